@@ -1,0 +1,88 @@
+# make lists the targets. Everything runs from a fresh clone: tools are pinned
+# in tools/go.mod and built on first use, test servers are started by the tests.
+
+GO       ?= go
+TOOL     := $(GO) tool -modfile=tools/go.mod
+ARGS     ?=
+DURATION ?= 1h
+FUZZTIME ?= 10s
+STRESS   ?= 60s
+
+# What must be installed for the tests: a missing one fails them, see
+# internal/dbtest. scripts/install-test-deps installs it.
+export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql
+
+# Systems besides this one for which everything must compile.
+CROSS := linux/arm64 darwin/arm64 windows/amd64
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## serve the demo on 127.0.0.1:8080 (ARGS="app.db" serves something else)
+	$(GO) run ./cmd/hotrow serve $(ARGS)
+
+.PHONY: build
+build: ## build bin/hotrow, one static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/hotrow ./cmd/hotrow
+
+.PHONY: test
+test: deps vet cross lint ## everything that a change must pass
+	scripts/test $(TESTFLAGS)
+
+.PHONY: deps
+deps: ## install the servers and shells that the tests need, if missing
+	scripts/install-test-deps
+
+.PHONY: vet
+vet: ## go vet
+	$(GO) vet ./...
+
+.PHONY: cross
+cross: $(CROSS:%=cross/%) ## compile for the other systems
+
+cross/%:
+	CGO_ENABLED=0 GOOS=$(*D) GOARCH=$(*F) $(GO) build ./...
+
+.PHONY: lint
+lint: ## gofmt and staticcheck; the rules of our own are tests, in internal/policy
+	@unformatted=$$(gofmt -l cmd internal); test -z "$$unformatted" || \
+		{ echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; }
+	$(TOOL) staticcheck ./...
+
+.PHONY: race
+race: ## the packages with locks and goroutines under the race detector
+	$(GO) test -race -count=1 -timeout 30m ./internal/fresh ./internal/tier ./internal/resource \
+		./internal/source/... ./internal/front/...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	scripts/fuzz $(FUZZTIME)
+
+.PHONY: soak
+soak: ## the freshness simulation for DURATION (1h)
+	$(GO) test ./internal/fresh -run '^TestSimulation$$' -sim.duration=$(DURATION) -timeout 0 -v
+
+.PHONY: stress
+stress: ## real databases under load and faults for STRESS (60s); no read may stay stale
+	$(GO) test ./internal/stress -run '^TestStress' -stress.duration=$(STRESS) -timeout 30m -v
+
+.PHONY: mutants
+mutants: ## every wrong variant of the freshness protocol must fail its tests
+	$(GO) run ./internal/fresh/mutants
+
+.PHONY: bench
+bench: ## benchmarks of the packages
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: cover
+cover: ## coverage of all tests together, in build/cover.html
+	@mkdir -p build
+	$(GO) test -count=1 -coverpkg=./... -coverprofile=build/cover.out ./...
+	$(GO) tool cover -html=build/cover.out -o build/cover.html
+	$(GO) tool cover -func=build/cover.out | tail -n 1
+
+.PHONY: clean
+clean: ## remove what make has made
+	rm -rf bin build

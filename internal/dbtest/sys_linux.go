@@ -1,0 +1,134 @@
+package dbtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// dieWithParent makes the kernel end cmd's process with the thread that
+// starts it. SIGQUIT is PostgreSQL's immediate shutdown: it takes its children
+// and its shared memory with it.
+func dieWithParent(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+}
+
+// An account is who runs a server: nobody in particular, or, when the tests
+// run as root, whom PostgreSQL refuses, the user postgres.
+type account struct{ credential *syscall.Credential }
+
+// serverAccount returns the account that a server is to run under.
+func serverAccount() (account, error) {
+	if os.Geteuid() != 0 {
+		return account{}, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return account{}, fmt.Errorf("root may not run PostgreSQL: %w", err)
+	}
+	uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
+	gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+	if err := errors.Join(uidErr, gidErr); err != nil {
+		return account{}, fmt.Errorf("user postgres: %w", err)
+	}
+	return account{&syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
+}
+
+// apply makes cmd run under the account.
+func (a account) apply(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: a.credential}
+}
+
+// own gives the account a file or directory.
+func (a account) own(path string) error {
+	if a.credential == nil {
+		return nil
+	}
+	return os.Chown(path, int(a.credential.Uid), int(a.credential.Gid))
+}
+
+// family returns the process pid and its children, pid first.
+func family(pid int) ([]int, error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	pids := []int{pid}
+	for _, path := range stats {
+		child, parent, ok := parseStat(path)
+		if ok && parent == pid {
+			pids = append(pids, child)
+		}
+	}
+	return pids, nil
+}
+
+// parseStat reads pid and parent from a /proc/PID/stat. The command's name
+// stands between them in parentheses and may hold anything.
+func parseStat(path string) (pid, parent int, ok bool) {
+	text, err := os.ReadFile(path)
+	if err != nil { // it has ended in the meantime
+		return 0, 0, false
+	}
+	open, end := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
+	if open < 0 || end < 0 {
+		return 0, 0, false
+	}
+	pid, pidErr := strconv.Atoi(strings.TrimSpace(string(text[:open])))
+	rest := strings.Fields(string(text[end+1:]))
+	if pidErr != nil || len(rest) < 2 {
+		return 0, 0, false
+	}
+	parent, err = strconv.Atoi(rest[1])
+	return pid, parent, err == nil
+}
+
+// pause freezes processes, in order.
+func pause(pids []int) error { return signal(pids, syscall.SIGSTOP) }
+
+// resume lets processes go on.
+func resume(pids []int) error { return signal(pids, syscall.SIGCONT) }
+
+// kill ends processes at once.
+func kill(pids []int) error { return signal(pids, syscall.SIGKILL) }
+
+// signal sends sig to each process that still is there.
+func signal(pids []int, sig syscall.Signal) error {
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("signal %v to %d: %w", sig, pid, err)
+		}
+	}
+	return nil
+}
+
+// alive reports whether there is a process pid.
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// within returns the processes whose working directory is dir or below it.
+func within(dir string) []int {
+	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, link := range links {
+		cwd, err := os.Readlink(link)
+		if err != nil || (cwd != dir && !strings.HasPrefix(cwd, dir+"/")) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
