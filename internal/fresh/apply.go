@@ -1,0 +1,152 @@
+package fresh
+
+import "github.com/hotrow/hotrow/internal/row"
+
+// A Touch is what one transaction means for one space.
+type Touch struct {
+	Space *Space
+	Keys  []row.Key // documents that changed, old and new
+	// Children are rows whose change touches documents that the feed cannot
+	// name, because it does not know the old values of the row.
+	Children []Child
+	Whole    bool // every document may have changed
+}
+
+// A Pending is a transaction that was applied and is not settled: a read that
+// begins now may not see it yet.
+type Pending struct {
+	Pos     Position
+	Ref     any   // the caller's: what proves that the transaction is visible
+	Since   int64 // when it was applied, by the caller's clock
+	touches []Touch
+}
+
+// Apply makes sure that no copy of what a transaction touched is left and that
+// no load begun before stores one, and then publishes pos. With a ref the
+// touched keys stay dirty, not to be stored, until Settle is called for what
+// Unsettled returns; nil: every read that begins from now on sees the change.
+func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pending {
+	p := &Pending{Pos: pos, Ref: ref, Since: now, touches: touches}
+	for i := range touches {
+		touches[i].apply(ref != nil)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if ref != nil { // known to be pending only when every mark that Settle takes away is there
+		d.pending = append(d.pending, p)
+	}
+	d.publish(pos)
+	return p
+}
+
+// Hold marks what a write is about to touch, before it commits: no load stores
+// it and no copy is left until Release.
+func (d *Domain) Hold(touches []Touch) {
+	for i := range touches {
+		touches[i].apply(true)
+	}
+}
+
+// Release ends a Hold: the change is visible, or will never be, or nobody knows
+// and the feed will say. What was loaded meanwhile is not kept.
+func (d *Domain) Release(touches []Touch) {
+	for i := range touches {
+		again := touches[i]
+		again.Keys = append([]row.Key(nil), again.Keys...)
+		again.apply(false)
+		touches[i].settle()
+	}
+}
+
+// apply marks what t touches, or only drops it when the change is settled.
+func (t *Touch) apply(unsettled bool) {
+	s := t.Space
+	if t.Whole {
+		if unsettled {
+			s.wholes.Add(1) // before generation: see Space.lease
+		}
+		s.children.clear()
+		s.generation.Add(1)
+	}
+	for _, c := range t.Children {
+		// The documents that hold the row now are marked like the named ones.
+		t.Keys = append(t.Keys, s.children.touch(c, unsettled)...)
+	}
+	for _, k := range t.Keys {
+		sh := s.shard(k)
+		sh.mu.Lock()
+		if unsettled {
+			s.mark(sh, k)
+		} else {
+			s.doom(sh, k)
+			s.forget(k)
+		}
+		sh.mu.Unlock()
+	}
+}
+
+// Unsettled returns the transactions that are not settled, oldest first. Take
+// it before the proof: a transaction applied during it is not covered.
+func (d *Domain) Unsettled() []*Pending {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]*Pending(nil), d.pending...)
+}
+
+// Settle says that every read which begins from now on sees p. A transaction
+// that is not pending any more is left alone.
+func (d *Domain) Settle(p *Pending) {
+	d.mu.Lock()
+	found := false
+	for i, o := range d.pending {
+		if found = o == p; found {
+			d.pending = append(d.pending[:i:i], d.pending[i+1:]...)
+			break
+		}
+	}
+	d.mu.Unlock()
+	if !found {
+		return
+	}
+	for i := range p.touches {
+		p.touches[i].settle()
+	}
+}
+
+// settle takes the marks of apply away. A load begun under a mark may have read
+// the state of before: nobody joins it any more.
+func (t *Touch) settle() {
+	s := t.Space
+	for _, k := range t.Keys {
+		sh := s.shard(k)
+		sh.mu.Lock()
+		s.doom(sh, k)
+		unmark(sh, k)
+		sh.mu.Unlock()
+	}
+	for _, c := range t.Children {
+		s.children.settle(c)
+	}
+	if t.Whole {
+		s.generation.Add(1)
+		s.wholes.Add(-1)
+	}
+}
+
+// asOf returns the position that a load which begins now includes. One that
+// is not storable may miss what is not settled.
+func (d *Domain) asOf(storable bool) *Progress {
+	p := d.applied.Load()
+	if storable {
+		return p
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	q := *d.applied.Load()
+	for _, o := range d.pending {
+		if o.Pos <= q.Pos && o.Pos > 0 {
+			q.Pos = o.Pos - 1
+		}
+	}
+	return &q
+}

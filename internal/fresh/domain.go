@@ -1,0 +1,187 @@
+// Package fresh is the freshness protocol: it decides whether what a load read
+// may be kept, and whether what is kept may still be trusted. It does no I/O,
+// reads no clock and starts no goroutine, so that every interleaving of it can
+// be tried by a test (model_test.go) and every seed replayed (sim_test.go).
+//
+// A Domain is the state of one source: its epoch, how far its feed has been
+// applied, which transactions are not settled yet. A Space is the keys of one
+// resource: loads in flight (Lease) and dirty marks. The rules, and why they
+// are enough, stand at Space.Finish.
+package fresh
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// Position is a place in the order of a source's changes (source.Position).
+type Position uint64
+
+// Progress is how far the feed of a domain has been applied. Origin names the
+// history that Pos belongs to: positions of two origins cannot be compared.
+type Progress struct {
+	Epoch  uint64
+	Origin string
+	Pos    Position
+}
+
+// A Domain is the freshness of one source. Reset, Apply and Advance are called
+// by one goroutine, the feed's; all else by any.
+type Domain struct {
+	staleAfter time.Duration
+
+	// epoch changes when something may have been missed: no stamp of before is
+	// valid then. applied is never ahead of what Apply has finished.
+	epoch   atomic.Uint64
+	applied atomic.Pointer[Progress]
+
+	// fenced is when the last fence that was reached began, in nanoseconds of
+	// the caller's monotonic clock; 0: none was reached yet.
+	fenced atomic.Int64
+
+	// mu guards what follows. It is taken before no other lock of the package
+	// but Space.mu and shard.mu, and never inside them.
+	mu       sync.Mutex
+	spaces   []*Space
+	pending  []*Pending // not settled, in the order of Apply
+	past     [16]past   // the last fences of the epochs before, a ring
+	advanced chan struct{}
+	waiting  int
+}
+
+// past is what is remembered of an epoch that has ended.
+type past struct {
+	epoch  uint64
+	fenced int64
+}
+
+// NewDomain returns a domain whose answers count as fresh for staleAfter after
+// the begin of the last fence that was reached. No feed is attached yet: until
+// Reset and Fenced have been called its State is Lagging.
+func NewDomain(staleAfter time.Duration) *Domain {
+	d := &Domain{staleAfter: staleAfter, advanced: make(chan struct{})}
+	d.applied.Store(&Progress{})
+	return d
+}
+
+// State is what the gate says of a domain.
+type State uint8
+
+// The states.
+const (
+	Fresh   State = iota // the feed was complete within staleAfter
+	Lagging              // nobody knows what has changed since
+)
+
+// Gate returns the state of the domain at now, and how long ago the feed was
+// known to be complete. now is read from a clock that goes on while the
+// process or the machine is stopped, after the request has come: that is what
+// makes a process that was suspended notice before it answers.
+func (d *Domain) Gate(now int64) (State, time.Duration) {
+	fenced := d.fenced.Load()
+	lag := time.Duration(now - fenced)
+	if fenced != 0 && lag <= d.staleAfter {
+		return Fresh, lag
+	}
+	return Lagging, lag
+}
+
+// Fenced records that a fence which began at begin has been reached: every
+// change that was visible then has been applied.
+func (d *Domain) Fenced(begin int64) {
+	for {
+		old := d.fenced.Load()
+		if begin <= old || d.fenced.CompareAndSwap(old, begin) {
+			return
+		}
+	}
+}
+
+// Applied returns how far the feed has been applied. Load it before a look-up:
+// then the answer includes every change up to there.
+func (d *Domain) Applied() *Progress { return d.applied.Load() }
+
+// Reset begins a new epoch at pos of origin: something may have been missed, so
+// nothing kept before is trusted. What is kept stays where it is, as a suspect
+// that Suspect may still vouch for while the source cannot be read.
+//
+// What was pending cannot be proved any more, since its proof belongs to the
+// feed of before: its marks go. A feed whose new beginning may have passed a
+// transaction that is not visible yet applies that as a change of everything
+// right after: until then nothing that a lease of this epoch stores is valid
+// for longer.
+func (d *Domain) Reset(origin string, pos Position) {
+	for _, p := range d.Unsettled() {
+		d.Settle(p)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	epoch := d.epoch.Load()
+	d.past[epoch%uint64(len(d.past))] = past{epoch, d.fenced.Load()}
+	for _, s := range d.spaces {
+		s.children.clear() // before the epoch: see children.clear
+	}
+	d.epoch.Store(epoch + 1)
+	d.applied.Store(&Progress{Epoch: epoch + 1, Origin: origin, Pos: pos})
+	d.wake()
+}
+
+// Advance says that there is nothing more to apply up to pos.
+func (d *Domain) Advance(pos Position) {
+	if pos <= d.applied.Load().Pos {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.publish(pos)
+}
+
+// publish sets the applied position and wakes who waits for it. d.mu is held.
+func (d *Domain) publish(pos Position) {
+	p := *d.applied.Load()
+	if pos > p.Pos {
+		p.Pos = pos
+		d.applied.Store(&p)
+	}
+	d.wake()
+}
+
+// wake lets every waiter look at the progress again. d.mu is held.
+func (d *Domain) wake() {
+	if d.waiting > 0 {
+		close(d.advanced)
+		d.advanced = make(chan struct{})
+		d.waiting = 0
+	}
+}
+
+// Changed returns the progress and a channel that is closed when it changes.
+func (d *Domain) Changed() (*Progress, <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting++
+	return d.applied.Load(), d.advanced
+}
+
+// Suspect reports how old a copy with stamp s may be at most, when s is of an
+// epoch that has ended but its tables have not changed as a whole since. It is
+// for answers that are flagged as stale, when the source cannot be read.
+func (d *Domain) Suspect(sp *Space, s row.Stamp, now int64) (time.Duration, bool) {
+	if s.Generation != sp.generation.Load() {
+		return 0, false
+	}
+	if s.Epoch == d.epoch.Load() {
+		_, lag := d.Gate(now)
+		return lag, true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.past[s.Epoch%uint64(len(d.past))]
+	if p.epoch != s.Epoch || p.fenced == 0 {
+		return 0, false
+	}
+	return time.Duration(now - p.fenced), true
+}

@@ -1,0 +1,99 @@
+package fresh
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// sorted yields a map of children in order, so that states compare.
+func sorted(m map[Child]*mark) iter.Seq2[Child, *mark] {
+	return func(yield func(Child, *mark) bool) {
+		keys := slices.Collect(maps.Keys(m))
+		slices.SortFunc(keys, func(a, b Child) int { return cmp.Compare(a.ID, b.ID) })
+		for _, k := range keys {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
+}
+
+// letters is the value of a document that every transaction appends to.
+func letters(_ int, visible map[int]bool) (string, []int) {
+	v := ""
+	for t := range 8 {
+		if visible[t] {
+			v += string(rune('a' + t))
+		}
+	}
+	return v, nil
+}
+
+func foreign(txs ...modelTx) []modelTx {
+	for i := range txs {
+		txs[i].id = i + 1
+		txs[i].own = -1
+	}
+	return txs
+}
+
+// moves is the value of documents 0 and 1 when row 0 moves from 0 to 1 by the
+// first transaction and back by the second.
+func moving(doc int, visible map[int]bool) (string, []int) {
+	at := 0
+	n := 0
+	for t := range 2 {
+		if visible[t] {
+			at, n = 1-at, n+1
+		}
+	}
+	if at != doc {
+		return []string{"", "a", "ab"}[n], nil
+	}
+	return []string{"", "a", "ab"}[n] + "!", []int{0}
+}
+
+// scenarios are what the protocol is checked with. The database of moving
+// counts the moves in both documents only to make values comparable: what the
+// check at the end compares is whether the row is in them.
+func scenarios() []scenario {
+	any2 := []modelReader{{doc: 0}, {doc: 0}}
+	both := []modelReader{{doc: 0}, {doc: 1}}
+	write := func(docs ...int) modelTx { return modelTx{docs: docs} }
+	child := func(docs ...int) modelTx { return modelTx{docs: docs, children: []int{0}} }
+	whole := modelTx{whole: true}
+	own := func() []modelTx {
+		txs := foreign(write(0), write(0))
+		txs[1].own = 0
+		return txs
+	}
+	return []scenario{
+		{name: "one key, log feed", docs: 1, value: letters, txs: foreign(write(0), write(0)),
+			readers: any2},
+		{name: "one key, notify feed", docs: 1, value: letters, txs: foreign(write(0), write(0)),
+			readers: any2, notify: true},
+		{name: "child moves, parents known", docs: 2, value: moving, readers: both,
+			txs: foreign(write(0, 1))},
+		{name: "child moves, old parent unknown", docs: 2, value: moving, readers: both,
+			txs: foreign(child(1))},
+		{name: "child moves and returns, old parent unknown", docs: 2, value: moving,
+			readers: both, txs: foreign(child(1), child(0))},
+		{name: "child moves, old parent unknown, notify feed", docs: 2, value: moving,
+			readers: both, txs: foreign(child(1), child(0)), notify: true},
+		{name: "whole table", docs: 1, value: letters, txs: foreign(whole, write(0)),
+			readers: any2},
+		{name: "token", docs: 1, value: letters, txs: foreign(write(0), write(0)),
+			readers: []modelReader{{doc: 0}, {doc: 0, need: Settled, min: 1}}},
+		{name: "bypass", docs: 1, value: letters, txs: foreign(write(0), write(0)),
+			readers: []modelReader{{doc: 0}, {doc: 0, need: Now}}},
+		{name: "two bypasses", docs: 1, value: letters, txs: foreign(write(0)),
+			readers: []modelReader{{doc: 0}, {doc: 0, need: Now}, {doc: 0, need: Now}}},
+		{name: "write through", docs: 1, value: letters, txs: own(), readers: any2},
+		{name: "feed lost", docs: 1, value: letters, readers: any2, notify: true,
+			txs: foreign(modelTx{docs: []int{0}, lost: true}, write(0))},
+		{name: "feed begins after a log", docs: 1, value: letters, readers: any2,
+			txs: foreign(modelTx{docs: []int{0}, barrier: true})},
+	}
+}

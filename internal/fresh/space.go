@@ -1,0 +1,271 @@
+package fresh
+
+import (
+	"container/list"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// shards is how many locks the keys of a space are spread over.
+const shards = 64
+
+// A Space is the keys of one resource: which are being loaded, and which have
+// changed without the change being settled yet.
+type Space struct {
+	domain *Domain
+	drop   func(row.Key)
+
+	// generation counts the changes of the resource's tables as a whole, and
+	// wholes those of them that are not settled. Apply raises wholes first;
+	// Begin reads generation first.
+	generation atomic.Uint64
+	wholes     atomic.Int64
+
+	children children
+	seed     maphash.Seed
+	shards   [shards]shard
+}
+
+// A shard is the part of a space that one lock guards.
+type shard struct {
+	mu       sync.Mutex
+	inflight map[flight]*Lease
+	dirty    map[row.Key]int32 // changes that are not settled, writes under way
+}
+
+// flight names a load: each representation has one of its own.
+type flight struct {
+	key    row.Key
+	format row.Format
+}
+
+// NewSpace adds the space of a resource to d. drop is called with a key's shard
+// locked, and must have removed every copy of the key when it returns. tracked
+// says that transactions may come with Children.
+//
+// It must not run beside Apply. What was applied before and is not settled
+// may touch the new space as well: it is taken to touch all of it.
+func (d *Domain) NewSpace(drop func(row.Key), tracked bool) *Space {
+	s := &Space{domain: d, drop: drop, seed: maphash.MakeSeed()}
+	s.children.on = tracked
+	for i := range s.shards {
+		s.shards[i].inflight = make(map[flight]*Lease)
+		s.shards[i].dirty = make(map[row.Key]int32)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spaces = append(d.spaces, s)
+	for _, p := range d.pending {
+		p.touches = append(p.touches, Touch{Space: s, Whole: true})
+		s.wholes.Add(1)
+	}
+	return s
+}
+
+// Remove takes s out of its domain. Nothing is stored through it any more.
+func (s *Space) Remove() {
+	d := s.domain
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, o := range d.spaces {
+		if o == s {
+			d.spaces = append(d.spaces[:i:i], d.spaces[i+1:]...)
+			break
+		}
+	}
+	s.wholes.Add(1) // never settled: no lease is storable
+	s.generation.Add(1)
+}
+
+func (s *Space) shard(k row.Key) *shard {
+	return &s.shards[maphash.String(s.seed, string(k))%shards]
+}
+
+// Valid reports whether a copy with this stamp may be trusted, the gate being
+// open. It takes no lock.
+func (s *Space) Valid(st row.Stamp) bool {
+	return st.Epoch == s.domain.epoch.Load() && st.Generation == s.generation.Load()
+}
+
+// A Lease is the permission, taken before the source is read, to store what is
+// read. Its leader calls Send just before the read and Finish after it; others
+// wait on Done and take Result.
+type Lease struct {
+	Key    row.Key
+	Format row.Format
+	Stamp  row.Stamp // for the document that is made
+	AsOf   *Progress // includes every change up to here
+
+	done     chan struct{}
+	storable bool // no change of the key was unsettled when the lease was taken
+	now      bool // the reader asked for the source itself
+	clock    uint64
+	open     *list.Element // in children.open
+
+	// Guarded by the shard's lock until done is closed.
+	doomed bool // a change came after the lease was taken
+	sent   bool
+	stored bool
+	doc    *row.Document
+	err    error
+}
+
+// Done is closed when the lease is finished.
+func (l *Lease) Done() <-chan struct{} { return l.done }
+
+// Result returns what the leader read. Done must have been closed.
+func (l *Lease) Result() (*row.Document, error) { return l.doc, l.err }
+
+// Stored reports whether the document was kept. Done must have been closed.
+func (l *Lease) Stored() bool { return l.stored }
+
+// Need is what a reader asks of a load beyond its key.
+type Need uint8
+
+// The needs.
+const (
+	Any     Need = iota // a copy as fresh as the feed knows
+	Settled             // a snapshot that has every change applied by now
+	Now                 // a read that has not been sent yet
+)
+
+// Begin returns the lease under which k is to be loaded, and whether the caller
+// leads: then it must call Finish, whatever happens.
+//
+// A reader never joins a load that began before a change which is known, or
+// known to be visible, by now (the load is doomed, its stamp is no longer valid,
+// a row that it may hold has moved): its answer could be older than one given
+// before, and a slow load would make it older than what is promised. One with a token (Settled) joins only a
+// load that is storable: the others may read a snapshot from before a change
+// that was applied but not visible when they began. One that must read the
+// source now joins only a load not yet sent, and dooms any other: the copy that
+// it would leave may be older than what this reader is about to see.
+func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool) {
+	sh := s.shard(k)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	fl := flight{k, f}
+	if l = sh.inflight[fl]; l != nil && !l.doomed && s.Valid(l.Stamp) && !s.children.moved(l) {
+		switch {
+		case need == Any, need == Settled && l.storable, need == Now && !l.sent:
+			return l, false
+		}
+	}
+	if need == Now {
+		s.doom(sh, k)
+	}
+	l = s.lease(sh, k, f)
+	l.now = need == Now
+	sh.inflight[fl] = l
+	return l, true
+}
+
+// lease makes the lease of a load that begins now. The shard is locked.
+//
+// The order of the loads matters: Apply raises wholes before generation, so a
+// lease that has seen the new generation sees the unsettled change as well.
+func (s *Space) lease(sh *shard, k row.Key, f row.Format) *Lease {
+	l := &Lease{Key: k, Format: f, done: make(chan struct{})}
+	s.children.begin(l)
+	l.Stamp.Epoch = s.domain.epoch.Load()
+	l.Stamp.Generation = s.generation.Load()
+	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
+	l.AsOf = s.domain.asOf(l.storable)
+	return l
+}
+
+// Send says that the leader reads the source from now on. It reports false when
+// the lease is doomed already: the read is then of use to its waiters only.
+func (s *Space) Send(l *Lease) bool {
+	sh := s.shard(l.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	l.sent = true
+	return !l.doomed
+}
+
+// Finish ends a lease with what was read. read are the rows of other tables
+// that the document holds, for resources whose feed does not know the old
+// parents of a row. If the document may be kept, store is called with the
+// key's shard locked; nil: the caller does not want it kept.
+//
+// It may be kept when (a) no change of the key was unsettled as the lease was
+// taken: the read, which began later, then has every change delivered before;
+// and (b) no change of the key was delivered since: one delivered later will
+// drop the copy. Leases alone (b) are not enough, because a feed may deliver a
+// commit before a new read sees it.
+//
+// What a reader who asked for the source has seen must not be followed by an
+// older copy: it takes the place of the copy, or the copy goes.
+func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, store func()) {
+	sh := s.shard(l.Key)
+	sh.mu.Lock()
+	fl := flight{l.Key, l.Format}
+	if sh.inflight[fl] == l {
+		delete(sh.inflight, fl)
+	}
+	if err == nil && l.now {
+		s.doom(sh, l.Key) // others in flight, which may have read before
+		s.forget(l.Key)
+	}
+	if err == nil && store != nil && l.storable && !l.doomed && s.Valid(l.Stamp) &&
+		s.children.admit(l, doc, read) {
+		store()
+		l.stored = true
+	}
+	s.children.end(l)
+	l.doc, l.err = doc, err
+	sh.mu.Unlock()
+	close(l.done)
+}
+
+// Drop forgets k and dooms its loads, as an operator asks for.
+func (s *Space) Drop(k row.Key) {
+	sh := s.shard(k)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s.doom(sh, k)
+	s.forget(k)
+}
+
+// DropAll makes every copy of the space invalid.
+func (s *Space) DropAll() {
+	s.children.clear()
+	s.generation.Add(1)
+}
+
+// Evicted says that a tier has forgotten doc on its own.
+func (s *Space) Evicted(k row.Key, doc *row.Document) { s.children.evicted(k, doc) }
+
+// mark adds a change of k that is not settled. The shard is locked.
+func (s *Space) mark(sh *shard, k row.Key) {
+	sh.dirty[k]++
+	s.doom(sh, k)
+	s.forget(k)
+}
+
+// unmark takes one mark away. The shard is locked.
+func unmark(sh *shard, k row.Key) {
+	if sh.dirty[k]--; sh.dirty[k] <= 0 {
+		delete(sh.dirty, k)
+	}
+}
+
+// doom lets the loads of k in flight answer those who wait, and store nothing.
+// The shard is locked.
+func (s *Space) doom(sh *shard, k row.Key) {
+	for f := range row.Format(row.NumFormats) {
+		if l := sh.inflight[flight{k, f}]; l != nil {
+			l.doomed = true
+		}
+	}
+}
+
+// forget drops every copy of k. The shard is locked.
+func (s *Space) forget(k row.Key) {
+	s.drop(k)
+	s.children.forget(k)
+}

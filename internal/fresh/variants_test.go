@@ -1,0 +1,249 @@
+package fresh
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// A variant is a protocol with some rules left out, or with a wrong one in
+// their place: what the literature and other caches do. Each must be caught.
+type variant struct {
+	lease     bool // a delivered change dooms the loads in flight
+	settled   bool // a load is storable only if no change was unsettled at its lease
+	atStore   bool // the same, but looked at when it is stored
+	lsn       bool // a load carries the log's end; stored if no later change was delivered
+	marks     bool // rows with unknown parents have marks of their own
+	genStore  bool // the table's generation is taken at the store, not at the lease
+	joinAny   bool // every reader joins the load in flight, doomed or not
+	joinToken bool // a reader with a token joins a load that is not storable
+	keepNow   bool // a read of the source leaves older loads in flight alone
+	noBarrier bool // a new feed forgets what was logged and not visible as it began
+	noGap     bool // a lost change goes unnoticed
+	lateDirty bool // a change of the whole table is flushed, not held until settled
+
+	gen      int
+	delivers map[int]int // document: last transaction delivered
+	inflight map[int]int // document: load
+	dirty    map[int]int
+	wholes   int
+	rowDirty map[int]int
+	rowSeen  map[int]int // row: clock of its last touch
+	clock    int
+	loads    []variantLoad
+	store    map[int]variantCopy
+	pending  []modelTx
+}
+
+type variantLoad struct {
+	doc, gen, clock       int
+	storable, doomed, now bool
+	sent                  bool
+}
+
+type variantCopy struct {
+	value string
+	gen   int
+	rows  []int
+}
+
+func (v variant) fresh() *variant {
+	v.delivers, v.inflight, v.dirty = map[int]int{}, map[int]int{}, map[int]int{}
+	v.rowDirty, v.rowSeen, v.store = map[int]int{}, map[int]int{}, map[int]variantCopy{}
+	return &v
+}
+
+func (v *variant) begin(doc int, need Need) (int, bool) {
+	if n, ok := v.inflight[doc]; ok {
+		l := &v.loads[n]
+		good := !l.doomed && l.gen == v.gen && (!v.marks || l.clock == v.clock)
+		switch {
+		case v.joinAny, good && need == Any,
+			good && need == Settled && (l.storable || v.joinToken), good && need == Now && !l.sent:
+			return n, false
+		}
+		if need == Now && !v.keepNow {
+			l.doomed = true
+		}
+	}
+	storable := !v.settled || v.dirty[doc] == 0 && (v.wholes == 0 || v.lateDirty)
+	v.loads = append(v.loads, variantLoad{
+		doc: doc, gen: v.gen, clock: v.clock, storable: storable, now: need == Now,
+	})
+	v.inflight[doc] = len(v.loads) - 1
+	return len(v.loads) - 1, true
+}
+
+func (v *variant) send(load int) { v.loads[load].sent = true }
+
+func (v *variant) finish(load int, value string, rows []int, logged int) {
+	l := &v.loads[load]
+	if n, ok := v.inflight[l.doc]; ok && n == load {
+		delete(v.inflight, l.doc)
+	}
+	if l.now && !v.keepNow {
+		if n, ok := v.inflight[l.doc]; ok {
+			v.loads[n].doomed = true
+		}
+		delete(v.store, l.doc)
+	}
+	ok := l.storable && (!l.doomed || !v.lease) && (v.genStore || l.gen == v.gen)
+	if v.atStore {
+		ok = ok && v.dirty[l.doc] == 0
+	}
+	if v.lsn {
+		ok = ok && logged >= v.delivers[l.doc]
+	}
+	if v.marks {
+		for _, r := range rows {
+			ok = ok && v.rowDirty[r] == 0 && v.rowSeen[r] <= l.clock
+		}
+	}
+	if ok {
+		v.store[l.doc] = variantCopy{value, v.gen, rows}
+	}
+}
+
+func (v *variant) drop(doc int) {
+	if n, ok := v.inflight[doc]; ok {
+		v.loads[n].doomed = true
+	}
+	delete(v.store, doc)
+}
+
+func (v *variant) deliver(tx *modelTx) {
+	if tx.lost {
+		if !v.noGap {
+			v.gen++
+		}
+		return
+	}
+	t := *tx
+	t.docs = slices.Clone(tx.docs)
+	if tx.barrier {
+		t.docs, t.whole = nil, true
+		v.gen++
+		if v.noBarrier {
+			return
+		}
+	}
+	for _, r := range t.children {
+		v.clock++
+		v.rowDirty[r]++
+		v.rowSeen[r] = v.clock
+		for d, c := range v.store {
+			if slices.Contains(c.rows, r) {
+				t.docs = append(t.docs, d)
+			}
+		}
+	}
+	slices.Sort(t.docs)
+	if t.whole {
+		v.wholes++
+		v.gen++
+	}
+	for _, d := range t.docs {
+		v.dirty[d]++
+		v.delivers[d] = t.id
+		v.drop(d)
+	}
+	v.pending = append(v.pending, t)
+}
+
+func (v *variant) unsettled() []int {
+	var ids []int
+	for _, t := range v.pending {
+		ids = append(ids, t.id)
+	}
+	return ids
+}
+
+func (v *variant) settle(id int) {
+	i := slices.IndexFunc(v.pending, func(t modelTx) bool { return t.id == id })
+	for _, d := range v.pending[i].docs {
+		v.dirty[d]--
+		if n, ok := v.inflight[d]; ok && v.settled {
+			v.loads[n].doomed = true
+		}
+	}
+	for _, r := range v.pending[i].children {
+		v.clock++
+		v.rowDirty[r]--
+		v.rowSeen[r] = v.clock
+	}
+	if v.pending[i].whole {
+		v.wholes--
+		if !v.lateDirty {
+			v.gen++
+		}
+	}
+	v.pending = slices.Delete(v.pending, i, i+1)
+}
+
+func (v *variant) cached(doc int) (string, bool) {
+	c, ok := v.store[doc]
+	return c.value, ok && c.gen == v.gen
+}
+
+func (v *variant) hold(doc int) { v.dirty[doc]++; v.drop(doc) }
+
+func (v *variant) release(doc int) { v.drop(doc); v.dirty[doc]-- }
+
+func (v *variant) state() string {
+	return fmt.Sprint(v.gen, v.delivers, v.inflight, v.dirty, v.wholes, v.rowDirty, v.rowSeen,
+		v.clock, v.loads, v.store, v.unsettled())
+}
+
+// right is the protocol with all of its rules.
+var right = variant{lease: true, settled: true, marks: true}
+
+func with(change func(*variant)) variant {
+	v := right
+	change(&v)
+	return v
+}
+
+// TestModel_VariantsFail shows that the check can fail: every wrong variant
+// does, in the scenario named, and the right rules pass all.
+func TestModel_VariantsFail(t *testing.T) {
+	const one, moves = "one key, log feed", "child moves, old parent unknown"
+	tests := []struct {
+		name     string
+		v        variant
+		scenario string
+	}{
+		{"delete only", variant{}, one},
+		{"delete only, notify feed", variant{}, "one key, notify feed"},
+		{"lease only", variant{lease: true}, one},
+		{"log position only", variant{lsn: true}, one},
+		{"log position only, notify feed", variant{lsn: true}, "one key, notify feed"},
+		{"lease and log position", variant{lease: true, lsn: true}, one},
+		{"settled at the store only", variant{lease: true, atStore: true}, one},
+		{"settled at the lease, no lease", variant{settled: true}, one},
+		{"marks by document only", with(func(v *variant) { v.marks = false }), moves},
+		{"marks by document only, notify feed", with(func(v *variant) { v.marks = false }),
+			moves + ", notify feed"},
+		{"generation taken at the store", with(func(v *variant) { v.genStore = true }),
+			"whole table"},
+		{"whole table not held until settled", with(func(v *variant) { v.lateDirty = true }),
+			"whole table"},
+		{"join of a doomed load", with(func(v *variant) { v.joinAny = true }), one},
+		{"join of an unstorable load with a token",
+			with(func(v *variant) { v.joinToken = true }), "token"},
+		{"read of the source dooms nothing", with(func(v *variant) { v.keepNow = true }), "bypass"},
+		{"gap not noticed", with(func(v *variant) { v.noGap = true }), "feed lost"},
+		{"feed begins without a barrier", with(func(v *variant) { v.noBarrier = true }),
+			"feed begins after a log"},
+	}
+	all := scenarios()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			i := slices.IndexFunc(all, func(s scenario) bool { return s.name == tt.scenario })
+			_, failures := explore(&all[i], func() protocol { return tt.v.fresh() })
+			if len(failures) == 0 {
+				t.Fatalf("the check does not catch it in %q", tt.scenario)
+			}
+			t.Log(failures[0])
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package row
+
+// A Shape says how the columns of a row become the members of a document. It
+// is compiled once, when a configuration is loaded, and never changes. Shapes
+// are made by NewShape: one made without it encodes and decodes the same
+// documents, but is compiled again at each use.
+type Shape struct {
+	Fields []Field
+
+	heads []head         // of Fields
+	index map[string]int // from a member's name to its place in Fields
+}
+
+// A Field is one member of a document.
+type Field struct {
+	Name     string // of the member
+	Column   string // that it comes from; "" for embedded documents
+	Kind     Kind   // what the source says that the column holds
+	OmitNull bool   // leave the member out when the value is Null
+	RFC3339  bool   // write a Date as a date-time: "1981-06-09T00:00:00Z"
+	Shape    *Shape // of the embedded documents, when Kind is Rows
+}
+
+// A head is what comes before a member's value in each format. The names of
+// members never change, so they are escaped once and not for each document.
+type head struct {
+	json    string // a comma, the escaped name in quotes, a colon
+	msgpack string // the name as a MessagePack str
+}
+
+// NewShape compiles fields, which it keeps. When two fields have one name the
+// first of them is the one that a decoder sets.
+func NewShape(fields []Field) *Shape {
+	s := &Shape{
+		Fields: fields,
+		heads:  make([]head, len(fields)),
+		index:  make(map[string]int, len(fields)),
+	}
+	for i := range fields {
+		name := fields[i].Name
+		s.heads[i] = head{
+			json:    string(append(appendJSONString([]byte{','}, name), ':')),
+			msgpack: string(appendMsgPackString(nil, name)),
+		}
+		if _, taken := s.index[name]; !taken {
+			s.index[name] = i
+		}
+	}
+	return s
+}
+
+// compiled returns s, or s compiled when NewShape did not make it.
+func (s *Shape) compiled() *Shape {
+	if len(s.heads) != len(s.Fields) {
+		return NewShape(s.Fields)
+	}
+	return s
+}
+
+// Format is a representation of documents.
+type Format uint8
+
+// The formats. Their number is the size of arrays indexed by Format.
+const (
+	FormatJSON Format = iota
+	FormatMsgPack
+	NumFormats = iota
+)
+
+// String returns the format's name in the configuration.
+func (f Format) String() string {
+	if f == FormatMsgPack {
+		return "msgpack"
+	}
+	return "json"
+}
