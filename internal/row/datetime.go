@@ -1,0 +1,214 @@
+package row
+
+import (
+	"strings"
+	"time"
+)
+
+// This file reads the dates and times of keys and of bodies: the forms of RFC
+// 3339, with a space for the T, and the "infinity" and "-infinity" of PostgreSQL.
+// It writes them again in the one form that the kinds of Value have. Years have
+// four digits. The package time alone would not do: it takes forms that RFC 3339
+// does not know, and has no dates and times without a zone.
+
+// The most digits of a second's fraction. Databases keep six. In a key more are
+// refused, because a database that rounds would find the row of another key; in
+// a body they are left to the database.
+const (
+	keyFraction  = 6
+	bodyFraction = 9
+)
+
+// canonicalDate returns a Date's text. It takes a midnight in UTC too, the form
+// that Field.RFC3339 gives a Date.
+func canonicalDate(s string) (string, bool) {
+	if name, ok := infinite(s); ok {
+		return name, true
+	}
+	if len(s) < 10 || !isDate(s[:10]) {
+		return "", false
+	}
+	if rest := s[10:]; rest != "" {
+		var c clock
+		if zone, ok := c.scanAfterDate(rest); !ok || zone != "Z" || c != (clock{}) {
+			return "", false
+		}
+	}
+	return s[:10], true
+}
+
+// canonicalTime returns a Time's text.
+func canonicalTime(s string, most int) (string, bool) {
+	var c clock
+	rest, ok := c.scan(s)
+	if !ok || len(c.fraction) > most {
+		return "", false
+	}
+	zone := ""
+	if rest != "" {
+		if zone, ok = scanZone(rest); !ok {
+			return "", false
+		}
+	}
+	return c.text("", s, zone), true
+}
+
+// canonicalDatetime returns a Datetime's text. It takes a Z at the end, which is
+// what Field.RFC3339 writes, but no other zone: there is none to convert to.
+func canonicalDatetime(s string, most int) (string, bool) {
+	if name, ok := infinite(s); ok {
+		return name, true
+	}
+	if len(s) < 10 || !isDate(s[:10]) {
+		return "", false
+	}
+	var c clock
+	zone, ok := c.scanAfterDate(s[10:])
+	if !ok || zone != "" && zone != "Z" || len(c.fraction) > most || c.hour == 24 {
+		return "", false
+	}
+	return c.text(s[:10], s, ""), true
+}
+
+// canonicalDatetimeTZ returns a DatetimeTZ's text, which is in UTC.
+func canonicalDatetimeTZ(s string, most int) (string, bool) {
+	if name, ok := infinite(s); ok {
+		return name, true
+	}
+	if len(s) < 10 || !isDate(s[:10]) {
+		return "", false
+	}
+	var c clock
+	zone, ok := c.scanAfterDate(s[10:])
+	if !ok || zone == "" || len(c.fraction) > most || c.hour == 24 {
+		return "", false
+	}
+	if zone == "Z" {
+		return c.text(s[:10], s, "Z"), true
+	}
+	minutes := int(zone[1]-'0')*600 + int(zone[2]-'0')*60 + int(zone[4]-'0')*10 + int(zone[5]-'0')
+	if zone[0] == '+' {
+		minutes = -minutes
+	}
+	t, err := time.Parse(time.DateOnly, s[:10])
+	if err != nil {
+		return "", false
+	}
+	t = t.Add(time.Duration(c.hour*60+c.minute+minutes) * time.Minute)
+	if t.Year() < 0 || t.Year() > 9999 {
+		return "", false
+	}
+	c.hour, c.minute = t.Hour(), t.Minute()
+	return c.text(t.Format(time.DateOnly), "", "Z"), true
+}
+
+// infinite returns PostgreSQL's name for a time before or after all others.
+func infinite(s string) (string, bool) {
+	switch namedNumber(s) {
+	case "Infinity":
+		return "infinity", true
+	case "-Infinity":
+		return "-infinity", true
+	}
+	return "", false
+}
+
+// isDate reports whether s is a day of the calendar: "1981-06-09".
+func isDate(s string) bool {
+	if len(s) != 10 || digits(s) != 4 || s[4] != '-' || digits(s[5:]) != 2 || s[7] != '-' ||
+		digits(s[8:]) != 2 {
+		return false
+	}
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
+}
+
+// A clock is a time of day.
+type clock struct {
+	hour, minute, second int
+	fraction             string // of the second, without zeros at its end
+}
+
+// scan reads "15:04:05.999999" from the front of s and returns what follows.
+// 24:00:00 is a time of day in PostgreSQL.
+func (c *clock) scan(s string) (rest string, ok bool) {
+	if len(s) < 8 || s[2] != ':' || s[5] != ':' ||
+		digits(s[:2]) != 2 || digits(s[3:5]) != 2 || digits(s[6:8]) != 2 {
+		return "", false
+	}
+	c.hour, c.minute, c.second = two(s), two(s[3:]), two(s[6:])
+	s = s[8:]
+	if s != "" && s[0] == '.' {
+		n := digits(s[1:])
+		if n == 0 {
+			return "", false
+		}
+		c.fraction = strings.TrimRight(s[1:1+n], "0")
+		s = s[1+n:]
+	}
+	if c.hour == 24 {
+		return s, c.minute == 0 && c.second == 0 && c.fraction == ""
+	}
+	return s, c.hour < 24 && c.minute < 60 && c.second < 60
+}
+
+// scanAfterDate reads a T or a space, a time of day and perhaps a zone, and
+// nothing more.
+func (c *clock) scanAfterDate(s string) (zone string, ok bool) {
+	if s == "" || s[0] != 'T' && s[0] != 't' && s[0] != ' ' {
+		return "", false
+	}
+	rest, ok := c.scan(s[1:])
+	if !ok || rest == "" {
+		return "", ok
+	}
+	return scanZone(rest)
+}
+
+// scanZone reads "Z", "+02:00" and PostgreSQL's "+02", and returns the first or
+// second form.
+func scanZone(s string) (string, bool) {
+	switch {
+	case s == "Z" || s == "z":
+		return "Z", true
+	case len(s) != 3 && len(s) != 6 || s[0] != '+' && s[0] != '-' || digits(s[1:]) != 2:
+		return "", false
+	case len(s) == 3:
+		s += ":00"
+	case s[3] != ':' || digits(s[4:]) != 2:
+		return "", false
+	}
+	if two(s[1:]) > 23 || two(s[4:]) > 59 {
+		return "", false
+	}
+	if s[1:] == "00:00" {
+		return "Z", true
+	}
+	return s, true
+}
+
+func two(s string) int { return int(s[0]-'0')*10 + int(s[1]-'0') }
+
+// text returns the date, a T when there is one, the time and the zone. When that
+// is what asked says, it returns asked and allocates nothing.
+func (c *clock) text(date, asked, zone string) string {
+	var room [64]byte
+	b := append(room[:0], date...)
+	if date != "" {
+		b = append(b, 'T')
+	}
+	for i, n := range [...]int{c.hour, c.minute, c.second} {
+		if i > 0 {
+			b = append(b, ':')
+		}
+		b = append(b, '0'+byte(n/10), '0'+byte(n%10))
+	}
+	if c.fraction != "" {
+		b = append(append(b, '.'), c.fraction...)
+	}
+	b = append(b, zone...)
+	if string(b) == asked {
+		return asked
+	}
+	return string(b)
+}

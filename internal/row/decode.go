@@ -1,0 +1,162 @@
+package row
+
+import "fmt"
+
+// Limits of what DecodeJSON and DecodeMsgPack take, beside the length of the
+// body, which is the caller's to bound. They bound the memory and the stack that
+// a small hostile body can cost.
+const (
+	MaxDepth    = 32      // arrays and objects within one another, the body's own included
+	MaxElements = 1 << 16 // values in a body, those within others included
+)
+
+// A DecodeError says where a body is wrong, and how.
+type DecodeError struct {
+	Offset  int    // of the byte where the wrong value or token begins
+	Path    string // of the member: "emps[3].sal"; "" for the body as a whole or its syntax
+	Message string
+}
+
+// Error returns "emps[3].sal: 1.5 is not a 64-bit integer (byte 117)".
+func (e *DecodeError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("%s (byte %d)", e.Message, e.Offset)
+	}
+	return fmt.Sprintf("%s: %s (byte %d)", e.Path, e.Message, e.Offset)
+}
+
+// A node is one value of a body, before it is known of which kind it has to be.
+// Both formats are read into nodes, so that one binder gives both one meaning.
+type node struct {
+	kind   nodeKind
+	truth  bool
+	offset int    // of its first byte
+	end    int    // of the byte after its last; JSON only
+	text   string // of a number, a string, bytes, a time
+	items  []node // of a list, or the members of a map
+
+	name       string // as a member of a map
+	nameOffset int
+}
+
+type nodeKind uint8
+
+const (
+	nodeNull   nodeKind = iota
+	nodeBool            // truth
+	nodeNumber          // text in JSON's grammar
+	nodeNamed           // text "NaN", "Infinity", "-Infinity": a float of MessagePack
+	nodeString          // text in UTF-8
+	nodeBytes           // text; a bin of MessagePack
+	nodeTime            // text of a DatetimeTZ; a timestamp of MessagePack
+	nodeList            // items
+	nodeMap             // items, with names
+)
+
+// String names what a client wrote, for errors.
+func (n *node) String() string {
+	switch n.kind {
+	case nodeNull:
+		return "null"
+	case nodeBool:
+		return fmt.Sprint(n.truth)
+	case nodeNumber, nodeNamed, nodeTime:
+		if len(n.text) > 64 {
+			return n.text[:64] + "..."
+		}
+		return n.text
+	case nodeString:
+		return quote(n.text)
+	case nodeBytes:
+		return fmt.Sprintf("a bin of %d bytes", len(n.text))
+	case nodeList:
+		return "an array"
+	}
+	return "an object"
+}
+
+// member returns the member of a map called name.
+func (n *node) member(name string) bool {
+	for i := range n.items {
+		if n.items[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// members collects a map's members and finds names that come twice: RFC 8259
+// leaves their meaning open, so a body that has them is refused.
+type members struct {
+	node  *node
+	names map[string]struct{} // once there are too many to look at one by one
+}
+
+// add adds a member. It reports false when there is one of that name.
+func (m *members) add(v node) bool {
+	const few = 16
+	if m.names == nil {
+		if m.node.member(v.name) {
+			return false
+		}
+		if m.node.items = append(m.node.items, v); len(m.node.items) == few {
+			m.names = make(map[string]struct{}, 2*few)
+			for i := range m.node.items {
+				m.names[m.node.items[i].name] = struct{}{}
+			}
+		}
+		return true
+	}
+	if _, taken := m.names[v.name]; taken {
+		return false
+	}
+	m.names[v.name] = struct{}{}
+	m.node.items = append(m.node.items, v)
+	return true
+}
+
+// nearest returns the one of names that name was probably meant to be, or "".
+func nearest(name string, fields []Field) string {
+	const longest = 64
+	if len(name) > longest {
+		return ""
+	}
+	best, least := "", len(name)/2+1
+	for i := range fields {
+		known := fields[i].Name
+		if len(known) > longest {
+			continue
+		}
+		if d := distance(name, known); d < least {
+			best, least = known, d
+		}
+	}
+	return best
+}
+
+// distance returns how many letters to change, add or leave out make a of b
+// (Levenshtein), case aside.
+func distance(a, b string) int {
+	lower := func(c byte) byte {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		return c
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if lower(a[i]) != lower(b[j]) {
+				d = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}

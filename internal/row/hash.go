@@ -1,0 +1,55 @@
+package row
+
+import (
+	"encoding/base32"
+	"encoding/binary"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Hash returns the hash of a row: XXH64, seed 0, of its canonical document,
+// which is what AppendJSON makes. It is the same in every process and release,
+// so that an entity tag outlives a restart. It is no defence against somebody
+// who looks for two documents with one hash.
+func Hash(canonical []byte) uint64 { return xxhash.Sum64(canonical) }
+
+// ETag returns the strong entity tag of one representation of the document with
+// this hash: 13 characters of base32hex in lower case, then "-j" for JSON or "-m"
+// for MessagePack, in quotes: "k3f9a1c27e0v4-j".
+func ETag(hash uint64, f Format) string {
+	var sum [8]byte
+	binary.BigEndian.PutUint64(sum[:], hash)
+	tag := [...]byte{0: '"', 14: '-', 15: 'j', 16: '"'}
+	etagEncoding.Encode(tag[1:14], sum[:])
+	if f == FormatMsgPack {
+		tag[15] = 'm'
+	}
+	return string(tag[:])
+}
+
+var etagEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").
+	WithPadding(base32.NoPadding)
+
+// SameETag reports whether two entity tags, with their quotes, are of the same
+// document: what follows the first hyphen, the representation, does not count,
+// so that a document read as JSON can be written as MessagePack under If-Match.
+// A weak tag (W/) is never the same as any: the comparison is the strong one of
+// RFC 9110 8.8.3.2.
+func SameETag(a, b string) bool {
+	x, ok := opaque(a)
+	if !ok {
+		return false
+	}
+	y, ok := opaque(b)
+	return ok && x == y
+}
+
+// opaque returns the part of a strong entity tag that tells documents apart.
+func opaque(tag string) (string, bool) {
+	if len(tag) < 3 || tag[0] != '"' || tag[len(tag)-1] != '"' {
+		return "", false
+	}
+	document, _, _ := strings.Cut(tag[1:len(tag)-1], "-")
+	return document, document != ""
+}

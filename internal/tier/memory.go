@@ -1,0 +1,174 @@
+package tier
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+const (
+	// negativeShare is the part of the budget (1/n) that absences may take. They
+	// have a segment of their own, so that somebody who asks for keys that do not
+	// exist cannot push out rows.
+	negativeShare = 20
+
+	// largestShare is the part of a segment (1/n) that one document may take. A
+	// larger one is not kept: it would push out too much for one key.
+	largestShare = 8
+)
+
+// Memory is the Tier that keeps documents in memory, up to a number of bytes.
+// It is two caches of the otter library (W-TinyLFU: a document stays for being
+// asked for often and lately), one for rows and one for absences.
+//
+// The bound counts bytes as the allocator gives them out (see sizer), and holds
+// whenever no Put is under way; each Put under way may exceed it by its own
+// document. Reads tell the eviction policy of themselves through buffers that
+// otter empties on a short-lived goroutine; when the processors are busy some
+// reads go untold. A Put empties the buffers and evicts before it returns.
+type Memory struct {
+	rows     segment
+	absences segment
+	sizes    *sizer
+	lookups  *lookups
+	maxBytes uint64
+	evicted  atomic.Uint64
+	tell     atomic.Pointer[func(Ref, *row.Document)]
+	closed   atomic.Bool
+}
+
+// A segment is one cache with a bound of its own.
+type segment struct {
+	cache   *otter.Cache[Ref, *row.Document]
+	largest uint64 // bytes of the largest entry that it takes
+}
+
+var _ Tier = (*Memory)(nil)
+
+// NewMemory returns an empty Memory that takes up to maxBytes, keys and
+// bookkeeping included. With a bound too small for a document it keeps nothing.
+func NewMemory(maxBytes int64) *Memory {
+	budget := uint64(max(maxBytes, 0))
+	m := &Memory{sizes: newSizer(), lookups: newLookups(), maxBytes: budget}
+	m.rows = m.newSegment(budget - budget/negativeShare)
+	m.absences = m.newSegment(budget / negativeShare)
+	return m
+}
+
+func (m *Memory) newSegment(budget uint64) segment {
+	return segment{
+		// New fails for contradictory options only, and these are constant.
+		cache: otter.Must(&otter.Options[Ref, *row.Document]{
+			MaximumWeight: max(budget, 1),
+			Weigher: func(ref Ref, d *row.Document) uint32 {
+				return uint32(min(m.sizes.entry(ref, d), math.MaxUint32))
+			},
+			OnAtomicDeletion: func(e otter.DeletionEvent[Ref, *row.Document]) {
+				if e.WasEvicted() {
+					m.evicted.Add(1)
+					m.forgot(e.Key, e.Value)
+				}
+			},
+		}),
+		largest: min(budget/largestShare, math.MaxUint32),
+	}
+}
+
+// OnEvict has tell called for every document that the tier forgets by itself,
+// to stay within its bound. tell runs within a Put or a Get, under a lock of the
+// cache: it must be short and not call the tier.
+func (m *Memory) OnEvict(tell func(Ref, *row.Document)) { m.tell.Store(&tell) }
+
+func (m *Memory) forgot(ref Ref, d *row.Document) {
+	if tell := m.tell.Load(); tell != nil {
+		(*tell)(ref, d)
+	}
+}
+
+// Get returns what the tier holds for ref. It takes no lock of ours and
+// allocates nothing (TestMemory_GetAllocatesNothing); ref.Key may alias a
+// buffer.
+func (m *Memory) Get(ref Ref) (*row.Document, bool) {
+	// Fast path: a row.
+	d, ok := m.rows.cache.GetIfPresent(ref)
+	if !ok {
+		d, ok = m.absences.cache.GetIfPresent(ref)
+	}
+	m.lookups.count(ok)
+	return d, ok
+}
+
+// Put keeps d for ref, or forgets whatever it held when d is too large to be
+// kept. ref.Key is kept: it must not alias a buffer, nor be a small part of a
+// large string, which would stay in memory with it.
+func (m *Memory) Put(ref Ref, d *row.Document) {
+	to, other := &m.rows, &m.absences
+	if d.Absent() {
+		to, other = other, to
+	}
+	// First the other segment forgets, then this one learns: there are never two
+	// copies, of which eviction could take the newer and leave the older.
+	other.drop(ref)
+	if m.closed.Load() || m.sizes.entry(ref, d) > to.largest {
+		to.drop(ref)
+		m.forgot(ref, d)
+		return
+	}
+	to.put(ref, d)
+}
+
+// Drop forgets ref: when it has returned, the old copy is gone.
+func (m *Memory) Drop(ref Ref) {
+	m.rows.drop(ref)
+	m.absences.drop(ref)
+}
+
+// Stats returns a snapshot of the counters. It waits for maintenance, some
+// microseconds: it is for scrapes, not for requests.
+func (m *Memory) Stats() Stats {
+	// A Drop has forgotten its document at once, but its bytes are counted until
+	// maintenance has run.
+	m.rows.cache.CleanUp()
+	m.absences.cache.CleanUp()
+	negative := uint64(max(m.absences.cache.EstimatedSize(), 0))
+	hits, misses := m.lookups.sum()
+	return Stats{
+		Entries:   uint64(max(m.rows.cache.EstimatedSize(), 0)) + negative,
+		Bytes:     m.rows.cache.WeightedSize() + m.absences.cache.WeightedSize(),
+		MaxBytes:  m.maxBytes,
+		Negative:  negative,
+		Hits:      hits,
+		Misses:    misses,
+		Evictions: m.evicted.Load(),
+	}
+}
+
+// Close forgets everything; a Put that begins later keeps nothing. A goroutine
+// that reads have started may end a moment later.
+func (m *Memory) Close() error {
+	m.closed.Store(true)
+	for _, s := range []*segment{&m.rows, &m.absences} {
+		s.cache.InvalidateAll()
+		s.cache.CleanUp()
+	}
+	return nil
+}
+
+func (s *segment) put(ref Ref, d *row.Document) {
+	s.cache.Set(ref, d)
+	// Set leaves eviction to a goroutine that may run much later when the
+	// processors are busy. CleanUp evicts now, so that the bound holds.
+	s.cache.CleanUp()
+}
+
+func (s *segment) drop(ref Ref) {
+	// Fast path: most drops are of keys that are not held, and looking is
+	// cheaper than locking. The caller orders Put and Drop of one key, so that
+	// nothing can appear in between.
+	if _, ok := s.cache.GetEntryQuietly(ref); ok {
+		s.cache.Invalidate(ref)
+	}
+}

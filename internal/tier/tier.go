@@ -1,0 +1,44 @@
+// Package tier keeps documents: in memory, later on disk too. A tier may
+// forget; it may not lie.
+package tier
+
+import "github.com/hotrow/hotrow/internal/row"
+
+// Ref names one representation of one document of one resource.
+type Ref struct {
+	Resource uint32 // the resource's number, given by the registry
+	Format   row.Format
+	Key      row.Key
+}
+
+// A Tier keeps documents by Ref. All methods may be called at once by many
+// goroutines; the caller orders Put and Drop of one key (it holds the lock of
+// the key's shard in package fresh). Every Tier passes tiertest.Run.
+type Tier interface {
+	// Get returns what the tier holds for ref. It takes no lock of ours, logs
+	// nothing and allocates nothing. ref.Key may alias a buffer: it is not kept.
+	Get(ref Ref) (*row.Document, bool)
+
+	// Put keeps d for ref, or forgets whatever it held. ref.Key is kept.
+	Put(ref Ref, d *row.Document)
+
+	// Drop forgets ref: when it has returned, the old copy is gone.
+	Drop(ref Ref)
+
+	// Stats returns a snapshot of the tier's counters.
+	Stats() Stats
+
+	// Close stops the tier's goroutines and frees what it holds.
+	Close() error
+}
+
+// Stats is a snapshot of a tier's counters.
+type Stats struct {
+	Entries   uint64 // documents held, rows and absences
+	Bytes     uint64 // that they take, keys and bookkeeping included
+	MaxBytes  uint64 // the bound
+	Negative  uint64 // of Entries, those that say that there is no row
+	Hits      uint64
+	Misses    uint64
+	Evictions uint64 // forgotten to stay within the bound
+}
