@@ -1,0 +1,95 @@
+package httpfront
+
+import (
+	"net/http"
+	"testing"
+)
+
+func TestNegotiateDocument(t *testing.T) {
+	const jsonName, vnd = "application/json", "application/vnd.msgpack"
+	tests := []struct {
+		name   string
+		accept []string // nil for no Accept header
+		format string
+		want   string // "" when nothing fits
+	}{
+		{"no header", nil, "", jsonName},
+		{"anything", []string{"*/*"}, "", jsonName},
+		{"any application", []string{"application/*"}, "", jsonName},
+		{"exact", []string{vnd}, "", vnd},
+		{"answered under the name asked for", []string{"application/x-msgpack"}, "",
+			"application/x-msgpack"},
+		{"the short name", []string{"application/msgpack"}, "", "application/msgpack"},
+		{"case does not count", []string{"Application/VND.MsgPack"}, "", vnd},
+		{"parameters ignored", []string{"application/json; charset=utf-8"}, "", jsonName},
+		{"higher q wins", []string{"application/json;q=0.5, " + vnd}, "", vnd},
+		{"q in capitals", []string{"application/json;Q=0.5, " + vnd}, "", vnd},
+		{"equal q: the first named", []string{vnd + ", application/json"}, "", vnd},
+		{"exact before wildcard", []string{"*/*, application/msgpack"}, "", "application/msgpack"},
+		{"wildcard of higher q", []string{"*/*, application/msgpack;q=0.9"}, "", jsonName},
+		{"q=0 refuses", []string{"application/json;q=0, " + vnd}, "", vnd},
+		{"q=0 beats the wildcard", []string{"application/json;q=0, */*"}, "", vnd},
+		{"two headers", []string{"text/html", vnd}, "", vnd},
+		{"a browser", []string{"text/html,application/xml;q=0.9,*/*;q=0.8"}, "", jsonName},
+		{"unknown only", []string{"text/html"}, "", ""},
+		{"all refused", []string{"*/*;q=0"}, "", ""},
+		{"garbage", []string{";;;,,="}, "", ""},
+		{"bad q ignored", []string{"application/json;q=2, application/msgpack;q=0.1"}, "",
+			"application/msgpack"},
+		{"slash in a wildcard", []string{"application/json/*"}, "", ""},
+		{"empty", []string{""}, "", ""},
+		{"format beats Accept", []string{vnd}, "json", jsonName},
+		{"format for curl", []string{"*/*"}, "msgpack", vnd},
+		{"unknown format", nil, "xml", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := http.Header{}
+			for _, a := range tt.accept {
+				h.Add("Accept", a)
+			}
+			m, err := negotiateDocument(h, tt.format)
+			if m.name != tt.want || (err == nil) != (tt.want != "") {
+				t.Errorf("negotiateDocument(%q, %q) = %q, %v; want %q",
+					tt.accept, tt.format, m.name, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseQuality(t *testing.T) {
+	tests := []struct {
+		in   string
+		want int
+		ok   bool
+	}{
+		{"1", 1000, true}, {"0", 0, true}, {"0.5", 500, true}, {"0.123", 123, true},
+		{"1.000", 1000, true}, {"0.", 0, true}, {"1.001", 1001, false}, {"0.1234", 0, false},
+		{"2", 0, false}, {"", 0, false}, {".5", 0, false}, {"-0", 0, false}, {"0.x", 0, false},
+	}
+	for _, tt := range tests {
+		got, ok := parseQuality(tt.in)
+		if ok != tt.ok || ok && got != tt.want {
+			t.Errorf("parseQuality(%q) = %d, %v; want %d, %v", tt.in, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+// FuzzAccept holds that no header breaks the negotiation, that its answer is one
+// of the offers, and that an offer which is preferred alone is taken.
+func FuzzAccept(f *testing.F) {
+	for _, s := range []string{"*/*", "application/json;q=0.5, */*;q=0", "a/b/*", ";q=", "/*",
+		"application/json;q=1.000;x=y", ",,,", "application/json/*"} {
+		f.Add(s)
+	}
+	offers := []string{"application/json", "application/vnd.msgpack"}
+	f.Fuzz(func(t *testing.T, s string) {
+		if i, ok := negotiate([]string{s}, offers); i < 0 || i >= len(offers) {
+			t.Fatalf("negotiate(%q) = %d, %v", s, i, ok)
+		}
+		lines := []string{s, "application/vnd.msgpack;q=1, application/json;q=0, */*;q=0"}
+		if i, ok := negotiate(lines[1:], offers); !ok || i != 1 {
+			t.Fatalf("negotiate(%q) = %d, %v", lines[1:], i, ok)
+		}
+	})
+}

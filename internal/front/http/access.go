@@ -1,0 +1,101 @@
+package httpfront
+
+import (
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/resource"
+)
+
+// mayRead returns the problem that keeps the request from reading c.res.
+func (c *call) mayRead() error {
+	rule := c.res.Access().Read
+	if rule == "public" {
+		return nil
+	}
+	c.private = true
+	return c.pass(rule)
+}
+
+// mayWrite returns the problem that keeps the request from writing c.res. A
+// listener that is open to other machines takes no anonymous writes, whatever
+// the rule: --open speaks of reading.
+func (c *call) mayWrite() error {
+	c.private = c.res.Access().Read != "public"
+	rule := c.res.Access().Write
+	if rule != "public" || !c.o.Open || c.isLocal() {
+		return c.pass(rule)
+	}
+	if _, ok := c.principal(); !ok {
+		return c.unauthorized("this listener is open for reading: a write needs a token")
+	}
+	return nil
+}
+
+// pass returns nil when rule lets the request's principal through.
+func (c *call) pass(rule resource.Rule) error {
+	if rule == "public" {
+		return nil
+	}
+	if rule == "none" || rule == "" {
+		return problem{kind: kindForbidden, detail: "nobody may do this with " + c.res.Name()}
+	}
+	p, ok := c.principal()
+	if !ok {
+		return c.unauthorized("")
+	}
+	if !rule.Allows(p.Roles) {
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="hotrow", error="insufficient_scope"`)
+		return problem{kind: kindForbidden, detail: "the token's role is not enough for this"}
+	}
+	return nil
+}
+
+// reads reports whether the request's principal may read c.res.
+func (c *call) reads() bool {
+	rule := c.res.Access().Read
+	if rule == "public" {
+		return true
+	}
+	p, ok := c.principal()
+	return ok && rule.Allows(p.Roles)
+}
+
+// unauthorized asks for a token. The one that was sent appears nowhere.
+func (c *call) unauthorized(detail string) error {
+	challenge := `Bearer realm="hotrow"`
+	if _, sent := bearer(c.r.Header); sent {
+		challenge += `, error="invalid_token"`
+	}
+	c.w.Header().Set("WWW-Authenticate", challenge)
+	return problem{kind: kindUnauthorized, detail: detail}
+}
+
+// principal returns who asks. The set of tokens is looked at by every request,
+// so that a token that is taken away is worth nothing on open connections too.
+func (c *call) principal() (Principal, bool) {
+	token, ok := bearer(c.r.Header)
+	if !ok || c.o.Auth == nil {
+		return Principal{}, false
+	}
+	return c.o.Auth(token)
+}
+
+// bearer returns the token of an Authorization header (RFC 6750 2.1). Two
+// headers are as good as none: it is unclear which one is meant.
+func bearer(h http.Header) (string, bool) {
+	values := h.Values("Authorization")
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	token = strings.TrimSpace(token)
+	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
+}
+
+// isLocal reports whether only this machine can have sent the request.
+func (c *call) isLocal() bool {
+	own, _ := c.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return isLocal(own)
+}

@@ -1,0 +1,119 @@
+package httpfront
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+)
+
+// directives are what the Cache-Control of a request asks for (RFC 9111 5.2.1).
+type directives struct {
+	noCache      bool
+	onlyIfCached bool
+	maxAge       time.Duration // < 0: none
+}
+
+// parseDirectives reads Cache-Control. What it does not know is ignored, as
+// the RFC demands; max-age=0 is no-cache under another name.
+func parseDirectives(h http.Header) directives {
+	d := directives{maxAge: -1}
+	for _, line := range h.Values("Cache-Control") {
+		for element := range strings.SplitSeq(line, ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(element), "=")
+			switch strings.ToLower(name) {
+			case "no-cache":
+				d.noCache = true
+			case "only-if-cached":
+				d.onlyIfCached = true
+			case "max-age":
+				if age, ok := parseSeconds(strings.Trim(value, `"`)); ok {
+					d.maxAge = age
+				}
+			}
+		}
+	}
+	d.noCache = d.noCache || d.maxAge == 0
+	return d
+}
+
+// tooOld reports whether a comes from memory and may be older than max-age.
+func (d directives) tooOld(a *resource.Answer) bool {
+	kept := a.Origin == resource.HitMemory || a.Origin == resource.Stale
+	return kept && d.maxAge >= 0 && a.Lag > d.maxAge
+}
+
+// parseSeconds reads a whole number of seconds. Larger ones than a Duration
+// holds become the largest.
+func parseSeconds(s string) (time.Duration, bool) {
+	n, err := strconv.ParseUint(s, 10, 63)
+	if err != nil {
+		return 0, false
+	}
+	return time.Duration(min(n, math.MaxInt64/uint64(time.Second))) * time.Second, true
+}
+
+// preferences are what the Prefer header of a request asks for (RFC 7240).
+type preferences struct {
+	minimal bool          // return=minimal, or headers-only as PostgREST has it
+	given   string        // the return preference as it is said to be applied
+	wait    time.Duration // 0: none
+}
+
+// parsePrefer reads Prefer. Of a preference that is given twice the first
+// counts; unknown ones are ignored.
+func parsePrefer(h http.Header) preferences {
+	var p preferences
+	for _, line := range h.Values("Prefer") {
+		for element := range strings.SplitSeq(line, ",") {
+			element, _, _ = strings.Cut(element, ";")
+			name, value, _ := strings.Cut(strings.TrimSpace(element), "=")
+			name = strings.ToLower(strings.TrimSpace(name))
+			value = strings.Trim(strings.TrimSpace(value), `"`)
+			switch {
+			case name == "return" && p.given == "" &&
+				(value == "minimal" || value == "headers-only" || value == "representation"):
+				p.given = "return=" + value
+				p.minimal = value != "representation"
+			case name == "wait" && p.wait == 0:
+				p.wait, _ = parseSeconds(value)
+			}
+		}
+	}
+	return p
+}
+
+// readOptions returns how a read may be answered, from the request's headers.
+func (c *call) readOptions(m media) (resource.Options, directives, error) {
+	d := parseDirectives(c.r.Header)
+	o := resource.Options{Format: m.format, NoCache: d.noCache, OnlyIfCached: d.onlyIfCached}
+	if d.noCache && d.onlyIfCached {
+		return o, d, resource.ErrNotCached // the two together leave no answer
+	}
+	o.Wait = parsePrefer(c.r.Header).wait
+	var err error
+	o.Min, err = minPosition(c.r.Header, c.res.Source())
+	return o, d, err
+}
+
+// minPosition returns the token of Hotrow-Min-Position that speaks of source.
+// A client that follows several sources may send the tokens of all of them.
+func minPosition(h http.Header, source string) (resource.Token, error) {
+	var found resource.Token
+	for _, line := range h.Values("Hotrow-Min-Position") {
+		for element := range strings.SplitSeq(line, ",") {
+			t, err := resource.ParseToken(element)
+			if err != nil {
+				return resource.Token{}, err
+			}
+			if t.Source != source || found.Origin == t.Origin && found.Pos > t.Pos {
+				continue
+			}
+			found = t
+		}
+	}
+	return found, nil
+}

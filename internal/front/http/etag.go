@@ -1,0 +1,102 @@
+package httpfront
+
+import (
+	"net/http"
+	"strings"
+)
+
+// entityTags reads If-Match or If-None-Match: nil if the header is not there,
+// {"*"}, or the tags with their quotes and, where they are weak, their W/. It
+// reports false for anything else (RFC 9110 8.8.3).
+func entityTags(h http.Header, name string) ([]string, bool) {
+	lines := h.Values(name)
+	if len(lines) == 0 {
+		return nil, true
+	}
+	s := strings.TrimSpace(strings.Join(lines, ","))
+	if s == "*" {
+		return []string{"*"}, true
+	}
+	var tags []string
+	for {
+		s = strings.TrimLeft(s, " \t,")
+		if s == "" {
+			return tags, len(tags) > 0
+		}
+		n := tagLength(s)
+		if n == 0 {
+			return nil, false
+		}
+		tags = append(tags, s[:n])
+		s = strings.TrimLeft(s[n:], " \t")
+		if s != "" && s[0] != ',' {
+			return nil, false
+		}
+	}
+}
+
+// tagLength returns the length of the entity tag at the beginning of s, or 0.
+func tagLength(s string) int {
+	i := 0
+	if strings.HasPrefix(s, "W/") {
+		i = 2
+	}
+	if i >= len(s) || s[i] != '"' {
+		return 0
+	}
+	for i++; i < len(s); i++ {
+		switch b := s[i]; {
+		case b == '"':
+			return i + 1
+		case b < 0x21 || b == 0x7f:
+			return 0
+		}
+	}
+	return 0
+}
+
+// weaklyListed reports whether etag is among tags by weak comparison, as reads
+// compare for If-None-Match. The representation counts: a client that holds
+// JSON must not be told that its MessagePack is unchanged.
+func weaklyListed(tags []string, etag string) bool {
+	for _, t := range tags {
+		if t == "*" || strings.TrimPrefix(t, "W/") == etag {
+			return true
+		}
+	}
+	return false
+}
+
+// strongTags returns tags without the weak ones, which If-Match never matches.
+func strongTags(tags []string) []string {
+	var strong []string
+	for _, t := range tags {
+		if !strings.HasPrefix(t, "W/") {
+			strong = append(strong, t)
+		}
+	}
+	return strong
+}
+
+// conditions are the conditional headers of a request.
+type conditions struct {
+	match, noneMatch []string // nil: the header is not there
+	impossible       bool     // If-Match has weak tags only
+}
+
+func (c *call) conditions() (conditions, error) {
+	var cond conditions
+	var ok bool
+	if cond.match, ok = entityTags(c.r.Header, "If-Match"); !ok {
+		return cond, problem{kind: kindBadHeader, detail: "If-Match is not a list of entity tags"}
+	}
+	if cond.match != nil {
+		cond.match = strongTags(cond.match)
+		cond.impossible = cond.match == nil
+	}
+	if cond.noneMatch, ok = entityTags(c.r.Header, "If-None-Match"); !ok {
+		return cond, problem{kind: kindBadHeader,
+			detail: "If-None-Match is not a list of entity tags"}
+	}
+	return cond, nil
+}

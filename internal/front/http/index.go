@@ -1,0 +1,206 @@
+package httpfront
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// exampleAge is how long an example key is shown before it is asked for again,
+// and exampleWait how long one index may wait for all of its examples.
+const (
+	exampleAge  = time.Minute
+	exampleWait = 2 * time.Second
+)
+
+// An example is a key that exists, and when that was known.
+type example struct {
+	key row.Key
+	at  time.Time
+}
+
+// An entry is one resource on the index.
+type entry struct {
+	Name    string   `json:"name"`
+	Key     []string `json:"key"`
+	URL     string   `json:"url"`
+	Example string   `json:"example,omitempty"`
+	Methods []string `json:"methods"`
+}
+
+// indexMedia are the representations of the index. JSON is first: it is what
+// curl, which accepts anything, shows.
+var indexMedia = []string{"application/json", "text/html", "text/plain"}
+
+// index answers /: what is served, with a URL to try for each resource that the
+// request's principal may read.
+func (c *call) index() error {
+	switch c.r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodOptions:
+		return c.options("GET, HEAD, OPTIONS")
+	default:
+		return c.notAllowed("GET, HEAD, OPTIONS")
+	}
+	i, ok := negotiate(c.r.Header.Values("Accept"), indexMedia)
+	if !ok {
+		return problem{kind: kindNotAcceptable}
+	}
+	entries := c.entries()
+	head := c.w.Header()
+	head.Set("Vary", "Accept")
+	head.Set("Cache-Control", "private, no-cache")
+	switch indexMedia[i] {
+	case "text/html":
+		return c.indexPage(entries)
+	case "text/plain":
+		return c.sendBody(http.StatusOK, "text/plain; charset=utf-8", indexText(entries))
+	}
+	body, err := json.MarshalIndent(map[string]any{"resources": entries}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the index: %w", err)
+	}
+	return c.sendBody(http.StatusOK, "application/json", append(body, '\n'))
+}
+
+// entries returns the resources that the request may read. The examples that
+// are not known by the deadline are left out.
+func (c *call) entries() []entry {
+	ctx, cancel := context.WithTimeout(c.r.Context(), exampleWait)
+	defer cancel()
+	entries := []entry{}
+	for _, res := range c.o.Resources.All() {
+		c.res = res
+		if !c.reads() {
+			continue
+		}
+		e := entry{Name: res.Name(), Key: keyNames(res), Methods: methods(res),
+			URL: c.o.BasePath + "/" + url.PathEscape(res.Name())}
+		if key := c.h.example(ctx, res); key != "" {
+			e.Example = c.o.BasePath + documentPath(res.Name(), key, len(res.KeyType()))
+		}
+		entries = append(entries, e)
+	}
+	c.res = nil // the request is not one for the last of them
+	return entries
+}
+
+// keyNames returns the members that make the key; none while the database has
+// not been reached.
+func keyNames(res *resource.Resource) []string {
+	shape := res.Shape()
+	if shape == nil {
+		return []string{}
+	}
+	return querySpecOf(res.KeyType(), shape, 1).columns
+}
+
+// example returns a key of res that exists, or existed a minute ago.
+func (h *Handler) example(ctx context.Context, res *resource.Resource) row.Key {
+	now := h.live.Load().Now()
+	if v, ok := h.examples.Load(res.Name()); ok {
+		if e := v.(*example); now.Sub(e.at) < exampleAge {
+			return e.key
+		}
+	}
+	if ctx.Err() != nil {
+		return ""
+	}
+	key := res.Example(ctx)
+	if key != "" {
+		h.examples.Store(res.Name(), &example{key: key, at: now})
+	}
+	return key
+}
+
+func methods(res *resource.Resource) []string {
+	list := []string{"GET", "HEAD"}
+	for _, document := range []bool{false, true} {
+		for m := range strings.SplitSeq(allowed(res, document), ", ") {
+			if m != "OPTIONS" && !slices.Contains(list, m) {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
+func indexText(entries []entry) []byte {
+	var b bytes.Buffer
+	for _, e := range entries {
+		try := e.Example
+		if try == "" {
+			try = e.URL
+		}
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", e.Name, try, strings.Join(e.Methods, " "))
+	}
+	return b.Bytes()
+}
+
+const indexStyle = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;` +
+	`padding:0 1rem}table{border-collapse:collapse}` +
+	`td,th{text-align:left;padding:.2rem 1rem .2rem 0}`
+
+// indexTemplate escapes every name by its place in the page.
+var indexTemplate = template.Must(template.New("index").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>hotrow</title>
+<meta name="viewport" content="width=device-width"><style>` + indexStyle + `</style>
+<h1>hotrow</h1>
+{{if .}}<table><tr><th>resource<th>key<th>try<th>methods
+{{range .}}<tr><td><a href="{{.URL}}">{{.Name}}</a><td>{{range $i, $k := .Key}}{{if $i}}, {{end}}` +
+	`{{$k}}{{end}}<td>{{if .Example}}<a href="{{.Example}}">{{.Example}}</a>{{end}}<td>` +
+	`{{range .Methods}}{{.}} {{end}}
+{{end}}</table>{{else}}<p>Nothing is served that you may read.{{end}}
+</html>
+`))
+
+// indexPolicy lets the page have its own style and nothing else.
+func indexPolicy() string {
+	sum := sha256.Sum256([]byte(indexStyle))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+
+func (c *call) indexPage(entries []entry) error {
+	var b bytes.Buffer
+	if err := indexTemplate.Execute(&b, entries); err != nil {
+		return fmt.Errorf("write the index: %w", err)
+	}
+	c.w.Header().Set("Content-Security-Policy", indexPolicy())
+	c.w.Header().Set("Referrer-Policy", "no-referrer")
+	return c.sendBody(http.StatusOK, "text/html; charset=utf-8", b.Bytes())
+}
+
+// system answers what is below /-/: the words behind each type of problem.
+func (c *call) system(path string) error {
+	slug, ok := strings.CutPrefix(path, "/problems/")
+	if ok {
+		for _, k := range allKinds {
+			if k.slug != slug {
+				continue
+			}
+			if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+				return c.notAllowed("GET, HEAD")
+			}
+			text := fmt.Sprintf("%d %s (%s)\n\n%s.\n",
+				k.status, http.StatusText(k.status), slug, k.means)
+			if k.hint != "" {
+				text += "What to do: " + k.hint + ".\n"
+			}
+			return c.sendBody(http.StatusOK, "text/plain; charset=utf-8", []byte(text))
+		}
+	}
+	return problem{kind: kindNotFound, detail: "nothing is served at this path"}
+}

@@ -1,0 +1,161 @@
+package httpfront
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+)
+
+// A problem is an error as a client sees it: RFC 9457, with the members code,
+// message, details and hint that clients of PostgREST know.
+type problem struct {
+	kind    *kind
+	detail  string        // one sentence; "": what the kind means
+	hint    string        // how to mend it; "": the kind's
+	details string        // the database's own detail
+	code    string        // the database's own code; "": the kind's
+	after   time.Duration // when to try again; 0: in a second
+
+	// cacheable says that the problem is an answer like a document: caches are
+	// told the same about it.
+	cacheable bool
+}
+
+// Error returns the sentence that a client is told.
+func (p problem) Error() string {
+	if p.detail != "" {
+		return p.detail
+	}
+	return p.kind.means
+}
+
+// problemDocument is the body of a problem.
+type problemDocument struct {
+	Type     string  `json:"type"`
+	Title    string  `json:"title"`
+	Status   int     `json:"status"`
+	Detail   string  `json:"detail"`
+	Instance string  `json:"instance"`
+	Code     string  `json:"code"`
+	Message  string  `json:"message"`
+	Details  *string `json:"details"`
+	Hint     *string `json:"hint"`
+}
+
+// document returns the body of p for a request of path.
+func (p problem) document(base, path string) problemDocument {
+	d := problemDocument{
+		Type:     base + "/-/problems/" + p.kind.slug,
+		Title:    http.StatusText(p.kind.status),
+		Status:   p.kind.status,
+		Detail:   clipTo(p.Error(), 1024),
+		Instance: clipTo(path, 1024),
+		Code:     p.code,
+	}
+	d.Message = d.Detail
+	if d.Code == "" {
+		d.Code = p.kind.code()
+	}
+	if p.details != "" {
+		s := clipTo(p.details, 1024)
+		d.Details = &s
+	}
+	if hint := p.hint; hint != "" || p.kind.hint != "" {
+		if hint == "" {
+			hint = p.kind.hint
+		}
+		d.Hint = &hint
+	}
+	return d
+}
+
+// statusGone counts requests whose client went away before the answer, as
+// nginx counts them.
+const statusGone = 499
+
+// fail ends the request with the problem that err is. What the client is not
+// told is logged, at most ten times a second: an outage must not become an
+// outage of the log.
+func (c *call) fail(err error) {
+	if errors.Is(err, context.Canceled) && c.r.Context().Err() != nil {
+		c.w.code = statusGone
+		return
+	}
+	p := problemOf(err)
+	if p.kind.status >= 500 && p.kind != kindNotCached && c.h.logLimit.allow(c.o.Now()) {
+		c.o.Log.Error("request failed", "method", clip(c.r.Method), "path",
+			clipTo(c.r.URL.EscapedPath(), 1024), "status", p.kind.status, "err", err)
+	}
+	c.send(p)
+}
+
+// send writes p as the answer.
+func (c *call) send(p problem) {
+	head := c.w.Header()
+	if !p.cacheable {
+		head.Set("Cache-Control", "no-store")
+		head.Del("ETag")
+	}
+	switch p.kind {
+	case kindUnavailable, kindRetry, kindUnknown:
+		head.Set("Retry-After", strconv.Itoa(retrySeconds(p.after)))
+	case kindMethod, kindReadOnly: // RFC 9110 15.5.6 wants Allow with a 405
+		if head.Get("Allow") == "" {
+			head.Set("Allow", "GET, HEAD, OPTIONS")
+		}
+	}
+	body, err := json.Marshal(p.document(c.o.BasePath, c.r.URL.EscapedPath()))
+	if err != nil { // strings and numbers: it cannot be
+		body = []byte("{}")
+	}
+	_ = c.sendBody(p.kind.status, "application/problem+json", append(body, '\n'))
+}
+
+// retrySeconds returns after in whole seconds, rounded up, at least one.
+func retrySeconds(after time.Duration) int {
+	return int(max(1, (after+time.Second-1)/time.Second))
+}
+
+// clip returns s, or its beginning when a client made it long: what goes back
+// to it in an error need not be all of what it sent.
+func clip(s string) string { return strconv.QuoteToASCII(clipTo(s, 64)) }
+
+// clipTo returns at most n bytes of s, as valid UTF-8.
+func clipTo(s string, n int) string {
+	if len(s) > n {
+		for n > 0 && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n] + "..."
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// A limiter lets ten events of each second pass.
+type limiter struct {
+	state atomic.Int64 // the second * 16 + the events in it
+}
+
+// allow reports whether an event at now passes.
+func (l *limiter) allow(now time.Time) bool {
+	second := now.Unix()
+	for {
+		old := l.state.Load()
+		next := second << 4
+		if old>>4 == second {
+			if old&15 >= 10 {
+				return false
+			}
+			next = old
+		}
+		if l.state.CompareAndSwap(old, next+1) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package httpfront
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+func TestProblemOf_Statuses(t *testing.T) {
+	of := func(c source.Class) error { return fmt.Errorf("read: %w", &source.Error{Class: c}) }
+	tests := []struct {
+		err    error
+		status int
+	}{
+		{of(source.Internal), 500}, {of(source.Unavailable), 503}, {of(source.Retry), 503},
+		{of(source.Conflict), 409}, {of(source.Invalid), 400}, {of(source.Forbidden), 403},
+		{of(source.Missing), 404}, {of(source.ReadOnly), 405}, {of(source.TooLarge), 413},
+		{of(source.Full), 507}, {of(source.Unknown), 503}, {of(source.Precondition), 412},
+		{of(source.NoRow), 404}, {of(source.NoRow + 1), 500},
+		{fmt.Errorf("x: %w", resource.ErrNotCached), 504},
+		{fmt.Errorf("x: %w", resource.ErrPrecondition), 412},
+		{fmt.Errorf("x: %w", resource.ErrReadOnly), 405},
+		{fmt.Errorf("x: %w", resource.ErrToken), 400},
+		{fmt.Errorf("x: %w", row.ErrKey), 400},
+		{fmt.Errorf("x: %w", &row.DecodeError{Path: "sal"}), 400},
+		{context.DeadlineExceeded, 503},
+		{errors.New("surprise"), 500},
+	}
+	for _, tt := range tests {
+		if p := problemOf(tt.err); p.kind.status != tt.status {
+			t.Errorf("problemOf(%v) has status %d, want %d", tt.err, p.kind.status, tt.status)
+		}
+	}
+}
+
+func TestProblemOf_TellsOnlyWhatSpeaksOfTheRequest(t *testing.T) {
+	for c := source.Internal; c <= source.NoRow; c++ {
+		err := &source.Error{Class: c, Code: "X1", Message: "user=secret host=db", Detail: "secret",
+			Hint: "secret", Err: errors.New("secret")}
+		body, _ := json.Marshal(problemOf(err).document("", "/depts/10"))
+		tells := strings.Contains(string(body), "secret")
+		if want := c == source.Conflict || c == source.Invalid; tells != want {
+			t.Errorf("class %d: tells %v, want %v: %s", c, tells, want, body)
+		}
+		if !strings.Contains(string(body), `"code":"X1"`) {
+			t.Errorf("class %d: the database's code is missing: %s", c, body)
+		}
+	}
+	if p := problemOf(errors.New("dsn=secret")); strings.Contains(p.Error(), "secret") {
+		t.Errorf("an unknown error is told: %q", p)
+	}
+}
+
+func TestProblem_Document(t *testing.T) {
+	p := problem{kind: kindConflict, detail: "duplicate \xff key", details: "Key (a)=(1)",
+		code: "23505"}
+	got, err := json.Marshal(p.document("/api", "/api/depts/10"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"type":"/api/-/problems/conflict","title":"Conflict","status":409,` +
+		`"detail":"duplicate � key","instance":"/api/depts/10","code":"23505",` +
+		`"message":"duplicate � key","details":"Key (a)=(1)",` +
+		`"hint":"the detail names the constraint"}`
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Errorf("problem (-want +got):\n%s", d)
+	}
+	got, _ = json.Marshal(problem{kind: kindNotFound}.document("", "/x"))
+	if s := string(got); !strings.Contains(s, `"code":"HR404"`) ||
+		!strings.Contains(s, `"details":null`) || !strings.Contains(s, `"hint":null`) {
+		t.Errorf("a bare problem is %s", s)
+	}
+}
+
+// TestErrorsPage_ListsEveryKind holds the table of problems and the page of the
+// manual together.
+func TestErrorsPage_ListsEveryKind(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/reference/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "| 4") || strings.HasPrefix(line, "| 5") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	var want []string
+	for _, k := range allKinds {
+		want = append(want, fmt.Sprintf("| %d | `%s` | `%s` | %s | %s |",
+			k.status, k.code(), k.slug, k.means, k.hint))
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("docs/reference/errors.md (-want +got):\n%s", d)
+	}
+}
+
+func TestAllKinds_OncePerSlugInOrder(t *testing.T) {
+	seen := map[string]bool{}
+	last := 0
+	for _, k := range allKinds {
+		if seen[k.slug] || k.status < last || k.means == "" {
+			t.Errorf("kind %s: twice, out of order or without words", k.slug)
+		}
+		seen[k.slug] = true
+		last = k.status
+	}
+	for c, r := range classRules {
+		if r.kind == nil || !seen[r.kind.slug] {
+			t.Errorf("class %d has no kind of the page", c)
+		}
+	}
+	if len(classRules) != int(source.NoRow)+1 {
+		t.Errorf("%d rules for %d classes", len(classRules), source.NoRow+1)
+	}
+}
+
+func TestRetrySeconds(t *testing.T) {
+	for in, want := range map[time.Duration]int{0: 1, time.Millisecond: 1, time.Second: 1,
+		1100 * time.Millisecond: 2, -time.Second: 1} {
+		if got := retrySeconds(in); got != want {
+			t.Errorf("retrySeconds(%v) = %d, want %d", in, got, want)
+		}
+	}
+}
+
+func TestClipTo(t *testing.T) {
+	tests := []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "abc..."}, {"aé", 2, "a..."}, {"\x80\x80\x80", 2, "..."},
+		{"a\xff", 9, "a�"},
+	}
+	for _, tt := range tests {
+		if got := clipTo(tt.in, tt.n); got != tt.want {
+			t.Errorf("clipTo(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
+		}
+	}
+}
+
+func TestLimiter_TenASecond(t *testing.T) {
+	var l limiter
+	now := time.Unix(1000, 0)
+	count := func() (n int) {
+		for range 100 {
+			if l.allow(now) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count(); n != 10 {
+		t.Errorf("%d pass in a second, want 10", n)
+	}
+	now = now.Add(time.Second)
+	if n := count(); n != 10 {
+		t.Errorf("%d pass in the next second, want 10", n)
+	}
+}
+
+func TestStats_CountsByResourceAndCode(t *testing.T) {
+	h := New(Options{})
+	h.stats.observe("depts", 200, 60*time.Microsecond)
+	h.stats.observe("depts", 404, 20*time.Second)
+	h.stats.observe("", 421, -time.Second)
+	h.stats.observe("", 0, 0)
+	h.stats.observe("", 1000, 0)
+	got := h.Stats()
+	if len(got) != 2 || got[0].Resource != "" || got[1].Resource != "depts" {
+		t.Fatalf("Stats() = %+v", got)
+	}
+	if d := cmp.Diff(map[int]uint64{0: 2, 421: 1}, got[0].Codes); d != "" {
+		t.Errorf("codes (-want +got):\n%s", d)
+	}
+	d := got[1]
+	if d.Codes[200] != 1 || d.Codes[404] != 1 ||
+		d.Buckets[1] != 1 || d.Buckets[len(Buckets)] != 1 || d.Seconds < 20 || d.Seconds > 20.1 {
+		t.Errorf("Stats() of depts = %+v", d)
+	}
+}

@@ -1,0 +1,174 @@
+package httpfront
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A kind is one sort of problem, as docs/reference/errors.md lists them.
+type kind struct {
+	slug   string // the end of the problem's type: /-/problems/{slug}
+	status int
+	means  string // what is told when nothing more is known
+	hint   string // how to mend it
+}
+
+// code returns what the problem's code member is when no database gave one.
+func (k *kind) code() string { return "HR" + strconv.Itoa(k.status) }
+
+// The kinds of problems. allKinds has them in the order of the page.
+var (
+	kindBadPath = &kind{"bad-path", http.StatusBadRequest,
+		"the path cannot be read",
+		"paths are /{resource} and /{resource}/{key}, percent-encoded UTF-8"}
+	kindBadKey = &kind{"bad-key", http.StatusBadRequest,
+		"no row of the resource can have this key", "GET / shows an example key of each resource"}
+	kindBadQuery = &kind{"bad-query", http.StatusBadRequest,
+		"the query asks for something that is not offered", "see the HTTP API reference, lists"}
+	kindBadHeader = &kind{"bad-header", http.StatusBadRequest,
+		"a header cannot be read", "leave the header out, or send what the reference shows"}
+	kindBadBody = &kind{"bad-body", http.StatusBadRequest,
+		"the body is not a document of this resource", "GET a document to see its members"}
+	kindInvalid = &kind{"invalid-value", http.StatusBadRequest,
+		"the database refuses a value", "change the value that the detail names"}
+	kindUnauthorized = &kind{"unauthorized", http.StatusUnauthorized,
+		"this needs a token", "send Authorization: Bearer TOKEN; hotrow token NAME makes one"}
+	kindForbidden = &kind{"forbidden", http.StatusForbidden,
+		"this is not allowed", "ask for another role, or change access in the configuration"}
+	kindCrossOrigin = &kind{"cross-origin", http.StatusForbidden,
+		"a page of another site may not write", "write from the same origin, or without a browser"}
+	kindDatabaseForbids = &kind{"database-forbids", http.StatusForbidden,
+		"the database user may not do this", "grant it to the user that hotrow connects as"}
+	kindNotFound = &kind{"not-found", http.StatusNotFound,
+		"there is nothing here", ""}
+	kindGone = &kind{"table-missing", http.StatusNotFound,
+		"the table behind the resource is not there any more", "reload hotrow after a migration"}
+	kindMethod = &kind{"method-not-allowed", http.StatusMethodNotAllowed,
+		"the method is not allowed here", "the Allow header lists those that are"}
+	kindReadOnly = &kind{"read-only", http.StatusMethodNotAllowed,
+		"the resource takes no writes", "write to the database, or to another resource"}
+	kindNotAcceptable = &kind{"not-acceptable", http.StatusNotAcceptable,
+		"no representation fits the Accept header",
+		"accept application/json or application/vnd.msgpack"}
+	kindTimeout = &kind{"request-timeout", http.StatusRequestTimeout,
+		"the request took too long to arrive", "send the whole body at once"}
+	kindConflict = &kind{"conflict", http.StatusConflict,
+		"the write breaks a constraint of the database", "the detail names the constraint"}
+	kindPrecondition = &kind{"precondition-failed", http.StatusPreconditionFailed,
+		"the document is not the one that the request names",
+		"GET the document again and retry with its ETag"}
+	kindUnconditional = &kind{"precondition-required", http.StatusPreconditionRequired,
+		"the resource is changed only by requests that say which document they change",
+		"send If-Match with the ETag that you hold, or If-None-Match: *"}
+	kindTooLarge = &kind{"too-large", http.StatusRequestEntityTooLarge,
+		"the request, or its answer, is too large", "send or ask for less at a time"}
+	kindTooLong = &kind{"key-too-long", http.StatusRequestURITooLong,
+		"a name or key is longer than 2048 bytes", "no document has such a key"}
+	kindMediaType = &kind{"unsupported-media-type", http.StatusUnsupportedMediaType,
+		"the body must be JSON or MessagePack",
+		"send Content-Type: application/json, or application/vnd.msgpack"}
+	kindMisdirected = &kind{"misdirected", http.StatusMisdirectedRequest,
+		"this Host is not served here", "add the name to http.hosts in the configuration"}
+	kindKeyMismatch = &kind{"key-mismatch", http.StatusUnprocessableEntity,
+		"the key in the body is not the key in the path", "leave it out of the body"}
+	kindInternal = &kind{"internal", http.StatusInternalServerError,
+		"hotrow cannot answer this; the log has the cause", "look for the request in hotrow's log"}
+	kindUnavailable = &kind{"database-unavailable", http.StatusServiceUnavailable,
+		"the database cannot be reached and memory cannot answer", "try again later"}
+	kindRetry = &kind{"try-again", http.StatusServiceUnavailable,
+		"the database gave up the transaction in favour of another", "send the request again"}
+	kindUnknown = &kind{"outcome-unknown", http.StatusServiceUnavailable,
+		"the connection broke during the write, which may have happened or not",
+		"GET the document before you write again"}
+	kindNotCached = &kind{"not-cached", http.StatusGatewayTimeout,
+		"memory has no fresh copy, and the request forbids reading the database",
+		"leave only-if-cached out"}
+	kindFull = &kind{"database-full", http.StatusInsufficientStorage,
+		"the database has no space left", "free space on the database's disk"}
+)
+
+// allKinds is every kind of problem, by status.
+var allKinds = []*kind{kindBadPath, kindBadKey, kindBadQuery, kindBadHeader, kindBadBody,
+	kindInvalid, kindUnauthorized, kindForbidden, kindCrossOrigin, kindDatabaseForbids,
+	kindNotFound, kindGone, kindMethod, kindReadOnly, kindNotAcceptable, kindTimeout,
+	kindConflict, kindPrecondition, kindTooLarge, kindTooLong, kindMediaType, kindMisdirected,
+	kindKeyMismatch, kindUnconditional, kindInternal, kindUnavailable, kindRetry, kindUnknown, kindNotCached, kindFull}
+
+// A classRule says what becomes of an error of a source.
+type classRule struct {
+	kind *kind
+	// tell says that the database's own message goes to the client: it speaks
+	// of the request's values. Others may name hosts, users or statements, and
+	// go to the log only.
+	tell bool
+}
+
+// classRules has a rule for each source.Class.
+var classRules = [...]classRule{
+	source.Internal:     {kindInternal, false},
+	source.Unavailable:  {kindUnavailable, false},
+	source.Retry:        {kindRetry, false},
+	source.Conflict:     {kindConflict, true},
+	source.Invalid:      {kindInvalid, true},
+	source.Forbidden:    {kindDatabaseForbids, false},
+	source.Missing:      {kindGone, false},
+	source.ReadOnly:     {kindReadOnly, false},
+	source.TooLarge:     {kindTooLarge, false},
+	source.Full:         {kindFull, false},
+	source.Unknown:      {kindUnknown, false},
+	source.Precondition: {kindPrecondition, false},
+	source.NoRow:        {kindNotFound, false},
+}
+
+// sentinelRules has the errors that are not a source's.
+var sentinelRules = []struct {
+	err  error
+	kind *kind
+	tell bool // the error's own text goes to the client
+}{
+	{resource.ErrNotCached, kindNotCached, false},
+	{resource.ErrPrecondition, kindPrecondition, false},
+	{resource.ErrReadOnly, kindReadOnly, false},
+	{resource.ErrUnconditional, kindUnconditional, false},
+	{resource.ErrToken, kindBadHeader, true},
+	{row.ErrKey, kindBadKey, true},
+	{context.DeadlineExceeded, kindUnavailable, false},
+	{context.Canceled, kindUnavailable, false},
+}
+
+// problemOf returns what a client is told of err.
+func problemOf(err error) problem {
+	var p problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var d *row.DecodeError
+	if errors.As(err, &d) {
+		return problem{kind: kindBadBody, detail: d.Error()}
+	}
+	for _, r := range sentinelRules {
+		if errors.Is(err, r.err) {
+			p := problem{kind: r.kind}
+			if r.tell {
+				p.detail = err.Error()
+			}
+			return p
+		}
+	}
+	var e *source.Error
+	if !errors.As(err, &e) || int(e.Class) >= len(classRules) {
+		return problem{kind: kindInternal}
+	}
+	rule := classRules[e.Class]
+	p = problem{kind: rule.kind, code: e.Code, after: e.After}
+	if rule.tell {
+		p.detail, p.details, p.hint = e.Message, e.Detail, e.Hint
+	}
+	return p
+}

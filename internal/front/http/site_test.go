@@ -1,0 +1,265 @@
+package httpfront
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/tier"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// siteTables is the database of a site.
+var siteTables = []string{
+	`CREATE TABLE dept (deptno INTEGER PRIMARY KEY, dname TEXT NOT NULL UNIQUE, loc TEXT)`,
+	`INSERT INTO dept VALUES (10,'ACCOUNTING','NEW YORK'), (20,'RESEARCH','DALLAS'),
+		(30,'SALES','CHICAGO'), (40,'OPERATIONS',NULL)`,
+	`CREATE TABLE city (city TEXT, state TEXT, people INTEGER, PRIMARY KEY (city, state))`,
+	`INSERT INTO city VALUES ('Tulsa','OK',413066), ('a,b','c/d',1), ('50%','x',2)`,
+	`CREATE TABLE pay (id INTEGER PRIMARY KEY, sal INTEGER)`,
+	`INSERT INTO pay VALUES (1,100)`,
+	`CREATE TABLE "<b>" (id INTEGER PRIMARY KEY)`,
+	`INSERT INTO "<b>" VALUES (1)`,
+}
+
+// siteResources is what a site serves.
+func siteResources() []resource.Spec {
+	public := resource.Access{Read: "public", Write: "public"}
+	spec := func(name, table string, a resource.Access, w bool) resource.Spec {
+		return resource.Spec{Source: "main", Access: a, Writable: w,
+			Table: &source.Spec{Name: name, Table: table}}
+	}
+	depts := spec("depts", "dept", public, true)
+	depts.Table.Fields = map[string]source.FieldSpec{"deptno": {Name: "deptNumber"}}
+	depts.MaxLimit = 3
+	return []resource.Spec{
+		depts,
+		spec("cities", "city", public, true),
+		spec("pay", "pay", resource.Access{Read: "role:reader", Write: "role:editor"}, true),
+		spec("log", "dept", public, false),
+		spec("closed", "dept", resource.Access{Read: "none", Write: "none"}, true),
+		spec("<b>", "<b>", public, false),
+	}
+}
+
+// openSet opens the resources of a site over an SQLite file of their own.
+func openSet(t *testing.T) (*resource.Set, *sqlite.Source) {
+	t.Helper()
+	ctx := t.Context()
+	src, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "site.db"), sqlite.Options{Own: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := src.Exec(ctx, siteTables...); err != nil {
+		t.Fatal(err)
+	}
+	memory := tier.NewMemory(1 << 20)
+	set, err := resource.Open(ctx, resource.SetOptions{
+		Memory:    memory,
+		Sources:   []resource.SourceOptions{{Name: "main", Source: src, Mode: source.FeedAuto}},
+		Resources: siteResources(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := memory.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return set, src
+}
+
+// A site is a server over real resources.
+type site struct {
+	t      *testing.T
+	src    *sqlite.Source
+	h      *Handler
+	url    string
+	addr   string
+	tokens *Tokens
+	log    *syncBuffer
+}
+
+// newServer starts a site. change may alter its options.
+func newServer(t *testing.T, change ...func(*Options)) *site {
+	t.Helper()
+	s := &site{t: t, tokens: new(Tokens), log: new(syncBuffer)}
+	set, src := openSet(t)
+	s.src = src
+	o := Options{Resources: set, Auth: s.tokens.Principal, XCache: true, MaxBody: 4096,
+		Log: slog.New(slog.NewTextHandler(s.log, nil))}
+	for _, f := range change {
+		f(&o)
+	}
+	s.h = New(o)
+	srv := httptest.NewUnstartedServer(s.h)
+	srv.Config = Server(s.h, Timeouts{}, o.Log)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	s.url, s.addr = srv.URL, srv.Listener.Addr().String()
+	return s
+}
+
+// An answer is a response with its body read.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// do sends one request. headers are "Name: value".
+func (s *site) do(method, path, body string, headers ...string) answer {
+	s.t.Helper()
+	var r io.Reader
+	if body != "" {
+		r = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		switch name {
+		case "Host":
+			req.Host = value
+		case "Content-Type":
+			req.Header.Set(name, value)
+		default:
+			req.Header.Add(name, value)
+		}
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer{res, string(b)}
+}
+
+// raw sends text as it is and reads one answer to a request of method.
+func (s *site) raw(method, text string) answer {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		s.t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer{res, string(b)}
+}
+
+// want fails the test unless a has this status and, if it is an error, is the
+// problem slug with a body that a client can read.
+func (s *site) want(a answer, status int, slug string) {
+	s.t.Helper()
+	if a.StatusCode != status {
+		s.t.Fatalf("%s %s: status %d, want %d: %s",
+			a.method(), a.path(), a.StatusCode, status, a.body)
+	}
+	if slug == "" || a.method() == http.MethodHead {
+		return
+	}
+	var p problemDocument
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+		s.t.Fatalf("not a problem: %v: %s", err, a.body)
+	}
+	if p.Type != "/-/problems/"+slug || p.Status != status || p.Message == "" || p.Code == "" ||
+		a.Header.Get("Content-Type") != "application/problem+json" {
+		s.t.Fatalf("%s %s: problem %s, want %s", a.method(), a.path(), a.body, slug)
+	}
+}
+
+func (a answer) method() string { return a.Request.Method }
+
+func (a answer) path() string {
+	if a.Request.URL == nil {
+		return ""
+	}
+	return a.Request.URL.Path
+}
+
+// eventually polls f until it reports true.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not within 10 s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// hot reads path until memory answers, and returns that answer.
+func (s *site) hot(path string, headers ...string) answer {
+	s.t.Helper()
+	var a answer
+	eventually(s.t, "a hit of "+path, func() bool {
+		a = s.do(http.MethodGet, path, "", headers...)
+		return a.Header.Get("Cache-Status") == "hotrow; hit; detail=mem"
+	})
+	return a
+}
+
+// A syncBuffer is a log that the test reads while the server writes.
+type syncBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

@@ -1,0 +1,72 @@
+package httpfront
+
+import (
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Buckets are the upper bounds of the duration histograms, in seconds.
+var Buckets = [...]float64{0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+	0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+
+// stats counts requests. It takes no lock: a request adds to counters of its
+// resource, which are made at the first request for it and never removed.
+type stats struct {
+	byResource sync.Map // of *counters, by name; "" is what reached none
+}
+
+// counters are what is counted for one resource.
+type counters struct {
+	codes   [600]atomic.Uint64 // by status
+	buckets [len(Buckets) + 1]atomic.Uint64
+	nanos   atomic.Uint64
+}
+
+// observe counts one request that was answered with code after d.
+func (s *stats) observe(resource string, code int, d time.Duration) {
+	v, ok := s.byResource.Load(resource)
+	if !ok {
+		v, _ = s.byResource.LoadOrStore(resource, new(counters))
+	}
+	c := v.(*counters)
+	if code <= 0 || code >= len(c.codes) {
+		code = 0 // the client went away before there was an answer
+	}
+	c.codes[code].Add(1)
+	d = max(d, 0)
+	c.buckets[sort.SearchFloat64s(Buckets[:], d.Seconds())].Add(1)
+	c.nanos.Add(uint64(d))
+}
+
+// ResourceStats are the counters of one resource.
+type ResourceStats struct {
+	Resource string         // "" for requests that reached none
+	Codes    map[int]uint64 // requests by status; 0: gone before an answer
+	Buckets  []uint64       // requests, not cumulated, by Buckets; the last: slower than all
+	Seconds  float64        // sum of the durations
+}
+
+// Stats returns a snapshot of the counters, by the name of the resource.
+func (h *Handler) Stats() []ResourceStats {
+	var all []ResourceStats
+	h.stats.byResource.Range(func(name, v any) bool {
+		c := v.(*counters)
+		s := ResourceStats{Resource: name.(string), Codes: map[int]uint64{},
+			Buckets: make([]uint64, len(c.buckets))}
+		for code := range c.codes {
+			if n := c.codes[code].Load(); n > 0 {
+				s.Codes[code] = n
+			}
+		}
+		for i := range c.buckets {
+			s.Buckets[i] = c.buckets[i].Load()
+		}
+		s.Seconds = float64(c.nanos.Load()) / 1e9
+		all = append(all, s)
+		return true
+	})
+	sort.Slice(all, func(i, j int) bool { return all[i].Resource < all[j].Resource })
+	return all
+}

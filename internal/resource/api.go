@@ -1,0 +1,94 @@
+package resource
+
+import (
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// Options say how a read may be answered. The zero Options are those of a
+// plain request: JSON, from memory if it is fresh.
+type Options struct {
+	Format row.Format
+
+	// NoCache reads the database now. It joins only a read that has not been
+	// sent yet, and never gets a stale answer.
+	NoCache bool
+
+	// OnlyIfCached never reads the database: a miss is ErrNotCached.
+	OnlyIfCached bool
+
+	// Min is the position that the answer must include; the zero Token asks for
+	// nothing. Wait bounds the wait for it (0: 100 ms, at most 2 s); after that
+	// the database is read.
+	Min  Token
+	Wait time.Duration
+}
+
+// An Answer is one document, or the knowledge that there is none, with where
+// it came from.
+type Answer struct {
+	Doc    *row.Document // never nil when the error is nil; it may be Absent
+	Key    row.Key       // canonical
+	Origin Origin
+	Token  Token         // every change up to here is in the answer
+	Lag    time.Duration // how long ago the feed was known to be complete
+}
+
+// Origin says where an answer came from, as Cache-Status tells it.
+type Origin uint8
+
+// The origins, with the Cache-Status that a front writes for each.
+const (
+	HitMemory Origin = iota // hit; detail=mem
+	Stored                  // fwd=uri-miss; stored; detail=db
+	Unstored                // fwd=uri-miss; detail=db
+	Collapsed               // fwd=uri-miss; collapsed
+	Requested               // fwd=request
+	Stale                   // fwd=stale
+	Bypassed                // fwd=bypass
+)
+
+// A Write is a change of one document that a front asks for.
+type Write struct {
+	Op     source.Op
+	Key    row.Key    // "" for a create whose key is in Input or made by the database
+	Input  *row.Input // nil for a delete
+	Format row.Format // of the answer
+
+	// IfMatch are the entity tags (with quotes, without the suffix of the
+	// representation counting) of which the document must have one; "*": it
+	// must exist. IfNoneMatch: it must have none of them; "*": it must not exist.
+	// They are compared within the transaction.
+	IfMatch, IfNoneMatch []string
+}
+
+// Result is what a Write did.
+type Result struct {
+	Answer  // the document after the write; Absent after a delete
+	Created bool
+}
+
+// Access is the rule of a resource: who may read and write it.
+type Access struct {
+	Read  Rule
+	Write Rule
+}
+
+// A Rule is "public", "none" or "role:NAME".
+type Rule string
+
+// Allows reports whether a principal with these roles passes the rule. Nobody
+// passes "none" or the empty rule.
+func (u Rule) Allows(roles []string) bool {
+	if u == "public" {
+		return true
+	}
+	for _, r := range roles {
+		if string(u) == "role:"+r {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,216 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+// specs returns what the upstream's resources were made of.
+func (u *upstream) specs() []Spec {
+	list := make([]Spec, len(u.forms))
+	for i, f := range u.forms {
+		list[i] = f.spec
+	}
+	return list
+}
+
+// same reports whether two configurations of a source's resources are equal.
+func same(a, b []Spec) bool { return reflect.DeepEqual(a, b) }
+
+// build makes the upstream of a source with its resources, compiled if the
+// database is there. s.mu is held.
+func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstream, error) {
+	u := newUpstream(o, s.log)
+	var errs []error
+	for _, sp := range specs {
+		f := s.form(u, sp)
+		u.forms = append(u.forms, f)
+		plan, err := u.source.Compile(ctx, sp.Table)
+		switch {
+		case err == nil:
+			s.complete(f, plan)
+		case source.ClassOf(err) == source.Unavailable:
+			u.log.Warn("resource not compiled yet", "resource", sp.Table.Name, "err", err)
+		default:
+			errs = append(errs, fmt.Errorf("resource %s: %w", sp.Table.Name, err))
+		}
+	}
+	if len(errs) > 0 {
+		u.close()
+		return nil, errors.Join(errs...)
+	}
+	u.routes = routesOf(u.forms)
+	return u, nil
+}
+
+// form makes the form of a spec, not compiled, for the resource that has its
+// name already or a new one.
+func (s *Set) form(u *upstream, sp Spec) *form {
+	r, ok := (*s.byName.Load())[sp.Table.Name]
+	if !ok {
+		r = &Resource{name: sp.Table.Name}
+	}
+	if sp.MaxLimit == 0 {
+		sp.MaxLimit = 1000
+	}
+	f := &form{r: r, spec: sp, src: u, number: s.number.Add(1)}
+	if !sp.Pass {
+		f.memory = s.memory
+	}
+	return f
+}
+
+// complete gives f its plan. It runs before anybody else sees f, and not while
+// a transaction is applied.
+func (s *Set) complete(f *form, plan source.Plan) {
+	f.plan, f.key = plan, plan.KeyType()
+	f.wide = f.key.Wide()
+	tracked := false
+	for _, d := range plan.Deps() {
+		tracked = tracked || len(d.Columns) > 0 && len(d.Identity) > 0
+	}
+	f.space = f.src.domain.NewSpace(f.drop, tracked)
+	s.forms.Store(f.number, f)
+}
+
+// drop forgets every format of a document; see fresh.Domain.NewSpace.
+func (f *form) drop(k row.Key) {
+	if f.memory == nil {
+		return
+	}
+	for of := range row.Format(row.NumFormats) {
+		f.memory.Drop(tier.Ref{Resource: f.number, Format: of, Key: k})
+	}
+}
+
+// start opens the feed of an upstream, at once or when the database comes.
+// s.mu is held.
+func (s *Set) start(u *upstream) {
+	s.loops.Add(1)
+	go func() {
+		defer s.loops.Done()
+		wait := u.opts.ReconnectMin
+		for last := ""; ; {
+			err := s.openFeed(u)
+			if err == nil || u.ctx.Err() != nil {
+				return
+			}
+			if err.Error() != last {
+				u.log.Warn("feed not opened, trying again", "err", err)
+				last = err.Error()
+			}
+			sleep(u.ctx, wait)
+			wait = min(2*wait, u.opts.ReconnectMax)
+		}
+	}()
+}
+
+// openFeed compiles what is not compiled yet, chooses the feed and follows it.
+func (s *Set) openFeed(u *upstream) error {
+	ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
+	defer cancel()
+	for i, f := range u.forms {
+		if f.plan != nil {
+			continue
+		}
+		plan, err := u.source.Compile(ctx, f.spec.Table)
+		if err != nil {
+			return fmt.Errorf("resource %s: %w", f.r.name, err)
+		}
+		s.replace(u, i, plan)
+	}
+	feed, reason, err := u.source.OpenFeed(ctx, u.opts.Mode, watched(u.forms))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || u.ctx.Err() != nil {
+		if feed != nil {
+			return feed.Close()
+		}
+		return nil
+	}
+	u.feed.Store(&chosen{feed, reason})
+	if feed == nil {
+		u.log.Warn("no feed: nothing is kept", "why", reason)
+		u.domain.Reset("", 0)
+		return nil
+	}
+	u.log.Info("feed chosen", "feed", feed.Mode(), "why", reason)
+	u.follow(feed, func(tables []string) { s.recompile(u, tables) })
+	return nil
+}
+
+// replace puts a new form of a resource in the place of u.forms[i].
+func (s *Set) replace(u *upstream, i int, plan source.Plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || u.ctx.Err() != nil {
+		return
+	}
+	u.apply.Lock()
+	defer u.apply.Unlock()
+	old := u.forms[i]
+	f := s.form(u, old.spec)
+	s.complete(f, plan)
+	forms := append([]*form(nil), u.forms...)
+	forms[i] = f
+	u.forms, u.routes = forms, routesOf(forms)
+	f.r.form.Store(f)
+	s.retire(old)
+}
+
+// recompile compiles the resources over tables again, because the definition
+// of the tables has changed. A resource that does not compile any more keeps
+// its old form: its reads say what is wrong.
+func (s *Set) recompile(u *upstream, tables []string) {
+	s.loops.Add(1)
+	go func() {
+		defer s.loops.Done()
+		ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
+		defer cancel()
+		u.apply.Lock()
+		forms := u.forms
+		u.apply.Unlock()
+		for i, f := range forms {
+			if f.plan == nil || !reads(f.plan, tables) {
+				continue
+			}
+			plan, err := u.source.Compile(ctx, f.spec.Table)
+			if err != nil {
+				u.log.Error("resource does not compile any more", "resource", f.r.name, "err", err)
+				continue
+			}
+			if !alike(plan, f.plan) {
+				s.replace(u, i, plan)
+			}
+		}
+	}()
+}
+
+// alike reports whether two plans make the same documents of the same tables.
+func alike(a, b source.Plan) bool {
+	return reflect.DeepEqual(a.Shape(), b.Shape()) &&
+		reflect.DeepEqual(a.KeyType(), b.KeyType()) &&
+		reflect.DeepEqual(a.Deps(), b.Deps()) && reflect.DeepEqual(a.SQL(), b.SQL())
+}
+
+// reads reports whether a plan reads one of tables.
+func reads(p source.Plan, tables []string) bool {
+	for _, d := range p.Deps() {
+		for _, t := range tables {
+			if d.Table == t {
+				return true
+			}
+		}
+	}
+	return false
+}

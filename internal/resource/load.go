@@ -1,0 +1,297 @@
+package resource
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+// load reads the document of key from the source, or waits for somebody who
+// does so already.
+func (f *form) load(ctx context.Context, key row.Key, o *Options, need fresh.Need) (Answer, error) {
+	f.r.counts.misses.Add(1)
+	l, leader := f.begin(key, o.Format, need)
+	if leader {
+		f.fetch([]*fresh.Lease{l})
+	}
+	return f.answer(ctx, l, leader, o, need)
+}
+
+// begin takes or joins the lease of a load. Where the database's equality is
+// wider than that of the bytes, a change of the row does not name the text that
+// was asked for, so such a load is joined only while it has not been sent.
+func (f *form) begin(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
+	if f.wide && need == fresh.Any {
+		need = fresh.Settled
+	}
+	if f.wide && need == fresh.Settled || f.memory == nil {
+		need = fresh.Now
+	}
+	return f.space.Begin(key, of, need)
+}
+
+// fetch reads what the leases are for in one go, in a goroutine of its own: the
+// caller may leave, those who have joined still want the answer.
+func (f *form) fetch(leases []*fresh.Lease) {
+	if !f.src.enter() {
+		for _, l := range leases {
+			f.space.Finish(l, nil, errReplaced, nil, nil)
+		}
+		return
+	}
+	go func() {
+		defer f.src.loads.Done()
+		loaded, err := f.read(leases)
+		for i, l := range leases {
+			if err != nil {
+				f.space.Finish(l, nil, err, nil, nil)
+				continue
+			}
+			f.finish(l, &loaded[i])
+		}
+	}()
+}
+
+// read waits for a place among the source's readers and reads.
+func (f *form) read(leases []*fresh.Lease) ([]source.Loaded, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), f.src.timeout)
+	defer cancel()
+	release, err := f.src.acquire(ctx)
+	if err != nil {
+		f.r.counts.errors.Add(uint64(len(leases)))
+		return nil, err
+	}
+	defer release()
+	keys := make([]row.Key, len(leases))
+	for i, l := range leases {
+		keys[i] = l.Key
+		f.space.Send(l)
+	}
+	begin := monotonic()
+	loaded, err := f.plan.Load(ctx, keys)
+	f.src.observe("load", monotonic()-begin, err)
+	if err != nil {
+		f.r.counts.errors.Add(uint64(len(leases)))
+	}
+	return loaded, err
+}
+
+// finish encodes what was read and stores it if the lease allows.
+func (f *form) finish(l *fresh.Lease, found *source.Loaded) {
+	doc := f.document(l, found)
+	var store func()
+	if f.keeps(l, found) {
+		store = func() {
+			f.memory.Put(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}, doc)
+		}
+	}
+	f.space.Finish(l, doc, nil, children(found), store)
+	if l.Stored() {
+		f.r.counts.stored.Add(1)
+	} else {
+		f.r.counts.discarded.Add(1)
+	}
+}
+
+// keeps reports whether the configuration lets what was found be stored under
+// the lease's key: only under the key read back from the row, and the absence
+// of a row only where the key asked for is the only text that could name it.
+func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
+	if f.memory == nil || !f.src.followed.Load() && f.spec.TTL == 0 {
+		return false
+	}
+	if !found.Found() {
+		return f.spec.Negative && !f.wide
+	}
+	return found.Key == l.Key
+}
+
+// document encodes a row under a lease.
+func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
+	stamp := l.Stamp
+	stamp.At = monotonic()
+	if !found.Found() {
+		return row.NoRow(stamp)
+	}
+	return f.encode(found.Values, l.Format, stamp)
+}
+
+// encode makes the document of a row. The entity tag is that of the JSON form,
+// whatever the format, so that all formats of a row have one.
+func (f *form) encode(v row.Values, of row.Format, s row.Stamp) *row.Document {
+	shape := f.plan.Shape()
+	body := shape.AppendJSON(nil, v)
+	hash := row.Hash(body)
+	if of == row.FormatMsgPack {
+		body = shape.AppendMsgPack(nil, v)
+	}
+	body = append(make([]byte, 0, len(body)), body...) // no slack: it is kept
+	return row.NewDocument(of, body, hash, s)
+}
+
+func children(found *source.Loaded) []fresh.Child {
+	if len(found.Children) == 0 {
+		return nil
+	}
+	list := make([]fresh.Child, len(found.Children))
+	for i, c := range found.Children {
+		list[i] = fresh.Child{Table: c.Table, ID: c.ID}
+	}
+	return list
+}
+
+// answer waits for the lease and says where the answer came from.
+func (f *form) answer(
+	ctx context.Context, l *fresh.Lease, leader bool, o *Options, need fresh.Need,
+) (Answer, error) {
+	select {
+	case <-l.Done():
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+	doc, err := l.Result()
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Doc: doc, Key: l.Key, Token: f.token(l.AsOf), Origin: Unstored}
+	state, lag := f.src.domain.Gate(monotonic())
+	a.Lag = lag
+	switch {
+	case o.NoCache:
+		a.Origin = Requested
+	case !f.src.followed.Load(), f.memory == nil, state != fresh.Fresh, need == fresh.Now:
+		a.Origin = Bypassed
+	case !leader:
+		a.Origin = Collapsed
+		f.r.counts.collapsed.Add(1)
+	case l.Stored():
+		a.Origin = Stored
+	}
+	return a, nil
+}
+
+// GetMulti returns the documents of keys in order, with one read of the
+// database for all that memory does not hold.
+func (r *Resource) GetMulti(ctx context.Context, keys []row.Key, o Options) ([]Answer, error) {
+	for {
+		f := r.form.Load()
+		answers, err := f.multi(ctx, keys, &o)
+		if !errors.Is(err, errReplaced) || r.form.Load() == f {
+			return answers, err
+		}
+	}
+}
+
+// multi is GetMulti of one form.
+func (f *form) multi(ctx context.Context, keys []row.Key, o *Options) ([]Answer, error) {
+	answers := make([]Answer, len(keys))
+	need, err := f.await(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	type wait struct {
+		lease  *fresh.Lease
+		leader bool
+	}
+	waits := make(map[int]wait)
+	var lead []*fresh.Lease
+	defer func() {
+		// Every lease that was taken is fetched, also when a later key is bad.
+		if len(lead) > 0 {
+			f.fetch(lead)
+		}
+	}()
+	plain := Options{Format: o.Format}
+	for i, asked := range keys {
+		key, err := f.canonical(asked)
+		if err != nil {
+			return nil, err
+		}
+		var ok bool
+		if need != fresh.Now {
+			if answers[i], ok = f.hit(key, &plain); ok {
+				continue
+			}
+			if answers[i], ok = f.stale(key, o, false); ok {
+				continue
+			}
+		}
+		if o.OnlyIfCached {
+			return nil, ErrNotCached
+		}
+		f.r.counts.misses.Add(1)
+		l, leader := f.begin(key, o.Format, need)
+		if leader {
+			lead = append(lead, l)
+		}
+		waits[i] = wait{l, leader}
+	}
+	if len(lead) > 0 {
+		f.fetch(lead)
+		lead = nil
+	}
+	for i, w := range waits {
+		answers[i], err = f.answer(ctx, w.lease, w.leader, o, need)
+		if err != nil {
+			if answers[i], err = f.rescue(w.lease.Key, o, err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return answers, nil
+}
+
+// List returns up to limit documents whose keys follow after (nil: from the
+// beginning), in the order of the key, read from the database, and whether
+// there are more.
+func (r *Resource) List(
+	ctx context.Context, after *row.Key, limit int, of row.Format,
+) ([]Answer, bool, error) {
+	f := r.form.Load()
+	if f.plan == nil {
+		return nil, false, f.src.notReady()
+	}
+	if after != nil {
+		k, err := f.canonical(*after)
+		if err != nil {
+			return nil, false, err
+		}
+		after = &k
+	}
+	p := f.src.domain.Applied()
+	_, lag := f.src.domain.Gate(monotonic())
+	found, err := f.list(ctx, after, limit+1)
+	if err != nil {
+		return nil, false, err
+	}
+	more := len(found) > limit
+	if more {
+		found = found[:limit]
+	}
+	answers := make([]Answer, len(found))
+	for i := range found {
+		answers[i] = Answer{
+			Doc: f.encode(found[i].Values, of, row.Stamp{}), Key: found[i].Key,
+			Origin: Bypassed, Token: f.token(p), Lag: lag,
+		}
+	}
+	return answers, more, nil
+}
+
+func (f *form) list(ctx context.Context, after *row.Key, limit int) ([]source.Loaded, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
+	defer cancel()
+	release, err := f.src.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	begin := monotonic()
+	found, err := f.plan.List(ctx, after, limit)
+	f.src.observe("list", monotonic()-begin, err)
+	return found, err
+}

@@ -1,0 +1,146 @@
+package resource
+
+import (
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A route leads from the rows of a table to the documents of a resource.
+type route struct {
+	form *form
+	dep  source.Dep
+}
+
+// routesOf returns the routes of every table.
+func routesOf(forms []*form) map[string][]route {
+	routes := make(map[string][]route)
+	for _, f := range forms {
+		if f.plan == nil {
+			continue
+		}
+		for i, d := range f.plan.Deps() {
+			if f.wide && i > 0 {
+				// A child's text for the key may differ from the parent's.
+				d.Columns, d.Identity = nil, nil
+			}
+			routes[d.Table] = append(routes[d.Table], route{f, d})
+		}
+	}
+	return routes
+}
+
+// watched returns the tables and columns that a feed for these forms follows.
+func watched(forms []*form) []source.Watched {
+	var plans []source.Plan
+	for _, f := range forms {
+		if f.plan != nil {
+			plans = append(plans, f.plan)
+		}
+	}
+	return Watched(plans)
+}
+
+// Watched returns the tables, and their columns that matter, which a feed for
+// these plans follows.
+func Watched(plans []source.Plan) []source.Watched {
+	var list []source.Watched
+	at := make(map[string]int)
+	add := func(table string, columns []string) {
+		i, ok := at[table]
+		if !ok {
+			i = len(list)
+			at[table] = i
+			list = append(list, source.Watched{Table: table})
+		}
+		for _, c := range columns {
+			if !slices.Contains(list[i].Columns, c) {
+				list[i].Columns = append(list[i].Columns, c)
+			}
+		}
+	}
+	for _, p := range plans {
+		for _, d := range p.Deps() {
+			add(d.Table, d.Columns)
+			add(d.Table, d.Identity)
+		}
+	}
+	return list
+}
+
+// touches says what a transaction means for the resources. u.apply is held.
+func (u *upstream) touches(tx *source.Tx) []fresh.Touch {
+	b := touching{at: make(map[*fresh.Space]int)}
+	for _, f := range u.forms {
+		if tx.All && f.space != nil {
+			b.touch(f.space).Whole = true
+		}
+	}
+	for _, t := range tx.Tables {
+		for _, r := range u.routes[t] {
+			b.touch(r.form.space).Whole = true
+		}
+	}
+	for i := range tx.Changes {
+		c := &tx.Changes[i]
+		for _, r := range u.routes[c.Table] {
+			r.add(b.touch(r.form.space), c)
+		}
+	}
+	return b.list
+}
+
+// touching collects one Touch for each space.
+type touching struct {
+	list []fresh.Touch
+	at   map[*fresh.Space]int
+}
+
+func (b *touching) touch(s *fresh.Space) *fresh.Touch {
+	i, ok := b.at[s]
+	if !ok {
+		i = len(b.list)
+		b.at[s] = i
+		b.list = append(b.list, fresh.Touch{Space: s})
+	}
+	return &b.list[i]
+}
+
+// add says what one change means. What the feed does not know is taken for the
+// worst: an unknown new parent is any document, an unknown old parent is one of
+// those that hold the row.
+func (r *route) add(t *fresh.Touch, c *source.Change) {
+	if len(r.dep.Columns) == 0 {
+		t.Whole = true
+		return
+	}
+	if c.Op != source.Delete {
+		k, ok := c.New.Key(r.dep.Columns)
+		t.Whole = t.Whole || !ok
+		addKey(t, k)
+	}
+	if c.Op == source.Insert {
+		return
+	}
+	if k, ok := c.Old.Key(r.dep.Columns); ok {
+		addKey(t, k)
+		return
+	}
+	id, ok := c.Old.Key(r.dep.Identity)
+	if !ok || len(r.dep.Identity) == 0 {
+		t.Whole = true
+		return
+	}
+	t.Children = append(t.Children, fresh.Child{Table: r.dep.Table, ID: id})
+}
+
+// addKey adds k unless it is none, or was added last: the rows of one document
+// often follow each other.
+func addKey(t *fresh.Touch, k row.Key) {
+	if k == "" || len(t.Keys) > 0 && t.Keys[len(t.Keys)-1] == k {
+		return
+	}
+	t.Keys = append(t.Keys, k)
+}

@@ -1,0 +1,233 @@
+// Package resource is the core: named sets of documents, read through the tiers
+// that keep them and the source that has them, written through to it, and kept
+// fresh by its feed. Fronts speak to a Set and know nothing else.
+//
+// The protocol that decides what may be kept is package fresh; this package
+// gives it a clock, goroutines and a source.
+package resource
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+// A Spec is one resource of a Set.
+type Spec struct {
+	Source   string // the name of its source
+	Table    *source.Spec
+	Access   Access
+	Writable bool
+	Methods  []string      // those of "post", "put", "patch", "delete" that are served; nil: all
+	MaxLimit int           // of a list; 0: 1,000
+	TTL      time.Duration // keep documents this long, feed or none; 0: as the feed says
+	Pass     bool          // no tier: every read goes to the source
+	Negative bool          // keep the absence of rows too
+
+	RequireIfMatch bool // a change of a document must name the one that it changes
+}
+
+// SetOptions configure a Set.
+type SetOptions struct {
+	Memory    tier.Tier // closed by the caller, after the Set
+	Sources   []SourceOptions
+	Resources []Spec
+	Log       *slog.Logger
+}
+
+// A Set is every resource that is served.
+type Set struct {
+	memory tier.Tier
+	log    *slog.Logger
+	byName atomic.Pointer[map[string]*Resource]
+	forms  sync.Map      // of *form by number: whose documents a tier has forgotten
+	number atomic.Uint32 // the last number given to a form
+
+	mu      sync.Mutex // guards what follows; held while the set is rebuilt
+	options map[string]SourceOptions
+	sources map[string]*upstream
+	specs   []Spec
+	closed  bool
+	loops   sync.WaitGroup
+}
+
+// Open compiles the resources and follows the feeds of their sources. A
+// database that cannot be reached is not an error: its resources answer that
+// they are unavailable, and are compiled when it comes. Close the Set.
+func Open(ctx context.Context, o SetOptions) (*Set, error) {
+	s := &Set{
+		memory: o.Memory, log: o.Log,
+		options: make(map[string]SourceOptions), sources: make(map[string]*upstream),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	for _, so := range o.Sources {
+		s.options[so.Name] = so
+	}
+	empty := make(map[string]*Resource)
+	s.byName.Store(&empty)
+	if err := s.Reload(ctx, o.Resources); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Lookup returns the resource called name. name may alias a buffer.
+func (s *Set) Lookup(name string) (*Resource, bool) {
+	r, ok := (*s.byName.Load())[name]
+	return r, ok
+}
+
+// All returns the resources by name.
+func (s *Set) All() []*Resource {
+	m := *s.byName.Load()
+	list := make([]*Resource, 0, len(m))
+	for _, r := range m {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b *Resource) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+// Reload replaces the resources by specs. When one of them is wrong nothing
+// changes and the error names all that are.
+//
+// A source whose resources change is followed anew: what its tables are is
+// what its feed must watch. Its resources begin with nothing in memory.
+func (s *Set) Reload(ctx context.Context, specs []Spec) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bySource := make(map[string][]Spec)
+	for _, sp := range specs {
+		if _, ok := s.options[sp.Source]; !ok {
+			return fmt.Errorf("resource %s: there is no source %q", sp.Table.Name, sp.Source)
+		}
+		bySource[sp.Source] = append(bySource[sp.Source], sp)
+	}
+	built := make(map[string]*upstream)
+	var errs []error
+	for name, o := range s.options {
+		old := s.sources[name]
+		if old != nil && same(old.specs(), bySource[name]) {
+			continue
+		}
+		u, err := s.build(ctx, o, bySource[name])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		built[name] = u
+	}
+	if len(errs) > 0 {
+		for _, u := range built {
+			u.close()
+		}
+		return errors.Join(errs...)
+	}
+	s.swap(built)
+	s.specs = specs
+	return nil
+}
+
+// swap puts the new upstreams in the place of the old. s.mu is held.
+func (s *Set) swap(built map[string]*upstream) {
+	var gone []*upstream
+	for name, u := range built {
+		if old := s.sources[name]; old != nil {
+			gone = append(gone, old)
+		}
+		s.sources[name] = u
+	}
+	m := make(map[string]*Resource)
+	for _, u := range s.sources {
+		for _, f := range u.forms {
+			m[f.r.name] = f.r
+			f.r.form.Store(f)
+		}
+	}
+	s.byName.Store(&m)
+	for _, u := range built {
+		s.start(u)
+	}
+	for _, u := range gone {
+		for _, f := range u.forms {
+			s.retire(f)
+		}
+		u.close()
+	}
+}
+
+// retire takes a form out of use. Requests that hold it still get answers, and
+// store nothing.
+func (s *Set) retire(f *form) {
+	if f.space != nil {
+		f.space.Remove()
+	}
+	s.forms.Delete(f.number)
+}
+
+// Ready returns nil when every source has been reached and its feed, where
+// there is one, is fresh; else an error that says what is missing.
+func (s *Set) Ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, u := range s.sources {
+		switch st := u.stats(); {
+		case st.State == "down":
+			errs = append(errs, u.notReady())
+		case st.State == "lagging":
+			errs = append(errs, fmt.Errorf("source %s: the feed has not been complete for %v",
+				u.name, st.Lag.Round(time.Millisecond)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Stats returns a snapshot of everything.
+func (s *Set) Stats() Stats {
+	var st Stats
+	for _, r := range s.All() {
+		st.Resources = append(st.Resources, r.Stats())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.sources {
+		st.Sources = append(st.Sources, u.stats())
+	}
+	slices.SortFunc(st.Sources, func(a, b SourceStats) int { return cmp.Compare(a.Name, b.Name) })
+	return st
+}
+
+// Close ends the feeds and waits for the loads under way. The sources and the
+// tier are the caller's to close.
+func (s *Set) Close() error {
+	s.mu.Lock()
+	sources := s.sources
+	s.closed = true
+	s.mu.Unlock()
+	for _, u := range sources {
+		u.close()
+	}
+	s.loops.Wait()
+	return nil
+}
+
+// Evicted tells the freshness of a resource that a tier has forgotten doc by
+// itself. It may be called with a key's shard locked.
+func (s *Set) Evicted(ref tier.Ref, doc *row.Document) {
+	if f, ok := s.forms.Load(ref.Resource); ok {
+		f.(*form).space.Evicted(ref.Key, doc)
+	}
+}

@@ -1,0 +1,155 @@
+package resource
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// counts are the counters of a resource. Those of the hit path stand apart from
+// the rest, so that a hit and a miss on two cores do not share a cache line.
+type counts struct {
+	hits                         atomic.Uint64
+	_                            [56]byte
+	negative, stale, misses      atomic.Uint64
+	stored, discarded, collapsed atomic.Uint64
+	errors, writes, admin        atomic.Uint64
+}
+
+// ResourceStats is a snapshot of one resource.
+type ResourceStats struct {
+	Name, Source                         string
+	Hits, Negative, Stale, Misses        uint64
+	Stored, Discarded, Collapsed, Errors uint64
+	Writes, Invalidated                  uint64
+	Watchers                             int
+	WatchDropped                         uint64
+	Ready                                bool
+}
+
+// SourceStats is a snapshot of one source.
+type SourceStats struct {
+	Name     string
+	Feed     source.FeedMode
+	Reason   string // why that feed
+	State    string // fresh, lagging, none, down
+	Attached bool
+	Lag      time.Duration
+	Gaps     uint64 // times that the feed was lost
+	Fences   uint64
+	Position source.Position
+	Stats    source.FeedStats
+	Pool     source.PoolStats
+	Waiting  int
+	Rejected uint64
+
+	Unsettled       int
+	UnsettledOldest time.Duration
+	Timings         map[string]Timing
+}
+
+// Stats is a snapshot of a Set.
+type Stats struct {
+	Resources []ResourceStats
+	Sources   []SourceStats
+}
+
+// Timing is a histogram of durations.
+type Timing struct {
+	Buckets [len(TimingBounds) + 1]uint64 // not cumulative; the last is above all bounds
+	Count   uint64
+	Sum     time.Duration
+}
+
+// TimingBounds are the upper bounds of the buckets of a Timing.
+var TimingBounds = [...]time.Duration{
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
+	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2500 * time.Millisecond, 5 * time.Second,
+}
+
+// timings are the durations of a source's queries by kind.
+type timings struct {
+	rejected atomic.Uint64
+	mu       sync.Mutex // guards byOp
+	byOp     map[string]*Timing
+}
+
+func (t *timings) add(op string, ns int64) {
+	d := time.Duration(ns)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byOp == nil {
+		t.byOp = make(map[string]*Timing)
+	}
+	h := t.byOp[op]
+	if h == nil {
+		h = new(Timing)
+		t.byOp[op] = h
+	}
+	i := 0
+	for i < len(TimingBounds) && d > TimingBounds[i] {
+		i++
+	}
+	h.Buckets[i]++
+	h.Count++
+	h.Sum += d
+}
+
+func (t *timings) snapshot() map[string]Timing {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := make(map[string]Timing, len(t.byOp))
+	for op, h := range t.byOp {
+		m[op] = *h
+	}
+	return m
+}
+
+// Stats returns a snapshot of the resource's counters.
+func (r *Resource) Stats() ResourceStats {
+	c := &r.counts
+	f := r.form.Load()
+	return ResourceStats{
+		Name: r.name, Source: f.src.name, Ready: f.plan != nil,
+		Hits: c.hits.Load(), Negative: c.negative.Load(), Stale: c.stale.Load(),
+		Misses: c.misses.Load(), Stored: c.stored.Load(), Discarded: c.discarded.Load(),
+		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
+		Invalidated: c.admin.Load(),
+		Watchers:    int(r.watch.count.Load()), WatchDropped: r.watch.dropped.Load(),
+	}
+}
+
+// stats returns a snapshot of the source.
+func (u *upstream) stats() SourceStats {
+	now := monotonic()
+	s := SourceStats{
+		Name: u.name, Feed: source.FeedNone, State: "down",
+		Pool: u.source.Stats(), Waiting: int(u.waiting.Load()),
+		Rejected: u.timing.rejected.Load(), Timings: u.timing.snapshot(),
+		Position: source.Position(u.domain.Applied().Pos),
+	}
+	state, lag := u.domain.Gate(now)
+	s.Lag = lag
+	if c := u.feed.Load(); c != nil {
+		s.Reason, s.State = c.reason, "none"
+		if c.feed != nil {
+			s.Feed, s.Stats, s.State = c.feed.Mode(), c.feed.Stats(), "lagging"
+			s.Attached = u.follower.attached.Load()
+			s.Gaps, s.Fences = u.follower.gaps.Load(), u.follower.fences.Load()
+			if state == fresh.Fresh {
+				s.State = "fresh"
+			}
+		}
+	}
+	pending := u.domain.Unsettled()
+	if s.Unsettled = len(pending); s.Unsettled > 0 {
+		s.UnsettledOldest = time.Duration(now - pending[0].Since)
+	}
+	return s
+}

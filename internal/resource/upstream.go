@@ -1,0 +1,231 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// SourceOptions configure one source of a Set.
+type SourceOptions struct {
+	Name   string
+	Source source.Source
+	Mode   source.FeedMode
+
+	Readers      int           // loads at one time; the size of the source's pool
+	Acquire      time.Duration // how long a load waits for a place
+	Timeout      time.Duration // of one load, the wait included
+	StaleAfter   time.Duration // see freshness: a hit is fresh this long after a fence
+	MaxStale     time.Duration // how long hits go on, flagged, while the feed lags
+	StaleIfError time.Duration // the same while the source cannot be read
+	ReconnectMin time.Duration
+	ReconnectMax time.Duration
+}
+
+// withDefaults fills in what is zero.
+func (o SourceOptions) withDefaults() SourceOptions {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if o.Readers == 0 {
+		o.Readers = 16
+	}
+	if o.Mode == "" {
+		o.Mode = source.FeedAuto
+	}
+	set(&o.Acquire, 2*time.Second)
+	set(&o.Timeout, 5*time.Second)
+	set(&o.StaleAfter, 250*time.Millisecond)
+	set(&o.MaxStale, 10*time.Second)
+	set(&o.StaleIfError, time.Hour)
+	set(&o.ReconnectMin, 50*time.Millisecond)
+	set(&o.ReconnectMax, 500*time.Millisecond)
+	return o
+}
+
+// An upstream is one source with its freshness: it follows the feed, takes
+// fences, settles transactions, and bounds the loads.
+type upstream struct {
+	name   string
+	source source.Source
+	domain *fresh.Domain
+	log    *slog.Logger
+	opts   SourceOptions
+
+	timeout, maxStale, staleIfError time.Duration
+
+	ctx    context.Context // of the feed; ends when the upstream is closed
+	cancel context.CancelFunc
+	loops  sync.WaitGroup // the goroutines of follow.go
+
+	entry  sync.Mutex // guards closed, and the first Add of loads against their Wait
+	closed bool
+	loads  sync.WaitGroup // loads and late releases under way
+
+	places  chan struct{} // one for each load that may run
+	down    atomic.Int64  // until when the source is taken to be unreachable
+	timing  timings
+	waiting atomic.Int64
+
+	// followed is true once a feed has been chosen; reason says which and why.
+	followed atomic.Bool
+	feed     atomic.Pointer[chosen]
+	follower *follower
+
+	// routes is what changes mean for resources. It is replaced as a whole,
+	// under apply.
+	apply  sync.Mutex // held while a transaction is applied; taken before all of fresh's
+	routes map[string][]route
+	forms  []*form
+}
+
+// chosen is a feed with the sentence that says why it was chosen.
+type chosen struct {
+	feed   source.Feed // nil: none is possible
+	reason string
+}
+
+func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
+	o = o.withDefaults()
+	ctx, cancel := context.WithCancel(context.Background())
+	return &upstream{
+		name: o.Name, source: o.Source, opts: o, log: log.With("source", o.Name),
+		domain:  fresh.NewDomain(o.StaleAfter),
+		timeout: o.Timeout, maxStale: o.MaxStale, staleIfError: o.StaleIfError,
+		ctx: ctx, cancel: cancel,
+		places: make(chan struct{}, o.Readers),
+	}
+}
+
+// acquire takes a place among the loads. The error is a *source.Error.
+func (u *upstream) acquire(ctx context.Context) (release func(), err error) {
+	if until := u.down.Load(); until != 0 && monotonic() < until {
+		return nil, &source.Error{
+			Class: source.Unavailable, After: time.Second,
+			Message: fmt.Sprintf("source %s cannot be reached", u.name),
+		}
+	}
+	select {
+	case u.places <- struct{}{}:
+		return func() { <-u.places }, nil
+	default:
+	}
+	u.waiting.Add(1)
+	defer u.waiting.Add(-1)
+	timer := time.NewTimer(u.opts.Acquire)
+	defer timer.Stop()
+	select {
+	case u.places <- struct{}{}:
+		return func() { <-u.places }, nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	u.timing.rejected.Add(1)
+	return nil, &source.Error{
+		Class: source.Unavailable, After: time.Second,
+		Message: fmt.Sprintf("source %s: all %d readers are busy", u.name, u.opts.Readers),
+	}
+}
+
+// pause is how long a source that has failed while its feed lags is left alone,
+// so that requests for what memory does not hold fail at once instead of each
+// waiting for a time-out of its own.
+const pause = 100 * time.Millisecond
+
+// observe counts a query, and opens or closes the pause.
+func (u *upstream) observe(op string, took int64, err error) {
+	u.timing.add(op, took)
+	if source.ClassOf(err) != source.Unavailable || err == nil {
+		if err == nil && u.down.Load() != 0 {
+			u.down.Store(0)
+		}
+		return
+	}
+	if state, _ := u.domain.Gate(monotonic()); state != fresh.Fresh {
+		u.down.Store(monotonic() + int64(pause))
+	}
+}
+
+// reached waits until the position of t has been applied. A position that is
+// ahead of all that the feed has brought is waited for only if a fence taken
+// now covers it: nobody can make requests wait for what does not exist.
+func (u *upstream) reached(ctx context.Context, t Token) bool {
+	ok := func(p *fresh.Progress) bool {
+		return p.Origin == t.Origin && p.Pos >= fresh.Position(t.Pos)
+	}
+	p, changed := u.domain.Changed()
+	if p.Origin != t.Origin {
+		return false
+	}
+	c := u.feed.Load()
+	if ok(p) || c == nil || c.feed == nil {
+		return ok(p)
+	}
+	fenced := make(chan source.Position, 1)
+	go func() {
+		pos, err := c.feed.Fence(ctx)
+		if err != nil {
+			pos = 0
+		}
+		fenced <- pos
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case pos := <-fenced:
+			p = u.domain.Applied()
+			if pos < t.Pos || ok(p) {
+				return ok(p)
+			}
+			fenced = nil
+		case <-changed:
+		}
+		if p, changed = u.domain.Changed(); ok(p) {
+			return true
+		}
+	}
+}
+
+// notReady is the error of a resource that could not be compiled because the
+// database has not been reached since the start.
+func (u *upstream) notReady() error {
+	return &source.Error{
+		Class: source.Unavailable, After: time.Second,
+		Message: fmt.Sprintf("source %s has not been reached since the start", u.name),
+	}
+}
+
+// enter counts a load in, unless the upstream has been closed.
+func (u *upstream) enter() bool {
+	u.entry.Lock()
+	defer u.entry.Unlock()
+	if u.closed {
+		return false
+	}
+	u.loads.Add(1)
+	return true
+}
+
+// close ends the feed and waits for the loads under way.
+func (u *upstream) close() {
+	u.entry.Lock()
+	u.closed = true
+	u.entry.Unlock()
+	u.cancel()
+	u.loops.Wait()
+	u.loads.Wait()
+	if c := u.feed.Load(); c != nil && c.feed != nil {
+		if err := c.feed.Close(); err != nil {
+			u.log.Warn("feed did not close", "err", err)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package resource
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// An Event tells a watcher that a document is not what it was, and that a read
+// made now sees the change. It carries no document: who wants it asks.
+type Event struct {
+	Key   row.Key // "" with Reset
+	Reset bool    // anything may have changed, or the watcher was too slow
+	Token Token   // includes the change
+}
+
+// A Watch is a subscription to the changes of a resource or of one document.
+type Watch struct {
+	// C delivers the events. It is never closed. When the watcher does not keep
+	// up, events are dropped and a Reset is delivered in their place.
+	C <-chan Event
+
+	hub   *hub
+	c     chan Event
+	key   row.Key
+	every bool
+	lost  bool // guarded by hub.mu: a Reset is owed
+}
+
+// hub holds the watches of one resource.
+type hub struct {
+	mu      sync.Mutex // guards all
+	byKey   map[row.Key]map[*Watch]struct{}
+	every   map[*Watch]struct{}
+	count   atomic.Int64
+	dropped atomic.Uint64
+}
+
+// Watch subscribes to the changes of the document of key, or of all documents
+// when key is nil, with room for buffer events (at least 1). Call Close.
+func (r *Resource) Watch(key *row.Key, buffer int) (*Watch, error) {
+	w := &Watch{hub: &r.watch, c: make(chan Event, max(buffer, 1)), every: key == nil}
+	w.C = w.c
+	if key != nil {
+		k, err := r.form.Load().canonical(*key)
+		if err != nil {
+			return nil, err
+		}
+		w.key = k
+	}
+	r.watch.add(w)
+	return w, nil
+}
+
+// Close ends the subscription.
+func (w *Watch) Close() { w.hub.remove(w) }
+
+func (h *hub) add(w *Watch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count.Add(1)
+	if w.every {
+		if h.every == nil {
+			h.every = make(map[*Watch]struct{})
+		}
+		h.every[w] = struct{}{}
+		return
+	}
+	if h.byKey == nil {
+		h.byKey = make(map[row.Key]map[*Watch]struct{})
+	}
+	if h.byKey[w.key] == nil {
+		h.byKey[w.key] = make(map[*Watch]struct{}, 1)
+	}
+	h.byKey[w.key][w] = struct{}{}
+}
+
+func (h *hub) remove(w *Watch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.every
+	if !w.every {
+		set = h.byKey[w.key]
+	}
+	if _, ok := set[w]; !ok {
+		return
+	}
+	h.count.Add(-1)
+	if delete(set, w); !w.every && len(set) == 0 {
+		delete(h.byKey, w.key)
+	}
+}
+
+// changed tells who watches one of keys. Its cost grows with the keys and
+// with their watchers, not with all watchers.
+func (h *hub) changed(keys []row.Key, t Token) {
+	if h.count.Load() == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range keys {
+		for w := range h.byKey[k] {
+			h.send(w, Event{Key: k, Token: t})
+		}
+		for w := range h.every {
+			h.send(w, Event{Key: k, Token: t})
+		}
+	}
+}
+
+// reset tells everybody that anything may have changed.
+func (h *hub) reset(t Token) {
+	if h.count.Load() == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, set := range h.byKey {
+		for w := range set {
+			h.send(w, Event{Reset: true, Token: t})
+		}
+	}
+	for w := range h.every {
+		h.send(w, Event{Reset: true, Token: t})
+	}
+}
+
+// send delivers e, or remembers that a Reset is owed. It never waits. h.mu is
+// held. Room is made for the Reset by dropping what is older than it.
+func (h *hub) send(w *Watch, e Event) {
+	if w.lost {
+		e = Event{Reset: true, Token: e.Token}
+	}
+	select {
+	case w.c <- e:
+		w.lost = false
+		return
+	default:
+	}
+	h.dropped.Add(1)
+	select {
+	case <-w.c:
+	default:
+	}
+	select {
+	case w.c <- Event{Reset: true, Token: e.Token}:
+		w.lost = false
+	default:
+		w.lost = true
+	}
+}
+
+// announce tells the watchers what a transaction has touched, once reads see it.
+func announce(a *applied, u *upstream) {
+	u.apply.Lock()
+	forms := u.forms
+	u.apply.Unlock()
+	announceTo(a, u, forms)
+}
+
+func announceTo(a *applied, u *upstream, forms []*form) {
+	t := Token{}
+	if p := u.domain.Applied(); p.Origin != "" {
+		t = Token{Source: u.name, Origin: p.Origin, Pos: a.tx.Pos}
+	}
+	for i := range a.touches {
+		for _, f := range forms {
+			if f.space != a.touches[i].Space {
+				continue
+			}
+			if a.touches[i].Whole {
+				f.r.watch.reset(t)
+				continue
+			}
+			f.r.watch.changed(a.touches[i].Keys, t)
+		}
+	}
+}

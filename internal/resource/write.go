@@ -1,0 +1,152 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// Write changes one document in one transaction of the database and answers
+// with the document as it is then. What it touches, here and in other resources
+// over the same tables, is dropped before the transaction commits and again
+// after, so that who reads after Write has returned sees the change.
+//
+// Errors: ErrReadOnly, ErrPrecondition, row.ErrKey, *source.Error.
+func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
+	f := r.form.Load()
+	if f.plan == nil {
+		return Result{}, f.src.notReady()
+	}
+	if !r.Allows(w.Op) {
+		return Result{}, fmt.Errorf("%s: %w", r.name, ErrReadOnly)
+	}
+	if f.spec.RequireIfMatch && w.Op != source.OpCreate && w.IfMatch == nil &&
+		w.IfNoneMatch == nil {
+		return Result{}, fmt.Errorf("%s/%s: %w", r.name, w.Key, ErrUnconditional)
+	}
+	if w.Input != nil && len(w.Input.Present) != len(f.plan.Shape().Fields) {
+		return Result{}, &source.Error{Class: source.Retry,
+			Message: r.name + " has changed its form since the body was read"}
+	}
+	var err error
+	if w.Key != "" || w.Op != source.OpCreate {
+		if w.Key, err = f.canonical(w.Key); err != nil {
+			return Result{}, err
+		}
+	}
+	h := &holding{f: f}
+	if w.Key != "" {
+		h.hold([]fresh.Touch{{Space: f.space, Keys: []row.Key{w.Key}}})
+	}
+	written, err := f.write(ctx, &w, h)
+	h.end(err)
+	if err != nil {
+		return Result{}, fmt.Errorf("write %s/%s: %w", r.name, w.Key, err)
+	}
+	r.counts.writes.Add(1)
+	return f.result(&w, written), nil
+}
+
+// write sends the transaction within the source's bounds.
+func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
+	defer cancel()
+	release, err := f.src.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	begin := monotonic()
+	written, err := f.plan.Write(ctx, &source.Write{
+		Op: w.Op, Key: w.Key, Input: w.Input,
+		Check: func(current *source.Loaded) error { return f.check(w, current) },
+		Touch: func(changes []source.Change) {
+			f.src.apply.Lock()
+			defer f.src.apply.Unlock()
+			h.hold(f.src.touches(&source.Tx{Changes: changes}))
+		},
+	})
+	f.src.observe("write", monotonic()-begin, err)
+	return written, err
+}
+
+// check compares a write's conditions with the document as it is, its rows
+// locked.
+func (f *form) check(w *Write, current *source.Loaded) error {
+	if w.IfMatch == nil && w.IfNoneMatch == nil {
+		return nil
+	}
+	tag := ""
+	if current != nil && current.Found() {
+		tag = row.ETag(row.Hash(f.plan.Shape().AppendJSON(nil, current.Values)), row.FormatJSON)
+	}
+	if w.IfMatch != nil && !matches(w.IfMatch, tag) {
+		return ErrPrecondition
+	}
+	if w.IfNoneMatch != nil && matches(w.IfNoneMatch, tag) {
+		return ErrPrecondition
+	}
+	return nil
+}
+
+// matches reports whether one of tags is that of the document; tag is "" when
+// there is none.
+func matches(tags []string, tag string) bool {
+	for _, t := range tags {
+		if tag != "" && (t == "*" || row.SameETag(t, tag)) {
+			return true
+		}
+	}
+	return false
+}
+
+// result is the answer to a write that has been committed.
+func (f *form) result(w *Write, written *source.Written) Result {
+	p := f.src.domain.Applied()
+	t := f.token(p)
+	if !t.IsZero() && written.Position > t.Pos {
+		t.Pos = written.Position
+	}
+	a := Answer{Key: written.Loaded.Key, Origin: Requested, Token: t}
+	if written.Loaded.Found() {
+		a.Doc = f.encode(written.Loaded.Values, w.Format, row.Stamp{})
+	} else {
+		a.Key, a.Doc = w.Key, row.NoRow(row.Stamp{})
+	}
+	return Result{Answer: a, Created: written.Created}
+}
+
+// holding is what one write keeps from being stored.
+type holding struct {
+	f       *form
+	touches []fresh.Touch
+}
+
+func (h *holding) hold(touches []fresh.Touch) {
+	h.f.src.domain.Hold(touches)
+	h.touches = append(h.touches, touches...)
+}
+
+// end lets the documents be stored again. When nobody knows whether the
+// transaction was committed, that has to wait until it cannot be any more: the
+// database's own limit on a statement has passed twice.
+func (h *holding) end(err error) {
+	d := h.f.src.domain
+	if err == nil || source.ClassOf(err) != source.Unknown {
+		d.Release(h.touches)
+		return
+	}
+	u := h.f.src
+	if !u.enter() {
+		d.Release(h.touches)
+		return
+	}
+	go func() {
+		defer u.loads.Done()
+		sleep(u.ctx, 2*u.timeout)
+		d.Release(h.touches)
+	}()
+}
