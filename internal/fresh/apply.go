@@ -133,16 +133,12 @@ func (t *Touch) settle() {
 	}
 }
 
-// asOf returns the position that a load which begins now includes. One that
-// is not storable may miss what is not settled.
-func (d *Domain) asOf(storable bool) *Progress {
-	p := d.applied.Load()
-	if storable {
-		return p
-	}
+// settledTo returns how far a load which begins after p has been read is
+// complete if it may miss what is not settled.
+func (d *Domain) settledTo(p *Progress) *Progress {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	q := *d.applied.Load()
+	q := *p
 	for _, o := range d.pending {
 		if o.Pos <= q.Pos && o.Pos > 0 {
 			q.Pos = o.Pos - 1

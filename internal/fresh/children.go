@@ -27,10 +27,12 @@ type children struct {
 	mu    sync.Mutex
 	clock uint64 // counts touches and settlings
 	marks map[Child]*mark
-	index map[Child]map[row.Key]struct{}
-	held  map[row.Key]held
+	index map[Child]map[flight]struct{}
+	held  map[flight]held
 	open  list.List // leases in flight, oldest first
 	old   []Child   // rows whose marks may go when the leases of before are gone
+
+	unsettled int // changes of rows that are not settled, of all marks
 }
 
 // A mark is the last change of one row.
@@ -45,15 +47,18 @@ type held struct {
 	rows []Child
 }
 
-// begin notes a load that begins, and the clock at that time.
-func (c *children) begin(l *Lease) {
+// begin notes a load that begins, and the clock at that time. It reports
+// whether no change of a row is unsettled: nobody knows yet which rows the load
+// will read.
+func (c *children) begin(l *Lease) bool {
 	if !c.on {
-		return
+		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.clock = c.clock
 	l.open = c.open.PushBack(l)
+	return c.unsettled == 0
 }
 
 // moved reports whether any row has been touched or settled since l began.
@@ -78,7 +83,8 @@ func (c *children) end(l *Lease) {
 }
 
 // admit reports whether a document that holds rows may be kept, and if so notes
-// it in the index.
+// it in the index: each format by itself, since two may hold different rows
+// until the change between them is delivered.
 func (c *children) admit(l *Lease, doc *row.Document, rows []Child) bool {
 	if !c.on {
 		return true
@@ -90,20 +96,21 @@ func (c *children) admit(l *Lease, doc *row.Document, rows []Child) bool {
 			return false
 		}
 	}
-	c.remove(l.Key)
+	fl := flight{l.Key, l.Format}
+	c.remove(fl)
 	if len(rows) == 0 {
 		return true
 	}
 	if c.held == nil {
-		c.held = make(map[row.Key]held)
-		c.index = make(map[Child]map[row.Key]struct{})
+		c.held = make(map[flight]held)
+		c.index = make(map[Child]map[flight]struct{})
 	}
-	c.held[l.Key] = held{doc, rows}
+	c.held[fl] = held{doc, rows}
 	for _, r := range rows {
 		if c.index[r] == nil {
-			c.index[r] = make(map[row.Key]struct{}, 1)
+			c.index[r] = make(map[flight]struct{}, 1)
 		}
-		c.index[r][l.Key] = struct{}{}
+		c.index[r][fl] = struct{}{}
 	}
 	return true
 }
@@ -115,12 +122,14 @@ func (c *children) touch(r Child, unsettled bool) []row.Key {
 	m := c.mark(r)
 	if unsettled {
 		m.unsettled++
+		c.unsettled++
 	} else {
 		c.old = append(c.old, r)
+		c.sweep()
 	}
 	keys := make([]row.Key, 0, len(c.index[r]))
-	for k := range c.index[r] {
-		keys = append(keys, k)
+	for fl := range c.index[r] {
+		keys = append(keys, fl.key)
 	}
 	return keys
 }
@@ -131,8 +140,8 @@ func (c *children) settle(r Child) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.mark(r)
-	if m.unsettled--; m.unsettled <= 0 {
-		m.unsettled = 0
+	c.unsettled--
+	if m.unsettled--; m.unsettled == 0 {
 		c.old = append(c.old, r)
 		c.sweep()
 	}
@@ -175,14 +184,16 @@ func (c *children) sweep() {
 	}
 }
 
-// forget takes the document of k out of the index.
+// forget takes the documents of k out of the index.
 func (c *children) forget(k row.Key) {
 	if !c.on {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remove(k)
+	for f := range row.Format(row.NumFormats) {
+		c.remove(flight{k, f})
+	}
 }
 
 // evicted takes doc out, unless a newer document has taken its place.
@@ -192,8 +203,8 @@ func (c *children) evicted(k row.Key, doc *row.Document) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held[k].doc == doc {
-		c.remove(k)
+	if fl := (flight{k, doc.Format()}); c.held[fl].doc == doc {
+		c.remove(fl)
 	}
 }
 
@@ -208,14 +219,15 @@ func (c *children) clear() {
 	c.index, c.held = nil, nil
 }
 
-func (c *children) remove(k row.Key) {
-	h, ok := c.held[k]
+// remove takes one document out of the index.
+func (c *children) remove(fl flight) {
+	h, ok := c.held[fl]
 	if !ok {
 		return
 	}
-	delete(c.held, k)
+	delete(c.held, fl)
 	for _, r := range h.rows {
-		if delete(c.index[r], k); len(c.index[r]) == 0 {
+		if delete(c.index[r], fl); len(c.index[r]) == 0 {
 			delete(c.index, r)
 		}
 	}

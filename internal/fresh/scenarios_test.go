@@ -1,34 +1,25 @@
 package fresh
 
-import (
-	"cmp"
-	"iter"
-	"maps"
-	"slices"
-)
-
-// sorted yields a map of children in order, so that states compare.
-func sorted(m map[Child]*mark) iter.Seq2[Child, *mark] {
-	return func(yield func(Child, *mark) bool) {
-		keys := slices.Collect(maps.Keys(m))
-		slices.SortFunc(keys, func(a, b Child) int { return cmp.Compare(a.ID, b.ID) })
-		for _, k := range keys {
-			if !yield(k, m[k]) {
-				return
-			}
-		}
-	}
-}
+import "github.com/hotrow/hotrow/internal/row"
 
 // letters is the value of a document that every transaction appends to.
-func letters(_ int, visible map[int]bool) (string, []int) {
+func letters(_ int, visible txs) (string, []int) {
 	v := ""
 	for t := range 8 {
-		if visible[t] {
+		if visible.has(t) {
 			v += string(rune('a' + t))
 		}
 	}
 	return v, nil
+}
+
+// aside is the value of document 0 when the first transaction moves a row
+// between others, and the second writes the document.
+func aside(doc int, visible txs) (string, []int) {
+	if doc != 0 {
+		return "", nil
+	}
+	return letters(0, visible&^1)
 }
 
 func foreign(txs ...modelTx) []modelTx {
@@ -41,11 +32,11 @@ func foreign(txs ...modelTx) []modelTx {
 
 // moves is the value of documents 0 and 1 when row 0 moves from 0 to 1 by the
 // first transaction and back by the second.
-func moving(doc int, visible map[int]bool) (string, []int) {
+func moving(doc int, visible txs) (string, []int) {
 	at := 0
 	n := 0
 	for t := range 2 {
-		if visible[t] {
+		if visible.has(t) {
 			at, n = 1-at, n+1
 		}
 	}
@@ -93,6 +84,15 @@ func scenarios() []scenario {
 		{name: "write through", docs: 1, value: letters, txs: own(), readers: any2},
 		{name: "feed lost", docs: 1, value: letters, readers: any2, notify: true,
 			txs: foreign(modelTx{docs: []int{0}, lost: true}, write(0))},
+		{name: "row of another document moves", docs: 2, value: aside, readers: any2,
+			txs: foreign(child(1), write(0))},
+		{name: "token, old parent unknown", docs: 2, value: moving, txs: foreign(child(1)),
+			readers: []modelReader{{doc: 0}, {doc: 0, need: Settled, min: 1}}},
+		{name: "two formats, old parent unknown", docs: 2, value: moving, txs: foreign(child(1)),
+			readers: []modelReader{{doc: 0}, {doc: 0, format: row.FormatMsgPack}}},
+		{name: "two formats, bypass", docs: 1, value: letters, txs: foreign(write(0)),
+			readers: []modelReader{{doc: 0}, {doc: 0, need: Now},
+				{doc: 0, format: row.FormatMsgPack}}},
 		{name: "feed begins after a log", docs: 1, value: letters, readers: any2,
 			txs: foreign(modelTx{docs: []int{0}, barrier: true})},
 	}

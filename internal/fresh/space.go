@@ -29,7 +29,8 @@ type Space struct {
 	shards   [shards]shard
 }
 
-// A shard is the part of a space that one lock guards.
+// A shard is the part of a space that one lock guards. Its maps are made when
+// they are first written to.
 type shard struct {
 	mu       sync.Mutex
 	inflight map[flight]*Lease
@@ -51,10 +52,6 @@ type flight struct {
 func (d *Domain) NewSpace(drop func(row.Key), tracked bool) *Space {
 	s := &Space{domain: d, drop: drop, seed: maphash.MakeSeed()}
 	s.children.on = tracked
-	for i := range s.shards {
-		s.shards[i].inflight = make(map[flight]*Lease)
-		s.shards[i].dirty = make(map[row.Key]int32)
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.spaces = append(d.spaces, s)
@@ -101,13 +98,15 @@ type Lease struct {
 
 	done     chan struct{}
 	storable bool // no change of the key was unsettled when the lease was taken
-	now      bool // the reader asked for the source itself
+	settled  bool // nor one of any row that the document may hold
 	clock    uint64
 	open     *list.Element // in children.open
 
 	// Guarded by the shard's lock until done is closed.
 	doomed bool // a change came after the lease was taken
+	now    bool // a reader asked for the source itself
 	sent   bool
+	older  *Lease // begun before, joined by nobody any more, but still to be stored
 	stored bool
 	doc    *row.Document
 	err    error
@@ -138,20 +137,26 @@ const (
 // A reader never joins a load that began before a change which is known, or
 // known to be visible, by now (the load is doomed, its stamp is no longer valid,
 // a row that it may hold has moved): its answer could be older than one given
-// before, and a slow load would make it older than what is promised. One with a token (Settled) joins only a
-// load that is storable: the others may read a snapshot from before a change
-// that was applied but not visible when they began. One that must read the
-// source now joins only a load not yet sent, and dooms any other: the copy that
-// it would leave may be older than what this reader is about to see.
+// before, and a slow load would make it older than what is promised. One with a
+// token (Settled) joins only a load begun when all was settled: the others may
+// read a snapshot from before a change that was applied but not visible when
+// they began. One that must read the source now joins only a load not yet sent,
+// and dooms any other: the copy that it would leave may be older than what this
+// reader is about to see.
+//
+// A load that is not joined because some row has moved may still be stored, if
+// that row is none of its own. It stays within reach of what dooms it.
 func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool) {
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	fl := flight{k, f}
-	if l = sh.inflight[fl]; l != nil && !l.doomed && s.Valid(l.Stamp) && !s.children.moved(l) {
+	last := sh.inflight[fl]
+	if last != nil && !last.doomed && s.Valid(last.Stamp) && !s.children.moved(last) {
 		switch {
-		case need == Any, need == Settled && l.storable, need == Now && !l.sent:
-			return l, false
+		case need == Any, need == Settled && last.settled, need == Now && !last.sent:
+			last.now = last.now || need == Now
+			return last, false
 		}
 	}
 	if need == Now {
@@ -159,21 +164,33 @@ func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool
 	}
 	l = s.lease(sh, k, f)
 	l.now = need == Now
+	if last != nil && last.storable && !last.doomed {
+		l.older = last
+	}
+	if sh.inflight == nil {
+		sh.inflight = make(map[flight]*Lease)
+	}
 	sh.inflight[fl] = l
 	return l, true
 }
 
 // lease makes the lease of a load that begins now. The shard is locked.
 //
-// The order of the loads matters: Apply raises wholes before generation, so a
-// lease that has seen the new generation sees the unsettled change as well.
+// The order matters. Apply publishes the position after all of its marks, so
+// it is read before them: it covers no change whose marks are not seen. Apply
+// raises wholes before generation, so a lease that has seen the new generation
+// sees the unsettled change as well.
 func (s *Space) lease(sh *shard, k row.Key, f row.Format) *Lease {
 	l := &Lease{Key: k, Format: f, done: make(chan struct{})}
-	s.children.begin(l)
+	l.AsOf = s.domain.applied.Load()
 	l.Stamp.Epoch = s.domain.epoch.Load()
 	l.Stamp.Generation = s.generation.Load()
+	settled := s.children.begin(l)
 	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
-	l.AsOf = s.domain.asOf(l.storable)
+	l.settled = l.storable && settled
+	if !l.settled {
+		l.AsOf = s.domain.settledTo(l.AsOf)
+	}
 	return l
 }
 
@@ -203,10 +220,7 @@ func (s *Space) Send(l *Lease) bool {
 func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, store func()) {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
-	fl := flight{l.Key, l.Format}
-	if sh.inflight[fl] == l {
-		delete(sh.inflight, fl)
-	}
+	sh.land(l)
 	if err == nil && l.now {
 		s.doom(sh, l.Key) // others in flight, which may have read before
 		s.forget(l.Key)
@@ -220,6 +234,25 @@ func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, sto
 	l.doc, l.err = doc, err
 	sh.mu.Unlock()
 	close(l.done)
+}
+
+// land takes l out of flight, and with it all loads beside it that could still
+// be stored: none may put a copy after this answer that is older. The shard is
+// locked.
+func (sh *shard) land(l *Lease) {
+	fl := flight{l.Key, l.Format}
+	last, found := sh.inflight[fl], false
+	for o := last; o != nil; o = o.older {
+		found = found || o == l
+	}
+	if !found {
+		return
+	}
+	for o := last; o != nil; o = o.older {
+		o.doomed = o.doomed || o != l
+	}
+	delete(sh.inflight, fl)
+	l.older = nil
 }
 
 // Drop forgets k and dooms its loads, as an operator asks for.
@@ -242,6 +275,9 @@ func (s *Space) Evicted(k row.Key, doc *row.Document) { s.children.evicted(k, do
 
 // mark adds a change of k that is not settled. The shard is locked.
 func (s *Space) mark(sh *shard, k row.Key) {
+	if sh.dirty == nil {
+		sh.dirty = make(map[row.Key]int32)
+	}
 	sh.dirty[k]++
 	s.doom(sh, k)
 	s.forget(k)
@@ -258,7 +294,7 @@ func unmark(sh *shard, k row.Key) {
 // The shard is locked.
 func (s *Space) doom(sh *shard, k row.Key) {
 	for f := range row.Format(row.NumFormats) {
-		if l := sh.inflight[flight{k, f}]; l != nil {
+		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
 			l.doomed = true
 		}
 	}

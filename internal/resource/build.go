@@ -46,7 +46,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 		u.close()
 		return nil, errors.Join(errs...)
 	}
-	u.routes = routesOf(u.forms)
+	u.setForms(u.forms)
 	return u, nil
 }
 
@@ -99,8 +99,15 @@ func (s *Set) start(u *upstream) {
 		wait := u.opts.ReconnectMin
 		for last := ""; ; {
 			err := s.openFeed(u)
-			if err == nil || u.ctx.Err() != nil {
+			if u.ctx.Err() != nil {
 				return
+			}
+			if err == nil && (u.followed.Load() || u.opts.Mode != source.FeedAuto) {
+				return
+			}
+			if err == nil { // none is possible now, but whoever mends that need not restart us
+				sleep(u.ctx, lookAgain)
+				continue
 			}
 			if err.Error() != last {
 				u.log.Warn("feed not opened, trying again", "err", err)
@@ -111,6 +118,9 @@ func (s *Set) start(u *upstream) {
 		}
 	}()
 }
+
+// lookAgain is how often a database that allows no feed is asked again.
+const lookAgain = 10 * time.Second
 
 // openFeed compiles what is not compiled yet, chooses the feed and follows it.
 func (s *Set) openFeed(u *upstream) error {
@@ -138,10 +148,12 @@ func (s *Set) openFeed(u *upstream) error {
 		}
 		return nil
 	}
-	u.feed.Store(&chosen{feed, reason})
+	before := u.feed.Swap(&chosen{feed, reason})
 	if feed == nil {
-		u.log.Warn("no feed: nothing is kept", "why", reason)
-		u.domain.Reset("", 0)
+		if before == nil && len(u.forms) > 0 {
+			u.log.Warn("no feed: nothing is kept", "why", reason)
+			u.domain.Reset("", 0)
+		}
 		return nil
 	}
 	u.log.Info("feed chosen", "feed", feed.Mode(), "why", reason)
@@ -163,7 +175,7 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan) {
 	s.complete(f, plan)
 	forms := append([]*form(nil), u.forms...)
 	forms[i] = f
-	u.forms, u.routes = forms, routesOf(forms)
+	u.setForms(forms)
 	f.r.form.Store(f)
 	s.retire(old)
 }

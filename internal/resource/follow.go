@@ -28,7 +28,6 @@ type follower struct {
 	schema   func(tables []string)
 
 	transactions, gaps, fences, failed atomic.Uint64
-	invalidated                        atomic.Uint64
 }
 
 // applied is the proof that travels with a pending transaction, and what it
@@ -163,6 +162,7 @@ func (f *follower) Attached(origin string, pos source.Position) {
 	f.attached.Store(true)
 	f.u.log.Info("feed attached", "feed", f.feed.Mode(), "position", uint64(pos))
 	for _, form := range f.u.forms {
+		form.r.counts.gaps.Add(1)
 		form.r.watch.reset(form.token(f.u.domain.Applied()))
 	}
 }
@@ -173,16 +173,14 @@ func (f *follower) Apply(tx *source.Tx) {
 	defer f.u.apply.Unlock()
 	a := &applied{tx: tx, touches: f.u.touches(tx)}
 	f.transactions.Add(1)
-	for i := range a.touches {
-		f.invalidated.Add(uint64(len(a.touches[i].Keys)))
-	}
 	var ref any
 	if tx.ID != 0 {
 		ref = a
 	}
 	f.u.domain.Apply(fresh.Position(tx.Pos), a.touches, ref, monotonic())
+	f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
 	if ref == nil {
-		announceTo(a, f.u, f.u.forms)
+		announceTo(a, f.u, f.u.bySpace)
 		return
 	}
 	select {

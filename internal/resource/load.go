@@ -16,7 +16,7 @@ func (f *form) load(ctx context.Context, key row.Key, o *Options, need fresh.Nee
 	f.r.counts.misses.Add(1)
 	l, leader := f.begin(key, o.Format, need)
 	if leader {
-		f.fetch([]*fresh.Lease{l})
+		f.fetch(f.lead(nil, l, need))
 	}
 	return f.answer(ctx, l, leader, o, need)
 }
@@ -32,6 +32,24 @@ func (f *form) begin(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease,
 		need = fresh.Now
 	}
 	return f.space.Begin(key, of, need)
+}
+
+// lead adds l to the leases to be fetched, with one for each other format that
+// the configuration has made at the same time.
+func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fresh.Lease {
+	list = append(list, l)
+	if need == fresh.Now || f.wide || f.memory == nil {
+		return list
+	}
+	for _, of := range f.spec.Formats {
+		if of == l.Format {
+			continue
+		}
+		if other, leader := f.space.Begin(l.Key, of, need); leader {
+			list = append(list, other)
+		}
+	}
+	return list
 }
 
 // fetch reads what the leases are for in one go, in a goroutine of its own: the
@@ -226,7 +244,7 @@ func (f *form) multi(ctx context.Context, keys []row.Key, o *Options) ([]Answer,
 		f.r.counts.misses.Add(1)
 		l, leader := f.begin(key, o.Format, need)
 		if leader {
-			lead = append(lead, l)
+			lead = f.lead(lead, l, need)
 		}
 		waits[i] = wait{l, leader}
 	}

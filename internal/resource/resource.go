@@ -202,7 +202,8 @@ func (f *form) await(ctx context.Context, o *Options) (fresh.Need, error) {
 		}
 		return fresh.Now, nil
 	case o.Min.IsZero():
-		if state, lag := f.src.domain.Gate(monotonic()); state != fresh.Fresh && lag > f.src.maxStale {
+		state, lag := f.src.domain.Gate(monotonic())
+		if state != fresh.Fresh && lag > f.src.maxStale {
 			return fresh.Now, nil // stale for too long: the source, while it answers
 		}
 		return fresh.Any, nil

@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -440,53 +439,16 @@ func TestResource_TokenIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestSet_ReloadKeepsOldOnError(t *testing.T) {
-	h := newHouse(t, nil)
-	bad := append(houseSpecs(), Spec{Source: "main", Table: &source.Spec{Name: "x", Table: "nope"}})
-	err := h.set.Reload(t.Context(), bad)
-	if err == nil || !strings.Contains(err.Error(), "nope") {
-		t.Fatalf("Reload = %v, want an error that names the table", err)
+func TestResource_FormatsAreMadeTogether(t *testing.T) {
+	h := newHouse(t, func(o *SetOptions) {
+		o.Resources[0].Formats = []row.Format{row.FormatJSON, row.FormatMsgPack}
+	})
+	h.get("dept", "10", Options{})
+	h.until(func() bool {
+		_, origin := h.get("dept", "10", Options{Format: row.FormatMsgPack, OnlyIfCached: false})
+		return origin == HitMemory
+	})
+	if n := h.set.Stats().Sources[0].Timings["load"].Count; n != 1 {
+		t.Errorf("%d loads for two formats, want 1", n)
 	}
-	h.hit("dept", "10")
-	one := houseSpecs()[2:3]
-	if err := h.set.Reload(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := h.set.Lookup("dept"); ok || len(h.set.All()) != 1 {
-		t.Error("a resource that is not configured any more is still there")
-	}
-	h.ready()
-	h.hit("city", "Tulsa,OK")
-}
-
-func TestSet_ReloadUnderLoad(t *testing.T) {
-	h := newHouse(t, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				for _, key := range []row.Key{"10", "20", "99"} {
-					r, ok := h.set.Lookup("dept")
-					if !ok {
-						t.Error("dept is gone")
-						return
-					}
-					if _, err := r.Get(context.Background(), key, Options{}); err != nil {
-						t.Errorf("Get during a reload: %v", err)
-						return
-					}
-				}
-			}
-		})
-	}
-	for i := range 10 {
-		specs := houseSpecs()
-		specs[0].MaxLimit = 100 + i
-		if err := h.set.Reload(t.Context(), specs); err != nil {
-			t.Error(err)
-		}
-	}
-	cancel()
-	wg.Wait()
 }

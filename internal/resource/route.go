@@ -32,6 +32,18 @@ func routesOf(forms []*form) map[string][]route {
 	return routes
 }
 
+// setForms makes forms the resources of u. u.apply is held, or nobody else
+// knows u yet.
+func (u *upstream) setForms(forms []*form) {
+	u.forms, u.routes = forms, routesOf(forms)
+	u.bySpace = make(map[*fresh.Space]*form, len(forms))
+	for _, f := range forms {
+		if f.space != nil {
+			u.bySpace[f.space] = f
+		}
+	}
+}
+
 // watched returns the tables and columns that a feed for these forms follows.
 func watched(forms []*form) []source.Watched {
 	var plans []source.Plan

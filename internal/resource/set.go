@@ -31,6 +31,7 @@ type Spec struct {
 	Methods  []string      // those of "post", "put", "patch", "delete" that are served; nil: all
 	MaxLimit int           // of a list; 0: 1,000
 	TTL      time.Duration // keep documents this long, feed or none; 0: as the feed says
+	Formats  []row.Format  // made together when a document is loaded; others when asked for
 	Pass     bool          // no tier: every read goes to the source
 	Negative bool          // keep the absence of rows too
 

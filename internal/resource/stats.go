@@ -12,11 +12,27 @@ import (
 // counts are the counters of a resource. Those of the hit path stand apart from
 // the rest, so that a hit and a miss on two cores do not share a cache line.
 type counts struct {
-	hits                         atomic.Uint64
-	_                            [56]byte
-	negative, stale, misses      atomic.Uint64
-	stored, discarded, collapsed atomic.Uint64
-	errors, writes, admin        atomic.Uint64
+	hits                                      atomic.Uint64
+	_                                         [56]byte
+	negative, stale, misses                   atomic.Uint64
+	stored, discarded, collapsed              atomic.Uint64
+	errors, writes, fed, written, gaps, admin atomic.Uint64
+}
+
+// count adds what touches have invalidated to a counter of each resource: the
+// documents, or one for all of them. u.apply is held.
+func (u *upstream) count(touches []fresh.Touch, which func(*counts) *atomic.Uint64) {
+	for i := range touches {
+		f := u.bySpace[touches[i].Space]
+		if f == nil {
+			continue
+		}
+		n := uint64(len(touches[i].Keys))
+		if touches[i].Whole {
+			n++
+		}
+		which(&f.r.counts).Add(n)
+	}
 }
 
 // ResourceStats is a snapshot of one resource.
@@ -24,7 +40,8 @@ type ResourceStats struct {
 	Name, Source                         string
 	Hits, Negative, Stale, Misses        uint64
 	Stored, Discarded, Collapsed, Errors uint64
-	Writes, Invalidated                  uint64
+	Writes                               uint64
+	Fed, Written, Gaps, Admin            uint64 // invalidations by their cause
 	Watchers                             int
 	WatchDropped                         uint64
 	Ready                                bool
@@ -41,6 +58,7 @@ type SourceStats struct {
 	Gaps     uint64 // times that the feed was lost
 	Fences   uint64
 	Position source.Position
+	Epoch    uint64
 	Stats    source.FeedStats
 	Pool     source.PoolStats
 	Waiting  int
@@ -120,8 +138,8 @@ func (r *Resource) Stats() ResourceStats {
 		Hits: c.hits.Load(), Negative: c.negative.Load(), Stale: c.stale.Load(),
 		Misses: c.misses.Load(), Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
-		Invalidated: c.admin.Load(),
-		Watchers:    int(r.watch.count.Load()), WatchDropped: r.watch.dropped.Load(),
+		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
+		Watchers: int(r.watch.count.Load()), WatchDropped: r.watch.dropped.Load(),
 	}
 }
 
@@ -132,7 +150,7 @@ func (u *upstream) stats() SourceStats {
 		Name: u.name, Feed: source.FeedNone, State: "down",
 		Pool: u.source.Stats(), Waiting: int(u.waiting.Load()),
 		Rejected: u.timing.rejected.Load(), Timings: u.timing.snapshot(),
-		Position: source.Position(u.domain.Applied().Pos),
+		Position: source.Position(u.domain.Applied().Pos), Epoch: u.domain.Applied().Epoch,
 	}
 	state, lag := u.domain.Gate(now)
 	s.Lag = lag

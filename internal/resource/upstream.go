@@ -82,9 +82,10 @@ type upstream struct {
 
 	// routes is what changes mean for resources. It is replaced as a whole,
 	// under apply.
-	apply  sync.Mutex // held while a transaction is applied; taken before all of fresh's
-	routes map[string][]route
-	forms  []*form
+	apply   sync.Mutex // held while a transaction is applied; taken before all of fresh's
+	routes  map[string][]route
+	forms   []*form
+	bySpace map[*fresh.Space]*form
 }
 
 // chosen is a feed with the sentence that says why it was chosen.

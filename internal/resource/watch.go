@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -155,25 +156,23 @@ func (h *hub) send(w *Watch, e Event) {
 // announce tells the watchers what a transaction has touched, once reads see it.
 func announce(a *applied, u *upstream) {
 	u.apply.Lock()
-	forms := u.forms
+	bySpace := u.bySpace
 	u.apply.Unlock()
-	announceTo(a, u, forms)
+	announceTo(a, u, bySpace)
 }
 
-func announceTo(a *applied, u *upstream, forms []*form) {
+func announceTo(a *applied, u *upstream, bySpace map[*fresh.Space]*form) {
 	t := Token{}
 	if p := u.domain.Applied(); p.Origin != "" {
 		t = Token{Source: u.name, Origin: p.Origin, Pos: a.tx.Pos}
 	}
 	for i := range a.touches {
-		for _, f := range forms {
-			if f.space != a.touches[i].Space {
-				continue
-			}
-			if a.touches[i].Whole {
-				f.r.watch.reset(t)
-				continue
-			}
+		f := bySpace[a.touches[i].Space]
+		switch {
+		case f == nil: // replaced meanwhile
+		case a.touches[i].Whole:
+			f.r.watch.reset(t)
+		default:
 			f.r.watch.changed(a.touches[i].Keys, t)
 		}
 	}

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
@@ -66,7 +67,9 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 		Touch: func(changes []source.Change) {
 			f.src.apply.Lock()
 			defer f.src.apply.Unlock()
-			h.hold(f.src.touches(&source.Tx{Changes: changes}))
+			touches := f.src.touches(&source.Tx{Changes: changes})
+			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
+			h.hold(touches)
 		},
 	})
 	f.src.observe("write", monotonic()-begin, err)

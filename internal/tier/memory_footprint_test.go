@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/tier"
 	"github.com/hotrow/hotrow/internal/tier/tiertest"
 )
 
@@ -21,9 +22,10 @@ import (
 //     been given back;
 //   - gc-ms: the wall time of a forced collection, and gc-cpu-ms the processor
 //     time;
-//   - churn-rss/byte and churn-gc%: resident memory and the share of processor
-//     time that collection takes, after and while 5% of operations put new
-//     documents; limit-* the same under a memory limit of 1.2 times the heap.
+//   - gc-ns/put and peak-rss/byte: processor time of the collector for each put,
+//     and the most that was resident, while new documents replace held ones
+//     until two collections have run of their own accord; limit-* the same
+//     under a memory limit of 1.2 times the heap.
 //
 // Run it alone with -benchtime=1x: it measures the process.
 func BenchmarkMemory_Footprint(b *testing.B) {
@@ -41,6 +43,9 @@ func footprint(b *testing.B) {
 	perByte := func() float64 { return float64(resident(b)-base) / stored }
 
 	debug.FreeOSMemory()
+	if perByte() < 1 {
+		b.Fatalf("%.2f bytes are resident for each byte stored: bodies not written", perByte())
+	}
 	b.ReportMetric(perByte(), "rss/byte")
 	b.ReportMetric(float64(m.Stats().Bytes)/stored, "counted/byte")
 
@@ -52,29 +57,40 @@ func footprint(b *testing.B) {
 	b.ReportMetric(float64(time.Since(begin).Milliseconds())/cycles, "gc-ms")
 	b.ReportMetric((gcSeconds()-cpu)*1e3/cycles, "gc-cpu-ms")
 
-	churn := func() (share float64) {
-		k := newKeyer("uniform", 1_000_000, 3)
-		cpu, begin := gcSeconds(), time.Now()
-		for i := 0; time.Since(begin) < 4*time.Second; i++ {
-			if i%20 == 0 {
-				m.Put(k.owned(), tiertest.Document(benchBody, 1))
-			} else {
-				m.Get(k.ref())
-			}
-		}
-		runtime.GC() // brings the figures of the collector up to date
-		return 100 * (gcSeconds() - cpu) / time.Since(begin).Seconds()
-	}
-	b.ReportMetric(churn(), "churn-gc%")
-	b.ReportMetric(perByte(), "churn-rss/byte")
+	nanos, peak := churn(b, m)
+	b.ReportMetric(nanos, "gc-ns/put")
+	b.ReportMetric(float64(peak-base)/stored, "peak-rss/byte")
 
 	var heap runtime.MemStats
+	runtime.GC()
 	runtime.ReadMemStats(&heap)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(heap.HeapAlloc) * 12 / 10))
 	debug.FreeOSMemory()
-	b.ReportMetric(churn(), "limit-gc%")
-	b.ReportMetric(perByte(), "limit-rss/byte")
-	runtime.KeepAlive(m)
+	nanos, peak = churn(b, m)
+	b.ReportMetric(nanos, "limit-gc-ns/put")
+	b.ReportMetric(float64(peak-base)/stored, "limit-peak-rss/byte")
+}
+
+// churn puts new documents over held ones until the collector has run twice of
+// its own accord. It returns what the collector took for each put, and the most
+// memory that was resident.
+func churn(b *testing.B, m *tier.Memory) (gcNanos float64, peak int64) {
+	k := newKeyer("uniform", 1_000_000, 3)
+	runtime.GC()
+	cpu, begin, puts := gcSeconds(), gcCycles(), 0
+	for ; gcCycles() < begin+2; puts += 1000 {
+		for range 1000 {
+			m.Put(k.owned(), tiertest.Document(benchBody, 1))
+		}
+		peak = max(peak, resident(b))
+	}
+	return (gcSeconds() - cpu) * 1e9 / float64(puts), peak
+}
+
+func gcCycles() uint64 {
+	s := []metrics.Sample{{Name: "/gc/cycles/automatic:gc-cycles"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
 }
 
 // gcSeconds returns the processor time that the collector has taken, not

@@ -79,7 +79,8 @@ func TestMemory_CountsBytesAsTheyAre(t *testing.T) {
 		body    func(i int) int
 	}{
 		{"short keys, 100 B", 200_000, "%d", func(int) int { return 100 }},
-		{"uuid keys, 1.6 KB", 50_000, "0190b2f4-7b7e-7c7a-8a53-%012d", func(int) int { return 1600 }},
+		{"uuid keys, 1.6 KB", 50_000, "0190b2f4-7b7e-7c7a-8a53-%012d",
+			func(int) int { return 1600 }},
 		{"all sizes up to 4 KiB", 50_000, "%08d", func(i int) int { return i * 7919 % 4096 }},
 		{"pages", 2_000, "%d", func(i int) int { return 30_000 + i*7919%70_000 }},
 		{"absences", 200_000, "%d", nil},

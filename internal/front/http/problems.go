@@ -98,7 +98,8 @@ var allKinds = []*kind{kindBadPath, kindBadKey, kindBadQuery, kindBadHeader, kin
 	kindInvalid, kindUnauthorized, kindForbidden, kindCrossOrigin, kindDatabaseForbids,
 	kindNotFound, kindGone, kindMethod, kindReadOnly, kindNotAcceptable, kindTimeout,
 	kindConflict, kindPrecondition, kindTooLarge, kindTooLong, kindMediaType, kindMisdirected,
-	kindKeyMismatch, kindUnconditional, kindInternal, kindUnavailable, kindRetry, kindUnknown, kindNotCached, kindFull}
+	kindKeyMismatch, kindUnconditional, kindInternal, kindUnavailable, kindRetry, kindUnknown,
+	kindNotCached, kindFull}
 
 // A classRule says what becomes of an error of a source.
 type classRule struct {

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+type doctorCmd struct {
+	URL    string `arg:"" optional:"" help:"A SQLite file or a database URL."`
+	Config string `short:"c" placeholder:"FILE" help:"Look at the sources of this configuration."`
+	Feed   string `enum:"auto,logical,notify,sqlite" default:"auto" help:"The feed that is wanted."`
+	SQL    bool   `help:"Print only the statements that mend what was found."`
+	Apply  bool   `help:"Run them."`
+	Remove bool   `help:"Undo everything that hotrow has put into the database."`
+}
+
+// Run says what a feed needs, and mends it when asked to.
+func (c *doctorCmd) Run(p *program) error {
+	if (c.URL == "") == (c.Config == "") {
+		return usageError{errors.New("give a URL or a configuration")}
+	}
+	if c.Apply && c.Remove {
+		return usageError{errors.New("--apply and --remove exclude each other")}
+	}
+	var cfg *config.Config
+	var err error
+	if c.Config != "" {
+		cfg, _, err = config.Load(c.Config, p.env)
+	} else {
+		cfg, _, err = config.FromURL(c.URL, p.env)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
+	defer cancel()
+	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	for name, s := range cfg.Sources {
+		src, err := openSource(ctx, s, false, false, log)
+		if err != nil {
+			return err
+		}
+		err = c.source(ctx, p, cfg, name, src)
+		if err = errors.Join(err, src.Close()); err != nil {
+			return fmt.Errorf("source %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// source looks at one database.
+func (c *doctorCmd) source(
+	ctx context.Context, p *program, cfg *config.Config, name string, src source.Source,
+) error {
+	if c.Config == "" {
+		if _, _, err := discover(ctx, cfg, src, name, false); err != nil {
+			return err
+		}
+	}
+	specs, err := cfg.Specs()
+	if err != nil {
+		return err
+	}
+	var plans []source.Plan
+	for i := range specs {
+		if specs[i].Source != name {
+			continue
+		}
+		plan, err := src.Compile(ctx, specs[i].Spec)
+		if err != nil {
+			return fmt.Errorf("resource %s: %w", specs[i].Name, err)
+		}
+		plans = append(plans, plan)
+	}
+	findings, err := src.Doctor(ctx, source.FeedMode(c.Feed), resource.Watched(plans))
+	if err != nil {
+		return err
+	}
+	return c.treat(ctx, p, src, findings)
+}
+
+// treat prints the findings, and runs what they say if it was asked for.
+func (c *doctorCmd) treat(
+	ctx context.Context, p *program, src source.Source, findings []source.Finding,
+) error {
+	failed := 0
+	for _, f := range findings {
+		statements := f.Apply
+		if c.Remove {
+			statements = f.Remove
+		}
+		if c.SQL || c.Remove && !c.Apply {
+			for _, s := range statements {
+				fmt.Fprintf(p.stdout, "%s;\n", s)
+			}
+		} else {
+			printFinding(p, f, c.Apply)
+		}
+		if (c.Apply || c.Remove) && len(statements) > 0 && !c.SQL {
+			if err := src.Exec(ctx, statements...); err != nil {
+				return fmt.Errorf("%s: %w", f.Text, err)
+			}
+			continue
+		}
+		if f.Level == source.LevelError {
+			failed++
+		}
+	}
+	if failed > 0 && !c.SQL && !c.Remove {
+		return fmt.Errorf("%d things keep the feed from working: see above", failed)
+	}
+	return nil
+}
+
+var levelNames = [...]string{"ok", "info", "warning", "error"}
+
+// printFinding prints one finding, with the statements that mend it.
+func printFinding(p *program, f source.Finding, applied bool) {
+	fmt.Fprintf(p.stdout, "%-8s %s\n", levelNames[f.Level], f.Text)
+	if f.Why != "" {
+		fmt.Fprintf(p.stdout, "         %s\n", f.Why)
+	}
+	verb := "mend:"
+	if applied {
+		verb = "done:"
+	}
+	for _, s := range f.Apply {
+		fmt.Fprintf(p.stdout, "         %s %s;\n", verb, s)
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+type getCmd struct {
+	Document string `arg:"" help:"RESOURCE/KEY."`
+	Explain  bool   `help:"Say where the answer came from and how long it took."`
+	Server   string `default:"http://127.0.0.1:8080" env:"HOTROW_URL" help:"The running server."`
+	Token    string `env:"HOTROW_TOKEN" help:"A bearer token."`
+	Direct   string `placeholder:"URL|FILE" help:"Read this database or configuration instead."`
+	NoCache  bool   `help:"Have the server read the database."`
+}
+
+// Run prints one document.
+func (c *getCmd) Run(p *program) error {
+	if c.Direct != "" {
+		return c.direct(p)
+	}
+	address := strings.TrimRight(c.Server, "/") + "/" + strings.TrimPrefix(c.Document, "/")
+	req, err := http.NewRequestWithContext(p.ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return usageError{err}
+	}
+	req.Header.Set("Accept", "application/json")
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if c.NoCache {
+		req.Header.Set("Cache-Control", "no-cache")
+	}
+	begin := time.Now()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("%w (is hotrow serving there?)", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if c.Explain {
+		explain(p, resp, len(body), time.Since(begin))
+	}
+	fmt.Fprintf(p.stdout, "%s\n", body)
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s: %s", c.Document, resp.Status)
+	}
+	return nil
+}
+
+// explain says what the headers of an answer say.
+func explain(p *program, resp *http.Response, size int, took time.Duration) {
+	fmt.Fprintf(p.stderr, "status    %s\n", resp.Status)
+	for _, h := range []struct{ name, header string }{
+		{"tier", "Cache-Status"}, {"position", "Hotrow-Position"}, {"etag", "Etag"},
+		{"type", "Content-Type"},
+	} {
+		if v := resp.Header.Get(h.header); v != "" {
+			fmt.Fprintf(p.stderr, "%-9s %s\n", h.name, v)
+		}
+	}
+	fmt.Fprintf(p.stderr, "size      %d bytes\ntook      %v, a connection included\n", size,
+		took.Round(time.Microsecond))
+}
+
+// direct reads the database itself.
+func (c *getCmd) direct(p *program) error {
+	name, key, ok := strings.Cut(strings.TrimPrefix(c.Document, "/"), "/")
+	if !ok {
+		return usageError{errors.New("name a document: RESOURCE/KEY")}
+	}
+	if info, err := os.Stat(c.Direct); err == nil && !info.IsDir() &&
+		(strings.HasSuffix(c.Direct, ".yaml") || strings.HasSuffix(c.Direct, ".yml")) {
+		cfg, _, err := config.Load(c.Direct, p.env)
+		if err != nil {
+			return err
+		}
+		return c.read(p, cfg, name, row.Key(key))
+	}
+	cfg, _, err := config.FromURL(c.Direct, p.env)
+	if err != nil {
+		return err
+	}
+	return c.read(p, cfg, name, row.Key(key))
+}
+
+// read compiles one resource of cfg and loads one document.
+func (c *getCmd) read(p *program, cfg *config.Config, name string, key row.Key) error {
+	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
+	defer cancel()
+	log := newLogger(p.stderr, config.Log{Level: "warn"})
+	if len(cfg.Resources) == 0 {
+		err := withDatabase(p, c.Direct, func(ctx context.Context, src source.Source) error {
+			_, _, err := discover(ctx, cfg, src, "main", false)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	specs, err := cfg.Specs()
+	if err != nil {
+		return err
+	}
+	for i := range specs {
+		if specs[i].Name != name {
+			continue
+		}
+		src, err := openSource(ctx, cfg.Sources[specs[i].Source], true, false, log)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = src.Close() }()
+		return c.load(ctx, p, src, specs[i].Spec, key)
+	}
+	return fmt.Errorf("there is no resource %q", name)
+}
+
+// load reads and prints one document.
+func (c *getCmd) load(
+	ctx context.Context, p *program, src source.Source, spec *source.Spec, key row.Key,
+) error {
+	plan, err := src.Compile(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if key, err = plan.KeyType().Parse(key); err != nil {
+		return err
+	}
+	begin := time.Now()
+	found, err := plan.Load(ctx, []row.Key{key})
+	if err != nil {
+		return err
+	}
+	if c.Explain {
+		for _, sql := range plan.SQL() {
+			fmt.Fprintf(p.stderr, "sql       %s\n", sql)
+		}
+		fmt.Fprintf(p.stderr, "took      %v\n", time.Since(begin).Round(time.Microsecond))
+	}
+	if !found[0].Found() {
+		return fmt.Errorf("%s: there is no such row", c.Document)
+	}
+	fmt.Fprintf(p.stdout, "%s\n", plan.Shape().AppendJSON(nil, found[0].Values))
+	return nil
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// greet prints what is served, with an address to try for each resource.
+func (s *server) greet(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	base := baseURL(s.httpListener)
+	if base == "" {
+		return
+	}
+	fmt.Fprintf(s.p.stdout, "\nhotrow serves\n")
+	for i, r := range s.set.All() {
+		if i == 10 {
+			fmt.Fprintf(s.p.stdout, "  ... and %d more: see %s/\n", len(s.set.All())-i, base)
+			break
+		}
+		fmt.Fprintf(s.p.stdout, "  %s/%s/%s\n", base, pathEscape(r.Name()),
+			pathEscape(string(r.Example(ctx))))
+	}
+	if s.demo {
+		fmt.Fprintf(s.p.stdout, "\nTry\n  curl -i %s/depts/10\n"+
+			"  curl -H 'Accept: application/vnd.msgpack' %s/depts/10 | xxd\n"+
+			"  sqlite3 %s 'UPDATE emp SET sal = sal + 1 WHERE empno = 7839' && curl %s/depts/10\n",
+			base, base, s.cfg.Sources["main"].Path(), base)
+	}
+	fmt.Fprintln(s.p.stdout)
+}
+
+// baseURL returns the address of a listener as a URL.
+func baseURL(ln net.Listener) string {
+	if ln == nil {
+		return ""
+	}
+	if ln.Addr().Network() == "unix" {
+		return "unix:" + ln.Addr().String()
+	}
+	return "http://" + ln.Addr().String()
+}
+
+// pathEscape escapes a key for a path, and leaves the commas of composite keys.
+func pathEscape(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if c == '%' && i+2 < len(s) && (s[i+1:i+3] == "2C" || s[i+1:i+3] == "25") {
+			b.WriteByte(c) // the escape of a composite key's part
+			continue
+		}
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("-._~,:@", c) >= 0 {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return b.String()
+}

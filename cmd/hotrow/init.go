@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+type initCmd struct {
+	URL string `arg:"" help:"A SQLite file or a database URL."`
+}
+
+// Run prints a configuration for the tables of a database.
+func (c *initCmd) Run(p *program) error {
+	return withDatabase(p, c.URL, func(ctx context.Context, src source.Source) error {
+		cat, err := src.Catalog(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = p.stdout.Write(config.Init(cat, c.URL))
+		return err
+	})
+}
+
+// withDatabase opens the database of a URL, read-only, for one command.
+func withDatabase(
+	p *program, url string, use func(context.Context, source.Source) error,
+) error {
+	cfg, _, err := config.FromURL(url, p.env)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
+	defer cancel()
+	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	src, err := openSource(ctx, cfg.Sources["main"], false, false, log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.Close() }()
+	return use(ctx, src)
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// output collects what a program prints.
+type output struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// command runs one command line to its end.
+func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs output
+	code = run(t.Context(), args, &out, &errs, os.Environ())
+	return code, out.String(), errs.String()
+}
+
+// mustCommand is command that must succeed.
+func mustCommand(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := command(t, args...)
+	if code != 0 {
+		t.Fatalf("hotrow %s: exit %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
+	}
+	return stdout
+}
+
+// A running is a serve command under test.
+type running struct {
+	t         *testing.T
+	http, ops string // base URLs
+	out, log  *output
+	stop      func() int // ends it and returns the exit status
+}
+
+// serve starts hotrow serve on free ports and waits until it is ready.
+func serve(t *testing.T, args ...string) *running {
+	t.Helper()
+	r := start(t, nil, args...)
+	until(t, r.log, func() bool { return status(r.ops+"/readyz") == 200 })
+	return r
+}
+
+// start starts hotrow serve with more environment, and waits until it listens.
+func start(t *testing.T, env []string, args ...string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{t: t, out: new(output), log: new(output)}
+	env = append(append(os.Environ(), "HOTROW_HTTP_LISTEN=127.0.0.1:0",
+		"HOTROW_OPS_LISTEN=127.0.0.1:0"), env...)
+	done := make(chan int, 1)
+	go func() { done <- run(ctx, append([]string{"serve"}, args...), r.out, r.log, env) }()
+	var once sync.Once
+	code := -1
+	r.stop = func() int {
+		once.Do(func() {
+			cancel()
+			select {
+			case code = <-done:
+			case <-time.After(20 * time.Second):
+				t.Errorf("hotrow did not stop:\n%s", r.log)
+			}
+		})
+		return code
+	}
+	t.Cleanup(func() { r.stop() })
+	listening := func(proto string) string {
+		m := regexp.MustCompile(`proto=` + proto + ` addr=(\S+)`).FindStringSubmatch(r.log.String())
+		if m == nil {
+			return ""
+		}
+		return "http://" + m[1]
+	}
+	until(t, r.log, func() bool { return listening("http") != "" && listening("ops") != "" })
+	r.http, r.ops = listening("http"), listening("ops")
+	return r
+}
+
+// until waits for ok, ten seconds at most.
+func until(t *testing.T, log *output, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain; the log:\n%s", log)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func status(url string) int {
+	resp, err := http.Get(url)
+	if err != nil {
+		return 0
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// An answer is what a request got.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+// do sends one request; headers are "Name: value".
+func (r *running) do(method, path, body string, headers ...string) answer {
+	r.t.Helper()
+	req, err := http.NewRequest(method, r.http+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if name == "Host" {
+			req.Host = value
+			continue
+		}
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(text)}
+}
+
+func (r *running) get(path string, headers ...string) answer {
+	r.t.Helper()
+	return r.do("GET", path, "", headers...)
+}
+
+// hit reads path until the answer comes from memory, or cannot.
+func (r *running) hit(path string) answer {
+	r.t.Helper()
+	var a answer
+	for range 50 {
+		if a = r.get(path); strings.Contains(a.header.Get("Cache-Status"), "hit") {
+			break
+		}
+	}
+	return a
+}
+
+// shows waits until path has part in its answer ("" for a 404), within bound.
+func (r *running) shows(path, part string, bound time.Duration) {
+	r.t.Helper()
+	begin := time.Now()
+	for {
+		a := r.get(path)
+		if part == "" && a.code == 404 || part != "" && a.code == 200 &&
+			strings.Contains(a.body, part) {
+			return
+		}
+		if time.Since(begin) > bound {
+			r.t.Fatalf("GET %s is %d %s after %v, want %q", path, a.code, a.body, bound, part)
+		}
+	}
+}
+
+func TestCommand_ExitStatus(t *testing.T) {
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "bad.yaml")
+	if err := os.WriteFile(bad, []byte("version: 1\nhtpp: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	notDB := filepath.Join(dir, "text.db")
+	if err := os.WriteFile(notDB, bytes.Repeat([]byte("text "), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"help", []string{"--help"}, 0, "Usage: hotrow"},
+		{"version", []string{"version"}, 0, "hotrow "},
+		{"no command", nil, 2, "expected one of"},
+		{"unknown flag", []string{"serve", "--nope"}, 2, "--nope"},
+		{"both", []string{"serve", "x.db", "-c", "y.yaml"}, 2, "not both"},
+		{"bad config", []string{"serve", "-c", bad}, 2, `did you mean "http"`},
+		{"bad config, checked", []string{"check", "-c", bad}, 2, bad + ":2"},
+		{"no config", []string{"serve", "-c", filepath.Join(dir, "no.yaml")}, 1, "no such file"},
+		{"no database", []string{"serve", filepath.Join(dir, "no.db")}, 1, "no such file"},
+		{"not a database", []string{"serve", notDB}, 1, "not an SQLite database"},
+		{"doctor of nothing", []string{"doctor"}, 2, "give a URL"},
+		{"nobody serves", []string{"get", "a/1", "--server", "http://127.0.0.1:1"}, 1, "serving"},
+		{"nobody to tell", []string{"invalidate", "a", "--ops", "http://127.0.0.1:1"}, 1, "serving"},
+	}
+	t.Setenv("HOTROW_HTTP_LISTEN", "127.0.0.1:0")
+	t.Setenv("HOTROW_OPS_LISTEN", "127.0.0.1:0")
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := command(t, tt.args...)
+			if code != tt.code || !strings.Contains(stdout+stderr, tt.says) {
+				t.Errorf("exit %d, want %d, and %q in:\n%s%s", code, tt.code, tt.says, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestServe_Demo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "demo.db")
+	r := serve(t, "--demo-file", file, "--demo-scale", "20")
+	a := r.hit("/depts/10")
+	var dept struct {
+		DeptNumber int
+		Emps       []struct{ EmpNo int }
+	}
+	if err := json.Unmarshal([]byte(a.body), &dept); err != nil || len(dept.Emps) != 3 {
+		t.Fatalf("GET /depts/10 = %s, %v", a.body, err)
+	}
+	if a.header.Get("Cache-Status") != "hotrow; hit; detail=mem" {
+		t.Errorf("Cache-Status = %q, want a hit", a.header.Get("Cache-Status"))
+	}
+	big := r.get("/depts/1000000")
+	if n := len(big.body); n < 1500 || n > 1800 {
+		t.Errorf("a generated department has %d bytes, want 1500-1800: %s", n, big.body)
+	}
+	// The seed's own stale case: the child changes, its parent's number not.
+	for i := range 20 {
+		r.hit("/depts/10")
+		dbtest.SQLiteShell(t, file, fmt.Sprintf("UPDATE emp SET sal=%d WHERE empno=7839", i))
+		r.shows("/depts/10", fmt.Sprintf(`"sal":%d,`, i), 50*time.Millisecond)
+		r.shows("/depts/010", fmt.Sprintf(`"sal":%d,`, i), 50*time.Millisecond)
+	}
+	put := r.do("PATCH", "/emps/7839", `{"sal":77}`, "Content-Type: application/json")
+	if put.code != 200 || !strings.Contains(r.get("/depts/10").body, `"sal":77,`) {
+		t.Errorf("PATCH = %d %s; the next read must see it", put.code, put.body)
+	}
+	if code := r.stop(); code != 0 {
+		t.Errorf("exit %d after the signal:\n%s", code, r.log)
+	}
+	again := serve(t, "--demo-file", file, "--demo-scale", "20")
+	again.shows("/depts/10", `"sal":77,`, 0)
+}
+
+func TestServe_PortInUse(t *testing.T) {
+	r := serve(t, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	t.Setenv("HOTROW_HTTP_LISTEN", strings.TrimPrefix(r.http, "http://"))
+	missing := filepath.Join(t.TempDir(), "other.db")
+	code, _, stderr := command(t, "serve", "--demo-file", missing)
+	if code != 1 || !strings.Contains(stderr, "address already in use") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("a database was made before the port was known to be free")
+	}
+}

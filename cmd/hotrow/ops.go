@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/ops"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// opsHandler returns what the operator's port answers with.
+func (s *server) opsHandler() http.Handler {
+	v, commit := buildVersion()
+	return ops.New(ops.Options{
+		Version: v, Commit: commit, Hosts: s.cfg.Ops.Hosts,
+		Stats: s.snapshot, Ready: s.ready, Invalidate: s.invalidate,
+	})
+}
+
+// ready returns nil when requests can be answered.
+func (s *server) ready() error {
+	if !s.discovered.Load() {
+		return errors.New("the tables of the database are not known yet")
+	}
+	return s.set.Ready()
+}
+
+// invalidate forgets what an operator names.
+func (s *server) invalidate(_ context.Context, name string, key *string) error {
+	r, ok := s.set.Lookup(name)
+	if !ok {
+		return fmt.Errorf("%s: %w", name, ops.ErrNoResource)
+	}
+	var err error
+	if key == nil {
+		err = r.Invalidate(nil)
+	} else {
+		k := row.Key(*key)
+		err = r.Invalidate(&k)
+	}
+	if errors.Is(err, row.ErrKey) {
+		return fmt.Errorf("%w: %w", err, ops.ErrKey)
+	}
+	return err
+}
+
+// snapshot collects what everybody counts.
+func (s *server) snapshot() ops.Snapshot {
+	st := s.set.Stats()
+	snap := ops.Snapshot{Requests: requests(s.front.Stats())}
+	for i := range st.Resources {
+		r := &st.Resources[i]
+		snap.Resources = append(snap.Resources, resourceSnapshot(r))
+		snap.Watchers += r.Watchers
+		snap.WatchDropped += r.WatchDropped
+	}
+	t := s.memory.Stats()
+	snap.Tiers = []ops.Tier{{
+		Name: "memory", Entries: t.Entries, Negative: t.Negative, Bytes: t.Bytes,
+		MaxBytes: t.MaxBytes, Hits: t.Hits, Misses: t.Misses, Evictions: t.Evictions,
+	}}
+	for i := range st.Sources {
+		src := &st.Sources[i]
+		snap.Feeds = append(snap.Feeds, feedSnapshot(src))
+		snap.Pools = append(snap.Pools, ops.Pool{
+			Source: src.Name, InUse: src.Pool.InUse, Idle: src.Pool.Idle,
+			Waiting: src.Pool.Waiting + src.Waiting,
+		})
+		for op, h := range src.Timings {
+			snap.Queries = append(snap.Queries, ops.Queries{
+				Source: src.Name, Op: op, Duration: timing(h),
+			})
+		}
+	}
+	return snap
+}
+
+// requests are those of the HTTP front.
+func requests(list []httpfront.ResourceStats) []ops.Requests {
+	var all []ops.Requests
+	for _, r := range list {
+		codes := make(map[string]uint64, len(r.Codes))
+		for code, n := range r.Codes {
+			if code == 0 {
+				code = 499 // the client had gone, as nginx counts it
+			}
+			codes[strconv.Itoa(code)] += n
+		}
+		all = append(all, ops.Requests{
+			Proto: "http", Resource: r.Resource, Codes: codes,
+			Duration: ops.Histogram{
+				Bounds: httpfront.Buckets[:], Counts: r.Buckets, Sum: r.Seconds,
+			},
+		})
+	}
+	return all
+}
+
+func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
+	kept := 1.0
+	if done := r.Stored + r.Discarded; done > 0 {
+		kept = float64(r.Stored) / float64(done)
+	}
+	return ops.Resource{
+		Name: r.Name, Cacheability: kept,
+		Lookups: []ops.Lookups{{
+			Tier: "memory", Hit: r.Hits, Miss: r.Misses, Stale: r.Stale, Negative: r.Negative,
+		}},
+		Fills: ops.Fills{
+			Stored: r.Stored, Discarded: r.Discarded, Collapsed: r.Collapsed, Error: r.Errors,
+		},
+		Invalidations: ops.Invalidations{
+			Feed: r.Fed, Write: r.Written, Admin: r.Admin, Gap: r.Gaps,
+		},
+	}
+}
+
+func feedSnapshot(s *resource.SourceStats) ops.Feed {
+	f := ops.Feed{
+		Source: s.Name, Mode: string(s.Feed), Up: s.Attached, State: s.State,
+		Lag: ops.Seconds(s.Lag), Gaps: s.Gaps, Events: s.Stats.Changes, Epoch: s.Epoch,
+		Position:        strconv.FormatUint(uint64(s.Position), 16),
+		UnsettledOldest: ops.Seconds(s.UnsettledOldest),
+	}
+	if s.Feed == source.FeedNone {
+		f.Lag = 0
+	}
+	return f
+}
+
+// timing turns a histogram of the resource package into that of metrics.
+func timing(t resource.Timing) ops.Histogram {
+	h := ops.Histogram{Counts: t.Buckets[:], Sum: t.Sum.Seconds()}
+	for _, b := range resource.TimingBounds {
+		h.Bounds = append(h.Bounds, b.Seconds())
+	}
+	return h
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/config"
+)
+
+// reload reads the configuration file again. When anything is wrong with it
+// nothing changes, and the log says what. Listeners and sources need a restart:
+// a change of them is told and left alone.
+func (s *server) reload() {
+	if s.cmd.Config == "" {
+		s.log.Warn("nothing to reload: there is no configuration file")
+		return
+	}
+	cfg, warnings, err := config.Load(s.cmd.Config, s.p.env)
+	if err == nil {
+		err = cfg.CheckExposure(s.cmd.Open)
+	}
+	if err != nil {
+		s.log.Error("configuration not reloaded, the old one stays", "err", err)
+		return
+	}
+	for _, w := range warnings {
+		s.log.Warn("configuration", "warning", w.String())
+	}
+	if keys := config.NeedsRestart(s.cfg, cfg); len(keys) > 0 {
+		s.log.Warn("changed keys that count only after a restart", "keys", strings.Join(keys, ", "))
+		cfg.Sources = s.cfg.Sources
+	}
+	ctx, cancel := context.WithTimeout(s.p.ctx, 30*time.Second)
+	defer cancel()
+	if err := s.reloadSet(ctx, cfg); err != nil {
+		s.log.Error("configuration not reloaded, the old one stays", "err", err)
+		return
+	}
+	if err := s.setTokens(cfg); err != nil {
+		s.log.Error("tokens not reloaded", "err", err)
+		return
+	}
+	level.Set(levels[cfg.Log.Level])
+	s.front.Configure(s.frontOptions(cfg))
+	s.cfg = cfg
+	s.log.Info("configuration reloaded", "resources", len(cfg.Resources))
+}

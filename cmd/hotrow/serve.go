@@ -1,0 +1,350 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/config"
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+type serveCmd struct {
+	Target string `arg:"" optional:"" help:"A SQLite file or a database URL; none: the demo."`
+
+	Config    string `short:"c" placeholder:"FILE" help:"Serve what this configuration says."`
+	Writable  bool   `help:"Let a database given as TARGET be written (the demo is)."`
+	Open      bool   `help:"Let other machines read without a token."`
+	Feed      string `enum:"auto,logical,notify,sqlite,none" default:"auto" help:"Feed of TARGET."`
+	DemoFile  string `placeholder:"FILE" help:"Where the demo's database is."`
+	DemoScale int    `placeholder:"N" help:"N more departments of ten employees."`
+}
+
+// Run serves until the context ends.
+func (c *serveCmd) Run(p *program) error {
+	cfg, err := c.load(p)
+	if err != nil {
+		return err
+	}
+	if err := cfg.CheckExposure(c.Open); err != nil {
+		return err
+	}
+	log := newLogger(p.stderr, cfg.Log)
+	s := &server{cmd: c, p: p, cfg: cfg, log: log, demo: c.Target == "" && c.Config == ""}
+	defer s.close()
+	return s.run()
+}
+
+// load reads the configuration that the command line asks for.
+func (c *serveCmd) load(p *program) (*config.Config, error) {
+	if c.Target != "" && c.Config != "" {
+		return nil, usageError{errors.New("give a TARGET or a configuration, not both")}
+	}
+	var cfg *config.Config
+	var warnings []config.Warning
+	var err error
+	switch {
+	case c.Config != "":
+		cfg, warnings, err = config.Load(c.Config, p.env)
+	case c.Target != "":
+		cfg, warnings, err = config.FromURL(c.Target, p.env)
+	default:
+		cfg, warnings, err = c.demoConfig(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(p.stderr, "hotrow: warning: %v\n", w)
+	}
+	if s := cfg.Sources["main"]; s != nil && c.Config == "" && c.Feed != "auto" {
+		s.Feed.Mode = c.Feed
+	}
+	return cfg, nil
+}
+
+// A server is one running serve command: what it has opened, in the order in
+// which it is closed again.
+type server struct {
+	cmd  *serveCmd
+	p    *program
+	cfg  *config.Config // changed by reload
+	log  *slog.Logger
+	demo bool
+
+	httpListener, opsListener net.Listener
+	sources                   opened
+	memory                    *tier.Memory
+	set                       *resource.Set
+	tokens                    httpfront.Tokens
+	front                     *httpfront.Handler
+	servers                   []*http.Server
+	discovered                atomic.Bool // the resources are known
+}
+
+// run opens everything from the outside in, so that a port that is taken is
+// known before any database is touched, and serves.
+func (s *server) run() error {
+	if err := s.listen(); err != nil {
+		return err
+	}
+	ctx := s.p.ctx
+	if s.demo {
+		if err := s.createDemo(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.sources, err = openSources(ctx, s.cfg, s.demo, s.log); err != nil {
+		return err
+	}
+	if err := s.openSet(ctx); err != nil {
+		return err
+	}
+	if err := s.setTokens(s.cfg); err != nil {
+		return err
+	}
+	failed := make(chan error, 2)
+	s.serve(failed)
+	if s.cmd.Target != "" {
+		go s.discover(ctx, failed)
+	} else {
+		s.discovered.Store(true)
+		s.greet(ctx)
+	}
+	stop := s.reloadOnHangup()
+	defer stop()
+	select {
+	case <-ctx.Done():
+		return s.drain()
+	case err := <-failed:
+		return err
+	}
+}
+
+// listen opens the ports.
+func (s *server) listen() error {
+	open := func(name string, l config.Listener) (net.Listener, error) {
+		if l.Off() {
+			return nil, nil
+		}
+		if l.Network == "unix" {
+			removeStaleSocket(l.Address)
+		}
+		ln, err := net.Listen(l.Network, l.Address)
+		if err != nil {
+			return nil, fmt.Errorf("%s.listen: %w", name, err)
+		}
+		s.log.Info("listening", "proto", name, "addr", ln.Addr().String())
+		return ln, nil
+	}
+	var err error
+	if s.httpListener, err = open("http", s.cfg.HTTP.Listen); err != nil {
+		return err
+	}
+	s.opsListener, err = open("ops", s.cfg.Ops.Listen)
+	return err
+}
+
+// removeStaleSocket removes a unix socket that nobody listens on any more.
+func removeStaleSocket(path string) {
+	if c, err := net.Dial("unix", path); err == nil {
+		_ = c.Close()
+		return
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		_ = os.Remove(path)
+	}
+}
+
+// openSet opens the tier and the resources.
+func (s *server) openSet(ctx context.Context) error {
+	specs, err := resourceSpecs(s.cfg)
+	if err != nil {
+		return err
+	}
+	s.memory = tier.NewMemory(int64(s.cfg.Cache.Memory))
+	s.set, err = resource.Open(ctx, resource.SetOptions{
+		Memory: s.memory, Sources: sourceOptions(s.cfg, s.sources), Resources: specs, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.memory.OnEvict(s.set.Evicted)
+	return s.checkKeys(s.cfg)
+}
+
+// checkKeys compares the key types of the configuration with the database's.
+func (s *server) checkKeys(cfg *config.Config) error {
+	specs, err := cfg.Specs()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range specs {
+		if r, ok := s.set.Lookup(specs[i].Name); ok && r.Plan() != nil {
+			errs = append(errs, specs[i].CheckKey(r.KeyType()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// setTokens makes the tokens of cfg the ones that are good.
+func (s *server) setTokens(cfg *config.Config) error {
+	var list []httpfront.Token
+	for _, t := range cfg.Auth.Tokens {
+		tok, err := httpfront.NewToken(t.Name, t.SHA256, t.Role)
+		if err != nil {
+			return err
+		}
+		list = append(list, tok)
+	}
+	s.tokens.Set(list)
+	return nil
+}
+
+// serve starts the HTTP servers.
+func (s *server) serve(failed chan<- error) {
+	s.front = httpfront.New(s.frontOptions(s.cfg))
+	start := func(ln net.Listener, srv *http.Server) {
+		if ln == nil {
+			return
+		}
+		s.servers = append(s.servers, srv)
+		go func() {
+			if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+			}
+		}()
+	}
+	t := httpfront.Timeouts{
+		Read: time.Duration(s.cfg.HTTP.ReadTimeout), Idle: time.Duration(s.cfg.HTTP.IdleTimeout),
+	}
+	start(s.httpListener, httpfront.Server(s.front, t, s.log))
+	start(s.opsListener, httpfront.Server(s.opsHandler(), httpfront.Timeouts{
+		Write: 2 * time.Minute, // a CPU profile takes its time
+	}, s.log))
+}
+
+func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
+	return httpfront.Options{
+		Resources: s.set, Auth: s.tokens.Principal, Hosts: cfg.HTTP.Hosts, Open: s.cmd.Open,
+		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
+		CacheControl: cfg.HTTP.CacheControl, XCache: cfg.HTTP.XCache, Log: s.log,
+	}
+}
+
+// discover waits for the database of a TARGET and serves its tables.
+func (s *server) discover(ctx context.Context, failed chan<- error) {
+	wait := 50 * time.Millisecond
+	for told := false; ; {
+		server, leftOut, err := discover(ctx, s.cfg, s.sources["main"], "main", s.cmd.Writable)
+		if err == nil {
+			for _, l := range leftOut {
+				s.log.Info("left out", "what", l)
+			}
+			s.log.Info("database", "server", server, "resources", len(s.cfg.Resources))
+			if err = s.reloadSet(ctx, s.cfg); err == nil {
+				s.discovered.Store(true)
+				s.greet(ctx)
+				return
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if source.ClassOf(err) != source.Unavailable {
+			failed <- err
+			return
+		}
+		if !told {
+			s.log.Warn("database not reached, trying again", "err", err)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 500*time.Millisecond)
+	}
+}
+
+// reloadSet makes the resources of cfg the ones that are served.
+func (s *server) reloadSet(ctx context.Context, cfg *config.Config) error {
+	specs, err := resourceSpecs(cfg)
+	if err != nil {
+		return err
+	}
+	return s.set.Reload(ctx, specs)
+}
+
+// reloadOnHangup reads the configuration again at every SIGHUP.
+func (s *server) reloadOnHangup() (stop func()) {
+	c := make(chan os.Signal, 1)
+	if hangup == nil {
+		return func() {}
+	}
+	signal.Notify(c, hangup)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-c:
+				s.reload()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(c); close(done) }
+}
+
+// drain ends the servers gently: no new connections, requests under way get
+// their answers.
+func (s *server) drain() error {
+	limit := time.Duration(s.cfg.HTTP.ShutdownTimeout)
+	s.log.Info("stopping", "limit", limit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	var errs []error
+	for _, srv := range s.servers {
+		if err := srv.Shutdown(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close closes what is open, the other way round.
+func (s *server) close() {
+	for _, srv := range s.servers {
+		_ = srv.Close()
+	}
+	for _, ln := range []net.Listener{s.httpListener, s.opsListener} {
+		if ln != nil {
+			_ = ln.Close()
+		}
+	}
+	if s.set != nil {
+		if err := s.set.Close(); err != nil {
+			s.log.Warn("resources did not close", "err", err)
+		}
+	}
+	if s.memory != nil {
+		_ = s.memory.Close()
+	}
+	if err := s.sources.close(); err != nil {
+		s.log.Warn("databases did not close", "err", err)
+	}
+}

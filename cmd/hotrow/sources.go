@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sort"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres"
+	"github.com/hotrow/hotrow/internal/source/sqlite"
+)
+
+// openSource opens the database of a configured source. own says that the file
+// is hotrow's (the demo's).
+func openSource(
+	ctx context.Context, s *config.Source, readOnly, own bool, log *slog.Logger,
+) (source.Source, error) {
+	switch s.Driver() {
+	case "sqlite":
+		return sqlite.Open(ctx, s.Path(), sqlite.Options{
+			ReadOnly: readOnly, Readers: s.Pool.Max, Own: own, Log: log,
+		})
+	case "postgres":
+		warnPassword(s.URL.Reveal(), log)
+		return postgres.Open(ctx, s.URL.Reveal(), postgres.Options{
+			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
+			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
+			Lifetime:    time.Duration(s.Pool.Lifetime),
+			Publication: s.Feed.Publication, NotifyPrefix: s.Feed.Notify.Prefix,
+		})
+	}
+	return nil, errors.New("not a database that hotrow knows: use FILE, sqlite:FILE or postgres://")
+}
+
+// warnPassword says that a password in a URL can be seen by others.
+func warnPassword(address string, log *slog.Logger) {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return
+	}
+	if _, has := u.User.Password(); has {
+		log.Warn("the database password stands in a URL, where ps and logs can show it: " +
+			"use PGPASSWORD, ~/.pgpass or ${ENV} in the configuration")
+	}
+}
+
+// opened are the databases of a configuration.
+type opened map[string]source.Source
+
+// openSources opens every source of cfg. On an error none is left open.
+func openSources(
+	ctx context.Context, cfg *config.Config, demo bool, log *slog.Logger,
+) (opened, error) {
+	specs, err := cfg.Specs()
+	if err != nil {
+		return nil, err
+	}
+	writable := make(map[string]bool)
+	for _, s := range specs {
+		writable[s.Source] = writable[s.Source] || s.Writable
+	}
+	all := make(opened)
+	for name, s := range cfg.Sources {
+		readOnly := len(specs) > 0 && !writable[name]
+		src, err := openSource(ctx, s, readOnly, demo, log.With("source", name))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("source %s: %w", name, err), all.close())
+		}
+		all[name] = src
+	}
+	return all, nil
+}
+
+func (o opened) close() error {
+	var errs []error
+	for _, s := range o {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// sourceOptions are the options of the resource package for every source.
+func sourceOptions(cfg *config.Config, o opened) []resource.SourceOptions {
+	var list []resource.SourceOptions
+	for name, src := range o {
+		s := cfg.Sources[name]
+		list = append(list, resource.SourceOptions{
+			Name: name, Source: src, Mode: source.FeedMode(s.Feed.Mode),
+			Readers: s.Pool.Max, Acquire: time.Duration(s.Pool.AcquireTimeout),
+			Timeout:      time.Duration(s.StatementTimeout),
+			StaleAfter:   time.Duration(s.Feed.StaleAfter),
+			MaxStale:     time.Duration(s.Feed.MaxStale),
+			StaleIfError: time.Duration(s.Feed.StaleIfError),
+			ReconnectMin: time.Duration(s.Feed.Reconnect.Min),
+			ReconnectMax: time.Duration(s.Feed.Reconnect.Max),
+		})
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
+}
+
+// resourceSpecs are the resources of cfg in the words of the resource package.
+func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
+	specs, err := cfg.Specs()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]resource.Spec, len(specs))
+	for i := range specs {
+		s := &specs[i]
+		list[i] = resource.Spec{
+			Source: s.Source, Table: s.Spec, Writable: s.Writable, Methods: s.Methods,
+			RequireIfMatch: s.RequireIfMatch, MaxLimit: s.MaxLimit, TTL: s.TTL,
+			Formats: s.Formats, Pass: !s.Memory, Negative: cfg.Cache.Negative,
+			Access: resource.Access{Read: resource.Rule(s.Read), Write: resource.Rule(s.Write)},
+		}
+	}
+	return list, nil
+}
+
+// discover fills cfg with a resource for every table of its one source.
+func discover(
+	ctx context.Context, cfg *config.Config, src source.Source, name string, writable bool,
+) (server string, leftOut []string, err error) {
+	cat, err := src.Catalog(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	found, leftOut, err := config.Discover(cat, name, writable)
+	if err != nil {
+		return "", nil, err
+	}
+	for k, r := range found {
+		cfg.Resources[k] = r
+	}
+	return cat.Server, leftOut, nil
+}

@@ -1,0 +1,165 @@
+// Package config reads the YAML file that says what hotrow serves, and how:
+// strict decoding in which every problem is told at once, each with its line;
+// ${VARIABLES}, overrides from the environment, and the defaults.
+//
+// It opens no database and no socket. Only the commands import it: they turn
+// what it says into what the other packages ask for.
+package config
+
+import "time"
+
+// Config is the whole file with defaults and overrides applied.
+//
+// The tags of the fields are what the decoder and the reference page go by:
+// oneof and range bound a value, one says that a single element may stand
+// without its list, name is the placeholder of a map's keys, and apply says
+// what makes a changed value count: a restart of the process or a reload.
+type Config struct {
+	Version   int                  `yaml:"version" oneof:"1" apply:"restart"`
+	HTTP      HTTP                 `yaml:"http"`
+	Ops       Ops                  `yaml:"ops"`
+	Log       Log                  `yaml:"log" apply:"reload"`
+	Auth      Auth                 `yaml:"auth" apply:"reload"`
+	Cache     Cache                `yaml:"cache" apply:"restart"`
+	Sources   map[string]*Source   `yaml:"sources" name:"NAME" apply:"restart"`
+	Resources map[string]*Resource `yaml:"resources" name:"NAME" apply:"reload"`
+
+	doc *document // where each value came from; nil for a Config made in code
+}
+
+// HTTP is the listener that serves the resources.
+type HTTP struct {
+	Listen          Listener `yaml:"listen" apply:"restart"`
+	Hosts           []string `yaml:"hosts" apply:"reload"`
+	BasePath        string   `yaml:"base_path" apply:"restart"`
+	MaxBody         Size     `yaml:"max_body" range:"1KiB..1GiB" apply:"reload"`
+	ReadTimeout     Duration `yaml:"read_timeout" range:"1s..1h" apply:"restart"`
+	IdleTimeout     Duration `yaml:"idle_timeout" range:"1s..24h" apply:"restart"`
+	ShutdownTimeout Duration `yaml:"shutdown_timeout" range:"0s..10m" apply:"reload"`
+	CacheControl    string   `yaml:"cache_control" apply:"reload"`
+	XCache          bool     `yaml:"x_cache" apply:"reload"`
+}
+
+// Ops is the operator's listener.
+type Ops struct {
+	Listen Listener `yaml:"listen" apply:"restart"`
+	Hosts  []string `yaml:"hosts" apply:"reload"`
+}
+
+// Log says what is logged, and in which form.
+type Log struct {
+	Level  string `yaml:"level" oneof:"debug info warn error"`
+	Format string `yaml:"format" oneof:"text json"`
+}
+
+// Auth says who is known.
+type Auth struct {
+	Tokens []Token `yaml:"tokens"`
+}
+
+// A Token is a bearer token: only its hash is written down.
+type Token struct {
+	Name   string `yaml:"name"`
+	SHA256 string `yaml:"sha256"` // of the token's text, in hexadecimal
+	Role   string `yaml:"role"`
+}
+
+// Cache bounds what is kept in memory.
+type Cache struct {
+	Memory   Size `yaml:"memory" range:"1MiB..16TiB"`
+	Negative bool `yaml:"negative"`
+}
+
+// A Source is one database.
+type Source struct {
+	URL              Secret   `yaml:"url"`
+	Pool             Pool     `yaml:"pool"`
+	StatementTimeout Duration `yaml:"statement_timeout" range:"10ms..1h"`
+	Feed             Feed     `yaml:"feed"`
+}
+
+// Pool bounds the connections to a database.
+type Pool struct {
+	Max            int      `yaml:"max" range:"1..10000"`
+	AcquireTimeout Duration `yaml:"acquire_timeout" range:"1ms..10m"`
+	Lifetime       Duration `yaml:"lifetime" range:"1s..168h"`
+}
+
+// Feed says how changes of a database are learnt, and what counts as fresh.
+type Feed struct {
+	Mode         string    `yaml:"mode" oneof:"auto logical notify sqlite none"`
+	Publication  string    `yaml:"publication"`
+	Notify       Notify    `yaml:"notify"`
+	StaleAfter   Duration  `yaml:"stale_after" range:"100ms..1m"`
+	MaxStale     Duration  `yaml:"max_stale" range:"0s..24h"`
+	StaleIfError Duration  `yaml:"stale_if_error" range:"0s..168h"`
+	Reconnect    Reconnect `yaml:"reconnect"`
+}
+
+// Notify is the naming of LISTEN/NOTIFY channels: PREFIX_TABLE.
+type Notify struct {
+	Prefix string `yaml:"prefix"`
+}
+
+// Reconnect bounds the pause before a broken feed is connected again.
+type Reconnect struct {
+	Min Duration `yaml:"min" range:"1ms..10m"`
+	Max Duration `yaml:"max" range:"1ms..10m"`
+}
+
+// Default returns the configuration of an empty file.
+func Default() *Config {
+	return &Config{
+		Version: 1,
+		HTTP: HTTP{
+			Listen:          Listener{Network: "tcp", Address: "127.0.0.1:8080"},
+			Hosts:           []string{},
+			BasePath:        "/",
+			MaxBody:         1 << 20,
+			ReadTimeout:     Duration(time.Minute),
+			IdleTimeout:     Duration(time.Minute),
+			ShutdownTimeout: Duration(10 * time.Second),
+			CacheControl:    "no-cache",
+		},
+		Ops: Ops{
+			Listen: Listener{Network: "tcp", Address: "127.0.0.1:8081"},
+			Hosts:  []string{},
+		},
+		Log:       Log{Level: "info", Format: "text"},
+		Auth:      Auth{Tokens: []Token{}},
+		Cache:     Cache{Memory: 512 << 20, Negative: true},
+		Sources:   map[string]*Source{},
+		Resources: map[string]*Resource{},
+	}
+}
+
+// DefaultSource returns a source with every default and no URL.
+func DefaultSource() *Source {
+	s := new(Source)
+	s.setDefaults()
+	return s
+}
+
+// setDefaults makes s what an empty source is.
+func (s *Source) setDefaults() {
+	*s = Source{
+		Pool: Pool{
+			Max:            16,
+			AcquireTimeout: Duration(2 * time.Second),
+			Lifetime:       Duration(30 * time.Minute),
+		},
+		StatementTimeout: Duration(5 * time.Second),
+		Feed: Feed{
+			Mode:         "auto",
+			Publication:  "hotrow",
+			Notify:       Notify{Prefix: "events"},
+			StaleAfter:   Duration(250 * time.Millisecond),
+			MaxStale:     Duration(10 * time.Second),
+			StaleIfError: Duration(time.Hour),
+			Reconnect: Reconnect{
+				Min: Duration(50 * time.Millisecond),
+				Max: Duration(500 * time.Millisecond),
+			},
+		},
+	}
+}

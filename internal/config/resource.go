@@ -1,0 +1,171 @@
+package config
+
+// A Resource is a named set of documents: the rows of a table, or of a query.
+type Resource struct {
+	Source         string            `yaml:"source"`
+	Table          string            `yaml:"table,omitempty"`
+	Query          string            `yaml:"query,omitempty"`
+	Key            []KeyColumn       `yaml:"key,omitempty" one:"true"`
+	Fields         map[string]*Field `yaml:"fields,omitempty" name:"COLUMN"`
+	Only           bool              `yaml:"only"`
+	Embed          map[string]*Embed `yaml:"embed,omitempty" name:"MEMBER"`
+	Depends        []Depend          `yaml:"depends,omitempty"`
+	Tiers          []string          `yaml:"tiers" oneof:"memory"`
+	Formats        []string          `yaml:"formats" oneof:"json msgpack"`
+	RLS            string            `yaml:"rls" oneof:"refuse ignore"`
+	Methods        []string          `yaml:"methods" oneof:"get list post put patch delete"`
+	RequireIfMatch bool              `yaml:"require_if_match"`
+	Lists          Lists             `yaml:"lists"`
+	Access         Access            `yaml:"access"`
+	TTL            Duration          `yaml:"ttl" range:"0s..168h"`
+
+	// HideSecrets leaves out columns whose names look like those of secrets.
+	// Discover sets it; a file names what it hides.
+	HideSecrets bool `yaml:"-"`
+}
+
+// A KeyColumn is one column of a key, or the parameter of a query. In a file it
+// is the column's name, or a mapping.
+type KeyColumn struct {
+	Column string `yaml:"column,omitempty"`
+	Param  string `yaml:"param,omitempty"`
+	Type   string `yaml:"type,omitempty" oneof:"int string uuid"`
+}
+
+// shortField names the member that a plain value stands for.
+func (KeyColumn) shortField() string { return "column" }
+
+// MarshalYAML writes the shortest form.
+func (k KeyColumn) MarshalYAML() (any, error) {
+	if k.Param == "" && k.Type == "" {
+		return k.Column, nil
+	}
+	type plain KeyColumn
+	return plain(k), nil
+}
+
+// Name returns the column or the parameter.
+func (k KeyColumn) Name() string {
+	if k.Param != "" {
+		return k.Param
+	}
+	return k.Column
+}
+
+// A Field says how one column appears in documents.
+type Field struct {
+	Name     string `yaml:"name,omitempty"`
+	OmitNull bool   `yaml:"omit_null,omitempty"`
+	Format   string `yaml:"format,omitempty" oneof:"rfc3339"`
+	Required bool   `yaml:"required,omitempty"`
+	Hide     bool   `yaml:"hide,omitempty"`
+}
+
+// An Embed puts child rows into the document of their parent.
+type Embed struct {
+	Resource string   `yaml:"resource,omitempty"`
+	Table    string   `yaml:"table,omitempty"`
+	On       []string `yaml:"on" one:"true"`
+	Order    []string `yaml:"order,omitempty" one:"true"`
+}
+
+// A Depend names a table whose rows feed the documents of a query.
+type Depend struct {
+	Table string   `yaml:"table"`
+	Key   []string `yaml:"key,omitempty" one:"true"`
+	Via   string   `yaml:"via,omitempty" oneof:"table"`
+}
+
+// Lists bounds lists of documents.
+type Lists struct {
+	MaxLimit int `yaml:"max_limit" range:"1..10000"`
+}
+
+// Access says who may read and write: public, none or role:NAME.
+type Access struct {
+	Read  string `yaml:"read"`
+	Write string `yaml:"write"`
+}
+
+// DefaultResource returns a resource with every default and neither table nor
+// query.
+func DefaultResource() *Resource {
+	r := new(Resource)
+	r.setDefaults()
+	return r
+}
+
+// setDefaults makes r what an empty resource is. Source and Methods depend on
+// the rest of the file: complete sets them.
+func (r *Resource) setDefaults() {
+	*r = Resource{
+		Tiers:   []string{"memory"},
+		Formats: []string{"json"},
+		RLS:     "refuse",
+		Lists:   Lists{MaxLimit: 1000},
+		Access:  Access{Read: "public", Write: "none"},
+	}
+}
+
+// writes reports whether a method changes documents.
+func writes(method string) bool {
+	switch method {
+	case "post", "put", "patch", "delete":
+		return true
+	}
+	return false
+}
+
+// Writable reports whether any method that changes documents is served.
+func (r *Resource) Writable() bool {
+	for _, m := range r.Methods {
+		if writes(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// Allows reports whether a method ("get", "put", ...) is served.
+func (r *Resource) Allows(method string) bool {
+	for _, m := range r.Methods {
+		if m == method {
+			return true
+		}
+	}
+	return false
+}
+
+// complete fills in what depends on the rest of the file.
+func (c *Config) complete() {
+	for _, r := range c.Resources {
+		if r.Source == "" {
+			r.Source = c.defaultSource()
+		}
+		if r.Methods != nil {
+			continue
+		}
+		switch {
+		case r.Query != "":
+			r.Methods = []string{"get"}
+		case r.Access.Write == "none":
+			r.Methods = []string{"get", "list"}
+		default:
+			r.Methods = []string{"get", "list", "post", "put", "patch", "delete"}
+		}
+	}
+}
+
+// defaultSource returns the source of a resource that names none: the only
+// one, else main.
+func (c *Config) defaultSource() string {
+	if len(c.Sources) == 1 {
+		for name := range c.Sources {
+			return name
+		}
+	}
+	if _, ok := c.Sources["main"]; ok {
+		return "main"
+	}
+	return ""
+}

@@ -1,0 +1,173 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A ResourceSpec is a resource in the words of the packages that serve it.
+type ResourceSpec struct {
+	Name           string
+	Source         string
+	Spec           *source.Spec
+	Memory         bool         // keep documents in memory
+	Formats        []row.Format // made when a document is filled
+	Methods        []string     // "get", "list", "post", "put", "patch", "delete"
+	Writable       bool
+	RequireIfMatch bool
+	MaxLimit       int
+	Read, Write    string // "public", "none" or "role:NAME"
+	TTL            time.Duration
+
+	keyTypes []string // as configured, "" where they are not
+}
+
+// Specs returns the resources in the order of their names, embedded resources
+// resolved.
+func (c *Config) Specs() ([]ResourceSpec, error) {
+	v := &validator{c: c}
+	v.cycles()
+	if err := v.problems.err(); err != nil {
+		return nil, err
+	}
+	specs := make([]ResourceSpec, 0, len(c.Resources))
+	for _, name := range sortedKeys(c.Resources) {
+		r := c.Resources[name]
+		spec, err := c.spec(name, r)
+		if err != nil {
+			return nil, err
+		}
+		s := ResourceSpec{
+			Name: name, Source: r.Source, Spec: spec, Methods: r.Methods,
+			Writable: r.Writable(), RequireIfMatch: r.RequireIfMatch,
+			MaxLimit: r.Lists.MaxLimit, Read: r.Access.Read, Write: r.Access.Write,
+			TTL: time.Duration(r.TTL), Memory: len(r.Tiers) > 0,
+		}
+		for _, f := range r.Formats {
+			s.Formats = append(s.Formats, formats[f])
+		}
+		for _, k := range r.Key {
+			s.keyTypes = append(s.keyTypes, k.Type)
+		}
+		specs = append(specs, s)
+	}
+	return specs, nil
+}
+
+var formats = map[string]row.Format{"json": row.FormatJSON, "msgpack": row.FormatMsgPack}
+
+// spec returns what a source is asked to compile.
+func (c *Config) spec(name string, r *Resource) (*source.Spec, error) {
+	s := &source.Spec{
+		Name: name, Table: r.Table, Query: strings.TrimRight(r.Query, "; \t\r\n"),
+		Only: r.Only, Hide: r.HideSecrets, RLSIgnore: r.RLS == "ignore",
+	}
+	for _, k := range r.Key {
+		s.Key = append(s.Key, k.Name())
+	}
+	if len(r.Fields) > 0 {
+		s.Fields = make(map[string]source.FieldSpec, len(r.Fields))
+	}
+	for column, f := range r.Fields {
+		s.Fields[column] = source.FieldSpec{
+			Name: f.Name, OmitNull: f.OmitNull, RFC3339: f.Format == "rfc3339",
+			Required: f.Required, Hide: f.Hide,
+		}
+	}
+	for _, d := range r.Depends {
+		s.Depends = append(s.Depends, source.Dep{Table: d.Table, Columns: d.Key})
+	}
+	for _, member := range sortedKeys(r.Embed) {
+		e := r.Embed[member]
+		child := &source.Spec{Name: name + "." + member, Table: e.Table, Hide: r.HideSecrets}
+		if e.Resource != "" {
+			other, known := c.Resources[e.Resource]
+			if !known {
+				return nil, fmt.Errorf("resources.%s.embed.%s: no resource %q", name, member,
+					e.Resource)
+			}
+			var err error
+			if child, err = c.spec(e.Resource, other); err != nil {
+				return nil, err
+			}
+		}
+		s.Embeds = append(s.Embeds,
+			source.Embed{Name: member, Spec: child, On: e.On, Order: e.Order})
+	}
+	return s, nil
+}
+
+// cycles refuses resources that embed themselves or each other, at any depth.
+func (v *validator) cycles() {
+	state := make(map[string]int) // 1: on the way, 2: done
+	var trail []string
+	var visit func(name string)
+	visit = func(name string) {
+		state[name] = 1
+		trail = append(trail, name)
+		r := v.c.Resources[name]
+		for _, member := range sortedKeys(r.Embed) {
+			child := r.Embed[member].Resource
+			at := fmt.Sprintf("resources.%s.embed.%s", name, member)
+			_, known := v.c.Resources[child]
+			switch {
+			case !known:
+			case child == name:
+				v.addf(at+".resource", "a resource cannot embed itself")
+			case state[child] == 0:
+				visit(child)
+			case state[child] == 1:
+				v.addf(at, "documents would never end: %s", cycleText(trail, child))
+			}
+		}
+		trail = trail[:len(trail)-1]
+		state[name] = 2
+	}
+	for _, name := range sortedKeys(v.c.Resources) {
+		if state[name] == 0 {
+			visit(name)
+		}
+	}
+}
+
+// cycleText writes the part of trail from child on, and child again.
+func cycleText(trail []string, child string) string {
+	for i, name := range trail {
+		if name == child {
+			trail = trail[i:]
+			break
+		}
+	}
+	return strings.Join(trail, " embeds ") + " embeds " + child
+}
+
+// The kinds of key columns that each type of the configuration stands for.
+var keyKinds = map[string][]row.Kind{
+	"int":    {row.Int, row.Uint},
+	"string": {row.Text},
+	"uuid":   {row.UUID},
+}
+
+// CheckKey compares the key's types as configured with those that the database
+// has for its columns. A difference means that a parameter would be bound as
+// another type, which can cost the index.
+func (s *ResourceSpec) CheckKey(kt row.KeyType) error {
+	for i, want := range s.keyTypes {
+		if want == "" || i >= len(kt) {
+			continue
+		}
+		ok := false
+		for _, kind := range keyKinds[want] {
+			ok = ok || kind == kt[i].Kind
+		}
+		if !ok {
+			return fmt.Errorf("resources.%s.key: type is %s, but the database has another "+
+				"for %s: remove type to take the database's", s.Name, want, kt[i].Column)
+		}
+	}
+	return nil
+}

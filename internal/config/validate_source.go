@@ -1,0 +1,124 @@
+package config
+
+import (
+	"regexp"
+	"sort"
+	"strings"
+)
+
+var (
+	sourceName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
+	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+	urlScheme  = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+):`)
+)
+
+// The databases that a URL may name, by scheme.
+var drivers = map[string]string{
+	"sqlite":     "sqlite",
+	"postgres":   "postgres",
+	"postgresql": "postgres",
+}
+
+// NormalizeURL returns the URL of what a person may write on the command line:
+// a path without a scheme is that of a SQLite file.
+func NormalizeURL(s string) string {
+	if urlScheme.MatchString(s) || s == "" {
+		return s
+	}
+	return "sqlite:" + s
+}
+
+// Driver returns the kind of database that the source's URL names: "sqlite" or
+// "postgres"; "" when it names none.
+func (s *Source) Driver() string {
+	m := urlScheme.FindStringSubmatch(s.URL.Reveal())
+	if m == nil {
+		return ""
+	}
+	return drivers[strings.ToLower(m[1])]
+}
+
+// Path returns the path of a SQLite source's file, with its parameters.
+func (s *Source) Path() string {
+	_, path, _ := strings.Cut(s.URL.Reveal(), ":")
+	return strings.TrimPrefix(path, "//")
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// source checks one source.
+func (v *validator) source(name string, s *Source) {
+	at := "sources." + name
+	if !sourceName.MatchString(name) {
+		v.addf(at, "want a name of at most 32 letters, digits, - and _ that begins with a letter")
+	}
+	v.url(at, s)
+	f := s.Feed
+	if f.Reconnect.Min > f.Reconnect.Max {
+		v.addf(at+".feed.reconnect", "min %s is more than max %s", f.Reconnect.Min, f.Reconnect.Max)
+	}
+	if f.MaxStale != 0 && f.StaleAfter > f.MaxStale {
+		v.addf(at+".feed.stale_after", "%s is more than max_stale %s", f.StaleAfter, f.MaxStale)
+	}
+	if f.StaleIfError != 0 && f.MaxStale > f.StaleIfError {
+		v.addf(at+".feed.max_stale", "%s is more than stale_if_error %s",
+			f.MaxStale, f.StaleIfError)
+	}
+	v.feed(at+".feed", s)
+}
+
+// url checks the URL of a source. No message shows it: it may hold a password.
+func (v *validator) url(at string, s *Source) {
+	url := s.URL.Reveal()
+	m := urlScheme.FindStringSubmatch(url)
+	switch {
+	case url == "" && !v.c.isSet(at+".url"):
+		v.addf(at, "needs url: sqlite:PATH or postgres://USER@HOST/DATABASE")
+	case m == nil && strings.Contains(url, "="):
+		v.addf(at+".url", "want a URL such as postgres://USER@HOST/DATABASE, not key=value pairs")
+	case m == nil:
+		v.addf(at+".url", "has no scheme; did you mean sqlite: before it?")
+	case s.Driver() == "":
+		v.addf(at+".url", "unknown kind of database %q: want %s%s", m[1],
+			oneOf(sortedKeys(drivers)), didYouMean(m[1], sortedKeys(drivers)))
+	case s.Driver() == "sqlite" && strings.Trim(s.Path(), "/") == "":
+		v.addf(at+".url", "needs the path of a file, such as sqlite:app.db")
+	case s.Driver() == "postgres" && !strings.HasPrefix(url[len(m[0]):], "//"):
+		v.addf(at+".url", "want // after %s", m[0])
+	}
+}
+
+// feed checks that the mode is one that the database has, and that what differs
+// from the defaults belongs to the mode.
+func (v *validator) feed(at string, s *Source) {
+	mode, driver := s.Feed.Mode, s.Driver()
+	switch {
+	case driver == "sqlite" && (mode == "logical" || mode == "notify"):
+		v.addf(at+".mode", "%q is a feed of PostgreSQL: want auto, sqlite or none", mode)
+	case driver == "postgres" && mode == "sqlite":
+		v.addf(at+".mode", `"sqlite" is no feed of PostgreSQL: want auto, logical, notify or none`)
+	}
+	if !identifier.MatchString(s.Feed.Publication) {
+		v.addf(at+".publication", "want letters, digits and _, found %q", s.Feed.Publication)
+	}
+	if !identifier.MatchString(s.Feed.Notify.Prefix) {
+		v.addf(at+".notify.prefix", "want letters, digits and _, found %q", s.Feed.Notify.Prefix)
+	}
+	def := DefaultSource().Feed
+	noLogical := driver == "sqlite" || mode == "notify" || mode == "none"
+	if s.Feed.Publication != def.Publication && noLogical {
+		v.addf(at+".publication", "is of no use: only the logical feed has one")
+	}
+	noNotify := driver == "sqlite" || mode == "logical" || mode == "none"
+	if s.Feed.Notify.Prefix != def.Notify.Prefix && noNotify {
+		v.addf(at+".notify.prefix", "is of no use: only the notify feed has one")
+	}
+}

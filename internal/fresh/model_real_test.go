@@ -1,0 +1,180 @@
+package fresh
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// real drives package fresh itself.
+type real struct {
+	d      *Domain
+	s      *Space
+	store  map[flight]*row.Document
+	loads  []*Lease
+	tx     [9]*Pending
+	holds  map[int][]Touch
+	notify bool
+	noted  []byte // scratch of state
+}
+
+func newReal(notify bool) *real {
+	r := &real{d: NewDomain(0), store: make(map[flight]*row.Document), notify: notify}
+	r.s = r.d.NewSpace(func(k row.Key) {
+		for f := range row.Format(row.NumFormats) {
+			delete(r.store, flight{k, f})
+		}
+	}, true)
+	r.d.Reset("o", 0)
+	return r
+}
+
+// Documents and rows of the model by their number.
+var (
+	docKeys   = [...]row.Key{"d0", "d1", "d2"}
+	childKeys = [...]Child{{"t", "c0"}, {"t", "c1"}}
+)
+
+func (r *real) send(load int) { r.s.Send(r.loads[load]) }
+
+func (r *real) begin(doc int, f row.Format, need Need) (int, bool) {
+	l, leader := r.s.Begin(docKeys[doc], f, need)
+	if leader {
+		r.loads = append(r.loads, l)
+	}
+	return slices.Index(r.loads, l), leader
+}
+
+func (r *real) finish(load int, value string, children []int, _ int) {
+	l := r.loads[load]
+	doc := row.NewDocument(l.Format, []byte(value), 0, l.Stamp)
+	var read []Child
+	for _, c := range children {
+		read = append(read, childKeys[c])
+	}
+	r.s.Finish(l, doc, nil, read, func() { r.store[flight{l.Key, l.Format}] = doc })
+}
+
+func (r *real) claim(load int) int {
+	if load < 0 {
+		return int(r.d.Applied().Pos)
+	}
+	return int(r.loads[load].AsOf.Pos)
+}
+
+func (r *real) deliver(tx *modelTx) {
+	t := Touch{Space: r.s, Whole: tx.whole || tx.barrier}
+	for _, d := range tx.docs {
+		t.Keys = append(t.Keys, docKeys[d])
+	}
+	for _, c := range tx.children {
+		t.Children = append(t.Children, childKeys[c])
+	}
+	if tx.lost || tx.barrier {
+		r.d.Reset("o", Position(tx.id))
+		if tx.lost {
+			return
+		}
+	}
+	var ref any
+	if !r.notify {
+		ref = tx.id
+	}
+	if p := r.d.Apply(Position(tx.id), []Touch{t}, ref, 0); ref != nil {
+		r.tx[tx.id] = p
+	}
+}
+
+func (r *real) unsettled() txs {
+	var s txs
+	for _, p := range r.d.pending {
+		s.add(p.Ref.(int) - 1)
+	}
+	return s
+}
+
+func (r *real) settle(tx int) { r.d.Settle(r.tx[tx]) }
+
+func (r *real) cached(doc int, f row.Format) (string, bool) {
+	d, ok := r.store[flight{docKeys[doc], f}]
+	if !ok || !r.s.Valid(d.Stamp()) {
+		return "", false
+	}
+	return string(d.Body()), true
+}
+
+func (r *real) hold(doc int) {
+	t := []Touch{{Space: r.s, Keys: []row.Key{docKeys[doc]}}}
+	if r.holds == nil {
+		r.holds = make(map[int][]Touch)
+	}
+	r.holds[doc] = t
+	r.d.Hold(t)
+}
+
+func (r *real) release(doc int) { r.d.Release(r.holds[doc]) }
+
+// state leaves nothing out that a later move could show: two states that are
+// taken for one are explored once.
+func (r *real) state(b []byte) []byte {
+	b = append(b, byte(r.d.epoch.Load()), byte(r.s.generation.Load()), byte(r.s.wholes.Load()))
+	for _, p := range r.d.pending {
+		b = append(b, byte(p.Ref.(int)))
+		for i := range p.touches {
+			b = r.touched(b, &p.touches[i])
+		}
+	}
+	for doc, k := range docKeys {
+		sh := r.s.shard(k)
+		b = append(b, byte(sh.dirty[k]))
+		for f := range row.Format(row.NumFormats) {
+			b = append(b, byte(1+slices.Index(r.loads, sh.inflight[flight{k, f}])))
+			v, ok := r.cached(doc, f)
+			b = appendText(append(b, bit(ok)), v)
+		}
+	}
+	for _, l := range r.loads {
+		b = append(b, bit(l.storable), bit(l.settled), bit(l.doomed), bit(l.sent), bit(l.now),
+			byte(l.clock), byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(l.AsOf.Pos),
+			byte(1+slices.Index(r.loads, l.older)))
+	}
+	return r.rows(b)
+}
+
+// touched appends the keys that a settling will unmark, in order: the index
+// yields them in none.
+func (r *real) touched(b []byte, t *Touch) []byte {
+	at := len(b)
+	for _, k := range t.Keys {
+		b = append(b, k[1])
+	}
+	slices.Sort(b[at:])
+	return append(b, '|')
+}
+
+// rows appends the marks and the index of rows.
+func (r *real) rows(b []byte) []byte {
+	c := &r.s.children
+	b = append(b, byte(c.clock), byte(c.unsettled), byte(len(c.old)))
+	for i, id := range childKeys {
+		if m := c.marks[id]; m != nil {
+			b = append(b, byte(i), byte(m.unsettled), byte(m.at))
+		}
+		keys := r.noted[:0]
+		for fl := range c.index[id] {
+			keys = append(keys, fl.key[1]<<1|byte(fl.format))
+		}
+		slices.SortFunc(keys, cmp.Compare)
+		r.noted = keys
+		b = appendText(b, string(keys))
+	}
+	return b
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,305 @@
+package fresh
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// The database of the simulation has two tables, parents and children, and two
+// resources: 0 has a document for each parent with its children inside, 1 has
+// one for each child.
+const (
+	parents  = 3
+	childs   = 4
+	nobody   = -1 // the parent of a child that is not there
+	simForms = 2
+)
+
+var simKeys = [...]row.Key{"0", "1", "2", "3"}
+
+// A simDoc names a document of the database.
+type simDoc struct{ resource, key int }
+
+// sim is one seed being played.
+type sim struct {
+	rng     *rand.Rand
+	seed    uint64
+	sab     sabotage
+	failure string
+	steps   int
+	now     int64
+
+	// What the seed decides once.
+	notify     bool // the feed delivers what is visible, with nothing to settle
+	unknown    bool // the feed does not know the old parent of a child
+	writes     int  // how often somebody writes
+	hot        int  // the key that most readers want
+	staleAfter int64
+
+	// The database. A document's version counts the transactions that have
+	// changed it; since says when each version became visible.
+	parent   [childs]int
+	version  [simForms][childs]int
+	since    [simForms][childs][]int64
+	rowLocks [2][childs]bool
+	tableTxs [2]int  // transactions that hold rows of a table
+	locked   [2]bool // as a whole
+	open     []*simTx
+	log      []*simTx
+	logEnd   Position
+	writing  int // writes through hotrow that are not released
+
+	d        *Domain
+	forms    [simForms]*simForm
+	removed  []*simForm
+	evicted  []evictedCopy
+	applying Position // of Apply, while it runs
+	applyRef any
+
+	// The feed.
+	origin   string
+	attached bool
+	stalled  int      // until this step
+	cursor   int      // in log
+	barrier  *barrier // to be applied next
+	vague    bool     // a barrier is not settled: positions promise too much
+	probe    simProbe
+	fences   []simFence
+
+	// The readers, and what they have been promised.
+	loads   []*simLoad            // in the order of their begin
+	waiting []*simRead            // for the position of their token
+	known   [simForms][childs]int // versions that hotrow knows to be visible
+	nows    [simForms][childs]int // versions that were read from the source itself
+	tokens  []simToken
+
+	reads, hits, stored int
+}
+
+func newSim(seed uint64, sab sabotage) *sim {
+	s := &sim{rng: rand.New(rand.NewPCG(seed, 0)), seed: seed, sab: sab, now: 1000, origin: "o"}
+	s.notify = s.rng.IntN(3) == 0
+	s.unknown = s.rng.IntN(2) == 0
+	s.writes = 1 + s.rng.IntN(8)
+	s.hot = s.rng.IntN(parents)
+	s.staleAfter = int64(30 + s.rng.IntN(100))
+	for c := range s.parent {
+		s.parent[c] = s.rng.IntN(parents)
+	}
+	for r := range s.since {
+		for k := range s.since[r] {
+			s.since[r][k] = append(make([]int64, 0, 16), 0)
+		}
+	}
+	s.d = NewDomain(0)
+	s.d.staleAfter = durationOf(s.staleAfter)
+	for r := range s.forms {
+		s.forms[r] = s.newForm(r)
+	}
+	return s
+}
+
+// A simTx is one transaction.
+type simTx struct {
+	pos      Position
+	ops      []simOp
+	whole    [2]bool // tables that it changes as a whole
+	bulk     bool    // the feed says of its tables, not of its rows
+	docs     []simDoc
+	versions []int // of docs, once visible
+	logged   bool
+	visible  bool
+
+	// A write through hotrow.
+	own     bool
+	unknown bool // its writer will not hear what came of it
+	hold    []Touch
+	held    [simForms]*simForm
+}
+
+// A simOp changes one row. from and to are the parents of a child.
+type simOp struct{ table, row, from, to int }
+
+// write opens a transaction on rows that nobody else has locked.
+func (s *sim) write() bool {
+	if len(s.open) >= 4 {
+		return false
+	}
+	tx := &simTx{own: s.rng.IntN(4) == 0}
+	switch {
+	case s.rng.IntN(12) == 0:
+		t := s.rng.IntN(2)
+		if s.tableTxs[t] > 0 || s.locked[t] {
+			return false
+		}
+		tx.whole[t], s.locked[t] = true, true
+	default:
+		for range 1 + s.rng.IntN(3) {
+			s.operate(tx)
+		}
+		tx.bulk = s.rng.IntN(12) == 0
+	}
+	if tx.docs = tx.touched(); len(tx.docs) == 0 {
+		return false
+	}
+	s.open = append(s.open, tx)
+	if tx.own {
+		tx.unknown = s.rng.IntN(4) == 0
+		tx.hold = s.touches(tx, true)
+		tx.held = s.forms
+		s.writing++
+		s.disturb()
+		s.d.Hold(tx.hold)
+	}
+	return true
+}
+
+// operate adds a change of one row to tx.
+func (s *sim) operate(tx *simTx) {
+	op := simOp{table: s.rng.IntN(3) / 2, from: nobody, to: nobody} // mostly children
+	op.table = 1 - op.table
+	n := parents
+	if op.table == 1 {
+		n = childs
+	}
+	op.row = s.rng.IntN(n)
+	if s.locked[op.table] || s.rowLocks[op.table][op.row] {
+		return
+	}
+	if op.table == 1 {
+		op.from = s.parent[op.row]
+		if op.to = op.from; op.from == nobody || s.rng.IntN(2) == 0 {
+			op.to = s.rng.IntN(parents+1) - 1
+		}
+	}
+	if op.table == 1 && op.from == nobody && op.to == nobody {
+		return
+	}
+	s.rowLocks[op.table][op.row] = true
+	s.tableTxs[op.table]++
+	tx.ops = append(tx.ops, op)
+}
+
+// touched returns the documents that tx changes, each once.
+func (tx *simTx) touched() []simDoc {
+	docs := make([]simDoc, 0, 8)
+	add := func(r, k int) {
+		if d := (simDoc{r, k}); k != nobody && !slices.Contains(docs, d) {
+			docs = append(docs, d)
+		}
+	}
+	for k := range parents {
+		if tx.whole[0] || tx.whole[1] {
+			add(0, k)
+		}
+	}
+	for k := range childs {
+		if tx.whole[1] {
+			add(1, k)
+		}
+	}
+	for _, op := range tx.ops {
+		if op.table == 0 {
+			add(0, op.row)
+			continue
+		}
+		add(0, op.from)
+		add(0, op.to)
+		add(1, op.row)
+	}
+	return docs
+}
+
+// commit moves a transaction on: logged, visible, released; or rolls it back.
+func (s *sim) commit() bool {
+	if len(s.open) == 0 {
+		return false
+	}
+	i := s.rng.IntN(len(s.open))
+	tx := s.open[i]
+	switch {
+	case tx.unknown && tx.hold != nil && s.rng.IntN(6) == 0:
+		s.release(tx)
+	case !tx.logged && s.rng.IntN(10) == 0:
+		s.unlock(tx)
+		s.release(tx)
+		s.open = slices.Delete(s.open, i, i+1)
+	case !tx.logged:
+		s.logEnd += Position(1 + s.rng.IntN(3))
+		tx.pos, tx.logged = s.logEnd, true
+		s.log = append(s.log, tx)
+	case !tx.visible:
+		s.show(tx)
+	default:
+		s.open = slices.Delete(s.open, i, i+1)
+		if tx.hold != nil && !tx.unknown {
+			s.acknowledge(tx)
+		}
+		s.release(tx)
+	}
+	return true
+}
+
+// show makes tx visible: every read that is made from now on sees it.
+func (s *sim) show(tx *simTx) {
+	tx.visible = true
+	for _, op := range tx.ops {
+		if op.table == 1 {
+			s.parent[op.row] = op.to
+		}
+	}
+	tx.versions = make([]int, len(tx.docs))
+	for i, d := range tx.docs {
+		s.version[d.resource][d.key]++
+		tx.versions[i] = s.version[d.resource][d.key]
+		s.since[d.resource][d.key] = append(s.since[d.resource][d.key], s.now)
+	}
+	s.unlock(tx)
+}
+
+func (s *sim) unlock(tx *simTx) {
+	for _, op := range tx.ops {
+		s.rowLocks[op.table][op.row] = false
+		s.tableTxs[op.table]--
+	}
+	for t := range tx.whole {
+		s.locked[t] = s.locked[t] && !tx.whole[t]
+	}
+}
+
+// acknowledge is the end of a write whose writer hears that it is done: from
+// now on this node answers with it, and its token names it everywhere. A form
+// made since the write began is not held by it.
+func (s *sim) acknowledge(tx *simTx) {
+	for i, d := range tx.docs {
+		if s.forms[d.resource] == tx.held[d.resource] {
+			s.know(d, tx.versions[i])
+		}
+		s.token(simToken{d, s.origin, tx.pos, tx.versions[i]})
+	}
+}
+
+func (s *sim) release(tx *simTx) {
+	if tx.hold == nil {
+		return
+	}
+	s.disturb()
+	s.d.Release(tx.hold)
+	tx.hold = nil
+	s.writing--
+}
+
+// know notes that hotrow knows a version to be visible.
+func (s *sim) know(d simDoc, version int) {
+	k := &s.known[d.resource][d.key]
+	*k = max(*k, version)
+}
+
+// knowTx is know for all that a transaction has changed.
+func (s *sim) knowTx(tx *simTx) {
+	for i, d := range tx.docs {
+		s.know(d, tx.versions[i])
+	}
+}

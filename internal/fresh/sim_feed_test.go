@@ -1,0 +1,334 @@
+package fresh
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+func durationOf(ns int64) time.Duration { return time.Duration(ns) }
+
+// A barrier stands for the transactions that were logged and not visible when a
+// new feed began.
+type barrier struct {
+	pos Position
+	txs []*simTx
+}
+
+// simProbe is the settler at work: it takes the batch, proves, settles one by
+// one.
+type simProbe struct {
+	batch  []*Pending
+	proven []*Pending
+	ready  bool // proven is what is left to settle
+}
+
+type simFence struct {
+	begin int64
+	pos   Position
+	epoch uint64
+}
+
+// touches returns what tx means for the spaces there are. A write knows its
+// rows as they were; a feed may not.
+func (s *sim) touches(tx *simTx, old bool) []Touch {
+	list := make([]Touch, 0, simForms)
+	t := Touch{Space: s.forms[0].space, Whole: tx.whole[0] || tx.whole[1] || tx.bulk}
+	u := Touch{Space: s.forms[1].space, Whole: tx.whole[1]}
+	for _, op := range tx.ops {
+		if op.table == 0 {
+			t.Keys = append(t.Keys, simKeys[op.row])
+			continue
+		}
+		u.Keys = append(u.Keys, simKeys[op.row])
+		if op.to != nobody {
+			t.Keys = append(t.Keys, simKeys[op.to])
+		}
+		if s.unknown {
+			t.Children = append(t.Children, simChild(op.row))
+		}
+		if (old || !s.unknown) && op.from != nobody {
+			t.Keys = append(t.Keys, simKeys[op.from])
+		}
+	}
+	if tx.bulk {
+		t.Keys, t.Children = nil, nil
+	}
+	for _, touch := range []Touch{t, u} {
+		if touch.Whole || len(touch.Keys)+len(touch.Children) > 0 {
+			list = append(list, touch)
+		}
+	}
+	return list
+}
+
+func simChild(c int) Child { return Child{Table: "child", ID: simKeys[c]} }
+
+// feedTurn attaches the feed, delivers the next transaction, or says that there
+// is none.
+func (s *sim) feedTurn() bool {
+	switch {
+	case s.steps < s.stalled:
+		return false
+	case !s.attached:
+		s.attach()
+		return true
+	case s.barrier != nil:
+		s.applyBarrier()
+		return true
+	case s.cursor == len(s.log):
+		if s.rng.IntN(2) == 0 {
+			s.logEnd++
+		}
+		s.d.Advance(s.logEnd)
+		return true
+	}
+	tx := s.log[s.cursor]
+	if s.notify && !tx.visible {
+		return false
+	}
+	s.cursor++
+	if s.sab.skips(s) {
+		return true
+	}
+	var ref any = tx
+	if s.notify || tx.visible && s.rng.IntN(4) == 0 { // a feed may know that it is visible
+		ref = nil
+	}
+	s.apply(tx.pos, s.touches(tx, false), ref)
+	if ref == nil {
+		s.knowTx(tx)
+	}
+	return true
+}
+
+// apply checks, in drop, that nothing of a transaction is known before all of
+// it is done.
+func (s *sim) apply(pos Position, touches []Touch, ref any) {
+	s.disturb()
+	if pos > s.d.Applied().Pos {
+		s.applying = pos
+	}
+	s.applyRef = ref
+	s.d.Apply(pos, touches, ref, s.now)
+	if s.d.Applied().Pos < pos {
+		s.failf("%d has been applied, and only %d is published", pos, s.d.Applied().Pos)
+	}
+	s.applying, s.applyRef = 0, nil
+}
+
+// attach begins a new epoch: what was not delivered never will be.
+func (s *sim) attach() {
+	s.attached = true
+	pos := s.logEnd
+	var invisible []*simTx
+	for i, tx := range s.log {
+		if tx.visible {
+			continue
+		}
+		if s.notify { // it will be delivered when it is visible
+			s.cursor, pos = i, tx.pos-1
+			break
+		}
+		invisible = append(invisible, tx)
+	}
+	if !s.notify || pos == s.logEnd {
+		s.cursor = len(s.log)
+	}
+	if len(invisible) > 0 && !s.sab.noBarrier {
+		s.barrier = &barrier{pos, invisible}
+	}
+	s.disturb()
+	if !s.sab.noEpoch || s.d.Applied().Epoch == 0 {
+		s.d.Reset(s.origin, pos)
+		if len(s.d.Unsettled()) != 0 {
+			s.failf("a new epoch begins with transactions that nobody can prove")
+		}
+	}
+	s.vague = s.barrier != nil
+}
+
+func (s *sim) applyBarrier() {
+	b := s.barrier
+	s.barrier = nil
+	var touches []Touch
+	for _, f := range s.forms {
+		touches = append(touches, Touch{Space: f.space, Whole: true})
+	}
+	s.apply(b.pos, touches, b)
+}
+
+// lose ends the feed: what it has not delivered is lost.
+func (s *sim) lose() bool {
+	if !s.attached {
+		return false
+	}
+	s.attached, s.barrier = false, nil
+	return true
+}
+
+// rename is a failover: a new feed, another history.
+func (s *sim) rename() bool {
+	s.origin += "'"
+	s.attached, s.barrier = false, nil
+	return true
+}
+
+// settleTurn moves the settler on.
+func (s *sim) settleTurn() bool {
+	p := &s.probe
+	switch {
+	case p.ready:
+		s.settle(p.proven[0])
+		if p.proven = p.proven[1:]; len(p.proven) == 0 {
+			*p = simProbe{}
+		}
+	case p.batch != nil:
+		for _, o := range p.batch {
+			if s.sab.settles || proven(o) {
+				p.proven = append(p.proven, o)
+			}
+		}
+		p.batch, p.ready = nil, len(p.proven) > 0
+	default:
+		p.batch = s.d.Unsettled()
+		return p.batch != nil
+	}
+	return true
+}
+
+func proven(p *Pending) bool {
+	switch ref := p.Ref.(type) {
+	case *simTx:
+		return ref.visible
+	case *barrier:
+		return !slices.ContainsFunc(ref.txs, func(tx *simTx) bool { return !tx.visible })
+	}
+	return false
+}
+
+// settle settles p, which another epoch may have taken away meanwhile.
+func (s *sim) settle(p *Pending) {
+	pending := slices.Contains(s.d.pending, p)
+	s.disturb()
+	s.d.Settle(p)
+	if !pending || !proven(p) {
+		return
+	}
+	switch ref := p.Ref.(type) {
+	case *simTx:
+		s.knowTx(ref)
+	case *barrier:
+		for _, tx := range ref.txs {
+			s.knowTx(tx)
+		}
+		s.vague = false
+	}
+}
+
+// fenceTurn sees a fence reached, or begins one. A fence travels with the feed,
+// behind the barrier.
+func (s *sim) fenceTurn() bool {
+	p := s.d.Applied()
+	for i, f := range slices.Backward(s.fences) {
+		reached := p.Pos >= f.pos || s.sab.fences
+		if f.epoch != p.Epoch || reached && s.attached && s.barrier == nil {
+			s.fences = slices.Delete(s.fences, i, i+1)
+			if f.epoch == p.Epoch {
+				s.d.Fenced(f.begin)
+			}
+			return true
+		}
+	}
+	if !s.attached || len(s.fences) == 3 {
+		return false
+	}
+	s.fences = append(s.fences, simFence{s.now, s.logEnd, p.Epoch})
+	return true
+}
+
+// A simForm is one resource as it is served: reloading makes another.
+type simForm struct {
+	resource, keys int
+	space          *Space
+	copies         [childs][row.NumFormats]simCopy
+	disturbed      int // events after which a load need not be joined
+}
+
+type simCopy struct {
+	doc     *row.Document
+	version int
+	rows    int
+}
+
+type evictedCopy struct {
+	form *simForm
+	key  int
+	doc  *row.Document
+}
+
+func (s *sim) newForm(resource int) *simForm {
+	f := &simForm{resource: resource, keys: childs}
+	if resource == 0 {
+		f.keys = parents
+	}
+	f.space = s.d.NewSpace(func(k row.Key) {
+		f.copies[k[0]-'0'] = [row.NumFormats]simCopy{}
+		if s.applying != 0 && s.d.Applied().Pos >= s.applying {
+			s.failf("position %d is published before all of it is dropped", s.applying)
+		}
+		for _, p := range s.d.pending {
+			if s.applyRef != nil && p.Ref == s.applyRef {
+				s.failf("a transaction can be settled before all of it is marked")
+			}
+		}
+	}, resource == 0 && s.unknown)
+	return f
+}
+
+// reload puts a new form in the place of one, as a new configuration does.
+func (s *sim) reload() bool {
+	r := s.rng.IntN(simForms)
+	old := s.forms[r]
+	s.disturb()
+	s.forms[r] = s.newForm(r)
+	old.disturbed++
+	old.space.Remove()
+	s.removed = append(s.removed, old)
+	return true
+}
+
+// disturb notes an event after which a load of any form need not be joined.
+func (s *sim) disturb() {
+	for _, f := range s.forms {
+		f.disturbed++
+	}
+	for _, f := range s.removed {
+		f.disturbed++
+	}
+}
+
+// evict lets the tier forget a copy; it reports that some time later.
+func (s *sim) evict() bool {
+	f := s.forms[s.rng.IntN(simForms)]
+	k := s.rng.IntN(f.keys)
+	c := &f.copies[k][s.rng.IntN(row.NumFormats)]
+	if c.doc == nil {
+		return false
+	}
+	s.evicted = append(s.evicted, evictedCopy{f, k, c.doc})
+	*c = simCopy{}
+	return true
+}
+
+func (s *sim) reportEvicted() bool {
+	if len(s.evicted) == 0 {
+		return false
+	}
+	i := s.rng.IntN(len(s.evicted))
+	e := s.evicted[i]
+	s.evicted = slices.Delete(s.evicted, i, i+1)
+	e.form.space.Evicted(simKeys[e.key], e.doc)
+	return true
+}

@@ -1,0 +1,348 @@
+package fresh
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// A simRead is one reader: it waits for its token, then for a load.
+type simRead struct {
+	doc    simDoc
+	format row.Format
+	need   Need
+	floor  int // version that the answer must not be older than
+
+	token   simToken
+	seen    *Progress       // when the token was looked for last
+	changed <-chan struct{} // closed when the progress is another
+}
+
+// A simLoad is one load in flight.
+type simLoad struct {
+	form      *simForm
+	doc       simDoc
+	format    row.Format
+	lease     *Lease
+	step      loadStep
+	version   int
+	rows      []Child
+	readers   []*simRead
+	disturbed int  // of the form, when it began
+	quiet     bool // nothing was unsettled when it began
+	vague     bool // sim.vague, when it began
+}
+
+type loadStep uint8
+
+const (
+	leased loadStep = iota
+	sent
+	loaded
+)
+
+// A simToken is a position that a client was given with a document.
+type simToken struct {
+	doc     simDoc
+	origin  string
+	pos     Position
+	version int // that an answer to it must have at least
+}
+
+var errSource = errors.New("the source cannot be read")
+
+// token keeps the last few tokens.
+func (s *sim) token(t simToken) {
+	if len(s.tokens) < 8 {
+		s.tokens = append(s.tokens, t)
+		return
+	}
+	s.tokens[s.rng.IntN(len(s.tokens))] = t
+}
+
+// readTurn begins a read, or moves a load or a reader who waits on.
+func (s *sim) readTurn() bool {
+	i := s.rng.IntN(len(s.loads) + len(s.waiting) + 3)
+	if i < len(s.loads) {
+		s.advance(s.loads[i])
+		return true
+	}
+	if i -= len(s.loads); i < len(s.waiting) {
+		return s.await(i)
+	}
+	s.ask()
+	return true
+}
+
+// advance moves a load on: sent, read, finished.
+func (s *sim) advance(l *simLoad) {
+	switch l.step {
+	case leased:
+		if l.form.space.Send(l.lease) == l.lease.doomed {
+			s.failf("Send does not say whether the lease is doomed")
+		}
+	case sent:
+		l.version = s.version[l.doc.resource][l.doc.key]
+		l.rows = s.rowsOf(l.doc)
+	case loaded:
+		s.finish(l)
+	}
+	l.step++
+}
+
+// rowsOf returns the children in a document, for the spaces that keep account.
+func (s *sim) rowsOf(d simDoc) []Child {
+	if d.resource != 0 || !s.unknown {
+		return nil
+	}
+	rows := make([]Child, 0, childs)
+	for c, p := range s.parent {
+		if p == d.key {
+			rows = append(rows, simChild(c))
+		}
+	}
+	return rows
+}
+
+// ask begins a read of any document, with or without a token.
+func (s *sim) ask() {
+	s.reads++
+	r := &simRead{doc: simDoc{s.rng.IntN(3) / 2, s.hot}}
+	if s.rng.IntN(4) == 0 {
+		r.doc.key = s.rng.IntN(s.forms[r.doc.resource].keys)
+	}
+	if s.rng.IntN(4) == 0 {
+		r.format = row.FormatMsgPack
+	}
+	switch n := s.rng.IntN(16); {
+	case n == 0:
+		r.need = Now
+	case n < 5 && len(s.tokens) > 0:
+		t := s.tokens[s.rng.IntN(len(s.tokens))]
+		r.doc, r.need, r.token = t.doc, Settled, t
+	}
+	if r.need == Settled {
+		r.seen, r.changed = s.d.Changed()
+		s.waiting = append(s.waiting, r)
+		return
+	}
+	s.begin(r)
+}
+
+// await looks whether a token has been reached. A reader that gives up waiting
+// reads the source.
+func (s *sim) await(i int) bool {
+	r, p := s.waiting[i], s.d.Applied()
+	switch {
+	case p.Origin != r.token.origin:
+		r.need = Now
+	case p.Pos >= r.token.pos:
+		r.floor = r.token.version
+	case s.rng.IntN(8) == 0:
+		r.need = Now
+	default:
+		select {
+		case <-r.changed:
+			r.seen, r.changed = s.d.Changed()
+			return true
+		default:
+		}
+		if r.seen != p {
+			s.failf("the position has changed, and nobody was woken")
+		}
+		return false
+	}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	s.begin(r)
+	return true
+}
+
+// begin is a read that need not wait: a hit, or a load.
+func (s *sim) begin(r *simRead) {
+	d, f := r.doc, s.forms[r.doc.resource]
+	r.floor = max(r.floor, s.known[d.resource][d.key], s.nows[d.resource][d.key])
+	if r.need == Now {
+		r.floor = s.version[d.resource][d.key]
+	} else if s.hit(r) {
+		return
+	}
+	last := s.flying(f, d, r.format)
+	mustJoin := last != nil && s.mustJoin(r, last)
+	lease, leader := f.space.Begin(simKeys[d.key], r.format, r.need)
+	switch {
+	case leader:
+		last = s.lead(f, r, lease)
+	case last == nil || last.lease != lease:
+		s.failf("a reader of %v joins a load that is not the last", d)
+		return
+	}
+	last.readers = append(last.readers, r)
+	if leader && mustJoin {
+		s.failf("a second load of %v, need %d, beside one that would do", d, r.need)
+	}
+}
+
+// lead notes a load that begins.
+func (s *sim) lead(f *simForm, r *simRead, lease *Lease) *simLoad {
+	if r.need == Now {
+		f.disturbed++ // it dooms those beside it
+	}
+	l := &simLoad{
+		form: f, doc: r.doc, format: r.format, lease: lease, disturbed: f.disturbed, vague: s.vague,
+		quiet: s.writing == 0 && len(s.d.pending) == 0 && lease.Stamp.Epoch != 0,
+	}
+	s.loads = append(s.loads, l)
+	if p := s.d.Applied(); l.quiet && lease.AsOf != p {
+		s.failf("nothing is unsettled, and a load claims only %v of %v", *lease.AsOf, *p)
+	}
+	return l
+}
+
+// flying returns the last load of a document in one format that has not ended.
+func (s *sim) flying(f *simForm, d simDoc, of row.Format) *simLoad {
+	for _, l := range slices.Backward(s.loads) {
+		if l.form == f && l.doc == d && l.format == of {
+			return l
+		}
+	}
+	return nil
+}
+
+// mustJoin reports whether no rule demands a load of its own for r.
+func (s *sim) mustJoin(r *simRead, l *simLoad) bool {
+	if l.disturbed != l.form.disturbed {
+		return false
+	}
+	switch r.need {
+	case Settled:
+		return l.quiet
+	case Now:
+		return l.step == leased
+	}
+	return true
+}
+
+// hit answers r from its copy if that may be answered as fresh, and checks the
+// promise: it was the value of the database not longer ago than that.
+func (s *sim) hit(r *simRead) bool {
+	d, f := r.doc, s.forms[r.doc.resource]
+	p := s.d.Applied()
+	state, lag := s.d.Gate(s.now)
+	c := f.copies[d.key][r.format]
+	if c.doc == nil {
+		return false
+	}
+	age, ok := s.d.Suspect(f.space, c.doc.Stamp(), s.now)
+	if ok && !s.wasCurrent(d, c.version, int64(age)) {
+		s.failf("a suspect copy of %v is older than %v", d, age)
+	}
+	if state != Fresh || !f.space.Valid(c.doc.Stamp()) {
+		return false
+	}
+	if int64(lag) > s.staleAfter {
+		s.failf("the gate lets an answer pass that may be %v old", lag)
+	}
+	if !s.wasCurrent(d, c.version, s.staleAfter) {
+		s.failf("a hit of %v has version %d, replaced longer ago than %d", d, c.version, s.staleAfter)
+	}
+	s.hits++
+	s.answered(r, c.version, p, s.vague)
+	return true
+}
+
+// wasCurrent reports whether a version was the database's at some time within
+// age of now.
+func (s *sim) wasCurrent(d simDoc, version int, age int64) bool {
+	since := s.since[d.resource][d.key]
+	return version+1 >= len(since) || since[version+1] >= s.now-age
+}
+
+// finish ends a load: with an error, a document to keep, or one not to keep.
+func (s *sim) finish(l *simLoad) {
+	f, k := l.form, l.doc.key
+	var err error
+	if s.rng.IntN(16) == 0 {
+		err = errSource
+	}
+	doc := row.NewDocument(l.format, nil, 0, l.lease.Stamp)
+	store := func() {
+		c := &f.copies[k][l.format]
+		if c.doc != nil && s.rng.IntN(2) == 0 { // a tier may report what is replaced
+			s.evicted = append(s.evicted, evictedCopy{f, k, c.doc})
+		}
+		*c = simCopy{doc, l.version, len(l.rows)}
+	}
+	keep := s.rng.IntN(16) > 0
+	if !keep {
+		store = nil
+	}
+	alone := l.disturbed == f.disturbed
+	f.space.Finish(l.lease, doc, err, l.rows, store)
+	f.disturbed++ // a load beside it need not be joined any more
+	if got, gotErr := l.lease.Result(); got != doc || gotErr != err {
+		s.failf("Result differs from what Finish was given")
+	}
+	if l.lease.Stored() {
+		s.stored++
+	} else if err == nil && keep && l.quiet && alone {
+		s.failf("%v was not stored, and nothing had come between", l.doc)
+	}
+	s.loads = slices.DeleteFunc(s.loads, func(o *simLoad) bool { return o == l })
+	for _, r := range l.readers {
+		if err != nil {
+			continue
+		}
+		s.answered(r, l.version, l.lease.AsOf, l.vague)
+		// A form that has been replaced meanwhile cannot speak for the new one.
+		if r.need == Now && s.forms[l.doc.resource] == f {
+			n := &s.nows[l.doc.resource][k]
+			*n = max(*n, l.version)
+		}
+	}
+}
+
+// answered checks an answer: no older than what its reader may expect, and
+// complete up to the position that travels with it.
+func (s *sim) answered(r *simRead, version int, p *Progress, vague bool) {
+	d := r.doc
+	if version < r.floor {
+		s.failf("%v: version %d, must be at least %d (need %d)", d, version, r.floor, r.need)
+	}
+	if vague || p.Origin != s.origin {
+		return
+	}
+	claimed := 0
+	for _, tx := range s.log {
+		if tx.pos > p.Pos {
+			break
+		}
+		i := slices.Index(tx.docs, d)
+		if i < 0 {
+			continue
+		}
+		if !tx.visible {
+			s.failf("%v is said to be as of %d, and %d is not visible", d, p.Pos, tx.pos)
+			return
+		}
+		claimed = max(claimed, tx.versions[i])
+	}
+	if version < claimed {
+		s.failf("%v: version %d is said to be as of %d, which is %d", d, version, p.Pos, claimed)
+	}
+	s.token(simToken{d, p.Origin, p.Pos, claimed})
+}
+
+// watch checks after every turn that no copy is older than what a reader was
+// told who asked for the source itself.
+func (s *sim) watch() {
+	for r, f := range s.forms {
+		for k := range f.keys {
+			for _, c := range f.copies[k] {
+				if c.doc != nil && c.version < s.nows[r][k] && f.space.Valid(c.doc.Stamp()) {
+					s.failf("the copy of %v is older than an answer from the source", simDoc{r, k})
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package fresh
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// rest lets everything that is under way end, and checks what must hold then:
+// every copy is what the database has, every document can be stored again, and
+// nothing is remembered of what is over.
+func (s *sim) rest() {
+	for len(s.open) > 0 {
+		s.commit()
+	}
+	s.stalled = 0
+	for !s.attached || s.barrier != nil || s.cursor < len(s.log) || s.d.Applied().Pos < s.logEnd {
+		s.feedTurn()
+	}
+	for len(s.loads) > 0 {
+		s.advance(s.loads[0])
+	}
+	for len(s.waiting) > 0 || len(s.loads) > 0 {
+		for len(s.waiting) > 0 {
+			s.await(0)
+		}
+		for len(s.loads) > 0 {
+			s.advance(s.loads[0])
+		}
+	}
+	for len(s.d.pending) > 0 || s.probe.ready {
+		s.settleTurn()
+	}
+	for len(s.evicted) > 0 {
+		s.reportEvicted()
+	}
+	s.d.Fenced(s.now)
+	s.checkCopies()
+	for _, f := range append(s.forms[:], s.removed...) {
+		s.checkEmpty(f)
+	}
+	for _, f := range s.forms {
+		for k := range f.keys {
+			for format := range row.Format(row.NumFormats) {
+				s.checkStorable(f, simDoc{f.resource, k}, format)
+			}
+		}
+	}
+	for _, f := range s.removed {
+		s.checkRemoved(f)
+	}
+}
+
+// checkCopies: at rest every copy that is valid is the database's value, and
+// the index knows the rows in it.
+func (s *sim) checkCopies() {
+	for r, f := range s.forms {
+		for k := range f.keys {
+			for format, c := range f.copies[k] {
+				if c.doc == nil || !f.space.Valid(c.doc.Stamp()) {
+					continue
+				}
+				if want := s.version[r][k]; c.version != want {
+					s.failf("%v is version %d for ever, the database has %d", simDoc{r, k}, c.version, want)
+				}
+				h := f.space.children.held[flight{simKeys[k], row.Format(format)}]
+				if len(h.rows) != c.rows || c.rows > 0 && h.doc != c.doc {
+					s.failf("%v holds %d rows, the index knows of %d", simDoc{r, k}, c.rows, len(h.rows))
+				}
+			}
+		}
+	}
+}
+
+// checkEmpty: what is over is forgotten.
+func (s *sim) checkEmpty(f *simForm) {
+	if err := leftover(f.space); err != "" {
+		s.failf("at rest, resource %d: %s", f.resource, err)
+	}
+	wholes := int64(0)
+	if slices.Contains(s.removed, f) {
+		wholes = 1
+	}
+	if n := f.space.wholes.Load(); n != wholes {
+		s.failf("at rest, resource %d: %d whole changes are not settled", f.resource, n)
+	}
+}
+
+// leftover says what a space still remembers of loads and changes; "": nothing.
+func leftover(s *Space) string {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		switch {
+		case len(sh.dirty) > 0:
+			return "a key is dirty"
+		case len(sh.inflight) > 0:
+			return "a load is in flight"
+		}
+	}
+	c := &s.children
+	switch {
+	case len(c.marks) > 0 || len(c.old) > 0 || c.unsettled != 0:
+		return "a row is marked"
+	case c.open.Len() > 0:
+		return "a lease is open"
+	case len(c.index) > 0 && len(c.held) == 0:
+		return "the index names documents that are not held"
+	}
+	return ""
+}
+
+// checkStorable: a load of any document is stored, and a hit from then on.
+func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
+	l, leader := f.space.Begin(simKeys[d.key], format, Settled)
+	if !leader {
+		s.failf("at rest a load of %v is still in flight", d)
+		return
+	}
+	f.space.Send(l)
+	doc := row.NewDocument(format, nil, 0, l.Stamp)
+	f.space.Finish(l, doc, nil, s.rowsOf(d), func() {})
+	if !l.Stored() || !f.space.Valid(doc.Stamp()) {
+		s.failf("at rest %v cannot be stored any more", d)
+	}
+	if l.AsOf != s.d.Applied() {
+		s.failf("at rest a load of %v claims only %v", d, *l.AsOf)
+	}
+	if state, _ := s.d.Gate(s.now); state != Fresh {
+		s.failf("at rest the gate is closed")
+	}
+}
+
+// checkRemoved: nothing is stored through a form that is gone.
+func (s *sim) checkRemoved(f *simForm) {
+	l, _ := f.space.Begin(simKeys[0], row.FormatJSON, Any)
+	f.space.Finish(l, nil, nil, nil, func() { s.failf("a form that was removed stores a load") })
+}
+
+// A sabotage breaks what package fresh relies on. The simulation must see it:
+// one that cannot fail shows nothing.
+type sabotage struct {
+	lostTx    bool // the feed forgets a transaction, and does not say so
+	settles   bool // what is probed is said to be visible, with no proof
+	noBarrier bool // a new feed forgets what was logged and not visible
+	noEpoch   bool // a feed that was lost goes on as if nothing had happened
+	fences    bool // a fence is said to be reached at once
+}
+
+// skips reports whether the feed forgets this transaction.
+func (sab sabotage) skips(s *sim) bool { return sab.lostTx && s.rng.IntN(8) == 0 }
+
+func TestSimulation_SeesSabotage(t *testing.T) {
+	tests := []struct {
+		name string
+		sab  sabotage
+	}{
+		{"transaction lost", sabotage{lostTx: true}},
+		{"settled without proof", sabotage{settles: true}},
+		{"feed begins without a barrier", sabotage{noBarrier: true}},
+		{"gap not told", sabotage{noEpoch: true}},
+		{"fence not waited for", sabotage{fences: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := playSeeds(1, 2000, 0, tt.sab)
+			if r.failure == "" {
+				t.Fatalf("%d seeds, and none has failed", r.seeds)
+			}
+			t.Logf("after %d seeds: %s", r.seeds, r.failure)
+			if s := simulate(r.seed, tt.sab); s.failure == "" {
+				t.Errorf("seed %d does not fail again", r.seed)
+			}
+		})
+	}
+}

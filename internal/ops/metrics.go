@@ -1,0 +1,174 @@
+package ops
+
+import (
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// newMetrics returns the handler of /metrics, with a registry of its own.
+func newMetrics(o Options) http.Handler {
+	return promhttp.HandlerFor(newRegistry(o), promhttp.HandlerOpts{
+		// One bad label shall not hide all the rest in an emergency.
+		ErrorHandling: promhttp.ContinueOnError,
+	})
+}
+
+func newRegistry(o Options) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(
+		newCollector(o),
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return r
+}
+
+// A collector makes the metrics of one Snapshot at each scrape, so that the
+// packages that count need no metrics library.
+type collector struct {
+	options Options
+	kinds   [numMetrics]kind
+	descs   [numMetrics]*prometheus.Desc
+}
+
+func newCollector(o Options) *collector {
+	c := &collector{options: o}
+	for id, f := range families() {
+		c.kinds[id], c.descs[id] = f.kind, f.desc()
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s := c.options.Stats()
+	e := emitter{collector: c, out: out}
+	e.value(buildInfo, 1, c.options.Version, c.options.Commit, runtime.Version())
+	for i := range s.Requests {
+		e.requests(&s.Requests[i])
+	}
+	for i := range s.Resources {
+		e.resource(&s.Resources[i])
+	}
+	for i := range s.Tiers {
+		t := &s.Tiers[i]
+		e.value(cacheEntries, float64(t.Entries), t.Name)
+		e.value(cacheBytes, float64(t.Bytes), t.Name)
+		e.value(cacheEvictions, float64(t.Evictions), t.Name)
+	}
+	for i := range s.Feeds {
+		e.feed(&s.Feeds[i])
+	}
+	for _, p := range s.Pools {
+		e.value(poolInUse, float64(p.InUse), p.Source)
+		e.value(poolIdle, float64(p.Idle), p.Source)
+		e.value(poolWaiting, float64(p.Waiting), p.Source)
+	}
+	for i := range s.Queries {
+		q := &s.Queries[i]
+		e.histogram(queryDuration, &q.Duration, q.Source, q.Op)
+	}
+	e.value(watchers, float64(s.Watchers))
+	e.value(watchDropped, float64(s.WatchDropped))
+}
+
+// An emitter writes the metrics of one scrape.
+type emitter struct {
+	*collector
+	out chan<- prometheus.Metric
+}
+
+func (e *emitter) requests(r *Requests) {
+	for code, n := range r.Codes {
+		e.value(requestsTotal, float64(n), r.Proto, r.Resource, code)
+	}
+	e.histogram(requestDuration, &r.Duration, r.Proto, r.Resource)
+}
+
+func (e *emitter) resource(r *Resource) {
+	for _, l := range r.Lookups {
+		e.value(cacheLookups, float64(l.Hit), r.Name, l.Tier, "hit")
+		e.value(cacheLookups, float64(l.Miss), r.Name, l.Tier, "miss")
+		e.value(cacheLookups, float64(l.Stale), r.Name, l.Tier, "stale")
+		e.value(cacheLookups, float64(l.Negative), r.Name, l.Tier, "negative")
+	}
+	e.value(cacheFills, float64(r.Fills.Stored), r.Name, "stored")
+	e.value(cacheFills, float64(r.Fills.Discarded), r.Name, "discarded")
+	e.value(cacheFills, float64(r.Fills.Collapsed), r.Name, "collapsed")
+	e.value(cacheFills, float64(r.Fills.Error), r.Name, "error")
+	e.value(cacheInvalidations, float64(r.Invalidations.Feed), r.Name, "feed")
+	e.value(cacheInvalidations, float64(r.Invalidations.Write), r.Name, "write")
+	e.value(cacheInvalidations, float64(r.Invalidations.Admin), r.Name, "admin")
+	e.value(cacheInvalidations, float64(r.Invalidations.Gap), r.Name, "gap")
+	e.value(cacheability, r.Cacheability, r.Name)
+}
+
+func (e *emitter) feed(f *Feed) {
+	e.value(feedUp, oneIf(f.Up), f.Source)
+	e.value(feedLag, time.Duration(f.Lag).Seconds(), f.Source)
+	e.value(feedGaps, float64(f.Gaps), f.Source)
+	e.value(feedEvents, float64(f.Events), f.Source)
+	e.value(unsettledOldest, time.Duration(f.UnsettledOldest).Seconds(), f.Source)
+	for _, state := range FeedStates() {
+		e.value(feedState, oneIf(f.State == state), f.Source, state)
+	}
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (e *emitter) value(id metricID, v float64, labels ...string) {
+	t := prometheus.GaugeValue
+	if e.kinds[id] == counter {
+		t = prometheus.CounterValue
+	}
+	e.send(id, func(labels []string) (prometheus.Metric, error) {
+		return prometheus.NewConstMetric(e.descs[id], t, v, labels...)
+	}, labels)
+}
+
+func (e *emitter) histogram(id metricID, h *Histogram, labels ...string) {
+	buckets := make(map[float64]uint64, len(h.Bounds))
+	total := uint64(0) // Prometheus sums buckets up; Histogram does not
+	for i, n := range h.Counts {
+		total += n
+		if i < len(h.Bounds) {
+			buckets[h.Bounds[i]] = total
+		}
+	}
+	e.send(id, func(labels []string) (prometheus.Metric, error) {
+		return prometheus.NewConstHistogram(e.descs[id], total, h.Sum, buckets, labels...)
+	}, labels)
+}
+
+// send makes a metric and sends it. Names of tables may hold any bytes, and
+// labels must be UTF-8.
+func (e *emitter) send(id metricID, build func([]string) (prometheus.Metric, error),
+	labels []string,
+) {
+	for i, l := range labels {
+		labels[i] = strings.ToValidUTF8(l, "\uFFFD")
+	}
+	m, err := build(labels)
+	if err != nil {
+		m = prometheus.NewInvalidMetric(e.descs[id], err)
+	}
+	e.out <- m
+}

@@ -1,0 +1,171 @@
+package ops
+
+import (
+	"net/http/httptest"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+)
+
+// frozen are the names, types and labels that dashboards and alerts rely on. A
+// change here breaks them: it needs a line in the CHANGELOG.
+var frozen = []string{
+	"hotrow_build_info gauge commit,go,version",
+	"hotrow_cache_bytes gauge tier",
+	"hotrow_cache_entries gauge tier",
+	"hotrow_cache_evictions_total counter tier",
+	"hotrow_cache_fills_total counter resource,result",
+	"hotrow_cache_invalidations_total counter origin,resource",
+	"hotrow_cache_lookups_total counter resource,result,tier",
+	"hotrow_cacheability gauge resource",
+	"hotrow_db_pool_idle gauge source",
+	"hotrow_db_pool_in_use gauge source",
+	"hotrow_db_pool_waiting gauge source",
+	"hotrow_db_query_duration_seconds histogram op,source",
+	"hotrow_feed_events_total counter source",
+	"hotrow_feed_gaps_total counter source",
+	"hotrow_feed_lag_seconds gauge source",
+	"hotrow_feed_state gauge source,state",
+	"hotrow_feed_up gauge source",
+	"hotrow_request_duration_seconds histogram proto,resource",
+	"hotrow_requests_total counter code,proto,resource",
+	"hotrow_unsettled_oldest_seconds gauge source",
+	"hotrow_watch_dropped_total counter ",
+	"hotrow_watchers gauge ",
+}
+
+func everything() Snapshot {
+	h := Histogram{Bounds: []float64{0.001, 0.01}, Counts: []uint64{5, 3, 2}, Sum: 0.5}
+	return Snapshot{
+		Requests: []Requests{{Proto: "http", Resource: "depts",
+			Codes: map[string]uint64{"200": 9, "404": 1}, Duration: h}},
+		Resources: []Resource{{Name: "depts", Fills: Fills{Discarded: 4},
+			Lookups: []Lookups{{Tier: "memory", Hit: 7, Negative: 3}}, Cacheability: 0.5}},
+		Tiers: []Tier{{Name: "memory", Entries: 3, Bytes: 6000, Evictions: 1}},
+		Feeds: []Feed{{Source: "main", Up: true, State: "fresh", Events: 12,
+			Lag: Seconds(4 * time.Millisecond)}},
+		Pools:   []Pool{{Source: "main", InUse: 2}},
+		Queries: []Queries{{Source: "main", Op: "load", Duration: h}},
+	}
+}
+
+func collectorOf(s Snapshot) *collector {
+	return newCollector(Options{
+		Version: "1.0.0", Commit: "abc", Stats: func() Snapshot { return s },
+	})
+}
+
+func registryOf(t *testing.T, s Snapshot) *prometheus.Registry {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry() // compares what is described with what comes
+	if err := r.Register(collectorOf(s)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestMetrics_NamesAreFrozen(t *testing.T) {
+	all, err := registryOf(t, everything()).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range all {
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		sort.Strings(labels)
+		got = append(got, f.GetName()+" "+strings.ToLower(f.GetType().String())+" "+
+			strings.Join(labels, ","))
+	}
+	if diff := cmp.Diff(frozen, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+func TestMetrics_PassLint(t *testing.T) {
+	all, err := registryOf(t, everything()).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := promlint.NewWithMetricFamilies(all).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// scrape returns the lines of hotrow's own metrics, without comments.
+func scrape(t *testing.T, s Snapshot) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	newMetrics(Options{Version: "1.0.0", Commit: "abc", Stats: func() Snapshot { return s }}).
+		ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("GET /metrics = %d %s", w.Code, w.Body)
+	}
+	var lines []string
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "hotrow_") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+func TestMetrics_HaveTheValues(t *testing.T) {
+	got := scrape(t, everything())
+	for _, want := range []string{
+		`hotrow_build_info{commit="abc",go="go`,
+		`hotrow_requests_total{code="404",proto="http",resource="depts"} 1` + "\n",
+		`hotrow_request_duration_seconds_bucket{proto="http",resource="depts",le="0.001"} 5` + "\n",
+		`hotrow_request_duration_seconds_bucket{proto="http",resource="depts",le="0.01"} 8` + "\n",
+		`hotrow_request_duration_seconds_bucket{proto="http",resource="depts",le="+Inf"} 10` + "\n",
+		`hotrow_request_duration_seconds_sum{proto="http",resource="depts"} 0.5` + "\n",
+		`hotrow_request_duration_seconds_count{proto="http",resource="depts"} 10` + "\n",
+		`hotrow_cache_lookups_total{resource="depts",result="hit",tier="memory"} 7` + "\n",
+		`hotrow_cache_lookups_total{resource="depts",result="negative",tier="memory"} 3` + "\n",
+		`hotrow_cache_fills_total{resource="depts",result="discarded"} 4` + "\n",
+		`hotrow_cache_bytes{tier="memory"} 6000` + "\n",
+		`hotrow_feed_lag_seconds{source="main"} 0.004` + "\n",
+		`hotrow_feed_up{source="main"} 1` + "\n",
+		`hotrow_feed_state{source="main",state="fresh"} 1` + "\n",
+		`hotrow_feed_state{source="main",state="down"} 0` + "\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestMetrics_SurviveOddSnapshots(t *testing.T) {
+	tests := []struct {
+		name string
+		s    Snapshot
+		want string
+	}{
+		{"nothing", Snapshot{}, "hotrow_watchers 0\n"},
+		{"name that is not UTF-8", Snapshot{Tiers: []Tier{{Name: "a\xff", Entries: 1}}},
+			"hotrow_cache_entries{tier=\"a\uFFFD\"} 1\n"},
+		{"empty histogram", Snapshot{Queries: []Queries{{Source: "main", Op: "load"}}},
+			`hotrow_db_query_duration_seconds_count{op="load",source="main"} 0` + "\n"},
+		{"more bounds than counts", Snapshot{Queries: []Queries{{Source: "main", Op: "load",
+			Duration: Histogram{Bounds: []float64{1, 2}, Counts: []uint64{3}}}}},
+			`hotrow_db_query_duration_seconds_count{op="load",source="main"} 3` + "\n"},
+		{"the same tier twice", Snapshot{Watchers: 5, Tiers: []Tier{{Name: "a"}, {Name: "a"}}},
+			"hotrow_watchers 5\n"},
+	}
+	for _, tt := range tests {
+		if got := scrape(t, tt.s); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: no %q in\n%s", tt.name, tt.want, got)
+		}
+	}
+}

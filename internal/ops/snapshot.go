@@ -1,0 +1,120 @@
+package ops
+
+import (
+	"strconv"
+	"time"
+)
+
+// A Snapshot is what a running hotrow counts, at one moment. Counters begin at
+// the start of the process and never go down. Labels (protocols, resources,
+// sources) are few: they come from the configuration, never from requests.
+type Snapshot struct {
+	Requests     []Requests
+	Resources    []Resource
+	Tiers        []Tier
+	Feeds        []Feed
+	Pools        []Pool
+	Queries      []Queries
+	Watchers     int    // clients that watch now
+	WatchDropped uint64 // watchers cut off because they did not keep up
+}
+
+// Requests are those of one protocol for one resource ("" for none).
+type Requests struct {
+	Proto    string // http, wire, memcached
+	Resource string
+	Codes    map[string]uint64 // by status code, or the protocol's name for it
+	Duration Histogram
+}
+
+// A Resource is one resource's use of the cache.
+type Resource struct {
+	Name          string        `json:"name"`
+	Lookups       []Lookups     `json:"lookups"`
+	Fills         Fills         `json:"fills"`
+	Invalidations Invalidations `json:"invalidations"`
+	Cacheability  float64       `json:"cacheability"` // share of fills that may be stored, 0 to 1
+}
+
+// Lookups are those in one tier, by their result.
+type Lookups struct {
+	Tier     string `json:"tier"`
+	Hit      uint64 `json:"hit"`
+	Miss     uint64 `json:"miss"`
+	Stale    uint64 `json:"stale"`    // a copy was there, and not fresh
+	Negative uint64 `json:"negative"` // a hit that says that there is no row
+}
+
+// Fills are loads after a miss, by their end.
+type Fills struct {
+	Stored    uint64 `json:"stored"`
+	Discarded uint64 `json:"discarded"` // a change had overtaken the load
+	Collapsed uint64 `json:"collapsed"` // waited for the load of another request
+	Error     uint64 `json:"error"`
+}
+
+// Invalidations are documents dropped, by what caused it.
+type Invalidations struct {
+	Feed  uint64 `json:"feed"`
+	Write uint64 `json:"write"`
+	Admin uint64 `json:"admin"`
+	Gap   uint64 `json:"gap"` // the feed may have missed something
+}
+
+// A Tier is what one tier holds.
+type Tier struct {
+	Name      string `json:"name"` // memory, disk
+	Entries   uint64 `json:"entries"`
+	Negative  uint64 `json:"negative"`
+	Bytes     uint64 `json:"bytes"`
+	MaxBytes  uint64 `json:"max_bytes"`
+	Hits      uint64 `json:"hits"`
+	Misses    uint64 `json:"misses"`
+	Evictions uint64 `json:"evictions"`
+}
+
+// A Feed is the state of one source's change feed.
+type Feed struct {
+	Source          string  `json:"source"`
+	Mode            string  `json:"mode"`
+	Up              bool    `json:"up"`    // it is attached to its database
+	State           string  `json:"state"` // one of FeedStates
+	Lag             Seconds `json:"lag_seconds"`
+	Gaps            uint64  `json:"gaps"`
+	Events          uint64  `json:"events"`
+	Position        string  `json:"position"`
+	Epoch           uint64  `json:"epoch"`
+	UnsettledOldest Seconds `json:"unsettled_oldest_seconds"` // 0: all is settled
+}
+
+// FeedStates returns the states that a feed may be in: complete within
+// stale_after, behind that, not attached for long, or none configured.
+func FeedStates() []string { return []string{"fresh", "lagging", "down", "none"} }
+
+// A Pool is one source's connections.
+type Pool struct {
+	Source               string
+	InUse, Idle, Waiting int
+}
+
+// Queries are those of one kind to one source.
+type Queries struct {
+	Source   string
+	Op       string // load, list, write, fence, settle
+	Duration Histogram
+}
+
+// A Histogram counts durations.
+type Histogram struct {
+	Bounds []float64 // seconds, ascending: upper bounds, inclusive
+	Counts []uint64  // one for each bound, not summed up, and one for all beyond
+	Sum    float64   // seconds
+}
+
+// Seconds is a duration that JSON shows in seconds.
+type Seconds time.Duration
+
+// MarshalJSON writes s as a number of seconds.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
+}

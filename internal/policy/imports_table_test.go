@@ -1,0 +1,130 @@
+package policy
+
+// A room is one package and what it may know.
+type room struct {
+	dir   string   // from the root
+	knows []string // packages of ours that it may import, without "internal/"
+	heavy []string // heavy third-party modules that live here, and nowhere else
+	tests []string // what its tests may import besides: ours, or heavy modules
+	tool  bool     // serves tests and operators: only test files and mains import it
+}
+
+// house is the picture of ARCHITECTURE.md as a table. Data goes from the first
+// line to the last: a package imports only packages on lines below its own.
+// Changes come back upwards through the interfaces that the lower one declares.
+// It lists exactly the packages that exist.
+var house = []room{
+	{
+		dir: "cmd/hotrow",
+		knows: []string{"config", "demo", "ops", "front/http", "resource", "tier", "source",
+			"source/sqlite", "source/postgres", "row"},
+		heavy: []string{"github.com/alecthomas/kong"},
+		tests: []string{"dbtest"},
+	},
+	{
+		dir:   "internal/fresh/mutants",
+		knows: []string{},
+		tool:  true,
+	},
+	{
+		dir:   "internal/config",
+		knows: []string{"resource", "source", "tier", "row"},
+		heavy: []string{"github.com/goccy/go-yaml"},
+	},
+	{
+		dir:   "internal/demo",
+		knows: []string{"source/sqlite"},
+		tests: []string{"config", "dbtest", "source", "source/postgres", "row"},
+	},
+	{
+		dir:   "internal/ops",
+		knows: []string{},
+		heavy: []string{
+			"github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+		},
+		tests: []string{"dbtest", "source/sqlite", "row"},
+	},
+	{
+		dir: "internal/stress",
+		knows: []string{"dbtest", "front/http", "resource", "fresh", "tier", "source",
+			"source/sqlite", "source/postgres", "row"},
+		heavy: []string{"github.com/Shopify/toxiproxy", "github.com/anishathalye/porcupine"},
+		tests: []string{"github.com/jackc/pgx"},
+		tool:  true,
+	},
+	{
+		dir:   "internal/front/http",
+		knows: []string{"resource", "source", "row"},
+		tests: []string{"dbtest", "source/sqlite", "fresh", "tier",
+			"github.com/vmihailenco/msgpack"},
+	},
+	{
+		dir:   "internal/resource",
+		knows: []string{"fresh", "tier", "source", "row"},
+		tests: []string{"dbtest", "source/sqlite", "source/postgres"},
+	},
+	{
+		dir:   "internal/fresh",
+		knows: []string{"row"},
+	},
+	{
+		dir:   "internal/tier/tiertest",
+		knows: []string{"tier", "row"},
+		tool:  true,
+	},
+	{
+		dir:   "internal/tier",
+		knows: []string{"row"},
+		heavy: []string{"github.com/maypok86/otter"},
+		tests: []string{"tier/tiertest"},
+	},
+	{
+		dir:   "internal/source/sqlite",
+		knows: []string{"source", "row"},
+		heavy: []string{"modernc.org/sqlite"},
+		tests: []string{"dbtest", "source/sourcetest"},
+	},
+	{
+		dir:   "internal/source/postgres",
+		knows: []string{"source", "row"},
+		heavy: []string{"github.com/jackc/pgx", "github.com/jackc/puddle"},
+		tests: []string{"dbtest", "source/sourcetest", "github.com/Shopify/toxiproxy"},
+	},
+	{
+		dir:   "internal/source/sourcetest",
+		knows: []string{"source", "row"},
+		tool:  true,
+	},
+	{
+		dir:   "internal/source",
+		knows: []string{"row"},
+	},
+	{
+		dir:   "internal/row",
+		heavy: []string{"github.com/tinylib/msgp"},
+		tests: []string{"github.com/vmihailenco/msgpack"},
+	},
+	{
+		dir:  "internal/dbtest",
+		tool: true,
+	},
+	{
+		dir: "internal/policy",
+	},
+}
+
+// light lists third-party modules that any package may import: small, and no
+// choice that could be made differently elsewhere.
+var light = []string{
+	"golang.org/x/sync",
+	"golang.org/x/sys",
+	"github.com/cespare/xxhash/v2",
+}
+
+// lightTests lists those that any test may import.
+var lightTests = []string{
+	"github.com/google/go-cmp",
+	"github.com/rogpeppe/go-internal",
+	"go.uber.org/goleak",
+	"pgregory.net/rapid",
+}

@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// asError is errors.As for a source.Error.
+func asError(err error, e **source.Error) bool { return errors.As(err, e) }
+
+func TestPostgres_Catalog(t *testing.T) {
+	s := newSource(t,
+		`CREATE SCHEMA other`, `CREATE SCHEMA hotrow`, `CREATE EXTENSION citext`, `CREATE TYPE `+
+			`mood AS ENUM ('a')`,
+		`CREATE TABLE dept (deptno bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, dname `+
+			`varchar(9) NOT NULL)`,
+		`COMMENT ON TABLE dept IS 'departments'`, `COMMENT ON COLUMN dept.dname IS 'its name'`,
+		`CREATE TABLE emp (a int, b smallint DEFAULT 3, d int REFERENCES dept (deptno),
+			m mood, c citext,
+			twice int GENERATED ALWAYS AS (a * 2) STORED, x inet[], PRIMARY KEY (b, a))`,
+		`CREATE TABLE other.nokey (a int)`, `CREATE UNLOGGED TABLE unl (a int PRIMARY KEY)`,
+		`CREATE TABLE secure (a int PRIMARY KEY)`, `ALTER TABLE secure ENABLE ROW LEVEL SECURITY`,
+		`CREATE TABLE part (a int PRIMARY KEY) PARTITION BY RANGE (a)`,
+		`CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (0) TO (10)`,
+		`CREATE VIEW v AS SELECT * FROM dept`, `CREATE MATERIALIZED VIEW mv AS SELECT * FROM dept`,
+		`CREATE TABLE hotrow_links (a int PRIMARY KEY)`, `CREATE TABLE hotrow.x (a int PRIMARY `+
+			`KEY)`)
+	c, err := s.Catalog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, tab := range c.Tables {
+		got[tab.ID()] = tab.Refused
+	}
+	want := map[string]string{
+		"public.dept": "", "public.emp": "", "public.part": "", "other.nokey": "no primary key",
+		"public.unl":    "unlogged: its changes are not in the write-ahead log",
+		"public.secure": "row-level security",
+		"public.v":      "a view: its key and the tables that it depends on must be configured",
+		"public.mv":     "a materialized view: its changes are not in the write-ahead log",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	dept, _ := c.Table("dept")
+	wantDept := &source.Table{Schema: "public", Name: "dept", Default: true,
+		Comment: "departments", Rows: -1,
+		Key: []string{"deptno"}, Columns: []source.Column{
+			{Name: "deptno", Kind: row.Int, Native: "bigint", NotNull: true, Default: true,
+				Generated: true, Bits: 64},
+			{Name: "dname", Kind: row.Text, Native: "character varying(9)", NotNull: true,
+				Comment: "its name"}}}
+	if d := cmp.Diff(wantDept, dept); d != "" {
+		t.Error(d)
+	}
+	emp, _ := c.Table("public.emp")
+	wantEmp := &source.Table{Schema: "public", Name: "emp", Default: true, Rows: -1,
+		Key: []string{"b", "a"},
+		Foreign: []source.ForeignKey{{Columns: []string{"d"}, Table: "public.dept",
+			References: []string{"deptno"}}},
+		Columns: []source.Column{
+			{Name: "a", Kind: row.Int, Native: "integer", NotNull: true, Bits: 32},
+			{Name: "b", Kind: row.Int, Native: "smallint", NotNull: true, Default: true, Bits: 16},
+			{Name: "d", Kind: row.Int, Native: "integer", Bits: 32},
+			{Name: "m", Kind: row.Text, Native: "mood"},
+			{Name: "c", Kind: row.Text, Native: "citext", Wide: true},
+			{Name: "twice", Kind: row.Int, Native: "integer", Generated: true, Bits: 32},
+			{Name: "x", Kind: row.Array, Native: "inet[]", Wide: true}}}
+	if d := cmp.Diff(wantEmp, emp); d != "" {
+		t.Error(d)
+	}
+	if _, ok := c.Table("nokey"); ok {
+		t.Error("a bare name found a table outside the default schema")
+	}
+}
+
+func TestPostgres_CatalogLeavesOutWhatMayNotBeRead(t *testing.T) {
+	s := newSource(t, `CREATE TABLE a (id int PRIMARY KEY, secret text)`,
+		`CREATE TABLE b (id int PRIMARY KEY)`,
+		`CREATE TABLE c (id int PRIMARY KEY, n int)`,
+		`CREATE ROLE reader_of_catalog LOGIN`, `GRANT SELECT (id) ON a TO reader_of_catalog`,
+		`GRANT SELECT (n) ON c TO reader_of_catalog`)
+	t.Cleanup(func() {
+		mustExec(t, s, "DROP OWNED BY reader_of_catalog", "DROP ROLE reader_of_catalog")
+	})
+	url := s.cfg.ConnString()
+	r := openSource(t, url+"&user=reader_of_catalog", Options{})
+	c, err := r.Catalog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, tab := range c.Tables {
+		got[tab.Name] = fmt.Sprint(len(tab.Columns), " ", tab.Refused)
+	}
+	want := map[string]string{"a": "1 ", "b": "0 no SELECT privilege",
+		"c": "1 no SELECT privilege on the key column id"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	p, err := r.Compile(t.Context(), &source.Spec{Name: "a", Table: "a"})
+	if err != nil || len(p.Shape().Fields) != 1 {
+		t.Errorf("compile: %v", err)
+	}
+	_, err = r.Compile(t.Context(), &source.Spec{Name: "b", Table: "b"})
+	if source.ClassOf(err) != source.Forbidden {
+		t.Errorf("compile of what may not be read: %v", err)
+	}
+}
+
+func TestPostgres_CatalogOfManyTablesIsFast(t *testing.T) {
+	s := newSource(t, `DO $$ BEGIN FOR i IN 1..1000 LOOP
+		EXECUTE format('CREATE TABLE t%s (id int PRIMARY KEY, a text, b int, c date)', i);
+		END LOOP; END $$`)
+	if err := s.Exec(context.Background(), "ANALYZE pg_class"); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	c, err := s.Catalog(t.Context())
+	if err != nil || len(c.Tables) != 1000 {
+		t.Fatalf("%v", err)
+	}
+	took := time.Since(start)
+	t.Logf("1,000 tables in %v", took)
+	if took > 2*time.Second {
+		t.Errorf("1,000 tables took %v", took)
+	}
+}

@@ -1,0 +1,200 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// Check asks the server how it would run Load, with sequential scans made as
+// dear as can be: one that is still there has no index to use instead, however
+// small the table is today.
+func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
+	ctx, cancel := p.src.begin(ctx, 2)
+	defer cancel()
+	var top planNode
+	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		top, err = p.explain(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", p.name, err)
+	}
+	var scans []planNode
+	top.scans(&scans)
+	var findings []source.Finding
+	for _, n := range p.nodes() {
+		findings = append(findings, p.checkNode(n, scans)...)
+	}
+	if p.query != "" {
+		findings = append(findings, p.checkQuery(scans)...)
+	}
+	return findings, nil
+}
+
+// A planNode is what EXPLAIN (FORMAT JSON) says of one step of a plan.
+type planNode struct {
+	Type      string     `json:"Node Type"`
+	Relation  string     `json:"Relation Name"`
+	Alias     string     `json:"Alias"`
+	IndexCond string     `json:"Index Cond"`
+	Filter    string     `json:"Filter"`
+	Plans     []planNode `json:"Plans"`
+}
+
+// explain returns the plan of the statement for one key, made for any key.
+func (p *plan) explain(ctx context.Context, conn *pgx.Conn) (planNode, error) {
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return planNode{}, err
+	}
+	// A connection that cannot roll back is closed when it is released.
+	defer func() { _ = tx.Rollback(ctx) }()
+	nulls := make([]string, len(p.types))
+	for i := range nulls {
+		nulls[i] = "NULL"
+	}
+	// Names of prepared statements are the session's: this one goes by itself.
+	for _, sql := range []string{
+		"SET LOCAL plan_cache_mode = force_generic_plan",
+		"SET LOCAL enable_seqscan = off",
+		"PREPARE hotrow_check AS " + p.one,
+	} {
+		if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeExec); err != nil {
+			return planNode{}, err
+		}
+	}
+	var text []byte
+	err = tx.QueryRow(ctx, fmt.Sprintf("EXPLAIN (FORMAT JSON) EXECUTE hotrow_check(%s)",
+		strings.Join(nulls, ", ")), pgx.QueryExecModeExec).Scan(&text)
+	if _, e := tx.Exec(ctx, "DEALLOCATE hotrow_check", pgx.QueryExecModeExec); err == nil {
+		err = e
+	}
+	if err != nil {
+		return planNode{}, err
+	}
+	var plans []struct{ Plan planNode }
+	if err := json.Unmarshal(text, &plans); err != nil || len(plans) != 1 {
+		return planNode{}, fmt.Errorf("read the plan: %w", err)
+	}
+	return plans[0].Plan, nil
+}
+
+// scans adds the steps that read a table without looking anything up in an index.
+func (n *planNode) scans(found *[]planNode) {
+	if n.Type == "Seq Scan" || strings.HasPrefix(n.Type, "Index") && n.IndexCond == "" {
+		*found = append(*found, *n)
+	}
+	for i := range n.Plans {
+		n.Plans[i].scans(found)
+	}
+}
+
+// nodes returns the tables of the document, from the root down.
+func (p *plan) nodes() []*node {
+	var all []*node
+	var visit func(n *node)
+	visit = func(n *node) {
+		all = append(all, n)
+		for _, kid := range n.kids {
+			visit(kid)
+		}
+	}
+	visit(p.root)
+	return all
+}
+
+// checkNode returns what is wrong with the way that rows of n are found.
+func (p *plan) checkNode(n *node, scans []planNode) []source.Finding {
+	cols := n.keyCols
+	if n.on != nil {
+		cols = n.on
+	}
+	scanned := slices.ContainsFunc(scans, func(s planNode) bool {
+		// The parts of a partitioned table are called alias_1, alias_2, ...
+		return s.Alias == n.alias || strings.HasPrefix(s.Alias, n.alias+"_")
+	})
+	if !scanned || n.table.oid == 0 || len(cols) == 0 {
+		return nil
+	}
+	list := strings.Join(columnNames(cols), ", ")
+	f := source.Finding{
+		Level: source.LevelWarning,
+		Text: fmt.Sprintf("%s: rows of %s are found by (%s) without an index", p.name, n.name,
+			list),
+		Why: "every load reads the whole table",
+	}
+	if bad := n.comparison(p, cols); bad != "" {
+		f.Text = p.name + ": " + bad
+		return []source.Finding{f}
+	}
+	if !n.table.View {
+		f.Apply, f.Remove = n.indexSQL(cols)
+	}
+	return []source.Finding{f}
+}
+
+// comparison says which comparison of a child with its parent keeps an index
+// from being used, or "".
+func (n *node) comparison(p *plan, cols []*column) string {
+	for _, parent := range p.nodes() {
+		if n.on == nil || !slices.Contains(parent.kids, n) {
+			continue
+		}
+		for i, col := range cols {
+			if key := parent.keyCols[i]; key.kind != col.kind {
+				return fmt.Sprintf("%s.%s is %s and %s.%s is %s: to compare them every row of "+
+					"%s is"+
+					" converted, and no index on it is of use",
+					n.name, col.Name, col.Native, parent.name, key.Name, key.Native, n.name)
+			}
+		}
+	}
+	return ""
+}
+
+// indexSQL returns the statements that make and remove an index on columns.
+func (n *node) indexSQL(cols []*column) (apply, remove []string) {
+	quoted := make([]string, len(cols))
+	for i, col := range cols {
+		quoted[i] = pgx.Identifier{col.Name}.Sanitize()
+	}
+	t := n.table
+	name := t.Name + "_" + strings.Join(columnNames(cols), "_") + "_idx"
+	if len(name) > 63 { // longer names are cut short by the server
+		name = name[:63]
+	}
+	concurrently := "CONCURRENTLY "
+	if t.kind == kindPartitioned { // not possible there
+		concurrently = ""
+	}
+	apply = []string{fmt.Sprintf("CREATE INDEX %s%s ON %s (%s)", concurrently,
+		pgx.Identifier{name}.Sanitize(), n.target(), strings.Join(quoted, ", "))}
+	remove = []string{fmt.Sprintf("DROP INDEX %s%s", concurrently,
+		pgx.Identifier{t.Schema, name}.Sanitize())}
+	return apply, remove
+}
+
+// checkQuery returns what a query reads without an index. Which index would
+// help is for its author to say.
+func (p *plan) checkQuery(scans []planNode) []source.Finding {
+	var findings []source.Finding
+	for _, s := range scans {
+		if slices.ContainsFunc(p.nodes(), func(n *node) bool { return n.alias == s.Alias }) {
+			continue
+		}
+		findings = append(findings, source.Finding{
+			Level: source.LevelWarning,
+			Text:  fmt.Sprintf("%s: the query reads all of %s (%s)", p.name, s.Relation, s.Filter),
+			Why: "every load reads the whole table: there is no index for the condition, or the" +
+				" key is compared as another type than the column's",
+		})
+	}
+	return findings
+}

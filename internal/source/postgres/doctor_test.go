@@ -1,0 +1,261 @@
+package postgres
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// feedRole returns the URL with another user, who is made with these options.
+func feedRole(t *testing.T, f *fixture, role, options string) string {
+	t.Helper()
+	var db string
+	if err := f.conn.QueryRow(t.Context(), "SELECT current_database()").Scan(&db); err != nil {
+		t.Fatal(err)
+	}
+	name := role + "_" + db
+	f.exec("CREATE ROLE " + name + " LOGIN PASSWORD 'secret' " + options)
+	t.Cleanup(func() {
+		conn, err := pgx.Connect(context.Background(), f.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(context.Background())
+		for _, sql := range []string{"DROP OWNED BY " + name, "DROP ROLE " + name} {
+			if _, err := conn.Exec(context.Background(), sql); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	u, err := url.Parse(f.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(name, "secret")
+	return u.String()
+}
+
+// feedDatabase makes a database with sql in it, without a feed.
+func feedDatabase(t *testing.T, dsn, sql string) *fixture {
+	t.Helper()
+	f := &fixture{t: t, url: dsn, conn: feedConn(t, dsn)}
+	f.exec(sql)
+	return f
+}
+
+// feedWorst returns the texts of the findings at level and above.
+func feedWorst(findings []source.Finding, level source.Level) []string {
+	var out []string
+	for _, f := range findings {
+		if f.Level >= level {
+			out = append(out, f.Text)
+		}
+	}
+	return out
+}
+
+func feedDiagnose(t *testing.T, dsn string, mode source.FeedMode) []source.Finding {
+	t.Helper()
+	findings, err := doctor(t.Context(), sourceOf(t, dsn), mode, feedTables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return findings
+}
+
+func TestPostgres_OpenFeedMakesAndMendsThePublication(t *testing.T) {
+	f := feedDatabase(t, dbtest.Postgres(t), feedSchema)
+	published := func() string {
+		t.Helper()
+		var names string
+		err := f.conn.QueryRow(t.Context(), `SELECT COALESCE(string_agg(tablename, ',' ORDER BY
+			tablename), '') FROM pg_publication_tables WHERE pubname = 'hotrow'`).Scan(&names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	feed, why := feedOpen(t, f.url, source.FeedAuto, feedTables[:1])
+	if feed == nil || feed.Mode() != source.FeedLogical || published() != "dept" {
+		t.Errorf("feed %v (%s), published %q", feed, why, published())
+	}
+	feedOpen(t, f.url, source.FeedLogical, feedTables)
+	if published() != "dept,emp" {
+		t.Errorf("published %q", published())
+	}
+	for _, c := range []struct{ alter, want string }{
+		{"ALTER PUBLICATION hotrow SET (publish = 'insert, update')", "kinds of changes"},
+		{"ALTER PUBLICATION hotrow SET TABLE dept WHERE (deptno > 5), emp", "filters rows"},
+		{"ALTER PUBLICATION hotrow SET TABLE dept (deptno), emp", "filters rows or columns"},
+	} {
+		f.exec(c.alter)
+		_, _, err := openFeed(t.Context(), sourceOf(t, f.url), source.FeedLogical, feedTables)
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "ALTER PUBLICATION") {
+			t.Errorf("%s: %v", c.alter, err)
+		}
+		feedApply(t, f.url, source.FeedLogical, feedTables)
+		feedOpen(t, f.url, source.FeedLogical, feedTables)
+	}
+	f.exec("DROP PUBLICATION hotrow; CREATE PUBLICATION hotrow FOR ALL TABLES")
+	feedOpen(t, f.url, source.FeedLogical, feedTables)
+}
+
+func TestPostgres_OpenFeedRefusesWhatNoFeedCanTell(t *testing.T) {
+	for _, c := range []struct{ ddl, want string }{
+		{"CREATE TABLE x (id int PRIMARY KEY) PARTITION BY LIST (id);" +
+			" CREATE TABLE x1 PARTITION OF x FOR VALUES IN (1); ALTER TABLE x REPLICA IDENTITY FULL",
+			"another replica identity"},
+		{"CREATE UNLOGGED TABLE x (id int PRIMARY KEY)", "unlogged"},
+		{"CREATE TABLE x (id int)", "no replica identity"},
+		{"CREATE TABLE x (id int PRIMARY KEY); ALTER TABLE x REPLICA IDENTITY NOTHING",
+			"no replica identity"},
+		{"CREATE TABLE x (id int PRIMARY KEY); CREATE TABLE y () INHERITS (x)", "inherit"},
+		{"CREATE VIEW x AS SELECT 1 AS id", "a view"},
+		{"SELECT", "does not exist"},
+	} {
+		f := feedDatabase(t, dbtest.Postgres(t), c.ddl)
+		tables := []source.Watched{{Table: "public.x", Columns: []string{"id"}}}
+		_, _, err := openFeed(t.Context(), sourceOf(t, f.url), source.FeedLogical, tables)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.ddl, err, c.want)
+		}
+		findings, err := doctor(t.Context(), sourceOf(t, f.url), source.FeedLogical, tables)
+		if err != nil || !strings.Contains(strings.Join(feedWorst(findings, source.LevelError), ";"),
+			c.want) {
+			t.Errorf("%s: doctor says %q, %v", c.ddl, feedWorst(findings, source.LevelError), err)
+		}
+	}
+}
+
+func TestPostgres_OpenFeedFallsBackAndSaysWhy(t *testing.T) {
+	s := dbtest.NewPostgres(t, nil) // wal_level is replica
+	f := feedDatabase(t, s.URL(), feedSchema)
+	feed, why := feedOpen(t, s.URL(), source.FeedAuto, feedTables)
+	if feed != nil || !strings.Contains(why, "ALTER SYSTEM SET wal_level = logical") ||
+		!strings.Contains(why, "hotrow doctor URL --apply") {
+		t.Errorf("feed %v: %s", feed, why)
+	}
+	for mode, want := range map[source.FeedMode]string{
+		source.FeedLogical: "wal_level", source.FeedNotify: "CREATE TRIGGER", "sqlite": "no mode",
+	} {
+		_, _, err := openFeed(t.Context(), sourceOf(t, s.URL()), mode, feedTables)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("mode %s: %v, want %q", mode, err, want)
+		}
+	}
+	feedApply(t, s.URL(), source.FeedAuto, feedTables) // which brings the triggers
+	feed, why = feedOpen(t, s.URL(), source.FeedAuto, feedTables)
+	if feed == nil || feed.Mode() != source.FeedNotify || !strings.Contains(why, "wal_level") {
+		t.Errorf("feed %v: %s", feed, why)
+	}
+	if bad := feedWorst(feedDiagnose(t, s.URL(), source.FeedNotify), source.LevelError); bad != nil {
+		t.Errorf("doctor still says %q", bad)
+	}
+	f.exec("ALTER TABLE dept ADD x int") // the triggers name columns, and these are as before
+	if bad := feedWorst(feedDiagnose(t, s.URL(), source.FeedNotify), source.LevelError); bad != nil {
+		t.Errorf("doctor says %q", bad)
+	}
+}
+
+func TestPostgres_DoctorSaysWhatAnOrdinaryRoleNeeds(t *testing.T) {
+	f := feedDatabase(t, dbtest.Postgres(t), feedSchema)
+	dsn := feedRole(t, f, "plain", "")
+	feed, why := feedOpen(t, dsn, source.FeedAuto, feedTables)
+	if feed != nil || !strings.Contains(why, "REPLICATION") {
+		t.Errorf("feed %v: %s", feed, why)
+	}
+	findings := feedDiagnose(t, dsn, source.FeedLogical)
+	var sql []string
+	for _, finding := range findings {
+		if finding.Level == source.LevelError {
+			sql = append(sql, finding.Apply...)
+		}
+	}
+	for _, want := range []string{"ALTER ROLE ", "GRANT SELECT ON \"public\".\"dept\"",
+		"GRANT SELECT ON \"public\".\"emp\"", "CREATE PUBLICATION \"hotrow\" FOR TABLE"} {
+		if !slices.ContainsFunc(sql, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("no %s in %q", want, sql)
+		}
+	}
+	f.exec(sql...) // as the superuser that an operator would be
+	feed, why = feedOpen(t, dsn, source.FeedAuto, feedTables)
+	if feed == nil || feed.Mode() != source.FeedLogical {
+		t.Fatalf("feed %v: %s", feed, why)
+	}
+	g := &fixture{t: t, conn: f.conn, feed: feed}
+	g.run()
+	g.want("UPDATE dept SET loc = 'X' WHERE deptno = 10", "dept U (deptno=10)->(deptno=10)")
+	if !g.settled(&source.Tx{ID: 3}) {
+		t.Error("an old transaction is not settled")
+	}
+	g.stop()
+}
+
+func TestPostgres_DoctorUndoesWhatItDid(t *testing.T) {
+	f := feedDatabase(t, dbtest.Postgres(t), feedSchema+
+		"CREATE TABLE alone (id int); CREATE UNIQUE INDEX moves ON emp (empno, deptno);"+
+		" ALTER TABLE emp ALTER deptno SET NOT NULL")
+	tables := append(slices.Clone(feedTables), source.Watched{
+		Table: "public.alone", Columns: []string{"id"}})
+	state := func() string {
+		t.Helper()
+		var s string
+		err := f.conn.QueryRow(t.Context(), `SELECT concat_ws(' ',
+			(SELECT string_agg(relname::text || relreplident::text, ',' ORDER BY relname) FROM pg_class
+				WHERE relname IN ('dept', 'emp', 'alone')),
+			(SELECT string_agg(pubname, ',') FROM pg_publication),
+			(SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'hotrow%'),
+			(SELECT count(*) FROM pg_namespace WHERE nspname = 'hotrow'))`).Scan(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	before := state()
+	feedApply(t, f.url, source.FeedLogical, tables)
+	if got, want := state(), "alonef,deptd,empi hotrow 0 1"; got != want {
+		t.Errorf("applied: %q, want %q", got, want)
+	}
+	feedApply(t, f.url, source.FeedNotify, tables)
+	feedApply(t, f.url, source.FeedNotify, tables) // a second time does no harm
+	if got, want := state(), "alonef,deptd,empi hotrow 6 1"; got != want {
+		t.Errorf("applied both: %q, want %q", got, want)
+	}
+	// One table is not served any more, and all is to be taken away.
+	findings, err := doctor(t.Context(), sourceOf(t, f.url), source.FeedLogical, tables[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range findings {
+		f.exec(finding.Remove...)
+	}
+	if got := state(); got != before {
+		t.Errorf("removed: %q, before %q", got, before)
+	}
+	for _, finding := range findings { // nor does that
+		f.exec(finding.Remove...)
+	}
+}
+
+func TestPostgres_DoctorTellsOfFullServers(t *testing.T) {
+	s := dbtest.NewPostgres(t, map[string]string{
+		"wal_level": "logical", "max_replication_slots": "1"})
+	feedDatabase(t, s.URL(), feedSchema+
+		"; SELECT pg_create_physical_replication_slot('other')")
+	bad := feedWorst(feedDiagnose(t, s.URL(), source.FeedLogical), source.LevelError)
+	if len(bad) != 1 || !strings.Contains(bad[0], "max_replication_slots") {
+		t.Errorf("doctor says %q", bad)
+	}
+	auto := feedWorst(feedDiagnose(t, s.URL(), source.FeedAuto), source.LevelWarning)
+	if !strings.Contains(strings.Join(auto, ";"), "no triggers") {
+		t.Errorf("auto does not turn to triggers: %q", auto)
+	}
+}

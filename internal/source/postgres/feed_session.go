@@ -1,0 +1,237 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A session is one connection of a logicalFeed, from Attached on.
+type session struct {
+	feed    *logicalFeed
+	stream  *stream
+	handler source.Handler
+	rows    *assembler
+	progress
+
+	// found holds what look has found, for the goroutine that reads the stream.
+	found atomic.Pointer[looked]
+	kick  chan struct{} // asks look to look now
+}
+
+// read delivers what the stream sends until it ends.
+func (s *session) read() error {
+	for {
+		b, err := s.stream.receive(silence)
+		if err != nil {
+			return err
+		}
+		s.feed.counts.bytes.Add(uint64(len(b)))
+		m, err := decodeWAL(b)
+		if err != nil {
+			return err
+		}
+		switch m := m.(type) {
+		case xLogData:
+			err = s.message(m.data)
+		case keepAlive:
+			err = s.alive(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// message takes one message of the plug-in and delivers the transaction that it
+// ends.
+func (s *session) message(b []byte) error {
+	m, err := decodeMessage(b)
+	if err != nil {
+		return err
+	}
+	c, err := s.rows.add(m)
+	if err != nil || c == nil {
+		return err
+	}
+	if s.rows.again {
+		s.rows.again = false
+		select {
+		case s.kick <- struct{}{}:
+		default:
+		}
+	}
+	s.announce(c.changed)
+	if len(c.tx.Changes) == 0 && len(c.tx.Tables) == 0 {
+		s.handler.Advance(c.tx.Pos)
+	} else {
+		s.handler.Apply(c.tx)
+		s.feed.counts.add(c.tx)
+	}
+	s.feed.settler.delivered(uint32(c.tx.ID))
+	s.moved(lsn(c.tx.Pos))
+	return nil
+}
+
+// alive takes a keep-alive: what the server has read of its log so far has been
+// sent, unless a transaction is only half here.
+func (s *session) alive(m keepAlive) error {
+	if !s.rows.begun {
+		if found := s.found.Swap(nil); found != nil {
+			s.feed.looker.accept(found)
+			s.rows.odd = found.odd
+			s.announce(found.schema)
+			s.handler.Apply(&source.Tx{Pos: s.position(), Tables: found.tables})
+		}
+		if pos, _, _ := s.at(); m.end > pos {
+			s.handler.Advance(source.Position(m.end))
+			s.moved(m.end)
+		}
+	}
+	if m.reply {
+		return s.stream.status(lsn(s.position()), false)
+	}
+	return nil
+}
+
+// announce tells the handler which tables are not what they were.
+func (s *session) announce(changed []string) {
+	if len(changed) > 0 {
+		s.handler.SchemaChanged(changed)
+	}
+}
+
+func (s *session) moved(pos lsn) {
+	s.advance(pos)
+	s.feed.counts.position.Store(uint64(pos))
+}
+
+func (s *session) position() source.Position {
+	pos, _, _ := s.at()
+	return source.Position(pos)
+}
+
+// look asks the server every now and then to say that it is there, and looks
+// for changes of the tables' definitions. Finding that the publication lost a
+// table ends the session: changes may have been missed.
+func (s *session) look(ctx context.Context, cancel context.CancelCauseFunc) {
+	ask, look := time.NewTicker(askEvery), time.NewTicker(lookEvery)
+	defer ask.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ask.C:
+			if s.stream.status(lsn(s.position()), true) != nil {
+				return // the reader finds out by itself
+			}
+			continue
+		case <-look.C:
+		case <-s.kick:
+		}
+		found, err := s.feed.looker.look(ctx, s.feed.control)
+		var broken *feedBroken
+		switch {
+		case errors.As(err, &broken):
+			cancel(err)
+			return
+		case err != nil:
+			s.feed.src.log.Debug("look at the tables' definitions", "error", err)
+		case !found.empty():
+			s.hand(found)
+		}
+	}
+}
+
+// hand gives what look has found, which is all that the handler was not told
+// yet, to the reader and makes the reader wake up.
+func (s *session) hand(found *looked) {
+	s.found.Store(found)
+	// An error closes the stream, which the reader sees.
+	_ = s.stream.status(lsn(s.position()), true)
+}
+
+// Fence returns once every change that was visible when it was called has been
+// handed to the handler.
+func (f *logicalFeed) Fence(ctx context.Context) (source.Position, error) {
+	return f.fences.join(ctx, func(ctx context.Context) (source.Position, error) {
+		s := f.session.Load()
+		if s == nil {
+			return 0, errDetached
+		}
+		target, err := f.insertPosition(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("fence: %w", err)
+		}
+		pos, err := s.reach(ctx, target)
+		if err != nil {
+			return 0, fmt.Errorf("fence: %w", err)
+		}
+		return source.Position(pos), nil
+	})
+}
+
+// insertPosition returns the end of the log, which no visible change is behind.
+func (f *logicalFeed) insertPosition(ctx context.Context) (lsn, error) {
+	var text string
+	err := f.control.do(ctx, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "SELECT pg_current_wal_insert_lsn()::text").Scan(&text)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return parseLSN(text)
+}
+
+// reach waits until the handler has everything up to target, and asks the
+// server how far it is as often as is needed for that.
+func (s *session) reach(ctx context.Context, target lsn) (lsn, error) {
+	flush := time.NewTimer(flushAfter)
+	defer flush.Stop()
+	wait := time.Millisecond
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		pos, ended, changed := s.at()
+		switch {
+		case pos >= target:
+			return pos, nil
+		case ended:
+			return 0, errDetached
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-changed:
+		case <-again.C:
+			if err := s.stream.status(pos, true); err != nil {
+				return 0, err
+			}
+			again.Reset(wait)
+			wait = min(2*wait, flushAfter)
+		case <-flush.C:
+			if err := s.feed.flush(ctx); err != nil {
+				return 0, err
+			}
+			wait = time.Millisecond
+			again.Reset(0)
+		}
+	}
+}
+
+// flush makes the server write its log out. A message that belongs to a
+// transaction is flushed by the commit; one that does not waits for the
+// background writer.
+func (f *logicalFeed) flush(ctx context.Context) error {
+	return f.control.do(ctx, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "SELECT pg_logical_emit_message(true, 'hotrow', '')")
+		return err
+	})
+}

@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// List reads up to limit documents whose key follows after, in the order that
+// the database has for the key's columns. A query has no list: what it would
+// give for all keys is not known.
+func (p *plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Loaded, error) {
+	if p.query != "" {
+		return nil, &source.Error{Class: source.Missing,
+			Message: p.name + " has no list: it is a query"}
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	sql, args := p.first, []any{binaryResults}
+	if after != nil {
+		canonical, err := p.loose.Parse(*after)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", p.name, err)
+		}
+		key, err := p.oneArgs(canonical)
+		if err != nil {
+			return nil, err
+		}
+		sql, args = p.next, append(args, key...)
+	}
+	args = append(args, strconv.Itoa(limit))
+	ctx, cancel := p.src.begin(ctx, 1)
+	defer cancel()
+	var list []source.Loaded
+	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		list, err = p.list(ctx, conn, sql, args)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", p.name, err)
+	}
+	return list, nil
+}
+
+// list is List on one connection.
+func (p *plan) list(
+	ctx context.Context, q querier, sql string, args []any,
+) ([]source.Loaded, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []source.Loaded
+	c := arrived(rows)
+	for rows.Next() {
+		var l source.Loaded
+		c.data = rows.RawValues()
+		if err := p.decode(c, &l); err != nil {
+			return nil, err
+		}
+		l.Asked = l.Key
+		list = append(list, l)
+	}
+	return list, rows.Err()
+}

@@ -1,0 +1,310 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// binaryResults asks for every column in PostgreSQL's binary format.
+var binaryResults = pgx.QueryResultFormats{pgx.BinaryFormatCode}
+
+// read runs fn, which only reads, on a connection of the pool. It runs it
+// again, once, when a prepared statement no longer fits its tables (on the same
+// connection, where it is then prepared anew) and when the connection died
+// before it answered (on another, which has been asked whether it lives).
+func (s *Source) read(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
+	died, err := s.readOnce(ctx, fn)
+	if died && ctx.Err() == nil {
+		_, err = s.readOnce(context.WithValue(ctx, pingKey{}, true), fn)
+	}
+	return classify(err)
+}
+
+// readOnce is read on one connection. It reports whether that died meanwhile.
+func (s *Source) readOnce(
+	ctx context.Context, fn func(context.Context, *pgx.Conn) error,
+) (bool, error) {
+	pooled, err := s.acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer pooled.Release()
+	ctx, cancel := context.WithTimeout(ctx, s.opts.StatementTimeout+answerGrace)
+	defer cancel()
+	conn := pooled.Conn()
+	if err = fn(ctx, conn); err != nil && (stalePlan(err) || serialization(err)) {
+		err = fn(ctx, conn)
+	}
+	return err != nil && died(conn, err), err
+}
+
+// Load reads the documents of keys with one statement.
+func (p *plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, error) {
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	keys := make([]row.Key, len(asked))
+	for i, k := range asked {
+		var err error
+		if keys[i], err = p.loose.Parse(k); err != nil {
+			return nil, fmt.Errorf("load %s: %w", p.name, err)
+		}
+	}
+	loaded, err := p.loadKeys(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", p.name, err)
+	}
+	for i := range loaded {
+		loaded[i].Asked = asked[i]
+	}
+	return loaded, nil
+}
+
+// loadKeys is Load of keys that are canonical.
+func (p *plan) loadKeys(ctx context.Context, keys []row.Key) ([]source.Loaded, error) {
+	ctx, cancel := p.src.begin(ctx, 1)
+	defer cancel()
+	var loaded []source.Loaded
+	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		loaded, err = p.load(ctx, conn, keys)
+		return err
+	})
+	if err != nil && badValue(err) {
+		if alone := p.loadAlone(ctx, keys); alone != nil {
+			return alone, nil
+		}
+	}
+	return loaded, err
+}
+
+// loadAlone loads keys after the server has refused a value among them. It
+// returns nil when the refusal was not of a key. A key whose text is none of
+// its column's type, such as a label that an enum does not have, has no row.
+func (p *plan) loadAlone(ctx context.Context, keys []row.Key) []source.Loaded {
+	good := make([]row.Key, 0, len(keys))
+	loaded := make([]source.Loaded, len(keys))
+	var at []int
+	for i, k := range keys {
+		loaded[i].Asked = k
+		if p.isKey(ctx, k) {
+			good, at = append(good, k), append(at, i)
+		}
+	}
+	if len(good) == len(keys) {
+		return nil
+	}
+	var found []source.Loaded
+	if len(good) > 0 {
+		var err error
+		if found, err = p.loadKeys(ctx, good); err != nil {
+			return nil
+		}
+	}
+	for i := range found {
+		loaded[at[i]] = found[i]
+	}
+	return loaded
+}
+
+// isKey asks the server whether k can be a key: whether its parts are texts of
+// their columns' types. What cannot be asked counts as yes.
+func (p *plan) isKey(ctx context.Context, k row.Key) bool {
+	args, err := p.oneArgs(k)
+	if err != nil {
+		return false
+	}
+	err = p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, p.probe, args...)
+		return err
+	})
+	return err == nil || !badValue(err)
+}
+
+// A querier runs queries: a connection or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// load is Load on one connection.
+func (p *plan) load(ctx context.Context, q querier, keys []row.Key) ([]source.Loaded, error) {
+	// Fast path: one key, whose row needs no number.
+	if len(keys) == 1 {
+		l, err := p.loadOne(ctx, q, keys[0])
+		return []source.Loaded{l}, err
+	}
+	loaded := make([]source.Loaded, len(keys))
+	for i, k := range keys {
+		loaded[i].Asked = k
+	}
+	args, err := p.manyArgs(keys)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := q.Query(ctx, p.many, append([]any{binaryResults}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	c := arrived(rows)
+	for rows.Next() {
+		c.data = rows.RawValues()
+		n, err := codecOrdinal.decode(c.data[0])
+		if err != nil {
+			return nil, err
+		}
+		i := int(n.Int()) - 1
+		if i < 0 || i >= len(loaded) {
+			return nil, fmt.Errorf("%w: row number %d", errWire, i)
+		}
+		if err := p.decode(cells{c.data[1:], c.oids[1:]}, &loaded[i]); err != nil {
+			return nil, err
+		}
+	}
+	return loaded, rows.Err()
+}
+
+// arrived returns the types of an answer's columns.
+func arrived(rows pgx.Rows) cells {
+	var c cells
+	for _, f := range rows.FieldDescriptions() {
+		c.oids = append(c.oids, f.DataTypeOID)
+	}
+	return c
+}
+
+// loadOne reads one document.
+func (p *plan) loadOne(ctx context.Context, q querier, k row.Key) (source.Loaded, error) {
+	l := source.Loaded{Asked: k}
+	args, err := p.oneArgs(k)
+	if err != nil {
+		return l, err
+	}
+	rows, err := q.Query(ctx, p.one, append([]any{binaryResults}, args...)...)
+	if err != nil {
+		return l, err
+	}
+	defer rows.Close()
+	c := arrived(rows)
+	for rows.Next() {
+		c.data = rows.RawValues()
+		if err := p.decode(c, &l); err != nil {
+			return l, err
+		}
+	}
+	return l, rows.Err()
+}
+
+// decode reads one row of an answer into l.
+func (p *plan) decode(c cells, l *source.Loaded) error {
+	if l.Found() {
+		return &source.Error{
+			Class:   source.Internal,
+			Message: fmt.Sprintf("%s: more than one row for the key %q", p.name, l.Asked),
+			Hint:    "the key of a resource must name one row",
+		}
+	}
+	d := decoder{}
+	values, key, err := d.row(p.root, c, 0)
+	if err != nil {
+		return fmt.Errorf("decode %s: %w", p.name, err)
+	}
+	if key == "" && !p.keyRead {
+		key = l.Asked
+	}
+	l.Key, l.Values, l.Children = key, values, d.children
+	return nil
+}
+
+// A decoder reads the rows of one document.
+type decoder struct {
+	children []source.Child
+}
+
+// row reads one row of n, which is so deep within its document, and returns
+// its values and its key.
+func (d *decoder) row(n *node, c cells, depth int) (row.Values, row.Key, error) {
+	if len(c.data) != len(n.items) || len(c.oids) != len(n.items) {
+		return nil, "", fmt.Errorf("%w: %d columns, want %d", errWire, len(c.data), len(n.items))
+	}
+	values := make(row.Values, len(n.items))
+	for i := range n.items {
+		var err error
+		if kid := n.items[i].kid; kid != nil {
+			values[i], err = d.rows(kid, c.data[i], depth+1)
+		} else if codec, ok := n.items[i].codec.of(c.oids[i]); ok {
+			values[i], err = codec.decode(c.data[i])
+		} else {
+			err = n.changed()
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("column %d of %s: %w", i+1, n.name, err)
+		}
+	}
+	if n.reported != nil && depth <= 1 {
+		if id, ok := keyOf(values, n.reported); ok {
+			d.children = append(d.children, source.Child{Table: n.table.ID(), ID: id})
+		}
+	}
+	key, _ := keyOf(values, n.key)
+	return values[:len(n.shape.Fields):len(n.shape.Fields)], key, nil
+}
+
+// changed is the error of a table whose columns are no longer what the plan was
+// compiled for. It lasts until the feed has noticed and the plan is made anew.
+func (n *node) changed() error {
+	return &source.Error{Class: source.Unavailable, After: retryAfter,
+		Message: n.name + " has columns of other types than when its resource was compiled"}
+}
+
+// rows reads the record[] that holds the documents within a document.
+func (d *decoder) rows(n *node, src []byte, depth int) (row.Value, error) {
+	dims, rest, err := arrayHeader(src)
+	if err != nil || len(dims) == 0 {
+		return row.RowsValue(nil), err
+	}
+	if len(dims) != 1 {
+		return row.Value{}, fmt.Errorf("%w: records in %d dimensions", errWire, len(dims))
+	}
+	list := make([]row.Values, 0, dims[0])
+	var c cells
+	for range dims[0] {
+		var item []byte
+		if item, rest, err = nextItem(rest); err != nil {
+			return row.Value{}, err
+		}
+		if err := c.split(item, len(n.items)); err != nil {
+			return row.Value{}, err
+		}
+		values, _, err := d.row(n, c, depth)
+		if err != nil {
+			return row.Value{}, err
+		}
+		list = append(list, values)
+	}
+	return row.RowsValue(list), nil
+}
+
+// keyOf returns the key that the values at these places make. It reports false
+// when one of them can be no part of a key.
+func keyOf(values row.Values, at []int) (row.Key, bool) {
+	if len(at) == 0 {
+		return "", false
+	}
+	if len(at) == 1 {
+		text, ok := row.KeyText(values[at[0]])
+		return row.Key(text), ok
+	}
+	parts := make([]string, len(at))
+	for i, a := range at {
+		var ok bool
+		if parts[i], ok = row.KeyText(values[a]); !ok {
+			return "", false
+		}
+	}
+	return row.JoinKey(parts...), true
+}

@@ -1,0 +1,412 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// echoLimit is how long a notification of our own may take to come back before
+// the connection counts as one that delivers none.
+const echoLimit = 5 * time.Second
+
+// A notifyFeed follows a database by LISTEN. Its triggers cost every writer, and
+// PostgreSQL orders all commits that notify behind one lock; it is for servers
+// where logical replication is not to be had. Notifications are delivered in the
+// order of commits and only of transactions that every new read sees, so nothing
+// has to settle. Whatever was sent while nobody listened is lost: each Run is a
+// new beginning.
+type notifyFeed struct {
+	src     feedSource
+	tables  []source.Watched
+	control *control
+	fences  *fences
+	looker  looker
+	counts  counters
+	session atomic.Pointer[listening] // nil: not attached
+}
+
+// listening is one connection of a notifyFeed, from Attached on.
+type listening struct {
+	feed    *notifyFeed
+	conn    *pgx.Conn
+	handler source.Handler
+	reader  atomic.Pointer[notifyReader]
+	echoes  string // the channel on which notifications of our own come back
+	pos     lsn    // of the last echo; used by the reading goroutine only
+
+	queue []*pgconn.Notification // received and not read yet
+	// progress counts echoes: its position is the number of the last one.
+	progress
+	asked atomic.Uint64 // number of the last echo asked for
+	found atomic.Pointer[looked]
+}
+
+// openNotify returns the feed, whose triggers have been checked.
+func openNotify(
+	ctx context.Context, src feedSource, facts *feedFacts, tables []source.Watched,
+) (source.Feed, error) {
+	f := &notifyFeed{
+		src: src, tables: tables, control: newControl(src.cfg), fences: newFences(),
+		looker: looker{tables: tables, names: src.names, check: checkNotifyTables},
+	}
+	found, err := f.looker.look(ctx, f.control)
+	if err != nil {
+		f.control.close()
+		return nil, err
+	}
+	f.looker.accept(found)
+	// Listening through a pooler succeeds and delivers nothing: try it.
+	s, err := f.listen(ctx)
+	if err != nil {
+		f.control.close()
+		return nil, err
+	}
+	hangUp(s.conn.PgConn())
+	return f, nil
+}
+
+func checkNotifyTables(f *feedFacts) []source.Finding { return failures(f.checkNotify()) }
+
+// Mode returns FeedNotify.
+func (f *notifyFeed) Mode() source.FeedMode { return source.FeedNotify }
+
+// Stats returns a snapshot of the feed's counters.
+func (f *notifyFeed) Stats() source.FeedStats { return f.counts.stats() }
+
+// Settled reports true for every transaction: what is notified is visible.
+func (f *notifyFeed) Settled(_ context.Context, txs []*source.Tx) ([]bool, error) {
+	out := make([]bool, len(txs))
+	for i := range out {
+		out[i] = true
+	}
+	return out, nil
+}
+
+// Close closes the feed's own connection. Run must have returned.
+func (f *notifyFeed) Close() error {
+	f.control.close()
+	return nil
+}
+
+// Run follows the database until ctx ends or the connection breaks.
+func (f *notifyFeed) Run(ctx context.Context, h source.Handler) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := f.run(inner, cancel, h)
+	var broken *feedBroken
+	if cause := context.Cause(inner); errors.As(cause, &broken) {
+		err = cause
+	} else if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("follow postgres: %w", err)
+}
+
+func (f *notifyFeed) run(
+	ctx context.Context, cancel context.CancelCauseFunc, h source.Handler,
+) error {
+	s, err := f.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer hangUp(s.conn.PgConn())
+	origin, err := f.identify(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := f.looker.look(ctx, f.control)
+	if err != nil {
+		return err
+	}
+	s.handler = h
+	f.looker.accept(found)
+	h.Attached(origin, source.Position(s.pos))
+	if len(found.schema) > 0 {
+		h.SchemaChanged(found.schema)
+	}
+	f.session.Store(s)
+	defer s.end()
+	defer f.session.CompareAndSwap(s, nil)
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.look(ctx, cancel)
+	}()
+	defer func() {
+		cancel(nil)
+		<-done
+	}()
+	return s.read(ctx)
+}
+
+// identify returns the origin, the same that a logical feed has, and pins the
+// connections of loads to this cluster.
+func (f *notifyFeed) identify(ctx context.Context) (string, error) {
+	var system, file string
+	err := f.control.do(ctx, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `SELECT system_identifier::text,
+			pg_walfile_name(pg_current_wal_lsn()) FROM pg_control_system()`).Scan(&system, &file)
+	})
+	if err != nil {
+		return "", err
+	}
+	timeline, err := strconv.ParseUint(file[:min(8, len(file))], 16, 32)
+	if err != nil {
+		return "", fmt.Errorf("timeline of %q: %w", file, err)
+	}
+	if err := f.control.pin(ctx, system); err != nil {
+		return "", err
+	}
+	f.src.pin(system)
+	return originOf(system, strconv.FormatUint(timeline, 10)), nil
+}
+
+// listen connects, listens and waits until a notification of its own has come
+// back: from then on every change is heard of.
+func (f *notifyFeed) listen(ctx context.Context) (*listening, error) {
+	name, err := slotName()
+	if err != nil {
+		return nil, err
+	}
+	s := &listening{feed: f, echoes: name}
+	cfg := feedConfig(f.src.cfg, "hotrow feed")
+	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
+		s.queue = append(s.queue, n)
+	}
+	if s.conn, err = pgx.ConnectConfig(ctx, cfg); err != nil {
+		return nil, err
+	}
+	err = s.begin(ctx)
+	if err != nil {
+		hangUp(s.conn.PgConn())
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *listening) begin(ctx context.Context) error {
+	if err := s.reload(ctx); err != nil {
+		return err
+	}
+	// A server that ends idle sessions must not end this one; before version 14
+	// there is no such setting, and no such server.
+	_, _ = s.conn.Exec(ctx, "SET idle_session_timeout = 0")
+	listen := []string{"LISTEN " + quoteName(notifyChannel), "LISTEN " + quoteName(s.echoes)}
+	for channel := range s.reader.Load().channels {
+		listen = append(listen, "LISTEN "+quoteName(channel))
+	}
+	for _, sql := range listen {
+		if _, err := s.conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	if err := s.ask(ctx); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, echoLimit)
+	defer cancel()
+	for s.pos == 0 {
+		if err := s.conn.PgConn().WaitForNotification(waiting); err != nil {
+			if ctx.Err() == nil && waiting.Err() != nil {
+				return errors.New("a notification does not come back: the URL leads to a pooler," +
+					" or a commit that notifies waits for a standby")
+			}
+			return err
+		}
+		for _, n := range s.take() {
+			if n.Channel == s.echoes {
+				s.echo(n.Payload)
+			}
+		}
+	}
+	return nil
+}
+
+// reload reads the catalogue for the reader of notifications. When that would
+// have to hear a channel that nobody listens to, the session must end.
+func (s *listening) reload(ctx context.Context) error {
+	var facts *feedFacts
+	err := s.feed.control.do(ctx, func(conn *pgx.Conn) (err error) {
+		facts, err = readFeedFacts(ctx, conn, s.feed.tables, s.feed.src.names)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	now, before := newNotifyReader(facts), s.reader.Load()
+	for channel := range now.channels {
+		if before != nil && before.channels[channel] == nil {
+			return &feedBroken{"the triggers of " + now.channels[channel].id + " have changed"}
+		}
+	}
+	s.reader.Store(now)
+	return nil
+}
+
+// take returns what was received and not read yet.
+func (s *listening) take() []*pgconn.Notification {
+	queue := s.queue
+	s.queue = nil
+	return queue
+}
+
+// ask sends an echo: its number and the end of the log. Every change up to there
+// that notifies is in PostgreSQL's queue before it: they are queued in the order
+// of their commits, and this commit comes after that position was read.
+func (s *listening) ask(ctx context.Context) error {
+	number := strconv.FormatUint(s.asked.Add(1), 10)
+	return s.feed.control.do(ctx, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx,
+			"SELECT pg_notify($1, $2 || ' ' || pg_current_wal_insert_lsn()::text)",
+			s.echoes, number)
+		return err
+	})
+}
+
+// echo takes an echo that has come back.
+func (s *listening) echo(payload string) {
+	number, position, _ := strings.Cut(payload, " ")
+	n, err := strconv.ParseUint(number, 10, 64)
+	pos, errPos := parseLSN(position)
+	if err != nil || errPos != nil {
+		return // not ours: anybody may notify any channel
+	}
+	if pos > s.pos {
+		s.pos = pos
+		if s.handler != nil {
+			s.handler.Advance(source.Position(pos))
+		}
+		s.feed.counts.position.Store(uint64(pos))
+	}
+	s.advance(lsn(n))
+}
+
+// read delivers what is notified until the connection breaks.
+func (s *listening) read(ctx context.Context) error {
+	for {
+		for _, n := range s.take() {
+			s.feed.counts.bytes.Add(uint64(len(n.Channel) + len(n.Payload)))
+			if n.Channel == s.echoes {
+				s.deliver()
+				s.echo(n.Payload)
+				continue
+			}
+			var batch source.Batch
+			s.reader.Load().read(n.Channel, n.Payload, &batch)
+			s.apply(&batch)
+		}
+		if err := s.conn.PgConn().WaitForNotification(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *listening) apply(batch *source.Batch) {
+	if batch.Empty() {
+		return
+	}
+	tx := &source.Tx{Pos: source.Position(s.pos)}
+	batch.Take(tx)
+	s.handler.Apply(tx)
+	s.feed.counts.add(tx)
+}
+
+// deliver tells what look has found.
+func (s *listening) deliver() {
+	found := s.found.Swap(nil)
+	if found == nil {
+		return
+	}
+	s.feed.looker.accept(found)
+	if len(found.schema) > 0 {
+		s.handler.SchemaChanged(found.schema)
+	}
+	s.handler.Apply(&source.Tx{Pos: source.Position(s.pos), Tables: found.tables})
+}
+
+// look makes sure that notifications still come back, and looks for what no
+// trigger tells. It ends the session when one of the two fails.
+func (s *listening) look(ctx context.Context, cancel context.CancelCauseFunc) {
+	ask, look := time.NewTicker(askEvery), time.NewTicker(lookEvery)
+	defer ask.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ask.C:
+		case <-look.C:
+			err := s.lookOnce(ctx)
+			var broken *feedBroken
+			if errors.As(err, &broken) {
+				cancel(err)
+				return
+			}
+			if err != nil {
+				s.feed.src.log.Debug("look at the tables' definitions", "error", err)
+			}
+		}
+		limited, stop := context.WithTimeout(ctx, echoLimit)
+		_, err := s.feed.Fence(limited)
+		stop()
+		if err != nil && ctx.Err() == nil {
+			cancel(&feedBroken{"notifications do not come back: " + err.Error()})
+			return
+		}
+	}
+}
+
+// lookOnce hands what has changed to the reader.
+func (s *listening) lookOnce(ctx context.Context) error {
+	found, err := s.feed.looker.look(ctx, s.feed.control)
+	if err != nil {
+		return err
+	}
+	if err := s.reload(ctx); err != nil {
+		return err
+	}
+	if !found.empty() {
+		s.found.Store(found)
+	}
+	return nil
+}
+
+// Fence returns once every change that was visible when it was called has been
+// handed to the handler.
+func (f *notifyFeed) Fence(ctx context.Context) (source.Position, error) {
+	return f.fences.join(ctx, func(ctx context.Context) (source.Position, error) {
+		s := f.session.Load()
+		if s == nil {
+			return 0, errDetached
+		}
+		if err := s.ask(ctx); err != nil {
+			return 0, fmt.Errorf("fence: %w", err)
+		}
+		target := lsn(s.asked.Load())
+		for {
+			number, ended, changed := s.at()
+			switch {
+			case number >= target:
+				return source.Position(f.counts.position.Load()), nil
+			case ended:
+				return 0, errDetached
+			}
+			select {
+			case <-ctx.Done():
+				return 0, fmt.Errorf("fence: %w", ctx.Err())
+			case <-changed:
+			}
+		}
+	})
+}

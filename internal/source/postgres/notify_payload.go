@@ -1,0 +1,212 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A notifyTable is what a notification is read with.
+type notifyTable struct {
+	id      string
+	watched []string
+	key     []string         // primary key
+	types   map[string]int64 // of columns
+	odd     bool             // see tableFacts.odd
+}
+
+// A notifyReader turns notifications into changes. It does no I/O.
+type notifyReader struct {
+	tables   map[string]*notifyTable // by ID, for the channel of hotrow's triggers
+	channels map[string]*notifyTable // of triggers that are not ours
+}
+
+func newNotifyReader(facts *feedFacts) *notifyReader {
+	r := &notifyReader{
+		tables:   make(map[string]*notifyTable),
+		channels: make(map[string]*notifyTable),
+	}
+	for _, t := range facts.tables {
+		n := &notifyTable{
+			id: t.ID, watched: t.watched, key: t.Key, types: t.Types, odd: t.odd(),
+		}
+		r.tables[t.ID] = n
+		if !t.installed() {
+			r.channels[facts.names.prefix+"_"+t.Name] = n
+		}
+	}
+	return r
+}
+
+// read adds what one notification tells to batch. What cannot be understood
+// counts as the whole table: it may not be passed over.
+func (r *notifyReader) read(channel, payload string, batch *source.Batch) {
+	if channel == notifyChannel {
+		r.own(payload, batch)
+		return
+	}
+	t := r.channels[channel]
+	if t == nil {
+		return
+	}
+	c, ok := t.foreign(payload)
+	if !ok || t.odd {
+		batch.Table(t.id)
+		return
+	}
+	batch.Add(c)
+}
+
+// own reads a payload of hotrow's triggers (see notifyBody).
+func (r *notifyReader) own(payload string, batch *source.Batch) {
+	var m struct {
+		Table, Op string
+		Old, New  map[string]*string
+	}
+	err := json.Unmarshal([]byte(payload), &m)
+	t := r.tables[m.Table]
+	switch {
+	case t == nil && err == nil:
+		return // a table that only another node serves
+	case t == nil: // not ours, or cut: it may have been about any table
+		for id := range r.tables {
+			batch.Table(id)
+		}
+		return
+	}
+	c := source.Change{Table: t.id}
+	ok, okOld := true, true
+	switch m.Op {
+	case "I":
+		c.Op = source.Insert
+		c.New, ok = t.texts(m.New)
+	case "U":
+		c.Op = source.Update
+		c.Old, okOld = t.texts(m.Old)
+		c.New, ok = t.texts(m.New)
+	case "D":
+		c.Op = source.Delete
+		c.Old, okOld = t.texts(m.Old)
+	default:
+		ok = false
+	}
+	if err != nil || !ok || !okOld || t.odd {
+		batch.Table(t.id)
+		return
+	}
+	batch.Add(c)
+}
+
+// texts returns the watched columns of a row that the triggers sent.
+func (t *notifyTable) texts(values map[string]*string) (source.Tuple, bool) {
+	tuple := make(source.Tuple, 0, len(t.watched))
+	for _, c := range t.watched {
+		v, ok := values[c]
+		if !ok {
+			return nil, false
+		}
+		if v == nil {
+			tuple = append(tuple, source.Cell{Column: c, Null: true})
+			continue
+		}
+		text, ok := keyText(uint32(t.types[c]), *v)
+		if !ok {
+			return nil, false
+		}
+		tuple = append(tuple, source.Cell{Column: c, Text: text})
+	}
+	return tuple, true
+}
+
+// foreign reads a payload of triggers that are not ours: the bare key of a row,
+// or a JSON object {"table", "action", "data"} whose data is the row. A bare key
+// says nothing of the other columns, so it is enough only where none is watched.
+func (t *notifyTable) foreign(payload string) (source.Change, bool) {
+	if strings.HasPrefix(payload, "{") {
+		return t.foreignRow(payload)
+	}
+	if len(t.key) != 1 || len(t.watched) != 1 || t.watched[0] != t.key[0] {
+		return source.Change{}, false
+	}
+	text, ok := keyText(uint32(t.types[t.key[0]]), payload)
+	if !ok {
+		return source.Change{}, false
+	}
+	tuple := source.Tuple{{Column: t.key[0], Text: text}}
+	return source.Change{Table: t.id, Op: source.Update, Old: tuple, New: tuple}, true
+}
+
+// foreignRow reads the JSON form. An update tells the row as it is now; of the
+// row before no more than its key is known, on the word that keys do not change.
+func (t *notifyTable) foreignRow(payload string) (source.Change, bool) {
+	var m struct {
+		Action string
+		Data   map[string]any
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(payload)))
+	d.UseNumber() // a bigint has more digits than a float64
+	if d.Decode(&m) != nil {
+		return source.Change{}, false
+	}
+	row, ok := t.scalars(m.Data)
+	if !ok {
+		return source.Change{}, false
+	}
+	c := source.Change{Table: t.id}
+	switch strings.ToUpper(m.Action) {
+	case "INSERT":
+		c.Op, c.New = source.Insert, row
+	case "UPDATE":
+		c.Op, c.New = source.Update, row
+		for _, cell := range row {
+			if slices.Contains(t.key, cell.Column) {
+				c.Old = append(c.Old, cell)
+			}
+		}
+	case "DELETE":
+		c.Op, c.Old = source.Delete, row
+	default:
+		return source.Change{}, false
+	}
+	return c, true
+}
+
+// scalars returns the watched columns of a row in JSON.
+func (t *notifyTable) scalars(values map[string]any) (source.Tuple, bool) {
+	texts := make(map[string]*string, len(t.watched))
+	for _, c := range t.watched {
+		v, there := values[c]
+		if !there {
+			return nil, false
+		}
+		var text string
+		switch v := v.(type) {
+		case nil:
+			texts[c] = nil
+			continue
+		case string:
+			text = v
+		case json.Number:
+			text = v.String()
+		case bool:
+			text = strconv.FormatBool(v)
+		default:
+			return nil, false
+		}
+		texts[c] = &text
+	}
+	return t.texts(texts)
+}
+
+// jsonText returns s as a JSON string.
+func jsonText(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""` // a string always has a JSON form
+	}
+	return string(b)
+}

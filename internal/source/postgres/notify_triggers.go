@@ -1,0 +1,210 @@
+package postgres
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// The names of what hotrow puts into a database for notifications.
+const (
+	notifySchema   = "hotrow"
+	notifyChannel  = "hotrow"
+	rowTrigger     = "hotrow_row"
+	truncTrigger   = "hotrow_truncate"
+	maxPayload     = 7900 // PostgreSQL takes 7999 bytes
+	triggerAlways  = "A"  // fires for replicated changes too
+	triggerRow     = 1    // bits of pg_trigger.tgtype
+	triggerBefore  = 2
+	triggerInsert  = 4
+	triggerDelete  = 8
+	triggerUpdate  = 16
+	triggerInstead = 64
+)
+
+// notifyFunction returns the name of a table's trigger function within
+// notifySchema. Each table has a function of its own, which names its columns:
+// turning whole rows into JSON to pick two columns costs writers more.
+func (t *tableFacts) notifyFunction() string {
+	if len(t.ID) <= 63 {
+		return t.ID
+	}
+	sum := sha256.Sum256([]byte(t.ID))
+	return "table_" + hex.EncodeToString(sum[:16])
+}
+
+// notifyBody returns the body of the table's trigger function. It notifies one
+// JSON object for each row: the table, the operation and the watched columns as
+// they were and are, as texts. What does not fit is told as "the table".
+func (t *tableFacts) notifyBody() string {
+	whole := fmt.Sprintf(`{"table": %s, "op": "T"}`, jsonText(t.ID))
+	b := new(strings.Builder)
+	fmt.Fprintf(b, `
+DECLARE
+	o jsonb; n jsonb; m text;
+BEGIN
+	IF TG_OP = 'TRUNCATE' THEN
+		PERFORM pg_notify(%[1]s, %[2]s);
+		RETURN NULL;
+	END IF;
+	IF TG_OP <> 'INSERT' THEN
+		o := jsonb_build_object(%[3]s);
+	END IF;
+	IF TG_OP <> 'DELETE' THEN
+		n := jsonb_build_object(%[4]s);
+	END IF;
+	IF TG_OP = 'UPDATE' THEN
+		-- The images of the rows are compared, so that null is equal to null.
+		IF OLD *= NEW THEN
+			RETURN NULL;
+		END IF;
+	END IF;
+	m := jsonb_build_object('table', %[5]s, 'op', left(TG_OP, 1), 'old', o, 'new', n)::text;
+	IF octet_length(m) > %[6]d THEN
+		m := %[2]s;
+	END IF;
+	PERFORM pg_notify(%[1]s, m);
+	RETURN NULL;
+END
+`, quoteText(notifyChannel), quoteText(whole), t.notifyColumns("OLD"), t.notifyColumns("NEW"),
+		quoteText(t.ID), maxPayload)
+	return b.String()
+}
+
+// notifyColumns returns the arguments of jsonb_build_object: every watched
+// column with its value as the type's output function writes it. A cast to text
+// would lose the padding of char(n).
+func (t *tableFacts) notifyColumns(record string) string {
+	parts := make([]string, len(t.watched))
+	for i, c := range t.watched {
+		value := record + "." + quoteName(c)
+		parts[i] = fmt.Sprintf("%s, CASE WHEN %s IS NULL THEN NULL ELSE format('%%s', %s) END",
+			quoteText(c), value, value)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// install returns the statements that make the table's triggers.
+func (t *tableFacts) install() []string {
+	function := quoteName(notifySchema, t.notifyFunction())
+	create := func(name, when string) string {
+		return fmt.Sprintf("CREATE TRIGGER %s AFTER %s EXECUTE FUNCTION %s()", name,
+			fmt.Sprintf(when, t.sql()), function)
+	}
+	return append(append([]string{
+		"CREATE SCHEMA IF NOT EXISTS " + notifySchema,
+		"CREATE OR REPLACE FUNCTION " + function + "() RETURNS trigger LANGUAGE plpgsql" +
+			" SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET datestyle = 'ISO'" +
+			" SET intervalstyle = 'postgres' SET bytea_output = 'hex'" +
+			" SET extra_float_digits = 1 AS " + dollarQuote(t.notifyBody()),
+	}, t.dropTriggers()...),
+		create(rowTrigger, "INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW"),
+		create(truncTrigger, "TRUNCATE ON %s FOR EACH STATEMENT"),
+		"ALTER TABLE "+t.sql()+" ENABLE ALWAYS TRIGGER "+rowTrigger,
+		"ALTER TABLE "+t.sql()+" ENABLE ALWAYS TRIGGER "+truncTrigger)
+}
+
+func (t *tableFacts) dropTriggers() []string {
+	return []string{
+		"DROP TRIGGER IF EXISTS " + rowTrigger + " ON " + t.sql(),
+		"DROP TRIGGER IF EXISTS " + truncTrigger + " ON " + t.sql(),
+	}
+}
+
+// uninstall returns the statements that take them away, and the schema with the
+// last of them.
+func (t *tableFacts) uninstall() []string {
+	return append(t.dropTriggers(),
+		"DROP FUNCTION IF EXISTS "+quoteName(notifySchema, t.notifyFunction())+"()",
+		"DO $$ BEGIN DROP SCHEMA IF EXISTS "+notifySchema+
+			"; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $$")
+}
+
+// installed reports whether the table has hotrow's own triggers, as install
+// would make them now.
+func (t *tableFacts) installed() bool {
+	found := 0
+	for _, g := range t.Triggers {
+		if (g.Name == rowTrigger || g.Name == truncTrigger) && g.Enabled == triggerAlways &&
+			g.Function == notifySchema+"."+t.notifyFunction() && g.Source == t.notifyBody() {
+			found++
+		}
+	}
+	return found == 2
+}
+
+// foreign reports whether the table has triggers of somebody else that notify
+// the channel named after the table of every insert, update and delete.
+func (t *tableFacts) foreign() bool {
+	events := 0
+	for _, g := range t.Triggers {
+		if g.Notifies && !g.Partial && (g.Enabled == "O" || g.Enabled == triggerAlways) &&
+			g.Type&triggerRow != 0 && g.Type&(triggerBefore|triggerInstead) == 0 {
+			events |= g.Type
+		}
+	}
+	const all = triggerInsert | triggerDelete | triggerUpdate
+	return events&all == all
+}
+
+// checkNotify returns what stands against notifications, and what could be
+// better.
+func (f *feedFacts) checkNotify() []source.Finding {
+	var out []source.Finding
+	if f.server.standby {
+		out = append(out, source.Finding{
+			Level: source.LevelError, Text: "the server is a standby",
+			Why: "notifications are sent by the primary; point the URL there",
+		})
+	}
+	for _, t := range f.tables {
+		out = append(out, f.checkTable(t)...)
+		if t.Kind != "r" && t.Kind != "p" {
+			continue
+		}
+		out = append(out, f.checkTriggers(t))
+	}
+	return out
+}
+
+func (f *feedFacts) checkTriggers(t *tableFacts) source.Finding {
+	switch {
+	case t.installed():
+		return source.Finding{
+			Level: source.LevelOK, Text: t.ID + " has hotrow's triggers", Remove: t.uninstall(),
+		}
+	case t.foreign():
+		return source.Finding{
+			Level: source.LevelWarning,
+			Text: fmt.Sprintf("%s has triggers that notify %s", t.ID,
+				f.names.prefix+"_"+t.Name),
+			Why: "they do not tell of TRUNCATE, which is found within " + lookEvery.String() +
+				", nor of the old key when a key changes; hotrow's own do",
+			Apply: t.install(), Remove: t.uninstall(),
+		}
+	}
+	fail := source.Finding{
+		Level: source.LevelError,
+		Text:  t.ID + " has no triggers that tell of its changes",
+		Why:   "they would go unnoticed",
+		Apply: t.install(), Remove: t.uninstall(),
+	}
+	for _, g := range t.Triggers {
+		if g.Name == rowTrigger || g.Name == truncTrigger {
+			fail.Text = t.ID + " has triggers of hotrow that are not those that it needs now"
+		}
+	}
+	return fail
+}
+
+// dollarQuote quotes a function's body with a tag that it does not hold.
+func dollarQuote(body string) string {
+	tag := "$hotrow$"
+	for strings.Contains(body, tag) {
+		tag = tag[:len(tag)-1] + "_$"
+	}
+	return tag + body + tag
+}

@@ -1,0 +1,237 @@
+// Package postgres reads, writes and follows one PostgreSQL database.
+//
+// A document, nested ones included, is read by one statement whose answer is
+// decoded from PostgreSQL's binary format into row.Values; types without a
+// plain binary form are cast to text by the server. Parameters are bound as
+// text of the column's own type, so that what the server parses is exactly
+// what was asked for. Statements are always prepared: the simple protocol is
+// never used with values in it.
+//
+// It holds no cache and knows no protocol of ours.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// The defaults of Options.
+const (
+	defaultMaxConns         = 16
+	defaultAcquireTimeout   = 2 * time.Second
+	defaultStatementTimeout = 5 * time.Second
+
+	// answerGrace is how much longer a statement's answer is waited for than
+	// the server has for the statement: the server ends it first, with an error
+	// that leaves the connection usable, and only a server that hangs costs it.
+	answerGrace = 250 * time.Millisecond
+)
+
+// Options say how a database is used. The zero Options are good for most.
+type Options struct {
+	MaxConns         int           // connections for loads and writes; 0: 16
+	AcquireTimeout   time.Duration // to wait for one of them; 0: 2 s
+	StatementTimeout time.Duration // for one statement; 0: 5 s
+	ReadOnly         bool          // no writes, and no session that could write
+	Lifetime         time.Duration // of a connection; 0: 30 min
+	Publication      string        // of the logical feed; "": hotrow
+	NotifyPrefix     string        // of the channels of compatible triggers; "": events
+	Log              *slog.Logger  // nil: nothing is logged
+}
+
+// A Source is one PostgreSQL database. It implements source.Source.
+type Source struct {
+	pool *pgxpool.Pool
+	cfg  *pgxpool.Config // copy ConnConfig before changing it
+	log  *slog.Logger
+	opts Options
+
+	ctx  context.Context // ends when the source is closed
+	stop context.CancelFunc
+
+	pinned   atomic.Pointer[string] // the system identifier that connections must have
+	waiting  atomic.Int64
+	timeouts atomic.Uint64
+}
+
+// Open returns the database that url names: a URL or a list of keywords and
+// values as libpq has them, with its environment variables and password file.
+// The server need not be up: connections are made when they are needed.
+func Open(ctx context.Context, url string, o Options) (*Source, error) {
+	o = o.withDefaults()
+	cfg, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Source{cfg: cfg, log: o.Log, opts: o, ctx: life, stop: stop}
+	s.configure()
+	if s.pool, err = pgxpool.NewWithConfig(life, cfg); err != nil {
+		stop()
+		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	return s, nil
+}
+
+// withDefaults returns o with its zero fields filled in.
+func (o Options) withDefaults() Options {
+	if o.MaxConns <= 0 {
+		o.MaxConns = defaultMaxConns
+	}
+	if o.AcquireTimeout <= 0 {
+		o.AcquireTimeout = defaultAcquireTimeout
+	}
+	if o.StatementTimeout <= 0 {
+		o.StatementTimeout = defaultStatementTimeout
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// configure sets what every session of the pool has in common. The formats of
+// dates, numbers and bytes are pinned: texts that the server makes are part of
+// documents and keys, and must not follow somebody's role settings.
+func (s *Source) configure() {
+	c, o := s.cfg, s.opts
+	c.MaxConns, c.MinConns, c.MinIdleConns = int32(min(o.MaxConns, 1<<20)), 0, 0
+	if c.ConnConfig.ConnectTimeout <= 0 || c.ConnConfig.ConnectTimeout > o.AcquireTimeout {
+		// A connection that is still being made holds a place in the pool.
+		c.ConnConfig.ConnectTimeout = o.AcquireTimeout
+	}
+	if o.Lifetime > 0 {
+		c.MaxConnLifetime = o.Lifetime
+	}
+	params := c.ConnConfig.RuntimeParams
+	for name, value := range map[string]string{
+		"DateStyle":                   "ISO, YMD",
+		"IntervalStyle":               "postgres",
+		"TimeZone":                    "UTC",
+		"bytea_output":                "hex",
+		"extra_float_digits":          "1",
+		"standard_conforming_strings": "on",
+	} {
+		params[name] = value
+	}
+	if params["application_name"] == "" {
+		params["application_name"] = "hotrow"
+	}
+	if params["statement_timeout"] == "" {
+		params["statement_timeout"] = strconv.FormatInt(o.StatementTimeout.Milliseconds(), 10)
+	}
+	if o.ReadOnly {
+		params["default_transaction_read_only"] = "on"
+	}
+	c.AfterConnect = s.checkServer
+	c.ShouldPing = func(ctx context.Context, p pgxpool.ShouldPingParams) bool {
+		return ctx.Value(pingKey{}) != nil || p.IdleDuration > time.Second
+	}
+	c.PingTimeout = o.AcquireTimeout
+}
+
+// pingKey marks the context of an acquire that must get a connection that
+// answers now: one has just turned out to be dead, and others may be too.
+type pingKey struct{}
+
+// Pin makes every new connection one to the cluster with this system
+// identifier, and drops those that were made before it was known. A feed pins
+// the server that it follows: loads from another one would not be covered by
+// its changes.
+func (s *Source) Pin(systemID string) {
+	old := s.pinned.Swap(&systemID)
+	if old == nil || *old != systemID {
+		s.pool.Reset()
+	}
+}
+
+// checkServer refuses a new connection to another cluster than the pinned one.
+func (s *Source) checkServer(ctx context.Context, conn *pgx.Conn) error {
+	pin := s.pinned.Load()
+	if pin == nil {
+		return nil
+	}
+	var id string
+	err := conn.QueryRow(ctx, "SELECT system_identifier::text FROM pg_control_system()").Scan(&id)
+	if err != nil {
+		return err
+	}
+	if id != *pin {
+		return &source.Error{
+			Class:   source.Unavailable,
+			Message: "the connection leads to another database cluster than the feed follows",
+			Detail:  fmt.Sprintf("system identifier %s, the feed follows %s", id, *pin),
+			After:   time.Second,
+		}
+	}
+	return nil
+}
+
+// Stats returns a snapshot of the connection pool.
+func (s *Source) Stats() source.PoolStats {
+	st := s.pool.Stat()
+	return source.PoolStats{
+		Max:      int(st.MaxConns()),
+		InUse:    int(st.AcquiredConns()),
+		Idle:     int(st.IdleConns()),
+		Waiting:  int(s.waiting.Load()),
+		Acquired: uint64(st.AcquireCount()),
+		Timeouts: s.timeouts.Load(),
+	}
+}
+
+// Close closes every connection. Loads under way end with an error.
+func (s *Source) Close() error {
+	s.stop()
+	s.pool.Close()
+	return nil
+}
+
+// begin returns a context that also ends when the source is closed, and at the
+// latest after the time that n statements and their connection may take.
+func (s *Source) begin(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	limit := s.opts.AcquireTimeout + time.Duration(n)*(s.opts.StatementTimeout+answerGrace)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	release := context.AfterFunc(s.ctx, cancel)
+	return ctx, func() {
+		release()
+		cancel()
+	}
+}
+
+// acquire takes a connection from the pool. The caller releases it.
+func (s *Source) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	wait, cancel := context.WithTimeout(ctx, s.opts.AcquireTimeout)
+	defer cancel()
+	conn, err := s.pool.Acquire(wait)
+	if err == nil {
+		return conn, nil
+	}
+	if ctx.Err() == nil && errors.Is(wait.Err(), context.DeadlineExceeded) {
+		s.timeouts.Add(1)
+		return nil, &source.Error{
+			Class:   source.Unavailable,
+			Message: fmt.Sprintf("no connection to the database within %v", s.opts.AcquireTimeout),
+			Hint:    "the server is slow or pool.max is too small",
+			After:   time.Second,
+			Err:     err,
+		}
+	}
+	if s.ctx.Err() != nil {
+		return nil, &source.Error{Class: source.Unavailable, Message: "the source is closed",
+			Err: err}
+	}
+	return nil, classify(err)
+}

@@ -1,0 +1,124 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// Doctor compares the database with what the feed needs for tables.
+func (s *Source) Doctor(
+	ctx context.Context, mode source.FeedMode, tables []source.Watched,
+) ([]source.Finding, error) {
+	if mode == source.FeedNone {
+		return []source.Finding{{Level: source.LevelWarning, Text: "no feed is asked for",
+			Why: "nothing is kept in memory: every read is a read of the database"}}, nil
+	}
+	if mode != source.FeedAuto && mode != source.FeedSQLite {
+		return nil, fmt.Errorf("feed mode %q: SQLite has none but %q", mode, source.FeedSQLite)
+	}
+	var out []source.Finding
+	err := s.readPool().use(ctx, func(c *conn) error {
+		all, err := s.cachedTables(ctx, c)
+		if err != nil {
+			return err
+		}
+		log := &changeLog{}
+		log.prepare(all, tables)
+		have, err := objects(ctx, c)
+		if err != nil {
+			return err
+		}
+		out = append(out, log.finding(have, tables))
+		journal, err := journalFinding(ctx, c)
+		if err == nil && journal != nil {
+			out = append(out, *journal)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at the database: %w", err)
+	}
+	return out, nil
+}
+
+// finding says whether the change log is there, with the statements that
+// install and remove it.
+func (l *changeLog) finding(have map[string]string, tables []source.Watched) source.Finding {
+	f := source.Finding{Remove: removeLog(have)}
+	if l.reason != "" {
+		f.Level, f.Text = source.LevelWarning, "the change log cannot be installed: "+l.reason
+		f.Why = "a write by another program drops everything that is in memory"
+		return f
+	}
+	complete := have[logTable] != ""
+	apply := slices.Clone(createLog)
+	for _, w := range tables {
+		lt := l.tables[w.Table]
+		for _, tr := range lt.triggers() {
+			switch have[tr.name] {
+			case tr.create:
+				continue
+			case "":
+			default:
+				apply = append(apply, "DROP TRIGGER IF EXISTS "+quote(tr.name))
+			}
+			complete = false
+			apply = append(apply, tr.create)
+			f.Remove = append([]string{"DROP TRIGGER IF EXISTS " + quote(tr.name)}, f.Remove...)
+		}
+	}
+	if complete {
+		f.Level = source.LevelOK
+		f.Text = "the change log is installed: writes by other programs are followed row by row"
+		return f
+	}
+	f.Level, f.Apply = source.LevelInfo, apply
+	f.Text = "there is no change log for all served tables"
+	f.Why = "a write by another program drops everything that is in memory, not only the rows " +
+		"that it changes; hotrow's own writes do not need the log"
+	f.Remove = slices.Compact(f.Remove)
+	if !slices.Contains(f.Remove, dropLog) {
+		f.Remove = append(f.Remove, dropLog)
+	}
+	return f
+}
+
+// dropLog drops the table of the log, and its own trigger with it.
+const dropLog = "DROP TABLE IF EXISTS hotrow_changes"
+
+// removeLog returns the statements that remove the log: first the triggers,
+// without which the table is needed no more.
+func removeLog(have map[string]string) []string {
+	var out []string
+	for name, sql := range have {
+		if len(sql) > 14 && sql[:14] == "CREATE TRIGGER" && name != "hotrow_changes_trim" {
+			out = append(out, "DROP TRIGGER IF EXISTS "+quote(name))
+		}
+	}
+	slices.Sort(out)
+	if have[logTable] != "" {
+		out = append(out, dropLog)
+	}
+	return out
+}
+
+// journalFinding says so when readers and the writer stand in each other's way.
+func journalFinding(ctx context.Context, c *conn) (*source.Finding, error) {
+	var mode string
+	err := c.query(ctx, "PRAGMA journal_mode", nil, func(v []any) error {
+		mode, _ = v[0].(string)
+		return nil
+	})
+	if err != nil || mode == "wal" {
+		return nil, err
+	}
+	return &source.Finding{
+		Level: source.LevelInfo,
+		Text:  fmt.Sprintf("the database is in journal mode %s, not in WAL mode", mode),
+		Why:   "readers wait while a program commits, and a commit waits for readers",
+		Apply: []string{"PRAGMA journal_mode=WAL"}, Remove: []string{"PRAGMA journal_mode=" + mode},
+	}, nil
+}

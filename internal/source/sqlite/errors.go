@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	driverpkg "modernc.org/sqlite"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// The result codes of SQLite that hotrow tells apart (sqlite.org/rescode.html).
+const (
+	codeError      = 1
+	codePerm       = 3
+	codeBusy       = 5
+	codeLocked     = 6
+	codeReadOnly   = 8
+	codeInterrupt  = 9
+	codeIOErr      = 10
+	codeFull       = 13
+	codeCantOpen   = 14
+	codeSchema     = 17
+	codeTooBig     = 18
+	codeConstraint = 19
+	codeMismatch   = 20
+	codeAuth       = 23
+	codeNotADB     = 26
+
+	codeForeignKey = codeConstraint | 3<<8
+	codePrimaryKey = codeConstraint | 6<<8
+	codeTrigger    = codeConstraint | 7<<8
+	codeUnique     = codeConstraint | 8<<8
+	codeRowID      = codeConstraint | 10<<8
+	codeSnapshot   = codeBusy | 2<<8
+)
+
+// codeOf returns SQLite's extended result code of err, or 0.
+func codeOf(err error) int {
+	var e *driverpkg.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+// isBusy reports whether err says that somebody else holds a lock.
+func isBusy(err error) bool {
+	c := codeOf(err) & 0xff
+	return c == codeBusy || c == codeLocked
+}
+
+// wrap turns an error of the driver into a source.Error. An error that is one
+// already, and nil, are returned as they are.
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	var done *source.Error
+	if errors.As(err, &done) {
+		return err
+	}
+	var e *driverpkg.Error
+	if errors.As(err, &e) {
+		return classify(e, err)
+	}
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &source.Error{Class: source.Unavailable,
+			Message: "the database did not answer in time", Err: err}
+	case errors.Is(err, sql.ErrConnDone), errors.Is(err, driver.ErrBadConn):
+		return unavailable(err)
+	}
+	// database/sql itself answers with texts when a pool has been closed.
+	if strings.Contains(err.Error(), "database is closed") {
+		return unavailable(errClosed)
+	}
+	return &source.Error{Class: source.Internal, Message: err.Error(), Err: err}
+}
+
+// classify says what an error of SQLite means to the caller.
+func classify(e *driverpkg.Error, err error) error {
+	out := &source.Error{
+		Class: source.Internal, Code: strconv.Itoa(e.Code()), Message: plain(e.Error()), Err: err,
+	}
+	switch e.Code() {
+	case codeUnique, codePrimaryKey, codeRowID, codeForeignKey:
+		out.Class = source.Conflict
+		return out
+	case codeSnapshot:
+		out.Class = source.Retry
+		return out
+	}
+	switch e.Code() & 0xff {
+	case codeConstraint, codeMismatch:
+		out.Class = source.Invalid
+	case codeBusy, codeLocked:
+		out.Class, out.After = source.Unavailable, time.Second
+	case codeIOErr, codeCantOpen, codeInterrupt:
+		out.Class = source.Unavailable
+	case codeSchema:
+		out.Class = source.Retry
+	case codeFull:
+		out.Class = source.Full
+	case codeReadOnly:
+		out.Class = source.ReadOnly
+	case codeTooBig:
+		out.Class = source.TooLarge
+	case codePerm, codeAuth:
+		out.Class = source.Forbidden
+	case codeError:
+		if strings.Contains(out.Message, "no such ") {
+			out.Class = source.Missing
+		}
+	}
+	return out
+}
+
+// plain takes the code that the driver appends off its message.
+func plain(msg string) string {
+	if i := strings.LastIndex(msg, " ("); i > 0 && strings.HasSuffix(msg, ")") {
+		return msg[:i]
+	}
+	return msg
+}
+
+// unavailable returns an error of a database that cannot be asked now.
+func unavailable(err error) error {
+	return &source.Error{Class: source.Unavailable, Message: err.Error(), Err: err}
+}
+
+// errReadOnly returns the error of a write to a source that takes none.
+func errReadOnly() error {
+	return &source.Error{Class: source.ReadOnly, Message: "the database is served read-only",
+		Hint: "start hotrow with --writable"}
+}
+
+// invalid returns an error of a value or a document that cannot be written.
+func invalid(msg string) error { return &source.Error{Class: source.Invalid, Message: msg} }

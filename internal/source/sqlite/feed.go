@@ -1,0 +1,372 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+const (
+	// pollEvery is how often the feed looks for commits of other programs. A
+	// look costs some microseconds; it waits for a write of ours under way.
+	pollEvery = 10 * time.Millisecond
+
+	// maxQueued bounds the transactions of ours that wait for the handler.
+	// Beyond it they become one that says that everything changed.
+	maxQueued = 4096
+)
+
+// A Feed follows one file: transactions of ours by the writing connection's
+// hooks, those of other programs by PRAGMA data_version.
+type Feed struct {
+	s      *Source
+	tables []source.Watched
+	log    changeLog
+
+	version int64 // PRAGMA data_version at the last look; of the Run goroutine
+	schema  int64 // PRAGMA schema_version then
+
+	// mu guards what follows. It is the innermost lock.
+	mu      sync.Mutex
+	running bool
+	queue   []*event
+	own     []span // of the change log: rows that our transactions made
+	waiting []chan source.Position
+	stats   source.FeedStats
+
+	wake chan struct{} // has an element when queue or waiting is not empty
+}
+
+var _ source.Feed = (*Feed)(nil)
+
+// An event is one commit on its way to the handler.
+type event struct {
+	tx     *source.Tx
+	own    span
+	schema bool // the definition of tables changed
+}
+
+// errNotRunning is the answer of Fence while nobody runs the feed.
+var errNotRunning = errors.New("the feed is not running")
+
+// errReplaced is what Run ends with when there is another file at the path.
+var errReplaced = errors.New("the database file was replaced or deleted")
+
+// OpenFeed returns the feed that follows tables.
+func (s *Source) OpenFeed(
+	ctx context.Context, mode source.FeedMode, tables []source.Watched,
+) (source.Feed, string, error) {
+	switch mode {
+	case source.FeedNone:
+		return nil, "feed: none is asked for: nothing is kept in memory", nil
+	case source.FeedAuto, source.FeedSQLite:
+	default:
+		return nil, "", fmt.Errorf("feed mode %q: SQLite has none but %q", mode, source.FeedSQLite)
+	}
+	for _, w := range tables {
+		s.watchColumns(w.Table, w.Columns)
+	}
+	f := &Feed{s: s, tables: tables, wake: make(chan struct{}, 1)}
+	why := "sqlite: hotrow's own writes row by row; a write by another program drops everything"
+	err := s.readPool().use(ctx, func(c *conn) error {
+		all, err := s.cachedTables(ctx, c)
+		if err != nil {
+			return err
+		}
+		f.log.prepare(all, tables)
+		if f.log.ready, err = f.log.installed(ctx, c); f.log.ready {
+			why = "sqlite: hotrow's own writes and, by the change log, those of other programs " +
+				"row by row"
+		}
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("open the feed: %w", err)
+	}
+	return f, why, nil
+}
+
+// Mode returns the feed's name.
+func (f *Feed) Mode() source.FeedMode { return source.FeedSQLite }
+
+// Run delivers changes to h until ctx ends or the file is another one.
+func (f *Feed) Run(ctx context.Context, h source.Handler) error {
+	if err := f.attach(ctx, h); err != nil {
+		return err
+	}
+	defer f.detach()
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		look := true
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		case <-f.wake:
+			look = f.hasWaiting()
+		}
+		if err := f.turn(ctx, h, look); err != nil {
+			return err
+		}
+	}
+}
+
+// attach begins to follow the file as it is now.
+func (f *Feed) attach(ctx context.Context, h source.Handler) error {
+	if err := f.s.reattach(ctx); err != nil {
+		return err
+	}
+	w := f.s.writerNow()
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	err := f.baseline(ctx, w)
+	origin, pos := w.origin, w.pos
+	if err == nil {
+		f.s.mu.Lock()
+		f.s.feeds[f] = struct{}{}
+		f.s.mu.Unlock()
+		f.mu.Lock()
+		f.running, f.queue, f.own = true, nil, nil
+		f.stats.Position = pos
+		f.mu.Unlock()
+	}
+	w.unlock()
+	if err != nil {
+		return fmt.Errorf("begin to follow the database: %w", err)
+	}
+	h.Attached(origin, pos)
+	return nil
+}
+
+// baseline notes the state after which everything is delivered.
+func (f *Feed) baseline(ctx context.Context, w *writer) error {
+	err := retryBusy(ctx, func() (err error) {
+		if err = w.refresh(ctx); err != nil {
+			return err
+		}
+		f.schema = w.schema
+		if f.version, err = w.c.integer(ctx, "PRAGMA data_version"); err != nil {
+			return err
+		}
+		return f.log.reset(ctx, w, f.tables)
+	})
+	return err
+}
+
+// retryBusy runs fn again while another program holds the whole file locked.
+func retryBusy(ctx context.Context, fn func() error) error {
+	for {
+		err := fn()
+		if !isBusy(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// detach ends the feed's being told of our transactions. Who waits for a fence
+// learns that there is none.
+func (f *Feed) detach() {
+	f.s.mu.Lock()
+	delete(f.s.feeds, f)
+	f.s.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running = false
+	for _, c := range f.waiting {
+		close(c)
+	}
+	f.waiting, f.queue = nil, nil
+}
+
+// push queues a commit of ours. The writer's turn is held.
+func (f *Feed) push(ev *event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ev.own.last != 0 {
+		f.own = append(f.own, ev.own)
+	}
+	if len(f.queue) >= maxQueued {
+		// Keep no more than the handler can soon take: say "everything".
+		schema := slices.ContainsFunc(f.queue, func(e *event) bool { return e.schema })
+		f.queue = append(f.queue[:0], &event{
+			tx:     &source.Tx{All: true, Pos: ev.tx.Pos, Time: ev.tx.Time},
+			schema: schema || ev.schema,
+		})
+	} else {
+		f.queue = append(f.queue, ev)
+	}
+	f.signal()
+}
+
+// signal wakes Run.
+func (f *Feed) signal() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// turn looks for commits of others, if look is set, delivers what is queued,
+// and answers the fences that were asked for before it looked.
+func (f *Feed) turn(ctx context.Context, h source.Handler, look bool) error {
+	var asked []chan source.Position
+	if look {
+		f.mu.Lock()
+		asked, f.waiting = f.waiting, nil
+		f.mu.Unlock()
+		looked, err := f.look(ctx)
+		if err != nil || !looked {
+			f.mu.Lock()
+			f.waiting = append(asked, f.waiting...)
+			f.mu.Unlock()
+			if err != nil {
+				return err
+			}
+			asked = nil // the file is locked: the next tick looks again
+		}
+	}
+	pos := f.deliver(h)
+	for _, c := range asked {
+		c <- pos
+	}
+	return nil
+}
+
+// deliver hands what is queued to h and returns the position then reached.
+func (f *Feed) deliver(h source.Handler) source.Position {
+	f.mu.Lock()
+	queue := f.queue
+	f.queue = nil
+	f.mu.Unlock()
+	for _, ev := range queue {
+		if ev.schema {
+			h.SchemaChanged(f.tableNames())
+		}
+		if tx := f.relevant(ev.tx); tx != nil {
+			h.Apply(tx)
+			f.count(tx)
+		} else {
+			h.Advance(ev.tx.Pos)
+		}
+		f.mu.Lock()
+		f.stats.Position = ev.tx.Pos
+		f.mu.Unlock()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats.Position
+}
+
+// relevant returns what tx says of the watched tables, or nil when it says
+// nothing. Feeds share tx, so it is not changed.
+func (f *Feed) relevant(tx *source.Tx) *source.Tx {
+	if tx.All {
+		return tx
+	}
+	out := &source.Tx{Pos: tx.Pos, Time: tx.Time}
+	for _, c := range tx.Changes {
+		if f.watches(c.Table) {
+			out.Changes = append(out.Changes, c)
+		}
+	}
+	for _, t := range tx.Tables {
+		if f.watches(t) {
+			out.Tables = append(out.Tables, t)
+		}
+	}
+	if len(out.Changes) == 0 && len(out.Tables) == 0 {
+		return nil
+	}
+	return out
+}
+
+// watches reports whether the feed follows a table.
+func (f *Feed) watches(table string) bool {
+	return slices.ContainsFunc(f.tables, func(w source.Watched) bool { return w.Table == table })
+}
+
+// tableNames returns the names of the watched tables.
+func (f *Feed) tableNames() []string {
+	out := make([]string, len(f.tables))
+	for i, w := range f.tables {
+		out[i] = w.Table
+	}
+	return out
+}
+
+// count adds tx to the feed's counters.
+func (f *Feed) count(tx *source.Tx) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stats.Transactions++
+	f.stats.Changes += uint64(len(tx.Changes))
+}
+
+// hasWaiting reports whether somebody waits for a fence.
+func (f *Feed) hasWaiting() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.waiting) > 0
+}
+
+// Fence returns once every commit that was visible when it was called has been
+// handed to the handler. All who call it before the feed looks share one look.
+func (f *Feed) Fence(ctx context.Context) (source.Position, error) {
+	c := make(chan source.Position, 1)
+	f.mu.Lock()
+	if !f.running {
+		f.mu.Unlock()
+		return 0, unavailable(errNotRunning)
+	}
+	f.waiting = append(f.waiting, c)
+	f.signal()
+	f.mu.Unlock()
+	select {
+	case pos, ok := <-c:
+		if !ok {
+			return 0, unavailable(errNotRunning)
+		}
+		return pos, nil
+	case <-ctx.Done():
+		return 0, wrap(ctx.Err())
+	}
+}
+
+// Settled reports that every transaction is: one is delivered only once its
+// COMMIT has returned, or once it was seen by another connection.
+func (f *Feed) Settled(_ context.Context, txs []*source.Tx) ([]bool, error) {
+	out := make([]bool, len(txs))
+	for i := range out {
+		out[i] = true
+	}
+	return out, nil
+}
+
+// Stats returns a snapshot of the feed's counters.
+func (f *Feed) Stats() source.FeedStats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats
+}
+
+// Close has nothing to free: the feed reads on the source's connections.
+func (f *Feed) Close() error { return nil }
+
+// replaced reports whether the path is no longer the file that w has open.
+func (w *writer) replaced() bool {
+	now, err := os.Stat(w.s.path)
+	return err != nil || !os.SameFile(now, w.file)
+}

@@ -1,0 +1,172 @@
+package sqlite
+
+import (
+	"strings"
+
+	driverpkg "modernc.org/sqlite"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// The operations that the pre-update hook tells (sqlite.org/c3ref).
+const (
+	hookDelete = 9
+	hookInsert = 18
+	hookUpdate = 23
+)
+
+// A watchList is the columns of each table whose values make keys. It is
+// replaced as a whole when a plan or a feed adds to it.
+type watchList struct {
+	columns map[string][]string
+}
+
+// watchColumns adds columns of a table to those that changes carry.
+func (s *Source) watchColumns(table string, columns []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.watch.Load()
+	next := &watchList{columns: make(map[string][]string, len(old.columns)+1)}
+	for t, c := range old.columns {
+		next.columns[t] = c
+	}
+	next.columns[table] = union(next.columns[table], columns)
+	s.watch.Store(next)
+}
+
+// union returns the strings of a followed by those of b that a lacks.
+func union(a, b []string) []string {
+	out := append([]string(nil), a...)
+next:
+	for _, s := range b {
+		for _, have := range out {
+			if have == s {
+				continue next
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// A collector gathers the changes of the transaction under way. SQLite calls
+// it while a statement of the writing connection runs, so the writer's turn
+// guards it.
+type collector struct {
+	w      *writer
+	batch  source.Batch
+	logged span // of the change log's rows that the transaction has made
+	old    []any
+	new    []any
+
+	committed bool // a commit has begun, and was not undone
+}
+
+// A span is a run of numbers of the change log; last 0: none.
+type span struct{ first, last int64 }
+
+// reset forgets what was collected.
+func (k *collector) reset() {
+	k.batch, k.logged = source.Batch{}, span{}
+	k.w.ddl, k.committed = false, false
+}
+
+// committing is called when a transaction is about to be committed.
+func (k *collector) committing() int32 {
+	k.committed = true
+	return 0
+}
+
+// rolledBack is called when a transaction is undone. ROLLBACK TO a savepoint
+// does not call it: the changes kept are then more than happened, which only
+// drops copies that were right.
+func (k *collector) rolledBack() { k.reset() }
+
+// preUpdate is called for every row before it changes.
+func (k *collector) preUpdate(d driverpkg.SQLitePreUpdateData) {
+	if d.DatabaseName != "main" {
+		return // a temporary table, which no resource reads
+	}
+	if d.TableName == logTable && d.Op == hookInsert {
+		if k.logged.first == 0 {
+			k.logged.first = d.NewRowID
+		}
+		k.logged.last = d.NewRowID
+		return
+	}
+	if isInternal(d.TableName) {
+		return
+	}
+	t, ok := k.w.tables[d.TableName]
+	if !ok || d.Count() != len(t.columns) {
+		// The transaction itself has made or altered the table.
+		k.batch.Table(d.TableName)
+		return
+	}
+	watched := k.w.s.watch.Load().columns[d.TableName]
+	if len(watched) == 0 {
+		watched = t.Key
+	}
+	c := source.Change{Table: d.TableName, Op: opOf(d.Op)}
+	if c.Old, c.New, ok = k.tuples(&d, t, watched); !ok {
+		k.batch.Table(d.TableName)
+		return
+	}
+	k.batch.Add(c)
+}
+
+// tuples reads the watched columns of the row, old and new.
+func (k *collector) tuples(
+	d *driverpkg.SQLitePreUpdateData, t *table, watched []string,
+) (older, newer source.Tuple, ok bool) {
+	n := t.reach(watched)
+	if cap(k.old) < n {
+		k.old, k.new = make([]any, n), make([]any, n)
+	}
+	if d.Op != hookInsert {
+		if d.Old(k.old[:n]...) != nil {
+			return nil, nil, false
+		}
+		if older, ok = t.tuple(k.old[:n], watched); !ok {
+			return nil, nil, false
+		}
+	}
+	if d.Op != hookDelete {
+		if d.New(k.new[:n]...) != nil {
+			return nil, nil, false
+		}
+		if newer, ok = t.tuple(k.new[:n], watched); !ok {
+			return nil, nil, false
+		}
+	}
+	return older, newer, true
+}
+
+// opOf translates the hook's operation.
+func opOf(op int32) source.ChangeOp {
+	switch op {
+	case hookInsert:
+		return source.Insert
+	case hookDelete:
+		return source.Delete
+	}
+	return source.Update
+}
+
+// changesOf returns the changes of tx for Write.Touch. A table that changed as
+// a whole is a change that knows no column.
+func changesOf(tx *source.Tx) []source.Change {
+	out := append([]source.Change(nil), tx.Changes...)
+	for _, t := range tx.Tables {
+		out = append(out, source.Change{
+			Table: t, Op: source.Update, Old: source.Tuple{}, New: source.Tuple{},
+		})
+	}
+	return out
+}
+
+// isInternal reports whether a table is SQLite's or hotrow's own.
+func isInternal(name string) bool {
+	n := strings.ToLower(name)
+	return strings.HasPrefix(n, "sqlite_") || strings.HasPrefix(n, "hotrow_")
+}

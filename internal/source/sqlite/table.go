@@ -1,0 +1,129 @@
+package sqlite
+
+import (
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// quote writes an identifier for SQL.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// column returns the column called name.
+func (t *table) column(name string) (*column, bool) {
+	for i := range t.columns {
+		if t.columns[i].Name == name {
+			return &t.columns[i], true
+		}
+	}
+	return nil, false
+}
+
+// names returns the names of the columns.
+func (t *table) names() []string {
+	out := make([]string, len(t.columns))
+	for i := range t.columns {
+		out[i] = t.columns[i].Name
+	}
+	return out
+}
+
+// isUnique reports whether a unique index has exactly these columns.
+func (t *table) isUnique(columns []string) bool {
+	for _, ix := range t.unique {
+		n := len(columns)
+		if !ix.partial && len(ix.columns) == n && len(union(ix.columns, columns)) == n {
+			return true
+		}
+	}
+	return false
+}
+
+// rowidName returns a name for the rowid that no column hides; "" if there is
+// none.
+func (t *table) rowidName() string {
+next:
+	for _, name := range []string{"rowid", "_rowid_", "oid"} {
+		for i := range t.columns {
+			if strings.EqualFold(t.columns[i].Name, name) && t.columns[i].Name != t.rowid {
+				continue next
+			}
+		}
+		return name
+	}
+	return ""
+}
+
+// reach returns how many columns, from the first, hold all of these.
+func (t *table) reach(columns []string) int {
+	n := 0
+	for i := range t.columns {
+		for _, c := range columns {
+			if t.columns[i].Name == c {
+				n = i + 1
+			}
+		}
+	}
+	return n
+}
+
+// tuple returns the cells of columns from the raw values of a row. It reports
+// false when one has no text that a key could have, or is not a column any
+// more: then nobody can say which documents the row feeds.
+func (t *table) tuple(values []any, columns []string) (source.Tuple, bool) {
+	out := make(source.Tuple, 0, len(columns))
+	for _, name := range columns {
+		i := 0
+		for i < len(t.columns) && t.columns[i].Name != name {
+			i++
+		}
+		if i >= len(values) {
+			return nil, false
+		}
+		cell, ok := cellOf(&t.columns[i], values[i])
+		if !ok {
+			return nil, false
+		}
+		out = append(out, cell)
+	}
+	return out, true
+}
+
+// cellOf returns what a key needs to know of a value.
+func cellOf(c *column, v any) (source.Cell, bool) {
+	if v == nil {
+		return source.Cell{Column: c.Name, Null: true}, true
+	}
+	text, ok := row.KeyText(valueOf(keyKind(c.Kind), v))
+	return source.Cell{Column: c.Name, Text: text}, ok
+}
+
+// keyOf returns the key that raw values of key columns make, and false when
+// they make none.
+func keyOf(kinds []row.Kind, values []any) (row.Key, bool) {
+	if len(kinds) == 1 {
+		text, ok := keyText(kinds[0], values[0])
+		return row.Key(text), ok
+	}
+	parts := make([]string, len(kinds))
+	for i, k := range kinds {
+		var ok bool
+		if parts[i], ok = keyText(k, values[i]); !ok {
+			return "", false
+		}
+	}
+	return row.JoinKey(parts...), true
+}
+
+// keyText returns the text of one column of a key.
+func keyText(k row.Kind, v any) (string, bool) {
+	if v == nil {
+		return "", false
+	}
+	text, ok := row.KeyText(valueOf(k, v))
+	if strings.IndexByte(text, 0) >= 0 {
+		return "", false // the hook reads a text up to its first NUL
+	}
+	return text, ok
+}

@@ -1,0 +1,272 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	driverpkg "modernc.org/sqlite"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// busyTimeout is how long a write waits for another program's transaction.
+const busyTimeout = 5 * time.Second
+
+// A writer is the one connection that writes. Its hooks collect the changes of
+// the transaction under way.
+type writer struct {
+	s    *Source
+	db   *sql.DB
+	turn chan struct{} // holds a token when nobody uses what follows
+	c    *conn
+	file os.FileInfo // of the file that the connection has open
+	gone error       // set once the connection is closed
+
+	changes collector
+	schema  int64             // PRAGMA schema_version that tables are of
+	tables  map[string]*table // as the catalogue has them
+	ddl     bool              // the schema changed in the transaction under way
+
+	origin string
+	pos    source.Position // of the last commit seen, ours and others'
+}
+
+// openWriter opens the writing connection of s.
+func openWriter(ctx context.Context, s *Source) (*writer, error) {
+	mode, pragmas := "rw", []string{"busy_timeout(5000)", "foreign_keys(1)"}
+	if s.o.Own {
+		mode = "rwc"
+		pragmas = append(pragmas, "journal_mode(WAL)", "synchronous(FULL)",
+			"journal_size_limit(67108864)")
+	}
+	if s.o.ReadOnly {
+		pragmas = append(pragmas, "query_only(1)")
+	}
+	db, err := sql.Open("sqlite", dsn(s.path, mode, pragmas...))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	w := &writer{s: s, db: db, turn: make(chan struct{}, 1), origin: newOrigin()}
+	w.changes.w = w
+	if err := w.open(ctx); err != nil {
+		if w.c != nil {
+			_ = w.c.close() // the error of opening is the one to tell
+		}
+		_ = db.Close()
+		return nil, err
+	}
+	w.turn <- struct{}{}
+	return w, nil
+}
+
+// open takes the connection and reads the schema.
+func (w *writer) open(ctx context.Context) error {
+	var err error
+	if w.c, err = newConn(ctx, w.db); err != nil {
+		return wrap(err)
+	}
+	if w.file, err = os.Stat(w.s.path); err != nil {
+		return err
+	}
+	// From here on BEGIN does not wait within SQLite, where it would keep the
+	// feed from polling: see begin.
+	if err := w.c.execOnce(ctx, "PRAGMA busy_timeout=0"); err != nil {
+		return err
+	}
+	if err := w.refresh(ctx); err != nil {
+		return err
+	}
+	return w.c.c.Raw(func(dc any) error {
+		h, ok := dc.(driverpkg.HookRegisterer)
+		if !ok {
+			return errors.New("the SQLite driver has no hooks")
+		}
+		h.RegisterPreUpdateHook(w.changes.preUpdate)
+		h.RegisterCommitHook(w.changes.committing)
+		h.RegisterRollbackHook(w.changes.rolledBack)
+		return nil
+	})
+}
+
+// lock waits for the writer's turn.
+func (w *writer) lock(ctx context.Context) error {
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		return wrap(ctx.Err())
+	}
+	if w.gone != nil {
+		w.unlock()
+		return unavailable(w.gone)
+	}
+	return nil
+}
+
+// unlock ends the writer's turn.
+func (w *writer) unlock() { w.turn <- struct{}{} }
+
+// transaction runs fn in a transaction, shows touch (which may be nil) what it
+// changed, commits, tells the feeds once COMMIT has returned, and returns its
+// position.
+func (w *writer) transaction(
+	ctx context.Context, fn func(*conn) error, touch func([]source.Change),
+) (source.Position, error) {
+	if err := w.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer w.unlock()
+	w.changes.reset()
+	if err := w.fill(ctx, fn); err != nil {
+		w.rollback()
+		return 0, err
+	}
+	tx := &source.Tx{}
+	w.changes.batch.Take(tx)
+	if touch != nil {
+		touch(changesOf(tx))
+	}
+	if err := w.commit(ctx); err != nil {
+		w.rollback()
+		// Copies dropped for a transaction that was undone do no harm, and a
+		// commit record that could not be synced may have reached the file.
+		w.publish(&event{tx: &source.Tx{All: true}})
+		if codeOf(err)&0xff == codeIOErr {
+			return 0, &source.Error{Class: source.Unknown, Message: err.Error(), Err: err}
+		}
+		return 0, err
+	}
+	ev := &event{tx: tx, own: w.changes.logged}
+	if w.ddl {
+		ev.schema, ev.tx = true, &source.Tx{All: true}
+		// If this fails, the next transaction or look tries again.
+		_ = w.refresh(context.WithoutCancel(ctx))
+	}
+	w.publish(ev)
+	return w.pos, nil
+}
+
+// fill runs fn within the transaction that begin began.
+func (w *writer) fill(ctx context.Context, fn func(*conn) error) error {
+	// The hook names columns as the schema of this moment does.
+	if err := w.refresh(ctx); err != nil {
+		return err
+	}
+	before := w.schema
+	if err := fn(w.c); err != nil {
+		return err
+	}
+	now, err := w.c.integer(ctx, "PRAGMA schema_version")
+	w.ddl = now != before
+	return err
+}
+
+// begin takes the writer's turn and the database's write lock. While another
+// program holds that lock it waits without the turn, so that the feed, which
+// polls on the same connection, is not held up.
+func (w *writer) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		if err := w.lock(ctx); err != nil {
+			return err
+		}
+		err := w.c.exec(ctx, "BEGIN IMMEDIATE")
+		if err == nil {
+			return nil
+		}
+		w.unlock()
+		if !isBusy(err) {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// commit ends the transaction. Where there is no write-ahead log it waits for
+// readers, which are short. ctx does not end it: its outcome would be unknown.
+func (w *writer) commit(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	deadline := time.Now().Add(busyTimeout)
+	for {
+		err := w.c.exec(ctx, "COMMIT")
+		if err == nil || !isBusy(err) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// rollback ends the transaction and forgets what it changed. SQLite has ended
+// it already after some errors, and says so by another one.
+func (w *writer) rollback() {
+	_ = w.c.exec(context.Background(), "ROLLBACK")
+	committed := w.changes.committed
+	w.changes.reset()
+	if committed { // by a COMMIT among the statements of Exec
+		w.publish(&event{tx: &source.Tx{All: true}, schema: true})
+	}
+}
+
+// alone runs one statement outside a transaction.
+func (w *writer) alone(ctx context.Context, statement string) error {
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	if err := w.c.execOnce(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", firstLine(statement), err)
+	}
+	w.publish(&event{tx: &source.Tx{All: true}, schema: true})
+	return w.refresh(ctx)
+}
+
+// refresh reads the tables again if the schema has changed since.
+func (w *writer) refresh(ctx context.Context) error {
+	now, err := w.c.integer(ctx, "PRAGMA schema_version")
+	if err != nil || w.tables != nil && now == w.schema {
+		return err
+	}
+	tables, err := readTables(ctx, w.c)
+	if err != nil {
+		return err
+	}
+	w.tables = make(map[string]*table, len(tables))
+	for _, t := range tables {
+		w.tables[t.Name] = t
+	}
+	w.schema = now
+	return nil
+}
+
+// publish gives the next position to what was committed and hands it to the
+// feeds. The writer's turn is held, so that they get it in order.
+func (w *writer) publish(ev *event) {
+	w.pos++
+	ev.tx.Pos, ev.tx.Time = w.pos, time.Now()
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	for f := range w.s.feeds {
+		f.push(ev)
+	}
+}
+
+// close closes the connection when its turn comes.
+func (w *writer) close() error {
+	<-w.turn
+	defer w.unlock()
+	if w.gone != nil {
+		return nil
+	}
+	w.gone = errClosed
+	err := w.c.close()
+	return errors.Join(err, w.db.Close())
+}

@@ -1,0 +1,134 @@
+package stress
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/hotrow/hotrow/internal/resource"
+)
+
+// An operation is one read of a row of flat that asked for the database.
+type operation struct {
+	key        int32
+	begin, end Moment
+	value      int64 // 0: no row
+}
+
+// A call is what porcupine is told of a read or a write of a row.
+type call struct {
+	write bool
+	value int64
+}
+
+// register is the model of one row: a read gives what was written last.
+func registerModel(first int64) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return first },
+		Step: func(state, input, output any) (bool, any) {
+			if c := input.(call); c.write {
+				return true, c.value
+			}
+			return output.(int64) == state.(int64), state
+		},
+		Equal: func(a, b any) bool { return a == b },
+	}
+}
+
+// linearizable checks the reads that asked for the database together with all
+// writes, row by row, with a checker that is not ours. It returns how many
+// reads it has checked.
+func (rs *readers) linearizable(t *testing.T) int {
+	t.Helper()
+	byKey := make(map[int32][]operation)
+	for _, o := range rs.sample {
+		if len(byKey[o.key]) < 300 {
+			byKey[o.key] = append(byKey[o.key], o)
+		}
+	}
+	checked := 0
+	for key, reads := range byKey {
+		var last Moment
+		var ops []porcupine.Operation
+		for i, o := range reads {
+			last = max(last, o.end)
+			ops = append(ops, porcupine.Operation{ClientId: 1 + i, Input: call{},
+				Call: int64(o.begin), Output: o.value, Return: int64(o.end)})
+		}
+		versions := rs.world.flat[key].versions
+		for _, v := range versions[1:] {
+			if v.begun <= last {
+				ops = append(ops, porcupine.Operation{Input: call{true, v.state.Value},
+					Call: int64(v.begun), Output: int64(0), Return: int64(v.done)})
+			}
+		}
+		model := registerModel(versions[0].state.Value)
+		if got := porcupine.CheckOperationsTimeout(model, ops, 5*time.Second); got ==
+			porcupine.Illegal {
+			t.Errorf("flat/%d: %d reads and the writes are not linearizable", key, len(reads))
+		}
+		checked += len(reads)
+	}
+	return checked
+}
+
+func TestRegisterModel_TellsAStaleRead(t *testing.T) {
+	op := func(client int, write bool, value, from, to int64) porcupine.Operation {
+		return porcupine.Operation{ClientId: client, Input: call{write, value}, Call: from,
+			Output: value, Return: to}
+	}
+	for value, want := range map[int64]porcupine.CheckResult{1: porcupine.Illegal, 2: porcupine.Ok} {
+		ops := []porcupine.Operation{op(0, true, 2, 10, 20), op(1, false, value, 30, 40)}
+		if got := porcupine.CheckOperationsTimeout(registerModel(1), ops, time.Second); got != want {
+			t.Errorf("reading %d after 2 was written: %v, want %v", value, got, want)
+		}
+	}
+}
+
+// positionOf returns the position of a token, 0 for what is none.
+func positionOf(text string) uint64 {
+	token, err := resource.ParseToken(text)
+	if err != nil {
+		return 0
+	}
+	return uint64(token.Pos)
+}
+
+// sweep reads every page twice and compares what memory holds, or the database
+// says, with want: the state of the registers when nobody writes any more.
+func (rs *readers) sweep(t *testing.T) (hits int) {
+	t.Helper()
+	rs.stand.quiet()
+	c := rs.stand.connect()
+	for _, p := range rs.pages {
+		for range 2 {
+			a, err := c.get(p.path())
+			if err != nil {
+				t.Fatal(err)
+			}
+			looks, err := rs.world.looks(p, a)
+			if err != nil || a.code != 200 && a.code != 404 {
+				t.Fatalf("GET %s: status %d: %s %v", p.path(), a.code, a.body, err)
+			}
+			if a.status() == hit {
+				hits++
+			}
+			if bad := differs(looks); bad != "" {
+				t.Errorf("GET %s: stale for good: %s: %s", p.path(), a.status(), bad)
+			}
+		}
+	}
+	return hits
+}
+
+// differs says what of a read is not the last state.
+func differs(looks []Look) string {
+	for i := range looks {
+		if l := &looks[i]; !l.accepts(l.Register.Last()) {
+			return fmt.Sprintf("%s\n\tlast %+v", l.describe(), l.Register.Last())
+		}
+	}
+	return ""
+}

@@ -1,0 +1,58 @@
+package stress
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.Wrap(m)) }
+
+// duration is how long each load test runs; 0: its short form.
+var duration = flag.Duration("stress.duration", 0, "how long each load test runs; 0: short forms")
+
+// patience bounds every wait for something that has to happen.
+const patience = 30 * time.Second
+
+// length returns how long a load test runs.
+func length(short time.Duration) time.Duration {
+	if *duration > 0 {
+		return *duration
+	}
+	return short
+}
+
+// until polls ok, and fails the test when it does not come true in time.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+		time.Sleep(500 * time.Microsecond)
+	}
+}
+
+// pause waits for d, or for the end of ctx, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// figures prints one line of what was measured.
+func figures(t testing.TB, format string, args ...any) {
+	t.Helper()
+	fmt.Printf("%s: %s\n", t.Name(), fmt.Sprintf(format, args...))
+}

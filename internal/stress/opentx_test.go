@@ -1,0 +1,53 @@
+package stress
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A transaction that somebody forgot to end, after an update, keeps neither the
+// feed from being fresh nor other keys from being told of.
+func TestStressPostgres_OpenTransaction(t *testing.T) {
+	url := dbtest.Postgres(t)
+	w := newWorld(t, dial(t, url))
+	s := newStand(t, url, plan{specs: worldSpecs(), mode: source.FeedLogical})
+	forgotten := dial(t, url)
+	mustExec(t, forgotten, "BEGIN", "INSERT INTO flat VALUES (121, 1)",
+		"UPDATE side SET value = value WHERE id < 0", "UPDATE flat SET value = 2 WHERE id = 121")
+
+	ws := &writers{t: t, world: w, url: url}
+	rs := newReaders(s, w)
+	ctx, cancel := context.WithTimeout(t.Context(), length(3*time.Second))
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, mode := range []string{"off", "on", "on"} {
+		ws.start(ctx, &wg, mode, writer{wait: 3 * time.Millisecond})
+	}
+	rs.run(ctx, &wg, 4)
+	wg.Wait()
+	rs.finish()
+	swept := rs.sweep(t)
+	c := s.connect()
+	c.mustGet(t, 404, "/flat/121")
+	mustExec(t, forgotten, "COMMIT")
+	until(t, "the forgotten row", func() bool {
+		a, err := c.get("/flat/121")
+		return err == nil && a.code == 200
+	})
+	reads, hits, stale := rs.reads.Load(), rs.hits.Load(), rs.stale.Load()
+	figures(t, "%d reads, hit ratio %.2f, %d flagged stale; %d commits; unexplained %d; "+
+		"largest lag stated %v, largest real age of a hit %v; sweep: %d hits of %d, 0 stale", reads,
+		float64(hits)/float64(reads), stale, ws.commits.Load(), len(rs.violations),
+		time.Duration(rs.lag.Load()), time.Duration(rs.late.Load()).Round(time.Microsecond),
+		swept, 2*len(rs.pages))
+	// A busy machine may be late once; a feed that the transaction holds up is
+	// late from then on.
+	if hits < reads/4 || stale > reads/100 || ws.commits.Load() == 0 {
+		t.Errorf("%d reads, %d hits, %d flagged stale", reads, hits, stale)
+	}
+}

@@ -1,0 +1,76 @@
+package http1
+
+import (
+	"strconv"
+	"time"
+)
+
+// AppendStatus appends the status line of an answer. Codes that the lane does
+// not send itself have no reason phrase, which RFC 9112 allows.
+func AppendStatus(dst []byte, code int) []byte {
+	dst = append(dst, "HTTP/1.1 "...)
+	switch code {
+	case 200:
+		return append(dst, "200 OK\r\n"...)
+	case 301:
+		return append(dst, "301 Moved Permanently\r\n"...)
+	case 302:
+		return append(dst, "302 Found\r\n"...)
+	case 304:
+		return append(dst, "304 Not Modified\r\n"...)
+	case 400:
+		return append(dst, "400 Bad Request\r\n"...)
+	case 404:
+		return append(dst, "404 Not Found\r\n"...)
+	case 431:
+		return append(dst, "431 Request Header Fields Too Large\r\n"...)
+	}
+	return append(strconv.AppendInt(dst, int64(code), 10), " \r\n"...)
+}
+
+// AppendHeader appends one header line. Neither name nor value may hold bytes
+// from outside that could end a line.
+func AppendHeader(dst []byte, name, value string) []byte {
+	dst = append(append(dst, name...), ": "...)
+	return append(append(dst, value...), "\r\n"...)
+}
+
+// AppendLength appends the Content-Length line.
+func AppendLength(dst []byte, n int) []byte {
+	dst = strconv.AppendInt(append(dst, "Content-Length: "...), int64(n), 10)
+	return append(dst, "\r\n"...)
+}
+
+// AppendDate appends the Date line for t, in whole seconds (RFC 9110 5.6.7).
+func AppendDate(dst []byte, t time.Time) []byte {
+	dst = append(dst, "Date: "...)
+	return t.UTC().AppendFormat(dst, "Mon, 02 Jan 2006 15:04:05 GMT\r\n")
+}
+
+// AppendConnection appends the Connection line that the answer to r needs, if
+// any. closing says that the connection is closed after the answer, which r
+// may have asked for or not.
+func (r *Request) AppendConnection(dst []byte, closing bool) []byte {
+	switch {
+	case closing:
+		return append(dst, "Connection: close\r\n"...)
+	case r.HTTP10:
+		return append(dst, "Connection: keep-alive\r\n"...)
+	}
+	return dst
+}
+
+// AppendEnd appends the empty line that ends a head.
+func AppendEnd(dst []byte) []byte { return append(dst, "\r\n"...) }
+
+// AppendRefusal appends the whole answer to a request that is Bad or TooLarge.
+// Whatever follows on the connection must be thrown away, and it be closed.
+func AppendRefusal(dst []byte, v Verdict, now time.Time) []byte {
+	code, text := 400, "the request is not well-formed HTTP/1.1\n"
+	if v == TooLarge {
+		code, text = 431, "the request's header is too large\n"
+	}
+	dst = AppendDate(AppendStatus(dst, code), now)
+	dst = append(dst, "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"...)
+	return append(AppendEnd(AppendLength(dst, len(text))), text...)
+}

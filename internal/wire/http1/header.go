@@ -1,0 +1,267 @@
+package http1
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// header reads one header line without its end. It reports false if the line
+// is broken, which includes a folded one: it begins with a blank.
+func (r *Request) header(line []byte) bool {
+	colon := bytes.IndexByte(line, ':')
+	if colon <= 0 {
+		return false
+	}
+	value := trim(line[colon+1:])
+	if hasControl(value) {
+		return false
+	}
+	name := line[:colon]
+	switch classify(name) {
+	case ignored:
+	case host:
+		r.Host = value
+		return once(&r.hosts)
+	case accept:
+		r.keep(&r.Accept, value)
+	case acceptEncoding:
+		r.keep(&r.AcceptEncoding, value)
+	case ifNoneMatch:
+		r.keep(&r.IfNoneMatch, value)
+	case authorization:
+		r.keep(&r.Authorization, value)
+	case connection:
+		r.connection(value)
+	case contentLength:
+		var ok bool
+		r.length, ok = parseLength(value)
+		return ok && once(&r.lengths)
+	case transferEncoding:
+		return isName(value, "chunked") && once(&r.chunked)
+	case expect:
+		return isName(value, "100-continue") && once(&r.expect)
+	case upgrade:
+		r.upgrade = true
+	case secretary: // Sec-*: the browser's own
+		return allToken(name[4:])
+	default:
+		r.other = true
+		return allToken(name)
+	}
+	return true
+}
+
+// once sets seen and reports whether it was false: two lines of a header that
+// decides about framing are one too many, even if they agree.
+func once(seen *bool) bool {
+	was := *seen
+	*seen = true
+	return !was
+}
+
+// keep stores the value of a header that may be sent in several lines, or
+// empty. Few do either; for those that do, net/http knows what to make of it.
+func (r *Request) keep(field *[]byte, value []byte) {
+	if *field != nil || len(value) == 0 {
+		r.other = true
+	}
+	*field = value
+}
+
+// connection reads Connection. Lists, and names of headers to be dropped, are
+// handed over.
+func (r *Request) connection(value []byte) {
+	switch {
+	case r.connects:
+		r.other = true
+	case isName(value, "keep-alive"):
+		r.persists = true
+	case isName(value, "close"):
+		r.Close = true
+	default:
+		r.other = true
+	}
+	r.connects = true
+}
+
+// parseLength reads a Content-Length: 1 to 18 digits, so that no sum with it
+// overflows.
+func parseLength(v []byte) (int64, bool) {
+	if len(v) == 0 || len(v) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+// A kind is what the parser does with a header.
+type kind uint8
+
+const (
+	unknown kind = iota // may change the answer: hand over
+
+	// Answered: they change the answer in a way that the caller of Parse
+	// knows.
+	host
+	accept
+	acceptEncoding
+	ifNoneMatch
+	authorization
+	connection
+
+	// Framing: they say where the message ends, or what comes after it.
+	contentLength
+	transferEncoding
+	expect
+	upgrade
+
+	// Ignored: the answer to a GET or HEAD of a document cannot hang on them.
+	// The list is short on purpose. Not on it: Cache-Control and Pragma ask
+	// for freshness, If-Match, If-Modified-Since and Range for another answer,
+	// X-Request-Id for an echo, Origin for CORS.
+	ignored
+	secretary // ignored too, but only the beginning of its name is known
+)
+
+// classify returns the kind of a header by its name, in any case.
+func classify(name []byte) kind {
+	switch len(name) {
+	case 3:
+		return either(name, "dnt", ignored)
+	case 4:
+		return either(name, "host", host)
+	case 6:
+		switch name[0] | 0x20 {
+		case 'a':
+			return either(name, "accept", accept)
+		case 'c':
+			return either(name, "cookie", ignored)
+		}
+		return either(name, "expect", expect)
+	case 7:
+		if name[0]|0x20 == 'u' {
+			return either(name, "upgrade", upgrade)
+		}
+		return either(name, "referer", ignored)
+	case 8:
+		return either(name, "priority", ignored)
+	case 9:
+		if name[0]|0x20 == 'x' {
+			return either(name, "x-real-ip", ignored)
+		}
+	case 10:
+		return classify10(name)
+	case 11:
+		if name[0]|0x20 == 't' {
+			return either(name, "traceparent", ignored)
+		}
+	case 13:
+		if name[0]|0x20 == 'i' {
+			return either(name, "if-none-match", ifNoneMatch)
+		}
+		return either(name, "authorization", authorization)
+	case 14:
+		return either(name, "content-length", contentLength)
+	case 15, 17, 25:
+		return classifyLong(name)
+	}
+	return sec(name)
+}
+
+// classify10 is classify for names of ten bytes.
+func classify10(name []byte) kind {
+	switch name[0] | 0x20 {
+	case 'c':
+		return either(name, "connection", connection)
+	case 'u':
+		return either(name, "user-agent", ignored)
+	case 't':
+		return either(name, "tracestate", ignored)
+	}
+	return sec(name)
+}
+
+// classifyLong is classify for the longest names.
+func classifyLong(name []byte) kind {
+	switch {
+	case isName(name, "accept-encoding"):
+		return acceptEncoding
+	case isName(name, "accept-language"), isName(name, "x-forwarded-for"),
+		isName(name, "x-forwarded-proto"), isName(name, "upgrade-insecure-requests"):
+		return ignored
+	case isName(name, "transfer-encoding"):
+		return transferEncoding
+	}
+	return sec(name)
+}
+
+// either returns k if name is want, in lower case.
+func either(name []byte, want string, k kind) kind {
+	if isName(name, want) {
+		return k
+	}
+	return sec(name)
+}
+
+// sec knows Sec-Fetch-Site, Sec-CH-UA and their kin.
+func sec(name []byte) kind {
+	if len(name) > 4 && isName(name[:4], "sec-") {
+		return secretary
+	}
+	return unknown
+}
+
+// isName reports whether b is want, which is in lower case, in any case.
+func isName(b []byte, want string) bool {
+	if len(b) != len(want) {
+		return false
+	}
+	for i := range len(want) {
+		c := b[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != want[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// trim removes blanks around a value.
+func trim(v []byte) []byte {
+	for len(v) > 0 && (v[0] == ' ' || v[0] == '\t') {
+		v = v[1:]
+	}
+	for len(v) > 0 && (v[len(v)-1] == ' ' || v[len(v)-1] == '\t') {
+		v = v[:len(v)-1]
+	}
+	return v
+}
+
+// hasControl reports whether a header's value has a control byte other than a
+// tab. It looks at eight bytes at a time (Bit Twiddling Hacks, "Determine if a
+// word has a byte less than n"): values are long, and few have any.
+func hasControl(v []byte) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(v); i += 8 {
+		x := binary.LittleEndian.Uint64(v[i:])
+		del := x ^ 0x7f*ones
+		if ((x-0x20*ones)&^x|(del-ones)&^del)&high != 0 {
+			break
+		}
+	}
+	for _, c := range v[i:] {
+		if c < 0x20 && c != '\t' || c == 0x7f {
+			return true
+		}
+	}
+	return false
+}

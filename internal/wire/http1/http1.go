@@ -1,0 +1,286 @@
+// Package http1 reads the unambiguous part of HTTP/1: requests whose every
+// byte means the same to everybody (RFC 9112).
+//
+// Parse says of a request whether it can be answered from memory, is broken or
+// belongs to a complete implementation; Frame says where a request ends. Both
+// are stricter than net/http: whatever they accept, net/http reads as the same
+// request of the same length. They do no I/O, allocate nothing, and read no
+// bodies, no chunks and no answers.
+package http1
+
+import "bytes"
+
+// The limits of a request.
+const (
+	MaxHead        = 16 << 10 // bytes of request line and headers together
+	MaxRequestLine = 8 << 10  // bytes of the request line
+	MaxHeaders     = 100      // header lines
+	maxMethod      = 16       // bytes of the method's name
+)
+
+// A Verdict is what Parse thinks of the bytes it was given.
+type Verdict uint8
+
+const (
+	// Complete: a GET or HEAD without a body that may be answered by Request
+	// alone.
+	Complete Verdict = iota
+	// NeedMore: so far so good, but the head has not ended.
+	NeedMore
+	// HandOver: well framed, but something in it is for a complete
+	// implementation: another method, a body, a header that may change the
+	// answer.
+	HandOver
+	// Bad: refuse with 400 and close. Nothing after it can be trusted.
+	Bad
+	// TooLarge: refuse with 431 and close.
+	TooLarge
+)
+
+// String returns the verdict's name.
+func (v Verdict) String() string {
+	return [...]string{"complete", "need more", "hand over", "bad", "too large"}[v]
+}
+
+// A Request is the head of one request. Its slices point into the bytes that
+// were parsed and are good for as long as those. A header that was not sent is
+// nil; one that was sent without a value is handed over.
+type Request struct {
+	Path  []byte // begins with "/"; escapes are as they were sent, and well formed
+	Query []byte // what follows "?", nil if there is none
+
+	Host           []byte
+	Accept         []byte
+	AcceptEncoding []byte
+	IfNoneMatch    []byte
+	Authorization  []byte
+
+	Head   bool // HEAD: the answer has no body
+	HTTP10 bool
+	Close  bool // the client wants the connection closed after the answer
+
+	framing
+}
+
+// framing is what decides where a request ends and whose it is.
+type framing struct {
+	authority []byte // of a target in absolute form
+	length    int64  // of the body, by Content-Length
+	headers   int
+	known     bool // the method is one whose framing is beyond doubt
+	hosts     bool // a Host header was seen, and so on
+	lengths   bool
+	chunked   bool
+	upgrade   bool
+	expect    bool
+	connects  bool
+	persists  bool // Connection: keep-alive
+	other     bool // something for a complete implementation
+}
+
+// Parse reads the request at the beginning of b into r, whatever r held
+// before. n is the length of a Complete request, else 0. It never looks beyond
+// the end of the first head, and may say Bad before all of it has arrived.
+func (r *Request) Parse(b []byte) (n int, v Verdict) {
+	n, v = r.scan(b)
+	if v != Complete {
+		n = 0
+	}
+	return n, v
+}
+
+// Frame returns the length of the message at the beginning of b, head and
+// body, when it is certain: the head is complete in b, the method is a common
+// one of HTTP/1.1, and one plain Content-Length or none ends it. A request to
+// upgrade is never certain: its connection may speak another protocol next.
+func Frame(b []byte) (n int64, certain bool) {
+	var r Request
+	head, v := r.scan(b)
+	if v != Complete && v != HandOver {
+		return 0, false
+	}
+	if !r.known || r.HTTP10 || r.chunked || r.upgrade {
+		return 0, false
+	}
+	return int64(head) + r.length, true
+}
+
+// SkipEmptyLine returns how many bytes of an empty line are at the beginning
+// of b. Old clients send one behind a body (RFC 9112 2.2): skip it there and
+// nowhere else, and once. It says NeedMore when b may become one.
+func SkipEmptyLine(b []byte) (n int, v Verdict) {
+	switch {
+	case len(b) >= 2 && b[0] == '\r' && b[1] == '\n':
+		return 2, Complete
+	case len(b) == 1 && b[0] == '\r':
+		return 0, NeedMore
+	}
+	return 0, Complete
+}
+
+// scan is Parse, but n is the length of the head for HandOver too.
+func (r *Request) scan(b []byte) (n int, v Verdict) {
+	*r = Request{}
+	end := bytes.IndexByte(b, '\n')
+	if end < 0 {
+		return 0, unfinishedLine(b)
+	}
+	if end > MaxRequestLine || end == 0 || b[end-1] != '\r' || !r.requestLine(b[:end-1]) {
+		return 0, Bad
+	}
+	for n = end + 1; ; n = end + 1 {
+		length := bytes.IndexByte(b[n:], '\n')
+		if length < 0 {
+			if len(b) > MaxHead {
+				return 0, TooLarge
+			}
+			return 0, NeedMore
+		}
+		end = n + length
+		if length == 0 || b[end-1] != '\r' {
+			return 0, Bad
+		}
+		if end >= MaxHead {
+			return 0, TooLarge
+		}
+		if length == 1 {
+			return end + 1, r.judge()
+		}
+		if r.headers++; r.headers > MaxHeaders {
+			return 0, TooLarge
+		}
+		if !r.header(b[n : end-1]) {
+			return 0, Bad
+		}
+	}
+}
+
+// unfinishedLine judges a request line whose end has not come. What cannot
+// become one is refused at once: a TLS handshake, another protocol.
+func unfinishedLine(b []byte) Verdict {
+	if len(b) > MaxRequestLine {
+		return Bad
+	}
+	for i, c := range b {
+		switch {
+		case c == ' ' && i > 0:
+			return NeedMore
+		case !isToken[c] || i >= maxMethod:
+			return Bad
+		}
+	}
+	return NeedMore
+}
+
+// judge draws the conclusion when the head has ended.
+func (r *Request) judge() Verdict {
+	if r.chunked && (r.lengths || r.HTTP10) {
+		return Bad
+	}
+	switch {
+	case r.hosts && !validHost(r.Host), !r.hosts && !r.HTTP10:
+		return Bad
+	case r.authority != nil && !bytes.EqualFold(r.authority, r.Host):
+		return Bad
+	}
+	if r.HTTP10 {
+		r.Close = !r.persists
+	}
+	if r.other || r.lengths || r.chunked || r.upgrade || r.expect || len(r.Host) == 0 {
+		return HandOver
+	}
+	return Complete
+}
+
+// requestLine reads "GET /path HTTP/1.1" without its end. It reports false if
+// the line is broken.
+func (r *Request) requestLine(line []byte) bool {
+	const version = " HTTP/1.1"
+	space := bytes.IndexByte(line, ' ')
+	if space <= 0 || space > maxMethod || len(line) < space+2+len(version) {
+		return false
+	}
+	if !r.method(line[:space]) {
+		return false
+	}
+	cut := len(line) - len(version)
+	if string(line[cut:cut+8]) != version[:8] {
+		return false
+	}
+	switch line[len(line)-1] {
+	case '1':
+	case '0':
+		r.HTTP10 = true
+	default:
+		return false
+	}
+	return r.target(line[space+1 : cut])
+}
+
+// method notes the method. Names are case-sensitive.
+func (r *Request) method(name []byte) bool {
+	switch string(name) {
+	case "GET":
+		r.known = true
+	case "HEAD":
+		r.known, r.Head = true, true
+	case "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+		r.known, r.other = true, true
+	default:
+		r.other = true
+		return allToken(name)
+	}
+	return true
+}
+
+// target reads the request target.
+func (r *Request) target(t []byte) bool {
+	if t[0] != '/' {
+		return r.otherTarget(t)
+	}
+	i := pathLength(t)
+	r.Path = t[:i]
+	if i < len(t) && t[i] == '?' {
+		r.Query = t[i+1:]
+		i += 1 + queryLength(r.Query)
+	}
+	if i == len(t) && (len(t) < 2 || t[1] != '/') {
+		return true
+	}
+	// Bytes that do not belong there, a bad escape, or "//", which some read
+	// as the beginning of a host: only a control byte or a space makes the
+	// framing doubtful.
+	r.other = true
+	return !hasBlankOrControl(t[i:])
+}
+
+// otherTarget reads a target in absolute form ("http://host/path", as sent to
+// proxies) or asterisk form, or the authority of CONNECT.
+func (r *Request) otherTarget(t []byte) bool {
+	r.other = true
+	if hasBlankOrControl(t) {
+		return false
+	}
+	if string(t) == "*" {
+		return true
+	}
+	rest, ok := cutScheme(t)
+	if !ok { // "host:port" is right for CONNECT, which nobody here serves
+		return !r.known && bytes.IndexByte(t, ':') > 0
+	}
+	if i := bytes.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	r.authority = rest
+	return len(rest) > 0
+}
+
+// cutScheme removes "http://" or "https://".
+func cutScheme(t []byte) ([]byte, bool) {
+	for _, scheme := range [...]string{"http://", "https://"} {
+		if len(t) > len(scheme) && isName(t[:len(scheme)], scheme) {
+			return t[len(scheme):], true
+		}
+	}
+	return nil, false
+}
