@@ -54,13 +54,16 @@ func (p *plan) explain(ctx context.Context, conn *pgx.Conn) (planNode, error) {
 	if err != nil {
 		return planNode{}, err
 	}
-	// A connection that cannot roll back is closed when it is released.
-	defer func() { _ = tx.Rollback(ctx) }()
+	// A prepared statement is the session's and outlives the transaction. A
+	// connection that cannot do either is closed when it is released.
+	defer func() {
+		_ = tx.Rollback(ctx)
+		_, _ = conn.Exec(ctx, "DEALLOCATE hotrow_check")
+	}()
 	nulls := make([]string, len(p.types))
 	for i := range nulls {
 		nulls[i] = "NULL"
 	}
-	// Names of prepared statements are the session's: this one goes by itself.
 	for _, sql := range []string{
 		"SET LOCAL plan_cache_mode = force_generic_plan",
 		"SET LOCAL enable_seqscan = off",
@@ -73,9 +76,6 @@ func (p *plan) explain(ctx context.Context, conn *pgx.Conn) (planNode, error) {
 	var text []byte
 	err = tx.QueryRow(ctx, fmt.Sprintf("EXPLAIN (FORMAT JSON) EXECUTE hotrow_check(%s)",
 		strings.Join(nulls, ", ")), pgx.QueryExecModeExec).Scan(&text)
-	if _, e := tx.Exec(ctx, "DEALLOCATE hotrow_check", pgx.QueryExecModeExec); err == nil {
-		err = e
-	}
 	if err != nil {
 		return planNode{}, err
 	}

@@ -107,6 +107,51 @@ func TestPostgres_QueryResource(t *testing.T) {
 	}
 }
 
+func TestPostgres_QueryEmbedsDocuments(t *testing.T) {
+	s := newSource(t, users...)
+	p := mustCompile(t, s, &source.Spec{
+		Name: "q", Key: []string{"id"},
+		Query:   "SELECT d.id, upper(d.name) AS name FROM dept d WHERE d.id = :key",
+		Depends: []source.Dep{{Table: "dept", Columns: []string{"id"}}},
+		Embeds: []source.Embed{{Name: "users", On: []string{"dept"}, Spec: &source.Spec{
+			Table: "users", Only: true, Fields: map[string]source.FieldSpec{"name": {}}}}},
+	})
+	l := mustLoad(t, p, "1", "2")
+	if got := jsonOf(p, l[0]); got != `{"id":1,"name":"D1","users":[{"name":"Ann"}]}` {
+		t.Errorf("got %s", got)
+	}
+	if d := cmp.Diff([]source.Child{{Table: "public.users", ID: "u1"}}, l[0].Children); d != "" {
+		t.Error(d)
+	}
+	want := []source.Dep{{Table: "public.dept", Columns: []string{"id"}},
+		{Table: "public.users", Columns: []string{"dept"}, Identity: []string{"id"}}}
+	if d := cmp.Diff(want, p.Deps()); d != "" {
+		t.Error(d)
+	}
+}
+
+// The texts of a number with a scale and of an integer differ: the columns of
+// the child do not say which document it is of, nor is an index on it of use.
+func TestPostgres_ChildOfAnotherType(t *testing.T) {
+	s := newSource(t, `CREATE TABLE a (id numeric PRIMARY KEY)`,
+		`CREATE TABLE b (id int PRIMARY KEY, a int)`, `CREATE INDEX ON b (a)`,
+		`INSERT INTO a VALUES (1.0)`, `INSERT INTO b VALUES (7, 1)`)
+	p := mustCompile(t, s, &source.Spec{Name: "a", Table: "a", Embeds: []source.Embed{{
+		Name: "bs", On: []string{"a"}, Spec: &source.Spec{Table: "b"}}}})
+	if got := jsonOf(p, mustLoad(t, p, "1")[0]); got != `{"id":1.0,"bs":[{"id":7,"a":1}]}` {
+		t.Errorf("got %s", got)
+	}
+	want := []source.Dep{{Table: "public.a", Columns: []string{"id"}}, {Table: "public.b"}}
+	if d := cmp.Diff(want, p.Deps()); d != "" {
+		t.Error(d)
+	}
+	f, err := p.Check(t.Context())
+	if err != nil || len(f) != 1 || len(f[0].Apply) != 0 ||
+		!strings.Contains(f[0].Text, "public.b.a is integer and public.a.id is numeric") {
+		t.Errorf("check: %v %v", f, err)
+	}
+}
+
 func TestPostgres_QueryWithCompositeKey(t *testing.T) {
 	s := newSource(t, users...)
 	p := mustCompile(t, s, &source.Spec{Name: "q", Key: []string{"dept", "id"},

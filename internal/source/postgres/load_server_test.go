@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -59,6 +60,9 @@ func TestOpen_NeedsNoServer(t *testing.T) {
 	var e *source.Error
 	if !errors.As(err, &e) || e.Class != source.Unavailable || e.After == 0 {
 		t.Errorf("got %v", err)
+	}
+	if strings.Contains(fmt.Sprintf("%+v %v", e, err), "hunter2") {
+		t.Errorf("the error has the password: %v", err)
 	}
 	if err := s.Exec(t.Context(), "SELECT 1"); source.ClassOf(err) != source.Unavailable {
 		t.Errorf("exec: %v", err)

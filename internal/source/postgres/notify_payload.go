@@ -23,12 +23,16 @@ type notifyTable struct {
 type notifyReader struct {
 	tables   map[string]*notifyTable // by ID, for the channel of hotrow's triggers
 	channels map[string]*notifyTable // of triggers that are not ours
+
+	tx   string               // transaction of the last notification of hotrow's triggers
+	rows map[*notifyTable]int // of that transaction
 }
 
 func newNotifyReader(facts *feedFacts) *notifyReader {
 	r := &notifyReader{
 		tables:   make(map[string]*notifyTable),
 		channels: make(map[string]*notifyTable),
+		rows:     make(map[*notifyTable]int),
 	}
 	for _, t := range facts.tables {
 		n := &notifyTable{
@@ -64,8 +68,8 @@ func (r *notifyReader) read(channel, payload string, batch *source.Batch) {
 // own reads a payload of hotrow's triggers (see notifyBody).
 func (r *notifyReader) own(payload string, batch *source.Batch) {
 	var m struct {
-		Table, Op string
-		Old, New  map[string]*string
+		Table, Op, Tx string
+		Old, New      map[string]*string
 	}
 	err := json.Unmarshal([]byte(payload), &m)
 	t := r.tables[m.Table]
@@ -76,6 +80,13 @@ func (r *notifyReader) own(payload string, batch *source.Batch) {
 		for id := range r.tables {
 			batch.Table(id)
 		}
+		return
+	}
+	if t.odd || err != nil {
+		batch.Table(t.id)
+		return
+	}
+	if r.bulk(m.Tx, t, batch) {
 		return
 	}
 	c := source.Change{Table: t.id}
@@ -94,11 +105,30 @@ func (r *notifyReader) own(payload string, batch *source.Batch) {
 	default:
 		ok = false
 	}
-	if err != nil || !ok || !okOld || t.odd {
+	if !ok || !okOld {
 		batch.Table(t.id)
 		return
 	}
 	batch.Add(c)
+}
+
+// bulk counts the rows of one transaction, whose notifications come one after
+// the other. The first beyond the bound tells the table; the rest are passed
+// over, because what is notified was committed as a whole before the first of it
+// came: a read that begins after the table was told sees all of it.
+func (r *notifyReader) bulk(tx string, t *notifyTable, batch *source.Batch) bool {
+	if tx == "" {
+		return false
+	}
+	if tx != r.tx {
+		r.tx = tx
+		clear(r.rows)
+	}
+	r.rows[t]++
+	if r.rows[t] == source.BulkRows+1 {
+		batch.Table(t.id)
+	}
+	return r.rows[t] > source.BulkRows
 }
 
 // texts returns the watched columns of a row that the triggers sent.

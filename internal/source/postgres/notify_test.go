@@ -110,6 +110,18 @@ func TestPostgres_NotifyFeedTellsLongKeysAsTheTable(t *testing.T) {
 		"l*") // 8,000 bytes of key do not fit
 }
 
+func TestPostgres_NotifyFeedTellsBulkChangesAsTheTable(t *testing.T) {
+	f := followOwn(t, dbtest.Postgres(t), feedSchema+"INSERT INTO dept SELECT g FROM"+
+		" generate_series(1000, 1000 + 10000) g", feedTables)
+	f.exec("UPDATE dept SET loc = 'X' WHERE deptno >= 1000; DELETE FROM emp")
+	got := f.fence()
+	if n := len(got); n != source.BulkRows+3 || got[source.BulkRows] != "dept*" ||
+		!strings.HasPrefix(got[n-1], "emp D") {
+		t.Errorf("%d transactions, at the end %q", n, got[n-min(n, 4):])
+	}
+	f.want("UPDATE dept SET loc = 'Y' WHERE deptno = 10", "dept U (deptno=10)->(deptno=10)")
+}
+
 func longKey(t *testing.T, f *fixture) string {
 	t.Helper()
 	var k string

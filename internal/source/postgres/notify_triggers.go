@@ -37,8 +37,9 @@ func (t *tableFacts) notifyFunction() string {
 }
 
 // notifyBody returns the body of the table's trigger function. It notifies one
-// JSON object for each row: the table, the operation and the watched columns as
-// they were and are, as texts. What does not fit is told as "the table".
+// JSON object for each row: the table, the operation, the watched columns as they
+// were and are, as texts, and the transaction. What does not fit is told as "the
+// table".
 func (t *tableFacts) notifyBody() string {
 	whole := fmt.Sprintf(`{"table": %s, "op": "T"}`, jsonText(t.ID))
 	b := new(strings.Builder)
@@ -62,7 +63,8 @@ BEGIN
 			RETURN NULL;
 		END IF;
 	END IF;
-	m := jsonb_build_object('table', %[5]s, 'op', left(TG_OP, 1), 'old', o, 'new', n)::text;
+	m := jsonb_build_object('table', %[5]s, 'op', left(TG_OP, 1), 'old', o, 'new', n,
+		'tx', pg_current_xact_id()::text)::text;
 	IF octet_length(m) > %[6]d THEN
 		m := %[2]s;
 	END IF;

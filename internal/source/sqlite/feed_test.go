@@ -234,7 +234,8 @@ func TestFeed_OwnWritesAreNotForeign(t *testing.T) {
 					mode, logged, len(txs), all(txs))
 			}
 			run(t, c, "UPDATE child SET parent = 77 WHERE id = 2")
-			if txs := f.fence(); len(txs) != 1 || all(txs) == logged {
+			txs := f.fence()
+			if len(txs) != 1 || all(txs) == logged || logged && len(txs[0].Changes) != 1 {
 				t.Errorf("%s, log %v: another program's commit told as %+v", mode, logged, txs)
 			}
 			_ = f.end()
@@ -407,5 +408,52 @@ func TestFeed_BoundsWhatWaits(t *testing.T) {
 	h := &followed{}
 	if pos := f.deliver(h); pos != 3*maxQueued+10 || !all(h.txs) || h.schema != 1 {
 		t.Errorf("delivered to %d, all %v, schema %d", pos, all(h.txs), h.schema)
+	}
+}
+
+// TestWriter_NamesColumnsAsTheyAreNow checks that a transaction of ours after
+// another program's DDL, which no feed has seen yet, names the new columns.
+func TestWriter_NamesColumnsAsTheyAreNow(t *testing.T) {
+	path, c := newFile(t, "WAL", childSchema...)
+	s := openTest(t, path, Options{})
+	s.watchColumns("child", []string{"id", "parent"})
+	run(t, c, "ALTER TABLE child RENAME COLUMN parent TO was",
+		"ALTER TABLE child RENAME COLUMN body TO parent")
+	var got []source.Change
+	_, err := s.writerNow().transaction(t.Context(), func(c *conn) error {
+		return c.execOnce(t.Context(), "UPDATE child SET parent = 'new' WHERE id = 1")
+	}, func(changes []source.Change) { got = changes })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 {
+		t.Fatalf("changes = %+v, want one", got)
+	}
+	if k, ok := got[0].New.Key([]string{"parent", "id"}); !ok || k != "new,1" {
+		t.Errorf("the change names %q (%v), want new,1", k, ok)
+	}
+}
+
+// TestWriter_ForgetsWhatIsRolledBackWithin checks a transaction that is undone
+// and begun anew by its own statements, and one that commits by itself.
+func TestWriter_ForgetsWhatIsRolledBackWithin(t *testing.T) {
+	path, _ := newFile(t, "WAL", childSchema...)
+	s := openTest(t, path, Options{})
+	f := follow(t, s, childWatch)
+	f.fence()
+	err := s.Exec(t.Context(), "INSERT INTO child (id, parent) VALUES (50, 50)", "ROLLBACK", "BEGIN",
+		"INSERT INTO child (id, parent) VALUES (51, 51)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := keys(f.fence(), "id"); got["50"] || !got["51"] {
+		t.Errorf("told %v, want 51 alone", got)
+	}
+	err = s.Exec(t.Context(), "INSERT INTO child (id, parent) VALUES (60, 60)", "COMMIT")
+	if err == nil {
+		t.Error("a COMMIT among the statements succeeded")
+	}
+	if txs := f.fence(); !all(txs) {
+		t.Errorf("what it committed was told as %+v, want everything", txs)
 	}
 }
