@@ -386,3 +386,24 @@ func TestPlan_NestedIsOneSnapshot(t *testing.T) {
 	cancel()
 	wg.Wait()
 }
+
+// TestPlan_WriteKeepsTheKeyAsTheRowHasIt checks a write that spells the key in
+// another case: the children it makes must hold the key as the parent does.
+func TestPlan_WriteKeepsTheKeyAsTheRowHasIt(t *testing.T) {
+	path, c := newFile(t, "WAL", "CREATE TABLE p (id text COLLATE NOCASE PRIMARY KEY, v integer)",
+		"CREATE TABLE c (id integer PRIMARY KEY, p text)", "INSERT INTO p VALUES ('Abc', 1)")
+	s := openTest(t, path, Options{})
+	p := compile(t, s, &source.Spec{Table: "p", Embeds: []source.Embed{{Name: "cs",
+		On: []string{"p"}, Spec: &source.Spec{Table: "c"}}}})
+	in, err := p.Shape().DecodeJSON([]byte(`{"v":2,"cs":[{"id":1}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Write(t.Context(), &source.Write{Op: source.OpReplace, Key: "aBC", Input: in})
+	if err != nil || out.Created || out.Loaded.Key != "Abc" {
+		t.Fatalf("written %+v, %v", out, err)
+	}
+	if got := text(t, c, "SELECT p FROM c"); got != "Abc" {
+		t.Errorf("the child holds %s, want Abc", got)
+	}
+}
