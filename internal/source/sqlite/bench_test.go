@@ -11,8 +11,9 @@ import (
 // BenchmarkLoad measures a miss: one flat row, and one with three children.
 func BenchmarkLoad(b *testing.B) {
 	path, _ := newFile(b, "WAL", "CREATE TABLE p (id integer PRIMARY KEY, v text)",
-		"CREATE TABLE c (id integer PRIMARY KEY, p integer, v text)", "CREATE INDEX c_p ON c (p)",
-		"INSERT INTO p VALUES (1, 'x')", "INSERT INTO c VALUES (1, 1, 'a'), (2, 1, 'b'), (3, 1, 'c')")
+		"CREATE TABLE c (id integer PRIMARY KEY, p integer, v text)",
+		"CREATE INDEX c_p ON c (p)", "INSERT INTO p VALUES (1, 'x')",
+		"INSERT INTO c VALUES (1, 1, 'a'), (2, 1, 'b'), (3, 1, 'c')")
 	s := openTest(b, path, Options{})
 	nested := []source.Embed{{Name: "cs", On: []string{"p"}, Spec: &source.Spec{Table: "c"}}}
 	for name, embeds := range map[string][]source.Embed{"flat": nil, "nested": nested} {

@@ -441,8 +441,8 @@ func TestWriter_ForgetsWhatIsRolledBackWithin(t *testing.T) {
 	s := openTest(t, path, Options{})
 	f := follow(t, s, childWatch)
 	f.fence()
-	err := s.Exec(t.Context(), "INSERT INTO child (id, parent) VALUES (50, 50)", "ROLLBACK", "BEGIN",
-		"INSERT INTO child (id, parent) VALUES (51, 51)")
+	err := s.Exec(t.Context(), "INSERT INTO child (id, parent) VALUES (50, 50)", "ROLLBACK",
+		"BEGIN", "INSERT INTO child (id, parent) VALUES (51, 51)")
 	if err != nil {
 		t.Fatal(err)
 	}

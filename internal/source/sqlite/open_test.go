@@ -200,9 +200,7 @@ func TestSource_CloseEndsWhoWaits(t *testing.T) {
 		go func() {
 			waiting <- s.readPool().use(context.Background(), func(*conn) error { return nil })
 		}()
-		for s.Stats().Waiting == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		poll(t, func() bool { return s.Stats().Waiting > 0 })
 		if st := s.Stats(); st.Max != 1 || st.InUse != 1 {
 			t.Errorf("stats %+v, want one connection in use", st)
 		}
