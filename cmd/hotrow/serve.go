@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -173,6 +175,7 @@ func (s *server) openSet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	limitMemory(s.p.env, int64(s.cfg.Cache.Memory))
 	s.memory = tier.NewMemory(int64(s.cfg.Cache.Memory))
 	s.set, err = resource.Open(ctx, resource.SetOptions{
 		Memory: s.memory, Sources: sourceOptions(s.cfg, s.sources), Resources: specs, Log: s.log,
@@ -182,6 +185,19 @@ func (s *server) openSet(ctx context.Context) error {
 	}
 	s.memory.OnEvict(s.set.Evicted)
 	return s.checkKeys(s.cfg)
+}
+
+// limitMemory makes the collector work harder rather than let the heap grow far
+// beyond what the cache may hold: without it garbage may double what a changing
+// cache takes. GOMEMLIMIT overrides it.
+func limitMemory(env []string, cache int64) {
+	for _, e := range env {
+		if strings.HasPrefix(e, "GOMEMLIMIT=") {
+			return
+		}
+	}
+	const besides = 128 << 20 // connections, requests, the program
+	debug.SetMemoryLimit(cache + cache*3/10 + besides)
 }
 
 // checkKeys compares the key types of the configuration with the database's.
