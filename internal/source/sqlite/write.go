@@ -210,8 +210,7 @@ func (n *node) assignments(in *row.Input, skip []string) ([]assignment, error) {
 			continue
 		}
 		if f.column.Generated {
-			return nil, invalid(fmt.Sprintf("%s is computed by the database and cannot be written",
-				n.shape.Fields[i].Name))
+			continue // the database computes it; a document that was read may be sent back
 		}
 		if f.required && in.Values[i].IsNull() {
 			return nil, n.missing(i)
