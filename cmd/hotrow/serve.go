@@ -90,8 +90,9 @@ type server struct {
 	set                       *resource.Set
 	tokens                    httpfront.Tokens
 	front                     *httpfront.Handler
-	servers                   []*http.Server
-	discovered                atomic.Bool // the resources are known
+	site                      *httpfront.Site // on httpListener
+	ops                       *http.Server    // on opsListener
+	discovered                atomic.Bool     // the resources are known
 }
 
 // run opens everything from the outside in, so that a port that is taken is
@@ -117,7 +118,9 @@ func (s *server) run() error {
 		return err
 	}
 	failed := make(chan error, 2)
-	s.serve(failed)
+	if err := s.serve(failed); err != nil {
+		return err
+	}
 	if s.cmd.Target != "" {
 		go s.discover(ctx, failed)
 	} else {
@@ -230,31 +233,32 @@ func (s *server) setTokens(cfg *config.Config) error {
 }
 
 // serve starts the HTTP servers.
-func (s *server) serve(failed chan<- error) {
+func (s *server) serve(failed chan<- error) error {
 	s.front = httpfront.New(s.frontOptions(s.cfg))
-	start := func(ln net.Listener, srv *http.Server) {
-		if ln == nil {
-			return
-		}
-		s.servers = append(s.servers, srv)
+	if s.opsListener != nil {
+		s.ops = httpfront.Server(s.opsHandler(), httpfront.Timeouts{
+			Write: 2 * time.Minute, // a CPU profile takes its time
+		}, s.log)
 		go func() {
-			if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			if err := s.ops.Serve(s.opsListener); !errors.Is(err, http.ErrServerClosed) {
 				failed <- err
 			}
 		}()
 	}
-	t := httpfront.Timeouts{
-		Read: time.Duration(s.cfg.HTTP.ReadTimeout), Idle: time.Duration(s.cfg.HTTP.IdleTimeout),
+	if s.httpListener == nil {
+		return nil
 	}
-	start(s.httpListener, httpfront.Server(s.front, t, s.log))
-	start(s.opsListener, httpfront.Server(s.opsHandler(), httpfront.Timeouts{
-		Write: 2 * time.Minute, // a CPU profile takes its time
-	}, s.log))
+	var err error
+	s.site, err = httpfront.Serve(s.httpListener, s.front, httpfront.Timeouts{
+		Read: time.Duration(s.cfg.HTTP.ReadTimeout), Idle: time.Duration(s.cfg.HTTP.IdleTimeout),
+	}, s.log)
+	return err
 }
 
 func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 	return httpfront.Options{
-		Resources: s.set, Auth: s.tokens.Principal, Hosts: cfg.HTTP.Hosts, Open: s.cmd.Open,
+		Resources: s.set, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
+		Hosts: cfg.HTTP.Hosts, Open: s.cmd.Open,
 		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
 		CacheControl: cfg.HTTP.CacheControl, XCache: cfg.HTTP.XCache, Log: s.log,
 	}
@@ -334,18 +338,22 @@ func (s *server) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var errs []error
-	for _, srv := range s.servers {
-		if err := srv.Shutdown(ctx); err != nil {
-			errs = append(errs, err)
-		}
+	if s.site != nil {
+		errs = append(errs, s.site.Shutdown(ctx))
+	}
+	if s.ops != nil {
+		errs = append(errs, s.ops.Shutdown(ctx))
 	}
 	return errors.Join(errs...)
 }
 
 // close closes what is open, the other way round.
 func (s *server) close() {
-	for _, srv := range s.servers {
-		_ = srv.Close()
+	if s.site != nil {
+		s.site.Close()
+	}
+	if s.ops != nil {
+		_ = s.ops.Close()
 	}
 	for _, ln := range []net.Listener{s.httpListener, s.opsListener} {
 		if ln != nil {

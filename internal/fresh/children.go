@@ -23,7 +23,9 @@ type Child struct {
 // is stored only if no row that it read has been touched or settled since its
 // lease was taken, and none is unsettled.
 type children struct {
-	on    bool // some dependency of the resource needs it; set before use
+	on bool // some dependency of the resource needs it; set before use
+
+	// mu guards what follows. It is the innermost lock of the package.
 	mu    sync.Mutex
 	clock uint64 // counts touches and settlings
 	marks map[Child]*mark

@@ -46,6 +46,11 @@ func (r *real) begin(doc int, f row.Format, need Need) (int, bool) {
 	return slices.Index(r.loads, l), leader
 }
 
+func (r *real) found(load int) bool {
+	l := r.loads[load]
+	return r.s.Found(l, r.store[flight{l.Key, l.Format}])
+}
+
 func (r *real) finish(load int, value string, children []int, _ int) {
 	l := r.loads[load]
 	doc := row.NewDocument(l.Format, []byte(value), 0, l.Stamp)

@@ -24,6 +24,9 @@ type protocol interface {
 	begin(doc int, f row.Format, need Need) (load int, leader bool)
 	// send says that the source is read now.
 	send(load int)
+	// found ends a load that was not sent with the copy that there is now, unless
+	// a reader of it wants the source.
+	found(load int) bool
 	// finish ends a load with what was read: the value, the rows in it, and how
 	// many transactions the log had then.
 	finish(load int, value string, children []int, logged int)
@@ -100,7 +103,8 @@ type world struct {
 type readerState struct {
 	step   int // 0 not begun, 1 waits, 2 done
 	load   int
-	floor  txs // transactions that the answer must include
+	floor  txs    // transactions that the answer must include
+	told   string // what others had been answered, who were done as it began
 	answer string
 }
 
@@ -138,10 +142,11 @@ const (
 	feed
 	begin
 	load
+	find
 	probe
 )
 
-var turns = [...]string{"hold", "log", "visible", "release", "feed", "begin", "load", "probe"}
+var turns = [...]string{"hold", "log", "visible", "release", "feed", "begin", "load", "find", "probe"}
 
 // String makes the way to a failure readable.
 func (m move) String() string { return fmt.Sprint("{", turns[m.what], " ", m.i, "}") }
@@ -177,6 +182,11 @@ func (w *world) moves(m []move) []move {
 			m = append(m, move{begin, int8(i)})
 		case r.step == 1 && w.loads[r.load].leader == i:
 			m = append(m, move{load, int8(i)})
+			if w.loads[r.load].step == 0 && spec.need != Now {
+				if _, ok := w.p.cached(spec.doc, spec.format); ok {
+					m = append(m, move{find, int8(i)})
+				}
+			}
 		}
 	}
 	if w.probe.step > 0 || w.p.unsettled() != 0 {
@@ -206,6 +216,8 @@ func (w *world) take(m move) {
 		w.begin(i)
 	case load:
 		w.advance(i)
+	case find:
+		w.find(i)
 	case probe:
 		w.settle()
 	}
@@ -213,8 +225,8 @@ func (w *world) take(m move) {
 }
 
 // begin lets reader i ask. What it must see at least: its token, what is
-// visible now when it asks for the source itself, and otherwise every change
-// that hotrow knows of and knows to be visible.
+// visible now when it asks for the source itself, every change that hotrow knows
+// of and knows to be visible, and what readers before it have been told.
 func (w *world) begin(i int) {
 	r, spec := &w.readers[i], &w.sc.readers[i]
 	r.step = 1
@@ -222,6 +234,12 @@ func (w *world) begin(i int) {
 		known := w.settled.has(t) || w.released.has(t) || w.sc.notify && t < w.delivered
 		if known || spec.min > t || spec.need == Now && w.visible.has(t) {
 			r.floor.add(t)
+		}
+	}
+	for j := range w.readers {
+		o := &w.sc.readers[j]
+		if w.readers[j].step == 2 && o.doc == spec.doc && o.format == spec.format {
+			r.told += w.readers[j].answer
 		}
 	}
 	if v, ok := w.p.cached(spec.doc, spec.format); ok && spec.need != Now {
@@ -258,6 +276,20 @@ func (w *world) advance(i int) {
 	}
 }
 
+// find lets the reader who leads a load look for a copy once more.
+func (w *world) find(i int) {
+	n := w.readers[i].load
+	l := &w.loads[n]
+	l.value, _ = w.p.cached(l.doc, w.sc.readers[i].format)
+	if !w.p.found(n) {
+		l.value = ""
+		w.advance(i)
+		return
+	}
+	l.step = 2
+	w.answered(n)
+}
+
 // answered gives every reader of a load its answer.
 func (w *world) answered(load int) {
 	for i := range w.readers {
@@ -276,6 +308,9 @@ func (w *world) judge(i, load int) {
 	want, _ := w.sc.value(w.sc.readers[i].doc, r.floor)
 	if !includes(r.answer, want) {
 		w.failure = fmt.Sprintf("reader %d got %q, must include %q", i, r.answer, want)
+	}
+	if !includes(r.answer, r.told) {
+		w.failure = fmt.Sprintf("reader %d got %q after others got %q", i, r.answer, r.told)
 	}
 	claim := w.p.claim(load)
 	want, _ = w.sc.value(w.sc.readers[i].doc, 1<<claim-1)
@@ -340,7 +375,7 @@ func (w *world) fingerprint(b []byte) []byte {
 	for i := range w.readers {
 		r := &w.readers[i]
 		b = append(b, byte(r.step), byte(r.load), byte(r.floor))
-		b = appendText(b, r.answer)
+		b = appendText(appendText(b, r.answer), r.told)
 		if r.step == 0 || r.load >= len(w.loads) {
 			continue
 		}

@@ -93,6 +93,10 @@ func scenarios() []scenario {
 		{name: "two formats, bypass", docs: 1, value: letters, txs: foreign(write(0)),
 			readers: []modelReader{{doc: 0}, {doc: 0, need: Now},
 				{doc: 0, format: row.FormatMsgPack}}},
+		{name: "three readers", docs: 1, value: letters, txs: foreign(write(0)),
+			readers: []modelReader{{doc: 0}, {doc: 0}, {doc: 0}}},
+		{name: "copy found late", docs: 2, value: aside, txs: foreign(child(1)),
+			readers: []modelReader{{doc: 0}, {doc: 0}, {doc: 0, need: Now}}},
 		{name: "feed begins after a log", docs: 1, value: letters, readers: any2,
 			txs: foreign(modelTx{docs: []int{0}, barrier: true})},
 	}

@@ -253,7 +253,8 @@ type simForm struct {
 	resource, keys int
 	space          *Space
 	copies         [childs][row.NumFormats]simCopy
-	disturbed      int // events after which a load need not be joined
+	told           [childs][row.NumFormats]int // the newest version that was answered
+	disturbed      int                         // events after which a load need not be joined
 }
 
 type simCopy struct {

@@ -79,6 +79,9 @@ func (s *sim) readTurn() bool {
 func (s *sim) advance(l *simLoad) {
 	switch l.step {
 	case leased:
+		if s.rng.IntN(2) == 0 && s.found(l) {
+			return
+		}
 		if l.form.space.Send(l.lease) == l.lease.doomed {
 			s.failf("Send does not say whether the lease is doomed")
 		}
@@ -89,6 +92,27 @@ func (s *sim) advance(l *simLoad) {
 		s.finish(l)
 	}
 	l.step++
+}
+
+// found ends a load that has not been sent with a copy that was stored since its
+// reader has looked, as a leader may.
+func (s *sim) found(l *simLoad) bool {
+	d, f := l.doc, l.form
+	c := f.copies[d.key][l.format]
+	state, _ := s.d.Gate(s.now)
+	if l.readers[0].need == Now || c.doc == nil || state != Fresh || !f.space.Valid(c.doc.Stamp()) {
+		return false
+	}
+	if !f.space.Found(l.lease, c.doc) {
+		return false
+	}
+	f.disturbed++
+	if got, err := l.lease.Result(); got != c.doc || err != nil {
+		s.failf("Result differs from what was found")
+	}
+	s.landed(l)
+	s.tell(l, c.version)
+	return true
 }
 
 // rowsOf returns the children in a document, for the spaces that keep account.
@@ -162,6 +186,7 @@ func (s *sim) await(i int) bool {
 func (s *sim) begin(r *simRead) {
 	d, f := r.doc, s.forms[r.doc.resource]
 	r.floor = max(r.floor, s.known[d.resource][d.key], s.nows[d.resource][d.key])
+	r.floor = max(r.floor, f.told[d.key][r.format])
 	if r.need == Now {
 		r.floor = s.version[d.resource][d.key]
 	} else if s.hit(r) {
@@ -247,6 +272,8 @@ func (s *sim) hit(r *simRead) bool {
 		s.failf("a hit of %v has version %d, replaced longer ago than %d", d, c.version, s.staleAfter)
 	}
 	s.hits++
+	told := &f.told[d.key][r.format]
+	*told = max(*told, c.version)
 	s.answered(r, c.version, p, s.vague)
 	return true
 }
@@ -267,6 +294,9 @@ func (s *sim) finish(l *simLoad) {
 	}
 	doc := row.NewDocument(l.format, nil, 0, l.lease.Stamp)
 	store := func() {
+		if err != nil {
+			s.failf("a load that has failed is stored")
+		}
 		c := &f.copies[k][l.format]
 		if c.doc != nil && s.rng.IntN(2) == 0 { // a tier may report what is replaced
 			s.evicted = append(s.evicted, evictedCopy{f, k, c.doc})
@@ -288,16 +318,28 @@ func (s *sim) finish(l *simLoad) {
 	} else if err == nil && keep && l.quiet && alone {
 		s.failf("%v was not stored, and nothing had come between", l.doc)
 	}
+	s.landed(l)
+	if err == nil {
+		s.tell(l, l.version)
+	}
+}
+
+// landed forgets a load that has ended.
+func (s *sim) landed(l *simLoad) {
 	s.loads = slices.DeleteFunc(s.loads, func(o *simLoad) bool { return o == l })
+}
+
+// tell answers the readers of a load.
+func (s *sim) tell(l *simLoad, version int) {
+	k := l.doc.key
 	for _, r := range l.readers {
-		if err != nil {
-			continue
-		}
-		s.answered(r, l.version, l.lease.AsOf, l.vague)
+		s.answered(r, version, l.lease.AsOf, l.vague)
+		told := &l.form.told[k][l.format]
+		*told = max(*told, version)
 		// A form that has been replaced meanwhile cannot speak for the new one.
-		if r.need == Now && s.forms[l.doc.resource] == f {
+		if r.need == Now && s.forms[l.doc.resource] == l.form {
 			n := &s.nows[l.doc.resource][k]
-			*n = max(*n, l.version)
+			*n = max(*n, version)
 		}
 	}
 }

@@ -39,6 +39,7 @@ func (s *sim) rest() {
 	s.checkCopies()
 	for _, f := range append(s.forms[:], s.removed...) {
 		s.checkEmpty(f)
+		s.checkIndex(f)
 	}
 	for _, f := range s.forms {
 		for k := range f.keys {
@@ -84,6 +85,31 @@ func (s *sim) checkEmpty(f *simForm) {
 	}
 	if n := f.space.wholes.Load(); n != wholes {
 		s.failf("at rest, resource %d: %d whole changes are not settled", f.resource, n)
+	}
+}
+
+// checkIndex: the index names what is kept, and nothing else.
+func (s *sim) checkIndex(f *simForm) {
+	c := &f.space.children
+	named := 0
+	for fl, h := range c.held {
+		if doc := f.copies[fl.key[0]-'0'][fl.format].doc; doc != h.doc {
+			s.failf("the index holds a copy of %v that is gone", fl.key)
+		}
+		named += len(h.rows)
+	}
+	for r, flights := range c.index {
+		for fl := range flights {
+			if !slices.Contains(c.held[fl].rows, r) {
+				s.failf("the index says that %v holds %v", fl.key, r.ID)
+			}
+		}
+		if named -= len(flights); len(flights) == 0 {
+			s.failf("the index keeps a row that nothing holds")
+		}
+	}
+	if named != 0 {
+		s.failf("the index misses %d rows of what is kept", named)
 	}
 }
 

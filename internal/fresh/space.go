@@ -33,7 +33,7 @@ type Space struct {
 // they are first written to.
 type shard struct {
 	mu       sync.Mutex
-	inflight map[flight]*Lease
+	inflight map[flight]*Lease // the newest; older ones follow it
 	dirty    map[row.Key]int32 // changes that are not settled, writes under way
 }
 
@@ -106,7 +106,7 @@ type Lease struct {
 	doomed bool // a change came after the lease was taken
 	now    bool // a reader asked for the source itself
 	sent   bool
-	older  *Lease // begun before, joined by nobody any more, but still to be stored
+	older  *Lease // the next of the same flight
 	stored bool
 	doc    *row.Document
 	err    error
@@ -164,9 +164,7 @@ func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool
 	}
 	l = s.lease(sh, k, f)
 	l.now = need == Now
-	if last != nil && last.storable && !last.doomed {
-		l.older = last
-	}
+	l.older = last
 	if sh.inflight == nil {
 		sh.inflight = make(map[flight]*Lease)
 	}
@@ -215,12 +213,13 @@ func (s *Space) Send(l *Lease) bool {
 // drop the copy. Leases alone (b) are not enough, because a feed may deliver a
 // commit before a new read sees it.
 //
-// What a reader who asked for the source has seen must not be followed by an
-// older copy: it takes the place of the copy, or the copy goes.
+// What a reader has been told must not be followed by an older copy: it takes
+// the place of the copy, or the copy goes. (A load beside this one may have
+// stored an older snapshot, and the change between the two is not delivered yet.)
 func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, store func()) {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
-	sh.land(l)
+	sh.land(l, err == nil)
 	if err == nil && l.now {
 		s.doom(sh, l.Key) // others in flight, which may have read before
 		s.forget(l.Key)
@@ -229,6 +228,8 @@ func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, sto
 		s.children.admit(l, doc, read) {
 		store()
 		l.stored = true
+	} else if err == nil {
+		s.forget(l.Key)
 	}
 	s.children.end(l)
 	l.doc, l.err = doc, err
@@ -236,22 +237,40 @@ func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, sto
 	close(l.done)
 }
 
-// land takes l out of flight, and with it all loads beside it that could still
-// be stored: none may put a copy after this answer that is older. The shard is
+// Found ends a lease whose reader has found a valid copy after all, stored
+// between its look into the tier and its lease: the copy is the answer for all
+// that have joined. It reports false, and the lease goes on, when one of those
+// wants the source itself.
+func (s *Space) Found(l *Lease, doc *row.Document) bool {
+	sh := s.shard(l.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if l.now {
+		return false
+	}
+	sh.land(l, false)
+	s.children.end(l)
+	l.doc = doc
+	close(l.done)
+	return true
+}
+
+// land takes l out of flight. After an answer, no load beside it that may have
+// read before is joined any more, nor stored: it could be older. The shard is
 // locked.
-func (sh *shard) land(l *Lease) {
+func (sh *shard) land(l *Lease, answered bool) {
 	fl := flight{l.Key, l.Format}
-	last, found := sh.inflight[fl], false
-	for o := last; o != nil; o = o.older {
-		found = found || o == l
+	if sh.inflight[fl] == l {
+		if sh.inflight[fl] = l.older; l.older == nil {
+			delete(sh.inflight, fl)
+		}
 	}
-	if !found {
-		return
+	for o := sh.inflight[fl]; o != nil; o = o.older {
+		if o.older == l {
+			o.older = l.older
+		}
+		o.doomed = o.doomed || answered && o.sent
 	}
-	for o := last; o != nil; o = o.older {
-		o.doomed = o.doomed || o != l
-	}
-	delete(sh.inflight, fl)
 	l.older = nil
 }
 

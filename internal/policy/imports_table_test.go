@@ -16,8 +16,8 @@ type room struct {
 var house = []room{
 	{
 		dir: "cmd/hotrow",
-		knows: []string{"config", "demo", "ops", "front/http", "resource", "tier", "source",
-			"source/sqlite", "source/postgres", "row"},
+		knows: []string{"config", "demo", "load", "ops", "front/http", "resource", "tier",
+			"source", "source/sqlite", "source/postgres", "row"},
 		heavy: []string{"github.com/alecthomas/kong"},
 		tests: []string{"dbtest"},
 	},
@@ -45,6 +45,9 @@ var house = []room{
 		tests: []string{"dbtest", "source/sqlite", "row"},
 	},
 	{
+		dir: "internal/load",
+	},
+	{
 		dir: "internal/stress",
 		knows: []string{"dbtest", "front/http", "resource", "fresh", "tier", "source",
 			"source/sqlite", "source/postgres", "row"},
@@ -54,9 +57,18 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front/http",
-		knows: []string{"resource", "source", "row"},
+		knows: []string{"lane", "wire/http1", "resource", "source", "row"},
 		tests: []string{"dbtest", "source/sqlite", "fresh", "tier",
 			"github.com/vmihailenco/msgpack"},
+	},
+	{
+		dir:   "internal/lane",
+		knows: []string{},
+		tests: []string{"wire/http1"},
+	},
+	{
+		dir:   "internal/wire/http1",
+		knows: []string{},
 	},
 	{
 		dir:   "internal/resource",

@@ -16,9 +16,26 @@ func (f *form) load(ctx context.Context, key row.Key, o *Options, need fresh.Nee
 	f.r.counts.misses.Add(1)
 	l, leader := f.begin(key, o.Format, need)
 	if leader {
+		if a, ok := f.late(l, need); ok {
+			return a, nil
+		}
 		f.fetch(f.lead(nil, l, need))
 	}
 	return f.answer(ctx, l, leader, o, need)
+}
+
+// late looks into memory once more under a lease: the load that this reader was
+// too late to join may have stored its document since the first look. Without
+// it a herd on one key would make a second load.
+func (f *form) late(l *fresh.Lease, need fresh.Need) (Answer, bool) {
+	if need == fresh.Now {
+		return Answer{}, false
+	}
+	a, ok := f.hit(l.Key, &Options{Format: l.Format})
+	if ok {
+		ok = f.space.Found(l, a.Doc)
+	}
+	return a, ok
 }
 
 // begin takes or joins the lease of a load. Where the database's equality is
@@ -147,7 +164,6 @@ func (f *form) encode(v row.Values, of row.Format, s row.Stamp) *row.Document {
 	if of == row.FormatMsgPack {
 		body = shape.AppendMsgPack(nil, v)
 	}
-	body = append(make([]byte, 0, len(body)), body...) // no slack: it is kept
 	return row.NewDocument(of, body, hash, s)
 }
 
@@ -244,6 +260,9 @@ func (f *form) multi(ctx context.Context, keys []row.Key, o *Options) ([]Answer,
 		f.r.counts.misses.Add(1)
 		l, leader := f.begin(key, o.Format, need)
 		if leader {
+			if answers[i], ok = f.late(l, need); ok {
+				continue
+			}
 			lead = f.lead(lead, l, need)
 		}
 		waits[i] = wait{l, leader}

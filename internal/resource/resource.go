@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,9 @@ type Resource struct {
 	form   atomic.Pointer[form]
 	counts counts
 	watch  hub
+
+	tally   sync.Mutex // guards tallies
+	tallies []*Tally
 }
 
 // A form is a resource as compiled for one configuration and one state of the
@@ -235,6 +239,7 @@ func (f *form) stale(key row.Key, o *Options, failed bool) (Answer, bool) {
 	} else if state, _ := f.src.domain.Gate(now); state == fresh.Fresh {
 		return Answer{}, false
 	}
+	p := f.src.domain.Applied()
 	doc, ok := f.memory.Get(tier.Ref{Resource: f.number, Format: o.Format, Key: key})
 	if !ok || f.expired(doc) {
 		return Answer{}, false
@@ -244,7 +249,11 @@ func (f *form) stale(key row.Key, o *Options, failed bool) (Answer, bool) {
 		return Answer{}, false
 	}
 	f.r.counts.stale.Add(1)
-	return Answer{Doc: doc, Key: key, Origin: Stale, Lag: age}, true
+	a := Answer{Doc: doc, Key: key, Origin: Stale, Lag: age}
+	if doc.Stamp().Epoch == p.Epoch {
+		a.Token = f.token(p) // an older epoch's copy includes nobody knows what
+	}
+	return a, true
 }
 
 // rescue answers a read that the source has failed: with a copy flagged as

@@ -135,7 +135,7 @@ func (r *Resource) Stats() ResourceStats {
 	f := r.form.Load()
 	return ResourceStats{
 		Name: r.name, Source: f.src.name, Ready: f.plan != nil,
-		Hits: c.hits.Load(), Negative: c.negative.Load(), Stale: c.stale.Load(),
+		Hits: c.hits.Load() + r.tallied(), Negative: c.negative.Load(), Stale: c.stale.Load(),
 		Misses: c.misses.Load(), Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),

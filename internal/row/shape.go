@@ -67,6 +67,14 @@ const (
 	NumFormats = iota
 )
 
+// MediaType returns the format's registered media type.
+func (f Format) MediaType() string {
+	if f == FormatMsgPack {
+		return "application/vnd.msgpack"
+	}
+	return "application/json"
+}
+
 // String returns the format's name in the configuration.
 func (f Format) String() string {
 	if f == FormatMsgPack {

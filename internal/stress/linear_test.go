@@ -96,9 +96,10 @@ func positionOf(text string) uint64 {
 	return uint64(token.Pos)
 }
 
-// sweep reads every page twice and compares what memory holds, or the database
-// says, with want: the state of the registers when nobody writes any more.
-func (rs *readers) sweep(t *testing.T) (hits int) {
+// sweep reads every page twice, when nobody writes any more, and compares what
+// memory holds, or the database says, with the last state of the registers. It
+// returns how many answers came from memory, and how many answers were stale.
+func (rs *readers) sweep(t *testing.T) (hits, stale int) {
 	t.Helper()
 	rs.stand.quiet()
 	c := rs.stand.connect()
@@ -116,11 +117,12 @@ func (rs *readers) sweep(t *testing.T) (hits int) {
 				hits++
 			}
 			if bad := differs(looks); bad != "" {
+				stale++
 				t.Errorf("GET %s: stale for good: %s: %s", p.path(), a.status(), bad)
 			}
 		}
 	}
-	return hits
+	return hits, stale
 }
 
 // differs says what of a read is not the last state.

@@ -15,55 +15,69 @@ var logical = map[string]string{"wal_level": "logical", "max_wal_senders": "10",
 	"max_replication_slots": "10", "max_connections": "100",
 	"shared_preload_libraries": "pg_stat_statements", "log_min_messages": "fatal"}
 
-// identities are the two ways in which PostgreSQL tells of a changed row.
-var identities = []struct{ name, sql string }{
-	{"identity=default", ""},
+// feeds are the ways in which PostgreSQL tells of changed rows.
+var feeds = []struct {
+	name, sql string
+	mode      source.FeedMode
+}{
+	{"identity=default", "", source.FeedLogical},
 	{"identity=full", `ALTER TABLE dept REPLICA IDENTITY FULL; ALTER TABLE emp REPLICA IDENTITY FULL;
 		ALTER TABLE flat REPLICA IDENTITY FULL; ALTER TABLE side REPLICA IDENTITY FULL;
-		ALTER TABLE bulk REPLICA IDENTITY FULL`},
+		ALTER TABLE bulk REPLICA IDENTITY FULL`, source.FeedLogical},
+	{"feed=notify", "", source.FeedNotify},
 }
 
 // No read, of whatever kind and whatever writers do, is older than the contract
 // allows, and when the writers stop nothing that memory holds is old.
 func TestStressPostgres_NoStaleRead(t *testing.T) {
 	server := dbtest.NewPostgres(t, logical)
-	for _, identity := range identities {
-		t.Run(identity.name, func(t *testing.T) {
+	for _, feed := range feeds {
+		t.Run(feed.name, func(t *testing.T) {
 			url := server.Database(t)
 			conn := dial(t, url)
 			w := newWorld(t, conn)
-			mustExec(t, conn, identity.sql)
-			s := newStand(t, url, plan{specs: worldSpecs(), mode: source.FeedLogical})
+			mustExec(t, conn, feed.sql)
+			if feed.mode == source.FeedNotify {
+				applyDoctor(t, url, worldSpecs())
+			}
+			s := newStand(t, url, plan{specs: worldSpecs(), mode: feed.mode})
 			ws := &writers{t: t, world: w, url: url}
 			rs := newReaders(s, w)
 
-			ctx, cancel := context.WithTimeout(t.Context(), length(4*time.Second))
+			ctx, cancel := context.WithTimeout(t.Context(), length(2*time.Second))
 			defer cancel()
 			var wg sync.WaitGroup
 			for range 2 {
 				ws.start(ctx, &wg, "off", writer{wait: time.Millisecond})
 				ws.start(ctx, &wg, "local", writer{wait: time.Millisecond})
 			}
-			for range 16 {
-				ws.start(ctx, &wg, "on", writer{wait: 5 * time.Millisecond, held: true})
+			// A commit that notifies and is held keeps all others from committing.
+			haunted := feed.mode == source.FeedLogical
+			if haunted {
+				for range 16 {
+					ws.start(ctx, &wg, "on", writer{wait: 5 * time.Millisecond, held: true})
+				}
+				ws.haunt(ctx, &wg)
 			}
 			ws.bulk(ctx, &wg, time.Second)
-			ws.haunt(ctx, &wg)
+			ws.own(ctx, &wg, s, 5*time.Millisecond)
 			rs.run(ctx, &wg, 8)
 			wg.Wait()
 
 			rs.finish()
 			linear := rs.linearizable(t)
-			swept := rs.sweep(t)
+			swept, old := rs.sweep(t)
 			reads, hits := rs.reads.Load(), rs.hits.Load()
 			figures(t, "%d reads (%d with a token, %d of the database, %d checked by porcupine), "+
-				"hit ratio %.2f, %d flagged stale; %d commits, %d held invisible, %d rolled back; unexplained %d; "+
-				"largest lag stated %v, largest real age of a hit %v; sweep: %d hits of %d, 0 stale",
-				reads, rs.tokens.Load(), rs.direct.Load(), linear, float64(hits)/float64(reads),
-				rs.stale.Load(), ws.commits.Load(), ws.held.Load(), ws.rollbacks.Load(), len(rs.violations),
-				time.Duration(rs.lag.Load()), time.Duration(rs.late.Load()).Round(time.Microsecond),
-				swept, 2*len(rs.pages))
-			if reads == 0 || hits == 0 || ws.commits.Load() == 0 || ws.held.Load() == 0 || linear == 0 {
+				"hit ratio %.2f, %d flagged stale; %d commits, %d through hotrow and read back, "+
+				"%d held invisible, %d rolled back; unexplained %d; largest lag stated %v, "+
+				"largest real age of a hit %v; sweep: %d hits of %d, %d stale", reads,
+				rs.tokens.Load(), rs.direct.Load(), linear, float64(hits)/float64(reads),
+				rs.stale.Load(), ws.commits.Load(), ws.through.Load(), ws.held.Load(),
+				ws.rollbacks.Load(), len(rs.violations), time.Duration(rs.lag.Load()),
+				time.Duration(rs.late.Load()).Round(time.Microsecond), swept, 2*len(rs.pages), old)
+			if reads == 0 || hits == 0 || ws.commits.Load() == 0 || ws.through.Load() == 0 || linear == 0 ||
+				haunted && ws.held.Load() == 0 {
 				t.Error("a part of the test has done nothing")
 			}
 		})

@@ -18,11 +18,11 @@ func TestStressPostgres_OpenTransaction(t *testing.T) {
 	s := newStand(t, url, plan{specs: worldSpecs(), mode: source.FeedLogical})
 	forgotten := dial(t, url)
 	mustExec(t, forgotten, "BEGIN", "INSERT INTO flat VALUES (121, 1)",
-		"UPDATE side SET value = value WHERE id < 0", "UPDATE flat SET value = 2 WHERE id = 121")
+		"UPDATE flat SET value = 2 WHERE id = 121")
 
 	ws := &writers{t: t, world: w, url: url}
 	rs := newReaders(s, w)
-	ctx, cancel := context.WithTimeout(t.Context(), length(3*time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), length(2*time.Second))
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, mode := range []string{"off", "on", "on"} {
@@ -31,7 +31,7 @@ func TestStressPostgres_OpenTransaction(t *testing.T) {
 	rs.run(ctx, &wg, 4)
 	wg.Wait()
 	rs.finish()
-	swept := rs.sweep(t)
+	swept, old := rs.sweep(t)
 	c := s.connect()
 	c.mustGet(t, 404, "/flat/121")
 	mustExec(t, forgotten, "COMMIT")
@@ -41,10 +41,10 @@ func TestStressPostgres_OpenTransaction(t *testing.T) {
 	})
 	reads, hits, stale := rs.reads.Load(), rs.hits.Load(), rs.stale.Load()
 	figures(t, "%d reads, hit ratio %.2f, %d flagged stale; %d commits; unexplained %d; "+
-		"largest lag stated %v, largest real age of a hit %v; sweep: %d hits of %d, 0 stale", reads,
+		"largest lag stated %v, largest real age of a hit %v; sweep: %d hits of %d, %d stale", reads,
 		float64(hits)/float64(reads), stale, ws.commits.Load(), len(rs.violations),
 		time.Duration(rs.lag.Load()), time.Duration(rs.late.Load()).Round(time.Microsecond),
-		swept, 2*len(rs.pages))
+		swept, 2*len(rs.pages), old)
 	// A busy machine may be late once; a feed that the transaction holds up is
 	// late from then on.
 	if hits < reads/4 || stale > reads/100 || ws.commits.Load() == 0 {

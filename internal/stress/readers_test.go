@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	staleAfter = 250 * time.Millisecond // the default that the contract promises
-	rounding   = time.Millisecond       // Hotrow-Position states milliseconds
+	staleAfter = 250 * time.Millisecond // the defaults that the contract promises
+	maxStale   = 10 * time.Second
+	rounding   = time.Millisecond // Hotrow-Position states milliseconds
 )
 
 // readers ask for the pages of a world and have every answer explained.
@@ -148,8 +149,10 @@ func (rs *readers) judge(
 // the contract allows.
 func (rs *readers) age(status string, lag time.Duration) time.Duration {
 	switch {
-	case status == hit, status == "fwd=stale":
+	case status == hit:
 		return lag + rounding
+	case status == "fwd=stale":
+		return maxStale + rounding
 	case strings.HasSuffix(status, "collapsed"), status == "fwd=bypass":
 		return staleAfter
 	}

@@ -3,6 +3,7 @@ package stress
 import (
 	"fmt"
 	"sync"
+	"time"
 )
 
 // seen is what readers have seen of one document so far: nobody who asks later
@@ -16,6 +17,7 @@ type seen struct {
 type mark struct {
 	place int
 	end   Moment
+	what  string
 }
 
 // check returns an error when a read that began at from saw an older version of
@@ -36,11 +38,12 @@ func (s *seen) check(r *Read, from, end Moment) error {
 		at := len(marks)
 		for ; at > 0 && marks[at-1].place > place; at-- {
 			if marks[at-1].end < from {
-				return fmt.Errorf("%s: went back from version %d to %d: %s", r.What,
-					marks[at-1].place, place, l.describe())
+				return fmt.Errorf("%s: went back from version %d, seen by %s until %v, to %d: %s", r.What,
+					marks[at-1].place, marks[at-1].what, time.Duration(marks[at-1].end), place,
+					l.describe())
 			}
 		}
-		s.marks[l.Register] = note(marks, at, mark{place, end})
+		s.marks[l.Register] = note(marks, at, mark{place, end, r.What})
 	}
 	return nil
 }
@@ -49,7 +52,9 @@ func (s *seen) check(r *Read, from, end Moment) error {
 func note(marks []mark, at int, m mark) []mark {
 	const most = 64
 	if at > 0 && marks[at-1].place == m.place {
-		marks[at-1].end = min(marks[at-1].end, m.end)
+		if m.end < marks[at-1].end {
+			marks[at-1] = m
+		}
 		return marks
 	}
 	marks = append(marks, mark{})

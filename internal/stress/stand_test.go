@@ -38,14 +38,25 @@ type stand struct {
 // newStand serves the database at url until the test ends.
 func newStand(t testing.TB, url string, p plan) *stand {
 	t.Helper()
+	return newStandOver(t, openPostgres(t, url), p)
+}
+
+// openPostgres opens a database until the test ends.
+func openPostgres(t testing.TB, url string) source.Source {
+	t.Helper()
 	src, err := postgres.Open(t.Context(), url, postgres.Options{Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newStandOver(t, src, p)
+	t.Cleanup(func() {
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return src
 }
 
-// newStandOver serves src, which it closes.
+// newStandOver serves src.
 func newStandOver(t testing.TB, src source.Source, p plan) *stand {
 	t.Helper()
 	if p.memory == 0 {
@@ -53,7 +64,7 @@ func newStandOver(t testing.TB, src source.Source, p plan) *stand {
 	}
 	s := &stand{t: t, src: src, memory: tier.NewMemory(p.memory)}
 	t.Cleanup(func() {
-		if err := errors.Join(src.Close(), s.memory.Close()); err != nil {
+		if err := s.memory.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -27,6 +27,8 @@ type writers struct {
 	ready sync.WaitGroup
 
 	commits, rollbacks, conflicts, held atomic.Int64
+
+	through atomic.Int64 // writes through hotrow
 }
 
 // A writer is one connection.

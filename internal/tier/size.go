@@ -66,6 +66,6 @@ func (s *sizer) block(n uint64) uint64 {
 func (s *sizer) entry(ref Ref, d *row.Document) uint64 {
 	return entryOverhead + s.document +
 		s.block(uint64(len(ref.Key))) +
-		s.block(uint64(cap(d.Body()))) +
+		s.block(uint64(cap(d.Wire()))) +
 		s.block(uint64(len(d.ETag())))
 }

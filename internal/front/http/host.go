@@ -30,20 +30,21 @@ func newHostList(hosts []string) hostList {
 // allows reports whether r's Host is one of the list or the address at which
 // the connection arrived.
 func (l hostList) allows(r *http.Request) bool {
+	own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return l.allowsName(r.Host, own)
+}
+
+// allowsName is allows for a Host that arrived at the address own.
+func (l hostList) allowsName(host string, own net.Addr) bool {
 	if l.all {
 		return true
 	}
-	name, ok := hostName(r.Host)
-	if !ok {
-		return false
-	}
-	if l.names[name] {
-		return true
-	}
-	own, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !ok {
-		return false
-	}
+	name, ok := hostName(host)
+	return ok && (l.names[name] || isOwnAddress(name, own))
+}
+
+// isOwnAddress reports whether name is the IP address own.
+func isOwnAddress(name string, own net.Addr) bool {
 	ip, ok := addrIP(own)
 	if !ok {
 		return false

@@ -27,6 +27,10 @@ type Options struct {
 	// Auth says whose bearer token it is (see Tokens.Principal). nil: nobody's.
 	Auth func(bearer string) (Principal, bool)
 
+	// Issued returns a value that changes when the tokens that Auth knows do
+	// (see Tokens.Issued). nil: the lane takes no tokens.
+	Issued func() any
+
 	// Hosts are the Host names that are answered besides localhost and the
 	// address of the listener. "*" answers every name, which is safe only
 	// behind a proxy that checks it.
@@ -51,7 +55,8 @@ type Handler struct {
 	live     atomic.Pointer[settings]
 	csrf     http.CrossOriginProtection
 	stats    stats
-	examples sync.Map // of *example, by the name of the resource
+	lane     atomic.Pointer[Lane] // nil: there is none in front
+	examples sync.Map             // of *example, by the name of the resource
 	logLimit limiter
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -59,7 +60,7 @@ func siteResources() []resource.Spec {
 }
 
 // openSet opens the resources of a site over an SQLite file of their own.
-func openSet(t *testing.T) (*resource.Set, *sqlite.Source) {
+func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 	t.Helper()
 	ctx := t.Context()
 	src, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "site.db"), sqlite.Options{Own: true})
@@ -109,18 +110,40 @@ func newServer(t *testing.T, change ...func(*Options)) *site {
 	s := &site{t: t, tokens: new(Tokens), log: new(syncBuffer)}
 	set, src := openSet(t)
 	s.src = src
-	o := Options{Resources: set, Auth: s.tokens.Principal, XCache: true, MaxBody: 4096,
+	o := Options{Resources: set, Auth: s.tokens.Principal, Issued: s.tokens.Issued, XCache: true, MaxBody: 4096,
 		Log: slog.New(slog.NewTextHandler(s.log, nil))}
 	for _, f := range change {
 		f(&o)
 	}
 	s.h = New(o)
-	srv := httptest.NewUnstartedServer(s.h)
-	srv.Config = Server(s.h, Timeouts{}, o.Log)
-	srv.Start()
-	t.Cleanup(srv.Close)
-	s.url, s.addr = srv.URL, srv.Listener.Addr().String()
+	s.listen(o.Log)
 	return s
+}
+
+// listen serves the site by the road that the environment names: the Handler
+// alone, or behind the lane in one of its forms. See TestSite_OverEveryRoad.
+func (s *site) listen(log *slog.Logger) {
+	road := os.Getenv("HOTROW_TEST_ROAD")
+	if road == "" {
+		srv := httptest.NewUnstartedServer(s.h)
+		srv.Config = Server(s.h, Timeouts{}, log)
+		srv.Start()
+		s.t.Cleanup(srv.Close)
+		s.url, s.addr = srv.URL, srv.Listener.Addr().String()
+		return
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.addr = l.Addr().String()
+	s.url = "http://" + s.addr
+	over, err := serve(l, s.h, Timeouts{}, log, road == "goroutine")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(over.Close)
+	s.t.Cleanup(http.DefaultClient.CloseIdleConnections)
 }
 
 // An answer is a response with its body read.

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -48,8 +49,29 @@ type ResourceStats struct {
 	Seconds  float64        // sum of the durations
 }
 
-// Stats returns a snapshot of the counters, by the name of the resource.
+// Stats returns a snapshot of the counters, by the name of the resource. What
+// the lane has answered is among the codes, but not among the durations.
 func (h *Handler) Stats() []ResourceStats {
+	all := h.handled()
+	if l := h.lane.Load(); l != nil {
+		l.addStats(func(resource string, code int, n uint64) {
+			i := slices.IndexFunc(all, func(s ResourceStats) bool { return s.Resource == resource })
+			if i < 0 {
+				i = len(all)
+				all = append(all, ResourceStats{Resource: resource, Codes: map[int]uint64{},
+					Buckets: make([]uint64, len(Buckets)+1)})
+			}
+			if n > 0 {
+				all[i].Codes[code] += n
+			}
+		})
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].Resource < all[j].Resource })
+	return all
+}
+
+// handled returns what the Handler itself has answered.
+func (h *Handler) handled() []ResourceStats {
 	var all []ResourceStats
 	h.stats.byResource.Range(func(name, v any) bool {
 		c := v.(*counters)
@@ -67,6 +89,5 @@ func (h *Handler) Stats() []ResourceStats {
 		all = append(all, s)
 		return true
 	})
-	sort.Slice(all, func(i, j int) bool { return all[i].Resource < all[j].Resource })
 	return all
 }

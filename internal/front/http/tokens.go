@@ -52,6 +52,9 @@ type Tokens struct {
 // Set replaces the tokens by list, which must not be written to afterwards.
 func (t *Tokens) Set(list []Token) { t.list.Store(&list) }
 
+// Issued returns a value that is another one after each Set.
+func (t *Tokens) Issued() any { return t.list.Load() }
+
 // Len returns how many tokens there are.
 func (t *Tokens) Len() int {
 	if list := t.list.Load(); list != nil {

@@ -1,0 +1,83 @@
+package fresh
+
+import (
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// BenchmarkValid is what a hit pays for its stamp.
+func BenchmarkValid(b *testing.B) {
+	_, s := newAttached(nil)
+	st := row.Stamp{Epoch: 1}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if !s.Valid(st) {
+				b.Error("not valid")
+			}
+		}
+	})
+}
+
+// BenchmarkGate is what a hit pays for the bound of its age.
+func BenchmarkGate(b *testing.B) {
+	d, _ := newAttached(nil)
+	d.Fenced(1000)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if state, _ := d.Gate(1001); state != Fresh {
+				b.Error("not fresh")
+			}
+		}
+	})
+}
+
+// BenchmarkBeginFinish is what a load pays besides its read.
+func BenchmarkBeginFinish(b *testing.B) {
+	for name, tracked := range map[string]bool{"plain": false, "tracked": true} {
+		b.Run(name, func(b *testing.B) {
+			d := NewDomain(100)
+			s := d.NewSpace(func(row.Key) {}, tracked)
+			d.Reset("a", 1)
+			rows := []Child{{"t", "1"}, {"t", "2"}, {"t", "3"}}
+			b.ReportAllocs()
+			for b.Loop() {
+				l, _ := s.Begin("k", row.FormatJSON, Any)
+				s.Send(l)
+				s.Finish(l, nil, nil, rows, func() {})
+			}
+		})
+	}
+}
+
+// BenchmarkApplySettle is what one changed key costs.
+func BenchmarkApplySettle(b *testing.B) {
+	d, s := newAttached(nil)
+	b.ReportAllocs()
+	pos := Position(1)
+	for b.Loop() {
+		pos++
+		d.Apply(pos, []Touch{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
+		for _, p := range d.Unsettled() {
+			d.Settle(p)
+		}
+	}
+}
+
+// TestHit_AllocatesNothing: what is on the way of every hit.
+func TestHit_AllocatesNothing(t *testing.T) {
+	d, s := newAttached(nil)
+	d.Fenced(1000)
+	n := testing.AllocsPerRun(100, func() {
+		p := d.Applied()
+		state, _ := d.Gate(1001)
+		if state != Fresh || !s.Valid(row.Stamp{Epoch: p.Epoch}) {
+			t.Error("no hit")
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,201 @@
+package main
+
+// applyMutants break the rules of apply.go and domain.go: what a change does,
+// when it is settled, what an epoch and the gate are.
+var applyMutants = []mutant{
+	{"apply: the position is published before", []edit{{"apply.go",
+		`	for i := range touches {
+		touches[i].apply(ref != nil)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if ref`, `	d.mu.Lock()
+	d.publish(pos)
+	d.mu.Unlock()
+	for i := range touches {
+		touches[i].apply(ref != nil)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if ref`}}},
+	{"apply: the position is not published", []edit{{"apply.go", `	d.publish(pos)
+	return p
+`, `	return p
+`}}},
+	{"apply: pending before it is marked", []edit{{"apply.go",
+		`	for i := range touches {
+		touches[i].apply(ref != nil)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if ref`, `	d.mu.Lock()
+	if ref != nil {
+		d.pending = append(d.pending, p)
+	}
+	d.mu.Unlock()
+	for i := range touches {
+		touches[i].apply(ref != nil)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if ref = nil; ref`}}},
+	{"apply: nothing is ever pending", []edit{{"apply.go",
+		`		d.pending = append(d.pending, p)
+`, ``}}},
+	{"apply: nothing is marked", []edit{{"apply.go",
+		`touches[i].apply(ref != nil)`, `touches[i].apply(false)`}}},
+	{"apply: touches nothing", []edit{{"apply.go", `		touches[i].apply(ref != nil)
+`, `		_ = i
+`}}},
+	{"apply: a settled change is not marked as such", []edit{{"apply.go",
+		`touches[i].apply(ref != nil)`, `touches[i].apply(true)`}}},
+	{"apply: a settled change leaves loads in flight", []edit{{"apply.go",
+		`			s.doom(sh, k)
+			s.forget(k)
+`, `			s.forget(k)
+`}}},
+	{"apply: a settled change leaves the copy", []edit{{"apply.go",
+		`			s.doom(sh, k)
+			s.forget(k)
+`, `			s.doom(sh, k)
+`}}},
+	{"apply: the documents that hold a row stay", []edit{{"apply.go",
+		`t.Keys = append(t.Keys, s.children.touch(c, unsettled)...)`,
+		`s.children.touch(c, unsettled)`}}},
+	{"apply: rows are not marked", []edit{{"apply.go", `range t.Children {
+		// The`, `range t.Children[:0] {
+		// The`}}},
+	{"whole: unsettled after the new generation", []edit{{"apply.go",
+		`			s.wholes.Add(1) // before generation: see Space.lease
+		}
+		s.children.clear()
+		s.generation.Add(1)
+`, `			defer s.wholes.Add(1)
+		}
+		s.children.clear()
+		s.generation.Add(1)
+`}}},
+	{"whole: the generation stays", []edit{{"apply.go", `		s.children.clear()
+		s.generation.Add(1)
+`, `		s.children.clear()
+`}}},
+	{"whole: the index is emptied after", []edit{{"apply.go", `		s.children.clear()
+		s.generation.Add(1)
+`, `		s.generation.Add(1)
+		s.children.clear()
+`}}},
+	{"whole: not held until it is settled", []edit{
+		{"apply.go", `s.wholes.Add(1) //`, `s.wholes.Add(0) //`},
+		{"apply.go", `s.wholes.Add(-1)`, `s.wholes.Add(0)`}}},
+	{"whole: never settled", []edit{{"apply.go", `s.wholes.Add(-1)`, `s.wholes.Add(0)`}}},
+	{"whole: loads begun under the mark are joined after", []edit{{"apply.go",
+		`		s.generation.Add(1)
+		s.wholes.Add(-1)
+`, `		s.wholes.Add(-1)
+`}}},
+	{"hold: marks nothing", []edit{{"apply.go",
+		`touches[i].apply(true)`, `touches[i].apply(false)`}}},
+	{"release: the marks stay", []edit{{"apply.go", `		again.apply(false)
+		touches[i].settle()
+`, `		again.apply(false)
+`}}},
+	{"settle: loads begun under the mark are joined after", []edit{{"apply.go",
+		`		s.doom(sh, k)
+		unmark(sh, k)
+`, `		unmark(sh, k)
+`}}},
+	{"settle: the mark stays", []edit{{"apply.go", `		unmark(sh, k)
+`, ``}}},
+	{"settle: twice counts twice", []edit{{"apply.go", `	if !found {
+		return
+	}
+`, ``}}},
+	{"settle: stays pending", []edit{{"apply.go",
+		`d.pending = append(d.pending[:i:i], d.pending[i+1:]...)`, `_ = i`}}},
+	{"settle: rows stay marked", []edit{{"apply.go", `		s.children.settle(c)
+`, `		_ = c
+`}}},
+	{"settled to: what is pending does not count", []edit{{"apply.go",
+		`		if o.Pos <= q.Pos && o.Pos > 0 {`, `		if false && o.Pos > 0 {`}}},
+	{"settled to: one too many", []edit{{"apply.go", `q.Pos = o.Pos - 1`, `q.Pos = o.Pos`}}},
+	{"settled to: below zero", []edit{{"apply.go", ` && o.Pos > 0 {`, ` {`}}},
+
+	{"gate: open before the first fence", []edit{{"domain.go", `fenced != 0 && lag`, `lag`}}},
+	{"gate: closed too early", []edit{{"domain.go", `lag <= d.staleAfter`, `lag < d.staleAfter`}}},
+	{"gate: the wrong way round", []edit{{"domain.go",
+		`lag <= d.staleAfter`, `lag >= d.staleAfter`}}},
+	{"gate: never closes", []edit{{"domain.go", ` && lag <= d.staleAfter`, ``}}},
+	{"gate: twice as long", []edit{{"domain.go",
+		`lag <= d.staleAfter`, `lag <= 2*d.staleAfter`}}},
+	{"fenced: goes back", []edit{{"domain.go",
+		`begin <= old || d.fenced`, `d.fenced`}}},
+	{"reset: the epoch stays", []edit{{"domain.go",
+		`d.epoch.Store(epoch + 1)`, `d.epoch.Store(max(epoch, 1))`}}},
+	{"reset: what was pending stays", []edit{{"domain.go", `	for _, p := range d.Unsettled() {
+		d.Settle(p)
+	}
+`, ``}}},
+	{"reset: what was pending is forgotten with its marks", []edit{{"domain.go",
+		`		d.Settle(p)
+	}
+	d.mu.Lock()
+`, `		_ = p
+	}
+	d.mu.Lock()
+	d.pending = nil
+`}}},
+	{"reset: the index is emptied after", []edit{{"domain.go",
+		`	for _, s := range d.spaces {
+		s.children.clear() // before the epoch: see children.clear
+	}
+	d.epoch.Store(epoch + 1)
+`, `	d.epoch.Store(epoch + 1)
+	for _, s := range d.spaces {
+		s.children.clear() // before the epoch: see children.clear
+	}
+`}}},
+	{"reset: the index stays", []edit{{"domain.go",
+		`		s.children.clear() // before the epoch: see children.clear
+`, `		_ = s
+`}}},
+	{"reset: the position stays", []edit{{"domain.go",
+		`&Progress{Epoch: epoch + 1, Origin: origin, Pos: pos}`,
+		`&Progress{Epoch: epoch + 1, Origin: origin, Pos: max(pos, d.applied.Load().Pos)}`}}},
+	{"reset: nobody is woken", []edit{{"domain.go", `Pos: pos})
+	d.wake()
+`, `Pos: pos})
+`}}},
+	{"reset: the fence of before is forgotten", []edit{{"domain.go",
+		`past{epoch, d.fenced.Load()}`, `past{epoch, 0}`}}},
+	{"advance: goes back", []edit{
+		{"domain.go", `	if pos <= d.applied.Load().Pos {
+		return
+	}
+	d.mu`, `	d.mu`},
+		{"domain.go", `	if pos > p.Pos {
+		p.Pos`, `	if true {
+		p.Pos`}}},
+	{"advance: wakes for nothing", []edit{{"domain.go", `	if pos <= d.applied.Load().Pos {
+		return
+	}
+	d.mu`, `	d.mu`}}},
+	{"publish: goes back", []edit{{"domain.go", `	if pos > p.Pos {
+		p.Pos`, `	if true {
+		p.Pos`}}},
+	{"publish: nobody is woken", []edit{{"domain.go", `		d.applied.Store(&p)
+	}
+	d.wake()
+`, `		d.applied.Store(&p)
+	}
+`}}},
+	{"wake: one time only", []edit{{"domain.go", `		d.waiting = 0
+`, `		d.waiting = -1 << 30
+`}}},
+	{"suspect: any generation", []edit{{"domain.go",
+		`	if s.Generation != sp.generation.Load() {
+		return 0, false
+	}
+`, ``}}},
+	{"suspect: an epoch without a fence", []edit{{"domain.go", ` || p.fenced == 0 {`, ` {`}}},
+	{"suspect: any epoch", []edit{{"domain.go", `p.epoch != s.Epoch || p`, `p`}}},
+}

@@ -1,0 +1,101 @@
+package main
+
+// childMutants break the rules of children.go: rows whose old parent nobody
+// knows.
+var childMutants = []mutant{
+	{"rows: an unsettled one is stored", []edit{{"children.go",
+		`(m.unsettled > 0 || m.at > l.clock)`, `m.at > l.clock`}}},
+	{"rows: one that has moved since is stored", []edit{{"children.go",
+		`(m.unsettled > 0 || m.at > l.clock)`, `m.unsettled > 0`}}},
+	{"rows: one that moved before is not stored", []edit{{"children.go",
+		`m.at > l.clock)`, `m.at >= l.clock)`}}},
+	{"rows: the index keeps the rows of before", []edit{{"children.go",
+		`	c.remove(fl)
+	if len(rows)`, `	if len(rows)`}}},
+	{"rows: a document without rows keeps those of before", []edit{{"children.go",
+		`	c.remove(fl)
+	if len(rows) == 0 {
+		return true
+	}
+`, `	if len(rows) == 0 {
+		return true
+	}
+	c.remove(fl)
+`}}},
+	{"rows: the index is not filled", []edit{{"children.go",
+		`		c.index[r][fl] = struct{}{}
+`, ``}}},
+	{"rows: one format takes the place of the other", []edit{
+		{"children.go", `	fl := flight{l.Key, l.Format}
+	c.remove(fl)
+`, `	fl := flight{l.Key, 0}
+	c.remove(fl)
+`}}},
+	{"rows: a change is not marked as unsettled", []edit{
+		{"children.go", `		m.unsettled++
+		c.unsettled++
+`, `		_, c.unsettled = m, c.unsettled+1
+`},
+		{"children.go", `m.unsettled--; m.unsettled == 0`, `m.unsettled == 0`}}},
+	{"rows: unsettled ones are not counted", []edit{
+		{"children.go", `		c.unsettled++
+`, ``},
+		{"children.go", `	c.unsettled--
+`, ``}}},
+	{"rows: unsettled ones are counted for ever", []edit{{"children.go", `	c.unsettled--
+`, ``}}},
+	{"rows: one settled change settles all", []edit{{"children.go",
+		`if m.unsettled--; m.unsettled == 0 {`, `if m.unsettled = 0; true {`}}},
+	{"rows: settling is no touch", []edit{{"children.go", `	m := c.mark(r)
+	c.unsettled--
+`, `	m := c.marks[r]
+	c.unsettled--
+`}}},
+	{"rows: the clock stands still", []edit{{"children.go", `	c.clock++
+	m.at = c.clock
+`, `	m.at = c.clock
+`}}},
+	{"rows: the mark is not moved on", []edit{{"children.go", `	m.at = c.clock
+`, ``}}},
+	{"rows: nothing overtakes a load", []edit{{"children.go",
+		`	return c.clock != l.clock
+`, `	return false
+`}}},
+	{"rows: settled marks stay", []edit{{"children.go", `			delete(c.marks, r)
+`, ``}}},
+	{"rows: settled marks stay until the next load", []edit{{"children.go",
+		`		c.old = append(c.old, r)
+		c.sweep()
+	}
+	keys`, `		c.old = append(c.old, r)
+	}
+	keys`}}},
+	{"rows: marks go while a load is in flight", []edit{{"children.go",
+		`m != nil && m.at > oldest`, `m != nil && m.at > oldest+1<<60`}}},
+	{"rows: the youngest load decides which marks go", []edit{{"children.go",
+		`c.open.Front()`, `c.open.Back()`}}},
+	{"rows: unsettled marks go", []edit{{"children.go",
+		`m != nil && m.unsettled == 0 {`, `m != nil {`}}},
+	{"rows: the end of a load sweeps nothing", []edit{{"children.go",
+		`	c.open.Remove(l.open)
+	c.sweep()
+`, `	c.open.Remove(l.open)
+`}}},
+	{"rows: a load stays open", []edit{{"children.go", `	c.open.Remove(l.open)
+`, ``}}},
+	{"rows: one format is forgotten", []edit{{"children.go",
+		`range row.Format(row.NumFormats)`, `range row.Format(1)`}}},
+	{"rows: an old eviction takes the new document out", []edit{{"children.go",
+		`c.held[fl].doc == doc {`, `c.held[fl].doc != nil {`}}},
+	{"rows: evictions are not noted", []edit{{"children.go",
+		`c.held[fl].doc == doc {`, `c.held[fl].doc == doc && false {`}}},
+	{"rows: the index is never emptied", []edit{{"children.go",
+		`	c.index, c.held = nil, nil
+`, ``}}},
+	{"rows: empty lists stay in the index", []edit{{"children.go",
+		`len(c.index[r]) == 0 {
+			delete`, `false {
+			delete`}}},
+	{"rows: the index keeps what is gone", []edit{{"children.go",
+		`if delete(c.index[r], fl); len`, `if len`}}},
+}

@@ -1,0 +1,214 @@
+package main
+
+// mutants are the wrong protocols that the tests must tell from the right one.
+var mutants = append(append(spaceMutants, applyMutants...), childMutants...)
+
+// spaceMutants break the rules of space.go: who joins, and what is stored.
+var spaceMutants = []mutant{
+	{"lease: dirty keys are storable", []edit{{"space.go",
+		`sh.dirty[k] == 0 && s.wholes`, `s.wholes`}}},
+	{"lease: a key is storable while everything is unsettled", []edit{{"space.go",
+		` && s.wholes.Load() == 0`, ``}}},
+	{"lease: storable before there is a feed", []edit{{"space.go",
+		` && l.Stamp.Epoch != 0`, ``}}},
+	{"lease: generation read after wholes", []edit{{"space.go",
+		`	l.Stamp.Generation = s.generation.Load()
+	settled := s.children.begin(l)
+	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
+`, `	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
+	settled := s.children.begin(l)
+	l.Stamp.Generation = s.generation.Load()
+`}}},
+	{"lease: position read after the marks", []edit{{"space.go",
+		`	if !l.settled {
+`, `	l.AsOf = s.domain.applied.Load()
+	if !l.settled {
+`}}},
+	{"lease: position covers what is pending", []edit{{"space.go",
+		`if !l.settled {`, `if false {`}}},
+	{"lease: rows do not count for the position", []edit{{"space.go",
+		`l.settled = l.storable && settled`, `l.settled = l.storable || settled && false`}}},
+	{"begin: joins a doomed load", []edit{{"space.go",
+		`last != nil && !last.doomed && s.Valid`, `last != nil && s.Valid`}}},
+	{"begin: joins a load of an old stamp", []edit{{"space.go",
+		`!last.doomed && s.Valid(last.Stamp) && `, `!last.doomed && `}}},
+	{"begin: joins a load that a row has overtaken", []edit{{"space.go",
+		` && !s.children.moved(last) {`, ` {`}}},
+	{"begin: never joins", []edit{{"space.go", `case need == Any, need`, `case need`}}},
+	{"begin: with a token never joins", []edit{{"space.go",
+		` need == Settled && last.settled,`, ``}}},
+	{"begin: with a token joins an unsettled load", []edit{{"space.go",
+		`need == Settled && last.settled`, `need == Settled`}}},
+	{"begin: with a token joins a load that is only storable", []edit{{"space.go",
+		`need == Settled && last.settled`, `need == Settled && last.storable`}}},
+	{"begin: now joins a load that was sent", []edit{{"space.go",
+		`need == Now && !last.sent:`, `need == Now:`}}},
+	{"begin: now never joins", []edit{{"space.go", `, need == Now && !last.sent:`, `:`}}},
+	{"begin: a load that now has joined does not know", []edit{{"space.go",
+		`			last.now = last.now || need == Now
+`, ``}}},
+	{"begin: a load for now does not know", []edit{{"space.go",
+		`	l.now = need == Now
+`, ``}}},
+	{"begin: an overtaken load is out of reach", []edit{{"space.go",
+		`	l.older = last
+`, ``}}},
+	{"begin: an overtaken load is not stored", []edit{{"space.go",
+		`	l.older = last
+`, `	if l.older = last; last != nil {
+		last.doomed = true
+	}
+`}}},
+	{"send: not noted", []edit{{"space.go", `	l.sent = true
+`, ``}}},
+	{"send: tells the opposite", []edit{{"space.go",
+		`	return !l.doomed
+`, `	return l.doomed
+`}}},
+	{"finish: stores what was not storable", []edit{{"space.go",
+		`store != nil && l.storable && `, `store != nil && `}}},
+	{"finish: stores what is doomed", []edit{{"space.go",
+		`l.storable && !l.doomed && s.Valid`, `l.storable && s.Valid`}}},
+	{"finish: stores what has an old stamp", []edit{{"space.go",
+		`!l.doomed && s.Valid(l.Stamp) &&
+`, `!l.doomed &&
+`}}},
+	{"finish: does not ask the rows", []edit{{"space.go",
+		`s.children.admit(l, doc, read) {`, `true {`}}},
+	{"finish: does not heed the rows", []edit{{"space.go",
+		`s.children.admit(l, doc, read) {`, `(s.children.admit(l, doc, read) || true) {`}}},
+	{"finish: stores a load that has failed", []edit{{"space.go",
+		`err == nil && store != nil`, `store != nil`}}},
+	{"finish: stores, and does not say so", []edit{{"space.go",
+		`		l.stored = true
+`, ``}}},
+	{"finish: a read of the source leaves older loads alone", []edit{{"space.go",
+		`		s.doom(sh, l.Key) // others in flight, which may have read before
+`, ``}}},
+	{"finish: a read of the source leaves the copy alone", []edit{{"space.go",
+		`which may have read before
+		s.forget(l.Key)
+`, `which may have read before
+`}}},
+	{"finish: the lease stays open", []edit{{"space.go", `	s.children.end(l)
+	l.doc, l.err`, `	l.doc, l.err`}}},
+	{"found: the lease stays open", []edit{{"space.go", `	s.children.end(l)
+	l.doc = doc`, `	l.doc = doc`}}},
+	{"found: the load stays in flight", []edit{{"space.go", `	sh.land(l, false)
+`, ``}}},
+	{"found: a reader of the source gets the copy", []edit{{"space.go", `	if l.now {
+		return false
+	}
+`, ``}}},
+	{"found: nothing is answered", []edit{{"space.go", `	l.doc = doc
+	close`, `	close`}}},
+	{"finish: what it tells may be followed by an older copy", []edit{{"space.go",
+		`	} else if err == nil {
+		s.forget(l.Key)
+	}
+	s.children`, `	}
+	s.children`}}},
+	{"finish: a load that has failed drops the copy", []edit{{"space.go",
+		`	} else if err == nil {
+		s.forget(l.Key)
+`, `	} else {
+		s.forget(l.Key)
+`}}},
+	{"land: the load stays in flight", []edit{{"space.go", `	sh.land(l, err == nil)
+`, ``}}},
+	{"land: the first takes all with it", []edit{{"space.go",
+		`if sh.inflight[fl] = l.older; l.older == nil {`, `if true {`}}},
+	{"land: an older one stays in flight", []edit{{"space.go",
+		`			o.older = l.older
+`, `			_ = l.older
+`}}},
+	{"land: takes the older ones with it", []edit{{"space.go",
+		`			o.older = l.older
+`, `			o.older = nil
+`}}},
+	{"land: loads that may have read before are stored", []edit{{"space.go",
+		`		o.doomed = o.doomed || answered && o.sent
+`, ``}}},
+	{"land: loads that will read later are not stored", []edit{{"space.go",
+		`|| answered && o.sent`, `|| answered`}}},
+	{"land: a load that has failed dooms the others", []edit{{"space.go",
+		`|| answered && o.sent`, `|| o.sent`}}},
+	{"drop: loads in flight are stored", []edit{{"space.go",
+		`	defer sh.mu.Unlock()
+	s.doom(sh, k)
+	s.forget(k)
+}`, `	defer sh.mu.Unlock()
+	s.forget(k)
+}`}}},
+	{"drop: the copy stays", []edit{{"space.go",
+		`	defer sh.mu.Unlock()
+	s.doom(sh, k)
+	s.forget(k)
+}`, `	defer sh.mu.Unlock()
+	s.doom(sh, k)
+}`}}},
+	{"drop all: the generation stays", []edit{{"space.go",
+		`	s.children.clear()
+	s.generation.Add(1)
+`, `	s.children.clear()
+`}}},
+	{"drop all: the index is emptied after", []edit{{"space.go",
+		`	s.children.clear()
+	s.generation.Add(1)
+`, `	s.generation.Add(1)
+	s.children.clear()
+`}}},
+	{"mark: loads in flight are stored", []edit{{"space.go",
+		`	sh.dirty[k]++
+	s.doom(sh, k)
+`, `	sh.dirty[k]++
+`}}},
+	{"mark: the copy stays", []edit{{"space.go",
+		`	sh.dirty[k]++
+	s.doom(sh, k)
+	s.forget(k)
+`, `	sh.dirty[k]++
+	s.doom(sh, k)
+`}}},
+	{"mark: does not count", []edit{{"space.go", `	sh.dirty[k]++
+`, `	sh.dirty[k] = 1
+`}}},
+	{"unmark: takes all marks away", []edit{{"space.go",
+		`if sh.dirty[k]--; sh.dirty[k] <= 0 {`, `if true {`}}},
+	{"unmark: leaves the mark", []edit{{"space.go",
+		`if sh.dirty[k]--; sh.dirty[k] <= 0 {`, `if sh.dirty[k]--; sh.dirty[k] < 0 {`}}},
+	{"doom: one format only", []edit{{"space.go",
+		`	for f := range row.Format(row.NumFormats) {
+		for l`, `	for f := range row.Format(1) {
+		for l`}}},
+	{"doom: the last load only", []edit{{"space.go", `l != nil; l = l.older {
+			l.doomed`, `l != nil; l = nil {
+			l.doomed`}}},
+	{"forget: the index keeps the document", []edit{{"space.go", `	s.children.forget(k)
+`, ``}}},
+	{"forget: the tier keeps the document", []edit{{"space.go", `	s.drop(k)
+`, ``}}},
+	{"valid: any epoch", []edit{{"space.go", `st.Epoch == s.domain.epoch.Load() && `, ``}}},
+	{"valid: any generation", []edit{{"space.go",
+		` && st.Generation == s.generation.Load()`, ``}}},
+	{"new space: what is pending does not touch it", []edit{{"space.go",
+		`range d.pending {`, `range d.pending[:0] {`}}},
+	{"new space: what is pending is never settled for it", []edit{{"space.go",
+		`		p.touches = append(p.touches, Touch{Space: s, Whole: true})
+`, `		_ = p
+`}}},
+	{"remove: loads are still stored", []edit{{"space.go",
+		`	s.wholes.Add(1) // never settled: no lease is storable
+	s.generation.Add(1)
+`, ``}}},
+	{"remove: later loads are stored", []edit{{"space.go",
+		`	s.wholes.Add(1) // never settled: no lease is storable
+`, ``}}},
+	{"remove: loads in flight are stored", []edit{{"space.go",
+		`no lease is storable
+	s.generation.Add(1)
+`, `no lease is storable
+`}}},
+	{"remove: the domain keeps the space", []edit{{"space.go",
+		`if o == s {`, `if o == s && false {`}}},
+}

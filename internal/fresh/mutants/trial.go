@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// pkg is where the protocol is, from the root of the module.
+const pkg = "internal/fresh"
+
+// A mutant is the protocol with one rule broken.
+type mutant struct {
+	name  string
+	edits []edit
+}
+
+// An edit replaces old, which stands in file exactly once.
+type edit struct{ file, old, new string }
+
+// stages are the tests that a mutant has to get past, fast ones first.
+var stages = []struct {
+	name string
+	args []string
+}{
+	{"unit", []string{"-test.run=^Test(Domain|Space|Children|Order|Hit)"}},
+	{"simulation", []string{"-test.run=^TestSimulation$", "-sim.seeds=6000"}},
+	{"model", []string{"-test.run=^TestModel$"}},
+	{"stress", []string{"-test.run=^TestStress", "-test.short"}},
+}
+
+// limit is for one stage; a mutant that hangs is noticed, too.
+const limit = 90 * time.Second
+
+// verdict is what became of a mutant.
+type verdict int
+
+const (
+	killed verdict = iota
+	survived
+	invalid
+)
+
+type result struct {
+	name    string
+	verdict verdict
+	by      string
+	output  string
+	took    time.Duration
+}
+
+// String is a line of the table.
+func (r result) String() string {
+	what := [...]string{"killed by " + r.by, "SURVIVED", "does not fit: " + r.by}[r.verdict]
+	return fmt.Sprintf("%-58s %5.1fs  %s", r.name, r.took.Seconds(), what)
+}
+
+// A trial tries mutants of the module at root; tmp is its own.
+type trial struct{ root, tmp string }
+
+// try builds the tests with a mutant in and runs them until one fails.
+func (t *trial) try(n int, m mutant) (r result) {
+	begin := time.Now()
+	defer func() { r.took = time.Since(begin) }()
+	r.name = m.name
+	dir := filepath.Join(t.tmp, fmt.Sprint(n))
+	binary, out, err := t.build(dir, m)
+	if err != nil {
+		r.verdict, r.by, r.output = invalid, err.Error(), out
+		return r
+	}
+	defer os.RemoveAll(dir)
+	for _, s := range stages {
+		args := append([]string{"-test.failfast"}, s.args...)
+		out, err := t.command(filepath.Join(t.root, pkg), binary, args...)
+		if err != nil {
+			r.by, r.output = s.name, out
+			if errors.Is(err, context.DeadlineExceeded) {
+				r.by += ", hangs"
+			} else if test := failing(out); test != "" {
+				r.by += ": " + test
+			}
+			return r
+		}
+	}
+	r.verdict = survived
+	return r
+}
+
+// build writes the mutated files into dir and compiles the tests with them.
+func (t *trial) build(dir string, m mutant) (binary, out string, err error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", "", err
+	}
+	texts := make(map[string]string)
+	for _, e := range m.edits {
+		path := filepath.Join(t.root, pkg, e.file)
+		text, ok := texts[path]
+		if !ok {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return "", "", err
+			}
+			text = string(b)
+		}
+		if c := strings.Count(text, e.old); c != 1 {
+			return "", e.old, fmt.Errorf("its text stands %d times in %s", c, e.file)
+		}
+		texts[path] = strings.Replace(text, e.old, e.new, 1)
+	}
+	overlay := struct{ Replace map[string]string }{make(map[string]string)}
+	for path, text := range texts {
+		copied := filepath.Join(dir, filepath.Base(path))
+		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
+			return "", "", err
+		}
+		overlay.Replace[path] = copied
+	}
+	b, err := json.Marshal(overlay)
+	if err != nil {
+		return "", "", err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, b, 0o600); err != nil {
+		return "", "", err
+	}
+	binary = filepath.Join(dir, "fresh.test")
+	out, err = t.command(t.root, "go", "test", "-c", "-overlay", list, "-o", binary, "./"+pkg)
+	if err != nil {
+		return "", out, errors.New("it does not compile")
+	}
+	return binary, out, nil
+}
+
+// command runs a program in dir and returns what it prints.
+func (t *trial) command(dir, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return out.String(), err
+}
+
+// failing returns the name of the last test that go test says has failed: the
+// innermost.
+func failing(out string) string {
+	name := ""
+	for line := range strings.Lines(out) {
+		if _, rest, ok := strings.Cut(line, "--- FAIL: "); ok {
+			name, _, _ = strings.Cut(rest, " (")
+		}
+	}
+	return name
+}

@@ -1,0 +1,389 @@
+package httpfront
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/http1"
+)
+
+// A Lane answers what memory holds on the connection's own loop, and hands
+// every other request over to the full road: to the Handler itself, which
+// decides about everything that the lane does not. It is a lane.Protocol.
+//
+// A hit is: parse, route, look up, append. It takes no lock of ours, logs
+// nothing and allocates nothing (TestLane_HitAllocatesNothing).
+type Lane struct {
+	h *Handler
+
+	mu      sync.Mutex // guards counted
+	counted []*laneResource
+}
+
+// NewLane returns the lane in front of h. What it answers is in h's Stats.
+func NewLane(h *Handler) *Lane {
+	l := &Lane{h: h}
+	h.lane.Store(l)
+	return l
+}
+
+// register adds the counters of one loop to what Stats adds up.
+func (l *Lane) register(r *laneResource) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counted = append(l.counted, r)
+}
+
+// addStats adds what the loops have answered, without durations: a loop reads
+// the clock once for each wake-up, not for each request.
+func (l *Lane) addStats(add func(resource string, code int, n uint64)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.counted {
+		same := r.notModified.Load()
+		add(r.Name(), 304, same)
+		add(r.Name(), 200, max(r.tally.Count(), same)-same)
+	}
+}
+
+// peer is what the lane remembers of one connection.
+type peer struct {
+	host []byte // the last Host that was allowed
+}
+
+// maxHost is the longest Host that a connection remembers.
+const maxHost = 256
+
+// Open makes the state of a connection; the server speaks second.
+func (l *Lane) Open(c *lane.Conn, out []byte) []byte {
+	c.Data = new(peer)
+	return out
+}
+
+// Tick does nothing: HTTP/1.1 has nothing to say by itself.
+func (l *Lane) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
+
+// Step answers the requests at the front of in.
+func (l *Lane) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+	s := c.Scope().(*scope)
+	n := 0
+	if c.Back() { // old clients end a body with an empty line
+		skip, v := http1.SkipEmptyLine(in)
+		if v == http1.NeedMore {
+			return 0, out, lane.More
+		}
+		n = skip
+	}
+	for n < len(in) {
+		var r http1.Request
+		length, verdict := r.Parse(in[n:])
+		switch verdict {
+		case http1.Complete:
+		case http1.NeedMore:
+			return n, out, lane.More
+		case http1.HandOver:
+			return n, out, lane.HandOver
+		default:
+			return len(in), http1.AppendRefusal(out, verdict, s.now), lane.Close
+		}
+		closing := r.Close || c.Draining()
+		grown, where := l.answer(c, s, &r, out, closing)
+		switch where {
+		case elsewhere:
+			return n, out, lane.HandOver
+		case inDatabase:
+			l.park(c, &r, closing)
+			return n + length, out, lane.Parked
+		}
+		out, n = grown, n+length
+		switch {
+		case closing:
+			return n, out, lane.Close
+		case len(out) >= lane.FlushSize:
+			return n, out, lane.Flush
+		}
+	}
+	return n, out, lane.More
+}
+
+// A place is where the answer to a request is.
+type place uint8
+
+const (
+	inMemory   place = iota
+	inDatabase       // or in memory, but not as a plain hit
+	elsewhere        // the request is not the plain one of a document
+)
+
+// answer appends the answer to r if memory has it and r asks for nothing that
+// only the full road knows.
+func (l *Lane) answer(
+	c *lane.Conn, s *scope, r *http1.Request, out []byte, closing bool,
+) ([]byte, place) {
+	o := s.live
+	if r.Query != nil || !l.hostAllowed(c, o, r.Host) {
+		return out, elsewhere
+	}
+	name, key, ok := splitPath(r.Path, o.BasePath)
+	if !ok {
+		return out, elsewhere
+	}
+	res := s.resource(row.Alias(name))
+	if res == nil || !s.mayRead(res.rule, r.Authorization) {
+		return out, elsewhere
+	}
+	format, ok := laneFormat(r.Accept)
+	if !ok {
+		return out, elsewhere
+	}
+	doc, at := res.Hit(row.Key(row.Alias(key)), format, &s.moments)
+	if doc == nil {
+		return out, inDatabase
+	}
+	same, ok := laneMatch(r.IfNoneMatch, doc.ETag())
+	if !ok {
+		return out, inDatabase
+	}
+	res.tally.Add()
+	code := 200
+	if same {
+		code = 304
+	}
+	out = http1.AppendStatus(out, code)
+	out = r.AppendConnection(out, closing)
+	out = s.appendBlock(out, at, res.rule != "public")
+	switch {
+	case same:
+		res.notModified.Add(1)
+		out = append(append(append(out, "Etag: "...), doc.ETag()...), "\r\n\r\n"...)
+	case r.Head:
+		out = append(out, doc.WireHead()...)
+	default:
+		out = append(out, doc.Wire()...)
+	}
+	return out, inMemory
+}
+
+// hostAllowed reports whether the Host is one that the connection has been
+// allowed before, or may be.
+func (l *Lane) hostAllowed(c *lane.Conn, o *settings, host []byte) bool {
+	p := c.Data.(*peer)
+	if len(p.host) > 0 && bytes.Equal(p.host, host) {
+		return true
+	}
+	if len(host) == 0 || len(host) > maxHost || !o.hosts.allowsName(string(host), c.LocalAddr()) {
+		return false // the full road says why
+	}
+	p.host = append(p.host[:0], host...)
+	return true
+}
+
+// splitPath returns the resource and the key of a path that needs no decoding.
+func splitPath(path []byte, base string) (name, key []byte, ok bool) {
+	if len(base) > 0 {
+		if path, ok = bytes.CutPrefix(path, []byte(base)); !ok {
+			return nil, nil, false
+		}
+	}
+	if len(path) == 0 || path[0] != '/' {
+		return nil, nil, false
+	}
+	name, key, ok = bytes.Cut(path[1:], []byte{'/'})
+	if !ok || len(name) == 0 || len(key) == 0 || len(key) > row.MaxKey || name[0] == '-' {
+		return nil, nil, false
+	}
+	for _, b := range path {
+		if b == '%' {
+			return nil, nil, false
+		}
+	}
+	return name, key, bytes.IndexByte(key, '/') < 0 && key[0] != '.'
+}
+
+// laneFormat returns the representation that an Accept header asks for beyond
+// doubt.
+func laneFormat(accept []byte) (row.Format, bool) {
+	switch string(accept) { // does not allocate
+	case "", "*/*", "application/json":
+		return row.FormatJSON, true
+	case "application/vnd.msgpack":
+		return row.FormatMsgPack, true
+	}
+	return 0, false
+}
+
+// laneMatch reports whether If-None-Match names the tag, if it is no more than
+// one strong tag.
+func laneMatch(header []byte, tag string) (same, ok bool) {
+	if header == nil {
+		return false, true
+	}
+	if string(header) == tag {
+		return true, true
+	}
+	// Another single tag is no match; a list, a star or a weak tag takes the
+	// full road.
+	inner := len(header) - 2
+	return false, inner > 0 && header[0] == '"' && header[inner+1] == '"' &&
+		bytes.IndexByte(header[1:inner+1], '"') < 0
+}
+
+// A scope is what the connections of one loop share. The loop is its one
+// writer; stats are read by others.
+type scope struct {
+	l       *Lane
+	now     time.Time
+	live    *settings
+	moments resource.Moments
+
+	byName map[string]*laneResource // of the resources of set
+	tokens map[string][]string      // roles by Authorization header, bounded
+	issued any                      // the set of tokens that tokens was filled from
+
+	blocks []block
+	second int64
+	date   []byte
+}
+
+// A laneResource is a resource as one loop sees it, with the counters that
+// the loop alone writes.
+type laneResource struct {
+	*resource.Resource
+	rule        resource.Rule
+	tally       *resource.Tally
+	notModified atomic.Uint64
+}
+
+// A block is what every answer of one source and one wake-up has in common.
+type block struct {
+	at   resource.Moment
+	text []byte
+	// private is the same with the Cache-Control of a protected answer.
+	private []byte
+}
+
+// NewScope makes the state of a loop.
+func (l *Lane) NewScope() lane.Scope {
+	return &scope{l: l, byName: make(map[string]*laneResource)}
+}
+
+// Wake begins a wake-up of the loop: what the gates and the clock say is asked
+// once, and before the first look-up.
+func (s *scope) Wake(now time.Time) {
+	s.now = now
+	s.live = s.l.h.live.Load()
+	s.moments.Begin()
+	s.blocks = s.blocks[:0]
+	if sec := now.Unix(); sec != s.second {
+		s.second = sec
+		s.date = http1.AppendDate(s.date[:0], now)
+	}
+}
+
+// resource returns the resource called name, which may alias a buffer.
+func (s *scope) resource(name string) *laneResource {
+	set := s.live.Resources
+	r, ok := set.Lookup(name)
+	if !ok {
+		return nil
+	}
+	lr := s.byName[name]
+	if lr == nil || lr.Resource != r {
+		lr = &laneResource{Resource: r, tally: r.Tally()}
+		s.byName[r.Name()] = lr
+		s.l.register(lr)
+	}
+	lr.rule = r.Access().Read
+	return lr
+}
+
+// maxTokens bounds what a loop remembers of Authorization headers.
+const maxTokens = 1024
+
+// mayRead reports whether whoever sends an Authorization header passes the rule.
+// What a header is worth is remembered while the tokens are the same.
+func (s *scope) mayRead(rule resource.Rule, header []byte) bool {
+	if rule == "public" {
+		return true
+	}
+	if len(header) == 0 || s.live.Auth == nil || s.live.Issued == nil {
+		return false
+	}
+	if issued := s.live.Issued(); issued != s.issued || len(s.tokens) > maxTokens {
+		s.issued, s.tokens = issued, make(map[string][]string)
+	}
+	roles, ok := s.tokens[row.Alias(header)]
+	if !ok {
+		token, isBearer := bytes.CutPrefix(header, []byte("Bearer "))
+		p, known := Principal{}, false
+		if isBearer {
+			p, known = s.live.Auth(string(token))
+		}
+		if !known {
+			return false
+		}
+		roles = p.Roles
+		s.tokens[string(header)] = roles
+	}
+	return rule.Allows(roles)
+}
+
+// appendBlock appends the header lines that all answers of a source in one
+// wake-up share.
+func (s *scope) appendBlock(out []byte, at *resource.Moment, private bool) []byte {
+	for i := range s.blocks {
+		if b := &s.blocks[i]; b.at.SameSource(at) {
+			return append(out, b.of(private)...)
+		}
+	}
+	if len(s.blocks) < cap(s.blocks) {
+		s.blocks = s.blocks[:len(s.blocks)+1]
+	} else {
+		s.blocks = append(s.blocks, block{})
+	}
+	b := &s.blocks[len(s.blocks)-1]
+	b.at = *at
+	b.text = s.write(b.text[:0], at, s.live.CacheControl)
+	b.private = s.write(b.private[:0], at, "private, no-cache")
+	return append(out, b.of(private)...)
+}
+
+func (b *block) of(private bool) []byte {
+	if private {
+		return b.private
+	}
+	return b.text
+}
+
+// write makes a block. Its lines are those that the full road sends.
+func (s *scope) write(dst []byte, at *resource.Moment, cacheControl string) []byte {
+	dst = append(dst, s.date...)
+	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\nVary: Accept\r\n"+
+		"Cache-Status: hotrow; hit; detail=mem\r\nCache-Control: "...)
+	dst = append(append(dst, cacheControl...), "\r\n"...)
+	if s.live.XCache {
+		dst = append(dst, "X-Cache: HIT\r\n"...)
+	}
+	if !at.Token.IsZero() {
+		dst = append(dst, "Hotrow-Position: "...)
+		dst = at.Token.Append(dst)
+		dst = append(dst, "; lag="...)
+		dst = appendMillis(dst, at.Lag)
+		dst = append(dst, "\r\n"...)
+	}
+	return dst
+}
+
+// appendMillis writes d in seconds with three places, rounded up: what is
+// promised must not be less than what is so.
+func appendMillis(dst []byte, d time.Duration) []byte {
+	ms := max(int64(d+time.Millisecond-1)/int64(time.Millisecond), 0)
+	dst = append(strconv.AppendInt(dst, ms/1000, 10), '.')
+	return append(dst, byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10))
+}

@@ -1,0 +1,287 @@
+package httpfront
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// Every test of this package holds whichever road a request takes: the whole
+// suite runs again behind the lane, in both of its forms.
+func TestSite_OverEveryRoad(t *testing.T) {
+	if os.Getenv("HOTROW_TEST_ROAD") != "" {
+		return // this is one of the runs below
+	}
+	for _, road := range []string{"loop", "goroutine"} {
+		t.Run(road, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.count=1")
+			cmd.Env = append(os.Environ(), "HOTROW_TEST_ROAD="+road)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// laneSite is a site behind the loops, with one connection to it.
+type laneSite struct {
+	*site
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func newLaneSite(t *testing.T) *laneSite {
+	t.Helper()
+	t.Setenv("HOTROW_TEST_ROAD", "loop")
+	s := &laneSite{site: newServer(t)}
+	var err error
+	if s.conn, err = net.Dial("tcp", s.addr); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.conn.Close() })
+	_ = s.conn.SetDeadline(time.Now().Add(10 * time.Second))
+	s.in = bufio.NewReader(s.conn)
+	return s
+}
+
+// answers sends raw bytes and reads the answers to methods.
+func (s *laneSite) answers(raw string, methods ...string) []answer {
+	s.t.Helper()
+	if _, err := io.WriteString(s.conn, raw); err != nil {
+		s.t.Fatal(err)
+	}
+	var list []answer
+	for _, m := range methods {
+		resp, err := http.ReadResponse(s.in, &http.Request{Method: m})
+		if err != nil {
+			s.t.Fatalf("after %d answers: %v", len(list), err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		list = append(list, answer{resp, string(body)})
+	}
+	return list
+}
+
+const laneGet = "GET /depts/10 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+// A pipeline of everything comes back in order over one connection.
+func TestLane_PipelineOfHitsMissesAndWrites(t *testing.T) {
+	s := newLaneSite(t)
+	const patch = "PATCH /depts/20 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+		"Content-Length: 11\r\n\r\n{\"loc\":\"X\"}"
+	get := func(path string) string {
+		return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	}
+	raw := get("/depts/10") + get("/depts/10") + patch + get("/depts/20") + get("/depts/99") +
+		get("/depts/20") + "HEAD /depts/10 HTTP/1.1\r\nHost: localhost\r\n\r\n" + get("/depts/010") +
+		get("/depts?limit=1") + get("/depts/10")
+	got := s.answers(raw, "GET", "GET", "PATCH", "GET", "GET", "GET", "HEAD", "GET", "GET", "GET")
+	want := []struct {
+		code int
+		part string
+	}{{200, "ACCOUNTING"}, {200, "ACCOUNTING"}, {200, `"X"`}, {200, `"X"`}, {404, "not there"},
+		{200, `"X"`}, {200, ""}, {200, "ACCOUNTING"}, {200, "["}, {200, "ACCOUNTING"}}
+	for i, w := range want {
+		if got[i].StatusCode != w.code || !strings.Contains(got[i].body, w.part) {
+			t.Errorf("answer %d = %d %s, want %d with %q", i, got[i].StatusCode, got[i].body, w.code, w.part)
+		}
+	}
+}
+
+// A hit by the lane carries what the full road sends for the same document.
+func TestLane_AnswersAsTheFullRoadDoes(t *testing.T) {
+	s := newLaneSite(t)
+	for _, headers := range []string{"", "Accept: application/vnd.msgpack\r\n", "Accept: */*\r\n",
+		"If-None-Match: \"no\"\r\n", "User-Agent: x\r\n"} {
+		raw := "GET /depts/10 HTTP/1.1\r\nHost: localhost\r\n" + headers
+		s.answers(raw+"\r\n", "GET")
+		fast := s.answers(raw+"\r\n", "GET")[0]
+		full := s.answers(raw+"X-Full-Road: 1\r\n\r\n", "GET")[0]
+		if fast.Header.Get("Cache-Status") != "hotrow; hit; detail=mem" {
+			t.Errorf("%q: Cache-Status %q, want a hit", headers, fast.Header.Get("Cache-Status"))
+		}
+		for _, a := range []answer{fast, full} {
+			a.Header.Del("Date")
+			a.Header.Del("Hotrow-Position")
+		}
+		if f, w := fmt.Sprint(fast.Header, fast.StatusCode, fast.body),
+			fmt.Sprint(full.Header, full.StatusCode, full.body); f != w {
+			t.Errorf("%q:\nlane %s\nfull %s", headers, f, w)
+		}
+	}
+}
+
+func TestLane_NotModified(t *testing.T) {
+	s := newLaneSite(t)
+	tag := s.answers(laneGet, "GET")[0].Header.Get("Etag")
+	raw := "GET /depts/10 HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: " + tag + "\r\n\r\n"
+	a := s.answers(raw, "GET")[0]
+	if a.StatusCode != 304 || a.body != "" || a.Header.Get("Etag") != tag {
+		t.Errorf("If-None-Match = %d %q %v", a.StatusCode, a.body, a.Header)
+	}
+}
+
+// What memory holds of a protected resource is for those who may read it, and
+// a token that is taken away is worth nothing at once.
+func TestLane_ProtectedHit(t *testing.T) {
+	s := newLaneSite(t)
+	secret, sum := MakeSecret()
+	token, err := NewToken("ann", sum, "reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tokens.Set([]Token{token})
+	get := func(auth string) answer {
+		return s.answers("GET /pay/1 HTTP/1.1\r\nHost: localhost\r\n"+auth+"\r\n", "GET")[0]
+	}
+	good := "Authorization: Bearer " + secret + "\r\n"
+	for range 3 {
+		if a := get(good); a.StatusCode != 200 ||
+			!strings.Contains(a.Header.Get("Cache-Control"), "private") {
+			t.Fatalf("with the token: %d %v", a.StatusCode, a.Header)
+		}
+		if a := get(""); a.StatusCode != 401 {
+			t.Fatalf("without a token: %d", a.StatusCode)
+		}
+		if a := get("Authorization: Bearer wrong\r\n"); a.StatusCode != 401 {
+			t.Fatalf("with a wrong token: %d", a.StatusCode)
+		}
+	}
+	s.tokens.Set(nil)
+	if a := get(good); a.StatusCode != 401 {
+		t.Errorf("with a token that was taken away: %d", a.StatusCode)
+	}
+}
+
+func TestLane_ForeignHost(t *testing.T) {
+	s := newLaneSite(t)
+	s.answers(laneGet, "GET")
+	a := s.answers("GET /depts/10 HTTP/1.1\r\nHost: evil.example\r\n\r\n", "GET")[0]
+	if a.StatusCode != 421 {
+		t.Errorf("foreign Host = %d", a.StatusCode)
+	}
+}
+
+func TestLane_CountsWhatItAnswers(t *testing.T) {
+	s := newLaneSite(t)
+	for range 10 {
+		s.answers(laneGet, "GET")
+	}
+	for _, st := range s.h.Stats() {
+		if st.Resource == "depts" && st.Codes[200] != 10 {
+			t.Errorf("%d answers counted, want 10", st.Codes[200])
+		}
+	}
+}
+
+// stepper drives the protocol without sockets.
+type stepper struct {
+	l     *Lane
+	scope lane.Scope
+	conn  *lane.Conn
+}
+
+func newStepper(tb testing.TB, h *Handler) *stepper {
+	tb.Helper()
+	l := NewLane(h)
+	s := &stepper{l: l, scope: l.NewScope()}
+	s.conn = lane.NewTestConn(s.scope)
+	l.Open(s.conn, nil)
+	s.scope.Wake(time.Now())
+	return s
+}
+
+func TestLane_HitAllocatesNothing(t *testing.T) {
+	site := newServer(t)
+	for _, path := range []string{"/depts/10", "/cities/Tulsa,OK"} {
+		for range 2 {
+			site.do("GET", path, "")
+		}
+		s := newStepper(t, site.h)
+		in := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: x\r\nAccept: */*\r\n\r\n")
+		out := make([]byte, 0, 64<<10)
+		n := testing.AllocsPerRun(1000, func() {
+			used, got, next := s.l.Step(s.conn, in, out)
+			if used != len(in) || next != lane.More || len(got) < 100 {
+				t.Fatalf("Step = %d, %q, %d", used, got, next)
+			}
+		})
+		if n != 0 {
+			t.Errorf("a hit of %s allocates %v times", path, n)
+		}
+	}
+}
+
+func TestSplitPath(t *testing.T) {
+	tests := []struct {
+		path, base, name, key string
+		ok                    bool
+	}{
+		{"/depts/10", "", "depts", "10", true},
+		{"/api/depts/10", "/api", "depts", "10", true},
+		{"/depts/a,b", "", "depts", "a,b", true},
+		{"/dept", "", "", "", false},
+		{"/depts/", "", "", "", false},
+		{"//10", "", "", "", false},
+		{"/depts/1/2", "", "", "", false},
+		{"/depts/%31", "", "", "", false},
+		{"/-/x", "", "", "", false},
+		{"/depts/..", "", "", "", false},
+		{"/depts/10", "/api", "", "", false},
+		{"/depts/" + strings.Repeat("x", row.MaxKey+1), "", "", "", false},
+	}
+	for _, tt := range tests {
+		name, key, ok := splitPath([]byte(tt.path), tt.base)
+		if ok != tt.ok || ok && (string(name) != tt.name || string(key) != tt.key) {
+			t.Errorf("splitPath(%q) = %q, %q, %v", tt.path, name, key, ok)
+		}
+	}
+}
+
+// BenchmarkLane_Step is a hit without sockets: parse, route, look up, append.
+// batch is how many requests one wake-up of the loop answers.
+func BenchmarkLane_Step(b *testing.B) {
+	set, _ := openSet(b)
+	h := New(Options{Resources: set})
+	r, _ := set.Lookup("depts")
+	for {
+		a, err := r.Get(b.Context(), "10", resource.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if a.Origin == resource.HitMemory {
+			break
+		}
+	}
+	in := []byte(laneGet)
+	out := make([]byte, 0, 64<<10)
+	for _, batch := range []int{1, 16} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			s := newStepper(b, h)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%batch == 0 {
+					s.scope.Wake(time.Now())
+				}
+				if _, _, next := s.l.Step(s.conn, in, out); next != lane.More {
+					b.Fatal(next)
+				}
+			}
+		})
+	}
+}

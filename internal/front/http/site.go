@@ -1,0 +1,62 @@
+package httpfront
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/wire/http1"
+)
+
+// A Site is a listener that is served: hits by the lane, all else by the
+// Handler on net/http.
+type Site struct {
+	lane   *lane.Server
+	visits *lane.Visits
+}
+
+// Serve serves the connections of l by h until Shutdown or Close. It owns l from
+// now on.
+func Serve(l net.Listener, h *Handler, t Timeouts, log *slog.Logger) (*Site, error) {
+	return serve(l, h, t, log, false)
+}
+
+// serve is Serve; goroutines asks for the form of the lane that every system
+// has.
+func serve(l net.Listener, h *Handler, t Timeouts, log *slog.Logger, goroutines bool) (
+	*Site, error) {
+	fast := NewLane(h)
+	s := &Site{visits: lane.NewVisits(Server(h, t, log), http1.Frame)}
+	var err error
+	s.lane, err = lane.Serve(l, lane.Config{
+		Proto: fast, Full: s.visits.Full, Scope: fast.NewScope, Goroutines: goroutines,
+		Header: t.Header, Idle: t.Idle, Write: t.Write, Log: log,
+	})
+	if err != nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.visits.Shutdown(ctx) // nobody has visited
+		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
+	}
+	return s, nil
+}
+
+// Stats returns the counts of the site's connections.
+func (s *Site) Stats() lane.Stats { return s.lane.Stats() }
+
+// Shutdown stops taking connections and lets every request under way have its
+// answer. When ctx ends first, what is left is cut, and its error returned.
+func (s *Site) Shutdown(ctx context.Context) error {
+	return errors.Join(s.lane.Shutdown(ctx), s.visits.Shutdown(ctx))
+}
+
+// Close cuts every connection at once.
+func (s *Site) Close() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.lane.Close()
+	_ = s.visits.Shutdown(ctx) // its error is that of ctx
+}

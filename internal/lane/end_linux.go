@@ -1,0 +1,160 @@
+package lane
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// end hands c over or closes it, as soon as the peer has taken its output.
+func (l *loop) end(c *conn, how Next) {
+	c.next = how
+	if c.pending() > 0 {
+		return
+	}
+	switch {
+	case how == HandOver && l.srv.cfg.Full != nil:
+		c.next = More
+		l.lend(c)
+	case len(c.in) == 0 && !c.ready && !l.srv.draining.Load():
+		l.drop(c)
+	default:
+		// The peer is sending, or soon may be. Closing now would answer that
+		// with a reset, which may overtake the last answer.
+		_ = unix.Shutdown(c.fd, unix.SHUT_WR)
+		c.linger, c.in, c.ready = true, nil, true
+		l.wheel.set(c, l.tick+1+lingerTicks, l.tick)
+		l.throwAway(c)
+	}
+}
+
+// throwAway reads what nobody wants any more.
+func (l *loop) throwAway(c *conn) {
+	for c.ready {
+		n, e := recv(c.fd, l.in)
+		c.lingered += n
+		switch {
+		case e == unix.EAGAIN:
+			c.ready = false
+		case e == unix.EINTR:
+		case e != 0, n == 0, c.lingered > lingerMaximum:
+			l.drop(c)
+			return
+		}
+	}
+}
+
+// drop closes c.
+func (l *loop) drop(c *conn) {
+	if c.parked || c.lent != nil {
+		l.busy--
+	}
+	l.wheel.unlink(c)
+	l.conns[c.fd] = nil
+	l.open--
+	c.closed = true
+	c.queued.Store(closedQueue)
+	c.in, c.out, c.lent = nil, nil, nil
+	_ = unix.Close(c.fd)
+	l.srv.end(&c.Conn)
+}
+
+// closedQueue in conn.queued says that the connection is closed.
+const closedQueue = 1 << 62
+
+// resume takes the answer that c is parked for, and goes on with its input.
+func (l *loop) resume(c *conn, b []byte) {
+	if !c.parked {
+		return
+	}
+	defer l.rescue(c)
+	c.parked = false
+	l.busy--
+	out := append(l.out[:0], b...)
+	if c.pending() >= l.srv.cfg.MaxOutput || len(c.in) == 0 {
+		c.again = len(c.in) > 0
+		if !l.flush(c, out) {
+			return
+		}
+	} else {
+		l.step(c, c.in, out)
+	}
+	l.turn(c)
+}
+
+// lend gives c to Config.Full.
+func (l *loop) lend(c *conn) {
+	x := newLent(c)
+	c.in, c.lent, c.partial = nil, x, false
+	l.busy++
+	l.wheel.set(c, 0, l.tick)
+	l.srv.count.lent.Add(1)
+	l.srv.cfg.Full(x)
+}
+
+// takeBack goes on with a connection that was lent.
+func (l *loop) takeBack(c *conn, m *letter) {
+	l.srv.count.returned.Add(1)
+	l.busy--
+	c.lent = nil
+	c.back, c.in, c.again = true, m.b, len(m.b) > 0
+	c.ready = m.lent.ready.Load() || c.hup
+	c.blocked = false
+	l.arm(c)
+	l.turn(c)
+}
+
+// resume is Conn.Resume.
+func (c *conn) resume(b []byte) { c.loop.mail.post(letter{kind: resume, c: c, b: b}) }
+
+// send is Conn.Send.
+func (c *conn) send(b []byte) bool {
+	limit := 2 * int64(c.srv.cfg.MaxOutput)
+	switch n := c.queued.Add(int64(len(b))); {
+	case n <= limit:
+		return c.loop.mail.post(letter{kind: push, c: c, b: b})
+	case n-int64(len(b)) <= limit: // the first that is too much
+		c.loop.mail.post(letter{kind: cut, c: c})
+	}
+	return false
+}
+
+// endpoints are the addresses of a connection.
+type endpoints struct{ local, remote net.Addr }
+
+func (c *conn) localAddr() net.Addr  { return c.endpoints().local }
+func (c *conn) remoteAddr() net.Addr { return c.endpoints().remote }
+
+// endpoints asks the kernel once. It is called by the owner of c only.
+func (c *conn) endpoints() *endpoints {
+	switch {
+	case c.addrs != nil:
+	case c.closed:
+		return &endpoints{&net.TCPAddr{}, &net.TCPAddr{}}
+	default:
+		local, localErr := unix.Getsockname(c.fd)
+		remote, remoteErr := unix.Getpeername(c.fd)
+		c.addrs = &endpoints{tcpAddr(local, localErr), tcpAddr(remote, remoteErr)}
+	}
+	return c.addrs
+}
+
+// tcpAddr returns an address as package net has it: the zero one when the peer
+// has gone before anybody asked.
+func tcpAddr(sa unix.Sockaddr, err error) net.Addr {
+	if err == nil {
+		switch a := sa.(type) {
+		case *unix.SockaddrInet4:
+			return &net.TCPAddr{IP: a.Addr[:], Port: a.Port}
+		case *unix.SockaddrInet6:
+			addr := &net.TCPAddr{IP: a.Addr[:], Port: a.Port}
+			if a.ZoneId != 0 {
+				if dev, err := net.InterfaceByIndex(int(a.ZoneId)); err == nil {
+					addr.Zone = dev.Name
+				}
+			}
+			return addr
+		}
+	}
+	return &net.TCPAddr{}
+}

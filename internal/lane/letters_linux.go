@@ -1,0 +1,87 @@
+package lane
+
+// read does what the letters ask for.
+func (l *loop) read() {
+	if !l.mail.full.Load() {
+		return
+	}
+	letters := l.mail.take(l.spare)
+	for i := range letters {
+		l.obey(&letters[i])
+		letters[i] = letter{}
+	}
+	l.spare = letters
+	for i, c := range l.dirty {
+		l.dirty[i] = nil
+		c.dirty = false
+		l.turn(c)
+	}
+	l.dirty = l.dirty[:0]
+}
+
+// obey does what one letter asks for. A connection that has ended in the
+// meantime gets no mail.
+func (l *loop) obey(m *letter) {
+	switch m.kind {
+	case adopt:
+		l.adopt(m.fd)
+	case drain:
+		if l.listener != nil {
+			l.listener.close(l)
+		}
+	case reap, abort:
+		l.closeAll(m.kind == abort)
+	default:
+		if m.c.closed {
+			return
+		}
+		l.obeyFor(m.c, m)
+	}
+}
+
+// obeyFor is obey for letters about an open connection.
+func (l *loop) obeyFor(c *conn, m *letter) {
+	switch m.kind {
+	case resume:
+		l.resume(c, m.b)
+	case push:
+		if c.lent != nil || c.ending() {
+			c.queued.Add(-int64(len(m.b)))
+			return
+		}
+		c.out = append(c.out, m.b...)
+		if !c.dirty {
+			c.dirty = true
+			l.dirty = append(l.dirty, c)
+		}
+	case cut:
+		if c.lent == nil {
+			l.srv.count.cut.Add(1)
+			l.drop(c)
+		}
+	case giveBack:
+		if c.lent == m.lent {
+			l.takeBack(c, m)
+		}
+	case giveUp:
+		if c.lent == m.lent {
+			l.drop(c)
+		}
+	}
+}
+
+// closeAll closes every connection, or those that are idle.
+func (l *loop) closeAll(busyToo bool) {
+	for _, c := range l.conns {
+		switch {
+		case c == nil:
+		case busyToo:
+			if c.lent != nil {
+				c.lent.end() // nobody may be in a system call when we close
+			}
+			l.drop(c)
+		case c.idle():
+			l.drop(c)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package lane
+
+import (
+	"fmt"
+	"net"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// acceptAtOnce bounds the connections that are accepted before those that are
+// open get their turn.
+const acceptAtOnce = 64
+
+// unsentLimit is how many bytes the kernel keeps that it could not send yet.
+const unsentLimit = 128 << 10
+
+// tune sets the options of a new connection: answers are written whole, so
+// nothing is to wait for more; and what a slow peer has not been sent is kept
+// by us, who count it, and not by megabytes in the kernel. So the socket takes
+// more as soon as some was sent, which is how we know that the peer reads.
+func tune(fd int) {
+	setTCP(fd, unix.TCP_NODELAY, 1)
+	setTCP(fd, unix.TCP_NOTSENT_LOWAT, unsentLimit)
+}
+
+// tuneConn is tune for a connection of package net.
+func tuneConn(nc net.Conn) {
+	if under, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		nc = under.NetConn()
+	}
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { tune(int(fd)) }) // it has just been opened
+		}
+	}
+}
+
+// loops is the form of TCP connections on Linux.
+type loops []*loop
+
+// startLoops starts the loops of s. The first one has the listener.
+func startLoops(s *Server, tcp *net.TCPListener) (form, error) {
+	var all loops
+	fail := func(err error) (form, error) {
+		for _, l := range all {
+			l.free()
+		}
+		return nil, err
+	}
+	for range s.cfg.Loops {
+		l, err := newLoop(s)
+		if err != nil {
+			return fail(err)
+		}
+		all = append(all, l)
+	}
+	fd, err := takeOver(tcp)
+	if err != nil {
+		return fail(err)
+	}
+	all[0].listener = &listener{fd: fd, loops: all}
+	if err := all[0].watch(fd, fdListen, unix.EPOLLIN); err != nil {
+		_ = unix.Close(fd)
+		return fail(fmt.Errorf("epoll: %w", err))
+	}
+	var running sync.WaitGroup
+	for _, l := range all {
+		running.Go(l.run)
+	}
+	go func() {
+		running.Wait()
+		close(s.done)
+	}()
+	return all, nil
+}
+
+// takeOver returns the socket of a listener, which is closed: left open, it
+// would stay in the runtime's poller, and wake it for every connection.
+func takeOver(tcp *net.TCPListener) (fd int, err error) {
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return 0, fmt.Errorf("listener: %w", err)
+	}
+	var dupErr error
+	err = raw.Control(func(old uintptr) {
+		fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err == nil {
+		err = dupErr
+	}
+	if err != nil {
+		return 0, fmt.Errorf("listener: %w", err)
+	}
+	if err := tcp.Close(); err != nil {
+		_ = unix.Close(fd)
+		return 0, fmt.Errorf("listener: %w", err)
+	}
+	return fd, nil
+}
+
+func (ls loops) drain() { ls.tell(drain) }
+func (ls loops) reap()  { ls.tell(reap) }
+func (ls loops) abort() { ls.tell(abort) }
+
+func (ls loops) tell(kind letterKind) {
+	for _, l := range ls {
+		l.mail.post(letter{kind: kind})
+	}
+}
+
+// A listener deals out connections to the loops in turn. It belongs to the
+// first loop.
+type listener struct {
+	fd       int
+	loops    loops
+	turn     int
+	paused   bool // descriptors or memory ran out
+	pausedAt int64
+}
+
+// acceptSome accepts connections that wait. It reports whether there may be
+// more.
+func (a *listener) acceptSome(l *loop) bool {
+	for range acceptAtOnce {
+		fd, e := accept(a.fd)
+		switch e {
+		case 0:
+			a.deal(l, fd)
+		case unix.EINTR, unix.ECONNABORTED:
+		case unix.EAGAIN:
+			return false
+		default:
+			// EMFILE, ENFILE, ENOBUFS, ENOMEM: the connections still wait, and
+			// epoll would tell us so for ever. Look again when time has passed.
+			l.srv.count.acceptErrors.Add(1)
+			a.pause(l)
+			return false
+		}
+	}
+	return true
+}
+
+// deal gives a new connection to the loop whose turn it is.
+func (a *listener) deal(l *loop, fd int) {
+	l.srv.count.accepted.Add(1)
+	tune(fd)
+	next := a.loops[a.turn%len(a.loops)]
+	a.turn++
+	if next == l || !next.mail.post(letter{kind: adopt, fd: fd}) {
+		l.adopt(fd)
+	}
+}
+
+// pause stops watching the listener until the next tick.
+func (a *listener) pause(l *loop) {
+	if a.paused {
+		return
+	}
+	a.paused, a.pausedAt = true, l.tick
+	_ = unix.EpollCtl(l.ep, unix.EPOLL_CTL_DEL, a.fd, nil) // it is there
+}
+
+// resume watches the listener again.
+func (a *listener) resume(l *loop) {
+	if l.watch(a.fd, fdListen, unix.EPOLLIN) == nil {
+		a.paused = false
+	}
+	a.pausedAt = l.tick
+}
+
+// close accepts what has come so far, for those clients count on being served,
+// and closes the listener.
+func (a *listener) close(l *loop) {
+	for a.acceptSome(l) {
+		continue
+	}
+	l.listener = nil
+	_ = unix.Close(a.fd)
+}

@@ -1,0 +1,219 @@
+package lane
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	readSize   = 64 << 10         // the buffer into which a loop reads
+	largeInput = 16 << 10         // an unfinished request that is worth a buffer of its own
+	yieldEvery = time.Millisecond // without anything parked or lent
+	fdWake     = -1               // an event's Fd for the mailbox
+	fdListen   = -2               // and for the listener
+	sockEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+)
+
+// A loop owns connections and is the only one to touch them; others write it
+// letters. It runs on an unlocked goroutine that asks epoll without blocking,
+// and when nothing is there parks in the runtime's own poller, in which the
+// epoll descriptor is itself registered.
+type loop struct {
+	srv    *Server
+	ep     int
+	file   *os.File // the epoll descriptor as the runtime's poller sees it
+	raw    syscall.RawConn
+	poll   func(uintptr) bool
+	mail   mailbox
+	spare  []letter
+	events [256]unix.EpollEvent
+	got    int       // events of this turn
+	alarm  time.Time // when the runtime's poller gives up waiting
+
+	conns []*conn // by descriptor
+	open  int
+	busy  int     // parked or lent: other goroutines work for them
+	later []*conn // have more to do, but others come first
+	dirty []*conn // have output from letters
+	in    []byte
+	out   []byte
+	wheel wheel
+	scope Scope
+
+	now     time.Time
+	tick    int64
+	yielded time.Time
+
+	listener *listener // of the first loop, until it is closed
+}
+
+// newLoop returns a loop that has not been started.
+func newLoop(s *Server) (*loop, error) {
+	l := &loop{
+		srv: s, scope: s.newScope(), now: s.start,
+		in: make([]byte, readSize), out: make([]byte, 0, FlushSize),
+	}
+	var err error
+	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	if err = unix.SetNonblock(l.ep, true); err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	l.file = os.NewFile(uintptr(l.ep), "epoll")
+	if l.raw, err = l.file.SyscallConn(); err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	l.mail.wakefd, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		_ = l.file.Close()
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	// Edge-triggered, every write to it is an event: it is never read.
+	if err = l.watch(l.mail.wakefd, fdWake, unix.EPOLLIN|unix.EPOLLET); err != nil {
+		l.free()
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	l.poll = func(uintptr) bool {
+		l.got = epollNow(l.ep, l.events[:])
+		return l.got > 0 || !l.mail.asleep.Load()
+	}
+	return l, nil
+}
+
+// watch registers a descriptor; its events say id.
+func (l *loop) watch(fd, id int, events uint32) error {
+	return unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, fd,
+		&unix.EpollEvent{Events: events, Fd: int32(id)})
+}
+
+// free closes the loop's own descriptors.
+func (l *loop) free() {
+	_ = l.file.Close()
+	_ = unix.Close(l.mail.wakefd)
+}
+
+// run serves until the server drains and nothing is left.
+func (l *loop) run() {
+	for !l.over() {
+		l.wait()
+		l.clock()
+		for i := range l.got {
+			l.event(&l.events[i])
+		}
+		l.read()
+		l.others()
+		if l.wheel.at < l.tick {
+			l.wheel.advance(l.tick, l.look)
+		}
+		l.yield()
+	}
+	l.free()
+}
+
+// over reports whether the loop has nothing left to do, ever.
+func (l *loop) over() bool {
+	return l.open == 0 && l.listener == nil && l.srv.draining.Load() && l.mail.close()
+}
+
+// wait gets events, and sleeps when there is nothing to do at all.
+func (l *loop) wait() {
+	l.got = epollNow(l.ep, l.events[:])
+	if l.got > 0 || len(l.later) > 0 || l.mail.full.Load() {
+		return
+	}
+	l.setAlarm()
+	l.mail.asleep.Store(true)
+	if !l.mail.full.Load() { // see mailbox.post
+		// An error is the alarm; the descriptor is closed by nobody else.
+		_ = l.raw.Read(l.poll)
+	}
+	l.mail.asleep.Store(false)
+}
+
+// setAlarm sees to it that the loop wakes up for the wheel's next tick, if
+// there is anything in the wheel. It sets a timer at most once per tick.
+func (l *loop) setAlarm() {
+	needed := l.wheel.size > 0 || l.paused()
+	switch {
+	case needed && l.alarm.After(l.now), !needed && l.alarm.IsZero():
+		return
+	case needed:
+		l.alarm = time.Now().Add(tickLength)
+	default:
+		l.alarm = time.Time{} // a deadline that has passed would keep us awake
+	}
+	_ = l.file.SetReadDeadline(l.alarm) // it can: the descriptor is in the poller
+}
+
+// paused reports whether accepting waits for the next tick.
+func (l *loop) paused() bool { return l.listener != nil && l.listener.paused }
+
+// clock reads the clock, once per turn.
+func (l *loop) clock() {
+	l.now = time.Now()
+	l.tick = int64(l.now.Sub(l.srv.start) / tickLength)
+	if l.scope != nil {
+		l.scope.Wake(l.now)
+	}
+	if l.paused() && l.tick > l.listener.pausedAt {
+		l.listener.resume(l)
+	}
+}
+
+// event does what an event asks for.
+func (l *loop) event(e *unix.EpollEvent) {
+	switch e.Fd {
+	case fdWake:
+		return
+	case fdListen:
+		l.listener.acceptSome(l)
+		return
+	}
+	c := l.conns[e.Fd]
+	if c == nil {
+		return
+	}
+	const gone = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	if e.Events&gone != 0 {
+		c.hup = true
+	}
+	if e.Events&(unix.EPOLLIN|gone) != 0 {
+		c.ready = true
+	}
+	if c.lent != nil {
+		c.lent.event(c.ready)
+		return
+	}
+	if e.Events&(unix.EPOLLOUT|gone) != 0 {
+		c.blocked = false
+	}
+	l.turn(c)
+}
+
+// others goes on with connections that had to let others pass.
+func (l *loop) others() {
+	for range len(l.later) {
+		c := l.later[0]
+		l.later = l.later[1:]
+		c.waits = false
+		l.turn(c)
+	}
+	if len(l.later) == 0 {
+		l.later = nil
+	}
+}
+
+// yield lets other goroutines run: at every turn while they work for one of
+// our connections, else now and then, for a loop under load never sleeps.
+func (l *loop) yield() {
+	if l.busy > 0 || l.now.Sub(l.yielded) > yieldEvery {
+		l.yielded = l.now
+		runtime.Gosched()
+	}
+}

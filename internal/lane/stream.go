@@ -1,0 +1,407 @@
+package lane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	firstInput  = 4 << 10 // a stream's read buffer, until it is filled at once
+	writeAtOnce = 64 << 10
+	lingerTime  = 500 * time.Millisecond
+)
+
+// A stream is a connection with a goroutine of its own, around any net.Conn. It
+// keeps the order and the bounds of a loop's connection; what differs is that a
+// peer that takes nothing is not read from either.
+type stream struct {
+	Conn
+	nc     net.Conn
+	all    *streams
+	buf    []byte  // read and not consumed, with room behind it
+	out    *output // from a pool while the protocol is at work
+	readBy time.Time
+	tickAt time.Time
+	half   bool // buf is an unfinished request, whose deadline is set
+	opened bool // the protocol knows of it
+
+	idle   atomic.Bool // waits for a request of which nothing has come
+	answer chan []byte // what Resume gives
+	home   chan []byte // what comes back from a visit; closed: nothing does
+
+	writing  sync.Mutex // held while something is written, and guards writeBy
+	writeBy  time.Time
+	mu       sync.Mutex // guards the rest
+	pushed   []byte     // given to Send, not written
+	flushing bool       // a goroutine writes what was pushed
+	away     bool       // lent: what is pushed is lost
+	closed   bool
+}
+
+// newStream returns a stream that has not been started.
+func newStream(all *streams, nc net.Conn) *stream {
+	s := &stream{nc: nc, all: all, answer: make(chan []byte, 1)}
+	s.srv, s.own = all.srv, s
+	return s
+}
+
+// run serves the connection to its end.
+func (s *stream) run() {
+	if tc, ok := s.nc.(*tls.Conn); ok && !s.handshake(tc) {
+		return
+	}
+	defer s.close()
+	defer s.rescue()
+	s.opened = true
+	next := s.ask(func(out []byte) ([]byte, Next) { return s.srv.proto.Open(&s.Conn, out), More })
+	for s.flush() {
+		switch next {
+		case More:
+			if !s.read() {
+				return
+			}
+		case Parked:
+			if !s.await() {
+				return
+			}
+		case HandOver:
+			if !s.lend() {
+				return
+			}
+		case Close:
+			s.linger()
+			return
+		}
+		next = s.ask(s.step)
+	}
+}
+
+// handshake does TLS's, and sorts out h2: net/http must see the *tls.Conn. It
+// reports whether the connection stays.
+func (s *stream) handshake(tc *tls.Conn) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), s.srv.cfg.Header)
+	defer cancel()
+	err := tc.HandshakeContext(ctx)
+	switch {
+	case err != nil:
+		s.srv.cfg.Log.Debug("TLS handshake failed", "peer", tc.RemoteAddr(), "error", err)
+	case tc.ConnectionState().NegotiatedProtocol != "h2":
+		return true
+	case s.srv.cfg.HTTP2 != nil:
+		s.all.forget(s)
+		s.srv.cfg.HTTP2(tc)
+		return false
+	}
+	s.close()
+	return false
+}
+
+// rescue ends a connection whose protocol has panicked.
+func (s *stream) rescue() {
+	if v := recover(); v != nil {
+		s.srv.count.panics.Add(1)
+		s.srv.cfg.Log.Error("protocol panicked", "panic", v, "stack", string(debug.Stack()))
+	}
+}
+
+// ask calls the protocol, whose answers go to s.out, with the state of a loop.
+func (s *stream) ask(f func(out []byte) ([]byte, Next)) (next Next) {
+	s.scope = s.all.getScope()
+	if s.out == nil {
+		s.out = s.all.getOutput()
+	}
+	s.out.b, next = f(s.out.b)
+	s.all.putScope(s.scope)
+	s.scope = nil
+	return next
+}
+
+// step lets the protocol consume the input.
+func (s *stream) step(out []byte) ([]byte, Next) {
+	if len(s.buf) == 0 || len(s.buf) < s.want {
+		return out, More
+	}
+	s.want = 0
+	n, out, next := s.srv.proto.Step(&s.Conn, s.buf, out)
+	if n > 0 {
+		s.half, s.back = false, false
+	}
+	s.buf = s.buf[:copy(s.buf, s.buf[n:])]
+	return out, next
+}
+
+// flush writes the answers. It reports false when the connection is gone.
+func (s *stream) flush() bool {
+	if s.out == nil {
+		return true
+	}
+	s.writing.Lock()
+	ok := s.write(s.out.b)
+	s.writing.Unlock()
+	s.all.putOutput(s.out)
+	s.out = nil
+	return ok
+}
+
+// read waits for more input. It reports false when there will be none.
+func (s *stream) read() bool {
+	if !s.makeRoom() {
+		s.srv.count.cut.Add(1)
+		return false
+	}
+	for {
+		s.arm()
+		if s.idle.Load() && s.srv.reaping.Load() {
+			return false
+		}
+		n, err := s.nc.Read(s.buf[len(s.buf):cap(s.buf)])
+		s.idle.Store(false)
+		s.buf = s.buf[:len(s.buf)+n]
+		switch {
+		case n > 0:
+			return true
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if s.tick() {
+				continue
+			}
+			if !s.srv.reaping.Load() {
+				s.srv.count.timedOut.Add(1)
+			}
+			return false
+		default:
+			return false
+		}
+	}
+}
+
+// makeRoom sees to it that there is room behind the input.
+func (s *stream) makeRoom() bool {
+	have := len(s.buf)
+	if have >= s.srv.cfg.MaxInput {
+		return false
+	}
+	if cap(s.buf) == 0 {
+		s.buf = make([]byte, 0, firstInput)
+	}
+	if have < cap(s.buf) {
+		return true
+	}
+	s.buf = append(make([]byte, 0, min(2*have, have+s.srv.cfg.MaxInput)), s.buf...)
+	return true
+}
+
+// arm sets the read deadline. That costs a timer, so that of an idle
+// connection is put off only when a good part of it has passed.
+func (s *stream) arm() {
+	now := time.Now()
+	cfg := &s.srv.cfg
+	by := now.Add(cfg.Idle)
+	if len(s.buf) > 0 {
+		if !s.half { // once: a trickle does not put it off
+			s.half = true
+			s.setReadBy(now.Add(cfg.Header))
+		}
+		return
+	}
+	if s.readBy.Before(now.Add(cfg.Idle*3/4)) || s.readBy.After(by) {
+		s.setReadBy(by)
+	}
+	s.idle.Store(true)
+}
+
+// setReadBy sets the read deadline, or that of the next tick.
+func (s *stream) setReadBy(t time.Time) {
+	s.readBy = t
+	if every := s.srv.cfg.Tick; every > 0 {
+		if s.tickAt.IsZero() {
+			s.tickAt = time.Now().Add(every)
+		}
+		if s.tickAt.Before(t) {
+			t = s.tickAt
+		}
+	}
+	_ = s.nc.SetReadDeadline(t) // fails when the connection has, and so will Read
+}
+
+// tick calls the protocol's Tick if it is time for it. It reports false when
+// the read deadline was a real one.
+func (s *stream) tick() bool {
+	now := time.Now()
+	if !s.readBy.After(now) || s.tickAt.IsZero() || s.tickAt.After(now) {
+		return false
+	}
+	s.tickAt = now.Add(s.srv.cfg.Tick)
+	if !s.callTick() {
+		return false
+	}
+	s.setReadBy(s.readBy)
+	return true
+}
+
+// callTick reports whether the connection goes on.
+func (s *stream) callTick() bool {
+	next := s.ask(func(out []byte) ([]byte, Next) { return s.srv.proto.Tick(&s.Conn, out) })
+	return s.flush() && next != Close
+}
+
+// await waits for Resume.
+func (s *stream) await() bool {
+	var tick <-chan time.Time
+	if every := s.srv.cfg.Tick; every > 0 {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		tick = t.C
+	}
+	for {
+		select {
+		case b := <-s.answer:
+			s.out = s.all.getOutput()
+			s.out.b = append(s.out.b, b...)
+			return true
+		case <-tick:
+			if !s.callTick() {
+				return false
+			}
+		case <-s.srv.aborted:
+			return false
+		}
+	}
+}
+
+// write writes b, unless the peer does not take it. It reports false when the
+// connection is gone. The caller holds s.writing.
+func (s *stream) write(b []byte) bool {
+	for len(b) > 0 {
+		part := b[:min(len(b), writeAtOnce)]
+		now := time.Now()
+		if s.writeBy.Before(now.Add(s.srv.cfg.Write * 3 / 4)) {
+			s.writeBy = now.Add(s.srv.cfg.Write)
+			_ = s.nc.SetWriteDeadline(s.writeBy) // as above
+		}
+		n, err := s.nc.Write(part)
+		if err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				s.srv.count.timedOut.Add(1)
+			}
+			s.cut()
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}
+
+// resume is Conn.Resume.
+func (s *stream) resume(b []byte) {
+	select {
+	case s.answer <- b:
+	default: // called twice
+	}
+}
+
+// send is Conn.Send.
+func (s *stream) send(b []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.away {
+		return !s.closed
+	}
+	if len(s.pushed)+len(b) > 2*s.srv.cfg.MaxOutput {
+		s.closed = true
+		s.srv.count.cut.Add(1)
+		s.cut()
+		return false
+	}
+	s.pushed = append(s.pushed, b...)
+	if !s.flushing {
+		s.flushing = true
+		go s.flushPushed()
+	}
+	return true
+}
+
+// flushPushed writes what was given to Send until nothing is left.
+func (s *stream) flushPushed() {
+	for {
+		s.writing.Lock() // first, so that lend can wait for what is under way
+		s.mu.Lock()
+		b := s.pushed
+		s.pushed = nil
+		s.flushing = len(b) > 0 && !s.closed
+		goOn := s.flushing
+		s.mu.Unlock()
+		ok := goOn && s.write(b)
+		s.writing.Unlock()
+		switch {
+		case !goOn:
+			return
+		case !ok:
+			s.cut() // ends the stream's Read
+			return
+		}
+	}
+}
+
+// setAway says whether the connection is lent. When it has become so, nothing
+// that was pushed is written any more.
+func (s *stream) setAway(away bool) {
+	s.mu.Lock()
+	s.away, s.pushed = away, nil
+	s.mu.Unlock()
+	if away {
+		s.writing.Lock()
+		s.writing.Unlock() //nolint:staticcheck // to have had it is what counts
+	}
+}
+
+// cut closes the connection without another word. Under TLS the last one would
+// have to wait for the peer.
+func (s *stream) cut() {
+	nc := s.nc
+	if tc, ok := nc.(*tls.Conn); ok {
+		nc = tc.NetConn()
+	}
+	_ = nc.Close()
+}
+
+// close closes the connection. Everything that is called later does nothing.
+func (s *stream) close() {
+	s.mu.Lock()
+	s.closed, s.pushed = true, nil
+	s.mu.Unlock()
+	_ = s.nc.Close()
+	s.all.forget(s)
+	if s.opened && s.srv.ender != nil {
+		s.srv.ender.End(&s.Conn)
+	}
+}
+
+// linger gives the peer time to take the last answer: closing while it sends
+// would reset the connection, which may overtake the answer.
+func (s *stream) linger() {
+	if len(s.buf) == 0 && !s.srv.draining.Load() {
+		return
+	}
+	half, ok := s.nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || s.nc.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	buf := make([]byte, firstInput)
+	for total := 0; total < 256<<10; {
+		n, err := s.nc.Read(buf)
+		if err != nil {
+			return
+		}
+		total += n
+	}
+}
+
+func (s *stream) localAddr() net.Addr  { return s.nc.LocalAddr() }
+func (s *stream) remoteAddr() net.Addr { return s.nc.RemoteAddr() }

@@ -1,0 +1,17 @@
+package lane
+
+import "net"
+
+// NewTestConn returns a connection without a socket, for tests and benchmarks
+// of a Protocol's Step. What a protocol sends or resumes is lost.
+func NewTestConn(s Scope) *Conn {
+	return &Conn{srv: &Server{}, own: nowhere{}, scope: s}
+}
+
+// nowhere is the owner of a connection without a socket.
+type nowhere struct{}
+
+func (nowhere) resume([]byte)        {}
+func (nowhere) send([]byte) bool     { return false }
+func (nowhere) localAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (nowhere) remoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }

@@ -1,0 +1,191 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// event takes what epoll says about a connection.
+func (l *loop) event(k int32, events uint32) {
+	c := &l.conns[k]
+	if c.fd < 0 {
+		return
+	}
+	if c.waiting {
+		if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+			l.opened(k)
+		}
+		return
+	}
+	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.ended = true
+	}
+	if len(c.out) > 0 && events&unix.EPOLLOUT != 0 {
+		if fd := c.fd; !l.send(k, c.out) && c.fd != fd {
+			return
+		}
+	}
+	if events&^unix.EPOLLOUT != 0 {
+		l.readable(k)
+	}
+}
+
+// readable reads until the socket is empty. A short read says that it is, and
+// any later byte makes a new edge, but an end of stream that epoll has already
+// reported does not.
+func (l *loop) readable(k int32) {
+	c := &l.conns[k]
+	for fd := c.fd; c.fd == fd; {
+		n, err := unix.Read(fd, l.in)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			l.lose(k, closedError, err)
+			return
+		case n == 0:
+			c.ended = true
+			c.session.ended(l.worker, l.run.now())
+			l.lose(k, closedError, errClosed)
+			return
+		}
+		short := n < len(l.in)
+		if !l.took(k, l.in[:n]) || short && !c.ended {
+			return
+		}
+	}
+}
+
+// errClosed is what becomes of a request that the server has not answered.
+var errClosed = errors.New("the server closed the connection before it answered")
+
+// took gives what was read to the session, and asks for more. It reports
+// whether the connection is still the same.
+func (l *loop) took(k int32, data []byte) bool {
+	c := &l.conns[k]
+	now := l.run.now()
+	if len(c.in) > 0 { // Slow path: an answer came in parts.
+		c.in = append(c.in, data...)
+		data = c.in
+	}
+	rest, closes, err := c.take(l.worker, data, now)
+	switch {
+	case err != nil:
+		l.lose(k, framingError, err)
+		return false
+	case closes:
+		c.proven = true
+		l.lose(k, closedError, fmt.Errorf("%w: it wants a new one for each answer", errClosed))
+		return false
+	}
+	c.in = append(c.in[:0], rest...)
+	c.proven = c.proven || !c.rd.begun()
+	if c.ended {
+		return true
+	}
+	fd := c.fd
+	l.ready(k, now)
+	return c.fd == fd
+}
+
+// ready asks as much as there is room for, or says that there is room.
+func (l *loop) ready(k int32, now int64) {
+	c := &l.conns[k]
+	if c.n == len(c.flights) || l.run.over() {
+		return
+	}
+	if l.pace.interval > 0 {
+		l.free.push(l.conns, k)
+		l.pump(now)
+		return
+	}
+	l.out = l.out[:0]
+	for c.n < len(c.flights) {
+		l.out = c.ask(l.worker, l.out, now, now)
+	}
+	l.write(k, l.out)
+}
+
+// pump sends the requests of an open loop that are due, each on the connection
+// that has been free for longest.
+func (l *loop) pump(now int64) {
+	for due := l.pace.due(); due <= now && due < l.run.closes; due = l.pace.due() {
+		k, ok := l.free.pop(l.conns)
+		if !ok {
+			return // ready comes here again
+		}
+		c := &l.conns[k]
+		if c.fd < 0 || c.waiting || c.ended {
+			continue
+		}
+		l.pace.next++
+		l.out = c.ask(l.worker, l.out[:0], due, now)
+		if l.write(k, l.out); c.n < len(c.flights) && c.fd >= 0 {
+			l.free.push(l.conns, k)
+		}
+	}
+}
+
+// A queue holds the connections of an open loop that may be asked, each once.
+type queue struct {
+	ring  []int32
+	at, n int
+}
+
+// push adds a connection unless it is there.
+func (q *queue) push(conns []conn, k int32) {
+	if conns[k].queued {
+		return
+	}
+	conns[k].queued = true
+	q.ring[(q.at+q.n)%len(q.ring)] = k
+	q.n++
+}
+
+// pop takes the connection that has been there for longest.
+func (q *queue) pop(conns []conn) (k int32, ok bool) {
+	if q.n == 0 {
+		return 0, false
+	}
+	k = q.ring[q.at]
+	q.at = (q.at + 1) % len(q.ring)
+	q.n--
+	conns[k].queued = false
+	return k, true
+}
+
+// write sends requests behind what the kernel has not taken yet.
+func (l *loop) write(k int32, out []byte) {
+	c := &l.conns[k]
+	if len(c.out) > 0 {
+		c.out = append(c.out, out...)
+		return
+	}
+	l.send(k, out)
+}
+
+// send sends what the kernel takes and keeps the rest, which may be a part of
+// c.out itself. It reports whether all went out.
+func (l *loop) send(k int32, out []byte) bool {
+	c := &l.conns[k]
+	for len(out) > 0 {
+		n, err := unix.Write(c.fd, out)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			c.out = append(c.out[:0], out...)
+			return false
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			l.lose(k, closedError, err)
+			return false
+		}
+		out = out[n:]
+	}
+	c.out = c.out[:0]
+	return true
+}

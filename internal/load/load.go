@@ -1,0 +1,195 @@
+// Package load makes HTTP requests at a server and says how fast it answers.
+//
+// A run is a closed loop (every connection asks again as soon as it is
+// answered) or an open loop at a fixed rate, whose latencies count from the
+// moment a request was due, so that a slow server cannot hide behind requests
+// that were not sent. On Linux plain HTTP runs in epoll loops of our own, which
+// cost less for each request than the servers they measure; elsewhere and for
+// https every connection has a goroutine.
+//
+// It knows HTTP/1.1 and nothing of hotrow. Tables and plots are made from
+// Results, whoever measured them.
+package load
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Config says what is asked, how often, and what is done with the answers. A
+// zero field takes the default that its comment names.
+type Config struct {
+	// URL is what is asked for: http://127.0.0.1:8080/depts/{n}. {n} is
+	// replaced by the key, {i} by a number that no other request of the run has.
+	URL string
+
+	Method string   // of reads: GET (the default) or HEAD
+	Header []string // further header lines, "Name: value"
+	Keys   Keys     // which keys are asked for
+	Write  Write    // requests that change something, mixed in
+
+	Connections int     // how many are open at once (1)
+	Pipeline    int     // requests on their way on one connection (1)
+	Rate        float64 // requests a second, an open loop; 0: a closed loop
+	Loops       int     // event loops (GOMAXPROCS, at most Connections)
+
+	Duration time.Duration // of what is measured (5s)
+	Warmup   time.Duration // before it, not measured
+	Timeout  time.Duration // after which an answer counts as lost (10s)
+
+	// Check is called with one of CheckEvery (1000) answers to reads, by several
+	// goroutines at once. What the Answer holds is valid during the call only.
+	Check      func(Answer) error
+	CheckEvery int
+
+	PID      int            // a server whose CPU time and memory are reported, with its children
+	Progress func(Progress) // called about once a second by one goroutine
+	Seed     uint64         // of the random keys: the same seed asks for the same keys
+
+	// form forces one of the two forms, for tests.
+	form form
+}
+
+// Write is a share of requests that are not reads.
+type Write struct {
+	Percent float64 // of all requests, 0 to 100
+	Method  string  // PUT (the default), POST, PATCH or DELETE
+	Path    string  // with {n} and {i} (that of Config.URL)
+	Body    string  // with {n} and {i}
+	Type    string  // of the body (application/json)
+}
+
+// An Answer is one that is to be checked.
+type Answer struct {
+	Key    int64
+	Status int
+	ETag   []byte // as it came, with its quotes; nil for none
+	Body   []byte
+}
+
+// Progress is where a run is.
+type Progress struct {
+	Elapsed time.Duration // since the warm-up began
+	Total   time.Duration // of the whole run
+	Answers uint64        // since the warm-up began
+	Errors  uint64
+	Rate    float64 // answers a second since the last call
+}
+
+// form is how connections are driven.
+type form uint8
+
+const (
+	anyForm        form = iota // the best for the system and the URL
+	loopForm                   // epoll loops
+	goroutinesForm             // a goroutine for each connection
+)
+
+// The defaults of Config.
+const (
+	defaultDuration   = 5 * time.Second
+	defaultTimeout    = 10 * time.Second
+	defaultCheckEvery = 1000
+)
+
+// A target is a parsed Config.URL.
+type target struct {
+	tls     bool
+	network string // address to dial
+	host    string // for the Host header and the certificate
+	path    string // with its marks
+}
+
+// withDefaults returns c with its defaults filled in, and where it goes.
+func (c Config) withDefaults() (Config, target, error) {
+	to, err := parseTarget(c.URL)
+	if err != nil {
+		return c, target{}, err
+	}
+	setDefault(&c.Method, "GET")
+	setDefault(&c.Write.Method, "PUT")
+	setDefault(&c.Write.Path, to.path)
+	setDefault(&c.Write.Type, "application/json")
+	setDefault(&c.Connections, 1)
+	setDefault(&c.Pipeline, 1)
+	setDefault(&c.Duration, defaultDuration)
+	setDefault(&c.Timeout, defaultTimeout)
+	setDefault(&c.CheckEvery, defaultCheckEvery)
+	setDefault(&c.Loops, runtime.GOMAXPROCS(0))
+	c.Loops = min(c.Loops, c.Connections)
+	c.Keys = c.Keys.withDefaults()
+	if c.form == anyForm {
+		c.form = goroutinesForm
+		if haveLoops && !to.tls {
+			c.form = loopForm
+		}
+	}
+	return c, to, c.validate(to)
+}
+
+// setDefault gives *p the value v if it has none.
+func setDefault[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// validate says what is wrong with a configuration that has its defaults.
+func (c *Config) validate(to target) error {
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(c.Method != "GET" && c.Method != "HEAD", "method %q of reads: want GET or HEAD", c.Method)
+	refuse(c.Connections < 0, "%d connections", c.Connections)
+	refuse(c.Pipeline < 0 || c.Pipeline > maxPipeline, "pipeline of %d: want 1 to %d",
+		c.Pipeline, maxPipeline)
+	refuse(c.Loops < 0, "%d loops", c.Loops)
+	refuse(c.Rate < 0, "rate of %v a second", c.Rate)
+	refuse(c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0, "a negative duration")
+	refuse(c.Write.Percent < 0 || c.Write.Percent > 100, "%v%% writes", c.Write.Percent)
+	refuse(c.CheckEvery < 0, "a check of every %dth answer", c.CheckEvery)
+	refuse(c.form == loopForm && (to.tls || !haveLoops), "there are no loops for %s here", c.URL)
+	for _, h := range c.Header {
+		name, _, ok := strings.Cut(h, ":")
+		refuse(!ok || name == "" || strings.ContainsAny(h, "\r\n"),
+			"header %q: want \"Name: value\"", h)
+	}
+	return errors.Join(append(errs, c.Keys.validate())...)
+}
+
+// parseTarget takes a URL apart. The path is kept as it is written: url.Parse
+// would escape the braces.
+func parseTarget(raw string) (target, error) {
+	u, err := url.Parse(strings.NewReplacer("{n}", "0", "{i}", "0").Replace(raw))
+	if err != nil {
+		return target{}, err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return target{}, fmt.Errorf("url %q: want http://host:port/path", raw)
+	}
+	if strings.ContainsAny(raw, " \r\n\t") {
+		return target{}, fmt.Errorf("url %q has white space in it: escape it", raw)
+	}
+	to := target{tls: u.Scheme == "https", host: u.Host, network: u.Host, path: "/"}
+	if u.Port() == "" {
+		to.network = net.JoinHostPort(u.Hostname(), map[bool]string{false: "80", true: "443"}[to.tls])
+	}
+	_, rest, _ := strings.Cut(raw, "://")
+	rest, _, _ = strings.Cut(rest, "#")
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		to.path = rest[i:]
+	}
+	if to.path[0] == '?' {
+		to.path = "/" + to.path
+	}
+	return to, nil
+}

@@ -1,0 +1,102 @@
+package load
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// tick is the unit of CPU times in /proc: USER_HZ is 100 on every Linux that Go
+// runs on.
+const tick = 10 * time.Millisecond
+
+// usage is what a process has used.
+type usage struct {
+	user, system time.Duration
+	peak         int64 // bytes of resident memory
+}
+
+// plus returns the sum of two usages.
+func (u usage) plus(v usage) usage {
+	return usage{user: u.user + v.user, system: u.system + v.system, peak: u.peak + v.peak}
+}
+
+// process reads the usage of one process; ok is false where there is no /proc
+// or no such process.
+func process(pid int) (u usage, ok bool) {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	fields, ok := statFields(dir)
+	if !ok {
+		return usage{}, false
+	}
+	u.user = time.Duration(number(fields[11])) * tick
+	u.system = time.Duration(number(fields[12])) * tick
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		return usage{}, false
+	}
+	if _, rest, found := bytes.Cut(status, []byte("VmHWM:")); found {
+		line, _, _ := bytes.Cut(rest, []byte("kB"))
+		u.peak = number(bytes.TrimSpace(line)) << 10
+	}
+	return u, true
+}
+
+// processTree reads the usage of a process and those below it: servers of
+// several processes share their work out.
+func processTree(pid int) (u usage, ok bool) {
+	u, ok = process(pid)
+	if !ok {
+		return usage{}, false
+	}
+	children := childrenOf()
+	for todo := children[pid]; len(todo) > 0; todo = todo[1:] {
+		if child, ok := process(todo[0]); ok { // it may have ended
+			u = u.plus(child)
+		}
+		todo = append(todo, children[todo[0]]...)
+	}
+	return u, true
+}
+
+// childrenOf returns the children of every process.
+func childrenOf() map[int][]int {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil
+	}
+	children := map[int][]int{}
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		if fields, ok := statFields(dir); ok {
+			parent := int(number(fields[1]))
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	return children
+}
+
+// statFields returns the fields of /proc/PID/stat behind the name, which may
+// itself hold spaces and brackets: the first is the state.
+func statFields(dir string) ([][]byte, bool) {
+	text, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return nil, false
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	return fields, len(fields) > 13
+}
+
+// number reads a decimal number, 0 if it is none.
+func number(b []byte) int64 {
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

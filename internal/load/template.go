@@ -1,0 +1,91 @@
+package load
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A template is text with places for numbers, cut at its marks once so that
+// filling it in is a few copies.
+type template []piece
+
+// A piece is literal text and the mark behind it: 'n', 'i', or 0 for none.
+type piece struct {
+	text string
+	mark byte
+}
+
+// newTemplate cuts s at {n} and {i}.
+func newTemplate(s string) template {
+	var t template
+	for {
+		at := nextMark(s)
+		if at < 0 {
+			return append(t, piece{text: s})
+		}
+		t = append(t, piece{text: s[:at], mark: s[at+1]})
+		s = s[at+3:]
+	}
+}
+
+// nextMark returns where the first mark of s begins, or -1.
+func nextMark(s string) int {
+	n, i := strings.Index(s, "{n}"), strings.Index(s, "{i}")
+	if n < 0 || i >= 0 && i < n {
+		return i
+	}
+	return n
+}
+
+// append appends the text with key for {n} and seq for {i}.
+func (t template) append(dst []byte, key, seq int64) []byte {
+	for _, p := range t {
+		dst = append(dst, p.text...)
+		switch p.mark {
+		case 'n':
+			dst = strconv.AppendInt(dst, key, 10)
+		case 'i':
+			dst = strconv.AppendInt(dst, seq, 10)
+		}
+	}
+	return dst
+}
+
+// requests writes the requests of a run: everything that is the same in all of
+// them is made once.
+type requests struct {
+	read      template // a whole request
+	writeHead template // up to the value of Content-Length
+	body      template
+}
+
+// newRequests prepares the requests that c asks for.
+func newRequests(c *Config, to target) *requests {
+	var lines strings.Builder
+	lines.WriteString(" HTTP/1.1\r\nHost: " + to.host + "\r\n")
+	for _, h := range c.Header {
+		lines.WriteString(h + "\r\n")
+	}
+	head := lines.String()
+	return &requests{
+		read: newTemplate(c.Method + " " + to.path + head + "\r\n"),
+		writeHead: newTemplate(c.Write.Method + " " + c.Write.Path + head +
+			"Content-Type: " + c.Write.Type + "\r\nContent-Length: "),
+		body: newTemplate(c.Write.Body),
+	}
+}
+
+// appendRead appends one read.
+func (r *requests) appendRead(dst []byte, key, seq int64) []byte {
+	return r.read.append(dst, key, seq)
+}
+
+// appendWrite appends one write. scratch holds the body meanwhile, whose length
+// stands before it; it is returned grown.
+func (r *requests) appendWrite(dst, scratch []byte, key, seq int64) (grown, body []byte) {
+	body = r.body.append(scratch[:0], key, seq)
+	dst = r.writeHead.append(dst, key, seq)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...), body
+}

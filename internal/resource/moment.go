@@ -1,0 +1,107 @@
+package resource
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+// Moments is what the gates of all sources say at one time. An event loop
+// begins one at each wake-up and answers every hit of the wake-up by it: one
+// clock read and one look at each source, before the first look-up, instead of
+// one for each request. It belongs to one goroutine.
+type Moments struct {
+	now  int64
+	list []Moment
+}
+
+// A Moment is what the gate of one source said.
+type Moment struct {
+	Fresh bool
+	Token Token         // every hit of the moment includes what is up to here
+	Lag   time.Duration // how long ago the feed was known to be complete
+
+	src *upstream
+}
+
+// SameSource reports whether two moments are of one source.
+func (m *Moment) SameSource(o *Moment) bool { return m.src == o.src }
+
+// Begin forgets the moments of before.
+func (m *Moments) Begin() { m.now, m.list = 0, m.list[:0] }
+
+// of returns the moment of a source, taken now if it is the first look.
+func (m *Moments) of(u *upstream) *Moment {
+	for i := range m.list {
+		if m.list[i].src == u {
+			return &m.list[i]
+		}
+	}
+	if m.now == 0 {
+		m.now = monotonic()
+	}
+	p := u.domain.Applied()
+	state, lag := u.domain.Gate(m.now)
+	t := Token{}
+	if p.Origin != "" {
+		t = Token{Source: u.name, Origin: p.Origin, Pos: source.Position(p.Pos)}
+	}
+	m.list = append(m.list, Moment{Fresh: state == fresh.Fresh, Token: t, Lag: lag, src: u})
+	return &m.list[len(m.list)-1]
+}
+
+// Hit returns the document of key if memory has it and it may be answered as
+// fresh, else nil: then Get has the answer. key may alias a buffer. It takes no
+// lock and allocates nothing; the caller counts its hits with a Tally.
+func (r *Resource) Hit(key row.Key, of row.Format, m *Moments) (*row.Document, *Moment) {
+	f := r.form.Load()
+	if f.memory == nil || f.space == nil {
+		return nil, nil
+	}
+	at := m.of(f.src)
+	if !at.Fresh && !f.timed() {
+		return nil, nil
+	}
+	doc, ok := f.memory.Get(tier.Ref{Resource: f.number, Format: of, Key: key})
+	if !ok || doc.Absent() || !f.space.Valid(doc.Stamp()) || f.expired(doc) {
+		return nil, nil
+	}
+	return doc, at
+}
+
+// A Tally counts the hits that one loop has answered. It has one writer, and a
+// cache line to itself.
+type Tally struct {
+	n atomic.Uint64
+	_ [56]byte
+}
+
+// Add counts one hit.
+func (t *Tally) Add() { t.n.Store(t.n.Load() + 1) }
+
+// Count returns how many hits were counted.
+func (t *Tally) Count() uint64 { return t.n.Load() }
+
+// Tally returns a new counter of r's hits, which Stats adds up.
+func (r *Resource) Tally() *Tally {
+	t := new(Tally)
+	r.tally.Lock()
+	defer r.tally.Unlock()
+	r.tallies = append(r.tallies, t)
+	return t
+}
+
+// tallied returns the hits that loops have counted.
+func (r *Resource) tallied() uint64 {
+	r.tally.Lock()
+	defer r.tally.Unlock()
+	n := uint64(0)
+	for _, t := range r.tallies {
+		n += t.n.Load()
+	}
+	return n
+}

@@ -1,0 +1,7 @@
+package row
+
+import "unsafe"
+
+// Alias returns b as a string without a copy. The string is good for as long
+// as nobody writes to b: use it to look something up, and never keep it.
+func Alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
