@@ -53,7 +53,8 @@ lint: ## gofmt and staticcheck; the rules of our own are tests, in internal/poli
 
 .PHONY: race
 race: ## the packages with locks and goroutines under the race detector
-	$(GO) test -race -count=1 -timeout 30m ./internal/fresh ./internal/tier ./internal/resource \
+	$(GO) test -race -count=1 -timeout 30m -skip "^TestModel" ./internal/fresh
+	$(GO) test -race -count=1 -timeout 30m ./internal/tier ./internal/resource ./internal/lane \
 		./internal/source/... ./internal/front/...
 
 .PHONY: fuzz
