@@ -35,7 +35,7 @@ func (c *serveCmd) demoConfig(p *program) (*config.Config, []config.Warning, err
 func (s *server) createDemo(ctx context.Context) error {
 	path := s.cmd.DemoFile
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return fmt.Errorf("make the demo's directory: %w; name another file with --demo-file", err)
 	}
 	o := demo.Options{Scale: s.cmd.DemoScale}
 	if s.cmd.DemoScale > 0 {

@@ -16,14 +16,23 @@ func (s *server) greet(ctx context.Context) {
 	if base == "" {
 		return
 	}
+	all := s.set.All()
+	if len(all) == 0 {
+		fmt.Fprintf(s.p.stdout, "\nhotrow serves nothing at %s/: the log says which tables it "+
+			"has left out, and why\n\n", base)
+		return
+	}
 	fmt.Fprintf(s.p.stdout, "\nhotrow serves\n")
-	for i, r := range s.set.All() {
+	for i, r := range all {
 		if i == 10 {
-			fmt.Fprintf(s.p.stdout, "  ... and %d more: see %s/\n", len(s.set.All())-i, base)
+			fmt.Fprintf(s.p.stdout, "  ... and %d more: see %s/\n", len(all)-i, base)
 			break
 		}
-		fmt.Fprintf(s.p.stdout, "  %s/%s/%s\n", base, pathEscape(r.Name()),
-			pathEscape(string(r.Example(ctx))))
+		path := "/" + pathEscape(r.Name())
+		if key := r.Example(ctx); key != "" { // else there is no row yet
+			path += "/" + pathEscape(string(key))
+		}
+		fmt.Fprintf(s.p.stdout, "  %s%s\n", base, path)
 	}
 	if s.demo {
 		fmt.Fprintf(s.p.stdout, "\nTry\n  curl -i %s/depts/10\n"+

@@ -25,6 +25,9 @@ func (s *server) opsHandler() http.Handler {
 
 // ready returns nil when requests can be answered.
 func (s *server) ready() error {
+	if s.draining.Load() {
+		return errors.New("hotrow is stopping")
+	}
 	if !s.discovered.Load() {
 		return errors.New("the tables of the database are not known yet")
 	}

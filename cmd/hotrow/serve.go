@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
@@ -71,6 +72,10 @@ func (c *serveCmd) load(p *program) (*config.Config, error) {
 	}
 	if s := cfg.Sources["main"]; s != nil && c.Config == "" && c.Feed != "auto" {
 		s.Feed.Mode = c.Feed
+		if c.Feed != "none" && (s.Driver() == "sqlite") != (c.Feed == "sqlite") {
+			return nil, usageError{fmt.Errorf("--feed %s: no feed of this kind of database (%s)",
+				c.Feed, s.Driver())}
+		}
 	}
 	return cfg, nil
 }
@@ -93,6 +98,7 @@ type server struct {
 	site                      *httpfront.Site // on httpListener
 	ops                       *http.Server    // on opsListener
 	discovered                atomic.Bool     // the resources are known
+	draining                  atomic.Bool     // no new requests, please
 }
 
 // run opens everything from the outside in, so that a port that is taken is
@@ -148,7 +154,7 @@ func (s *server) listen() error {
 		}
 		ln, err := net.Listen(l.Network, l.Address)
 		if err != nil {
-			return nil, fmt.Errorf("%s.listen: %w", name, err)
+			return nil, fmt.Errorf("%s.listen: %w%s", name, err, portHint(name, err))
 		}
 		s.log.Info("listening", "proto", name, "addr", ln.Addr().String())
 		return ln, nil
@@ -159,6 +165,15 @@ func (s *server) listen() error {
 	}
 	s.opsListener, err = open("ops", s.cfg.Ops.Listen)
 	return err
+}
+
+// portHint says how to mend an address that is taken.
+func portHint(name string, err error) string {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return ""
+	}
+	return fmt.Sprintf(": stop what listens there, or set %s.listen or HOTROW_%s_LISTEN to another "+
+		"address, such as 127.0.0.1:0 for any free port", name, strings.ToUpper(name))
 }
 
 // removeStaleSocket removes a unix socket that nobody listens on any more.
@@ -288,7 +303,7 @@ func (s *server) discover(ctx context.Context, failed chan<- error) {
 			return
 		}
 		if !told {
-			s.log.Warn("database not reached, trying again", "err", err)
+			s.log.Warn("database not reached, trying again", "err", err, "hint", reachHint(err))
 			told = true
 		}
 		select {
@@ -298,6 +313,22 @@ func (s *server) discover(ctx context.Context, failed chan<- error) {
 		}
 		wait = min(2*wait, 500*time.Millisecond)
 	}
+}
+
+// reachHint says what mends a database that refuses us; waiting alone does not.
+func reachHint(err error) string {
+	var e *source.Error
+	code := ""
+	if errors.As(err, &e) {
+		code = e.Code
+	}
+	switch code {
+	case "28P01", "28000":
+		return "check the user and its password: PGPASSWORD, ~/.pgpass or the URL"
+	case "3D000":
+		return "check the name of the database at the end of the URL"
+	}
+	return "check the host, the port, and that the database runs"
 }
 
 // reloadSet makes the resources of cfg the ones that are served.
@@ -334,6 +365,7 @@ func (s *server) reloadOnHangup() (stop func()) {
 // their answers.
 func (s *server) drain() error {
 	limit := time.Duration(s.cfg.HTTP.ShutdownTimeout)
+	s.draining.Store(true)
 	s.log.Info("stopping", "limit", limit)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -343,6 +375,10 @@ func (s *server) drain() error {
 	}
 	if s.ops != nil {
 		errs = append(errs, s.ops.Shutdown(ctx))
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("requests were still under way after http.shutdown_timeout (%v), "+
+			"and were cut", limit)
 	}
 	return errors.Join(errs...)
 }

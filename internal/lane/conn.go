@@ -17,7 +17,7 @@ type Conn struct {
 
 // An owner is the form of a connection.
 type owner interface {
-	resume(b []byte)
+	resume(b []byte, next Next)
 	send(b []byte) bool
 	localAddr() net.Addr
 	remoteAddr() net.Addr
@@ -26,7 +26,15 @@ type owner interface {
 // Resume gives the answer that the connection is parked for. It is called once
 // per Parked, by any goroutine, and even before Step has returned. b must not
 // be written to afterwards.
-func (c *Conn) Resume(b []byte) { c.own.resume(b) }
+func (c *Conn) Resume(b []byte) { c.own.resume(b, More) }
+
+// ResumeThen is Resume, and says what is next: More, HandOver or, after an
+// answer that says so, Close.
+//
+// Step sees again what it has not consumed. So it may leave the request that
+// it parks for in the input, and be resumed with nothing when memory holds the
+// answer, or with HandOver when it turns out to be for the full road.
+func (c *Conn) ResumeThen(b []byte, next Next) { c.own.resume(b, next) }
 
 // Send appends b to the output at any time: a frame that has no place in the
 // order of answers. Any goroutine may call it; it does not block. b must not be

@@ -6,15 +6,20 @@ import (
 )
 
 // A deadline is a net.Conn's: setting one is a store, and a timer is only made
-// by who has to wait. The zero value is no deadline.
-type deadline struct{ at atomic.Pointer[time.Time] }
+// by who has to wait.
+type deadline struct {
+	start time.Time    // what at counts from; set before use, and never again
+	at    atomic.Int64 // nanoseconds; 0: none
+}
 
 func (d *deadline) set(t time.Time) {
-	if t.IsZero() {
-		d.at.Store(nil)
-		return
+	at := int64(0)
+	if !t.IsZero() {
+		if at = int64(t.Sub(d.start)); at == 0 {
+			at = 1
+		}
 	}
-	d.at.Store(&t)
+	d.at.Store(at)
 }
 
 // passed reports whether there is a deadline and it has passed.
@@ -25,11 +30,11 @@ func (d *deadline) passed() bool {
 
 // left returns the time until the deadline, if there is one.
 func (d *deadline) left() (time.Duration, bool) {
-	t := d.at.Load()
-	if t == nil {
+	at := d.at.Load()
+	if at == 0 {
 		return 0, false
 	}
-	return time.Until(*t), true
+	return time.Duration(at) - time.Since(d.start), true
 }
 
 // poke wakes who waits at ch, now or next.

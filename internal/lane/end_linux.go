@@ -63,7 +63,7 @@ func (l *loop) drop(c *conn) {
 const closedQueue = 1 << 62
 
 // resume takes the answer that c is parked for, and goes on with its input.
-func (l *loop) resume(c *conn, b []byte) {
+func (l *loop) resume(c *conn, b []byte, next Next) {
 	if !c.parked {
 		return
 	}
@@ -71,13 +71,17 @@ func (l *loop) resume(c *conn, b []byte) {
 	c.parked = false
 	l.busy--
 	out := append(l.out[:0], b...)
-	if c.pending() >= l.srv.cfg.MaxOutput || len(c.in) == 0 {
+	if next == More && len(c.in) > 0 && c.pending() < l.srv.cfg.MaxOutput {
+		l.step(c, c.in, out) // so that all is sent at once
+	} else {
 		c.again = len(c.in) > 0
 		if !l.flush(c, out) {
 			return
 		}
-	} else {
-		l.step(c, c.in, out)
+		if next != More {
+			l.end(c, next)
+			return
+		}
 	}
 	l.turn(c)
 }
@@ -105,7 +109,9 @@ func (l *loop) takeBack(c *conn, m *letter) {
 }
 
 // resume is Conn.Resume.
-func (c *conn) resume(b []byte) { c.loop.mail.post(letter{kind: resume, c: c, b: b}) }
+func (c *conn) resume(b []byte, next Next) {
+	c.loop.mail.post(letter{kind: resume, c: c, b: b, next: next})
+}
 
 // send is Conn.Send.
 func (c *conn) send(b []byte) bool {

@@ -34,6 +34,7 @@ func newLent(c *conn) *lent {
 		c: c, addrs: c.endpoints(), unread: c.in,
 		wakeR: make(chan struct{}, 1), wakeW: make(chan struct{}, 1),
 	}
+	x.readBy.start, x.writeBy.start = c.srv.start, c.srv.start
 	x.ready.Store(c.ready)
 	return x
 }

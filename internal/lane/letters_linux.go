@@ -43,7 +43,7 @@ func (l *loop) obey(m *letter) {
 func (l *loop) obeyFor(c *conn, m *letter) {
 	switch m.kind {
 	case resume:
-		l.resume(c, m.b)
+		l.resume(c, m.b, m.next)
 	case push:
 		if c.lent != nil || c.ending() {
 			c.queued.Add(-int64(len(m.b)))

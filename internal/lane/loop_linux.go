@@ -154,7 +154,10 @@ func (l *loop) setAlarm() {
 // paused reports whether accepting waits for the next tick.
 func (l *loop) paused() bool { return l.listener != nil && l.listener.paused }
 
-// clock reads the clock, once per turn.
+// clock reads the clock, once per turn. It is never inlined: its prologue is
+// where a turn can be stopped whatever else the compiler inlines (see recv).
+//
+//go:noinline
 func (l *loop) clock() {
 	l.now = time.Now()
 	l.tick = int64(l.now.Sub(l.srv.start) / tickLength)

@@ -115,6 +115,67 @@ func TestLoop_CanBeStopped(t *testing.T) {
 	}
 }
 
+// TestLane_AnswersABatchInOneWrite counts segments at the client.
+func TestLane_AnswersABatchInOneWrite(t *testing.T) {
+	each(t, []string{"epoll", "goroutine"}, Config{}, func(t *testing.T, s *site) {
+		c := s.dial(t)
+		segments := func() (n uint32) {
+			raw, err := c.Conn.(*net.TCPConn).SyscallConn()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = raw.Control(func(fd uintptr) {
+				info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n = info.Data_segs_in
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for range 50 {
+			before := segments()
+			c.send(strings.Repeat(get("/hit/1"), 16))
+			for range 16 {
+				c.want(200, "hit 1")
+			}
+			if n := segments() - before; n != 1 {
+				t.Fatalf("16 pipelined answers came in %d segments", n)
+			}
+		}
+	})
+}
+
+// TestLane_HitAllocatesNothing: neither in the loop nor in a goroutine.
+func TestLane_HitAllocatesNothing(t *testing.T) {
+	p := newReady(1)
+	c := Config{Proto: p, Scope: func() Scope { return new(dated) }}
+	each(t, []string{"epoll", "goroutine"}, c, func(t *testing.T, s *site) {
+		c := s.dial(t)
+		request := []byte(strings.Repeat(get("/0"), 4))
+		size := 4 * (len(p.docs[0]) + len(http1.AppendDate(http1.AppendStatus(nil, 200), time.Now())))
+		answers := make([]byte, size)
+		n := testing.AllocsPerRun(500, func() {
+			if _, err := c.Write(request); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(c.Conn, answers); err != nil {
+				t.Fatal(err)
+			}
+		})
+		most := 0.0
+		if s.form == "goroutine" {
+			most = 3 // for each batch: a sync.Pool forgets, under the race detector often
+		}
+		if n > most {
+			t.Errorf("%v allocations for four hits", n)
+		}
+	})
+}
+
 // TestLoop_SleepsWhenIdle: no connection and no deadline, no turns.
 func TestLoop_SleepsWhenIdle(t *testing.T) {
 	s := open(t, "epoll", Config{})

@@ -12,6 +12,7 @@ type letter struct {
 	c    *conn  // all others that are about a connection
 	lent *lent  // giveBack, giveUp
 	b    []byte // resume, push, giveBack
+	next Next   // resume
 }
 
 type letterKind uint8

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
 func TestLane_AnswersHits(t *testing.T) {
@@ -129,7 +132,7 @@ func TestLane_ReadsRandomFragments(t *testing.T) {
 	})
 }
 
-func TestLane_AnswersBatchesInFewWrites(t *testing.T) {
+func TestLane_AnswersLongPipelines(t *testing.T) {
 	each(t, laneForms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)
 		const n = 2000 // 400 kB of requests, 20 MB of answers
@@ -231,6 +234,8 @@ func TestLane_ClosesWhenAsked(t *testing.T) {
 	tests := []struct{ name, request, answer string }{
 		{"hit", get("/hit/1", "Connection: close"), "hit 1"},
 		{"old hit", old.Replace(get("/hit/1")), "hit 1"},
+		{"miss", get("/miss/1", "Connection: close"), "miss 1"},
+		{"old miss at once", old.Replace(get("/now/1")), "now 1"},
 		{"put", strings.Replace(request, "\r\n", "\r\nConnection: close\r\n", 1), answer},
 		{"old put", old.Replace(request), answer},
 	}
@@ -341,4 +346,47 @@ func TestVisit_ShowsTLS(t *testing.T) {
 			t.Errorf("h2: %q, %v", body, err)
 		}
 	})
+}
+
+// retry parks for a request without consuming it.
+type retry struct{ hits }
+
+func (p *retry) Step(c *Conn, in, out []byte) (int, []byte, Next) {
+	r := new(http1.Request)
+	n, v := r.Parse(in)
+	switch {
+	case v == http1.NeedMore:
+		return 0, out, More
+	case c.Data == nil && string(r.Path) == "/retry":
+		c.Data = "loaded" // by whoever resumes
+		go c.Resume(nil)
+		return 0, out, Parked
+	case string(r.Path) == "/put":
+		go c.ResumeThen(nil, HandOver)
+		return 0, out, Parked
+	}
+	c.Data = nil
+	return n, appendAnswer(out, r, "hit", false), Flush // there may be more requests
+}
+
+// TestResume_LeavesTheRequestToStep: a parked request that was not consumed is
+// stepped over again, or handed over.
+func TestResume_LeavesTheRequestToStep(t *testing.T) {
+	_, empty := put("")
+	for _, form := range laneForms {
+		t.Run("form="+form, func(t *testing.T) {
+			v := NewVisits(&http.Server{Handler: newFull()}, http1.Frame)
+			s := open(t, form, Config{Proto: new(retry), Full: v.Full})
+			c := s.dial(t)
+			go c.send(strings.Repeat(get("/retry")+get("/put")+get("/hit"), 20))
+			for range 20 {
+				c.want(200, "hit")
+				c.want(200, empty)
+				c.want(200, "hit")
+			}
+			if err := errors.Join(s.server.Shutdown(t.Context()), v.Shutdown(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

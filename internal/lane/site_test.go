@@ -72,15 +72,19 @@ func (p *hits) Step(c *Conn, in, out []byte) (n int, _ []byte, next Next) {
 		n += length
 		closing := r.Close || c.Draining()
 		answer := func(out []byte) []byte { return appendAnswer(out, &r, kind+" "+name, closing) }
+		then := More
+		if closing {
+			then = Close
+		}
 		switch kind {
 		case "hit":
 			out = answer(out)
 		case "miss":
 			late := answer(nil)
-			go c.Resume(late)
+			go c.ResumeThen(late, then)
 			return n, out, Parked
 		case "now":
-			c.Resume(answer(nil))
+			c.ResumeThen(answer(nil), then)
 			return n, out, Parked
 		}
 		if closing {

@@ -33,7 +33,7 @@ type stream struct {
 	opened bool // the protocol knows of it
 
 	idle   atomic.Bool // waits for a request of which nothing has come
-	answer chan []byte // what Resume gives
+	answer chan answer // what Resume gives
 	home   chan []byte // what comes back from a visit; closed: nothing does
 
 	writing  sync.Mutex // held while something is written, and guards writeBy
@@ -45,9 +45,15 @@ type stream struct {
 	closed   bool
 }
 
+// An answer is what Resume was called with.
+type answer struct {
+	b    []byte
+	next Next
+}
+
 // newStream returns a stream that has not been started.
 func newStream(all *streams, nc net.Conn) *stream {
-	s := &stream{nc: nc, all: all, answer: make(chan []byte, 1)}
+	s := &stream{nc: nc, all: all, answer: make(chan answer, 1)}
 	s.srv, s.own = all.srv, s
 	return s
 }
@@ -68,8 +74,8 @@ func (s *stream) run() {
 				return
 			}
 		case Parked:
-			if !s.await() {
-				return
+			if next = s.await(); next != More {
+				continue
 			}
 		case HandOver:
 			if !s.lend() {
@@ -251,8 +257,8 @@ func (s *stream) callTick() bool {
 	return s.flush() && next != Close
 }
 
-// await waits for Resume.
-func (s *stream) await() bool {
+// await waits for Resume, and returns what it says is next.
+func (s *stream) await() Next {
 	var tick <-chan time.Time
 	if every := s.srv.cfg.Tick; every > 0 {
 		t := time.NewTicker(every)
@@ -261,16 +267,16 @@ func (s *stream) await() bool {
 	}
 	for {
 		select {
-		case b := <-s.answer:
+		case a := <-s.answer:
 			s.out = s.all.getOutput()
-			s.out.b = append(s.out.b, b...)
-			return true
+			s.out.b = append(s.out.b, a.b...)
+			return a.next
 		case <-tick:
 			if !s.callTick() {
-				return false
+				return Close
 			}
 		case <-s.srv.aborted:
-			return false
+			return Close
 		}
 	}
 }
@@ -299,9 +305,9 @@ func (s *stream) write(b []byte) bool {
 }
 
 // resume is Conn.Resume.
-func (s *stream) resume(b []byte) {
+func (s *stream) resume(b []byte, next Next) {
 	select {
-	case s.answer <- b:
+	case s.answer <- answer{b, next}:
 	default: // called twice
 	}
 }

@@ -11,7 +11,7 @@ func NewTestConn(s Scope) *Conn {
 // nowhere is the owner of a connection without a socket.
 type nowhere struct{}
 
-func (nowhere) resume([]byte)        {}
+func (nowhere) resume([]byte, Next)  {}
 func (nowhere) send([]byte) bool     { return false }
 func (nowhere) localAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 func (nowhere) remoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }

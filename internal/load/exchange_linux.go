@@ -60,9 +60,6 @@ func (l *loop) readable(k int32) {
 	}
 }
 
-// errClosed is what becomes of a request that the server has not answered.
-var errClosed = errors.New("the server closed the connection before it answered")
-
 // took gives what was read to the session, and asks for more. It reports
 // whether the connection is still the same.
 func (l *loop) took(k int32, data []byte) bool {

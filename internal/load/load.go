@@ -22,7 +22,8 @@ import (
 )
 
 // Config says what is asked, how often, and what is done with the answers. A
-// zero field takes the default that its comment names.
+// zero field takes the default that its comment names. All but the functions
+// can travel as JSON.
 type Config struct {
 	// URL is what is asked for: http://127.0.0.1:8080/depts/{n}. {n} is
 	// replaced by the key, {i} by a number that no other request of the run has.
@@ -44,12 +45,12 @@ type Config struct {
 
 	// Check is called with one of CheckEvery (1000) answers to reads, by several
 	// goroutines at once. What the Answer holds is valid during the call only.
-	Check      func(Answer) error
+	Check      func(Answer) error `json:"-"`
 	CheckEvery int
 
 	PID      int            // a server whose CPU time and memory are reported, with its children
-	Progress func(Progress) // called about once a second by one goroutine
 	Seed     uint64         // of the random keys: the same seed asks for the same keys
+	Progress func(Progress) `json:"-"` // called about once a second by one goroutine
 
 	// form forces one of the two forms, for tests.
 	form form
@@ -62,6 +63,7 @@ type Write struct {
 	Path    string  // with {n} and {i} (that of Config.URL)
 	Body    string  // with {n} and {i}
 	Type    string  // of the body (application/json)
+	First   int64   // the first {i}
 }
 
 // An Answer is one that is to be checked.

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// errClosed is what becomes of a request that the server has not answered.
+var errClosed = errors.New("the server closed the connection before it answered")
+
 // maxPipeline bounds the requests on their way on one connection.
 const maxPipeline = 1024
 
@@ -73,7 +76,7 @@ type worker struct {
 func newWorker(r *run, i, n int) *worker {
 	return &worker{
 		run: r, keys: newPicker(r.cfg.Keys, r.cfg.Seed, i, n),
-		seq: int64(i), step: int64(n),
+		seq: r.cfg.Write.First + int64(i), step: int64(n),
 	}
 }
 

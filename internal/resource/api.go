@@ -57,6 +57,11 @@ type Write struct {
 	Input  *row.Input // nil for a delete
 	Format row.Format // of the answer
 
+	// Shape is what Input was decoded by. A body may take a while to arrive; when
+	// the table has changed since, its values would go to other columns. nil:
+	// the shape of now.
+	Shape *row.Shape
+
 	// IfMatch are the entity tags (with quotes, without the suffix of the
 	// representation counting) of which the document must have one; "*": it
 	// must exist. IfNoneMatch: it must have none of them; "*": it must not exist.

@@ -28,6 +28,7 @@ func same(a, b []Spec) bool { return reflect.DeepEqual(a, b) }
 // database is there. s.mu is held.
 func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstream, error) {
 	u := newUpstream(o, s.log)
+	u.renew = func(f *form) { s.renew(u, f) }
 	var errs []error
 	for _, sp := range specs {
 		f := s.form(u, sp)
@@ -178,34 +179,6 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan) {
 	u.setForms(forms)
 	f.r.form.Store(f)
 	s.retire(old)
-}
-
-// recompile compiles the resources over tables again, because the definition
-// of the tables has changed. A resource that does not compile any more keeps
-// its old form: its reads say what is wrong.
-func (s *Set) recompile(u *upstream, tables []string) {
-	s.loops.Add(1)
-	go func() {
-		defer s.loops.Done()
-		ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
-		defer cancel()
-		u.apply.Lock()
-		forms := u.forms
-		u.apply.Unlock()
-		for i, f := range forms {
-			if f.plan == nil || !reads(f.plan, tables) {
-				continue
-			}
-			plan, err := u.source.Compile(ctx, f.spec.Table)
-			if err != nil {
-				u.log.Error("resource does not compile any more", "resource", f.r.name, "err", err)
-				continue
-			}
-			if !alike(plan, f.plan) {
-				s.replace(u, i, plan)
-			}
-		}
-	}()
 }
 
 // alike reports whether two plans make the same documents of the same tables.

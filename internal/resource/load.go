@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"errors"
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
@@ -214,7 +213,7 @@ func (r *Resource) GetMulti(ctx context.Context, keys []row.Key, o Options) ([]A
 	for {
 		f := r.form.Load()
 		answers, err := f.multi(ctx, keys, &o)
-		if !errors.Is(err, errReplaced) || r.form.Load() == f {
+		if !r.outdated(f, err) {
 			return answers, err
 		}
 	}
@@ -288,7 +287,19 @@ func (f *form) multi(ctx context.Context, keys []row.Key, o *Options) ([]Answer,
 func (r *Resource) List(
 	ctx context.Context, after *row.Key, limit int, of row.Format,
 ) ([]Answer, bool, error) {
-	f := r.form.Load()
+	for {
+		f := r.form.Load()
+		answers, more, err := f.page(ctx, after, limit, of)
+		if !r.outdated(f, err) {
+			return answers, more, err
+		}
+	}
+}
+
+// page is List of one form.
+func (f *form) page(
+	ctx context.Context, after *row.Key, limit int, of row.Format,
+) ([]Answer, bool, error) {
 	if f.plan == nil {
 		return nil, false, f.src.notReady()
 	}

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +40,8 @@ type form struct {
 	number uint32
 	space  *fresh.Space
 	memory tier.Tier // nil: pass-through
+
+	renewed int64 // when it was last compiled again; guarded by src.compiling
 }
 
 // Name returns the name, as in the path.
@@ -105,7 +106,7 @@ func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, err
 
 		// Slow path: another spelling of the key, a token, a stale copy, a load.
 		a, err := f.get(ctx, key, &o)
-		if !errors.Is(err, errReplaced) || r.form.Load() == f {
+		if !r.outdated(f, err) {
 			return a, err
 		}
 	}

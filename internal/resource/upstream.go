@@ -80,6 +80,12 @@ type upstream struct {
 	feed     atomic.Pointer[chosen]
 	follower *follower
 
+	// renew compiles a form again; see Set.renew. compiling makes that one at a
+	// time, so that the last to be stored is the last that was compiled. It is
+	// taken before Set.mu.
+	renew     func(*form)
+	compiling sync.Mutex
+
 	// routes is what changes mean for resources. It is replaced as a whole,
 	// under apply.
 	apply   sync.Mutex // held while a transaction is applied; taken before all of fresh's

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/fresh"
@@ -28,9 +29,8 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 		w.IfNoneMatch == nil {
 		return Result{}, fmt.Errorf("%s/%s: %w", r.name, w.Key, ErrUnconditional)
 	}
-	if w.Input != nil && len(w.Input.Present) != len(f.plan.Shape().Fields) {
-		return Result{}, &source.Error{Class: source.Retry,
-			Message: r.name + " has changed its form since the body was read"}
+	if w.Input != nil && !f.decodes(&w) {
+		return Result{}, r.reshaped()
 	}
 	var err error
 	if w.Key != "" || w.Op != source.OpCreate {
@@ -44,11 +44,26 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	}
 	written, err := f.write(ctx, &w, h)
 	h.end(err)
+	if r.outdated(f, err) && source.ClassOf(err) == source.Missing {
+		return Result{}, r.reshaped()
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("write %s/%s: %w", r.name, w.Key, err)
 	}
 	r.counts.writes.Add(1)
 	return f.result(&w, written), nil
+}
+
+// decodes reports whether the fields of w's input are those of f.
+func (f *form) decodes(w *Write) bool {
+	s := f.plan.Shape()
+	return len(w.Input.Present) == len(s.Fields) &&
+		(w.Shape == nil || w.Shape == s || reflect.DeepEqual(w.Shape, s))
+}
+
+func (r *Resource) reshaped() error {
+	return &source.Error{Class: source.Retry,
+		Message: r.name + " has changed its form since the body was read"}
 }
 
 // write sends the transaction within the source's bounds.

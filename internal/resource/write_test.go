@@ -141,6 +141,28 @@ func TestWrite_Conditions(t *testing.T) {
 	}
 }
 
+// A body that was decoded before the table changed must not reach the columns
+// that have the places of the old ones now.
+func TestWrite_RefusesABodyOfAnotherShape(t *testing.T) {
+	h := newHouse(t, nil)
+	r := h.resource("city")
+	old := r.Shape()
+	in, err := old.DecodeJSON([]byte(`{"pop":7}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.exec(`ALTER TABLE city DROP COLUMN pop; ALTER TABLE city ADD COLUMN mayor INTEGER`)
+	h.until(func() bool { return r.Shape() != old })
+	_, err = r.Write(t.Context(),
+		Write{Op: source.OpMerge, Key: "Tulsa,OK", Input: in, Shape: old})
+	if source.ClassOf(err) != source.Retry {
+		t.Errorf("Write = %v, want one that says to try again", err)
+	}
+	if got, _ := h.get("city", "Tulsa,OK", Options{}); !strings.Contains(got, `"mayor":null`) {
+		t.Errorf("the value of a dropped column is in another: %s", got)
+	}
+}
+
 func TestWrite_OneOfManyWins(t *testing.T) {
 	h := newHouse(t, nil)
 	a, err := h.resource("dept").Get(t.Context(), "10", Options{})

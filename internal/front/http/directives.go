@@ -101,10 +101,14 @@ func (c *call) readOptions(m media) (resource.Options, directives, error) {
 
 // minPosition returns the token of Hotrow-Min-Position that speaks of source.
 // A client that follows several sources may send the tokens of all of them.
+// Empty elements of the list do not count (RFC 9110 5.6.1.2).
 func minPosition(h http.Header, source string) (resource.Token, error) {
 	var found resource.Token
 	for _, line := range h.Values("Hotrow-Min-Position") {
 		for element := range strings.SplitSeq(line, ",") {
+			if strings.TrimSpace(element) == "" && strings.Trim(line, ", \t") != "" {
+				continue
+			}
 			t, err := resource.ParseToken(element)
 			if err != nil {
 				return resource.Token{}, err

@@ -125,7 +125,9 @@ func TestMinPosition(t *testing.T) {
 		{[]string{"hr1.other.7f.a, hr1.main.7f.3"}, tok("main", "7f", 3), false},
 		{[]string{"hr1.main.7f.9", "hr1.main.7f.3"}, tok("main", "7f", 9), false},
 		{[]string{"hr1.main.7f.9", "hr1.main.8a.3"}, tok("main", "8a", 3), false},
+		{[]string{"hr1.main.7f.9, ,"}, tok("main", "7f", 9), false},
 		{[]string{"hr2.main.7f.9"}, resource.Token{}, true},
+		{[]string{", ,"}, resource.Token{}, true},
 		{[]string{"nonsense"}, resource.Token{}, true},
 		{[]string{""}, resource.Token{}, true},
 	}

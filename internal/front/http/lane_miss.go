@@ -35,11 +35,14 @@ func (l *Lane) park(c *lane.Conn, r *http1.Request, closing bool) {
 			req.Header[h.name] = []string{string(h.value)}
 		}
 	}
-	last := r.AppendConnection(nil, closing)
+	last, next := r.AppendConnection(nil, closing), lane.More
+	if closing {
+		next = lane.Close
+	}
 	ctx := context.WithValue(context.Background(), http.LocalAddrContextKey, c.LocalAddr())
 	go func() {
 		w := &parked{header: make(http.Header, 12), head: req.Method == http.MethodHead}
-		defer func() { c.Resume(w.answer(last)) }()
+		defer func() { c.ResumeThen(w.answer(last), next) }()
 		var err error
 		if req.URL, err = url.ParseRequestURI(req.RequestURI); err != nil {
 			w.WriteHeader(http.StatusBadRequest) // http1 lets no such path through

@@ -126,6 +126,22 @@ func TestLane_AnswersAsTheFullRoadDoes(t *testing.T) {
 	}
 }
 
+// A connection that is asked to be closed is, also after an answer that had to
+// be loaded.
+func TestLane_ClosesAfterAMiss(t *testing.T) {
+	for _, path := range []string{"/depts/10", "/depts/99"} {
+		s := newLaneSite(t)
+		raw := "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+		a := s.answers(raw+laneGet, "GET")[0]
+		if status := a.Header.Get("Cache-Status"); !a.Close || strings.Contains(status, "hit") {
+			t.Errorf("%s: closes %v, Cache-Status %q; want a miss that closes", path, a.Close, status)
+		}
+		if rest, err := io.ReadAll(s.in); err != nil || len(rest) > 0 {
+			t.Errorf("%s: %q and %v after the last answer", path, rest, err)
+		}
+	}
+}
+
 func TestLane_NotModified(t *testing.T) {
 	s := newLaneSite(t)
 	tag := s.answers(laneGet, "GET")[0].Header.Get("Etag")

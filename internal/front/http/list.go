@@ -90,6 +90,9 @@ func (c *call) page(q listQuery, m media) (page, error) {
 	if d := parseDirectives(c.r.Header); d.onlyIfCached {
 		return page{}, resource.ErrNotCached // lists are read from the database
 	}
+	if _, err := minPosition(c.r.Header, c.res.Source()); err != nil {
+		return page{}, err
+	}
 	limit := q.limit
 	if limit == 0 {
 		limit = min(defaultLimit, max(c.res.MaxLimit(), 1))

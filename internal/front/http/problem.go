@@ -89,7 +89,7 @@ func (c *call) fail(err error) {
 	}
 	p := problemOf(err)
 	if p.kind.status >= 500 && p.kind != kindNotCached && c.h.logLimit.allow(c.o.Now()) {
-		c.o.Log.Error("request failed", "method", clip(c.r.Method), "path",
+		c.o.Log.Error("request failed", "method", clipTo(c.r.Method, 64), "path",
 			clipTo(c.r.URL.EscapedPath(), 1024), "status", p.kind.status, "err", err)
 	}
 	c.send(p)

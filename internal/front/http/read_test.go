@@ -188,6 +188,7 @@ func TestRead_SeesTheWriteWhosePositionItHolds(t *testing.T) {
 		t.Errorf("body %s", a.body)
 	}
 	s.want(s.do("GET", "/depts/10", "", "Hotrow-Min-Position: nonsense"), 400, "bad-header")
+	s.want(s.do("GET", "/depts", "", "Hotrow-Min-Position: nonsense"), 400, "bad-header")
 	s.want(s.do("GET", "/depts/10", "", "Hotrow-Min-Position: hr1.other.x.1"), 200, "")
 	future := "Hotrow-Min-Position: hr1.main.x.ffffffffffffffff"
 	s.want(s.do("GET", "/depts/10", "", future), 200, "")

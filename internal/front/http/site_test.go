@@ -90,6 +90,7 @@ func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 			t.Error(err)
 		}
 	})
+	eventually(t, "the feed is fresh", func() bool { return set.Ready() == nil })
 	return set, src
 }
 
@@ -243,7 +244,7 @@ func (a answer) path() string {
 }
 
 // eventually polls f until it reports true.
-func eventually(t *testing.T, what string, f func() bool) {
+func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -26,7 +26,9 @@ func (c *call) create() error {
 	if err != nil {
 		return err
 	}
-	return c.write(resource.Write{Op: source.OpCreate, Input: in, Format: m.format}, m)
+	return c.write(resource.Write{
+		Op: source.OpCreate, Input: in, Shape: shape, Format: m.format,
+	}, m)
 }
 
 // change answers PUT, PATCH and DELETE of a document.
@@ -48,6 +50,7 @@ func (c *call) change(key row.Key) error {
 		if err != nil {
 			return err
 		}
+		w.Shape = shape
 		if w.Input, err = c.input(shape); err != nil {
 			return err
 		}

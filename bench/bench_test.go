@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+func TestScenarios_AreValid(t *testing.T) {
+	all, err := readScenarios("scenarios", regexp.MustCompile(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if s.Title == "" || s.About == "" {
+			t.Errorf("%s says not what it measures", s.Name)
+		}
+		if s.shorten(); len(s.Connections) == 0 {
+			t.Errorf("%s has nothing left for -quick", s.Name)
+		}
+	}
+}
+
+func TestScenario_RefusesWhatCannotBe(t *testing.T) {
+	const good = `"rows": [{"peer": "floor"}], "placements": ["free"], "connections": [1]`
+	tests := map[string]bool{
+		"{" + good + "}":                                                        true,
+		"{" + good + `, "baseline": "floor"}`:                                   true,
+		"{" + good + `, "baseline": "other"}`:                                   false,
+		"{" + good + `, "rate": {"row": "other"}}`:                              false,
+		"{" + good + `, "unknown": 1}`:                                          false,
+		`{"rows": [{"peer": "x"}], "placements": ["free"], "connections": [1]}`: false,
+		`{"rows": [{"peer": "floor"}, {"peer": "floor"}], "placements": ["free"], "connections": [1]}`: false,
+		`{"rows": [{"peer": "floor"}], "placements": ["moon"], "connections": [1]}`:                    false,
+		`{"rows": [{"peer": "floor"}], "placements": ["free"]}`:                                        false,
+	}
+	for text, want := range tests {
+		file := filepath.Join(t.TempDir(), "scenario.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readScenario(file); (err == nil) != want {
+			t.Errorf("%s: error %v, want good = %v", text, err, want)
+		}
+	}
+}
+
+func TestMedian(t *testing.T) {
+	tests := []struct {
+		values []float64
+		want   float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1}, 5}, {[]float64{5, 1, 9}, 5}}
+	for _, tt := range tests {
+		if got := median(tt.values); got != tt.want {
+			t.Errorf("median(%v) = %v, want %v", tt.values, got, tt.want)
+		}
+	}
+}
+
+// reported is a report of two rounds. The second is on a machine half as fast:
+// ratios do not change, and neither does what the medians of ratios say.
+func reported() *report {
+	r := &report{
+		scenario: &scenario{
+			Name: shownScenario, Title: "Hits", Rows: []row{{Name: "floor"}, {Name: "b"}}, Baseline: "floor",
+			Placements: []placement{pinned}, Connections: []int{shownConnections},
+		},
+		options:     &options{rounds: 2, results: "bench/results"},
+		Environment: []fact{{"commit", "abc"}, {"kernel", "Linux 6"}},
+	}
+	for round, speed := range []float64{1, 0.5} {
+		for name, rate := range map[string]float64{"floor": 1000, "b": 400} {
+			r.add(run{pinned, round, &load.Result{
+				Name: name, Connections: shownConnections, Rate: rate * speed,
+				Reads:  load.Summary{Count: 1, P50: 1 / speed, P99: 10 / speed, P999: 20 / speed},
+				Server: &load.CPU{Total: 1e3 / rate, User: 0.5, Peak: 2e6},
+			}})
+		}
+	}
+	return r
+}
+
+func TestReport_TakesRatiosWithinRounds(t *testing.T) {
+	want := [][]string{
+		{"floor", "750", "500", "1,000", "1.000", "2", "15", "30", "1.00", "0.50", "1.000", "2", "0"},
+		{"b", "300", "200", "400", "0.400", "2", "15", "30", "2.50", "0.50", "2.500", "2", "0"},
+	}
+	if diff := cmp.Diff(want, reported().table(pinned, shownConnections).Rows); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReport_WritesItsFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := reported().write(dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, shownScenario+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back report
+	if err := json.Unmarshal(text, &back); err != nil || len(back.Runs) != 4 {
+		t.Errorf("%d runs come back, %v", len(back.Runs), err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, shownScenario+".md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"# Hits\n", "| b | 300 |", "commit: abc", shownScenario + "-pinned.svg"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+}
+
+func TestReport_ShowsFiguresBetweenMarks(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "README.md")
+	write := func(text string) {
+		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func() string {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	write("a\n" + showBegin + "old\n" + showEnd + "z\n")
+	for range 2 { // the second time changes nothing
+		if err := reported().show(page); err != nil {
+			t.Fatal(err)
+		}
+		got := read()
+		if !strings.HasPrefix(got, "a\n"+showBegin) || !strings.HasSuffix(got, showEnd+"z\n") ||
+			strings.Contains(got, "old") || strings.Count(got, "| b | 300 | 0.400 | 15 | 2.50 |") != 1 {
+			t.Errorf("page:\n%s", got)
+		}
+	}
+	write("no marks\n")
+	if err := reported().show(page); err != nil || read() != "no marks\n" {
+		t.Errorf("%v, page:\n%s", err, read())
+	}
+}
+
+func TestGenerate_ChecksAnswers(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprintf(w, `{"id":%s}`, req.URL.Path[1:])
+	}))
+	defer s.Close()
+	for expect, fails := range map[string]bool{`{"id":{n}`: false, `{"id":1{n}`: true} {
+		in, err := json.Marshal(order{Expect: expect, Config: load.Config{
+			URL: s.URL + "/{n}", Keys: load.Keys{First: 5, N: 3}, CheckEvery: 1,
+			Duration: 50 * time.Millisecond,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := generate(t.Context(), bytes.NewReader(in), &out); err != nil {
+			t.Fatal(err)
+		}
+		var r load.Result
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		if failed := r.Errors["check"] > 0; failed != fails || r.Answers == 0 {
+			t.Errorf("expecting %s: %d answers, errors %v", expect, r.Answers, r.Errors)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+// An order is what the generator is told: what to ask for, and what an answer
+// to a read must begin with, {n} being the key.
+type order struct {
+	Config load.Config
+	Expect string
+}
+
+// generate is the generator: a process of its own, so that it can have a core
+// of its own. It reads an order and writes a load.Result.
+func generate(ctx context.Context, in io.Reader, out io.Writer) error {
+	var o order
+	if err := json.NewDecoder(in).Decode(&o); err != nil {
+		return fmt.Errorf("read the order: %w", err)
+	}
+	if o.Expect != "" {
+		o.Config.Check = func(a load.Answer) error {
+			want := strings.ReplaceAll(o.Expect, "{n}", strconv.FormatInt(a.Key, 10))
+			if !bytes.HasPrefix(a.Body, []byte(want)) {
+				return fmt.Errorf("the answer begins with %.60q, want %q", a.Body, want)
+			}
+			return nil
+		}
+	}
+	result, err := load.Run(ctx, o.Config)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(result)
+}
+
+// loadFrom starts the generator where a placement wants it and returns what it
+// has measured.
+func loadFrom(ctx context.Context, p placement, o order) (*load.Result, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{self, generateCommand}
+	if p == pinned {
+		args = append([]string{"taskset", "-c", "1"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	var out, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &out, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("generator: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	result := new(load.Result)
+	if err := json.Unmarshal(out.Bytes(), result); err != nil {
+		return nil, fmt.Errorf("generator: %w", err)
+	}
+	return result, nil
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/demo"
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+// A run is one measurement.
+type run struct {
+	Placement placement    `json:"placement"`
+	Round     int          `json:"round"`
+	Result    *load.Result `json:"result"`
+}
+
+// measure runs a scenario. Peers that are not installed are left out.
+func (w *workshop) measure(ctx context.Context, s *scenario) (*report, error) {
+	r := &report{scenario: s, options: w.opts, Environment: environment(ctx)}
+	for _, p := range s.Placements {
+		err := w.place(ctx, s, p, r)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	return r, nil
+}
+
+// place runs a scenario in one placement.
+func (w *workshop) place(ctx context.Context, s *scenario, p placement, r *report) error {
+	started := map[string]*running{}
+	defer func() {
+		for _, peer := range started {
+			peer.close()
+		}
+	}()
+	for _, name := range s.peers() {
+		dir := filepath.Join(w.tmp, s.Name+"-"+string(p), name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		peer, err := peers[name](ctx, w, p, dir)
+		if errors.Is(err, errMissing) {
+			fmt.Printf("left out: %v\n", err)
+			r.leaveOut(name, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		started[name] = peer
+		if peer.expect != "" {
+			if err := w.warm(ctx, peer); err != nil {
+				return peer.main.failed(err)
+			}
+		}
+	}
+	for _, connections := range s.Connections {
+		if limit := maxConnections(); connections > limit {
+			r.leaveOut(load.Count(float64(connections))+" connections",
+				fmt.Errorf("a process may open %d files here; raise the limit", limit))
+			continue
+		}
+		if err := w.rounds(ctx, s, p, connections, started, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rounds measures every row in every round, interleaved, so that what disturbs
+// the machine for a while disturbs all rows.
+func (w *workshop) rounds(
+	ctx context.Context, s *scenario, p placement, connections int, started map[string]*running,
+	r *report,
+) error {
+	offered := 0.0
+	if s.Rate != nil {
+		var err error
+		if offered, err = w.peak(ctx, s, p, connections, started); err != nil || offered == 0 {
+			return err
+		}
+	}
+	for round := range w.opts.rounds {
+		for i := range s.Rows {
+			// Each round begins with another row: what comes after whom differs.
+			row := &s.Rows[(i+round)%len(s.Rows)]
+			peer := started[row.Peer]
+			if peer == nil || row.MaxConnections > 0 && connections > row.MaxConnections {
+				continue
+			}
+			result, err := w.once(ctx, p, row, peer, connections, offered)
+			if err != nil {
+				return peer.main.failed(fmt.Errorf("%s: %w", row.Name, err))
+			}
+			r.add(run{Placement: p, Round: round, Result: result})
+			fmt.Printf("%-6s round %d  %6d connections  %-24s %10s/s  p99 %8s µs  failed %d\n", p,
+				round+1, connections, row.Name, load.Count(result.Rate),
+				load.Count(p99(result)), result.Failed())
+		}
+	}
+	return nil
+}
+
+// peak returns the rate that an open loop offers: a share of the median that
+// one row reaches.
+func (w *workshop) peak(
+	ctx context.Context, s *scenario, p placement, connections int, started map[string]*running,
+) (float64, error) {
+	i := slices.IndexFunc(s.Rows, func(r row) bool { return r.Name == s.Rate.Row })
+	peer := started[s.Rows[i].Peer]
+	if peer == nil {
+		fmt.Printf("no rate: %s was left out\n", s.Rate.Row)
+		return 0, nil
+	}
+	var rates []float64
+	for range w.opts.rounds {
+		result, err := w.once(ctx, p, &s.Rows[i], peer, connections, 0)
+		if err != nil {
+			return 0, peer.main.failed(err)
+		}
+		rates = append(rates, result.Rate)
+	}
+	return median(rates) * s.Rate.Share, nil
+}
+
+// keysPerRun keeps the {i} of two runs apart.
+const keysPerRun = 1_000_000
+
+// once measures one row once.
+func (w *workshop) once(
+	ctx context.Context, p placement, row *row, peer *running, connections int, offered float64,
+) (*load.Result, error) {
+	w.runs++
+	write := row.Write
+	write.First = (100 + w.runs) * keysPerRun
+	o := order{Expect: peer.expect, Config: load.Config{
+		URL: peer.url, Header: row.Header, Write: write, Pipeline: row.Pipeline,
+		Keys:        load.Keys{First: demo.FirstDept, N: int64(peer.keys)},
+		Connections: connections, Rate: offered, Seed: uint64(w.runs),
+		Duration: w.opts.duration, Warmup: w.opts.warmup, PID: peer.main.pid(),
+	}}
+	during := make(chan error, 1)
+	if row.During == "" {
+		during <- nil
+	} else {
+		wait := w.opts.warmup + w.opts.duration/3
+		go func() { during <- after(ctx, wait, peer.db, row.During) }()
+	}
+	result, err := loadFrom(ctx, p, o)
+	if err = errors.Join(err, <-during); err != nil {
+		return nil, err
+	}
+	result.Name = row.Name
+	return result, nil
+}
+
+// after runs SQL after some time.
+func after(ctx context.Context, wait time.Duration, db *cluster, sql string) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(wait):
+		return db.psql(ctx, strings.NewReader(sql))
+	}
+}
+
+// median returns the middle of some values, 0 of none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}

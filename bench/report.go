@@ -1,0 +1,213 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+// A report is what a scenario has given.
+type report struct {
+	scenario    *scenario
+	options     *options
+	Environment []fact   `json:"environment"`
+	LeftOut     []string `json:"left_out,omitempty"`
+	Runs        []run    `json:"runs"`
+}
+
+// add adds a run.
+func (r *report) add(one run) { r.Runs = append(r.Runs, one) }
+
+// leaveOut notes what is missing, and why.
+func (r *report) leaveOut(what string, err error) {
+	note := what + ": " + err.Error()
+	if !slices.Contains(r.LeftOut, note) {
+		r.LeftOut = append(r.LeftOut, note)
+	}
+}
+
+// write writes the report's files: NAME.json with every run, NAME.md with the
+// tables, and NAME-PLACEMENT.svg with the plots.
+func (r *report) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{
+		r.scenario.Name + ".json": append(text, '\n'),
+		r.scenario.Name + ".md":   []byte(r.markdown()),
+	}
+	for _, p := range r.scenario.Placements {
+		title := r.scenario.Title + " (" + string(p) + ")"
+		files[r.plot(p)] = load.SVG(title, load.Panels(r.medians(p)))
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("written: %s\n", filepath.Join(dir, r.scenario.Name+".md"))
+	return nil
+}
+
+// plot returns the name of a placement's plot.
+func (r *report) plot(p placement) string { return r.scenario.Name + "-" + string(p) + ".svg" }
+
+// placements say what a placement means.
+var placements = map[placement]string{
+	pinned: "server on one core, generator on the other",
+	free:   "server and generator share all cores",
+}
+
+// markdown returns the page of the scenario.
+func (r *report) markdown() string {
+	var b strings.Builder
+	s := r.scenario
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", s.Title, s.About)
+	o := r.options
+	fmt.Fprintf(&b, "Medians of %d interleaved rounds of %v each, after %v of warm-up. A ratio is "+
+		"the median of the ratios\nwithin one round. CPU is that of the server's processes, for "+
+		"each answer. Bodies were checked.\n\n", o.rounds, o.duration, o.warmup)
+	fmt.Fprintf(&b, "    go run ./bench -run '^%s$' -rounds %d -duration %v -warmup %v -keys %d\n\n",
+		s.Name, o.rounds, o.duration, o.warmup, o.keys)
+	for _, f := range r.Environment {
+		fmt.Fprintf(&b, "- %s: %s\n", f.Name, f.Value)
+	}
+	for _, note := range r.LeftOut {
+		fmt.Fprintf(&b, "- left out: %s\n", note)
+	}
+	for _, p := range s.Placements {
+		fmt.Fprintf(&b, "\n## %s: %s\n", p, placements[p])
+		for _, connections := range s.Connections {
+			if t := r.table(p, connections); len(t.Rows) > 0 {
+				fmt.Fprintf(&b, "\n### %s connections\n\n%s", load.Count(float64(connections)),
+					t.Markdown())
+			}
+		}
+		fmt.Fprintf(&b, "\n![plot](%s)\n", r.plot(p))
+	}
+	return b.String()
+}
+
+// table returns the rows of one placement and number of connections.
+func (r *report) table(p placement, connections int) load.Table {
+	t := load.Table{Columns: []string{"server", "answers/s", "lowest", "highest", "ratio",
+		"p50 µs", "p99 µs", "p99.9 µs", "CPU µs", "of it user", "CPU ratio", "RSS MB", "failed"}}
+	for i := range r.scenario.Rows {
+		g := r.group(p, connections, r.scenario.Rows[i].Name)
+		if len(g.runs) == 0 {
+			continue
+		}
+		rates := g.values(rateOf)
+		t.Rows = append(t.Rows, []string{
+			g.name, load.Count(median(rates)), load.Count(slices.Min(rates)),
+			load.Count(slices.Max(rates)), ratio(g, g.base, rateOf),
+			load.Count(median(g.values(p50))), load.Count(median(g.values(p99))),
+			load.Count(median(g.values(p999))),
+			fmt.Sprintf("%.2f", median(g.values(cpu))),
+			fmt.Sprintf("%.2f", median(g.values(userCPU))),
+			ratio(g, g.base, cpu), load.Count(slices.Max(g.values(rss))),
+			load.Count(slices.Max(g.values(failed))),
+		})
+	}
+	return t
+}
+
+// A group is the runs of one row in one table, by round, with those of the
+// baseline.
+type group struct {
+	name       string
+	runs, base map[int]*load.Result
+}
+
+// group collects runs.
+func (r *report) group(p placement, connections int, name string) group {
+	g := group{name, map[int]*load.Result{}, map[int]*load.Result{}}
+	for _, one := range r.Runs {
+		if one.Placement != p || one.Result.Connections != connections {
+			continue
+		}
+		if one.Result.Name == name {
+			g.runs[one.Round] = one.Result
+		}
+		if one.Result.Name == r.scenario.Baseline {
+			g.base[one.Round] = one.Result
+		}
+	}
+	return g
+}
+
+// values returns a figure of every run.
+func (g group) values(f func(*load.Result) float64) (values []float64) {
+	for _, result := range g.runs {
+		values = append(values, f(result))
+	}
+	return values
+}
+
+// ratio returns the median of a figure's ratios to the baseline's in the same
+// round.
+func ratio(g group, base map[int]*load.Result, f func(*load.Result) float64) string {
+	var ratios []float64
+	for round, result := range g.runs {
+		if b := base[round]; b != nil && f(b) > 0 {
+			ratios = append(ratios, f(result)/f(b))
+		}
+	}
+	if len(ratios) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", median(ratios))
+}
+
+func rateOf(r *load.Result) float64  { return r.Rate }
+func failed(r *load.Result) float64  { return float64(r.Failed()) }
+func cpu(r *load.Result) float64     { return ofServer(r).Total }
+func userCPU(r *load.Result) float64 { return ofServer(r).User }
+func rss(r *load.Result) float64     { return float64(ofServer(r).Peak) / 1e6 }
+func p50(r *load.Result) float64     { return latency(r).P50 }
+func p99(r *load.Result) float64     { return latency(r).P99 }
+func p999(r *load.Result) float64    { return latency(r).P999 }
+
+// ofServer returns what the server has used, nothing if it is not known.
+func ofServer(r *load.Result) load.CPU {
+	if r.Server == nil {
+		return load.CPU{}
+	}
+	return *r.Server
+}
+
+// latency returns that of the reads, or of the writes if there are no reads.
+func latency(r *load.Result) load.Summary {
+	if r.Reads.Count == 0 {
+		return r.Writes
+	}
+	return r.Reads
+}
+
+// medians returns one result for each row and number of connections.
+func (r *report) medians(p placement) []*load.Result {
+	var all []*load.Result
+	for i := range r.scenario.Rows {
+		for _, connections := range r.scenario.Connections {
+			g := r.group(p, connections, r.scenario.Rows[i].Name)
+			if len(g.runs) == 0 {
+				continue
+			}
+			all = append(all, &load.Result{
+				Name: g.name, Connections: connections, Rate: median(g.values(rateOf)),
+				Reads:  load.Summary{P50: median(g.values(p50)), P99: median(g.values(p99))},
+				Server: &load.CPU{Total: median(g.values(cpu))},
+			})
+		}
+	}
+	return all
+}

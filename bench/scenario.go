@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+// A scenario is what scenarios/NNN-name/scenario.json says.
+type scenario struct {
+	Name        string      `json:"-"` // of its directory
+	Title       string      `json:"title"`
+	About       string      `json:"about"`
+	Rows        []row       `json:"rows"`
+	Baseline    string      `json:"baseline"` // the row that ratios are to; none: no ratios
+	Placements  []placement `json:"placements"`
+	Connections []int       `json:"connections"`
+	Rate        *rate       `json:"rate"` // open loop; none: closed
+}
+
+// A row is one line of the table: a peer, and what is asked of it.
+type row struct {
+	Peer           string     `json:"peer"`
+	Name           string     `json:"name"` // that of the peer, if not given
+	Header         []string   `json:"header"`
+	Pipeline       int        `json:"pipeline"`
+	Write          load.Write `json:"write"`
+	During         string     `json:"during"`          // SQL that runs meanwhile
+	MaxConnections int        `json:"max_connections"` // the row ends here
+}
+
+// A rate is a share of what one row reaches when all goes that can.
+type rate struct {
+	Row   string  `json:"row"`
+	Share float64 `json:"share"`
+}
+
+// A placement is which cores server and generator have.
+type placement string
+
+const (
+	pinned placement = "pinned" // the server has the first core, the generator the second
+	free   placement = "free"   // both share all cores
+)
+
+// readScenarios reads the scenarios below a directory whose names match.
+func readScenarios(dir string, match *regexp.Regexp) ([]*scenario, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*", "scenario.json"))
+	if err != nil {
+		return nil, err
+	}
+	var all []*scenario
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		if !match.MatchString(name) {
+			continue
+		}
+		s, err := readScenario(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		s.Name = name
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no scenario in %s matches %q", dir, match)
+	}
+	return all, nil
+}
+
+// readScenario reads one scenario.
+func readScenario(file string) (*scenario, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var s scenario
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return nil, err
+	}
+	for i := range s.Rows {
+		if s.Rows[i].Name == "" {
+			s.Rows[i].Name = s.Rows[i].Peer
+		}
+	}
+	return &s, s.validate()
+}
+
+// validate says what is wrong with a scenario.
+func (s *scenario) validate() error {
+	var names []string
+	for _, r := range s.Rows {
+		if _, ok := peers[r.Peer]; !ok {
+			return fmt.Errorf("there is no peer %q", r.Peer)
+		}
+		if slices.Contains(names, r.Name) {
+			return fmt.Errorf("two rows are called %q", r.Name)
+		}
+		names = append(names, r.Name)
+	}
+	if s.Baseline != "" && !slices.Contains(names, s.Baseline) {
+		return fmt.Errorf("the baseline %q is no row", s.Baseline)
+	}
+	if s.Rate != nil && !slices.Contains(names, s.Rate.Row) {
+		return fmt.Errorf("the rate's row %q is no row", s.Rate.Row)
+	}
+	for _, p := range s.Placements {
+		if p != pinned && p != free {
+			return fmt.Errorf("placement %q: want %s or %s", p, pinned, free)
+		}
+	}
+	if len(s.Rows) == 0 || len(s.Placements) == 0 || len(s.Connections) == 0 {
+		return errors.New("rows, placements and connections must not be empty")
+	}
+	return nil
+}
+
+// shorten makes a scenario one for -quick: every row, few connections.
+func (s *scenario) shorten() {
+	s.Connections = slices.DeleteFunc(s.Connections, func(n int) bool { return n > 256 })
+	s.Connections = s.Connections[:min(len(s.Connections), 2)]
+}
+
+// peers returns the names of the peers that a scenario needs, each once.
+func (s *scenario) peers() []string {
+	var names []string
+	for _, r := range s.Rows {
+		if !slices.Contains(names, r.Peer) {
+			names = append(names, r.Peer)
+		}
+	}
+	return names
+}
