@@ -131,6 +131,9 @@ func (w *workshop) peak(
 	return median(rates) * s.Rate.Share, nil
 }
 
+// connecting is what the warm-up is longer for each connection to be made.
+const connecting = 200 * time.Microsecond
+
 // keysPerRun keeps the {i} of two runs apart.
 const keysPerRun = 1_000_000
 
@@ -138,20 +141,30 @@ const keysPerRun = 1_000_000
 func (w *workshop) once(
 	ctx context.Context, p placement, row *row, peer *running, connections int, offered float64,
 ) (*load.Result, error) {
+	// A row that only writes takes a peer as it is. Any other finds all documents
+	// in memory, whatever the rows before it have changed.
+	if peer.cold && row.Write.Percent < 100 {
+		if err := w.warm(ctx, peer); err != nil {
+			return nil, err
+		}
+		peer.cold = false
+	}
+	peer.cold = peer.cold || row.Write.Percent > 0 || row.During != ""
 	w.runs++
+	warmup := w.opts.warmup + time.Duration(connections)*connecting
 	write := row.Write
 	write.First = (100 + w.runs) * keysPerRun
 	o := order{Expect: peer.expect, Config: load.Config{
 		URL: peer.url, Header: row.Header, Write: write, Pipeline: row.Pipeline,
 		Keys:        load.Keys{First: demo.FirstDept, N: int64(peer.keys)},
 		Connections: connections, Rate: offered, Seed: uint64(w.runs),
-		Duration: w.opts.duration, Warmup: w.opts.warmup, PID: peer.main.pid(),
+		Duration: w.opts.duration, Warmup: warmup, PID: peer.main.pid(),
 	}}
 	during := make(chan error, 1)
 	if row.During == "" {
 		during <- nil
 	} else {
-		wait := w.opts.warmup + w.opts.duration/3
+		wait := warmup + w.opts.duration/3
 		go func() { during <- after(ctx, wait, peer.db, row.During) }()
 	}
 	result, err := loadFrom(ctx, p, o)

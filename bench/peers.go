@@ -21,6 +21,7 @@ type running struct {
 	main   *process
 	behind []*process // what it needs, ended after it
 	db     *cluster   // the database it serves, if that is PostgreSQL
+	cold   bool       // writes have dropped documents since it was warmed
 }
 
 // close ends the peer.

@@ -129,8 +129,8 @@ func (c *cluster) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		err := command(ctx, "", filepath.Join(c.bin, "pg_isready"), "-h", "127.0.0.1", "-p",
-			strconv.Itoa(c.port))
+		err := command(ctx, "", filepath.Join(c.bin, "pg_isready"), "-U", "postgres",
+			"-h", "127.0.0.1", "-p", strconv.Itoa(c.port))
 		if err == nil {
 			return nil
 		}

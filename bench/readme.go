@@ -58,7 +58,7 @@ func (r *report) shown() string {
 	}
 	dir := filepath.ToSlash(r.options.results)
 	return fmt.Sprintf("\n%s\n![throughput, latency and CPU time](%s/%s)\n\n"+
-		"%s; %d connections, %s. Everything: [%s/%s.md](%s/%s.md), by `go run ./bench -run %s`.\n\n",
+		"%s; %d connections, %s. [All tables](%s/%s.md), by `go run ./bench -run %s`.\n\n",
 		t.Markdown(), dir, r.plot(shownPlacement), strings.Join(facts, ", "), shownConnections,
-		placements[shownPlacement], dir, r.scenario.Name, dir, r.scenario.Name, r.scenario.Name)
+		placements[shownPlacement], dir, r.scenario.Name, r.scenario.Name)
 }

@@ -76,7 +76,7 @@ func (r *report) markdown() string {
 	fmt.Fprintf(&b, "Medians of %d interleaved rounds of %v each, after %v of warm-up. A ratio is "+
 		"the median of the ratios\nwithin one round. CPU is that of the server's processes, for "+
 		"each answer. Bodies were checked.\n\n", o.rounds, o.duration, o.warmup)
-	fmt.Fprintf(&b, "    go run ./bench -run '^%s$' -rounds %d -duration %v -warmup %v -keys %d\n\n",
+	fmt.Fprintf(&b, "    go run ./bench -run %s -rounds %d -duration %v -warmup %v -keys %d\n\n",
 		s.Name, o.rounds, o.duration, o.warmup, o.keys)
 	for _, f := range r.Environment {
 		fmt.Fprintf(&b, "- %s: %s\n", f.Name, f.Value)

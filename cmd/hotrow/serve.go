@@ -172,8 +172,8 @@ func portHint(name string, err error) string {
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return ""
 	}
-	return fmt.Sprintf(": stop what listens there, or set %s.listen or HOTROW_%s_LISTEN to another "+
-		"address, such as 127.0.0.1:0 for any free port", name, strings.ToUpper(name))
+	return fmt.Sprintf(": stop what listens there, or set %s.listen or HOTROW_%s_LISTEN to "+
+		"another address, such as 127.0.0.1:0 for any free port", name, strings.ToUpper(name))
 }
 
 // removeStaleSocket removes a unix socket that nobody listens on any more.

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -192,4 +194,38 @@ func TestToken_PrintsOnce(t *testing.T) {
 	if sum := sha256.Sum256([]byte(m[1])); hex.EncodeToString(sum[:]) != m[2] {
 		t.Error("the hash is not that of the token")
 	}
+}
+
+// While requests under way get their answers, the operator's port says that no
+// more should be sent; the ones that take too long are named as the reason.
+func TestServe_IsNotReadyWhileItStops(t *testing.T) {
+	r := start(t, []string{"HOTROW_HTTP_SHUTDOWN_TIMEOUT=1s"}, database(t, deptSQL), "--writable")
+	until(t, r.log, func() bool { return status(r.ops+"/readyz") == 200 })
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.http, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, "PATCH /dept/10 HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Type: application/json\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 100)); err != nil { // the handler waits for the body
+		t.Fatal(err)
+	}
+	stopped := make(chan int, 1)
+	go func() { stopped <- r.stop() }()
+	until(t, r.log, func() bool { return status(r.ops+"/readyz") == 503 })
+	if code := <-stopped; code != 1 || !strings.Contains(r.log.String(), "http.shutdown_timeout (1s)") {
+		t.Errorf("exit %d, and no reason in:\n%s", code, r.log)
+	}
+}
+
+// What is printed can be tried: a table without rows by its list, no table not
+// at all.
+func TestServe_GreetsWithWhatThereIs(t *testing.T) {
+	r := serve(t, database(t, "CREATE TABLE bare (id INTEGER PRIMARY KEY)"))
+	until(t, r.log, func() bool { return strings.Contains(r.out.String(), "/bare\n") })
+	r = serve(t, database(t, "CREATE TABLE keyless (a)"))
+	until(t, r.log, func() bool { return strings.Contains(r.out.String(), "serves nothing") })
 }

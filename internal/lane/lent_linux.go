@@ -187,7 +187,8 @@ func (x *lent) end() bool {
 	poke(x.wakeW)
 	x.reading.Lock()
 	x.writing.Lock()
-	x.writing.Unlock() //nolint:staticcheck // to have had both is what counts
+	//lint:ignore SA2001 to have had both is what counts
+	x.writing.Unlock()
 	x.reading.Unlock()
 	return true
 }

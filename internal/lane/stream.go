@@ -363,7 +363,8 @@ func (s *stream) setAway(away bool) {
 	s.mu.Unlock()
 	if away {
 		s.writing.Lock()
-		s.writing.Unlock() //nolint:staticcheck // to have had it is what counts
+		//lint:ignore SA2001 to have had it is what counts
+		s.writing.Unlock()
 	}
 }
 

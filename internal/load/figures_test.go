@@ -144,10 +144,13 @@ func TestProcess_CountsOwnWork(t *testing.T) {
 
 // runs are what a report is made of in tests.
 var runs = []*Result{
-	{Name: "a", Connections: 64, Pipeline: 1, Rate: 185575.4, Seconds: 1, Server: &CPU{Total: 4.79, User: 0.3, Peak: 5e6},
-		Reads: Summary{P50: 306, P99: 1414, P999: 2000, Max: 3000.7}},
-	{Name: "a", Connections: 256, Pipeline: 1, Rate: 200000, Reads: Summary{P50: 1158, P99: 2293, P999: 3000, Max: 9000}},
-	{Name: "b <&>", Connections: 64, Pipeline: 1, Rate: 71246, Reads: Summary{P50: 861, P99: 3258, P999: 5000, Max: 10000},
+	{Name: "a", Connections: 64, Pipeline: 1, Rate: 185575.4, Seconds: 1,
+		Server: &CPU{Total: 4.79, User: 0.3, Peak: 5e6},
+		Reads:  Summary{P50: 306, P99: 1414, P999: 2000, Max: 3000.7}},
+	{Name: "a", Connections: 256, Pipeline: 1, Rate: 200000,
+		Reads: Summary{P50: 1158, P99: 2293, P999: 3000, Max: 9000}},
+	{Name: "b <&>", Connections: 64, Pipeline: 1, Rate: 71246,
+		Reads:  Summary{P50: 861, P99: 3258, P999: 5000, Max: 10000},
 		Errors: map[string]uint64{"status": 3}},
 }
 

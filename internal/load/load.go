@@ -150,7 +150,7 @@ func (c *Config) validate(to target) error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(c.Method != "GET" && c.Method != "HEAD", "method %q of reads: want GET or HEAD", c.Method)
+	refuse(c.Method != "GET" && c.Method != "HEAD", "method %q of reads: GET or HEAD", c.Method)
 	refuse(c.Connections < 0, "%d connections", c.Connections)
 	refuse(c.Pipeline < 0 || c.Pipeline > maxPipeline, "pipeline of %d: want 1 to %d",
 		c.Pipeline, maxPipeline)
@@ -183,7 +183,8 @@ func parseTarget(raw string) (target, error) {
 	}
 	to := target{tls: u.Scheme == "https", host: u.Host, network: u.Host, path: "/"}
 	if u.Port() == "" {
-		to.network = net.JoinHostPort(u.Hostname(), map[bool]string{false: "80", true: "443"}[to.tls])
+		port := map[bool]string{false: "80", true: "443"}[to.tls]
+		to.network = net.JoinHostPort(u.Hostname(), port)
 	}
 	_, rest, _ := strings.Cut(raw, "://")
 	rest, _, _ = strings.Cut(rest, "#")

@@ -214,7 +214,8 @@ func (l *loop) open(k int32) {
 func (l *loop) opened(k int32) {
 	c := &l.conns[k]
 	c.waiting = false
-	if code, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || code != 0 {
+	code, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil || code != 0 {
 		l.lose(k, connectError, unix.Errno(code))
 		return
 	}

@@ -79,8 +79,8 @@ func Results(runs []*Result) Table {
 		{"CPU µs/answer", func(r *Result) string { return serverCPU(r, totalCPU) }, false},
 		{"user", func(r *Result) string { return serverCPU(r, userCPU) }, false},
 		{"RSS MB", func(r *Result) string { return serverCPU(r, peakMB) }, false},
-		{"unfinished", func(r *Result) string { return orDash(float64(r.Unfinished), Count) }, false},
-		{"failed", func(r *Result) string { return orDash(float64(r.Failed()), Count) }, false},
+		{"unfinished", func(r *Result) string { return countOrDash(r.Unfinished) }, false},
+		{"failed", func(r *Result) string { return countOrDash(r.Failed()) }, false},
 	}
 	return tabulate(columns, runs)
 }
@@ -122,6 +122,9 @@ func orDash(v float64, show func(float64) string) string {
 	}
 	return show(v)
 }
+
+// countOrDash shows a number unless it is zero.
+func countOrDash(n uint64) string { return orDash(float64(n), Count) }
 
 // notOne shows a number other than one.
 func notOne(n int) string {

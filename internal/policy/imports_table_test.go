@@ -32,6 +32,11 @@ var house = []room{
 		heavy: []string{"github.com/goccy/go-yaml"},
 	},
 	{
+		dir:   "bench",
+		knows: []string{"load", "demo"},
+		tool:  true,
+	},
+	{
 		dir:   "internal/demo",
 		knows: []string{"source/sqlite"},
 		tests: []string{"config", "dbtest", "source", "source/postgres", "row"},

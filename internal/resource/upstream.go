@@ -80,10 +80,11 @@ type upstream struct {
 	feed     atomic.Pointer[chosen]
 	follower *follower
 
-	// renew compiles a form again; see Set.renew. compiling makes that one at a
-	// time, so that the last to be stored is the last that was compiled. It is
-	// taken before Set.mu.
-	renew     func(*form)
+	renew func(*form) // compiles a form again; see Set.renew
+
+	// compiling is held while a form is compiled again, so that the last to be
+	// stored is the last that was compiled; it guards form.renewed. Taken before
+	// Set.mu.
 	compiling sync.Mutex
 
 	// routes is what changes mean for resources. It is replaced as a whole,

@@ -151,7 +151,7 @@ func TestWrite_RefusesABodyOfAnotherShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.exec(`ALTER TABLE city DROP COLUMN pop; ALTER TABLE city ADD COLUMN mayor INTEGER`)
+	h.exec(`BEGIN; ALTER TABLE city DROP COLUMN pop; ALTER TABLE city ADD COLUMN mayor INTEGER; COMMIT`)
 	h.until(func() bool { return r.Shape() != old })
 	_, err = r.Write(t.Context(),
 		Write{Op: source.OpMerge, Key: "Tulsa,OK", Input: in, Shape: old})

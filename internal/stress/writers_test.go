@@ -24,7 +24,6 @@ type writers struct {
 	world *world
 	url   string
 	ghost atomic.Bool // commits that wait for a standby are being held
-	ready sync.WaitGroup
 
 	commits, rollbacks, conflicts, held atomic.Int64
 

@@ -10,13 +10,6 @@ import (
 // literal writes a text as an SQL literal.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// unquoteText reads a text as the function quote() writes it.
-func unquoteText(s string) (string, bool) {
-	v, rest, ok := parseLiteral(s)
-	text, isText := v.(string)
-	return text, ok && isText && rest == ""
-}
-
 // parseLiterals reads values that quote() wrote, joined by commas.
 func parseLiterals(s string) ([]any, bool) {
 	var out []any
