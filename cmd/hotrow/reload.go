@@ -2,23 +2,52 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
 )
 
+// rediscover looks again which tables a TARGET has.
+func (s *server) rediscover() {
+	if s.cmd.Target == "" {
+		s.log.Warn("nothing to reload: there is no configuration file")
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.p.ctx, 30*time.Second)
+	defer cancel()
+	cfg := *s.cfg
+	cfg.Resources = make(map[string]*config.Resource)
+	_, leftOut, err := discover(ctx, &cfg, s.sources["main"], "main", s.cmd.Writable)
+	if err == nil {
+		err = s.reloadSet(ctx, &cfg)
+	}
+	if err != nil {
+		s.log.Error("tables not discovered again, the old ones stay", "err", err)
+		return
+	}
+	for _, l := range leftOut {
+		s.log.Info("left out", "what", l)
+	}
+	s.cfg = &cfg
+	s.log.Info("tables discovered again", "resources", len(cfg.Resources))
+}
+
 // reload reads the configuration file again. When anything is wrong with it
 // nothing changes, and the log says what. Listeners and sources need a restart:
 // a change of them is told and left alone.
 func (s *server) reload() {
 	if s.cmd.Config == "" {
-		s.log.Warn("nothing to reload: there is no configuration file")
+		s.rediscover()
 		return
 	}
 	cfg, warnings, err := config.Load(s.cmd.Config, s.p.env)
 	if err == nil {
 		err = cfg.CheckExposure(s.cmd.Open)
+	}
+	if err == nil && len(cfg.Resources) == 0 && len(s.cfg.Resources) > 0 {
+		err = errors.New("it has no resource: an empty or cut file is taken for a mistake")
 	}
 	if err != nil {
 		s.log.Error("configuration not reloaded, the old one stays", "err", err)

@@ -167,6 +167,21 @@ func TestServe_ReloadChangesResources(t *testing.T) {
 	}
 }
 
+// SIGHUP without a configuration looks for new tables; one without resources is
+// taken for a file that was cut.
+func TestServe_ReloadDiscovers(t *testing.T) {
+	db := database(t, deptSQL)
+	r := serve(t, db)
+	dbtest.SQLiteShell(t, db, "CREATE TABLE late (id INTEGER PRIMARY KEY, v TEXT);"+
+		"INSERT INTO late VALUES (1, 'here')")
+	hangUp(t, r, "discovered again")
+	r.shows("/late/1", "here", showBound)
+	file := configFile(t, secureConfig(db))
+	c := serve(t, "-c", file)
+	rewrite(t, file, "version: 1\n")
+	hangUp(t, c, "has no resource")
+}
+
 func rewrite(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

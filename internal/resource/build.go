@@ -94,6 +94,10 @@ func (f *form) drop(k row.Key) {
 // start opens the feed of an upstream, at once or when the database comes.
 // s.mu is held.
 func (s *Set) start(u *upstream) {
+	if len(u.forms) == 0 {
+		u.feed.Store(&chosen{nil, "no resource uses this source"})
+		return
+	}
 	s.loops.Add(1)
 	go func() {
 		defer s.loops.Done()
@@ -151,7 +155,7 @@ func (s *Set) openFeed(u *upstream) error {
 	}
 	before := u.feed.Swap(&chosen{feed, reason})
 	if feed == nil {
-		if before == nil && len(u.forms) > 0 {
+		if before == nil {
 			u.log.Warn("no feed: nothing is kept", "why", reason)
 			u.domain.Reset("", 0)
 		}

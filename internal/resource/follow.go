@@ -158,11 +158,14 @@ func (f *follower) settleOnce() int {
 func (f *follower) Attached(origin string, pos source.Position) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
+	first := f.u.domain.Applied().Epoch == 0
 	f.u.domain.Reset(origin, fresh.Position(pos))
 	f.attached.Store(true)
 	f.u.log.Info("feed attached", "feed", f.feed.Mode(), "position", uint64(pos))
 	for _, form := range f.u.forms {
-		form.r.counts.gaps.Add(1)
+		if !first {
+			form.r.counts.gaps.Add(1)
+		}
 		form.r.watch.reset(form.token(f.u.domain.Applied()))
 	}
 }
@@ -178,7 +181,9 @@ func (f *follower) Apply(tx *source.Tx) {
 		ref = a
 	}
 	f.u.domain.Apply(fresh.Position(tx.Pos), a.touches, ref, monotonic())
-	f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
+	if !tx.All { // which is counted as a gap, or is the beginning of a feed
+		f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
+	}
 	if ref == nil {
 		announceTo(a, f.u, f.u.bySpace)
 		return

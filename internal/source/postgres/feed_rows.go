@@ -148,8 +148,10 @@ func (a *assembler) describe(m relationMessage) {
 		}
 		r.columns = append(r.columns, watchedColumn{name, i, oid, c.key})
 	}
+	// The first description may already be of a table that has changed since it
+	// was last looked at.
+	a.again = true
 	if before := a.relations[m.id]; before != nil {
-		a.again = true
 		a.differ(before, r)
 	}
 	a.relations[m.id] = r

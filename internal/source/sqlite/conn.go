@@ -25,7 +25,12 @@ type conn struct {
 // dsn returns the driver's name of the file, with the pragmas that every
 // connection has. mode is SQLite's: rw never makes a file.
 func dsn(path, mode string, pragmas ...string) string {
-	q := url.Values{"mode": {mode}, "_pragma": append([]string{"mmap_size(0)"}, pragmas...)}
+	q := url.Values{
+		"mode": {mode}, "_pragma": append([]string{"mmap_size(0)"}, pragmas...),
+		// A quoted name that is no column any more must be an error. SQLite's old
+		// habit is to take it for a text, and every row for the one of that key.
+		"_dqs": {"0"},
+	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 

@@ -92,6 +92,9 @@ func (n *node) listedKeys(list []row.Input, parent []any) ([]row.Key, error) {
 	keys := make([]row.Key, len(list))
 	seen := make(map[row.Key]bool, len(list))
 	for i := range list {
+		if err := n.sameParent(&list[i], parent); err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
 		k, err := n.listedKey(&list[i], parent)
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i, err)
@@ -102,6 +105,22 @@ func (n *node) listedKeys(list []row.Input, parent []any) ([]row.Key, error) {
 		keys[i], seen[k] = k, true
 	}
 	return keys, nil
+}
+
+// sameParent refuses a row that says that it belongs to another document.
+func (n *node) sameParent(in *row.Input, parent []any) error {
+	for i, c := range n.on.columns {
+		v, present := n.input(in, c)
+		if !present {
+			continue
+		}
+		text, ok := row.KeyText(v)
+		want, known := keyOf(n.on.kinds[i:i+1], parent[i:i+1])
+		if ok && known && row.Key(text) != want {
+			return invalid(fmt.Sprintf("%s is %q here, it cannot be %q", c, want, text))
+		}
+	}
+	return nil
 }
 
 // listedKey returns the key of one listed row.
