@@ -54,7 +54,8 @@ func (l *Lane) addStats(add func(resource string, code int, n uint64)) {
 
 // peer is what the lane remembers of one connection.
 type peer struct {
-	host []byte // the last Host that was allowed
+	host []byte    // the last Host that was allowed
+	by   *settings // that allowed it: a reload may change who is known
 }
 
 // maxHost is the longest Host that a connection remembers.
@@ -174,13 +175,13 @@ func (l *Lane) answer(
 // allowed before, or may be.
 func (l *Lane) hostAllowed(c *lane.Conn, o *settings, host []byte) bool {
 	p := c.Data.(*peer)
-	if len(p.host) > 0 && bytes.Equal(p.host, host) {
+	if p.by == o && bytes.Equal(p.host, host) {
 		return true
 	}
 	if len(host) == 0 || len(host) > maxHost || !o.hosts.allowsName(string(host), c.LocalAddr()) {
 		return false // the full road says why
 	}
-	p.host = append(p.host[:0], host...)
+	p.host, p.by = append(p.host[:0], host...), o
 	return true
 }
 

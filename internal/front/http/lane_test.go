@@ -193,6 +193,25 @@ func TestLane_ForeignHost(t *testing.T) {
 	}
 }
 
+// A Host that a reload has taken away is not answered on open connections.
+func TestLane_HostTakenAway(t *testing.T) {
+	s := newLaneSite(t)
+	o := s.h.live.Load().Options
+	o.Hosts = []string{"shop.example"}
+	s.h.Configure(o)
+	raw := strings.Replace(laneGet, "localhost", "shop.example", 1)
+	for range 2 {
+		if a := s.answers(raw, "GET")[0]; a.StatusCode != 200 {
+			t.Fatalf("a configured Host = %d", a.StatusCode)
+		}
+	}
+	o.Hosts = nil
+	s.h.Configure(o)
+	if a := s.answers(raw, "GET")[0]; a.StatusCode != 421 {
+		t.Errorf("a Host that was taken away = %d", a.StatusCode)
+	}
+}
+
 func TestLane_CountsWhatItAnswers(t *testing.T) {
 	s := newLaneSite(t)
 	for range 10 {
