@@ -74,8 +74,13 @@ mutants: ## every wrong variant of the freshness protocol must fail its tests
 	$(GO) run ./internal/fresh/mutants
 
 .PHONY: bench
-bench: ## benchmarks of the packages
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## side by side with peers, into bench/results (ARGS="-quick" to try it; hours otherwise)
+	scripts/install-bench-deps
+	$(GO) run ./bench $(ARGS)
+
+.PHONY: bench-micro
+bench-micro: ## benchmarks of the packages, compared with main by benchstat
+	scripts/bench-micro
 
 .PHONY: cover
 cover: ## coverage of all tests together, in build/cover.html
