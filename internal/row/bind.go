@@ -69,7 +69,11 @@ func (b *binder) object(s *Shape, n *node) (Input, *DecodeError) {
 
 func (b *binder) unknown(s *Shape, m *node) *DecodeError {
 	message := "there is no member " + quote(m.name)
-	if name := nearest(m.name, s.Fields); name != "" {
+	names := make([]string, len(s.Fields))
+	for i := range s.Fields {
+		names[i] = s.Fields[i].Name
+	}
+	if name := Nearest(m.name, names); name != "" {
 		message += "; did you mean " + quote(name) + "?"
 	}
 	return &DecodeError{Offset: m.nameOffset, Path: string(b.path), Message: message}

@@ -157,7 +157,7 @@ func TestDecodeJSON_SaysWhereItIsWrong(t *testing.T) {
 		{`{"emps":{}}`, `emps: an object where an array of objects is wanted (byte 8)`},
 		{`{"emps":[null]}`, `emps[0]: null where an object is wanted (byte 9)`},
 		{`{"emps":[{},{"sal":"x"}]}`, `emps[1].sal: "x" is not a 64-bit integer (byte 19)`},
-		{`{"emps":[{"sla":1}]}`, `emps[0]: there is no member "sla" (byte 10)`},
+		{`{"emps":[{"sla":1}]}`, `emps[0]: there is no member "sla"; did you mean "sal"? (byte 10)`},
 		{`{"emps":[{"sall":1}]}`,
 			`emps[0]: there is no member "sall"; did you mean "sal"? (byte 10)`},
 		{`{"emps":` + strings.Repeat("[", 10000), `nested too deeply (byte 39)`},

@@ -80,38 +80,10 @@ func mean(name string, names []string) string {
 
 // didYouMean names the one of names that is nearest to name, if one is near.
 func didYouMean(name string, names []string) string {
-	best, least := "", max(2, len(name)/3)+1
-	for _, n := range names {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(n)); d < least {
-			best, least = n, d
-		}
+	if best := row.Nearest(name, names); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("did you mean %q?", best)
-}
-
-// editDistance counts the letters to change, add and remove to turn a into b
-// (Levenshtein).
-func editDistance(a, b string) int {
-	line := make([]int, len(b)+1)
-	for j := range line {
-		line[j] = j
-	}
-	for i := range len(a) {
-		diagonal := line[0]
-		line[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = line[j+1]
-			line[j+1] = min(cost, line[j]+1, line[j+1]+1)
-		}
-	}
-	return line[len(b)]
+	return ""
 }
 
 // allowed refuses tables whose documents could not be kept fresh, or that this
