@@ -2,10 +2,8 @@ package stress
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -96,19 +94,13 @@ func (s *stand) serve() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := httpfront.Server(httpfront.New(httpfront.Options{Resources: s.set}),
-		httpfront.Timeouts{}, nil)
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	s.t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			s.t.Error(err)
-		}
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-			s.t.Error(err)
-		}
-	})
 	s.addr = listener.Addr().String()
+	site, err := httpfront.Serve(listener,
+		httpfront.New(httpfront.Options{Resources: s.set}), httpfront.Timeouts{}, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(site.Close)
 }
 
 // stats returns the counters of the one source.
