@@ -75,8 +75,9 @@ func (s *Set) complete(f *form, plan source.Plan) {
 	f.wide = f.key.Wide()
 	tracked := false
 	for _, d := range plan.Deps() {
-		tracked = tracked || len(d.Columns) > 0 && len(d.Identity) > 0
+		tracked = tracked || len(d.Columns) > 0 && len(d.Identity) > 0 && !d.KnowsOld
 	}
+	f.tracked = tracked
 	f.space = f.src.domain.NewSpace(f.drop, tracked)
 	s.forms.Store(f.number, f)
 }

@@ -123,7 +123,11 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded) {
 			f.memory.Put(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}, doc)
 		}
 	}
-	f.space.Finish(l, doc, nil, children(found), store)
+	var rows []fresh.Child
+	if f.tracked {
+		rows = children(found)
+	}
+	f.space.Finish(l, doc, nil, rows, store)
 	if l.Stored() {
 		f.r.counts.stored.Add(1)
 	} else {

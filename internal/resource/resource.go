@@ -41,6 +41,8 @@ type form struct {
 	space  *fresh.Space
 	memory tier.Tier // nil: pass-through
 
+	tracked bool // changes may name rows whose old parents nobody knows
+
 	renewed int64 // when it was last compiled again; guarded by src.compiling
 }
 

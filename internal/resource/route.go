@@ -141,7 +141,7 @@ func (r *route) add(t *fresh.Touch, c *source.Change) {
 		return
 	}
 	id, ok := c.Old.Key(r.dep.Identity)
-	if !ok || len(r.dep.Identity) == 0 {
+	if !ok || len(r.dep.Identity) == 0 || r.dep.KnowsOld {
 		t.Whole = true
 		return
 	}

@@ -118,6 +118,10 @@ type Dep struct {
 	// reports the identities that it read (Loaded.Children). Empty where
 	// Columns themselves are the identity.
 	Identity []string
+
+	// KnowsOld says that every feed of the source tells the old values of
+	// Columns, so that nobody needs to remember which documents hold a row.
+	KnowsOld bool
 }
 
 // Loaded is what Load found for one key.

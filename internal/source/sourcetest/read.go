@@ -196,7 +196,11 @@ func (s *suite) nestedDeps(p source.Plan) {
 		{Table: s.id("dept"), Columns: []string{"deptno"}},
 		{Table: s.id("emp"), Columns: []string{"deptno"}, Identity: []string{"empno"}},
 	}
-	if diff := cmp.Diff(want, p.Deps()); diff != "" {
+	got := slices.Clone(p.Deps())
+	for i := range got {
+		got[i].KnowsOld = false // is the source's own affair
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		s.t.Errorf("deps (-want +got):\n%s", diff)
 	}
 	if len(p.SQL()) == 0 || !strings.Contains(strings.Join(p.SQL(), " "), "emp") {

@@ -114,6 +114,7 @@ func (k *compiler) tableRoot(spec *source.Spec) (*node, row.KeyType, error) {
 	dep := source.Dep{Table: t.Name, Columns: key}
 	if len(t.Key) > 0 && (len(union(t.Key, key)) != len(t.Key) || len(key) != len(t.Key)) {
 		dep.Identity, n.ident = t.Key, n.place(t.Key, t.kind)
+		dep.KnowsOld = true // the hooks and the change log have whole rows
 	}
 	k.deps = append(k.deps, dep)
 	return n, keyType(t, key), nil

@@ -72,7 +72,7 @@ func (k *compiler) childDep(child *node, level int) {
 	t := child.table
 	dep := source.Dep{Table: t.Name}
 	if level == 1 && child.exact && len(t.Key) > 0 {
-		dep.Columns, dep.Identity = child.on.columns, t.Key
+		dep.Columns, dep.Identity, dep.KnowsOld = child.on.columns, t.Key, true
 		child.ident = child.place(t.Key, t.kind)
 	}
 	for _, d := range k.deps {

@@ -175,7 +175,8 @@ func TestPlan_KeyThatIsNotThePrimary(t *testing.T) {
 	if key, doc := load(t, p, "one"); key != "one" || doc != `{"id":1,"u":"one","v":"x"}` {
 		t.Errorf("one = %q %s", key, doc)
 	}
-	want := []source.Dep{{Table: "full", Columns: []string{"u"}, Identity: []string{"id"}}}
+	want := []source.Dep{{Table: "full", Columns: []string{"u"}, Identity: []string{"id"},
+		KnowsOld: true}}
 	if diff := cmp.Diff(want, p.Deps()); diff != "" {
 		t.Errorf("deps (-want +got):\n%s", diff)
 	}
