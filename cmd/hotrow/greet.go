@@ -16,6 +16,14 @@ func (s *server) greet(ctx context.Context) {
 	if base == "" {
 		return
 	}
+	// What is asked for at once should be a hit the second time, and the log of
+	// the start not stand in the middle of the greeting.
+	for deadline := time.Now().Add(time.Second); s.set.Ready() != nil; {
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
 	all := s.set.All()
 	if len(all) == 0 {
 		fmt.Fprintf(s.p.stdout, "\nhotrow serves nothing at %s/: the log says which tables it "+

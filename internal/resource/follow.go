@@ -24,6 +24,7 @@ type follower struct {
 	u        *upstream
 	feed     source.Feed
 	kick     chan struct{} // something is to be settled
+	begun    chan struct{} // the feed has attached: nothing is fresh before a fence
 	attached atomic.Bool
 	schema   func(tables []string)
 
@@ -39,7 +40,8 @@ type applied struct {
 
 // follow runs the feed until the upstream is closed.
 func (u *upstream) follow(feed source.Feed, schema func([]string)) {
-	f := &follower{u: u, feed: feed, kick: make(chan struct{}, 1), schema: schema}
+	f := &follower{u: u, feed: feed, kick: make(chan struct{}, 1), schema: schema,
+		begun: make(chan struct{}, 1)}
 	u.follower = f
 	u.followed.Store(true)
 	u.loops.Add(3)
@@ -90,6 +92,7 @@ func (f *follower) fence() {
 		case <-f.u.ctx.Done():
 			return
 		case <-tick.C:
+		case <-f.begun:
 		}
 	}
 }
@@ -161,6 +164,10 @@ func (f *follower) Attached(origin string, pos source.Position) {
 	first := f.u.domain.Applied().Epoch == 0
 	f.u.domain.Reset(origin, fresh.Position(pos))
 	f.attached.Store(true)
+	select {
+	case f.begun <- struct{}{}:
+	default:
+	}
 	f.u.log.Info("feed attached", "feed", f.feed.Mode(), "position", uint64(pos))
 	for _, form := range f.u.forms {
 		if !first {
