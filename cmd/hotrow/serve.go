@@ -127,14 +127,14 @@ func (s *server) run() error {
 	if err := s.serve(failed); err != nil {
 		return err
 	}
+	stop := s.reloadOnHangup()
+	defer stop()
 	if s.cmd.Target != "" {
 		go s.discover(ctx, failed)
 	} else {
 		s.discovered.Store(true)
 		s.greet(ctx)
 	}
-	stop := s.reloadOnHangup()
-	defer stop()
 	select {
 	case <-ctx.Done():
 		return s.drain()
