@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strings"
+	"net/url"
 	"time"
+
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
 )
 
 // greet prints what is served, with an address to try for each resource.
@@ -36,9 +38,9 @@ func (s *server) greet(ctx context.Context) {
 			fmt.Fprintf(s.p.stdout, "  ... and %d more: see %s/\n", len(all)-i, base)
 			break
 		}
-		path := "/" + pathEscape(r.Name())
+		path := "/" + url.PathEscape(r.Name())
 		if key := r.Example(ctx); key != "" { // else there is no row yet
-			path += "/" + pathEscape(string(key))
+			path = httpfront.DocumentPath(r.Name(), key, len(r.KeyType()))
 		}
 		fmt.Fprintf(s.p.stdout, "  %s%s\n", base, path)
 	}
@@ -60,23 +62,4 @@ func baseURL(ln net.Listener) string {
 		return "unix:" + ln.Addr().String()
 	}
 	return "http://" + ln.Addr().String()
-}
-
-// pathEscape escapes a key for a path, and leaves the commas of composite keys.
-func pathEscape(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		if c == '%' && i+2 < len(s) && (s[i+1:i+3] == "2C" || s[i+1:i+3] == "25") {
-			b.WriteByte(c) // the escape of a composite key's part
-			continue
-		}
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			strings.IndexByte("-._~,:@", c) >= 0 {
-			b.WriteByte(c)
-			continue
-		}
-		fmt.Fprintf(&b, "%%%02X", c)
-	}
-	return b.String()
 }

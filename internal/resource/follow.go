@@ -28,7 +28,7 @@ type follower struct {
 	attached atomic.Bool
 	schema   func(tables []string)
 
-	transactions, gaps, fences, failed atomic.Uint64
+	gaps, fences atomic.Uint64
 }
 
 // applied is the proof that travels with a pending transaction, and what it
@@ -104,7 +104,6 @@ func (f *follower) fenceOnce() {
 	defer cancel()
 	_, err := f.feed.Fence(ctx)
 	if err != nil || f.u.domain.Applied().Epoch != epoch {
-		f.failed.Add(1)
 		return
 	}
 	f.fences.Add(1)
@@ -182,7 +181,6 @@ func (f *follower) Apply(tx *source.Tx) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	a := &applied{tx: tx, touches: f.u.touches(tx)}
-	f.transactions.Add(1)
 	var ref any
 	if tx.ID != 0 {
 		ref = a

@@ -237,6 +237,15 @@ func TestResource_ForeignChangeShows(t *testing.T) {
 	}
 }
 
+// SQLite tells the old parent of a row that moves, so nothing needs to remember
+// which documents hold a row: that would cost more than the documents.
+func TestResource_HoldsNoRowsWhereTheFeedKnowsOldParents(t *testing.T) {
+	h := newHouse(t, nil)
+	if h.resource("dept").form.Load().tracked {
+		t.Error("dept over SQLite remembers its rows")
+	}
+}
+
 func TestResource_HerdMakesOneLoad(t *testing.T) {
 	h := newHouse(t, nil)
 	var wg sync.WaitGroup

@@ -89,7 +89,7 @@ func (c *call) entries() []entry {
 		e := entry{Name: res.Name(), Key: keyNames(res), Methods: methods(res),
 			URL: c.o.BasePath + "/" + url.PathEscape(res.Name())}
 		if key := c.h.example(ctx, res); key != "" {
-			e.Example = c.o.BasePath + documentPath(res.Name(), key, len(res.KeyType()))
+			e.Example = c.o.BasePath + DocumentPath(res.Name(), key, len(res.KeyType()))
 		}
 		entries = append(entries, e)
 	}

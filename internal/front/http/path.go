@@ -120,9 +120,9 @@ func parseKey(segment string, n int) (row.Key, error) {
 	return key, nil
 }
 
-// documentPath returns the path of a document below the base path, in the one
+// DocumentPath returns the path of a document below the base path, in the one
 // spelling that links use. n is the number of key columns.
-func documentPath(name string, key row.Key, n int) string {
+func DocumentPath(name string, key row.Key, n int) string {
 	parts, ok := row.SplitKey(key, n)
 	if !ok {
 		parts = []string{string(key)}

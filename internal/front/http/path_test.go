@@ -119,8 +119,8 @@ func TestDocumentPath(t *testing.T) {
 		{"depts", "\r\n\"<>", 1, "/depts/%0D%0A%22%3C%3E"},
 	}
 	for _, tt := range tests {
-		if got := documentPath(tt.name, tt.key, tt.n); got != tt.want {
-			t.Errorf("documentPath(%q, %q, %d) = %q, want %q", tt.name, tt.key, tt.n, got, tt.want)
+		if got := DocumentPath(tt.name, tt.key, tt.n); got != tt.want {
+			t.Errorf("DocumentPath(%q, %q, %d) = %q, want %q", tt.name, tt.key, tt.n, got, tt.want)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func FuzzPath(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			link := documentPath(p.name, key, n)
+			link := DocumentPath(p.name, key, n)
 			again, err := parsePath(link)
 			if err != nil {
 				t.Fatalf("%q -> %q: %v", s, link, err)

@@ -57,7 +57,7 @@ func (c *call) read(key row.Key) error {
 
 // documentName returns how errors call a document: "depts/10".
 func (c *call) documentName(key row.Key) string {
-	return documentPath(c.res.Name(), key, len(c.res.KeyType()))[1:]
+	return DocumentPath(c.res.Name(), key, len(c.res.KeyType()))[1:]
 }
 
 // onlyFormat returns the value of ?format=, the one parameter that a document

@@ -122,7 +122,7 @@ func (c *call) sendResult(res *resource.Result, m media, op source.Op) error {
 	if res.Created {
 		code = http.StatusCreated
 		head.Set("Location", c.o.BasePath+
-			documentPath(c.res.Name(), res.Key, len(c.res.KeyType())))
+			DocumentPath(c.res.Name(), res.Key, len(c.res.KeyType())))
 	}
 	if !prefer.minimal {
 		return c.sendBody(code, m.name, res.Doc.Body())
