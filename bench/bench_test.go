@@ -36,15 +36,25 @@ func TestScenarios_AreValid(t *testing.T) {
 func TestScenario_RefusesWhatCannotBe(t *testing.T) {
 	const good = `"rows": [{"peer": "floor"}], "placements": ["free"], "connections": [1]`
 	tests := map[string]bool{
-		"{" + good + "}":                                                        true,
-		"{" + good + `, "baseline": "floor"}`:                                   true,
-		"{" + good + `, "baseline": "other"}`:                                   false,
-		"{" + good + `, "rate": {"row": "other"}}`:                              false,
-		"{" + good + `, "unknown": 1}`:                                          false,
-		`{"rows": [{"peer": "x"}], "placements": ["free"], "connections": [1]}`: false,
-		`{"rows": [{"peer": "floor"}, {"peer": "floor"}], "placements": ["free"], "connections": [1]}`: false,
-		`{"rows": [{"peer": "floor"}], "placements": ["moon"], "connections": [1]}`:                    false,
-		`{"rows": [{"peer": "floor"}], "placements": ["free"]}`:                                        false,
+		"{" + good + "}":                                                                                        true,
+		"{" + good + `, "baseline": "floor"}`:                                                                   true,
+		"{" + good + `, "baseline": "other"}`:                                                                   false,
+		"{" + good + `, "rate": {"row": "other"}}`:                                                              false,
+		"{" + good + `, "kind": "gc"}`:                                                                          true,
+		"{" + good + `, "kind": "other"}`:                                                                       false,
+		"{" + good + `, "alone": true}`:                                                                         true,
+		"{" + good + `, "alone": true, "rate": {"row": "floor"}}`:                                               false,
+		"{" + good + `, "targets": [{"row": "floor", "figure": "p99 µs", "at_most": 0}]}`:                       true,
+		"{" + good + `, "targets": [{"row": "floor", "figure": "p99 µs"}]}`:                                     false,
+		"{" + good + `, "targets": [{"row": "floor", "figure": "other", "at_most": 0}]}`:                        false,
+		"{" + good + `, "targets": [{"row": "other", "figure": "p99 µs", "at_most": 0}]}`:                       false,
+		`{"rows": [{"peer": "floor", "generator": "ab"}], "placements": ["free"], "connections": [1]}`:          false,
+		`{"rows": [{"peer": "floor", "beside": {"kind": "fans"}}], "placements": ["free"], "connections": [1]}`: false,
+		"{" + good + `, "unknown": 1}`:                                                                          false,
+		`{"rows": [{"peer": "x"}], "placements": ["free"], "connections": [1]}`:                                 false,
+		`{"rows": [{"peer": "floor"}, {"peer": "floor"}], "placements": ["free"], "connections": [1]}`:          false,
+		`{"rows": [{"peer": "floor"}], "placements": ["moon"], "connections": [1]}`:                             false,
+		`{"rows": [{"peer": "floor"}], "placements": ["free"]}`:                                                 false,
 	}
 	for text, want := range tests {
 		file := filepath.Join(t.TempDir(), "scenario.json")
@@ -77,7 +87,8 @@ func reported() *report {
 			Name: shownScenario, Title: "Hits", Rows: []row{{Name: "floor"}, {Name: "b"}}, Baseline: "floor",
 			Placements: []placement{pinned}, Connections: []int{shownConnections},
 		},
-		options:     &options{rounds: 2, results: "bench/results"},
+		options:     &options{results: "bench/results"},
+		Setup:       setup{Rounds: 2},
 		Environment: []fact{{"commit", "abc"}, {"kernel", "Linux 6"}},
 	}
 	for round, speed := range []float64{1, 0.5} {
@@ -94,8 +105,8 @@ func reported() *report {
 
 func TestReport_TakesRatiosWithinRounds(t *testing.T) {
 	want := [][]string{
-		{"floor", "750", "500", "1,000", "1.000", "2", "15", "30", "1.00", "0.50", "1.000", "2", "0"},
-		{"b", "300", "200", "400", "0.400", "2", "15", "30", "2.50", "0.50", "2.500", "2", "0"},
+		{"floor", "750", "500", "1,000", "1.000", "2", "15", "30", "1.00", "0.50", "1.000", "0.00", "2", "0"},
+		{"b", "300", "200", "400", "0.400", "2", "15", "30", "2.50", "0.50", "2.500", "0.00", "2", "0"},
 	}
 	if diff := cmp.Diff(want, reported().table(pinned, shownConnections).Rows); diff != "" {
 		t.Error(diff)

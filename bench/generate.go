@@ -55,11 +55,15 @@ func loadFrom(ctx context.Context, p placement, o order) (*load.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	total := o.Config.Warmup + o.Config.Duration + o.Config.Timeout + patience
+	ctx, cancel := context.WithTimeout(ctx, total)
+	defer cancel()
 	args := []string{self, generateCommand}
 	if p == pinned {
 		args = append([]string{"taskset", "-c", "1"}, args...)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.SysProcAttr = childAttributes()
 	var out, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &out, &stderr
 	if err := cmd.Run(); err != nil {

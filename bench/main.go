@@ -5,10 +5,11 @@
 //	go run ./bench                 all scenarios, in full
 //	go run ./bench -quick          every scenario for a moment, to see that it works
 //	go run ./bench -run hits       scenarios whose name matches
+//	go run ./bench -show           the README's table again, from bench/results
 //
 // What is measured is written to bench/results: a table, the runs as JSON and
-// plots, with what is needed to judge them. It decides nothing: goals are
-// checked by whoever reads the tables.
+// plots, with what is needed to judge them. Figures that are held to something are
+// listed with it; missing it is no error.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"regexp"
@@ -38,15 +40,21 @@ type options struct {
 	results  string
 	work     string
 	hotrow   string
+	floor    string
+	show     bool
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
-	if len(os.Args) == 2 && os.Args[1] == generateCommand {
+	raiseFiles()
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == generateCommand:
 		err = generate(ctx, os.Stdin, os.Stdout)
-	} else {
+	case len(os.Args) == 2 && os.Args[1] == crowdCommand:
+		err = serveCrowd(ctx, os.Stdin, os.Stdout)
+	default:
 		err = bench(ctx, os.Args[1:])
 	}
 	if errors.Is(err, flag.ErrHelp) {
@@ -72,6 +80,8 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.results, "results", "bench/results", "`directory` for the results")
 	flags.StringVar(&o.work, "work", "build/bench", "`directory` for data and programs; kept")
 	flags.StringVar(&o.hotrow, "hotrow", "", "a `program` to measure instead of this tree's")
+	flags.StringVar(&o.floor, "floor", "", "C `file` of another floor, for floor-check")
+	flags.BoolVar(&o.show, "show", false, "no measuring: pages and plots again, from the JSON")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -101,6 +111,9 @@ func bench(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%w (run it from the repository's root)", err)
 	}
+	if o.show {
+		return showAgain(scenarios, o)
+	}
 	if o.quick {
 		for _, s := range scenarios {
 			s.shorten()
@@ -121,6 +134,29 @@ func bench(ctx context.Context, args []string) error {
 			return err
 		}
 		if s.Name == shownScenario && !o.quick {
+			if err := report.show("README.md"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// showAgain makes the pages and plots of scenarios from their runs, and the
+// README's table.
+func showAgain(scenarios []*scenario, o *options) error {
+	for _, s := range scenarios {
+		report, err := readReport(s, o)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := report.write(o.results); err != nil {
+			return err
+		}
+		if s.Name == shownScenario {
 			if err := report.show("README.md"); err != nil {
 				return err
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,9 +22,13 @@ type run struct {
 
 // measure runs a scenario. Peers that are not installed are left out.
 func (w *workshop) measure(ctx context.Context, s *scenario) (*report, error) {
-	r := &report{scenario: s, options: w.opts, Environment: environment(ctx)}
+	r := &report{scenario: s, options: w.opts, Setup: w.opts.setup(), Environment: environment(ctx)}
+	place := w.place
+	if s.Kind != "" {
+		place = w.experiment
+	}
 	for _, p := range s.Placements {
-		err := w.place(ctx, s, p, r)
+		err := place(ctx, s, p, r)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p, err)
 		}
@@ -42,24 +45,16 @@ func (w *workshop) place(ctx context.Context, s *scenario, p placement, r *repor
 		}
 	}()
 	for _, name := range s.peers() {
+		if s.Alone {
+			break
+		}
 		dir := filepath.Join(w.tmp, s.Name+"-"+string(p), name)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		peer, err := peers[name](ctx, w, p, dir)
-		if errors.Is(err, errMissing) {
-			fmt.Printf("left out: %v\n", err)
-			r.leaveOut(name, err)
-			continue
-		}
+		peer, err := w.startWarm(ctx, s, name, p, dir, r)
 		if err != nil {
 			return err
 		}
-		started[name] = peer
-		if peer.expect != "" {
-			if err := w.warm(ctx, peer); err != nil {
-				return peer.main.failed(err)
-			}
+		if peer != nil {
+			started[name] = peer
 		}
 	}
 	for _, connections := range s.Connections {
@@ -92,13 +87,19 @@ func (w *workshop) rounds(
 		for i := range s.Rows {
 			// Each round begins with another row: what comes after whom differs.
 			row := &s.Rows[(i+round)%len(s.Rows)]
-			peer := started[row.Peer]
-			if peer == nil || row.MaxConnections > 0 && connections > row.MaxConnections {
+			if row.MaxConnections > 0 && connections > row.MaxConnections {
 				continue
 			}
-			result, err := w.once(ctx, p, row, peer, connections, offered)
+			result, err := w.row(ctx, s, p, row, started[row.Peer], connections, offered, r)
+			if errors.Is(err, errMissing) {
+				r.leaveOut(row.Name, err)
+				continue
+			}
 			if err != nil {
-				return peer.main.failed(fmt.Errorf("%s: %w", row.Name, err))
+				return fmt.Errorf("%s: %w", row.Name, err)
+			}
+			if result == nil {
+				continue
 			}
 			r.add(run{Placement: p, Round: round, Result: result})
 			fmt.Printf("%-6s round %d  %6d connections  %-24s %10s/s  p99 %8s µs  failed %d\n", p,
@@ -107,6 +108,32 @@ func (w *workshop) rounds(
 		}
 	}
 	return nil
+}
+
+// row measures one row once, with a peer that is started for it if the scenario
+// says so. It returns nil if the peer is not installed.
+func (w *workshop) row(
+	ctx context.Context, s *scenario, p placement, row *row, peer *running, connections int,
+	offered float64, r *report,
+) (*load.Result, error) {
+	if s.Alone {
+		var err error
+		dir := filepath.Join(w.tmp, s.Name+"-"+string(p), row.Peer)
+		if peer, err = w.startWarm(ctx, s, row.Peer, p, dir, r); err != nil {
+			return nil, err
+		}
+		if peer != nil {
+			defer peer.close()
+		}
+	}
+	if peer == nil {
+		return nil, nil
+	}
+	result, err := w.once(ctx, p, row, peer, connections, offered)
+	if err != nil {
+		return nil, peer.main.failed(err)
+	}
+	return result, nil
 }
 
 // peak returns the rate that an open loop offers: a share of the median that
@@ -134,6 +161,9 @@ func (w *workshop) peak(
 // connecting is what the warm-up is longer for each connection to be made.
 const connecting = 200 * time.Microsecond
 
+// writing is what the warm-up is longer for each connection that writes once.
+const writing = 5 * time.Millisecond
+
 // keysPerRun keeps the {i} of two runs apart.
 const keysPerRun = 1_000_000
 
@@ -149,9 +179,29 @@ func (w *workshop) once(
 		}
 		peer.cold = false
 	}
-	peer.cold = peer.cold || row.Write.Percent > 0 || row.During != ""
+	peer.cold = peer.cold || row.Write.Percent > 0 || row.Write.Once ||
+		row.During != "" && peer.db != nil
+	if row.Generator != ours {
+		return w.onceByWrk(ctx, p, row, peer, connections)
+	}
+	if row.Beside != nil {
+		c := *row.Beside
+		c.Address = peer.address()
+		g, err := gather(ctx, p, c)
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			again, err := g.leave()
+			fmt.Printf("%d %s: %d times closed by the server, %v\n", c.Connections, c.Kind, again,
+				err)
+		}()
+	}
 	w.runs++
 	warmup := w.opts.warmup + time.Duration(connections)*connecting
+	if row.Write.Once { // what is measured are the reads that follow
+		warmup += time.Duration(connections) * writing
+	}
 	write := row.Write
 	write.First = (100 + w.runs) * keysPerRun
 	o := order{Expect: peer.expect, Config: load.Config{
@@ -161,7 +211,7 @@ func (w *workshop) once(
 		Duration: w.opts.duration, Warmup: warmup, PID: peer.main.pid(),
 	}}
 	during := make(chan error, 1)
-	if row.During == "" {
+	if row.During == "" || peer.db == nil {
 		during <- nil
 	} else {
 		wait := warmup + w.opts.duration/3

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 type running struct {
 	name   string
 	base   string // http://127.0.0.1:PORT
+	ops    string // of hotrow's operator's port
 	url    string // of a document, with {n}
 	keys   int    // how many it has
 	expect string // what a document begins with; none: it knows one answer only
@@ -32,24 +35,43 @@ func (r *running) close() {
 	}
 }
 
+// address returns where the peer listens.
+func (r *running) address() string {
+	_, address, _ := strings.Cut(r.base, "://")
+	return address
+}
+
 // A starter starts a peer with a directory to write in.
 type starter func(ctx context.Context, w *workshop, on placement, dir string) (*running, error)
 
 // peers are the servers that scenarios name.
-var peers = map[string]starter{
-	"floor":            startFloor,
-	"hotrow":           startHotrow,
-	"hotrow-postgres":  startHotrowPostgres,
-	"postgres-direct":  startDirect,
-	"nethttp-ready":    goPeer("nethttp-ready", "nethttp", "-mode", "ready"),
-	"nethttp-json":     goPeer("nethttp-json", "nethttp", "-mode", "json"),
-	"fasthttp":         goPeer("fasthttp", "fasthttp"),
-	"nginx-return":     startNginxReturn,
-	"nginx-static":     startNginxStatic,
-	"nginx-proxycache": startNginxCache,
-	"varnish":          startVarnish,
-	"h2o":              startH2O,
-}
+var peers = withProxies(map[string]starter{
+	"floor":             startFloor,
+	"floor-other":       startOtherFloor,
+	"hotrow":            startHotrow,
+	"hotrow-traced":     startTraced,
+	"hotrow-tls":        startSecure,
+	"hotrow-postgres":   startHotrowPostgres,
+	"hotrow-disk":       startHotrowDisk,
+	"postgres-direct":   startDirect,
+	"lane-park":         laneWaiting("park", ""),
+	"lane-block":        laneWaiting("block", ""),
+	"lane-spin":         laneWaiting("spin", ""),
+	"lane-poll":         laneWaiting("poll", ""),
+	"lane-park-misses":  laneWaiting("park", "10"),
+	"lane-block-misses": laneWaiting("block", "10"),
+	"lane-spin-misses":  laneWaiting("spin", "10"),
+	"lane-poll-misses":  laneWaiting("poll", "10"),
+	"nethttp-ready":     goPeer("nethttp-ready", "nethttp", "-mode", "ready"),
+	"nethttp-tls":       startSecurePeer,
+	"nethttp-json":      goPeer("nethttp-json", "nethttp", "-mode", "json"),
+	"fasthttp":          goPeer("fasthttp", "fasthttp"),
+	"nginx-return":      startNginxReturn,
+	"nginx-static":      startNginxStatic,
+	"nginx-proxycache":  startNginxCache,
+	"varnish":           startVarnish,
+	"h2o":               startH2O,
+})
 
 // keyed is what documents begin with.
 const keyed = `{"deptNumber":{n},`
@@ -58,9 +80,14 @@ const keyed = `{"deptNumber":{n},`
 func newRunning(
 	ctx context.Context, p *process, address string, keys int, expect string,
 ) (*running, error) {
-	r := &running{
-		name: p.name, base: "http://" + address, main: p, keys: keys, expect: expect,
-	}
+	return newRunningAt(ctx, p, "http://"+address, keys, expect)
+}
+
+// newRunningAt is newRunning for any scheme.
+func newRunningAt(
+	ctx context.Context, p *process, base string, keys int, expect string,
+) (*running, error) {
+	r := &running{name: p.name, base: base, main: p, keys: keys, expect: expect}
 	r.url = r.base + "/depts/{n}"
 	first := strings.ReplaceAll(r.url, "{n}", strconv.Itoa(demo.FirstDept))
 	if err := p.await(ctx, first); err != nil {
@@ -72,11 +99,33 @@ func newRunning(
 
 // startFloor starts the constant server.
 func startFloor(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+	return floorOf(ctx, w, on, dir, "floor", w.floor)
+}
+
+// startOtherFloor starts the constant server that the command line names.
+func startOtherFloor(
+	ctx context.Context, w *workshop, on placement, dir string,
+) (*running, error) {
+	if w.opts.floor == "" {
+		return nil, fmt.Errorf("%w: another floor, named by -floor FILE.c", errMissing)
+	}
+	program := filepath.Join(w.tmp, "other-floor")
+	err := command(ctx, "", "cc", "-O2", "-w", "-pthread", "-o", program, w.opts.floor)
+	if err != nil {
+		return nil, err
+	}
+	return floorOf(ctx, w, on, dir, "floor-other", program)
+}
+
+// floorOf starts a constant server: both take a port and a file.
+func floorOf(
+	ctx context.Context, w *workshop, on placement, dir, name, program string,
+) (*running, error) {
 	address, port, err := loopback()
 	if err != nil {
 		return nil, err
 	}
-	p, err := start("floor", dir, on, w.floor, strconv.Itoa(port), w.one)
+	p, err := start(name, dir, on, program, strconv.Itoa(port), w.one)
 	if err != nil {
 		return nil, err
 	}
@@ -90,44 +139,76 @@ func goPeer(name, program string, args ...string) starter {
 		if err != nil {
 			return nil, err
 		}
+		scheme := "http"
+		if slices.Contains(args, "-cert") {
+			scheme = "https"
+		}
 		args := append([]string{w.peers + program, "-listen", address, "-docs", w.docs}, args...)
 		p, err := start(name, dir, on, args...)
 		if err != nil {
 			return nil, err
 		}
-		return newRunning(ctx, p, address, w.opts.keys, keyed)
+		return newRunningAt(ctx, p, scheme+"://"+address, w.opts.keys, keyed)
 	}
 }
 
 // startHotrow starts hotrow over a copy of the SQLite database, which scenarios
 // may write to.
 func startHotrow(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+	return startHotrowWith(ctx, w, on, dir, flavour{})
+}
+
+// startHotrowWith is startHotrow with something different.
+func startHotrowWith(
+	ctx context.Context, w *workshop, on placement, dir string, f flavour,
+) (*running, error) {
 	db := filepath.Join(dir, "hotrow.db")
 	if err := copyFile(db, w.db); err != nil {
 		return nil, err
 	}
-	return hotrowOver(ctx, w, on, dir, "hotrow", "sqlite:"+db)
+	return hotrowOver(ctx, w, on, dir, "hotrow", "sqlite:"+db, f)
+}
+
+// A flavour is what differs from one hotrow to another.
+type flavour struct {
+	scheme string   // http
+	http   string   // further settings of the HTTP listener
+	cache  string   // its bounds
+	env    []string // further environment
 }
 
 // hotrowOver starts hotrow over the database at url.
 func hotrowOver(
-	ctx context.Context, w *workshop, on placement, dir, name, url string,
+	ctx context.Context, w *workshop, on placement, dir, name, url string, f flavour,
 ) (*running, error) {
+	setDefault(&f.scheme, "http")
+	setDefault(&f.cache, "memory: 2GiB")
 	address, _, err := loopback()
 	if err != nil {
 		return nil, err
 	}
-	config := filepath.Join(dir, name+".yaml")
-	text := demo.YAML(url) + fmt.Sprintf("http: {listen: %q}\nops: {listen: \"off\"}\n"+
-		"cache: {memory: 2GiB}\nlog: {level: warn}\n", address)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	p, err := start(name, dir, on, w.hotrow, "serve", "-c", config)
+	ops, _, err := loopback()
 	if err != nil {
 		return nil, err
 	}
-	return newRunning(ctx, p, address, w.opts.keys, keyed)
+	config := filepath.Join(dir, name+".yaml")
+	text := demo.YAML(url) + fmt.Sprintf("http: {listen: %q%s}\nops: {listen: %q}\n"+
+		"cache: {%s}\nlog: {level: warn}\n", address, f.http, ops, f.cache)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := startWith(name, dir, on, func(cmd *exec.Cmd) {
+		cmd.Env = append(os.Environ(), f.env...)
+	}, w.hotrow, "serve", "-c", config)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRunningAt(ctx, p, f.scheme+"://"+address, w.opts.keys, keyed)
+	if err != nil {
+		return nil, err
+	}
+	r.ops = "http://" + ops
+	return r, nil
 }
 
 // copyFile copies a file.

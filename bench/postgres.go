@@ -158,11 +158,28 @@ func (c *cluster) psql(ctx context.Context, script io.Reader) error {
 func startHotrowPostgres(
 	ctx context.Context, w *workshop, on placement, dir string,
 ) (*running, error) {
+	return hotrowOverPostgres(ctx, w, on, dir, flavour{})
+}
+
+// startHotrowDisk starts hotrow over PostgreSQL with next to no memory, so that
+// documents come from its disk tier.
+func startHotrowDisk(
+	ctx context.Context, w *workshop, on placement, dir string,
+) (*running, error) {
+	return hotrowOverPostgres(ctx, w, on, dir, flavour{
+		cache: fmt.Sprintf("memory: 1MiB, disk: {path: %q}", filepath.Join(dir, "documents.db")),
+	})
+}
+
+// hotrowOverPostgres starts hotrow over a PostgreSQL of its own.
+func hotrowOverPostgres(
+	ctx context.Context, w *workshop, on placement, dir string, f flavour,
+) (*running, error) {
 	db, err := startPostgres(ctx, w, dir)
 	if err != nil {
 		return nil, err
 	}
-	r, err := hotrowOver(ctx, w, on, dir, "hotrow-postgres", db.url())
+	r, err := hotrowOver(ctx, w, on, dir, "hotrow-postgres", db.url(), f)
 	return overDatabase(r, db, err)
 }
 

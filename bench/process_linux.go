@@ -29,6 +29,28 @@ func maxConnections() int {
 	return int(min(limit.Max, math.MaxInt32)) - spareFiles
 }
 
+// wantedFiles is how many files a process of the bench may open, if it may say
+// so itself.
+const wantedFiles = 65_536
+
+// raiseFiles raises the limit of open files, also for what is started here.
+func raiseFiles() {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return
+	}
+	raised := syscall.Rlimit{Cur: max(limit.Max, wantedFiles), Max: max(limit.Max, wantedFiles)}
+	if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) != nil { // only root may
+		limit.Cur = limit.Max
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+	}
+}
+
+// setReceiveBuffer sets the size of a socket's receive buffer.
+func setReceiveBuffer(fd uintptr, size int) error {
+	return syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, size)
+}
+
 // endGroup tells a process and its children to end.
 func endGroup(pid int, force bool) error {
 	if force {

@@ -16,4 +16,8 @@ func asUser(*syscall.SysProcAttr, uint32, uint32) {}
 
 func maxConnections() int { return 0 }
 
+func raiseFiles() {}
+
+func setReceiveBuffer(uintptr, int) error { return errLinux }
+
 func endGroup(int, bool) error { return errLinux }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/load"
 )
@@ -15,10 +16,23 @@ import (
 type report struct {
 	scenario    *scenario
 	options     *options
+	Setup       setup    `json:"setup,omitzero"`
 	Environment []fact   `json:"environment"`
 	LeftOut     []string `json:"left_out,omitempty"`
-	Runs        []run    `json:"runs"`
+	Runs        []run    `json:"runs,omitempty"`
+	Samples     []sample `json:"samples,omitempty"`
 }
+
+// A setup is how the rounds were made.
+type setup struct {
+	Rounds   int           `json:"rounds"`
+	Duration time.Duration `json:"duration_ns"`
+	Warmup   time.Duration `json:"warmup_ns"`
+	Keys     int           `json:"keys"`
+}
+
+// setup returns that of the command line.
+func (o *options) setup() setup { return setup{o.rounds, o.duration, o.warmup, o.keys} }
 
 // add adds a run.
 func (r *report) add(one run) { r.Runs = append(r.Runs, one) }
@@ -29,6 +43,19 @@ func (r *report) leaveOut(what string, err error) {
 	if !slices.Contains(r.LeftOut, note) {
 		r.LeftOut = append(r.LeftOut, note)
 	}
+}
+
+// readReport reads what a scenario has given before.
+func readReport(s *scenario, o *options) (*report, error) {
+	text, err := os.ReadFile(filepath.Join(o.results, s.Name+".json"))
+	if err != nil {
+		return nil, err
+	}
+	r := &report{scenario: s, options: o}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s.json: %w", s.Name, err)
+	}
+	return r, nil
 }
 
 // write writes the report's files: NAME.json with every run, NAME.md with the
@@ -46,16 +73,32 @@ func (r *report) write(dir string) error {
 		r.scenario.Name + ".md":   []byte(r.markdown()),
 	}
 	for _, p := range r.scenario.Placements {
-		title := r.scenario.Title + " (" + string(p) + ")"
-		files[r.plot(p)] = load.SVG(title, load.Panels(r.medians(p)))
+		panels := r.samplePanels(p)
+		if len(panels) == 0 {
+			panels = load.Panels(r.medians(p))
+		}
+		emphasise(panels)
+		files[r.plot(p)] = load.SVG(r.scenario.Title+" ("+string(p)+")", panels)
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
 		}
 	}
+	if t := r.targets(); len(t.Rows) > 0 {
+		fmt.Printf("\n%s\n", t.Text())
+	}
 	fmt.Printf("written: %s\n", filepath.Join(dir, r.scenario.Name+".md"))
 	return nil
+}
+
+// emphasise makes hotrow's lines the ones that are seen first.
+func emphasise(panels []load.Panel) {
+	for _, p := range panels {
+		for i := range p.Lines {
+			p.Lines[i].Strong = strings.HasPrefix(p.Lines[i].Name, "hotrow")
+		}
+	}
 }
 
 // plot returns the name of a placement's plot.
@@ -72,20 +115,26 @@ func (r *report) markdown() string {
 	var b strings.Builder
 	s := r.scenario
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n", s.Title, s.About)
-	o := r.options
+	o := r.Setup
 	fmt.Fprintf(&b, "Medians of %d interleaved rounds of %v each, after %v of warm-up. A ratio is "+
 		"the median of the ratios\nwithin one round. CPU is that of the server's processes, for "+
-		"each answer. Bodies were checked.\n\n", o.rounds, o.duration, o.warmup)
+		"each answer, client CPU that of the generator.\n\n", o.Rounds, o.Duration, o.Warmup)
 	fmt.Fprintf(&b, "    go run ./bench -run %s -rounds %d -duration %v -warmup %v -keys %d\n\n",
-		s.Name, o.rounds, o.duration, o.warmup, o.keys)
+		s.Name, o.Rounds, o.Duration, o.Warmup, o.Keys)
 	for _, f := range r.Environment {
 		fmt.Fprintf(&b, "- %s: %s\n", f.Name, f.Value)
 	}
 	for _, note := range r.LeftOut {
 		fmt.Fprintf(&b, "- left out: %s\n", note)
 	}
+	if t := r.targets(); len(t.Rows) > 0 {
+		fmt.Fprintf(&b, "\n## Targets\n\n%s", t.Markdown())
+	}
 	for _, p := range s.Placements {
 		fmt.Fprintf(&b, "\n## %s: %s\n", p, placements[p])
+		if t := r.sampleTable(p); len(t.Rows) > 0 {
+			fmt.Fprintf(&b, "\n%s", t.Markdown())
+		}
 		for _, connections := range s.Connections {
 			if t := r.table(p, connections); len(t.Rows) > 0 {
 				fmt.Fprintf(&b, "\n### %s connections\n\n%s", load.Count(float64(connections)),
@@ -100,7 +149,8 @@ func (r *report) markdown() string {
 // table returns the rows of one placement and number of connections.
 func (r *report) table(p placement, connections int) load.Table {
 	t := load.Table{Columns: []string{"server", "answers/s", "lowest", "highest", "ratio",
-		"p50 µs", "p99 µs", "p99.9 µs", "CPU µs", "of it user", "CPU ratio", "RSS MB", "failed"}}
+		"p50 µs", "p99 µs", "p99.9 µs", "CPU µs", "of it user", "CPU ratio", "client CPU µs",
+		"RSS MB", "failed"}}
 	for i := range r.scenario.Rows {
 		g := r.group(p, connections, r.scenario.Rows[i].Name)
 		if len(g.runs) == 0 {
@@ -114,7 +164,8 @@ func (r *report) table(p placement, connections int) load.Table {
 			load.Count(median(g.values(p999))),
 			fmt.Sprintf("%.2f", median(g.values(cpu))),
 			fmt.Sprintf("%.2f", median(g.values(userCPU))),
-			ratio(g, g.base, cpu), load.Count(slices.Max(g.values(rss))),
+			ratio(g, g.base, cpu), fmt.Sprintf("%.2f", median(g.values(clientCPU))),
+			load.Count(slices.Max(g.values(rss))),
 			load.Count(slices.Max(g.values(failed))),
 		})
 	}
@@ -176,6 +227,14 @@ func rss(r *load.Result) float64     { return float64(ofServer(r).Peak) / 1e6 }
 func p50(r *load.Result) float64     { return latency(r).P50 }
 func p99(r *load.Result) float64     { return latency(r).P99 }
 func p999(r *load.Result) float64    { return latency(r).P999 }
+
+// clientCPU is that of the generator, 0 if it is not known.
+func clientCPU(r *load.Result) float64 {
+	if r.Client == nil {
+		return 0
+	}
+	return r.Client.Total
+}
 
 // ofServer returns what the server has used, nothing if it is not known.
 func ofServer(r *load.Result) load.CPU {

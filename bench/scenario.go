@@ -18,11 +18,15 @@ type scenario struct {
 	Name        string      `json:"-"` // of its directory
 	Title       string      `json:"title"`
 	About       string      `json:"about"`
+	Kind        string      `json:"kind"` // one of experiments; none: rows under load
 	Rows        []row       `json:"rows"`
 	Baseline    string      `json:"baseline"` // the row that ratios are to; none: no ratios
 	Placements  []placement `json:"placements"`
 	Connections []int       `json:"connections"`
-	Rate        *rate       `json:"rate"` // open loop; none: closed
+	Rate        *rate       `json:"rate"`  // open loop; none: closed
+	Keys        int         `json:"keys"`  // how many are asked for; none: all
+	Alone       bool        `json:"alone"` // a peer runs while it is measured only
+	Targets     []target    `json:"targets"`
 }
 
 // A row is one line of the table: a peer, and what is asked of it.
@@ -30,9 +34,12 @@ type row struct {
 	Peer           string     `json:"peer"`
 	Name           string     `json:"name"` // that of the peer, if not given
 	Header         []string   `json:"header"`
+	Generator      string     `json:"generator"` // hotrow's (the default) or wrk
 	Pipeline       int        `json:"pipeline"`
 	Write          load.Write `json:"write"`
 	During         string     `json:"during"`          // SQL that runs meanwhile
+	Collect        bool       `json:"collect"`         // garbage, again and again
+	Beside         *crowd     `json:"beside"`          // clients that are there meanwhile
 	MaxConnections int        `json:"max_connections"` // the row ends here
 }
 
@@ -88,24 +95,41 @@ func readScenario(file string) (*scenario, error) {
 		return nil, err
 	}
 	for i := range s.Rows {
-		if s.Rows[i].Name == "" {
-			s.Rows[i].Name = s.Rows[i].Peer
-		}
+		setDefault(&s.Rows[i].Name, s.Rows[i].Peer)
+		setDefault(&s.Rows[i].Generator, ours)
 	}
 	return &s, s.validate()
+}
+
+// setDefault gives *p a value if it has none.
+func setDefault(p *string, value string) {
+	if *p == "" {
+		*p = value
+	}
 }
 
 // validate says what is wrong with a scenario.
 func (s *scenario) validate() error {
 	var names []string
-	for _, r := range s.Rows {
-		if _, ok := peers[r.Peer]; !ok {
-			return fmt.Errorf("there is no peer %q", r.Peer)
+	for i := range s.Rows {
+		if err := s.Rows[i].validate(); err != nil {
+			return err
 		}
-		if slices.Contains(names, r.Name) {
-			return fmt.Errorf("two rows are called %q", r.Name)
+		if slices.Contains(names, s.Rows[i].Name) {
+			return fmt.Errorf("two rows are called %q", s.Rows[i].Name)
 		}
-		names = append(names, r.Name)
+		names = append(names, s.Rows[i].Name)
+	}
+	if _, ok := experiments[s.Kind]; s.Kind != "" && !ok {
+		return fmt.Errorf("there is no kind %q", s.Kind)
+	}
+	if s.Alone && s.Rate != nil {
+		return errors.New("alone: a rate is that of a peer which runs all the time")
+	}
+	for i := range s.Targets {
+		if err := s.Targets[i].validate(s, names); err != nil {
+			return err
+		}
 	}
 	if s.Baseline != "" && !slices.Contains(names, s.Baseline) {
 		return fmt.Errorf("the baseline %q is no row", s.Baseline)
@@ -124,10 +148,32 @@ func (s *scenario) validate() error {
 	return nil
 }
 
+// validate says what is wrong with a row.
+func (r *row) validate() error {
+	if _, ok := peers[r.Peer]; !ok {
+		return fmt.Errorf("there is no peer %q", r.Peer)
+	}
+	if r.Generator != ours && r.Generator != wrk && r.Generator != wrkOneKey {
+		return fmt.Errorf("generator %q: want %s, %s or %s", r.Generator, ours, wrk, wrkOneKey)
+	}
+	if r.Beside != nil && !slices.Contains(crowds, r.Beside.Kind) {
+		return fmt.Errorf("beside: %q: want one of %v", r.Beside.Kind, crowds)
+	}
+	return nil
+}
+
 // shorten makes a scenario one for -quick: every row, few connections.
 func (s *scenario) shorten() {
-	s.Connections = slices.DeleteFunc(s.Connections, func(n int) bool { return n > 256 })
+	for i, n := range s.Connections {
+		s.Connections[i] = min(n, 256)
+	}
+	s.Connections = slices.Compact(s.Connections)
 	s.Connections = s.Connections[:min(len(s.Connections), 2)]
+	for i := range s.Rows {
+		if c := s.Rows[i].Beside; c != nil {
+			c.Connections = min(c.Connections, 200)
+		}
+	}
 }
 
 // peers returns the names of the peers that a scenario needs, each once.

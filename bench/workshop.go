@@ -31,11 +31,13 @@ type workshop struct {
 	one    string // file with one document
 	static string // directory with documents as files
 	runs   int64  // of the generator, so that no two insert the same keys
+
+	laneBuilt bool // lane.test is that of this tree
 }
 
 // newWorkshop builds what is not there.
-func newWorkshop(ctx context.Context, o *options) (w *workshop, err error) {
-	w = &workshop{opts: o}
+func newWorkshop(ctx context.Context, o *options) (_ *workshop, err error) {
+	w := &workshop{opts: o}
 	work, err := filepath.Abs(o.work)
 	if err != nil {
 		return nil, err

@@ -53,6 +53,9 @@ func (c *checkCmd) Run(p *program) error {
 		if err := c.resource(ctx, p, sources[specs[i].Source], &specs[i]); err != nil {
 			errs = append(errs, fmt.Errorf("resource %s: %w", specs[i].Name, err))
 		}
+		if f, ok := unkept(cfg.Sources[specs[i].Source], &specs[i]); ok {
+			printFinding(p, f, false)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -85,4 +88,18 @@ func (c *checkCmd) resource(
 		printFinding(p, f, false)
 	}
 	return nil
+}
+
+// unkept says that nothing of a resource is kept, if it has neither a feed nor a
+// ttl to be kept by.
+func unkept(src *config.Source, s *config.ResourceSpec) (source.Finding, bool) {
+	none := src.Feed.Mode == "none" || src.Driver() == "memcached"
+	if !none || s.TTL > 0 || !s.Memory {
+		return source.Finding{}, false
+	}
+	return source.Finding{Level: source.LevelWarning,
+		Text: fmt.Sprintf("nothing of %s is kept: its source has no feed, and it has no ttl",
+			s.Name),
+		Why: fmt.Sprintf("every read asks the source; resources.%s.ttl says how old a document "+
+			"may be", s.Name)}, true
 }

@@ -15,7 +15,7 @@ import (
 type doctorCmd struct {
 	URL    string `arg:"" optional:"" help:"A SQLite file or a database URL."`
 	Config string `short:"c" placeholder:"FILE" help:"Look at the sources of this configuration."`
-	Feed   string `enum:"auto,logical,notify,sqlite" default:"auto" help:"The feed that is wanted."`
+	Feed   string `enum:"auto,logical,notify,binlog,sqlite" default:"auto" help:"The feed wanted."`
 	SQL    bool   `help:"Print only the statements that mend what was found."`
 	Apply  bool   `help:"Run them."`
 	Remove bool   `help:"Undo everything that hotrow has put into the database."`
@@ -60,7 +60,8 @@ func (c *doctorCmd) source(
 	ctx context.Context, p *program, cfg *config.Config, name string, src source.Source,
 ) error {
 	if c.Config == "" {
-		if _, _, err := discover(ctx, cfg, src, name, false); err != nil {
+		_, _, err := discover(ctx, cfg, src, name, false)
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 	}
@@ -82,6 +83,12 @@ func (c *doctorCmd) source(
 	findings, err := src.Doctor(ctx, source.FeedMode(c.Feed), resource.Watched(plans))
 	if err != nil {
 		return err
+	}
+	for i := range specs {
+		f, ok := unkept(cfg.Sources[name], &specs[i])
+		if ok && c.Config != "" && specs[i].Source == name {
+			findings = append(findings, f)
+		}
 	}
 	return c.treat(ctx, p, src, findings)
 }

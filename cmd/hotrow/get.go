@@ -22,6 +22,8 @@ type getCmd struct {
 	Token    string `env:"HOTROW_TOKEN" help:"A bearer token."`
 	Direct   string `placeholder:"URL|FILE" help:"Read this database or configuration instead."`
 	NoCache  bool   `help:"Have the server read the database."`
+
+	trustFlags
 }
 
 // Run prints one document.
@@ -41,10 +43,14 @@ func (c *getCmd) Run(p *program) error {
 	if c.NoCache {
 		req.Header.Set("Cache-Control", "no-cache")
 	}
-	begin := time.Now()
-	resp, err := http.DefaultClient.Do(req)
+	client, err := c.client()
 	if err != nil {
-		return fmt.Errorf("%w (is hotrow serving there?)", err)
+		return err
+	}
+	begin := time.Now()
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%w (%s)", err, trustHint(err, "is hotrow serving there?"))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)

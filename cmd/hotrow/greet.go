@@ -14,8 +14,8 @@ import (
 func (s *server) greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	base := baseURL(s.httpListener)
-	if base == "" {
+	base := baseURL(s.httpListener, s.cfg().HTTP.TLS.On())
+	if base == "" || s.logsToStdout() { // whose lines alone are to stand there
 		return
 	}
 	// What is asked for at once should be a hit the second time, and the log of
@@ -48,18 +48,21 @@ func (s *server) greet(ctx context.Context) {
 		fmt.Fprintf(s.p.stdout, "\nTry\n  curl -i %s/depts/10\n"+
 			"  curl -H 'Accept: application/vnd.msgpack' %s/depts/10 | xxd\n"+
 			"  sqlite3 %s 'UPDATE emp SET sal = sal + 1 WHERE empno = 7839' && curl %s/depts/10\n",
-			base, base, s.cfg.Sources["main"].Path(), base)
+			base, base, s.cfg().Sources["main"].Path(), base)
 	}
 	fmt.Fprintln(s.p.stdout)
 }
 
 // baseURL returns the address of a listener as a URL.
-func baseURL(ln net.Listener) string {
+func baseURL(ln net.Listener, secure bool) string {
 	if ln == nil {
 		return ""
 	}
 	if ln.Addr().Network() == "unix" {
 		return "unix:" + ln.Addr().String()
+	}
+	if secure {
+		return "https://" + ln.Addr().String()
 	}
 	return "http://" + ln.Addr().String()
 }

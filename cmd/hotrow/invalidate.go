@@ -11,6 +11,8 @@ import (
 type invalidateCmd struct {
 	Document string `arg:"" help:"RESOURCE/KEY, or RESOURCE for all of its documents."`
 	Ops      string `default:"http://127.0.0.1:8081" env:"HOTROW_OPS" help:"Where ops listens."`
+
+	trustFlags
 }
 
 // Run asks the running server to forget.
@@ -25,9 +27,14 @@ func (c *invalidateCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client, err := c.client()
 	if err != nil {
-		return fmt.Errorf("%w (is hotrow serving, with its operator's listener there?)", err)
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%w (%s)", err,
+			trustHint(err, "is hotrow serving, with its operator's listener there?"))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

@@ -25,6 +25,7 @@ type commands struct {
 	Get        getCmd        `cmd:"" help:"Read one document, from the running server or directly."`
 	Invalidate invalidateCmd `cmd:"" help:"Have the server forget a document or a resource."`
 	Token      tokenCmd      `cmd:"" help:"Make a bearer token and its line for the configuration."`
+	Proxy      proxyCmd      `cmd:"" help:"Relay HTTP over upstream connections that stay open."`
 	Bench      benchCmd      `cmd:"" help:"Load servers with requests and compare them."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }

@@ -96,11 +96,14 @@ func start(t *testing.T, env []string, args ...string) *running {
 	}
 	t.Cleanup(func() { r.stop() })
 	listening := func(proto string) string {
-		m := regexp.MustCompile(`proto=` + proto + ` addr=(\S+)`).FindStringSubmatch(r.log.String())
-		if m == nil {
+		m := regexp.MustCompile(`proto=(` + proto + `s?) addr=(\S+)`).FindStringSubmatch(r.log.String())
+		switch {
+		case m == nil:
 			return ""
+		case m[1] == "https":
+			return "https://" + m[2]
 		}
-		return "http://" + m[1]
+		return "http://" + m[2]
 	}
 	until(t, r.log, func() bool { return listening("http") != "" && listening("ops") != "" })
 	r.http, r.ops = listening("http"), listening("ops")

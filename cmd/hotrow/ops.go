@@ -18,7 +18,7 @@ import (
 func (s *server) opsHandler() http.Handler {
 	v, commit := buildVersion()
 	return ops.New(ops.Options{
-		Version: v, Commit: commit, Hosts: s.cfg.Ops.Hosts,
+		Version: v, Commit: commit, Hosts: s.cfg().Ops.Hosts,
 		Stats: s.snapshot, Ready: s.ready, Invalidate: s.invalidate,
 	})
 }
@@ -63,11 +63,17 @@ func (s *server) snapshot() ops.Snapshot {
 		snap.Watchers += r.Watchers
 		snap.WatchDropped += r.WatchDropped
 	}
+	lines := s.access.Stats()
+	snap.AccessLog = ops.AccessLog{Lines: lines.Lines, Dropped: lines.Dropped}
+	snap.Copies = ops.Copies{Made: st.Copies.Made, Refused: st.Copies.Refused,
+		Dropped: st.Copies.Dropped, Late: st.Copies.Late}
 	t := s.memory.Stats()
 	snap.Tiers = []ops.Tier{{
 		Name: "memory", Entries: t.Entries, Negative: t.Negative, Bytes: t.Bytes,
 		MaxBytes: t.MaxBytes, Hits: t.Hits, Misses: t.Misses, Evictions: t.Evictions,
+		CopyBytes: t.CopyBytes,
 	}}
+	s.addDisk(&snap)
 	for i := range st.Sources {
 		src := &st.Sources[i]
 		snap.Feeds = append(snap.Feeds, feedSnapshot(src))
@@ -110,11 +116,16 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 	if done := r.Stored + r.Discarded; done > 0 {
 		kept = float64(r.Stored) / float64(done)
 	}
+	lookups := []ops.Lookups{{
+		Tier: "memory", Hit: r.Hits, Miss: r.Misses, Stale: r.Stale, Negative: r.Negative,
+	}}
+	if r.Disk {
+		lookups = append(lookups, ops.Lookups{
+			Tier: "disk", Hit: r.Recalled, Miss: r.Misses - min(r.Recalled, r.Misses),
+		})
+	}
 	return ops.Resource{
-		Name: r.Name, Cacheability: kept,
-		Lookups: []ops.Lookups{{
-			Tier: "memory", Hit: r.Hits, Miss: r.Misses, Stale: r.Stale, Negative: r.Negative,
-		}},
+		Name: r.Name, Cacheability: kept, Lookups: lookups,
 		Fills: ops.Fills{
 			Stored: r.Stored, Discarded: r.Discarded, Collapsed: r.Collapsed, Error: r.Errors,
 		},

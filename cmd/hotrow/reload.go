@@ -11,33 +11,46 @@ import (
 
 // rediscover looks again which tables a TARGET has.
 func (s *server) rediscover() {
+	s.renewCertificate(s.cfg())
 	if s.cmd.Target == "" {
-		s.log.Warn("nothing to reload: there is no configuration file")
+		if !s.cfg().HTTP.TLS.On() {
+			s.log.Warn("nothing to reload: there is no configuration file")
+		}
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.p.ctx, 30*time.Second)
 	defer cancel()
-	cfg := *s.cfg
-	cfg.Resources = make(map[string]*config.Resource)
-	_, leftOut, err := discover(ctx, &cfg, s.sources["main"], "main", s.cmd.Writable)
-	if err == nil {
-		err = s.reloadSet(ctx, &cfg)
-	}
-	if err != nil {
+	if _, err := s.findTables(ctx); err != nil {
 		s.log.Error("tables not discovered again, the old ones stay", "err", err)
 		return
+	}
+	s.log.Info("tables discovered again", "resources", len(s.cfg().Resources))
+}
+
+// findTables makes the tables that the database of a TARGET has now what is
+// served. It returns what the database calls itself.
+func (s *server) findTables(ctx context.Context) (server string, err error) {
+	cfg := *s.cfg()
+	cfg.Resources = make(map[string]*config.Resource)
+	server, leftOut, err := discover(ctx, &cfg, s.sources["main"], "main", s.cmd.Writable)
+	if err != nil {
+		return "", err
 	}
 	for _, l := range leftOut {
 		s.log.Info("left out", "what", l)
 	}
-	s.cfg = &cfg
-	s.log.Info("tables discovered again", "resources", len(cfg.Resources))
+	if err := s.reloadSet(ctx, &cfg); err != nil {
+		return "", err
+	}
+	s.live.Store(&cfg)
+	return server, nil
 }
 
 // reload reads the configuration file again. When anything is wrong with it
 // nothing changes, and the log says what. Listeners and sources need a restart:
 // a change of them is told and left alone.
 func (s *server) reload() {
+	s.reopenAccessLog()
 	if s.cmd.Config == "" {
 		s.rediscover()
 		return
@@ -46,7 +59,7 @@ func (s *server) reload() {
 	if err == nil {
 		err = cfg.CheckExposure(s.cmd.Open)
 	}
-	if err == nil && len(cfg.Resources) == 0 && len(s.cfg.Resources) > 0 {
+	if err == nil && len(cfg.Resources) == 0 && len(s.cfg().Resources) > 0 {
 		err = errors.New("it has no resource: an empty or cut file is taken for a mistake")
 	}
 	if err != nil {
@@ -56,9 +69,12 @@ func (s *server) reload() {
 	for _, w := range warnings {
 		s.log.Warn("configuration", "warning", w.String())
 	}
-	if keys := config.NeedsRestart(s.cfg, cfg); len(keys) > 0 {
+	if keys := config.NeedsRestart(s.cfg(), cfg); len(keys) > 0 {
 		s.log.Warn("changed keys that count only after a restart", "keys", strings.Join(keys, ", "))
-		cfg.Sources = s.cfg.Sources
+		cfg.Sources = s.cfg().Sources
+	}
+	if cfg.HTTP.TLS.On() != s.cfg().HTTP.TLS.On() {
+		cfg.HTTP.TLS = s.cfg().HTTP.TLS
 	}
 	ctx, cancel := context.WithTimeout(s.p.ctx, 30*time.Second)
 	defer cancel()
@@ -70,8 +86,10 @@ func (s *server) reload() {
 		s.log.Error("tokens not reloaded", "err", err)
 		return
 	}
+	s.renewCertificate(cfg)
 	level.Set(levels[cfg.Log.Level])
+	s.changeAccessLog(cfg)
 	s.front.Configure(s.frontOptions(cfg))
-	s.cfg = cfg
+	s.live.Store(cfg)
 	s.log.Info("configuration reloaded", "resources", len(cfg.Resources))
 }

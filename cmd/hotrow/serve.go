@@ -10,11 +10,13 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/config"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -25,10 +27,12 @@ import (
 type serveCmd struct {
 	Target string `arg:"" optional:"" help:"A SQLite file or a database URL; none: the demo."`
 
-	Config    string `short:"c" placeholder:"FILE" help:"Serve what this configuration says."`
-	Writable  bool   `help:"Let a database given as TARGET be written (the demo is)."`
-	Open      bool   `help:"Let other machines read without a token."`
-	Feed      string `enum:"auto,logical,notify,sqlite,none" default:"auto" help:"Feed of TARGET."`
+	Config   string `short:"c" placeholder:"FILE" help:"Serve what this configuration says."`
+	Writable bool   `help:"Let a database given as TARGET be written (the demo is)."`
+	Open     bool   `help:"Let other machines read without a token."`
+
+	Feed string `enum:"auto,logical,notify,binlog,sqlite,none" default:"auto" help:"TARGET's feed."`
+
 	DemoFile  string `placeholder:"FILE" help:"Where the demo's database is."`
 	DemoScale int    `placeholder:"N" help:"N more departments of ten employees."`
 }
@@ -43,7 +47,8 @@ func (c *serveCmd) Run(p *program) error {
 		return err
 	}
 	log := newLogger(p.stderr, cfg.Log)
-	s := &server{cmd: c, p: p, cfg: cfg, log: log, demo: c.Target == "" && c.Config == ""}
+	s := &server{cmd: c, p: p, log: log, demo: c.Target == "" && c.Config == ""}
+	s.live.Store(cfg)
 	defer s.close()
 	return s.run()
 }
@@ -72,7 +77,7 @@ func (c *serveCmd) load(p *program) (*config.Config, error) {
 	}
 	if s := cfg.Sources["main"]; s != nil && c.Config == "" && c.Feed != "auto" {
 		s.Feed.Mode = c.Feed
-		if c.Feed != "none" && (s.Driver() == "sqlite") != (c.Feed == "sqlite") {
+		if !slices.Contains(s.Feeds(), c.Feed) {
 			return nil, usageError{fmt.Errorf("--feed %s: no feed of this kind of database (%s)",
 				c.Feed, s.Driver())}
 		}
@@ -85,15 +90,20 @@ func (c *serveCmd) load(p *program) (*config.Config, error) {
 type server struct {
 	cmd  *serveCmd
 	p    *program
-	cfg  *config.Config // changed by reload
+	live atomic.Pointer[config.Config] // see cfg
 	log  *slog.Logger
 	demo bool
+
+	access    *accesslog.Log
+	accessNow accesslog.Settings // of access; changed by reload
 
 	httpListener, opsListener net.Listener
 	sources                   opened
 	memory                    *tier.Memory
+	disk                      *tier.Disk // nil: there is none
 	set                       *resource.Set
 	tokens                    httpfront.Tokens
+	cert                      httpfront.Certificate
 	front                     *httpfront.Handler
 	site                      *httpfront.Site // on httpListener
 	ops                       *http.Server    // on opsListener
@@ -101,10 +111,17 @@ type server struct {
 	draining                  atomic.Bool     // no new requests, please
 }
 
+// cfg returns the configuration that counts now. A reload, or tables that are
+// found, put another in its place; what it returns is never written to.
+func (s *server) cfg() *config.Config { return s.live.Load() }
+
 // run opens everything from the outside in, so that a port that is taken is
 // known before any database is touched, and serves.
 func (s *server) run() error {
 	if err := s.listen(); err != nil {
+		return err
+	}
+	if err := s.openAccessLog(); err != nil {
 		return err
 	}
 	ctx := s.p.ctx
@@ -114,13 +131,13 @@ func (s *server) run() error {
 		}
 	}
 	var err error
-	if s.sources, err = openSources(ctx, s.cfg, s.demo, s.log); err != nil {
+	if s.sources, err = openSources(ctx, s.cfg(), s.demo, s.log); err != nil {
 		return err
 	}
 	if err := s.openSet(ctx); err != nil {
 		return err
 	}
-	if err := s.setTokens(s.cfg); err != nil {
+	if err := s.setTokens(s.cfg()); err != nil {
 		return err
 	}
 	failed := make(chan error, 2)
@@ -156,14 +173,18 @@ func (s *server) listen() error {
 		if err != nil {
 			return nil, fmt.Errorf("%s.listen: %w%s", name, err, portHint(name, err))
 		}
-		s.log.Info("listening", "proto", name, "addr", ln.Addr().String())
+		proto := name
+		if name == "http" && s.cfg().HTTP.TLS.On() {
+			proto = "https"
+		}
+		s.log.Info("listening", "proto", proto, "addr", ln.Addr().String())
 		return ln, nil
 	}
 	var err error
-	if s.httpListener, err = open("http", s.cfg.HTTP.Listen); err != nil {
+	if s.httpListener, err = open("http", s.cfg().HTTP.Listen); err != nil {
 		return err
 	}
-	s.opsListener, err = open("ops", s.cfg.Ops.Listen)
+	s.opsListener, err = open("ops", s.cfg().Ops.Listen)
 	return err
 }
 
@@ -189,20 +210,33 @@ func removeStaleSocket(path string) {
 
 // openSet opens the tier and the resources.
 func (s *server) openSet(ctx context.Context) error {
-	specs, err := resourceSpecs(s.cfg)
+	specs, err := resourceSpecs(s.cfg())
 	if err != nil {
 		return err
 	}
-	limitMemory(s.p.env, int64(s.cfg.Cache.Memory))
-	s.memory = tier.NewMemory(int64(s.cfg.Cache.Memory))
+	limitMemory(s.p.env, int64(s.cfg().Cache.Memory))
+	s.memory = tier.NewMemory(int64(s.cfg().Cache.Memory))
+	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
+		return err
+	}
 	s.set, err = resource.Open(ctx, resource.SetOptions{
-		Memory: s.memory, Sources: sourceOptions(s.cfg, s.sources), Resources: specs, Log: s.log,
+		Memory: s.memory, Disk: s.disk, Sources: sourceOptions(s.cfg(), s.sources),
+		Resources: specs, Log: s.log,
 	})
 	if err != nil {
 		return err
 	}
 	s.memory.OnEvict(s.set.Evicted)
-	return s.checkKeys(s.cfg)
+	go s.keepHuge(ctx)
+	return s.checkKeys(s.cfg())
+}
+
+// keepHuge keeps a large cache in huge pages where the system can.
+func (s *server) keepHuge(ctx context.Context) {
+	held := func() uint64 { return s.memory.Stats().Bytes }
+	if err := tier.KeepHuge(ctx, held); err != nil {
+		s.log.Debug("the cache is in small pages", "reason", err)
+	}
 }
 
 // limitMemory makes the collector work harder rather than let the heap grow far
@@ -249,7 +283,7 @@ func (s *server) setTokens(cfg *config.Config) error {
 
 // serve starts the HTTP servers.
 func (s *server) serve(failed chan<- error) error {
-	s.front = httpfront.New(s.frontOptions(s.cfg))
+	s.front = httpfront.New(s.frontOptions(s.cfg()))
 	if s.opsListener != nil {
 		s.ops = httpfront.Server(s.opsHandler(), httpfront.Timeouts{
 			Write: 2 * time.Minute, // a CPU profile takes its time
@@ -263,10 +297,18 @@ func (s *server) serve(failed chan<- error) error {
 	if s.httpListener == nil {
 		return nil
 	}
-	var err error
-	s.site, err = httpfront.Serve(s.httpListener, s.front, httpfront.Timeouts{
-		Read: time.Duration(s.cfg.HTTP.ReadTimeout), Idle: time.Duration(s.cfg.HTTP.IdleTimeout),
-	}, s.log)
+	cfg := s.cfg()
+	timeouts := httpfront.Timeouts{
+		Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
+	}
+	err := s.setCertificate(cfg)
+	switch {
+	case err != nil:
+	case cfg.HTTP.TLS.On():
+		s.site, err = httpfront.ServeTLS(s.httpListener, &s.cert, s.front, timeouts, s.log)
+	default:
+		s.site, err = httpfront.Serve(s.httpListener, s.front, timeouts, s.log)
+	}
 	return err
 }
 
@@ -275,7 +317,8 @@ func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 		Resources: s.set, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
 		Hosts: cfg.HTTP.Hosts, Open: s.cmd.Open,
 		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
-		CacheControl: cfg.HTTP.CacheControl, XCache: cfg.HTTP.XCache, Log: s.log,
+		CacheControl: cfg.HTTP.CacheControl, XCache: cfg.HTTP.XCache,
+		HSTS: cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log, Access: s.access,
 	}
 }
 
@@ -283,17 +326,12 @@ func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 func (s *server) discover(ctx context.Context, failed chan<- error) {
 	wait := 50 * time.Millisecond
 	for told := false; ; {
-		server, leftOut, err := discover(ctx, s.cfg, s.sources["main"], "main", s.cmd.Writable)
+		server, err := s.findTables(ctx)
 		if err == nil {
-			for _, l := range leftOut {
-				s.log.Info("left out", "what", l)
-			}
-			s.log.Info("database", "server", server, "resources", len(s.cfg.Resources))
-			if err = s.reloadSet(ctx, s.cfg); err == nil {
-				s.discovered.Store(true)
-				s.greet(ctx)
-				return
-			}
+			s.log.Info("database", "server", server, "resources", len(s.cfg().Resources))
+			s.discovered.Store(true)
+			s.greet(ctx)
+			return
 		}
 		if ctx.Err() != nil {
 			return
@@ -364,7 +402,7 @@ func (s *server) reloadOnHangup() (stop func()) {
 // drain ends the servers gently: no new connections, requests under way get
 // their answers.
 func (s *server) drain() error {
-	limit := time.Duration(s.cfg.HTTP.ShutdownTimeout)
+	limit := time.Duration(s.cfg().HTTP.ShutdownTimeout)
 	s.draining.Store(true)
 	s.log.Info("stopping", "limit", limit)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -396,6 +434,11 @@ func (s *server) close() {
 			_ = ln.Close()
 		}
 	}
+	if s.access != nil {
+		if err := s.access.Close(); err != nil {
+			s.log.Warn("requests are missing in the access log", "err", err)
+		}
+	}
 	if s.set != nil {
 		if err := s.set.Close(); err != nil {
 			s.log.Warn("resources did not close", "err", err)
@@ -403,6 +446,11 @@ func (s *server) close() {
 	}
 	if s.memory != nil {
 		_ = s.memory.Close()
+	}
+	if s.disk != nil {
+		if err := s.disk.Close(); err != nil {
+			s.log.Warn("the cache on disk did not close", "err", err)
+		}
 	}
 	if err := s.sources.close(); err != nil {
 		s.log.Warn("databases did not close", "err", err)

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"sort"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/memcached"
+	"github.com/hotrow/hotrow/internal/source/mysql"
 	"github.com/hotrow/hotrow/internal/source/postgres"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 )
@@ -27,26 +30,43 @@ func openSource(
 			ReadOnly: readOnly, Readers: s.Pool.Max, Own: own, Log: log,
 		})
 	case "postgres":
-		warnPassword(s.URL.Reveal(), log)
+		warnPassword(s.URL.Reveal(), "PGPASSWORD, ~/.pgpass", log)
 		return postgres.Open(ctx, s.URL.Reveal(), postgres.Options{
 			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
 			Lifetime:    time.Duration(s.Pool.Lifetime),
 			Publication: s.Feed.Publication, NotifyPrefix: s.Feed.Notify.Prefix,
 		})
+	case "mysql":
+		warnPassword(s.URL.Reveal(), "MYSQL_PWD", log)
+		return mysql.Open(ctx, s.URL.Reveal(), mysql.Options{
+			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
+			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
+			Lifetime: time.Duration(s.Pool.Lifetime),
+			User:     os.Getenv("USER"), Password: os.Getenv("MYSQL_PWD"),
+		})
+	case "memcached":
+		warnPassword(s.URL.Reveal(), "url: file:PATH", log)
+		return memcached.Open(ctx, s.URL.Reveal(), memcached.Options{
+			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
+			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
+			Lifetime: time.Duration(s.Pool.Lifetime),
+		})
 	}
-	return nil, errors.New("not a database that hotrow knows: use FILE, sqlite:FILE or postgres://")
+	return nil, errors.New("not a database that hotrow knows: use FILE, sqlite:FILE, postgres://," +
+		" mysql://, mariadb:// or memcached://")
 }
 
-// warnPassword says that a password in a URL can be seen by others.
-func warnPassword(address string, log *slog.Logger) {
+// warnPassword says that a password in a URL can be seen by others, and names
+// what else the database's own programs take.
+func warnPassword(address, others string, log *slog.Logger) {
 	u, err := url.Parse(address)
 	if err != nil || u.User == nil {
 		return
 	}
 	if _, has := u.User.Password(); has {
 		log.Warn("the database password stands in a URL, where ps and logs can show it: " +
-			"use PGPASSWORD, ~/.pgpass or ${ENV} in the configuration")
+			"use " + others + " or ${ENV} in the configuration")
 	}
 }
 
@@ -93,8 +113,10 @@ func sourceOptions(cfg *config.Config, o opened) []resource.SourceOptions {
 		list = append(list, resource.SourceOptions{
 			Name: name, Source: src, Mode: source.FeedMode(s.Feed.Mode),
 			Readers: s.Pool.Max, Acquire: time.Duration(s.Pool.AcquireTimeout),
-			Timeout:      time.Duration(s.StatementTimeout),
-			StaleAfter:   time.Duration(s.Feed.StaleAfter),
+			Timeout:    time.Duration(s.StatementTimeout),
+			StaleAfter: time.Duration(s.Feed.StaleAfter),
+			Waiting:    s.Pool.MaxWaiting, Bypass: s.Feed.Bypass,
+			OnLag:        resource.OnLag(s.Feed.OnLag),
 			MaxStale:     time.Duration(s.Feed.MaxStale),
 			StaleIfError: time.Duration(s.Feed.StaleIfError),
 			ReconnectMin: time.Duration(s.Feed.Reconnect.Min),
@@ -118,6 +140,10 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 			Source: s.Source, Table: s.Spec, Writable: s.Writable, Methods: s.Methods,
 			RequireIfMatch: s.RequireIfMatch, MaxLimit: s.MaxLimit, TTL: s.TTL,
 			Formats: s.Formats, Pass: !s.Memory, Negative: cfg.Cache.Negative,
+			Outage: resource.Outage{
+				OnLag: (*resource.OnLag)(&s.OnLag), MaxStale: &s.MaxStale,
+				StaleIfError: &s.StaleIfError,
+			},
 			Access: resource.Access{Read: resource.Rule(s.Read), Write: resource.Rule(s.Write)},
 		}
 	}

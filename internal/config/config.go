@@ -36,8 +36,10 @@ type HTTP struct {
 	ReadTimeout     Duration `yaml:"read_timeout" range:"1s..1h" apply:"restart"`
 	IdleTimeout     Duration `yaml:"idle_timeout" range:"1s..24h" apply:"restart"`
 	ShutdownTimeout Duration `yaml:"shutdown_timeout" range:"0s..10m" apply:"reload"`
+	Compression     []string `yaml:"compression" oneof:"zstd gzip" apply:"reload"`
 	CacheControl    string   `yaml:"cache_control" apply:"reload"`
 	XCache          bool     `yaml:"x_cache" apply:"reload"`
+	TLS             TLS      `yaml:"tls" apply:"reload"`
 }
 
 // Ops is the operator's listener.
@@ -48,8 +50,12 @@ type Ops struct {
 
 // Log says what is logged, and in which form.
 type Log struct {
-	Level  string `yaml:"level" oneof:"debug info warn error"`
-	Format string `yaml:"format" oneof:"text json"`
+	Level        string `yaml:"level" oneof:"debug info warn error"`
+	Format       string `yaml:"format" oneof:"text json"`
+	Access       string `yaml:"access" oneof:"off sampled all"` // a line for each request
+	AccessFormat string `yaml:"access_format" oneof:"json ltsv"`
+	AccessFile   string `yaml:"access_file" empty:"plain"`        // "": standard output
+	AccessSample int    `yaml:"access_sample" range:"1..1000000"` // one request in so many
 }
 
 // Auth says who is known.
@@ -64,10 +70,11 @@ type Token struct {
 	Role   string `yaml:"role"`
 }
 
-// Cache bounds what is kept in memory.
+// Cache bounds what is kept in memory and behind it.
 type Cache struct {
 	Memory   Size `yaml:"memory" range:"1MiB..16TiB"`
 	Negative bool `yaml:"negative"`
+	Disk     Disk `yaml:"disk"`
 }
 
 // A Source is one database.
@@ -82,14 +89,17 @@ type Source struct {
 type Pool struct {
 	Max            int      `yaml:"max" range:"1..10000"`
 	AcquireTimeout Duration `yaml:"acquire_timeout" range:"1ms..10m"`
+	MaxWaiting     int      `yaml:"max_waiting" range:"1..1000000"`
 	Lifetime       Duration `yaml:"lifetime" range:"1s..168h"`
 }
 
 // Feed says how changes of a database are learnt, and what counts as fresh.
 type Feed struct {
-	Mode         string    `yaml:"mode" oneof:"auto logical notify sqlite none"`
+	Mode         string    `yaml:"mode" oneof:"auto logical notify binlog sqlite none"`
 	Publication  string    `yaml:"publication"`
 	Notify       Notify    `yaml:"notify"`
+	OnLag        string    `yaml:"on_lag" oneof:"stale bypass fail"`
+	Bypass       int       `yaml:"bypass" range:"0..10000"`
 	StaleAfter   Duration  `yaml:"stale_after" range:"100ms..1m"`
 	MaxStale     Duration  `yaml:"max_stale" range:"0s..24h"`
 	StaleIfError Duration  `yaml:"stale_if_error" range:"0s..168h"`
@@ -119,15 +129,20 @@ func Default() *Config {
 			ReadTimeout:     Duration(time.Minute),
 			IdleTimeout:     Duration(time.Minute),
 			ShutdownTimeout: Duration(10 * time.Second),
+			Compression:     []string{"zstd", "gzip"},
 			CacheControl:    "no-cache",
+			TLS:             TLS{MinVersion: "1.2"},
 		},
 		Ops: Ops{
 			Listen: Listener{Network: "tcp", Address: "127.0.0.1:8081"},
 			Hosts:  []string{},
 		},
-		Log:       Log{Level: "info", Format: "text"},
+		Log: Log{
+			Level: "info", Format: "text",
+			Access: "off", AccessFormat: "json", AccessSample: 100,
+		},
 		Auth:      Auth{Tokens: []Token{}},
-		Cache:     Cache{Memory: 512 << 20, Negative: true},
+		Cache:     Cache{Memory: 512 << 20, Negative: true, Disk: defaultDisk()},
 		Sources:   map[string]*Source{},
 		Resources: map[string]*Resource{},
 	}
@@ -146,6 +161,7 @@ func (s *Source) setDefaults() {
 		Pool: Pool{
 			Max:            16,
 			AcquireTimeout: Duration(2 * time.Second),
+			MaxWaiting:     4096,
 			Lifetime:       Duration(30 * time.Minute),
 		},
 		StatementTimeout: Duration(5 * time.Second),
@@ -154,6 +170,7 @@ func (s *Source) setDefaults() {
 			Publication:  "hotrow",
 			Notify:       Notify{Prefix: "events"},
 			StaleAfter:   Duration(250 * time.Millisecond),
+			OnLag:        "stale",
 			MaxStale:     Duration(10 * time.Second),
 			StaleIfError: Duration(time.Hour),
 			Reconnect: Reconnect{

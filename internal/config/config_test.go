@@ -183,7 +183,7 @@ func TestLoad_EnvironmentOverridesTheFile(t *testing.T) {
 	want.HTTP.Hosts = []string{"a.example", "b.example"}
 	want.Ops.Listen = Listener{}
 	want.Log.Level = "debug"
-	want.Cache = Cache{Memory: 1 << 30}
+	want.Cache = Cache{Memory: 1 << 30, Disk: defaultDisk()}
 	want.Sources["main"] = DefaultSource()
 	want.Sources["main"].URL = "postgres://h/d"
 	if diff := cmp.Diff(want, c, ignoreDoc); diff != "" {
@@ -282,7 +282,7 @@ func TestFromURL_TakesPathsAndURLs(t *testing.T) {
 			t.Errorf("%s: got driver %q, level %q", url, got, c.Log.Level)
 		}
 	}
-	for _, url := range []string{"", "mysql://u@h/d", "postgres:x", "sqlite:"} {
+	for _, url := range []string{"", "oracle://u@h/d", "mysql:x", "postgres:x", "sqlite:"} {
 		if _, _, err := FromURL(url, nil); err == nil {
 			t.Errorf("%q is taken", url)
 		}
@@ -372,6 +372,7 @@ func TestSpecs_ResolveEmbeds(t *testing.T) {
 		Name: "depts", Source: "main", Memory: true, Formats: []row.Format{row.FormatJSON},
 		Methods:  []string{"get", "list", "post", "put", "patch", "delete"},
 		Writable: true, RequireIfMatch: true, MaxLimit: 1000, Read: "public", Write: "role:editor",
+		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
 		keyTypes: []string{""},
 		Spec: &source.Spec{
 			Name: "depts", Table: "dept", Key: []string{"deptno"},
@@ -387,10 +388,12 @@ func TestSpecs_ResolveEmbeds(t *testing.T) {
 	}, {
 		Name: "emps", Source: "main", Formats: []row.Format{row.FormatJSON, row.FormatMsgPack},
 		Methods: []string{"get", "list"}, MaxLimit: 1000, Read: "public", Write: "none", Spec: emps,
+		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
 	}, {
 		Name: "users", Source: "main", Memory: true, Formats: []row.Format{row.FormatJSON},
 		Methods: []string{"get"}, MaxLimit: 1000, Read: "public", Write: "none",
 		TTL: 5 * time.Second, keyTypes: []string{"string"},
+		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
 		Spec: &source.Spec{
 			Name: "users", Key: []string{"id"},
 			Query:   `SELECT name, mail FROM "user:s" WHERE id = :key AND x::text = 'a:b' -- :no`,

@@ -131,7 +131,8 @@ func TestKeys_BoundsAreReadable(t *testing.T) {
 	bounded := 0
 	for _, typ := range []reflect.Type{reflect.TypeFor[HTTP](), reflect.TypeFor[Cache](),
 		reflect.TypeFor[Source](), reflect.TypeFor[Pool](), reflect.TypeFor[Feed](),
-		reflect.TypeFor[Reconnect](), reflect.TypeFor[Resource](), reflect.TypeFor[Lists]()} {
+		reflect.TypeFor[Reconnect](), reflect.TypeFor[Resource](), reflect.TypeFor[Lists](),
+		reflect.TypeFor[Log](), reflect.TypeFor[Disk](), reflect.TypeFor[Memcached]()} {
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			low, high, ok := strings.Cut(f.Tag.Get("range"), "..")

@@ -67,8 +67,8 @@ func (e environment) expand(s string, used func(name string)) (string, error) {
 	}
 }
 
-// maxSecretFile bounds a file that holds a secret.
-const maxSecretFile = 64 << 10
+// maxSmallFile bounds a file that a value names: a secret, a certificate.
+const maxSmallFile = 64 << 10
 
 // readSecret returns the content of the file that "file:PATH" names, without
 // the line end. Other users must not be able to read it.
@@ -79,21 +79,28 @@ func readSecret(path, dir string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
+	b, err := readSmall("secret file", path, true)
+	return strings.TrimRight(string(b), "\r\n"), err
+}
+
+// readSmall returns the content of a file; kind says in messages what it is for.
+// One that is private must not be readable by everybody.
+func readSmall(kind, path string, private bool) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("secret file: %w", err)
+		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("secret file %s is not a regular file", path)
-	case info.Mode().Perm()&0o004 != 0:
-		return "", fmt.Errorf("secret file %s can be read by everybody: chmod o-r %s", path, path)
-	case info.Size() > maxSecretFile:
-		return "", fmt.Errorf("secret file %s has more than %d bytes", path, maxSecretFile)
+		return nil, fmt.Errorf("%s %s is not a regular file", kind, path)
+	case private && info.Mode().Perm()&0o004 != 0:
+		return nil, fmt.Errorf("%s %s can be read by everybody: chmod o-r %s", kind, path, path)
+	case info.Size() > maxSmallFile:
+		return nil, fmt.Errorf("%s %s has more than %d bytes", kind, path, maxSmallFile)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("secret file: %w", err)
+		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	return strings.TrimRight(string(b), "\r\n"), nil
+	return b, nil
 }

@@ -90,5 +90,8 @@ func NeedsRestart(old, new *Config) []string {
 			changed = append(changed, section)
 		}
 	}
+	if old.HTTP.TLS.On() != new.HTTP.TLS.On() { // another certificate is no matter
+		changed = append(changed, "http.tls")
+	}
 	return changed
 }

@@ -10,6 +10,7 @@ type Resource struct {
 	Only           bool              `yaml:"only"`
 	Embed          map[string]*Embed `yaml:"embed,omitempty" name:"MEMBER"`
 	Depends        []Depend          `yaml:"depends,omitempty"`
+	Memcached      Memcached         `yaml:"memcached,omitempty"`
 	Tiers          []string          `yaml:"tiers" oneof:"memory"`
 	Formats        []string          `yaml:"formats" oneof:"json msgpack"`
 	RLS            string            `yaml:"rls" oneof:"refuse ignore"`
@@ -18,6 +19,9 @@ type Resource struct {
 	Lists          Lists             `yaml:"lists"`
 	Access         Access            `yaml:"access"`
 	TTL            Duration          `yaml:"ttl" range:"0s..168h"`
+	OnLag          string            `yaml:"on_lag,omitempty" oneof:"stale bypass fail"`
+	MaxStale       Duration          `yaml:"max_stale,omitempty" range:"0s..24h"`
+	StaleIfError   Duration          `yaml:"stale_if_error,omitempty" range:"0s..168h"`
 
 	// HideSecrets leaves out columns whose names look like those of secrets.
 	// Discover sets it; a file names what it hides.
@@ -138,14 +142,17 @@ func (r *Resource) Allows(method string) bool {
 
 // complete fills in what depends on the rest of the file.
 func (c *Config) complete() {
-	for _, r := range c.Resources {
+	for name, r := range c.Resources {
 		if r.Source == "" {
 			r.Source = c.defaultSource()
 		}
+		c.completeOutage("resources."+name, r)
 		if r.Methods != nil {
 			continue
 		}
 		switch {
+		case c.ofMemcached(r):
+			r.Methods = memcachedMethods(r)
 		case r.Query != "":
 			r.Methods = []string{"get"}
 		case r.Access.Write == "none":
@@ -153,6 +160,24 @@ func (c *Config) complete() {
 		default:
 			r.Methods = []string{"get", "list", "post", "put", "patch", "delete"}
 		}
+	}
+}
+
+// completeOutage takes from the feed of the source what a resource does not say
+// about outages.
+func (c *Config) completeOutage(at string, r *Resource) {
+	s, ok := c.Sources[r.Source]
+	if !ok {
+		return // validation says so
+	}
+	if r.OnLag == "" {
+		r.OnLag = s.Feed.OnLag
+	}
+	if !c.isSet(at + ".max_stale") {
+		r.MaxStale = s.Feed.MaxStale
+	}
+	if !c.isSet(at + ".stale_if_error") {
+		r.StaleIfError = s.Feed.StaleIfError
 	}
 }
 

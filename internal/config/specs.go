@@ -23,6 +23,10 @@ type ResourceSpec struct {
 	Read, Write    string // "public", "none" or "role:NAME"
 	TTL            time.Duration
 
+	// What happens when the feed lags or the source fails.
+	OnLag                  string // "stale", "bypass" or "fail"
+	MaxStale, StaleIfError time.Duration
+
 	keyTypes []string // as configured, "" where they are not
 }
 
@@ -46,6 +50,8 @@ func (c *Config) Specs() ([]ResourceSpec, error) {
 			Writable: r.Writable(), RequireIfMatch: r.RequireIfMatch,
 			MaxLimit: r.Lists.MaxLimit, Read: r.Access.Read, Write: r.Access.Write,
 			TTL: time.Duration(r.TTL), Memory: len(r.Tiers) > 0,
+			OnLag: r.OnLag, MaxStale: time.Duration(r.MaxStale),
+			StaleIfError: time.Duration(r.StaleIfError),
 		}
 		for _, f := range r.Formats {
 			s.Formats = append(s.Formats, formats[f])
@@ -65,6 +71,9 @@ func (c *Config) spec(name string, r *Resource) (*source.Spec, error) {
 	s := &source.Spec{
 		Name: name, Table: r.Table, Query: strings.TrimRight(r.Query, "; \t\r\n"),
 		Only: r.Only, Hide: r.HideSecrets, RLSIgnore: r.RLS == "ignore",
+	}
+	if c.ofMemcached(r) {
+		s.Value = r.valueSpec()
 	}
 	for _, k := range r.Key {
 		s.Key = append(s.Key, k.Name())
@@ -170,4 +179,15 @@ func (s *ResourceSpec) CheckKey(kt row.KeyType) error {
 		}
 	}
 	return nil
+}
+
+// Codings returns the content codings that are offered, the preferred one first.
+func (h *HTTP) Codings() []row.Coding {
+	list := make([]row.Coding, 0, len(h.Compression))
+	for _, name := range h.Compression {
+		if c, ok := row.ParseCoding(name); ok {
+			list = append(list, c)
+		}
+	}
+	return list
 }

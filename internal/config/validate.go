@@ -47,6 +47,8 @@ func (v *validator) warnf(path, format string, args ...any) {
 // all checks everything.
 func (v *validator) all() {
 	v.http()
+	v.tls()
+	v.disk()
 	v.hosts("http.hosts", v.c.HTTP.Hosts)
 	v.hosts("ops.hosts", v.c.Ops.Hosts)
 	v.listeners()
@@ -80,6 +82,7 @@ func (v *validator) http() {
 	if h.BasePath == "/-" || strings.HasPrefix(h.BasePath, "/-/") {
 		v.addf("http.base_path", "/-/ is hotrow's own: take another path")
 	}
+	v.distinct("http.compression", h.Compression)
 	for _, r := range h.CacheControl {
 		if r < ' ' || r > '~' {
 			v.addf("http.cache_control", "holds a character that a header cannot hold")

@@ -12,6 +12,13 @@ func (v *validator) resource(name string, r *Resource) {
 	v.resourceName(at, name)
 	v.resourceSource(at, r)
 	switch {
+	case v.c.ofMemcached(r):
+		v.memcached(at, r)
+	case v.c.isSet(at + ".memcached"):
+		v.addf(at+".memcached", "is for resources of a memcached:// source")
+	}
+	switch {
+	case v.c.ofMemcached(r):
 	case r.Table != "" && r.Query != "":
 		v.addf(at+".query", "table and query exclude each other")
 	case r.Query != "":
@@ -21,6 +28,9 @@ func (v *validator) resource(name string, r *Resource) {
 	}
 	if r.Query == "" && len(r.Depends) > 0 {
 		v.addf(at+".depends", "is for queries: what a table depends on is found")
+	}
+	if r.StaleIfError != 0 && r.MaxStale > r.StaleIfError {
+		v.addf(at+".max_stale", "%s is more than stale_if_error %s", r.MaxStale, r.StaleIfError)
 	}
 	v.key(at, r)
 	v.fields(at, r)

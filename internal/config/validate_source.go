@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -17,7 +18,22 @@ var drivers = map[string]string{
 	"sqlite":     "sqlite",
 	"postgres":   "postgres",
 	"postgresql": "postgres",
+	"mysql":      "mysql",
+	"mariadb":    "mysql",
+	"memcached":  "memcached",
 }
+
+// The feeds that each kind of database has, besides auto and none, and what
+// people call it.
+var (
+	feeds = map[string][]string{
+		"sqlite": {"sqlite"}, "postgres": {"logical", "notify"}, "mysql": {"binlog"},
+	}
+	products = map[string]string{
+		"sqlite": "SQLite", "postgres": "PostgreSQL", "mysql": "MariaDB and MySQL",
+		"memcached": "memcached",
+	}
+)
 
 // NormalizeURL returns the URL of what a person may write on the command line:
 // a path without a scheme is that of a SQLite file.
@@ -28,14 +44,19 @@ func NormalizeURL(s string) string {
 	return "sqlite:" + s
 }
 
-// Driver returns the kind of database that the source's URL names: "sqlite" or
-// "postgres"; "" when it names none.
+// Driver returns the kind of database that the source's URL names: "sqlite",
+// "postgres", "mysql" or "memcached"; "" when it names none.
 func (s *Source) Driver() string {
 	m := urlScheme.FindStringSubmatch(s.URL.Reveal())
 	if m == nil {
 		return ""
 	}
 	return drivers[strings.ToLower(m[1])]
+}
+
+// Feeds returns the modes that a feed of the source's database can have.
+func (s *Source) Feeds() []string {
+	return append(append([]string{"auto"}, feeds[s.Driver()]...), "none")
 }
 
 // Path returns the path of a SQLite source's file, with its parameters.
@@ -72,6 +93,9 @@ func (v *validator) source(name string, s *Source) {
 		v.addf(at+".feed.max_stale", "%s is more than stale_if_error %s",
 			f.MaxStale, f.StaleIfError)
 	}
+	if f.Bypass > s.Pool.Max {
+		v.addf(at+".feed.bypass", "%d is more than pool.max %d", f.Bypass, s.Pool.Max)
+	}
 	v.feed(at+".feed", s)
 }
 
@@ -91,7 +115,7 @@ func (v *validator) url(at string, s *Source) {
 			oneOf(sortedKeys(drivers)), didYouMean(m[1], sortedKeys(drivers)))
 	case s.Driver() == "sqlite" && strings.Trim(s.Path(), "/") == "":
 		v.addf(at+".url", "needs the path of a file, such as sqlite:app.db")
-	case s.Driver() == "postgres" && !strings.HasPrefix(url[len(m[0]):], "//"):
+	case s.Driver() != "sqlite" && !strings.HasPrefix(url[len(m[0]):], "//"):
 		v.addf(at+".url", "want // after %s", m[0])
 	}
 }
@@ -100,11 +124,8 @@ func (v *validator) url(at string, s *Source) {
 // from the defaults belongs to the mode.
 func (v *validator) feed(at string, s *Source) {
 	mode, driver := s.Feed.Mode, s.Driver()
-	switch {
-	case driver == "sqlite" && (mode == "logical" || mode == "notify"):
-		v.addf(at+".mode", "%q is a feed of PostgreSQL: want auto, sqlite or none", mode)
-	case driver == "postgres" && mode == "sqlite":
-		v.addf(at+".mode", `"sqlite" is no feed of PostgreSQL: want auto, logical, notify or none`)
+	if driver != "" && !slices.Contains(s.Feeds(), mode) {
+		v.addf(at+".mode", "%q is no feed of %s: want %s", mode, products[driver], oneOf(s.Feeds()))
 	}
 	if !identifier.MatchString(s.Feed.Publication) {
 		v.addf(at+".publication", "want letters, digits and _, found %q", s.Feed.Publication)
@@ -113,11 +134,11 @@ func (v *validator) feed(at string, s *Source) {
 		v.addf(at+".notify.prefix", "want letters, digits and _, found %q", s.Feed.Notify.Prefix)
 	}
 	def := DefaultSource().Feed
-	noLogical := driver == "sqlite" || mode == "notify" || mode == "none"
+	noLogical := driver != "postgres" || mode == "notify" || mode == "none"
 	if s.Feed.Publication != def.Publication && noLogical {
 		v.addf(at+".publication", "is of no use: only the logical feed has one")
 	}
-	noNotify := driver == "sqlite" || mode == "logical" || mode == "none"
+	noNotify := driver != "postgres" || mode == "logical" || mode == "none"
 	if s.Feed.Notify.Prefix != def.Notify.Prefix && noNotify {
 		v.addf(at+".notify.prefix", "is of no use: only the notify feed has one")
 	}

@@ -32,7 +32,7 @@ type cluster struct {
 
 // newCluster runs initdb in a new directory and starts a server there.
 func newCluster(bin string, settings map[string]string) (*cluster, error) {
-	who, err := serverAccount()
+	who, err := serverAccount("postgres")
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,13 @@
 // Package dbtest gives tests the real programs that they need: throw-away
-// PostgreSQL servers and databases, files for SQLite, and the shells psql and
-// sqlite3 as foreign writers.
+// PostgreSQL and MariaDB servers and databases, files for SQLite, and the shells
+// psql, mariadb and sqlite3 as foreign writers.
 //
-// One PostgreSQL server serves a whole test binary and each test gets a new
+// One server of a kind serves a whole test binary and each test gets a new
 // database in it; a test that stops, freezes or configures its server takes one
-// of its own with NewPostgres. A program that is not installed skips the test,
-// unless HOTROW_TEST_REQUIRE (a list: postgres,psql,sqlite3) names it: then the
-// test fails. With -short every test that needs a process is skipped.
+// of its own with NewPostgres or NewMariaDB. A program that is not installed
+// skips the test, unless HOTROW_TEST_REQUIRE (a list: postgres,psql,mariadb,
+// sqlite3) names it: then the test fails. With -short every test that needs a
+// process is skipped.
 //
 // It speaks to databases through their own shells, so that it depends on no
 // driver and on nothing of hotrow's.
@@ -18,7 +19,7 @@ import (
 )
 
 // Main runs the tests of a package, stops the server that they shared and
-// exits. A package whose tests call Postgres calls it from TestMain:
+// exits. A package whose tests call Postgres or MariaDB calls it from TestMain:
 //
 //	func TestMain(m *testing.M) { dbtest.Main(m) }
 //
@@ -38,5 +39,6 @@ type Runner struct{ m *testing.M }
 // Run returns the exit code.
 func (r *Runner) Run() int {
 	defer shared.stop()
+	defer sharedMariaDB.stop()
 	return r.m.Run()
 }

@@ -23,22 +23,23 @@ func dieWithParent(cmd *exec.Cmd) {
 }
 
 // An account is who runs a server: nobody in particular, or, when the tests
-// run as root, whom PostgreSQL refuses, the user postgres.
+// run as root, whom database servers refuse, the user that its package made.
 type account struct{ credential *syscall.Credential }
 
-// serverAccount returns the account that a server is to run under.
-func serverAccount() (account, error) {
+// serverAccount returns the account that a server is to run under: name is
+// the user for tests that run as root.
+func serverAccount(name string) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
 	}
-	u, err := user.Lookup("postgres")
+	u, err := user.Lookup(name)
 	if err != nil {
-		return account{}, fmt.Errorf("root may not run PostgreSQL: %w", err)
+		return account{}, fmt.Errorf("root may not run a database server: %w", err)
 	}
 	uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
 	gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
 	if err := errors.Join(uidErr, gidErr); err != nil {
-		return account{}, fmt.Errorf("user postgres: %w", err)
+		return account{}, fmt.Errorf("user %s: %w", name, err)
 	}
 	return account{&syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
 }

@@ -16,7 +16,7 @@ func dieWithParent(*exec.Cmd) {}
 // An account is who runs a server: here always the user of the tests.
 type account struct{}
 
-func serverAccount() (account, error) { return account{}, nil }
+func serverAccount(string) (account, error) { return account{}, nil }
 
 func (account) apply(*exec.Cmd) {}
 

@@ -62,11 +62,13 @@ func (d *Domain) Release(touches []Touch) {
 func (t *Touch) apply(unsettled bool) {
 	s := t.Space
 	if t.Whole {
+		s.flushed()
 		if unsettled {
 			s.wholes.Add(1) // before generation: see Space.lease
 		}
 		s.children.clear()
 		s.generation.Add(1)
+		s.flushed()
 	}
 	for _, c := range t.Children {
 		// The documents that hold the row now are marked like the named ones.

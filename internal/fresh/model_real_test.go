@@ -53,7 +53,7 @@ func (r *real) found(load int) bool {
 
 func (r *real) finish(load int, value string, children []int, _ int) {
 	l := r.loads[load]
-	doc := row.NewDocument(l.Format, []byte(value), 0, l.Stamp)
+	doc := row.NewDocument("", l.Format, []byte(value), 0, l.Stamp)
 	var read []Child
 	for _, c := range children {
 		read = append(read, childKeys[c])

@@ -292,7 +292,7 @@ func (s *sim) finish(l *simLoad) {
 	if s.rng.IntN(16) == 0 {
 		err = errSource
 	}
-	doc := row.NewDocument(l.format, nil, 0, l.lease.Stamp)
+	doc := row.NewDocument("", l.format, nil, 0, l.lease.Stamp)
 	store := func() {
 		if err != nil {
 			s.failf("a load that has failed is stored")

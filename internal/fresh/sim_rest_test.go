@@ -144,7 +144,7 @@ func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
 		return
 	}
 	f.space.Send(l)
-	doc := row.NewDocument(format, nil, 0, l.Stamp)
+	doc := row.NewDocument("", format, nil, 0, l.Stamp)
 	f.space.Finish(l, doc, nil, s.rowsOf(d), func() {})
 	if !l.Stored() || !f.space.Valid(doc.Stamp()) {
 		s.failf("at rest %v cannot be stored any more", d)

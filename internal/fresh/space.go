@@ -17,6 +17,7 @@ const shards = 64
 type Space struct {
 	domain *Domain
 	drop   func(row.Key)
+	flush  func() // nil: see OnWhole
 
 	// generation counts the changes of the resource's tables as a whole, and
 	// wholes those of them that are not settled. Apply raises wholes first;
@@ -110,6 +111,8 @@ type Lease struct {
 	stored bool
 	doc    *row.Document
 	err    error
+
+	recalled bool // doc is a copy that a slower tier had kept
 }
 
 // Done is closed when the lease is finished.
@@ -285,8 +288,10 @@ func (s *Space) Drop(k row.Key) {
 
 // DropAll makes every copy of the space invalid.
 func (s *Space) DropAll() {
+	s.flushed()
 	s.children.clear()
 	s.generation.Add(1)
+	s.flushed()
 }
 
 // Evicted says that a tier has forgotten doc on its own.

@@ -21,7 +21,7 @@ func newAttached(drop func(row.Key)) (*Domain, *Space) {
 // finish ends a lease with a document that holds rows, and reports whether it
 // was kept.
 func finish(s *Space, l *Lease, rows ...Child) bool {
-	doc := row.NewDocument(l.Format, []byte("x"), 0, l.Stamp)
+	doc := row.NewDocument("", l.Format, []byte("x"), 0, l.Stamp)
 	kept := false
 	s.Finish(l, doc, nil, rows, func() { kept = true })
 	return kept && l.Stored()
@@ -41,7 +41,7 @@ func TestSpace_FollowersGetWhatTheLeaderReads(t *testing.T) {
 			t.Fatal("done before Finish")
 		default:
 		}
-		doc := row.NewDocument(row.FormatJSON, []byte("x"), 0, l.Stamp)
+		doc := row.NewDocument("", row.FormatJSON, []byte("x"), 0, l.Stamp)
 		s.Finish(l, doc, want, nil, nil)
 		<-same.Done()
 		if got, err := same.Result(); got != doc || err != want || l.Stored() {

@@ -251,7 +251,7 @@ func (x *stress) answer(k int, f row.Format, need Need) uint64 {
 
 func (x *stress) document(k int, l *Lease) *row.Document {
 	body := binary.BigEndian.AppendUint64(nil, x.visible[k].Load())
-	return row.NewDocument(l.Format, body, 0, l.Stamp)
+	return row.NewDocument("", l.Format, body, 0, l.Stamp)
 }
 
 func versionOf(d *row.Document) uint64 { return binary.BigEndian.Uint64(d.Body()) }

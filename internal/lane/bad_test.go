@@ -90,7 +90,7 @@ func TestVisit_BadChunksForgeNothing(t *testing.T) {
 // TestLane_ClosesSlowHeaders: a request that trickles in has Config.Header from
 // its first byte, however often another one comes.
 func TestLane_ClosesSlowHeaders(t *testing.T) {
-	c := Config{Header: 300 * time.Millisecond, Idle: time.Minute}
+	c := Config{Header: time.Second, Idle: time.Minute}
 	eachAtOnce(t, laneForms, c, func(t *testing.T, s *site) {
 		request, answer := put("abc")
 		for _, first := range []string{"", get("/hit/1"), request} {
@@ -102,8 +102,8 @@ func TestLane_ClosesSlowHeaders(t *testing.T) {
 			start := time.Now()
 			trickle(c, get("/hit/2", "Cookie: "+strings.Repeat("x", 10_000)))
 			c.wantEnd()
-			if d := time.Since(start); d < 250*time.Millisecond || d > 3*time.Second {
-				t.Errorf("closed after %v, want 0.3 s", d)
+			if d := time.Since(start); d < 900*time.Millisecond || d > 6*time.Second {
+				t.Errorf("closed after %v, want 1 s", d)
 			}
 		}
 		if n := s.server.Stats().TimedOut; n != 3 {
@@ -136,7 +136,7 @@ func trickle(c *client, text string) {
 }
 
 func TestLane_ClosesIdleConnections(t *testing.T) {
-	c := Config{Idle: 400 * time.Millisecond, Header: time.Minute}
+	c := Config{Idle: 1500 * time.Millisecond, Header: time.Minute}
 	eachAtOnce(t, laneForms, c, func(t *testing.T, s *site) {
 		fresh, used, visited, busy := s.dial(t), s.dial(t), s.dial(t), s.dial(t)
 		used.send(get("/hit/1"))
@@ -147,7 +147,7 @@ func TestLane_ClosesIdleConnections(t *testing.T) {
 		start := time.Now()
 		beat := time.NewTicker(50 * time.Millisecond)
 		defer beat.Stop()
-		for time.Since(start) < 900*time.Millisecond {
+		for time.Since(start) < 3*time.Second {
 			<-beat.C
 			busy.send(get("/hit/1")) // not idle
 			busy.want(200, "hit 1")
@@ -155,8 +155,8 @@ func TestLane_ClosesIdleConnections(t *testing.T) {
 		for _, c := range []*client{fresh, used, visited} {
 			c.wantEnd()
 		}
-		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("closed after %v, want 0.4 s", d)
+		if d := time.Since(start); d > 8*time.Second {
+			t.Errorf("closed after %v, want 1.5 s", d)
 		}
 		busy.wantEnd()
 	})

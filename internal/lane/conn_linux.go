@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotrow/hotrow/internal/lane/nonblock"
 )
 
 const (
@@ -140,7 +142,7 @@ func (l *loop) receive(c *conn) {
 		}
 		buf = c.in[:min(cap(c.in), l.srv.cfg.MaxInput)]
 	}
-	n, e := recv(c.fd, buf[kept:])
+	n, e := nonblock.Recv(c.fd, buf[kept:])
 	if kept >= largeInput {
 		c.in = buf[:kept+n]
 	}
@@ -225,7 +227,7 @@ func (l *loop) flush(c *conn, out []byte) bool {
 	}
 	sent := 0
 	for sent < len(out) && !c.blocked {
-		n, e := send(c.fd, out[sent:])
+		n, e := nonblock.Send(c.fd, out[sent:])
 		switch e {
 		case 0:
 			sent += n // after a short one the next says EAGAIN: only then comes an edge

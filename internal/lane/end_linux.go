@@ -4,6 +4,8 @@ import (
 	"net"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotrow/hotrow/internal/lane/nonblock"
 )
 
 // end hands c over or closes it, as soon as the peer has taken its output.
@@ -31,7 +33,7 @@ func (l *loop) end(c *conn, how Next) {
 // throwAway reads what nobody wants any more.
 func (l *loop) throwAway(c *conn) {
 	for c.ready {
-		n, e := recv(c.fd, l.in)
+		n, e := nonblock.Recv(c.fd, l.in)
 		c.lingered += n
 		switch {
 		case e == unix.EAGAIN:

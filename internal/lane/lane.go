@@ -85,6 +85,11 @@ type Config struct {
 	HTTP2 func(*tls.Conn) // gets connections that have agreed on h2; nil: close
 	Scope func() Scope    // makes the state of a loop; nil: none
 
+	TLS *tls.Config // speak TLS, with a goroutine per connection; nil: do not
+	// NotTLS returns what a peer is told whose first bytes are begin in place
+	// of a handshake; nothing, or nil: nothing.
+	NotTLS func(begin [5]byte) []byte
+
 	Loops      int  // epoll loops; 0: one per processor that Go uses
 	Goroutines bool // a goroutine per connection even where loops are possible
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotrow/hotrow/internal/lane/nonblock"
 )
 
 // A lent is a loop's connection that is away. It reads and writes the socket
@@ -63,7 +65,7 @@ func (x *lent) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		x.ready.Store(false) // before recv: what comes later sets it again
-		n, e := recv(x.c.fd, p)
+		n, e := nonblock.Recv(x.c.fd, p)
 		switch {
 		case e == unix.EAGAIN:
 			x.wait(x.wakeR, &x.readBy)
@@ -91,7 +93,7 @@ func (x *lent) Write(p []byte) (n int, err error) {
 		if err := x.over("write", &x.writeBy); err != nil {
 			return n, err
 		}
-		sent, e := send(x.c.fd, p[n:])
+		sent, e := nonblock.Send(x.c.fd, p[n:])
 		switch e {
 		case 0:
 			n += sent

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotrow/hotrow/internal/lane/nonblock"
 )
 
 // acceptAtOnce bounds the connections that are accepted before those that are
@@ -20,8 +22,8 @@ const unsentLimit = 128 << 10
 // by us, who count it, and not by megabytes in the kernel. So the socket takes
 // more as soon as some was sent, which is how we know that the peer reads.
 func tune(fd int) {
-	setTCP(fd, unix.TCP_NODELAY, 1)
-	setTCP(fd, unix.TCP_NOTSENT_LOWAT, unsentLimit)
+	nonblock.SetTCP(fd, unix.TCP_NODELAY, 1)
+	nonblock.SetTCP(fd, unix.TCP_NOTSENT_LOWAT, unsentLimit)
 }
 
 // tuneConn is tune for a connection of package net.
@@ -123,7 +125,7 @@ type listener struct {
 // more.
 func (a *listener) acceptSome(l *loop) bool {
 	for range acceptAtOnce {
-		fd, e := accept(a.fd)
+		fd, e := nonblock.Accept(a.fd)
 		switch e {
 		case 0:
 			a.deal(l, fd)

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotrow/hotrow/internal/lane/nonblock"
 )
 
 const (
 	readSize   = 64 << 10         // the buffer into which a loop reads
 	largeInput = 16 << 10         // an unfinished request that is worth a buffer of its own
-	yieldEvery = time.Millisecond // without anything parked or lent
+	napEvery   = time.Millisecond // under load, which leaves no time to sleep
 	fdWake     = -1               // an event's Fd for the mailbox
 	fdListen   = -2               // and for the listener
 	sockEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
@@ -29,6 +31,8 @@ type loop struct {
 	file   *os.File // the epoll descriptor as the runtime's poller sees it
 	raw    syscall.RawConn
 	poll   func(uintptr) bool
+	doze   func(uintptr) bool
+	dozed  bool
 	mail   mailbox
 	spare  []letter
 	events [256]unix.EpollEvent
@@ -45,9 +49,9 @@ type loop struct {
 	wheel wheel
 	scope Scope
 
-	now     time.Time
-	tick    int64
-	yielded time.Time
+	now    time.Time
+	tick   int64
+	napped time.Time
 
 	listener *listener // of the first loop, until it is closed
 }
@@ -80,8 +84,16 @@ func newLoop(s *Server) (*loop, error) {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
 	l.poll = func(uintptr) bool {
-		l.got = epollNow(l.ep, l.events[:])
+		l.got = nonblock.EpollNow(l.ep, l.events[:])
 		return l.got > 0 || !l.mail.asleep.Load()
+	}
+	l.doze = func(uintptr) bool {
+		if !l.dozed {
+			l.dozed = true
+			nonblock.Wake(l.mail.wakefd) // after the poller has forgotten what was before
+			return false
+		}
+		return true
 	}
 	return l, nil
 }
@@ -113,6 +125,7 @@ func (l *loop) run() {
 		}
 		l.yield()
 	}
+	rest(l.scope)
 	l.free()
 }
 
@@ -123,10 +136,11 @@ func (l *loop) over() bool {
 
 // wait gets events, and sleeps when there is nothing to do at all.
 func (l *loop) wait() {
-	l.got = epollNow(l.ep, l.events[:])
+	l.got = nonblock.EpollNow(l.ep, l.events[:])
 	if l.got > 0 || len(l.later) > 0 || l.mail.full.Load() {
 		return
 	}
+	rest(l.scope)
 	l.setAlarm()
 	l.mail.asleep.Store(true)
 	if !l.mail.full.Load() { // see mailbox.post
@@ -155,7 +169,8 @@ func (l *loop) setAlarm() {
 func (l *loop) paused() bool { return l.listener != nil && l.listener.paused }
 
 // clock reads the clock, once per turn. It is never inlined: its prologue is
-// where a turn can be stopped whatever else the compiler inlines (see recv).
+// where a turn can be stopped whatever else the compiler inlines (see package
+// nonblock).
 //
 //go:noinline
 func (l *loop) clock() {
@@ -215,8 +230,27 @@ func (l *loop) others() {
 // yield lets other goroutines run: at every turn while they work for one of
 // our connections, else now and then, for a loop under load never sleeps.
 func (l *loop) yield() {
-	if l.busy > 0 || l.now.Sub(l.yielded) > yieldEvery {
-		l.yielded = l.now
+	switch {
+	case l.now.Sub(l.napped) > napEvery:
+		l.napped = l.now
+		rest(l.scope)
+		l.nap()
+	case l.busy > 0:
+		rest(l.scope)
 		runtime.Gosched()
+	}
+}
+
+// nap parks the loop until the runtime's poller has been looked at, which is at
+// once when no other goroutine can run, since an event of our own waits there.
+//
+// Gosched is not enough: the scheduler finds the loop itself runnable again
+// before it looks at the network, and with all processors in loops only its
+// monitor does, every 10 ms. So long would the answer of a database wait, and a
+// change that its feed has sent (bench/results/012-feed.md).
+func (l *loop) nap() {
+	l.dozed = false
+	if l.raw.Read(l.doze) != nil {
+		runtime.Gosched() // the alarm is due
 	}
 }

@@ -3,6 +3,8 @@ package lane
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/lane/nonblock"
 )
 
 // A letter is what other goroutines have to say to a loop.
@@ -54,7 +56,7 @@ func (m *mailbox) post(l letter) bool {
 	// it sleeps: one of the two sees the other. The descriptor is written to
 	// under the lock, for it is closed when the mailbox is.
 	if m.asleep.CompareAndSwap(true, false) {
-		wake(m.wakefd)
+		nonblock.Wake(m.wakefd)
 	}
 	m.mu.Unlock()
 	return true

@@ -80,7 +80,7 @@ func heap() uint64 {
 
 // TestLane_ServesSlowPeersThatRead: progress puts the write deadline off.
 func TestLane_ServesSlowPeersThatRead(t *testing.T) {
-	c := Config{Write: 500 * time.Millisecond}
+	c := Config{Write: 2 * time.Second}
 	eachAtOnce(t, laneForms, c, func(t *testing.T, s *site) {
 		c := s.dial(t)
 		c.small()
@@ -90,8 +90,8 @@ func TestLane_ServesSlowPeersThatRead(t *testing.T) {
 		buf := make([]byte, 4_000)
 		total, start := 0, time.Now()
 		for total < 6_000_000 {
-			if time.Since(start) < 1500*time.Millisecond {
-				<-beat.C // longer than Write altogether
+			for time.Since(start).Seconds() < float64(total)/2e6 {
+				<-beat.C // 2 MB/s: longer than Write altogether
 			}
 			n, err := c.r.Read(buf)
 			if err != nil {

@@ -60,7 +60,7 @@ func Serve(l net.Listener, c Config) (*Server, error) {
 		aborted: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.ender, _ = c.Proto.(Ender)
-	if tcp, ok := l.(*net.TCPListener); ok && !c.Goroutines {
+	if tcp, ok := l.(*net.TCPListener); ok && !c.Goroutines && c.TLS == nil {
 		loops, err := startLoops(s, tcp)
 		if err != nil {
 			_ = l.Close() // the first error says more

@@ -4,31 +4,26 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"log"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/hotrow/hotrow/internal/tlstest"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
@@ -265,8 +260,11 @@ func open(t testing.TB, form string, c Config) *site {
 		return s
 	}
 	if form == "tls" {
-		s.tls = certificate()
-		l = tls.NewListener(l, s.tls)
+		c.TLS = &tls.Config{
+			Certificates: []tls.Certificate{*tlstest.New(t, "lane").Pair(t)},
+			NextProtos:   []string{"h2", "http/1.1"},
+		}
+		s.tls = c.TLS
 	}
 	c.Goroutines = c.Goroutines || form != "epoll"
 	if c.Proto == nil {
@@ -291,24 +289,6 @@ func open(t testing.TB, form string, c Config) *site {
 	}
 	return s
 }
-
-// certificate is for 127.0.0.1, and good for nothing else.
-var certificate = sync.OnceValue(func() *tls.Config {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		panic(err)
-	}
-	cert := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}
-})
 
 // A client is one connection to a site.
 type client struct {

@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -15,6 +14,7 @@ import (
 const (
 	firstInput  = 4 << 10 // a stream's read buffer, until it is filled at once
 	writeAtOnce = 64 << 10
+	recordSize  = 16 << 10 // of TLS
 	lingerTime  = 500 * time.Millisecond
 )
 
@@ -87,26 +87,6 @@ func (s *stream) run() {
 		}
 		next = s.ask(s.step)
 	}
-}
-
-// handshake does TLS's, and sorts out h2: net/http must see the *tls.Conn. It
-// reports whether the connection stays.
-func (s *stream) handshake(tc *tls.Conn) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), s.srv.cfg.Header)
-	defer cancel()
-	err := tc.HandshakeContext(ctx)
-	switch {
-	case err != nil:
-		s.srv.cfg.Log.Debug("TLS handshake failed", "peer", tc.RemoteAddr(), "error", err)
-	case tc.ConnectionState().NegotiatedProtocol != "h2":
-		return true
-	case s.srv.cfg.HTTP2 != nil:
-		s.all.forget(s)
-		s.srv.cfg.HTTP2(tc)
-		return false
-	}
-	s.close()
-	return false
 }
 
 // rescue ends a connection whose protocol has panicked.
@@ -284,22 +264,32 @@ func (s *stream) await() Next {
 // write writes b, unless the peer does not take it. It reports false when the
 // connection is gone. The caller holds s.writing.
 func (s *stream) write(b []byte) bool {
+	_, secure := s.nc.(*tls.Conn)
+	most := writeAtOnce
+	if secure {
+		most = recordSize // each is progress
+	}
 	for len(b) > 0 {
-		part := b[:min(len(b), writeAtOnce)]
+		part := b[:min(len(b), most)]
 		now := time.Now()
 		if s.writeBy.Before(now.Add(s.srv.cfg.Write * 3 / 4)) {
 			s.writeBy = now.Add(s.srv.cfg.Write)
 			_ = s.nc.SetWriteDeadline(s.writeBy) // as above
 		}
 		n, err := s.nc.Write(part)
-		if err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
+		b = b[n:]
+		late := errors.Is(err, os.ErrDeadlineExceeded)
+		switch {
+		case err == nil:
+		case late && n > 0 && !secure: // under TLS a time-out is the end
+			s.writeBy = time.Time{}
+		default:
+			if late {
 				s.srv.count.timedOut.Add(1)
 			}
 			s.cut()
 			return false
 		}
-		b = b[n:]
 	}
 	return true
 }
@@ -396,13 +386,18 @@ func (s *stream) linger() {
 	if len(s.buf) == 0 && !s.srv.draining.Load() {
 		return
 	}
-	half, ok := s.nc.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || s.nc.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+	lingerOn(s.nc)
+}
+
+// lingerOn is linger for a connection that nobody else uses.
+func lingerOn(nc net.Conn) {
+	half, ok := nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || nc.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
 	buf := make([]byte, firstInput)
 	for total := 0; total < 256<<10; {
-		n, err := s.nc.Read(buf)
+		n, err := nc.Read(buf)
 		if err != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -20,7 +21,7 @@ type streams struct {
 	open map[*stream]struct{}
 
 	running sync.WaitGroup
-	scopes  sync.Pool // of Scope: a stream uses one for as long as it steps
+	scopes  spares    // a stream uses one for as long as it steps
 	outputs sync.Pool // of *output
 }
 
@@ -65,6 +66,9 @@ func (all *streams) accept() {
 func (all *streams) start(nc net.Conn) {
 	all.srv.count.accepted.Add(1)
 	tuneConn(nc)
+	if c := all.srv.cfg.TLS; c != nil {
+		nc = tls.Server(nc, c)
+	}
 	s := newStream(all, nc)
 	all.mu.Lock()
 	all.open[s] = struct{}{}
@@ -121,8 +125,8 @@ func (all *streams) getScope() Scope {
 	if all.srv.cfg.Scope == nil {
 		return nil
 	}
-	scope, ok := all.scopes.Get().(Scope)
-	if !ok {
+	scope := all.scopes.get()
+	if scope == nil {
 		scope = all.srv.newScope()
 	}
 	scope.Wake(time.Now())
@@ -131,7 +135,8 @@ func (all *streams) getScope() Scope {
 
 func (all *streams) putScope(s Scope) {
 	if s != nil {
-		all.scopes.Put(s)
+		rest(s)
+		all.scopes.put(s)
 	}
 }
 

@@ -1,10 +1,11 @@
 package load
 
 import (
-	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotrow/hotrow/internal/lane/nonblock"
 )
 
 // event takes what epoll says about a connection.
@@ -38,14 +39,14 @@ func (l *loop) event(k int32, events uint32) {
 func (l *loop) readable(k int32) {
 	c := &l.conns[k]
 	for fd := c.fd; c.fd == fd; {
-		n, err := unix.Read(fd, l.in)
+		n, e := nonblock.Recv(fd, l.in)
 		switch {
-		case errors.Is(err, unix.EAGAIN):
+		case e == unix.EAGAIN:
 			return
-		case errors.Is(err, unix.EINTR):
+		case e == unix.EINTR:
 			continue
-		case err != nil:
-			l.lose(k, closedError, err)
+		case e != 0:
+			l.lose(k, closedError, e)
 			return
 		case n == 0:
 			c.ended = true
@@ -89,7 +90,7 @@ func (l *loop) took(k int32, data []byte) bool {
 	return c.fd == fd
 }
 
-// ready asks as much as there is room for, or says that there is room.
+// ready says that there is room for a request.
 func (l *loop) ready(k int32, now int64) {
 	c := &l.conns[k]
 	if c.n == len(c.flights) || l.run.over() {
@@ -100,17 +101,38 @@ func (l *loop) ready(k int32, now int64) {
 		l.pump(now)
 		return
 	}
-	l.out = l.out[:0]
-	for c.n < len(c.flights) {
-		l.out = c.ask(l.worker, l.out, now, now)
+	if !c.queued {
+		c.queued = true
+		l.asking = append(l.asking, k)
 	}
-	l.write(k, l.out)
+}
+
+// askAll asks on every connection of a closed loop that has room. It follows
+// the events of a turn: first all that came is read and timed, then all is
+// sent, so that a server which has gone to sleep wakes up once for many
+// requests and not for each, at the cost of whoever wakes it.
+func (l *loop) askAll() {
+	for _, k := range l.asking {
+		c := &l.conns[k]
+		c.queued = false
+		if c.fd < 0 || c.waiting || c.ended {
+			continue
+		}
+		now := l.run.now()
+		l.out = l.out[:0]
+		for c.n < len(c.flights) {
+			l.out = c.ask(l.worker, l.out, now, now)
+		}
+		l.write(k, l.out)
+	}
+	l.asking = l.asking[:0]
 }
 
 // pump sends the requests of an open loop that are due, each on the connection
-// that has been free for longest.
+// that has been free for longest. If that is the only one, it takes as many as
+// it may in one write.
 func (l *loop) pump(now int64) {
-	for due := l.pace.due(); due <= now && due < l.run.closes; due = l.pace.due() {
+	for l.dueBy(now) {
 		k, ok := l.free.pop(l.conns)
 		if !ok {
 			return // ready comes here again
@@ -119,12 +141,22 @@ func (l *loop) pump(now int64) {
 		if c.fd < 0 || c.waiting || c.ended {
 			continue
 		}
-		l.pace.next++
-		l.out = c.ask(l.worker, l.out[:0], due, now)
+		l.out = l.out[:0]
+		for first := true; first || l.free.n == 0 && c.n < len(c.flights) && l.dueBy(now); {
+			l.out = c.ask(l.worker, l.out, l.pace.due(), now)
+			l.pace.next++
+			first = false
+		}
 		if l.write(k, l.out); c.n < len(c.flights) && c.fd >= 0 {
 			l.free.push(l.conns, k)
 		}
 	}
+}
+
+// dueBy reports whether the next request of an open loop is due.
+func (l *loop) dueBy(now int64) bool {
+	due := l.pace.due()
+	return due <= now && due < l.run.closes
 }
 
 // A queue holds the connections of an open loop that may be asked, each once.
@@ -170,15 +202,15 @@ func (l *loop) write(k int32, out []byte) {
 func (l *loop) send(k int32, out []byte) bool {
 	c := &l.conns[k]
 	for len(out) > 0 {
-		n, err := unix.Write(c.fd, out)
+		n, e := nonblock.Send(c.fd, out)
 		switch {
-		case errors.Is(err, unix.EAGAIN):
+		case e == unix.EAGAIN:
 			c.out = append(c.out[:0], out...)
 			return false
-		case errors.Is(err, unix.EINTR):
+		case e == unix.EINTR:
 			continue
-		case err != nil:
-			l.lose(k, closedError, err)
+		case e != 0:
+			l.lose(k, closedError, e)
 			return false
 		}
 		out = out[n:]

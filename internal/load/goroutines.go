@@ -107,7 +107,7 @@ func (c *caller) connection(ctx context.Context) (errorKind, error) {
 		return connectError, err
 	}
 	defer func() { _ = conn.Close() }()
-	c.conn, c.in = conn, bufio.NewReaderSize(conn, 16<<10)
+	c.conn, c.in, c.written = conn, bufio.NewReaderSize(conn, 16<<10), false
 	for !r.over() {
 		more, kind, err := c.exchange(ctx)
 		if err != nil || !more {

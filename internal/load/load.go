@@ -64,6 +64,10 @@ type Write struct {
 	Body    string  // with {n} and {i}
 	Type    string  // of the body (application/json)
 	First   int64   // the first {i}
+
+	// Once makes each connection write once, as its first request; Percent is of
+	// those that follow.
+	Once bool
 }
 
 // An Answer is one that is to be checked.

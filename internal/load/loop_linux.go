@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotrow/hotrow/internal/lane/nonblock"
 )
 
 // haveLoops says that this system has the epoll form.
@@ -35,8 +38,9 @@ type loop struct {
 	conns     []conn
 	addr      unix.Sockaddr
 	family    int
-	in        []byte // what recv fills
-	out       []byte // what send takes
+	in        []byte  // what recv fills
+	out       []byte  // what send takes
+	asking    []int32 // connections of a closed loop that have room
 	nextSweep int64
 
 	// Of an open loop.
@@ -52,7 +56,7 @@ type conn struct {
 	waiting bool   // for the connection to be made
 	proven  bool   // it has had an answer since it was made
 	ended   bool   // the loop has seen the peer go, and reads to the end
-	queued  bool   // in loop.free
+	queued  bool   // in loop.free or loop.asking
 	in      []byte // a part of an answer that is not complete
 	out     []byte // what the kernel did not take
 }
@@ -144,9 +148,9 @@ func (l *loop) turns() error {
 			l.publish()
 			return nil
 		}
-		n, err := unix.EpollWait(l.ep, events, int(sweepEvery/time.Millisecond))
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return os.NewSyscallError("epoll_wait", err)
+		n, err := l.wait(events)
+		if err != nil {
+			return err
 		}
 		for _, ev := range events[:max(n, 0)] {
 			if ev.Fd == timerEvent {
@@ -155,8 +159,22 @@ func (l *loop) turns() error {
 			}
 			l.event(ev.Fd, ev.Events)
 		}
+		l.askAll()
 		l.publish()
 	}
+}
+
+// wait returns how many events there are, and sleeps if there are none.
+func (l *loop) wait(events []unix.EpollEvent) (int, error) {
+	// Fast path: under load there are some.
+	if n := nonblock.EpollNow(l.ep, events); n > 0 {
+		return n, nil
+	}
+	n, err := unix.EpollWait(l.ep, events, int(sweepEvery/time.Millisecond))
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return 0, os.NewSyscallError("epoll_wait", err)
+	}
+	return n, nil
 }
 
 // finished reports whether nothing is awaited any more: a closed loop stops at
@@ -183,6 +201,7 @@ func (l *loop) finished(now int64) bool {
 // sweep opens what is closed, and gives up what has taken too long.
 func (l *loop) sweep(now int64) {
 	l.nextSweep = now + int64(sweepEvery)
+	runtime.Gosched() // to conduct: a loop under load never sleeps
 	opened := 0
 	for k := range l.conns {
 		c := &l.conns[k]

@@ -23,6 +23,13 @@ func (u usage) plus(v usage) usage {
 	return usage{user: u.user + v.user, system: u.system + v.system, peak: u.peak + v.peak}
 }
 
+// Used returns the CPU time that a process and those below it have used; ok is
+// false where there is no /proc or no such process.
+func Used(pid int) (user, system time.Duration, ok bool) {
+	u, ok := processTree(pid)
+	return u.user, u.system, ok
+}
+
 // process reads the usage of one process; ok is false where there is no /proc
 // or no such process.
 func process(pid int) (u usage, ok bool) {

@@ -27,14 +27,16 @@ const (
 type reader struct {
 	stage  stage
 	noBody bool  // the answer is one to HEAD
-	keep   bool  // copy what a check wants to see; applies to the answer that begins
+	keep   bool  // keep what a check wants to see; applies to the answer that begins
 	status int   // of the answer at hand
 	left   int64 // bytes to skip
 	close  bool  // the server closes after this answer
 	old    bool  // the answer is one of HTTP/1.0
 	size   int   // bytes of the answer, head included
 
-	etag, body []byte // copies, if keep
+	etag   []byte // a copy, if keep
+	body   []byte // the body, if keep: in copied, or where it has come as a whole
+	copied []byte
 }
 
 var (
@@ -67,7 +69,7 @@ func (r *reader) step(in []byte) (n int, done bool, err error) {
 // next makes the reader ready for the next answer.
 func (r *reader) next() {
 	r.stage, r.size, r.keep = inHead, 0, false
-	r.etag, r.body = r.etag[:0], r.body[:0]
+	r.etag, r.body, r.copied = r.etag[:0], nil, r.copied[:0]
 }
 
 // begun reports whether a part of an answer has been consumed.
@@ -98,7 +100,11 @@ func (r *reader) part(in []byte) (n int, done bool, err error) {
 // skip consumes bytes of a body or a chunk, of which there is one at least.
 func (r *reader) skip(in []byte) (n int, done bool, err error) {
 	n = int(min(r.left, int64(len(in))))
-	r.copyBody(in[:n])
+	if r.keep && r.stage == inBody && int64(n) == r.left && len(r.copied) == 0 {
+		r.body = in[:n] // Fast path: it is looked at before in is filled again.
+	} else {
+		r.copyBody(in[:n])
+	}
 	if r.left -= int64(n); r.left > 0 {
 		return n, false, nil
 	}
@@ -124,7 +130,8 @@ func (r *reader) chunkEnd(in []byte) (n int, done bool, err error) {
 // copyBody keeps bytes of a body if a check wants them.
 func (r *reader) copyBody(in []byte) {
 	if r.keep {
-		r.body = append(r.body, in...)
+		r.copied = append(r.copied, in...)
+		r.body = r.copied
 	}
 }
 

@@ -82,7 +82,11 @@ func (r *run) conduct(ctx context.Context) {
 	}
 	r.from = r.mark()
 	r.enter(measuring)
-	if !report.until(ctx, r.began.Add(total)) {
+	end := r.began.Add(total)
+	if r.cfg.Rate == 0 { // a late timer must not leave a closed loop without time
+		end = r.from.at.Add(r.cfg.Duration)
+	}
+	if !report.until(ctx, end) {
 		r.enter(abandoned)
 		return
 	}

@@ -114,9 +114,6 @@ func TestRun_OpenLoopCountsExactly(t *testing.T) {
 		if n := got.Load() + r.Unfinished; n != 600 {
 			t.Errorf("the server was asked %d times, want 600 with the warm-up", n)
 		}
-		if r.Rate < 700 || r.Rate > 1300 {
-			t.Errorf("%.0f answers/s, want the offered 1000", r.Rate)
-		}
 	})
 }
 
@@ -130,21 +127,21 @@ func TestRun_OpenLoopCountsTheWait(t *testing.T) {
 			released := make(chan struct{})
 			url := serve(t, func(w http.ResponseWriter, req *http.Request) {
 				if once.CompareAndSwap(false, true) {
-					time.AfterFunc(300*time.Millisecond, func() { close(released) })
+					time.AfterFunc(600*time.Millisecond, func() { close(released) })
 					<-released
 				}
 				document(w, req)
 			})
 			r := mustRun(t, Config{
-				URL: url, Connections: 1, Rate: rate, Duration: 600 * time.Millisecond, form: f,
+				URL: url, Connections: 1, Rate: rate, Duration: 1200 * time.Millisecond, form: f,
 			})
 			wantNoErrors(t, r)
-			slow := r.Reads.P90 > 200_000
+			slow := r.Reads.P90 > 400_000
 			if open := rate > 0; slow != open {
 				t.Errorf("open loop = %v: p90 is %.0f µs, want slow = %v", open, r.Reads.P90, open)
 			}
-			if r.Reads.Max < 250_000 {
-				t.Errorf("the slowest took %.0f µs, want 300 ms", r.Reads.Max)
+			if r.Reads.Max < 500_000 {
+				t.Errorf("the slowest took %.0f µs, want 600 ms", r.Reads.Max)
 			}
 		}
 	})
@@ -224,6 +221,28 @@ func TestRun_MixesWrites(t *testing.T) {
 		}
 		if r.Writes.Count == 0 || r.Statuses[204] != r.Writes.Count {
 			t.Errorf("%d writes measured, statuses %v", r.Writes.Count, r.Statuses)
+		}
+	})
+}
+
+func TestRun_WritesOnceOnEachConnection(t *testing.T) {
+	eachForm(t, func(t *testing.T, f form) {
+		var writes, reads atomic.Int64
+		url := serve(t, func(w http.ResponseWriter, req *http.Request) {
+			if req.Method == http.MethodPut {
+				writes.Add(1)
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			reads.Add(1)
+			document(w, req)
+		})
+		r := mustRun(t, Config{
+			URL: url + "/d/{n}", Connections: 5, Loops: 2, Write: Write{Once: true, Body: "{}"}, form: f,
+		})
+		wantNoErrors(t, r)
+		if writes.Load() != 5 || reads.Load() == 0 {
+			t.Errorf("%d writes and %d reads on 5 connections", writes.Load(), reads.Load())
 		}
 	})
 }

@@ -163,6 +163,7 @@ type session struct {
 	rd      reader
 	flights []flight // a ring
 	at, n   int
+	written bool // the connection has sent what it writes once
 }
 
 // newSession returns a session for at most depth requests at a time.
@@ -174,9 +175,9 @@ func (s *session) oldest() *flight { return &s.flights[s.at] }
 // reset forgets what is on its way and returns how much that was.
 func (s *session) reset() int {
 	lost := s.n
-	s.rd = reader{etag: s.rd.etag, body: s.rd.body}
+	s.rd = reader{etag: s.rd.etag, copied: s.rd.copied}
 	s.rd.next()
-	s.at, s.n = 0, 0
+	s.at, s.n, s.written = 0, 0, false
 	return lost
 }
 
@@ -187,8 +188,9 @@ func (s *session) ask(w *worker, out []byte, start, now int64) []byte {
 	*f = flight{start: start, sent: now, key: w.keys.next()}
 	seq := w.seq
 	w.seq += w.step
-	if w.keys.chance(w.run.cfg.Write.Percent) {
-		f.write = true
+	first := w.run.cfg.Write.Once && !s.written
+	if first || w.keys.chance(w.run.cfg.Write.Percent) {
+		s.written, f.write = true, true
 		out, w.body = w.run.requests.appendWrite(out, w.body, f.key, seq)
 		return out
 	}

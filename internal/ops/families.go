@@ -32,7 +32,17 @@ const (
 	cacheEntries
 	cacheBytes
 	cacheEvictions
+	cacheCopies
+	cacheCopyBytes
 	cacheability
+	diskUp
+	diskWaiting
+	diskCommits
+	diskCommitSeconds
+	diskCommitAge
+	diskRefused
+	diskBroken
+	diskFileBytes
 	feedUp
 	feedLag
 	feedGaps
@@ -45,6 +55,8 @@ const (
 	queryDuration
 	watchers
 	watchDropped
+	accessLogLines
+	accessLogDropped
 	numMetrics
 )
 
@@ -52,13 +64,15 @@ const (
 func families() [numMetrics]family {
 	source, resource := []string{"source"}, "resource"
 	tier := []string{"tier"}
-	return [numMetrics]family{
+	all := [numMetrics]family{
 		buildInfo: {"build_info", gauge, []string{"version", "commit", "go"},
 			"Always 1; the labels say what runs."},
 		requestsTotal: {"requests_total", counter, []string{"proto", resource, "code"},
 			"Requests answered."},
 		requestDuration: {"request_duration_seconds", histogram, []string{"proto", resource},
-			"Time from the whole request read to the answer made."},
+			"Time from the whole request read to the answer made. A hit that an event loop " +
+				"answers counts as long as all of the wake-up that answered it: two clock reads " +
+				"for each wake-up, not for each request."},
 		cacheLookups: {"cache_lookups_total", counter, []string{resource, "tier", "result"},
 			"Look-ups in a tier: hit, miss, stale or negative (a hit that says no row)."},
 		cacheFills: {"cache_fills_total", counter, []string{resource, "result"},
@@ -70,6 +84,11 @@ func families() [numMetrics]family {
 			"Bytes that the documents take, keys and bookkeeping included."},
 		cacheEvictions: {"cache_evictions_total", counter, tier,
 			"Documents forgotten to stay within the bound."},
+		cacheCopies: {"cache_copies_total", counter, []string{"result"},
+			"Compressed copies of documents: made, refused (it does not pay), dropped (too many " +
+				"waited) or late (the document had gone, or is too large)."},
+		cacheCopyBytes: {"cache_copy_bytes", gauge, tier,
+			"Bytes that compressed copies take, of those of the documents."},
 		cacheability: {"cacheability", gauge, []string{resource},
 			"Share of the fills that may be stored, 0 to 1."},
 		feedUp:  {"feed_up", gauge, source, "1 while the feed follows its database."},
@@ -90,6 +109,35 @@ func families() [numMetrics]family {
 		watchers: {"watchers", gauge, nil, "Clients that watch for changes."},
 		watchDropped: {"watch_dropped_total", counter, nil,
 			"Watchers cut off because they did not keep up."},
+		accessLogLines: {"access_log_lines_total", counter, nil,
+			"Lines written to the access log."},
+		accessLogDropped: {"access_log_dropped_total", counter, nil,
+			"Lines that the access log has left out: its file was too slow, or failed."},
+	}
+	for id, f := range diskFamilies() {
+		all[id] = f
+	}
+	return all
+}
+
+// diskFamilies are those of the cache on disk, which not everybody has.
+func diskFamilies() map[metricID]family {
+	return map[metricID]family{
+		diskUp: {"disk_up", gauge, nil,
+			"1 while the cache on disk is in use, 0 when it has failed."},
+		diskWaiting: {"disk_waiting", gauge, nil,
+			"Documents put and dropped that are not on disk yet."},
+		diskCommits: {"disk_commits_total", counter, nil, "Batches written to disk and synced."},
+		diskCommitSeconds: {"disk_commit_seconds_total", counter, nil,
+			"Time that writing and syncing batches has taken."},
+		diskCommitAge: {"disk_commit_age_seconds", gauge, nil,
+			"Time since all that waited began to be written: how far the position on disk lags."},
+		diskRefused: {"disk_refused_total", counter, nil,
+			"Documents not put because too many waited or the disk was full."},
+		diskBroken: {"disk_broken_total", counter, []string{"what"},
+			"Records and files whose bytes were not what was written."},
+		diskFileBytes: {"disk_file_bytes", gauge, []string{"state"},
+			"Bytes of the file's pages: used or free."},
 	}
 }
 

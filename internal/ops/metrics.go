@@ -68,6 +68,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		e.value(cacheEntries, float64(t.Entries), t.Name)
 		e.value(cacheBytes, float64(t.Bytes), t.Name)
 		e.value(cacheEvictions, float64(t.Evictions), t.Name)
+		e.value(cacheCopyBytes, float64(t.CopyBytes), t.Name)
+	}
+	if s.Disk != nil {
+		e.disk(s.Disk)
 	}
 	for i := range s.Feeds {
 		e.feed(&s.Feeds[i])
@@ -83,6 +87,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	e.value(watchers, float64(s.Watchers))
 	e.value(watchDropped, float64(s.WatchDropped))
+	e.value(cacheCopies, float64(s.Copies.Made), "made")
+	e.value(cacheCopies, float64(s.Copies.Refused), "refused")
+	e.value(cacheCopies, float64(s.Copies.Dropped), "dropped")
+	e.value(cacheCopies, float64(s.Copies.Late), "late")
+	e.value(accessLogLines, float64(s.AccessLog.Lines))
+	e.value(accessLogDropped, float64(s.AccessLog.Dropped))
 }
 
 // An emitter writes the metrics of one scrape.
@@ -114,6 +124,19 @@ func (e *emitter) resource(r *Resource) {
 	e.value(cacheInvalidations, float64(r.Invalidations.Admin), r.Name, "admin")
 	e.value(cacheInvalidations, float64(r.Invalidations.Gap), r.Name, "gap")
 	e.value(cacheability, r.Cacheability, r.Name)
+}
+
+func (e *emitter) disk(d *Disk) {
+	e.value(diskUp, oneIf(d.Up))
+	e.value(diskWaiting, float64(d.Waiting))
+	e.value(diskCommits, float64(d.Commits))
+	e.value(diskCommitSeconds, d.CommitTime.Seconds())
+	e.value(diskCommitAge, d.CommitAge.Seconds())
+	e.value(diskRefused, float64(d.Refused))
+	e.value(diskBroken, float64(d.BrokenRecords), "record")
+	e.value(diskBroken, float64(d.BrokenFiles), "file")
+	e.value(diskFileBytes, float64(d.UsedBytes), "used")
+	e.value(diskFileBytes, float64(d.FreeBytes), "free")
 }
 
 func (e *emitter) feed(f *Feed) {

@@ -15,8 +15,12 @@ import (
 // frozen are the names, types and labels that dashboards and alerts rely on. A
 // change here breaks them: it needs a line in the CHANGELOG.
 var frozen = []string{
+	"hotrow_access_log_dropped_total counter ",
+	"hotrow_access_log_lines_total counter ",
 	"hotrow_build_info gauge commit,go,version",
 	"hotrow_cache_bytes gauge tier",
+	"hotrow_cache_copies_total counter result",
+	"hotrow_cache_copy_bytes gauge tier",
 	"hotrow_cache_entries gauge tier",
 	"hotrow_cache_evictions_total counter tier",
 	"hotrow_cache_fills_total counter resource,result",
@@ -27,6 +31,14 @@ var frozen = []string{
 	"hotrow_db_pool_in_use gauge source",
 	"hotrow_db_pool_waiting gauge source",
 	"hotrow_db_query_duration_seconds histogram op,source",
+	"hotrow_disk_broken_total counter what",
+	"hotrow_disk_commit_age_seconds gauge ",
+	"hotrow_disk_commit_seconds_total counter ",
+	"hotrow_disk_commits_total counter ",
+	"hotrow_disk_file_bytes gauge state",
+	"hotrow_disk_refused_total counter ",
+	"hotrow_disk_up gauge ",
+	"hotrow_disk_waiting gauge ",
 	"hotrow_feed_events_total counter source",
 	"hotrow_feed_gaps_total counter source",
 	"hotrow_feed_lag_seconds gauge source",
@@ -46,11 +58,15 @@ func everything() Snapshot {
 			Codes: map[string]uint64{"200": 9, "404": 1}, Duration: h}},
 		Resources: []Resource{{Name: "depts", Fills: Fills{Discarded: 4},
 			Lookups: []Lookups{{Tier: "memory", Hit: 7, Negative: 3}}, Cacheability: 0.5}},
-		Tiers: []Tier{{Name: "memory", Entries: 3, Bytes: 6000, Evictions: 1}},
+		Tiers: []Tier{{Name: "memory", Entries: 3, Bytes: 6000, CopyBytes: 700, Evictions: 1}},
+		Disk:  &Disk{Up: true, CommitTime: 1500 * time.Millisecond, BrokenFiles: 1, FreeBytes: 40},
 		Feeds: []Feed{{Source: "main", Up: true, State: "fresh", Events: 12,
 			Lag: Seconds(4 * time.Millisecond)}},
 		Pools:   []Pool{{Source: "main", InUse: 2}},
 		Queries: []Queries{{Source: "main", Op: "load", Duration: h}},
+
+		AccessLog: AccessLog{Lines: 8, Dropped: 2},
+		Copies:    Copies{Made: 6, Refused: 5, Dropped: 4, Late: 3},
 	}
 }
 
@@ -135,10 +151,22 @@ func TestMetrics_HaveTheValues(t *testing.T) {
 		`hotrow_cache_lookups_total{resource="depts",result="negative",tier="memory"} 3` + "\n",
 		`hotrow_cache_fills_total{resource="depts",result="discarded"} 4` + "\n",
 		`hotrow_cache_bytes{tier="memory"} 6000` + "\n",
+		`hotrow_cache_copy_bytes{tier="memory"} 700` + "\n",
+		`hotrow_cache_copies_total{result="made"} 6` + "\n",
+		`hotrow_cache_copies_total{result="refused"} 5` + "\n",
+		`hotrow_cache_copies_total{result="dropped"} 4` + "\n",
+		`hotrow_cache_copies_total{result="late"} 3` + "\n",
 		`hotrow_feed_lag_seconds{source="main"} 0.004` + "\n",
 		`hotrow_feed_up{source="main"} 1` + "\n",
 		`hotrow_feed_state{source="main",state="fresh"} 1` + "\n",
 		`hotrow_feed_state{source="main",state="down"} 0` + "\n",
+		"hotrow_access_log_lines_total 8\n",
+		"hotrow_disk_up 1\n",
+		"hotrow_disk_commit_seconds_total 1.5\n",
+		`hotrow_disk_broken_total{what="file"} 1` + "\n",
+		`hotrow_disk_broken_total{what="record"} 0` + "\n",
+		`hotrow_disk_file_bytes{state="free"} 40` + "\n",
+		"hotrow_access_log_dropped_total 2\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -12,11 +12,28 @@ type Snapshot struct {
 	Requests     []Requests
 	Resources    []Resource
 	Tiers        []Tier
+	Disk         *Disk // nil: there is none
 	Feeds        []Feed
 	Pools        []Pool
 	Queries      []Queries
 	Watchers     int    // clients that watch now
 	WatchDropped uint64 // watchers cut off because they did not keep up
+	AccessLog    AccessLog
+	Copies       Copies
+}
+
+// Copies are the compressed copies of documents, by what became of them.
+type Copies struct {
+	Made    uint64
+	Refused uint64 // compressing does not pay
+	Dropped uint64 // too many waited to be made
+	Late    uint64 // the document had gone, or is too large to be kept with a copy
+}
+
+// AccessLog is what became of the lines of the access log.
+type AccessLog struct {
+	Lines   uint64 // written
+	Dropped uint64 // not written: there was no room for them, or the file failed
 }
 
 // Requests are those of one protocol for one resource ("" for none).
@@ -71,6 +88,21 @@ type Tier struct {
 	Hits      uint64 `json:"hits"`
 	Misses    uint64 `json:"misses"`
 	Evictions uint64 `json:"evictions"`
+	CopyBytes uint64 `json:"copy_bytes"` // of Bytes, those of compressed copies
+}
+
+// A Disk is what the cache on disk does besides keeping documents.
+type Disk struct {
+	Up            bool
+	Waiting       int // documents put and dropped that are not on disk yet
+	Commits       uint64
+	CommitTime    time.Duration // of all of them
+	CommitAge     time.Duration // since all that waited began to be written
+	Refused       uint64        // documents: too many waited, or the disk was full
+	BrokenRecords uint64
+	BrokenFiles   uint64
+	UsedBytes     uint64 // of the file's pages
+	FreeBytes     uint64
 }
 
 // A Feed is the state of one source's change feed.

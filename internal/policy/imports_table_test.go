@@ -16,10 +16,11 @@ type room struct {
 var house = []room{
 	{
 		dir: "cmd/hotrow",
-		knows: []string{"config", "demo", "load", "ops", "front/http", "resource", "tier",
-			"source", "source/sqlite", "source/postgres", "row"},
+		knows: []string{"config", "demo", "load", "ops", "proxy", "front/http", "accesslog",
+			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
+			"source/memcached", "row"},
 		heavy: []string{"github.com/alecthomas/kong"},
-		tests: []string{"dbtest"},
+		tests: []string{"dbtest", "tlstest"},
 	},
 	{
 		dir:   "internal/fresh/mutants",
@@ -30,6 +31,7 @@ var house = []room{
 		dir:   "internal/config",
 		knows: []string{"resource", "source", "tier", "row"},
 		heavy: []string{"github.com/goccy/go-yaml"},
+		tests: []string{"tlstest"},
 	},
 	{
 		dir:   "bench",
@@ -50,26 +52,38 @@ var house = []room{
 		tests: []string{"dbtest", "source/sqlite", "row"},
 	},
 	{
-		dir: "internal/load",
+		dir:   "internal/load",
+		knows: []string{"lane/nonblock"},
+	},
+	{
+		dir:   "internal/proxy",
+		knows: []string{"accesslog", "lane/nonblock", "wire/http1"},
+		tests: []string{"tlstest"},
 	},
 	{
 		dir: "internal/stress",
 		knows: []string{"dbtest", "front/http", "resource", "fresh", "tier", "source",
-			"source/sqlite", "source/postgres", "row"},
+			"source/sqlite", "source/postgres", "source/mysql", "row"},
 		heavy: []string{"github.com/Shopify/toxiproxy", "github.com/anishathalye/porcupine"},
-		tests: []string{"github.com/jackc/pgx"},
+		tests: []string{"github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
 		tool:  true,
 	},
 	{
 		dir:   "internal/front/http",
-		knows: []string{"lane", "wire/http1", "resource", "source", "row"},
-		tests: []string{"dbtest", "source/sqlite", "fresh", "tier",
-			"github.com/vmihailenco/msgpack"},
+		knows: []string{"accesslog", "lane", "wire/http1", "resource", "source", "row"},
+		tests: []string{"dbtest", "tlstest", "source/sqlite", "fresh", "tier",
+			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
+	},
+	{
+		dir: "internal/accesslog",
 	},
 	{
 		dir:   "internal/lane",
-		knows: []string{},
-		tests: []string{"wire/http1"},
+		knows: []string{"lane/nonblock"},
+		tests: []string{"tlstest", "wire/http1"},
+	},
+	{
+		dir: "internal/lane/nonblock",
 	},
 	{
 		dir:   "internal/wire/http1",
@@ -92,7 +106,7 @@ var house = []room{
 	{
 		dir:   "internal/tier",
 		knows: []string{"row"},
-		heavy: []string{"github.com/maypok86/otter"},
+		heavy: []string{"github.com/maypok86/otter", "go.etcd.io/bbolt"},
 		tests: []string{"tier/tiertest"},
 	},
 	{
@@ -108,6 +122,17 @@ var house = []room{
 		tests: []string{"dbtest", "source/sourcetest", "github.com/Shopify/toxiproxy"},
 	},
 	{
+		dir:   "internal/source/mysql",
+		knows: []string{"source", "row"},
+		heavy: []string{"github.com/go-sql-driver/mysql", "github.com/go-mysql-org/go-mysql"},
+		tests: []string{"dbtest", "tlstest", "source/sourcetest", "github.com/Shopify/toxiproxy"},
+	},
+	{
+		dir:   "internal/source/memcached",
+		knows: []string{"source", "row"},
+		tests: []string{"dbtest"},
+	},
+	{
 		dir:   "internal/source/sourcetest",
 		knows: []string{"source", "row"},
 		tool:  true,
@@ -118,11 +143,15 @@ var house = []room{
 	},
 	{
 		dir:   "internal/row",
-		heavy: []string{"github.com/tinylib/msgp"},
+		heavy: []string{"github.com/tinylib/msgp", "github.com/klauspost/compress"},
 		tests: []string{"github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir:  "internal/dbtest",
+		tool: true,
+	},
+	{
+		dir:  "internal/tlstest",
 		tool: true,
 	},
 	{

@@ -48,6 +48,7 @@ const (
 	Requested               // fwd=request
 	Stale                   // fwd=stale
 	Bypassed                // fwd=bypass
+	HitDisk                 // hit; detail=disk
 )
 
 // A Write is a change of one document that a front asks for.

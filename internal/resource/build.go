@@ -28,6 +28,9 @@ func same(a, b []Spec) bool { return reflect.DeepEqual(a, b) }
 // database is there. s.mu is held.
 func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstream, error) {
 	u := newUpstream(o, s.log)
+	if s.disk != nil {
+		u.disk = s.disk.Source(o.Name)
+	}
 	u.renew = func(f *form) { s.renew(u, f) }
 	var errs []error
 	for _, sp := range specs {
@@ -61,7 +64,8 @@ func (s *Set) form(u *upstream, sp Spec) *form {
 	if sp.MaxLimit == 0 {
 		sp.MaxLimit = 1000
 	}
-	f := &form{r: r, spec: sp, src: u, number: s.number.Add(1)}
+	f := &form{r: r, spec: sp, src: u, number: s.number.Add(1), copier: s.copier}
+	f.outage = u.outage(sp.Outage)
 	if !sp.Pass {
 		f.memory = s.memory
 	}
@@ -79,6 +83,7 @@ func (s *Set) complete(f *form, plan source.Plan) {
 	}
 	f.tracked = tracked
 	f.space = f.src.domain.NewSpace(f.drop, tracked)
+	f.keepOnDisk(s.disk)
 	s.forms.Store(f.number, f)
 }
 
@@ -88,7 +93,11 @@ func (f *form) drop(k row.Key) {
 		return
 	}
 	for of := range row.Format(row.NumFormats) {
-		f.memory.Drop(tier.Ref{Resource: f.number, Format: of, Key: k})
+		ref := tier.Ref{Resource: f.number, Format: of, Key: k}
+		f.memory.Drop(ref)
+		if f.disk != nil {
+			f.disk.Drop(ref)
+		}
 	}
 }
 
@@ -182,6 +191,7 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan) {
 	forms := append([]*form(nil), u.forms...)
 	forms[i] = f
 	u.setForms(forms)
+	f.bind()
 	f.r.form.Store(f)
 	s.retire(old)
 }

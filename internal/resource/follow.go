@@ -153,6 +153,9 @@ func (f *follower) settleOnce() int {
 		f.u.domain.Settle(p)
 		announce(p.Ref.(*applied), f.u)
 	}
+	f.u.apply.Lock()
+	defer f.u.apply.Unlock()
+	f.u.settledOnDisk()
 	return left
 }
 
@@ -161,7 +164,9 @@ func (f *follower) Attached(origin string, pos source.Position) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	first := f.u.domain.Applied().Epoch == 0
+	f.u.beginOnDisk(origin, fresh.Position(pos))
 	f.u.domain.Reset(origin, fresh.Position(pos))
+	f.u.beginOnDisk(origin, fresh.Position(pos))
 	f.attached.Store(true)
 	select {
 	case f.begun <- struct{}{}:
@@ -186,6 +191,7 @@ func (f *follower) Apply(tx *source.Tx) {
 		ref = a
 	}
 	f.u.domain.Apply(fresh.Position(tx.Pos), a.touches, ref, monotonic())
+	f.u.settledOnDisk()
 	if !tx.All { // which is counted as a gap, or is the beginning of a feed
 		f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
 	}
@@ -200,7 +206,10 @@ func (f *follower) Apply(tx *source.Tx) {
 }
 
 // Advance publishes a position up to which there is nothing more to come.
-func (f *follower) Advance(pos source.Position) { f.u.domain.Advance(fresh.Position(pos)) }
+func (f *follower) Advance(pos source.Position) {
+	f.u.domain.Advance(fresh.Position(pos))
+	f.u.settledOnDisk()
+}
 
 // SchemaChanged has the resources of these tables compiled again.
 func (f *follower) SchemaChanged(tables []string) {

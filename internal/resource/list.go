@@ -49,7 +49,7 @@ func (f *form) page(
 	answers := make([]Answer, len(found))
 	for i := range found {
 		answers[i] = Answer{
-			Doc: f.encode(found[i].Values, of, row.Stamp{}), Key: found[i].Key,
+			Doc: f.encode(found[i].Key, found[i].Values, of, row.Stamp{}), Key: found[i].Key,
 			Origin: Bypassed, Token: f.token(p), Lag: lag,
 		}
 	}

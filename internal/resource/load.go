@@ -6,7 +6,6 @@ import (
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
-	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // load reads the document of key from the source, or waits for somebody who
@@ -79,6 +78,9 @@ func (f *form) fetch(leases []*fresh.Lease) {
 	}
 	go func() {
 		defer f.src.loads.Done()
+		if leases = f.recall(leases); len(leases) == 0 {
+			return
+		}
 		loaded, err := f.read(leases)
 		for i, l := range leases {
 			if err != nil {
@@ -119,9 +121,7 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded) {
 	doc := f.document(l, found)
 	var store func()
 	if f.keeps(l, found) {
-		store = func() {
-			f.memory.Put(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}, doc)
-		}
+		store = f.store(l, doc)
 	}
 	var rows []fresh.Child
 	if f.tracked {
@@ -155,19 +155,21 @@ func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
 	if !found.Found() {
 		return row.NoRow(stamp)
 	}
-	return f.encode(found.Values, l.Format, stamp)
+	return f.encode(l.Key, found.Values, l.Format, stamp)
 }
 
 // encode makes the document of a row. The entity tag is that of the JSON form,
 // whatever the format, so that all formats of a row have one.
-func (f *form) encode(v row.Values, of row.Format, s row.Stamp) *row.Document {
+func (f *form) encode(
+	key row.Key, v row.Values, of row.Format, s row.Stamp,
+) *row.Document {
 	shape := f.plan.Shape()
 	body := shape.AppendJSON(nil, v)
 	hash := row.Hash(body)
 	if of == row.FormatMsgPack {
 		body = shape.AppendMsgPack(nil, v)
 	}
-	return row.NewDocument(of, body, hash, s)
+	return row.NewDocument(key, of, body, hash, s)
 }
 
 func children(found *source.Loaded) []fresh.Child {
@@ -205,6 +207,8 @@ func (f *form) answer(
 	case !leader:
 		a.Origin = Collapsed
 		f.r.counts.collapsed.Add(1)
+	case l.Recalled():
+		a.Origin = HitDisk
 	case l.Stored():
 		a.Origin = Stored
 	}

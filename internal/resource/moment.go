@@ -15,7 +15,7 @@ import (
 // clock read and one look at each source, before the first look-up, instead of
 // one for each request. It belongs to one goroutine.
 type Moments struct {
-	now  int64
+	now  time.Time
 	list []Moment
 }
 
@@ -31,8 +31,9 @@ type Moment struct {
 // SameSource reports whether two moments are of one source.
 func (m *Moment) SameSource(o *Moment) bool { return m.src == o.src }
 
-// Begin forgets the moments of before.
-func (m *Moments) Begin() { m.now, m.list = 0, m.list[:0] }
+// Begin forgets the moments of before. now is the clock as read at the wake-up,
+// before the first look-up.
+func (m *Moments) Begin(now time.Time) { m.now, m.list = now, m.list[:0] }
 
 // of returns the moment of a source, taken now if it is the first look.
 func (m *Moments) of(u *upstream) *Moment {
@@ -41,11 +42,8 @@ func (m *Moments) of(u *upstream) *Moment {
 			return &m.list[i]
 		}
 	}
-	if m.now == 0 {
-		m.now = monotonic()
-	}
 	p := u.domain.Applied()
-	state, lag := u.domain.Gate(m.now)
+	state, lag := u.domain.Gate(monotonicAt(m.now))
 	t := Token{}
 	if p.Origin != "" {
 		t = Token{Source: u.name, Origin: p.Origin, Pos: source.Position(p.Pos)}
@@ -55,8 +53,9 @@ func (m *Moments) of(u *upstream) *Moment {
 }
 
 // Hit returns the document of key if memory has it and it may be answered as
-// fresh, else nil: then Get has the answer. key may alias a buffer. It takes no
-// lock and allocates nothing; the caller counts its hits with a Tally.
+// fresh, else nil: then Get has the answer. No document but a moment means that
+// memory knows that there is no row. key may alias a buffer. It takes no lock
+// and allocates nothing; the caller counts its hits with a Tally.
 func (r *Resource) Hit(key row.Key, of row.Format, m *Moments) (*row.Document, *Moment) {
 	f := r.form.Load()
 	if f.memory == nil || f.space == nil {
@@ -67,8 +66,11 @@ func (r *Resource) Hit(key row.Key, of row.Format, m *Moments) (*row.Document, *
 		return nil, nil
 	}
 	doc, ok := f.memory.Get(tier.Ref{Resource: f.number, Format: of, Key: key})
-	if !ok || doc.Absent() || !f.space.Valid(doc.Stamp()) || f.expired(doc) {
+	if !ok || !f.space.Valid(doc.Stamp()) || f.expired(doc) {
 		return nil, nil
+	}
+	if doc.Absent() {
+		return nil, at
 	}
 	return doc, at
 }
@@ -76,15 +78,22 @@ func (r *Resource) Hit(key row.Key, of row.Format, m *Moments) (*row.Document, *
 // A Tally counts the hits that one loop has answered. It has one writer, and a
 // cache line to itself.
 type Tally struct {
-	n atomic.Uint64
-	_ [56]byte
+	n, absent atomic.Uint64
+	_         [48]byte
 }
 
 // Add counts one hit.
 func (t *Tally) Add() { t.n.Store(t.n.Load() + 1) }
 
-// Count returns how many hits were counted.
+// AddAbsent counts one answer that there is no row.
+func (t *Tally) AddAbsent() { t.absent.Store(t.absent.Load() + 1) }
+
+// Count returns how many hits were counted, answers that there is no row not
+// among them.
 func (t *Tally) Count() uint64 { return t.n.Load() }
+
+// Absent returns how many answers that there is no row were counted.
+func (t *Tally) Absent() uint64 { return t.absent.Load() }
 
 // Tally returns a new counter of r's hits, which Stats adds up.
 func (r *Resource) Tally() *Tally {
@@ -95,13 +104,13 @@ func (r *Resource) Tally() *Tally {
 	return t
 }
 
-// tallied returns the hits that loops have counted.
-func (r *Resource) tallied() uint64 {
+// tallied returns what loops have counted.
+func (r *Resource) tallied() (hits, absent uint64) {
 	r.tally.Lock()
 	defer r.tally.Unlock()
-	n := uint64(0)
 	for _, t := range r.tallies {
-		n += t.n.Load()
+		hits += t.Count()
+		absent += t.Absent()
 	}
-	return n
+	return hits, absent
 }

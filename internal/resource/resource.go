@@ -39,7 +39,11 @@ type form struct {
 	wide   bool
 	number uint32
 	space  *fresh.Space
-	memory tier.Tier // nil: pass-through
+	memory tier.Tier  // nil: pass-through
+	disk   *tier.Disk // nil: none, or one that cannot keep these documents
+	copier *copier
+
+	outage outage
 
 	tracked bool // changes may name rows whose old parents nobody knows
 
@@ -209,11 +213,7 @@ func (f *form) await(ctx context.Context, o *Options) (fresh.Need, error) {
 		}
 		return fresh.Now, nil
 	case o.Min.IsZero():
-		state, lag := f.src.domain.Gate(monotonic())
-		if state != fresh.Fresh && lag > f.src.maxStale {
-			return fresh.Now, nil // stale for too long: the source, while it answers
-		}
-		return fresh.Any, nil
+		return f.need(f.src.domain.Gate(monotonic()))
 	case o.Min.Source != f.src.name:
 		return fresh.Now, nil
 	}
@@ -236,10 +236,9 @@ func (f *form) stale(key row.Key, o *Options, failed bool) (Answer, bool) {
 		return Answer{}, false
 	}
 	now := monotonic()
-	limit := f.src.maxStale
-	if failed {
-		limit = f.src.staleIfError
-	} else if state, _ := f.src.domain.Gate(now); state == fresh.Fresh {
+	state, _ := f.src.domain.Gate(now)
+	limit := f.staleLimit(state, failed)
+	if limit <= 0 {
 		return Answer{}, false
 	}
 	p := f.src.domain.Applied()
@@ -280,14 +279,14 @@ func (r *Resource) Invalidate(key *row.Key) error {
 	r.counts.admin.Add(1)
 	if key == nil {
 		f.space.DropAll()
-		return nil
+		return f.synced()
 	}
 	k, err := f.canonical(*key)
 	if err != nil {
 		return err
 	}
 	f.space.Drop(k)
-	return nil
+	return f.synced()
 }
 
 // Example returns a key that exists, for the index page; "" when there is none.

@@ -34,13 +34,15 @@ type Spec struct {
 	Formats  []row.Format  // made together when a document is loaded; others when asked for
 	Pass     bool          // no tier: every read goes to the source
 	Negative bool          // keep the absence of rows too
+	Outage   Outage        // what differs from the source's
 
 	RequireIfMatch bool // a change of a document must name the one that it changes
 }
 
 // SetOptions configure a Set.
 type SetOptions struct {
-	Memory    tier.Tier // closed by the caller, after the Set
+	Memory    tier.Tier  // closed by the caller, after the Set
+	Disk      *tier.Disk // behind memory; nil: none. Closed by the caller, after the Set
 	Sources   []SourceOptions
 	Resources []Spec
 	Log       *slog.Logger
@@ -49,6 +51,8 @@ type SetOptions struct {
 // A Set is every resource that is served.
 type Set struct {
 	memory tier.Tier
+	disk   *tier.Disk
+	copier *copier
 	log    *slog.Logger
 	byName atomic.Pointer[map[string]*Resource]
 	forms  sync.Map      // of *form by number: whose documents a tier has forgotten
@@ -67,7 +71,7 @@ type Set struct {
 // they are unavailable, and are compiled when it comes. Close the Set.
 func Open(ctx context.Context, o SetOptions) (*Set, error) {
 	s := &Set{
-		memory: o.Memory, log: o.Log,
+		memory: o.Memory, disk: o.Disk, copier: newCopier(), log: o.Log,
 		options: make(map[string]SourceOptions), sources: make(map[string]*upstream),
 	}
 	if s.log == nil {
@@ -76,6 +80,7 @@ func Open(ctx context.Context, o SetOptions) (*Set, error) {
 	for _, so := range o.Sources {
 		s.options[so.Name] = so
 	}
+	s.loops.Go(s.copier.run)
 	empty := make(map[string]*Resource)
 	s.byName.Store(&empty)
 	if err := s.Reload(ctx, o.Resources); err != nil {
@@ -154,6 +159,7 @@ func (s *Set) swap(built map[string]*upstream) {
 	for _, u := range s.sources {
 		for _, f := range u.forms {
 			m[f.r.name] = f.r
+			f.bind()
 			f.r.form.Store(f)
 		}
 	}
@@ -174,6 +180,9 @@ func (s *Set) swap(built map[string]*upstream) {
 func (s *Set) retire(f *form) {
 	if f.space != nil {
 		f.space.Remove()
+	}
+	if s.disk != nil {
+		s.disk.Unbind(f.number)
 	}
 	s.forms.Delete(f.number)
 }
@@ -198,7 +207,7 @@ func (s *Set) Ready() error {
 
 // Stats returns a snapshot of everything.
 func (s *Set) Stats() Stats {
-	var st Stats
+	st := Stats{Copies: s.copier.stats()}
 	for _, r := range s.All() {
 		st.Resources = append(st.Resources, r.Stats())
 	}
@@ -216,6 +225,9 @@ func (s *Set) Stats() Stats {
 func (s *Set) Close() error {
 	s.mu.Lock()
 	sources := s.sources
+	if !s.closed {
+		close(s.copier.done)
+	}
 	s.closed = true
 	s.mu.Unlock()
 	for _, u := range sources {

@@ -15,7 +15,7 @@ type counts struct {
 	hits                                      atomic.Uint64
 	_                                         [56]byte
 	negative, stale, misses                   atomic.Uint64
-	stored, discarded, collapsed              atomic.Uint64
+	stored, discarded, collapsed, recalled    atomic.Uint64
 	errors, writes, fed, written, gaps, admin atomic.Uint64
 }
 
@@ -41,6 +41,8 @@ type ResourceStats struct {
 	Hits, Negative, Stale, Misses        uint64
 	Stored, Discarded, Collapsed, Errors uint64
 	Writes                               uint64
+	Disk                                 bool   // the disk keeps its documents
+	Recalled                             uint64 // misses that the disk has answered
 	Fed, Written, Gaps, Admin            uint64 // invalidations by their cause
 	Watchers                             int
 	WatchDropped                         uint64
@@ -73,6 +75,7 @@ type SourceStats struct {
 type Stats struct {
 	Resources []ResourceStats
 	Sources   []SourceStats
+	Copies    CopyStats
 }
 
 // Timing is a histogram of durations.
@@ -133,11 +136,13 @@ func (t *timings) snapshot() map[string]Timing {
 func (r *Resource) Stats() ResourceStats {
 	c := &r.counts
 	f := r.form.Load()
+	hits, absent := r.tallied()
 	return ResourceStats{
 		Name: r.name, Source: f.src.name, Ready: f.plan != nil,
-		Hits: c.hits.Load() + r.tallied(), Negative: c.negative.Load(), Stale: c.stale.Load(),
+		Hits: c.hits.Load() + hits, Negative: c.negative.Load() + absent, Stale: c.stale.Load(),
 		Misses: c.misses.Load(), Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
+		Disk: f.disk != nil, Recalled: c.recalled.Load(),
 		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
 		Watchers: int(r.watch.count.Load()), WatchDropped: r.watch.dropped.Load(),
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // SourceOptions configure one source of a Set.
@@ -20,8 +21,11 @@ type SourceOptions struct {
 
 	Readers      int           // loads at one time; the size of the source's pool
 	Acquire      time.Duration // how long a load waits for a place
+	Waiting      int           // loads that may wait; one more fails at once
+	Bypass       int           // of Readers, those that serve while the feed lags
 	Timeout      time.Duration // of one load, the wait included
 	StaleAfter   time.Duration // see freshness: a hit is fresh this long after a fence
+	OnLag        OnLag         // what reads get while the feed lags; "": LagStale
 	MaxStale     time.Duration // how long hits go on, flagged, while the feed lags
 	StaleIfError time.Duration // the same while the source cannot be read
 	ReconnectMin time.Duration
@@ -41,6 +45,15 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	if o.Mode == "" {
 		o.Mode = source.FeedAuto
 	}
+	if o.Waiting == 0 {
+		o.Waiting = 4096
+	}
+	if o.Bypass == 0 {
+		o.Bypass = max(o.Readers/2, 1)
+	}
+	if o.OnLag == "" {
+		o.OnLag = LagStale
+	}
 	set(&o.Acquire, 2*time.Second)
 	set(&o.Timeout, 5*time.Second)
 	set(&o.StaleAfter, 250*time.Millisecond)
@@ -57,10 +70,11 @@ type upstream struct {
 	name   string
 	source source.Source
 	domain *fresh.Domain
+	disk   *tier.DiskSource // nil: there is no disk
 	log    *slog.Logger
 	opts   SourceOptions
 
-	timeout, maxStale, staleIfError time.Duration
+	timeout time.Duration
 
 	ctx    context.Context // of the feed; ends when the upstream is closed
 	cancel context.CancelFunc
@@ -71,6 +85,7 @@ type upstream struct {
 	loads  sync.WaitGroup // loads and late releases under way
 
 	places  chan struct{} // one for each load that may run
+	bypass  chan struct{} // one for each that may run while the feed lags
 	down    atomic.Int64  // until when the source is taken to be unreachable
 	timing  timings
 	waiting atomic.Int64
@@ -107,39 +122,9 @@ func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
 	return &upstream{
 		name: o.Name, source: o.Source, opts: o, log: log.With("source", o.Name),
 		domain:  fresh.NewDomain(o.StaleAfter),
-		timeout: o.Timeout, maxStale: o.MaxStale, staleIfError: o.StaleIfError,
-		ctx: ctx, cancel: cancel,
-		places: make(chan struct{}, o.Readers),
-	}
-}
-
-// acquire takes a place among the loads. The error is a *source.Error.
-func (u *upstream) acquire(ctx context.Context) (release func(), err error) {
-	if until := u.down.Load(); until != 0 && monotonic() < until {
-		return nil, &source.Error{
-			Class: source.Unavailable, After: time.Second,
-			Message: fmt.Sprintf("source %s cannot be reached", u.name),
-		}
-	}
-	select {
-	case u.places <- struct{}{}:
-		return func() { <-u.places }, nil
-	default:
-	}
-	u.waiting.Add(1)
-	defer u.waiting.Add(-1)
-	timer := time.NewTimer(u.opts.Acquire)
-	defer timer.Stop()
-	select {
-	case u.places <- struct{}{}:
-		return func() { <-u.places }, nil
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	u.timing.rejected.Add(1)
-	return nil, &source.Error{
-		Class: source.Unavailable, After: time.Second,
-		Message: fmt.Sprintf("source %s: all %d readers are busy", u.name, u.opts.Readers),
+		timeout: o.Timeout,
+		ctx:     ctx, cancel: cancel,
+		places: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.Bypass),
 	}
 }
 

@@ -130,7 +130,7 @@ func (f *form) result(w *Write, written *source.Written) Result {
 	}
 	a := Answer{Key: written.Loaded.Key, Origin: Requested, Token: t}
 	if written.Loaded.Found() {
-		a.Doc = f.encode(written.Loaded.Values, w.Format, row.Stamp{})
+		a.Doc = f.encode(written.Loaded.Key, written.Loaded.Values, w.Format, row.Stamp{})
 	} else {
 		a.Key, a.Doc = w.Key, row.NoRow(row.Stamp{})
 	}

@@ -1,6 +1,9 @@
 package row
 
-import "strconv"
+import (
+	"strings"
+	"sync/atomic"
+)
 
 // Key is the canonical text of a document's key: what the encoder of its
 // column gives for the value, so that one document has one Key whatever
@@ -23,47 +26,75 @@ type Stamp struct {
 // A Document is one representation of a row, encoded once and shared by every
 // tier, front and request that holds it: nobody may write to it. A Document
 // may also say that there is no row (Absent).
+//
+// A Document that is not compressed holds the compressed copies of itself that
+// have been made: see AddCopy. They live and die with it.
 type Document struct {
-	wire   []byte // header lines, an empty line, the body: see Wire
-	head   int    // where the body begins in wire
-	etag   string
+	// text is the key, header lines, an empty line and the body, in one piece of
+	// memory: a look-up compares the key and then copies what follows, and the
+	// processor has to wait for one place less. "" when there is no row.
+	text   string
 	stamp  Stamp
+	copies atomic.Pointer[Document] // the first copy; of a copy, the next one
+	asked  atomic.Uint32            // a bit for each Coding of which a copy has been asked for
+	key    uint16                   // where the header lines begin in text
+	head   uint16                   // where the body begins
 	format Format
-	absent bool
+	coding Coding
 }
 
-// NewDocument returns the document of a row in one format. It copies body. hash
-// is the hash of the canonical document (see Hash): two formats of one row have
-// one hash.
-func NewDocument(f Format, body []byte, hash uint64, s Stamp) *Document {
-	d := &Document{etag: ETag(hash, f), stamp: s, format: f}
-	var buf [128]byte
-	head := append(buf[:0], "Content-Type: "...)
-	head = append(append(head, f.MediaType()...), "\r\nEtag: "...)
-	head = append(append(head, d.etag...), "\r\nContent-Length: "...)
-	head = append(strconv.AppendInt(head, int64(len(body)), 10), "\r\n\r\n"...)
-	d.head = len(head)
-	d.wire = make([]byte, 0, len(head)+len(body)) // no slack: it is kept
-	d.wire = append(append(d.wire, head...), body...)
+// NewDocument returns the document of key's row in one format. It copies body.
+// hash is the hash of the canonical document (see Hash): two formats of one row
+// have one hash.
+func NewDocument(key Key, f Format, body []byte, hash uint64, s Stamp) *Document {
+	return newDocument(key, f, Identity, ETag(hash, f), body, s)
+}
+
+// newDocument returns a document whose body is coded already. tag is the entity
+// tag of the plain one.
+func newDocument(key Key, f Format, c Coding, tag string, body []byte, s Stamp) *Document {
+	if len(key) > MaxKey {
+		key = "" // nobody keeps it by such a key
+	}
+	d := &Document{stamp: s, format: f, coding: c, key: uint16(len(key))}
+	var buf [160]byte
+	head := appendHead(buf[:0], f, c, tag, len(body))
+	d.head = d.key + uint16(len(head))             // some 150 bytes at most
+	text := make([]byte, 0, int(d.head)+len(body)) // no slack: it is kept
+	text = append(append(append(text, key...), head...), body...)
+	d.text = Alias(text) // nobody writes to it
 	return d
 }
 
 // NoRow returns the document that says that there is no row.
-func NoRow(s Stamp) *Document { return &Document{absent: true, stamp: s} }
+func NoRow(s Stamp) *Document { return &Document{stamp: s} }
 
 // Body returns the encoded document. It must not be written to.
-func (d *Document) Body() []byte { return d.wire[d.head:] }
+func (d *Document) Body() []byte { return bytesOf(d.text[d.head:]) }
+
+// Key returns the key that the document was made with, in the document's own
+// memory: who keeps the document by this text keeps no other.
+func (d *Document) Key() Key { return Key(d.text[:d.key]) }
+
+// Size returns how many bytes the key, the header lines and the body take.
+func (d *Document) Size() int { return len(d.text) }
 
 // Wire returns what every HTTP answer with this document ends with: the header
 // lines Content-Type, Etag and Content-Length, the empty line, and the body. It
 // is contiguous so that a hit is one copy. It must not be written to.
-func (d *Document) Wire() []byte { return d.wire }
+func (d *Document) Wire() []byte { return bytesOf(d.text[d.key:]) }
 
 // WireHead is Wire without the body, for HEAD.
-func (d *Document) WireHead() []byte { return d.wire[:d.head] }
+func (d *Document) WireHead() []byte { return bytesOf(d.text[d.key:d.head]) }
 
 // ETag returns the entity tag with its quotes, as RFC 9110 8.8.3 has it.
-func (d *Document) ETag() string { return d.etag }
+func (d *Document) ETag() string {
+	if d.Absent() {
+		return ""
+	}
+	tag := d.text[int(d.key)+tagAt(d.format, d.coding) : d.head]
+	return tag[:strings.IndexByte(tag, '\r')]
+}
 
 // Stamp returns the stamp of the load that made the document.
 func (d *Document) Stamp() Stamp { return d.stamp }
@@ -72,4 +103,4 @@ func (d *Document) Stamp() Stamp { return d.stamp }
 func (d *Document) Format() Format { return d.format }
 
 // Absent reports whether the document says that there is no row.
-func (d *Document) Absent() bool { return d.absent }
+func (d *Document) Absent() bool { return d.text == "" }

@@ -20,7 +20,7 @@ func TestETag_IsStableAndNamesTheRepresentation(t *testing.T) {
 			t.Errorf("%d %v: got %s, want %s", tt.hash, tt.format, got, tt.want)
 		}
 	}
-	if d := NewDocument(FormatMsgPack, nil, 1, Stamp{}); d.ETag() != `"0000000000002-m"` {
+	if d := NewDocument("", FormatMsgPack, nil, 1, Stamp{}); d.ETag() != `"0000000000002-m"` {
 		t.Errorf("document's tag %s", d.ETag())
 	}
 }

@@ -116,6 +116,10 @@ func (p *KeyPart) parse(s string) (string, error) {
 	if ok && p.MaxLen > 0 && p.Kind == Text && utf8.RuneCountInString(s) > p.MaxLen {
 		ok, problem = false, fmt.Sprintf("is longer than %d characters", p.MaxLen)
 	}
+	if ok && p.Word > 0 && p.Kind == Text {
+		problem = notWord(s, p.Word)
+		ok = problem == ""
+	}
 	if ok {
 		return text, nil
 	}
@@ -123,6 +127,20 @@ func (p *KeyPart) parse(s string) (string, error) {
 		problem = "is not " + p.want()
 	}
 	return "", &keyError{column: p.Column, problem: quote(s) + " " + problem}
+}
+
+// notWord says why s is no word of at most limit bytes; "" if it is one. A word
+// has no ASCII blank and no ASCII control character.
+func notWord(s string, limit int) string {
+	if len(s) > limit {
+		return fmt.Sprintf("is longer than %d bytes", limit)
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] == 0x7f {
+			return "has a blank or a control character in it"
+		}
+	}
+	return ""
 }
 
 func (p *KeyPart) bits() int {

@@ -11,6 +11,7 @@ type KeyPart struct {
 	Kind   Kind
 	Bits   int // of an Int: 16, 32 or 64
 	MaxLen int // of a Text, in characters; 0: no bound but MaxKey
+	Word   int // of a Text: so many bytes, no blank or control character; 0: any text
 
 	// Wide says that the database's equality is wider than that of the bytes
 	// (a case-insensitive or padded collation, a numeric's scale): a document

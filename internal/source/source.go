@@ -85,6 +85,10 @@ type Spec struct {
 	Embeds    []Embed // documents of other tables within this one
 	Depends   []Dep   // of a query; a table's are found
 	RLSIgnore bool    // serve a table with row-level security as this user sees it
+
+	// Value is how a server of keys and values keeps the documents; nil for a
+	// database, which has a Table or a Query.
+	Value *ValueSpec
 }
 
 // A FieldSpec says how one column appears in documents.
@@ -303,6 +307,7 @@ const (
 	FeedAuto    FeedMode = "auto"
 	FeedLogical FeedMode = "logical" // PostgreSQL logical replication
 	FeedNotify  FeedMode = "notify"  // PostgreSQL LISTEN/NOTIFY with triggers
+	FeedBinlog  FeedMode = "binlog"  // the row binlog of MariaDB and MySQL
 	FeedSQLite  FeedMode = "sqlite"  // hooks and data_version
 	FeedNone    FeedMode = "none"
 )

@@ -95,7 +95,10 @@ func (a *answer) status() string {
 	return strings.TrimPrefix(a.header.Get("Cache-Status"), "hotrow; ")
 }
 
-const hit = "hit; detail=mem"
+const (
+	hit     = "hit; detail=mem"
+	diskHit = "hit; detail=disk" // promises the same
+)
 
 // position returns what Hotrow-Position says: the position and the lag.
 func (a *answer) position() (resource.Token, time.Duration) {

@@ -15,16 +15,22 @@ var logical = map[string]string{"wal_level": "logical", "max_wal_senders": "10",
 	"max_replication_slots": "10", "max_connections": "100",
 	"shared_preload_libraries": "pg_stat_statements", "log_min_messages": "fatal"}
 
-// feeds are the ways in which PostgreSQL tells of changed rows.
+// oldRows has the log tell the whole of the rows before a change.
+const oldRows = `ALTER TABLE dept REPLICA IDENTITY FULL; ALTER TABLE emp REPLICA IDENTITY FULL;
+	ALTER TABLE flat REPLICA IDENTITY FULL; ALTER TABLE side REPLICA IDENTITY FULL;
+	ALTER TABLE bulk REPLICA IDENTITY FULL`
+
+// feeds are the ways in which PostgreSQL tells of changed rows, and one of them
+// with a memory that is too small, and a disk behind it.
 var feeds = []struct {
 	name, sql string
 	mode      source.FeedMode
+	disk      bool
 }{
-	{"identity=default", "", source.FeedLogical},
-	{"identity=full", `ALTER TABLE dept REPLICA IDENTITY FULL; ALTER TABLE emp REPLICA IDENTITY FULL;
-		ALTER TABLE flat REPLICA IDENTITY FULL; ALTER TABLE side REPLICA IDENTITY FULL;
-		ALTER TABLE bulk REPLICA IDENTITY FULL`, source.FeedLogical},
-	{"feed=notify", "", source.FeedNotify},
+	{"identity=default", "", source.FeedLogical, false},
+	{"identity=full", oldRows, source.FeedLogical, false},
+	{"disk", oldRows, source.FeedLogical, true},
+	{"feed=notify", "", source.FeedNotify, false},
 }
 
 // No read, of whatever kind and whatever writers do, is older than the contract
@@ -40,7 +46,11 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 			if feed.mode == source.FeedNotify {
 				applyDoctor(t, url, worldSpecs())
 			}
-			s := newStand(t, url, plan{specs: worldSpecs(), mode: feed.mode})
+			p := plan{specs: worldSpecs(), mode: feed.mode, disk: feed.disk}
+			if feed.disk {
+				p.memory = 128 << 10
+			}
+			s := newStand(t, url, p)
 			ws := &writers{t: t, world: w, url: url}
 			rs := newReaders(s, w)
 
@@ -71,13 +81,14 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 			figures(t, "%d reads (%d with a token, %d of the database, %d checked by porcupine), "+
 				"hit ratio %.2f, %d flagged stale; %d commits, %d through hotrow and read back, "+
 				"%d held invisible, %d rolled back; unexplained %d; largest lag stated %v, "+
-				"largest real age of a hit %v; sweep: %d hits of %d, %d stale", reads,
+				"largest real age of a hit %v; sweep: %d hits of %d, %d stale; %d answers from disk", reads,
 				rs.tokens.Load(), rs.direct.Load(), linear, float64(hits)/float64(reads),
 				rs.stale.Load(), ws.commits.Load(), ws.through.Load(), ws.held.Load(),
 				ws.rollbacks.Load(), len(rs.violations), time.Duration(rs.lag.Load()),
-				time.Duration(rs.late.Load()).Round(time.Microsecond), swept, 2*len(rs.pages), old)
+				time.Duration(rs.late.Load()).Round(time.Microsecond), swept, 2*len(rs.pages), old,
+				s.recalled())
 			if reads == 0 || hits == 0 || ws.commits.Load() == 0 || ws.through.Load() == 0 || linear == 0 ||
-				haunted && ws.held.Load() == 0 {
+				haunted && ws.held.Load() == 0 || feed.disk != (s.recalled() > 0) {
 				t.Error("a part of the test has done nothing")
 			}
 		})

@@ -126,7 +126,7 @@ func (rs *readers) judge(
 	switch {
 	case flagged:
 		rs.stale.Add(1)
-	case status == hit:
+	case status == hit, status == diskHit:
 		rs.hits.Add(1)
 		raise(&rs.lag, int64(lag))
 		raise(&rs.late, int64(r.Late(begin)))
@@ -149,7 +149,7 @@ func (rs *readers) judge(
 // the contract allows.
 func (rs *readers) age(status string, lag time.Duration) time.Duration {
 	switch {
-	case status == hit:
+	case status == hit, status == diskHit:
 		return lag + rounding
 	case status == "fwd=stale":
 		return maxStale + rounding

@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,6 +23,7 @@ type plan struct {
 	specs  []resource.Spec
 	mode   source.FeedMode
 	memory int64 // bytes; 0: 64 MiB
+	disk   bool  // with a tier on disk behind
 	change func(*resource.SourceOptions)
 }
 
@@ -70,7 +73,7 @@ func newStandOver(t testing.TB, src source.Source, p plan) *stand {
 	if p.change != nil {
 		p.change(&so)
 	}
-	set, err := resource.Open(t.Context(), resource.SetOptions{Memory: s.memory,
+	set, err := resource.Open(t.Context(), resource.SetOptions{Memory: s.memory, Disk: openDisk(t, p),
 		Sources: []resource.SourceOptions{so}, Resources: p.specs, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -85,6 +88,36 @@ func newStandOver(t testing.TB, src source.Source, p plan) *stand {
 	s.serve()
 	until(t, "fresh feed", func() bool { return s.fresh() })
 	return s
+}
+
+// openDisk opens the tier on disk of a plan; nil when it has none.
+func openDisk(t testing.TB, p plan) *tier.Disk {
+	t.Helper()
+	if !p.disk {
+		return nil
+	}
+	d, err := tier.OpenDisk(tier.DiskOptions{
+		Path: filepath.Join(t.TempDir(), "cache.db"), MaxBytes: 1 << 30, Batch: 1000,
+		FlushEvery: 20 * time.Millisecond, Log: testLog(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// recalled returns how many answers came from disk.
+func (s *stand) recalled() uint64 {
+	n := uint64(0)
+	for _, r := range s.set.Stats().Resources {
+		n += r.Recalled
+	}
+	return n
 }
 
 // serve answers HTTP on a port of its own.

@@ -36,8 +36,10 @@ type Memory struct {
 	lookups  *lookups
 	maxBytes uint64
 	evicted  atomic.Uint64
-	tell     atomic.Pointer[func(Ref, *row.Document)]
-	closed   atomic.Bool
+	// copyBytes is what the compressed copies take: see KeepCopy.
+	copyBytes atomic.Int64
+	tell      atomic.Pointer[func(Ref, *row.Document)]
+	closed    atomic.Bool
 }
 
 // A segment is one cache with a bound of its own.
@@ -67,6 +69,7 @@ func (m *Memory) newSegment(budget uint64) segment {
 				return uint32(min(m.sizes.entry(ref, d), math.MaxUint32))
 			},
 			OnAtomicDeletion: func(e otter.DeletionEvent[Ref, *row.Document]) {
+				m.left(e.Value)
 				if e.WasEvicted() {
 					m.evicted.Add(1)
 					m.forgot(e.Key, e.Value)
@@ -105,6 +108,9 @@ func (m *Memory) Get(ref Ref) (*row.Document, bool) {
 // kept. ref.Key is kept: it must not alias a buffer, nor be a small part of a
 // large string, which would stay in memory with it.
 func (m *Memory) Put(ref Ref, d *row.Document) {
+	if own := d.Key(); own == ref.Key {
+		ref.Key = own // one piece of memory less to keep, and to wait for in Get
+	}
 	to, other := &m.rows, &m.absences
 	if d.Absent() {
 		to, other = other, to
@@ -138,6 +144,7 @@ func (m *Memory) Stats() Stats {
 	return Stats{
 		Entries:   uint64(max(m.rows.cache.EstimatedSize(), 0)) + negative,
 		Bytes:     m.rows.cache.WeightedSize() + m.absences.cache.WeightedSize(),
+		CopyBytes: uint64(max(m.copyBytes.Load(), 0)),
 		MaxBytes:  m.maxBytes,
 		Negative:  negative,
 		Hits:      hits,

@@ -2,6 +2,7 @@ package tier_test
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strconv"
 	"testing"
@@ -14,7 +15,13 @@ import (
 	"github.com/hotrow/hotrow/internal/tier/tiertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashChild); dir != "" {
+		fmt.Fprintln(os.Stderr, runVictim(dir))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestMemory(t *testing.T) {
 	tiertest.Run(t, func(t *testing.T) tier.Tier { return openMemory(t, 4<<20) })

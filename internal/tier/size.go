@@ -64,8 +64,9 @@ func (s *sizer) block(n uint64) uint64 {
 
 // entry returns the size of all that is kept for ref.
 func (s *sizer) entry(ref Ref, d *row.Document) uint64 {
-	return entryOverhead + s.document +
-		s.block(uint64(len(ref.Key))) +
-		s.block(uint64(cap(d.Wire()))) +
-		s.block(uint64(len(d.ETag())))
+	n := entryOverhead + s.document + s.block(uint64(d.Size())) + s.copies(d.NextCopy())
+	if ref.Key != d.Key() {
+		n += s.block(uint64(len(ref.Key)))
+	}
+	return n
 }

@@ -1,5 +1,5 @@
-// Package tier keeps documents: in memory, later on disk too. A tier may
-// forget; it may not lie.
+// Package tier keeps documents: in memory (Memory) and behind it on disk (Disk).
+// A tier may forget; it may not lie.
 package tier
 
 import "github.com/hotrow/hotrow/internal/row"
@@ -15,8 +15,9 @@ type Ref struct {
 // goroutines; the caller orders Put and Drop of one key (it holds the lock of
 // the key's shard in package fresh). Every Tier passes tiertest.Run.
 type Tier interface {
-	// Get returns what the tier holds for ref. It takes no lock of ours, logs
-	// nothing and allocates nothing. ref.Key may alias a buffer: it is not kept.
+	// Get returns what the tier holds for ref. In memory it takes no lock of
+	// ours, logs nothing and allocates nothing; a tier on disk may wait for it.
+	// ref.Key may alias a buffer: it is not kept.
 	Get(ref Ref) (*row.Document, bool)
 
 	// Put keeps d for ref, or forgets whatever it held. ref.Key is kept.
@@ -36,6 +37,7 @@ type Tier interface {
 type Stats struct {
 	Entries   uint64 // documents held, rows and absences
 	Bytes     uint64 // that they take, keys and bookkeeping included
+	CopyBytes uint64 // of Bytes, those of compressed copies
 	MaxBytes  uint64 // the bound
 	Negative  uint64 // of Entries, those that say that there is no row
 	Hits      uint64

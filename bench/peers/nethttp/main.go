@@ -19,6 +19,8 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address")
 	file := flag.String("docs", "", "file with the documents")
 	mode := flag.String("mode", "ready", "ready or json")
+	cert := flag.String("cert", "", "file with a certificate, for TLS")
+	key := flag.String("key", "", "file with its key")
 	flag.Parse()
 	all, err := document.ReadAll(*file)
 	if err != nil {
@@ -31,6 +33,9 @@ func main() {
 			log.Fatal(err)
 		}
 		handler = encoded(depts)
+	}
+	if *cert != "" {
+		log.Fatal(http.ListenAndServeTLS(*listen, *cert, *key, handler))
 	}
 	log.Fatal(http.ListenAndServe(*listen, handler))
 }

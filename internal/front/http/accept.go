@@ -116,16 +116,8 @@ func exactness(name, offer string) int {
 func parseRange(element string) (name string, quality int, ok bool) {
 	name, params, _ := strings.Cut(element, ";")
 	name = strings.ToLower(strings.TrimSpace(name))
-	quality = 1000
-	for params != "" {
-		var p string
-		p, params, _ = strings.Cut(params, ";")
-		k, v, _ := strings.Cut(strings.TrimSpace(p), "=")
-		if strings.EqualFold(k, "q") {
-			if quality, ok = parseQuality(v); !ok {
-				return "", 0, false
-			}
-		}
+	if quality, ok = parseWeight(params); !ok {
+		return "", 0, false
 	}
 	slash := strings.IndexByte(name, '/')
 	return name, quality, slash > 0 && slash < len(name)-1

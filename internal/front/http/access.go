@@ -79,7 +79,11 @@ func (c *call) principal() (Principal, bool) {
 	if !ok || c.o.Auth == nil {
 		return Principal{}, false
 	}
-	return c.o.Auth(token)
+	p, ok := c.o.Auth(token)
+	if ok {
+		c.who = p.Name
+	}
+	return p, ok
 }
 
 // bearer returns the token of an Authorization header (RFC 6750 2.1). Two

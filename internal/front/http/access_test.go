@@ -60,11 +60,7 @@ func TestAccess_TokenTakenAwayEndsOnOpenConnections(t *testing.T) {
 	s := newServer(t)
 	secret, token := newToken(t, "r", "reader")
 	s.tokens.Set([]Token{token})
-	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := s.dial()
 	r := bufio.NewReader(conn)
 	get := func() int {
 		t.Helper()

@@ -14,6 +14,8 @@ func cacheStatus(o resource.Origin) string {
 	switch o {
 	case resource.HitMemory:
 		return "hotrow; hit; detail=mem"
+	case resource.HitDisk:
+		return "hotrow; hit; detail=disk"
 	case resource.Stored:
 		return "hotrow; fwd=uri-miss; stored; detail=db"
 	case resource.Unstored:
@@ -40,7 +42,7 @@ func appendPosition(dst []byte, t resource.Token, lag time.Duration) []byte {
 // every answer that a resource gave, a 304 or 404 included.
 func (c *call) describe(status string, a *resource.Answer) {
 	head := c.w.Header()
-	head.Set("Vary", "Accept")
+	head.Set("Vary", c.o.vary())
 	head.Set("Cache-Control", c.cacheControl())
 	if status != "" {
 		head.Set("Cache-Status", status)

@@ -14,6 +14,7 @@ import (
 type directives struct {
 	noCache      bool
 	onlyIfCached bool
+	noTransform  bool
 	maxAge       time.Duration // < 0: none
 }
 
@@ -29,6 +30,8 @@ func parseDirectives(h http.Header) directives {
 				d.noCache = true
 			case "only-if-cached":
 				d.onlyIfCached = true
+			case "no-transform":
+				d.noTransform = true
 			case "max-age":
 				if age, ok := parseSeconds(strings.Trim(value, `"`)); ok {
 					d.maxAge = age
@@ -40,9 +43,10 @@ func parseDirectives(h http.Header) directives {
 	return d
 }
 
-// tooOld reports whether a comes from memory and may be older than max-age.
+// tooOld reports whether a comes from a copy and may be older than max-age.
 func (d directives) tooOld(a *resource.Answer) bool {
-	kept := a.Origin == resource.HitMemory || a.Origin == resource.Stale
+	kept := a.Origin == resource.HitMemory || a.Origin == resource.HitDisk ||
+		a.Origin == resource.Stale
 	return kept && d.maxAge >= 0 && a.Lag > d.maxAge
 }
 

@@ -55,18 +55,6 @@ func tagLength(s string) int {
 	return 0
 }
 
-// weaklyListed reports whether etag is among tags by weak comparison, as reads
-// compare for If-None-Match. The representation counts: a client that holds
-// JSON must not be told that its MessagePack is unchanged.
-func weaklyListed(tags []string, etag string) bool {
-	for _, t := range tags {
-		if t == "*" || strings.TrimPrefix(t, "W/") == etag {
-			return true
-		}
-	}
-	return false
-}
-
 // strongTags returns tags without the weak ones, which If-Match never matches.
 func strongTags(tags []string) []string {
 	var strong []string

@@ -48,21 +48,6 @@ func TestEntityTags(t *testing.T) {
 	}
 }
 
-func TestWeaklyListed(t *testing.T) {
-	tests := []struct {
-		tags []string
-		want bool
-	}{
-		{[]string{`"a-j"`}, true}, {[]string{`W/"a-j"`}, true}, {[]string{"*"}, true},
-		{[]string{`"x"`, `"a-j"`}, true}, {[]string{`"a-m"`}, false}, {nil, false},
-	}
-	for _, tt := range tests {
-		if got := weaklyListed(tt.tags, `"a-j"`); got != tt.want {
-			t.Errorf("weaklyListed(%q) = %v, want %v", tt.tags, got, tt.want)
-		}
-	}
-}
-
 func TestParseDirectives(t *testing.T) {
 	tests := []struct {
 		lines []string

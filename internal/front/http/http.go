@@ -15,7 +15,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -40,13 +42,19 @@ type Options struct {
 	// token. Such a listener still takes no anonymous writes.
 	Open bool
 
-	BasePath     string        // before every path: "/api"; "" or "/": none
-	MaxBody      int64         // bytes of a request's body; 0: 1 MiB
-	MaxList      int           // bytes of one list; 0: 8 MiB
-	WriteTimeout time.Duration // of one write in the database; 0: 30 s
-	CacheControl string        // of documents; "": "no-cache"
-	XCache       bool          // add X-Cache: HIT or MISS
-	Log          *slog.Logger  // nil: discard
+	// Compression are the content codings that are offered, the preferred one
+	// first. Empty: nothing is compressed.
+	Compression []row.Coding
+
+	BasePath     string         // before every path: "/api"; "" or "/": none
+	MaxBody      int64          // bytes of a request's body; 0: 1 MiB
+	MaxList      int            // bytes of one list; 0: 8 MiB
+	WriteTimeout time.Duration  // of one write in the database; 0: 30 s
+	CacheControl string         // of documents; "": "no-cache"
+	XCache       bool           // add X-Cache: HIT or MISS
+	HSTS         bool           // tell browsers to come by HTTPS only; for HTTPS listeners
+	Log          *slog.Logger   // nil: discard
+	Access       *accesslog.Log // of the requests, with AccessColumns; nil: none
 	Now          func() time.Time
 }
 
@@ -56,7 +64,8 @@ type Handler struct {
 	csrf     http.CrossOriginProtection
 	stats    stats
 	lane     atomic.Pointer[Lane] // nil: there is none in front
-	examples sync.Map             // of *example, by the name of the resource
+	coder    row.Coder
+	examples sync.Map // of *example, by the name of the resource
 	logLimit limiter
 }
 
@@ -90,6 +99,7 @@ func (h *Handler) Configure(o Options) {
 	if o.CacheControl == "" {
 		o.CacheControl = "no-cache"
 	}
+	o.Compression = compression(o.Compression)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -107,6 +117,7 @@ type call struct {
 	r       *http.Request
 	res     *resource.Resource // nil until the path has named one
 	private bool               // the answer is for this principal only
+	who     string             // the name of the principal, once it was asked for
 }
 
 // ServeHTTP answers one request. Errors become problem documents here and
@@ -119,11 +130,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if v := recover(); v != nil {
 			c.recovered(v)
 		}
-		h.stats.observe(c.resourceName(), c.w.code, o.Now().Sub(start))
+		took := o.Now().Sub(start)
+		h.stats.observe(c.resourceName(), c.w.code, took)
+		if o.Access != nil {
+			c.logAccess(start, took)
+		}
 	}()
 	head := w.Header()
 	head.Set("Server", "hotrow")
 	head.Set("X-Content-Type-Options", "nosniff")
+	if o.HSTS {
+		head.Set("Strict-Transport-Security", strictTransport)
+	}
 	if id := requestID(r.Header.Get("X-Request-Id")); id != "" {
 		head.Set("X-Request-Id", id)
 	}
@@ -294,7 +312,8 @@ func isIDByte(b byte) bool {
 // A recorder remembers the status of an answer.
 type recorder struct {
 	http.ResponseWriter
-	code int // 0: nothing has been written
+	code  int // 0: nothing has been written
+	bytes int // of the body
 }
 
 // WriteHeader sends the header with code.
@@ -310,7 +329,9 @@ func (w *recorder) Write(b []byte) (int, error) {
 	if w.code == 0 {
 		w.code = http.StatusOK
 	}
-	return w.ResponseWriter.Write(b)
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += n
+	return n, err
 }
 
 // Unwrap gives http.ResponseController the writer beneath.

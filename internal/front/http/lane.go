@@ -17,8 +17,8 @@ import (
 // every other request over to the full road: to the Handler itself, which
 // decides about everything that the lane does not. It is a lane.Protocol.
 //
-// A hit is: parse, route, look up, append. It takes no lock of ours, logs
-// nothing and allocates nothing (TestLane_HitAllocatesNothing).
+// A hit is: parse, route, look up, append. It takes no lock of ours and
+// allocates nothing (TestLane_HitAllocatesNothing).
 type Lane struct {
 	h *Handler
 
@@ -40,23 +40,16 @@ func (l *Lane) register(r *laneResource) {
 	l.counted = append(l.counted, r)
 }
 
-// addStats adds what the loops have answered, without durations: a loop reads
-// the clock once for each wake-up, not for each request.
-func (l *Lane) addStats(add func(resource string, code int, n uint64)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.counted {
-		same := r.notModified.Load()
-		add(r.Name(), 304, same)
-		add(r.Name(), 200, max(r.tally.Count(), same)-same)
-	}
-}
-
 // peer is what the lane remembers of one connection.
 type peer struct {
 	host []byte    // the last Host that was allowed
 	by   *settings // that allowed it: a reload may change who is known
+	addr string    // of the peer; see address
 }
+
+// maxSeen is how many resources a wake-up remembers: more cost more to search
+// than a map.
+const maxSeen = 8
 
 // maxHost is the longest Host that a connection remembers.
 const maxHost = 256
@@ -91,7 +84,9 @@ func (l *Lane) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 		case http1.HandOver:
 			return n, out, lane.HandOver
 		default:
-			return len(in), http1.AppendRefusal(out, verdict, s.now), lane.Close
+			refused := http1.AppendRefusal(out, verdict, s.now)
+			s.logRefusal(c, refused[len(out):])
+			return len(in), refused, lane.Close
 		}
 		closing := r.Close || c.Draining()
 		grown, where := l.answer(c, s, &r, out, closing)
@@ -99,8 +94,11 @@ func (l *Lane) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 		case elsewhere:
 			return n, out, lane.HandOver
 		case inDatabase:
-			l.park(c, &r, closing)
+			l.park(c, &r, in[n:n+length], closing)
 			return n + length, out, lane.Parked
+		}
+		if s.log != nil {
+			s.logHit(c, &r, in[n:n+length], grown[len(out):])
 		}
 		out, n = grown, n+length
 		switch {
@@ -135,8 +133,8 @@ func (l *Lane) answer(
 	if !ok {
 		return out, elsewhere
 	}
-	res := s.resource(row.Alias(name))
-	if res == nil || !s.mayRead(res.rule, r.Authorization) {
+	res := s.resource(name)
+	if res == nil || !res.public && !s.mayRead(res.rule, r.Authorization) {
 		return out, elsewhere
 	}
 	format, ok := laneFormat(r.Accept)
@@ -145,24 +143,30 @@ func (l *Lane) answer(
 	}
 	doc, at := res.Hit(row.Key(row.Alias(key)), format, &s.moments)
 	if doc == nil {
-		return out, inDatabase
+		return s.absent(r, res, at, out, closing)
 	}
-	same, ok := laneMatch(r.IfNoneMatch, doc.ETag())
+	same := false
+	if r.AcceptEncoding == nil {
+		same, ok = laneMatch(r.IfNoneMatch, doc.ETag())
+	} else {
+		doc, same, ok = s.represent(r, res, key, doc)
+	}
 	if !ok {
 		return out, inDatabase
 	}
 	res.tally.Add()
+	s.touch(res)
 	code := 200
 	if same {
 		code = 304
 	}
 	out = http1.AppendStatus(out, code)
 	out = r.AppendConnection(out, closing)
-	out = s.appendBlock(out, at, res.rule != "public")
+	out = s.appendBlock(out, at, !res.public)
 	switch {
 	case same:
 		res.notModified.Add(1)
-		out = append(append(append(out, "Etag: "...), doc.ETag()...), "\r\n\r\n"...)
+		out = append(append(append(out, "Etag: "...), r.IfNoneMatch...), "\r\n\r\n"...)
 	case r.Head:
 		out = append(out, doc.WireHead()...)
 	default:
@@ -243,22 +247,30 @@ type scope struct {
 	live    *settings
 	moments resource.Moments
 
-	byName map[string]*laneResource // of the resources of set
-	tokens map[string][]string      // roles by Authorization header, bounded
-	issued any                      // the set of tokens that tokens was filled from
+	byName map[string]*laneResource
+	seen   []*laneResource      // looked up in this wake-up: a handful
+	tokens map[string]Principal // by Authorization header, bounded
+	issued any                  // the set of tokens that tokens was filled from
+	encodings
 
 	blocks []block
 	second int64
 	date   []byte
+
+	lap
+	laneLog
 }
 
 // A laneResource is a resource as one loop sees it, with the counters that
 // the loop alone writes.
 type laneResource struct {
 	*resource.Resource
+	name        string
+	public      bool
 	rule        resource.Rule
 	tally       *resource.Tally
 	notModified atomic.Uint64
+	timed
 }
 
 // A block is what every answer of one source and one wake-up has in common.
@@ -279,7 +291,9 @@ func (l *Lane) NewScope() lane.Scope {
 func (s *scope) Wake(now time.Time) {
 	s.now = now
 	s.live = s.l.h.live.Load()
-	s.moments.Begin()
+	s.begin(now)
+	s.moments.Begin(now)
+	s.seen = s.seen[:0]
 	s.blocks = s.blocks[:0]
 	if sec := now.Unix(); sec != s.second {
 		s.second = sec
@@ -287,52 +301,63 @@ func (s *scope) Wake(now time.Time) {
 	}
 }
 
-// resource returns the resource called name, which may alias a buffer.
-func (s *scope) resource(name string) *laneResource {
-	set := s.live.Resources
-	r, ok := set.Lookup(name)
+// resource returns the resource called name, nil if there is none.
+func (s *scope) resource(name []byte) *laneResource {
+	// Fast path: one of those that this wake-up has looked up.
+	for _, r := range s.seen {
+		if string(name) == r.name {
+			return r
+		}
+	}
+
+	// Slow path: a reload may have changed which there are, and who may read.
+	return s.look(row.Alias(name))
+}
+
+// look looks a resource up for this wake-up. name may alias a buffer.
+func (s *scope) look(name string) *laneResource {
+	r, ok := s.live.Resources.Lookup(name)
 	if !ok {
 		return nil
 	}
 	lr := s.byName[name]
 	if lr == nil || lr.Resource != r {
-		lr = &laneResource{Resource: r, tally: r.Tally()}
-		s.byName[r.Name()] = lr
+		lr = &laneResource{Resource: r, name: r.Name(), tally: r.Tally()}
+		s.byName[lr.name] = lr
 		s.l.register(lr)
 	}
 	lr.rule = r.Access().Read
+	lr.public = lr.rule == "public"
+	if len(s.seen) < maxSeen {
+		s.seen = append(s.seen, lr)
+	}
 	return lr
 }
 
 // maxTokens bounds what a loop remembers of Authorization headers.
 const maxTokens = 1024
 
-// mayRead reports whether whoever sends an Authorization header passes the rule.
+// mayRead reports whether whoever sends an Authorization header passes a rule
+// that is not public.
 // What a header is worth is remembered while the tokens are the same.
 func (s *scope) mayRead(rule resource.Rule, header []byte) bool {
-	if rule == "public" {
-		return true
-	}
 	if len(header) == 0 || s.live.Auth == nil || s.live.Issued == nil {
 		return false
 	}
 	if issued := s.live.Issued(); issued != s.issued || len(s.tokens) > maxTokens {
-		s.issued, s.tokens = issued, make(map[string][]string)
+		s.issued, s.tokens = issued, make(map[string]Principal)
 	}
-	roles, ok := s.tokens[row.Alias(header)]
-	if !ok {
-		token, isBearer := bytes.CutPrefix(header, []byte("Bearer "))
-		p, known := Principal{}, false
-		if isBearer {
+	p, known := s.tokens[row.Alias(header)]
+	if !known {
+		if token, isBearer := bytes.CutPrefix(header, []byte("Bearer ")); isBearer {
 			p, known = s.live.Auth(string(token))
 		}
 		if !known {
 			return false
 		}
-		roles = p.Roles
-		s.tokens[string(header)] = roles
+		s.tokens[string(header)] = p
 	}
-	return rule.Allows(roles)
+	return rule.Allows(p.Roles)
 }
 
 // appendBlock appends the header lines that all answers of a source in one
@@ -365,9 +390,13 @@ func (b *block) of(private bool) []byte {
 // write makes a block. Its lines are those that the full road sends.
 func (s *scope) write(dst []byte, at *resource.Moment, cacheControl string) []byte {
 	dst = append(dst, s.date...)
-	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\nVary: Accept\r\n"+
-		"Cache-Status: hotrow; hit; detail=mem\r\nCache-Control: "...)
+	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\nVary: "...)
+	dst = append(append(dst, s.live.vary()...),
+		"\r\nCache-Status: hotrow; hit; detail=mem\r\nCache-Control: "...)
 	dst = append(append(dst, cacheControl...), "\r\n"...)
+	if s.live.HSTS {
+		dst = append(dst, "Strict-Transport-Security: "+strictTransport+"\r\n"...)
+	}
 	if s.live.XCache {
 		dst = append(dst, "X-Cache: HIT\r\n"...)
 	}

@@ -15,7 +15,7 @@ import (
 // park has the Handler answer a request that memory could not, while the
 // connection waits: a load takes longer than a loop may be held. The answer is
 // the Handler's to the last header, so that nothing depends on the road.
-func (l *Lane) park(c *lane.Conn, r *http1.Request, closing bool) {
+func (l *Lane) park(c *lane.Conn, r *http1.Request, head []byte, closing bool) {
 	req := &http.Request{
 		Method: http.MethodGet, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Host: string(r.Host), RemoteAddr: c.RemoteAddr().String(), Body: http.NoBody,
@@ -30,6 +30,7 @@ func (l *Lane) park(c *lane.Conn, r *http1.Request, closing bool) {
 	}{
 		{"Accept", r.Accept}, {"Accept-Encoding", r.AcceptEncoding},
 		{"If-None-Match", r.IfNoneMatch}, {"Authorization", r.Authorization},
+		{"User-Agent", userAgent(head)},
 	} {
 		if h.value != nil {
 			req.Header[h.name] = []string{string(h.value)}

@@ -18,12 +18,12 @@ import (
 )
 
 // Every test of this package holds whichever road a request takes: the whole
-// suite runs again behind the lane, in both of its forms.
+// suite runs again behind the lane, in its forms, and over HTTP/2.
 func TestSite_OverEveryRoad(t *testing.T) {
 	if os.Getenv("HOTROW_TEST_ROAD") != "" {
 		return // this is one of the runs below
 	}
-	for _, road := range []string{"loop", "goroutine"} {
+	for _, road := range []string{"loop", "goroutine", "tls", "h2"} {
 		t.Run(road, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.count=1")
 			cmd.Env = append(os.Environ(), "HOTROW_TEST_ROAD="+road)
@@ -34,7 +34,7 @@ func TestSite_OverEveryRoad(t *testing.T) {
 	}
 }
 
-// laneSite is a site behind the loops, with one connection to it.
+// laneSite is a site behind the lane, in the form that the road is, with one connection to it.
 type laneSite struct {
 	*site
 	conn net.Conn
@@ -43,14 +43,11 @@ type laneSite struct {
 
 func newLaneSite(t *testing.T) *laneSite {
 	t.Helper()
-	t.Setenv("HOTROW_TEST_ROAD", "loop")
-	s := &laneSite{site: newServer(t)}
-	var err error
-	if s.conn, err = net.Dial("tcp", s.addr); err != nil {
-		t.Fatal(err)
+	if os.Getenv("HOTROW_TEST_ROAD") == "" {
+		t.Setenv("HOTROW_TEST_ROAD", "loop")
 	}
-	t.Cleanup(func() { _ = s.conn.Close() })
-	_ = s.conn.SetDeadline(time.Now().Add(10 * time.Second))
+	s := &laneSite{site: newServer(t)}
+	s.conn = s.dial()
 	s.in = bufio.NewReader(s.conn)
 	return s
 }

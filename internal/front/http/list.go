@@ -3,7 +3,6 @@ package httpfront
 import (
 	"encoding/binary"
 	"math"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -49,7 +48,7 @@ func (c *call) list() error {
 	if p.more {
 		c.setNext(q, p.answers[len(p.answers)-1].Key)
 	}
-	return c.sendBody(http.StatusOK, m.name, joinBodies(m.format, p.answers))
+	return c.sendList(m, joinBodies(m.format, p.answers))
 }
 
 // multiGet finds the documents that the query names by key, each of them once,

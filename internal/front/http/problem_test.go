@@ -186,7 +186,7 @@ func TestStats_CountsByResourceAndCode(t *testing.T) {
 	}
 	d := got[1]
 	if d.Codes[200] != 1 || d.Codes[404] != 1 ||
-		d.Buckets[1] != 1 || d.Buckets[len(Buckets)] != 1 || d.Seconds < 20 || d.Seconds > 20.1 {
+		d.Buckets[3] != 1 || d.Buckets[len(Buckets)] != 1 || d.Seconds < 20 || d.Seconds > 20.1 {
 		t.Errorf("Stats() of depts = %+v", d)
 	}
 }

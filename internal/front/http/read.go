@@ -3,7 +3,6 @@ package httpfront
 import (
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -43,16 +42,21 @@ func (c *call) read(key row.Key) error {
 		return problem{kind: kindNotFound, cacheable: true, detail: c.documentName(a.Key) +
 			" is not there"}
 	}
-	c.w.Header().Set("ETag", a.Doc.ETag())
-	switch {
-	case cond.match != nil && !slices.Contains(cond.match, "*") &&
-		!slices.Contains(cond.match, a.Doc.ETag()), cond.impossible:
+	takes := c.accepted()
+	rep, err := c.representation(a.Doc, &takes)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("ETag", rep.ETag())
+	if _, ok := takes.held(cond.match, a.Doc, rep); cond.match != nil && !ok || cond.impossible {
 		return resource.ErrPrecondition
-	case weaklyListed(cond.noneMatch, a.Doc.ETag()):
+	}
+	if tag, ok := takes.held(cond.noneMatch, a.Doc, rep); ok {
+		c.w.Header().Set("ETag", tag)
 		c.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return c.sendBody(http.StatusOK, m.name, a.Doc.Body())
+	return c.sendDocument(m, &a, rep, &takes)
 }
 
 // documentName returns how errors call a document: "depts/10".

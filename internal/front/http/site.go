@@ -21,18 +21,19 @@ type Site struct {
 // Serve serves the connections of l by h until Shutdown or Close. It owns l from
 // now on.
 func Serve(l net.Listener, h *Handler, t Timeouts, log *slog.Logger) (*Site, error) {
-	return serve(l, h, t, log, false)
+	return serve(l, h, t, log, lane.Config{})
 }
 
-// serve is Serve; goroutines asks for the form of the lane that every system
-// has.
-func serve(l net.Listener, h *Handler, t Timeouts, log *slog.Logger, goroutines bool) (
+// serve is Serve with connections of the form that form asks for: Goroutines,
+// which every system has, or TLS.
+func serve(l net.Listener, h *Handler, t Timeouts, log *slog.Logger, form lane.Config) (
 	*Site, error) {
 	fast := NewLane(h)
 	s := &Site{visits: lane.NewVisits(Server(h, t, log), http1.Frame)}
 	var err error
 	s.lane, err = lane.Serve(l, lane.Config{
-		Proto: fast, Full: s.visits.Full, Scope: fast.NewScope, Goroutines: goroutines,
+		Proto: fast, Full: s.visits.Full, HTTP2: s.visits.HTTP2, Scope: fast.NewScope,
+		Goroutines: form.Goroutines, TLS: form.TLS, NotTLS: notTLS,
 		Header: t.Header, Idle: t.Idle, Write: t.Write, Log: log,
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -17,10 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/tlstest"
 	"go.uber.org/goleak"
 )
 
@@ -46,7 +49,7 @@ var siteTables = []string{
 func siteResources() []resource.Spec {
 	public := resource.Access{Read: "public", Write: "public"}
 	spec := func(name, table string, a resource.Access, w bool) resource.Spec {
-		return resource.Spec{Source: "main", Access: a, Writable: w,
+		return resource.Spec{Source: "main", Access: a, Writable: w, Negative: true,
 			Table: &source.Spec{Name: name, Table: table}}
 	}
 	depts := spec("depts", "dept", public, true)
@@ -106,6 +109,10 @@ type site struct {
 	addr   string
 	tokens *Tokens
 	log    *syncBuffer
+	over   *Site        // nil: the Handler alone
+	cert   *Certificate // of the listener
+	trust  *tls.Config  // of its clients; nil: no TLS
+	client *http.Transport
 }
 
 // newServer starts a site. change may alter its options.
@@ -134,6 +141,7 @@ func (s *site) listen(log *slog.Logger) {
 		srv.Start()
 		s.t.Cleanup(srv.Close)
 		s.url, s.addr = srv.URL, srv.Listener.Addr().String()
+		s.client = http.DefaultTransport.(*http.Transport)
 		return
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -142,12 +150,38 @@ func (s *site) listen(log *slog.Logger) {
 	}
 	s.addr = l.Addr().String()
 	s.url = "http://" + s.addr
-	over, err := serve(l, s.h, Timeouts{}, log, road == "goroutine")
+	form := lane.Config{Goroutines: road == "goroutine"}
+	if road == "tls" || road == "h2" {
+		made := tlstest.New(s.t, "first")
+		s.cert = new(Certificate)
+		s.cert.Set(made.Pair(s.t), tls.VersionTLS12)
+		s.trust = &tls.Config{RootCAs: made.Pool()}
+		s.url, form.TLS = "https://"+s.addr, s.cert.config()
+	}
+	if s.over, err = serve(l, s.h, Timeouts{}, log, form); err != nil {
+		s.t.Fatal(err)
+	}
+	s.client = &http.Transport{TLSClientConfig: s.trust, ForceAttemptHTTP2: road == "h2"}
+	s.t.Cleanup(s.over.Close)
+	s.t.Cleanup(s.client.CloseIdleConnections)
+}
+
+// dial connects to the site for what is not an *http.Request.
+func (s *site) dial() net.Conn {
+	s.t.Helper()
+	var conn net.Conn
+	var err error
+	if s.trust != nil {
+		conn, err = tls.Dial("tcp", s.addr, s.trust)
+	} else {
+		conn, err = net.Dial("tcp", s.addr)
+	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(over.Close)
-	s.t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	s.t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	return conn
 }
 
 // An answer is a response with its body read.
@@ -181,7 +215,7 @@ func (s *site) do(method, path, body string, headers ...string) answer {
 			req.Header.Add(name, value)
 		}
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := s.client.RoundTrip(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -196,10 +230,7 @@ func (s *site) do(method, path, body string, headers ...string) answer {
 // raw sends text as it is and reads one answer to a request of method.
 func (s *site) raw(method, text string) answer {
 	s.t.Helper()
-	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	conn := s.dial()
 	defer conn.Close()
 	if _, err := io.WriteString(conn, text); err != nil {
 		s.t.Fatal(err)

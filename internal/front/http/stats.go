@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// Buckets are the upper bounds of the duration histograms, in seconds.
-var Buckets = [...]float64{0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
-	0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+// Buckets are the upper bounds of the duration histograms, in seconds: from what
+// a wake-up of a loop takes to what makes a client give up.
+var Buckets = [...]float64{0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025,
+	0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
 // stats counts requests. It takes no lock: a request adds to counters of its
 // resource, which are made at the first request for it and never removed.
@@ -37,8 +38,17 @@ func (s *stats) observe(resource string, code int, d time.Duration) {
 	}
 	c.codes[code].Add(1)
 	d = max(d, 0)
-	c.buckets[sort.SearchFloat64s(Buckets[:], d.Seconds())].Add(1)
+	c.buckets[bucketOf(d)].Add(1)
 	c.nanos.Add(uint64(d))
+}
+
+// bucketOf returns the bucket of a duration. Most are short.
+func bucketOf(d time.Duration) int {
+	seconds, i := d.Seconds(), 0
+	for i < len(Buckets) && seconds > Buckets[i] {
+		i++
+	}
+	return i
 }
 
 // ResourceStats are the counters of one resource.
@@ -50,24 +60,40 @@ type ResourceStats struct {
 }
 
 // Stats returns a snapshot of the counters, by the name of the resource. What
-// the lane has answered is among the codes, but not among the durations.
+// the lane has answered is among them, with the durations of its wake-ups (see
+// lap).
 func (h *Handler) Stats() []ResourceStats {
 	all := h.handled()
 	if l := h.lane.Load(); l != nil {
-		l.addStats(func(resource string, code int, n uint64) {
+		l.addStats(func(resource string) *ResourceStats {
 			i := slices.IndexFunc(all, func(s ResourceStats) bool { return s.Resource == resource })
 			if i < 0 {
 				i = len(all)
 				all = append(all, ResourceStats{Resource: resource, Codes: map[int]uint64{},
 					Buckets: make([]uint64, len(Buckets)+1)})
 			}
-			if n > 0 {
-				all[i].Codes[code] += n
-			}
+			return &all[i]
 		})
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Resource < all[j].Resource })
 	return all
+}
+
+// addStats adds what the loops have answered. of returns where to.
+func (l *Lane) addStats(of func(resource string) *ResourceStats) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.counted {
+		s := of(r.Name())
+		r.addTo(s)
+		same := r.notModified.Load()
+		for code, n := range map[int]uint64{304: same, 200: max(r.tally.Count(), same) - same,
+			404: r.tally.Absent()} {
+			if n > 0 {
+				s.Codes[code] += n
+			}
+		}
+	}
 }
 
 // handled returns what the Handler itself has answered.

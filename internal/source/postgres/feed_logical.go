@@ -22,7 +22,7 @@ type logicalFeed struct {
 	tables []source.Watched
 
 	control *control
-	fences  *fences
+	fences  *source.Fences
 	settler settler
 	looker  looker
 	counts  counters
@@ -35,7 +35,7 @@ func newLogicalFeed(src feedSource, tables []source.Watched) *logicalFeed {
 		src:     src,
 		tables:  tables,
 		control: newControl(src.cfg),
-		fences:  newFences(),
+		fences:  source.NewFences(),
 		looker:  looker{tables: tables, names: src.names, check: checkLogicalTables},
 	}
 }
@@ -89,7 +89,7 @@ func (f *logicalFeed) run(
 
 	s := &session{
 		feed: f, stream: at.stream, handler: h, rows: newAssembler(f.tables),
-		progress: progress{pos: at.start}, kick: make(chan struct{}, 1),
+		progress: source.NewProgress(source.Position(at.start)), kick: make(chan struct{}, 1),
 	}
 	s.rows.odd = at.looked.odd
 	h.Attached(at.origin, source.Position(at.start))
@@ -99,7 +99,7 @@ func (f *logicalFeed) run(
 	f.counts.position.Store(uint64(at.start))
 
 	f.session.Store(s)
-	defer s.progress.end()
+	defer s.progress.End()
 	defer f.session.CompareAndSwap(s, nil)
 
 	done := make(chan struct{})

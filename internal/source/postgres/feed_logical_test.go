@@ -168,7 +168,7 @@ func TestPostgres_LogicalFeedEndsAndAttachesAgain(t *testing.T) {
 		if err := f.ended(); err == nil || errors.Is(err, context.Canceled) {
 			t.Errorf("Run returned %v", err)
 		}
-		if _, err := f.feed.Fence(t.Context()); !errors.Is(err, errDetached) {
+		if _, err := f.feed.Fence(t.Context()); !errors.Is(err, source.ErrDetached) {
 			t.Errorf("a fence of a feed that does not run: %v", err)
 		}
 		f.exec("ALTER TABLE dept ALTER loc SET DEFAULT 'X', ALTER dname SET NOT NULL")

@@ -18,7 +18,8 @@ type session struct {
 	stream  *stream
 	handler source.Handler
 	rows    *assembler
-	progress
+
+	progress *source.Progress // in LSNs
 
 	// found holds what look has found, for the goroutine that reads the stream.
 	found atomic.Pointer[looked]
@@ -75,7 +76,7 @@ func (s *session) message(b []byte) error {
 		s.feed.counts.add(c.tx)
 	}
 	s.feed.settler.delivered(uint32(c.tx.ID))
-	s.moved(lsn(c.tx.Pos))
+	s.moved(c.tx.Pos)
 	return nil
 }
 
@@ -89,9 +90,9 @@ func (s *session) alive(m keepAlive) error {
 			s.announce(found.schema)
 			s.handler.Apply(&source.Tx{Pos: s.position(), Tables: found.tables})
 		}
-		if pos, _, _ := s.at(); m.end > pos {
-			s.handler.Advance(source.Position(m.end))
-			s.moved(m.end)
+		if end := source.Position(m.end); end > s.position() {
+			s.handler.Advance(end)
+			s.moved(end)
 		}
 	}
 	if m.reply {
@@ -107,14 +108,14 @@ func (s *session) announce(changed []string) {
 	}
 }
 
-func (s *session) moved(pos lsn) {
-	s.advance(pos)
+func (s *session) moved(pos source.Position) {
+	s.progress.Advance(pos)
 	s.feed.counts.position.Store(uint64(pos))
 }
 
 func (s *session) position() source.Position {
-	pos, _, _ := s.at()
-	return source.Position(pos)
+	pos, _, _ := s.progress.At()
+	return pos
 }
 
 // look asks the server every now and then to say that it is there, and looks
@@ -161,20 +162,20 @@ func (s *session) hand(found *looked) {
 // Fence returns once every change that was visible when it was called has been
 // handed to the handler.
 func (f *logicalFeed) Fence(ctx context.Context) (source.Position, error) {
-	return f.fences.join(ctx, func(ctx context.Context) (source.Position, error) {
+	return f.fences.Join(ctx, func(ctx context.Context) (source.Position, error) {
 		s := f.session.Load()
 		if s == nil {
-			return 0, errDetached
+			return 0, source.ErrDetached
 		}
 		target, err := f.insertPosition(ctx)
 		if err != nil {
 			return 0, fmt.Errorf("fence: %w", err)
 		}
-		pos, err := s.reach(ctx, target)
+		pos, err := s.reach(ctx, source.Position(target))
 		if err != nil {
 			return 0, fmt.Errorf("fence: %w", err)
 		}
-		return source.Position(pos), nil
+		return pos, nil
 	})
 }
 
@@ -192,26 +193,28 @@ func (f *logicalFeed) insertPosition(ctx context.Context) (lsn, error) {
 
 // reach waits until the handler has everything up to target, and asks the
 // server how far it is as often as is needed for that.
-func (s *session) reach(ctx context.Context, target lsn) (lsn, error) {
+func (s *session) reach(
+	ctx context.Context, target source.Position,
+) (source.Position, error) {
 	flush := time.NewTimer(flushAfter)
 	defer flush.Stop()
 	wait := time.Millisecond
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
-		pos, ended, changed := s.at()
+		pos, ended, changed := s.progress.At()
 		switch {
 		case pos >= target:
 			return pos, nil
 		case ended:
-			return 0, errDetached
+			return 0, source.ErrDetached
 		}
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		case <-changed:
 		case <-again.C:
-			if err := s.stream.status(pos, true); err != nil {
+			if err := s.stream.status(lsn(pos), true); err != nil {
 				return 0, err
 			}
 			again.Reset(wait)

@@ -29,7 +29,7 @@ type notifyFeed struct {
 	src     feedSource
 	tables  []source.Watched
 	control *control
-	fences  *fences
+	fences  *source.Fences
 	looker  looker
 	counts  counters
 	session atomic.Pointer[listening] // nil: not attached
@@ -46,9 +46,9 @@ type listening struct {
 
 	queue []*pgconn.Notification // received and not read yet
 	// progress counts echoes: its position is the number of the last one.
-	progress
-	asked atomic.Uint64 // number of the last echo asked for
-	found atomic.Pointer[looked]
+	progress *source.Progress
+	asked    atomic.Uint64 // number of the last echo asked for
+	found    atomic.Pointer[looked]
 }
 
 // openNotify returns the feed, whose triggers have been checked.
@@ -56,7 +56,7 @@ func openNotify(
 	ctx context.Context, src feedSource, facts *feedFacts, tables []source.Watched,
 ) (source.Feed, error) {
 	f := &notifyFeed{
-		src: src, tables: tables, control: newControl(src.cfg), fences: newFences(),
+		src: src, tables: tables, control: newControl(src.cfg), fences: source.NewFences(),
 		looker: looker{tables: tables, names: src.names, check: checkNotifyTables},
 	}
 	found, err := f.looker.look(ctx, f.control)
@@ -135,7 +135,7 @@ func (f *notifyFeed) run(
 		h.SchemaChanged(found.schema)
 	}
 	f.session.Store(s)
-	defer s.end()
+	defer s.progress.End()
 	defer f.session.CompareAndSwap(s, nil)
 
 	done := make(chan struct{})
@@ -179,7 +179,7 @@ func (f *notifyFeed) listen(ctx context.Context) (*listening, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &listening{feed: f, echoes: name}
+	s := &listening{feed: f, echoes: name, progress: source.NewProgress(0)}
 	cfg := feedConfig(f.src.cfg, "hotrow feed")
 	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
 		s.queue = append(s.queue, n)
@@ -289,7 +289,7 @@ func (s *listening) echo(payload string) {
 		}
 		s.feed.counts.position.Store(uint64(pos))
 	}
-	s.advance(lsn(n))
+	s.progress.Advance(source.Position(n))
 }
 
 // read delivers what is notified until the connection breaks.
@@ -385,28 +385,17 @@ func (s *listening) lookOnce(ctx context.Context) error {
 // Fence returns once every change that was visible when it was called has been
 // handed to the handler.
 func (f *notifyFeed) Fence(ctx context.Context) (source.Position, error) {
-	return f.fences.join(ctx, func(ctx context.Context) (source.Position, error) {
+	return f.fences.Join(ctx, func(ctx context.Context) (source.Position, error) {
 		s := f.session.Load()
 		if s == nil {
-			return 0, errDetached
+			return 0, source.ErrDetached
 		}
 		if err := s.ask(ctx); err != nil {
 			return 0, fmt.Errorf("fence: %w", err)
 		}
-		target := lsn(s.asked.Load())
-		for {
-			number, ended, changed := s.at()
-			switch {
-			case number >= target:
-				return source.Position(f.counts.position.Load()), nil
-			case ended:
-				return 0, errDetached
-			}
-			select {
-			case <-ctx.Done():
-				return 0, fmt.Errorf("fence: %w", ctx.Err())
-			case <-changed:
-			}
+		if _, err := s.progress.Reach(ctx, source.Position(s.asked.Load())); err != nil {
+			return 0, fmt.Errorf("fence: %w", err)
 		}
+		return source.Position(f.counts.position.Load()), nil
 	})
 }

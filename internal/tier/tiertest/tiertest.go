@@ -42,13 +42,22 @@ func Run(t *testing.T, open func(t *testing.T) tier.Tier) {
 	}
 }
 
+// RunFinal runs those tests of the suite that need no more than that Drop is
+// final: for a tier that writes behind, at its own pace.
+func RunFinal(t *testing.T, open func(t *testing.T) tier.Tier) {
+	t.Run("DropIsFinal", func(t *testing.T) { testDropIsFinal(t, open(t)) })
+	t.Run("DropIsFinalUnderEviction", func(t *testing.T) {
+		testDropIsFinalUnderEviction(t, open(t))
+	})
+}
+
 // Document returns a row's document of n bytes whose stamp has this generation,
 // by which a test knows one version of a key from another. Every byte of the
 // body is written: a zeroed one might take no memory at all, for the system
 // gives out pages at the first write, and all of them would compare equal.
 func Document(n int, generation uint64) *row.Document {
 	body := bytes.Repeat([]byte{byte(generation%255) + 1}, n)
-	return row.NewDocument(row.FormatJSON, body, generation,
+	return row.NewDocument("", row.FormatJSON, body, generation,
 		row.Stamp{Epoch: 1, Generation: generation})
 }
 

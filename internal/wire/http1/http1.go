@@ -1,11 +1,14 @@
-// Package http1 reads the unambiguous part of HTTP/1: requests whose every
+// Package http1 reads the unambiguous part of HTTP/1: messages whose every
 // byte means the same to everybody (RFC 9112).
 //
-// Parse says of a request whether it can be answered from memory, is broken or
-// belongs to a complete implementation; Frame says where a request ends. Both
-// are stricter than net/http: whatever they accept, net/http reads as the same
-// request of the same length. They do no I/O, allocate nothing, and read no
-// bodies, no chunks and no answers.
+// For a server, Request.Parse says whether a request can be answered from
+// memory, is broken or belongs to a complete implementation; Frame says where
+// it ends. Whatever they accept, net/http reads as the same request of the same
+// length. For a relay, RequestHead and ResponseHead read any head and how its
+// body is framed, and Chunked the chunked coding. The appenders write heads.
+//
+// The package does no I/O and copies no body, and keeps nothing of the bytes it
+// is given: what it returns points into them.
 package http1
 
 import "bytes"

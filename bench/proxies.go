@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A proxyStart starts a proxy that listens at an address and relays to another.
+type proxyStart func(w *workshop, on placement, dir, listen, upstream string, secure bool) (
+	*process, error)
+
+// proxies are what relays, by name. Each is a peer in front of a floor server,
+// and another one, called NAME-tls, in front of nginx with TLS and a floor.
+var proxies = map[string]proxyStart{
+	"proxy-hotrow":         hotrowProxy,
+	"proxy-nginx":          nginxProxy,
+	"proxy-haproxy":        haproxyProxy,
+	"proxy-fasthttp":       fasthttpProxy,
+	"proxy-chocon":         choconProxy("-c", "256"),
+	"proxy-chocon-default": choconProxy(),
+}
+
+// withProxies adds the proxies to the peers.
+func withProxies(all map[string]starter) map[string]starter {
+	for name, begin := range proxies {
+		all[name] = behindProxy(name, begin, false)
+		all[name+"-tls"] = behindProxy(name+"-tls", begin, true)
+	}
+	return all
+}
+
+// behindProxy makes the starter of a proxy with its upstream.
+func behindProxy(name string, begin proxyStart, secure bool) starter {
+	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+		// The upstream goes where there is room: it must not slow the proxy.
+		back, err := startFloor(ctx, w, free, dir)
+		if err != nil {
+			return nil, err
+		}
+		behind := []*process{back.main}
+		fail := func(err error) (*running, error) {
+			for _, p := range behind {
+				p.stop()
+			}
+			return nil, err
+		}
+		upstream := back.address()
+		if secure {
+			front, err := terminateTLS(ctx, dir, upstream)
+			if err != nil {
+				return fail(err)
+			}
+			behind = append([]*process{front.main}, behind...)
+			upstream = front.address()
+		}
+		listen, _, err := loopback()
+		if err != nil {
+			return fail(err)
+		}
+		p, err := begin(w, on, dir, listen, upstream, secure)
+		if err != nil {
+			return fail(err)
+		}
+		p.name = name
+		r, err := newRunning(ctx, p, listen, w.opts.keys, "")
+		if err != nil {
+			return fail(err)
+		}
+		r.behind = behind
+		return r, nil
+	}
+}
+
+// terminateTLS starts nginx with TLS in front of an upstream.
+func terminateTLS(ctx context.Context, dir, upstream string) (*running, error) {
+	cert, key, err := certify(dir)
+	if err != nil {
+		return nil, err
+	}
+	const text = `upstream floor { server %s; keepalive 512; keepalive_requests 1000000000; }
+	server {
+		listen %s;
+		listen %s ssl;
+		ssl_certificate %s; ssl_certificate_key %s;
+		location / {
+			proxy_pass http://floor; proxy_http_version 1.1; proxy_set_header Connection "";
+		}
+	}`
+	tls, _, err := loopback()
+	if err != nil {
+		return nil, err
+	}
+	r, err := startNginx(ctx, "tls-upstream", free, dir, 1, "", func(at string) string {
+		return fmt.Sprintf(text, upstream, at, tls, cert, key)
+	})
+	if err == nil {
+		r.base = "https://" + tls
+	}
+	return r, err
+}
+
+// scheme returns that of an upstream.
+func scheme(secure bool) string {
+	if secure {
+		return "https://"
+	}
+	return "http://"
+}
+
+// trusting has a Go program trust the upstream's certificate.
+func trusting(dir string) func(*exec.Cmd) {
+	return func(cmd *exec.Cmd) {
+		cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+filepath.Join(dir, "cert.pem"))
+	}
+}
+
+// hotrowProxy starts hotrow's.
+func hotrowProxy(
+	w *workshop, on placement, dir, listen, upstream string, secure bool,
+) (*process, error) {
+	host, port, _ := strings.Cut(listen, ":")
+	return startWith("proxy-hotrow", dir, on, trusting(dir), w.hotrow, "proxy", "--listen", host,
+		"--port", port, "--upstream", scheme(secure)+upstream, "--access-log-dir", "none")
+}
+
+// nginxProxy starts nginx with kept upstream connections.
+func nginxProxy(
+	_ *workshop, on placement, dir, listen, upstream string, secure bool,
+) (*process, error) {
+	nginx, err := look("nginx")
+	if err != nil {
+		return nil, err
+	}
+	home := filepath.Join(dir, "proxy")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return nil, err
+	}
+	user := ""
+	if os.Getuid() == 0 {
+		user = "user root;"
+	}
+	lines := fmt.Sprintf(`upstream up { server %s; keepalive 512; keepalive_requests 1000000000; }
+	server {
+		listen %s;
+		location / { proxy_pass %sup; proxy_http_version 1.1; proxy_set_header Connection ""; }
+	}`, upstream, listen, scheme(secure))
+	text := fmt.Sprintf(nginxConfig, home, threads(on), listen, lines, user)
+	config := filepath.Join(home, "nginx.conf")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return start("proxy-nginx", dir, on, nginx, "-c", config, "-p", home, "-e", "stderr")
+}
+
+// haproxyProxy starts HAProxy.
+func haproxyProxy(
+	_ *workshop, on placement, dir, listen, upstream string, secure bool,
+) (*process, error) {
+	haproxy, err := look("haproxy")
+	if err != nil {
+		return nil, err
+	}
+	server := upstream
+	if secure {
+		server += " ssl verify none"
+	}
+	text := fmt.Sprintf(`global
+    maxconn 4096
+    nbthread %d
+defaults
+    mode http
+    timeout connect 10s
+    timeout client 1h
+    timeout server 1h
+    option http-keep-alive
+    http-reuse always
+    retries 0
+listen proxy
+    bind %s
+    server up %s pool-max-conn 512
+`, threads(on), listen, server)
+	config := filepath.Join(dir, "haproxy.cfg")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return start("proxy-haproxy", dir, on, haproxy, "-db", "-f", config)
+}
+
+// fasthttpProxy starts the proxy of bench/peers.
+func fasthttpProxy(
+	w *workshop, on placement, dir, listen, upstream string, secure bool,
+) (*process, error) {
+	return start("proxy-fasthttp", dir, on, w.peers+"fasthttp-proxy", "-listen", listen,
+		"-upstream", upstream, "-tls="+strconv.FormatBool(secure))
+}
+
+// buildChocon builds chocon out of its own module, once. Where that cannot be
+// had, the row is left out.
+var buildChocon = sync.OnceValues(func() (string, error) {
+	program, err := filepath.Abs(filepath.Join("build", "bench", "chocon"))
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-mod=mod", "-o", program, "github.com/kazeburo/chocon")
+	cmd.Dir = "bench/peers/chocon"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return "", fmt.Errorf("%w: chocon, whose module cannot be had: %s", errMissing,
+			strings.TrimSpace(lines[len(lines)-1]))
+	}
+	return program, nil
+})
+
+// choconProxy makes the start of chocon.
+func choconProxy(args ...string) proxyStart {
+	return func(
+		_ *workshop, on placement, dir, listen, upstream string, secure bool,
+	) (*process, error) {
+		program, err := buildChocon()
+		if err != nil {
+			return nil, err
+		}
+		host, port, _ := strings.Cut(listen, ":")
+		all := append([]string{program, "--listen", host, "--port", port, "--upstream",
+			scheme(secure) + upstream + "/", "--access-log-dir", "none"}, args...)
+		return startWith("proxy-chocon", dir, on, trusting(dir), all...)
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+// A target is what a figure of a row is held to, or its ratio to that of
+// another row. Without a placement or a number of connections it is one for
+// each.
+type target struct {
+	Row         string    `json:"row"`
+	To          string    `json:"to"` // a row; none: the figure itself
+	Figure      string    `json:"figure"`
+	AtLeast     *float64  `json:"at_least"` // one of the two
+	AtMost      *float64  `json:"at_most"`
+	Placement   placement `json:"placement"`
+	Connections []int     `json:"connections"`
+}
+
+// figures are those of a run under load that a target may name.
+var figures = map[string]func(*load.Result) float64{
+	"answers/s":     rateOf,
+	"p50 µs":        p50,
+	"p99 µs":        p99,
+	"CPU µs":        cpu,
+	"client CPU µs": clientCPU,
+	"failed":        failed,
+}
+
+// validate says what is wrong with a target.
+func (t *target) validate(s *scenario, rows []string) error {
+	for _, name := range []string{t.Row, t.To} {
+		if name != "" && !slices.Contains(rows, name) {
+			return fmt.Errorf("target: %q is no row", name)
+		}
+	}
+	if _, ok := figures[t.Figure]; s.Kind == "" && !ok {
+		return fmt.Errorf("target: there is no figure %q", t.Figure)
+	}
+	if (t.AtLeast == nil) == (t.AtMost == nil) {
+		return errors.New("target: want at_least or at_most")
+	}
+	return nil
+}
+
+// title says what is compared.
+func (t *target) title() string {
+	if t.To == "" {
+		return fmt.Sprintf("%s: %s", t.Row, t.Figure)
+	}
+	return fmt.Sprintf("%s: %s, to that of %s", t.Row, t.Figure, t.To)
+}
+
+// wanted says what the figure is held to.
+func (t *target) wanted() string {
+	if t.AtLeast != nil {
+		return "≥ " + short(*t.AtLeast)
+	}
+	return "≤ " + short(*t.AtMost)
+}
+
+// reached says whether a figure is good enough.
+func (t *target) reached(v float64) string {
+	if t.AtLeast != nil && v < *t.AtLeast || t.AtMost != nil && v > *t.AtMost {
+		return "no"
+	}
+	return "yes"
+}
+
+// short shows a number with as many digits as it deserves.
+func short(v float64) string {
+	if v >= 1000 {
+		return load.Count(v)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// targets returns the table of what the scenario is held to; figures that were
+// not measured are not in it.
+func (r *report) targets() load.Table {
+	t := load.Table{Columns: []string{"target", "where", "wanted", "measured", "reached"}}
+	for i := range r.scenario.Targets {
+		want := &r.scenario.Targets[i]
+		for _, p := range r.scenario.Placements {
+			if want.Placement != "" && want.Placement != p {
+				continue
+			}
+			for _, n := range r.scenario.Connections {
+				if len(want.Connections) > 0 && !slices.Contains(want.Connections, n) {
+					continue
+				}
+				v, ok := r.measured(want, p, n)
+				if !ok {
+					continue
+				}
+				where := fmt.Sprintf("%s, %s", p, load.Count(float64(n)))
+				t.Rows = append(t.Rows, []string{
+					want.title(), where, want.wanted(), short(v), want.reached(v),
+				})
+			}
+		}
+	}
+	return t
+}
+
+// measured returns the figure of a target: the median of the rounds, or of the
+// ratios within the rounds.
+func (r *report) measured(t *target, p placement, connections int) (v float64, ok bool) {
+	values := r.byRound(t.Row, t.Figure, p, connections)
+	var all []float64
+	if t.To == "" {
+		for _, v := range values {
+			all = append(all, v)
+		}
+		return median(all), len(all) > 0
+	}
+	base := r.byRound(t.To, t.Figure, p, connections)
+	for round, v := range values {
+		if base[round] > 0 {
+			all = append(all, v/base[round])
+		}
+	}
+	return median(all), len(all) > 0
+}
+
+// byRound returns a figure of a row in each round.
+func (r *report) byRound(row, figure string, p placement, connections int) map[int]float64 {
+	values := map[int]float64{}
+	for _, one := range r.Samples {
+		if one.Row == row && one.Figure == figure && one.Placement == p {
+			values[one.Round] = one.Value
+		}
+	}
+	of := figures[figure]
+	for _, one := range r.Runs {
+		if of != nil && one.Result.Name == row && one.Placement == p &&
+			one.Result.Connections == connections {
+			values[one.Round] = of(one.Result)
+		}
+	}
+	return values
+}

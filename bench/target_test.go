@@ -1,0 +1,101 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+func ptr(v float64) *float64 { return &v }
+
+func TestReport_ListsItsTargets(t *testing.T) {
+	r := reported()
+	r.scenario.Targets = []target{
+		{Row: "b", To: "floor", Figure: "answers/s", AtLeast: ptr(0.5)},
+		{Row: "b", To: "floor", Figure: "CPU µs", AtMost: ptr(2.5)},
+		{Row: "b", Figure: "p99 µs", AtMost: ptr(15)},
+		{Row: "b", Figure: "p99 µs", AtMost: ptr(15), Connections: []int{1}}, // not measured
+		{Row: "b", Figure: "p99 µs", AtMost: ptr(15), Placement: free},
+	}
+	want := [][]string{
+		{"b: answers/s, to that of floor", "pinned, 256", "≥ 0.5", "0.4", "no"},
+		{"b: CPU µs, to that of floor", "pinned, 256", "≤ 2.5", "2.5", "yes"},
+		{"b: p99 µs", "pinned, 256", "≤ 15", "15", "yes"},
+	}
+	if diff := cmp.Diff(want, r.targets().Rows); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReport_ShowsSamples(t *testing.T) {
+	r := reported()
+	r.Runs = nil
+	r.scenario.Targets = []target{{Row: "b", Figure: "pause ms", AtMost: ptr(0)}}
+	for round, v := range []float64{3, 1, 2} {
+		r.Samples = append(r.Samples, sample{pinned, round, "b", "pause ms", v},
+			sample{pinned, round, "b", "other", 2000 * v})
+	}
+	want := load.Table{
+		Columns: []string{"row", "pause ms", "other"}, Rows: [][]string{{"b", "2", "4,000"}},
+	}
+	if diff := cmp.Diff(want, r.sampleTable(pinned)); diff != "" {
+		t.Error(diff)
+	}
+	if panels := r.samplePanels(pinned); len(panels) != 1 || panels[0].Lines[0].Y[0] != 2 {
+		t.Errorf("panels: %+v", panels)
+	}
+	if rows := r.targets().Rows; len(rows) != 1 || rows[0][4] != "no" {
+		t.Errorf("targets: %v", rows)
+	}
+}
+
+func TestParseWrk(t *testing.T) {
+	const said = `Running 2s test @ http://127.0.0.1:1/depts/1
+  1 threads and 64 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   241.21us  131.80us   4.56ms   94.69%
+  Latency Distribution
+     50%  228.00us
+     75%  264.00us
+     90%  292.00us
+     99%    1.50ms
+  276755 requests in 2.00s, 428.10MB read
+  Socket errors: connect 0, read 3, write 0, timeout 2
+  Non-2xx or 3xx responses: 7
+Requests/sec: 138241.82
+`
+	got, err := parseWrk([]byte(said))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &load.Result{
+		Answers: 276755, Seconds: 2, Rate: 276755.0 / 2,
+		Reads:  load.Summary{Count: 276755, P50: 228, P90: 292, P99: 1500},
+		Errors: map[string]uint64{"read": 3, "timeout": 2, "Non-2xx or 3xx responses": 7},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := parseWrk([]byte("unable to connect")); err == nil {
+		t.Error("no requests are no error")
+	}
+}
+
+func TestPausesOf(t *testing.T) {
+	const log = `gc 1 @0.012s 3%: 0.018+1.3+0.076 ms clock, 0.036+0.21/1.1/0+0.15 ms cpu, 4->4->1 MB
+something else
+gc 22 @9.5s 12%: 2.5+30+0.5 ms clock, 0.1+0/1/2+0.3 ms cpu, 4->5->1 MB, 2 P (forced)
+`
+	pauses := pausesOf([]byte(log))
+	if diff := cmp.Diff([]float64{0.018, 0.076, 2.5, 0.5}, pauses); diff != "" {
+		t.Error(diff)
+	}
+	if got := quantile([]float64{1, 2, 3, 4}, 0.99); got != 4 {
+		t.Errorf("p99 = %v", got)
+	}
+	if got := quantile(nil, 0.99); got != 0 {
+		t.Errorf("p99 of none = %v", got)
+	}
+}

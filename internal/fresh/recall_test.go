@@ -1,0 +1,122 @@
+package fresh
+
+import (
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// recallRoom is a domain whose one space is followed.
+func recallRoom(tracked bool) (*Domain, *Space) {
+	d := NewDomain(100)
+	s := d.NewSpace(func(row.Key) {}, tracked)
+	d.Reset("o", 1)
+	return d, s
+}
+
+func TestRecall_IsStoredAndAnswers(t *testing.T) {
+	_, s := recallRoom(false)
+	l, leader := s.Begin("k", row.FormatJSON, Any)
+	if !leader {
+		t.Fatal("nobody leads")
+	}
+	joined, leads := s.Begin("k", row.FormatJSON, Any)
+	if leads || joined != l {
+		t.Fatal("a second reader does not join")
+	}
+	doc, stored := row.NoRow(l.Stamp), 0
+	if !s.Recall(l, doc, func() { stored++ }) {
+		t.Fatal("a lease that nothing has overtaken takes no copy")
+	}
+	<-joined.Done()
+	if got, err := joined.Result(); got != doc || err != nil || stored != 1 ||
+		!joined.Stored() || !joined.Recalled() {
+		t.Errorf("Result = %v, %v; stored %d times", got, err, stored)
+	}
+	if _, leads := s.Begin("k", row.FormatJSON, Any); !leads {
+		t.Error("the lease is still in flight")
+	}
+}
+
+// TestRecall_RefusesWhatMayNotBeStored: each of these would leave an older copy
+// than a reader may have, or answer one who wants the source.
+func TestRecall_RefusesWhatMayNotBeStored(t *testing.T) {
+	change := func(s *Space) []Touch { return []Touch{{Space: s, Keys: []row.Key{"k"}}} }
+	all := func(s *Space) []Touch { return []Touch{{Space: s, Whole: true}} }
+	tests := map[string]struct {
+		tracked       bool
+		before, after func(d *Domain, s *Space)
+	}{
+		"a change while it was read":   {after: func(d *Domain, s *Space) { d.Apply(2, change(s), nil, 0) }},
+		"a change of all":              {after: func(d *Domain, s *Space) { d.Apply(2, all(s), nil, 0) }},
+		"a change that is not settled": {before: func(d *Domain, s *Space) { d.Apply(2, change(s), 1, 0) }},
+		"a change of all, not settled": {before: func(d *Domain, s *Space) { d.Apply(2, all(s), 1, 0) }},
+		"a write under way":            {before: func(d *Domain, s *Space) { d.Hold(change(s)) }},
+		"a write since":                {after: func(d *Domain, s *Space) { d.Hold(change(s)); d.Release(change(s)) }},
+		"a new epoch":                  {after: func(d *Domain, _ *Space) { d.Reset("o", 5) }},
+		"an operator":                  {after: func(_ *Domain, s *Space) { s.Drop("k") }},
+		"an operator, all":             {after: func(_ *Domain, s *Space) { s.DropAll() }},
+		"one who wants the source": {after: func(_ *Domain, s *Space) {
+			s.Begin("k", row.FormatJSON, Now)
+		}},
+		"rows of unknown parents": {tracked: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, s := recallRoom(tt.tracked)
+			if tt.before != nil {
+				tt.before(d, s)
+			}
+			l, _ := s.Begin("k", row.FormatJSON, Any)
+			if tt.after != nil {
+				tt.after(d, s)
+			}
+			if s.Recall(l, row.NoRow(l.Stamp), func() { t.Error("it is stored") }) {
+				t.Error("it is the answer")
+			}
+			s.Finish(l, row.NoRow(l.Stamp), nil, nil, nil) // the lease goes on
+			if l.Recalled() {
+				t.Error("what the source said counts as recalled")
+			}
+		})
+	}
+}
+
+// TestOnWhole_IsCalledOnBothSides of the generation's change.
+func TestOnWhole_IsCalledOnBothSides(t *testing.T) {
+	tests := map[string]func(d *Domain, s *Space){
+		"Apply":   func(d *Domain, s *Space) { d.Apply(2, []Touch{{Space: s, Whole: true}}, nil, 0) },
+		"Hold":    func(d *Domain, s *Space) { d.Hold([]Touch{{Space: s, Whole: true}}) },
+		"DropAll": func(_ *Domain, s *Space) { s.DropAll() },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, s := recallRoom(false)
+			st := row.Stamp{Epoch: 1}
+			if !s.Valid(st) {
+				t.Fatal("the stamp is not valid to begin with")
+			}
+			var valid []bool
+			s.OnWhole(func() { valid = append(valid, s.Valid(st)) })
+			change(d, s)
+			if len(valid) != 2 || !valid[0] || valid[1] {
+				t.Errorf("copies were valid at the calls: %v, want [true false]", valid)
+			}
+		})
+	}
+}
+
+func TestSettled_StaysBeforeWhatIsPending(t *testing.T) {
+	d, s := recallRoom(false)
+	touch := []Touch{{Space: s, Keys: []row.Key{"k"}}}
+	d.Apply(10, touch, 1, 0)
+	d.Apply(20, touch, 1, 0)
+	for _, want := range []Position{9, 19, 20} {
+		if got := d.Settled(); got.Pos != want || got.Origin != "o" {
+			t.Errorf("Settled() = %+v, want %d", got, want)
+		}
+		if p := d.Unsettled(); len(p) > 0 {
+			d.Settle(p[0])
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package httpfront
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// What is compressed: documents and lists that everybody may read, from
+// row.MinCoded bytes up. An answer for some only never is: where one body holds
+// a secret and text that somebody else chose, the length of the compressed body
+// gives the secret away piece by piece (the BREACH attack), also through TLS.
+// From what everybody may read there is nothing to be learnt that way.
+//
+// A document is answered with the copy that memory keeps of it (see
+// resource.Resource.AskCopy), plainly while there is none. A list is compressed
+// for each answer, by the goroutine that answers: it is read from the database
+// each time, which costs more.
+
+// accepted is what an Accept-Encoding header lets be sent.
+type accepted struct {
+	list [row.NumCodings]row.Coding // those better than no coding, the preferred first
+	n    int                        // how many they are
+	mask uint8                      // a bit for each coding that may be sent at all
+}
+
+// plainOnly is what a client takes that says nothing.
+var plainOnly = accepted{mask: 1 << row.Identity}
+
+// takes reports whether an answer in coding c may be sent.
+func (a *accepted) takes(c row.Coding) bool { return a.mask&(1<<c) != 0 }
+
+// parseAccepted reads the value of Accept-Encoding (RFC 9110 12.5.3) and picks
+// among offers, which never have Identity: higher quality first, and of equals
+// the one offered first. No coding at all comes last unless the header gives it
+// a higher quality by name or by "*". Elements that cannot be read are ignored;
+// of a coding named twice the first counts. value may alias a buffer.
+func parseAccepted(value string, offers []row.Coding) accepted {
+	quality := [row.NumCodings]int{}
+	var named [row.NumCodings]bool
+	star, starred := 0, false
+	for element := range strings.SplitSeq(value, ",") {
+		name, params, _ := strings.Cut(element, ";")
+		q, ok := parseWeight(params)
+		name = strings.ToLower(strings.TrimSpace(name))
+		if !ok || name == "" {
+			continue
+		}
+		if name == "*" && !starred {
+			star, starred = q, true
+		} else if c, known := row.ParseCoding(name); known && !named[c] {
+			quality[c], named[c] = q, true
+		}
+	}
+	for c := range quality {
+		if !named[c] {
+			quality[c] = star
+		}
+	}
+	var a accepted
+	if quality[row.Identity] > 0 || !named[row.Identity] && !starred {
+		a.mask = 1 << row.Identity
+	}
+	for _, c := range offers {
+		q := quality[c]
+		if q == 0 {
+			continue
+		}
+		a.mask |= 1 << c
+		if q < quality[row.Identity] {
+			continue
+		}
+		i := a.n
+		for ; i > 0 && quality[a.list[i-1]] < q; i-- {
+			a.list[i] = a.list[i-1]
+		}
+		a.list[i] = c
+		a.n++
+	}
+	return a
+}
+
+// parseWeight reads the q among the parameters of an element, in thousandths.
+// Other parameters are ignored.
+func parseWeight(params string) (quality int, ok bool) {
+	quality = 1000
+	for params != "" {
+		var p string
+		p, params, _ = strings.Cut(params, ";")
+		k, v, _ := strings.Cut(strings.TrimSpace(p), "=")
+		if strings.EqualFold(k, "q") {
+			if quality, ok = parseQuality(v); !ok {
+				return 0, false
+			}
+		}
+	}
+	return quality, true
+}
+
+// accepted returns the codings in which the request lets be answered.
+func (c *call) accepted() accepted {
+	lines := c.r.Header.Values("Accept-Encoding")
+	if len(c.o.Compression) == 0 || len(lines) == 0 {
+		return plainOnly
+	}
+	offers := c.o.Compression
+	if c.private || parseDirectives(c.r.Header).noTransform {
+		offers = nil
+	}
+	return parseAccepted(strings.Join(lines, ","), offers)
+}
+
+// noCoding is the answer to who takes neither what there is nor what can be made.
+func noCoding() error {
+	return problem{kind: kindNotAcceptable,
+		detail: "the answer can be sent in no coding that Accept-Encoding takes",
+		hint:   "accept identity"}
+}
+
+// coded returns the best copy of doc that there is and that a takes, or doc
+// itself. Whoever sends it asks for the preferred copy if it is another.
+func (a *accepted) coded(doc *row.Document) *row.Document {
+	for _, c := range a.list[:a.n] {
+		if k := doc.Copy(c); k != nil {
+			return k
+		}
+	}
+	return doc
+}
+
+// held returns the first of the entity tags that is of doc in a coding that the
+// client takes. "*" stands for the tag of rep, which is what would be sent.
+//
+// Not the tag of rep alone: the copy of a document is made some time after the
+// document, and made anew after each change, and a client that follows it by
+// conditional requests would be sent everything twice each time, first plainly
+// and then compressed, although it holds what is current.
+func (a *accepted) held(tags []string, doc, rep *row.Document) (string, bool) {
+	for _, t := range tags {
+		if t == "*" {
+			return rep.ETag(), true
+		}
+		t = strings.TrimPrefix(t, "W/")
+		if c, ok := doc.TagCoding(t); ok && a.takes(c) {
+			return t, true
+		}
+	}
+	return "", false
+}
+
+// representation returns the representation of a document that is to be sent.
+func (c *call) representation(doc *row.Document, a *accepted) (*row.Document, error) {
+	rep := a.coded(doc)
+	switch {
+	case rep != doc || a.takes(row.Identity):
+		return rep, nil
+	case a.n == 0:
+		return nil, noCoding()
+	}
+	body := c.h.coder.Append(nil, doc.Body(), a.list[0])
+	return row.NewCopy(doc, a.list[0], body), nil
+}
+
+// sendDocument sends rep, which representation has given for the document of an
+// answer.
+func (c *call) sendDocument(m media, from *resource.Answer, rep *row.Document, a *accepted) error {
+	if rep.Coding() != row.Identity {
+		c.w.Header().Set("Content-Encoding", rep.Coding().String())
+	}
+	if a.n > 0 && from.Origin == resource.HitMemory && from.Doc.Copy(a.list[0]) == nil {
+		c.res.AskCopy(from.Key, from.Doc, a.list[0])
+	}
+	return c.sendBody(http.StatusOK, m.name, rep.Body())
+}
+
+// sendList sends a list, compressed if the client takes it and it pays.
+func (c *call) sendList(m media, body []byte) error {
+	a := c.accepted()
+	plain := a.takes(row.Identity)
+	switch {
+	case a.n == 0 && !plain:
+		return noCoding()
+	case a.n > 0 && (len(body) >= row.MinCoded || !plain):
+		coded := c.h.coder.Append(make([]byte, 0, len(body)/2), body, a.list[0])
+		if row.Pays(len(body), len(coded)) || !plain {
+			c.w.Header().Set("Content-Encoding", a.list[0].String())
+			body = coded
+		}
+	}
+	return c.sendBody(http.StatusOK, m.name, body)
+}
+
+// compression returns the codings that are offered, each once.
+func compression(list []row.Coding) []row.Coding {
+	var offers []row.Coding
+	for _, c := range list {
+		if c != row.Identity && c < row.NumCodings && !slices.Contains(offers, c) {
+			offers = append(offers, c)
+		}
+	}
+	return offers
+}
+
+// vary returns the Vary header of documents and lists.
+func (s *settings) vary() string {
+	if len(s.Compression) > 0 {
+		return "Accept, Accept-Encoding"
+	}
+	return "Accept"
+}

@@ -1,0 +1,144 @@
+package httpfront
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/lane"
+)
+
+// TestLaneAbsent_AnswersAsTheFullRoadDoes: that there is no row is a hit, too.
+func TestLaneAbsent_AnswersAsTheFullRoadDoes(t *testing.T) {
+	s := newLaneSite(t)
+	o := s.h.live.Load().Options
+	for _, base := range []string{"", "/api/v1.0"} {
+		o.BasePath = base
+		s.h.Configure(o)
+		for _, tt := range []struct {
+			path  string
+			plain bool // the lane answers it
+		}{
+			{"/depts/99", true}, {"/depts/-5", true}, {"/cities/Nowhere,OK", true},
+			{"/cities/a:b@c=d+$,x.y~z_w-v", true},
+			{"/cities/O'Hare,IL", false}, {"/cities/a&b,IL", false}, {"/cities/(a),!*", false},
+			{"/cities/%41,OK", false}, {"/depts/099", false}, {"/cities/a;b,IL", false},
+			{"/cities/" + strings.Repeat("x", 600) + ",IL", false},
+		} {
+			for _, method := range []string{"GET", "HEAD"} {
+				raw := method + " " + base + tt.path + " HTTP/1.1\r\nHost: localhost\r\n"
+				s.answers(raw+"\r\n", method)
+				before := absences(s.h)
+				fast := s.answers(raw+"\r\n", method)[0]
+				if got := absences(s.h) > before; got != tt.plain {
+					t.Errorf("%s %s: answered by the lane: %v", method, tt.path, got)
+				}
+				full := s.answers(raw+"X-Full-Road: 1\r\n\r\n", method)[0]
+				for _, a := range []answer{fast, full} {
+					a.Header.Del("Date")
+					a.Header.Del("Hotrow-Position")
+				}
+				if f, w := fmt.Sprint(fast.StatusCode, fast.Header, fast.body),
+					fmt.Sprint(full.StatusCode, full.Header, full.body); f != w || fast.StatusCode != 404 {
+					t.Errorf("%s %s:\nlane %s\nfull %s", method, tt.path, f, w)
+				}
+			}
+		}
+	}
+}
+
+// absences returns how many the lane has answered.
+func absences(h *Handler) (n uint64) {
+	l := h.lane.Load()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.counted {
+		n += r.tally.Absent()
+	}
+	return n
+}
+
+// TestLaneAbsent_EndsWithARow: an absence is dropped as a document is.
+func TestLaneAbsent_EndsWithARow(t *testing.T) {
+	s := newLaneSite(t)
+	const get = "GET /depts/77 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	for range 3 {
+		if a := s.answers(get, "GET")[0]; a.StatusCode != 404 {
+			t.Fatalf("%d %s", a.StatusCode, a.body)
+		}
+	}
+	const body = `{"dname":"LATE"}`
+	s.answers("PUT /depts/77 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
+		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body), "PUT")
+	if a := s.answers(get, "GET")[0]; a.StatusCode != 200 || !strings.Contains(a.body, "LATE") {
+		t.Errorf("after the row was made: %d %s", a.StatusCode, a.body)
+	}
+	s.answers("DELETE /depts/77 HTTP/1.1\r\nHost: localhost\r\n\r\n", "DELETE")
+	if a := s.answers(get, "GET")[0]; a.StatusCode != 404 {
+		t.Errorf("after it was deleted: %d %s", a.StatusCode, a.body)
+	}
+}
+
+// TestLaneAbsent_IsNotForEverybody: whether there is a row is told to those only
+// who may read it.
+func TestLaneAbsent_IsNotForEverybody(t *testing.T) {
+	s := newLaneSite(t)
+	secret, token := newToken(t, "r", "reader")
+	s.tokens.Set([]Token{token})
+	get := func(auth string) answer {
+		return s.answers("GET /pay/99 HTTP/1.1\r\nHost: localhost\r\n"+auth+"\r\n", "GET")[0]
+	}
+	good := "Authorization: Bearer " + secret + "\r\n"
+	for range 3 {
+		if a := get(good); a.StatusCode != 404 || a.Header.Get("Cache-Control") != "private, no-cache" {
+			t.Errorf("with the token: %d %v", a.StatusCode, a.Header)
+		}
+		if a := get(""); a.StatusCode != 401 || strings.Contains(a.body, "not there") {
+			t.Errorf("without: %d %s", a.StatusCode, a.body)
+		}
+	}
+	if absences(s.h) == 0 {
+		t.Error("the lane has answered none")
+	}
+	s.tokens.Set(nil)
+	if a := get(good); a.StatusCode != 401 {
+		t.Errorf("with a token that was taken away: %d", a.StatusCode)
+	}
+}
+
+func TestLaneAbsent_Counts(t *testing.T) {
+	s := newLaneSite(t)
+	const n = 20
+	for range n {
+		s.answers("GET /depts/99 HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET")
+	}
+	for _, st := range s.h.Stats() {
+		if st.Resource == "depts" && st.Codes[404] != n {
+			t.Errorf("%d answers counted, want %d: %v", st.Codes[404], n, st.Codes)
+		}
+	}
+	if r, _ := s.h.live.Load().Resources.Lookup("depts"); r.Stats().Negative < n-2 {
+		t.Errorf("%+v", r.Stats())
+	}
+}
+
+func TestLaneAbsent_AllocatesNothing(t *testing.T) {
+	site := newServer(t)
+	for _, path := range []string{"/depts/99", "/cities/Nowhere,OK"} {
+		for range 3 {
+			site.do("GET", path, "")
+		}
+		s := newStepper(t, site.h)
+		in := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		out := make([]byte, 0, 64<<10)
+		n := testing.AllocsPerRun(1000, func() {
+			used, got, next := s.l.Step(s.conn, in, out)
+			if used != len(in) || next != lane.More || len(got) < 100 {
+				t.Fatalf("Step = %d, %q, %d", used, got, next)
+			}
+		})
+		if n != 0 {
+			t.Errorf("a 404 of %s allocates %v times", path, n)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package httpfront
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/lane"
+)
+
+// stepSeeds are inputs of a connection: hits, misses, what is handed over, what
+// is refused, some of them pipelined.
+func stepSeeds() []string {
+	get := func(path string, headers ...string) string {
+		s := "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n"
+		for _, h := range headers {
+			s += h + "\r\n"
+		}
+		return s + "\r\n"
+	}
+	return []string{
+		laneGet, laneGet + laneGet + get("/depts/20"), get("/depts/99"), get("/depts/010"),
+		get("/depts/10", "Accept: application/vnd.msgpack"), get("/depts/10", "If-None-Match: \"x\""),
+		get("/depts/10", "Accept-Encoding: gzip, zstd;q=0.5"), get("/depts/10", "Connection: close"),
+		get("/depts/10", "Accept-Encoding: identity;q=0, *"), get("/cities/Tulsa,OK"),
+		get("/depts/10", "Authorization: Bearer x"), get("/secrets/1", "Authorization: Bearer x"),
+		"HEAD /depts/10 HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n" + laneGet,
+		laneGet + "GET /depts/10 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + laneGet,
+		laneGet + "\x00\x01 garbage\r\n\r\n", get("/depts?limit=1"), get("/"), "\r\n" + laneGet,
+		"PUT /depts/10 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}" + laneGet,
+	}
+}
+
+// FuzzStep: what the lane answers is what the full road answers to what
+// net/http reads from the same bytes, however they are cut.
+func FuzzStep(f *testing.F) {
+	for i, s := range stepSeeds() {
+		f.Add([]byte(s), uint16(i))
+	}
+	set, _ := openSet(f)
+	h := New(Options{Resources: set})
+	for _, path := range []string{"/depts/10", "/depts/20", "/depts/99", "/cities/Tulsa,OK"} {
+		for range 2 { // the second is a hit
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://localhost"+path, nil))
+		}
+	}
+	f.Fuzz(func(t *testing.T, in []byte, cut uint16) {
+		s := newStepper(t, h)
+		used, out, next := s.l.Step(s.conn, in, nil)
+		if used > len(in) || next == lane.Flush && used == 0 {
+			t.Fatalf("Step(%q) consumes %d and says %v", in, used, next)
+		}
+		again := newStepper(t, h)
+		part := int(cut) % (len(in) + 1)
+		at, got, then := again.l.Step(again.conn, in[:part], nil)
+		if then == lane.More {
+			var more int
+			more, got, then = again.l.Step(again.conn, in[at:], got)
+			at += more
+		}
+		cutShort := then == lane.Close && at == part // refused by its beginning alone
+		if then == next && (at != used && !cutShort || len(got) != len(out)) {
+			t.Fatalf("%q cut at %d: %d bytes consumed and %d answered, whole: %d and %d",
+				in, part, at, len(got), used, len(out))
+		}
+		compareAnswers(t, h, in[:used], out)
+	})
+}
+
+// compareAnswers wants out to hold the answers of h to the requests of in, in
+// order. The last request may have been parked, and an answer be a refusal.
+func compareAnswers(t *testing.T, h *Handler, in, out []byte) {
+	t.Helper()
+	requests := bufio.NewReader(bytes.NewReader(in))
+	answers := bufio.NewReader(bytes.NewReader(out))
+	for n := 0; ; n++ {
+		if _, err := answers.Peek(1); err == io.EOF {
+			return
+		}
+		req, err := http.ReadRequest(requests)
+		if err != nil {
+			req = &http.Request{Method: "GET"} // what follows must be the refusal
+		}
+		resp, readErr := http.ReadResponse(answers, req)
+		if readErr != nil {
+			t.Fatalf("answer %d to %q: %v", n, in, readErr)
+		}
+		body, readErr := io.ReadAll(resp.Body)
+		if readErr != nil {
+			t.Fatalf("answer %d to %q: %v", n, in, readErr)
+		}
+		if resp.StatusCode == 400 || resp.StatusCode == 431 {
+			if _, err := answers.Peek(1); err != io.EOF {
+				t.Fatalf("%q: an answer after the refusal", in)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatalf("%q is answered with %d; net/http: %v", in, resp.StatusCode, err)
+		}
+		compareWithHandler(t, h, req, resp, body)
+	}
+}
+
+// compareWithHandler wants an answer of the lane to be the Handler's.
+func compareWithHandler(
+	t *testing.T, h *Handler, req *http.Request, resp *http.Response, body []byte,
+) {
+	t.Helper()
+	req.RemoteAddr = "127.0.0.1:2"
+	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req.WithContext(
+		context.WithValue(req.Context(), http.LocalAddrContextKey, net.Addr(local))))
+	full := w.Result()
+	for _, header := range []http.Header{resp.Header, full.Header} {
+		for _, name := range []string{"Date", "Hotrow-Position", "Connection"} {
+			header.Del(name)
+		}
+	}
+	want := w.Body.Bytes()
+	if req.Method == http.MethodHead {
+		want = nil
+	}
+	ours := fmt.Sprint(resp.StatusCode, resp.Header)
+	if theirs := fmt.Sprint(full.StatusCode, full.Header); ours != theirs || !bytes.Equal(body, want) {
+		if !anewOrLate(full.Header) {
+			t.Fatalf("%s %s: the lane answers\n%s %q\nthe full road\n%s %q",
+				req.Method, req.URL, ours, body, theirs, want)
+		}
+	}
+}
+
+// anewOrLate reports whether the Handler's answer is no hit: the feed may have
+// lagged for a moment, on a machine that is busy.
+func anewOrLate(h http.Header) bool {
+	return h.Get("Cache-Status") != "hotrow; hit; detail=mem"
+}

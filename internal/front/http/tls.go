@@ -1,0 +1,61 @@
+package httpfront
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/wire/http1"
+)
+
+// A Certificate is what HTTPS listeners show. It may be replaced while they
+// serve: connections that are open stay, new ones see the new one.
+type Certificate struct {
+	live atomic.Pointer[tls.Config]
+}
+
+// Set makes cert the certificate, and oldest the oldest version of TLS that is
+// spoken. Cipher suites are those that package crypto/tls thinks safe.
+func (c *Certificate) Set(cert *tls.Certificate, oldest uint16) {
+	c.live.Store(&tls.Config{
+		Certificates: []tls.Certificate{*cert},
+		MinVersion:   oldest,
+		NextProtos:   []string{"h2", "http/1.1"},
+	})
+}
+
+// config returns the configuration of a listener. The keys of session tickets
+// are its own, and so are good for longer than a certificate.
+func (c *Certificate) config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return c.live.Load(), nil
+		},
+	}
+}
+
+// ServeTLS is Serve over TLS, for HTTP/2 and HTTP/1. cert must have been set.
+func ServeTLS(l net.Listener, cert *Certificate, h *Handler, t Timeouts, log *slog.Logger) (
+	*Site, error) {
+	return serve(l, h, t, log, lane.Config{TLS: cert.config()})
+}
+
+// notTLS is what a peer is told that begins otherwise than with a handshake. To
+// one that speaks HTTP/1 it is what net/http says.
+func notTLS(begin [5]byte) []byte {
+	switch string(begin[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "PATCH", "DELET":
+		const text = "Client sent an HTTP request to an HTTPS server.\n"
+		out := append(http1.AppendStatus(nil, 400), "Connection: close\r\n"+
+			"Content-Type: text/plain; charset=utf-8\r\n"...)
+		return append(http1.AppendEnd(http1.AppendLength(out, len(text))), text...)
+	}
+	return nil
+}
+
+// strictTransport is the value of Strict-Transport-Security (RFC 6797): two
+// years, and nothing about other hosts of the domain.
+const strictTransport = "max-age=63072000"

@@ -1,0 +1,54 @@
+package lane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"os"
+	"time"
+)
+
+// handshake does TLS's, and sorts out h2: net/http must see the *tls.Conn. It
+// reports whether the connection stays.
+func (s *stream) handshake(tc *tls.Conn) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), s.srv.cfg.Header)
+	defer cancel()
+	s.idle.Store(true) // nobody has asked for anything yet: a shutdown does not wait
+	err := os.ErrDeadlineExceeded
+	if !s.srv.reaping.Load() {
+		err = tc.HandshakeContext(ctx)
+	}
+	s.idle.Store(false)
+	switch {
+	case err != nil:
+		s.refuse(err)
+	case tc.ConnectionState().NegotiatedProtocol != "h2":
+		return true
+	case s.srv.cfg.HTTP2 != nil:
+		s.all.forget(s)
+		s.srv.cfg.HTTP2(tc)
+		return false
+	}
+	s.close()
+	return false
+}
+
+// refuse ends a connection whose handshake has failed. A peer that does not
+// speak TLS at all may be told so in its own language.
+func (s *stream) refuse(err error) {
+	if !s.srv.reaping.Load() && errors.Is(err, context.DeadlineExceeded) {
+		s.srv.count.timedOut.Add(1)
+	}
+	s.srv.cfg.Log.Debug("TLS handshake failed", "peer", s.nc.RemoteAddr(), "error", err)
+	var plain tls.RecordHeaderError
+	if !errors.As(err, &plain) || plain.Conn == nil || s.srv.cfg.NotTLS == nil {
+		return
+	}
+	answer := s.srv.cfg.NotTLS(plain.RecordHeader)
+	if len(answer) == 0 || plain.Conn.SetDeadline(time.Now().Add(s.srv.cfg.Header)) != nil {
+		return
+	}
+	if _, err := plain.Conn.Write(answer); err == nil {
+		lingerOn(plain.Conn)
+	}
+}

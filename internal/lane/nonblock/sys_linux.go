@@ -1,0 +1,56 @@
+package nonblock
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Recv reads from a socket. n is 0 at the end of the stream.
+func Recv(fd int, p []byte) (n int, e unix.Errno) {
+	r, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0, 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), 0
+}
+
+// Send writes to a socket what its buffer takes.
+func Send(fd int, p []byte) (n int, e unix.Errno) {
+	r, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), 0
+}
+
+// Accept returns the next connection of a listener, non-blocking itself.
+func Accept(fd int) (conn int, e unix.Errno) {
+	r, _, e := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), 0, 0,
+		unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+	return int(r), e
+}
+
+// SetTCP sets an option of a TCP socket. One that refuses is slower, not wrong.
+func SetTCP(fd, option int, value int32) {
+	_, _, _ = unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP,
+		uintptr(option), uintptr(unsafe.Pointer(&value)), unsafe.Sizeof(value), 0)
+}
+
+// EpollNow returns how many events are there already. They are in events.
+func EpollNow(ep int, events []unix.EpollEvent) int {
+	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep),
+		uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
+	if e != 0 { // EINTR; nothing else can happen to a good descriptor
+		return 0
+	}
+	return int(n)
+}
+
+// Wake adds one to an eventfd.
+func Wake(fd int) {
+	one := uint64(1)
+	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
+}

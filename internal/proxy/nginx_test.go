@@ -1,0 +1,109 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// startNginx starts nginx as a proxy to an upstream and returns its address.
+func startNginx(t *testing.T, upstream string) string {
+	t.Helper()
+	nginx, err := exec.LookPath("nginx")
+	if err != nil {
+		if nginx, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
+			t.Skip("nginx is not installed")
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	dir := t.TempDir()
+	user := ""
+	if os.Getuid() == 0 {
+		user = "user root;"
+	}
+	config := filepath.Join(dir, "nginx.conf")
+	text := fmt.Sprintf(`daemon off; master_process off; %[4]s pid %[1]s/pid; error_log %[1]s/error;
+events {}
+http {
+	access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f;
+	uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+	server { listen %[2]s; location / { proxy_pass http://%[3]s; proxy_http_version 1.1; } }
+}`, dir, addr, upstream, user)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, nginx, "-c", config, "-p", dir, "-e", filepath.Join(dir, "error"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
+	eventually(t, "nginx listens", func() bool {
+		nc, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = nc.Close()
+		}
+		return err == nil
+	})
+	return addr
+}
+
+// Whatever nginx refuses we refuse, and what both accept is the same request to
+// the upstream: ours may only be the stricter reader.
+func TestNginx_ReadsNoRequestDifferently(t *testing.T) {
+	up := echo(t)
+	theirs := startNginx(t, up.addr)
+	_, ours := start(t, Options{Upstreams: []string{"http://" + up.addr}})
+	list := append([]string{}, smuggled...)
+	for _, chunks := range append(badChunks, "3\r\nabc\r\n0\r\n\r\n", "3;x=y\r\nabc\r\n0\r\nX: y\r\n\r\n",
+		"0\r\n\r\n") {
+		list = append(list, "POST / HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\n"+chunks)
+	}
+	list = append(list,
+		"GET /a?b HTTP/1.1\r\nHost: up\r\n\r\n", "GET http://up/a HTTP/1.1\r\nHost: up\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: up\r\nContent-Length: 3\r\n\r\nabc", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: up\r\nContent-Length: 0\r\n\r\n", "DELETE /x HTTP/1.1\r\nHost: up\r\n\r\n",
+		"GET / HTTP/1.2\r\nHost: up\r\n\r\n", "GET /\x01 HTTP/1.1\r\nHost: up\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: up\r\nX-\x80: a\r\n\r\n", "G\x01T / HTTP/1.1\r\nHost: up\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: up\r\n: a\r\n\r\n",
+	)
+	for _, request := range list {
+		a, b := exchangeWith(t, ours, request), exchangeWith(t, theirs, request)
+		if strings.HasPrefix(b, "4") && !strings.HasPrefix(a, "4") {
+			t.Errorf("%q: nginx says %q, we say %q", request, b, a)
+		}
+		if strings.HasPrefix(a, "200") && a != b && strings.HasPrefix(b, "200") {
+			t.Errorf("%q: nginx relays %q, we relay %q", request, b, a)
+		}
+	}
+}
+
+// exchangeWith sends a request and returns the status and the body.
+func exchangeWith(t *testing.T, addr, request string) string {
+	t.Helper()
+	c := call(t, addr)
+	_ = c.nc.SetDeadline(time.Now().Add(time.Second)) // nginx waits for what it takes for unfinished
+	c.send(request)
+	resp, err := http.ReadResponse(c.br, nil)
+	if err != nil {
+		return "closed"
+	}
+	b := new(strings.Builder)
+	if err := resp.Write(b); err != nil {
+		return "cut"
+	}
+	_, body, _ := strings.Cut(b.String(), "\r\n\r\n")
+	return fmt.Sprint(resp.StatusCode, " ", body)
+}

@@ -1,0 +1,128 @@
+package resource
+
+import (
+	"fmt"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+// encoderVersion is part of what a document on disk depends on. It is raised
+// when the encoders of package row make other bytes of the same values.
+const encoderVersion = 1
+
+// keepOnDisk gives a compiled form the disk, where one can keep its documents:
+// each of them must be found by the feed alone, after memory has forgotten it and
+// after a restart. It runs before anybody else sees f.
+//
+//   - A document that is kept for a time says so by a clock of this process.
+//   - Where the old parents of rows are unknown, only memory knows which
+//     documents hold a row.
+//   - Where several texts name one key, reads ask the source in any case.
+func (f *form) keepOnDisk(d *tier.Disk) {
+	if d == nil || f.memory == nil || f.spec.TTL > 0 || f.tracked || f.wide {
+		return
+	}
+	f.disk = d
+	f.space.OnWhole(func() { d.DropAll(f.number) })
+}
+
+// bind makes what an earlier process has put for the same form reachable, and
+// what an earlier form has put in this process unreachable. It runs when f takes
+// the place of that form.
+func (f *form) bind() {
+	if f.disk != nil {
+		f.src.disk.Bind(f.number, f.identity())
+	}
+}
+
+// identity is everything that a document of f depends on besides rows.
+func (f *form) identity() string {
+	return fmt.Sprintf("%d %q %s %+v %q", encoderVersion, f.r.name, shapeText(f.plan.Shape()),
+		f.key, f.plan.SQL())
+}
+
+// shapeText is a shape as text, those within it too.
+func shapeText(s *row.Shape) string {
+	if s == nil {
+		return ""
+	}
+	text := "{"
+	for _, f := range s.Fields {
+		text += fmt.Sprintf("%q %q %d %t %t %s;", f.Name, f.Column, f.Kind, f.OmitNull, f.RFC3339,
+			shapeText(f.Shape))
+	}
+	return text + "}"
+}
+
+// recall answers leases with copies from the disk and returns those that the
+// source must answer. It may wait for the disk.
+func (f *form) recall(leases []*fresh.Lease) []*fresh.Lease {
+	if f.disk == nil {
+		return leases
+	}
+	var left []*fresh.Lease
+	for _, l := range leases {
+		if f.recalled(l) {
+			f.r.counts.recalled.Add(1)
+		} else {
+			left = append(left, l)
+		}
+	}
+	return left
+}
+
+// recalled answers one lease from the disk, if the feed is complete by now: a
+// copy that nobody can vouch for is not worth more than the source.
+func (f *form) recalled(l *fresh.Lease) bool {
+	if state, _ := f.src.domain.Gate(monotonic()); state != fresh.Fresh {
+		return false
+	}
+	ref := tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}
+	doc, ok := f.disk.Recall(ref, l.Stamp)
+	return ok && f.space.Recall(l, doc, func() { f.memory.Put(ref, doc) })
+}
+
+// store returns what puts doc into the tiers under a lease. It must be called
+// before the lease is finished: the disk's ticket is of before.
+func (f *form) store(l *fresh.Lease, doc *row.Document) func() {
+	ref := tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}
+	if f.disk == nil {
+		return func() { f.memory.Put(ref, doc) }
+	}
+	ticket := f.disk.Ticket(f.number)
+	return func() {
+		f.memory.Put(ref, doc)
+		f.disk.PutUnder(ticket, ref, doc)
+	}
+}
+
+// settledOnDisk tells the disk how far the source has been applied and settled.
+// Nothing attaches meanwhile: it is called by the feed, or under u.apply.
+func (u *upstream) settledOnDisk() {
+	if u.disk != nil {
+		p := u.domain.Settled()
+		u.disk.Applied(tier.Mark{Origin: p.Origin, Pos: uint64(p.Pos)})
+	}
+}
+
+// beginOnDisk says that changes may have been missed. It is called before the
+// domain begins a new epoch and after: see tier.DiskSource.Begin.
+func (u *upstream) beginOnDisk(origin string, pos fresh.Position) {
+	if u.disk != nil {
+		u.disk.Begin(tier.Mark{Origin: origin, Pos: uint64(pos)})
+	}
+}
+
+// synced waits until what an operator has dropped is gone from the disk too: no
+// feed delivers that again after a crash.
+func (f *form) synced() error {
+	if f.disk == nil {
+		return nil
+	}
+	if err := f.disk.Sync(); err != nil {
+		return fmt.Errorf("%s: dropped, but not from the disk: %w", f.r.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A failing source is a real one whose feed, reads or both can be held back, as
+// a network or a busy server does.
+type failing struct {
+	source.Source
+	lags, down atomic.Bool
+	hold       atomic.Pointer[chan struct{}] // loads wait until it is closed
+	running    atomic.Int64
+	most       atomic.Int64 // loads at one time
+}
+
+func (s *failing) OpenFeed(ctx context.Context, m source.FeedMode, w []source.Watched) (
+	source.Feed, string, error) {
+	f, why, err := s.Source.OpenFeed(ctx, m, w)
+	return lagging{f, s}, why, err
+}
+
+// Compile returns a plan whose loads can be held back.
+func (s *failing) Compile(ctx context.Context, spec *source.Spec) (source.Plan, error) {
+	p, err := s.Source.Compile(ctx, spec)
+	return held{p, s}, err
+}
+
+type lagging struct {
+	source.Feed
+	s *failing
+}
+
+func (f lagging) Fence(ctx context.Context) (source.Position, error) {
+	if f.s.lags.Load() {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return f.Feed.Fence(ctx)
+}
+
+type held struct {
+	source.Plan
+	s *failing
+}
+
+func (p held) Load(ctx context.Context, keys []row.Key) ([]source.Loaded, error) {
+	n := p.s.running.Add(1)
+	defer p.s.running.Add(-1)
+	for most := p.s.most.Load(); n > most && !p.s.most.CompareAndSwap(most, n); {
+		most = p.s.most.Load()
+	}
+	if wait := p.s.hold.Load(); wait != nil {
+		select {
+		case <-*wait:
+		case <-ctx.Done():
+			return nil, &source.Error{Class: source.Unavailable, Message: "held"}
+		}
+	}
+	if p.s.down.Load() {
+		return nil, &source.Error{Class: source.Unavailable, Message: "the database is away"}
+	}
+	return p.Plan.Load(ctx, keys)
+}
+
+// newFailingHouse serves dept with a policy over a source that can fail.
+func newFailingHouse(t *testing.T, change func(*SourceOptions), o Outage) (*house, *failing) {
+	t.Helper()
+	s := new(failing)
+	h := newHouse(t, func(so *SetOptions) {
+		s.Source = so.Sources[0].Source
+		so.Sources[0].Source = s
+		if change != nil {
+			change(&so.Sources[0])
+		}
+		for i := range so.Resources {
+			so.Resources[i].Outage = o
+		}
+	})
+	return h, s
+}
+
+// lag holds the feed back and waits until that is noticed.
+func (s *failing) lag(h *house) {
+	s.lags.Store(true)
+	h.until(func() bool { return h.set.Ready() != nil })
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestOutage_Policies(t *testing.T) {
+	hour := ptr(time.Hour)
+	tests := []struct {
+		name   string
+		o      Outage
+		down   bool
+		want   Origin
+		failed string // part of the error, "" for an answer
+	}{
+		{"stale", Outage{}, false, Stale, ""},
+		{"stale with the database away", Outage{}, true, Stale, ""},
+		{"stale too long", Outage{MaxStale: ptr(time.Nanosecond)}, false, Bypassed, ""},
+		{"stale too long with the database away", Outage{MaxStale: ptr(time.Nanosecond)}, true, Stale, ""},
+		{"never stale", Outage{MaxStale: new(time.Duration), StaleIfError: new(time.Duration)},
+			true, 0, "the database is away"},
+		{"bypass", Outage{OnLag: ptr(LagBypass), MaxStale: hour}, false, Bypassed, ""},
+		{"bypass with the database away", Outage{OnLag: ptr(LagBypass)}, true, Stale, ""},
+		{"fail", Outage{OnLag: ptr(LagFail), MaxStale: hour}, false, 0, "on_lag is fail"},
+		{"fail with the database away", Outage{OnLag: ptr(LagFail), StaleIfError: hour}, true, 0,
+			"on_lag is fail"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h, s := newFailingHouse(t, nil, tt.o)
+			h.hit("dept", "10")
+			s.lag(h)
+			s.down.Store(tt.down)
+			a, err := h.resource("dept").Get(t.Context(), "10", Options{})
+			if tt.failed != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.failed) {
+					t.Fatalf("Get = %d, %v; want an error with %q", a.Origin, err, tt.failed)
+				}
+				if se := new(source.Error); !errors.As(err, &se) || se.Class != source.Unavailable {
+					t.Errorf("Get = %v, want the class unavailable", err)
+				}
+				return
+			}
+			if err != nil || a.Origin != tt.want || !strings.Contains(string(a.Doc.Body()), "ACCOUNTING") {
+				t.Errorf("Get = %d, %v; want origin %d", a.Origin, err, tt.want)
+			}
+			s.lags.Store(false)
+			s.down.Store(false)
+			h.hit("dept", "10")
+		})
+	}
+}
+
+// While the feed lags every read may go to the database: few do at a time, and
+// others wait or are refused.
+func TestOutage_BudgetsBoundTheDatabasesWork(t *testing.T) {
+	h, s := newFailingHouse(t, func(o *SourceOptions) {
+		o.Readers, o.Bypass, o.Waiting = 8, 2, 3
+		o.Acquire = 30 * time.Second
+	}, Outage{OnLag: ptr(LagBypass), StaleIfError: new(time.Duration)})
+	s.lag(h)
+	wait := make(chan struct{})
+	s.hold.Store(&wait)
+	var all sync.WaitGroup
+	read := func(key row.Key) {
+		all.Go(func() {
+			if _, err := h.resource("emp").Get(t.Context(), key, Options{}); err != nil {
+				t.Errorf("Get(%s): %v", key, err)
+			}
+		})
+	}
+	waiting := func() int { return h.set.Stats().Sources[0].Waiting }
+	for i := range 5 { // two load, three wait
+		read(row.Key([]byte{'1', byte('0' + i)}))
+	}
+	h.until(func() bool { return s.running.Load() == 2 && waiting() == 3 })
+	_, err := h.resource("emp").Get(t.Context(), "20", Options{})
+	if err == nil || !strings.Contains(err.Error(), "3 requests wait already") {
+		t.Errorf("the sixth load: %v, want it refused", err)
+	}
+	close(wait)
+	all.Wait()
+	if most := s.most.Load(); most != 2 {
+		t.Errorf("%d loads at one time, want the bypass budget of 2", most)
+	}
+}

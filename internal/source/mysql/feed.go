@@ -1,0 +1,306 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	binlog "github.com/go-mysql-org/go-mysql/mysql"
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+const (
+	// resumeLimit is how long a feed tries to go on after its connection broke
+	// before it gives up and begins anew.
+	resumeLimit = 30 * time.Second
+
+	resumeMin = 20 * time.Millisecond
+	resumeMax = 500 * time.Millisecond
+)
+
+// A binlogFeed follows a server by its binary log in the ROW format, as a replica
+// does. The server keeps nothing for it.
+type binlogFeed struct {
+	src     *Source
+	tables  []source.Watched
+	fences  *source.Fences
+	settler settler
+	counts  counters
+
+	session atomic.Pointer[following] // nil: not attached
+
+	// known are the definitions that the handler was told of; only Run uses it.
+	known map[string]string
+}
+
+// counters are read by Stats and written by Run.
+type counters struct {
+	transactions, changes, bytes, position atomic.Uint64
+}
+
+// OpenFeed returns the feed of the binary log, or none with the reason. See
+// source.Source.
+func (s *Source) OpenFeed(
+	ctx context.Context, mode source.FeedMode, tables []source.Watched,
+) (source.Feed, string, error) {
+	switch mode {
+	case source.FeedNone:
+		return nil, "no feed: the configuration says none", nil
+	case source.FeedAuto, source.FeedBinlog:
+	default:
+		return nil, "", fmt.Errorf("feed: MariaDB and MySQL have no mode %q; use %s, %s or %s",
+			mode, source.FeedAuto, source.FeedBinlog, source.FeedNone)
+	}
+	if len(tables) == 0 {
+		return nil, "no feed: there is no table to follow", nil
+	}
+	findings, err := s.Doctor(ctx, source.FeedBinlog, tables)
+	if err != nil {
+		return nil, "", fmt.Errorf("open feed: %w", err)
+	}
+	var bad []string
+	for _, f := range findings {
+		if f.Level == source.LevelError {
+			bad = append(bad, f.Text)
+		}
+	}
+	switch why := strings.Join(bad, "; "); {
+	case len(bad) == 0:
+	case mode == source.FeedBinlog:
+		return nil, "", fmt.Errorf("feed binlog: %s; see hotrow doctor", why)
+	default:
+		return nil, "no feed, so nothing is cached: " + why + "; see hotrow doctor URL --apply", nil
+	}
+	f := &binlogFeed{
+		src: s, tables: tables, fences: source.NewFences(), known: make(map[string]string),
+	}
+	f.settler.reset()
+	return f, "the binary log in the ROW format", nil
+}
+
+// Mode returns FeedBinlog.
+func (f *binlogFeed) Mode() source.FeedMode { return source.FeedBinlog }
+
+// Close does nothing: the feed holds nothing while Run does not run.
+func (f *binlogFeed) Close() error { return nil }
+
+// Stats returns a snapshot of the feed's counters.
+func (f *binlogFeed) Stats() source.FeedStats {
+	return source.FeedStats{
+		Transactions: f.counts.transactions.Load(),
+		Changes:      f.counts.changes.Load(),
+		Bytes:        f.counts.bytes.Load(),
+		Position:     source.Position(f.counts.position.Load()),
+	}
+}
+
+// Fence returns once every change that was visible when it was called has been
+// handed to the handler: the log's end, which no visible change is behind, has
+// been reached.
+func (f *binlogFeed) Fence(ctx context.Context) (source.Position, error) {
+	return f.fences.Join(ctx, func(ctx context.Context) (source.Position, error) {
+		s := f.session.Load()
+		if s == nil {
+			return 0, source.ErrDetached
+		}
+		pos, err := s.fence(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("fence: %w", err)
+		}
+		return pos, nil
+	})
+}
+
+// Settled asks the server which transactions every new read sees.
+func (f *binlogFeed) Settled(ctx context.Context, txs []*source.Tx) ([]bool, error) {
+	c, err := f.src.controlConn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask which transactions are visible: %w", err)
+	}
+	defer c.release()
+	return f.settler.probe(ctx, c, txs)
+}
+
+// attached is where a feed begins.
+type attached struct {
+	server server
+	start  place
+	pos    source.Position
+	after  binlog.GTIDSet // MySQL: what was executed
+	xa     bool           // transactions were ended by XA COMMIT
+	gtids  []string       // MariaDB: transactions before the start
+	defs   *definitions
+}
+
+// attach finds out which server it is and where its log ends, and makes all
+// connections go to that one.
+func (f *binlogFeed) attach(ctx context.Context) (*attached, error) {
+	identity, err := f.src.identify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.src.Pin(identity)
+	c, err := f.src.controlConn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.release()
+	a := new(attached)
+	if a.server, err = c.server(); err != nil {
+		return nil, err
+	}
+	if !a.server.mariadb {
+		if a.after, err = executedGTIDs(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	if a.server.mariadb {
+		if a.gtids, err = lastGTIDs(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	// From here on nothing may be missed.
+	if a.start, err = binlogEnd(ctx, c); err != nil {
+		return nil, err
+	}
+	a.pos, err = a.start.position()
+	if err != nil {
+		return nil, err
+	}
+	err = c.query(ctx, "SHOW GLOBAL STATUS LIKE 'Com\\_xa\\_commit'", nil, func(v []any) error {
+		a.xa = asInt(v[1]) > 0
+		return nil
+	})
+	if err == nil {
+		a.defs, err = f.definitions(ctx, 0)
+	}
+	return a, err
+}
+
+// identify returns the identity of the server that the URL leads to now, on a
+// connection that no pin binds to the one followed before.
+func (s *Source) identify(ctx context.Context) (string, error) {
+	inner, err := driver.NewConnector(s.cfg)
+	if err != nil {
+		return "", err
+	}
+	db := sql.OpenDB(inner)
+	defer db.Close()
+	var version, identity string
+	err = db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+	if err != nil {
+		return "", connectError(err)
+	}
+	query := "SELECT " + identityMySQL
+	if strings.Contains(version, "MariaDB") {
+		query = "SELECT " + identityMariaDB
+	}
+	err = db.QueryRowContext(ctx, query).Scan(&identity)
+	return identity, err
+}
+
+// Run follows the server until ctx ends or the log cannot be followed any more.
+// A connection that breaks is made again from where it was, without a gap.
+func (f *binlogFeed) Run(ctx context.Context, h source.Handler) error {
+	err := f.run(ctx, h)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("follow the binary log: %w", err)
+}
+
+func (f *binlogFeed) run(ctx context.Context, h source.Handler) error {
+	begin, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	a, err := f.attach(begin)
+	if err != nil {
+		return err
+	}
+	s, err := f.newFollowing(a, h)
+	if err != nil {
+		return err
+	}
+	st, err := f.src.openStream(begin, a.server, a.start, a.after, s)
+	if err != nil {
+		return err
+	}
+	// The stream waits in its first event until the handler knows of it.
+	h.Attached(originOf(a.server.identity), a.pos)
+	f.settler.reset() // what it was to prove ended with the epoch
+	s.barrier(a)
+	close(s.ready)
+
+	inner, stop := context.WithCancel(ctx)
+	wait := s.begin(inner, a)
+	defer func() { stop(); wait() }()
+	f.session.Store(s)
+	defer s.progress.End()
+	defer f.session.CompareAndSwap(s, nil)
+	return f.keep(ctx, a, s, st)
+}
+
+// keep goes on with another stream whenever one ends, until one cannot go on
+// where the one before was.
+func (f *binlogFeed) keep(ctx context.Context, a *attached, s *following, st *stream) error {
+	for {
+		err := st.wait(ctx)
+		st.close()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case s.failed != nil:
+			return s.failed
+		case final(err) || !a.server.mariadb:
+			return err
+		}
+		f.src.log.Warn("the connection to the binary log broke; trying to go on", "err", err)
+		if st, err = f.resume(ctx, a, s); err != nil {
+			return err
+		}
+	}
+}
+
+// resume opens a stream that begins where the one before ended. That it is the
+// same server, the same file and that the file still has that place is checked by
+// openStream, the reader and the server.
+func (f *binlogFeed) resume(ctx context.Context, a *attached, s *following) (*stream, error) {
+	wait := resumeMin
+	limit, cancel := context.WithTimeout(ctx, resumeLimit)
+	defer cancel()
+	for {
+		st, err := f.src.openStream(limit, a.server, s.resume(), nil, s)
+		if err == nil {
+			return st, nil
+		}
+		if final(err) {
+			return nil, err
+		}
+		select {
+		case <-time.After(wait):
+			wait = min(2*wait, resumeMax)
+		case <-limit.Done():
+			return nil, err
+		}
+	}
+}
+
+// final reports whether err says that no other attempt can go on: the server does
+// not have the log any more, or is another one.
+func final(err error) bool {
+	var refused *binlog.MyError
+	if !errors.As(err, &refused) {
+		return errors.Is(err, errElsewhere)
+	}
+	switch refused.Code {
+	case binlog.ER_MASTER_FATAL_ERROR_READING_BINLOG, binlog.ER_ACCESS_DENIED_ERROR,
+		binlog.ER_SPECIFIC_ACCESS_DENIED_ERROR:
+		return true
+	}
+	return false
+}

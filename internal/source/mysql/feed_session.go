@@ -1,0 +1,249 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A following is a binlogFeed from Attached on, over one stream or several that
+// continue each other.
+type following struct {
+	*reader
+	feed     *binlogFeed
+	handler  source.Handler
+	mysql    bool // and not MariaDB
+	progress *source.Progress
+
+	handed source.Position // that the handler knows
+	ready  chan struct{}   // closed when the handler has been told of the beginning
+	failed error           // what the log itself had against being followed; set by the stream
+
+	// found holds definitions that were read, for the goroutine of the stream.
+	found atomic.Pointer[definitions]
+	read  chan struct{} // asks for definitions to be read
+	seen  atomic.Uint64 // changes of definitions so far
+	bar   *barrier
+
+	gtids  gtids
+	ctx    context.Context // of the helpers
+	asking atomic.Bool     // somebody waits for where the log ends
+
+	// work is held while a helper is started, so that none is after they are
+	// waited for.
+	work    sync.Mutex
+	helpers sync.WaitGroup
+}
+
+func (f *binlogFeed) newFollowing(a *attached, h source.Handler) (*following, error) {
+	r, err := newReader(f.tables, f.src.cfg.DBName, a.start)
+	if err != nil {
+		return nil, err
+	}
+	s := &following{
+		reader: r, feed: f, handler: h, mysql: !a.server.mariadb,
+		progress: source.NewProgress(a.pos),
+		ready:    make(chan struct{}), read: make(chan struct{}, 1),
+	}
+	s.found.Store(a.defs)
+	s.gtids.add(a.gtids...)
+	r.emit = s.commit
+	r.checkpoint = func(file string) {
+		if pos, err := (place{file: file}).position(); err == nil {
+			f.settler.sees(pos)
+		}
+	}
+	return s, nil
+}
+
+// barrier delivers what stands for transactions before the beginning. MySQL sends
+// those that it has not executed yet, since it is asked for them by GTID.
+func (s *following) barrier(a *attached) {
+	tx := &source.Tx{Pos: a.pos, All: true}
+	if !s.mysql {
+		s.bar = &barrier{start: a.pos, xa: a.xa}
+		tx.ID = s.feed.settler.add(&proof{barrier: s.bar})
+	}
+	s.handler.Apply(tx)
+	s.feed.counts.position.Store(uint64(a.pos))
+}
+
+// HandleEvent takes the next event of the stream.
+func (s *following) HandleEvent(e *replication.BinlogEvent) error {
+	<-s.ready
+	s.feed.counts.bytes.Add(uint64(e.Header.EventSize))
+	s.adopt()
+	if err := s.event(e); err != nil {
+		s.failed = err
+		return err
+	}
+	if s.seen.Load() != s.ddls {
+		s.seen.Store(s.ddls)
+		s.ask()
+	}
+	if s.group == nil && s.pos > s.handed {
+		s.handed = s.pos
+		s.handler.Advance(s.pos)
+		s.progress.Advance(s.pos)
+		s.feed.counts.position.Store(uint64(s.pos))
+	}
+	return nil
+}
+
+// ask has the definitions read again.
+func (s *following) ask() {
+	select {
+	case s.read <- struct{}{}:
+	default:
+	}
+}
+
+// adopt takes definitions over that have been read, and tells the handler of
+// tables that changed while nobody followed.
+func (s *following) adopt() {
+	found := s.found.Swap(nil)
+	if found == nil {
+		return
+	}
+	if found.ddls != s.ddls {
+		s.ask()
+		return
+	}
+	s.defs = found
+	var changed []string
+	for _, t := range found.tables {
+		if t.id == "" {
+			continue
+		}
+		print := fmt.Sprint(t.columns, t.key, t.engine, t.kind)
+		if old, told := s.feed.known[t.id]; told && old != print && found.ddls == 0 {
+			changed = append(changed, t.id)
+		}
+		s.feed.known[t.id] = print
+	}
+	if len(changed) > 0 {
+		s.handler.SchemaChanged(changed)
+	}
+}
+
+// commit hands a transaction on.
+func (s *following) commit(c *commit) error {
+	if len(c.changed) > 0 {
+		s.handler.SchemaChanged(c.changed)
+	}
+	if len(c.tx.Changes) > 0 || len(c.tx.Tables) > 0 {
+		if !c.proven {
+			p := &proof{pos: c.tx.Pos, xid: c.xid, locks: c.locks}
+			if s.mysql {
+				p.gtid = c.gtid
+			}
+			c.tx.ID = s.feed.settler.add(p)
+		}
+		s.handler.Apply(c.tx)
+		s.feed.counts.transactions.Add(1)
+		s.feed.counts.changes.Add(uint64(len(c.tx.Changes) + len(c.tx.Tables)))
+	}
+	if c.xid {
+		s.feed.settler.ended(c.tx.Pos)
+	}
+	s.progress.Advance(c.tx.Pos)
+	if !s.mysql {
+		s.gtids.add(c.gtid)
+	}
+	return nil
+}
+
+// begin starts what works beside the stream until ctx ends. The function that it
+// returns waits for the end.
+func (s *following) begin(ctx context.Context, a *attached) (wait func()) {
+	s.ctx = ctx
+	s.helpers.Go(func() { s.keepDefinitions(ctx) })
+	if s.bar != nil {
+		s.helpers.Go(func() { s.look(ctx, a) })
+	}
+	return func() {
+		s.work.Lock() // nobody starts anything any more: ctx has ended
+		defer s.work.Unlock()
+		s.helpers.Wait()
+	}
+}
+
+// keepDefinitions reads the definitions of tables whenever they may have changed.
+func (s *following) keepDefinitions(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.read:
+		}
+		d, err := s.feed.definitions(ctx, s.seen.Load())
+		if err != nil {
+			if ctx.Err() == nil {
+				s.feed.src.log.Warn("read the definitions of tables", "err", err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(resumeMax):
+				s.ask()
+			}
+			continue
+		}
+		s.found.Store(d)
+	}
+}
+
+// definitions reads the definitions, and the end of the log after them: whatever
+// changes them later comes after that, and what changed them before has been seen
+// or stands between.
+func (f *binlogFeed) definitions(ctx context.Context, ddls uint64) (*definitions, error) {
+	c, err := f.src.controlConn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.release()
+	d, err := readDefinitions(ctx, c, f.src.cfg.DBName, f.tables)
+	if err != nil {
+		return nil, err
+	}
+	d.ddls = ddls
+	d.end, err = writePosition(ctx, c)
+	return d, err
+}
+
+// look finds out what the barrier waits for, unless the server is so busy that it
+// is passed before. The definitions are those of the beginning only if nothing that
+// changes them stands between that and when they were read.
+func (s *following) look(ctx context.Context, a *attached) {
+	if _, err := s.progress.Reach(ctx, a.defs.end); err != nil {
+		return
+	}
+	known := a.defs
+	if s.seen.Load() != 0 {
+		known = nil
+	}
+	for wait := resumeMin; !s.feed.settler.passed(s.bar); wait = min(2*wait, resumeMax) {
+		err := s.feed.scout(ctx, a, known, s.bar)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		s.feed.src.log.Debug("read the log before the beginning", "err", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// passed reports whether a barrier needs no more looking.
+func (s *settler) passed(b *barrier) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return b.passed(s.visible)
+}

@@ -1,0 +1,130 @@
+package mysql
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// offsetBits is how much of a source.Position is the offset within a file of
+// the binary log; the number of the file stands above. A file is as large as
+// max_binlog_size (1 GiB) and the transaction that does not fit into it.
+const offsetBits = 40
+
+// errNoBinlog is the error of a server that writes no binary log.
+var errNoBinlog = errors.New("the server writes no binary log; start it with --log-bin")
+
+// A place is where something stands in the binary log. GTIDs are no positions
+// here: those of MariaDB are ordered within one domain only, and not even there
+// without gtid_strict_mode, while the log itself has one order.
+type place struct {
+	file   string // "binlog.000012"
+	offset uint64
+}
+
+// position returns the place as a position: it does not hold the base name of
+// the files, which is the same for all of one server.
+func (p place) position() (source.Position, error) {
+	_, digits, found := cutLast(p.file, '.')
+	n, err := strconv.ParseUint(digits, 10, 64-offsetBits)
+	if !found || err != nil || p.offset>>offsetBits != 0 {
+		return 0, fmt.Errorf("%q, %d is no place in a binary log", p.file, p.offset)
+	}
+	return source.Position(n<<offsetBits | p.offset), nil
+}
+
+// cutLast is strings.Cut at the last sep.
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	if i := strings.LastIndexByte(s, sep); i >= 0 {
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
+}
+
+// moved returns the place where the event ends whose header has this offset of
+// 32 bits; 0 says nothing. Within a file it grows, beyond 4 GiB as well.
+func (p place) moved(end uint32) place {
+	switch low := uint32(p.offset); {
+	case end == 0:
+	case end >= low:
+		p.offset += uint64(end - low)
+	case low-end > 1<<31:
+		p.offset += 1<<32 - uint64(low-end)
+	}
+	return p
+}
+
+// A querier asks a server: a connection or a pool of them.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// errSyntax is the number of the error of a statement that a server does not
+// know.
+const errSyntax = 1064
+
+// binlogEnd returns the end of the binary log, which no visible change is
+// behind: a transaction is written to the log first and becomes visible later.
+func binlogEnd(ctx context.Context, q querier) (place, error) {
+	p, err := masterStatus(ctx, q, "SHOW MASTER STATUS")
+	var e *driver.MySQLError
+	if errors.As(err, &e) && e.Number == errSyntax { // MySQL 8.4
+		p, err = masterStatus(ctx, q, "SHOW BINARY LOG STATUS")
+	}
+	return p, err
+}
+
+// masterStatus reads the first two columns of the statement's one row.
+func masterStatus(ctx context.Context, q querier, statement string) (place, error) {
+	rows, err := q.QueryContext(ctx, statement)
+	if err != nil {
+		return place{}, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return place{}, err
+	}
+	if !rows.Next() {
+		return place{}, errors.Join(errNoBinlog, rows.Err())
+	}
+	var p place
+	targets := make([]any, len(columns))
+	for i := range targets {
+		targets[i] = new(sql.RawBytes)
+	}
+	if len(columns) < 2 {
+		return p, fmt.Errorf("%s: %d columns", statement, len(columns))
+	}
+	targets[0], targets[1] = &p.file, &p.offset
+	if err := rows.Scan(targets...); err != nil {
+		return p, err
+	}
+	return p, rows.Err()
+}
+
+// writePosition returns a position that includes whatever has committed on the
+// connection, or anywhere else, before it is asked.
+func writePosition(ctx context.Context, q querier) (source.Position, error) {
+	p, err := binlogEnd(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	return p.position()
+}
+
+// originOf names the history that positions belong to: the one of this server.
+// What it holds does not leave the program.
+func originOf(identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return hex.EncodeToString(sum[:8])
+}

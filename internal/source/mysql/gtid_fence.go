@@ -1,0 +1,162 @@
+package mysql
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+const (
+	// logStall is how long a fence waits for the server to say where its log ends.
+	// A server whose commits wait for a semi-synchronous replica does not say it
+	// until they go on; which transaction was the last it says at any time.
+	logStall = 20 * time.Millisecond
+
+	// rememberGTIDs bounds how many of the last transactions are known by name.
+	rememberGTIDs = 4096
+)
+
+// gtids are the names of the transactions that a feed has handed on last.
+type gtids struct {
+	// mu guards the fields.
+	mu      sync.Mutex
+	seen    map[string]bool
+	order   []string      // of seen, oldest first
+	changed chan struct{} // closed when one is added; nil: nobody waits
+}
+
+// add notes transactions.
+func (g *gtids) add(names ...string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.seen == nil {
+		g.seen = make(map[string]bool)
+	}
+	for _, name := range names {
+		if g.seen[name] {
+			continue
+		}
+		g.seen[name] = true
+		g.order = append(g.order, name)
+	}
+	for len(g.order) > rememberGTIDs {
+		delete(g.seen, g.order[0])
+		g.order = g.order[1:]
+	}
+	if g.changed != nil {
+		close(g.changed)
+		g.changed = nil
+	}
+}
+
+// reach waits until all of names have been handed on.
+func (g *gtids) reach(ctx context.Context, names []string) error {
+	for {
+		g.mu.Lock()
+		missing := false
+		for _, name := range names {
+			missing = missing || !g.seen[name]
+		}
+		if g.changed == nil {
+			g.changed = make(chan struct{})
+		}
+		changed := g.changed
+		g.mu.Unlock()
+		if !missing {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// lastGTIDs returns the last transaction of each domain in the log. MariaDB notes
+// it before it writes the transaction, so nothing that is visible comes after.
+func lastGTIDs(ctx context.Context, c *conn) (names []string, err error) {
+	err = c.query(ctx, "SELECT @@GLOBAL.gtid_binlog_pos", nil, func(v []any) error {
+		if text := asText(v[0]); text != "" {
+			names = strings.Split(text, ",")
+		}
+		return nil
+	})
+	return names, err
+}
+
+// fence reaches the end of the log or, where the server does not say where that
+// is, the last transactions in it.
+func (s *following) fence(ctx context.Context) (source.Position, error) {
+	timer := time.NewTimer(logStall)
+	defer timer.Stop()
+	if s.mysql {
+		timer.Stop()
+	}
+	end := s.askEnd()
+	if end == nil && s.mysql {
+		return 0, source.ErrDetached
+	}
+	select {
+	case e := <-end: // never, if it is nil: somebody still waits for the answer
+		if e.err != nil {
+			return 0, e.err
+		}
+		return s.progress.Reach(ctx, e.pos)
+	case <-timer.C:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	c, err := s.feed.src.controlConn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	names, err := lastGTIDs(ctx, c)
+	c.release()
+	if err == nil {
+		err = s.gtids.reach(ctx, names)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.progress.Reach(ctx, 0)
+}
+
+// An end is where the log was said to end.
+type end struct {
+	pos source.Position
+	err error
+}
+
+// askEnd asks where the log ends, unless an answer to that is still awaited: then
+// the channel is nil.
+func (s *following) askEnd() <-chan end {
+	if !s.asking.CompareAndSwap(false, true) {
+		return nil
+	}
+	answer := make(chan end, 1)
+	s.work.Lock()
+	defer s.work.Unlock()
+	if s.ctx.Err() != nil {
+		s.asking.Store(false)
+		answer <- end{err: source.ErrDetached}
+		return answer
+	}
+	s.helpers.Go(func() {
+		defer s.asking.Store(false)
+		ctx, cancel := context.WithTimeout(s.ctx, silence)
+		defer cancel()
+		c, err := s.feed.src.controlConn(ctx)
+		if err != nil {
+			answer <- end{err: err}
+			return
+		}
+		defer c.release()
+		pos, err := writePosition(ctx, c)
+		answer <- end{pos, err}
+	})
+	return answer
+}

@@ -1,0 +1,199 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A reading finds the tables behind a query or a view. The server has no way to
+// tell them that an optimizer has not touched, so they are read out of the text:
+// a table is named after FROM, JOIN, a comma or a parenthesis and nowhere else.
+// A name that could be a table's is taken for one, so nothing is missed.
+type reading struct {
+	c        *compiler
+	seen     map[string]bool
+	tables   []*table // those that hold rows
+	routines map[string]bool
+}
+
+// clocks are functions whose results change without a change of any table.
+// Those in words are also called without parentheses.
+var (
+	clocks = []string{"now", "sysdate", "curdate", "curtime", "unix_timestamp", "rand", "uuid",
+		"uuid_short", "uuid_v4", "uuid_v7", "sys_guid", "random_bytes", "connection_id", "user",
+		"session_user", "system_user", "last_insert_id", "row_count", "found_rows", "sleep",
+		"benchmark", "get_lock", "release_lock", "release_all_locks", "is_free_lock",
+		"is_used_lock", "nextval", "lastval", "setval", "load_file", "master_pos_wait",
+		"master_gtid_wait"}
+	clockWords = []string{"current_timestamp", "current_date", "current_time", "localtime",
+		"localtimestamp", "utc_date", "utc_time", "utc_timestamp", "current_user", "current_role"}
+	systemSchemas = []string{"information_schema", "mysql", "performance_schema", "sys"}
+)
+
+// beforeTable are the words and marks after which a table may be named.
+var beforeTable = []string{"from", "join", "straight_join", ",", "(", "table", "oj"}
+
+// query adds what a text reads, in which a bare name is one of schema.
+func (r *reading) query(tokens []token, schema string) error {
+	for i, t := range tokens {
+		if !t.isName() {
+			continue
+		}
+		if !t.quoted && slices.Contains(clockWords, strings.ToLower(t.text)) &&
+			!follows(tokens, i, ".") && !before(tokens, i, ".") {
+			return changesByItself(t.text)
+		}
+		if before(tokens, i, "(") {
+			if err := r.call(tokens, i, schema); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.name(tokens, i, schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follows reports whether the mark stands before token i.
+func follows(tokens []token, i int, mark string) bool {
+	return i > 0 && tokens[i-1].is(mark)
+}
+
+// before reports whether the mark stands behind token i.
+func before(tokens []token, i int, mark string) bool {
+	return i+1 < len(tokens) && tokens[i+1].is(mark)
+}
+
+// name looks at a name that is no function.
+func (r *reading) name(tokens []token, i int, schema string) error {
+	t := tokens[i]
+	if follows(tokens, i, ".") {
+		if i >= 2 && tokens[i-2].isName() && !follows(tokens, i-2, ".") {
+			return r.qualified(tokens[i-2].text, t.text)
+		}
+		return nil
+	}
+	if before(tokens, i, ".") || i == 0 {
+		return nil
+	}
+	if prev := tokens[i-1]; !prev.quoted &&
+		slices.Contains(beforeTable, strings.ToLower(prev.text)) {
+		return r.table(schema, t.text)
+	}
+	return nil
+}
+
+// qualified looks at schema.name, which may also be a column of a table.
+func (r *reading) qualified(schema, name string) error {
+	if slices.ContainsFunc(systemSchemas, func(s string) bool {
+		return strings.EqualFold(s, schema)
+	}) {
+		return fmt.Errorf("it reads %s.%s, whose changes no feed follows", schema, name)
+	}
+	return r.table(schema, name)
+}
+
+// table adds a table, or what a view reads; nothing when there is none.
+func (r *reading) table(schema, name string) error {
+	if id := schema + "." + name; !r.seen[id] {
+		r.seen[id] = true
+		found, _, err := r.c.src.tables(r.c.ctx, schema, name)
+		if err != nil {
+			return err
+		}
+		for _, t := range found {
+			if err := r.add(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add adds a table, or what a view reads.
+func (r *reading) add(t *table) error {
+	if t.View {
+		return r.view(t)
+	}
+	if !slices.ContainsFunc(r.tables, func(o *table) bool { return o.ID() == t.ID() }) {
+		r.tables = append(r.tables, t)
+	}
+	return nil
+}
+
+// view adds what a view reads.
+func (r *reading) view(t *table) error {
+	r.seen[t.ID()] = true
+	ctx, cancel := r.c.src.begin(r.c.ctx, 1)
+	defer cancel()
+	var text string
+	err := r.c.src.read(ctx, func(ctx context.Context, c *conn) error {
+		return c.query(ctx, `SELECT VIEW_DEFINITION FROM information_schema.VIEWS
+			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, []any{t.Schema, t.Name},
+			func(v []any) error {
+				text = asText(v[0])
+				return nil
+			})
+	})
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		return fmt.Errorf("the definition of the view %s cannot be seen: GRANT SHOW VIEW ON %s TO"+
+			" hotrow's user", t.ID(), quoteTable(t.Schema, t.Name))
+	}
+	q, err := scanQuery(text)
+	if err != nil {
+		return fmt.Errorf("the definition of the view %s: %w", t.ID(), err)
+	}
+	return r.query(q.tokens, t.Schema)
+}
+
+// call refuses functions whose results can change while the tables do not.
+func (r *reading) call(tokens []token, i int, schema string) error {
+	name := strings.ToLower(tokens[i].text)
+	if follows(tokens, i, ".") && i >= 2 {
+		return r.routine(tokens[i-2].text, name)
+	}
+	empty := i+2 < len(tokens) && tokens[i+2].is(")")
+	if slices.Contains(clockWords, name) ||
+		slices.Contains(clocks, name) && (name != "unix_timestamp" || empty) {
+		return changesByItself(name)
+	}
+	return r.routine(schema, name)
+}
+
+// changesByItself is the error of a result that no feed can tell about.
+func changesByItself(name string) error {
+	return fmt.Errorf("it calls %s, whose result changes without a change of any table",
+		strings.ToLower(name))
+}
+
+// routine refuses stored functions.
+func (r *reading) routine(schema, name string) error {
+	if r.routines == nil {
+		r.routines = make(map[string]bool)
+		ctx, cancel := r.c.src.begin(r.c.ctx, 1)
+		defer cancel()
+		err := r.c.src.read(ctx, func(ctx context.Context, c *conn) error {
+			return c.query(ctx, `SELECT LOWER(CONCAT(ROUTINE_SCHEMA, '.', ROUTINE_NAME))
+				FROM information_schema.ROUTINES WHERE ROUTINE_TYPE = 'FUNCTION'`, nil,
+				func(v []any) error {
+					r.routines[asText(v[0])] = true
+					return nil
+				})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if r.routines[strings.ToLower(schema)+"."+strings.ToLower(name)] {
+		return fmt.Errorf("it calls %s(), which may read tables that cannot be seen from here:"+
+			" write it out", name)
+	}
+	return nil
+}

@@ -1,0 +1,321 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+const (
+	// lockAfter is when a transaction that a snapshot does not prove is proven by
+	// its locks. Most are proven sooner, and locks disturb whoever writes.
+	lockAfter = 4 * time.Millisecond
+
+	// lockTries bounds how many transactions one probe tries to prove by locks.
+	lockTries = 8
+
+	// unprovable is how long a transaction is taken to be invisible that nothing
+	// proves: XA COMMIT of what was prepared before the feed began.
+	unprovable = 10 * time.Second
+
+	// rememberEnds bounds how many ends of transactions are known.
+	rememberEnds = 1 << 14
+)
+
+// A proof is what proves that a transaction is visible.
+//
+// The server writes a transaction into the binary log, may then wait, for its
+// disk or for a semi-synchronous replica, and makes it visible only after that:
+// in the order of the log, those that end with an XID. So one of them that is
+// visible proves all before it. There are two ways:
+//
+// A snapshot says which place of the log it belongs to. The place is believed
+// only if a transaction that ends with an XID ends there: an event that the
+// server writes itself (Binlog_checkpoint) and one of a definition move it
+// beyond transactions that are still invisible.
+//
+// The locks of a transaction go when it has become visible, not before: a
+// locking read of any of its rows that does not have to wait proves it.
+type proof struct {
+	pos   source.Position
+	xid   bool
+	locks []lockRow
+	gtid  string
+	since time.Time
+
+	barrier *barrier // nil for a transaction
+}
+
+// A settler proves that transactions are visible.
+type settler struct {
+	// mu guards the fields. No query is made while it is held.
+	mu     sync.Mutex
+	last   uint64
+	proofs map[uint64]*proof
+
+	// visible is a position before which all transactions with an XID are visible,
+	// those that end there included.
+	visible source.Position
+
+	ends   map[source.Position]bool // of transactions with an XID
+	order  []source.Position        // of ends, oldest first
+	newest source.Position          // of ends
+	asked  []source.Position        // of snapshots that are ahead of the feed
+}
+
+// reset forgets all: another stream begins.
+func (s *settler) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proofs = make(map[uint64]*proof)
+	s.ends = make(map[source.Position]bool)
+	s.order, s.asked, s.visible, s.newest = nil, nil, 0, 0
+}
+
+// add returns the Tx.ID for a transaction that p proves.
+func (s *settler) add(p *proof) uint64 {
+	p.since = time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	s.proofs[s.last] = p
+	return s.last
+}
+
+// ended notes where a transaction with an XID ends.
+func (s *settler) ended(pos source.Position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ends[pos] = true
+	s.order = append(s.order, pos)
+	if len(s.order) > rememberEnds {
+		delete(s.ends, s.order[0])
+		s.order = s.order[1:]
+	}
+	s.newest = max(s.newest, pos)
+	if slices.Contains(s.asked, pos) {
+		s.visible = max(s.visible, pos)
+	}
+	s.asked = slices.DeleteFunc(s.asked, func(p source.Position) bool { return p <= pos })
+}
+
+// snapshot notes the place of a snapshot. One that is ahead of the feed counts
+// when the feed gets there and finds the end of a transaction.
+func (s *settler) snapshot(pos source.Position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ends[pos]:
+		s.visible = max(s.visible, pos)
+	case pos > s.newest && len(s.asked) < 64 && !slices.Contains(s.asked, pos):
+		s.asked = append(s.asked, pos)
+	}
+}
+
+// sees notes that a transaction with an XID which ends at pos is visible.
+func (s *settler) sees(pos source.Position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.visible = max(s.visible, pos)
+}
+
+// settled reports for each transaction whether it is proven, and returns the
+// proofs that are still to be made, oldest first.
+func (s *settler) settled(txs []*source.Tx) (out []bool, open []uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out = make([]bool, len(txs))
+	for i, tx := range txs {
+		p := s.proofs[tx.ID]
+		switch {
+		case p == nil: // needs none, or was proven before
+			out[i] = true
+		case p.barrier != nil:
+			out[i] = p.barrier.passed(s.visible)
+		case p.xid && p.gtid == "":
+			out[i] = p.pos <= s.visible
+		}
+		if p == nil {
+			continue
+		}
+		if out[i] {
+			delete(s.proofs, tx.ID)
+		} else {
+			open = append(open, tx.ID)
+		}
+	}
+	return out, open
+}
+
+// of returns a proof that is still to be made, or nil.
+func (s *settler) of(id uint64) *proof {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proofs[id]
+}
+
+// drop says that a transaction is proven.
+func (s *settler) drop(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.proofs, id)
+}
+
+// probe asks the server which of txs every new read sees.
+func (s *settler) probe(ctx context.Context, c *conn, txs []*source.Tx) ([]bool, error) {
+	out, open := s.settled(txs)
+	if len(open) == 0 {
+		return out, nil
+	}
+	v, err := c.server()
+	if err != nil {
+		return nil, err
+	}
+	if !v.mariadb {
+		err = s.executed(ctx, c, open)
+	} else {
+		err = s.prove(ctx, c, txs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask which transactions are visible: %w", err)
+	}
+	out, _ = s.settled(txs)
+	return out, nil
+}
+
+// prove takes a snapshot, and then locks of what that has not proven.
+func (s *settler) prove(ctx context.Context, c *conn, txs []*source.Tx) error {
+	pos, err := snapshotPosition(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.snapshot(pos)
+	_, open := s.settled(txs)
+	if len(open) == 0 {
+		return nil
+	}
+	// The newest that is proven proves all of its kind before it.
+	for i, id := range slices.Backward(open) {
+		if i < len(open)-lockTries {
+			break
+		}
+		p := s.of(id)
+		if p == nil || time.Since(p.since) < lockAfter {
+			continue
+		}
+		if err := s.proveOne(ctx, c, id, p); err != nil {
+			return err
+		}
+	}
+	// The oldest waits the longest.
+	if p := s.of(open[0]); len(open) > lockTries && p != nil {
+		return s.proveOne(ctx, c, open[0], p)
+	}
+	return nil
+}
+
+// proveOne tries to prove one transaction by its locks.
+func (s *settler) proveOne(ctx context.Context, c *conn, id uint64, p *proof) error {
+	if p.barrier != nil {
+		return p.barrier.prove(ctx, c, s)
+	}
+	if p.xid {
+		if s.isVisible(p.pos) {
+			return nil
+		}
+	}
+	free, err := unlocked(ctx, c, p.locks)
+	switch {
+	case err != nil:
+		return err
+	case free && p.xid:
+		s.sees(p.pos)
+	case free, !p.xid && len(p.locks) == 0 && time.Since(p.since) > unprovable:
+		s.drop(id)
+	}
+	return nil
+}
+
+func (s *settler) isVisible(pos source.Position) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return pos <= s.visible
+}
+
+// snapshotPosition takes a snapshot and returns its place in the binary log.
+func snapshotPosition(ctx context.Context, c *conn) (source.Position, error) {
+	if err := c.exec(ctx, "START TRANSACTION WITH CONSISTENT SNAPSHOT"); err != nil {
+		return 0, err
+	}
+	var p place
+	err := c.query(ctx, "SHOW STATUS LIKE 'binlog\\_snapshot\\_%'", nil, func(v []any) error {
+		switch strings.ToLower(asText(v[0])) {
+		case "binlog_snapshot_file":
+			p.file = asText(v[1])
+		case "binlog_snapshot_position":
+			p.offset = uint64(asInt(v[1]))
+		}
+		return nil
+	})
+	end := c.exec(context.WithoutCancel(ctx), "ROLLBACK")
+	if end != nil {
+		c.discard()
+	}
+	if err := errors.Join(err, end); err != nil {
+		return 0, err
+	}
+	return p.position()
+}
+
+// The numbers of errors of a locking read.
+const (
+	errLockWait    = 1205 // somebody has the lock
+	errNoTable     = 1146 // it was dropped, for which all locks on it had to go
+	errNoPrivilege = 1142
+	errNoColumn    = 1054
+)
+
+// unlocked reports whether one of the rows is not locked by a writer. That a row
+// which should be there is not found proves nothing.
+func unlocked(ctx context.Context, c *conn, rows []lockRow) (bool, error) {
+	for i := range rows {
+		r := &rows[i]
+		found := false
+		err := c.query(ctx, r.statement(), r.key, func([]any) error { found = true; return nil })
+		var e *driver.MySQLError
+		switch {
+		case err == nil:
+			if found || r.gone {
+				return true, nil
+			}
+		case !errors.As(err, &e):
+			return false, err
+		case e.Number == errNoTable:
+			return true, nil
+		case e.Number != errLockWait && e.Number != errNoPrivilege && e.Number != errNoColumn:
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// statement returns the locking read of a row.
+func (r *lockRow) statement() string {
+	var b strings.Builder
+	b.WriteString("SELECT 1 FROM " + quoteTable(r.table.schema, r.table.name) + " WHERE ")
+	for i, k := range r.table.key {
+		if i > 0 {
+			b.WriteString(" AND ")
+		}
+		b.WriteString(quote(r.table.columns[k].Name) + " = " + r.table.columns[k].mark())
+	}
+	return b.String() + " LOCK IN SHARE MODE NOWAIT"
+}

@@ -1,0 +1,44 @@
+package mysql
+
+import (
+	"context"
+
+	binlog "github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// executedGTIDs returns the transactions that MySQL has executed. MySQL puts one
+// there when its storage engine has committed it, so it is visible then. (Not
+// tested against a MySQL server; MariaDB has no variable that says as much.)
+func executedGTIDs(ctx context.Context, c *conn) (binlog.GTIDSet, error) {
+	var text string
+	err := c.query(ctx, "SELECT @@GLOBAL.gtid_executed", nil, func(v []any) error {
+		text = asText(v[0])
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return binlog.ParseMysqlGTIDSet(text)
+}
+
+// executed drops the proofs of transactions that MySQL has executed.
+func (s *settler) executed(ctx context.Context, c *conn, open []uint64) error {
+	done, err := executedGTIDs(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, id := range open {
+		p := s.of(id)
+		if p == nil {
+			continue
+		}
+		one, err := binlog.ParseMysqlGTIDSet(p.gtid)
+		if err != nil {
+			return err
+		}
+		if done.Contain(one) {
+			s.drop(id)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package mysql
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A column is one column of a table, or of a query's answer.
+type column struct {
+	source.Column
+	num       int      // its place in the table's rows, from 1
+	typ       string   // as information_schema.COLUMNS.DATA_TYPE, in lower case
+	unsigned  bool     // of a number
+	charset   string   // of a text
+	collation string   // of a text
+	labels    []string // of an enum or a set, in order
+	maxLen    int      // of a text, in characters; 0: no bound
+	auto      bool     // AUTO_INCREMENT
+	hidden    bool     // INVISIBLE: SELECT * leaves it out
+	read      string   // the expression that reads it, with %s for the column; "": the column
+}
+
+// settle fills in what follows from the type.
+func (c *column) settle() {
+	native := strings.ToLower(c.Native)
+	c.unsigned = strings.Contains(native, "unsigned")
+	c.Kind, c.Bits = valueKind(c.typ, native, c.unsigned)
+	switch c.typ {
+	case "enum", "set":
+		c.labels = parseLabels(c.Native)
+	case "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring",
+		"multipolygon", "geometrycollection", "geomcollection":
+		c.read = "ST_AsText(%s)"
+	case "vector":
+		c.read = "VEC_ToText(%s)"
+	}
+	c.Wide = c.isWide()
+	if c.Wide || c.Kind != row.Text {
+		c.maxLen = 0 // a longer text may be equal all the same
+	}
+}
+
+// isWide reports whether two values of the column can be equal and have not
+// the same text. Most collations are: they do not tell case or accents apart,
+// or trailing blanks ("PAD SPACE").
+func (c *column) isWide() bool {
+	switch c.Kind {
+	case row.Text:
+		return !exactCollation(c.collation)
+	case row.Decimal, row.JSON:
+		return true
+	}
+	return false
+}
+
+// exactCollation reports whether a collation tells apart all that has not the
+// same bytes.
+func exactCollation(name string) bool {
+	return strings.HasSuffix(name, "_nopad_bin") || strings.HasSuffix(name, "_0900_bin")
+}
+
+// integerBits are how many bits the integer types have.
+var integerBits = map[string]int{
+	"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64,
+}
+
+// valueKind returns the kind of values of a type. A signed tinyint(1) is what
+// BOOLEAN makes.
+func valueKind(typ, native string, unsigned bool) (kind row.Kind, bits int) {
+	if n := integerBits[typ]; n > 0 {
+		switch {
+		case strings.HasPrefix(native, "tinyint(1)") && !unsigned:
+			return row.Bool, 0
+		case unsigned && n == 64:
+			return row.Uint, 0
+		case unsigned:
+			n++ // the sign's bit
+		}
+		for _, bits := range []int{16, 32} {
+			if n <= bits {
+				return row.Int, bits
+			}
+		}
+		return row.Int, 64
+	}
+	switch typ {
+	case "year":
+		return row.Int, 16
+	case "bit":
+		if native == "bit(1)" {
+			return row.Bool, 0
+		}
+		return row.Uint, 0
+	case "float":
+		return row.Float32, 0
+	case "double", "real":
+		return row.Float, 0
+	case "decimal", "numeric":
+		return row.Decimal, 0
+	case "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob":
+		return row.Bytes, 0
+	case "date":
+		return row.Date, 0
+	case "time":
+		return row.Time, 0
+	case "datetime":
+		return row.Datetime, 0
+	case "timestamp":
+		return row.DatetimeTZ, 0
+	case "json":
+		return row.JSON, 0
+	case "uuid":
+		return row.UUID, 0
+	}
+	return row.Text, 0 // texts, enum, set, inet4, inet6, and what is yet to come
+}
+
+// keyPart returns the column as a part of a key.
+func (c *column) keyPart() row.KeyPart {
+	p := row.KeyPart{Column: c.Name, Kind: c.Kind, Bits: c.Bits, MaxLen: c.maxLen, Wide: c.Wide}
+	if c.tinyBool() {
+		p.Kind, p.Bits = row.Int, 16
+	}
+	return p
+}
+
+// tinyBool reports whether the column is a tinyint(1), which is true or false
+// in documents and, since it may hold any number, a number in keys.
+func (c *column) tinyBool() bool { return c.Kind == row.Bool && c.typ == "tinyint" }
+
+// keyText returns the text that a value of the column has in a key, and false
+// when it can be no part of one.
+func (c *column) keyText(v row.Value) (string, bool) {
+	if c.tinyBool() && v.Kind() == row.Bool {
+		n := int64(0)
+		if v.Bool() {
+			n = 1
+		}
+		v = row.IntValue(n)
+	}
+	switch {
+	case v.Kind() == row.Text && c.Kind != row.Text:
+		return "", false // a date that is none, and the like
+	case c.keyPart().Kind == row.Bool && v.Kind() != row.Bool:
+		return "", false
+	}
+	return row.KeyText(v)
+}
+
+// cell returns what a change says of the column's value.
+func (c *column) cell(v row.Value) (source.Cell, bool) {
+	if v.IsNull() {
+		return source.Cell{Column: c.Name, Null: true}, true
+	}
+	text, ok := c.keyText(v)
+	return source.Cell{Column: c.Name, Text: text}, ok && len(text) <= row.MaxKey
+}
+
+// parseLabels returns the labels of enum('a','b'), where two quotes are one. Types
+// without labels have none.
+func parseLabels(native string) []string {
+	open, end := strings.IndexByte(native, '('), strings.LastIndexByte(native, ')')
+	if open < 0 || end < open {
+		return nil
+	}
+	rest := native[open+1 : end]
+	var labels []string
+	for strings.HasPrefix(rest, "'") {
+		var b strings.Builder
+		i := 1
+		for ; i < len(rest); i++ {
+			if rest[i] == '\'' {
+				if i+1 >= len(rest) || rest[i+1] != '\'' {
+					break
+				}
+				i++
+			}
+			b.WriteByte(rest[i])
+		}
+		labels = append(labels, b.String())
+		rest = strings.TrimPrefix(rest[min(i+1, len(rest)):], ",")
+	}
+	return labels
+}
+
+// resultColumn makes a column of what the driver says about one of an answer.
+func resultColumn(name, typ string) column {
+	c := column{typ: strings.ToLower(typ)}
+	c.Name, c.Native = name, c.typ
+	if rest, ok := strings.CutPrefix(c.typ, "unsigned "); ok {
+		c.typ, c.Native = rest, rest+" unsigned"
+	}
+	switch c.typ {
+	case "null":
+		c.typ = "varchar"
+	case "geometry":
+		c.typ = "blob" // the column itself would be read as text
+	}
+	c.settle()
+	return c
+}
+
+// asText returns a value of the catalogue as text; "" for NULL.
+func asText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case []byte:
+		return string(v)
+	case string:
+		return v
+	}
+	return fmt.Sprint(v)
+}
+
+// asInt returns a value of the catalogue as a number; 0 for what is none.
+func asInt(v any) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case []byte:
+		var n int64
+		for _, b := range v {
+			if b < '0' || b > '9' || n > 1<<58 {
+				return n
+			}
+			n = n*10 + int64(b-'0')
+		}
+		return n
+	}
+	return 0
+}

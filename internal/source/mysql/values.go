@@ -1,0 +1,224 @@
+package mysql
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// value returns what the driver gave for the column: int64, float32, float64,
+// []byte or nil. What does not fit the column's kind, such as a date of zeros
+// or a tinyint(1) that holds 7, is what it is.
+func (c *column) value(v any) (row.Value, error) {
+	switch v := v.(type) {
+	case nil:
+		return row.Value{}, nil
+	case int64:
+		return c.integer(v), nil
+	case float32:
+		if c.Kind == row.Float {
+			return row.FloatValue(float64(v)), nil
+		}
+		return row.Float32Value(v), nil
+	case float64:
+		if c.Kind == row.Float32 {
+			return row.Float32Value(float32(v)), nil
+		}
+		return row.FloatValue(v), nil
+	case []byte:
+		return c.bytes(v)
+	}
+	return row.Value{}, fmt.Errorf("column %s: the driver gave a %T", c.Name, v)
+}
+
+// integer returns a value that arrived as an integer.
+func (c *column) integer(n int64) row.Value {
+	switch {
+	case c.Kind == row.Bool && (n == 0 || n == 1):
+		return row.BoolValue(n == 1)
+	case c.Kind == row.Uint:
+		return row.UintValue(uint64(n))
+	case c.Kind == row.Decimal:
+		return row.TextValue(row.Decimal, strconv.FormatInt(n, 10))
+	}
+	return row.IntValue(n)
+}
+
+// bytes returns a value that arrived as bytes.
+func (c *column) bytes(b []byte) (row.Value, error) {
+	switch c.Kind {
+	case row.Bytes:
+		return row.TextValue(row.Bytes, string(b)), nil
+	case row.Bool, row.Uint, row.Int:
+		if c.typ == "bit" {
+			return c.bits(b)
+		}
+		n, err := strconv.ParseUint(string(b), 10, 64) // more than an int64 holds
+		if err != nil {
+			return row.Value{}, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+		return row.UintValue(n), nil
+	}
+	return c.text(validText(b)), nil
+}
+
+// bits returns a BIT, whose bytes come with the highest first.
+func (c *column) bits(b []byte) (row.Value, error) {
+	if len(b) > 8 {
+		return row.Value{}, fmt.Errorf("column %s: a bit of %d bytes", c.Name, len(b))
+	}
+	var n uint64
+	for _, x := range b {
+		n = n<<8 | uint64(x)
+	}
+	if c.Kind == row.Bool && n <= 1 {
+		return row.BoolValue(n == 1), nil
+	}
+	return row.UintValue(n), nil
+}
+
+// text returns a value that arrived as text.
+func (c *column) text(s string) row.Value {
+	kind := c.Kind
+	ok := true
+	switch kind {
+	case row.Date:
+		ok = isDate(s)
+	case row.Time:
+		if ok = isClock(s); ok {
+			s = trimFraction(s)
+		}
+	case row.Datetime, row.DatetimeTZ:
+		if ok = len(s) >= 19 && isDate(s[:10]) && s[10] == ' ' && isClock(s[11:]); ok {
+			s = trimFraction(s[:10] + "T" + s[11:])
+			if kind == row.DatetimeTZ { // the session is in UTC
+				s += "Z"
+			}
+		}
+	case row.JSON:
+		ok = json.Valid([]byte(s))
+	case row.Decimal, row.UUID, row.Text:
+	default:
+		ok = false
+	}
+	if !ok {
+		kind = row.Text
+	}
+	return row.TextValue(kind, s)
+}
+
+// isDate reports whether s is a day of the calendar. The server may hold
+// 0000-00-00, days of month 0, and 31 February.
+func isDate(s string) bool {
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
+}
+
+// isClock reports whether s is a time of day. A TIME may also be a span of up
+// to 838 hours, and negative.
+func isClock(s string) bool {
+	return len(s) >= 8 && s[2] == ':' && s[5] == ':' && s[:2] >= "00" && s[:2] < "24"
+}
+
+// trimFraction takes the zeros off the end of a second's fraction.
+func trimFraction(s string) string {
+	if i := strings.IndexByte(s, '.'); i < 0 {
+		return s
+	}
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// validText returns b as a string. A column may hold bytes that are not UTF-8,
+// which no document can.
+func validText(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+// mark returns the placeholder of a parameter that is compared with the column.
+// A decimal would be compared with a text as two floating-point numbers.
+func (c *column) mark() string {
+	if c.Kind == row.Decimal {
+		return "CAST(? AS DECIMAL(65,30))"
+	}
+	return "?"
+}
+
+// keyArg returns what the text of a key's part is bound as. It is of the
+// column's own kind: a text column compared with a number has no use for its
+// index. The error is that of a text which no row can have.
+func (c *column) keyArg(text string) (any, error) {
+	switch p := c.keyPart(); p.Kind {
+	case row.Bool:
+		return oneOrZero(text == "true"), nil
+	case row.Int:
+		return strconv.ParseInt(text, 10, 64)
+	case row.Uint:
+		return strconv.ParseUint(text, 10, 64)
+	case row.Float:
+		return parseFloat(text, 64)
+	case row.Float32:
+		return parseFloat(text, 32)
+	case row.Bytes:
+		return hex.DecodeString(text)
+	default:
+		return c.argText(p.Kind, text), nil
+	}
+}
+
+// parseFloat returns a number that the server can hold.
+func parseFloat(text string, bits int) (any, error) {
+	f, err := strconv.ParseFloat(text, bits)
+	if err == nil && (math.IsInf(f, 0) || math.IsNaN(f)) {
+		err = fmt.Errorf("%s is no number that the database can hold", text)
+	}
+	return f, err
+}
+
+// argText returns a text as the server writes it: 2024-01-02 03:04:05.
+func (c *column) argText(kind row.Kind, text string) string {
+	switch kind {
+	case row.Datetime, row.DatetimeTZ:
+		return strings.TrimSuffix(strings.Replace(text, "T", " ", 1), "Z")
+	}
+	return text
+}
+
+// arg returns what a value is bound as.
+func (c *column) arg(v row.Value) any {
+	switch v.Kind() {
+	case row.Null:
+		return nil
+	case row.Bool:
+		return oneOrZero(v.Bool())
+	case row.Int:
+		return v.Int()
+	case row.Uint:
+		return v.Uint()
+	case row.Float, row.Float32:
+		if f := v.Float(); math.IsInf(f, 0) || math.IsNaN(f) {
+			return strconv.FormatFloat(f, 'g', -1, 64) // which the server refuses
+		}
+		return v.Float()
+	case row.Bytes:
+		return []byte(v.Text())
+	}
+	return c.argText(v.Kind(), v.Text())
+}
+
+// oneOrZero returns what the server stores for a boolean.
+func oneOrZero(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
