@@ -12,7 +12,7 @@ import (
 
 // acceptAtOnce bounds the connections that are accepted before those that are
 // open get their turn.
-const acceptAtOnce = 64
+const acceptAtOnce = 16
 
 // unsentLimit is how many bytes the kernel keeps that it could not send yet.
 const unsentLimit = 128 << 10

@@ -13,12 +13,13 @@ import (
 )
 
 const (
-	readSize   = 64 << 10         // the buffer into which a loop reads
-	largeInput = 16 << 10         // an unfinished request that is worth a buffer of its own
-	napEvery   = time.Millisecond // under load, which leaves no time to sleep
-	fdWake     = -1               // an event's Fd for the mailbox
-	fdListen   = -2               // and for the listener
-	sockEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+	readSize    = 64 << 10         // the buffer into which a loop reads
+	largeInput  = 16 << 10         // an unfinished request that is worth a buffer of its own
+	napEvery    = time.Millisecond // under load, which leaves no time to sleep
+	looksAtOnce = 16               // connections whose time has come, in a turn
+	fdWake      = -1               // an event's Fd for the mailbox
+	fdListen    = -2               // and for the listener
+	sockEvents  = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 )
 
 // A loop owns connections and is the only one to touch them; others write it
@@ -121,7 +122,7 @@ func (l *loop) run() {
 		l.read()
 		l.others()
 		if l.wheel.at < l.tick {
-			l.wheel.advance(l.tick, l.look)
+			l.wheel.advance(l.tick, looksAtOnce, l.look)
 		}
 		l.yield()
 	}
@@ -137,7 +138,7 @@ func (l *loop) over() bool {
 // wait gets events, and sleeps when there is nothing to do at all.
 func (l *loop) wait() {
 	l.got = nonblock.EpollNow(l.ep, l.events[:])
-	if l.got > 0 || len(l.later) > 0 || l.mail.full.Load() {
+	if l.got > 0 || len(l.later) > 0 || l.mail.full.Load() || l.wheel.at < l.tick {
 		return
 	}
 	rest(l.scope)

@@ -52,7 +52,7 @@ func TestWheel_LooksWhenDue(t *testing.T) {
 		if step%999 == 0 {
 			now += 700 // more than a turn: the process was stopped
 		}
-		w.advance(now, func(c *conn) {
+		look := func(c *conn) {
 			i := c.fd
 			if d := c.time.deadline; d != 0 && d <= now {
 				if d != want[i] {
@@ -63,7 +63,14 @@ func TestWheel_LooksWhenDue(t *testing.T) {
 				return
 			}
 			w.link(c, now)
-		})
+		}
+		for first := true; first || w.at < now; first = false {
+			looked := 0
+			w.advance(now, 7, func(c *conn) { looked++; look(c) })
+			if looked > 7 || looked == 0 && w.at < now {
+				t.Fatalf("tick %d: %d looks at once, up to tick %d", now, looked, w.at)
+			}
+		}
 		for i, at := range want {
 			if at != 0 && at <= now-1 {
 				t.Fatalf("tick %d: connection %d was due at %d", now, i, at)

@@ -15,7 +15,7 @@ const (
 // too early and moves on.
 type wheel struct {
 	slots [wheelSlots]*conn
-	at    int64 // the last tick that was looked at
+	at    int64 // the last tick of which all was looked at
 	size  int
 }
 
@@ -82,12 +82,17 @@ func (w *wheel) unlink(c *conn) {
 	w.size--
 }
 
-// advance calls look for each connection that is due until now, outside the
-// wheel. look puts it back or forgets it.
-func (w *wheel) advance(now int64, look func(*conn)) {
-	for from := max(w.at, now-wheelSlots); from < now; from++ {
-		w.at = from + 1
-		for c := w.slots[w.at%wheelSlots]; c != nil; c = w.slots[w.at%wheelSlots] {
+// advance calls look for the connections that are due until now, outside the
+// wheel, but for no more than most: thousands whose time has come together
+// would keep the loop from all others. The rest stays due, and at behind now.
+// look puts a connection back or forgets it.
+func (w *wheel) advance(now int64, most int, look func(*conn)) {
+	for w.at = max(w.at, now-wheelSlots); w.at < now; w.at++ {
+		slot := &w.slots[(w.at+1)%wheelSlots]
+		for c := *slot; c != nil; c = *slot {
+			if most--; most < 0 {
+				return
+			}
 			w.unlink(c)
 			look(c)
 		}
