@@ -297,7 +297,7 @@ func (l *loop) arm(c *conn) {
 }
 
 // look closes c if its deadline has passed, and ticks.
-func (l *loop) look(c *conn) {
+func (l *loop) look(c *conn) (ended bool) {
 	defer l.rescue(c)
 	t := &c.time
 	if t.deadline != 0 && t.deadline <= l.tick {
@@ -305,19 +305,21 @@ func (l *loop) look(c *conn) {
 			l.srv.count.timedOut.Add(1)
 		}
 		l.drop(c)
-		return
+		l.cuts++
+		return true
 	}
 	if t.tickAt == 0 || t.tickAt > l.tick {
 		l.wheel.link(c, l.tick)
-		return
+		return false
 	}
 	t.tickAt = l.tick + ticks(l.srv.cfg.Tick)
 	l.wheel.link(c, l.tick)
 	if c.lent != nil || c.ending() {
-		return
+		return false
 	}
 	out, next := l.srv.proto.Tick(&c.Conn, l.out[:0])
 	if l.flush(c, out) && next == Close {
 		l.end(c, Close)
 	}
+	return false
 }

@@ -13,13 +13,20 @@ import (
 )
 
 const (
-	readSize    = 64 << 10         // the buffer into which a loop reads
-	largeInput  = 16 << 10         // an unfinished request that is worth a buffer of its own
-	napEvery    = time.Millisecond // under load, which leaves no time to sleep
-	looksAtOnce = 16               // connections whose time has come, in a turn
-	fdWake      = -1               // an event's Fd for the mailbox
-	fdListen    = -2               // and for the listener
-	sockEvents  = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+	readSize   = 64 << 10         // the buffer into which a loop reads
+	largeInput = 16 << 10         // an unfinished request that is worth a buffer of its own
+	napEvery   = time.Millisecond // under load, which leaves no time to sleep
+	fdWake     = -1               // an event's Fd for the mailbox
+	fdListen   = -2               // and for the listener
+	sockEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+)
+
+// Connections whose time has come are cut a few at a time. When thousands were
+// opened together, their clients may all come back at once, and to cut and to
+// accept one costs as much as many answers.
+const (
+	cutsInTurn = 16
+	cutsInTick = 128
 )
 
 // A loop owns connections and is the only one to touch them; others write it
@@ -50,9 +57,11 @@ type loop struct {
 	wheel wheel
 	scope Scope
 
-	now    time.Time
-	tick   int64
-	napped time.Time
+	now     time.Time
+	tick    int64
+	cuts    int // in the tick cutTick
+	cutTick int64
+	napped  time.Time
 
 	listener *listener // of the first loop, until it is closed
 }
@@ -122,7 +131,7 @@ func (l *loop) run() {
 		l.read()
 		l.others()
 		if l.wheel.at < l.tick {
-			l.wheel.advance(l.tick, looksAtOnce, l.look)
+			l.wheel.advance(l.tick, l.mayCut(), l.look)
 		}
 		l.yield()
 	}
@@ -138,7 +147,8 @@ func (l *loop) over() bool {
 // wait gets events, and sleeps when there is nothing to do at all.
 func (l *loop) wait() {
 	l.got = nonblock.EpollNow(l.ep, l.events[:])
-	if l.got > 0 || len(l.later) > 0 || l.mail.full.Load() || l.wheel.at < l.tick {
+	if l.got > 0 || len(l.later) > 0 || l.mail.full.Load() ||
+		l.wheel.at < l.tick && l.mayCut() > 0 {
 		return
 	}
 	rest(l.scope)
@@ -183,6 +193,18 @@ func (l *loop) clock() {
 	if l.paused() && l.tick > l.listener.pausedAt {
 		l.listener.resume(l)
 	}
+}
+
+// mayCut returns how many connections may be cut in this turn: none for the
+// rest of a tick that has had its share, unless others wait for descriptors.
+func (l *loop) mayCut() int {
+	if l.cutTick != l.tick {
+		l.cuts, l.cutTick = 0, l.tick
+	}
+	if l.paused() {
+		return cutsInTick
+	}
+	return min(cutsInTurn, cutsInTick-l.cuts)
 }
 
 // event does what an event asks for.

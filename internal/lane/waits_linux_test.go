@@ -73,7 +73,7 @@ func runWaiting(l *loop, wait func(*loop)) {
 		l.read()
 		l.others()
 		if l.wheel.at < l.tick {
-			l.wheel.advance(l.tick, looksAtOnce, l.look)
+			l.wheel.advance(l.tick, l.mayCut(), l.look)
 		}
 		l.yield()
 	}

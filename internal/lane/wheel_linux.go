@@ -83,18 +83,19 @@ func (w *wheel) unlink(c *conn) {
 }
 
 // advance calls look for the connections that are due until now, outside the
-// wheel, but for no more than most: thousands whose time has come together
-// would keep the loop from all others. The rest stays due, and at behind now.
-// look puts a connection back or forgets it.
-func (w *wheel) advance(now int64, most int, look func(*conn)) {
+// wheel. look puts a connection back, or forgets it and reports that it did: no
+// more than most are forgotten. The rest stays due, and at behind now.
+func (w *wheel) advance(now int64, most int, look func(*conn) bool) {
 	for w.at = max(w.at, now-wheelSlots); w.at < now; w.at++ {
 		slot := &w.slots[(w.at+1)%wheelSlots]
 		for c := *slot; c != nil; c = *slot {
-			if most--; most < 0 {
+			if most <= 0 {
 				return
 			}
 			w.unlink(c)
-			look(c)
+			if look(c) {
+				most--
+			}
 		}
 	}
 }
