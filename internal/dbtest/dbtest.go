@@ -1,5 +1,5 @@
 // Package dbtest gives tests the real programs that they need: throw-away
-// PostgreSQL and MariaDB servers and databases, files for SQLite, and the shells
+// PostgreSQL, MariaDB and memcached servers, files for SQLite, and the shells
 // psql, mariadb and sqlite3 as foreign writers.
 //
 // One server of a kind serves a whole test binary and each test gets a new

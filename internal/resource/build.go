@@ -168,12 +168,26 @@ func (s *Set) openFeed(u *upstream) error {
 		if before == nil {
 			u.log.Warn("no feed: nothing is kept", "why", reason)
 			u.domain.Reset("", 0)
+			u.listenForRestarts()
 		}
 		return nil
 	}
 	u.log.Info("feed chosen", "feed", feed.Mode(), "why", reason)
 	u.follow(feed, func(tables []string) { s.recompile(u, tables) })
 	return nil
+}
+
+// listenForRestarts forgets what is kept of a server that has forgotten it, too.
+func (u *upstream) listenForRestarts() {
+	r, ok := u.source.(source.Restarter)
+	if !ok {
+		return
+	}
+	r.OnRestart(func() {
+		u.apply.Lock()
+		defer u.apply.Unlock()
+		u.domain.Reset("", 0)
+	})
 }
 
 // replace puts a new form of a resource in the place of u.forms[i].

@@ -27,3 +27,11 @@ const (
 	ValueRaw    ValueFormat = "raw"    // one text
 	ValueBytes  ValueFormat = "bytes"  // any bytes
 )
+
+// A Restarter is a Source whose server forgets what it holds when it is
+// restarted, and has no feed that would tell.
+type Restarter interface {
+	// OnRestart has f called when a connection turns out to lead to another
+	// process than the one before, and before anything is read from it.
+	OnRestart(f func())
+}

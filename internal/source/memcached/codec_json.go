@@ -3,6 +3,7 @@ package memcached
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -21,7 +22,7 @@ func (c *codec) decodeJSON(value []byte) (row.Values, error) {
 		if !utf8.Valid(value) || !json.Valid(value) {
 			return nil, notJSON("JSON")
 		}
-		return row.Values{row.TextValue(row.JSON, string(value))}, nil
+		return row.Values{row.TextValue(row.JSON, strings.TrimSpace(string(value)))}, nil
 	}
 	members, err := readObject(value)
 	if err != nil {

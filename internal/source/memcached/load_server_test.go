@@ -53,7 +53,7 @@ func TestMemcached_LoadReadsEveryFormat(t *testing.T) {
 		{source.ValueSpec{Format: source.ValueRaw}, "a|b", `{"value":"a|b"}`},
 		{source.ValueSpec{Format: source.ValueRaw, Fields: []string{"page"}}, "<p>", `{"page":"<p>"}`},
 		{source.ValueSpec{Format: source.ValueBytes}, "\x00\xff|", `{"value":"AP98"}`},
-		{source.ValueSpec{Format: source.ValueJSON}, ` [1, {"a":"|"}]`, `{"value": [1, {"a":"|"}]}`},
+		{source.ValueSpec{Format: source.ValueJSON}, ` [1, {"a":"|"}]`, `{"value":[1, {"a":"|"}]}`},
 		{source.ValueSpec{Format: source.ValueJSON, Fields: []string{"a", "b", "c"}},
 			`{"b":{"x":[1e400]},"z":1,"a":"|\u00e9","c":null}`,
 			`{"a":"|\u00e9","b":{"x":[1e400]},"c":null}`},

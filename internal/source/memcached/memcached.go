@@ -73,6 +73,9 @@ type Source struct {
 	ctx  context.Context // ends when the source is closed
 	stop context.CancelFunc
 
+	server    atomic.Pointer[string] // which process answers; see recognize
+	onRestart atomic.Pointer[func()]
+
 	waiting  atomic.Int64
 	acquired atomic.Uint64
 	timeouts atomic.Uint64

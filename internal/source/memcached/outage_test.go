@@ -50,6 +50,23 @@ func TestMemcached_ARestartCostsNoRequest(t *testing.T) {
 	}
 }
 
+func TestMemcached_ARestartIsTold(t *testing.T) {
+	p, server := newPlan(t, users)
+	told := 0
+	p.src.OnRestart(func() { told++ })
+	for restarts := range 3 {
+		for range 2 {
+			mustLoad(t, p, "k")
+			p.src.pool.empty() // so that the next load connects again
+		}
+		mustLoad(t, p, "k")
+		if told != restarts {
+			t.Errorf("told %d times of %d restarts", told, restarts)
+		}
+		server.Restart()
+	}
+}
+
 func TestMemcached_AFrozenServerIsGivenUp(t *testing.T) {
 	server := dbtest.NewMemcached(t)
 	s := openSource(t, server.URL(), Options{StatementTimeout: 200 * time.Millisecond})
@@ -174,6 +191,10 @@ func script(t *testing.T, answers ...string) (url string, connections *atomic.In
 			connections.Add(1)
 			lines := bufio.NewScanner(c)
 			for next < len(answers) && lines.Scan() {
+				if lines.Text() == "stats" { // as each connection begins
+					_, _ = fmt.Fprint(c, "ERROR\r\n")
+					continue
+				}
 				_, _ = fmt.Fprint(c, answers[next])
 				if next++; answers[next-1] == "" {
 					break

@@ -138,10 +138,17 @@ func (s *Source) on(ctx context.Context, c *conn, fn func(*conn) error) error {
 	return nil
 }
 
-// dial makes a connection, and shows who we are if the URL says so.
+// dial makes a connection, shows who we are if the URL says so, and looks who
+// answers.
 func (s *Source) dial(ctx context.Context) (*conn, error) {
 	d := net.Dialer{Timeout: s.opts.AcquireTimeout}
 	nc, err := d.DialContext(ctx, s.at.network, s.at.address)
+	if ctx.Err() != nil {
+		if nc != nil {
+			_ = nc.Close()
+		}
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, &source.Error{
 			Class: source.Unavailable, After: retryAfter, Err: err, Message: err.Error(),
@@ -149,11 +156,13 @@ func (s *Source) dial(ctx context.Context) (*conn, error) {
 		}
 	}
 	c := newConn(nc, s.opts.MaxValue)
-	if s.at.user == "" {
-		return c, nil
-	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	err = c.login(s.at.user, s.at.password)
+	if s.at.user != "" {
+		err = c.login(s.at.user, s.at.password)
+	}
+	if err == nil {
+		err = s.recognize(c)
+	}
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
