@@ -459,7 +459,7 @@ func TestDidYouMean_SuggestsTheNearest(t *testing.T) {
 		if want != "" {
 			want = fmt.Sprintf("; did you mean %q?", want)
 		}
-		if got := didYouMean(word, words); got != want {
+		if got := row.DidYouMean(word, words); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // A decoder fills a Config from the nodes of a file. It goes on after a
@@ -166,7 +168,7 @@ func (d *decoder) structure(n ast.Node, v reflect.Value, path string) bool {
 		f, known := fieldByName(v.Type(), key)
 		if !known {
 			d.addf(pair.Key, join(path, key), "unknown key%s",
-				didYouMean(key, fieldNames(v.Type())))
+				row.DidYouMean(key, fieldNames(v.Type())))
 			good = false
 			return
 		}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"sort"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // Variables that are read though they have not the form HOTROW_SECTION_KEY, and
@@ -88,7 +90,7 @@ func (c *Config) unknownVariables(env environment, known []string) []Warning {
 			isKnown[name] || c.doc.used[name] {
 			continue
 		}
-		text := "unknown variable, ignored" + didYouMean(name, known)
+		text := "unknown variable, ignored" + row.DidYouMean(name, known)
 		warnings = append(warnings, Warning{Where: name, Text: text})
 	}
 	sort.Slice(warnings, func(i, j int) bool { return warnings[i].Where < warnings[j].Where })

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // query checks the text of a query and its parameters. What the tables and
@@ -38,7 +40,7 @@ func (v *validator) query(at string, r *Resource) {
 	used := make(map[string]bool)
 	for _, p := range params {
 		if !known[p] {
-			v.addf(here, "the parameter :%s is no column of key%s", p, didYouMean(p, names))
+			v.addf(here, "the parameter :%s is no column of key%s", p, row.DidYouMean(p, names))
 		}
 		used[p] = true
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // textSetter is a value that reads its own text.
@@ -190,7 +192,7 @@ func checkOneOf(v reflect.Value, words string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("want %s, found %q%s", oneOf(list), text, didYouMean(text, list))
+	return fmt.Errorf("want %s, found %q%s", oneOf(list), text, row.DidYouMean(text, list))
 }
 
 // checkRange checks a number, a duration or a size against "least..most".

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // resource checks one resource.
@@ -68,7 +70,7 @@ func (v *validator) resourceSource(at string, r *Resource) {
 		v.addf(at, "needs source: one of %s", strings.Join(sortedKeys(v.c.Sources), ", "))
 	default:
 		v.addf(at+".source", "no source %q%s", r.Source,
-			didYouMean(r.Source, sortedKeys(v.c.Sources)))
+			row.DidYouMean(r.Source, sortedKeys(v.c.Sources)))
 	}
 }
 
@@ -154,7 +156,7 @@ func (v *validator) embed(at, name string, r *Resource, e *Embed) {
 	case e.Resource == "" || e.Resource == name: // cycles tells of the latter
 	case !known:
 		v.addf(at+".resource", "no resource %q%s", e.Resource,
-			didYouMean(e.Resource, sortedKeys(v.c.Resources)))
+			row.DidYouMean(e.Resource, sortedKeys(v.c.Resources)))
 	case child.Query != "":
 		v.addf(at+".resource", "%q is a query: only the rows of a table can be embedded",
 			e.Resource)
@@ -243,7 +245,7 @@ func (v *validator) rule(at, rule string) {
 	}
 	role, ok := strings.CutPrefix(rule, "role:")
 	if !ok || !roleName.MatchString(role) {
-		hint := didYouMean(rule, []string{"public", "none"})
+		hint := row.DidYouMean(rule, []string{"public", "none"})
 		if hint == "" && roleName.MatchString(rule) {
 			hint = fmt.Sprintf("; did you mean %q?", "role:"+rule)
 		}
@@ -257,5 +259,5 @@ func (v *validator) rule(at, rule string) {
 		}
 		roles = append(roles, t.Role)
 	}
-	v.warnf(at, "no token has the role %q, so nobody passes%s", role, didYouMean(role, roles))
+	v.warnf(at, "no token has the role %q, so nobody passes%s", role, row.DidYouMean(role, roles))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 var (
@@ -112,7 +114,7 @@ func (v *validator) url(at string, s *Source) {
 		v.addf(at+".url", "has no scheme; did you mean sqlite: before it?")
 	case s.Driver() == "":
 		v.addf(at+".url", "unknown kind of database %q: want %s%s", m[1],
-			oneOf(sortedKeys(drivers)), didYouMean(m[1], sortedKeys(drivers)))
+			oneOf(sortedKeys(drivers)), row.DidYouMean(m[1], sortedKeys(drivers)))
 	case s.Driver() == "sqlite" && strings.Trim(s.Path(), "/") == "":
 		v.addf(at+".url", "needs the path of a file, such as sqlite:app.db")
 	case s.Driver() != "sqlite" && !strings.HasPrefix(url[len(m[0]):], "//"):

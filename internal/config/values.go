@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // Duration is a time.Duration written as Go writes it: 250ms, 10s, 1h30m.
@@ -75,7 +77,7 @@ func (z *Size) setText(s string) error {
 		return fmt.Errorf("size %q is too large", s)
 	}
 	return fmt.Errorf("unknown unit %q: want %s%s", m[2], oneOf(sizeUnits),
-		didYouMean(m[2], sizeUnits))
+		row.DidYouMean(m[2], sizeUnits))
 }
 
 // String returns the size in the largest unit that divides it.

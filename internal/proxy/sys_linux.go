@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"syscall"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/hotrow/hotrow/internal/lane/nonblock"
@@ -22,18 +20,11 @@ func recv(fd uintptr, p []byte) (n int, e unix.Errno) {
 	}
 }
 
-// peek is recv, but leaves the bytes where they are. The scheduler is told of
-// the call. Package unix has it, too, but allocates room for an address there.
+// peek is recv, but leaves the bytes where they are.
 func peek(fd uintptr, p []byte) (n int, e unix.Errno) {
 	for {
-		n, _, err := syscall.Recvfrom(int(fd), p, unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		if err == nil {
-			return n, 0
-		}
-		if e, ok := err.(syscall.Errno); !ok {
-			return 0, unix.EIO // of the peer's address: a stream has none
-		} else if e != unix.EINTR {
-			return 0, e
+		if n, e = nonblock.Peek(int(fd), p); e != unix.EINTR {
+			return n, e
 		}
 	}
 }

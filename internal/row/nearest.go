@@ -2,6 +2,7 @@ package row
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,6 +21,15 @@ func Nearest(name string, names []string) string {
 		}
 	}
 	return best
+}
+
+// DidYouMean returns `; did you mean "x"?` for the name nearest to the wrong
+// one, or "" when none is near.
+func DidYouMean(wrong string, names []string) string {
+	if best := Nearest(wrong, names); best != "" {
+		return "; did you mean " + strconv.Quote(best) + "?"
+	}
+	return ""
 }
 
 // distance returns how many insertions, deletions, replacements and swaps of

@@ -7,9 +7,14 @@ import (
 )
 
 // Recv reads from a socket. n is 0 at the end of the stream.
-func Recv(fd int, p []byte) (n int, e unix.Errno) {
+func Recv(fd int, p []byte) (n int, e unix.Errno) { return recv(fd, p, 0) }
+
+// Peek is Recv, but leaves the bytes where they are.
+func Peek(fd int, p []byte) (n int, e unix.Errno) { return recv(fd, p, unix.MSG_PEEK) }
+
+func recv(fd int, p []byte, flags uintptr) (n int, e unix.Errno) {
 	r, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
-		uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0, 0, 0)
+		uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)
 	if e != 0 {
 		return 0, e
 	}

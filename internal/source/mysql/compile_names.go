@@ -40,7 +40,7 @@ func (c *compiler) noTable(name string) error {
 		all = append(all, t.Resource(), t.ID())
 	}
 	return &source.Error{Class: source.Missing,
-		Message: fmt.Sprintf("there is no table %q%s", name, didYouMean(name, all))}
+		Message: fmt.Sprintf("there is no table %q%s", name, row.DidYouMean(name, all))}
 }
 
 // noColumn returns the error of a column that is not there.
@@ -54,16 +54,8 @@ func (t *table) noColumn(name string) error {
 		what = "the query's answer"
 	}
 	return &source.Error{Class: source.Missing,
-		Message: fmt.Sprintf("there is no column %q in %s%s", name, what, didYouMean(name, all))}
-}
-
-// didYouMean returns "; did you mean X?" for the name nearest to the wrong one,
-// or "" when none is near.
-func didYouMean(wrong string, all []string) string {
-	if best := row.Nearest(wrong, all); best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
-	}
-	return ""
+		Message: fmt.Sprintf("there is no column %q in %s%s",
+			name, what, row.DidYouMean(name, all))}
 }
 
 // allowed refuses tables whose documents could not be kept fresh, or that this

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -39,7 +40,7 @@ func (c *compiler) queryPlan(p *plan, spec *source.Spec) error {
 				" the query, so that hotrow sees how the row writes it", part.Name)
 		}
 	}
-	n.from = "(" + q.with(func(name string) string {
+	n.from = "(" + q.With(func(name string) string {
 		return p.parts[max(0, slices.Index(key, name))].mark()
 	}) + "\n) AS q"
 	if err := c.queryDeps(p, q); err != nil {
@@ -78,7 +79,7 @@ func (q *queryText) reading() error {
 // other.
 func (q *queryText) keyNames(key []string) ([]string, error) {
 	var used []string
-	for _, name := range q.params {
+	for _, name := range q.Params {
 		if !slices.Contains(used, name) {
 			used = append(used, name)
 		}
@@ -110,7 +111,7 @@ func (q *queryText) keyNames(key []string) ([]string, error) {
 func (c *compiler) describe(q *queryText) ([]column, error) {
 	ctx, cancel := c.src.begin(c.ctx, 2)
 	defer cancel()
-	text := q.with(func(string) string { return "NULL" })
+	text := q.With(func(string) string { return "NULL" })
 	var columns []column
 	err := c.src.read(ctx, func(ctx context.Context, conn *conn) error {
 		columns = nil
@@ -166,7 +167,7 @@ func (c *compiler) queryParts(
 		col, ok := n.table.column(name)
 		if !ok {
 			return nil, fmt.Errorf("key: the type of %q is not known: name the column that holds"+
-				" it in depends, or select it%s", name, didYouMean(name, n.table.names()))
+				" it in depends, or select it%s", name, row.DidYouMean(name, n.table.names()))
 		}
 		parts[i] = col
 	}

@@ -212,8 +212,8 @@ func noSuchText(err error) bool {
 
 // queryArgs returns the parameters of a query in the order of their use.
 func (p *plan) queryArgs(args []any) []any {
-	out := make([]any, len(p.query.params))
-	for i, name := range p.query.params {
+	out := make([]any, len(p.query.Params))
+	for i, name := range p.query.Params {
 		out[i] = args[0] // :key is the one part there is
 		for j := range p.keys {
 			if p.keys[j].Column == name {

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hotrow/hotrow/internal/source"
 )
 
-// A queryText is one SELECT cut where its parameters are: the text before each,
-// its name, and in the end the text after the last.
+// A queryText is one SELECT with its parameters and its tokens.
 type queryText struct {
-	texts  []string // one more than params
-	params []string
+	source.Template
 	tokens []token
 }
 
@@ -41,19 +41,8 @@ func scanQuery(sql string) (*queryText, error) {
 	if s.end >= 0 {
 		end = s.end
 	}
-	s.out.texts = append(s.out.texts, s.src[s.from:end])
+	s.out.Texts = append(s.out.Texts, s.src[s.from:end])
 	return &s.out, nil
-}
-
-// with returns the query with the parameters replaced by what give returns.
-func (q *queryText) with(give func(name string) string) string {
-	var b strings.Builder
-	for i, name := range q.params {
-		b.WriteString(q.texts[i])
-		b.WriteString(give(name))
-	}
-	b.WriteString(q.texts[len(q.params)])
-	return b.String()
 }
 
 // A queryScanner reads a query from pos on.
@@ -171,8 +160,8 @@ func (s *queryScanner) parameter() error {
 	for end < len(s.src) && isNameByte(s.src[end]) {
 		end++
 	}
-	s.out.texts = append(s.out.texts, s.src[s.from:s.pos])
-	s.out.params = append(s.out.params, s.src[n:end])
+	s.out.Texts = append(s.out.Texts, s.src[s.from:s.pos])
+	s.out.Params = append(s.out.Params, s.src[n:end])
 	s.out.tokens = append(s.out.tokens, token{text: ":"})
 	s.pos, s.from = end, end
 	return nil

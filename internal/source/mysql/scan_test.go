@@ -42,10 +42,10 @@ func TestScanQuery(t *testing.T) {
 			t.Errorf("%s: %v", tt.sql, err)
 			continue
 		}
-		if diff := cmp.Diff(tt.params, q.params); diff != "" {
+		if diff := cmp.Diff(tt.params, q.Params); diff != "" {
 			t.Errorf("%s: parameters (-want +got):\n%s", tt.sql, diff)
 		}
-		if got := q.with(func(string) string { return "?" }); got != tt.want {
+		if got := q.With(func(string) string { return "?" }); got != tt.want {
 			t.Errorf("%s: becomes %s, want %s", tt.sql, got, tt.want)
 		}
 	}
@@ -63,7 +63,7 @@ func FuzzScanQuery(f *testing.F) {
 		if err != nil {
 			return
 		}
-		back := q.with(func(name string) string { return ":" + name })
+		back := q.With(func(name string) string { return ":" + name })
 		if whole := strings.TrimSpace(s); !strings.HasPrefix(whole, back) {
 			t.Errorf("%q becomes %q", s, back)
 		}

@@ -16,7 +16,7 @@ import (
 // A query is the query of a resource on its way to a plan.
 type query struct {
 	spec  *source.Spec
-	text  *queryText
+	text  *source.Template
 	key   []string // the parts of the key, in order
 	types []valueType
 }
@@ -61,7 +61,7 @@ func (c *compiler) queryPlan(p *plan, spec *source.Spec) error {
 // other.
 func (q *query) keyNames() ([]string, error) {
 	var used []string
-	for _, name := range q.text.names {
+	for _, name := range q.text.Params {
 		if !slices.Contains(used, name) {
 			used = append(used, name)
 		}
@@ -93,7 +93,7 @@ func (q *query) keyNames() ([]string, error) {
 // with returns the query with each parameter replaced by what give returns for
 // its place in the key.
 func (q *query) with(give func(i int) string) string {
-	return q.text.with(func(name string) string {
+	return q.text.With(func(name string) string {
 		return give(max(0, slices.Index(q.key, name))) // :key is the one part there is
 	})
 }

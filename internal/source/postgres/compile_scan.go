@@ -4,19 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-)
 
-// A queryText is a query cut where its parameters are: the text before each,
-// its name, and in the end the text after the last.
-type queryText struct {
-	texts []string // one more than names
-	names []string
-}
+	"github.com/hotrow/hotrow/internal/source"
+)
 
 // scanQuery finds the parameters, :name, of one SELECT. What is quoted or a
 // comment has none, and neither :: nor := is one. A semicolon at the end is
 // dropped; one elsewhere is an error, as is a quotation without an end.
-func scanQuery(sql string) (*queryText, error) {
+func scanQuery(sql string) (*source.Template, error) {
 	s := &queryScanner{src: strings.TrimSpace(sql), end: -1}
 	for s.pos < len(s.src) {
 		if err := s.step(); err != nil {
@@ -27,19 +22,8 @@ func scanQuery(sql string) (*queryText, error) {
 	if s.end >= 0 {
 		end = s.end
 	}
-	s.out.texts = append(s.out.texts, s.src[s.from:end])
+	s.out.Texts = append(s.out.Texts, s.src[s.from:end])
 	return &s.out, nil
-}
-
-// with returns the query with the parameters replaced by what give returns.
-func (q *queryText) with(give func(name string) string) string {
-	var b strings.Builder
-	for i, name := range q.names {
-		b.WriteString(q.texts[i])
-		b.WriteString(give(name))
-	}
-	b.WriteString(q.texts[len(q.names)])
-	return b.String()
 }
 
 // A queryScanner reads a query from pos on.
@@ -48,7 +32,7 @@ type queryScanner struct {
 	pos  int
 	from int // where the text before the next parameter begins
 	end  int // of the query, when a semicolon ended it; else -1
-	out  queryText
+	out  source.Template
 }
 
 // step reads one token, or one character of no interest.
@@ -179,8 +163,8 @@ func (s *queryScanner) parameter() {
 	for end < len(s.src) && isWord(s.src[end]) {
 		end++
 	}
-	s.out.texts = append(s.out.texts, s.src[s.from:s.pos])
-	s.out.names = append(s.out.names, s.src[n:end])
+	s.out.Texts = append(s.out.Texts, s.src[s.from:s.pos])
+	s.out.Params = append(s.out.Params, s.src[n:end])
 	s.pos, s.from = end, end
 }
 

@@ -29,7 +29,7 @@ func TestScanQuery(t *testing.T) {
 			t.Errorf("scanQuery(%q): %v", tt.in, err)
 			continue
 		}
-		got := q.with(func(name string) string { return "<" + name + ">" })
+		got := q.With(func(name string) string { return "<" + name + ">" })
 		if got != tt.want {
 			t.Errorf("scanQuery(%q) = %q, want %q", tt.in, got, tt.want)
 		}
@@ -54,7 +54,7 @@ func FuzzScanQuery(f *testing.F) {
 			return
 		}
 		// What is not a parameter is kept as it is.
-		got := q.with(func(name string) string { return ":" + name })
+		got := q.With(func(name string) string { return ":" + name })
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(sql), got); !ok ||
 			rest != "" && rest[0] != ';' {
 			t.Errorf("scanQuery(%q) gives %q", sql, got)

@@ -148,7 +148,7 @@ func (k *compiler) find(name string) (*table, error) {
 			return usable(t)
 		}
 	}
-	return nil, fmt.Errorf("there is no table %s%s", quoted(name), didYouMean(name, names))
+	return nil, fmt.Errorf("there is no table %s%s", quoted(name), row.DidYouMean(name, names))
 }
 
 // usable refuses what has no rows of its own that could be followed.
@@ -170,7 +170,7 @@ func (t *table) need(name string) (*column, error) {
 		}
 	}
 	return nil, fmt.Errorf("table %s has no column %s%s",
-		t.Name, quoted(name), didYouMean(name, t.names()))
+		t.Name, quoted(name), row.DidYouMean(name, t.names()))
 }
 
 // newTableNode makes the node of a table with the members that spec wants.

@@ -46,7 +46,7 @@ func (k *compiler) queryRoot(
 			return strings.EqualFold(c.Name, name)
 		}) {
 			return nil, nil, fmt.Errorf("fields: the query has no column %s%s",
-				quoted(name), didYouMean(name, columnNames(cols)))
+				quoted(name), row.DidYouMean(name, columnNames(cols)))
 		}
 	}
 	if err := k.queryDeps(spec, reads); err != nil {
@@ -199,7 +199,7 @@ func (k *compiler) queryKey(
 		if col == nil {
 			return nil, fmt.Errorf("key: the type of %s is not known: select it as a column of "+
 				"a table, or name the column that holds it in depends%s",
-				quoted(name), didYouMean(name, columnNames(cols)))
+				quoted(name), row.DidYouMean(name, columnNames(cols)))
 		}
 		kt[i] = row.KeyPart{Column: name, Kind: keyKind(col.Kind), Wide: !col.exact()}
 		if kt[i].Kind == row.Int {

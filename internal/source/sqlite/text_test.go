@@ -121,9 +121,9 @@ func TestDidYouMean(t *testing.T) {
 		"dpt": "dept", "DEPTS": "dept", "employee": "", "emps": "emp", "x": "",
 		"salgrad": "salgrade",
 	} {
-		got := didYouMean(wrong, names)
+		got := row.DidYouMean(wrong, names)
 		if want == "" && got != "" || want != "" && got != `; did you mean "`+want+`"?` {
-			t.Errorf("didYouMean(%q) = %q, want %q", wrong, got, want)
+			t.Errorf("row.DidYouMean(%q) = %q, want %q", wrong, got, want)
 		}
 	}
 }
