@@ -98,6 +98,11 @@ func (c *conn) idle() bool {
 // turn does for c what can be done now, one read at a time.
 func (l *loop) turn(c *conn) {
 	defer l.rescue(c)
+	l.goOn(c)
+	l.afterTurn(c)
+}
+
+func (l *loop) goOn(c *conn) {
 	if c.closed || c.lent != nil || c.pending() > 0 && !l.flush(c, nil) {
 		return
 	}
@@ -113,6 +118,10 @@ func (l *loop) turn(c *conn) {
 	case c.ready:
 		l.receive(c)
 	}
+}
+
+// afterTurn sees to it that c has another turn if it needs one.
+func (l *loop) afterTurn(c *conn) {
 	switch {
 	case !l.runs(c), c.waits:
 	case c.again || c.ready: // others come first
@@ -146,6 +155,12 @@ func (l *loop) receive(c *conn) {
 	if kept >= largeInput {
 		c.in = buf[:kept+n]
 	}
+	l.received(c, buf, kept, n, e)
+}
+
+// received goes on with what a read has brought: n bytes of buf behind those
+// that were kept, or an error.
+func (l *loop) received(c *conn, buf []byte, kept, n int, e unix.Errno) {
 	switch {
 	case e == unix.EAGAIN:
 		c.ready = false

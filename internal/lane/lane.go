@@ -44,6 +44,14 @@ type Protocol interface {
 // call is the last one for the connection.
 type Ender interface{ End(c *Conn) }
 
+// A Foreseer is a Protocol that can use to see the first bytes of several
+// connections before it steps over any of them, to begin what takes long. It is
+// a hint: Step gets the same bytes whatever Foresee does, and is also called
+// without it. inputs are valid during the call only.
+type Foreseer interface {
+	Foresee(s Scope, inputs [][]byte)
+}
+
 // A Scope is state that the connections of a loop share, such as the part of an
 // answer that is the same for all of them in one second. Only one goroutine
 // uses it at a time. Step finds it in Conn.Scope.

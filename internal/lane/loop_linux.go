@@ -52,6 +52,10 @@ type loop struct {
 	busy  int     // parked or lent: other goroutines work for them
 	later []*conn // have more to do, but others come first
 	dirty []*conn // have output from letters
+	batch batch
+
+	foreseer Foreseer // the protocol, if it is one
+
 	in    []byte
 	out   []byte
 	wheel wheel
@@ -72,6 +76,7 @@ func newLoop(s *Server) (*loop, error) {
 		srv: s, scope: s.newScope(), now: s.start,
 		in: make([]byte, readSize), out: make([]byte, 0, FlushSize),
 	}
+	l.foreseer, _ = s.proto.(Foreseer)
 	var err error
 	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
@@ -124,19 +129,25 @@ func (l *loop) free() {
 func (l *loop) run() {
 	for !l.over() {
 		l.wait()
-		l.clock()
-		for i := range l.got {
-			l.event(&l.events[i])
-		}
-		l.read()
-		l.others()
-		if l.wheel.at < l.tick {
-			l.wheel.advance(l.tick, l.mayCut(), l.look)
-		}
-		l.yield()
+		l.work()
 	}
 	rest(l.scope)
 	l.free()
+}
+
+// work does what there is to do now.
+func (l *loop) work() {
+	l.clock()
+	for i := range l.got {
+		l.event(&l.events[i])
+	}
+	l.serveBatch()
+	l.read()
+	l.others()
+	if l.wheel.at < l.tick {
+		l.wheel.advance(l.tick, l.mayCut(), l.look)
+	}
+	l.yield()
 }
 
 // over reports whether the loop has nothing left to do, ever.
@@ -234,7 +245,7 @@ func (l *loop) event(e *unix.EpollEvent) {
 	if e.Events&(unix.EPOLLOUT|gone) != 0 {
 		c.blocked = false
 	}
-	l.turn(c)
+	l.gather(c)
 }
 
 // others goes on with connections that had to let others pass.

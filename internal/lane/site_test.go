@@ -41,6 +41,15 @@ func (*hits) Open(_ *Conn, out []byte) []byte         { return out }
 func (*hits) Tick(_ *Conn, out []byte) ([]byte, Next) { return out, More }
 func (p *hits) End(*Conn)                             { p.ended.Add(1) }
 
+// Foresee makes hits a Foreseer, so that every test runs over batches too.
+func (*hits) Foresee(_ Scope, inputs [][]byte) {
+	for _, in := range inputs {
+		if len(in) == 0 {
+			panic("foresaw nothing")
+		}
+	}
+}
+
 func (p *hits) Step(c *Conn, in, out []byte) (n int, _ []byte, next Next) {
 	var r http1.Request
 	for n < len(in) {

@@ -66,16 +66,7 @@ func waitPolling(l *loop) {
 func runWaiting(l *loop, wait func(*loop)) {
 	for !l.over() {
 		wait(l)
-		l.clock()
-		for i := range l.got {
-			l.event(&l.events[i])
-		}
-		l.read()
-		l.others()
-		if l.wheel.at < l.tick {
-			l.wheel.advance(l.tick, l.mayCut(), l.look)
-		}
-		l.yield()
+		l.work()
 	}
 	l.free()
 }

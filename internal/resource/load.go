@@ -151,7 +151,7 @@ func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
 // document encodes a row under a lease.
 func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
 	stamp := l.Stamp
-	stamp.At = monotonic()
+	stamp.At, stamp.Owner = monotonic(), f.number
 	if !found.Found() {
 		return row.NoRow(stamp)
 	}

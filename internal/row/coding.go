@@ -119,7 +119,7 @@ func (k *Coder) appendZstd(dst, plain []byte) []byte {
 // body in coding c. It copies body. Its stamp is that of d: it is as good as d.
 // It is not among the copies of d yet (see AddCopy).
 func NewCopy(d *Document, c Coding, body []byte) *Document {
-	return newDocument("", d.format, c, d.ETag(), body, d.stamp)
+	return newDocument("", d.format, c, d.ETag(), body, d.Stamp())
 }
 
 // Coding returns how the body is compressed.

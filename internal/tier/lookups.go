@@ -30,14 +30,20 @@ func newLookups() *lookups {
 	return &lookups{stripes: make([]stripe, 1<<n)}
 }
 
+// hit counts a hit and returns how many the stripe has counted.
+func (l *lookups) hit() uint64 { return l.here().hits.Add(1) }
+
+func (l *lookups) miss() { l.here().misses.Add(1) }
+
 func (l *lookups) count(hit bool) {
-	s := &l.stripes[stackHash()&uint(len(l.stripes)-1)]
 	if hit {
-		s.hits.Add(1)
+		l.hit()
 	} else {
-		s.misses.Add(1)
+		l.miss()
 	}
 }
+
+func (l *lookups) here() *stripe { return &l.stripes[stackHash()&uint(len(l.stripes)-1)] }
 
 func (l *lookups) sum() (hits, misses uint64) {
 	for i := range l.stripes {

@@ -18,6 +18,12 @@ const (
 	// largestShare is the part of a segment (1/n) that one document may take. A
 	// larger one is not kept: it would push out too much for one key.
 	largestShare = 8
+
+	// toldEvery is of how many reads of rows the eviction policy is told of one,
+	// while nothing has had to be evicted; toldEvicting from then on
+	// (BenchmarkMemory_HitRatio).
+	toldEvery    = 8
+	toldEvicting = 2
 )
 
 // Memory is the Tier that keeps documents in memory, up to a number of bytes.
@@ -26,10 +32,11 @@ const (
 //
 // The bound counts bytes as the allocator gives them out (see sizer), and holds
 // whenever no Put is under way; each Put under way may exceed it by its own
-// document. Reads tell the eviction policy of themselves through buffers that
+// document. Some reads tell the eviction policy of themselves, through buffers that
 // otter empties on a short-lived goroutine; when the processors are busy some
 // reads go untold. A Put empties the buffers and evicts before it returns.
 type Memory struct {
+	index    *index // what readers look at first: a part of rows
 	rows     segment
 	absences segment
 	sizes    *sizer
@@ -54,7 +61,9 @@ var _ Tier = (*Memory)(nil)
 // bookkeeping included. With a bound too small for a document it keeps nothing.
 func NewMemory(maxBytes int64) *Memory {
 	budget := uint64(max(maxBytes, 0))
-	m := &Memory{sizes: newSizer(), lookups: newLookups(), maxBytes: budget}
+	m := &Memory{
+		index: newIndex(), sizes: newSizer(), lookups: newLookups(), maxBytes: budget,
+	}
 	m.rows = m.newSegment(budget - budget/negativeShare)
 	m.absences = m.newSegment(budget / negativeShare)
 	return m
@@ -70,6 +79,9 @@ func (m *Memory) newSegment(budget uint64) segment {
 			},
 			OnAtomicDeletion: func(e otter.DeletionEvent[Ref, *row.Document]) {
 				m.left(e.Value)
+				if e.Cause != otter.CauseReplacement { // else Put sees to it
+					m.index.drop(&e.Key, e.Value)
+				}
 				if e.WasEvicted() {
 					m.evicted.Add(1)
 					m.forgot(e.Key, e.Value)
@@ -95,7 +107,30 @@ func (m *Memory) forgot(ref Ref, d *row.Document) {
 // allocates nothing (TestMemory_GetAllocatesNothing); ref.Key may alias a
 // buffer.
 func (m *Memory) Get(ref Ref) (*row.Document, bool) {
-	// Fast path: a row.
+	// Fast path: a row. Of these reads the eviction policy is told of a part:
+	// what is asked for often is still told of often.
+	if d := m.index.get(m.index.hash(&ref), &ref); d != nil {
+		if told(m.lookups.hit(), m.evicted.Load() > 0) {
+			m.rows.cache.GetIfPresent(ref)
+		}
+		return d, true
+	}
+
+	// Slow path: an absence, or a row that the index has left out.
+	return m.ask(ref)
+}
+
+// told reports whether the eviction policy is told of the nth read: at distances
+// that no pattern of requests keeps step with.
+func told(n uint64, evicting bool) bool {
+	every := uint64(toldEvery)
+	if evicting {
+		every = toldEvicting
+	}
+	return n*0x9e3779b97f4a7c15 < math.MaxUint64/every
+}
+
+func (m *Memory) ask(ref Ref) (*row.Document, bool) {
 	d, ok := m.rows.cache.GetIfPresent(ref)
 	if !ok {
 		d, ok = m.absences.cache.GetIfPresent(ref)
@@ -119,15 +154,27 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 	// copies, of which eviction could take the newer and leave the older.
 	other.drop(ref)
 	if m.closed.Load() || m.sizes.entry(ref, d) > to.largest {
+		m.index.drop(&ref, nil)
 		to.drop(ref)
 		m.forgot(ref, d)
 		return
 	}
 	to.put(ref, d)
+	if !indexed(&ref, d) {
+		m.index.drop(&ref, nil)
+		return
+	}
+	m.index.put(&ref, d)
+	// From here on the cache takes d out of the index when it forgets it. It may
+	// have done so already.
+	if e, ok := to.cache.GetEntryQuietly(ref); !ok || e.Value != d {
+		m.index.drop(&ref, d)
+	}
 }
 
 // Drop forgets ref: when it has returned, the old copy is gone.
 func (m *Memory) Drop(ref Ref) {
+	m.index.drop(&ref, nil)
 	m.rows.drop(ref)
 	m.absences.drop(ref)
 }
@@ -157,6 +204,7 @@ func (m *Memory) Stats() Stats {
 // that reads have started may end a moment later.
 func (m *Memory) Close() error {
 	m.closed.Store(true)
+	m.index.clear()
 	for _, s := range []*segment{&m.rows, &m.absences} {
 		s.cache.InvalidateAll()
 		s.cache.CleanUp()

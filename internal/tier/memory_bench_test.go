@@ -49,7 +49,7 @@ func (k *keyer) owned() tier.Ref {
 func million(b *testing.B) *tier.Memory {
 	m := openMemory(b, 1_000_000*(benchBody+400)*11/10)
 	for i := range 1_000_000 {
-		m.Put(ref(strconv.Itoa(i)), tiertest.Document(benchBody, uint64(i)))
+		put(m, strconv.Itoa(i), benchBody, uint64(i))
 	}
 	if s := m.Stats(); s.Entries != 1_000_000 {
 		b.Fatalf("%d documents are held, want 1,000,000: %+v", s.Entries, s)

@@ -82,7 +82,8 @@ func churn(b *testing.B, m *tier.Memory) (gcNanos float64, peak int64) {
 	cpu, begin, puts := gcSeconds(), gcCycles(), 0
 	for ; gcCycles() < begin+2; puts += 1000 {
 		for range 1000 {
-			m.Put(k.owned(), tiertest.Document(benchBody, 1))
+			ref := k.owned()
+			m.Put(ref, tiertest.DocumentOf(ref, benchBody, 1))
 		}
 		peak = max(peak, resident(b))
 	}

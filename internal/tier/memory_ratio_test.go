@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/tier"
-	"github.com/hotrow/hotrow/internal/tier/tiertest"
 )
 
 const (
@@ -91,7 +90,7 @@ func BenchmarkMemory_HitRatio(b *testing.B) {
 func memoryRatio(b *testing.B, next trace, entries int) float64 {
 	const body = 64
 	probe := openMemory(b, 1<<20)
-	probe.Put(ref("100000"), tiertest.Document(body, 1))
+	put(probe, "100000", body, 1)
 	each := int64(probe.Stats().Bytes)
 	m := openMemory(b, each*int64(entries)*20/19) // rows have 19/20 of it
 	var buf []byte
@@ -100,7 +99,7 @@ func memoryRatio(b *testing.B, next trace, entries int) float64 {
 		_, ok := m.Get(tier.Ref{Resource: 1, Key: alias(buf)})
 		return ok
 	}, func(key uint64) {
-		m.Put(ref(strconv.FormatUint(key, 10)), tiertest.Document(body, key))
+		put(m, strconv.FormatUint(key, 10), body, key)
 	})
 }
 

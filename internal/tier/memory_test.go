@@ -46,11 +46,11 @@ func TestMemory_GetAllocatesNothing(t *testing.T) {
 		m := openMemory(t, 1<<20)
 		if filled { // so that reads feed the eviction policy
 			for i := range 2000 {
-				m.Put(ref("filler"+strconv.Itoa(i)), tiertest.Document(1000, 1))
+				put(m, "filler"+strconv.Itoa(i), 1000, 1)
 			}
 		}
-		m.Put(ref("7"), tiertest.Document(100, 1))
-		m.Put(ref(uuid), tiertest.Document(100, 1))
+		put(m, "7", 100, 1)
+		put(m, uuid, 100, 1)
 		m.Put(ref("no-"+uuid), tiertest.Absence(1))
 		for _, tt := range []struct {
 			key  string
@@ -72,6 +72,12 @@ func TestMemory_GetAllocatesNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// put puts a document as a resource makes it.
+func put(m *tier.Memory, key string, bytes int, generation uint64) {
+	ref := ref(key)
+	m.Put(ref, tiertest.DocumentOf(ref, bytes, generation))
 }
 
 func ref(key string) tier.Ref { return tier.Ref{Resource: 1, Key: row.Key(key)} }
@@ -123,11 +129,11 @@ func fittingBound(entries int, key string, body func(int) int) int64 {
 
 func fill(m *tier.Memory, entries int, key string, body func(int) int) {
 	for i := range entries {
-		d := tiertest.Absence(1)
 		if body != nil {
-			d = tiertest.Document(body(i), uint64(i)*0x9e3779b97f4a7c15)
+			put(m, fmt.Sprintf(key, i), body(i), uint64(i)*0x9e3779b97f4a7c15)
+			continue
 		}
-		m.Put(ref(fmt.Sprintf(key, i)), d)
+		m.Put(ref(fmt.Sprintf(key, i)), tiertest.Absence(1))
 	}
 }
 

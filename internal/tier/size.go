@@ -23,6 +23,9 @@ const (
 	// bytes for 5 entries: 17 to 34), and of the frequency sketch (8 to 16).
 	// TestMemory_CountsBytesAsTheyAre compares the whole with the heap.
 	entryOverhead = 64 + 28 + 12
+
+	// indexShare is a row's share of the index: 64 bytes for 2.5 to 5 documents.
+	indexShare = 18
 )
 
 // A sizer says how many bytes a value takes in memory: as many as the Go
@@ -65,6 +68,9 @@ func (s *sizer) block(n uint64) uint64 {
 // entry returns the size of all that is kept for ref.
 func (s *sizer) entry(ref Ref, d *row.Document) uint64 {
 	n := entryOverhead + s.document + s.block(uint64(d.Size())) + s.copies(d.NextCopy())
+	if !d.Absent() {
+		n += indexShare
+	}
 	if ref.Key != d.Key() {
 		n += s.block(uint64(len(ref.Key)))
 	}

@@ -246,6 +246,7 @@ type scope struct {
 	now     time.Time
 	live    *settings
 	moments resource.Moments
+	coming  resource.Foresight
 
 	byName map[string]*laneResource
 	seen   []*laneResource      // looked up in this wake-up: a handful

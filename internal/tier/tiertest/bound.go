@@ -31,7 +31,7 @@ func wantBound(t *testing.T, tr tier.Tier, underWay int) {
 func testBound(t *testing.T, tr tier.Tier) {
 	n := fills(tr, bodySize)
 	for i := range n {
-		tr.Put(tier.Ref{Resource: 1, Key: row.Key(strconv.Itoa(i))}, Document(bodySize, 1))
+		put(tr, tier.Ref{Resource: 1, Key: row.Key(strconv.Itoa(i))}, bodySize, 1)
 		if i%1000 == 0 {
 			wantBound(t, tr, 0)
 		}
@@ -58,7 +58,7 @@ func testPutReturnsWithinBound(t *testing.T, tr tier.Tier) {
 	size := maxBytes / 20
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for i := range 100 {
-		tr.Put(tier.Ref{Resource: 1, Key: row.Key(strconv.Itoa(i))}, Document(size, 1))
+		put(tr, tier.Ref{Resource: 1, Key: row.Key(strconv.Itoa(i))}, size, 1)
 		held := 0
 		for j := range i + 1 {
 			if d, ok := tr.Get(tier.Ref{Resource: 1, Key: row.Key(strconv.Itoa(j))}); ok {
@@ -76,7 +76,7 @@ func testPutReturnsWithinBound(t *testing.T, tr tier.Tier) {
 func testAbsencesBound(t *testing.T, tr tier.Tier) {
 	rows := int(tr.Stats().MaxBytes) / bodySize / 4
 	for i := range rows {
-		tr.Put(tier.Ref{Resource: 1, Key: row.Key(strconv.Itoa(i))}, Document(bodySize, 1))
+		put(tr, tier.Ref{Resource: 1, Key: row.Key(strconv.Itoa(i))}, bodySize, 1)
 	}
 	before := tr.Stats()
 	for i := range fills(tr, 200) {
@@ -106,7 +106,7 @@ func testBoundWhileBusy(t *testing.T, tr tier.Tier) {
 		busy.Go(func() {
 			for i := range each {
 				ref := tier.Ref{Resource: uint32(w), Key: row.Key(strconv.Itoa(i))}
-				tr.Put(ref, Document(bodySize, 1))
+				put(tr, ref, bodySize, 1)
 				tr.Get(tier.Ref{Resource: uint32(w), Key: row.Key(strconv.Itoa(i / 2))})
 				if i%16 == 0 {
 					tr.Drop(ref)
@@ -129,16 +129,15 @@ func testBoundWhileBusy(t *testing.T, tr tier.Tier) {
 
 func testTooLarge(t *testing.T, tr tier.Tier) {
 	ref := tier.Ref{Resource: 1, Key: "10"}
-	large := Document(int(tr.Stats().MaxBytes)+1, 2)
-	for _, earlier := range []*row.Document{Document(10, 1), Absence(1)} {
+	large := DocumentOf(ref, int(tr.Stats().MaxBytes)+1, 2)
+	for _, earlier := range []*row.Document{DocumentOf(ref, 10, 1), Absence(1)} {
 		tr.Put(ref, earlier)
 		tr.Put(ref, large)
 		wantGone(t, tr, ref)
 		wantBound(t, tr, 0)
 	}
 	// The tier still works.
-	tr.Put(ref, Document(10, 3))
-	wantHeld(t, tr, ref, Document(10, 3))
+	wantHeld(t, tr, ref, put(tr, ref, 10, 3))
 }
 
 func testStats(t *testing.T, tr tier.Tier) {
@@ -148,7 +147,7 @@ func testStats(t *testing.T, tr tier.Tier) {
 	const n = 10
 	for i := range n {
 		key := row.Key(strconv.Itoa(i))
-		tr.Put(tier.Ref{Resource: 1, Key: key}, Document(bodySize, 1))
+		put(tr, tier.Ref{Resource: 1, Key: key}, bodySize, 1)
 		tr.Put(tier.Ref{Resource: 2, Key: key}, Absence(1))
 	}
 	s := tr.Stats()
@@ -177,12 +176,12 @@ func testStats(t *testing.T, tr tier.Tier) {
 
 func testClose(t *testing.T, tr tier.Tier) {
 	ref := tier.Ref{Resource: 1, Key: "10"}
-	tr.Put(ref, Document(10, 1))
+	put(tr, ref, 10, 1)
 	if err := tr.Close(); err != nil {
 		t.Fatalf("Close: %v", err)
 	}
 	wantGone(t, tr, ref)
-	tr.Put(ref, Document(10, 2))
+	put(tr, ref, 10, 2)
 	wantGone(t, tr, ref)
 	tr.Drop(ref)
 	if err := tr.Close(); err != nil {

@@ -56,9 +56,25 @@ func RunFinal(t *testing.T, open func(t *testing.T) tier.Tier) {
 // body is written: a zeroed one might take no memory at all, for the system
 // gives out pages at the first write, and all of them would compare equal.
 func Document(n int, generation uint64) *row.Document {
-	body := bytes.Repeat([]byte{byte(generation%255) + 1}, n)
-	return row.NewDocument("", row.FormatJSON, body, generation,
+	return row.NewDocument("", row.FormatJSON, body(n, generation), generation,
 		row.Stamp{Epoch: 1, Generation: generation})
+}
+
+// put puts DocumentOf and returns it.
+func put(tr tier.Tier, ref tier.Ref, n int, generation uint64) *row.Document {
+	d := DocumentOf(ref, n, generation)
+	tr.Put(ref, d)
+	return d
+}
+
+func body(n int, generation uint64) []byte {
+	return bytes.Repeat([]byte{byte(generation%255) + 1}, n)
+}
+
+// DocumentOf is Document as a resource makes it: it says by itself what it is.
+func DocumentOf(ref tier.Ref, n int, generation uint64) *row.Document {
+	stamp := row.Stamp{Epoch: 1, Generation: generation, Owner: ref.Resource}
+	return row.NewDocument(ref.Key, ref.Format, body(n, generation), generation, stamp)
 }
 
 // Absence returns a document that says that there is no row.
@@ -96,7 +112,7 @@ func testKeepsAndForgets(t *testing.T, tr tier.Tier) {
 		wantGone(t, tr, ref)
 		tr.Drop(ref) // of a key that is not there
 
-		d := Document(100, 1)
+		d := DocumentOf(ref, 100, 1)
 		tr.Put(ref, d)
 		wantHeld(t, tr, ref, d)
 		tr.Drop(ref)
@@ -111,7 +127,7 @@ var longKey = row.Key(fmt.Sprintf("%01000d", 7))
 func testReplacesRow(t *testing.T, tr tier.Tier) {
 	ref := tier.Ref{Resource: 1, Key: "10"}
 	for i, n := range []int{10, 10, 5000, 0, 100} {
-		d := Document(n, uint64(i))
+		d := DocumentOf(ref, n, uint64(i))
 		tr.Put(ref, d)
 		wantHeld(t, tr, ref, d)
 	}
@@ -122,7 +138,8 @@ func testReplacesRow(t *testing.T, tr tier.Tier) {
 func testRowAndAbsence(t *testing.T, tr tier.Tier) {
 	ref := tier.Ref{Resource: 1, Key: "10"}
 	steps := []*row.Document{
-		Absence(1), Document(10, 2), Absence(3), Absence(4), Document(20, 5), Document(30, 6),
+		Absence(1), DocumentOf(ref, 10, 2), Absence(3), Absence(4), Document(20, 5),
+		DocumentOf(ref, 30, 6),
 	}
 	for _, d := range steps {
 		tr.Put(ref, d)
@@ -145,7 +162,7 @@ func testRefsAreSeparate(t *testing.T, tr tier.Tier) {
 	}
 	docs := make([]*row.Document, len(refs))
 	for i, ref := range refs {
-		docs[i] = Document(10+i, uint64(i))
+		docs[i] = DocumentOf(ref, 10+i, uint64(i))
 		tr.Put(ref, docs[i])
 	}
 	for i := range refs {
@@ -160,7 +177,7 @@ func testRefsAreSeparate(t *testing.T, tr tier.Tier) {
 // testGetKeepsNoKey overwrites the buffer that a key aliased.
 func testGetKeepsNoKey(t *testing.T, tr tier.Tier) {
 	held := tier.Ref{Resource: 1, Key: "held"}
-	d := Document(10, 1)
+	d := DocumentOf(held, 10, 1)
 	tr.Put(held, d)
 
 	buf := []byte("held")
