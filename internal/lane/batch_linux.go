@@ -52,7 +52,7 @@ func (l *loop) serveBatch() {
 	var got [batchSize]int
 	inputs := b.inputs[:0]
 	for i, c := range b.conns[:n] {
-		got[i], errs[i] = nonblock.Recv(c.fd, l.part(i))
+		got[i], errs[i] = l.readPart(c, l.part(i))
 		if got[i] > 0 {
 			inputs = append(inputs, l.part(i)[:got[i]])
 		}
@@ -63,6 +63,15 @@ func (l *loop) serveBatch() {
 	for i, c := range b.conns[:n] {
 		l.turnWith(c, l.part(i), got[i], errs[i])
 	}
+}
+
+// readPart reads c into its part of the buffer.
+func (l *loop) readPart(c *conn, part []byte) (n int, e unix.Errno) {
+	if c.secure == nil {
+		return nonblock.Recv(c.fd, part)
+	}
+	buf, e := c.secure.pull(l, c, part[:0:len(part)])
+	return len(buf), e
 }
 
 // part returns the part of the loop's buffer that is for one of the batch.
@@ -83,6 +92,10 @@ func (l *loop) foresee(inputs [][]byte) {
 // turnWith is turn for a connection that has been read.
 func (l *loop) turnWith(c *conn, buf []byte, n int, e unix.Errno) {
 	defer l.rescue(c)
-	l.received(c, buf, 0, n, e)
+	if c.secure != nil {
+		l.pulled(c, buf[:n], 0, e)
+	} else {
+		l.received(c, buf, 0, n, e)
+	}
 	l.afterTurn(c)
 }

@@ -19,6 +19,7 @@ type Conn struct {
 type owner interface {
 	resume(b []byte, next Next)
 	send(b []byte) bool
+	backlog() int
 	localAddr() net.Addr
 	remoteAddr() net.Addr
 }
@@ -41,6 +42,11 @@ func (c *Conn) ResumeThen(b []byte, next Next) { c.own.resume(b, next) }
 // written to afterwards. Send reports false when the connection is closed, or
 // is being cut because its peer does not take what it is sent.
 func (c *Conn) Send(b []byte) bool { return c.own.send(b) }
+
+// Backlog returns how many bytes of output the peer has not taken: those given to
+// Send, and on a loop all others, too. Who has much to send waits while it is
+// large. Any goroutine may call it.
+func (c *Conn) Backlog() int { return c.own.backlog() }
 
 // Want says that Step has no use for less than n bytes of input. It holds for
 // the next call.

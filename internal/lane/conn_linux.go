@@ -29,6 +29,9 @@ type conn struct {
 	next Next  // what to do when out is empty: More, HandOver or Close
 	lent *lent // away, or nil
 
+	secure  *secure // or nil
+	shaking bool    // the handshake is not done: the protocol does not know of it
+
 	parked   bool // waits for Resume
 	again    bool // in may hold whole requests
 	ready    bool // the socket may have input
@@ -64,6 +67,10 @@ func (l *loop) adopt(fd int) {
 	l.open++
 	if every := l.srv.cfg.Tick; every > 0 {
 		c.time.tickAt = l.tick + ticks(every)
+	}
+	if l.srv.cfg.TLS != nil {
+		l.shake(c)
+		return
 	}
 	defer l.rescue(c)
 	l.arm(c)
@@ -115,6 +122,8 @@ func (l *loop) goOn(c *conn) {
 		return
 	case c.again:
 		l.step(c, c.in, l.out[:0])
+	case c.ready && c.secure != nil:
+		l.receiveSecure(c)
 	case c.ready:
 		l.receive(c)
 	}
@@ -234,6 +243,13 @@ func (c *conn) keep(rest []byte) {
 func (l *loop) flush(c *conn, out []byte) bool {
 	if cap(out) > cap(l.out) && cap(out) <= keptOutput {
 		l.out = out // it has grown
+	}
+	if c.secure != nil && len(out) > 0 {
+		var ok bool
+		if out, ok = l.seal(c, out); !ok {
+			l.drop(c)
+			return false
+		}
 	}
 	waits := c.pending() > 0
 	if waits {

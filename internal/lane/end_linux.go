@@ -19,10 +19,12 @@ func (l *loop) end(c *conn, how Next) {
 		c.next = More
 		l.lend(c)
 	case len(c.in) == 0 && !c.ready && !l.srv.draining.Load():
+		c.bye()
 		l.drop(c)
 	default:
 		// The peer is sending, or soon may be. Closing now would answer that
 		// with a reset, which may overtake the last answer.
+		c.bye()
 		_ = unix.Shutdown(c.fd, unix.SHUT_WR)
 		c.linger, c.in, c.ready = true, nil, true
 		l.wheel.set(c, l.tick+1+lingerTicks, l.tick)
@@ -58,7 +60,7 @@ func (l *loop) drop(c *conn) {
 	c.queued.Store(closedQueue)
 	c.in, c.out, c.lent = nil, nil, nil
 	_ = unix.Close(c.fd)
-	l.srv.end(&c.Conn)
+	l.srv.end(&c.Conn, !c.shaking)
 }
 
 // closedQueue in conn.queued says that the connection is closed.
@@ -95,6 +97,11 @@ func (l *loop) lend(c *conn) {
 	l.busy++
 	l.wheel.set(c, 0, l.tick)
 	l.srv.count.lent.Add(1)
+	if c.secure != nil {
+		c.secure.away = x
+		l.srv.cfg.Full(&secureLent{lent: x, s: c.secure})
+		return
+	}
 	l.srv.cfg.Full(x)
 }
 
@@ -105,6 +112,10 @@ func (l *loop) takeBack(c *conn, m *letter) {
 	c.lent = nil
 	c.back, c.in, c.again = true, m.b, len(m.b) > 0
 	c.ready = m.lent.ready.Load() || c.hup
+	if c.secure != nil {
+		c.secure.away = nil
+		c.ready = true // crypto/tls may hold a request already
+	}
 	c.blocked = false
 	l.arm(c)
 	l.turn(c)
@@ -126,6 +137,9 @@ func (c *conn) send(b []byte) bool {
 	}
 	return false
 }
+
+// backlog is Conn.Backlog.
+func (c *conn) backlog() int { return int(c.queued.Load()) }
 
 // endpoints are the addresses of a connection.
 type endpoints struct{ local, remote net.Addr }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"os"
 	"time"
 )
@@ -21,7 +22,7 @@ func (s *stream) handshake(tc *tls.Conn) bool {
 	s.idle.Store(false)
 	switch {
 	case err != nil:
-		s.refuse(err)
+		s.srv.refuse(s.nc, err)
 	case tc.ConnectionState().NegotiatedProtocol != "h2":
 		return true
 	case s.srv.cfg.HTTP2 != nil:
@@ -33,19 +34,19 @@ func (s *stream) handshake(tc *tls.Conn) bool {
 	return false
 }
 
-// refuse ends a connection whose handshake has failed. A peer that does not
-// speak TLS at all may be told so in its own language.
-func (s *stream) refuse(err error) {
-	if !s.srv.reaping.Load() && errors.Is(err, context.DeadlineExceeded) {
-		s.srv.count.timedOut.Add(1)
+// refuse says why a handshake has failed. A peer that does not speak TLS at all
+// may be told so in its own language.
+func (s *Server) refuse(nc net.Conn, err error) {
+	if !s.reaping.Load() && errors.Is(err, context.DeadlineExceeded) {
+		s.count.timedOut.Add(1)
 	}
-	s.srv.cfg.Log.Debug("TLS handshake failed", "peer", s.nc.RemoteAddr(), "error", err)
+	s.cfg.Log.Debug("TLS handshake failed", "peer", nc.RemoteAddr(), "error", err)
 	var plain tls.RecordHeaderError
-	if !errors.As(err, &plain) || plain.Conn == nil || s.srv.cfg.NotTLS == nil {
+	if !errors.As(err, &plain) || plain.Conn == nil || s.cfg.NotTLS == nil {
 		return
 	}
-	answer := s.srv.cfg.NotTLS(plain.RecordHeader)
-	if len(answer) == 0 || plain.Conn.SetDeadline(time.Now().Add(s.srv.cfg.Header)) != nil {
+	answer := s.cfg.NotTLS(plain.RecordHeader)
+	if len(answer) == 0 || plain.Conn.SetDeadline(time.Now().Add(s.cfg.Header)) != nil {
 		return
 	}
 	if _, err := plain.Conn.Write(answer); err == nil {

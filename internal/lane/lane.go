@@ -1,9 +1,9 @@
 // Package lane moves bytes between sockets and protocols: what memory holds is
 // answered on the connection's own loop, and all else takes the full road.
 //
-// On Linux a TCP connection belongs to one of a few epoll loops; elsewhere,
-// over unix sockets and under TLS it has a goroutine. Both call the same
-// Protocol, a pure step from bytes to bytes. A message that the protocol hands
+// On Linux a TCP connection belongs to one of a few epoll loops, under TLS too
+// once its handshake is done; elsewhere, and over unix sockets, it has a
+// goroutine. Both call the same Protocol, a pure step from bytes to bytes. A message that the protocol hands
 // over visits net/http (see Visits): it gets a connection that delivers exactly
 // this message, and the socket comes back after the answer.
 //
@@ -93,7 +93,7 @@ type Config struct {
 	HTTP2 func(*tls.Conn) // gets connections that have agreed on h2; nil: close
 	Scope func() Scope    // makes the state of a loop; nil: none
 
-	TLS *tls.Config // speak TLS, with a goroutine per connection; nil: do not
+	TLS *tls.Config // speak TLS; nil: do not
 	// NotTLS returns what a peer is told whose first bytes are begin in place
 	// of a handshake; nothing, or nil: nothing.
 	NotTLS func(begin [5]byte) []byte

@@ -1,5 +1,7 @@
 package lane
 
+import "golang.org/x/sys/unix"
+
 // read does what the letters ask for.
 func (l *loop) read() {
 	if !l.mail.full.Load() {
@@ -45,11 +47,15 @@ func (l *loop) obeyFor(c *conn, m *letter) {
 	case resume:
 		l.resume(c, m.b, m.next)
 	case push:
+		c.queued.Add(-int64(len(m.b))) // what stays in out is added by account
 		if c.lent != nil || c.ending() {
-			c.queued.Add(-int64(len(m.b)))
 			return
 		}
-		c.out = append(c.out, m.b...)
+		b := m.b
+		if c.secure != nil {
+			b, _ = l.seal(c, b) // an error stays, and ends the next flush
+		}
+		c.out = append(c.out, b...)
 		if !c.dirty {
 			c.dirty = true
 			l.dirty = append(l.dirty, c)
@@ -62,6 +68,16 @@ func (l *loop) obeyFor(c *conn, m *letter) {
 	case giveBack:
 		if c.lent == m.lent {
 			l.takeBack(c, m)
+		}
+	case shaken:
+		if c.lent == m.lent {
+			l.shaken(c)
+		}
+	case left:
+		if c.lent == m.lent {
+			// Closing is not enough: the socket lives on under another number.
+			_ = unix.EpollCtl(l.ep, unix.EPOLL_CTL_DEL, c.fd, nil)
+			l.drop(c)
 		}
 	case giveUp:
 		if c.lent == m.lent {
@@ -79,6 +95,9 @@ func (l *loop) closeAll(busyToo bool) {
 			if c.lent != nil {
 				c.lent.end() // nobody may be in a system call when we close
 			}
+			l.drop(c)
+		case c.shaking:
+			c.lent.end()
 			l.drop(c)
 		case c.idle():
 			l.drop(c)

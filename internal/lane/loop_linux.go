@@ -56,8 +56,12 @@ type loop struct {
 
 	foreseer Foreseer // the protocol, if it is one
 
-	in    []byte
-	out   []byte
+	in  []byte
+	out []byte
+
+	sealedIn  []byte // under TLS, what was received
+	sealedOut []byte // and what is to be sent
+
 	wheel wheel
 	scope Scope
 

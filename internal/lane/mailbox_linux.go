@@ -12,7 +12,7 @@ type letter struct {
 	kind letterKind
 	fd   int    // adopt
 	c    *conn  // all others that are about a connection
-	lent *lent  // giveBack, giveUp
+	lent *lent  // giveBack, giveUp, shaken, left
 	b    []byte // resume, push, giveBack
 	next Next   // resume
 }
@@ -26,6 +26,8 @@ const (
 	cut                        // too much of it
 	giveBack                   // the visit is over
 	giveUp                     // and so is the connection
+	shaken                     // the handshake of TLS is done
+	left                       // the connection is net/http's for good
 	drain                      // stop accepting
 	reap                       // close what is idle
 	abort                      // close everything

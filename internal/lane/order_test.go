@@ -330,8 +330,8 @@ func TestVisit_ShowsTLS(t *testing.T) {
 	each(t, forms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)
 		c.send(get("/tls"))
-		c.want(200, fmt.Sprint("HTTP/1.1 ", s.form == "tls"))
-		if s.form != "tls" {
+		c.want(200, fmt.Sprint("HTTP/1.1 ", s.tls != nil))
+		if s.tls == nil {
 			return
 		}
 		tr := &http.Transport{TLSClientConfig: clientTLS(), ForceAttemptHTTP2: true}

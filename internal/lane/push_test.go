@@ -215,6 +215,26 @@ func TestPush_KeepsFramesWhole(t *testing.T) {
 	})
 }
 
+// TestPush_ForgetsWhatIsTaken: only what a peer does not take counts against it,
+// however much it is sent.
+func TestPush_ForgetsWhatIsTaken(t *testing.T) {
+	c := Config{MaxOutput: 16 << 10}
+	eachToy(t, c, func(t *testing.T, s *site, p *toy) {
+		c := s.dial(t)
+		c.frame(0, toyBanner, "toy")
+		text := string(bytes.Repeat([]byte("0123456789"), 100))
+		for id := range uint32(200) {
+			c.send(string(toyFrame(nil, id, toyLate, []byte(text))))
+			(<-p.late)()
+			c.frame(id, toyLate, text)
+		}
+		p.mu.Lock()
+		conn := p.conns[len(p.conns)-1]
+		p.mu.Unlock()
+		eventually(t, "nothing is left", func() bool { return conn.Backlog() == 0 })
+	})
+}
+
 // TestPush_CutsPeersThatDoNotRead: what Send keeps for a peer is bounded.
 func TestPush_CutsPeersThatDoNotRead(t *testing.T) {
 	c := Config{MaxOutput: 64 << 10, Write: time.Minute}

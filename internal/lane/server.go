@@ -60,7 +60,7 @@ func Serve(l net.Listener, c Config) (*Server, error) {
 		aborted: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.ender, _ = c.Proto.(Ender)
-	if tcp, ok := l.(*net.TCPListener); ok && !c.Goroutines && c.TLS == nil {
+	if tcp, ok := l.(*net.TCPListener); ok && !c.Goroutines {
 		loops, err := startLoops(s, tcp)
 		if err != nil {
 			_ = l.Close() // the first error says more
@@ -150,10 +150,10 @@ func (s *Server) newScope() Scope {
 	return s.cfg.Scope()
 }
 
-// end tells the protocol that c has ended.
-func (s *Server) end(c *Conn) {
+// end tells the protocol that c has ended, if it knows of it.
+func (s *Server) end(c *Conn, opened bool) {
 	s.count.ended.Add(1)
-	if s.ender != nil {
+	if opened && s.ender != nil {
 		s.ender.End(c)
 	}
 }

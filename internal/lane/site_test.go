@@ -206,10 +206,10 @@ type site struct {
 	stop   func(context.Context) error
 }
 
-var forms = []string{"epoll", "goroutine", "unix", "tls", "nethttp"}
+var forms = []string{"epoll", "goroutine", "unix", "tls", "tlsloop", "nethttp"}
 
 // laneForms are those that are ours.
-var laneForms = forms[:4]
+var laneForms = forms[:5]
 
 // each runs a test over several forms, and looks for goroutines that stay.
 func each(t *testing.T, forms []string, c Config, f func(t *testing.T, s *site)) {
@@ -268,14 +268,14 @@ func open(t testing.TB, form string, c Config) *site {
 		s.stop = func(context.Context) error { return srv.Close() }
 		return s
 	}
-	if form == "tls" {
+	if strings.HasPrefix(form, "tls") {
 		c.TLS = &tls.Config{
 			Certificates: []tls.Certificate{*tlstest.New(t, "lane").Pair(t)},
 			NextProtos:   []string{"h2", "http/1.1"},
 		}
 		s.tls = c.TLS
 	}
-	c.Goroutines = c.Goroutines || form != "epoll"
+	c.Goroutines = c.Goroutines || form != "epoll" && form != "tlsloop"
 	if c.Proto == nil {
 		s.visits = NewVisits(srv, http1.Frame)
 		c.Proto, c.Full, c.HTTP2 = s.proto, s.visits.Full, s.visits.HTTP2

@@ -40,6 +40,7 @@ type stream struct {
 	writeBy  time.Time
 	mu       sync.Mutex // guards the rest
 	pushed   []byte     // given to Send, not written
+	taken    int        // bytes of it that are being written
 	flushing bool       // a goroutine writes what was pushed
 	away     bool       // lent: what is pushed is lost
 	closed   bool
@@ -323,13 +324,20 @@ func (s *stream) send(b []byte) bool {
 	return true
 }
 
+// backlog is Conn.Backlog.
+func (s *stream) backlog() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pushed) + s.taken
+}
+
 // flushPushed writes what was given to Send until nothing is left.
 func (s *stream) flushPushed() {
 	for {
 		s.writing.Lock() // first, so that lend can wait for what is under way
 		s.mu.Lock()
 		b := s.pushed
-		s.pushed = nil
+		s.pushed, s.taken = nil, len(b)
 		s.flushing = len(b) > 0 && !s.closed
 		goOn := s.flushing
 		s.mu.Unlock()

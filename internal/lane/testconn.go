@@ -13,5 +13,6 @@ type nowhere struct{}
 
 func (nowhere) resume([]byte, Next)  {}
 func (nowhere) send([]byte) bool     { return false }
+func (nowhere) backlog() int         { return 0 }
 func (nowhere) localAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 func (nowhere) remoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }

@@ -26,6 +26,10 @@ func (c *Certificate) Set(cert *tls.Certificate, oldest uint16) {
 	})
 }
 
+// Live returns the configuration of now, for listeners of other protocols. It
+// must not be changed.
+func (c *Certificate) Live() *tls.Config { return c.live.Load() }
+
 // config returns the configuration of a listener. The keys of session tickets
 // are its own, and so are good for longer than a certificate.
 func (c *Certificate) config() *tls.Config {

@@ -1,0 +1,357 @@
+package lane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hotrow/hotrow/internal/lane/nonblock"
+)
+
+// secureRead is what a loop reads at once under TLS. It mostly fits into the
+// loop's buffer, decrypted, behind what is kept of an unfinished request.
+const secureRead = 32 << 10
+
+// A secure is the TLS of a loop's connection. crypto/tls reads from and writes
+// to it, and on the loop that is memory: what was received, and what is to be
+// sent. crypto/tls can be asked again after an error that is temporary, so that
+// it needs no goroutine to wait in.
+//
+// During the handshake and while the connection is lent, it reads and writes
+// the socket for another goroutine, and waits. It belongs to one side at a time:
+// it changes hands with the letters, as the connection does.
+type secure struct {
+	tls    *tls.Conn
+	away   net.Conn // where to read and write while the loop is not the owner
+	addrs  *endpoints
+	fed    []byte // received, and not taken by crypto/tls
+	sealed []byte // written by crypto/tls, and not taken by the loop
+	ended  bool   // the peer will send nothing more
+}
+
+// An again is the error of a read that would have to wait. It is temporary, as
+// package net means it: crypto/tls goes on where it was.
+type again struct{}
+
+func (again) Error() string   { return "nothing to read yet" }
+func (again) Timeout() bool   { return true }
+func (again) Temporary() bool { return true }
+
+// Read implements net.Conn.
+func (s *secure) Read(p []byte) (int, error) {
+	switch {
+	case len(s.fed) > 0:
+		n := copy(p, s.fed)
+		s.fed = s.fed[n:]
+		return n, nil
+	case s.away != nil:
+		n, err := s.away.Read(p)
+		if x, ok := s.away.(*lent); ok && err != nil && x.done.Load() {
+			return n, again{} // it goes home: the next read is the loop's
+		}
+		return n, err
+	case s.ended:
+		return 0, io.EOF
+	}
+	return 0, again{}
+}
+
+// Write implements net.Conn.
+func (s *secure) Write(p []byte) (int, error) {
+	if s.away != nil {
+		return s.away.Write(p)
+	}
+	s.sealed = append(s.sealed, p...)
+	return len(p), nil
+}
+
+// Close implements net.Conn. The loop closes its connections itself.
+func (s *secure) Close() error {
+	if s.away != nil {
+		return s.away.Close()
+	}
+	return nil
+}
+
+// CloseWrite ends the stream below TLS, for a peer that does not speak it.
+func (s *secure) CloseWrite() error {
+	if half, ok := s.away.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return net.ErrClosed
+}
+
+// LocalAddr implements net.Conn.
+func (s *secure) LocalAddr() net.Addr { return s.addrs.local }
+
+// RemoteAddr implements net.Conn.
+func (s *secure) RemoteAddr() net.Addr { return s.addrs.remote }
+
+// SetDeadline implements net.Conn. A loop has deadlines of its own.
+func (s *secure) SetDeadline(t time.Time) error {
+	if s.away == nil {
+		return nil
+	}
+	return s.away.SetDeadline(t)
+}
+
+// SetReadDeadline implements net.Conn.
+func (s *secure) SetReadDeadline(t time.Time) error {
+	if s.away == nil {
+		return nil
+	}
+	return s.away.SetReadDeadline(t)
+}
+
+// SetWriteDeadline implements net.Conn.
+func (s *secure) SetWriteDeadline(t time.Time) error {
+	if s.away == nil {
+		return nil
+	}
+	return s.away.SetWriteDeadline(t)
+}
+
+// shake has a goroutine do the handshake of a new connection.
+func (l *loop) shake(c *conn) {
+	x := newLent(c)
+	c.lent, c.shaking = x, true
+	c.secure = &secure{away: x, addrs: x.addrs}
+	c.secure.tls = tls.Server(c.secure, l.srv.cfg.TLS)
+	l.busy++
+	go c.secure.handshake(x)
+}
+
+// handshake ends with a letter to the loop: the connection comes home, or ends,
+// or goes to net/http for good because its peer speaks h2.
+func (s *secure) handshake(x *lent) {
+	srv := x.c.srv
+	ctx, cancel := context.WithTimeout(context.Background(), srv.cfg.Header)
+	defer cancel()
+	err := s.tls.HandshakeContext(ctx)
+	switch {
+	case err != nil:
+		srv.refuse(s, err)
+		_ = x.Close()
+	case s.tls.ConnectionState().NegotiatedProtocol != "h2":
+		if x.end() {
+			x.c.loop.mail.post(letter{kind: shaken, c: x.c, lent: x})
+		}
+	case srv.cfg.HTTP2 == nil || !s.leave(x):
+		_ = x.Close()
+	default:
+		srv.cfg.HTTP2(s.tls)
+	}
+}
+
+// leave takes the socket away from the loop, which keeps nothing of it.
+func (s *secure) leave(x *lent) bool {
+	nc, err := x.copy()
+	if err != nil {
+		return false
+	}
+	if !x.end() {
+		_ = nc.Close()
+		return false
+	}
+	s.away = nc
+	return x.c.loop.mail.post(letter{kind: left, c: x.c, lent: x})
+}
+
+// shaken goes on with a connection whose handshake is done.
+func (l *loop) shaken(c *conn) {
+	defer l.rescue(c)
+	l.busy--
+	c.lent, c.shaking, c.secure.away = nil, false, nil
+	c.ready, c.blocked = true, false // crypto/tls may hold a request already
+	l.arm(c)
+	if l.flush(c, l.srv.proto.Open(&c.Conn, l.out[:0])) {
+		l.turn(c)
+	}
+}
+
+// receiveSecure is receive under TLS.
+func (l *loop) receiveSecure(c *conn) {
+	buf, kept := l.in[:0], len(c.in)
+	if kept < largeInput {
+		buf = append(buf, c.in...)
+	} else {
+		if cap(c.in)-kept < kept/4 { // as in receive
+			c.in = slices.Grow(c.in, kept)
+		}
+		buf = c.in[:kept:min(cap(c.in), l.srv.cfg.MaxInput)]
+	}
+	buf, e := c.secure.pull(l, c, buf)
+	if kept >= largeInput {
+		c.in = buf
+	}
+	l.pulled(c, buf, kept, e)
+}
+
+// pulled goes on with what pull has brought, behind what was kept.
+func (l *loop) pulled(c *conn, buf []byte, kept int, e unix.Errno) {
+	if out := c.secure.take(); len(out) > 0 { // an alert, or the answer to a new key
+		c.out = append(c.out, out...)
+		if !l.flush(c, nil) {
+			return
+		}
+	}
+	switch {
+	case e != 0:
+		l.drop(c)
+	case len(buf) > kept:
+		l.step(c, buf, l.out[:0])
+	case c.secure.ended: // it still gets its answers
+		c.in, c.ready = nil, false
+		l.end(c, Close)
+	}
+}
+
+// pull reads what the peer has sent and decrypts it, as far as it fits behind
+// buf.
+func (s *secure) pull(l *loop, c *conn, buf []byte) (_ []byte, e unix.Errno) {
+	if len(s.fed) == 0 {
+		if e := s.feed(l, c); e != 0 {
+			return buf, e
+		}
+	}
+	for {
+		n, err := s.tls.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case err == nil && len(buf) == cap(buf): // there may be more
+			s.fed, c.ready = slices.Clone(s.fed), true
+			return buf, 0
+		case err == nil:
+		case errors.Is(err, again{}):
+			return buf, 0
+		case errors.Is(err, io.EOF): // of the stream, or the peer has said so
+			s.fed, s.ended, c.ready = nil, true, true
+			return buf, 0
+		default:
+			return buf, unix.EPROTO
+		}
+	}
+}
+
+// feed reads once from the socket, into the loop's buffer.
+func (s *secure) feed(l *loop, c *conn) unix.Errno {
+	if l.sealedIn == nil {
+		l.sealedIn = make([]byte, secureRead)
+	}
+	n, e := nonblock.Recv(c.fd, l.sealedIn)
+	if e != 0 && e != unix.EAGAIN && e != unix.EINTR {
+		return e
+	}
+	s.fed, s.ended = l.sealedIn[:n], s.ended || n == 0 && e == 0
+	c.ready = n == len(l.sealedIn) || e == unix.EINTR || c.hup || s.ended
+	return 0
+}
+
+// seal encrypts b for c. What it returns is valid until the next call.
+func (l *loop) seal(c *conn, b []byte) ([]byte, bool) {
+	s := c.secure
+	s.sealed = append(l.sealedOut[:0], s.sealed...)
+	_, err := s.tls.Write(b)
+	out := s.take()
+	if cap(out) <= keptOutput {
+		l.sealedOut = out
+	}
+	return out, err == nil
+}
+
+// take returns what crypto/tls has written.
+func (s *secure) take() []byte {
+	out := s.sealed
+	s.sealed = nil
+	return out
+}
+
+// bye says that nothing more will be sent, if the socket takes it.
+func (c *conn) bye() {
+	if c.secure == nil {
+		return
+	}
+	if c.secure.tls.CloseWrite() == nil {
+		_, _ = nonblock.Send(c.fd, c.secure.take())
+	}
+}
+
+// A secureLent is a connection under TLS that is away. Only it has
+// ConnectionState: net/http takes a connection with that method for an encrypted
+// one.
+type secureLent struct {
+	*lent
+	s       *secure
+	reading sync.Mutex // held during Read: nobody is in crypto/tls when it goes home
+	writing sync.Mutex // and during Write
+}
+
+// ConnectionState returns what the handshake has agreed on.
+func (x *secureLent) ConnectionState() tls.ConnectionState { return x.s.tls.ConnectionState() }
+
+// Read implements net.Conn.
+func (x *secureLent) Read(p []byte) (int, error) {
+	x.reading.Lock()
+	defer x.reading.Unlock()
+	if x.done.Load() {
+		return 0, x.failed("read", net.ErrClosed)
+	}
+	n, err := x.s.tls.Read(p)
+	if errors.Is(err, again{}) {
+		err = x.failed("read", net.ErrClosed)
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (x *secureLent) Write(p []byte) (int, error) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if x.done.Load() {
+		return 0, x.failed("write", net.ErrClosed)
+	}
+	return x.s.tls.Write(p)
+}
+
+// CloseWrite implements Lent.
+func (x *secureLent) CloseWrite() error {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if x.done.Load() {
+		return x.failed("close", net.ErrClosed)
+	}
+	return x.s.tls.CloseWrite()
+}
+
+// end is lent's, and waits until nobody is in crypto/tls.
+func (x *secureLent) end() bool {
+	if !x.lent.end() {
+		return false
+	}
+	x.reading.Lock()
+	x.writing.Lock()
+	//lint:ignore SA2001 to have had both is what counts
+	x.writing.Unlock()
+	x.reading.Unlock()
+	return true
+}
+
+// Return implements Lent.
+func (x *secureLent) Return(unread []byte) {
+	if x.end() {
+		x.c.loop.mail.post(letter{kind: giveBack, c: x.c, lent: x.lent, b: unread})
+	}
+}
+
+// Close implements net.Conn.
+func (x *secureLent) Close() error {
+	_ = x.CloseWrite() // waits for a peer that does not read, but not for ever
+	return x.lent.Close()
+}
