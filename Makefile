@@ -10,7 +10,7 @@ STRESS   ?= 60s
 
 # What must be installed for the tests: a missing one fails them, see
 # internal/dbtest. scripts/install-test-deps installs it.
-export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached
+export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,chromium,zbarimg
 
 # Systems besides this one for which everything must compile.
 CROSS := linux/arm64 darwin/arm64 windows/amd64
@@ -34,6 +34,10 @@ test: deps vet cross lint ## everything that a change must pass
 .PHONY: deps
 deps: ## install the servers and shells that the tests need, if missing
 	scripts/install-test-deps
+
+.PHONY: links-data
+links-data: ## real links for the shortener's measurements, in build/data
+	scripts/links-data
 
 .PHONY: vet
 vet: ## go vet
@@ -62,8 +66,13 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: soak
-soak: ## the freshness simulation for DURATION (1h)
+soak: ## the freshness simulation for DURATION (1h), a thousand kill -9, an hour of connections
 	$(GO) test ./internal/fresh -run '^TestSimulation$$' -sim.duration=$(DURATION) -timeout 0 -v
+	HOTROW_ROBUST=soak $(GO) test ./internal/robust -run 'Matrix/(17|31)_' -count=1 -timeout 0 -v
+
+.PHONY: robust
+robust: deps ## everything fails that hotrow depends on: the failure matrix, as a table
+	HOTROW_ROBUST=all $(GO) test ./internal/robust -count=1 -timeout 60m -v
 
 .PHONY: stress
 stress: ## real databases under load and faults for STRESS (60s); no read may stay stale

@@ -48,6 +48,10 @@ var experiments = map[string]experiment{
 	"idle": {fresh: true, measure: measureIdle},
 	"gc":   {measure: measurePauses},
 	"feed": {measure: measureFeed},
+	"wire": {measure: measureWire},
+
+	"links":      {measure: measureLinks},
+	"links-rate": {measure: measureLinksRate},
 }
 
 // attemptTime is what one attempt may take beside what it measures: a server

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,11 +25,14 @@ type running struct {
 	main   *process
 	behind []*process // what it needs, ended after it
 	db     *cluster   // the database it serves, if that is PostgreSQL
+	links  *shortener // nil: it records nothing
+	input  io.Closer  // the peer ends with it; nil: it does not
 	cold   bool       // writes have dropped documents since it was warmed
 }
 
 // close ends the peer.
 func (r *running) close() {
+	closeInput(r.input)
 	r.main.stop()
 	for _, p := range r.behind {
 		p.stop()
@@ -45,7 +49,7 @@ func (r *running) address() string {
 type starter func(ctx context.Context, w *workshop, on placement, dir string) (*running, error)
 
 // peers are the servers that scenarios name.
-var peers = withProxies(map[string]starter{
+var peers = withWire(withLinks(withProxies(map[string]starter{
 	"floor":             startFloor,
 	"floor-other":       startOtherFloor,
 	"hotrow":            startHotrow,
@@ -71,7 +75,7 @@ var peers = withProxies(map[string]starter{
 	"nginx-proxycache":  startNginxCache,
 	"varnish":           startVarnish,
 	"h2o":               startH2O,
-})
+})))
 
 // keyed is what documents begin with.
 const keyed = `{"deptNumber":{n},`
@@ -193,7 +197,7 @@ func hotrowOver(
 	}
 	config := filepath.Join(dir, name+".yaml")
 	text := demo.YAML(url) + fmt.Sprintf("http: {listen: %q%s}\nops: {listen: %q}\n"+
-		"cache: {%s}\nlog: {level: warn}\n", address, f.http, ops, f.cache)
+		"wire: {listen: 'off'}\ncache: {%s}\nlog: {level: warn}\n", address, f.http, ops, f.cache)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

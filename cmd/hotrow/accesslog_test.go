@@ -118,6 +118,7 @@ func TestServe_AccessLogOnStandardOutput(t *testing.T) {
 func TestServe_AccessLogThatCannotBeOpened(t *testing.T) {
 	t.Setenv("HOTROW_HTTP_LISTEN", "127.0.0.1:0")
 	t.Setenv("HOTROW_OPS_LISTEN", "127.0.0.1:0")
+	t.Setenv("HOTROW_WIRE_LISTEN", "127.0.0.1:0")
 	t.Setenv("HOTROW_LOG_ACCESS", "all")
 	t.Setenv("HOTROW_LOG_ACCESS_FILE", filepath.Join(t.TempDir(), "no", "access.log"))
 	code, _, stderr := command(t, "serve", database(t, deptSQL))

@@ -15,6 +15,7 @@ import (
 
 type benchCmd struct {
 	HTTP benchHTTPCmd `cmd:"" name:"http" help:"Load HTTP servers and compare them."`
+	Wire benchWireCmd `cmd:"" name:"wire" help:"Make gofast's published runs at wire servers."`
 }
 
 type benchHTTPCmd struct {

@@ -27,7 +27,8 @@ func (c *serveCmd) demoConfig(p *program) (*config.Config, []config.Warning, err
 		}
 		c.DemoFile = filepath.Join(dir, "hotrow", name)
 	}
-	return config.Parse("demo", demo.YAML("sqlite:"+c.DemoFile), p.env)
+	text := demo.YAML("sqlite:"+c.DemoFile) + demo.LinksYAML(c.DemoFile+"-clicks")
+	return config.Parse("demo", text, p.env)
 }
 
 // createDemo makes the demo's file unless it is there: what was changed in it

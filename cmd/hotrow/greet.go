@@ -44,6 +44,7 @@ func (s *server) greet(ctx context.Context) {
 		}
 		fmt.Fprintf(s.p.stdout, "  %s%s\n", base, path)
 	}
+	s.greetLinks()
 	if s.demo {
 		fmt.Fprintf(s.p.stdout, "\nTry\n  curl -i %s/depts/10\n"+
 			"  curl -H 'Accept: application/vnd.msgpack' %s/depts/10 | xxd\n"+

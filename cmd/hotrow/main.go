@@ -26,6 +26,7 @@ type commands struct {
 	Invalidate invalidateCmd `cmd:"" help:"Have the server forget a document or a resource."`
 	Token      tokenCmd      `cmd:"" help:"Make a bearer token and its line for the configuration."`
 	Proxy      proxyCmd      `cmd:"" help:"Relay HTTP over upstream connections that stay open."`
+	Links      linksCmd      `cmd:"" help:"Make, find, import and export short links."`
 	Bench      benchCmd      `cmd:"" help:"Load servers with requests and compare them."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }

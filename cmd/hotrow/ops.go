@@ -17,10 +17,12 @@ import (
 // opsHandler returns what the operator's port answers with.
 func (s *server) opsHandler() http.Handler {
 	v, commit := buildVersion()
-	return ops.New(ops.Options{
+	o := ops.Options{
 		Version: v, Commit: commit, Hosts: s.cfg().Ops.Hosts,
-		Stats: s.snapshot, Ready: s.ready, Invalidate: s.invalidate,
-	})
+		Stats: s.snapshot, Ready: s.ready, Notes: s.warming, Invalidate: s.invalidate,
+	}
+	s.wire.gofast(&o)
+	return ops.New(o)
 }
 
 // ready returns nil when requests can be answered.
@@ -32,6 +34,17 @@ func (s *server) ready() error {
 		return errors.New("the tables of the database are not known yet")
 	}
 	return s.set.Ready()
+}
+
+// warming says which resources are being loaded before anybody asks.
+func (s *server) warming() []string {
+	var lines []string
+	for _, r := range s.set.Stats().Resources {
+		if r.Warm.Asked && r.Warm.Rounds == 0 {
+			lines = append(lines, fmt.Sprintf("warming %s: %d keys", r.Name, r.Warm.Keys))
+		}
+	}
+	return lines
 }
 
 // invalidate forgets what an operator names.
@@ -74,6 +87,8 @@ func (s *server) snapshot() ops.Snapshot {
 		CopyBytes: t.CopyBytes,
 	}}
 	s.addDisk(&snap)
+	s.addLinks(&snap)
+	s.wire.addTo(&snap)
 	for i := range st.Sources {
 		src := &st.Sources[i]
 		snap.Feeds = append(snap.Feeds, feedSnapshot(src))
@@ -124,8 +139,12 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 			Tier: "disk", Hit: r.Recalled, Miss: r.Misses - min(r.Recalled, r.Misses),
 		})
 	}
+	var warm *ops.Warm
+	if w := r.Warm; w.Asked {
+		warm = &ops.Warm{Running: w.Running, Keys: w.Keys, Rounds: w.Rounds}
+	}
 	return ops.Resource{
-		Name: r.Name, Cacheability: kept, Lookups: lookups,
+		Name: r.Name, Cacheability: kept, Lookups: lookups, Warm: warm,
 		Fills: ops.Fills{
 			Stored: r.Stored, Discarded: r.Discarded, Collapsed: r.Collapsed, Error: r.Errors,
 		},
@@ -141,6 +160,7 @@ func feedSnapshot(s *resource.SourceStats) ops.Feed {
 		Lag: ops.Seconds(s.Lag), Gaps: s.Gaps, Events: s.Stats.Changes, Epoch: s.Epoch,
 		Position:        strconv.FormatUint(uint64(s.Position), 16),
 		UnsettledOldest: ops.Seconds(s.UnsettledOldest),
+		Audited:         s.Audited, AuditStale: s.AuditStale,
 	}
 	if s.Feed == source.FeedNone {
 		f.Lag = 0

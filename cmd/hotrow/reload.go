@@ -90,6 +90,8 @@ func (s *server) reload() {
 	level.Set(levels[cfg.Log.Level])
 	s.changeAccessLog(cfg)
 	s.front.Configure(s.frontOptions(cfg))
+	s.reloadLinks(cfg)
+	s.wire.configure(s, cfg)
 	s.live.Store(cfg)
 	s.log.Info("configuration reloaded", "resources", len(cfg.Resources))
 }

@@ -97,18 +97,21 @@ type server struct {
 	access    *accesslog.Log
 	accessNow accesslog.Settings // of access; changed by reload
 
-	httpListener, opsListener net.Listener
-	sources                   opened
-	memory                    *tier.Memory
-	disk                      *tier.Disk // nil: there is none
-	set                       *resource.Set
-	tokens                    httpfront.Tokens
-	cert                      httpfront.Certificate
-	front                     *httpfront.Handler
-	site                      *httpfront.Site // on httpListener
-	ops                       *http.Server    // on opsListener
-	discovered                atomic.Bool     // the resources are known
-	draining                  atomic.Bool     // no new requests, please
+	httpListener, wireListener, opsListener net.Listener
+
+	sources    opened
+	memory     *tier.Memory
+	disk       *tier.Disk // nil: there is none
+	set        *resource.Set
+	tokens     httpfront.Tokens
+	cert       httpfront.Certificate
+	front      *httpfront.Handler
+	site       *httpfront.Site // on httpListener
+	wire       wireServer      // on wireListener
+	ops        *http.Server    // on opsListener
+	links      shortener
+	discovered atomic.Bool // the resources are known
+	draining   atomic.Bool // no new requests, please
 }
 
 // cfg returns the configuration that counts now. A reload, or tables that are
@@ -134,6 +137,9 @@ func (s *server) run() error {
 	if s.sources, err = openSources(ctx, s.cfg(), s.demo, s.log); err != nil {
 		return err
 	}
+	if err := s.prepareLinks(ctx); err != nil {
+		return err
+	}
 	if err := s.openSet(ctx); err != nil {
 		return err
 	}
@@ -142,6 +148,9 @@ func (s *server) run() error {
 	}
 	failed := make(chan error, 2)
 	if err := s.serve(failed); err != nil {
+		return err
+	}
+	if err := s.serveLinks(ctx); err != nil {
 		return err
 	}
 	stop := s.reloadOnHangup()
@@ -174,14 +183,23 @@ func (s *server) listen() error {
 			return nil, fmt.Errorf("%s.listen: %w%s", name, err, portHint(name, err))
 		}
 		proto := name
-		if name == "http" && s.cfg().HTTP.TLS.On() {
+		switch {
+		case name == "http" && s.cfg().HTTP.TLS.On():
 			proto = "https"
+		case name == "wire" && s.cfg().Wire.TLS:
+			proto = "wire-tls"
 		}
 		s.log.Info("listening", "proto", proto, "addr", ln.Addr().String())
 		return ln, nil
 	}
 	var err error
 	if s.httpListener, err = open("http", s.cfg().HTTP.Listen); err != nil {
+		return err
+	}
+	if s.wireListener, err = open("wire", s.cfg().Wire.Listen); err != nil {
+		return err
+	}
+	if s.links.listener, err = open("links", s.cfg().Links.Listen); err != nil {
 		return err
 	}
 	s.opsListener, err = open("ops", s.cfg().Ops.Listen)
@@ -281,9 +299,15 @@ func (s *server) setTokens(cfg *config.Config) error {
 	return nil
 }
 
-// serve starts the HTTP servers.
+// serve starts the servers.
 func (s *server) serve(failed chan<- error) error {
 	s.front = httpfront.New(s.frontOptions(s.cfg()))
+	if err := s.setCertificate(s.cfg()); err != nil {
+		return err
+	}
+	if err := s.serveWire(); err != nil {
+		return err
+	}
 	if s.opsListener != nil {
 		s.ops = httpfront.Server(s.opsHandler(), httpfront.Timeouts{
 			Write: 2 * time.Minute, // a CPU profile takes its time
@@ -301,12 +325,10 @@ func (s *server) serve(failed chan<- error) error {
 	timeouts := httpfront.Timeouts{
 		Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
 	}
-	err := s.setCertificate(cfg)
-	switch {
-	case err != nil:
-	case cfg.HTTP.TLS.On():
+	var err error
+	if cfg.HTTP.TLS.On() {
 		s.site, err = httpfront.ServeTLS(s.httpListener, &s.cert, s.front, timeouts, s.log)
-	default:
+	} else {
 		s.site, err = httpfront.Serve(s.httpListener, s.front, timeouts, s.log)
 	}
 	return err
@@ -411,6 +433,8 @@ func (s *server) drain() error {
 	if s.site != nil {
 		errs = append(errs, s.site.Shutdown(ctx))
 	}
+	errs = append(errs, s.drainLinks(ctx))
+	errs = append(errs, s.wire.shutdown(ctx))
 	if s.ops != nil {
 		errs = append(errs, s.ops.Shutdown(ctx))
 	}
@@ -426,10 +450,12 @@ func (s *server) close() {
 	if s.site != nil {
 		s.site.Close()
 	}
+	s.closeLinks()
+	s.wire.close()
 	if s.ops != nil {
 		_ = s.ops.Close()
 	}
-	for _, ln := range []net.Listener{s.httpListener, s.opsListener} {
+	for _, ln := range []net.Listener{s.httpListener, s.wireListener, s.opsListener} {
 		if ln != nil {
 			_ = ln.Close()
 		}

@@ -36,6 +36,7 @@ func openSource(
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
 			Lifetime:    time.Duration(s.Pool.Lifetime),
 			Publication: s.Feed.Publication, NotifyPrefix: s.Feed.Notify.Prefix,
+			Slot: s.Feed.Slot, SlotUnbounded: s.Feed.SlotUnbound,
 		})
 	case "mysql":
 		warnPassword(s.URL.Reveal(), "MYSQL_PWD", log)
@@ -87,8 +88,10 @@ func openSources(
 	}
 	all := make(opened)
 	for name, s := range cfg.Sources {
-		readOnly := len(specs) > 0 && !writable[name]
-		src, err := openSource(ctx, s, readOnly, demo, log.With("source", name))
+		ofLinks := name == cfg.LinksSource()
+		readOnly := len(specs) > 0 && !writable[name] && !ofLinks
+		own := demo || ofLinks && cfg.OwnsLinks()
+		src, err := openSource(ctx, s, readOnly, own, log.With("source", name))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("source %s: %w", name, err), all.close())
 		}
@@ -119,6 +122,7 @@ func sourceOptions(cfg *config.Config, o opened) []resource.SourceOptions {
 			OnLag:        resource.OnLag(s.Feed.OnLag),
 			MaxStale:     time.Duration(s.Feed.MaxStale),
 			StaleIfError: time.Duration(s.Feed.StaleIfError),
+			Audit:        s.Feed.Audit,
 			ReconnectMin: time.Duration(s.Feed.Reconnect.Min),
 			ReconnectMax: time.Duration(s.Feed.Reconnect.Max),
 		})
@@ -133,7 +137,7 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]resource.Spec, len(specs))
+	list := make([]resource.Spec, len(specs), len(specs)+1)
 	for i := range specs {
 		s := &specs[i]
 		list[i] = resource.Spec{
@@ -146,6 +150,12 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 			},
 			Access: resource.Access{Read: resource.Rule(s.Read), Write: resource.Rule(s.Write)},
 		}
+		if s.Warm {
+			list[i].Warm = &resource.Warm{Query: s.WarmQuery}
+		}
+	}
+	if spec := linksSpec(cfg); spec != nil {
+		list = append(list, *spec)
 	}
 	return list, nil
 }

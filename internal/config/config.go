@@ -17,6 +17,8 @@ import "time"
 type Config struct {
 	Version   int                  `yaml:"version" oneof:"1" apply:"restart"`
 	HTTP      HTTP                 `yaml:"http"`
+	Wire      Wire                 `yaml:"wire"`
+	Links     Links                `yaml:"links"`
 	Ops       Ops                  `yaml:"ops"`
 	Log       Log                  `yaml:"log" apply:"reload"`
 	Auth      Auth                 `yaml:"auth" apply:"reload"`
@@ -97,6 +99,8 @@ type Pool struct {
 type Feed struct {
 	Mode         string    `yaml:"mode" oneof:"auto logical notify binlog sqlite none"`
 	Publication  string    `yaml:"publication"`
+	Slot         string    `yaml:"slot" empty:"plain"`
+	SlotUnbound  bool      `yaml:"slot_unbounded"`
 	Notify       Notify    `yaml:"notify"`
 	OnLag        string    `yaml:"on_lag" oneof:"stale bypass fail"`
 	Bypass       int       `yaml:"bypass" range:"0..10000"`
@@ -104,6 +108,7 @@ type Feed struct {
 	MaxStale     Duration  `yaml:"max_stale" range:"0s..24h"`
 	StaleIfError Duration  `yaml:"stale_if_error" range:"0s..168h"`
 	Reconnect    Reconnect `yaml:"reconnect"`
+	Audit        int       `yaml:"audit" range:"0..1000"`
 }
 
 // Notify is the naming of LISTEN/NOTIFY channels: PREFIX_TABLE.
@@ -133,6 +138,8 @@ func Default() *Config {
 			CacheControl:    "no-cache",
 			TLS:             TLS{MinVersion: "1.2"},
 		},
+		Wire:  defaultWire(),
+		Links: defaultLinks(),
 		Ops: Ops{
 			Listen: Listener{Network: "tcp", Address: "127.0.0.1:8081"},
 			Hosts:  []string{},
@@ -168,6 +175,7 @@ func (s *Source) setDefaults() {
 		Feed: Feed{
 			Mode:         "auto",
 			Publication:  "hotrow",
+			Audit:        2,
 			Notify:       Notify{Prefix: "events"},
 			StaleAfter:   Duration(250 * time.Millisecond),
 			OnLag:        "stale",

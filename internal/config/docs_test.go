@@ -129,10 +129,12 @@ func valueAt(v reflect.Value, path string) (reflect.Value, bool) {
 // TestKeys_BoundsAreReadable checks the tags that checkRange goes by.
 func TestKeys_BoundsAreReadable(t *testing.T) {
 	bounded := 0
-	for _, typ := range []reflect.Type{reflect.TypeFor[HTTP](), reflect.TypeFor[Cache](),
+	for _, typ := range []reflect.Type{reflect.TypeFor[HTTP](), reflect.TypeFor[Wire](), reflect.TypeFor[Cache](),
 		reflect.TypeFor[Source](), reflect.TypeFor[Pool](), reflect.TypeFor[Feed](),
 		reflect.TypeFor[Reconnect](), reflect.TypeFor[Resource](), reflect.TypeFor[Lists](),
-		reflect.TypeFor[Log](), reflect.TypeFor[Disk](), reflect.TypeFor[Memcached]()} {
+		reflect.TypeFor[Log](), reflect.TypeFor[Disk](), reflect.TypeFor[Memcached](),
+		reflect.TypeFor[Links](), reflect.TypeFor[ClickLog](), reflect.TypeFor[Retention](),
+		reflect.TypeFor[LinkRate](), reflect.TypeFor[LinkSizes]()} {
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			low, high, ok := strings.Cut(f.Tag.Get("range"), "..")

@@ -18,7 +18,9 @@ type KeyInfo struct {
 }
 
 // envSections are the sections whose keys can be overridden by HOTROW_*.
-var envSections = map[string]bool{"http": true, "ops": true, "log": true, "cache": true}
+var envSections = map[string]bool{
+	"http": true, "wire": true, "links": true, "ops": true, "log": true, "cache": true,
+}
 
 // Keys lists every key of the file in the order of the structs.
 func Keys() []KeyInfo {

@@ -19,6 +19,7 @@ type Resource struct {
 	Lists          Lists             `yaml:"lists"`
 	Access         Access            `yaml:"access"`
 	TTL            Duration          `yaml:"ttl" range:"0s..168h"`
+	Warm           Warm              `yaml:"warm,omitempty"`
 	OnLag          string            `yaml:"on_lag,omitempty" oneof:"stale bypass fail"`
 	MaxStale       Duration          `yaml:"max_stale,omitempty" range:"0s..24h"`
 	StaleIfError   Duration          `yaml:"stale_if_error,omitempty" range:"0s..168h"`
@@ -26,6 +27,26 @@ type Resource struct {
 	// HideSecrets leaves out columns whose names look like those of secrets.
 	// Discover sets it; a file names what it hides.
 	HideSecrets bool `yaml:"-"`
+}
+
+// Warm is what is loaded before anybody asks for it. In a file it is "off",
+// "all" or a mapping with a query.
+type Warm struct {
+	What  string `yaml:"what,omitempty" oneof:"off all"`
+	Query string `yaml:"query,omitempty"`
+}
+
+// shortField names the member that a plain value stands for.
+func (Warm) shortField() string { return "what" }
+
+// MarshalYAML writes the shortest form.
+func (w Warm) MarshalYAML() (any, error) {
+	if w.Query == "" {
+		return w.What, nil
+	}
+	return struct {
+		Query string `yaml:"query"`
+	}{w.Query}, nil
 }
 
 // A KeyColumn is one column of a key, or the parameter of a query. In a file it
@@ -161,6 +182,7 @@ func (c *Config) complete() {
 			r.Methods = []string{"get", "list", "post", "put", "patch", "delete"}
 		}
 	}
+	c.completeLinks() // last: a source of its own is nobody's default
 }
 
 // completeOutage takes from the feed of the source what a resource does not say

@@ -27,6 +27,9 @@ type ResourceSpec struct {
 	OnLag                  string // "stale", "bypass" or "fail"
 	MaxStale, StaleIfError time.Duration
 
+	Warm      bool   // load before anybody asks
+	WarmQuery string // what; "": everything
+
 	keyTypes []string // as configured, "" where they are not
 }
 
@@ -52,6 +55,7 @@ func (c *Config) Specs() ([]ResourceSpec, error) {
 			TTL: time.Duration(r.TTL), Memory: len(r.Tiers) > 0,
 			OnLag: r.OnLag, MaxStale: time.Duration(r.MaxStale),
 			StaleIfError: time.Duration(r.StaleIfError),
+			Warm:         r.Warm.What == "all" || r.Warm.Query != "", WarmQuery: r.Warm.Query,
 		}
 		for _, f := range r.Formats {
 			s.Formats = append(s.Formats, formats[f])

@@ -48,6 +48,8 @@ func (v *validator) warnf(path, format string, args ...any) {
 func (v *validator) all() {
 	v.http()
 	v.tls()
+	v.wire()
+	v.links()
 	v.disk()
 	v.hosts("http.hosts", v.c.HTTP.Hosts)
 	v.hosts("ops.hosts", v.c.Ops.Hosts)
@@ -117,14 +119,6 @@ func (v *validator) hosts(path string, hosts []string) {
 	}
 }
 
-// listeners keeps two listeners from wanting one address.
-func (v *validator) listeners() {
-	h, o := v.c.HTTP.Listen, v.c.Ops.Listen
-	if !h.Off() && h == o && !strings.HasSuffix(h.Address, ":0") {
-		v.addf("ops.listen", "is the address of http.listen, too: %s", h)
-	}
-}
-
 // tokens checks who is known.
 func (v *validator) tokens() {
 	names, hashes := make(map[string]bool), make(map[string]bool)
@@ -183,7 +177,7 @@ func (v *validator) unused() {
 	if len(v.c.Resources) == 0 {
 		return
 	}
-	used := make(map[string]bool)
+	used := map[string]bool{v.c.LinksSource(): true}
 	for _, r := range v.c.Resources {
 		used[r.Source] = true
 	}
@@ -202,12 +196,8 @@ func (c *Config) CheckExposure(open bool) error {
 		return nil
 	}
 	v := &validator{c: c}
-	listeners := []struct {
-		path string
-		l    Listener
-	}{{"http.listen", c.HTTP.Listen}, {"ops.listen", c.Ops.Listen}}
-	for _, e := range listeners {
-		if !e.l.Local() {
+	for _, e := range c.listening() {
+		if e.path != "links.listen" && !e.l.Local() { // who follows a link has no token
 			v.addf(e.path, "%s can be reached from other machines and auth.tokens is empty: "+
 				"listen on 127.0.0.1 or unix:PATH, add a token (hotrow token NAME), or say "+
 				"--open if reading by anybody is meant", e.l)

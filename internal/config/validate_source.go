@@ -122,6 +122,9 @@ func (v *validator) url(at string, s *Source) {
 	}
 }
 
+// slotName is what PostgreSQL takes for the name of a replication slot.
+var slotName = regexp.MustCompile("^[a-z0-9_]{1,63}$")
+
 // feed checks that the mode is one that the database has, and that what differs
 // from the defaults belongs to the mode.
 func (v *validator) feed(at string, s *Source) {
@@ -139,6 +142,19 @@ func (v *validator) feed(at string, s *Source) {
 	noLogical := driver != "postgres" || mode == "notify" || mode == "none"
 	if s.Feed.Publication != def.Publication && noLogical {
 		v.addf(at+".publication", "is of no use: only the logical feed has one")
+	}
+	switch {
+	case s.Feed.Slot == "" && s.Feed.SlotUnbound:
+		v.addf(at+".slot_unbounded", "needs slot, too: the name of the replication slot")
+	case s.Feed.Slot == "":
+	case noLogical:
+		v.addf(at+".slot", "is of no use: only the logical feed has one")
+	case !slotName.MatchString(s.Feed.Slot):
+		v.addf(at+".slot", "want small letters, digits and _, such as hotrow_a, found %q",
+			s.Feed.Slot)
+	case v.c.Cache.Disk.Path == "":
+		v.addf(at+".slot", "needs %s, too: a slot is for going on after a restart with what is "+
+			"on disk", pathDisk)
 	}
 	noNotify := driver != "postgres" || mode == "logical" || mode == "none"
 	if s.Feed.Notify.Prefix != def.Notify.Prefix && noNotify {

@@ -100,6 +100,9 @@ func (d *Domain) Fenced(begin int64) {
 	}
 }
 
+// FencedAt returns when the last fence that was reached began; 0: none was.
+func (d *Domain) FencedAt() int64 { return d.fenced.Load() }
+
 // Applied returns how far the feed has been applied. Load it before a look-up:
 // then the answer includes every change up to there.
 func (d *Domain) Applied() *Progress { return d.applied.Load() }

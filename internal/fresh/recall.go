@@ -42,6 +42,15 @@ func (s *Space) Recall(l *Lease, doc *row.Document, store func()) bool {
 // must have been closed.
 func (l *Lease) Recalled() bool { return l.recalled }
 
+// Resume says that the feed goes on at pos of origin, and will deliver every
+// change after it, some of them perhaps for the second time. It reports whether
+// nothing was missed: then all that is kept stays good, and what is pending is
+// still to be settled. Else the caller must Reset.
+func (d *Domain) Resume(origin string, pos Position) bool {
+	p := d.applied.Load()
+	return p.Epoch != 0 && p.Origin == origin && pos <= p.Pos
+}
+
 // Settled returns how far every change is applied and settled: a read of the
 // source that begins now sees it all.
 func (d *Domain) Settled() *Progress { return d.settledTo(d.applied.Load()) }

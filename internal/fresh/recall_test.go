@@ -120,3 +120,26 @@ func TestSettled_StaysBeforeWhatIsPending(t *testing.T) {
 		}
 	}
 }
+
+// TestDomain_ResumeOnlyWithoutAGap: what follows the applied position, or belongs
+// to another history, was not delivered.
+func TestDomain_ResumeOnlyWithoutAGap(t *testing.T) {
+	d := NewDomain(0)
+	if d.Resume("o", 0) {
+		t.Error("a domain that nobody has begun goes on")
+	}
+	d.Reset("o", 10)
+	d.Advance(20)
+	for _, tt := range []struct {
+		origin string
+		pos    Position
+		want   bool
+	}{{"o", 20, true}, {"o", 5, true}, {"o", 21, false}, {"p", 20, false}, {"", 0, false}} {
+		if got := d.Resume(tt.origin, tt.pos); got != tt.want {
+			t.Errorf("Resume(%q, %d) = %v", tt.origin, tt.pos, got)
+		}
+	}
+	if d.Applied().Pos != 20 || d.Applied().Epoch != 1 {
+		t.Errorf("Resume changes the progress: %+v", d.Applied())
+	}
+}

@@ -58,11 +58,15 @@ type sim struct {
 	applying Position // of Apply, while it runs
 	applyRef any
 
+	applyKnown int // pending ones of applyRef before
+
 	// The feed.
 	origin   string
 	attached bool
-	stalled  int      // until this step
-	cursor   int      // in log
+	stalled  int // until this step
+	cursor   int // in log
+	place    int // cursor + 1 when the feed was lost; 0: it cannot go on
+	resumed  int
 	barrier  *barrier // to be applied next
 	vague    bool     // a barrier is not settled: positions promise too much
 	probe    simProbe

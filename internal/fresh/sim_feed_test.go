@@ -110,7 +110,7 @@ func (s *sim) apply(pos Position, touches []Touch, ref any) {
 	if pos > s.d.Applied().Pos {
 		s.applying = pos
 	}
-	s.applyRef = ref
+	s.applyRef, s.applyKnown = ref, s.pendingOf(ref)
 	s.d.Apply(pos, touches, ref, s.now)
 	if s.d.Applied().Pos < pos {
 		s.failf("%d has been applied, and only %d is published", pos, s.d.Applied().Pos)
@@ -118,8 +118,46 @@ func (s *sim) apply(pos Position, touches []Touch, ref any) {
 	s.applying, s.applyRef = 0, nil
 }
 
+// pendingOf returns how often a transaction is pending: twice, when it came twice.
+func (s *sim) pendingOf(ref any) (n int) {
+	for _, p := range s.d.pending {
+		if p.Ref == ref {
+			n++
+		}
+	}
+	return n
+}
+
+// resume lets a feed that keeps its place go on after a loss, from there or from
+// before: some transactions come for the second time, and the epoch goes on.
+func (s *sim) resume() bool {
+	if s.notify || s.place == 0 || s.rng.IntN(2) == 0 {
+		return false
+	}
+	from := max(0, s.place-1-s.rng.IntN(6))
+	if s.sab.ahead {
+		from = len(s.log)
+	}
+	pos := Position(0)
+	if from > 0 {
+		pos = s.log[from-1].pos
+	}
+	if !s.d.Resume(s.origin, pos) && !s.sab.ahead {
+		s.failf("a feed that goes on at %d is refused, applied is %d", pos, s.d.Applied().Pos)
+	}
+	if s.d.Resume(s.origin, s.d.Applied().Pos+1) || s.d.Resume(s.origin+"'", pos) {
+		s.failf("a gap is taken for none")
+	}
+	s.attached, s.cursor = true, from
+	s.resumed++
+	return true
+}
+
 // attach begins a new epoch: what was not delivered never will be.
 func (s *sim) attach() {
+	if s.resume() {
+		return
+	}
 	s.attached = true
 	pos := s.logEnd
 	var invisible []*simTx
@@ -164,6 +202,10 @@ func (s *sim) lose() bool {
 	if !s.attached {
 		return false
 	}
+	s.place = 0
+	if s.barrier == nil { // else the beginning itself has not been told in full
+		s.place = s.cursor + 1
+	}
 	s.attached, s.barrier = false, nil
 	return true
 }
@@ -171,6 +213,7 @@ func (s *sim) lose() bool {
 // rename is a failover: a new feed, another history.
 func (s *sim) rename() bool {
 	s.origin += "'"
+	s.place = 0
 	s.attached, s.barrier = false, nil
 	return true
 }
@@ -279,10 +322,8 @@ func (s *sim) newForm(resource int) *simForm {
 		if s.applying != 0 && s.d.Applied().Pos >= s.applying {
 			s.failf("position %d is published before all of it is dropped", s.applying)
 		}
-		for _, p := range s.d.pending {
-			if s.applyRef != nil && p.Ref == s.applyRef {
-				s.failf("a transaction can be settled before all of it is marked")
-			}
+		if s.applyRef != nil && s.pendingOf(s.applyRef) > s.applyKnown {
+			s.failf("a transaction can be settled before all of it is marked")
 		}
 	}, resource == 0 && s.unknown)
 	return f

@@ -171,6 +171,7 @@ type sabotage struct {
 	noBarrier bool // a new feed forgets what was logged and not visible
 	noEpoch   bool // a feed that was lost goes on as if nothing had happened
 	fences    bool // a fence is said to be reached at once
+	ahead     bool // a feed that goes on leaves out what came meanwhile
 }
 
 // skips reports whether the feed forgets this transaction.
@@ -186,6 +187,7 @@ func TestSimulation_SeesSabotage(t *testing.T) {
 		{"feed begins without a barrier", sabotage{noBarrier: true}},
 		{"gap not told", sabotage{noEpoch: true}},
 		{"fence not waited for", sabotage{fences: true}},
+		{"feed goes on too late", sabotage{ahead: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

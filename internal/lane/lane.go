@@ -3,9 +3,10 @@
 //
 // On Linux a TCP connection belongs to one of a few epoll loops, under TLS too
 // once its handshake is done; elsewhere, and over unix sockets, it has a
-// goroutine. Both call the same Protocol, a pure step from bytes to bytes. A message that the protocol hands
-// over visits net/http (see Visits): it gets a connection that delivers exactly
-// this message, and the socket comes back after the answer.
+// goroutine. Both call the same Protocol, a pure step from bytes to bytes. A
+// message that the protocol hands over visits net/http (see Visits): it gets a
+// connection that delivers exactly this message, and the socket comes back after
+// the answer.
 //
 // The package knows no protocol and no document. It opens no listener; it owns
 // the one that it is given.

@@ -48,6 +48,10 @@ const (
 	feedGaps
 	feedEvents
 	feedState
+	auditChecked
+	auditStale
+	warmKeys
+	warmRounds
 	unsettledOldest
 	poolInUse
 	poolIdle
@@ -57,6 +61,18 @@ const (
 	watchDropped
 	accessLogLines
 	accessLogDropped
+	wireConnections
+	wireFrames
+	wireBytes
+	wireBroken
+	wireBatches
+	wireSlow
+	linksRequests
+	linksClicks
+	linksPending
+	linksLag
+	linksLogBytes
+	linksUp
 	numMetrics
 )
 
@@ -100,24 +116,56 @@ func families() [numMetrics]family {
 			"1 for the state that the feed is in, 0 for the others."},
 		unsettledOldest: {"unsettled_oldest_seconds", gauge, source,
 			"Age of the oldest change that reads may not see yet; 0 for none."},
-		poolInUse: {"db_pool_in_use", gauge, source, "Connections in use."},
-		poolIdle:  {"db_pool_idle", gauge, source, "Connections open and not in use."},
-		poolWaiting: {"db_pool_waiting", gauge, source,
-			"Callers that wait for a connection."},
+		poolInUse:   {"db_pool_in_use", gauge, source, "Connections in use."},
+		poolIdle:    {"db_pool_idle", gauge, source, "Connections open and not in use."},
+		poolWaiting: {"db_pool_waiting", gauge, source, "Callers that wait for a connection."},
 		queryDuration: {"db_query_duration_seconds", histogram, []string{"source", "op"},
 			"Time of a query."},
 		watchers: {"watchers", gauge, nil, "Clients that watch for changes."},
 		watchDropped: {"watch_dropped_total", counter, nil,
 			"Watchers cut off because they did not keep up."},
-		accessLogLines: {"access_log_lines_total", counter, nil,
-			"Lines written to the access log."},
+		accessLogLines: {"access_log_lines_total", counter, nil, "Lines of the access log."},
 		accessLogDropped: {"access_log_dropped_total", counter, nil,
 			"Lines that the access log has left out: its file was too slow, or failed."},
 	}
-	for id, f := range diskFamilies() {
-		all[id] = f
+	for _, more := range []map[metricID]family{diskFamilies(), wireFamilies(), linksFamilies(),
+		careFamilies()} {
+		for id, f := range more {
+			all[id] = f
+		}
 	}
 	return all
+}
+
+// careFamilies are those of the auditor and of warming.
+func careFamilies() map[metricID]family {
+	source, resource := []string{"source"}, []string{"resource"}
+	return map[metricID]family{
+		auditChecked: {"audit_checked_total", counter, source,
+			"Documents that were read again and compared with what is kept."},
+		auditStale: {"audit_stale_total", counter, source,
+			"Of those, documents that were wrong and would have stayed so: a defect."},
+		warmKeys: {"warm_keys", gauge, resource,
+			"Keys that warming has looked at in its present or last round."},
+		warmRounds: {"warm_rounds_total", counter, resource,
+			"Rounds of warming that are done: one at the start and one after each gap."},
+	}
+}
+
+// wireFamilies are those of the wire protocol.
+func wireFamilies() map[metricID]family {
+	direction := []string{"direction"}
+	return map[metricID]family{
+		wireConnections: {"wire_connections", gauge, nil, "Connections of the wire protocol."},
+		wireFrames:      {"wire_frames_total", counter, direction, "Frames: in or out."},
+		wireBytes:       {"wire_bytes_total", counter, direction, "Bytes of frames: in or out."},
+		wireBroken: {"wire_broken_total", counter, nil,
+			"Connections ended because of what their peer sent, or did not send."},
+		wireBatches: {"wire_batches_total", counter, nil,
+			"Reads of the database for several requests at once."},
+		wireSlow: {"wire_slow_watchers_total", counter, nil,
+			"Watchers cut off because they did not keep up."},
+	}
 }
 
 // diskFamilies are those of the cache on disk, which not everybody has.

@@ -16,6 +16,7 @@ const defaultReadyTimeout = time.Second
 type readiness struct {
 	check func() error
 	limit time.Duration
+	notes func() []string // nil: none
 
 	mu      sync.Mutex // guards current
 	current *readyCall // that runs now; nil for none
@@ -40,7 +41,13 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		writeText(w, http.StatusServiceUnavailable, "not ready\n"+err.Error()+"\n")
 		return
 	}
-	writeText(w, http.StatusOK, "ok\n")
+	text := "ok\n"
+	if r.notes != nil {
+		for _, line := range r.notes() {
+			text += line + "\n"
+		}
+	}
+	writeText(w, http.StatusOK, text)
 }
 
 func (r *readiness) ask(ctx context.Context) error {

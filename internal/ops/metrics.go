@@ -93,6 +93,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.value(cacheCopies, float64(s.Copies.Late), "late")
 	e.value(accessLogLines, float64(s.AccessLog.Lines))
 	e.value(accessLogDropped, float64(s.AccessLog.Dropped))
+	if s.Wire != nil {
+		e.wire(s.Wire)
+	}
+	if s.Links != nil {
+		e.links(s.Links)
+	}
 }
 
 // An emitter writes the metrics of one scrape.
@@ -124,6 +130,10 @@ func (e *emitter) resource(r *Resource) {
 	e.value(cacheInvalidations, float64(r.Invalidations.Admin), r.Name, "admin")
 	e.value(cacheInvalidations, float64(r.Invalidations.Gap), r.Name, "gap")
 	e.value(cacheability, r.Cacheability, r.Name)
+	if r.Warm != nil {
+		e.value(warmKeys, float64(r.Warm.Keys), r.Name)
+		e.value(warmRounds, float64(r.Warm.Rounds), r.Name)
+	}
 }
 
 func (e *emitter) disk(d *Disk) {
@@ -139,10 +149,23 @@ func (e *emitter) disk(d *Disk) {
 	e.value(diskFileBytes, float64(d.FreeBytes), "free")
 }
 
+func (e *emitter) wire(w *Wire) {
+	e.value(wireConnections, float64(w.Open))
+	e.value(wireFrames, float64(w.FramesIn), "in")
+	e.value(wireFrames, float64(w.FramesOut), "out")
+	e.value(wireBytes, float64(w.BytesIn), "in")
+	e.value(wireBytes, float64(w.BytesOut), "out")
+	e.value(wireBroken, float64(w.Broken))
+	e.value(wireBatches, float64(w.Batches))
+	e.value(wireSlow, float64(w.SlowWatchersLost))
+}
+
 func (e *emitter) feed(f *Feed) {
 	e.value(feedUp, oneIf(f.Up), f.Source)
 	e.value(feedLag, time.Duration(f.Lag).Seconds(), f.Source)
 	e.value(feedGaps, float64(f.Gaps), f.Source)
+	e.value(auditChecked, float64(f.Audited), f.Source)
+	e.value(auditStale, float64(f.AuditStale), f.Source)
 	e.value(feedEvents, float64(f.Events), f.Source)
 	e.value(unsettledOldest, time.Duration(f.UnsettledOldest).Seconds(), f.Source)
 	for _, state := range FeedStates() {

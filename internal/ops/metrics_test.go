@@ -17,6 +17,8 @@ import (
 var frozen = []string{
 	"hotrow_access_log_dropped_total counter ",
 	"hotrow_access_log_lines_total counter ",
+	"hotrow_audit_checked_total counter source",
+	"hotrow_audit_stale_total counter source",
 	"hotrow_build_info gauge commit,go,version",
 	"hotrow_cache_bytes gauge tier",
 	"hotrow_cache_copies_total counter result",
@@ -44,11 +46,25 @@ var frozen = []string{
 	"hotrow_feed_lag_seconds gauge source",
 	"hotrow_feed_state gauge source,state",
 	"hotrow_feed_up gauge source",
+	"hotrow_links_clicks_lag_seconds gauge ",
+	"hotrow_links_clicks_pending gauge ",
+	"hotrow_links_clicks_total counter result",
+	"hotrow_links_database_up gauge ",
+	"hotrow_links_log_bytes gauge ",
+	"hotrow_links_requests_total counter result",
 	"hotrow_request_duration_seconds histogram proto,resource",
 	"hotrow_requests_total counter code,proto,resource",
 	"hotrow_unsettled_oldest_seconds gauge source",
+	"hotrow_warm_keys gauge resource",
+	"hotrow_warm_rounds_total counter resource",
 	"hotrow_watch_dropped_total counter ",
 	"hotrow_watchers gauge ",
+	"hotrow_wire_batches_total counter ",
+	"hotrow_wire_broken_total counter ",
+	"hotrow_wire_bytes_total counter direction",
+	"hotrow_wire_connections gauge ",
+	"hotrow_wire_frames_total counter direction",
+	"hotrow_wire_slow_watchers_total counter ",
 }
 
 func everything() Snapshot {
@@ -57,7 +73,8 @@ func everything() Snapshot {
 		Requests: []Requests{{Proto: "http", Resource: "depts",
 			Codes: map[string]uint64{"200": 9, "404": 1}, Duration: h}},
 		Resources: []Resource{{Name: "depts", Fills: Fills{Discarded: 4},
-			Lookups: []Lookups{{Tier: "memory", Hit: 7, Negative: 3}}, Cacheability: 0.5}},
+			Lookups: []Lookups{{Tier: "memory", Hit: 7, Negative: 3}}, Cacheability: 0.5,
+			Warm: &Warm{Keys: 11, Rounds: 1}}},
 		Tiers: []Tier{{Name: "memory", Entries: 3, Bytes: 6000, CopyBytes: 700, Evictions: 1}},
 		Disk:  &Disk{Up: true, CommitTime: 1500 * time.Millisecond, BrokenFiles: 1, FreeBytes: 40},
 		Feeds: []Feed{{Source: "main", Up: true, State: "fresh", Events: 12,
@@ -66,7 +83,10 @@ func everything() Snapshot {
 		Queries: []Queries{{Source: "main", Op: "load", Duration: h}},
 
 		AccessLog: AccessLog{Lines: 8, Dropped: 2},
-		Copies:    Copies{Made: 6, Refused: 5, Dropped: 4, Late: 3},
+		Wire:      &Wire{Open: 3, FramesIn: 5, FramesOut: 6},
+		Links: &Links{Results: map[string]uint64{"redirect": 5}, Pending: 2,
+			Clicks: map[string]uint64{"recorded": 5}},
+		Copies: Copies{Made: 6, Refused: 5, Dropped: 4, Late: 3},
 	}
 }
 

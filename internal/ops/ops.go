@@ -26,6 +26,10 @@ type Options struct {
 	// not: errors.Join puts each on a line of its own. One call runs at a time.
 	Ready func() error
 
+	// Notes returns lines that /readyz shows besides when requests can be
+	// answered, such as how far the cache is warm; nil: none.
+	Notes func() []string
+
 	// ReadyTimeout bounds the wait for Ready; 0 is 1 s, as long as Kubernetes
 	// waits for a probe.
 	ReadyTimeout time.Duration
@@ -34,6 +38,12 @@ type Options struct {
 	// of them when key is nil. Its error wraps ErrNoResource when there is no
 	// such resource, ErrKey when no row can have the key.
 	Invalidate func(ctx context.Context, resource string, key *string) error
+
+	// Transports returns the names of the connections of the wire protocol, and
+	// Transport the counters of one of them under gofast's names, or of "" those
+	// of all. nil: the paths under /gofast/ are not there.
+	Transports func() []string
+	Transport  func(name string) (map[string]uint64, bool)
 
 	// Hosts are the names answered besides localhost and the addresses that
 	// clients connect to.
@@ -44,6 +54,7 @@ type Options struct {
 func New(o Options) http.Handler {
 	mux := http.NewServeMux()
 	ready := newReadiness(o.Ready, o.ReadyTimeout)
+	ready.notes = o.Notes
 	for _, path := range []string{"/livez", "/healthz", "/-/healthy"} {
 		mux.HandleFunc("GET "+path, serveAlive)
 	}
@@ -67,6 +78,9 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /{$}", serveIndex)
+	if o.Transports != nil && o.Transport != nil {
+		addGofast(mux, o)
+	}
 
 	return checkHost(o.Hosts, withHeaders(http.NewCrossOriginProtection().Handler(mux)))
 }
@@ -80,6 +94,7 @@ GET  /-/feed             the change feeds
 GET  /-/cache            tiers and resources
 POST /-/invalidate?resource=NAME[&key=KEY]
 GET  /debug/pprof/       profiles
+GET  /gofast/transports, /gofast/statistics[?name=N&keys=A,B], /gofast/memstats
 `
 
 func serveIndex(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, index) }

@@ -20,6 +20,20 @@ type Snapshot struct {
 	WatchDropped uint64 // watchers cut off because they did not keep up
 	AccessLog    AccessLog
 	Copies       Copies
+	Wire         *Wire  // nil: it is not served
+	Links        *Links // nil: there is no shortener
+}
+
+// A Wire is what the connections of the wire protocol do.
+type Wire struct {
+	Open             int    // connections now
+	FramesIn         uint64 // of connections that are or were
+	FramesOut        uint64
+	BytesIn          uint64
+	BytesOut         uint64
+	Broken           uint64 // connections ended because of what their peer sent
+	Batches          uint64 // reads of the database for several requests at once
+	SlowWatchersLost uint64 // watchers cut off because they did not keep up
 }
 
 // Copies are the compressed copies of documents, by what became of them.
@@ -51,6 +65,15 @@ type Resource struct {
 	Fills         Fills         `json:"fills"`
 	Invalidations Invalidations `json:"invalidations"`
 	Cacheability  float64       `json:"cacheability"` // share of fills that may be stored, 0 to 1
+	Warm          *Warm         `json:"warm,omitempty"`
+}
+
+// A Warm is how far a resource has been loaded before anybody asked; nil: it is
+// not to be.
+type Warm struct {
+	Running bool   `json:"running"`
+	Keys    uint64 `json:"keys"` // looked at in this round
+	Rounds  uint64 `json:"rounds"`
 }
 
 // Lookups are those in one tier, by their result.
@@ -117,6 +140,8 @@ type Feed struct {
 	Position        string  `json:"position"`
 	Epoch           uint64  `json:"epoch"`
 	UnsettledOldest Seconds `json:"unsettled_oldest_seconds"` // 0: all is settled
+	Audited         uint64  `json:"audited,omitempty"`        // documents compared with the source
+	AuditStale      uint64  `json:"audit_stale,omitempty"`    // of them, those that were wrong
 }
 
 // FeedStates returns the states that a feed may be in: complete within

@@ -16,11 +16,28 @@ type room struct {
 var house = []room{
 	{
 		dir: "cmd/hotrow",
-		knows: []string{"config", "demo", "load", "ops", "proxy", "front/http", "accesslog",
+		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
+			"front/http", "front/wire", "accesslog",
 			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
-			"source/memcached", "row"},
+			"source/memcached", "row", "links/transfer", "front/links", "links", "links/api",
+			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/alecthomas/kong"},
-		tests: []string{"dbtest", "tlstest"},
+		tests: []string{"browsertest", "dbtest", "tlstest", "wire/gofast", "wire/rows"},
+	},
+	{
+		dir:   "internal/wirebench",
+		knows: []string{"load", "client/wire", "wire/rows"},
+	},
+	{
+		dir:   "client",
+		knows: []string{"client/wire", "wire/rows", "row"},
+		heavy: []string{"github.com/vmihailenco/msgpack"},
+		tests: []string{"front/http", "front/wire", "resource", "tier", "source", "source/sqlite"},
+	},
+	{
+		dir:   "client/wire",
+		knows: []string{"wire/gofast"},
+		tests: []string{"tlstest", "wiretest"},
 	},
 	{
 		dir:   "internal/fresh/mutants",
@@ -61,6 +78,10 @@ var house = []room{
 		tests: []string{"tlstest"},
 	},
 	{
+		dir:   "internal/robust",
+		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
+	},
+	{
 		dir: "internal/stress",
 		knows: []string{"dbtest", "front/http", "resource", "fresh", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql", "row"},
@@ -69,10 +90,60 @@ var house = []room{
 		tool:  true,
 	},
 	{
+		dir: "internal/front/links",
+		knows: []string{"front/http", "accesslog", "lane", "links/clicklog", "wire/http1",
+			"resource", "source", "row"},
+		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql", "tier"},
+	},
+	{
+		dir:   "internal/links/api",
+		knows: []string{"front/http", "links", "links/clicks", "source", "row"},
+		heavy: []string{"github.com/golang-jwt/jwt", "golang.org/x/crypto"},
+		tests: []string{"links/clicklog", "links/schema", "source/sqlite"},
+	},
+	{
+		dir:   "internal/links",
+		knows: []string{"links/clicks", "links/schema", "source", "row"},
+		heavy: []string{"golang.org/x/net/idna"},
+		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql"},
+	},
+	{
 		dir:   "internal/front/http",
 		knows: []string{"accesslog", "lane", "wire/http1", "resource", "source", "row"},
 		tests: []string{"dbtest", "tlstest", "source/sqlite", "fresh", "tier",
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
+	},
+	{
+		dir:   "internal/front/wire",
+		knows: []string{"lane", "wire/gofast", "wire/rows", "resource", "source", "row"},
+		tests: []string{"source/sqlite", "tier", "tlstest", "wiretest"},
+	},
+	{
+		dir:   "internal/links/page",
+		knows: []string{"links/qr", "links/transfer"},
+		tests: []string{"browsertest", "dbtest"},
+	},
+	{
+		dir:   "internal/links/qr",
+		heavy: []string{"github.com/skip2/go-qrcode"},
+		tests: []string{"dbtest"},
+	},
+	{
+		dir: "internal/links/transfer",
+	},
+	{
+		dir:   "internal/links/clicks",
+		knows: []string{"links/clicklog", "links/schema", "source"},
+		heavy: []string{"github.com/mileusna/useragent"},
+		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql"},
+	},
+	{
+		dir: "internal/links/clicklog",
+	},
+	{
+		dir:   "internal/links/schema",
+		knows: []string{"source"},
+		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql"},
 	},
 	{
 		dir: "internal/accesslog",
@@ -88,6 +159,16 @@ var house = []room{
 	{
 		dir:   "internal/wire/http1",
 		knows: []string{},
+	},
+	{
+		dir: "internal/wire/gofast",
+		// Its zstd is that of row, by the same module.
+		heavy: []string{"github.com/klauspost/compress/zstd"},
+		tests: []string{"wiretest"},
+	},
+	{
+		dir:   "internal/wire/rows",
+		knows: []string{"row"},
 	},
 	{
 		dir:   "internal/resource",
@@ -147,11 +228,21 @@ var house = []room{
 		tests: []string{"github.com/vmihailenco/msgpack"},
 	},
 	{
+		dir:   "internal/browsertest",
+		knows: []string{"dbtest"},
+		heavy: []string{"github.com/chromedp/chromedp", "github.com/chromedp/cdproto"},
+		tool:  true,
+	},
+	{
 		dir:  "internal/dbtest",
 		tool: true,
 	},
 	{
 		dir:  "internal/tlstest",
+		tool: true,
+	},
+	{
+		dir:  "internal/wiretest",
 		tool: true,
 	},
 	{
@@ -165,6 +256,7 @@ var light = []string{
 	"golang.org/x/sync",
 	"golang.org/x/sys",
 	"github.com/cespare/xxhash/v2",
+	"github.com/fxamacker/cbor/v2", // in the protocol, and among the formats of documents
 }
 
 // lightTests lists those that any test may import.

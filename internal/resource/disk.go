@@ -5,6 +5,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
@@ -32,7 +33,7 @@ func (f *form) keepOnDisk(d *tier.Disk) {
 // what an earlier form has put in this process unreachable. It runs when f takes
 // the place of that form.
 func (f *form) bind() {
-	if f.disk != nil {
+	if f.disk != nil && f.src.disk != nil {
 		f.src.disk.Bind(f.number, f.identity())
 	}
 }
@@ -66,6 +67,9 @@ func (f *form) recall(leases []*fresh.Lease) []*fresh.Lease {
 	for _, l := range leases {
 		if f.recalled(l) {
 			f.r.counts.recalled.Add(1)
+			if f.src.opts.Audit > 0 {
+				f.sample.add(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key})
+			}
 		} else {
 			left = append(left, l)
 		}
@@ -74,13 +78,19 @@ func (f *form) recall(leases []*fresh.Lease) []*fresh.Lease {
 }
 
 // recalled answers one lease from the disk, if the feed is complete by now: a
-// copy that nobody can vouch for is not worth more than the source.
+// copy that nobody can vouch for is not worth more than the source. What a front
+// prepares is made anew: its form is this process's own business.
 func (f *form) recalled(l *fresh.Lease) bool {
+	if l.Format == row.FormatPrepared {
+		return false
+	}
 	if state, _ := f.src.domain.Gate(monotonic()); state != fresh.Fresh {
 		return false
 	}
 	ref := tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}
-	doc, ok := f.disk.Recall(ref, l.Stamp)
+	stamp := l.Stamp
+	stamp.Owner = f.number
+	doc, ok := f.disk.Recall(ref, stamp)
 	return ok && f.space.Recall(l, doc, func() { f.memory.Put(ref, doc) })
 }
 
@@ -88,7 +98,7 @@ func (f *form) recalled(l *fresh.Lease) bool {
 // before the lease is finished: the disk's ticket is of before.
 func (f *form) store(l *fresh.Lease, doc *row.Document) func() {
 	ref := tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}
-	if f.disk == nil {
+	if f.disk == nil || l.Format == row.FormatPrepared {
 		return func() { f.memory.Put(ref, doc) }
 	}
 	ticket := f.disk.Ticket(f.number)
@@ -98,21 +108,72 @@ func (f *form) store(l *fresh.Lease, doc *row.Document) func() {
 	}
 }
 
-// settledOnDisk tells the disk how far the source has been applied and settled.
-// Nothing attaches meanwhile: it is called by the feed, or under u.apply.
-func (u *upstream) settledOnDisk() {
-	if u.disk != nil {
-		p := u.domain.Settled()
-		u.disk.Applied(tier.Mark{Origin: p.Origin, Pos: uint64(p.Pos)})
+// settledOnDisk tells the disk from where the feed would go on, were it to do so
+// for what has been applied and settled. u.apply is held.
+func (f *follower) settledOnDisk() {
+	if f.u.disk == nil {
+		return
+	}
+	r, ok := f.feed.(source.Resumer)
+	if !ok {
+		return
+	}
+	if p, ok := r.Place(source.Position(f.u.domain.Settled().Pos)); ok {
+		f.u.disk.Applied(tier.Mark{Origin: p.Origin, Pos: uint64(p.Pos), Note: p.Note})
 	}
 }
 
 // beginOnDisk says that changes may have been missed. It is called before the
-// domain begins a new epoch and after: see tier.DiskSource.Begin.
-func (u *upstream) beginOnDisk(origin string, pos fresh.Position) {
-	if u.disk != nil {
-		u.disk.Begin(tier.Mark{Origin: origin, Pos: uint64(pos)})
+// domain begins a new epoch and after: see tier.DiskSource.Begin. u.apply is
+// held.
+func (f *follower) beginOnDisk() {
+	if f.u.disk == nil {
+		return
 	}
+	// No place yet: what stands before pos may not be settled, and is settled
+	// before the first one.
+	f.u.disk.Begin(tier.Mark{})
+}
+
+// resumeOnDisk says that the feed goes on where the disk is complete, and
+// reports whether what is there will be good when the feed has caught up. u.apply
+// is held.
+func (f *follower) resumeOnDisk() bool {
+	if f.u.disk == nil {
+		return false
+	}
+	m, ok := f.u.disk.Committed()
+	return ok && f.u.disk.Resume(m)
+}
+
+// caughtUp says that what was visible after the feed went on has been applied.
+func (f *follower) caughtUp() {
+	f.u.apply.Lock()
+	defer f.u.apply.Unlock()
+	if f.suspect.Swap(false) && f.u.disk != nil {
+		f.u.disk.CaughtUp()
+		f.u.log.Info("the feed has caught up: what an earlier process left on disk is good")
+	}
+}
+
+// A keeper is the disk as a feed sees it.
+type keeper struct{ disk *tier.DiskSource }
+
+// Complete implements source.Keeper.
+func (k keeper) Complete() (source.Place, bool) {
+	m, ok := k.disk.Committed()
+	if !ok {
+		return source.Place{}, !k.disk.Lost()
+	}
+	return source.Place{Origin: m.Origin, Pos: source.Position(m.Pos), Note: m.Note}, true
+}
+
+// leaveDisk ends what an upstream that is being replaced says of the disk: its
+// resources are not those that keep documents there now.
+func (u *upstream) leaveDisk() {
+	u.apply.Lock()
+	defer u.apply.Unlock()
+	u.disk = nil
 }
 
 // synced waits until what an operator has dropped is gone from the disk too: no

@@ -106,7 +106,7 @@ func TestDisk_IsDroppedByChanges(t *testing.T) {
 	}
 }
 
-// TestDisk_RestartTrustsNothingWithoutResume: no feed can resume yet, so what an
+// TestDisk_RestartTrustsNothingWithoutResume: where no feed can resume, what an
 // earlier process left is out of reach, changed or not.
 func TestDisk_RestartTrustsNothingWithoutResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")

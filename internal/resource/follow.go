@@ -26,6 +26,7 @@ type follower struct {
 	kick     chan struct{} // something is to be settled
 	begun    chan struct{} // the feed has attached: nothing is fresh before a fence
 	attached atomic.Bool
+	suspect  atomic.Bool // the feed has resumed, and has not caught up yet
 	schema   func(tables []string)
 
 	gaps, fences atomic.Uint64
@@ -43,11 +44,26 @@ func (u *upstream) follow(feed source.Feed, schema func([]string)) {
 	f := &follower{u: u, feed: feed, kick: make(chan struct{}, 1), schema: schema,
 		begun: make(chan struct{}, 1)}
 	u.follower = f
+	if r, ok := feed.(source.Resumer); ok && u.disk != nil {
+		r.Keep(keeper{u.disk})
+	}
 	u.followed.Store(true)
 	u.loops.Add(3)
 	go f.run()
 	go f.fence()
 	go f.settle()
+	if u.opts.Audit > 0 {
+		u.loops.Go(u.audit)
+	}
+	var warm []*Resource
+	for _, form := range u.forms {
+		if form.spec.Warm != nil {
+			warm = append(warm, form.r)
+		}
+	}
+	if len(warm) > 0 {
+		u.loops.Go(func() { u.warm(warm) })
+	}
 }
 
 // run keeps the feed connected.
@@ -99,7 +115,7 @@ func (f *follower) fence() {
 
 func (f *follower) fenceOnce() {
 	begin := monotonic()
-	epoch := f.u.domain.Applied().Epoch
+	epoch, suspect := f.u.domain.Applied().Epoch, f.suspect.Load()
 	ctx, cancel := context.WithTimeout(f.u.ctx, fenceTimeout)
 	defer cancel()
 	_, err := f.feed.Fence(ctx)
@@ -107,6 +123,9 @@ func (f *follower) fenceOnce() {
 		return
 	}
 	f.fences.Add(1)
+	if suspect {
+		f.caughtUp()
+	}
 	f.u.domain.Fenced(begin)
 }
 
@@ -155,7 +174,7 @@ func (f *follower) settleOnce() int {
 	}
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
-	f.u.settledOnDisk()
+	f.settledOnDisk()
 	return left
 }
 
@@ -164,15 +183,47 @@ func (f *follower) Attached(origin string, pos source.Position) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	first := f.u.domain.Applied().Epoch == 0
-	f.u.beginOnDisk(origin, fresh.Position(pos))
+	f.suspect.Store(false)
+	f.beginOnDisk()
 	f.u.domain.Reset(origin, fresh.Position(pos))
-	f.u.beginOnDisk(origin, fresh.Position(pos))
+	f.beginOnDisk()
+	f.follows("feed attached", pos)
+	f.tellWatchers(first)
+}
+
+// Resumed goes on in the epoch that there is. In a process that has just begun
+// it is the first, with nothing in memory, and what is on disk is good as soon
+// as the feed has caught up.
+func (f *follower) Resumed(origin string, pos source.Position) bool {
+	f.u.apply.Lock()
+	defer f.u.apply.Unlock()
+	switch {
+	case f.u.domain.Resume(origin, fresh.Position(pos)):
+		f.follows("feed goes on without a gap", pos)
+	case f.u.domain.Applied().Epoch == 0 && f.resumeOnDisk():
+		f.u.domain.Reset(origin, fresh.Position(pos))
+		f.suspect.Store(true)
+		f.follows("feed goes on where an earlier process stopped", pos)
+		f.tellWatchers(true)
+	default:
+		return false
+	}
+	return true
+}
+
+// follows notes that the feed is there, and has a fence taken at once.
+func (f *follower) follows(how string, pos source.Position) {
 	f.attached.Store(true)
 	select {
 	case f.begun <- struct{}{}:
 	default:
 	}
-	f.u.log.Info("feed attached", "feed", f.feed.Mode(), "position", uint64(pos))
+	f.u.log.Info(how, "feed", f.feed.Mode(), "position", uint64(pos))
+}
+
+// tellWatchers ends what watchers have seen so far: they must read again. u.apply
+// is held.
+func (f *follower) tellWatchers(first bool) {
 	for _, form := range f.u.forms {
 		if !first {
 			form.r.counts.gaps.Add(1)
@@ -191,7 +242,7 @@ func (f *follower) Apply(tx *source.Tx) {
 		ref = a
 	}
 	f.u.domain.Apply(fresh.Position(tx.Pos), a.touches, ref, monotonic())
-	f.u.settledOnDisk()
+	f.settledOnDisk()
 	if !tx.All { // which is counted as a gap, or is the beginning of a feed
 		f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
 	}
@@ -207,8 +258,10 @@ func (f *follower) Apply(tx *source.Tx) {
 
 // Advance publishes a position up to which there is nothing more to come.
 func (f *follower) Advance(pos source.Position) {
+	f.u.apply.Lock()
+	defer f.u.apply.Unlock()
 	f.u.domain.Advance(fresh.Position(pos))
-	f.u.settledOnDisk()
+	f.settledOnDisk()
 }
 
 // SchemaChanged has the resources of these tables compiled again.

@@ -6,6 +6,7 @@ import (
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // load reads the document of key from the source, or waits for somebody who
@@ -130,6 +131,9 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded) {
 	f.space.Finish(l, doc, nil, rows, store)
 	if l.Stored() {
 		f.r.counts.stored.Add(1)
+		if f.src.opts.Audit > 0 {
+			f.sample.add(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key})
+		}
 	} else {
 		f.r.counts.discarded.Add(1)
 	}
@@ -166,8 +170,11 @@ func (f *form) encode(
 	shape := f.plan.Shape()
 	body := shape.AppendJSON(nil, v)
 	hash := row.Hash(body)
-	if of == row.FormatMsgPack {
+	switch {
+	case of == row.FormatMsgPack:
 		body = shape.AppendMsgPack(nil, v)
+	case of == row.FormatPrepared && f.spec.Preparer != nil:
+		body = f.spec.Preparer.AppendPrepared(nil, shape, v)
 	}
 	return row.NewDocument(key, of, body, hash, s)
 }

@@ -75,6 +75,43 @@ func (r *Resource) Hit(key row.Key, of row.Format, m *Moments) (*row.Document, *
 	return doc, at
 }
 
+// HitStale is Hit for answers that nobody flags as stale, and that are better
+// stale than late. While the feed lags it returns what memory has for as long
+// as the resource's outage rules let a copy be answered; it waits for nobody.
+func (r *Resource) HitStale(
+	key row.Key, of row.Format, m *Moments,
+) (*row.Document, *Moment) {
+	f := r.form.Load()
+	if f.memory == nil || f.space == nil {
+		return nil, nil
+	}
+	at := m.of(f.src)
+
+	// Fast path: the feed is complete.
+	if at.Fresh || f.timed() {
+		return r.Hit(key, of, m)
+	}
+
+	// Slow path: an outage.
+	limit := f.staleLimit(fresh.Lagging, false)
+	if f.src.down.Load() > monotonicAt(m.now) {
+		limit = f.staleLimit(fresh.Lagging, true)
+	}
+	doc, ok := f.memory.Get(tier.Ref{Resource: f.number, Format: of, Key: key})
+	if limit <= 0 || !ok || f.expired(doc) {
+		return nil, nil
+	}
+	age, ok := f.src.domain.Suspect(f.space, doc.Stamp(), monotonicAt(m.now))
+	if !ok || age > limit {
+		return nil, nil
+	}
+	f.r.counts.stale.Add(1)
+	if doc.Absent() {
+		return nil, at
+	}
+	return doc, at
+}
+
 // A Tally counts the hits that one loop has answered. It has one writer, and a
 // cache line to itself.
 type Tally struct {

@@ -22,6 +22,7 @@ type Resource struct {
 	form   atomic.Pointer[form]
 	counts counts
 	watch  hub
+	warmth warmth
 
 	tally   sync.Mutex // guards tallies
 	tallies []*Tally
@@ -44,6 +45,7 @@ type form struct {
 	copier *copier
 
 	outage outage
+	sample sample // of what was stored, for the auditor
 
 	tracked bool // changes may name rows whose old parents nobody knows
 

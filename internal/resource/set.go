@@ -35,8 +35,21 @@ type Spec struct {
 	Pass     bool          // no tier: every read goes to the source
 	Negative bool          // keep the absence of rows too
 	Outage   Outage        // what differs from the source's
+	Warm     *Warm         // what is loaded before it is asked for; nil: nothing
+
+	// Preparer makes the bytes of row.FormatPrepared, which only the front
+	// that asks for them understands; nil: nobody asks. It is compared by value
+	// when a configuration is reloaded.
+	Preparer Preparer
 
 	RequireIfMatch bool // a change of a document must name the one that it changes
+}
+
+// A Preparer makes of a row what one front needs to answer from it at once.
+type Preparer interface {
+	// AppendPrepared appends what is kept of a row for the front. It is called
+	// by loads, many at a time.
+	AppendPrepared(dst []byte, shape *row.Shape, v row.Values) []byte
 }
 
 // SetOptions configure a Set.
@@ -164,6 +177,9 @@ func (s *Set) swap(built map[string]*upstream) {
 		}
 	}
 	s.byName.Store(&m)
+	for _, u := range gone {
+		u.leaveDisk()
+	}
 	for _, u := range built {
 		s.start(u)
 	}

@@ -44,6 +44,7 @@ type ResourceStats struct {
 	Disk                                 bool   // the disk keeps its documents
 	Recalled                             uint64 // misses that the disk has answered
 	Fed, Written, Gaps, Admin            uint64 // invalidations by their cause
+	Warm                                 WarmStats
 	Watchers                             int
 	WatchDropped                         uint64
 	Ready                                bool
@@ -65,6 +66,8 @@ type SourceStats struct {
 	Pool     source.PoolStats
 	Waiting  int
 	Rejected uint64
+
+	Audited, AuditStale uint64 // documents compared, and those that differed for good
 
 	Unsettled       int
 	UnsettledOldest time.Duration
@@ -144,6 +147,7 @@ func (r *Resource) Stats() ResourceStats {
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Disk: f.disk != nil, Recalled: c.recalled.Load(),
 		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
+		Warm:     r.warmStats(),
 		Watchers: int(r.watch.count.Load()), WatchDropped: r.watch.dropped.Load(),
 	}
 }
@@ -155,6 +159,7 @@ func (u *upstream) stats() SourceStats {
 		Name: u.name, Feed: source.FeedNone, State: "down",
 		Pool: u.source.Stats(), Waiting: int(u.waiting.Load()),
 		Rejected: u.timing.rejected.Load(), Timings: u.timing.snapshot(),
+		Audited: u.audits.checked.Load(), AuditStale: u.audits.stale.Load(),
 		Position: source.Position(u.domain.Applied().Pos), Epoch: u.domain.Applied().Epoch,
 	}
 	state, lag := u.domain.Gate(now)

@@ -28,6 +28,7 @@ type SourceOptions struct {
 	OnLag        OnLag         // what reads get while the feed lags; "": LagStale
 	MaxStale     time.Duration // how long hits go on, flagged, while the feed lags
 	StaleIfError time.Duration // the same while the source cannot be read
+	Audit        int           // documents a second that are compared with the source; 0: none
 	ReconnectMin time.Duration
 	ReconnectMax time.Duration
 }
@@ -88,6 +89,7 @@ type upstream struct {
 	bypass  chan struct{} // one for each that may run while the feed lags
 	down    atomic.Int64  // until when the source is taken to be unreachable
 	timing  timings
+	audits  audits
 	waiting atomic.Int64
 
 	// followed is true once a feed has been chosen; reason says which and why.

@@ -61,24 +61,35 @@ func (s *Shape) compiled() *Shape {
 type Format uint8
 
 // The formats. Their number is the size of arrays indexed by Format.
+//
+// FormatPrepared is no format that a client can ask for: it is what a front has
+// made of a row for itself, such as the head of a redirect. It lives and dies
+// with the row's other representations.
 const (
 	FormatJSON Format = iota
 	FormatMsgPack
+	FormatPrepared
 	NumFormats = iota
 )
 
 // MediaType returns the format's registered media type.
 func (f Format) MediaType() string {
-	if f == FormatMsgPack {
+	switch f {
+	case FormatMsgPack:
 		return "application/vnd.msgpack"
+	case FormatPrepared:
+		return "application/octet-stream"
 	}
 	return "application/json"
 }
 
 // String returns the format's name in the configuration.
 func (f Format) String() string {
-	if f == FormatMsgPack {
+	switch f {
+	case FormatMsgPack:
 		return "msgpack"
+	case FormatPrepared:
+		return "prepared"
 	}
 	return "json"
 }

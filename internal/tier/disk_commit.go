@@ -140,10 +140,13 @@ func (d *Disk) flush() error {
 		// Read-only for a while, but what was dropped must go.
 		b = b.drops()
 		d.mu.Lock()
+		known := time.Now().Before(d.putsFrom) // the batch was filled before it was
 		d.closing, d.putsFrom = b, time.Now().Add(fullPause)
 		d.mu.Unlock()
-		d.log.Warn("the disk is full: nothing is put into the cache on disk for a minute",
-			"err", err)
+		if !known {
+			d.log.Warn("the disk is full: nothing is put into the cache on disk for a minute",
+				"err", err)
+		}
 		after, err = d.file.commit(b, d.run)
 	}
 	if err != nil {

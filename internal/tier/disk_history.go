@@ -12,6 +12,7 @@ import (
 type Mark struct {
 	Origin string
 	Pos    uint64
+	Note   string // kept with the rest for whoever resumes; not compared
 }
 
 // A DiskSource is what a Disk knows of one source: how far its changes are on
@@ -181,7 +182,7 @@ func (s *DiskSource) begin(m Mark) {
 func (s *DiskSource) Resume(m Mark) bool {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
-	if !s.known || m.Origin != s.applied.Origin || m.Pos > s.applied.Pos {
+	if !s.known || m.Origin == "" || m.Origin != s.applied.Origin || m.Pos > s.applied.Pos {
 		s.begin(m)
 		return false
 	}
@@ -198,11 +199,13 @@ func (s *DiskSource) CaughtUp() {
 }
 
 // Applied says that every change up to m is applied and settled. A mark of
-// another origin than that of Begin, or an earlier one, says nothing.
+// another origin than that of Begin, or an earlier one, says nothing; after a
+// Begin at the zero Mark, from where nobody can resume, the first one counts.
 func (s *DiskSource) Applied(m Mark) {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
-	if s.known && m.Origin == s.applied.Origin && m.Pos > s.applied.Pos {
+	later := s.applied.Origin == "" || m.Origin == s.applied.Origin && m.Pos > s.applied.Pos
+	if s.known && later {
 		s.applied, s.dirty = m, true
 	}
 }
@@ -224,20 +227,34 @@ func (s *DiskSource) OnCommit(tell func(Mark)) {
 	s.onCommit = tell
 }
 
-// appendState appends what is written of a source.
+// Lost reports that nothing is kept on disk any more: the tier has failed, or is
+// closed.
+func (s *DiskSource) Lost() bool {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	return s.disk.state != diskRunning
+}
+
+// appendState appends what is written of a source: its epoch, the position, the
+// origin's length, the origin, the note.
 func (s *DiskSource) appendState(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, s.epoch)
 	dst = binary.BigEndian.AppendUint64(dst, s.applied.Pos)
-	return append(dst, s.applied.Origin...)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(s.applied.Origin)))
+	dst = append(dst, s.applied.Origin...)
+	return append(dst, s.applied.Note...)
 }
 
 // setState is the reverse of appendState.
 func (s *DiskSource) setState(b []byte) error {
-	if len(b) < 16 {
+	const head = 20
+	if len(b) < head || uint64(binary.BigEndian.Uint32(b[16:])) > uint64(len(b)-head) {
 		return fmt.Errorf("%w: the state of source %q", errBroken, s.name)
 	}
 	s.epoch = binary.BigEndian.Uint64(b)
-	s.applied = Mark{Origin: string(b[16:]), Pos: binary.BigEndian.Uint64(b[8:])}
+	origin, note := b[head:head+binary.BigEndian.Uint32(b[16:])], b[head:]
+	s.applied = Mark{Origin: string(origin), Pos: binary.BigEndian.Uint64(b[8:]),
+		Note: string(note[len(origin):])}
 	s.committed, s.known = s.applied, true
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 
 // diskFormat is the version of the file's layout. A file of another version is
 // removed: a cache is not worth a conversion.
-const diskFormat = "hotrow cache 1"
+const diskFormat = "hotrow cache 2"
 
 var formatKey = []byte("format")
 

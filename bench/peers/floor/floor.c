@@ -11,6 +11,7 @@
  *
  *     cc -O2 -o floor floor.c
  *     floor PORT FILE        answers with the bytes of FILE as JSON
+ *     floor PORT FILE raw    answers with the bytes of FILE, head and all
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -33,8 +34,8 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Makes the answer: a head, and the file behind it. */
-static void load_answer(const char *path)
+/* Makes the answer: a head, and the file behind it; or the file alone. */
+static void load_answer(const char *path, int raw)
 {
 	static char body[MAX_BODY];
 	FILE *f = fopen(path, "rb");
@@ -42,7 +43,7 @@ static void load_answer(const char *path)
 		die(path);
 	size_t n = fread(body, 1, sizeof body, f);
 	fclose(f);
-	int head = snprintf(answer, sizeof answer,
+	int head = raw ? 0 : snprintf(answer, sizeof answer,
 			    "HTTP/1.1 200 OK\r\n"
 			    "Content-Type: application/json\r\n"
 			    "Content-Length: %zu\r\n\r\n", n);
@@ -116,11 +117,11 @@ static void serve(int fd)
 int main(int argc, char **argv)
 {
 	static struct epoll_event events[MAX_EVENTS];
-	if (argc != 3) {
-		fprintf(stderr, "usage: floor PORT FILE\n");
+	if (argc != 3 && !(argc == 4 && strcmp(argv[3], "raw") == 0)) {
+		fprintf(stderr, "usage: floor PORT FILE [raw]\n");
 		return 2;
 	}
-	load_answer(argv[2]);
+	load_answer(argv[2], argc == 4);
 	int listener = listen_on(atoi(argv[1]));
 	int epoll = epoll_create1(0);
 	if (epoll < 0)

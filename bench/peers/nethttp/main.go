@@ -18,10 +18,15 @@ import (
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address")
 	file := flag.String("docs", "", "file with the documents")
-	mode := flag.String("mode", "ready", "ready or json")
+	mode := flag.String("mode", "ready", "ready, json or redirect")
 	cert := flag.String("cert", "", "file with a certificate, for TLS")
 	key := flag.String("key", "", "file with its key")
 	flag.Parse()
+	if *mode == "redirect" {
+		log.Fatal(http.ListenAndServe(*listen, redirects(map[string]string{
+			"/asdf": "https://davidkroell.github.io",
+		})))
+	}
 	all, err := document.ReadAll(*file)
 	if err != nil {
 		log.Fatal(err)
@@ -38,6 +43,21 @@ func main() {
 		log.Fatal(http.ListenAndServeTLS(*listen, *cert, *key, handler))
 	}
 	log.Fatal(http.ListenAndServe(*listen, handler))
+}
+
+// redirects serves redirects out of a map, and records nothing.
+func redirects(links map[string]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		url, ok := links[req.URL.Path]
+		if !ok {
+			http.NotFound(w, req)
+			return
+		}
+		h := w.Header()
+		h.Set("Location", url)
+		h.Set("X-Robots-Tag", "noindex")
+		w.WriteHeader(http.StatusMovedPermanently)
+	}
 }
 
 // A page is a document with its headers.

@@ -3,7 +3,6 @@ package httpfront
 import (
 	"errors"
 	"io"
-	"math/big"
 	"mime"
 	"net/http"
 	"os"
@@ -95,50 +94,10 @@ func checkBodyKey(shape *row.Shape, kt row.KeyType, in *row.Input, key row.Key) 
 	if !ok {
 		return badParts(len(kt))
 	}
-	for i, part := range kt {
-		for j, f := range shape.Fields {
-			if f.Column != part.Column || f.Kind == row.Rows || !in.Present[j] {
-				continue
-			}
-			if !sameKeyPart(in.Values[j], part, parts[i]) {
-				return problem{kind: kindKeyMismatch, detail: f.Name +
-					" in the body is not the key in the path",
-					hint: "leave " + f.Name + " out of the body, or make them equal"}
-			}
-		}
+	if name := shape.OtherKey(kt, in, parts); name != "" {
+		return problem{kind: kindKeyMismatch,
+			detail: name + " in the body is not the key in the path",
+			hint:   "leave " + name + " out of the body, or make them equal"}
 	}
 	return nil
-}
-
-// sameKeyPart reports whether v, from a body, is the key column part whose
-// canonical text is text. Where the database's equality is wider than that of
-// the bytes, case, final spaces and the scale of a number do not count: what
-// this lets pass is still for the database to compare.
-func sameKeyPart(v row.Value, part row.KeyPart, text string) bool {
-	got, ok := row.KeyText(v)
-	switch {
-	case !ok:
-		return false
-	case got == text:
-		return true
-	case !part.Wide:
-		return false
-	case v.Kind() == row.Decimal:
-		return sameDecimal(got, text)
-	}
-	return strings.EqualFold(strings.TrimRight(got, " "), strings.TrimRight(text, " "))
-}
-
-// sameDecimal compares plain decimals by value. Those with an exponent are
-// never the same: a short one can name a number that fills the memory.
-func sameDecimal(a, b string) bool {
-	if strings.ContainsAny(a+b, "eEpPxX/_") {
-		return false
-	}
-	x, ok := new(big.Rat).SetString(a)
-	if !ok {
-		return false
-	}
-	y, ok := new(big.Rat).SetString(b)
-	return ok && x.Cmp(y) == 0
 }

@@ -230,28 +230,3 @@ func TestBodyFormat(t *testing.T) {
 		}
 	}
 }
-
-func TestSameKeyPart(t *testing.T) {
-	wide := row.KeyPart{Wide: true}
-	tests := []struct {
-		v    row.Value
-		part row.KeyPart
-		text string
-		want bool
-	}{
-		{row.IntValue(10), row.KeyPart{}, "10", true},
-		{row.IntValue(10), row.KeyPart{}, "11", false},
-		{row.Value{}, row.KeyPart{}, "", false},
-		{row.TextValue(row.Text, "ab"), row.KeyPart{}, "AB", false},
-		{row.TextValue(row.Text, "ab"), wide, "AB ", true},
-		{row.TextValue(row.Text, "ab"), wide, "AC", false},
-		{row.TextValue(row.Decimal, "1.50"), wide, "1.5", true},
-		{row.TextValue(row.Decimal, "1.50"), wide, "1.51", false},
-		{row.TextValue(row.Decimal, "1.50"), row.KeyPart{}, "1.5", false},
-	}
-	for _, tt := range tests {
-		if got := sameKeyPart(tt.v, tt.part, tt.text); got != tt.want {
-			t.Errorf("sameKeyPart(%+v, %q) = %v, want %v", tt.v, tt.text, got, tt.want)
-		}
-	}
-}

@@ -41,6 +41,10 @@ type reader struct {
 	// transactions with an XID are visible (may be nil).
 	emit       func(*commit) error
 	checkpoint func(file string)
+
+	// verified is called when the first file has turned out to be the one that it
+	// was resumed in (may be nil).
+	verified func()
 }
 
 // A group is what the log calls the events of one transaction.
@@ -140,6 +144,9 @@ func (r *reader) opened(born uint32) error {
 		return fmt.Errorf("%w: %s is another file than before", errBinlog, r.at.file)
 	}
 	r.resumed, r.born = false, born
+	if r.verified != nil {
+		r.verified()
+	}
 	return nil
 }
 

@@ -35,6 +35,10 @@ type binlogFeed struct {
 
 	session atomic.Pointer[following] // nil: not attached
 
+	keeper  atomic.Pointer[source.Keeper]
+	marks   atomic.Pointer[landmarks] // of the session
+	refused source.Place              // from which the log could not be followed; only Run uses it
+
 	// known are the definitions that the handler was told of; only Run uses it.
 	known map[string]string
 }
@@ -136,6 +140,9 @@ type attached struct {
 	xa     bool           // transactions were ended by XA COMMIT
 	gtids  []string       // MariaDB: transactions before the start
 	defs   *definitions
+
+	started int64       // when the server was, in seconds
+	resumed *resumption // nil: it begins
 }
 
 // attach finds out which server it is and where its log ends, and makes all
@@ -177,6 +184,9 @@ func (f *binlogFeed) attach(ctx context.Context) (*attached, error) {
 		a.xa = asInt(v[1]) > 0
 		return nil
 	})
+	if err == nil {
+		a.started, err = startedAt(ctx, c)
+	}
 	if err == nil {
 		a.defs, err = f.definitions(ctx, 0)
 	}
@@ -222,6 +232,9 @@ func (f *binlogFeed) run(ctx context.Context, h source.Handler) error {
 	if err != nil {
 		return err
 	}
+	if _, can := h.(source.ResumeHandler); can {
+		f.resumeAt(a)
+	}
 	s, err := f.newFollowing(a, h)
 	if err != nil {
 		return err
@@ -230,10 +243,9 @@ func (f *binlogFeed) run(ctx context.Context, h source.Handler) error {
 	if err != nil {
 		return err
 	}
-	// The stream waits in its first event until the handler knows of it.
-	h.Attached(originOf(a.server.identity), a.pos)
-	f.settler.reset() // what it was to prove ended with the epoch
-	s.barrier(a)
+	if err := f.announce(begin, a, s, st); err != nil {
+		return err
+	}
 	close(s.ready)
 
 	inner, stop := context.WithCancel(ctx)
@@ -243,6 +255,27 @@ func (f *binlogFeed) run(ctx context.Context, h source.Handler) error {
 	defer s.progress.End()
 	defer f.session.CompareAndSwap(s, nil)
 	return f.keep(ctx, a, s, st)
+}
+
+// announce tells the handler where the stream begins, or goes on. The stream
+// waits in its first event until then.
+func (f *binlogFeed) announce(
+	ctx context.Context, a *attached, s *following, st *stream,
+) error {
+	f.marks.Store(s.marks)
+	if a.resumed != nil {
+		err := f.resumes(ctx, a, s, st)
+		if err != nil {
+			s.void = true
+			close(s.ready) // a stream that waits for it ends
+			st.close()
+		}
+		return err
+	}
+	s.handler.Attached(originOf(a.server.identity), a.pos)
+	f.settler.reset() // what it was to prove ended with the epoch
+	s.barrier(a)
+	return nil
 }
 
 // keep goes on with another stream whenever one ends, until one cannot go on

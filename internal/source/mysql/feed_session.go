@@ -23,7 +23,15 @@ type following struct {
 
 	handed source.Position // that the handler knows
 	ready  chan struct{}   // closed when the handler has been told of the beginning
-	failed error           // what the log itself had against being followed; set by the stream
+	early  chan struct{}   // closed when the file is known to be that of before; nil: no such
+	marks  *landmarks
+
+	digested *definitions // of which digest is
+	digest   string
+
+	void   bool   // the handler is not told of it: set before ready is closed
+	server string // its identity
+	failed error  // what the log itself had against being followed; set by the stream
 
 	// found holds definitions that were read, for the goroutine of the stream.
 	found atomic.Pointer[definitions]
@@ -50,10 +58,14 @@ func (f *binlogFeed) newFollowing(a *attached, h source.Handler) (*following, er
 		reader: r, feed: f, handler: h, mysql: !a.server.mariadb,
 		progress: source.NewProgress(a.pos),
 		ready:    make(chan struct{}), read: make(chan struct{}, 1),
+		marks: &landmarks{started: a.started}, server: a.server.identity,
 	}
 	s.found.Store(a.defs)
 	s.gtids.add(a.gtids...)
 	r.emit = s.commit
+	if a.resumed != nil {
+		s.goOn(a)
+	}
 	r.checkpoint = func(file string) {
 		if pos, err := (place{file: file}).position(); err == nil {
 			f.settler.sees(pos)
@@ -76,10 +88,16 @@ func (s *following) barrier(a *attached) {
 
 // HandleEvent takes the next event of the stream.
 func (s *following) HandleEvent(e *replication.BinlogEvent) error {
-	<-s.ready
+	if s.early == nil {
+		<-s.ready
+	}
 	s.feed.counts.bytes.Add(uint64(e.Header.EventSize))
 	s.adopt()
-	if err := s.event(e); err != nil {
+	err := s.event(e)
+	if s.early == nil && s.void {
+		err = errVoid
+	}
+	if err != nil {
 		s.failed = err
 		return err
 	}
@@ -89,6 +107,7 @@ func (s *following) HandleEvent(e *replication.BinlogEvent) error {
 	}
 	if s.group == nil && s.pos > s.handed {
 		s.handed = s.pos
+		s.marks.add(s.landmark())
 		s.handler.Advance(s.pos)
 		s.progress.Advance(s.pos)
 		s.feed.counts.position.Store(uint64(s.pos))

@@ -36,6 +36,10 @@ type stream struct {
 	syncer *replication.BinlogSyncer
 	events *replication.BinlogStreamer
 
+	waiting sync.Once
+	ended   chan struct{} // closed when the stream has ended and err is set
+	err     error
+
 	// mu guards what follows.
 	mu     sync.Mutex
 	conns  []net.Conn
@@ -55,7 +59,7 @@ type follower interface {
 func (s *Source) openStream(
 	ctx context.Context, v server, at place, after binlog.GTIDSet, to follower,
 ) (*stream, error) {
-	st := new(stream)
+	st := &stream{ended: make(chan struct{})}
 	cfg := s.streamConfig(v, st)
 	cfg.RowsEventDecodeFunc = to.decode
 	cfg.SynchronousEventHandler = to
@@ -158,11 +162,22 @@ func (st *stream) hangUp() {
 // wait returns why the stream has ended, which it does when ctx does.
 func (st *stream) wait(ctx context.Context) error {
 	defer context.AfterFunc(ctx, st.hangUp)()
-	_, err := st.events.GetEvent(context.WithoutCancel(ctx))
+	<-st.end()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return err
+	return st.err
+}
+
+// end returns a channel that is closed when the stream has ended.
+func (st *stream) end() <-chan struct{} {
+	st.waiting.Do(func() {
+		go func() {
+			defer close(st.ended)
+			_, st.err = st.events.GetEvent(context.Background()) // there are none but its end
+		}()
+	})
+	return st.ended
 }
 
 // close ends the stream. When it has returned no event is handed on any more.

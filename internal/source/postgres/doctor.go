@@ -54,6 +54,13 @@ func doctor(
 	switch mode {
 	case source.FeedLogical:
 		out = append(out, facts.praise(facts.checkLogical())...)
+		if src.opts.Slot != "" {
+			finding, err := checkSlot(ctx, c, src.opts)
+			if err != nil {
+				return nil, fmt.Errorf("doctor: %w", err)
+			}
+			out = append(out, finding)
+		}
 	case source.FeedNotify:
 		out = append(out, facts.regret()...)
 		out = append(out, facts.checkNotify()...)

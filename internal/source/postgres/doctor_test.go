@@ -259,3 +259,59 @@ func TestPostgres_DoctorTellsOfFullServers(t *testing.T) {
 		t.Errorf("auto does not turn to triggers: %q", auto)
 	}
 }
+
+// TestPostgres_DoctorMendsEachPrivilege: a role that lacks one thing has the feed
+// when what Doctor prints has been run, and not before.
+func TestPostgres_DoctorMendsEachPrivilege(t *testing.T) {
+	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
+	for what, take := range map[string]string{
+		"REPLICATION":     "ALTER ROLE %s NOREPLICATION",
+		"SELECT of dept":  "REVOKE SELECT ON dept FROM %s",
+		"the publication": "DROP PUBLICATION hotrow",
+		"a table of it":   "ALTER PUBLICATION hotrow DROP TABLE emp",
+		"identity":        "ALTER TABLE emp REPLICA IDENTITY NOTHING",
+		"bound of slots":  "ALTER SYSTEM SET max_slot_wal_keep_size = -1; SELECT pg_reload_conf()",
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := feedDatabase(t, server.Database(t), feedSchema)
+			dsn := feedRole(t, f, "plain", "REPLICATION")
+			role := mustURL(t, dsn).User.Username()
+			f.exec("GRANT SELECT ON dept, emp TO "+role, "CREATE PUBLICATION hotrow FOR TABLE dept, emp")
+			server.Exec("ALTER SYSTEM SET max_slot_wal_keep_size = '1GB'")
+			server.Exec("SELECT pg_reload_conf()")
+			src := sourceOf(t, dsn)
+			src.opts.Slot = "hotrow_doctor"
+			opens := func() bool {
+				feed, _, err := openFeed(t.Context(), src, source.FeedLogical, feedTables)
+				if feed != nil {
+					_ = feed.Close()
+				}
+				return err == nil
+			}
+			await(t, "the feed as it should be", opens)
+			for _, sql := range strings.Split(strings.ReplaceAll(take, "%s", role), "; ") {
+				f.exec(sql)
+			}
+			await(t, "the feed to be refused", func() bool { return !opens() })
+			findings, err := doctor(t.Context(), src, source.FeedLogical, feedTables)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, finding := range findings {
+				if finding.Level == source.LevelError {
+					f.exec(finding.Apply...)
+				}
+			}
+			await(t, "the feed after what Doctor asked for", opens)
+		})
+	}
+}
+
+func mustURL(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

@@ -38,6 +38,7 @@ type feedSource struct {
 	pin func(system string) // makes the connections of loads go to this cluster
 
 	names feedNames
+	opts  Options // those of the slot
 }
 
 // counters are read by Stats and written by Run.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -25,11 +26,11 @@ var errStandby = errors.New("the server is a standby; point the URL at the prima
 type control struct {
 	cfg *pgx.ConnConfig
 
-	// turn holds one token: who takes it may use conn and system. It is a
+	// turn holds one token: who takes it may use conn and origin. It is a
 	// channel and not a mutex so that waiting for it ends with the context.
 	turn   chan struct{}
 	conn   *pgx.Conn
-	system string // system identifier that the server must have; "": any
+	origin string // that the server must have: see originOf; "": any
 }
 
 func newControl(cfg *pgx.ConnConfig) *control {
@@ -83,33 +84,45 @@ func (c *control) do(ctx context.Context, f func(*pgx.Conn) error) error {
 
 // check refuses a server that is not the one that the feed follows.
 func (c *control) check(ctx context.Context) error {
-	var system string
-	var standby bool
-	err := c.conn.QueryRow(ctx, `SELECT system_identifier::text, pg_is_in_recovery()
-		FROM pg_control_system()`).Scan(&system, &standby)
-	switch {
-	case err != nil:
-		return err
-	case standby:
-		return errStandby
-	case c.system != "" && c.system != system:
-		return fmt.Errorf("the connection leads to cluster %s, the feed follows %s",
-			system, c.system)
+	origin, err := originAt(ctx, c.conn)
+	if err == nil && c.origin != "" && c.origin != origin {
+		err = fmt.Errorf("the connection leads to %s, the feed follows %s", origin, c.origin)
 	}
-	return nil
+	return err
 }
 
-// pin makes the connection one to the cluster with this system identifier. A
-// connection made before is made again: it may lead elsewhere.
-func (c *control) pin(ctx context.Context, system string) error {
+// originAt returns the origin of the server that conn leads to: see originOf. A
+// standby has none of its own, and is an error.
+func originAt(ctx context.Context, conn *pgx.Conn) (string, error) {
+	var system, file string
+	err := conn.QueryRow(ctx, `SELECT system_identifier::text, CASE WHEN pg_is_in_recovery()
+		THEN '' ELSE pg_walfile_name(pg_current_wal_insert_lsn()) END
+		FROM pg_control_system()`).Scan(&system, &file)
+	switch {
+	case err != nil:
+		return "", err
+	case file == "":
+		return "", errStandby
+	}
+	// The name of a file of the log begins with the timeline.
+	timeline, err := strconv.ParseUint(file[:min(8, len(file))], 16, 32)
+	if err != nil {
+		return "", fmt.Errorf("timeline of %q: %w", file, err)
+	}
+	return originOf(system, strconv.FormatUint(timeline, 10)), nil
+}
+
+// pin makes the connection one to the server with this origin. A connection made
+// before is made again: it may lead elsewhere.
+func (c *control) pin(ctx context.Context, origin string) error {
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-c.turn }()
-	if c.system != system {
-		c.system = system
+	if c.origin != origin {
+		c.origin = origin
 		c.discard()
 	}
 	return nil
@@ -237,15 +250,15 @@ func (s *stream) receive(limit time.Duration) ([]byte, error) {
 	}
 }
 
-// status tells the server how far we have got, and with reply asks it for the
-// same in return.
-func (s *stream) status(pos lsn, reply bool) error {
+// status tells the server how far we have got and what it need not send again (0:
+// says nothing of that), and with reply asks it for the same in return.
+func (s *stream) status(pos, done lsn, reply bool) error {
 	b := make([]byte, 0, 39)
 	b = append(b, 'd')
 	b = binary.BigEndian.AppendUint32(b, 38)
 	b = append(b, 'r')
-	for range 3 { // written, flushed, applied
-		b = binary.BigEndian.AppendUint64(b, uint64(pos))
+	for _, p := range [...]lsn{pos, done, done} { // written, flushed, applied
+		b = binary.BigEndian.AppendUint64(b, uint64(p))
 	}
 	b = binary.BigEndian.AppendUint64(b, uint64(time.Now().UnixMicro()-postgresEpoch))
 	if reply {

@@ -26,6 +26,7 @@ type logicalFeed struct {
 	settler settler
 	looker  looker
 	counts  counters
+	slot    *slot // nil: a temporary one for each connection
 
 	session atomic.Pointer[session] // nil: not attached
 }
@@ -79,7 +80,7 @@ func (f *logicalFeed) run(
 	if err != nil {
 		return err
 	}
-	at, err := f.attach(ctx, conn)
+	at, err := f.attach(ctx, conn, h)
 	if err != nil {
 		hangUp(conn)
 		return err
@@ -92,10 +93,9 @@ func (f *logicalFeed) run(
 		progress: source.NewProgress(source.Position(at.start)), kick: make(chan struct{}, 1),
 	}
 	s.rows.odd = at.looked.odd
-	h.Attached(at.origin, source.Position(at.start))
-	f.looker.accept(at.looked)
-	s.announce(at.looked.schema)
-	h.Apply(&source.Tx{ID: at.barrier, Pos: source.Position(at.start), All: true})
+	if err := f.begin(s, at); err != nil {
+		return err
+	}
 	f.counts.position.Store(uint64(at.start))
 
 	f.session.Store(s)
@@ -114,36 +114,65 @@ func (f *logicalFeed) run(
 	return s.read()
 }
 
+// begin tells the handler where the session begins.
+func (f *logicalFeed) begin(s *session, at *attached) error {
+	start := source.Position(at.start)
+	if at.resumed != nil {
+		if !s.handler.(source.ResumeHandler).Resumed(at.origin, start) {
+			f.slot.refused = *at.resumed
+			return errors.New("the copies that are kept are not those of the slot; beginning anew")
+		}
+	} else {
+		s.handler.Attached(at.origin, start)
+	}
+	f.looker.accept(at.looked)
+	s.announce(at.looked.schema)
+	switch {
+	case at.resumed == nil:
+		s.handler.Apply(&source.Tx{ID: at.barrier, Pos: start, All: true})
+	case !at.looked.empty():
+		s.handler.Apply(&source.Tx{Pos: start, Tables: at.looked.tables})
+	}
+	return nil
+}
+
 // attached is a stream that is about to begin.
 type attached struct {
 	stream  *stream
 	origin  string
 	start   lsn
 	barrier uint64
-	looked  *looked // tables that changed while nobody followed, and odd ones
+	looked  *looked       // tables that changed while nobody followed, and odd ones
+	resumed *source.Place // from which the stream goes on; nil: it begins
 }
 
 // attach makes a slot and starts to stream from it.
-func (f *logicalFeed) attach(ctx context.Context, conn *pgconn.PgConn) (*attached, error) {
+func (f *logicalFeed) attach(
+	ctx context.Context, conn *pgconn.PgConn, h source.Handler,
+) (*attached, error) {
 	rows, err := simple(ctx, conn, "IDENTIFY_SYSTEM")
 	if err != nil {
 		return nil, err
 	}
 	at := &attached{origin: originOf(rows[0][0], rows[0][1])}
-	if err := f.control.pin(ctx, rows[0][0]); err != nil {
+	if err := f.control.pin(ctx, at.origin); err != nil {
 		return nil, err
 	}
-	f.src.pin(rows[0][0])
+	f.src.pin(at.origin)
 
 	if err := publish(ctx, f.control, f.tables, f.src.names); err != nil {
 		return nil, err
 	}
-	slot, err := slotName()
+	slot, err := f.openSlot(ctx, conn, h, at)
 	if err != nil {
 		return nil, err
 	}
-	if at.start, err = f.createSlot(ctx, conn, slot); err != nil {
-		return nil, err
+	if at.resumed != nil {
+		at.stream, err = f.stream(ctx, conn, slot, at.start)
+		if slotGone(err) {
+			f.slot.refused = *at.resumed
+		}
+		return at, err
 	}
 	// Everything below is asked after the slot is ready: what changes later is
 	// in the stream or found by the next look.
@@ -153,16 +182,27 @@ func (f *logicalFeed) attach(ctx context.Context, conn *pgconn.PgConn) (*attache
 	if at.looked, err = f.looker.look(ctx, f.control); err != nil {
 		return nil, err
 	}
-	names := quoteText(quoteName(f.src.names.publication))
-	at.stream, err = startStream(ctx, conn, "START_REPLICATION SLOT "+slot+
-		" LOGICAL 0/0 (proto_version '1', publication_names "+names+")")
+	if f.slot != nil {
+		f.slot.print.Store(at.looked.digest())
+	}
+	at.stream, err = f.stream(ctx, conn, slot, 0)
 	return at, err
+}
+
+// stream starts to stream from a slot, at start or where the slot is if that is
+// later.
+func (f *logicalFeed) stream(
+	ctx context.Context, conn *pgconn.PgConn, slot string, start lsn,
+) (*stream, error) {
+	names := quoteText(quoteName(f.src.names.publication))
+	return startStream(ctx, conn, "START_REPLICATION SLOT "+slot+" LOGICAL "+start.String()+
+		" (proto_version '1', publication_names "+names+")")
 }
 
 // createSlot makes the slot and returns where it begins. PostgreSQL makes it
 // only when the transactions that are open now have ended: the log says so.
 func (f *logicalFeed) createSlot(
-	ctx context.Context, conn *pgconn.PgConn, slot string,
+	ctx context.Context, conn *pgconn.PgConn, how string,
 ) (lsn, error) {
 	notice := time.AfterFunc(waitNotice, func() {
 		f.src.log.Warn("the feed waits for transactions that were open when it started;"+
@@ -171,7 +211,7 @@ func (f *logicalFeed) createSlot(
 	})
 	defer notice.Stop()
 	rows, err := simple(ctx, conn,
-		"CREATE_REPLICATION_SLOT "+slot+" TEMPORARY LOGICAL pgoutput NOEXPORT_SNAPSHOT")
+		"CREATE_REPLICATION_SLOT "+how+" LOGICAL pgoutput NOEXPORT_SNAPSHOT")
 	if err != nil {
 		return 0, err
 	}

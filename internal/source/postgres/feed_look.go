@@ -2,6 +2,11 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -39,6 +44,16 @@ type looked struct {
 }
 
 func (l *looked) empty() bool { return len(l.tables) == 0 }
+
+// digest returns a text that changes when any of the tables does.
+func (l *looked) digest() *string {
+	sum := sha256.New()
+	for _, id := range slices.Sorted(maps.Keys(l.prints)) {
+		fmt.Fprintf(sum, "%q %q %q;", id, l.prints[id].schema, l.prints[id].storage)
+	}
+	text := hex.EncodeToString(sum.Sum(nil)[:16])
+	return &text
+}
 
 // accept notes that the handler has been told, or is about to be. What was found
 // and not accepted is found again.

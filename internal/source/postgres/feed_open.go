@@ -32,7 +32,7 @@ func (s *Source) feedSource() feedSource {
 	return feedSource{
 		cfg: s.cfg.ConnConfig,
 		log: s.log,
-		pin: s.Pin,
+		pin: s.Pin, opts: s.opts,
 		names: feedNames{
 			publication: cmp.Or(s.opts.Publication, defaultPublication),
 			prefix:      cmp.Or(s.opts.NotifyPrefix, defaultPrefix),
@@ -136,6 +136,13 @@ func openLogical(
 		return nil, err
 	}
 	f := newLogicalFeed(src, tables)
+	if src.opts.Slot != "" {
+		slot, err := newSlot(ctx, c, src.opts)
+		if err != nil {
+			return nil, err
+		}
+		f.slot = slot
+	}
 	found, err := f.looker.look(ctx, c)
 	if err != nil {
 		return nil, err

@@ -89,6 +89,9 @@ func (s *session) alive(m keepAlive) error {
 			s.rows.odd = found.odd
 			s.announce(found.schema)
 			s.handler.Apply(&source.Tx{Pos: s.position(), Tables: found.tables})
+			if s.feed.slot != nil { // not before: places include it from here on
+				s.feed.slot.print.Store(found.digest())
+			}
 		}
 		if end := source.Position(m.end); end > s.position() {
 			s.handler.Advance(end)
@@ -96,9 +99,19 @@ func (s *session) alive(m keepAlive) error {
 		}
 	}
 	if m.reply {
-		return s.stream.status(lsn(s.position()), false)
+		return s.status(false)
 	}
 	return nil
+}
+
+// status tells the server how far the handler has got, and what of its log it
+// need not keep: with a named slot that is what is complete on disk.
+func (s *session) status(reply bool) error {
+	pos := lsn(s.position())
+	if s.feed.slot == nil {
+		return s.stream.status(pos, pos, reply)
+	}
+	return s.stream.status(pos, s.feed.slot.acknowledged(pos), reply)
 }
 
 // announce tells the handler which tables are not what they were.
@@ -130,7 +143,7 @@ func (s *session) look(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-ask.C:
-			if s.stream.status(lsn(s.position()), true) != nil {
+			if s.status(true) != nil {
 				return // the reader finds out by itself
 			}
 			continue
@@ -156,7 +169,7 @@ func (s *session) look(ctx context.Context, cancel context.CancelCauseFunc) {
 func (s *session) hand(found *looked) {
 	s.found.Store(found)
 	// An error closes the stream, which the reader sees.
-	_ = s.stream.status(lsn(s.position()), true)
+	_ = s.status(true)
 }
 
 // Fence returns once every change that was visible when it was called has been
@@ -214,7 +227,7 @@ func (s *session) reach(
 			return 0, ctx.Err()
 		case <-changed:
 		case <-again.C:
-			if err := s.stream.status(lsn(pos), true); err != nil {
+			if err := s.status(true); err != nil {
 				return 0, err
 			}
 			again.Reset(wait)

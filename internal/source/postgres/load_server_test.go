@@ -345,9 +345,7 @@ func TestPostgres_PinnedToOneCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	var id string
-	err = conn.QueryRow(t.Context(), "SELECT system_identifier::text FROM "+
-		"pg_control_system()").Scan(&id)
+	id, err := originAt(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,23 +153,23 @@ func (f *notifyFeed) run(
 // identify returns the origin, the same that a logical feed has, and pins the
 // connections of loads to this cluster.
 func (f *notifyFeed) identify(ctx context.Context) (string, error) {
-	var system, file string
-	err := f.control.do(ctx, func(conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, `SELECT system_identifier::text,
-			pg_walfile_name(pg_current_wal_lsn()) FROM pg_control_system()`).Scan(&system, &file)
+	// A connection of before may lead to a server that is not the primary any more.
+	if err := f.control.pin(ctx, ""); err != nil {
+		return "", err
+	}
+	var origin string
+	err := f.control.do(ctx, func(conn *pgx.Conn) (err error) {
+		origin, err = originAt(ctx, conn)
+		return err
 	})
 	if err != nil {
 		return "", err
 	}
-	timeline, err := strconv.ParseUint(file[:min(8, len(file))], 16, 32)
-	if err != nil {
-		return "", fmt.Errorf("timeline of %q: %w", file, err)
-	}
-	if err := f.control.pin(ctx, system); err != nil {
+	if err := f.control.pin(ctx, origin); err != nil {
 		return "", err
 	}
-	f.src.pin(system)
-	return originOf(system, strconv.FormatUint(timeline, 10)), nil
+	f.src.pin(origin)
+	return origin, nil
 }
 
 // listen connects, listens and waits until a notification of its own has come

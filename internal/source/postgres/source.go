@@ -46,6 +46,8 @@ type Options struct {
 	Lifetime         time.Duration // of a connection; 0: 30 min
 	Publication      string        // of the logical feed; "": hotrow
 	NotifyPrefix     string        // of the channels of compatible triggers; "": events
+	Slot             string        // replication slot of the logical feed; "": a temporary one
+	SlotUnbounded    bool          // have Slot even if the server would keep its log for ever
 	Log              *slog.Logger  // nil: nothing is logged
 }
 
@@ -59,7 +61,7 @@ type Source struct {
 	ctx  context.Context // ends when the source is closed
 	stop context.CancelFunc
 
-	pinned   atomic.Pointer[string] // the system identifier that connections must have
+	pinned   atomic.Pointer[string] // the origin that connections must have: see originOf
 	waiting  atomic.Int64
 	timeouts atomic.Uint64
 }
@@ -144,33 +146,32 @@ func (s *Source) configure() {
 // answers now: one has just turned out to be dead, and others may be too.
 type pingKey struct{}
 
-// Pin makes every new connection one to the cluster with this system
-// identifier, and drops those that were made before it was known. A feed pins
-// the server that it follows: loads from another one would not be covered by
-// its changes.
-func (s *Source) Pin(systemID string) {
-	old := s.pinned.Swap(&systemID)
-	if old == nil || *old != systemID {
+// Pin makes every new connection one to the server with this origin (cluster and
+// timeline), and drops those that were made before it was known. A feed pins the
+// server that it follows: loads from another one, such as a primary of before,
+// would not be covered by its changes.
+func (s *Source) Pin(origin string) {
+	old := s.pinned.Swap(&origin)
+	if old == nil || *old != origin {
 		s.pool.Reset()
 	}
 }
 
-// checkServer refuses a new connection to another cluster than the pinned one.
+// checkServer refuses a new connection to another server than the pinned one.
 func (s *Source) checkServer(ctx context.Context, conn *pgx.Conn) error {
 	pin := s.pinned.Load()
 	if pin == nil {
 		return nil
 	}
-	var id string
-	err := conn.QueryRow(ctx, "SELECT system_identifier::text FROM pg_control_system()").Scan(&id)
-	if err != nil {
+	id, err := originAt(ctx, conn)
+	if err != nil && !errors.Is(err, errStandby) {
 		return err
 	}
 	if id != *pin {
 		return &source.Error{
 			Class:   source.Unavailable,
-			Message: "the connection leads to another database cluster than the feed follows",
-			Detail:  fmt.Sprintf("system identifier %s, the feed follows %s", id, *pin),
+			Message: "the connection leads to another database server than the feed follows",
+			Detail:  fmt.Sprintf("cluster and timeline %q, the feed follows %q", id, *pin),
 			After:   time.Second,
 		}
 	}

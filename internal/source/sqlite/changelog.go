@@ -13,6 +13,10 @@ import (
 // programs are told row by row. The triggers use nothing that an old SQLite
 // lacks: the values of the watched columns are SQL literals joined by commas.
 //
+// Each row has a nonce, by which a process that starts again finds out whether
+// the log goes on from the row that was its last, or whether the file has been
+// given back from a copy and written differently since.
+//
 // A row deleted by REPLACE fires no trigger unless the program has asked for
 // recursive triggers. A BEFORE trigger therefore logs every row that shares a
 // unique value with the new one, whether or not it will be replaced.
@@ -24,10 +28,14 @@ const (
 // createLog makes the table, and the trigger that keeps it short.
 var createLog = []string{
 	"CREATE TABLE IF NOT EXISTS hotrow_changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, " +
-		"tbl TEXT NOT NULL, op TEXT NOT NULL, old TEXT, new TEXT)",
+		"tbl TEXT NOT NULL, op TEXT NOT NULL, old TEXT, new TEXT, " +
+		"nonce BLOB DEFAULT (randomblob(8)))",
 	fmt.Sprintf("CREATE TRIGGER IF NOT EXISTS hotrow_changes_trim AFTER INSERT ON hotrow_changes "+
 		"WHEN NEW.seq %% 1000 = 0 BEGIN DELETE FROM hotrow_changes WHERE seq <= NEW.seq - %d; END",
 		logKeeps),
+	// So that there is a row by whose nonce the log is known again.
+	"INSERT INTO hotrow_changes (tbl, op) SELECT '', 'B' " +
+		"WHERE NOT EXISTS (SELECT 1 FROM hotrow_changes)",
 }
 
 // A changeLog reads the log for a feed.

@@ -31,6 +31,7 @@ type Feed struct {
 
 	version int64 // PRAGMA data_version at the last look; of the Run goroutine
 	schema  int64 // PRAGMA schema_version then
+	resumed bool  // a resumption was tried: only the first Run of a process does
 
 	// mu guards what follows. It is the innermost lock.
 	mu      sync.Mutex
@@ -39,11 +40,15 @@ type Feed struct {
 	own     []span // of the change log: rows that our transactions made
 	waiting []chan source.Position
 	stats   source.FeedStats
+	keeper  source.Keeper // nil: nobody keeps copies
+	read    source.Place  // of the last row of the log that was read
+	at      passed        // of the last one that was delivered
+	passing time.Time     // when rows of our own were passed over last
 
 	wake chan struct{} // has an element when queue or waiting is not empty
 }
 
-var _ source.Feed = (*Feed)(nil)
+var _ source.Resumer = (*Feed)(nil)
 
 // An event is one commit on its way to the handler.
 type event struct {
@@ -128,6 +133,13 @@ func (f *Feed) attach(ctx context.Context, h source.Handler) error {
 		return err
 	}
 	err := f.baseline(ctx, w)
+	resumes := false
+	if err == nil {
+		resumes, err = f.resume(ctx, w)
+	}
+	if err == nil {
+		err = f.note(ctx, w)
+	}
 	origin, pos := w.origin, w.pos
 	if err == nil {
 		f.s.mu.Lock()
@@ -135,6 +147,7 @@ func (f *Feed) attach(ctx context.Context, h source.Handler) error {
 		f.s.mu.Unlock()
 		f.mu.Lock()
 		f.running, f.queue, f.own = true, nil, nil
+		f.at = passed{}
 		f.stats.Position = pos
 		f.mu.Unlock()
 	}
@@ -142,7 +155,13 @@ func (f *Feed) attach(ctx context.Context, h source.Handler) error {
 	if err != nil {
 		return fmt.Errorf("begin to follow the database: %w", err)
 	}
-	h.Attached(origin, pos)
+	f.resumed = true
+	if rh, can := h.(source.ResumeHandler); !resumes || !can || !rh.Resumed(origin, pos) {
+		h.Attached(origin, pos)
+	}
+	if f.pass(pos) {
+		h.Advance(pos)
+	}
 	return nil
 }
 
@@ -239,6 +258,9 @@ func (f *Feed) turn(ctx context.Context, h source.Handler, look bool) error {
 		}
 	}
 	pos := f.deliver(h)
+	if look && f.pass(pos) {
+		h.Advance(pos)
+	}
 	for _, c := range asked {
 		c <- pos
 	}

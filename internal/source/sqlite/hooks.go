@@ -60,6 +60,10 @@ type collector struct {
 	new    []any
 
 	committed bool // a commit has begun, and was not undone
+
+	// coarse says that tables whose columns nobody watches are told as a whole:
+	// hotrow's own, which get many rows (see Tx in store.go).
+	coarse bool
 }
 
 // A span is a run of numbers of the change log; last 0: none.
@@ -68,7 +72,7 @@ type span struct{ first, last int64 }
 // reset forgets what was collected.
 func (k *collector) reset() {
 	k.batch, k.logged = source.Batch{}, span{}
-	k.w.ddl, k.committed = false, false
+	k.w.ddl, k.committed, k.coarse = false, false, false
 }
 
 // committing is called when a transaction is about to be committed.
@@ -104,6 +108,10 @@ func (k *collector) preUpdate(d driverpkg.SQLitePreUpdateData) {
 		return
 	}
 	watched := k.w.s.watch.Load().columns[d.TableName]
+	if len(watched) == 0 && k.coarse {
+		k.batch.Table(d.TableName)
+		return
+	}
 	if len(watched) == 0 {
 		watched = t.Key
 	}

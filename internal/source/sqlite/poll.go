@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -34,7 +35,7 @@ func (f *Feed) look(ctx context.Context) (bool, error) {
 func (f *Feed) lookNow(ctx context.Context, w *writer) error {
 	version, err := w.c.integer(ctx, "PRAGMA data_version")
 	// Our own DDL leaves data_version as it is, but not w.schema.
-	if err != nil || version == f.version && w.schema == f.schema {
+	if err != nil || version == f.version && w.schema == f.schema && !f.passes() {
 		return err
 	}
 	schema, err := w.c.integer(ctx, "PRAGMA schema_version")
@@ -59,7 +60,18 @@ func (f *Feed) lookNow(ctx context.Context, w *writer) error {
 		f.enqueue(w, &event{tx: &source.Tx{All: true}})
 	}
 	f.version, f.schema = version, schema
-	return nil
+	return f.note(ctx, w)
+}
+
+// passes reports whether it is time to pass over rows of our own in the log.
+func (f *Feed) passes() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.keeper == nil || !f.log.ready || len(f.own) == 0 || time.Since(f.passing) < placeEvery {
+		return false
+	}
+	f.passing = time.Now()
+	return true
 }
 
 // newSchema notes a new definition of tables, and looks whether the change log

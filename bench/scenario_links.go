@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The link that all peers redirect: that of the benchmark of
+// github.com/davidkroell/shortcut.
+const (
+	linkPath   = "/asdf"
+	linkTarget = "https://davidkroell.github.io"
+)
+
+// A shortener is a peer that records its hits.
+type shortener struct {
+	count func(ctx context.Context) (int64, error) // of recorded hits in the database
+	drain func(ctx context.Context, on bool) error // nil: it drains all the time
+	lag   func(ctx context.Context) (float64, error)
+}
+
+// withLinks adds the servers of the scenarios about links.
+func withLinks(all map[string]starter) map[string]starter {
+	maps.Copy(all, map[string]starter{
+		"links":             linksOf("record: true"),
+		"links-held":        linksOf("record: true, drain: false"),
+		"links-off":         linksOf("record: false"),
+		"redirect-floor":    startRedirectFloor,
+		"redirect-nginx":    startRedirectNginx,
+		"redirect-nethttp":  startRedirectPeer,
+		"shortcut-original": startShortcut,
+	})
+	return all
+}
+
+// awaitRedirect waits until a server redirects.
+func (p *process) awaitRedirect(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	client := http.Client{Timeout: 5 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
+	last := errors.New("no answer")
+	for ctx.Err() == nil {
+		resp, err := client.Head(url)
+		if err == nil {
+			_ = resp.Body.Close()
+			if resp.Header.Get("Location") == linkTarget {
+				return nil
+			}
+			err = errors.New(resp.Status)
+		}
+		last = err
+		select {
+		case err := <-p.done:
+			p.done <- err
+			return p.failed(fmt.Errorf("it has ended: %v", err))
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	return p.failed(fmt.Errorf("HEAD %s: %w", url, last))
+}
+
+// newRedirecting waits until a server redirects.
+func newRedirecting(ctx context.Context, p *process, address string) (*running, error) {
+	r := &running{name: p.name, base: "http://" + address, main: p, keys: 1}
+	r.url = r.base + linkPath
+	if err := p.awaitRedirect(ctx, r.url); err != nil {
+		p.stop()
+		return nil, err
+	}
+	return r, nil
+}
+
+// startRedirectFloor answers with a constant redirect.
+func startRedirectFloor(
+	ctx context.Context, w *workshop, on placement, dir string,
+) (*running, error) {
+	address, port, err := loopback()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "redirect")
+	date := time.Now().UTC().Format(http.TimeFormat)
+	answer := "HTTP/1.1 301 Moved Permanently\r\nDate: " + date +
+		"\r\nLocation: " + linkTarget + "\r\nX-Robots-Tag: noindex\r\n" +
+		"Cache-Control: private, max-age=90\r\nContent-Length: 0\r\n\r\n"
+	if err := os.WriteFile(file, []byte(answer), 0o644); err != nil {
+		return nil, err
+	}
+	p, err := start("redirect-floor", dir, on, w.floor, strconv.Itoa(port), file, "raw")
+	if err != nil {
+		return nil, err
+	}
+	return newRedirecting(ctx, p, address)
+}
+
+// startRedirectPeer redirects by net/http and a map.
+func startRedirectPeer(
+	ctx context.Context, w *workshop, on placement, dir string,
+) (*running, error) {
+	address, _, err := loopback()
+	if err != nil {
+		return nil, err
+	}
+	p, err := start("redirect-nethttp", dir, on, w.peers+"nethttp", "-listen", address,
+		"-mode", "redirect")
+	if err != nil {
+		return nil, err
+	}
+	return newRedirecting(ctx, p, address)
+}
+
+// startRedirectNginx redirects by nginx's return.
+func startRedirectNginx(
+	ctx context.Context, _ *workshop, on placement, dir string,
+) (*running, error) {
+	nginx, err := look("nginx")
+	if err != nil {
+		return nil, err
+	}
+	address, _, err := loopback()
+	if err != nil {
+		return nil, err
+	}
+	user := ""
+	if os.Getuid() == 0 {
+		user = "user root;"
+	}
+	home := filepath.Join(dir, "redirect-nginx")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return nil, err
+	}
+	config := filepath.Join(home, "nginx.conf")
+	lines := fmt.Sprintf("server { listen %s; location / { return 301 %s; } }", address, linkTarget)
+	text := fmt.Sprintf(nginxConfig, home, threads(on), address, lines, user)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := start("redirect-nginx", dir, on, nginx, "-c", config, "-p", home, "-e", "stderr")
+	if err != nil {
+		return nil, err
+	}
+	return newRedirecting(ctx, p, address)
+}
+
+// linksOf makes the starter of hotrow's shortener over SQLite; log is what its
+// click log is told.
+func linksOf(log string) starter {
+	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+		address, _, err := loopback()
+		if err != nil {
+			return nil, err
+		}
+		ops, _, err := loopback()
+		if err != nil {
+			return nil, err
+		}
+		db, file := filepath.Join(dir, "links.db"), filepath.Join(dir, "links.yaml")
+		write := func(log string) error {
+			text := fmt.Sprintf("version: 1\nhttp: {listen: 'off'}\nwire: {listen: 'off'}\n"+
+				"ops: {listen: %q}\nlinks:\n  listen: %q\n  database: %q\n"+
+				"  log: {dir: %q, max: 16GiB, %s}\n",
+				ops, address, "sqlite:"+db, filepath.Join(dir, "clicks"), log)
+			return os.WriteFile(file, []byte(text), 0o600)
+		}
+		if err := write(log); err != nil {
+			return nil, err
+		}
+		p, err := start("links", dir, on, w.hotrow, "serve", "-c", file)
+		if err != nil {
+			return nil, err
+		}
+		if err := addLink(ctx, address); err != nil {
+			p.stop()
+			return nil, p.failed(err)
+		}
+		r, err := newRedirecting(ctx, p, address)
+		if err != nil {
+			return nil, err
+		}
+		r.ops, r.links = "http://"+ops, &shortener{lag: lagOf("http://" + ops)}
+		r.links.count = func(ctx context.Context) (int64, error) {
+			return countBy(ctx, "sqlite3", "-cmd", ".timeout 10000", db,
+				"SELECT count(*) FROM clicks WHERE kind < 2")
+		}
+		if strings.Contains(log, "drain: false") {
+			r.links.drain = func(ctx context.Context, on bool) error {
+				if err := write("record: true, drain: " + strconv.FormatBool(on)); err != nil {
+					return err
+				}
+				return reloaded(ctx, p)
+			}
+		}
+		if strings.Contains(log, "record: false") {
+			r.links.count = nil
+		}
+		return r, nil
+	}
+}
+
+// addLink makes the link by the API, once that answers.
+func addLink(ctx context.Context, address string) error {
+	body := fmt.Sprintf(`{"code":%q,"url":%q,"status":301}`, linkPath[1:], linkTarget)
+	last := errors.New("no answer")
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; {
+		resp, err := http.Post("http://"+address+"/api/v1/links", "application/json",
+			strings.NewReader(body))
+		if err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusCreated || resp.StatusCode == http.StatusConflict {
+				return nil
+			}
+			err = errors.New(resp.Status)
+		}
+		last = err
+		wait(ctx, 20*time.Millisecond)
+	}
+	return fmt.Errorf("make %s: %w", linkPath, last)
+}
+
+// countBy returns the number that a database's shell prints.
+func countBy(ctx context.Context, shell string, args ...string) (int64, error) {
+	program, err := look(shell)
+	if err != nil {
+		return 0, err
+	}
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	if bytes.Contains(out, []byte("no such table: clicks")) {
+		return 0, nil // the first batch makes the table of its month
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w: %s", shell, err, out)
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+}
+
+// reloaded has a server read its configuration again, and waits until it says
+// that it has.
+func reloaded(ctx context.Context, p *process) error {
+	const word = "configuration reloaded"
+	said := func() int {
+		text, _ := os.ReadFile(p.log)
+		return strings.Count(string(text), word)
+	}
+	before := said()
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(patience); said() == before; wait(ctx, 5*time.Millisecond) {
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return p.failed(errors.New("it does not reload"))
+		}
+	}
+	return nil
+}
+
+// lagOf returns what reads the lag of the click log from the metrics, in
+// seconds.
+func lagOf(ops string) func(ctx context.Context) (float64, error) {
+	const name = "hotrow_links_clicks_lag_seconds "
+	return func(ctx context.Context) (float64, error) {
+		text, err := fetch(ctx, ops+"/metrics")
+		if err != nil {
+			return 0, err
+		}
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if value, ok := strings.CutPrefix(line, name); ok {
+				return strconv.ParseFloat(value, 64)
+			}
+		}
+		return 0, errors.New("the metrics have no lag of clicks")
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// startShortcut starts the rebuilt original (peers/shortcut) over a MariaDB of
+// its own, with that server's defaults: each insert is on disk before the answer.
+func startShortcut(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+	db, port, err := startMariaDB(ctx, on, dir)
+	if err != nil {
+		return nil, err
+	}
+	shell := []string{"--no-defaults", "--batch", "--skip-column-names", "--protocol=tcp",
+		"--host=127.0.0.1", "--port=" + strconv.Itoa(port), "--user=root"}
+	r, err := shortcutOver(ctx, w, on, dir, port, shell)
+	if err != nil {
+		db.stop()
+		return nil, db.failed(err)
+	}
+	r.behind = append(r.behind, db)
+	r.links = &shortener{count: func(ctx context.Context) (int64, error) {
+		return countBy(ctx, "mariadb", append(shell, "-e", "SELECT count(*) FROM ShortcutLog",
+			"shortcut")...)
+	}}
+	return r, nil
+}
+
+// shortcutOver starts the rebuilt original once its database answers.
+func shortcutOver(
+	ctx context.Context, w *workshop, on placement, dir string, port int, shell []string,
+) (*running, error) {
+	if err := awaitMariaDB(ctx, shell); err != nil {
+		return nil, err
+	}
+	address, _, err := loopback()
+	if err != nil {
+		return nil, err
+	}
+	p, err := start("shortcut-original", dir, on, w.peers+"shortcut", "-listen", address,
+		"-database", fmt.Sprintf("root@tcp(127.0.0.1:%d)/shortcut", port))
+	if err != nil {
+		return nil, err
+	}
+	return newRedirecting(ctx, p, address)
+}
+
+// startMariaDB makes an empty server and starts it.
+func startMariaDB(ctx context.Context, on placement, dir string) (*process, int, error) {
+	server, err := look("mariadbd")
+	if err != nil {
+		return nil, 0, err
+	}
+	install, err := look("mariadb-install-db")
+	if err != nil {
+		return nil, 0, err
+	}
+	data := filepath.Join(dir, "mariadb")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, 0, err
+	}
+	user := "--user=" + os.Getenv("USER")
+	if os.Getuid() == 0 {
+		user = "--user=root"
+	}
+	err = command(ctx, "", install, "--no-defaults", "--auth-root-authentication-method=normal",
+		"--skip-test-db", "--datadir="+data, user)
+	if err != nil {
+		return nil, 0, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, 0, err
+	}
+	p, err := start("mariadb", dir, on, server, "--no-defaults", "--datadir="+data, user,
+		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(port),
+		"--socket="+filepath.Join(dir, "mariadb.sock"),
+		"--pid-file="+filepath.Join(dir, "mariadb.pid"))
+	return p, port, err
+}
+
+// awaitMariaDB makes the database as soon as the server answers.
+func awaitMariaDB(ctx context.Context, shell []string) error {
+	program, err := look("mariadb")
+	if err != nil {
+		return err
+	}
+	var out []byte
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; {
+		out, err = exec.CommandContext(ctx, program, append(shell, "-e",
+			"CREATE DATABASE IF NOT EXISTS shortcut CHARACTER SET utf8mb4")...).CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		wait(ctx, 50*time.Millisecond)
+	}
+	return fmt.Errorf("mariadb: %w: %s", err, out)
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+// measureLinks runs the command of the original's benchmark, and then waits until
+// every hit that was answered is in the database.
+func measureLinks(ctx context.Context, w *workshop, a *attempt) ([]figure, error) {
+	program, err := look(wrk)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := seedWrk(ctx, w, program, a); err != nil { // warm
+		return nil, err
+	}
+	before, _, err := settledCount(ctx, a, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.peer.holdClicks(ctx); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	result, err := seedWrk(ctx, w, program, a)
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(began).Seconds()
+	figures := []figure{
+		{"answers/s", result.Rate}, {"p50 µs", result.Reads.P50}, {"p99 µs", result.Reads.P99},
+		{"failed", float64(result.Failed())},
+	}
+	if result.Server != nil {
+		figures = append(figures, figure{"CPU µs", result.Server.Total})
+	}
+	if a.peer.links == nil || a.peer.links.count == nil {
+		return figures, nil
+	}
+	meanwhile, err := a.peer.links.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, waited, err := settledCount(ctx, a, before+int64(result.Answers))
+	if err != nil {
+		return nil, err
+	}
+	return append(figures,
+		figure{"drained/s meanwhile", float64(meanwhile-before) / took},
+		figure{"answered", float64(result.Answers)},
+		figure{"count(*)", float64(after - before)},
+		figure{"s to drain", waited},
+	), nil
+}
+
+// holdClicks stops the draining of a peer of which that is measured.
+func (r *running) holdClicks(ctx context.Context) error {
+	if r.links == nil || r.links.drain == nil {
+		return nil
+	}
+	return r.links.drain(ctx, false)
+}
+
+// settledCount waits until the database has at least so many hits and gets no
+// more: wrk does not count the answers that are under way when it ends, one for
+// each connection. It returns how many it has, and the seconds until it had them.
+func settledCount(ctx context.Context, a *attempt, least int64) (int64, float64, error) {
+	s := a.peer.links
+	if s == nil || s.count == nil {
+		return 0, 0, nil
+	}
+	if s.drain != nil {
+		if err := s.drain(ctx, true); err != nil {
+			return 0, 0, err
+		}
+	}
+	began, last, since := time.Now(), int64(-1), time.Now()
+	for {
+		n, err := s.count(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		if n != last {
+			last, since = n, time.Now()
+		}
+		if n >= least && time.Since(since) > 600*time.Millisecond {
+			break
+		}
+		if time.Since(began) > 2*patience {
+			return 0, 0, fmt.Errorf("%d hits of %d are in the database", n, least)
+		}
+		wait(ctx, 50*time.Millisecond)
+		if ctx.Err() != nil {
+			return 0, 0, ctx.Err()
+		}
+	}
+	if most := least + int64(a.connections); least > 0 && last > most {
+		return 0, 0, fmt.Errorf("%d hits in the database, at most %d were sent", last, most)
+	}
+	return last, since.Sub(began).Seconds(), nil
+}
+
+// seedWrk runs wrk as the README of the original says: wrk -c 256 -d 5s -t 48.
+func seedWrk(ctx context.Context, w *workshop, program string, a *attempt) (*load.Result, error) {
+	seconds := max(int(w.opts.duration.Round(time.Second)/time.Second), 1)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+patience)
+	defer cancel()
+	const threads = 48
+	cmd := exec.CommandContext(ctx, program, "-c", strconv.Itoa(a.connections), "-d",
+		strconv.Itoa(seconds)+"s", "-t", strconv.Itoa(min(threads, a.connections)), "--latency",
+		a.peer.url)
+	cmd.SysProcAttr = childAttributes()
+	user, system, known := load.Used(a.peer.main.pid())
+	out, err := cmd.CombinedOutput()
+	userAfter, systemAfter, knownAfter := load.Used(a.peer.main.pid())
+	if err != nil {
+		return nil, fmt.Errorf("wrk: %w: %s", err, out)
+	}
+	result, err := parseWrk(out)
+	if err == nil && known && knownAfter {
+		result.Server = cpuOf(userAfter-user, systemAfter-system, result)
+	}
+	return result, err
+}
+
+// The rate that measureLinksRate offers, and for how long.
+const (
+	linksRate = 20_000
+	linksTime = time.Minute
+)
+
+// measureLinksRate offers redirects at a fixed rate, and looks at how far the
+// database is behind them.
+func measureLinksRate(ctx context.Context, w *workshop, a *attempt) ([]figure, error) {
+	duration := linksTime
+	if w.opts.quick {
+		duration = 3 * time.Second
+	}
+	before, _, err := settledCount(ctx, a, 0)
+	if err != nil {
+		return nil, err
+	}
+	watch, stop := context.WithCancel(ctx)
+	defer stop()
+	type lags struct {
+		most float64
+		err  error
+	}
+	seen := make(chan lags, 1)
+	go func() {
+		var l lags
+		for s := a.peer.links; watch.Err() == nil && s != nil && s.count != nil; {
+			lag, err := s.lag(watch)
+			if err != nil && watch.Err() == nil {
+				l.err = errors.Join(l.err, err)
+			}
+			l.most = max(l.most, lag)
+			wait(watch, 100*time.Millisecond)
+		}
+		seen <- l
+	}()
+	result, err := loadFrom(ctx, a.on, order{Config: load.Config{
+		URL: a.peer.url, Keys: load.Keys{N: 1}, Connections: a.connections, Rate: linksRate,
+		Duration: duration, Warmup: w.opts.warmup, Timeout: patience, PID: a.peer.main.pid(),
+	}})
+	stop()
+	l := <-seen
+	if err := errors.Join(err, l.err); err != nil {
+		return nil, err
+	}
+	figures := []figure{
+		{"answers/s", result.Rate}, {"p50 µs", result.Reads.P50}, {"p99 µs", result.Reads.P99},
+		{"failed", float64(result.Failed())},
+	}
+	if a.peer.links == nil || a.peer.links.count == nil {
+		return figures, nil
+	}
+	after, waited, err := settledCount(ctx, a, before+1)
+	if err != nil && after == 0 {
+		// The generator's warm-up is in the count, too, and is not told.
+		after, err = a.peer.links.count(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(figures, figure{"lag max s", l.most}, figure{"answered", float64(result.Answers)},
+		figure{"count(*)", float64(after - before)}, figure{"s to drain", waited}), nil
+}

@@ -1,0 +1,115 @@
+package client
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// nearly reads a document until it comes from a copy of the client's own.
+func nearly(t *testing.T, c *Client, key string) Document {
+	t.Helper()
+	var doc Document
+	poll(t, "a copy is kept", func() bool {
+		var err error
+		if doc, err = c.Get(within(t), "depts", key); err != nil {
+			t.Fatal(err)
+		}
+		return doc.Origin == FromNear
+	})
+	return doc
+}
+
+func TestNear_KeepsCopiesAndDropsThem(t *testing.T) {
+	s := newSite(t)
+	other, c := open(t, s.wireURL), open(t, s.wireURL, WithNearCache(NearCache{}))
+	if doc := nearly(t, c, "10"); doc.Lag < 0 || doc.Lag > time.Second {
+		t.Errorf("the lag of a copy is %v", doc.Lag)
+	}
+	for i := range 20 {
+		want := fmt.Sprint("PLACE ", i)
+		patch := map[string]any{"deptLocation": want}
+		if _, err := other.Patch(within(t), "depts", "10", patch); err != nil {
+			t.Fatal(err)
+		}
+		poll(t, "the change is seen", func() bool { return location(t, c, "10") == want })
+		nearly(t, c, "10")
+		if got := location(t, c, "10"); got != want {
+			t.Errorf("a copy is kept of %q, after %q", got, want)
+		}
+	}
+}
+
+// location reads a document's member.
+func location(t *testing.T, c *Client, key string) string {
+	t.Helper()
+	doc, err := c.Get(within(t), "depts", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d dept
+	if err := doc.Decode(&d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Location == nil {
+		return ""
+	}
+	return *d.Location
+}
+
+// TestNear_SeesOwnWrites at once, whatever copies there were.
+func TestNear_SeesOwnWrites(t *testing.T) {
+	s := newSite(t)
+	c := open(t, s.wireURL, WithNearCache(NearCache{}))
+	for i := range 20 {
+		nearly(t, c, "20")
+		want := fmt.Sprint("PLACE ", i)
+		patch := map[string]any{"deptLocation": want}
+		if _, err := c.Patch(within(t), "depts", "20", patch); err != nil {
+			t.Fatal(err)
+		}
+		if got := location(t, c, "20"); got != want {
+			t.Fatalf("read %q after writing %q", got, want)
+		}
+	}
+}
+
+// TestNear_EmptiesWhenTheWatchBreaks: a copy that nobody vouches for is not used.
+func TestNear_EmptiesWhenTheWatchBreaks(t *testing.T) {
+	s := newSite(t)
+	p := newProxy(t, s.wireURL[len("hotrow://"):])
+	direct := open(t, s.wireURL)
+	c := open(t, "hotrow://"+p.address(), WithNearCache(NearCache{}), WithRetries(20))
+	for i := range 5 {
+		nearly(t, c, "30")
+		p.cut()
+		sp := c.near.space("depts")
+		poll(t, "the copies are gone", func() bool {
+			c.near.mu.Lock()
+			defer c.near.mu.Unlock()
+			return len(sp.copies) == 0
+		})
+		want := fmt.Sprint("BROKEN ", i)
+		patch := map[string]any{"deptLocation": want}
+		if _, err := direct.Patch(within(t), "depts", "30", patch); err != nil {
+			t.Fatal(err)
+		}
+		poll(t, "the change is seen", func() bool { return location(t, c, "30") == want })
+	}
+}
+
+func TestNear_IsBounded(t *testing.T) {
+	s := newSite(t)
+	c := open(t, s.wireURL, WithNearCache(NearCache{Bytes: 1000}))
+	nearly(t, c, "10")
+	for _, key := range []string{"10", "20", "30", "40"} {
+		if _, err := c.Get(within(t), "depts", key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.near.mu.Lock()
+	defer c.near.mu.Unlock()
+	if c.near.bytes > 1000 || c.near.order.Len() == 0 {
+		t.Errorf("%d copies of %d bytes are kept", c.near.order.Len(), c.near.bytes)
+	}
+}

@@ -1,0 +1,176 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestWatch_TellsChanges(t *testing.T) {
+	s := newSite(t)
+	c := open(t, s.wireURL)
+	ctx := within(t)
+	all, err := c.Watch(ctx, "depts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = all.Close() }()
+	one, err := c.Watch(ctx, "depts", OfKey("20"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = one.Close() }()
+	for _, key := range []string{"10", "20"} {
+		patch := map[string]any{"deptLocation": "MOON"}
+		if _, err := c.Patch(ctx, "depts", key, patch); err != nil {
+			t.Fatal(err)
+		}
+		wantChange(t, all, key)
+	}
+	wantChange(t, one, "20")
+}
+
+// wantChange wants the next event to be the change of a key.
+func wantChange(t *testing.T, w *Watch, key string) {
+	t.Helper()
+	e, err := w.Next(within(t))
+	if err != nil || e.Kind != Changed || e.Key != key || e.Position == "" {
+		t.Errorf("the event is %+v, %v; want the change of %s", e, err, key)
+	}
+}
+
+// TestWatch_GoesOnAfterACut: a change that happens while the connection is down
+// is told when it is up again.
+func TestWatch_GoesOnAfterACut(t *testing.T) {
+	s := newSite(t)
+	p := newProxy(t, s.wireURL[len("hotrow://"):])
+	direct, c := open(t, s.wireURL), open(t, "hotrow://"+p.address())
+	ctx := within(t)
+	w, err := c.Watch(ctx, "depts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	for i := range 5 {
+		p.cut()
+		patch := map[string]any{"deptLocation": fmt.Sprint(i)}
+		if _, err := direct.Patch(ctx, "depts", "30", patch); err != nil {
+			t.Fatal(err)
+		}
+		wantChange(t, w, "30")
+	}
+}
+
+// TestWatch_BeginsAnewWithReset when nobody knows what was missed.
+func TestWatch_BeginsAnewWithReset(t *testing.T) {
+	s := newSite(t)
+	c := open(t, s.wireURL)
+	w, err := c.Watch(within(t), "depts", Since("hr1.main.other.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	if e, err := w.Next(within(t)); err != nil || e.Kind != Reset {
+		t.Errorf("the first event is %+v, %v", e, err)
+	}
+}
+
+func TestWatch_EndsWithItsContextAndWithClose(t *testing.T) {
+	s := newSite(t)
+	c := open(t, s.wireURL)
+	w, err := c.Watch(within(t), "depts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := w.Next(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("next out of time: %v", err)
+	}
+	if _, err := c.Patch(within(t), "depts", "10", map[string]any{"deptLocation": "A"}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := w.Next(within(t)); err != nil {
+		t.Errorf("next after its context has ended: %+v, %v", e, err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.Next(context.Background())
+		ended <- err
+	}()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, ErrClosed) {
+		t.Errorf("next after close: %v", err)
+	}
+}
+
+func TestWatch_OfWhatIsNotThere(t *testing.T) {
+	s := newSite(t)
+	c := open(t, s.wireURL)
+	if _, err := c.Watch(within(t), "nothing"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a watch of nothing: %v", err)
+	}
+	if _, err := c.Watch(within(t), "pay"); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("a watch without a token: %v", err)
+	}
+}
+
+// TestWatch_HTTPEvents reads a stream of server-sent events, resumes it, and
+// takes a server without one for what it is.
+func TestWatch_HTTPEvents(t *testing.T) {
+	resumed := make(chan string, 4)
+	l := listen(t)
+	server := &http.Server{Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/plain" {
+				_, _ = w.Write([]byte("[]"))
+				return
+			}
+			resumed <- r.Header.Get("Last-Event-ID")
+			w.Header().Set("Content-Type", "text/event-stream")
+			if r.Header.Get("Last-Event-ID") == "" {
+				_, _ = w.Write([]byte(": hello\n\nid: p1\nevent: put\ndata: {\"key\":\"10\"}\n\n"))
+				return // the connection ends
+			}
+			_, _ = w.Write([]byte("id: p2\nevent: delete\ndata: {\"key\":\"20\"}\n\n" +
+				"event: reset\ndata: {}\nid: p3\n\n"))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l)
+	}()
+	defer func() {
+		_ = server.Close()
+		<-done
+	}()
+	c := open(t, "http://"+l.Addr().String())
+	w, err := c.Watch(within(t), "depts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	for _, want := range []Event{
+		{Kind: Changed, Key: "10", Position: "p1"}, {Kind: Deleted, Key: "20", Position: "p2"},
+		{Kind: Reset, Position: "p3"},
+	} {
+		got, err := w.Next(within(t))
+		got.cursor = ""
+		if err != nil || got != want {
+			t.Errorf("the event is %+v, %v; want %+v", got, err, want)
+		}
+	}
+	if first, second := <-resumed, <-resumed; first != "" || second != "p1" {
+		t.Errorf("the streams went on after %q and %q", first, second)
+	}
+	if _, err := c.Watch(within(t), "plain"); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("a watch of a server that has none: %v", err)
+	}
+}

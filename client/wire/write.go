@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// The bounds of one write: what is more goes into the next, so that a peer gets
+// something to do while the rest is on its way.
+const (
+	writeBytes = 64 << 10
+	keptBytes  = 8 << 10 // of a buffer that nobody needs just now
+)
+
+// write writes what there is, until the connection ends.
+func (c *Conn) write() {
+	for {
+		c.mu.Lock()
+		for c.err == nil && len(c.out) == 0 && !c.session.Pending() {
+			c.sleep()
+		}
+		if c.err != nil {
+			c.mu.Unlock()
+			return
+		}
+		if c.session.Pending() {
+			c.out = c.session.Pump(c.out, writeBytes)
+		}
+		batch := c.out
+		c.out, c.spare = c.spare[:0], nil
+		c.taken += uint64(len(batch))
+		c.busy = true
+		c.session.CountFlush()
+		if c.room != nil {
+			close(c.room)
+			c.room = nil
+		}
+		c.mu.Unlock()
+		if err := c.send(batch); err != nil {
+			c.end(err)
+			return
+		}
+		c.mu.Lock()
+		c.spare = batch
+		c.mu.Unlock()
+	}
+}
+
+// sleep waits until there is something to write, or the connection ends. c.mu is
+// held before and after.
+func (c *Conn) sleep() {
+	c.idle = true
+	over := c.drained()
+	c.mu.Unlock()
+	if over {
+		c.end(ErrClosed)
+	} else {
+		<-c.wake
+		// Others who are about to send something go along in the same write.
+		runtime.Gosched()
+	}
+	c.mu.Lock()
+}
+
+// shrink gives back large buffers that were of no use since it was called last.
+// c.mu is held.
+func (c *Conn) shrink() {
+	if !c.busy && len(c.out) == 0 {
+		if cap(c.out) > keptBytes {
+			c.out = nil
+		}
+		if cap(c.spare) > keptBytes {
+			c.spare = nil
+		}
+	}
+	c.busy = false
+}
+
+// send writes a batch.
+func (c *Conn) send(batch []byte) error {
+	for len(batch) > 0 {
+		c.writing.Store(time.Now().UnixNano())
+		n, err := c.nc.Write(batch[:min(len(batch), writeBytes)])
+		c.writing.Store(0)
+		if err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	return nil
+}
+
+// lockWithRoom takes c.mu when there is room for something to write. On an error
+// it does not hold it.
+func (c *Conn) lockWithRoom(ctx context.Context) error {
+	c.mu.Lock()
+	for c.err == nil && len(c.out) >= c.queue {
+		if c.room == nil {
+			c.room = make(chan struct{})
+		}
+		if err := c.await(ctx, c.room); err != nil {
+			return err
+		}
+	}
+	if c.err != nil {
+		err := c.ended()
+		c.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+// await gives c.mu back, waits for a channel to be closed and takes c.mu again.
+// On the context's error it does not hold it.
+func (c *Conn) await(ctx context.Context, closed <-chan struct{}) error {
+	c.mu.Unlock()
+	select {
+	case <-closed:
+		c.mu.Lock()
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// signalFreed tells those who wait for an exchange that one has ended. c.mu is
+// held.
+func (c *Conn) signalFreed() {
+	if c.freed != nil {
+		close(c.freed)
+		c.freed = nil
+	}
+}
+
+// fits reports whether a message goes out whole and at once, so that its bytes
+// are not needed after the call. c.mu is held.
+func (c *Conn) fits(data []byte) bool { return len(data) <= c.direct }

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/client/wire"
+	"github.com/hotrow/hotrow/internal/wirebench"
+)
+
+type benchWireCmd struct {
+	URL []string `arg:"" optional:"" help:"hotrow://, raw://, grpc:// or gofast://HOST:PORT."`
+
+	Duration time.Duration `short:"d" default:"3s" help:"What is measured of each row."`
+	Warmup   time.Duration `default:"500ms" help:"Before it, not measured."`
+	Only     string        `placeholder:"REGEXP" help:"Rows whose name matches; none: all."`
+	Rounds   int           `default:"1" help:"Of all rows; the best of each counts."`
+
+	Get    string `placeholder:"RESOURCE/KEY" help:"Also reads of this document, at hotrow://."`
+	GRPC   string `name:"grpc" placeholder:"PROGRAM" help:"The client of bench/peers/grpc."`
+	Gofast string `placeholder:"PROGRAM" help:"gofast's perf program."`
+
+	Format string `enum:"text,markdown,json" default:"text" help:"text, markdown or json."`
+}
+
+// A contender makes runs at one server.
+type contender struct {
+	name string
+	run  func(context.Context, wirebench.Row) (wirebench.Result, error)
+}
+
+// Run makes every run at every server, one server after the other in each row.
+func (c *benchWireCmd) Run(p *program) error {
+	if len(c.URL) == 0 {
+		c.URL = []string{"hotrow://127.0.0.1:9900"}
+	}
+	match, err := regexp.Compile(c.Only)
+	if err != nil {
+		return usageError{fmt.Errorf("--only: %w", err)}
+	}
+	var all []contender
+	for _, arg := range c.URL {
+		one, err := c.contender(arg)
+		if err != nil {
+			return usageError{err}
+		}
+		all = append(all, one)
+	}
+	report := &wirebench.Report{}
+	table := wirebench.Table()
+	if c.Get != "" {
+		table = append(table, wirebench.GetRow())
+	}
+	for _, row := range table {
+		if match.MatchString(row.Name) {
+			report.Rows = append(report.Rows, row)
+		}
+	}
+	for round := range max(c.Rounds, 1) {
+		if err := c.round(p, report, all, round); err != nil {
+			return err
+		}
+	}
+	return c.print(p, report)
+}
+
+// contender returns the one that a URL names.
+func (c *benchWireCmd) contender(arg string) (contender, error) {
+	name, address := splitName(arg)
+	u, err := url.Parse(address)
+	if err != nil {
+		return contender{}, err
+	}
+	if name == arg {
+		name = u.Scheme
+	}
+	dialed := func(dial wirebench.Dial) contender {
+		return contender{name, func(ctx context.Context, row wirebench.Row) (
+			wirebench.Result, error) {
+			return wirebench.Run(ctx, row, dial, c.Warmup, c.Duration)
+		}}
+	}
+	switch {
+	case u.Host == "":
+	case u.Scheme == "hotrow":
+		return c.hotrow(name, u.Host), nil
+	case u.Scheme == "raw":
+		return dialed(wirebench.DialRaw(u.Host)), nil
+	case u.Scheme == "grpc" && c.GRPC != "":
+		return contender{name, func(ctx context.Context, row wirebench.Row) (
+			wirebench.Result, error) {
+			return wirebench.RunGRPC(ctx, c.GRPC, u.Host, row, c.Warmup, c.Duration)
+		}}, nil
+	case u.Scheme == "gofast" && c.Gofast != "":
+		return contender{name, func(ctx context.Context, row wirebench.Row) (
+			wirebench.Result, error) {
+			return wirebench.RunGofast(ctx, c.Gofast, u.Host, row, c.Duration)
+		}}, nil
+	}
+	return contender{}, fmt.Errorf("%q: want hotrow://HOST:PORT (with wire.perf on) or "+
+		"raw://HOST:PORT; with --grpc or --gofast PROGRAM also grpc:// or gofast://", arg)
+}
+
+// hotrow returns the contender that is a hotrow server: it echoes, and has
+// documents as well.
+func (c *benchWireCmd) hotrow(name, address string) contender {
+	o := wire.Options{Name: "bench"}
+	resource, key, _ := strings.Cut(c.Get, "/")
+	return contender{name, func(ctx context.Context, row wirebench.Row) (wirebench.Result, error) {
+		dial := wirebench.DialHotrow(address, o)
+		if row.Name == wirebench.GetRow().Name {
+			dial = wirebench.DialGet(address, resource, key, o)
+		}
+		return wirebench.Run(ctx, row, dial, c.Warmup, c.Duration)
+	}}
+}
+
+// round makes every run once. Each row begins with another contender.
+func (c *benchWireCmd) round(
+	p *program, report *wirebench.Report, all []contender, round int,
+) error {
+	for i, row := range report.Rows {
+		for j := range all {
+			one := all[(i+j+round)%len(all)]
+			res, err := one.run(p.ctx, row)
+			if p.ctx.Err() != nil {
+				return errors.Join(p.ctx.Err(), c.print(p, report))
+			}
+			res.Contender, res.Row = one.name, row.Name
+			if err != nil {
+				res.Failed = err.Error()
+			}
+			report.Add(res)
+			if isTerminal(p.stderr) {
+				fmt.Fprintf(p.stderr, "%-40s %-8s %12.0f/s %s\n", row.Name, one.name, res.Rate,
+					res.Failed)
+			}
+		}
+	}
+	report.Order(names(all))
+	return nil
+}
+
+func names(all []contender) (list []string) {
+	for _, one := range all {
+		list = append(list, one.name)
+	}
+	return list
+}
+
+// print prints the report. Rows that failed make the command fail.
+func (c *benchWireCmd) print(p *program, report *wirebench.Report) error {
+	text := []byte(report.Text())
+	switch c.Format {
+	case "markdown":
+		text = []byte(report.Markdown())
+	case "json":
+		var err error
+		if text, err = report.JSON(); err != nil {
+			return err
+		}
+	}
+	if _, err := p.stdout.Write(text); err != nil {
+		return err
+	}
+	return report.Err()
+}

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// linksCmd is the shortener from the command line: all but resolve asks the
+// running server.
+type linksCmd struct {
+	Add     linksAddCmd     `cmd:"" help:"Shorten a URL and print the short one."`
+	Ls      linksListCmd    `cmd:"" help:"List links."`
+	Rm      linksRemoveCmd  `cmd:"" help:"Delete links."`
+	Stats   linksStatsCmd   `cmd:"" help:"Say how often a link was followed, and by whom."`
+	Tail    linksTailCmd    `cmd:"" help:"Print clicks as they come."`
+	Import  linksImportCmd  `cmd:"" help:"Import links from another shortener's file."`
+	Export  linksExportCmd  `cmd:"" help:"Print all links: a backup that import reads."`
+	Resolve linksResolveCmd `cmd:"" help:"Say where a code of an export leads; no server."`
+	Key     linksKeyCmd     `cmd:"" help:"Make, list and take away API keys."`
+}
+
+// A linkDocument is a link as the API shows it.
+type linkDocument struct {
+	Code        string     `json:"code"`
+	ShortURL    string     `json:"short_url"`
+	URL         string     `json:"url"`
+	Enabled     bool       `json:"enabled"`
+	ExpiresAt   *time.Time `json:"expires_at"`
+	CreatedAt   time.Time  `json:"created_at"`
+	Clicks      int64      `json:"clicks"`
+	Bots        int64      `json:"bots"`
+	LastClickAt *time.Time `json:"last_click_at"`
+}
+
+type linksAddCmd struct {
+	URL    string   `arg:"" help:"Where the link leads."`
+	Code   string   `arg:"" optional:"" help:"Its code; made up if not given."`
+	Expire string   `placeholder:"7d|TIME" help:"When it expires: after so long, or at that time."`
+	Max    int64    `placeholder:"N" help:"How often it may be followed."`
+	Tag    []string `help:"A tag; several are allowed."`
+	Title  string   `help:"A title, for the list."`
+	Status int      `placeholder:"302" help:"301, 302, 303, 307 or 308."`
+	Reuse  bool     `help:"Take a link that leads there already, if there is one."`
+
+	linksClient
+}
+
+// Run makes a link.
+func (c *linksAddCmd) Run(p *program) error {
+	doc := map[string]any{"url": c.URL}
+	if c.Expire != "" {
+		at, err := expiry(c.Expire, time.Now())
+		if err != nil {
+			return usageError{err}
+		}
+		doc["expires_at"] = at.UTC().Format(time.RFC3339)
+	}
+	for name, member := range map[string]struct {
+		value any
+		given bool
+	}{
+		"code": {c.Code, c.Code != ""}, "max_clicks": {c.Max, c.Max != 0},
+		"tags": {c.Tag, len(c.Tag) > 0}, "title": {c.Title, c.Title != ""},
+		"status": {c.Status, c.Status != 0}, "reuse": {true, c.Reuse},
+	} {
+		if member.given {
+			doc[name] = member.value
+		}
+	}
+	var made linkDocument
+	text, err := c.ask(p, http.MethodPost, "links", doc, &made)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.print(p, text)
+	}
+	fmt.Fprintln(p.stdout, made.ShortURL)
+	return nil
+}
+
+// expiry reads when a link expires: a duration, in which d is a day and w a
+// week, or a time.
+func expiry(text string, now time.Time) (time.Time, error) {
+	units := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	if unit, ok := units[text[len(text)-1]]; ok {
+		n, err := strconv.ParseFloat(text[:len(text)-1], 64)
+		if err == nil && n > 0 && n < 1e5 {
+			return now.Add(time.Duration(n * float64(unit))), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.Add(d), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--expire %q is neither a duration (7d, 12h) nor a time "+
+		"(2026-12-31, 2026-12-31T23:59:59Z)", text)
+}
+
+type linksListCmd struct {
+	Search string `arg:"" optional:"" help:"What code, target or title has."`
+	Tag    string `help:"Only those with this tag."`
+	Order  string `enum:"-created_at,-clicks,code" default:"-created_at" help:"How to sort."`
+	Limit  int    `default:"50" help:"How many; 0: all."`
+
+	linksClient
+}
+
+// Run lists links, page by page.
+func (c *linksListCmd) Run(p *program) error {
+	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	if !c.JSON {
+		fmt.Fprintln(out, "CODE\tCLICKS\tBOTS\tLAST\tEXPIRES\tTARGET")
+	}
+	after, left := "", c.Limit
+	for {
+		n := 500
+		if c.Limit > 0 {
+			n = min(n, left)
+		}
+		q := url.Values{"order": {c.Order}, "limit": {strconv.Itoa(n)}}
+		for name, value := range map[string]string{"q": c.Search, "tag": c.Tag, "after": after} {
+			if value != "" {
+				q.Set(name, value)
+			}
+		}
+		var page struct {
+			Links []json.RawMessage `json:"links"`
+			Next  *string           `json:"next"`
+		}
+		if _, err := c.ask(p, http.MethodGet, "links?"+q.Encode(), nil, &page); err != nil {
+			return err
+		}
+		for _, text := range page.Links {
+			if err := c.line(p, out, text); err != nil {
+				return err
+			}
+		}
+		left -= len(page.Links)
+		if page.Next == nil || *page.Next == "" || c.Limit > 0 && left <= 0 {
+			break
+		}
+		after = *page.Next
+	}
+	return out.Flush()
+}
+
+// line prints one link.
+func (c *linksListCmd) line(p *program, out io.Writer, text json.RawMessage) error {
+	if c.JSON {
+		return c.print(p, text)
+	}
+	var l linkDocument
+	if err := json.Unmarshal(text, &l); err != nil {
+		return fmt.Errorf("read the server's answer: %w", err)
+	}
+	last, expires := "-", "-"
+	if l.LastClickAt != nil {
+		last = l.LastClickAt.UTC().Format("2006-01-02 15:04")
+	}
+	if l.ExpiresAt != nil {
+		expires = l.ExpiresAt.UTC().Format("2006-01-02 15:04")
+	}
+	if !l.Enabled {
+		expires = "off"
+	}
+	_, err := fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%s\t%s\n",
+		l.Code, l.Clicks, l.Bots, last, expires, l.URL)
+	return err
+}
+
+type linksRemoveCmd struct {
+	Code []string `arg:"" help:"The codes."`
+
+	linksClient
+}
+
+// Run deletes links. It goes on after one that cannot be deleted.
+func (c *linksRemoveCmd) Run(p *program) error {
+	var errs []error
+	for _, code := range c.Code {
+		_, err := c.ask(p, http.MethodDelete, "links/"+url.PathEscape(code), nil, nil)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", code, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type linksStatsCmd struct {
+	Code string `arg:"" optional:"" help:"The code; all links if not given."`
+	Unit string `enum:"hour,day,month" default:"day" help:"hour, day or month."`
+	From string `placeholder:"TIME" help:"From then on: a date or an RFC 3339 time."`
+	To   string `placeholder:"TIME" help:"Up to then."`
+	By   string `default:"referrer,country,browser,os" help:"What to break the clicks down by."`
+
+	linksClient
+}
+
+// A linkStats is what the API says of a link's clicks.
+type linkStats struct {
+	Total struct {
+		Clicks, Bots, Visitors int64
+	}
+	Series [][4]any
+	By     map[string][][2]any
+}
+
+// Run prints the statistics of a link.
+func (c *linksStatsCmd) Run(p *program) error {
+	q := url.Values{"unit": {c.Unit}, "by": {c.By}}
+	for name, value := range map[string]string{"from": c.From, "to": c.To} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	path := "stats"
+	if c.Code != "" {
+		path = "links/" + url.PathEscape(c.Code) + "/stats"
+	}
+	var s linkStats
+	text, err := c.ask(p, http.MethodGet, path+"?"+q.Encode(), nil, &s)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.print(p, text)
+	}
+	s.print(p.stdout, c.Unit, strings.Split(c.By, ","))
+	return nil
+}
+
+// print writes a table of the series, and one of each dimension.
+func (s *linkStats) print(to io.Writer, unit string, dims []string) {
+	fmt.Fprintf(to, "%d clicks, %d bots, %d visitors\n\n",
+		s.Total.Clicks, s.Total.Bots, s.Total.Visitors)
+	most := 1.0
+	for _, b := range s.Series {
+		n, _ := b[1].(float64)
+		most = max(most, n)
+	}
+	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(out, "%s\tclicks\tbots\tvisitors\t\n", unit)
+	for _, b := range s.Series {
+		n, _ := b[1].(float64)
+		bar := strings.Repeat("█", int(n/most*40+0.5))
+		fmt.Fprintf(out, "%v\t%v\t%v\t%v\t %s\n", b[0], b[1], b[2], b[3], bar)
+	}
+	_ = out.Flush() // standard output: there is nowhere to say that it is gone
+	for _, dim := range dims {
+		if len(s.By[dim]) == 0 {
+			continue
+		}
+		fmt.Fprintf(to, "\n%s\n", dim)
+		for _, share := range s.By[dim] {
+			fmt.Fprintf(to, "%10v  %v\n", share[1], share[0])
+		}
+	}
+}
+
+// linksKeyCmd is about the keys of the API.
+type linksKeyCmd struct {
+	Add linksKeyAddCmd    `cmd:"" help:"Make a key and print it, once."`
+	Ls  linksKeyListCmd   `cmd:"" help:"List the keys: names and roles."`
+	Rm  linksKeyRemoveCmd `cmd:"" help:"Take a key away."`
+}
+
+type linksKeyAddCmd struct {
+	Name string `arg:"" help:"Who will hold the key; it appears in the history of links."`
+	Role string `enum:"read,write,admin" default:"write" help:"read, write or admin."`
+
+	linksClient
+}
+
+// Run makes a key.
+func (c *linksKeyAddCmd) Run(p *program) error {
+	var made struct{ Key string }
+	text, err := c.ask(p, http.MethodPost, "keys",
+		map[string]any{"name": c.Name, "role": c.Role}, &made)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.print(p, text)
+	}
+	fmt.Fprintln(p.stderr,
+		"The key, which is shown only now (HOTROW_LINKS_KEY=... for these commands):")
+	fmt.Fprintln(p.stdout, made.Key)
+	return nil
+}
+
+type linksKeyListCmd struct{ linksClient }
+
+// Run lists the keys.
+func (c *linksKeyListCmd) Run(p *program) error {
+	var answer struct {
+		Keys []struct {
+			ID         int64   `json:"id"`
+			Name       string  `json:"name"`
+			Role       string  `json:"role"`
+			CreatedAt  string  `json:"created_at"`
+			LastUsedAt *string `json:"last_used_at"`
+		} `json:"keys"`
+	}
+	text, err := c.ask(p, http.MethodGet, "keys", nil, &answer)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.print(p, text)
+	}
+	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "ID\tNAME\tROLE\tMADE\tLAST USED")
+	for _, k := range answer.Keys {
+		used := "never"
+		if k.LastUsedAt != nil {
+			used = *k.LastUsedAt
+		}
+		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Role, k.CreatedAt, used)
+	}
+	return out.Flush()
+}
+
+type linksKeyRemoveCmd struct {
+	ID int64 `arg:"" help:"The number of the key (hotrow links key ls)."`
+
+	linksClient
+}
+
+// Run takes a key away.
+func (c *linksKeyRemoveCmd) Run(p *program) error {
+	_, err := c.ask(p, http.MethodDelete, "keys/"+strconv.FormatInt(c.ID, 10), nil, nil)
+	return err
+}

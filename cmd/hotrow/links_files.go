@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/links/transfer"
+)
+
+type linksImportCmd struct {
+	File   string `arg:"" help:"The file; - for standard input."`
+	From   string `default:"auto" help:"auto, bitly, yourls, shlink, kutt, golink, csv, hotrow."`
+	DryRun bool   `help:"Read the file and say what would not be imported; change nothing."`
+
+	linksClient
+}
+
+// Run imports a file. Links whose codes are taken are left alone. What is not
+// imported is listed, and makes the command fail.
+func (c *linksImportCmd) Run(p *program) error {
+	format, err := transfer.ParseFormat(c.From)
+	if err != nil {
+		return usageError{fmt.Errorf("--from: %w", err)}
+	}
+	in, size, err := openInput(c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	counted := &countingReader{r: in}
+	bar := &progressBar{
+		to: p.stderr, on: isTerminal(p.stderr) && !c.JSON, size: size, read: counted,
+	}
+	send := c.send
+	if c.DryRun {
+		send = pretend
+	}
+	report, err := transfer.Import(p.ctx, transfer.Read(counted, format), send, bar.draw)
+	bar.end()
+	if printErr := c.report(p, report); printErr != nil && err == nil {
+		err = printErr
+	}
+	if err != nil {
+		return fmt.Errorf("import %s, after %d links: %w", c.File, report.Made, err)
+	}
+	if n := len(report.Refused) + report.More; n > 0 {
+		return fmt.Errorf("%d of %d links were not imported", n, report.Read)
+	}
+	return nil
+}
+
+// pretend answers as a server would that takes everything.
+func pretend(_ context.Context, _ []byte, n int) ([]transfer.Answer, error) {
+	answers := make([]transfer.Answer, n)
+	for i := range answers {
+		answers[i].Status = http.StatusCreated
+	}
+	return answers, nil
+}
+
+// send gives links to the server.
+func (c *linksImportCmd) send(ctx context.Context, lines []byte, _ int) ([]transfer.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	req, err := c.request(ctx, http.MethodPost, "links", bytes.NewReader(lines))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	req.Header.Set("Accept", "application/x-ndjson")
+	resp, err := c.do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return transfer.ReadAnswers(resp.Body)
+}
+
+// report says what has been imported, and what not and why.
+func (c *linksImportCmd) report(p *program, r *transfer.Report) error {
+	if c.JSON {
+		enc := json.NewEncoder(p.stdout)
+		return enc.Encode(struct {
+			Read    int                `json:"read"`
+			Made    int                `json:"imported"`
+			Refused []transfer.Refusal `json:"refused"`
+			More    int                `json:"refused_not_listed"`
+			Clashes []transfer.Clash   `json:"differ_by_case"`
+		}{r.Read, r.Made, r.Refused, r.More, r.Survey.Clashes})
+	}
+	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	if len(r.Refused) > 0 {
+		fmt.Fprintln(out, "LINE\tCODE\tNOT IMPORTED BECAUSE")
+	}
+	for _, one := range r.Refused {
+		fmt.Fprintf(out, "%d\t%s\t%s\n", one.Line, one.Code, one.Reason)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if r.More > 0 {
+		fmt.Fprintf(p.stdout, "... and %d more\n", r.More)
+	}
+	if n := len(r.Survey.Clashes); n > 0 {
+		first := r.Survey.Clashes[0]
+		fmt.Fprintf(p.stderr, "%d codes differ from an earlier one by nothing but case, such as "+
+			"%s in lines %d and %d. A server with `case: exact` under `links:` keeps them apart; "+
+			"set it before the first link is made.\n", n, first.Code, first.Other, first.Line)
+	}
+	fmt.Fprintf(p.stderr, "%d of %d links imported\n", r.Made, r.Read)
+	return nil
+}
+
+// openInput opens a file, or standard input; size is 0 where it is not known.
+func openInput(name string) (in io.ReadCloser, size int64, err error) {
+	if name == "-" {
+		return io.NopCloser(os.Stdin), 0, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		size = info.Size()
+	}
+	return file, size, nil
+}
+
+// countingReader counts what has been read.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+// Read reads.
+func (c *countingReader) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// progressBar shows how far a file has been read.
+type progressBar struct {
+	to    io.Writer
+	on    bool
+	size  int64 // 0: not known
+	read  *countingReader
+	begin time.Time
+	last  time.Time
+}
+
+// draw shows that so many entries are done, ten times a second at most.
+func (b *progressBar) draw(done int) {
+	now := time.Now()
+	if b.begin.IsZero() {
+		b.begin = now
+	}
+	if !b.on || now.Sub(b.last) < 100*time.Millisecond {
+		return
+	}
+	b.last = now
+	rate := float64(done) / max(now.Sub(b.begin).Seconds(), 0.1)
+	if b.size == 0 {
+		fmt.Fprintf(b.to, "\r%d links, %.0f/s ", done, rate)
+		return
+	}
+	const width = 32
+	part := min(float64(b.read.n)/float64(b.size), 1)
+	full := int(part * width)
+	fmt.Fprintf(b.to, "\r%s%s %3.0f%%  %d links, %.0f/s ", strings.Repeat("█", full),
+		strings.Repeat("░", width-full), part*100, done, rate)
+}
+
+// end takes the bar away.
+func (b *progressBar) end() {
+	if b.on {
+		fmt.Fprint(b.to, "\r\x1b[K")
+	}
+}
+
+type linksExportCmd struct {
+	Format string `enum:"ndjson,csv" default:"ndjson" help:"ndjson, which import reads, or csv."`
+	Output string `short:"o" placeholder:"FILE" help:"Write there, as a whole or not at all."`
+	Search string `name:"search" help:"Only links whose code, target or title has this."`
+	Tag    string `help:"Only links with this tag."`
+
+	linksClient
+}
+
+// Run writes all links.
+func (c *linksExportCmd) Run(p *program) error {
+	if c.Output == "" {
+		return c.write(p, p.stdout)
+	}
+	file, err := os.CreateTemp(filepath.Dir(c.Output), ".links-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // it is gone when all went well
+	err = c.write(p, file)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("export to %s: %w", c.Output, err)
+	}
+	return os.Rename(file.Name(), c.Output)
+}
+
+// write writes all links to a place.
+func (c *linksExportCmd) write(p *program, to io.Writer) error {
+	q := map[string]string{"q": c.Search, "tag": c.Tag}
+	req, err := c.request(p.ctx, http.MethodGet, "links", nil)
+	if err != nil {
+		return err
+	}
+	query := req.URL.Query()
+	for name, value := range q {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	req.URL.RawQuery = query.Encode()
+	req.Header.Set("Accept", map[string]string{
+		"ndjson": "application/x-ndjson", "csv": "text/csv",
+	}[c.Format])
+	resp, err := c.do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if _, err := io.Copy(to, resp.Body); err != nil {
+		return fmt.Errorf("the export is not whole: %w", err)
+	}
+	return nil
+}
+
+type linksResolveCmd struct {
+	File string `arg:"" help:"An export; - for standard input."`
+	Code string `arg:"" help:"The code, or the short URL."`
+	JSON bool   `name:"json" help:"Print the link as JSON."`
+}
+
+// Run says where a code leads. It needs no server: this is what is left when
+// there is none.
+func (c *linksResolveCmd) Run(p *program) error {
+	in, _, err := openInput(c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	code := strings.TrimRight(c.Code, "/")
+	link, err := transfer.Resolve(in, code[strings.LastIndexByte(code, '/')+1:])
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	if c.JSON {
+		return json.NewEncoder(p.stdout).Encode(link)
+	}
+	fmt.Fprintln(p.stdout, link.URL)
+	if why := link.Off(time.Now()); why != "" {
+		return fmt.Errorf("a server would not follow it: %s", why)
+	}
+	return nil
+}

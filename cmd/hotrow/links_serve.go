@@ -1,0 +1,324 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/demo"
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	linksfront "github.com/hotrow/hotrow/internal/front/links"
+	"github.com/hotrow/hotrow/internal/links/clicklog"
+	"github.com/hotrow/hotrow/internal/links/clicks"
+	"github.com/hotrow/hotrow/internal/links/schema"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A shortener is what one serve command has of links: its listener, the log of
+// clicks and who takes them to the database. The zero shortener is none.
+type shortener struct {
+	listener net.Listener
+	store    source.Store
+	log      *clicklog.Log   // nil: nothing is recorded
+	drainer  *clicks.Drainer // of log
+	front    *linksfront.Front
+	site     *linksfront.Site
+	api      linksHandlers
+}
+
+// on reports whether there is a shortener.
+func (l *shortener) on() bool { return l.listener != nil }
+
+// linksSpec returns the resource of links, nil when there is none.
+func linksSpec(cfg *config.Config) *resource.Spec {
+	name := cfg.LinksSource()
+	if name == "" {
+		return nil
+	}
+	s := linksfront.Spec{
+		Source: name, Name: config.LinksResource, Access: resource.Rule(cfg.LinksAccess()),
+		MaxAge: time.Duration(cfg.Links.Cache), MaxStale: time.Duration(cfg.Links.MaxStale),
+	}.Resource()
+	return &s
+}
+
+// prepareLinks makes the tables of links before anything is compiled over them,
+// and finds what an earlier process has left in the log.
+func (s *server) prepareLinks(ctx context.Context) error {
+	if !s.links.on() {
+		return nil
+	}
+	cfg := s.cfg()
+	store, ok := s.sources[cfg.LinksSource()].(source.Store)
+	if !ok {
+		return fmt.Errorf("links.database: source %s keeps no tables", cfg.LinksSource())
+	}
+	s.links.store = store
+	if cfg.Links.Migrate {
+		report, err := schema.Migrate(ctx, store)
+		if err != nil {
+			return fmt.Errorf("make the tables of links: %w", err)
+		}
+		s.log.Info("links", "tables", report.String())
+	}
+	if s.demo {
+		if err := s.demoLinks(ctx); err != nil {
+			return err
+		}
+	}
+	if !cfg.Links.Log.Record {
+		return nil
+	}
+	cursors, err := clicks.Cursors(ctx, store)
+	if err != nil {
+		return err
+	}
+	s.links.log, err = clicklog.Open(clicklog.Options{
+		Dir: cfg.LinksDir(), Node: cfg.Links.Log.Node, Loops: linksLoops(),
+		Keep: int64(cfg.Links.Log.Max), OnFull: onFull[cfg.Links.Log.OnFull],
+		Sync: logSync[cfg.Links.Log.Sync], Cursors: cursors, Log: s.log,
+		Segment: int64(cfg.Links.Log.Segment),
+	})
+	return err
+}
+
+// linksLoops is how many event loops redirect.
+func linksLoops() int { return min(runtime.GOMAXPROCS(0), 32) }
+
+// The settings of the log by their names in the configuration.
+var (
+	onFull  = map[string]clicklog.Policy{"drop": clicklog.Drop, "refuse": clicklog.Refuse}
+	logSync = map[string]clicklog.Sync{
+		"second": clicklog.SyncSecond, "always": clicklog.SyncAlways, "off": clicklog.SyncOff,
+	}
+	ipPolicy = map[string]clicks.IPPolicy{
+		"mask": clicks.MaskIP, "full": clicks.FullIP, "none": clicks.NoIP,
+	}
+)
+
+// demoLinks puts links into the demo's table unless there are some.
+func (s *server) demoLinks(ctx context.Context) error {
+	n := int64(0)
+	err := s.links.store.Query(ctx, "SELECT count(*) FROM links", nil,
+		func(r source.StoreRow) error { n = r.Int(0); return nil })
+	if err != nil || n > 0 {
+		return err
+	}
+	_, err = s.links.store.Tx(ctx, func(tx source.StoreTx) error {
+		for _, statement := range demo.Links() {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// serveLinks starts the listener of links.
+func (s *server) serveLinks(ctx context.Context) error {
+	if !s.links.on() {
+		return nil
+	}
+	cfg := s.cfg()
+	if err := s.checkLinksExposure(ctx); err != nil {
+		return err
+	}
+	if err := s.startDrainer(ctx, cfg); err != nil {
+		return err
+	}
+	handlers, err := s.linksHandlers(cfg)
+	if err != nil {
+		return err
+	}
+	s.links.api = handlers
+	s.links.front, err = linksfront.New(linksfront.Options{
+		Resources: s.set, Name: config.LinksResource, Log: s.links.log, Loops: linksLoops(),
+		Taken: s.linkTaken, API: handlers.api, Page: handlers.page, Access: s.access,
+	}, linksSettings(cfg))
+	if err != nil {
+		return err
+	}
+	s.links.site, err = s.links.front.Serve(s.links.listener, httpfront.Timeouts{
+		Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
+	}, s.log)
+	return err
+}
+
+// startDrainer begins to take clicks to the database.
+func (s *server) startDrainer(ctx context.Context, cfg *config.Config) error {
+	if s.links.log == nil {
+		return nil
+	}
+	o := clicks.Options{
+		Store: s.links.store, Log: s.links.log, IP: ipPolicy[cfg.Links.IP], Logger: s.log,
+		KeepRaw: forEver(cfg.Links.Keep.Clicks), KeepHours: forEver(cfg.Links.Keep.Hours),
+	}
+	if path := cfg.LinksCountry(); path != "" {
+		var err error
+		if o.Countries, err = clicks.LoadCountries(path); err != nil {
+			return fmt.Errorf("links.country: %w", err)
+		}
+	}
+	var err error
+	if s.links.drainer, err = clicks.Start(ctx, o); err != nil {
+		return fmt.Errorf("links: %w", err)
+	}
+	s.links.drainer.Hold(!cfg.Links.Log.Drain)
+	return nil
+}
+
+// forEver returns a time to keep something; 0 in the configuration is for ever.
+func forEver(d config.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return time.Duration(d)
+}
+
+// linksSettings are what cfg says of redirects.
+func linksSettings(cfg *config.Config) linksfront.Settings {
+	l := &cfg.Links
+	return linksfront.Settings{
+		Fold: l.Case == "fold", Hosts: cfg.LinksHosts(), Proxies: cfg.LinksProxies(),
+		MissURL: l.MissURL, Root: l.Root, MissRate: l.Rate.Misses, Orphans: l.Orphans,
+	}
+}
+
+// errClicksAway is why the API says that clicks are not taken to the database.
+var errClicksAway = errors.New("the database does not take clicks: they are kept in the log")
+
+// countTries is how often the counts of a link are read until no batch has been
+// committed in between.
+const countTries = 100
+
+// linkTaken returns how many redirects of a link there have been, HEADs apart:
+// what the database has and what the log has beyond it.
+func (s *server) linkTaken(ctx context.Context, id int64) (int64, error) {
+	if s.links.drainer == nil {
+		return 0, nil
+	}
+	for range countTries {
+		before, version := s.links.drainer.Tail(id)
+		var stored int64
+		add := func(r source.StoreRow) error { stored += r.Int(0); return nil }
+		err := s.links.store.Query(ctx, "SELECT clicks + bots FROM link_stats WHERE link_id = ?",
+			[]any{id}, add)
+		if err == nil { // a prefetch is in no sum
+			err = s.links.store.Query(ctx, "SELECT count(*) FROM "+schema.ViewName+
+				" WHERE link_id = ? AND kind = ?", []any{id, int64(clicks.Prefetch)}, add)
+			if source.ClassOf(err) == source.Missing {
+				err = nil // the first click makes the table of its month
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+		if _, after := s.links.drainer.Tail(id); after == version && version%2 == 0 {
+			return stored + before.Clicks + before.Bots, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return 0, errors.New("the database takes clicks all the time")
+}
+
+// reloadLinks makes what a new configuration says of redirects count.
+func (s *server) reloadLinks(cfg *config.Config) {
+	if s.links.front == nil {
+		return
+	}
+	if err := s.links.front.Configure(linksSettings(cfg)); err != nil {
+		s.log.Error("links not reloaded, the old settings stay", "err", err)
+	}
+	if s.links.drainer != nil {
+		s.links.drainer.Hold(!cfg.Links.Log.Drain)
+	}
+}
+
+// checkLinksExposure refuses to let anybody make links on a listener that other
+// machines reach, unless that is said.
+func (s *server) checkLinksExposure(ctx context.Context) error {
+	cfg := s.cfg()
+	if !s.links.on() || cfg.Links.Listen.Local() || cfg.Links.Open {
+		return nil
+	}
+	n := int64(0)
+	err := s.links.store.Query(ctx, "SELECT count(*) FROM link_keys", nil,
+		func(r source.StoreRow) error { n = r.Int(0); return nil })
+	if err != nil {
+		return fmt.Errorf("links: %w", err)
+	}
+	if n > 0 {
+		return nil
+	}
+	return fmt.Errorf("links.listen: %s can be reached from other machines and there is no key: "+
+		"listen on 127.0.0.1, make a key there (hotrow links key add NAME), or say links.open "+
+		"if making links by anybody is meant", cfg.Links.Listen)
+}
+
+// drainLinks ends the listener of links gently.
+func (s *server) drainLinks(ctx context.Context) error {
+	if s.links.site == nil {
+		return nil
+	}
+	if s.links.api.close != nil {
+		s.links.api.close()
+		s.links.api.close = nil
+	}
+	return s.links.site.Shutdown(ctx)
+}
+
+// closeLinks closes what is open of links: nobody records any more, then what
+// was recorded goes to the database as far as it is there, then the log.
+func (s *server) closeLinks() {
+	l := &s.links
+	if l.site != nil {
+		l.site.Close()
+	}
+	if l.listener != nil {
+		_ = l.listener.Close()
+	}
+	if l.api.close != nil {
+		l.api.close()
+	}
+	if l.drainer != nil {
+		_ = l.drainer.Close() // it says in the log what went wrong
+	}
+	if l.log != nil {
+		if err := l.log.Close(); err != nil {
+			s.log.Warn("the click log did not close", "err", err)
+		}
+	}
+}
+
+// greetLinks prints where links are.
+func (s *server) greetLinks() {
+	if !s.links.on() {
+		return
+	}
+	base := s.cfg().LinksBaseURL(s.links.listener.Addr())
+	if strings.HasPrefix(base, "http://unix") {
+		return
+	}
+	fmt.Fprintf(s.p.stdout, "  %s/+  (links)\n", base)
+	if s.demo {
+		fmt.Fprintf(s.p.stdout, "  %s/asdf\n", base)
+	}
+}
+
+// linksHandlers are what answers on the listener of links besides redirects.
+type linksHandlers struct {
+	api, page http.Handler
+	close     func() // ends live streams; nil: there are none
+}

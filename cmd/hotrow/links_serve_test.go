@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+// linksAddr returns where a server's links are.
+func (r *running) linksAddr() string {
+	r.t.Helper()
+	m := regexp.MustCompile(`proto=links addr=(\S+)`).FindStringSubmatch(r.log.String())
+	if m == nil {
+		r.t.Fatalf("no listener of links:\n%s", r.log)
+	}
+	return "http://" + m[1]
+}
+
+// followed returns the status and the target of a short link.
+func followed(t *testing.T, method, url string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode, resp.Header.Get("Location")
+}
+
+// makeLink makes a link by the API.
+func makeLink(t *testing.T, base, body string) int {
+	t.Helper()
+	resp, err := http.Post(base+"/api/v1/links", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// newLinks serves links out of a new file, and returns the file.
+func newLinks(t *testing.T, more string) (r *running, db string) {
+	t.Helper()
+	dir := t.TempDir()
+	db = filepath.Join(dir, "links.db")
+	file := configFile(t, "version: 1\nlinks:\n  database: 'sqlite:"+db+"'\n  log: {dir: '"+
+		filepath.Join(dir, "clicks")+"', max: 64MiB, segment: 1MiB"+more+"}\n")
+	return serve(t, "-c", file), db
+}
+
+// The demo has the seed's link, over every front; what is made by the API or
+// changed by another program is followed at once; every click is counted.
+func TestServe_Links(t *testing.T) {
+	r, db := newLinks(t, "")
+	base := r.linksAddr()
+	if code := makeLink(t, base, `{"code":"spring","url":"https://example.com/1"}`); code != 201 {
+		t.Fatalf("create: %d", code)
+	}
+	if code, target := followed(t, "GET", base+"/Spring"); code != 302 || target != "https://example.com/1" {
+		t.Errorf("GET = %d %s", code, target)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "PATCH", base+"/api/v1/links/spring",
+		strings.NewReader(`{"url":"https://example.com/2"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if _, target := followed(t, "GET", base+"/spring"); target != "https://example.com/2" {
+		t.Errorf("after a PATCH (%s): %s", resp.Status, target)
+	}
+	dbtest.SQLiteShell(t, db, `UPDATE links SET url = 'https://example.com/3'`)
+	until(t, r.log, func() bool {
+		_, target := followed(t, "GET", base+"/spring")
+		return target == "https://example.com/3"
+	})
+	if code, body := get(t, r.http+"/links/spring"); code != 200 ||
+		!strings.Contains(body, `"https://example.com/3"`) || strings.Contains(body, "url_hash") {
+		t.Errorf("over the HTTP front: %d %s", code, body)
+	}
+	if code, body := get(t, r.ops+"/metrics"); code != 200 ||
+		!regexp.MustCompile(`hotrow_links_requests_total\{result="redirect"\} [1-9]`).MatchString(body) {
+		t.Errorf("metrics: %d", code)
+	}
+	if code, target := followed(t, "GET", base+"/"); code != 302 || target != "/+" {
+		t.Errorf("/ = %d %s", code, target)
+	}
+	if code := r.stop(); code != 0 {
+		t.Fatalf("it ended with %d:\n%s", code, r.log)
+	}
+	recorded := regexp.MustCompile(`\d+`).FindString(dbtest.SQLiteShell(t, db,
+		"SELECT count(*) FROM clicks WHERE link_id > 0"))
+	if bytes.Compare([]byte(recorded), []byte("2")) < 0 {
+		t.Errorf("%s clicks in the database after the end", recorded)
+	}
+}
+
+// get returns the status and the body of an answer.
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func TestServe_LinksWithoutRecording(t *testing.T) {
+	r, _ := newLinks(t, ", record: false")
+	base := r.linksAddr()
+	if code := makeLink(t, base, `{"code":"twice","url":"https://example.com/","max_clicks":2}`); code != 201 {
+		t.Fatalf("create: %d", code)
+	}
+	for i, want := range []int{302, 302, 410} {
+		if code, _ := followed(t, "GET", base+"/twice"); code != want {
+			t.Errorf("GET %d = %d, want %d", i, code, want)
+		}
+	}
+}
+
+// The demo's links are those of the original's benchmark.
+func TestServe_DemoHasLinks(t *testing.T) {
+	r := serve(t, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	if code, target := followed(t, "GET", r.linksAddr()+"/asdf"); code != 301 ||
+		target != "https://davidkroell.github.io" {
+		t.Errorf("/asdf = %d %s", code, target)
+	}
+	until(t, r.out, func() bool { return strings.Contains(r.out.String(), r.linksAddr()+"/asdf") })
+}
+
+// A listener that others reach needs somebody who may make links.
+func TestServe_LinksForOthersNeedAKey(t *testing.T) {
+	t.Setenv("HOTROW_HTTP_LISTEN", "off")
+	t.Setenv("HOTROW_OPS_LISTEN", "off")
+	t.Setenv("HOTROW_WIRE_LISTEN", "off")
+	dir := t.TempDir()
+	text := "version: 1\nlinks:\n  listen: 0.0.0.0:0\n  database: 'sqlite:" + dir + "/l.db'\n" +
+		"  log: {dir: '" + dir + "/clicks', max: 64MiB, segment: 1MiB}\n"
+	if code, _, stderr := command(t, "serve", "-c", configFile(t, text)); code == 0 ||
+		!strings.Contains(stderr, "links.base_url") {
+		t.Errorf("without base_url: %d %s", code, stderr)
+	}
+	text += "  base_url: https://s.example\n"
+	if code, _, stderr := command(t, "serve", "-c", configFile(t, text)); code == 0 ||
+		!strings.Contains(stderr, "links key add") {
+		t.Errorf("without a key: %d %s", code, stderr)
+	}
+}

@@ -1,0 +1,279 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Links is the link shortener: its listener, where its links are and what
+// becomes of its clicks. It is there when the file has the section.
+type Links struct {
+	Listen    Listener `yaml:"listen" apply:"restart"`
+	BaseURL   string   `yaml:"base_url" empty:"plain" apply:"restart"`
+	Hosts     []string `yaml:"hosts" apply:"reload"` // further names of the same shortener
+	Open      bool     `yaml:"open" apply:"restart"`
+	Database  Secret   `yaml:"database" apply:"restart"` // a URL, or a source by its name
+	Migrate   bool     `yaml:"migrate" apply:"restart"`
+	Access    string   `yaml:"access" empty:"plain" apply:"reload"`
+	MaxStale  Duration `yaml:"max_stale" range:"0s..168h" apply:"reload"`
+	Case      string   `yaml:"case" oneof:"fold exact" apply:"restart"`
+	CodeLen   int      `yaml:"code_length" range:"1..64" apply:"restart"`
+	Status    int      `yaml:"status" apply:"restart"`
+	Cache     Duration `yaml:"cache" range:"0s..24h" apply:"reload"`
+	Root      string   `yaml:"root" empty:"plain" apply:"reload"`
+	MissURL   string   `yaml:"miss_url" empty:"plain" apply:"reload"`
+	Schemes   []string `yaml:"schemes" apply:"restart"`
+	Userinfo  string   `yaml:"userinfo" oneof:"refuse allow" apply:"restart"`
+	Private   string   `yaml:"private_targets" oneof:"allow deny" apply:"restart"`
+	IP        string   `yaml:"ip" oneof:"mask full none" apply:"restart"`
+	Country   string   `yaml:"country" empty:"plain" apply:"restart"` // a file of address ranges
+	Orphans   bool     `yaml:"orphans" apply:"reload"`
+	Proxies   []string `yaml:"trusted_proxies" apply:"reload"`
+	Compat    string   `yaml:"compat" oneof:"none shortcut" apply:"restart"`
+	JWTSecret Secret   `yaml:"jwt_secret,omitempty" apply:"restart"`
+
+	Log    ClickLog  `yaml:"log"`
+	Keep   Retention `yaml:"keep" apply:"restart"`
+	Rate   LinkRate  `yaml:"rate" apply:"reload"`
+	Limits LinkSizes `yaml:"limits" apply:"restart"`
+}
+
+// ClickLog is where clicks are until the database has them.
+type ClickLog struct {
+	Record  bool   `yaml:"record" apply:"restart"` // false: nobody counts anything
+	Dir     string `yaml:"dir" apply:"restart"`
+	Node    int    `yaml:"node" range:"0..1023" apply:"restart"`
+	Max     Size   `yaml:"max" range:"64MiB..64TiB" apply:"restart"`
+	Segment Size   `yaml:"segment" range:"1MiB..1GiB" apply:"restart"` // of one file
+	Sync    string `yaml:"sync" oneof:"second always off" apply:"restart"`
+	OnFull  string `yaml:"on_full" oneof:"drop refuse" apply:"restart"`
+	Drain   bool   `yaml:"drain" apply:"reload"` // false: clicks stay in the log, to measure
+}
+
+// Retention is how long clicks are kept.
+type Retention struct {
+	Clicks Duration `yaml:"clicks" range:"0s..87600h"` // single ones, by whole months
+	Hours  Duration `yaml:"hours" range:"0s..87600h"`  // hourly counts; daily ones stay
+}
+
+// LinkRate bounds what one client may ask for in a minute.
+type LinkRate struct {
+	Create int `yaml:"create" range:"0..1000000"` // without a key
+	Misses int `yaml:"misses" range:"0..1000000"`
+}
+
+// LinkSizes bound what the API takes.
+type LinkSizes struct {
+	Body Size `yaml:"body" range:"1KiB..64MiB"`
+}
+
+// linksSource is the name of the source that links.database makes of a URL.
+const linksSource = "links"
+
+// LinksResource is the name of the resource whose documents are links.
+const LinksResource = "links"
+
+// defaultLinks is the links section of an empty file, in which it is off.
+func defaultLinks() Links {
+	const day = 24 * time.Hour
+	return Links{
+		Hosts: []string{}, Database: "sqlite:links.db", Migrate: true,
+		MaxStale: Duration(10 * time.Minute), Case: "fold", CodeLen: 7, Status: 302,
+		Cache: Duration(90 * time.Second), Schemes: []string{"http", "https"},
+		Userinfo: "refuse", Private: "allow", IP: "mask", Orphans: true, Proxies: []string{},
+		Compat: "none",
+		Log: ClickLog{
+			Record: true, Dir: "clicks", Max: 4 << 30, Segment: 64 << 20, Sync: "second",
+			OnFull: "drop", Drain: true,
+		},
+		Keep:   Retention{Clicks: Duration(90 * day), Hours: Duration(90 * day)},
+		Rate:   LinkRate{Create: 60, Misses: 120},
+		Limits: LinkSizes{Body: 64 << 10},
+	}
+}
+
+// completeLinks turns the section on that is there, and gives its database to
+// the sources.
+func (c *Config) completeLinks() {
+	l := &c.Links
+	switch {
+	case c.doc == nil: // made in code, which says what it wants
+	case !c.isSet("links"): // a variable alone does not make a shortener
+		l.Listen = Listener{}
+	case !c.isSet("links.listen"):
+		l.Listen = Listener{Network: "tcp", Address: "127.0.0.1:9999"}
+	}
+	if l.Listen.Off() || !urlScheme.MatchString(l.Database.Reveal()) {
+		return
+	}
+	if _, taken := c.Sources[linksSource]; !taken {
+		s := DefaultSource()
+		s.URL = l.Database
+		if c.Sources == nil {
+			c.Sources = make(map[string]*Source)
+		}
+		c.Sources[linksSource] = s
+	}
+}
+
+// LinksSource returns the name of the source that the shortener's tables are
+// in, "" when there is no shortener.
+func (c *Config) LinksSource() string {
+	switch name := c.Links.Database.Reveal(); {
+	case c.Links.Listen.Off():
+		return ""
+	case urlScheme.MatchString(name):
+		return linksSource
+	default:
+		return name
+	}
+}
+
+// OwnsLinks reports whether the database of links is a file of the shortener's
+// own, which is made if it is missing.
+func (c *Config) OwnsLinks() bool {
+	s := c.Sources[linksSource]
+	return c.LinksSource() == linksSource && s != nil && s.Driver() == "sqlite"
+}
+
+// LinksDir returns the directory of the click log: relative to the configuration
+// that names it.
+func (c *Config) LinksDir() string { return c.relative("links.log.dir", c.Links.Log.Dir) }
+
+// LinksCountry returns the file of address ranges, "" for none.
+func (c *Config) LinksCountry() string {
+	if c.Links.Country == "" {
+		return ""
+	}
+	return c.relative("links.country", c.Links.Country)
+}
+
+// LinksAccess returns who may read links over the other fronts. Where there are
+// tokens, nobody without one: a list of all links is not for who has one.
+func (c *Config) LinksAccess() string {
+	switch {
+	case c.Links.Access != "":
+		return c.Links.Access
+	case len(c.Auth.Tokens) > 0:
+		return "none"
+	}
+	return "public"
+}
+
+// LinksBaseURL returns what short URLs begin with, for a listener that is bound
+// to an address.
+func (c *Config) LinksBaseURL(bound net.Addr) string {
+	if c.Links.BaseURL != "" {
+		return strings.TrimSuffix(c.Links.BaseURL, "/")
+	}
+	return "http://" + bound.String()
+}
+
+// LinksHosts returns the Host names that the shortener answers.
+func (c *Config) LinksHosts() []string {
+	hosts := slices.Clone(c.Links.Hosts)
+	if u, err := url.Parse(c.Links.BaseURL); err == nil && u.Host != "" {
+		hosts = append(hosts, u.Hostname())
+	}
+	return hosts
+}
+
+// LinksProxies returns whose X-Forwarded-For is believed.
+func (c *Config) LinksProxies() []netip.Prefix {
+	var list []netip.Prefix
+	for _, text := range c.Links.Proxies {
+		if p, err := parsePrefix(text); err == nil {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// parsePrefix reads an address or a range of them.
+func parsePrefix(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a.Prefix(a.BitLen())
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return p, fmt.Errorf("want an address or a range such as 10.0.0.0/8, found %q", text)
+	}
+	return p.Masked(), nil
+}
+
+// links checks the links section.
+func (v *validator) links() {
+	l := &v.c.Links
+	if l.Listen.Off() {
+		return
+	}
+	v.hosts("links.hosts", l.Hosts)
+	v.baseURL()
+	if name := v.c.LinksSource(); v.c.Sources[name] == nil {
+		v.addf("links.database", "there is no source %q: name one, or give a URL such as "+
+			"sqlite:links.db", name)
+	} else if v.c.Sources[name].Driver() == "memcached" {
+		v.addf("links.database", "memcached keeps no tables: name a SQL database")
+	}
+	if r := v.c.Resources[LinksResource]; r != nil {
+		v.addf("resources."+LinksResource, "links: makes a resource of this name: rename yours")
+	}
+	if !slices.Contains([]int{301, 302, 303, 307, 308}, l.Status) {
+		v.addf("links.status", "want 301, 302, 303, 307 or 308, found %d", l.Status)
+	}
+	for i, text := range l.Proxies {
+		if _, err := parsePrefix(text); err != nil {
+			v.addf(fmt.Sprintf("links.trusted_proxies[%d]", i), "%v", err)
+		}
+	}
+	if l.Log.Max < 16*l.Log.Segment {
+		v.addf("links.log.max", "%s is less than 16 segments of %s: raise it, or make "+
+			"links.log.segment smaller", l.Log.Max, l.Log.Segment)
+	}
+	v.schemes()
+	for key, target := range map[string]string{"root": l.Root, "miss_url": l.MissURL} {
+		if u, err := url.Parse(target); target != "" &&
+			(err != nil || u.Scheme != "http" && u.Scheme != "https" && key != "root") {
+			v.addf("links."+key, "want a URL such as https://example.com/, found %q", target)
+		}
+	}
+	if l.Compat == "shortcut" && len(l.JWTSecret) < 16 {
+		v.addf("links.jwt_secret", "compat: shortcut signs its tokens with it: want at least 16 "+
+			"bytes, such as ${JWT_SECRET}")
+	}
+}
+
+// baseURL checks what short URLs begin with. It is never taken from a request.
+func (v *validator) baseURL() {
+	l := &v.c.Links
+	u, err := url.Parse(l.BaseURL)
+	switch {
+	case l.BaseURL == "" && !l.Listen.Local():
+		v.addf("links.base_url", "is needed when the listener is not on the loopback: what short "+
+			"URLs begin with, such as https://s.example")
+	case l.BaseURL == "":
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https",
+		strings.Trim(u.Path, "/") != "", u.RawQuery != "", u.Fragment != "", u.User != nil:
+		v.addf("links.base_url", "want a scheme and a host, such as https://s.example, found %q",
+			l.BaseURL)
+	}
+}
+
+// schemes refuses those that run where the visitor is.
+func (v *validator) schemes() {
+	for i, s := range v.c.Links.Schemes {
+		at := fmt.Sprintf("links.schemes[%d]", i)
+		switch {
+		case slices.Contains([]string{"javascript", "data", "vbscript", "file", "blob",
+			"view-source", "about", "filesystem"}, strings.ToLower(s)):
+			v.addf(at, "%s is never a target: who follows a short link must not run it", s)
+		case s != strings.ToLower(s) || !urlScheme.MatchString(s+":"):
+			v.addf(at, "want a scheme in lower case, such as https, found %q", s)
+		}
+	}
+}

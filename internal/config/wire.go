@@ -1,0 +1,60 @@
+package config
+
+import (
+	"strings"
+	"time"
+)
+
+// Wire is the listener of the binary protocol.
+type Wire struct {
+	Listen      Listener `yaml:"listen" apply:"restart"`
+	TLS         bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
+	MaxMessage  Size     `yaml:"max_message" range:"4KiB..64MiB" apply:"restart"`
+	MaxInFlight int      `yaml:"max_in_flight" range:"1..65536" apply:"restart"`
+	IdleTimeout Duration `yaml:"idle_timeout" range:"1s..24h" apply:"restart"`
+	Perf        bool     `yaml:"perf" apply:"reload"` // answer the messages of gofast's perf
+}
+
+// defaultWire returns the wire section of an empty file.
+func defaultWire() Wire {
+	return Wire{
+		Listen:      Listener{Network: "tcp", Address: "127.0.0.1:9900"},
+		MaxMessage:  1 << 20,
+		MaxInFlight: 1024,
+		IdleTimeout: Duration(10 * time.Minute),
+	}
+}
+
+// wire checks the wire section.
+func (v *validator) wire() {
+	if v.c.Wire.TLS && !v.c.HTTP.TLS.On() {
+		v.addf("wire.tls", "needs the certificate of http.tls: set %s and %s", pathCert, pathKey)
+	}
+}
+
+// listeners keeps two listeners from wanting one address.
+func (v *validator) listeners() {
+	seen := make(map[Listener]string)
+	for _, e := range v.c.listening() {
+		if e.l.Off() || strings.HasSuffix(e.l.Address, ":0") {
+			continue
+		}
+		if first, taken := seen[e.l]; taken {
+			v.addf(e.path, "is the address of %s, too: %s", first, e.l)
+			continue
+		}
+		seen[e.l] = e.path
+	}
+}
+
+// A listening is a listener and the key that it is configured by.
+type listening struct {
+	path string
+	l    Listener
+}
+
+// listening returns every listener.
+func (c *Config) listening() []listening {
+	return []listening{{"http.listen", c.HTTP.Listen}, {"wire.listen", c.Wire.Listen},
+		{"links.listen", c.Links.Listen}, {"ops.listen", c.Ops.Listen}}
+}

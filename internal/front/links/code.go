@@ -1,0 +1,165 @@
+package linksfront
+
+import "bytes"
+
+// maxCode is the longest code, in bytes.
+const maxCode = 64
+
+// A form is what the path of a request looks like.
+type form uint8
+
+const (
+	plain     form = iota // a code
+	deeper                // a code and more: /code/rest
+	odd                   // no code, but there may be one in it: /code. or /%63ode
+	hopeless              // no code, and there is none in it
+	elsewhere             // what other handlers answer: /, /+, /code+, /api/...
+)
+
+// codeByte is what a byte of a code is in lower case; 0: it stands in no code.
+var codeByte = func() (lower [256]byte) {
+	for c := byte('0'); c <= '9'; c++ {
+		lower[c] = c
+	}
+	for c := byte('a'); c <= 'z'; c++ {
+		lower[c], lower[c-'a'+'A'] = c, c
+	}
+	lower['-'], lower['_'] = '-', '_'
+	return lower
+}()
+
+// An asked is the path of a request taken apart.
+type asked struct {
+	form form
+	code []byte // in buf, folded if codes are
+	rest []byte // of a deeper path, without the slash, as it was sent
+	buf  [maxCode]byte
+}
+
+// parse takes a path apart. It begins with a slash.
+func (a *asked) parse(path []byte, fold bool) {
+	a.code, a.rest = nil, nil
+	path = path[1:]
+	n := 0
+	for n < len(path) && n < maxCode {
+		c := codeByte[path[n]]
+		if c == 0 {
+			break
+		}
+		if !fold {
+			c = path[n]
+		}
+		a.buf[n] = c
+		n++
+	}
+	a.form = formOf(path, n)
+	if a.form > deeper {
+		return
+	}
+	a.code = a.buf[:n]
+	if a.form == deeper {
+		a.rest = path[n+1:]
+	}
+}
+
+// formOf says what a path without its slash is whose first n bytes stand in
+// codes.
+func formOf(path []byte, n int) form {
+	switch {
+	case len(path) == 0, path[0] == '+', path[0] == '.', reserved(path):
+		return elsewhere
+	case n == 0:
+		if path[0] == '%' {
+			return odd
+		}
+		return hopeless
+	case n == len(path):
+		if path[0] == '-' || path[0] == '_' {
+			return hopeless
+		}
+		return plain
+	case isName(path[n:], "+"), isName(path[n:], ".svg"), isName(path[n:], ".png"):
+		return elsewhere
+	case path[n] == '/' && n+1 < len(path):
+		return deeper
+	}
+	return odd
+}
+
+// reserved reports whether a path, without its slash, is no link's: those of
+// this listener's own.
+func reserved(path []byte) bool {
+	first, _, _ := bytes.Cut(path, []byte{'/'})
+	switch len(first) {
+	case 1:
+		return first[0] == '-' && len(path) > 1
+	case 3:
+		return isName(first, "api")
+	case 4:
+		return isName(first, "auth")
+	case 7:
+		return isName(first, "metrics")
+	case 10:
+		return isName(path, "robots.txt")
+	case 11:
+		return isName(path, "favicon.ico")
+	}
+	return false
+}
+
+// maxRepaired is the longest path that is searched for a code.
+const maxRepaired = 3*maxCode + 64
+
+// repair returns the code that is probably meant by a path with no link: escapes
+// are decoded, and a slash at the end and punctuation go, such as a sentence
+// puts behind a link.
+func repair(path []byte, fold bool) (*asked, bool) {
+	if len(path) > maxRepaired {
+		return nil, false
+	}
+	path, ok := unescape(path)
+	if !ok {
+		return nil, false
+	}
+	path = bytes.TrimRight(path, "/")
+	path = bytes.TrimRight(path, `.,;:!?()[]{}'"`)
+	if len(path) == 0 {
+		return nil, false
+	}
+	a := new(asked)
+	a.parse(path, fold)
+	return a, a.form == plain
+}
+
+// unescape decodes the escapes of a path, which are well formed, into a copy.
+func unescape(path []byte) ([]byte, bool) {
+	out := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if c == '%' {
+			if i+2 >= len(path) {
+				return nil, false
+			}
+			hi, lo := hexDigit(path[i+1]), hexDigit(path[i+2])
+			if hi < 0 || lo < 0 {
+				return nil, false
+			}
+			c = byte(hi<<4 | lo)
+			i += 2
+		}
+		out = append(out, c)
+	}
+	return out, true
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

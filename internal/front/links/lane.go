@@ -1,0 +1,203 @@
+package linksfront
+
+import (
+	"bytes"
+	"net/netip"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/http1"
+)
+
+// A Lane redirects on the connection's own loop, and hands over what is no
+// redirect. It is a lane.Protocol.
+//
+// A hit is: parse, fold the code, look up, record, append. It takes no lock of
+// ours, makes no system call and allocates nothing.
+type Lane struct{ f *Front }
+
+// peer is what the lane remembers of one connection.
+type peer struct {
+	ip   netip.Addr
+	host []byte    // the last Host that was allowed
+	by   *settings // that allowed it
+	addr string    // for the access log; made when it is needed
+}
+
+// maxHost is the longest Host that a connection remembers.
+const maxHost = 256
+
+// Open makes the state of a connection; the server speaks second.
+func (l *Lane) Open(c *lane.Conn, out []byte) []byte {
+	c.Data = &peer{ip: peerAddr(c.RemoteAddr())}
+	return out
+}
+
+// Tick does nothing: HTTP/1.1 has nothing to say by itself.
+func (l *Lane) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
+
+// Step answers the requests at the front of in.
+func (l *Lane) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+	s := c.Scope().(*scope)
+	n := 0
+	if c.Back() { // old clients end a body with an empty line
+		skip, v := http1.SkipEmptyLine(in)
+		if v == http1.NeedMore {
+			return 0, out, lane.More
+		}
+		n = skip
+	}
+	n, out, next := l.step(c, s, in, n, out)
+	if s.x.writer != nil {
+		s.x.writer.Commit() // waits only if answers must not go before the disk has their hits
+	}
+	return n, out, next
+}
+
+// step answers the requests that begin at n.
+func (l *Lane) step(
+	c *lane.Conn, s *scope, in []byte, n int, out []byte,
+) (int, []byte, lane.Next) {
+	for n < len(in) {
+		length, verdict := s.req.Parse(in[n:])
+		switch verdict {
+		case http1.Complete:
+		case http1.NeedMore:
+			return n, out, lane.More
+		case http1.HandOver:
+			return n, out, lane.HandOver
+		default:
+			refused := http1.AppendRefusal(out, verdict, s.x.now)
+			s.logRefusal(c, refused[len(out):])
+			return len(in), refused, lane.Close
+		}
+		closing := s.req.Close || c.Draining()
+		head := in[n : n+length]
+		grown, where := s.answer(c, head, out, closing)
+		switch where {
+		case withOthers:
+			return n, out, lane.HandOver
+		case inDatabase, inQuestions:
+			s.park(c, head)
+			return n + length, out, lane.Parked
+		}
+		if s.access != nil {
+			s.logHit(c, grown[len(out):])
+		}
+		s.untimed++
+		out, n = grown, n+length
+		switch {
+		case closing:
+			return n, out, lane.Close
+		case len(out) >= lane.FlushSize:
+			return n, out, lane.Flush
+		}
+	}
+	return n, out, lane.More
+}
+
+// A scope is what the connections of one loop share. The loop is its one
+// writer; counters are read by others.
+type scope struct {
+	f       *Front
+	x       exchange
+	req     http1.Request
+	moments resource.Moments
+	counts  counts
+	links   *resource.Resource // whose hits tally counts
+	tally   *resource.Tally
+	second  int64
+	date    []byte
+
+	lap
+	access *accesslog.Ring // nil: off
+	ring   *accesslog.Ring // of this scope, once there was one
+}
+
+// newScope makes the state of a loop.
+func (f *Front) newScope() lane.Scope {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &scope{f: f}
+	s.x = exchange{f: f, req: &s.req, counts: &s.counts, writer: f.newWriter()}
+	f.scopes = append(f.scopes, s)
+	return s
+}
+
+// Wake begins a wake-up of the loop: what the gates and the clock say is asked
+// once, and before the first look-up.
+func (s *scope) Wake(now time.Time) {
+	s.x.o = s.f.live.Load()
+	if s.links != s.x.o.links {
+		s.links = s.x.o.links
+		s.tally = s.links.Tally()
+	}
+	s.x.now = now
+	s.begin(now)
+	s.moments.Begin(now)
+	s.openLog()
+	if sec := now.Unix(); sec != s.second {
+		s.second = sec
+		s.date = http1.AppendDate(s.date[:0], now)
+	}
+	s.x.date = s.date
+}
+
+// answer appends the answer to the request that was parsed last, if memory has
+// it.
+func (s *scope) answer(
+	c *lane.Conn, head, out []byte, closing bool,
+) ([]byte, place) {
+	x := &s.x
+	if !s.hostAllowed(c) {
+		return out, withOthers
+	}
+	x.asked.parse(s.req.Path, x.o.Fold)
+	if x.asked.form == elsewhere {
+		return out, withOthers
+	}
+	if x.asked.form == odd {
+		return out, inQuestions
+	}
+	x.closing = closing
+	x.peer = c.Data.(*peer).ip
+	x.fields.scan(head)
+	if x.asked.form == hopeless {
+		return x.miss(out)
+	}
+	doc, at := x.o.links.HitStale(row.Key(row.Alias(x.asked.code)), row.FormatPrepared, &s.moments)
+	if doc == nil {
+		switch {
+		case at == nil:
+			return out, inDatabase
+		case x.asked.form == deeper:
+			return out, inQuestions
+		}
+		s.tally.AddAbsent()
+		return x.miss(out)
+	}
+	s.tally.Add()
+	p := prepared(doc.Body())
+	if x.asked.form == deeper && p.flags()&passesPath == 0 {
+		return out, inQuestions
+	}
+	return x.redirect(out, p, x.asked.rest)
+}
+
+// hostAllowed reports whether the Host is one that the connection has been
+// allowed before, or may be.
+func (s *scope) hostAllowed(c *lane.Conn) bool {
+	p, host := c.Data.(*peer), s.req.Host
+	if p.by == s.x.o && bytes.Equal(p.host, host) {
+		return true
+	}
+	if len(host) == 0 || len(host) > maxHost ||
+		!s.x.o.hosts.Allow(string(host), c.LocalAddr()) {
+		return false // the full road says why
+	}
+	p.host, p.by = append(p.host[:0], host...), s.x.o
+	return true
+}

@@ -1,0 +1,244 @@
+package linksfront
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// wanted is what a path is answered with.
+type wanted struct {
+	path     string
+	code     int
+	location string
+}
+
+// redirects are the rows of the tables of redirects: whatever is asked, a target
+// is that of the link, and nothing else is one.
+var redirects = []wanted{
+	{"/asdf", 301, "https://davidkroell.github.io"},
+	{"/plain", 302, "https://example.com/a"},
+	{"/PlAiN", 302, "https://example.com/a"},
+	{"/%70lain", 302, "https://example.com/a"},
+	{"/plain/", 302, "https://example.com/a"},
+	{"/plain.", 302, "https://example.com/a"},
+	{"/plain).", 302, "https://example.com/a"},
+	{"/plain!?", 302, "https://example.com/a"},
+	{"/plain%22", 302, "https://example.com/a"},
+	{"/plain,/", 302, "https://example.com/a"},
+	{"/plain?x=1", 302, "https://example.com/a?x=1"},
+	{"/plain?x=%0d%0aSet-Cookie:%20a=b", 302,
+		"https://example.com/a?x=%0d%0aSet-Cookie:%20a=b"},
+	{"/plain?redir_url=https://evil.example", 302,
+		"https://example.com/a?redir_url=https://evil.example"},
+	{"/plain?url=//evil.example&next=x", 302, "https://example.com/a?url=//evil.example&next=x"},
+	{"/plain?a=%2F&b=%c3%a9+x", 302, "https://example.com/a?a=%2F&b=%c3%a9+x"},
+	{"/plain?", 302, "https://example.com/a"},
+	{"/query", 302, "https://example.com/a?x=1&y=2#frag"},
+	{"/query?x=9&z=3&y", 302, "https://example.com/a?x=1&y=2&z=3#frag"},
+	{"/noquery?x=1", 302, "https://example.com/a"},
+	{"/path", 302, "https://example.com/base"},
+	{"/path/a%2Fb/c", 302, "https://example.com/base/a%2Fb/c"},
+	{"/path/a?q=1", 302, "https://example.com/base/a?q=1"},
+	{"/plain/rest", 404, ""},
+	{"/temp", 307, "https://example.com/t"},
+	{"/perm", 308, "https://example.com/p"},
+	{"/htl-vil_1", 302, "https://example.com/h"},
+	{"/zero", 302, "https://example.com/z"},
+	{"/escapes", 302, "https://example.com/%0d%0aSet-Cookie:%20a=b"},
+	{"/off", 404, ""},
+	{"/later", 404, ""},
+	{"/over", 410, ""},
+	{"/overto", 302, "https://example.org/gone"},
+	{"/script", 404, ""},
+	{"/empty", 404, ""},
+	{"/nothing", 404, ""},
+	{"/-plain", 404, ""},
+	{"/" + strings.Repeat("x", 65), 404, ""},
+	{"/%2e%2e/x", 404, ""},
+	{"/%5cevil.com", 404, ""},
+	{"/asdf%00", 404, ""},
+	{"/asdf%0d%0aX:y", 404, ""},
+	{"//evil.com/..", 404, ""},
+	{"/\\evil.com", 404, ""},
+	{"/plain;x", 404, ""},
+}
+
+// roads are the ways that a request can take: an unknown header is one that
+// the lane leaves to net/http.
+var roads = []struct {
+	name       string
+	goroutines bool
+	header     []string
+}{{"loop", false, nil}, {"goroutine", true, nil}, {"full", false, []string{"X-Full-Road: 1"}}}
+
+func testRedirects(t *testing.T, db database) {
+	for _, road := range roads {
+		t.Run(road.name, func(t *testing.T) {
+			b := newBed(t, db, nil)
+			b.serve(road.goroutines)
+			for range 2 { // the second from memory
+				for _, w := range redirects {
+					b.want(w, road.header...)
+				}
+			}
+		})
+	}
+}
+
+// want asks for a path and compares the answer.
+func (b *bed) want(w wanted, headers ...string) {
+	b.t.Helper()
+	for _, method := range []string{"GET", "HEAD"} {
+		a := b.do(method, w.path, headers...)
+		if a.StatusCode != w.code || a.location() != w.location {
+			b.t.Errorf("%s %.80s = %d to %q, want %d to %q", method, w.path, a.StatusCode,
+				a.location(), w.code, w.location)
+		}
+		if a.Header.Get("Set-Cookie") != "" || len(a.Header["Date"]) != 1 {
+			b.t.Errorf("%s %.80s: header %v", method, w.path, a.Header)
+		}
+	}
+}
+
+func TestRedirects(t *testing.T)          { testRedirects(t, databases()[0]) }
+func TestPostgres_Redirects(t *testing.T) { testRedirects(t, databases()[1]) }
+func TestMariaDB_Redirects(t *testing.T)  { testRedirects(t, databases()[2]) }
+
+func TestRedirect_HasNoOtherHeaders(t *testing.T) {
+	b := newBed(t, databases()[0], nil)
+	b.serve(false)
+	for _, path := range []string{"/plain", "/plain?x=1", "/asdf"} {
+		var seen []string
+		for _, headers := range [][]string{nil, nil, {"X-Full-Road: 1"}} {
+			a := b.do("GET", path, headers...)
+			delete(a.Header, "Date")
+			seen = append(seen, fmt.Sprint(a.Status, a.Header, a.ContentLength, a.body))
+		}
+		if seen[0] != seen[1] || seen[1] != seen[2] {
+			t.Errorf("%s depends on the road:\n%s", path, strings.Join(seen, "\n"))
+		}
+	}
+	a := b.do("GET", "/plain")
+	if got := fmt.Sprint(len(a.Header), a.Header["X-Robots-Tag"], a.ContentLength); got !=
+		"4 [noindex] 0" {
+		t.Errorf("302: %v", a.Header)
+	}
+	if got := b.do("GET", "/asdf").Header.Get("Cache-Control"); got != "private, max-age=90" {
+		t.Errorf("301: Cache-Control %q", got)
+	}
+	if got := b.do("GET", "/temp").Header.Get("Cache-Control"); got != "" {
+		t.Errorf("307: Cache-Control %q", got)
+	}
+}
+
+func TestRedirect_Methods(t *testing.T) {
+	b := newBed(t, databases()[0], nil)
+	b.serve(false)
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+		a := b.do(method, "/plain")
+		if a.StatusCode != 405 || a.Header.Get("Allow") != "GET, HEAD" || a.location() != "" {
+			t.Errorf("%s = %s %v", method, a.Status, a.Header)
+		}
+		if a := b.do(method, "/temp"); a.StatusCode != 307 || a.location() != "https://example.com/t" {
+			t.Errorf("%s of a 307 = %s %v", method, a.Status, a.Header)
+		}
+		if a := b.do(method, "/once"); a.StatusCode != 405 {
+			t.Errorf("%s = %s", method, a.Status)
+		}
+	}
+	if a := b.do("GET", "/once"); a.StatusCode != 302 {
+		t.Errorf("a refused method has taken the one redirect: %s", a.Status)
+	}
+}
+
+// What has no code is for others, as it was sent.
+func TestRedirect_LeavesTheRestToOthers(t *testing.T) {
+	b := newBed(t, databases()[0], nil)
+	b.serve(false)
+	for path, body := range map[string]string{
+		"/": "page GET /", "/+": "page GET /+", "/plain+": "page GET /plain+",
+		"/plain.svg": "page GET /plain.svg", "/plain.png?s=3": "page GET /plain.png?s=3",
+		"/-/app.js": "page GET /-/app.js", "/api/v1/links": "api GET /api/v1/links",
+		"/API": "page GET /API", "/auth/new": "api GET /auth/new",
+		"/.well-known/x": "page GET /.well-known/x", "/robots.txt": "User-agent: *\nDisallow: /\n",
+	} {
+		if a := b.do("GET", path); a.StatusCode != 200 || a.body != body {
+			t.Errorf("%s = %s %q, want %q", path, a.Status, a.body, body)
+		}
+	}
+	if a := b.do("POST", "/api/v1/links"); a.body != "api POST /api/v1/links" {
+		t.Errorf("POST = %q", a.body)
+	}
+}
+
+func TestRedirect_HugePathHasNoTarget(t *testing.T) {
+	b := newBed(t, databases()[0], nil)
+	b.serve(false)
+	for _, n := range []int{7000, 9000, 64 << 10} {
+		a := b.do("GET", "/"+strings.Repeat("a", n))
+		if a.StatusCode < 400 || a.StatusCode >= 500 || a.location() != "" {
+			t.Errorf("%d bytes: %s to %q", n, a.Status, a.location())
+		}
+	}
+}
+
+// A pipeline of everything comes back in order.
+func TestRedirect_Pipeline(t *testing.T) {
+	b := newBed(t, databases()[0], nil)
+	b.serve(false)
+	get := func(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n" }
+	raw := get("/asdf") + get("/plain") + get("/asdf") + get("/nothing") + get("/plain.") +
+		"POST /api/v1/links HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}" +
+		get("/once") + get("/once") + get("/+") + get("/temp")
+	codes := []int{301, 302, 301, 404, 302, 200, 302, 410, 200, 307}
+	methods := make([]string, len(codes))
+	for i := range methods {
+		methods[i] = "GET"
+	}
+	for i, a := range b.send(raw, methods...) {
+		if a.StatusCode != codes[i] {
+			t.Errorf("answer %d = %s, want %d", i, a.Status, codes[i])
+		}
+	}
+}
+
+func TestRedirect_UnknownHost(t *testing.T) {
+	b := newBed(t, databases()[0], func(s *Settings) { s.Hosts = []string{"s.example"} })
+	b.serve(false)
+	for host, code := range map[string]int{"s.example": 302, "S.EXAMPLE:80": 302, "evil.example": 421,
+		"127.0.0.1": 302} {
+		raw := "GET /plain HTTP/1.1\r\nHost: " + host + "\r\n\r\n"
+		for i, a := range b.send(raw+raw, "GET", "GET") {
+			if a.StatusCode != code {
+				t.Errorf("%s, request %d = %s, want %d", host, i, a.Status, code)
+			}
+		}
+	}
+}
+
+func TestRedirect_AbsentAsTheOperatorSays(t *testing.T) {
+	b := newBed(t, databases()[0], func(s *Settings) { s.MissURL = "https://example.net/?no" })
+	b.serve(false)
+	for _, path := range []string{"/nothing", "/off"} {
+		if a := b.do("GET", path); a.StatusCode != 302 || a.location() != "https://example.net/?no" {
+			t.Errorf("%s = %s to %q", path, a.Status, a.location())
+		}
+	}
+	plain := newBed(t, databases()[0], nil)
+	plain.serve(false)
+	for i := range 5 { // the seed lost the status after the first one
+		a := plain.do("GET", "/nothing", "Accept: application/json")
+		if a.StatusCode != 404 || a.Header.Get("Content-Type") != "application/problem+json" ||
+			!strings.Contains(a.body, `"status":404`) {
+			t.Fatalf("answer %d: %s %v %s", i, a.Status, a.Header, a.body)
+		}
+	}
+	nothing, off := plain.do("GET", "/nothing"), plain.do("GET", "/off")
+	if nothing.body != off.body || !strings.Contains(off.body, "<h1>There is no such link") {
+		t.Errorf("who guesses can tell:\n%s\n%s", nothing.body, off.body)
+	}
+	if a := plain.do("GET", "/<script>alert(1)</script>"); strings.Contains(a.body, "alert") {
+		t.Errorf("the page repeats what was asked: %s", a.body)
+	}
+}

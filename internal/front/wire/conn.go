@@ -1,0 +1,241 @@
+package wirefront
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/wire/gofast"
+)
+
+const (
+	tickEvery = time.Second
+	pumpSize  = 64 << 10  // fragments that are sent at once
+	fullQueue = 256 << 10 // bytes that a peer has not taken: larger answers wait
+
+	// maxOutput is what a peer may not have taken before nothing more is read
+	// from it; at twice as much it is cut. Answers wait at fullQueue, so that
+	// only pushes to one that takes nothing come here.
+	maxOutput = 4 << 20
+)
+
+// A conn is one connection. Its loop and those who work for it share the
+// session; a loop takes the lock once for all that it has read.
+type conn struct {
+	f     *Front
+	lc    *lane.Conn
+	name  string // as /gofast/transports lists it
+	local bool   // only this machine can be the peer
+
+	mu       sync.Mutex // guards what follows; held while output is given to the lane
+	session  *gofast.Session
+	side     []byte // output of a Step whose place among other output matters
+	ended    bool
+	pumping  bool // a goroutine sends fragments
+	told     bool // that we are going away
+	tasks    int  // requests that are not answered
+	single   int  // bytes of data that surely fit into one frame
+	who      identity
+	min      minimum
+	batch    []*task // reads of this Step that memory cannot answer
+	watchers map[*watcher]struct{}
+}
+
+// Open makes the state of a connection. The server speaks first.
+func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
+	o := f.live.Load()
+	c := &conn{f: f, lc: lc, local: isLocal(lc.LocalAddr()), single: 256}
+	c.session = gofast.NewSession(gofast.Config{
+		Server: true, Name: o.Server, Instance: o.Instance,
+		// No Tags: a gofast peer compresses everything that it sends by each of
+		// them, which costs it 50 times what it saves on a local network.
+		Features:   gofast.SessionFeatures | gofast.FeatureBatch,
+		MaxMessage: o.MaxMessage, Exchanges: o.MaxInFlight,
+		// What clients stream is worked in as it comes, and fills no memory.
+		Credit: 1 << 20,
+	})
+	lc.Data = c
+	f.add(c)
+	return c.session.Open(time.Now(), out)
+}
+
+// Tick sends what is due, and ends a connection whose peer is dead or late.
+func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
+	c := lc.Data.(*conn)
+	c.recheck()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	now := time.Now()
+	if c.side, err = c.session.Tick(now, c.side); err != nil {
+		c.broken(err)
+		return out, lane.Close
+	}
+	for w := range c.watchers {
+		w.look(now)
+	}
+	c.flush()
+	if lc.Draining() && c.tasks == 0 {
+		return out, lane.Close
+	}
+	return out, lane.More
+}
+
+// End forgets a connection.
+func (f *Front) End(lc *lane.Conn) {
+	c, ok := lc.Data.(*conn)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	c.ended = true
+	watchers := c.watchers
+	c.watchers, c.batch = nil, nil
+	c.session.End(func(_ uint64, user any, _ bool) {
+		switch u := user.(type) {
+		case *task:
+			u.abandon()
+		case *producer:
+			u.stop(true)
+		}
+	})
+	stats := c.session.Stats()
+	c.mu.Unlock()
+	for w := range watchers {
+		w.leave()
+	}
+	f.remove(c, &stats)
+}
+
+// broken notes why the connection ends. c.mu is held.
+func (c *conn) broken(err error) {
+	c.f.stats.broken.Add(1)
+	if o := c.f.live.Load(); c.f.logLimit.allow(time.Now()) {
+		o.Log.Info("wire connection ended", "peer", c.lc.RemoteAddr(), "err", err)
+	}
+}
+
+// flush gives what is in side to the lane. c.mu is held: what was appended first
+// is sent first, whoever appended it.
+func (c *conn) flush() {
+	c.pumpSome()
+	if len(c.side) > 0 {
+		c.send(c.side)
+		c.side = nil
+	}
+}
+
+// send gives b, which nobody writes to any more, to the lane. c.mu is held.
+func (c *conn) send(b []byte) bool {
+	if c.ended || len(b) == 0 {
+		return !c.ended
+	}
+	c.session.CountFlush()
+	return c.lc.Send(b)
+}
+
+// pumpSome appends fragments that wait to side, and has the rest sent as the
+// peer takes it. c.mu is held.
+func (c *conn) pumpSome() {
+	if !c.session.Pending() || c.pumping {
+		return
+	}
+	c.side = c.session.Pump(c.side, len(c.side)+pumpSize)
+	if c.session.Pending() && c.f.start(c.pump) {
+		c.pumping = true
+	}
+}
+
+// pump sends fragments until none is left. Between two of them others send.
+func (c *conn) pump() {
+	for {
+		taken := c.room()
+		c.mu.Lock()
+		if !taken || c.ended || !c.session.Pending() {
+			c.pumping = false
+			c.mu.Unlock()
+			return
+		}
+		c.send(c.session.Pump(nil, pumpSize))
+		c.mu.Unlock()
+	}
+}
+
+// room waits until the peer has taken enough of what was sent. It reports false
+// when the connection has ended: a peer that takes nothing is cut by the lane.
+func (c *conn) room() bool {
+	for c.lc.Backlog() > fullQueue { // so has one that is closed, until End
+		t := time.NewTimer(time.Millisecond)
+		select {
+		case <-t.C:
+		case <-c.f.ctx.Done():
+			t.Stop()
+			return false
+		}
+		c.mu.Lock()
+		ended := c.ended
+		c.mu.Unlock()
+		if ended {
+			return false
+		}
+	}
+	return true
+}
+
+// busy reports whether a request is not answered, or something not taken by the
+// peer.
+func (c *conn) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.ended && (c.tasks > 0 || c.lc.Backlog() > 0)
+}
+
+// goAway tells the peer that the server stops, and ends its watches.
+func (c *conn) goAway() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tellGoingAway()
+	c.flush()
+}
+
+// tellGoingAway is goAway without the lock, which is held.
+func (c *conn) tellGoingAway() {
+	if c.told || c.ended {
+		return
+	}
+	c.told = true
+	for w := range c.watchers {
+		w.end(&fault{kind: kindDraining})
+	}
+	c.side = c.session.AppendGoAway(c.side, gofast.Unavailable, "hotrow is stopping")
+}
+
+// A minimum is the position that the last requests asked for, taken apart.
+type minimum struct {
+	text string
+	list []resource.Token
+	err  error
+}
+
+// parse returns the positions in text, which has commas between them and may
+// alias a buffer. c.mu is held.
+func (m *minimum) parse(text string) ([]resource.Token, error) {
+	if text != m.text {
+		m.list, m.err = parsePositions(text)
+		m.text = string(append([]byte(nil), text...))
+	}
+	return m.list, m.err
+}
+
+// isLocal reports whether only this machine can reach a.
+func isLocal(a net.Addr) bool {
+	switch a := a.(type) {
+	case *net.UnixAddr:
+		return true
+	case *net.TCPAddr:
+		return a.IP.IsLoopback()
+	}
+	return false
+}

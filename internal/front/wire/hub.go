@@ -1,0 +1,242 @@
+package wirefront
+
+import (
+	"crypto/rand"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/rows"
+)
+
+const (
+	hubEvents = 4096 // that wait for the hub, before they become a reset
+	hubMemory = 4096 // events that a watcher may have missed and still go on
+
+	// After so many watchers the hub lets the loops send what they have, so
+	// that an event with ten thousand of them holds up no answer for long.
+	fanoutBatch = 64
+	fanoutPause = 200 * time.Microsecond
+)
+
+// A hub tells the watchers of one resource what has changed. An event is encoded
+// once, and costs as much as it has watchers. The hub remembers the last events,
+// so that a watcher whose connection broke goes on where it was. It lives from
+// the first watcher to the end of the front.
+type hub struct {
+	res   *resource.Resource
+	watch *resource.Watch
+	done  chan struct{}
+
+	mu     sync.Mutex // guards what follows; taken before conn.mu
+	epoch  string     // of the cursors; another one after a reset
+	last   uint64     // sequence of the last event
+	ring   []remembered
+	since  resource.Token // the changes behind it are in the ring, or were
+	lost   resource.Token // the highest position that has left the ring
+	byKey  map[row.Key]map[*watcher]struct{}
+	all    map[*watcher]struct{}
+	listed []*watcher // scratch of tell
+}
+
+// A remembered is an event of the past.
+type remembered struct {
+	seq     uint64
+	key     row.Key
+	at      resource.Token
+	payload []byte
+}
+
+// newHub starts to follow a resource.
+func newHub(res *resource.Resource) (*hub, error) {
+	w, err := res.Watch(nil, hubEvents)
+	if err != nil {
+		return nil, err
+	}
+	h := &hub{
+		res: res, watch: w, done: make(chan struct{}), epoch: newEpoch(), since: res.Position(),
+		byKey: make(map[row.Key]map[*watcher]struct{}), all: make(map[*watcher]struct{}),
+	}
+	return h, nil
+}
+
+// newEpoch returns what cursors begin with that are good until the next reset.
+func newEpoch() string { return rand.Text()[:13] }
+
+// run tells events until the hub is closed.
+func (h *hub) run() {
+	defer h.watch.Close()
+	for {
+		select {
+		case <-h.done:
+			return
+		case e := <-h.watch.C:
+			h.tell(&e)
+		}
+	}
+}
+
+// tell gives an event to those who watch.
+func (h *hub) tell(e *resource.Event) {
+	h.mu.Lock()
+	payload := h.remember(e)
+	h.listed = h.listed[:0]
+	if e.Reset {
+		for _, set := range h.byKey {
+			h.list(set)
+		}
+	} else {
+		h.list(h.byKey[e.Key])
+	}
+	h.list(h.all)
+	listed := h.listed
+	h.mu.Unlock()
+	for i, w := range listed {
+		w.deliver(payload)
+		if i%fanoutBatch == fanoutBatch-1 {
+			h.pause()
+		}
+		listed[i] = nil
+	}
+}
+
+// pause lets others go on.
+func (h *hub) pause() {
+	t := time.NewTimer(fanoutPause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-h.done:
+	}
+}
+
+func (h *hub) list(set map[*watcher]struct{}) {
+	for w := range set {
+		h.listed = append(h.listed, w)
+	}
+}
+
+// remember puts an event into the ring and returns its payload. h.mu is held.
+func (h *hub) remember(e *resource.Event) []byte {
+	if e.Reset {
+		h.epoch, h.last, h.ring = newEpoch(), 0, nil
+		h.since, h.lost = e.Token, resource.Token{}
+		return h.event(rows.Reset, "", e.Token)
+	}
+	h.last++
+	payload := h.event(rows.Changed, e.Key, e.Token)
+	if h.ring == nil {
+		h.ring = make([]remembered, 0, 64)
+	}
+	kept := remembered{h.last, e.Key, e.Token, payload}
+	if len(h.ring) < hubMemory {
+		h.ring = append(h.ring, kept)
+		return payload
+	}
+	old := &h.ring[(h.last-1)%hubMemory]
+	if old.at.Pos > h.lost.Pos {
+		h.lost = old.at
+	}
+	*old = kept
+	return payload
+}
+
+// event encodes an event that leaves the hub in the state it is in.
+func (h *hub) event(k rows.EventKind, key row.Key, at resource.Token) []byte {
+	e := rows.Event{Kind: k, Key: string(key), Cursor: h.cursor()}
+	if !at.IsZero() {
+		e.Position = at.String()
+	}
+	return e.Append(nil)
+}
+
+// cursor is where a watcher is that has been told everything.
+func (h *hub) cursor() string { return h.epoch + "." + strconv.FormatUint(h.last, 16) }
+
+// join adds a watcher and tells it first what it has missed after since, or to
+// begin anew where nobody knows, and then that this was all. deliver is called
+// with the hub locked, so that nothing overtakes.
+func (h *hub) join(w *watcher, since string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	missed, ok := h.missed(since)
+	if !ok {
+		w.deliver(h.event(rows.Reset, "", h.res.Position()))
+	}
+	for _, m := range missed {
+		if w.key == "" || m.key == w.key {
+			w.deliver(m.payload)
+		}
+	}
+	w.deliver(h.event(rows.Ready, "", h.res.Position()))
+	set := h.all
+	if w.key != "" {
+		if set = h.byKey[w.key]; set == nil {
+			set = make(map[*watcher]struct{}, 1)
+			h.byKey[w.key] = set
+		}
+	}
+	set[w] = struct{}{}
+}
+
+// missed returns the events after since, a cursor or a position, oldest first;
+// false: nobody knows them any more. h.mu is held.
+func (h *hub) missed(since string) ([]remembered, bool) {
+	if since == "" {
+		return nil, true
+	}
+	if strings.HasPrefix(since, "hr1.") {
+		return h.missedAt(since)
+	}
+	epoch, text, _ := strings.Cut(since, ".")
+	seq, err := strconv.ParseUint(text, 16, 64)
+	if err != nil || epoch != h.epoch || seq > h.last || h.last-seq > uint64(len(h.ring)) {
+		return nil, false
+	}
+	return h.after(func(m *remembered) bool { return m.seq > seq }), true
+}
+
+// missedAt is missed for the position of an answer. An event may be told later
+// than one of a higher position, so every event of the ring is looked at.
+func (h *hub) missedAt(since string) ([]remembered, bool) {
+	t, err := resource.ParseToken(since)
+	if err != nil || h.since.IsZero() || t.Source != h.since.Source ||
+		t.Origin != h.since.Origin || t.Pos < h.since.Pos || t.Pos < h.lost.Pos {
+		return nil, false
+	}
+	return h.after(func(m *remembered) bool { return m.at.Pos > t.Pos }), true
+}
+
+// after returns the events of the ring that which picks, oldest first.
+func (h *hub) after(which func(*remembered) bool) []remembered {
+	var list []remembered
+	n := uint64(len(h.ring))
+	for i := range n {
+		m := &h.ring[i]
+		if n == hubMemory {
+			m = &h.ring[(h.last+i)%hubMemory]
+		}
+		if which(m) {
+			list = append(list, *m)
+		}
+	}
+	return list
+}
+
+// leave removes a watcher. It is told nothing more once this has returned,
+// except what is being delivered now.
+func (h *hub) leave(w *watcher) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w.key == "" {
+		delete(h.all, w)
+		return
+	}
+	set := h.byKey[w.key]
+	if delete(set, w); len(set) == 0 {
+		delete(h.byKey, w.key)
+	}
+}

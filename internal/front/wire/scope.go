@@ -1,0 +1,171 @@
+package wirefront
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/wire/gofast"
+	"github.com/hotrow/hotrow/internal/wire/rows"
+)
+
+// maxSeen is how many resources a wake-up remembers: more cost more to search
+// than a map.
+const maxSeen = 8
+
+// A scope is what the connections of one loop share. The loop is its one
+// writer; counters are read by others.
+type scope struct {
+	f       *Front
+	now     time.Time
+	began   time.Time
+	live    *Options
+	issued  any // the tokens of this wake-up
+	moments resource.Moments
+
+	byName  map[string]*served
+	seen    []*served // looked up in this wake-up: a handful
+	touched []*served // with hits that have no duration yet
+
+	asOf    []asOf
+	event   gofast.Event
+	get     rows.Get
+	many    rows.GetMulti
+	message gofast.Message
+	prefix  []byte
+	answer  []byte
+}
+
+// A served is a resource as one loop sees it, with the counters that the loop
+// alone writes.
+type served struct {
+	*resource.Resource
+	name        string
+	rule        resource.Rule
+	tally       *resource.Tally
+	notModified atomic.Uint64
+
+	untimed uint64 // hits of this wake-up; nobody else looks
+	buckets [len(Buckets) + 1]atomic.Uint64
+	nanos   atomic.Uint64
+}
+
+// An asOf is what every hit of one source and one wake-up has in common.
+type asOf struct {
+	at   resource.Moment
+	text []byte
+}
+
+// NewScope makes the state of a loop.
+func (f *Front) NewScope() lane.Scope {
+	return &scope{f: f, byName: make(map[string]*served)}
+}
+
+// Wake begins a wake-up of the loop: what the gates and the clock say is asked
+// once, and before the first look-up.
+func (s *scope) Wake(now time.Time) {
+	s.settle(now.Sub(s.began))
+	s.now, s.began = now, now
+	s.live = s.f.live.Load()
+	s.issued = nil
+	if s.live.Issued != nil {
+		s.issued = s.live.Issued()
+	}
+	s.moments.Begin(now)
+	s.seen = s.seen[:0]
+	s.asOf = s.asOf[:0]
+}
+
+// Rest ends a wake-up after which the loop sleeps or lets others run. It is
+// lane.Rester. Hits count as long as the whole of their wake-up.
+func (s *scope) Rest() {
+	if len(s.touched) > 0 {
+		s.settle(time.Since(s.began))
+	}
+}
+
+// settle gives what the wake-up has answered its duration.
+func (s *scope) settle(took time.Duration) {
+	took = max(took, 0)
+	for _, r := range s.touched {
+		b := &r.buckets[bucketOf(took)]
+		b.Store(b.Load() + r.untimed)
+		r.nanos.Store(r.nanos.Load() + r.untimed*uint64(took))
+		r.untimed = 0
+	}
+	s.touched = s.touched[:0]
+}
+
+// count notes a hit of r.
+func (s *scope) count(r *served, state rows.State) {
+	if r.untimed == 0 {
+		s.touched = append(s.touched, r)
+	}
+	r.untimed++
+	switch state {
+	case rows.Absent:
+		r.tally.AddAbsent()
+		return
+	case rows.NotModified:
+		r.notModified.Store(r.notModified.Load() + 1)
+	}
+	r.tally.Add()
+}
+
+// resource returns the resource called name, nil if there is none. name may
+// alias a buffer.
+func (s *scope) resource(name string) *served {
+	// Fast path: one of those that this wake-up has looked up.
+	for _, r := range s.seen {
+		if name == r.name {
+			return r
+		}
+	}
+
+	// Slow path: a reload may have changed which there are, and who may read.
+	r, ok := s.live.Resources.Lookup(name)
+	if !ok {
+		return nil
+	}
+	known := s.byName[name]
+	if known == nil || known.Resource != r {
+		known = &served{Resource: r, name: r.Name(), tally: r.Tally()}
+		s.byName[known.name] = known
+		s.f.register(known)
+	}
+	known.rule = r.Access().Read
+	if len(s.seen) < maxSeen {
+		s.seen = append(s.seen, known)
+	}
+	return known
+}
+
+// asOfText returns the part of an answer that says as of when it is.
+func (s *scope) asOfText(at *resource.Moment) []byte {
+	for i := range s.asOf {
+		if a := &s.asOf[i]; a.at.SameSource(at) {
+			return a.text
+		}
+	}
+	if len(s.asOf) < cap(s.asOf) {
+		s.asOf = s.asOf[:len(s.asOf)+1]
+	} else {
+		s.asOf = append(s.asOf, asOf{})
+	}
+	a := &s.asOf[len(s.asOf)-1]
+	a.at = *at
+	var room [128]byte
+	position := room[:0]
+	if !at.Token.IsZero() {
+		position = at.Token.Append(position)
+	}
+	a.text = rows.AppendAsOf(a.text[:0], position, millis(at.Lag))
+	return a.text
+}
+
+// millis returns d in milliseconds, rounded up: what is promised must not be
+// less than what is so.
+func millis(d time.Duration) uint64 {
+	return uint64(max(int64(d+time.Millisecond-1)/int64(time.Millisecond), 0))
+}

@@ -1,0 +1,80 @@
+package wirefront
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/lane"
+)
+
+// ALPN is the name of the protocol in a TLS handshake (RFC 7301).
+const ALPN = "hotrow/1"
+
+// A Listen says how connections are served. The zero value of every field is
+// usable.
+type Listen struct {
+	TLS        *tls.Config   // see TLS; nil: plain
+	Idle       time.Duration // that a connection may be silent: 10 min
+	Goroutines bool          // a goroutine for each connection even where loops are possible
+	Log        *slog.Logger
+}
+
+// TLS returns the configuration of a listener that shows what of returns for
+// the configuration of now, to peers that speak our protocol.
+func TLS(of func() *tls.Config) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			c := of().Clone()
+			c.NextProtos = []string{ALPN}
+			return c, nil
+		},
+	}
+}
+
+// A Site is a listener that is served.
+type Site struct {
+	f    *Front
+	lane *lane.Server
+}
+
+// Serve serves the connections of l until Shutdown or Close. It owns l from now
+// on.
+func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
+	if o.Idle <= 0 {
+		o.Idle = 10 * time.Minute
+	}
+	server, err := lane.Serve(l, lane.Config{
+		Proto: f, Scope: f.NewScope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
+		Header: 30 * time.Second, Idle: o.Idle, Tick: tickEvery,
+		MaxInput: maxInput, MaxOutput: maxOutput,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
+	}
+	return &Site{f, server}, nil
+}
+
+// maxInput bounds a frame: the longest packet and what is around it.
+const maxInput = 128 << 10
+
+// Addr returns the address of the listener.
+func (s *Site) Addr() net.Addr { return s.lane.Addr() }
+
+// Stats returns the counts of the site's connections.
+func (s *Site) Stats() lane.Stats { return s.lane.Stats() }
+
+// Shutdown lets every request under way have its answer, and then ends the
+// connections, whose peers have been told. When ctx ends first, what is left is
+// cut, and its error returned.
+func (s *Site) Shutdown(ctx context.Context) error {
+	return errors.Join(s.f.Drain(ctx), s.lane.Shutdown(ctx))
+}
+
+// Close cuts every connection at once.
+func (s *Site) Close() { s.lane.Close() }

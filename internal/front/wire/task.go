@@ -1,0 +1,291 @@
+package wirefront
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/gofast"
+	"github.com/hotrow/hotrow/internal/wire/rows"
+)
+
+// A task is a request that is not answered at once.
+type task struct {
+	c          *conn
+	opaque, id uint64
+	began      time.Time
+	until      time.Time // the zero Time: the request has no deadline
+	res        *resource.Resource
+	options    resource.Options
+	key        row.Key
+	keys       []row.Key // of a GetMulti
+	match      string    // IfNoneMatch of a Get
+	isWrite    bool
+
+	done   bool // answered, or nobody wants the answer; guarded by c.mu
+	cancel context.CancelFunc
+	timer  *time.Timer // of the deadline; guarded by c.mu
+}
+
+// milliseconds returns a number of milliseconds as a duration.
+func milliseconds(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// newTask makes a task of a request. c.mu is held.
+func (c *conn) newTask(e *gofast.Event, res *resource.Resource) *task {
+	t := &task{c: c, opaque: e.Opaque, id: e.ID, began: time.Now(), res: res}
+	if e.Deadline > 0 {
+		t.until = t.began.Add(e.Deadline)
+	}
+	c.tasks++
+	_ = c.session.SetUser(t.opaque, t) // it is the request that Next has told of
+	return t
+}
+
+// abandon says that nobody wants the answer. c.mu is held.
+func (t *task) abandon() {
+	if t.done {
+		return
+	}
+	t.done = true
+	t.c.tasks--
+	if t.cancel != nil && !t.isWrite {
+		t.cancel()
+	}
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// expire answers a task whose deadline has passed. A write goes on: see
+// conn.canceled.
+func (t *task) expire() {
+	t.fault(&fault{kind: kindDeadline})
+}
+
+// run runs a task in a goroutine of its own, until its deadline. c.mu is held.
+func (c *conn) run(o *Options, t *task, work func(context.Context)) {
+	limit := o.ReadTimeout
+	parent := c.f.ctx
+	if t.isWrite {
+		limit, parent = o.WriteTimeout, context.WithoutCancel(parent)
+	}
+	ctx, cancel := context.WithTimeout(parent, limit)
+	t.cancel = cancel
+	if !t.until.IsZero() {
+		t.timer = time.AfterFunc(time.Until(t.until), t.expire)
+	}
+	if !c.f.start(func() {
+		defer cancel()
+		defer c.f.recovered(t)
+		if !t.over() {
+			work(ctx)
+		}
+	}) {
+		t.abandon()
+		c.refuse(t.opaque, t.id, &fault{kind: kindDraining})
+	}
+}
+
+// over reports whether nobody wants the answer any more.
+func (t *task) over() bool {
+	t.c.mu.Lock()
+	defer t.c.mu.Unlock()
+	return t.done
+}
+
+// recovered answers tasks whose work has panicked: a bug of ours that must not
+// take the process with it.
+func (f *Front) recovered(list ...*task) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	f.live.Load().Log.Error("request panicked", "id", list[0].id, "panic", v,
+		"stack", string(debug.Stack()))
+	for _, t := range list {
+		t.fault(&fault{kind: kindInternal})
+	}
+}
+
+// launch loads what the Step could not answer, together what goes together.
+// c.mu is held.
+func (c *conn) launch(o *Options) {
+	for len(c.batch) > 0 {
+		first := c.batch[0]
+		together, rest := c.batch[:0:0], c.batch[:0]
+		for _, t := range c.batch {
+			if t.res == first.res && t.options == first.options {
+				together = append(together, t)
+			} else {
+				rest = append(rest, t)
+			}
+		}
+		c.batch = rest
+		if len(together) == 1 {
+			c.run(o, first, first.load)
+			continue
+		}
+		c.runBatch(o, together)
+	}
+	c.batch = nil
+}
+
+// runBatch loads several documents with one read. c.mu is held.
+func (c *conn) runBatch(o *Options, list []*task) {
+	for _, t := range list {
+		if !t.until.IsZero() {
+			t.timer = time.AfterFunc(time.Until(t.until), t.expire)
+		}
+	}
+	ctx, cancel := context.WithTimeout(c.f.ctx, o.ReadTimeout)
+	c.f.stats.batches.Add(1)
+	if !c.f.start(func() {
+		defer cancel()
+		defer c.f.recovered(list...)
+		loadBatch(ctx, list)
+	}) {
+		cancel()
+		for _, t := range list {
+			t.abandon()
+			c.refuse(t.opaque, t.id, &fault{kind: kindDraining})
+		}
+	}
+}
+
+// loadBatch answers tasks that ask the same of one resource.
+func loadBatch(ctx context.Context, list []*task) {
+	keys := make([]row.Key, len(list))
+	for i, t := range list {
+		keys[i] = t.key
+	}
+	answers, err := list[0].res.GetMulti(ctx, keys, list[0].options)
+	if err != nil {
+		// One of them has spoilt it for all, perhaps with a key that cannot be.
+		for _, t := range list {
+			t.load(ctx)
+		}
+		return
+	}
+	for i, t := range list {
+		t.found(&answers[i])
+	}
+}
+
+// load answers a Get.
+func (t *task) load(ctx context.Context) {
+	a, err := t.res.Get(ctx, t.key, t.options)
+	if err != nil {
+		t.fault(t.logged(err))
+		return
+	}
+	t.found(&a)
+}
+
+// found answers a Get with what was found.
+func (t *task) found(a *resource.Answer) {
+	out := answerOf(a, string(t.key))
+	if out.State == rows.Found && t.match == out.ETag {
+		out.State, out.Body = rows.NotModified, nil
+	}
+	t.answer(statusOf(out.State), out.Append(nil))
+}
+
+// answerOf returns an answer as it travels. asked is the key of the request.
+func answerOf(a *resource.Answer, asked string) rows.Answer {
+	out := rows.Answer{Origin: origins[a.Origin], Lag: millis(a.Lag)}
+	if string(a.Key) != asked {
+		out.Key = string(a.Key)
+	}
+	if !a.Token.IsZero() {
+		out.Position = a.Token.String()
+	}
+	if a.Doc.Absent() {
+		out.State = rows.Absent
+		return out
+	}
+	out.ETag, out.Body = a.Doc.ETag(), a.Doc.Body()
+	return out
+}
+
+// origins are the origins of answers as they travel.
+var origins = [...]rows.Origin{
+	resource.HitMemory: rows.HitMemory, resource.Stored: rows.Stored,
+	resource.Unstored: rows.Unstored, resource.Collapsed: rows.Collapsed,
+	resource.Requested: rows.Requested, resource.Stale: rows.Stale,
+	resource.Bypassed: rows.Bypassed, resource.HitDisk: rows.HitDisk,
+}
+
+// loadMany answers a GetMulti.
+func (t *task) loadMany(ctx context.Context) {
+	answers, err := t.res.GetMulti(ctx, t.keys, t.options)
+	if err != nil {
+		t.fault(t.logged(err))
+		return
+	}
+	b := rows.AppendAnswersHead(nil, len(answers))
+	for i := range answers {
+		a := answerOf(&answers[i], string(t.keys[i]))
+		if b = a.Append(b); len(b) > t.c.f.live.Load().MaxList {
+			t.fault(fail(kindTooLarge, "the documents together are too large"))
+			return
+		}
+	}
+	t.answer(rows.OK, b)
+}
+
+// logged returns what the peer is told of err. What it is not told is logged, at
+// most ten times a second: an outage must not become an outage of the log.
+func (t *task) logged(err error) *fault {
+	f := faultOf(err)
+	if f.logged() && t.c.f.logLimit.allow(time.Now()) {
+		t.c.f.live.Load().Log.Error("request failed", "proto", "wire", "id", t.id,
+			"resource", t.res.Name(), "err", err)
+	}
+	return f
+}
+
+// answer ends the task with a payload.
+func (t *task) answer(status rows.Status, payload []byte) {
+	t.end(gofast.OK, func(c *conn) {
+		var prefix []byte
+		if c.session.Legacy() {
+			prefix = rows.AppendStatus(nil, status)
+		}
+		c.respond(t.opaque, t.id, prefix, payload)
+	})
+}
+
+// fault ends the task with a failure.
+func (t *task) fault(f *fault) {
+	t.end(f.kind.code, func(c *conn) { c.refuse(t.opaque, t.id, f) })
+}
+
+// end ends the task, unless it has ended.
+func (t *task) end(code gofast.Code, say func(*conn)) {
+	c := t.c
+	c.mu.Lock()
+	full := !t.done && !c.ended && c.lc.Backlog() > fullQueue
+	c.mu.Unlock()
+	if full && !c.room() { // a peer that is slow has its answers made slowly
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.done || c.ended {
+		return
+	}
+	t.abandon()
+	say(c)
+	c.flush()
+	c.f.stats.observe(t.resourceName(), code, time.Since(t.began))
+}
+
+// resourceName returns the name under which the task is counted.
+func (t *task) resourceName() string {
+	if t.res == nil {
+		return ""
+	}
+	return t.res.Name()
+}

@@ -1,0 +1,263 @@
+package wirefront
+
+import (
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/gofast"
+	"github.com/hotrow/hotrow/internal/wire/rows"
+)
+
+// What a watcher may be behind: then it is cut off, with an error that says so.
+const (
+	maxBehind   = 1024             // events
+	maxBehindBy = 30 * time.Second // of the first of them
+)
+
+// A watcher is one stream of changes.
+type watcher struct {
+	c      *conn
+	opaque uint64
+	res    *served
+	key    row.Key // "": every document
+	hub    *hub    // nil until it has joined; guarded by c.mu
+
+	// What follows is guarded by c.mu.
+	over   bool
+	asked  bool     // whether it is allowed has been looked at for issued and rule
+	issued any      // the tokens of then
+	rule   string   // and the rule
+	queue  [][]byte // events that the peer has not given credit for
+	since  time.Time
+}
+
+// watch opens a stream of changes. c.mu is held.
+func (c *conn) watch(s *scope, e *gofast.Event) {
+	var q rows.Watch
+	if err := q.Decode(e.Data); err != nil {
+		c.endStream(e.Opaque, faultOf(err))
+		return
+	}
+	c.side = c.session.AppendConsumed(c.side, e.Opaque, len(e.Data))
+	res := s.resource(q.Resource)
+	if res == nil {
+		c.endStream(e.Opaque, noResource())
+		return
+	}
+	if f := c.pass(s.live, s.issued, res.rule); f != nil {
+		c.endStream(e.Opaque, f)
+		return
+	}
+	w := &watcher{c: c, opaque: e.Opaque, res: res}
+	f := w.watchable(q.Key)
+	if f == nil && c.told {
+		f = &fault{kind: kindDraining}
+	}
+	if f != nil {
+		c.endStream(e.Opaque, f)
+		return
+	}
+	if c.watchers == nil {
+		c.watchers = make(map[*watcher]struct{})
+	}
+	c.watchers[w] = struct{}{}
+	_ = c.session.SetUser(e.Opaque, w) // the stream has just begun
+	since := strings.Clone(q.Since)
+	if !c.f.start(func() { w.join(since) }) {
+		w.end(&fault{kind: kindDraining})
+	}
+}
+
+// watchable says why the documents of key cannot be watched, if so.
+func (w *watcher) watchable(key string) *fault {
+	if !w.res.Followed() {
+		return &fault{kind: kindNoFeed}
+	}
+	if key == "" {
+		return nil
+	}
+	k, err := w.res.KeyType().Parse(row.Key(strings.Clone(key)))
+	if err != nil {
+		return faultOf(err)
+	}
+	w.key = k
+	return nil
+}
+
+// join begins to follow the resource.
+func (w *watcher) join(since string) {
+	h, err := w.c.f.hub(w.res.Resource)
+	w.c.mu.Lock()
+	switch {
+	case w.over || w.c.ended:
+		w.c.mu.Unlock()
+		return
+	case err != nil:
+		w.end(faultOf(err))
+		w.c.flush()
+		w.c.mu.Unlock()
+		return
+	}
+	w.hub = h
+	w.c.mu.Unlock()
+	h.join(w, since)
+	w.c.mu.Lock()
+	over := w.over || w.c.ended
+	w.c.mu.Unlock()
+	if over { // while it joined
+		h.leave(w)
+	}
+}
+
+// leave stops to follow the resource. c.mu is not held.
+func (w *watcher) leave() {
+	w.c.mu.Lock()
+	w.over = true
+	h := w.hub
+	w.c.mu.Unlock()
+	if h != nil {
+		h.leave(w)
+	}
+}
+
+// end ends the stream, and has the watcher leave its hub. c.mu is held; a lock
+// of the hub comes before it, so that somebody else takes that one.
+func (w *watcher) end(f *fault) {
+	if w.over {
+		return
+	}
+	w.over = true
+	w.queue = nil
+	delete(w.c.watchers, w)
+	w.c.endStream(w.opaque, f)
+	if h := w.hub; h != nil && !w.c.f.start(func() { h.leave(w) }) {
+		return // the front is closed, and so is the hub
+	}
+}
+
+// deliver tells the peer of an event.
+func (w *watcher) deliver(payload []byte) {
+	c := w.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.over || c.ended {
+		return
+	}
+	o := c.f.live.Load()
+	if f := w.allowed(o); f != nil {
+		w.end(f)
+		c.flush()
+		return
+	}
+	if len(w.queue) > 0 || c.lc.Backlog() > fullQueue || !w.send(payload) {
+		w.wait(payload)
+	}
+	c.flush()
+}
+
+// send appends an event to the output. It reports false when the peer has to
+// give credit first. c.mu is held.
+func (w *watcher) send(payload []byte) bool {
+	c := w.c
+	m := gofast.Message{ID: rows.IDWatch, Data: payload}
+	if c.session.Legacy() {
+		m.Prefix = legacyOK
+	}
+	var err error
+	c.side, err = c.session.AppendMessage(c.side, w.opaque, &m)
+	switch err {
+	case nil:
+	case gofast.ErrNoCredit:
+		return false
+	case gofast.ErrTooLarge:
+		w.end(fail(kindTooLarge, "an event is larger than the peer accepts"))
+	default: // the stream has ended meanwhile
+		w.end(nil)
+	}
+	return true
+}
+
+// legacyOK is what comes before every event for a peer that knows no errors.
+var legacyOK = rows.AppendStatus(nil, rows.OK)
+
+// wait keeps an event until the peer gives credit, or cuts a watcher off that is
+// too far behind. c.mu is held.
+func (w *watcher) wait(payload []byte) {
+	if w.over {
+		return
+	}
+	if len(w.queue) == 0 {
+		w.since = time.Now()
+	}
+	if len(w.queue) >= maxBehind {
+		w.cutOff()
+		return
+	}
+	w.queue = append(w.queue, payload)
+}
+
+// cutOff ends a watcher that does not keep up.
+func (w *watcher) cutOff() {
+	w.c.f.stats.slow.Add(1)
+	w.end(&fault{kind: kindSlow})
+}
+
+// drain sends what has waited, as far as the peer lets us. c.mu is held.
+func (w *watcher) drain() {
+	n := 0
+	for n < len(w.queue) && w.c.lc.Backlog() <= fullQueue && w.send(w.queue[n]) {
+		n++
+	}
+	if w.over || n == 0 {
+		return
+	}
+	w.queue = w.queue[n:]
+	if w.since = time.Now(); len(w.queue) == 0 {
+		w.queue = nil
+	}
+}
+
+// look goes on with a watcher, or cuts it off, as time passes. c.mu is held.
+func (w *watcher) look(now time.Time) {
+	if len(w.queue) == 0 {
+		return
+	}
+	if w.drain(); len(w.queue) > 0 && now.Sub(w.since) > maxBehindBy {
+		w.cutOff()
+	}
+}
+
+// allowed says why the peer may not read the resource any more, if so. What was
+// asked is remembered while tokens and rule are the same. c.mu is held.
+func (w *watcher) allowed(o *Options) *fault {
+	issued, rule := o.issued(), w.res.Access().Read
+	if w.asked && w.issued == issued && w.rule == string(rule) {
+		return nil
+	}
+	if f := w.c.pass(o, issued, rule); f != nil {
+		return f
+	}
+	w.asked, w.issued, w.rule = true, issued, string(rule)
+	return nil
+}
+
+// recheck ends the watches of what is not served, or not allowed, any more.
+func (c *conn) recheck() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.watchers) == 0 || c.ended {
+		return
+	}
+	o := c.f.live.Load()
+	for w := range c.watchers {
+		f := w.allowed(o)
+		if r, ok := o.Resources.Lookup(w.res.name); !ok || r != w.res.Resource {
+			f = noResource()
+		}
+		if f != nil {
+			w.end(f)
+		}
+	}
+	c.flush()
+}

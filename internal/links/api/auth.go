@@ -1,0 +1,118 @@
+package api
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/links"
+)
+
+// may returns the problem that keeps the request from doing what a role may do.
+// Keys are taken from the Authorization header and from nowhere else.
+//
+// As long as there is no key, this machine may do everything. A listener that
+// is open lets anybody do what open says here: links can be read and made, but
+// not changed, and single clicks are nobody's business.
+func (c *call) may(role links.Role, open bool) error {
+	ctx := c.r.Context()
+	if secret, sent := httpfront.BearerToken(c.r.Header); sent {
+		key, ok, err := c.o.Keys.Find(ctx, secret)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return problem{kind: kindUnauthorized, detail: "this is none of the keys"}
+		case !key.Role.Covers(role):
+			return problem{kind: kindForbidden, detail: "the role of the key is " +
+				string(key.Role) + "; this needs " + string(role)}
+		}
+		c.who = key.Name
+		return nil
+	}
+	keys, err := c.o.Keys.List(ctx)
+	if err != nil {
+		return err
+	}
+	isAdmin := func(k links.Key) bool { return k.Role == links.RoleAdmin }
+	switch {
+	case c.isLocal() && len(keys) == 0:
+		return nil
+	case c.isLocal() && role == links.RoleAdmin && !slices.ContainsFunc(keys, isAdmin):
+		return nil // else nobody could ever make another key
+	case c.o.Open && open:
+		return nil
+	}
+	return problem{kind: kindUnauthorized,
+		detail: "send Authorization: Bearer KEY; hotrow links key add NAME makes one"}
+}
+
+// isLocal reports whether only this machine can have sent the request.
+func (c *call) isLocal() bool {
+	own, _ := c.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return httpfront.IsLocal(own)
+}
+
+// mayMake is may for making n links: without a key there is a limit to them.
+func (c *call) mayMake(n int) error {
+	if err := c.may(links.RoleWrite, true); err != nil {
+		return err
+	}
+	return c.limit(n)
+}
+
+// limit counts n links more of a client without a key.
+func (c *call) limit(n int) error {
+	if c.who != "" {
+		return nil
+	}
+	if wait := c.h.rate.take(c.o.ClientIP(c.r), n, c.o.Now()); wait > 0 {
+		return problem{kind: kindRate, after: wait,
+			detail: "without a key only so many links can be made in a minute"}
+	}
+	return nil
+}
+
+// A rate counts what clients do in each minute.
+type rate struct {
+	most int
+
+	mu     sync.Mutex // guards the others
+	minute int64
+	counts map[netip.Addr]int
+}
+
+// maxClients bounds the clients that are told apart; the others share a count.
+const maxClients = 100_000
+
+func newRate(most int) *rate { return &rate{most: most, counts: make(map[netip.Addr]int)} }
+
+// take counts n for a client. It returns how long to wait when that is too
+// many, and then counts nothing. Of IPv6 a client has a whole /64.
+func (r *rate) take(client netip.Addr, n int, now time.Time) time.Duration {
+	if r.most <= 0 {
+		return 0
+	}
+	if client = client.Unmap(); client.Is6() {
+		prefix, _ := client.WithZone("").Prefix(64) // 64 bits there are
+		client = prefix.Addr()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if minute := now.Unix() / 60; minute != r.minute {
+		r.minute = minute
+		clear(r.counts)
+	}
+	if _, known := r.counts[client]; !known && len(r.counts) >= maxClients {
+		client = netip.Addr{}
+	}
+	if r.counts[client]+n > r.most {
+		return time.Minute - time.Duration(now.Unix()%60)*time.Second
+	}
+	r.counts[client] += n
+	return 0
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"bufio"
+	"encoding/csv"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/links"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// streamStep is how long a client may take for a part of a stream. The server's
+// own bounds are those of small answers.
+const streamStep = 30 * time.Second
+
+// extend gives the connection so long for what comes next. A writer that is no
+// connection needs none.
+func (c *call) extend() {
+	rc := http.NewResponseController(c.w)
+	_ = rc.SetWriteDeadline(time.Now().Add(streamStep))
+	_ = rc.SetReadDeadline(time.Now().Add(streamStep))
+}
+
+// export writes all links that q finds.
+func (c *call) export(q links.Query, mediaType string) error {
+	head := c.w.Header()
+	head.Set("Content-Type", mediaType)
+	name := "links.ndjson"
+	if mediaType == typeCSV {
+		head.Set("Content-Type", "text/csv; charset=utf-8")
+		name = "links.csv"
+	}
+	if head.Get("Content-Disposition") == "" {
+		head.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	}
+	head.Add("Vary", "Accept")
+	out := bufio.NewWriterSize(c.w, 64<<10)
+	each := c.ndjson(out)
+	if mediaType == typeCSV {
+		each = c.csv(csv.NewWriter(out))
+	}
+	n := 0
+	err := c.o.Links.Each(c.r.Context(), q, func(l *links.Link) error {
+		if n%links.MaxPage == 0 {
+			c.extend()
+		}
+		n++
+		c.sent = true
+		return each(l)
+	})
+	if err != nil {
+		return err
+	}
+	if !c.sent && mediaType == typeCSV {
+		_, _ = out.WriteString(strings.Join(csvColumns, ",") + "\n")
+	}
+	c.sent = true
+	return out.Flush()
+}
+
+// ndjson writes links one a line.
+func (c *call) ndjson(out *bufio.Writer) func(*links.Link) error {
+	var line []byte
+	return func(l *links.Link) error {
+		line = append(l.Append(line[:0], row.FormatJSON, c.o.Links.Rules), '\n')
+		_, err := out.Write(line)
+		return err
+	}
+}
+
+// csvColumns are the columns of an export.
+var csvColumns = []string{"code", "short_url", "url", "status", "title", "tags", "enabled",
+	"pass_query", "pass_path", "starts_at", "expires_at", "expired_url", "max_clicks", "created_at",
+	"updated_at", "clicks", "bots", "last_click_at"}
+
+// csv writes links as a table. Tags are joined by "|".
+func (c *call) csv(out *csv.Writer) func(*links.Link) error {
+	first := true
+	return func(l *links.Link) error {
+		if first {
+			first = false
+			if err := out.Write(csvColumns); err != nil {
+				return err
+			}
+		}
+		most := ""
+		if l.MaxClicks > 0 {
+			most = strconv.FormatInt(l.MaxClicks, 10)
+		}
+		cells := []string{l.Code, c.o.Links.Rules.ShortURL(l.Code), l.URL, strconv.Itoa(l.Status),
+			l.Title, strings.Join(l.Tags, "|"), strconv.FormatBool(l.Enabled),
+			strconv.FormatBool(l.PassQuery), strconv.FormatBool(l.PassPath), cellTime(l.StartsAt),
+			cellTime(l.ExpiresAt), l.ExpiredURL, most, cellTime(l.CreatedAt), cellTime(l.UpdatedAt),
+			strconv.FormatInt(l.Clicks, 10), strconv.FormatInt(l.Bots, 10), cellTime(l.LastClickAt)}
+		for i := range cells {
+			cells[i] = guarded(cells[i])
+		}
+		if err := out.Write(cells); err != nil {
+			return err
+		}
+		out.Flush()
+		return out.Error()
+	}
+}
+
+// guarded puts a quote in front of a cell that a spreadsheet would take for a
+// formula, and run.
+func guarded(cell string) string {
+	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
+		return "'" + cell
+	}
+	return cell
+}
+
+func cellTime(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return links.FormatTime(ms)
+}

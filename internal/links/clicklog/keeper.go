@@ -1,0 +1,198 @@
+package clicklog
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	// keeperTick is how often the keeper looks at the writers. In this time one
+	// writes some 2 MB at full speed; a prepared segment is many times that.
+	keeperTick = 10 * time.Millisecond
+
+	// idleTick is how often it looks when nobody writes.
+	idleTick = 100 * time.Millisecond
+
+	// leastAhead is how many bytes ahead of a writer are touched at least: a
+	// quarter of a second at 20,000 clicks a second.
+	leastAhead = 1 << 20
+
+	// enoughAhead is how many bytes a writer has before it, in the segment that it
+	// writes and in prepared ones: a tenth of a second at full speed.
+	enoughAhead = 16 << 20
+
+	// retry is how long a full disk is left in peace.
+	retry = time.Second
+)
+
+// keeps is the goroutine that provides segments and touches pages.
+func (l *Log) keeps() {
+	defer l.ended.Done()
+	k := &keeper{l: l, seen: make(map[*stream]*pace)}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-l.quit:
+			return
+		case <-l.kick:
+		case <-timer.C:
+		}
+		busy := k.look(time.Now())
+		wait := max(l.opts.tick, idleTick)
+		if busy {
+			wait = l.opts.tick
+		}
+		timer.Reset(wait)
+	}
+}
+
+// A keeper knows how fast the writers are.
+type keeper struct {
+	l       *Log
+	seen    map[*stream]*pace
+	blocked time.Time // no segment is created before
+}
+
+// A pace is how far a writer was when last looked at, and how many bytes it has
+// written in the best second of late.
+type pace struct {
+	done  uint64
+	at    time.Time
+	speed float64
+	swept time.Time // when the pages ahead were last touched again
+}
+
+// look provides what the writers need, and reports whether any has moved.
+func (k *keeper) look(now time.Time) bool {
+	busy := false
+	k.l.mu.Lock()
+	streams := append([]*stream(nil), k.l.streams...)
+	k.l.mu.Unlock()
+	added := make(map[*stream]bool)
+	for _, enough := range []int64{1, enoughAhead} { // nobody gets a second one before all have one
+		for _, s := range streams {
+			if s.w != nil && k.prepare(s, enough, now) {
+				added[s] = true
+			}
+		}
+	}
+	for _, s := range streams {
+		if s.w == nil {
+			continue
+		}
+		p := k.seen[s]
+		if p == nil {
+			p = &pace{done: s.first, at: now}
+			k.seen[s] = p
+		}
+		done := s.w.done.Load()
+		moved := done != p.done
+		busy = busy || moved
+		p.update(done, now)
+		if added[s] || moved || p.swept.IsZero() {
+			k.touch(s, p, now)
+		}
+	}
+	return busy
+}
+
+// update measures the writer's speed, which falls by half each second at most.
+func (p *pace) update(done uint64, now time.Time) {
+	past := now.Sub(p.at).Seconds()
+	if past <= 0 {
+		return
+	}
+	speed := float64(done-p.done) / past
+	p.speed = max(speed, p.speed*max(0, 1-past/2))
+	p.done, p.at = done, now
+}
+
+// prepare keeps segments ready for a writer. It reports whether there is a new
+// one.
+func (k *keeper) prepare(s *stream, enough int64, now time.Time) bool {
+	if now.Before(k.blocked) {
+		return false
+	}
+	k.l.mu.Lock()
+	defer k.l.mu.Unlock()
+	before, had := k.l.short(), len(s.segments)
+	k.l.fill(s, enough)
+	switch short := k.l.short(); {
+	case short == nil && before != nil:
+		k.l.log.Info("the click log has room again")
+	case short != nil && before == nil:
+		k.l.log.Error("the click log has no room for another segment", "err", short)
+	}
+	if s.short != nil && !errors.Is(s.short, errKeep) {
+		k.blocked = now.Add(retry)
+	}
+	return len(s.segments) > had
+}
+
+// fill puts segments into the empty slots of a writer until it has enough bytes
+// before it. l.mu is held.
+func (l *Log) fill(s *stream, enough int64) {
+	s.short = nil
+	done := max(s.w.done.Load(), s.first)
+	ready, last := int64(0), s.first/uint64(l.opts.Segment)-1
+	for _, seg := range s.segments {
+		last = max(last, seg.number)
+		if seg.start >= s.first && seg.end > done {
+			ready += int64(seg.end - max(done, seg.start))
+		}
+	}
+	for ready < enough {
+		slot := &s.w.next[s.provided%ahead]
+		if slot.Load() != nil {
+			return
+		}
+		seg, err := l.provide(s, last+1)
+		if err != nil {
+			s.short = err
+			return
+		}
+		last++
+		ready += l.opts.Segment
+		s.provided++
+		slot.Store(seg)
+	}
+}
+
+// touch touches the pages that a writer comes to next: those of a second, and
+// once a second all of them again, for the kernel takes away from the process
+// what it has written to the disk.
+func (k *keeper) touch(s *stream, p *pace, now time.Time) {
+	k.l.mu.Lock()
+	segments := append([]*segment(nil), s.segments...)
+	k.l.mu.Unlock()
+	done := max(s.w.done.Load(), s.first)
+	again := now.Sub(p.swept) >= time.Second
+	if again {
+		p.swept = now
+	}
+	left := min(max(uint64(2*p.speed), leastAhead), uint64(k.l.opts.Segment))
+	for _, seg := range segments {
+		if seg.end <= done || seg.start < s.first || left == 0 {
+			continue
+		}
+		from := max(seg.start, done)
+		to := min(seg.end, from+left)
+		left -= to - from
+		if !again {
+			from = max(from, seg.touched)
+		}
+		if from >= to {
+			continue
+		}
+		reached, err := seg.touch(from, to)
+		seg.touched = max(seg.touched, reached)
+		if err != nil {
+			k.l.faults.Add(1)
+			k.l.log.Error("a segment of the click log cannot be written: the next one is "+
+				"taken", "file", seg.file.Name(), "err", err)
+			s.w.floor.Store(seg.end)
+			return
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package clicks
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/links/schema"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// monthOf returns the month of a time in milliseconds.
+func monthOf(ms int64) string { return schema.Month(time.UnixMilli(ms)) }
+
+// monthName is what the tables of months are called.
+var monthName = regexp.MustCompile(`^clicks_([0-9]{6})$`)
+
+// loadMonths reads which months have a table.
+func (d *Drainer) loadMonths(ctx context.Context) error {
+	sql := map[source.Dialect]string{
+		source.DialectSQLite: "SELECT name FROM sqlite_schema WHERE type = 'table'",
+		source.DialectPostgres: "SELECT c.relname::text FROM pg_catalog.pg_class c" +
+			" WHERE c.relkind = 'r' AND pg_catalog.pg_table_is_visible(c.oid)",
+		source.DialectMySQL: "SELECT TABLE_NAME FROM information_schema.TABLES" +
+			" WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'",
+	}[d.store.Dialect()]
+	months := make(map[string]bool)
+	err := d.store.Query(ctx, sql, nil, func(r source.StoreRow) error {
+		if m := monthName.FindStringSubmatch(r.Text(0)); m != nil {
+			months[m[1]] = true
+		}
+		return nil
+	})
+	if err == nil {
+		d.months = months
+	}
+	return err
+}
+
+// ensureMonths makes the tables that the batch needs, and the view over all of
+// them. It is not part of the batch's transaction: MariaDB commits at each
+// statement that defines a table.
+func (d *Drainer) ensureMonths(ctx context.Context, b *batch) error {
+	missing := false
+	for m := range b.months {
+		missing = missing || !d.months[m]
+	}
+	if !missing {
+		return nil
+	}
+	if err := d.loadMonths(ctx); err != nil { // another node may have made it
+		return err
+	}
+	var statements []string
+	list := d.monthList()
+	for m := range b.months {
+		if !d.months[m] {
+			statements = append(statements, schema.CreateMonth(d.store.Dialect(), m)...)
+			list = append(list, m)
+		}
+	}
+	statements = append(statements, schema.CreateView(d.store.Dialect(), list)...)
+	if err := d.define(ctx, statements); err != nil {
+		return fmt.Errorf("make the table of a month of clicks: %w", err)
+	}
+	for _, m := range list {
+		d.months[m] = true
+	}
+	return nil
+}
+
+// monthList returns the months that have a table.
+func (d *Drainer) monthList() []string {
+	list := make([]string, 0, len(d.months))
+	for m := range d.months {
+		list = append(list, m)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// define runs statements that define tables.
+func (d *Drainer) define(ctx context.Context, statements []string) error {
+	_, err := d.store.Tx(ctx, func(tx source.StoreTx) error {
+		for _, sql := range statements {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// prune drops months of raw clicks that are too old as a whole, and deletes the
+// sums of hours that are. Totals and days stay.
+func (d *Drainer) prune(ctx context.Context, now time.Time) error {
+	if d.opts.KeepRaw > 0 {
+		if err := d.dropMonths(ctx, now.Add(-d.opts.KeepRaw)); err != nil {
+			return fmt.Errorf("drop months of clicks: %w", err)
+		}
+	}
+	if d.opts.KeepHours <= 0 {
+		return nil
+	}
+	oldest := HourOf(now.Add(-d.opts.KeepHours).UnixMilli())
+	_, err := d.store.Tx(ctx, func(tx source.StoreTx) error {
+		_, err := tx.Exec(ctx, "DELETE FROM click_time WHERE unit = ? AND bucket < ?", UnitHour,
+			oldest)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete sums of hours: %w", err)
+	}
+	return nil
+}
+
+// dropMonths drops the tables of months that ended before a time.
+func (d *Drainer) dropMonths(ctx context.Context, before time.Time) error {
+	if err := d.loadMonths(ctx); err != nil {
+		return err
+	}
+	oldest := schema.Month(before)
+	var keep, drop []string
+	for _, m := range d.monthList() {
+		if m < oldest {
+			drop = append(drop, m)
+		} else {
+			keep = append(keep, m)
+		}
+	}
+	if len(drop) == 0 {
+		return nil
+	}
+	statements := schema.CreateView(d.store.Dialect(), keep)
+	for _, m := range drop {
+		statements = append(statements, "DROP TABLE IF EXISTS "+schema.MonthTable(m))
+	}
+	if err := d.define(ctx, statements); err != nil {
+		return err
+	}
+	d.log.Info("months of raw clicks were dropped", "months", drop)
+	return d.loadMonths(ctx)
+}

@@ -1,0 +1,59 @@
+package clicks
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// looks is the goroutine that counts what the drainer has not come to: while a
+// transaction is under way or the database is away, clicks are shown and sent to
+// live followers all the same.
+func (d *Drainer) looks(ctx context.Context) {
+	ticker := time.NewTicker(d.opts.Every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if !d.writing.Load() && !d.counts.away.Load() && !d.held.Load() {
+			continue // the drainer counts what it reads
+		}
+		if err := d.look(); err != nil {
+			d.log.Warn("a part of the click log cannot be read now", "err", err)
+		}
+	}
+}
+
+// look counts everything in the log that was not counted.
+func (d *Drainer) look() error {
+	for {
+		d.counting.Lock()
+		n, err := d.lookOnce()
+		d.counting.Unlock()
+		if err != nil {
+			return fmt.Errorf("count the clicks of the log: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+// lookOnce counts some of it. d.counting is held.
+func (d *Drainer) lookOnce() (int, error) {
+	n, err := d.scout.Read(&d.scouted, 4096)
+	if err != nil {
+		return 0, err
+	}
+	list := make([]click, n)
+	d.meaning.Lock()
+	for i := range list {
+		d.meanings.read(&d.scouted.Records[i], &list[i])
+	}
+	d.meaning.Unlock()
+	d.count(list, d.scouted.Moves)
+	return max(n, len(d.scouted.Moves)), nil
+}

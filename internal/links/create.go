@@ -1,0 +1,202 @@
+package links
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// insertColumns are the columns of a new link.
+var insertColumns = []string{"code", "url", "url_hash", "status", "enabled", "pass_query",
+	"pass_path", "starts_at", "expires_at", "max_clicks", "expired_url", "title", "owner",
+	"created_at", "updated_at", "version"}
+
+// Create makes the link that d asks for, or finds one (Draft.Reuse). made is
+// false then. who is noted as its owner.
+func (s *Store) Create(ctx context.Context, d *Draft, who string) (l Link, made bool, err error) {
+	results, err := s.CreateAll(ctx, []*Draft{d}, who, false)
+	if err != nil {
+		return Link{}, false, err
+	}
+	return results[0].Link, results[0].Made, results[0].Err
+}
+
+// A Result is what became of one draft.
+type Result struct {
+	Link Link
+	Made bool  // it is new; else it was there already, and fits
+	Err  error // a *FieldError or ErrTaken
+}
+
+// CreateAll is Create of several links in one transaction. A draft that is
+// refused leaves the others alone; an error means that nothing was stored. With
+// restore a link keeps the time at which it was created, and an expiry that has
+// passed since, as in a file that was exported.
+func (s *Store) CreateAll(
+	ctx context.Context, drafts []*Draft, who string, restore bool,
+) ([]Result, error) {
+	now := s.Now().UnixMilli()
+	results := make([]Result, len(drafts))
+	some := false
+	for i, d := range drafts {
+		results[i].Link, results[i].Err = s.prepare(d, now, who, restore)
+		some = some || results[i].Err == nil
+	}
+	if !some {
+		return results, nil
+	}
+	var codes []string
+	prepared := append([]Result(nil), results...)
+	pos, err := s.DB.Tx(ctx, func(tx source.StoreTx) error {
+		codes = codes[:0]
+		copy(results, prepared) // the transaction may run twice
+		for i := range results {
+			if results[i].Err != nil {
+				continue
+			}
+			if err := s.createOne(ctx, tx, drafts[i], &results[i], who); err != nil {
+				return err
+			}
+			if results[i].Made {
+				codes = append(codes, results[i].Link.Code)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create links: %w", err)
+	}
+	if len(codes) > 0 {
+		s.count.add(int64(len(codes)))
+		s.Changed(ctx, pos, codes)
+	}
+	if s.codes.crowded() && !s.warn.Swap(true) {
+		s.Log.Warn("more than one in a hundred generated codes is taken: "+
+			"raise links.code_length", "length", s.Rules.o.CodeLength)
+	}
+	return results, nil
+}
+
+// prepare returns the link that d asks for, without a code if it is to be made.
+func (s *Store) prepare(d *Draft, now int64, who string, restore bool) (Link, error) {
+	l := s.Rules.blank()
+	l.CreatedAt, l.UpdatedAt, l.Version, l.Owner = now, now, 1, who
+	asOf := now
+	if v, ok := d.get("created_at"); ok && restore {
+		at, err := millis("created_at", v)
+		if err != nil {
+			return l, err
+		}
+		if at > 0 && at < now {
+			l.CreatedAt, asOf = at, at
+		}
+	}
+	if err := s.Rules.Fill(&l, d, asOf); err != nil {
+		return l, err
+	}
+	if d.Code == "" {
+		return l, nil
+	}
+	var err error
+	l.Code, err = s.Rules.Code(d.Code)
+	return l, err
+}
+
+// createOne stores one link within a transaction.
+func (s *Store) createOne(
+	ctx context.Context, tx source.StoreTx, d *Draft, out *Result, who string,
+) error {
+	if d.Reuse {
+		found, ok, err := s.findSame(ctx, tx, &out.Link)
+		if err != nil || ok {
+			out.Link = found
+			return err
+		}
+	}
+	ok, err := s.insert(ctx, tx, &out.Link, d.CodeLength)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		out.Err = ErrTaken
+		return nil
+	}
+	out.Made = true
+	_, err = tx.Exec(ctx, "INSERT INTO link_stats (link_id, clicks, bots) VALUES (?, 0, 0)",
+		out.Link.ID)
+	if err == nil {
+		err = insertTags(ctx, tx, &out.Link)
+	}
+	if err == nil {
+		err = s.note(ctx, tx, nil, &out.Link, who)
+	}
+	return err
+}
+
+// insert adds the row. It reports false when the code is taken.
+func (s *Store) insert(
+	ctx context.Context, tx source.StoreTx, l *Link, length int,
+) (ok bool, err error) {
+	if length == 0 {
+		length = s.Rules.o.CodeLength
+	}
+	generated := l.Code == ""
+	// Beyond these tries codes are as long as they get: 28^32 are not all taken.
+	const most = tries * (2*maxGenerated + 1)
+	for attempt := 0; attempt < most; attempt++ {
+		if generated {
+			l.Code = s.codes.try(length, attempt)
+			if _, err := s.Rules.Code(l.Code); err != nil {
+				continue // a word of ours
+			}
+		}
+		l.ID, ok, err = tx.Insert(ctx, Table, insertColumns, l.Code, l.URL, hashOf(l.URL), l.Status,
+			l.Enabled, l.PassQuery, l.PassPath, orNull(l.StartsAt), orNull(l.ExpiresAt),
+			orNull(l.MaxClicks), orNull(l.ExpiredURL), orNull(l.Title), orNull(l.Owner),
+			l.CreatedAt, l.UpdatedAt, l.Version)
+		if err != nil || ok || !generated {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// insertTags adds the tags of a link that has none.
+func insertTags(ctx context.Context, tx source.StoreTx, l *Link) error {
+	if len(l.Tags) == 0 {
+		return nil
+	}
+	return tx.Bulk(ctx, &source.Bulk{
+		Table: "link_tags", Columns: []string{"tag", "link_id"}, Rows: len(l.Tags),
+		Key: []string{"tag", "link_id"},
+		Row: func(i int, into []any) { into[0], into[1] = l.Tags[i], l.ID },
+	})
+}
+
+// findSame looks for the newest enabled link that leads to the same target in
+// the same way, and has the code if one was asked for.
+func (s *Store) findSame(ctx context.Context, q reader, want *Link) (Link, bool, error) {
+	var found []Link
+	err := q.Query(ctx, "SELECT "+linkColumns+fromLinks+
+		" WHERE l.url_hash = ? AND l.enabled = 1 ORDER BY l.id DESC LIMIT 100",
+		[]any{hashOf(want.URL)}, func(r source.StoreRow) error {
+			l := s.readLink(r)
+			if len(found) == 0 && l.sameWay(want) && (want.Code == "" || want.Code == l.Code) {
+				found = append(found, l)
+			}
+			return nil
+		})
+	if err != nil || len(found) == 0 {
+		return Link{}, false, err
+	}
+	return found[0], true, s.addTags(ctx, q, found)
+}
+
+// sameWay reports whether two links are followed in the same way. Titles, tags
+// and owners do not matter to who follows them.
+func (l *Link) sameWay(m *Link) bool {
+	return l.URL == m.URL && l.Status == m.Status && l.Enabled == m.Enabled &&
+		l.PassQuery == m.PassQuery && l.PassPath == m.PassPath && l.StartsAt == m.StartsAt &&
+		l.ExpiresAt == m.ExpiresAt && l.MaxClicks == m.MaxClicks && l.ExpiredURL == m.ExpiredURL
+}

@@ -1,0 +1,236 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// pageSize is how many links the list shows at once.
+const pageSize = 50
+
+// A frame is what every page shows around its own.
+type frame struct {
+	Title    string
+	Host     string
+	Base     string
+	SignedIn bool
+	Health   health
+	Now      time.Time
+}
+
+// health is the state of the server as the API tells it.
+type health struct {
+	State  string  `json:"status"`
+	Lag    float64 `json:"lag_seconds"`
+	Links  int64   `json:"links"`
+	Clicks int64   `json:"clicks"`
+	Lost   int64   `json:"lost"`
+}
+
+// Well reports whether hits are recorded in time.
+func (h health) Well() bool { return h.State == "ok" && h.Lost == 0 && h.Lag < 5 }
+
+// frame asks how the server is.
+func (p *Page) frame(r *http.Request, title string) frame {
+	f := frame{
+		Title: title, Host: p.host, Base: p.o.BaseURL, SignedIn: keyOf(r) != "", Now: p.o.Now(),
+	}
+	p.get(r, "/api/v1/health", &f.Health)
+	return f
+}
+
+// A listView is what /+ shows.
+type listView struct {
+	frame
+	Query   query
+	Links   []row
+	Next    string // of the page after this one; "" when there is none
+	First   string // of the first page, on all others
+	Tags    []string
+	Orphans []orphan
+	Form    form
+	Made    *link // what the form has just made
+	Reused  bool
+	Problem *problem
+	Deleted string
+}
+
+// A query is what the list is asked for.
+type query struct{ Q, Tag, Order, After string }
+
+// A row is a link in the list.
+type row struct {
+	link
+	Spark spark
+}
+
+// An orphan is a path that was asked for and does not exist.
+type orphan struct {
+	Path   string `json:"path"`
+	Clicks int64  `json:"clicks"`
+}
+
+// Code returns the code that a link there would have, "" when there can be none.
+func (o orphan) Code() string {
+	code := strings.Trim(o.Path, "/")
+	if strings.ContainsAny(code, "/.+ %") || len(code) > 64 {
+		return ""
+	}
+	return code
+}
+
+// orders are how a list may be sorted, and what that is called.
+var orders = []struct{ Value, Name string }{
+	{"-created_at", "newest"}, {"-clicks", "most clicks"}, {"code", "code"},
+}
+
+// Orders returns the choices of the list's order.
+func (listView) Orders() []struct{ Value, Name string } { return orders }
+
+// With returns the address of the list with one thing changed.
+func (q query) With(name, value string) string {
+	v := url.Values{}
+	for key, old := range map[string]string{"q": q.Q, "tag": q.Tag, "order": q.Order} {
+		if old != "" {
+			v.Set(key, old)
+		}
+	}
+	if v.Set(name, value); value == "" {
+		v.Del(name)
+	}
+	if len(v) == 0 {
+		return "/+"
+	}
+	return "/+?" + v.Encode()
+}
+
+// Export returns the address of what the list shows, as a file.
+func (q query) Export(kind string) string {
+	return strings.Replace(q.With("", ""), "/+", "/+/export."+kind, 1)
+}
+
+// serveList answers /+: the list, and the form that makes links.
+func (p *Page) serveList(w http.ResponseWriter, r *http.Request) {
+	if !methods(w, r, http.MethodGet, http.MethodHead, http.MethodPost) {
+		return
+	}
+	if r.Method == http.MethodPost {
+		p.create(w, r)
+		return
+	}
+	v := r.URL.Query()
+	view := listView{Form: form{Code: v.Get("code"), URL: v.Get("url")}, Deleted: v.Get("deleted")}
+	if made := v.Get("made"); made != "" {
+		view.Made, view.Reused = new(link), v.Get("reused") != ""
+		if p.get(r, "/api/v1/links/"+url.PathEscape(made), view.Made) != http.StatusOK {
+			view.Made = nil
+		}
+	}
+	p.list(w, r, http.StatusOK, view)
+}
+
+// list answers with the list as the query of the request wants it.
+func (p *Page) list(w http.ResponseWriter, r *http.Request, status int, view listView) {
+	v := r.URL.Query()
+	view.Query = query{
+		Q: v.Get("q"), Tag: v.Get("tag"), Order: v.Get("order"), After: v.Get("after"),
+	}
+	ask := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	for name, value := range map[string]string{
+		"q": view.Query.Q, "tag": view.Query.Tag, "order": view.Query.Order,
+		"after": view.Query.After,
+	} {
+		if value != "" {
+			ask.Set(name, value)
+		}
+	}
+	var answer struct {
+		Links []link `json:"links"`
+		Next  string `json:"next"`
+	}
+	_, bad := p.ask(r, call{method: http.MethodGet, path: "/api/v1/links?" + ask.Encode()}, &answer)
+	if bad != nil && (bad.Status == http.StatusUnauthorized || bad.Status == http.StatusForbidden) {
+		p.signIn(w, r, r.URL.RequestURI(), "")
+		return
+	}
+	if bad != nil && view.Problem == nil {
+		view.Problem, status = bad, bad.Status
+	}
+	view.frame = p.frame(r, "Links")
+	if answer.Next != "" {
+		view.Next = p.after(view.Query, answer.Next)
+	}
+	if view.Query.After != "" {
+		view.First = view.Query.With("", "")
+	}
+	view.Links = p.rows(r, answer.Links)
+	view.Tags = tagsOf(answer.Links)
+	view.Orphans = p.orphans(r)
+	p.render(w, status, "list.html", view)
+}
+
+// after returns the address of the next page of the list.
+func (p *Page) after(q query, cursor string) string {
+	address := q.With("", "")
+	if strings.Contains(address, "?") {
+		return address + "&after=" + url.QueryEscape(cursor)
+	}
+	return address + "?after=" + url.QueryEscape(cursor)
+}
+
+// rows draws the week of each link. The API is asked for several at once; each is
+// a read of seven rows.
+func (p *Page) rows(r *http.Request, links []link) []row {
+	out := make([]row, len(links))
+	now := p.o.Now()
+	from := now.UTC().AddDate(0, 0, 1-sparkDays).Format(time.DateOnly)
+	turns := make(chan struct{}, 8)
+	var all sync.WaitGroup
+	for i, l := range links {
+		out[i].link = l
+		if l.Clicks == 0 && l.LastClickAt == nil {
+			out[i].Spark = sparkOf(nil, now)
+			continue
+		}
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			var s stats
+			p.get(r, "/api/v1/links/"+url.PathEscape(l.Code)+"/stats?unit=day&from="+from, &s)
+			out[i].Spark = sparkOf(s.Rows, now)
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// tagsOf returns the tags of the links that are shown, each once.
+func tagsOf(links []link) []string {
+	var tags []string
+	seen := map[string]bool{}
+	for _, l := range links {
+		for _, tag := range l.Tags {
+			if !seen[tag] {
+				seen[tag] = true
+				tags = append(tags, tag)
+			}
+		}
+	}
+	return tags
+}
+
+// orphans returns what was asked for most today and does not exist.
+func (p *Page) orphans(r *http.Request) []orphan {
+	var answer struct {
+		Orphans []orphan `json:"orphans"`
+	}
+	p.get(r, "/api/v1/orphans?limit=8", &answer)
+	if len(answer.Orphans) > 8 {
+		answer.Orphans = answer.Orphans[:8]
+	}
+	return answer.Orphans
+}

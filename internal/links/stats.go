@@ -1,0 +1,229 @@
+package links
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/links/clicks"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// Stats reads what package clicks has summed up. What it costs hangs on how many
+// buckets are asked for, not on how many clicks there were.
+type Stats struct {
+	DB   source.Store
+	Tail Tail             // nil: the database has everything
+	Now  func() time.Time // nil: time.Now
+}
+
+// A Unit is the length of a bucket.
+type Unit string
+
+// The units. A month is made of its days.
+const (
+	Hour  Unit = "hour"
+	Day   Unit = "day"
+	Month Unit = "month"
+)
+
+// MaxBuckets bounds the buckets of a series.
+const MaxBuckets = 4000
+
+// start returns the beginning of the bucket that t is in, next that of the one
+// behind it, and name what clients call it.
+func (u Unit) start(t time.Time) time.Time {
+	t = t.UTC()
+	switch u {
+	case Hour:
+		return t.Truncate(time.Hour)
+	case Month:
+		return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+	}
+	return t.Truncate(24 * time.Hour)
+}
+
+func (u Unit) next(t time.Time) time.Time {
+	switch u {
+	case Hour:
+		return t.Add(time.Hour)
+	case Month:
+		return t.AddDate(0, 1, 0)
+	}
+	return t.AddDate(0, 0, 1)
+}
+
+// Name writes the beginning of a bucket: "2026-11-21T19:00:00Z", "2026-11-21",
+// "2026-11".
+func (u Unit) Name(t time.Time) string {
+	return t.Format(map[Unit]string{
+		Hour: time.RFC3339, Day: time.DateOnly, Month: "2006-01",
+	}[u])
+}
+
+// A Bucket is the clicks of a time. Visitors are told apart within a day: those
+// of a month are the sum of its days'.
+type Bucket struct {
+	At                     time.Time
+	Clicks, Bots, Visitors int64
+}
+
+// A Series is the clicks of a link from one bucket to another, without gaps.
+type Series struct {
+	Unit    Unit
+	Buckets []Bucket
+	Total   Bucket
+	AsOf    time.Time
+}
+
+// A Span is a time of a series: from the bucket that From is in to that of To.
+type Span struct {
+	From, To time.Time
+	Unit     Unit
+}
+
+// buckets returns the buckets of the span, empty; MaxBuckets+1 when there are more.
+func (s Span) buckets() []Bucket {
+	var out []Bucket
+	end := s.Unit.start(s.To)
+	for t := s.Unit.start(s.From); !t.After(end) && len(out) <= MaxBuckets; t = s.Unit.next(t) {
+		out = append(out, Bucket{At: t})
+	}
+	return out
+}
+
+// Series returns the clicks of a link; of all with clicks.All, of what was asked
+// for in vain with clicks.Orphans.
+func (s *Stats) Series(ctx context.Context, link int64, span Span) (*Series, error) {
+	buckets := span.buckets()
+	if len(buckets) > MaxBuckets {
+		return nil, refuse("from", "there are more than %d buckets from there", MaxBuckets)
+	}
+	out := &Series{Unit: span.Unit}
+	err := whole(s.Tail, func() error {
+		out.Buckets = slices.Clone(buckets)
+		out.AsOf = s.now()
+		return s.series(ctx, link, out)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the clicks of a link: %w", err)
+	}
+	for _, b := range out.Buckets {
+		out.Total.Clicks += b.Clicks
+		out.Total.Bots += b.Bots
+		out.Total.Visitors += b.Visitors
+	}
+	return out, nil
+}
+
+func (s *Stats) now() time.Time {
+	if s.Now == nil {
+		return time.Now().UTC()
+	}
+	return s.Now().UTC()
+}
+
+// series fills in the buckets of out.
+func (s *Stats) series(ctx context.Context, link int64, out *Series) error {
+	if len(out.Buckets) == 0 {
+		return nil
+	}
+	unit, of := clicks.UnitDay, clicks.DayOf
+	length := 24 * time.Hour
+	if out.Unit == Hour {
+		unit, of, length = clicks.UnitHour, clicks.HourOf, time.Hour
+	}
+	first := out.Buckets[0].At
+	end := out.Unit.next(out.Buckets[len(out.Buckets)-1].At)
+	// Beginnings rise, so the bucket of a row is found by halving.
+	bucketOf := func(t time.Time) *Bucket {
+		i, found := slices.BinarySearchFunc(out.Buckets, t,
+			func(b Bucket, t time.Time) int { return b.At.Compare(t) })
+		if !found {
+			i--
+		}
+		return &out.Buckets[i]
+	}
+	err := s.DB.Query(ctx, "SELECT bucket, clicks, bots, hll FROM click_time"+
+		" WHERE link_id = ? AND unit = ? AND bucket >= ? AND bucket < ?",
+		[]any{link, unit, of(first.UnixMilli()), of(end.UnixMilli())},
+		func(r source.StoreRow) error {
+			b := bucketOf(time.Unix(0, 0).UTC().Add(time.Duration(r.Int(0)) * length))
+			b.Clicks += r.Int(1)
+			b.Bots += r.Int(2)
+			b.Visitors += int64(clicks.Visitors(r.Bytes(3)))
+			return nil
+		})
+	if err != nil || s.Tail == nil {
+		return err
+	}
+	// What is not in the database yet is of the last second or so.
+	if now := out.AsOf; !now.Before(first) && now.Before(end) {
+		c, _ := s.Tail.Tail(link)
+		b := bucketOf(now)
+		b.Clicks += max(0, c.Clicks)
+		b.Bots += max(0, c.Bots)
+	}
+	return nil
+}
+
+// A Share is how often a value occurred.
+type Share struct {
+	Value  string
+	Clicks int64
+}
+
+// Dimensions are what clicks can be divided by.
+var Dimensions = map[string]clicks.Dim{
+	"referrer": clicks.DimReferrer, "country": clicks.DimCountry, "browser": clicks.DimBrowser,
+	"os": clicks.DimOS, "device": clicks.DimDevice,
+}
+
+// Shares returns the values of a dimension on the days of a span, the most
+// frequent first, at most most of them; what is left is added to "(other)".
+func (s *Stats) Shares(
+	ctx context.Context, link int64, dim clicks.Dim, span Span, most int,
+) ([]Share, error) {
+	from := clicks.DayOf(span.Unit.start(span.From).UnixMilli())
+	to := clicks.DayOf(span.Unit.next(span.Unit.start(span.To)).UnixMilli() - 1)
+	var out []Share
+	var other int64
+	err := s.DB.Query(ctx, "SELECT value, sum(clicks) FROM click_dims"+
+		" WHERE link_id = ? AND dim = ? AND day BETWEEN ? AND ?"+
+		" GROUP BY value ORDER BY sum(clicks) DESC, value",
+		[]any{link, int64(dim), from, to}, func(r source.StoreRow) error {
+			value, n := r.Text(0), r.Int(1)
+			if value == clicks.DimOther || len(out) >= most {
+				other += n
+				return nil
+			}
+			out = append(out, Share{value, n})
+			return nil
+		})
+	if err != nil {
+		return nil, fmt.Errorf("read what clicks are made of: %w", err)
+	}
+	if other > 0 {
+		out = append(out, Share{clicks.DimOther, other})
+	}
+	return out, nil
+}
+
+// Totals returns what was counted of a link since the beginning.
+func (s *Stats) Totals(ctx context.Context, link int64) (humans, bots int64, err error) {
+	err = whole(s.Tail, func() error {
+		humans, bots = 0, 0
+		err := s.DB.Query(ctx, "SELECT clicks, bots FROM link_stats WHERE link_id = ?", []any{link},
+			func(r source.StoreRow) error {
+				humans, bots = r.Int(0), r.Int(1)
+				return nil
+			})
+		if err == nil && s.Tail != nil {
+			c, _ := s.Tail.Tail(link)
+			humans, bots = humans+c.Clicks, bots+c.Bots
+		}
+		return err
+	})
+	return humans, bots, err
+}

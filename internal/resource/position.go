@@ -1,0 +1,13 @@
+package resource
+
+// Position returns the position up to which every change of r's source has been
+// worked in: what is read after this call includes it. It is the zero Token
+// while no feed says.
+func (r *Resource) Position() Token {
+	f := r.form.Load()
+	return f.token(f.src.domain.Applied())
+}
+
+// Followed reports whether a feed tells of r's changes, so that a Watch of it
+// will hear of them.
+func (r *Resource) Followed() bool { return r.form.Load().src.followed.Load() }

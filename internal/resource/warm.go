@@ -1,0 +1,236 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+// A Warm says which documents are loaded before anybody asks for them, in the
+// background: at the start, and again whenever everything had to be forgotten.
+type Warm struct {
+	Query string // a SELECT of keys; "": every row
+}
+
+const (
+	// warmBatch is how many documents are loaded with one statement. One statement
+	// runs at a time, and after each there is a pause as long as it took: warming
+	// takes at most half of one connection.
+	warmBatch = 200
+
+	warmPauseMax = time.Second
+	warmLook     = 250 * time.Millisecond
+	warmReport   = 10 * time.Second
+
+	// warmFull is the share of a tier's bound (in 1/256) from which on it counts as
+	// full: more would only push out what was loaded before.
+	warmFull = 243
+)
+
+// warmth is how far the warming of a resource is.
+type warmth struct {
+	keys    atomic.Uint64 // looked at in this round
+	loaded  atomic.Uint64 // from the source, in all rounds
+	running atomic.Bool
+	rounds  atomic.Uint64 // that are done
+}
+
+// WarmStats is a snapshot of a resource's warming.
+type WarmStats struct {
+	Asked   bool // by the configuration
+	Running bool
+	Keys    uint64 // looked at in this round
+	Loaded  uint64 // documents that the source was read for, in all rounds
+	Rounds  uint64 // done
+}
+
+func (r *Resource) warmStats() WarmStats {
+	return WarmStats{
+		Asked: r.form.Load().spec.Warm != nil, Running: r.warmth.running.Load(),
+		Keys: r.warmth.keys.Load(), Loaded: r.warmth.loaded.Load(), Rounds: r.warmth.rounds.Load(),
+	}
+}
+
+// warm loads what the configuration asks for, in each epoch once.
+func (u *upstream) warm(list []*Resource) {
+	for done := uint64(0); sleep(u.ctx, warmLook); {
+		p := u.domain.Applied()
+		if state, _ := u.domain.Gate(monotonic()); state != fresh.Fresh || p.Epoch == done ||
+			u.follower.suspect.Load() {
+			continue
+		}
+		ok := true
+		for _, r := range list {
+			ok = u.warmResource(r, p.Epoch) && ok
+		}
+		if ok {
+			done = p.Epoch
+		} else {
+			sleep(u.ctx, warmPauseMax)
+		}
+	}
+}
+
+// errCold ends a round that is of no use any more.
+var errCold = errors.New("everything was forgotten meanwhile")
+
+// errWarmFull ends a round that has filled the cache.
+var errWarmFull = errors.New("the cache is full")
+
+// warmResource makes one round, and reports whether it is done.
+func (u *upstream) warmResource(r *Resource, epoch uint64) bool {
+	f := r.form.Load()
+	if f.plan == nil || f.memory == nil || f.src != u {
+		return f.memory == nil
+	}
+	w := &warming{f: f, epoch: epoch, reported: time.Now()}
+	r.warmth.keys.Store(0)
+	r.warmth.running.Store(true)
+	defer r.warmth.running.Store(false)
+	var err error
+	if f.spec.Warm.Query == "" {
+		err = w.all(u.ctx)
+	} else {
+		err = w.query(u.ctx)
+	}
+	log := u.log.With("resource", r.name, "keys", r.warmth.keys.Load())
+	switch {
+	case u.ctx.Err() != nil:
+		return true
+	case err == nil:
+		log.Info("warm")
+	case errors.Is(err, errWarmFull):
+		log.Info("warm as far as the cache has room")
+	case errors.Is(err, errCold):
+		return false
+	default:
+		log.Warn("warming has stopped, trying again", "err", err)
+		return false
+	}
+	r.warmth.rounds.Add(1)
+	return true
+}
+
+// A warming is one round of one resource.
+type warming struct {
+	f        *form
+	epoch    uint64
+	reported time.Time
+}
+
+// all walks through every row in the order of the key.
+func (w *warming) all(ctx context.Context) error {
+	var after *row.Key
+	for {
+		begin := time.Now()
+		found, err := w.f.list(ctx, after, warmBatch)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		keys := make([]row.Key, len(found))
+		for i := range found {
+			keys[i] = found[i].Key
+		}
+		if err := w.load(ctx, keys, begin); err != nil {
+			return err
+		}
+		after = &keys[len(keys)-1]
+	}
+}
+
+// query walks through the keys that the configuration's query gives.
+func (w *warming) query(ctx context.Context) error {
+	finder, ok := w.f.src.source.(source.KeyFinder)
+	if !ok {
+		return errors.New("this kind of source has no queries: warm: all")
+	}
+	keys, err := finder.Keys(ctx, w.f.spec.Warm.Query)
+	for err == nil && len(keys) > 0 {
+		n := min(len(keys), warmBatch)
+		err = w.load(ctx, keys[:n], time.Now())
+		keys = keys[n:]
+	}
+	return err
+}
+
+// load loads those of keys that are not kept yet, and pauses for as long as that
+// has taken since begin. It waits while the feed lags: nothing would be kept.
+func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) error {
+	f := w.f
+	for {
+		if f.src.domain.Applied().Epoch != w.epoch || f.r.form.Load() != f {
+			return errCold
+		}
+		if state, _ := f.src.domain.Gate(monotonic()); state == fresh.Fresh {
+			break
+		}
+		if !sleep(ctx, warmLook) {
+			return ctx.Err()
+		}
+	}
+	if w.full() {
+		return errWarmFull
+	}
+	missing, err := f.notKept(keys)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		before := f.r.counts.recalled.Load()
+		if _, err := f.multi(ctx, missing, &Options{Format: f.warmFormat()}); err != nil {
+			return err
+		}
+		recalled := f.r.counts.recalled.Load() - before
+		f.r.warmth.loaded.Add(uint64(len(missing)) - min(recalled, uint64(len(missing))))
+	}
+	f.r.warmth.keys.Add(uint64(len(keys)))
+	if time.Since(w.reported) >= warmReport {
+		w.reported = time.Now()
+		f.src.log.Info("warming", "resource", f.r.name, "keys", f.r.warmth.keys.Load())
+	}
+	if !sleep(ctx, min(time.Since(begin), warmPauseMax)) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// full reports whether loading more would push out what is there.
+func (w *warming) full() bool {
+	full := func(s tier.Stats) bool { return s.Bytes > s.MaxBytes/256*warmFull }
+	if w.f.disk != nil {
+		return full(w.f.disk.Stats())
+	}
+	return full(w.f.memory.Stats())
+}
+
+// warmFormat is the representation that is loaded; the others that the
+// configuration wants are made with it.
+func (f *form) warmFormat() row.Format {
+	if len(f.spec.Formats) > 0 {
+		return f.spec.Formats[0]
+	}
+	return row.FormatJSON
+}
+
+// notKept returns those of keys that memory has no good copy of.
+func (f *form) notKept(keys []row.Key) ([]row.Key, error) {
+	var out []row.Key
+	for _, asked := range keys {
+		k, err := f.canonical(asked)
+		if err != nil {
+			return nil, err
+		}
+		ref := tier.Ref{Resource: f.number, Format: f.warmFormat(), Key: k}
+		if doc, ok := f.memory.Get(ref); ok && f.space.Valid(doc.Stamp()) && !f.expired(doc) {
+			continue
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}

@@ -1,0 +1,117 @@
+package robust
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// kills is how often the program is killed.
+func kills(t testing.TB) int {
+	if n, err := strconv.Atoi(os.Getenv("HOTROW_ROBUST_KILLS")); err == nil {
+		return n
+	}
+	switch depth {
+	case "soak":
+		return 1000
+	case "all":
+		return 100
+	}
+	return 6
+}
+
+// killed kills hotrow again and again under writes and reads, with a cache on disk
+// that is used again each time: nothing is stale, nothing is broken.
+func killed(t *testing.T, newDatabase func(*oracle) *database, feed string) string {
+	o := newOracle(t, 500)
+	d := newDatabase(o)
+	disk := diskFile(t)
+	config := d.config(setup{disk: disk, memory: "1MiB", feed: feed})
+	var ready []time.Duration
+	resumed := 0
+	n := kills(t)
+	for i := range n {
+		p := serve(t, config)
+		ready = append(ready, p.awaitReady())
+		w := d.work(o, p, 2)
+		pause(t.Context(), time.Duration(50+rand.IntN(400))*time.Millisecond)
+		if i == n-1 {
+			w.stop()
+			o.sweep(p, d.query)
+		}
+		p.kill() // under load
+		w.stop()
+		if strings.Contains(p.text(), "where an earlier process stopped") {
+			resumed++
+		}
+		if strings.Contains(p.text(), "broken") {
+			t.Errorf("round %d: the cache on disk is broken:\n%s", i, p.text())
+		}
+		if first, wrong := o.violations(); wrong > 0 {
+			t.Fatalf("round %d: %d wrong answers, such as\n%s\n%s", i, wrong,
+				strings.Join(first, "\n"), p.text())
+		}
+	}
+	o.check()
+	if o.disk.Load() == 0 || resumed < (n-1)/2 {
+		t.Errorf("%d answers from disk, %d of %d starts went on: the row shows little",
+			o.disk.Load(), resumed, n-1)
+	}
+	slices.Sort(ready)
+	worst := ready[len(ready)-1]
+	if ready[len(ready)/2] > 2*time.Second {
+		t.Errorf("ready after %v (median)", ready[len(ready)/2])
+	}
+	return fmt.Sprintf("%d kills, %d resumed; ready after %v median, %v worst; %s", n, resumed,
+		ready[len(ready)/2].Round(time.Millisecond), worst.Round(time.Millisecond), o.figures())
+}
+
+// largeDisk fills a cache on disk by warming, kills the program, and looks how soon
+// the next one is ready and answers from it.
+func largeDisk(t *testing.T) string {
+	keys := 1_000_000
+	if n, err := strconv.Atoi(os.Getenv("HOTROW_ROBUST_ROWS")); err == nil {
+		keys = n
+	}
+	o := newOracle(t, keys)
+	d := newPostgres(t, o, nil)
+	config := d.config(setup{disk: diskFile(t), max: "4GiB", memory: "16MiB",
+		feed: ", slot: hotrow_l", kv: ", warm: all"})
+	p := serve(t, config)
+	p.awaitReady()
+	begin := time.Now()
+	for p.metric("hotrow_warm_rounds_total") == 0 {
+		if p.ended() || !pause(t.Context(), time.Second) || time.Since(begin) > 20*time.Minute {
+			t.Fatalf("warming does not end:\n%s", p.text())
+		}
+	}
+	took := time.Since(begin)
+	held := p.metric("hotrow_cache_entries", `tier="disk"`)
+	pause(t.Context(), time.Second) // the last batch is committed
+	p.kill()
+	p = serve(t, config)
+	ready := p.awaitReady()
+	until(t, p.text, "an answer from disk", func() bool {
+		_, status, _ := p.get(fmt.Sprintf("/kv/%d", 1+rand.IntN(keys)))
+		return strings.Contains(status, "detail=disk")
+	})
+	if held < 0.99*float64(keys) || ready > 2*time.Second {
+		t.Errorf("%.0f documents of %d on disk, ready after %v", held, keys, ready)
+	}
+	return fmt.Sprintf("%.0f documents on disk, warmed in %v; after a kill ready in %v, and answers"+
+		" from disk %v after the start", held, took.Round(time.Second), ms(ready),
+		ms(time.Since(p.started)))
+}
+
+func postgresKilled(t *testing.T) string {
+	return killed(t, func(o *oracle) *database { return newPostgres(t, o, nil) }, ", slot: hotrow_r")
+}
+
+func mariaDBKilled(t *testing.T) string {
+	return killed(t, func(o *oracle) *database { return newMariaDB(t, o) }, "")
+}

@@ -1,0 +1,103 @@
+package robust
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+// A database is a server that a row may do anything to.
+type database struct {
+	t     testing.TB
+	url   string
+	exec  func(sql string) error
+	query func(sql string) string
+	stop  func(dbtest.StopMode)
+	start func()
+
+	postgres *dbtest.Server
+	mariadb  *dbtest.MariaDBServer
+}
+
+// newPostgres starts a server with a database that has the oracle's table.
+func newPostgres(t testing.TB, o *oracle, settings map[string]string) *database {
+	t.Helper()
+	all := map[string]string{"wal_level": "logical", "max_slot_wal_keep_size": "256MB"}
+	for k, v := range settings {
+		all[k] = v
+	}
+	s := dbtest.NewPostgres(t, all)
+	d := &database{t: t, postgres: s, stop: s.Stop, start: s.Start,
+		url: s.Database(t, dbtest.Setup(o.schema()))}
+	d.query = func(sql string) string { return dbtest.Psql(t, d.url, sql) }
+	d.exec = newSession(t, d.url)
+	return d
+}
+
+// newMariaDB is newPostgres for MariaDB.
+func newMariaDB(t testing.TB, o *oracle) *database {
+	t.Helper()
+	s := dbtest.NewMariaDB(t, nil)
+	d := &database{t: t, mariadb: s, stop: s.Stop, start: s.Start, url: s.Database(t)}
+	dbtest.MariaDBShell(t, d.url, "SET max_recursive_iterations = 1000000;"+o.schema())
+	d.query = func(sql string) string { return dbtest.MariaDBShell(t, d.url, sql) }
+	d.exec = newMariaSession(t, d.url)
+	return d
+}
+
+// A setup is what a row varies of hotrow's configuration.
+type setup struct {
+	url    string // "": the database's
+	disk   string // path of the cache on disk; "": none
+	max    string // of the disk
+	memory string // "": 64 MiB
+	feed   string // more of sources.main.feed
+	source string // more of sources.main
+	more   string // top-level lines
+	kv     string // more of resources.kv
+}
+
+// config returns the configuration.
+func (d *database) config(s setup) string {
+	or := func(v, other string) string {
+		if v == "" {
+			return other
+		}
+		return v
+	}
+	disk := ""
+	if s.disk != "" {
+		disk = fmt.Sprintf(", disk: {path: %q, max: %s, flush_every: 50ms}", s.disk,
+			or(s.max, "256MiB"))
+	}
+	return fmt.Sprintf("cache: {memory: %s%s}\nsources:\n  main:\n    url: %q\n"+
+		"    feed: {reconnect: {min: 20ms, max: 200ms}%s}\n%sresources:\n"+
+		"  kv: {table: kv, tiers: [memory]%s}\n%s", or(s.memory, "64MiB"), disk, or(s.url, d.url),
+		s.feed, s.source, s.kv, s.more)
+}
+
+// A load is writers and readers at work.
+type load struct {
+	stop func()
+}
+
+// work starts writers and readers.
+func (d *database) work(o *oracle, p *program, readers int) *load {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { o.write(ctx, d.exec, time.Millisecond) })
+	for range readers {
+		wg.Go(func() { o.read(ctx, p) })
+	}
+	stop := sync.OnceFunc(func() { cancel(); wg.Wait() })
+	d.t.Cleanup(stop)
+	return &load{stop}
+}
+
+// diskFile returns the path of a cache on disk.
+func diskFile(t testing.TB) string { return filepath.Join(t.TempDir(), "cache.db") }

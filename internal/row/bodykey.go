@@ -1,0 +1,56 @@
+package row
+
+import (
+	"math/big"
+	"strings"
+)
+
+// OtherKey returns the name of a member of the body in that is another part of
+// the key than parts have, in the order of kt; "" when the body leaves the key
+// out or names the same.
+func (s *Shape) OtherKey(kt KeyType, in *Input, parts []string) string {
+	for i, part := range kt {
+		for j, f := range s.Fields {
+			if f.Column != part.Column || f.Kind == Rows || !in.Present[j] {
+				continue
+			}
+			if !sameKeyPart(in.Values[j], part, parts[i]) {
+				return f.Name
+			}
+		}
+	}
+	return ""
+}
+
+// sameKeyPart reports whether v, from a body, is the key column part whose
+// canonical text is text. Where the database's equality is wider than that of
+// the bytes, case, final spaces and the scale of a number do not count: what
+// this lets pass is still for the database to compare.
+func sameKeyPart(v Value, part KeyPart, text string) bool {
+	got, ok := KeyText(v)
+	switch {
+	case !ok:
+		return false
+	case got == text:
+		return true
+	case !part.Wide:
+		return false
+	case v.Kind() == Decimal:
+		return sameDecimal(got, text)
+	}
+	return strings.EqualFold(strings.TrimRight(got, " "), strings.TrimRight(text, " "))
+}
+
+// sameDecimal compares plain decimals by value. Those with an exponent are
+// never the same: a short one can name a number that fills the memory.
+func sameDecimal(a, b string) bool {
+	if strings.ContainsAny(a+b, "eEpPxX/_") {
+		return false
+	}
+	x, ok := new(big.Rat).SetString(a)
+	if !ok {
+		return false
+	}
+	y, ok := new(big.Rat).SetString(b)
+	return ok && x.Cmp(y) == 0
+}

@@ -1,0 +1,218 @@
+package mysql
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// maxLandmarks bounds how many places are remembered while a transaction is not
+// settled. What comes beyond it is delivered again from an earlier one.
+const maxLandmarks = 1 << 12
+
+// startTolerance is by how many seconds the start of a server may seem to differ,
+// which is computed from its clock and from how long it runs.
+const startTolerance = 2
+
+// A landmark is a place of the log between two transactions, where a stream can
+// begin.
+type landmark struct {
+	pos  source.Position
+	file string
+	born uint32 // when the file was made
+	defs string // digest of the definitions that rows behind it have; "": not known
+}
+
+// landmarks are those that a feed has passed and may be asked for.
+type landmarks struct {
+	started int64 // when the server was
+
+	// mu guards list, oldest first.
+	mu   sync.Mutex
+	list []landmark
+}
+
+// add notes a landmark behind all others.
+func (m *landmarks) add(l landmark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l.born == 0 {
+		return
+	}
+	if len(m.list) < maxLandmarks {
+		m.list = append(m.list, l)
+	}
+}
+
+// before returns the last landmark that is not behind pos, and forgets those
+// before it: nobody asks for less than before.
+func (m *landmarks) before(pos source.Position) (landmark, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for n < len(m.list) && m.list[n].pos <= pos {
+		n++
+	}
+	if n == 0 {
+		return landmark{}, false
+	}
+	m.list = m.list[n-1:]
+	return m.list[0], true
+}
+
+// errVoid ends a stream that was opened for nothing.
+var errVoid = errors.New("the stream is not used")
+
+// startedAt returns when the server was started. One that has been started since
+// may have lost what it had shown, or may have been given other data.
+func startedAt(ctx context.Context, c *conn) (at int64, err error) {
+	var now, uptime int64
+	err = c.query(ctx, "SELECT UNIX_TIMESTAMP()", nil, func(v []any) error {
+		now = asInt(v[0])
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = c.query(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'", nil, func(v []any) error {
+		uptime, err = strconv.ParseInt(asText(v[1]), 10, 64)
+		return err
+	})
+	return now - uptime, err
+}
+
+// Keep implements source.Resumer.
+func (f *binlogFeed) Keep(k source.Keeper) { f.keeper.Store(&k) }
+
+// Place implements source.Resumer. The note holds when the server was started,
+// when the file was made, how the tables are defined, and the file's name.
+func (f *binlogFeed) Place(pos source.Position) (source.Place, bool) {
+	m, s := f.marks.Load(), f.session.Load()
+	if m == nil || s == nil || s.mysql {
+		return source.Place{}, false
+	}
+	l, ok := m.before(pos)
+	if !ok {
+		return source.Place{}, false
+	}
+	return source.Place{Origin: originOf(s.server), Pos: l.pos,
+		Note: fmt.Sprintf("%d %d %s %s", m.started, l.born, cmp.Or(l.defs, "-"), l.file)}, true
+}
+
+// landmark is where the session stands now.
+func (s *following) landmark() landmark {
+	l := landmark{pos: s.pos, file: s.done.file, born: s.born}
+	if s.holds() {
+		if s.digested != s.defs {
+			s.digested, s.digest = s.defs, s.defs.digest()
+		}
+		l.defs = s.digest
+	}
+	return l
+}
+
+// digest returns a text that changes when any of the definitions does.
+func (d *definitions) digest() string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %q;", d.names, d.blind)
+	names := slices.SortedFunc(maps.Keys(d.tables), func(a, b tableName) int {
+		return cmp.Or(cmp.Compare(a.schema, b.schema), cmp.Compare(a.name, b.name))
+	})
+	for _, n := range names {
+		t := d.tables[n]
+		fmt.Fprintf(sum, "%q %q %q %v %v %q %q %q %v;", n, t.id, t.watched, t.columns, t.key,
+			t.engine, t.kind, t.onDelete, t.onUpdate)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12])
+}
+
+// A resumption is a place from which a stream goes on.
+type resumption struct {
+	from  source.Place
+	start place
+	born  uint32
+	defs  string
+}
+
+// parseResumption reads what Place has written.
+func parseResumption(p source.Place) (r resumption, started int64, ok bool) {
+	parts := strings.SplitN(p.Note, " ", 4)
+	if len(parts) != 4 {
+		return r, 0, false
+	}
+	started, err := strconv.ParseInt(parts[0], 10, 64)
+	born, bornErr := strconv.ParseUint(parts[1], 10, 32)
+	r = resumption{from: p, born: uint32(born), defs: parts[2],
+		start: place{file: parts[3], offset: uint64(p.Pos) & (1<<offsetBits - 1)}}
+	pos, placeErr := r.start.position()
+	return r, started, errors.Join(err, bornErr, placeErr) == nil && pos == p.Pos
+}
+
+// resumeAt makes the stream go on from what is kept, if the server is the same,
+// has not been started since, and its log goes on from there. Whether the file
+// is the same, and is there at all, the stream finds out.
+func (f *binlogFeed) resumeAt(a *attached) {
+	k := f.keeper.Load()
+	if k == nil || !a.server.mariadb {
+		return
+	}
+	p, _ := (*k).Complete()
+	if p == f.refused || p.Origin != originOf(a.server.identity) || p.Pos > a.pos {
+		return
+	}
+	r, started, ok := parseResumption(p)
+	if d := started - a.started; !ok || d > startTolerance || d < -startTolerance {
+		return
+	}
+	a.resumed, a.start, a.pos, a.gtids = &r, r.start, p.Pos, nil
+	// What is defined now as it was then was so all the time, or the log says when
+	// not: then rows before that are taken for any, and those behind it, too.
+	if a.defs.digest() == r.defs {
+		a.defs.end = p.Pos
+	}
+}
+
+// goOn prepares for a stream that goes on: its first event but one says which
+// file it is of, and until then the handler is told nothing.
+func (s *following) goOn(a *attached) {
+	s.early = make(chan struct{})
+	s.handed, s.born, s.resumed = a.pos, a.resumed.born, true
+	s.verified = func() {
+		if s.early != nil {
+			close(s.early)
+			<-s.ready
+			s.early, s.verified = nil, nil
+		}
+	}
+}
+
+// resumes waits until the stream has shown that it goes on, and tells the handler.
+// What is pending stays so: the server that is to prove it is the same.
+func (f *binlogFeed) resumes(
+	ctx context.Context, a *attached, s *following, st *stream,
+) error {
+	select {
+	case <-s.early:
+	case <-st.end():
+		f.refused = a.resumed.from
+		return fmt.Errorf("go on from where an earlier process stopped: %w",
+			errors.Join(st.err, s.failed))
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !s.handler.(source.ResumeHandler).Resumed(originOf(a.server.identity), a.pos) {
+		f.refused = a.resumed.from
+		return errors.New("the copies that are kept are not those of the log; beginning anew")
+	}
+	return nil
+}
