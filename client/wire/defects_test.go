@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -212,6 +213,28 @@ func TestCancel_StopsTheHandler(t *testing.T) {
 		t.Errorf("the next request: %q, %v", got, err)
 	}
 	poll(t, "the exchange is free", func() bool { return c.Live() == 0 })
+}
+
+// TestCancel_AnswerIsNobodyElses: the answer to a request that was given up comes
+// later, and must not be taken for that of the next one.
+func TestCancel_AnswerIsNobodyElses(t *testing.T) {
+	h := echoes()
+	h.Request(slowID, func(ctx context.Context, _, dst []byte) ([]byte, error) {
+		<-ctx.Done()
+		return dst, ctx.Err()
+	})
+	c, _ := pair(t, Options{}, Options{Handlers: h})
+	for i := range 2000 {
+		ctx, cancel := context.WithCancel(within(t))
+		time.AfterFunc(time.Duration(i%5)*10*time.Microsecond, cancel)
+		if _, err := c.Request(ctx, slowID, nil, nil); !errors.Is(err, context.Canceled) {
+			t.Fatalf("request %d, which is given up: %v", i, err)
+		}
+		text := fmt.Sprint("next ", i)
+		if got, err := c.Request(within(t), echoID, []byte(text), nil); string(got) != text {
+			t.Fatalf("the request after it: %q, %v; want %q", got, err, text)
+		}
+	}
 }
 
 // TestHandler_PanicEndsItsExchange and nothing else.

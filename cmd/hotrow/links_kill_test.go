@@ -24,22 +24,14 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 )
 
-// childConfig names the configuration that TestLinks_Child serves.
+// childConfig names the configuration that a process of this program serves in
+// place of running tests: TestLinks_KilledServerLosesNothing kills it.
 const childConfig = "HOTROW_TEST_CHILD_CONFIG"
 
-// TestLinks_Child is the server that TestLinks_KilledServerLosesNothing kills: a
-// process of its own.
-func TestLinks_Child(t *testing.T) {
-	file := os.Getenv(childConfig)
-	if file == "" {
-		t.Skip("only a process of TestLinks_KilledServerLosesNothing")
-	}
+func serveChild(file string) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	code := run(ctx, []string{"serve", "-c", file}, os.Stdout, os.Stderr, os.Environ())
-	if code != 0 {
-		t.Fatalf("hotrow serve ended with %d", code)
-	}
+	return run(ctx, []string{"serve", "-c", file}, os.Stdout, os.Stderr, os.Environ())
 }
 
 // A child is a server in a process of its own.
@@ -53,7 +45,7 @@ type child struct {
 func startChild(t *testing.T, file string) *child {
 	t.Helper()
 	c := &child{log: new(output)}
-	c.cmd = exec.Command(os.Args[0], "-test.run=^TestLinks_Child$")
+	c.cmd = exec.Command(os.Args[0])
 	c.cmd.Env = append(os.Environ(), childConfig+"="+file)
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
 	if err := c.cmd.Start(); err != nil {

@@ -18,7 +18,12 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+func TestMain(m *testing.M) {
+	if file := os.Getenv(childConfig); file != "" {
+		os.Exit(serveChild(file))
+	}
+	dbtest.Main(m)
+}
 
 // output collects what a program prints.
 type output struct {

@@ -13,8 +13,9 @@ func (s *Session) Next(in, out []byte, e *Event) (n int, grown []byte, err error
 		}
 		s.park()
 	}
-	e.Type, e.User, e.Err, e.Refuse = EventNone, nil, nil, false
 	for {
+		// For each frame: one that leads to no event may have set some of it.
+		e.Type, e.User, e.Err, e.Refuse = EventNone, nil, nil, false
 		size, err := s.dec.Next(in[n:], &e.Frame)
 		if size == 0 || err != nil {
 			return n, out, err
