@@ -29,7 +29,7 @@ type shortener struct {
 	log      *clicklog.Log   // nil: nothing is recorded
 	drainer  *clicks.Drainer // of log
 	front    *linksfront.Front
-	site     *linksfront.Site
+	site     *httpfront.Site
 	api      linksHandlers
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/ops"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -119,7 +120,7 @@ func requests(list []httpfront.ResourceStats) []ops.Requests {
 		all = append(all, ops.Requests{
 			Proto: "http", Resource: r.Resource, Codes: codes,
 			Duration: ops.Histogram{
-				Bounds: httpfront.Buckets[:], Counts: r.Buckets, Sum: r.Seconds,
+				Bounds: front.Buckets[:], Counts: r.Buckets, Sum: r.Seconds,
 			},
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/front"
 	wirefront "github.com/hotrow/hotrow/internal/front/wire"
 	"github.com/hotrow/hotrow/internal/ops"
 )
@@ -98,7 +99,7 @@ func (w *wireServer) addTo(snap *ops.Snapshot) {
 		snap.Requests = append(snap.Requests, ops.Requests{
 			Proto: "wire", Resource: r.Resource, Codes: codes,
 			Duration: ops.Histogram{
-				Bounds: wirefront.Buckets[:], Counts: r.Buckets, Sum: r.Seconds,
+				Bounds: front.Buckets[:], Counts: r.Buckets, Sum: r.Seconds,
 			},
 		})
 	}

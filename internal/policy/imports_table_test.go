@@ -17,7 +17,7 @@ var house = []room{
 	{
 		dir: "cmd/hotrow",
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
-			"front/http", "front/wire", "accesslog",
+			"front/http", "front/wire", "front", "accesslog",
 			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
@@ -91,13 +91,13 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/links",
-		knows: []string{"front/http", "accesslog", "lane", "links/clicklog", "wire/http1",
+		knows: []string{"front/http", "front", "accesslog", "lane", "links/clicklog", "wire/http1",
 			"resource", "source", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql", "tier"},
 	},
 	{
 		dir:   "internal/links/api",
-		knows: []string{"front/http", "links", "links/clicks", "source", "row"},
+		knows: []string{"front/http", "front", "links", "links/clicks", "source", "row"},
 		heavy: []string{"github.com/golang-jwt/jwt", "golang.org/x/crypto"},
 		tests: []string{"links/clicklog", "links/schema", "source/sqlite"},
 	},
@@ -109,14 +109,18 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front/http",
-		knows: []string{"accesslog", "lane", "wire/http1", "resource", "source", "row"},
+		knows: []string{"front", "accesslog", "lane", "wire/http1", "resource", "source", "row"},
 		tests: []string{"dbtest", "tlstest", "source/sqlite", "fresh", "tier",
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir:   "internal/front/wire",
-		knows: []string{"lane", "wire/gofast", "wire/rows", "resource", "source", "row"},
+		knows: []string{"front", "lane", "wire/gofast", "wire/rows", "resource", "source", "row"},
 		tests: []string{"source/sqlite", "tier", "tlstest", "wiretest"},
+	},
+	{
+		dir:   "internal/front",
+		knows: []string{"resource", "source", "row"},
 	},
 	{
 		dir:   "internal/links/page",

@@ -79,10 +79,8 @@ func (m *Memory) newSegment(budget uint64) segment {
 			},
 			OnAtomicDeletion: func(e otter.DeletionEvent[Ref, *row.Document]) {
 				m.left(e.Value)
-				if e.Cause != otter.CauseReplacement { // else Put sees to it
+				if e.WasEvicted() { // else Put, Drop or Close sees to the index
 					m.index.drop(&e.Key, e.Value)
-				}
-				if e.WasEvicted() {
 					m.evicted.Add(1)
 					m.forgot(e.Key, e.Value)
 				}
@@ -204,11 +202,11 @@ func (m *Memory) Stats() Stats {
 // that reads have started may end a moment later.
 func (m *Memory) Close() error {
 	m.closed.Store(true)
-	m.index.clear()
 	for _, s := range []*segment{&m.rows, &m.absences} {
 		s.cache.InvalidateAll()
 		s.cache.CleanUp()
 	}
+	m.index.clear()
 	return nil
 }
 

@@ -36,7 +36,7 @@ func negotiateDocument(h http.Header, format string) (media, error) {
 	}
 	names := [...]string{documentMedia[0].name, documentMedia[1].name,
 		documentMedia[2].name, documentMedia[3].name}
-	i, ok := negotiate(h.Values("Accept"), names[:])
+	i, ok := Negotiate(h.Values("Accept"), names[:])
 	if !ok {
 		return media{}, problem{kind: kindNotAcceptable}
 	}
@@ -62,10 +62,10 @@ func (m match) better(n match) bool {
 	return m.position < n.position
 }
 
-// negotiate returns the offer that an Accept header likes best (RFC 9110
+// Negotiate returns the offer that an Accept header likes best (RFC 9110
 // 12.5.1): the first one if there is no such header. It reports false when
 // none is acceptable. Ranges that cannot be read are ignored.
-func negotiate(accept, offers []string) (int, bool) {
+func Negotiate(accept, offers []string) (int, bool) {
 	if len(accept) == 0 {
 		return 0, true
 	}

@@ -84,12 +84,12 @@ func FuzzAccept(f *testing.F) {
 	}
 	offers := []string{"application/json", "application/vnd.msgpack"}
 	f.Fuzz(func(t *testing.T, s string) {
-		if i, ok := negotiate([]string{s}, offers); i < 0 || i >= len(offers) {
-			t.Fatalf("negotiate(%q) = %d, %v", s, i, ok)
+		if i, ok := Negotiate([]string{s}, offers); i < 0 || i >= len(offers) {
+			t.Fatalf("Negotiate(%q) = %d, %v", s, i, ok)
 		}
 		lines := []string{s, "application/vnd.msgpack;q=1, application/json;q=0, */*;q=0"}
-		if i, ok := negotiate(lines[1:], offers); !ok || i != 1 {
-			t.Fatalf("negotiate(%q) = %d, %v", lines[1:], i, ok)
+		if i, ok := Negotiate(lines[1:], offers); !ok || i != 1 {
+			t.Fatalf("Negotiate(%q) = %d, %v", lines[1:], i, ok)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -65,7 +66,7 @@ func (c *call) reads() bool {
 // unauthorized asks for a token. The one that was sent appears nowhere.
 func (c *call) unauthorized(detail string) error {
 	challenge := `Bearer realm="hotrow"`
-	if _, sent := bearer(c.r.Header); sent {
+	if _, sent := BearerToken(c.r.Header); sent {
 		challenge += `, error="invalid_token"`
 	}
 	c.w.Header().Set("WWW-Authenticate", challenge)
@@ -75,7 +76,7 @@ func (c *call) unauthorized(detail string) error {
 // principal returns who asks. The set of tokens is looked at by every request,
 // so that a token that is taken away is worth nothing on open connections too.
 func (c *call) principal() (Principal, bool) {
-	token, ok := bearer(c.r.Header)
+	token, ok := BearerToken(c.r.Header)
 	if !ok || c.o.Auth == nil {
 		return Principal{}, false
 	}
@@ -86,9 +87,9 @@ func (c *call) principal() (Principal, bool) {
 	return p, ok
 }
 
-// bearer returns the token of an Authorization header (RFC 6750 2.1). Two
+// BearerToken returns the token of an Authorization header (RFC 6750 2.1). Two
 // headers are as good as none: it is unclear which one is meant.
-func bearer(h http.Header) (string, bool) {
+func BearerToken(h http.Header) (string, bool) {
 	values := h.Values("Authorization")
 	if len(values) != 1 {
 		return "", false
@@ -101,5 +102,5 @@ func bearer(h http.Header) (string, bool) {
 // isLocal reports whether only this machine can have sent the request.
 func (c *call) isLocal() bool {
 	own, _ := c.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return isLocal(own)
+	return front.IsLocal(own)
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// entityTags reads If-Match or If-None-Match: nil if the header is not there,
+// EntityTags reads If-Match or If-None-Match: nil if the header is not there,
 // {"*"}, or the tags with their quotes and, where they are weak, their W/. It
 // reports false for anything else (RFC 9110 8.8.3).
-func entityTags(h http.Header, name string) ([]string, bool) {
+func EntityTags(h http.Header, name string) ([]string, bool) {
 	lines := h.Values(name)
 	if len(lines) == 0 {
 		return nil, true
@@ -55,8 +55,8 @@ func tagLength(s string) int {
 	return 0
 }
 
-// strongTags returns tags without the weak ones, which If-Match never matches.
-func strongTags(tags []string) []string {
+// StrongTags returns tags without the weak ones, which If-Match never matches.
+func StrongTags(tags []string) []string {
 	var strong []string
 	for _, t := range tags {
 		if !strings.HasPrefix(t, "W/") {
@@ -75,14 +75,14 @@ type conditions struct {
 func (c *call) conditions() (conditions, error) {
 	var cond conditions
 	var ok bool
-	if cond.match, ok = entityTags(c.r.Header, "If-Match"); !ok {
+	if cond.match, ok = EntityTags(c.r.Header, "If-Match"); !ok {
 		return cond, problem{kind: kindBadHeader, detail: "If-Match is not a list of entity tags"}
 	}
 	if cond.match != nil {
-		cond.match = strongTags(cond.match)
+		cond.match = StrongTags(cond.match)
 		cond.impossible = cond.match == nil
 	}
-	if cond.noneMatch, ok = entityTags(c.r.Header, "If-None-Match"); !ok {
+	if cond.noneMatch, ok = EntityTags(c.r.Header, "If-None-Match"); !ok {
 		return cond, problem{kind: kindBadHeader,
 			detail: "If-None-Match is not a list of entity tags"}
 	}

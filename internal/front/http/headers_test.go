@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -41,9 +42,9 @@ func TestEntityTags(t *testing.T) {
 		{[]string{`*, "a"`}, nil, false},
 	}
 	for _, tt := range tests {
-		got, ok := entityTags(header("If-Match", tt.lines...), "If-Match")
+		got, ok := EntityTags(header("If-Match", tt.lines...), "If-Match")
 		if ok != tt.ok || !cmp.Equal(got, tt.want) {
-			t.Errorf("entityTags(%q) = %q, %v; want %q, %v", tt.lines, got, ok, tt.want, tt.ok)
+			t.Errorf("EntityTags(%q) = %q, %v; want %q, %v", tt.lines, got, ok, tt.want, tt.ok)
 		}
 	}
 }

@@ -2,21 +2,24 @@ package httpfront
 
 import (
 	"net"
-	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/front"
 )
 
-// A hostList is the set of Host names that are answered. A page of a foreign
+// Hosts is the set of Host names that a listener answers. A page of a foreign
 // site can point its own name at 127.0.0.1 (DNS rebinding) and then reads us
 // with the visitor's browser; it cannot make the browser send another Host.
-type hostList struct {
+type Hosts struct {
 	names map[string]bool
 	all   bool
 }
 
-func newHostList(hosts []string) hostList {
-	l := hostList{names: map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true}}
+// NewHosts returns the set of hosts, localhost and the loopback addresses; "*"
+// among hosts stands for all.
+func NewHosts(hosts []string) Hosts {
+	l := Hosts{names: map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true}}
 	for _, h := range hosts {
 		if h == "*" {
 			l.all = true
@@ -27,15 +30,9 @@ func newHostList(hosts []string) hostList {
 	return l
 }
 
-// allows reports whether r's Host is one of the list or the address at which
-// the connection arrived.
-func (l hostList) allows(r *http.Request) bool {
-	own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return l.allowsName(r.Host, own)
-}
-
-// allowsName is allows for a Host that arrived at the address own.
-func (l hostList) allowsName(host string, own net.Addr) bool {
+// Allow reports whether host, a Host header, is one of the set or the address
+// own, at which the connection arrived.
+func (l Hosts) Allow(host string, own net.Addr) bool {
 	if l.all {
 		return true
 	}
@@ -45,7 +42,7 @@ func (l hostList) allowsName(host string, own net.Addr) bool {
 
 // isOwnAddress reports whether name is the IP address own.
 func isOwnAddress(name string, own net.Addr) bool {
-	ip, ok := addrIP(own)
+	ip, ok := front.AddrIP(own)
 	if !ok {
 		return false
 	}

@@ -8,6 +8,7 @@ package httpfront
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -66,14 +68,14 @@ type Handler struct {
 	lane     atomic.Pointer[Lane] // nil: there is none in front
 	coder    row.Coder
 	examples sync.Map // of *example, by the name of the resource
-	logLimit limiter
+	logLimit front.Limiter
 }
 
 // settings are Options made ready for use. They never change: Configure puts
 // others in their place.
 type settings struct {
 	Options
-	hosts hostList
+	hosts Hosts
 }
 
 // New returns the handler for o.
@@ -106,7 +108,7 @@ func (h *Handler) Configure(o Options) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	h.live.Store(&settings{o, newHostList(o.Hosts)})
+	h.live.Store(&settings{o, NewHosts(o.Hosts)})
 }
 
 // A call is one request that is being answered. It belongs to one goroutine.
@@ -174,7 +176,7 @@ func (c *call) resourceName() string {
 
 // serve checks what holds for every path, and routes.
 func (c *call) serve() error {
-	if !c.o.hosts.allows(c.r) {
+	if !c.hostAllowed() {
 		return problem{kind: kindMisdirected}
 	}
 	if err := c.h.csrf.Check(c.r); err != nil {
@@ -336,3 +338,9 @@ func (w *recorder) Write(b []byte) (int, error) {
 
 // Unwrap gives http.ResponseController the writer beneath.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// hostAllowed reports whether the Host is one that is served here.
+func (c *call) hostAllowed() bool {
+	own, _ := c.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return c.o.hosts.Allow(c.r.Host, own)
+}

@@ -54,7 +54,7 @@ func (c *call) index() error {
 	default:
 		return c.notAllowed("GET, HEAD, OPTIONS")
 	}
-	i, ok := negotiate(c.r.Header.Values("Accept"), indexMedia)
+	i, ok := Negotiate(c.r.Header.Values("Accept"), indexMedia)
 	if !ok {
 		return problem{kind: kindNotAcceptable}
 	}

@@ -182,7 +182,7 @@ func (l *Lane) hostAllowed(c *lane.Conn, o *settings, host []byte) bool {
 	if p.by == o && bytes.Equal(p.host, host) {
 		return true
 	}
-	if len(host) == 0 || len(host) > maxHost || !o.hosts.allowsName(string(host), c.LocalAddr()) {
+	if len(host) == 0 || len(host) > maxHost || !o.hosts.Allow(string(host), c.LocalAddr()) {
 		return false // the full road says why
 	}
 	p.host, p.by = append(p.host[:0], host...), o

@@ -1,8 +1,9 @@
 package httpfront
 
 import (
-	"sync/atomic"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // A lap is how the answers of one wake-up of a loop get their duration.
@@ -22,12 +23,10 @@ type lap struct {
 	touched []*laneResource // with hits that have no duration yet
 }
 
-// timed are the hits of one resource on one loop by their duration. The loop is
-// the one writer of all.
+// timed are the hits of one resource on one loop by their duration.
 type timed struct {
 	untimed uint64 // hits of this wake-up; nobody else looks
-	buckets [len(Buckets) + 1]atomic.Uint64
-	nanos   atomic.Uint64
+	took    front.Durations
 }
 
 // touch notes a hit of r.
@@ -59,28 +58,11 @@ func (s *scope) pendingLog() bool { return s.ring != nil && s.ring.Pending() }
 // settle gives what the wake-up has answered its duration.
 func (s *scope) settle(took time.Duration) {
 	for _, r := range s.touched {
-		r.observe(took)
+		r.took.Add(took, r.untimed)
+		r.untimed = 0
 	}
 	s.touched = s.touched[:0]
 	if s.ring != nil {
 		s.ring.Publish(took)
 	}
-}
-
-// observe gives the hits of a wake-up their duration. A store is enough where
-// there is one writer.
-func (t *timed) observe(took time.Duration) {
-	took = max(took, 0)
-	b := &t.buckets[bucketOf(took)]
-	b.Store(b.Load() + t.untimed)
-	t.nanos.Store(t.nanos.Load() + t.untimed*uint64(took))
-	t.untimed = 0
-}
-
-// addTo adds the durations to what Stats returns.
-func (t *timed) addTo(s *ResourceStats) {
-	for i := range t.buckets {
-		s.Buckets[i] += t.buckets[i].Load()
-	}
-	s.Seconds += float64(t.nanos.Load()) / 1e9
 }

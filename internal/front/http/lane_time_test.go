@@ -55,14 +55,14 @@ func TestLane_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
 	want(0, -1, 0, 0) // the wake-up has not ended
 	at = at.Add(7 * time.Millisecond)
 	s.scope.Wake(at)
-	want(3, bucketOf(7*time.Millisecond), 3, 0.021)
+	want(3, 9, 3, 0.021) // up to 10 ms
 	at = at.Add(50 * time.Millisecond) // nothing was answered: it is nobody's time
 	s.scope.Wake(at)
 	want(3, -1, 0, 0.021)
 	hits(2)
 	at = at.Add(20 * time.Microsecond)
 	s.scope.Wake(at)
-	want(5, bucketOf(20*time.Microsecond), 2, 0.02104)
+	want(5, 1, 2, 0.02104) // up to 25 us
 
 	// A rest ends the wake-up by a clock read of its own.
 	s.scope.Wake(time.Now())
@@ -89,14 +89,4 @@ func TestLane_EveryHitHasADuration(t *testing.T) {
 		got, st := durations(s.h)
 		return got == n && st.Codes[200] == n && st.Seconds > 0
 	})
-}
-
-func TestBucketOf(t *testing.T) {
-	for d, want := range map[time.Duration]int{0: 0, 10 * time.Microsecond: 0,
-		10*time.Microsecond + 1: 1, time.Second: 15, 10 * time.Second: len(Buckets) - 1,
-		time.Hour: len(Buckets)} {
-		if got := bucketOf(d); got != want {
-			t.Errorf("%v is in bucket %d, want %d", d, got, want)
-		}
-	}
 }

@@ -6,10 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
-	"sync/atomic"
 	"time"
-	"unicode/utf8"
+
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // A problem is an error as a client sees it: RFC 9457, with the members code,
@@ -54,8 +53,8 @@ func (p problem) document(base, path string) problemDocument {
 		Type:     base + "/-/problems/" + p.kind.slug,
 		Title:    http.StatusText(p.kind.status),
 		Status:   p.kind.status,
-		Detail:   clipTo(p.Error(), 1024),
-		Instance: clipTo(path, 1024),
+		Detail:   front.Clip(p.Error(), 1024),
+		Instance: front.Clip(path, 1024),
 		Code:     p.code,
 	}
 	d.Message = d.Detail
@@ -63,7 +62,7 @@ func (p problem) document(base, path string) problemDocument {
 		d.Code = p.kind.code()
 	}
 	if p.details != "" {
-		s := clipTo(p.details, 1024)
+		s := front.Clip(p.details, 1024)
 		d.Details = &s
 	}
 	if hint := p.hint; hint != "" || p.kind.hint != "" {
@@ -88,9 +87,9 @@ func (c *call) fail(err error) {
 		return
 	}
 	p := problemOf(err)
-	if p.kind.status >= 500 && p.kind != kindNotCached && c.h.logLimit.allow(c.o.Now()) {
-		c.o.Log.Error("request failed", "method", clipTo(c.r.Method, 64), "path",
-			clipTo(c.r.URL.EscapedPath(), 1024), "status", p.kind.status, "err", err)
+	if p.kind.status >= 500 && p.kind != kindNotCached && c.h.logLimit.Allow(c.o.Now()) {
+		c.o.Log.Error("request failed", "method", front.Clip(c.r.Method, 64), "path",
+			front.Clip(c.r.URL.EscapedPath(), 1024), "status", p.kind.status, "err", err)
 	}
 	c.send(p)
 }
@@ -124,38 +123,4 @@ func retrySeconds(after time.Duration) int {
 
 // clip returns s, or its beginning when a client made it long: what goes back
 // to it in an error need not be all of what it sent.
-func clip(s string) string { return strconv.QuoteToASCII(clipTo(s, 64)) }
-
-// clipTo returns at most n bytes of s, as valid UTF-8.
-func clipTo(s string, n int) string {
-	if len(s) > n {
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n] + "..."
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
-
-// A limiter lets ten events of each second pass.
-type limiter struct {
-	state atomic.Int64 // the second * 16 + the events in it
-}
-
-// allow reports whether an event at now passes.
-func (l *limiter) allow(now time.Time) bool {
-	second := now.Unix()
-	for {
-		old := l.state.Load()
-		next := second << 4
-		if old>>4 == second {
-			if old&15 >= 10 {
-				return false
-			}
-			next = old
-		}
-		if l.state.CompareAndSwap(old, next+1) {
-			return true
-		}
-	}
-}
+func clip(s string) string { return strconv.QuoteToASCII(front.Clip(s, 64)) }

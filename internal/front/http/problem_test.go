@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -115,13 +117,10 @@ func TestAllKinds_OncePerSlugInOrder(t *testing.T) {
 		seen[k.slug] = true
 		last = k.status
 	}
-	for c, r := range classRules {
-		if r.kind == nil || !seen[r.kind.slug] {
-			t.Errorf("class %d has no kind of the page", c)
+	for _, slug := range front.Slugs() {
+		if !seen[slug] {
+			t.Errorf("there is no kind %s", slug)
 		}
-	}
-	if len(classRules) != int(source.NoRow)+1 {
-		t.Errorf("%d rules for %d classes", len(classRules), source.NoRow+1)
 	}
 }
 
@@ -131,62 +130,5 @@ func TestRetrySeconds(t *testing.T) {
 		if got := retrySeconds(in); got != want {
 			t.Errorf("retrySeconds(%v) = %d, want %d", in, got, want)
 		}
-	}
-}
-
-func TestClipTo(t *testing.T) {
-	tests := []struct {
-		in   string
-		n    int
-		want string
-	}{
-		{"abc", 3, "abc"}, {"abcd", 3, "abc..."}, {"aé", 2, "a..."}, {"\x80\x80\x80", 2, "..."},
-		{"a\xff", 9, "a�"},
-	}
-	for _, tt := range tests {
-		if got := clipTo(tt.in, tt.n); got != tt.want {
-			t.Errorf("clipTo(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
-		}
-	}
-}
-
-func TestLimiter_TenASecond(t *testing.T) {
-	var l limiter
-	now := time.Unix(1000, 0)
-	count := func() (n int) {
-		for range 100 {
-			if l.allow(now) {
-				n++
-			}
-		}
-		return n
-	}
-	if n := count(); n != 10 {
-		t.Errorf("%d pass in a second, want 10", n)
-	}
-	now = now.Add(time.Second)
-	if n := count(); n != 10 {
-		t.Errorf("%d pass in the next second, want 10", n)
-	}
-}
-
-func TestStats_CountsByResourceAndCode(t *testing.T) {
-	h := New(Options{})
-	h.stats.observe("depts", 200, 60*time.Microsecond)
-	h.stats.observe("depts", 404, 20*time.Second)
-	h.stats.observe("", 421, -time.Second)
-	h.stats.observe("", 0, 0)
-	h.stats.observe("", 1000, 0)
-	got := h.Stats()
-	if len(got) != 2 || got[0].Resource != "" || got[1].Resource != "depts" {
-		t.Fatalf("Stats() = %+v", got)
-	}
-	if d := cmp.Diff(map[int]uint64{0: 2, 421: 1}, got[0].Codes); d != "" {
-		t.Errorf("codes (-want +got):\n%s", d)
-	}
-	d := got[1]
-	if d.Codes[200] != 1 || d.Codes[404] != 1 ||
-		d.Buckets[3] != 1 || d.Buckets[len(Buckets)] != 1 || d.Seconds < 20 || d.Seconds > 20.1 {
-		t.Errorf("Stats() of depts = %+v", d)
 	}
 }

@@ -1,14 +1,11 @@
 package httpfront
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
 
-	"github.com/hotrow/hotrow/internal/resource"
-	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // A kind is one sort of problem, as docs/reference/errors.md lists them.
@@ -101,47 +98,14 @@ var allKinds = []*kind{kindBadPath, kindBadKey, kindBadQuery, kindBadHeader, kin
 	kindKeyMismatch, kindUnconditional, kindInternal, kindUnavailable, kindRetry, kindUnknown,
 	kindNotCached, kindFull}
 
-// A classRule says what becomes of an error of a source.
-type classRule struct {
-	kind *kind
-	// tell says that the database's own message goes to the client: it speaks
-	// of the request's values. Others may name hosts, users or statements, and
-	// go to the log only.
-	tell bool
-}
-
-// classRules has a rule for each source.Class.
-var classRules = [...]classRule{
-	source.Internal:     {kindInternal, false},
-	source.Unavailable:  {kindUnavailable, false},
-	source.Retry:        {kindRetry, false},
-	source.Conflict:     {kindConflict, true},
-	source.Invalid:      {kindInvalid, true},
-	source.Forbidden:    {kindDatabaseForbids, false},
-	source.Missing:      {kindGone, false},
-	source.ReadOnly:     {kindReadOnly, false},
-	source.TooLarge:     {kindTooLarge, false},
-	source.Full:         {kindFull, false},
-	source.Unknown:      {kindUnknown, false},
-	source.Precondition: {kindPrecondition, false},
-	source.NoRow:        {kindNotFound, false},
-}
-
-// sentinelRules has the errors that are not a source's.
-var sentinelRules = []struct {
-	err  error
-	kind *kind
-	tell bool // the error's own text goes to the client
-}{
-	{resource.ErrNotCached, kindNotCached, false},
-	{resource.ErrPrecondition, kindPrecondition, false},
-	{resource.ErrReadOnly, kindReadOnly, false},
-	{resource.ErrUnconditional, kindUnconditional, false},
-	{resource.ErrToken, kindBadHeader, true},
-	{row.ErrKey, kindBadKey, true},
-	{context.DeadlineExceeded, kindUnavailable, false},
-	{context.Canceled, kindUnavailable, false},
-}
+// kindOf has the kinds by their slug.
+var kindOf = func() map[string]*kind {
+	bySlug := make(map[string]*kind, len(allKinds))
+	for _, k := range allKinds {
+		bySlug[k.slug] = k
+	}
+	return bySlug
+}()
 
 // problemOf returns what a client is told of err.
 func problemOf(err error) problem {
@@ -149,27 +113,7 @@ func problemOf(err error) problem {
 	if errors.As(err, &p) {
 		return p
 	}
-	var d *row.DecodeError
-	if errors.As(err, &d) {
-		return problem{kind: kindBadBody, detail: d.Error()}
-	}
-	for _, r := range sentinelRules {
-		if errors.Is(err, r.err) {
-			p := problem{kind: r.kind}
-			if r.tell {
-				p.detail = err.Error()
-			}
-			return p
-		}
-	}
-	var e *source.Error
-	if !errors.As(err, &e) || int(e.Class) >= len(classRules) {
-		return problem{kind: kindInternal}
-	}
-	rule := classRules[e.Class]
-	p = problem{kind: rule.kind, code: e.Code, after: e.After}
-	if rule.tell {
-		p.detail, p.details, p.hint = e.Message, e.Detail, e.Hint
-	}
-	return p
+	f := front.FailureOf(err)
+	return problem{kind: kindOf[f.Slug], detail: f.Text, details: f.Details, hint: f.Hint,
+		code: f.Code, after: f.After}
 }

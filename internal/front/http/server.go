@@ -5,8 +5,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // Timeouts bound how long a connection may keep the server. A zero field takes
@@ -49,31 +50,9 @@ func Server(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 // to other machines although nobody said so: there are no tokens, and open is
 // not set.
 func CheckListen(a net.Addr, tokens, open bool) error {
-	if tokens || open || isLocal(a) {
+	if tokens || open || front.IsLocal(a) {
 		return nil
 	}
 	return fmt.Errorf("listen on %s: without tokens hotrow answers this machine only; listen on "+
 		"127.0.0.1, add a token (hotrow token NAME), or say --open to let anybody read", a)
-}
-
-// isLocal reports whether only this machine can reach a.
-func isLocal(a net.Addr) bool {
-	if a == nil {
-		return false
-	}
-	if a.Network() == "unix" {
-		return true
-	}
-	ip, ok := addrIP(a)
-	return ok && ip.IsLoopback()
-}
-
-// addrIP returns the address of a TCP endpoint, without its zone.
-func addrIP(a net.Addr) (netip.Addr, bool) {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}, false
-	}
-	ip, ok := netip.AddrFromSlice(t.IP)
-	return ip.Unmap(), ok
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// A Site is a listener that is served: hits by the lane, all else by the
-// Handler on net/http.
+// A Site is a listener that is served: hits by the lane, all else by a handler
+// on net/http.
 type Site struct {
 	lane   *lane.Server
 	visits *lane.Visits
@@ -29,13 +30,21 @@ func Serve(l net.Listener, h *Handler, t Timeouts, log *slog.Logger) (*Site, err
 func serve(l net.Listener, h *Handler, t Timeouts, log *slog.Logger, form lane.Config) (
 	*Site, error) {
 	fast := NewLane(h)
-	s := &Site{visits: lane.NewVisits(Server(h, t, log), http1.Frame)}
-	var err error
-	s.lane, err = lane.Serve(l, lane.Config{
-		Proto: fast, Full: s.visits.Full, HTTP2: s.visits.HTTP2, Scope: fast.NewScope,
-		Goroutines: form.Goroutines, TLS: form.TLS, NotTLS: notTLS,
-		Header: t.Header, Idle: t.Idle, Write: t.Write, Log: log,
+	return ServeLane(l, h, t, lane.Config{
+		Proto: fast, Scope: fast.NewScope, Goroutines: form.Goroutines, TLS: form.TLS,
+		NotTLS: notTLS, Log: log,
 	})
+}
+
+// ServeLane serves the connections of l by the protocol of c, a form of
+// HTTP/1.1, and what that hands over by h, until Shutdown or Close. It owns l
+// from now on, and fills in what of c the visits to net/http and t decide.
+func ServeLane(l net.Listener, h http.Handler, t Timeouts, c lane.Config) (*Site, error) {
+	s := &Site{visits: lane.NewVisits(Server(h, t, c.Log), http1.Frame)}
+	c.Full, c.HTTP2 = s.visits.Full, s.visits.HTTP2
+	c.Header, c.Idle, c.Write = t.Header, t.Idle, t.Write
+	var err error
+	s.lane, err = lane.Serve(l, c)
 	if err != nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

@@ -18,13 +18,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/tier"
 	"github.com/hotrow/hotrow/internal/tlstest"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {

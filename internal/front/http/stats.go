@@ -6,12 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// Buckets are the upper bounds of the duration histograms, in seconds: from what
-// a wake-up of a loop takes to what makes a client give up.
-var Buckets = [...]float64{0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025,
-	0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+	"github.com/hotrow/hotrow/internal/front"
+)
 
 // stats counts requests. It takes no lock: a request adds to counters of its
 // resource, which are made at the first request for it and never removed.
@@ -21,9 +18,8 @@ type stats struct {
 
 // counters are what is counted for one resource.
 type counters struct {
-	codes   [600]atomic.Uint64 // by status
-	buckets [len(Buckets) + 1]atomic.Uint64
-	nanos   atomic.Uint64
+	codes [600]atomic.Uint64 // by status
+	took  front.Durations
 }
 
 // observe counts one request that was answered with code after d.
@@ -37,26 +33,14 @@ func (s *stats) observe(resource string, code int, d time.Duration) {
 		code = 0 // the client went away before there was an answer
 	}
 	c.codes[code].Add(1)
-	d = max(d, 0)
-	c.buckets[bucketOf(d)].Add(1)
-	c.nanos.Add(uint64(d))
-}
-
-// bucketOf returns the bucket of a duration. Most are short.
-func bucketOf(d time.Duration) int {
-	seconds, i := d.Seconds(), 0
-	for i < len(Buckets) && seconds > Buckets[i] {
-		i++
-	}
-	return i
+	c.took.Add(d, 1)
 }
 
 // ResourceStats are the counters of one resource.
 type ResourceStats struct {
 	Resource string         // "" for requests that reached none
 	Codes    map[int]uint64 // requests by status; 0: gone before an answer
-	Buckets  []uint64       // requests, not cumulated, by Buckets; the last: slower than all
-	Seconds  float64        // sum of the durations
+	front.Histogram
 }
 
 // Stats returns a snapshot of the counters, by the name of the resource. What
@@ -69,8 +53,7 @@ func (h *Handler) Stats() []ResourceStats {
 			i := slices.IndexFunc(all, func(s ResourceStats) bool { return s.Resource == resource })
 			if i < 0 {
 				i = len(all)
-				all = append(all, ResourceStats{Resource: resource, Codes: map[int]uint64{},
-					Buckets: make([]uint64, len(Buckets)+1)})
+				all = append(all, ResourceStats{Resource: resource, Codes: map[int]uint64{}})
 			}
 			return &all[i]
 		})
@@ -85,7 +68,7 @@ func (l *Lane) addStats(of func(resource string) *ResourceStats) {
 	defer l.mu.Unlock()
 	for _, r := range l.counted {
 		s := of(r.Name())
-		r.addTo(s)
+		r.took.AddTo(&s.Histogram)
 		same := r.notModified.Load()
 		for code, n := range map[int]uint64{304: same, 200: max(r.tally.Count(), same) - same,
 			404: r.tally.Absent()} {
@@ -101,17 +84,13 @@ func (h *Handler) handled() []ResourceStats {
 	var all []ResourceStats
 	h.stats.byResource.Range(func(name, v any) bool {
 		c := v.(*counters)
-		s := ResourceStats{Resource: name.(string), Codes: map[int]uint64{},
-			Buckets: make([]uint64, len(c.buckets))}
+		s := ResourceStats{Resource: name.(string), Codes: map[int]uint64{}}
 		for code := range c.codes {
 			if n := c.codes[code].Load(); n > 0 {
 				s.Codes[code] = n
 			}
 		}
-		for i := range c.buckets {
-			s.Buckets[i] = c.buckets[i].Load()
-		}
-		s.Seconds = float64(c.nanos.Load()) / 1e9
+		c.took.AddTo(&s.Histogram)
 		all = append(all, s)
 		return true
 	})

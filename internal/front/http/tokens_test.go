@@ -65,8 +65,8 @@ func TestBearer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		h := http.Header{"Authorization": tt.lines}
-		if got, ok := bearer(h); ok != tt.ok || ok && got != tt.want {
-			t.Errorf("bearer(%q) = %q, %v; want %q, %v", tt.lines, got, ok, tt.want, tt.ok)
+		if got, ok := BearerToken(h); ok != tt.ok || ok && got != tt.want {
+			t.Errorf("BearerToken(%q) = %q, %v; want %q, %v", tt.lines, got, ok, tt.want, tt.ok)
 		}
 	}
 }

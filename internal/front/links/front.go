@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -87,7 +88,7 @@ type Front struct {
 	mu      sync.Mutex // guards what follows
 	writers int        // given to loops
 	scopes  []*scope
-	timed   timed // of the full road
+	took    front.Durations // of the full road
 }
 
 // New returns a front. The resource must be there.

@@ -3,7 +3,7 @@ package linksfront
 import (
 	"sync/atomic"
 
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // Stats are counts since the start, of all roads.
@@ -19,24 +19,23 @@ type Stats struct {
 	Dropped  uint64 // not recorded, for the log was full
 	Refused  uint64 // answered with 503, for the log was full
 
-	Buckets []uint64 // answers by their duration: see httpfront.Buckets
-	Seconds float64  // that all of them took
+	front.Histogram // answers by their duration
 }
 
 // Stats returns a snapshot.
 func (f *Front) Stats() Stats {
-	s := Stats{Buckets: make([]uint64, len(httpfront.Buckets)+1)}
-	s.add(&f.shared, &f.timed)
+	var s Stats
+	s.add(&f.shared, &f.took)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, loop := range f.scopes {
-		s.add(&loop.counts, &loop.timed)
+		s.add(&loop.counts, &loop.took)
 	}
 	return s
 }
 
 // add adds what one road has counted.
-func (s *Stats) add(c *counts, t *timed) {
+func (s *Stats) add(c *counts, took *front.Durations) {
 	for _, one := range []struct {
 		to   *uint64
 		from *atomic.Uint64
@@ -47,8 +46,5 @@ func (s *Stats) add(c *counts, t *timed) {
 	} {
 		*one.to += one.from.Load()
 	}
-	for i := range t.buckets {
-		s.Buckets[i] += t.buckets[i].Load()
-	}
-	s.Seconds += float64(t.nanos.Load()) / 1e9
+	took.AddTo(&s.Histogram)
 }

@@ -3,11 +3,10 @@ package linksfront
 import (
 	"bytes"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -17,20 +16,7 @@ import (
 type lap struct {
 	began   time.Time
 	untimed uint64
-	timed   timed
-}
-
-// timed are answers by their duration.
-type timed struct {
-	buckets [len(httpfront.Buckets) + 1]atomic.Uint64
-	nanos   atomic.Uint64
-}
-
-// add counts n answers that took so long each.
-func (t *timed) add(took time.Duration, n uint64) {
-	took = max(took, 0)
-	t.buckets[httpfront.BucketOf(took)].Add(n)
-	t.nanos.Add(n * uint64(took))
+	took    front.Durations
 }
 
 // begin begins a wake-up at now, which ends the one before if it did not rest.
@@ -50,7 +36,7 @@ func (s *scope) Rest() {
 // settle gives what the wake-up has answered its duration.
 func (s *scope) settle(took time.Duration) {
 	if s.untimed > 0 {
-		s.timed.add(took, s.untimed)
+		s.took.Add(took, s.untimed)
 		s.untimed = 0
 	}
 	if s.ring != nil {
@@ -59,7 +45,7 @@ func (s *scope) settle(took time.Duration) {
 }
 
 // observe counts one answer of another road.
-func (f *Front) observe(took time.Duration) { f.timed.add(took, 1) }
+func (f *Front) observe(took time.Duration) { f.took.Add(took, 1) }
 
 // openLog looks whether there is an access log, once per wake-up.
 func (s *scope) openLog() {

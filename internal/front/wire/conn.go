@@ -1,10 +1,10 @@
 package wirefront
 
 import (
-	"net"
 	"sync"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
@@ -46,7 +46,7 @@ type conn struct {
 // Open makes the state of a connection. The server speaks first.
 func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 	o := f.live.Load()
-	c := &conn{f: f, lc: lc, local: isLocal(lc.LocalAddr()), single: 256}
+	c := &conn{f: f, lc: lc, local: front.IsLocal(lc.LocalAddr()), single: 256}
 	c.session = gofast.NewSession(gofast.Config{
 		Server: true, Name: o.Server, Instance: o.Instance,
 		// No Tags: a gofast peer compresses everything that it sends by each of
@@ -112,7 +112,7 @@ func (f *Front) End(lc *lane.Conn) {
 // broken notes why the connection ends. c.mu is held.
 func (c *conn) broken(err error) {
 	c.f.stats.broken.Add(1)
-	if o := c.f.live.Load(); c.f.logLimit.allow(time.Now()) {
+	if o := c.f.live.Load(); c.f.logLimit.Allow(time.Now()) {
 		o.Log.Info("wire connection ended", "peer", c.lc.RemoteAddr(), "err", err)
 	}
 }
@@ -227,15 +227,4 @@ func (m *minimum) parse(text string) ([]resource.Token, error) {
 		m.text = string(append([]byte(nil), text...))
 	}
 	return m.list, m.err
-}
-
-// isLocal reports whether only this machine can reach a.
-func isLocal(a net.Addr) bool {
-	switch a := a.(type) {
-	case *net.UnixAddr:
-		return true
-	case *net.TCPAddr:
-		return a.IP.IsLoopback()
-	}
-	return false
 }

@@ -1,15 +1,10 @@
 package wirefront
 
 import (
-	"context"
 	"errors"
-	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/hotrow/hotrow/internal/resource"
-	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 	"github.com/hotrow/hotrow/internal/wire/rows"
 )
@@ -110,44 +105,17 @@ func (f *fault) Error() string {
 // fail returns a fault with a sentence of its own.
 func fail(k *kind, text string) *fault { return &fault{kind: k, text: text} }
 
-// classRules have the kind for each source.Class. tell says that the database's
-// own message goes to the client: it speaks of the request's values. Others may
-// name hosts, users or statements, and go to the log only.
-var classRules = [...]struct {
-	kind *kind
-	tell bool
-}{
-	source.Internal:     {kindInternal, false},
-	source.Unavailable:  {kindUnavailable, false},
-	source.Retry:        {kindRetry, false},
-	source.Conflict:     {kindConflict, true},
-	source.Invalid:      {kindInvalid, true},
-	source.Forbidden:    {kindDatabaseForbids, false},
-	source.Missing:      {kindGone, false},
-	source.ReadOnly:     {kindReadOnly, false},
-	source.TooLarge:     {kindTooLarge, false},
-	source.Full:         {kindFull, false},
-	source.Unknown:      {kindUnknown, false},
-	source.Precondition: {kindPrecondition, false},
-	source.NoRow:        {kindNotFound, false},
-}
-
-// sentinelRules have the errors that are not a source's. tell as above.
-var sentinelRules = []struct {
-	err  error
-	kind *kind
-	tell bool
-}{
-	{resource.ErrNotCached, kindNotCached, false},
-	{resource.ErrPrecondition, kindPrecondition, false},
-	{resource.ErrReadOnly, kindReadOnly, false},
-	{resource.ErrUnconditional, kindUnconditional, false},
-	{resource.ErrToken, kindBadPosition, true},
-	{row.ErrKey, kindBadKey, true},
-	{rows.ErrPayload, kindBadMessage, true},
-	{context.DeadlineExceeded, kindUnavailable, false},
-	{context.Canceled, kindUnavailable, false},
-}
+// kindOf has the kinds of what front.FailureOf finds, by their slug.
+var kindOf = func() map[string]*kind {
+	bySlug := make(map[string]*kind)
+	for _, k := range []*kind{kindBadKey, kindBadPosition, kindBadBody, kindInvalid,
+		kindDatabaseForbids, kindNotFound, kindGone, kindReadOnly, kindConflict, kindPrecondition,
+		kindUnconditional, kindTooLarge, kindFull, kindInternal, kindUnavailable, kindRetry,
+		kindUnknown, kindNotCached} {
+		bySlug[k.slug] = k
+	}
+	return bySlug
+}()
 
 // faultOf returns what a peer is told of err.
 func faultOf(err error) *fault {
@@ -155,29 +123,12 @@ func faultOf(err error) *fault {
 	if errors.As(err, &f) {
 		return f
 	}
-	var d *row.DecodeError
-	if errors.As(err, &d) {
-		return fail(kindBadBody, d.Error())
+	if errors.Is(err, rows.ErrPayload) {
+		return fail(kindBadMessage, err.Error())
 	}
-	for _, r := range sentinelRules {
-		if errors.Is(err, r.err) {
-			f := &fault{kind: r.kind}
-			if r.tell {
-				f.text = err.Error()
-			}
-			return f
-		}
-	}
-	var e *source.Error
-	if !errors.As(err, &e) || int(e.Class) >= len(classRules) {
-		return &fault{kind: kindInternal}
-	}
-	rule := classRules[e.Class]
-	f = &fault{kind: rule.kind, code: e.Code, after: e.After}
-	if rule.tell {
-		f.text, f.hint = e.Message, e.Hint
-	}
-	return f
+	of := front.FailureOf(err)
+	return &fault{kind: kindOf[of.Slug], text: of.Text, hint: of.Hint, code: of.Code,
+		after: of.After}
 }
 
 // logged reports whether the cause belongs into the log: who asked is not told.
@@ -206,16 +157,4 @@ func (f *fault) wire() *gofast.Error {
 
 // clip returns the beginning of s as UTF-8: what goes back to a client in an
 // error need not be all of what it sent.
-func clip(s string) string { return clipTo(s, 1024) }
-
-// clipTo returns about the first most bytes of s as UTF-8.
-func clipTo(s string, most int) string {
-	if len(s) > most {
-		n := most
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n] + "..."
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
+func clip(s string) string { return front.Clip(s, 1024) }

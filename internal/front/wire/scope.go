@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
@@ -47,8 +48,7 @@ type served struct {
 	notModified atomic.Uint64
 
 	untimed uint64 // hits of this wake-up; nobody else looks
-	buckets [len(Buckets) + 1]atomic.Uint64
-	nanos   atomic.Uint64
+	took    front.Durations
 }
 
 // An asOf is what every hit of one source and one wake-up has in common.
@@ -87,11 +87,8 @@ func (s *scope) Rest() {
 
 // settle gives what the wake-up has answered its duration.
 func (s *scope) settle(took time.Duration) {
-	took = max(took, 0)
 	for _, r := range s.touched {
-		b := &r.buckets[bucketOf(took)]
-		b.Store(b.Load() + r.untimed)
-		r.nanos.Store(r.nanos.Load() + r.untimed*uint64(took))
+		r.took.Add(took, r.untimed)
 		r.untimed = 0
 	}
 	s.touched = s.touched[:0]

@@ -7,12 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 )
-
-// Buckets are the upper bounds of the duration histograms, in seconds.
-var Buckets = [...]float64{0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025,
-	0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
 // stats counts what no loop counts for itself. It takes no lock.
 type stats struct {
@@ -24,9 +21,8 @@ type stats struct {
 
 // counters are what is counted for one resource.
 type counters struct {
-	codes   [17]atomic.Uint64 // by gofast.Code
-	buckets [len(Buckets) + 1]atomic.Uint64
-	nanos   atomic.Uint64
+	codes [17]atomic.Uint64 // by gofast.Code
+	took  front.Durations
 }
 
 // observe counts one request that was answered with code after d.
@@ -40,26 +36,14 @@ func (s *stats) observe(resource string, code gofast.Code, d time.Duration) {
 		code = gofast.Unknown
 	}
 	c.codes[code].Add(1)
-	d = max(d, 0)
-	c.buckets[bucketOf(d)].Add(1)
-	c.nanos.Add(uint64(d))
-}
-
-// bucketOf returns the bucket of a duration. Most are short.
-func bucketOf(d time.Duration) int {
-	seconds, i := d.Seconds(), 0
-	for i < len(Buckets) && seconds > Buckets[i] {
-		i++
-	}
-	return i
+	c.took.Add(d, 1)
 }
 
 // ResourceStats are the counters of one resource.
 type ResourceStats struct {
 	Resource string // "" for requests that reached none
 	Codes    map[gofast.Code]uint64
-	Buckets  []uint64 // requests, not cumulated, by Buckets; the last: slower than all
-	Seconds  float64  // sum of the durations
+	front.Histogram
 }
 
 // Stats are the counters of a Front.
@@ -80,8 +64,7 @@ func (f *Front) Stats() Stats {
 	of := func(name string) *ResourceStats {
 		s := all[name]
 		if s == nil {
-			s = &ResourceStats{Resource: name, Codes: make(map[gofast.Code]uint64),
-				Buckets: make([]uint64, len(Buckets)+1)}
+			s = &ResourceStats{Resource: name, Codes: make(map[gofast.Code]uint64)}
 			all[name] = s
 		}
 		return s
@@ -111,10 +94,7 @@ func (c *counters) addTo(s *ResourceStats) {
 			s.Codes[gofast.Code(code)] += n
 		}
 	}
-	for i := range c.buckets {
-		s.Buckets[i] += c.buckets[i].Load()
-	}
-	s.Seconds += float64(c.nanos.Load()) / 1e9
+	c.took.AddTo(&s.Histogram)
 }
 
 // addTo adds what a loop has answered. That there is no row is an answer, too.
@@ -122,10 +102,7 @@ func (r *served) addTo(s *ResourceStats) {
 	if n := r.tally.Count() + r.tally.Absent(); n > 0 {
 		s.Codes[gofast.OK] += n
 	}
-	for i := range r.buckets {
-		s.Buckets[i] += r.buckets[i].Load()
-	}
-	s.Seconds += float64(r.nanos.Load()) / 1e9
+	r.took.AddTo(&s.Histogram)
 }
 
 // register adds the counters of one loop to what Stats adds up.
@@ -194,27 +171,4 @@ func (f *Front) total() gofast.Stats {
 		c.mu.Unlock()
 	}
 	return sum
-}
-
-// A limiter lets ten events of each second pass.
-type limiter struct {
-	state atomic.Int64 // the second * 16 + the events in it
-}
-
-// allow reports whether an event at now passes.
-func (l *limiter) allow(now time.Time) bool {
-	second := now.Unix()
-	for {
-		old := l.state.Load()
-		next := second << 4
-		if old>>4 == second {
-			if old&15 >= 10 {
-				return false
-			}
-			next = old
-		}
-		if l.state.CompareAndSwap(old, next+1) {
-			return true
-		}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 	"github.com/hotrow/hotrow/internal/wire/rows"
@@ -193,7 +194,7 @@ func (c *conn) refuse(opaque, id uint64, f *fault) {
 	// An old peer's answer says so itself. What is too long for it is cut.
 	text := e.Text
 	if most := c.session.MaxData() - 16; len(text) > most {
-		text = clipTo(text, max(most-3, 0))
+		text = front.Clip(text, max(most-3, 0))
 	}
 	m := gofast.Message{ID: id, Data: rows.AppendFailure(nil, rows.Status(e.Code), text)}
 	c.side, _ = c.session.AppendResponse(c.side, opaque, &m)

@@ -239,7 +239,7 @@ func (t *task) loadMany(ctx context.Context) {
 // most ten times a second: an outage must not become an outage of the log.
 func (t *task) logged(err error) *fault {
 	f := faultOf(err)
-	if f.logged() && t.c.f.logLimit.allow(time.Now()) {
+	if f.logged() && t.c.f.logLimit.Allow(time.Now()) {
 		t.c.f.live.Load().Log.Error("request failed", "proto", "wire", "id", t.id,
 			"resource", t.res.Name(), "err", err)
 	}

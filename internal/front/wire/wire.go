@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 )
@@ -56,7 +57,7 @@ type Principal struct {
 type Front struct {
 	live     atomic.Pointer[Options]
 	stats    stats
-	logLimit limiter
+	logLimit front.Limiter
 	draining atomic.Bool
 	work     sync.WaitGroup // requests and hubs that run
 	ctx      context.Context

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/links"
 )
@@ -54,7 +55,7 @@ func (c *call) may(role links.Role, open bool) error {
 // isLocal reports whether only this machine can have sent the request.
 func (c *call) isLocal() bool {
 	own, _ := c.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return httpfront.IsLocal(own)
+	return front.IsLocal(own)
 }
 
 // mayMake is may for making n links: without a key there is a limit to them.

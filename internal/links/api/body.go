@@ -123,7 +123,7 @@ func readable(body []byte, f row.Format) bool {
 // whether that is MessagePack.
 func (c *call) answerType() (string, row.Format, error) {
 	offers := append([]string{typeJSON}, msgPackTypes...)
-	i, ok := httpfront.Negotiate(c.r.Header, offers)
+	i, ok := c.negotiate(offers)
 	switch {
 	case !ok:
 		return "", 0, problem{kind: kindAcceptable,
@@ -190,4 +190,9 @@ func (c *call) write(status int, mediaType string, body []byte) error {
 		c.o.Log.Debug("answer not taken", "err", err)
 	}
 	return nil
+}
+
+// negotiate returns which offer the request's Accept header likes best.
+func (c *call) negotiate(offers []string) (int, bool) {
+	return httpfront.Negotiate(c.r.Header.Values("Accept"), offers)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/links"
 )
 
@@ -71,7 +70,7 @@ func (c *call) clicks() error {
 		docs[i] = clickOf(&list[i])
 	}
 	offers := append(append([]string{typeJSON}, msgPackTypes...), typeNDJSON)
-	if i, ok := httpfront.Negotiate(c.r.Header, offers); ok && offers[i] == typeNDJSON {
+	if i, ok := c.negotiate(offers); ok && offers[i] == typeNDJSON {
 		return c.clickLines(docs, next)
 	}
 	behind := (*string)(nil)

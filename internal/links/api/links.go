@@ -232,7 +232,7 @@ func (c *call) list() error {
 	}
 	offers := append([]string{typeJSON}, msgPackTypes...)
 	offers = append(offers, typeNDJSON, typeCSV)
-	i, ok := httpfront.Negotiate(c.r.Header, offers)
+	i, ok := c.negotiate(offers)
 	if ok && (offers[i] == typeNDJSON || offers[i] == typeCSV) {
 		return c.export(q, offers[i])
 	}
