@@ -10,7 +10,7 @@ STRESS   ?= 60s
 
 # What must be installed for the tests: a missing one fails them, see
 # internal/dbtest. scripts/install-test-deps installs it.
-export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,chromium,zbarimg
+export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,pgbouncer,chromium,zbarimg
 
 # Systems besides this one for which everything must compile.
 CROSS := linux/arm64 darwin/arm64 windows/amd64

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
@@ -69,20 +70,16 @@ func (c *doctorCmd) source(
 	if err != nil {
 		return err
 	}
-	var plans []source.Plan
-	for i := range specs {
-		if specs[i].Source != name {
-			continue
-		}
-		plan, err := src.Compile(ctx, specs[i].Spec)
-		if err != nil {
-			return fmt.Errorf("resource %s: %w", specs[i].Name, err)
-		}
-		plans = append(plans, plan)
-	}
-	findings, err := src.Doctor(ctx, source.FeedMode(c.Feed), resource.Watched(plans))
+	tables, findings := watched(ctx, src, name, cfg.Sources[name].Driver(), specs)
+	found, err := src.Doctor(ctx, source.FeedMode(c.Feed), tables)
 	if err != nil {
 		return err
+	}
+	findings = append(findings, found...)
+	if len(tables) == 0 && c.Config == "" && cfg.Sources[name].Driver() != "memcached" {
+		findings = append(findings, source.Finding{Level: source.LevelWarning,
+			Text: "there is no table that can be served",
+			Why:  "it needs a primary key, and hotrow's user must be allowed to read it"})
 	}
 	for i := range specs {
 		f, ok := unkept(cfg.Sources[name], &specs[i])
@@ -91,6 +88,50 @@ func (c *doctorCmd) source(
 		}
 	}
 	return c.treat(ctx, p, src, findings)
+}
+
+// watched returns the tables that the resources of a source depend on. A resource
+// that cannot be compiled is a finding: often for want of a privilege, which the look
+// at its table tells.
+func watched(
+	ctx context.Context, src source.Source, name, driver string, specs []config.ResourceSpec,
+) (tables []source.Watched, findings []source.Finding) {
+	var plans []source.Plan
+	var broken []source.Watched
+	writes := make(map[string]bool)
+	for i := range specs {
+		s := &specs[i]
+		if s.Source != name {
+			continue
+		}
+		plan, err := src.Compile(ctx, s.Spec)
+		if err != nil {
+			findings = append(findings, source.Finding{Level: source.LevelError,
+				Text: fmt.Sprintf("resource %s: %v", s.Name, err), Why: "it cannot be served"})
+			if id := s.Spec.Table; id != "" && driver != "sqlite" {
+				if driver == "postgres" && !strings.Contains(id, ".") {
+					id = "public." + id
+				}
+				broken = append(broken, source.Watched{Table: id, Writes: s.Writable})
+			}
+			continue
+		}
+		plans = append(plans, plan)
+		for _, d := range plan.Deps() {
+			// What is embedded in a document is not written with it.
+			writes[d.Table] = writes[d.Table] || s.Writable && isTable(d.Table, s.Spec.Table)
+		}
+	}
+	tables = resource.Watched(plans)
+	for i := range tables {
+		tables[i].Writes = writes[tables[i].Table]
+	}
+	return append(tables, broken...), findings
+}
+
+// isTable reports whether id, which may name a schema, is the table called name.
+func isTable(id, name string) bool {
+	return id == name || name != "" && strings.HasSuffix(id, "."+name)
 }
 
 // treat prints the findings, and runs what they say if it was asked for.

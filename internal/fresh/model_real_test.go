@@ -13,19 +13,25 @@ type real struct {
 	s      *Space
 	store  map[flight]*row.Document
 	loads  []*Lease
-	tx     [9]*Pending
 	holds  map[int][]Touch
 	notify bool
-	noted  []byte // scratch of state
+	noted  []byte     // scratch of state
+	disk   *modelDisk // nil: there is none
 }
 
-func newReal(notify bool) *real {
-	r := &real{d: NewDomain(0), store: make(map[flight]*row.Document), notify: notify}
+func newReal(notify bool) *real { return newRealOn(notify, nil) }
+
+// newRealOn is newReal with a disk behind it. Documents with a disk hold no rows
+// whose old parents nobody knows: see Space.Recall.
+func newRealOn(notify bool, disk *modelDisk) *real {
+	r := &real{d: NewDomain(0), store: make(map[flight]*row.Document), notify: notify, disk: disk}
 	r.s = r.d.NewSpace(func(k row.Key) {
 		for f := range row.Format(row.NumFormats) {
 			delete(r.store, flight{k, f})
 		}
-	}, true)
+		disk.drop(k)
+	}, disk == nil)
+	r.s.OnWhole(disk.dropAll)
 	r.d.Reset("o", 0)
 	return r
 }
@@ -58,7 +64,10 @@ func (r *real) finish(load int, value string, children []int, _ int) {
 	for _, c := range children {
 		read = append(read, childKeys[c])
 	}
-	r.s.Finish(l, doc, nil, read, func() { r.store[flight{l.Key, l.Format}] = doc })
+	r.s.Finish(l, doc, nil, read, func() {
+		r.store[flight{l.Key, l.Format}] = doc
+		r.disk.put(flight{l.Key, l.Format}, doc)
+	})
 }
 
 func (r *real) claim(load int) int {
@@ -86,9 +95,7 @@ func (r *real) deliver(tx *modelTx) {
 	if !r.notify {
 		ref = tx.id
 	}
-	if p := r.d.Apply(Position(tx.id), []Touch{t}, ref, 0); ref != nil {
-		r.tx[tx.id] = p
-	}
+	r.d.Apply(Position(tx.id), []Touch{t}, ref, 0)
 }
 
 func (r *real) unsettled() txs {
@@ -99,7 +106,14 @@ func (r *real) unsettled() txs {
 	return s
 }
 
-func (r *real) settle(tx int) { r.d.Settle(r.tx[tx]) }
+// settle settles a transaction, if it is pending still: the first, when it has come
+// twice.
+func (r *real) settle(tx int) {
+	i := slices.IndexFunc(r.d.pending, func(p *Pending) bool { return p.Ref == tx })
+	if i >= 0 {
+		r.d.Settle(r.d.pending[i])
+	}
+}
 
 func (r *real) cached(doc int, f row.Format) (string, bool) {
 	d, ok := r.store[flight{docKeys[doc], f}]

@@ -76,6 +76,10 @@ type scenario struct {
 	// transactions.
 	value func(doc int, visible txs) (string, []int)
 	docs  int
+
+	kill      bool // the process is killed once, and another goes on with its disk
+	lost      bool // and the feed cannot go on where it was
+	reconnect bool // the feed is lost once, and comes back at any place
 }
 
 // A modelReader is one read.
@@ -84,6 +88,7 @@ type modelReader struct {
 	need   Need
 	min    int // the transaction that its token names; 0: none
 	format row.Format
+	after  bool // it asks the process that comes after the one that is killed
 }
 
 // A world is one scenario run by one protocol, at one moment.
@@ -93,6 +98,7 @@ type world struct {
 
 	held, logged, visible, released, settled txs
 	delivered                                int // transactions are delivered in order
+	restart                                  restartState
 
 	readers []readerState
 	loads   []loadState // by the protocol's number
@@ -105,6 +111,7 @@ type readerState struct {
 	load   int
 	floor  txs    // transactions that the answer must include
 	told   string // what others had been answered, who were done as it began
+	fenced txs    // what a fence had been reached for: a copy must include it
 	answer string
 }
 
@@ -115,6 +122,7 @@ type loadState struct {
 	value    string
 	children []int
 	logged   int
+	peeked   bool // a copy on disk was found
 }
 
 type probeState struct {
@@ -144,9 +152,17 @@ const (
 	load
 	find
 	probe
+	commits
+	kill
+	fence
+	reach
+	peek
+	recall
+	reconnect
 )
 
-var turns = [...]string{"hold", "log", "visible", "release", "feed", "begin", "load", "find", "probe"}
+var turns = [...]string{"hold", "log", "visible", "release", "feed", "begin", "load", "find", "probe",
+	"commit", "kill", "fence", "reach", "peek", "recall", "reconnect"}
 
 // String makes the way to a failure readable.
 func (m move) String() string { return fmt.Sprint("{", turns[m.what], " ", m.i, "}") }
@@ -178,6 +194,7 @@ func (w *world) moves(m []move) []move {
 	for i := range w.readers {
 		r, spec := &w.readers[i], &w.sc.readers[i]
 		switch {
+		case r.step == 0 && spec.after && !w.restart.killed:
 		case r.step == 0 && (spec.min == 0 || w.visible.has(spec.min-1) && w.delivered >= spec.min):
 			m = append(m, move{begin, int8(i)})
 		case r.step == 1 && w.loads[r.load].leader == i:
@@ -192,7 +209,7 @@ func (w *world) moves(m []move) []move {
 	if w.probe.step > 0 || w.p.unsettled() != 0 {
 		m = append(m, move{probe, 0})
 	}
-	return m
+	return w.restartMoves(m)
 }
 
 // take makes one move.
@@ -220,6 +237,8 @@ func (w *world) take(m move) {
 		w.find(i)
 	case probe:
 		w.settle()
+	default:
+		w.takeRestart(m)
 	}
 	w.watch(m)
 }
@@ -229,9 +248,10 @@ func (w *world) take(m move) {
 // of and knows to be visible, and what readers before it have been told.
 func (w *world) begin(i int) {
 	r, spec := &w.readers[i], &w.sc.readers[i]
-	r.step = 1
+	r.step, r.fenced = 1, w.restart.reached|w.restart.born
 	for t := range w.sc.txs {
-		known := w.settled.has(t) || w.released.has(t) || w.sc.notify && t < w.delivered
+		known := w.settled.has(t) || w.released.has(t) && !w.restart.orphans.has(t) ||
+			w.sc.notify && t < w.delivered
 		if known || spec.min > t || spec.need == Now && w.visible.has(t) {
 			r.floor.add(t)
 		}
@@ -312,6 +332,10 @@ func (w *world) judge(i, load int) {
 	if !includes(r.answer, r.told) {
 		w.failure = fmt.Sprintf("reader %d got %q after others got %q", i, r.answer, r.told)
 	}
+	want, _ = w.sc.value(w.sc.readers[i].doc, r.fenced)
+	if (load < 0 || w.loads[load].peeked) && !includes(r.answer, want) {
+		w.failure = fmt.Sprintf("reader %d got the copy %q, must include %q", i, r.answer, want)
+	}
 	claim := w.p.claim(load)
 	want, _ = w.sc.value(w.sc.readers[i].doc, 1<<claim-1)
 	if !includes(r.answer, want) {
@@ -362,6 +386,12 @@ func (w *world) final() string {
 			if got, ok := w.p.cached(d, f); ok && got != want {
 				return fmt.Sprintf("document %d is %q for ever, the database has %q", d, got, want)
 			}
+			if p, is := w.p.(restarter); is {
+				if got, ok := p.onDisk(d, f); ok && got != want {
+					return fmt.Sprintf("document %d is %q on disk for ever, the database has %q", d, got,
+						want)
+				}
+			}
 		}
 	}
 	return ""
@@ -372,15 +402,16 @@ func (w *world) fingerprint(b []byte) []byte {
 	b = append(b, byte(w.held), byte(w.logged), byte(w.visible), byte(w.released),
 		byte(w.settled), byte(w.delivered),
 		byte(w.probe.step), byte(w.probe.batch), byte(w.probe.proof))
+	b = w.restart.fingerprint(b)
 	for i := range w.readers {
 		r := &w.readers[i]
-		b = append(b, byte(r.step), byte(r.load), byte(r.floor))
+		b = append(b, byte(r.step), byte(r.load), byte(r.floor), byte(r.fenced))
 		b = appendText(appendText(b, r.answer), r.told)
 		if r.step == 0 || r.load >= len(w.loads) {
 			continue
 		}
 		l := &w.loads[r.load]
-		b = append(b, byte(l.doc), byte(l.leader), byte(l.step), byte(l.logged))
+		b = append(b, byte(l.doc), byte(l.leader), byte(l.step), byte(l.logged), bit(l.peeked))
 		b = appendText(b, l.value)
 		b = appendInts(b, l.children)
 	}

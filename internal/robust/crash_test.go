@@ -26,11 +26,13 @@ func kills(t testing.TB) int {
 }
 
 // killed kills hotrow again and again under writes and reads, with a cache on disk
-// that is used again each time: nothing is stale, nothing is broken.
-func killed(t *testing.T, newDatabase func(*oracle) *database, feed string) string {
+// that is used again each time: nothing is stale, nothing is broken. What happens to
+// the disk while hotrow is dead is for dead, if there is one.
+func killed(
+	t *testing.T, newDatabase func(*oracle) *database, feed, disk string, dead func(),
+) string {
 	o := newOracle(t, 500)
 	d := newDatabase(o)
-	disk := diskFile(t)
 	config := d.config(setup{disk: disk, memory: "1MiB", feed: feed})
 	var ready []time.Duration
 	resumed := 0
@@ -46,6 +48,9 @@ func killed(t *testing.T, newDatabase func(*oracle) *database, feed string) stri
 		}
 		p.kill() // under load
 		w.stop()
+		if dead != nil {
+			dead()
+		}
 		if strings.Contains(p.text(), "where an earlier process stopped") {
 			resumed++
 		}
@@ -109,9 +114,10 @@ func largeDisk(t *testing.T) string {
 }
 
 func postgresKilled(t *testing.T) string {
-	return killed(t, func(o *oracle) *database { return newPostgres(t, o, nil) }, ", slot: hotrow_r")
+	return killed(t, func(o *oracle) *database { return newPostgres(t, o, nil) },
+		", slot: hotrow_r", diskFile(t), nil)
 }
 
 func mariaDBKilled(t *testing.T) string {
-	return killed(t, func(o *oracle) *database { return newMariaDB(t, o) }, "")
+	return killed(t, func(o *oracle) *database { return newMariaDB(t, o) }, "", diskFile(t), nil)
 }

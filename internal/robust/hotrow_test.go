@@ -39,10 +39,15 @@ type program struct {
 // environment. It waits until hotrow listens.
 func serve(t testing.TB, config string, env ...string) *program {
 	t.Helper()
-	p := launch(t, config, env...)
-	until(t, p.text, "listeners", func() bool { return p.listens() || p.ended() })
+	return launch(t, config, env...).awaitListeners()
+}
+
+// awaitListeners waits until hotrow listens.
+func (p *program) awaitListeners() *program {
+	p.t.Helper()
+	until(p.t, p.text, "listeners", func() bool { return p.listens() || p.ended() })
 	if p.ended() {
-		t.Fatalf("hotrow has ended:\n%s", p.text())
+		p.t.Fatalf("hotrow has ended:\n%s", p.text())
 	}
 	return p
 }
@@ -50,12 +55,18 @@ func serve(t testing.TB, config string, env ...string) *program {
 // launch is serve that does not wait.
 func launch(t testing.TB, config string, env ...string) *program {
 	t.Helper()
+	return launchBy(t, []string{binary}, config, env...)
+}
+
+// launchBy is launch by a command that begins with these words, and becomes hotrow.
+func launchBy(t testing.TB, words []string, config string, env ...string) *program {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "hotrow.yaml")
 	if err := os.WriteFile(file, []byte("version: 1\n"+config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := &program{t: t, dead: make(chan struct{}), started: time.Now()}
-	p.cmd = exec.Command(binary, "serve", "-c", file)
+	p.cmd = exec.Command(words[0], append(words[1:], "serve", "-c", file)...)
 	p.cmd.Env = append(append(os.Environ(), "HOTROW_HTTP_LISTEN=127.0.0.1:0",
 		"HOTROW_OPS_LISTEN=127.0.0.1:0", "HOTROW_WIRE_LISTEN=off"), env...)
 	out, err := p.cmd.StderrPipe()

@@ -54,6 +54,9 @@ type row struct {
 
 	// elsewhere is the package, and the tests in it, that see to the row.
 	elsewhere, tests string
+
+	// why is the reason for which the row does not run at all.
+	why string
 }
 
 // A result is what became of a row.
@@ -93,6 +96,10 @@ func (r *results) print() {
 func play(t *testing.T, rows []row) {
 	for _, r := range rows {
 		if depth == "" && !r.often {
+			continue
+		}
+		if r.why != "" {
+			report.add(result{r.n, r.what, "not run", r.why})
 			continue
 		}
 		name := fmt.Sprintf("%s %s", r.n, r.what)

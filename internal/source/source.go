@@ -297,6 +297,7 @@ next:
 type Watched struct {
 	Table   string   // as Table.ID gives it
 	Columns []string // whose values make keys: those of Dep.Columns and Dep.Identity
+	Writes  bool     // rows are written through hotrow too; Doctor looks whether they can be
 }
 
 // FeedMode names a kind of feed, as in the configuration.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A Store is a database as the place of tables that hotrow itself owns. The
@@ -39,6 +40,25 @@ type Store interface {
 	// and calls each for every row. An error of each ends it.
 	Query(ctx context.Context, sql string, args []any, each func(StoreRow) error) error
 }
+
+// TryTx calls once, a try of a Tx, with 1, 2 and 3 until it succeeds, says that another try is of
+// no use.
+func TryTx(ctx context.Context, once func(try int) (Position, bool, error)) (
+	Position, error,
+) {
+	const tries = 3
+	for try := 1; ; try++ {
+		pos, again, err := once(try)
+		if err == nil || !again || try == tries || ctx.Err() != nil {
+			return pos, err
+		}
+	}
+}
+
+// ErrBrokeOff ends a Query that broke off after its caller had got rows: another
+// try would give them twice.
+var ErrBrokeOff = &Error{Class: Unavailable, After: time.Second,
+	Message: "the connection to the database was lost while it answered"}
 
 // A StoreTx is a transaction under way. It is for one goroutine at a time.
 type StoreTx interface {

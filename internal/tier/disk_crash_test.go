@@ -103,11 +103,13 @@ func openCrashed(dir string) (*tier.Disk, *tier.DiskSource, error) {
 // position returns how far the simulated database of dir has come.
 func position(dir string) (uint64, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "position"))
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(b) == 0: // killed before the first change
 		return 0, nil
-	}
-	if err != nil || len(b) != 8 {
-		return 0, fmt.Errorf("position: %d bytes, %w", len(b), err)
+	case err != nil:
+		return 0, err
+	case len(b) != 8:
+		return 0, fmt.Errorf("position: %d bytes", len(b))
 	}
 	return binary.BigEndian.Uint64(b), nil
 }

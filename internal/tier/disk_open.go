@@ -97,13 +97,22 @@ func openError(err error) error {
 	return fmt.Errorf("%w: %w", errBroken, err)
 }
 
-// prepare makes the buckets of a new file, and looks whether an old one has
-// them.
+// prepare looks whether an old file has the buckets of ours, and makes those of a
+// new one. An old file is not written to: a commit that changes nothing is synced
+// twice all the same, and the start would wait for it.
 func (f *diskFile) prepare() error {
-	return f.db.Update(func(tx *bolt.Tx) error {
-		if meta := tx.Bucket(metaBucket); meta != nil {
+	old := false
+	err := f.db.View(func(tx *bolt.Tx) error {
+		meta := tx.Bucket(metaBucket)
+		if old = meta != nil; old {
 			return checkLayout(tx, meta)
 		}
+		return nil
+	})
+	if err != nil || old {
+		return err
+	}
+	return f.db.Update(func(tx *bolt.Tx) error {
 		if k, _ := tx.Cursor().First(); k != nil {
 			return fmt.Errorf("%w: it is a file of some other program", errBroken)
 		}

@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -18,10 +19,28 @@ func (s *Source) Doctor(
 	}
 	findings, err := s.look(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("doctor: %w", err)
+		f, ok := s.diagnose(err)
+		if !ok || ctx.Err() != nil {
+			return nil, fmt.Errorf("doctor: %w", err)
+		}
+		findings = []source.Finding{f}
 	}
 	return append(findings, source.Finding{Level: source.LevelInfo, Text: noFeed,
 		Why: "a document can be as old as its ttl, and what was written by others shows then"}), nil
+}
+
+// diagnose says what mends a server that cannot be asked.
+func (s *Source) diagnose(err error) (source.Finding, bool) {
+	var e *source.Error
+	if !errors.As(err, &e) {
+		return source.Finding{}, false
+	}
+	f := source.Finding{Level: source.LevelError, Text: e.Message, Why: e.Hint}
+	if f.Why == "" {
+		f.Why = "the server has gone or hangs, or it understands no text: one that was started" +
+			" with -B binary does not; start it without"
+	}
+	return f, true
 }
 
 // look asks the server who it is and how it is.

@@ -35,7 +35,8 @@ func (s *Source) Doctor(
 	}
 	var out []source.Finding
 	for _, check := range []func() []source.Finding{
-		f.checkLog, f.checkGTID, f.checkGrants, f.checkFilters, f.checkTables,
+		f.checkLog, f.checkGTID, f.checkGrants, f.checkFilters, f.checkTables, f.checkRights,
+		func() []source.Finding { return f.checkConnections(s.opts.MaxConns) },
 	} {
 		out = append(out, check()...)
 	}
@@ -54,13 +55,16 @@ type facts struct {
 	ignoreDB  string            // binlog_ignore_db
 	tables    []*table          // those that are watched and there
 	missing   []string          // those that are watched and not there
+	rights    rights            // what the user lacks on tables
+	limits    limits            // on connections
 	cascades  []string          // watched tables that a cascade may change
 	unseen    []*table          // those of which hotrow may not know that
 }
 
 // factVariables are the settings that matter to a feed.
 var factVariables = []string{"log_bin", "binlog_format", "binlog_row_image", "server_id",
-	"gtid_strict_mode", "gtid_mode", "binlog_row_metadata", "lower_case_table_names"}
+	"gtid_strict_mode", "gtid_mode", "binlog_row_metadata", "lower_case_table_names", "read_only",
+	"max_connections"}
 
 // readFacts asks the server.
 func readFacts(
@@ -84,10 +88,18 @@ func readFacts(
 		return nil, err
 	}
 	f.readStatus(ctx, c)
+	if err := f.readLimits(ctx, c); err != nil {
+		return nil, err
+	}
 	for _, w := range tables {
 		schema, name, dotted := strings.Cut(w.Table, ".")
 		if !dotted {
 			schema, name = home, w.Table
+		}
+		if there, err := f.readRights(ctx, c, schema, name, w.Writes); err != nil {
+			return nil, err
+		} else if !there {
+			continue
 		}
 		r := &catalogReader{byName: make(map[string]*table), home: home}
 		if err := r.read(ctx, c, f.server, schema, name); err != nil {

@@ -10,15 +10,9 @@ import (
 
 var _ source.Store = (*Source)(nil)
 
-const (
-	// storeTries is how often a transaction of the Store is begun when the
-	// server asks for it once more.
-	storeTries = 3
-
-	// bulkVariables bounds the parameters of one INSERT of many rows; the
-	// protocol has room for 65,535.
-	bulkVariables = 10_000
-)
+// bulkVariables bounds the parameters of one INSERT of many rows; the protocol has
+// room for 65,535.
+const bulkVariables = 10_000
 
 // Dialect returns that of MySQL, which MariaDB speaks too.
 func (s *Source) Dialect() source.Dialect { return source.DialectMySQL }
@@ -30,12 +24,9 @@ func (s *Source) Tx(
 	if s.opts.ReadOnly {
 		return 0, &source.Error{Class: source.ReadOnly, Message: "the source is read-only"}
 	}
-	for try := 1; ; try++ {
-		pos, again, err := s.storeOnce(ctx, fn)
-		if err == nil || !again || try == storeTries || ctx.Err() != nil {
-			return pos, err
-		}
-	}
+	return source.TryTx(ctx, func(int) (source.Position, bool, error) {
+		return s.storeOnce(ctx, fn)
+	})
 }
 
 // storeOnce is one try of Tx. It reports whether another may help.
@@ -81,9 +72,8 @@ func (s *Source) Query(
 	defer cancel()
 	given := false
 	return s.read(ctx, func(ctx context.Context, c *conn) error {
-		if given { // they would be given twice
-			return &source.Error{Class: source.Unavailable, After: retryAfter,
-				Message: "the connection to the database was lost while it answered"}
+		if given {
+			return source.ErrBrokeOff
 		}
 		return c.query(ctx, q, args, func(v []any) error {
 			given = true

@@ -37,7 +37,7 @@ func doctor(
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("doctor: %w", err)
+		return nil, fmt.Errorf("doctor: %w", pooled(err))
 	}
 	var out []source.Finding
 	for _, w := range tables {
@@ -61,13 +61,39 @@ func doctor(
 			}
 			out = append(out, finding)
 		}
+		out = append(out, src.tries(ctx, out, facts, mode, tables)...)
 	case source.FeedNotify:
 		out = append(out, facts.regret()...)
 		out = append(out, facts.checkNotify()...)
+		out = append(out, src.tries(ctx, out, facts, mode, tables)...)
 	default:
 		return nil, fmt.Errorf("doctor: postgres has no feed %q", mode)
 	}
 	return append(append(out, facts.leftovers(mode)...), traces...), nil
+}
+
+// tries finds out what no question tells, once nothing else stands against a feed: a
+// pooler, or the server's rules of access, may not let it through.
+func (s feedSource) tries(
+	ctx context.Context, found []source.Finding, facts *feedFacts, mode source.FeedMode,
+	tables []source.Watched,
+) []source.Finding {
+	if len(failures(found)) > 0 || len(tables) == 0 {
+		return nil
+	}
+	var err error
+	if mode == source.FeedLogical {
+		err = tryReplication(ctx, s.cfg)
+	} else if feed, failed := openNotify(ctx, s, facts, tables); failed != nil {
+		err = failed
+	} else {
+		err = feed.Close()
+	}
+	if err == nil {
+		return nil
+	}
+	return []source.Finding{{Level: source.LevelError, Text: err.Error(),
+		Why: "the feed needs a connection of its own, to the server itself"}}
 }
 
 // best returns the best mode that statements alone can bring about.

@@ -113,8 +113,16 @@ func connectError(err error, connect *pgconn.ConnectError) error {
 		e.Hint = "a server on another machine must speak TLS and prove its name;" +
 			" sslmode=disable in the URL connects without"
 	}
+	if strings.Contains(e.Message, "unsupported startup parameter") {
+		e.Message = behindPooler + ": " + e.Message
+	}
 	return e
 }
+
+// behindPooler is what an error of PgBouncer means, which does not know a session's
+// settings.
+const behindPooler = "the URL leads to a pooler, which no feed gets through;" +
+	" point it at PostgreSQL itself"
 
 // sqlState returns the SQLSTATE within err, or "".
 func sqlState(err error) string {

@@ -169,8 +169,9 @@ func tryReplication(ctx context.Context, cfg *pgx.ConnConfig) error {
 // such as PgBouncer's of a replication connection.
 func pooled(err error) error {
 	if strings.Contains(err.Error(), "unsupported startup parameter") {
-		return fmt.Errorf("the URL leads to a pooler, which no feed gets through;"+
-			" point it at PostgreSQL itself: %w", err)
+		// Which parameter differs from try to try, and would be logged each time.
+		return &source.Error{Class: source.Unavailable, After: retryAfter, Err: err,
+			Message: behindPooler}
 	}
 	return err
 }

@@ -71,7 +71,8 @@ func TestOpen_NeedsNoServer(t *testing.T) {
 
 func TestOpen_RefusesBadURLs(t *testing.T) {
 	for _, url := range []string{"postgres://h:port/db",
-		"postgres://localhost/?default_query_exec_mode=simple_protocol"} {
+		"postgres://localhost/?default_query_exec_mode=simple_protocol",
+		"postgres://localhost/?default_query_exec_mode=exec"} {
 		if _, err := Open(t.Context(), url, Options{}); err == nil {
 			t.Errorf("%s: no error", url)
 		}

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -26,9 +25,11 @@ func parseURL(s string) (*pgxpool.Config, error) {
 			return nil, fmt.Errorf("postgres url: %w", err)
 		}
 	}
-	if cfg.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
-		return nil, errors.New("postgres url: default_query_exec_mode=simple_protocol is refused:" +
-			" statements are always prepared; use exec behind a pooler that cannot")
+	switch m := cfg.ConnConfig.DefaultQueryExecMode; m {
+	case pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec: // values come as text
+		return nil, fmt.Errorf("postgres url: default_query_exec_mode=%v is refused: the types of"+
+			" results must be known; use cache_describe behind a pooler that cannot prepare"+
+			" statements", strings.ReplaceAll(m.String(), " ", "_"))
 	}
 	if severalHosts(cfg.ConnConfig) && cfg.ConnConfig.ValidateConnect == nil {
 		// Loads must come from the server that the feed follows: the primary.

@@ -14,10 +14,6 @@ import (
 
 var _ source.Store = (*Source)(nil)
 
-// storeTries is how often a transaction of the Store is begun when the server
-// asks for it once more.
-const storeTries = 3
-
 // rebinder numbers the parameters of the Store's statements.
 var rebinder source.Rebinder
 
@@ -31,13 +27,12 @@ func (s *Source) Tx(
 	if s.opts.ReadOnly {
 		return 0, &source.Error{Class: source.ReadOnly, Message: "the source is read-only"}
 	}
-	for try := 1; ; try++ {
-		pos, again, err := s.storeOnce(ctx, fn)
-		if err == nil || !again || try == storeTries || ctx.Err() != nil {
-			return pos, err
+	return source.TryTx(ctx, func(try int) (source.Position, bool, error) {
+		if try > 1 {
+			ctx = context.WithValue(ctx, pingKey{}, true)
 		}
-		ctx = context.WithValue(ctx, pingKey{}, true)
-	}
+		return s.storeOnce(ctx, fn)
+	})
 }
 
 // storeOnce is one try of Tx. It reports whether another may help.
@@ -80,7 +75,7 @@ func (s *Source) Query(
 	given := false
 	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		if given {
-			return errRepeated
+			return source.ErrBrokeOff
 		}
 		return storeQuery(ctx, conn, sql, args, func(r source.StoreRow) error {
 			given = true
@@ -89,11 +84,6 @@ func (s *Source) Query(
 	})
 	return err
 }
-
-// errRepeated ends a read that broke off after its caller had got rows: they
-// would be given twice.
-var errRepeated = &source.Error{Class: source.Unavailable, After: retryAfter,
-	Message: "the connection to the database was lost while it answered"}
 
 // storeQuery runs a query and calls each for every row. An error of each is
 // not one of the database: it is returned as it is.

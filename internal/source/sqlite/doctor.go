@@ -2,7 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/hotrow/hotrow/internal/source"
@@ -41,7 +44,37 @@ func (s *Source) Doctor(
 	if err != nil {
 		return nil, fmt.Errorf("look at the database: %w", err)
 	}
+	if slices.ContainsFunc(tables, func(w source.Watched) bool { return w.Writes }) {
+		if f := s.tryWrite(ctx); f != nil {
+			out = append(out, *f)
+		}
+	}
 	return out, nil
+}
+
+// errTried undoes a write that was only tried.
+var errTried = errors.New("only tried")
+
+// tryWrite finds out whether the file can be written, and a journal be made beside it:
+// it writes what is there already and takes it back.
+func (s *Source) tryWrite(ctx context.Context) *source.Finding {
+	_, err := s.writerNow().transaction(ctx, func(c *conn) error {
+		version, err := c.integer(ctx, "PRAGMA user_version")
+		if err == nil {
+			err = c.execOnce(ctx, fmt.Sprintf("PRAGMA user_version=%d", version))
+		}
+		return errors.Join(err, errTried)
+	}, nil)
+	switch codeOf(err) & 0xff {
+	case codeReadOnly, codeCantOpen, codePerm, codeIOErr, codeFull:
+	default: // it was written, or somebody else is writing: then it can be
+		return nil
+	}
+	return &source.Finding{
+		Level: source.LevelError, Text: fmt.Sprintf("the file cannot be written: %v", err),
+		Why: fmt.Sprintf("user %d needs to write %s, and to make files in %s, where SQLite's"+
+			" journal is", os.Getuid(), s.path, filepath.Dir(s.path)),
+	}
 }
 
 // finding says whether the change log is there, with the statements that

@@ -1,0 +1,142 @@
+package robust
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// diskErrors: the disk gives EIO, when it is synced, written to or read from. What
+// has failed is not tried again: the cache on disk is off until the next start, and
+// memory goes on.
+func diskErrors(x faults) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		fs := newFaultFS(t)
+		o := newOracle(t, 500)
+		d := newPostgres(t, o, nil)
+		config := d.config(setup{disk: filepath.Join(fs.dir, "cache.db"), memory: "1MiB",
+			feed: ", slot: hotrow_e"})
+		fill(t, o, serve(t, config))
+		p := serve(t, config) // with nothing in memory
+		p.awaitReady()
+		if p.metric("hotrow_disk_up") != 1 || p.metric("hotrow_cache_entries", `tier="disk"`) == 0 {
+			t.Fatalf("nothing is on disk:\n%s", p.text())
+		}
+		fs.set(x)
+		w := d.work(o, p, 3)
+		until(t, p.text, "the cache on disk to be off",
+			func() bool { return p.ended() || p.metric("hotrow_disk_up") == 0 })
+		if p.ended() {
+			t.Fatalf("hotrow has ended:\n%s", p.text())
+		}
+		tries := fs.errors()
+		before := o.fresh.Load()
+		pause(t.Context(), time.Second)
+		if o.fresh.Load() == before {
+			t.Error("nothing is answered without the cache on disk")
+		}
+		if again := fs.errors() - tries; again > 5 {
+			t.Errorf("the broken disk was asked %d times more", again)
+		}
+		if n := strings.Count(p.text(), "has failed and is off"); n != 1 {
+			t.Errorf("the log says %d times that it is off:\n%s", n, p.text())
+		}
+		w.stop()
+		o.sweep(p, d.query)
+		p.kill()
+		fs.set(faults{})
+		p = serve(t, config)
+		p.awaitReady()
+		if p.metric("hotrow_disk_up") != 1 {
+			t.Errorf("the disk is well again, and not used:\n%s", p.text())
+		}
+		o.sweep(p, d.query)
+		o.check()
+		return fmt.Sprintf("off after %d errors, up again at the next start; %s", tries, o.figures())
+	}
+}
+
+// fill has every document kept on disk, and kills the program.
+func fill(t *testing.T, o *oracle, p *program) {
+	t.Helper()
+	p.awaitReady()
+	for k := range o.keys {
+		if code, _, body := p.get(fmt.Sprintf("/kv/%d", k+1)); code != http.StatusOK {
+			t.Fatalf("key %d: %d %s", k+1, code, body)
+		}
+	}
+	until(t, p.text, "all documents on disk", func() bool {
+		return p.metric("hotrow_cache_entries", `tier="disk"`) >= float64(o.keys)
+	})
+	p.kill()
+}
+
+// powerLost: hotrow and the disk under its cache lose their power again and again.
+// What was not synced is gone, or there in parts.
+func powerLost(t *testing.T) string {
+	fs := newFaultFS(t)
+	lost := 0
+	figures := killed(t, func(o *oracle) *database { return newPostgres(t, o, nil) },
+		", slot: hotrow_p", filepath.Join(fs.dir, "cache.db"), func() { lost += fs.powerCut() })
+	return fmt.Sprintf("%d unsynced sectors lost; %s", lost, figures)
+}
+
+// otherFormat: the cache on disk was written by a later hotrow, by an earlier one or
+// by something else: it begins anew, and says so.
+func otherFormat(t *testing.T) string {
+	o := newOracle(t, 100)
+	d := newPostgres(t, o, nil)
+	disk := diskFile(t)
+	config := d.config(setup{disk: disk, memory: "1MiB", feed: ", slot: hotrow_v"})
+	version := []byte("hotrow cache ")
+	for _, c := range []struct {
+		what, said string
+		change     func(file string) string
+	}{
+		{"a later version", "another version", func(file string) string {
+			return strings.ReplaceAll(file, string(version)+"2", string(version)+"9")
+		}},
+		{"an earlier version", "another version", func(file string) string {
+			return strings.ReplaceAll(file, string(version)+"2", string(version)+"1")
+		}},
+		{"no cache", "broken", func(string) string { return strings.Repeat("no cache\n", 5000) }},
+		{"an empty file", "", func(string) string { return "" }},
+	} {
+		fill(t, o, serve(t, config))
+		file, err := os.ReadFile(disk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := c.change(string(file))
+		if changed == string(file) {
+			t.Fatalf("%s: the file does not name its version", c.what)
+		}
+		if err := os.WriteFile(disk, []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := serve(t, config)
+		p.awaitReady()
+		if !strings.Contains(p.text(), c.said) {
+			t.Errorf("%s: the log does not say %q:\n%s", c.what, c.said, p.text())
+		}
+		w := d.work(o, p, 2)
+		pause(t.Context(), 300*time.Millisecond)
+		w.stop()
+		o.sweep(p, d.query)
+		if _, status, _ := p.get(fmt.Sprintf("/kv/%d", 1+rand.IntN(o.keys))); strings.Contains(status,
+			"detail=disk") {
+			t.Errorf("%s: an answer comes from it: %s", c.what, status)
+		}
+		p.kill()
+		if err := os.Remove(disk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.check()
+	return o.figures()
+}
