@@ -91,7 +91,8 @@ type remote interface {
 	close() error
 }
 
-// Get returns one document. One that is not there is ErrNotFound.
+// Get returns one document. One that is not there is ErrNotFound; the Document
+// then has Missing set, and says as of when there is none.
 func (c *Client) Get(
 	ctx context.Context, resource, key string, opts ...ReadOption,
 ) (Document, error) {

@@ -20,7 +20,7 @@ type dept struct {
 
 func TestGet_DecodesIntoStructsAndMaps(t *testing.T) {
 	bothWays(t, func(t *testing.T, _ *site, url string) {
-		for _, f := range []Format{JSON, MessagePack} {
+		for _, f := range []Format{JSON, MessagePack, CBOR} {
 			c := open(t, url, WithFormat(f))
 			doc, err := c.Get(within(t), "depts", "10")
 			if err != nil {
@@ -143,7 +143,7 @@ func TestGetMany_KeepsTheOrder(t *testing.T) {
 
 func TestList_Pages(t *testing.T) {
 	bothWays(t, func(t *testing.T, _ *site, url string) {
-		for _, f := range []Format{JSON, MessagePack} {
+		for _, f := range []Format{JSON, MessagePack, CBOR} {
 			c := open(t, url, WithFormat(f))
 			var got []int
 			o := ListOptions{Limit: 3}
@@ -172,7 +172,7 @@ func TestList_Pages(t *testing.T) {
 
 func TestWrite_IsSeenByTheNextRead(t *testing.T) {
 	bothWays(t, func(t *testing.T, _ *site, url string) {
-		for _, f := range []Format{JSON, MessagePack} {
+		for _, f := range []Format{JSON, MessagePack, CBOR} {
 			c := open(t, url, WithFormat(f))
 			ctx := within(t)
 			d := dept{Number: 50, Name: "NEW " + f.String() + url[:4]}

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
+	"sync"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -59,7 +62,7 @@ type Document struct {
 
 	Created     bool // by the write that this answers
 	NotModified bool // the entity tag of IfNoneMatch is still the document's
-	Missing     bool // of GetMany: there is no such document
+	Missing     bool // there is no such document
 }
 
 // Decode stores the document in v: a pointer to a struct, whose fields are named
@@ -89,10 +92,32 @@ func decode(f Format, body []byte, v any) error {
 		d.SetCustomStructTag("json")
 		return d.Decode(v)
 	case CBOR:
-		return cbor.Unmarshal(body, v)
+		return cborDecoder().Unmarshal(body, v)
 	}
 	return errFormat(f)
 }
+
+// cborDecoder reads CBOR as the other formats are read: what goes into an any
+// becomes a map[string]any, and a document may be as deep as a server's is.
+var cborDecoder = sync.OnceValue(func() cbor.DecMode {
+	mode, err := cbor.DecOptions{
+		DefaultMapType: reflect.TypeFor[map[string]any](), MaxNestedLevels: 1 << 10,
+		MaxArrayElements: math.MaxInt32, MaxMapPairs: math.MaxInt32,
+	}.DecMode()
+	if err != nil {
+		panic("BUG: client: " + err.Error()) // the options are constant
+	}
+	return mode
+})
+
+// cborEncoder writes times as the other formats do that have no type for them.
+var cborEncoder = sync.OnceValue(func() cbor.EncMode {
+	mode, err := cbor.EncOptions{Time: cbor.TimeRFC3339Nano}.EncMode()
+	if err != nil {
+		panic("BUG: client: " + err.Error()) // the options are constant
+	}
+	return mode
+})
 
 // encode writes a value in a format. Bytes are taken as encoded already.
 func encode(f Format, v any) ([]byte, error) {
@@ -120,7 +145,7 @@ func encode(f Format, v any) ([]byte, error) {
 		err := e.Encode(v)
 		return b.Bytes(), err
 	case CBOR:
-		return cbor.Marshal(v)
+		return cborEncoder().Marshal(v)
 	}
 	return nil, errFormat(f)
 }

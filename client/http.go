@@ -184,6 +184,11 @@ func (r *httpRemote) get(ctx context.Context, q *readCall) (Document, error) {
 	op := "get"
 	address := r.path(ctx, q.resource, q.key)
 	x, err := r.do(ctx, op, http.MethodGet, address, readHeader(q), nil)
+	if isKind(err, ErrNotFound) && x.head.Get("Cache-Status") != "" {
+		d := document(q.key, q.format, x)
+		d.Missing, d.Body = true, nil // which is why there is no document
+		return d, err
+	}
 	if err != nil {
 		return Document{}, err
 	}

@@ -16,7 +16,8 @@ type proxy struct {
 
 	mu    sync.Mutex // guards what follows
 	conns map[net.Conn]struct{}
-	left  int // bytes from the server that pass before all is cut; < 0: any number
+	left  int           // bytes from the server that pass before all is cut; < 0: any number
+	held  chan struct{} // nil: what clients send passes; else when it is closed
 }
 
 // newProxy starts a proxy.
@@ -31,6 +32,11 @@ func (p *proxy) address() string { return p.l.Addr().String() }
 
 func (p *proxy) close() {
 	_ = p.l.Close()
+	p.mu.Lock()
+	if p.held != nil {
+		close(p.held)
+	}
+	p.mu.Unlock()
 	p.cut()
 	p.running.Wait()
 }
@@ -52,6 +58,29 @@ func (p *proxy) after(n int) {
 	p.left = n
 }
 
+// stop takes nothing more from clients.
+func (p *proxy) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = make(chan struct{})
+}
+
+// A gate passes what clients send, unless the proxy was stopped.
+type gate struct {
+	to io.Writer
+	p  *proxy
+}
+
+func (g *gate) Write(b []byte) (int, error) {
+	g.p.mu.Lock()
+	held := g.p.held
+	g.p.mu.Unlock()
+	if held != nil {
+		<-held
+	}
+	return g.to.Write(b)
+}
+
 func (p *proxy) accept() {
 	for {
 		near, err := p.l.Accept()
@@ -67,7 +96,7 @@ func (p *proxy) accept() {
 		p.conns[near], p.conns[far] = struct{}{}, struct{}{}
 		p.mu.Unlock()
 		p.running.Go(func() {
-			_, _ = io.Copy(far, near)
+			_, _ = io.Copy(&gate{far, p}, near)
 			_ = far.Close()
 		})
 		p.running.Go(func() {

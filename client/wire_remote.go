@@ -211,7 +211,7 @@ func (r *wireRemote) getOnce(ctx context.Context, q *readCall) (Document, error)
 		return Document{}, damaged(op, err)
 	}
 	if a.State == rows.Absent {
-		return Document{}, &Error{Op: op, Kind: ErrNotFound, sent: true}
+		return fromRows(q.key, q.format, &a), &Error{Op: op, Kind: ErrNotFound, sent: true}
 	}
 	return fromRows(q.key, q.format, &a), nil
 }

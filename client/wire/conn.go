@@ -34,7 +34,7 @@ type Conn struct {
 	busy    bool          // something was written since shrink has looked
 	taken   uint64        // bytes that the writer has taken so far
 	idle    bool          // the writer sleeps, or is about to
-	room    chan struct{} // closed when the writer takes out; nil: nobody waits
+	line    line          // of those who wait for room in out
 	freed   chan struct{} // closed when an exchange of ours ends; nil: nobody waits
 	err     error         // why the connection has ended; nil: it has not
 	drain   bool          // end when nothing is open
@@ -98,11 +98,15 @@ func (c *Conn) look() {
 	}
 }
 
-// unlockAndWake gives c.mu back and has the writer write what there is.
+// unlockAndWake gives c.mu back and has the writer write what there is. If there
+// is nothing, whoever waits for room has it.
 func (c *Conn) unlockAndWake() {
 	wake := c.idle && (len(c.out) > 0 || c.session.Pending())
 	if wake {
 		c.idle = false
+	}
+	if len(c.line.waiting) > 0 {
+		c.line.keepMoving(len(c.out))
 	}
 	c.mu.Unlock()
 	if wake {
@@ -132,10 +136,7 @@ func (c *Conn) end(why error) {
 	})
 	wake := c.idle
 	c.idle = false
-	if c.room != nil {
-		close(c.room)
-		c.room = nil
-	}
+	c.line.disperse()
 	c.signalFreed()
 	c.mu.Unlock()
 	c.cancel()
@@ -215,6 +216,7 @@ type Peer struct {
 	Instance string // of a hotrow server: another one after a restart
 	Legacy   bool   // it speaks gofast's own protocol and nothing beyond
 	MaxData  int    // bytes of a message that it takes
+	Token    []byte // what a client has sent to show who it is; not one of over 300 bytes
 }
 
 // Peer says who the other end is.
@@ -225,7 +227,7 @@ func (c *Conn) Peer() Peer {
 	p := Peer{Name: w.Name, Version: w.Version, Legacy: c.session.Legacy(),
 		MaxData: c.session.MaxData()}
 	if w.Ext != nil {
-		p.Instance = w.Ext.Instance
+		p.Instance, p.Token = w.Ext.Instance, w.Ext.Token
 	}
 	return p
 }

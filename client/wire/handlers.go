@@ -12,18 +12,25 @@ type Handlers struct {
 	byID map[uint64]handler
 }
 
-// A handler has one of its fields set.
+// A handler has one of its fields set, or reply and stream.
 type handler struct {
 	post    func(data []byte)
 	inline  func(data, dst []byte) ([]byte, error)
 	request func(ctx context.Context, data, dst []byte) ([]byte, error)
+	reply   func(ctx context.Context, data []byte, r *Reply) error
 	stream  func(ctx context.Context, s *Stream) error
 }
 
-// set registers a handler.
+// set registers a handler. An id may have one for replies and one for streams.
 func (h *Handlers) set(id uint64, one handler) {
 	if h.byID == nil {
 		h.byID = make(map[uint64]handler)
+	}
+	switch old := h.byID[id]; {
+	case one.reply != nil:
+		one.stream = old.stream
+	case one.stream != nil:
+		one.reply = old.reply
 	}
 	h.byID[id] = one
 }

@@ -83,18 +83,6 @@ func (c *Conn) feed(in []byte, e *gofast.Event) (used int, err error) {
 	return used, err
 }
 
-// hold waits until the writer has taken what there is. c.mu is held before and
-// after.
-func (c *Conn) hold() {
-	if c.room == nil {
-		c.room = make(chan struct{})
-	}
-	room := c.room
-	c.unlockAndWake()
-	<-room
-	c.mu.Lock()
-}
-
 // handle does what an event wants. c.mu is held, and given back while an
 // application's function runs.
 func (c *Conn) handle(e *gofast.Event) {
@@ -158,7 +146,7 @@ func (c *Conn) handleRequest(e *gofast.Event) {
 			c.scratch = nil
 		}
 		c.answer(e.Opaque, e.ID, answer, err)
-	case h.request != nil:
+	case h.request != nil, h.reply != nil:
 		c.serve(h, e)
 	default:
 		c.answer(e.Opaque, e.ID, nil, &Error{Code: Unimplemented, Text: "no such message"})
@@ -175,6 +163,11 @@ func (c *Conn) serve(h handler, e *gofast.Event) {
 	// The exchange is there: the session has just told of it.
 	_ = c.session.SetUser(opaque, cancel)
 	c.running.Go(func() {
+		if h.reply != nil {
+			h.replied(ctx, data, &Reply{c: c, opaque: opaque, id: id})
+			cancel()
+			return
+		}
 		answer, err := h.requested(ctx, data)
 		cancel()
 		c.mu.Lock()

@@ -20,10 +20,10 @@ type Stream struct {
 	cancel context.CancelFunc
 
 	arrived chan struct{} // something has come, or the end; holds one
-	credit  chan struct{} // the peer takes more, or it is the end; holds one
 
 	// What follows is guarded by c.mu. unread holds messages one after the other,
 	// from byte begin on; sizes, from element next on, how long they are.
+	credit chan struct{} // the peer takes more, or the end; holds one; nil: nobody has waited
 	unread []byte
 	sizes  []int
 	begin  int
@@ -44,11 +44,12 @@ const maxUnread = 4 << 20
 func newStream(c *Conn, opaque, id uint64) *Stream {
 	return &Stream{
 		c: c, opaque: opaque, id: id, cancel: func() {},
-		arrived: make(chan struct{}, 1), credit: make(chan struct{}, 1),
+		arrived: make(chan struct{}, 1),
 	}
 }
 
-// signal puts something into a channel that holds one, if there is room.
+// signal puts something into a channel that holds one, if there is room, and one
+// at all.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
@@ -103,7 +104,7 @@ func (s *Stream) Send(ctx context.Context, data []byte) error {
 		}
 		if s.closed || s.err != nil {
 			err := s.err
-			c.mu.Unlock()
+			c.unlockAndWake()
 			if err == nil {
 				err = ErrFinished
 			}
@@ -114,6 +115,10 @@ func (s *Stream) Send(ctx context.Context, data []byte) error {
 		}
 		var err error
 		c.out, err = c.session.AppendMessage(c.out, s.opaque, &m)
+		if err == nil {
+			c.unlockAndWake()
+			return nil
+		}
 		if !errors.Is(err, gofast.ErrNoCredit) {
 			c.unlockAndWake()
 			if errors.Is(err, gofast.ErrNoExchange) {
@@ -133,10 +138,13 @@ func (s *Stream) awaitCredit(ctx context.Context) error {
 	if c.granted == nil {
 		c.granted = make(chan struct{})
 	}
-	granted := c.granted
+	if s.credit == nil {
+		s.credit = make(chan struct{}, 1)
+	}
+	credit, granted := s.credit, c.granted
 	c.unlockAndWake()
 	select {
-	case <-s.credit:
+	case <-credit:
 	case <-granted:
 	case <-c.done:
 	case <-ctx.Done():
@@ -163,6 +171,10 @@ func (s *Stream) Recv(ctx context.Context, dst []byte) ([]byte, error) {
 				err = io.EOF
 			}
 			return dst, err
+		}
+		if ctx.Done() == nil {
+			<-s.arrived // Fast path: nothing else can happen.
+			continue
 		}
 		select {
 		case <-s.arrived:

@@ -6,15 +6,20 @@ import (
 	"time"
 )
 
-// The bounds of one write: what is more goes into the next, so that a peer gets
-// something to do while the rest is on its way.
+// The bounds of one write. What a peer takes at once is written in few system
+// calls, each of which costs as much as hundreds of messages. A peer that is
+// slow gets less at a time, since only what is written shows that it takes
+// anything: see StuckTimeout.
 const (
 	writeBytes = 64 << 10
+	mostBytes  = 256 << 10
+	slowWrite  = 100 * time.Millisecond
 	keptBytes  = 8 << 10 // of a buffer that nobody needs just now
 )
 
 // write writes what there is, until the connection ends.
 func (c *Conn) write() {
+	portion := writeBytes
 	for {
 		c.mu.Lock()
 		for c.err == nil && len(c.out) == 0 && !c.session.Pending() {
@@ -32,12 +37,10 @@ func (c *Conn) write() {
 		c.taken += uint64(len(batch))
 		c.busy = true
 		c.session.CountFlush()
-		if c.room != nil {
-			close(c.room)
-			c.room = nil
-		}
+		c.line.move(len(batch), c.queue)
 		c.mu.Unlock()
-		if err := c.send(batch); err != nil {
+		var err error
+		if portion, err = c.send(batch, portion); err != nil {
 			c.end(err)
 			return
 		}
@@ -77,44 +80,33 @@ func (c *Conn) shrink() {
 	c.busy = false
 }
 
-// send writes a batch.
-func (c *Conn) send(batch []byte) error {
+// send writes a batch, in portions of at most so many bytes. It returns how large
+// the next one should be.
+func (c *Conn) send(batch []byte, portion int) (next int, err error) {
 	for len(batch) > 0 {
-		c.writing.Store(time.Now().UnixNano())
-		n, err := c.nc.Write(batch[:min(len(batch), writeBytes)])
+		began := time.Now()
+		c.writing.Store(began.UnixNano())
+		n, err := c.nc.Write(batch[:min(len(batch), portion)])
 		c.writing.Store(0)
 		if err != nil {
-			return err
+			return portion, err
 		}
-		batch = batch[n:]
-	}
-	return nil
-}
-
-// lockWithRoom takes c.mu when there is room for something to write. On an error
-// it does not hold it.
-func (c *Conn) lockWithRoom(ctx context.Context) error {
-	c.mu.Lock()
-	for c.err == nil && len(c.out) >= c.queue {
-		if c.room == nil {
-			c.room = make(chan struct{})
+		if batch = batch[n:]; n < portion {
+			continue
 		}
-		if err := c.await(ctx, c.room); err != nil {
-			return err
+		if time.Since(began) > slowWrite {
+			portion = writeBytes
+		} else {
+			portion = min(2*portion, mostBytes)
 		}
 	}
-	if c.err != nil {
-		err := c.ended()
-		c.mu.Unlock()
-		return err
-	}
-	return nil
+	return portion, nil
 }
 
 // await gives c.mu back, waits for a channel to be closed and takes c.mu again.
 // On the context's error it does not hold it.
 func (c *Conn) await(ctx context.Context, closed <-chan struct{}) error {
-	c.mu.Unlock()
+	c.unlockAndWake()
 	select {
 	case <-closed:
 		c.mu.Lock()

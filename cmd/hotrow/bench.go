@@ -16,6 +16,8 @@ import (
 type benchCmd struct {
 	HTTP benchHTTPCmd `cmd:"" name:"http" help:"Load HTTP servers and compare them."`
 	Wire benchWireCmd `cmd:"" name:"wire" help:"Make gofast's published runs at wire servers."`
+
+	Links benchLinksCmd `cmd:"" name:"links" help:"Follow a link with its hits recorded and not."`
 }
 
 type benchHTTPCmd struct {

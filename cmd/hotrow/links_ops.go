@@ -7,7 +7,7 @@ import (
 
 // addLinks adds what the shortener counts.
 func (s *server) addLinks(snap *ops.Snapshot) {
-	if s.links.front == nil {
+	if !s.links.begin.done.Load() {
 		return
 	}
 	st := s.links.front.Stats()

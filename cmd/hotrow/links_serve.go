@@ -31,6 +31,7 @@ type shortener struct {
 	front    *linksfront.Front
 	site     *httpfront.Site
 	api      linksHandlers
+	begin    beginning // what is above is not read by others before it is done
 }
 
 // on reports whether there is a shortener.
@@ -49,12 +50,22 @@ func linksSpec(cfg *config.Config) *resource.Spec {
 	return &s
 }
 
-// prepareLinks makes the tables of links before anything is compiled over them,
-// and finds what an earlier process has left in the log.
+// prepareLinks makes the tables of links before anything is compiled over them.
+// A database that is away is no error: startLinks waits for it.
 func (s *server) prepareLinks(ctx context.Context) error {
 	if !s.links.on() {
 		return nil
 	}
+	err := s.makeLinks(ctx)
+	if source.ClassOf(err) == source.Unavailable {
+		s.links.begin.away, err = err, nil
+	}
+	return err
+}
+
+// makeLinks makes the tables of links, and finds what an earlier process has left
+// in the log.
+func (s *server) makeLinks(ctx context.Context) error {
 	cfg := s.cfg()
 	store, ok := s.sources[cfg.LinksSource()].(source.Store)
 	if !ok {
@@ -73,24 +84,42 @@ func (s *server) prepareLinks(ctx context.Context) error {
 			return err
 		}
 	}
-	if !cfg.Links.Log.Record {
+	if !cfg.Links.Log.Record || s.links.log != nil {
 		return nil
 	}
 	cursors, err := clicks.Cursors(ctx, store)
 	if err != nil {
 		return err
 	}
-	s.links.log, err = clicklog.Open(clicklog.Options{
+	log, err := clicklog.Open(clicklog.Options{
 		Dir: cfg.LinksDir(), Node: cfg.Links.Log.Node, Loops: linksLoops(),
 		Keep: int64(cfg.Links.Log.Max), OnFull: onFull[cfg.Links.Log.OnFull],
 		Sync: logSync[cfg.Links.Log.Sync], Cursors: cursors, Log: s.log,
 		Segment: int64(cfg.Links.Log.Segment),
 	})
+	if err == nil {
+		s.links.log = log
+	}
 	return err
 }
 
-// linksLoops is how many event loops redirect.
-func linksLoops() int { return min(runtime.GOMAXPROCS(0), 32) }
+// linksLoops is how many event loops redirect: those that makeRoom adds are for
+// others.
+func linksLoops() int { return min(runtime.GOMAXPROCS(0), runtime.NumCPU(), 32) }
+
+// beside is how many threads may run beside the event loops: one that takes
+// clicks to the database, one that keeps the log.
+const beside = 2
+
+// makeRoom lets more threads run than there are processors. Who drains works for
+// tens of milliseconds on end, and the scheduler of Go would let a loop wait for
+// ten of them; that of the system gives it the processor as soon as it has
+// something to do.
+func makeRoom() {
+	if n := runtime.GOMAXPROCS(0); n <= runtime.NumCPU() {
+		runtime.GOMAXPROCS(n + beside)
+	}
+}
 
 // The settings of the log by their names in the configuration.
 var (
@@ -124,9 +153,14 @@ func (s *server) demoLinks(ctx context.Context) error {
 
 // serveLinks starts the listener of links.
 func (s *server) serveLinks(ctx context.Context) error {
-	if !s.links.on() {
-		return nil
+	if err := s.makeLinksFront(ctx); err != nil {
+		return err
 	}
+	return s.openLinks()
+}
+
+// makeLinksFront makes what answers on the listener of links.
+func (s *server) makeLinksFront(ctx context.Context) error {
 	cfg := s.cfg()
 	if err := s.checkLinksExposure(ctx); err != nil {
 		return err
@@ -143,18 +177,24 @@ func (s *server) serveLinks(ctx context.Context) error {
 		Resources: s.set, Name: config.LinksResource, Log: s.links.log, Loops: linksLoops(),
 		Taken: s.linkTaken, API: handlers.api, Page: handlers.page, Access: s.access,
 	}, linksSettings(cfg))
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// openLinks begins to answer there.
+func (s *server) openLinks() error {
+	cfg, err := s.cfg(), error(nil)
 	s.links.site, err = s.links.front.Serve(s.links.listener, httpfront.Timeouts{
 		Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
 	}, s.log)
+	if err == nil {
+		s.links.begin.done.Store(true)
+	}
 	return err
 }
 
 // startDrainer begins to take clicks to the database.
 func (s *server) startDrainer(ctx context.Context, cfg *config.Config) error {
-	if s.links.log == nil {
+	if s.links.log == nil || s.links.drainer != nil {
 		return nil
 	}
 	o := clicks.Options{
@@ -167,10 +207,12 @@ func (s *server) startDrainer(ctx context.Context, cfg *config.Config) error {
 			return fmt.Errorf("links.country: %w", err)
 		}
 	}
-	var err error
-	if s.links.drainer, err = clicks.Start(ctx, o); err != nil {
+	drainer, err := clicks.Start(ctx, o)
+	if err != nil {
 		return fmt.Errorf("links: %w", err)
 	}
+	makeRoom()
+	s.links.drainer = drainer
 	s.links.drainer.Hold(!cfg.Links.Log.Drain)
 	return nil
 }
@@ -235,7 +277,7 @@ func (s *server) linkTaken(ctx context.Context, id int64) (int64, error) {
 
 // reloadLinks makes what a new configuration says of redirects count.
 func (s *server) reloadLinks(cfg *config.Config) {
-	if s.links.front == nil {
+	if !s.links.begin.done.Load() {
 		return
 	}
 	if err := s.links.front.Configure(linksSettings(cfg)); err != nil {
@@ -269,6 +311,7 @@ func (s *server) checkLinksExposure(ctx context.Context) error {
 
 // drainLinks ends the listener of links gently.
 func (s *server) drainLinks(ctx context.Context) error {
+	s.links.begin.end()
 	if s.links.site == nil {
 		return nil
 	}
@@ -283,6 +326,7 @@ func (s *server) drainLinks(ctx context.Context) error {
 // was recorded goes to the database as far as it is there, then the log.
 func (s *server) closeLinks() {
 	l := &s.links
+	l.begin.end()
 	if l.site != nil {
 		l.site.Close()
 	}

@@ -165,3 +165,58 @@ func TestServe_LinksForOthersNeedAKey(t *testing.T) {
 		t.Errorf("without a key: %d %s", code, stderr)
 	}
 }
+
+// A shortener whose database is away starts, says so, answers 503, and redirects
+// as soon as the database is there. So does one whose database has been away
+// from its first start on, which has to make the tables then.
+func TestPostgres_LinksStartWithoutTheirDatabase(t *testing.T) {
+	server := dbtest.NewPostgres(t, nil)
+	url := server.Database(t)
+	dir := t.TempDir()
+	file := configFile(t, "version: 1\nlinks:\n  database: '"+url+"'\n  log: {dir: '"+
+		filepath.Join(dir, "clicks")+"', max: 64MiB, segment: 1MiB}\n")
+	for _, code := range []string{"first", "second"} {
+		server.Stop(dbtest.Immediate)
+		r := start(t, nil, "-c", file)
+		until(t, r.log, func() bool {
+			return strings.Contains(r.log.String(), "the database of links is not reached")
+		})
+		base := r.linksAddr()
+		until(t, r.log, func() bool { return status(base+"/"+code) == 503 })
+		if got := status(r.ops + "/readyz"); got != 503 {
+			t.Errorf("readyz = %d while the database of links is away", got)
+		}
+		if got := makeLink(t, base, `{"url":"https://example.com/"}`); got != 503 {
+			t.Errorf("create = %d while the database is away", got)
+		}
+		server.Start()
+		until(t, r.log, func() bool { return status(r.ops+"/readyz") == 200 })
+		if got := makeLink(t, base, `{"code":"`+code+`","url":"https://example.com/"}`); got != 201 {
+			t.Errorf("create = %d once the database is there", got)
+		}
+		for _, one := range []string{"first", code} {
+			if got, target := followed(t, "GET", base+"/"+one); got != 302 {
+				t.Errorf("/%s = %d %s", one, got, target)
+			}
+		}
+		if got := r.stop(); got != 0 {
+			t.Errorf("it ended with %d:\n%s", got, r.log)
+		}
+	}
+	if n := strings.TrimSpace(dbtest.Psql(t, url, "SELECT count(*) FROM clicks")); n != "4" {
+		t.Errorf("%s clicks in the database, want 4", n)
+	}
+}
+
+// A server that waits for the database of its links ends when it is told to.
+func TestServe_EndsWhileLinksWait(t *testing.T) {
+	dir := t.TempDir()
+	file := configFile(t, "version: 1\nlinks:\n  database: 'postgres://nobody@127.0.0.1:1/none'\n"+
+		"  log: {dir: '"+filepath.Join(dir, "clicks")+"', max: 64MiB, segment: 1MiB}\n")
+	r := start(t, nil, "-c", file)
+	until(t, r.log, func() bool { return strings.Contains(r.log.String(), "links is not reached") })
+	until(t, r.log, func() bool { return status(r.linksAddr()+"/x") == 503 })
+	if code := r.stop(); code != 0 {
+		t.Errorf("it ended with %d:\n%s", code, r.log)
+	}
+}

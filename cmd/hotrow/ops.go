@@ -34,6 +34,9 @@ func (s *server) ready() error {
 	if !s.discovered.Load() {
 		return errors.New("the tables of the database are not known yet")
 	}
+	if err := s.links.ready(); err != nil {
+		return err
+	}
 	return s.set.Ready()
 }
 

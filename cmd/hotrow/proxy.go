@@ -37,7 +37,7 @@ type proxyCmd struct {
 	ProxyReadTimeout seconds `default:"60" help:"For an answer to begin, in seconds."`
 	ShutdownTimeout  seconds `default:"1h" help:"For requests under way to end."`
 
-	Upstream []string `placeholder:"URL" help:"All goes there: http(s)://host:port, unix:/path."`
+	Upstream []string `placeholder:"URL" help:"All goes there: http(s)://, unix:, wire(+tls)://."`
 	Stsize   int      `default:"1000" help:"Response times kept for the statistics."`
 	Spfactor int      `default:"3" help:"One response time in so many is kept."`
 	Show     bool     `short:"v" name:"version" help:"Print the version."`
@@ -49,6 +49,13 @@ type proxyCmd struct {
 	HTTP2        bool     `name:"http2" help:"Speak HTTP/2 with upstreams that choose it."`
 	DropInterim  bool     `help:"Keep 1xx answers from clients."`
 	Open         bool     `help:"Let other machines use the proxy although it takes any upstream."`
+
+	Exit      bool   `help:"Be the far end: speak the wire protocol with proxies that relay here."`
+	TLSCert   string `placeholder:"FILE" help:"Certificate of --exit, for wire+tls://."`
+	TLSKey    string `placeholder:"FILE" help:"Its key."`
+	TokenFile string `placeholder:"FILE" help:"Token for the far end; of --exit: those it takes."`
+	WireConns int    `default:"2" help:"Connections to the far end of the wire."`
+	Ops       string `placeholder:"ADDR" help:"Port that answers /metrics and /.api/ alone."`
 }
 
 // seconds is a duration, in seconds where no unit is given.
@@ -103,13 +110,9 @@ func (c *proxyCmd) Run(p *program) error {
 	}
 	stop := onHangup(func() { access.reopen() })
 	defer stop()
-	failed := make(chan error, len(listeners))
-	for _, l := range listeners {
-		go func() {
-			if err := s.Serve(l); err != nil {
-				failed <- err
-			}
-		}()
+	failed, err := c.serve(p, s, listeners, log)
+	if err != nil {
+		return err
 	}
 	select {
 	case err := <-failed:
@@ -117,6 +120,42 @@ func (c *proxyCmd) Run(p *program) error {
 	case <-p.ctx.Done():
 	}
 	return c.drain(s, log)
+}
+
+// serve serves the listeners. What it returns gets their errors.
+func (c *proxyCmd) serve(
+	p *program, s *proxy.Server, all []net.Listener, log *slog.Logger,
+) (failed chan error, err error) {
+	failed = make(chan error, len(all)+1)
+	serve := s.Serve
+	if c.Exit {
+		exit, err := c.exit()
+		if err != nil {
+			return nil, usageError{err}
+		}
+		serve = func(l net.Listener) error { return s.ServeExit(l, exit) }
+	}
+	begin := func(l net.Listener, serve func(net.Listener) error) {
+		go func() {
+			if err := serve(l); err != nil {
+				failed <- err
+			}
+		}()
+	}
+	for _, l := range all {
+		begin(l, serve)
+	}
+	if c.Ops == "" {
+		return failed, nil
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(p.ctx, "tcp", c.Ops)
+	if err != nil {
+		return nil, fmt.Errorf("--ops: %w", err)
+	}
+	log.Info("listening", "proto", "ops", "addr", l.Addr().String())
+	begin(l, s.ServeOps)
+	return failed, nil
 }
 
 // options turns the flags into those of the proxy.
@@ -128,6 +167,17 @@ func (c *proxyCmd) options(log *slog.Logger) (o proxy.Options, err error) {
 		ProxyRead: time.Duration(c.ProxyReadTimeout), DenyPrivate: c.DenyPrivate,
 		Connect: c.Connect, NoInterim: c.DropInterim, HTTP2: c.HTTP2,
 		StatsSize: c.Stsize, StatsFactor: c.Spfactor, Version: v, Log: log,
+		WireConns: c.WireConns,
+	}
+	if err := c.checkWire(); err != nil {
+		return o, err
+	}
+	if c.TokenFile != "" && !c.Exit {
+		tokens, err := readTokens(c.TokenFile)
+		if err != nil {
+			return o, err
+		}
+		o.Token = tokens[0]
 	}
 	for _, u := range c.Upstream {
 		if u != "" {
@@ -160,7 +210,8 @@ func (c *proxyCmd) options(log *slog.Logger) (o proxy.Options, err error) {
 
 // checkExposure refuses to be an open proxy for other machines by accident.
 func (c *proxyCmd) checkExposure() error {
-	if len(c.Upstream) > 0 || len(c.Allow) > 0 || c.Open || strings.HasPrefix(c.Listen, "unix:") {
+	if len(c.Upstream) > 0 || len(c.Allow) > 0 || c.Open || c.Exit && c.TokenFile != "" ||
+		strings.HasPrefix(c.Listen, "unix:") {
 		return nil
 	}
 	a, err := netip.ParseAddr(c.Listen)
@@ -192,8 +243,15 @@ func (c *proxyCmd) listen(p *program, log *slog.Logger) ([]net.Listener, error) 
 		}
 		all = append(all, l)
 	}
+	proto := "proxy"
+	switch {
+	case c.Exit && c.TLSCert != "":
+		proto = "wire-tls"
+	case c.Exit:
+		proto = "wire"
+	}
 	for _, l := range all {
-		log.Info("listening", "proto", "proxy", "addr", l.Addr().String())
+		log.Info("listening", "proto", proto, "addr", l.Addr().String())
 	}
 	return all, nil
 }

@@ -22,6 +22,12 @@ import (
 // prints, and what ends it.
 func startProxy(t *testing.T, args ...string) (url string, log *output, stop func() int) {
 	t.Helper()
+	return startProxyAs(t, "proxy", args...)
+}
+
+// startProxyAs is startProxy for one that says it listens for proto.
+func startProxyAs(t *testing.T, proto string, args ...string) (url string, log *output, stop func() int) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	log = new(output)
 	done := make(chan int, 1)
@@ -44,7 +50,7 @@ func startProxy(t *testing.T, args ...string) (url string, log *output, stop fun
 			stop()
 		}
 	})
-	listening := regexp.MustCompile(`"proto":"proxy","addr":"([^"]+)"`)
+	listening := regexp.MustCompile(`"proto":"` + proto + `","addr":"([^"]+)"`)
 	until(t, log, func() bool { return listening.MatchString(log.String()) })
 	return "http://" + listening.FindStringSubmatch(log.String())[1], log, stop
 }

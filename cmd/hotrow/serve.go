@@ -150,7 +150,7 @@ func (s *server) run() error {
 	if err := s.serve(failed); err != nil {
 		return err
 	}
-	if err := s.serveLinks(ctx); err != nil {
+	if err := s.startLinks(ctx, failed); err != nil {
 		return err
 	}
 	stop := s.reloadOnHangup()

@@ -38,13 +38,14 @@ func (s *server) serveWire() error {
 func (s *server) wireOptions(cfg *config.Config) wirefront.Options {
 	version, _ := buildVersion()
 	return wirefront.Options{
-		Resources: s.set, Issued: s.tokens.Issued, Open: s.cmd.Open,
+		Resources: s.set, HTTP: s.front, Issued: s.tokens.Issued, Open: s.cmd.Open,
 		Auth: func(token string) (wirefront.Principal, bool) {
 			p, ok := s.tokens.Principal(token)
 			return wirefront.Principal(p), ok
 		},
 		MaxMessage: int(cfg.Wire.MaxMessage), MaxInFlight: cfg.Wire.MaxInFlight,
 		Perf: cfg.Wire.Perf, Server: "hotrow " + version, Instance: rand.Text(), Log: s.log,
+		Access: s.access,
 	}
 }
 
@@ -89,7 +90,7 @@ func (w *wireServer) addTo(snap *ops.Snapshot) {
 	snap.Wire = &ops.Wire{
 		Open: st.Open, FramesIn: st.Wire.Rx, FramesOut: st.Wire.Tx, BytesIn: st.Wire.RxByte,
 		BytesOut: st.Wire.TxByte, Broken: st.Broken, Batches: st.Batches,
-		SlowWatchersLost: st.Slow,
+		SlowWatchersLost: st.Slow, Watchers: st.Watchers, Events: st.Events,
 	}
 	for _, r := range st.Resources {
 		codes := make(map[string]uint64, len(r.Codes))

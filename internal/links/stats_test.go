@@ -62,6 +62,7 @@ func statistics(t *testing.T, b *bed) {
 	if err != nil || s.Total.Clicks != 12 || s.Total.Bots != 2 {
 		t.Errorf("with what is not drained: %+v, %v", s.Total, err)
 	}
+	daysOfLinks(t, b)
 	b.stats.Tail = nil
 	row := func(d int64, value string, n int64) []any {
 		return []any{int64(7), d, int64(clicks.DimCountry), value, n}
@@ -74,6 +75,26 @@ func statistics(t *testing.T, b *bed) {
 	wantShares := []Share{{"DE", 15}, {"FR", 7}, {clicks.DimOther, 3}}
 	if diff := cmp.Diff(wantShares, shares); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
+	}
+}
+
+// daysOfLinks: the last days of several links, what is not drained with today's.
+func daysOfLinks(t *testing.T, b *bed) {
+	days, err := b.stats.Days(t.Context(), []int64{7, 8, 9, 10}, 4)
+	want := map[int64][]int64{7: {0, 5, 0, 12}, 8: {0, 0, 0, 101}, 9: {0, 0, 0, 2}, 10: {0, 0, 0, 2}}
+	if diff := cmp.Diff(want, days); diff != "" || err != nil {
+		t.Errorf("the last days: %v %s", err, diff)
+	}
+	b.stats.Tail = nil
+	days, err = b.stats.Days(t.Context(), []int64{7, 9}, 2)
+	if diff := cmp.Diff(map[int64][]int64{7: {0, 10}}, days); diff != "" || err != nil {
+		t.Errorf("the last days without a tail: %v %s", err, diff)
+	}
+	if days, err := b.stats.Days(t.Context(), nil, 2); err != nil || len(days) != 0 {
+		t.Errorf("of no links: %v, %v", days, err)
+	}
+	if first := Day.Name(b.stats.FirstDay(4)); first != "2026-11-19" {
+		t.Errorf("the first of four days is %s", first)
 	}
 }
 

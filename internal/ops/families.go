@@ -67,6 +67,8 @@ const (
 	wireBroken
 	wireBatches
 	wireSlow
+	wireWatchers
+	wireEvents
 	linksRequests
 	linksClicks
 	linksPending
@@ -163,6 +165,9 @@ func wireFamilies() map[metricID]family {
 			"Connections ended because of what their peer sent, or did not send."},
 		wireBatches: {"wire_batches_total", counter, nil,
 			"Reads of the database for several requests at once."},
+		wireWatchers: {"wire_watchers", gauge, nil, "Watches that are open."},
+		wireEvents: {"wire_events_total", counter, nil,
+			"Events told to watchers, one for each of them."},
 		wireSlow: {"wire_slow_watchers_total", counter, nil,
 			"Watchers cut off because they did not keep up."},
 	}

@@ -157,6 +157,8 @@ func (e *emitter) wire(w *Wire) {
 	e.value(wireBytes, float64(w.BytesOut), "out")
 	e.value(wireBroken, float64(w.Broken))
 	e.value(wireBatches, float64(w.Batches))
+	e.value(wireWatchers, float64(w.Watchers))
+	e.value(wireEvents, float64(w.Events))
 	e.value(wireSlow, float64(w.SlowWatchersLost))
 }
 

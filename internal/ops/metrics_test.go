@@ -63,8 +63,10 @@ var frozen = []string{
 	"hotrow_wire_broken_total counter ",
 	"hotrow_wire_bytes_total counter direction",
 	"hotrow_wire_connections gauge ",
+	"hotrow_wire_events_total counter ",
 	"hotrow_wire_frames_total counter direction",
 	"hotrow_wire_slow_watchers_total counter ",
+	"hotrow_wire_watchers gauge ",
 }
 
 func everything() Snapshot {

@@ -33,6 +33,8 @@ type Wire struct {
 	BytesOut         uint64
 	Broken           uint64 // connections ended because of what their peer sent
 	Batches          uint64 // reads of the database for several requests at once
+	Watchers         int    // watches that are open
+	Events           uint64 // told to watchers, one for each of them
 	SlowWatchersLost uint64 // watchers cut off because they did not keep up
 }
 

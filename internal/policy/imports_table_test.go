@@ -25,6 +25,15 @@ var house = []room{
 		tests: []string{"browsertest", "dbtest", "tlstest", "wire/gofast", "wire/rows"},
 	},
 	{
+		dir: "internal/stress",
+		knows: []string{"dbtest", "front/http", "resource", "fresh", "tier", "source",
+			"source/sqlite", "source/postgres", "source/mysql", "row"},
+		heavy: []string{"github.com/Shopify/toxiproxy", "github.com/anishathalye/porcupine"},
+		tests: []string{"client", "front/wire", "github.com/jackc/pgx",
+			"github.com/go-sql-driver/mysql"},
+		tool: true,
+	},
+	{
 		dir:   "internal/wirebench",
 		knows: []string{"load", "client/wire", "wire/rows"},
 	},
@@ -33,11 +42,6 @@ var house = []room{
 		knows: []string{"client/wire", "wire/rows", "row"},
 		heavy: []string{"github.com/vmihailenco/msgpack"},
 		tests: []string{"front/http", "front/wire", "resource", "tier", "source", "source/sqlite"},
-	},
-	{
-		dir:   "client/wire",
-		knows: []string{"wire/gofast"},
-		tests: []string{"tlstest", "wiretest"},
 	},
 	{
 		dir:   "internal/fresh/mutants",
@@ -52,7 +56,7 @@ var house = []room{
 	},
 	{
 		dir:   "bench",
-		knows: []string{"load", "demo"},
+		knows: []string{"load", "demo", "tier", "row"},
 		tool:  true,
 	},
 	{
@@ -73,21 +77,14 @@ var house = []room{
 		knows: []string{"lane/nonblock"},
 	},
 	{
-		dir:   "internal/proxy",
-		knows: []string{"accesslog", "lane/nonblock", "wire/http1"},
+		dir: "internal/proxy",
+		knows: []string{"accesslog", "client/wire", "lane/nonblock", "wire/exchange",
+			"wire/http1"},
 		tests: []string{"tlstest"},
 	},
 	{
 		dir:   "internal/robust",
 		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
-	},
-	{
-		dir: "internal/stress",
-		knows: []string{"dbtest", "front/http", "resource", "fresh", "tier", "source",
-			"source/sqlite", "source/postgres", "source/mysql", "row"},
-		heavy: []string{"github.com/Shopify/toxiproxy", "github.com/anishathalye/porcupine"},
-		tests: []string{"github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
-		tool:  true,
 	},
 	{
 		dir: "internal/front/links",
@@ -114,8 +111,9 @@ var house = []room{
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
-		dir:   "internal/front/wire",
-		knows: []string{"front", "lane", "wire/gofast", "wire/rows", "resource", "source", "row"},
+		dir: "internal/front/wire",
+		knows: []string{"front", "accesslog", "lane", "wire/exchange", "wire/gofast", "wire/rows",
+			"resource", "source", "row"},
 		tests: []string{"source/sqlite", "tier", "tlstest", "wiretest"},
 	},
 	{
@@ -139,10 +137,16 @@ var house = []room{
 		dir:   "internal/links/clicks",
 		knows: []string{"links/clicklog", "links/schema", "source"},
 		heavy: []string{"github.com/mileusna/useragent"},
-		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql"},
+		tests: []string{"dbtest", "links/killtest", "source/sqlite", "source/postgres",
+			"source/mysql"},
 	},
 	{
-		dir: "internal/links/clicklog",
+		dir:   "internal/links/clicklog",
+		tests: []string{"links/killtest"},
+	},
+	{
+		dir:  "internal/links/killtest",
+		tool: true,
 	},
 	{
 		dir:   "internal/links/schema",
@@ -165,10 +169,19 @@ var house = []room{
 		knows: []string{},
 	},
 	{
+		dir:   "client/wire",
+		knows: []string{"wire/gofast"},
+		tests: []string{"tlstest", "wiretest"},
+	},
+	{
 		dir: "internal/wire/gofast",
 		// Its zstd is that of row, by the same module.
 		heavy: []string{"github.com/klauspost/compress/zstd"},
 		tests: []string{"wiretest"},
+	},
+	{
+		dir:   "internal/wire/exchange",
+		knows: []string{},
 	},
 	{
 		dir:   "internal/wire/rows",

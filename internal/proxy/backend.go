@@ -115,7 +115,9 @@ func (up *upstream) discard() {
 // end closes the connection.
 func (up *upstream) end() {
 	up.close()
-	up.backend.target.srv.count.upstreams.Add(-1)
+	if up.backend.target.far == nil {
+		up.backend.target.srv.count.upstreams.Add(-1)
+	}
 }
 
 // retire closes what is idle, and what becomes so.
@@ -148,6 +150,9 @@ func (b *backend) reap(now int64, n int) (closed int) {
 // open connects. hurried says that another address can be tried.
 func (b *backend) open(c *client, hurried bool) (*upstream, error) {
 	s := b.target.srv
+	if b.target.far != nil {
+		return b.openFar(), nil
+	}
 	if !b.target.trusted && b.origin.path == "" && !s.opts.permits(b.addr.Addr()) {
 		return nil, fmt.Errorf("%s is %s: %w", b.origin.name, b.addr.Addr(), errDenied)
 	}

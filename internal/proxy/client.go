@@ -22,7 +22,9 @@ type client struct {
 	x      *exchange // what a request needs while it is under way; else nil
 	idleFn func(fd uintptr) bool
 	closed bool
-	after  bool // a body came before: an empty line may follow it
+	after  bool   // a body came before: an empty line may follow it
+	guest  *guest // the client is behind a wire; else nil
+	ops    bool   // it gets our own pages and nothing else
 
 	state atomic.Uint32 // a clientState
 	due   atomic.Int64  // when what this side waits for is late; 0: never

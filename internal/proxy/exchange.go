@@ -75,6 +75,11 @@ func (c *client) exchange(x *exchange, n int) (keep bool) {
 	if answer := c.srv.ownAnswer(x); answer != nil {
 		return c.answerOwn(x, n, answer)
 	}
+	if c.ops {
+		x.in.consume(n)
+		x.whole = x.req.Length <= 0 && !x.req.Chunked
+		return c.fail(x, errNoPage)
+	}
 	t, err := c.srv.route(x)
 	if err != nil {
 		x.in.consume(n)

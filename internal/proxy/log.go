@@ -57,12 +57,15 @@ func (c *client) finish(x *exchange, status int, err error) {
 	}
 	e.Method, e.URI, e.Host, e.Agent, e.ID = x.method, x.uri, x.host, x.agent, x.id
 	e.Status, e.Size, e.BytesIn, e.Upstream = status, x.down.total, x.up.total, x.addr
-	e.Proto = proto(&x.req)
+	e.Proto = c.proto(&x.req)
 	s.opts.Access(e)
 }
 
-// proto returns the client's version of HTTP.
-func proto(r *http1.RequestHead) string {
+// proto returns what the client speaks.
+func (c *client) proto(r *http1.RequestHead) string {
+	if c.guest != nil {
+		return "wire"
+	}
 	if r.HTTP10 {
 		return "HTTP/1.0"
 	}

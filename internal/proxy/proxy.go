@@ -14,7 +14,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -26,8 +25,12 @@ import (
 // Options say how a Server works. A zero field takes its default.
 type Options struct {
 	// Upstreams get every request: http://host:port, https://host:port or
-	// unix:/path. Without them a request names its upstream.
+	// unix:/path. Without them a request names its upstream. With wire://host:port
+	// or wire+tls://host:port requests go to a hotrow there, which sees to it.
 	Upstreams []string
+
+	WireConns int    // to the hotrow at the other end of the wire: 2
+	Token     []byte // that is shown to it
 
 	IdleConns int // kept for each address of an upstream: 256
 	MaxConns  int // in use for each upstream; more wait in line; 0: no bound
@@ -65,6 +68,7 @@ type Options struct {
 // withDefaults returns o with its zero fields filled in.
 func (o Options) withDefaults() Options {
 	o.IdleConns = cmp.Or(o.IdleConns, 256)
+	o.WireConns = cmp.Or(o.WireConns, 2)
 	o.Idle = cmp.Or(o.Idle, time.Minute)
 	o.Header = cmp.Or(o.Header, 10*time.Second)
 	o.Read = cmp.Or(o.Read, 30*time.Second)
@@ -92,11 +96,13 @@ type Server struct {
 	opts      Options
 	log       *slog.Logger
 	fixed     *target // of Options.Upstreams
+	far       *far    // the same, over the wire
 	ids       ids
 	pseudonym []byte // our name in Via
 	signature []byte // the fields that every request gets, and the end of its head
 	tls       *tls.Config
 	exchanges sync.Pool
+	guests    sync.Pool
 	start     time.Time
 	now       atomic.Int64 // ns since start, at the last tick
 	files     int64        // that may be open at most
@@ -109,6 +115,7 @@ type Server struct {
 	targets   map[string]*target
 	clients   map[*client]struct{}
 	listeners map[net.Listener]struct{}
+	links     map[*link]struct{}
 	closed    bool
 
 	draining atomic.Bool
@@ -122,7 +129,8 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		opts: o.withDefaults(), start: time.Now(), quit: make(chan struct{}),
 		targets: map[string]*target{}, clients: map[*client]struct{}{},
-		listeners: map[net.Listener]struct{}{}, files: openFiles(),
+		listeners: map[net.Listener]struct{}{}, links: map[*link]struct{}{},
+		files: openFiles(),
 	}
 	s.log = s.opts.Log
 	s.names.Store(&map[string]*target{})
@@ -136,16 +144,31 @@ func New(o Options) (*Server, error) {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	s.tls.ClientSessionCache = tls.NewLRUClientSessionCache(1024)
-	if len(o.Upstreams) > 0 {
-		var err error
-		if s.fixed, err = fixedTarget(s, o.Upstreams); err != nil {
-			return nil, err
-		}
-		s.targets[s.fixed.key] = s.fixed
-	}
 	s.tick()
+	if err := s.fix(o.Upstreams); err != nil {
+		return nil, err
+	}
 	s.ended.Go(s.sweepAll)
 	return s, nil
+}
+
+// fix takes the upstreams that get every request, if there are any.
+func (s *Server) fix(upstreams []string) (err error) {
+	if len(upstreams) == 0 {
+		return nil
+	}
+	if _, _, ok := wireAddress(upstreams[0]); ok {
+		// The far end tells upstreams that the request was here.
+		s.signature = []byte("Via: 1.1 " + string(s.pseudonym) + "\r\n\r\n")
+		if s.far, err = newFar(s, upstreams); err == nil {
+			s.targets[s.far.name] = s.far.unnamed
+		}
+		return err
+	}
+	if s.fixed, err = fixedTarget(s, upstreams); err == nil {
+		s.targets[s.fixed.key] = s.fixed
+	}
+	return err
 }
 
 // tlsConfig returns the configuration for an upstream with a name.
@@ -167,43 +190,25 @@ func (s *Server) after(d time.Duration) int64 { return s.now.Load() + int64(d) }
 // Serve accepts connections from l, which it owns from now on, until Shutdown
 // or Close. It returns nil then.
 func (s *Server) Serve(l net.Listener) error {
-	s.mu.Lock()
-	if s.closed || s.draining.Load() {
-		s.mu.Unlock()
-		return l.Close()
-	}
-	s.listeners[l] = struct{}{}
-	s.mu.Unlock()
-	defer func() { _ = l.Close() }()
-	for wait := time.Duration(0); ; {
-		nc, err := l.Accept()
-		if err == nil {
-			wait = 0
-			s.accept(nc)
-			continue
-		}
-		if s.draining.Load() || errors.Is(err, net.ErrClosed) {
-			return nil
-		}
-		if ne, ok := err.(interface{ Temporary() bool }); !ok || !ne.Temporary() {
-			return err
-		}
-		s.makeRoom() // too many open files
-		wait = min(max(2*wait, 5*time.Millisecond), time.Second)
-		select {
-		case <-time.After(wait):
-		case <-s.quit:
-		}
-	}
+	return s.serveListener(l, func(nc net.Conn) { s.accept(newClient(s, nc)) })
+}
+
+// ServeOps is Serve for a listener that answers what the proxy tells of itself,
+// and nothing else.
+func (s *Server) ServeOps(l net.Listener) error {
+	return s.serveListener(l, func(nc net.Conn) {
+		c := newClient(s, nc)
+		c.ops = true
+		s.accept(c)
+	})
 }
 
 // accept starts to serve a connection.
-func (s *Server) accept(nc net.Conn) {
-	c := newClient(s, nc)
+func (s *Server) accept(c *client) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		_ = nc.Close()
+		c.sock.close()
 		return
 	}
 	s.clients[c] = struct{}{}
@@ -229,10 +234,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for l := range s.listeners {
 		_ = l.Close()
 	}
+	for k := range s.links {
+		k.goAway()
+	}
 	s.mu.Unlock()
 	for {
 		s.mu.Lock()
-		left := len(s.clients)
+		left := len(s.clients) + len(s.links)
 		s.mu.Unlock()
 		if left == 0 || ctx.Err() != nil {
 			break
@@ -259,11 +267,17 @@ func (s *Server) Close() {
 	for c := range s.clients {
 		c.cutOff()
 	}
+	for k := range s.links {
+		k.cutOff()
+	}
 	for _, t := range s.targets {
 		t.close()
 	}
 	s.mu.Unlock()
 	s.ended.Wait()
+	if s.far != nil {
+		s.far.close()
+	}
 }
 
 // isListening reports whether a listener has this address.

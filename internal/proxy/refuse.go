@@ -29,6 +29,7 @@ var (
 	errForeign        = &statusError{403, "a page of another site may not use the proxy"}
 	errNotAllowed     = &statusError{403, "the upstream is not in the allow list"}
 	errDenied         = &statusError{403, "the upstream's address is not allowed"}
+	errNoPage         = &statusError{404, "there are /metrics, /.api/stats and /.api/http-stats"}
 	errConnect        = &statusError{405, "CONNECT is switched off"}
 	errSlowClient     = &statusError{408, "the request did not arrive in time"}
 	errSlowUpstream   = &statusError{504, "the upstream did not answer in time"}

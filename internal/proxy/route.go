@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	wirehttp "github.com/hotrow/hotrow/internal/wire/exchange"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
@@ -30,6 +31,8 @@ func (s *Server) route(x *exchange) (*target, error) {
 		return s.routeConnect(r)
 	case s.fixed != nil:
 		return s.fixed, nil
+	case x.up.c.guest != nil:
+		return s.routeGuest(x, x.up.c.guest.ask.Scheme)
 	case x.named != nil:
 		if x.cross {
 			return nil, errForeign
@@ -47,10 +50,24 @@ func (s *Server) route(x *exchange) (*target, error) {
 
 // routeConnect returns the target of a CONNECT, if that is allowed.
 func (s *Server) routeConnect(r *http1.RequestHead) (*target, error) {
-	if !s.opts.Connect {
+	if !s.opts.Connect || s.far != nil {
 		return nil, errConnect
 	}
 	return s.named([]byte("http://"+string(r.Host)), false)
+}
+
+// routeGuest returns the target that another proxy has found in a request.
+func (s *Server) routeGuest(x *exchange, scheme wirehttp.Scheme) (*target, error) {
+	switch scheme {
+	case wirehttp.HTTP:
+		x.reply = append(x.reply[:0], "http://"...)
+	case wirehttp.HTTPS:
+		x.reply = append(x.reply[:0], "https://"...)
+	default:
+		return nil, errHostRule
+	}
+	x.reply = append(x.reply, x.req.Host...)
+	return s.named(x.reply, false)
 }
 
 // prefixed finds the target that a path names, and cuts it off.
@@ -84,6 +101,8 @@ func (s *Server) named(name []byte, byHost bool) (*target, error) {
 		o, secure, ok = parseOrigin(string(name))
 	}
 	switch {
+	case !ok && byHost && s.far != nil:
+		return s.remember(name, s.far.unnamed), nil
 	case !ok && byHost:
 		return nil, errHostRule
 	case !ok || o.path != "":
@@ -91,12 +110,19 @@ func (s *Server) named(name []byte, byHost bool) (*target, error) {
 	case !s.opts.allows(o.name, o.port):
 		return nil, errNotAllowed
 	}
+	if s.far != nil {
+		return s.remember(name, s.far.target(o, secure)), nil
+	}
+	return s.remember(name, newTarget(s, []origin{o}, secure)), nil
+}
+
+// remember returns t, or the target that is as t, for requests that say name.
+func (s *Server) remember(name []byte, t *target) *target {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.targets) >= maxTargets {
 		s.forgetTargets()
 	}
-	t := newTarget(s, []origin{o}, secure)
 	if old := s.targets[t.key]; old != nil {
 		t = old
 	} else {
@@ -108,14 +134,14 @@ func (s *Server) named(name []byte, byHost bool) (*target, error) {
 	}
 	names[string(name)] = t
 	s.names.Store(&names)
-	return t, nil
+	return t
 }
 
 // forgetTargets drops the targets that nobody uses. The caller holds mu.
 func (s *Server) forgetTargets() {
 	s.names.Store(&map[string]*target{})
 	for key, t := range s.targets {
-		if t.active() == 0 {
+		if t.active() == 0 && (s.far == nil || t != s.far.unnamed) {
 			t.close()
 			delete(s.targets, key)
 		}

@@ -36,6 +36,9 @@ func (s *Server) sweepAll() {
 		if n%10 == 0 {
 			s.count.errors.Store(0)
 			s.reap(0)
+			if s.far != nil {
+				s.far.look()
+			}
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	wirehttp "github.com/hotrow/hotrow/internal/wire/exchange"
 )
 
 // A target is an upstream as requests name it: one or several origins, the
@@ -23,6 +25,8 @@ type target struct {
 	passHost  bool // Host is the client's
 	trusted   bool // named by the operator: any address will do
 	origins   []origin
+	far       *far // through which it is reached; nil: by itself
+	scheme    wirehttp.Scheme
 
 	list       atomic.Pointer[addresses]
 	refreshing atomic.Bool
@@ -56,7 +60,7 @@ func newTarget(s *Server, origins []origin, secure bool) *target {
 	}
 	t.authority = []byte(origins[0].authority())
 	t.queue.max = s.opts.MaxConns
-	if secure && s.opts.HTTP2 {
+	if secure && s.opts.HTTP2 && s.far == nil {
 		t.transport = newTransport(t)
 	}
 	return t

@@ -173,6 +173,8 @@ func (f *form) encode(
 	switch {
 	case of == row.FormatMsgPack:
 		body = shape.AppendMsgPack(nil, v)
+	case of == row.FormatCBOR:
+		body = shape.AppendCBOR(nil, v)
 	case of == row.FormatPrepared && f.spec.Preparer != nil:
 		body = f.spec.Preparer.AppendPrepared(nil, shape, v)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -74,6 +75,22 @@ func BenchmarkEncode(b *testing.B) {
 		}
 		b.SetBytes(int64(len(dst)))
 	})
+	b.Run("format=cbor/by=row", func(b *testing.B) {
+		for b.Loop() {
+			dst = s.AppendCBOR(dst[:0], v)
+		}
+		b.SetBytes(int64(len(dst)))
+	})
+	b.Run("format=cbor/by=fxamacker", func(b *testing.B) {
+		var buf bytes.Buffer
+		for b.Loop() {
+			buf.Reset()
+			if err := cbor.MarshalToBuffer(d, &buf); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.SetBytes(int64(buf.Len()))
+	})
 	b.Run("format=msgpack/by=vmihailenco", func(b *testing.B) {
 		var buf bytes.Buffer
 		e := msgpack.NewEncoder(&buf)
@@ -96,6 +113,16 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := s.DecodeJSON(body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	inCBOR := s.AppendCBOR(nil, deptValues())
+	b.Run("format=cbor", func(b *testing.B) {
+		b.SetBytes(int64(len(inCBOR)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := s.DecodeCBOR(inCBOR); err != nil {
 				b.Fatal(err)
 			}
 		}

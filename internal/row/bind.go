@@ -278,7 +278,8 @@ func (b *binder) loose(n *node) Value {
 	return TextValue(Text, n.text)
 }
 
-// json returns the JSON text of a value: as it was written, or made of MessagePack.
+// json returns the JSON text of a value: as it was written, or made of a
+// binary format.
 func (b *binder) json(n *node) string {
 	if b.src != "" {
 		return b.src[n.offset:n.end]

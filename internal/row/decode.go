@@ -2,13 +2,24 @@ package row
 
 import "fmt"
 
-// Limits of what DecodeJSON and DecodeMsgPack take, beside the length of the
-// body, which is the caller's to bound. They bound the memory and the stack that
+// Limits of what DecodeJSON, DecodeMsgPack and DecodeCBOR take, beside the length
+// of the body, which is the caller's to bound. They bound the memory and the stack that
 // a small hostile body can cost.
 const (
 	MaxDepth    = 32      // arrays and objects within one another, the body's own included
 	MaxElements = 1 << 16 // values in a body, those within others included
 )
+
+// Decode reads the body of a write in one of the formats that travel.
+func (s *Shape) Decode(f Format, body []byte) (*Input, error) {
+	switch f {
+	case FormatMsgPack:
+		return s.DecodeMsgPack(body)
+	case FormatCBOR:
+		return s.DecodeCBOR(body)
+	}
+	return s.DecodeJSON(body)
+}
 
 // A DecodeError says where a body is wrong, and how.
 type DecodeError struct {
@@ -26,7 +37,7 @@ func (e *DecodeError) Error() string {
 }
 
 // A node is one value of a body, before it is known of which kind it has to be.
-// Both formats are read into nodes, so that one binder gives both one meaning.
+// All formats are read into nodes, so that one binder gives all one meaning.
 type node struct {
 	kind   nodeKind
 	truth  bool
@@ -45,10 +56,10 @@ const (
 	nodeNull   nodeKind = iota
 	nodeBool            // truth
 	nodeNumber          // text in JSON's grammar
-	nodeNamed           // text "NaN", "Infinity", "-Infinity": a float of MessagePack
+	nodeNamed           // text "NaN", "Infinity", "-Infinity": a binary float
 	nodeString          // text in UTF-8
-	nodeBytes           // text; a bin of MessagePack
-	nodeTime            // text of a DatetimeTZ; a timestamp of MessagePack
+	nodeBytes           // text; binary formats only
+	nodeTime            // text of a DatetimeTZ; binary formats only
 	nodeList            // items
 	nodeMap             // items, with names
 )
@@ -68,7 +79,7 @@ func (n *node) String() string {
 	case nodeString:
 		return quote(n.text)
 	case nodeBytes:
-		return fmt.Sprintf("a bin of %d bytes", len(n.text))
+		return fmt.Sprintf("a byte string of length %d", len(n.text))
 	case nodeList:
 		return "an array"
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
-	"unicode/utf8"
 )
 
 // DecodeMsgPack reads the body of a write: one MessagePack map, whose members are
@@ -25,7 +23,7 @@ import (
 // A length that the body declares is checked against the bytes that are left, and
 // nothing is allocated by it. DecodeMsgPack keeps no part of body.
 func (s *Shape) DecodeMsgPack(body []byte) (*Input, error) {
-	p := msgPackParser{src: string(body)}
+	p := msgPackParser{bodyReader{src: string(body), format: "MessagePack"}}
 	root, err := p.value(1)
 	if err != nil {
 		return nil, err
@@ -37,42 +35,13 @@ func (s *Shape) DecodeMsgPack(body []byte) (*Input, error) {
 }
 
 // A msgPackParser reads a MessagePack text into nodes.
-type msgPackParser struct {
-	src      string
-	pos      int
-	elements int
-}
-
-func (p *msgPackParser) fail(offset int, message string) *DecodeError {
-	return &DecodeError{Offset: offset, Message: message}
-}
-
-// take returns the next n bytes.
-func (p *msgPackParser) take(n int) (string, *DecodeError) {
-	if n > len(p.src)-p.pos {
-		message := fmt.Sprintf("the MessagePack ends too early: want %d bytes more", n)
-		return "", p.fail(p.pos, message)
-	}
-	s := p.src[p.pos : p.pos+n]
-	p.pos += n
-	return s, nil
-}
-
-// uint reads a big-endian number of size bytes.
-func (p *msgPackParser) uint(size int) (uint64, *DecodeError) {
-	s, err := p.take(size)
-	var n uint64
-	for i := range len(s) {
-		n = n<<8 | uint64(s[i])
-	}
-	return n, err
-}
+type msgPackParser struct{ bodyReader }
 
 // value reads one value, which is at this depth if it is an array or map.
 func (p *msgPackParser) value(depth int) (node, *DecodeError) {
 	n := node{offset: p.pos}
-	if p.elements++; p.elements > MaxElements {
-		return n, p.fail(p.pos, "too many values in one body")
+	if err := p.count(); err != nil {
+		return n, err
 	}
 	first, err := p.uint(1)
 	if err != nil {
@@ -165,21 +134,6 @@ func (n *node) setFloat(f float64) {
 	n.text = string(appendFloat(nil, f, 64))
 }
 
-// string reads the bytes of a str or bin.
-func (p *msgPackParser) string(n *node, kind nodeKind, length uint64) *DecodeError {
-	n.kind = kind
-	start := p.pos
-	if length > uint64(len(p.src)-p.pos) {
-		return p.fail(n.offset, fmt.Sprintf("it declares %d bytes, %d are left", length,
-			len(p.src)-p.pos))
-	}
-	n.text, _ = p.take(int(length))
-	if kind == nodeString && !utf8.ValidString(n.text) {
-		return p.fail(start, "invalid UTF-8 in a str")
-	}
-	return nil
-}
-
 // nested reads the elements of an array or map. Each takes a byte at least, so a
 // length beyond what is left is known to be wrong before anything is read.
 func (p *msgPackParser) nested(n *node, length uint64, object bool, depth int) *DecodeError {
@@ -189,14 +143,8 @@ func (p *msgPackParser) nested(n *node, length uint64, object bool, depth int) *
 		n.kind = nodeMap
 		need *= 2
 	}
-	switch left := uint64(len(p.src) - p.pos); {
-	case depth > MaxDepth:
-		return p.fail(n.offset, "nested too deeply")
-	case need > left:
-		return p.fail(n.offset, fmt.Sprintf("it declares %d elements, %d bytes are left",
-			length, left))
-	case length > uint64(MaxElements-p.elements):
-		return p.fail(n.offset, "too many values in one body")
+	if err := p.room(n, length, need, depth); err != nil {
+		return err
 	}
 	names := members{node: n}
 	for range length {
@@ -215,7 +163,7 @@ func (p *msgPackParser) nested(n *node, length uint64, object bool, depth int) *
 		if !object {
 			n.items = append(n.items, v)
 		} else if !names.add(v) {
-			return p.fail(name.offset, "member "+quote(name.text)+" comes twice in one map")
+			return p.twice(&name)
 		}
 	}
 	return nil
@@ -263,19 +211,8 @@ func (p *msgPackParser) extension(n *node, length uint64) *DecodeError {
 	default:
 		return p.fail(n.offset, fmt.Sprintf("a timestamp of %d bytes", length))
 	}
-	t := time.Unix(seconds, nanos).UTC()
-	if nanos > 999_999_999 || seconds < minUnix || seconds > maxUnix {
-		return p.fail(n.offset, "a timestamp out of range")
-	}
-	n.kind, n.text = nodeTime, t.Format(time.RFC3339Nano)
-	return nil
+	return p.time(n, seconds, nanos)
 }
-
-// The seconds of the years 0 to 9999, which RFC 3339 can write.
-const (
-	minUnix = -62167219200
-	maxUnix = 253402300799
-)
 
 // timestamp takes apart the three forms of a timestamp: 32 bits of seconds; 30 of
 // nanoseconds and 34 of seconds; 32 of nanoseconds and 64 of seconds.

@@ -15,15 +15,18 @@ import (
 func Hash(canonical []byte) uint64 { return xxhash.Sum64(canonical) }
 
 // ETag returns the strong entity tag of one representation of the document with
-// this hash: 13 characters of base32hex in lower case, then "-j" for JSON or "-m"
-// for MessagePack, in quotes: "k3f9a1c27e0v4-j".
+// this hash: 13 characters of base32hex in lower case, then "-j" for JSON, "-m" for
+// MessagePack or "-c" for CBOR, in quotes: "k3f9a1c27e0v4-j".
 func ETag(hash uint64, f Format) string {
 	var sum [8]byte
 	binary.BigEndian.PutUint64(sum[:], hash)
 	tag := [...]byte{0: '"', 14: '-', 15: 'j', 16: '"'}
 	etagEncoding.Encode(tag[1:14], sum[:])
-	if f == FormatMsgPack {
+	switch f {
+	case FormatMsgPack:
 		tag[15] = 'm'
+	case FormatCBOR:
+		tag[15] = 'c'
 	}
 	return string(tag[:])
 }

@@ -14,6 +14,7 @@ func TestETag_IsStableAndNamesTheRepresentation(t *testing.T) {
 	}{
 		{0, FormatJSON, `"0000000000000-j"`},
 		{1, FormatMsgPack, `"0000000000002-m"`},
+		{1, FormatCBOR, `"0000000000002-c"`},
 		{1<<64 - 1, FormatJSON, `"vvvvvvvvvvvvu-j"`},
 	} {
 		if got := ETag(tt.hash, tt.format); got != tt.want {

@@ -57,7 +57,7 @@ func appendMsgPackValue(dst []byte, f *Field, v *Value) []byte {
 	case Uint:
 		return appendMsgPackUint(dst, v.num)
 	case Float:
-		return binary.BigEndian.AppendUint64(append(dst, mpFloat64), v.num)
+		return appendMsgPackFloat(dst, math.Float64frombits(v.num))
 	case Float32:
 		bits := math.Float32bits(float32(math.Float64frombits(v.num)))
 		return binary.BigEndian.AppendUint32(append(dst, mpFloat32), bits)
@@ -76,7 +76,7 @@ func appendMsgPackValue(dst []byte, f *Field, v *Value) []byte {
 		return append(append(dst, v.text...), zone...)
 	case JSON:
 		if v.text != "" {
-			return appendMsgPackJSON(dst, v.text)
+			return packMsgPack.transcode(dst, v.text)
 		}
 	case Array:
 		dst = appendMsgPackArray(dst, len(v.list))
@@ -206,4 +206,15 @@ func appendMsgPackLen(dst []byte, form byte, n int) []byte {
 		return binary.BigEndian.AppendUint16(append(dst, form+1), uint16(n))
 	}
 	return binary.BigEndian.AppendUint32(append(dst, form+2), uint32(n))
+}
+
+func appendMsgPackFloat(dst []byte, f float64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, mpFloat64), math.Float64bits(f))
+}
+
+// packMsgPack turns the JSON of a column into MessagePack.
+var packMsgPack = packing{
+	null: mpNil, no: mpFalse, yes: mpTrue,
+	int: appendMsgPackInt, uint: appendMsgPackUint, float: appendMsgPackFloat,
+	string: appendMsgPackString, array: appendMsgPackArray, object: appendMsgPackMap,
 }

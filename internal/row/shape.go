@@ -1,5 +1,10 @@
 package row
 
+import (
+	"slices"
+	"strings"
+)
+
 // A Shape says how the columns of a row become the members of a document. It
 // is compiled once, when a configuration is loaded, and never changes. Shapes
 // are made by NewShape: one made without it encodes and decodes the same
@@ -8,6 +13,7 @@ type Shape struct {
 	Fields []Field
 
 	heads []head         // of Fields
+	order []int          // of Fields in CBOR, each name once
 	index map[string]int // from a member's name to its place in Fields
 }
 
@@ -26,6 +32,7 @@ type Field struct {
 type head struct {
 	json    string // a comma, the escaped name in quotes, a colon
 	msgpack string // the name as a MessagePack str
+	cbor    string // the name as a CBOR text
 }
 
 // NewShape compiles fields, which it keeps. When two fields have one name the
@@ -41,11 +48,16 @@ func NewShape(fields []Field) *Shape {
 		s.heads[i] = head{
 			json:    string(append(appendJSONString([]byte{','}, name), ':')),
 			msgpack: string(appendMsgPackString(nil, name)),
+			cbor:    string(appendCBORText(nil, name)),
 		}
 		if _, taken := s.index[name]; !taken {
 			s.index[name] = i
+			s.order = append(s.order, i)
 		}
 	}
+	slices.SortFunc(s.order, func(a, b int) int {
+		return strings.Compare(s.heads[a].cbor, s.heads[b].cbor)
+	})
 	return s
 }
 
@@ -68,6 +80,7 @@ type Format uint8
 const (
 	FormatJSON Format = iota
 	FormatMsgPack
+	FormatCBOR
 	FormatPrepared
 	NumFormats = iota
 )
@@ -77,6 +90,8 @@ func (f Format) MediaType() string {
 	switch f {
 	case FormatMsgPack:
 		return "application/vnd.msgpack"
+	case FormatCBOR:
+		return "application/cbor"
 	case FormatPrepared:
 		return "application/octet-stream"
 	}
@@ -88,6 +103,8 @@ func (f Format) String() string {
 	switch f {
 	case FormatMsgPack:
 		return "msgpack"
+	case FormatCBOR:
+		return "cbor"
 	case FormatPrepared:
 		return "prepared"
 	}

@@ -3,8 +3,7 @@
 // immutable Document that tiers keep and fronts send.
 //
 // It knows no database, no protocol and no cache. Encoders are append-style:
-// AppendJSON(dst, ...) and AppendMsgPack(dst, ...) write to the end of dst and
-// return it.
+// AppendJSON, AppendMsgPack and AppendCBOR write to the end of dst and return it.
 package row
 
 import "math"

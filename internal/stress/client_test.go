@@ -27,6 +27,7 @@ type answer struct {
 	code   int
 	header http.Header
 	body   []byte
+	format int // of the representation that it was made from
 }
 
 // connect opens a connection that ends with the test.
@@ -87,7 +88,7 @@ func (c *client) receive() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{res.StatusCode, res.Header, body}, nil
+	return &answer{code: res.StatusCode, header: res.Header, body: body}, nil
 }
 
 // status returns the Cache-Status without the name of the cache.

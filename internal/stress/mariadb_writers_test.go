@@ -64,21 +64,7 @@ func newMariaWorld(t testing.TB, conn *sql.Conn) *world {
 			t.Fatalf("%s: %v", s, err)
 		}
 	}
-	w := &world{history: NewHistory(), bulk: NewRegister(State{Value: 500})}
-	for i := range w.dept {
-		w.dept[i] = NewRegister(State{Value: int64(i)})
-	}
-	for i := range w.flat {
-		w.flat[i] = NewRegister(State{Value: 200 + int64(i)})
-	}
-	for i := range w.side {
-		w.side[i] = NewRegister(State{Value: 400 + int64(i)})
-	}
-	for i := range w.emp {
-		w.emp[i] = NewRegister(State{Value: 100 + int64(i), Parent: int32(i%10 + 1)})
-	}
-	w.value.Store(1000)
-	return w
+	return newRegisters()
 }
 
 // mariaWriters are foreign programs that change the world.
@@ -216,7 +202,8 @@ func (ws *mariaWriters) haunt(ctx context.Context, wg *sync.WaitGroup) {
 func (ws *mariaWriters) own(
 	ctx context.Context, wg *sync.WaitGroup, s *stand, wait time.Duration,
 ) {
-	locks, c := dialMariaDB(ws.t, ws.url), s.connect()
+	locks := dialMariaDB(ws.t, ws.url)
+	roads := []road{s.road(0), s.road(1 + 2*rand.IntN(3))}
 	wg.Go(func() {
 		for pause(ctx, wait) {
 			k := 1 + rand.IntN(emps)
@@ -229,7 +216,7 @@ func (ws *mariaWriters) own(
 				ws.t.Errorf("lock for a write through hotrow: %v", err)
 				return
 			}
-			err := write(c, k)
+			err := write(roads[rand.IntN(len(roads))], k)
 			if _, unlock := locks.ExecContext(bg, "DO RELEASE_ALL_LOCKS()"); unlock != nil {
 				err = unlock
 			}

@@ -84,17 +84,19 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 			linear := rs.linearizable(t)
 			swept, old := rs.sweep(t)
 			reads, hits := rs.reads.Load(), rs.hits.Load()
-			figures(t, "%d reads (%d with a token, %d of the database, %d checked by porcupine), "+
+			figures(t, "%d reads (%d over the wire, %d with a token, %d of the database, %d checked "+
+				"by porcupine), "+
 				"hit ratio %.2f, %d flagged stale; %d commits, %d through hotrow and read back, "+
 				"%d held invisible, %d rolled back; unexplained %d; largest lag stated %v, "+
 				"largest real age of a hit %v; sweep: %d hits of %d, %d stale; %d answers from disk", reads,
-				rs.tokens.Load(), rs.direct.Load(), linear, float64(hits)/float64(reads),
+				rs.wire.Load(), rs.tokens.Load(), rs.direct.Load(), linear, float64(hits)/float64(reads),
 				rs.stale.Load(), ws.commits.Load(), ws.through.Load(), ws.held.Load(),
 				ws.rollbacks.Load(), len(rs.violations), time.Duration(rs.lag.Load()),
 				time.Duration(rs.late.Load()).Round(time.Microsecond), swept, 2*len(rs.pages), old,
 				s.recalled())
-			if reads == 0 || hits == 0 || ws.commits.Load() == 0 || ws.through.Load() == 0 || linear == 0 ||
-				haunted && ws.held.Load() == 0 || feed.disk != (s.recalled() > 0) {
+			if reads == 0 || rs.wire.Load() == 0 || hits == 0 || ws.commits.Load() == 0 ||
+				ws.through.Load() == 0 || linear == 0 || haunted && ws.held.Load() == 0 ||
+				feed.disk != (s.recalled() > 0) {
 				t.Error("a part of the test has done nothing")
 			}
 		})

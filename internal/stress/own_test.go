@@ -13,7 +13,8 @@ import (
 // written and in those that hold its row or have held it.
 func (ws *writers) own(ctx context.Context, wg *sync.WaitGroup, s *stand, wait time.Duration) {
 	ws.t.Helper()
-	locks, c := dial(ws.t, ws.url), s.connect()
+	locks := dial(ws.t, ws.url)
+	roads := []road{s.road(0), s.road(1 + 2*rand.IntN(3))}
 	wg.Go(func() {
 		for pause(ctx, wait) {
 			k := 1 + rand.IntN(emps)
@@ -30,7 +31,7 @@ func (ws *writers) own(ctx context.Context, wg *sync.WaitGroup, s *stand, wait t
 			if lock < lockSide && lock >= lockFlat {
 				write = ws.world.ownFlat
 			}
-			err := write(c, k)
+			err := write(roads[rand.IntN(len(roads))], k)
 			if _, unlock := locks.Exec(bg, "SELECT pg_advisory_unlock($1)", lock); unlock != nil {
 				err = unlock
 			}
@@ -44,7 +45,7 @@ func (ws *writers) own(ctx context.Context, wg *sync.WaitGroup, s *stand, wait t
 }
 
 // put writes one document through hotrow, as a change of its register.
-func (w *world) put(c *client, p *page, body string, change Change) error {
+func (w *world) put(c road, p *page, body string, change Change) error {
 	commit := w.history.Begin([]Change{change})
 	a, err := c.do("PUT", p.path(), body)
 	if err != nil {
@@ -59,7 +60,7 @@ func (w *world) put(c *client, p *page, body string, change Change) error {
 }
 
 // shows checks that a page tells the last state of a register.
-func (w *world) shows(c *client, p *page, r *Register) error {
+func (w *world) shows(c road, p *page, r *Register) error {
 	a, err := c.get(p.path())
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (w *world) shows(c *client, p *page, r *Register) error {
 	return nil
 }
 
-func (w *world) ownFlat(c *client, k int) error {
+func (w *world) ownFlat(c road, k int) error {
 	p, v := &page{table: "flat", key: int32(k)}, w.next()
 	body := fmt.Sprintf(`{"id":%d,"value":%d}`, k, v)
 	if err := w.put(c, p, body, Change{w.flat[k], State{Value: v}}); err != nil {
@@ -86,7 +87,7 @@ func (w *world) ownFlat(c *client, k int) error {
 	return w.shows(c, p, w.flat[k])
 }
 
-func (w *world) ownEmp(c *client, k int) error {
+func (w *world) ownEmp(c road, k int) error {
 	r, v := w.emp[k], w.next()
 	from, to := r.Last().Parent, int32(1+rand.IntN(depts-emptyDepts))
 	p := &page{table: "emp", key: int32(k)}

@@ -32,6 +32,7 @@ type readers struct {
 	faults bool
 
 	reads, hits, stale, refused, tokens, direct atomic.Int64
+	wire                                        atomic.Int64 // of the reads
 	lag, late                                   atomic.Int64 // the largest, in nanoseconds
 
 	mu         sync.Mutex // guards what follows
@@ -45,13 +46,16 @@ func newReaders(s *stand, w *world) *readers {
 	return &readers{t: s.t, world: w, stand: s, pages: w.pages()}
 }
 
-// run reads with n connections until ctx ends, and explains what was read as
+// run reads over n roads until ctx ends, and explains what was read as
 // the history grows.
 func (rs *readers) run(ctx context.Context, wg *sync.WaitGroup, n int) {
-	for range n {
-		c := rs.stand.connect()
+	for i := range n {
+		c := rs.stand.road(i)
 		wg.Go(func() {
 			for ctx.Err() == nil {
+				if i%2 == 1 {
+					rs.wire.Add(1)
+				}
 				if err := rs.once(c); err != nil {
 					rs.t.Errorf("reader: %v", err)
 					return
@@ -67,7 +71,7 @@ func (rs *readers) run(ctx context.Context, wg *sync.WaitGroup, n int) {
 }
 
 // once makes one read.
-func (rs *readers) once(c *client) error {
+func (rs *readers) once(c road) error {
 	p := rs.pages[rand.IntN(len(rs.pages))]
 	if rand.IntN(3) == 0 {
 		p = rs.pages[rand.IntN(depts)] // the nested ones are few and change the most
@@ -135,7 +139,7 @@ func (rs *readers) judge(
 		}
 	}
 	if !flagged {
-		if err := p.seen.check(&r, begin, end); err != nil {
+		if err := p.seen[a.format].check(&r, begin, end); err != nil {
 			rs.violate(err.Error())
 		}
 	}

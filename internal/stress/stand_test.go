@@ -34,6 +34,8 @@ type stand struct {
 	set    *resource.Set
 	memory *tier.Memory
 	addr   string
+
+	wireAddr string // "" until somebody comes by the wire
 }
 
 // newStand serves the database at url until the test ends.

@@ -55,6 +55,11 @@ type world struct {
 func newWorld(t testing.TB, conn *pgx.Conn) *world {
 	t.Helper()
 	mustExec(t, conn, worldTables...)
+	return newRegisters()
+}
+
+// newRegisters returns a world as the tables begin.
+func newRegisters() *world {
 	w := &world{history: NewHistory(), bulk: NewRegister(State{Value: 500})}
 	fill := func(rs []*Register, first int64) {
 		for i := range rs {
@@ -84,7 +89,9 @@ func worldSpecs() []resource.Spec {
 type page struct {
 	table string
 	key   int32
-	seen  seen
+	// seen is by representation. What one of them has told of a row is promised
+	// to the readers of that one: each is a copy with a load of its own.
+	seen [3]seen
 }
 
 func (p *page) path() string { return fmt.Sprintf("/%s/%d", p.table, p.key) }

@@ -71,6 +71,7 @@ func newRecord(slot []byte, d *row.Document, t token, run uint64) (record, bool)
 	r := record{slot: slot, run: run, token: t, stamp: d.Stamp(), format: d.Format(),
 		absent: d.Absent()}
 	if r.absent {
+		r.format = row.Format(slot[slotHead-1]) // a document that is not there has none
 		return r, true
 	}
 	var ok bool

@@ -15,27 +15,34 @@ type media struct {
 }
 
 // documentMedia are the representations of documents, the preferred one first.
-var documentMedia = []media{
+var documentMedia = [5]media{
 	{row.FormatJSON, "application/json"},
 	{row.FormatMsgPack, "application/vnd.msgpack"},
 	{row.FormatMsgPack, "application/msgpack"},
 	{row.FormatMsgPack, "application/x-msgpack"},
+	{row.FormatCBOR, "application/cbor"},
 }
+
+// formatNames are the values of ?format=.
+const formatNames = "json, msgpack or cbor"
 
 // negotiateDocument picks the representation of a document or list. format is
 // the value of ?format=, which beats the Accept header.
 func negotiateDocument(h http.Header, format string) (media, error) {
 	switch format {
 	case "":
-	case "json":
-		return documentMedia[0], nil
-	case "msgpack":
-		return documentMedia[1], nil
 	default:
-		return media{}, problem{kind: kindBadQuery, detail: "format must be json or msgpack"}
+		for _, m := range documentMedia {
+			if m.format.String() == format {
+				return m, nil
+			}
+		}
+		return media{}, problem{kind: kindBadQuery, detail: "format must be " + formatNames}
 	}
-	names := [...]string{documentMedia[0].name, documentMedia[1].name,
-		documentMedia[2].name, documentMedia[3].name}
+	var names [len(documentMedia)]string
+	for i := range names {
+		names[i] = documentMedia[i].name
+	}
 	i, ok := Negotiate(h.Values("Accept"), names[:])
 	if !ok {
 		return media{}, problem{kind: kindNotAcceptable}

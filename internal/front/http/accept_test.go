@@ -40,6 +40,9 @@ func TestNegotiateDocument(t *testing.T) {
 		{"empty", []string{""}, "", ""},
 		{"format beats Accept", []string{vnd}, "json", jsonName},
 		{"format for curl", []string{"*/*"}, "msgpack", vnd},
+		{"CBOR", []string{"application/cbor"}, "", "application/cbor"},
+		{"CBOR for curl", []string{"*/*"}, "cbor", "application/cbor"},
+		{"what front ends prepare is no format", nil, "prepared", ""},
 		{"unknown format", nil, "xml", ""},
 	}
 	for _, tt := range tests {

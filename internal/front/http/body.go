@@ -13,7 +13,8 @@ import (
 )
 
 // patchTypes are the media types of a merge patch, as Accept-Patch has them.
-const patchTypes = "application/merge-patch+json, application/json, application/vnd.msgpack"
+const patchTypes = "application/merge-patch+json, application/json, application/vnd.msgpack, " +
+	"application/cbor"
 
 // bodyFormat returns the format that a Content-Type names. Nothing that a form
 // or a simple request of a foreign page can send is among them.
@@ -32,6 +33,8 @@ func bodyFormat(contentType string, patch bool) (row.Format, bool) {
 		return row.FormatJSON, patch
 	case "application/vnd.msgpack", "application/msgpack", "application/x-msgpack":
 		return row.FormatMsgPack, true
+	case "application/cbor":
+		return row.FormatCBOR, true
 	}
 	return 0, false
 }
@@ -54,10 +57,7 @@ func (c *call) input(shape *row.Shape) (*row.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if format == row.FormatMsgPack {
-		return shape.DecodeMsgPack(body)
-	}
-	return shape.DecodeJSON(body)
+	return shape.Decode(format, body)
 }
 
 // body reads the body as it arrives: memory is taken for what has come, never

@@ -219,6 +219,8 @@ func laneFormat(accept []byte) (row.Format, bool) {
 		return row.FormatJSON, true
 	case "application/vnd.msgpack":
 		return row.FormatMsgPack, true
+	case "application/cbor":
+		return row.FormatCBOR, true
 	}
 	return 0, false
 }

@@ -55,7 +55,7 @@ func TestLane_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
 	want(0, -1, 0, 0) // the wake-up has not ended
 	at = at.Add(7 * time.Millisecond)
 	s.scope.Wake(at)
-	want(3, 9, 3, 0.021) // up to 10 ms
+	want(3, 9, 3, 0.021)               // up to 10 ms
 	at = at.Add(50 * time.Millisecond) // nothing was answered: it is nobody's time
 	s.scope.Wake(at)
 	want(3, -1, 0, 0.021)

@@ -167,8 +167,12 @@ func joinBodies(f row.Format, answers []resource.Answer) []byte {
 		size += len(answers[i].Doc.Body()) + 1
 	}
 	out := make([]byte, 0, size)
-	if f == row.FormatMsgPack {
-		out = appendArrayHeader(out, len(answers))
+	if f != row.FormatJSON {
+		if f == row.FormatCBOR {
+			out = row.AppendCBORHead(out, row.CBORArray, uint64(len(answers)))
+		} else {
+			out = appendArrayHeader(out, len(answers))
+		}
 		for i := range answers {
 			out = append(out, answers[i].Doc.Body()...)
 		}

@@ -52,7 +52,7 @@ var (
 		"the resource takes no writes", "write to the database, or to another resource"}
 	kindNotAcceptable = &kind{"not-acceptable", http.StatusNotAcceptable,
 		"no representation fits the Accept header",
-		"accept application/json or application/vnd.msgpack"}
+		"accept application/json, application/vnd.msgpack or application/cbor"}
 	kindTimeout = &kind{"request-timeout", http.StatusRequestTimeout,
 		"the request took too long to arrive", "send the whole body at once"}
 	kindConflict = &kind{"conflict", http.StatusConflict,
@@ -68,8 +68,8 @@ var (
 	kindTooLong = &kind{"key-too-long", http.StatusRequestURITooLong,
 		"a name or key is longer than 2048 bytes", "no document has such a key"}
 	kindMediaType = &kind{"unsupported-media-type", http.StatusUnsupportedMediaType,
-		"the body must be JSON or MessagePack",
-		"send Content-Type: application/json, or application/vnd.msgpack"}
+		"the body must be JSON, MessagePack or CBOR",
+		"send Content-Type: application/json, application/vnd.msgpack or application/cbor"}
 	kindMisdirected = &kind{"misdirected", http.StatusMisdirectedRequest,
 		"this Host is not served here", "add the name to http.hosts in the configuration"}
 	kindKeyMismatch = &kind{"key-mismatch", http.StatusUnprocessableEntity,

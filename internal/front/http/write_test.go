@@ -216,6 +216,7 @@ func TestBodyFormat(t *testing.T) {
 		{"application/merge-patch+json", true, row.FormatJSON, true},
 		{"application/merge-patch+json", false, 0, false},
 		{"application/x-msgpack", false, row.FormatMsgPack, true},
+		{"application/cbor", true, row.FormatCBOR, true},
 		{"application/json; charset=latin1", false, 0, false},
 		{"text/plain; application/json", false, 0, false},
 		{"application/json, text/plain", false, 0, false},

@@ -25,6 +25,7 @@ type exchange struct {
 	req     *http1.Request
 	closing bool
 	method  string // "" for GET and HEAD
+	head    []byte // what fields are to be read from; nil: they have been
 	fields  fields
 	peer    netip.Addr
 	asked   asked
@@ -134,6 +135,11 @@ func (x *exchange) send(out []byte, p prepared, flags uint16, rest []byte) []byt
 // append gives the record to the log, with what is the same for all kinds of
 // them. When it returns the record outlives this process: the answer may go out.
 func (x *exchange) append() bool {
+	if x.f.log == nil {
+		x.lost = false
+		return true
+	}
+	x.readFields()
 	r := &x.record
 	r.At = x.now.UnixMilli()
 	r.Flags, r.IP = 0, [16]byte{}
@@ -151,13 +157,9 @@ func (x *exchange) append() bool {
 	r.Agent, r.Referrer = x.fields.agent, x.fields.referrer
 	var seq clicklog.Seq
 	ok := true
-	switch {
-	case x.f.log == nil:
-		x.lost = false
-		return true
-	case x.writer != nil:
+	if x.writer != nil {
 		seq, ok = x.writer.Append(r)
-	default:
+	} else {
 		seq, ok = x.f.log.Shared().Append(r)
 	}
 	x.lost = seq == 0
@@ -172,8 +174,20 @@ func (x *exchange) append() bool {
 	return ok
 }
 
+// readFields reads what the request says of who follows the link, if nobody has
+// yet: where hits are recorded nowhere, a redirect does without.
+func (x *exchange) readFields() {
+	if x.head != nil {
+		x.fields.scan(x.head)
+		x.head = nil
+	}
+}
+
 // client returns whose request it is.
-func (x *exchange) client() netip.Addr { return x.o.proxies.client(x.peer, x.fields.forwarded) }
+func (x *exchange) client() netip.Addr {
+	x.readFields()
+	return x.o.proxies.client(x.peer, x.fields.forwarded)
+}
 
 // miss appends the answer where there is no link, or none that may be seen:
 // both are alike, so that nobody learns which codes are taken.

@@ -164,7 +164,7 @@ func (s *scope) answer(
 	}
 	x.closing = closing
 	x.peer = c.Data.(*peer).ip
-	x.fields.scan(head)
+	x.head = head
 	if x.asked.form == hopeless {
 		return x.miss(out)
 	}

@@ -86,6 +86,7 @@ const resourceName = "links"
 
 // logHit logs a request that was answered from memory.
 func (s *scope) logHit(c *lane.Conn, answer []byte) {
+	s.x.readFields()
 	s.log(line{
 		peer: c.Data.(*peer).address(c), method: methodOf(&s.x), path: row.Alias(s.req.Path),
 		cache: "hit", agent: row.Alias(s.x.fields.agent),

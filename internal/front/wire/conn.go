@@ -24,10 +24,12 @@ const (
 // A conn is one connection. Its loop and those who work for it share the
 // session; a loop takes the lock once for all that it has read.
 type conn struct {
-	f     *Front
-	lc    *lane.Conn
-	name  string // as /gofast/transports lists it
-	local bool   // only this machine can be the peer
+	f      *Front
+	lc     *lane.Conn
+	name   string // as /gofast/transports lists it
+	number uint64 // in that name
+	local  bool   // only this machine can be the peer
+	addr   string // of the peer, once it was logged; guarded by mu
 
 	mu       sync.Mutex // guards what follows; held while output is given to the lane
 	session  *gofast.Session
@@ -52,9 +54,10 @@ func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 		// No Tags: a gofast peer compresses everything that it sends by each of
 		// them, which costs it 50 times what it saves on a local network.
 		Features:   gofast.SessionFeatures | gofast.FeatureBatch,
-		MaxMessage: o.MaxMessage, Exchanges: o.MaxInFlight,
+		MaxMessage: o.MaxMessage, Exchanges: o.MaxInFlight, Handshake: o.Handshake,
 		// What clients stream is worked in as it comes, and fills no memory.
-		Credit: 1 << 20,
+		Credit:  1 << 20,
+		NoPosts: true, // none of them means anything to us
 	})
 	lc.Data = c
 	f.add(c)
@@ -99,6 +102,8 @@ func (f *Front) End(lc *lane.Conn) {
 			u.abandon()
 		case *producer:
 			u.stop(true)
+		case *passage:
+			u.end(&fault{kind: kindCanceled})
 		}
 	})
 	stats := c.session.Stats()

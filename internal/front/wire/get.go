@@ -48,6 +48,9 @@ func (c *conn) get(s *scope, e *gofast.Event, out []byte) []byte {
 		}
 	}
 	s.count(res, state)
+	if s.log != nil {
+		s.logHit(c, e.ID, res, len(body), g.Key)
+	}
 	s.prefix = s.prefix[:0]
 	if c.session.Legacy() {
 		s.prefix = rows.AppendStatus(s.prefix, statusOf(state))
@@ -178,6 +181,9 @@ func (c *conn) allHits(s *scope, e *gofast.Event, res *served) bool {
 			state = rows.Absent
 		}
 		s.count(res, state)
+	}
+	if s.log != nil {
+		s.logHit(c, e.ID, res, len(b), g.Keys...)
 	}
 	s.answer = b
 	c.respond(e.Opaque, e.ID, nil, bytes.Clone(b))

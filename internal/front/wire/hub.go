@@ -1,7 +1,9 @@
 package wirefront
 
 import (
+	"cmp"
 	"crypto/rand"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,7 +76,26 @@ func (h *hub) run() {
 		case <-h.done:
 			return
 		case e := <-h.watch.C:
+			if e.Reset {
+				e = h.collapse(e)
+			}
 			h.tell(&e)
+		}
+	}
+}
+
+// collapse returns one reset for e, which is one, and all that waits behind it:
+// whoever is told that anything may have changed need not be told what has. A
+// change of many rows makes many, and each goes to every watcher.
+func (h *hub) collapse(e resource.Event) resource.Event {
+	for {
+		select {
+		case next := <-h.watch.C:
+			if next.Token.Origin != e.Token.Origin || next.Token.Pos > e.Token.Pos {
+				e.Token = next.Token
+			}
+		default:
+			return e
 		}
 	}
 }
@@ -94,12 +115,29 @@ func (h *hub) tell(e *resource.Event) {
 	h.list(h.all)
 	listed := h.listed
 	h.mu.Unlock()
-	for i, w := range listed {
-		w.deliver(payload)
-		if i%fanoutBatch == fanoutBatch-1 {
+	h.fanOut(listed, payload)
+	clear(listed)
+}
+
+// fanOut delivers an event to many. What goes to one connection goes at once:
+// one lock and one write for all of its watchers.
+func (h *hub) fanOut(listed []*watcher, payload []byte) {
+	slices.SortFunc(listed, func(a, b *watcher) int {
+		return cmp.Compare(a.c.number, b.c.number)
+	})
+	for told := 0; told < len(listed); {
+		some := listed[told:min(told+fanoutBatch, len(listed))]
+		for told += len(some); len(some) > 0; {
+			n := 1
+			for n < len(some) && some[n].c == some[0].c {
+				n++
+			}
+			some[0].c.deliver(some[:n], payload)
+			some = some[n:]
+		}
+		if told < len(listed) {
 			h.pause()
 		}
-		listed[i] = nil
 	}
 }
 

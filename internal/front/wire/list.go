@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -94,7 +95,11 @@ func (c *conn) info(s *scope, e *gofast.Event) {
 	if c.session.Legacy() {
 		prefix = rows.AppendStatus(nil, rows.OK)
 	}
-	c.respond(e.Opaque, e.ID, prefix, i.Append(nil))
+	payload := i.Append(nil)
+	c.respond(e.Opaque, e.ID, prefix, payload)
+	if c.f.logging() {
+		c.logAnswer(time.Now(), accessLine{method: methodOf(e.ID), bytes: len(payload)})
+	}
 }
 
 // describe returns what the peer may do with a resource. c.mu is held.

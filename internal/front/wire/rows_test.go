@@ -239,6 +239,12 @@ func TestWrite_CreatesReplacesAndDeletes(t *testing.T) {
 	}
 	_, fault = write(rows.IDDelete, rows.Write{Resource: "depts", Key: "50"})
 	p.want(fault, gofast.NotFound, "not-found")
+	inCBOR := append([]byte{0xa2, 0x65}, "dname\x61C\x63loc\x61D"...)
+	if done, fault = write(rows.IDPatch, rows.Write{Resource: "depts", Key: "40", Body: inCBOR,
+		BodyFormat: row.FormatCBOR, Format: row.FormatCBOR}); fault != nil ||
+		!strings.HasSuffix(string(done.Answer.Body), "deptNumber\x18\x28") {
+		t.Errorf("CBOR: %q %v", done.Answer.Body, fault)
+	}
 	pack := append([]byte{0x82, 0xa5}, "dname\xa1Z\xa3loc\xa1Q"...)
 	if done, fault = write(rows.IDPatch, rows.Write{Resource: "depts", Key: "40", Body: pack,
 		BodyFormat: row.FormatMsgPack}); fault != nil || !strings.Contains(string(done.Answer.Body), `"Q"`) {
@@ -261,11 +267,11 @@ func TestInfo_ListsWhatMayBeRead(t *testing.T) {
 	for _, r := range i.Resources {
 		names = append(names, r.Name)
 	}
-	if got := fmt.Sprint(names); got != "[big cities depts log]" || i.Server != "hotrow" {
+	if got := fmt.Sprint(names); got != "[big cities crowd depts log slow]" || i.Server != "hotrow" {
 		t.Fatalf("%s serves %s", i.Server, got)
 	}
 	const all = rows.DoesCreate | rows.DoesPut | rows.DoesPatch | rows.DoesDelete | rows.DoesWatch
-	depts, log := i.Resources[2], i.Resources[3]
+	depts, log := i.Resources[3], i.Resources[4]
 	if depts.Does != all || depts.MaxLimit != 3 || fmt.Sprint(depts.Key) != "[deptNumber]" ||
 		depts.Position == "" || log.Does != rows.DoesWatch {
 		t.Errorf("%+v, %+v", depts, log)

@@ -29,6 +29,8 @@ type scope struct {
 	seen    []*served // looked up in this wake-up: a handful
 	touched []*served // with hits that have no duration yet
 
+	loopLog
+
 	asOf    []asOf
 	event   gofast.Event
 	get     rows.Get
@@ -69,6 +71,7 @@ func (s *scope) Wake(now time.Time) {
 	s.now, s.began = now, now
 	s.live = s.f.live.Load()
 	s.issued = nil
+	s.openLog(s.live.Access)
 	if s.live.Issued != nil {
 		s.issued = s.live.Issued()
 	}
@@ -80,7 +83,7 @@ func (s *scope) Wake(now time.Time) {
 // Rest ends a wake-up after which the loop sleeps or lets others run. It is
 // lane.Rester. Hits count as long as the whole of their wake-up.
 func (s *scope) Rest() {
-	if len(s.touched) > 0 {
+	if len(s.touched) > 0 || s.pendingLog() {
 		s.settle(time.Since(s.began))
 	}
 }
@@ -92,6 +95,9 @@ func (s *scope) settle(took time.Duration) {
 		r.untimed = 0
 	}
 	s.touched = s.touched[:0]
+	if s.ring != nil {
+		s.ring.Publish(took)
+	}
 }
 
 // count notes a hit of r.

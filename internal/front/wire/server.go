@@ -20,6 +20,7 @@ const ALPN = "hotrow/1"
 type Listen struct {
 	TLS        *tls.Config   // see TLS; nil: plain
 	Idle       time.Duration // that a connection may be silent: 10 min
+	Write      time.Duration // that a peer may take nothing of what is sent: 30 s
 	Goroutines bool          // a goroutine for each connection even where loops are possible
 	Log        *slog.Logger
 }
@@ -51,7 +52,8 @@ func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
 	}
 	server, err := lane.Serve(l, lane.Config{
 		Proto: f, Scope: f.NewScope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
-		Header: 30 * time.Second, Idle: o.Idle, Tick: tickEvery,
+		Header: 30 * time.Second, Idle: o.Idle, Write: o.Write,
+		Tick:     tickEvery,
 		MaxInput: maxInput, MaxOutput: maxOutput,
 	})
 	if err != nil {

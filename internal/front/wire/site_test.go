@@ -32,6 +32,7 @@ var siteTables = []string{
 	`CREATE TABLE pay (id INTEGER PRIMARY KEY, sal INTEGER)`,
 	`INSERT INTO pay VALUES (1,100)`,
 	`CREATE TABLE big (id INTEGER PRIMARY KEY, text TEXT)`,
+	`CREATE TABLE crowd (id INTEGER PRIMARY KEY, n INTEGER)`,
 	`INSERT INTO big VALUES (1, hex(zeroblob(50000))), (2, hex(zeroblob(300)))`,
 }
 
@@ -52,6 +53,8 @@ func siteResources() []resource.Spec {
 		spec("log", "dept", public, false),
 		spec("closed", "dept", resource.Access{Read: "none", Write: "none"}, true),
 		spec("big", "big", public, true),
+		spec("slow", "slow", public, false),
+		spec("crowd", "crowd", public, true),
 	}
 }
 
@@ -63,13 +66,14 @@ func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := src.Exec(ctx, siteTables...); err != nil {
+	if err := src.Exec(ctx, slices.Concat(siteTables, slowTable)...); err != nil {
 		t.Fatal(err)
 	}
 	memory := tier.NewMemory(1 << 20)
 	set, err := resource.Open(ctx, resource.SetOptions{
-		Memory:    memory,
-		Sources:   []resource.SourceOptions{{Name: "main", Source: src, Mode: source.FeedAuto}},
+		Memory: memory,
+		Sources: []resource.SourceOptions{{Name: "main", Source: src, Mode: source.FeedAuto,
+			Timeout: time.Minute}},
 		Resources: siteResources(),
 	})
 	if err != nil {

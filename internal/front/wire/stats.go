@@ -16,6 +16,8 @@ type stats struct {
 	byResource sync.Map      // of *counters, by name; "" is what reached none
 	broken     atomic.Uint64 // connections that ended because of their peer
 	slow       atomic.Uint64 // watchers that were cut off
+	watchers   atomic.Int64  // that there are
+	events     atomic.Uint64 // told to watchers: readies, changes and resets
 	batches    atomic.Uint64 // reads of several requests' documents at once
 }
 
@@ -52,6 +54,8 @@ type Stats struct {
 	Wire      gofast.Stats // of all connections that are or were
 	Open      int          // connections now
 	Broken    uint64       // connections that ended because of what their peer sent
+	Watchers  int          // watches that are open
+	Events    uint64       // told to watchers, one for each of them
 	Slow      uint64       // watchers cut off because they did not keep up
 	Batches   uint64       // reads of the database for several requests at once
 }
@@ -59,7 +63,8 @@ type Stats struct {
 // Stats returns a snapshot of the counters, resources by name.
 func (f *Front) Stats() Stats {
 	st := Stats{Wire: f.total(), Broken: f.stats.broken.Load(), Slow: f.stats.slow.Load(),
-		Batches: f.stats.batches.Load()}
+		Batches: f.stats.batches.Load(), Watchers: int(f.stats.watchers.Load()),
+		Events: f.stats.events.Load()}
 	all := make(map[string]*ResourceStats)
 	of := func(name string) *ResourceStats {
 		s := all[name]
@@ -117,7 +122,7 @@ func (f *Front) add(c *conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.numbers++
-	c.name = "wire-" + strconv.FormatUint(f.numbers, 10)
+	c.number, c.name = f.numbers, "wire-"+strconv.FormatUint(f.numbers, 10)
 	f.conns[c] = struct{}{}
 }
 

@@ -54,6 +54,9 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 
 // handle does what an event asks for. c.mu is held.
 func (c *conn) handle(s *scope, e *gofast.Event, out []byte) []byte {
+	if e.User != nil && passed(e) {
+		return out
+	}
 	switch e.Type {
 	case gofast.EventRequest:
 		return c.request(s, e, out)
@@ -111,7 +114,9 @@ func (c *conn) request(s *scope, e *gofast.Event, out []byte) []byte {
 		}
 		fallthrough
 	default:
-		c.deny(e, &fault{kind: kindNoMessage})
+		if !c.relay(s, e) {
+			c.deny(e, &fault{kind: kindNoMessage})
+		}
 	}
 	return out
 }
@@ -122,11 +127,14 @@ func (c *conn) begin(s *scope, e *gofast.Event) {
 	case e.ID == rows.IDWatch:
 		c.watch(s, e)
 	case e.ID == rows.IDEchoSend && s.live.Perf:
+		_ = c.session.Sink(e.Opaque) // the stream has just begun
 		c.side = c.session.AppendConsumed(c.side, e.Opaque, len(e.Data))
 	case e.ID == rows.IDEchoReceive && s.live.Perf:
 		c.produce(e)
 	default:
-		c.endStream(e.Opaque, &fault{kind: kindNoMessage})
+		if !c.relay(s, e) {
+			c.endStream(e.Opaque, &fault{kind: kindNoMessage})
+		}
 	}
 }
 
@@ -153,6 +161,7 @@ func (c *conn) canceled(e *gofast.Event) {
 			u.abandon()
 			c.refuse(u.opaque, u.id, f)
 			c.f.stats.observe(u.resourceName(), f.kind.code, time.Since(u.began))
+			u.log(f.kind.code)
 		}
 	case *watcher:
 		u.end(f)
@@ -182,6 +191,13 @@ func (c *conn) credited(e *gofast.Event) {
 func (c *conn) deny(e *gofast.Event, f *fault) {
 	c.refuse(e.Opaque, e.ID, f)
 	c.f.stats.observe("", f.kind.code, 0)
+	c.logNow(e.ID, e.Data, f.kind.code)
+}
+
+// denyStream refuses a stream at once. c.mu is held.
+func (c *conn) denyStream(e *gofast.Event, f *fault) {
+	c.endStream(e.Opaque, f)
+	c.logNow(e.ID, e.Data, f.kind.code)
 }
 
 // refuse answers a request with a fault. c.mu is held.

@@ -24,6 +24,10 @@ type task struct {
 	match      string    // IfNoneMatch of a Get
 	isWrite    bool
 
+	// What the access log says of the answer.
+	cache string
+	bytes int
+
 	done   bool // answered, or nobody wants the answer; guarded by c.mu
 	cancel context.CancelFunc
 	timer  *time.Timer // of the deadline; guarded by c.mu
@@ -189,6 +193,7 @@ func (t *task) found(a *resource.Answer) {
 	if out.State == rows.Found && t.match == out.ETag {
 		out.State, out.Body = rows.NotModified, nil
 	}
+	t.cache = cacheWords[out.Origin]
 	t.answer(statusOf(out.State), out.Append(nil))
 }
 
@@ -248,6 +253,7 @@ func (t *task) logged(err error) *fault {
 
 // answer ends the task with a payload.
 func (t *task) answer(status rows.Status, payload []byte) {
+	t.bytes = len(payload)
 	t.end(gofast.OK, func(c *conn) {
 		var prefix []byte
 		if c.session.Legacy() {
@@ -280,6 +286,7 @@ func (t *task) end(code gofast.Code, say func(*conn)) {
 	say(c)
 	c.flush()
 	c.f.stats.observe(t.resourceName(), code, time.Since(t.began))
+	t.log(code)
 }
 
 // resourceName returns the name under which the task is counted.

@@ -10,10 +10,8 @@ import (
 )
 
 // What a watcher may be behind: then it is cut off, with an error that says so.
-const (
-	maxBehind   = 1024             // events
-	maxBehindBy = 30 * time.Second // of the first of them
-)
+// Options.SlowWatcher bounds how long, too.
+const maxBehind = 1024 // events
 
 // A watcher is one stream of changes.
 type watcher struct {
@@ -36,17 +34,17 @@ type watcher struct {
 func (c *conn) watch(s *scope, e *gofast.Event) {
 	var q rows.Watch
 	if err := q.Decode(e.Data); err != nil {
-		c.endStream(e.Opaque, faultOf(err))
+		c.denyStream(e, faultOf(err))
 		return
 	}
 	c.side = c.session.AppendConsumed(c.side, e.Opaque, len(e.Data))
 	res := s.resource(q.Resource)
 	if res == nil {
-		c.endStream(e.Opaque, noResource())
+		c.denyStream(e, noResource())
 		return
 	}
 	if f := c.pass(s.live, s.issued, res.rule); f != nil {
-		c.endStream(e.Opaque, f)
+		c.denyStream(e, f)
 		return
 	}
 	w := &watcher{c: c, opaque: e.Opaque, res: res}
@@ -55,13 +53,15 @@ func (c *conn) watch(s *scope, e *gofast.Event) {
 		f = &fault{kind: kindDraining}
 	}
 	if f != nil {
-		c.endStream(e.Opaque, f)
+		c.denyStream(e, f)
 		return
 	}
+	c.logNow(e.ID, e.Data, gofast.OK)
 	if c.watchers == nil {
 		c.watchers = make(map[*watcher]struct{})
 	}
 	c.watchers[w] = struct{}{}
+	c.f.stats.watchers.Add(1)
 	_ = c.session.SetUser(e.Opaque, w) // the stream has just begun
 	since := strings.Clone(q.Since)
 	if !c.f.start(func() { w.join(since) }) {
@@ -113,6 +113,9 @@ func (w *watcher) join(since string) {
 // leave stops to follow the resource. c.mu is not held.
 func (w *watcher) leave() {
 	w.c.mu.Lock()
+	if !w.over {
+		w.c.f.stats.watchers.Add(-1)
+	}
 	w.over = true
 	h := w.hub
 	w.c.mu.Unlock()
@@ -129,6 +132,7 @@ func (w *watcher) end(f *fault) {
 	}
 	w.over = true
 	w.queue = nil
+	w.c.f.stats.watchers.Add(-1)
 	delete(w.c.watchers, w)
 	w.c.endStream(w.opaque, f)
 	if h := w.hub; h != nil && !w.c.f.start(func() { h.leave(w) }) {
@@ -137,21 +141,26 @@ func (w *watcher) end(f *fault) {
 }
 
 // deliver tells the peer of an event.
-func (w *watcher) deliver(payload []byte) {
-	c := w.c
+func (w *watcher) deliver(payload []byte) { w.c.deliver([]*watcher{w}, payload) }
+
+// deliver tells watchers of the connection of an event.
+func (c *conn) deliver(list []*watcher, payload []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w.over || c.ended {
+	if c.ended {
 		return
 	}
 	o := c.f.live.Load()
-	if f := w.allowed(o); f != nil {
-		w.end(f)
-		c.flush()
-		return
-	}
-	if len(w.queue) > 0 || c.lc.Backlog() > fullQueue || !w.send(payload) {
-		w.wait(payload)
+	full := c.lc.Backlog() > fullQueue
+	for _, w := range list {
+		if w.over {
+			continue
+		}
+		if f := w.allowed(o); f != nil {
+			w.end(f)
+		} else if len(w.queue) > 0 || full || !w.send(payload) {
+			w.wait(payload)
+		}
 	}
 	c.flush()
 }
@@ -168,6 +177,7 @@ func (w *watcher) send(payload []byte) bool {
 	c.side, err = c.session.AppendMessage(c.side, w.opaque, &m)
 	switch err {
 	case nil:
+		c.f.stats.events.Add(1)
 	case gofast.ErrNoCredit:
 		return false
 	case gofast.ErrTooLarge:
@@ -223,7 +233,7 @@ func (w *watcher) look(now time.Time) {
 	if len(w.queue) == 0 {
 		return
 	}
-	if w.drain(); len(w.queue) > 0 && now.Sub(w.since) > maxBehindBy {
+	if w.drain(); len(w.queue) > 0 && now.Sub(w.since) > w.c.f.live.Load().SlowWatcher {
 		w.cutOff()
 	}
 }

@@ -263,6 +263,23 @@ func TestHub_RemembersTheLastEvents(t *testing.T) {
 	}
 }
 
+// TestHub_CollapsesResets: what waits behind a reset is told with it.
+func TestHub_CollapsesResets(t *testing.T) {
+	at := func(pos source.Position) resource.Token {
+		return resource.Token{Source: "m", Origin: "o", Pos: pos}
+	}
+	c := make(chan resource.Event, 8)
+	for _, e := range []resource.Event{{Key: "1", Token: at(11)}, {Reset: true, Token: at(14)},
+		{Key: "2", Token: at(12)}, {Reset: true, Token: at(13)}} {
+		c <- e
+	}
+	h := &hub{watch: &resource.Watch{C: c}}
+	got := h.collapse(resource.Event{Reset: true, Token: at(10)})
+	if !got.Reset || got.Token != at(14) || len(c) != 0 {
+		t.Errorf("%+v, %d are left", got, len(c))
+	}
+}
+
 // TestWatch_ManyWatchersOfOneKey: all of them hear, and others are answered.
 func TestWatch_ManyWatchersOfOneKey(t *testing.T) {
 	s := newSite(t)

@@ -10,10 +10,12 @@ package wirefront
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
@@ -38,12 +40,17 @@ type Options struct {
 	MaxMessage   int           // bytes of a message that is accepted: 1 MiB; stays
 	MaxInFlight  int           // exchanges that a connection may have open: 1,024; stays
 	MaxList      int           // bytes of the documents of one answer: 8 MiB
+	Handshake    time.Duration // for a peer to say who it is: 10 s
+	SlowWatcher  time.Duration // that a watcher may be behind by: 30 s
 	WriteTimeout time.Duration // of one write in the database: 30 s
 	ReadTimeout  time.Duration // of a read whose request has no deadline: 30 s
+	HTTP         http.Handler  // answers what proxies pass on; nil: nobody
 	Perf         bool          // answer the messages of gofast's perf program, too
 	Server       string        // what INFO and whoami call us: "hotrow"; stays
 	Instance     string        // of this process, for clients that compare; stays
 	Log          *slog.Logger  // nil: discard
+
+	Access *accesslog.Log // of the messages, with httpfront.AccessColumns; nil: none
 }
 
 // A Principal is who asks: the holder of a token.
@@ -98,6 +105,9 @@ func (f *Front) Configure(o Options) {
 	}
 	if o.ReadTimeout <= 0 {
 		o.ReadTimeout = 30 * time.Second
+	}
+	if o.SlowWatcher <= 0 {
+		o.SlowWatcher = 30 * time.Second
 	}
 	if o.Server == "" {
 		o.Server = "hotrow"

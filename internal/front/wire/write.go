@@ -42,7 +42,7 @@ func (c *conn) write(s *scope, e *gofast.Event) {
 	}
 	minimal := w.Flags&rows.Minimal != 0 || c.mayRead(s.live, res.Resource) != nil
 	t := c.newTask(e, res.Resource)
-	t.isWrite = true
+	t.isWrite, t.key = true, change.Key
 	c.run(s.live, t, func(ctx context.Context) { t.store(ctx, change, minimal) })
 }
 
@@ -76,11 +76,7 @@ func decodeWrite(
 		return nil, &fault{kind: kindUnavailable}
 	}
 	var err error
-	if w.BodyFormat == row.FormatMsgPack {
-		change.Input, err = shape.DecodeMsgPack(w.Body)
-	} else {
-		change.Input, err = shape.DecodeJSON(w.Body)
-	}
+	change.Input, err = shape.Decode(w.BodyFormat, w.Body)
 	if err != nil {
 		return nil, err
 	}

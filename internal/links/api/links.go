@@ -191,7 +191,7 @@ func rawOrNull(text string) json.RawMessage {
 // query reads which links are to be listed.
 func (c *call) query() (links.Query, error) {
 	q := links.Query{Search: c.form.Get("q"), Tag: c.form.Get("tag"), After: c.form.Get("after")}
-	if err := c.known("q", "tag", "order", "limit", "after", "count"); err != nil {
+	if err := c.known("q", "tag", "order", "limit", "after", "count", "days"); err != nil {
 		return q, err
 	}
 	var ok bool
@@ -260,7 +260,44 @@ func (c *call) list() error {
 		}
 		members = append(members, member{"count", n})
 	}
+	if c.form.Get("days") != "" {
+		days, err := c.days(page.Links)
+		if err != nil {
+			return err
+		}
+		members = append(members, member{"days", days})
+	}
 	return c.answer(http.StatusOK, members...)
+}
+
+// A daysDocument is what the links of a page had on each of the last days.
+type daysDocument struct {
+	From   string             `json:"from"`
+	Clicks map[string][]int64 `json:"clicks"` // by code; who had none is not there
+}
+
+// days reads what the links of a page had on each of the last days.
+func (c *call) days(page []links.Link) (*daysDocument, error) {
+	n, err := c.number("days", 1, links.MaxDays)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(page))
+	for i := range page {
+		ids[i] = page[i].ID
+	}
+	byID, err := c.o.Stats.Days(c.r.Context(), ids, n)
+	if err != nil {
+		return nil, err
+	}
+	d := &daysDocument{From: links.Day.Name(c.o.Stats.FirstDay(n)),
+		Clicks: make(map[string][]int64, len(byID))}
+	for i := range page {
+		if list, ok := byID[page[i].ID]; ok {
+			d.Clicks[page[i].Code] = list
+		}
+	}
+	return d, nil
 }
 
 // linkNext adds the Link header of the next page (RFC 8288).

@@ -133,6 +133,12 @@ func TestAPI_StatsOfALink(t *testing.T) {
 		t.Errorf("clicks %s", c.body)
 	}
 	b.want(404, "not-found", "GET", "/api/v1/clicks/live", "")
+	page := b.want(200, "", "GET", "/api/v1/links?days=7", "")
+	if !strings.Contains(page.body, `"days":{"from":"2`) ||
+		!strings.Contains(page.body, `"clicks":{}}`) {
+		t.Errorf("a page with days: %s", page.body)
+	}
+	b.want(400, "bad-query", "GET", "/api/v1/links?days=32", "")
 	h := b.want(200, "", "GET", "/api/v1/health", "")
 	if h.member("status") != "ok" || h.member("links") != "1" {
 		t.Errorf("health %s", h.body)

@@ -1,17 +1,15 @@
 package clicklog
 
 import (
-	"bufio"
-	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/links/killtest"
 )
 
 var crashRounds = flag.Int("crash.rounds", 100, "rounds of TestLog_SurvivesKill")
@@ -23,21 +21,6 @@ const crashChild = "HOTROW_TEST_CLICKLOG_CRASH"
 // victimWriters is how many writers the child has: two loops, and the shared one.
 const victimWriters = 3
 
-// A tally is what a child has told the kernel by ordinary writes to a file, which
-// no kill undoes: for each writer how many appends it has begun and how many were
-// answered.
-type tally [victimWriters * 2]uint64
-
-func readTally(dir string) (t tally) {
-	b, _ := os.ReadFile(filepath.Join(dir, "tally"))
-	for i := range t {
-		if len(b) >= i*8+8 {
-			t[i] = binary.LittleEndian.Uint64(b[i*8:])
-		}
-	}
-	return t
-}
-
 // runVictim is the main function of the child: three goroutines append.
 func runVictim(dir string) error {
 	o := small(filepath.Join(dir, "log"))
@@ -46,32 +29,23 @@ func runVictim(dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "tally"), os.O_RDWR|os.O_CREATE, 0o600)
+	count, err := killtest.Open(dir, victimWriters)
 	if err != nil {
 		return err
 	}
 	failed := make(chan error)
 	for i := range victimWriters {
-		go func() { failed <- appendForEver(dir, l, f, i) }()
+		go func() { failed <- appendForEver(l, count, i) }()
 	}
 	fmt.Println("ready")
 	return <-failed
 }
 
 // appendForEver is one writer of the child.
-func appendForEver(dir string, l *Log, f *os.File, i int) error {
-	count := readTally(dir)
-	begun := count[2*i]
-	var word [8]byte
-	put := func(slot int, n uint64) error {
-		binary.LittleEndian.PutUint64(word[:], n)
-		_, err := f.WriteAt(word[:], int64(slot*8))
-		return err
-	}
-	answered := count[2*i+1]
+func appendForEver(l *Log, count *killtest.Tally, i int) error {
 	for {
-		begun++
-		if err := put(2*i, begun); err != nil {
+		begun, err := count.Begin(i)
+		if err != nil {
 			return err
 		}
 		r := click(int(begun))
@@ -85,37 +59,11 @@ func appendForEver(dir string, l *Log, f *os.File, i int) error {
 			}
 		}
 		if seq == 0 {
-			return fmt.Errorf("no room in 20 s")
+			return errors.New("no room in 20 s")
 		}
-		answered++
-		if err := put(2*i+1, answered); err != nil {
+		if err := count.Answer(i); err != nil {
 			return err
 		}
-	}
-}
-
-// killed runs a child for a while and kills it.
-func killed(t *testing.T, dir string, live time.Duration) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), crashChild+"="+dir)
-	var failure strings.Builder
-	cmd.Stderr = &failure
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	ready := lines.Scan()
-	time.AfterFunc(live, func() { _ = cmd.Process.Kill() })
-	for lines.Scan() {
-	}
-	_ = cmd.Wait() // it was killed
-	if failure.Len() > 0 || !ready {
-		t.Fatalf("the child says: %s", failure.String())
 	}
 }
 
@@ -128,7 +76,7 @@ func TestLog_SurvivesKill(t *testing.T) {
 	seen := map[Seq]bool{}
 	var stored [victimWriters]uint64
 	for round := range *crashRounds {
-		killed(t, dir, time.Duration(rand.IntN(30_000))*time.Microsecond)
+		killtest.Kill(t, crashChild, dir, time.Duration(rand.IntN(30_000))*time.Microsecond)
 		if round%7 == 3 {
 			continue // two lives in one log
 		}
@@ -166,10 +114,10 @@ func TestLog_SurvivesKill(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		for i, begun := 0, readTally(dir); i < victimWriters; i++ {
-			if stored[i] < begun[2*i+1] || stored[i] > begun[2*i] {
+		for i, count := range killtest.Read(dir, victimWriters) {
+			if stored[i] < count.Answered || stored[i] > count.Begun {
 				t.Fatalf("round %d, writer %d: answered %d <= stored %d <= sent %d is wrong",
-					round, i, begun[2*i+1], stored[i], begun[2*i])
+					round, i, count.Answered, stored[i], count.Begun)
 			}
 		}
 	}

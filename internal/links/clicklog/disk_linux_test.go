@@ -165,3 +165,27 @@ func TestCommit_WaitsForTheDisk(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// TestTouch_ChangesNothing: both ways of touching leave every byte as it is, also
+// where the last page is not whole.
+func TestTouch_ChangesNothing(t *testing.T) {
+	for name, touch := range map[string]func([]byte, uint64, uint64) error{
+		"as a whole": touchRange, "each": touchEach,
+	} {
+		s, err := create(filepath.Join(t.TempDir(), "x.seg"), 4*pageSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(s.mem[pageSize-2:], "clicks")
+		if err := touch(s.mem, 0, 3*pageSize-100); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := string(s.mem[pageSize-2 : pageSize+4]); got != "clicks" {
+			t.Errorf("%s: %q", name, got)
+		}
+		s.unmap()
+		if err := s.file.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

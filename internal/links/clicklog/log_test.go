@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/hotrow/hotrow/internal/links/killtest"
 )
 
 // small are options of a log whose segments a test fills.
@@ -102,11 +104,7 @@ func wantRange(t testing.TB, times []int, from, to int) {
 }
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(crashChild); dir != "" {
-		if err := runVictim(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if killtest.Main(os.Getenv(crashChild), runVictim) {
 		return
 	}
 	goleak.VerifyTestMain(m)

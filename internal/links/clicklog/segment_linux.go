@@ -70,9 +70,28 @@ func commit(b []byte, word uint32) {
 
 // touchRange makes the kernel give the process each page for writing: it takes
 // the file system's locks and may wait for its journal, which a loop must not.
-// Or with nothing changes no byte, whatever the writer stores meanwhile. A page
-// that cannot be read from the disk is an error here, and not the process's end.
-func touchRange(mem []byte, from, to uint64) (err error) {
+// It is a system call, because who waits in one leaves his processor to others;
+// who waits in a page fault keeps it, and a loop may wait for that.
+func touchRange(mem []byte, from, to uint64) error {
+	to = min((to+pageSize-1)&^(pageSize-1), uint64(len(mem)))
+	for {
+		err := unix.Madvise(mem[from:to], unix.MADV_POPULATE_WRITE)
+		switch {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+			continue
+		case errors.Is(err, unix.EINVAL): // before Linux 5.14
+			return touchEach(mem, from, to)
+		case err != nil:
+			return fmt.Errorf("touch pages of a segment: %w", err)
+		}
+		return nil
+	}
+}
+
+// touchEach is touchRange by stores. Or with nothing changes no byte, whatever the
+// writer stores meanwhile. A page that cannot be read from the disk is an error
+// here, and not the process's end.
+func touchEach(mem []byte, from, to uint64) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,20 +1,18 @@
 package clicks
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/links/clicklog"
+	"github.com/hotrow/hotrow/internal/links/killtest"
 )
 
 var crashRounds = flag.Int("crash.rounds", 6, "kills of each database's SurvivesKill")
@@ -26,29 +24,10 @@ const crashChild = "HOTROW_TEST_CLICKS_CRASH"
 // runChild is the main function of the child; it reports false when this process
 // is none.
 func runChild() bool {
-	parts := strings.SplitN(os.Getenv(crashChild), "\t", 3)
-	if len(parts) != 3 {
-		return false
-	}
-	if err := victim(context.Background(), parts[0], parts[1], parts[2]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	return true
-}
-
-// A tally is how many clicks each of two writers has begun to append and has been
-// answered, in a file that no kill undoes.
-type tally [4]uint64
-
-func readTally(dir string) (t tally) {
-	b, _ := os.ReadFile(filepath.Join(dir, "tally"))
-	for i := range t {
-		if len(b) >= i*8+8 {
-			t[i] = binary.LittleEndian.Uint64(b[i*8:])
-		}
-	}
-	return t
+	return killtest.Main(os.Getenv(crashChild), func(value string) error {
+		parts := strings.SplitN(value, "\t", 3)
+		return victim(context.Background(), parts[0], parts[1], parts[2])
+	})
 }
 
 // victim appends and drains until it is killed.
@@ -69,65 +48,36 @@ func victim(ctx context.Context, dir, kind, url string) error {
 	if _, err := Start(ctx, Options{Store: s, Log: l, Every: 2 * time.Millisecond, Batch: 300}); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "tally"), os.O_RDWR|os.O_CREATE, 0o600)
+	count, err := killtest.Open(dir, 2)
 	if err != nil {
-		return err
-	}
-	count := readTally(dir)
-	put := func(slot int, n uint64) error {
-		_, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, n), int64(slot*8))
 		return err
 	}
 	failed := make(chan error)
 	for i := range 2 {
-		go func() {
-			for n := count[2*i] + 1; ; n++ {
-				r := visit(int64(n%50), int(n))
-				err := put(2*i, n)
-				for seq := clicklog.Seq(0); seq == 0 && err == nil; {
-					if i == 0 {
-						seq, _ = l.Writer(0).Append(r)
-					} else {
-						seq, _ = l.Shared().Append(r)
-					}
-				}
-				count[2*i+1]++
-				if err == nil {
-					err = put(2*i+1, count[2*i+1])
-				}
-				if err != nil {
-					failed <- err
-					return
-				}
-			}
-		}()
+		go func() { failed <- appendForEver(l, count, i) }()
 	}
 	fmt.Println("ready")
 	return <-failed
 }
 
-// kill runs a child for a while and kills it.
-func kill(t *testing.T, child string, live time.Duration) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), crashChild+"="+child)
-	var failure strings.Builder
-	cmd.Stderr = &failure
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	ready := lines.Scan()
-	time.AfterFunc(live, func() { _ = cmd.Process.Kill() })
-	for lines.Scan() {
-	}
-	_ = cmd.Wait() // it was killed
-	if failure.Len() > 0 || !ready {
-		t.Fatalf("the child says: %s", failure.String())
+// appendForEver is one writer of the child.
+func appendForEver(l *clicklog.Log, count *killtest.Tally, i int) error {
+	for {
+		n, err := count.Begin(i)
+		if err != nil {
+			return err
+		}
+		r := visit(int64(n%50), int(n))
+		for seq := clicklog.Seq(0); seq == 0; {
+			if i == 0 {
+				seq, _ = l.Writer(0).Append(r)
+			} else {
+				seq, _ = l.Shared().Append(r)
+			}
+		}
+		if err := count.Answer(i); err != nil {
+			return err
+		}
 	}
 }
 
@@ -137,15 +87,16 @@ func survivesKill(t *testing.T, kind string) {
 	b := newBed(t, kind, Options{})
 	dir := t.TempDir()
 	for range *crashRounds {
-		kill(t, dir+"\t"+kind+"\t"+b.url, time.Duration(rand.IntN(250))*time.Millisecond)
+		killtest.Kill(t, crashChild, dir+"\t"+kind+"\t"+b.url, time.Duration(rand.IntN(250))*time.Millisecond)
 	}
 	b.dir = filepath.Join(dir, "log")
 	b.start()
 	b.drained()
 	b.consistent()
-	count := readTally(dir)
+	count := killtest.Read(dir, 2)
 	rows := uint64(b.count("SELECT COUNT(*) FROM clicks"))
-	if answered, sent := count[1]+count[3], count[0]+count[2]; rows < answered || rows > sent || rows == 0 {
+	answered, sent := count[0].Answered+count[1].Answered, count[0].Begun+count[1].Begun
+	if rows < answered || rows > sent || rows == 0 {
 		t.Errorf("answered %d <= stored %d <= sent %d is wrong", answered, rows, sent)
 	}
 	if st := b.d.Stats(); st.Conflicts+st.Twice+st.Bad+st.Poison > 0 {

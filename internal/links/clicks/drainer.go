@@ -150,7 +150,7 @@ func Start(ctx context.Context, o Options) (*Drainer, error) {
 		return nil, err
 	}
 	if err := d.loadMonths(ctx); err != nil {
-		return nil, fmt.Errorf("find the months of clicks: %w", err)
+		return nil, err
 	}
 	if err := d.renewSalt(ctx, DayOf(o.Now().UnixMilli())); err != nil {
 		return nil, err

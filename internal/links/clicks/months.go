@@ -3,7 +3,6 @@ package clicks
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -14,29 +13,17 @@ import (
 // monthOf returns the month of a time in milliseconds.
 func monthOf(ms int64) string { return schema.Month(time.UnixMilli(ms)) }
 
-// monthName is what the tables of months are called.
-var monthName = regexp.MustCompile(`^clicks_([0-9]{6})$`)
-
 // loadMonths reads which months have a table.
 func (d *Drainer) loadMonths(ctx context.Context) error {
-	sql := map[source.Dialect]string{
-		source.DialectSQLite: "SELECT name FROM sqlite_schema WHERE type = 'table'",
-		source.DialectPostgres: "SELECT c.relname::text FROM pg_catalog.pg_class c" +
-			" WHERE c.relkind = 'r' AND pg_catalog.pg_table_is_visible(c.oid)",
-		source.DialectMySQL: "SELECT TABLE_NAME FROM information_schema.TABLES" +
-			" WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'",
-	}[d.store.Dialect()]
-	months := make(map[string]bool)
-	err := d.store.Query(ctx, sql, nil, func(r source.StoreRow) error {
-		if m := monthName.FindStringSubmatch(r.Text(0)); m != nil {
-			months[m[1]] = true
-		}
-		return nil
-	})
-	if err == nil {
-		d.months = months
+	list, err := schema.Months(ctx, d.store)
+	if err != nil {
+		return err
 	}
-	return err
+	d.months = make(map[string]bool, len(list))
+	for _, m := range list {
+		d.months[m] = true
+	}
+	return nil
 }
 
 // ensureMonths makes the tables that the batch needs, and the view over all of

@@ -91,21 +91,30 @@ func (s *sketch) merge(o *sketch) {
 	}
 }
 
+// ranks are how many registers have each rank.
+type ranks [32 - sketchBits + 2]int32
+
 // estimate returns about how many visitors were added.
 func (s *sketch) estimate() uint64 {
 	if s.registers == nil {
 		return uint64(len(s.hashes))
 	}
-	sum, empty := 0.0, 0
+	var r ranks
 	for _, rank := range s.registers {
-		sum += 1 / float64(uint64(1)<<rank)
-		if rank == 0 {
-			empty++
-		}
+		r[rank]++
+	}
+	return r.estimate()
+}
+
+// estimate returns about how many visitors registers with these ranks stand for.
+func (r *ranks) estimate() uint64 {
+	sum := 0.0
+	for rank, n := range r {
+		sum += float64(n) / float64(uint64(1)<<rank)
 	}
 	const m = float64(registers)
 	raw := 0.7213 / (1 + 1.079/m) * m * m / sum
-	if raw <= 2.5*m && empty > 0 {
+	if empty := r[0]; raw <= 2.5*m && empty > 0 {
 		raw = m * math.Log(m/float64(empty))
 	}
 	return uint64(raw + 0.5)
@@ -167,11 +176,31 @@ func parseSketch(b []byte) (*sketch, error) {
 }
 
 // Visitors returns how many different visitors the column hll of a row of
-// click_time stands for; 0 for null and for what cannot be read.
+// click_time stands for; 0 for null and for what cannot be read. A chart asks for
+// thousands of them: registers are counted as they are packed.
 func Visitors(hll []byte) uint64 {
-	s, err := parseSketch(hll)
-	if err != nil {
-		return 0
+	if len(hll) != 1+packedRegisters || hll[0] != formRegisters {
+		s, err := parseSketch(hll)
+		if err != nil {
+			return 0
+		}
+		return s.estimate()
 	}
-	return s.estimate()
+	var all [64]int32
+	for b := hll[1:]; len(b) >= 3; b = b[3:] {
+		four := uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16
+		all[four&63]++
+		all[four>>6&63]++
+		all[four>>12&63]++
+		all[four>>18&63]++
+	}
+	var r ranks
+	for rank, n := range all {
+		if rank < len(r) {
+			r[rank] = n
+		} else if n > 0 {
+			return 0
+		}
+	}
+	return r.estimate()
 }

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -139,7 +138,7 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, status int, view lis
 	view.Query = query{
 		Q: v.Get("q"), Tag: v.Get("tag"), Order: v.Get("order"), After: v.Get("after"),
 	}
-	ask := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	ask := url.Values{"limit": {strconv.Itoa(pageSize)}, "days": {strconv.Itoa(sparkDays)}}
 	for name, value := range map[string]string{
 		"q": view.Query.Q, "tag": view.Query.Tag, "order": view.Query.Order,
 		"after": view.Query.After,
@@ -151,6 +150,7 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, status int, view lis
 	var answer struct {
 		Links []link `json:"links"`
 		Next  string `json:"next"`
+		Days  week   `json:"days"`
 	}
 	_, bad := p.ask(r, call{method: http.MethodGet, path: "/api/v1/links?" + ask.Encode()}, &answer)
 	if bad != nil && (bad.Status == http.StatusUnauthorized || bad.Status == http.StatusForbidden) {
@@ -167,7 +167,7 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, status int, view lis
 	if view.Query.After != "" {
 		view.First = view.Query.With("", "")
 	}
-	view.Links = p.rows(r, answer.Links)
+	view.Links = p.rows(answer.Links, answer.Days)
 	view.Tags = tagsOf(answer.Links)
 	view.Orphans = p.orphans(r)
 	p.render(w, status, "list.html", view)
@@ -182,29 +182,34 @@ func (p *Page) after(q query, cursor string) string {
 	return address + "?after=" + url.QueryEscape(cursor)
 }
 
-// rows draws the week of each link. The API is asked for several at once; each is
-// a read of seven rows.
-func (p *Page) rows(r *http.Request, links []link) []row {
+// A week is what the links of a list had on each of the last days, as the API
+// tells it.
+type week struct {
+	From   string             `json:"from"`
+	Clicks map[string][]int64 `json:"clicks"`
+}
+
+// of returns the days of a link as a series.
+func (w *week) of(code string) []bucket {
+	first, ok := bucketTime(w.From)
+	if !ok {
+		return nil
+	}
+	var days []bucket
+	for i, n := range w.Clicks[code] {
+		at := first.AddDate(0, 0, i).Format(time.DateOnly)
+		days = append(days, bucket{At: at, Clicks: n})
+	}
+	return days
+}
+
+// rows draws the week of each link.
+func (p *Page) rows(links []link, w week) []row {
 	out := make([]row, len(links))
 	now := p.o.Now()
-	from := now.UTC().AddDate(0, 0, 1-sparkDays).Format(time.DateOnly)
-	turns := make(chan struct{}, 8)
-	var all sync.WaitGroup
 	for i, l := range links {
-		out[i].link = l
-		if l.Clicks == 0 && l.LastClickAt == nil {
-			out[i].Spark = sparkOf(nil, now)
-			continue
-		}
-		turns <- struct{}{}
-		all.Go(func() {
-			defer func() { <-turns }()
-			var s stats
-			p.get(r, "/api/v1/links/"+url.PathEscape(l.Code)+"/stats?unit=day&from="+from, &s)
-			out[i].Spark = sparkOf(s.Rows, now)
-		})
+		out[i] = row{l, sparkOf(w.of(l.Code), now)}
 	}
-	all.Wait()
 	return out
 }
 

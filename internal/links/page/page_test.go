@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -303,5 +304,35 @@ func TestDraw_FillsGapsAndRoundsUp(t *testing.T) {
 		if got := roundUp(n); got != want {
 			t.Errorf("roundUp(%d) = %d, want %d", n, got, want)
 		}
+	}
+}
+
+// A list asks the API once for the weeks of all of its links.
+func TestPage_ListAsksOnceForItsWeeks(t *testing.T) {
+	api := newStandIn()
+	var stats, lists atomic.Int64
+	p, err := New(Options{
+		API: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/stats") {
+				stats.Add(1)
+			}
+			if r.URL.Path == "/api/v1/links" && r.URL.Query().Get("days") == "7" {
+				lists.Add(1)
+			}
+			api.ServeHTTP(w, r)
+		}),
+		BaseURL: "https://s.example", Now: func() time.Time { return noon },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := httptest.NewRecorder()
+	p.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/+", nil))
+	if stats.Load() != 0 || lists.Load() != 1 {
+		t.Errorf("%d questions about single links, %d about lists", stats.Load(), lists.Load())
+	}
+	if want := "last 7 days: 350, 1000, 1150, 1100, 1050, 900, 400"; rec.Code != 200 ||
+		!strings.Contains(rec.Body.String(), want) {
+		t.Errorf("%d: the page lacks %q", rec.Code, want)
 	}
 }

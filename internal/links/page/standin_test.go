@@ -217,7 +217,14 @@ func (s *standIn) list(w http.ResponseWriter, r *http.Request) {
 			found = append(found, l)
 		}
 	}
-	answer(w, 200, map[string]any{"links": found, "next": nil})
+	days := map[string][]int64{}
+	for _, l := range found {
+		if clicks, _ := l["clicks"].(int64); clicks > 0 {
+			days[fmt.Sprint(l["code"])] = []int64{350, 1000, 1150, 1100, 1050, 900, 400}
+		}
+	}
+	answer(w, 200, map[string]any{"links": found, "next": nil, "days": map[string]any{
+		"from": noon.AddDate(0, 0, -6).Format(time.DateOnly), "clicks": days}})
 }
 
 func (s *standIn) one(w http.ResponseWriter, r *http.Request, code string) {

@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ var headings = map[string]string{
 	"code": "code", "shortcode": "code", "keyword": "code", "address": "code", "slug": "code",
 	"backhalf": "code", "custombackhalf": "code", "alias": "code", "key": "code", "short": "code",
 	"shorturl": "short", "link": "short", "bitlink": "short", "shortlink": "short",
-	"custombitlink": "short", "custombitlinks": "short",
+	"customlink": "custom", "custombitlink": "custom", "custombitlinks": "custom",
 	"title": "title", "description": "title", "name": "title",
 	"tags": "tags", "tag": "tags",
 	"status": "status", "enabled": "enabled", "banned": "banned", "archived": "archived",
@@ -154,7 +155,9 @@ func (f *fields) link() (Link, error) {
 		Title: oneLine(f.of["title"]), ExpiredURL: f.of["expired_url"],
 	}
 	if l.Code == "" || strings.Contains(l.Code, "/") {
-		if short := f.of["short"]; short != "" {
+		// Bitly: a link that was given a name keeps the one that was made for it;
+		// what people have printed is the name.
+		if short := cmp.Or(f.of["custom"], f.of["short"]); short != "" {
 			l.Code = codeOf(short)
 		}
 	}

@@ -58,6 +58,10 @@ func TestRead_Formats(t *testing.T) {
 			{Line: 4, Code: "2oLd1Aa", URL: "http://old.example.com/", Title: "Old campaign", Tags: []string{"old"},
 				Enabled: no, CreatedAt: at(t, "2024-04-01T00:00:00Z")},
 		}, []string{"line 5: 2none00: there is no target"}},
+		{"bitly-page.csv", Bitly, []Link{ // the headings that the export page writes
+			{Line: 2, Code: "spring-sale", URL: "https://shop.example.com/spring"},
+			{Line: 3, Code: "3Tq9xyz", URL: "https://docs.example.com/handbook"},
+		}, nil},
 		{"shlink.csv", Shlink, []Link{
 			{Line: 2, Code: "rY9zd", URL: "https://example.com/a?b=c", Title: "A page", Tags: []string{"news", "mail"},
 				CreatedAt: at(t, "2024-01-10T11:00:00Z"), Clicks: 54},

@@ -78,6 +78,44 @@ func BenchmarkSession_Ask(b *testing.B) {
 	}
 }
 
+// BenchmarkSession_Post is a one-way message, sent and received.
+func BenchmarkSession_Post(b *testing.B) {
+	p := ready(b, Config{}, Config{})
+	m := Message{ID: 111, Data: bytes.Repeat([]byte("a"), 64)}
+	var out []byte
+	var e Event
+	b.ReportAllocs()
+	for b.Loop() {
+		var err error
+		if out, err = p.client.s.AppendPost(out[:0], &m); err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := p.server.s.Next(out, nil, &e); err != nil || e.Type != EventPost {
+			b.Fatal(e.Type, err)
+		}
+	}
+}
+
+// BenchmarkSession_Sizes is BenchmarkSession_Post of messages no two of which
+// are of the same size one after the other.
+func BenchmarkSession_Sizes(b *testing.B) {
+	p := ready(b, Config{}, Config{})
+	data := bytes.Repeat([]byte("a"), 320)
+	var out []byte
+	var e Event
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		m := Message{ID: 111, Data: data[:16+i*37%300]}
+		var err error
+		if out, err = p.client.s.AppendPost(out[:0], &m); err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := p.server.s.Next(out, nil, &e); err != nil || e.Type != EventPost {
+			b.Fatal(e.Type, err)
+		}
+	}
+}
+
 // BenchmarkSession_Stream is one message of a stream, sent and received.
 func BenchmarkSession_Stream(b *testing.B) {
 	p := ready(b, Config{Features: FeatureErrors}, Config{})

@@ -73,6 +73,14 @@ func (d *Decoder) init(l Limits, codecs *Codecs) {
 // f.Data and f.Meta point into in, or into the decoder's memory; there they are
 // valid until the next call.
 func (d *Decoder) Next(in []byte, f *Frame) (n int, err error) {
+	if n = d.plain(in, f); n > 0 {
+		return n, nil // Fast path.
+	}
+	return d.next(in, f)
+}
+
+// next is Next for frames of every form.
+func (d *Decoder) next(in []byte, f *Frame) (n int, err error) {
 	if len(in) < MinFrame {
 		d.want = MinFrame
 		return 0, checkBegin(in)

@@ -19,13 +19,9 @@ func appendFrame(dst []byte, kind Kind, opaque uint64, m *Message) []byte {
 
 // appendSized is appendFrame with the length of the inner part.
 func appendSized(dst []byte, kind Kind, opaque uint64, m *Message, inner int) []byte {
-	packet := packetSize(opaque, inner)
-	dst = slices.Grow(dst, MaxHead+packet)
-	dst = append(dst, 0xd9, 0xd9, 0xf7, byte(kind))
-	dst = appendHead(dst, majorBytes, uint64(packet))
-	dst = appendHead(dst, majorTag, opaque)
-	dst = appendHead(dst, majorBytes, uint64(inner))
-	return appendInner(dst, m)
+	dst = slices.Grow(dst, MaxHead+packetSize(opaque, inner))
+	dst = appendHeading(dst, kind, opaque, m.ID, m.size(), inner)
+	return appendAfterHeading(dst, m)
 }
 
 func appendFinish(dst []byte, opaque uint64) []byte {
@@ -49,9 +45,18 @@ func appendPacked(dst []byte, kind Kind, opaque uint64, tag byte, packed []byte)
 // appendInner appends the message with its map, which is what compression works
 // upon.
 func appendInner(dst []byte, m *Message) []byte {
+	return appendAfterHeading(appendInnerHeading(dst, m.ID, m.size()), m)
+}
+
+// appendInnerHeading appends what comes before the data of a message.
+func appendInnerHeading(dst []byte, id uint64, size int) []byte {
 	dst = append(dst, 0xd8, tagMessage, 0xbf, 0xd8, tagID)
-	dst = append(appendHead(dst, majorUint, m.ID), 0xd8, tagData)
-	dst = appendHead(dst, majorBytes, uint64(m.size()))
+	dst = append(appendHead(dst, majorUint, id), 0xd8, tagData)
+	return appendHead(dst, majorBytes, uint64(size))
+}
+
+// appendAfterHeading appends the data and what follows it.
+func appendAfterHeading(dst []byte, m *Message) []byte {
 	dst = append(append(dst, m.Prefix...), m.Data...)
 	if m.hasExtras() {
 		dst = appendExtras(dst, m)

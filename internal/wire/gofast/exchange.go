@@ -11,7 +11,9 @@ type exchange struct {
 	state  state
 	// credit is how many bytes of data we may send on the stream, grant how
 	// many the peer may, used how many have been consumed since we last said so.
+	// wide is what its window has been widened by.
 	credit, grant, used int64
+	wide                int64
 	partial             []byte  // fragments so far
 	first               Message // of a partial message: what its first frame says
 	queue               []queued
@@ -32,6 +34,7 @@ const (
 	opening                     // these are of the message that opens the exchange
 	oneWay                      // and that is a post
 	sending                     // queue is not empty
+	sunk                        // its messages are dropped
 )
 
 func (x *exchange) is(s state) bool { return x.state&s != 0 }

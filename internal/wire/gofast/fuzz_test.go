@@ -27,6 +27,9 @@ func FuzzDecode(f *testing.F) {
 		d := NewDecoder(limits, codecs)
 		for rest := in; ; {
 			var frame Frame
+			if err := sameAsNext(d, rest); err != nil {
+				t.Fatal(err)
+			}
 			n, err := d.Next(rest, &frame)
 			if n == 0 {
 				if err == nil && (d.Want() <= len(rest) || d.Want() > 1<<12+MaxHead+1) {

@@ -32,14 +32,7 @@ func (s *Session) putSized(out []byte, kind Kind, opaque uint64, m *Message, inn
 	}
 	s.stats.Tx++
 	s.stats.TxByte += uint64(len(out) - before)
-	switch kind {
-	case KindPost:
-		s.stats.TxPost++
-	case KindMessage:
-		s.stats.TxStream++
-	case KindStart:
-		s.stats.TxStart++
-	}
+	s.stats.count(kind)
 	return out
 }
 
@@ -75,6 +68,13 @@ type queued struct {
 // send appends a message of an exchange, or its first fragment, and queues the
 // rest. An exchange that the message would open is dropped if it is too large.
 func (s *Session) send(out []byte, x *exchange, kind Kind, m *Message) ([]byte, error) {
+	if !x.is(sending) {
+		if grown, ok := s.plain(out, kind, x.opaque, m); ok {
+			s.stats.count(kind)
+			s.sent(x, kind)
+			return grown, nil
+		}
+	}
 	if inner, ok := s.fits(x.opaque, m); ok && !x.is(sending) {
 		out = s.putSized(out, kind, x.opaque, m, inner)
 		s.sent(x, kind)

@@ -48,11 +48,37 @@ func (s *Session) receive(out []byte, e *Event) ([]byte, error) {
 	case KindPost:
 		return s.receivePost(out, e)
 	case KindMessage:
+		if x := s.last; x != nil && x.opaque == e.Opaque && s.takesPlain(x, e) {
+			// Fast path: the next message of the same stream.
+			return s.deliver(out, x, e), nil
+		}
 		return s.receiveMessage(out, e)
 	case KindFinish:
 		return s.receiveFinish(out, e)
 	}
 	return s.receiveStart(out, e)
+}
+
+// takesPlain reports whether a message is whole and an event whatever else is so,
+// and then takes it off what the peer may send. All others are for
+// receiveMessage.
+func (s *Session) takesPlain(x *exchange, e *Event) bool {
+	if x.state&^(local|sentEnd|sending|sunk) != stream || e.Flags != 0 || e.ID == IDError ||
+		s.granting || x.grant <= 0 {
+		return false
+	}
+	x.grant -= int64(len(e.Data))
+	return true
+}
+
+// deliver makes an event of a message of a stream.
+func (s *Session) deliver(out []byte, x *exchange, e *Event) []byte {
+	s.stats.RxStream++
+	if x.is(sunk) {
+		return s.AppendConsumed(out, e.Opaque, len(e.Data))
+	}
+	e.Type, e.User = EventMessage, x.user
+	return out
 }
 
 // receiveRequest is for a request of the peer.
@@ -182,7 +208,9 @@ func (s *Session) receivePost(out []byte, e *Event) ([]byte, error) {
 	if reserved(e.ID) {
 		return s.receiveControl(out, e)
 	}
-	e.Type = EventPost
+	if !s.cfg.NoPosts {
+		e.Type = EventPost
+	}
 	return out, nil
 }
 
@@ -260,17 +288,17 @@ func (s *Session) streamMessage(out []byte, x *exchange, e *Event) ([]byte, erro
 			return out, err
 		}
 	}
-	s.stats.RxStream++
 	if x.is(abandoned) {
+		s.stats.RxStream++
 		return out, nil
 	}
 	if e.ID == IDError && s.agreed&FeatureErrors != 0 {
+		s.stats.RxStream++
 		var err error
 		x.err, err = ParseError(e.Data)
 		return out, err
 	}
-	e.Type, e.User = EventMessage, x.user
-	return out, nil
+	return s.deliver(out, x, e), nil
 }
 
 // spend takes data off what the peer may send. It may begin a message as long as

@@ -7,8 +7,15 @@ func (s *Session) AppendPost(out []byte, m *Message) ([]byte, error) {
 	if err := s.mayOpen(m); err != nil {
 		return out, err
 	}
-	if inner, ok := s.fits(s.opaques.First, m); ok && s.postable(s.opaques.First) {
-		return s.putSized(out, KindPost, s.opaques.First, m, inner), nil
+	if first := s.opaques.First; s.postable(first) {
+		grown, ok := s.plain(out, KindPost, first, m)
+		if ok {
+			s.stats.TxPost++
+			return grown, nil
+		}
+		if inner, ok := s.fits(first, m); ok {
+			return s.putSized(out, KindPost, first, m, inner), nil
+		}
 	}
 	x, err := s.open(m.ID, nil, oneWay)
 	if err != nil {
@@ -52,8 +59,13 @@ func (s *Session) AppendResponse(out []byte, opaque uint64, m *Message) ([]byte,
 		return out, ErrReserved
 	}
 	if s.hand.live && s.hand.opaque == opaque {
+		// Fast path: the request is answered before anything else happens.
+		if grown, ok := s.plain(out, KindRequest, opaque, m); ok {
+			s.hand.live = false
+			s.stats.TxResp++
+			return grown, nil
+		}
 		if inner, ok := s.fits(opaque, m); ok {
-			// Fast path: the request is answered before anything else happens.
 			s.hand.live = false
 			s.stats.TxResp++
 			return s.putSized(out, KindRequest, opaque, m, inner), nil
@@ -230,7 +242,11 @@ func (s *Session) AppendConsumed(out []byte, opaque uint64, bytes int) []byte {
 		return out
 	}
 	if x := s.find(opaque); x != nil && x.is(stream) && !x.is(gotEnd) {
-		if x.used += int64(bytes); 2*x.used >= s.ourCredit {
+		if x.used += int64(bytes); 2*x.used >= s.ourCredit+x.wide {
+			if x.is(sunk) && x.wide == 0 {
+				x.wide = sinkCredit
+				x.used += sinkCredit
+			}
 			out = s.credit(out, opaque, &x.used, &x.grant)
 		}
 	}
@@ -240,6 +256,22 @@ func (s *Session) AppendConsumed(out []byte, opaque uint64, bytes int) []byte {
 		}
 	}
 	return out
+}
+
+// sinkCredit is what a long stream whose messages are dropped gets besides what
+// all streams get: they fill no memory, so that the buffers of the connection
+// bound what is on its way, and less would only make the peer wait for us.
+const sinkCredit = 8 << 20
+
+// Sink says that the owner drops the messages of a stream: they are counted,
+// consumed as they come, and no events.
+func (s *Session) Sink(opaque uint64) error {
+	x := s.find(opaque)
+	if x == nil || !x.is(stream) {
+		return ErrNoExchange
+	}
+	x.state |= sunk
+	return nil
 }
 
 // credit tells the peer of what was used.

@@ -27,6 +27,9 @@ type Config struct {
 	Exchanges     int // that the peer may have open: 1,024
 	Own           int // that we may have open: 16,384
 
+	// NoPosts says that the owner drops posts: they are counted, and no events.
+	NoPosts bool
+
 	// Opaques overrides the range for what we open.
 	Opaques Range
 
@@ -127,6 +130,7 @@ type Session struct {
 	peerBeatAt              time.Time
 	peerBeatGap             time.Duration // the longest between two of them
 
+	heading  heading // of the last plain frame
 	stats    Stats
 	scratch  []byte // control messages
 	packed   []byte // compressed ones

@@ -25,6 +25,19 @@ type Stats struct {
 	MDrops   uint64 `json:"n_mdrops"`  // messages that had no place
 }
 
+// count counts a frame that was sent. Requests and responses are counted by
+// those who know which of the two it is.
+func (s *Stats) count(kind Kind) {
+	switch kind {
+	case KindPost:
+		s.TxPost++
+	case KindMessage:
+		s.TxStream++
+	case KindStart:
+		s.TxStart++
+	}
+}
+
 // all returns the counters in the order of Names.
 func (s *Stats) all() [20]*uint64 {
 	return [...]*uint64{&s.Tx, &s.Flushes, &s.TxByte, &s.TxPost, &s.TxReq, &s.TxResp,

@@ -1,6 +1,10 @@
 package rows
 
-import "math"
+import (
+	"math"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
 
 // An Answer is one document, or the knowledge that there is none, with where it
 // came from.
@@ -24,7 +28,7 @@ func (a *Answer) Append(dst []byte) []byte {
 // AppendAsOf appends the part of an Answer that is the same for all that one
 // source gives at one time: the position and the lag. See AppendHitHead.
 func AppendAsOf(dst, position []byte, lag uint64) []byte {
-	dst = append(appendHead(dst, majorText, uint64(len(position))), position...)
+	dst = append(row.AppendCBORHead(dst, row.CBORText, uint64(len(position))), position...)
 	return appendUint(dst, lag)
 }
 
@@ -32,9 +36,9 @@ func AppendAsOf(dst, position []byte, lag uint64) []byte {
 // asked for, up to its body, which follows and has that many bytes. asOf is what
 // AppendAsOf has made.
 func AppendHitHead(dst []byte, s State, etag string, asOf []byte, body int) []byte {
-	dst = append(dst, majorArray|7, byte(s), byte(HitMemory), majorText)
+	dst = append(dst, row.CBORArray|7, byte(s), byte(HitMemory), row.CBORText)
 	dst = append(appendText(dst, etag), asOf...)
-	return appendHead(dst, majorBytes, uint64(body))
+	return row.AppendCBORHead(dst, row.CBORBytes, uint64(body))
 }
 
 // Decode reads the payload of an Answer. The body aliases it.

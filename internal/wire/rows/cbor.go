@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -13,52 +12,31 @@ import (
 // ErrPayload is wrapped by the error of a payload that cannot be read.
 var ErrPayload = errors.New("not a payload of this message")
 
-// The major types of CBOR (RFC 8949 3.1), in the high bits of the first byte.
-const (
-	majorUint  = 0 << 5
-	majorBytes = 2 << 5
-	majorText  = 3 << 5
-	majorArray = 4 << 5
-	cborFalse  = 0xf4
-	cborTrue   = 0xf5
-)
-
-// appendHead appends the shortest head of a major type and its argument.
-func appendHead(dst []byte, major byte, n uint64) []byte {
-	switch {
-	case n < 24:
-		return append(dst, major|byte(n))
-	case n <= math.MaxUint8:
-		return append(dst, major|24, byte(n))
-	case n <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(dst, major|25), uint16(n))
-	case n <= math.MaxUint32:
-		return binary.BigEndian.AppendUint32(append(dst, major|26), uint32(n))
-	}
-	return binary.BigEndian.AppendUint64(append(dst, major|27), n)
+func appendUint(dst []byte, n uint64) []byte {
+	return row.AppendCBORHead(dst, row.CBORUint, n)
 }
 
-func appendUint(dst []byte, n uint64) []byte { return appendHead(dst, majorUint, n) }
-
-func appendArray(dst []byte, n int) []byte { return appendHead(dst, majorArray, uint64(n)) }
+func appendArray(dst []byte, n int) []byte {
+	return row.AppendCBORHead(dst, row.CBORArray, uint64(n))
+}
 
 func appendText(dst []byte, s string) []byte {
-	return append(appendHead(dst, majorText, uint64(len(s))), s...)
+	return append(row.AppendCBORHead(dst, row.CBORText, uint64(len(s))), s...)
 }
 
 func appendBytes(dst, b []byte) []byte {
-	return append(appendHead(dst, majorBytes, uint64(len(b))), b...)
+	return append(row.AppendCBORHead(dst, row.CBORBytes, uint64(len(b))), b...)
 }
 
 func appendBool(dst []byte, b bool) []byte {
 	if b {
-		return append(dst, cborTrue)
+		return append(dst, row.CBORTrue)
 	}
-	return append(dst, cborFalse)
+	return append(dst, row.CBORFalse)
 }
 
 // lastFormat is the last of the formats that travel: their numbers are row's.
-const lastFormat = row.FormatMsgPack
+const lastFormat = row.FormatCBOR
 
 // A reader reads CBOR. Its first problem stays; what is read after it is zero.
 type reader struct {
@@ -122,7 +100,7 @@ func (r *reader) head(major byte, what string) uint64 {
 
 // array reads the head of an array of least to most elements.
 func (r *reader) array(least, most int) int {
-	n := r.head(majorArray, "an array")
+	n := r.head(row.CBORArray, "an array")
 	if r.problem == "" && (n < uint64(least) || n > uint64(most)) {
 		r.fail(fmt.Sprintf("want an array of %d to %d elements", least, most))
 		return 0
@@ -147,7 +125,7 @@ func (r *reader) string(major byte, what string) []byte {
 
 // text reads a text of at most most bytes. It aliases the payload.
 func (r *reader) text(most int) string {
-	s := r.string(majorText, "a text")
+	s := r.string(row.CBORText, "a text")
 	switch {
 	case len(s) > most:
 		r.fail("a text that is too long")
@@ -169,10 +147,10 @@ func (r *reader) texts(most int) []string {
 	return list
 }
 
-func (r *reader) bytes() []byte { return r.string(majorBytes, "a byte string") }
+func (r *reader) bytes() []byte { return r.string(row.CBORBytes, "a byte string") }
 
 func (r *reader) uint(most uint64) uint64 {
-	n := r.head(majorUint, "a number")
+	n := r.head(row.CBORUint, "a number")
 	if n > most {
 		r.fail("a number that is too large")
 		return 0
@@ -199,10 +177,10 @@ func (r *reader) bool() bool {
 	if r.problem != "" {
 		return false
 	}
-	if r.pos >= len(r.b) || r.b[r.pos] != cborTrue && r.b[r.pos] != cborFalse {
+	if r.pos >= len(r.b) || r.b[r.pos] != row.CBORTrue && r.b[r.pos] != row.CBORFalse {
 		r.fail("want true or false")
 		return false
 	}
 	r.pos++
-	return r.b[r.pos-1] == cborTrue
+	return r.b[r.pos-1] == row.CBORTrue
 }

@@ -44,6 +44,8 @@ func vectors() []vector {
 		{"get", "82656465707473623130", &Get{Resource: "depts", Key: "10"}},
 		{"get, MessagePack, no-cache", "846564657074736231300101",
 			&Get{Resource: "depts", Key: "10", Format: row.FormatMsgPack, Flags: NoCache}},
+		{"get, CBOR", "836564657074736231" + "3002",
+			&Get{Resource: "depts", Key: "10", Format: row.FormatCBOR}},
 		{"get at a position", "8765646570747362313000006a6872312e6d2e612e3166190fa063227822",
 			&Get{Resource: "depts", Key: "10", Min: "hr1.m.a.1f", Wait: 4000, IfNoneMatch: `"x"`}},
 		{"get several", "86656465707473826231306232300000" + "6000",
@@ -147,7 +149,7 @@ func TestDecode_RefusesWhatIsNoPayload(t *testing.T) {
 		{new(Get), "827f6161ff6161"},                             // indefinite text
 		{new(Get), "8241616161"},                                 // bytes for a text
 		{new(Get), "8261ff6161"},                                 // not UTF-8
-		{new(Get), "836161616102"}, {new(Get), "84616161610004"}, // format, flag
+		{new(Get), "836161616103"}, {new(Get), "84616161610004"}, // format, flag
 		{new(Get), "888888"}, {new(Get), "827bffffffffffffffff"}, // lengths
 		{new(Get), "827a7fffffff"}, {new(Get), "821c"}, {new(Get), "f6"}, // reserved, null
 		{new(Get), hex.EncodeToString((&Get{Resource: "a", Key: long}).Append(nil))},
@@ -258,5 +260,29 @@ func FuzzDecode(f *testing.F) {
 		_ = DecodeEmpty(b)
 		_, _ = DecodeAnswers(b)
 		_, _ = DecodeEcho(b)
+		if _, keys := Names(b); len(keys) > MaxKeys {
+			t.Fatalf("%d keys in %x", len(keys), b)
+		}
 	})
+}
+
+func TestNames_ReadsWhatIsThere(t *testing.T) {
+	for _, tt := range []struct {
+		payload  []byte
+		resource string
+		keys     []string
+	}{
+		{(&Get{Resource: "depts", Key: "10"}).Append(nil), "depts", []string{"10"}},
+		{(&GetMulti{Resource: "depts", Keys: []string{"10", "20"}}).Append(nil), "depts",
+			[]string{"10", "20"}},
+		{(&Write{Resource: "depts", Key: "10", Body: []byte("{")}).Append(nil), "depts", []string{"10"}},
+		{(&Watch{Resource: "depts"}).Append(nil), "depts", nil},
+		{AppendEmpty(nil), "", nil}, {nil, "", nil}, {[]byte("junk"), "", nil},
+		{[]byte("\x82\x65depts\x01"), "depts", nil},
+	} {
+		resource, keys := Names(tt.payload)
+		if diff := cmp.Diff(tt.keys, keys); resource != tt.resource || diff != "" {
+			t.Errorf("Names(%x) = %q, %q", tt.payload, resource, keys)
+		}
+	}
 }

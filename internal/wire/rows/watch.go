@@ -1,6 +1,10 @@
 package rows
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
 
 // A Watch opens a stream of the changes of a resource, or of one document.
 type Watch struct {
@@ -102,7 +106,7 @@ func DecodeStatus(b []byte) (s Status, answer []byte, text string, err error) {
 	r := reader{b: b}
 	r.array(2, 2)
 	s = Status(r.uint(255))
-	if r.problem == "" && r.pos < len(b) && b[r.pos]&^31 == majorArray {
+	if r.problem == "" && r.pos < len(b) && b[r.pos]&^31 == row.CBORArray {
 		return s, b[r.pos:], "", nil
 	}
 	text = r.text(len(b))

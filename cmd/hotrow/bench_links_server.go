@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// benchCode is the link that is followed: that of the benchmark of
+// github.com/davidkroell/shortcut, as is its target.
+const (
+	benchCode   = "/asdf"
+	benchTarget = "https://davidkroell.github.io"
+)
+
+// benchPatience is how long a server may take to begin, and the database to take
+// what was recorded.
+const benchPatience = 2 * time.Minute
+
+// A linksBench is a server for one row, in a process of its own.
+type linksBench struct {
+	cmd   *benchLinksCmd
+	env   []string
+	row   linksRow
+	dir   string
+	child *exec.Cmd // nil: none runs
+	url   string    // where links are
+	ops   string
+	db    source.Store
+	close func() error // of db
+	first int64        // rows that were there before
+}
+
+// bench makes the server's directory, and finds out what the database has.
+func (c *benchLinksCmd) bench(p *program, dir string, row linksRow) (*linksBench, error) {
+	b := &linksBench{cmd: c, env: p.env, row: row, dir: dir}
+	return b, os.MkdirAll(dir, 0o700)
+}
+
+// records reports whether the row's hits are recorded.
+func (b *linksBench) records() bool { return b.row.log != "record: false" }
+
+// database returns the URL of the row's database.
+func (b *linksBench) database() string {
+	if b.cmd.Database != "" {
+		return b.cmd.Database
+	}
+	return "sqlite:" + filepath.Join(b.dir, "links.db")
+}
+
+// start starts the server and waits until it redirects.
+func (b *linksBench) start(ctx context.Context, log string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	file, said := filepath.Join(b.dir, "hotrow.yaml"), filepath.Join(b.dir, "log")
+	text := fmt.Sprintf("version: 1\nhttp: {listen: 'off'}\nwire: {listen: 'off'}\n"+
+		"ops: {listen: '127.0.0.1:0'}\nlinks:\n  listen: 127.0.0.1:0\n  database: '%s'\n"+
+		"  log: {dir: '%s', max: 16GiB, %s}\n", b.database(), filepath.Join(b.dir, "clicks"), log)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	out, err := os.Create(said)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Close() }()
+	b.child = exec.Command(self, "serve", "-c", file)
+	b.child.Env, b.child.Stdout, b.child.Stderr = b.env, out, out
+	if err := b.child.Start(); err != nil {
+		b.child = nil
+		return fmt.Errorf("start a server: %w", err)
+	}
+	if err := b.await(ctx, said); err != nil {
+		text, _ := os.ReadFile(said)
+		b.kill()
+		return fmt.Errorf("%w; its last words:\n%s", err, text[max(0, len(text)-1000):])
+	}
+	return nil
+}
+
+// listening is how a server says where it is.
+var listening = regexp.MustCompile(`proto=(links|ops) addr=(\S+)`)
+
+// await waits until the server has the link, which is made if need be.
+func (b *linksBench) await(ctx context.Context, said string) error {
+	last := errors.New("no answer")
+	for deadline := time.Now().Add(benchPatience); time.Now().Before(deadline); {
+		text, err := os.ReadFile(said)
+		if err != nil {
+			return err
+		}
+		for _, m := range listening.FindAllStringSubmatch(string(text), -1) {
+			if m[1] == "links" {
+				b.url = "http://" + m[2]
+			} else {
+				b.ops = "http://" + m[2]
+			}
+		}
+		if b.url != "" && b.ops != "" {
+			if last = b.prepare(ctx); last == nil {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("the server does not redirect: %w", last)
+}
+
+// prepare makes the link, and opens the database to count rows in it.
+func (b *linksBench) prepare(ctx context.Context) error {
+	body := fmt.Sprintf(`{"code":%q,"url":%q,"status":301}`, benchCode[1:], benchTarget)
+	resp, err := http.Post(b.url+"/api/v1/links", "application/json", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusConflict {
+		return fmt.Errorf("POST /api/v1/links: %s", resp.Status)
+	}
+	if b.db != nil || !b.records() {
+		return nil
+	}
+	cfg, _, err := config.FromURL(b.database(), nil)
+	if err != nil {
+		return err
+	}
+	db, err := openSource(context.WithoutCancel(ctx), cfg.Sources["main"], true, false,
+		slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	store, ok := db.(source.Store)
+	if !ok {
+		return errors.Join(fmt.Errorf("%s keeps no tables", b.cmd.Database), db.Close())
+	}
+	b.db, b.close = store, db.Close
+	b.first, err = b.count(ctx)
+	return err
+}
+
+// count returns how many clicks the database has.
+func (b *linksBench) count(ctx context.Context) (n int64, err error) {
+	err = b.db.Query(ctx, "SELECT count(*) FROM clicks", nil,
+		func(r source.StoreRow) error { n = r.Int(0); return nil })
+	if source.ClassOf(err) == source.Missing {
+		err = nil // the first batch makes the table of its month
+	}
+	return n - b.first, err
+}
+
+// drained waits until the database has so many clicks, and returns how many it
+// has. When none has come for a while there will be no more.
+func (b *linksBench) drained(ctx context.Context, want int64) (int64, error) {
+	last, since := int64(-1), time.Now()
+	for {
+		n, err := b.count(ctx)
+		if err != nil || n >= want {
+			return n, err
+		}
+		if n != last {
+			last, since = n, time.Now()
+		}
+		if time.Since(since) > benchPatience/4 {
+			return n, nil
+		}
+		select {
+		case <-ctx.Done():
+			return n, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// redirects returns how many redirects the server says it has sent, once no more
+// are under way.
+func (b *linksBench) redirects(ctx context.Context) (int64, error) {
+	const name = `hotrow_links_requests_total{result="redirect"} `
+	for last := int64(-1); ; {
+		resp, err := http.Get(b.ops + "/metrics")
+		if err != nil {
+			return 0, err
+		}
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil {
+			return 0, err
+		}
+		n := int64(0)
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if value, ok := strings.CutPrefix(line, name); ok {
+				if n, err = strconv.ParseInt(value, 10, 64); err != nil {
+					return 0, err
+				}
+			}
+		}
+		if n == last {
+			return n, nil
+		}
+		last = n
+		select {
+		case <-ctx.Done():
+			return n, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// kill ends the server as kill -9 does.
+func (b *linksBench) kill() {
+	if b.child != nil {
+		_ = b.child.Process.Kill()
+		_ = b.child.Wait() // it was killed
+		b.child, b.url, b.ops = nil, "", ""
+	}
+}
+
+// stop ends the server: gently where the database is to keep what it has.
+func (b *linksBench) stop(gently bool) error {
+	if b.child != nil && gently && b.child.Process.Signal(os.Interrupt) == nil {
+		_ = b.child.Wait()
+		b.child = nil
+	}
+	b.kill()
+	if b.close != nil {
+		return b.close()
+	}
+	return nil
+}
+
+// printJSON prints a document with line breaks.
+func printJSON(to io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(append(text, '\n'))
+	return err
+}

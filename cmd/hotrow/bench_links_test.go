@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+// Every row of hotrow bench links that records has each redirect in the database
+// once; the one whose server is killed, too.
+func TestBench_LinksCountsEveryHit(t *testing.T) {
+	out := mustCommand(t, "bench", "links", "-c", "4", "-d", "300ms", "--warmup", "50ms",
+		"--format", "json")
+	checkBenchLinks(t, out)
+}
+
+func TestPostgres_BenchLinksCountsEveryHit(t *testing.T) {
+	out := mustCommand(t, "bench", "links", "-c", "4", "-d", "300ms", "--warmup", "0s",
+		"--format", "json", "--database", dbtest.Postgres(t))
+	checkBenchLinks(t, out)
+}
+
+func checkBenchLinks(t *testing.T, out string) {
+	t.Helper()
+	var rows []linksFigure
+	if err := json.Unmarshal([]byte(out), &rows); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if len(rows) != len(linksRows) {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for i, r := range rows {
+		if r.Load.Answers == 0 || r.Load.Failed() > 0 {
+			t.Errorf("%s: %d answers, %d failed", r.Row, r.Load.Answers, r.Load.Failed())
+		}
+		if i == 0 {
+			continue
+		}
+		if r.Stored != r.Redirects || uint64(r.Stored) < r.Load.Answers {
+			t.Errorf("%s: %d answered, %d redirects, %d stored", r.Row, r.Load.Answers,
+				r.Redirects, r.Stored)
+		}
+	}
+}
+
+// A lost hit makes the command fail.
+func TestBench_LinksSaysWhatIsMissing(t *testing.T) {
+	out := mustCommand(t, "bench", "links", "-c", "1", "-d", "50ms", "--warmup", "0s")
+	if !strings.Contains(out, "count(*)") || !strings.Contains(out, "recorded, held, killed") {
+		t.Errorf("the table is\n%s", out)
+	}
+	var rows []linksFigure
+	if err := json.Unmarshal([]byte(`[{"row":"x","load":{},"redirects":2,"stored":1}]`), &rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows[0].wrong(); err == nil || !strings.Contains(err.Error(), "2 redirects were sent, 1") {
+		t.Errorf("a lost hit: %v", err)
+	}
+}

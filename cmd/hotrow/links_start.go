@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	linksfront "github.com/hotrow/hotrow/internal/front/links"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A beginning is the time in which a shortener waits for its database. The
+// server does not wait with it: whatever else it serves is served.
+type beginning struct {
+	away    error              // why the database was not reached when it was first asked
+	done    atomic.Bool        // the shortener answers; its fields do not change any more
+	cancel  context.CancelFunc // ends the waiting; nil: there was none
+	waiting sync.WaitGroup
+}
+
+// linksPause is how long the database of links is left alone between two tries,
+// at most.
+const linksPause = 2 * time.Second
+
+// startLinks serves links, at once if their database is there. While it is away
+// the listener answers 503, readiness says why, and the database is asked again
+// and again.
+func (s *server) startLinks(ctx context.Context, failed chan<- error) error {
+	l := &s.links
+	if !l.on() {
+		return nil
+	}
+	if l.begin.away == nil {
+		err := s.serveLinks(ctx)
+		if source.ClassOf(err) != source.Unavailable {
+			return err
+		}
+		l.begin.away = err
+	}
+	s.log.Warn("the database of links is not reached: redirects are answered with 503 until it is",
+		"err", l.begin.away, "hint", reachHint(l.begin.away))
+	room, err := openRoom(l.listener, linksfront.Waiting(), s)
+	if err != nil {
+		return err
+	}
+	ctx, l.begin.cancel = context.WithCancel(ctx)
+	l.begin.waiting.Go(func() {
+		err := s.awaitLinks(ctx, room)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		select {
+		case failed <- err:
+		default: // something else ends the server already
+		}
+	})
+	return nil
+}
+
+// awaitLinks tries until links are served. Any error but an absent database ends
+// it.
+func (s *server) awaitLinks(ctx context.Context, room *waitingRoom) error {
+	defer room.close()
+	wait := linksPause / 32
+	for {
+		err := s.makeLinks(ctx)
+		if err == nil {
+			err = s.makeLinksFront(ctx)
+		}
+		if err == nil {
+			break
+		}
+		if source.ClassOf(err) != source.Unavailable {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, linksPause)
+	}
+	room.close()
+	s.log.Info("the database of links is reached: redirects begin")
+	return s.openLinks()
+}
+
+// end ends the waiting: from then on the shortener's fields do not change.
+func (b *beginning) end() {
+	if b.cancel != nil {
+		b.cancel()
+		b.waiting.Wait()
+	}
+}
+
+// ready returns nil when there is no shortener that waits for its database.
+func (l *shortener) ready() error {
+	if l.on() && !l.begin.done.Load() {
+		return fmt.Errorf("links: the database has not been reached yet")
+	}
+	return nil
+}
+
+// A waitingRoom answers on a listener in place of a server that cannot begin
+// yet, and gives the listener back.
+type waitingRoom struct {
+	lent   *lent
+	server *http.Server
+	ended  chan struct{}
+	once   sync.Once
+}
+
+// A lent is a listener that its borrower cannot close.
+type lent struct {
+	net.Listener
+	deadline interface{ SetDeadline(time.Time) error }
+}
+
+// Close ends Accept, and no more.
+func (l *lent) Close() error { return l.deadline.SetDeadline(time.Unix(1, 0)) }
+
+// openRoom begins to answer with h.
+func openRoom(l net.Listener, h http.Handler, s *server) (*waitingRoom, error) {
+	deadline, ok := l.(interface{ SetDeadline(time.Time) error })
+	if !ok {
+		return nil, fmt.Errorf("links: a listener of another kind: %T", l)
+	}
+	room := &waitingRoom{
+		lent: &lent{l, deadline}, ended: make(chan struct{}),
+		server: httpfront.Server(h, httpfront.Timeouts{Write: 10 * time.Second}, s.log),
+	}
+	room.server.SetKeepAlivesEnabled(false) // who asks again asks the one that comes
+	go func() {
+		defer close(room.ended)
+		_ = room.server.Serve(room.lent) // it ends when the room is closed
+	}()
+	return room, nil
+}
+
+// close gives the listener back.
+func (r *waitingRoom) close() {
+	r.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if r.server.Shutdown(ctx) != nil {
+			_ = r.server.Close()
+		}
+		<-r.ended
+		_ = r.lent.deadline.SetDeadline(time.Time{}) // an open socket takes it
+	})
+}
