@@ -50,8 +50,12 @@ var experiments = map[string]experiment{
 	"feed": {measure: measureFeed},
 	"wire": {measure: measureWire},
 
+	"tiers": {measure: measureTiers},
+
 	"links":      {measure: measureLinks},
 	"links-rate": {measure: measureLinksRate},
+	"links-away": {fresh: true, measure: measureLinksAway},
+	"links-many": {measure: measureLinksMany},
 }
 
 // attemptTime is what one attempt may take beside what it measures: a server

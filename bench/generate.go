@@ -14,11 +14,27 @@ import (
 	"github.com/hotrow/hotrow/internal/load"
 )
 
-// An order is what the generator is told: what to ask for, and what an answer
-// to a read must begin with, {n} being the key.
+// An order is what the generator is told: what to ask for, what an answer to a
+// read must begin with, and what it must hold, {n} being the key.
 type order struct {
-	Config load.Config
-	Expect string
+	Config         load.Config
+	Expect, Within string
+}
+
+// check returns what looks at an answer; nil if nothing is said of it.
+func (o *order) check() func(load.Answer) error {
+	if o.Expect == "" && o.Within == "" {
+		return nil
+	}
+	return func(a load.Answer) error {
+		key := strconv.FormatInt(a.Key, 10)
+		want := strings.ReplaceAll(o.Expect, "{n}", key)
+		within := strings.ReplaceAll(o.Within, "{n}", key)
+		if !bytes.HasPrefix(a.Body, []byte(want)) || !bytes.Contains(a.Body, []byte(within)) {
+			return fmt.Errorf("the answer is %.60q, want %q and %q in it", a.Body, want, within)
+		}
+		return nil
+	}
 }
 
 // generate is the generator: a process of its own, so that it can have a core
@@ -28,15 +44,7 @@ func generate(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
 		return fmt.Errorf("read the order: %w", err)
 	}
-	if o.Expect != "" {
-		o.Config.Check = func(a load.Answer) error {
-			want := strings.ReplaceAll(o.Expect, "{n}", strconv.FormatInt(a.Key, 10))
-			if !bytes.HasPrefix(a.Body, []byte(want)) {
-				return fmt.Errorf("the answer begins with %.60q, want %q", a.Body, want)
-			}
-			return nil
-		}
-	}
+	o.Config.Check = o.check()
 	result, err := load.Run(ctx, o.Config)
 	if err != nil {
 		return err

@@ -22,6 +22,8 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -37,6 +39,7 @@ type options struct {
 	duration time.Duration
 	warmup   time.Duration
 	keys     int
+	at       []int // connections, instead of those that a scenario names
 	results  string
 	work     string
 	hotrow   string
@@ -54,6 +57,8 @@ func main() {
 		err = generate(ctx, os.Stdin, os.Stdout)
 	case len(os.Args) == 2 && os.Args[1] == crowdCommand:
 		err = serveCrowd(ctx, os.Stdin, os.Stdout)
+	case len(os.Args) == 3 && os.Args[1] == tiersCommand:
+		err = serveTiers(ctx, os.Args[2])
 	default:
 		err = bench(ctx, os.Args[1:])
 	}
@@ -82,6 +87,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.hotrow, "hotrow", "", "a `program` to measure instead of this tree's")
 	flags.StringVar(&o.floor, "floor", "", "C `file` of another floor, for floor-check")
 	flags.BoolVar(&o.show, "show", false, "no measuring: pages and plots again, from the JSON")
+	flags.Func("connections", "only these, `N,N`: for a look in between", o.connect)
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -95,6 +101,18 @@ func parse(args []string) (*options, error) {
 		o.results = o.work + "/quick"
 	}
 	return o, nil
+}
+
+// connect reads the numbers of connections.
+func (o *options) connect(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no number of connections", part)
+		}
+		o.at = append(o.at, n)
+	}
+	return nil
 }
 
 // bench runs the scenarios.
@@ -114,8 +132,11 @@ func bench(ctx context.Context, args []string) error {
 	if o.show {
 		return showAgain(scenarios, o)
 	}
-	if o.quick {
-		for _, s := range scenarios {
+	for _, s := range scenarios {
+		if o.at != nil {
+			s.Connections = o.at
+		}
+		if o.quick {
 			s.shorten()
 		}
 	}

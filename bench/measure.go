@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/demo"
 	"github.com/hotrow/hotrow/internal/load"
 )
 
@@ -181,7 +180,11 @@ func (w *workshop) once(
 	}
 	peer.cold = peer.cold || row.Write.Percent > 0 || row.Write.Once ||
 		row.During != "" && peer.db != nil
-	if row.Generator != ours {
+	switch row.Generator {
+	case ours:
+	case ownClient:
+		return w.onceByClient(ctx, p, row, peer, connections)
+	default:
 		return w.onceByWrk(ctx, p, row, peer, connections)
 	}
 	if row.Beside != nil {
@@ -204,9 +207,9 @@ func (w *workshop) once(
 	}
 	write := row.Write
 	write.First = (100 + w.runs) * keysPerRun
-	o := order{Expect: peer.expect, Config: load.Config{
-		URL: peer.url, Header: row.Header, Write: write, Pipeline: row.Pipeline,
-		Keys:        load.Keys{First: demo.FirstDept, N: int64(peer.keys)},
+	o := order{Expect: peer.expect, Within: peer.within, Config: load.Config{
+		URL: peer.urlOf(row), Header: row.Header, Write: write, Pipeline: row.Pipeline,
+		Keys:        load.Keys{First: peer.first, N: int64(peer.keys)},
 		Connections: connections, Rate: offered, Seed: uint64(w.runs),
 		Duration: w.opts.duration, Warmup: warmup, PID: peer.main.pid(),
 	}}
@@ -223,6 +226,14 @@ func (w *workshop) once(
 	}
 	result.Name = row.Name
 	return result, nil
+}
+
+// urlOf returns the URL that a row asks a peer for.
+func (r *running) urlOf(row *row) string {
+	if row.Path != "" {
+		return r.base + row.Path
+	}
+	return r.url
 }
 
 // after runs SQL after some time.

@@ -46,18 +46,31 @@ http {
 }
 `
 
-// startNginx starts nginx with some lines within its http block.
+// startNginx starts nginx with some lines within its http block, and waits until
+// it has documents.
 func startNginx(
 	ctx context.Context, name string, on placement, dir string, keys int, expect string,
 	lines func(listen string) string,
 ) (*running, error) {
-	nginx, err := look("nginx")
+	p, address, err := nginxProcess(name, on, dir, lines)
 	if err != nil {
 		return nil, err
 	}
+	return newRunning(ctx, p, address, keys, expect)
+}
+
+// nginxProcess starts nginx with some lines within its http block. It returns
+// where it listens.
+func nginxProcess(
+	name string, on placement, dir string, lines func(listen string) string,
+) (*process, string, error) {
+	nginx, err := look("nginx")
+	if err != nil {
+		return nil, "", err
+	}
 	address, _, err := loopback()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	user := ""
 	if os.Getuid() == 0 { // else the workers become nobody, who may not read the files
@@ -65,18 +78,15 @@ func startNginx(
 	}
 	home := filepath.Join(dir, name)
 	if err := os.MkdirAll(home, 0o755); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	config := filepath.Join(home, "nginx.conf")
 	text := fmt.Sprintf(nginxConfig, home, threads(on), address, lines(address), user)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	p, err := start(name, dir, on, nginx, "-c", config, "-p", home, "-e", "stderr")
-	if err != nil {
-		return nil, err
-	}
-	return newRunning(ctx, p, address, keys, expect)
+	return p, address, err
 }
 
 // startNginxReturn answers with a fixed string.

@@ -20,20 +20,27 @@ type running struct {
 	base   string // http://127.0.0.1:PORT
 	ops    string // of hotrow's operator's port
 	url    string // of a document, with {n}
+	first  int64  // the first key
 	keys   int    // how many it has
 	expect string // what a document begins with; none: it knows one answer only
+	within string // what every answer holds, with {n}
+	memory int64  // the budget of its tier in memory, in bytes, where that is measured
 	main   *process
 	behind []*process // what it needs, ended after it
 	db     *cluster   // the database it serves, if that is PostgreSQL
 	links  *shortener // nil: it records nothing
 	input  io.Closer  // the peer ends with it; nil: it does not
-	cold   bool       // writes have dropped documents since it was warmed
+	client []string   // what asks it, where that is not HTTP
+	shared bool       // it outlives the peer
+	cold   bool       // not warmed, or writes have dropped documents since
 }
 
 // close ends the peer.
 func (r *running) close() {
 	closeInput(r.input)
-	r.main.stop()
+	if !r.shared {
+		r.main.stop()
+	}
 	for _, p := range r.behind {
 		p.stop()
 	}
@@ -49,7 +56,7 @@ func (r *running) address() string {
 type starter func(ctx context.Context, w *workshop, on placement, dir string) (*running, error)
 
 // peers are the servers that scenarios name.
-var peers = withWire(withLinks(withProxies(map[string]starter{
+var peers = withUsers(withTiers(withWire(withLinks(withProxies(map[string]starter{
 	"floor":             startFloor,
 	"floor-other":       startOtherFloor,
 	"hotrow":            startHotrow,
@@ -75,7 +82,7 @@ var peers = withWire(withLinks(withProxies(map[string]starter{
 	"nginx-proxycache":  startNginxCache,
 	"varnish":           startVarnish,
 	"h2o":               startH2O,
-})))
+})))))
 
 // keyed is what documents begin with.
 const keyed = `{"deptNumber":{n},`
@@ -91,7 +98,8 @@ func newRunning(
 func newRunningAt(
 	ctx context.Context, p *process, base string, keys int, expect string,
 ) (*running, error) {
-	r := &running{name: p.name, base: base, main: p, keys: keys, expect: expect}
+	r := &running{name: p.name, base: base, main: p, first: demo.FirstDept, keys: keys,
+		expect: expect}
 	r.url = r.base + "/depts/{n}"
 	first := strings.ReplaceAll(r.url, "{n}", strconv.Itoa(demo.FirstDept))
 	if err := p.await(ctx, first); err != nil {
@@ -212,7 +220,17 @@ func hotrowOver(
 		return nil, err
 	}
 	r.ops = "http://" + ops
-	return r, nil
+	return r, r.awaitReady(ctx)
+}
+
+// awaitReady waits until hotrow follows its databases: what it reads before that it
+// does not keep, so that it could not be warmed.
+func (r *running) awaitReady(ctx context.Context) error {
+	err := r.main.await(ctx, r.ops+"/readyz")
+	if err != nil {
+		r.close()
+	}
+	return err
 }
 
 // copyFile copies a file.

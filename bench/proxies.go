@@ -18,25 +18,53 @@ type proxyStart func(w *workshop, on placement, dir, listen, upstream string, se
 // proxies are what relays, by name. Each is a peer in front of a floor server,
 // and another one, called NAME-tls, in front of nginx with TLS and a floor.
 var proxies = map[string]proxyStart{
-	"proxy-hotrow":         hotrowProxy,
-	"proxy-nginx":          nginxProxy,
-	"proxy-haproxy":        haproxyProxy,
-	"proxy-fasthttp":       fasthttpProxy,
-	"proxy-chocon":         choconProxy("-c", "256"),
-	"proxy-chocon-default": choconProxy(),
+	"proxy-hotrow":                 hotrowProxy,
+	"proxy-nginx":                  nginxProxy,
+	"proxy-haproxy":                haproxyProxy,
+	"proxy-fasthttp":               fasthttpProxy,
+	"proxy-chocon":                 choconProxy("-c", "256"),
+	"proxy-chocon-default":         choconProxy(),
+	"proxy-chocon-rebuilt":         rebuiltProxy(256),
+	"proxy-chocon-rebuilt-default": rebuiltProxy(2),
 }
 
 // withProxies adds the proxies to the peers.
 func withProxies(all map[string]starter) map[string]starter {
 	for name, begin := range proxies {
-		all[name] = behindProxy(name, begin, false)
-		all[name+"-tls"] = behindProxy(name+"-tls", begin, true)
+		all[name] = behindProxy(name, begin, false, false)
+		all[name+"-tls"] = behindProxy(name+"-tls", begin, true, false)
 	}
+	const wire = "proxy-hotrow-wire"
+	all[wire] = behindProxy(wire, hotrowProxy, false, true)
+	all[wire+"-tls"] = behindProxy(wire+"-tls", hotrowProxy, true, true)
+	all["tls-upstream"] = startTLSUpstream
 	return all
 }
 
-// behindProxy makes the starter of a proxy with its upstream.
-func behindProxy(name string, begin proxyStart, secure bool) starter {
+// startTLSUpstream starts what is behind the proxies with TLS, to be asked by the
+// clients themselves.
+func startTLSUpstream(
+	ctx context.Context, w *workshop, _ placement, dir string,
+) (*running, error) {
+	back, err := startFloor(ctx, w, free, dir)
+	if err != nil {
+		return nil, err
+	}
+	front, err := terminateTLS(ctx, dir, back.address())
+	if err != nil {
+		back.main.stop()
+		return nil, err
+	}
+	_, rest, _ := strings.Cut(front.url, "://")
+	_, path, _ := strings.Cut(rest, "/")
+	front.url = front.base + "/" + path
+	front.behind = append(front.behind, back.main)
+	return front, nil
+}
+
+// behindProxy makes the starter of a proxy with its upstream. wire says that there
+// is a wire between the two, with a hotrow at its far end.
+func behindProxy(name string, begin proxyStart, secure, wire bool) starter {
 	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
 		// The upstream goes where there is room: it must not slow the proxy.
 		back, err := startFloor(ctx, w, free, dir)
@@ -58,6 +86,14 @@ func behindProxy(name string, begin proxyStart, secure bool) starter {
 			}
 			behind = append([]*process{front.main}, behind...)
 			upstream = front.address()
+		}
+		if wire {
+			exit, at, err := hotrowExit(w, dir, scheme(secure)+upstream)
+			if err != nil {
+				return fail(err)
+			}
+			behind = append([]*process{exit}, behind...)
+			upstream = "wire://" + at
 		}
 		listen, _, err := loopback()
 		if err != nil {
@@ -126,7 +162,37 @@ func hotrowProxy(
 ) (*process, error) {
 	host, port, _ := strings.Cut(listen, ":")
 	return startWith("proxy-hotrow", dir, on, trusting(dir), w.hotrow, "proxy", "--listen", host,
-		"--port", port, "--upstream", scheme(secure)+upstream, "--access-log-dir", "none")
+		"--port", port, "--upstream", upstreamURL(upstream, secure), "--access-log-dir", "none")
+}
+
+// upstreamURL returns the URL of an upstream, which may be one already.
+func upstreamURL(upstream string, secure bool) string {
+	if strings.HasPrefix(upstream, "wire://") {
+		return upstream
+	}
+	return scheme(secure) + upstream
+}
+
+// hotrowExit starts the far end of a wire. Its CPU is not that of the row.
+func hotrowExit(w *workshop, dir, upstream string) (p *process, at string, err error) {
+	at, port, err := loopback()
+	if err != nil {
+		return nil, "", err
+	}
+	p, err = startWith("proxy-hotrow-exit", dir, free, trusting(dir), w.hotrow, "proxy", "--exit",
+		"--listen", "127.0.0.1", "--port", strconv.Itoa(port), "--upstream", upstream,
+		"--access-log-dir", "none")
+	return p, at, err
+}
+
+// rebuiltProxy makes the start of chocon's design, rebuilt: see its package.
+func rebuiltProxy(kept int) proxyStart {
+	return func(
+		w *workshop, on placement, dir, listen, upstream string, secure bool,
+	) (*process, error) {
+		return startWith("proxy-chocon-rebuilt", dir, on, trusting(dir), w.peers+"chocon-rebuilt",
+			"-listen", listen, "-upstream", scheme(secure)+upstream, "-c", strconv.Itoa(kept))
+	}
 }
 
 // nginxProxy starts nginx with kept upstream connections.

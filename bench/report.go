@@ -73,7 +73,7 @@ func (r *report) write(dir string) error {
 		r.scenario.Name + ".md":   []byte(r.markdown()),
 	}
 	for _, p := range r.scenario.Placements {
-		panels := r.samplePanels(p)
+		panels := append(r.samplePanels(p), r.groupPanels(p)...)
 		if len(panels) == 0 {
 			panels = load.Panels(r.medians(p))
 		}
@@ -90,6 +90,37 @@ func (r *report) write(dir string) error {
 	}
 	fmt.Printf("written: %s\n", filepath.Join(dir, r.scenario.Name+".md"))
 	return nil
+}
+
+// groupPanels returns, for each group that rows name and each number of
+// connections, the throughput of the group's rows as bars. Bars are named by the
+// row without what the group says.
+func (r *report) groupPanels(p placement) []load.Panel {
+	var groups []string
+	for _, row := range r.scenario.Rows {
+		for _, g := range row.Groups {
+			if !slices.Contains(groups, g) {
+				groups = append(groups, g)
+			}
+		}
+	}
+	var panels []load.Panel
+	for _, g := range groups {
+		for _, connections := range r.scenario.Connections {
+			panel := load.Panel{X: []string{""},
+				Title: fmt.Sprintf("%s, %d at once: answers/s", g, connections)}
+			for _, row := range r.scenario.Rows {
+				all := r.group(p, connections, row.Name)
+				if slices.Contains(row.Groups, g) && len(all.runs) > 0 {
+					name := strings.TrimSuffix(row.Name, ", "+g)
+					rate := median(all.values(rateOf))
+					panel.Lines = append(panel.Lines, load.Line{Name: name, Y: []float64{rate}})
+				}
+			}
+			panels = append(panels, panel)
+		}
+	}
+	return panels
 }
 
 // emphasise makes hotrow's lines the ones that are seen first.

@@ -36,12 +36,18 @@ type row struct {
 	Header         []string   `json:"header"`
 	Generator      string     `json:"generator"` // hotrow's (the default) or wrk
 	Pipeline       int        `json:"pipeline"`
+	Path           string     `json:"path"`   // with {n}; that of the peer, if not given
+	Groups         []string   `json:"groups"` // panels of the plot that show it
+	Read           string     `json:"read"`   // one of readKinds, where tiers are read
 	Write          load.Write `json:"write"`
 	During         string     `json:"during"`          // SQL that runs meanwhile
 	Collect        bool       `json:"collect"`         // garbage, again and again
 	Beside         *crowd     `json:"beside"`          // clients that are there meanwhile
 	MaxConnections int        `json:"max_connections"` // the row ends here
 }
+
+// generators are what a row may name.
+var generators = []string{ours, wrk, wrkOneKey, ownClient}
 
 // A rate is a share of what one row reaches when all goes that can.
 type rate struct {
@@ -153,8 +159,11 @@ func (r *row) validate() error {
 	if _, ok := peers[r.Peer]; !ok {
 		return fmt.Errorf("there is no peer %q", r.Peer)
 	}
-	if r.Generator != ours && r.Generator != wrk && r.Generator != wrkOneKey {
-		return fmt.Errorf("generator %q: want %s, %s or %s", r.Generator, ours, wrk, wrkOneKey)
+	if !slices.Contains(generators, r.Generator) {
+		return fmt.Errorf("generator %q: want one of %v", r.Generator, generators)
+	}
+	if _, ok := readKinds[r.Read]; r.Read != "" && !ok {
+		return fmt.Errorf("read %q: want all, tenth or zipf", r.Read)
 	}
 	if r.Beside != nil && !slices.Contains(crowds, r.Beside.Kind) {
 		return fmt.Errorf("beside: %q: want one of %v", r.Beside.Kind, crowds)

@@ -27,15 +27,19 @@ const (
 type shortener struct {
 	count func(ctx context.Context) (int64, error) // of recorded hits in the database
 	drain func(ctx context.Context, on bool) error // nil: it drains all the time
-	lag   func(ctx context.Context) (float64, error)
+	away  func(ctx context.Context) (back func(context.Context) error, err error)
+	fill  linksFill
+	sizes []int64 // of what was filled in: links, sums, raw rows
 }
 
 // withLinks adds the servers of the scenarios about links.
 func withLinks(all map[string]starter) map[string]starter {
 	maps.Copy(all, map[string]starter{
-		"links":             linksOf("record: true"),
-		"links-held":        linksOf("record: true, drain: false"),
-		"links-off":         linksOf("record: false"),
+		"links":             linksOf("record: true", linksInSQLite),
+		"links-held":        linksOf("record: true, drain: false", linksInSQLite),
+		"links-off":         linksOf("record: false", linksInSQLite),
+		"links-mariadb":     linksOf("record: true", linksInMariaDB),
+		"links-many":        startLinksMany,
 		"redirect-floor":    startRedirectFloor,
 		"redirect-nginx":    startRedirectNginx,
 		"redirect-nethttp":  startRedirectPeer,
@@ -44,26 +48,33 @@ func withLinks(all map[string]starter) map[string]starter {
 	return all
 }
 
-// awaitRedirect waits until a server redirects.
-func (p *process) awaitRedirect(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+// redirected asks for a link once, and returns an error when it leads elsewhere.
+func redirected(url string) error {
 	client := http.Client{Timeout: 5 * time.Second,
 		Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		}}
+	resp, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	if resp.Header.Get("Location") != linkTarget {
+		return fmt.Errorf("GET %s: %s", url, resp.Status)
+	}
+	return nil
+}
+
+// awaitRedirect waits until a server redirects.
+func (p *process) awaitRedirect(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	last := errors.New("no answer")
 	for ctx.Err() == nil {
-		resp, err := client.Head(url)
-		if err == nil {
-			_ = resp.Body.Close()
-			if resp.Header.Get("Location") == linkTarget {
-				return nil
-			}
-			err = errors.New(resp.Status)
+		if last = redirected(url); last == nil {
+			return nil
 		}
-		last = err
 		select {
 		case err := <-p.done:
 			p.done <- err
@@ -72,7 +83,7 @@ func (p *process) awaitRedirect(ctx context.Context, url string) error {
 		case <-ctx.Done():
 		}
 	}
-	return p.failed(fmt.Errorf("HEAD %s: %w", url, last))
+	return p.failed(last)
 }
 
 // newRedirecting waits until a server redirects.
@@ -129,88 +140,84 @@ func startRedirectPeer(
 func startRedirectNginx(
 	ctx context.Context, _ *workshop, on placement, dir string,
 ) (*running, error) {
-	nginx, err := look("nginx")
-	if err != nil {
-		return nil, err
-	}
-	address, _, err := loopback()
-	if err != nil {
-		return nil, err
-	}
-	user := ""
-	if os.Getuid() == 0 {
-		user = "user root;"
-	}
-	home := filepath.Join(dir, "redirect-nginx")
-	if err := os.MkdirAll(home, 0o755); err != nil {
-		return nil, err
-	}
-	config := filepath.Join(home, "nginx.conf")
-	lines := fmt.Sprintf("server { listen %s; location / { return 301 %s; } }", address, linkTarget)
-	text := fmt.Sprintf(nginxConfig, home, threads(on), address, lines, user)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	p, err := start("redirect-nginx", dir, on, nginx, "-c", config, "-p", home, "-e", "stderr")
+	p, address, err := nginxProcess("redirect-nginx", on, dir, func(listen string) string {
+		return fmt.Sprintf("server { listen %s; location / { return 301 %s; } }", listen,
+			linkTarget)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return newRedirecting(ctx, p, address)
 }
 
-// linksOf makes the starter of hotrow's shortener over SQLite; log is what its
-// click log is told.
-func linksOf(log string) starter {
+// linksOf makes the starter of hotrow's shortener; log is what its click log is
+// told, and made what its database is.
+func linksOf(log string, made linksDatabase) starter {
 	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
-		address, _, err := loopback()
+		db, err := made(ctx, on, dir)
 		if err != nil {
 			return nil, err
 		}
-		ops, _, err := loopback()
+		r, err := linksOver(ctx, w, on, dir, log, db)
 		if err != nil {
-			return nil, err
-		}
-		db, file := filepath.Join(dir, "links.db"), filepath.Join(dir, "links.yaml")
-		write := func(log string) error {
-			text := fmt.Sprintf("version: 1\nhttp: {listen: 'off'}\nwire: {listen: 'off'}\n"+
-				"ops: {listen: %q}\nlinks:\n  listen: %q\n  database: %q\n"+
-				"  log: {dir: %q, max: 16GiB, %s}\n",
-				ops, address, "sqlite:"+db, filepath.Join(dir, "clicks"), log)
-			return os.WriteFile(file, []byte(text), 0o600)
-		}
-		if err := write(log); err != nil {
-			return nil, err
-		}
-		p, err := start("links", dir, on, w.hotrow, "serve", "-c", file)
-		if err != nil {
-			return nil, err
-		}
-		if err := addLink(ctx, address); err != nil {
-			p.stop()
-			return nil, p.failed(err)
-		}
-		r, err := newRedirecting(ctx, p, address)
-		if err != nil {
-			return nil, err
-		}
-		r.ops, r.links = "http://"+ops, &shortener{lag: lagOf("http://" + ops)}
-		r.links.count = func(ctx context.Context) (int64, error) {
-			return countBy(ctx, "sqlite3", "-cmd", ".timeout 10000", db,
-				"SELECT count(*) FROM clicks WHERE kind < 2")
-		}
-		if strings.Contains(log, "drain: false") {
-			r.links.drain = func(ctx context.Context, on bool) error {
-				if err := write("record: true, drain: " + strconv.FormatBool(on)); err != nil {
-					return err
-				}
-				return reloaded(ctx, p)
+			for _, p := range db.behind {
+				p.stop()
 			}
+			return nil, err
 		}
-		if strings.Contains(log, "record: false") {
-			r.links.count = nil
-		}
+		r.behind = append(r.behind, db.behind...)
 		return r, nil
 	}
+}
+
+// linksOver starts the shortener over a database.
+func linksOver(
+	ctx context.Context, w *workshop, on placement, dir, log string, db *linksStore,
+) (*running, error) {
+	address, _, err := loopback()
+	if err != nil {
+		return nil, err
+	}
+	ops, _, err := loopback()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "links.yaml")
+	write := func(log string) error {
+		text := fmt.Sprintf("version: 1\nhttp: {listen: 'off'}\nwire: {listen: 'off'}\n"+
+			"ops: {listen: %q}\nlinks:\n  listen: %q\n  database: %q\n"+
+			"  log: {dir: %q, max: 16GiB, %s}\n",
+			ops, address, db.url, filepath.Join(dir, "clicks"), log)
+		return os.WriteFile(file, []byte(text), 0o600)
+	}
+	if err := write(log); err != nil {
+		return nil, err
+	}
+	p, err := start("links", dir, on, w.hotrow, "serve", "-c", file)
+	if err != nil {
+		return nil, err
+	}
+	if err := addLink(ctx, address); err != nil {
+		p.stop()
+		return nil, p.failed(err)
+	}
+	r, err := newRedirecting(ctx, p, address)
+	if err != nil {
+		return nil, err
+	}
+	r.ops, r.links = "http://"+ops, &shortener{count: db.count, away: db.away}
+	switch {
+	case strings.Contains(log, "drain: false"):
+		r.links.drain = func(ctx context.Context, on bool) error {
+			if err := write("record: true, drain: " + strconv.FormatBool(on)); err != nil {
+				return err
+			}
+			return reloaded(ctx, p)
+		}
+	case strings.Contains(log, "record: false"):
+		r.links.count = nil
+	}
+	return r, nil
 }
 
 // addLink makes the link by the API, once that answers.
@@ -240,7 +247,8 @@ func countBy(ctx context.Context, shell string, args ...string) (int64, error) {
 		return 0, err
 	}
 	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
-	if bytes.Contains(out, []byte("no such table: clicks")) {
+	if bytes.Contains(out, []byte("no such table: clicks")) ||
+		bytes.Contains(out, []byte("clicks' doesn't exist")) {
 		return 0, nil // the first batch makes the table of its month
 	}
 	if err != nil {
@@ -269,20 +277,23 @@ func reloaded(ctx context.Context, p *process) error {
 	return nil
 }
 
-// lagOf returns what reads the lag of the click log from the metrics, in
-// seconds.
-func lagOf(ops string) func(ctx context.Context) (float64, error) {
-	const name = "hotrow_links_clicks_lag_seconds "
-	return func(ctx context.Context) (float64, error) {
-		text, err := fetch(ctx, ops+"/metrics")
-		if err != nil {
-			return 0, err
-		}
-		for line := range strings.SplitSeq(string(text), "\n") {
-			if value, ok := strings.CutPrefix(line, name); ok {
-				return strconv.ParseFloat(value, 64)
-			}
-		}
-		return 0, errors.New("the metrics have no lag of clicks")
+// The metrics of hotrow that scenarios about links read.
+const (
+	pendingMetric   = "hotrow_links_clicks_pending"
+	lagMetric       = "hotrow_links_clicks_lag_seconds"
+	redirectsMetric = `hotrow_links_requests_total{result="redirect"}`
+)
+
+// metric reads one metric of hotrow.
+func (r *running) metric(ctx context.Context, name string) (float64, error) {
+	text, err := fetch(ctx, r.ops+"/metrics")
+	if err != nil {
+		return 0, err
 	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	return 0, fmt.Errorf("the metrics have no %s", name)
 }

@@ -17,8 +17,7 @@ func startShortcut(ctx context.Context, w *workshop, on placement, dir string) (
 	if err != nil {
 		return nil, err
 	}
-	shell := []string{"--no-defaults", "--batch", "--skip-column-names", "--protocol=tcp",
-		"--host=127.0.0.1", "--port=" + strconv.Itoa(port), "--user=root"}
+	shell := mariadbShell(port)
 	r, err := shortcutOver(ctx, w, on, dir, port, shell)
 	if err != nil {
 		db.stop()
@@ -51,8 +50,10 @@ func shortcutOver(
 	return newRedirecting(ctx, p, address)
 }
 
-// startMariaDB makes an empty server and starts it.
-func startMariaDB(ctx context.Context, on placement, dir string) (*process, int, error) {
+// startMariaDB makes an empty server and starts it, with further settings.
+func startMariaDB(
+	ctx context.Context, on placement, dir string, settings ...string,
+) (*process, int, error) {
 	server, err := look("mariadbd")
 	if err != nil {
 		return nil, 0, err
@@ -78,10 +79,11 @@ func startMariaDB(ctx context.Context, on placement, dir string) (*process, int,
 	if err != nil {
 		return nil, 0, err
 	}
-	p, err := start("mariadb", dir, on, server, "--no-defaults", "--datadir="+data, user,
-		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(port),
-		"--socket="+filepath.Join(dir, "mariadb.sock"),
-		"--pid-file="+filepath.Join(dir, "mariadb.pid"))
+	args := []string{server, "--no-defaults", "--datadir=" + data, user,
+		"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
+		"--socket=" + filepath.Join(dir, "mariadb.sock"),
+		"--pid-file=" + filepath.Join(dir, "mariadb.pid")}
+	p, err := start("mariadb", dir, on, append(args, settings...)...)
 	return p, port, err
 }
 

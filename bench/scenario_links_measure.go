@@ -113,9 +113,12 @@ func seedWrk(ctx context.Context, w *workshop, program string, a *attempt) (*loa
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+patience)
 	defer cancel()
 	const threads = 48
-	cmd := exec.CommandContext(ctx, program, "-c", strconv.Itoa(a.connections), "-d",
-		strconv.Itoa(seconds)+"s", "-t", strconv.Itoa(min(threads, a.connections)), "--latency",
-		a.peer.url)
+	args := []string{program, "-c", strconv.Itoa(a.connections), "-d", strconv.Itoa(seconds) + "s",
+		"-t", strconv.Itoa(min(threads, a.connections)), "--latency", a.peer.url}
+	if a.on == pinned { // beside the server, which is then what is measured
+		args = append([]string{"taskset", "-c", "1"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.SysProcAttr = childAttributes()
 	user, system, known := load.Used(a.peer.main.pid())
 	out, err := cmd.CombinedOutput()
@@ -136,36 +139,17 @@ const (
 	linksTime = time.Minute
 )
 
-// measureLinksRate offers redirects at a fixed rate, and looks at how far the
-// database is behind them.
+// measureLinksRate offers redirects at a fixed rate, looks at how far the database
+// is behind them, and then waits until it has every one that the server has sent.
 func measureLinksRate(ctx context.Context, w *workshop, a *attempt) ([]figure, error) {
 	duration := linksTime
 	if w.opts.quick {
 		duration = 3 * time.Second
 	}
-	before, _, err := settledCount(ctx, a, 0)
-	if err != nil {
-		return nil, err
-	}
 	watch, stop := context.WithCancel(ctx)
 	defer stop()
-	type lags struct {
-		most float64
-		err  error
-	}
 	seen := make(chan lags, 1)
-	go func() {
-		var l lags
-		for s := a.peer.links; watch.Err() == nil && s != nil && s.count != nil; {
-			lag, err := s.lag(watch)
-			if err != nil && watch.Err() == nil {
-				l.err = errors.Join(l.err, err)
-			}
-			l.most = max(l.most, lag)
-			wait(watch, 100*time.Millisecond)
-		}
-		seen <- l
-	}()
+	go func() { seen <- a.peer.watchLag(watch) }()
 	result, err := loadFrom(ctx, a.on, order{Config: load.Config{
 		URL: a.peer.url, Keys: load.Keys{N: 1}, Connections: a.connections, Rate: linksRate,
 		Duration: duration, Warmup: w.opts.warmup, Timeout: patience, PID: a.peer.main.pid(),
@@ -182,14 +166,34 @@ func measureLinksRate(ctx context.Context, w *workshop, a *attempt) ([]figure, e
 	if a.peer.links == nil || a.peer.links.count == nil {
 		return figures, nil
 	}
-	after, waited, err := settledCount(ctx, a, before+1)
-	if err != nil && after == 0 {
-		// The generator's warm-up is in the count, too, and is not told.
-		after, err = a.peer.links.count(ctx)
-	}
+	sent, err := a.peer.metric(ctx, redirectsMetric) // since it was started
 	if err != nil {
 		return nil, err
 	}
-	return append(figures, figure{"lag max s", l.most}, figure{"answered", float64(result.Answers)},
-		figure{"count(*)", float64(after - before)}, figure{"s to drain", waited}), nil
+	stored, waited, err := settledCount(ctx, a, int64(sent))
+	if err != nil {
+		return nil, err
+	}
+	return append(figures, figure{"lag max s", l.most}, figure{"redirects", sent},
+		figure{"count(*)", float64(stored)}, figure{"missing", sent - float64(stored)},
+		figure{"s to drain", waited}), nil
+}
+
+// lags is how far the database was behind.
+type lags struct {
+	most float64
+	err  error
+}
+
+// watchLag looks at the lag ten times a second until ctx ends.
+func (r *running) watchLag(ctx context.Context) (l lags) {
+	for ctx.Err() == nil && r.links != nil && r.links.count != nil {
+		lag, err := r.metric(ctx, lagMetric)
+		if err != nil && ctx.Err() == nil {
+			l.err = errors.Join(l.err, err)
+		}
+		l.most = max(l.most, lag)
+		wait(ctx, 100*time.Millisecond)
+	}
+	return l
 }

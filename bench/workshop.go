@@ -33,6 +33,8 @@ type workshop struct {
 	runs   int64  // of the generator, so that no two insert the same keys
 
 	laneBuilt bool // lane.test is that of this tree
+
+	users *userStores // that the servers of the seed's chart share; nil: not yet
 }
 
 // newWorkshop builds what is not there.
@@ -62,8 +64,13 @@ func newWorkshop(ctx context.Context, o *options) (_ *workshop, err error) {
 	return w, w.makeData(ctx, work)
 }
 
-// close removes what servers have written.
-func (w *workshop) close() { _ = os.RemoveAll(w.tmp) }
+// close ends what servers have shared, and removes what they have written.
+func (w *workshop) close() {
+	if w.users != nil {
+		w.users.stop()
+	}
+	_ = os.RemoveAll(w.tmp)
+}
 
 // build builds the programs.
 func (w *workshop) build(ctx context.Context, work string) error {
@@ -117,12 +124,17 @@ func (w *workshop) makeData(ctx context.Context, work string) error {
 
 // warm asks a server for every key once.
 func (w *workshop) warm(ctx context.Context, r *running) error {
+	return w.warmURL(ctx, r, r.url, nil)
+}
+
+// warmURL asks a server for every key once at one of its URLs.
+func (w *workshop) warmURL(ctx context.Context, r *running, url string, header []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var enough bool
 	_, err := load.Run(ctx, load.Config{
-		URL: r.url, Connections: 32, Loops: 1, Warmup: patience,
-		Keys: load.Keys{First: demo.FirstDept, N: int64(r.keys), Distribution: load.Scan},
+		URL: url, Header: header, Connections: 32, Loops: 1, Warmup: patience,
+		Keys: load.Keys{First: r.first, N: int64(r.keys), Distribution: load.Scan},
 		Progress: func(p load.Progress) {
 			if p.Answers >= uint64(r.keys) && p.Errors == 0 {
 				enough = true

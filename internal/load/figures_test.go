@@ -91,6 +91,45 @@ func TestPicker_Distributions(t *testing.T) {
 	}
 }
 
+func TestZipf_DrawsInProportion(t *testing.T) {
+	const n, draws = 20, 200_000
+	for _, skew := range []float64{0.5, 0.99, 1, 1 + 1e-12, 1.2, 3} {
+		draw, err := Keys{N: n, Distribution: Zipf, Skew: skew}.Draw(1, 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [n]int
+		for range draws {
+			got[draw()]++
+		}
+		total := 0.0
+		for k := range n {
+			total += math.Pow(float64(k+1), -skew)
+		}
+		for k, drawn := range got {
+			want := draws * math.Pow(float64(k+1), -skew) / total
+			if math.Abs(float64(drawn)-want) > 6*math.Sqrt(want)+1 { // six standard deviations
+				t.Errorf("skew %v: key %d was drawn %d times, want about %.0f", skew, k, drawn, want)
+			}
+		}
+	}
+	if _, err := (Keys{N: -1}).Draw(1, 0, 1); err == nil {
+		t.Error("-1 keys are no error")
+	}
+}
+
+func TestZipf_OfOneKey(t *testing.T) {
+	draw, err := Keys{First: 7, N: 1, Distribution: Zipf, Skew: 0.99}.Draw(1, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if k := draw(); k != 7 {
+			t.Fatalf("%d is drawn of one key, 7", k)
+		}
+	}
+}
+
 func TestPicker_ScansTogether(t *testing.T) {
 	keys := Keys{N: 100, Distribution: Scan}
 	seen := map[int64]int{}

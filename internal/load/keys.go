@@ -20,7 +20,7 @@ type Keys struct {
 	First        int64
 	N            int64        // how many there are (1)
 	Distribution Distribution // Uniform
-	Skew         float64      // of Zipf, above 1 (1.1)
+	Skew         float64      // of Zipf, above 0 (1.1)
 }
 
 // withDefaults returns k with its defaults filled in.
@@ -36,8 +36,8 @@ func (k Keys) validate() error {
 	switch {
 	case k.N < 1:
 		return fmt.Errorf("%d keys: want 1 or more", k.N)
-	case k.Distribution == Zipf && k.Skew <= 1:
-		return fmt.Errorf("skew %v: want more than 1", k.Skew)
+	case k.Distribution == Zipf && !(k.Skew > 0 && k.Skew <= maxSkew):
+		return fmt.Errorf("skew %v: want more than 0 and at most %d", k.Skew, maxSkew)
 	}
 	switch k.Distribution {
 	case One, Uniform, Zipf, Scan:
@@ -47,11 +47,20 @@ func (k Keys) validate() error {
 		Scan)
 }
 
+// Draw returns what chooses keys for goroutine i of n, without any requests.
+func (k Keys) Draw(seed uint64, i, n int) (next func() int64, err error) {
+	k = k.withDefaults()
+	if err := k.validate(); err != nil {
+		return nil, err
+	}
+	return newPicker(k, seed, i, n).next, nil
+}
+
 // A picker chooses keys for one goroutine.
 type picker struct {
 	keys Keys
 	rng  *rand.Rand
-	zipf *rand.Zipf
+	zipf *zipf
 	at   int64 // the next of a scan
 	step int64
 }
@@ -62,7 +71,7 @@ func newPicker(keys Keys, seed uint64, i, n int) *picker {
 	p := &picker{keys: keys, rng: rand.New(rand.NewPCG(seed, uint64(i))), step: int64(n)}
 	p.at = int64(i) % keys.N
 	if keys.Distribution == Zipf {
-		p.zipf = rand.NewZipf(p.rng, keys.Skew, 1, uint64(keys.N-1))
+		p.zipf = newZipf(p.rng, keys.Skew, keys.N)
 	}
 	return p
 }
@@ -73,7 +82,7 @@ func (p *picker) next() int64 {
 	case Uniform:
 		return p.keys.First + p.rng.Int64N(p.keys.N)
 	case Zipf:
-		return p.keys.First + int64(p.zipf.Uint64())
+		return p.keys.First + p.zipf.next()
 	case Scan:
 		k := p.at
 		p.at = (p.at + p.step) % p.keys.N

@@ -315,7 +315,8 @@ func TestConfig_RefusesWhatCannotBe(t *testing.T) {
 		"header lines": func(c *Config) { c.Header = []string{"a: b\r\nc: d"} },
 		"keys":         func(c *Config) { c.Keys.N = -1 },
 		"distribution": func(c *Config) { c.Keys.Distribution = "normal" },
-		"skew":         func(c *Config) { c.Keys = Keys{Distribution: Zipf, Skew: 1} },
+		"skew":         func(c *Config) { c.Keys = Keys{Distribution: Zipf, Skew: -1} },
+		"steep":        func(c *Config) { c.Keys = Keys{Distribution: Zipf, Skew: maxSkew + 1} },
 	}
 	if _, _, err := ok.withDefaults(); err != nil {
 		t.Errorf("%+v: %v", ok, err)

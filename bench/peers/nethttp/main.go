@@ -23,9 +23,11 @@ func main() {
 	key := flag.String("key", "", "file with its key")
 	flag.Parse()
 	if *mode == "redirect" {
-		log.Fatal(http.ListenAndServe(*listen, redirects(map[string]string{
-			"/asdf": "https://davidkroell.github.io",
-		})))
+		links := map[string]string{"/asdf": "https://davidkroell.github.io"}
+		for i := range 100_000 { // a shortener has more than one
+			links["/"+strconv.FormatInt(int64(i)+1e9, 36)] = "https://example.com/" + strconv.Itoa(i)
+		}
+		log.Fatal(http.ListenAndServe(*listen, redirects(links)))
 	}
 	all, err := document.ReadAll(*file)
 	if err != nil {
@@ -56,6 +58,7 @@ func redirects(links map[string]string) http.HandlerFunc {
 		h := w.Header()
 		h.Set("Location", url)
 		h.Set("X-Robots-Tag", "noindex")
+		h.Set("Cache-Control", "private, max-age=90")
 		w.WriteHeader(http.StatusMovedPermanently)
 	}
 }
