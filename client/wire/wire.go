@@ -103,7 +103,7 @@ type Options struct {
 	MaxMessage   int // bytes of the longest message that is accepted (1 MiB)
 	MaxExchanges int // requests and streams that the peer may have open (1,024)
 	MaxCalls     int // that this end opens at most; callers beyond it wait (16,384)
-	Queue        int // bytes that may wait to be written; callers beyond it wait (256 KiB)
+	Queue        int // bytes that may wait to be written; callers beyond it wait (1 MiB)
 	StreamCredit int // bytes of a stream that may wait to be received (256 KiB)
 
 	// Compression are the encodings that are read, and that are used to send when
@@ -126,7 +126,7 @@ type Options struct {
 
 // The defaults of Options that are not the session's.
 const (
-	defaultQueue     = 256 << 10
+	defaultQueue     = 1 << 20
 	defaultHandshake = 10 * time.Second
 	defaultStuck     = 30 * time.Second
 )

@@ -12,7 +12,8 @@ import (
 // anything: see StuckTimeout.
 const (
 	writeBytes = 64 << 10
-	mostBytes  = 256 << 10
+	mostBytes  = 1 << 20
+	fastWrite  = 10 * time.Millisecond
 	slowWrite  = 100 * time.Millisecond
 	keptBytes  = 8 << 10 // of a buffer that nobody needs just now
 )
@@ -94,9 +95,10 @@ func (c *Conn) send(batch []byte, portion int) (next int, err error) {
 		if batch = batch[n:]; n < portion {
 			continue
 		}
-		if time.Since(began) > slowWrite {
+		switch took := time.Since(began); {
+		case took > slowWrite:
 			portion = writeBytes
-		} else {
+		case took < fastWrite:
 			portion = min(2*portion, mostBytes)
 		}
 	}

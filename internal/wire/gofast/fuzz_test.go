@@ -2,7 +2,10 @@ package gofast
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -187,7 +190,11 @@ func (s *script) act(of *Session, out []byte, now *time.Time) (_ []byte, err err
 			out, _, err = of.AppendPing(out, []byte("echo"), op)
 		}
 	case 13:
-		out = of.AppendConsumed(out, s.opaque(of), int(op)<<4)
+		if opaque := s.opaque(of); op < 192 {
+			out = of.AppendConsumed(out, opaque, int(op)<<4)
+		} else {
+			err = of.Sink(opaque)
+		}
 	case 14:
 		out = of.Pump(out, len(out)+int(op)<<4)
 	default:
@@ -211,6 +218,22 @@ func smallConfig(flags byte) Config {
 		c.Features = Feature(flags) * 5 & SessionFeatures
 	}
 	return c
+}
+
+// heed does with an event what an owner does that drops what streams bring, if
+// sink says so, and reports events that a session should not tell of.
+func heed(p *Session, e *Event, sink bool) error {
+	switch {
+	case e.Type == EventPost && p.cfg.NoPosts:
+		return errors.New("a post of which nobody wants to hear")
+	case e.Type == EventStart && sink:
+		return p.Sink(e.Opaque)
+	case e.Type == EventMessage:
+		if x := p.find(e.Opaque); x == nil || x.is(sunk) {
+			return fmt.Errorf("a message of stream %d, which is dropped or not there", e.Opaque)
+		}
+	}
+	return nil
 }
 
 // feed makes input of what the script says: a frame, or any bytes.
@@ -248,11 +271,19 @@ func (s *script) feed(of *Session, in []byte) []byte {
 func FuzzSession(f *testing.F) {
 	f.Add([]byte{0, 0}, []byte("\x00\x0a\x81\x00\x0a\x81"))
 	f.Add([]byte{16, 1}, []byte("0123456789abcdefghijklmnopqrstuvwxyz"))
-	addVectors(f, func(b []byte) { f.Add([]byte{32, 0}, append([]byte{1, 251, 250}, b...)) })
+	// The peer says who it is, opens a stream and sends a lot on it: see Sink.
+	f.Add([]byte{1, 7}, []byte("\x01\x0b\x0a"+"\x01\x11\x02\x01\x20"+
+		strings.Repeat("\x01\x12\x02\x01\xff", 8)+"\x01\x0f\x03\x01\x10"))
+	addVectors(f, func(b []byte) {
+		for how := range byte(4) {
+			f.Add([]byte{32, how << 1}, append([]byte{1, 251, 250}, b...))
+		}
+	})
 	f.Fuzz(func(t *testing.T, setup, todo []byte) {
 		begin, s := script(setup), script(todo)
 		c := smallConfig(begin.next())
-		c.Server = begin.next()&1 != 0
+		how := begin.next()
+		c.Server, c.NoPosts = how&1 != 0, how&2 != 0
 		p, now := NewSession(c), start
 		var in, said []byte
 		out := p.Open(now, nil)
@@ -270,6 +301,9 @@ func FuzzSession(f *testing.F) {
 					n, out, err = p.Next(in, out, &e)
 					if in = in[n:]; e.Type == EventNone {
 						break
+					}
+					if err := heed(p, &e, how&4 != 0); err != nil {
+						t.Fatal(err)
 					}
 				}
 			}

@@ -30,6 +30,9 @@ func check(s *Session) error {
 		if x.is(sending) != slices.Contains(s.pending, x) || x.is(sending) != (len(x.queue) > 0) {
 			return fmt.Errorf("exchange %d of the peer: wrong queue", opaque)
 		}
+		if x.wide != 0 && (x.wide != sinkCredit || !x.is(sunk)) {
+			return fmt.Errorf("exchange %d of the peer has %d more of credit", opaque, x.wide)
+		}
 		if x.seg != nil {
 			parked++
 		}
