@@ -21,7 +21,7 @@ func TestSpace_AnswerNotStoredTakesTheCopyAway(t *testing.T) {
 	if !finish(s, first) || drops != 0 {
 		t.Fatal("the first was not stored")
 	}
-	if finish(s, second) || drops != 1 {
+	if finishAs(1, s, second) || drops != 1 {
 		t.Errorf("the copy was dropped %d times after an answer that may be newer, want once", drops)
 	}
 }

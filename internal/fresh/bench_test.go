@@ -39,14 +39,15 @@ func BenchmarkBeginFinish(b *testing.B) {
 	for name, tracked := range map[string]bool{"plain": false, "tracked": true} {
 		b.Run(name, func(b *testing.B) {
 			d := NewDomain(100)
-			s := d.NewSpace(func(row.Key) {}, tracked)
+			s := d.NewSpace(func(row.Key) {}, noCopies, tracked)
 			d.Reset("a", 1)
 			rows := []Child{{"t", "1"}, {"t", "2"}, {"t", "3"}}
+			doc := row.NewDocument("k", row.FormatJSON, []byte("x"), 0, row.Stamp{})
 			b.ReportAllocs()
 			for b.Loop() {
 				l, _ := s.Begin("k", row.FormatJSON, Any)
 				s.Send(l)
-				s.Finish(l, nil, nil, rows, func() {})
+				s.Finish(l, doc, nil, rows, func() {})
 			}
 		})
 	}

@@ -198,6 +198,20 @@ func (c *children) forget(k row.Key) {
 	}
 }
 
+// agree takes the documents of k out that are of another state than doc.
+func (c *children) agree(k row.Key, doc *row.Document) {
+	if !c.on {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for f := range row.Format(row.NumFormats) {
+		if h, ok := c.held[flight{k, f}]; ok && !Alike(h.doc, doc) {
+			c.remove(flight{k, f})
+		}
+	}
+}
+
 // evicted takes doc out, unless a newer document has taken its place.
 func (c *children) evicted(k row.Key, doc *row.Document) {
 	if !c.on {

@@ -53,7 +53,7 @@ func TestChildren_OldEvictionLeavesTheNewDocument(t *testing.T) {
 	if len(s.children.index)+len(s.children.held) != 0 {
 		t.Error("the index holds what was evicted")
 	}
-	untracked := NewDomain(100).NewSpace(func(row.Key) {}, false)
+	untracked := NewDomain(100).NewSpace(func(row.Key) {}, noCopies, false)
 	untracked.Evicted("k", old)
 }
 

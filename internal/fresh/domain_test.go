@@ -102,7 +102,7 @@ func TestDomain_ChangedWakes(t *testing.T) {
 
 func TestDomain_SuspectSaysHowOldACopyMayBe(t *testing.T) {
 	d := NewDomain(100)
-	s := d.NewSpace(func(row.Key) {}, false)
+	s := d.NewSpace(func(row.Key) {}, noCopies, false)
 	d.Reset("a", 1)
 	first := row.Stamp{Epoch: 1}
 	d.Fenced(1000)
@@ -128,7 +128,7 @@ func TestDomain_SuspectSaysHowOldACopyMayBe(t *testing.T) {
 	check("of this generation", row.Stamp{Epoch: d.epoch.Load(), Generation: 1}, 1700, 200, true)
 
 	never := NewDomain(100)
-	s = never.NewSpace(func(row.Key) {}, false)
+	s = never.NewSpace(func(row.Key) {}, noCopies, false)
 	never.Reset("a", 1)
 	never.Reset("a", 2)
 	if _, ok := never.Suspect(s, first, 50); ok {
@@ -160,8 +160,8 @@ func TestDomain_SettledToIsBeforeWhatIsPending(t *testing.T) {
 
 func TestDomain_RemoveForgetsTheSpace(t *testing.T) {
 	d := NewDomain(100)
-	a := d.NewSpace(func(row.Key) {}, false)
-	b := d.NewSpace(func(row.Key) {}, false)
+	a := d.NewSpace(func(row.Key) {}, noCopies, false)
+	b := d.NewSpace(func(row.Key) {}, noCopies, false)
 	a.Remove()
 	a.Remove()
 	if len(d.spaces) != 1 || d.spaces[0] != b {

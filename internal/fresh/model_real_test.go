@@ -17,7 +17,19 @@ type real struct {
 	notify bool
 	noted  []byte     // scratch of state
 	disk   *modelDisk // nil: there is none
+	clock  int64      // counts the fences that have begun
+	broken breach
 }
+
+// A breach is a rule between the formats of a document that is left out.
+type breach uint8
+
+const (
+	unbroken     breach = iota
+	keepsOthers         // an answer leaves the copies of other formats alone
+	storesOthers        // and their loads, which are stored whatever they read
+	joinsOthers         // a load is joined although others have been answered since
+)
 
 func newReal(notify bool) *real { return newRealOn(notify, nil) }
 
@@ -30,10 +42,26 @@ func newRealOn(notify bool, disk *modelDisk) *real {
 			delete(r.store, flight{k, f})
 		}
 		disk.drop(k)
-	}, disk == nil)
+	}, r.agree, disk == nil)
 	r.s.OnWhole(disk.dropAll)
 	r.d.Reset("o", 0)
 	return r
+}
+
+// agree removes what is of another state than an answer.
+func (r *real) agree(l *Lease, doc *row.Document, stored bool) {
+	for f := range row.Format(row.NumFormats) {
+		fl := flight{l.Key, f}
+		if stored && f == l.Format || f != l.Format && r.broken == keepsOthers {
+			continue
+		}
+		if r.store[fl] != nil && Alike(r.store[fl], doc) {
+			continue
+		}
+		if delete(r.store, fl); f == l.Format && r.disk != nil {
+			delete(r.disk.now.copies, fl)
+		}
+	}
 }
 
 // Documents and rows of the model by their number.
@@ -45,6 +73,13 @@ var (
 func (r *real) send(load int) { r.s.Send(r.loads[load]) }
 
 func (r *real) begin(doc int, f row.Format, need Need) (int, bool) {
+	if r.broken == joinsOthers {
+		for _, l := range r.loads {
+			after := l.after
+			l.after = nil
+			defer func() { l.after = after }()
+		}
+	}
 	l, leader := r.s.Begin(docKeys[doc], f, need)
 	if leader {
 		r.loads = append(r.loads, l)
@@ -59,7 +94,15 @@ func (r *real) found(load int) bool {
 
 func (r *real) finish(load int, value string, children []int, _ int) {
 	l := r.loads[load]
-	doc := row.NewDocument("", l.Format, []byte(value), 0, l.Stamp)
+	if r.broken == storesOthers {
+		for _, o := range r.loads {
+			if o.Format != l.Format {
+				after, doomed := o.after, o.doomed
+				defer func() { o.after, o.doomed = after, doomed }()
+			}
+		}
+	}
+	doc := r.document(l, value)
 	var read []Child
 	for _, c := range children {
 		read = append(read, childKeys[c])
@@ -68,6 +111,13 @@ func (r *real) finish(load int, value string, children []int, _ int) {
 		r.store[flight{l.Key, l.Format}] = doc
 		r.disk.put(flight{l.Key, l.Format}, doc)
 	})
+}
+
+// document makes what a load has read: values that are equal are of one state.
+func (r *real) document(l *Lease, value string) *row.Document {
+	stamp := l.Stamp
+	stamp.At = r.clock
+	return row.NewDocument("", l.Format, []byte(value), row.Hash([]byte(value)), stamp)
 }
 
 func (r *real) claim(load int) int {
@@ -137,7 +187,7 @@ func (r *real) release(doc int) { r.d.Release(r.holds[doc]) }
 // state leaves nothing out that a later move could show: two states that are
 // taken for one are explored once.
 func (r *real) state(b []byte) []byte {
-	b = append(b, byte(r.d.epoch.Load()), byte(r.s.generation.Load()), byte(r.s.wholes.Load()))
+	b = append(b, byte(r.clock), byte(r.d.epoch.Load()), byte(r.s.generation.Load()), byte(r.s.wholes.Load()))
 	for _, p := range r.d.pending {
 		b = append(b, byte(p.Ref.(int)))
 		for i := range p.touches {
@@ -148,7 +198,8 @@ func (r *real) state(b []byte) []byte {
 		sh := r.s.shard(k)
 		b = append(b, byte(sh.dirty[k]))
 		for f := range row.Format(row.NumFormats) {
-			b = append(b, byte(1+slices.Index(r.loads, sh.inflight[flight{k, f}])))
+			told := sh.told[f] != nil && sh.told[f][r.s.slot(k)] > r.d.FencedAt()
+			b = append(b, bit(told), byte(1+slices.Index(r.loads, sh.inflight[flight{k, f}])))
 			v, ok := r.cached(doc, f)
 			b = appendText(append(b, bit(ok)), v)
 		}
@@ -157,6 +208,10 @@ func (r *real) state(b []byte) []byte {
 		b = append(b, bit(l.storable), bit(l.settled), bit(l.doomed), bit(l.sent), bit(l.now),
 			byte(l.clock), byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(l.AsOf.Pos),
 			byte(1+slices.Index(r.loads, l.older)))
+		if l.after != nil {
+			b = appendText(b, l.after.ETag())
+		}
+		b = append(b, '|')
 	}
 	return r.rows(b)
 }

@@ -42,6 +42,8 @@ type restarter interface {
 	kill(lost bool, end int, hidden *modelTx) (delivered int)
 	// caughtUp says that a fence begun after the start has been reached.
 	caughtUp()
+	// fence begins a fence, which caughtUp is told of when it is reached.
+	fence()
 	// peek looks on the disk under a load's lease, and recall ends the load with what
 	// was found there, or reports false.
 	peek(load int) bool
@@ -65,9 +67,9 @@ func (w *world) restartMoves(m []move) []move {
 			m = append(m, move{commits, 0})
 		}
 		m = append(m, move{kill, 0})
-	case r.killed && r.fence == 0:
+	case (r.killed || w.sc.recalls) && r.fence == 0:
 		m = append(m, move{fence, 0})
-	case r.killed && r.reached != r.behind && w.delivered >= r.fence-1:
+	case r.fence > 0 && r.reached != r.behind && w.delivered >= r.fence-1:
 		m = append(m, move{reach, 0})
 	}
 	if w.sc.reconnect && !r.reconnected {
@@ -79,7 +81,7 @@ func (w *world) restartMoves(m []move) []move {
 	}
 	for i := range w.readers {
 		x := &w.readers[i]
-		if !w.sc.kill || x.step != 1 || w.loads[x.load].leader != i || w.loads[x.load].step != 0 ||
+		if !w.sc.kill && !w.sc.recalls || x.step != 1 || w.loads[x.load].leader != i || w.loads[x.load].step != 0 ||
 			w.sc.readers[i].need == Now {
 			continue
 		}
@@ -92,6 +94,16 @@ func (w *world) restartMoves(m []move) []move {
 	return m
 }
 
+// afterwards reports whether a reader who waits for that may begin.
+func (w *world) afterwards(reader int) bool {
+	for i := range w.readers {
+		if w.sc.kill || i != reader && w.readers[i].step != 2 {
+			return w.restart.killed
+		}
+	}
+	return true
+}
+
 // takeRestart makes one of them.
 func (w *world) takeRestart(m move) {
 	p, i, r := w.p.(restarter), int(m.i), &w.restart
@@ -101,6 +113,7 @@ func (w *world) takeRestart(m move) {
 	case kill:
 		w.kill()
 	case fence:
+		p.fence()
 		r.fence, r.behind = 1+w.logs(), w.visible
 		if r.behind == 0 {
 			p.caughtUp() // there is nothing to wait for
@@ -181,6 +194,7 @@ const (
 	noFlush           // a change of everything is not told to the disk
 	noLease           // what is on disk is kept in memory whatever its lease says
 	goesOn            // a feed that comes back behind a gap goes on in its epoch
+	forgetsTold       // a copy is recalled whatever was answered in another format
 )
 
 // A modelDisk is the disk tier of a world: what package tier keeps.
@@ -303,7 +317,12 @@ func (r *restarted) beginAnew(end int, hidden *modelTx) {
 	}
 }
 
-func (r *restarted) caughtUp() { r.disk.trusted = true }
+func (r *restarted) caughtUp() {
+	r.disk.trusted = true
+	r.d.Fenced(r.clock)
+}
+
+func (r *restarted) fence() { r.clock++ }
 
 func (r *restarted) reconnect(from int, hidden *modelTx) {
 	if r.d.Resume("o", Position(from)) || r.disk.fault == goesOn {
@@ -345,7 +364,10 @@ func (r *restarted) peek(load int) bool {
 func (r *restarted) recall(load int) (string, bool) {
 	l, v := r.loads[load], r.disk.found[load]
 	delete(r.disk.found, load)
-	doc := row.NewDocument("", l.Format, []byte(v), 0, l.Stamp)
+	doc := r.document(l, v)
+	if r.disk.fault == forgetsTold {
+		r.s.shard(l.Key).told = [row.NumFormats]*[slots]int64{}
+	}
 	keep := func() { r.store[flight{l.Key, l.Format}] = doc }
 	if r.s.Recall(l, doc, keep) {
 		return v, true
@@ -397,6 +419,8 @@ func restartScenarios() []scenario {
 		{name: "killed in a write", kill: true, txs: own, readers: []modelReader{before, after}},
 		{name: "killed, the feed begins anew", kill: true, lost: true, txs: foreign(write),
 			readers: []modelReader{before, after}},
+		{name: "two formats and a disk", recalls: true, txs: foreign(write),
+			readers: []modelReader{before, {format: row.FormatMsgPack}, after}},
 		{name: "feed comes back", reconnect: true, txs: foreign(write),
 			readers: []modelReader{before, before}},
 		{name: "feed comes back, two changes", reconnect: true, txs: foreign(write, write),
@@ -444,6 +468,7 @@ func TestModel_BrokenResumesFail(t *testing.T) {
 		{"change of everything not on disk", "killed, whole table", noFlush},
 		{"recalled without its lease", "killed", noLease},
 		{"goes on behind a gap", "feed comes back", goesOn},
+		{"older than an answer in another format", "two formats and a disk", forgetsTold},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

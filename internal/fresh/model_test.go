@@ -80,6 +80,7 @@ type scenario struct {
 	kill      bool // the process is killed once, and another goes on with its disk
 	lost      bool // and the feed cannot go on where it was
 	reconnect bool // the feed is lost once, and comes back at any place
+	recalls   bool // copies on disk are recalled, in the process that put them too
 }
 
 // A modelReader is one read.
@@ -88,7 +89,7 @@ type modelReader struct {
 	need   Need
 	min    int // the transaction that its token names; 0: none
 	format row.Format
-	after  bool // it asks the process that comes after the one that is killed
+	after  bool // it asks the process that comes after the one that is killed, or comes last
 }
 
 // A world is one scenario run by one protocol, at one moment.
@@ -194,7 +195,7 @@ func (w *world) moves(m []move) []move {
 	for i := range w.readers {
 		r, spec := &w.readers[i], &w.sc.readers[i]
 		switch {
-		case r.step == 0 && spec.after && !w.restart.killed:
+		case r.step == 0 && spec.after && !w.afterwards(i):
 		case r.step == 0 && (spec.min == 0 || w.visible.has(spec.min-1) && w.delivered >= spec.min):
 			m = append(m, move{begin, int8(i)})
 		case r.step == 1 && w.loads[r.load].leader == i:
@@ -258,7 +259,7 @@ func (w *world) begin(i int) {
 	}
 	for j := range w.readers {
 		o := &w.sc.readers[j]
-		if w.readers[j].step == 2 && o.doc == spec.doc && o.format == spec.format {
+		if w.readers[j].step == 2 && o.doc == spec.doc {
 			r.told += w.readers[j].answer
 		}
 	}
@@ -343,12 +344,12 @@ func (w *world) judge(i, load int) {
 	}
 }
 
-// watch checks what must hold at every moment: no copy is older than an answer
-// that was read from the source itself and has been given.
+// watch checks what must hold at every moment: no copy, in any format, is older
+// than an answer that has been given, in whatever format.
 func (w *world) watch(m move) {
 	for i := range w.readers {
 		r := &w.readers[i]
-		if r.step != 2 || w.sc.readers[i].need != Now {
+		if r.step != 2 {
 			continue
 		}
 		for f := range row.Format(row.NumFormats) {

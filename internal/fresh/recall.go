@@ -20,7 +20,8 @@ func (s *Space) flushed() {
 // lease and under its stamp. The copy is the answer only if it may be stored as
 // well, by the rules of Finish: then it is what memory would have had, and store
 // is called with the key's shard locked. Else, or when one of those who have
-// joined wants the source itself, Recall reports false and the lease goes on.
+// joined wants the source itself, or when an answer in another format may have
+// been newer, Recall reports false and the lease goes on.
 //
 // Where documents depend on rows whose old parents nobody knows there is no such
 // copy: nothing would drop it once memory has forgotten which rows it holds.
@@ -28,10 +29,12 @@ func (s *Space) Recall(l *Lease, doc *row.Document, store func()) bool {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if l.now || l.doomed || !l.storable || !s.Valid(l.Stamp) || s.children.on {
+	if l.now || l.doomed || !l.storable || !s.Valid(l.Stamp) || s.children.on ||
+		s.mayBeOlder(sh, l) {
 		return false
 	}
-	sh.land(l, true)
+	sh.land(l)
+	sh.overtake(l.Key, doc)
 	store()
 	l.doc, l.stored, l.recalled = doc, true, true
 	close(l.done)

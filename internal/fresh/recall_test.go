@@ -9,7 +9,7 @@ import (
 // recallRoom is a domain whose one space is followed.
 func recallRoom(tracked bool) (*Domain, *Space) {
 	d := NewDomain(100)
-	s := d.NewSpace(func(row.Key) {}, tracked)
+	s := d.NewSpace(func(row.Key) {}, noCopies, tracked)
 	d.Reset("o", 1)
 	return d, s
 }

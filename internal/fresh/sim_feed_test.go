@@ -296,8 +296,8 @@ type simForm struct {
 	resource, keys int
 	space          *Space
 	copies         [childs][row.NumFormats]simCopy
-	told           [childs][row.NumFormats]int // the newest version that was answered
-	disturbed      int                         // events after which a load need not be joined
+	told           [childs]int // the newest version that was answered, in any format
+	disturbed      int         // events after which a load need not be joined
 }
 
 type simCopy struct {
@@ -325,8 +325,23 @@ func (s *sim) newForm(resource int) *simForm {
 		if s.applyRef != nil && s.pendingOf(s.applyRef) > s.applyKnown {
 			s.failf("a transaction can be settled before all of it is marked")
 		}
+	}, func(l *Lease, doc *row.Document, stored bool) {
+		if !s.sab.formats {
+			f.agree(l, doc, stored)
+		}
 	}, resource == 0 && s.unknown)
 	return f
+}
+
+// agree removes the copies of a key that are of another state than an answer.
+func (f *simForm) agree(l *Lease, doc *row.Document, stored bool) {
+	copies := &f.copies[l.Key[0]-'0']
+	for of := range copies {
+		replaced := stored && row.Format(of) == l.Format
+		if c := &copies[of]; c.doc != nil && !replaced && !Alike(c.doc, doc) {
+			*c = simCopy{}
+		}
+	}
 }
 
 // reload puts a new form in the place of one, as a new configuration does.

@@ -186,7 +186,7 @@ func (s *sim) await(i int) bool {
 func (s *sim) begin(r *simRead) {
 	d, f := r.doc, s.forms[r.doc.resource]
 	r.floor = max(r.floor, s.known[d.resource][d.key], s.nows[d.resource][d.key])
-	r.floor = max(r.floor, f.told[d.key][r.format])
+	r.floor = max(r.floor, f.told[d.key])
 	if r.need == Now {
 		r.floor = s.version[d.resource][d.key]
 	} else if s.hit(r) {
@@ -272,7 +272,7 @@ func (s *sim) hit(r *simRead) bool {
 		s.failf("a hit of %v has version %d, replaced longer ago than %d", d, c.version, s.staleAfter)
 	}
 	s.hits++
-	told := &f.told[d.key][r.format]
+	told := &f.told[d.key]
 	*told = max(*told, c.version)
 	s.answered(r, c.version, p, s.vague)
 	return true
@@ -292,7 +292,7 @@ func (s *sim) finish(l *simLoad) {
 	if s.rng.IntN(16) == 0 {
 		err = errSource
 	}
-	doc := row.NewDocument("", l.format, nil, 0, l.lease.Stamp)
+	doc := row.NewDocument("", l.format, nil, uint64(l.version), l.lease.Stamp)
 	store := func() {
 		if err != nil {
 			s.failf("a load that has failed is stored")
@@ -334,7 +334,7 @@ func (s *sim) tell(l *simLoad, version int) {
 	k := l.doc.key
 	for _, r := range l.readers {
 		s.answered(r, version, l.lease.AsOf, l.vague)
-		told := &l.form.told[k][l.format]
+		told := &l.form.told[k]
 		*told = max(*told, version)
 		// A form that has been replaced meanwhile cannot speak for the new one.
 		if r.need == Now && s.forms[l.doc.resource] == l.form {

@@ -144,7 +144,7 @@ func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
 		return
 	}
 	f.space.Send(l)
-	doc := row.NewDocument("", format, nil, 0, l.Stamp)
+	doc := row.NewDocument("", format, nil, uint64(s.version[d.resource][d.key]), l.Stamp)
 	f.space.Finish(l, doc, nil, s.rowsOf(d), func() {})
 	if !l.Stored() || !f.space.Valid(doc.Stamp()) {
 		s.failf("at rest %v cannot be stored any more", d)
@@ -160,7 +160,7 @@ func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
 // checkRemoved: nothing is stored through a form that is gone.
 func (s *sim) checkRemoved(f *simForm) {
 	l, _ := f.space.Begin(simKeys[0], row.FormatJSON, Any)
-	f.space.Finish(l, nil, nil, nil, func() { s.failf("a form that was removed stores a load") })
+	f.space.Finish(l, row.NoRow(l.Stamp), nil, nil, func() { s.failf("a form that was removed stores a load") })
 }
 
 // A sabotage breaks what package fresh relies on. The simulation must see it:
@@ -172,6 +172,7 @@ type sabotage struct {
 	noEpoch   bool // a feed that was lost goes on as if nothing had happened
 	fences    bool // a fence is said to be reached at once
 	ahead     bool // a feed that goes on leaves out what came meanwhile
+	formats   bool // copies that are older than an answer in another format stay
 }
 
 // skips reports whether the feed forgets this transaction.
@@ -188,6 +189,7 @@ func TestSimulation_SeesSabotage(t *testing.T) {
 		{"gap not told", sabotage{noEpoch: true}},
 		{"fence not waited for", sabotage{fences: true}},
 		{"feed goes on too late", sabotage{ahead: true}},
+		{"formats apart", sabotage{formats: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

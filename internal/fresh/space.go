@@ -17,6 +17,7 @@ const shards = 64
 type Space struct {
 	domain *Domain
 	drop   func(row.Key)
+	agree  func(l *Lease, doc *row.Document, stored bool)
 	flush  func() // nil: see OnWhole
 
 	// generation counts the changes of the resource's tables as a whole, and
@@ -36,6 +37,8 @@ type shard struct {
 	mu       sync.Mutex
 	inflight map[flight]*Lease // the newest; older ones follow it
 	dirty    map[row.Key]int32 // changes that are not settled, writes under way
+
+	told [row.NumFormats]*[slots]int64 // 1 + when the last answer was made: see tell
 }
 
 // flight names a load: each representation has one of its own.
@@ -44,14 +47,22 @@ type flight struct {
 	format row.Format
 }
 
-// NewSpace adds the space of a resource to d. drop is called with a key's shard
-// locked, and must have removed every copy of the key when it returns. tracked
-// says that transactions may come with Children.
+// NewSpace adds the space of a resource to d. tracked says that transactions may
+// come with Children.
+//
+// drop is called with a key's shard locked, and must have removed every copy of
+// the key when it returns. agree is called in the same way for an answer that a
+// load gives, and must have removed every copy of the lease's key that a hit could
+// answer with and that is not Alike to doc; stored says that the answer is about to
+// take the place of the copy in the lease's own format. A slower tier must have
+// removed that copy only (see Recall), unless the answer takes its place.
 //
 // It must not run beside Apply. What was applied before and is not settled
 // may touch the new space as well: it is taken to touch all of it.
-func (d *Domain) NewSpace(drop func(row.Key), tracked bool) *Space {
-	s := &Space{domain: d, drop: drop, seed: maphash.MakeSeed()}
+func (d *Domain) NewSpace(
+	drop func(row.Key), agree func(l *Lease, doc *row.Document, stored bool), tracked bool,
+) *Space {
+	s := &Space{domain: d, drop: drop, agree: agree, seed: maphash.MakeSeed()}
 	s.children.on = tracked
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,8 +115,9 @@ type Lease struct {
 	open     *list.Element // in children.open
 
 	// Guarded by the shard's lock until done is closed.
-	doomed bool // a change came after the lease was taken
-	now    bool // a reader asked for the source itself
+	doomed bool          // a change came after the lease was taken
+	after  *row.Document // what others were answered since it was sent: see overtake
+	now    bool          // a reader asked for the source itself
 	sent   bool
 	older  *Lease // the next of the same flight
 	stored bool
@@ -139,7 +151,8 @@ const (
 //
 // A reader never joins a load that began before a change which is known, or
 // known to be visible, by now (the load is doomed, its stamp is no longer valid,
-// a row that it may hold has moved): its answer could be older than one given
+// a row that it may hold has moved), nor one that was sent before others were
+// answered, in whatever format: its answer could be older than one given
 // before, and a slow load would make it older than what is promised. One with a
 // token (Settled) joins only a load begun when all was settled: the others may
 // read a snapshot from before a change that was applied but not visible when
@@ -155,7 +168,7 @@ func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool
 	defer sh.mu.Unlock()
 	fl := flight{k, f}
 	last := sh.inflight[fl]
-	if last != nil && !last.doomed && s.Valid(last.Stamp) && !s.children.moved(last) {
+	if last != nil && s.joinable(last) {
 		switch {
 		case need == Any, need == Settled && last.settled, need == Now && !last.sent:
 			last.now = last.now || need == Now
@@ -173,6 +186,12 @@ func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool
 	}
 	sh.inflight[fl] = l
 	return l, true
+}
+
+// joinable reports whether nothing is known that l may have read before. The shard
+// is locked.
+func (s *Space) joinable(l *Lease) bool {
+	return !l.doomed && l.after == nil && s.Valid(l.Stamp) && !s.children.moved(l)
 }
 
 // lease makes the lease of a load that begins now. The shard is locked.
@@ -216,23 +235,23 @@ func (s *Space) Send(l *Lease) bool {
 // drop the copy. Leases alone (b) are not enough, because a feed may deliver a
 // commit before a new read sees it.
 //
-// What a reader has been told must not be followed by an older copy: it takes
-// the place of the copy, or the copy goes. (A load beside this one may have
-// stored an older snapshot, and the change between the two is not delivered yet.)
+// What a reader has been told must not be followed by an older state, in any
+// format: see Alike and what stands above it. So (c) no answer of another state
+// was given since the read began, and the copies of other states go.
 func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, store func()) {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
-	sh.land(l, err == nil)
-	if err == nil && l.now {
-		s.doom(sh, l.Key) // others in flight, which may have read before
-		s.forget(l.Key)
-	}
-	if err == nil && store != nil && l.storable && !l.doomed && s.Valid(l.Stamp) &&
-		s.children.admit(l, doc, read) {
-		store()
-		l.stored = true
-	} else if err == nil {
-		s.forget(l.Key)
+	sh.land(l)
+	if err == nil {
+		sh.overtake(l.Key, doc)
+		l.stored = store != nil && l.storable && !l.doomed && l.agrees(doc) &&
+			s.Valid(l.Stamp) && s.children.admit(l, doc, read)
+		s.agree(l, doc, l.stored)
+		s.children.agree(l.Key, doc)
+		s.tell(sh, l, doc)
+		if l.stored {
+			store()
+		}
 	}
 	s.children.end(l)
 	l.doc, l.err = doc, err
@@ -251,17 +270,15 @@ func (s *Space) Found(l *Lease, doc *row.Document) bool {
 	if l.now {
 		return false
 	}
-	sh.land(l, false)
+	sh.land(l)
 	s.children.end(l)
 	l.doc = doc
 	close(l.done)
 	return true
 }
 
-// land takes l out of flight. After an answer, no load beside it that may have
-// read before is joined any more, nor stored: it could be older. The shard is
-// locked.
-func (sh *shard) land(l *Lease, answered bool) {
+// land takes l out of flight. The shard is locked.
+func (sh *shard) land(l *Lease) {
 	fl := flight{l.Key, l.Format}
 	if sh.inflight[fl] == l {
 		if sh.inflight[fl] = l.older; l.older == nil {
@@ -272,9 +289,17 @@ func (sh *shard) land(l *Lease, answered bool) {
 		if o.older == l {
 			o.older = l.older
 		}
-		o.doomed = o.doomed || answered && o.sent
 	}
 	l.older = nil
+}
+
+// overtake lets an answer overtake every load of k in flight. The shard is locked.
+func (sh *shard) overtake(k row.Key, doc *row.Document) {
+	for f := range row.Format(row.NumFormats) {
+		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
+			l.overtake(doc)
+		}
+	}
 }
 
 // Drop forgets k and dooms its loads, as an operator asks for.

@@ -7,21 +7,31 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
+// noCopies is for spaces whose copies nobody looks at.
+func noCopies(*Lease, *row.Document, bool) {}
+
 // newAttached returns a domain with a feed and a space that tracks rows.
 func newAttached(drop func(row.Key)) (*Domain, *Space) {
 	d := NewDomain(100)
 	if drop == nil {
 		drop = func(row.Key) {}
 	}
-	s := d.NewSpace(drop, true)
+	s := d.NewSpace(drop, func(l *Lease, _ *row.Document, stored bool) {
+		if !stored {
+			drop(l.Key)
+		}
+	}, true)
 	d.Reset("a", 1)
 	return d, s
 }
 
 // finish ends a lease with a document that holds rows, and reports whether it
-// was kept.
-func finish(s *Space, l *Lease, rows ...Child) bool {
-	doc := row.NewDocument("", l.Format, []byte("x"), 0, l.Stamp)
+// was kept. All such documents are of one state.
+func finish(s *Space, l *Lease, rows ...Child) bool { return finishAs(0, s, l, rows...) }
+
+// finishAs is finish with a document of a state.
+func finishAs(state uint64, s *Space, l *Lease, rows ...Child) bool {
+	doc := row.NewDocument("", l.Format, []byte("x"), state, l.Stamp)
 	kept := false
 	s.Finish(l, doc, nil, rows, func() { kept = true })
 	return kept && l.Stored()
@@ -56,7 +66,7 @@ func TestSpace_FollowersGetWhatTheLeaderReads(t *testing.T) {
 
 func TestSpace_StoresNothingBeforeAFeed(t *testing.T) {
 	d := NewDomain(100)
-	s := d.NewSpace(func(row.Key) {}, false)
+	s := d.NewSpace(func(row.Key) {}, noCopies, false)
 	l, _ := s.Begin("k", row.FormatJSON, Any)
 	if finish(s, l) {
 		t.Error("stored, and no feed would say when it changes")
@@ -88,7 +98,7 @@ func TestSpace_WhatEndsALoad(t *testing.T) {
 		}},
 		{"a read of the source", func(_ *Domain, s *Space) {
 			l, _ := s.Begin("k", row.FormatMsgPack, Now)
-			s.Finish(l, nil, nil, nil, nil)
+			s.Finish(l, row.NoRow(l.Stamp), nil, nil, nil)
 		}},
 	}
 	for _, tt := range tests {
@@ -188,7 +198,7 @@ func TestSpace_SettleTwiceTakesOneMarkAway(t *testing.T) {
 func TestSpace_WhatIsPendingTouchesANewSpace(t *testing.T) {
 	d, _ := newAttached(nil)
 	p := d.Apply(2, nil, "x", 0)
-	s := d.NewSpace(func(row.Key) {}, false)
+	s := d.NewSpace(func(row.Key) {}, noCopies, false)
 	l, _ := s.Begin("k", row.FormatJSON, Any)
 	if finish(s, l) {
 		t.Error("stored while a transaction is pending")
@@ -230,13 +240,13 @@ func TestSpace_OvertakenLoadIsStored(t *testing.T) {
 			t.Error("Send says that an overtaken load is of no use")
 		}
 	}
-	if !finish(s, second, row1) {
+	if !finishAs(2, s, second, row1) {
 		t.Error("the load was overtaken, and not stored")
 	}
-	if one, three := finish(s, first, row1), finish(s, third, row1); one || three {
+	if one, three := finishAs(1, s, first, row1), finishAs(2, s, third, row1); one || three {
 		t.Error("stored over an answer that may be newer")
 	}
-	if !finish(s, fourth, row1) {
+	if !finishAs(3, s, fourth, row1) {
 		t.Error("not stored, though it was sent after the last answer")
 	}
 	if left := leftover(s); left != "" {

@@ -49,7 +49,7 @@ func TestStress_ManyGoroutines(t *testing.T) {
 		for f := range row.Format(row.NumFormats) {
 			x.store.Delete(flight{k, f})
 		}
-	}, true)
+	}, x.agree, true)
 	x.d.Reset("a", 0)
 	x.d.Fenced(1)
 	writes := 1000
@@ -251,7 +251,7 @@ func (x *stress) answer(k int, f row.Format, need Need) uint64 {
 
 func (x *stress) document(k int, l *Lease) *row.Document {
 	body := binary.BigEndian.AppendUint64(nil, x.visible[k].Load())
-	return row.NewDocument("", l.Format, body, 0, l.Stamp)
+	return row.NewDocument("", l.Format, body, row.Hash(body), l.Stamp)
 }
 
 func versionOf(d *row.Document) uint64 { return binary.BigEndian.Uint64(d.Body()) }
@@ -276,6 +276,17 @@ func (x *stress) check() {
 		l, leader := x.s.Begin(stressNames[k], row.FormatJSON, Any)
 		if !leader || !finish(x.s, l) {
 			x.t.Errorf("%s cannot be stored any more", stressNames[k])
+		}
+	}
+}
+
+// agree removes the copies of other states than an answer's.
+func (x *stress) agree(l *Lease, doc *row.Document, stored bool) {
+	for f := range row.Format(row.NumFormats) {
+		fl := flight{l.Key, f}
+		if held, ok := x.store.Load(fl); ok && !(stored && f == l.Format) &&
+			!Alike(held.(*row.Document), doc) {
+			x.store.Delete(fl)
 		}
 	}
 }

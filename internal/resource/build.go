@@ -82,7 +82,7 @@ func (s *Set) complete(f *form, plan source.Plan) {
 		tracked = tracked || len(d.Columns) > 0 && len(d.Identity) > 0 && !d.KnowsOld
 	}
 	f.tracked = tracked
-	f.space = f.src.domain.NewSpace(f.drop, tracked)
+	f.space = f.src.domain.NewSpace(f.drop, f.agree, tracked)
 	f.keepOnDisk(s.disk)
 	s.forms.Store(f.number, f)
 }

@@ -47,6 +47,14 @@ func (f *form) begin(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease,
 	if f.wide && need == fresh.Settled || f.memory == nil {
 		need = fresh.Now
 	}
+	return f.lease(key, of, need)
+}
+
+// lease is Begin of the form's space.
+func (f *form) lease(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
+	if bit := uint32(1) << of; f.asked.Load()&bit == 0 {
+		f.asked.Or(bit)
+	}
 	return f.space.Begin(key, of, need)
 }
 
@@ -61,7 +69,7 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 		if of == l.Format {
 			continue
 		}
-		if other, leader := f.space.Begin(l.Key, of, need); leader {
+		if other, leader := f.lease(l.Key, of, need); leader {
 			list = append(list, other)
 		}
 	}
@@ -152,7 +160,9 @@ func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
 	return found.Key == l.Key
 }
 
-// document encodes a row under a lease.
+// document encodes a row under a lease. The stamp says when, which must be after
+// the read: what a fence that began later has applied is all that the read can
+// have seen (see fresh.Space.Recall).
 func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
 	stamp := l.Stamp
 	stamp.At, stamp.Owner = monotonic(), f.number

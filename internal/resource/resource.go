@@ -47,6 +47,10 @@ type form struct {
 	outage outage
 	sample sample // of what was stored, for the auditor
 
+	// asked has a bit for each format of which there has been a load: of the others
+	// memory has no copy.
+	asked atomic.Uint32
+
 	tracked bool // changes may name rows whose old parents nobody knows
 
 	renewed int64 // when it was last compiled again; guarded by src.compiling

@@ -139,7 +139,7 @@ func (rs *readers) judge(
 		}
 	}
 	if !flagged {
-		if err := p.seen[a.format].check(&r, begin, end); err != nil {
+		if err := p.seen.check(&r, begin, end); err != nil {
 			rs.violate(err.Error())
 		}
 	}

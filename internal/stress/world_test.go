@@ -89,9 +89,7 @@ func worldSpecs() []resource.Spec {
 type page struct {
 	table string
 	key   int32
-	// seen is by representation. What one of them has told of a row is promised
-	// to the readers of that one: each is a copy with a load of its own.
-	seen [3]seen
+	seen  seen // by readers of all of its formats
 }
 
 func (p *page) path() string { return fmt.Sprintf("/%s/%d", p.table, p.key) }

@@ -19,7 +19,7 @@ func (c *compiler) rootDeps(n *node) error {
 	}
 	dep := source.Dep{Table: n.name, Columns: columnNames(n.keyCols)}
 	if !sameColumns(n.keyCols, n.idCols) {
-		dep.Identity = columnNames(n.idCols)
+		dep.Identity, dep.KnowsOld = columnNames(n.idCols), n.table.tellsOld()
 		n.tells = true
 	}
 	c.deps = append(c.deps, dep)
@@ -44,13 +44,19 @@ func (c *compiler) childDeps(kid, parent *node, root bool) error {
 	if exact {
 		dep.Columns = columnNames(kid.on)
 		if !sameColumns(kid.on, kid.idCols) {
-			dep.Identity = columnNames(kid.idCols)
+			dep.Identity, dep.KnowsOld = columnNames(kid.idCols), kid.table.tellsOld()
 			kid.tells = true
 		}
 	}
 	c.deps = append(c.deps, dep)
 	return nil
 }
+
+// tellsOld reports whether every feed tells the whole of a row as it was: the
+// triggers always do, the log with this replica identity. A change that was logged
+// with another identity, before the plan or after, concerns every document. A
+// partition may have an identity of its own.
+func (t *table) tellsOld() bool { return t.identity == "f" && t.kind == kindTable }
 
 // sameColumns reports whether a and b are the same columns in any order.
 func sameColumns(a, b []*column) bool {
@@ -161,7 +167,7 @@ func (t *table) dependency(d source.Dep, key []keyColumn) (source.Dep, error) {
 		return dep, fmt.Errorf("%s: key needs %d columns, those that hold %s", t.ID(), len(key),
 			strings.Join(keyNames(key), ", "))
 	}
-	exact := t.identity == "f" && t.kind == kindTable || within(d.Columns, t.Key)
+	exact := t.tellsOld() || within(d.Columns, t.Key)
 	for i, col := range cols {
 		if col.kind != key[i].kind {
 			return dep, fmt.Errorf("column %s of %s is %s, but the key's %s is %s: they would"+

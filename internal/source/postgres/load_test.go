@@ -188,6 +188,28 @@ func TestPostgres_LoadsNestedDocuments(t *testing.T) {
 	}
 }
 
+// TestPostgres_KnowsOldParentsByReplicaIdentity: where the log has whole rows nobody
+// needs to remember which document holds which row, so that it may be kept on disk.
+func TestPostgres_KnowsOldParentsByReplicaIdentity(t *testing.T) {
+	s := newSource(t, `CREATE TABLE a (id int PRIMARY KEY)`,
+		`CREATE TABLE b (id int PRIMARY KEY, a int REFERENCES a)`)
+	spec := &source.Spec{Name: "a", Table: "a", Embeds: []source.Embed{{
+		Name: "bs", On: []string{"a"}, Spec: &source.Spec{Table: "b"}}}}
+	for _, tt := range []struct {
+		identity string
+		want     bool
+	}{{"DEFAULT", false}, {"FULL", true}, {"USING INDEX b_pkey", false}} {
+		if err := s.Exec(t.Context(), "ALTER TABLE b REPLICA IDENTITY "+tt.identity); err != nil {
+			t.Fatal(err)
+		}
+		want := []source.Dep{{Table: "public.a", Columns: []string{"id"}},
+			{Table: "public.b", Columns: []string{"a"}, Identity: []string{"id"}, KnowsOld: tt.want}}
+		if d := cmp.Diff(want, mustCompile(t, s, spec).Deps()); d != "" {
+			t.Errorf("%s: %s", tt.identity, d)
+		}
+	}
+}
+
 func TestPostgres_LoadsSeveralLevels(t *testing.T) {
 	s := newSource(t,
 		`CREATE TABLE a (id int PRIMARY KEY)`,

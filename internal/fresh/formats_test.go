@@ -1,0 +1,141 @@
+package fresh
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// TestModel_BrokenFormatsFail shows that the check can fail: what is promised of
+// a document holds for all of its formats together, and each rule is needed.
+func TestModel_BrokenFormatsFail(t *testing.T) {
+	all := scenarios()
+	for name, broken := range map[string]breach{
+		"copies of other formats stay":         keepsOthers,
+		"loads of other formats are stored":    storesOthers,
+		"loads that were overtaken are joined": joinsOthers,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := slices.IndexFunc(all, func(s scenario) bool { return s.name == "two formats" })
+			_, failures := explore(&all[i], func() protocol {
+				r := newReal(false)
+				r.broken = broken
+				return r
+			})
+			if len(failures) == 0 {
+				t.Fatal("the check does not catch it")
+			}
+			t.Log(failures[0])
+		})
+	}
+}
+
+// TestSpace_FormatsOfOneStateStayTogether: two formats in turn do not push each
+// other out, also when each is read from the source itself, and both loads of one
+// read are kept.
+func TestSpace_FormatsOfOneStateStayTogether(t *testing.T) {
+	for name, need := range map[string]Need{"a copy": Any, "the source": Now} {
+		t.Run(name, func(t *testing.T) {
+			dropped := 0
+			_, s := newAttached(func(row.Key) { dropped++ })
+			json, _ := s.Begin("k", row.FormatJSON, need)
+			if !finish(s, json, Child{"t", "1"}) {
+				t.Error("the first is not stored")
+			}
+			pack, _ := s.Begin("k", row.FormatMsgPack, need)
+			if !finish(s, pack, Child{"t", "1"}) || dropped != 0 {
+				t.Error("the second is not stored, or the first is dropped")
+			}
+			if n := len(s.children.held); n != 2 {
+				t.Errorf("%d documents are held, want both", n)
+			}
+		})
+	}
+	_, s := newAttached(nil)
+	json, _ := s.Begin("k", row.FormatJSON, Any)
+	pack, _ := s.Begin("k", row.FormatMsgPack, Any)
+	s.Send(json)
+	s.Send(pack)
+	if !finish(s, json) || !finish(s, pack) {
+		t.Error("two formats of one read are not both stored")
+	}
+}
+
+// TestSpace_FormatsOfTwoStatesDoNot: nobody can tell which of them is older.
+func TestSpace_FormatsOfTwoStatesDoNot(t *testing.T) {
+	_, s := newAttached(nil)
+	keep(t, s, "k", row.FormatJSON, Child{"t", "1"})
+	old, _ := s.Begin("k", row.FormatJSON, Any)
+	s.Send(old)
+	cbor, _ := s.Begin("k", row.FormatCBOR, Any)
+	s.Send(cbor)
+	pack, _ := s.Begin("k", row.FormatMsgPack, Any)
+	if !finishAs(1, s, pack) {
+		t.Fatal("not stored")
+	}
+	if len(s.children.held) != 0 {
+		t.Error("the copy of another state is in the index")
+	}
+	if _, leader := s.Begin("k", row.FormatJSON, Any); !leader {
+		t.Error("a load that may have read before the answer is joined")
+	}
+	if finishAs(2, s, old) {
+		t.Error("a load that may have read before the answer is stored")
+	}
+	if finishAs(1, s, cbor) {
+		t.Error("stored after answers of two states, of which the other may be newer")
+	}
+}
+
+// TestAlike compares states, not representations.
+func TestAlike(t *testing.T) {
+	doc := func(f row.Format, hash uint64) *row.Document {
+		return row.NewDocument("k", f, []byte("x"), hash, row.Stamp{})
+	}
+	none, one := row.NoRow(row.Stamp{}), doc(row.FormatJSON, 1)
+	for _, tt := range []struct {
+		a, b *row.Document
+		want bool
+	}{
+		{one, doc(row.FormatMsgPack, 1), true}, {one, doc(row.FormatPrepared, 1), true},
+		{one, doc(row.FormatJSON, 2), false}, {one, doc(row.FormatCBOR, 2), false},
+		{none, none, true}, {one, none, false}, {none, one, false},
+	} {
+		if got := Alike(tt.a, tt.b); got != tt.want {
+			t.Errorf("Alike(%q, %q) = %v", tt.a.ETag(), tt.b.ETag(), got)
+		}
+	}
+}
+
+// TestRecall_WaitsForAFenceAfterAnotherFormat: what the disk has in one format may
+// be older than what another has told, until the change between has come for sure.
+func TestRecall_WaitsForAFenceAfterAnotherFormat(t *testing.T) {
+	d, s := recallRoom(false)
+	s.OnWhole(func() {})
+	recall := func(f row.Format) bool {
+		l, _ := s.Begin("k", f, Any)
+		ok := s.Recall(l, row.NewDocument("k", f, nil, 1, l.Stamp), func() {})
+		if !ok {
+			s.Finish(l, nil, errSource, nil, nil)
+		}
+		return ok
+	}
+	d.Fenced(5)
+	l, _ := s.Begin("k", row.FormatMsgPack, Any)
+	s.Finish(l, row.NewDocument("k", row.FormatMsgPack, nil, 1, row.Stamp{At: 7}), nil, nil, func() {})
+	for _, step := range []struct {
+		fence int64
+		of    row.Format
+		want  bool
+	}{
+		{6, row.FormatJSON, false}, {7, row.FormatJSON, false}, {7, row.FormatMsgPack, true},
+		{8, row.FormatJSON, true},
+	} {
+		d.Fenced(step.fence)
+		if got := recall(step.of); got != step.want {
+			t.Errorf("fenced at %d, format %d is recalled: %v", step.fence, step.of, got)
+		}
+	}
+}
