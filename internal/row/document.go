@@ -18,7 +18,7 @@ type Stamp struct {
 	Epoch      uint64
 	Generation uint64
 
-	// At is when the load began, in nanoseconds of the loader's own clock: a
+	// At is after the load has read, in nanoseconds of the loader's own clock: a
 	// resource with a time to live compares it.
 	At int64
 

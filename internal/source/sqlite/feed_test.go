@@ -243,6 +243,44 @@ func TestFeed_OwnWritesAreNotForeign(t *testing.T) {
 	}
 }
 
+// TestFeed_TellsForeignCommitsBeforeOwnOnesAfterThem checks that the position of a
+// write includes what other programs had committed before it, noticed or not.
+func TestFeed_TellsForeignCommitsBeforeOwnOnesAfterThem(t *testing.T) {
+	path, c := newFile(t, "WAL", childSchema...)
+	s := openTest(t, path, Options{})
+	for _, logged := range []bool{false, true} {
+		if logged {
+			installLog(t, s, childWatch)
+		}
+		f := follow(t, s, childWatch)
+		f.fence()
+		const rounds = 100
+		var own []source.Position
+		for i := range rounds {
+			run(t, c, fmt.Sprintf("UPDATE child SET parent = %d WHERE id = 2", i))
+			pos, err := s.Tx(t.Context(), func(tx source.StoreTx) error {
+				_, err := tx.Exec(t.Context(), "UPDATE child SET parent = ? WHERE id = 1", i)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			own = append(own, pos)
+		}
+		txs := f.fence()
+		if len(txs) != 2*rounds {
+			t.Fatalf("log %v: %d transactions told, want %d", logged, len(txs), 2*rounds)
+		}
+		for i, pos := range own {
+			if txs[2*i].Pos >= pos || txs[2*i+1].Pos != pos || txs[2*i].All == logged {
+				t.Fatalf("log %v, write %d at %d: told %+v before %+v", logged, i, pos, txs[2*i],
+					txs[2*i+1])
+			}
+		}
+		_ = f.end()
+	}
+}
+
 func TestFeed_HoleInTheLogIsEverything(t *testing.T) {
 	path, c := newFile(t, "WAL", childSchema...)
 	s := openTest(t, path, Options{})

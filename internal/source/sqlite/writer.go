@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	driverpkg "modernc.org/sqlite"
@@ -121,7 +123,11 @@ func (w *writer) transaction(
 	}
 	defer w.unlock()
 	w.changes.reset()
-	if err := w.fill(ctx, fn); err != nil {
+	err := w.catchUp(ctx)
+	if err == nil {
+		err = w.fill(ctx, fn)
+	}
+	if err != nil {
 		w.rollback()
 		return 0, err
 	}
@@ -148,6 +154,21 @@ func (w *writer) transaction(
 	}
 	w.publish(ev)
 	return w.pos, nil
+}
+
+// catchUp has the feeds look for what other programs have committed before the
+// transaction that has begun: who is told its position is told of all that came
+// before, as by any database.
+func (w *writer) catchUp(ctx context.Context) error {
+	w.s.mu.Lock()
+	feeds := slices.Collect(maps.Keys(w.s.feeds))
+	w.s.mu.Unlock()
+	for _, f := range feeds {
+		if err := f.lookNow(ctx, w); err != nil {
+			return fmt.Errorf("look for changes: %w", err)
+		}
+	}
+	return nil
 }
 
 // fill runs fn within the transaction that begin began.
