@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
 	"fmt"
 	"os"
 	"os/exec"
@@ -115,7 +117,11 @@ func behindProxy(name string, begin proxyStart, secure, wire bool) starter {
 
 // terminateTLS starts nginx with TLS in front of an upstream.
 func terminateTLS(ctx context.Context, dir, upstream string) (*running, error) {
-	cert, key, err := certify(dir)
+	private, err := rsa.GenerateKey(rand.Reader, 2048) // what most of the web still has
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := certifyKey(dir, private)
 	if err != nil {
 		return nil, err
 	}

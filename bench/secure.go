@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,12 +16,18 @@ import (
 	"time"
 )
 
-// certify writes a certificate of its own for 127.0.0.1 and its key.
+// certify writes a certificate of its own for 127.0.0.1, with a P-256 key, and its
+// key.
 func certify(dir string) (cert, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return "", "", err
 	}
+	return certifyKey(dir, private)
+}
+
+// certifyKey is certify with a key that is given.
+func certifyKey(dir string, private crypto.Signer) (cert, key string, err error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,

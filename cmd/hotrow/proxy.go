@@ -96,6 +96,9 @@ func (c *proxyCmd) Run(p *program) error {
 		defer access.close()
 		options.Access = proxy.Access(access.log)
 	}
+	// Before anybody can know that there is a process to hang up.
+	stop := onHangup(func() { access.reopen() })
+	defer stop()
 	listeners, err := c.listen(p, log)
 	if err != nil {
 		return err
@@ -108,8 +111,6 @@ func (c *proxyCmd) Run(p *program) error {
 	if err := c.writePID(); err != nil {
 		return err
 	}
-	stop := onHangup(func() { access.reopen() })
-	defer stop()
 	failed, err := c.serve(p, s, listeners, log)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // dieWithParent makes the kernel end cmd's process with the thread that
@@ -93,8 +95,35 @@ func parseStat(path string) (pid, parent int, ok bool) {
 	return pid, parent, err == nil
 }
 
-// pause freezes processes, in order.
-func pause(pids []int) error { return signal(pids, syscall.SIGSTOP) }
+// pause stops processes, and returns when each of their threads stands still: the
+// signal alone is only a wish.
+func pause(pids []int) error {
+	if err := signal(pids, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for end := time.Now().Add(10 * time.Second); !stopped(pids); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return errors.New("the processes run on, 10 s after SIGSTOP")
+		}
+	}
+	return nil
+}
+
+// stopped reports whether every thread of the processes that still are there is
+// stopped.
+func stopped(pids []int) bool {
+	for _, pid := range pids {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, file := range threads {
+			text, err := os.ReadFile(file)
+			_, state, ok := bytes.Cut(text, []byte(") ")) // behind the name
+			if err == nil && ok && state[0] != 'T' && state[0] != 'Z' {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // resume lets processes go on.
 func resume(pids []int) error { return signal(pids, syscall.SIGCONT) }
