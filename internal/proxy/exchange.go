@@ -251,12 +251,18 @@ func (x *exchange) uploading() bool {
 	}
 }
 
-// stopUpload ends the upload and waits for it. It reports whether the request
-// was read to its end.
-func (c *client) stopUpload(x *exchange) (complete bool) {
+// passed reports whether the whole request has gone to the upstream: an upload
+// may also have ended because the upstream takes no more of it.
+func (x *exchange) passed() bool {
 	if x.uploaded == nil {
 		return x.whole
 	}
+	return !x.uploading() && x.up.done && x.up.writeErr == nil
+}
+
+// stopUpload ends the upload and waits for it. It reports whether the request
+// was read to its end.
+func (c *client) stopUpload(x *exchange) (complete bool) {
 	if x.uploading() {
 		c.sock.interruptRead()
 		c.mu.Lock()
@@ -267,7 +273,7 @@ func (c *client) stopUpload(x *exchange) (complete bool) {
 		<-x.uploaded
 		c.sock.resumeRead()
 	}
-	return x.up.done && x.up.writeErr == nil
+	return x.passed()
 }
 
 // readResponse reads until a whole head of a response is at the beginning of

@@ -78,7 +78,7 @@ func (c *client) relay(x *exchange) bool {
 	// Only what has arrived whole leaves the connection in order; a body that
 	// HTTP/1.0 cannot frame ends with it.
 	unframed := x.req.HTTP10 && (kind == bodyChunked || kind == bodyToEOF)
-	closing := c.mustClose(x) || unframed || x.uploading()
+	closing := c.mustClose(x) || unframed || !x.passed()
 	x.down.from, x.down.in, x.down.to = up.socket, &x.back, c.sock
 	x.down.begin(kind, length)
 	x.down.framed = !unframed && (kind == bodyChunked || kind == bodyToEOF)

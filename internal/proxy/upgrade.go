@@ -9,7 +9,7 @@ import (
 
 // upgrade relays a 101 answer, and from then on bytes in both directions.
 func (c *client) upgrade(x *exchange) bool {
-	complete := !x.uploading() && (x.whole || x.up.done)
+	complete := x.passed()
 	if !x.req.Upgrade || !x.resp.Upgrade || !complete {
 		c.discard()
 		return c.fail(x, errResponse{errSwitch})

@@ -148,18 +148,20 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 	if d.Absent() {
 		to, other = other, to
 	}
-	// First the other segment forgets, then this one learns: there are never two
+	// First the index forgets: a reader who did not find the row there before it
+	// was indexed, and is asking the cache by now, would get d from it, and what
+	// d replaces from the index the next time.
+	m.index.drop(&ref, nil)
+	// Then the other segment forgets, then this one learns: there are never two
 	// copies, of which eviction could take the newer and leave the older.
 	other.drop(ref)
 	if m.closed.Load() || m.sizes.entry(ref, d) > to.largest {
-		m.index.drop(&ref, nil)
 		to.drop(ref)
 		m.forgot(ref, d)
 		return
 	}
 	to.put(ref, d)
 	if !indexed(&ref, d) {
-		m.index.drop(&ref, nil)
 		return
 	}
 	m.index.put(&ref, d)

@@ -54,15 +54,17 @@ func (c *conn) relay(s *scope, e *gofast.Event) bool {
 		p.refuse(fail(kindBadMessage, err.Error()))
 		return true
 	}
-	p.ctx, p.cancel = context.WithCancel(c.f.ctx)
 	if e.Deadline > 0 && !stream {
 		p.ctx, p.cancel = context.WithTimeout(c.f.ctx, e.Deadline)
+	} else {
+		p.ctx, p.cancel = context.WithCancel(c.f.ctx)
 	}
 	ctx := context.WithValue(p.ctx, http.LocalAddrContextKey, c.lc.LocalAddr())
 	_ = c.session.SetUser(e.Opaque, p) // it is the exchange that Next has told of
 	c.tasks++
 	if !c.f.start(func() { p.run(h, req.WithContext(ctx)) }) {
 		c.tasks--
+		p.cancel()
 		p.refuse(&fault{kind: kindDraining})
 	}
 	return true
