@@ -45,11 +45,12 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// A Decoder turns bytes into frames. It keeps nothing of the input between
+// A Decoder turns bytes into frames. It keeps no data of the input between
 // calls. It is not for concurrent use.
 type Decoder struct {
 	limits   Limits
 	want     int
+	last     repeat
 	inflater inflater
 }
 

@@ -15,6 +15,11 @@ func (d *Decoder) plain(in []byte, f *Frame) (n int) {
 	if len(in) < leastPlain {
 		return 0
 	}
+	if d.last.begin == binary.LittleEndian.Uint64(in) {
+		if n = d.last.again(in, f); n > 0 {
+			return n
+		}
+	}
 	w := binary.BigEndian.Uint64(in)
 	kind := Kind(w >> 32)
 	if w>>40 != 0xd9d9f7 || kind == KindFinish || !kind.known() {
@@ -59,7 +64,56 @@ func (d *Decoder) plain(in []byte, f *Frame) (n int) {
 	f.Kind, f.Opaque, f.ID = kind, opaque, id
 	f.Data, f.Prefix, f.Meta = in[at:end-1:end-1], nil, nil
 	f.Deadline, f.Flags = 0, 0
+	if kind == KindPost || kind == KindMessage {
+		d.last.remember(in, at, f)
+	}
 	return end
+}
+
+// A repeat is the heading of the last post, or message of a stream, that plain
+// has read. Of the next one it is often the same, byte for byte, and then nothing
+// but the data need be looked at. Requests have an opaque of their own each.
+type repeat struct {
+	begin  uint64    // the first bytes; 0: there was none, for no frame begins so
+	rest   [3]uint64 // the others of leastPlain, those behind the heading cleared
+	masks  [3]uint64 // which bits of rest are heading
+	data   int       // where the data begins
+	end    int       // of the frame
+	kind   Kind
+	opaque uint64
+	id     uint64
+}
+
+// again is plain for a frame that begins so, and returns 0 for one with another
+// heading.
+func (r *repeat) again(in []byte, f *Frame) (n int) {
+	end := r.end
+	if end < leastPlain || len(in) < end {
+		return 0
+	}
+	in = in[:end:end]
+	differ := binary.LittleEndian.Uint64(in[8:])&r.masks[0] ^ r.rest[0]
+	differ |= binary.LittleEndian.Uint64(in[16:])&r.masks[1] ^ r.rest[1]
+	differ |= binary.LittleEndian.Uint64(in[24:])&r.masks[2] ^ r.rest[2]
+	if differ != 0 || in[end-1] != 0xff {
+		return 0
+	}
+	f.Kind, f.Opaque, f.ID = r.kind, r.opaque, r.id
+	f.Data, f.Prefix, f.Meta = in[r.data:end-1:end-1], nil, nil
+	f.Deadline, f.Flags = 0, 0
+	return end
+}
+
+// remember takes the heading of f, which plain has read: in is the frame, whose
+// data begins at data.
+func (r *repeat) remember(in []byte, data int, f *Frame) {
+	r.data, r.end, r.kind, r.opaque, r.id = data, len(in), f.Kind, f.Opaque, f.ID
+	r.begin = binary.LittleEndian.Uint64(in)
+	for i := range r.rest {
+		at := 8 + 8*i
+		r.masks[i] = 1<<(8*min(max(data-at, 0), 8)) - 1 // shifted by 64: all of them
+		r.rest[i] = binary.LittleEndian.Uint64(in[at:]) & r.masks[i]
+	}
 }
 
 // shortLength returns the length that the head of a byte string says, and that of

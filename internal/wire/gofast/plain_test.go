@@ -64,6 +64,49 @@ func TestPlain_ReadsWhatNextReads(t *testing.T) {
 	}
 }
 
+// TestPlain_ReadsFramesAlike reads a frame again and again, each time with
+// something changed, as the general decoder does.
+func TestPlain_ReadsFramesAlike(t *testing.T) {
+	data := bytes.Repeat([]byte("a"), 70_000)
+	repeats := 0
+	for _, kind := range []Kind{KindPost, KindMessage, KindRequest} {
+		for _, size := range []int{0, 9, 23, 24, 230, 240, 255, 256, 65_000} {
+			for _, opaque := range []uint64{266, 65_535, 65_536, 1 << 31} {
+				for _, id := range []uint64{23, 24, 255} {
+					f := frame(kind, opaque, id, data[:size])
+					in := append(AppendFrame(nil, &f), "another frame"...)
+					for i := range min(len(in), 48) {
+						d := NewDecoder(Limits{Packet: 1 << 16}, nil)
+						n := d.plain(in, &f)
+						if err := sameAsNext(d, in); err != nil {
+							t.Fatal(err)
+						}
+						if d.last.end > 0 {
+							repeats++
+						}
+						in[i] ^= 1 // in the heading, the data, at the end or behind it
+						if err := sameAsNext(d, in); err != nil {
+							t.Fatal(err)
+						}
+						in[i] ^= 1
+						for _, cut := range []int{1, 13, 14} {
+							if err := sameAsNext(d, in[:len(in)-cut]); err != nil {
+								t.Fatal(err)
+							}
+						}
+						if n == 0 && d.last.end > 0 {
+							t.Fatalf("%x is remembered, and was not read", in[:32])
+						}
+					}
+				}
+			}
+		}
+	}
+	if repeats < 1000 {
+		t.Errorf("only %d frames are remembered", repeats)
+	}
+}
+
 // TestPlain_KeepsTheLimits that the general decoder keeps.
 func TestPlain_KeepsTheLimits(t *testing.T) {
 	f := frame(KindPost, 266, 111, make([]byte, 100))
