@@ -88,8 +88,8 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/links",
-		knows: []string{"front/http", "front", "accesslog", "lane", "links/clicklog", "wire/http1",
-			"resource", "source", "row"},
+		knows: []string{"front/http", "front", "accesslog", "crew", "lane", "links/clicklog",
+			"wire/http1", "resource", "source", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql", "tier"},
 	},
 	{
@@ -105,15 +105,16 @@ var house = []room{
 		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql"},
 	},
 	{
-		dir:   "internal/front/http",
-		knows: []string{"front", "accesslog", "lane", "wire/http1", "resource", "source", "row"},
+		dir: "internal/front/http",
+		knows: []string{"front", "accesslog", "crew", "lane", "wire/http1", "resource", "source",
+			"row"},
 		tests: []string{"dbtest", "tlstest", "source/sqlite", "fresh", "tier",
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir: "internal/front/wire",
-		knows: []string{"front", "accesslog", "lane", "wire/exchange", "wire/gofast", "wire/rows",
-			"resource", "source", "row"},
+		knows: []string{"front", "accesslog", "crew", "lane", "wire/exchange", "wire/gofast",
+			"wire/rows", "resource", "source", "row"},
 		tests: []string{"source/sqlite", "tier", "tlstest", "wiretest"},
 	},
 	{
@@ -189,8 +190,11 @@ var house = []room{
 	},
 	{
 		dir:   "internal/resource",
-		knows: []string{"fresh", "tier", "source", "row"},
+		knows: []string{"crew", "fresh", "tier", "source", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres"},
+	},
+	{
+		dir: "internal/crew",
 	},
 	{
 		dir:   "internal/fresh",

@@ -76,8 +76,9 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 	return list
 }
 
-// fetch reads what the leases are for in one go, in a goroutine of its own: the
-// caller may leave, those who have joined still want the answer.
+// fetch reads what the leases are for in one go. The disk is asked at once, which
+// takes microseconds; the source in a goroutine of its own: the caller may leave,
+// those who have joined still want the answer.
 func (f *form) fetch(leases []*fresh.Lease) {
 	if !f.src.enter() {
 		for _, l := range leases {
@@ -85,11 +86,12 @@ func (f *form) fetch(leases []*fresh.Lease) {
 		}
 		return
 	}
-	go func() {
+	if leases = f.recall(leases); len(leases) == 0 {
+		f.src.loads.Done()
+		return
+	}
+	f.src.crew.Go(func() {
 		defer f.src.loads.Done()
-		if leases = f.recall(leases); len(leases) == 0 {
-			return
-		}
 		loaded, err := f.read(leases)
 		for i, l := range leases {
 			if err != nil {
@@ -98,7 +100,7 @@ func (f *form) fetch(leases []*fresh.Lease) {
 			}
 			f.finish(l, &loaded[i])
 		}
-	}()
+	})
 }
 
 // read waits for a place among the source's readers and reads.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
@@ -84,6 +85,7 @@ type upstream struct {
 	entry  sync.Mutex // guards closed, and the first Add of loads against their Wait
 	closed bool
 	loads  sync.WaitGroup // loads and late releases under way
+	crew   crew.Crew      // reads the source
 
 	places  chan struct{} // one for each load that may run
 	bypass  chan struct{} // one for each that may run while the feed lags

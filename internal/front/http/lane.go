@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -20,7 +21,8 @@ import (
 // A hit is: parse, route, look up, append. It takes no lock of ours and
 // allocates nothing (TestLane_HitAllocatesNothing).
 type Lane struct {
-	h *Handler
+	h    *Handler
+	crew crew.Crew // answers what memory cannot
 
 	mu      sync.Mutex // guards counted
 	counted []*laneResource

@@ -41,7 +41,7 @@ func (l *Lane) park(c *lane.Conn, r *http1.Request, head []byte, closing bool) {
 		next = lane.Close
 	}
 	ctx := context.WithValue(context.Background(), http.LocalAddrContextKey, c.LocalAddr())
-	go func() {
+	l.crew.Go(func() {
 		w := &parked{header: make(http.Header, 12), head: req.Method == http.MethodHead}
 		defer func() { c.ResumeThen(w.answer(last), next) }()
 		var err error
@@ -50,7 +50,7 @@ func (l *Lane) park(c *lane.Conn, r *http1.Request, head []byte, closing bool) {
 			return
 		}
 		l.h.ServeHTTP(w, req.WithContext(ctx))
-	}()
+	})
 }
 
 // parked collects the Handler's answer. It is an http.ResponseWriter.

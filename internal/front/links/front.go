@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
@@ -83,7 +84,8 @@ type Front struct {
 	limits  *limits
 	rates   *rates
 	orphans *orphans
-	shared  counts // of all roads but the loops'
+	shared  counts    // of all roads but the loops'
+	crew    crew.Crew // answers what the loops cannot
 
 	mu      sync.Mutex // guards what follows
 	writers int        // given to loops

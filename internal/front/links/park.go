@@ -30,7 +30,7 @@ func (s *scope) park(c *lane.Conn, head []byte) {
 	if access {
 		address = peer.address(c)
 	}
-	go func() {
+	s.f.crew.Go(func() {
 		var answer []byte
 		defer func() { c.ResumeThen(answer, next) }()
 		var req http1.Request
@@ -50,7 +50,7 @@ func (s *scope) park(c *lane.Conn, head []byte) {
 		if access {
 			s.f.logParked(x, address, now, answer)
 		}
-	}()
+	})
 }
 
 // answer appends the answer to x, whatever it takes.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
@@ -66,6 +67,7 @@ type Front struct {
 	stats    stats
 	logLimit front.Limiter
 	draining atomic.Bool
+	crew     crew.Crew
 	work     sync.WaitGroup // requests and hubs that run
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -140,7 +142,11 @@ func (f *Front) start(run func()) bool {
 	if f.closed {
 		return false
 	}
-	f.work.Go(run)
+	f.work.Add(1)
+	f.crew.Go(func() {
+		defer f.work.Done()
+		run()
+	})
 	return true
 }
 
