@@ -20,6 +20,8 @@ type database struct {
 	stop  func(dbtest.StopMode)
 	start func()
 
+	freeze, thaw func() // all its processes
+
 	postgres *dbtest.Server
 	mariadb  *dbtest.MariaDBServer
 }
@@ -34,6 +36,9 @@ func newPostgres(t testing.TB, o *oracle, settings map[string]string) *database 
 	s := dbtest.NewPostgres(t, all)
 	d := &database{t: t, postgres: s, stop: s.Stop, start: s.Start,
 		url: s.Database(t, dbtest.Setup(o.schema()))}
+	var frozen []int
+	d.freeze = func() { frozen = s.Pids(); s.Pause(frozen...) }
+	d.thaw = func() { s.Resume(frozen...) }
 	d.query = func(sql string) string { return dbtest.Psql(t, d.url, sql) }
 	d.exec = newSession(t, d.url)
 	return d
@@ -43,11 +48,27 @@ func newPostgres(t testing.TB, o *oracle, settings map[string]string) *database 
 func newMariaDB(t testing.TB, o *oracle) *database {
 	t.Helper()
 	s := dbtest.NewMariaDB(t, nil)
-	d := &database{t: t, mariadb: s, stop: s.Stop, start: s.Start, url: s.Database(t)}
+	d := &database{t: t, mariadb: s, stop: s.Stop, start: s.Start, url: s.Database(t),
+		freeze: s.Pause, thaw: s.Resume}
 	dbtest.MariaDBShell(t, d.url, "SET max_recursive_iterations = 1000000;"+o.schema())
 	d.query = func(sql string) string { return dbtest.MariaDBShell(t, d.url, sql) }
 	d.exec = newMariaSession(t, d.url)
 	return d
+}
+
+// A maker starts the database of a row.
+type maker func(t *testing.T) func(*oracle) *database
+
+// pg is PostgreSQL with these settings.
+func pg(settings map[string]string) maker {
+	return func(t *testing.T) func(*oracle) *database {
+		return func(o *oracle) *database { return newPostgres(t, o, settings) }
+	}
+}
+
+// maria is MariaDB.
+func maria(t *testing.T) func(*oracle) *database {
+	return func(o *oracle) *database { return newMariaDB(t, o) }
 }
 
 // A setup is what a row varies of hotrow's configuration.
@@ -83,20 +104,26 @@ func (d *database) config(s setup) string {
 
 // A load is writers and readers at work.
 type load struct {
-	stop func()
+	stop    func() // ends it
+	writers func() // ends the writers
 }
 
 // work starts writers and readers.
 func (d *database) work(o *oracle, p *program, readers int) *load {
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() { o.write(ctx, d.exec, time.Millisecond) })
+	reading, stopReading := context.WithCancel(context.Background())
+	writing, stopWriting := context.WithCancel(reading)
+	var reads, writes sync.WaitGroup
+	exec := d.exec
+	writes.Go(func() { o.write(writing, exec, time.Millisecond) })
 	for range readers {
-		wg.Go(func() { o.read(ctx, p) })
+		reads.Go(func() { o.read(reading, p) })
 	}
-	stop := sync.OnceFunc(func() { cancel(); wg.Wait() })
-	d.t.Cleanup(stop)
-	return &load{stop}
+	w := &load{
+		writers: sync.OnceFunc(func() { stopWriting(); writes.Wait() }),
+		stop:    sync.OnceFunc(func() { stopReading(); writes.Wait(); reads.Wait() }),
+	}
+	d.t.Cleanup(w.stop)
+	return w
 }
 
 // diskFile returns the path of a cache on disk.

@@ -25,7 +25,11 @@ type faultFS struct {
 	names  map[string]*inode
 	fail   faults
 	failed int // requests that got an error
+	hold   *held
 }
+
+// A held is the sync at which everything stops.
+type held struct{ reached, released chan struct{} }
 
 // faults are the kinds of requests that get EIO.
 type faults struct{ reads, writes, syncs bool }
@@ -115,6 +119,35 @@ func (f *faultFS) errors() int {
 	return f.failed
 }
 
+// holdSync stops everything when a file is synced next: reached is closed then. It
+// goes on, with an error, when release is called.
+func (f *faultFS) holdSync() (reached <-chan struct{}, release func()) {
+	h := &held{make(chan struct{}), make(chan struct{})}
+	f.mu.Lock()
+	f.hold = h
+	f.mu.Unlock()
+	return h.reached, func() {
+		f.mu.Lock()
+		f.hold = nil
+		f.mu.Unlock()
+		close(h.released)
+	}
+}
+
+// held waits if this is the sync to wait at, and reports whether it was.
+func (f *faultFS) held(q *request) bool {
+	f.mu.Lock()
+	h := f.hold
+	if h == nil || q.op != opFsync || f.nodes[q.node] == nil || len(f.nodes[q.node].unsynced) == 0 {
+		f.mu.Unlock()
+		return false
+	}
+	f.mu.Unlock()
+	close(h.reached)
+	<-h.released
+	return true
+}
+
 // powerCut loses what was not synced: of each write since the last sync any
 // sectors may have got to the disk, in any order. Nobody may have files open.
 func (f *faultFS) powerCut() (lost int) {
@@ -165,7 +198,11 @@ func (f *faultFS) serve() {
 		if q.op == opForget || q.op == opBatchForget || q.op == opInterrupt {
 			continue // which have no answer
 		}
-		body, errno := f.do(&q)
+		var body []byte
+		errno := syscall.EIO
+		if !f.held(&q) {
+			body, errno = f.do(&q)
+		}
 		if err := f.reply(le.Uint64(buf[8:]), -int32(errno), body); err != nil && err != syscall.ENOENT {
 			return
 		}

@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // A program is hotrow as a process.
 type program struct {
@@ -183,17 +183,25 @@ next:
 }
 
 // client is for questions that are none of the readers'.
-var client = &http.Client{Timeout: 10 * time.Second}
+var client = &http.Client{Timeout: 30 * time.Second}
 
-// fetch returns the code, the Cache-Status and the body of an answer.
-func fetch(c *http.Client, url string) (code int, status, body string, err error) {
-	res, err := c.Get(url)
-	if err != nil {
-		return 0, "", "", err
+// answer asks for a URL and reads the body of the answer.
+func answer(c *http.Client, url string) (res *http.Response, body string, err error) {
+	if res, err = c.Get(url); err != nil {
+		return nil, "", err
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
-	return res.StatusCode, res.Header.Get("Cache-Status"), string(b), err
+	return res, string(b), err
+}
+
+// fetch returns the code, the Cache-Status and the body of an answer.
+func fetch(c *http.Client, url string) (code int, status, body string, err error) {
+	res, body, err := answer(c, url)
+	if err != nil {
+		return 0, "", "", err
+	}
+	return res.StatusCode, res.Header.Get("Cache-Status"), body, nil
 }
 
 // get asks hotrow for a path.

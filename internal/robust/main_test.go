@@ -49,10 +49,12 @@ func run(m *testing.M) int {
 type row struct {
 	n     string // as in the matrix
 	what  string
-	test  func(t *testing.T) string // returns figures; nil: see elsewhere
+	on    string                    // the database; "": none, or any
+	test  func(t *testing.T) string // returns what was seen; nil: see elsewhere
 	often bool                      // part of the short run
 
-	// elsewhere is the package, and the tests in it, that see to the row.
+	// elsewhere is the package that sees to the row, and tests are what the names
+	// of the tests in it begin with, separated by blanks.
 	elsewhere, tests string
 
 	// why is the reason for which the row does not run at all.
@@ -60,7 +62,7 @@ type row struct {
 }
 
 // A result is what became of a row.
-type result struct{ n, what, verdict, figures string }
+type result struct{ n, what, on, verdict, took, seen string }
 
 // results are those of all rows, for the table.
 type results struct {
@@ -86,11 +88,17 @@ func (r *results) print() {
 	slices.SortStableFunc(r.list, func(a, b result) int {
 		return strings.Compare(fmt.Sprintf("%4s", a.n), fmt.Sprintf("%4s", b.n))
 	})
-	fmt.Printf("\n| row | failure | result | seen |\n|---|---|---|---|\n")
+	fmt.Printf("\n| row | failure | database | result | took | seen |\n|---|---|---|---|---|---|\n")
+	counts := make(map[string]int)
 	for _, x := range r.list {
-		fmt.Printf("| %s | %s | %s | %s |\n", x.n, x.what, x.verdict, x.figures)
+		counts[x.verdict]++
+		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", x.n, x.what, x.on, x.verdict, x.took, x.seen)
 	}
+	fmt.Printf("\n%d ok, %d failed, %d not run\n", counts[ok], counts[failed], counts[notRun])
 }
+
+// What may become of a row.
+const ok, failed, notRun = "ok", "FAILED", "not run"
 
 // play runs those of rows that depth asks for.
 func play(t *testing.T, rows []row) {
@@ -99,44 +107,65 @@ func play(t *testing.T, rows []row) {
 			continue
 		}
 		if r.why != "" {
-			report.add(result{r.n, r.what, "not run", r.why})
+			report.add(result{n: r.n, what: r.what, on: r.on, verdict: notRun, seen: r.why})
 			continue
 		}
-		name := fmt.Sprintf("%s %s", r.n, r.what)
-		ran, figures := false, ""
-		begin := time.Now()
-		passed := t.Run(name, func(t *testing.T) {
+		x := result{n: r.n, what: r.what, on: r.on, verdict: notRun}
+		begin, ran := time.Now(), false
+		passed := t.Run(r.name(), func(t *testing.T) {
 			ran = true
-			if r.test != nil {
-				figures = r.test(t)
-				t.Log(figures)
-				return
-			}
-			figures = r.elsewhere + " " + r.tests
-			other(t, r.elsewhere, r.tests)
+			defer func() {
+				if t.Skipped() {
+					x.seen = "what it needs is missing: " + t.Name()
+				}
+			}()
+			x.seen = r.see(t)
+			x.verdict = ok
+			t.Log(x.seen)
 		})
 		if !ran {
 			continue // -run names others
 		}
-		verdict := "ok"
 		if !passed {
-			verdict = "FAILED"
+			x.verdict = failed
 		}
-		report.add(result{r.n, r.what, fmt.Sprintf("%s, %.1f s", verdict,
-			time.Since(begin).Seconds()), figures})
+		x.took = fmt.Sprintf("%.1f s", time.Since(begin).Seconds())
+		report.add(x)
 	}
 }
 
-// other runs tests of another package, which see to a row. A pattern that names no
-// test fails.
-func other(t *testing.T, pkg, tests string) {
+// name is what -run knows the row by.
+func (r *row) name() string {
+	if r.on == "" {
+		return r.n + " " + r.what
+	}
+	return fmt.Sprintf("%s %s (%s)", r.n, r.what, r.on)
+}
+
+// see runs the row, and returns what was seen.
+func (r *row) see(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command("go", "test", "-count=1", "-timeout", "5m", "-v", "-run", tests, "../"+pkg)
+	if r.test != nil {
+		return r.test(t)
+	}
+	return other(t, r.elsewhere, strings.Fields(r.tests))
+}
+
+// other runs tests of another package, which see to a row. A name that no test
+// begins with fails.
+func other(t *testing.T, pkg string, tests []string) string {
+	t.Helper()
+	pattern := "^(" + strings.Join(tests, "|") + ")"
+	cmd := exec.Command("go", "test", "-count=1", "-timeout", "5m", "-v", "-run", pattern, "../"+pkg)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if !strings.Contains(string(out), "--- PASS") {
-		t.Fatalf("%s: no test is called %s", pkg, tests)
+	for _, name := range tests {
+		if !strings.Contains(string(out), "--- PASS: "+name) {
+			t.Errorf("%s: no test whose name begins with %s has run", pkg, name)
+		}
 	}
+	return fmt.Sprintf("`%s`: %d tests, %s", pkg, strings.Count(string(out), "\n--- PASS: "),
+		strings.Join(tests, ", "))
 }

@@ -27,6 +27,9 @@ type oracle struct {
 	acked [][]commit // by key, in order
 	wrong []string
 
+	lost   map[int64]bool // values that a failover has undone
+	lostAt time.Time      // an answer that was asked for later has none of them
+
 	next    atomic.Int64
 	commits atomic.Int64
 	reads   atomic.Int64
@@ -81,16 +84,28 @@ func (o *oracle) least(k int, at time.Time) int64 {
 	return least
 }
 
-// forgive says that what was acknowledged since a moment may be lost: the
-// database has failed over.
-func (o *oracle) forgive(since time.Time) {
+// forgive says that the database has failed over, and has these values by key: what
+// was acknowledged beyond them is lost. Answers that are asked for from now on may
+// not have it. It returns how many values that are.
+func (o *oracle) forgive(has map[int]int64) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.lost, o.lostAt = make(map[int64]bool), time.Now()
 	for k := range o.acked {
-		for n := len(o.acked[k]); n > 0 && o.acked[k][n-1].at.After(since); n-- {
+		for n := len(o.acked[k]); n > 0 && o.acked[k][n-1].value > has[k]; n-- {
+			o.lost[o.acked[k][n-1].value] = true
 			o.acked[k] = o.acked[k][:n-1]
 		}
 	}
+	return len(o.lost)
+}
+
+// undone reports whether a read that began at a time has a value that was lost
+// before.
+func (o *oracle) undone(v int64, at time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lost[v] && at.After(o.lostAt)
 }
 
 // read asks for random keys until ctx ends.
@@ -108,14 +123,18 @@ func (o *oracle) read(ctx context.Context, p *program) {
 // once reads one key and judges the answer.
 func (o *oracle) once(c *http.Client, p *program, k int) error {
 	begin := time.Now()
-	code, status, body, err := fetch(c, fmt.Sprintf("http://%s/kv/%d", p.http, k))
+	res, body, err := answer(c, fmt.Sprintf("http://%s/kv/%d", p.http, k))
 	if err != nil {
 		return err
 	}
+	code, status := res.StatusCode, res.Header.Get("Cache-Status")
 	o.reads.Add(1)
 	switch {
 	case code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout:
 		o.refused.Add(1)
+		if code == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "" {
+			o.violate("key %d: 503 without Retry-After: %s", k, body)
+		}
 		return nil
 	case code != http.StatusOK:
 		o.violate("key %d: %d %s", k, code, body)
@@ -128,10 +147,13 @@ func (o *oracle) once(c *http.Client, p *program, k int) error {
 	if strings.Contains(status, "detail=disk") {
 		o.disk.Add(1)
 	}
-	var row struct{ V int64 }
-	if err := json.Unmarshal([]byte(body), &row); err != nil {
+	var row struct{ ID, V int64 }
+	if err := json.Unmarshal([]byte(body), &row); err != nil || row.ID != int64(k) {
 		o.violate("key %d: %s", k, body)
 		return nil
+	}
+	if o.undone(row.V, begin) {
+		o.violate("key %d: %d (%s), which the failover has undone", k, row.V, status)
 	}
 	if least := o.least(k, begin.Add(-staleAfter)); row.V < least {
 		o.violate("key %d: %d (%s), and %d was acknowledged %v before", k, row.V, status, least,
@@ -154,31 +176,43 @@ func (o *oracle) violations() (first []string, n int) {
 }
 
 // sweep compares every document that is kept with the database, which nobody
-// writes to any more: query returns the rows as "id v" lines.
+// writes to any more: query returns the rows as "id v pad" lines.
 func (o *oracle) sweep(p *program, query func(sql string) string) {
 	o.t.Helper()
 	p.awaitReady()
-	fences := time.Now()
-	until(o.t, p.text, "a fence", func() bool {
-		return time.Since(fences) > staleAfter && p.ready()
-	})
-	want := make(map[string]string)
-	for line := range strings.SplitSeq(query("SELECT concat(id, ' ', v) FROM kv"), "\n") {
-		if id, v, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			want[id] = v
+	pause(o.t.Context(), staleAfter) // all that was written is included from then on
+	want := make(map[string][2]string)
+	for line := range strings.SplitSeq(query("SELECT concat(id, ' ', v, ' ', pad) FROM kv"), "\n") {
+		if f := strings.Fields(line); len(f) == 3 {
+			want[f[0]] = [2]string{f[1], f[2]}
 		}
 	}
 	if len(want) != o.keys {
 		o.t.Fatalf("the database shows %d rows, want %d", len(want), o.keys)
 	}
-	for id, v := range want {
-		code, status, body := p.get("/kv/" + id)
-		var row struct{ V json.Number }
+	for id, has := range want {
+		var row struct {
+			V   json.Number
+			Pad string
+		}
+		code, status, body := p.fresh("/kv/" + id)
 		if code != http.StatusOK || json.Unmarshal([]byte(body), &row) != nil ||
-			row.V.String() != v {
-			o.violate("at rest key %s: %d %s (%s), the database has %s", id, code, body, status, v)
+			row.V.String() != has[0] || row.Pad != has[1] {
+			o.violate("at rest key %s: %d %.200s (%s), the database has %.200s", id, code, body, status,
+				has)
 		}
 	}
+}
+
+// fresh asks for a path until the answer is not one of those that an outage, or a
+// machine that is too busy for a fence, explains.
+func (p *program) fresh(path string) (code int, status, body string) {
+	p.t.Helper()
+	until(p.t, p.text, "a fresh answer for "+path, func() bool {
+		code, status, body = p.get(path)
+		return code != http.StatusServiceUnavailable && !strings.Contains(status, "fwd=stale")
+	})
+	return code, status, body
 }
 
 // check fails the test for every answer that is wrong.

@@ -2,6 +2,7 @@ package robust
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/url"
 	"sync"
@@ -17,9 +18,10 @@ type relay struct {
 	mu    sync.Mutex // guards what follows
 	to    string
 	conns map[net.Conn]struct{}
-	hung  bool          // nothing gets through, and nothing is closed
-	delay time.Duration // of every piece
-	cut   bool          // nobody is let in
+	hung  bool                  // nothing gets through, and nothing is closed
+	delay time.Duration         // of every piece
+	cut   bool                  // nobody is let in
+	dead  map[net.Conn]struct{} // nothing gets through those, whatever the switches say
 }
 
 // newRelay listens in front of the server at address.
@@ -96,8 +98,13 @@ func (r *relay) copy(to, from net.Conn) {
 		n, err := from.Read(buf)
 		for {
 			r.mu.Lock()
-			hung, delay := r.hung, r.delay
+			_, dead := r.dead[from]
+			hung, delay := r.hung || dead, r.delay
+			_, open := r.conns[from]
 			r.mu.Unlock()
+			if !open {
+				return
+			}
 			if !hung {
 				pause(context.Background(), delay)
 				break
@@ -120,6 +127,13 @@ func (r *relay) set(hung bool, delay time.Duration, cut bool) {
 	}
 }
 
+// forget lets nothing through the connections that there are, and leaves them open.
+func (r *relay) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dead = maps.Clone(r.conns)
+}
+
 // point sends new connections elsewhere, and ends the old ones.
 func (r *relay) point(address string) {
 	r.mu.Lock()
@@ -134,4 +148,5 @@ func (r *relay) hangUp() {
 	for c := range r.conns {
 		_ = c.Close()
 	}
+	clear(r.conns)
 }

@@ -71,7 +71,7 @@ func foreignTokens(t *testing.T) string {
 	a.awaitReady()
 	b.awaitReady()
 	w := d.work(o, a, 2)
-	const limit = 3 * time.Second // max_wait is 100 ms, and the machine may be busy
+	const limit = 20 * time.Second // max_wait is 100 ms, and the machine may be busy
 	worst, seen := time.Duration(0), 0
 	judge := func(what string, p *program, k int, token string, least int64) int {
 		code, v, _, took := p.ask(fmt.Sprintf("/kv/%d", k), token)
@@ -156,7 +156,11 @@ func hugeValues(t *testing.T) string {
 	var answers []string
 	for _, path := range []string{"/big/1", "/big/2", "/big/3", "/big?limit=3", "/many?limit=100000",
 		"/many?limit=1000", "/big/1"} {
-		code, n := p.drain(path)
+		code, n := 0, int64(0)
+		until(t, p.text, path, func() bool { // a busy machine may be too slow for a statement
+			code, n = p.drain(path)
+			return code != http.StatusServiceUnavailable
+		})
 		switch {
 		case code == http.StatusOK && n < 64<<20 && strings.HasPrefix(path, "/big/"):
 			t.Errorf("%s: 200 with %d bytes", path, n)

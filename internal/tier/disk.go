@@ -50,6 +50,7 @@ type Disk struct {
 	kick    chan struct{}
 	syncs   chan chan error
 	stop    chan struct{}
+	off     chan struct{} // closed when the file is given up
 	done    chan struct{} // closed when the goroutine that commits has ended
 
 	closeOnce sync.Once
@@ -125,7 +126,7 @@ func OpenDisk(o DiskOptions) (*Disk, error) {
 	d := &Disk{
 		opts: o, log: o.Log.With("path", o.Path), run: rand.Uint64(), lookups: newLookups(),
 		kick: make(chan struct{}, 1), syncs: make(chan chan error),
-		stop: make(chan struct{}), done: make(chan struct{}),
+		stop: make(chan struct{}), off: make(chan struct{}), done: make(chan struct{}),
 		open: newBatch(), sources: make(map[string]*DiskSource),
 		spaces: make(map[uint64]*diskSpace), numbers: make(map[uint32]*binding),
 	}

@@ -135,7 +135,7 @@ func (d *Disk) flush() error {
 		return d.offError()
 	}
 	begin := time.Now()
-	after, err := d.file.commit(b, d.run)
+	after, err := d.commit(b)
 	if noSpace(err) {
 		// Read-only for a while, but what was dropped must go.
 		b = b.drops()
@@ -147,7 +147,7 @@ func (d *Disk) flush() error {
 			d.log.Warn("the disk is full: nothing is put into the cache on disk for a minute",
 				"err", err)
 		}
-		after, err = d.file.commit(b, d.run)
+		after, err = d.commit(b)
 	}
 	if err != nil {
 		d.fail(err)
@@ -155,6 +155,26 @@ func (d *Disk) flush() error {
 	}
 	d.committed(b, after, time.Since(begin))
 	return nil
+}
+
+// commit commits a batch, unless the file is given up meanwhile: then bbolt may
+// wait for ever, see diskFile.begin.
+func (d *Disk) commit(b *batch) (commitResult, error) {
+	type outcome struct {
+		after commitResult
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		after, err := d.file.commit(b, d.run)
+		done <- outcome{after, err}
+	}()
+	select {
+	case o := <-done:
+		return o.after, o.err
+	case <-d.off:
+		return commitResult{}, ErrDiskOff
+	}
 }
 
 // noSpace reports whether err says that the disk is full.
@@ -250,6 +270,7 @@ func (d *Disk) abandon(err error) {
 		return
 	}
 	d.state = diskOff
+	close(d.off)
 	d.open, d.closing = newBatch(), nil
 	d.counts = diskCounts{}
 	broken := errors.Is(err, errBroken)

@@ -114,6 +114,48 @@ func TestDisk_NeverGivesOutWhatIsBroken(t *testing.T) {
 	}
 }
 
+// TestDisk_AFaultHoldsNobodyUp cuts the file while many read it: whoever reads
+// gets a document or none, and nobody waits for one whom a fault has ended.
+func TestDisk_AFaultHoldsNobodyUp(t *testing.T) {
+	const documents, rounds, readers = 200, 20, 16
+	good, err := os.ReadFile(filled(t, documents))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rounds {
+		path := filepath.Join(t.TempDir(), "cache.db")
+		if err := os.WriteFile(path, good, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := trusted(t, tier.DiskOptions{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan bool, readers)
+		for range readers {
+			go func() {
+				for d.DiskStats().On {
+					readAll(t, d, documents)
+				}
+				ended <- true
+			}()
+		}
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		for n := range readers {
+			select {
+			case <-ended:
+			case <-time.After(30 * time.Second):
+				t.Fatalf("round %d: %d of %d readers hang", i, readers-n, readers)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Errorf("round %d: Close: %v", i, err)
+		}
+	}
+}
+
 // damage returns a copy with some bytes changed, zeroed pages, or the end cut.
 func damage(r *rand.Rand, good []byte, round int) []byte {
 	b := bytes.Clone(good)

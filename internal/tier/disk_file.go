@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -27,6 +28,9 @@ type diskFile struct {
 	db    *bolt.DB
 	path  string
 	limit uint64 // bytes of records and index, and of pages in use
+
+	mu   sync.Mutex // guards dead; held while a read begins or ends
+	dead bool       // see begin
 }
 
 // A class is an order of eviction.
@@ -84,6 +88,44 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
+// begin begins a read. bbolt looks at its first pages while it holds its locks: a
+// fault there leaves them taken, and whoever came near them afterwards would wait
+// for ever. So the file is dead then.
+func (f *diskFile) begin() (*bolt.Tx, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dead {
+		return nil, fmt.Errorf("%w: a read has ended half-way", errBroken)
+	}
+	f.dead = true
+	tx, err := f.db.Begin(false)
+	f.dead = false
+	return tx, err
+}
+
+// end ends a read. While another one begins, nobody waits for that: it needs a
+// lock that a fault may leave taken.
+func (f *diskFile) end(tx *bolt.Tx) {
+	if !f.mu.TryLock() {
+		go func() { _ = tx.Rollback() }() // which fails only when it has ended
+		return
+	}
+	defer f.mu.Unlock()
+	if !f.dead {
+		_ = tx.Rollback()
+	}
+}
+
+// view runs see in a transaction that reads.
+func (f *diskFile) view(see func(*bolt.Tx) error) error {
+	tx, err := f.begin()
+	if err != nil {
+		return err
+	}
+	defer f.end(tx)
+	return see(tx)
+}
+
 // A place is where a record stands, and what it is charged for.
 type place struct {
 	class  class
@@ -107,7 +149,7 @@ func decodePlace(v []byte) (place, error) {
 // call. The error wraps errRecord or errBroken.
 func (f *diskFile) read(slot []byte, see func(*record)) error {
 	return guarded(func() error {
-		return f.db.View(func(tx *bolt.Tx) error {
+		return f.view(func(tx *bolt.Tx) error {
 			v := tx.Bucket(indexBucket).Get(slot)
 			if v == nil {
 				return nil
@@ -167,7 +209,7 @@ func (f *diskFile) inUse(tx *bolt.Tx) uint64 {
 // sizes returns the size of the file and of what is free in it.
 func (f *diskFile) sizes() (file, free uint64) {
 	s := f.db.Stats()
-	err := f.db.View(func(tx *bolt.Tx) error {
+	err := f.view(func(tx *bolt.Tx) error {
 		file = uint64(max(tx.Size(), 0))
 		return nil
 	})

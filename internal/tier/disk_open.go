@@ -207,8 +207,16 @@ func (f *diskFile) verify() (bad []string, err error) {
 	return bad, err
 }
 
-// close closes the file.
-func (f *diskFile) close() error { return guarded(f.db.Close) }
+// close closes the file, unless that would wait for ever.
+func (f *diskFile) close() error {
+	f.mu.Lock()
+	dead := f.dead
+	f.mu.Unlock()
+	if dead {
+		return nil
+	}
+	return guarded(f.db.Close)
+}
 
 // discard takes the file away. A broken one stays open: closing it would wait for
 // transactions that a fault has ended half-way.
