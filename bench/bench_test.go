@@ -93,7 +93,7 @@ func reported() *report {
 	}
 	for round, speed := range []float64{1, 0.5} {
 		for name, rate := range map[string]float64{"floor": 1000, "b": 400} {
-			r.add(run{pinned, round, &load.Result{
+			r.add(run{Placement: pinned, Round: round, Result: &load.Result{
 				Name: name, Connections: shownConnections, Rate: rate * speed,
 				Reads:  load.Summary{Count: 1, P50: 1 / speed, P99: 10 / speed, P999: 20 / speed},
 				Server: &load.CPU{Total: 1e3 / rate, User: 0.5, Peak: 2e6},

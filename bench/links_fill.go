@@ -70,6 +70,7 @@ BEGIN;
 const fillLinks = `DELETE FROM links;
 DELETE FROM link_stats;
 DELETE FROM click_time;
+DELETE FROM click_sketches;
 DELETE FROM click_dims;
 INSERT INTO links (id, code, url, url_hash, created_at, updated_at)
 	SELECT id, 'k' || id, 'https://www.example.com/articles/2026/' || id || '?utm_source=bench',
@@ -97,9 +98,13 @@ CREATE TEMP TABLE sketches (least INTEGER PRIMARY KEY, hll BLOB);
 		fmt.Fprintf(&b, "INSERT INTO sketches VALUES (%d, %s');\n", size, hll)
 	}
 	fmt.Fprintf(&b, "INSERT INTO sketches VALUES (513, X'02%s');\n", strings.Repeat("41", 3072))
-	b.WriteString(`INSERT INTO click_time
+	b.WriteString(`INSERT INTO click_time (link_id, unit, bucket, clicks, bots, visitors)
 	SELECT n.id, u.unit, u.last - min(n.clicks, u.slots) + 1 + s.j,
-	max(1, n.clicks / u.slots), n.clicks / u.slots / 15,
+	max(1, n.clicks / u.slots), n.clicks / u.slots / 15, max(1, n.clicks / u.slots)
+	FROM (SELECT -1 AS id, sum(clicks) AS clicks FROM n UNION ALL SELECT * FROM n) n
+	CROSS JOIN units u CROSS JOIN slots s WHERE s.j < min(n.clicks, u.slots);
+INSERT INTO click_sketches (link_id, unit, bucket, hll)
+	SELECT n.id, u.unit, u.last - min(n.clicks, u.slots) + 1 + s.j,
 	(SELECT hll FROM sketches WHERE least <= max(1, n.clicks / u.slots)
 		ORDER BY least DESC LIMIT 1)
 	FROM (SELECT -1 AS id, sum(clicks) AS clicks FROM n UNION ALL SELECT * FROM n) n

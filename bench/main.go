@@ -59,6 +59,8 @@ func main() {
 		err = serveCrowd(ctx, os.Stdin, os.Stdout)
 	case len(os.Args) == 3 && os.Args[1] == tiersCommand:
 		err = serveTiers(ctx, os.Args[2])
+	case len(os.Args) == 5 && os.Args[1] == delayCommand:
+		err = serveDelay(ctx, os.Args[2:])
 	default:
 		err = bench(ctx, os.Args[1:])
 	}

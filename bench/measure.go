@@ -17,6 +17,8 @@ type run struct {
 	Placement placement    `json:"placement"`
 	Round     int          `json:"round"`
 	Result    *load.Result `json:"result"`
+	// Opened is how many connections were opened at the upstream, warm-up included.
+	Opened *int `json:"opened,omitempty"`
 }
 
 // measure runs a scenario. Peers that are not installed are left out.
@@ -89,7 +91,7 @@ func (w *workshop) rounds(
 			if row.MaxConnections > 0 && connections > row.MaxConnections {
 				continue
 			}
-			result, err := w.row(ctx, s, p, row, started[row.Peer], connections, offered, r)
+			one, err := w.row(ctx, s, p, row, started[row.Peer], connections, offered, r)
 			if errors.Is(err, errMissing) {
 				r.leaveOut(row.Name, err)
 				continue
@@ -97,10 +99,12 @@ func (w *workshop) rounds(
 			if err != nil {
 				return fmt.Errorf("%s: %w", row.Name, err)
 			}
-			if result == nil {
+			if one == nil {
 				continue
 			}
-			r.add(run{Placement: p, Round: round, Result: result})
+			result := one.Result
+			one.Placement, one.Round = p, round
+			r.add(*one)
 			fmt.Printf("%-6s round %d  %6d connections  %-24s %10s/s  p99 %8s µs  failed %d\n", p,
 				round+1, connections, row.Name, load.Count(result.Rate),
 				load.Count(p99(result)), result.Failed())
@@ -114,7 +118,7 @@ func (w *workshop) rounds(
 func (w *workshop) row(
 	ctx context.Context, s *scenario, p placement, row *row, peer *running, connections int,
 	offered float64, r *report,
-) (*load.Result, error) {
+) (*run, error) {
 	if s.Alone {
 		var err error
 		dir := filepath.Join(w.tmp, s.Name+"-"+string(p), row.Peer)
@@ -128,11 +132,29 @@ func (w *workshop) row(
 	if peer == nil {
 		return nil, nil
 	}
+	before, err := peer.countAccepted(ctx)
+	if err != nil {
+		return nil, err
+	}
 	result, err := w.once(ctx, p, row, peer, connections, offered)
 	if err != nil {
 		return nil, peer.main.failed(err)
 	}
-	return result, nil
+	after, err := peer.countAccepted(ctx)
+	if err != nil || peer.accepted == nil {
+		return &run{Result: result}, err
+	}
+	opened := after - before
+	return &run{Result: result, Opened: &opened}, nil
+}
+
+// countAccepted returns how many connections the last server has accepted, 0 if
+// nobody counts.
+func (r *running) countAccepted(ctx context.Context) (int, error) {
+	if r.accepted == nil {
+		return 0, nil
+	}
+	return r.accepted(ctx)
 }
 
 // peak returns the rate that an open loop offers: a share of the median that

@@ -33,6 +33,8 @@ type running struct {
 	client []string   // what asks it, where that is not HTTP
 	shared bool       // it outlives the peer
 	cold   bool       // not warmed, or writes have dropped documents since
+
+	accepted tally // connections at the last server; nil: nobody counts
 }
 
 // close ends the peer.

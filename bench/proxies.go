@@ -30,17 +30,49 @@ var proxies = map[string]proxyStart{
 	"proxy-chocon-rebuilt-default": rebuiltProxy(2),
 }
 
+// A road is what is between a proxy and its upstream.
+type road struct {
+	secure bool // TLS
+	wire   bool // a wire, with a hotrow at its far end
+	away   bool // a delay; where there is a wire, its far end is beside the upstream
+}
+
 // withProxies adds the proxies to the peers.
 func withProxies(all map[string]starter) map[string]starter {
 	for name, begin := range proxies {
-		all[name] = behindProxy(name, begin, false, false)
-		all[name+"-tls"] = behindProxy(name+"-tls", begin, true, false)
+		all[name] = behindProxy(name, begin, road{})
+		all[name+"-tls"] = behindProxy(name+"-tls", begin, road{secure: true})
+		all[name+"-away"] = behindProxy(name+"-away", begin, road{secure: true, away: true})
 	}
 	const wire = "proxy-hotrow-wire"
-	all[wire] = behindProxy(wire, hotrowProxy, false, true)
-	all[wire+"-tls"] = behindProxy(wire+"-tls", hotrowProxy, true, true)
+	all[wire] = behindProxy(wire, hotrowProxy, road{wire: true})
+	all[wire+"-tls"] = behindProxy(wire+"-tls", hotrowProxy, road{wire: true, secure: true})
+	all[wire+"-away"] = behindProxy(wire+"-away", hotrowProxy,
+		road{wire: true, secure: true, away: true})
 	all["tls-upstream"] = startTLSUpstream
+	all["tls-upstream-away"] = startTLSAway
+	all["floor-direct"] = startDirectFloor
+	all["floor-anew"] = startFloorAnew
 	return all
+}
+
+// startTLSAway is startTLSUpstream behind a delay.
+func startTLSAway(
+	ctx context.Context, w *workshop, on placement, dir string,
+) (*running, error) {
+	r, err := startTLSUpstream(ctx, w, on, dir)
+	if err != nil {
+		return nil, err
+	}
+	p, at, err := startDelay(dir, r.address())
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	r.url = strings.Replace(r.url, r.base, "https://"+at, 1)
+	r.base = "https://" + at
+	r.behind = append(r.behind, p)
+	return r, nil
 }
 
 // startTLSUpstream starts what is behind the proxies with TLS, to be asked by the
@@ -64,55 +96,96 @@ func startTLSUpstream(
 	return front, nil
 }
 
-// behindProxy makes the starter of a proxy with its upstream. wire says that there
-// is a wire between the two, with a hotrow at its far end.
-func behindProxy(name string, begin proxyStart, secure, wire bool) starter {
+// behindProxy makes the starter of a proxy with its upstream.
+func behindProxy(name string, begin proxyStart, way road) starter {
 	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
-		// The upstream goes where there is room: it must not slow the proxy.
-		back, err := startFloor(ctx, w, free, dir)
+		b, err := startBehind(ctx, w, dir, way)
 		if err != nil {
 			return nil, err
 		}
-		behind := []*process{back.main}
-		fail := func(err error) (*running, error) {
-			for _, p := range behind {
-				p.stop()
+		r, err := func() (*running, error) {
+			listen, _, err := loopback()
+			if err != nil {
+				return nil, err
 			}
+			p, err := begin(w, on, dir, listen, b.upstream, way.secure)
+			if err != nil {
+				return nil, err
+			}
+			p.name = name
+			return newRunning(ctx, p, listen, w.opts.keys, "")
+		}()
+		if err != nil {
+			b.stop()
 			return nil, err
 		}
-		upstream := back.address()
-		if secure {
-			front, err := terminateTLS(ctx, dir, upstream)
-			if err != nil {
-				return fail(err)
-			}
-			behind = append([]*process{front.main}, behind...)
-			upstream = front.address()
-		}
-		if wire {
-			exit, at, err := hotrowExit(w, dir, scheme(secure)+upstream)
-			if err != nil {
-				return fail(err)
-			}
-			behind = append([]*process{exit}, behind...)
-			upstream = "wire://" + at
-		}
-		listen, _, err := loopback()
-		if err != nil {
-			return fail(err)
-		}
-		p, err := begin(w, on, dir, listen, upstream, secure)
-		if err != nil {
-			return fail(err)
-		}
-		p.name = name
-		r, err := newRunning(ctx, p, listen, w.opts.keys, "")
-		if err != nil {
-			return fail(err)
-		}
-		r.behind = behind
+		r.behind, r.accepted = b.processes, b.accepted
 		return r, nil
 	}
+}
+
+// A backstage is what is behind a proxy.
+type backstage struct {
+	processes []*process // the nearest first
+	upstream  string     // what the proxy is told: an address, or the URL of a wire
+	accepted  tally
+}
+
+// stop ends it.
+func (b *backstage) stop() {
+	for _, p := range b.processes {
+		p.stop()
+	}
+}
+
+// add puts a process before what is there.
+func (b *backstage) add(p *process, upstream string) {
+	b.processes = append([]*process{p}, b.processes...)
+	b.upstream = upstream
+}
+
+// startBehind starts what is behind a proxy, where there is room: it must not slow
+// the proxy.
+func startBehind(
+	ctx context.Context, w *workshop, dir string, way road,
+) (_ *backstage, err error) {
+	back, err := startFloor(ctx, w, free, dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &backstage{accepted: acceptedByFloor(back.main)}
+	b.add(back.main, back.address())
+	defer func() {
+		if err != nil {
+			b.stop()
+		}
+	}()
+	if way.secure {
+		front, err := terminateTLS(ctx, dir, b.upstream)
+		if err != nil {
+			return nil, err
+		}
+		b.add(front.main, front.address())
+		b.accepted = front.accepted
+	}
+	if way.wire {
+		exit, at, err := hotrowExit(w, dir, scheme(way.secure)+b.upstream)
+		if err != nil {
+			return nil, err
+		}
+		b.add(exit, at)
+	}
+	if way.away {
+		p, at, err := startDelay(dir, b.upstream)
+		if err != nil {
+			return nil, err
+		}
+		b.add(p, at)
+	}
+	if way.wire {
+		b.upstream = "wire://" + b.upstream
+	}
+	return b, nil
 }
 
 // terminateTLS starts nginx with TLS in front of an upstream.
@@ -133,6 +206,7 @@ func terminateTLS(ctx context.Context, dir, upstream string) (*running, error) {
 		location / {
 			proxy_pass http://floor; proxy_http_version 1.1; proxy_set_header Connection "";
 		}
+		location = /status { stub_status; }
 	}`
 	tls, _, err := loopback()
 	if err != nil {
@@ -142,6 +216,7 @@ func terminateTLS(ctx context.Context, dir, upstream string) (*running, error) {
 		return fmt.Sprintf(text, upstream, at, tls, cert, key)
 	})
 	if err == nil {
+		r.accepted = acceptedByNginx(r.base + "/status")
 		r.base = "https://" + tls
 	}
 	return r, err

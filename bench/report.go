@@ -182,6 +182,10 @@ func (r *report) table(p placement, connections int) load.Table {
 	t := load.Table{Columns: []string{"server", "answers/s", "lowest", "highest", "ratio",
 		"p50 µs", "p99 µs", "p99.9 µs", "CPU µs", "of it user", "CPU ratio", "client CPU µs",
 		"RSS MB", "failed"}}
+	counted := slices.ContainsFunc(r.Runs, func(one run) bool { return one.Opened != nil })
+	if counted {
+		t.Columns = append(t.Columns, "opened upstream")
+	}
 	for i := range r.scenario.Rows {
 		g := r.group(p, connections, r.scenario.Rows[i].Name)
 		if len(g.runs) == 0 {
@@ -199,6 +203,10 @@ func (r *report) table(p placement, connections int) load.Table {
 			load.Count(slices.Max(g.values(rss))),
 			load.Count(slices.Max(g.values(failed))),
 		})
+		if counted {
+			last := len(t.Rows) - 1
+			t.Rows[last] = append(t.Rows[last], g.openedText())
+		}
 	}
 	return t
 }
@@ -208,17 +216,29 @@ func (r *report) table(p placement, connections int) load.Table {
 type group struct {
 	name       string
 	runs, base map[int]*load.Result
+	opened     []float64 // connections at the upstream, of each run that has them
+}
+
+// openedText returns the median of what was opened.
+func (g group) openedText() string {
+	if len(g.opened) == 0 {
+		return "-"
+	}
+	return load.Count(median(g.opened))
 }
 
 // group collects runs.
 func (r *report) group(p placement, connections int, name string) group {
-	g := group{name, map[int]*load.Result{}, map[int]*load.Result{}}
+	g := group{name: name, runs: map[int]*load.Result{}, base: map[int]*load.Result{}}
 	for _, one := range r.Runs {
 		if one.Placement != p || one.Result.Connections != connections {
 			continue
 		}
 		if one.Result.Name == name {
 			g.runs[one.Round] = one.Result
+			if one.Opened != nil {
+				g.opened = append(g.opened, float64(*one.Opened))
+			}
 		}
 		if one.Result.Name == r.scenario.Baseline {
 			g.base[one.Round] = one.Result

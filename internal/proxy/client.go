@@ -18,7 +18,7 @@ import (
 type client struct {
 	srv    *Server
 	sock   *socket
-	remote string
+	remote string    // if somebody wants to know
 	x      *exchange // what a request needs while it is under way; else nil
 	idleFn func(fd uintptr) bool
 	closed bool
@@ -59,8 +59,10 @@ const (
 // newClient returns a client for an accepted connection.
 func newClient(s *Server, nc net.Conn) *client {
 	c := &client{srv: s, sock: newSocket(nc, nc)}
-	if a := nc.RemoteAddr(); a != nil {
-		c.remote = a.String()
+	if s.opts.Access != nil {
+		if a := nc.RemoteAddr(); a != nil {
+			c.remote = a.String()
+		}
 	}
 	c.idleFn = c.receiveIdle
 	return c

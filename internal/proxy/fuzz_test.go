@@ -45,6 +45,7 @@ func FuzzRelayRequest(f *testing.F) {
 	})
 	_, addr := start(f, Options{Upstreams: []string{"http://" + up.addr}})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer up.forget()
 		c := call(t, addr)
 		_ = c.nc.SetDeadline(time.Now().Add(5 * time.Second))
 		_, _ = c.nc.Write(b)
@@ -81,6 +82,7 @@ func FuzzRelayResponse(f *testing.F) {
 	})
 	_, addr := start(f, Options{Upstreams: []string{"http://" + up.addr}})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer up.forget()
 		c := call(t, addr)
 		answers <- b
 		c.send("POST / HTTP/1.1\r\nHost: up\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")

@@ -29,7 +29,8 @@ type guest struct {
 	ask     wirehttp.Request
 	part    wirehttp.Part
 	payload []byte
-	text    []byte // that was not read
+	text    []byte // that was not read; in payload or chunk
+	chunk   []byte // a part, framed
 	chunked bool   // the body is framed so
 	over    bool   // all of the request was read
 
@@ -70,7 +71,7 @@ func (g *guest) reuse() {
 	if g.number != 0 || g.st != nil || g.stop.Err() != nil || c.fate.Load() != fateNone {
 		return
 	}
-	for _, b := range []*[]byte{&g.payload, &g.head, &g.body, &g.out} {
+	for _, b := range []*[]byte{&g.payload, &g.chunk, &g.head, &g.body, &g.out} {
 		if *b = (*b)[:0]; cap(*b) > 2*flushSize {
 			*b = nil
 		}
@@ -207,29 +208,18 @@ func (g *guest) more() (err error) {
 	case p.Kind == wirehttp.Data && g.chunked:
 		g.text = nil
 		if len(p.Data) > 0 {
-			g.text = appendChunk(g.text, p.Data)
+			g.chunk = appendChunk(g.chunk[:0], p.Data)
+			g.text = g.chunk
 		}
 	case p.Kind == wirehttp.Data:
 		g.text = p.Data
 	case p.Kind == wirehttp.Trailers && g.chunked:
 		g.over = true
-		g.text = g.appendEnd(p.Fields)
+		g.text = appendLastChunk(nil, p.Fields)
 	default:
 		return errMalformed
 	}
 	return nil
-}
-
-// appendEnd returns the end of the request's body.
-func (g *guest) appendEnd(trailers []wirehttp.Field) []byte {
-	if !g.chunked {
-		return nil
-	}
-	dst := []byte("0\r\n")
-	for i := range trailers {
-		dst = appendLine(dst, &trailers[i])
-	}
-	return append(dst, "\r\n"...)
 }
 
 // Write takes a part of the answer.

@@ -190,6 +190,10 @@ func (s *Server) after(d time.Duration) int64 { return s.now.Load() + int64(d) }
 // Serve accepts connections from l, which it owns from now on, until Shutdown
 // or Close. It returns nil then.
 func (s *Server) Serve(l net.Listener) error {
+	l, err := openDoor(l)
+	if err != nil {
+		return err
+	}
 	return s.serveListener(l, func(nc net.Conn) { s.accept(newClient(s, nc)) })
 }
 

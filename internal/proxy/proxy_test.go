@@ -109,6 +109,13 @@ func upstreamScript(t testing.TB, serve func(nc net.Conn, br *bufio.Reader)) *sc
 // opened returns how many connections were opened.
 func (s *script) opened() int { return len(s.conns) }
 
+// forget makes room for as many connections again: they close themselves.
+func (s *script) forget() {
+	for len(s.conns) > 0 {
+		<-s.conns
+	}
+}
+
 // readRequest reads a request and its body.
 func readRequest(br *bufio.Reader) (*http.Request, string, error) {
 	req, err := http.ReadRequest(br)

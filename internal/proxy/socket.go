@@ -16,8 +16,9 @@ type socket struct {
 	under net.Conn        // the TCP or unix connection itself
 	raw   syscall.RawConn // of under; nil: conn is read and written by its methods
 
-	// What the functions below work on: arguments of RawConn's methods that
-	// are made for each call would be garbage.
+	// Arguments of RawConn's methods that are made for each call would be garbage,
+	// and for each connection, too, where it has one short request: they are made
+	// when they are needed first.
 	recvFn, sendFn, peekFn, askFn func(fd uintptr) bool
 
 	in, out       []byte
@@ -48,7 +49,6 @@ func newSocket(conn, under net.Conn) *socket {
 		return s
 	}
 	s.raw = raw
-	s.recvFn, s.sendFn, s.peekFn, s.askFn = s.recvOnce, s.sendOnce, s.peekOnce, s.askOnce
 	return s
 }
 
@@ -59,6 +59,9 @@ func (s *socket) plain() bool { return s.raw != nil && s.conn == s.under }
 func (s *socket) read(p []byte) (int, error) {
 	if !s.plain() {
 		return s.conn.Read(p)
+	}
+	if s.recvFn == nil {
+		s.recvFn = s.recvOnce
 	}
 	s.in = p
 	err := s.raw.Read(s.recvFn)
@@ -94,6 +97,9 @@ func (s *socket) write(p []byte) (int, error) {
 	if !s.plain() {
 		return s.conn.Write(p)
 	}
+	if s.sendFn == nil {
+		s.sendFn = s.sendOnce
+	}
 	s.out, s.sent, s.outErr = p, 0, nil
 	err := s.raw.Write(s.sendFn)
 	s.out = nil
@@ -126,6 +132,9 @@ var errStale = errors.New("the connection is not in order any more")
 // saves the read that would find nothing yet. When the kernel does not take all
 // of p, got is 0 and nothing has been waited for.
 func (s *socket) ask(p, in []byte) (sent, got int, err error) {
+	if s.askFn == nil {
+		s.askFn = s.askOnce
+	}
 	s.out, s.sent, s.outErr = p, 0, nil
 	s.in, s.got, s.inErr = in, 0, nil
 	s.asked = false
@@ -159,7 +168,7 @@ func (s *socket) askOnce(fd uintptr) bool {
 // call it at the same time.
 func (s *socket) look() peekResult {
 	s.peeked = peekNothing
-	if s.raw != nil && s.raw.Control(func(fd uintptr) { s.peekFn(fd) }) != nil {
+	if s.raw != nil && s.raw.Control(func(fd uintptr) { s.peekOnce(fd) }) != nil {
 		return peekEnd
 	}
 	return s.peeked
@@ -167,6 +176,9 @@ func (s *socket) look() peekResult {
 
 // lookOnce is look for a socket that nobody reads; it is cheaper.
 func (s *socket) lookOnce() peekResult {
+	if s.peekFn == nil {
+		s.peekFn = s.peekOnce
+	}
 	s.peeked = peekNothing
 	if s.raw != nil && s.raw.Read(s.peekFn) != nil {
 		return peekEnd
@@ -212,10 +224,20 @@ func (s *socket) closeWrite() error {
 // off: where the end of the connection is the end of the message, nothing else
 // tells.
 func (s *socket) reset() {
-	if c, ok := s.under.(*net.TCPConn); ok {
+	if c, ok := s.under.(interface{ SetLinger(int) error }); ok {
 		_ = c.SetLinger(0)
 	}
 	_ = s.under.Close()
+}
+
+// settle makes ready for bytes that nobody here reads: package net has the kernel
+// move those from one of its connections to another.
+func (s *socket) settle() {
+	if c, ok := s.conn.(interface{ settle() (net.Conn, error) }); ok {
+		if nc, err := c.settle(); err == nil {
+			s.conn = nc
+		}
+	}
 }
 
 // close closes the connection.

@@ -144,18 +144,13 @@ func (u *uplink) begin(rest []byte) error {
 	if err := u.open(); err != nil {
 		return err
 	}
-	u.tunneled(upgrade)
+	if upgrade { // what follows the head may be another protocol
+		u.up.kind = bodyToEOF
+	}
 	if len(rest) == 0 && u.up.kind != bodyNone {
 		return nil
 	}
 	return u.upload(rest)
-}
-
-// tunneled notes that what follows the head may be another protocol.
-func (u *uplink) tunneled(upgrade bool) {
-	if upgrade {
-		u.up.kind = bodyToEOF
-	}
 }
 
 // small takes the body if all of it is there and fits into one message.

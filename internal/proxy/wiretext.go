@@ -80,6 +80,11 @@ func (t *answerText) appendEnd(dst []byte, trailers []wirehttp.Field) []byte {
 		return dst
 	}
 	t.chunked, t.finished = false, true
+	return appendLastChunk(dst, trailers)
+}
+
+// appendLastChunk appends the end of a body that is chunked.
+func appendLastChunk(dst []byte, trailers []wirehttp.Field) []byte {
 	dst = append(dst, "0\r\n"...)
 	for i := range trailers {
 		dst = appendLine(dst, &trailers[i])

@@ -12,10 +12,14 @@
  *     cc -O2 -o floor floor.c
  *     floor PORT FILE        answers with the bytes of FILE as JSON
  *     floor PORT FILE raw    answers with the bytes of FILE, head and all
+ *
+ * Built with -DANEW it closes each connection after one answer, which says so. When
+ * it is told to hang up (SIGHUP) it prints how many connections it has accepted.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +31,15 @@ enum { MAX_BODY = 64 << 10, MAX_EVENTS = 512, READ_SIZE = 64 << 10, BACKLOG = 40
 
 static char answer[MAX_BODY + 256];
 static size_t answer_size;
+static unsigned long accepted;
+
+#ifdef ANEW
+enum { CLOSING = 1 };
+#define CONNECTION "Connection: close\r\n"
+#else
+enum { CLOSING = 0 };
+#define CONNECTION ""
+#endif
 
 static void die(const char *what)
 {
@@ -45,7 +58,7 @@ static void load_answer(const char *path, int raw)
 	fclose(f);
 	int head = raw ? 0 : snprintf(answer, sizeof answer,
 			    "HTTP/1.1 200 OK\r\n"
-			    "Content-Type: application/json\r\n"
+			    "Content-Type: application/json\r\n" CONNECTION
 			    "Content-Length: %zu\r\n\r\n", n);
 	memcpy(answer + head, body, n);
 	answer_size = (size_t)head + n;
@@ -80,6 +93,7 @@ static void accept_all(int epoll, int listener)
 {
 	int fd, on = 1;
 	while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
+		accepted++;
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 		watch(epoll, fd);
 	}
@@ -112,6 +126,21 @@ static void serve(int fd)
 			return;
 		}
 	}
+	if (CLOSING)
+		close(fd);
+}
+
+/* Interrupts the wait for events, and no more. */
+static void wake(int signal)
+{
+	(void)signal;
+}
+
+/* Says how many connections were accepted. */
+static void tell(void)
+{
+	printf("%lu\n", accepted);
+	fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -121,6 +150,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: floor PORT FILE [raw]\n");
 		return 2;
 	}
+	struct sigaction on_hangup = { .sa_handler = wake };
+	sigaction(SIGHUP, &on_hangup, NULL);
 	load_answer(argv[2], argc == 4);
 	int listener = listen_on(atoi(argv[1]));
 	int epoll = epoll_create1(0);
@@ -129,6 +160,8 @@ int main(int argc, char **argv)
 	watch(epoll, listener);
 	for (;;) {
 		int n = epoll_wait(epoll, events, MAX_EVENTS, -1);
+		if (n < 0)
+			tell();
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.fd == listener)
 				accept_all(epoll, listener);

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// A tally returns how many connections a server has accepted so far.
+type tally func(context.Context) (int, error)
+
+// acceptedByFloor has a floor server tell: it prints the number at a signal.
+func acceptedByFloor(p *process) tally {
+	return func(ctx context.Context) (int, error) {
+		before, err := os.ReadFile(p.log)
+		if err != nil {
+			return 0, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		for ctx.Err() == nil {
+			// A signal that comes while it is busy is lost.
+			if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				return 0, p.failed(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+			text, err := os.ReadFile(p.log)
+			if err != nil {
+				return 0, err
+			}
+			lines := bytes.Fields(text[min(len(before), len(text)):])
+			if len(lines) > 0 && bytes.HasSuffix(text, []byte("\n")) {
+				return strconv.Atoi(string(lines[len(lines)-1]))
+			}
+		}
+		return 0, p.failed(fmt.Errorf("it does not say what it has accepted: %w", ctx.Err()))
+	}
+}
+
+// acceptedByNginx asks nginx, which has stub_status at a URL. What that takes is
+// not counted.
+func acceptedByNginx(url string) tally {
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	own := 0
+	return func(ctx context.Context) (int, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return 0, err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return 0, err
+		}
+		own++
+		n, err := statusAccepts(text)
+		return n - own, err
+	}
+}
+
+// statusAccepts reads the connections out of what nginx's stub_status says.
+func statusAccepts(text []byte) (int, error) {
+	_, rest, ok := bytes.Cut(text, []byte("server accepts handled requests"))
+	fields := bytes.Fields(rest)
+	if !ok || len(fields) == 0 {
+		return 0, fmt.Errorf("the status of nginx is %.200q", text)
+	}
+	return strconv.Atoi(string(fields[0]))
+}
+
+// startDirectFloor is the floor without a proxy, which tells what it accepts.
+func startDirectFloor(
+	ctx context.Context, w *workshop, on placement, dir string,
+) (*running, error) {
+	r, err := startFloor(ctx, w, on, dir)
+	if err == nil {
+		r.accepted = acceptedByFloor(r.main)
+	}
+	return r, err
+}
+
+// startFloorAnew is the floor for clients that connect anew for each request: what
+// the generator and the kernel reach with nothing between them.
+func startFloorAnew(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+	program := filepath.Join(w.tmp, "floor-anew")
+	err := command(ctx, "", "cc", "-O2", "-DANEW", "-o", program, "bench/peers/floor/floor.c")
+	if err != nil {
+		return nil, err
+	}
+	r, err := floorOf(ctx, w, on, dir, "floor-anew", program)
+	if err == nil {
+		r.accepted = acceptedByFloor(r.main)
+	}
+	return r, err
+}

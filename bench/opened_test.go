@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// startTestFloor builds and starts the floor server of bench/peers.
+func startTestFloor(t *testing.T, args ...string) (p *process, address string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, file := filepath.Join(dir, "floor"), filepath.Join(dir, "file")
+	args = append(args, "-O2", "-o", program, "peers/floor/floor.c")
+	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
+		t.Skipf("no C compiler: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(file, []byte(`{"x":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address, port, err := loopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = start("floor", dir, free, program, strconv.Itoa(port), file); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.stop)
+	if err := p.await(t.Context(), "http://"+address); err != nil {
+		t.Fatal(err)
+	}
+	return p, address
+}
+
+func TestFloor_TellsWhatItHasAccepted(t *testing.T) {
+	p, address := startTestFloor(t)
+	accepted := acceptedByFloor(p)
+	before, err := accepted(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 7 {
+		nc, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+	}
+	for deadline := time.Now().Add(patience); ; { // accepting takes a moment
+		after, err := accepted(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after-before == 7 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections, want 7", after-before)
+		}
+	}
+}
+
+func TestFloor_BuiltForNewConnectionsClosesThem(t *testing.T) {
+	_, address := startTestFloor(t, "-DANEW")
+	nc, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(patience))
+	if _, err := nc.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if _, err := got.ReadFrom(nc); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(got.Bytes(), []byte("\r\nConnection: close\r\n")) || !bytes.HasSuffix(got.Bytes(), []byte("}")) {
+		t.Errorf("%q", got.String())
+	}
+}
+
+func TestStatusAccepts_ReadsWhatNginxSays(t *testing.T) {
+	const text = "Active connections: 2 \nserver accepts handled requests\n 17 16 31 \n" +
+		"Reading: 0 Writing: 1 Waiting: 1 \n"
+	if n, err := statusAccepts([]byte(text)); n != 17 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := statusAccepts([]byte("404")); err == nil {
+		t.Error("taken for a status")
+	}
+}
+
+func TestReport_ShowsWhatWasOpenedUpstream(t *testing.T) {
+	r := reported()
+	if n := len(r.table(pinned, shownConnections).Columns); n != 14 {
+		t.Errorf("%d columns though nothing was counted", n)
+	}
+	for i := range r.Runs {
+		if n := 10 + 20*r.Runs[i].Round; r.Runs[i].Result.Name == "b" {
+			r.Runs[i].Opened = &n
+		}
+	}
+	table := r.table(pinned, shownConnections)
+	if last := table.Columns[14]; last != "opened upstream" {
+		t.Errorf("the last column is %q", last)
+	}
+	for _, row := range table.Rows {
+		if want := map[string]string{"floor": "-", "b": "20"}[row[0]]; row[14] != want {
+			t.Errorf("%s: %q, want %q", row[0], row[14], want)
+		}
+	}
+}
+
+func TestDelay_HoldsBytesBackBothWays(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		nc, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer nc.Close()
+		b := make([]byte, 16)
+		for {
+			n, err := nc.Read(b)
+			if err != nil {
+				return
+			}
+			_, _ = nc.Write(b[:n])
+		}
+	}()
+	at, _, err := loopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- serveDelay(ctx, []string{at, l.Addr().String(), "20ms"}) }()
+	var nc net.Conn
+	for deadline := time.Now().Add(patience); ; {
+		if nc, err = net.Dial("tcp", at); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(patience))
+	for i, least := range []time.Duration{80 * time.Millisecond, 40 * time.Millisecond} {
+		began := time.Now()
+		if _, err := nc.Write([]byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 16)
+		n, err := nc.Read(b)
+		if string(b[:n]) != "hello" || err != nil {
+			t.Fatalf("%q, %v", b[:n], err)
+		}
+		if took := time.Since(began); i > 0 && took < least || took < least/2 {
+			t.Errorf("exchange %d took %v, at least %v", i, took, least)
+		}
+	}
+	if err := nc.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := nc.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Error("the end does not come through")
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
