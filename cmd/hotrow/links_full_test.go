@@ -187,16 +187,48 @@ func missing() int64 {
 	if n, err := strconv.ParseInt(os.Getenv("HOTROW_TEST_MISSES"), 10, 64); err == nil {
 		return n
 	}
-	return 20_000
+	return 100_000
 }
 
-// Who asks for everything makes neither memory nor metrics nor statistics grow.
+// fillsMetric counts rows of links that were read from the database.
+const fillsMetric = `hotrow_cache_fills_total{resource="links",result="stored"}`
+
+// followAll follows k1 to kN, and returns how many reads of the database that took.
+func (r *running) followAll(n int) int64 {
+	r.t.Helper()
+	before := r.metric(fillsMetric)
+	for i := range n {
+		if code := followedLong(r.t, fmt.Sprintf("%s/k%d", r.linksAddr(), i+1)); code != 302 {
+			r.t.Fatalf("k%d: %d", i+1, code)
+		}
+	}
+	return r.metric(fillsMetric) - before
+}
+
+// Who asks for everything makes neither memory nor metrics nor statistics grow, and
+// pushes no link out of memory.
 func TestLinks_MissesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "links.db")
 	r := serve(t, "-c", configFile(t, "version: 1\ncache: {memory: 16MiB}\nlinks:\n  database: 'sqlite:"+
 		db+"'\n  rate: {misses: 0}\n  log: {dir: '"+filepath.Join(dir, "clicks")+"', max: 64MiB, segment: 1MiB}\n"))
 	base := r.linksAddr()
+	const known = 40
+	for i := range known {
+		body := fmt.Sprintf(`{"code":"k%d","url":"https://example.com/%d"}`, i+1, i)
+		if code := makeLink(t, base, body); code != 201 {
+			t.Fatalf("create: %d", code)
+		}
+	}
+	// The first click makes a table, and all that is known of the database is read
+	// again.
+	r.followAll(known)
+	drained := func() bool { return r.metric("hotrow_links_clicks_pending") == 0 }
+	for start := time.Now(); !drained() || r.followAll(known) > 0; {
+		if time.Since(start) > 20*time.Second {
+			t.Fatal("memory does not keep links")
+		}
+	}
 	follows(t, base+"/x{n}", 100, 500*time.Millisecond)
 	_, metrics := get(t, r.ops+"/metrics")
 	before := heap()
@@ -211,6 +243,13 @@ func TestLinks_MissesAreBounded(t *testing.T) {
 	}
 	if _, after := get(t, r.ops+"/metrics"); strings.Count(after, "\n") > strings.Count(metrics, "\n")+20 {
 		t.Errorf("%d lines of metrics, there were %d", strings.Count(after, "\n"), strings.Count(metrics, "\n"))
+	}
+	if n := r.followAll(known); n != 0 {
+		t.Errorf("%d reads of %d links: they were pushed out of memory, which has evicted %d", n, known,
+			r.metric(`hotrow_cache_evictions_total{tier="memory"}`))
+	}
+	if n := r.metric(`hotrow_cache_bytes{tier="memory"}`); n > 16<<20 {
+		t.Errorf("memory holds %d bytes, more than it may", n)
 	}
 	missed := r.metric(`hotrow_links_requests_total{result="missing"}`)
 	r.stop()

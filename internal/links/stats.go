@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/links/clicks"
@@ -145,14 +146,21 @@ func (s *Stats) series(ctx context.Context, link int64, out *Series) error {
 		}
 		return &out.Buckets[i]
 	}
-	err := s.DB.Query(ctx, "SELECT bucket, clicks, bots, hll FROM click_time"+
+	// The sketch itself is read only where visitors is null: nobody has clicked
+	// since sketches have a table of their own.
+	err := s.DB.Query(ctx, "SELECT bucket, clicks, bots, visitors, CASE WHEN visitors IS NULL THEN"+
+		" (SELECT s.hll FROM click_sketches s WHERE s.link_id = t.link_id AND s.unit = t.unit"+
+		" AND s.bucket = t.bucket) END FROM click_time t"+
 		" WHERE link_id = ? AND unit = ? AND bucket >= ? AND bucket < ?",
 		[]any{link, unit, of(first.UnixMilli()), of(end.UnixMilli())},
 		func(r source.StoreRow) error {
 			b := bucketOf(time.Unix(0, 0).UTC().Add(time.Duration(r.Int(0)) * length))
 			b.Clicks += r.Int(1)
 			b.Bots += r.Int(2)
-			b.Visitors += int64(clicks.Visitors(r.Bytes(3)))
+			b.Visitors += r.Int(3)
+			if r.Null(3) {
+				b.Visitors += int64(clicks.Visitors(r.Bytes(4)))
+			}
 			return nil
 		})
 	if err != nil || s.Tail == nil {
@@ -180,32 +188,40 @@ var Dimensions = map[string]clicks.Dim{
 	"os": clicks.DimOS, "device": clicks.DimDevice,
 }
 
-// Shares returns the values of a dimension on the days of a span, the most
-// frequent first, at most most of them; what is left is added to "(other)".
+// Shares returns the values of each of dims on the days of a span, the most
+// frequent first, at most most of each; what is left is added to "(other)". They
+// are read together: the rows of a day stand together, whatever they divide by.
 func (s *Stats) Shares(
-	ctx context.Context, link int64, dim clicks.Dim, span Span, most int,
-) ([]Share, error) {
+	ctx context.Context, link int64, span Span, most int, dims ...clicks.Dim,
+) (map[clicks.Dim][]Share, error) {
 	from := clicks.DayOf(span.Unit.start(span.From).UnixMilli())
 	to := clicks.DayOf(span.Unit.next(span.Unit.start(span.To)).UnixMilli() - 1)
-	var out []Share
-	var other int64
-	err := s.DB.Query(ctx, "SELECT value, sum(clicks) FROM click_dims"+
-		" WHERE link_id = ? AND dim = ? AND day BETWEEN ? AND ?"+
-		" GROUP BY value ORDER BY sum(clicks) DESC, value",
-		[]any{link, int64(dim), from, to}, func(r source.StoreRow) error {
-			value, n := r.Text(0), r.Int(1)
-			if value == clicks.DimOther || len(out) >= most {
-				other += n
+	args := []any{link, from, to}
+	for _, d := range dims {
+		args = append(args, int64(d))
+	}
+	out := make(map[clicks.Dim][]Share, len(dims))
+	other := make(map[clicks.Dim]int64, len(dims))
+	err := s.DB.Query(ctx, "SELECT dim, value, sum(clicks) FROM click_dims"+
+		" WHERE link_id = ? AND day BETWEEN ? AND ?"+
+		" AND dim IN ("+strings.Repeat(", ?", len(dims))[2:]+")"+
+		" GROUP BY dim, value ORDER BY sum(clicks) DESC, value", args,
+		func(r source.StoreRow) error {
+			dim, value, n := clicks.Dim(r.Int(0)), r.Text(1), r.Int(2)
+			if value == clicks.DimOther || len(out[dim]) >= most {
+				other[dim] += n
 				return nil
 			}
-			out = append(out, Share{value, n})
+			out[dim] = append(out[dim], Share{value, n})
 			return nil
 		})
 	if err != nil {
 		return nil, fmt.Errorf("read what clicks are made of: %w", err)
 	}
-	if other > 0 {
-		out = append(out, Share{clicks.DimOther, other})
+	for dim, n := range other {
+		if n > 0 {
+			out[dim] = append(out[dim], Share{clicks.DimOther, n})
+		}
 	}
 	return out, nil
 }

@@ -70,9 +70,15 @@ func statistics(t *testing.T, b *bed) {
 	addRows(t, b, "click_dims", []string{"link_id", "day", "dim", "value", "clicks"},
 		row(day, "DE", 10), row(day-1, "DE", 5), row(day, "FR", 7), row(day, "??", 1),
 		row(day, clicks.DimOther, 2), row(day-90, "US", 100))
-	shares, err := b.stats.Shares(ctx, 7, clicks.DimCountry,
-		Span{From: now.AddDate(0, 0, -2), To: now, Unit: Day}, 2)
-	wantShares := []Share{{"DE", 15}, {"FR", 7}, {clicks.DimOther, 3}}
+	addRows(t, b, "click_dims", []string{"link_id", "day", "dim", "value", "clicks"},
+		[]any{int64(7), day, int64(clicks.DimOS), "Linux", int64(25)},
+		[]any{int64(7), day, int64(clicks.DimBrowser), "Firefox", int64(25)})
+	shares, err := b.stats.Shares(ctx, 7, Span{From: now.AddDate(0, 0, -2), To: now, Unit: Day}, 2,
+		clicks.DimCountry, clicks.DimOS)
+	wantShares := map[clicks.Dim][]Share{
+		clicks.DimCountry: {{"DE", 15}, {"FR", 7}, {clicks.DimOther, 3}},
+		clicks.DimOS:      {{"Linux", 25}},
+	}
 	if diff := cmp.Diff(wantShares, shares); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}

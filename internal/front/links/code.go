@@ -112,11 +112,12 @@ const maxRepaired = 3*maxCode + 64
 
 // repair returns the code that is probably meant by a path with no link: escapes
 // are decoded, and a slash at the end and punctuation go, such as a sentence
-// puts behind a link.
+// puts behind a link, and a fragment, which a client should have kept to itself.
 func repair(path []byte, fold bool) (*asked, bool) {
 	if len(path) > maxRepaired {
 		return nil, false
 	}
+	path, _ = cut(path, '#')
 	path, ok := unescape(path)
 	if !ok {
 		return nil, false

@@ -34,6 +34,7 @@ var redirects = []wanted{
 	{"/plain?url=//evil.example&next=x", 302, "https://example.com/a?url=//evil.example&next=x"},
 	{"/plain?a=%2F&b=%c3%a9+x", 302, "https://example.com/a?a=%2F&b=%c3%a9+x"},
 	{"/plain?", 302, "https://example.com/a"},
+	{"/plain#f", 302, "https://example.com/a"},
 	{"/query", 302, "https://example.com/a?x=1&y=2#frag"},
 	{"/query?x=9&z=3&y", 302, "https://example.com/a?x=1&y=2&z=3#frag"},
 	{"/noquery?x=1", 302, "https://example.com/a"},
@@ -179,6 +180,38 @@ func TestRedirect_HugePathHasNoTarget(t *testing.T) {
 		a := b.do("GET", "/"+strings.Repeat("a", n))
 		if a.StatusCode < 400 || a.StatusCode >= 500 || a.location() != "" {
 			t.Errorf("%d bytes: %s to %q", n, a.Status, a.location())
+		}
+	}
+}
+
+// A header of more than 16 KiB is refused, and leads nowhere.
+func TestRedirect_HugeHeaderIsRefused(t *testing.T) {
+	b := newBed(t, databases()[0], nil)
+	b.serve(false)
+	a := b.do("GET", "/plain", "Cookie: "+strings.Repeat("a", 17<<10))
+	if a.StatusCode != 431 || a.location() != "" {
+		t.Errorf("%s to %q, want 431", a.Status, a.location())
+	}
+}
+
+// Whoever tries codes does not learn which are taken: a link that is off, one that
+// has not begun and none at all are the same to him.
+func TestMiss_TellsNothing(t *testing.T) {
+	b := newBed(t, databases()[0], nil)
+	b.serve(false)
+	for _, road := range roads {
+		for _, accept := range []string{"text/html", "application/json"} {
+			said := func(path string) string {
+				a := b.do("GET", path, append(road.header, "Accept: "+accept)...)
+				a.Header.Del("Date")
+				return fmt.Sprint(a.Status, a.Header, a.body)
+			}
+			want := said("/nothing")
+			for _, path := range []string{"/off", "/later", "/script"} {
+				if got := said(path); got != want {
+					t.Errorf("%s road, %s:\n%s\nwant\n%s", road.name, path, got, want)
+				}
+			}
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // A bed is an API under test, over SQLite, at 127.0.0.1.
 type bed struct {
-	t       *testing.T
+	t       testing.TB
 	db      *sqlite.Source
 	url     string
 	h       *Handler
@@ -30,7 +30,7 @@ type bed struct {
 	clock   atomic.Int64 // seconds that time is ahead
 }
 
-func newBed(t *testing.T, rules links.Options, adapt func(*Options)) *bed {
+func newBed(t testing.TB, rules links.Options, adapt func(*Options)) *bed {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"),
 		sqlite.Options{Own: true})

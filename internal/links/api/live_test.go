@@ -63,7 +63,7 @@ func click(t *testing.T, log *clicklog.Log, link int64, path string) {
 
 // A stream is a live stream that a test follows.
 type stream struct {
-	t     *testing.T
+	t     testing.TB
 	lines *bufio.Scanner
 	stop  context.CancelFunc
 }

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/links"
 )
@@ -82,6 +84,29 @@ func TestAPI_RefusesBadBodies(t *testing.T) {
 		"Content-Type", "application/json; charset=UTF-8")
 	if a := b.want(200, "", "GET", "/api/v1/links?count=1", ""); a.member("count") != "1" {
 		t.Errorf("something was stored: %s", a.body)
+	}
+}
+
+// A link may lead into this network, for a redirect fetches nothing; nor does
+// anything else that is done with a link.
+func TestAPI_ConnectsToNoTarget(t *testing.T) {
+	target, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = target.Close() }()
+	b := newBed(t, links.Options{}, nil)
+	body := `{"code":"inside","url":"http://` + target.Addr().String() + `/"}`
+	b.want(201, "", "POST", "/api/v1/links", body)
+	b.want(200, "", "PATCH", "/api/v1/links/inside", `{"title":"x"}`,
+		"Content-Type", "application/merge-patch+json")
+	b.want(200, "", "GET", "/api/v1/links/inside", "")
+	b.want(200, "", "GET", "/api/v1/links/inside/stats", "")
+	if err := target.(*net.TCPListener).SetDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := target.Accept(); err == nil {
+		t.Errorf("the target was asked, from %s", c.RemoteAddr())
 	}
 }
 

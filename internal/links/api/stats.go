@@ -42,19 +42,31 @@ func (c *call) stats(code string) error {
 	}
 	members = append(members, seriesMembers(series, span)...)
 	if len(dims) > 0 {
-		by := make(map[string][][2]any, len(dims))
-		for _, name := range dims {
-			dim := links.Dimensions[name]
-			shares, err := c.o.Stats.Shares(c.r.Context(), id, dim, span, maxShares)
-			if err != nil {
-				return err
-			}
-			by[name] = sharesOf(shares)
+		by, err := c.by(id, span, dims)
+		if err != nil {
+			return err
 		}
 		members = append(members, member{"by", by})
 	}
 	members = append(members, member{"as_of", links.FormatTime(series.AsOf.UnixMilli())})
 	return c.answer(http.StatusOK, members...)
+}
+
+// by reads what the clicks of a link are made of.
+func (c *call) by(link int64, span links.Span, names []string) (map[string][][2]any, error) {
+	dims := make([]clicks.Dim, len(names))
+	for i, name := range names {
+		dims[i] = links.Dimensions[name]
+	}
+	shares, err := c.o.Stats.Shares(c.r.Context(), link, span, maxShares, dims...)
+	if err != nil {
+		return nil, err
+	}
+	by := make(map[string][][2]any, len(names))
+	for i, name := range names {
+		by[name] = sharesOf(shares[dims[i]])
+	}
+	return by, nil
 }
 
 // seriesMembers returns what an answer says of a series.
@@ -155,10 +167,11 @@ func (c *call) orphans() error {
 		return err
 	}
 	ctx := c.r.Context()
-	shares, err := c.o.Stats.Shares(ctx, clicks.Orphans, clicks.DimPath, span, limit)
+	all, err := c.o.Stats.Shares(ctx, clicks.Orphans, span, limit, clicks.DimPath)
 	if err != nil {
 		return err
 	}
+	shares := all[clicks.DimPath]
 	type orphan struct {
 		Path   string `json:"path"`
 		Clicks int64  `json:"clicks"`

@@ -14,7 +14,7 @@ import (
 var onEach = map[string]func(*testing.T, string){
 	"SumsEqualRows": sumsEqualRows, "SurvivesKill": survivesKill, "Poison": poison,
 	"Months": months, "Replay": replay, "Conflict": conflict, "Private": private, "Capped": capped,
-	"Visitors": visitors, "Resumes": resumes,
+	"Visitors": visitors, "Resumes": resumes, "Preview": preview,
 }
 
 func TestSQLite_Drainer(t *testing.T)   { sameOn(t, "sqlite", onEach) }
@@ -103,7 +103,8 @@ func months(t *testing.T, kind string) {
 			t.Fatalf("%d rows are left\n%s", b.count("SELECT COUNT(*) FROM clicks"), b.logged())
 		}
 	}
-	for start := time.Now(); b.count("SELECT COUNT(*) FROM click_time WHERE unit = 'h'") != 0; {
+	for start := time.Now(); b.count("SELECT (SELECT COUNT(*) FROM click_time WHERE unit = 'h') +"+
+		" (SELECT COUNT(*) FROM click_sketches WHERE unit = 'h')") != 0; {
 		if time.Since(start) > 20*time.Second {
 			t.Fatal("the sums of hours are not deleted")
 		}
@@ -237,13 +238,36 @@ func visitors(t *testing.T, kind string) {
 		b.stop()
 		b.start()
 	}
-	r := b.table("SELECT hll FROM click_time WHERE link_id = 1 AND unit = 'd' ORDER BY bucket")
+	r := b.table("SELECT hll FROM click_sketches WHERE link_id = 1 AND unit = 'd' ORDER BY bucket")
 	n := uint64(0)
 	for _, hll := range r { // two when midnight came between
 		n += Visitors([]byte(hll))
 	}
+	b.want("SELECT sum(visitors) FROM click_time WHERE link_id = 1 AND unit = 'd'", fmt.Sprint(n))
 	if n < 740 || n > 860*uint64(len(r)) {
 		t.Errorf("about %d visitors, want 800", n)
+	}
+}
+
+// preview: one link in a post, as X asks for it: a GET by a bot that says so, and
+// three HEADs. Nobody has followed it.
+func preview(t *testing.T, kind string) {
+	b := newBed(t, kind, Options{})
+	b.start()
+	for i := range 4 {
+		r := visit(1, 0)
+		r.Agent = []byte("Twitterbot/1.0")
+		if i > 0 {
+			r.Flags = clicklog.FlagHead
+		}
+		b.append(r)
+	}
+	b.drained()
+	b.want("SELECT clicks, bots FROM link_stats WHERE link_id = 1", "0 1")
+	for kind, want := range map[Kind]int64{Bot: 1, Head: 3} {
+		if n := b.count("SELECT count(*) FROM clicks WHERE kind = ?", int64(kind)); n != want {
+			t.Errorf("%d rows of kind %d, want %d", n, kind, want)
+		}
 	}
 }
 

@@ -94,9 +94,14 @@ func (d *Drainer) prune(ctx context.Context, now time.Time) error {
 	}
 	oldest := HourOf(now.Add(-d.opts.KeepHours).UnixMilli())
 	_, err := d.store.Tx(ctx, func(tx source.StoreTx) error {
-		_, err := tx.Exec(ctx, "DELETE FROM click_time WHERE unit = ? AND bucket < ?", UnitHour,
-			oldest)
-		return err
+		for _, table := range []string{"click_time", "click_sketches"} {
+			_, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE unit = ? AND bucket < ?", UnitHour,
+				oldest)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("delete sums of hours: %w", err)

@@ -10,6 +10,7 @@ import (
 // transaction is under way or the database is away, clicks are shown and sent to
 // live followers all the same.
 func (d *Drainer) looks(ctx context.Context) {
+	d.stepBehind()
 	ticker := time.NewTicker(d.opts.Every)
 	defer ticker.Stop()
 	for {
@@ -48,7 +49,8 @@ func (d *Drainer) lookOnce() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	list := make([]click, n)
+	d.seen = append(d.seen[:0], make([]click, n)...)
+	list := d.seen
 	d.meaning.Lock()
 	for i := range list {
 		d.meanings.read(&d.scouted.Records[i], &list[i])

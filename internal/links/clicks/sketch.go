@@ -176,7 +176,7 @@ func parseSketch(b []byte) (*sketch, error) {
 }
 
 // Visitors returns how many different visitors the column hll of a row of
-// click_time stands for; 0 for null and for what cannot be read. A chart asks for
+// click_sketches stands for; 0 for null and for what cannot be read. A chart asks for
 // thousands of them: registers are counted as they are packed.
 func Visitors(hll []byte) uint64 {
 	if len(hll) != 1+packedRegisters || hll[0] != formRegisters {

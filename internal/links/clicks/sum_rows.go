@@ -41,73 +41,68 @@ func (w *sumWriter) addLinks(ctx context.Context) error {
 // has changed it: most visitors of a busy link are known.
 func (w *sumWriter) addTimes(ctx context.Context) error {
 	keys := w.sums.timeKeys()
-	if err := w.loadSketches(ctx, keys); err != nil {
+	sketches, err := w.loadSketches(ctx, keys)
+	if err != nil {
 		return err
 	}
-	var changed, same []timeKey
-	for _, k := range keys {
-		s, ok := w.d.sketches.get(k)
-		if !ok { // more keys than the cache has places
-			s = &sketch{}
-			w.d.sketches.put(k, s)
-		}
+	var changed []int
+	for i, k := range keys {
 		for _, v := range w.sums.times[k].visitors {
-			s.add(v)
+			sketches[i].add(v)
 		}
-		if s.dirty {
-			changed = append(changed, k)
-		} else {
-			same = append(same, k)
+		if sketches[i].dirty {
+			changed = append(changed, i)
 		}
 	}
-	if err := w.addTimeRows(ctx, changed, true); err != nil {
+	if err := w.addTimeRows(ctx, keys, sketches); err != nil {
 		return err
 	}
-	return w.addTimeRows(ctx, same, false)
+	return w.tx.Bulk(ctx, &source.Bulk{
+		Table: "click_sketches", Columns: []string{"link_id", "unit", "bucket", "hll"},
+		Key: []string{"link_id", "unit", "bucket"}, Rows: len(changed),
+		Merge: []source.Merge{{Column: "hll", How: source.MergeSet}},
+		Row: func(i int, into []any) {
+			k := keys[changed[i]]
+			into[0], into[1], into[2], into[3] =
+				k.link, string(k.unit), k.bucket, sketches[changed[i]].append(nil)
+		},
+	})
 }
 
-// addTimeRows writes rows of click_time, with their sketches or without.
-func (w *sumWriter) addTimeRows(
-	ctx context.Context, keys []timeKey, sketches bool,
-) error {
-	bulk := &source.Bulk{
-		Table: "click_time", Columns: []string{"link_id", "unit", "bucket", "clicks", "bots"},
+// addTimeRows writes rows of click_time.
+func (w *sumWriter) addTimeRows(ctx context.Context, keys []timeKey, sketches []*sketch) error {
+	return w.tx.Bulk(ctx, &source.Bulk{
+		Table: "click_time", Columns: []string{"link_id", "unit", "bucket", "clicks", "bots",
+			"visitors"},
 		Key: []string{"link_id", "unit", "bucket"}, Rows: len(keys),
 		Merge: []source.Merge{{Column: "clicks", How: source.MergeAdd},
-			{Column: "bots", How: source.MergeAdd}},
-	}
-	if sketches {
-		bulk.Columns = append(bulk.Columns, "hll")
-		bulk.Merge = append(bulk.Merge, source.Merge{Column: "hll", How: source.MergeSet})
-	}
-	bulk.Row = func(i int, into []any) {
-		k := keys[i]
-		t := w.sums.times[k]
-		into[0], into[1], into[2], into[3], into[4] =
-			k.link, string(k.unit), k.bucket, t.clicks, t.bots
-		if sketches {
-			s, _ := w.d.sketches.get(k)
-			into[5] = s.append(nil)
-		}
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	return w.tx.Bulk(ctx, bulk)
+			{Column: "bots", How: source.MergeAdd}, {Column: "visitors", How: source.MergeSet}},
+		Row: func(i int, into []any) {
+			k := keys[i]
+			t := w.sums.times[k]
+			into[0], into[1], into[2], into[3], into[4], into[5] =
+				k.link, string(k.unit), k.bucket, t.clicks, t.bots, int64(sketches[i].estimate())
+		},
+	})
 }
 
-// loadSketches reads the sketches that are not remembered: all of them when other
-// nodes write them too.
-func (w *sumWriter) loadSketches(ctx context.Context, keys []timeKey) error {
+// loadSketches returns the sketches of keys, and reads those that are not
+// remembered: all of them when other nodes write them too.
+func (w *sumWriter) loadSketches(ctx context.Context, keys []timeKey) ([]*sketch, error) {
 	type bucket struct {
 		unit byte
 		n    int64
 	}
 	missing := make(map[bucket][]any)
-	for _, k := range keys {
-		if _, ok := w.d.sketches.get(k); !ok || !w.d.alone {
+	sketches := make([]*sketch, len(keys))
+	for i, k := range keys {
+		var ok bool
+		if sketches[i], ok = w.d.sketches.get(k); !ok || !w.d.alone {
 			at := bucket{k.unit, k.bucket}
 			missing[at] = append(missing[at], k.link)
+		}
+		if !ok {
+			sketches[i] = &sketch{}
 		}
 	}
 	tail := ""
@@ -117,37 +112,37 @@ func (w *sumWriter) loadSketches(ctx context.Context, keys []timeKey) error {
 	for at, links := range missing {
 		for part := range slices.Chunk(links, idsAtOnce) {
 			args := append([]any{string(at.unit), at.n}, part...)
-			sql := "SELECT link_id, hll FROM click_time WHERE unit = ? AND bucket = ?" +
+			sql := "SELECT link_id, hll FROM click_sketches WHERE unit = ? AND bucket = ?" +
 				" AND link_id IN (" + marks(len(part)) + ")" + tail
 			err := w.tx.Query(ctx, sql, args, func(r source.StoreRow) error {
-				w.d.learnSketch(timeKey{r.Int(0), at.unit, at.n}, r.Bytes(1))
+				k := timeKey{r.Int(0), at.unit, at.n}
+				if i, ok := slices.BinarySearchFunc(keys, k, timeKey.compare); ok {
+					w.d.learnSketch(sketches[i], k, r.Bytes(1))
+				}
 				return nil
 			})
 			if err != nil {
-				return err
-			}
-		}
-		for _, l := range links {
-			k := timeKey{l.(int64), at.unit, at.n}
-			if _, ok := w.d.sketches.get(k); !ok {
-				w.d.sketches.put(k, &sketch{})
+				return nil, err
 			}
 		}
 	}
-	return nil
+	for i, k := range keys {
+		w.d.sketches.put(k, sketches[i])
+	}
+	return sketches, nil
 }
 
-// learnSketch takes a sketch of the database over.
-func (d *Drainer) learnSketch(k timeKey, hll []byte) {
+// learnSketch adds to a sketch what the database has.
+func (d *Drainer) learnSketch(mine *sketch, k timeKey, hll []byte) {
 	s, err := parseSketch(hll)
 	if err != nil {
 		d.log.Warn("a sketch of visitors is broken and begins anew", "link", k.link,
 			"unit", string(k.unit), "bucket", k.bucket)
 		return
 	}
-	if mine, ok := d.sketches.get(k); ok {
-		mine.merge(s)
+	if mine.hashes == nil && mine.registers == nil {
+		*mine = *s
 		return
 	}
-	d.sketches.put(k, s)
+	mine.merge(s)
 }

@@ -33,6 +33,27 @@ func fits(t *testing.T, tab *browsertest.Tab, path string, width int) {
 	}
 }
 
+// legible checks that text and ground are as light and dark as the view wants, and
+// differ by 7 to 1 (WCAG 2, success criterion 1.4.6).
+func legible(t *testing.T, tab *browsertest.Tab, path string, dark bool) {
+	t.Helper()
+	got := tab.Eval(`(() => {
+		const light = (colour) => {
+			const [r, g, b] = colour.match(/[\d.]+/g).map((v) => {
+				v /= 255;
+				return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+			});
+			return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+		};
+		const style = getComputedStyle(document.body);
+		return [light(style.color), light(style.backgroundColor)];
+	})()`).([]any)
+	ink, ground := got[0].(float64), got[1].(float64)
+	if (ink > ground) != dark || (max(ink, ground)+0.05)/(min(ink, ground)+0.05) < 7 {
+		t.Errorf("%s, dark %t: text of luminance %.3f on %.3f", path, dark, ink, ground)
+	}
+}
+
 func TestChromium_PagesAreDrawn(t *testing.T) {
 	api, srv := newPage(t)
 	browser := browsertest.New(t)
@@ -46,6 +67,7 @@ func TestChromium_PagesAreDrawn(t *testing.T) {
 				follow(t, api, tab)
 			}
 			fits(t, tab, p.path, view.Width)
+			legible(t, tab, p.path, name == "dark")
 			tab.Screenshot("links/" + p.name + "-" + name)
 		}
 		quiet(t, tab)

@@ -75,6 +75,13 @@ func TestPage_HasNothingInline(t *testing.T) {
 				t.Errorf("%s has %q", path, bad)
 			}
 		}
+		for _, part := range strings.Split(body, `<a class="target"`)[1:] {
+			tag, _, _ := strings.Cut(part, ">")
+			if !strings.Contains(tag, ` rel="noopener noreferrer nofollow"`) ||
+				!strings.Contains(tag, ` href="http`) {
+				t.Errorf("%s leads to a target by <a%s>", path, tag)
+			}
+		}
 	}
 }
 

@@ -149,6 +149,11 @@ func (m *migrator) take(ctx context.Context, st *step, again bool) error {
 			}
 		}
 	}
+	if st.change != nil {
+		if err := st.change(m, ctx); err != nil {
+			return err
+		}
+	}
 	_, err := m.tx.Exec(ctx, "UPDATE "+versions+" SET at = ? WHERE version = ?", m.now, st.version)
 	return err
 }

@@ -92,6 +92,10 @@ type step struct {
 	version int
 	name    string
 	tables  []table
+
+	// change alters tables of earlier steps once those above are made; nil: there
+	// is nothing to alter. What it has done before it does not do again.
+	change func(*migrator, context.Context) error
 }
 
 // steps are the versions in order. One that has been released never changes:
@@ -117,7 +121,7 @@ var steps = []step{
 				{name: "link_edits_code", columns: "code, id"}}},
 		{name: "link_keys", columns: `id {id}, name {name} NOT NULL, hash {hash} NOT NULL UNIQUE,
 			role {name} NOT NULL, created_at {int} NOT NULL, last_used_at {int}`},
-	}},
+	}, nil},
 	{2, "clicks", []table{
 		{name: "link_stats", columns: `link_id {int} PRIMARY KEY, clicks {int} NOT NULL,
 			bots {int} NOT NULL, first_at {int}, last_at {int}`,
@@ -137,12 +141,20 @@ var steps = []step{
 			seq {int} NOT NULL, PRIMARY KEY (node, writer)`},
 		{name: "click_salt", columns: `id {int} PRIMARY KEY, day {int} NOT NULL,
 			salt {hash} NOT NULL`},
-	}},
+	}, nil},
 	{3, "users", []table{
 		{name: "link_users", columns: `id {id}, email {name} NOT NULL UNIQUE, first_name {line},
 			last_name {line}, password {bytes} NOT NULL, created_at {int} NOT NULL,
 			last_login {int}`},
-	}},
+	}, nil},
+	// A sketch is some hundred times as long as the rest of a row of click_time,
+	// which a chart reads by the thousand. Its table is not keyed: SQLite reads
+	// all of a long row to compare one key of such a table.
+	{4, "sketches", []table{
+		{name: "click_sketches", columns: `link_id {int} NOT NULL, unit {code} NOT NULL,
+			bucket {int} NOT NULL, hll {bytes} NOT NULL, PRIMARY KEY (link_id, unit, bucket)`,
+			indexes: []index{{name: "click_sketches_bucket", columns: "unit, bucket"}}},
+	}, (*migrator).moveSketches},
 }
 
 // Latest is the version of the schema that this program makes and needs.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -52,6 +53,7 @@ func runMigrate(t *testing.T, open func(*testing.T) (database, error)) {
 	}{
 		{"Again", migrateAgain}, {"Together", migrateTogether}, {"Foreign", migrateForeign},
 		{"Newer", migrateNewer}, {"Months", months}, {"Resumed", migrateResumed},
+		{"Older", migrateOlder},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, err := open(t)
@@ -79,7 +81,7 @@ func mustMigrate(t *testing.T, s database) Report {
 
 func migrateAgain(t *testing.T, s database) {
 	got := mustMigrate(t, s)
-	want := Report{From: 0, To: Latest, Steps: []string{"links", "clicks", "users"}}
+	want := Report{From: 0, To: Latest, Steps: []string{"links", "clicks", "users", "sketches"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -139,16 +141,54 @@ func migrateResumed(t *testing.T, s database) {
 	mustMigrate(t, s)
 	err := s.Exec(t.Context(), "DROP TABLE click_refs",
 		"UPDATE hotrow_links SET at = 0 WHERE version = 2", "DELETE FROM hotrow_links WHERE version > 2",
-		"DROP TABLE link_users")
+		"DROP TABLE link_users", "DROP TABLE click_sketches")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := mustMigrate(t, s)
-	if diff := cmp.Diff([]string{"clicks", "users"}, got.Steps); diff != "" {
+	if diff := cmp.Diff([]string{"clicks", "users", "sketches"}, got.Steps); diff != "" {
 		t.Error(diff)
 	}
 	if err := s.Query(t.Context(), "SELECT id FROM click_refs", nil, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// Sums that have their sketches with them keep what they count. An interrupted
+// migration, which has got as far as one column, goes on.
+func migrateOlder(t *testing.T, s database) {
+	for _, older := range [][]string{
+		{"ALTER TABLE click_time ADD COLUMN hll " + types[s.Dialect()].Replace("{bytes}"),
+			"ALTER TABLE click_time DROP COLUMN visitors",
+			"INSERT INTO click_time (link_id, unit, bucket, clicks, bots, hll) VALUES" +
+				" (1, 'd', 2, 3, 4, 'abc'), (1, 'd', 3, 3, 4, NULL)", "DROP TABLE click_sketches"},
+		{"ALTER TABLE click_time DROP COLUMN visitors"},
+	} {
+		mustMigrate(t, s)
+		older = append(older, "DELETE FROM hotrow_links WHERE version > 3")
+		if err := s.Exec(t.Context(), older...); err != nil {
+			t.Fatal(err)
+		}
+		if len(older) == 2 {
+			err := s.Exec(t.Context(), "INSERT INTO hotrow_links VALUES (4, 'sketches', 0)")
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff([]string{"sketches"}, mustMigrate(t, s).Steps); diff != "" {
+			t.Error(diff)
+		}
+		var got []string
+		add := func(r source.StoreRow) error {
+			got = append(got, fmt.Sprintf("%d %t %s", r.Int(0), r.Null(1), r.Text(2)))
+			return nil
+		}
+		err := s.Query(t.Context(), "SELECT t.bucket, t.visitors, s.hll FROM click_time t"+
+			" LEFT JOIN click_sketches s ON s.link_id = t.link_id AND s.unit = t.unit"+
+			" AND s.bucket = t.bucket ORDER BY t.bucket", nil, add)
+		if diff := cmp.Diff([]string{"2 true abc", "3 true "}, got); diff != "" || err != nil {
+			t.Errorf("%v %s", err, diff)
+		}
 	}
 }
 
