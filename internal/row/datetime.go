@@ -8,8 +8,9 @@ import (
 // This file reads the dates and times of keys and of bodies: the forms of RFC
 // 3339, with a space for the T, and the "infinity" and "-infinity" of PostgreSQL.
 // It writes them again in the one form that the kinds of Value have. Years have
-// four digits. The package time alone would not do: it takes forms that RFC 3339
-// does not know, and has no dates and times without a zone.
+// four digits, but for what RFC 3339 cannot say, which is taken as PostgreSQL
+// writes it: "0044-03-15 BC". The package time alone would not do: it takes forms
+// that RFC 3339 does not know, and has no dates and times without a zone.
 
 // The most digits of a second's fraction. Databases keep six. In a key more are
 // refused, because a database that rounds would find the row of another key; in
@@ -24,6 +25,9 @@ const (
 func canonicalDate(s string) (string, bool) {
 	if name, ok := infinite(s); ok {
 		return name, true
+	}
+	if rest, ok := beyondRFC(s); ok && rest == "" {
+		return s, true
 	}
 	if len(s) < 10 || !isDate(s[:10]) {
 		return "", false
@@ -59,6 +63,9 @@ func canonicalDatetime(s string, most int) (string, bool) {
 	if name, ok := infinite(s); ok {
 		return name, true
 	}
+	if rest, ok := beyondRFC(s); ok && isOwnTime(rest, "", most) {
+		return s, true
+	}
 	if len(s) < 10 || !isDate(s[:10]) {
 		return "", false
 	}
@@ -74,6 +81,9 @@ func canonicalDatetime(s string, most int) (string, bool) {
 func canonicalDatetimeTZ(s string, most int) (string, bool) {
 	if name, ok := infinite(s); ok {
 		return name, true
+	}
+	if rest, ok := beyondRFC(s); ok && isOwnTime(rest, "+00", most) {
+		return s, true
 	}
 	if len(s) < 10 || !isDate(s[:10]) {
 		return "", false
@@ -111,6 +121,43 @@ func infinite(s string) (string, bool) {
 		return "-infinity", true
 	}
 	return "", false
+}
+
+// beyondRFC reads a day before the year 1 or after 9999 from the front of s, and
+// returns what follows it without the BC. Only PostgreSQL has such days, from 4713
+// BC to the year 5874897, and only its own spelling is taken: "0044-03-15 BC".
+func beyondRFC(s string) (rest string, ok bool) {
+	rest, before := strings.CutSuffix(s, " BC")
+	n := digits(rest)
+	if n < 4 || n > 7 || len(rest) < n+6 || rest[n] != '-' || digits(rest[n+1:]) != 2 ||
+		rest[n+3] != '-' || digits(rest[n+4:]) != 2 {
+		return "", false
+	}
+	year := 0
+	for _, c := range []byte(rest[:n]) {
+		year = 10*year + int(c-'0')
+	}
+	switch {
+	case before && n == 4 && year > 0 && year <= 4713:
+		year = 1 - year // there is no year 0
+	case before || rest[0] == '0' || n == 4 || year > 5874897:
+		return "", false
+	}
+	month, day := two(rest[n+1:]), two(rest[n+4:])
+	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	return rest[n+6:], int(t.Month()) == month && t.Day() == day
+}
+
+// isOwnTime reports whether s is a blank, a time of day as PostgreSQL writes it,
+// with no more than so many digits of a fraction, and the zone.
+func isOwnTime(s, zone string, most int) bool {
+	var c clock
+	if s == "" || s[0] != ' ' {
+		return false
+	}
+	rest, ok := c.scan(s[1:])
+	return ok && rest == zone && c.hour < 24 && len(c.fraction) <= most &&
+		c.text("", "", zone) == s[1:]
 }
 
 // isDate reports whether s is a day of the calendar: "1981-06-09".

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -88,12 +89,19 @@ func (t *table) refusal() string {
 		return "no primary key"
 	}
 	for _, k := range t.Key {
-		if _, ok := t.column(k); !ok {
+		col, ok := t.column(k)
+		switch {
+		case !ok:
 			return "no SELECT privilege on the key column " + k
+		case !col.canBeKey():
+			return fmt.Sprintf("its key column %s is %s, which no path can name", k, col.Native)
 		}
 	}
 	return ""
 }
+
+// canBeKey reports whether values of the column have a text that can name a row.
+func (c *column) canBeKey() bool { return c.Kind != row.JSON && c.read == "" }
 
 // unfollowed says why documents of the table cannot be kept fresh, or "". Only
 // InnoDB has snapshots of several statements, and locks by which it can be

@@ -83,8 +83,7 @@ func (t *table) keyColumns(key []string) ([]*column, error) {
 		return nil, err
 	}
 	for _, col := range cols {
-		switch {
-		case col.Kind == row.JSON || col.read != "":
+		if !col.canBeKey() {
 			return nil, fmt.Errorf("column %s of %s is %s, which cannot be a key",
 				col.Name, t.ID(), col.Native)
 		}

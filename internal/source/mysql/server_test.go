@@ -214,12 +214,13 @@ func TestMariaDB_Catalog(t *testing.T) {
 		b varchar(10) COLLATE utf8mb4_nopad_bin NOT NULL COMMENT 'the b', c json, d int AS (id) VIRTUAL,
 		e enum('x','y'), f int INVISIBLE, UNIQUE (b))`,
 		"CREATE TABLE isam (id int PRIMARY KEY) ENGINE=MyISAM", "CREATE VIEW v AS SELECT id FROM t",
-		"CREATE SEQUENCE seq", "INSERT INTO t (b, f) VALUES ('B', 7)")
+		"CREATE SEQUENCE seq", "INSERT INTO t (b, f) VALUES ('B', 7)",
+		"CREATE TABLE place (p point PRIMARY KEY)")
 	cat, err := s.Catalog(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(cat.Server, "MariaDB 1") || len(cat.Tables) != 3 {
+	if !strings.HasPrefix(cat.Server, "MariaDB 1") || len(cat.Tables) != 4 {
 		t.Errorf("catalogue of %s: %+v", cat.Server, cat.Tables)
 	}
 	tab, _ := cat.Table("t")
@@ -238,7 +239,8 @@ func TestMariaDB_Catalog(t *testing.T) {
 			t.Errorf("column %d is %+v, want %+v", i, c, want[min(i, len(want)-1)])
 		}
 	}
-	for name, why := range map[string]string{"isam": "MyISAM", "v": "a view"} {
+	for name, why := range map[string]string{"isam": "MyISAM", "v": "a view",
+		"place": "its key column p is point"} {
 		if tab, ok := cat.Table(name); !ok || !strings.Contains(tab.Refused, why) {
 			t.Errorf("%s is refused with %q, want %q", name, tab.Refused, why)
 		}

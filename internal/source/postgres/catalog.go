@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -110,11 +111,27 @@ func (t *table) refusal() string {
 		return "no primary key"
 	}
 	for _, k := range t.Key {
-		if _, ok := t.column(k); !ok {
+		col, ok := t.column(k)
+		switch {
+		case !ok:
 			return "no SELECT privilege on the key column " + k
+		case !col.canBeKey():
+			return fmt.Sprintf("its key column %s is %s, which no path can name", k, col.Native)
 		}
 	}
+	if t.inherited { // the feed of the whole source would refuse it
+		return "other tables inherit from it: use declarative partitions"
+	}
 	return ""
+}
+
+// canBeKey reports whether values of the column have a text that can name a row.
+func (c *column) canBeKey() bool {
+	switch c.kind {
+	case row.JSON, row.Array, row.Rows, row.Null:
+		return false
+	}
+	return true
 }
 
 // unfollowed says why changes of the table are in no write-ahead log, or "".

@@ -31,6 +31,8 @@ func TestPostgres_Catalog(t *testing.T) {
 		`CREATE TABLE part (a int PRIMARY KEY) PARTITION BY RANGE (a)`,
 		`CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (0) TO (10)`,
 		`CREATE VIEW v AS SELECT * FROM dept`, `CREATE MATERIALIZED VIEW mv AS SELECT * FROM dept`,
+		`CREATE TABLE doc (d jsonb PRIMARY KEY)`, `CREATE TABLE list (a int, l int[], PRIMARY KEY (a, l))`,
+		`CREATE TABLE parent (a int PRIMARY KEY)`, `CREATE TABLE heir (b int PRIMARY KEY) INHERITS (parent)`,
 		`CREATE TABLE hotrow_links (a int PRIMARY KEY)`, `CREATE TABLE hotrow.x (a int PRIMARY `+
 			`KEY)`)
 	c, err := s.Catalog(t.Context())
@@ -47,6 +49,10 @@ func TestPostgres_Catalog(t *testing.T) {
 		"public.secure": "row-level security",
 		"public.v":      "a view: its key and the tables that it depends on must be configured",
 		"public.mv":     "a materialized view: its changes are not in the write-ahead log",
+		"public.doc":    "its key column d is jsonb, which no path can name",
+		"public.list":   "its key column l is integer[], which no path can name",
+		"public.parent": "other tables inherit from it: use declarative partitions",
+		"public.heir":   "",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

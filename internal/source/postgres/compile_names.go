@@ -117,8 +117,7 @@ func (t *table) keyColumns(names []string) ([]*column, error) {
 		return nil, err
 	}
 	for _, col := range cols {
-		switch col.kind {
-		case row.JSON, row.Array, row.Rows, row.Null:
+		if !col.canBeKey() {
 			return nil, fmt.Errorf("column %s of %s is %s, which cannot be a key",
 				col.Name, t.ID(), col.Native)
 		}

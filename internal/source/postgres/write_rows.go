@@ -159,7 +159,7 @@ func (wr *writer) update(
 		return err
 	}
 	_, err = wr.tx.Exec(ctx, fmt.Sprintf("UPDATE %s AS %s SET %s WHERE %s",
-		n.target(), n.alias, strings.Join(sets, ", "), where), append(args, keyArgs...)...)
+		n.from, n.alias, strings.Join(sets, ", "), where), append(args, keyArgs...)...)
 	return err
 }
 
@@ -184,7 +184,7 @@ func (wr *writer) remove(ctx context.Context, n *node, key row.Key) error {
 		return err
 	}
 	_, err = wr.tx.Exec(ctx, fmt.Sprintf("DELETE FROM %s AS %s WHERE %s",
-		n.target(), n.alias, where), args...)
+		n.from, n.alias, where), args...)
 	return err
 }
 
@@ -203,7 +203,7 @@ func (n *node) whereKey(key row.Key, after int) (string, []any, error) {
 	return strings.Join(conds, " AND "), args, nil
 }
 
-// target returns n as the target of a statement.
+// target returns n where ONLY may not be written: a new row goes nowhere else.
 func (n *node) target() string {
 	return strings.TrimPrefix(n.from, "ONLY ")
 }

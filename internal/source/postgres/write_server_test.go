@@ -51,6 +51,28 @@ func TestPostgres_CommitThatHangsIsUnknown(t *testing.T) {
 	})
 }
 
+func TestPostgres_WriteLeavesRowsOfHeirsAlone(t *testing.T) {
+	s := newSource(t, `CREATE TABLE a (id int PRIMARY KEY, n int)`,
+		`CREATE TABLE b (PRIMARY KEY (id)) INHERITS (a)`, `INSERT INTO a VALUES (1, 1), (2, 2)`,
+		`INSERT INTO b VALUES (1, 10), (2, 20)`)
+	a := mustCompile(t, s, &source.Spec{Name: "a", Table: "a"})
+	b := mustCompile(t, s, &source.Spec{Name: "b", Table: "b"})
+	for _, w := range []*source.Write{
+		{Op: source.OpMerge, Key: "1", Input: input(t, a, `{"n":5}`)}, {Op: source.OpDelete, Key: "2"},
+	} {
+		w.Touch = func([]source.Change) {}
+		if _, err := a.Write(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, want := range map[row.Key]string{"1": `{"id":1,"n":10}`, "2": `{"id":2,"n":20}`} {
+		got := mustLoad(t, b, key)[0]
+		if !got.Found() || jsonOf(b, got) != want {
+			t.Errorf("the heir's row %s: found %v, want %s", key, got.Found(), want)
+		}
+	}
+}
+
 func TestPostgres_DeferredConstraintFailsTheCommit(t *testing.T) {
 	s := newSource(t, `CREATE TABLE a (id int PRIMARY KEY)`,
 		`CREATE TABLE b (id int PRIMARY KEY, a int REFERENCES a DEFERRABLE INITIALLY DEFERRED)`)

@@ -187,15 +187,8 @@ func TestPostgres_WriteKeepsEveryType(t *testing.T) {
 	s := newSource(t, append(typeSchema, "CREATE TABLE types (id int PRIMARY KEY"+columns+")")...)
 	p := mustCompile(t, s, &source.Spec{Name: "types", Table: "types"})
 	for i, c := range typeCases {
-		switch {
-		case c.typ == "pair", c.typ == "jsonb[]", c.typ == "jsonb" && c.want == "null":
+		if c.typ == "pair" || c.typ == "jsonb[]" || c.typ == "jsonb" && c.want == "null" {
 			continue // read-only forms: a row's text, JSON in a list, a null of JSON
-		case c.typ == "date" && len(c.want) > len(`"2024-02-29"`), c.want == `"10000-01-01 `+
-			`00:00:00"`,
-			c.want == `"0001-01-01 00:00:00 BC"`, c.want == `"0044-03-15 12:00:00+00 BC"`:
-			if c.want != `"infinity"` && c.want != `"-infinity"` {
-				continue // what RFC 3339 cannot say is not taken back
-			}
 		}
 		key := row.Key(fmt.Sprint(i))
 		body := fmt.Sprintf(`{"id":%d,"c%d":%s}`, i, i, c.want)

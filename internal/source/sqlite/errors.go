@@ -38,6 +38,7 @@ const (
 	codeUnique     = codeConstraint | 8<<8
 	codeRowID      = codeConstraint | 10<<8
 	codeSnapshot   = codeBusy | 2<<8
+	codeMoved      = codeReadOnly | 4<<8
 )
 
 // codeOf returns SQLite's extended result code of err, or 0.
@@ -94,6 +95,9 @@ func classify(e *driverpkg.Error, err error) error {
 		return out
 	case codeSnapshot:
 		out.Class = source.Retry
+		return out
+	case codeMoved: // nobody finds the file any more: it is not the resource that takes no writes
+		out.Class, out.After = source.Unavailable, time.Second
 		return out
 	}
 	switch e.Code() & 0xff {

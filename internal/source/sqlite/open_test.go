@@ -189,6 +189,23 @@ func TestSource_ErrorClasses(t *testing.T) {
 	}
 }
 
+// A file that was moved away can be waited for: that it cannot be written says
+// nothing about the resource.
+func TestSource_WriteOfAFileThatWasMovedIsUnavailable(t *testing.T) {
+	path, _ := newFile(t, "DELETE", "CREATE TABLE p (id integer PRIMARY KEY)")
+	s := openTest(t, path, Options{})
+	if err := s.Exec(t.Context(), "INSERT INTO p VALUES (1)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Exec(t.Context(), "INSERT INTO p VALUES (2)")
+	if err == nil || source.ClassOf(err) != source.Unavailable {
+		t.Errorf("a write of a file that was moved: %v, want class Unavailable", err)
+	}
+}
+
 func TestSource_CloseEndsWhoWaits(t *testing.T) {
 	path, _ := newFile(t, "WAL", "CREATE TABLE a (id integer PRIMARY KEY)")
 	s, err := Open(t.Context(), path, Options{Readers: 1})
