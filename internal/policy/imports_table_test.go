@@ -119,7 +119,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front",
-		knows: []string{"resource", "source", "row"},
+		knows: []string{"accesslog", "resource", "source", "row"},
 	},
 	{
 		dir:   "internal/links/page",
@@ -182,10 +182,14 @@ var house = []room{
 	},
 	{
 		dir:   "internal/wire/exchange",
-		knows: []string{},
+		knows: []string{"wire/cbor"},
 	},
 	{
 		dir:   "internal/wire/rows",
+		knows: []string{"wire/cbor", "row"},
+	},
+	{
+		dir:   "internal/wire/cbor",
 		knows: []string{"row"},
 	},
 	{

@@ -8,10 +8,30 @@ import (
 
 // A bodyReader is what the parsers of the binary formats have in common.
 type bodyReader struct {
-	src      string
-	pos      int
-	elements int
-	format   string // its name, for errors
+	src    string
+	pos    int
+	values int    // so far
+	format string // its name, for errors
+}
+
+// A grammar is how a format writes what bodies are made of.
+type grammar interface {
+	// value reads one value, which is at this depth if it is an array or map.
+	value(depth int) (node, *DecodeError)
+	// name reads the key of a map. It is no value of the body: it does not count.
+	name() (node, *DecodeError)
+}
+
+// document reads a body, which is one value of g, as a document of s.
+func (p *bodyReader) document(s *Shape, g grammar) (*Input, error) {
+	root, err := g.value(1)
+	if err != nil {
+		return nil, err
+	}
+	if p.pos < len(p.src) {
+		return nil, p.fail(p.pos, "there is more after the "+p.format+" value")
+	}
+	return bind(s, &root, "")
 }
 
 func (p *bodyReader) fail(offset int, message string) *DecodeError {
@@ -41,7 +61,7 @@ func (p *bodyReader) uint(size int) (uint64, *DecodeError) {
 
 // count counts a value that begins here.
 func (p *bodyReader) count() *DecodeError {
-	if p.elements++; p.elements > MaxElements {
+	if p.values++; p.values > MaxElements {
 		return p.fail(p.pos, "too many values in one body")
 	}
 	return nil
@@ -62,25 +82,66 @@ func (p *bodyReader) string(n *node, kind nodeKind, length uint64) *DecodeError 
 	return nil
 }
 
+// roomFor is for how many elements room is made before they are read: few, for
+// what a body declares need not be there.
+const roomFor = 8
+
+// elements reads the elements of an array or map (kind) of g: length of them, or
+// if ends is given, as many as there are before it skips their end.
+func (p *bodyReader) elements(
+	n *node, kind nodeKind, length uint64, depth int, g grammar, ends func() bool,
+) *DecodeError {
+	n.kind = kind
+	if err := p.room(n, length, depth); err != nil {
+		return err
+	}
+	if length > 0 {
+		n.items = make([]node, 0, min(length, roomFor))
+	}
+	names := members{node: n}
+	for i := uint64(0); ends != nil || i < length; i++ {
+		if ends != nil && ends() {
+			return nil
+		}
+		var name node
+		if kind == nodeMap {
+			var err *DecodeError
+			if name, err = g.name(); err != nil {
+				return err
+			}
+		}
+		v, err := g.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		v.name, v.nameOffset = name.text, name.offset
+		if kind == nodeList {
+			n.items = append(n.items, v)
+		} else if !names.add(v) {
+			return p.fail(name.offset, "member "+quote(name.text)+" comes twice in one map")
+		}
+	}
+	return nil
+}
+
 // room checks what an array or map declares. Each of its elements takes a byte
-// at least, so a length beyond what is left is known to be wrong before anything
-// is read. need is how many bytes they take at least.
-func (p *bodyReader) room(n *node, length, need uint64, depth int) *DecodeError {
+// at least, two in a map, so a length beyond what is left is known to be wrong
+// before anything is read.
+func (p *bodyReader) room(n *node, length uint64, depth int) *DecodeError {
+	need := length
+	if n.kind == nodeMap {
+		need *= 2
+	}
 	switch left := uint64(len(p.src) - p.pos); {
 	case depth > MaxDepth:
 		return p.fail(n.offset, "nested too deeply")
 	case length > left || need > left:
 		return p.fail(n.offset, fmt.Sprintf("it declares %d elements, %d bytes are left",
 			length, left))
-	case length > uint64(MaxElements-p.elements):
+	case length > uint64(MaxElements-p.values):
 		return p.fail(n.offset, "too many values in one body")
 	}
 	return nil
-}
-
-// twice says that a map has two members of one name.
-func (p *bodyReader) twice(name *node) *DecodeError {
-	return p.fail(name.offset, "member "+quote(name.text)+" comes twice in one map")
 }
 
 // The seconds of the years 0 to 9999, which RFC 3339 can write.

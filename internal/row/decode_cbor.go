@@ -19,20 +19,14 @@ import (
 //     false, true and null.
 //
 // A length that the body declares is checked against the bytes that are left, and
-// nothing is allocated by it. DecodeCBOR keeps no part of body.
+// no more is allocated by it than room for a few elements. DecodeCBOR keeps no
+// part of body.
 func (s *Shape) DecodeCBOR(body []byte) (*Input, error) {
 	p := cborParser{bodyReader{src: string(body), format: "CBOR"}}
 	if strings.HasPrefix(p.src, selfDescribed) {
 		p.pos = len(selfDescribed)
 	}
-	root, err := p.value(1)
-	if err != nil {
-		return nil, err
-	}
-	if p.pos < len(p.src) {
-		return nil, p.fail(p.pos, "there is more after the CBOR value")
-	}
-	return bind(s, &root, "")
+	return p.document(s, &p)
 }
 
 // selfDescribed is the tag that RFC 8949 3.4.6 has for the first bytes of a file.
@@ -65,7 +59,7 @@ func (p *cborParser) head() (major, info byte, n uint64, err *DecodeError) {
 	return major, info, n, err
 }
 
-// value reads one value, which is at this depth if it is an array or map.
+// value reads one value (see grammar).
 func (p *cborParser) value(depth int) (node, *DecodeError) {
 	n := node{offset: p.pos}
 	if err := p.count(); err != nil {
@@ -87,8 +81,10 @@ func (p *cborParser) value(depth int) (node, *DecodeError) {
 		err = p.chunks(&n, nodeBytes, major, v)
 	case CBORText:
 		err = p.chunks(&n, nodeString, major, v)
-	case CBORArray, CBORMap:
-		err = p.nested(&n, v, major == CBORMap, depth)
+	case CBORArray:
+		err = p.nested(&n, nodeList, v, depth)
+	case CBORMap:
+		err = p.nested(&n, nodeMap, v, depth)
 	case cborTag:
 		err = p.tagged(&n, v, depth)
 	default:
@@ -151,47 +147,14 @@ func (p *cborParser) broke() bool {
 }
 
 // nested reads the elements of an array or map.
-func (p *cborParser) nested(n *node, length uint64, object bool, depth int) *DecodeError {
-	n.kind = nodeList
-	need := length
-	if object {
-		n.kind = nodeMap
-		need *= 2
-	}
-	declared := length
+func (p *cborParser) nested(n *node, kind nodeKind, length uint64, depth int) *DecodeError {
 	if length == indefinite {
-		declared, need = 0, 0
+		return p.elements(n, kind, 0, depth, p, p.broke)
 	}
-	if err := p.room(n, declared, need, depth); err != nil {
-		return err
-	}
-	names := members{node: n}
-	for i := uint64(0); i < length; i++ {
-		if length == indefinite && p.broke() {
-			return nil
-		}
-		var name node
-		if object {
-			var err *DecodeError
-			if name, err = p.name(); err != nil {
-				return err
-			}
-		}
-		v, err := p.value(depth + 1)
-		if err != nil {
-			return err
-		}
-		v.name, v.nameOffset = name.text, name.offset
-		if !object {
-			n.items = append(n.items, v)
-		} else if !names.add(v) {
-			return p.twice(&name)
-		}
-	}
-	return nil
+	return p.elements(n, kind, length, depth, p, nil)
 }
 
-// name reads the key of a map. It is no value of the body: it does not count.
+// name reads the key of a map.
 func (p *cborParser) name() (node, *DecodeError) {
 	n := node{offset: p.pos}
 	major, _, length, err := p.head()

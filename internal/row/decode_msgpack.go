@@ -21,23 +21,17 @@ import (
 //     timestamp as RFC 3339, NaN and the infinities as strings.
 //
 // A length that the body declares is checked against the bytes that are left, and
-// nothing is allocated by it. DecodeMsgPack keeps no part of body.
+// no more is allocated by it than room for a few elements. DecodeMsgPack keeps no
+// part of body.
 func (s *Shape) DecodeMsgPack(body []byte) (*Input, error) {
 	p := msgPackParser{bodyReader{src: string(body), format: "MessagePack"}}
-	root, err := p.value(1)
-	if err != nil {
-		return nil, err
-	}
-	if p.pos < len(p.src) {
-		return nil, p.fail(p.pos, "there is more after the MessagePack value")
-	}
-	return bind(s, &root, "")
+	return p.document(s, &p)
 }
 
 // A msgPackParser reads a MessagePack text into nodes.
 type msgPackParser struct{ bodyReader }
 
-// value reads one value, which is at this depth if it is an array or map.
+// value reads one value (see grammar).
 func (p *msgPackParser) value(depth int) (node, *DecodeError) {
 	n := node{offset: p.pos}
 	if err := p.count(); err != nil {
@@ -53,9 +47,9 @@ func (p *msgPackParser) value(depth int) (node, *DecodeError) {
 	case c >= mpNegative:
 		n.kind, n.text = nodeNumber, strconv.Itoa(int(int8(c)))
 	case c < mpFixArray:
-		err = p.nested(&n, uint64(c-mpFixMap), true, depth)
+		err = p.nested(&n, nodeMap, uint64(c-mpFixMap), depth)
 	case c < mpFixStr:
-		err = p.nested(&n, uint64(c-mpFixArray), false, depth)
+		err = p.nested(&n, nodeList, uint64(c-mpFixArray), depth)
 	case c < mpNil:
 		err = p.string(&n, nodeString, uint64(c-mpFixStr))
 	case c == mpNil:
@@ -99,7 +93,10 @@ func (p *msgPackParser) sized(n *node, c byte, depth int) *DecodeError {
 	case c < mpArray16:
 		return p.string(n, nodeString, length)
 	}
-	return p.nested(n, length, c >= mpMap16, depth)
+	if c >= mpMap16 {
+		return p.nested(n, nodeMap, length, depth)
+	}
+	return p.nested(n, nodeList, length, depth)
 }
 
 // numeric reads a float, or an integer that is not in its first byte.
@@ -134,42 +131,12 @@ func (n *node) setFloat(f float64) {
 	n.text = string(appendFloat(nil, f, 64))
 }
 
-// nested reads the elements of an array or map. Each takes a byte at least, so a
-// length beyond what is left is known to be wrong before anything is read.
-func (p *msgPackParser) nested(n *node, length uint64, object bool, depth int) *DecodeError {
-	n.kind = nodeList
-	need := length
-	if object {
-		n.kind = nodeMap
-		need *= 2
-	}
-	if err := p.room(n, length, need, depth); err != nil {
-		return err
-	}
-	names := members{node: n}
-	for range length {
-		var name node
-		if object {
-			var err *DecodeError
-			if name, err = p.name(); err != nil {
-				return err
-			}
-		}
-		v, err := p.value(depth + 1)
-		if err != nil {
-			return err
-		}
-		v.name, v.nameOffset = name.text, name.offset
-		if !object {
-			n.items = append(n.items, v)
-		} else if !names.add(v) {
-			return p.twice(&name)
-		}
-	}
-	return nil
+// nested reads the elements of an array or map.
+func (p *msgPackParser) nested(n *node, kind nodeKind, length uint64, depth int) *DecodeError {
+	return p.elements(n, kind, length, depth, p, nil)
 }
 
-// name reads the key of a map. It is no value of the body: it does not count.
+// name reads the key of a map.
 func (p *msgPackParser) name() (node, *DecodeError) {
 	n := node{offset: p.pos}
 	c, err := p.uint(1)

@@ -2,12 +2,10 @@ package row
 
 import (
 	"math"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -22,85 +20,35 @@ func pack(t testing.TB, v any) []byte {
 	return body
 }
 
-func TestDecodeMsgPack_ReadsEveryKind(t *testing.T) {
-	at := time.Date(1981, 6, 9, 1, 2, 3, 500, time.UTC)
-	tests := []struct {
-		kind Kind
-		v    any
-		want Value
-	}{
-		{Int, nil, Value{}},
-		{Bool, true, BoolValue(true)},
-		{Bool, false, BoolValue(false)},
+// inMsgPack is MessagePack with what it alone has.
+var inMsgPack = binaryFormat{
+	pack: pack, decode: (*Shape).DecodeMsgPack,
+	reads: []packedValue{
 		{Int, int8(-1), IntValue(-1)},
 		{Int, int8(-100), IntValue(-100)},
 		{Int, int16(-1000), IntValue(-1000)},
 		{Int, int32(-100000), IntValue(-100000)},
-		{Int, int64(math.MinInt64), IntValue(math.MinInt64)},
 		{Int, uint8(200), IntValue(200)},
 		{Int, uint16(60000), IntValue(60000)},
 		{Int, uint32(4000000000), IntValue(4000000000)},
-		{Int, 5.0, IntValue(5)},
-		{Uint, uint64(math.MaxUint64), UintValue(math.MaxUint64)},
-		{Float, 0.1, FloatValue(0.1)},
-		{Float, float32(0.1), FloatValue(float64(float32(0.1)))},
-		{Float, 7, FloatValue(7)},
-		{Float, math.Inf(1), FloatValue(math.Inf(1))},
-		{Float32, float32(0.1), Float32Value(0.1)},
-		{Decimal, "1.50", TextValue(Decimal, "1.50")},
-		{Decimal, 1.5, TextValue(Decimal, "1.5")},
-		{Decimal, math.NaN(), TextValue(Decimal, "NaN")},
-		{Text, "aé", TextValue(Text, "aé")},
-		{Text, strings.Repeat("a", 70000), TextValue(Text, strings.Repeat("a", 70000))},
-		{Bytes, []byte{0, 255}, TextValue(Bytes, "\x00\xff")},
-		{Bytes, "AP8=", TextValue(Bytes, "\x00\xff")},
 		{JSON, map[string]any{"a": []any{1, 1.5, "\"", nil, true, []byte("a"), math.Inf(-1)}},
 			TextValue(JSON, `{"a":[1,1.5,"\"",null,true,"YQ==","-Infinity"]}`)},
-		{DatetimeTZ, at, TextValue(DatetimeTZ, "1981-06-09T01:02:03.0000005Z")},
-		{DatetimeTZ, at.Truncate(time.Second), TextValue(DatetimeTZ, "1981-06-09T01:02:03Z")},
-		{DatetimeTZ, at.AddDate(1000, 0, 0), TextValue(DatetimeTZ, "2981-06-09T01:02:03.0000005Z")},
-		{DatetimeTZ, at.AddDate(-1000, 0, 0),
+		{DatetimeTZ, packedAt.Truncate(time.Second), TextValue(DatetimeTZ, "1981-06-09T01:02:03Z")},
+		{DatetimeTZ, packedAt.AddDate(1000, 0, 0),
+			TextValue(DatetimeTZ, "2981-06-09T01:02:03.0000005Z")},
+		{DatetimeTZ, packedAt.AddDate(-1000, 0, 0),
 			TextValue(DatetimeTZ, "0981-06-09T01:02:03.0000005Z")},
-		{Array, []any{1, "a", []any{}, []byte("b"), math.Inf(1)}, ArrayValue([]Value{
-			IntValue(1), TextValue(Text, "a"), ArrayValue([]Value{}), TextValue(Bytes, "b"),
-			FloatValue(math.Inf(1)),
-		})},
-	}
-	for _, tt := range tests {
-		s := NewShape([]Field{{Name: "v", Kind: tt.kind}})
-		in, err := s.DecodeMsgPack(pack(t, tt.v))
-		if err != nil {
-			t.Errorf("kind %d %.40v: %v", tt.kind, tt.v, err)
-			continue
-		}
-		if diff := cmp.Diff(tt.want, in.Values[0], sameValues); diff != "" {
-			t.Errorf("kind %d %.40v: %s", tt.kind, tt.v, diff)
-		}
-	}
+	},
+	hostile: hostile,
+	perByte: 64,
+	wrong:   "\x81\xa4emps\x92\x80\x81\xa3sal\xa1x",
 }
 
-func TestDecodeMsgPack_RefusesWrongKinds(t *testing.T) {
-	at := time.Unix(0, 0)
-	tests := map[Kind][]any{
-		Int:        {1.5, "1", math.NaN(), []byte("1"), uint64(math.MaxUint64), at},
-		Uint:       {-1, math.Inf(1)},
-		Float:      {"1", []byte("1")},
-		Decimal:    {[]byte("1"), true},
-		Text:       {[]byte("a"), 1, at, math.NaN()},
-		Date:       {at, []byte("1981-06-09")},
-		Datetime:   {at},
-		DatetimeTZ: {0},
-		Array:      {map[string]any{}},
-	}
-	for kind, values := range tests {
-		for _, v := range values {
-			s := NewShape([]Field{{Name: "v", Kind: kind}})
-			if in, err := s.DecodeMsgPack(pack(t, v)); err == nil {
-				t.Errorf("kind %d: took %v as %v", kind, v, in.Values[0])
-			}
-		}
-	}
-}
+func TestDecodeMsgPack_ReadsEveryKind(t *testing.T)     { inMsgPack.readsEveryKind(t) }
+func TestDecodeMsgPack_RefusesWrongKinds(t *testing.T)  { inMsgPack.refusesWrongKinds(t) }
+func TestDecodeMsgPack_SaysWhereItIsWrong(t *testing.T) { inMsgPack.saysWhereItIsWrong(t) }
+
+func TestDecodeMsgPack_RefusesHostileBodiesCheaply(t *testing.T) { inMsgPack.refusesHostileBodies(t) }
 
 // hostile are bodies that have broken decoders.
 var hostile = []string{
@@ -141,23 +89,6 @@ var hostile = []string{
 	"\x81\xa1j\xdd\x00\x01\x00\x00" + strings.Repeat("\x00", 1<<16),
 }
 
-func TestDecodeMsgPack_RefusesHostileBodiesCheaply(t *testing.T) {
-	s := NewShape([]Field{{Name: "j", Kind: JSON}})
-	for _, body := range hostile {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		in, err := s.DecodeMsgPack([]byte(body))
-		runtime.ReadMemStats(&after)
-		if err == nil {
-			t.Errorf("%.20x: took it as %v", body, in.Values)
-		}
-		most := uint64(64<<10 + 64*len(body))
-		if used := after.TotalAlloc - before.TotalAlloc; used > most {
-			t.Errorf("%.20x of %d bytes: %d bytes allocated", body, len(body), used)
-		}
-	}
-}
-
 func TestDecodeMsgPack_TakesWhatItMayHold(t *testing.T) {
 	s := NewShape([]Field{{Name: "j", Kind: JSON}})
 	head := "\x81\xa1j"
@@ -173,16 +104,6 @@ func TestDecodeMsgPack_TakesWhatItMayHold(t *testing.T) {
 		if _, err := s.DecodeMsgPack([]byte(head + v)); err == nil {
 			t.Errorf("%.20x: took it", v)
 		}
-	}
-}
-
-func TestDecodeMsgPack_SaysWhereItIsWrong(t *testing.T) {
-	s := deptShape()
-	body := "\x81\xa4emps\x92\x80\x81\xa3sal\xa1x"
-	_, err := s.DecodeMsgPack([]byte(body))
-	want := `emps[1].sal: "x" is not a 64-bit integer (byte 13)`
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -11,7 +11,11 @@
 // package does no I/O, and knows neither frames nor HTTP/1.
 package exchange
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/hotrow/hotrow/internal/wire/cbor"
+)
 
 // ID is the id of the messages: a request, or a stream of parts whose first one
 // is a request without its body, or the number of an answer that goes on.
@@ -57,26 +61,26 @@ type Request struct {
 
 // Append appends the payload of r.
 func (r *Request) Append(dst []byte) []byte {
-	dst = appendMethod(appendHead(dst, majorArray, 6), r.Method)
-	dst = appendHead(dst, majorUint, uint64(r.Scheme))
-	dst = appendFields(appendBytes(appendBytes(dst, r.Authority), r.Path), r.Fields)
+	dst = appendMethod(cbor.AppendArray(dst, 6), r.Method)
+	dst = cbor.AppendUint(dst, uint64(r.Scheme))
+	dst = appendFields(cbor.AppendBytes(cbor.AppendBytes(dst, r.Authority), r.Path), r.Fields)
 	if r.Streamed {
-		return append(dst, cborNull)
+		return cbor.AppendNull(dst)
 	}
-	return appendBytes(dst, r.Body)
+	return cbor.AppendBytes(dst, r.Body)
 }
 
 // Decode reads the payload of a Request. It keeps the memory of Fields.
 func (r *Request) Decode(b []byte) error {
 	*r = Request{Fields: r.Fields[:0]}
-	d := reader{b: b}
-	d.array(6, 6)
+	d := newReader(b)
+	d.Array(6, 6)
 	r.Method = d.method()
-	r.Scheme = Scheme(d.uint(uint64(numSchemes) - 1))
+	r.Scheme = Scheme(d.Uint(uint64(numSchemes) - 1))
 	r.Authority, r.Path = d.visible(), d.visible()
 	r.Fields = d.fields(r.Fields)
-	if r.Streamed = d.null(); !r.Streamed {
-		r.Body = d.bytes()
+	if r.Streamed = d.Null(); !r.Streamed {
+		r.Body = d.Bytes()
 	}
 	return d.end("request")
 }
@@ -100,13 +104,13 @@ func (a *Answer) Append(dst []byte) []byte {
 	} else if len(a.Trailers) > 0 {
 		n = 4
 	}
-	dst = appendHead(appendHead(dst, majorArray, uint64(n)), majorUint, uint64(a.Status))
-	dst = appendBytes(appendFields(dst, a.Fields), a.Body)
+	dst = cbor.AppendUint(cbor.AppendArray(dst, n), uint64(a.Status))
+	dst = cbor.AppendBytes(appendFields(dst, a.Fields), a.Body)
 	if n > 3 {
 		dst = appendFields(dst, a.Trailers)
 	}
 	if n > 4 {
-		dst = appendHead(dst, majorUint, a.Rest)
+		dst = cbor.AppendUint(dst, a.Rest)
 	}
 	return dst
 }
@@ -115,16 +119,16 @@ func (a *Answer) Append(dst []byte) []byte {
 // Trailers.
 func (a *Answer) Decode(b []byte) error {
 	*a = Answer{Fields: a.Fields[:0], Trailers: a.Trailers[:0]}
-	d := reader{b: b}
-	n := d.array(3, 5)
+	d := newReader(b)
+	n := d.Array(3, 5)
 	a.Status = d.status()
 	a.Fields = d.fields(a.Fields)
-	a.Body = d.bytes()
+	a.Body = d.Bytes()
 	if n > 3 {
 		a.Trailers = d.fields(a.Trailers)
 	}
 	if n > 4 {
-		a.Rest = d.uint(1<<63 - 1)
+		a.Rest = d.Uint(1<<63 - 1)
 	}
 	return d.end("answer")
 }
@@ -150,32 +154,32 @@ type Part struct {
 }
 
 // AppendData appends the payload of a part with bytes of the body.
-func AppendData(dst, data []byte) []byte { return appendBytes(dst, data) }
+func AppendData(dst, data []byte) []byte { return cbor.AppendBytes(dst, data) }
 
 // AppendAnswerHead appends the payload of a part with the head of an answer.
 func AppendAnswerHead(dst []byte, status int, fields []Field) []byte {
-	dst = appendHead(appendHead(dst, majorArray, 2), majorUint, uint64(status))
+	dst = cbor.AppendUint(cbor.AppendArray(dst, 2), uint64(status))
 	return appendFields(dst, fields)
 }
 
 // AppendTrailers appends the payload of a part with trailers.
 func AppendTrailers(dst []byte, fields []Field) []byte {
-	return appendFields(appendHead(dst, majorArray, 1), fields)
+	return appendFields(cbor.AppendArray(dst, 1), fields)
 }
 
 // AppendNumber appends the payload that opens the rest of an answer.
-func AppendNumber(dst []byte, n uint64) []byte { return appendHead(dst, majorUint, n) }
+func AppendNumber(dst []byte, n uint64) []byte { return cbor.AppendUint(dst, n) }
 
 // Decode reads the payload of a part. It keeps the memory of Fields.
 func (p *Part) Decode(b []byte) error {
 	*p = Part{Fields: p.Fields[:0]}
-	d := reader{b: b}
+	d := newReader(b)
 	switch {
-	case len(b) > 0 && b[0]&^31 == majorBytes:
-		p.Kind, p.Data = Data, d.bytes()
-	case len(b) > 0 && b[0]&^31 == majorUint:
-		p.Kind, p.Number = Number, d.uint(1<<63-1)
-	case d.array(1, 2) == 1:
+	case d.IsBytes():
+		p.Kind, p.Data = Data, d.Bytes()
+	case d.IsUint():
+		p.Kind, p.Number = Number, d.Uint(1<<63-1)
+	case d.Array(1, 2) == 1:
 		p.Kind, p.Fields = Trailers, d.fields(p.Fields)
 	default:
 		p.Status = d.status()

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/cbor"
 )
 
 // An Answer is one document, or the knowledge that there is none, with where it
@@ -20,16 +21,16 @@ type Answer struct {
 
 // Append appends a.
 func (a *Answer) Append(dst []byte) []byte {
-	dst = appendUint(appendUint(appendArray(dst, 7), uint64(a.State)), uint64(a.Origin))
-	dst = appendText(appendText(appendText(dst, a.Key), a.ETag), a.Position)
-	return appendBytes(appendUint(dst, a.Lag), a.Body)
+	dst = cbor.AppendUint(cbor.AppendArray(dst, 7), uint64(a.State))
+	dst = cbor.AppendUint(dst, uint64(a.Origin))
+	dst = cbor.AppendText(cbor.AppendText(cbor.AppendText(dst, a.Key), a.ETag), a.Position)
+	return cbor.AppendBytes(cbor.AppendUint(dst, a.Lag), a.Body)
 }
 
 // AppendAsOf appends the part of an Answer that is the same for all that one
 // source gives at one time: the position and the lag. See AppendHitHead.
 func AppendAsOf(dst, position []byte, lag uint64) []byte {
-	dst = append(row.AppendCBORHead(dst, row.CBORText, uint64(len(position))), position...)
-	return appendUint(dst, lag)
+	return cbor.AppendUint(cbor.AppendText(dst, position), lag)
 }
 
 // AppendHitHead appends an Answer from memory whose key is the one that was
@@ -37,27 +38,27 @@ func AppendAsOf(dst, position []byte, lag uint64) []byte {
 // AppendAsOf has made.
 func AppendHitHead(dst []byte, s State, etag string, asOf []byte, body int) []byte {
 	dst = append(dst, row.CBORArray|7, byte(s), byte(HitMemory), row.CBORText)
-	dst = append(appendText(dst, etag), asOf...)
-	return row.AppendCBORHead(dst, row.CBORBytes, uint64(body))
+	dst = append(cbor.AppendText(dst, etag), asOf...)
+	return cbor.AppendBytesHead(dst, body)
 }
 
 // Decode reads the payload of an Answer. The body aliases it.
 func (a *Answer) Decode(b []byte) error {
-	r := reader{b: b}
+	r := newReader(b)
 	a.read(&r)
 	return r.end("answer")
 }
 
 func (a *Answer) read(r *reader) {
-	r.array(7, 7)
+	r.Array(7, 7)
 	*a = Answer{
-		State:    State(r.uint(uint64(numStates) - 1)),
-		Origin:   Origin(r.uint(uint64(numOrigins) - 1)),
-		Key:      r.text(maxText),
-		ETag:     r.text(maxText),
-		Position: r.text(maxText),
-		Lag:      r.uint(math.MaxUint64),
-		Body:     r.bytes(),
+		State:    State(r.Uint(uint64(numStates) - 1)),
+		Origin:   Origin(r.Uint(uint64(numOrigins) - 1)),
+		Key:      r.Text(maxText),
+		ETag:     r.Text(maxText),
+		Position: r.Text(maxText),
+		Lag:      r.Uint(math.MaxUint64),
+		Body:     r.Bytes(),
 	}
 }
 
@@ -65,11 +66,11 @@ func (a *Answer) read(r *reader) {
 const maxAnswers = 1 << 20
 
 // AppendAnswersHead appends the head of n answers, which follow it.
-func AppendAnswersHead(dst []byte, n int) []byte { return appendArray(dst, n) }
+func AppendAnswersHead(dst []byte, n int) []byte { return cbor.AppendArray(dst, n) }
 
 // DecodeAnswers reads the payload of the answer to a GetMulti.
 func DecodeAnswers(b []byte) ([]Answer, error) {
-	r := reader{b: b}
+	r := newReader(b)
 	list := r.answers()
 	return list, r.end("answers")
 }
@@ -78,9 +79,9 @@ func DecodeAnswers(b []byte) ([]Answer, error) {
 // read, not with what the payload declares.
 func (r *reader) answers() []Answer {
 	var list []Answer
-	for range r.array(0, maxAnswers) {
+	for range r.Array(0, maxAnswers) {
 		var a Answer
-		if a.read(r); r.problem != "" {
+		if a.read(r); !r.OK() {
 			return nil
 		}
 		list = append(list, a)
@@ -96,14 +97,14 @@ type Page struct {
 
 // AppendPageHead appends the head of a Page of n answers, which follow it.
 func AppendPageHead(dst []byte, more bool, n int) []byte {
-	return appendArray(appendBool(appendArray(dst, 2), more), n)
+	return cbor.AppendArray(cbor.AppendBool(cbor.AppendArray(dst, 2), more), n)
 }
 
 // Decode reads the payload of a Page.
 func (p *Page) Decode(b []byte) error {
-	r := reader{b: b}
-	r.array(2, 2)
-	p.More = r.bool()
+	r := newReader(b)
+	r.Array(2, 2)
+	p.More = r.Bool()
 	p.Answers = r.answers()
 	return r.end("page")
 }
@@ -116,14 +117,14 @@ type Written struct {
 
 // Append appends w.
 func (w *Written) Append(dst []byte) []byte {
-	return w.Answer.Append(appendBool(appendArray(dst, 2), w.Created))
+	return w.Answer.Append(cbor.AppendBool(cbor.AppendArray(dst, 2), w.Created))
 }
 
 // Decode reads the payload of a Written.
 func (w *Written) Decode(b []byte) error {
-	r := reader{b: b}
-	r.array(2, 2)
-	w.Created = r.bool()
+	r := newReader(b)
+	r.Array(2, 2)
+	w.Created = r.Bool()
 	w.Answer.read(&r)
 	return r.end("written")
 }
@@ -164,36 +165,36 @@ const maxColumns = 64
 
 // Append appends i.
 func (i *Info) Append(dst []byte) []byte {
-	dst = appendUint(appendText(appendArray(dst, 5), i.Server), i.MaxMessage)
-	dst = appendUint(appendUint(dst, i.MaxKeys), i.MaxList)
-	dst = appendArray(dst, len(i.Resources))
+	dst = cbor.AppendUint(cbor.AppendText(cbor.AppendArray(dst, 5), i.Server), i.MaxMessage)
+	dst = cbor.AppendUint(cbor.AppendUint(dst, i.MaxKeys), i.MaxList)
+	dst = cbor.AppendArray(dst, len(i.Resources))
 	for n := range i.Resources {
 		res := &i.Resources[n]
-		dst = appendUint(appendText(appendArray(dst, 5), res.Name), uint64(res.Does))
-		dst = appendArray(appendUint(dst, res.MaxLimit), len(res.Key))
+		dst = cbor.AppendUint(cbor.AppendText(cbor.AppendArray(dst, 5), res.Name), uint64(res.Does))
+		dst = cbor.AppendArray(cbor.AppendUint(dst, res.MaxLimit), len(res.Key))
 		for _, k := range res.Key {
-			dst = appendText(dst, k)
+			dst = cbor.AppendText(dst, k)
 		}
-		dst = appendText(dst, res.Position)
+		dst = cbor.AppendText(dst, res.Position)
 	}
 	return dst
 }
 
 // Decode reads the payload of an Info.
 func (i *Info) Decode(b []byte) error {
-	r := reader{b: b}
-	r.array(5, 5)
+	r := newReader(b)
+	r.Array(5, 5)
 	*i = Info{
-		Server: r.text(maxText), MaxMessage: r.uint(math.MaxUint64),
-		MaxKeys: r.uint(math.MaxUint64), MaxList: r.uint(math.MaxUint64),
+		Server: r.Text(maxText), MaxMessage: r.Uint(math.MaxUint64),
+		MaxKeys: r.Uint(math.MaxUint64), MaxList: r.Uint(math.MaxUint64),
 	}
-	for range r.array(0, maxAnswers) {
-		r.array(5, 5)
+	for range r.Array(0, maxAnswers) {
+		r.Array(5, 5)
 		res := ResourceInfo{
-			Name: r.text(MaxName), Does: Does(r.uint(allDoes)), MaxLimit: r.uint(math.MaxUint64),
-			Key: r.texts(maxColumns), Position: r.text(maxText),
+			Name: r.Text(MaxName), Does: Does(r.Uint(allDoes)), MaxLimit: r.Uint(math.MaxUint64),
+			Key: r.texts(maxColumns), Position: r.Text(maxText),
 		}
-		if r.problem != "" {
+		if !r.OK() {
 			break
 		}
 		i.Resources = append(i.Resources, res)

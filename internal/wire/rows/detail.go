@@ -1,5 +1,7 @@
 package rows
 
+import "github.com/hotrow/hotrow/internal/wire/cbor"
+
 // A Detail is what the fifth element of an error message holds: which of the
 // problems of docs/reference/errors.md it is, and what the database said.
 type Detail struct {
@@ -10,13 +12,14 @@ type Detail struct {
 
 // Append appends d.
 func (d *Detail) Append(dst []byte) []byte {
-	return appendText(appendText(appendText(appendArray(dst, 3), d.Kind), d.Code), d.Hint)
+	dst = cbor.AppendText(cbor.AppendArray(dst, 3), d.Kind)
+	return cbor.AppendText(cbor.AppendText(dst, d.Code), d.Hint)
 }
 
 // Decode reads a Detail.
 func (d *Detail) Decode(b []byte) error {
-	r := reader{b: b}
-	r.array(3, 3)
-	*d = Detail{Kind: r.text(maxText), Code: r.text(maxText), Hint: r.text(maxText)}
+	r := newReader(b)
+	r.Array(3, 3)
+	*d = Detail{Kind: r.Text(maxText), Code: r.Text(maxText), Hint: r.Text(maxText)}
 	return r.end("detail")
 }

@@ -10,7 +10,10 @@
 // The package does no I/O and knows neither frames nor documents.
 package rows
 
-import "github.com/hotrow/hotrow/internal/row"
+import (
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/cbor"
+)
 
 // The ids of the messages. A request is answered with the id of the request, or
 // with an error message.
@@ -98,19 +101,19 @@ func (g *Get) Append(dst []byte) []byte {
 	case g.Format != 0:
 		n = 3
 	}
-	dst = appendText(appendText(appendArray(dst, n), g.Resource), g.Key)
+	dst = cbor.AppendText(cbor.AppendText(cbor.AppendArray(dst, n), g.Resource), g.Key)
 	for i := 3; i <= n; i++ {
 		switch i {
 		case 3:
-			dst = appendUint(dst, uint64(g.Format))
+			dst = cbor.AppendUint(dst, uint64(g.Format))
 		case 4:
-			dst = appendUint(dst, uint64(g.Flags))
+			dst = cbor.AppendUint(dst, uint64(g.Flags))
 		case 5:
-			dst = appendText(dst, g.Min)
+			dst = cbor.AppendText(dst, g.Min)
 		case 6:
-			dst = appendUint(dst, uint64(g.Wait))
+			dst = cbor.AppendUint(dst, uint64(g.Wait))
 		case 7:
-			dst = appendText(dst, g.IfNoneMatch)
+			dst = cbor.AppendText(dst, g.IfNoneMatch)
 		}
 	}
 	return dst
@@ -119,10 +122,10 @@ func (g *Get) Append(dst []byte) []byte {
 // Decode reads the payload of a Get. It allocates nothing unless it fails.
 func (g *Get) Decode(b []byte) error {
 	*g = Get{}
-	r := reader{b: b}
-	n := r.array(2, 7)
-	g.Resource = r.text(MaxName)
-	g.Key = r.text(maxText)
+	r := newReader(b)
+	n := r.Array(2, 7)
+	g.Resource = r.Text(MaxName)
+	g.Key = r.Text(maxText)
 	if n > 2 {
 		g.Format = r.format()
 	}
@@ -130,13 +133,13 @@ func (g *Get) Decode(b []byte) error {
 		g.Flags = r.flags(NoCache | OnlyIfCached)
 	}
 	if n > 4 {
-		g.Min = r.text(maxText)
+		g.Min = r.Text(maxText)
 	}
 	if n > 5 {
 		g.Wait = r.uint32()
 	}
 	if n > 6 {
-		g.IfNoneMatch = r.text(maxText)
+		g.IfNoneMatch = r.Text(maxText)
 	}
 	return r.end("get")
 }
@@ -153,23 +156,23 @@ type GetMulti struct {
 
 // Append appends the payload of g.
 func (g *GetMulti) Append(dst []byte) []byte {
-	dst = appendText(appendArray(dst, 6), g.Resource)
-	dst = appendArray(dst, len(g.Keys))
+	dst = cbor.AppendText(cbor.AppendArray(dst, 6), g.Resource)
+	dst = cbor.AppendArray(dst, len(g.Keys))
 	for _, k := range g.Keys {
-		dst = appendText(dst, k)
+		dst = cbor.AppendText(dst, k)
 	}
-	dst = appendUint(appendUint(dst, uint64(g.Format)), uint64(g.Flags))
-	return appendUint(appendText(dst, g.Min), uint64(g.Wait))
+	dst = cbor.AppendUint(cbor.AppendUint(dst, uint64(g.Format)), uint64(g.Flags))
+	return cbor.AppendUint(cbor.AppendText(dst, g.Min), uint64(g.Wait))
 }
 
 // Decode reads the payload of a GetMulti. It keeps the memory of Keys.
 func (g *GetMulti) Decode(b []byte) error {
 	*g = GetMulti{Keys: g.Keys[:0]}
-	r := reader{b: b}
-	n := r.array(2, 6)
-	g.Resource = r.text(MaxName)
-	for range r.array(0, MaxKeys) {
-		g.Keys = append(g.Keys, r.text(maxText))
+	r := newReader(b)
+	n := r.Array(2, 6)
+	g.Resource = r.Text(MaxName)
+	for range r.Array(0, MaxKeys) {
+		g.Keys = append(g.Keys, r.Text(maxText))
 	}
 	if n > 2 {
 		g.Format = r.format()
@@ -178,7 +181,7 @@ func (g *GetMulti) Decode(b []byte) error {
 		g.Flags = r.flags(NoCache | OnlyIfCached)
 	}
 	if n > 4 {
-		g.Min = r.text(maxText)
+		g.Min = r.Text(maxText)
 	}
 	if n > 5 {
 		g.Wait = r.uint32()
@@ -196,18 +199,18 @@ type Query struct {
 
 // Append appends the payload of q.
 func (q *Query) Append(dst []byte) []byte {
-	dst = appendText(appendText(appendArray(dst, 4), q.Resource), q.After)
-	return appendUint(appendUint(dst, uint64(q.Limit)), uint64(q.Format))
+	dst = cbor.AppendText(cbor.AppendText(cbor.AppendArray(dst, 4), q.Resource), q.After)
+	return cbor.AppendUint(cbor.AppendUint(dst, uint64(q.Limit)), uint64(q.Format))
 }
 
 // Decode reads the payload of a Query.
 func (q *Query) Decode(b []byte) error {
 	*q = Query{}
-	r := reader{b: b}
-	n := r.array(1, 4)
-	q.Resource = r.text(MaxName)
+	r := newReader(b)
+	n := r.Array(1, 4)
+	q.Resource = r.Text(MaxName)
 	if n > 1 {
-		q.After = r.text(maxText)
+		q.After = r.Text(maxText)
 	}
 	if n > 2 {
 		q.Limit = r.uint32()
@@ -232,13 +235,13 @@ type Write struct {
 
 // Append appends the payload of w.
 func (w *Write) Append(dst []byte) []byte {
-	dst = appendText(appendText(appendArray(dst, 8), w.Resource), w.Key)
-	dst = appendUint(appendBytes(dst, w.Body), uint64(w.BodyFormat))
-	dst = appendUint(appendUint(dst, uint64(w.Format)), uint64(w.Flags))
+	dst = cbor.AppendText(cbor.AppendText(cbor.AppendArray(dst, 8), w.Resource), w.Key)
+	dst = cbor.AppendUint(cbor.AppendBytes(dst, w.Body), uint64(w.BodyFormat))
+	dst = cbor.AppendUint(cbor.AppendUint(dst, uint64(w.Format)), uint64(w.Flags))
 	for _, tags := range [][]string{w.IfMatch, w.IfNoneMatch} {
-		dst = appendArray(dst, len(tags))
+		dst = cbor.AppendArray(dst, len(tags))
 		for _, t := range tags {
-			dst = appendText(dst, t)
+			dst = cbor.AppendText(dst, t)
 		}
 	}
 	return dst
@@ -247,12 +250,12 @@ func (w *Write) Append(dst []byte) []byte {
 // Decode reads the payload of a Write.
 func (w *Write) Decode(b []byte) error {
 	*w = Write{}
-	r := reader{b: b}
-	n := r.array(2, 8)
-	w.Resource = r.text(MaxName)
-	w.Key = r.text(maxText)
+	r := newReader(b)
+	n := r.Array(2, 8)
+	w.Resource = r.Text(MaxName)
+	w.Key = r.Text(maxText)
 	if n > 2 {
-		w.Body = r.bytes()
+		w.Body = r.Bytes()
 	}
 	if n > 3 {
 		w.BodyFormat = r.format()
@@ -274,10 +277,10 @@ func (w *Write) Decode(b []byte) error {
 
 // DecodeEmpty reads the payload of a request that says nothing: an Info.
 func DecodeEmpty(b []byte) error {
-	r := reader{b: b}
-	r.array(0, 0)
+	r := newReader(b)
+	r.Array(0, 0)
 	return r.end("info")
 }
 
 // AppendEmpty appends the payload of a request that says nothing.
-func AppendEmpty(dst []byte) []byte { return appendArray(dst, 0) }
+func AppendEmpty(dst []byte) []byte { return cbor.AppendArray(dst, 0) }

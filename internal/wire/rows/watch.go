@@ -3,7 +3,7 @@ package rows
 import (
 	"encoding/binary"
 
-	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/cbor"
 )
 
 // A Watch opens a stream of the changes of a resource, or of one document.
@@ -17,21 +17,21 @@ type Watch struct {
 
 // Append appends the payload of w.
 func (w *Watch) Append(dst []byte) []byte {
-	dst = appendText(appendText(appendArray(dst, 3), w.Resource), w.Key)
-	return appendText(dst, w.Since)
+	dst = cbor.AppendText(cbor.AppendText(cbor.AppendArray(dst, 3), w.Resource), w.Key)
+	return cbor.AppendText(dst, w.Since)
 }
 
 // Decode reads the payload of a Watch.
 func (w *Watch) Decode(b []byte) error {
 	*w = Watch{}
-	r := reader{b: b}
-	n := r.array(1, 3)
-	w.Resource = r.text(MaxName)
+	r := newReader(b)
+	n := r.Array(1, 3)
+	w.Resource = r.Text(MaxName)
 	if n > 1 {
-		w.Key = r.text(maxText)
+		w.Key = r.Text(maxText)
 	}
 	if n > 2 {
-		w.Since = r.text(maxText)
+		w.Since = r.Text(maxText)
 	}
 	return r.end("watch")
 }
@@ -62,17 +62,17 @@ type Event struct {
 
 // Append appends e.
 func (e *Event) Append(dst []byte) []byte {
-	dst = appendText(appendUint(appendArray(dst, 4), uint64(e.Kind)), e.Key)
-	return appendText(appendText(dst, e.Position), e.Cursor)
+	dst = cbor.AppendText(cbor.AppendUint(cbor.AppendArray(dst, 4), uint64(e.Kind)), e.Key)
+	return cbor.AppendText(cbor.AppendText(dst, e.Position), e.Cursor)
 }
 
 // Decode reads the payload of an Event.
 func (e *Event) Decode(b []byte) error {
-	r := reader{b: b}
-	r.array(4, 4)
+	r := newReader(b)
+	r.Array(4, 4)
 	*e = Event{
-		Kind: EventKind(r.uint(uint64(numKinds) - 1)), Key: r.text(maxText),
-		Position: r.text(maxText), Cursor: r.text(maxText),
+		Kind: EventKind(r.Uint(uint64(numKinds) - 1)), Key: r.Text(maxText),
+		Position: r.Text(maxText), Cursor: r.Text(maxText),
 	}
 	return r.end("event")
 }
@@ -92,24 +92,24 @@ const (
 // AppendStatus appends what comes before an answer for a peer that has not
 // negotiated errors. The answer, one CBOR value, follows it.
 func AppendStatus(dst []byte, s Status) []byte {
-	return appendUint(appendArray(dst, 2), uint64(s))
+	return cbor.AppendUint(cbor.AppendArray(dst, 2), uint64(s))
 }
 
 // AppendFailure appends what such a peer is told of an error.
 func AppendFailure(dst []byte, s Status, text string) []byte {
-	return appendText(AppendStatus(dst, s), text)
+	return cbor.AppendText(AppendStatus(dst, s), text)
 }
 
 // DecodeStatus takes apart what such a peer is answered: text is what went
 // wrong, answer the payload of the answer when there is one.
 func DecodeStatus(b []byte) (s Status, answer []byte, text string, err error) {
-	r := reader{b: b}
-	r.array(2, 2)
-	s = Status(r.uint(255))
-	if r.problem == "" && r.pos < len(b) && b[r.pos]&^31 == row.CBORArray {
-		return s, b[r.pos:], "", nil
+	r := newReader(b)
+	r.Array(2, 2)
+	s = Status(r.Uint(255))
+	if r.IsArray() {
+		return s, r.Rest(), "", nil
 	}
-	text = r.text(len(b))
+	text = r.Text(len(b))
 	return s, nil, text, r.end("status")
 }
 
