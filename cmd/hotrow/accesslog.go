@@ -6,7 +6,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/config"
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // accessSettings returns what cfg says of the access log.
@@ -25,7 +25,7 @@ func (s *server) openAccessLog() error {
 	s.accessNow = accessSettings(s.cfg())
 	var err error
 	s.access, err = accesslog.Open(accesslog.Config{
-		Columns: httpfront.AccessColumns(), Stdout: s.p.stdout, Log: s.log,
+		Columns: front.AccessColumns(), Stdout: s.p.stdout, Log: s.log,
 	}, s.accessNow)
 	return err
 }

@@ -92,6 +92,16 @@ func FailureOf(err error) Failure {
 	return f
 }
 
+// Refused reports whether the database has refused something to hotrow's own user.
+// The client is not told more than that, so the log is.
+func Refused(err error) bool {
+	switch source.ClassOf(err) {
+	case source.Forbidden, source.Missing, source.ReadOnly:
+		return true
+	}
+	return false
+}
+
 // Slugs returns every slug that FailureOf may give: a front has a kind for each.
 func Slugs() []string {
 	list := []string{"bad-body", "internal"}

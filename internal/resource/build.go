@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"time"
 
@@ -43,7 +42,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 		case source.ClassOf(err) == source.Unavailable:
 			u.log.Warn("resource not compiled yet", "resource", sp.Table.Name, "err", err)
 		default:
-			errs = append(errs, fmt.Errorf("resource %s: %w", sp.Table.Name, err))
+			errs = append(errs, err)
 		}
 	}
 	if len(errs) > 0 {
@@ -147,7 +146,7 @@ func (s *Set) openFeed(u *upstream) error {
 		}
 		plan, err := u.source.Compile(ctx, f.spec.Table)
 		if err != nil {
-			return fmt.Errorf("resource %s: %w", f.r.name, err)
+			return err
 		}
 		s.replace(u, i, plan)
 	}

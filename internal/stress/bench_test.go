@@ -80,7 +80,7 @@ func sqliteStand(b *testing.B, log bool) (*stand, string) {
 	path := dbtest.SQLite(b)
 	dbtest.SQLiteShell(b, path, `PRAGMA journal_mode = wal;
 		CREATE TABLE flat (id INTEGER PRIMARY KEY, value INTEGER); INSERT INTO flat VALUES (1, 1);`)
-	src := openSQLite(b, path)
+	src := openSQLite(b, path, sqlite.Options{})
 	sp := spec("flat")
 	if log {
 		p, err := src.Compile(b.Context(), sp.Table)
@@ -100,10 +100,11 @@ func sqliteStand(b *testing.B, log bool) (*stand, string) {
 	return newStandOver(b, src, plan{specs: []resource.Spec{sp}, mode: source.FeedSQLite}), path
 }
 
-// openSQLite opens a file until the test ends.
-func openSQLite(t testing.TB, path string) source.Source {
+// openSQLite opens a file, with the test's log, until the test ends.
+func openSQLite(t testing.TB, path string, o sqlite.Options) *sqlite.Source {
 	t.Helper()
-	src, err := sqlite.Open(t.Context(), path, sqlite.Options{Log: testLog(t)})
+	o.Log = testLog(t)
+	src, err := sqlite.Open(t.Context(), path, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/sqlite"
 )
 
 // rows returns how many rows the large tables have.
@@ -43,7 +44,7 @@ func TestStressSQLite_MillionRows(t *testing.T) {
 		CREATE TABLE flat (id INTEGER PRIMARY KEY, value TEXT);
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO flat SELECT i, printf('%%0600d', i) FROM n;`, rows()))
-	large(t, openSQLite(t, path), source.FeedSQLite)
+	large(t, openSQLite(t, path, sqlite.Options{}), source.FeedSQLite)
 }
 
 // large serves the table flat of src and reads much more of it than fits.

@@ -37,21 +37,6 @@ var sqliteTables = []string{
 	`INSERT INTO bulk SELECT i, 500 FROM ` + series(bulks),
 }
 
-// openFile opens a file that hotrow writes, until the test ends.
-func openFile(t testing.TB, path string) *sqlite.Source {
-	t.Helper()
-	src, err := sqlite.Open(t.Context(), path, sqlite.Options{Own: true, Log: testLog(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return src
-}
-
 // sqliteWriters change the world: some through the connection that hotrow writes
 // with, others as a foreign program would, through one of their own.
 type sqliteWriters struct {
@@ -156,13 +141,13 @@ func (ws *sqliteWriters) own(
 // allows, and when the writers stop nothing that memory holds is old.
 func TestStressSQLite_NoStaleRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "world.db")
-	src := openFile(t, path)
+	src := openSQLite(t, path, sqlite.Options{Own: true})
 	if err := src.Exec(t.Context(), sqliteTables...); err != nil {
 		t.Fatal(err)
 	}
 	w := newRegisters()
 	s := newStandOver(t, src, plan{specs: worldSpecs(), mode: source.FeedAuto})
-	foreign := openFile(t, path)
+	foreign := openSQLite(t, path, sqlite.Options{Own: true})
 	ws := &sqliteWriters{t: t, world: w}
 	rs := newReaders(s, w)
 

@@ -73,7 +73,7 @@ func (m match) better(n match) bool {
 // 12.5.1): the first one if there is no such header. It reports false when
 // none is acceptable. Ranges that cannot be read are ignored.
 func Negotiate(accept, offers []string) (int, bool) {
-	if len(accept) == 0 {
+	if strings.TrimSpace(strings.Join(accept, "")) == "" { // one that is empty says nothing
 		return 0, true
 	}
 	matches := make([]match, len(offers))

@@ -14,6 +14,7 @@ func TestNegotiateDocument(t *testing.T) {
 		want   string // "" when nothing fits
 	}{
 		{"no header", nil, "", jsonName},
+		{"empty", []string{""}, "", jsonName},
 		{"anything", []string{"*/*"}, "", jsonName},
 		{"any application", []string{"application/*"}, "", jsonName},
 		{"exact", []string{vnd}, "", vnd},

@@ -56,7 +56,7 @@ type Options struct {
 	XCache       bool           // add X-Cache: HIT or MISS
 	HSTS         bool           // tell browsers to come by HTTPS only; for HTTPS listeners
 	Log          *slog.Logger   // nil: discard
-	Access       *accesslog.Log // of the requests, with AccessColumns; nil: none
+	Access       *accesslog.Log // of the requests, with front.AccessColumns; nil: none
 	Now          func() time.Time
 }
 

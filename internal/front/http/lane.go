@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/crew"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -99,7 +100,7 @@ func (l *Lane) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 			l.park(c, &r, in[n:n+length], closing)
 			return n + length, out, lane.Parked
 		}
-		if s.log != nil {
+		if s.access.On() {
 			s.logHit(c, &r, in[n:n+length], grown[len(out):])
 		}
 		out, n = grown, n+length
@@ -263,7 +264,7 @@ type scope struct {
 	date   []byte
 
 	lap
-	laneLog
+	access front.LoopLog
 }
 
 // A laneResource is a resource as one loop sees it, with the counters that

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 )
@@ -20,7 +21,8 @@ import (
 // openAccess starts an access log of everything that writes to w.
 func openAccess(tb testing.TB, w io.Writer, buffer int) *accesslog.Log {
 	tb.Helper()
-	l, err := accesslog.Open(accesslog.Config{Columns: AccessColumns(), Stdout: w, Buffer: buffer},
+	l, err := accesslog.Open(
+		accesslog.Config{Columns: front.AccessColumns(), Stdout: w, Buffer: buffer},
 		accesslog.Settings{Mode: accesslog.All, Format: accesslog.JSON})
 	if err != nil {
 		tb.Fatal(err)

@@ -41,19 +41,16 @@ func (s *scope) touch(r *laneResource) {
 func (s *scope) begin(now time.Time) {
 	s.settle(now.Sub(s.began))
 	s.began = now
-	s.openLog(s.live.Access)
+	s.access.Open(s.live.Access)
 }
 
 // Rest ends a wake-up after which the loop sleeps or lets others run. It is
 // lane.Rester.
 func (s *scope) Rest() {
-	if len(s.touched) > 0 || s.pendingLog() {
+	if len(s.touched) > 0 || s.access.Pending() {
 		s.settle(time.Since(s.began))
 	}
 }
-
-// pendingLog reports whether there are lines that wait for their duration.
-func (s *scope) pendingLog() bool { return s.ring != nil && s.ring.Pending() }
 
 // settle gives what the wake-up has answered its duration.
 func (s *scope) settle(took time.Duration) {
@@ -62,7 +59,5 @@ func (s *scope) settle(took time.Duration) {
 		r.untimed = 0
 	}
 	s.touched = s.touched[:0]
-	if s.ring != nil {
-		s.ring.Publish(took)
-	}
+	s.access.Publish(took)
 }

@@ -87,11 +87,16 @@ func (c *call) fail(err error) {
 		return
 	}
 	p := problemOf(err)
-	if p.kind.status >= 500 && p.kind != kindNotCached && c.h.logLimit.Allow(c.o.Now()) {
+	if p.logged(err) && c.h.logLimit.Allow(c.o.Now()) {
 		c.o.Log.Error("request failed", "method", front.Clip(c.r.Method, 64), "path",
 			front.Clip(c.r.URL.EscapedPath(), 1024), "status", p.kind.status, "err", err)
 	}
 	c.send(p)
+}
+
+// logged reports whether the log has what the client is not told of err.
+func (p *problem) logged(err error) bool {
+	return p.kind.status >= 500 && p.kind != kindNotCached || front.Refused(err)
 }
 
 // send writes p as the answer.

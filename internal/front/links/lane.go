@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -84,7 +84,7 @@ func (l *Lane) step(
 			s.park(c, head)
 			return n + length, out, lane.Parked
 		}
-		if s.access != nil {
+		if s.access.On() {
 			s.logHit(c, grown[len(out):])
 		}
 		s.untimed++
@@ -113,8 +113,7 @@ type scope struct {
 	date    []byte
 
 	lap
-	access *accesslog.Ring // nil: off
-	ring   *accesslog.Ring // of this scope, once there was one
+	access front.LoopLog
 }
 
 // newScope makes the state of a loop.
@@ -138,7 +137,7 @@ func (s *scope) Wake(now time.Time) {
 	s.x.now = now
 	s.begin(now)
 	s.moments.Begin(now)
-	s.openLog()
+	s.access.Open(s.f.Access)
 	if sec := now.Unix(); sec != s.second {
 		s.second = sec
 		s.date = http1.AppendDate(s.date[:0], now)

@@ -21,7 +21,7 @@ func (s *scope) park(c *lane.Conn, head []byte) {
 	head = bytes.Clone(head)
 	closing := s.req.Close || c.Draining()
 	peer := c.Data.(*peer)
-	now, o, access := s.x.now, s.x.o, s.access != nil
+	now, o, access := s.x.now, s.x.o, s.access.On()
 	next := lane.More
 	if closing {
 		next = lane.Close

@@ -3,7 +3,7 @@ package wirefront
 import (
 	"time"
 
-	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 	"github.com/hotrow/hotrow/internal/wire/rows"
@@ -31,69 +31,17 @@ var cacheWords = [...]string{
 	rows.Bypassed: "bypass",
 }
 
-// An accessLine is what the access log says of a message, besides the time, in
-// the columns of httpfront.AccessColumns: one log holds the lines of all fronts.
-type accessLine struct {
-	peer, method, path  string
-	status              gofast.Code
-	bytes               int
-	cache               string
-	resource, principal string
-	agent               string
-}
-
-func (a *accessLine) fill(r *accesslog.Ring, weight int64) {
-	r.Text(a.peer)
-	r.Text(a.method)
-	r.Text(a.path)
-	r.Int(int64(a.status))
-	r.Int(int64(a.bytes))
-	r.Text(a.cache)
-	r.Text(a.resource)
-	r.Text(a.principal)
-	r.Text("") // there are no request ids
-	r.Text(a.agent)
-	r.Int(weight)
-}
-
-// A loopLog is where one loop logs the messages that it answers from memory: a
-// ring of its own, so that a hit takes no lock for its line, allocates nothing,
-// and makes no system call.
-type loopLog struct {
-	log  *accesslog.Ring // nil: off
-	ring *accesslog.Ring // log, when it was on last
-	of   *accesslog.Log  // whose ring it is
-	path []byte          // scratch
-}
-
-// openLog looks whether there is an access log, once per wake-up.
-func (l *loopLog) openLog(to *accesslog.Log) {
-	l.log = nil
-	if to == nil || !to.On() {
-		return
-	}
-	if l.of != to {
-		l.ring, l.of = to.Ring(), to
-	}
-	l.log = l.ring
-}
-
-// pendingLog reports whether there are lines that wait for their duration.
-func (l *loopLog) pendingLog() bool { return l.ring != nil && l.ring.Pending() }
-
 // logHit logs a message that was answered from memory. c.mu is held.
 func (s *scope) logHit(c *conn, id uint64, res *served, bytes int, keys ...string) {
-	weight, picked := s.log.Pick()
-	if !picked || !s.log.Start(s.began) {
+	weight, picked := s.access.Start(s.began)
+	if !picked {
 		return
 	}
 	s.path = appendPath(s.path[:0], res.name, keys)
-	line := accessLine{
-		peer: c.address(), method: methodOf(id), path: row.Alias(s.path), bytes: bytes,
-		cache: "hit", resource: res.name, principal: c.holder(), agent: c.session.Peer().Name,
-	}
-	line.fill(s.log, weight)
-	s.log.End()
+	s.access.End(&front.AccessLine{
+		Peer: c.address(), Method: methodOf(id), Path: row.Alias(s.path), Bytes: bytes,
+		Cache: "hit", Resource: res.name, Principal: c.holder(), Agent: c.session.Peer().Name,
+	}, weight)
 }
 
 // longestPath is what a line shows of a path, and is read of many keys.
@@ -121,16 +69,13 @@ func (f *Front) logging() bool {
 	return o.Access != nil && o.Access.On()
 }
 
-// slow is how long an answer takes that is in the access log even when this is
-// a sample.
-const slow = time.Second
-
 // logAnswer logs an answer that no loop gives from memory. c.mu is held; the
 // lock of the log is innermost.
-func (c *conn) logAnswer(began time.Time, line accessLine) {
-	line.peer, line.principal, line.agent = c.address(), c.holder(), c.session.Peer().Name
+func (c *conn) logAnswer(began time.Time, code gofast.Code, line front.AccessLine) {
+	line.Peer, line.Principal, line.Agent = c.address(), c.holder(), c.session.Peer().Name
+	line.Status = int(code)
 	took := time.Since(began)
-	c.f.live.Load().Access.Record(began, took, ours(line.status) || took >= slow, line.fill)
+	c.f.live.Load().Access.Record(began, took, ours(code) || took >= front.Slow, line.Fill)
 }
 
 // ours reports whether a failure is the server's or its database's: a sample has
@@ -151,8 +96,8 @@ func (c *conn) logNow(id uint64, payload []byte, code gofast.Code) {
 		return
 	}
 	res, keys := rows.Names(payload)
-	c.logAnswer(time.Now(), accessLine{
-		method: methodOf(id), path: string(appendPath(nil, res, keys)), status: code,
+	c.logAnswer(time.Now(), code, front.AccessLine{
+		Method: methodOf(id), Path: string(appendPath(nil, res, keys)),
 	})
 }
 
@@ -170,9 +115,9 @@ func (t *task) log(code gofast.Code) {
 	} else if t.key == "" {
 		keys = nil
 	}
-	t.c.logAnswer(t.began, accessLine{
-		method: methodOf(t.id), path: string(appendPath(nil, t.resourceName(), keys)), status: code,
-		bytes: t.bytes, cache: t.cache, resource: t.resourceName(),
+	t.c.logAnswer(t.began, code, front.AccessLine{
+		Method: methodOf(t.id), Path: string(appendPath(nil, t.resourceName(), keys)),
+		Bytes: t.bytes, Cache: t.cache, Resource: t.resourceName(),
 	})
 }
 

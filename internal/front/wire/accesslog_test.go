@@ -13,23 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 	"github.com/hotrow/hotrow/internal/wire/rows"
 )
-
-// accessColumns are those of httpfront.AccessColumns.
-var accessColumns = []accesslog.Column{
-	{Name: "time", Kind: accesslog.Time}, {Name: "duration", Kind: accesslog.Duration},
-	{Name: "remote_addr", Kind: accesslog.Text, Max: 64},
-	{Name: "method", Kind: accesslog.Text, Max: 16},
-	{Name: "path", Kind: accesslog.Text, Max: 1024}, {Name: "status", Kind: accesslog.Int},
-	{Name: "bytes", Kind: accesslog.Int}, {Name: "cache", Kind: accesslog.Text, Max: 32},
-	{Name: "resource", Kind: accesslog.Text, Max: 128},
-	{Name: "principal", Kind: accesslog.Text, Max: 64},
-	{Name: "request_id", Kind: accesslog.Text, Max: 128},
-	{Name: "user_agent", Kind: accesslog.Text, Max: 256}, {Name: "weight", Kind: accesslog.Count},
-}
 
 // A lockedBuffer is written by one goroutine and read by another.
 type lockedBuffer struct {
@@ -53,7 +41,7 @@ func (l *lockedBuffer) String() string {
 func openAccess(t testing.TB, mode accesslog.Mode) (*accesslog.Log, *lockedBuffer) {
 	t.Helper()
 	out := new(lockedBuffer)
-	l, err := accesslog.Open(accesslog.Config{Columns: accessColumns, Stdout: out},
+	l, err := accesslog.Open(accesslog.Config{Columns: front.AccessColumns(), Stdout: out},
 		accesslog.Settings{Mode: mode, Format: accesslog.JSON, Every: 10})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -98,7 +99,8 @@ func (c *conn) info(s *scope, e *gofast.Event) {
 	payload := i.Append(nil)
 	c.respond(e.Opaque, e.ID, prefix, payload)
 	if c.f.logging() {
-		c.logAnswer(time.Now(), accessLine{method: methodOf(e.ID), bytes: len(payload)})
+		c.logAnswer(time.Now(), gofast.OK,
+			front.AccessLine{Method: methodOf(e.ID), Bytes: len(payload)})
 	}
 }
 

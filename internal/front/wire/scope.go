@@ -29,7 +29,8 @@ type scope struct {
 	seen    []*served // looked up in this wake-up: a handful
 	touched []*served // with hits that have no duration yet
 
-	loopLog
+	access front.LoopLog
+	path   []byte // scratch of its lines
 
 	asOf    []asOf
 	event   gofast.Event
@@ -71,7 +72,7 @@ func (s *scope) Wake(now time.Time) {
 	s.now, s.began = now, now
 	s.live = s.f.live.Load()
 	s.issued = nil
-	s.openLog(s.live.Access)
+	s.access.Open(s.live.Access)
 	if s.live.Issued != nil {
 		s.issued = s.live.Issued()
 	}
@@ -83,7 +84,7 @@ func (s *scope) Wake(now time.Time) {
 // Rest ends a wake-up after which the loop sleeps or lets others run. It is
 // lane.Rester. Hits count as long as the whole of their wake-up.
 func (s *scope) Rest() {
-	if len(s.touched) > 0 || s.pendingLog() {
+	if len(s.touched) > 0 || s.access.Pending() {
 		s.settle(time.Since(s.began))
 	}
 }
@@ -95,9 +96,7 @@ func (s *scope) settle(took time.Duration) {
 		r.untimed = 0
 	}
 	s.touched = s.touched[:0]
-	if s.ring != nil {
-		s.ring.Publish(took)
-	}
+	s.access.Publish(took)
 }
 
 // count notes a hit of r.

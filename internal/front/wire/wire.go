@@ -51,7 +51,7 @@ type Options struct {
 	Instance     string        // of this process, for clients that compare; stays
 	Log          *slog.Logger  // nil: discard
 
-	Access *accesslog.Log // of the messages, with httpfront.AccessColumns; nil: none
+	Access *accesslog.Log // of the messages, with front.AccessColumns; nil: none
 }
 
 // A Principal is who asks: the holder of a token.
