@@ -71,7 +71,7 @@ func streamRefused(q *watchCall, resp *http.Response) error {
 		return nil
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode < http.StatusBadRequest {
+	if resp.StatusCode < http.StatusBadRequest || resp.StatusCode == http.StatusNotAcceptable {
 		return &Error{Op: q.name(), Kind: ErrUnsupported,
 			Hint: "this server has no watches over HTTP: open hotrow://HOST:9900 instead"}
 	}

@@ -127,8 +127,13 @@ func TestWatch_HTTPEvents(t *testing.T) {
 	l := listen(t)
 	server := &http.Server{Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/plain" {
+			switch r.URL.Path {
+			case "/plain":
 				_, _ = w.Write([]byte("[]"))
+				return
+			case "/picky":
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusNotAcceptable)
 				return
 			}
 			resumed <- r.Header.Get("Last-Event-ID")
@@ -170,7 +175,9 @@ func TestWatch_HTTPEvents(t *testing.T) {
 	if first, second := <-resumed, <-resumed; first != "" || second != "p1" {
 		t.Errorf("the streams went on after %q and %q", first, second)
 	}
-	if _, err := c.Watch(within(t), "plain"); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("a watch of a server that has none: %v", err)
+	for _, name := range []string{"plain", "picky"} {
+		if _, err := c.Watch(within(t), name); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("a watch of a server that has none: %v", err)
+		}
 	}
 }

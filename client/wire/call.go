@@ -42,7 +42,7 @@ func (c *Conn) Post(ctx context.Context, id uint64, data []byte) error {
 	for {
 		var err error
 		c.out, err = c.session.AppendPost(c.out, &m)
-		if err == nil || !errors.Is(err, gofast.ErrNoOpaque) {
+		if !errors.Is(err, gofast.ErrNoOpaque) {
 			c.unlockAndWake()
 			return err
 		}
@@ -121,7 +121,7 @@ func (c *Conn) call(
 	k.at = c.taken + uint64(len(c.out))
 	k.message = gofast.Message{ID: id, Data: data, Deadline: remaining}
 	opaque, err := begin(c, k)
-	for err != nil && errors.Is(err, gofast.ErrNoOpaque) {
+	for errors.Is(err, gofast.ErrNoOpaque) {
 		if err = c.awaitFreed(ctx); err != nil {
 			c.calls.Put(k)
 			return dst, err

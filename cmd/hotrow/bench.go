@@ -34,7 +34,7 @@ type benchHTTPCmd struct {
 	First        int64   `help:"The first key."`
 	Keys         int64   `default:"1" help:"How many keys there are."`
 	Distribution string  `enum:"one,uniform,zipf,scan" default:"uniform" help:"Which are taken."`
-	Skew         float64 `default:"1.1" help:"Of zipf, above 1."`
+	Skew         float64 `default:"1.1" help:"Of zipf, above 0."`
 	Seed         uint64  `help:"Of the random keys."`
 
 	Method string   `enum:"GET,HEAD" default:"GET" help:"Of reads."`

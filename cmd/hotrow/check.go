@@ -51,7 +51,7 @@ func (c *checkCmd) Run(p *program) error {
 	var errs []error
 	for i := range specs {
 		if err := c.resource(ctx, p, sources[specs[i].Source], &specs[i]); err != nil {
-			errs = append(errs, fmt.Errorf("resource %s: %w", specs[i].Name, err))
+			errs = append(errs, err)
 		}
 		if f, ok := unkept(cfg.Sources[specs[i].Source], &specs[i]); ok {
 			printFinding(p, f, false)
@@ -82,7 +82,7 @@ func (c *checkCmd) resource(
 	}
 	findings, err := plan.Check(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("resource %s: %w", s.Name, err)
 	}
 	for _, f := range findings {
 		printFinding(p, f, false)

@@ -107,7 +107,7 @@ func watched(
 		plan, err := src.Compile(ctx, s.Spec)
 		if err != nil {
 			findings = append(findings, source.Finding{Level: source.LevelError,
-				Text: fmt.Sprintf("resource %s: %v", s.Name, err), Why: "it cannot be served"})
+				Text: err.Error(), Why: "it cannot be served"})
 			if id := s.Spec.Table; id != "" && driver != "sqlite" {
 				if driver == "postgres" && !strings.Contains(id, ".") {
 					id = "public." + id
@@ -162,7 +162,11 @@ func (c *doctorCmd) treat(
 		}
 	}
 	if failed > 0 && !c.SQL && !c.Remove {
-		return fmt.Errorf("%d things keep the feed from working: see above", failed)
+		things := "1 thing keeps"
+		if failed > 1 {
+			things = fmt.Sprintf("%d things keep", failed)
+		}
+		return fmt.Errorf("%s the feed from working: see above", things)
 	}
 	return nil
 }

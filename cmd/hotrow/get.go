@@ -132,7 +132,11 @@ func (c *getCmd) read(p *program, cfg *config.Config, name string, key row.Key) 
 		defer func() { _ = src.Close() }()
 		return c.load(ctx, p, src, specs[i].Spec, key)
 	}
-	return fmt.Errorf("there is no resource %q", name)
+	names := make([]string, len(specs))
+	for i := range specs {
+		names[i] = specs[i].Name
+	}
+	return fmt.Errorf("there is no resource %q%s", name, row.DidYouMean(name, names))
 }
 
 // load reads and prints one document.

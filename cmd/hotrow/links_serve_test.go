@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -104,12 +104,12 @@ func TestServe_Links(t *testing.T) {
 	}
 	recorded := regexp.MustCompile(`\d+`).FindString(dbtest.SQLiteShell(t, db,
 		"SELECT count(*) FROM clicks WHERE link_id > 0"))
-	if bytes.Compare([]byte(recorded), []byte("2")) < 0 {
-		t.Errorf("%s clicks in the database after the end", recorded)
+	if n, err := strconv.Atoi(recorded); err != nil || n < 2 {
+		t.Errorf("%q clicks in the database after the end, want 2 at least", recorded)
 	}
 }
 
-// get returns the status and the body of an answer.
+// get gets a URL and returns the status and the body of an answer.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	resp, err := http.Get(url)

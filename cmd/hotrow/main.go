@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -53,6 +54,9 @@ func main() {
 // wrong usage or configuration.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, env []string) int {
 	code := -1
+	if len(args) > 0 && args[0] == "help" { // as people type it: help serve is serve --help
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	parser, err := kong.New(new(commands),
 		kong.Name("hotrow"),
 		kong.Description("Rows of your database at memory speed, kept fresh by its change feed."),

@@ -228,6 +228,8 @@ func TestCommand_ExitStatus(t *testing.T) {
 		says string
 	}{
 		{"help", []string{"--help"}, 0, "Usage: hotrow"},
+		{"help by name", []string{"help"}, 0, "Usage: hotrow"},
+		{"help of a command", []string{"help", "bench", "http"}, 0, "Usage: hotrow bench http"},
 		{"version", []string{"version"}, 0, "hotrow "},
 		{"no command", nil, 2, "expected one of"},
 		{"unknown flag", []string{"serve", "--nope"}, 2, "--nope"},
@@ -240,6 +242,8 @@ func TestCommand_ExitStatus(t *testing.T) {
 		{"a feed of another database", []string{"serve", notDB, "--feed", "logical"}, 2, "--feed logical"},
 		{"nowhere for the demo", []string{"serve", "--demo-file", filepath.Join(notDB, "x", "d.db")}, 1,
 			"--demo-file"},
+		{"a token without a role", []string{"token", "app", "--role", ""}, 2, "--role"},
+		{"a token of nobody", []string{"token", ""}, 2, "name"},
 		{"doctor of nothing", []string{"doctor"}, 2, "give a URL"},
 		{"nobody serves", []string{"get", "a/1", "--server", "http://127.0.0.1:1"}, 1, "serving"},
 		{"nobody to tell", []string{"invalidate", "a", "--ops", "http://127.0.0.1:1"}, 1, "serving"},

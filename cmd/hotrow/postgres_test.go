@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -225,6 +227,25 @@ func TestPostgres_ServeLeavesOutSecrets(t *testing.T) {
 	put = r.do("PATCH", "/account/1", `{"name":"b"}`, "Content-Type: application/json")
 	if put.code != 200 || !strings.Contains(put.body, `"b"`) {
 		t.Errorf("PATCH with --writable = %d %s", put.code, put.body)
+	}
+}
+
+// What the database refuses to hotrow's user is in the log: the client is not told. A
+// table whose key no path can name is left out, and does not keep the others away.
+func TestPostgres_ServeLogsWhatTheDatabaseForbids(t *testing.T) {
+	url := dbtest.Postgres(t, dbtest.Setup(keysSQL, "CREATE TABLE doc (d jsonb PRIMARY KEY)"))
+	role := fmt.Sprintf("reads_only_%d", os.Getpid())
+	dbtest.Psql(t, url, "CREATE ROLE "+role+" LOGIN; GRANT SELECT ON account, doc TO "+role)
+	t.Cleanup(func() { dbtest.Psql(t, url, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
+	r := serve(t, strings.Replace(url, "//postgres@", "//"+role+"@", 1), "--writable")
+	put := r.do("PATCH", "/account/1", `{"name":"b"}`, "Content-Type: application/json")
+	if put.code != 403 || strings.Contains(put.body, "permission") {
+		t.Errorf("PATCH = %d %s, want 403", put.code, put.body)
+	}
+	for _, say := range []string{"permission denied", "its key column d is jsonb"} {
+		if !strings.Contains(r.log.String(), say) {
+			t.Errorf("the log does not say %q:\n%s", say, r.log)
+		}
 	}
 }
 

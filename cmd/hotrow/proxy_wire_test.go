@@ -3,8 +3,6 @@
 package main
 
 import (
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,21 +17,6 @@ func startExit(t *testing.T, args ...string) (addr string, log *output, stop fun
 	return regexp.MustCompile(`"proto":"wire","addr":"([^"]+)"`).FindStringSubmatch(log.String())[1], log, stop
 }
 
-// fetch gets a URL and returns the status and the body.
-func fetch(t *testing.T, url string) (int, string) {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
-}
-
 func TestProxyWire_ThroughAnExit(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(tokens, []byte("# of the near end\nsecret\n"), 0o600); err != nil {
@@ -41,27 +24,27 @@ func TestProxyWire_ThroughAnExit(t *testing.T) {
 	}
 	addr, exitLog, stop := startExit(t, "--upstream", hello(t), "--token-file", tokens, "--ops", "127.0.0.1:0")
 	url, log, _ := startProxy(t, "--upstream", "wire://"+addr, "--token-file", tokens)
-	if code, body := fetch(t, url+"/x"); code != 200 || !strings.HasPrefix(body, "hello ") {
+	if code, body := get(t, url+"/x"); code != 200 || !strings.HasPrefix(body, "hello ") {
 		t.Errorf("%d %q", code, body)
 	}
 	until(t, log, func() bool { return strings.Contains(log.String(), `"upstream_addr":"wire://`+addr) })
 	until(t, exitLog, func() bool { return strings.Contains(exitLog.String(), `"proto":"wire","upstream_addr"`) })
 	ops := regexp.MustCompile(`"proto":"ops","addr":"([^"]+)"`).FindStringSubmatch(exitLog.String())[1]
-	if code, body := fetch(t, "http://"+ops+"/metrics"); code != 200 ||
+	if code, body := get(t, "http://"+ops+"/metrics"); code != 200 ||
 		!strings.Contains(body, "hotrow_proxy_exit_exchanges_total 1\n") {
 		t.Errorf("%d %s", code, body)
 	}
-	if code, _ := fetch(t, "http://"+ops+"/elsewhere"); code != 404 {
+	if code, _ := get(t, "http://"+ops+"/elsewhere"); code != 404 {
 		t.Errorf("the port for operators relays: %d", code)
 	}
 	stranger, _, _ := startProxy(t, "--upstream", "wire://"+addr)
-	if code, body := fetch(t, stranger); code != 502 || !strings.Contains(body, "token") {
+	if code, body := get(t, stranger); code != 502 || !strings.Contains(body, "token") {
 		t.Errorf("without a token: %d %q", code, body)
 	}
 	if code := stop(); code != 0 {
 		t.Errorf("exit %d\n%s", code, exitLog)
 	}
-	if code, body := fetch(t, url); code != 503 || !strings.Contains(body, "far end is away") {
+	if code, body := get(t, url); code != 503 || !strings.Contains(body, "far end is away") {
 		t.Errorf("%d %q", code, body)
 	}
 }
@@ -73,14 +56,14 @@ func TestProxyWire_ToServe(t *testing.T) {
 		t.Fatalf("the wire protocol is not served:\n%s", r.log)
 	}
 	url, _, _ := startProxy(t, "--upstream", "wire://"+addr[1])
-	code, body := fetch(t, url+"/depts/10")
+	code, body := get(t, url+"/depts/10")
 	if code != 200 || !strings.Contains(body, `"deptName":"ACCOUNTING"`) {
 		t.Errorf("%d %q", code, body)
 	}
-	if code, _ := fetch(t, url+"/depts/999999"); code != 404 {
+	if code, _ := get(t, url+"/depts/999999"); code != 404 {
 		t.Errorf("no row: %d", code)
 	}
-	if code, body := fetch(t, url+"/depts?limit=3"); code != 200 || body == "" {
+	if code, body := get(t, url+"/depts?limit=3"); code != 200 || body == "" {
 		t.Errorf("a list: %d", code)
 	}
 }

@@ -385,8 +385,10 @@ func reachHint(err error) string {
 	switch code {
 	case "28P01", "28000":
 		return "check the user and its password: PGPASSWORD, ~/.pgpass or the URL"
-	case "3D000":
-		return "check the name of the database at the end of the URL"
+	case "1045", "1698":
+		return "check the user and its password: MYSQL_PWD or the URL"
+	case "3D000", "1044", "1049":
+		return "check the name of the database in the URL, and that the user may use it"
 	}
 	return "check the host, the port, and that the database runs"
 }

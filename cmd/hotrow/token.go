@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
@@ -13,6 +14,10 @@ type tokenCmd struct {
 
 // Run makes a token. The token itself is printed once and kept nowhere.
 func (c *tokenCmd) Run(p *program) error {
+	if c.Name == "" || c.Role == "" {
+		return usageError{errors.New("give a name, and with --role a role: the configuration " +
+			"takes no token without them")}
+	}
 	secret, sum := httpfront.MakeSecret()
 	fmt.Fprintf(p.stderr, "The token, which is shown only now, then its line for the "+
 		"configuration (auth.tokens):\n")
