@@ -271,12 +271,16 @@ func slotDropped(t *testing.T) string {
 		until(t, x.p.text, "the slot to be dropped", func() bool {
 			_, err := x.d.postgres.TryExec("SELECT pg_terminate_backend(active_pid) FROM" +
 				" pg_replication_slots WHERE active_pid IS NOT NULL;" +
-				" SELECT pg_drop_replication_slot('hotrow_d')")
-			return err == nil
+				" SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+			return err == nil // also when an attempt that has failed late had dropped it
 		})
 		commits := x.o.commits.Load()
 		until(t, x.p.text, "commits", func() bool { return x.o.commits.Load() >= commits+20 })
 		x.relay.set(false, 0, false)
+		until(t, x.p.text, "the feed to have a slot again", func() bool {
+			n, err := x.d.postgres.TryExec("SELECT count(*) FROM pg_replication_slots WHERE active")
+			return err == nil && strings.TrimSpace(n) == "1"
+		})
 		x.state(t, true)
 		if x.p.metric("hotrow_feed_gaps_total") == gaps {
 			t.Errorf("round %d: the slot was gone, and nothing was forgotten", i)

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -121,6 +122,38 @@ func TestMariaDB_FeedGoesOnWhereItStopped(t *testing.T) {
 	// Nothing is written meanwhile.
 	if rec, _ = f.again(kept, false); rec.goesOn() != 1 || len(f.fence()) != 0 {
 		t.Error("the feed does not go on where the log ends")
+	}
+}
+
+// TestMariaDB_FenceOfAResumedFeed: the server is slow to say where its log ends, and
+// nothing is written by whose name the end could be known.
+func TestMariaDB_FenceOfAResumedFeed(t *testing.T) {
+	f := newResumed(t, dbtest.NewMariaDB(t, nil))
+	_, stop := f.again(source.Place{}, false)
+	run(t, f.conn, "UPDATE dept SET loc = 'A' WHERE deptno = 10")
+	f.fence()
+	kept := f.place()
+	stop()
+	f.again(kept, false)
+	s := f.feed.(*binlogFeed).session.Load()
+	for !s.asking.CompareAndSwap(false, true) { // somebody waits for an answer
+		runtime.Gosched()
+	}
+	done := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), feedPatience)
+		defer cancel()
+		_, err := f.feed.Fence(ctx)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("a fence knows the end without asking, %v", err)
+	case <-time.After(5 * logStall):
+	}
+	s.asking.Store(false)
+	if err := <-done; err != nil {
+		t.Fatal(err)
 	}
 }
 

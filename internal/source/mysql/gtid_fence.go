@@ -107,22 +107,54 @@ func (s *following) fence(ctx context.Context) (source.Position, error) {
 		}
 		return s.progress.Reach(ctx, e.pos)
 	case <-timer.C:
+		return s.fenceStalled(ctx, end)
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
+}
+
+// fenceStalled is fence for a server that has not said where its log ends in time:
+// it may do so yet, or when it is asked again. A feed that has gone on where an
+// earlier one stopped does not know the names of the transactions before that.
+func (s *following) fenceStalled(ctx context.Context, end <-chan end) (source.Position, error) {
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	last := make(chan error, 1)
+	go func() { last <- s.reachLast(both) }()
+	again := time.NewTicker(logStall)
+	defer again.Stop()
+	for {
+		select {
+		case err := <-last:
+			if err != nil {
+				return 0, err
+			}
+			return s.progress.Reach(ctx, 0)
+		case e := <-end:
+			if e.err == nil {
+				return s.progress.Reach(ctx, e.pos)
+			}
+			end = nil
+		case <-again.C:
+			if end == nil {
+				end = s.askEnd()
+			}
+		}
+	}
+}
+
+// reachLast waits until the last transactions in the log have been handed on.
+func (s *following) reachLast(ctx context.Context) error {
 	c, err := s.feed.src.controlConn(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	names, err := lastGTIDs(ctx, c)
 	c.release()
-	if err == nil {
-		err = s.gtids.reach(ctx, names)
-	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return s.progress.Reach(ctx, 0)
+	return s.gtids.reach(ctx, names)
 }
 
 // An end is where the log was said to end.
