@@ -213,6 +213,9 @@ func terminateTLS(ctx context.Context, dir, upstream string) (*running, error) {
 		return nil, err
 	}
 	r, err := startNginx(ctx, "tls-upstream", free, dir, 1, "", func(at string) string {
+		for tls == at && err == nil { // a port that is free may be given out twice
+			tls, _, err = loopback()
+		}
 		return fmt.Sprintf(text, upstream, at, tls, cert, key)
 	})
 	if err == nil {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -94,7 +96,7 @@ func startHotrowWire(ctx context.Context, w *workshop, on placement, dir string)
 	if err != nil {
 		return nil, err
 	}
-	return newRunningTCP(ctx, p, "hotrow", address)
+	return newRunningTCP(ctx, p, "hotrow", address, accepts)
 }
 
 // startRawEcho starts the server of plain length-prefixed frames.
@@ -107,7 +109,7 @@ func startRawEcho(ctx context.Context, w *workshop, on placement, dir string) (*
 	if err != nil {
 		return nil, err
 	}
-	return newRunningTCP(ctx, p, "raw", address)
+	return newRunningTCP(ctx, p, "raw", address, accepts)
 }
 
 // startGRPC builds gRPC-go's echo, which is a module of its own, and starts it.
@@ -124,7 +126,7 @@ func startGRPC(ctx context.Context, w *workshop, on placement, dir string) (*run
 	if err != nil {
 		return nil, err
 	}
-	return newRunningTCP(ctx, p, "grpc", address)
+	return newRunningTCP(ctx, p, "grpc", address, accepts)
 }
 
 // startGofast builds gofast's perf program and starts it as a server. It opens
@@ -152,7 +154,7 @@ func startGofast(ctx context.Context, w *workshop, on placement, dir string) (*r
 		_ = hold.Close()
 		return nil, err
 	}
-	r, err := newRunningTCP(ctx, p, "gofast", address)
+	r, err := newRunningTCP(ctx, p, "gofast", address, listens)
 	if err != nil {
 		_ = hold.Close()
 		return nil, err
@@ -161,15 +163,16 @@ func startGofast(ctx context.Context, w *workshop, on placement, dir string) (*r
 	return r, nil
 }
 
-// newRunningTCP waits until a server that does not speak HTTP accepts.
-func newRunningTCP(ctx context.Context, p *process, scheme, address string) (*running, error) {
+// newRunningTCP waits until a server that does not speak HTTP is ready.
+func newRunningTCP(
+	ctx context.Context, p *process, scheme, address string,
+	ready func(ctx context.Context, p *process, address string) error,
+) (*running, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var d net.Dialer
 	for {
-		conn, err := d.DialContext(ctx, "tcp", address)
+		err := ready(ctx, p, address)
 		if err == nil {
-			_ = conn.Close()
 			return &running{name: p.name, base: scheme + "://" + address, main: p}, nil
 		}
 		select {
@@ -182,6 +185,26 @@ func newRunningTCP(ctx context.Context, p *process, scheme, address string) (*ru
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// accepts reports whether a server takes connections.
+func accepts(ctx context.Context, _ *process, address string) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// listens is accepts for gofast's program, which ends with a panic when somebody
+// connects and says nothing.
+func listens(_ context.Context, p *process, _ string) error {
+	said, err := os.ReadFile(p.log)
+	if err == nil && !bytes.Contains(said, []byte("listening on")) {
+		err = errors.New("it does not listen yet")
+	}
+	return err
 }
 
 // closeInput ends a peer that ends with its input.
