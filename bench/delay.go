@@ -17,7 +17,7 @@ const delayCommand = "delay"
 const oneWay = 5 * time.Millisecond
 
 // startDelay starts a road to an address, and returns where it begins.
-func startDelay(dir, to string) (p *process, at string, err error) {
+func startDelay(ctx context.Context, dir, to string) (p *process, at string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
@@ -29,16 +29,11 @@ func startDelay(dir, to string) (p *process, at string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		nc, err := net.Dial("tcp", at)
-		if err == nil {
-			return p, at, nc.Close()
-		}
-		if time.Now().After(deadline) {
-			p.stop()
-			return nil, "", p.failed(err)
-		}
+	if err := p.await(ctx, accepts(at)); err != nil {
+		p.stop()
+		return nil, "", err
 	}
+	return p, at, nil
 }
 
 // serveDelay is the road: args are where it begins, where it leads, and how long

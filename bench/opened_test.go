@@ -32,7 +32,7 @@ func startTestFloor(t *testing.T, args ...string) (p *process, address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.stop)
-	if err := p.await(t.Context(), "http://"+address); err != nil {
+	if err := p.awaitURL(t.Context(), "http://"+address); err != nil {
 		t.Fatal(err)
 	}
 	return p, address

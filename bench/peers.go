@@ -104,7 +104,7 @@ func newRunningAt(
 		expect: expect}
 	r.url = r.base + "/depts/{n}"
 	first := strings.ReplaceAll(r.url, "{n}", strconv.Itoa(demo.FirstDept))
-	if err := p.await(ctx, first); err != nil {
+	if err := p.awaitURL(ctx, first); err != nil {
 		p.stop()
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func hotrowOver(
 // awaitReady waits until hotrow follows its databases: what it reads before that it
 // does not keep, so that it could not be warmed.
 func (r *running) awaitReady(ctx context.Context) error {
-	err := r.main.await(ctx, r.ops+"/readyz")
+	err := r.main.awaitURL(ctx, r.ops+"/readyz")
 	if err != nil {
 		r.close()
 	}

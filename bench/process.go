@@ -81,34 +81,55 @@ func (p *process) failed(err error) error {
 	return fmt.Errorf("%s: %w; its last words:\n%s", p.name, err, text[max(0, len(text)-2000):])
 }
 
-// await asks for a URL until it is answered with 200.
-func (p *process) await(ctx context.Context, url string) error {
+// await waits until ready says that the server is.
+func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case ended := <-p.done:
+			p.done <- ended
+			return p.failed(fmt.Errorf("it has ended: %v", ended))
+		case <-ctx.Done():
+			return p.failed(err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// awaitURL waits until a URL is answered with 200.
+func (p *process) awaitURL(ctx context.Context, url string) error {
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // a certificate of our own
 	}}
-	last := errors.New("no answer")
-	for ctx.Err() == nil {
+	return p.await(ctx, func(context.Context) error {
 		resp, err := client.Get(url)
-		if err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
-			err = errors.New(resp.Status)
+		if err != nil {
+			return err
 		}
-		last = err
-		select {
-		case err := <-p.done:
-			p.done <- err
-			return p.failed(fmt.Errorf("it has ended: %v", err))
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("GET %s: %s", url, resp.Status)
 		}
+		return nil
+	})
+}
+
+// accepts returns what says whether an address takes connections.
+func accepts(address string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
 	}
-	return p.failed(fmt.Errorf("GET %s: %w", url, last))
 }
 
 // freePort returns a port of the loopback that nobody listens on.

@@ -64,7 +64,7 @@ func startTLSAway(
 	if err != nil {
 		return nil, err
 	}
-	p, at, err := startDelay(dir, r.address())
+	p, at, err := startDelay(ctx, dir, r.address())
 	if err != nil {
 		r.close()
 		return nil, err
@@ -176,7 +176,7 @@ func startBehind(
 		b.add(exit, at)
 	}
 	if way.away {
-		p, at, err := startDelay(dir, b.upstream)
+		p, at, err := startDelay(ctx, dir, b.upstream)
 		if err != nil {
 			return nil, err
 		}

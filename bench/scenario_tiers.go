@@ -75,7 +75,7 @@ func startTiers(documents func(*options) int64) starter {
 		}
 		r := &running{name: name, base: "http://" + o.Listen, main: p, keys: int(n),
 			memory: o.Memory, cold: true}
-		if err := p.await(ctx, r.base+"/"); err != nil {
+		if err := p.awaitURL(ctx, r.base+"/"); err != nil {
 			p.stop()
 			return nil, err
 		}

@@ -114,7 +114,7 @@ func startUsersHotrow(
 // newUsers waits until a server answers at a path.
 func newUsers(ctx context.Context, p *process, address, path string) (*running, error) {
 	r := &running{name: p.name, base: "http://" + address, main: p}
-	if err := p.await(ctx, r.base+path); err != nil {
+	if err := p.awaitURL(ctx, r.base+path); err != nil {
 		p.stop()
 		return nil, err
 	}

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/demo"
 )
@@ -96,7 +94,7 @@ func startHotrowWire(ctx context.Context, w *workshop, on placement, dir string)
 	if err != nil {
 		return nil, err
 	}
-	return newRunningTCP(ctx, p, "hotrow", address, accepts)
+	return newRunningTCP(ctx, p, "hotrow", address, accepts(address))
 }
 
 // startRawEcho starts the server of plain length-prefixed frames.
@@ -109,7 +107,7 @@ func startRawEcho(ctx context.Context, w *workshop, on placement, dir string) (*
 	if err != nil {
 		return nil, err
 	}
-	return newRunningTCP(ctx, p, "raw", address, accepts)
+	return newRunningTCP(ctx, p, "raw", address, accepts(address))
 }
 
 // startGRPC builds gRPC-go's echo, which is a module of its own, and starts it.
@@ -126,7 +124,7 @@ func startGRPC(ctx context.Context, w *workshop, on placement, dir string) (*run
 	if err != nil {
 		return nil, err
 	}
-	return newRunningTCP(ctx, p, "grpc", address, accepts)
+	return newRunningTCP(ctx, p, "grpc", address, accepts(address))
 }
 
 // startGofast builds gofast's perf program and starts it as a server. It opens
@@ -154,7 +152,7 @@ func startGofast(ctx context.Context, w *workshop, on placement, dir string) (*r
 		_ = hold.Close()
 		return nil, err
 	}
-	r, err := newRunningTCP(ctx, p, "gofast", address, listens)
+	r, err := newRunningTCP(ctx, p, "gofast", address, listens(p))
 	if err != nil {
 		_ = hold.Close()
 		return nil, err
@@ -165,46 +163,25 @@ func startGofast(ctx context.Context, w *workshop, on placement, dir string) (*r
 
 // newRunningTCP waits until a server that does not speak HTTP is ready.
 func newRunningTCP(
-	ctx context.Context, p *process, scheme, address string,
-	ready func(ctx context.Context, p *process, address string) error,
+	ctx context.Context, p *process, scheme, address string, ready func(context.Context) error,
 ) (*running, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := ready(ctx, p, address)
-		if err == nil {
-			return &running{name: p.name, base: scheme + "://" + address, main: p}, nil
-		}
-		select {
-		case ended := <-p.done:
-			p.done <- ended
-			return nil, p.failed(fmt.Errorf("it has ended: %v", ended))
-		case <-ctx.Done():
-			p.stop()
-			return nil, p.failed(err)
-		case <-time.After(20 * time.Millisecond):
-		}
+	if err := p.await(ctx, ready); err != nil {
+		p.stop()
+		return nil, err
 	}
-}
-
-// accepts reports whether a server takes connections.
-func accepts(ctx context.Context, _ *process, address string) error {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	return conn.Close()
+	return &running{name: p.name, base: scheme + "://" + address, main: p}, nil
 }
 
 // listens is accepts for gofast's program, which ends with a panic when somebody
 // connects and says nothing.
-func listens(_ context.Context, p *process, _ string) error {
-	said, err := os.ReadFile(p.log)
-	if err == nil && !bytes.Contains(said, []byte("listening on")) {
-		err = errors.New("it does not listen yet")
+func listens(p *process) func(context.Context) error {
+	return func(context.Context) error {
+		said, err := os.ReadFile(p.log)
+		if err == nil && !bytes.Contains(said, []byte("listening on")) {
+			err = errors.New("it does not listen yet")
+		}
+		return err
 	}
-	return err
 }
 
 // closeInput ends a peer that ends with its input.

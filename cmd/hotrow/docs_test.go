@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -69,16 +68,8 @@ func TestDocs_HaveEveryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := serve(t, "--demo-file", t.TempDir()+"/demo.db")
-	resp, err := http.Get(r.ops + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := regexp.MustCompile(`(?m)^# TYPE (hotrow_\S+)`).FindAllStringSubmatch(string(body), -1)
+	_, body := get(t, r.ops+"/metrics")
+	all := regexp.MustCompile(`(?m)^# TYPE (hotrow_\S+)`).FindAllStringSubmatch(body, -1)
 	if len(all) < 20 {
 		t.Errorf("%d metrics: the demo does not show them", len(all))
 	}

@@ -91,6 +91,17 @@ func (f *fixture) place() source.Place {
 	return p
 }
 
+// followed follows for a while, and returns from where to go on.
+func (f *fixture) followed() source.Place {
+	f.t.Helper()
+	_, stop := f.again(source.Place{}, false)
+	run(f.t, f.conn, "UPDATE dept SET loc = 'A' WHERE deptno = 10")
+	f.fence()
+	kept := f.place()
+	stop()
+	return kept
+}
+
 func newResumed(t *testing.T, server *dbtest.MariaDBServer) *fixture {
 	url := server.Database(t)
 	f := &fixture{t: t, src: openSource(t, url, Options{}), conn: foreign(t, url)}
@@ -129,11 +140,7 @@ func TestMariaDB_FeedGoesOnWhereItStopped(t *testing.T) {
 // nothing is written by whose name the end could be known.
 func TestMariaDB_FenceOfAResumedFeed(t *testing.T) {
 	f := newResumed(t, dbtest.NewMariaDB(t, nil))
-	_, stop := f.again(source.Place{}, false)
-	run(t, f.conn, "UPDATE dept SET loc = 'A' WHERE deptno = 10")
-	f.fence()
-	kept := f.place()
-	stop()
+	kept := f.followed()
 	f.again(kept, false)
 	s := f.feed.(*binlogFeed).session.Load()
 	for !s.asking.CompareAndSwap(false, true) { // somebody waits for an answer
@@ -197,11 +204,7 @@ func TestMariaDB_ResumeDoubts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := dbtest.NewMariaDB(t, nil)
 			f := newResumed(t, server)
-			_, stop := f.again(source.Place{}, false)
-			run(t, f.conn, "UPDATE dept SET loc = 'A' WHERE deptno = 10")
-			f.fence()
-			kept := f.place()
-			stop()
+			kept := f.followed()
 			doubt(f, server, &kept)
 			if rec, _ := f.again(kept, false); rec.goesOn() != 0 || rec.epochs() == 0 {
 				t.Error("the feed goes on as if nothing had happened")
@@ -212,11 +215,7 @@ func TestMariaDB_ResumeDoubts(t *testing.T) {
 
 func TestMariaDB_ResumeOfAHandlerThatCannot(t *testing.T) {
 	f := newResumed(t, dbtest.NewMariaDB(t, nil))
-	_, stop := f.again(source.Place{}, false)
-	run(t, f.conn, "UPDATE dept SET loc = 'A' WHERE deptno = 10")
-	f.fence()
-	kept := f.place()
-	stop()
+	kept := f.followed()
 	if rec, _ := f.again(kept, true); rec.epochs() == 0 {
 		t.Error("the feed did not begin anew")
 	}
