@@ -76,7 +76,7 @@ type Drainer struct {
 
 	// What follows is the draining goroutine's.
 	reader   *clicklog.Reader
-	months   map[string]bool // that have a table
+	months   map[string]bool // whose table the view shows
 	sketches *recent[timeKey, *sketch]
 	values   *recent[dimDay, *valueSet]
 	alone    bool // no other node writes the same rows
@@ -150,7 +150,7 @@ func Start(ctx context.Context, o Options) (*Drainer, error) {
 	if err := d.claim(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.loadMonths(ctx); err != nil {
+	if _, err := d.loadMonths(ctx); err != nil {
 		return nil, err
 	}
 	if err := d.renewSalt(ctx, DayOf(o.Now().UnixMilli())); err != nil {

@@ -13,37 +13,39 @@ import (
 // monthOf returns the month of a time in milliseconds.
 func monthOf(ms int64) string { return schema.Month(time.UnixMilli(ms)) }
 
-// loadMonths reads which months have a table.
-func (d *Drainer) loadMonths(ctx context.Context) error {
-	list, err := schema.Months(ctx, d.store)
+// loadMonths reads which months have a table, and takes note of those that the
+// view shows too.
+func (d *Drainer) loadMonths(ctx context.Context) ([]string, error) {
+	made, err := schema.Months(ctx, d.store)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.months = make(map[string]bool, len(list))
-	for _, m := range list {
-		d.months[m] = true
+	viewed, err := schema.Viewed(ctx, d.store)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	d.months = make(map[string]bool, len(made))
+	for _, m := range made {
+		d.months[m] = slices.Contains(viewed, m)
+	}
+	return made, nil
 }
 
 // ensureMonths makes the tables that the batch needs, and the view over all of
 // them. It is not part of the batch's transaction: MariaDB commits at each
-// statement that defines a table.
+// statement that defines a table, so that a kill in between leaves a table that
+// the view does not show. The next batch of that month makes the view then.
 func (d *Drainer) ensureMonths(ctx context.Context, b *batch) error {
-	missing := false
-	for m := range b.months {
-		missing = missing || !d.months[m]
-	}
-	if !missing {
+	if d.showsAll(b) {
 		return nil
 	}
-	if err := d.loadMonths(ctx); err != nil { // another node may have made it
+	list, err := d.loadMonths(ctx)
+	if err != nil || d.showsAll(b) { // another node has made it
 		return err
 	}
 	var statements []string
-	list := d.monthList()
 	for m := range b.months {
-		if !d.months[m] {
+		if !slices.Contains(list, m) {
 			statements = append(statements, schema.CreateMonth(d.store.Dialect(), m)...)
 			list = append(list, m)
 		}
@@ -58,14 +60,14 @@ func (d *Drainer) ensureMonths(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// monthList returns the months that have a table.
-func (d *Drainer) monthList() []string {
-	list := make([]string, 0, len(d.months))
-	for m := range d.months {
-		list = append(list, m)
+// showsAll reports whether the view shows every month of the batch.
+func (d *Drainer) showsAll(b *batch) bool {
+	for m := range b.months {
+		if !d.months[m] {
+			return false
+		}
 	}
-	slices.Sort(list)
-	return list
+	return true
 }
 
 // define runs statements that define tables.
@@ -111,12 +113,13 @@ func (d *Drainer) prune(ctx context.Context, now time.Time) error {
 
 // dropMonths drops the tables of months that ended before a time.
 func (d *Drainer) dropMonths(ctx context.Context, before time.Time) error {
-	if err := d.loadMonths(ctx); err != nil {
+	list, err := d.loadMonths(ctx)
+	if err != nil {
 		return err
 	}
 	oldest := schema.Month(before)
 	var keep, drop []string
-	for _, m := range d.monthList() {
+	for _, m := range list {
 		if m < oldest {
 			drop = append(drop, m)
 		} else {
@@ -134,5 +137,6 @@ func (d *Drainer) dropMonths(ctx context.Context, before time.Time) error {
 		return err
 	}
 	d.log.Info("months of raw clicks were dropped", "months", drop)
-	return d.loadMonths(ctx)
+	_, err = d.loadMonths(ctx)
+	return err
 }

@@ -232,3 +232,32 @@ func Months(ctx context.Context, s source.Store) ([]string, error) {
 	slices.Sort(months)
 	return months, nil
 }
+
+// inView is what the view of all clicks calls the tables of months.
+var inView = regexp.MustCompile(`\b` + ViewName + `_([0-9]{6})\b`)
+
+// Viewed returns the months that the view of all clicks shows, in order. They are
+// not always those of Months: a database that commits at each statement which
+// defines a table shows, after a kill, a table that no view has.
+func Viewed(ctx context.Context, s source.Store) ([]string, error) {
+	sql := map[source.Dialect]string{
+		source.DialectSQLite: "SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = ?",
+		source.DialectPostgres: "SELECT pg_catalog.pg_get_viewdef(c.oid)" +
+			" FROM pg_catalog.pg_class c" +
+			" WHERE c.relkind = 'v' AND pg_catalog.pg_table_is_visible(c.oid) AND c.relname = ?",
+		source.DialectMySQL: "SELECT VIEW_DEFINITION FROM information_schema.VIEWS" +
+			" WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
+	}[s.Dialect()]
+	var months []string
+	err := s.Query(ctx, sql, []any{ViewName}, func(r source.StoreRow) error {
+		for _, m := range inView.FindAllStringSubmatch(r.Text(0), -1) {
+			months = append(months, m[1])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the view of clicks: %w", err)
+	}
+	slices.Sort(months)
+	return slices.Compact(months), nil
+}
