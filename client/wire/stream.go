@@ -115,6 +115,10 @@ func (s *Stream) Send(ctx context.Context, data []byte) error {
 		}
 		var err error
 		c.out, err = c.session.AppendMessage(c.out, s.opaque, &m)
+		if err == nil { // Fast path.
+			c.unlockAndWake()
+			return nil
+		}
 		if !errors.Is(err, gofast.ErrNoCredit) {
 			c.unlockAndWake()
 			if errors.Is(err, gofast.ErrNoExchange) {

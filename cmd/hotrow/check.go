@@ -77,7 +77,7 @@ func (c *checkCmd) resource(
 	for _, sql := range plan.SQL() {
 		fmt.Fprintf(p.stdout, "    %s\n", strings.ReplaceAll(sql, "\n", "\n    "))
 	}
-	if err := s.CheckKey(plan.KeyType()); err != nil {
+	if err := s.KeyTypes.CheckKey(plan.KeyType()); err != nil {
 		return err
 	}
 	findings, err := plan.Check(ctx)

@@ -246,7 +246,7 @@ func (s *server) openSet(ctx context.Context) error {
 	}
 	s.memory.OnEvict(s.set.Evicted)
 	go s.keepHuge(ctx)
-	return s.checkKeys(s.cfg())
+	return nil
 }
 
 // keepHuge keeps a large cache in huge pages where the system can.
@@ -268,21 +268,6 @@ func limitMemory(env []string, cache int64) {
 	}
 	const besides = 128 << 20 // connections, requests, the program
 	debug.SetMemoryLimit(cache + cache*3/10 + besides)
-}
-
-// checkKeys compares the key types of the configuration with the database's.
-func (s *server) checkKeys(cfg *config.Config) error {
-	specs, err := cfg.Specs()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for i := range specs {
-		if r, ok := s.set.Lookup(specs[i].Name); ok && r.Plan() != nil {
-			errs = append(errs, specs[i].CheckKey(r.KeyType()))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // setTokens makes the tokens of cfg the ones that are good.

@@ -165,6 +165,11 @@ func TestServe_ReloadChangesResources(t *testing.T) {
 	if a := r.get("/a/10"); a.code != 404 {
 		t.Errorf("the old resource = %d", a.code)
 	}
+	// A key of another type than the database's is refused, as it is at the start.
+	rewrite(t, file, strings.Replace(config("c"), "{table: dept,",
+		"{table: dept, key: [{column: deptno, type: uuid}],", 1))
+	hangUp(t, r, "type is uuid, but the database has another")
+	r.shows("/b/10", `"title"`, 0)
 }
 
 // SIGHUP without a configuration looks for new tables; one without resources is

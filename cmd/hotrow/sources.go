@@ -141,7 +141,8 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 	for i := range specs {
 		s := &specs[i]
 		list[i] = resource.Spec{
-			Source: s.Source, Table: s.Spec, Writable: s.Writable, Methods: s.Methods,
+			Source: s.Source, Table: s.Spec, Key: s.KeyTypes,
+			Writable: s.Writable, Methods: s.Methods,
 			RequireIfMatch: s.RequireIfMatch, MaxLimit: s.MaxLimit, TTL: s.TTL,
 			Formats: s.Formats, Pass: !s.Memory, Negative: cfg.Cache.Negative,
 			Outage: resource.Outage{

@@ -373,7 +373,7 @@ func TestSpecs_ResolveEmbeds(t *testing.T) {
 		Methods:  []string{"get", "list", "post", "put", "patch", "delete"},
 		Writable: true, RequireIfMatch: true, MaxLimit: 1000, Read: "public", Write: "role:editor",
 		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
-		keyTypes: []string{""},
+		KeyTypes: KeyTypes{"depts", []string{""}},
 		Spec: &source.Spec{
 			Name: "depts", Table: "dept", Key: []string{"deptno"},
 			Fields: map[string]source.FieldSpec{
@@ -388,11 +388,12 @@ func TestSpecs_ResolveEmbeds(t *testing.T) {
 	}, {
 		Name: "emps", Source: "main", Formats: []row.Format{row.FormatJSON, row.FormatMsgPack},
 		Methods: []string{"get", "list"}, MaxLimit: 1000, Read: "public", Write: "none", Spec: emps,
-		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
+		KeyTypes: KeyTypes{Resource: "emps"},
+		OnLag:    "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
 	}, {
 		Name: "users", Source: "main", Memory: true, Formats: []row.Format{row.FormatJSON},
 		Methods: []string{"get"}, MaxLimit: 1000, Read: "public", Write: "none",
-		TTL: 5 * time.Second, keyTypes: []string{"string"},
+		TTL: 5 * time.Second, KeyTypes: KeyTypes{"users", []string{"string"}},
 		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
 		Spec: &source.Spec{
 			Name: "users", Key: []string{"id"},
@@ -419,7 +420,7 @@ func TestSpecs_RefuseCyclesMadeInCode(t *testing.T) {
 }
 
 func TestCheckKey_ComparesTypes(t *testing.T) {
-	s := ResourceSpec{Name: "users", keyTypes: []string{"string"}}
+	s := KeyTypes{"users", []string{"string"}}
 	if err := s.CheckKey(row.KeyType{{Column: "id", Kind: row.Text}}); err != nil {
 		t.Error(err)
 	}

@@ -30,7 +30,7 @@ type ResourceSpec struct {
 	Warm      bool   // load before anybody asks
 	WarmQuery string // what; "": everything
 
-	keyTypes []string // as configured, "" where they are not
+	KeyTypes KeyTypes
 }
 
 // Specs returns the resources in the order of their names, embedded resources
@@ -56,12 +56,13 @@ func (c *Config) Specs() ([]ResourceSpec, error) {
 			OnLag: r.OnLag, MaxStale: time.Duration(r.MaxStale),
 			StaleIfError: time.Duration(r.StaleIfError),
 			Warm:         r.Warm.What == "all" || r.Warm.Query != "", WarmQuery: r.Warm.Query,
+			KeyTypes: KeyTypes{Resource: name},
 		}
 		for _, f := range r.Formats {
 			s.Formats = append(s.Formats, formats[f])
 		}
 		for _, k := range r.Key {
-			s.keyTypes = append(s.keyTypes, k.Type)
+			s.KeyTypes.Types = append(s.KeyTypes.Types, k.Type)
 		}
 		specs = append(specs, s)
 	}
@@ -165,11 +166,18 @@ var keyKinds = map[string][]row.Kind{
 	"uuid":   {row.UUID},
 }
 
-// CheckKey compares the key's types as configured with those that the database
-// has for its columns. A difference means that a parameter would be bound as
-// another type, which can cost the index.
-func (s *ResourceSpec) CheckKey(kt row.KeyType) error {
-	for i, want := range s.keyTypes {
+// KeyTypes are the types of a resource's key columns as configured, "" where they
+// are not.
+type KeyTypes struct {
+	Resource string
+	Types    []string
+}
+
+// CheckKey compares the types as configured with those that the database has for
+// the columns. A difference means that a parameter would be bound as another type,
+// which can cost the index.
+func (k KeyTypes) CheckKey(kt row.KeyType) error {
+	for i, want := range k.Types {
 		if want == "" || i >= len(kt) {
 			continue
 		}
@@ -179,7 +187,7 @@ func (s *ResourceSpec) CheckKey(kt row.KeyType) error {
 		}
 		if !ok {
 			return fmt.Errorf("resources.%s.key: type is %s, but the database has another "+
-				"for %s: remove type to take the database's", s.Name, want, kt[i].Column)
+				"for %s: remove type to take the database's", k.Resource, want, kt[i].Column)
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 	for _, sp := range specs {
 		f := s.form(u, sp)
 		u.forms = append(u.forms, f)
-		plan, err := u.source.Compile(ctx, sp.Table)
+		plan, err := u.compile(ctx, &sp)
 		switch {
 		case err == nil:
 			s.complete(f, plan)
@@ -51,6 +51,19 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 	}
 	u.setForms(u.forms)
 	return u, nil
+}
+
+// compile makes the plan of a resource, whose key is of the types that it should
+// be of.
+func (u *upstream) compile(ctx context.Context, sp *Spec) (source.Plan, error) {
+	plan, err := u.source.Compile(ctx, sp.Table)
+	if err == nil && sp.Key != nil {
+		err = sp.Key.CheckKey(plan.KeyType())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plan, nil
 }
 
 // form makes the form of a spec, not compiled, for the resource that has its
@@ -144,7 +157,7 @@ func (s *Set) openFeed(u *upstream) error {
 		if f.plan != nil {
 			continue
 		}
-		plan, err := u.source.Compile(ctx, f.spec.Table)
+		plan, err := u.compile(ctx, &f.spec)
 		if err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ func (s *Set) renew(u *upstream, f *form) {
 func (s *Set) refresh(u *upstream, i int, f *form) bool {
 	ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
 	defer cancel()
-	plan, err := u.source.Compile(ctx, f.spec.Table)
+	plan, err := u.compile(ctx, &f.spec)
 	switch {
 	case err == nil && !alike(plan, f.plan):
 		s.replace(u, i, plan)

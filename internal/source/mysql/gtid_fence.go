@@ -139,6 +139,8 @@ func (s *following) fenceStalled(ctx context.Context, end <-chan end) (source.Po
 			if end == nil {
 				end = s.askEnd()
 			}
+		case <-s.ctx.Done():
+			return 0, source.ErrDetached
 		}
 	}
 }
