@@ -16,6 +16,10 @@ type Options struct {
 	// sent yet, and never gets a stale answer.
 	NoCache bool
 
+	// Missed says that memory was asked for this very key a moment ago, by Hit,
+	// and had no copy that may be answered: it is not asked again.
+	Missed bool
+
 	// OnlyIfCached never reads the database: a miss is ErrNotCached.
 	OnlyIfCached bool
 

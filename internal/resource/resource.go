@@ -112,8 +112,10 @@ func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, err
 		f := r.form.Load()
 
 		// Fast path: memory has the document and the feed is up to date.
-		if a, ok := f.hit(key, &o); ok {
-			return a, nil
+		if !o.Missed {
+			if a, ok := f.hit(key, &o); ok {
+				return a, nil
+			}
 		}
 
 		// Slow path: another spelling of the key, a token, a stale copy, a load.
@@ -174,8 +176,10 @@ func (f *form) get(ctx context.Context, asked row.Key, o *Options) (Answer, erro
 	}
 	if need != fresh.Now && f.memory != nil {
 		plain := Options{Format: o.Format} // the token has been waited for
-		if a, ok := f.hit(key, &plain); ok {
-			return a, nil
+		if !o.Missed || key != asked {
+			if a, ok := f.hit(key, &plain); ok {
+				return a, nil
+			}
 		}
 		if a, ok := f.stale(key, o, false); ok {
 			return a, nil

@@ -422,6 +422,24 @@ func TestResource_Invalidate(t *testing.T) {
 	}
 }
 
+// Who has just missed does not look again, and still makes no load when somebody
+// else has made one in between.
+func TestResource_MissedIsFoundLate(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("dept", "10")
+	before := h.resource("dept").Stats().Stored
+	body, origin := h.get("dept", "10", Options{Missed: true})
+	if origin != HitMemory || !strings.Contains(body, "ACCOUNTING") {
+		t.Errorf("origin = %d: %s", origin, body)
+	}
+	if after := h.resource("dept").Stats().Stored; after != before {
+		t.Errorf("%d loads, want none", after-before)
+	}
+	if _, origin := h.get("dept", "010", Options{Missed: true}); origin != HitMemory {
+		t.Errorf("another spelling: origin = %d, want a hit", origin)
+	}
+}
+
 func TestResource_TokenIsWaitedFor(t *testing.T) {
 	h := newHouse(t, nil)
 	a, err := h.resource("dept").Get(t.Context(), "10", Options{})

@@ -35,7 +35,15 @@ func cacheStatus(o resource.Origin) string {
 func appendPosition(dst []byte, t resource.Token, lag time.Duration) []byte {
 	dst = t.Append(dst)
 	dst = append(dst, "; lag="...)
-	return strconv.AppendFloat(dst, max(lag, 0).Seconds(), 'f', 3, 64)
+	return appendMillis(dst, lag)
+}
+
+// appendMillis writes d in seconds with three places, rounded up: what is
+// promised must not be less than what is so.
+func appendMillis(dst []byte, d time.Duration) []byte {
+	ms := max(int64(d+time.Millisecond-1)/int64(time.Millisecond), 0)
+	dst = append(strconv.AppendInt(dst, ms/1000, 10), '.')
+	return append(dst, byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10))
 }
 
 // describe sets the headers that say where an answer came from. They are on
@@ -47,11 +55,7 @@ func (c *call) describe(status string, a *resource.Answer) {
 	if status != "" {
 		head.Set("Cache-Status", status)
 		if c.o.XCache {
-			if strings.HasPrefix(status, "hotrow; hit") {
-				head.Set("X-Cache", "HIT")
-			} else {
-				head.Set("X-Cache", "MISS")
-			}
+			head.Set("X-Cache", xCache(status))
 		}
 	}
 	if !a.Token.IsZero() {
@@ -60,11 +64,23 @@ func (c *call) describe(status string, a *resource.Answer) {
 	}
 }
 
-// cacheControl returns what caches on the way are told. An answer that not
-// everybody may read is for the browser's own cache at most.
+// xCache returns what X-Cache says, in the words of old caches, of what
+// Cache-Status says.
+func xCache(status string) string {
+	if strings.HasPrefix(status, "hotrow; hit") {
+		return "HIT"
+	}
+	return "MISS"
+}
+
+// privateControl is the Cache-Control of an answer that not everybody may read: it
+// is for the browser's own cache at most.
+const privateControl = "private, no-cache"
+
+// cacheControl returns what caches on the way are told.
 func (c *call) cacheControl() string {
 	if c.private {
-		return "private, no-cache"
+		return privateControl
 	}
 	return c.o.CacheControl
 }

@@ -120,14 +120,21 @@ type call struct {
 	res     *resource.Resource // nil until the path has named one
 	private bool               // the answer is for this principal only
 	who     string             // the name of the principal, once it was asked for
+	got     *answered          // what the resource has said already; nil: it was not asked
 }
 
 // ServeHTTP answers one request. Errors become problem documents here and
 // nowhere else.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.serve(w, r, nil) }
+
+// serve is ServeHTTP for a read whose document is there already; nil: it is not.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, got *answered) {
 	o := h.live.Load()
 	start := o.Now()
-	c := &call{h: h, o: o, w: &recorder{ResponseWriter: w}, r: r}
+	if got != nil {
+		start = got.since
+	}
+	c := &call{h: h, o: o, w: &recorder{ResponseWriter: w}, r: r, got: got}
 	defer func() {
 		if v := recover(); v != nil {
 			c.recovered(v)

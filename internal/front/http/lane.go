@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"bytes"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,12 +91,12 @@ func (l *Lane) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 			return len(in), refused, lane.Close
 		}
 		closing := r.Close || c.Draining()
-		grown, where := l.answer(c, s, &r, out, closing)
+		grown, res, where := l.answer(c, s, &r, out, closing)
 		switch where {
 		case elsewhere:
 			return n, out, lane.HandOver
 		case inDatabase:
-			l.park(c, &r, in[n:n+length], closing)
+			l.park(c, s, res, in[n:n+length], closing)
 			return n + length, out, lane.Parked
 		}
 		if s.access.On() {
@@ -124,29 +123,31 @@ const (
 )
 
 // answer appends the answer to r if memory has it and r asks for nothing that
-// only the full road knows.
+// only the full road knows. It returns the resource, too, unless the answer is
+// elsewhere.
 func (l *Lane) answer(
 	c *lane.Conn, s *scope, r *http1.Request, out []byte, closing bool,
-) ([]byte, place) {
+) ([]byte, *laneResource, place) {
 	o := s.live
 	if r.Query != nil || !l.hostAllowed(c, o, r.Host) {
-		return out, elsewhere
+		return out, nil, elsewhere
 	}
 	name, key, ok := splitPath(r.Path, o.BasePath)
 	if !ok {
-		return out, elsewhere
+		return out, nil, elsewhere
 	}
 	res := s.resource(name)
 	if res == nil || !res.public && !s.mayRead(res.rule, r.Authorization) {
-		return out, elsewhere
+		return out, nil, elsewhere
 	}
 	format, ok := laneFormat(r.Accept)
 	if !ok {
-		return out, elsewhere
+		return out, nil, elsewhere
 	}
 	doc, at := res.Hit(row.Key(row.Alias(key)), format, &s.moments)
 	if doc == nil {
-		return s.absent(r, res, at, out, closing)
+		grown, where := s.absent(r, res, at, out, closing)
+		return grown, res, where
 	}
 	same := false
 	if r.AcceptEncoding == nil {
@@ -155,7 +156,7 @@ func (l *Lane) answer(
 		doc, same, ok = s.represent(r, res, key, doc)
 	}
 	if !ok {
-		return out, inDatabase
+		return out, res, inDatabase
 	}
 	res.tally.Add()
 	s.touch(res)
@@ -175,7 +176,7 @@ func (l *Lane) answer(
 	default:
 		out = append(out, doc.Wire()...)
 	}
-	return out, inMemory
+	return out, res, inMemory
 }
 
 // hostAllowed reports whether the Host is one that the connection has been
@@ -382,7 +383,7 @@ func (s *scope) appendBlock(out []byte, at *resource.Moment, private bool) []byt
 	b := &s.blocks[len(s.blocks)-1]
 	b.at = *at
 	b.text = s.write(b.text[:0], at, s.live.CacheControl)
-	b.private = s.write(b.private[:0], at, "private, no-cache")
+	b.private = s.write(b.private[:0], at, privateControl)
 	return append(out, b.of(private)...)
 }
 
@@ -393,33 +394,8 @@ func (b *block) of(private bool) []byte {
 	return b.text
 }
 
-// write makes a block. Its lines are those that the full road sends.
+// write makes a block.
 func (s *scope) write(dst []byte, at *resource.Moment, cacheControl string) []byte {
 	dst = append(dst, s.date...)
-	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\nVary: "...)
-	dst = append(append(dst, s.live.vary()...),
-		"\r\nCache-Status: hotrow; hit; detail=mem\r\nCache-Control: "...)
-	dst = append(append(dst, cacheControl...), "\r\n"...)
-	if s.live.HSTS {
-		dst = append(dst, "Strict-Transport-Security: "+strictTransport+"\r\n"...)
-	}
-	if s.live.XCache {
-		dst = append(dst, "X-Cache: HIT\r\n"...)
-	}
-	if !at.Token.IsZero() {
-		dst = append(dst, "Hotrow-Position: "...)
-		dst = at.Token.Append(dst)
-		dst = append(dst, "; lag="...)
-		dst = appendMillis(dst, at.Lag)
-		dst = append(dst, "\r\n"...)
-	}
-	return dst
-}
-
-// appendMillis writes d in seconds with three places, rounded up: what is
-// promised must not be less than what is so.
-func appendMillis(dst []byte, d time.Duration) []byte {
-	ms := max(int64(d+time.Millisecond-1)/int64(time.Millisecond), 0)
-	dst = append(strconv.AppendInt(dst, ms/1000, 10), '.')
-	return append(dst, byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10))
+	return s.live.appendLines(dst, cacheStatus(resource.HitMemory), cacheControl, at.Token, at.Lag)
 }

@@ -5,20 +5,150 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strconv"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// park has the Handler answer a request that memory could not, while the
-// connection waits: a load takes longer than a loop may be held. The answer is
-// the Handler's to the last header, so that nothing depends on the road.
-func (l *Lane) park(c *lane.Conn, r *http1.Request, head []byte, closing bool) {
+// A miss is a request for a document that memory could not answer, while its
+// connection waits: a load takes longer than a loop may be held.
+type miss struct {
+	l       *Lane
+	c       *lane.Conn
+	live    *settings
+	res     *resource.Resource
+	rule    resource.Rule // which the request has passed
+	head    []byte
+	closing bool
+}
+
+// park has somebody answer a request that memory could not.
+func (l *Lane) park(c *lane.Conn, s *scope, res *laneResource, head []byte, closing bool) {
+	m := &miss{l: l, c: c, live: s.live, res: res.Resource, rule: res.rule,
+		head: bytes.Clone(head), closing: closing}
+	l.crew.Go(m.run)
+}
+
+// run answers the request.
+func (m *miss) run() {
+	next := lane.More
+	if m.closing {
+		next = lane.Close
+	}
+	m.c.ResumeThen(m.answer(), next)
+}
+
+// answer returns the bytes of the whole answer: a document that is there as the
+// lane would, without a map of headers; all else, such as errors, as the Handler
+// does.
+func (m *miss) answer() (out []byte) {
+	var r http1.Request
+	r.Parse(m.head) // it was complete before
+	defer func() {
+		if v := recover(); v != nil {
+			m.live.Log.Error("request panicked", "path", string(r.Path), "panic", v,
+				"stack", string(debug.Stack()))
+			w := parked{header: make(http.Header)}
+			out = w.answer(r.AppendConnection(nil, m.closing))
+		}
+	}()
+	got := m.load(&r)
+	if got != nil && got.err == nil && m.plain(&r, &got.Answer) {
+		out = m.document(&r, &got.Answer)
+		m.l.h.stats.observe(m.res.Name(), http.StatusOK, m.live.Now().Sub(got.since))
+		return out
+	}
+	return m.full(&r, got)
+}
+
+// answered is what a resource has said to a request before the Handler sees it.
+type answered struct {
+	resource.Answer
+	err   error
+	since time.Time
+}
+
+// load reads the document; nil: the Handler has to say what is wrong with the
+// request.
+func (m *miss) load(r *http1.Request) *answered {
+	since := m.live.Now()
+	_, segment, _ := splitPath(r.Path, m.live.BasePath)
+	key, err := parseKey(row.Alias(segment), len(m.res.KeyType()))
+	if err != nil {
+		return nil
+	}
+	format, _ := laneFormat(r.Accept)
+	o := resource.Options{Format: format, Missed: true}
+	a, err := m.res.Get(context.Background(), key, o)
+	return &answered{a, err, since}
+}
+
+// plain reports whether an answer is that of a document as it is, for somebody
+// who may still read it.
+func (m *miss) plain(r *http1.Request, a *resource.Answer) bool {
+	logged := m.live.Access != nil && m.live.Access.On() // which the Handler does
+	if logged || a.Doc.Absent() || r.IfNoneMatch != nil || m.res.Access().Read != m.rule {
+		return false
+	}
+	if r.AcceptEncoding == nil || len(m.live.Compression) == 0 {
+		return true
+	}
+	takes := parseAccepted(row.Alias(r.AcceptEncoding), m.live.Compression)
+	return a.Origin != resource.HitMemory && takes.takes(row.Identity) &&
+		takes.coded(a.Doc) == a.Doc
+}
+
+// document returns the answer that has a document.
+func (m *miss) document(r *http1.Request, a *resource.Answer) []byte {
+	wire := a.Doc.Wire()
+	if r.Head {
+		wire = a.Doc.WireHead()
+	}
+	cacheControl := m.live.CacheControl
+	if m.rule != "public" {
+		cacheControl = privateControl
+	}
+	out := make([]byte, 0, 512+len(wire))
+	out = http1.AppendStatus(out, http.StatusOK)
+	out = r.AppendConnection(out, m.closing)
+	out = http1.AppendDate(out, m.live.Now())
+	out = m.live.appendLines(out, cacheStatus(a.Origin), cacheControl, a.Token, a.Lag)
+	return append(out, wire...)
+}
+
+// appendLines appends the header lines that the answers with a document have in
+// common. They are those that the full road sends (see call.describe).
+func (o *settings) appendLines(
+	dst []byte, status, cacheControl string, t resource.Token, lag time.Duration,
+) []byte {
+	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\nVary: "...)
+	dst = append(append(dst, o.vary()...), "\r\nCache-Status: "...)
+	dst = append(append(dst, status...), "\r\nCache-Control: "...)
+	dst = append(append(dst, cacheControl...), "\r\n"...)
+	if o.HSTS {
+		dst = append(dst, "Strict-Transport-Security: "+strictTransport+"\r\n"...)
+	}
+	if o.XCache {
+		dst = append(append(append(dst, "X-Cache: "...), xCache(status)...), "\r\n"...)
+	}
+	if !t.IsZero() {
+		dst = append(dst, "Hotrow-Position: "...)
+		dst = append(appendPosition(dst, t, lag), "\r\n"...)
+	}
+	return dst
+}
+
+// full has the Handler answer: to the last header, so that nothing depends on the
+// road. got is what the resource has said, if it was asked.
+func (m *miss) full(r *http1.Request, got *answered) []byte {
 	req := &http.Request{
 		Method: http.MethodGet, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Host: string(r.Host), RemoteAddr: c.RemoteAddr().String(), Body: http.NoBody,
+		Host: string(r.Host), RemoteAddr: m.c.RemoteAddr().String(), Body: http.NoBody,
 		RequestURI: string(r.Path), Header: make(http.Header, 4),
 	}
 	if r.Head {
@@ -30,27 +160,21 @@ func (l *Lane) park(c *lane.Conn, r *http1.Request, head []byte, closing bool) {
 	}{
 		{"Accept", r.Accept}, {"Accept-Encoding", r.AcceptEncoding},
 		{"If-None-Match", r.IfNoneMatch}, {"Authorization", r.Authorization},
-		{"User-Agent", userAgent(head)},
+		{"User-Agent", userAgent(m.head)},
 	} {
 		if h.value != nil {
 			req.Header[h.name] = []string{string(h.value)}
 		}
 	}
-	last, next := r.AppendConnection(nil, closing), lane.More
-	if closing {
-		next = lane.Close
+	w := parked{header: make(http.Header, 12), head: r.Head}
+	var err error
+	if req.URL, err = url.ParseRequestURI(req.RequestURI); err != nil {
+		w.WriteHeader(http.StatusBadRequest) // http1 lets no such path through
+	} else {
+		ctx := context.WithValue(context.Background(), http.LocalAddrContextKey, m.c.LocalAddr())
+		m.l.h.serve(&w, req.WithContext(ctx), got)
 	}
-	ctx := context.WithValue(context.Background(), http.LocalAddrContextKey, c.LocalAddr())
-	l.crew.Go(func() {
-		w := &parked{header: make(http.Header, 12), head: req.Method == http.MethodHead}
-		defer func() { c.ResumeThen(w.answer(last), next) }()
-		var err error
-		if req.URL, err = url.ParseRequestURI(req.RequestURI); err != nil {
-			w.WriteHeader(http.StatusBadRequest) // http1 lets no such path through
-			return
-		}
-		l.h.ServeHTTP(w, req.WithContext(ctx))
-	})
+	return w.answer(r.AppendConnection(nil, m.closing))
 }
 
 // parked collects the Handler's answer. It is an http.ResponseWriter.

@@ -123,6 +123,63 @@ func TestLane_AnswersAsTheFullRoadDoes(t *testing.T) {
 	}
 }
 
+// What memory does not have is answered by the lane as by the full road: a document
+// without the Handler, all else with it.
+func TestLane_AnswersMissesAsTheFullRoadDoes(t *testing.T) {
+	lane, full := newLaneSite(t), newLaneSite(t)
+	for _, site := range []*laneSite{lane, full} {
+		site.configure(func(o *Options) {
+			o.XCache, o.HSTS, o.CacheControl = true, true, "max-age=7"
+			o.Compression = []row.Coding{row.Zstd, row.Gzip}
+		})
+	}
+	tag := lane.answers(laneGet, "GET")[0].Header.Get("ETag")
+	for _, tt := range []struct {
+		method, path, headers, status string
+		code                          int
+	}{
+		{"GET", "/depts/10", "", "stored", 200},
+		{"HEAD", "/depts/10", "", "stored", 200},
+		{"GET", "/depts/10", "Accept: application/vnd.msgpack\r\n", "stored", 200},
+		{"GET", "/depts/10", "Accept: application/cbor\r\n", "stored", 200},
+		{"GET", "/depts/10", "Accept-Encoding: gzip\r\n", "stored", 200},
+		{"GET", "/depts/10", "Accept-Encoding: identity;q=0, gzip\r\n", "stored", 200},
+		{"GET", "/depts/10", "If-None-Match: " + tag + "\r\n", "stored", 304},
+		{"GET", "/depts/010", "", "stored", 200},
+		{"GET", "/depts/10", "Connection: close\r\n", "stored", 200},
+		{"GET", "/depts/99", "", "stored", 404},
+		{"GET", "/depts/x", "", "", 400},
+	} {
+		name := fmt.Sprintf("%s %s %q", tt.method, tt.path, tt.headers)
+		raw := tt.method + " " + tt.path + " HTTP/1.1\r\nHost: localhost\r\n" + tt.headers
+		var got [2]string
+		for i, site := range []*laneSite{lane, full} {
+			if r, _ := site.h.live.Load().Resources.Lookup("depts"); r.Invalidate(nil) != nil {
+				t.Fatal("depts cannot be forgotten")
+			}
+			site.conn = site.dial()
+			site.in = bufio.NewReader(site.conn)
+			end := "\r\n"
+			if site == full {
+				end = "X-Full-Road: 1\r\n\r\n"
+			}
+			a := site.answers(raw+end, tt.method)[0]
+			if a.StatusCode != tt.code || !strings.Contains(a.Header.Get("Cache-Status"), tt.status) {
+				t.Errorf("%s: %d, Cache-Status %q", name, a.StatusCode, a.Header.Get("Cache-Status"))
+			}
+			if (a.Header.Get("Hotrow-Position") == "") != (tt.status == "") {
+				t.Errorf("%s: Hotrow-Position %q", name, a.Header.Get("Hotrow-Position"))
+			}
+			a.Header.Del("Date")
+			a.Header.Del("Hotrow-Position")
+			got[i] = fmt.Sprint(a.Header, a.Close, a.StatusCode, a.body)
+		}
+		if got[0] != got[1] {
+			t.Errorf("%s:\nlane %s\nfull %s", name, got[0], got[1])
+		}
+	}
+}
+
 // A connection that is asked to be closed is, also after an answer that had to
 // be loaded.
 func TestLane_ClosesAfterAMiss(t *testing.T) {
