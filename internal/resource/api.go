@@ -16,9 +16,9 @@ type Options struct {
 	// sent yet, and never gets a stale answer.
 	NoCache bool
 
-	// Missed says that memory was asked for this very key a moment ago, by Hit,
+	// missed says that memory was asked for this very key a moment ago, by Hit,
 	// and had no copy that may be answered: it is not asked again.
-	Missed bool
+	missed bool
 
 	// OnlyIfCached never reads the database: a miss is ErrNotCached.
 	OnlyIfCached bool

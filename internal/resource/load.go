@@ -9,18 +9,20 @@ import (
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
-// load reads the document of key from the source, or waits for somebody who
-// does so already.
-func (f *form) load(ctx context.Context, key row.Key, o *Options, need fresh.Need) (Answer, error) {
+// load begins to read the document from the disk or the source, or joins somebody
+// who does so already.
+func (rd *pending) load(o *Options) {
+	f := rd.f
 	f.r.counts.misses.Add(1)
-	l, leader := f.begin(key, o.Format, need)
+	l, leader := f.begin(rd.key, o.Format, rd.need)
 	if leader {
-		if a, ok := f.late(l, need); ok {
-			return a, nil
+		if a, ok := f.late(l, rd.need); ok {
+			rd.answer = a
+			return
 		}
-		f.fetch(f.lead(nil, l, need))
+		f.fetch(f.lead(nil, l, rd.need))
 	}
-	return f.answer(ctx, l, leader, o, need)
+	rd.lease, rd.leader = l, leader
 }
 
 // late looks into memory once more under a lease: the load that this reader was

@@ -112,10 +112,8 @@ func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, err
 		f := r.form.Load()
 
 		// Fast path: memory has the document and the feed is up to date.
-		if !o.Missed {
-			if a, ok := f.hit(key, &o); ok {
-				return a, nil
-			}
+		if a, ok := f.hit(key, &o); ok {
+			return a, nil
 		}
 
 		// Slow path: another spelling of the key, a token, a stale copy, a load.
@@ -166,33 +164,64 @@ func (f *form) token(p *fresh.Progress) Token {
 
 // get is the slow path of Get.
 func (f *form) get(ctx context.Context, asked row.Key, o *Options) (Answer, error) {
-	key, err := f.canonical(asked)
-	if err != nil {
-		return Answer{}, err
+	rd := f.open(ctx, asked, o)
+	return rd.wait(ctx, o)
+}
+
+// A pending is a read that has been begun: its answer, or the load that it waits
+// for.
+type pending struct {
+	f      *form
+	key    row.Key
+	answer Answer
+	err    error
+	lease  *fresh.Lease // nil: there is nothing to wait for
+	leader bool
+	need   fresh.Need
+}
+
+// open begins a read. It waits for a position, if o asks for one, and for the
+// disk.
+func (f *form) open(ctx context.Context, asked row.Key, o *Options) (rd pending) {
+	rd.f = f
+	if rd.key, rd.err = f.canonical(asked); rd.err != nil {
+		return rd
 	}
-	need, err := f.await(ctx, o)
-	if err != nil {
-		return Answer{}, err
+	if rd.need, rd.err = f.await(ctx, o); rd.err != nil {
+		return rd
 	}
+	key, need := rd.key, rd.need
 	if need != fresh.Now && f.memory != nil {
 		plain := Options{Format: o.Format} // the token has been waited for
-		if !o.Missed || key != asked {
+		if !o.missed || key != asked {
 			if a, ok := f.hit(key, &plain); ok {
-				return a, nil
+				rd.answer = a
+				return rd
 			}
 		}
 		if a, ok := f.stale(key, o, false); ok {
-			return a, nil
+			rd.answer = a
+			return rd
 		}
 	}
 	if o.OnlyIfCached {
-		return Answer{}, fmt.Errorf("%s/%s: %w", f.r.name, key, ErrNotCached)
+		rd.err = fmt.Errorf("%s/%s: %w", f.r.name, key, ErrNotCached)
+		return rd
 	}
-	a, err := f.load(ctx, key, o, need)
+	rd.load(o)
+	return rd
+}
+
+// wait returns the answer of a read that was opened with o.
+func (rd *pending) wait(ctx context.Context, o *Options) (Answer, error) {
+	if rd.lease == nil {
+		return rd.answer, rd.err
+	}
+	a, err := rd.f.answer(ctx, rd.lease, rd.leader, o, rd.need)
 	if err == nil {
 		return a, nil
 	}
-	return f.rescue(key, o, err)
+	return rd.f.rescue(rd.key, o, err)
 }
 
 // canonical returns the one text of a key that may be kept, in memory of its

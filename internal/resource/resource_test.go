@@ -428,15 +428,25 @@ func TestResource_MissedIsFoundLate(t *testing.T) {
 	h := newHouse(t, nil)
 	h.hit("dept", "10")
 	before := h.resource("dept").Stats().Stored
-	body, origin := h.get("dept", "10", Options{Missed: true})
-	if origin != HitMemory || !strings.Contains(body, "ACCOUNTING") {
-		t.Errorf("origin = %d: %s", origin, body)
+	for _, key := range []row.Key{"10", "010"} {
+		m := h.resource("dept").Begin(key, row.FormatJSON)
+		a, err := m.Answer(t.Context())
+		if err != nil || a.Origin != HitMemory || !m.Ready() {
+			t.Errorf("%s: %+v, %v; ready %t", key, a, err, m.Ready())
+		}
 	}
 	if after := h.resource("dept").Stats().Stored; after != before {
 		t.Errorf("%d loads, want none", after-before)
 	}
-	if _, origin := h.get("dept", "010", Options{Missed: true}); origin != HitMemory {
-		t.Errorf("another spelling: origin = %d, want a hit", origin)
+	if err := h.resource("dept").Invalidate(nil); err != nil {
+		t.Fatal(err)
+	}
+	m := h.resource("dept").Begin("10", row.FormatJSON)
+	if a, err := m.Answer(t.Context()); err != nil || a.Origin != Stored || a.Key != "10" {
+		t.Errorf("%+v, %v; want a load", a, err)
+	}
+	if _, err := h.resource("dept").Begin("x", row.FormatJSON).Answer(t.Context()); !errors.Is(err, row.ErrKey) {
+		t.Errorf("a key that no row has: %v", err)
 	}
 }
 

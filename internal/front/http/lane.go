@@ -23,6 +23,7 @@ import (
 type Lane struct {
 	h    *Handler
 	crew crew.Crew // answers what memory cannot
+	desk crew.Desk // and what the disk may
 
 	mu      sync.Mutex // guards counted
 	counted []*laneResource

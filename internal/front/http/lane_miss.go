@@ -25,45 +25,74 @@ type miss struct {
 	rule    resource.Rule // which the request has passed
 	head    []byte
 	closing bool
+
+	request http1.Request // of head
+	since   time.Time
+	read    *resource.Missed // nil: the Handler has to say what is wrong with the request
 }
 
 // park has somebody answer a request that memory could not.
 func (l *Lane) park(c *lane.Conn, s *scope, res *laneResource, head []byte, closing bool) {
 	m := &miss{l: l, c: c, live: s.live, res: res.Resource, rule: res.rule,
 		head: bytes.Clone(head), closing: closing}
-	l.crew.Go(m.run)
+	if res.OnDisk() {
+		l.desk.Go(m.run)
+	} else {
+		l.crew.Go(m.run)
+	}
 }
 
-// run answers the request.
+// run answers the request, or has somebody do it who may wait for the database.
 func (m *miss) run() {
+	m.request.Parse(m.head) // it was complete before
+	defer m.rescue()
+	m.begin()
+	if m.read == nil || m.read.Ready() {
+		m.end()
+		return
+	}
+	m.l.crew.Go(func() {
+		defer m.rescue()
+		m.end()
+	})
+}
+
+// rescue answers a request that has panicked: a bug of ours that must not take the
+// answer with it, nor the process.
+func (m *miss) rescue() {
+	if v := recover(); v != nil {
+		m.live.Log.Error("request panicked", "path", string(m.request.Path), "panic", v,
+			"stack", string(debug.Stack()))
+		w := parked{header: make(http.Header)}
+		m.resume(w.answer(m.request.AppendConnection(nil, m.closing)))
+	}
+}
+
+// resume gives the connection the answer.
+func (m *miss) resume(answer []byte) {
 	next := lane.More
 	if m.closing {
 		next = lane.Close
 	}
-	m.c.ResumeThen(m.answer(), next)
+	m.c.ResumeThen(answer, next)
 }
 
-// answer returns the bytes of the whole answer: a document that is there as the
-// lane would, without a map of headers; all else, such as errors, as the Handler
-// does.
-func (m *miss) answer() (out []byte) {
-	var r http1.Request
-	r.Parse(m.head) // it was complete before
-	defer func() {
-		if v := recover(); v != nil {
-			m.live.Log.Error("request panicked", "path", string(r.Path), "panic", v,
-				"stack", string(debug.Stack()))
-			w := parked{header: make(http.Header)}
-			out = w.answer(r.AppendConnection(nil, m.closing))
-		}
-	}()
-	got := m.load(&r)
-	if got != nil && got.err == nil && m.plain(&r, &got.Answer) {
-		out = m.document(&r, &got.Answer)
-		m.l.h.stats.observe(m.res.Name(), http.StatusOK, m.live.Now().Sub(got.since))
-		return out
+// end waits for the document and answers: one that is there as the lane would,
+// without a map of headers; all else, such as errors, as the Handler does.
+func (m *miss) end() {
+	var got *answered
+	if m.read != nil {
+		a, err := m.read.Answer(context.Background())
+		got = &answered{a, err, m.since}
 	}
-	return m.full(&r, got)
+	r := &m.request
+	if got == nil || got.err != nil || !m.plain(r, &got.Answer) {
+		m.resume(m.full(r, got))
+		return
+	}
+	out := m.document(r, &got.Answer)
+	m.l.h.stats.observe(m.res.Name(), http.StatusOK, m.live.Now().Sub(m.since))
+	m.resume(out)
 }
 
 // answered is what a resource has said to a request before the Handler sees it.
@@ -73,19 +102,16 @@ type answered struct {
 	since time.Time
 }
 
-// load reads the document; nil: the Handler has to say what is wrong with the
-// request.
-func (m *miss) load(r *http1.Request) *answered {
-	since := m.live.Now()
-	_, segment, _ := splitPath(r.Path, m.live.BasePath)
+// begin begins to read the document.
+func (m *miss) begin() {
+	m.since = m.live.Now()
+	_, segment, _ := splitPath(m.request.Path, m.live.BasePath)
 	key, err := parseKey(row.Alias(segment), len(m.res.KeyType()))
 	if err != nil {
-		return nil
+		return
 	}
-	format, _ := laneFormat(r.Accept)
-	o := resource.Options{Format: format, Missed: true}
-	a, err := m.res.Get(context.Background(), key, o)
-	return &answered{a, err, since}
+	format, _ := laneFormat(m.request.Accept)
+	m.read = m.res.Begin(key, format)
 }
 
 // plain reports whether an answer is that of a document as it is, for somebody
