@@ -18,9 +18,9 @@ type Missed struct {
 }
 
 // Begin begins the read. key may alias a buffer.
-func (r *Resource) Begin(key row.Key, of row.Format) *Missed {
+func (r *Resource) Begin(key row.Key, of row.Format) Missed {
 	o := Options{Format: of, missed: true}
-	return &Missed{r, of, r.form.Load().open(context.Background(), key, &o)}
+	return Missed{r, of, r.form.Load().open(context.Background(), key, &o)}
 }
 
 // Ready reports whether Answer does not wait.

@@ -445,7 +445,8 @@ func TestResource_MissedIsFoundLate(t *testing.T) {
 	if a, err := m.Answer(t.Context()); err != nil || a.Origin != Stored || a.Key != "10" {
 		t.Errorf("%+v, %v; want a load", a, err)
 	}
-	if _, err := h.resource("dept").Begin("x", row.FormatJSON).Answer(t.Context()); !errors.Is(err, row.ErrKey) {
+	m = h.resource("dept").Begin("x", row.FormatJSON)
+	if _, err := m.Answer(t.Context()); !errors.Is(err, row.ErrKey) {
 		t.Errorf("a key that no row has: %v", err)
 	}
 }

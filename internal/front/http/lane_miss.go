@@ -16,7 +16,8 @@ import (
 )
 
 // A miss is a request for a document that memory could not answer, while its
-// connection waits: a load takes longer than a loop may be held.
+// connection waits: a load takes longer than a loop may be held. There may be as
+// many as connections, so it is small.
 type miss struct {
 	l       *Lane
 	c       *lane.Conn
@@ -25,10 +26,6 @@ type miss struct {
 	rule    resource.Rule // which the request has passed
 	head    []byte
 	closing bool
-
-	request http1.Request // of head
-	since   time.Time
-	read    *resource.Missed // nil: the Handler has to say what is wrong with the request
 }
 
 // park has somebody answer a request that memory could not.
@@ -44,27 +41,39 @@ func (l *Lane) park(c *lane.Conn, s *scope, res *laneResource, head []byte, clos
 
 // run answers the request, or has somebody do it who may wait for the database.
 func (m *miss) run() {
-	m.request.Parse(m.head) // it was complete before
-	defer m.rescue()
-	m.begin()
-	if m.read == nil || m.read.Ready() {
-		m.end()
+	var r http1.Request
+	r.Parse(m.head) // it was complete before
+	defer m.rescue(&r)
+	since := m.live.Now()
+	_, segment, _ := splitPath(r.Path, m.live.BasePath)
+	key, err := parseKey(row.Alias(segment), len(m.res.KeyType()))
+	if err != nil {
+		m.resume(m.full(&r, nil)) // the Handler says what is wrong with it
 		return
 	}
+	format, _ := laneFormat(r.Accept)
+	read := m.res.Begin(key, format)
+	if read.Ready() {
+		m.end(&r, &read, since)
+		return
+	}
+	waiting := read // in memory of its own only here
 	m.l.crew.Go(func() {
-		defer m.rescue()
-		m.end()
+		var r http1.Request
+		r.Parse(m.head)
+		defer m.rescue(&r)
+		m.end(&r, &waiting, since)
 	})
 }
 
 // rescue answers a request that has panicked: a bug of ours that must not take the
 // answer with it, nor the process.
-func (m *miss) rescue() {
+func (m *miss) rescue(r *http1.Request) {
 	if v := recover(); v != nil {
-		m.live.Log.Error("request panicked", "path", string(m.request.Path), "panic", v,
+		m.live.Log.Error("request panicked", "path", string(r.Path), "panic", v,
 			"stack", string(debug.Stack()))
 		w := parked{header: make(http.Header)}
-		m.resume(w.answer(m.request.AppendConnection(nil, m.closing)))
+		m.resume(w.answer(r.AppendConnection(nil, m.closing)))
 	}
 }
 
@@ -77,24 +86,6 @@ func (m *miss) resume(answer []byte) {
 	m.c.ResumeThen(answer, next)
 }
 
-// end waits for the document and answers: one that is there as the lane would,
-// without a map of headers; all else, such as errors, as the Handler does.
-func (m *miss) end() {
-	var got *answered
-	if m.read != nil {
-		a, err := m.read.Answer(context.Background())
-		got = &answered{a, err, m.since}
-	}
-	r := &m.request
-	if got == nil || got.err != nil || !m.plain(r, &got.Answer) {
-		m.resume(m.full(r, got))
-		return
-	}
-	out := m.document(r, &got.Answer)
-	m.l.h.stats.observe(m.res.Name(), http.StatusOK, m.live.Now().Sub(m.since))
-	m.resume(out)
-}
-
 // answered is what a resource has said to a request before the Handler sees it.
 type answered struct {
 	resource.Answer
@@ -102,16 +93,17 @@ type answered struct {
 	since time.Time
 }
 
-// begin begins to read the document.
-func (m *miss) begin() {
-	m.since = m.live.Now()
-	_, segment, _ := splitPath(m.request.Path, m.live.BasePath)
-	key, err := parseKey(row.Alias(segment), len(m.res.KeyType()))
-	if err != nil {
+// end waits for the document and answers: one that is there as the lane would,
+// without a map of headers; all else, such as errors, as the Handler does.
+func (m *miss) end(r *http1.Request, read *resource.Missed, since time.Time) {
+	a, err := read.Answer(context.Background())
+	if err != nil || !m.plain(r, &a) {
+		m.resume(m.full(r, &answered{a, err, since}))
 		return
 	}
-	format, _ := laneFormat(m.request.Accept)
-	m.read = m.res.Begin(key, format)
+	out := m.document(r, &a)
+	m.l.h.stats.observe(m.res.Name(), http.StatusOK, m.live.Now().Sub(since))
+	m.resume(out)
 }
 
 // plain reports whether an answer is that of a document as it is, for somebody
