@@ -96,7 +96,7 @@ func openTiers(o tiersOrder) (*tiers, error) {
 	began := time.Now()
 	if os.Getenv("GOMEMLIMIT") == "" {
 		// As hotrow does, which leaves room for connections and requests besides.
-		debug.SetMemoryLimit(o.Memory + o.Memory*3/10 + 128<<20)
+		debug.SetMemoryLimit(o.Memory + max(128<<20, o.Memory*19/100))
 	}
 	d, s, err := openDiskTier(o)
 	if err != nil {

@@ -266,8 +266,8 @@ func limitMemory(env []string, cache int64) {
 			return
 		}
 	}
-	const besides = 128 << 20 // connections, requests, the program
-	debug.SetMemoryLimit(cache + cache*3/10 + besides)
+	const besides = 128 << 20 // connections, requests, the program, and garbage
+	debug.SetMemoryLimit(cache + max(besides, cache*19/100))
 }
 
 // setTokens makes the tokens of cfg the ones that are good.
