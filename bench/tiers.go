@@ -95,8 +95,7 @@ func openDiskTier(o tiersOrder) (*tier.Disk, *tier.DiskSource, error) {
 func openTiers(o tiersOrder) (*tiers, error) {
 	began := time.Now()
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// As hotrow does, which leaves room for connections and requests besides.
-		debug.SetMemoryLimit(o.Memory + max(128<<20, o.Memory*19/100))
+		debug.SetMemoryLimit(tier.MemoryLimit(o.Memory)) // as hotrow does
 	}
 	d, s, err := openDiskTier(o)
 	if err != nil {

@@ -266,8 +266,7 @@ func limitMemory(env []string, cache int64) {
 			return
 		}
 	}
-	const besides = 128 << 20 // connections, requests, the program, and garbage
-	debug.SetMemoryLimit(cache + max(besides, cache*19/100))
+	debug.SetMemoryLimit(tier.MemoryLimit(cache))
 }
 
 // setTokens makes the tokens of cfg the ones that are good.

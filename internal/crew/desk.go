@@ -2,6 +2,7 @@ package crew
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -79,7 +80,7 @@ func (d *Desk) next(quick int) func() {
 	if d.head++; d.head == len(d.queue) {
 		d.queue, d.head = d.queue[:0], 0
 	} else if d.head >= 1024 && d.head*2 >= len(d.queue) {
-		d.queue, d.head = append(d.queue[:0], d.queue[d.head:]...), 0
+		d.queue, d.head = slices.Delete(d.queue, 0, d.head), 0
 	}
 	return f
 }

@@ -76,3 +76,11 @@ func (s *sizer) entry(ref Ref, d *row.Document) uint64 {
 	}
 	return n
 }
+
+// MemoryLimit returns the bytes that a process should hold its heap to (see
+// debug.SetMemoryLimit) whose Memory has a budget: with it, connections, requests,
+// the program and garbage.
+func MemoryLimit(budget int64) int64 {
+	const besides = 128 << 20
+	return budget + max(besides, budget*19/100)
+}

@@ -64,6 +64,28 @@ func (c *call) describe(status string, a *resource.Answer) {
 	}
 }
 
+// appendLines appends the header lines that the answers with a document have in
+// common. They are those that the full road sends (see call.describe).
+func (o *settings) appendLines(
+	dst []byte, status, cacheControl string, t resource.Token, lag time.Duration,
+) []byte {
+	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\nVary: "...)
+	dst = append(append(dst, o.vary()...), "\r\nCache-Status: "...)
+	dst = append(append(dst, status...), "\r\nCache-Control: "...)
+	dst = append(append(dst, cacheControl...), "\r\n"...)
+	if o.HSTS {
+		dst = append(dst, "Strict-Transport-Security: "+strictTransport+"\r\n"...)
+	}
+	if o.XCache {
+		dst = append(append(append(dst, "X-Cache: "...), xCache(status)...), "\r\n"...)
+	}
+	if !t.IsZero() {
+		dst = append(dst, "Hotrow-Position: "...)
+		dst = append(appendPosition(dst, t, lag), "\r\n"...)
+	}
+	return dst
+}
+
 // xCache returns what X-Cache says, in the words of old caches, of what
 // Cache-Status says.
 func xCache(status string) string {

@@ -26,16 +26,17 @@ type miss struct {
 	rule    resource.Rule // which the request has passed
 	head    []byte
 	closing bool
+	mayWait bool // for the database, where it runs
 }
 
 // park has somebody answer a request that memory could not.
 func (l *Lane) park(c *lane.Conn, s *scope, res *laneResource, head []byte, closing bool) {
 	m := &miss{l: l, c: c, live: s.live, res: res.Resource, rule: res.rule,
-		head: bytes.Clone(head), closing: closing}
-	if res.OnDisk() {
-		l.desk.Go(m.run)
-	} else {
+		head: bytes.Clone(head), closing: closing, mayWait: !res.OnDisk()}
+	if m.mayWait {
 		l.crew.Go(m.run)
+	} else {
+		l.desk.Go(m.run)
 	}
 }
 
@@ -53,7 +54,7 @@ func (m *miss) run() {
 	}
 	format, _ := laneFormat(r.Accept)
 	read := m.res.Begin(key, format)
-	if read.Ready() {
+	if m.mayWait || read.Ready() {
 		m.end(&r, &read, since)
 		return
 	}
@@ -137,28 +138,6 @@ func (m *miss) document(r *http1.Request, a *resource.Answer) []byte {
 	out = http1.AppendDate(out, m.live.Now())
 	out = m.live.appendLines(out, cacheStatus(a.Origin), cacheControl, a.Token, a.Lag)
 	return append(out, wire...)
-}
-
-// appendLines appends the header lines that the answers with a document have in
-// common. They are those that the full road sends (see call.describe).
-func (o *settings) appendLines(
-	dst []byte, status, cacheControl string, t resource.Token, lag time.Duration,
-) []byte {
-	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\nVary: "...)
-	dst = append(append(dst, o.vary()...), "\r\nCache-Status: "...)
-	dst = append(append(dst, status...), "\r\nCache-Control: "...)
-	dst = append(append(dst, cacheControl...), "\r\n"...)
-	if o.HSTS {
-		dst = append(dst, "Strict-Transport-Security: "+strictTransport+"\r\n"...)
-	}
-	if o.XCache {
-		dst = append(append(append(dst, "X-Cache: "...), xCache(status)...), "\r\n"...)
-	}
-	if !t.IsZero() {
-		dst = append(dst, "Hotrow-Position: "...)
-		dst = append(appendPosition(dst, t, lag), "\r\n"...)
-	}
-	return dst
 }
 
 // full has the Handler answer: to the last header, so that nothing depends on the
