@@ -180,6 +180,33 @@ func TestLane_AnswersMissesAsTheFullRoadDoes(t *testing.T) {
 	}
 }
 
+// A document that had to be loaded is written by the lane, as a hit is, and not by
+// the Handler, whose header lines are sorted.
+func TestLane_WritesAMissAsAHit(t *testing.T) {
+	s := newLaneSite(t)
+	var names [2][]string
+	for i := range names {
+		head := strings.Replace(laneGet, "GET", "HEAD", 1) // no body to read over
+		if _, err := io.WriteString(s.conn, head); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			line, err := s.in.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line == "\r\n" {
+				break
+			}
+			name, _, _ := strings.Cut(line, ":")
+			names[i] = append(names[i], name)
+		}
+	}
+	if miss, hit := fmt.Sprint(names[0]), fmt.Sprint(names[1]); miss != hit {
+		t.Errorf("a miss has %s, a hit %s", miss, hit)
+	}
+}
+
 // A connection that is asked to be closed is, also after an answer that had to
 // be loaded.
 func TestLane_ClosesAfterAMiss(t *testing.T) {
