@@ -92,7 +92,7 @@ func (s *server) makeLinks(ctx context.Context) error {
 		return err
 	}
 	log, err := clicklog.Open(clicklog.Options{
-		Dir: cfg.LinksDir(), Node: cfg.Links.Log.Node, Loops: linksLoops(),
+		Dir: cfg.LinksDir(), Node: cfg.Links.Log.Node, Loops: linksLoops,
 		Keep: int64(cfg.Links.Log.Max), OnFull: onFull[cfg.Links.Log.OnFull],
 		Sync: logSync[cfg.Links.Log.Sync], Cursors: cursors, Log: s.log,
 		Segment: int64(cfg.Links.Log.Segment),
@@ -103,23 +103,8 @@ func (s *server) makeLinks(ctx context.Context) error {
 	return err
 }
 
-// linksLoops is how many event loops redirect: those that makeRoom adds are for
-// others.
-func linksLoops() int { return min(runtime.GOMAXPROCS(0), runtime.NumCPU(), 32) }
-
-// beside is how many threads may run beside the event loops: one that takes
-// clicks to the database, one that keeps the log.
-const beside = 2
-
-// makeRoom lets more threads run than there are processors. Who drains works for
-// tens of milliseconds on end, and the scheduler of Go would let a loop wait for
-// ten of them; that of the system gives it the processor as soon as it has
-// something to do.
-func makeRoom() {
-	if n := runtime.GOMAXPROCS(0); n <= runtime.NumCPU() {
-		runtime.GOMAXPROCS(n + beside)
-	}
-}
+// linksLoops is how many event loops redirect.
+var linksLoops = min(runtime.GOMAXPROCS(0), 32)
 
 // The settings of the log by their names in the configuration.
 var (
@@ -174,7 +159,7 @@ func (s *server) makeLinksFront(ctx context.Context) error {
 	}
 	s.links.api = handlers
 	s.links.front, err = linksfront.New(linksfront.Options{
-		Resources: s.set, Name: config.LinksResource, Log: s.links.log, Loops: linksLoops(),
+		Resources: s.set, Name: config.LinksResource, Log: s.links.log, Loops: linksLoops,
 		Taken: s.linkTaken, API: handlers.api, Page: handlers.page, Access: s.access,
 	}, linksSettings(cfg))
 	return err
@@ -211,7 +196,6 @@ func (s *server) startDrainer(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("links: %w", err)
 	}
-	makeRoom()
 	s.links.drainer = drainer
 	s.links.drainer.Hold(!cfg.Links.Log.Drain)
 	return nil

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -232,7 +231,7 @@ func (s *server) openSet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	limitMemory(s.p.env, int64(s.cfg().Cache.Memory))
+	s.p.tuneCollector(ctx, int64(s.cfg().Cache.Memory))
 	s.memory = tier.NewMemory(int64(s.cfg().Cache.Memory))
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err
@@ -255,18 +254,6 @@ func (s *server) keepHuge(ctx context.Context) {
 	if err := tier.KeepHuge(ctx, held); err != nil {
 		s.log.Debug("the cache is in small pages", "reason", err)
 	}
-}
-
-// limitMemory makes the collector work harder rather than let the heap grow far
-// beyond what the cache may hold: without it garbage may double what a changing
-// cache takes. GOMEMLIMIT overrides it.
-func limitMemory(env []string, cache int64) {
-	for _, e := range env {
-		if strings.HasPrefix(e, "GOMEMLIMIT=") {
-			return
-		}
-	}
-	debug.SetMemoryLimit(tier.MemoryLimit(cache))
 }
 
 // setTokens makes the tokens of cfg the ones that are good.

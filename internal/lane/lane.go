@@ -84,6 +84,10 @@ const (
 // FlushSize is how long the output may become before Step returns Flush.
 const FlushSize = 64 << 10
 
+// processors is how many Go used when the process began. Threads that are added
+// beside the loops are not for more loops.
+var processors = runtime.GOMAXPROCS(0)
+
 // keptOutput is how large an output buffer may be that is kept for later.
 const keptOutput = 1 << 20
 
@@ -99,7 +103,7 @@ type Config struct {
 	// of a handshake; nothing, or nil: nothing.
 	NotTLS func(begin [5]byte) []byte
 
-	Loops      int  // epoll loops; 0: one per processor that Go uses
+	Loops      int  // epoll loops; 0: one per processor
 	Goroutines bool // a goroutine per connection even where loops are possible
 
 	Header time.Duration // to send one request, from its first byte: 5 s
@@ -135,7 +139,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	if c.Loops <= 0 {
-		c.Loops = runtime.GOMAXPROCS(0)
+		c.Loops = processors
 	}
 	if c.MaxInput <= 0 {
 		c.MaxInput = 64 << 10

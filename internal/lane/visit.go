@@ -11,7 +11,7 @@ import (
 
 // watchSize is how much of the next message a visit may read while it looks
 // out for the end of the connection.
-const watchSize = 4 << 10
+const watchSize = 512
 
 // A visit is the connection that net/http sees: it delivers exactly one
 // message, and Close gives the socket back.

@@ -136,7 +136,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/links/clicks",
-		knows: []string{"links/clicklog", "links/schema", "source"},
+		knows: []string{"crew", "links/clicklog", "links/schema", "source"},
 		heavy: []string{"github.com/mileusna/useragent"},
 		tests: []string{"dbtest", "links/killtest", "source/sqlite", "source/postgres",
 			"source/mysql"},
@@ -198,9 +198,6 @@ var house = []room{
 		tests: []string{"dbtest", "source/sqlite", "source/postgres"},
 	},
 	{
-		dir: "internal/crew",
-	},
-	{
 		dir:   "internal/fresh",
 		knows: []string{"row"},
 	},
@@ -217,7 +214,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/source/sqlite",
-		knows: []string{"source", "row"},
+		knows: []string{"crew", "source", "row"},
 		heavy: []string{"modernc.org/sqlite"},
 		tests: []string{"dbtest", "source/sourcetest"},
 	},
@@ -246,6 +243,9 @@ var house = []room{
 	{
 		dir:   "internal/source",
 		knows: []string{"row"},
+	},
+	{
+		dir: "internal/crew",
 	},
 	{
 		dir:   "internal/row",

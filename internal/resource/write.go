@@ -75,10 +75,8 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 		return nil, err
 	}
 	defer release()
-	begin := monotonic()
-	written, err := f.plan.Write(ctx, &source.Write{
+	change := &source.Write{
 		Op: w.Op, Key: w.Key, Input: w.Input,
-		Check: func(current *source.Loaded) error { return f.check(w, current) },
 		Touch: func(changes []source.Change) {
 			f.src.apply.Lock()
 			defer f.src.apply.Unlock()
@@ -86,7 +84,12 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
 			h.hold(touches)
 		},
-	})
+	}
+	if w.IfMatch != nil || w.IfNoneMatch != nil { // else nobody needs the document as it was
+		change.Check = func(current *source.Loaded) error { return f.check(w, current) }
+	}
+	begin := monotonic()
+	written, err := f.plan.Write(ctx, change)
 	f.src.observe("write", monotonic()-begin, err)
 	return written, err
 }
@@ -94,9 +97,6 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 // check compares a write's conditions with the document as it is, its rows
 // locked.
 func (f *form) check(w *Write, current *source.Loaded) error {
-	if w.IfMatch == nil && w.IfNoneMatch == nil {
-		return nil
-	}
 	tag := ""
 	if current != nil && current.Found() {
 		tag = row.ETag(row.Hash(f.plan.Shape().AppendJSON(nil, current.Values)), row.FormatJSON)

@@ -113,15 +113,17 @@ func appendCBORValue(dst []byte, f *Field, v *Value) []byte {
 			return packCBOR.transcode(dst, v.text)
 		}
 	case Array:
-		dst = appendCBORArray(dst, len(v.list))
-		for i := range v.list {
-			dst = appendCBORValue(dst, f, &v.list[i])
+		list := v.List()
+		dst = appendCBORArray(dst, len(list))
+		for i := range list {
+			dst = appendCBORValue(dst, f, &list[i])
 		}
 		return dst
 	case Rows:
 		if f.Shape != nil {
-			dst = appendCBORArray(dst, len(v.rows))
-			for _, r := range v.rows {
+			rows := v.Rows()
+			dst = appendCBORArray(dst, len(rows))
+			for _, r := range rows {
 				dst = f.Shape.AppendCBOR(dst, r)
 			}
 			return dst

@@ -78,10 +78,10 @@ func appendJSONValue(dst []byte, f *Field, v *Value) []byte {
 			return append(dst, v.text...)
 		}
 	case Array:
-		return appendJSONArray(dst, f, v.list)
+		return appendJSONArray(dst, f, v.List())
 	case Rows:
 		if f.Shape != nil {
-			return appendJSONRows(dst, f.Shape, v.rows)
+			return appendJSONRows(dst, f.Shape, v.Rows())
 		}
 	}
 	return append(dst, "null"...)

@@ -79,15 +79,17 @@ func appendMsgPackValue(dst []byte, f *Field, v *Value) []byte {
 			return packMsgPack.transcode(dst, v.text)
 		}
 	case Array:
-		dst = appendMsgPackArray(dst, len(v.list))
-		for i := range v.list {
-			dst = appendMsgPackValue(dst, f, &v.list[i])
+		list := v.List()
+		dst = appendMsgPackArray(dst, len(list))
+		for i := range list {
+			dst = appendMsgPackValue(dst, f, &list[i])
 		}
 		return dst
 	case Rows:
 		if f.Shape != nil {
-			dst = appendMsgPackArray(dst, len(v.rows))
-			for _, r := range v.rows {
+			rows := v.Rows()
+			dst = appendMsgPackArray(dst, len(rows))
+			for _, r := range rows {
 				dst = f.Shape.AppendMsgPack(dst, r)
 			}
 			return dst

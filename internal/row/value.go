@@ -38,7 +38,13 @@ type Value struct {
 	kind Kind
 	num  uint64  // Bool, Int, Uint, Float, Float32 (as float64 bits)
 	text string  // Decimal, Text, Bytes, JSON, Date, Time, Datetime, DatetimeTZ, UUID
-	list []Value // Array
+	more *nested // Array, Rows
+}
+
+// A nested is what few values hold: a Value is small, for there is one for each
+// column of each row.
+type nested struct {
+	list []Value
 	rows []Values
 }
 
@@ -78,10 +84,10 @@ func TextValue(k Kind, s string) Value {
 }
 
 // ArrayValue returns an Array, which keeps list.
-func ArrayValue(list []Value) Value { return Value{kind: Array, list: list} }
+func ArrayValue(list []Value) Value { return Value{kind: Array, more: &nested{list: list}} }
 
 // RowsValue returns embedded documents, and keeps rows.
-func RowsValue(rows []Values) Value { return Value{kind: Rows, rows: rows} }
+func RowsValue(rows []Values) Value { return Value{kind: Rows, more: &nested{rows: rows}} }
 
 // Kind returns what v holds.
 func (v Value) Kind() Kind { return v.kind }
@@ -105,7 +111,17 @@ func (v Value) Float() float64 { return math.Float64frombits(v.num) }
 func (v Value) Text() string { return v.text }
 
 // List returns an Array's elements; they must not be written to.
-func (v Value) List() []Value { return v.list }
+func (v Value) List() []Value {
+	if v.more == nil {
+		return nil
+	}
+	return v.more.list
+}
 
 // Rows returns the embedded documents; they must not be written to.
-func (v Value) Rows() []Values { return v.rows }
+func (v Value) Rows() []Values {
+	if v.more == nil {
+		return nil
+	}
+	return v.more.rows
+}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -183,6 +184,11 @@ func (d *Drainer) Close() error {
 // Hold stops draining until Hold(false): to measure what recording alone costs.
 func (d *Drainer) Hold(hold bool) { d.held.Store(hold) }
 
+// behind is by how much the thread that takes clicks to the database is nicer than
+// those that answer while there is more than it can take in time: a tenth of the
+// weight where both want a processor.
+const behind = 10
+
 // backOff is how long the database is left alone after failures, at most.
 const backOff = 2 * time.Second
 
@@ -191,10 +197,12 @@ const lastWords = 2 * time.Second
 
 // drains is the goroutine that drains.
 func (d *Drainer) drains(ctx context.Context) {
-	d.stepBehind()
+	clerk := crew.Clerk{Nice: behind}
+	defer clerk.Close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	failures := 0
+	patience := d.opts.Every
 	for {
 		select {
 		case <-ctx.Done():
@@ -205,7 +213,10 @@ func (d *Drainer) drains(ctx context.Context) {
 		case <-timer.C:
 		}
 		wait := d.opts.Every
-		n, err := d.turn(ctx)
+		var n int
+		var err error
+		clerk.Do(patience, func() { n, err = d.turn(ctx) })
+		patience = d.opts.Every
 		switch {
 		case err != nil && ctx.Err() == nil:
 			failures++
@@ -215,17 +226,10 @@ func (d *Drainer) drains(ctx context.Context) {
 			d.succeeded(failures)
 			failures = 0
 			if n >= d.limit {
-				wait = 0
+				wait, patience = 0, 0 // there is more, and it becomes more
 			}
 		}
 		timer.Reset(wait)
-	}
-}
-
-// stepBehind lets those who answer pass. Without it all is slower, but right.
-func (d *Drainer) stepBehind() {
-	if err := stepBehind(); err != nil {
-		d.log.Warn("clicks are taken to the database as urgently as links are followed", "err", err)
 	}
 }
 

@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/crew"
 )
 
 // looks is the goroutine that counts what the drainer has not come to: while a
 // transaction is under way or the database is away, clicks are shown and sent to
 // live followers all the same.
 func (d *Drainer) looks(ctx context.Context) {
-	d.stepBehind()
+	clerk := crew.Clerk{Nice: behind}
+	defer clerk.Close()
 	ticker := time.NewTicker(d.opts.Every)
 	defer ticker.Stop()
 	for {
@@ -22,7 +25,9 @@ func (d *Drainer) looks(ctx context.Context) {
 		if !d.writing.Load() && !d.counts.away.Load() && !d.held.Load() {
 			continue // the drainer counts what it reads
 		}
-		if err := d.look(); err != nil {
+		var err error
+		clerk.Do(d.opts.Every, func() { err = d.look() })
+		if err != nil {
 			d.log.Warn("a part of the click log cannot be read now", "err", err)
 		}
 	}

@@ -20,6 +20,7 @@ const maxStatements = 128
 type conn struct {
 	c     *sql.Conn
 	stmts map[string]*sql.Stmt
+	waits bool // for the locks of others, within a statement
 }
 
 // dsn returns the driver's name of the file, with the pragmas that every
@@ -34,13 +35,13 @@ func dsn(path, mode string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-// newConn takes a connection of db for good.
+// newConn takes a connection of db for good. It has a busy_timeout.
 func newConn(ctx context.Context, db *sql.DB) (*conn, error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{c: c, stmts: make(map[string]*sql.Stmt)}, nil
+	return &conn{c: c, stmts: make(map[string]*sql.Stmt), waits: true}, nil
 }
 
 // stmt returns the prepared statement of query.
@@ -81,6 +82,37 @@ func (c *conn) query(ctx context.Context, q string, args []any, each func([]any)
 	}
 	defer rows.Close()
 	return scanAll(rows, each)
+}
+
+// queryBrief is query for a statement that is over in microseconds unless it waits
+// for a lock, and so need not be ended when ctx is. To be able to, the driver and
+// database/sql start a goroutine each for every statement, which costs more than to
+// find a row.
+func (c *conn) queryBrief(
+	ctx context.Context, q string, args []any, each func([]any) error,
+) error {
+	ctx, err := c.brief(ctx)
+	if err != nil {
+		return err
+	}
+	return c.query(ctx, q, args, each)
+}
+
+// execBrief is exec for such a statement.
+func (c *conn) execBrief(ctx context.Context, q string) error {
+	ctx, err := c.brief(ctx)
+	if err != nil {
+		return err
+	}
+	return c.exec(ctx, q)
+}
+
+// brief returns the context that a brief statement is run with.
+func (c *conn) brief(ctx context.Context) (context.Context, error) {
+	if c.waits {
+		return ctx, nil
+	}
+	return context.WithoutCancel(ctx), wrap(ctx.Err())
 }
 
 // queryOnce is query for a statement that is not worth keeping.
@@ -131,10 +163,10 @@ func (c *conn) execOnce(ctx context.Context, q string) error {
 	return wrap(err)
 }
 
-// integer returns the one integer that a statement gives.
+// integer returns the one integer that a brief statement gives.
 func (c *conn) integer(ctx context.Context, q string, args ...any) (int64, error) {
 	var n int64
-	err := c.query(ctx, q, args, func(v []any) error {
+	err := c.queryBrief(ctx, q, args, func(v []any) error {
 		n, _ = v[0].(int64)
 		return nil
 	})
@@ -144,7 +176,7 @@ func (c *conn) integer(ctx context.Context, q string, args ...any) (int64, error
 // snapshot runs fn in a transaction that reads, so that all of its statements
 // see one state of the database.
 func (c *conn) snapshot(ctx context.Context, fn func() error) error {
-	if err := c.exec(ctx, "BEGIN"); err != nil {
+	if err := c.execBrief(ctx, "BEGIN"); err != nil {
 		return err
 	}
 	err := fn()

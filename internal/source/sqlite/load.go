@@ -64,14 +64,7 @@ func (p *plan) oneStatement(count int) bool {
 func (p *plan) load(
 	ctx context.Context, c *conn, keys []row.Key, args [][]any,
 ) ([]source.Loaded, error) {
-	found := make([]*record, len(keys))
-	var all []*record
-	var err error
-	if p.root.query != nil || p.kt.Wide() {
-		all, err = p.loadEach(ctx, c, keys, args, found)
-	} else {
-		all, err = p.loadMany(ctx, c, keys, args, found)
-	}
+	found, all, err := p.find(ctx, c, keys, args)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +81,20 @@ func (p *plan) load(
 	return out, nil
 }
 
+// find reads the rows of keys, without what is embedded: one for each key, nil
+// where there is none, and all that there are.
+func (p *plan) find(
+	ctx context.Context, c *conn, keys []row.Key, args [][]any,
+) (found, all []*record, err error) {
+	found = make([]*record, len(keys))
+	if p.root.query != nil || p.kt.Wide() {
+		all, err = p.loadEach(ctx, c, keys, args, found)
+	} else {
+		all, err = p.loadMany(ctx, c, keys, args, found)
+	}
+	return found, all, err
+}
+
 // loadMany reads many rows with one statement, and finds each by its key.
 func (p *plan) loadMany(
 	ctx context.Context, c *conn, keys []row.Key, args [][]any, found []*record,
@@ -97,7 +104,7 @@ func (p *plan) loadMany(
 	per := chunk / len(p.kt)
 	for start := 0; start < len(keys); start += per {
 		part := args[start:min(start+per, len(keys))]
-		err := c.query(ctx, p.root.selectByKey(width(len(part))), flatten(part),
+		err := c.queryBrief(ctx, p.root.selectByKey(width(len(part))), flatten(part),
 			func(v []any) error {
 				r := p.root.record(v)
 				if r.key != "" && byKey[r.key] == nil {

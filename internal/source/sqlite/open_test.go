@@ -241,9 +241,9 @@ func TestPool_CancelledReadLeavesAGoodConnection(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		err := s.readPool().use(ctx, func(c *conn) error {
 			return c.snapshot(ctx, func() error {
-				_, err := c.integer(ctx, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL
-					SELECT i + 1 FROM n) SELECT count(*) FROM n`)
-				return err
+				return c.query(ctx, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL
+					SELECT i + 1 FROM n) SELECT count(*) FROM n`, nil,
+					func([]any) error { return nil })
 			})
 		})
 		cancel()

@@ -25,7 +25,7 @@ func (p *plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 		return nil, fmt.Errorf("write %s: %w", p.name, err)
 	}
 	out := &source.Written{}
-	pos, err := p.s.writerNow().transaction(ctx, func(c *conn) error {
+	pos, err := p.s.writerNow().aside(ctx, func(c *conn) error {
 		t := &writing{p: p, c: c, w: w, out: out}
 		return t.run(ctx, key, args)
 	}, w.Touch)
@@ -113,7 +113,7 @@ func (t *writing) run(ctx context.Context, key row.Key, args []any) error {
 	current := source.Loaded{Asked: t.w.Key}
 	if args != nil {
 		var err error
-		if current, err = t.read(ctx, key, args); err != nil {
+		if current, err = t.current(ctx, key, args); err != nil {
 			return err
 		}
 	}
@@ -182,6 +182,19 @@ func (t *writing) readBack(ctx context.Context, args []any) error {
 	}
 	t.out.Loaded = loaded
 	return nil
+}
+
+// current reads what there is of a key: of the whole document only if somebody
+// wants to see it.
+func (t *writing) current(ctx context.Context, key row.Key, args []any) (source.Loaded, error) {
+	if t.w.Check != nil {
+		return t.read(ctx, key, args)
+	}
+	found, _, err := t.p.find(ctx, t.c, []row.Key{key}, [][]any{args})
+	if err != nil || found[0] == nil {
+		return source.Loaded{}, err
+	}
+	return source.Loaded{Key: found[0].key, Values: found[0].values}, nil
 }
 
 // read reads the document of one key in the transaction.
