@@ -290,6 +290,11 @@ func (r *running) metric(ctx context.Context, name string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return metricIn(text, name)
+}
+
+// metricIn returns the value of a metric without labels.
+func metricIn(text []byte, name string) (float64, error) {
 	for line := range strings.SplitSeq(string(text), "\n") {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			return strconv.ParseFloat(value, 64)
