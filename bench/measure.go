@@ -206,6 +206,8 @@ func (w *workshop) once(
 	case ours:
 	case ownClient:
 		return w.onceByClient(ctx, p, row, peer, connections)
+	case tlsLoad:
+		return w.onceByTLSLoad(ctx, p, row, peer, connections)
 	default:
 		return w.onceByWrk(ctx, p, row, peer, connections)
 	}

@@ -34,7 +34,7 @@ type row struct {
 	Peer           string     `json:"peer"`
 	Name           string     `json:"name"` // that of the peer, if not given
 	Header         []string   `json:"header"`
-	Generator      string     `json:"generator"` // hotrow's (the default) or wrk
+	Generator      string     `json:"generator"` // hotrow's (the default), or one of generators
 	Pipeline       int        `json:"pipeline"`
 	Path           string     `json:"path"`   // with {n}; that of the peer, if not given
 	Groups         []string   `json:"groups"` // panels of the plot that show it
@@ -47,7 +47,7 @@ type row struct {
 }
 
 // generators are what a row may name.
-var generators = []string{ours, wrk, wrkOneKey, ownClient}
+var generators = []string{ours, wrk, wrkOneKey, tlsLoad, ownClient}
 
 // A rate is a share of what one row reaches when all goes that can.
 type rate struct {

@@ -21,16 +21,17 @@ const sampleKeys = 10_000
 // A workshop has the programs and the data that the peers need. What takes long
 // to make stays in options.work for the next time.
 type workshop struct {
-	opts   *options
-	tmp    string // for what servers write; removed at the end
-	hotrow string
-	floor  string
-	peers  string // directory of the programs of bench/peers
-	db     string // SQLite
-	docs   string // one document a line
-	one    string // file with one document
-	static string // directory with documents as files
-	runs   int64  // of the generator, so that no two insert the same keys
+	opts    *options
+	tmp     string // for what servers write; removed at the end
+	hotrow  string
+	floor   string
+	tlsload bool   // is built
+	peers   string // directory of the programs of bench/peers
+	db      string // SQLite
+	docs    string // one document a line
+	one     string // file with one document
+	static  string // directory with documents as files
+	runs    int64  // of the generator, so that no two insert the same keys
 
 	laneBuilt bool // lane.test is that of this tree
 
