@@ -74,9 +74,9 @@ func (w *workshop) experiment(ctx context.Context, s *scenario, p placement, r *
 	for round := range w.opts.rounds {
 		for i := range s.Rows {
 			row := &s.Rows[(i+round)%len(s.Rows)]
-			dir := filepath.Join(w.tmp, s.Name+"-"+string(p), row.Peer, strconv.Itoa(round))
-			if !e.fresh {
-				dir = filepath.Dir(dir)
+			dir := filepath.Join(w.tmp, s.Name+"-"+string(p), row.Peer)
+			if e.fresh { // with nothing of those before
+				dir = filepath.Join(dir, strconv.Itoa(round), strconv.Itoa(i))
 			}
 			peer := started[row.Peer]
 			if peer == nil {

@@ -3,6 +3,7 @@ package lane
 import (
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -34,6 +35,40 @@ type secure struct {
 	fed    []byte // received, and not taken by crypto/tls
 	sealed []byte // written by crypto/tls, and not taken by the loop
 	ended  bool   // the peer will send nothing more
+	taken  records
+}
+
+// recordHead is how long the head of a record of TLS is: type, version, length.
+const recordHead = 5
+
+// records follows the records in what crypto/tls has taken, so that one that was
+// taken whole is not followed by a read that finds nothing.
+type records struct {
+	head [recordHead]byte
+	have int // bytes of head
+	left int // bytes of the record behind it
+}
+
+// take notes that b was taken.
+func (r *records) take(b []byte) {
+	for len(b) > 0 {
+		if r.left > 0 {
+			n := min(r.left, len(b))
+			r.left, b = r.left-n, b[n:]
+			continue
+		}
+		n := copy(r.head[r.have:], b)
+		r.have, b = r.have+n, b[n:]
+		if r.have == recordHead {
+			r.have, r.left = 0, int(binary.BigEndian.Uint16(r.head[3:]))
+		}
+	}
+}
+
+// completes reports whether b is one whole record, behind whole ones.
+func (r *records) completes(b []byte) bool {
+	return r.have == 0 && r.left == 0 && len(b) > recordHead &&
+		len(b) == recordHead+int(binary.BigEndian.Uint16(b[3:]))
 }
 
 // An again is the error of a read that would have to wait. It is temporary, as
@@ -49,10 +84,12 @@ func (s *secure) Read(p []byte) (int, error) {
 	switch {
 	case len(s.fed) > 0:
 		n := copy(p, s.fed)
+		s.taken.take(s.fed[:n])
 		s.fed = s.fed[n:]
 		return n, nil
 	case s.away != nil:
 		n, err := s.away.Read(p)
+		s.taken.take(p[:n])
 		if x, ok := s.away.(*lent); ok && err != nil && x.done.Load() {
 			return n, again{} // it goes home: the next read is the loop's
 		}
@@ -216,10 +253,12 @@ func (l *loop) pulled(c *conn, buf []byte, kept int, e unix.Errno) {
 // pull reads what the peer has sent and decrypts it, as far as it fits behind
 // buf.
 func (s *secure) pull(l *loop, c *conn, buf []byte) (_ []byte, e unix.Errno) {
+	single := false
 	if len(s.fed) == 0 {
 		if e := s.feed(l, c); e != 0 {
 			return buf, e
 		}
+		single = s.taken.completes(s.fed)
 	}
 	for {
 		n, err := s.tls.Read(buf[len(buf):cap(buf)])
@@ -227,6 +266,8 @@ func (s *secure) pull(l *loop, c *conn, buf []byte) (_ []byte, e unix.Errno) {
 		switch {
 		case err == nil && len(buf) == cap(buf): // there may be more
 			s.fed, c.ready = slices.Clone(s.fed), true
+			return buf, 0
+		case err == nil && single && !s.ended:
 			return buf, 0
 		case err == nil:
 		case errors.Is(err, again{}):
