@@ -185,7 +185,7 @@ func linksOver(
 	file := filepath.Join(dir, "links.yaml")
 	write := func(log string) error {
 		text := fmt.Sprintf("version: 1\nhttp: {listen: 'off'}\nwire: {listen: 'off'}\n"+
-			"ops: {listen: %q}\nlinks:\n  listen: %q\n  database: %q\n"+
+			"ops: {listen: %q}\ncache: {memory: 2GiB}\nlinks:\n  listen: %q\n  database: %q\n"+
 			"  log: {dir: %q, max: 16GiB, %s}\n",
 			ops, address, db.url, filepath.Join(dir, "clicks"), log)
 		return os.WriteFile(file, []byte(text), 0o600)

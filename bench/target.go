@@ -83,7 +83,8 @@ func short(v float64) string {
 // targets returns the table of what the scenario is held to; figures that were
 // not measured are not in it.
 func (r *report) targets() load.Table {
-	t := load.Table{Columns: []string{"target", "where", "wanted", "measured", "reached"}}
+	t := load.Table{Columns: []string{"target", "where", "wanted", "measured", "lowest", "highest",
+		"reached"}}
 	for i := range r.scenario.Targets {
 		want := &r.scenario.Targets[i]
 		for _, p := range r.scenario.Placements {
@@ -94,13 +95,15 @@ func (r *report) targets() load.Table {
 				if len(want.Connections) > 0 && !slices.Contains(want.Connections, n) {
 					continue
 				}
-				v, ok := r.measured(want, p, n)
-				if !ok {
+				rounds := r.rounds(want, p, n)
+				if len(rounds) == 0 {
 					continue
 				}
+				v := median(rounds)
 				where := fmt.Sprintf("%s, %s", p, load.Count(float64(n)))
 				t.Rows = append(t.Rows, []string{
-					want.title(), where, want.wanted(), short(v), want.reached(v),
+					want.title(), where, want.wanted(), short(v), short(slices.Min(rounds)),
+					short(slices.Max(rounds)), want.reached(v),
 				})
 			}
 		}
@@ -111,13 +114,18 @@ func (r *report) targets() load.Table {
 // measured returns the figure of a target: the median of the rounds, or of the
 // ratios within the rounds.
 func (r *report) measured(t *target, p placement, connections int) (v float64, ok bool) {
+	all := r.rounds(t, p, connections)
+	return median(all), len(all) > 0
+}
+
+// rounds returns the figure of a target in each round that has it.
+func (r *report) rounds(t *target, p placement, connections int) (all []float64) {
 	values := r.byRound(t.Row, t.Figure, p, connections)
-	var all []float64
 	if t.To == "" {
 		for _, v := range values {
 			all = append(all, v)
 		}
-		return median(all), len(all) > 0
+		return all
 	}
 	base := r.byRound(t.To, t.Figure, p, connections)
 	for round, v := range values {
@@ -125,7 +133,7 @@ func (r *report) measured(t *target, p placement, connections int) (v float64, o
 			all = append(all, v/base[round])
 		}
 	}
-	return median(all), len(all) > 0
+	return all
 }
 
 // byRound returns a figure of a row in each round.
