@@ -185,8 +185,8 @@ func (d *Drainer) Close() error {
 func (d *Drainer) Hold(hold bool) { d.held.Store(hold) }
 
 // behind is by how much the thread that takes clicks to the database is nicer than
-// those that answer while there is more than it can take in time: a tenth of the
-// weight where both want a processor.
+// those that answer once a batch has taken too long: a tenth of the weight where both
+// want a processor.
 const behind = 10
 
 // backOff is how long the database is left alone after failures, at most.
@@ -202,7 +202,6 @@ func (d *Drainer) drains(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	failures := 0
-	patience := d.opts.Every
 	for {
 		select {
 		case <-ctx.Done():
@@ -215,8 +214,7 @@ func (d *Drainer) drains(ctx context.Context) {
 		wait := d.opts.Every
 		var n int
 		var err error
-		clerk.Do(patience, func() { n, err = d.turn(ctx) })
-		patience = d.opts.Every
+		clerk.Do(d.opts.Every, func() { n, err = d.turn(ctx) })
 		switch {
 		case err != nil && ctx.Err() == nil:
 			failures++
@@ -226,7 +224,7 @@ func (d *Drainer) drains(ctx context.Context) {
 			d.succeeded(failures)
 			failures = 0
 			if n >= d.limit {
-				wait, patience = 0, 0 // there is more, and it becomes more
+				wait = 0
 			}
 		}
 		timer.Reset(wait)
