@@ -13,13 +13,13 @@ import (
 // goroutine at a time. The zero Clerk is ready for use; its thread begins with the
 // first function.
 //
-// On Linux the thread has a processor only while nobody else wants it. On a machine
-// that is never idle that may be never, so that it lasts only for a while: see Do.
-// Elsewhere it is as all others. It counts as one more of GOMAXPROCS: the scheduler
-// of Go would let others wait for it for 10 ms at a time, and a processor of the
-// runtime whose thread waits for one of the machine serves nobody else.
+// On Linux the thread has a processor only while nobody else wants it, unless that is
+// too seldom: see Do. Elsewhere it is as all others. It counts as one more of
+// GOMAXPROCS: the scheduler of Go would let others wait for it for 10 ms at a time, and
+// a processor of the runtime whose thread waits for one of the machine serves nobody
+// else.
 type Clerk struct {
-	Nice int // of the thread once it does not wait any longer: 0 as others, to 19
+	Nice int // of the thread where it does not let all pass: 0 as others, to 19
 
 	thread *thread // nil: there is none
 	work   chan func()
@@ -27,25 +27,41 @@ type Clerk struct {
 	timer  *time.Timer
 }
 
-// Do runs f and returns when it has. For so long as patience says f lets all others
-// pass, and then it has its share. If f panics, Do does.
+// starved is the part of its time that a thread must have had of a processor if it is
+// to go on letting all others pass: one in so many.
+const starved = 8
+
+// Do runs f and returns when it has. f lets all others pass; after a time of patience
+// in which it has hardly had a processor, it has its share for another such time. So
+// work is done on a machine that is never idle, and those who stop the world for a
+// moment, as the collector of garbage does, wait no longer than that for a thread
+// that cannot stop because it does not run. If f panics, Do does.
 func (c *Clerk) Do(patience time.Duration, f func()) {
 	if c.thread == nil {
 		c.begin()
 	}
-	c.thread.yield(patience > 0)
+	c.thread.yield(true)
 	c.timer.Reset(patience)
 	c.work <- f
-	var failed string
-	select {
-	case failed = <-c.done:
-	case <-c.timer.C:
-		c.thread.yield(false)
-		failed = <-c.done
-	}
-	c.timer.Stop()
-	if failed != "" {
+	if failed := c.wait(patience); failed != "" {
 		panic("BUG: " + failed)
+	}
+}
+
+// wait returns what the function panicked with, once it has ended.
+func (c *Clerk) wait(patience time.Duration) (failed string) {
+	defer c.timer.Stop()
+	had := c.thread.used()
+	for {
+		select {
+		case failed = <-c.done:
+			return failed
+		case <-c.timer.C:
+		}
+		has := c.thread.used()
+		c.thread.yield(has-had > patience/starved)
+		had = has
+		c.timer.Reset(patience)
 	}
 }
 

@@ -1,42 +1,87 @@
 package crew
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A function lets others pass until the patience is over, and the next one does
-// again. Other threads are as they were.
-func TestClerk_LetsOthersPassForAWhile(t *testing.T) {
+// A function lets others pass while it has a processor now and then; where it has
+// none it is as others after a while, and lets them pass again when it has one.
+// Other threads are as they were.
+func TestClerk_LetsOthersPassUnlessItStarves(t *testing.T) {
 	before := policyOf(t, 0)
 	c := Clerk{Nice: 7}
 	defer c.Close()
-	for range 2 {
-		c.Do(time.Hour, func() {
-			if got := policyOf(t, 0); got.Policy != schedIdle {
-				t.Errorf("the thread has policy %d, want SCHED_IDLE", got.Policy)
-			}
-		})
+	normal := unix.SchedAttr{Policy: before.Policy, Nice: min(before.Nice+7, 19)}
+	idle := unix.SchedAttr{Policy: schedIdle}
+	thread := 0
+	starve := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
 		c.Do(time.Millisecond, func() {
-			want := min(before.Nice+7, 19)
-			for deadline := time.Now().Add(10 * time.Second); ; {
-				got := policyOf(t, 0)
-				if got.Policy == before.Policy && got.Nice == want {
-					return
-				}
-				if time.Now().After(deadline) {
-					t.Errorf("the thread waits with policy %d, nice %d; want %d, %d",
-						got.Policy, got.Nice, before.Policy, want)
-					return
-				}
+			thread = unix.Gettid()
+			starve <- struct{}{}
+			<-starve // as one that has no processor
+			for policyOf(t, 0).Policy != schedIdle {
 			}
 		})
-	}
+	}()
+	<-starve
+	awaitPolicy(t, thread, normal)
+	close(starve)
+	<-ended
+	c.Do(time.Hour, func() {
+		if got := policyOf(t, 0); got.Policy != idle.Policy {
+			t.Errorf("the next function begins with policy %d, want SCHED_IDLE", got.Policy)
+		}
+	})
 	if after := policyOf(t, 0); after != before {
 		t.Errorf("who asked has policy %+v now, was %+v", after, before)
 	}
+}
+
+// awaitPolicy waits until a thread has a policy and a nice value.
+func awaitPolicy(t *testing.T, thread int, want unix.SchedAttr) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		got := policyOf(t, thread)
+		if got.Policy == want.Policy && got.Nice == want.Nice {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("thread %d has policy %d, nice %d; want %d, %d", thread, got.Policy, got.Nice,
+				want.Policy, want.Nice)
+		}
+	}
+}
+
+// The time that a thread has had grows while it works, and hardly while it waits.
+func TestThread_KnowsWhatItHasUsed(t *testing.T) {
+	started, stop, ended := make(chan *thread), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		started <- newThread(0)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}()
+	th := <-started
+	begin := th.used()
+	for deadline := time.Now().Add(10 * time.Second); th.used()-begin < 5*time.Millisecond; {
+		if time.Now().After(deadline) {
+			t.Fatalf("a thread that works has used %v, before %v", th.used(), begin)
+		}
+	}
+	close(stop)
+	<-ended
 }
 
 // policyOf returns the policy of a thread, 0: this one.

@@ -185,9 +185,11 @@ func (d *Drainer) Close() error {
 func (d *Drainer) Hold(hold bool) { d.held.Store(hold) }
 
 // behind is by how much the thread that takes clicks to the database is nicer than
-// those that answer once a batch has taken too long: a tenth of the weight where both
-// want a processor.
+// those that answer where it would starve: a tenth of the weight.
 const behind = 10
+
+// patience is how long that thread may be without a processor.
+const patience = 20 * time.Millisecond
 
 // backOff is how long the database is left alone after failures, at most.
 const backOff = 2 * time.Second
@@ -214,7 +216,7 @@ func (d *Drainer) drains(ctx context.Context) {
 		wait := d.opts.Every
 		var n int
 		var err error
-		clerk.Do(d.opts.Every, func() { n, err = d.turn(ctx) })
+		clerk.Do(patience, func() { n, err = d.turn(ctx) })
 		switch {
 		case err != nil && ctx.Err() == nil:
 			failures++

@@ -26,7 +26,7 @@ func (d *Drainer) looks(ctx context.Context) {
 			continue // the drainer counts what it reads
 		}
 		var err error
-		clerk.Do(d.opts.Every, func() { err = d.look() })
+		clerk.Do(patience, func() { err = d.look() })
 		if err != nil {
 			d.log.Warn("a part of the click log cannot be read now", "err", err)
 		}
