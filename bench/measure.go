@@ -202,14 +202,8 @@ func (w *workshop) once(
 	}
 	peer.cold = peer.cold || row.Write.Percent > 0 || row.Write.Once ||
 		row.During != "" && peer.db != nil
-	switch row.Generator {
-	case ours:
-	case ownClient:
-		return w.onceByClient(ctx, p, row, peer, connections)
-	case tlsLoad:
-		return w.onceByTLSLoad(ctx, p, row, peer, connections)
-	default:
-		return w.onceByWrk(ctx, p, row, peer, connections)
+	if row.Generator != ours {
+		return w.onceByAnother(ctx, p, row, peer, connections)
 	}
 	if row.Beside != nil {
 		c := *row.Beside
@@ -268,6 +262,19 @@ func after(ctx context.Context, wait time.Duration, db *cluster, sql string) err
 	case <-time.After(wait):
 		return db.psql(ctx, strings.NewReader(sql))
 	}
+}
+
+// onceByAnother measures one row once with a generator that is not ours.
+func (w *workshop) onceByAnother(
+	ctx context.Context, p placement, row *row, peer *running, connections int,
+) (*load.Result, error) {
+	switch row.Generator {
+	case ownClient:
+		return w.onceByClient(ctx, p, row, peer, connections)
+	case tlsLoad:
+		return w.onceByTLSLoad(ctx, p, row, peer, connections)
+	}
+	return w.onceByWrk(ctx, p, row, peer, connections)
 }
 
 // median returns the middle of some values, 0 of none.

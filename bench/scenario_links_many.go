@@ -69,7 +69,7 @@ func questions(now time.Time) []question {
 	return []question{
 		{"stats of a link", "/api/v1/links/k{n}/stats?" + by, 1},
 		{"stats of the first, by hour", "/api/v1/links/k1/stats?unit=hour&from=" + from, 1},
-		{"stats of the first, 90 days", "/api/v1/links/k1/stats?unit=day&from=" + from + "&" + by, 1},
+		{"stats of the first, 90 days", "/api/v1/links/k1/stats?from=" + from + "&" + by, 1},
 		{"stats of all", "/api/v1/stats?" + by, 1},
 		{"list, newest", "/api/v1/links?days=7", 1},
 		{"list, most clicks", "/api/v1/links?days=7&order=-clicks", 1},
