@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strconv"
 	"time"
 
@@ -113,24 +112,9 @@ func seedWrk(ctx context.Context, w *workshop, program string, a *attempt) (*loa
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+patience)
 	defer cancel()
 	const threads = 48
-	args := []string{program, "-c", strconv.Itoa(a.connections), "-d", strconv.Itoa(seconds) + "s",
-		"-t", strconv.Itoa(min(threads, a.connections)), "--latency", a.peer.url}
-	if a.on == pinned { // beside the server, which is then what is measured
-		args = append([]string{"taskset", "-c", "1"}, args...)
-	}
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.SysProcAttr = childAttributes()
-	user, system, known := load.Used(a.peer.main.pid())
-	out, err := cmd.CombinedOutput()
-	userAfter, systemAfter, knownAfter := load.Used(a.peer.main.pid())
-	if err != nil {
-		return nil, fmt.Errorf("wrk: %w: %s", err, out)
-	}
-	result, err := parseWrk(out)
-	if err == nil && known && knownAfter {
-		result.Server = cpuOf(userAfter-user, systemAfter-system, result)
-	}
-	return result, err
+	return runGenerator(ctx, a.on, a.peer, parseWrk, program, "-c", strconv.Itoa(a.connections),
+		"-d", strconv.Itoa(seconds)+"s", "-t", strconv.Itoa(min(threads, a.connections)),
+		"--latency", a.peer.url)
 }
 
 // The rate that measureLinksRate offers, and for how long.

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,17 +31,9 @@ func (w *workshop) onceByTLSLoad(
 		}
 		w.tlsload = true
 	}
-	if w.opts.warmup > 0 {
-		if _, err := w.runTLSLoad(ctx, program, p, peer, connections, w.opts.warmup); err != nil {
-			return nil, err
-		}
-	}
-	result, err := w.runTLSLoad(ctx, program, p, peer, connections, w.opts.duration)
-	if err != nil {
-		return nil, err
-	}
-	result.Name = row.Name
-	return result, nil
+	return w.onceBy(ctx, row, func(ctx context.Context, d time.Duration) (*load.Result, error) {
+		return w.runTLSLoad(ctx, program, p, peer, connections, d)
+	})
 }
 
 // runTLSLoad runs it once.
@@ -59,34 +49,14 @@ func (w *workshop) runTLSLoad(
 	}
 	w.runs++
 	path := strings.ReplaceAll(strings.TrimPrefix(peer.url, peer.base), "{n}", "%lu")
-	args := []string{program, to.Port(), strconv.Itoa(connections),
-		strconv.FormatFloat(duration.Seconds(), 'f', 3, 64), strconv.FormatInt(w.runs, 10),
-		strconv.FormatInt(peer.first, 10), strconv.Itoa(peer.keys), path}
-	if p == pinned {
-		args = append([]string{"taskset", "-c", "1"}, args...)
-	}
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.SysProcAttr = childAttributes()
-	user, system, known := load.Used(peer.main.pid())
-	out, err := cmd.Output()
-	userAfter, systemAfter, knownAfter := load.Used(peer.main.pid())
-	if err != nil {
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
-			err = fmt.Errorf("%w: %s", err, failed.Stderr)
-		}
-		return nil, fmt.Errorf("%s: %w", tlsLoad, err)
-	}
-	result, err := parseTLSLoad(out)
+	result, err := runGenerator(ctx, p, peer, parseTLSLoad, program, to.Port(),
+		strconv.Itoa(connections), strconv.FormatFloat(duration.Seconds(), 'f', 3, 64),
+		strconv.FormatInt(w.runs, 10), strconv.FormatInt(peer.first, 10),
+		strconv.Itoa(peer.keys), path)
 	if err != nil {
 		return nil, err
 	}
 	result.Connections, result.Pipeline, result.URL = connections, 1, peer.url
-	if known && knownAfter {
-		result.Server = cpuOf(userAfter-user, systemAfter-system, result)
-	}
-	used := cmd.ProcessState
-	result.Client = cpuOf(used.UserTime(), used.SystemTime(), result)
 	return result, nil
 }
 

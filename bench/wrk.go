@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -50,17 +48,9 @@ func (w *workshop) onceByWrk(
 	if err != nil {
 		return nil, err
 	}
-	if w.opts.warmup > 0 {
-		if _, err := w.runWrk(ctx, program, p, row, peer, connections, w.opts.warmup); err != nil {
-			return nil, err
-		}
-	}
-	result, err := w.runWrk(ctx, program, p, row, peer, connections, w.opts.duration)
-	if err != nil {
-		return nil, err
-	}
-	result.Name = row.Name
-	return result, nil
+	return w.onceBy(ctx, row, func(ctx context.Context, d time.Duration) (*load.Result, error) {
+		return w.runWrk(ctx, program, p, row, peer, connections, d)
+	})
 }
 
 // runWrk runs wrk once.
@@ -72,12 +62,11 @@ func (w *workshop) runWrk(
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+patience/2)
 	defer cancel()
 	cores := threads(free)
-	args := []string{}
 	if p == pinned {
-		args, cores = append(args, "taskset", "-c", "1"), 1
+		cores = 1
 	}
-	args = append(args, program, "-t"+strconv.Itoa(cores), "-c"+strconv.Itoa(connections),
-		"-d"+strconv.Itoa(seconds)+"s", "--latency", "--timeout", "10s")
+	args := []string{program, "-t" + strconv.Itoa(cores), "-c" + strconv.Itoa(connections),
+		"-d" + strconv.Itoa(seconds) + "s", "--latency", "--timeout", "10s"}
 	url := strings.ReplaceAll(peer.url, "{n}", strconv.Itoa(demo.FirstDept))
 	for _, h := range row.Header {
 		args = append(args, "-H", h)
@@ -89,24 +78,11 @@ func (w *workshop) runWrk(
 		}
 		args = append(args, "-s", script)
 	}
-	cmd := exec.CommandContext(ctx, args[0], append(args[1:], url)...)
-	cmd.SysProcAttr = childAttributes()
-	user, system, known := load.Used(peer.main.pid())
-	out, err := cmd.CombinedOutput()
-	userAfter, systemAfter, knownAfter := load.Used(peer.main.pid())
-	if err != nil {
-		return nil, fmt.Errorf("wrk: %w: %s", err, bytes.TrimSpace(out))
-	}
-	result, err := parseWrk(out)
+	result, err := runGenerator(ctx, p, peer, parseWrk, append(args, url)...)
 	if err != nil {
 		return nil, err
 	}
 	result.Connections, result.Pipeline, result.URL = connections, 1, peer.url
-	if known && knownAfter {
-		result.Server = cpuOf(userAfter-user, systemAfter-system, result)
-	}
-	used := cmd.ProcessState
-	result.Client = cpuOf(used.UserTime(), used.SystemTime(), result)
 	return result, nil
 }
 
@@ -117,18 +93,6 @@ func (w *workshop) wrkScript(peer *running) (string, error) {
 	file := filepath.Join(w.tmp, "keys.lua")
 	text := fmt.Sprintf(wrkScript, demo.FirstDept, peer.keys, "/"+path, w.runs)
 	return file, os.WriteFile(file, []byte(text), 0o600)
-}
-
-// cpuOf returns what the answers of a result have cost.
-func cpuOf(user, system time.Duration, r *load.Result) *load.CPU {
-	n := float64(max(r.Answers, 1))
-	c := &load.CPU{
-		User:   float64(user.Nanoseconds()) / 1e3 / n,
-		System: float64(system.Nanoseconds()) / 1e3 / n,
-	}
-	c.Total = c.User + c.System
-	c.Cores = c.Total * n / 1e6 / r.Seconds
-	return c
 }
 
 var (

@@ -141,8 +141,8 @@ func (w *writer) aside(
 	return pos, err
 }
 
-// patience is for how long it does so, for its own client waits too
-// (bench/results/004-put-mix.md).
+// patience is how long that thread may be without a processor, for the client of the
+// write waits too (bench/results/004-put-mix.md).
 const patience = 2 * time.Millisecond
 
 // transact does what transaction says after BEGIN.

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+// A generation is one way to run a generator that is not ours for some time.
+type generation func(ctx context.Context, duration time.Duration) (*load.Result, error)
+
+// onceBy measures one row once, after a warm-up.
+func (w *workshop) onceBy(ctx context.Context, row *row, run generation) (*load.Result, error) {
+	if w.opts.warmup > 0 {
+		if _, err := run(ctx, w.opts.warmup); err != nil {
+			return nil, err
+		}
+	}
+	result, err := run(ctx, w.opts.duration)
+	if err != nil {
+		return nil, err
+	}
+	result.Name = row.Name
+	return result, nil
+}
+
+// runGenerator runs a generator that is not ours where the placement says. The result is
+// what parse makes of what it prints, with what the peer and the generator have cost.
+func runGenerator(
+	ctx context.Context, on placement, peer *running,
+	parse func([]byte) (*load.Result, error), args ...string,
+) (*load.Result, error) {
+	name := filepath.Base(args[0])
+	if on == pinned { // beside the server, which is then what is measured
+		args = append([]string{"taskset", "-c", "1"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.SysProcAttr = childAttributes()
+	var said, failure bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &failure
+	user, system, known := load.Used(peer.main.pid())
+	err := cmd.Run()
+	userAfter, systemAfter, knownAfter := load.Used(peer.main.pid())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s%s", name, err, said.Bytes(), failure.Bytes())
+	}
+	result, err := parse(said.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	if known && knownAfter {
+		result.Server = cpuOf(userAfter-user, systemAfter-system, result)
+	}
+	used := cmd.ProcessState
+	result.Client = cpuOf(used.UserTime(), used.SystemTime(), result)
+	return result, nil
+}
+
+// cpuOf returns what the answers of a result have cost.
+func cpuOf(user, system time.Duration, r *load.Result) *load.CPU {
+	n := float64(max(r.Answers, 1))
+	c := &load.CPU{
+		User:   float64(user.Nanoseconds()) / 1e3 / n,
+		System: float64(system.Nanoseconds()) / 1e3 / n,
+	}
+	c.Total = c.User + c.System
+	c.Cores = c.Total * n / 1e6 / r.Seconds
+	return c
+}
