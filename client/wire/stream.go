@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 )
@@ -25,6 +26,8 @@ type Stream struct {
 	// from byte begin on; sizes, from element next on, how long they are.
 	credit chan struct{} // the peer takes more, or the end; holds one; nil: nobody has waited
 	unread []byte
+	large  *[]byte // what unread is in, if it is one of largeUnread
+	late   bool    // it has been
 	sizes  []int
 	begin  int
 	next   int
@@ -39,6 +42,17 @@ var errSlow = &Error{Code: ResourceExhausted, Text: "the receiver is too slow"}
 
 // maxUnread bounds what waits to be received when the peer knows no credits.
 const maxUnread = 4 << 20
+
+// largeUnread are buffers for what waits to be received when that is more than
+// writeBytes: it comes and goes with every moment in which the receiver is late, and
+// would be garbage faster than it can be collected. One holds what the usual credit
+// lets a peer send, and a message.
+var largeUnread = sync.Pool{New: func() any {
+	b := make([]byte, 0, largeSize)
+	return &b
+}}
+
+const largeSize = 512 << 10
 
 // newStream returns a stream that is not open yet.
 func newStream(c *Conn, opaque, id uint64) *Stream {
@@ -192,7 +206,7 @@ func (s *Stream) pop(dst []byte) []byte {
 	if s.next++; s.next == len(s.sizes) {
 		s.unread, s.sizes, s.begin, s.next = s.unread[:0], s.sizes[:0], 0, 0
 		if cap(s.unread) > writeBytes {
-			s.unread = nil
+			s.forget()
 		}
 	}
 	if s.c.err == nil && !s.free {
@@ -200,6 +214,25 @@ func (s *Stream) pop(dst []byte) []byte {
 	}
 	s.free = false
 	return dst
+}
+
+// forget lets go of the buffer of what waits. c.mu is held.
+func (s *Stream) forget() {
+	s.unread = nil
+	if s.large != nil {
+		largeUnread.Put(s.large)
+		s.large = nil
+	}
+}
+
+// grow sees to it that there is room for n bytes more. c.mu is held.
+func (s *Stream) grow(n int) {
+	all := len(s.unread) + n
+	if all <= cap(s.unread) || all > largeSize || s.large != nil || all <= writeBytes && !s.late {
+		return // append does it
+	}
+	s.large, s.late = largeUnread.Get().(*[]byte), true
+	s.unread = append((*s.large)[:0], s.unread...)
 }
 
 // push keeps a message that has come until somebody receives it. c.mu is held.
@@ -216,6 +249,7 @@ func (s *Stream) push(data []byte) {
 		s.giveUp(errSlow)
 		return
 	}
+	s.grow(len(data))
 	s.unread = append(s.unread, data...)
 	s.sizes = append(s.sizes, len(data))
 	signal(s.arrived)
@@ -307,6 +341,7 @@ func (s *Stream) leave(err error) {
 		}
 	}
 	s.over = true // what comes until the peer has seen our end is for nobody
-	s.unread, s.sizes, s.begin, s.next = nil, nil, 0, 0
+	s.forget()
+	s.sizes, s.begin, s.next = nil, 0, 0
 	c.unlockAndWake()
 }
