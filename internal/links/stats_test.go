@@ -82,6 +82,17 @@ func statistics(t *testing.T, b *bed) {
 	if diff := cmp.Diff(wantShares, shares); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
+	// So many days are more than one query.
+	addRows(t, b, "click_dims", []string{"link_id", "day", "dim", "value", "clicks"},
+		row(day-60, "FR", 9), row(day-60, clicks.DimOther, 1), row(day-140, "DE", 1))
+	shares, err = b.stats.Shares(ctx, 7, Span{From: now.AddDate(0, 0, -140), To: now, Unit: Day}, 2,
+		clicks.DimCountry)
+	wantShares = map[clicks.Dim][]Share{
+		clicks.DimCountry: {{"US", 100}, {"DE", 16}, {clicks.DimOther, 20}},
+	}
+	if diff := cmp.Diff(wantShares, shares); diff != "" || err != nil {
+		t.Errorf("of many days: %v %s", err, diff)
+	}
 }
 
 // daysOfLinks: the last days of several links, what is not drained with today's.

@@ -10,6 +10,10 @@ import (
 // chunkSize is how much of a segment is read at once.
 const chunkSize = 256 << 10
 
+// scanSize is how much is read at once where a record is looked for. A writer leaves
+// less than a page empty at a time, unless something is broken.
+const scanSize = 16 << 10
+
 // A Reader reads the records of all streams, each in order. It is used by one
 // goroutine at a time; any number of Readers may follow a Log.
 type Reader struct {
@@ -287,7 +291,7 @@ func (r *Reader) endLost(p *place, x *stretch) (int, error) {
 // nextRecord returns the place of the first record or mark at pos or behind it,
 // or the limit of the stretch.
 func nextRecord(prefix Seq, x *stretch, pos uint64) (uint64, error) {
-	buf := make([]byte, chunkSize)
+	buf := make([]byte, scanSize)
 	for pos+markSize <= x.limit {
 		chunk, err := readChunk(x, pos, buf)
 		if err != nil {

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -71,6 +73,13 @@ func valueArg(v row.Value) any {
 		return strings.Replace(v.Text(), "T", " ", 1)
 	}
 	return v.Text()
+}
+
+// tooLarge reports whether SQLite would make an infinity of a decimal number, which
+// it stores as one of 64 bits.
+func tooLarge(decimal string) bool {
+	f, err := strconv.ParseFloat(decimal, 64)
+	return errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0)
 }
 
 // oneOrZero returns what SQLite stores for a boolean.

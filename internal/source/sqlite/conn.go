@@ -3,24 +3,46 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strconv"
 	"strings"
 
-	_ "modernc.org/sqlite" // registers the driver "sqlite"
+	driverpkg "modernc.org/sqlite"
 )
 
 // maxStatements bounds the prepared statements that one connection keeps.
 const maxStatements = 128
 
 // A conn is one connection with its prepared statements. It is used by one
-// goroutine at a time.
+// goroutine at a time, and so speaks with the driver itself: what database/sql has
+// for connections that many share costs as much as finding a row.
 type conn struct {
-	c     *sql.Conn
-	stmts map[string]*sql.Stmt
-	waits bool // for the locks of others, within a statement
+	c     driverConn
+	stmts map[string]driverStmt
+	named []driver.NamedValue // the arguments of the statement that begins
+	waits bool                // for the locks of others, within a statement
+}
+
+// A driverConn is what the driver has for a connection.
+type driverConn interface {
+	driver.Conn
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driverpkg.HookRegisterer
+	driverpkg.AuthorizerRegisterer
+	ColumnInfo(query string) ([]driverpkg.ColumnInfo, error)
+}
+
+// A driverStmt is what it has for a prepared statement.
+type driverStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
 }
 
 // dsn returns the driver's name of the file, with the pragmas that every
@@ -35,23 +57,37 @@ func dsn(path, mode string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-// newConn takes a connection of db for good. It has a busy_timeout.
-func newConn(ctx context.Context, db *sql.DB) (*conn, error) {
-	c, err := db.Conn(ctx)
+// newConn opens a connection. It has a busy_timeout.
+func newConn(ctx context.Context, dsn string) (*conn, error) {
+	connector, err := driverpkg.NewConnector(dsn)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{c: c, stmts: make(map[string]*sql.Stmt), waits: true}, nil
+	opened, err := connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, ok := opened.(driverConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the SQLite driver's %T has too few methods", opened),
+			opened.Close())
+	}
+	return &conn{c: c, stmts: make(map[string]driverStmt), waits: true}, nil
 }
 
 // stmt returns the prepared statement of query.
-func (c *conn) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+func (c *conn) stmt(ctx context.Context, query string) (driverStmt, error) {
 	if st, ok := c.stmts[query]; ok {
 		return st, nil
 	}
-	st, err := c.c.PrepareContext(ctx, query)
+	prepared, err := c.c.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, wrap(err)
+	}
+	st, ok := prepared.(driverStmt)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the SQLite driver's %T has too few methods", prepared),
+			prepared.Close())
 	}
 	if len(c.stmts) >= maxStatements {
 		c.forget()
@@ -69,25 +105,49 @@ func (c *conn) forget() {
 	}
 }
 
+// arguments returns args as the driver takes them, until the next call: it has
+// copied them when a statement has begun.
+func (c *conn) arguments(args []any) ([]driver.NamedValue, error) {
+	c.named = c.named[:0]
+	for i, a := range args {
+		v := driver.NamedValue{Ordinal: i + 1, Value: a}
+		if n, ok := a.(sql.NamedArg); ok {
+			v.Name, v.Value = n.Name, n.Value
+		}
+		if !driver.IsValue(v.Value) {
+			var err error
+			if v.Value, err = driver.DefaultParameterConverter.ConvertValue(v.Value); err != nil {
+				return nil, fmt.Errorf("argument %d: %w", i+1, err)
+			}
+		}
+		c.named = append(c.named, v)
+	}
+	return c.named, nil
+}
+
 // query runs a statement that is kept prepared, and calls each for every row
-// with its raw values, which are valid until each returns.
+// with its raw values, which are valid until each returns. Each may run other
+// statements on the connection.
 func (c *conn) query(ctx context.Context, q string, args []any, each func([]any) error) error {
 	st, err := c.stmt(ctx, q)
 	if err != nil {
 		return err
 	}
-	rows, err := st.QueryContext(ctx, args...)
+	named, err := c.arguments(args)
 	if err != nil {
 		return wrap(err)
 	}
-	defer rows.Close()
-	return scanAll(rows, each)
+	rows, err := st.QueryContext(ctx, named)
+	clear(named) // a large value is not kept by a connection that is idle
+	if err != nil {
+		return wrap(err)
+	}
+	return readAll(ctx, rows, each)
 }
 
 // queryBrief is query for a statement that is over in microseconds unless it waits
-// for a lock, and so need not be ended when ctx is. To be able to, the driver and
-// database/sql start a goroutine each for every statement, which costs more than to
-// find a row.
+// for a lock, and so need not be ended when ctx is. To be able to, the driver starts
+// a goroutine for every statement, which costs more than to find a row.
 func (c *conn) queryBrief(
 	ctx context.Context, q string, args []any, each func([]any) error,
 ) error {
@@ -117,49 +177,66 @@ func (c *conn) brief(ctx context.Context) (context.Context, error) {
 
 // queryOnce is query for a statement that is not worth keeping.
 func (c *conn) queryOnce(ctx context.Context, q string, args []any, each func([]any) error) error {
-	rows, err := c.c.QueryContext(ctx, q, args...)
+	named, err := c.arguments(args)
 	if err != nil {
 		return wrap(err)
 	}
-	defer rows.Close()
-	return scanAll(rows, each)
+	rows, err := c.c.QueryContext(ctx, q, named)
+	if err != nil {
+		return wrap(err)
+	}
+	return readAll(ctx, rows, each)
 }
 
-// scanAll calls each for every row of rows.
-func scanAll(rows *sql.Rows, each func([]any) error) error {
-	columns, err := rows.Columns()
-	if err != nil {
-		return wrap(err)
-	}
-	values := make([]any, len(columns))
-	into := make([]any, len(columns))
-	for i := range values {
-		into[i] = &values[i]
-	}
-	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
+// readAll calls each for every row of rows, and closes them.
+func readAll(ctx context.Context, rows driver.Rows, each func([]any) error) error {
+	// Closing repeats the error of the last row.
+	defer func() { _ = rows.Close() }()
+	dest := make([]driver.Value, len(rows.Columns()))
+	values := make([]any, len(dest))
+	for {
+		if err := ctx.Err(); err != nil {
 			return wrap(err)
+		}
+		switch err := rows.Next(dest); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return wrap(err)
+		}
+		for i, v := range dest {
+			values[i] = v
 		}
 		if err := each(values); err != nil {
 			return err
 		}
 	}
-	return wrap(rows.Err())
 }
 
 // exec runs a statement that is kept prepared.
 func (c *conn) exec(ctx context.Context, q string, args ...any) error {
+	_, err := c.run(ctx, q, args)
+	return err
+}
+
+// run is exec, and returns what the driver says of it.
+func (c *conn) run(ctx context.Context, q string, args []any) (driver.Result, error) {
 	st, err := c.stmt(ctx, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = st.ExecContext(ctx, args...)
-	return wrap(err)
+	named, err := c.arguments(args)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	res, err := st.ExecContext(ctx, named)
+	clear(named)
+	return res, wrap(err)
 }
 
 // execOnce runs a statement that is not worth keeping.
 func (c *conn) execOnce(ctx context.Context, q string) error {
-	_, err := c.c.ExecContext(ctx, q)
+	_, err := c.c.ExecContext(ctx, q, nil)
 	return wrap(err)
 }
 
@@ -187,13 +264,10 @@ func (c *conn) snapshot(ctx context.Context, fn func() error) error {
 	return err
 }
 
-// close gives the connection back to database/sql.
+// close closes the connection.
 func (c *conn) close() error {
 	c.forget()
-	if err := c.c.Close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
-		return err
-	}
-	return nil
+	return c.c.Close()
 }
 
 // checkVersion refuses an SQLite that can corrupt a database that several

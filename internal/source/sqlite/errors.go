@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"strconv"
@@ -74,12 +73,8 @@ func wrap(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &source.Error{Class: source.Unavailable,
 			Message: "the database did not answer in time", Err: err}
-	case errors.Is(err, sql.ErrConnDone), errors.Is(err, driver.ErrBadConn):
+	case errors.Is(err, driver.ErrBadConn):
 		return unavailable(err)
-	}
-	// database/sql itself answers with texts when a pool has been closed.
-	if strings.Contains(err.Error(), "database is closed") {
-		return unavailable(errClosed)
 	}
 	return &source.Error{Class: source.Internal, Message: err.Error(), Err: err}
 }

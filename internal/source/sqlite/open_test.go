@@ -98,7 +98,11 @@ func TestOpen_OwnFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	level, err := w.c.integer(t.Context(), "PRAGMA synchronous")
+	store, storeErr := w.c.integer(t.Context(), "PRAGMA temp_store")
 	w.unlock()
+	if storeErr != nil || store != 2 {
+		t.Errorf("temp_store = %d, %v, want 2 (MEMORY)", store, storeErr)
+	}
 	if err != nil || level != 2 {
 		t.Errorf("synchronous = %d, %v, want 2 (FULL)", level, err)
 	}

@@ -406,3 +406,30 @@ func TestPlan_WriteKeepsTheKeyAsTheRowHasIt(t *testing.T) {
 		t.Errorf("the child holds %s, want Abc", got)
 	}
 }
+
+// TestPlan_RefusesDecimalsThatWouldBeInfinite: SQLite keeps decimals as 64-bit numbers
+// where it can, and makes an infinity of what is too large for them.
+func TestPlan_RefusesDecimalsThatWouldBeInfinite(t *testing.T) {
+	path, c := newFile(t, "WAL", "CREATE TABLE p (id integer PRIMARY KEY, v decimal(10,2))",
+		"INSERT INTO p VALUES (1, 1.5)")
+	s := openTest(t, path, Options{})
+	p := compile(t, s, &source.Spec{Table: "p"})
+	for number, refused := range map[string]bool{
+		"1e400": true, "-1e309": true, "1e300": false, "1e-400": false,
+	} {
+		in, err := p.Shape().DecodeJSON([]byte(`{"v":` + number + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Write(t.Context(), &source.Write{Op: source.OpReplace, Key: "1", Input: in})
+		if refused != (source.ClassOf(err) == source.Invalid) || !refused && err != nil {
+			t.Errorf("%s: %v, refused %v", number, err, refused)
+		}
+		if refused && !strings.Contains(err.Error(), `"v"`) {
+			t.Errorf("%s: the error does not name the member: %v", number, err)
+		}
+	}
+	if got := text(t, c, "SELECT CAST(abs(v) < 1e301 AS text) FROM p"); got != "1" {
+		t.Error("an infinity was stored")
+	}
+}

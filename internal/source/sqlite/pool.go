@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"sync/atomic"
 
@@ -12,7 +11,7 @@ import (
 // A pool is the connections that read. They are opened when they are first
 // needed and cannot write.
 type pool struct {
-	db     *sql.DB
+	dsn    string
 	free   chan *conn    // as many places as connections; nil: not opened yet
 	done   chan struct{} // closed by close
 	closed atomic.Bool
@@ -31,19 +30,14 @@ func openPool(ctx context.Context, path string, o Options) (*pool, error) {
 	if o.Own {
 		mode = "rwc"
 	}
-	db, err := sql.Open("sqlite", dsn(path, mode, "busy_timeout(5000)", "query_only(1)"))
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(o.Readers)
 	p := &pool{
-		db: db, size: o.Readers,
+		dsn: dsn(path, mode, "busy_timeout(5000)", "query_only(1)"), size: o.Readers,
 		free: make(chan *conn, o.Readers), done: make(chan struct{}),
 	}
 	for range o.Readers {
 		p.free <- nil
 	}
-	err = p.use(ctx, func(c *conn) error {
+	err := p.use(ctx, func(c *conn) error {
 		if err := checkVersion(ctx, c); err != nil {
 			return err
 		}
@@ -65,7 +59,7 @@ func (p *pool) use(ctx context.Context, fn func(*conn) error) error {
 	}
 	defer func() { p.release(c) }()
 	if c == nil {
-		if c, err = newConn(ctx, p.db); err != nil {
+		if c, err = newConn(ctx, p.dsn); err != nil {
 			return wrap(err)
 		}
 		p.opened.Add(1)
@@ -132,8 +126,7 @@ func (p *pool) close() {
 		return
 	}
 	close(p.done)
-	p.drain()
-	_ = p.db.Close() // waits for nothing: what is in use closes when released
+	p.drain() // what is in use is closed when it is released
 }
 
 // stats returns a snapshot.

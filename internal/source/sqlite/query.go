@@ -91,23 +91,13 @@ func (k *compiler) describe(
 		}
 		return driverpkg.AuthorizerOK
 	}
-	err = k.c.c.Raw(func(dc any) error {
-		reg, ok1 := dc.(driverpkg.AuthorizerRegisterer)
-		info, ok2 := dc.(interface {
-			ColumnInfo(string) ([]driverpkg.ColumnInfo, error)
-		})
-		if !ok1 || !ok2 {
-			return fmt.Errorf("the SQLite driver cannot describe statements")
-		}
-		if err := reg.RegisterAuthorizer(authorize); err != nil {
-			return err
-		}
-		cols, err = info.ColumnInfo(q.text)
-		if off := reg.RegisterAuthorizer(nil); err == nil {
-			err = off
-		}
-		return err
-	})
+	if err := k.c.c.RegisterAuthorizer(authorize); err != nil {
+		return nil, nil, wrap(err)
+	}
+	cols, err = k.c.c.ColumnInfo(q.text)
+	if off := k.c.c.RegisterAuthorizer(nil); err == nil {
+		err = off
+	}
 	if codeOf(err)&0xff == codeAuth {
 		return nil, nil, fmt.Errorf("only a SELECT can be a resource: %w", wrap(err))
 	}

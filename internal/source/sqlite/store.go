@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/source"
@@ -44,7 +43,7 @@ type storeTx struct{ c *conn }
 
 // Exec runs a statement that is kept prepared.
 func (t *storeTx) Exec(ctx context.Context, q string, args ...any) (int64, error) {
-	res, err := t.run(ctx, q, args)
+	res, err := t.c.run(ctx, q, args)
 	if err != nil {
 		return 0, err
 	}
@@ -52,22 +51,12 @@ func (t *storeTx) Exec(ctx context.Context, q string, args ...any) (int64, error
 	return n, wrap(err)
 }
 
-// run runs a statement that is kept prepared.
-func (t *storeTx) run(ctx context.Context, q string, args []any) (sql.Result, error) {
-	st, err := t.c.stmt(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	res, err := st.ExecContext(ctx, args...)
-	return res, wrap(err)
-}
-
 // Insert adds one row and returns its rowid.
 func (t *storeTx) Insert(
 	ctx context.Context, table string, columns []string, values ...any,
 ) (int64, bool, error) {
 	b := &source.Bulk{Table: table, Columns: columns}
-	res, err := t.run(ctx, source.DialectSQLite.InsertSQL(b, 1), values)
+	res, err := t.c.run(ctx, source.DialectSQLite.InsertSQL(b, 1), values)
 	switch codeOf(err) {
 	case codeUnique, codePrimaryKey, codeRowID:
 		return 0, false, nil
@@ -103,21 +92,21 @@ func (t *storeTx) Bulk(ctx context.Context, b *source.Bulk) error {
 	width := len(b.Columns)
 	size := max(1, bulkVariables/width)
 	args := make([]any, size*width)
+	sql := map[int]string{} // by rows
 	for i := 0; i < b.Rows; {
 		n := 1
 		if b.Rows-i >= size {
 			n = size
 		}
-		st, err := t.c.stmt(ctx, bulkSQL(b, n))
-		if err != nil {
-			return err
+		if sql[n] == "" {
+			sql[n] = bulkSQL(b, n)
 		}
 		clear(args)
 		for j := range n {
 			b.Row(i+j, args[j*width:(j+1)*width])
 		}
-		if _, err := st.ExecContext(ctx, args[:n*width]...); err != nil {
-			return wrap(err)
+		if err := t.c.exec(ctx, sql[n], args[:n*width]...); err != nil {
+			return err
 		}
 		i += n
 	}

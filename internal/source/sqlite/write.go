@@ -225,10 +225,15 @@ func (n *node) assignments(in *row.Input, skip []string) ([]assignment, error) {
 		if f.column.Generated {
 			continue // the database computes it; a document that was read may be sent back
 		}
-		if f.required && in.Values[i].IsNull() {
+		v := in.Values[i]
+		if f.required && v.IsNull() {
 			return nil, n.missing(i)
 		}
-		out = append(out, assignment{f.column.Name, valueArg(in.Values[i])})
+		if v.Kind() == row.Decimal && tooLarge(v.Text()) {
+			return nil, invalid(fmt.Sprintf("member %q: %s is larger than the numbers of SQLite",
+				n.shape.Fields[i].Name, v.Text()))
+		}
+		out = append(out, assignment{f.column.Name, valueArg(v)})
 	}
 	return out, nil
 }

@@ -2,15 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"time"
-
-	driverpkg "modernc.org/sqlite"
 
 	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/source"
@@ -23,7 +19,7 @@ const busyTimeout = 5 * time.Second
 // the transaction under way.
 type writer struct {
 	s     *Source
-	db    *sql.DB
+	dsn   string
 	turn  chan struct{} // holds a token when nobody uses what follows
 	clerk crew.Clerk    // runs what is to be done aside
 	c     *conn
@@ -44,24 +40,22 @@ func openWriter(ctx context.Context, s *Source) (*writer, error) {
 	mode, pragmas := "rw", []string{"busy_timeout(5000)", "foreign_keys(1)"}
 	if s.o.Own {
 		mode = "rwc"
+		// What a statement would undo is kept in memory: ours are small, and a file for
+		// it is written to as often as the log. The cache has room for the pages that
+		// the sums of many links are on.
 		pragmas = append(pragmas, "journal_mode(WAL)", "synchronous(FULL)",
-			"journal_size_limit(67108864)")
+			"journal_size_limit(67108864)", "temp_store(2)", "cache_size(-16000)")
 	}
 	if s.o.ReadOnly {
 		pragmas = append(pragmas, "query_only(1)")
 	}
-	db, err := sql.Open("sqlite", dsn(s.path, mode, pragmas...))
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1)
-	w := &writer{s: s, db: db, turn: make(chan struct{}, 1), origin: newOrigin()}
+	w := &writer{s: s, dsn: dsn(s.path, mode, pragmas...), turn: make(chan struct{}, 1),
+		origin: newOrigin()}
 	w.changes.w = w
 	if err := w.open(ctx); err != nil {
 		if w.c != nil {
 			_ = w.c.close() // the error of opening is the one to tell
 		}
-		_ = db.Close()
 		return nil, err
 	}
 	w.turn <- struct{}{}
@@ -71,7 +65,7 @@ func openWriter(ctx context.Context, s *Source) (*writer, error) {
 // open takes the connection and reads the schema.
 func (w *writer) open(ctx context.Context) error {
 	var err error
-	if w.c, err = newConn(ctx, w.db); err != nil {
+	if w.c, err = newConn(ctx, w.dsn); err != nil {
 		return wrap(err)
 	}
 	if w.file, err = os.Stat(w.s.path); err != nil {
@@ -86,16 +80,10 @@ func (w *writer) open(ctx context.Context) error {
 	if err := w.refresh(ctx); err != nil {
 		return err
 	}
-	return w.c.c.Raw(func(dc any) error {
-		h, ok := dc.(driverpkg.HookRegisterer)
-		if !ok {
-			return errors.New("the SQLite driver has no hooks")
-		}
-		h.RegisterPreUpdateHook(w.changes.preUpdate)
-		h.RegisterCommitHook(w.changes.committing)
-		h.RegisterRollbackHook(w.changes.rolledBack)
-		return nil
-	})
+	w.c.c.RegisterPreUpdateHook(w.changes.preUpdate)
+	w.c.c.RegisterCommitHook(w.changes.committing)
+	w.c.c.RegisterRollbackHook(w.changes.rolledBack)
+	return nil
 }
 
 // lock waits for the writer's turn.
@@ -316,6 +304,5 @@ func (w *writer) close() error {
 	}
 	w.gone = errClosed
 	w.clerk.Close()
-	err := w.c.close()
-	return errors.Join(err, w.db.Close())
+	return w.c.close()
 }
