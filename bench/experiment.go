@@ -60,7 +60,7 @@ var experiments = map[string]experiment{
 
 // attemptTime is what one attempt may take beside what it measures: a server
 // that hangs does not hold up those who wait for the whole.
-const attemptTime = 3 * patience
+const attemptTime = 5 * patience
 
 // experiment measures every row of a scenario in every round.
 func (w *workshop) experiment(ctx context.Context, s *scenario, p placement, r *report) error {

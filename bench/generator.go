@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,9 @@ import (
 type generation func(ctx context.Context, duration time.Duration) (*load.Result, error)
 
 // onceBy measures one row once, after a warm-up.
-func (w *workshop) onceBy(ctx context.Context, row *row, run generation) (*load.Result, error) {
+func (w *workshop) onceBy(
+	ctx context.Context, row *row, peer *running, connections int, run generation,
+) (*load.Result, error) {
 	if w.opts.warmup > 0 {
 		if _, err := run(ctx, w.opts.warmup); err != nil {
 			return nil, err
@@ -26,6 +29,7 @@ func (w *workshop) onceBy(ctx context.Context, row *row, run generation) (*load.
 		return nil, err
 	}
 	result.Name = row.Name
+	result.Connections, result.Pipeline, result.URL = connections, 1, peer.url
 	return result, nil
 }
 
@@ -51,7 +55,7 @@ func runGenerator(
 	}
 	result, err := parse(said.Bytes())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if known && knownAfter {
 		result.Server = cpuOf(userAfter-user, systemAfter-system, result)
@@ -59,6 +63,31 @@ func runGenerator(
 	used := cmd.ProcessState
 	result.Client = cpuOf(used.UserTime(), used.SystemTime(), result)
 	return result, nil
+}
+
+// parseFigures reads what generators of our own print: answers, failed and seconds, and
+// quantiles of the times of answers in µs.
+func parseFigures(out []byte) (*load.Result, error) {
+	var said struct {
+		Answers, Failed uint64
+		Seconds         float64
+		P50             float64 `json:"p50_us"`
+		P90             float64 `json:"p90_us"`
+		P99             float64 `json:"p99_us"`
+		P999            float64 `json:"p999_us"`
+	}
+	if err := json.Unmarshal(out, &said); err != nil {
+		return nil, fmt.Errorf("printed %.200q: %w", out, err)
+	}
+	r := &load.Result{
+		Answers: said.Answers, Seconds: said.Seconds, Rate: float64(said.Answers) / said.Seconds,
+	}
+	r.Reads.Count, r.Reads.P50, r.Reads.P90 = said.Answers, said.P50, said.P90
+	r.Reads.P99, r.Reads.P999 = said.P99, said.P999
+	if said.Failed > 0 {
+		r.Errors = map[string]uint64{"not 200": said.Failed}
+	}
+	return r, nil
 }
 
 // cpuOf returns what the answers of a result have cost.

@@ -273,6 +273,8 @@ func (w *workshop) onceByAnother(
 		return w.onceByClient(ctx, p, row, peer, connections)
 	case tlsLoad:
 		return w.onceByTLSLoad(ctx, p, row, peer, connections)
+	case phpStreams, phpCurl:
+		return w.onceByPHP(ctx, p, row, peer, connections)
 	}
 	return w.onceByWrk(ctx, p, row, peer, connections)
 }

@@ -31,6 +31,7 @@ type running struct {
 	links  *shortener // nil: it records nothing
 	input  io.Closer  // the peer ends with it; nil: it does not
 	client []string   // what asks it, where that is not HTTP
+	cert   string     // file of the certificate that it shows, if clients are to check it
 	shared bool       // it outlives the peer
 	cold   bool       // not warmed, or writes have dropped documents since
 
@@ -46,6 +47,11 @@ func (r *running) close() {
 	for _, p := range r.behind {
 		p.stop()
 	}
+}
+
+// firstURL returns the URL of the first document.
+func (r *running) firstURL() string {
+	return strings.ReplaceAll(r.url, "{n}", strconv.Itoa(demo.FirstDept))
 }
 
 // address returns where the peer listens.
@@ -103,7 +109,7 @@ func newRunningAt(
 	r := &running{name: p.name, base: base, main: p, first: demo.FirstDept, keys: keys,
 		expect: expect}
 	r.url = r.base + "/depts/{n}"
-	first := strings.ReplaceAll(r.url, "{n}", strconv.Itoa(demo.FirstDept))
+	first := r.firstURL()
 	if err := p.awaitURL(ctx, first); err != nil {
 		p.stop()
 		return nil, err

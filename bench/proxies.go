@@ -220,7 +220,7 @@ func terminateTLS(ctx context.Context, dir, upstream string) (*running, error) {
 	})
 	if err == nil {
 		r.accepted = acceptedByNginx(r.base + "/status")
-		r.base = "https://" + tls
+		r.base, r.cert = "https://"+tls, cert
 	}
 	return r, err
 }

@@ -47,7 +47,7 @@ type row struct {
 }
 
 // generators are what a row may name.
-var generators = []string{ours, wrk, wrkOneKey, tlsLoad, ownClient}
+var generators = []string{ours, wrk, wrkOneKey, tlsLoad, phpStreams, phpCurl, ownClient}
 
 // A rate is a share of what one row reaches when all goes that can.
 type rate struct {

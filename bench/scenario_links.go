@@ -30,6 +30,7 @@ type shortener struct {
 	away  func(ctx context.Context) (back func(context.Context) error, err error)
 	fill  linksFill
 	sizes []int64 // of what was filled in: links, sums, raw rows
+	warm  bool    // memory has all links
 }
 
 // withLinks adds the servers of the scenarios about links.

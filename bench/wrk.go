@@ -48,7 +48,9 @@ func (w *workshop) onceByWrk(
 	if err != nil {
 		return nil, err
 	}
-	return w.onceBy(ctx, row, func(ctx context.Context, d time.Duration) (*load.Result, error) {
+	return w.onceBy(ctx, row, peer, connections, func(
+		ctx context.Context, d time.Duration,
+	) (*load.Result, error) {
 		return w.runWrk(ctx, program, p, row, peer, connections, d)
 	})
 }
@@ -67,7 +69,7 @@ func (w *workshop) runWrk(
 	}
 	args := []string{program, "-t" + strconv.Itoa(cores), "-c" + strconv.Itoa(connections),
 		"-d" + strconv.Itoa(seconds) + "s", "--latency", "--timeout", "10s"}
-	url := strings.ReplaceAll(peer.url, "{n}", strconv.Itoa(demo.FirstDept))
+	url := peer.firstURL()
 	for _, h := range row.Header {
 		args = append(args, "-H", h)
 	}
@@ -78,12 +80,7 @@ func (w *workshop) runWrk(
 		}
 		args = append(args, "-s", script)
 	}
-	result, err := runGenerator(ctx, p, peer, parseWrk, append(args, url)...)
-	if err != nil {
-		return nil, err
-	}
-	result.Connections, result.Pipeline, result.URL = connections, 1, peer.url
-	return result, nil
+	return runGenerator(ctx, p, peer, parseWrk, append(args, url)...)
 }
 
 // wrkScript writes the script for a peer.
