@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/wire/http1"
@@ -23,6 +22,10 @@ type client struct {
 	idleFn func(fd uintptr) bool
 	closed bool
 	after  bool   // a body came before: an empty line may follow it
+	waited bool   // for a first request
+	within bool   // the wait that is under way may answer requests
+	over   bool   // the last of those has ended the connection
+	looked int64  // due when the sweeper last looked at an idle client; its own
 	guest  *guest // the client is behind a wire; else nil
 	ops    bool   // it gets our own pages and nothing else
 
@@ -101,10 +104,15 @@ func (c *client) next() bool {
 	if n == 0 {
 		return false
 	}
+	return c.answer(x, n)
+}
+
+// answer answers the request whose head is the first n bytes of the input. It
+// reports whether another may follow.
+func (c *client) answer(x *exchange, n int) bool {
 	c.state.Store(stateBusy)
 	c.due.Store(0)
-	keep := c.exchange(x, n)
-	if !keep || c.closed {
+	if !c.exchange(x, n) || c.closed {
 		return false
 	}
 	c.after = x.req.Length > 0 || x.req.Chunked
@@ -114,19 +122,27 @@ func (c *client) next() bool {
 	return true
 }
 
-// await waits for the first bytes of a request, holding no memory meanwhile.
-func (c *client) await() bool {
+// idle notes that a request is waited for.
+func (c *client) idle() {
 	c.state.Store(stateIdle)
 	c.due.Store(c.srv.after(c.srv.opts.Idle))
+}
+
+// await waits for the first bytes of a request, holding no memory meanwhile.
+func (c *client) await() bool {
+	c.idle()
 	if !c.sock.plain() {
 		c.takeExchange()
 		_, err := c.x.in.fill(c.sock)
 		return err == nil
 	}
-	if err := c.sock.raw.Read(c.idleFn); err != nil {
+	c.within = c.waitsWithin()
+	err := c.sock.raw.Read(c.idleFn)
+	c.within = false
+	if err != nil {
 		return c.lastLook()
 	}
-	return c.sock.inErr == nil
+	return !c.over && c.sock.inErr == nil
 }
 
 // lastLook finds a request that came just when the client's time was over.
@@ -136,20 +152,6 @@ func (c *client) lastLook() bool {
 	}
 	err := c.sock.raw.Control(func(fd uintptr) { c.receiveIdle(fd) })
 	return err == nil && c.x != nil && c.sock.inErr == nil
-}
-
-// receiveIdle is the part of await that tries.
-func (c *client) receiveIdle(fd uintptr) bool {
-	x := c.srv.takeExchange(c)
-	n, e := recv(fd, x.in.b)
-	if e == syscall.EAGAIN {
-		c.srv.putExchange(x)
-		return false
-	}
-	c.x = x
-	c.sock.received(n, e)
-	x.in.r, x.in.w = 0, n
-	return true
 }
 
 // takeExchange gets what a request needs.
@@ -319,6 +321,7 @@ func (c *client) sweep(now int64, draining bool) {
 		c.fate.CompareAndSwap(fateNone, fateGone)
 		c.interruptUpstream()
 	}
+	c.lookIdle(now)
 	if draining && c.state.Load() == stateIdle && c.sock.look() == peekNothing {
 		c.sock.interrupt()
 	}

@@ -94,6 +94,13 @@ func (c *lazyConn) once(try func(fd uintptr) bool, by *time.Time) (syscall.RawCo
 	return c.raw, err
 }
 
+// polled reports whether the poller knows the connection.
+func (c *lazyConn) polled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inner != nil
+}
+
 // become makes inner what the connection is from now on. mu is held.
 func (c *lazyConn) become(inner pollable) (err error) {
 	c.inner = inner

@@ -238,7 +238,8 @@ func TestProxy_RelaysByTheHostRule(t *testing.T) {
 	if up.opened() != 1 {
 		t.Errorf("%d upstream connections, want 1", up.opened())
 	}
-	if st := s.Stats(); st.Requests != 20 || st.Statuses[200] != 20 || st.Accepted != 1 {
+	eventually(t, "all are counted", func() bool { return s.Stats().Statuses[200] == 20 })
+	if st := s.Stats(); st.Requests != 20 || st.Accepted != 1 {
 		t.Errorf("%+v", st)
 	}
 }
