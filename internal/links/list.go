@@ -27,7 +27,7 @@ type Query struct {
 
 // searchWindow is how many links a Search looks through for one page. No index
 // finds a text within a text, and a page must not take seconds.
-const searchWindow = 10_000
+const searchWindow = 7_500
 
 // A Page is a part of a list.
 type Page struct {
