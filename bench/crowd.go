@@ -26,7 +26,8 @@ const crowdCommand = "crowd"
 type crowd struct {
 	Kind        string `json:"kind"` // one of crowds
 	Connections int    `json:"connections"`
-	Address     string `json:"address"` // of the server
+	At          string `json:"at"`      // the peer whose clients they are; "": the row's own
+	Address     string `json:"address"` // of that server
 }
 
 // The kinds of crowds.

@@ -27,7 +27,8 @@ func TestCrowd_IsThereUntilItIsTold(t *testing.T) {
 			}
 			s.Start()
 			defer s.Close()
-			order, err := json.Marshal(crowd{kind, 20, strings.TrimPrefix(s.URL, "http://")})
+			order, err := json.Marshal(crowd{Kind: kind, Connections: 20,
+				Address: strings.TrimPrefix(s.URL, "http://")})
 			if err != nil {
 				t.Fatal(err)
 			}

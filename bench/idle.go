@@ -21,7 +21,7 @@ func measureIdle(ctx context.Context, w *workshop, a *attempt) ([]figure, error)
 	if err != nil {
 		return nil, err
 	}
-	g, err := gather(ctx, a.on, crowd{idle, n, a.peer.address()})
+	g, err := gather(ctx, a.on, crowd{Kind: idle, Connections: n, Address: a.peer.address()})
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,12 @@ func (w *workshop) rounds(
 			if row.MaxConnections > 0 && connections > row.MaxConnections {
 				continue
 			}
+			if c := row.Beside; c != nil && c.At != "" {
+				if started[c.At] == nil {
+					continue // it was left out
+				}
+				c.Address = started[c.At].address()
+			}
 			one, err := w.row(ctx, s, p, row, started[row.Peer], connections, offered, r)
 			if errors.Is(err, errMissing) {
 				r.leaveOut(row.Name, err)
@@ -207,7 +213,9 @@ func (w *workshop) once(
 	}
 	if row.Beside != nil {
 		c := *row.Beside
-		c.Address = peer.address()
+		if c.At == "" {
+			c.Address = peer.address()
+		}
 		g, err := gather(ctx, p, c)
 		if err != nil {
 			return nil, err

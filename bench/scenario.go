@@ -165,8 +165,14 @@ func (r *row) validate() error {
 	if _, ok := readKinds[r.Read]; r.Read != "" && !ok {
 		return fmt.Errorf("read %q: want all, tenth or zipf", r.Read)
 	}
-	if r.Beside != nil && !slices.Contains(crowds, r.Beside.Kind) {
+	if r.Beside == nil {
+		return nil
+	}
+	if !slices.Contains(crowds, r.Beside.Kind) {
 		return fmt.Errorf("beside: %q: want one of %v", r.Beside.Kind, crowds)
+	}
+	if _, ok := peers[r.Beside.At]; !ok && r.Beside.At != "" {
+		return fmt.Errorf("beside: there is no peer %q", r.Beside.At)
 	}
 	return nil
 }
@@ -191,6 +197,9 @@ func (s *scenario) peers() []string {
 	for _, r := range s.Rows {
 		if !slices.Contains(names, r.Peer) {
 			names = append(names, r.Peer)
+		}
+		if c := r.Beside; c != nil && c.At != "" && !slices.Contains(names, c.At) {
+			names = append(names, c.At)
 		}
 	}
 	return names

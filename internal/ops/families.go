@@ -52,6 +52,7 @@ const (
 	auditStale
 	warmKeys
 	warmRounds
+	cacheRefills
 	unsettledOldest
 	poolInUse
 	poolIdle
@@ -139,7 +140,7 @@ func families() [numMetrics]family {
 	return all
 }
 
-// careFamilies are those of the auditor and of warming.
+// careFamilies are those of the auditor, of warming and of reading again.
 func careFamilies() map[metricID]family {
 	source, resource := []string{"source"}, []string{"resource"}
 	return map[metricID]family{
@@ -151,6 +152,8 @@ func careFamilies() map[metricID]family {
 			"Keys that warming has looked at in its present or last round."},
 		warmRounds: {"warm_rounds_total", counter, resource,
 			"Rounds of warming that are done: one at the start and one after each gap."},
+		cacheRefills: {"cache_refills_total", counter, resource,
+			"Documents read again in the background because a write has dropped them."},
 	}
 }
 

@@ -28,6 +28,7 @@ var frozen = []string{
 	"hotrow_cache_fills_total counter resource,result",
 	"hotrow_cache_invalidations_total counter origin,resource",
 	"hotrow_cache_lookups_total counter resource,result,tier",
+	"hotrow_cache_refills_total counter resource",
 	"hotrow_cacheability gauge resource",
 	"hotrow_db_pool_idle gauge source",
 	"hotrow_db_pool_in_use gauge source",

@@ -87,12 +87,13 @@ type Lookups struct {
 	Negative uint64 `json:"negative"` // a hit that says that there is no row
 }
 
-// Fills are loads after a miss, by their end.
+// Fills are loads, by their end: after a miss, and of what a write has dropped.
 type Fills struct {
 	Stored    uint64 `json:"stored"`
 	Discarded uint64 `json:"discarded"` // a change had overtaken the load
 	Collapsed uint64 `json:"collapsed"` // waited for the load of another request
 	Error     uint64 `json:"error"`
+	Again     uint64 `json:"again"` // begun in the background because of a write
 }
 
 // Invalidations are documents dropped, by what caused it.

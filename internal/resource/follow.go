@@ -52,6 +52,7 @@ func (u *upstream) follow(feed source.Feed, schema func([]string)) {
 	go f.run()
 	go f.fence()
 	go f.settle()
+	u.loops.Go(u.refillAll)
 	if u.opts.Audit > 0 {
 		u.loops.Go(u.audit)
 	}

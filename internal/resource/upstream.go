@@ -92,6 +92,7 @@ type upstream struct {
 	down    atomic.Int64  // until when the source is taken to be unreachable
 	timing  timings
 	audits  audits
+	refills refills
 	waiting atomic.Int64
 
 	// followed is true once a feed has been chosen; reason says which and why.
@@ -129,6 +130,7 @@ func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
 		timeout: o.Timeout,
 		ctx:     ctx, cancel: cancel,
 		places: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.Bypass),
+		refills: refills{kick: make(chan struct{}, 1)},
 	}
 }
 

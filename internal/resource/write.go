@@ -40,7 +40,7 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	}
 	h := &holding{f: f}
 	if w.Key != "" {
-		h.hold([]fresh.Touch{{Space: f.space, Keys: []row.Key{w.Key}}})
+		h.hold([]fresh.Touch{{Space: f.space, Keys: []row.Key{w.Key}}}, nil)
 	}
 	written, err := f.write(ctx, &w, h)
 	h.end(err)
@@ -51,6 +51,7 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 		return Result{}, fmt.Errorf("write %s/%s: %w", r.name, w.Key, err)
 	}
 	r.counts.writes.Add(1)
+	f.src.refill(h.had, written.Position)
 	return f.result(&w, written), nil
 }
 
@@ -82,7 +83,7 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 			defer f.src.apply.Unlock()
 			touches := f.src.touches(&source.Tx{Changes: changes})
 			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
-			h.hold(touches)
+			h.hold(touches, f.src.bySpace)
 		},
 	}
 	if w.IfMatch != nil || w.IfNoneMatch != nil { // else nobody needs the document as it was
@@ -141,9 +142,24 @@ func (f *form) result(w *Write, written *source.Written) Result {
 type holding struct {
 	f       *form
 	touches []fresh.Touch
+	had     []refill // what memory had of it
 }
 
-func (h *holding) hold(touches []fresh.Touch) {
+// hold drops what touches name and keeps it from being stored. forms are those that
+// the touches are of, besides h's own.
+func (h *holding) hold(touches []fresh.Touch, forms map[*fresh.Space]*form) {
+	for i := range touches {
+		f := forms[touches[i].Space]
+		if touches[i].Space == h.f.space {
+			f = h.f
+		}
+		if f == nil || f.memory == nil || f.wide || touches[i].Whole || !f.src.followed.Load() {
+			continue
+		}
+		for _, k := range touches[i].Keys {
+			h.had = f.had(h.had, k)
+		}
+	}
 	h.f.src.domain.Hold(touches)
 	h.touches = append(h.touches, touches...)
 }
