@@ -13,6 +13,7 @@ import (
 func TestResource_FormatsStayTogether(t *testing.T) {
 	h := newHouse(t, nil)
 	h.exec(`INSERT INTO person VALUES ('ann', 'a@b')`)
+	h.told()
 	for _, tt := range []struct {
 		name, key string
 		wide      bool

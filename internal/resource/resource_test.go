@@ -108,6 +108,16 @@ func (h *house) until(ok func() bool) {
 	}
 }
 
+// told waits until the feed has told of everything that was committed before.
+func (h *house) told() {
+	h.t.Helper()
+	before := h.set.Stats().Sources[0].Fences
+	h.until(func() bool {
+		s := h.set.Stats().Sources[0]
+		return s.Fences >= before+2 && s.Unsettled == 0 // the second began after the call
+	})
+}
+
 // exec changes the database as another program does.
 func (h *house) exec(sql string) {
 	h.t.Helper()
@@ -481,6 +491,7 @@ func TestResource_FormatsAreMadeTogether(t *testing.T) {
 	h := newHouse(t, func(o *SetOptions) {
 		o.Resources[0].Formats = []row.Format{row.FormatJSON, row.FormatMsgPack}
 	})
+	h.told() // that the feed has begun, too
 	h.get("dept", "10", Options{})
 	h.until(func() bool {
 		_, origin := h.get("dept", "10", Options{Format: row.FormatMsgPack, OnlyIfCached: false})
