@@ -24,7 +24,7 @@ func (p *program) tuneCollector(ctx context.Context, cache int64) {
 		debug.SetMemoryLimit(limit)
 	}
 	if !p.inEnvironment("GOGC") {
-		go easeCollector(ctx, limit, cache)
+		go easeCollector(ctx, (limit-cache)/2)
 	}
 }
 
@@ -36,17 +36,16 @@ func (p *program) inEnvironment(name string) bool {
 // collectorPercent is Go's own setting of GOGC.
 const collectorPercent = 100
 
-// easeCollector lets so much garbage gather as garbageOf says, or as much as is in use,
-// as Go does by itself, if that is more.
-func easeCollector(ctx context.Context, limit, cache int64) {
+// easeCollector lets so many bytes of garbage gather before they are collected, or as
+// many as are in use, as Go does by itself, if that is more.
+func easeCollector(ctx context.Context, garbage int64) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	defer debug.SetGCPercent(collectorPercent)
 	set := collectorPercent
 	for {
 		// Each change stops the world for a moment.
-		live := heapInUse()
-		if next := gcPercent(live, garbageOf(live, limit, cache)); 10*abs(next-set) > set {
+		if next := gcPercent(heapInUse(), garbage); 10*abs(next-set) > set {
 			debug.SetGCPercent(next)
 			set = next
 		}
@@ -56,14 +55,6 @@ func easeCollector(ctx context.Context, limit, cache int64) {
 		case <-ticker.C:
 		}
 	}
-}
-
-// garbageOf returns how much garbage may gather beside a heap of which live bytes are
-// in use: half of what there is beside a full cache, or a quarter of what is not in use,
-// if that is more. What a collection costs hangs on what is in use, and reads wait for
-// each of them a little; what the cache does not hold yet is room to have fewer.
-func garbageOf(live, limit, cache int64) int64 {
-	return max((limit-cache)/2, (limit-live)/4)
 }
 
 // gcPercent returns the setting of GOGC for a heap of which live bytes are in use. Go

@@ -8,6 +8,16 @@ import (
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
+// told waits until the feed has told of everything that was committed before.
+func (h *house) told() {
+	h.t.Helper()
+	before := h.set.Stats().Sources[0].Fences
+	h.until(func() bool {
+		s := h.set.Stats().Sources[0]
+		return s.Fences >= before+2 && s.Unsettled == 0 // the second began after the call
+	})
+}
+
 // TestResource_FormatsStayTogether: two formats that are read in turn both come
 // from memory, also where every load asks the database itself.
 func TestResource_FormatsStayTogether(t *testing.T) {

@@ -108,16 +108,6 @@ func (h *house) until(ok func() bool) {
 	}
 }
 
-// told waits until the feed has told of everything that was committed before.
-func (h *house) told() {
-	h.t.Helper()
-	before := h.set.Stats().Sources[0].Fences
-	h.until(func() bool {
-		s := h.set.Stats().Sources[0]
-		return s.Fences >= before+2 && s.Unsettled == 0 // the second began after the call
-	})
-}
-
 // exec changes the database as another program does.
 func (h *house) exec(sql string) {
 	h.t.Helper()
