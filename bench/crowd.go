@@ -52,7 +52,6 @@ type host struct {
 	slots chan struct{} // one for each dialer
 	open  atomic.Int64  // clients that have begun
 	again atomic.Int64  // connections that the server has closed
-	pacer pacer
 }
 
 // serveCrowd is the crowd: it reads an order, says when all are there, and ends
@@ -70,7 +69,6 @@ func serveCrowd(ctx context.Context, in io.Reader, out io.Writer) error {
 		cancel()
 	}()
 	var done sync.WaitGroup
-	done.Go(func() { h.pacer.run(ctx) })
 	for i := range h.Connections {
 		done.Go(func() {
 			first := true
@@ -158,10 +156,12 @@ func (h *host) trickle(ctx context.Context, conn net.Conn, begun func()) {
 		return
 	}
 	begun()
-	h.pacer.pace(ctx, func() error {
-		_, err := io.WriteString(conn, "a")
-		return err
-	})
+	for ctx.Err() == nil {
+		wait(ctx, time.Second)
+		if _, err := io.WriteString(conn, "a"); err != nil {
+			return
+		}
+	}
 }
 
 // sip asks for much and reads a byte of it each second.
@@ -170,15 +170,12 @@ func (h *host) sip(ctx context.Context, conn net.Conn, begun func()) {
 		return
 	}
 	begun()
-	one := make([]byte, 1)
-	h.pacer.pace(ctx, func() error {
-		_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond)) // it holds up the others
-		_, err := conn.Read(one)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil
+	for one := make([]byte, 1); ctx.Err() == nil; {
+		wait(ctx, time.Second)
+		if _, err := conn.Read(one); err != nil {
+			return
 		}
-		return err
-	})
+	}
 }
 
 // rest asks once and waits for the server to close.
