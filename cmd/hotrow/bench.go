@@ -18,6 +18,7 @@ type benchCmd struct {
 	Wire benchWireCmd `cmd:"" name:"wire" help:"Make gofast's published runs at wire servers."`
 
 	Links benchLinksCmd `cmd:"" name:"links" help:"Follow a link with its hits recorded and not."`
+	Proxy benchProxyCmd `cmd:"" name:"proxy" help:"Ask an upstream directly and through proxies."`
 }
 
 type benchHTTPCmd struct {

@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "serve" { // as hotrow bench links starts it
 		os.Exit(serveChild(os.Args[3]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "proxy" { // as hotrow bench proxy does
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr, os.Environ()))
+	}
 	dbtest.Main(m)
 }
 

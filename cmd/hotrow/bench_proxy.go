@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/load"
+)
+
+type benchProxyCmd struct {
+	Connections []int         `short:"c" default:"64,256" help:"Open at once; rows for each."`
+	Duration    time.Duration `short:"d" default:"5s" help:"What is measured of each row."`
+	Warmup      time.Duration `default:"1s" help:"Before it, not measured."`
+	Size        int           `default:"1500" help:"Bytes of an answer's body."`
+
+	Upstream string   `placeholder:"URL" help:"What is asked; none: a server of its own."`
+	Proxy    []string `placeholder:"NAME=URL" help:"Another proxy to --upstream: a row more."`
+	Format   string   `enum:"text,markdown,json" default:"text" help:"text, markdown or json."`
+}
+
+// A proxyFigure is what was measured of a way to the upstream.
+type proxyFigure struct {
+	Load   *load.Result `json:"load"`
+	Opened *int64       `json:"opened,omitempty"` // connections at an upstream of our own
+}
+
+// Run asks an upstream directly, through a proxy of its own, which is another
+// process, and through others.
+func (c *benchProxyCmd) Run(p *program) (err error) {
+	if len(c.Proxy) > 0 && c.Upstream == "" {
+		return usageError{errors.New("--proxy: a proxy to --upstream, and there is none")}
+	}
+	own := &benchUpstream{}
+	target := c.Upstream
+	if target == "" {
+		if target, err = own.serve(c.Size); err != nil {
+			return err
+		}
+		defer own.close()
+	}
+	dir, err := os.MkdirTemp("", "hotrow-bench-proxy-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	child, url, err := startBenchProxy(p.ctx, p.env, filepath.Join(dir, "log"), target)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = child.Process.Kill()
+		_ = child.Wait() // it was killed
+	}()
+	ways := []proxyWay{{"direct", target, 0}, {"hotrow proxy", url, child.Process.Pid}}
+	for _, other := range c.Proxy {
+		name, url := splitName(other)
+		ways = append(ways, proxyWay{name, url, 0})
+	}
+	all, err := c.measureAll(p, ways, own)
+	if err != nil {
+		return err
+	}
+	if err := c.print(p, all); err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range all {
+		if err := f.Load.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("%s, %d connections: %w", f.Load.Name,
+				f.Load.Connections, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// A proxyWay is a way to the upstream.
+type proxyWay struct {
+	name, url string
+	pid       int // whose CPU is shown; 0: nobody's
+}
+
+// measureAll makes a row of each way for each number of connections.
+func (c *benchProxyCmd) measureAll(
+	p *program, ways []proxyWay, own *benchUpstream,
+) (all []proxyFigure, err error) {
+	for _, connections := range c.Connections {
+		for _, way := range ways {
+			if isTerminal(p.stderr) {
+				fmt.Fprintf(p.stderr, "%s, %d connections ...\n", way.name, connections)
+			}
+			before := own.opened.Load()
+			r, err := c.measure(p.ctx, way.url, connections, way.pid)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", way.name, err)
+			}
+			r.Name = way.name
+			f := proxyFigure{Load: r}
+			if c.Upstream == "" {
+				opened := own.opened.Load() - before
+				f.Opened = &opened
+			}
+			all = append(all, f)
+		}
+	}
+	return all, nil
+}
+
+// measure makes one row.
+func (c *benchProxyCmd) measure(
+	ctx context.Context, url string, connections, pid int,
+) (*load.Result, error) {
+	return load.Run(ctx, load.Config{
+		URL: url, Connections: connections, Duration: c.Duration, Warmup: c.Warmup, PID: pid,
+	})
+}
+
+// print prints the rows.
+func (c *benchProxyCmd) print(p *program, all []proxyFigure) error {
+	if c.Format == "json" {
+		return printJSON(p.stdout, all)
+	}
+	t := load.Table{Columns: []string{"way", "connections", "answers/s", "to direct", "p50 µs",
+		"p99 µs", "proxy CPU µs", "opened upstream"}}
+	direct := 0.0
+	for _, f := range all {
+		r := f.Load
+		if r.Name == "direct" {
+			direct = r.Rate
+		}
+		cpu, opened := "-", "-"
+		if r.Server != nil {
+			cpu = fmt.Sprintf("%.1f", r.Server.Total)
+		}
+		if f.Opened != nil {
+			opened = fmt.Sprint(*f.Opened)
+		}
+		t.Rows = append(t.Rows, []string{r.Name, fmt.Sprint(r.Connections), load.Count(r.Rate),
+			fmt.Sprintf("%.2f", r.Rate/direct), load.Count(r.Reads.P50), load.Count(r.Reads.P99),
+			cpu, opened})
+	}
+	text := t.Text()
+	if c.Format == "markdown" {
+		text = t.Markdown()
+	}
+	_, err := fmt.Fprint(p.stdout, text)
+	return err
+}
+
+// A benchUpstream answers whatever it is asked with the same bytes.
+type benchUpstream struct {
+	listener net.Listener
+	opened   atomic.Int64
+}
+
+// serve begins to answer with bodies of so many bytes, and returns where.
+func (u *benchUpstream) serve(size int) (url string, err error) {
+	if u.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return "", err
+	}
+	answer := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"+
+		"Content-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size))
+	go func() {
+		for {
+			nc, err := u.listener.Accept()
+			if err != nil {
+				return // it was closed
+			}
+			u.opened.Add(1)
+			go answerAll(nc, answer)
+		}
+	}()
+	return "http://" + u.listener.Addr().String() + "/", nil
+}
+
+func (u *benchUpstream) close() { _ = u.listener.Close() }
+
+// answerAll answers each request of a connection, none of which has a body.
+func answerAll(nc net.Conn, answer []byte) {
+	defer func() { _ = nc.Close() }()
+	end := []byte("\r\n\r\n")
+	b := make([]byte, 16<<10)
+	for got := 0; ; {
+		n, err := nc.Read(b[got:])
+		if err != nil || n == 0 {
+			return
+		}
+		got += n
+		for at := bytes.Index(b[:got], end); at >= 0; at = bytes.Index(b[:got], end) {
+			got = copy(b, b[at+len(end):got])
+			if _, err := nc.Write(answer); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// proxyListens is how a proxy says where it is.
+var proxyListens = regexp.MustCompile(`listening.*addr"?[=:]"?([0-9.:]+)`)
+
+// startBenchProxy starts a proxy to upstream, and returns where it is.
+func startBenchProxy(
+	ctx context.Context, env []string, said, upstream string,
+) (*exec.Cmd, string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	out, err := os.Create(said)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = out.Close() }()
+	child := exec.Command(self, "proxy", "-p", "0", "--access-log-dir", "none",
+		"--upstream", strings.TrimSuffix(upstream, "/"))
+	child.Env, child.Stdout, child.Stderr = env, out, out
+	if err := child.Start(); err != nil {
+		return nil, "", fmt.Errorf("start a proxy: %w", err)
+	}
+	var text []byte
+	for deadline := time.Now().Add(benchPatience); time.Now().Before(deadline) && err == nil; {
+		if text, err = os.ReadFile(said); err != nil {
+			break
+		}
+		if m := proxyListens.FindSubmatch(text); m != nil {
+			return child, "http://" + string(m[1]) + "/", nil
+		}
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait() // it was killed
+	return nil, "", fmt.Errorf("the proxy does not listen; its last words:\n%s",
+		text[max(0, len(text)-1000):])
+}
