@@ -74,13 +74,7 @@ func (c *benchHTTPCmd) Run(p *program) error {
 	if err := c.print(p, runs); err != nil {
 		return err
 	}
-	var errs []error
-	for _, r := range runs {
-		if err := r.Err(); err != nil {
-			errs = append(errs, fmt.Errorf("%s, %d connections: %w", r.Name, r.Connections, err))
-		}
-	}
-	return errors.Join(errs...)
+	return loadErrors(runs)
 }
 
 // measure makes the run of URL i.

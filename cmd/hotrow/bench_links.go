@@ -156,10 +156,5 @@ func (c *benchLinksCmd) print(p *program, all []linksFigure) error {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	text := t.Text()
-	if c.Format == "markdown" {
-		text = t.Markdown()
-	}
-	_, err := fmt.Fprint(p.stdout, text)
-	return err
+	return printTable(p, c.Format, &t)
 }

@@ -27,10 +27,6 @@ const (
 	benchTarget = "https://davidkroell.github.io"
 )
 
-// benchPatience is how long a server may take to begin, and the database to take
-// what was recorded.
-const benchPatience = 2 * time.Minute
-
 // A linksBench is a server for one row, in a process of its own.
 type linksBench struct {
 	cmd   *benchLinksCmd
@@ -63,11 +59,7 @@ func (b *linksBench) database() string {
 }
 
 // start starts the server and waits until it redirects.
-func (b *linksBench) start(ctx context.Context, log string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
+func (b *linksBench) start(ctx context.Context, log string) (err error) {
 	file, said := filepath.Join(b.dir, "hotrow.yaml"), filepath.Join(b.dir, "log")
 	text := fmt.Sprintf("version: 1\nhttp: {listen: 'off'}\nwire: {listen: 'off'}\n"+
 		"ops: {listen: '127.0.0.1:0'}\nlinks:\n  listen: 127.0.0.1:0\n  database: '%s'\n"+
@@ -75,55 +67,30 @@ func (b *linksBench) start(ctx context.Context, log string) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	out, err := os.Create(said)
+	b.child, err = startSelf(ctx, b.env, said, []string{"serve", "-c", file},
+		"the server does not redirect", func(text []byte) error { return b.ready(ctx, text) })
 	if err != nil {
-		return err
+		b.url, b.ops = "", ""
 	}
-	defer func() { _ = out.Close() }()
-	b.child = exec.Command(self, "serve", "-c", file)
-	b.child.Env, b.child.Stdout, b.child.Stderr = b.env, out, out
-	if err := b.child.Start(); err != nil {
-		b.child = nil
-		return fmt.Errorf("start a server: %w", err)
-	}
-	if err := b.await(ctx, said); err != nil {
-		text, _ := os.ReadFile(said)
-		b.kill()
-		return fmt.Errorf("%w; its last words:\n%s", err, text[max(0, len(text)-1000):])
-	}
-	return nil
+	return err
 }
 
 // listening is how a server says where it is.
 var listening = regexp.MustCompile(`proto=(links|ops) addr=(\S+)`)
 
-// await waits until the server has the link, which is made if need be.
-func (b *linksBench) await(ctx context.Context, said string) error {
-	last := errors.New("no answer")
-	for deadline := time.Now().Add(benchPatience); time.Now().Before(deadline); {
-		text, err := os.ReadFile(said)
-		if err != nil {
-			return err
-		}
-		for _, m := range listening.FindAllStringSubmatch(string(text), -1) {
-			if m[1] == "links" {
-				b.url = "http://" + m[2]
-			} else {
-				b.ops = "http://" + m[2]
-			}
-		}
-		if b.url != "" && b.ops != "" {
-			if last = b.prepare(ctx); last == nil {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+// ready returns nil when the server has the link, which is made if need be.
+func (b *linksBench) ready(ctx context.Context, said []byte) error {
+	for _, m := range listening.FindAllStringSubmatch(string(said), -1) {
+		if m[1] == "links" {
+			b.url = "http://" + m[2]
+		} else {
+			b.ops = "http://" + m[2]
 		}
 	}
-	return fmt.Errorf("the server does not redirect: %w", last)
+	if b.url == "" || b.ops == "" {
+		return errors.New("no answer")
+	}
+	return b.prepare(ctx)
 }
 
 // prepare makes the link, and opens the database to count rows in it.

@@ -73,14 +73,11 @@ func (c *benchProxyCmd) Run(p *program) (err error) {
 	if err := c.print(p, all); err != nil {
 		return err
 	}
-	var errs []error
-	for _, f := range all {
-		if err := f.Load.Err(); err != nil {
-			errs = append(errs, fmt.Errorf("%s, %d connections: %w", f.Load.Name,
-				f.Load.Connections, err))
-		}
+	runs := make([]*load.Result, len(all))
+	for i := range all {
+		runs[i] = all[i].Load
 	}
-	return errors.Join(errs...)
+	return loadErrors(runs)
 }
 
 // A proxyWay is a way to the upstream.
@@ -99,7 +96,10 @@ func (c *benchProxyCmd) measureAll(
 				fmt.Fprintf(p.stderr, "%s, %d connections ...\n", way.name, connections)
 			}
 			before := own.opened.Load()
-			r, err := c.measure(p.ctx, way.url, connections, way.pid)
+			r, err := load.Run(p.ctx, load.Config{
+				URL: way.url, Connections: connections, Duration: c.Duration, Warmup: c.Warmup,
+				PID: way.pid,
+			})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", way.name, err)
 			}
@@ -113,15 +113,6 @@ func (c *benchProxyCmd) measureAll(
 		}
 	}
 	return all, nil
-}
-
-// measure makes one row.
-func (c *benchProxyCmd) measure(
-	ctx context.Context, url string, connections, pid int,
-) (*load.Result, error) {
-	return load.Run(ctx, load.Config{
-		URL: url, Connections: connections, Duration: c.Duration, Warmup: c.Warmup, PID: pid,
-	})
 }
 
 // print prints the rows.
@@ -148,12 +139,7 @@ func (c *benchProxyCmd) print(p *program, all []proxyFigure) error {
 			fmt.Sprintf("%.2f", r.Rate/direct), load.Count(r.Reads.P50), load.Count(r.Reads.P99),
 			cpu, opened})
 	}
-	text := t.Text()
-	if c.Format == "markdown" {
-		text = t.Markdown()
-	}
-	_, err := fmt.Fprint(p.stdout, text)
-	return err
+	return printTable(p, c.Format, &t)
 }
 
 // A benchUpstream answers whatever it is asked with the same bytes.
@@ -210,38 +196,17 @@ var proxyListens = regexp.MustCompile(`listening.*addr"?[=:]"?([0-9.:]+)`)
 // startBenchProxy starts a proxy to upstream, and returns where it is.
 func startBenchProxy(
 	ctx context.Context, env []string, said, upstream string,
-) (*exec.Cmd, string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", err
-	}
-	out, err := os.Create(said)
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { _ = out.Close() }()
-	child := exec.Command(self, "proxy", "-p", "0", "--access-log-dir", "none",
-		"--upstream", strings.TrimSuffix(upstream, "/"))
-	child.Env, child.Stdout, child.Stderr = env, out, out
-	if err := child.Start(); err != nil {
-		return nil, "", fmt.Errorf("start a proxy: %w", err)
-	}
-	var text []byte
-	for deadline := time.Now().Add(benchPatience); time.Now().Before(deadline) && err == nil; {
-		if text, err = os.ReadFile(said); err != nil {
-			break
-		}
-		if m := proxyListens.FindSubmatch(text); m != nil {
-			return child, "http://" + string(m[1]) + "/", nil
-		}
-		select {
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	_ = child.Process.Kill()
-	_ = child.Wait() // it was killed
-	return nil, "", fmt.Errorf("the proxy does not listen; its last words:\n%s",
-		text[max(0, len(text)-1000):])
+) (child *exec.Cmd, url string, err error) {
+	args := []string{"proxy", "-p", "0", "--access-log-dir", "none",
+		"--upstream", strings.TrimSuffix(upstream, "/")}
+	child, err = startSelf(ctx, env, said, args, "the proxy does not listen",
+		func(text []byte) error {
+			m := proxyListens.FindSubmatch(text)
+			if m == nil {
+				return errors.New("no answer")
+			}
+			url = "http://" + string(m[1]) + "/"
+			return nil
+		})
+	return child, url, err
 }

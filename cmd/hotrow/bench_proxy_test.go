@@ -24,7 +24,9 @@ func TestBench_Proxy(t *testing.T) {
 			t.Errorf("row %d: %q: %d answers, %d failed; want %q", i, r.Load.Name, r.Load.Answers,
 				r.Load.Failed(), want)
 		}
-		if r.Opened == nil || *r.Opened > int64(2*r.Load.Connections) {
+		if r.Opened == nil {
+			t.Errorf("row %d does not say how many connections were opened", i)
+		} else if *r.Opened > int64(2*r.Load.Connections) {
 			t.Errorf("row %d: %d connections opened for %d", i, *r.Opened, r.Load.Connections)
 		}
 	}
