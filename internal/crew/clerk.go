@@ -67,7 +67,7 @@ func (c *Clerk) wait(patience time.Duration) (failed string) {
 
 // begin starts the thread.
 func (c *Clerk) begin() {
-	addProcessors(1)
+	AddProcessors(1)
 	c.work, c.done, c.timer = make(chan func()), make(chan string), time.NewTimer(0)
 	started := make(chan *thread)
 	go run(c.Nice, started, c.work, c.done)
@@ -79,14 +79,15 @@ func (c *Clerk) Close() {
 	if c.thread != nil {
 		close(c.work)
 		c.thread = nil
-		addProcessors(-1)
+		AddProcessors(-1)
 	}
 }
 
 var processors sync.Mutex // held while their number is changed
 
-// addProcessors changes GOMAXPROCS by n.
-func addProcessors(n int) {
+// AddProcessors changes GOMAXPROCS by n, for threads that are busy or asleep without
+// the scheduler of Go being told, and would keep one from others.
+func AddProcessors(n int) {
 	processors.Lock()
 	defer processors.Unlock()
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)

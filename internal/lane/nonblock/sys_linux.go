@@ -3,6 +3,7 @@ package nonblock
 import (
 	"encoding/binary"
 	"net/netip"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -76,9 +77,16 @@ func SetTCP(fd, option int, value int32) {
 }
 
 // EpollNow returns how many events are there already. They are in events.
-func EpollNow(ep int, events []unix.EpollEvent) int {
+func EpollNow(ep int, events []unix.EpollEvent) int { return EpollSleep(ep, events, 0) }
+
+// EpollSleep is EpollNow, but waits for events: most long at most, in milliseconds. It is the
+// one call here that may block: with the processor that Go's scheduler believes to be
+// busy, so that others need one to spare (crew.AddProcessors). Who stops the world
+// meanwhile sends a signal, which ends it.
+func EpollSleep(ep int, events []unix.EpollEvent, most time.Duration) int {
 	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep),
-		uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
+		uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)),
+		uintptr(most.Milliseconds()), 0, 0)
 	if e != 0 { // EINTR; nothing else can happen to a good descriptor
 		return 0
 	}
