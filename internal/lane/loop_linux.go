@@ -16,8 +16,9 @@ const (
 	readSize   = 64 << 10         // the buffer into which a loop reads
 	largeInput = 16 << 10         // an unfinished request that is worth a buffer of its own
 	napEvery   = time.Millisecond // under load, which leaves no time to sleep
-	fdWake     = -1               // an event's Fd for the mailbox
-	fdListen   = -2               // and for the listener
+	yieldEvery = 100 * time.Microsecond
+	fdWake     = -1 // an event's Fd for the mailbox
+	fdListen   = -2 // and for the listener
 	sockEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 )
 
@@ -41,6 +42,7 @@ type loop struct {
 	poll   func(uintptr) bool
 	doze   func(uintptr) bool
 	dozed  bool
+	slept  bool // before this turn
 	mail   mailbox
 	spare  []letter
 	events [256]unix.EpollEvent
@@ -69,7 +71,8 @@ type loop struct {
 	tick    int64
 	cuts    int // in the tick cutTick
 	cutTick int64
-	napped  time.Time
+	napped  time.Time // or slept
+	yielded time.Time // or napped or slept
 
 	listener *listener // of the first loop, until it is closed
 }
@@ -172,6 +175,7 @@ func (l *loop) wait() {
 	if !l.mail.full.Load() { // see mailbox.post
 		// An error is the alarm; the descriptor is closed by nobody else.
 		_ = l.raw.Read(l.poll)
+		l.slept = true
 	}
 	l.mail.asleep.Store(false)
 }
@@ -202,6 +206,9 @@ func (l *loop) paused() bool { return l.listener != nil && l.listener.paused }
 func (l *loop) clock() {
 	l.now = time.Now()
 	l.tick = int64(l.now.Sub(l.srv.start) / tickLength)
+	if l.slept {
+		l.slept, l.napped, l.yielded = false, l.now, l.now
+	}
 	if l.scope != nil {
 		l.scope.Wake(l.now)
 	}
@@ -265,15 +272,18 @@ func (l *loop) others() {
 	}
 }
 
-// yield lets other goroutines run: at every turn while they work for one of
-// our connections, else now and then, for a loop under load never sleeps.
+// yield lets other goroutines run when the loop has not slept for a while: soon while
+// they work for one of our connections, else now and then. A loop that goes to sleep
+// anyway lets them run by that, and one that yields at every turn is put behind all of
+// them each time: that was half of what a write cost the reads beside it.
 func (l *loop) yield() {
 	switch {
 	case l.now.Sub(l.napped) > napEvery:
-		l.napped = l.now
+		l.napped, l.yielded = l.now, l.now
 		rest(l.scope)
 		l.nap()
-	case l.busy > 0:
+	case l.busy > 0 && l.now.Sub(l.yielded) > yieldEvery:
+		l.yielded = l.now
 		rest(l.scope)
 		runtime.Gosched()
 	}
