@@ -17,7 +17,6 @@ import (
 
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/config"
-	"github.com/hotrow/hotrow/internal/crew"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
@@ -49,8 +48,6 @@ func (c *serveCmd) Run(p *program) error {
 	log := newLogger(p.stderr, cfg.Log)
 	s := &server{cmd: c, p: p, log: log, demo: c.Target == "" && c.Config == ""}
 	s.live.Store(cfg)
-	crew.AddProcessors(spareProcessors)
-	defer crew.AddProcessors(-spareProcessors)
 	defer s.close()
 	return s.run()
 }

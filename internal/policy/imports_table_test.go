@@ -16,7 +16,7 @@ type room struct {
 var house = []room{
 	{
 		dir: "cmd/hotrow",
-		knows: []string{"wirebench", "client/wire", "config", "crew", "demo", "load", "ops", "proxy",
+		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
 			"front/http", "front/wire", "front", "accesslog",
 			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "links/transfer", "front/links", "links", "links/api",
