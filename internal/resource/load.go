@@ -83,27 +83,37 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 // takes microseconds; the source in a goroutine of its own: the caller may leave,
 // those who have joined still want the answer.
 func (f *form) fetch(leases []*fresh.Lease) {
+	if leases = f.enter(leases); len(leases) > 0 {
+		f.src.crew.Go(func() { f.load(leases) })
+	}
+}
+
+// enter returns the leases that the source is to be asked for. It is then to be asked,
+// by load: whoever replaces the source waits for that.
+func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
 	if !f.src.enter() {
 		for _, l := range leases {
 			f.space.Finish(l, nil, errReplaced, nil, nil)
 		}
-		return
+		return nil
 	}
 	if leases = f.recall(leases); len(leases) == 0 {
 		f.src.loads.Done()
-		return
 	}
-	f.src.crew.Go(func() {
-		defer f.src.loads.Done()
-		loaded, err := f.read(leases)
-		for i, l := range leases {
-			if err != nil {
-				f.space.Finish(l, nil, err, nil, nil)
-				continue
-			}
-			f.finish(l, &loaded[i])
+	return leases
+}
+
+// load asks the source and ends the leases.
+func (f *form) load(leases []*fresh.Lease) {
+	defer f.src.loads.Done()
+	loaded, err := f.read(leases)
+	for i, l := range leases {
+		if err != nil {
+			f.space.Finish(l, nil, err, nil, nil)
+			continue
 		}
-	})
+		f.finish(l, &loaded[i])
+	}
 }
 
 // read waits for a place among the source's readers and reads.

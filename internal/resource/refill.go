@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -13,8 +14,15 @@ import (
 
 const (
 	// refillEvery is how long changes are gathered: what has changed meanwhile is
-	// read with one statement.
-	refillEvery = 2 * time.Millisecond
+	// read with one statement. Who cannot wait so long reads by himself.
+	refillEvery = 10 * time.Millisecond
+
+	// refillPatience is how long the thread that reads may be without a processor: a
+	// reader who comes meanwhile waits for it.
+	refillPatience = 2 * time.Millisecond
+
+	// refillRest is how long there must have been no changes for the thread to end.
+	refillRest = time.Second
 
 	// refillMost bounds what waits. The rest is read when somebody asks for it.
 	refillMost = 4096
@@ -84,12 +92,20 @@ func (r *refills) take(p *fresh.Progress, now int64) (due []refill, left int) {
 }
 
 // refillAll reads what was changed, one statement at a time, until the upstream is
-// closed.
+// closed. It does so on a thread that lets who answers from memory pass: nobody waits
+// for what it reads, as a rule, and of what a write costs it was nearly half.
 func (u *upstream) refillAll() {
+	var clerk crew.Clerk
+	defer clerk.Close()
+	quiet := time.NewTimer(refillRest)
+	defer quiet.Stop()
 	for {
 		select {
 		case <-u.ctx.Done():
 			return
+		case <-quiet.C:
+			clerk.Close()
+			continue
 		case <-u.refills.kick:
 		}
 		for left := 1; left > 0 && sleep(u.ctx, refillEvery); {
@@ -97,16 +113,17 @@ func (u *upstream) refillAll() {
 			due, left = u.refills.take(u.domain.Settled(), monotonic())
 			for len(due) > 0 {
 				n := min(len(due), warmBatch)
-				u.reread(due[:n])
+				u.reread(&clerk, due[:n])
 				due = due[n:]
 			}
 		}
+		quiet.Reset(refillRest)
 	}
 }
 
 // reread reads documents again, each resource's with one statement. While the feed
 // lags it does not: nothing would be kept.
-func (u *upstream) reread(due []refill) {
+func (u *upstream) reread(clerk *crew.Clerk, due []refill) {
 	if state, _ := u.domain.Gate(monotonic()); state != fresh.Fresh {
 		return
 	}
@@ -123,9 +140,9 @@ func (u *upstream) reread(due []refill) {
 		}
 	}
 	for f, list := range leases {
-		f.fetch(list)
-		for _, l := range list {
-			<-l.Done() // it ends by itself, within the source's time-out
+		if list = f.enter(list); len(list) > 0 {
+			// It ends by itself, within the source's time-out.
+			clerk.Do(refillPatience, func() { f.load(list) })
 		}
 	}
 }

@@ -3,6 +3,7 @@ package resource
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -109,4 +110,18 @@ func TestRefill_BesideReaders(t *testing.T) {
 	for i := range 300 {
 		h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, fmt.Sprintf(`{"loc":"%d"}`, i))
 	}
+}
+
+// The thread that reads again is one of those that run Go only while there are writes.
+func TestRefill_ThreadEndsAfterTheWrites(t *testing.T) {
+	h := newHouse(t, nil)
+	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, `{"loc":"A"}`) // the source's own thread
+	before := runtime.GOMAXPROCS(0)
+	h.hit("dept", "10")
+	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, `{"loc":"B"}`)
+	h.until(func() bool { return runtime.GOMAXPROCS(0) > before })
+	h.kept("dept", "10", row.FormatJSON)
+	h.until(func() bool { return runtime.GOMAXPROCS(0) == before })
+	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, `{"loc":"C"}`)
+	h.kept("dept", "10", row.FormatJSON)
 }
