@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -179,6 +182,42 @@ func TestProcess_CountsOwnWork(t *testing.T) {
 		}
 	}
 	t.Error("ten seconds of work do not show")
+}
+
+// What a server's processes use counts, however they are nested.
+func TestChildren_AreFoundWhicheverThreadHasThem(t *testing.T) {
+	if _, ok := childrenOf(os.Getpid()); !ok {
+		t.Skip("there is no /proc")
+	}
+	outer := exec.CommandContext(t.Context(), "sh", "-c",
+		"exec 3<&0; sh -c 'echo $$; read x' <&3 & wait")
+	in, err := outer.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := outer.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread() // which is then its parent, not always the process's first one
+	defer runtime.UnlockOSThread()
+	if err := outer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = in.Close(), outer.Wait() }()
+	var inner int
+	if _, err := fmt.Fscan(out, &inner); err != nil {
+		t.Fatal(err)
+	}
+	if c, _ := childrenOf(os.Getpid()); !slices.Contains(c, outer.Process.Pid) {
+		t.Errorf("children %v, want %d among them", c, outer.Process.Pid)
+	}
+	if c, _ := childrenOf(outer.Process.Pid); !slices.Contains(c, inner) {
+		t.Errorf("children of the child %v, want %d among them", c, inner)
+	}
+	if u, ok := processTree(os.Getpid()); !ok || u.peak < 1<<20 {
+		t.Errorf("the tree: %+v, %v", u, ok)
+	}
 }
 
 // runs are what a report is made of in tests.

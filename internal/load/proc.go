@@ -52,40 +52,43 @@ func process(pid int) (u usage, ok bool) {
 }
 
 // processTree reads the usage of a process and those below it: servers of
-// several processes share their work out.
+// several processes share their work out. It reads no more than it needs, for it
+// does so while answers are timed.
 func processTree(pid int) (u usage, ok bool) {
 	u, ok = process(pid)
 	if !ok {
 		return usage{}, false
 	}
-	children := childrenOf()
-	for todo := children[pid]; len(todo) > 0; todo = todo[1:] {
+	todo, ok := childrenOf(pid)
+	for ; len(todo) > 0; todo = todo[1:] {
 		if child, ok := process(todo[0]); ok { // it may have ended
 			u = u.plus(child)
 		}
-		todo = append(todo, children[todo[0]]...)
+		below, _ := childrenOf(todo[0])
+		todo = append(todo, below...)
 	}
-	return u, true
+	return u, ok
 }
 
-// childrenOf returns the children of every process.
-func childrenOf() map[int][]int {
-	dirs, err := filepath.Glob("/proc/[0-9]*")
+// childrenOf returns the children that the threads of a process have; ok is false
+// where the kernel does not say, or there is no such process.
+func childrenOf(pid int) (children []int, ok bool) {
+	dir := filepath.Join("/proc", strconv.Itoa(pid), "task")
+	threads, err := os.ReadDir(dir)
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	children := map[int][]int{}
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
+	for _, thread := range threads {
+		text, err := os.ReadFile(filepath.Join(dir, thread.Name(), "children"))
 		if err != nil {
-			continue
+			continue // it has ended
 		}
-		if fields, ok := statFields(dir); ok {
-			parent := int(number(fields[1]))
-			children[parent] = append(children[parent], pid)
+		ok = true
+		for _, child := range bytes.Fields(text) {
+			children = append(children, int(number(child)))
 		}
 	}
-	return children
+	return children, ok
 }
 
 // statFields returns the fields of /proc/PID/stat behind the name, which may
