@@ -2,6 +2,7 @@ package crew
 
 import (
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,8 +22,11 @@ type thread struct {
 	id     int
 	normal unix.SchedAttr // what it has when it hurries
 
-	yields bool // to all others
-	stuck  bool // it is as it was: the system does not let it change
+	mu      sync.Mutex // guards what follows
+	polite  bool       // it was told to yield
+	hurries bool       // but not now
+	yields  bool       // to all others
+	stuck   bool       // it is as it was: the system does not let it change
 }
 
 // newThread gives the calling goroutine a thread of its own, which ends with it.
@@ -39,9 +43,25 @@ func newThread(nice int) *thread {
 	return t
 }
 
-// yield says whether the thread lets all others pass from now on. It is not for the
-// thread's own goroutine alone, but for one at a time.
+// yield says whether the thread lets all others pass from now on.
 func (t *thread) yield(yes bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.polite = yes
+	t.set()
+}
+
+// hurry says whether it does not, whatever yield says.
+func (t *thread) hurry(yes bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hurries = yes
+	t.set()
+}
+
+// set tells the system, if anything has changed. t.mu is held.
+func (t *thread) set() {
+	yes := t.polite && !t.hurries
 	if t.yields == yes || t.stuck {
 		return
 	}

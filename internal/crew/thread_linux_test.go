@@ -45,6 +45,28 @@ func TestClerk_LetsOthersPassUnlessItStarves(t *testing.T) {
 	}
 }
 
+// What others might spin for is done as by any other thread, also while the clerk is
+// told to let others pass.
+func TestClerk_HurriesForAWhile(t *testing.T) {
+	normal := policyOf(t, 0)
+	var c Clerk
+	defer c.Close()
+	c.Do(time.Hour, func() {
+		for range 3 {
+			c.Hurry(func() {
+				c.thread.yield(false)
+				c.thread.yield(true) // as who waits for a function does
+				if got := policyOf(t, 0); got.Policy != normal.Policy || got.Nice != normal.Nice {
+					t.Errorf("in a hurry it has policy %d, nice %d", got.Policy, got.Nice)
+				}
+			})
+			if got := policyOf(t, 0); got.Policy != schedIdle {
+				t.Errorf("then it has policy %d, want SCHED_IDLE", got.Policy)
+			}
+		}
+	})
+}
+
 // awaitPolicy waits until a thread has a policy and a nice value.
 func awaitPolicy(t *testing.T, thread int, want unix.SchedAttr) {
 	t.Helper()

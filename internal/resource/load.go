@@ -84,12 +84,15 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 // those who have joined still want the answer.
 func (f *form) fetch(leases []*fresh.Lease) {
 	if leases = f.enter(leases); len(leases) > 0 {
-		f.src.crew.Go(func() { f.load(leases) })
+		f.src.crew.Go(func() {
+			found, err := f.read(leases)
+			f.loaded(leases, found, err)
+		})
 	}
 }
 
-// enter returns the leases that the source is to be asked for. It is then to be asked,
-// by load: whoever replaces the source waits for that.
+// enter returns the leases that the source is to be asked for. If there are any it is
+// to be asked, and loaded called: whoever replaces the source waits for that.
 func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
 	if !f.src.enter() {
 		for _, l := range leases {
@@ -103,16 +106,15 @@ func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
 	return leases
 }
 
-// load asks the source and ends the leases.
-func (f *form) load(leases []*fresh.Lease) {
+// loaded ends the leases with what the source has answered.
+func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error) {
 	defer f.src.loads.Done()
-	loaded, err := f.read(leases)
 	for i, l := range leases {
 		if err != nil {
 			f.space.Finish(l, nil, err, nil, nil)
 			continue
 		}
-		f.finish(l, &loaded[i])
+		f.finish(l, &found[i])
 	}
 }
 

@@ -140,10 +140,14 @@ func (u *upstream) reread(clerk *crew.Clerk, due []refill) {
 		}
 	}
 	for f, list := range leases {
-		if list = f.enter(list); len(list) > 0 {
-			// It ends by itself, within the source's time-out.
-			clerk.Do(refillPatience, func() { f.load(list) })
+		if list = f.enter(list); len(list) == 0 {
+			continue
 		}
+		var loaded []source.Loaded
+		var err error
+		// It ends by itself, within the source's time-out.
+		clerk.Do(refillPatience, func() { loaded, err = f.read(list) })
+		f.loaded(list, loaded, err) // not aside: the cache is no place to let others pass
 	}
 }
 
