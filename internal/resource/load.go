@@ -85,7 +85,7 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 func (f *form) fetch(leases []*fresh.Lease) {
 	if leases = f.enter(leases); len(leases) > 0 {
 		f.src.crew.Go(func() {
-			found, err := f.read(leases)
+			found, err := f.read(leases, func(load func()) { load() })
 			f.loaded(leases, found, err)
 		})
 	}
@@ -118,8 +118,9 @@ func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error) {
 	}
 }
 
-// read waits for a place among the source's readers and reads.
-func (f *form) read(leases []*fresh.Lease) ([]source.Loaded, error) {
+// read waits for a place among the source's readers and reads, by a function that run
+// runs before it returns.
+func (f *form) read(leases []*fresh.Lease, run func(func())) ([]source.Loaded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), f.src.timeout)
 	defer cancel()
 	release, err := f.src.acquire(ctx)
@@ -134,7 +135,8 @@ func (f *form) read(leases []*fresh.Lease) ([]source.Loaded, error) {
 		f.space.Send(l)
 	}
 	begin := monotonic()
-	loaded, err := f.plan.Load(ctx, keys)
+	var loaded []source.Loaded
+	run(func() { loaded, err = f.plan.Load(ctx, keys) })
 	f.src.observe("load", monotonic()-begin, err)
 	if err != nil {
 		f.r.counts.errors.Add(uint64(len(leases)))

@@ -143,11 +143,9 @@ func (u *upstream) reread(clerk *crew.Clerk, due []refill) {
 		if list = f.enter(list); len(list) == 0 {
 			continue
 		}
-		var loaded []source.Loaded
-		var err error
-		// It ends by itself, within the source's time-out.
-		clerk.Do(refillPatience, func() { loaded, err = f.read(list) })
-		f.loaded(list, loaded, err) // not aside: the cache is no place to let others pass
+		// Only the source is asked aside: who lets others pass must hold no lock of theirs.
+		found, err := f.read(list, func(load func()) { clerk.Do(refillPatience, load) })
+		f.loaded(list, found, err)
 	}
 }
 
