@@ -16,9 +16,40 @@ import (
 )
 
 // ghosts makes commits wait for a standby that does not exist, or no more.
-func ghosts(s *dbtest.Server, name string) {
+func ghosts(t *testing.T, s *dbtest.Server, name string) {
+	t.Helper()
 	s.Exec("ALTER SYSTEM SET synchronous_standby_names = '" + name + "'")
 	s.Exec("SELECT pg_reload_conf()")
+	if name == "" {
+		return
+	}
+	// Commits go on without waiting until the checkpointer has read that, too.
+	conn := feedConn(t, s.URL())
+	var done chan struct{}
+	for held := false; !held; {
+		done = make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = conn.Exec(context.Background(), "SELECT pg_logical_emit_message(true, '', '')")
+		}()
+		await(t, "hold a commit, or not yet", func() bool {
+			select {
+			case <-done:
+				return true
+			default:
+				held = holds(s)
+				return held
+			}
+		})
+	}
+	s.Exec("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+	<-done
+}
+
+// holds reports whether a commit waits for a standby.
+func holds(s *dbtest.Server) bool {
+	return strings.TrimSpace(s.Exec("SET synchronous_commit = local;"+
+		" SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")) != "0"
 }
 
 // logicalServer starts a server of the test's own with logical replication.
@@ -39,10 +70,7 @@ func holding(t *testing.T, s *dbtest.Server, sql string) <-chan struct{} {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}()
-	await(t, "hold the commit", func() bool {
-		return strings.TrimSpace(s.Exec("SET synchronous_commit = local;"+
-			" SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")) != "0"
-	})
+	await(t, "hold the commit", func() bool { return holds(s) })
 	return done
 }
 
@@ -77,7 +105,7 @@ func TestPostgres_DeliveredIsNotSettledUntilItIsVisible(t *testing.T) {
 	s := logicalServer(t)
 	f := follow(t, s.URL(), feedSchema, source.FeedLogical, feedTables)
 	f.exec("SET synchronous_commit = local")
-	ghosts(s, "ghost")
+	ghosts(t, s, "ghost")
 	done := holding(t, s, "UPDATE dept SET loc = 'new' WHERE deptno = 10")
 
 	tx := f.rec.find(t, "deliver the held commit", func(tx *source.Tx) bool {
@@ -104,7 +132,7 @@ func TestPostgres_DeliveredIsNotSettledUntilItIsVisible(t *testing.T) {
 	if !f.settled(other) || f.settled(tx) {
 		t.Error("the two transactions are mixed up")
 	}
-	ghosts(s, "")
+	ghosts(t, s, "")
 	<-done
 	await(t, "settle", func() bool { return f.settled(tx) })
 }
@@ -117,7 +145,7 @@ func TestPostgres_AttachWaitsForCommitsThatItCannotSee(t *testing.T) {
 	f := &fixture{t: t, url: s.URL(), conn: feedConn(t, s.URL()), src: sourceOf(t, s.URL())}
 	f.exec(feedSchema, "SET synchronous_commit = local")
 	f.feed, _ = feedOpen(t, s.URL(), source.FeedLogical, feedTables)
-	ghosts(s, "ghost")
+	ghosts(t, s, "ghost")
 	var steps [2]*pgx.Conn
 	begin := func(i int) {
 		steps[i] = feedConn(t, s.URL())
@@ -166,7 +194,7 @@ func TestPostgres_AttachWaitsForCommitsThatItCannotSee(t *testing.T) {
 			t.Fatal("the barrier settled although a commit that was never told is not visible")
 		}
 	}
-	ghosts(s, "")
+	ghosts(t, s, "")
 	<-held
 	await(t, "settle", func() bool { return f.settled(barrier) })
 }

@@ -196,7 +196,7 @@ func TestPostgres_NotifyFeedHasThePositionsOfTheLogicalFeed(t *testing.T) {
 func TestPostgres_NotifyFeedTellsOnlyWhatIsVisible(t *testing.T) {
 	s := dbtest.NewPostgres(t, nil)
 	f := followOwn(t, s.URL(), feedSchema, feedTables)
-	ghosts(s, "ghost")
+	ghosts(t, s, "ghost")
 	done := holding(t, s, "UPDATE dept SET loc = 'new' WHERE deptno = 10")
 	if got := f.rec.taken(); len(got) != 0 {
 		t.Errorf("a held commit was told: %q", got)
@@ -206,7 +206,7 @@ func TestPostgres_NotifyFeedTellsOnlyWhatIsVisible(t *testing.T) {
 	if _, err := f.feed.Fence(ctx); err == nil {
 		t.Error("a fence with an ended context passed")
 	}
-	ghosts(s, "")
+	ghosts(t, s, "")
 	<-done
 	if got := f.fence(); !slices.Equal(got, []string{"dept U (deptno=10)->(deptno=10)"}) {
 		t.Errorf("after it was released: %q", got)
