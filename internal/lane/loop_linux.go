@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	readSize   = 64 << 10         // the buffer into which a loop reads
-	largeInput = 16 << 10         // an unfinished request that is worth a buffer of its own
-	napEvery   = time.Millisecond // under load, which leaves no time to sleep
-	yieldEvery = 100 * time.Microsecond
-	fdWake     = -1 // an event's Fd for the mailbox
-	fdListen   = -2 // and for the listener
+	readSize   = 64 << 10               // the buffer into which a loop reads
+	largeInput = 16 << 10               // an unfinished request that is worth a buffer of its own
+	napEvery   = time.Millisecond       // under load, which leaves no time to sleep
+	yieldEvery = 100 * time.Microsecond // while others work for a connection
+	fdWake     = -1                     // an event's Fd for the mailbox
+	fdListen   = -2                     // and for the listener
 	sockEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 )
 

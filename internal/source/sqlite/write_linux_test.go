@@ -6,8 +6,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
+
+const schedIdle = 5 // sched(7)
 
 // What a write does, it does on a thread that lets all others pass.
 func TestWrite_LetsOthersPass(t *testing.T) {
@@ -15,7 +18,6 @@ func TestWrite_LetsOthersPass(t *testing.T) {
 		"INSERT INTO a VALUES (1)")
 	s := openTest(t, path, Options{})
 	p := compile(t, s, &source.Spec{Name: "a", Table: "a"})
-	const schedIdle = 5 // sched(7)
 	refused := errors.New("refused")
 	for range 1000 { // on a busy machine it starves now and then, and is as others then
 		var now *unix.SchedAttr
@@ -34,4 +36,24 @@ func TestWrite_LetsOthersPass(t *testing.T) {
 		}
 	}
 	t.Error("the thread of a write never had SCHED_IDLE")
+}
+
+// What becomes of copies it does as any other thread: a cache's readers may spin for it.
+func TestWrite_HurriesWithCopies(t *testing.T) {
+	path, _ := newFile(t, "WAL", "CREATE TABLE a (id integer PRIMARY KEY)",
+		"INSERT INTO a VALUES (1), (2), (3), (4), (5), (6), (7), (8)")
+	s := openTest(t, path, Options{})
+	p := compile(t, s, &source.Spec{Name: "a", Table: "a"})
+	for _, key := range []row.Key{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		var now *unix.SchedAttr
+		var schedErr error
+		_, err := p.Write(t.Context(), &source.Write{Op: source.OpDelete, Key: key,
+			Touch: func([]source.Change) { now, schedErr = unix.SchedGetAttr(0, 0) }})
+		if err != nil || schedErr != nil {
+			t.Fatal(err, schedErr)
+		}
+		if now == nil || now.Policy == schedIdle {
+			t.Errorf("copies of a/%s are dropped by a thread of %+v", key, now)
+		}
+	}
 }
