@@ -23,6 +23,9 @@ type run struct {
 
 // measure runs a scenario. Peers that are not installed are left out.
 func (w *workshop) measure(ctx context.Context, s *scenario) (*report, error) {
+	if s.First {
+		defer goFirst()()
+	}
 	r := &report{scenario: s, options: w.opts, Setup: w.opts.setup(), Environment: environment(ctx)}
 	place := w.place
 	if s.Kind != "" {

@@ -18,6 +18,10 @@ func maxConnections() int { return 0 }
 
 func raiseFiles() {}
 
+func goFirst() (back func()) { return func() {} }
+
+func sessionNice() string { return "" }
+
 func setReceiveBuffer(uintptr, int) error { return errLinux }
 
 func endGroup(int, bool) error { return errLinux }

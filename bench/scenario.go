@@ -26,6 +26,7 @@ type scenario struct {
 	Rate        *rate       `json:"rate"`  // open loop; none: closed
 	Keys        int         `json:"keys"`  // how many are asked for; none: all
 	Alone       bool        `json:"alone"` // a peer runs while it is measured only
+	First       bool        `json:"first"` // before the machine's own services: it is about tails
 	Targets     []target    `json:"targets"`
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/crew"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
@@ -232,6 +233,9 @@ func (s *server) openSet(ctx context.Context) error {
 		return err
 	}
 	s.p.tuneCollector(ctx, int64(s.cfg().Cache.Memory))
+	if err := crew.ShortTurns(); err != nil {
+		s.log.Debug("answers may wait for other threads", "reason", err)
+	}
 	s.memory = tier.NewMemory(int64(s.cfg().Cache.Memory))
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err

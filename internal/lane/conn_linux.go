@@ -336,7 +336,7 @@ func (l *loop) look(c *conn) (ended bool) {
 			l.srv.count.timedOut.Add(1)
 		}
 		l.drop(c)
-		l.cuts++
+		l.cutAt = l.now
 		return true
 	}
 	if t.tickAt == 0 || t.tickAt > l.tick {

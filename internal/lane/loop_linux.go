@@ -22,12 +22,14 @@ const (
 	sockEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 )
 
-// Connections whose time has come are cut a few at a time. When thousands were
-// opened together, their clients may all come back at once, and to cut and to
-// accept one costs as much as many answers.
+// Connections whose time has come are cut a few at a time, with a pause in between.
+// When thousands were opened together, their clients may all come back at once, and
+// to cut and to accept one costs as much as many answers: those who ask for something
+// then wait for four at most.
 const (
-	cutsInTurn = 16
-	cutsInTick = 128
+	cutsAtOnce = 4
+	cutPause   = 3 * time.Millisecond // at most 1,333 a second
+	cutsInNeed = 128                  // at once, while others wait for descriptors
 )
 
 // A loop owns connections and is the only one to touch them; others write it
@@ -69,8 +71,7 @@ type loop struct {
 
 	now     time.Time
 	tick    int64
-	cuts    int // in the tick cutTick
-	cutTick int64
+	cutAt   time.Time // when a connection's time had come last
 	napped  time.Time // or slept
 	yielded time.Time // or napped or slept
 
@@ -181,18 +182,21 @@ func (l *loop) wait() {
 }
 
 // setAlarm sees to it that the loop wakes up for the wheel's next tick, if
-// there is anything in the wheel. It sets a timer at most once per tick.
+// there is anything in the wheel, or for those whose time has come already. But
+// for these it sets a timer at most once per tick.
 func (l *loop) setAlarm() {
-	needed := l.wheel.size > 0 || l.paused()
+	var at time.Time // a deadline that has passed would keep us awake
 	switch {
-	case needed && l.alarm.After(l.now), !needed && l.alarm.IsZero():
-		return
-	case needed:
-		l.alarm = time.Now().Add(tickLength)
-	default:
-		l.alarm = time.Time{} // a deadline that has passed would keep us awake
+	case l.wheel.at < l.tick:
+		at = l.cutAt.Add(cutPause)
+	case l.wheel.size > 0 || l.paused():
+		at = time.Now().Add(tickLength)
 	}
-	_ = l.file.SetReadDeadline(l.alarm) // it can: the descriptor is in the poller
+	if l.alarm.IsZero() && at.IsZero() || l.alarm.After(l.now) && !l.alarm.After(at) {
+		return
+	}
+	l.alarm = at
+	_ = l.file.SetReadDeadline(at) // it can: the descriptor is in the poller
 }
 
 // paused reports whether accepting waits for the next tick.
@@ -217,16 +221,15 @@ func (l *loop) clock() {
 	}
 }
 
-// mayCut returns how many connections may be cut in this turn: none for the
-// rest of a tick that has had its share, unless others wait for descriptors.
+// mayCut returns how many connections may be cut in this turn.
 func (l *loop) mayCut() int {
-	if l.cutTick != l.tick {
-		l.cuts, l.cutTick = 0, l.tick
+	switch {
+	case l.paused():
+		return cutsInNeed
+	case l.now.Sub(l.cutAt) < cutPause:
+		return 0
 	}
-	if l.paused() {
-		return cutsInTick
-	}
-	return min(cutsInTurn, cutsInTick-l.cuts)
+	return cutsAtOnce
 }
 
 // event does what an event asks for.

@@ -201,6 +201,35 @@ func TestLoop_SleepsWhenIdle(t *testing.T) {
 	}
 }
 
+// TestLoop_CutsAFewAtATime: connections whose time comes at once are cut one after the
+// other, and all of them.
+func TestLoop_CutsAFewAtATime(t *testing.T) {
+	s := open(t, "epoll", Config{Header: time.Second})
+	defer s.server.Close()
+	const crowd = 200
+	cut := make(chan time.Time, crowd)
+	for range crowd {
+		c := s.dial(t)
+		c.send("GET /hit/1 HTTP/1.1\r\nHost")
+		go func() {
+			c.wantEnd()
+			cut <- time.Now()
+		}()
+	}
+	var first, last time.Time
+	for i := range crowd {
+		last = <-cut
+		if i == 0 {
+			first = last
+		}
+	}
+	// Connecting takes a part of this, so that they are not all due at once.
+	if took := last.Sub(first); took < crowd/cutsAtOnce*cutPause/2 {
+		t.Errorf("%d connections were cut within %v, want %d each %v", crowd, took, cutsAtOnce,
+			cutPause)
+	}
+}
+
 // cpuTime returns the CPU time of this process.
 func cpuTime(t testing.TB) time.Duration {
 	t.Helper()

@@ -17,7 +17,7 @@ var house = []room{
 	{
 		dir: "cmd/hotrow",
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
-			"front/http", "front/wire", "front", "accesslog",
+			"front/http", "front/wire", "front", "accesslog", "crew",
 			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
