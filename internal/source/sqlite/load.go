@@ -159,22 +159,36 @@ func (p *plan) loadEach(
 // record makes a record of the selected values, which knows by which identity a
 // feed calls its row. Embedded documents are filled in later.
 func (n *node) record(v []any) *record {
-	r := &record{values: make(row.Values, len(n.fields))}
-	for i, f := range n.fields {
-		if f.at >= 0 {
-			r.values[i] = valueOf(n.kinds[f.at], v[f.at])
-		}
-	}
+	r := &record{values: n.values(v)}
 	if len(n.key.at) > 0 {
 		r.raw = n.key.raw(v)
 		r.key, _ = keyOf(n.key.kinds, r.raw)
 	}
-	if len(n.ident.at) > 0 {
-		if id, ok := keyOf(n.ident.kinds, n.ident.raw(v)); ok {
-			r.children = []source.Child{{Table: n.table.Name, ID: id}}
-		}
+	if child, ok := n.child(v); ok {
+		r.children = []source.Child{child}
 	}
 	return r
+}
+
+// values returns the values of a document, without what is embedded in it.
+func (n *node) values(v []any) row.Values {
+	values := make(row.Values, len(n.fields))
+	for i, f := range n.fields {
+		if f.at >= 0 {
+			values[i] = valueOf(n.kinds[f.at], v[f.at])
+		}
+	}
+	return values
+}
+
+// child returns the identity by which a feed calls the row of an embedded document,
+// where Load reports it.
+func (n *node) child(v []any) (c source.Child, ok bool) {
+	if len(n.ident.at) == 0 {
+		return c, false
+	}
+	id, ok := keyOf(n.ident.kinds, n.ident.raw(v))
+	return source.Child{Table: n.table.Name, ID: id}, ok
 }
 
 // width returns the number of keys that the statement for n keys has, so that

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -12,20 +13,63 @@ func (n *node) fill(ctx context.Context, c *conn, parents []*record) error {
 		return nil
 	}
 	for _, e := range n.embeds {
-		groups, err := e.children(ctx, c, parents)
-		if err != nil {
+		fill := e.fillNested
+		if len(e.embeds) == 0 {
+			fill = e.fillFlat
+		}
+		if err := fill(ctx, c, parents); err != nil {
 			return err
 		}
-		var all []*record
-		for _, g := range groups {
-			all = append(all, g...)
+	}
+	return nil
+}
+
+// fillFlat puts the rows of n, in which nothing is embedded, into their parents. Most
+// of what a load reads is such rows, so they are made of little.
+func (n *node) fillFlat(ctx context.Context, c *conn, parents []*record) error {
+	groups := make([][]row.Values, len(parents))
+	err := n.rows(ctx, c, parents, func(i int, v []any) {
+		if groups[i] == nil {
+			groups[i] = make([]row.Values, 0, usualRows)
+			parents[i].children = slices.Grow(parents[i].children, usualRows)
 		}
-		if err := e.fill(ctx, c, all); err != nil {
-			return err
+		groups[i] = append(groups[i], n.values(v))
+		if child, ok := n.child(v); ok {
+			parents[i].children = append(parents[i].children, child)
 		}
-		for i, g := range groups {
-			e.adopt(parents[i], g)
+	})
+	if err != nil {
+		return err
+	}
+	for i, g := range groups {
+		if g == nil {
+			g = []row.Values{}
 		}
+		parents[i].values[n.member] = row.RowsValue(g)
+	}
+	return nil
+}
+
+// usualRows is for how many embedded rows there is room at first.
+const usualRows = 8
+
+// fillNested puts the rows of n into their parents, and into the rows what is
+// embedded in them.
+func (n *node) fillNested(ctx context.Context, c *conn, parents []*record) error {
+	groups := make([][]*record, len(parents))
+	var all []*record
+	err := n.rows(ctx, c, parents, func(i int, v []any) {
+		r := n.record(v)
+		groups[i], all = append(groups[i], r), append(all, r)
+	})
+	if err != nil {
+		return err
+	}
+	if err := n.fill(ctx, c, all); err != nil {
+		return err
+	}
+	for i, g := range groups {
+		n.adopt(parents[i], g)
 	}
 	return nil
 }
@@ -41,21 +85,23 @@ func (n *node) adopt(parent *record, group []*record) {
 	parent.values[n.member] = row.RowsValue(rows)
 }
 
-// children reads the rows of n for each parent, in their order.
-func (n *node) children(ctx context.Context, c *conn, parents []*record) ([][]*record, error) {
-	groups := make([][]*record, len(parents))
+// rows reads the rows of n, in their order, and calls each with which of parents one
+// belongs to.
+func (n *node) rows(
+	ctx context.Context, c *conn, parents []*record, each func(parent int, v []any),
+) error {
 	if !n.exact {
 		// Equality is the database's to judge: ask for each parent by itself.
 		for i, p := range parents {
 			err := c.query(ctx, n.selectByOn(1), p.raw, func(v []any) error {
-				groups[i] = append(groups[i], n.record(v))
+				each(i, v)
 				return nil
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
 		}
-		return groups, nil
+		return nil
 	}
 	at := make(map[row.Key]int, len(parents))
 	for i, p := range parents {
@@ -72,13 +118,13 @@ func (n *node) children(ctx context.Context, c *conn, parents []*record) ([][]*r
 		err := c.query(ctx, sql, flatten(raws), func(v []any) error {
 			key, _ := keyOf(n.on.kinds, n.on.raw(v))
 			if i, ok := at[key]; ok {
-				groups[i] = append(groups[i], n.record(v))
+				each(i, v)
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return groups, nil
+	return nil
 }
