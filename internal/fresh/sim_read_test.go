@@ -12,7 +12,8 @@ type simRead struct {
 	doc    simDoc
 	format row.Format
 	need   Need
-	floor  int // version that the answer must not be older than
+	floor  int   // version that the answer must not be older than
+	asked  int64 // when, or since when it need not wait for its token
 
 	token   simToken
 	seen    *Progress       // when the token was looked for last
@@ -185,6 +186,7 @@ func (s *sim) await(i int) bool {
 // begin is a read that need not wait: a hit, or a load.
 func (s *sim) begin(r *simRead) {
 	d, f := r.doc, s.forms[r.doc.resource]
+	r.asked, r.need = s.now, s.d.Need(r.need, s.now)
 	r.floor = max(r.floor, s.known[d.resource][d.key], s.nows[d.resource][d.key])
 	r.floor = max(r.floor, f.told[d.key])
 	if r.need == Now {
@@ -350,6 +352,10 @@ func (s *sim) answered(r *simRead, version int, p *Progress, vague bool) {
 	d := r.doc
 	if version < r.floor {
 		s.failf("%v: version %d, must be at least %d (need %d)", d, version, r.floor, r.need)
+	}
+	if !s.wasCurrent(d, version, s.now-r.asked+s.staleAfter) {
+		s.failf("%v: version %d, replaced longer than %d before it was asked for (need %d)", d, version,
+			s.staleAfter, r.need)
 	}
 	if vague || p.Origin != s.origin {
 		return

@@ -141,8 +141,8 @@ type Need uint8
 
 // The needs.
 const (
-	Any     Need = iota // a copy as fresh as the feed knows
-	Settled             // a snapshot that has every change applied by now
+	Any     Need = iota // a copy as fresh as the feed knows, which knows: see Domain.Need
+	Settled             // a snapshot that has every change applied by now; the same
 	Now                 // a read that has not been sent yet
 )
 

@@ -42,8 +42,12 @@ func (f *form) late(l *fresh.Lease, need fresh.Need) (Answer, bool) {
 
 // begin takes or joins the lease of a load. Where the database's equality is
 // wider than that of the bytes, a change of the row does not name the text that
-// was asked for, so such a load is joined only while it has not been sent.
+// was asked for, so such a load is joined only while it has not been sent. The same
+// holds for every load while the feed lags: its answer is not flagged as stale.
 func (f *form) begin(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
+	if !f.timed() {
+		need = f.src.domain.Need(need, monotonic())
+	}
 	if f.wide && need == fresh.Any {
 		need = fresh.Settled
 	}

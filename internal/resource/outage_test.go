@@ -19,6 +19,7 @@ type failing struct {
 	source.Source
 	lags, down atomic.Bool
 	hold       atomic.Pointer[chan struct{}] // loads wait until it is closed
+	slow       atomic.Pointer[chan struct{}] // what the next load has read comes then
 	running    atomic.Int64
 	most       atomic.Int64 // loads at one time
 }
@@ -69,7 +70,14 @@ func (p held) Load(ctx context.Context, keys []row.Key) ([]source.Loaded, error)
 	if p.s.down.Load() {
 		return nil, &source.Error{Class: source.Unavailable, Message: "the database is away"}
 	}
-	return p.Plan.Load(ctx, keys)
+	loaded, err := p.Plan.Load(ctx, keys)
+	if wait := p.s.slow.Swap(nil); wait != nil {
+		select {
+		case <-*wait:
+		case <-ctx.Done():
+		}
+	}
+	return loaded, err
 }
 
 // newFailingHouse serves dept with a policy over a source that can fail.
@@ -175,5 +183,42 @@ func TestOutage_BudgetsBoundTheDatabasesWork(t *testing.T) {
 	all.Wait()
 	if most := s.most.Load(); most != 2 {
 		t.Errorf("%d loads at one time, want the bypass budget of 2", most)
+	}
+}
+
+// What a load reads that takes its time is old when it comes. While the feed is
+// complete a change in between is known by then; while it lags nobody knows, so who
+// has no copy to be answered with, flagged, reads for himself. Once a process had been
+// stopped, such answers were stale and said not to be.
+func TestOutage_NobodyJoinsALoadThatMayHaveReadLongBefore(t *testing.T) {
+	for name, need := range map[string]func(*house) Options{
+		"a plain reader": func(*house) Options { return Options{} },
+		"a reader with a token": func(h *house) Options {
+			f := h.resource("dept").form.Load()
+			return Options{Min: f.token(f.src.domain.Applied())}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, s := newFailingHouse(t, nil, Outage{})
+			o := need(h)
+			read := make(chan struct{})
+			s.slow.Store(&read)
+			var first sync.WaitGroup
+			first.Go(func() { h.get("dept", "10", Options{}) })
+			h.until(func() bool { return s.slow.Load() == nil })
+			s.lag(h)
+			h.exec("UPDATE dept SET dname = 'CHANGED' WHERE deptno = 10")
+			got := make(chan string, 1)
+			go func() {
+				doc, _ := h.get("dept", "10", o)
+				got <- doc
+			}()
+			h.until(func() bool { return len(got) > 0 || s.most.Load() > 1 })
+			close(read)
+			if doc := <-got; !strings.Contains(doc, "CHANGED") {
+				t.Errorf("while the feed lags: %s, which was read before the change", doc)
+			}
+			first.Wait()
+		})
 	}
 }
