@@ -143,3 +143,50 @@ func TestDomain_ResumeOnlyWithoutAGap(t *testing.T) {
 		t.Errorf("Resume changes the progress: %+v", d.Applied())
 	}
 }
+
+// One who wants the source itself leads as well: no copy is the answer, from whichever
+// tier.
+func TestRecall_IsNotForOneWhoWantsTheSource(t *testing.T) {
+	_, s := recallRoom(false)
+	l, _ := s.Begin("k", row.FormatJSON, Now)
+	if s.Recall(l, row.NoRow(l.Stamp), func() { t.Error("it is stored") }) {
+		t.Error("a copy from a slower tier is the answer")
+	}
+	l, _ = s.Begin("k", row.FormatMsgPack, Now)
+	if s.Found(l, row.NoRow(l.Stamp)) {
+		t.Error("a copy from memory is the answer")
+	}
+}
+
+// What is recalled is told, like any answer: a load beside it that has read another
+// state, in whatever format, is not stored.
+func TestRecall_OvertakesTheLoadsBesideIt(t *testing.T) {
+	_, s := recallRoom(false)
+	document := func(l *Lease, state uint64) *row.Document {
+		return row.NewDocument("k", l.Format, nil, state, l.Stamp)
+	}
+	for state, want := range map[uint64]bool{1: true, 2: false} {
+		slow, _ := s.Begin("k", row.FormatMsgPack, Any)
+		s.Send(slow)
+		quick, _ := s.Begin("k", row.FormatJSON, Any)
+		if !s.Recall(quick, document(quick, 1), func() {}) {
+			t.Fatal("nothing is recalled")
+		}
+		s.Finish(slow, document(slow, state), nil, nil, func() {})
+		if slow.Stored() != want {
+			t.Errorf("state %d was read beside an answer of state 1: stored is %v", state, !want)
+		}
+	}
+}
+
+// A load that has failed has told nothing.
+func TestSpace_FailedLoadOvertakesNobody(t *testing.T) {
+	_, s := recallRoom(false)
+	slow, _ := s.Begin("k", row.FormatMsgPack, Any)
+	s.Send(slow)
+	other, _ := s.Begin("k", row.FormatJSON, Any)
+	s.Finish(other, row.NewDocument("k", row.FormatJSON, nil, 1, other.Stamp), errSource, nil, nil)
+	if _, leads := s.Begin("k", row.FormatMsgPack, Any); leads {
+		t.Error("a load beside one that has failed is not joined")
+	}
+}

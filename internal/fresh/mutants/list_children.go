@@ -84,7 +84,9 @@ var childMutants = []mutant{
 	{"rows: a load stays open", []edit{{"children.go", `	c.open.Remove(l.open)
 `, ``}}},
 	{"rows: one format is forgotten", []edit{{"children.go",
-		`range row.Format(row.NumFormats)`, `range row.Format(1)`}}},
+		`range row.Format(row.NumFormats) {
+		c.remove`, `range row.Format(1) {
+		c.remove`}}},
 	{"rows: an old eviction takes the new document out", []edit{{"children.go",
 		`c.held[fl].doc == doc {`, `c.held[fl].doc != nil {`}}},
 	{"rows: evictions are not noted", []edit{{"children.go",

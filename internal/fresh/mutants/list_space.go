@@ -1,7 +1,9 @@
 package main
 
+import "slices"
+
 // mutants are the wrong protocols that the tests must tell from the right one.
-var mutants = append(append(spaceMutants, applyMutants...), childMutants...)
+var mutants = slices.Concat(spaceMutants, recallMutants, applyMutants, childMutants)
 
 // spaceMutants break the rules of space.go: who joins, and what is stored.
 var spaceMutants = []mutant{
@@ -29,11 +31,19 @@ var spaceMutants = []mutant{
 	{"lease: rows do not count for the position", []edit{{"space.go",
 		`l.settled = l.storable && settled`, `l.settled = l.storable || settled && false`}}},
 	{"begin: joins a doomed load", []edit{{"space.go",
-		`last != nil && !last.doomed && s.Valid`, `last != nil && s.Valid`}}},
+		`return !l.doomed && l.after`, `return l.after`}}},
+	{"begin: joins a load that others have overtaken", []edit{{"space.go",
+		`!l.doomed && l.after == nil && `, `!l.doomed && `}}},
+	{"begin: joins a load while the gate is closed", []edit{{"domain.go",
+		`		return Now
+`, `		return n
+`}}},
 	{"begin: joins a load of an old stamp", []edit{{"space.go",
-		`!last.doomed && s.Valid(last.Stamp) && `, `!last.doomed && `}}},
+		` && s.Valid(l.Stamp) && !s.children`, ` && !s.children`}}},
 	{"begin: joins a load that a row has overtaken", []edit{{"space.go",
-		` && !s.children.moved(last) {`, ` {`}}},
+		` && !s.children.moved(l)
+`, `
+`}}},
 	{"begin: never joins", []edit{{"space.go", `case need == Any, need`, `case need`}}},
 	{"begin: with a token never joins", []edit{{"space.go",
 		` need == Settled && last.settled,`, ``}}},
@@ -68,54 +78,60 @@ var spaceMutants = []mutant{
 	{"finish: stores what was not storable", []edit{{"space.go",
 		`store != nil && l.storable && `, `store != nil && `}}},
 	{"finish: stores what is doomed", []edit{{"space.go",
-		`l.storable && !l.doomed && s.Valid`, `l.storable && s.Valid`}}},
+		` && !l.doomed && l.agrees`, ` && l.agrees`}}},
 	{"finish: stores what has an old stamp", []edit{{"space.go",
-		`!l.doomed && s.Valid(l.Stamp) &&
-`, `!l.doomed &&
-`}}},
+		`			s.Valid(l.Stamp) && s.children.admit`, `			s.children.admit`}}},
 	{"finish: does not ask the rows", []edit{{"space.go",
-		`s.children.admit(l, doc, read) {`, `true {`}}},
-	{"finish: does not heed the rows", []edit{{"space.go",
-		`s.children.admit(l, doc, read) {`, `(s.children.admit(l, doc, read) || true) {`}}},
-	{"finish: stores a load that has failed", []edit{{"space.go",
-		`err == nil && store != nil`, `store != nil`}}},
-	{"finish: stores, and does not say so", []edit{{"space.go",
-		`		l.stored = true
-`, ``}}},
-	{"finish: a read of the source leaves older loads alone", []edit{{"space.go",
-		`		s.doom(sh, l.Key) // others in flight, which may have read before
-`, ``}}},
-	{"finish: a read of the source leaves the copy alone", []edit{{"space.go",
-		`which may have read before
-		s.forget(l.Key)
-`, `which may have read before
+		` && s.children.admit(l, doc, read)
+`, `
 `}}},
+	{"finish: does not heed the rows", []edit{{"space.go",
+		`s.children.admit(l, doc, read)
+`, `(s.children.admit(l, doc, read) || true)
+`}}},
+	{"finish: stores a load that has failed", []edit{{"space.go",
+		`	if err == nil {
+		sh.overtake`, `	if true {
+		sh.overtake`}}},
+	{"finish: stores, and does not say so", []edit{{"space.go",
+		`		if l.stored {
+`, `		if l.stored {
+			l.stored = false
+`}}},
+	{"finish: an answer leaves older loads alone", []edit{{"space.go",
+		`		sh.overtake(l.Key, doc)
+		l.stored`, `		l.stored`}}},
+	{"finish: an answer leaves copies of other states alone", []edit{{"space.go",
+		`		s.agree(l, doc, l.stored)
+`, ``}}},
 	{"finish: the lease stays open", []edit{{"space.go", `	s.children.end(l)
 	l.doc, l.err`, `	l.doc, l.err`}}},
 	{"found: the lease stays open", []edit{{"space.go", `	s.children.end(l)
 	l.doc = doc`, `	l.doc = doc`}}},
-	{"found: the load stays in flight", []edit{{"space.go", `	sh.land(l, false)
-`, ``}}},
+	{"found: the load stays in flight", []edit{{"space.go",
+		`	sh.land(l)
+	s.children.end(l)
+	l.doc = doc`, `	s.children.end(l)
+	l.doc = doc`}}},
 	{"found: a reader of the source gets the copy", []edit{{"space.go", `	if l.now {
 		return false
 	}
 `, ``}}},
 	{"found: nothing is answered", []edit{{"space.go", `	l.doc = doc
 	close`, `	close`}}},
-	{"finish: what it tells may be followed by an older copy", []edit{{"space.go",
-		`	} else if err == nil {
+	{"finish: rows of copies that have gone stay", []edit{{"space.go",
+		`		s.children.agree(l.Key, doc)
+`, ``}}},
+	{"finish: a load that has failed drops the copy", []edit{{"space.go",
+		`	if err == nil {
+		sh.overtake`, `	if err != nil {
 		s.forget(l.Key)
 	}
-	s.children`, `	}
-	s.children`}}},
-	{"finish: a load that has failed drops the copy", []edit{{"space.go",
-		`	} else if err == nil {
-		s.forget(l.Key)
-`, `	} else {
-		s.forget(l.Key)
-`}}},
-	{"land: the load stays in flight", []edit{{"space.go", `	sh.land(l, err == nil)
-`, ``}}},
+	if err == nil {
+		sh.overtake`}}},
+	{"land: the load stays in flight", []edit{{"space.go",
+		`	sh.land(l)
+	if err == nil {`, `	if err == nil {`}}},
 	{"land: the first takes all with it", []edit{{"space.go",
 		`if sh.inflight[fl] = l.older; l.older == nil {`, `if true {`}}},
 	{"land: an older one stays in flight", []edit{{"space.go",
@@ -126,13 +142,28 @@ var spaceMutants = []mutant{
 		`			o.older = l.older
 `, `			o.older = nil
 `}}},
-	{"land: loads that may have read before are stored", []edit{{"space.go",
-		`		o.doomed = o.doomed || answered && o.sent
-`, ``}}},
-	{"land: loads that will read later are not stored", []edit{{"space.go",
-		`|| answered && o.sent`, `|| answered`}}},
-	{"land: a load that has failed dooms the others", []edit{{"space.go",
-		`|| answered && o.sent`, `|| o.sent`}}},
+	{"overtake: loads that have read another state are stored", []edit{{"space.go",
+		` && l.agrees(doc) &&`, ` &&`}}},
+	{"overtake: a load beside two states is stored", []edit{{"answer.go",
+		`		l.doomed = true // one of the two states is the older one
+`, `		_ = l
+`}}},
+	{"overtake: one format only", []edit{{"space.go",
+		`	for f := range row.Format(row.NumFormats) {
+		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
+			l.overtake`, `	for f := range row.Format(1) {
+		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
+			l.overtake`}}},
+	{"overtake: loads that will read later are not stored", []edit{{"answer.go",
+		`	if !l.sent {
+`, `	if false {
+`}}},
+	{"overtake: a load that has failed overtakes the others", []edit{{"space.go",
+		`	if err == nil {
+		sh.overtake(l.Key, doc)
+`, `	sh.overtake(l.Key, doc)
+	if err == nil {
+`}}},
 	{"drop: loads in flight are stored", []edit{{"space.go",
 		`	defer sh.mu.Unlock()
 	s.doom(sh, k)
@@ -179,8 +210,10 @@ var spaceMutants = []mutant{
 		`if sh.dirty[k]--; sh.dirty[k] <= 0 {`, `if sh.dirty[k]--; sh.dirty[k] < 0 {`}}},
 	{"doom: one format only", []edit{{"space.go",
 		`	for f := range row.Format(row.NumFormats) {
-		for l`, `	for f := range row.Format(1) {
-		for l`}}},
+		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
+			l.doomed`, `	for f := range row.Format(1) {
+		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
+			l.doomed`}}},
 	{"doom: the last load only", []edit{{"space.go", `l != nil; l = l.older {
 			l.doomed`, `l != nil; l = nil {
 			l.doomed`}}},

@@ -30,9 +30,10 @@ var stages = []struct {
 	name string
 	args []string
 }{
-	{"unit", []string{"-test.run=^Test(Domain|Space|Children|Order|Hit)"}},
+	{"unit", []string{
+		"-test.run=^Test(Domain|Space|Children|Order|Hit|Alike|Recall|OnWhole|Settled)"}},
 	{"simulation", []string{"-test.run=^TestSimulation$", "-sim.seeds=6000"}},
-	{"model", []string{"-test.run=^TestModel$"}},
+	{"model", []string{"-test.run=^TestModel(_Resume)?$"}},
 	{"stress", []string{"-test.run=^TestStress", "-test.short"}},
 }
 
