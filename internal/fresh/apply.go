@@ -28,7 +28,7 @@ type Pending struct {
 func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pending {
 	p := &Pending{Pos: pos, Ref: ref, Since: now, touches: touches}
 	for i := range touches {
-		touches[i].apply(ref != nil)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,23 +43,25 @@ func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pendi
 // it and no copy is left until Release.
 func (d *Domain) Hold(touches []Touch) {
 	for i := range touches {
-		touches[i].apply(true)
+		touches[i].apply(0, true)
 	}
 }
 
 // Release ends a Hold: the change is visible, or will never be, or nobody knows
-// and the feed will say. What was loaded meanwhile is not kept.
-func (d *Domain) Release(touches []Touch) {
+// and the feed will say. What was loaded meanwhile is not kept; what the write has
+// promised is, if pos is the position that it has been given (0: none).
+func (d *Domain) Release(touches []Touch, pos Position) {
 	for i := range touches {
 		again := touches[i]
 		again.Keys = append([]row.Key(nil), again.Keys...)
-		again.apply(false)
-		touches[i].settle()
+		again.apply(pos, false)
+		touches[i].settle(pos)
 	}
 }
 
-// apply marks what t touches, or only drops it when the change is settled.
-func (t *Touch) apply(unsettled bool) {
+// apply marks what t touches by the transaction at pos, or only drops it when the change
+// is settled.
+func (t *Touch) apply(pos Position, unsettled bool) {
 	s := t.Space
 	if t.Whole {
 		s.flushed()
@@ -78,9 +80,9 @@ func (t *Touch) apply(unsettled bool) {
 		sh := s.shard(k)
 		sh.mu.Lock()
 		if unsettled {
-			s.mark(sh, k)
+			s.mark(sh, k, pos)
 		} else {
-			s.doom(sh, k)
+			sh.doom(k, pos)
 			s.forget(k)
 		}
 		sh.mu.Unlock()
@@ -111,18 +113,18 @@ func (d *Domain) Settle(p *Pending) {
 		return
 	}
 	for i := range p.touches {
-		p.touches[i].settle()
+		p.touches[i].settle(p.Pos)
 	}
 }
 
 // settle takes the marks of apply away. A load begun under a mark may have read
 // the state of before: nobody joins it any more.
-func (t *Touch) settle() {
+func (t *Touch) settle(pos Position) {
 	s := t.Space
 	for _, k := range t.Keys {
 		sh := s.shard(k)
 		sh.mu.Lock()
-		s.doom(sh, k)
+		sh.doom(k, pos)
 		unmark(sh, k)
 		sh.mu.Unlock()
 	}

@@ -13,7 +13,7 @@ type real struct {
 	s      *Space
 	store  map[flight]*row.Document
 	loads  []*Lease
-	holds  map[int][]Touch
+	holds  map[int]*modelHold // by transaction
 	notify bool
 	noted  []byte     // scratch of state
 	disk   *modelDisk // nil: there is none
@@ -31,18 +31,24 @@ const (
 	joinsOthers         // a load is joined although others have been answered since
 )
 
-func newReal(notify bool) *real { return newRealOn(notify, nil) }
+func newReal(notify bool) *real { return newRealOn(notify, nil, true) }
+
+// newRealFor is newReal for a scenario. Where writes are kept documents hold no rows whose
+// old parents nobody knows: see Space.Promise.
+func newRealFor(sc *scenario) *real {
+	return newRealOn(sc.notify, nil, !sc.promised())
+}
 
 // newRealOn is newReal with a disk behind it. Documents with a disk hold no rows
 // whose old parents nobody knows: see Space.Recall.
-func newRealOn(notify bool, disk *modelDisk) *real {
+func newRealOn(notify bool, disk *modelDisk, tracked bool) *real {
 	r := &real{d: NewDomain(0), store: make(map[flight]*row.Document), notify: notify, disk: disk}
 	r.s = r.d.NewSpace(func(k row.Key) {
 		for f := range row.Format(row.NumFormats) {
 			delete(r.store, flight{k, f})
 		}
 		disk.drop(k)
-	}, r.agree, disk == nil)
+	}, r.agree, tracked)
 	r.s.OnWhole(disk.dropAll)
 	r.d.Reset("o", 0)
 	return r
@@ -173,16 +179,52 @@ func (r *real) cached(doc int, f row.Format) (string, bool) {
 	return string(d.Body()), true
 }
 
-func (r *real) hold(doc int) {
-	t := []Touch{{Space: r.s, Keys: []row.Key{docKeys[doc]}}}
+func (r *real) hold(tx *modelTx) {
+	t := Touch{Space: r.s, Keys: []row.Key{docKeys[tx.own]}}
 	if r.holds == nil {
-		r.holds = make(map[int][]Touch)
+		r.holds = make(map[int]*modelHold)
 	}
-	r.holds[doc] = t
-	r.d.Hold(t)
+	r.holds[tx.id] = &modelHold{touches: []Touch{t}}
+	r.d.Hold([]Touch{t})
 }
 
-func (r *real) release(doc int) { r.d.Release(r.holds[doc]) }
+// A modelHold is a write under way: what it holds, and what it has promised.
+type modelHold struct {
+	touches []Touch
+	l       *Lease
+	value   string
+}
+
+// promise is the second hold of a write, of what it has changed.
+func (r *real) promise(tx *modelTx, value string) {
+	h := r.holds[tx.id]
+	t := Touch{Space: r.s, Keys: []row.Key{docKeys[tx.own]}}
+	r.d.Hold([]Touch{t})
+	h.touches, h.value = append(h.touches, t), value
+	h.l = r.s.Promise(docKeys[tx.own], 0, Position(tx.id), len(h.touches))
+}
+
+func (r *real) release(tx *modelTx) {
+	h, pos := r.holds[tx.id], Position(0)
+	if h.l != nil {
+		pos = h.l.at
+	}
+	r.d.Release(h.touches, pos)
+}
+
+func (r *real) keep(tx *modelTx) {
+	l := r.holds[tx.id].l
+	doc := r.document(l, r.holds[tx.id].value)
+	r.s.Keep(l, doc, func() { r.store[flight{l.Key, l.Format}] = doc })
+}
+
+// number names a lease, from 1 on.
+func (r *real) number(l *Lease) byte {
+	if l != nil && l.at != 0 {
+		return byte(100 + l.at)
+	}
+	return byte(1 + slices.Index(r.loads, l))
+}
 
 // state leaves nothing out that a later move could show: two states that are
 // taken for one are explored once.
@@ -199,15 +241,25 @@ func (r *real) state(b []byte) []byte {
 		b = append(b, byte(sh.dirty[k]))
 		for f := range row.Format(row.NumFormats) {
 			told := sh.told[f] != nil && sh.told[f][r.s.slot(k)] > r.d.FencedAt()
-			b = append(b, bit(told), byte(1+slices.Index(r.loads, sh.inflight[flight{k, f}])))
+			b = append(b, bit(told), r.number(sh.inflight[flight{k, f}]))
 			v, ok := r.cached(doc, f)
 			b = appendText(append(b, bit(ok)), v)
 		}
 	}
-	for _, l := range r.loads {
+	leases := r.loads
+	for id := range 8 {
+		if h := r.holds[id]; h != nil && h.l != nil {
+			leases = append(leases[:len(leases):len(leases)], h.l)
+		}
+	}
+	for _, l := range leases {
+		progress := Position(0)
+		if l.AsOf != nil {
+			progress = l.AsOf.Pos
+		}
 		b = append(b, bit(l.storable), bit(l.settled), bit(l.doomed), bit(l.sent), bit(l.now),
-			byte(l.clock), byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(l.AsOf.Pos),
-			byte(1+slices.Index(r.loads, l.older)))
+			byte(l.clock), byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(progress),
+			r.number(l.older))
 		if l.after != nil {
 			b = appendText(b, l.after.ETag())
 		}

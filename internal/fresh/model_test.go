@@ -42,8 +42,11 @@ type protocol interface {
 	// is said to be complete; 0: nothing is said.
 	claim(load int) int
 	// hold and release are the two ends of a write of a document.
-	hold(doc int)
-	release(doc int)
+	hold(tx *modelTx)
+	release(tx *modelTx)
+	// promise is a write that has read its document back, and keep what comes of that.
+	promise(tx *modelTx, value string)
+	keep(tx *modelTx)
 	// state appends everything that the protocol remembers.
 	state(b []byte) []byte
 }
@@ -64,6 +67,7 @@ type modelTx struct {
 	own      int  // the document that hotrow writes it through; -1: a foreign program
 	lost     bool // the feed misses it, and says so by a new epoch
 	barrier  bool // delivered as "anything", because the feed began after its log
+	promises bool // its writer keeps what it has read back, and waits for the one before it
 }
 
 // A scenario is what the processes of a world do.
@@ -97,9 +101,9 @@ type world struct {
 	sc *scenario
 	p  protocol
 
-	held, logged, visible, released, settled txs
-	delivered                                int // transactions are delivered in order
-	restart                                  restartState
+	held, promised, logged, visible, released, kept, settled txs
+	delivered                                                int // transactions are delivered in order
+	restart                                                  restartState
 
 	readers []readerState
 	loads   []loadState // by the protocol's number
@@ -160,10 +164,13 @@ const (
 	peek
 	recall
 	reconnect
+	promises
+	keeps
 )
 
 var turns = [...]string{"hold", "log", "visible", "release", "feed", "begin", "load", "find", "probe",
-	"commit", "kill", "fence", "reach", "peek", "recall", "reconnect"}
+	"commit", "kill", "fence", "reach", "peek", "recall", "reconnect", "promise",
+	"keep"}
 
 // String makes the way to a failure readable.
 func (m move) String() string { return fmt.Sprint("{", turns[m.what], " ", m.i, "}") }
@@ -175,8 +182,12 @@ func (w *world) moves(m []move) []move {
 		before := i == 0 || w.visible.has(i-1) // the row lock of the transaction before
 		switch {
 		case tx.own >= 0 && !w.held.has(i):
-			if before {
+			if before || tx.promises {
 				m = append(m, move{hold, int8(i)})
+			}
+		case tx.promises && !w.promised.has(i):
+			if before {
+				m = append(m, move{promises, int8(i)})
 			}
 		case !w.logged.has(i):
 			if before {
@@ -186,6 +197,8 @@ func (w *world) moves(m []move) []move {
 			m = append(m, move{visible, int8(i)})
 		case tx.own >= 0 && !w.released.has(i):
 			m = append(m, move{release, int8(i)})
+		case tx.promises && !w.kept.has(i):
+			m = append(m, move{keeps, int8(i)})
 		}
 	}
 	i := w.delivered
@@ -219,14 +232,22 @@ func (w *world) take(m move) {
 	switch m.what {
 	case hold:
 		w.held.add(i)
-		w.p.hold(w.sc.txs[i].own)
+		w.p.hold(&w.sc.txs[i])
 	case logs:
 		w.logged.add(i)
 	case visible:
 		w.visible.add(i)
 	case release:
 		w.released.add(i)
-		w.p.release(w.sc.txs[i].own)
+		w.p.release(&w.sc.txs[i])
+	case promises:
+		w.promised.add(i)
+		// Nobody else commits before it does.
+		v, _ := w.sc.value(w.sc.txs[i].own, w.visible|1<<i)
+		w.p.promise(&w.sc.txs[i], v)
+	case keeps:
+		w.kept.add(i)
+		w.p.keep(&w.sc.txs[i])
 	case feed:
 		w.delivered = i + 1
 		w.p.deliver(&w.sc.txs[i])
@@ -401,7 +422,7 @@ func (w *world) final() string {
 // fingerprint appends all that decides what can still happen.
 func (w *world) fingerprint(b []byte) []byte {
 	b = append(b, byte(w.held), byte(w.logged), byte(w.visible), byte(w.released),
-		byte(w.settled), byte(w.delivered),
+		byte(w.settled), byte(w.delivered), byte(w.promised), byte(w.kept),
 		byte(w.probe.step), byte(w.probe.batch), byte(w.probe.proof))
 	b = w.restart.fingerprint(b)
 	for i := range w.readers {

@@ -52,10 +52,13 @@ func TestRecall_RefusesWhatMayNotBeStored(t *testing.T) {
 		"a change that is not settled": {before: func(d *Domain, s *Space) { d.Apply(2, change(s), 1, 0) }},
 		"a change of all, not settled": {before: func(d *Domain, s *Space) { d.Apply(2, all(s), 1, 0) }},
 		"a write under way":            {before: func(d *Domain, s *Space) { d.Hold(change(s)) }},
-		"a write since":                {after: func(d *Domain, s *Space) { d.Hold(change(s)); d.Release(change(s)) }},
-		"a new epoch":                  {after: func(d *Domain, _ *Space) { d.Reset("o", 5) }},
-		"an operator":                  {after: func(_ *Domain, s *Space) { s.Drop("k") }},
-		"an operator, all":             {after: func(_ *Domain, s *Space) { s.DropAll() }},
+		"a write since": {after: func(d *Domain, s *Space) {
+			d.Hold(change(s))
+			d.Release(change(s), 0)
+		}},
+		"a new epoch":      {after: func(d *Domain, _ *Space) { d.Reset("o", 5) }},
+		"an operator":      {after: func(_ *Domain, s *Space) { s.Drop("k") }},
+		"an operator, all": {after: func(_ *Domain, s *Space) { s.DropAll() }},
 		"one who wants the source": {after: func(_ *Domain, s *Space) {
 			s.Begin("k", row.FormatJSON, Now)
 		}},

@@ -1,6 +1,10 @@
 package fresh
 
-import "github.com/hotrow/hotrow/internal/row"
+import (
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
 
 // letters is the value of a document that every transaction appends to.
 func letters(_ int, visible txs) (string, []int) {
@@ -20,6 +24,11 @@ func aside(doc int, visible txs) (string, []int) {
 		return "", nil
 	}
 	return letters(0, visible&^1)
+}
+
+// promised reports whether a write keeps what it has read back.
+func (sc *scenario) promised() bool {
+	return slices.ContainsFunc(sc.txs, func(tx modelTx) bool { return tx.promises })
 }
 
 func foreign(txs ...modelTx) []modelTx {
@@ -60,6 +69,15 @@ func scenarios() []scenario {
 		txs[1].own = 0
 		return txs
 	}
+	kept := func(others ...modelTx) []modelTx {
+		txs := foreign(append(others, write(0))...)
+		txs[len(txs)-1].own, txs[len(txs)-1].promises = 0, true
+		return txs
+	}
+	twice := kept(write(0))
+	twice[0].own, twice[0].promises = 0, true
+	before := foreign(write(0), write(0))
+	before[0].own, before[0].promises = 0, true
 	return []scenario{
 		{name: "one key, log feed", docs: 1, value: letters, txs: foreign(write(0), write(0)),
 			readers: any2},
@@ -82,6 +100,21 @@ func scenarios() []scenario {
 		{name: "two bypasses", docs: 1, value: letters, txs: foreign(write(0)),
 			readers: []modelReader{{doc: 0}, {doc: 0, need: Now}, {doc: 0, need: Now}}},
 		{name: "write through", docs: 1, value: letters, txs: own(), readers: any2},
+		{name: "write kept", docs: 1, value: letters, txs: kept(), readers: any2},
+		{name: "write kept after another", docs: 1, value: letters, txs: kept(write(0)), readers: any2},
+		{name: "write kept after another, notify feed", docs: 1, value: letters, txs: kept(write(0)),
+			readers: any2, notify: true},
+		{name: "write kept before another", docs: 1, value: letters, txs: before, readers: any2[:1]},
+		{name: "write kept before another, notify feed", docs: 1, value: letters, txs: before,
+			readers: any2, notify: true},
+		{name: "two writes kept", docs: 1, value: letters, txs: twice, readers: any2[:1]},
+		{name: "two writes kept, notify feed", docs: 1, value: letters, txs: twice, readers: any2[:1],
+			notify: true},
+		{name: "write kept, bypass", docs: 1, value: letters, txs: kept(write(0)), notify: true,
+			readers: []modelReader{{doc: 0}, {doc: 0, need: Now}}},
+		{name: "write kept, two formats", docs: 1, value: letters, txs: kept(write(0)), notify: true,
+			readers: []modelReader{{doc: 0}, {doc: 0, format: row.FormatMsgPack}}},
+		{name: "write kept, whole table", docs: 1, value: letters, txs: kept(whole), readers: any2[:1]},
 		{name: "feed lost", docs: 1, value: letters, readers: any2, notify: true,
 			txs: foreign(modelTx{docs: []int{0}, lost: true}, write(0))},
 		{name: "row of another document moves", docs: 2, value: aside, readers: any2,

@@ -49,7 +49,10 @@ type sim struct {
 	open     []*simTx
 	log      []*simTx
 	logEnd   Position
-	writing  int // writes through hotrow that are not released
+	writing  int    // writes through hotrow that are not released
+	serial   bool   // one transaction commits at a time, and knows where
+	locker   *simTx // is the one, nil: nobody
+	promised []*simPromise
 
 	d        *Domain
 	forms    [simForms]*simForm
@@ -79,12 +82,13 @@ type sim struct {
 	nows    [simForms][childs]int // versions that were read from the source itself
 	tokens  []simToken
 
-	reads, hits, stored int
+	reads, hits, stored, kept int
 }
 
 func newSim(seed uint64, sab sabotage) *sim {
 	s := &sim{rng: rand.New(rand.NewPCG(seed, 0)), seed: seed, sab: sab, now: 1000, origin: "o"}
 	s.notify = s.rng.IntN(3) == 0
+	s.serial = s.rng.IntN(3) == 0
 	s.unknown = s.rng.IntN(2) == 0
 	s.writes = 1 + s.rng.IntN(8)
 	s.hot = s.rng.IntN(parents)
@@ -121,6 +125,7 @@ type simTx struct {
 	unknown bool // its writer will not hear what came of it
 	hold    []Touch
 	held    [simForms]*simForm
+	promise []*simPromise // by its own writer
 }
 
 // A simOp changes one row. from and to are the parents of a child.
@@ -131,7 +136,7 @@ func (s *sim) write() bool {
 	if len(s.open) >= 4 {
 		return false
 	}
-	tx := &simTx{own: s.rng.IntN(4) == 0}
+	tx := &simTx{own: s.rng.IntN(4) == 0 || s.serial && s.rng.IntN(2) == 0}
 	switch {
 	case s.rng.IntN(12) == 0:
 		t := s.rng.IntN(2)
@@ -227,9 +232,10 @@ func (s *sim) commit() bool {
 	case tx.unknown && tx.hold != nil && s.rng.IntN(6) == 0:
 		s.release(tx)
 	case !tx.logged && s.rng.IntN(10) == 0:
-		s.unlock(tx)
-		s.release(tx)
+		s.undo(tx)
 		s.open = slices.Delete(s.open, i, i+1)
+	case !tx.logged && s.serial:
+		return s.commitAlone(tx)
 	case !tx.logged:
 		s.logEnd += Position(1 + s.rng.IntN(3))
 		tx.pos, tx.logged = s.logEnd, true
@@ -242,8 +248,16 @@ func (s *sim) commit() bool {
 			s.acknowledge(tx)
 		}
 		s.release(tx)
+		s.keepSoon(tx)
 	}
 	return true
+}
+
+// undo rolls tx back.
+func (s *sim) undo(tx *simTx) {
+	s.unlock(tx)
+	s.release(tx)
+	s.keepNone(tx)
 }
 
 // show makes tx visible: every read that is made from now on sees it.
@@ -290,7 +304,11 @@ func (s *sim) release(tx *simTx) {
 		return
 	}
 	s.disturb()
-	s.d.Release(tx.hold)
+	pos := Position(0)
+	if len(tx.promise) > 0 {
+		pos = tx.promise[0].lease.at
+	}
+	s.d.Release(tx.hold, pos)
 	tx.hold = nil
 	s.writing--
 }

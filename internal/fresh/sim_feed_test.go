@@ -78,7 +78,7 @@ func (s *sim) feedTurn() bool {
 		s.applyBarrier()
 		return true
 	case s.cursor == len(s.log):
-		if s.rng.IntN(2) == 0 {
+		if s.rng.IntN(2) == 0 && s.locker == nil {
 			s.logEnd++
 		}
 		s.d.Advance(s.logEnd)

@@ -32,6 +32,9 @@ func (s *sim) rest() {
 	for len(s.d.pending) > 0 || s.probe.ready {
 		s.settleTurn()
 	}
+	for len(s.promised) > 0 {
+		s.keepTurn()
+	}
 	for len(s.evicted) > 0 {
 		s.reportEvicted()
 	}
@@ -173,6 +176,7 @@ type sabotage struct {
 	fences    bool // a fence is said to be reached at once
 	ahead     bool // a feed that goes on leaves out what came meanwhile
 	formats   bool // copies that are older than an answer in another format stay
+	inexact   bool // others commit between what a write reads back and its commit
 }
 
 // skips reports whether the feed forgets this transaction.
@@ -190,6 +194,7 @@ func TestSimulation_SeesSabotage(t *testing.T) {
 		{"fence not waited for", sabotage{fences: true}},
 		{"feed goes on too late", sabotage{ahead: true}},
 		{"formats apart", sabotage{formats: true}},
+		{"write not alone", sabotage{inexact: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

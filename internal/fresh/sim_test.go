@@ -42,24 +42,24 @@ func TestSimulation(t *testing.T) {
 		seeds, first = -1, rand.Uint64()>>1
 	}
 	r := playSeeds(first, seeds, *simDuration, sabotage{})
-	t.Logf("%d seeds and %d steps in %v: %.0f seeds/s, %.0f steps/s, %d reads (%d hits, %d stored)",
+	t.Logf("%d seeds and %d steps in %v: %.0f seeds/s, %.0f steps/s, %d reads (%d hits, %d stored, %d kept)",
 		r.seeds, r.steps, r.took.Round(time.Millisecond), float64(r.seeds)/r.took.Seconds(),
-		float64(r.steps)/r.took.Seconds(), r.reads, r.hits, r.stored)
+		float64(r.steps)/r.took.Seconds(), r.reads, r.hits, r.stored, r.kept)
 	if r.failure != "" {
 		t.Fatalf("%s\nplay it again: go test ./internal/fresh -run '^TestSimulation$' -sim.seed=%d",
 			r.failure, r.seed)
 	}
-	if r.hits*40 < r.reads || r.stored*20 < r.reads {
+	if r.hits*40 < r.reads || r.stored*20 < r.reads || r.kept*150 < r.reads {
 		t.Error("hardly anything is stored or hit: the simulation does not try the protocol")
 	}
 }
 
 // played is what came of many seeds.
 type played struct {
-	seeds, steps, reads, hits, stored int
-	took                              time.Duration
-	seed                              uint64 // that has failed
-	failure                           string
+	seeds, steps, reads, hits, stored, kept int
+	took                                    time.Duration
+	seed                                    uint64 // that has failed
+	failure                                 string
 }
 
 // playSeeds plays n seeds from first on, or (n < 0) until the duration is over,
@@ -101,6 +101,7 @@ func (p *played) add(s *sim) {
 	p.reads += s.reads
 	p.hits += s.hits
 	p.stored += s.stored
+	p.kept += s.kept
 	if s.failure != "" && p.failure == "" {
 		p.seed, p.failure = s.seed, fmt.Sprintf("seed %d, step %d: %s", s.seed, s.steps, s.failure)
 	}
@@ -131,6 +132,8 @@ func (s *sim) turn() bool {
 		return s.commit()
 	case n < 33:
 		return s.feedTurn()
+	case n < 38 && s.serial:
+		return s.keepTurn()
 	case n < 42:
 		return s.settleTurn()
 	case n < 50:

@@ -109,8 +109,9 @@ type Lease struct {
 	AsOf   *Progress // includes every change up to here
 
 	done     chan struct{}
-	storable bool // no change of the key was unsettled when the lease was taken
-	settled  bool // nor one of any row that the document may hold
+	storable bool     // no change of the key was unsettled when the lease was taken
+	settled  bool     // nor one of any row that the document may hold
+	at       Position // of the write that has promised it; 0: it is a load
 	clock    uint64
 	open     *list.Element // in children.open
 
@@ -166,8 +167,7 @@ func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	fl := flight{k, f}
-	last := sh.inflight[fl]
+	last := sh.inflight[flight{k, f}]
 	if last != nil && s.joinable(last) {
 		switch {
 		case need == Any, need == Settled && last.settled, need == Now && !last.sent:
@@ -176,22 +176,27 @@ func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool
 		}
 	}
 	if need == Now {
-		s.doom(sh, k)
+		sh.doom(k, 0)
 	}
 	l = s.lease(sh, k, f)
 	l.now = need == Now
-	l.older = last
+	sh.launch(l)
+	return l, true
+}
+
+// launch puts l in flight. The shard is locked.
+func (sh *shard) launch(l *Lease) {
 	if sh.inflight == nil {
 		sh.inflight = make(map[flight]*Lease)
 	}
-	sh.inflight[fl] = l
-	return l, true
+	fl := flight{l.Key, l.Format}
+	l.older, sh.inflight[fl] = sh.inflight[fl], l
 }
 
 // joinable reports whether nothing is known that l may have read before. The shard
 // is locked.
 func (s *Space) joinable(l *Lease) bool {
-	return !l.doomed && l.after == nil && s.Valid(l.Stamp) && !s.children.moved(l)
+	return l.at == 0 && !l.doomed && l.after == nil && s.Valid(l.Stamp) && !s.children.moved(l)
 }
 
 // lease makes the lease of a load that begins now. The shard is locked.
@@ -307,7 +312,7 @@ func (s *Space) Drop(k row.Key) {
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	s.doom(sh, k)
+	sh.doom(k, 0)
 	s.forget(k)
 }
 
@@ -322,13 +327,14 @@ func (s *Space) DropAll() {
 // Evicted says that a tier has forgotten doc on its own.
 func (s *Space) Evicted(k row.Key, doc *row.Document) { s.children.evicted(k, doc) }
 
-// mark adds a change of k that is not settled. The shard is locked.
-func (s *Space) mark(sh *shard, k row.Key) {
+// mark adds a change of k, by the transaction at a position, that is not settled. The
+// shard is locked.
+func (s *Space) mark(sh *shard, k row.Key, by Position) {
 	if sh.dirty == nil {
 		sh.dirty = make(map[row.Key]int32)
 	}
 	sh.dirty[k]++
-	s.doom(sh, k)
+	sh.doom(k, by)
 	s.forget(k)
 }
 
@@ -339,12 +345,13 @@ func unmark(sh *shard, k row.Key) {
 	}
 }
 
-// doom lets the loads of k in flight answer those who wait, and store nothing.
-// The shard is locked.
-func (s *Space) doom(sh *shard, k row.Key) {
+// doom lets the loads of k in flight answer those who wait, and store nothing, because
+// of the transaction at a position (0: of something else). What that has promised itself
+// is spared. The shard is locked.
+func (sh *shard) doom(k row.Key, by Position) {
 	for f := range row.Format(row.NumFormats) {
 		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
-			l.doomed = true
+			l.doomed = l.doomed || by == 0 || l.at != by
 		}
 	}
 }

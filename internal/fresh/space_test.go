@@ -94,7 +94,7 @@ func TestSpace_WhatEndsALoad(t *testing.T) {
 		{"Hold and Release", func(d *Domain, s *Space) {
 			t := key(s)
 			d.Hold(t)
-			d.Release(t)
+			d.Release(t, 0)
 		}},
 		{"a read of the source", func(_ *Domain, s *Space) {
 			l, _ := s.Begin("k", row.FormatMsgPack, Now)

@@ -90,7 +90,7 @@ func (x *stress) write(own bool, n int) {
 		tx.shown.Store(true)
 		x.locks[k].Unlock()
 		if own {
-			x.d.Release(touches)
+			x.d.Release(touches, 0)
 			x.know(k, tx.version)
 		}
 	}

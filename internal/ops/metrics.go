@@ -125,6 +125,7 @@ func (e *emitter) resource(r *Resource) {
 	e.value(cacheFills, float64(r.Fills.Discarded), r.Name, "discarded")
 	e.value(cacheFills, float64(r.Fills.Collapsed), r.Name, "collapsed")
 	e.value(cacheFills, float64(r.Fills.Error), r.Name, "error")
+	e.value(cacheFills, float64(r.Fills.Written), r.Name, "written")
 	e.value(cacheRefills, float64(r.Fills.Again), r.Name)
 	e.value(cacheInvalidations, float64(r.Invalidations.Feed), r.Name, "feed")
 	e.value(cacheInvalidations, float64(r.Invalidations.Write), r.Name, "write")

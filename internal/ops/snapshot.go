@@ -93,7 +93,8 @@ type Fills struct {
 	Discarded uint64 `json:"discarded"` // a change had overtaken the load
 	Collapsed uint64 `json:"collapsed"` // waited for the load of another request
 	Error     uint64 `json:"error"`
-	Again     uint64 `json:"again"` // begun in the background because of a write
+	Again     uint64 `json:"again"`   // begun in the background because of a write
+	Written   uint64 `json:"written"` // no load: stored as a write has read it back
 }
 
 // Invalidations are documents dropped, by what caused it.

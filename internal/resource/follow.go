@@ -124,6 +124,7 @@ func (f *follower) fenceOnce() {
 		return
 	}
 	f.fences.Add(1)
+	f.u.keepDue()
 	if suspect {
 		f.caughtUp()
 	}
@@ -173,6 +174,7 @@ func (f *follower) settleOnce() int {
 		f.u.domain.Settle(p)
 		announce(p.Ref.(*applied), f.u)
 	}
+	f.u.keepDue()
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	f.settledOnDisk()
@@ -244,6 +246,7 @@ func (f *follower) Apply(tx *source.Tx) {
 	}
 	f.u.domain.Apply(fresh.Position(tx.Pos), a.touches, ref, monotonic())
 	f.settledOnDisk()
+	f.u.keepDue()
 	if !tx.All { // which is counted as a gap, or is the beginning of a feed
 		f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
 	}

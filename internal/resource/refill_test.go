@@ -30,8 +30,9 @@ func (h *house) kept(name, key string, of row.Format) string {
 	return doc
 }
 
-// What memory had is there again soon after a write, in each form that it had, and
-// so is what the row is a part of in another resource.
+// What memory had is there again soon after a write, in each form that it had, as the
+// write has read it back; and so is what the row is a part of in another resource, which
+// is read again.
 func TestRefill_ReadsAgainWhatMemoryHad(t *testing.T) {
 	h := newHouse(t, nil)
 	h.hit("emp", "7839")
@@ -51,15 +52,20 @@ func TestRefill_ReadsAgainWhatMemoryHad(t *testing.T) {
 		}
 		h.kept("emp", "7839", row.FormatMsgPack)
 	}
-	if n := h.resource("emp").Stats().Refilled; n < 40 {
-		t.Errorf("%d documents were read again, want two for each of 20 writes", n)
+	emp, dept := h.resource("emp").Stats(), h.resource("dept").Stats()
+	if emp.Kept != 40 || emp.Refilled != 0 {
+		t.Errorf("%d documents were kept and %d read again, want 40 and none", emp.Kept, emp.Refilled)
+	}
+	if dept.Kept != 0 || dept.Refilled < 20 {
+		t.Errorf("of the other resource %d were kept and %d read again, want none and 20", dept.Kept,
+			dept.Refilled)
 	}
 }
 
 // What memory had not is not read because it is written.
 func TestRefill_LeavesAloneWhatMemoryHadNot(t *testing.T) {
 	h := newHouse(t, nil)
-	h.hit("dept", "10") // which shows when all is done: it is refilled
+	h.hit("dept", "10") // which shows when all is done: it is kept
 	for i := range 20 {
 		h.mustWrite("dept", Write{Op: source.OpMerge, Key: "20"}, fmt.Sprintf(`{"loc":"%d"}`, i))
 	}
@@ -69,8 +75,8 @@ func TestRefill_LeavesAloneWhatMemoryHadNot(t *testing.T) {
 	if !errors.Is(err, ErrNotCached) {
 		t.Errorf("dept/20, which nobody has read: %v, want %v", err, ErrNotCached)
 	}
-	if n := h.resource("dept").Stats().Refilled; n != 1 {
-		t.Errorf("%d documents were read again, want 1", n)
+	if s := h.resource("dept").Stats(); s.Kept != 1 || s.Refilled != 0 {
+		t.Errorf("%d documents were kept and %d read again, want 1 and none", s.Kept, s.Refilled)
 	}
 }
 
@@ -115,13 +121,13 @@ func TestRefill_BesideReaders(t *testing.T) {
 // The thread that reads again is one of those that run Go only while there are writes.
 func TestRefill_ThreadEndsAfterTheWrites(t *testing.T) {
 	h := newHouse(t, nil)
-	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, `{"loc":"A"}`) // the source's own thread
+	h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7839"}, `{"sal":1}`) // the source's own thread
 	before := runtime.GOMAXPROCS(0)
 	h.hit("dept", "10")
-	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, `{"loc":"B"}`)
+	h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7839"}, `{"sal":2}`)
 	h.until(func() bool { return runtime.GOMAXPROCS(0) > before })
 	h.kept("dept", "10", row.FormatJSON)
 	h.until(func() bool { return runtime.GOMAXPROCS(0) == before })
-	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, `{"loc":"C"}`)
+	h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7839"}, `{"sal":3}`)
 	h.kept("dept", "10", row.FormatJSON)
 }

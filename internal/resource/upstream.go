@@ -93,6 +93,9 @@ type upstream struct {
 	timing  timings
 	audits  audits
 	refills refills
+
+	promises promises
+
 	waiting atomic.Int64
 
 	// followed is true once a feed has been chosen; reason says which and why.

@@ -51,8 +51,9 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 		return Result{}, fmt.Errorf("write %s/%s: %w", r.name, w.Key, err)
 	}
 	r.counts.writes.Add(1)
+	h.fulfil(&written.Loaded)
 	f.src.refill(h.had, written.Position)
-	return f.result(&w, written), nil
+	return f.result(&w, written, h.document(w.Format)), nil
 }
 
 // decodes reports whether the fields of w's input are those of f.
@@ -78,12 +79,13 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 	defer release()
 	change := &source.Write{
 		Op: w.Op, Key: w.Key, Input: w.Input,
-		Touch: func(changes []source.Change) {
+		Touch: func(changes []source.Change, at source.Position) {
 			f.src.apply.Lock()
 			defer f.src.apply.Unlock()
 			touches := f.src.touches(&source.Tx{Changes: changes})
 			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
 			h.hold(touches, f.src.bySpace)
+			h.promise(w.Key, at)
 		},
 	}
 	if w.IfMatch != nil || w.IfNoneMatch != nil { // else nobody needs the document as it was
@@ -122,17 +124,21 @@ func matches(tags []string, tag string) bool {
 	return false
 }
 
-// result is the answer to a write that has been committed.
-func (f *form) result(w *Write, written *source.Written) Result {
+// result is the answer to a write that has been committed. doc is the document, if it
+// has been made.
+func (f *form) result(w *Write, written *source.Written, doc *row.Document) Result {
 	p := f.src.domain.Applied()
 	t := f.token(p)
 	if !t.IsZero() && written.Position > t.Pos {
 		t.Pos = written.Position
 	}
 	a := Answer{Key: written.Loaded.Key, Origin: Requested, Token: t}
-	if written.Loaded.Found() {
+	switch {
+	case doc != nil:
+		a.Doc = doc
+	case written.Loaded.Found():
 		a.Doc = f.encode(written.Loaded.Key, written.Loaded.Values, w.Format, row.Stamp{})
-	} else {
+	default:
 		a.Key, a.Doc = w.Key, row.NoRow(row.Stamp{})
 	}
 	return Result{Answer: a, Created: written.Created}
@@ -143,6 +149,9 @@ type holding struct {
 	f       *form
 	touches []fresh.Touch
 	had     []refill // what memory had of it
+
+	at       fresh.Position // of the transaction, if the source knows; 0: it does not
+	promises []promise
 }
 
 // hold drops what touches name and keeps it from being stored. forms are those that
@@ -168,19 +177,22 @@ func (h *holding) hold(touches []fresh.Touch, forms map[*fresh.Space]*form) {
 // transaction was committed, that has to wait until it cannot be any more: the
 // database's own limit on a statement has passed twice.
 func (h *holding) end(err error) {
+	if err != nil {
+		h.breakPromises()
+	}
 	d := h.f.src.domain
 	if err == nil || source.ClassOf(err) != source.Unknown {
-		d.Release(h.touches)
+		d.Release(h.touches, h.at)
 		return
 	}
 	u := h.f.src
 	if !u.enter() {
-		d.Release(h.touches)
+		d.Release(h.touches, h.at)
 		return
 	}
 	go func() {
 		defer u.loads.Done()
 		sleep(u.ctx, 2*u.timeout)
-		d.Release(h.touches)
+		d.Release(h.touches, h.at)
 	}()
 }

@@ -168,8 +168,11 @@ type Write struct {
 	Check func(current *Loaded) error
 
 	// Touch is called within the transaction, just before it commits, with the
-	// rows that it changes, old and new. It may be nil.
-	Touch func(changes []Change)
+	// rows that it changes, old and new. at is the position that the transaction will
+	// have if it commits; a source that names it says as well that no other transaction
+	// commits before that, so that Written.Loaded is all there is at that position.
+	// 0: the source does not know. It may be nil.
+	Touch func(changes []Change, at Position)
 }
 
 // Written is what a Write did.

@@ -5,7 +5,7 @@ package main
 var applyMutants = []mutant{
 	{"apply: the position is published before", []edit{{"apply.go",
 		`	for i := range touches {
-		touches[i].apply(ref != nil)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -13,7 +13,7 @@ var applyMutants = []mutant{
 	d.publish(pos)
 	d.mu.Unlock()
 	for i := range touches {
-		touches[i].apply(ref != nil)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -24,7 +24,7 @@ var applyMutants = []mutant{
 `}}},
 	{"apply: pending before it is marked", []edit{{"apply.go",
 		`	for i := range touches {
-		touches[i].apply(ref != nil)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,7 +34,7 @@ var applyMutants = []mutant{
 	}
 	d.mu.Unlock()
 	for i := range touches {
-		touches[i].apply(ref != nil)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,21 +43,21 @@ var applyMutants = []mutant{
 		`		d.pending = append(d.pending, p)
 `, ``}}},
 	{"apply: nothing is marked", []edit{{"apply.go",
-		`touches[i].apply(ref != nil)`, `touches[i].apply(false)`}}},
-	{"apply: touches nothing", []edit{{"apply.go", `		touches[i].apply(ref != nil)
+		`touches[i].apply(pos, ref != nil)`, `touches[i].apply(pos, false)`}}},
+	{"apply: touches nothing", []edit{{"apply.go", `		touches[i].apply(pos, ref != nil)
 `, `		_ = i
 `}}},
 	{"apply: a settled change is not marked as such", []edit{{"apply.go",
-		`touches[i].apply(ref != nil)`, `touches[i].apply(true)`}}},
+		`touches[i].apply(pos, ref != nil)`, `touches[i].apply(pos, true)`}}},
 	{"apply: a settled change leaves loads in flight", []edit{{"apply.go",
-		`			s.doom(sh, k)
+		`			sh.doom(k, pos)
 			s.forget(k)
 `, `			s.forget(k)
 `}}},
 	{"apply: a settled change leaves the copy", []edit{{"apply.go",
-		`			s.doom(sh, k)
+		`			sh.doom(k, pos)
 			s.forget(k)
-`, `			s.doom(sh, k)
+`, `			sh.doom(k, pos)
 `}}},
 	{"apply: the documents that hold a row stay", []edit{{"apply.go",
 		`t.Keys = append(t.Keys, s.children.touch(c, unsettled)...)`,
@@ -94,13 +94,13 @@ var applyMutants = []mutant{
 `, `		s.wholes.Add(-1)
 `}}},
 	{"hold: marks nothing", []edit{{"apply.go",
-		`touches[i].apply(true)`, `touches[i].apply(false)`}}},
-	{"release: the marks stay", []edit{{"apply.go", `		again.apply(false)
-		touches[i].settle()
-`, `		again.apply(false)
+		`touches[i].apply(0, true)`, `touches[i].apply(0, false)`}}},
+	{"release: the marks stay", []edit{{"apply.go", `		again.apply(pos, false)
+		touches[i].settle(pos)
+`, `		again.apply(pos, false)
 `}}},
 	{"settle: loads begun under the mark are joined after", []edit{{"apply.go",
-		`		s.doom(sh, k)
+		`		sh.doom(k, pos)
 		unmark(sh, k)
 `, `		unmark(sh, k)
 `}}},

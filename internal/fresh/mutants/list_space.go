@@ -3,7 +3,8 @@ package main
 import "slices"
 
 // mutants are the wrong protocols that the tests must tell from the right one.
-var mutants = slices.Concat(spaceMutants, recallMutants, applyMutants, childMutants)
+var mutants = slices.Concat(spaceMutants, promiseMutants, recallMutants, applyMutants,
+	childMutants)
 
 // spaceMutants break the rules of space.go: who joins, and what is stored.
 var spaceMutants = []mutant{
@@ -31,7 +32,7 @@ var spaceMutants = []mutant{
 	{"lease: rows do not count for the position", []edit{{"space.go",
 		`l.settled = l.storable && settled`, `l.settled = l.storable || settled && false`}}},
 	{"begin: joins a doomed load", []edit{{"space.go",
-		`return !l.doomed && l.after`, `return l.after`}}},
+		`return l.at == 0 && !l.doomed && l.after`, `return l.at == 0 && l.after`}}},
 	{"begin: joins a load that others have overtaken", []edit{{"space.go",
 		`!l.doomed && l.after == nil && `, `!l.doomed && `}}},
 	{"begin: joins a load while the gate is closed", []edit{{"domain.go",
@@ -61,13 +62,15 @@ var spaceMutants = []mutant{
 		`	l.now = need == Now
 `, ``}}},
 	{"begin: an overtaken load is out of reach", []edit{{"space.go",
-		`	l.older = last
-`, ``}}},
+		`	l.older, sh.inflight[fl] = sh.inflight[fl], l
+`, `	sh.inflight[fl] = l
+`}}},
 	{"begin: an overtaken load is not stored", []edit{{"space.go",
-		`	l.older = last
-`, `	if l.older = last; last != nil {
-		last.doomed = true
+		`	l.older, sh.inflight[fl] = sh.inflight[fl], l
+`, `	if l.older = sh.inflight[fl]; l.older != nil {
+		l.older.doomed = true
 	}
+	sh.inflight[fl] = l
 `}}},
 	{"send: not noted", []edit{{"space.go", `	l.sent = true
 `, ``}}},
@@ -166,17 +169,17 @@ var spaceMutants = []mutant{
 `}}},
 	{"drop: loads in flight are stored", []edit{{"space.go",
 		`	defer sh.mu.Unlock()
-	s.doom(sh, k)
+	sh.doom(k, 0)
 	s.forget(k)
 }`, `	defer sh.mu.Unlock()
 	s.forget(k)
 }`}}},
 	{"drop: the copy stays", []edit{{"space.go",
 		`	defer sh.mu.Unlock()
-	s.doom(sh, k)
+	sh.doom(k, 0)
 	s.forget(k)
 }`, `	defer sh.mu.Unlock()
-	s.doom(sh, k)
+	sh.doom(k, 0)
 }`}}},
 	{"drop all: the generation stays", []edit{{"space.go",
 		`	s.children.clear()
@@ -191,15 +194,15 @@ var spaceMutants = []mutant{
 `}}},
 	{"mark: loads in flight are stored", []edit{{"space.go",
 		`	sh.dirty[k]++
-	s.doom(sh, k)
+	sh.doom(k, by)
 `, `	sh.dirty[k]++
 `}}},
 	{"mark: the copy stays", []edit{{"space.go",
 		`	sh.dirty[k]++
-	s.doom(sh, k)
+	sh.doom(k, by)
 	s.forget(k)
 `, `	sh.dirty[k]++
-	s.doom(sh, k)
+	sh.doom(k, by)
 `}}},
 	{"mark: does not count", []edit{{"space.go", `	sh.dirty[k]++
 `, `	sh.dirty[k] = 1

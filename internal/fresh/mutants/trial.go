@@ -31,14 +31,14 @@ var stages = []struct {
 	args []string
 }{
 	{"unit", []string{
-		"-test.run=^Test(Domain|Space|Children|Order|Hit|Alike|Recall|OnWhole|Settled)"}},
+		"-test.run=^Test(Domain|Space|Children|Order|Hit|Alike|Recall|OnWhole|Settled|Promise)"}},
 	{"simulation", []string{"-test.run=^TestSimulation$", "-sim.seeds=6000"}},
 	{"model", []string{"-test.run=^TestModel(_Resume)?$"}},
 	{"stress", []string{"-test.run=^TestStress", "-test.short"}},
 }
 
 // limit is for one stage; a mutant that hangs is noticed, too.
-const limit = 90 * time.Second
+const limit = 3 * time.Minute
 
 // verdict is what became of a mutant.
 type verdict int

@@ -89,7 +89,7 @@ func TestMemcached_AFrozenServerIsGivenUp(t *testing.T) {
 	}
 	// One who has sent the change and hears nothing does not know its outcome.
 	_, err = p.Write(t.Context(), &source.Write{Op: source.OpDelete, Key: "k",
-		Touch: func([]source.Change) { server.Pause() }})
+		Touch: func([]source.Change, source.Position) { server.Pause() }})
 	if err == nil || source.ClassOf(err) != source.Unknown {
 		t.Errorf("a delete that is not answered: %v", err)
 	}

@@ -155,7 +155,7 @@ func (wr *writer) touch(exists bool) {
 	case !exists:
 		c.Op, c.Old = source.Insert, nil
 	}
-	wr.write.Touch([]source.Change{c})
+	wr.write.Touch([]source.Change{c}, 0)
 }
 
 // finish notes what was done. The value is what was stored: nothing on the

@@ -122,7 +122,7 @@ func TestMemcached_WriteComparesWithWhatItReplaces(t *testing.T) {
 			}
 			return nil
 		},
-		Touch: func(c []source.Change) {
+		Touch: func(c []source.Change, _ source.Position) {
 			touched++
 			key, ok := c[0].New.Key(p.Deps()[0].Columns)
 			if key != "k" || !ok || c[0].Table != p.Deps()[0].Table || c[0].Op != source.Update {

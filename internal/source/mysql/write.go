@@ -175,7 +175,7 @@ func (wr *writer) run(ctx context.Context) error {
 		wr.done.Loaded.Asked = wr.write.Key
 	}
 	if wr.write.Touch != nil {
-		wr.write.Touch(changes)
+		wr.write.Touch(changes, 0)
 	}
 	return nil
 }

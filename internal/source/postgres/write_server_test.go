@@ -23,7 +23,7 @@ func TestPostgres_CommitWithoutAnAnswerIsUnknown(t *testing.T) {
 	tries := 0
 	_, err := p.Write(t.Context(), &source.Write{Op: source.OpCreate,
 		Input: input(t, p, `{"id":1}`),
-		Touch: func([]source.Change) { tries++ }})
+		Touch: func([]source.Change, source.Position) { tries++ }})
 	var e *source.Error
 	if !errors.As(err, &e) || e.Class != source.Unknown || tries != 1 {
 		t.Errorf("got %v after %d tries", err, tries)
@@ -60,7 +60,7 @@ func TestPostgres_WriteLeavesRowsOfHeirsAlone(t *testing.T) {
 	for _, w := range []*source.Write{
 		{Op: source.OpMerge, Key: "1", Input: input(t, a, `{"n":5}`)}, {Op: source.OpDelete, Key: "2"},
 	} {
-		w.Touch = func([]source.Change) {}
+		w.Touch = func([]source.Change, source.Position) {}
 		if _, err := a.Write(t.Context(), w); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestPostgres_PositionIncludesTheWrite(t *testing.T) {
 		var before source.Position
 		done, err := p.Write(t.Context(), &source.Write{Op: source.OpReplace, Key: "1",
 			Input: input(t, p,
-				`{"n":1}`), Touch: func([]source.Change) { before = source.Position(end()) }})
+				`{"n":1}`), Touch: func([]source.Change, source.Position) { before = source.Position(end()) }})
 		if err != nil {
 			t.Fatal(err)
 		}

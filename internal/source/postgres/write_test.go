@@ -25,7 +25,7 @@ func input(t testing.TB, p *plan, body string) *row.Input {
 // touched collects what Touch is told: "op table old -> new" of some columns.
 type touched []string
 
-func (c *touched) touch(changes []source.Change) {
+func (c *touched) touch(changes []source.Change, _ source.Position) {
 	for _, ch := range changes {
 		text := fmt.Sprintf("%d %s", ch.Op, ch.Table)
 		for _, tuple := range []source.Tuple{ch.Old, ch.New} {
@@ -155,7 +155,7 @@ func TestPostgres_WriteRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := &source.Write{Op: tt.op, Key: tt.key, Check: tt.check,
-				Touch: func([]source.Change) { t.Error("Touch of a write that fails") }}
+				Touch: func([]source.Change, source.Position) { t.Error("Touch of a write that fails") }}
 			if tt.body != "" {
 				w.Input = input(t, tt.plan, tt.body)
 			}
@@ -247,7 +247,7 @@ func TestPostgres_WriteReportsCascades(t *testing.T) {
 		Embeds: []source.Embed{{Name: "bs", Spec: &source.Spec{Table: "b"}}}})
 	var got []source.Change
 	_, err := p.Write(t.Context(), &source.Write{Op: source.OpDelete, Key: "1",
-		Touch: func(c []source.Change) { got = c }})
+		Touch: func(c []source.Change, _ source.Position) { got = c }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (s *suite) writeCheck(p source.Plan) {
 	_, err := p.Write(s.ctx, &source.Write{
 		Op: source.OpReplace, Key: "20", Input: s.input(p, `{"dname":"CHANGED"}`),
 		Check: func(l *source.Loaded) error { seen = json(p, *l); return refused },
-		Touch: func([]source.Change) { s.t.Error("Touch of a refused write") },
+		Touch: func([]source.Change, source.Position) { s.t.Error("Touch of a refused write") },
 	})
 	if !errors.Is(err, refused) {
 		s.t.Errorf("error %v, want that of Check", err)
@@ -122,7 +122,7 @@ func (s *suite) writeTouch(p source.Plan) {
 	var changes []source.Change
 	_, err := p.Write(s.ctx, &source.Write{
 		Op: source.OpMerge, Key: "20", Input: s.input(p, `{"loc":"BERN"}`),
-		Touch: func(c []source.Change) {
+		Touch: func(c []source.Change, _ source.Position) {
 			changes = append(changes, c...)
 			s.want(p, "20", `{"deptno":20,"dname":"RESEARCH","loc":null}`)
 		},
@@ -225,7 +225,7 @@ func (s *suite) writeNestedTouch(p source.Plan) {
 	var changes []source.Change
 	_, err := p.Write(s.ctx, &source.Write{
 		Op: source.OpMerge, Key: "61", Input: s.input(p, `{"emps":[{"empNo":8}]}`),
-		Touch: func(c []source.Change) { changes = append(changes, c...) },
+		Touch: func(c []source.Change, _ source.Position) { changes = append(changes, c...) },
 	})
 	if err != nil {
 		s.t.Fatal(err)

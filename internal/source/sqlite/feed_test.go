@@ -460,7 +460,7 @@ func TestWriter_NamesColumnsAsTheyAreNow(t *testing.T) {
 	var got []source.Change
 	_, err := s.writerNow().transaction(t.Context(), func(c *conn) error {
 		return c.execOnce(t.Context(), "UPDATE child SET parent = 'new' WHERE id = 1")
-	}, func(changes []source.Change) { got = changes })
+	}, func(changes []source.Change, _ source.Position) { got = changes })
 	if err != nil {
 		t.Fatal(err)
 	}

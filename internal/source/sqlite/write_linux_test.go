@@ -48,7 +48,7 @@ func TestWrite_HurriesWithCopies(t *testing.T) {
 		var now *unix.SchedAttr
 		var schedErr error
 		_, err := p.Write(t.Context(), &source.Write{Op: source.OpDelete, Key: key,
-			Touch: func([]source.Change) { now, schedErr = unix.SchedGetAttr(0, 0) }})
+			Touch: func([]source.Change, source.Position) { now, schedErr = unix.SchedGetAttr(0, 0) }})
 		if err != nil || schedErr != nil {
 			t.Fatal(err, schedErr)
 		}

@@ -107,7 +107,7 @@ func (w *writer) unlock() { w.turn <- struct{}{} }
 // changed, commits, tells the feeds once COMMIT has returned, and returns its
 // position.
 func (w *writer) transaction(
-	ctx context.Context, fn func(*conn) error, touch func([]source.Change),
+	ctx context.Context, fn func(*conn) error, touch func([]source.Change, source.Position),
 ) (source.Position, error) {
 	if err := w.begin(ctx); err != nil {
 		return 0, err
@@ -119,7 +119,7 @@ func (w *writer) transaction(
 // aside is transaction on a thread that lets who answers from memory pass: a
 // millisecond on the processor of an event loop is one that hundreds wait for.
 func (w *writer) aside(
-	ctx context.Context, fn func(*conn) error, touch func([]source.Change),
+	ctx context.Context, fn func(*conn) error, touch func([]source.Change, source.Position),
 ) (pos source.Position, err error) {
 	if err := w.begin(ctx); err != nil {
 		return 0, err
@@ -128,7 +128,9 @@ func (w *writer) aside(
 	if tell := touch; tell != nil {
 		// The lists of a cache are such that who finds an entry half made waits for it
 		// in a loop: hits beside writes waited 20 ms for that.
-		touch = func(changes []source.Change) { w.clerk.Hurry(func() { tell(changes) }) }
+		touch = func(changes []source.Change, at source.Position) {
+			w.clerk.Hurry(func() { tell(changes, at) })
+		}
 	}
 	w.clerk.Do(patience, func() { pos, err = w.transact(ctx, fn, touch) })
 	return pos, err
@@ -140,7 +142,7 @@ const patience = 2 * time.Millisecond
 
 // transact does what transaction says after BEGIN.
 func (w *writer) transact(
-	ctx context.Context, fn func(*conn) error, touch func([]source.Change),
+	ctx context.Context, fn func(*conn) error, touch func([]source.Change, source.Position),
 ) (source.Position, error) {
 	w.changes.reset()
 	err := w.catchUp(ctx)
@@ -154,7 +156,7 @@ func (w *writer) transact(
 	tx := &source.Tx{}
 	w.changes.batch.Take(tx)
 	if touch != nil {
-		touch(changesOf(tx))
+		touch(changesOf(tx), w.pos+1) // see publish: the turn is ours, and so is the lock
 	}
 	if err := w.commit(ctx); err != nil {
 		w.rollback()

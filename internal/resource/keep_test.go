@@ -1,0 +1,123 @@
+package resource
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// What a write answers with is what memory has from then on: nobody reads the database
+// for it.
+func TestKeep_IsWhatTheWriterWasTold(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("dept", "20")
+	before := h.resource("dept").Stats()
+	for i := range 10 {
+		told := h.mustWrite("dept", Write{Op: source.OpMerge, Key: "20"},
+			fmt.Sprintf(`{"loc":"%d"}`, i)).Doc
+		if got := h.kept("dept", "20", row.FormatJSON); got != string(told.Body()) {
+			t.Fatalf("memory has %s, its writer was told %s", got, told.Body())
+		}
+	}
+	after := h.resource("dept").Stats()
+	if after.Kept != 10 || after.Stored != before.Stored || after.Misses != before.Misses {
+		t.Errorf("%d were kept, %d stored by loads and %d missed, want 10 and no others", after.Kept,
+			after.Stored-before.Stored, after.Misses-before.Misses)
+	}
+}
+
+// A row that was not there is kept as it is now, and what is deleted is not.
+func TestKeep_OfARowThatComesAndGoes(t *testing.T) {
+	h := newHouse(t, nil)
+	if _, origin := h.get("dept", "77", Options{}); origin == Stored {
+		h.hit("dept", "77") // that there is none
+	}
+	h.mustWrite("dept", Write{Op: source.OpReplace, Key: "77"}, `{"dname":"NEW","loc":"X"}`)
+	if got, _ := h.get("dept", "77", Options{}); !strings.Contains(got, `"NEW"`) {
+		t.Fatalf("dept/77 = %s after it was made", got)
+	}
+	h.hit("dept", "77")
+	h.mustWrite("dept", Write{Op: source.OpDelete, Key: "77"}, "")
+	if got, _ := h.get("dept", "77", Options{}); got != "" {
+		t.Fatalf("dept/77 = %s after it was deleted", got)
+	}
+}
+
+// A write that fails within its transaction leaves what there was, and the next one is
+// kept as ever.
+func TestKeep_NotWhenTheWriteFails(t *testing.T) {
+	h := newHouse(t, nil)
+	was := h.hit("dept", "20")
+	for range 3 {
+		_, err := h.write("dept", Write{Op: source.OpMerge, Key: "20", IfMatch: []string{`"other"`}},
+			`{"loc":"LOST"}`)
+		if err == nil {
+			t.Fatal("a write passes whose condition does not hold")
+		}
+		if got, _ := h.get("dept", "20", Options{}); got != was {
+			t.Fatalf("dept/20 = %s after a write that failed, was %s", got, was)
+		}
+		h.hit("dept", "20")
+	}
+	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "20"}, `{"loc":"KEPT"}`)
+	if got := h.kept("dept", "20", row.FormatJSON); !strings.Contains(got, "KEPT") {
+		t.Errorf("dept/20 = %s", got)
+	}
+	if n := h.resource("dept").Stats().Kept; n != 1 {
+		t.Errorf("%d documents were kept, want 1", n)
+	}
+}
+
+// Writers of one row beside each other, and of the rows in it: what memory has in the end
+// is what the database has.
+func TestKeep_BesideOtherWriters(t *testing.T) {
+	h := newHouse(t, nil)
+	for round := range 20 {
+		h.hit("dept", "10")
+		var writers sync.WaitGroup
+		for w := range 4 {
+			writers.Go(func() {
+				for i := range 5 {
+					loc := fmt.Sprintf("%d-%d-%d", round, w, i)
+					h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, `{"loc":"`+loc+`"}`)
+					h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7839"},
+						fmt.Sprintf(`{"sal":%d}`, round*100+w*10+i))
+				}
+			})
+		}
+		writers.Wait()
+		want, _ := h.get("dept", "10", Options{NoCache: true})
+		for range 10 {
+			if got, _ := h.get("dept", "10", Options{}); got != want {
+				t.Fatalf("round %d: dept/10 = %s, the database has %s", round, got, want)
+			}
+		}
+	}
+}
+
+// Nobody waits for a promise whose change the feed never tells of.
+func TestPromises_EndInTime(t *testing.T) {
+	var p promises
+	if rest := p.add([]promise{{pos: 5, by: 100}, {pos: 9, by: 100}, {pos: 9, by: 50}}); len(rest) != 0 {
+		t.Errorf("%d are refused", len(rest))
+	}
+	for _, tt := range []struct {
+		settled   fresh.Position
+		now       int64
+		due, left int32
+	}{{4, 10, 0, 3}, {5, 10, 1, 2}, {5, 51, 1, 1}, {8, 100, 0, 1}, {8, 101, 1, 0}} {
+		due := p.take(tt.settled, tt.now)
+		if len(due) != int(tt.due) || p.waiting.Load() != tt.left {
+			t.Errorf("settled %d at %d: %d due, %d left, want %d and %d", tt.settled, tt.now, len(due),
+				p.waiting.Load(), tt.due, tt.left)
+		}
+	}
+	if rest := p.add(make([]promise, keepMost+3)); len(rest) != 3 {
+		t.Errorf("%d of too many are refused, want 3", len(rest))
+	}
+}
