@@ -1,51 +1,63 @@
 package crew
 
 import (
-	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 )
 
-// A Clerk runs functions one at a time on a thread of its own that lets others
-// pass: work of milliseconds beside answers of microseconds. It is used by one
-// goroutine at a time. The zero Clerk is ready for use; its thread begins with the
-// first function.
+// A Clerk runs functions one at a time on a thread that lets others pass meanwhile: work
+// of milliseconds beside answers of microseconds. The zero Clerk is ready for use.
 //
 // On Linux the thread has a processor only while nobody else wants it, unless that is
-// too seldom: see Do. Elsewhere it is as all others. It counts as one more of
-// GOMAXPROCS: the scheduler of Go would let others wait for it for 10 ms at a time, and
-// a processor of the runtime whose thread waits for one of the machine serves nobody
-// else.
+// too seldom: see Do. Elsewhere it is as all others. It is the thread of the goroutine
+// that asks: to have one of its own do the work, and to wait for it, took more than
+// half of what a write to SQLite cost (41 switches of threads for each, 10 without).
+//
+// While it has something to do, and a second longer, a Clerk counts as one more of
+// GOMAXPROCS: a processor of the runtime whose thread waits for one of the machine serves
+// nobody else, and the scheduler of Go would let others wait for it for 10 ms at a time.
 type Clerk struct {
-	Nice int // of the thread where it does not let all pass: 0 as others, to 19
+	// Nice is added to the nice value of the thread where it does not let all pass: 0
+	// as others, to 19. With another one than 0 the thread is kept: all functions are
+	// of one goroutine, which ends soon after Close, and its thread with it.
+	Nice int
 
-	thread *thread // nil: there is none
-	work   chan func()
-	done   chan string // what a function panicked with and where, or ""
-	timer  *time.Timer
+	// Askers is how many more of GOMAXPROCS there are meanwhile for those who have the
+	// work done, if they compute as well: else they take those of who answers from
+	// memory.
+	Askers int
+
+	thread *thread // of the function that runs, or that is kept
+	watch  watch
+	count  count
 }
 
 // starved is the part of its time that a thread must have had of a processor if it is
 // to go on letting all others pass: one in so many.
 const starved = 8
 
-// Do runs f and returns when it has. f lets all others pass; after a time of patience
-// in which it has hardly had a processor, it has its share for another such time. So
-// work is done on a machine that is never idle, and those who stop the world for a
-// moment, as the collector of garbage does, wait no longer than that for a thread
-// that cannot stop because it does not run. If f panics, Do does.
+// Do runs f, which lets all others pass; after a time of patience in which it has hardly
+// had a processor, it has its share for another such time. So work is done on a machine
+// that is never idle, and those who stop the world for a moment, as the collector of
+// garbage does, wait no longer than that for a thread that cannot stop because it does
+// not run.
 func (c *Clerk) Do(patience time.Duration, f func()) {
+	c.count.begin(1 + c.Askers)
+	defer c.count.end()
 	if c.thread == nil {
-		c.begin()
+		c.thread = takeThread(c.Nice)
 	}
 	c.thread.yield(true)
-	c.timer.Reset(patience)
-	c.work <- f
-	if failed := c.wait(patience); failed != "" {
-		panic("BUG: " + failed)
-	}
+	c.watch.begin(c.thread, patience)
+	defer func() {
+		c.watch.end()
+		if c.thread.yield(false); c.Nice == 0 {
+			c.thread.release()
+			c.thread = nil
+		}
+	}()
+	f()
 }
 
 // Hurry runs f, within a function that Do runs, without letting others pass: for what
@@ -57,38 +69,114 @@ func (c *Clerk) Hurry(f func()) {
 	f()
 }
 
-// wait returns what the function panicked with, once it has ended.
-func (c *Clerk) wait(patience time.Duration) (failed string) {
-	defer c.timer.Stop()
-	had := c.thread.used()
-	for {
-		select {
-		case failed = <-c.done:
-			return failed
-		case <-c.timer.C:
-		}
-		has := c.thread.used()
-		c.thread.yield(has-had > patience/starved)
-		had = has
-		c.timer.Reset(patience)
+// Close gives back at once what the Clerk counts for. Do begins again.
+func (c *Clerk) Close() { c.count.giveBack() }
+
+// restAfter is when what a Clerk counts for is given back.
+const restAfter = time.Second
+
+// A count is what a Clerk adds to GOMAXPROCS. To change that stops the world for a
+// moment, so it stays for a while.
+type count struct {
+	mu    sync.Mutex // guards what follows
+	added int
+	busy  bool
+	last  time.Time   // when a function has ended
+	timer *time.Timer // nil: not set
+}
+
+func (c *count) begin(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy = true; c.added == 0 {
+		c.added = n
+		AddProcessors(n)
 	}
 }
 
-// begin starts the thread.
-func (c *Clerk) begin() {
-	AddProcessors(1)
-	c.work, c.done, c.timer = make(chan func()), make(chan string), time.NewTimer(0)
-	started := make(chan *thread)
-	go run(c.Nice, started, c.work, c.done)
-	c.thread = <-started
+func (c *count) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy, c.last = false, time.Now(); c.timer == nil {
+		c.timer = time.AfterFunc(restAfter, c.rest)
+	}
 }
 
-// Close ends the thread. Do begins another one.
-func (c *Clerk) Close() {
-	if c.thread != nil {
-		close(c.work)
-		c.thread = nil
-		AddProcessors(-1)
+// rest gives the processors back if nothing was done for a while.
+func (c *count) rest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := restAfter - time.Since(c.last)
+	switch {
+	case c.busy:
+		c.timer = nil // end sets it again
+	case left > 0 && c.added > 0:
+		c.timer.Reset(left)
+	default:
+		c.timer = nil
+		c.drop()
+	}
+}
+
+func (c *count) giveBack() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop()
+}
+
+// drop is giveBack with the lock held.
+func (c *count) drop() {
+	if c.added > 0 {
+		AddProcessors(-c.added)
+		c.added = 0
+	}
+}
+
+// A watch looks now and then whether a thread that lets others pass has had a processor.
+type watch struct {
+	timer *time.Timer
+
+	mu       sync.Mutex // guards what follows
+	thread   *thread    // nil: no function runs
+	patience time.Duration
+	had      time.Duration
+}
+
+// begin watches over t until end.
+func (w *watch) begin(t *thread, patience time.Duration) {
+	if !t.mayStarve() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.thread, w.patience, w.had = t, patience, t.used()
+	if w.timer == nil {
+		w.timer = time.AfterFunc(patience, w.look)
+	} else {
+		w.timer.Reset(patience)
+	}
+}
+
+// look is called when the patience is over. Where the timer was late it is that of the
+// function before: then this one is as others for a while.
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.thread == nil {
+		return
+	}
+	has := w.thread.used()
+	w.thread.yield(has-w.had > w.patience/starved)
+	w.had = has
+	w.timer.Reset(w.patience)
+}
+
+// end watches no longer.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.thread = nil; w.timer != nil {
+		w.timer.Stop()
 	}
 }
 
@@ -100,23 +188,4 @@ func AddProcessors(n int) {
 	processors.Lock()
 	defer processors.Unlock()
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
-}
-
-// run runs what it is given on a thread of its own, which ends with it.
-func run(nice int, started chan<- *thread, work <-chan func(), done chan<- string) {
-	started <- newThread(nice)
-	for f := range work {
-		done <- attempt(f)
-	}
-}
-
-// attempt runs f and returns what it panicked with and where.
-func attempt(f func()) (failed string) {
-	defer func() {
-		if what := recover(); what != nil {
-			failed = fmt.Sprintf("%v\n\n%s", what, debug.Stack())
-		}
-	}()
-	f()
-	return ""
 }

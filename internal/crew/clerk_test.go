@@ -2,12 +2,11 @@ package crew
 
 import (
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 )
 
-// The functions run one after the other, on a goroutine that is not the caller's.
+// A function has run when Do returns, and its panic is the caller's.
 func TestClerk_RunsWhatItIsGiven(t *testing.T) {
 	var c Clerk
 	defer c.Close()
@@ -18,25 +17,16 @@ func TestClerk_RunsWhatItIsGiven(t *testing.T) {
 	if n != 3 {
 		t.Errorf("%d functions have run when Do had returned three times", n)
 	}
-}
-
-// A panic is the caller's, and the clerk goes on.
-func TestClerk_PanicsWhereItWasAsked(t *testing.T) {
-	var c Clerk
-	defer c.Close()
 	func() {
 		defer func() {
-			got, _ := recover().(string)
-			if !strings.Contains(got, "nil map") || !strings.Contains(got, "clerk_test.go") {
-				t.Errorf("Do panicked with %q, want the function's panic and its place", got)
+			if got := recover(); got != "as expected" {
+				t.Errorf("Do panicked with %v, want the function's own", got)
 			}
 		}()
-		var nowhere map[string]int
-		c.Do(0, func() { nowhere[""] = 1 })
+		c.Do(0, func() { panic("as expected") })
 	}()
-	ran := false
-	c.Do(0, func() { ran = true })
-	if !ran {
+	c.Do(0, func() { n++ })
+	if n != 4 {
 		t.Error("after a panic the clerk runs nothing")
 	}
 }
@@ -62,5 +52,32 @@ func TestClerk_BeginsAgainAfterClose(t *testing.T) {
 		if !ran {
 			t.Error("nothing has run")
 		}
+	}
+}
+
+// What it counts for it gives back when it has rested, and not while it works.
+func TestClerk_CountsWhileItWorks(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	c := Clerk{Askers: 2}
+	c.Do(time.Hour, func() {
+		c.count.rest() // as the timer does that an earlier function has set
+		if now := runtime.GOMAXPROCS(0); now != before+3 {
+			t.Errorf("GOMAXPROCS is %d while it works, want %d", now, before+3)
+		}
+	})
+	c.count.rest() // too soon
+	if now := runtime.GOMAXPROCS(0); now != before+3 {
+		t.Errorf("GOMAXPROCS is %d right after, want %d", now, before+3)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for runtime.GOMAXPROCS(0) != before {
+		if time.Now().After(deadline) {
+			t.Fatalf("GOMAXPROCS is %d for ever, was %d", runtime.GOMAXPROCS(0), before)
+		}
+		runtime.Gosched()
+	}
+	c.Close() // there is nothing left to give
+	if after := runtime.GOMAXPROCS(0); after != before {
+		t.Errorf("GOMAXPROCS is %d, was %d", after, before)
 	}
 }

@@ -17,7 +17,6 @@ func TestClerk_LetsOthersPassUnlessItStarves(t *testing.T) {
 	c := Clerk{Nice: 7}
 	defer c.Close()
 	normal := unix.SchedAttr{Policy: before.Policy, Nice: min(before.Nice+7, 19)}
-	idle := unix.SchedAttr{Policy: schedIdle}
 	thread := 0
 	starve := make(chan struct{})
 	ended := make(chan struct{})
@@ -30,18 +29,96 @@ func TestClerk_LetsOthersPassUnlessItStarves(t *testing.T) {
 			for policyOf(t, 0).Policy != schedIdle {
 			}
 		})
+		c.Do(time.Hour, func() {
+			if got := policyOf(t, 0); got.Policy != schedIdle {
+				t.Errorf("the next function begins with policy %d, want SCHED_IDLE", got.Policy)
+			}
+		})
 	}()
 	<-starve
 	awaitPolicy(t, thread, normal)
 	close(starve)
 	<-ended
-	c.Do(time.Hour, func() {
-		if got := policyOf(t, 0); got.Policy != idle.Policy {
-			t.Errorf("the next function begins with policy %d, want SCHED_IDLE", got.Policy)
-		}
-	})
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if after := policyOf(t, 0); after != before {
-		t.Errorf("who asked has policy %+v now, was %+v", after, before)
+		t.Errorf("another goroutine has policy %+v now, had %+v", after, before)
+	}
+}
+
+// The thread is as it was when the function has ended, or has panicked.
+func TestClerk_LeavesTheThreadAsItWas(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := policyOf(t, 0)
+	var c Clerk
+	defer c.Close()
+	for _, f := range []func(){func() {}, func() { panic("as expected") }} {
+		func() {
+			defer func() { _ = recover() }()
+			c.Do(time.Hour, f)
+		}()
+		if after := policyOf(t, 0); after != before {
+			t.Errorf("the thread has policy %+v, had %+v", after, before)
+		}
+	}
+	done := make(chan struct{})
+	go func() { // which the test's thread, were it released, could run
+		defer close(done)
+		runtime.LockOSThread()
+		c.Do(0, func() {})
+	}()
+	<-done
+}
+
+// Who may not lower nice values could never leave SCHED_IDLE: there a function has long
+// turns, and its thread its own again afterwards.
+func TestClerk_WithoutTheRightToLeave(t *testing.T) {
+	if !leavesIdle() {
+		t.Error("root may not leave SCHED_IDLE")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // to the end of the goroutine, and of the thread
+		before := policyOf(t, 0)
+		giveUpNice(t)
+		th := takeThread(0)
+		th.polite = politeAttr(th.normal, false)
+		th.yield(true)
+		want := before
+		if before.Runtime != 0 {
+			want.Runtime = uint64(longTurn)
+		}
+		if got := policyOf(t, 0); got != want || th.mayStarve() {
+			t.Errorf("it has policy %+v, want %+v; may starve: %v", got, want, th.mayStarve())
+		}
+		th.yield(false)
+		if after := policyOf(t, 0); after != before {
+			t.Errorf("then it has policy %+v, had %+v", after, before)
+		}
+		if triesToLeaveIdle() {
+			t.Error("it is said to be able to leave SCHED_IDLE")
+		}
+		if policyOf(t, 0).Policy != schedIdle {
+			t.Error("it has left SCHED_IDLE: the test takes no right away")
+		}
+	}()
+	<-done
+}
+
+// giveUpNice takes from the calling thread the right to lower nice values.
+func giveUpNice(t *testing.T) {
+	const cap = unix.CAP_SYS_NICE
+	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var d [2]unix.CapUserData
+	if err := unix.Capget(&h, &d[0]); err != nil {
+		t.Error(err)
+	}
+	d[cap/32].Effective &^= 1 << (cap % 32)
+	d[cap/32].Permitted &^= 1 << (cap % 32)
+	if err := unix.Capset(&h, &d[0]); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -88,7 +165,7 @@ func TestThread_KnowsWhatItHasUsed(t *testing.T) {
 	var stop atomic.Bool
 	go func() {
 		defer close(ended)
-		started <- newThread(0)
+		started <- takeThread(0)
 		for !stop.Load() {
 		}
 	}()

@@ -7,7 +7,11 @@ import "time"
 // A thread does nothing where a priority is the whole process's.
 type thread struct{}
 
-func newThread(int) *thread { return &thread{} }
+func takeThread(int) *thread { return &thread{} }
+
+func (*thread) release() {}
+
+func (*thread) mayStarve() bool { return false }
 
 func (*thread) yield(bool) {}
 

@@ -2,6 +2,7 @@ package crew
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -33,7 +34,7 @@ func TestShortTurns_AreThoseOfEachThread(t *testing.T) {
 	for range 20 {
 		held.Add(1)
 		done.Go(func() {
-			newThread(0)
+			runtime.LockOSThread() // to the end of the goroutine, and of the thread
 			held.Done()
 			<-hold
 		})

@@ -21,9 +21,6 @@ const (
 	// reader who comes meanwhile waits for it.
 	refillPatience = 2 * time.Millisecond
 
-	// refillRest is how long there must have been no changes for the thread to end.
-	refillRest = time.Second
-
 	// refillMost bounds what waits. The rest is read when somebody asks for it.
 	refillMost = 4096
 
@@ -97,15 +94,10 @@ func (r *refills) take(p *fresh.Progress, now int64) (due []refill, left int) {
 func (u *upstream) refillAll() {
 	var clerk crew.Clerk
 	defer clerk.Close()
-	quiet := time.NewTimer(refillRest)
-	defer quiet.Stop()
 	for {
 		select {
 		case <-u.ctx.Done():
 			return
-		case <-quiet.C:
-			clerk.Close()
-			continue
 		case <-u.refills.kick:
 		}
 		for left := 1; left > 0 && sleep(u.ctx, refillEvery); {
@@ -117,7 +109,6 @@ func (u *upstream) refillAll() {
 				due = due[n:]
 			}
 		}
-		quiet.Reset(refillRest)
 	}
 }
 

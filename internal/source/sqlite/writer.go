@@ -50,7 +50,7 @@ func openWriter(ctx context.Context, s *Source) (*writer, error) {
 		pragmas = append(pragmas, "query_only(1)")
 	}
 	w := &writer{s: s, dsn: dsn(s.path, mode, pragmas...), turn: make(chan struct{}, 1),
-		origin: newOrigin()}
+		clerk: crew.Clerk{Askers: 1}, origin: newOrigin()}
 	w.changes.w = w
 	if err := w.open(ctx); err != nil {
 		if w.c != nil {
