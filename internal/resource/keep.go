@@ -22,9 +22,8 @@ const (
 
 // A promise is the document of a write that memory had, as the write has read it back:
 // once the feed has told of the change it is stored as if it had been read then, and
-// nobody reads it again. That was a third of what a PUT costs
-// (bench/results/004-put-mix.md). It takes a source that knows in advance where the
-// transaction will be: see source.Write.
+// nobody reads it again. That was a quarter of what a PUT costs. It takes a source that
+// knows in advance where the transaction will be: see source.Write.
 type promise struct {
 	form  *form
 	lease *fresh.Lease
