@@ -168,7 +168,8 @@ func missesAreRefused(
 		n++
 		pause(t.Context(), 5*time.Millisecond)
 	}
-	if slowest > 300*time.Millisecond {
+	// Milliseconds, as a rule; who waited for the limit of the source would wait longer.
+	if slowest > time.Second {
 		t.Errorf("a miss was refused after %v only", slowest)
 	}
 	return n, slowest
