@@ -99,7 +99,12 @@ func TestStressPostgres_Outage(t *testing.T) {
 	pause(ctx, min(length(time.Second), 10*time.Second))
 	missing := s.connect()
 	missing.mustGet(t, 404, "/flat/0")
-	goroutines, open := runtime.NumGoroutine(), descriptors(t)
+	// Connections to the database are not counted: as many are opened as are needed.
+	files := func() int {
+		pool := s.stats().Pool
+		return descriptors(t) - pool.InUse - pool.Idle
+	}
+	goroutines, open := runtime.NumGoroutine(), files()
 
 	m.gone.Store(int64(time.Since(m.base)))
 	m.phase.Store(1)
@@ -129,7 +134,7 @@ func TestStressPostgres_Outage(t *testing.T) {
 		m.stale.Load(), m.bad.Load(), before.Round(time.Microsecond), during.Round(time.Microsecond),
 		float64(during)/float64(before), refused, slowest.Round(time.Microsecond),
 		fresh.Round(time.Millisecond), answered.Round(time.Millisecond), goroutines, crowdOf,
-		runtime.NumGoroutine(), open, descriptors(t))
+		runtime.NumGoroutine(), open, files())
 	if m.bad.Load() > 0 || m.fresh.Load() > 0 || m.stale.Load() == 0 {
 		t.Errorf("%d hits failed, %d not flagged long after the end of the database, %d flagged",
 			m.bad.Load(), m.fresh.Load(), m.stale.Load())
@@ -142,10 +147,12 @@ func TestStressPostgres_Outage(t *testing.T) {
 	if limit := 1500 * time.Millisecond; fresh > limit || answered > limit {
 		t.Errorf("fresh after %v, misses answered after %v, want a second", fresh, answered)
 	}
-	// Each of the six clients may have had a connection to the database opened at the same
-	// time when it was back.
-	if crowdOf > goroutines+20 || descriptors(t) > open+4+6 {
-		t.Errorf("goroutines %d -> %d, files %d -> %d", goroutines, crowdOf, open, descriptors(t))
+	// Milliseconds, as a rule. A machine that stands still for longer does so for hits too.
+	if slowest > 300*time.Millisecond+percentile(m.took[1], 1) {
+		t.Errorf("a miss was refused after %v only", slowest)
+	}
+	if crowdOf > goroutines+20 || files() > open+4 {
+		t.Errorf("goroutines %d -> %d, files %d -> %d", goroutines, crowdOf, open, files())
 	}
 }
 
@@ -167,10 +174,6 @@ func missesAreRefused(
 		}
 		n++
 		pause(t.Context(), 5*time.Millisecond)
-	}
-	// Milliseconds, as a rule; who waited for the limit of the source would wait longer.
-	if slowest > time.Second {
-		t.Errorf("a miss was refused after %v only", slowest)
 	}
 	return n, slowest
 }
