@@ -32,6 +32,12 @@ func (r *promiseRoom) hold() {
 
 func (r *promiseRoom) promise() *Lease { return r.s.Promise("k", row.FormatJSON, 2, len(r.holds)) }
 
+// deliver ends the write, and tells of it.
+func (r *promiseRoom) deliver() {
+	r.d.Release(r.holds, 2)
+	r.d.Apply(2, r.key(), nil, 0)
+}
+
 // keep ends the write and its promise, and reports whether the document was kept.
 func (r *promiseRoom) keep(l *Lease, state uint64) bool {
 	r.d.Release(r.holds, 2)
@@ -171,8 +177,7 @@ func TestPromise_OvertakesLoads(t *testing.T) {
 	r.d.Reset("o", 1)
 	r.hold()
 	l := r.promise()
-	r.d.Release(r.holds, 2)
-	r.d.Apply(2, r.key(), nil, 0)
+	r.deliver()
 	another, _ := r.s.Begin("k", row.FormatCBOR, Any)
 	r.s.Send(another)
 	r.s.Keep(l, row.NewDocument("k", l.Format, nil, 7, l.Stamp), func() {})
@@ -189,8 +194,7 @@ func TestPromise_OvertakesLoads(t *testing.T) {
 func TestPromise_LeavesLoadsOfItsState(t *testing.T) {
 	r := newPromiseRoom(false)
 	l := r.promise()
-	r.d.Release(r.holds, 2)
-	r.d.Apply(2, r.key(), nil, 0)
+	r.deliver()
 	same, _ := r.s.Begin("k", row.FormatMsgPack, Any)
 	r.s.Send(same)
 	r.s.Keep(l, row.NewDocument("k", l.Format, nil, 7, l.Stamp), func() {})
@@ -206,8 +210,7 @@ func TestPromise_IsNotFollowedByOlderCopies(t *testing.T) {
 	r := newPromiseRoom(false)
 	r.s.OnWhole(func() {})
 	l := r.promise()
-	r.d.Release(r.holds, 2)
-	r.d.Apply(2, r.key(), nil, 0)
+	r.deliver()
 	stamp := l.Stamp
 	stamp.At = 50
 	r.s.Keep(l, row.NewDocument("k", l.Format, nil, 7, stamp), func() {})

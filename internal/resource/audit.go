@@ -168,3 +168,10 @@ func (u *upstream) survives(f *form, ref tier.Ref, doc *row.Document) bool {
 	same, ok := f.compare(ref, doc)
 	return ok && !same && unchanged()
 }
+
+// sampled lets the auditor know of what was stored under a lease.
+func (f *form) sampled(l *fresh.Lease) {
+	if f.src.opts.Audit > 0 {
+		f.sample.add(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key})
+	}
+}

@@ -67,9 +67,7 @@ func (f *form) recall(leases []*fresh.Lease) []*fresh.Lease {
 	for _, l := range leases {
 		if f.recalled(l) {
 			f.r.counts.recalled.Add(1)
-			if f.src.opts.Audit > 0 {
-				f.sample.add(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key})
-			}
+			f.sampled(l)
 		} else {
 			left = append(left, l)
 		}

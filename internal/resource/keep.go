@@ -8,7 +8,6 @@ import (
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
-	"github.com/hotrow/hotrow/internal/tier"
 )
 
 const (
@@ -68,12 +67,11 @@ func (h *holding) promise(key row.Key, at source.Position) {
 	h.had = others
 }
 
-// breakPromises ends the leases of a write that keeps nothing.
-func (h *holding) breakPromises() {
-	for _, p := range h.promises {
+// breakPromises ends the leases of what is not kept.
+func breakPromises(list []promise) {
+	for _, p := range list {
 		p.form.space.Keep(p.lease, nil, nil)
 	}
-	h.promises = nil
 }
 
 // fulfil makes the documents that were promised from what the write has read back, and
@@ -83,7 +81,8 @@ func (h *holding) fulfil(found *source.Loaded) {
 		return
 	}
 	if !h.f.keeps(h.promises[0].lease, found) || !found.Found() {
-		h.breakPromises()
+		breakPromises(h.promises)
+		h.promises = nil
 		return
 	}
 	by := monotonic() + int64(keepBy)
@@ -92,9 +91,7 @@ func (h *holding) fulfil(found *source.Loaded) {
 		p.doc, p.by = h.f.document(p.lease, found), by
 	}
 	u := h.f.src
-	for _, p := range u.promises.add(h.promises) {
-		p.form.space.Keep(p.lease, nil, nil)
-	}
+	breakPromises(u.promises.add(h.promises))
 	u.keepDue() // the feed may have been faster
 }
 
@@ -152,11 +149,8 @@ func (u *upstream) keepDue() {
 func (p *promise) keep() {
 	f, l := p.form, p.lease
 	f.space.Keep(l, p.doc, f.store(l, p.doc))
-	if !l.Stored() {
-		return
-	}
-	f.r.counts.kept.Add(1)
-	if f.src.opts.Audit > 0 {
-		f.sample.add(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key})
+	if l.Stored() {
+		f.r.counts.kept.Add(1)
+		f.sampled(l)
 	}
 }

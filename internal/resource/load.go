@@ -7,7 +7,6 @@ import (
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
-	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // load begins to read the document from the disk or the source, or joins somebody
@@ -162,9 +161,7 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded) {
 	f.space.Finish(l, doc, nil, rows, store)
 	if l.Stored() {
 		f.r.counts.stored.Add(1)
-		if f.src.opts.Audit > 0 {
-			f.sample.add(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key})
-		}
+		f.sampled(l)
 	} else {
 		f.r.counts.discarded.Add(1)
 	}

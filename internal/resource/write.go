@@ -178,7 +178,7 @@ func (h *holding) hold(touches []fresh.Touch, forms map[*fresh.Space]*form) {
 // database's own limit on a statement has passed twice.
 func (h *holding) end(err error) {
 	if err != nil {
-		h.breakPromises()
+		breakPromises(h.promises)
 	}
 	d := h.f.src.domain
 	if err == nil || source.ClassOf(err) != source.Unknown {
