@@ -251,11 +251,22 @@ func (x *exchange) uploading() bool {
 	}
 }
 
+// lastWrite is how long an answer waits for the write of the last part of its
+// request to return: what has come by it may be answered before that. It is
+// waited for in full only where an upstream answers before it has read all.
+const lastWrite = 50 * time.Millisecond
+
 // passed reports whether the whole request has gone to the upstream: an upload
 // may also have ended because the upstream takes no more of it.
 func (x *exchange) passed() bool {
 	if x.uploaded == nil {
 		return x.whole
+	}
+	if x.uploading() && x.up.ending.Load() {
+		select {
+		case <-x.uploaded:
+		case <-time.After(lastWrite):
+		}
 	}
 	return !x.uploading() && x.up.done && x.up.writeErr == nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
@@ -46,6 +47,7 @@ type pump struct {
 
 	saving bool // of what was written, for another try
 	saved  []byte
+	ending atomic.Bool // the last of an upload is being written
 
 	readErr, writeErr error
 }
@@ -57,6 +59,7 @@ func (p *pump) begin(kind bodyKind, length int64) {
 	p.done = kind == bodyNone || kind == bodyLength && length == 0
 	p.total, p.starved, p.saving, p.saved = 0, false, false, p.saved[:0]
 	p.readErr, p.writeErr = nil, nil
+	p.ending.Store(false)
 }
 
 // gather appends what was read to the output, framed as it should be.
@@ -164,6 +167,9 @@ func (p *pump) run() bool {
 		}
 		if p.done && !p.upload {
 			p.c.bodyEnded()
+		}
+		if p.done && p.upload {
+			p.ending.Store(true)
 		}
 		if !p.flush() {
 			return false
