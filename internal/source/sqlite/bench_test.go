@@ -19,8 +19,10 @@ func BenchmarkLoad(b *testing.B) {
 	for name, embeds := range map[string][]source.Embed{"flat": nil, "nested": nested} {
 		p := compile(b, s, &source.Spec{Table: "p", Embeds: embeds})
 		b.Run("document="+name, func(b *testing.B) {
+			ctx, cancel := context.WithCancel(b.Context()) // as that of a request
+			defer cancel()
 			for b.Loop() {
-				if _, err := p.Load(context.Background(), []row.Key{"1"}); err != nil {
+				if _, err := p.Load(ctx, []row.Key{"1"}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -17,6 +17,9 @@ type table struct {
 	rowid        string // the column that is another name for the rowid; ""
 	withoutRowID bool
 	opaque       bool // a unique index on an expression: see changelog.go
+
+	triggers   bool     // other than those of the change log
+	referenced []string // columns that foreign keys of any table name
 }
 
 // A column is one column of a table.
@@ -87,7 +90,25 @@ func readTables(ctx context.Context, c *conn) ([]*table, error) {
 			return nil, fmt.Errorf("table %s: %w", t.Name, err)
 		}
 	}
-	return tables, resolveForeign(ctx, c, tables)
+	if err := resolveForeign(ctx, c, tables); err != nil {
+		return nil, err
+	}
+	return tables, readTriggers(ctx, c, tables)
+}
+
+// readTriggers notes which tables have triggers that are not ours.
+func readTriggers(ctx context.Context, c *conn, tables []*table) error {
+	return c.query(ctx, "SELECT tbl_name, name FROM main.sqlite_schema WHERE type = 'trigger'",
+		nil, func(v []any) error {
+			on, _ := v[0].(string)
+			name, _ := v[1].(string)
+			for _, t := range tables {
+				if strings.EqualFold(t.Name, on) && !isInternal(name) {
+					t.triggers = true
+				}
+			}
+			return nil
+		})
 }
 
 // read reads the columns, keys and indexes of t.
@@ -288,6 +309,9 @@ func resolveForeign(ctx context.Context, c *conn, tables []*table) error {
 				fk.Table = parent.Name
 				if to == "" && len(fk.Columns) < len(parent.Key) {
 					to = parent.Key[len(fk.Columns)]
+				}
+				if names, err := parent.resolve([]string{to}); err == nil {
+					parent.referenced = append(parent.referenced, names...)
 				}
 			}
 			fk.Columns, fk.References = append(fk.Columns, from), append(fk.References, to)

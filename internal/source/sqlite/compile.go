@@ -40,6 +40,9 @@ func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, e
 		if err := k.embed(p.root, spec, p.kt, 1); err != nil {
 			return err
 		}
+		if err := p.root.judge(ctx, c); err != nil {
+			return err
+		}
 		p.root.finish()
 		p.deps = k.deps
 		return nil

@@ -129,50 +129,26 @@ func (c *conn) arguments(args []any) ([]driver.NamedValue, error) {
 // with its raw values, which are valid until each returns. Each may run other
 // statements on the connection.
 func (c *conn) query(ctx context.Context, q string, args []any, each func([]any) error) error {
-	st, err := c.stmt(ctx, q)
+	rows, err := c.start(ctx, q, args)
 	if err != nil {
 		return err
-	}
-	named, err := c.arguments(args)
-	if err != nil {
-		return wrap(err)
-	}
-	rows, err := st.QueryContext(ctx, named)
-	clear(named) // a large value is not kept by a connection that is idle
-	if err != nil {
-		return wrap(err)
 	}
 	return readAll(ctx, rows, each)
 }
 
-// queryBrief is query for a statement that is over in microseconds unless it waits
-// for a lock, and so need not be ended when ctx is. To be able to, the driver starts
-// a goroutine for every statement, which costs more than to find a row.
-func (c *conn) queryBrief(
-	ctx context.Context, q string, args []any, each func([]any) error,
-) error {
-	ctx, err := c.brief(ctx)
+// start begins to run a query that is kept prepared.
+func (c *conn) start(ctx context.Context, q string, args []any) (driver.Rows, error) {
+	st, err := c.stmt(ctx, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.query(ctx, q, args, each)
-}
-
-// execBrief is exec for such a statement.
-func (c *conn) execBrief(ctx context.Context, q string) error {
-	ctx, err := c.brief(ctx)
+	named, err := c.arguments(args)
 	if err != nil {
-		return err
+		return nil, wrap(err)
 	}
-	return c.exec(ctx, q)
-}
-
-// brief returns the context that a brief statement is run with.
-func (c *conn) brief(ctx context.Context) (context.Context, error) {
-	if c.waits {
-		return ctx, nil
-	}
-	return context.WithoutCancel(ctx), wrap(ctx.Err())
+	rows, err := st.QueryContext(ctx, named)
+	clear(named) // a large value is not kept by a connection that is idle
+	return rows, wrap(err)
 }
 
 // queryOnce is query for a statement that is not worth keeping.

@@ -114,14 +114,20 @@ func (n *node) rows(
 		for i, p := range part {
 			raws[i] = p.raw
 		}
-		sql := n.selectByOn(width(len(part)))
-		err := c.query(ctx, sql, flatten(raws), func(v []any) error {
+		row := func(v []any) error {
 			key, _ := keyOf(n.on.kinds, n.on.raw(v))
 			if i, ok := at[key]; ok {
 				each(i, v)
 			}
 			return nil
-		})
+		}
+		var err error
+		sql := n.selectByOn(width(len(part)))
+		if n.briefRead && len(part) == 1 {
+			err = c.queryHeld(ctx, sql, flatten(raws), row)
+		} else {
+			err = c.query(ctx, sql, flatten(raws), row)
+		}
 		if err != nil {
 			return err
 		}

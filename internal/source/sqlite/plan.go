@@ -39,6 +39,9 @@ type node struct {
 	ident  place // the primary key, where Load reports it; else empty
 	order  string
 
+	briefRead   bool // selectByOn for one parent, see brief.go
+	briefUpdate bool
+
 	embeds []*node
 }
 

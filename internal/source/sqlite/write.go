@@ -333,8 +333,13 @@ func (n *node) update(
 	if len(parts) == 0 {
 		return nil
 	}
-	return c.exec(ctx, "UPDATE "+quote(n.table.Name)+" SET "+strings.Join(parts, ", ")+
-		" WHERE "+oneOf(n.key.columns, 1), append(args, key...)...)
+	sql := "UPDATE " + quote(n.table.Name) + " SET " + strings.Join(parts, ", ") +
+		" WHERE " + oneOf(n.key.columns, 1)
+	args = append(args, key...)
+	if n.briefUpdate {
+		return c.execBrief(ctx, sql, args...)
+	}
+	return c.exec(ctx, sql, args...)
 }
 
 // remove deletes the row of a key.
