@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"slices"
 	"strings"
 )
@@ -36,10 +37,16 @@ func (c *conn) queryHeld(
 
 // execBrief is exec for a brief statement that does not wait for locks.
 func (c *conn) execBrief(ctx context.Context, q string, args ...any) error {
+	_, err := c.runBrief(ctx, q, args)
+	return err
+}
+
+// runBrief is run for such a statement.
+func (c *conn) runBrief(ctx context.Context, q string, args []any) (driver.Result, error) {
 	if err := ctx.Err(); err != nil {
-		return wrap(err)
+		return nil, wrap(err)
 	}
-	return c.exec(context.WithoutCancel(ctx), q, args...)
+	return c.run(context.WithoutCancel(ctx), q, args)
 }
 
 // judge notes which statements of n and of what is embedded in it are brief.

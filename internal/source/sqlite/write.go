@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"strings"
 
@@ -110,6 +111,12 @@ type writing struct {
 
 // run does the write. args are the key's values; nil: the database makes it.
 func (t *writing) run(ctx context.Context, key row.Key, args []any) error {
+	if t.mayOverwrite(args) {
+		done, err := t.overwrite(ctx, args)
+		if done || err != nil {
+			return err
+		}
+	}
 	current := source.Loaded{Asked: t.w.Key}
 	if args != nil {
 		var err error
@@ -130,6 +137,32 @@ func (t *writing) run(ctx context.Context, key row.Key, args []any) error {
 		}
 	}
 	return t.apply(ctx, key, args, current.Found())
+}
+
+// mayOverwrite reports whether the row may be changed without a look at it first: nobody
+// wants to see it, and there is no other way to write its key.
+func (t *writing) mayOverwrite(args []any) bool {
+	return args != nil && t.w.Check == nil && !t.p.kt.Wide() &&
+		(t.w.Op == source.OpReplace || t.w.Op == source.OpMerge)
+}
+
+// overwrite changes the row of a key if there is one. Where there is none, or the body
+// cannot be what it is changed to, it does nothing: which of the two it is matters.
+func (t *writing) overwrite(ctx context.Context, key []any) (done bool, err error) {
+	n := t.p.root
+	sql, args, err := n.updating(t.w.Input, key, t.w.Op == source.OpReplace)
+	if err != nil || sql == "" {
+		return false, nil
+	}
+	res, err := n.runUpdate(ctx, t.c, sql, args)
+	if err != nil {
+		return false, err
+	}
+	changed, err := res.RowsAffected()
+	if err != nil || changed == 0 {
+		return false, err
+	}
+	return true, t.complete(ctx, key)
 }
 
 // apply changes the row and what is embedded, and reads the document again.
@@ -155,7 +188,12 @@ func (t *writing) apply(ctx context.Context, key row.Key, args []any, exists boo
 	if err != nil {
 		return err
 	}
-	if err := root.reconcile(ctx, t.c, t.w.Input, args); err != nil {
+	return t.complete(ctx, args)
+}
+
+// complete changes what is embedded in the row, and reads the document again.
+func (t *writing) complete(ctx context.Context, args []any) error {
+	if err := t.p.root.reconcile(ctx, t.c, t.w.Input, args); err != nil {
 		return err
 	}
 	return t.readBack(ctx, args)
@@ -300,24 +338,36 @@ func (n *node) insert(
 	return key, err
 }
 
-// update changes the row of a key. whole: columns that the body leaves out get
-// their defaults, except those that documents do not show.
+// update changes the row of a key, see updating.
 func (n *node) update(
 	ctx context.Context, c *conn, in *row.Input, key []any, whole bool,
 ) error {
+	sql, args, err := n.updating(in, key, whole)
+	if err != nil || sql == "" {
+		return err
+	}
+	_, err = n.runUpdate(ctx, c, sql, args)
+	return err
+}
+
+// updating returns the statement that changes the row of a key, and its arguments; ""
+// when there is nothing to change. whole: columns that the body leaves out get their
+// defaults, except those that documents do not show.
+func (n *node) updating(
+	in *row.Input, key []any, whole bool,
+) (sql string, args []any, err error) {
 	skip := append(append([]string(nil), n.key.columns...), n.on.columns...)
 	set, err := n.assignments(in, skip)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	var parts []string
-	var args []any
 	for _, a := range set {
 		parts, args = append(parts, quote(a.column)+" = ?"), append(args, a.value)
 	}
 	if whole {
 		if err := n.complete(in); err != nil {
-			return err
+			return "", nil, err
 		}
 		for i, f := range n.fields {
 			if f.at < 0 || in.Present[i] || f.column.Generated || contains(skip, f.column.Name) {
@@ -331,15 +381,20 @@ func (n *node) update(
 		}
 	}
 	if len(parts) == 0 {
-		return nil
+		return "", nil, nil
 	}
-	sql := "UPDATE " + quote(n.table.Name) + " SET " + strings.Join(parts, ", ") +
-		" WHERE " + oneOf(n.key.columns, 1)
-	args = append(args, key...)
+	return "UPDATE " + quote(n.table.Name) + " SET " + strings.Join(parts, ", ") +
+		" WHERE " + oneOf(n.key.columns, 1), append(args, key...), nil
+}
+
+// runUpdate runs such a statement.
+func (n *node) runUpdate(
+	ctx context.Context, c *conn, sql string, args []any,
+) (driver.Result, error) {
 	if n.briefUpdate {
-		return c.execBrief(ctx, sql, args...)
+		return c.runBrief(ctx, sql, args)
 	}
-	return c.exec(ctx, sql, args...)
+	return c.run(ctx, sql, args)
 }
 
 // remove deletes the row of a key.

@@ -93,11 +93,16 @@ func (w *writer) lock(ctx context.Context) error {
 	case <-ctx.Done():
 		return wrap(ctx.Err())
 	}
-	if w.gone != nil {
-		w.unlock()
-		return unavailable(w.gone)
+	return w.taken()
+}
+
+// taken gives the turn back if there is nothing to be done with it any more.
+func (w *writer) taken() error {
+	if w.gone == nil {
+		return nil
 	}
-	return nil
+	w.unlock()
+	return unavailable(w.gone)
 }
 
 // unlock ends the writer's turn.
@@ -113,11 +118,20 @@ func (w *writer) transaction(
 		return 0, err
 	}
 	defer w.unlock()
-	return w.transact(ctx, fn, touch)
+	return w.transact(ctx, func(c *conn) error {
+		before := w.schema
+		if err := fn(c); err != nil {
+			return err
+		}
+		now, err := c.integer(ctx, "PRAGMA schema_version")
+		w.ddl = now != before
+		return err
+	}, touch)
 }
 
-// aside is transaction on a thread that lets who answers from memory pass: a
-// millisecond on the processor of an event loop is one that hundreds wait for.
+// aside is transaction, for statements that leave the schema as it is, on a thread that
+// lets who answers from memory pass: a millisecond on the processor of an event loop is
+// one that hundreds wait for.
 func (w *writer) aside(
 	ctx context.Context, fn func(*conn) error, touch func([]source.Change, source.Position),
 ) (pos source.Position, err error) {
@@ -199,30 +213,27 @@ func (w *writer) fill(ctx context.Context, fn func(*conn) error) error {
 	if err := w.refresh(ctx); err != nil {
 		return err
 	}
-	before := w.schema
-	if err := fn(w.c); err != nil {
-		return err
-	}
-	now, err := w.c.integer(ctx, "PRAGMA schema_version")
-	w.ddl = now != before
-	return err
+	return fn(w.c)
 }
 
 // begin takes the writer's turn and the database's write lock. While another
 // program holds that lock it waits without the turn, so that the feed, which
 // polls on the same connection, is not held up.
 func (w *writer) begin(ctx context.Context) error {
+	select {
+	case <-w.turn: // who need not wait needs no limit for it
+		if err := w.beginNow(ctx); !isBusy(err) {
+			return err
+		}
+	default:
+	}
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		if err := w.lock(ctx); err != nil {
 			return err
 		}
-		err := w.c.execBrief(ctx, "BEGIN IMMEDIATE")
-		if err == nil {
-			return nil
-		}
-		w.unlock()
+		err := w.beginNow(ctx)
 		if !isBusy(err) {
 			return err
 		}
@@ -232,6 +243,18 @@ func (w *writer) begin(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// beginNow is begin with the turn taken, which it gives back after an error.
+func (w *writer) beginNow(ctx context.Context) error {
+	if err := w.taken(); err != nil {
+		return err
+	}
+	err := w.c.execBrief(ctx, "BEGIN IMMEDIATE")
+	if err != nil {
+		w.unlock()
+	}
+	return err
 }
 
 // commit ends the transaction. Where there is no write-ahead log it waits for

@@ -1,0 +1,52 @@
+package sqlite
+
+import (
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A write that changes its row without a look at it says the same as one that looks.
+func TestWrite_SaysWhatIsWrongFirst(t *testing.T) {
+	path, _ := newFile(t, "WAL", "CREATE TABLE a (id integer PRIMARY KEY, n integer NOT NULL)",
+		"INSERT INTO a VALUES (1, 1)")
+	s := openTest(t, path, Options{})
+	p := compile(t, s, &source.Spec{Table: "a",
+		Fields: map[string]source.FieldSpec{"n": {Required: true}}})
+	for _, tc := range []struct {
+		op        source.Op
+		key, body string
+		want      source.Class // of the error; Internal, which is 0: none
+		created   bool
+	}{
+		{op: source.OpMerge, key: "2", body: `{"n": null}`, want: source.NoRow},
+		{op: source.OpMerge, key: "2", body: `{"n": 5}`, want: source.NoRow},
+		{op: source.OpMerge, key: "1", body: `{"n": null}`, want: source.Invalid},
+		{op: source.OpMerge, key: "1", body: `{}`},
+		{op: source.OpMerge, key: "1", body: `{"n": 2}`},
+		{op: source.OpReplace, key: "1", body: `{}`, want: source.Invalid},
+		{op: source.OpReplace, key: "3", body: `{}`, want: source.Invalid},
+		{op: source.OpReplace, key: "1", body: `{"n": 2}`}, // as it is already
+		{op: source.OpReplace, key: "3", body: `{"n": 3}`, created: true},
+		{op: source.OpReplace, key: "3", body: `{"n": 4}`},
+	} {
+		in, err := p.Shape().DecodeJSON([]byte(tc.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, looks := range []bool{false, true} {
+			w := &source.Write{Op: tc.op, Key: row.Key(tc.key), Input: in}
+			if looks {
+				w.Check = func(*source.Loaded) error { return nil }
+			}
+			out, err := p.Write(t.Context(), w)
+			if source.ClassOf(err) != tc.want || (err == nil) != (tc.want == source.Internal) {
+				t.Errorf("%v %s of %s, looks %v: %v", tc.op, tc.body, tc.key, looks, err)
+			}
+			if err == nil && out.Created != (tc.created && !looks) {
+				t.Errorf("%v %s of %s, looks %v: created %v", tc.op, tc.body, tc.key, looks, out.Created)
+			}
+		}
+	}
+}
