@@ -17,14 +17,15 @@ import (
 // It works harder rather than let the heap grow far beyond what the cache may hold:
 // without a limit, garbage may double what a changing cache takes. And it does not
 // run for a few megabytes: while it runs, all wait for it, and a heap that is almost
-// empty is full of garbage again within milliseconds of writes.
+// empty is full of garbage again within milliseconds of writes. Nor does it run twice
+// as often as it must while most of what the cache may take is free.
 func (p *program) tuneCollector(ctx context.Context, cache int64) {
 	limit := tier.MemoryLimit(cache)
 	if !p.inEnvironment("GOMEMLIMIT") {
 		debug.SetMemoryLimit(limit)
 	}
 	if !p.inEnvironment("GOGC") {
-		go easeCollector(ctx, (limit-cache)/2)
+		go easeCollector(ctx, limit, (limit-cache)/2)
 	}
 }
 
@@ -36,16 +37,15 @@ func (p *program) inEnvironment(name string) bool {
 // collectorPercent is Go's own setting of GOGC.
 const collectorPercent = 100
 
-// easeCollector lets so many bytes of garbage gather before they are collected, or as
-// many as are in use, as Go does by itself, if that is more.
-func easeCollector(ctx context.Context, garbage int64) {
+// easeCollector says every second how much garbage may gather, see gcPercent.
+func easeCollector(ctx context.Context, limit, garbage int64) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	defer debug.SetGCPercent(collectorPercent)
 	set := collectorPercent
 	for {
 		// Each change stops the world for a moment.
-		if next := gcPercent(heapInUse(), garbage); 10*abs(next-set) > set {
+		if next := gcPercent(heapInUse(), limit, garbage); 10*abs(next-set) > set {
 			debug.SetGCPercent(next)
 			set = next
 		}
@@ -57,9 +57,12 @@ func easeCollector(ctx context.Context, garbage int64) {
 	}
 }
 
-// gcPercent returns the setting of GOGC for a heap of which live bytes are in use. Go
-// takes a smaller one for one of 4 MiB.
-func gcPercent(live, garbage int64) int {
+// gcPercent returns the setting of GOGC for a heap of which live bytes are in use, and
+// which has a limit: garbage gathers up to so many bytes, or twice what is in use if half
+// of what is free is left then, or as much as is in use, as Go does by itself. Go takes a
+// smaller setting for a heap of 4 MiB.
+func gcPercent(live, limit, garbage int64) int {
+	garbage = max(garbage, min(2*live, (limit-live)/2))
 	return int(max(collectorPercent, garbage*100/max(live, 4<<20)))
 }
 

@@ -14,10 +14,15 @@ func TestGCPercent(t *testing.T) {
 	}{
 		{"nothing collected yet", 0, 64 * mib, 1600},
 		{"a small heap", 16 * mib, 64 * mib, 400},
-		{"as much in use as may gather", 64 * mib, 64 * mib, 100},
-		{"a full cache", 4096 * mib, 64 * mib, 100},
+		{"as much in use as may gather", 64 * mib, 64 * mib, 200},
+		{"a fifth of the limit", 192 * mib, 64 * mib, 200},
+		{"a quarter", 240 * mib, 64 * mib, 150},
+		{"a third", 320 * mib, 64 * mib, 100},
+		{"half", 480 * mib, 64 * mib, 100},
+		{"a full cache", 960 * mib, 64 * mib, 100},
+		{"more than there is", 4096 * mib, 64 * mib, 100},
 	} {
-		if got := gcPercent(c.live, c.garbage); got != c.want {
+		if got := gcPercent(c.live, 960*mib, c.garbage); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
