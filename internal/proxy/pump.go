@@ -165,11 +165,11 @@ func (p *pump) run() bool {
 			p.flush() // what was good so far has a right to arrive
 			return false
 		}
-		if p.done && !p.upload {
-			p.c.bodyEnded()
-		}
-		if p.done && p.upload {
+		switch {
+		case p.done && p.upload:
 			p.ending.Store(true)
+		case p.done:
+			p.c.bodyEnded()
 		}
 		if !p.flush() {
 			return false

@@ -80,12 +80,9 @@ func (n *node) updatesOneRow() bool {
 // index of all columns that hold its key, and in the order in which that has them.
 func (n *node) stepsByIndex(ctx context.Context, c *conn) (bool, error) {
 	steps := true
-	err := c.queryOnce(ctx, "EXPLAIN QUERY PLAN "+n.selectByOn(1), make([]any, len(n.on.columns)),
-		func(v []any) error {
-			detail, _ := v[3].(string)
-			steps = steps && strings.HasPrefix(detail, "SEARCH ") &&
-				strings.Count(detail, "=?") == len(n.on.columns)
-			return nil
-		})
+	err := explain(ctx, c, n.selectByOn(1), make([]any, len(n.on.columns)), func(step string) {
+		steps = steps && strings.HasPrefix(step, "SEARCH ") &&
+			strings.Count(step, "=?") == len(n.on.columns)
+	})
 	return steps, err
 }

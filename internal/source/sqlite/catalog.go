@@ -310,8 +310,8 @@ func resolveForeign(ctx context.Context, c *conn, tables []*table) error {
 				if to == "" && len(fk.Columns) < len(parent.Key) {
 					to = parent.Key[len(fk.Columns)]
 				}
-				if names, err := parent.resolve([]string{to}); err == nil {
-					parent.referenced = append(parent.referenced, names...)
+				if c, err := parent.need(to); err == nil {
+					parent.referenced = append(parent.referenced, c.Name)
 				}
 			}
 			fk.Columns, fk.References = append(fk.Columns, from), append(fk.References, to)

@@ -95,19 +95,26 @@ func noIndex(n *node) source.Finding {
 // scanned returns the tables that a statement reads from end to end.
 func scanned(ctx context.Context, c *conn, sql string, args []any) ([]string, error) {
 	var out []string
-	err := c.queryOnce(ctx, "EXPLAIN QUERY PLAN "+sql, args, func(v []any) error {
-		detail, _ := v[3].(string)
-		words := strings.Fields(detail)
+	err := explain(ctx, c, sql, args, func(step string) {
+		words := strings.Fields(step)
 		if len(words) < 2 || words[0] != "SCAN" {
-			return nil
+			return
 		}
 		switch {
 		case words[1] == "CONSTANT", strings.HasPrefix(words[1], "("), words[1] == "q",
-			strings.Contains(detail, "VIRTUAL TABLE"):
-			return nil
+			strings.Contains(step, "VIRTUAL TABLE"):
+			return
 		}
 		out = append(out, words[1])
-		return nil
 	})
 	return out, err
+}
+
+// explain calls each for every step in which SQLite would run a statement.
+func explain(ctx context.Context, c *conn, sql string, args []any, each func(step string)) error {
+	return c.queryOnce(ctx, "EXPLAIN QUERY PLAN "+sql, args, func(v []any) error {
+		step, _ := v[3].(string)
+		each(step)
+		return nil
+	})
 }
