@@ -10,7 +10,11 @@ STRESS   ?= 60s
 
 # What must be installed for the tests: a missing one fails them, see
 # internal/dbtest. scripts/install-test-deps installs it.
-export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,pgbouncer,chromium,zbarimg
+export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,pgbouncer,chromium,zbarimg,nginx
+
+# Without symbol tables and debug information: a third smaller, and stack traces
+# have their names and lines all the same.
+SMALL := -s -w
 
 # Systems besides this one for which everything must compile.
 CROSS := linux/arm64 darwin/arm64 windows/amd64
@@ -21,11 +25,11 @@ help: ## list the targets
 
 .PHONY: run
 run: ## serve the demo on 127.0.0.1:8080 (ARGS="app.db" serves something else)
-	$(GO) run ./cmd/hotrow serve $(ARGS)
+	$(GO) run -ldflags='$(SMALL)' ./cmd/hotrow serve $(ARGS)
 
 .PHONY: build
 build: ## build bin/hotrow, one static binary
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/hotrow ./cmd/hotrow
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='$(SMALL)' -o bin/hotrow ./cmd/hotrow
 
 .PHONY: test
 test: deps vet cross lint ## everything that a change must pass
@@ -66,9 +70,14 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: soak
-soak: ## the freshness simulation for DURATION (1h), a thousand kill -9, an hour of connections
+soak: ## the freshness simulation and the torture of connections for DURATION (1h) each, a thousand kill -9, an hour of connections
 	$(GO) test ./internal/fresh -run '^TestSimulation$$' -sim.duration=$(DURATION) -timeout 0 -v
+	$(MAKE) torture
 	HOTROW_ROBUST=soak $(GO) test ./internal/robust -run 'Matrix/(17|31)_' -count=1 -timeout 0 -v
+
+.PHONY: torture
+torture: ## connections that cut, close and reset at random for DURATION (1h): every answer its own
+	$(GO) test ./internal/lane -run '^TestTorture$$' -torture.duration=$(DURATION) -timeout 0 -v
 
 .PHONY: robust
 robust: deps ## everything fails that hotrow depends on: the failure matrix, as a table

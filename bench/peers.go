@@ -234,7 +234,7 @@ func hotrowOver(
 // awaitReady waits until hotrow follows its databases: what it reads before that it
 // does not keep, so that it could not be warmed.
 func (r *running) awaitReady(ctx context.Context) error {
-	err := r.main.awaitURL(ctx, r.ops+"/readyz")
+	err := r.main.awaitURL(ctx, r.ops+"/readyz?strict")
 	if err != nil {
 		r.close()
 	}

@@ -41,6 +41,9 @@ type Error struct {
 	// sent says that the server may have begun to do what was asked; refused,
 	// that it has said that it did not.
 	sent, refused bool
+
+	// starting says that the server does not know its resources yet.
+	starting bool
 }
 
 // Error returns what failed, and why.

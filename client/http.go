@@ -340,6 +340,7 @@ func problemError(op string, x *exchange) *Error {
 	// Every problem but this one is told before anything is changed, or after it
 	// was rolled back.
 	e.refused = true
+	e.starting = strings.HasSuffix(p.Type, "/-/problems/starting")
 	if strings.HasSuffix(p.Type, "/outcome-unknown") {
 		e.Kind, e.refused = ErrUnknownOutcome, false
 	}

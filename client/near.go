@@ -47,19 +47,41 @@ type near struct {
 	bytes  int
 }
 
-// A space is the copies of one resource. All but fresh is guarded by near.mu.
+// A space is the copies of one resource. All but complete is guarded by near.mu.
 type space struct {
 	resource string
 	near     *near
 
-	// fresh is up to when, in ns since near began, copies may be served. It
-	// is 0 while the resource is not followed.
-	fresh  atomic.Int64
+	// complete is since when copies may be served, for MaxLag; nil while the
+	// resource is not followed.
+	complete atomic.Pointer[moment]
+
 	epoch  uint64
 	live   bool
 	copies map[copyKey]*list.Element
 	loads  map[string][]*lease
 	last   string // key of the copy that was kept last: probes ask for it
+}
+
+// A moment is a reading of two clocks. The monotonic one stands still while the machine
+// sleeps, and the wall's may be set: what has become of copies since then is as old as
+// the one that says more.
+type moment struct{ steady, wall time.Time }
+
+// now reads both.
+func now() moment {
+	t := time.Now()
+	return moment{t, t.Round(0)} // which takes the monotonic reading away
+}
+
+// before returns the moment d before m.
+func (m moment) before(d time.Duration) moment {
+	return moment{m.steady.Add(-d), m.wall.Add(-d)}
+}
+
+// age returns how long before another moment m was.
+func (m moment) age(at moment) time.Duration {
+	return max(at.steady.Sub(m.steady), at.wall.Sub(m.wall))
 }
 
 // A copyKey names a copy.
@@ -131,7 +153,11 @@ func (n *near) space(resource string) *space {
 
 // copyOf returns the copy of a document if it is fresh.
 func (s *space) copyOf(key copyKey) (Document, bool) {
-	left := s.fresh.Load() - time.Now().UnixNano()
+	complete := s.complete.Load()
+	if complete == nil {
+		return Document{}, false
+	}
+	left := s.near.opts.MaxLag - complete.age(now())
 	if left <= 0 {
 		return Document{}, false
 	}
@@ -143,7 +169,7 @@ func (s *space) copyOf(key copyKey) (Document, bool) {
 	}
 	s.near.order.MoveToFront(at)
 	doc := at.Value.(*copied).doc
-	doc.Origin, doc.Lag = FromNear, s.near.opts.MaxLag-time.Duration(left)
+	doc.Origin, doc.Lag = FromNear, s.near.opts.MaxLag-left
 	return doc, true
 }
 
@@ -215,7 +241,7 @@ func (s *space) renew(live bool) {
 	s.renewLocked()
 	s.live = live
 	if !live {
-		s.fresh.Store(0)
+		s.complete.Store(nil)
 	}
 }
 
@@ -242,12 +268,12 @@ func (n *near) wrote() func() {
 // follow keeps up a subscription to the changes of the resource.
 func (s *space) follow() {
 	for attempt := 0; s.near.ctx.Err() == nil; attempt++ {
-		began := time.Now()
+		began := now()
 		sub, err := s.near.c.remote.watch(s.near.ctx, &watchCall{resource: s.resource})
 		if err == nil {
 			attempt = 0
 			s.renew(true)
-			s.fresh.Store(began.Add(s.near.opts.MaxLag).UnixNano())
+			s.complete.Store(&began)
 			s.listen(sub)
 			s.renew(false)
 			sub.close()
@@ -287,22 +313,23 @@ func (s *space) probe(ctx context.Context, giveUp context.CancelFunc) {
 	every := s.near.opts.MaxLag / 4
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	complete := time.Now()
+	complete := now()
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		sent := time.Now()
+		sent := now()
 		known, err := s.ask(ctx)
 		if err != nil {
 			giveUp()
 			return
 		}
 		if known >= 0 {
-			s.fresh.Store(complete.Add(s.near.opts.MaxLag).UnixNano())
-			complete = sent.Add(-known)
+			was := complete
+			s.complete.Store(&was)
+			complete = sent.before(known)
 		}
 	}
 }

@@ -113,3 +113,27 @@ func TestNear_IsBounded(t *testing.T) {
 		t.Errorf("%d copies of %d bytes are kept", c.near.order.Len(), c.near.bytes)
 	}
 }
+
+// How old a copy may be does not depend on the wall clock: set back by an hour it makes
+// none younger, nor does a clock that stood still while the machine slept.
+func TestNear_AClockThatIsSetMakesNoCopyYounger(t *testing.T) {
+	s := newSite(t)
+	const lag = time.Minute // a quarter of which is between two probes
+	c := open(t, s.wireURL, WithNearCache(NearCache{MaxLag: lag}))
+	nearly(t, c, "10")
+	space := c.near.space("depts")
+	was := *space.complete.Load()
+	for what, m := range map[string]moment{
+		"the wall clock was set back by an hour": {was.steady.Add(-2 * lag), was.wall.Add(time.Hour)},
+		"the machine slept for an hour":          {was.steady, was.wall.Add(-time.Hour)},
+	} {
+		space.complete.Store(&m)
+		if doc, ok := space.copyOf(copyKey{"10", JSON}); ok {
+			t.Errorf("%s: a copy is served, said to be %v old", what, doc.Lag)
+		}
+	}
+	space.complete.Store(&was)
+	if doc, ok := space.copyOf(copyKey{"10", JSON}); !ok || doc.Lag < 0 || doc.Lag > lag {
+		t.Errorf("the copy is gone, or said to be %v old", doc.Lag)
+	}
+}

@@ -50,10 +50,18 @@ func retried[T any](
 		}
 		e.Op = what.name()
 		settle(e, again)
-		if attempt >= c.opts.retries || !worthIt(e, again) || !pause(ctx, attempt, e.RetryAfter) {
+		last := attempt >= c.opts.retries && !waits(ctx, e)
+		if last || !worthIt(e, again) || !pause(ctx, attempt, e.RetryAfter) {
 			return value, e
 		}
 	}
+}
+
+// waits reports whether a call that has a deadline is tried again until then: a
+// server that has just started answers soon.
+func waits(ctx context.Context, e *Error) bool {
+	_, limited := ctx.Deadline()
+	return limited && e.starting
 }
 
 // settle says of a write that nobody answered what can be said.

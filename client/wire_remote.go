@@ -112,6 +112,7 @@ func toldError(ctx context.Context, op string, told *wire.Error) *Error {
 	if d.Decode(told.Details) == nil {
 		// What was decoded points into the message.
 		e.Code, e.Hint = strings.Clone(d.Code), strings.Clone(d.Hint)
+		e.starting = d.Kind == "starting"
 		if kind, ok := slugKinds[d.Kind]; ok {
 			e.Kind = kind
 		}

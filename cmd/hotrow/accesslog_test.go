@@ -99,7 +99,7 @@ func TestServe_AccessLogIsRotated(t *testing.T) {
 // stopped.
 func TestServe_AccessLogOnStandardOutput(t *testing.T) {
 	r := start(t, []string{"HOTROW_LOG_ACCESS=all", "HOTROW_LOG_ACCESS_FORMAT=ltsv"}, database(t, deptSQL))
-	until(t, r.log, func() bool { return status(r.ops+"/readyz") == 200 })
+	until(t, r.log, r.complete)
 	for i := range 20 {
 		r.get("/dept/10", fmt.Sprintf("User-Agent: a\t%d", i))
 	}

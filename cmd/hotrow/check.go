@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -39,7 +40,7 @@ func (c *checkCmd) Run(p *program) error {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	sources, err := openSources(ctx, cfg, false, log)
+	sources, err := openSources(ctx, cfg, false, false, log)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (c *checkCmd) Run(p *program) error {
 	}
 	var errs []error
 	for i := range specs {
-		if err := c.resource(ctx, p, sources[specs[i].Source], &specs[i]); err != nil {
+		if err := c.resource(ctx, p, cfg, sources[specs[i].Source], &specs[i]); err != nil {
 			errs = append(errs, err)
 		}
 		if f, ok := unkept(cfg.Sources[specs[i].Source], &specs[i]); ok {
@@ -62,7 +63,7 @@ func (c *checkCmd) Run(p *program) error {
 
 // resource prints one resource.
 func (c *checkCmd) resource(
-	ctx context.Context, p *program, src source.Source, s *config.ResourceSpec,
+	ctx context.Context, p *program, cfg *config.Config, src source.Source, s *config.ResourceSpec,
 ) error {
 	plan, err := src.Compile(ctx, s.Spec)
 	if err != nil {
@@ -84,10 +85,37 @@ func (c *checkCmd) resource(
 	if err != nil {
 		return fmt.Errorf("resource %s: %w", s.Name, err)
 	}
-	for _, f := range findings {
+	for _, f := range append(findings, coarse(cfg, plan, s)...) {
 		printFinding(p, f, false)
 	}
 	return nil
+}
+
+// coarse tells of the columns that depends names and that cannot say which document a
+// row is part of: their texts are not those of the key; and of documents that the disk
+// does not keep.
+func coarse(cfg *config.Config, plan source.Plan, s *config.ResourceSpec) []source.Finding {
+	var out []source.Finding
+	tables := resource.Tracked(plan)
+	if cfg.Cache.Disk.Path != "" && s.Memory && s.TTL == 0 && len(tables) > 0 {
+		out = append(out, source.Finding{Level: source.LevelWarning,
+			Text: fmt.Sprintf("documents of %s are not kept on disk", s.Name),
+			Why: "the feed may not tell which of them a row of " + strings.Join(tables, ", ") +
+				" was part of; on PostgreSQL, REPLICA IDENTITY FULL of the table makes it"})
+	}
+	for _, want := range s.Spec.Depends {
+		for _, d := range plan.Deps() {
+			if !isTable(d.Table, want.Table) || len(want.Columns) == 0 || len(d.Columns) > 0 {
+				continue
+			}
+			out = append(out, source.Finding{Level: source.LevelWarning,
+				Text: fmt.Sprintf("every change of %s drops every document of %s, although depends"+
+					" names %s", d.Table, s.Name, strings.Join(want.Columns, ", ")),
+				Why: "texts that are equal there and spelled differently name one document: a" +
+					" column whose texts are only equal to themselves would drop one"})
+		}
+	}
+	return out
 }
 
 // unkept says that nothing of a resource is kept, if it has neither a feed nor a

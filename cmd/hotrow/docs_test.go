@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/hotrow/hotrow/internal/config"
 )
 
 // section returns what a page has below the heading, which ends at the next of
@@ -77,5 +81,52 @@ func TestDocs_HaveEveryMetric(t *testing.T) {
 		if !strings.Contains(string(text), "`"+m[1]+"`") {
 			t.Errorf("docs/reference/metrics.md does not have %s", m[1])
 		}
+	}
+}
+
+// Every variable that a command reads is in one table, of which serve and check
+// know what is unknown; the page has those that no key of the file has.
+func TestDocs_HaveEveryVariable(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := section(string(text), "## Variables")
+	known := make(map[string]config.Variable)
+	for _, v := range config.Variables() {
+		known[v.Name] = v
+		key := strings.HasPrefix(v.Name, "HOTROW_") && v.Key != ""
+		for _, says := range []string{"| `" + v.Name + "` |", cmp.Or(v.Flag, v.Key) + "`"} {
+			if !key && !strings.Contains(page, says) {
+				t.Errorf("docs/reference/cli.md does not have %s of %s", says, v.Name)
+			}
+		}
+	}
+	parser := kong.Must(new(commands), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard))
+	read := make(map[string]bool)
+	for _, leaf := range parser.Model.Leaves(true) {
+		command, _, _ := strings.Cut(strings.TrimPrefix(leaf.Path(), parser.Model.Name+" "), " ")
+		for _, f := range leaf.Flags {
+			for _, name := range f.Envs {
+				read[name] = true
+				want := command + " --" + f.Name
+				if !slices.Contains(strings.Split(known[name].Flag, ", "), want) {
+					t.Errorf("%s of %s is not in config.Variables, which has %+v", name, want, known[name])
+				}
+			}
+		}
+	}
+	for name, v := range known {
+		if v.Flag != "" && !read[name] {
+			t.Errorf("config.Variables has %s, which %s does not read", name, v.Flag)
+		}
+	}
+	var env []string
+	for name := range known {
+		env = append(env, name+"=")
+	}
+	_, warnings, err := config.Parse("empty", "", env)
+	if err != nil || len(warnings) > 0 {
+		t.Errorf("documented variables: %v, %v", warnings, err)
 	}
 }

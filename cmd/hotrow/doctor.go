@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 type doctorCmd struct {
 	URL    string `arg:"" optional:"" help:"A SQLite file or a database URL."`
 	Config string `short:"c" placeholder:"FILE" help:"Look at the sources of this configuration."`
-	Feed   string `enum:"auto,logical,notify,binlog,sqlite" default:"auto" help:"The feed wanted."`
+	Feed   string `enum:",auto,logical,notify,binlog,sqlite" default:"" help:"The feed wanted."`
 	SQL    bool   `help:"Print only the statements that mend what was found."`
 	Apply  bool   `help:"Run them."`
 	Remove bool   `help:"Undo everything that hotrow has put into the database."`
@@ -43,7 +45,11 @@ func (c *doctorCmd) Run(p *program) error {
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	for name, s := range cfg.Sources {
+	if err := c.fits(cfg); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
+		s := cfg.Sources[name]
 		src, err := openSource(ctx, s, false, false, log)
 		if err != nil {
 			return err
@@ -56,13 +62,41 @@ func (c *doctorCmd) Run(p *program) error {
 	return nil
 }
 
+// fits refuses a feed that none of the databases has.
+func (c *doctorCmd) fits(cfg *config.Config) error {
+	if c.Feed == "" {
+		return nil
+	}
+	var have []string
+	for _, s := range cfg.Sources {
+		have = append(have, s.Feeds()...)
+	}
+	if !slices.Contains(have, c.Feed) {
+		slices.Sort(have)
+		return usageError{fmt.Errorf("--feed %s: no feed of this kind of database (%s)", c.Feed,
+			strings.Join(slices.Compact(have), ", "))}
+	}
+	return nil
+}
+
+// mode returns the feed that a source is to be looked at for: the flag's, if it is one
+// of its database, else the one that serve would use.
+func (c *doctorCmd) mode(s *config.Source) source.FeedMode {
+	if c.Feed != "" && slices.Contains(s.Feeds(), c.Feed) {
+		return source.FeedMode(c.Feed)
+	}
+	return source.FeedMode(s.Feed.Mode)
+}
+
 // source looks at one database.
 func (c *doctorCmd) source(
 	ctx context.Context, p *program, cfg *config.Config, name string, src source.Source,
 ) error {
 	if c.Config == "" {
-		_, _, err := discover(ctx, cfg, src, name, false)
-		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		switch found, _, _, err := discover(ctx, cfg, src, name, false); {
+		case err == nil:
+			cfg = found
+		case !errors.Is(err, errors.ErrUnsupported):
 			return err
 		}
 	}
@@ -70,8 +104,8 @@ func (c *doctorCmd) source(
 	if err != nil {
 		return err
 	}
-	tables, findings := watched(ctx, src, name, cfg.Sources[name].Driver(), specs)
-	found, err := src.Doctor(ctx, source.FeedMode(c.Feed), tables)
+	tables, findings := watched(ctx, src, name, cfg, specs)
+	found, err := src.Doctor(ctx, c.mode(cfg.Sources[name]), tables)
 	if err != nil {
 		return err
 	}
@@ -94,8 +128,10 @@ func (c *doctorCmd) source(
 // that cannot be compiled is a finding: often for want of a privilege, which the look
 // at its table tells.
 func watched(
-	ctx context.Context, src source.Source, name, driver string, specs []config.ResourceSpec,
+	ctx context.Context, src source.Source, name string, cfg *config.Config,
+	specs []config.ResourceSpec,
 ) (tables []source.Watched, findings []source.Finding) {
+	driver := cfg.Sources[name].Driver()
 	var plans []source.Plan
 	var broken []source.Watched
 	writes := make(map[string]bool)
@@ -117,6 +153,7 @@ func watched(
 			continue
 		}
 		plans = append(plans, plan)
+		findings = append(findings, coarse(cfg, plan, s)...)
 		for _, d := range plan.Deps() {
 			// What is embedded in a document is not written with it.
 			writes[d.Table] = writes[d.Table] || s.Writable && isTable(d.Table, s.Spec.Table)
@@ -148,6 +185,11 @@ func (c *doctorCmd) treat(
 			for _, s := range statements {
 				fmt.Fprintf(p.stdout, "%s;\n", s)
 			}
+			for _, s := range f.ByHand {
+				if !c.Remove {
+					fmt.Fprintf(p.stdout, "-- by hand, it concerns the whole server: %s;\n", s)
+				}
+			}
 		} else {
 			printFinding(p, f, c.Apply)
 		}
@@ -173,17 +215,33 @@ func (c *doctorCmd) treat(
 
 var levelNames = [...]string{"ok", "info", "warning", "error"}
 
+// shownStatements is how many statements of a finding are shown; more are for --sql.
+const shownStatements = 4
+
 // printFinding prints one finding, with the statements that mend it.
 func printFinding(p *program, f source.Finding, applied bool) {
+	indent := func(text string) { // below the level's column
+		fmt.Fprintf(p.stdout, "         %s\n", strings.ReplaceAll(text, "\n", "\n         "))
+	}
 	fmt.Fprintf(p.stdout, "%-8s %s\n", levelNames[f.Level], f.Text)
 	if f.Why != "" {
-		fmt.Fprintf(p.stdout, "         %s\n", f.Why)
+		indent(f.Why)
+	}
+	for _, s := range f.ByHand {
+		indent("by hand: " + s + ";")
 	}
 	verb := "mend:"
 	if applied {
 		verb = "done:"
 	}
+	if n := len(f.Apply); n > shownStatements {
+		indent(fmt.Sprintf("%s %d statements, which --sql prints", verb, n))
+		return
+	}
 	for _, s := range f.Apply {
-		fmt.Fprintf(p.stdout, "         %s %s;\n", verb, s)
+		if first, _, more := strings.Cut(s, "\n"); more {
+			s = first + " ..."
+		}
+		indent(verb + " " + s + ";")
 	}
 }

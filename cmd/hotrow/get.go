@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -84,9 +85,9 @@ func explain(p *program, resp *http.Response, size int, took time.Duration) {
 
 // direct reads the database itself.
 func (c *getCmd) direct(p *program) error {
-	name, key, ok := strings.Cut(strings.TrimPrefix(c.Document, "/"), "/")
-	if !ok {
-		return usageError{errors.New("name a document: RESOURCE/KEY")}
+	name, key, ok, err := httpfront.ParseDocument(c.Document)
+	if err != nil || !ok {
+		return usageError{errors.Join(errors.New("name a document: RESOURCE/KEY"), err)}
 	}
 	if info, err := os.Stat(c.Direct); err == nil && !info.IsDir() &&
 		(strings.HasSuffix(c.Direct, ".yaml") || strings.HasSuffix(c.Direct, ".yml")) {
@@ -94,23 +95,26 @@ func (c *getCmd) direct(p *program) error {
 		if err != nil {
 			return err
 		}
-		return c.read(p, cfg, name, row.Key(key))
+		return c.read(p, cfg, name, key)
 	}
 	cfg, _, err := config.FromURL(c.Direct, p.env)
 	if err != nil {
 		return err
 	}
-	return c.read(p, cfg, name, row.Key(key))
+	return c.read(p, cfg, name, key)
 }
 
 // read compiles one resource of cfg and loads one document.
-func (c *getCmd) read(p *program, cfg *config.Config, name string, key row.Key) error {
+func (c *getCmd) read(p *program, cfg *config.Config, name, key string) error {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	log := newLogger(p.stderr, config.Log{Level: "warn"})
 	if len(cfg.Resources) == 0 {
 		err := withDatabase(p, c.Direct, func(ctx context.Context, src source.Source) error {
-			_, _, err := discover(ctx, cfg, src, "main", false)
+			found, _, _, err := discover(ctx, cfg, src, "main", false)
+			if err == nil {
+				cfg = found
+			}
 			return err
 		})
 		if err != nil {
@@ -141,9 +145,13 @@ func (c *getCmd) read(p *program, cfg *config.Config, name string, key row.Key) 
 
 // load reads and prints one document.
 func (c *getCmd) load(
-	ctx context.Context, p *program, src source.Source, spec *source.Spec, key row.Key,
+	ctx context.Context, p *program, src source.Source, spec *source.Spec, segment string,
 ) error {
 	plan, err := src.Compile(ctx, spec)
+	if err != nil {
+		return err
+	}
+	key, err := httpfront.ParseKey(segment, len(plan.KeyType()))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +10,8 @@ import (
 )
 
 type invalidateCmd struct {
-	Document string `arg:"" help:"RESOURCE/KEY, or RESOURCE for all of its documents."`
+	Document string `arg:"" help:"RESOURCE/KEY as in a path, or RESOURCE for all of its documents."`
+	Token    string `env:"HOTROW_TOKEN" help:"A token with the role operator."`
 	Ops      string `default:"http://127.0.0.1:8081" env:"HOTROW_OPS" help:"Where ops listens."`
 
 	trustFlags
@@ -17,15 +19,14 @@ type invalidateCmd struct {
 
 // Run asks the running server to forget.
 func (c *invalidateCmd) Run(p *program) error {
-	name, key, has := strings.Cut(strings.TrimPrefix(c.Document, "/"), "/")
-	q := url.Values{"resource": {name}}
-	if has {
-		q.Set("key", key)
-	}
+	q := url.Values{"path": {"/" + strings.TrimPrefix(c.Document, "/")}}
 	address := strings.TrimRight(c.Ops, "/") + "/-/invalidate?" + q.Encode()
 	req, err := http.NewRequestWithContext(p.ctx, http.MethodPost, address, nil)
 	if err != nil {
 		return err
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
 	}
 	client, err := c.client()
 	if err != nil {
@@ -38,8 +39,16 @@ func (c *invalidateCmd) Run(p *program) error {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if resp.StatusCode == http.StatusUnauthorized {
+		return errors.New("the operator's port wants a token with the role operator: " +
+			"set HOTROW_TOKEN")
+	}
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
+	}
+	if resp.Header.Get("Hotrow-Forgotten") == "none" {
+		fmt.Fprintf(p.stdout, "nothing was kept of %s\n", c.Document)
+		return nil
 	}
 	fmt.Fprintf(p.stdout, "%s is forgotten\n", c.Document)
 	return nil

@@ -31,6 +31,7 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	stats := &links.Stats{DB: s.links.store}
 	o := api.Options{
 		Keys: links.NewKeys(s.links.store, nil), Stats: stats, Open: l.Open,
+		Private:    func() bool { return s.cfg().LinksPrivate() },
 		CreateRate: l.Rate.Create, MaxBody: int64(l.Limits.Body), Log: s.log,
 		ClientIP: func(r *http.Request) netip.Addr { return s.links.front.ClientIP(r) },
 	}

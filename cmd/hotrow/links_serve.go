@@ -57,7 +57,7 @@ func (s *server) prepareLinks(ctx context.Context) error {
 		return nil
 	}
 	err := s.makeLinks(ctx)
-	if source.ClassOf(err) == source.Unavailable {
+	if source.ClassOf(err).Passing() {
 		s.links.begin.away, err = err, nil
 	}
 	return err
@@ -289,8 +289,8 @@ func (s *server) checkLinksExposure(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("links.listen: %s can be reached from other machines and there is no key: "+
-		"listen on 127.0.0.1, make a key there (hotrow links key add NAME), or say links.open "+
-		"if making links by anybody is meant", cfg.Links.Listen)
+		"make one (hotrow links key add NAME --role admin -c FILE), or say links.open if making "+
+		"links by anybody is meant", cfg.Links.Listen)
 }
 
 // drainLinks ends the listener of links gently.

@@ -190,7 +190,7 @@ func TestPostgres_LinksStartWithoutTheirDatabase(t *testing.T) {
 			t.Errorf("create = %d while the database is away", got)
 		}
 		server.Start()
-		until(t, r.log, func() bool { return status(r.ops+"/readyz") == 200 })
+		until(t, r.log, r.complete)
 		if got := makeLink(t, base, `{"code":"`+code+`","url":"https://example.com/"}`); got != 201 {
 			t.Errorf("create = %d once the database is there", got)
 		}
@@ -218,5 +218,25 @@ func TestServe_EndsWhileLinksWait(t *testing.T) {
 	until(t, r.log, func() bool { return status(r.linksAddr()+"/x") == 503 })
 	if code := r.stop(); code != 0 {
 		t.Errorf("it ended with %d:\n%s", code, r.log)
+	}
+}
+
+// An export of no links is an answer without a body, and not a connection that ends.
+func TestServe_LinksExportOfNothing(t *testing.T) {
+	r, _ := newLinks(t, "")
+	for _, mediaType := range []string{"application/x-ndjson", "text/csv"} {
+		req, err := http.NewRequest(http.MethodGet, r.linksAddr()+"/api/v1/links", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", mediaType)
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatalf("%s: %v", mediaType, err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != 200 {
+			t.Errorf("%s: %d", mediaType, resp.StatusCode)
+		}
 	}
 }

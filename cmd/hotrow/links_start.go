@@ -37,13 +37,14 @@ func (s *server) startLinks(ctx context.Context, failed chan<- error) error {
 	}
 	if l.begin.away == nil {
 		err := s.serveLinks(ctx)
-		if source.ClassOf(err) != source.Unavailable {
+		if !source.ClassOf(err).Passing() {
 			return err
 		}
 		l.begin.away = err
 	}
-	s.log.Warn("the database of links is not reached: redirects are answered with 503 until it is",
-		"err", l.begin.away, "hint", reachHint(l.begin.away))
+	source.LogRetry(s.log.With(reachHint(l.begin.away)...),
+		"the database of links is not reached: redirects are answered with 503 until it is",
+		l.begin.away)
 	room, err := openRoom(l.listener, linksfront.Waiting(), s)
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func (s *server) awaitLinks(ctx context.Context, room *waitingRoom) error {
 		if err == nil {
 			break
 		}
-		if source.ClassOf(err) != source.Unavailable {
+		if !source.ClassOf(err).Passing() {
 			return err
 		}
 		select {

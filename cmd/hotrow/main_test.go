@@ -79,8 +79,14 @@ type running struct {
 func serve(t *testing.T, args ...string) *running {
 	t.Helper()
 	r := start(t, nil, args...)
-	until(t, r.log, func() bool { return status(r.ops+"/readyz") == 200 })
+	until(t, r.log, r.complete)
 	return r
+}
+
+// complete reports whether hotrow is ready and all feeds are complete.
+func (r *running) complete() bool {
+	code, body := get(r.t, r.ops+"/readyz")
+	return code == 200 && !strings.Contains(body, "the feed has not")
 }
 
 // start starts hotrow serve with more environment, and waits until it listens.

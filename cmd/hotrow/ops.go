@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/ops"
@@ -19,11 +22,30 @@ import (
 func (s *server) opsHandler() http.Handler {
 	v, commit := buildVersion()
 	o := ops.Options{
-		Version: v, Commit: commit, Hosts: s.cfg().Ops.Hosts,
-		Stats: s.snapshot, Ready: s.ready, Notes: s.warming, Invalidate: s.invalidate,
+		Version: v, Commit: commit, Hosts: func() []string { return s.cfg().Ops.Hosts },
+		Authorize: s.authorizeOps, PublicMetrics: func() bool { return s.cfg().Ops.PublicMetrics },
+		Stats: s.snapshot, Ready: s.ready, Notes: s.notes,
+		Strict: s.strict, Invalidate: s.invalidate,
 	}
 	s.wire.gofast(&o)
 	return ops.New(o)
+}
+
+// authorizeOps returns nil when a request is the operator's: its token says so, or
+// the port is for this machine alone and the request comes from it.
+func (s *server) authorizeOps(r *http.Request) error {
+	if s.cfg().OpsPrivate() && front.FromHere(r) {
+		return nil
+	}
+	token, _ := httpfront.BearerToken(r.Header)
+	p, ok := s.tokens.Principal(token)
+	switch {
+	case !ok:
+		return ops.ErrUnauthorized
+	case !slices.Contains(p.Roles, config.RoleOperator):
+		return ops.ErrForbidden
+	}
+	return nil
 }
 
 // ready returns nil when requests can be answered.
@@ -37,12 +59,37 @@ func (s *server) ready() error {
 	if err := s.links.ready(); err != nil {
 		return err
 	}
-	return s.set.Ready()
+	return s.set.Available()
 }
 
-// warming says which resources are being loaded before anybody asks.
-func (s *server) warming() []string {
+// uncached says of which sources nothing is kept in memory.
+func (s *server) uncached() (lines []string) {
+	for _, name := range s.set.Uncached() {
+		lines = append(lines, "source "+name+
+			": no change feed and no ttl: every read asks the database")
+	}
+	return lines
+}
+
+// strict returns nil when every answer is fresh and may come from memory.
+func (s *server) strict() error {
+	lines := s.uncached()
+	if err := s.set.Ready(); err != nil {
+		lines = append(lines, err.Error())
+	}
+	if len(lines) > 0 {
+		return errors.New(strings.Join(lines, "\n"))
+	}
+	return nil
+}
+
+// notes says what is not fresh or not kept, and what is being loaded before anybody
+// asks.
+func (s *server) notes() []string {
 	var lines []string
+	if err := s.strict(); err != nil {
+		lines = strings.Split(err.Error(), "\n")
+	}
 	for _, r := range s.set.Stats().Resources {
 		if r.Warm.Asked && r.Warm.Rounds == 0 {
 			lines = append(lines, fmt.Sprintf("warming %s: %d keys", r.Name, r.Warm.Keys))
@@ -51,23 +98,36 @@ func (s *server) warming() []string {
 	return lines
 }
 
-// invalidate forgets what an operator names.
-func (s *server) invalidate(_ context.Context, name string, key *string) error {
-	r, ok := s.set.Lookup(name)
-	if !ok {
-		return fmt.Errorf("%s: %w", name, ops.ErrNoResource)
+// invalidate forgets what an operator names, and reports whether there was any of it.
+func (s *server) invalidate(_ context.Context, t ops.Target) (kept bool, err error) {
+	segment, byPath := "", t.Path != ""
+	if byPath {
+		if t.Resource, segment, byPath, err = httpfront.ParseDocument(t.Path); err != nil {
+			return false, fmt.Errorf("%s: %w: %w", t.Path, ops.ErrKey, err)
+		}
 	}
-	var err error
-	if key == nil {
-		err = r.Invalidate(nil)
-	} else {
-		k := row.Key(*key)
-		err = r.Invalidate(&k)
+	r, ok := s.set.Lookup(t.Resource)
+	if !ok {
+		return false, fmt.Errorf("%s: %w", t.Resource, ops.ErrNoResource)
+	}
+	var key row.Key
+	switch {
+	case byPath:
+		if key, err = httpfront.ParseKey(segment, len(r.KeyType())); err != nil {
+			return false, fmt.Errorf("%s: %w: %w", t.Path, ops.ErrKey, err)
+		}
+	case t.Key != nil:
+		key = row.Key(*t.Key)
+	default:
+		return true, r.Invalidate(nil)
+	}
+	if kept, err = r.Kept(key); err == nil {
+		err = r.Invalidate(&key)
 	}
 	if errors.Is(err, row.ErrKey) {
-		return fmt.Errorf("%w: %w", err, ops.ErrKey)
+		err = fmt.Errorf("%w: %w", err, ops.ErrKey)
 	}
-	return err
+	return kept, err
 }
 
 // snapshot collects what everybody counts.
@@ -82,6 +142,7 @@ func (s *server) snapshot() ops.Snapshot {
 	}
 	lines := s.access.Stats()
 	snap.AccessLog = ops.AccessLog{Lines: lines.Lines, Dropped: lines.Dropped}
+	snap.Unsent = ops.Unsent(s.unsent.Stats())
 	snap.Copies = ops.Copies{Made: st.Copies.Made, Refused: st.Copies.Refused,
 		Dropped: st.Copies.Dropped, Late: st.Copies.Late}
 	t := s.memory.Stats()

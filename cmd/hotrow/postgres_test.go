@@ -198,7 +198,7 @@ func TestPostgres_ServeStartsBeforeDatabase(t *testing.T) {
 	byURL := start(t, nil, url)
 	server.Start()
 	for _, r := range []*running{r, byURL} {
-		until(t, r.log, func() bool { return status(r.ops+"/readyz") == 200 })
+		until(t, r.log, r.complete)
 	}
 	r.hit("/depts/10")
 	if a := byURL.hit("/dept/10"); a.code != 200 {
@@ -247,6 +247,87 @@ func TestPostgres_ServeLogsWhatTheDatabaseForbids(t *testing.T) {
 			t.Errorf("the log does not say %q:\n%s", say, r.log)
 		}
 	}
+}
+
+// sumsFile serves the sums of depts, found by a column that is not emp's primary key.
+func sumsFile(t *testing.T, url, mode string) string {
+	t.Helper()
+	return configFile(t, fmt.Sprintf(`version: 1
+sources: {main: {url: %q, feed: {mode: %s}}}
+resources:
+  sums:
+    query: "SELECT d.deptno, (SELECT sum(e.sal) FROM emp e WHERE e.deptno = d.deptno) AS sal
+      FROM dept d WHERE d.deptno = :deptno"
+    key: [deptno]
+    depends: [{table: dept, key: deptno}, {table: emp, key: deptno}]
+`, url, mode))
+}
+
+// TestPostgres_QueryFoundByAnotherColumnThanTheKey: an INSERT drops the documents that the
+// new row is part of and no other, whatever the replica identity. UPDATE and DELETE do
+// where the old row is known: doctor and check say what it takes.
+func TestPostgres_QueryFoundByAnotherColumnThanTheKey(t *testing.T) {
+	url := dbtest.Postgres(t, dbtest.Setup(demo.PostgresSQL()))
+	file := sumsFile(t, url, "logical")
+	mustCommand(t, "doctor", "-c", file, "--apply")
+	dbtest.Psql(t, url, "ALTER TABLE emp REPLICA IDENTITY DEFAULT")
+	const says = "does not tell the old value of deptno of public.emp: an UPDATE or DELETE there drops every"
+	check := func(want bool) {
+		t.Helper()
+		for _, command := range []string{"doctor", "check"} {
+			out := mustCommand(t, command, "-c", file)
+			if strings.Contains(out, says) != want || want &&
+				!strings.Contains(out, `ALTER TABLE "public"."emp" REPLICA IDENTITY FULL`) {
+				t.Errorf("%s:\n%s", command, out)
+			}
+		}
+	}
+	check(true)
+	r := serve(t, "-c", file)
+	precise := func(sql, part string, want bool) {
+		t.Helper()
+		hit := func(path, part string) { // once it is, the feed has told all of before
+			t.Helper()
+			until(t, r.log, func() bool {
+				a := r.get(path)
+				return strings.Contains(a.header.Get("Cache-Status"), "hit") &&
+					strings.Contains(a.body, part)
+			})
+		}
+		hit("/sums/10", "")
+		hit("/sums/20", "")
+		dbtest.Psql(t, url, sql)
+		hit("/sums/10", part)
+		status := r.get("/sums/20").header.Get("Cache-Status")
+		if strings.Contains(status, "hit") != want {
+			t.Errorf("after %s the other document is %q, want a hit: %v", sql, status, want)
+		}
+	}
+	precise("INSERT INTO emp (empno, ename, sal, deptno) VALUES (1, 'A', 100000, 10)", "108750", true)
+	precise("INSERT INTO emp (empno, ename, sal, deptno) VALUES (2, 'B', 1, 10)", "108751", true)
+	precise("UPDATE emp SET sal = 2 WHERE empno = 2", "108752", false)
+	precise("DELETE FROM emp WHERE empno = 2", "108750", false)
+	mustCommand(t, "doctor", "-c", file, "--apply")
+	check(false)
+	// The first change after it tells of the identity and of what the row was.
+	precise("INSERT INTO emp (empno, ename, sal, deptno) VALUES (2, 'B', 1, 10)", "108751", false)
+	precise("UPDATE emp SET sal = 2 WHERE empno = 2", "108752", true)
+	precise("DELETE FROM emp WHERE empno = 2", "108750", true)
+	// A row that moves changes two documents.
+	r.hit("/sums/20")
+	dbtest.Psql(t, url, "UPDATE emp SET deptno = 20 WHERE empno = 1")
+	r.shows("/sums/10", "8750", showBound)
+	r.shows("/sums/20", "110875", showBound)
+	r.stop()
+
+	// Triggers tell of old and new rows.
+	file = sumsFile(t, url, "notify")
+	dbtest.Psql(t, url, "ALTER TABLE emp REPLICA IDENTITY DEFAULT")
+	mustCommand(t, "doctor", "-c", file, "--apply")
+	r = serve(t, "-c", file)
+	precise("INSERT INTO emp (empno, ename, sal, deptno) VALUES (2, 'B', 1, 10)", "8751", true)
+	precise("UPDATE emp SET sal = 2 WHERE empno = 2", "8752", true)
+	precise("DELETE FROM emp WHERE empno = 2", "8750", true)
 }
 
 func TestPostgres_Commands(t *testing.T) {

@@ -44,6 +44,7 @@ type proxyCmd struct {
 
 	Allow        []string `placeholder:"HOST" help:"Upstreams that may be named: host[:port]."`
 	AllowAddress []string `placeholder:"CIDR" help:"Addresses that are refused otherwise."`
+	Suffix       []string `placeholder:"DOMAIN" help:"Domain that may follow .ccnproxy in a Host."`
 	DenyPrivate  bool     `help:"Refuse upstreams in private networks."`
 	Connect      bool     `help:"Tunnel CONNECT."`
 	HTTP2        bool     `name:"http2" help:"Speak HTTP/2 with upstreams that choose it."`
@@ -169,6 +170,13 @@ func (c *proxyCmd) options(log *slog.Logger) (o proxy.Options, err error) {
 		Connect: c.Connect, NoInterim: c.DropInterim, HTTP2: c.HTTP2,
 		StatsSize: c.Stsize, StatsFactor: c.Spfactor, Version: v, Log: log,
 		WireConns: c.WireConns,
+	}
+	for _, domain := range c.Suffix {
+		if !strings.Contains(strings.Trim(domain, "."), ".") {
+			return o, fmt.Errorf("--suffix %q: want a domain of your own, such as "+
+				"corp.example.com: under one without a dot anybody may register a name", domain)
+		}
+		o.Suffixes = append(o.Suffixes, strings.Trim(domain, "."))
 	}
 	if err := c.checkWire(); err != nil {
 		return o, err

@@ -3,14 +3,48 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"os/signal"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
 )
 
+// whatChanges begins what changes the resources while they are served: the search
+// for the tables of a TARGET, and a reload at every SIGHUP. stop ends it and waits: what
+// they build must be there to be closed, and what they build on must not be closed
+// yet.
+func (s *server) whatChanges(ctx context.Context, failed chan<- error) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var under sync.WaitGroup
+	if s.cmd.Target != "" {
+		under.Go(func() { s.discover(ctx, failed) })
+	}
+	hangups := make(chan os.Signal, 1)
+	if hangup != nil {
+		signal.Notify(hangups, hangup)
+	}
+	under.Go(func() {
+		for {
+			select {
+			case <-hangups:
+				s.reload(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(hangups)
+		cancel()
+		under.Wait()
+	}
+}
+
 // rediscover looks again which tables a TARGET has.
-func (s *server) rediscover() {
+func (s *server) rediscover(ctx context.Context) {
 	s.renewCertificate(s.cfg())
 	if s.cmd.Target == "" {
 		if !s.cfg().HTTP.TLS.On() {
@@ -18,7 +52,7 @@ func (s *server) rediscover() {
 		}
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.p.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if _, err := s.findTables(ctx); err != nil {
 		s.log.Error("tables not discovered again, the old ones stay", "err", err)
@@ -30,29 +64,31 @@ func (s *server) rediscover() {
 // findTables makes the tables that the database of a TARGET has now what is
 // served. It returns what the database calls itself.
 func (s *server) findTables(ctx context.Context) (server string, err error) {
-	cfg := *s.cfg()
-	cfg.Resources = make(map[string]*config.Resource)
-	server, leftOut, err := discover(ctx, &cfg, s.sources["main"], "main", s.cmd.Writable)
+	cfg, server, leftOut, err := discover(ctx, s.cfg(), s.sources["main"], "main", s.cmd.Writable)
 	if err != nil {
 		return "", err
 	}
-	for _, l := range leftOut {
-		s.log.Info("left out", "what", l)
+	for _, o := range leftOut {
+		if o.Conflict {
+			s.log.Warn("left out", "what", o.String())
+			continue
+		}
+		s.log.Info("left out", "what", o.String())
 	}
-	if err := s.reloadSet(ctx, &cfg); err != nil {
+	if err := s.reloadSet(ctx, cfg); err != nil {
 		return "", err
 	}
-	s.live.Store(&cfg)
+	s.live.Store(cfg)
 	return server, nil
 }
 
 // reload reads the configuration file again. When anything is wrong with it
 // nothing changes, and the log says what. Listeners and sources need a restart:
 // a change of them is told and left alone.
-func (s *server) reload() {
+func (s *server) reload(ctx context.Context) {
 	s.reopenAccessLog()
 	if s.cmd.Config == "" {
-		s.rediscover()
+		s.rediscover(ctx)
 		return
 	}
 	cfg, warnings, err := config.Load(s.cmd.Config, s.p.env)
@@ -76,7 +112,7 @@ func (s *server) reload() {
 	if cfg.HTTP.TLS.On() != s.cfg().HTTP.TLS.On() {
 		cfg.HTTP.TLS = s.cfg().HTTP.TLS
 	}
-	ctx, cancel := context.WithTimeout(s.p.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if err := s.reloadSet(ctx, cfg); err != nil {
 		s.log.Error("configuration not reloaded, the old one stays", "err", err)

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,7 +16,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/config"
-	"github.com/hotrow/hotrow/internal/crew"
+	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
@@ -47,7 +46,8 @@ func (c *serveCmd) Run(p *program) error {
 		return err
 	}
 	log := newLogger(p.stderr, cfg.Log)
-	s := &server{cmd: c, p: p, log: log, demo: c.Target == "" && c.Config == ""}
+	s := &server{cmd: c, p: p, log: log, unsent: front.NewUnsent(0, 0),
+		demo: c.Target == "" && c.Config == ""}
 	s.live.Store(cfg)
 	defer s.close()
 	return s.run()
@@ -94,6 +94,7 @@ type server struct {
 	log  *slog.Logger
 	demo bool
 
+	unsent    *front.Unsent // of all fronts
 	access    *accesslog.Log
 	accessNow accesslog.Settings // of access; changed by reload
 
@@ -124,6 +125,7 @@ func (s *server) run() error {
 	if err := s.listen(); err != nil {
 		return err
 	}
+	warnFiles(s.cfg(), openFiles(), s.log)
 	if err := s.openAccessLog(); err != nil {
 		return err
 	}
@@ -134,7 +136,8 @@ func (s *server) run() error {
 		}
 	}
 	var err error
-	if s.sources, err = openSources(ctx, s.cfg(), s.demo, s.log); err != nil {
+	written := s.cmd.Target != "" && s.cmd.Writable
+	if s.sources, err = openSources(ctx, s.cfg(), s.demo, written, s.log); err != nil {
 		return err
 	}
 	if err := s.prepareLinks(ctx); err != nil {
@@ -153,11 +156,9 @@ func (s *server) run() error {
 	if err := s.startLinks(ctx, failed); err != nil {
 		return err
 	}
-	stop := s.reloadOnHangup()
+	stop := s.whatChanges(ctx, failed)
 	defer stop()
-	if s.cmd.Target != "" {
-		go s.discover(ctx, failed)
-	} else {
+	if s.cmd.Target == "" {
 		s.discovered.Store(true)
 		s.greet(ctx)
 	}
@@ -233,9 +234,6 @@ func (s *server) openSet(ctx context.Context) error {
 		return err
 	}
 	s.p.tuneCollector(ctx, int64(s.cfg().Cache.Memory))
-	if err := crew.ShortTurns(); err != nil {
-		s.log.Debug("answers may wait for other threads", "reason", err)
-	}
 	s.memory = tier.NewMemory(int64(s.cfg().Cache.Memory))
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err
@@ -311,13 +309,17 @@ func (s *server) serve(failed chan<- error) error {
 
 func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 	return httpfront.Options{
-		Resources: s.set, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
+		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
 		Hosts: cfg.HTTP.Hosts, Open: s.cmd.Open,
 		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
 		CacheControl: cfg.HTTP.CacheControl, XCache: cfg.HTTP.XCache,
-		HSTS: cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log, Access: s.access,
+		HSTS: cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
+		Access: s.access, Unsent: s.unsent,
 	}
 }
+
+// starting reports whether the tables of a TARGET are not known yet.
+func (s *server) starting() bool { return !s.discovered.Load() }
 
 // discover waits for the database of a TARGET and serves its tables.
 func (s *server) discover(ctx context.Context, failed chan<- error) {
@@ -333,12 +335,13 @@ func (s *server) discover(ctx context.Context, failed chan<- error) {
 		if ctx.Err() != nil {
 			return
 		}
-		if source.ClassOf(err) != source.Unavailable {
+		if !source.ClassOf(err).Passing() {
 			failed <- err
 			return
 		}
 		if !told {
-			s.log.Warn("database not reached, trying again", "err", err, "hint", reachHint(err))
+			log := s.log.With(reachHint(err)...)
+			source.LogRetry(log, "database not reached, trying again", err)
 			told = true
 		}
 		select {
@@ -350,22 +353,13 @@ func (s *server) discover(ctx context.Context, failed chan<- error) {
 	}
 }
 
-// reachHint says what mends a database that refuses us; waiting alone does not.
-func reachHint(err error) string {
+// reachHint says what mends a database that cannot be reached, where the error does not.
+func reachHint(err error) []any {
 	var e *source.Error
-	code := ""
-	if errors.As(err, &e) {
-		code = e.Code
+	if errors.As(err, &e) && e.Lasting {
+		return nil
 	}
-	switch code {
-	case "28P01", "28000":
-		return "check the user and its password: PGPASSWORD, ~/.pgpass or the URL"
-	case "1045", "1698":
-		return "check the user and its password: MYSQL_PWD or the URL"
-	case "3D000", "1044", "1049":
-		return "check the name of the database in the URL, and that the user may use it"
-	}
-	return "check the host, the port, and that the database runs"
+	return []any{"hint", "check the host, the port, and that the database runs"}
 }
 
 // reloadSet makes the resources of cfg the ones that are served.
@@ -375,27 +369,6 @@ func (s *server) reloadSet(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	return s.set.Reload(ctx, specs)
-}
-
-// reloadOnHangup reads the configuration again at every SIGHUP.
-func (s *server) reloadOnHangup() (stop func()) {
-	c := make(chan os.Signal, 1)
-	if hangup == nil {
-		return func() {}
-	}
-	signal.Notify(c, hangup)
-	done := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-c:
-				s.reload()
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() { signal.Stop(c); close(done) }
 }
 
 // drain ends the servers gently: no new connections, requests under way get

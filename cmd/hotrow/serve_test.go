@@ -85,6 +85,28 @@ func TestServe_OpsChecksHost(t *testing.T) {
 	}
 }
 
+// TestServe_OpsHostsReload: a name of the operator's port is answered from the next
+// SIGHUP on, and no more after the one that takes it away.
+func TestServe_OpsHostsReload(t *testing.T) {
+	base := strings.Replace(secureConfig(database(t, deptSQL), "ann"), "  tokens:\n",
+		"  tokens:\n"+tokenLine("o", "operator", "operator"), 1)
+	file := configFile(t, base)
+	r := serve(t, "-c", file)
+	for _, hosts := range []string{"", "ops.example", "Other.Example", ""} {
+		rewrite(t, file, base+"ops: {hosts: ["+hosts+"]}\n")
+		hangUp(t, r, "configuration reloaded")
+		for _, name := range []string{"ops.example", "other.example", "localhost"} {
+			want := 421
+			if name == "localhost" || strings.HasPrefix(strings.ToLower(hosts), name) {
+				want = 200
+			}
+			if got, _ := asked(t, "GET", r.ops+"/livez", "Host", name); got != want {
+				t.Errorf("with ops.hosts [%s], %s = %d, want %d", hosts, name, got, want)
+			}
+		}
+	}
+}
+
 func TestServe_RefusesToListenBeyondLoopback(t *testing.T) {
 	t.Setenv("HOTROW_HTTP_LISTEN", "0.0.0.0:0")
 	t.Setenv("HOTROW_OPS_LISTEN", "off")
@@ -220,7 +242,7 @@ func TestToken_PrintsOnce(t *testing.T) {
 // more should be sent; the ones that take too long are named as the reason.
 func TestServe_IsNotReadyWhileItStops(t *testing.T) {
 	r := start(t, []string{"HOTROW_HTTP_SHUTDOWN_TIMEOUT=1s"}, database(t, deptSQL), "--writable")
-	until(t, r.log, func() bool { return status(r.ops+"/readyz") == 200 })
+	until(t, r.log, r.complete)
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.http, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -74,9 +74,11 @@ func warnPassword(address, others string, log *slog.Logger) {
 // opened are the databases of a configuration.
 type opened map[string]source.Source
 
-// openSources opens every source of cfg. On an error none is left open.
+// openSources opens every source of cfg. One whose resources take no writes is
+// opened read-only, unless written says that its tables, not known yet, will take
+// some. On an error none is left open.
 func openSources(
-	ctx context.Context, cfg *config.Config, demo bool, log *slog.Logger,
+	ctx context.Context, cfg *config.Config, demo, written bool, log *slog.Logger,
 ) (opened, error) {
 	specs, err := cfg.Specs()
 	if err != nil {
@@ -89,7 +91,7 @@ func openSources(
 	all := make(opened)
 	for name, s := range cfg.Sources {
 		ofLinks := name == cfg.LinksSource()
-		readOnly := len(specs) > 0 && !writable[name] && !ofLinks
+		readOnly := !writable[name] && !written && !ofLinks
 		own := demo || ofLinks && cfg.OwnsLinks()
 		src, err := openSource(ctx, s, readOnly, own, log.With("source", name))
 		if err != nil {
@@ -161,20 +163,14 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 	return list, nil
 }
 
-// discover fills cfg with a resource for every table of its one source.
+// discover returns cfg with a resource for every table of its one source.
 func discover(
 	ctx context.Context, cfg *config.Config, src source.Source, name string, writable bool,
-) (server string, leftOut []string, err error) {
+) (found *config.Config, server string, leftOut []config.Omission, err error) {
 	cat, err := src.Catalog(ctx)
 	if err != nil {
-		return "", nil, err
+		return nil, "", nil, err
 	}
-	found, leftOut, err := config.Discover(cat, name, writable)
-	if err != nil {
-		return "", nil, err
-	}
-	for k, r := range found {
-		cfg.Resources[k] = r
-	}
-	return cat.Server, leftOut, nil
+	found, leftOut, err = cfg.Discover(cat, name, writable)
+	return found, cat.Server, leftOut, err
 }

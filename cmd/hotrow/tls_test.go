@@ -119,7 +119,7 @@ func TestServe_RenewsWithoutAConfiguration(t *testing.T) {
 	cert, key := tlstest.New(t, "first").Write(t, dir)
 	env := []string{"HOTROW_HTTP_TLS_CERT=" + cert, "HOTROW_HTTP_TLS_KEY=" + key}
 	r := start(t, env, database(t, deptSQL))
-	until(t, r.log, func() bool { return status(r.ops+"/readyz") == 200 })
+	until(t, r.log, r.complete)
 	s := &secureServer{running: r}
 	tlstest.New(t, "second").Write(t, dir)
 	hangUp(t, r, "discovered again")

@@ -48,6 +48,9 @@ type HTTP struct {
 type Ops struct {
 	Listen Listener `yaml:"listen" apply:"restart"`
 	Hosts  []string `yaml:"hosts" apply:"reload"`
+
+	// PublicMetrics lets anybody read /metrics who reaches the listener.
+	PublicMetrics bool `yaml:"public_metrics" apply:"reload"`
 }
 
 // Log says what is logged, and in which form.

@@ -330,21 +330,6 @@ func TestListener_KnowsWhatIsLocal(t *testing.T) {
 	}
 }
 
-func TestCheckExposure_AllowsTokensAndOpen(t *testing.T) {
-	c := Default()
-	c.HTTP.Listen = Listener{Network: "tcp", Address: ":80"}
-	if c.CheckExposure(false) == nil {
-		t.Error("a listener that everybody reaches is allowed without tokens")
-	}
-	if err := c.CheckExposure(true); err != nil {
-		t.Errorf("--open: %v", err)
-	}
-	c.Auth.Tokens = []Token{{Name: "ci"}}
-	if err := c.CheckExposure(false); err != nil {
-		t.Errorf("with a token: %v", err)
-	}
-}
-
 func TestSizeAndDuration_GiveTheirTextBack(t *testing.T) {
 	for _, s := range []string{"0B", "1B", "1023B", "1KiB", "1536KiB", "512MiB", "16TiB"} {
 		var z Size

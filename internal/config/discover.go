@@ -3,50 +3,90 @@ package config
 import (
 	"fmt"
 	"sort"
-	"strings"
 
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// Discover returns a resource of the source called src for every table that
-// can be one, and what was left out, a sentence each, columns that look like
-// secrets too. Two tables that would have one name are an error that names
-// both.
-func Discover(cat *source.Catalog, src string, writable bool) (
-	resources map[string]*Resource, leftOut []string, err error) {
-	resources = make(map[string]*Resource)
-	for i := range cat.Tables {
-		t := &cat.Tables[i]
-		if t.Refused != "" || len(t.Key) == 0 {
-			leftOut = append(leftOut, fmt.Sprintf("table %s: %s", t.ID(), refusal(t)))
-			continue
-		}
-		if !goodName(t.Resource()) {
-			leftOut = append(leftOut, fmt.Sprintf("table %s: no path can have this name", t.ID()))
-			continue
-		}
-		if _, twice := resources[t.Resource()]; twice {
-			return nil, nil, fmt.Errorf("the tables %s would both be the resource %q: name them "+
-				"in a configuration file", bothTables(cat, t.Resource()), t.Resource())
-		}
-		r := DefaultResource()
-		r.Source, r.Table, r.HideSecrets = src, tableName(t), true
-		r.Methods = []string{"get", "list"}
-		for _, k := range t.Key {
-			r.Key = append(r.Key, KeyColumn{Column: k})
-		}
-		if writable && !t.View {
-			r.Access.Write = "public"
-			r.Methods = append(r.Methods, "post", "put", "patch", "delete")
-		}
-		resources[t.Resource()] = r
-		for _, c := range secretColumns(t) {
-			leftOut = append(leftOut,
-				fmt.Sprintf("column %s.%s: its name looks like a secret's", t.ID(), c))
+// An Omission is a table or a column that is not served though the database
+// has it.
+type Omission struct {
+	What     string // "table public.log"
+	Why      string
+	Conflict bool // a name decided, which only a configuration can change
+}
+
+// String returns a line.
+func (o Omission) String() string { return o.What + ": " + o.Why }
+
+// Discover returns c with a resource of the source called src for every table
+// of cat that can be one, in the place of the resources that c had, and what is
+// left out: tables, and columns that look like secrets. What it returns is as
+// complete as what Load returns for the file that Init writes; c stays as it is.
+func (c *Config) Discover(cat *source.Catalog, src string, writable bool) (
+	*Config, []Omission, error,
+) {
+	found := *c
+	found.Resources = make(map[string]*Resource)
+	tables, leftOut := candidates(cat)
+	for _, t := range tables {
+		found.Resources[t.Resource()] = ofTable(t, src, writable)
+		for _, name := range secretColumns(t) {
+			leftOut = append(leftOut, Omission{What: "column " + t.ID() + "." + name,
+				Why: "its name looks like a secret's"})
 		}
 	}
-	sort.Strings(leftOut)
-	return resources, leftOut, nil
+	sort.SliceStable(leftOut, func(i, j int) bool { return leftOut[i].What < leftOut[j].What })
+	if err := found.Validate(); err != nil {
+		return nil, nil, err
+	}
+	return &found, leftOut, nil
+}
+
+// ofTable returns the resource of a table, with what Init writes of it.
+func ofTable(t *source.Table, src string, writable bool) *Resource {
+	r := DefaultResource()
+	r.Source, r.Table, r.HideSecrets = src, tableName(t), true
+	for _, k := range t.Key {
+		r.Key = append(r.Key, KeyColumn{Column: k})
+	}
+	if writable && !t.View {
+		r.Access.Write = "public"
+	}
+	return r
+}
+
+// candidates returns the tables of cat that become resources by themselves, in
+// the catalogue's order, and those that do not. Of tables that would have one
+// name the one whose schema is part of it has it.
+func candidates(cat *source.Catalog) (tables []*source.Table, leftOut []Omission) {
+	named := make(map[string]*source.Table)
+	usable := func(t *source.Table) bool { return t.Refused == "" && len(t.Key) > 0 }
+	for i := range cat.Tables {
+		t := &cat.Tables[i]
+		first := named[t.Resource()]
+		if usable(t) && (first == nil || first.Default && !t.Default) {
+			named[t.Resource()] = t
+		}
+	}
+	for i := range cat.Tables {
+		t := &cat.Tables[i]
+		o := Omission{What: "table " + t.ID()}
+		switch other := named[t.Resource()]; {
+		case !usable(t):
+			o.Why = refusal(t)
+		case !goodName(t.Resource()):
+			o.Why = "no path can have this name"
+		case other != t:
+			o.Conflict = true
+			o.Why = fmt.Sprintf("%s would be the resource %q, which %s is: give it another name "+
+				"in a configuration file", inSchema(t), t.Resource(), inSchema(other))
+		default:
+			tables = append(tables, t)
+			continue
+		}
+		leftOut = append(leftOut, o)
+	}
+	return tables, leftOut
 }
 
 // refusal says why a table cannot be a resource.
@@ -65,15 +105,9 @@ func tableName(t *source.Table) string {
 	return t.ID()
 }
 
-// bothTables names the tables that would be one resource.
-func bothTables(cat *source.Catalog, name string) string {
-	var ids []string
-	for i := range cat.Tables {
-		if t := &cat.Tables[i]; t.Resource() == name {
-			ids = append(ids, fmt.Sprintf("%q (schema %q)", t.Name, t.Schema))
-		}
-	}
-	return strings.Join(ids, " and ")
+// inSchema names a table without doubt.
+func inSchema(t *source.Table) string {
+	return fmt.Sprintf("%q (schema %q)", t.Name, t.Schema)
 }
 
 // secretColumns returns the columns of a table that look like secrets and are

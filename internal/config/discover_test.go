@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,17 +86,20 @@ func TestInit_OfAnEmptyDatabaseLoadsBack(t *testing.T) {
 	}
 }
 
-func TestDiscover_TakesEveryTableWithAKey(t *testing.T) {
-	resources, leftOut, err := Discover(catalog(), "main", false)
+// ofURL is the configuration of a URL.
+func ofURL(t *testing.T, url string) *Config {
+	t.Helper()
+	c, _, err := FromURL(url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Default()
-	c.Sources["main"] = DefaultSource()
-	c.Sources["main"].URL = "postgres://h/db"
-	c.Resources = resources
-	if err := c.Validate(); err != nil {
-		t.Error(err)
+	return c
+}
+
+func TestDiscover_TakesEveryTableWithAKey(t *testing.T) {
+	c, leftOut, err := ofURL(t, "postgres://h/db").Discover(catalog(), "main", false)
+	if err != nil {
+		t.Fatal(err)
 	}
 	specs, err := c.Specs()
 	if err != nil {
@@ -107,29 +111,104 @@ func TestDiscover_TakesEveryTableWithAKey(t *testing.T) {
 				s.Spec.Hide, s.Source)
 		}
 	}
-	want := []string{
-		"column public.emp.api_key: its name looks like a secret's",
-		"column public.emp.password_hash: its name looks like a secret's",
-		"table public.-: no path can have this name",
-		"table public.log: no primary key",
+	want := []Omission{
+		{What: "column public.emp.api_key", Why: "its name looks like a secret's"},
+		{What: "column public.emp.password_hash", Why: "its name looks like a secret's"},
+		{What: "table public.-", Why: "no path can have this name"},
+		{What: "table public.log", Why: "no primary key"},
 	}
 	if diff := cmp.Diff(want, leftOut); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
 	}
-	resources, _, err = Discover(catalog(), "main", true)
-	if err != nil || !resources["dept"].Writable() || resources["dept"].Access.Write != "public" {
-		t.Errorf("--writable: got %+v, %v", resources["dept"], err)
+	c, _, err = ofURL(t, "postgres://h/db").Discover(catalog(), "main", true)
+	if err != nil || !c.Resources["dept"].Writable() ||
+		c.Resources["dept"].Access.Write != "public" {
+		t.Errorf("--writable: got %+v, %v", c.Resources["dept"], err)
 	}
 }
 
-func TestDiscover_RefusesTwoTablesOfOneName(t *testing.T) {
-	cat := &source.Catalog{Tables: []source.Table{
-		{Schema: "public", Default: true, Name: "a.b", Key: []string{"id"}},
-		{Schema: "a", Name: "b", Key: []string{"id"}},
-	}}
-	_, _, err := Discover(cat, "main", false)
-	const both = `"a.b" (schema "public") and "b" (schema "a")`
-	if err == nil || !strings.Contains(err.Error(), both) {
-		t.Errorf("got %v", err)
+// A URL is served as the file that Init writes for it is, whatever has a default:
+// but for columns that look like secrets, which a file names, and which are hidden
+// for a URL when they are made later, too.
+func TestDiscover_IsWhatInitWrites(t *testing.T) {
+	const url = "postgres://h/db"
+	byURL, _, err := ofURL(t, url).Discover(catalog(), "main", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byFile := mustLoad(t, string(Init(catalog(), url)))
+	for name, r := range byURL.Resources {
+		if !r.HideSecrets {
+			t.Errorf("%s does not hide secrets", name)
+		}
+		r.HideSecrets = false
+	}
+	for _, r := range byFile.Resources {
+		for column, f := range r.Fields {
+			if *f != (Field{Hide: true}) {
+				t.Errorf("init writes of column %s %+v", column, *f)
+			}
+		}
+		r.Fields = nil
+	}
+	if diff := cmp.Diff(byFile, byURL, ignoreDoc); diff != "" {
+		t.Errorf("(-file +URL):\n%s", diff)
+	}
+}
+
+// Resources that nobody has completed have zeros for defaults: a setting of the
+// source would not count.
+func TestSpecs_RefusesWhatIsNotComplete(t *testing.T) {
+	c := ofURL(t, "postgres://h/db")
+	c.Resources["t"] = DefaultResource()
+	c.Resources["t"].Source, c.Resources["t"].Table = "main", "t"
+	if specs, err := c.Specs(); err == nil {
+		t.Errorf("got %+v", specs)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	specs, err := c.Specs()
+	if err != nil || specs[0].StaleIfError == 0 || specs[0].MaxStale == 0 {
+		t.Errorf("got %+v, %v", specs, err)
+	}
+}
+
+// Of two tables of one name the one whose schema is part of the name is served,
+// in both forms, and the other is told.
+func TestDiscover_LeavesOutATableWhoseNameIsTaken(t *testing.T) {
+	tables := []source.Table{
+		{Schema: "public", Default: true, Name: "other.t", Key: []string{"id"}},
+		{Schema: "public", Default: true, Name: "u", Key: []string{"id"}},
+		{Schema: "other", Name: "t", Key: []string{"k"}},
+	}
+	const url = "postgres://h/db"
+	for range 2 {
+		cat := &source.Catalog{Tables: tables}
+		c, leftOut, err := ofURL(t, url).Discover(cat, "main", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"other.t", "u"}, sortedKeys(c.Resources)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got := c.Resources["other.t"].Key[0].Column; got != "k" {
+			t.Errorf("other.t has the key %s: it is the wrong table", got)
+		}
+		want := []Omission{{What: "table public.other.t", Conflict: true,
+			Why: `"other.t" (schema "public") would be the resource "other.t", which "t" ` +
+				`(schema "other") is: give it another name in a configuration file`}}
+		if diff := cmp.Diff(want, leftOut); diff != "" {
+			t.Errorf("left out (-want +got):\n%s", diff)
+		}
+		text := string(Init(cat, url))
+		if !strings.Contains(text, want[0].Why) {
+			t.Errorf("init does not say so:\n%s", text)
+		}
+		byFile := mustLoad(t, text)
+		if diff := cmp.Diff(byFile.Resources["other.t"].Key, c.Resources["other.t"].Key); diff != "" {
+			t.Errorf("(-file +URL):\n%s", diff)
+		}
+		slices.Reverse(tables)
 	}
 }

@@ -10,10 +10,11 @@ import (
 )
 
 // Variables that are read though they have not the form HOTROW_SECTION_KEY, and
-// the prefix of those that only tests read.
+// the prefixes of those that only tests read.
 const (
 	envPrefix   = "HOTROW_"
 	envTest     = "HOTROW_TEST_"
+	envRobust   = "HOTROW_ROBUST"
 	envPort     = "PORT"
 	envDatabase = "DATABASE_URL"
 )
@@ -22,13 +23,11 @@ const (
 // stand in for what neither says.
 func (c *Config) overlay(env environment) ([]Warning, Problems) {
 	var problems Problems
-	var known []string
 	root := reflect.ValueOf(c).Elem()
 	for _, k := range Keys() {
 		if k.Env == "" {
 			continue
 		}
-		known = append(known, k.Env)
 		if text := env[k.Env]; text != "" {
 			problems = append(problems,
 				c.override(k.Env, text, root.FieldByIndex(k.index), k)...)
@@ -48,7 +47,7 @@ func (c *Config) overlay(env environment) ([]Warning, Problems) {
 		c.Sources = map[string]*Source{"main": s}
 		c.doc.set["sources.main.url"] = place{variable: envDatabase}
 	}
-	return c.unknownVariables(env, known), problems
+	return c.unknownVariables(env), problems
 }
 
 // override sets one key from a variable. The elements of a list are separated
@@ -78,15 +77,18 @@ func (c *Config) override(name, text string, v reflect.Value, k KeyInfo) Problem
 	return nil
 }
 
-// unknownVariables warns of HOTROW_* that nothing reads.
-func (c *Config) unknownVariables(env environment, known []string) []Warning {
-	isKnown := make(map[string]bool, len(known))
-	for _, k := range known {
-		isKnown[k] = true
+// unknownVariables warns of HOTROW_* that no command reads.
+func (c *Config) unknownVariables(env environment) []Warning {
+	isKnown := make(map[string]bool)
+	var known []string
+	for _, v := range Variables() {
+		isKnown[v.Name] = true
+		known = append(known, v.Name)
 	}
 	var warnings []Warning
 	for name := range env {
 		if !strings.HasPrefix(name, envPrefix) || strings.HasPrefix(name, envTest) ||
+			strings.HasPrefix(name, envRobust) ||
 			isKnown[name] || c.doc.used[name] {
 			continue
 		}

@@ -18,26 +18,16 @@ func Init(cat *source.Catalog, url string) []byte {
 	b.WriteString("# Check it with: hotrow check -c FILE. Every key that is not here has " +
 		"its default.\nversion: 1\n\n")
 	writeSource(&b, url)
-	served := make(map[string]bool)
-	var out bytes.Buffer
-	for i := range cat.Tables {
-		t := &cat.Tables[i]
-		name := t.Resource()
-		switch {
-		case t.Refused != "" || len(t.Key) == 0:
-			fmt.Fprintf(&out, "  # %s is left out: %s\n", comment(t.ID()), comment(refusal(t)))
-		case served[name] || !goodName(name):
-			fmt.Fprintf(&out, "  # %s is left out: it cannot be called %s\n",
-				comment(t.ID()), comment(name))
-		default:
-			served[name] = true
-			writeTable(&b, cat, t, len(served) == 1)
-		}
+	tables, leftOut := candidates(cat)
+	for i, t := range tables {
+		writeTable(&b, cat, t, i == 0)
 	}
-	if len(served) == 0 {
+	if len(tables) == 0 {
 		b.WriteString("# No table can be a resource.\nresources: {}\n")
 	}
-	b.Write(out.Bytes())
+	for _, o := range leftOut {
+		fmt.Fprintf(&b, "  # %s is left out: %s\n", comment(o.What), comment(o.Why))
+	}
 	return b.Bytes()
 }
 

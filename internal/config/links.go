@@ -183,6 +183,14 @@ func (c *Config) LinksHosts() []string {
 	return hosts
 }
 
+// LinksPrivate reports whether the shortener is for this machine alone: nothing
+// in the configuration speaks of another one, nor of a proxy. Only then may who
+// has no key do anything.
+func (c *Config) LinksPrivate() bool {
+	l := &c.Links
+	return l.Listen.Local() && !l.Open && len(l.Proxies) == 0 && onlyLoopback(c.LinksHosts())
+}
+
 // LinksProxies returns whose X-Forwarded-For is believed.
 func (c *Config) LinksProxies() []netip.Prefix {
 	var list []netip.Prefix

@@ -34,7 +34,8 @@ type ResourceSpec struct {
 }
 
 // Specs returns the resources in the order of their names, embedded resources
-// resolved.
+// resolved. The configuration must be complete, as Load, Discover and Validate
+// leave it.
 func (c *Config) Specs() ([]ResourceSpec, error) {
 	v := &validator{c: c}
 	v.cycles()
@@ -44,6 +45,9 @@ func (c *Config) Specs() ([]ResourceSpec, error) {
 	specs := make([]ResourceSpec, 0, len(c.Resources))
 	for _, name := range sortedKeys(c.Resources) {
 		r := c.Resources[name]
+		if r.OnLag == "" || r.Methods == nil {
+			return nil, fmt.Errorf("BUG: resources.%s is not complete: Validate has not run", name)
+		}
 		spec, err := c.spec(name, r)
 		if err != nil {
 			return nil, err

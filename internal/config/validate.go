@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -191,17 +192,52 @@ func (v *validator) unused() {
 // CheckExposure keeps listeners that know nobody on this machine: without
 // tokens they must be on the loopback or a unix socket, unless open says that
 // reading by anybody is meant.
+//
+// The operator's port is not for reading: whatever open says, it needs a token of
+// the operator's, or is for those alone who may look at metrics.
 func (c *Config) CheckExposure(open bool) error {
-	if open || len(c.Auth.Tokens) > 0 {
-		return nil
-	}
 	v := &validator{c: c}
+	if !c.Ops.Listen.Local() && !c.hasOperator() && !c.Ops.PublicMetrics {
+		v.addf("ops.listen", "%s can be reached from other machines and no token has role: "+
+			"operator: listen on 127.0.0.1 or unix:PATH, add such a token (hotrow token NAME), "+
+			"or say ops.public_metrics if only probes and metrics are meant", c.Ops.Listen)
+	}
+	if open || len(c.Auth.Tokens) > 0 {
+		return v.problems.err()
+	}
 	for _, e := range c.listening() {
-		if e.path != "links.listen" && !e.l.Local() { // who follows a link has no token
+		// Who follows a link has no token.
+		if e.path != "links.listen" && e.path != "ops.listen" && !e.l.Local() {
 			v.addf(e.path, "%s can be reached from other machines and auth.tokens is empty: "+
 				"listen on 127.0.0.1 or unix:PATH, add a token (hotrow token NAME), or say "+
 				"--open if reading by anybody is meant", e.l)
 		}
 	}
 	return v.problems.err()
+}
+
+// RoleOperator is the role of the tokens that open the operator's port.
+const RoleOperator = "operator"
+
+// hasOperator reports whether a token has the role of the operator.
+func (c *Config) hasOperator() bool {
+	return slices.ContainsFunc(c.Auth.Tokens, func(t Token) bool { return t.Role == RoleOperator })
+}
+
+// OpsPrivate reports whether the operator's port is for this machine alone, which
+// then needs no token: nothing in the configuration speaks of another one, and no
+// token is the operator's.
+func (c *Config) OpsPrivate() bool {
+	return c.Ops.Listen.Local() && onlyLoopback(c.Ops.Hosts) && !c.hasOperator()
+}
+
+// onlyLoopback reports whether all Host names are of the loopback.
+func onlyLoopback(hosts []string) bool {
+	for _, host := range hosts {
+		ip, err := netip.ParseAddr(host)
+		if !strings.EqualFold(host, "localhost") && (err != nil || !ip.Unmap().IsLoopback()) {
+			return false
+		}
+	}
+	return true
 }

@@ -19,6 +19,7 @@ type Pending struct {
 	Ref     any   // the caller's: what proves that the transaction is visible
 	Since   int64 // when it was applied, by the caller's clock
 	touches []Touch
+	begins  bool // it stands for what was logged before an epoch began: see Reset
 }
 
 // Apply makes sure that no copy of what a transaction touched is left and that
@@ -112,6 +113,11 @@ func (d *Domain) Settle(p *Pending) {
 	if !found {
 		return
 	}
+	p.unmark()
+}
+
+// unmark takes the marks of p away.
+func (p *Pending) unmark() {
 	for i := range p.touches {
 		p.touches[i].settle(p.Pos)
 	}
@@ -144,7 +150,10 @@ func (d *Domain) settledTo(p *Progress) *Progress {
 	defer d.mu.Unlock()
 	q := *p
 	for _, o := range d.pending {
-		if o.Pos <= q.Pos && o.Pos > 0 {
+		switch {
+		case o.begins: // what it stands for may have any place before the first
+			q.Pos = 0
+		case o.Pos <= q.Pos && o.Pos > 0:
 			q.Pos = o.Pos - 1
 		}
 	}

@@ -40,7 +40,7 @@ func BenchmarkBeginFinish(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			d := NewDomain(100)
 			s := d.NewSpace(func(row.Key) {}, noCopies, tracked)
-			d.Reset("a", 1)
+			d.Reset("a", 1, nil, 0)
 			rows := []Child{{"t", "1"}, {"t", "2"}, {"t", "3"}}
 			doc := row.NewDocument("k", row.FormatJSON, []byte("x"), 0, row.Stamp{})
 			b.ReportAllocs()

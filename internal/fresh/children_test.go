@@ -143,7 +143,7 @@ func TestChildren_ClearedIndexHoldsNothing(t *testing.T) {
 	d, s := newAttached(nil)
 	for name, do := range map[string]func(){
 		"DropAll": s.DropAll,
-		"Reset":   func() { d.Reset("a", 2) },
+		"Reset":   func() { d.Reset("a", 2, nil, 0) },
 		"whole":   func() { d.Apply(3, []Touch{{Space: s, Whole: true}}, nil, 0) },
 	} {
 		doc := keep(t, s, "k", row.FormatJSON, Child{"t", "a"})

@@ -122,25 +122,44 @@ func (d *Domain) Applied() *Progress { return d.applied.Load() }
 // nothing kept before is trusted. What is kept stays where it is, as a suspect
 // that Suspect may still vouch for while the source cannot be read.
 //
-// What was pending cannot be proved any more, since its proof belongs to the
-// feed of before: its marks go. A feed whose new beginning may have passed a
-// transaction that is not visible yet applies that as a change of everything
-// right after: until then nothing that a lease of this epoch stores is valid
-// for longer.
-func (d *Domain) Reset(origin string, pos Position) {
-	for _, p := range d.Unsettled() {
-		d.Settle(p)
+// The feed tells nothing of what was logged before pos, and a transaction of that
+// may not be visible yet. ref is what proves that all of it is: until Settle is
+// called for what Unsettled returns, nothing is stored, and no load claims a
+// position. nil: every read that begins from now on sees it.
+//
+// All of that is one step, in this order: the marks of the beginning, the epoch, the
+// position, and then the end of the marks of before, whose proof belongs to the feed
+// of before. A lease that is taken meanwhile is of the epoch that ends, or is
+// not storable: see Space.lease.
+func (d *Domain) Reset(origin string, pos Position, ref any, now int64) {
+	before := d.begin(Progress{Origin: origin, Pos: pos}, ref, now)
+	for _, p := range before {
+		p.unmark()
 	}
+}
+
+// begin is Reset without the end of the marks of before, which it returns.
+func (d *Domain) begin(at Progress, ref any, now int64) (before []*Pending) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	epoch := d.epoch.Load()
-	d.past[epoch%uint64(len(d.past))] = past{epoch, d.fenced.Load()}
+	p := &Pending{Pos: at.Pos, Ref: ref, Since: now, begins: true}
 	for _, s := range d.spaces {
+		if ref != nil {
+			s.wholes.Add(1) // before the epoch: see Space.lease
+			p.touches = append(p.touches, Touch{Space: s, Whole: true})
+		}
 		s.children.clear() // before the epoch: see children.clear
 	}
-	d.epoch.Store(epoch + 1)
-	d.applied.Store(&Progress{Epoch: epoch + 1, Origin: origin, Pos: pos})
+	at.Epoch = d.epoch.Load() + 1
+	d.past[(at.Epoch-1)%uint64(len(d.past))] = past{at.Epoch - 1, d.fenced.Load()}
+	d.epoch.Store(at.Epoch)
+	d.applied.Store(&at)
+	before, d.pending = d.pending, nil
+	if ref != nil {
+		d.pending = []*Pending{p}
+	}
 	d.wake()
+	return before
 }
 
 // Advance says that there is nothing more to apply up to pos.

@@ -48,16 +48,57 @@ func TestDomain_FencedNeverGoesBack(t *testing.T) {
 
 func TestDomain_PositionNeverGoesBackInAnEpoch(t *testing.T) {
 	d := NewDomain(100)
-	d.Reset("a", 10)
+	d.Reset("a", 10, nil, 0)
 	d.Advance(20)
 	d.Advance(15)
 	d.Apply(12, nil, nil, 0)
 	if p := d.Applied(); *p != (Progress{1, "a", 20}) {
 		t.Errorf("Applied() = %v, want 20", *p)
 	}
-	d.Reset("b", 3)
+	d.Reset("b", 3, nil, 0)
 	if p := d.Applied(); *p != (Progress{2, "b", 3}) {
 		t.Errorf("Applied() = %v after Reset, want 3 of b", *p)
+	}
+}
+
+// TestDomain_ABeginningIsUnsettled: nothing that is read before what the epoch began
+// behind is proven visible is stored, nor said to be complete up to anywhere.
+func TestDomain_ABeginningIsUnsettled(t *testing.T) {
+	d := NewDomain(100)
+	s := d.NewSpace(func(row.Key) {}, noCopies, false)
+	d.Reset("a", 10, "before", 7)
+	load := func(want bool, pos Position) {
+		t.Helper()
+		l, _ := s.Begin("k", row.FormatJSON, Settled)
+		if s.Send(l); l.AsOf.Pos != pos || l.settled != want {
+			t.Errorf("as of %d, settled %v, want %d, %v", l.AsOf.Pos, l.settled, pos, want)
+		}
+		s.Finish(l, row.NoRow(l.Stamp), nil, nil, func() {})
+		if l.Stored() != want {
+			t.Errorf("stored: %v, want %v", l.Stored(), want)
+		}
+	}
+	load(false, 0)
+	d.Advance(12)
+	load(false, 0)
+	if p := d.Settled(); p.Pos != 0 || d.Applied().Pos != 12 {
+		t.Errorf("settled to %d, applied to %d, want 0, 12", p.Pos, d.Applied().Pos)
+	}
+	late := d.NewSpace(func(row.Key) {}, noCopies, false)
+	if late.wholes.Load() != 1 {
+		t.Error("a space that comes meanwhile is not marked")
+	}
+	p := d.Unsettled()
+	if len(p) != 1 || p[0].Ref != "before" || p[0].Since != 7 {
+		t.Fatalf("unsettled is %v, want what the epoch began behind", p)
+	}
+	d.Reset("a", 20, "again", 8) // it cannot be proven any more
+	d.Settle(p[0])
+	load(false, 0)
+	d.Settle(d.Unsettled()[0])
+	load(true, 20)
+	if late.wholes.Load() != 0 {
+		t.Error("a space that came meanwhile stays marked")
 	}
 }
 
@@ -67,7 +108,7 @@ func TestDomain_ChangedWakes(t *testing.T) {
 		do   func(*Domain)
 		want bool
 	}{
-		{"Reset", func(d *Domain) { d.Reset("b", 1) }, true},
+		{"Reset", func(d *Domain) { d.Reset("b", 1, nil, 0) }, true},
 		{"Apply", func(d *Domain) { d.Apply(11, nil, nil, 0) }, true},
 		{"Advance", func(d *Domain) { d.Advance(11) }, true},
 		{"Advance to where it is", func(d *Domain) { d.Advance(10) }, false},
@@ -75,7 +116,7 @@ func TestDomain_ChangedWakes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := NewDomain(100)
-			d.Reset("a", 10)
+			d.Reset("a", 10, nil, 0)
 			for range 2 { // the second waiter has a channel of its own
 				p, changed := d.Changed()
 				if p != d.Applied() {
@@ -93,7 +134,7 @@ func TestDomain_ChangedWakes(t *testing.T) {
 					}
 				}
 				if tt.name != "Reset" {
-					d.Reset("a", 10)
+					d.Reset("a", 10, nil, 0)
 				}
 			}
 		})
@@ -103,7 +144,7 @@ func TestDomain_ChangedWakes(t *testing.T) {
 func TestDomain_SuspectSaysHowOldACopyMayBe(t *testing.T) {
 	d := NewDomain(100)
 	s := d.NewSpace(func(row.Key) {}, noCopies, false)
-	d.Reset("a", 1)
+	d.Reset("a", 1, nil, 0)
 	first := row.Stamp{Epoch: 1}
 	d.Fenced(1000)
 	check := func(what string, st row.Stamp, now int64, want time.Duration, ok bool) {
@@ -113,13 +154,13 @@ func TestDomain_SuspectSaysHowOldACopyMayBe(t *testing.T) {
 		}
 	}
 	check("of this epoch", first, 1050, 50, true)
-	d.Reset("a", 2)
+	d.Reset("a", 2, nil, 0)
 	d.Fenced(1500)
 	check("of the epoch before", first, 1600, 600, true)
 	check("of this epoch", row.Stamp{Epoch: 2}, 1600, 100, true)
 	check("of an epoch that nobody knows", row.Stamp{Epoch: 7}, 1600, 0, false)
 	for i := range len(d.past) {
-		d.Reset("a", Position(3+i))
+		d.Reset("a", Position(3+i), nil, 0)
 	}
 	check("of an epoch long ago", first, 1700, 0, false)
 	check("of one not so long ago", row.Stamp{Epoch: 3}, 1700, 200, true)
@@ -129,8 +170,8 @@ func TestDomain_SuspectSaysHowOldACopyMayBe(t *testing.T) {
 
 	never := NewDomain(100)
 	s = never.NewSpace(func(row.Key) {}, noCopies, false)
-	never.Reset("a", 1)
-	never.Reset("a", 2)
+	never.Reset("a", 1, nil, 0)
+	never.Reset("a", 2, nil, 0)
 	if _, ok := never.Suspect(s, first, 50); ok {
 		t.Error("a copy of an epoch in which no fence was reached is vouched for")
 	}
@@ -138,7 +179,7 @@ func TestDomain_SuspectSaysHowOldACopyMayBe(t *testing.T) {
 
 func TestDomain_SettledToIsBeforeWhatIsPending(t *testing.T) {
 	d := NewDomain(100)
-	d.Reset("a", 10)
+	d.Reset("a", 10, nil, 0)
 	d.Apply(12, nil, "x", 0)
 	d.Apply(14, nil, "y", 0)
 	if p := d.settledTo(d.Applied()); p.Pos != 11 || d.Applied().Pos != 14 {

@@ -74,6 +74,25 @@ func play(sc *scenario, p protocol, path []move) *world {
 	return w
 }
 
+// TestModel_ABeginningIsOneCall: an epoch that begins before what may be invisible is
+// marked is caught, with the call that marks it right behind.
+func TestModel_ABeginningIsOneCall(t *testing.T) {
+	for _, sc := range scenarios() {
+		if !sc.txs[0].barrier {
+			continue
+		}
+		_, failures := explore(&sc, func() protocol {
+			r := newReal(false)
+			r.broken = beginsFirst
+			return r
+		})
+		if len(failures) == 0 {
+			t.Fatalf("the check does not catch it in %q", sc.name)
+		}
+		t.Log(failures[0])
+	}
+}
+
 func TestModel(t *testing.T) {
 	for _, sc := range scenarios() {
 		t.Run(sc.name, func(t *testing.T) {

@@ -21,7 +21,7 @@ type real struct {
 	broken breach
 }
 
-// A breach is a rule between the formats of a document that is left out.
+// A breach is a rule that is left out.
 type breach uint8
 
 const (
@@ -29,6 +29,7 @@ const (
 	keepsOthers         // an answer leaves the copies of other formats alone
 	storesOthers        // and their loads, which are stored whatever they read
 	joinsOthers         // a load is joined although others have been answered since
+	beginsFirst         // an epoch begins before what is not visible yet is marked
 )
 
 func newReal(notify bool) *real { return newRealOn(notify, nil, true) }
@@ -50,7 +51,7 @@ func newRealOn(notify bool, disk *modelDisk, tracked bool) *real {
 		disk.drop(k)
 	}, r.agree, tracked)
 	r.s.OnWhole(disk.dropAll)
-	r.d.Reset("o", 0)
+	r.d.Reset("o", 0, nil, 0)
 	return r
 }
 
@@ -133,7 +134,7 @@ func (r *real) claim(load int) int {
 	return int(r.loads[load].AsOf.Pos)
 }
 
-func (r *real) deliver(tx *modelTx) {
+func (r *real) deliver(tx *modelTx, call int) (last bool) {
 	t := Touch{Space: r.s, Whole: tx.whole || tx.barrier}
 	for _, d := range tx.docs {
 		t.Keys = append(t.Keys, docKeys[d])
@@ -141,17 +142,20 @@ func (r *real) deliver(tx *modelTx) {
 	for _, c := range tx.children {
 		t.Children = append(t.Children, childKeys[c])
 	}
-	if tx.lost || tx.barrier {
-		r.d.Reset("o", Position(tx.id))
-		if tx.lost {
-			return
-		}
-	}
 	var ref any
 	if !r.notify {
 		ref = tx.id
 	}
-	r.d.Apply(Position(tx.id), []Touch{t}, ref, 0)
+	switch {
+	case tx.lost, r.broken == beginsFirst && tx.barrier && call == 0:
+		r.d.Reset("o", Position(tx.id), nil, 0)
+		return tx.lost
+	case tx.barrier && r.broken != beginsFirst:
+		r.d.Reset("o", Position(tx.id), ref, 0)
+	default:
+		r.d.Apply(Position(tx.id), []Touch{t}, ref, 0)
+	}
+	return true
 }
 
 func (r *real) unsettled() txs {
@@ -231,7 +235,7 @@ func (r *real) number(l *Lease) byte {
 func (r *real) state(b []byte) []byte {
 	b = append(b, byte(r.clock), byte(r.d.epoch.Load()), byte(r.s.generation.Load()), byte(r.s.wholes.Load()))
 	for _, p := range r.d.pending {
-		b = append(b, byte(p.Ref.(int)))
+		b = append(b, byte(p.Ref.(int)), bit(p.begins))
 		for i := range p.touches {
 			b = r.touched(b, &p.touches[i])
 		}

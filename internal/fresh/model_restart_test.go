@@ -48,8 +48,8 @@ type restarter interface {
 	// was found there, or reports false.
 	peek(load int) bool
 	recall(load int) (string, bool)
-	// reconnect lets the feed go on after from transactions.
-	reconnect(from int, hidden *modelTx)
+	// reconnect lets the feed go on after from transactions, or begin anew there.
+	reconnect(from int, anew bool, hidden *modelTx)
 	// onDisk returns the copy that would be recalled now.
 	onDisk(doc int, f row.Format) (string, bool)
 }
@@ -73,6 +73,7 @@ func (w *world) restartMoves(m []move) []move {
 		m = append(m, move{reach, 0})
 	}
 	if w.sc.reconnect && !r.reconnected {
+		m = append(m, move{reconnect, anew})
 		for from := range len(w.sc.txs) + 1 {
 			if from == 0 || w.logged.has(from-1) {
 				m = append(m, move{reconnect, int8(from)})
@@ -135,8 +136,12 @@ func (w *world) takeRestart(m move) {
 		w.answered(w.readers[i].load)
 	case reconnect:
 		r.reconnected = true
-		p.reconnect(i, w.hidden())
-		w.delivered = i
+		from := i
+		if i == anew {
+			from = w.logs()
+		}
+		p.reconnect(from, i == anew, w.hidden())
+		w.delivered, w.called = from, 0
 	}
 }
 
@@ -180,6 +185,9 @@ func (w *world) kill() {
 	w.loads, w.probe, w.settled = nil, probeState{}, 0
 	w.delivered = w.p.(restarter).kill(w.sc.lost, w.logs(), w.hidden())
 }
+
+// anew is the place of a feed that begins at the end of the log, whatever it had.
+const anew = -1
 
 // A fault is a rule of going on that is left out.
 type fault uint8
@@ -276,7 +284,10 @@ func (r *restarted) place() {
 	}
 }
 
-func (r *restarted) deliver(tx *modelTx) { r.real.deliver(tx); r.place() }
+func (r *restarted) deliver(tx *modelTx, call int) (last bool) {
+	defer r.place()
+	return r.real.deliver(tx, call)
+}
 
 func (r *restarted) settle(tx int) { r.real.settle(tx); r.place() }
 
@@ -296,7 +307,7 @@ func (r *restarted) kill(lost bool, end int, hidden *modelTx) int {
 		r.beginAnew(end, hidden)
 		return end
 	}
-	r.d.Reset("o", d.now.mark)
+	r.d.Reset("o", d.now.mark, nil, 0)
 	if d.fault == resumesNow {
 		return end
 	}
@@ -311,10 +322,11 @@ func (r *restarted) beginAnew(end int, hidden *modelTx) {
 	}
 	d.trusted = true // what is put from now on
 	d.now.mark = 0
-	r.d.Reset("p", Position(end))
+	var ref any
 	if hidden != nil {
-		r.d.Apply(Position(end), []Touch{{Space: r.s, Whole: true}}, hidden.id, 0)
+		ref = hidden.id
 	}
+	r.d.Reset("p", Position(end), ref, 0)
 }
 
 func (r *restarted) caughtUp() {
@@ -324,8 +336,8 @@ func (r *restarted) caughtUp() {
 
 func (r *restarted) fence() { r.clock++ }
 
-func (r *restarted) reconnect(from int, hidden *modelTx) {
-	if r.d.Resume("o", Position(from)) || r.disk.fault == goesOn {
+func (r *restarted) reconnect(from int, anew bool, hidden *modelTx) {
+	if !anew && (r.d.Resume("o", Position(from)) || r.disk.fault == goesOn) {
 		return
 	}
 	r.beginAnew(from, hidden)

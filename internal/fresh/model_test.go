@@ -2,6 +2,7 @@ package fresh
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -30,8 +31,9 @@ type protocol interface {
 	// finish ends a load with what was read: the value, the rows in it, and how
 	// many transactions the log had then.
 	finish(load int, value string, children []int, logged int)
-	// deliver applies a transaction.
-	deliver(tx *modelTx)
+	// deliver makes one call of the feed for a transaction, and reports whether it was
+	// the last: between two calls anything may happen.
+	deliver(tx *modelTx, call int) (last bool)
 	// unsettled takes the batch for a probe.
 	unsettled() txs
 	// settle says that a transaction is visible.
@@ -103,6 +105,7 @@ type world struct {
 
 	held, promised, logged, visible, released, kept, settled txs
 	delivered                                                int // transactions are delivered in order
+	called                                                   int // calls made for the next of them
 	restart                                                  restartState
 
 	readers []readerState
@@ -249,8 +252,10 @@ func (w *world) take(m move) {
 		w.kept.add(i)
 		w.p.keep(&w.sc.txs[i])
 	case feed:
-		w.delivered = i + 1
-		w.p.deliver(&w.sc.txs[i])
+		w.called++
+		if w.p.deliver(&w.sc.txs[i], w.called-1) {
+			w.delivered, w.called = i+1, 0
+		}
 	case begin:
 		w.begin(i)
 	case load:
@@ -382,20 +387,21 @@ func (w *world) watch(m move) {
 	}
 }
 
-// settle moves the settler: take the batch, prove, settle.
+// settle moves the settler: take the batch, prove, settle one by one.
 func (w *world) settle() {
 	switch w.probe.step {
 	case 0:
 		w.probe = probeState{step: 1, batch: w.p.unsettled()}
 	case 1:
-		w.probe.step, w.probe.proof = 2, w.visible
+		w.probe.step, w.probe.proof = 2, w.visible&w.probe.batch
 	case 2:
-		for tx := range w.sc.txs {
-			if w.probe.batch.has(tx) && w.probe.proof.has(tx) {
-				w.p.settle(tx + 1)
-				w.settled.add(tx)
-			}
+		if tx := bits.TrailingZeros8(uint8(w.probe.proof)); tx < 8 {
+			w.p.settle(tx + 1)
+			w.settled.add(tx)
+			w.probe.proof &^= 1 << tx
 		}
+	}
+	if w.probe.step == 2 && w.probe.proof == 0 {
 		w.probe = probeState{}
 	}
 }
@@ -422,7 +428,7 @@ func (w *world) final() string {
 // fingerprint appends all that decides what can still happen.
 func (w *world) fingerprint(b []byte) []byte {
 	b = append(b, byte(w.held), byte(w.logged), byte(w.visible), byte(w.released),
-		byte(w.settled), byte(w.delivered), byte(w.promised), byte(w.kept),
+		byte(w.settled), byte(w.delivered), byte(w.called), byte(w.promised), byte(w.kept),
 		byte(w.probe.step), byte(w.probe.batch), byte(w.probe.proof))
 	b = w.restart.fingerprint(b)
 	for i := range w.readers {

@@ -82,16 +82,27 @@ func TestOrder_OfAWholeChange(t *testing.T) {
 }
 
 // TestOrder_OfAReset: what is noted in the index after it was emptied belongs to
-// the old epoch.
+// the old epoch. The new one begins under its mark, and the marks of before are
+// there until it has.
 func TestOrder_OfAReset(t *testing.T) {
 	d, s := newAttached(nil)
+	d.Apply(2, []Touch{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
 	s.children.mu.Lock()
-	done := stopped(t, "clear", func() { d.Reset("a", 2) })
+	done := stopped(t, "clear", func() { d.Reset("a", 2, "y", 0) })
 	if e := d.epoch.Load(); e != 1 {
 		t.Error("the epoch is new before the index is empty")
 	}
+	if n := s.wholes.Load(); n != 1 {
+		t.Errorf("%d whole changes are unsettled before the epoch is new, want 1", n)
+	}
+	if s.shard("k").dirty["k"] != 1 {
+		t.Error("the marks of before are gone before the epoch is new")
+	}
 	s.children.mu.Unlock()
 	<-done
+	if s.shard("k").dirty["k"] != 0 {
+		t.Error("the marks of before stay")
+	}
 }
 
 // TestOrder_OfDropAll: the same for the generation.

@@ -123,7 +123,7 @@ func TestPromise_IsBroken(t *testing.T) {
 		"a change since":               {after: func(r *promiseRoom) { r.d.Apply(3, r.key(), nil, 0) }},
 		"a change since, not settled":  {after: func(r *promiseRoom) { r.d.Apply(3, r.key(), "ref", 0) }},
 		"a change of all since":        {after: func(r *promiseRoom) { r.d.Apply(3, r.all(), nil, 0) }},
-		"a new epoch":                  {after: func(r *promiseRoom) { r.d.Reset("o", 1) }},
+		"a new epoch":                  {after: func(r *promiseRoom) { r.d.Reset("o", 1, nil, 0) }},
 		"an operator":                  {after: func(r *promiseRoom) { r.s.Drop("k") }},
 		"an operator, all":             {after: func(r *promiseRoom) { r.s.DropAll() }},
 		"one who wants the source":     {after: func(r *promiseRoom) { r.s.Begin("k", row.FormatJSON, Now) }},
@@ -174,7 +174,7 @@ func TestPromise_OvertakesLoads(t *testing.T) {
 			dropped = append(dropped, l.Format)
 		}
 	}, false)
-	r.d.Reset("o", 1)
+	r.d.Reset("o", 1, nil, 0)
 	r.hold()
 	l := r.promise()
 	r.deliver()

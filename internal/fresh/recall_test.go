@@ -10,7 +10,7 @@ import (
 func recallRoom(tracked bool) (*Domain, *Space) {
 	d := NewDomain(100)
 	s := d.NewSpace(func(row.Key) {}, noCopies, tracked)
-	d.Reset("o", 1)
+	d.Reset("o", 1, nil, 0)
 	return d, s
 }
 
@@ -56,7 +56,7 @@ func TestRecall_RefusesWhatMayNotBeStored(t *testing.T) {
 			d.Hold(change(s))
 			d.Release(change(s), 0)
 		}},
-		"a new epoch":      {after: func(d *Domain, _ *Space) { d.Reset("o", 5) }},
+		"a new epoch":      {after: func(d *Domain, _ *Space) { d.Reset("o", 5, nil, 0) }},
 		"an operator":      {after: func(_ *Domain, s *Space) { s.Drop("k") }},
 		"an operator, all": {after: func(_ *Domain, s *Space) { s.DropAll() }},
 		"one who wants the source": {after: func(_ *Domain, s *Space) {
@@ -131,7 +131,7 @@ func TestDomain_ResumeOnlyWithoutAGap(t *testing.T) {
 	if d.Resume("o", 0) {
 		t.Error("a domain that nobody has begun goes on")
 	}
-	d.Reset("o", 10)
+	d.Reset("o", 10, nil, 0)
 	d.Advance(20)
 	for _, tt := range []struct {
 		origin string

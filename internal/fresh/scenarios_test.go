@@ -140,5 +140,7 @@ func scenarios() []scenario {
 			readers: []modelReader{{doc: 0}, {doc: 0}, {doc: 0, need: Now}}},
 		{name: "feed begins after a log", docs: 1, value: letters, readers: any2,
 			txs: foreign(modelTx{docs: []int{0}, barrier: true})},
+		{name: "feed begins after a log, another change", docs: 1, value: letters, readers: any2,
+			txs: foreign(modelTx{docs: []int{0}, barrier: true}, write(0))},
 	}
 }

@@ -71,7 +71,6 @@ type sim struct {
 	place    int // cursor + 1 when the feed was lost; 0: it cannot go on
 	resumed  int
 	barrier  *barrier // to be applied next
-	vague    bool     // a barrier is not settled: positions promise too much
 	probe    simProbe
 	fences   []simFence
 

@@ -74,7 +74,7 @@ func (s *sim) feedTurn() bool {
 	case !s.attached:
 		s.attach()
 		return true
-	case s.barrier != nil:
+	case s.barrier != nil: // only with sabotage.apart
 		s.applyBarrier()
 		return true
 	case s.cursor == len(s.log):
@@ -174,17 +174,22 @@ func (s *sim) attach() {
 	if !s.notify || pos == s.logEnd {
 		s.cursor = len(s.log)
 	}
-	if len(invisible) > 0 && !s.sab.noBarrier {
-		s.barrier = &barrier{pos, invisible}
+	var ref any
+	want := 0
+	switch b := (&barrier{pos, invisible}); {
+	case len(invisible) == 0 || s.sab.noBarrier:
+	case s.sab.apart:
+		s.barrier = b
+	default:
+		ref, want = b, 1
 	}
 	s.disturb()
 	if !s.sab.noEpoch || s.d.Applied().Epoch == 0 {
-		s.d.Reset(s.origin, pos)
-		if len(s.d.Unsettled()) != 0 {
+		s.d.Reset(s.origin, pos, ref, s.now)
+		if len(s.d.Unsettled()) != want {
 			s.failf("a new epoch begins with transactions that nobody can prove")
 		}
 	}
-	s.vague = s.barrier != nil
 }
 
 func (s *sim) applyBarrier() {
@@ -266,7 +271,6 @@ func (s *sim) settle(p *Pending) {
 		for _, tx := range ref.txs {
 			s.knowTx(tx)
 		}
-		s.vague = false
 	}
 }
 

@@ -32,7 +32,6 @@ type simLoad struct {
 	readers   []*simRead
 	disturbed int  // of the form, when it began
 	quiet     bool // nothing was unsettled when it began
-	vague     bool // sim.vague, when it began
 }
 
 type loadStep uint8
@@ -216,7 +215,7 @@ func (s *sim) lead(f *simForm, r *simRead, lease *Lease) *simLoad {
 		f.disturbed++ // it dooms those beside it
 	}
 	l := &simLoad{
-		form: f, doc: r.doc, format: r.format, lease: lease, disturbed: f.disturbed, vague: s.vague,
+		form: f, doc: r.doc, format: r.format, lease: lease, disturbed: f.disturbed,
 		quiet: s.writing == 0 && len(s.d.pending) == 0 && lease.Stamp.Epoch != 0,
 	}
 	s.loads = append(s.loads, l)
@@ -276,7 +275,7 @@ func (s *sim) hit(r *simRead) bool {
 	s.hits++
 	told := &f.told[d.key]
 	*told = max(*told, c.version)
-	s.answered(r, c.version, p, s.vague)
+	s.answered(r, c.version, p)
 	return true
 }
 
@@ -335,7 +334,7 @@ func (s *sim) landed(l *simLoad) {
 func (s *sim) tell(l *simLoad, version int) {
 	k := l.doc.key
 	for _, r := range l.readers {
-		s.answered(r, version, l.lease.AsOf, l.vague)
+		s.answered(r, version, l.lease.AsOf)
 		told := &l.form.told[k]
 		*told = max(*told, version)
 		// A form that has been replaced meanwhile cannot speak for the new one.
@@ -348,7 +347,7 @@ func (s *sim) tell(l *simLoad, version int) {
 
 // answered checks an answer: no older than what its reader may expect, and
 // complete up to the position that travels with it.
-func (s *sim) answered(r *simRead, version int, p *Progress, vague bool) {
+func (s *sim) answered(r *simRead, version int, p *Progress) {
 	d := r.doc
 	if version < r.floor {
 		s.failf("%v: version %d, must be at least %d (need %d)", d, version, r.floor, r.need)
@@ -357,7 +356,7 @@ func (s *sim) answered(r *simRead, version int, p *Progress, vague bool) {
 		s.failf("%v: version %d, replaced longer than %d before it was asked for (need %d)", d, version,
 			s.staleAfter, r.need)
 	}
-	if vague || p.Origin != s.origin {
+	if p.Origin != s.origin {
 		return
 	}
 	claimed := 0

@@ -172,6 +172,7 @@ type sabotage struct {
 	lostTx    bool // the feed forgets a transaction, and does not say so
 	settles   bool // what is probed is said to be visible, with no proof
 	noBarrier bool // a new feed forgets what was logged and not visible
+	apart     bool // it is told of that after it has begun, by a call of its own
 	noEpoch   bool // a feed that was lost goes on as if nothing had happened
 	fences    bool // a fence is said to be reached at once
 	ahead     bool // a feed that goes on leaves out what came meanwhile
@@ -190,6 +191,7 @@ func TestSimulation_SeesSabotage(t *testing.T) {
 		{"transaction lost", sabotage{lostTx: true}},
 		{"settled without proof", sabotage{settles: true}},
 		{"feed begins without a barrier", sabotage{noBarrier: true}},
+		{"feed begins, and then its barrier", sabotage{apart: true}},
 		{"gap not told", sabotage{noEpoch: true}},
 		{"fence not waited for", sabotage{fences: true}},
 		{"feed goes on too late", sabotage{ahead: true}},

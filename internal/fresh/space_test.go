@@ -21,7 +21,7 @@ func newAttached(drop func(row.Key)) (*Domain, *Space) {
 			drop(l.Key)
 		}
 	}, true)
-	d.Reset("a", 1)
+	d.Reset("a", 1, nil, 0)
 	return d, s
 }
 
@@ -84,7 +84,7 @@ func TestSpace_WhatEndsALoad(t *testing.T) {
 	}{
 		{"Drop", func(_ *Domain, s *Space) { s.Drop("k") }},
 		{"DropAll", func(_ *Domain, s *Space) { s.DropAll() }},
-		{"Reset", func(d *Domain, _ *Space) { d.Reset("a", 2) }},
+		{"Reset", func(d *Domain, _ *Space) { d.Reset("a", 2, nil, 0) }},
 		{"Apply, settled", func(d *Domain, s *Space) { d.Apply(2, key(s), nil, 0) }},
 		{"Apply and Settle", func(d *Domain, s *Space) { d.Settle(d.Apply(2, key(s), "x", 0)) }},
 		{"Apply, whole, settled", func(d *Domain, s *Space) { d.Apply(2, whole(s), nil, 0) }},

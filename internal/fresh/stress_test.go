@@ -50,7 +50,7 @@ func TestStress_ManyGoroutines(t *testing.T) {
 			x.store.Delete(flight{k, f})
 		}
 	}, x.agree, true)
-	x.d.Reset("a", 0)
+	x.d.Reset("a", 0, nil, 0)
 	x.d.Fenced(1)
 	writes := 1000
 	if testing.Short() {
@@ -120,7 +120,7 @@ func (x *stress) feed() {
 			for _, p := range x.d.Unsettled() { // the new feed will not tell of these
 				ref = append(ref, p.Ref.([]*stressTx)...)
 			}
-			x.d.Reset("a", pos)
+			x.d.Reset("a", pos, nil, 0)
 			touch.Whole = true
 			x.d.Apply(pos, []Touch{touch}, ref, 0)
 			x.epochs.Unlock()

@@ -136,12 +136,12 @@ func (v *variant) drop(doc int) {
 	delete(v.store, doc)
 }
 
-func (v *variant) deliver(tx *modelTx) {
+func (v *variant) deliver(tx *modelTx, _ int) (last bool) {
 	if tx.lost {
 		if !v.noGap {
 			v.gen++
 		}
-		return
+		return true
 	}
 	t := *tx
 	t.docs = slices.Clone(tx.docs)
@@ -149,7 +149,7 @@ func (v *variant) deliver(tx *modelTx) {
 		t.docs, t.whole = nil, true
 		v.gen++
 		if v.noBarrier {
-			return
+			return true
 		}
 	}
 	for _, r := range t.children {
@@ -173,6 +173,7 @@ func (v *variant) deliver(tx *modelTx) {
 		v.drop(d)
 	}
 	v.pending = append(v.pending, t)
+	return true
 }
 
 func (v *variant) unsettled() txs {

@@ -48,6 +48,7 @@ var classRules = [...]rule{
 	source.Unknown:      {"outcome-unknown", false},
 	source.Precondition: {"precondition-failed", false},
 	source.NoRow:        {"not-found", false},
+	source.Busy:         {"database-busy", false},
 }
 
 // sentinelRules has the errors that are not a source's.

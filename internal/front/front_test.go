@@ -37,8 +37,8 @@ func TestFailureOf(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", tt.err, d)
 		}
 	}
-	if len(classRules) != int(source.NoRow)+1 {
-		t.Errorf("%d rules for %d classes", len(classRules), source.NoRow+1)
+	if len(classRules) != int(source.Busy)+1 {
+		t.Errorf("%d rules for %d classes", len(classRules), source.Busy+1)
 	}
 	for class, r := range classRules {
 		if r.slug == "" {

@@ -26,7 +26,9 @@ func TestLane_RefusesGarbageAfterItsAnswers(t *testing.T) {
 		{"bare LF", "GET /hit/forged HTTP/1.1\nHost: a\n\n", 400},
 		{"huge header", get("/hit/x", "Cookie: "+strings.Repeat("x", 1<<20)), 431},
 		{"huge header, many lines", get("/hit/x", strings.Repeat("Cookie: x\r\n", 100_000)), 431},
-		{"empty line after a hit", "\r\n" + get("/hit/x"), 400},
+		{"two empty lines", "\r\n\r\n" + get("/hit/x"), 400},
+		{"LF", "\n" + get("/hit/x"), 400},
+		{"CR", "\r" + get("/hit/x"), 400},
 	}
 	eachAtOnce(t, laneForms, Config{}, func(t *testing.T, s *site) {
 		for _, tt := range tests {

@@ -75,7 +75,9 @@ func (l *loop) readPart(c *conn, part []byte) (n int, e unix.Errno) {
 }
 
 // part returns the part of the loop's buffer that is for one of the batch.
-func (l *loop) part(i int) []byte { return l.in[i*batchRead : (i+1)*batchRead] }
+func (l *loop) part(i int) []byte {
+	return l.in[i*batchRead : (i+1)*batchRead : (i+1)*batchRead]
+}
 
 // foresee shows the protocol what has come. One that panics is not asked again
 // for this batch; its Step will name the connection.
@@ -86,6 +88,10 @@ func (l *loop) foresee(inputs [][]byte) {
 			l.srv.cfg.Log.Error("protocol panicked while it foresaw", "panic", v)
 		}
 	}()
+	if poisoned {
+		foreseeAlone(l.foreseer, l.scope, inputs)
+		return
+	}
 	l.foreseer.Foresee(l.scope, inputs)
 }
 
@@ -97,5 +103,6 @@ func (l *loop) turnWith(c *conn, buf []byte, n int, e unix.Errno) {
 	} else {
 		l.received(c, buf, 0, n, e)
 	}
+	release(buf)
 	l.afterTurn(c)
 }

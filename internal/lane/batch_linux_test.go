@@ -10,7 +10,8 @@ import (
 )
 
 // A seer answers a line with itself, and writes down what it foresees. The line
-// "wait" holds the loop until it is released.
+// "wait" holds the loop until it is released, "end" is answered by "ended" and the
+// end of the connection.
 type seer struct {
 	waits, release chan struct{}
 	foreseen       [][]string // one batch each
@@ -41,8 +42,11 @@ func (s *seer) Step(_ *Conn, in, out []byte) (n int, _ []byte, next Next) {
 			close(s.waits)
 			<-s.release
 		}
-		out = append(append(out, line...), '\n')
 		n += len(line) + 1
+		if string(line) == "end" {
+			return n, append(out, "ended\n"...), Close
+		}
+		out = append(append(out, line...), '\n')
 	}
 }
 
@@ -115,5 +119,50 @@ func (c *client) wantLine(text string) {
 	got := make([]byte, len(text))
 	if _, err := io.ReadFull(c.r, got); err != nil || string(got) != text {
 		c.t.Fatalf("read %.40q, %v; want %.40q", got, err, text)
+	}
+}
+
+// A connection that ends goes on sending, and what it sends is thrown away while the
+// input of others, which were read in the same wake-up, still waits for its turn.
+func TestBatch_AnswersEveryConnectionFromItsOwnInput(t *testing.T) {
+	for _, form := range []string{"epoll", "tlsloop"} {
+		t.Run("form="+form, func(t *testing.T) {
+			p := &seer{waits: make(chan struct{}), release: make(chan struct{})}
+			run(t, form, Config{Proto: p, Loops: 1}, func(t *testing.T, s *site) {
+				testEndsAmongOthers(t, s, p)
+			})
+		})
+	}
+}
+
+func testEndsAmongOthers(t *testing.T, s *site, p *seer) {
+	var peers []*client
+	for range 4 * batchSize {
+		c := s.dial(t)
+		c.send("hello\n")
+		c.wantLine("hello\n")
+		peers = append(peers, c)
+	}
+	holder := s.dial(t)
+	holder.send("wait\n")
+	<-p.waits
+	ends := func(i int) bool { return i%10 == 3 }
+	for i, c := range peers {
+		if ends(i) { // less than the sockets hold, for the loop does not read now
+			c.send("end\n" + strings.Repeat("another's\n", 10_000))
+			continue
+		}
+		c.send(fmt.Sprintf("line %d\nand %d\n", i, i))
+	}
+	close(p.release)
+	holder.wantLine("wait\n")
+	for i, c := range peers {
+		if ends(i) {
+			c.wantLine("ended\n")
+			continue
+		}
+		c.wantLine(fmt.Sprintf("line %d\nand %d\n", i, i))
+		c.send("more\n")
+		c.wantLine("more\n")
 	}
 }

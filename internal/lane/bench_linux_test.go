@@ -96,9 +96,6 @@ func (p *ready) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(doc[len(doc)-1600:])
 }
 
-// benchForm makes this test binary a server for benchmarks.
-const benchForm = "LANE_BENCH_FORM"
-
 // TestBench_Serve is the server of BenchmarkLane.
 func TestBench_Serve(t *testing.T) {
 	form := os.Getenv(benchForm)

@@ -1,6 +1,9 @@
 package lane
 
-import "net"
+import (
+	"net"
+	"sync/atomic"
+)
 
 // A Conn is what a Protocol sees of a connection. Its fields and methods are
 // for the goroutine that calls the Protocol, except where they say otherwise.
@@ -10,9 +13,9 @@ type Conn struct {
 
 	srv   *Server
 	own   owner
+	below atomic.Int64 // see Below; one more than the level, 0: nobody asked
 	scope Scope
 	want  int
-	back  bool
 }
 
 // An owner is the form of a connection.
@@ -48,6 +51,33 @@ func (c *Conn) Send(b []byte) bool { return c.own.send(b) }
 // large. Any goroutine may call it.
 func (c *Conn) Backlog() int { return c.own.backlog() }
 
+// Below has the protocol's Drained called once, if it is a Drainer, when no more than
+// n bytes of output wait for the peer, or what a former call asked for if that is
+// more. It reports false when that is so already. Any goroutine may call it.
+func (c *Conn) Below(n int) bool {
+	for {
+		old := c.below.Load()
+		if old < int64(n)+1 && !c.below.CompareAndSwap(old, int64(n)+1) {
+			continue
+		}
+		return !c.drops(c.Backlog())
+	}
+}
+
+// drops reports whether a backlog is one that Below waits for, and that it waits no
+// more.
+func (c *Conn) drops(backlog int) bool {
+	level := c.below.Load()
+	return level > 0 && int64(backlog) < level && c.below.CompareAndSwap(level, 0)
+}
+
+// drained tells the protocol if the backlog is what Below waits for.
+func (c *Conn) drained() {
+	if c.below.Load() != 0 && c.srv.drainer != nil && c.drops(c.Backlog()) {
+		c.srv.drainer.Drained(c)
+	}
+}
+
 // Want says that Step has no use for less than n bytes of input. It holds for
 // the next call.
 func (c *Conn) Want(n int) { c.want = n }
@@ -55,10 +85,6 @@ func (c *Conn) Want(n int) { c.want = n }
 // Scope returns the state of the loop, or nil. It may be another one at the
 // next call of the Protocol.
 func (c *Conn) Scope() Scope { return c.scope }
-
-// Back reports whether the connection has been lent and nothing has been
-// consumed since it came back.
-func (c *Conn) Back() bool { return c.back }
 
 // Draining reports whether the server is shutting down: the answer should say
 // that the connection ends, and Step return Close. Any goroutine may call it.

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	lingerTicks   = 5         // 500 ms for the peer to take the last answer
+	lingerTicks   = 20        // 2 s for the peer to take the last answer
 	lingerMaximum = 256 << 10 // bytes thrown away meanwhile
 )
 
@@ -36,6 +36,7 @@ type conn struct {
 	again    bool // in may hold whole requests
 	ready    bool // the socket may have input
 	hup      bool // the peer has ended its side: read until EOF
+	reset    bool // and reads nothing either
 	blocked  bool // the socket takes nothing at present
 	partial  bool // in is an unfinished request, whose deadline is set
 	linger   bool // closing: input is thrown away
@@ -165,6 +166,7 @@ func (l *loop) receive(c *conn) {
 		c.in = buf[:kept+n]
 	}
 	l.received(c, buf, kept, n, e)
+	release(l.in)
 }
 
 // received goes on with what a read has brought: n bytes of buf behind those
@@ -193,10 +195,10 @@ func (l *loop) step(c *conn, in, out []byte) {
 	for len(in) > 0 && len(in) >= c.want {
 		var n int
 		c.want = 0
-		n, out, next = l.srv.proto.Step(&c.Conn, in, out)
+		n, out, next = l.srv.step(&c.Conn, in, out)
 		in = in[n:]
 		if n > 0 {
-			c.partial, c.back = false, false
+			c.partial = false
 		}
 		if next != Flush {
 			break
@@ -232,10 +234,12 @@ func (l *loop) step(c *conn, in, out []byte) {
 // keep stores what was not consumed. rest may be a part of c.in.
 func (c *conn) keep(rest []byte) {
 	if len(rest) == 0 {
+		release(c.in)
 		c.in = nil // an idle connection holds no buffer
 		return
 	}
 	c.in = append(c.in[:0], rest...)
+	release(c.in[len(c.in):])
 }
 
 // flush sends what is pending, then out. What the socket does not take waits
@@ -272,12 +276,15 @@ func (l *loop) flush(c *conn, out []byte) bool {
 	}
 	switch {
 	case sent == len(out):
+		release(c.out)
 		c.out, c.sent = nil, 0
 	case waits:
 		c.advance(sent)
 	default:
 		c.out = append([]byte(nil), out[sent:]...)
 	}
+	release(l.out)
+	release(l.sealedOut)
 	fresh := c.noted == 0
 	l.account(c)
 	if fresh || sent > 0 {
@@ -306,6 +313,7 @@ func (l *loop) account(c *conn) {
 		c.queued.Add(n - c.noted)
 		c.noted = n
 	}
+	c.drained()
 }
 
 // arm gives c the deadline of what it waits for now.

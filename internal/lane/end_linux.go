@@ -32,10 +32,11 @@ func (l *loop) end(c *conn, how Next) {
 	}
 }
 
-// throwAway reads what nobody wants any more.
+// throwAway takes from the socket what nobody wants any more. It needs no buffer: those
+// of the loop may hold the input of others at this time.
 func (l *loop) throwAway(c *conn) {
 	for c.ready {
-		n, e := nonblock.Recv(c.fd, l.in)
+		n, e := nonblock.Discard(c.fd, readSize)
 		c.lingered += n
 		switch {
 		case e == unix.EAGAIN:
@@ -58,6 +59,8 @@ func (l *loop) drop(c *conn) {
 	l.open--
 	c.closed = true
 	c.queued.Store(closedQueue)
+	release(c.in)
+	release(c.out)
 	c.in, c.out, c.lent = nil, nil, nil
 	_ = unix.Close(c.fd)
 	l.srv.end(&c.Conn, !c.shaking)
@@ -110,7 +113,7 @@ func (l *loop) takeBack(c *conn, m *letter) {
 	l.srv.count.returned.Add(1)
 	l.busy--
 	c.lent = nil
-	c.back, c.in, c.again = true, m.b, len(m.b) > 0
+	c.in, c.again = owned(m.b), len(m.b) > 0
 	c.ready = m.lent.ready.Load() || c.hup
 	if c.secure != nil {
 		c.secure.away = nil
@@ -123,7 +126,7 @@ func (l *loop) takeBack(c *conn, m *letter) {
 
 // resume is Conn.Resume.
 func (c *conn) resume(b []byte, next Next) {
-	c.loop.mail.post(letter{kind: resume, c: c, b: b, next: next})
+	c.loop.mail.post(letter{kind: resume, c: c, b: b, next: next, fd: sum(b)})
 }
 
 // send is Conn.Send.
@@ -131,7 +134,7 @@ func (c *conn) send(b []byte) bool {
 	limit := 2 * int64(c.srv.cfg.MaxOutput)
 	switch n := c.queued.Add(int64(len(b))); {
 	case n <= limit:
-		return c.loop.mail.post(letter{kind: push, c: c, b: b})
+		return c.loop.mail.post(letter{kind: push, c: c, b: b, fd: sum(b)})
 	case n-int64(len(b)) <= limit: // the first that is too much
 		c.loop.mail.post(letter{kind: cut, c: c})
 	}

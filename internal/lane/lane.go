@@ -10,6 +10,8 @@
 //
 // The package knows no protocol and no document. It opens no listener; it owns
 // the one that it is given.
+//
+// Who owns which buffer, and until when, says the table at poisoned.
 package lane
 
 import (
@@ -32,7 +34,7 @@ type Protocol interface {
 	// answers to out. It returns how many bytes it has consumed, the grown
 	// out, and what is next. in is never empty and valid during the call only;
 	// out belongs to the lane, may hold earlier answers, and must only be
-	// appended to.
+	// appended to. Step does not change in.
 	Step(c *Conn, in, out []byte) (n int, grown []byte, next Next)
 
 	// Tick is called every Config.Tick, except while the connection is lent.
@@ -60,6 +62,10 @@ type Scope interface {
 	// Wake is called once per wake-up, before anything else.
 	Wake(now time.Time)
 }
+
+// A Drainer is a Protocol that Conn.Below tells of output that was taken. Drained is
+// called by any goroutine, but not within another call of the Protocol.
+type Drainer interface{ Drained(c *Conn) }
 
 // Next is what Step wants done with the connection.
 type Next uint8
@@ -172,4 +178,8 @@ type Lent interface {
 	// Draining reports whether the server is shutting down: say so in the
 	// answer.
 	Draining() bool
+	// Gone returns a channel that is closed when the peer is known to have gone
+	// altogether, or when the server was closed. Where the system does not tell, a
+	// write shows the first.
+	Gone() <-chan struct{}
 }

@@ -29,23 +29,35 @@ type lent struct {
 	writeBy deadline
 	done    atomic.Bool
 	ready   atomic.Bool // the socket may have input that Read has not seen
+	gone    chan struct{}
+	reset   bool // gone is closed; the loop's
 }
 
 func newLent(c *conn) *lent {
 	x := &lent{
 		c: c, addrs: c.endpoints(), unread: c.in,
-		wakeR: make(chan struct{}, 1), wakeW: make(chan struct{}, 1),
+		wakeR: make(chan struct{}, 1), wakeW: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	x.readBy.start, x.writeBy.start = c.srv.start, c.srv.start
 	x.ready.Store(c.ready)
+	x.noteReset(c.reset)
 	return x
 }
 
+// noteReset is called by the loop.
+func (x *lent) noteReset(reset bool) {
+	if reset && !x.reset {
+		x.reset = true
+		close(x.gone)
+	}
+}
+
 // event is called by the loop.
-func (x *lent) event(input bool) {
+func (x *lent) event(input, reset bool) {
 	if input {
 		x.ready.Store(true)
 	}
+	x.noteReset(reset)
 	poke(x.wakeR)
 	poke(x.wakeW)
 }
@@ -55,6 +67,9 @@ func (x *lent) Unread() []byte { return x.unread }
 
 // Draining implements Lent.
 func (x *lent) Draining() bool { return x.c.srv.draining.Load() }
+
+// Gone implements Lent.
+func (x *lent) Gone() <-chan struct{} { return x.gone }
 
 // Read implements net.Conn.
 func (x *lent) Read(p []byte) (int, error) {

@@ -45,8 +45,10 @@ func (l *loop) obey(m *letter) {
 func (l *loop) obeyFor(c *conn, m *letter) {
 	switch m.kind {
 	case resume:
+		m.unchanged()
 		l.resume(c, m.b, m.next)
 	case push:
+		m.unchanged()
 		c.queued.Add(-int64(len(m.b))) // what stays in out is added by account
 		if c.lent != nil || c.ending() {
 			return
@@ -56,6 +58,7 @@ func (l *loop) obeyFor(c *conn, m *letter) {
 			b, _ = l.seal(c, b) // an error stays, and ends the next flush
 		}
 		c.out = append(c.out, b...)
+		release(l.sealedOut)
 		if !c.dirty {
 			c.dirty = true
 			l.dirty = append(l.dirty, c)
@@ -93,6 +96,7 @@ func (l *loop) closeAll(busyToo bool) {
 		case c == nil:
 		case busyToo:
 			if c.lent != nil {
+				c.lent.noteReset(true)
 				c.lent.end() // nobody may be in a system call when we close
 			}
 			l.drop(c)

@@ -135,7 +135,7 @@ func (a *listener) acceptSome(l *loop) bool {
 		default:
 			// EMFILE, ENFILE, ENOBUFS, ENOMEM: the connections still wait, and
 			// epoll would tell us so for ever. Look again when time has passed.
-			l.srv.count.acceptErrors.Add(1)
+			l.srv.refused(e)
 			a.pause(l)
 			return false
 		}

@@ -60,11 +60,11 @@ type loop struct {
 
 	foreseer Foreseer // the protocol, if it is one
 
-	in  []byte
-	out []byte
+	in  []byte // who is read has it until its step is over; a batch, in parts
+	out []byte // who steps has it until flush
 
-	sealedIn  []byte // under TLS, what was received
-	sealedOut []byte // and what is to be sent
+	sealedIn  []byte // under TLS, what was received: for secure.pull only
+	sealedOut []byte // and what is to be sent: from seal until it is sent or copied
 
 	wheel wheel
 	scope Scope
@@ -249,11 +249,14 @@ func (l *loop) event(e *unix.EpollEvent) {
 	if e.Events&gone != 0 {
 		c.hup = true
 	}
+	if e.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.reset = true
+	}
 	if e.Events&(unix.EPOLLIN|gone) != 0 {
 		c.ready = true
 	}
 	if c.lent != nil {
-		c.lent.event(c.ready)
+		c.lent.event(c.ready, c.reset)
 		return
 	}
 	if e.Events&(unix.EPOLLOUT|gone) != 0 {

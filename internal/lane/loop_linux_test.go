@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -159,6 +160,8 @@ func TestLane_AnswersABatchInOneWrite(t *testing.T) {
 
 // TestLane_HitAllocatesNothing: neither in the loop nor in a goroutine.
 func TestLane_HitAllocatesNothing(t *testing.T) {
+	defer func(was bool) { poisoned = was }(poisoned)
+	poisoned = false
 	p := newReady(1)
 	c := Config{Proto: p, Scope: func() Scope { return new(dated) }}
 	each(t, []string{"epoll", "goroutine"}, c, func(t *testing.T, s *site) {
@@ -324,16 +327,37 @@ func TestListener_SurvivesExhaustion(t *testing.T) {
 // serveExhausted serves until its input ends, and answers every line of it
 // with the CPU time that it has used.
 func serveExhausted(t *testing.T) {
-	s := open(t, os.Getenv(exhausted), Config{})
+	var log strings.Builder // of slog, which writes a line at a time
+	s := open(t, os.Getenv(exhausted), Config{Log: slog.New(slog.NewTextHandler(&locked{w: &log}, nil))})
 	limit := unix.Rlimit{Cur: uint64(openFiles(t) + 10), Max: 1024}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("address", s.addr)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		fmt.Println("used", cpuTime(t).Microseconds(), s.server.Stats().Accepted)
+		fmt.Println("used", cpuTime(t).Microseconds(), s.server.Stats().Accepted,
+			said(&log, "new connections wait"), said(&log, "too many open files"))
 	}
 	s.server.Close()
+}
+
+// logs guards what locked writes.
+var logs sync.Mutex
+
+// A locked writer can be looked at while it is written to.
+type locked struct{ w io.Writer }
+
+func (l *locked) Write(p []byte) (int, error) {
+	logs.Lock()
+	defer logs.Unlock()
+	return l.w.Write(p)
+}
+
+// said counts a text in a log.
+func said(log fmt.Stringer, text string) int {
+	logs.Lock()
+	defer logs.Unlock()
+	return strings.Count(log.String(), text)
 }
 
 func testExhaustion(t *testing.T, form string) {
@@ -355,9 +379,11 @@ func testExhaustion(t *testing.T, form string) {
 	if _, err := fmt.Fscanf(out, "address %s\n", &address); err != nil {
 		t.Fatal(err)
 	}
+	lines, reasons := 0, 0 // of the log
 	used := func() (micros, accepted int) {
 		_, _ = io.WriteString(in, "?\n")
-		if _, err := fmt.Fscanf(out, "used %d %d\n", &micros, &accepted); err != nil {
+		_, err := fmt.Fscanf(out, "used %d %d %d %d\n", &micros, &accepted, &lines, &reasons)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return micros, accepted
@@ -379,6 +405,9 @@ func testExhaustion(t *testing.T, form string) {
 	<-time.After(400 * time.Millisecond)
 	if after, _ := used(); after-before > 100_000 {
 		t.Errorf("%d us of CPU in 0.4 s of waiting for descriptors", after-before)
+	}
+	if lines != 1 || reasons != 1 {
+		t.Errorf("the log says %d times that connections wait, %d times why; want one line", lines, reasons)
 	}
 	first.send(get("/hit/2"))
 	first.want(200, "hit 2")

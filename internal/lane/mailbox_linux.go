@@ -10,7 +10,7 @@ import (
 // A letter is what other goroutines have to say to a loop.
 type letter struct {
 	kind letterKind
-	fd   int    // adopt
+	fd   int    // adopt; else, in tests, the checksum of b
 	c    *conn  // all others that are about a connection
 	lent *lent  // giveBack, giveUp, shaken, left
 	b    []byte // resume, push, giveBack

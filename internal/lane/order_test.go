@@ -45,12 +45,12 @@ func mixed() (requests string, answers []string) {
 		{get("/hit/2"), "hit 2"},
 		{get("/miss/3"), "miss 3"},
 		{get("/now/4"), "now 4"},
-		{get("/hit/5"), "hit 5"},
+		{get("/hit/5") + "\r\n", "hit 5"}, // and one before a request
 		{get("/nothing"), ""},
 		{strings.Replace(small, "/put", "/unread", 1), "unread"},
 		{get("/miss/6"), "miss 6"},
 		{large, largeAnswer},
-		{get("/hit/7", "X-Unknown: header"), "hit 7"},
+		{get("/hit/7", "Content-Length: 0"), "hit 7"},
 		{fake, fakeAnswer},
 		{small + "\r\n", smallAnswer}, // an empty line behind the body
 		{get("/hit/8"), "hit 8"},
@@ -253,6 +253,10 @@ func TestLane_ClosesWhenAsked(t *testing.T) {
 			c.send(old.Replace(get("/hit/1", "Connection: keep-alive")))
 			if a := c.want(200, "hit 1"); a.Header.Get("Connection") != "keep-alive" {
 				t.Errorf("HTTP/1.0 keep-alive: %q", a.Header)
+			}
+			c.send(old.Replace(strings.Replace(request, "\r\n", "\r\nConnection: keep-alive\r\n", 1)))
+			if a := c.want(200, answer); a.Header.Get("Connection") != "keep-alive" {
+				t.Errorf("HTTP/1.0 keep-alive, PUT: %q", a.Header)
 			}
 		}
 	})

@@ -32,10 +32,13 @@ type secure struct {
 	tls    *tls.Conn
 	away   net.Conn // where to read and write while the loop is not the owner
 	addrs  *endpoints
-	fed    []byte // received, and not taken by crypto/tls
+	fed    []byte // received, and not taken by crypto/tls; the loop's buffer within pull only
 	sealed []byte // written by crypto/tls, and not taken by the loop
 	ended  bool   // the peer will send nothing more
 	taken  records
+	// empty: what crypto/tls holds is a part of one record at most, for it was asked
+	// until it wanted more.
+	empty bool
 }
 
 // recordHead is how long the head of a record of TLS is: type, version, length.
@@ -88,6 +91,7 @@ func (s *secure) Read(p []byte) (int, error) {
 		s.fed = s.fed[n:]
 		return n, nil
 	case s.away != nil:
+		s.empty = false // it may be asked for less than it takes now
 		n, err := s.away.Read(p)
 		s.taken.take(p[:n])
 		if x, ok := s.away.(*lent); ok && err != nil && x.done.Load() {
@@ -229,6 +233,7 @@ func (l *loop) receiveSecure(c *conn) {
 		c.in = buf
 	}
 	l.pulled(c, buf, kept, e)
+	release(l.in)
 }
 
 // pulled goes on with what pull has brought, behind what was kept.
@@ -251,26 +256,49 @@ func (l *loop) pulled(c *conn, buf []byte, kept int, e unix.Errno) {
 }
 
 // pull reads what the peer has sent and decrypts it, as far as it fits behind
-// buf.
+// buf. It is the only one to lend crypto/tls the loop's buffer, and it takes that
+// back: what crypto/tls has not taken is copied, for the buffer is the next
+// connection's.
 func (s *secure) pull(l *loop, c *conn, buf []byte) (_ []byte, e unix.Errno) {
-	single := false
-	if len(s.fed) == 0 {
-		if e := s.feed(l, c); e != 0 {
-			return buf, e
-		}
-		single = s.taken.completes(s.fed)
+	if len(s.fed) > 0 { // its own, from before
+		return s.decrypt(c, buf, false)
 	}
+	n, e := nonblock.Recv(c.fd, l.sealedInput())
+	if e != 0 && e != unix.EAGAIN && e != unix.EINTR {
+		return buf, e
+	}
+	s.ended = s.ended || n == 0 && e == 0
+	c.ready = n == len(l.sealedIn) || e == unix.EINTR || c.hup || s.ended
+	s.fed = l.sealedIn[:n]
+	buf, e = s.decrypt(c, buf, s.empty && s.taken.completes(s.fed))
+	s.fed = append([]byte(nil), s.fed...)
+	release(l.sealedIn)
+	return buf, e
+}
+
+// sealedInput returns the buffer into which pull reads.
+func (l *loop) sealedInput() []byte {
+	if l.sealedIn == nil {
+		l.sealedIn = make([]byte, secureRead)
+	}
+	return l.sealedIn
+}
+
+// decrypt appends to buf what crypto/tls makes of s.fed and of what it holds. single
+// says that this is one record, and that no more is to be had of it at once.
+func (s *secure) decrypt(c *conn, buf []byte, single bool) (_ []byte, e unix.Errno) {
 	for {
 		n, err := s.tls.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
 		case err == nil && len(buf) == cap(buf): // there may be more
-			s.fed, c.ready = slices.Clone(s.fed), true
+			s.empty, c.ready = false, true
 			return buf, 0
 		case err == nil && single && !s.ended:
 			return buf, 0
 		case err == nil:
 		case errors.Is(err, again{}):
+			s.empty = true
 			return buf, 0
 		case errors.Is(err, io.EOF): // of the stream, or the peer has said so
 			s.fed, s.ended, c.ready = nil, true, true
@@ -279,20 +307,6 @@ func (s *secure) pull(l *loop, c *conn, buf []byte) (_ []byte, e unix.Errno) {
 			return buf, unix.EPROTO
 		}
 	}
-}
-
-// feed reads once from the socket, into the loop's buffer.
-func (s *secure) feed(l *loop, c *conn) unix.Errno {
-	if l.sealedIn == nil {
-		l.sealedIn = make([]byte, secureRead)
-	}
-	n, e := nonblock.Recv(c.fd, l.sealedIn)
-	if e != 0 && e != unix.EAGAIN && e != unix.EINTR {
-		return e
-	}
-	s.fed, s.ended = l.sealedIn[:n], s.ended || n == 0 && e == 0
-	c.ready = n == len(l.sealedIn) || e == unix.EINTR || c.hup || s.ended
-	return 0
 }
 
 // seal encrypts b for c. What it returns is valid until the next call.

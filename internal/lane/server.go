@@ -11,11 +11,12 @@ import (
 
 // A Server serves the connections of one listener.
 type Server struct {
-	cfg   Config
-	proto Protocol
-	ender Ender // or nil
-	start time.Time
-	addr  net.Addr
+	cfg     Config
+	proto   Protocol
+	ender   Ender   // or nil
+	drainer Drainer // or nil
+	start   time.Time
+	addr    net.Addr
 
 	draining atomic.Bool
 	reaping  atomic.Bool   // the grace is over: close what is idle
@@ -37,6 +38,8 @@ type form interface {
 
 // counters are what Stats adds up. Nothing on the path of a hit counts here.
 type counters struct {
+	refusedAt atomic.Int64 // when acceptErrors were logged last, since Server.start; 0: never
+
 	accepted, ended, lent, returned, timedOut, cut, panics, acceptErrors atomic.Int64
 }
 
@@ -60,6 +63,7 @@ func Serve(l net.Listener, c Config) (*Server, error) {
 		aborted: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.ender, _ = c.Proto.(Ender)
+	s.drainer, _ = c.Proto.(Drainer)
 	if tcp, ok := l.(*net.TCPListener); ok && !c.Goroutines {
 		loops, err := startLoops(s, tcp)
 		if err != nil {
@@ -88,6 +92,22 @@ func (s *Server) Stats() Stats {
 		Returned: c.returned.Load(), TimedOut: c.timedOut.Load(), Cut: c.cut.Load(),
 		Panics: c.panics.Load(), AcceptErrors: c.acceptErrors.Load(),
 	}
+}
+
+// refusedEvery is how often the log says that the system gives no connections.
+const refusedEvery = 10 * time.Second
+
+// refused counts a connection that the system did not give us, and says so: those
+// who wait for it see nothing but silence.
+func (s *Server) refused(err error) {
+	n := s.count.acceptErrors.Add(1)
+	now, last := int64(time.Since(s.start))+1, s.count.refusedAt.Load()
+	if last != 0 && now-last < int64(refusedEvery) || !s.count.refusedAt.CompareAndSwap(last, now) {
+		return
+	}
+	s.cfg.Log.Warn("new connections wait: the system gives none", "addr", s.addr.String(),
+		"err", err, "times", n, "hint", "raise the limit of open files (ulimit -n, LimitNOFILE=)"+
+			" or close connections")
 }
 
 // Shutdown stops accepting and lets every connection finish what it has begun.

@@ -34,10 +34,14 @@ const timeLimit = 10 * time.Second
 // and /now/NAME, and hands the rest over. Package front/http has the real one.
 type hits struct {
 	ended  atomic.Int64
-	strict bool // no empty line behind a body
+	strict bool // no empty line before a request
 }
 
-func (*hits) Open(_ *Conn, out []byte) []byte         { return out }
+func (*hits) Open(c *Conn, out []byte) []byte {
+	c.Data = new(http1.Gap)
+	return out
+}
+
 func (*hits) Tick(_ *Conn, out []byte) ([]byte, Next) { return out, More }
 func (p *hits) End(*Conn)                             { p.ended.Add(1) }
 
@@ -53,20 +57,18 @@ func (*hits) Foresee(_ Scope, inputs [][]byte) {
 func (p *hits) Step(c *Conn, in, out []byte) (n int, _ []byte, next Next) {
 	var r http1.Request
 	for n < len(in) {
-		if c.Back() && n == 0 && !p.strict {
-			skip, v := http1.SkipEmptyLine(in)
+		if !p.strict {
+			skip, v := c.Data.(*http1.Gap).Skip(in[n:])
 			if v == http1.NeedMore {
-				return 0, out, More
-			}
-			if n = skip; n == len(in) {
 				return n, out, More
 			}
+			n += skip
 		}
 		length, v := r.Parse(in[n:])
 		switch v {
 		case http1.NeedMore:
 			return n, out, More
-		case http1.Bad, http1.TooLarge:
+		case http1.Bad, http1.TooLarge, http1.LongLine, http1.OtherVersion:
 			return n, http1.AppendRefusal(out, v, time.Now()), Close
 		}
 		kind, name, _ := strings.Cut(strings.TrimPrefix(string(r.Path), "/"), "/")
@@ -173,6 +175,7 @@ func (f *full) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case "panic":
 		panic(http.ErrAbortHandler)
+	case "silent":
 	case "hijack":
 		f.hijack(w)
 	default:

@@ -15,7 +15,7 @@ const (
 	firstInput  = 4 << 10 // a stream's read buffer, until it is filled at once
 	writeAtOnce = 64 << 10
 	recordSize  = 16 << 10 // of TLS
-	lingerTime  = 500 * time.Millisecond
+	lingerTime  = 2 * time.Second
 )
 
 // A stream is a connection with a goroutine of its own, around any net.Conn. It
@@ -83,7 +83,7 @@ func (s *stream) run() {
 				return
 			}
 		case Close:
-			s.linger()
+			lingerOn(s.nc)
 			return
 		}
 		next = s.ask(s.step)
@@ -116,11 +116,12 @@ func (s *stream) step(out []byte) ([]byte, Next) {
 		return out, More
 	}
 	s.want = 0
-	n, out, next := s.srv.proto.Step(&s.Conn, s.buf, out)
+	n, out, next := s.srv.step(&s.Conn, s.buf, out)
 	if n > 0 {
-		s.half, s.back = false, false
+		s.half = false
 	}
 	s.buf = s.buf[:copy(s.buf, s.buf[n:])]
+	release(s.buf[len(s.buf):])
 	return out, next
 }
 
@@ -342,6 +343,12 @@ func (s *stream) flushPushed() {
 		goOn := s.flushing
 		s.mu.Unlock()
 		ok := goOn && s.write(b)
+		release(b)
+		if ok {
+			s.mu.Lock()
+			s.taken = 0
+			s.mu.Unlock()
+		}
 		s.writing.Unlock()
 		switch {
 		case !goOn:
@@ -350,6 +357,7 @@ func (s *stream) flushPushed() {
 			s.cut() // ends the stream's Read
 			return
 		}
+		s.drained()
 	}
 }
 
@@ -388,16 +396,8 @@ func (s *stream) close() {
 	}
 }
 
-// linger gives the peer time to take the last answer: closing while it sends
-// would reset the connection, which may overtake the answer.
-func (s *stream) linger() {
-	if len(s.buf) == 0 && !s.srv.draining.Load() {
-		return
-	}
-	lingerOn(s.nc)
-}
-
-// lingerOn is linger for a connection that nobody else uses.
+// lingerOn gives the peer time to take the last answer: closing while it sends, or
+// before it sends more, would reset the connection, which may overtake the answer.
 func lingerOn(nc net.Conn) {
 	half, ok := nc.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || nc.SetReadDeadline(time.Now().Add(lingerTime)) != nil {

@@ -29,7 +29,7 @@ func (x tlsLent) ConnectionState() tls.ConnectionState {
 // reports false when it does not.
 func (s *stream) lend() bool {
 	if s.srv.cfg.Full == nil {
-		s.linger()
+		lingerOn(s.nc)
 		return false
 	}
 	x := &streamLent{Conn: s.nc, s: s, unread: s.buf}
@@ -51,7 +51,7 @@ func (s *stream) lend() bool {
 	_ = s.nc.SetDeadline(time.Time{})
 	s.readBy, s.writeBy = time.Time{}, time.Time{}
 	s.setAway(false)
-	s.back, s.buf = true, b
+	s.buf = owned(b)
 	return true
 }
 
@@ -60,6 +60,9 @@ func (x *streamLent) Unread() []byte { return x.unread }
 
 // Draining implements Lent.
 func (x *streamLent) Draining() bool { return x.s.srv.draining.Load() }
+
+// Gone implements Lent. A reset is not told of by package net before a write.
+func (x *streamLent) Gone() <-chan struct{} { return x.s.srv.aborted }
 
 // Read implements net.Conn.
 func (x *streamLent) Read(p []byte) (int, error) {

@@ -52,7 +52,7 @@ func (all *streams) accept() {
 		}
 		// Descriptors or memory ran out: those who wait will be accepted when
 		// some are free again.
-		all.srv.count.acceptErrors.Add(1)
+		all.srv.refused(err)
 		select {
 		case <-time.After(pause):
 		case <-all.srv.aborted:
@@ -154,6 +154,7 @@ func (all *streams) getOutput() *output {
 
 // putOutput takes a buffer back, unless it has become very large.
 func (all *streams) putOutput(o *output) {
+	release(o.b)
 	if cap(o.b) <= keptOutput {
 		all.outputs.Put(o)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -34,6 +35,10 @@ type visit struct {
 	expired atomic.Bool  // the read deadline is in the past, or the visit over
 	poked   chan struct{}
 	over    atomic.Bool
+	half    atomic.Bool // the peer has ended its side: see visit.present
+
+	writing  sync.Mutex // guards answered, and orders a probe before the answer
+	answered bool       // a byte of the answer was written
 }
 
 // tlsVisit is a visit under TLS. Only it has ConnectionState: http.Request.TLS
@@ -88,13 +93,21 @@ func (v *visit) Read(p []byte) (int, error) {
 		v.head = v.head[n:]
 	} else {
 		n, err = v.Lent.Read(p)
+		v.noteEnd(err)
 	}
 	v.left -= int64(n)
 	return n, err
 }
 
-// watch delivers nothing. It returns when the peer has gone, so that net/http
-// cancels the handler's context, or when net/http wants its read back. Once
+// noteEnd notes that the peer has ended its side, before net/http is told.
+func (v *visit) noteEnd(err error) {
+	if err == io.EOF {
+		v.half.Store(true)
+	}
+}
+
+// watch delivers nothing. It returns when the peer has ended its side or has
+// gone (see visit.present for the difference), or when net/http wants its read back. Once
 // something of the next message has come, it looks no further, as net/http
 // does itself.
 func (v *visit) watch() (int, error) {
@@ -103,6 +116,7 @@ func (v *visit) watch() (int, error) {
 		n, err := v.Lent.Read(buf)
 		v.head = buf[:n]
 		if n == 0 {
+			v.noteEnd(err)
 			return 0, err
 		}
 	}

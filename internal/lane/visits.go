@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -40,7 +41,7 @@ func NewVisits(srv *http.Server, frame func(head []byte) (n int64, certain bool)
 	if srv.Handler == nil {
 		srv.Handler = http.DefaultServeMux
 	}
-	srv.Handler = lastAnswer(srv.Handler)
+	srv.Handler = visiting(srv.Handler)
 	srv.ConnState = withState(srv.ConnState)
 	srv.ConnContext = withVisit(srv.ConnContext)
 	go func() {
@@ -137,6 +138,7 @@ type visitor interface {
 	net.Conn
 	setState(http.ConnState)
 	last() bool
+	detach(*http.Request) (*http.Request, context.CancelFunc)
 }
 
 // last reports whether the next answer is the connection's last.
@@ -171,13 +173,59 @@ func withVisit(hook func(context.Context, net.Conn) context.Context,
 	}
 }
 
-// lastAnswer says in the last answer of a connection that it is the last. A
-// handler that upgrades writes an answer of its own.
-func lastAnswer(h http.Handler) http.Handler {
+// visiting returns h for the requests of visits, and of h2.
+//
+// The last answer of a connection says that it is the last; a handler that
+// upgrades writes an answer of its own. A handler that writes no answer, because
+// its client has gone, say, gets its connection (or its stream of h2) cut:
+// net/http would answer 200 with an empty body, which nobody has said.
+func visiting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if v, ok := r.Context().Value(visitKey{}).(visitor); ok && v.last() {
-			w.Header().Set("Connection", "close")
+		if v, ok := r.Context().Value(visitKey{}).(visitor); ok {
+			if v.last() {
+				w.Header().Set("Connection", "close")
+			}
+			var done context.CancelFunc
+			r, done = v.detach(r)
+			defer done()
 		}
-		h.ServeHTTP(w, r)
+		a := &answering{ResponseWriter: w}
+		h.ServeHTTP(a, r)
+		if !a.begun {
+			panic(http.ErrAbortHandler)
+		}
 	})
 }
+
+// An answering notes whether an answer was begun.
+type answering struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answering) WriteHeader(code int) {
+	a.begun = a.begun || code >= 200 || code == http.StatusSwitchingProtocols
+	a.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answering) Write(p []byte) (int, error) {
+	a.begun = true
+	return a.ResponseWriter.Write(p)
+}
+
+// FlushError is for http.ResponseController: it sends the header.
+func (a *answering) FlushError() error {
+	a.begun = true
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// Hijack implements http.Hijacker.
+func (a *answering) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	a.begun = true
+	return http.NewResponseController(a.ResponseWriter).Hijack()
+}
+
+// Unwrap gives http.ResponseController what is beneath.
+func (a *answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }

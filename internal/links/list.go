@@ -238,6 +238,11 @@ func (c *counted) add(n int64) {
 	c.n += n
 }
 
+// Ping asks the database for nothing: it returns when it answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.DB.Query(ctx, "SELECT 1", nil, func(source.StoreRow) error { return nil })
+}
+
 // Count returns how many links there are. What other programs have made or
 // deleted in the last minute may not be in it.
 func (s *Store) Count(ctx context.Context) (int64, error) {

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/lane/nonblock"
 )
 
@@ -76,9 +75,10 @@ func runLoops(ctx context.Context, r *run) error {
 		}
 		r.workers = append(r.workers, loops[i].worker)
 	}
-	// Loops sleep with the processor that they have, and who conducts is not late.
-	crew.AddProcessors(1)
-	defer crew.AddProcessors(-1)
+	// Loops sleep in the kernel while Go's scheduler takes them for busy: conduct needs
+	// a processor of its own.
+	before := runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	defer runtime.GOMAXPROCS(before)
 	var done sync.WaitGroup
 	for _, l := range loops {
 		done.Go(func() {

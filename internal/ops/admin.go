@@ -45,15 +45,18 @@ func writeJSON(w http.ResponseWriter, v any) {
 // serveInvalidate drops the documents that the query names. It answers when
 // they are gone.
 func serveInvalidate(w http.ResponseWriter, r *http.Request,
-	invalidate func(context.Context, string, *string) error,
+	invalidate func(context.Context, Target) (bool, error),
 ) {
-	name, key, err := target(r.URL.RawQuery)
+	t, err := target(r.URL.RawQuery)
 	if err != nil {
 		writeText(w, http.StatusBadRequest, err.Error()+"\n")
 		return
 	}
-	switch err := invalidate(r.Context(), name, key); {
+	switch kept, err := invalidate(r.Context(), t); {
 	case err == nil:
+		if !kept {
+			w.Header().Set("Hotrow-Forgotten", "none")
+		}
 		w.WriteHeader(http.StatusNoContent)
 	case errors.Is(err, ErrNoResource):
 		writeText(w, http.StatusNotFound, err.Error()+"\n")
@@ -64,24 +67,36 @@ func serveInvalidate(w http.ResponseWriter, r *http.Request,
 	}
 }
 
+// A Target is what is to be forgotten: a resource, or a document of it by its key,
+// or either by its path.
+type Target struct {
+	Resource string
+	Key      *string // nil: all documents
+	Path     string  // RESOURCE or RESOURCE/KEY as in a request, instead of both
+}
+
 // target reads what to invalidate. It is strict, because a key that is lost
 // over a slip of the pen would drop the whole resource.
-func target(rawQuery string) (resource string, key *string, err error) {
+func target(rawQuery string) (Target, error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		return "", nil, fmt.Errorf("read the query: %w", err)
+		return Target{}, fmt.Errorf("read the query: %w", err)
 	}
 	for name, values := range query {
-		if name != "resource" && name != "key" || len(values) != 1 {
-			return "", nil, fmt.Errorf("want resource and key once each, not %q", name)
+		if name != "resource" && name != "key" && name != "path" || len(values) != 1 {
+			return Target{}, fmt.Errorf("want resource and key, or path, once each, not %q", name)
 		}
 	}
-	if query.Get("resource") == "" {
-		return "", nil, errors.New("name a resource: ?resource=depts&key=10")
+	t := Target{Resource: query.Get("resource"), Path: query.Get("path")}
+	if query.Has("path") && len(query) > 1 {
+		return Target{}, errors.New("path names the resource and the key already")
+	}
+	if t.Resource == "" && t.Path == "" {
+		return Target{}, errors.New("name a resource: ?resource=depts&key=10 or ?path=/depts/10")
 	}
 	if query.Has("key") {
 		k := query.Get("key")
-		key = &k
+		t.Key = &k
 	}
-	return query.Get("resource"), key, nil
+	return t, nil
 }

@@ -62,6 +62,9 @@ const (
 	watchDropped
 	accessLogLines
 	accessLogDropped
+	unsentBytes
+	unsentWaiting
+	unsentRefused
 	wireConnections
 	wireFrames
 	wireBytes
@@ -140,7 +143,8 @@ func families() [numMetrics]family {
 	return all
 }
 
-// careFamilies are those of the auditor, of warming and of reading again.
+// careFamilies are those of the auditor, of warming, of reading again and of clients
+// that do not read.
 func careFamilies() map[metricID]family {
 	source, resource := []string{"source"}, []string{"resource"}
 	return map[metricID]family{
@@ -154,6 +158,12 @@ func careFamilies() map[metricID]family {
 			"Rounds of warming that are done: one at the start and one after each gap."},
 		cacheRefills: {"cache_refills_total", counter, resource,
 			"Documents read again in the background because a write has dropped them."},
+		unsentBytes: {"unsent_bytes", gauge, nil,
+			"Bytes of answers that are being made, or that no client has read yet."},
+		unsentWaiting: {"unsent_waiting", gauge, nil,
+			"Requests that wait because too many answers are not read."},
+		unsentRefused: {"unsent_refused_total", counter, nil,
+			"Requests refused: they have waited too long for answers to be read."},
 	}
 }
 

@@ -10,18 +10,20 @@ import (
 	"time"
 )
 
-// addGofast adds the paths that tools for gofast's transports know
+// gofastRoutes are the paths that tools for gofast's transports know
 // (github.com/bnclabs/gofast/http), with JSON that is JSON.
-func addGofast(mux *http.ServeMux, o Options) {
-	mux.HandleFunc("GET /gofast/transports", func(w http.ResponseWriter, _ *http.Request) {
-		writeLine(w, append([]string{}, o.Transports()...))
-	})
-	mux.HandleFunc("GET /gofast/statistics", func(w http.ResponseWriter, r *http.Request) {
-		serveStatistics(w, r, o.Transport)
-	})
-	mux.HandleFunc("GET /gofast/memstats", func(w http.ResponseWriter, _ *http.Request) {
-		writeLine(w, memstats())
-	})
+func gofastRoutes(o Options) []Route {
+	return []Route{
+		{"GET /gofast/transports", Operator, func(w http.ResponseWriter, _ *http.Request) {
+			writeLine(w, append([]string{}, o.Transports()...))
+		}},
+		{"GET /gofast/statistics", Operator, func(w http.ResponseWriter, r *http.Request) {
+			serveStatistics(w, r, o.Transport)
+		}},
+		{"GET /gofast/memstats", Operator, func(w http.ResponseWriter, _ *http.Request) {
+			writeLine(w, memstats())
+		}},
+	}
 }
 
 // serveStatistics answers with the counters of the connection ?name=, or of all;

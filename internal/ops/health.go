@@ -18,6 +18,8 @@ type readiness struct {
 	limit time.Duration
 	notes func() []string // nil: none
 
+	strict func() error // more that ?strict asks for; nil: nothing
+
 	mu      sync.Mutex // guards current
 	current *readyCall // that runs now; nil for none
 }
@@ -37,7 +39,11 @@ func newReadiness(check func() error, limit time.Duration) *readiness {
 
 // ServeHTTP answers 200, or 503 with the reasons.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if err := r.ask(req.Context()); err != nil {
+	err := r.ask(req.Context())
+	if err == nil && r.strict != nil && req.URL.Query().Has("strict") {
+		err = r.strict()
+	}
+	if err != nil {
 		writeText(w, http.StatusServiceUnavailable, "not ready\n"+err.Error()+"\n")
 		return
 	}

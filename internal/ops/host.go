@@ -5,23 +5,25 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
 // checkHost answers 421 to a Host that is not ours. A page on a foreign site
 // can make its own name resolve to this machine (DNS rebinding) and then read
 // what we answer, but it cannot make the browser send another Host.
-func checkHost(hosts []string, next http.Handler) http.Handler {
-	known := map[string]bool{"localhost": true}
-	for _, h := range hosts {
-		known[hostName(h)] = true
+func checkHost(hosts func() []string, next http.Handler) http.Handler {
+	if hosts == nil {
+		hosts = func() []string { return nil }
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := hostName(r.Host)
-		if !known[name] && !ownAddress(r, name) {
+		known := name == "localhost" || ownAddress(r, name) ||
+			slices.ContainsFunc(hosts(), func(h string) bool { return hostName(h) == name })
+		if !known {
 			writeText(w, http.StatusMisdirectedRequest, fmt.Sprintf(
 				"this port does not answer for host %q: use localhost or its address, "+
-					"or add the name to http.hosts in the configuration\n", name))
+					"or add the name to ops.hosts in the configuration\n", name))
 			return
 		}
 		next.ServeHTTP(w, r)

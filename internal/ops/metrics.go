@@ -61,7 +61,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		e.requests(&s.Requests[i])
 	}
 	for i := range s.Resources {
-		e.resource(&s.Resources[i])
+		if r := &s.Resources[i]; r.asked() {
+			e.resource(r)
+		}
 	}
 	for i := range s.Tiers {
 		t := &s.Tiers[i]
@@ -93,6 +95,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.value(cacheCopies, float64(s.Copies.Late), "late")
 	e.value(accessLogLines, float64(s.AccessLog.Lines))
 	e.value(accessLogDropped, float64(s.AccessLog.Dropped))
+	e.value(unsentBytes, float64(s.Unsent.Bytes))
+	e.value(unsentWaiting, float64(s.Unsent.Waiting))
+	e.value(unsentRefused, float64(s.Unsent.Refused))
 	if s.Wire != nil {
 		e.wire(s.Wire)
 	}
@@ -112,6 +117,18 @@ func (e *emitter) requests(r *Requests) {
 		e.value(requestsTotal, float64(n), r.Proto, r.Resource, code)
 	}
 	e.histogram(requestDuration, &r.Duration, r.Proto, r.Resource)
+}
+
+// asked reports whether anybody has asked for a document of r, or has written one. A
+// resource of which nobody has says nothing worth fifteen series, and a database may
+// have hundreds of tables.
+func (r *Resource) asked() bool {
+	n := r.Fills.Stored + r.Fills.Discarded + r.Fills.Collapsed + r.Fills.Error + r.Fills.Again +
+		r.Fills.Written + r.Invalidations.Write + r.Invalidations.Admin
+	for _, l := range r.Lookups {
+		n += l.Hit + l.Miss + l.Stale + l.Negative
+	}
+	return n > 0 || r.Warm != nil
 }
 
 func (e *emitter) resource(r *Resource) {

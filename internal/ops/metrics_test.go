@@ -55,6 +55,9 @@ var frozen = []string{
 	"hotrow_links_requests_total counter result",
 	"hotrow_request_duration_seconds histogram proto,resource",
 	"hotrow_requests_total counter code,proto,resource",
+	"hotrow_unsent_bytes gauge ",
+	"hotrow_unsent_refused_total counter ",
+	"hotrow_unsent_waiting gauge ",
 	"hotrow_unsettled_oldest_seconds gauge source",
 	"hotrow_warm_keys gauge resource",
 	"hotrow_warm_rounds_total counter resource",
@@ -193,6 +196,25 @@ func TestMetrics_HaveTheValues(t *testing.T) {
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// A database may have hundreds of tables of which few are asked for.
+func TestMetrics_LeaveOutResourcesThatNobodyAsksFor(t *testing.T) {
+	idle := Resource{Name: "idle", Lookups: []Lookups{{Tier: "memory"}}, Cacheability: 1,
+		Invalidations: Invalidations{Feed: 7, Gap: 1}}
+	missed, written, warm := idle, idle, idle
+	missed.Name, missed.Lookups = "missed", []Lookups{{Tier: "memory", Miss: 1}}
+	written.Name, written.Invalidations.Write = "written", 1
+	warm.Name, warm.Warm = "warm", &Warm{}
+	got := scrape(t, Snapshot{Resources: []Resource{idle, missed, written, warm}})
+	if strings.Contains(got, `"idle"`) {
+		t.Errorf("a resource that nobody asks for has series:\n%s", got)
+	}
+	for _, name := range []string{"missed", "written", "warm"} {
+		if n := strings.Count(got, `resource="`+name+`"`); n < 15 {
+			t.Errorf("%s has %d series", name, n)
 		}
 	}
 }

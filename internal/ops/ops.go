@@ -30,14 +30,18 @@ type Options struct {
 	// answered, such as how far the cache is warm; nil: none.
 	Notes func() []string
 
+	// Strict returns nil unless /readyz?strict is to say no though requests can be
+	// answered. It must not wait. nil: never.
+	Strict func() error
+
 	// ReadyTimeout bounds the wait for Ready; 0 is 1 s, as long as Kubernetes
 	// waits for a probe.
 	ReadyTimeout time.Duration
 
-	// Invalidate drops the cached documents of a resource: that of key, or all
-	// of them when key is nil. Its error wraps ErrNoResource when there is no
-	// such resource, ErrKey when no row can have the key.
-	Invalidate func(ctx context.Context, resource string, key *string) error
+	// Invalidate drops the cached documents of a resource: that of a key, or all
+	// of them. It reports false when nothing was kept of the key. The error of what
+	// cannot be named wraps ErrNoResource or ErrKey.
+	Invalidate func(context.Context, Target) (kept bool, err error)
 
 	// Transports returns the names of the connections of the wire protocol, and
 	// Transport the counters of one of them under gofast's names, or of "" those
@@ -45,44 +49,62 @@ type Options struct {
 	Transports func() []string
 	Transport  func(name string) (map[string]uint64, bool)
 
-	// Hosts are the names answered besides localhost and the addresses that
-	// clients connect to.
-	Hosts []string
+	// Authorize returns nil when a request is the operator's, ErrUnauthorized when
+	// it says not or wrongly who asks, and ErrForbidden when that is somebody else.
+	// nil: nobody is the operator.
+	Authorize func(*http.Request) error
+
+	// PublicMetrics reports whether anybody may read the metrics; nil: nobody but
+	// the operator.
+	PublicMetrics func() bool
+
+	// Hosts returns the names answered besides localhost and the addresses that
+	// clients connect to, which may change between requests; nil: there are none.
+	Hosts func() []string
 }
 
 // New returns the handler of the operator's port.
 func New(o Options) http.Handler {
 	mux := http.NewServeMux()
+	for _, r := range routes(o) {
+		mux.Handle(r.Pattern, guard(o, r))
+	}
+	return checkHost(o.Hosts, withHeaders(http.NewCrossOriginProtection().Handler(mux)))
+}
+
+// routes returns everything that the port answers. Who may is said beside each.
+func routes(o Options) []Route {
 	ready := newReadiness(o.Ready, o.ReadyTimeout)
-	ready.notes = o.Notes
+	ready.notes, ready.strict = o.Notes, o.Strict
+	list := []Route{
+		{"GET /metrics", Scraper, newMetrics(o).ServeHTTP},
+		{"GET /-/feed", Operator, func(w http.ResponseWriter, _ *http.Request) {
+			serveFeed(w, o.Stats())
+		}},
+		{"GET /-/cache", Operator, func(w http.ResponseWriter, _ *http.Request) {
+			serveCache(w, o.Stats())
+		}},
+		{"POST /-/invalidate", Operator, func(w http.ResponseWriter, r *http.Request) {
+			serveInvalidate(w, r, o.Invalidate)
+		}},
+		// Not pprof.Cmdline: arguments may hold the password of a database.
+		{"GET /debug/pprof/", Operator, pprof.Index},
+		{"GET /debug/pprof/profile", Operator, pprof.Profile},
+		{"GET /debug/pprof/trace", Operator, pprof.Trace},
+		{"GET /debug/pprof/symbol", Operator, pprof.Symbol},
+		{"POST /debug/pprof/symbol", Operator, pprof.Symbol},
+		{"GET /{$}", Operator, serveIndex},
+	}
 	for _, path := range []string{"/livez", "/healthz", "/-/healthy"} {
-		mux.HandleFunc("GET "+path, serveAlive)
+		list = append(list, Route{"GET " + path, Anybody, serveAlive})
 	}
 	for _, path := range []string{"/readyz", "/-/ready"} {
-		mux.Handle("GET "+path, ready)
+		list = append(list, Route{"GET " + path, Anybody, ready.ServeHTTP})
 	}
-	mux.Handle("GET /metrics", newMetrics(o))
-	mux.HandleFunc("GET /-/feed", func(w http.ResponseWriter, _ *http.Request) {
-		serveFeed(w, o.Stats())
-	})
-	mux.HandleFunc("GET /-/cache", func(w http.ResponseWriter, _ *http.Request) {
-		serveCache(w, o.Stats())
-	})
-	mux.HandleFunc("POST /-/invalidate", func(w http.ResponseWriter, r *http.Request) {
-		serveInvalidate(w, r, o.Invalidate)
-	})
-	// Not pprof.Cmdline: arguments may hold the password of a database.
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /{$}", serveIndex)
 	if o.Transports != nil && o.Transport != nil {
-		addGofast(mux, o)
+		list = append(list, gofastRoutes(o)...)
 	}
-
-	return checkHost(o.Hosts, withHeaders(http.NewCrossOriginProtection().Handler(mux)))
+	return list
 }
 
 const index = `hotrow, the operator's port
@@ -92,7 +114,7 @@ GET  /readyz             requests can be answered, or why not
 GET  /metrics            for Prometheus
 GET  /-/feed             the change feeds
 GET  /-/cache            tiers and resources
-POST /-/invalidate?resource=NAME[&key=KEY]
+POST /-/invalidate?resource=NAME[&key=KEY] or ?path=/RESOURCE[/KEY]
 GET  /debug/pprof/       profiles
 GET  /gofast/transports, /gofast/statistics[?name=N&keys=A,B], /gofast/memstats
 `
@@ -101,12 +123,15 @@ func serveIndex(w http.ResponseWriter, _ *http.Request) { writeText(w, http.Stat
 
 func serveAlive(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// withHeaders keeps answers out of caches, and browsers from guessing types.
+// withHeaders keeps answers out of caches, and browsers from guessing types. A
+// request goes on when its client ends its side of the connection, as nc -N does:
+// net/http would cancel it, and /readyz would say that its check hangs. None takes
+// longer than its own bound.
 func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
 	})
 }
 

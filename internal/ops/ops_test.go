@@ -47,7 +47,8 @@ func options() ops.Options {
 		Version: "1.0.0", Commit: "abc",
 		Stats:      sample,
 		Ready:      func() error { return nil },
-		Invalidate: func(context.Context, string, *string) error { return nil },
+		Invalidate: func(context.Context, ops.Target) (bool, error) { return true, nil },
+		Authorize:  func(*http.Request) error { return nil },
 	}
 }
 
@@ -163,7 +164,7 @@ func TestReady_SurvivesPanic(t *testing.T) {
 
 func TestHost(t *testing.T) {
 	o := options()
-	o.Hosts = []string{"hotrow.internal", "Ops.Example.COM:8081"}
+	o.Hosts = func() []string { return []string{"hotrow.internal", "Ops.Example.COM:8081"} }
 	h := ops.New(o)
 	tests := []struct {
 		host string
@@ -219,20 +220,20 @@ func TestHost_IsAddressOfConnection(t *testing.T) {
 func TestInvalidate(t *testing.T) {
 	var got string
 	o := options()
-	o.Invalidate = func(_ context.Context, resource string, key *string) error {
-		got = resource
-		if key != nil {
-			got += "/" + *key
+	o.Invalidate = func(_ context.Context, t ops.Target) (bool, error) {
+		got = t.Resource + t.Path
+		if t.Key != nil {
+			got += "/" + *t.Key
 		}
 		switch {
-		case resource == "none":
-			return fmt.Errorf("%w: %q", ops.ErrNoResource, resource)
-		case key != nil && *key == "x":
-			return fmt.Errorf("%w: %q", ops.ErrKey, *key)
-		case resource == "broken":
-			return errors.New("broken")
+		case t.Resource == "none":
+			return false, fmt.Errorf("%w: %q", ops.ErrNoResource, t.Resource)
+		case t.Key != nil && *t.Key == "x":
+			return false, fmt.Errorf("%w: %q", ops.ErrKey, *t.Key)
+		case t.Resource == "broken":
+			return false, errors.New("broken")
 		}
-		return nil
+		return got != "depts/99", nil
 	}
 	h := ops.New(o)
 	tests := []struct {
@@ -244,6 +245,9 @@ func TestInvalidate(t *testing.T) {
 		{"resource=cities&key=Tulsa%2COK", 204, "cities/Tulsa,OK"},
 		{"resource=depts", 204, "depts"},
 		{"resource=depts&key=", 204, "depts/"}, // the empty key, not the whole resource
+		{"path=/a%252Fb/10", 204, "/a%2Fb/10"},
+		{"resource=depts&key=99", 204, "depts/99"},
+		{"path=/depts/10&key=10", 400, ""},
 		{"resource=none", 404, "none"},
 		{"resource=depts&key=x", 400, "depts/x"},
 		{"resource=broken", 500, "broken"},
@@ -261,13 +265,19 @@ func TestInvalidate(t *testing.T) {
 			t.Errorf("POST /-/invalidate?%s = %d %q and drops %q, want %d and %q",
 				tt.query, resp.StatusCode, body, got, tt.status, tt.want)
 		}
+		if none := resp.Header.Get("Hotrow-Forgotten") == "none"; none != (tt.want == "depts/99") {
+			t.Errorf("POST /-/invalidate?%s: that nothing was kept is said: %v", tt.query, none)
+		}
 	}
 }
 
 func TestInvalidate_RefusesForeignPages(t *testing.T) {
 	called := false
 	o := options()
-	o.Invalidate = func(context.Context, string, *string) error { called = true; return nil }
+	o.Invalidate = func(context.Context, ops.Target) (bool, error) {
+		called = true
+		return true, nil
+	}
 	h := ops.New(o)
 	for _, header := range []string{
 		"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site",
@@ -316,4 +326,18 @@ func decoded(t *testing.T, text string) any {
 		t.Fatalf("%v in %s", err, text)
 	}
 	return v
+}
+
+// TestReady_Strict: a node that answers, but keeps nothing, says so, and is not
+// ready for who asks strictly.
+func TestReady_Strict(t *testing.T) {
+	o := options()
+	o.Notes = func() []string { return []string{"source main: no change feed"} }
+	o.Strict = func() error { return errors.New("source main: no change feed") }
+	for path, want := range map[string]int{"/readyz": 200, "/readyz?strict": 503} {
+		resp, body := ask(ops.New(o), "GET", path)
+		if resp.StatusCode != want || !strings.Contains(body, "source main: no change feed") {
+			t.Errorf("GET %s = %d %q, want %d", path, resp.StatusCode, body, want)
+		}
+	}
 }

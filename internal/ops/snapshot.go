@@ -20,6 +20,7 @@ type Snapshot struct {
 	WatchDropped uint64 // watchers cut off because they did not keep up
 	AccessLog    AccessLog
 	Copies       Copies
+	Unsent       Unsent
 	Wire         *Wire  // nil: it is not served
 	Links        *Links // nil: there is no shortener
 }
@@ -44,6 +45,13 @@ type Copies struct {
 	Refused uint64 // compressing does not pay
 	Dropped uint64 // too many waited to be made
 	Late    uint64 // the document had gone, or is too large to be kept with a copy
+}
+
+// An Unsent is what is made for clients that have not read it yet.
+type Unsent struct {
+	Bytes   int64  // of answers
+	Waiting int    // requests that wait for room to be answered
+	Refused uint64 // requests that have waited in vain
 }
 
 // AccessLog is what became of the lines of the access log.

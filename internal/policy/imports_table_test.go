@@ -17,12 +17,13 @@ var house = []room{
 	{
 		dir: "cmd/hotrow",
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
-			"front/http", "front/wire", "front", "accesslog", "crew",
+			"front/http", "front/wire", "front", "accesslog",
 			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/alecthomas/kong"},
-		tests: []string{"browsertest", "dbtest", "tlstest", "wire/gofast", "wire/rows"},
+		tests: []string{"browsertest", "client", "dbtest", "tlstest", "wire/exchange",
+			"wire/gofast", "wire/rows"},
 	},
 	{
 		dir: "internal/stress",
@@ -32,6 +33,12 @@ var house = []room{
 		tests: []string{"client", "front/wire", "github.com/jackc/pgx",
 			"github.com/go-sql-driver/mysql"},
 		tool: true,
+	},
+	{
+		dir: "internal/writeback",
+		tests: []string{"dbtest", "front/http", "resource", "tier", "source", "source/sqlite",
+			"source/postgres", "source/mysql", "row", "github.com/jackc/pgx",
+			"github.com/go-sql-driver/mysql", "modernc.org/sqlite"},
 	},
 	{
 		dir:   "internal/wirebench",
@@ -74,13 +81,13 @@ var house = []room{
 	},
 	{
 		dir:   "internal/load",
-		knows: []string{"crew", "lane/nonblock"},
+		knows: []string{"lane/nonblock"},
 	},
 	{
 		dir: "internal/proxy",
 		knows: []string{"accesslog", "client/wire", "lane/nonblock", "wire/exchange",
 			"wire/http1"},
-		tests: []string{"tlstest"},
+		tests: []string{"dbtest", "tlstest"},
 	},
 	{
 		dir:   "internal/robust",
@@ -93,8 +100,9 @@ var house = []room{
 		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql", "tier"},
 	},
 	{
-		dir:   "internal/links/api",
-		knows: []string{"front/http", "front", "links", "links/clicks", "source", "row"},
+		dir: "internal/links/api",
+		knows: []string{"front/http", "front", "links", "links/clicks", "links/transfer", "source",
+			"row"},
 		heavy: []string{"github.com/golang-jwt/jwt", "golang.org/x/crypto"},
 		tests: []string{"links/clicklog", "links/schema", "source/sqlite"},
 	},
@@ -136,7 +144,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/links/clicks",
-		knows: []string{"crew", "links/clicklog", "links/schema", "source"},
+		knows: []string{"links/clicklog", "links/schema", "source"},
 		heavy: []string{"github.com/mileusna/useragent"},
 		tests: []string{"dbtest", "links/killtest", "source/sqlite", "source/postgres",
 			"source/mysql"},
@@ -214,7 +222,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/source/sqlite",
-		knows: []string{"crew", "source", "row"},
+		knows: []string{"source", "row"},
 		heavy: []string{"modernc.org/sqlite"},
 		tests: []string{"dbtest", "source/sourcetest"},
 	},

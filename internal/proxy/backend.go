@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ type backend struct {
 	origin origin
 	addr   netip.AddrPort
 	name   string // for logs
+	key    string // of its connections at net/http; no other has it
 
 	mu      sync.Mutex  // guards idle and retired
 	idle    []*upstream // the last one was used last
@@ -31,9 +33,13 @@ type backend struct {
 	until    atomic.Int64 // ejected until then; 0: not
 }
 
+// lastBackend numbers the backends.
+var lastBackend atomic.Uint64
+
 // newBackend returns a backend without connections.
 func newBackend(t *target, o origin, addr netip.AddrPort) *backend {
 	b := &backend{target: t, origin: o, addr: addr, name: addr.String()}
+	b.key = "backend-" + strconv.FormatUint(lastBackend.Add(1), 10) + ".invalid:443"
 	if o.path != "" {
 		b.name = o.String()
 	}

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -143,7 +145,7 @@ func TestGuard_RebindingGainsNothing(t *testing.T) {
 		last = body
 		return resp.StatusCode == 403 && asked.Load() >= 2
 	})
-	if !strings.Contains(last, "127.0.0.1") {
+	if !strings.Contains(last, "is refused") {
 		t.Errorf("%q", last)
 	}
 }
@@ -196,6 +198,14 @@ func TestHostRule(t *testing.T) {
 		{"example.com.ccnproxy.local:3000", "example.com:3000", "example.com:3000", false, true},
 		{"example.com.ccnproxy-ssl", "example.com:443", "example.com", true, true},
 		{"example.com.ccnproxy-secure.x", "example.com:443", "example.com", true, true},
+		{"example.com.ccnproxy-ssl.dev.X.", "example.com:443", "example.com", true, true},
+		{"example.com.ccnproxy.localhost:3000", "example.com:3000", "example.com:3000", false, true},
+		{"example.com.ccnproxy.home.arpa", "example.com:80", "example.com", false, true},
+		{"example.com.ccnproxy.box.internal", "example.com:80", "example.com", false, true},
+		{"example.com.ccnproxy-https.", "example.com:443", "example.com", true, true},
+		{"10.0.0.5.ccnproxy.evil.example.org:3000", "", "", false, false},
+		{"10.0.0.5.ccnproxy.xlocal", "", "", false, false}, {"10.0.0.5.ccnproxy.local.org", "", "", false, false},
+		{"10.0.0.5.ccnproxy.arpa", "", "", false, false},
 		{"example.com.ccnproxy-https:8443", "example.com:8443", "example.com:8443", true, true},
 		{"a.ccnproxy.b.ccnproxy-ssl.c", "a.ccnproxy.b:443", "a.ccnproxy.b", true, true},
 		{"a.ccnproxy-ssl.b.ccnproxy", "a.ccnproxy-ssl.b:80", "a.ccnproxy-ssl.b", false, true},
@@ -205,9 +215,99 @@ func TestHostRule(t *testing.T) {
 		{"a b.ccnproxy", "", "", false, false}, {".ccnproxy", "", "", false, false},
 	}
 	for _, tt := range tests {
-		o, secure, ok := hostRule(tt.host)
+		o, secure, ok := hostRule(tt.host, []string{"x", "c"})
 		if ok != tt.ok || ok && (o.String() != tt.origin || o.authority() != tt.authority || secure != tt.secure) {
 			t.Errorf("%s: %v %q, secure %v, ok %v", tt.host, o, o.authority(), secure, ok)
+		}
+	}
+}
+
+// TestGuard_RebindingByTheHostRule: a page of a public name that is rebound to this
+// machine is no way to an upstream behind it; nor is a page that a browser says is
+// of another site.
+func TestGuard_RebindingByTheHostRule(t *testing.T) {
+	up := echo(t)
+	name, port, _ := net.SplitHostPort(up.addr)
+	o := loopbackAllowed()
+	_, addr := start(t, o)
+	o.Suffixes = []string{"corp.example"}
+	_, own := start(t, o)
+	for _, tt := range []struct {
+		addr, suffix, field string
+		status              int
+	}{
+		{addr, "", "", 200}, {addr, ".local", "", 200}, {addr, ".evil.example.org", "", 400},
+		{addr, ".corp.example.org", "", 400}, {own, ".corp.example", "", 200},
+		{own, ".a.corp.example", "", 200}, {own, ".xcorp.example.org", "", 400},
+		{addr, ".local", "Sec-Fetch-Site: cross-site\r\n", 403},
+		{addr, ".local", "Sec-Fetch-Site: same-site\r\n", 403},
+		{addr, ".local", "Sec-Fetch-Site: same-origin\r\n", 200},
+		{addr, ".local", "Sec-Fetch-Site: none\r\n", 200},
+	} {
+		c := call(t, tt.addr)
+		c.send("GET / HTTP/1.1\r\nHost: " + name + ".ccnproxy" + tt.suffix + ":" + port + "\r\n" + tt.field + "\r\n")
+		if resp, body := c.answer("GET"); resp.StatusCode != tt.status {
+			t.Errorf("%s %s: %d %q, want %d", tt.suffix, tt.field, resp.StatusCode, body, tt.status)
+		}
+	}
+}
+
+// TestGuard_OneUpstreamIsNamed: of two names the guard in front may have looked at
+// the other; by a page's Origin a browser without Sec-Fetch-Site is known.
+func TestGuard_OneUpstreamIsNamed(t *testing.T) {
+	up := witnessNobody(t)
+	_, addr := start(t, loopbackAllowed())
+	_, fixed := start(t, Options{Upstreams: []string{"http://" + up.addr}})
+	named := "X-Hotrow-Upstream: http://" + up.addr + "\r\n"
+	for _, tt := range []struct {
+		addr, path, fields string
+		status             int
+	}{
+		{addr, "/", named + named, 400}, {fixed, "/", named + named, 400},
+		{addr, "/", "X-Hotrow-Upstream: http://good.example\r\n" + named, 400},
+		{addr, "/", "X-Hotrow-Upstream:\r\n", 400},
+		{addr, "/", named + "Origin: https://evil.example\r\n", 403},
+		{addr, "/_/http/" + up.addr + "/", "Origin: https://evil.example\r\n", 403},
+		{addr, "/_/http/" + up.addr + "/", "Origin: null\r\n", 403},
+	} {
+		c := call(t, tt.addr)
+		c.send("POST " + tt.path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n" + tt.fields + "\r\n")
+		if resp, body := c.answer("POST"); resp.StatusCode != tt.status {
+			t.Errorf("%q: %d %q, want %d", tt.fields, resp.StatusCode, body, tt.status)
+		}
+	}
+}
+
+// TestGuard_ErrorsTellNoAddress: what a name resolves to, who was asked for it, and
+// why an address was not reached is in the log alone.
+func TestGuard_ErrorsTellNoAddress(t *testing.T) {
+	secret, _ := nameServer(t, "127.9.8.7")
+	nobody := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "udp", Addr: &net.UDPAddr{IP: net.IPv4(127, 6, 5, 4), Port: 53},
+			Err: syscall.ECONNREFUSED}
+	}}
+	open := loopbackAllowed()
+	open.Resolver = secret
+	for name, tt := range map[string]struct {
+		o      Options
+		status int
+	}{
+		"a refused address": {Options{Resolver: secret}, 403}, "no answer": {Options{Resolver: nobody}, 502},
+		"nobody there": {open, 502},
+	} {
+		var log lockedBuffer
+		tt.o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		for _, secure := range []string{"", "-ssl"} {
+			_, addr := start(t, tt.o)
+			c := call(t, addr)
+			c.send("GET / HTTP/1.1\r\nHost: inner.example.ccnproxy" + secure + ":1\r\n\r\n")
+			resp, body := c.answer("GET")
+			if resp.StatusCode != tt.status || strings.Contains(body, "127.") {
+				t.Errorf("%s%s: %d %q", name, secure, resp.StatusCode, body)
+			}
+			eventually(t, name+secure+": the log says it", func() bool {
+				return strings.Contains(log.String(), "127.")
+			})
 		}
 	}
 }

@@ -29,6 +29,10 @@ var smuggled = []string{
 	"GET / HTTP/1.1\r\n\r\n",
 	"GET http://evil/ HTTP/1.1\r\nHost: up\r\n\r\n",
 	"GET / HTTP/1.1\r\nHost: up\r\nX: a\x00b\r\n\r\n",
+	"GET / HTTP/1.1\r\nHost:\r\n\r\n", "GET / HTTP/1.0\r\nHost: \r\n\r\n",
+	"GET /a\xc3\xa4 HTTP/1.1\r\nHost: up\r\n\r\n", "GET /a\\b HTTP/1.1\r\nHost: up\r\n\r\n",
+	"GET /a#b HTTP/1.1\r\nHost: up\r\n\r\n", "GET /?a=\xff HTTP/1.1\r\nHost: up\r\n\r\n",
+	"GET http://up#x HTTP/1.1\r\nHost: up\r\n\r\n", "GET /\x7f HTTP/1.1\r\nHost: up\r\n\r\n",
 }
 
 // badChunks are bodies that two servers may read differently.

@@ -1,16 +1,21 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/hotrow/hotrow/internal/wire/http1"
@@ -38,72 +43,82 @@ func (t *target) learn(c *client) error {
 	return err
 }
 
-// newTransport returns the client of a target that may speak HTTP/2. Its
-// addresses and their check are the target's own.
+// streamWindow is how much of an answer waits here for a client that does not take
+// it. net/http takes 4 MiB, for each of any number of clients.
+const streamWindow = 256 << 10
+
+// newTransport returns the client of a target that may speak HTTP/2. Which backend
+// it connects to is said by the key of a backend, in place of a host: so each has
+// its own connections, and the choice is the target's, as it is for HTTP/1.
 func newTransport(t *target) *http.Transport {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		list := t.backends()
-		if len(list) == 0 {
-			return nil, errNoAddress
+	dial := func(ctx context.Context, _, key string) (net.Conn, error) {
+		for _, b := range t.backends() {
+			if b.key == key {
+				conn, err := b.dialHTTP2(ctx)
+				if err != nil {
+					return nil, &dialError{err}
+				}
+				return conn, nil
+			}
 		}
-		b := t.pick(list, nil)
-		if b == nil {
-			return nil, errOpen
-		}
-		if !t.trusted && !t.srv.opts.permits(b.addr.Addr()) {
-			return nil, errDenied
-		}
-		d := net.Dialer{KeepAlive: keepAlive, Timeout: t.srv.opts.Dial}
-		nc, err := d.DialContext(ctx, "tcp", b.addr.String())
-		if err != nil {
-			return nil, err
-		}
-		conn := tls.Client(nc, t.srv.tlsConfig(b.origin.name, true))
-		if err := conn.HandshakeContext(ctx); err != nil {
-			_ = nc.Close()
-			return nil, err
-		}
-		return conn, nil
+		return nil, errNoAddress // they have changed
 	}
 	return &http.Transport{
 		DialTLSContext: dial, ForceAttemptHTTP2: true, DisableCompression: true,
 		IdleConnTimeout: t.srv.opts.IdleConn, TLSHandshakeTimeout: handshakeTimeout,
+		MaxResponseHeaderBytes: http1.MaxRelayHead,
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: streamWindow},
 	}
 }
 
-// roundTripHTTP2 relays a request whose head is the first n bytes of the input.
+// A dialError is the error of a connection that there is not: nothing was sent.
+type dialError struct{ error }
+
+func (e *dialError) Unwrap() error { return e.error }
+
+// dialHTTP2 connects for net/http.
+func (b *backend) dialHTTP2(ctx context.Context) (net.Conn, error) {
+	o := &b.target.srv.opts
+	if !b.target.trusted && !o.permits(b.addr.Addr()) {
+		return nil, fmt.Errorf("%s is %s: %w", b.origin.name, b.addr.Addr(), errDenied)
+	}
+	d := net.Dialer{KeepAlive: keepAlive, Timeout: o.Dial}
+	nc, err := d.DialContext(ctx, "tcp", b.addr.String())
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(nc, b.target.srv.tlsConfig(b.origin.name, true))
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = nc.Close()
+		return nil, fmt.Errorf("TLS with %s: %w", b.origin.name, err)
+	}
+	return conn, nil
+}
+
+// roundTripHTTP2 relays a request whose head is the first n bytes of the input. It
+// waits for its place among those of the target, as every other.
 func (c *client) roundTripHTTP2(x *exchange, t *target, n int) bool {
-	if _, err := t.resolved(c); err != nil {
+	t.requests.Add(1)
+	err := t.queue.enter(c)
+	if err != nil {
 		x.in.consume(n)
 		return c.fail(x, err)
 	}
+	defer t.queue.leave()
 	req := c.requestHTTP2(x, t)
 	x.in.consume(n)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c.onCancel(cancel)
-	defer c.onCancel(nil)
-	x.addr, x.sent = t.key, x.began
-	t.requests.Add(1)
-	c.since.Store(c.srv.now.Load())
-	c.due.Store(c.srv.after(c.srv.opts.ProxyRead))
-	resp, err := t.transport.RoundTrip(req.WithContext(ctx))
-	c.since.Store(0)
-	c.due.Store(0)
+	resp, b, err := c.askHTTP2(x, t, req.WithContext(ctx), cancel)
 	body, _ := req.Body.(*pumpReader)
 	if err != nil {
 		x.whole = body == nil || body.end(c.sock)
-		switch {
-		case c.fate.Load() == fateGone:
-			err = errClientGone
-		case x.up.readErr != nil:
-			err = x.up.readErr
-		case c.fate.Load() == fateLate:
-			err = errSlowUpstream
-		}
-		return c.fail(x, err)
+		return c.fail(x, c.blameHTTP2(x, b, err))
 	}
+	defer b.inflight.Add(-1)
 	x.whole = body == nil || body.ended()
+	c.onCancel(cancel)
+	defer c.onCancel(nil)
 	keep := c.relayHTTP2(x, resp)
 	_ = resp.Body.Close()
 	if body != nil && !body.end(c.sock) {
@@ -111,6 +126,126 @@ func (c *client) roundTripHTTP2(x *exchange, t *target, n int) bool {
 		return false
 	}
 	return keep
+}
+
+// askHTTP2 sends the request to a backend, to another while none has been reached,
+// and returns whose response it is; b counts it until it has been relayed.
+func (c *client) askHTTP2(x *exchange, t *target, req *http.Request, cancel func()) (
+	resp *http.Response, b *backend, err error,
+) {
+	list, err := t.resolved(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.onCancel(cancel)
+	defer c.onCancel(nil)
+	x.sent = x.began
+	var last *backend
+	for tries := min(len(list), 3); ; tries-- {
+		b = t.pick(list, last)
+		if b == nil {
+			return nil, nil, errOpen
+		}
+		x.addr, req.URL.Host = b.name, b.key
+		b.inflight.Add(1)
+		resp, err = c.awaitHTTP2(x, t, req)
+		if err == nil {
+			b.answered(resp.StatusCode, c.srv, x.began)
+			return resp, b, nil
+		}
+		b.inflight.Add(-1)
+		var dial *dialError
+		if !errors.As(err, &dial) || errors.Is(err, errDenied) || c.fate.Load() != fateNone {
+			return nil, b, err
+		}
+		b.failed(c.srv, true)
+		if tries <= 1 || b == last {
+			return nil, nil, err
+		}
+		last = b
+	}
+}
+
+// awaitHTTP2 has net/http send the request, and relays the interim answers. They
+// come in the goroutine that reads the connection, which others share: so it only
+// hands them over.
+func (c *client) awaitHTTP2(x *exchange, t *target, req *http.Request) (*http.Response, error) {
+	interim := make(chan []byte, maxInterim)
+	trace := &httptrace.ClientTrace{
+		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
+			select {
+			case interim <- appendInterim(nil, code, header):
+				return nil
+			default:
+				return errInterim
+			}
+		},
+	}
+	if x.req.HTTP10 || c.srv.opts.NoInterim {
+		trace = &httptrace.ClientTrace{}
+	}
+	var resp *http.Response
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ctx := httptrace.WithClientTrace(req.Context(), trace)
+		resp, err = t.transport.RoundTrip(req.WithContext(ctx))
+	}()
+	wait := func() {
+		c.since.Store(c.srv.now.Load())
+		c.due.Store(c.srv.after(c.srv.opts.ProxyRead))
+	}
+	write := func(head []byte) {
+		c.since.Store(0)
+		c.beforeWrite(false)
+		if _, err := c.sock.write(head); err != nil {
+			c.fate.CompareAndSwap(fateNone, fateGone)
+		}
+	}
+	for wait(); ; wait() {
+		select {
+		case head := <-interim:
+			write(head)
+			continue
+		case <-done:
+		}
+		break
+	}
+	for len(interim) > 0 {
+		write(<-interim)
+	}
+	c.since.Store(0)
+	c.due.Store(0)
+	return resp, err
+}
+
+// appendInterim appends the head of an interim answer.
+func appendInterim(out []byte, code int, header textproto.MIMEHeader) []byte {
+	out = append(strconv.AppendInt(append(out, "HTTP/1.1 "...), int64(code), 10), ' ')
+	out = append(append(out, http.StatusText(code)...), "\r\n"...)
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[name] {
+			out = http1.AppendHeader(out, name, value)
+		}
+	}
+	return append(out, "\r\n"...)
+}
+
+// blameHTTP2 returns why there was no answer. b is whose fault it may be, or nil.
+func (c *client) blameHTTP2(x *exchange, b *backend, err error) error {
+	switch {
+	case c.fate.Load() == fateGone:
+		return errClientGone
+	case x.up.readErr != nil:
+		return x.up.readErr
+	case c.fate.Load() == fateLate:
+		err = errSlowUpstream
+	}
+	if b != nil && !errors.Is(err, errDenied) {
+		b.failed(c.srv, false)
+	}
+	return err
 }
 
 // requestHTTP2 makes the request for net/http.
@@ -131,23 +266,32 @@ func (c *client) requestHTTP2(x *exchange, t *target) *http.Request {
 	if r.Trailers {
 		header.Set("Te", "trailers")
 	}
+	if r.Expect && !r.HTTP10 {
+		header.Set("Expect", "100-continue")
+	}
 	if header.Get("User-Agent") == "" {
 		header["User-Agent"] = []string{""} // else net/http adds its own
 	}
 	authority := string(t.authority)
-	req := &http.Request{
-		Method: string(r.Method), Header: header, Host: authority, ProtoMajor: 1, ProtoMinor: 1,
-		URL: &url.URL{Scheme: "https", Host: authority, Opaque: "//" + authority +
-			string(x.path(r))},
-	}
+	host := authority
 	if t.passHost && len(r.Host) > 0 {
-		req.Host = string(r.Host)
+		host = string(r.Host)
+	}
+	path := string(x.path(r))
+	if r.Slashed {
+		path = "/" + path
+	}
+	req := &http.Request{
+		Method: string(r.Method), Header: header, Host: host, ProtoMajor: 1, ProtoMinor: 1,
+		// The path goes on as it came behind the Host that is sent (http2 cuts this off).
+		URL: &url.URL{Scheme: "https", Host: authority, Opaque: "//" + host + path},
 	}
 	x.up.from, x.up.in, x.up.out = c.sock, &x.in, x.up.out[:0]
 	switch {
 	case r.Chunked:
 		x.up.begin(bodyChunked, 0)
 		req.ContentLength = -1
+		req.Trailer = announced(header)
 	case r.Length > 0:
 		x.up.begin(bodyLength, r.Length)
 		req.ContentLength = r.Length
@@ -156,14 +300,43 @@ func (c *client) requestHTTP2(x *exchange, t *target) *http.Request {
 		x.whole = true
 		return req
 	}
-	req.Body = &pumpReader{p: &x.up}
+	req.Body = &pumpReader{p: &x.up, trailer: req.Trailer}
 	return req
+}
+
+// announced takes the names of trailers out of a header: net/http sends those that
+// it knows before the body, and no other.
+func announced(header http.Header) http.Header {
+	trailer := http.Header{}
+	for _, list := range header.Values("Trailer") {
+		for name := range strings.SplitSeq(list, ",") {
+			switch name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name {
+			case "", "Transfer-Encoding", "Trailer", "Content-Length":
+			default:
+				trailer[name] = nil
+			}
+		}
+	}
+	header.Del("Trailer")
+	return trailer
+}
+
+// setTrailers gives trailer the values of lines.
+func setTrailers(trailer http.Header, lines []byte) {
+	for line := range bytes.Lines(lines) {
+		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
+		key := http.CanonicalHeaderKey(string(name))
+		if _, known := trailer[key]; known {
+			trailer.Add(key, string(bytes.TrimSpace(value)))
+		}
+	}
 }
 
 // A pumpReader reads a request's body out of a pump. net/http may go on reading
 // when it has returned the response.
 type pumpReader struct {
-	p *pump
+	p       *pump
+	trailer http.Header // of the request: set when its body has ended
 
 	mu   sync.Mutex // held by a Read; guards over and the pump
 	over bool
@@ -176,6 +349,8 @@ func (r *pumpReader) Read(b []byte) (int, error) {
 	p := r.p
 	for !r.over && len(p.out) == 0 {
 		if p.done {
+			setTrailers(r.trailer, p.chunks.Trailers)
+			p.chunks.Trailers = nil
 			return 0, io.EOF
 		}
 		p.gather()

@@ -47,7 +47,8 @@ func (c *client) finish(x *exchange, status int, err error) {
 	s.count.bytesIn.Add(x.up.total)
 	s.count.bytesOut.Add(x.down.total)
 	s.times.add(e.Took)
-	if err != nil && status >= 499 && s.count.errors.Add(1) <= errorsPerSecond {
+	told := err != nil && (status >= statusClientGone || errors.Is(err, errDenied))
+	if told && s.count.errors.Add(1) <= errorsPerSecond {
 		s.log.Error("request failed", "request_host", string(x.host),
 			"request_path", string(x.uri), "proxy_host", x.addr, "proxy_id", string(x.id),
 			"status", status, "err", err)

@@ -1,63 +1,22 @@
 package proxy
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
 )
 
 // startNginx starts nginx as a proxy to an upstream and returns its address.
 func startNginx(t *testing.T, upstream string) string {
 	t.Helper()
-	nginx, err := exec.LookPath("nginx")
-	if err != nil {
-		if nginx, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
-			t.Skip("nginx is not installed")
-		}
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	dir := t.TempDir()
-	user := ""
-	if os.Getuid() == 0 {
-		user = "user root;"
-	}
-	config := filepath.Join(dir, "nginx.conf")
-	text := fmt.Sprintf(`daemon off; master_process off; %[4]s pid %[1]s/pid; error_log %[1]s/error;
-events {}
-http {
-	access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f;
-	uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
-	server { listen %[2]s; location / { proxy_pass http://%[3]s; proxy_http_version 1.1; } }
-}`, dir, addr, upstream, user)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, nginx, "-c", config, "-p", dir, "-e", filepath.Join(dir, "error"))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
-	eventually(t, "nginx listens", func() bool {
-		nc, err := net.Dial("tcp", addr)
-		if err == nil {
-			_ = nc.Close()
-		}
-		return err == nil
+	return dbtest.Nginx(t, func(addr string) string {
+		return "server { listen " + addr + "; location / { proxy_pass http://" + upstream +
+			"; proxy_http_version 1.1; } }"
 	})
-	return addr
 }
 
 // Whatever nginx refuses we refuse, and what both accept is the same request to

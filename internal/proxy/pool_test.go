@@ -311,6 +311,30 @@ func TestHTTP2_UpstreamThatChoosesIt(t *testing.T) {
 	}
 }
 
+// TestHTTP2_AnyHostWithAFixedUpstream: with --upstream the Host is the client's.
+func TestHTTP2_AnyHostWithAFixedUpstream(t *testing.T) {
+	ts, config := secure(t, true, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "%s %s %s", r.Proto, r.Host, r.RequestURI)
+	})
+	own := ts.Listener.Addr().String()
+	_, addr := start(t, Options{Upstreams: []string{"https://" + own}, TLS: config, HTTP2: true})
+	for _, tt := range []struct{ head, want string }{
+		{"GET /a%2f?b HTTP/1.1\r\nHost: " + own + "\r\n", own + " /a%2f?b"},
+		{"GET /a%2f?b HTTP/1.1\r\nHost: shop.example\r\n", "shop.example /a%2f?b"},
+		{"GET //a?b HTTP/1.1\r\nHost: shop.example:81\r\n", "shop.example:81 //a?b"},
+		{"GET http://shop.example?q HTTP/1.1\r\nHost: shop.example\r\n", "shop.example /?q"},
+		{"OPTIONS * HTTP/1.1\r\nHost: shop.example\r\n", "shop.example *"},
+		{"GET / HTTP/1.0\r\n", own + " /"},
+	} {
+		c := call(t, addr)
+		c.send(tt.head + "\r\n")
+		if resp, body := c.answer("GET"); resp.StatusCode != 200 || body != "HTTP/2.0 "+tt.want &&
+			!strings.HasPrefix(tt.head, "OPTIONS *") { // which net/http answers itself
+			t.Errorf("%q: %d %q", tt.head, resp.StatusCode, body)
+		}
+	}
+}
+
 func TestUnix_SocketsOnBothSides(t *testing.T) {
 	dir := t.TempDir()
 	ul, err := net.Listen("unix", filepath.Join(dir, "up"))

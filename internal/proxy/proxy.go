@@ -47,6 +47,10 @@ type Options struct {
 	MaxAge     time.Duration // of an upstream connection: 15 min
 	DNSRefresh time.Duration // after which addresses are looked up again: 5 s
 
+	// Suffixes are the domains that may follow the label ccnproxy in a Host,
+	// besides those that nobody can register.
+	Suffixes []string
+
 	Allow          []Pattern      // upstreams that clients may name; none: any
 	AllowAddresses []netip.Prefix // addresses that are refused otherwise
 	DenyPrivate    bool           // refuse the addresses of private networks

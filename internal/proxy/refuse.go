@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -26,9 +28,10 @@ var (
 	errHostRule       = &statusError{400, "the Host names no upstream"}
 	errUpstreamName   = &statusError{400, "malformed name of an upstream"}
 	errLoop           = &statusError{508, "the request has been through this proxy before"}
+	errTwoNames       = &statusError{400, "two names of an upstream"}
 	errForeign        = &statusError{403, "a page of another site may not use the proxy"}
-	errNotAllowed     = &statusError{403, "the upstream is not in the allow list"}
-	errDenied         = &statusError{403, "the upstream's address is not allowed"}
+	errNotAllowed     = &statusError{403, "the upstream is not among those of --allow"}
+	errDenied         = &statusError{403, "the upstream's address is refused; see --allow-address"}
 	errNoPage         = &statusError{404, "there are /metrics, /.api/stats and /.api/http-stats"}
 	errConnect        = &statusError{405, "CONNECT is switched off"}
 	errSlowClient     = &statusError{408, "the request did not arrive in time"}
@@ -67,6 +70,31 @@ func statusOf(err error) int {
 	return http.StatusBadGateway
 }
 
+// textOf returns what the client is told about err. Of what went wrong on the
+// upstream's side it is told no more than the kind: the rest names addresses,
+// resolvers and certificates, and is in the log.
+func textOf(err error) string {
+	var own *statusError
+	var head *http1.HeadError
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, new(errResponse)):
+		return "malformed response of the upstream"
+	case errors.As(err, &own):
+		return own.text
+	case errors.As(err, &head):
+		return head.Reason
+	case errors.As(err, &dns):
+		return "the upstream's name cannot be resolved"
+	case errors.As(err, &certificate):
+		return "the upstream's certificate cannot be trusted"
+	case statusOf(err) == http.StatusGatewayTimeout:
+		return errSlowUpstream.text
+	}
+	return "the upstream cannot be reached"
+}
+
 // refuseHead answers a request whose head is broken, and ends the connection:
 // nothing behind it can be trusted.
 func (c *client) refuseHead(x *exchange, err error) {
@@ -78,7 +106,7 @@ func (c *client) refuseHead(x *exchange, err error) {
 	x.up.total, x.down.total, x.addr = 0, 0, ""
 	c.srv.count.requests.Add(1)
 	c.srv.count.refused.Add(1)
-	c.reply(x, statusOf(err), err.Error(), true)
+	c.reply(x, statusOf(err), textOf(err), true)
 	c.finish(x, statusOf(err), err)
 	c.linger()
 }
@@ -98,7 +126,7 @@ func (c *client) fail(x *exchange, err error) (keep bool) {
 		complete = c.stopUpload(x) && x.up.readErr == nil
 	}
 	closing := !complete || c.mustClose(x)
-	sent := c.reply(x, status, err.Error(), closing)
+	sent := c.reply(x, status, textOf(err), closing)
 	c.finish(x, status, err)
 	if sent && !complete {
 		c.linger()

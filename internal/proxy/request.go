@@ -19,7 +19,9 @@ const maxHops = 5
 
 // traits are what a request's fields say to the proxy.
 type traits struct {
-	named  []byte // X-Hotrow-Upstream; points into the head
+	named  []byte // X-Hotrow-Upstream; points into the head; nil: there is none
+	twice  bool   // there are two
+	origin []byte // Origin, likewise
 	looped bool   // it has been here before, or at another chocon
 	cross  bool   // a browser says that a foreign page asks
 }
@@ -50,6 +52,10 @@ func (c *client) note(x *exchange) {
 			if isName(name, "via") {
 				hops += c.srv.hops(x, r.FieldValue(f))
 			}
+		case 6:
+			if isName(name, "origin") {
+				x.origin = r.FieldValue(f)
+			}
 		case 10:
 			if isName(name, "user-agent") {
 				x.agent = append(x.agent[:0], r.FieldValue(f)...)
@@ -67,6 +73,7 @@ func (c *client) note(x *exchange) {
 			x.key = x.key || isName(name, "idempotency-key")
 		case len(fieldUpstream):
 			if isName(name, fieldUpstream) {
+				x.twice = x.named != nil
 				x.named = r.FieldValue(f)
 				f.Kind = http1.FieldHop // for us alone
 			}
@@ -100,7 +107,7 @@ func (c *client) appendRequest(out []byte, x *exchange, t *target) []byte {
 	}
 	out = append(append(out, x.path(r)...), " HTTP/1.1\r\n"...)
 	authority := t.authority
-	if t.passHost {
+	if t.passHost && len(r.Host) > 0 {
 		authority = r.Host
 	}
 	named, upgrade := false, r.Upgrade && !c.h2c(r)
@@ -152,7 +159,7 @@ func (x *exchange) path(r *http1.RequestHead) []byte { return r.Target[x.cut:] }
 func (c *client) h2c(r *http1.RequestHead) bool {
 	for i := range r.Fields {
 		f := &r.Fields[i]
-		if f.Kind == http1.FieldUpgrade && bytes.Contains(r.FieldValue(f), []byte("h2c")) {
+		if f.Kind == http1.FieldUpgrade && http1.ListHas(r.FieldValue(f), []byte("h2c")) {
 			return true
 		}
 	}

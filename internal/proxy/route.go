@@ -29,23 +29,36 @@ func (s *Server) route(x *exchange) (*target, error) {
 		return nil, errLoop
 	case r.Connect:
 		return s.routeConnect(r)
+	case x.twice:
+		return nil, errTwoNames
 	case s.fixed != nil:
 		return s.fixed, nil
 	case x.up.c.guest != nil:
 		return s.routeGuest(x, x.up.c.guest.ask.Scheme)
 	case x.named != nil:
-		if x.cross {
+		if x.isForeign() {
 			return nil, errForeign
 		}
 		return s.named(x.named, false)
 	}
 	if rest, ok := bytes.CutPrefix(r.Target, []byte(prefixTarget)); ok && s.isOwnHost(r.Host) {
-		if x.cross {
+		if x.isForeign() {
 			return nil, errForeign
 		}
 		return s.prefixed(x, rest)
 	}
+	// An Origin says nothing here: programs pass on that of their own visitors.
+	if x.cross && s.far == nil {
+		return nil, errForeign
+	}
 	return s.named(r.Host, true)
+}
+
+// isForeign reports whether a browser asks for a page of another site than the
+// proxy itself: one that does not say so sends the Origin with what it writes.
+func (x *exchange) isForeign() bool {
+	_, own, found := bytes.Cut(x.origin, []byte("://"))
+	return x.cross || x.origin != nil && (!found || !bytes.EqualFold(own, x.req.Host))
 }
 
 // routeConnect returns the target of a CONNECT, if that is allowed.
@@ -96,7 +109,7 @@ func (s *Server) named(name []byte, byHost bool) (*target, error) {
 	var o origin
 	var secure, ok bool
 	if byHost {
-		o, secure, ok = hostRule(string(name))
+		o, secure, ok = hostRule(string(name), s.opts.Suffixes)
 	} else {
 		o, secure, ok = parseOrigin(string(name))
 	}
@@ -179,9 +192,30 @@ func (o origin) String() string {
 	return net.JoinHostPort(o.name, strconv.Itoa(int(o.port)))
 }
 
+// reserved are the domains that may follow ccnproxy: nobody can register a name
+// in them (RFC 6761, 6762, 8375; .internal by ICANN), so no page of a foreign site
+// can have one that it makes resolve to this machine.
+var reserved = []string{"", "local", "localhost", "internal", "test", "example", "invalid",
+	"home.arpa"}
+
+// isSuffix reports whether a domain may follow ccnproxy.
+func isSuffix(domain string, more []string) bool {
+	domain = strings.ToLower(strings.TrimSuffix(domain, "."))
+	for _, list := range [][]string{reserved, more} {
+		for _, s := range list {
+			s = strings.ToLower(s)
+			if domain == s || s != "" && strings.HasSuffix(domain, "."+s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // hostRule finds the upstream in a Host: what stands before the last label that
-// is ccnproxy or, for TLS, ccnproxy-ssl, ccnproxy-secure or ccnproxy-https.
-func hostRule(host string) (o origin, secure, ok bool) {
+// is ccnproxy or, for TLS, ccnproxy-ssl, ccnproxy-secure or ccnproxy-https. What
+// follows is a reserved domain, or one of suffixes.
+func hostRule(host string, suffixes []string) (o origin, secure, ok bool) {
 	name, port, _ := strings.Cut(host, ":")
 	labels := strings.Split(name, ".")
 	last := 0
@@ -193,7 +227,7 @@ func hostRule(host string) (o origin, secure, ok bool) {
 			last, secure = i, true
 		}
 	}
-	if last == 0 {
+	if last == 0 || !isSuffix(strings.Join(labels[last+1:], "."), suffixes) {
 		return o, false, false
 	}
 	o, ok = makeOrigin(strings.Join(labels[:last], "."), port, secure)

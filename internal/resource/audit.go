@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
@@ -112,9 +113,21 @@ func (u *upstream) auditForm(f *form) {
 	}
 	u.audits.stale.Add(1)
 	u.log.Error("the auditor has found a copy that is not what the database has: all copies of"+
-		" the resource are forgotten; please report this", "resource", f.r.name,
-		"key", string(ref.Key), "made", time.Duration(monotonic()-doc.Stamp().At).String()+" ago")
+		" the resource are forgotten", "resource", f.r.name, "key", string(ref.Key),
+		"made", time.Duration(monotonic()-doc.Stamp().At).String()+" ago", "cause", u.causes())
 	f.space.DropAll()
+}
+
+// causes says what may lie behind a wrong copy: what is known not to be told, before a
+// defect.
+func (u *upstream) causes() string {
+	if c := u.feed.Load(); c != nil {
+		if b, ok := c.feed.(source.Blinder); ok {
+			return "the feed " + string(b.Mode()) + " cannot tell of " + b.Blind() +
+				"; if it is none of that, please report this"
+		}
+	}
+	return "unknown: please report this"
 }
 
 // good returns the copy of ref that a hit would answer with now.

@@ -30,7 +30,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 	if s.disk != nil {
 		u.disk = s.disk.Source(o.Name)
 	}
-	u.renew = func(f *form) { s.renew(u, f) }
+	u.renew = func(f *form, reshaped bool) { s.renew(u, f, reshaped) }
 	var errs []error
 	for _, sp := range specs {
 		f := s.form(u, sp)
@@ -39,7 +39,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 		switch {
 		case err == nil:
 			s.complete(f, plan)
-		case source.ClassOf(err) == source.Unavailable:
+		case source.ClassOf(err).Passing():
 			u.log.Warn("resource not compiled yet", "resource", sp.Table.Name, "err", err)
 		default:
 			errs = append(errs, err)
@@ -89,12 +89,8 @@ func (s *Set) form(u *upstream, sp Spec) *form {
 func (s *Set) complete(f *form, plan source.Plan) {
 	f.plan, f.key = plan, plan.KeyType()
 	f.wide = f.key.Wide()
-	tracked := false
-	for _, d := range plan.Deps() {
-		tracked = tracked || len(d.Columns) > 0 && len(d.Identity) > 0 && !d.KnowsOld
-	}
-	f.tracked = tracked
-	f.space = f.src.domain.NewSpace(f.drop, f.agree, tracked)
+	f.tracked = len(Tracked(plan)) > 0
+	f.space = f.src.domain.NewSpace(f.drop, f.agree, f.tracked)
 	f.keepOnDisk(s.disk)
 	s.forms.Store(f.number, f)
 }
@@ -137,7 +133,7 @@ func (s *Set) start(u *upstream) {
 				continue
 			}
 			if err.Error() != last {
-				u.log.Warn("feed not opened, trying again", "err", err)
+				source.LogRetry(u.log, "feed not opened, trying again", err)
 				last = err.Error()
 			}
 			sleep(u.ctx, wait)
@@ -145,9 +141,6 @@ func (s *Set) start(u *upstream) {
 		}
 	}()
 }
-
-// lookAgain is how often a database that allows no feed is asked again.
-const lookAgain = 10 * time.Second
 
 // openFeed compiles what is not compiled yet, chooses the feed and follows it.
 func (s *Set) openFeed(u *upstream) error {
@@ -161,9 +154,10 @@ func (s *Set) openFeed(u *upstream) error {
 		if err != nil {
 			return err
 		}
-		s.replace(u, i, plan)
+		s.replace(u, i, plan, 0)
 	}
-	feed, reason, err := u.source.OpenFeed(ctx, u.opts.Mode, watched(u.forms))
+	opened := u.watching()
+	feed, reason, err := u.source.OpenFeed(ctx, u.opts.Mode, opened)
 	if err != nil {
 		return err
 	}
@@ -179,13 +173,15 @@ func (s *Set) openFeed(u *upstream) error {
 	if feed == nil {
 		if before == nil {
 			u.log.Warn("no feed: nothing is kept", "why", reason)
-			u.domain.Reset("", 0)
+			u.domain.Reset("", 0, nil, 0)
 			u.listenForRestarts()
 		}
 		return nil
 	}
 	u.log.Info("feed chosen", "feed", feed.Mode(), "why", reason)
-	u.follow(feed, func(tables []string) { s.recompile(u, tables) })
+	u.loops.Go(func() { s.recompile(u) })
+	u.follow(feed, opened)
+	u.wonders()
 	return nil
 }
 
@@ -198,12 +194,13 @@ func (u *upstream) listenForRestarts() {
 	r.OnRestart(func() {
 		u.apply.Lock()
 		defer u.apply.Unlock()
-		u.domain.Reset("", 0)
+		u.domain.Reset("", 0, nil, 0)
 	})
 }
 
-// replace puts a new form of a resource in the place of u.forms[i].
-func (s *Set) replace(u *upstream, i int, plan source.Plan) {
+// replace puts a new form of a resource in the place of u.forms[i]. told is what that
+// had been told of its definition when the plan began to be compiled.
+func (s *Set) replace(u *upstream, i int, plan source.Plan, told int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || u.ctx.Err() != nil {
@@ -214,12 +211,20 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan) {
 	old := u.forms[i]
 	f := s.form(u, old.spec)
 	s.complete(f, plan)
+	if f.doubt = (doubt{told: old.doubt.told, seen: told}); old.doubt.told != told {
+		u.hold(f)
+		f.try()
+	}
 	forms := append([]*form(nil), u.forms...)
 	forms[i] = f
 	u.setForms(forms)
 	f.bind()
 	f.r.form.Store(f)
+	old.tried(nil)
 	s.retire(old)
+	if u.follower != nil {
+		u.follower.replan()
+	}
 }
 
 // alike reports whether two plans make the same documents of the same tables.

@@ -22,11 +22,29 @@ const encoderVersion = 1
 //     documents hold a row.
 //   - Where several texts name one key, reads ask the source in any case.
 func (f *form) keepOnDisk(d *tier.Disk) {
-	if d == nil || f.memory == nil || f.spec.TTL > 0 || f.tracked || f.wide {
+	if d == nil || f.memory == nil || f.spec.TTL > 0 || f.wide {
+		return
+	}
+	if f.tracked {
+		f.src.log.Warn("documents are not kept on disk: the feed may not tell which of them a row"+
+			" was part of", "resource", f.r.name, "tables", Tracked(f.plan),
+			"hint", "hotrow doctor -c says what would; on PostgreSQL, REPLICA IDENTITY FULL")
 		return
 	}
 	f.disk = d
 	f.space.OnWhole(func() { d.DropAll(f.number) })
+}
+
+// Tracked returns the tables whose old rows a feed may not tell: only memory knows which
+// documents hold a row of them, and the disk does not keep these documents.
+func Tracked(p source.Plan) []string {
+	var out []string
+	for _, d := range p.Deps() {
+		if len(d.Columns) > 0 && len(d.Identity) > 0 && !d.KnowsOld {
+			out = append(out, d.Table)
+		}
+	}
+	return out
 }
 
 // bind makes what an earlier process has put for the same form reachable, and
@@ -109,10 +127,10 @@ func (f *form) store(l *fresh.Lease, doc *row.Document) func() {
 // settledOnDisk tells the disk from where the feed would go on, were it to do so
 // for what has been applied and settled. u.apply is held.
 func (f *follower) settledOnDisk() {
-	if f.u.disk == nil {
+	if f.u.disk == nil || f.changed.Load() { // what is settled, another feed has told
 		return
 	}
-	r, ok := f.feed.(source.Resumer)
+	r, ok := f.feed().(source.Resumer)
 	if !ok {
 		return
 	}

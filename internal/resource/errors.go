@@ -24,4 +24,7 @@ var (
 	// errReplaced is the error of a load through a form that a reload has
 	// replaced: the caller asks the new one.
 	errReplaced = errors.New("the resource is being replaced")
+
+	// errClosed is the error of a reload after the end.
+	errClosed = errors.New("the resources are closed")
 )

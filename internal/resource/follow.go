@@ -21,15 +21,24 @@ const (
 // A follower turns what a feed says into what package fresh needs: it is the
 // source.Handler of one upstream.
 type follower struct {
-	u        *upstream
-	feed     source.Feed
-	kick     chan struct{} // something is to be settled
-	begun    chan struct{} // the feed has attached: nothing is fresh before a fence
-	attached atomic.Bool
-	suspect  atomic.Bool // the feed has resumed, and has not caught up yet
-	schema   func(tables []string)
-
+	u            *upstream
+	kick         chan struct{} // something is to be settled
+	begun        chan struct{} // the feed has attached: nothing is fresh before a fence
+	attached     atomic.Bool
+	suspect      atomic.Bool // the feed has resumed, and has not caught up yet
 	gaps, fences atomic.Uint64
+
+	changed atomic.Bool // another feed was chosen, and has not attached yet
+
+	// lost is since when no attempt has attached, 0: the last did; opened is what the
+	// feed was opened for. Only run uses them.
+	lost   int64
+	opened []source.Watched
+
+	// asked is what a feed was last asked for, and end ends its Run. They are guarded by
+	// upstream.apply.
+	asked []source.Watched
+	end   context.CancelCauseFunc
 }
 
 // applied is the proof that travels with a pending transaction, and what it
@@ -40,13 +49,11 @@ type applied struct {
 }
 
 // follow runs the feed until the upstream is closed.
-func (u *upstream) follow(feed source.Feed, schema func([]string)) {
-	f := &follower{u: u, feed: feed, kick: make(chan struct{}, 1), schema: schema,
-		begun: make(chan struct{}, 1)}
+func (u *upstream) follow(feed source.Feed, opened []source.Watched) {
+	f := &follower{u: u, opened: opened, asked: opened,
+		kick: make(chan struct{}, 1), begun: make(chan struct{}, 1)}
 	u.follower = f
-	if r, ok := feed.(source.Resumer); ok && u.disk != nil {
-		r.Keep(keeper{u.disk})
-	}
+	f.keep(feed)
 	u.followed.Store(true)
 	u.loops.Add(3)
 	go f.run()
@@ -67,30 +74,48 @@ func (u *upstream) follow(feed source.Feed, schema func([]string)) {
 	}
 }
 
-// run keeps the feed connected.
+// run keeps the feed connected, and chooses another when that is due.
 func (f *follower) run() {
 	defer f.u.loops.Done()
 	wait := f.u.opts.ReconnectMin
 	var last string
 	for f.u.ctx.Err() == nil {
-		err := f.feed.Run(f.u.ctx, f)
+		if f.feed() == nil {
+			if sleep(f.u.ctx, lookLost) && f.choose() {
+				wait, last = f.u.opts.ReconnectMin, ""
+			}
+			continue
+		}
+		err := f.runFeed()
 		if f.u.ctx.Err() != nil {
 			return
 		}
 		if f.attached.Swap(false) {
 			wait = f.u.opts.ReconnectMin
 			f.gaps.Add(1)
-			last = ""
+			last, f.lost = "", 0
+		} else if f.lost == 0 {
+			f.lost = monotonic()
 		}
 		if err == nil {
 			err = errors.New("the feed ended")
 		}
-		if text := err.Error(); text != last { // once, not at every attempt
-			f.u.log.Warn("feed lost, connecting again", "feed", f.feed.Mode(), "err", err)
+		text := err.Error()
+		switch {
+		case errors.Is(err, errOutgrown):
+			f.u.log.Info("feed opened again", "feed", f.feed().Mode(), "why", text)
+		case text != last: // once, not at every attempt
+			log := f.u.log.With("feed", f.feed().Mode())
+			source.LogRetry(log, "feed lost, connecting again", err)
 			last = text
 		}
-		sleep(f.u.ctx, wait/2+rand.N(wait/2+1))
-		wait = min(2*wait, f.u.opts.ReconnectMax)
+		for more := true; more; more = f.feed() != nil && !f.choose() {
+			sleep(f.u.ctx, wait/2+rand.N(wait/2+1))
+			wait = min(2*wait, f.u.opts.ReconnectMax)
+			if f.u.ctx.Err() != nil {
+				return
+			}
+		}
 	}
 }
 
@@ -119,7 +144,11 @@ func (f *follower) fenceOnce() {
 	epoch, suspect := f.u.domain.Applied().Epoch, f.suspect.Load()
 	ctx, cancel := context.WithTimeout(f.u.ctx, fenceTimeout)
 	defer cancel()
-	_, err := f.feed.Fence(ctx)
+	feed := f.feed()
+	if feed == nil {
+		return
+	}
+	_, err := feed.Fence(ctx)
 	if err != nil || f.u.domain.Applied().Epoch != epoch {
 		return
 	}
@@ -161,7 +190,13 @@ func (f *follower) settleOnce() int {
 	}
 	ctx, cancel := context.WithTimeout(f.u.ctx, fenceTimeout)
 	defer cancel()
-	settled, err := f.feed.Settled(ctx, txs)
+	// A feed says nothing of what another has delivered: until it has attached, what is
+	// pending may be that. The order of these two matters.
+	feed := f.feed()
+	if feed == nil || f.changed.Load() {
+		return len(pending)
+	}
+	settled, err := feed.Settled(ctx, txs)
 	if err != nil {
 		return len(pending)
 	}
@@ -181,17 +216,24 @@ func (f *follower) settleOnce() int {
 	return left
 }
 
-// Attached begins a new epoch.
-func (f *follower) Attached(origin string, pos source.Position) {
+// Attached begins a new epoch. Those who watch read again at once, and once more
+// when what was before is visible for sure.
+func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	first := f.u.domain.Applied().Epoch == 0
 	f.suspect.Store(false)
 	f.beginOnDisk()
-	f.u.domain.Reset(origin, fresh.Position(pos))
+	var ref any
+	if before != 0 {
+		tx := &source.Tx{ID: before, Pos: pos, All: true}
+		ref = &applied{tx: tx, touches: f.u.touches(tx)}
+	}
+	f.u.domain.Reset(origin, fresh.Position(pos), ref, monotonic())
 	f.beginOnDisk()
 	f.follows("feed attached", pos)
 	f.tellWatchers(first)
+	f.settleSoon()
 }
 
 // Resumed goes on in the epoch that there is. In a process that has just begun
@@ -204,7 +246,7 @@ func (f *follower) Resumed(origin string, pos source.Position) bool {
 	case f.u.domain.Resume(origin, fresh.Position(pos)):
 		f.follows("feed goes on without a gap", pos)
 	case f.u.domain.Applied().Epoch == 0 && f.resumeOnDisk():
-		f.u.domain.Reset(origin, fresh.Position(pos))
+		f.u.domain.Reset(origin, fresh.Position(pos), nil, 0)
 		f.suspect.Store(true)
 		f.follows("feed goes on where an earlier process stopped", pos)
 		f.tellWatchers(true)
@@ -214,14 +256,17 @@ func (f *follower) Resumed(origin string, pos source.Position) bool {
 	return true
 }
 
-// follows notes that the feed is there, and has a fence taken at once.
+// follows notes that the feed is there, and has a fence taken at once. What a feed has
+// reached loads can reach: they need not wait for the next that may try.
 func (f *follower) follows(how string, pos source.Position) {
 	f.attached.Store(true)
+	f.changed.Store(false)
+	f.u.down.Store(0)
 	select {
 	case f.begun <- struct{}{}:
 	default:
 	}
-	f.u.log.Info(how, "feed", f.feed.Mode(), "position", uint64(pos))
+	f.u.log.Info(how, "feed", f.feed().Mode(), "position", uint64(pos))
 }
 
 // tellWatchers ends what watchers have seen so far: they must read again. u.apply
@@ -254,6 +299,11 @@ func (f *follower) Apply(tx *source.Tx) {
 		announceTo(a, f.u, f.u.bySpace)
 		return
 	}
+	f.settleSoon()
+}
+
+// settleSoon has the settler look at what is pending.
+func (f *follower) settleSoon() {
 	select {
 	case f.kick <- struct{}{}:
 	default:
@@ -268,10 +318,11 @@ func (f *follower) Advance(pos source.Position) {
 	f.settledOnDisk()
 }
 
-// SchemaChanged has the resources of these tables compiled again.
+// SchemaChanged has the resources of these tables compiled again before anything of
+// them is kept.
 func (f *follower) SchemaChanged(tables []string) {
 	f.u.log.Info("tables have changed their definition", "tables", tables)
-	f.schema(tables)
+	f.u.doubts(tables)
 }
 
 // sleep waits for d and reports whether ctx goes on.

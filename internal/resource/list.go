@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -13,10 +14,10 @@ import (
 func (r *Resource) List(
 	ctx context.Context, after *row.Key, limit int, of row.Format,
 ) ([]Answer, bool, error) {
-	for {
+	for begun := monotonic(); ; {
 		f := r.form.Load()
 		answers, more, err := f.page(ctx, after, limit, of)
-		if !r.outdated(f, err) {
+		if !r.outdated(f, err, begun) {
 			return answers, more, err
 		}
 	}
@@ -30,9 +31,9 @@ func (f *form) page(
 		return nil, false, f.src.notReady()
 	}
 	if after != nil {
-		k, err := f.canonical(*after)
+		k, err := f.key.ParseAfter(*after)
 		if err != nil {
-			return nil, false, err
+			return nil, false, fmt.Errorf("%s: %w", f.r.name, err)
 		}
 		after = &k
 	}
@@ -59,7 +60,7 @@ func (f *form) page(
 func (f *form) list(ctx context.Context, after *row.Key, limit int) ([]source.Loaded, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
 	defer cancel()
-	release, err := f.src.acquire(ctx)
+	release, err := f.place(ctx)
 	if err != nil {
 		return nil, err
 	}

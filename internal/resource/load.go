@@ -88,7 +88,7 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 func (f *form) fetch(leases []*fresh.Lease) {
 	if leases = f.enter(leases); len(leases) > 0 {
 		f.src.crew.Go(func() {
-			found, err := f.read(leases, func(load func()) { load() })
+			found, err := f.read(leases)
 			f.loaded(leases, found, err)
 		})
 	}
@@ -121,12 +121,11 @@ func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error) {
 	}
 }
 
-// read waits for a place among the source's readers and reads, by a function that run
-// runs before it returns.
-func (f *form) read(leases []*fresh.Lease, run func(func())) ([]source.Loaded, error) {
+// read waits for a place among the source's readers and reads: see form.place.
+func (f *form) read(leases []*fresh.Lease) ([]source.Loaded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), f.src.timeout)
 	defer cancel()
-	release, err := f.src.acquire(ctx)
+	release, err := f.place(ctx)
 	if err != nil {
 		f.r.counts.errors.Add(uint64(len(leases)))
 		return nil, err
@@ -138,8 +137,7 @@ func (f *form) read(leases []*fresh.Lease, run func(func())) ([]source.Loaded, e
 		f.space.Send(l)
 	}
 	begin := monotonic()
-	var loaded []source.Loaded
-	run(func() { loaded, err = f.plan.Load(ctx, keys) })
+	loaded, err := f.plan.Load(ctx, keys)
 	f.src.observe("load", monotonic()-begin, err)
 	if err != nil {
 		f.r.counts.errors.Add(uint64(len(leases)))

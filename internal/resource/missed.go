@@ -39,7 +39,7 @@ func (m *Missed) Ready() bool {
 // Answer is what Get returns, with its errors.
 func (m *Missed) Answer(ctx context.Context) (Answer, error) {
 	a, err := m.rd.wait(ctx, &Options{Format: m.of})
-	if m.r.outdated(m.rd.f, err) {
+	if m.r.outdated(m.rd.f, err, monotonic()) {
 		return m.r.Get(ctx, m.rd.key, Options{Format: m.of})
 	}
 	return a, err

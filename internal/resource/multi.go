@@ -10,10 +10,10 @@ import (
 // GetMulti returns the documents of keys in order, with one read of the
 // database for all that memory does not hold.
 func (r *Resource) GetMulti(ctx context.Context, keys []row.Key, o Options) ([]Answer, error) {
-	for {
+	for begun := monotonic(); ; {
 		f := r.form.Load()
 		answers, err := f.multi(ctx, keys, &o)
-		if !r.outdated(f, err) {
+		if !r.outdated(f, err, begun) {
 			return answers, err
 		}
 	}

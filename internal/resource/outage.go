@@ -76,6 +76,19 @@ func (f *form) need(state fresh.State, lag time.Duration) (fresh.Need, error) {
 	return fresh.Any, nil
 }
 
+// available reports whether a read of what is kept can be answered now.
+func (f *form) available() bool {
+	now := monotonic()
+	state, lag := f.src.domain.Gate(now)
+	switch {
+	case state == fresh.Fresh || f.src.feedless():
+		return true
+	case f.src.down.Load() > now:
+		return lag <= f.staleLimit(state, true)
+	}
+	return f.outage.onLag != LagFail
+}
+
 // staleLimit returns how old a copy may be that is answered flagged as stale at
 // a time when the gate says state; 0: none is. failed says that the source has.
 func (f *form) staleLimit(state fresh.State, failed bool) time.Duration {

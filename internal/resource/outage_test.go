@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -184,6 +185,60 @@ func TestOutage_BudgetsBoundTheDatabasesWork(t *testing.T) {
 	if most := s.most.Load(); most != 2 {
 		t.Errorf("%d loads at one time, want the bypass budget of 2", most)
 	}
+}
+
+// While the feed lags and the source hangs, one load at a time waits for it: the
+// others fail at once, with the time after which to come again. It is asked again
+// until it answers.
+func TestOutage_OneLoadProbesASourceThatHangs(t *testing.T) {
+	h, s := newFailingHouse(t, func(o *SourceOptions) { o.Timeout = 300 * time.Millisecond },
+		Outage{})
+	h.hit("dept", "10")
+	s.lag(h)
+	wait := make(chan struct{})
+	s.hold.Store(&wait)
+	miss := func(i int) error {
+		_, err := h.resource("emp").Get(t.Context(), row.Key(fmt.Sprint(i)), Options{})
+		return err
+	}
+	if err := miss(0); err == nil { // from here on it is known
+		t.Fatal("an answer of a source that hangs")
+	}
+	s.most.Store(0)
+	var asked, refused atomic.Int64
+	var all sync.WaitGroup
+	begin := time.Now()
+	for w := range 20 {
+		all.Go(func() {
+			for i := 0; time.Since(begin) < 2*time.Second; i++ {
+				at := time.Now()
+				err := miss(1 + w + 20*i)
+				if se := new(source.Error); !errors.As(err, &se) || se.After == 0 &&
+					se.Message != "held" {
+					t.Errorf("a miss: %v", err)
+				}
+				if time.Since(at) > 200*time.Millisecond {
+					asked.Add(1)
+				} else {
+					refused.Add(1)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+	if most := s.most.Load(); most != 1 || asked.Load() < 2 || asked.Load() > 8 {
+		t.Errorf("%d loads at one time; %d misses waited, %d failed at once", most, asked.Load(),
+			refused.Load())
+	}
+	close(wait)
+	s.hold.Store(nil)
+	h.until(func() bool {
+		_, err := h.resource("dept").Get(t.Context(), "20", Options{})
+		return err == nil
+	})
+	s.lags.Store(false)
+	h.hit("dept", "20")
 }
 
 // What a load reads that takes its time is old when it comes. While the feed is

@@ -13,12 +13,57 @@ import (
 // load, and fewer may run at a time: the database that makes it lag is perhaps
 // as busy as it can be. The error is a *source.Error.
 func (u *upstream) acquire(ctx context.Context) (release func(), err error) {
-	if until := u.down.Load(); until != 0 && monotonic() < until {
+	if !u.admits() {
 		return nil, &source.Error{
 			Class: source.Unavailable, After: time.Second,
 			Message: fmt.Sprintf("source %s cannot be reached", u.name),
 		}
 	}
+	if release, err = u.place(ctx); err != nil && u.down.Load() != 0 {
+		u.down.Store(monotonic()) // who was to probe the source has not asked it
+	}
+	return release, err
+}
+
+// pause is how long a source that has failed while its feed lags is left alone.
+const pause = 100 * time.Millisecond
+
+// admits reports whether a load may ask the source. One that has failed while its
+// feed lags is asked by one load at a time, each a pause after the last has failed,
+// until it answers: all others fail at once, and do not each wait for a connection
+// that is not made.
+func (u *upstream) admits() bool {
+	until := u.down.Load()
+	if until == 0 || !u.suspect() {
+		return true
+	}
+	now := monotonic()
+	return now >= until && u.down.CompareAndSwap(until, now+2*int64(u.timeout)) // observe ends it
+}
+
+// suspect reports whether the feed does not say that the source is well.
+func (u *upstream) suspect() bool {
+	state, _ := u.domain.Gate(monotonic())
+	return state != fresh.Fresh
+}
+
+// observe counts a query, and says from its end whether the source can be reached.
+func (u *upstream) observe(op string, took int64, err error) {
+	u.timing.add(op, took)
+	class := source.ClassOf(err)
+	asked := u.down.Load() != 0
+	switch {
+	case err == nil || class != source.Unavailable && class != source.Internal:
+		if asked {
+			u.down.Store(0)
+		}
+	case asked || class == source.Unavailable && u.suspect():
+		u.down.Store(monotonic() + int64(pause))
+	}
+}
+
+// place is acquire of a source that can be reached.
+func (u *upstream) place(ctx context.Context) (release func(), err error) {
 	// Fast path: nobody waits.
 	lags := u.lags()
 	if release, ok := u.take(lags); ok {

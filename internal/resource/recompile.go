@@ -6,85 +6,243 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// renewEvery is how often a form whose statements fail is compiled again.
-const renewEvery = time.Second
+const (
+	// renewEvery is how often a form whose statements fail is compiled again, and
+	// reshapedEvery the same of one that is of other types than its tables.
+	renewEvery    = time.Second
+	reshapedEvery = 100 * time.Millisecond
 
-// recompile compiles the resources over tables again, because the definition
-// of the tables has changed: until the database has answered, since a feed
-// tells of a change once.
-func (s *Set) recompile(u *upstream, tables []string) {
-	s.loops.Add(1)
-	go func() {
-		defer s.loops.Done()
-		wait := u.opts.ReconnectMin
-		for !s.compileAgain(u, tables) && sleep(u.ctx, wait) {
-			wait = min(2*wait, u.opts.ReconnectMax)
-		}
-	}()
+	// doubtEvery bounds the wait between two attempts to compile a form whose
+	// definition has changed so that it does not compile.
+	doubtEvery = 5 * time.Second
+)
+
+// A doubt is what a form knows of changes of what it was compiled from. It is guarded
+// by upstream.apply.
+type doubt struct {
+	told int  // how often the definition was said to have changed
+	seen int  // of those, how many it was compiled after
+	held bool // nothing is kept until it has been compiled again
 }
 
-// compileAgain reports whether the database has answered for all of them.
-func (s *Set) compileAgain(u *upstream, tables []string) bool {
+// doubts has the forms over tables compiled again. Nothing is kept of them until that
+// is done: a document made by an old form would be served for as long as no row of it
+// changes. Their loads wait for that.
+func (u *upstream) doubts(tables []string) {
+	if len(tables) == 0 {
+		return
+	}
+	u.apply.Lock()
+	for _, f := range u.forms {
+		if f.plan != nil && reads(f.plan, tables) {
+			f.doubt.told++
+			u.hold(f)
+			f.try()
+		}
+	}
+	u.apply.Unlock()
+	u.compileSoon()
+}
+
+// hold has nothing kept of a form. u.apply is held.
+func (u *upstream) hold(f *form) {
+	if !f.doubt.held {
+		f.doubt.held = true
+		u.domain.Hold([]fresh.Touch{{Space: f.space, Whole: true}})
+	}
+}
+
+// wonders has the forms compiled again that stand on more than tables. The feed knows
+// of every change of those since it was opened; they were compiled before.
+func (u *upstream) wonders() {
+	u.apply.Lock()
+	for _, f := range u.forms {
+		if len(f.spec.Table.Depends) > 0 {
+			f.doubt.told++
+		}
+	}
+	u.apply.Unlock()
+	u.compileSoon()
+}
+
+func (u *upstream) compileSoon() {
+	select {
+	case u.doubted <- struct{}{}:
+	default:
+	}
+}
+
+// trust says that a form is what it would be if it were compiled now, told being what
+// it had been told before. A change of which it was told since goes on.
+func (u *upstream) trust(f *form, told int) {
+	u.apply.Lock()
+	defer u.apply.Unlock()
+	f.doubt.seen = told
+	if f.doubt.told != told {
+		return
+	}
+	f.tried(nil)
+	if f.doubt.held {
+		f.doubt.held = false
+		u.domain.Release([]fresh.Touch{{Space: f.space, Whole: true}}, 0)
+	}
+}
+
+// distrust says that a form does not compile, told being what it had been told before.
+// Its loads go on, and say what is wrong, if anything is. It is tried again; where there
+// is no feed nobody does, and nothing is kept but for a time.
+func (u *upstream) distrust(f *form, told int) {
+	u.apply.Lock()
+	defer u.apply.Unlock()
+	if f.doubt.told == told {
+		f.tried(nil)
+	}
+	if !u.followed.Load() {
+		return
+	}
+	u.hold(f)
+	if f.doubt.told == f.doubt.seen {
+		f.doubt.told++
+		u.compileSoon()
+	}
+}
+
+// recompile compiles forms again whenever definitions have changed: until the
+// database has answered, since a feed tells of a change once, and until they compile.
+func (s *Set) recompile(u *upstream) {
+	wait, timer := u.opts.ReconnectMin, time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-u.ctx.Done():
+			return
+		case <-u.doubted:
+			wait = u.opts.ReconnectMin
+		case <-timer.C:
+			wait = min(2*wait, doubtEvery)
+		}
+		if !s.compileDoubted(u) {
+			timer.Reset(wait)
+		}
+	}
+}
+
+// compileDoubted reports whether no form is left in doubt.
+func (s *Set) compileDoubted(u *upstream) bool {
 	u.compiling.Lock()
 	defer u.compiling.Unlock()
 	u.apply.Lock()
 	forms := u.forms
+	var doubted []int
+	for i, f := range forms {
+		if f.doubt.told != f.doubt.seen {
+			doubted = append(doubted, i)
+		}
+	}
 	u.apply.Unlock()
 	done := true
-	for i, f := range forms {
-		if f.plan != nil && reads(f.plan, tables) {
-			done = s.refresh(u, i, f) && done
-		}
+	for _, i := range doubted {
+		done = s.refresh(u, i, forms[i], false) && done
 	}
 	return done
 }
 
 // renew compiles a form again whose statements name what is not there any more:
-// the feed may tell of that only seconds later. Who finds it being done waits.
-func (s *Set) renew(u *upstream, f *form) {
+// the feed tells of that later. Who finds it being done waits. With reshaped, what it
+// names is there and of other types: who is too early waits too, and whatever is compiled
+// replaces f, since the types may be again what they were.
+func (s *Set) renew(u *upstream, f *form, reshaped bool) {
+	every := renewEvery
+	if reshaped {
+		every = reshapedEvery
+	}
+	for {
+		wait := s.renewOnce(u, f, every, reshaped)
+		if wait <= 0 || !reshaped || !sleep(u.ctx, wait) {
+			return
+		}
+	}
+}
+
+// renewOnce compiles f again if that was not done for so long, and returns how long that
+// must wait otherwise.
+func (s *Set) renewOnce(u *upstream, f *form, every time.Duration, anew bool) time.Duration {
 	u.compiling.Lock()
 	defer u.compiling.Unlock()
+	if f.r.form.Load() != f {
+		return 0
+	}
 	now := monotonic()
-	if f.r.form.Load() != f || f.renewed != 0 && now-f.renewed < int64(renewEvery) {
-		return
+	if ago := time.Duration(now - f.renewed); f.renewed != 0 && ago < every {
+		return every - ago
 	}
 	f.renewed = now
 	u.apply.Lock()
 	i := slices.Index(u.forms, f)
 	u.apply.Unlock()
-	if i >= 0 {
-		s.refresh(u, i, f)
+	if i < 0 {
+		return 0
 	}
+	s.refresh(u, i, f, anew)
+	if next := f.r.form.Load(); next != f && alike(next.plan, f.plan) {
+		next.renewed = f.renewed
+	}
+	return 0
 }
 
-// refresh compiles one form again and reports whether the database has answered.
-// A resource that does not compile any more keeps its old form: its reads say
-// what is wrong. u.compiling is held.
-func (s *Set) refresh(u *upstream, i int, f *form) bool {
+// refresh compiles one form again and reports whether it compiles. A resource that
+// does not any more keeps its old form, and nothing in memory: its reads say what is
+// wrong, if anything is. With anew it has a new form even if that is like the old one.
+// u.compiling is held.
+func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
 	ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
 	defer cancel()
+	u.apply.Lock()
+	told := f.doubt.told
+	u.apply.Unlock()
 	plan, err := u.compile(ctx, &f.spec)
 	switch {
-	case err == nil && !alike(plan, f.plan):
-		s.replace(u, i, plan)
+	case err == nil && (anew || !alike(plan, f.plan)):
+		s.replace(u, i, plan, told)
 	case err == nil:
+		u.trust(f, told)
 	case source.ClassOf(err) == source.Unavailable:
+		u.apply.Lock()
+		f.tried(err)
+		u.apply.Unlock()
+		return false
+	case source.ClassOf(err).Passing():
 		return false
 	default:
-		u.log.Error("resource does not compile any more", "resource", f.r.name, "err", err)
+		u.distrust(f, told)
+		if text := err.Error(); text != f.complaint { // once, not at every attempt
+			f.complaint = text
+			u.log.Error("resource does not compile any more: nothing of it is kept",
+				"resource", f.r.name, "err", err)
+		}
+		return false
 	}
 	return true
 }
 
 // outdated reports whether err comes from a form that is not the resource's any
-// more, so that the caller asks the new one.
-func (r *Resource) outdated(f *form, err error) bool {
-	if source.ClassOf(err) == source.Missing {
-		f.src.renew(f)
-	} else if !errors.Is(err, errReplaced) {
+// more, so that the caller, who began at begun, asks the new one.
+func (r *Resource) outdated(f *form, err error, begun int64) bool {
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, source.ErrReshaped):
+		if monotonic()-begun > int64(f.src.timeout) {
+			return false
+		}
+		f.src.renew(f, true)
+	case source.Reshaped(err):
+		f.src.renew(f, false)
+	case !errors.Is(err, errReplaced):
 		return false
 	}
 	return r.form.Load() != f

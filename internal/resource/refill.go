@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -16,10 +15,6 @@ const (
 	// refillEvery is how long changes are gathered: what has changed meanwhile is
 	// read with one statement. Who cannot wait so long reads by himself.
 	refillEvery = 10 * time.Millisecond
-
-	// refillPatience is how long the thread that reads may be without a processor: a
-	// reader who comes meanwhile waits for it.
-	refillPatience = 2 * time.Millisecond
 
 	// refillMost bounds what waits. The rest is read when somebody asks for it.
 	refillMost = 4096
@@ -89,11 +84,8 @@ func (r *refills) take(p *fresh.Progress, now int64) (due []refill, left int) {
 }
 
 // refillAll reads what was changed, one statement at a time, until the upstream is
-// closed. It does so on a thread that lets who answers from memory pass: nobody waits
-// for what it reads, as a rule, and of what a write costs it was nearly half.
+// closed.
 func (u *upstream) refillAll() {
-	var clerk crew.Clerk
-	defer clerk.Close()
 	for {
 		select {
 		case <-u.ctx.Done():
@@ -105,7 +97,7 @@ func (u *upstream) refillAll() {
 			due, left = u.refills.take(u.domain.Settled(), monotonic())
 			for len(due) > 0 {
 				n := min(len(due), warmBatch)
-				u.reread(&clerk, due[:n])
+				u.reread(due[:n])
 				due = due[n:]
 			}
 		}
@@ -114,7 +106,7 @@ func (u *upstream) refillAll() {
 
 // reread reads documents again, each resource's with one statement. While the feed
 // lags it does not: nothing would be kept.
-func (u *upstream) reread(clerk *crew.Clerk, due []refill) {
+func (u *upstream) reread(due []refill) {
 	if state, _ := u.domain.Gate(monotonic()); state != fresh.Fresh {
 		return
 	}
@@ -134,8 +126,7 @@ func (u *upstream) reread(clerk *crew.Clerk, due []refill) {
 		if list = f.enter(list); len(list) == 0 {
 			continue
 		}
-		// Only the source is asked aside: who lets others pass must hold no lock of theirs.
-		found, err := f.read(list, func(load func()) { clerk.Do(refillPatience, load) })
+		found, err := f.read(list)
 		f.loaded(list, found, err)
 	}
 }

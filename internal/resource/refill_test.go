@@ -3,7 +3,6 @@ package resource
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -115,18 +114,5 @@ func TestRefill_BesideReaders(t *testing.T) {
 	}
 	for i := range 300 {
 		h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, fmt.Sprintf(`{"loc":"%d"}`, i))
-	}
-}
-
-// What reads again takes part of Go's processors only while there are writes.
-func TestRefill_RestsAfterTheWrites(t *testing.T) {
-	h := newHouse(t, nil)
-	before := runtime.GOMAXPROCS(0)
-	for i := range 2 {
-		h.hit("dept", "10")
-		h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7839"}, fmt.Sprintf(`{"sal":%d}`, i))
-		h.until(func() bool { return runtime.GOMAXPROCS(0) > before })
-		h.kept("dept", "10", row.FormatJSON)
-		h.until(func() bool { return runtime.GOMAXPROCS(0) == before })
 	}
 }

@@ -29,6 +29,23 @@ func TestSet_ReloadKeepsOldOnError(t *testing.T) {
 	h.hit("city", "Tulsa,OK")
 }
 
+// A reload that comes after the end, as a SIGHUP may before a SIGTERM, builds nothing:
+// nobody would close what it has built.
+func TestSet_ReloadAfterCloseBuildsNothing(t *testing.T) {
+	h := newHouse(t, nil)
+	if err := h.set.Close(); err != nil {
+		t.Fatal(err)
+	}
+	specs := houseSpecs()
+	specs[0].MaxLimit = 7
+	if err := h.set.Reload(t.Context(), specs); err == nil {
+		t.Error("a reload of what is closed succeeds")
+	}
+	if r, ok := h.set.Lookup("dept"); !ok || r.form.Load().spec.MaxLimit == 7 {
+		t.Error("a reload of what is closed has changed it")
+	}
+}
+
 func TestSet_ReloadUnderLoad(t *testing.T) {
 	h := newHouse(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())

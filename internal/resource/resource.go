@@ -53,7 +53,10 @@ type form struct {
 
 	tracked bool // changes may name rows whose old parents nobody knows
 
-	renewed int64 // when it was last compiled again; guarded by src.compiling
+	renewed   int64  // when it was last compiled again; guarded by src.compiling
+	complaint string // why it did not compile; the same
+	doubt     doubt
+	trial     atomic.Pointer[trial] // which loads wait for; nil: none
 }
 
 // Name returns the name, as in the path.
@@ -108,7 +111,7 @@ func (r *Resource) MaxLimit() int { return r.form.Load().spec.MaxLimit }
 // A document in memory is answered without a lock, a log line or an allocation
 // (TestResource_HitAllocatesNothing).
 func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, error) {
-	for {
+	for begun := int64(0); ; {
 		f := r.form.Load()
 
 		// Fast path: memory has the document and the feed is up to date.
@@ -117,8 +120,11 @@ func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, err
 		}
 
 		// Slow path: another spelling of the key, a token, a stale copy, a load.
+		if begun == 0 {
+			begun = monotonic()
+		}
 		a, err := f.get(ctx, key, &o)
-		if !r.outdated(f, err) {
+		if !r.outdated(f, err, begun) {
 			return a, err
 		}
 	}
@@ -300,7 +306,7 @@ func (f *form) stale(key row.Key, o *Options, failed bool) (Answer, bool) {
 // rescue answers a read that the source has failed: with a copy flagged as
 // stale if the reader takes one, else with the error.
 func (f *form) rescue(key row.Key, o *Options, err error) (Answer, error) {
-	if c := source.ClassOf(err); c == source.Unavailable || c == source.Retry {
+	if source.ClassOf(err).Passing() {
 		if a, ok := f.stale(key, o, true); ok {
 			return a, nil
 		}
@@ -326,6 +332,30 @@ func (r *Resource) Invalidate(key *row.Key) error {
 	}
 	f.space.Drop(k)
 	return f.synced()
+}
+
+// Kept reports whether memory, or the disk behind it, has a document of key in any
+// form, or the knowledge that there is none.
+func (r *Resource) Kept(key row.Key) (bool, error) {
+	f := r.form.Load()
+	if f.plan == nil || f.memory == nil {
+		return false, nil
+	}
+	k, err := f.canonical(key)
+	if err != nil {
+		return false, err
+	}
+	for of := range row.Format(row.NumFormats) {
+		ref := tier.Ref{Resource: f.number, Format: of, Key: k}
+		_, kept := f.memory.Get(ref)
+		if !kept && f.disk != nil {
+			_, kept = f.disk.Get(ref)
+		}
+		if kept {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Example returns a key that exists, for the index page; "" when there is none.

@@ -60,7 +60,7 @@ func watched(forms []*form) []source.Watched {
 func Watched(plans []source.Plan) []source.Watched {
 	var list []source.Watched
 	at := make(map[string]int)
-	add := func(table string, columns []string) {
+	add := func(table string, columns []string, direct bool) {
 		i, ok := at[table]
 		if !ok {
 			i = len(list)
@@ -71,12 +71,15 @@ func Watched(plans []source.Plan) []source.Watched {
 			if !slices.Contains(list[i].Columns, c) {
 				list[i].Columns = append(list[i].Columns, c)
 			}
+			if direct && !slices.Contains(list[i].Direct, c) {
+				list[i].Direct = append(list[i].Direct, c)
+			}
 		}
 	}
 	for _, p := range plans {
 		for _, d := range p.Deps() {
-			add(d.Table, d.Columns)
-			add(d.Table, d.Identity)
+			add(d.Table, d.Columns, len(d.Identity) == 0)
+			add(d.Table, d.Identity, false)
 		}
 	}
 	return list

@@ -136,6 +136,9 @@ func (s *Set) All() []*Resource {
 func (s *Set) Reload(ctx context.Context, specs []Spec) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed // what is built now nobody would close
+	}
 	bySource := make(map[string][]Spec)
 	for _, sp := range specs {
 		if _, ok := s.options[sp.Source]; !ok {
@@ -225,6 +228,47 @@ func (s *Set) Ready() error {
 		case st.State == "lagging":
 			errs = append(errs, fmt.Errorf("source %s: the feed has not been complete for %v",
 				u.name, st.Lag.Round(time.Millisecond)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Uncached returns the sources of which nothing is kept: they have no feed, and none
+// of their resources has a time for which copies are good.
+func (s *Set) Uncached() []string {
+	kept := make(map[string]bool)
+	for _, r := range s.All() {
+		f := r.form.Load()
+		kept[f.src.name] = kept[f.src.name] || f.spec.TTL > 0
+	}
+	var names []string
+	for _, st := range s.Stats().Sources {
+		if some, served := kept[st.Name]; st.State == "none" && served && !some {
+			names = append(names, st.Name)
+		}
+	}
+	return names
+}
+
+// Available returns nil when requests can be answered: from every source, or from what
+// is kept of it, flagged as stale. How fresh that is, Ready says.
+func (s *Set) Available() error {
+	answers := make(map[*upstream]bool) // of those that lag
+	for _, r := range s.All() {
+		f := r.form.Load()
+		answers[f.src] = answers[f.src] || f.available()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, u := range s.sources {
+		some, served := answers[u]
+		switch {
+		case u.feed.Load() == nil:
+			errs = append(errs, u.notReady())
+		case served && !some:
+			errs = append(errs, fmt.Errorf("source %s: it cannot be asked, and what is kept of it "+
+				"is too old to be answered", u.name))
 		}
 	}
 	return errors.Join(errs...)

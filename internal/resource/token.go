@@ -19,6 +19,11 @@ type Token struct {
 // IsZero reports whether the token asks for nothing.
 func (t Token) IsZero() bool { return t.Source == "" }
 
+// Includes reports whether whoever has seen t has seen o.
+func (t Token) Includes(o Token) bool {
+	return t.Source == o.Source && t.Origin == o.Origin && t.Pos >= o.Pos
+}
+
 // Append writes the token's text to dst.
 func (t Token) Append(dst []byte) []byte {
 	dst = append(dst, "hr1."...)
@@ -36,13 +41,15 @@ func (t Token) String() string { return string(t.Append(nil)) }
 // The error wraps ErrToken.
 func ParseToken(s string) (Token, error) {
 	s, _, _ = strings.Cut(s, ";")
-	parts := strings.Split(strings.TrimSpace(s), ".")
-	if len(s) > 256 || len(parts) != 4 || parts[0] != "hr1" || parts[1] == "" {
+	name, rest, _ := strings.Cut(strings.TrimSpace(s), ".")
+	src, rest, _ := strings.Cut(rest, ".")
+	origin, digits, found := strings.Cut(rest, ".")
+	if len(s) > 256 || !found || name != "hr1" || src == "" || strings.Contains(digits, ".") {
 		return Token{}, fmt.Errorf("%w: want hr1.SOURCE.ORIGIN.POSITION", ErrToken)
 	}
-	pos, err := strconv.ParseUint(parts[3], 16, 64)
+	pos, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil {
-		return Token{}, fmt.Errorf("%w: position %q is not hexadecimal", ErrToken, parts[3])
+		return Token{}, fmt.Errorf("%w: position %q is not hexadecimal", ErrToken, digits)
 	}
-	return Token{Source: parts[1], Origin: parts[2], Pos: source.Position(pos)}, nil
+	return Token{Source: src, Origin: origin, Pos: source.Position(pos)}, nil
 }

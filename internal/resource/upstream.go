@@ -89,7 +89,7 @@ type upstream struct {
 
 	places  chan struct{} // one for each load that may run
 	bypass  chan struct{} // one for each that may run while the feed lags
-	down    atomic.Int64  // until when the source is taken to be unreachable
+	down    atomic.Int64  // until when the source is taken to be unreachable; 0: it is not
 	timing  timings
 	audits  audits
 	refills refills
@@ -103,7 +103,11 @@ type upstream struct {
 	feed     atomic.Pointer[chosen]
 	follower *follower
 
-	renew func(*form) // compiles a form again; see Set.renew
+	renew   func(f *form, reshaped bool) // compiles a form again; see Set.renew
+	doubted chan struct{}                // forms are to be compiled again; see Set.recompile
+
+	looks    *source.Fences // for changes of definitions; see upstream.look
+	lookedAt atomic.Int64   // when the last began; 0: there was none
 
 	// compiling is held while a form is compiled again, so that the last to be
 	// stored is the last that was compiled; it guards form.renewed. Taken before
@@ -133,26 +137,8 @@ func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
 		timeout: o.Timeout,
 		ctx:     ctx, cancel: cancel,
 		places: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.Bypass),
-		refills: refills{kick: make(chan struct{}, 1)},
-	}
-}
-
-// pause is how long a source that has failed while its feed lags is left alone,
-// so that requests for what memory does not hold fail at once instead of each
-// waiting for a time-out of its own.
-const pause = 100 * time.Millisecond
-
-// observe counts a query, and opens or closes the pause.
-func (u *upstream) observe(op string, took int64, err error) {
-	u.timing.add(op, took)
-	if source.ClassOf(err) != source.Unavailable || err == nil {
-		if err == nil && u.down.Load() != 0 {
-			u.down.Store(0)
-		}
-		return
-	}
-	if state, _ := u.domain.Gate(monotonic()); state != fresh.Fresh {
-		u.down.Store(monotonic() + int64(pause))
+		refills: refills{kick: make(chan struct{}, 1)}, doubted: make(chan struct{}, 1),
+		looks: source.NewFences(),
 	}
 }
 
@@ -195,6 +181,12 @@ func (u *upstream) reached(ctx context.Context, t Token) bool {
 			return true
 		}
 	}
+}
+
+// feedless reports whether the source was reached and has no feed.
+func (u *upstream) feedless() bool {
+	c := u.feed.Load()
+	return c != nil && c.feed == nil
 }
 
 // notReady is the error of a resource that could not be compiled because the

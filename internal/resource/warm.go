@@ -107,7 +107,7 @@ func (u *upstream) warmResource(r *Resource, epoch uint64) bool {
 		log.Info("warm")
 	case errors.Is(err, errWarmFull):
 		log.Info("warm as far as the cache has room")
-	case errors.Is(err, errCold):
+	case errors.Is(err, errCold), errors.Is(err, errReplaced):
 		return false
 	default:
 		log.Warn("warming has stopped, trying again", "err", err)

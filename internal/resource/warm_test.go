@@ -1,10 +1,13 @@
 package resource
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,7 +79,7 @@ func TestWarm_BeginsAgainAfterAGap(t *testing.T) {
 	h := newHouse(t, func(o *SetOptions) { o.Resources[0].Warm = new(Warm) })
 	h.warmed("dept", 1)
 	u := h.resource("dept").form.Load().src
-	u.follower.Attached("elsewhere", 1)
+	u.follower.Attached("elsewhere", 1, 0)
 	h.warmed("dept", 2)
 	h.ready()
 	if _, from := h.get("dept", "10", Options{}); from != HitMemory {
@@ -102,6 +105,8 @@ type deafFeed struct {
 	s *deaf
 }
 
+func (f deafFeed) Blind() string { return "what it is told to leave out" }
+
 func (f deafFeed) Run(ctx context.Context, h source.Handler) error {
 	return f.Feed.Run(ctx, deafHandler{h, f.s})
 }
@@ -121,9 +126,11 @@ func (h deafHandler) Apply(tx *source.Tx) {
 
 func TestAudit_FindsWhatTheFeedLeftOut(t *testing.T) {
 	var s deaf
+	var logged lockedBuffer
 	h := newHouse(t, func(o *SetOptions) {
 		s.Source = o.Sources[0].Source
 		o.Sources[0].Source, o.Sources[0].Audit = &s, 200
+		o.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelError}))
 	})
 	h.hit("dept", "10")
 	audited := func() uint64 { return h.set.Stats().Sources[0].Audited }
@@ -144,6 +151,27 @@ func TestAudit_FindsWhatTheFeedLeftOut(t *testing.T) {
 	if got, _ := h.get("dept", "10", Options{}); !strings.Contains(got, `"Z"`) {
 		t.Errorf("after the auditor has seen it: %s", got)
 	}
+	if got := logged.String(); !strings.Contains(got, "cannot tell of what it is told to leave out") {
+		t.Errorf("the log does not name the known cause: %s", got)
+	}
+}
+
+// A lockedBuffer is a log that a test reads while others write it.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 // TestDisk_RestartGoesOn: with the change log a process finds what another has

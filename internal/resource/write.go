@@ -44,7 +44,7 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	}
 	written, err := f.write(ctx, &w, h)
 	h.end(err)
-	if r.outdated(f, err) && source.ClassOf(err) == source.Missing {
+	if r.outdated(f, err, monotonic()) && source.Reshaped(err) {
 		return Result{}, r.reshaped()
 	}
 	if err != nil {
@@ -88,13 +88,30 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 			h.promise(w.Key, at)
 		},
 	}
-	if w.IfMatch != nil || w.IfNoneMatch != nil { // else nobody needs the document as it was
-		change.Check = func(current *source.Loaded) error { return f.check(w, current) }
-	}
+	change.Check = f.checker(w)
 	begin := monotonic()
 	written, err := f.plan.Write(ctx, change)
 	f.src.observe("write", monotonic()-begin, err)
 	return written, err
+}
+
+// checker returns what looks at the document as it is before w changes it: nil where
+// nobody needs it.
+func (f *form) checker(w *Write) func(*source.Loaded) error {
+	var body *row.Input
+	if w.Input != nil && w.Op != source.OpCreate && f.plan.Shape().Uncertain(w.Input) {
+		body = w.Input.Clone()
+	}
+	if body == nil && w.IfMatch == nil && w.IfNoneMatch == nil {
+		return nil
+	}
+	return func(current *source.Loaded) error {
+		err := f.check(w, current)
+		if err == nil && body != nil && current != nil {
+			err = f.plan.Shape().Keep(w.Input, body, current.Values)
+		}
+		return err
+	}
 }
 
 // check compares a write's conditions with the document as it is, its rows

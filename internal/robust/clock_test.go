@@ -64,10 +64,9 @@ func clockJumps(t *testing.T) string {
 	d := newPostgres(t, o, nil)
 	const ttl = 2 * time.Second
 	relay, url := through(t, d.url)
-	config := d.config(setup{url: url, source: fmt.Sprintf("  old: {url: %q, feed: {mode: none}}\n", d.url),
-		more: fmt.Sprintf("  aged: {source: old, table: kv, ttl: %v}\n", ttl)})
-	config = strings.Replace(config, "  kv: {", "  kv: {source: main, ", 1)
-	p := launchBy(t, []string{program}, config).awaitListeners()
+	c := d.config(setup{url: url, source: fmt.Sprintf("  old: {url: %q, feed: {mode: none}}\n", d.url),
+		more: fmt.Sprintf("  aged: {source: old, table: kv, ttl: %v}\n", ttl), kv: ", source: main"})
+	p := launchBy(t, []string{program}, c).awaitListeners()
 	p.awaitReady()
 	w := d.work(o, p, 3)
 	hits, reads := 0, 0

@@ -30,16 +30,16 @@ func kills(t testing.TB) int {
 // that is used again each time: nothing is stale, nothing is broken. kill ends the
 // program, and does to the disk what happens meanwhile.
 func killed(
-	t *testing.T, newDatabase func(*oracle) *database, feed, disk string, kill func(*program),
+	t *testing.T, newDatabase func(*oracle) *database, slot, disk string, kill func(*program),
 ) string {
 	o := newOracle(t, 500)
 	d := newDatabase(o)
-	config := d.config(setup{disk: disk, memory: "1MiB", feed: feed})
+	c := d.config(setup{disk: disk, memory: "1MiB", slot: slot})
 	var ready []time.Duration
 	resumed := 0
 	n := kills(t)
 	for i := range n {
-		p := serve(t, config)
+		p := serve(t, c)
 		ready = append(ready, p.awaitReady())
 		w := d.work(o, p, 2)
 		pause(t.Context(), time.Duration(50+rand.IntN(400))*time.Millisecond)
@@ -89,9 +89,9 @@ func largeDisk(t *testing.T) string {
 	}
 	o := newOracle(t, keys)
 	d := newPostgres(t, o, nil)
-	config := d.config(setup{disk: diskFile(t), max: "4GiB", memory: "16MiB",
-		feed: ", slot: hotrow_l", kv: ", warm: all"})
-	p := serve(t, config)
+	c := d.config(setup{disk: diskFile(t), max: "4GiB", memory: "16MiB",
+		slot: "hotrow_l", kv: ", warm: all"})
+	p := serve(t, c)
 	p.awaitReady()
 	begin := time.Now()
 	for p.metric("hotrow_warm_rounds_total") == 0 {
@@ -105,7 +105,7 @@ func largeDisk(t *testing.T) string {
 	ready := time.Duration(math.MaxInt64)
 	for range 3 { // the machine may be busy with other things
 		p.kill()
-		p = serve(t, config)
+		p = serve(t, c)
 		ready = min(ready, p.awaitReady())
 	}
 	until(t, p.text, "an answer from disk", func() bool {
@@ -122,7 +122,7 @@ func largeDisk(t *testing.T) string {
 
 func postgresKilled(t *testing.T) string {
 	return killed(t, func(o *oracle) *database { return newPostgres(t, o, nil) },
-		", slot: hotrow_r", diskFile(t), (*program).kill)
+		"hotrow_r", diskFile(t), (*program).kill)
 }
 
 func mariaDBKilled(t *testing.T) string {

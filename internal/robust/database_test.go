@@ -1,6 +1,7 @@
 package robust
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -73,33 +74,80 @@ func maria(t *testing.T) func(*oracle) *database {
 
 // A setup is what a row varies of hotrow's configuration.
 type setup struct {
-	url    string // "": the database's
-	disk   string // path of the cache on disk; "": none
-	max    string // of the disk
-	memory string // "": 64 MiB
-	feed   string // more of sources.main.feed
+	url      string // "": the database's
+	disk     string // path of the cache on disk; "": none
+	max      string // of the disk
+	memory   string // "": 64 MiB
+	mode     string // of the feed; "": auto
+	cert     string // of the listener, and its key
+	writable bool
+	tables   []string // served beside kv
+
+	slot string // of the feed; by a URL it is one that ends with its session
+
+	// What only a file can say.
 	source string // more of sources.main
-	more   string // top-level lines
+	more   string // lines of resources
 	kv     string // more of resources.kv
 }
 
-// config returns the configuration.
-func (d *database) config(s setup) string {
-	or := func(v, other string) string {
-		if v == "" {
-			return other
-		}
-		return v
+// A config is what hotrow is started with, in both forms: a file, or the
+// database's URL with variables for the rest.
+type config struct {
+	file string
+	args []string // of the form by URL; nil: it has none
+	env  []string // for the form by URL
+}
+
+// config returns what s says in both forms.
+func (d *database) config(s setup) config {
+	s.memory, s.url = cmp.Or(s.memory, "64MiB"), cmp.Or(s.url, d.url)
+	s.max = cmp.Or(s.max, "256MiB")
+	c := config{file: s.file()}
+	if s.source+s.more+s.kv != "" {
+		return c
 	}
-	disk := ""
+	c.env = append(c.env, "HOTROW_CACHE_MEMORY="+s.memory)
 	if s.disk != "" {
-		disk = fmt.Sprintf(", disk: {path: %q, max: %s, flush_every: 50ms}", s.disk,
-			or(s.max, "256MiB"))
+		c.env = append(c.env, "HOTROW_CACHE_DISK_PATH="+s.disk, "HOTROW_CACHE_DISK_MAX="+s.max,
+			"HOTROW_CACHE_DISK_FLUSH_EVERY=50ms")
 	}
-	return fmt.Sprintf("cache: {memory: %s%s}\nsources:\n  main:\n    url: %q\n"+
+	if s.cert != "" {
+		c.env = append(c.env, "HOTROW_HTTP_TLS_CERT="+s.cert, "HOTROW_HTTP_TLS_KEY="+s.cert)
+	}
+	if s.writable {
+		c.args = append(c.args, "--writable")
+	}
+	c.args = append(c.args, "--feed", cmp.Or(s.mode, "auto"), s.url)
+	return c
+}
+
+// file returns the configuration as a file.
+func (s setup) file() string {
+	disk, feed, http, access := "", "", "", ""
+	if s.disk != "" {
+		disk = fmt.Sprintf(", disk: {path: %q, max: %s, flush_every: 50ms}", s.disk, s.max)
+	}
+	if s.slot != "" {
+		feed += ", slot: " + s.slot
+	}
+	if s.mode != "" {
+		feed += ", mode: " + s.mode
+	}
+	if s.cert != "" {
+		http = fmt.Sprintf("http: {tls: {cert: %q, key: %q}}\n", s.cert, s.cert)
+	}
+	if s.writable {
+		access = ", access: {read: public, write: public}"
+	}
+	text := fmt.Sprintf("version: 1\n%scache: {memory: %s%s}\nsources:\n  main:\n    url: %q\n"+
 		"    feed: {reconnect: {min: 20ms, max: 200ms}%s}\n%sresources:\n"+
-		"  kv: {table: kv, tiers: [memory]%s}\n%s", or(s.memory, "64MiB"), disk, or(s.url, d.url),
-		s.feed, s.source, s.kv, s.more)
+		"  kv: {table: kv, tiers: [memory]%s%s}\n%s", http, s.memory, disk, s.url, feed, s.source,
+		access, s.kv, s.more)
+	for _, name := range s.tables {
+		text += fmt.Sprintf("  %s: {table: %s%s}\n", name, name, access)
+	}
+	return text
 }
 
 // A load is writers and readers at work.

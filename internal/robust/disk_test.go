@@ -20,10 +20,10 @@ func diskErrors(x faults) func(t *testing.T) string {
 		fs := newFaultFS(t)
 		o := newOracle(t, 500)
 		d := newPostgres(t, o, nil)
-		config := d.config(setup{disk: filepath.Join(fs.dir, "cache.db"), memory: "1MiB",
-			feed: ", slot: hotrow_e"})
-		fill(t, o, serve(t, config))
-		p := serve(t, config) // with nothing in memory
+		c := d.config(setup{disk: filepath.Join(fs.dir, "cache.db"), memory: "1MiB",
+			slot: "hotrow_e"})
+		fill(t, o, serve(t, c))
+		p := serve(t, c) // with nothing in memory
 		p.awaitReady()
 		if p.metric("hotrow_disk_up") != 1 || p.metric("hotrow_cache_entries", `tier="disk"`) == 0 {
 			t.Fatalf("nothing is on disk:\n%s", p.text())
@@ -51,7 +51,7 @@ func diskErrors(x faults) func(t *testing.T) string {
 		o.sweep(p, d.query)
 		p.kill()
 		fs.set(faults{})
-		p = serve(t, config)
+		p = serve(t, c)
 		p.awaitReady()
 		if p.metric("hotrow_disk_up") != 1 {
 			t.Errorf("the disk is well again, and not used:\n%s", p.text())
@@ -85,7 +85,7 @@ func powerLost(t *testing.T) string {
 	fs := newFaultFS(t)
 	lost := 0
 	figures := killed(t, func(o *oracle) *database { return newPostgres(t, o, nil) },
-		", slot: hotrow_p", filepath.Join(fs.dir, "cache.db"), func(p *program) {
+		"hotrow_p", filepath.Join(fs.dir, "cache.db"), func(p *program) {
 			reached, release := fs.holdSync()
 			select {
 			case <-reached: // so that there is something to lose
@@ -108,7 +108,7 @@ func otherFormat(t *testing.T) string {
 	o := newOracle(t, 100)
 	d := newPostgres(t, o, nil)
 	disk := diskFile(t)
-	config := d.config(setup{disk: disk, memory: "1MiB", feed: ", slot: hotrow_v"})
+	started := d.config(setup{disk: disk, memory: "1MiB", slot: "hotrow_v"})
 	version := []byte("hotrow cache ")
 	for _, c := range []struct {
 		what, said string
@@ -123,7 +123,7 @@ func otherFormat(t *testing.T) string {
 		{"no cache", "broken", func(string) string { return strings.Repeat("no cache\n", 5000) }},
 		{"an empty file", "", func(string) string { return "" }},
 	} {
-		fill(t, o, serve(t, config))
+		fill(t, o, serve(t, started))
 		file, err := os.ReadFile(disk)
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +135,7 @@ func otherFormat(t *testing.T) string {
 		if err := os.WriteFile(disk, []byte(changed), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p := serve(t, config)
+		p := serve(t, started)
 		p.awaitReady()
 		if !strings.Contains(p.text(), c.said) {
 			t.Errorf("%s: the log does not say %q:\n%s", c.what, c.said, p.text())

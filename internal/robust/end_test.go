@@ -21,7 +21,7 @@ import (
 
 // terminated: requests under way get their answers.
 func terminated(t *testing.T) string {
-	x := newServed(t, pg(nil)(t), setup{disk: diskFile(t), feed: ", slot: hotrow_t"})
+	x := newServed(t, pg(nil)(t), setup{disk: diskFile(t), slot: "hotrow_t"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var answered atomic.Int64
@@ -118,13 +118,12 @@ func portTaken(t *testing.T) string {
 		t.Fatal(err)
 	}
 	d := &database{t: t, url: "postgres://nobody@" + server.Addr().String() + "/none"}
-	for _, c := range []struct{ what, env, said, more string }{
+	for _, c := range []struct{ what, env, said, cert string }{
 		{"a port that is taken", "HOTROW_HTTP_LISTEN=" + taken.Addr().String(), "HOTROW_HTTP_LISTEN", ""},
 		{"an address of others", "HOTROW_HTTP_LISTEN=192.0.2.1:1", "192.0.2.1:1", ""},
-		{"no certificate", "HOTROW_OPS_LISTEN=127.0.0.1:0", pem,
-			fmt.Sprintf("http: {tls: {cert: %q, key: %q}}\n", pem, pem)},
+		{"no certificate", "HOTROW_OPS_LISTEN=127.0.0.1:0", pem, pem},
 	} {
-		p := launch(t, c.more+d.config(setup{}), c.env)
+		p := launch(t, d.config(setup{cert: c.cert}), c.env)
 		select {
 		case <-p.dead:
 		case <-time.After(patience):

@@ -82,7 +82,7 @@ func listenerCut(t *testing.T) string {
 		}
 		return d
 	}
-	x := newServed(t, db, setup{feed: ", mode: notify"})
+	x := newServed(t, db, setup{mode: "notify"})
 	for i := range 6 {
 		attached := strings.Count(x.p.text(), "feed attached")
 		commits := x.o.commits.Load()

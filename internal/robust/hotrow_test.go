@@ -29,17 +29,23 @@ type program struct {
 	cmd       *exec.Cmd
 	dead      chan struct{} // closed when it has ended
 	http, ops string        // addresses
+	file      string        // its configuration; "": it was started by a URL
 	started   time.Time
 
 	mu  sync.Mutex // guards log
 	log bytes.Buffer
 }
 
-// serve writes a configuration and starts hotrow with it; env is added to the
+// byURL says that the row under way starts hotrow with the URL of its database, as
+// those do who have no file yet; else with a configuration. Rows run one after the
+// other.
+var byURL bool
+
+// serve starts hotrow with a configuration, in the row's form; env is added to the
 // environment. It waits until hotrow listens.
-func serve(t testing.TB, config string, env ...string) *program {
+func serve(t testing.TB, c config, env ...string) *program {
 	t.Helper()
-	return launch(t, config, env...).awaitListeners()
+	return launch(t, c, env...).awaitListeners()
 }
 
 // awaitListeners waits until hotrow listens.
@@ -53,20 +59,29 @@ func (p *program) awaitListeners() *program {
 }
 
 // launch is serve that does not wait.
-func launch(t testing.TB, config string, env ...string) *program {
+func launch(t testing.TB, c config, env ...string) *program {
 	t.Helper()
-	return launchBy(t, []string{binary}, config, env...)
+	return launchBy(t, []string{binary}, c, env...)
 }
 
 // launchBy is launch by a command that begins with these words, and becomes hotrow.
-func launchBy(t testing.TB, words []string, config string, env ...string) *program {
+func launchBy(t testing.TB, words []string, c config, env ...string) *program {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "hotrow.yaml")
-	if err := os.WriteFile(file, []byte("version: 1\n"+config), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	p := &program{t: t, dead: make(chan struct{}), started: time.Now()}
-	p.cmd = exec.Command(words[0], append(words[1:], "serve", "-c", file)...)
+	words = append(words, "serve")
+	switch {
+	case !byURL:
+		p.file = filepath.Join(t.TempDir(), "hotrow.yaml")
+		if err := os.WriteFile(p.file, []byte(c.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		words = append(words, "-c", p.file)
+	case c.args == nil:
+		t.Fatal("only a file can say what this row needs: its line must say so (file)")
+	default:
+		words, env = append(words, c.args...), append(c.env, env...)
+	}
+	p.cmd = exec.Command(words[0], words[1:]...)
 	p.cmd.Env = append(append(os.Environ(), "HOTROW_HTTP_LISTEN=127.0.0.1:0",
 		"HOTROW_OPS_LISTEN=127.0.0.1:0", "HOTROW_WIRE_LISTEN=off"), env...)
 	out, err := p.cmd.StderrPipe()
@@ -140,10 +155,10 @@ func (p *program) kill() {
 	<-p.dead
 }
 
-// ready reports whether /readyz says so.
+// ready reports whether /readyz says so, and that all feeds are complete.
 func (p *program) ready() bool {
-	code, _, _, err := fetch(client, "http://"+p.ops+"/readyz")
-	return err == nil && code == http.StatusOK
+	code, _, body, err := fetch(client, "http://"+p.ops+"/readyz")
+	return err == nil && code == http.StatusOK && !strings.Contains(body, "the feed has not")
 }
 
 // awaitReady waits for that and returns how long after the start it was.

@@ -50,8 +50,12 @@ type row struct {
 	n     string // as in the matrix
 	what  string
 	on    string                    // the database; "": none, or any
+	file  string                    // why it has no form by URL; "": it has both
 	test  func(t *testing.T) string // returns what was seen; nil: see elsewhere
-	often bool                      // part of the short run
+	often bool                      // part of the short run, in one form
+
+	// away says that the database is, or its feed: the short run has both forms.
+	away bool
 
 	// elsewhere is the package that sees to the row, and tests are what the names
 	// of the tests in it begin with, separated by blanks.
@@ -62,7 +66,7 @@ type row struct {
 }
 
 // A result is what became of a row.
-type result struct{ n, what, on, verdict, took, seen string }
+type result struct{ n, what, on, form, verdict, took, seen string }
 
 // results are those of all rows, for the table.
 type results struct {
@@ -88,11 +92,13 @@ func (r *results) print() {
 	slices.SortStableFunc(r.list, func(a, b result) int {
 		return strings.Compare(fmt.Sprintf("%4s", a.n), fmt.Sprintf("%4s", b.n))
 	})
-	fmt.Printf("\n| row | failure | database | result | took | seen |\n|---|---|---|---|---|---|\n")
+	fmt.Printf("\n| row | failure | database | form | result | took | seen |\n" +
+		"|---|---|---|---|---|---|---|\n")
 	counts := make(map[string]int)
 	for _, x := range r.list {
 		counts[x.verdict]++
-		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", x.n, x.what, x.on, x.verdict, x.took, x.seen)
+		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", x.n, x.what, x.on, x.form, x.verdict,
+			x.took, x.seen)
 	}
 	fmt.Printf("\n%d ok, %d failed, %d not run\n", counts[ok], counts[failed], counts[notRun])
 }
@@ -100,46 +106,79 @@ func (r *results) print() {
 // What may become of a row.
 const ok, failed, notRun = "ok", "FAILED", "not run"
 
+// forms are the forms in which depth asks for a row.
+func (r *row) forms() []string {
+	switch {
+	case r.test == nil: // another package's test knows its forms
+		return []string{""}
+	case r.file != "" && depth == "":
+		return []string{inFile}
+	case r.away || depth != "":
+		return []string{inFile, inURL}
+	default: // the one that fewer tests see to elsewhere
+		return []string{inURL}
+	}
+}
+
+// What hotrow is started with.
+const inFile, inURL = "file", "URL"
+
 // play runs those of rows that depth asks for.
 func play(t *testing.T, rows []row) {
 	for _, r := range rows {
-		if depth == "" && !r.often {
+		if depth == "" && !r.often && !r.away {
 			continue
 		}
 		if r.why != "" {
 			report.add(result{n: r.n, what: r.what, on: r.on, verdict: notRun, seen: r.why})
 			continue
 		}
-		x := result{n: r.n, what: r.what, on: r.on, verdict: notRun}
-		begin, ran := time.Now(), false
-		passed := t.Run(r.name(), func(t *testing.T) {
-			ran = true
-			defer func() {
-				if t.Skipped() {
-					x.seen = "what it needs is missing: " + t.Name()
+		for _, form := range r.forms() {
+			x := result{n: r.n, what: r.what, on: r.on, form: form, verdict: notRun, seen: r.file}
+			if form != inURL || r.file == "" {
+				byURL = form == inURL
+				if !r.run(t, &x) {
+					continue // -run names others
 				}
-			}()
-			x.seen = r.see(t)
-			x.verdict = ok
-			t.Log(x.seen)
-		})
-		if !ran {
-			continue // -run names others
+			}
+			report.add(x)
 		}
-		if !passed {
-			x.verdict = failed
-		}
-		x.took = fmt.Sprintf("%.1f s", time.Since(begin).Seconds())
-		report.add(x)
 	}
 }
 
-// name is what -run knows the row by.
-func (r *row) name() string {
-	if r.on == "" {
-		return r.n + " " + r.what
+// run runs the row in one form, and says in x what became of it. It reports whether
+// it has run.
+func (r *row) run(t *testing.T, x *result) bool {
+	x.seen = ""
+	begin, ran := time.Now(), false
+	passed := t.Run(r.name(x.form), func(t *testing.T) {
+		ran = true
+		defer func() {
+			if t.Skipped() {
+				x.seen = "what it needs is missing: " + t.Name()
+			}
+		}()
+		x.seen = r.see(t)
+		x.verdict = ok
+		t.Log(x.seen)
+	})
+	if !passed {
+		x.verdict = failed
 	}
-	return fmt.Sprintf("%s %s (%s)", r.n, r.what, r.on)
+	x.took = fmt.Sprintf("%.1f s", time.Since(begin).Seconds())
+	return ran
+}
+
+// name is what -run knows the row by, in a form.
+func (r *row) name(form string) string {
+	name := r.n + " " + r.what
+	if r.on != "" {
+		name += " (" + r.on + ")"
+	}
+	if form == inURL {
+		name += " by URL"
+	}
+	return name
 }
 
 // see runs the row, and returns what was seen.

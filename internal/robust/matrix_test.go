@@ -14,21 +14,25 @@ const (
 	sqlite   = "SQLite"
 )
 
+// slotInFile is why rows about a slot that outlives hotrow have one form.
+const slotInFile = "a slot that stays is a setting of a file: by a URL nothing on disk is" +
+	" trusted after a restart"
+
 // postgresRows are the rows whose database is PostgreSQL. Their numbers are those
 // of docs/howto/failures.md.
 func postgresRows() []row {
 	plain := pg(nil)
 	rows := []row{
-		{n: "1", what: "database down at start", test: downAtStart, often: true},
-		{n: "2", what: "database dies while serving", test: dies(plain), often: true},
-		{n: "3", what: "database hangs: nothing gets through", test: hangs(plain)},
-		{n: "3", what: "database hangs: its processes are stopped", test: frozen(plain)},
+		{n: "1", what: "database down at start", test: downAtStart, away: true},
+		{n: "2", what: "database dies while serving", test: dies(plain), away: true},
+		{n: "3", what: "database hangs: nothing gets through", test: hangs(plain), away: true},
+		{n: "3", what: "database hangs: its processes are stopped", test: frozen(plain), away: true},
 		{n: "4", what: "database slow", test: slow(plain)},
 		{n: "5", what: "failover without loss", test: failover(false)},
 		{n: "5", what: "failover with lost commits", test: failover(true), often: true},
 		{n: "6", what: "feed lags: its sender is stopped", test: senderFrozen},
-		{n: "7", what: "feed half open", test: halfOpen(plain)},
-		{n: "8", what: "slot dropped under load", test: slotDropped, often: true},
+		{n: "7", what: "feed half open", test: halfOpen(plain), away: true},
+		{n: "8", what: "slot dropped under load", test: slotDropped, often: true, file: slotInFile},
 		{n: "8", what: "slot lost, or in doubt", elsewhere: "source/postgres",
 			tests: "TestPostgres_SlotLost TestPostgres_SlotDoubts"},
 		{n: "10", what: "NOTIFY: the listener is cut off under load", test: listenerCut},
@@ -44,22 +48,28 @@ func postgresRows() []row {
 			tests: "TestPostgres_LogicalFeedFollowsPartitions TestPostgres_LogicalFeedTellsEvery" +
 				" TestPostgres_LogicalFeedNoticesSchema"},
 		{n: "13", what: "cache on disk: no room", test: diskFull, often: true},
-		{n: "15", what: "cache on disk: flipped and cut", test: broken, often: true},
-		{n: "16", what: "cache on disk: EIO at sync", test: diskErrors(faults{syncs: true}), often: true},
-		{n: "16", what: "cache on disk: EIO at write", test: diskErrors(faults{writes: true})},
-		{n: "16", what: "cache on disk: EIO at read", test: diskErrors(faults{reads: true}), often: true},
-		{n: "17", what: "kill -9, slot, disk", test: postgresKilled, often: true},
-		{n: "17", what: "restart with a million documents on disk", test: largeDisk},
-		{n: "18", what: "power loss: what was not synced is gone", test: powerLost, often: true},
+		{n: "15", what: "cache on disk: flipped and cut", test: broken, often: true, file: slotInFile},
+		{n: "16", what: "cache on disk: EIO at sync", test: diskErrors(faults{syncs: true}), often: true,
+			file: slotInFile},
+		{n: "16", what: "cache on disk: EIO at write", test: diskErrors(faults{writes: true}),
+			file: slotInFile},
+		{n: "16", what: "cache on disk: EIO at read", test: diskErrors(faults{reads: true}), often: true,
+			file: slotInFile},
+		{n: "17", what: "kill -9, slot, disk", test: postgresKilled, often: true, file: slotInFile},
+		{n: "17", what: "restart with a million documents on disk", test: largeDisk,
+			file: "warm is a setting of a file"},
+		{n: "18", what: "power loss: what was not synced is gone", test: powerLost, often: true,
+			file: slotInFile},
 		{n: "19", what: "256 MiB of memory", test: memoryLimit},
-		{n: "20", what: "the wall clock jumps by an hour each second", test: clockJumps},
+		{n: "20", what: "the wall clock jumps by an hour each second", test: clockJumps,
+			file: "a ttl is a setting of a file"},
 		{n: "21", what: "hotrow stopped and continued", test: stopped, often: true},
 		{n: "24", what: "herd on one key", elsewhere: "stress", tests: "TestStressPostgres_Herd_OneKey"},
 		{n: "25", what: "hot key invalidated", elsewhere: "stress",
 			tests: "TestStressPostgres_Herd_Storm"},
 		{n: "26", what: "rows of 64 MiB, lists of them", test: hugeValues},
 		{n: "27", what: "one transaction changes every row", test: manyRows},
-		{n: "30", what: "no file descriptors left", test: fewFiles},
+		{n: "30", what: "no file descriptors left", test: fewFiles, file: "pool.max is a setting of a file"},
 		{n: "31", what: "leaks", test: leaks},
 		{n: "32", what: "SIGHUP with a bad file", test: badReload},
 		{n: "33", what: "SIGTERM under load", test: terminated, often: true},
@@ -72,7 +82,7 @@ func postgresRows() []row {
 			tests: "TestPostgres_SlotOfAnotherNode"},
 		{n: "41", what: "the database's name leads elsewhere, IPv6", test: renamed},
 		{n: "41", what: "unix socket gone and back", test: socketReplaced},
-		{n: "42", what: "another version of the file", test: otherFormat},
+		{n: "42", what: "another version of the file", test: otherFormat, file: slotInFile},
 	}
 	return on(postgres, rows)
 }
@@ -80,11 +90,11 @@ func postgresRows() []row {
 // mariadbRows are those whose database is MariaDB.
 func mariadbRows() []row {
 	rows := []row{
-		{n: "2", what: "database dies while serving", test: dies(maria)},
-		{n: "3", what: "database hangs: nothing gets through", test: hangs(maria)},
-		{n: "3", what: "database hangs: its processes are stopped", test: frozen(maria)},
+		{n: "2", what: "database dies while serving", test: dies(maria), away: true},
+		{n: "3", what: "database hangs: nothing gets through", test: hangs(maria), away: true},
+		{n: "3", what: "database hangs: its processes are stopped", test: frozen(maria), away: true},
 		{n: "4", what: "database slow", test: slow(maria)},
-		{n: "7", what: "feed half open", test: halfOpen(maria)},
+		{n: "7", what: "feed half open", test: halfOpen(maria), away: true},
 		{n: "9", what: "log purged and reset", test: purged, often: true},
 		{n: "9", what: "log purged, reset, server restarted while hotrow is down",
 			elsewhere: "source/mysql", tests: "TestMariaDB_ResumeDoubts"},

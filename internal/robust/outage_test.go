@@ -199,7 +199,7 @@ func senderFrozen(t *testing.T) string {
 func failover(lost bool) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		x := newServed(t, pg(map[string]string{"wal_keep_size": "64MB"})(t),
-			setup{disk: diskFile(t), feed: ", slot: hotrow_f"})
+			setup{disk: diskFile(t), slot: "hotrow_f"})
 		standby := x.d.postgres.Standby(t)
 		pause(t.Context(), time.Second)
 		if lost {
@@ -264,7 +264,7 @@ func values(t *testing.T, query func(sql string) string) map[int]int64 {
 // slotDropped: somebody takes the slot away under load, and what is written until
 // the feed is back is in no log for it.
 func slotDropped(t *testing.T) string {
-	x := newServed(t, pg(nil)(t), setup{disk: diskFile(t), feed: ", slot: hotrow_d"})
+	x := newServed(t, pg(nil)(t), setup{disk: diskFile(t), slot: "hotrow_d"})
 	for i := range 3 {
 		gaps := x.p.metric("hotrow_feed_gaps_total")
 		x.relay.set(false, 0, true) // so that the feed is not faster

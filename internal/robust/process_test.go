@@ -101,7 +101,7 @@ func sqliteFull(t *testing.T) string {
 	o := newOracle(t, 100)
 	dbtest.SQLiteShell(t, file, "PRAGMA journal_mode = DELETE;"+o.schema())
 	d := &database{t: t, url: "sqlite:" + file}
-	p := serve(t, d.config(setup{kv: ", access: {read: public, write: public}"}))
+	p := serve(t, d.config(setup{writable: true}))
 	p.awaitReady()
 	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 4<<20), 0o600); err == nil {
 		t.Error("the file system is not full")
@@ -140,14 +140,14 @@ func broken(t *testing.T) string {
 	o := newOracle(t, 500)
 	d := newPostgres(t, o, nil)
 	disk := diskFile(t)
-	config := d.config(setup{disk: disk, memory: "1MiB", feed: ", slot: hotrow_b"})
+	c := d.config(setup{disk: disk, memory: "1MiB", slot: "hotrow_b"})
 	rounds := 6
 	if depth == "" {
 		rounds = 3
 	}
 	noticed := 0.0
 	for i := range rounds {
-		p := serve(t, config)
+		p := serve(t, c)
 		p.awaitReady()
 		w := d.work(o, p, 2)
 		pause(t.Context(), 400*time.Millisecond)
@@ -300,7 +300,8 @@ func leaks(t *testing.T) string {
 	say := func() string { return fmt.Sprint(files, filesAfter, routines, routinesAfter) }
 	until(t, say, "as many files and goroutines as before", func() bool {
 		filesAfter, routinesAfter = descriptors(t, x.p), x.p.metric("go_goroutines")
-		return filesAfter <= files+10 && routinesAfter <= routines+20
+		// The pool of 16 connections to the database may have been half full.
+		return filesAfter <= files+20 && routinesAfter <= routines+20
 	})
 	return fmt.Sprintf("files %d, then %d; goroutines %.0f, then %.0f; %s", files, filesAfter,
 		routines, routinesAfter, x.end(t))
@@ -309,12 +310,28 @@ func leaks(t *testing.T) string {
 // badReload: a file that is wrong changes nothing.
 func badReload(t *testing.T) string {
 	x := newServed(t, pg(nil)(t), setup{})
-	file := x.p.cmd.Args[len(x.p.cmd.Args)-1]
-	if err := os.WriteFile(file, []byte("version: 1\nresources: {kv: {tabel: kv}}\n"), 0o600); err != nil {
+	if x.p.file == "" {
+		return badDiscovery(t, x)
+	}
+	err := os.WriteFile(x.p.file, []byte("version: 1\nresources: {kv: {tabel: kv}}\n"), 0o600)
+	if err != nil {
 		t.Fatal(err)
 	}
 	x.p.signal(syscall.SIGHUP)
 	until(t, x.p.text, "the complaint", func() bool { return strings.Contains(x.p.text(), "tabel") })
 	x.more(t, "answers by the old configuration", &x.o.fresh)
+	return x.end(t)
+}
+
+// badDiscovery: who was started by a URL looks at the tables again, and the
+// database is away: what is served stays.
+func badDiscovery(t *testing.T, x *served) string {
+	x.d.stop(dbtest.Immediate)
+	x.p.signal(syscall.SIGHUP)
+	until(t, x.p.text, "the complaint",
+		func() bool { return strings.Contains(x.p.text(), "not discovered again") })
+	x.more(t, "copies of the tables as they were", &x.o.flagged)
+	x.d.start()
+	x.state(t, true)
 	return x.end(t)
 }

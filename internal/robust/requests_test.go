@@ -66,8 +66,8 @@ func foreignTokens(t *testing.T) string {
 	o := newOracle(t, 50)
 	d := newPostgres(t, o, nil)
 	dbtest.Psql(t, d.url, "CREATE TABLE written (id int PRIMARY KEY, v bigint)")
-	config := d.config(setup{more: "  written: {table: written, access: {read: public, write: public}}\n"})
-	a, b := serve(t, config), serve(t, config)
+	c := d.config(setup{writable: true, tables: []string{"written"}})
+	a, b := serve(t, c), serve(t, c)
 	a.awaitReady()
 	b.awaitReady()
 	w := d.work(o, a, 2)
@@ -148,7 +148,7 @@ func hugeValues(t *testing.T) string {
 		" SELECT i, i, repeat(md5(i::text), 64 * 1024 * 1024 / 32) FROM generate_series(1, 3) i;"+
 		" CREATE TABLE many (id int PRIMARY KEY, pad text); INSERT INTO many"+
 		" SELECT i, repeat('y', 1000) FROM generate_series(1, 100000) i")
-	p := serve(t, d.config(setup{memory: "32MiB", more: "  big: {table: big}\n  many: {table: many}\n"}))
+	p := serve(t, d.config(setup{memory: "32MiB", tables: []string{"big", "many"}}))
 	p.awaitReady()
 	w := d.work(o, p, 2)
 	before := resident(t, p)

@@ -13,13 +13,15 @@ type binder struct {
 	path []byte // of the value at hand
 }
 
-// bind returns what a body means to s. src is the body when it is JSON, else "".
-func bind(s *Shape, root *node, src string) (*Input, error) {
+// bind returns what a body of format f means to s. src is the body when it is JSON,
+// else "".
+func bind(s *Shape, root *node, f Format, src string) (*Input, error) {
 	b := binder{src: src}
 	in, err := b.object(s.compiled(), root)
 	if err != nil {
 		return nil, err
 	}
+	in.Format = f
 	return &in, nil
 }
 
@@ -57,7 +59,7 @@ func (b *binder) object(s *Shape, n *node) (Input, *DecodeError) {
 		if f.Kind == Rows {
 			in.Rows[at], err = b.rows(f, m)
 		} else {
-			in.Values[at], err = b.value(f.Kind, m)
+			in.Values[at], err = b.field(f, m)
 		}
 		if err != nil {
 			return in, err
@@ -102,6 +104,40 @@ func (b *binder) rows(f *Field, n *node) ([]Input, *DecodeError) {
 		b.path = b.path[:mark]
 	}
 	return rows, nil
+}
+
+// field reads the value of a member that is not embedded documents.
+func (b *binder) field(f *Field, n *node) (Value, *DecodeError) {
+	switch {
+	case f.Kind != Array || f.Elem == Null:
+		return b.value(f.Kind, n)
+	case n.kind == nodeList:
+		return b.array(f.Elem, n)
+	case n.kind == nodeString: // the database's own text, where a list cannot say it
+		return TextValue(Text, n.text), nil
+	}
+	return b.value(Array, n)
+}
+
+// array reads a list of values of kind elem. A list within it is one of them where
+// elem is JSON, which has lists itself, else it is a further dimension.
+func (b *binder) array(elem Kind, n *node) (Value, *DecodeError) {
+	list, mark := make([]Value, len(n.items)), len(b.path)
+	for i := range n.items {
+		b.path = strconv.AppendInt(append(b.path, '['), int64(i), 10)
+		b.path = append(b.path, ']')
+		var err *DecodeError
+		if item := &n.items[i]; item.kind == nodeList && elem != JSON {
+			list[i], err = b.array(elem, item)
+		} else {
+			list[i], err = b.value(elem, item)
+		}
+		if err != nil {
+			return Value{}, err
+		}
+		b.path = b.path[:mark]
+	}
+	return ArrayValue(list), nil
 }
 
 // value reads a value of kind k.

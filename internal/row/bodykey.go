@@ -27,6 +27,9 @@ func (s *Shape) OtherKey(kt KeyType, in *Input, parts []string) string {
 // the bytes, case, final spaces and the scale of a number do not count: what
 // this lets pass is still for the database to compare.
 func sameKeyPart(v Value, part KeyPart, text string) bool {
+	if v.Kind() == Bool && part.Kind == Int { // a tinyint(1), which is a number in keys
+		v = IntValue(int64(v.num))
+	}
 	got, ok := KeyText(v)
 	switch {
 	case !ok:

@@ -96,19 +96,22 @@ func canonicalDatetimeTZ(s string, most int) (string, bool) {
 	if zone == "Z" {
 		return c.text(s[:10], s, "Z"), true
 	}
-	minutes := int(zone[1]-'0')*600 + int(zone[2]-'0')*60 + int(zone[4]-'0')*10 + int(zone[5]-'0')
+	offset := two(zone[1:])*3600 + two(zone[4:])*60
+	if len(zone) > 6 {
+		offset += two(zone[7:])
+	}
 	if zone[0] == '+' {
-		minutes = -minutes
+		offset = -offset
 	}
 	t, err := time.Parse(time.DateOnly, s[:10])
 	if err != nil {
 		return "", false
 	}
-	t = t.Add(time.Duration(c.hour*60+c.minute+minutes) * time.Minute)
-	if t.Year() < 0 || t.Year() > 9999 {
+	t = t.Add(time.Duration(c.hour*3600+c.minute*60+c.second+offset) * time.Second)
+	if t.Year() < 1 || t.Year() > 9999 {
 		return "", false
 	}
-	c.hour, c.minute = t.Hour(), t.Minute()
+	c.hour, c.minute, c.second = t.Clock()
 	return c.text(t.Format(time.DateOnly), "", "Z"), true
 }
 
@@ -124,8 +127,8 @@ func infinite(s string) (string, bool) {
 }
 
 // beyondRFC reads a day before the year 1 or after 9999 from the front of s, and
-// returns what follows it without the BC. Only PostgreSQL has such days, from 4713
-// BC to the year 5874897, and only its own spelling is taken: "0044-03-15 BC".
+// returns what follows it without the BC. Only PostgreSQL has such days, from
+// November of 4714 BC to the year 5874897, and only its own spelling is taken: "0044-03-15 BC".
 func beyondRFC(s string) (rest string, ok bool) {
 	rest, before := strings.CutSuffix(s, " BC")
 	n := digits(rest)
@@ -138,7 +141,7 @@ func beyondRFC(s string) (rest string, ok bool) {
 		year = 10*year + int(c-'0')
 	}
 	switch {
-	case before && n == 4 && year > 0 && year <= 4713:
+	case before && n == 4 && year > 0 && year <= 4714:
 		year = 1 - year // there is no year 0
 	case before || rest[0] == '0' || n == 4 || year > 5874897:
 		return "", false
@@ -212,22 +215,25 @@ func (c *clock) scanAfterDate(s string) (zone string, ok bool) {
 	return scanZone(rest)
 }
 
-// scanZone reads "Z", "+02:00" and PostgreSQL's "+02", and returns the first or
-// second form.
+// scanZone reads "Z", "+02:00", and PostgreSQL's "+02" and "+02:00:30", and returns
+// the first, the second or the last form.
 func scanZone(s string) (string, bool) {
 	switch {
 	case s == "Z" || s == "z":
 		return "Z", true
-	case len(s) != 3 && len(s) != 6 || s[0] != '+' && s[0] != '-' || digits(s[1:]) != 2:
+	case len(s)%3 != 0 || len(s) > len("+02:00:30") || s[0] != '+' && s[0] != '-' ||
+		digits(s[1:]) != 2 || two(s[1:]) > 23:
 		return "", false
-	case len(s) == 3:
+	}
+	for rest := s[3:]; rest != ""; rest = rest[3:] {
+		if rest[0] != ':' || digits(rest[1:]) != 2 || two(rest[1:]) > 59 {
+			return "", false
+		}
+	}
+	if len(s) == len("+02") {
 		s += ":00"
-	case s[3] != ':' || digits(s[4:]) != 2:
-		return "", false
 	}
-	if two(s[1:]) > 23 || two(s[4:]) > 59 {
-		return "", false
-	}
+	s = s[:6] + strings.TrimSuffix(s[6:], ":00")
 	if s[1:] == "00:00" {
 		return "Z", true
 	}

@@ -23,17 +23,38 @@ func (s *Shape) Decode(f Format, body []byte) (*Input, error) {
 
 // A DecodeError says where a body is wrong, and how.
 type DecodeError struct {
-	Offset  int    // of the byte where the wrong value or token begins
+	Offset  int    // of the byte where the wrong value or token begins; -1: not known
 	Path    string // of the member: "emps[3].sal"; "" for the body as a whole or its syntax
 	Message string
 }
 
 // Error returns "emps[3].sal: 1.5 is not a 64-bit integer (byte 117)".
 func (e *DecodeError) Error() string {
-	if e.Path == "" {
-		return fmt.Sprintf("%s (byte %d)", e.Message, e.Offset)
+	text := e.Message
+	if e.Path != "" {
+		text = e.Path + ": " + text
 	}
-	return fmt.Sprintf("%s: %s (byte %d)", e.Path, e.Message, e.Offset)
+	if e.Offset < 0 {
+		return text
+	}
+	return fmt.Sprintf("%s (byte %d)", text, e.Offset)
+}
+
+// within returns e as the error of what follows the items of n so far: its member
+// called name, or its next element.
+func (e *DecodeError) within(n *node, name string) *DecodeError {
+	path := name
+	if q := quote(name); q != `"`+name+`"` { // it is long, or could end a line of a log
+		path = q
+	}
+	if n.kind == nodeList {
+		path = fmt.Sprintf("[%d]", len(n.items))
+	}
+	if e.Path != "" && e.Path[0] != '[' {
+		path += "."
+	}
+	e.Path = path + e.Path
+	return e
 }
 
 // A node is one value of a body, before it is known of which kind it has to be.

@@ -10,8 +10,8 @@ import (
 type bodyReader struct {
 	src    string
 	pos    int
-	values int    // so far
-	format string // its name, for errors
+	values int // so far
+	format Format
 }
 
 // A grammar is how a format writes what bodies are made of.
@@ -29,9 +29,9 @@ func (p *bodyReader) document(s *Shape, g grammar) (*Input, error) {
 		return nil, err
 	}
 	if p.pos < len(p.src) {
-		return nil, p.fail(p.pos, "there is more after the "+p.format+" value")
+		return nil, p.fail(p.pos, "there is more after the "+p.format.title()+" value")
 	}
-	return bind(s, &root, "")
+	return bind(s, &root, p.format, "")
 }
 
 func (p *bodyReader) fail(offset int, message string) *DecodeError {
@@ -41,7 +41,7 @@ func (p *bodyReader) fail(offset int, message string) *DecodeError {
 // take returns the next n bytes.
 func (p *bodyReader) take(n int) (string, *DecodeError) {
 	if n > len(p.src)-p.pos {
-		message := fmt.Sprintf("the %s ends too early: want %d bytes more", p.format, n)
+		message := fmt.Sprintf("the %s ends too early: want %d bytes more", p.format.title(), n)
 		return "", p.fail(p.pos, message)
 	}
 	s := p.src[p.pos : p.pos+n]
@@ -112,7 +112,7 @@ func (p *bodyReader) elements(
 		}
 		v, err := g.value(depth + 1)
 		if err != nil {
-			return err
+			return err.within(n, name.text)
 		}
 		v.name, v.nameOffset = name.text, name.offset
 		if kind == nodeList {

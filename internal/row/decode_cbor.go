@@ -22,7 +22,7 @@ import (
 // no more is allocated by it than room for a few elements. DecodeCBOR keeps no
 // part of body.
 func (s *Shape) DecodeCBOR(body []byte) (*Input, error) {
-	p := cborParser{bodyReader{src: string(body), format: "CBOR"}}
+	p := cborParser{bodyReader{src: string(body), format: FormatCBOR}}
 	if strings.HasPrefix(p.src, selfDescribed) {
 		p.pos = len(selfDescribed)
 	}

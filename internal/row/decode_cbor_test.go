@@ -140,6 +140,7 @@ func TestDecodeCBOR_ReadsWhatAppendCBORWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	want.Format = FormatCBOR
 	if diff := cmp.Diff(want, in, sameValues); diff != "" {
 		t.Errorf("-json +cbor:\n%s", diff)
 	}

@@ -24,9 +24,11 @@ import "unicode/utf8"
 //     digits; "infinity" and "-infinity". DatetimeTZ becomes UTC. A Date may be
 //     written "1981-06-09T00:00:00Z", a Datetime with a Z at its end.
 //   - UUID: strings in the forms that PostgreSQL takes.
-//   - Array: arrays. An element is an Int or Uint when it is an integer, a
-//     Decimal when it is another number, a Text, Bool, Null or Array; an object
-//     is JSON. Columns of no known kind (Null) are read so too.
+//   - Array: arrays, whose elements are of Field.Elem, or arrays of them; or a
+//     string, the database's own text of an array. Where Elem is not known an element
+//     is an Int or Uint when it is an integer, a Decimal when it is another number, a
+//     Text, Bool, Null or Array; an object is JSON. Columns of no known kind (Null)
+//     are read so too.
 //   - Rows: arrays of objects, which are read as the body is.
 func (s *Shape) DecodeJSON(body []byte) (*Input, error) {
 	p := jsonParser{scanner: scanner{src: string(body)}}
@@ -34,7 +36,7 @@ func (s *Shape) DecodeJSON(body []byte) (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bind(s, &root, p.src)
+	return bind(s, &root, FormatJSON, p.src)
 }
 
 // A jsonParser reads a JSON text into nodes.
@@ -132,7 +134,7 @@ func (p *jsonParser) nested(n *node, object bool, depth int) *DecodeError {
 		}
 		v, err := p.value(depth + 1)
 		if err != nil {
-			return err
+			return err.within(n, name)
 		}
 		v.name, v.nameOffset = name, nameOffset
 		if !object {

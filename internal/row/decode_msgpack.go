@@ -24,7 +24,7 @@ import (
 // no more is allocated by it than room for a few elements. DecodeMsgPack keeps no
 // part of body.
 func (s *Shape) DecodeMsgPack(body []byte) (*Input, error) {
-	p := msgPackParser{bodyReader{src: string(body), format: "MessagePack"}}
+	p := msgPackParser{bodyReader{src: string(body), format: FormatMsgPack}}
 	return p.document(s, &p)
 }
 

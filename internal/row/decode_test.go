@@ -86,6 +86,41 @@ func TestDecodeJSON_ReadsEveryKind(t *testing.T) {
 	}
 }
 
+func TestDecode_ArraysOfAKind(t *testing.T) {
+	float := func(f float64) Value { return FloatValue(f) }
+	text := func(k Kind, s string) Value { return TextValue(k, s) }
+	tests := []struct {
+		elem Kind
+		text string
+		want []Value
+	}{
+		{Float, `[-0,1,"NaN",null,[-0.0]]`, []Value{float(math.Copysign(0, -1)), float(1),
+			float(math.NaN()), {}, ArrayValue([]Value{float(math.Copysign(0, -1))})}},
+		{Decimal, `[1.50,"1e5",10]`, []Value{text(Decimal, "1.50"), text(Decimal, "1e5"),
+			text(Decimal, "10")}},
+		{Bytes, `["AP8="]`, []Value{text(Bytes, "\x00\xff")}},
+		{JSON, `["1",true,null,[1, [2]],{"a": 1}]`, []Value{text(JSON, `"1"`), text(JSON, "true"), {},
+			text(JSON, "[1, [2]]"), text(JSON, `{"a": 1}`)}},
+		{Date, `["1981-06-09T00:00:00Z","infinity"]`, []Value{text(Date, "1981-06-09"),
+			text(Date, "infinity")}},
+	}
+	for _, tt := range tests {
+		f := Field{Kind: Array, Elem: tt.elem}
+		got, err := decodeOne(f, tt.text)
+		if d := cmp.Diff(ArrayValue(tt.want), got, sameValues); err != nil || d != "" {
+			t.Errorf("%s: %v %s", tt.text, err, d)
+		}
+	}
+	own, err := decodeOne(Field{Kind: Array, Elem: Int}, `"[5:6]={1,2}"`)
+	if err != nil || own.Kind() != Text || own.Text() != "[5:6]={1,2}" {
+		t.Errorf("the database's own text: %v, %v", own, err)
+	}
+	_, err = decodeOne(Field{Kind: Array, Elem: Int}, `[[1],[2,"x"]]`)
+	if err == nil || !strings.HasPrefix(err.Error(), `v[1][1]: "x" is not a 64-bit integer`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestDecodeJSON_RefusesWrongKinds(t *testing.T) {
 	tests := map[Kind][]string{
 		Bool: {`1`, `"true"`, `[]`},
@@ -124,26 +159,27 @@ func TestDecodeJSON_SaysWhereItIsWrong(t *testing.T) {
 		{``, `the JSON ends too early (byte 0)`},
 		{` `, `the JSON ends too early (byte 1)`},
 		{`{`, `the JSON ends too early (byte 1)`},
-		{`{"emps":[`, `the JSON ends too early (byte 9)`},
+		{`{"emps":[`, `emps: the JSON ends too early (byte 9)`},
 		{`[]`, `an array where an object is wanted (byte 0)`},
 		{`null`, `null where an object is wanted (byte 0)`},
 		{`{} x`, `there is more after the JSON value (byte 3)`},
 		{`{}{}`, `there is more after the JSON value (byte 2)`},
 		{"\xef\xbb\xbf{}", `not a JSON value (byte 0)`},
 		{"{\"deptName\":\"\xff\"}", `invalid UTF-8 (byte 13)`},
-		{`{"deptName":"a}`, `the JSON ends too early (byte 15)`},
+		{`{"deptName":"a}`, `deptName: the JSON ends too early (byte 15)`},
 		{`{"deptName":"a` + "\n" + `"}`,
-			`a control character in a string, where JSON wants an escape (byte 14)`},
-		{`{"deptName":"\x"}`, `an escape that JSON does not know (byte 13)`},
-		{`{"deptName":"a\ud800b"}`, `half of a surrogate pair: \ud800 is no character (byte 14)`},
+			`deptName: a control character in a string, where JSON wants an escape (byte 14)`},
+		{`{"deptName":"\x"}`, `deptName: an escape that JSON does not know (byte 13)`},
+		{`{"deptName":"a\ud800b"}`,
+			`deptName: half of a surrogate pair: \ud800 is no character (byte 14)`},
 		{`{"deptName":"\udc00\ud800"}`,
-			`half of a surrogate pair: \udc00 is no character (byte 13)`},
-		{`{"deptNumber":01}`, `not a JSON value (byte 14)`},
-		{`{"deptNumber":+1}`, `not a JSON value (byte 14)`},
+			`deptName: half of a surrogate pair: \udc00 is no character (byte 13)`},
+		{`{"deptNumber":01}`, `deptNumber: not a JSON value (byte 14)`},
+		{`{"deptNumber":+1}`, `deptNumber: not a JSON value (byte 14)`},
 		{`{"deptNumber":1,}`, `want the name of a member, in quotes (byte 16)`},
 		{`{"deptNumber" 1}`, `want a colon after the name of a member (byte 14)`},
-		{`{"emps":[{} {}]}`, `want a comma or the end of the array (byte 12)`},
-		{`{"deptNumber":NaN}`, `not a JSON value (byte 14)`},
+		{`{"emps":[{} {}]}`, `emps: want a comma or the end of the array (byte 12)`},
+		{`{"deptNumber":NaN}`, `deptNumber: not a JSON value (byte 14)`},
 		{`{"deptNumber":1.5}`, `deptNumber: 1.5 is not a 64-bit integer (byte 14)`},
 		{`{"deptName":1}`, `deptName: 1 is not a string (byte 12)`},
 		{`{"dptName":1}`, `there is no member "dptName"; did you mean "deptName"? (byte 1)`},
@@ -159,9 +195,10 @@ func TestDecodeJSON_SaysWhereItIsWrong(t *testing.T) {
 		{`{"emps":[{"sla":1}]}`, `emps[0]: there is no member "sla"; did you mean "sal"? (byte 10)`},
 		{`{"emps":[{"sall":1}]}`,
 			`emps[0]: there is no member "sall"; did you mean "sal"? (byte 10)`},
-		{`{"emps":` + strings.Repeat("[", 10000), `nested too deeply (byte 39)`},
+		{`{"emps":` + strings.Repeat("[", 10000), "emps" + strings.Repeat("[0]", MaxDepth-1) +
+			": nested too deeply (byte 39)"},
 		{`{"emps":[` + strings.Repeat("0,", MaxElements) + `0]}`,
-			fmt.Sprintf("too many values in one body (byte %d)", 9+2*(MaxElements-2))},
+			fmt.Sprintf("emps[65534]: too many values in one body (byte %d)", 9+2*(MaxElements-2))},
 	}
 	for _, tt := range tests {
 		in, err := deptShape().DecodeJSON([]byte(tt.body))
@@ -233,6 +270,7 @@ func TestDecode_GivesBackWhatWasEncoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fromMsgPack.Format = FormatJSON
 	if diff := cmp.Diff(fromJSON, fromMsgPack, sameValues); diff != "" {
 		t.Errorf("-json +msgpack: %s", diff)
 	}

@@ -61,6 +61,16 @@ func (t KeyType) Parse(k Key) (Key, error) {
 	return canonical, nil
 }
 
+// ParseAfter is Parse of a place in a list, which may be behind a row whose key is
+// empty: no path can name it, and what follows it is there all the same.
+func (t KeyType) ParseAfter(k Key) (Key, error) {
+	if k == "" && len(t) == 1 {
+		text, err := t[0].parse("")
+		return Key(text), err
+	}
+	return t.Parse(k)
+}
+
 func (t KeyType) wrongParts(k Key) error {
 	columns := make([]string, len(t))
 	for i, p := range t {
@@ -103,7 +113,7 @@ func (p *KeyPart) parse(s string) (string, error) {
 	case Int:
 		text, ok = canonicalInt(s, p.bits())
 	case Uint:
-		text, ok = canonicalUint(s)
+		text, ok = canonicalUint(s, p.bits())
 	case Float:
 		text, ok = canonicalFloat(s, 64)
 	case Float32:
@@ -112,6 +122,13 @@ func (p *KeyPart) parse(s string) (string, error) {
 		text, ok = canonicalBytes(s)
 	default:
 		text, ok = canonicalText(p.Kind, s)
+	}
+	switch {
+	case !ok:
+	case p.Kind == Time && strings.ContainsAny(text, "Z+-") != p.Zone:
+		ok = false
+	case p.Kind == Text && p.MaxBytes > 0 && len(s) > p.MaxBytes:
+		ok, problem = false, fmt.Sprintf("is longer than %d bytes", p.MaxBytes)
 	}
 	if ok && p.MaxLen > 0 && p.Kind == Text && utf8.RuneCountInString(s) > p.MaxLen {
 		ok, problem = false, fmt.Sprintf("is longer than %d characters", p.MaxLen)
@@ -158,7 +175,7 @@ func (p *KeyPart) want() string {
 	case Int:
 		return fmt.Sprintf("a %d-bit integer", p.bits())
 	case Uint:
-		return "an unsigned 64-bit integer"
+		return fmt.Sprintf("an unsigned %d-bit integer", p.bits())
 	case Float, Float32:
 		return "a floating-point number"
 	case Decimal:
@@ -170,6 +187,9 @@ func (p *KeyPart) want() string {
 	case Date:
 		return "a date such as 1981-06-09"
 	case Time:
+		if p.Zone {
+			return "a time with its offset such as 15:04:05Z"
+		}
 		return "a time such as 15:04:05"
 	case Datetime:
 		return "a date and time such as 1981-06-09T15:04:05"

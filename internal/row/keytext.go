@@ -39,12 +39,12 @@ func canonicalInt(s string, bits int) (string, bool) {
 	return settle(strconv.AppendInt(room[:0], n, 10), s), true
 }
 
-func canonicalUint(s string) (string, bool) {
+func canonicalUint(s string, bits int) (string, bool) {
 	unsigned := strings.TrimPrefix(s, "+")
 	if strings.Trim(s, "0") == "-" && s[0] == '-' { // "-0", as an Int takes it
 		unsigned = s[1:]
 	}
-	n, err := strconv.ParseUint(unsigned, 10, 64)
+	n, err := strconv.ParseUint(unsigned, 10, bits)
 	if err != nil {
 		return "", false
 	}

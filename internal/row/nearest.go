@@ -11,8 +11,11 @@ import (
 const maxName = 64
 
 // Nearest returns the one of names that name is most likely a slip of the pen
-// for, or "" when none is near. Case does not count.
+// for, or "" when none is near or name is one of them. Case does not count.
 func Nearest(name string, names []string) string {
+	if slices.Contains(names, name) {
+		return ""
+	}
 	best, limit := "", len(name)/3+1
 	for _, n := range slices.Sorted(slices.Values(names)) {
 		d := distance(strings.ToLower(name), strings.ToLower(n))

@@ -22,6 +22,9 @@ type Field struct {
 	Name     string // of the member
 	Column   string // that it comes from; "" for embedded documents
 	Kind     Kind   // what the source says that the column holds
+	Elem     Kind   // of an Array's elements; Null: whatever they are
+	Key      bool   // the column is part of what names a row
+	Dynamic  bool   // the column may hold a value of any kind, whatever Kind says (SQLite)
 	OmitNull bool   // leave the member out when the value is Null
 	RFC3339  bool   // write a Date as a date-time: "1981-06-09T00:00:00Z"
 	Shape    *Shape // of the embedded documents, when Kind is Rows
@@ -96,6 +99,17 @@ func (f Format) MediaType() string {
 		return "application/octet-stream"
 	}
 	return "application/json"
+}
+
+// title returns the format's name for people.
+func (f Format) title() string {
+	switch f {
+	case FormatMsgPack:
+		return "MessagePack"
+	case FormatCBOR:
+		return "CBOR"
+	}
+	return "JSON"
 }
 
 // String returns the format's name in the configuration.

@@ -2,6 +2,7 @@ package row
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,9 @@ func (p *packing) transcode(dst []byte, text string) []byte {
 
 // number appends a number in JSON's grammar.
 func (p *packing) number(dst []byte, text string) []byte {
+	if text == "-0" {
+		return p.float(dst, math.Copysign(0, -1))
+	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return p.int(dst, n)
 	}

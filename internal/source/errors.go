@@ -3,7 +3,10 @@ package source
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // An Error is what a database, or the way to it, had against a request. Class
@@ -16,7 +19,19 @@ type Error struct {
 	Detail  string
 	Hint    string
 	After   time.Duration // when to try again, for Unavailable; 0: unknown
+	Lasting bool          // of Unavailable: it stays so until a person does what Hint says
 	Err     error         // the cause, or nil
+}
+
+// LogRetry logs the error of something that will be tried again; what says so. One that no
+// try mends, such as a wrong password, is an error and comes first.
+func LogRetry(log *slog.Logger, what string, err error) {
+	var e *Error
+	if errors.As(err, &e) && e.Lasting {
+		log.Error(e.Message, "hint", e.Hint, "what", what, "err", err)
+		return
+	}
+	log.Warn(what, "err", err)
 }
 
 // Class sorts errors by what they mean to the caller.
@@ -37,7 +52,28 @@ const (
 	Unknown                   // 503: a write whose outcome nobody knows
 	Precondition              // 412
 	NoRow                     // 404: a merge or delete of a row that is not there
+	Busy                      // 503: reached, but it could not do it now: a lock, its time limit
 )
+
+// Passing reports whether the same may succeed later, though nobody mends anything.
+func (c Class) Passing() bool { return c == Unavailable || c == Retry || c == Busy }
+
+// ErrReshaped is within the error of a table whose columns are not those that a plan was
+// compiled for.
+var ErrReshaped = errors.New("the table has another form than when its resource was compiled")
+
+// Reshaped reports whether err says that a plan does not fit its tables any more.
+func Reshaped(err error) bool {
+	return ClassOf(err) == Missing || errors.Is(err, ErrReshaped)
+}
+
+// Gone returns the error of a write whose row is not there afterwards under its key: a
+// trigger has deleted it, or given it another one. The transaction is rolled back.
+func Gone(resource string, key row.Key) *Error {
+	return &Error{Class: Conflict, Message: resource + "/" + string(key) +
+		" is not there after the write, which was undone: a trigger deletes the row or" +
+		" changes its key"}
+}
 
 // Error returns the message with the code.
 func (e *Error) Error() string {

@@ -114,7 +114,7 @@ type Dep struct {
 
 	// Columns are the columns of Table whose values, old and new, make the key
 	// of the document. Empty: any change of the table touches every document
-	// (a generation of the table).
+	// (a generation of the table). So does one whose values a feed does not know.
 	Columns []string
 
 	// Identity are the columns that name a row of Table, to find the documents
@@ -219,8 +219,10 @@ type Handler interface {
 	// have been missed, so nothing cached before may be trusted. origin names
 	// the history that positions belong to: two nodes that follow one database
 	// give the same (PostgreSQL: system identifier and timeline). It is made of
-	// letters and digits.
-	Attached(origin string, pos Position)
+	// letters and digits. before is the Tx.ID by which Settled proves that every
+	// transaction of before pos is visible, for those are never told; 0: they are, to
+	// every read that begins from now on.
+	Attached(origin string, pos Position, before uint64)
 
 	// Apply delivers one transaction. When it returns, no copy of what the
 	// transaction touched is left. tx is kept until it is settled.
@@ -300,7 +302,12 @@ next:
 type Watched struct {
 	Table   string   // as Table.ID gives it
 	Columns []string // whose values make keys: those of Dep.Columns and Dep.Identity
-	Writes  bool     // rows are written through hotrow too; Doctor looks whether they can be
+
+	// Direct are those of Columns without whose old values a change of a row
+	// concerns every document: no Dep.Identity finds the ones that held it.
+	Direct []string
+
+	Writes bool // rows are written through hotrow too; Doctor looks whether they can be
 }
 
 // FeedMode names a kind of feed, as in the configuration.
@@ -336,8 +343,9 @@ type PoolStats struct {
 type Finding struct {
 	Level  Level
 	Text   string   // one sentence, with the table or setting it is about
-	Why    string   // what happens if it stays
+	Why    string   // what happens if it stays; may have several lines
 	Apply  []string // statements that mend it; empty when a person must
+	ByHand []string // statements that mend it and concern others too: for a person to run
 	Remove []string // statements that undo Apply
 }
 

@@ -331,3 +331,41 @@ func TestDisk_FileStaysNearItsBound(t *testing.T) {
 		t.Errorf("only %d bytes of documents are kept, bound %d", on.Bytes, bound)
 	}
 }
+
+// A record that is broken leaves the file as any other does when its turn comes: with
+// its entry in the index and with what it was counted as.
+func TestDisk_ForgetsAllOfABrokenRecord(t *testing.T) {
+	for what, slots := range map[string]bool{"its document": false, "its slot, too": true} {
+		t.Run(what, func(t *testing.T) {
+			const bound, n = 4 << 20, 1500
+			d := openDisk(t, filepath.Join(t.TempDir(), "cache.db"), bound)
+			d.NoSync()
+			put := func(from, to int) {
+				t.Helper()
+				for i := from; i < to; i++ {
+					d.Put(ref(fmt.Sprint(i)), tiertest.Document(1000, uint64(i)))
+					if i%100 == 99 {
+						if err := d.Sync(); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+			put(0, n)
+			broken, err := d.Break(slots)
+			if err != nil || broken == 0 {
+				t.Fatalf("%d records broken, %v", broken, err)
+			}
+			put(n, 8*n) // until all of the first are evicted
+			entries, bytes, astray := d.Indexed()
+			s := d.Stats()
+			if astray != 0 || s.Entries != entries || s.Bytes != bytes {
+				t.Errorf("%d entries of %d lead nowhere; %d entries of %d bytes are counted, there are %d of %d",
+					astray, entries, s.Entries, s.Bytes, entries, bytes)
+			}
+			if s.Bytes < bound/2 {
+				t.Errorf("only %d bytes are kept, bound %d", s.Bytes, bound)
+			}
+		})
+	}
+}

@@ -305,26 +305,55 @@ func (w *writer) evictClass(c class, limit uint64) error {
 	var victims []victim
 	cursor := w.docs[c].Cursor()
 	for k, v := cursor.First(); k != nil && held > limit; k, v = cursor.Next() {
-		next := victim{number: slices.Clone(k)}
-		if r, err := decodeRecord(v); err == nil {
-			next.slot = slices.Clone(r.slot)
-		}
+		next := victim{number: slices.Clone(k), slot: slices.Clone(slotOf(v))}
 		victims = append(victims, next)
 		held -= min(held, uint64(len(v)+len(next.slot)+entryCharge))
 	}
+	astray := false // the index does not lead to all of them
 	for _, v := range victims {
 		if err := w.docs[c].Delete(v.number); err != nil {
 			return err
 		}
+		// What a broken record says is its slot is, if the index leads from there to it.
 		at, err := decodePlace(w.index.Get(v.slot))
 		if err == nil && at.class == c && string(at.number[:]) == string(v.number) {
 			w.counts.sub(at)
 			if err := w.index.Delete(v.slot); err != nil {
 				return err
 			}
+		} else {
+			astray = true
 		}
 		w.evicted++
 	}
+	if astray {
+		return w.recount()
+	}
+	return nil
+}
+
+// recount takes out of the index what leads to no record, and counts what is left.
+// It looks at all of it: a record whose slot is broken does not say who leads there.
+func (w *writer) recount() error {
+	var counts diskCounts
+	counts.file, counts.free = w.counts.file, w.counts.free
+	var lost [][]byte
+	cursor := w.index.Cursor()
+	for slot, v := cursor.First(); slot != nil; slot, v = cursor.Next() {
+		at, err := decodePlace(v)
+		if err != nil || w.docs[at.class].Get(at.number[:]) == nil {
+			lost = append(lost, slices.Clone(slot))
+			continue
+		}
+		counts.of[at.class].entries++
+		counts.of[at.class].bytes += uint64(at.charge)
+	}
+	for _, slot := range lost {
+		if err := w.index.Delete(slot); err != nil {
+			return err
+		}
+	}
+	w.counts = counts
 	return nil
 }
 

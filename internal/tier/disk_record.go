@@ -120,16 +120,27 @@ func decodeRecord(b []byte) (record, error) {
 	r.run, r.token = n[0], token{n[1], n[2]}
 	r.stamp = row.Stamp{Epoch: n[3], Generation: n[4], At: int64(n[5])}
 	r.hash = n[6]
-	length := int(binary.BigEndian.Uint16(b[recordHead-2:]))
-	rest := b[recordHead:]
-	if length < slotHead || length > maxSlot || length > len(rest) {
-		return r, fmt.Errorf("%w: a slot of %d bytes", errRecord, length)
+	if r.slot = slotOf(b); r.slot == nil {
+		return r, fmt.Errorf("%w: its slot has no length that one can have", errRecord)
 	}
-	r.slot, r.body = rest[:length:length], rest[length:]
+	r.body = b[recordHead+len(r.slot):]
 	if r.slot[slotHead-1] != byte(r.format) || r.absent && len(r.body) > 0 {
 		return r, fmt.Errorf("%w: its parts contradict each other", errRecord)
 	}
 	return r, nil
+}
+
+// slotOf returns what a record, broken perhaps, says is its slot; nil when it can be
+// none.
+func slotOf(b []byte) []byte {
+	if len(b) < recordHead {
+		return nil
+	}
+	length, rest := int(binary.BigEndian.Uint16(b[recordHead-2:])), b[recordHead:]
+	if length < slotHead || length > maxSlot || length > len(rest) {
+		return nil
+	}
+	return rest[:length:length]
 }
 
 // document returns the document of a record, with a stamp. It copies the body.

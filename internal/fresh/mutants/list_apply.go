@@ -116,9 +116,9 @@ var applyMutants = []mutant{
 `, `		_ = c
 `}}},
 	{"settled to: what is pending does not count", []edit{{"apply.go",
-		`		if o.Pos <= q.Pos && o.Pos > 0 {`, `		if false && o.Pos > 0 {`}}},
+		`		case o.Pos <= q.Pos && o.Pos > 0:`, `		case false && o.Pos > 0:`}}},
 	{"settled to: one too many", []edit{{"apply.go", `q.Pos = o.Pos - 1`, `q.Pos = o.Pos`}}},
-	{"settled to: below zero", []edit{{"apply.go", ` && o.Pos > 0 {`, ` {`}}},
+	{"settled to: below zero", []edit{{"apply.go", ` && o.Pos > 0:`, `:`}}},
 
 	{"gate: open before the first fence", []edit{{"domain.go", `fenced != 0 && lag`, `lag`}}},
 	{"gate: closed too early", []edit{{"domain.go", `lag <= d.staleAfter`, `lag < d.staleAfter`}}},
@@ -130,43 +130,79 @@ var applyMutants = []mutant{
 	{"fenced: goes back", []edit{{"domain.go",
 		`begin <= old || d.fenced`, `d.fenced`}}},
 	{"reset: the epoch stays", []edit{{"domain.go",
-		`d.epoch.Store(epoch + 1)`, `d.epoch.Store(max(epoch, 1))`}}},
-	{"reset: what was pending stays", []edit{{"domain.go", `	for _, p := range d.Unsettled() {
+		`d.epoch.Store(at.Epoch)`, `d.epoch.Store(1)`}}},
+	{"reset: what was pending stays", []edit{{"domain.go",
+		`	before, d.pending = d.pending, nil
+	if ref != nil {
+		d.pending = []*Pending{p}
+	}
+`, `	if ref != nil {
+		d.pending = append(d.pending, p)
+	}
+`}}},
+	{"reset: what was pending is forgotten with its marks", []edit{{"domain.go",
+		`		p.unmark()
+`, `		_ = p
+`}}},
+	{"reset: what was pending is settled before the epoch", []edit{{"domain.go",
+		`	before := d.begin(Progress{`, `	for _, p := range d.Unsettled() {
 		d.Settle(p)
 	}
-`, ``}}},
-	{"reset: what was pending is forgotten with its marks", []edit{{"domain.go",
-		`		d.Settle(p)
+	before := d.begin(Progress{`}}},
+	{"reset: begins without a mark", []edit{{"domain.go",
+		`			s.wholes.Add(1) // before the epoch: see Space.lease
+			p.touches`, `			_ = s
+			p.touches`}, {"domain.go", `Touch{Space: s, Whole: true}`, `Touch{Space: s}`}}},
+	{"reset: is told of what is not visible afterwards", []edit{{"domain.go",
+		`	before := d.begin(Progress{Origin: origin, Pos: pos}, ref, now)
+	for _, p := range before {
+		p.unmark()
 	}
-	d.mu.Lock()
-`, `		_ = p
+`, `	before := d.begin(Progress{Origin: origin, Pos: pos}, nil, now)
+	for _, p := range before {
+		p.unmark()
 	}
-	d.mu.Lock()
-	d.pending = nil
-`}}},
-	{"reset: the index is emptied after", []edit{{"domain.go",
-		`	for _, s := range d.spaces {
-		s.children.clear() // before the epoch: see children.clear
-	}
-	d.epoch.Store(epoch + 1)
-`, `	d.epoch.Store(epoch + 1)
+	var touches []Touch
 	for _, s := range d.spaces {
-		s.children.clear() // before the epoch: see children.clear
+		touches = append(touches, Touch{Space: s, Whole: true})
+	}
+	if ref != nil {
+		d.Apply(pos, touches, ref, now)
 	}
 `}}},
+	{"reset: marked after the epoch", []edit{{"domain.go",
+		`			s.wholes.Add(1) // before the epoch: see Space.lease
+`, `			defer s.wholes.Add(1)
+`}}},
+	{"reset: its beginning is not pending", []edit{{"domain.go",
+		`		d.pending = []*Pending{p}
+`, `		_ = p
+`}}},
+	{"settled to: a beginning claims its position", []edit{{"apply.go",
+		`		case o.begins: //`, `		case false: //`}}},
+	{"reset: the index is emptied after", []edit{{"domain.go",
+		`	d.epoch.Store(at.Epoch)
+`, `	d.epoch.Store(at.Epoch)
+	for _, s := range d.spaces {
+		s.children.clear()
+	}
+`}, {"domain.go", `		s.children.clear() // before the epoch: see children.clear
+`, ``}}},
 	{"reset: the index stays", []edit{{"domain.go",
 		`		s.children.clear() // before the epoch: see children.clear
 `, `		_ = s
 `}}},
 	{"reset: the position stays", []edit{{"domain.go",
-		`&Progress{Epoch: epoch + 1, Origin: origin, Pos: pos}`,
-		`&Progress{Epoch: epoch + 1, Origin: origin, Pos: max(pos, d.applied.Load().Pos)}`}}},
-	{"reset: nobody is woken", []edit{{"domain.go", `Pos: pos})
-	d.wake()
-`, `Pos: pos})
+		`	d.applied.Store(&at)
+`, `	at.Pos = max(at.Pos, d.applied.Load().Pos)
+	d.applied.Store(&at)
+`}}},
+	{"reset: nobody is woken", []edit{{"domain.go", `	d.wake()
+	return before
+`, `	return before
 `}}},
 	{"reset: the fence of before is forgotten", []edit{{"domain.go",
-		`past{epoch, d.fenced.Load()}`, `past{epoch, 0}`}}},
+		`past{at.Epoch - 1, d.fenced.Load()}`, `past{at.Epoch - 1, 0}`}}},
 	{"advance: goes back", []edit{
 		{"domain.go", `	if pos <= d.applied.Load().Pos {
 		return

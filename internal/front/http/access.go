@@ -1,11 +1,9 @@
 package httpfront
 
 import (
-	"net"
 	"net/http"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -20,12 +18,13 @@ func (c *call) mayRead() error {
 }
 
 // mayWrite returns the problem that keeps the request from writing c.res. A
-// listener that is open to other machines takes no anonymous writes, whatever
-// the rule: --open speaks of reading.
+// listener that is open takes no anonymous writes, whatever the rule and whoever
+// asks: --open speaks of reading, and behind a proxy on this machine everybody
+// comes from here.
 func (c *call) mayWrite() error {
 	c.private = c.res.Access().Read != "public"
 	rule := c.res.Access().Write
-	if rule != "public" || !c.o.Open || c.isLocal() {
+	if rule != "public" || !c.o.Open {
 		return c.pass(rule)
 	}
 	if _, ok := c.principal(); !ok {
@@ -97,10 +96,4 @@ func BearerToken(h http.Header) (string, bool) {
 	scheme, token, ok := strings.Cut(values[0], " ")
 	token = strings.TrimSpace(token)
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
-}
-
-// isLocal reports whether only this machine can have sent the request.
-func (c *call) isLocal() bool {
-	own, _ := c.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return front.IsLocal(own)
 }

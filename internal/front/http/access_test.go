@@ -140,7 +140,7 @@ func TestAccess_OpenIsForReading(t *testing.T) {
 	if got := send("PATCH", `{"loc":"X"}`, secret, lan); got != 200 {
 		t.Errorf("PATCH with a token: %d, want 200", got)
 	}
-	s.want(s.do("PATCH", "/depts/10", `{"loc":"Y"}`), 200, "") // from this machine
+	s.want(s.do("PATCH", "/depts/10", `{"loc":"Y"}`), 401, "unauthorized") // or a proxy on it
 }
 
 func TestServeHTTP_SurvivesAPanic(t *testing.T) {

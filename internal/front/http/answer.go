@@ -109,6 +109,7 @@ func (c *call) cacheControl() string {
 
 // sendBody writes a complete answer. net/http leaves the body out for HEAD.
 func (c *call) sendBody(code int, contentType string, body []byte) error {
+	c.settle(len(body))
 	head := c.w.Header()
 	head.Set("Content-Type", contentType)
 	head.Set("Content-Length", strconv.Itoa(len(body)))

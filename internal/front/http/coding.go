@@ -107,7 +107,7 @@ func (c *call) accepted() accepted {
 		return plainOnly
 	}
 	offers := c.o.Compression
-	if c.private || parseDirectives(c.r.Header).noTransform {
+	if c.private || parseDirectives(c.r.Header.Values("Cache-Control")...).noTransform {
 		offers = nil
 	}
 	return parseAccepted(strings.Join(lines, ","), offers)

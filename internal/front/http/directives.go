@@ -18,11 +18,11 @@ type directives struct {
 	maxAge       time.Duration // < 0: none
 }
 
-// parseDirectives reads Cache-Control. What it does not know is ignored, as
-// the RFC demands; max-age=0 is no-cache under another name.
-func parseDirectives(h http.Header) directives {
+// parseDirectives reads the lines of Cache-Control. What it does not know is ignored,
+// as the RFC demands; max-age=0 is no-cache under another name.
+func parseDirectives(lines ...string) directives {
 	d := directives{maxAge: -1}
-	for _, line := range h.Values("Cache-Control") {
+	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
 			name, value, _ := strings.Cut(strings.TrimSpace(element), "=")
 			switch strings.ToLower(name) {
@@ -47,8 +47,12 @@ func parseDirectives(h http.Header) directives {
 func (d directives) tooOld(a *resource.Answer) bool {
 	kept := a.Origin == resource.HitMemory || a.Origin == resource.HitDisk ||
 		a.Origin == resource.Stale
-	return kept && d.maxAge >= 0 && a.Lag > d.maxAge
+	return kept && d.exceeds(a.Lag)
 }
+
+// exceeds reports whether a copy that is complete up to lag ago may be older than
+// max-age.
+func (d directives) exceeds(lag time.Duration) bool { return d.maxAge >= 0 && lag > d.maxAge }
 
 // parseSeconds reads a whole number of seconds. Larger ones than a Duration
 // holds become the largest.
@@ -92,23 +96,26 @@ func parsePrefer(h http.Header) preferences {
 
 // readOptions returns how a read may be answered, from the request's headers.
 func (c *call) readOptions(m media) (resource.Options, directives, error) {
-	d := parseDirectives(c.r.Header)
+	d := parseDirectives(c.r.Header.Values("Cache-Control")...)
 	o := resource.Options{Format: m.format, NoCache: d.noCache, OnlyIfCached: d.onlyIfCached}
 	if d.noCache && d.onlyIfCached {
 		return o, d, resource.ErrNotCached // the two together leave no answer
 	}
 	o.Wait = parsePrefer(c.r.Header).wait
 	var err error
-	o.Min, err = minPosition(c.r.Header, c.res.Source())
+	o.Min, err = minPosition(c.res.Source(), c.r.Header.Values(positionHeader)...)
 	return o, d, err
 }
 
-// minPosition returns the token of Hotrow-Min-Position that speaks of source.
-// A client that follows several sources may send the tokens of all of them.
+// positionHeader is how a client says what its answer must include.
+const positionHeader = "Hotrow-Min-Position"
+
+// minPosition returns the token of the lines of Hotrow-Min-Position that speaks of
+// source. A client that follows several sources may send the tokens of all of them.
 // Empty elements of the list do not count (RFC 9110 5.6.1.2).
-func minPosition(h http.Header, source string) (resource.Token, error) {
+func minPosition(source string, lines ...string) (resource.Token, error) {
 	var found resource.Token
-	for _, line := range h.Values("Hotrow-Min-Position") {
+	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
 			if strings.TrimSpace(element) == "" && strings.Trim(line, ", \t") != "" {
 				continue

@@ -67,7 +67,7 @@ func TestParseDirectives(t *testing.T) {
 			directives{maxAge: math.MaxInt64 / time.Second * time.Second}},
 	}
 	for _, tt := range tests {
-		got := parseDirectives(header("Cache-Control", tt.lines...))
+		got := parseDirectives(tt.lines...)
 		if got != tt.want {
 			t.Errorf("parseDirectives(%q) = %+v, want %+v", tt.lines, got, tt.want)
 		}
@@ -118,7 +118,7 @@ func TestMinPosition(t *testing.T) {
 		{[]string{""}, resource.Token{}, true},
 	}
 	for _, tt := range tests {
-		got, err := minPosition(header("Hotrow-Min-Position", tt.lines...), "main")
+		got, err := minPosition("main", tt.lines...)
 		if got != tt.want || errors.Is(err, resource.ErrToken) != tt.bad {
 			t.Errorf("minPosition(%q) = %v, %v; want %v, bad %v",
 				tt.lines, got, err, tt.want, tt.bad)

@@ -28,6 +28,10 @@ import (
 type Options struct {
 	Resources *resource.Set
 
+	// Starting reports whether the resources are not known yet: then a name that is
+	// not served may be soon. nil: they are.
+	Starting func() bool
+
 	// Auth says whose bearer token it is (see Tokens.Principal). nil: nobody's.
 	Auth func(bearer string) (Principal, bool)
 
@@ -55,6 +59,7 @@ type Options struct {
 	CacheControl string         // of documents; "": "no-cache"
 	XCache       bool           // add X-Cache: HIT or MISS
 	HSTS         bool           // tell browsers to come by HTTPS only; for HTTPS listeners
+	Unsent       *front.Unsent  // bounds answers that clients do not read; stays; nil: its own
 	Log          *slog.Logger   // nil: discard
 	Access       *accesslog.Log // of the requests, with front.AccessColumns; nil: none
 	Now          func() time.Time
@@ -69,6 +74,7 @@ type Handler struct {
 	coder    row.Coder
 	examples sync.Map // of *example, by the name of the resource
 	logLimit front.Limiter
+	unsent   *front.Unsent
 }
 
 // settings are Options made ready for use. They never change: Configure puts
@@ -80,7 +86,10 @@ type settings struct {
 
 // New returns the handler for o.
 func New(o Options) *Handler {
-	h := new(Handler)
+	h := &Handler{unsent: o.Unsent}
+	if h.unsent == nil {
+		h.unsent = front.NewUnsent(0, 0)
+	}
 	h.Configure(o)
 	return h
 }
@@ -120,6 +129,7 @@ type call struct {
 	res     *resource.Resource // nil until the path has named one
 	private bool               // the answer is for this principal only
 	who     string             // the name of the principal, once it was asked for
+	claimed int64              // room for the answer
 	got     *answered          // what the resource has said already; nil: it was not asked
 }
 
@@ -139,6 +149,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, got *answered) {
 		if v := recover(); v != nil {
 			c.recovered(v)
 		}
+		c.release()
 		took := o.Now().Sub(start)
 		h.stats.observe(c.resourceName(), c.w.code, took)
 		if o.Access != nil {
@@ -204,6 +215,9 @@ func (c *call) serve() error {
 		return c.system(t.name)
 	}
 	if c.res, ok = c.o.Resources.Lookup(t.name); !ok {
+		if c.o.Starting != nil && c.o.Starting() {
+			return problem{kind: kindStarting, after: time.Second}
+		}
 		return problem{kind: kindNotFound, detail: "there is no resource of this name",
 			hint: "GET / lists the resources"}
 	}

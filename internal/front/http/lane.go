@@ -45,6 +45,7 @@ func (l *Lane) register(r *laneResource) {
 
 // peer is what the lane remembers of one connection.
 type peer struct {
+	gap  http1.Gap
 	host []byte    // the last Host that was allowed
 	by   *settings // that allowed it: a reload may change who is known
 	addr string    // of the peer; see address
@@ -68,16 +69,14 @@ func (l *Lane) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, 
 
 // Step answers the requests at the front of in.
 func (l *Lane) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
-	s := c.Scope().(*scope)
+	s, p := c.Scope().(*scope), c.Data.(*peer)
 	n := 0
-	if c.Back() { // old clients end a body with an empty line
-		skip, v := http1.SkipEmptyLine(in)
-		if v == http1.NeedMore {
-			return 0, out, lane.More
-		}
-		n = skip
-	}
 	for n < len(in) {
+		skip, gap := p.gap.Skip(in[n:])
+		if gap == http1.NeedMore {
+			return n, out, lane.More
+		}
+		n += skip
 		var r http1.Request
 		length, verdict := r.Parse(in[n:])
 		switch verdict {
@@ -97,7 +96,7 @@ func (l *Lane) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 		case elsewhere:
 			return n, out, lane.HandOver
 		case inDatabase:
-			l.park(c, s, res, in[n:n+length], closing)
+			l.park(c, s, res, &r, in[n:n+length], closing)
 			return n + length, out, lane.Parked
 		}
 		if s.access.On() {
@@ -130,7 +129,7 @@ func (l *Lane) answer(
 	c *lane.Conn, s *scope, r *http1.Request, out []byte, closing bool,
 ) ([]byte, *laneResource, place) {
 	o := s.live
-	if r.Query != nil || !l.hostAllowed(c, o, r.Host) {
+	if !l.hostAllowed(c, o, r.Host) {
 		return out, nil, elsewhere
 	}
 	name, key, ok := splitPath(r.Path, o.BasePath)
@@ -141,11 +140,14 @@ func (l *Lane) answer(
 	if res == nil || !res.public && !s.mayRead(res.rule, r.Authorization) {
 		return out, nil, elsewhere
 	}
-	format, ok := laneFormat(r.Accept)
+	format, ok := s.format(r)
 	if !ok {
 		return out, nil, elsewhere
 	}
 	doc, at := res.Hit(row.Key(row.Alias(key)), format, &s.moments)
+	if isPicky(r) && !grants(r, res.Source(), doc, at) {
+		return out, nil, elsewhere
+	}
 	if doc == nil {
 		grown, where := s.absent(r, res, at, out, closing)
 		return grown, res, where
@@ -168,6 +170,7 @@ func (l *Lane) answer(
 	out = http1.AppendStatus(out, code)
 	out = r.AppendConnection(out, closing)
 	out = s.appendBlock(out, at, !res.public)
+	out = appendRequestID(out, r.RequestID)
 	switch {
 	case same:
 		res.notModified.Add(1)
@@ -216,20 +219,6 @@ func splitPath(path []byte, base string) (name, key []byte, ok bool) {
 	return name, key, bytes.IndexByte(key, '/') < 0 && key[0] != '.'
 }
 
-// laneFormat returns the representation that an Accept header asks for beyond
-// doubt.
-func laneFormat(accept []byte) (row.Format, bool) {
-	switch string(accept) { // does not allocate
-	case "", "*/*", "application/json":
-		return row.FormatJSON, true
-	case "application/vnd.msgpack":
-		return row.FormatMsgPack, true
-	case "application/cbor":
-		return row.FormatCBOR, true
-	}
-	return 0, false
-}
-
 // laneMatch reports whether If-None-Match names the tag, if it is no more than
 // one strong tag.
 func laneMatch(header []byte, tag string) (same, ok bool) {
@@ -239,11 +228,9 @@ func laneMatch(header []byte, tag string) (same, ok bool) {
 	if string(header) == tag {
 		return true, true
 	}
-	// Another single tag is no match; a list, a star or a weak tag takes the
-	// full road.
-	inner := len(header) - 2
-	return false, inner > 0 && header[0] == '"' && header[inner+1] == '"' &&
-		bytes.IndexByte(header[1:inner+1], '"') < 0
+	// Another single tag is no match; a list, a star, a weak tag or what is no
+	// tag takes the full road.
+	return false, header[0] == '"' && tagLength(row.Alias(header)) == len(header)
 }
 
 // A scope is what the connections of one loop share. The loop is its one
@@ -260,6 +247,7 @@ type scope struct {
 	tokens map[string]Principal // by Authorization header, bounded
 	issued any                  // the set of tokens that tokens was filled from
 	encodings
+	accepts
 
 	blocks []block
 	second int64

@@ -40,6 +40,7 @@ func (s *scope) absent(
 	out = http1.AppendStatus(out, 404)
 	out = r.AppendConnection(out, closing)
 	out = s.appendBlock(out, at, !res.public)
+	out = appendRequestID(out, r.RequestID)
 	out = append(out, "Content-Type: application/problem+json\r\n"...)
 	out = http1.AppendEnd(http1.AppendLength(out, len(absentType)+len(base)+len(absentDetail)+
 		2*len(name)+len(absentInstance)+len(r.Path)+len(absentMessage)+len(absentEnd)))

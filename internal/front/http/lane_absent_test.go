@@ -33,7 +33,7 @@ func TestLaneAbsent_AnswersAsTheFullRoadDoes(t *testing.T) {
 				if got := absences(s.h) > before; got != tt.plain {
 					t.Errorf("%s %s: answered by the lane: %v", method, tt.path, got)
 				}
-				full := s.answers(raw+"X-Full-Road: 1\r\n\r\n", method)[0]
+				full := s.answers(raw+"Connection: keep-alive, x\r\n\r\n", method)[0]
 				for _, a := range []answer{fast, full} {
 					a.Header.Del("Date")
 					a.Header.Del("Hotrow-Position")

@@ -20,7 +20,7 @@ func (s *scope) logHit(c *lane.Conn, r *http1.Request, head, answer []byte) {
 	line := front.AccessLine{
 		Peer: c.Data.(*peer).address(c), Method: "GET", Path: row.Alias(r.Path),
 		Cache: "hit", Resource: row.Alias(name), Principal: s.holder(name, r.Authorization),
-		Agent: row.Alias(userAgent(head)),
+		Agent: row.Alias(userAgent(head)), RequestID: requestID(row.Alias(r.RequestID)),
 	}
 	line.Status, line.Bytes = AnswerSize(answer)
 	if r.Head {

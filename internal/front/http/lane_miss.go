@@ -24,14 +24,18 @@ type miss struct {
 	live    *settings
 	res     *resource.Resource
 	rule    resource.Rule // which the request has passed
+	format  row.Format
 	head    []byte
 	closing bool
 	mayWait bool // for the database, where it runs
 }
 
 // park has somebody answer a request that memory could not.
-func (l *Lane) park(c *lane.Conn, s *scope, res *laneResource, head []byte, closing bool) {
-	m := &miss{l: l, c: c, live: s.live, res: res.Resource, rule: res.rule,
+func (l *Lane) park(
+	c *lane.Conn, s *scope, res *laneResource, r *http1.Request, head []byte, closing bool,
+) {
+	format, _ := s.format(r)
+	m := &miss{l: l, c: c, live: s.live, res: res.Resource, rule: res.rule, format: format,
 		head: bytes.Clone(head), closing: closing, mayWait: !res.OnDisk()}
 	if m.mayWait {
 		l.crew.Go(m.run)
@@ -52,8 +56,7 @@ func (m *miss) run() {
 		m.resume(m.full(&r, nil)) // the Handler says what is wrong with it
 		return
 	}
-	format, _ := laneFormat(r.Accept)
-	read := m.res.Begin(key, format)
+	read := m.res.Begin(key, m.format)
 	if m.mayWait || read.Ready() {
 		m.end(&r, &read, since)
 		return
@@ -137,6 +140,7 @@ func (m *miss) document(r *http1.Request, a *resource.Answer) []byte {
 	out = r.AppendConnection(out, m.closing)
 	out = http1.AppendDate(out, m.live.Now())
 	out = m.live.appendLines(out, cacheStatus(a.Origin), cacheControl, a.Token, a.Lag)
+	out = appendRequestID(out, r.RequestID)
 	return append(out, wire...)
 }
 
@@ -148,6 +152,9 @@ func (m *miss) full(r *http1.Request, got *answered) []byte {
 		Host: string(r.Host), RemoteAddr: m.c.RemoteAddr().String(), Body: http.NoBody,
 		RequestURI: string(r.Path), Header: make(http.Header, 4),
 	}
+	if len(r.Query) > 0 {
+		req.RequestURI += "?" + string(r.Query)
+	}
 	if r.Head {
 		req.Method = http.MethodHead
 	}
@@ -157,6 +164,7 @@ func (m *miss) full(r *http1.Request, got *answered) []byte {
 	}{
 		{"Accept", r.Accept}, {"Accept-Encoding", r.AcceptEncoding},
 		{"If-None-Match", r.IfNoneMatch}, {"Authorization", r.Authorization},
+		{"X-Request-Id", r.RequestID},
 		{"User-Agent", userAgent(m.head)},
 	} {
 		if h.value != nil {

@@ -108,7 +108,7 @@ func TestLane_AnswersAsTheFullRoadDoes(t *testing.T) {
 		raw := "GET /depts/10 HTTP/1.1\r\nHost: localhost\r\n" + headers
 		s.answers(raw+"\r\n", "GET")
 		fast := s.answers(raw+"\r\n", "GET")[0]
-		full := s.answers(raw+"X-Full-Road: 1\r\n\r\n", "GET")[0]
+		full := s.answers(raw+"Connection: keep-alive, x\r\n\r\n", "GET")[0]
 		if fast.Header.Get("Cache-Status") != "hotrow; hit; detail=mem" {
 			t.Errorf("%q: Cache-Status %q, want a hit", headers, fast.Header.Get("Cache-Status"))
 		}
@@ -161,7 +161,7 @@ func TestLane_AnswersMissesAsTheFullRoadDoes(t *testing.T) {
 			site.in = bufio.NewReader(site.conn)
 			end := "\r\n"
 			if site == full {
-				end = "X-Full-Road: 1\r\n\r\n"
+				end = "Connection: keep-alive, x\r\n\r\n"
 			}
 			a := site.answers(raw+end, tt.method)[0]
 			if a.StatusCode != tt.code || !strings.Contains(a.Header.Get("Cache-Status"), tt.status) {

@@ -61,6 +61,9 @@ func (c *call) multiGet(q listQuery, m media) (page, error) {
 	if len(q.keys) == 0 {
 		return page{}, nil
 	}
+	if err := c.claim(len(q.keys)); err != nil {
+		return page{}, err
+	}
 	all, err := c.res.GetMulti(c.r.Context(), q.keys, o)
 	if err != nil {
 		return page{}, err
@@ -80,21 +83,25 @@ func (c *call) multiGet(q listQuery, m media) (page, error) {
 		}
 		p.answers = append(p.answers, a)
 	}
+	c.learn(len(p.answers), size)
 	return p, nil
 }
 
 // page finds the documents that follow q.after, as many as the limit and the
 // size of an answer allow. A document that is larger than that comes alone.
 func (c *call) page(q listQuery, m media) (page, error) {
-	if d := parseDirectives(c.r.Header); d.onlyIfCached {
+	if d := parseDirectives(c.r.Header.Values("Cache-Control")...); d.onlyIfCached {
 		return page{}, resource.ErrNotCached // lists are read from the database
 	}
-	if _, err := minPosition(c.r.Header, c.res.Source()); err != nil {
+	if _, err := minPosition(c.res.Source(), c.r.Header.Values(positionHeader)...); err != nil {
 		return page{}, err
 	}
 	limit := q.limit
 	if limit == 0 {
 		limit = min(defaultLimit, max(c.res.MaxLimit(), 1))
+	}
+	if err := c.claim(limit); err != nil {
+		return page{}, err
 	}
 	answers, more, err := c.res.List(c.r.Context(), q.after, limit, m.format)
 	if err != nil {
@@ -103,9 +110,11 @@ func (c *call) page(q listQuery, m media) (page, error) {
 	size := 0
 	for i, a := range answers {
 		if size += len(a.Doc.Body()) + 1; size > c.o.MaxList && i > 0 {
+			c.learn(i+1, size)
 			return page{answers: answers[:i], more: true}, nil
 		}
 	}
+	c.learn(len(answers), size)
 	return page{answers: answers, more: more && len(answers) > 0}, nil
 }
 

@@ -93,6 +93,12 @@ func TestList_ByKeys(t *testing.T) {
 	if !strings.Contains(a.body, `"people":1`) {
 		t.Errorf("composite: %s", a.body)
 	}
+	// After eq. quotes are part of the value, as in PostgREST.
+	a = s.do("GET", "/cities?"+url.Values{"city": {`eq."a,b"`}, "state": {"eq.c/d"}}.Encode(), "")
+	s.want(a, 200, "")
+	if a.body != "[]" {
+		t.Errorf("quotes are taken off: %s", a.body)
+	}
 	s.want(s.do("GET", "/depts?deptno=in.(10,abc)", ""), 400, "bad-key")
 	s.want(s.do("GET", "/depts?dname=eq.SALES", ""), 400, "bad-query")
 	s.want(s.do("GET", "/depts?limit=4", ""), 400, "bad-query")

@@ -96,7 +96,11 @@ func (c *call) fail(err error) {
 
 // logged reports whether the log has what the client is not told of err.
 func (p *problem) logged(err error) bool {
-	return p.kind.status >= 500 && p.kind != kindNotCached || front.Refused(err)
+	switch p.kind {
+	case kindNotCached, kindUnread, kindStarting: // the client is told all
+		return front.Refused(err)
+	}
+	return p.kind.status >= 500 || front.Refused(err)
 }
 
 // send writes p as the answer.
@@ -107,7 +111,7 @@ func (c *call) send(p problem) {
 		head.Del("ETag")
 	}
 	switch p.kind {
-	case kindUnavailable, kindRetry, kindUnknown:
+	case kindUnavailable, kindBusy, kindStarting, kindUnread, kindRetry, kindUnknown:
 		head.Set("Retry-After", strconv.Itoa(retrySeconds(p.after)))
 	case kindMethod, kindReadOnly: // RFC 9110 15.5.6 wants Allow with a 405
 		if head.Get("Allow") == "" {

@@ -28,7 +28,7 @@ func TestProblemOf_Statuses(t *testing.T) {
 		{of(source.Conflict), 409}, {of(source.Invalid), 400}, {of(source.Forbidden), 403},
 		{of(source.Missing), 404}, {of(source.ReadOnly), 405}, {of(source.TooLarge), 413},
 		{of(source.Full), 507}, {of(source.Unknown), 503}, {of(source.Precondition), 412},
-		{of(source.NoRow), 404}, {of(source.NoRow + 1), 500},
+		{of(source.NoRow), 404}, {of(source.Busy), 503}, {of(source.Busy + 1), 500},
 		{fmt.Errorf("x: %w", resource.ErrNotCached), 504},
 		{fmt.Errorf("x: %w", resource.ErrPrecondition), 412},
 		{fmt.Errorf("x: %w", resource.ErrReadOnly), 405},

@@ -45,7 +45,8 @@ var (
 	kindNotFound = &kind{"not-found", http.StatusNotFound,
 		"there is nothing here", ""}
 	kindGone = &kind{"table-missing", http.StatusNotFound,
-		"the table behind the resource is not there any more", "reload hotrow after a migration"}
+		"the table behind the resource is not there any more, or has another form",
+		"reload hotrow after a migration"}
 	kindMethod = &kind{"method-not-allowed", http.StatusMethodNotAllowed,
 		"the method is not allowed here", "the Allow header lists those that are"}
 	kindReadOnly = &kind{"read-only", http.StatusMethodNotAllowed,
@@ -78,11 +79,19 @@ var (
 		"hotrow cannot answer this; the log has the cause", "look for the request in hotrow's log"}
 	kindUnavailable = &kind{"database-unavailable", http.StatusServiceUnavailable,
 		"the database cannot be reached and memory cannot answer", "try again later"}
+	kindBusy = &kind{"database-busy", http.StatusServiceUnavailable,
+		"the database was reached, but could not do this now: a lock, a time limit, its own state",
+		"try again later; hotrow's log has the database's words"}
 	kindRetry = &kind{"try-again", http.StatusServiceUnavailable,
 		"the database gave up the transaction in favour of another", "send the request again"}
 	kindUnknown = &kind{"outcome-unknown", http.StatusServiceUnavailable,
 		"the connection broke during the write, which may have happened or not",
 		"GET the document before you write again"}
+	kindStarting = &kind{"starting", http.StatusServiceUnavailable,
+		"hotrow has just started and does not know the tables of the database yet",
+		"send the request again"}
+	kindUnread = &kind{"unread-answers", http.StatusServiceUnavailable,
+		"too many answers wait for their clients to read them", "read the answers, and ask again"}
 	kindNotCached = &kind{"not-cached", http.StatusGatewayTimeout,
 		"memory has no fresh copy, and the request forbids reading the database",
 		"leave only-if-cached out"}
@@ -95,8 +104,8 @@ var allKinds = []*kind{kindBadPath, kindBadKey, kindBadQuery, kindBadHeader, kin
 	kindInvalid, kindUnauthorized, kindForbidden, kindCrossOrigin, kindDatabaseForbids,
 	kindNotFound, kindGone, kindMethod, kindReadOnly, kindNotAcceptable, kindTimeout,
 	kindConflict, kindPrecondition, kindTooLarge, kindTooLong, kindMediaType, kindMisdirected,
-	kindKeyMismatch, kindUnconditional, kindInternal, kindUnavailable, kindRetry, kindUnknown,
-	kindNotCached, kindFull}
+	kindKeyMismatch, kindUnconditional, kindInternal, kindUnavailable, kindBusy, kindRetry,
+	kindUnknown, kindStarting, kindUnread, kindNotCached, kindFull}
 
 // kindOf has the kinds by their slug.
 var kindOf = func() map[string]*kind {

@@ -29,6 +29,9 @@ func (c *call) read(key row.Key) error {
 	if err != nil {
 		return err
 	}
+	if err := c.claim(1); err != nil {
+		return err
+	}
 	a, err := c.get(key, o)
 	if err == nil && d.tooOld(&a) && !o.OnlyIfCached {
 		o.NoCache = true // older than the client takes: ask the database
@@ -42,6 +45,7 @@ func (c *call) read(key row.Key) error {
 		return problem{kind: kindNotFound, cacheable: true, detail: c.documentName(a.Key) +
 			" is not there"}
 	}
+	c.learn(1, len(a.Doc.Body()))
 	takes := c.accepted()
 	rep, err := c.representation(a.Doc, &takes)
 	if err != nil {

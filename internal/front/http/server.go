@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -35,8 +36,13 @@ func Server(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	var withPeer func(context.Context, net.Conn) context.Context
+	if own, ok := h.(*Handler); ok {
+		withPeer = own.withPeer
+	}
 	return &http.Server{
 		Handler:           h,
+		ConnContext:       withPeer,
 		ReadHeaderTimeout: pick(t.Header, 5*time.Second),
 		ReadTimeout:       pick(t.Read, time.Minute),
 		WriteTimeout:      pick(t.Write, time.Minute),

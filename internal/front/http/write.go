@@ -91,6 +91,9 @@ func (c *call) write(w resource.Write, m media) error {
 	if cond.impossible {
 		return resource.ErrPrecondition
 	}
+	if err := c.claim(1); err != nil {
+		return err
+	}
 	w.IfMatch, w.IfNoneMatch = cond.match, cond.noneMatch
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), c.o.WriteTimeout)
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
@@ -23,7 +24,10 @@ import (
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+func TestMain(m *testing.M) {
+	lane.PoisonBuffers()
+	dbtest.Main(m)
+}
 
 // A database is one of those that links are kept in, with another program that
 // writes to it.

@@ -36,6 +36,10 @@ func FuzzStep(f *testing.F) {
 		get("/over") + get("/overto"), "HEAD /asdf HTTP/1.0\r\nHost: localhost\r\n\r\n",
 		"POST /plain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", get("//evil.com/.."),
 		get("/plain", "Connection: close\r\n") + get("/asdf"), "\x16\x03\x01\x02\x00",
+		"\r\n" + get("/plain") + "\r\n" + get("/plain") + "\r\n\r\n" + get("/plain"),
+		strings.Replace(get("/plain"), "1.1", "1.2", 1) + strings.Replace(get("/plain"), "1.1", "2.0", 1),
+		get("/plain?" + strings.Repeat("x", 8<<10)), "HEAD /plain HTTP/1.0\r\nHost: localhost\r\n" +
+			"Connection: keep-alive\r\n\r\n" + get("/asdf"),
 	} {
 		f.Add([]byte(s), uint16(i))
 	}
@@ -80,8 +84,12 @@ func compareAnswers(t *testing.T, b *bed, in, out []byte) {
 		if len(status) == 0 {
 			return
 		}
+		if b, _ := requests.Peek(2); string(b) == "\r\n" { // net/http knows no empty line
+			_, _ = requests.Discard(2)
+		}
 		req, err := http.ReadRequest(requests)
-		refused := bytes.HasSuffix(status, []byte("400")) || bytes.HasSuffix(status, []byte("431"))
+		code := string(status[max(len(status)-3, 0):])
+		refused := code == "400" || code == "414" || code == "431" || code == "505"
 		if err != nil || refused {
 			req = &http.Request{Method: "GET"}
 		}

@@ -22,6 +22,7 @@ type Lane struct{ f *Front }
 // peer is what the lane remembers of one connection.
 type peer struct {
 	ip   netip.Addr
+	gap  http1.Gap
 	host []byte    // the last Host that was allowed
 	by   *settings // that allowed it
 	addr string    // for the access log; made when it is needed
@@ -42,26 +43,23 @@ func (l *Lane) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, 
 // Step answers the requests at the front of in.
 func (l *Lane) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	s := c.Scope().(*scope)
-	n := 0
-	if c.Back() { // old clients end a body with an empty line
-		skip, v := http1.SkipEmptyLine(in)
-		if v == http1.NeedMore {
-			return 0, out, lane.More
-		}
-		n = skip
-	}
-	n, out, next := l.step(c, s, in, n, out)
+	n, out, next := l.step(c, s, in, out)
 	if s.x.writer != nil {
 		s.x.writer.Commit() // waits only if answers must not go before the disk has their hits
 	}
 	return n, out, next
 }
 
-// step answers the requests that begin at n.
-func (l *Lane) step(
-	c *lane.Conn, s *scope, in []byte, n int, out []byte,
-) (int, []byte, lane.Next) {
+// step answers the requests in in.
+func (l *Lane) step(c *lane.Conn, s *scope, in, out []byte) (int, []byte, lane.Next) {
+	p := c.Data.(*peer)
+	n := 0
 	for n < len(in) {
+		skip, gap := p.gap.Skip(in[n:])
+		if gap == http1.NeedMore {
+			return n, out, lane.More
+		}
+		n += skip
 		length, verdict := s.req.Parse(in[n:])
 		switch verdict {
 		case http1.Complete:

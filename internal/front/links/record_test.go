@@ -99,7 +99,7 @@ func TestRecord_WhoseRequestItIs(t *testing.T) {
 		for range 2 {
 			b.do("GET", "/plain", headers...)
 		}
-		b.do("GET", "/plain", append(headers, "X-Full-Road: 1")...)
+		b.do("GET", "/plain", append(headers, "Connection: keep-alive, x")...)
 		for _, one := range b.clicks() {
 			if got := netip.AddrFrom16(one.IP).Unmap().String(); got != c.want {
 				t.Errorf("%q: recorded %s, want %s", c.forward, got, c.want)

@@ -8,8 +8,9 @@ const maxCompared = 4096
 // appendTarget appends the target of a link with what the request passes on to
 // it: rest, a path, goes behind the target's path, and the query behind its
 // query, less the keys that the target has already. Bytes stay as they were
-// sent: what is decoded and encoded again is not what was meant. Nothing is
-// ever appended to the host.
+// sent: what is decoded and encoded again is not what was meant. Only those that no
+// URL has, and that readers take for different things, are escaped: a backslash is
+// a slash to a browser. Nothing is ever appended to the host.
 func appendTarget(dst, target, rest, query []byte) []byte {
 	target, fragment := cut(target, '#')
 	base, own := cut(target, '?')
@@ -18,11 +19,24 @@ func appendTarget(dst, target, rest, query []byte) []byte {
 		if !hasPath(base) || base[len(base)-1] != '/' {
 			dst = append(dst, '/')
 		}
-		dst = append(dst, rest...)
+		dst = appendSafe(dst, rest)
 	}
 	dst = append(dst, own...)
 	dst = appendQuery(dst, own, query)
 	return append(dst, fragment...)
+}
+
+// appendSafe appends b, with escapes for the bytes that no URL has.
+func appendSafe(dst, b []byte) []byte {
+	const hex = "0123456789ABCDEF"
+	for _, c := range b {
+		if c <= ' ' || c >= 0x7f || c == '\\' || c == '#' || c == '"' || c == '<' || c == '>' {
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+			continue
+		}
+		dst = append(dst, c)
+	}
+	return dst
 }
 
 // cut cuts b in front of the first sep.
@@ -61,7 +75,7 @@ func appendQuery(dst, own, query []byte) []byte {
 		if sep != 0 {
 			dst = append(dst, sep)
 		}
-		dst, sep = append(dst, part...), '&'
+		dst, sep = appendSafe(dst, part), '&'
 	}
 	return dst
 }

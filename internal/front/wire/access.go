@@ -60,13 +60,13 @@ func (c *conn) pass(o *Options, issued any, rule resource.Rule) *fault {
 	return nil
 }
 
-// mayWrite returns nil when the peer may write res. A listener that is open to
-// other machines takes no anonymous writes, whatever the rule: Open speaks of
-// reading. c.mu is held.
+// mayWrite returns nil when the peer may write res. A listener that is open takes
+// no anonymous writes, whatever the rule and whoever asks: Open speaks of reading.
+// c.mu is held.
 func (c *conn) mayWrite(o *Options, res *resource.Resource) *fault {
 	issued := o.issued()
 	rule := res.Access().Write
-	if rule != "public" || !o.Open || c.local {
+	if rule != "public" || !o.Open {
 		return c.pass(o, issued, rule)
 	}
 	if _, ok := c.principal(o, issued); !ok {

@@ -13,12 +13,13 @@ import (
 const (
 	tickEvery = time.Second
 	pumpSize  = 64 << 10  // fragments that are sent at once
-	fullQueue = 256 << 10 // bytes that a peer has not taken: larger answers wait
+	fullQueue = 256 << 10 // bytes that a peer has not taken: fragments wait
 
 	// maxOutput is what a peer may not have taken before nothing more is read
-	// from it; at twice as much it is cut. Answers wait at fullQueue, so that
-	// only pushes to one that takes nothing come here.
-	maxOutput = 4 << 20
+	// from it; at twice as much it is cut. Answers are bounded before they are
+	// made (see front.Unsent), so that only pushes to one that takes nothing come
+	// to twice as much.
+	maxOutput = 2 * front.UnsentPeer
 )
 
 // A conn is one connection. Its loop and those who work for it share the
@@ -28,17 +29,19 @@ type conn struct {
 	lc     *lane.Conn
 	name   string // as /gofast/transports lists it
 	number uint64 // in that name
-	local  bool   // only this machine can be the peer
 	addr   string // of the peer, once it was logged; guarded by mu
+	peer   *front.Peer
 
 	mu       sync.Mutex // guards what follows; held while output is given to the lane
 	session  *gofast.Session
 	side     []byte // output of a Step whose place among other output matters
 	ended    bool
-	pumping  bool // a goroutine sends fragments
-	told     bool // that we are going away
-	tasks    int  // requests that are not answered
-	single   int  // bytes of data that surely fit into one frame
+	pumping  bool          // a goroutine sends fragments
+	told     bool          // that we are going away
+	tasks    int           // requests that are not answered
+	made     int64         // bytes of their answers that the peer has not taken
+	drained  chan struct{} // closed when output was taken, if somebody waits for that
+	single   int           // bytes of data that surely fit into one frame
 	who      identity
 	min      minimum
 	batch    []*task // reads of this Step that memory cannot answer
@@ -48,7 +51,7 @@ type conn struct {
 // Open makes the state of a connection. The server speaks first.
 func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 	o := f.live.Load()
-	c := &conn{f: f, lc: lc, local: front.IsLocal(lc.LocalAddr()), single: 256}
+	c := &conn{f: f, lc: lc, single: 256, peer: f.unsent.NewPeer()}
 	c.session = gofast.NewSession(gofast.Config{
 		Server: true, Name: o.Server, Instance: o.Instance,
 		// No Tags: a gofast peer compresses everything that it sends by each of
@@ -68,10 +71,11 @@ func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
 	c := lc.Data.(*conn)
 	c.recheck()
+	now := time.Now()
+	c.peer.Expire(now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var err error
-	now := time.Now()
 	if c.side, err = c.session.Tick(now, c.side); err != nil {
 		c.broken(err)
 		return out, lane.Close
@@ -107,7 +111,9 @@ func (f *Front) End(lc *lane.Conn) {
 		}
 	})
 	stats := c.session.Stats()
+	c.wake()
 	c.mu.Unlock()
+	c.peer.Close()
 	for w := range watchers {
 		w.leave()
 	}
@@ -164,6 +170,7 @@ func (c *conn) pump() {
 			return
 		}
 		c.send(c.session.Pump(nil, pumpSize))
+		c.settle()
 		c.mu.Unlock()
 	}
 }
@@ -171,22 +178,65 @@ func (c *conn) pump() {
 // room waits until the peer has taken enough of what was sent. It reports false
 // when the connection has ended: a peer that takes nothing is cut by the lane.
 func (c *conn) room() bool {
-	for c.lc.Backlog() > fullQueue { // so has one that is closed, until End
-		t := time.NewTimer(time.Millisecond)
-		select {
-		case <-t.C:
-		case <-c.f.ctx.Done():
-			t.Stop()
+	for {
+		c.mu.Lock()
+		if c.ended {
+			c.mu.Unlock()
 			return false
 		}
-		c.mu.Lock()
-		ended := c.ended
+		if c.drained == nil {
+			c.drained = make(chan struct{})
+		}
+		drained := c.drained
 		c.mu.Unlock()
-		if ended {
+		if c.lc.Backlog() <= fullQueue || !c.lc.Below(fullQueue/2) {
+			return true
+		}
+		select {
+		case <-drained:
+		case <-c.f.ctx.Done():
 			return false
 		}
 	}
-	return true
+}
+
+// wake has those look again who wait for room. c.mu is held.
+func (c *conn) wake() {
+	if c.drained != nil {
+		close(c.drained)
+		c.drained = nil
+	}
+}
+
+// Drained implements lane.Drainer: the peer has taken output.
+func (f *Front) Drained(lc *lane.Conn) {
+	c, ok := lc.Data.(*conn)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wake()
+	c.settle()
+}
+
+// settle gives back the room of answers that the peer has taken, and asks to be told
+// of the rest. c.mu is held.
+func (c *conn) settle() {
+	for c.made > 0 && !c.ended {
+		backlog := c.lc.Backlog()
+		if left := int64(backlog) + c.session.Unsent(); left < c.made {
+			c.peer.Add(left - c.made)
+			c.made = left
+		}
+		level := 0
+		if backlog > fullQueue/2 {
+			level = fullQueue / 2
+		}
+		if backlog == 0 || c.lc.Below(level) {
+			return // what is in the session is pumped, which settles
+		}
+	}
 }
 
 // busy reports whether a request is not answered, or something not taken by the

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/exchange"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 )
@@ -60,6 +61,7 @@ func (c *conn) relay(s *scope, e *gofast.Event) bool {
 		p.ctx, p.cancel = context.WithCancel(c.f.ctx)
 	}
 	ctx := context.WithValue(p.ctx, http.LocalAddrContextKey, c.lc.LocalAddr())
+	ctx = front.WithPeer(ctx, c.peer)
 	_ = c.session.SetUser(e.Opaque, p) // it is the exchange that Next has told of
 	c.tasks++
 	if !c.f.start(func() { p.run(h, req.WithContext(ctx)) }) {
@@ -120,6 +122,10 @@ func (p *passage) run(h http.Handler, r *http.Request) {
 	defer p.recovered()
 	p.header = http.Header{}
 	h.ServeHTTP(p, r)
+	if p.status == 0 { // a handler that answers nothing has not said 200
+		p.give(func() { p.refuse(&fault{kind: kindCanceled}) })
+		return
+	}
 	p.finish()
 }
 
@@ -299,7 +305,13 @@ func (p *passage) finish() {
 	}
 	if !p.stream {
 		a := exchange.Answer{Status: p.status, Fields: p.fields(), Body: p.body}
-		p.give(func() { p.c.respond(p.opaque, exchange.ID, nil, a.Append(nil)) })
+		payload := a.Append(nil)
+		p.give(func() {
+			p.c.respond(p.opaque, exchange.ID, nil, payload)
+			p.c.made += int64(len(payload))
+			p.c.peer.Add(int64(len(payload)))
+			p.c.settle()
+		})
 		return
 	}
 	chunked := p.told && p.header.Get("Content-Length") == "" && !bodiless

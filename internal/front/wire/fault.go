@@ -45,7 +45,8 @@ var (
 		"the database user may not do this", "grant it to the user that hotrow connects as"}
 	kindNotFound = &kind{"not-found", gofast.NotFound, false, "there is nothing here", ""}
 	kindGone     = &kind{"table-missing", gofast.NotFound, false,
-		"the table behind the resource is not there any more", "reload hotrow after a migration"}
+		"the table behind the resource is not there any more, or has another form",
+		"reload hotrow after a migration"}
 	kindNotAllowed = &kind{"method-not-allowed", gofast.Unimplemented, false,
 		"the resource does not take this request", ""}
 	kindReadOnly = &kind{"read-only", gofast.Unimplemented, false,
@@ -68,10 +69,18 @@ var (
 		"the database has no space left", ""}
 	kindSlow = &kind{"slow-watcher", gofast.ResourceExhausted, true,
 		"the watcher does not keep up", "watch again from the last cursor"}
+	kindStarting = &kind{"starting", gofast.Unavailable, true,
+		"hotrow has just started and does not know the tables of the database yet",
+		"send the request again"}
+	kindUnread = &kind{"unread-answers", gofast.Unavailable, true,
+		"too many answers wait for their clients to read them", "read the answers, and ask again"}
 	kindInternal = &kind{"internal", gofast.Internal, false,
 		"hotrow cannot answer this; the log has the cause", ""}
 	kindUnavailable = &kind{"database-unavailable", gofast.Unavailable, true,
 		"the database cannot be reached and memory cannot answer", ""}
+	kindBusy = &kind{"database-busy", gofast.Unavailable, true,
+		"the database was reached, but could not do this now: a lock, a time limit, its own state",
+		""}
 	kindRetry = &kind{"try-again", gofast.Aborted, true,
 		"the database gave up the transaction in favour of another", "send the request again"}
 	kindUnknown = &kind{"outcome-unknown", gofast.Unknown, false,
@@ -110,8 +119,8 @@ var kindOf = func() map[string]*kind {
 	bySlug := make(map[string]*kind)
 	for _, k := range []*kind{kindBadKey, kindBadPosition, kindBadBody, kindInvalid,
 		kindDatabaseForbids, kindNotFound, kindGone, kindReadOnly, kindConflict, kindPrecondition,
-		kindUnconditional, kindTooLarge, kindFull, kindInternal, kindUnavailable, kindRetry,
-		kindUnknown, kindNotCached} {
+		kindUnconditional, kindTooLarge, kindFull, kindInternal, kindUnavailable, kindBusy,
+		kindRetry, kindUnknown, kindNotCached} {
 		bySlug[k.slug] = k
 	}
 	return bySlug
@@ -135,7 +144,8 @@ func faultOf(err error) *fault {
 func (f *fault) logged() bool {
 	switch f.kind.code {
 	case gofast.Internal, gofast.Unknown, gofast.Unavailable, gofast.Aborted:
-		return f.kind != kindNotCached && f.kind != kindDraining
+		return f.kind != kindNotCached && f.kind != kindDraining && f.kind != kindUnread &&
+			f.kind != kindStarting
 	}
 	return f.kind == kindFull
 }

@@ -3,6 +3,7 @@ package wirefront
 import (
 	"bytes"
 	"strings"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -22,7 +23,7 @@ func (c *conn) get(s *scope, e *gofast.Event, out []byte) []byte {
 	}
 	res := s.resource(g.Resource)
 	if res == nil {
-		c.deny(e, noResource())
+		c.deny(e, s.live.noResource())
 		return out
 	}
 	if res.rule != "public" {
@@ -124,7 +125,7 @@ func (c *conn) getMulti(s *scope, e *gofast.Event) {
 	}
 	res := s.resource(g.Resource)
 	if res == nil {
-		c.deny(e, noResource())
+		c.deny(e, s.live.noResource())
 		return
 	}
 	if f := c.pass(s.live, s.issued, res.rule); f != nil {
@@ -145,7 +146,7 @@ func (c *conn) getMulti(s *scope, e *gofast.Event) {
 	for i, k := range g.Keys {
 		t.keys[i] = row.Key(strings.Clone(k))
 	}
-	c.run(s.live, t, t.loadMany)
+	c.run(s.live, t, c.f.estimate(s.live, t.res, len(t.keys)), t.loadMany)
 }
 
 // allHits answers a GetMulti if memory has every document and the answer is
@@ -204,7 +205,10 @@ func (c *conn) echo(e *gofast.Event, out []byte) []byte {
 
 // noResource is the fault of a name that is not served. The name itself goes
 // nowhere.
-func noResource() *fault {
+func (o *Options) noResource() *fault {
+	if o.Starting != nil && o.Starting() {
+		return &fault{kind: kindStarting, after: time.Second}
+	}
 	return &fault{kind: kindNotFound, text: "there is no resource of this name",
 		hint: "INFO lists the resources"}
 }

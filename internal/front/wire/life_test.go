@@ -308,7 +308,7 @@ func TestTask_EndsInTime(t *testing.T) {
 		k := c.newTask(&e, nil)
 		k.isWrite = write
 		ended := make(chan error, 1)
-		c.run(f.live.Load(), k, func(ctx context.Context) {
+		c.run(f.live.Load(), k, 0, func(ctx context.Context) {
 			began <- struct{}{}
 			select {
 			case <-ctx.Done():

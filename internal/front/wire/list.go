@@ -26,7 +26,7 @@ func (c *conn) query(s *scope, e *gofast.Event) {
 	}
 	res := s.resource(q.Resource)
 	if res == nil {
-		c.deny(e, noResource())
+		c.deny(e, s.live.noResource())
 		return
 	}
 	if f := c.pass(s.live, s.issued, res.rule); f != nil {
@@ -50,7 +50,9 @@ func (c *conn) query(s *scope, e *gofast.Event) {
 		after = &key
 	}
 	room := min(s.live.MaxList, c.session.MaxData())
-	c.run(s.live, t, func(ctx context.Context) { t.page(ctx, after, limit, room) })
+	c.run(s.live, t, c.f.estimate(s.live, t.res, limit), func(ctx context.Context) {
+		t.page(ctx, after, limit, room)
+	})
 }
 
 // page answers a Query with as many documents as the limit and the size of an
@@ -72,7 +74,8 @@ func (t *task) page(ctx context.Context, after *row.Key, limit, room int) {
 		ends = len(b)
 	}
 	head := rows.AppendPageHead(nil, more && len(answers) > 0, len(answers))
-	t.answer(rows.OK, append(head, b...))
+	t.learn(len(answers), len(b))
+	t.answer(rows.OK, append(head, b...), "")
 }
 
 // pageHead bounds what a page has besides its answers.
@@ -85,6 +88,10 @@ func (c *conn) info(s *scope, e *gofast.Event) {
 		return
 	}
 	o := s.live
+	if o.Starting != nil && o.Starting() {
+		c.deny(e, o.noResource())
+		return
+	}
 	i := rows.Info{Server: o.Server, MaxMessage: uint64(o.MaxMessage), MaxKeys: rows.MaxKeys,
 		MaxList: uint64(o.MaxList)}
 	for _, res := range o.Resources.All() {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
@@ -20,7 +21,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	lane.PoisonBuffers()
+	goleak.VerifyTestMain(m)
+}
 
 // siteTables is the database of a site.
 var siteTables = []string{

@@ -25,9 +25,11 @@ type task struct {
 	match      string    // IfNoneMatch of a Get
 	isWrite    bool
 
-	// What the access log says of the answer.
+	// What the access log says of the answer; guarded by c.mu.
 	cache string
 	bytes int
+
+	claimed int64 // room for its answer; of who works for it
 
 	done   bool // answered, or nobody wants the answer; guarded by c.mu
 	cancel context.CancelFunc
@@ -69,8 +71,9 @@ func (t *task) expire() {
 	t.fault(&fault{kind: kindDeadline})
 }
 
-// run runs a task in a goroutine of its own, until its deadline. c.mu is held.
-func (c *conn) run(o *Options, t *task, work func(context.Context)) {
+// run runs a task in a goroutine of its own, until its deadline, as soon as there is
+// room for an answer of so many bytes. c.mu is held.
+func (c *conn) run(o *Options, t *task, size int64, work func(context.Context)) {
 	limit := o.ReadTimeout
 	parent := c.f.ctx
 	if t.isWrite {
@@ -78,16 +81,43 @@ func (c *conn) run(o *Options, t *task, work func(context.Context)) {
 	}
 	ctx, cancel := context.WithTimeout(parent, limit)
 	t.cancel = cancel
-	if !t.until.IsZero() {
-		t.timer = time.AfterFunc(time.Until(t.until), t.expire)
-	}
-	if !c.f.start(func() {
-		defer cancel()
-		defer c.f.recovered(t)
+	c.admit(size, []*task{t}, cancel, func() {
 		if !t.over() {
 			work(ctx)
 		}
-	}) {
+	})
+}
+
+// admit does the work of tasks, for which it claims room for answers of so many bytes,
+// in a goroutine, and then calls end. c.mu is held.
+func (c *conn) admit(size int64, list []*task, end context.CancelFunc, work func()) {
+	for _, t := range list {
+		if !t.until.IsZero() {
+			t.timer = time.AfterFunc(time.Until(t.until), t.expire)
+		}
+	}
+	list[0].claimed = size // for all of them
+	start := func() bool {
+		return c.f.start(func() {
+			defer end()
+			defer func() { c.peer.Add(-list[0].claimed) }()
+			defer c.f.recovered(list...)
+			work()
+		})
+	}
+	refuse := func() {
+		end()
+		for _, t := range list {
+			t.fault(&fault{kind: kindUnread, after: time.Second})
+		}
+	}
+	// When it is granted later and the front is closed, so are its connections.
+	if _, ok := c.peer.Claim(size, func() { start() }, refuse); !ok || start() {
+		return
+	}
+	end()
+	c.peer.Add(-size)
+	for _, t := range list {
 		t.abandon()
 		c.refuse(t.opaque, t.id, &fault{kind: kindDraining})
 	}
@@ -129,7 +159,7 @@ func (c *conn) launch(o *Options) {
 		}
 		c.batch = rest
 		if len(together) == 1 {
-			c.run(o, first, first.load)
+			c.run(o, first, c.f.estimate(o, first.res, 1), first.load)
 			continue
 		}
 		c.runBatch(o, together)
@@ -139,24 +169,19 @@ func (c *conn) launch(o *Options) {
 
 // runBatch loads several documents with one read. c.mu is held.
 func (c *conn) runBatch(o *Options, list []*task) {
-	for _, t := range list {
-		if !t.until.IsZero() {
-			t.timer = time.AfterFunc(time.Until(t.until), t.expire)
-		}
-	}
 	ctx, cancel := context.WithTimeout(c.f.ctx, o.ReadTimeout)
 	c.f.stats.batches.Add(1)
-	if !c.f.start(func() {
-		defer cancel()
-		defer c.f.recovered(list...)
-		loadBatch(ctx, list)
-	}) {
-		cancel()
-		for _, t := range list {
-			t.abandon()
-			c.refuse(t.opaque, t.id, &fault{kind: kindDraining})
-		}
-	}
+	c.admit(c.f.estimate(o, list[0].res, len(list)), list, cancel, func() { loadBatch(ctx, list) })
+}
+
+// estimate returns how large the answer with so many documents may become.
+func (f *Front) estimate(o *Options, res *resource.Resource, documents int) int64 {
+	return f.unsent.Estimate(res.Name(), documents, o.MaxList)
+}
+
+// learn notes how large documents of the task's resource are.
+func (t *task) learn(documents, bytes int) {
+	t.c.f.unsent.Learn(t.resourceName(), documents, bytes)
 }
 
 // loadBatch answers tasks that ask the same of one resource.
@@ -194,8 +219,9 @@ func (t *task) found(a *resource.Answer) {
 	if out.State == rows.Found && t.match == out.ETag {
 		out.State, out.Body = rows.NotModified, nil
 	}
-	t.cache = cacheWords[out.Origin]
-	t.answer(statusOf(out.State), out.Append(nil))
+	payload := out.Append(nil)
+	t.learn(1, len(payload))
+	t.answer(statusOf(out.State), payload, cacheWords[out.Origin])
 }
 
 // answerOf returns an answer as it travels. asked is the key of the request.
@@ -223,6 +249,9 @@ var origins = [...]rows.Origin{
 	resource.Bypassed: rows.Bypassed, resource.HitDisk: rows.HitDisk,
 }
 
+// answerHead is what an answer has besides its body, about: position, entity tag.
+const answerHead = 96
+
 // loadMany answers a GetMulti.
 func (t *task) loadMany(ctx context.Context) {
 	answers, err := t.res.GetMulti(ctx, t.keys, t.options)
@@ -230,15 +259,24 @@ func (t *task) loadMany(ctx context.Context) {
 		t.fault(t.logged(err))
 		return
 	}
-	b := rows.AppendAnswersHead(nil, len(answers))
+	size := 0
 	for i := range answers {
-		a := answerOf(&answers[i], string(t.keys[i]))
-		if b = a.Append(b); len(b) > t.c.f.live.Load().MaxList {
-			t.fault(fail(kindTooLarge, "the documents together are too large"))
-			return
+		if d := answers[i].Doc; !d.Absent() {
+			size += len(d.Body())
 		}
 	}
-	t.answer(rows.OK, b)
+	t.learn(len(answers), size)
+	if size > t.c.f.live.Load().MaxList {
+		t.fault(fail(kindTooLarge, "the documents together are too large"))
+		return
+	}
+	b := make([]byte, 0, size+len(answers)*answerHead)
+	b = rows.AppendAnswersHead(b, len(answers))
+	for i := range answers {
+		a := answerOf(&answers[i], string(t.keys[i]))
+		b = a.Append(b)
+	}
+	t.answer(rows.OK, b, "")
 }
 
 // logged returns what the peer is told of err. What it is not told is logged, at
@@ -252,10 +290,14 @@ func (t *task) logged(err error) *fault {
 	return f
 }
 
-// answer ends the task with a payload.
-func (t *task) answer(status rows.Status, payload []byte) {
-	t.bytes = len(payload)
+// answer ends the task with a payload, which came from where cache says. It is called
+// by those who work for the task: the room that they have claimed becomes the answer's.
+func (t *task) answer(status rows.Status, payload []byte, cache string) {
 	t.end(gofast.OK, func(c *conn) {
+		t.bytes, t.cache = len(payload), cache
+		c.made += int64(len(payload))
+		c.peer.Add(int64(len(payload)) - t.claimed)
+		t.claimed = 0
 		var prefix []byte
 		if c.session.Legacy() {
 			prefix = rows.AppendStatus(nil, status)
@@ -273,12 +315,6 @@ func (t *task) fault(f *fault) {
 func (t *task) end(code gofast.Code, say func(*conn)) {
 	c := t.c
 	c.mu.Lock()
-	full := !t.done && !c.ended && c.lc.Backlog() > fullQueue
-	c.mu.Unlock()
-	if full && !c.room() { // a peer that is slow has its answers made slowly
-		return
-	}
-	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t.done || c.ended {
 		return
@@ -286,6 +322,7 @@ func (t *task) end(code gofast.Code, say func(*conn)) {
 	t.abandon()
 	say(c)
 	c.flush()
+	c.settle()
 	c.f.stats.observe(t.resourceName(), code, time.Since(t.began))
 	t.log(code)
 }

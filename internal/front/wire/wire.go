@@ -27,6 +27,10 @@ import (
 type Options struct {
 	Resources *resource.Set
 
+	// Starting reports whether the resources are not known yet: then a name that is
+	// not served may be soon. nil: they are.
+	Starting func() bool
+
 	// Auth says whose token it is. nil: nobody's.
 	Auth func(token string) (Principal, bool)
 
@@ -51,6 +55,9 @@ type Options struct {
 	Instance     string        // of this process, for clients that compare; stays
 	Log          *slog.Logger  // nil: discard
 
+	// Unsent bounds the answers that peers do not take; stays. nil: one of its own.
+	Unsent *front.Unsent
+
 	Access *accesslog.Log // of the messages, with front.AccessColumns; nil: none
 }
 
@@ -68,6 +75,7 @@ type Front struct {
 	logLimit front.Limiter
 	draining atomic.Bool
 	crew     crew.Crew
+	unsent   *front.Unsent
 	work     sync.WaitGroup // requests and hubs that run
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -85,6 +93,9 @@ type Front struct {
 func New(o Options) *Front {
 	f := &Front{
 		conns: make(map[*conn]struct{}), hubs: make(map[*resource.Resource]*hub),
+	}
+	if f.unsent = o.Unsent; f.unsent == nil {
+		f.unsent = front.NewUnsent(0, 0)
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.Configure(o)

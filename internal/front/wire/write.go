@@ -27,7 +27,7 @@ func (c *conn) write(s *scope, e *gofast.Event) {
 	}
 	res := s.resource(w.Resource)
 	if res == nil {
-		c.deny(e, noResource())
+		c.deny(e, s.live.noResource())
 		return
 	}
 	op := ops[e.ID]
@@ -43,7 +43,9 @@ func (c *conn) write(s *scope, e *gofast.Event) {
 	minimal := w.Flags&rows.Minimal != 0 || c.mayRead(s.live, res.Resource) != nil
 	t := c.newTask(e, res.Resource)
 	t.isWrite, t.key = true, change.Key
-	c.run(s.live, t, func(ctx context.Context) { t.store(ctx, change, minimal) })
+	c.run(s.live, t, c.f.estimate(s.live, t.res, 1), func(ctx context.Context) {
+		t.store(ctx, change, minimal)
+	})
 }
 
 // checkWrite says why the peer may not do op to res, if so. c.mu is held.
@@ -112,7 +114,7 @@ func (t *task) store(ctx context.Context, w *resource.Write, minimal bool) {
 	if minimal {
 		out.Answer.Body = nil
 	}
-	t.answer(rows.OK, out.Append(nil))
+	t.answer(rows.OK, out.Append(nil), "")
 }
 
 // checkBodyKey returns a fault when the body names another key than the request.

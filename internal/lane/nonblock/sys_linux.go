@@ -24,6 +24,17 @@ func recv(fd int, p []byte, flags uintptr) (n int, e unix.Errno) {
 	return int(r), 0
 }
 
+// Discard is Recv of up to size bytes that nobody wants: a socket of TCP drops them
+// and needs no buffer.
+func Discard(fd, size int) (n int, e unix.Errno) {
+	r, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), 0, uintptr(size),
+		unix.MSG_TRUNC, 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), 0
+}
+
 // Send writes to a socket what its buffer takes.
 func Send(fd int, p []byte) (n int, e unix.Errno) {
 	r, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
@@ -81,7 +92,7 @@ func EpollNow(ep int, events []unix.EpollEvent) int { return EpollSleep(ep, even
 
 // EpollSleep is EpollNow, but waits for events: most long at most, in milliseconds. It is the
 // one call here that may block: with the processor that Go's scheduler believes to be
-// busy, so that others need one to spare (crew.AddProcessors). Who stops the world
+// busy, so that others need one to spare (GOMAXPROCS). Who stops the world
 // meanwhile sends a signal, which ends it.
 func EpollSleep(ep int, events []unix.EpollEvent, most time.Duration) int {
 	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep),

@@ -1,6 +1,8 @@
 package nonblock
 
 import (
+	"io"
+	"net"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -45,5 +47,50 @@ func TestCalls_DoNotBlock(t *testing.T) {
 	}
 	if _, e := Send(pair[0], []byte("abc")); e != unix.EPIPE {
 		t.Errorf("send to nobody: %v, want EPIPE and no signal", e)
+	}
+}
+
+func TestDiscard_DropsWhatHasCome(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	peer, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	nc, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	raw, err := nc.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	discard := func(size int) (n int, e unix.Errno) {
+		if err := raw.Read(func(fd uintptr) bool {
+			n, e = Discard(int(fd), size)
+			return e != unix.EAGAIN
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return n, e
+	}
+	if _, err := io.WriteString(peer, "abcdef"); err != nil {
+		t.Fatal(err)
+	}
+	if n, e := discard(4); n != 4 || e != 0 {
+		t.Errorf("discard of 4 bytes: %d, %v", n, e)
+	}
+	var rest [2]byte
+	if _, err := io.ReadFull(nc, rest[:]); err != nil || string(rest[:]) != "ef" {
+		t.Errorf("behind them comes %q, %v", rest, err)
+	}
+	_ = peer.Close()
+	if n, e := discard(4); n != 0 || e != 0 {
+		t.Errorf("discard at the end: %d, %v", n, e)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,11 @@ type Options struct {
 	// Open says that a listener beyond this machine may be used without a key:
 	// links can be read and made then, not changed.
 	Open bool
+
+	// Private reports whether the shortener is for this machine alone, which may
+	// then do everything as long as there is no key. It is not where the site has a
+	// public name, for a proxy in front of it need not say that it is one. nil: no.
+	Private func() bool
 
 	// CreateRate is how many links a client without a key may make in a minute;
 	// 0: any number.
@@ -68,11 +74,13 @@ type State struct {
 
 // A Handler answers the requests of the API. It is made by New.
 type Handler struct {
-	o     Options
-	csrf  http.CrossOriginProtection
-	hosts *httpfront.Hosts
-	rate  *rate
-	shut  chan struct{} // closed by Close
+	o      Options
+	csrf   http.CrossOriginProtection
+	hosts  *httpfront.Hosts
+	rate   *rate
+	prober prober // of the database
+	last   totals
+	shut   chan struct{} // closed by Close
 }
 
 // New returns the handler for o.
@@ -86,10 +94,14 @@ func New(o Options) *Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Private == nil {
+		o.Private = func() bool { return false }
+	}
 	if o.ClientIP == nil {
 		o.ClientIP = peerOf
 	}
 	h := &Handler{o: o, rate: newRate(o.CreateRate), shut: make(chan struct{})}
+	h.prober.ask = o.Links.Ping
 	if o.Hosts != nil {
 		hosts := httpfront.NewHosts(o.Hosts)
 		h.hosts = &hosts
@@ -163,7 +175,11 @@ func (c *call) serve() error {
 	if c.form, err = url.ParseQuery(c.r.URL.RawQuery); err != nil {
 		return problem{kind: kindBadQuery, detail: "the query cannot be read"}
 	}
-	path := c.r.URL.EscapedPath()
+	return c.serveAt(c.r.URL.EscapedPath())
+}
+
+// at answers a path.
+func (c *call) at(path string) error {
 	if rest, ok := strings.CutPrefix(path, "/api/v1/"); ok {
 		return c.route(rest)
 	}
@@ -186,6 +202,36 @@ var paths = map[string]handlers{
 	"health": {http.MethodGet: (*call).health},
 }
 
+// A namedHandlers is what a path with a name in it does by method.
+type namedHandlers map[string]func(*call, string) error
+
+// named are the paths with a name in them, which stands where {} does.
+var named = map[string]namedHandlers{
+	"links/{}": {http.MethodGet: (*call).get, http.MethodPut: (*call).put,
+		http.MethodPatch: (*call).patch, http.MethodDelete: (*call).remove},
+	"links/{}/stats": {http.MethodGet: (*call).stats},
+	"links/{}/edits": {http.MethodGet: (*call).edits},
+	"keys/{}":        {http.MethodDelete: (*call).removeKey},
+}
+
+// Routes returns every method and path of the API but those of Shortcut, such as
+// "GET /api/v1/links/{}", where {} stands for a name.
+func Routes() []string {
+	var list []string
+	for path, h := range paths {
+		for method := range h {
+			list = append(list, method+" /api/v1/"+path)
+		}
+	}
+	for path, h := range named {
+		for method := range h {
+			list = append(list, method+" /api/v1/"+path)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 // route answers a path below /api/v1/.
 func (c *call) route(path string) error {
 	if h, ok := paths[path]; ok {
@@ -196,27 +242,16 @@ func (c *call) route(path string) error {
 		return problem{kind: kindNotFound, detail: "there is nothing at this path"}
 	}
 	name, err := url.PathUnescape(parts[1])
-	if err != nil || name == "" {
+	parts[1] = "{}"
+	h, ok := named[strings.Join(parts, "/")]
+	if err != nil || name == "" || !ok {
 		return problem{kind: kindNotFound, detail: "there is nothing at this path"}
 	}
-	switch strings.Join(append(parts[:1:1], parts[2:]...), "/") {
-	case "links":
-		return c.dispatch(handlers{
-			http.MethodGet:    func(c *call) error { return c.get(name) },
-			http.MethodPut:    func(c *call) error { return c.put(name) },
-			http.MethodPatch:  func(c *call) error { return c.patch(name) },
-			http.MethodDelete: func(c *call) error { return c.remove(name) },
-		})
-	case "links/stats":
-		return c.dispatch(handlers{http.MethodGet: func(c *call) error { return c.stats(name) }})
-	case "links/edits":
-		return c.dispatch(handlers{http.MethodGet: func(c *call) error { return c.edits(name) }})
-	case "keys":
-		return c.dispatch(handlers{
-			http.MethodDelete: func(c *call) error { return c.removeKey(name) },
-		})
+	bound := make(handlers, len(h))
+	for method, fn := range h {
+		bound[method] = func(c *call) error { return fn(c, name) }
 	}
-	return problem{kind: kindNotFound, detail: "there is nothing at this path"}
+	return c.dispatch(bound)
 }
 
 // dispatch calls what the path does for the method.

@@ -1,10 +1,7 @@
 package api
 
 import (
-	"net"
-	"net/http"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,9 +13,9 @@ import (
 // may returns the problem that keeps the request from doing what a role may do.
 // Keys are taken from the Authorization header and from nowhere else.
 //
-// As long as there is no key, this machine may do everything. A listener that
-// is open lets anybody do what open says here: links can be read and made, but
-// not changed, and single clicks are nobody's business.
+// Where Private says so and as long as there is no key, this machine may do
+// everything. A listener that is open lets anybody do what open says here: links
+// can be read and made, but not changed, and single clicks are nobody's business.
 func (c *call) may(role links.Role, open bool) error {
 	ctx := c.r.Context()
 	if secret, sent := httpfront.BearerToken(c.r.Header); sent {
@@ -35,27 +32,16 @@ func (c *call) may(role links.Role, open bool) error {
 		c.who = key.Name
 		return nil
 	}
-	keys, err := c.o.Keys.List(ctx)
-	if err != nil {
-		return err
-	}
-	isAdmin := func(k links.Key) bool { return k.Role == links.RoleAdmin }
-	switch {
-	case c.isLocal() && len(keys) == 0:
-		return nil
-	case c.isLocal() && role == links.RoleAdmin && !slices.ContainsFunc(keys, isAdmin):
-		return nil // else nobody could ever make another key
-	case c.o.Open && open:
+	if c.o.Open && open {
 		return nil
 	}
-	return problem{kind: kindUnauthorized,
-		detail: "send Authorization: Bearer KEY; hotrow links key add NAME makes one"}
-}
-
-// isLocal reports whether only this machine can have sent the request.
-func (c *call) isLocal() bool {
-	own, _ := c.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return front.IsLocal(own)
+	if c.o.Private() && front.FromHere(c.r) {
+		if keys, err := c.o.Keys.List(ctx); err != nil || len(keys) == 0 {
+			return err
+		}
+	}
+	return problem{kind: kindUnauthorized, detail: "send Authorization: Bearer KEY; " +
+		"hotrow links key add NAME -c FILE makes one on the server's machine"}
 }
 
 // mayMake is may for making n links: without a key there is a limit to them.

@@ -16,17 +16,17 @@ import (
 func TestAPI_KeysAndRoles(t *testing.T) {
 	b := newBed(t, links.Options{}, nil)
 	link := `{"url":"https://a.com"}`
-	a := b.want(201, "", "POST", "/api/v1/keys", `{"name":"r","role":"read"}`)
+	admin := "Bearer " + b.want(201, "", "POST", "/api/v1/keys", `{"name":"a","role":"admin"}`).member("key")
+	a := b.want(201, "", "POST", "/api/v1/keys", `{"name":"r","role":"read"}`, "Authorization", admin)
 	reader := "Bearer " + a.member("key")
 	if !strings.HasPrefix(a.member("key"), "hr_") || strings.Contains(
-		b.do("GET", "/api/v1/keys", "").body, a.member("key")) {
+		b.do("GET", "/api/v1/keys", "", "Authorization", admin).body, a.member("key")) {
 		t.Errorf("key %s", a.body)
 	}
-	// From now on everything needs a key, but for making the one that is missing.
+	// From now on everything needs a key.
 	b.want(401, "unauthorized", "GET", "/api/v1/links", "")
 	b.want(401, "unauthorized", "POST", "/api/v1/links", link)
 	b.want(200, "", "GET", "/api/v1/health", "")
-	admin := "Bearer " + b.want(201, "", "POST", "/api/v1/keys", `{"name":"a","role":"admin"}`).member("key")
 	b.want(401, "unauthorized", "POST", "/api/v1/keys", `{"name":"x","role":"admin"}`)
 	w := b.want(201, "", "POST", "/api/v1/keys", `{"name":"w","role":"write"}`, "Authorization", admin)
 	writer := "Bearer " + w.member("key")
@@ -70,6 +70,47 @@ func TestAPI_KeysAndRoles(t *testing.T) {
 		t.Errorf("key removed: %d", a.status)
 	}
 	b.want(401, "unauthorized", "GET", "/api/v1/links", "", "Authorization", writer)
+}
+
+// TestAPI_WithoutAKeyOnlyThisMachine: who is passed on by a proxy on this machine,
+// or asks by another name, is not this machine; nor is anybody where the site is
+// not private. A key of whatever role ends it for all.
+func TestAPI_WithoutAKeyOnlyThisMachine(t *testing.T) {
+	private := true
+	b := newBed(t, links.Options{}, func(o *Options) { o.Private = func() bool { return private } })
+	newKey := func(headers ...string) int {
+		return b.do("POST", "/api/v1/keys", `{"name":"x","role":"admin"}`, headers...).status
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Proto",
+		"x-forwarded-host", "X-Real-IP", "Via", "CF-Connecting-IP", "True-Client-IP",
+		"X-Client-IP", "X-Envoy-External-Address"} {
+		if got := newKey(name, "192.0.2.1"); got != 401 {
+			t.Errorf("with %s: %d, want 401", name, got)
+		}
+		if got := newKey(name, "127.0.0.1"); got != 401 {
+			t.Errorf("with %s of the loopback: %d, want 401", name, got)
+		}
+		if got := b.do("GET", "/api/v1/links", "", name, "x").status; got != 401 {
+			t.Errorf("GET with %s: %d, want 401", name, got)
+		}
+	}
+	if got := newKey("Host", "s.example"); got != 401 {
+		t.Errorf("by the public name: %d, want 401", got)
+	}
+	private = false
+	if got := newKey(); got != 401 {
+		t.Errorf("where the site is public: %d, want 401", got)
+	}
+	private = true
+	b.want(200, "", "GET", "/api/v1/links", "", "Host", "localhost")
+	for _, role := range []links.Role{links.RoleRead, links.RoleWrite} {
+		if _, _, err := b.keys.Add(t.Context(), "x", role); err != nil {
+			t.Fatal(err)
+		}
+		if got := newKey(); got != 401 {
+			t.Errorf("beside a key for %s: %d, want 401", role, got)
+		}
+	}
 }
 
 // far answers as on a listener that other machines reach.

@@ -57,7 +57,7 @@ func newBed(t testing.TB, rules links.Options, adapt func(*Options)) *bed {
 		}})
 	b.keys = links.NewKeys(db, now)
 	o := Options{Links: store, Keys: b.keys, Stats: &links.Stats{DB: db, Now: now}, Now: now,
-		Hosts: []string{"s.example"}}
+		Hosts: []string{"s.example"}, Private: func() bool { return true }}
 	if adapt != nil {
 		adapt(&o)
 	}

@@ -92,16 +92,17 @@ func TestAPI_BulkAnswersEachLine(t *testing.T) {
 
 func TestAPI_CSVDefusesFormulas(t *testing.T) {
 	b := newBed(t, links.Options{}, nil)
-	for i, title := range []string{"=1+1", "+1", "-1", "@x", `a"b,c`} {
+	for i, title := range []string{"=1+1", "+1", "-1", "@x", `a"b,c`, "＝1+1", " =1+1"} {
 		b.want(201, "", "POST", "/api/v1/links", fmt.Sprintf(
 			`{"url":"https://example.com/","code":"c%d","title":%q,"tags":["=x","y"]}`, i, title))
 	}
 	a := b.do("GET", "/api/v1/links?order=code", "", "Accept", "text/csv")
 	lines := strings.Split(a.body, "\n")
-	if !strings.HasPrefix(lines[0], "code,short_url,url,") || len(lines) != 7 {
+	if !strings.HasPrefix(lines[0], "code,short_url,url,") || len(lines) != 9 {
 		t.Fatalf("%s", a.body)
 	}
-	for i, want := range []string{",'=1+1,'=x|y,", ",'+1,", ",'-1,", ",'@x,", `,"a""b,c",`} {
+	for i, want := range []string{",'=1+1,'=x|y,", ",'+1,", ",'-1,", ",'@x,", `,"a""b,c",`,
+		",'＝1+1,", ",' =1+1,"} {
 		if !strings.Contains(lines[i+1], want) {
 			t.Errorf("%s lacks %s", lines[i+1], want)
 		}

@@ -109,6 +109,23 @@ func TestShortcut_ItsClientsGoOn(t *testing.T) {
 	b.expect(404, 1002, "GET", path, "", "Authorization", me)
 }
 
+// critical returns a token whose header says what must be understood (RFC 7515
+// 4.1.11): nothing of that is.
+func critical(names []string, soon int64) string {
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"ID": 1, "exp": soon})
+	token.Header["crit"] = names
+	text, _ := token.SignedString([]byte(testSecret)) // else the test fails
+	return text
+}
+
+// respelled returns a token whose signature has the same bytes and ends with
+// another letter: of the last one four bits of six are signed (RFC 4648 3.5).
+func respelled(token string) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	last := strings.IndexByte(letters, token[len(token)-1])
+	return token[:len(token)-1] + string(letters[last^1])
+}
+
 func TestShortcut_Tokens(t *testing.T) {
 	b := newCompat(t)
 	me := strings.TrimPrefix(b.register("me@example.com"), "Bearer ")
@@ -131,7 +148,16 @@ func TestShortcut_Tokens(t *testing.T) {
 		"another method": sign(jwt.SigningMethodHS384, []byte(testSecret), jwt.MapClaims{"ID": 1, "exp": soon}),
 		"none": sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType,
 			jwt.MapClaims{"ID": 1, "exp": soon}),
-		"nonsense": "x.y.z", "a bit less": me[:len(me)-2],
+		"nonsense": "x.y.z", "a bit less": me[:len(me)-2], "padded": good + "=",
+		"another spelling": respelled(good),
+		"expiry as text": sign(jwt.SigningMethodHS256, []byte(testSecret),
+			jwt.MapClaims{"ID": 1, "exp": fmt.Sprint(soon)}),
+		"begin as text": sign(jwt.SigningMethodHS256, []byte(testSecret),
+			jwt.MapClaims{"ID": 1, "exp": soon, "nbf": "1"}),
+		"user as text": sign(jwt.SigningMethodHS256, []byte(testSecret),
+			jwt.MapClaims{"ID": "1", "exp": soon}),
+		"critical": critical([]string{"exp"}, soon), "critical, unknown": critical([]string{"x"}, soon),
+		"critical, nothing": critical(nil, soon),
 	} {
 		if a := b.do("GET", "/api/shortcuts", "", "Authorization", "Bearer "+token); a.status != 401 ||
 			a.member("code") != "1010" {

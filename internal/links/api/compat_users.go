@@ -114,9 +114,41 @@ func (s *users) check(
 
 // claims are what a token says.
 type claims struct {
-	User int64 `json:"ID"`
-	jwt.RegisteredClaims
+	User      int64    `json:"ID"`
+	Expires   *instant `json:"exp"`
+	NotBefore *instant `json:"nbf,omitempty"`
+	Issued    *instant `json:"iat,omitempty"`
+
+	jwt.RegisteredClaims `json:"-"` // what the rest of jwt.Claims asks for
 }
+
+// An instant is a jwt.NumericDate, which it would also take from a text.
+type instant struct{ jwt.NumericDate }
+
+// UnmarshalJSON reads a number.
+func (i *instant) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '"' {
+		return errors.New("a time is a number (RFC 7519 2)")
+	}
+	return i.NumericDate.UnmarshalJSON(text)
+}
+
+// date returns the time, nil for none.
+func (i *instant) date() (*jwt.NumericDate, error) {
+	if i == nil {
+		return nil, nil
+	}
+	return &i.NumericDate, nil
+}
+
+// GetExpirationTime returns when the token ends.
+func (c claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.Expires.date() }
+
+// GetNotBefore returns when the token begins.
+func (c claims) GetNotBefore() (*jwt.NumericDate, error) { return c.NotBefore.date() }
+
+// GetIssuedAt returns when the token was made.
+func (c claims) GetIssuedAt() (*jwt.NumericDate, error) { return c.Issued.date() }
 
 // tokenFor is how long a token is good for.
 const tokenFor = 14 * 24 * time.Hour
@@ -124,15 +156,21 @@ const tokenFor = 14 * 24 * time.Hour
 // sign returns a token of a user.
 func (s *Shortcut) sign(id int64, now time.Time) (string, error) {
 	t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{User: id,
-		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(now.Add(tokenFor))}})
+		Expires: &instant{*jwt.NewNumericDate(now.Add(tokenFor))}})
 	return t.SignedString(s.secret)
 }
 
 // verify returns whose token it is.
 func (s *Shortcut) verify(token string, now time.Time) (int64, bool) {
 	var c claims
-	_, err := jwt.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return s.secret, nil },
+	_, err := jwt.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
+		if _, has := t.Header["crit"]; has {
+			return nil, errors.New("the token has extensions that nobody here knows (crit)")
+		}
+		return s.secret, nil
+	},
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithExpirationRequired(),
+		jwt.WithStrictDecoding(),
 		jwt.WithTimeFunc(func() time.Time { return now }))
 	return c.User, err == nil && c.User > 0
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/links"
+	"github.com/hotrow/hotrow/internal/links/transfer"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -58,6 +59,7 @@ func (c *call) export(q links.Query, mediaType string) error {
 		_, _ = out.WriteString(strings.Join(csvColumns, ",") + "\n")
 	}
 	c.sent = true
+	c.w.WriteHeader(http.StatusOK) // an export of no links has no bytes
 	return out.Flush()
 }
 
@@ -96,7 +98,7 @@ func (c *call) csv(out *csv.Writer) func(*links.Link) error {
 			cellTime(l.ExpiresAt), l.ExpiredURL, most, cellTime(l.CreatedAt), cellTime(l.UpdatedAt),
 			strconv.FormatInt(l.Clicks, 10), strconv.FormatInt(l.Bots, 10), cellTime(l.LastClickAt)}
 		for i := range cells {
-			cells[i] = guarded(cells[i])
+			cells[i] = transfer.Guard(cells[i])
 		}
 		if err := out.Write(cells); err != nil {
 			return err
@@ -104,15 +106,6 @@ func (c *call) csv(out *csv.Writer) func(*links.Link) error {
 		out.Flush()
 		return out.Error()
 	}
-}
-
-// guarded puts a quote in front of a cell that a spreadsheet would take for a
-// formula, and run.
-func guarded(cell string) string {
-	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
-		return "'" + cell
-	}
-	return cell
 }
 
 func cellTime(ms int64) string {

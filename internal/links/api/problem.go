@@ -142,7 +142,8 @@ func problemOf(err error) problem {
 		return problem{kind: kindUnavailable, after: time.Second}
 	}
 	switch source.ClassOf(err) {
-	case source.Unavailable, source.Retry, source.Unknown, source.Full, source.ReadOnly:
+	case source.Unavailable, source.Busy, source.Retry, source.Unknown, source.Full,
+		source.ReadOnly:
 		return problem{kind: kindUnavailable, after: time.Second,
 			detail: "the database cannot do this now"}
 	}

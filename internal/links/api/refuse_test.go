@@ -125,8 +125,12 @@ func TestAPI_RefusesForeignPagesAndHosts(t *testing.T) {
 			t.Errorf("Host %s: %d", host, a.status)
 		}
 	}
+	_, key, err := b.keys.Add(t.Context(), "w", links.RoleWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
 	a := b.want(201, "", "POST", "/api/v1/links", body, "Host", "S.Example:443",
-		"X-Forwarded-Host", "evil.example")
+		"X-Forwarded-Host", "evil.example", "Authorization", "Bearer "+key)
 	if !strings.HasPrefix(a.member("short_url"), "https://s.example/") {
 		t.Errorf("short URL %s", a.member("short_url"))
 	}

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -184,13 +183,6 @@ func (d *Drainer) Close() error {
 // Hold stops draining until Hold(false): to measure what recording alone costs.
 func (d *Drainer) Hold(hold bool) { d.held.Store(hold) }
 
-// behind is by how much the thread that takes clicks to the database is nicer than
-// those that answer where it would starve: a tenth of the weight.
-const behind = 10
-
-// patience is how long that thread may be without a processor.
-const patience = 20 * time.Millisecond
-
 // backOff is how long the database is left alone after failures, at most.
 const backOff = 2 * time.Second
 
@@ -199,8 +191,6 @@ const lastWords = 2 * time.Second
 
 // drains is the goroutine that drains.
 func (d *Drainer) drains(ctx context.Context) {
-	clerk := crew.Clerk{Nice: behind}
-	defer clerk.Close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	failures := 0
@@ -214,9 +204,7 @@ func (d *Drainer) drains(ctx context.Context) {
 		case <-timer.C:
 		}
 		wait := d.opts.Every
-		var n int
-		var err error
-		clerk.Do(patience, func() { n, err = d.turn(ctx) })
+		n, err := d.turn(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			failures++

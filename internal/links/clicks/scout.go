@@ -4,16 +4,12 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/hotrow/hotrow/internal/crew"
 )
 
 // looks is the goroutine that counts what the drainer has not come to: while a
 // transaction is under way or the database is away, clicks are shown and sent to
 // live followers all the same.
 func (d *Drainer) looks(ctx context.Context) {
-	clerk := crew.Clerk{Nice: behind}
-	defer clerk.Close()
 	ticker := time.NewTicker(d.opts.Every)
 	defer ticker.Stop()
 	for {
@@ -25,9 +21,7 @@ func (d *Drainer) looks(ctx context.Context) {
 		if !d.writing.Load() && !d.counts.away.Load() && !d.held.Load() {
 			continue // the drainer counts what it reads
 		}
-		var err error
-		clerk.Do(patience, func() { err = d.look() })
-		if err != nil {
+		if err := d.look(); err != nil {
 			d.log.Warn("a part of the click log cannot be read now", "err", err)
 		}
 	}

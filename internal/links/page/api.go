@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -149,8 +150,9 @@ func (p *Page) get(r *http.Request, path string, into any) int {
 	return http.StatusOK
 }
 
-// request returns the request of a call: the visitor's address and key, and
-// nothing else of what the browser sent.
+// request returns the request of a call: the visitor's address and key, and what
+// proxies have written into the visitor's request, by which the API sees that it
+// was not made on this machine.
 func (p *Page) request(r *http.Request, c call) (*http.Request, error) {
 	body, ok := c.body.([]byte)
 	if !ok && c.body != nil {
@@ -170,6 +172,11 @@ func (p *Page) request(r *http.Request, c call) (*http.Request, error) {
 	}
 	req.Host, req.RemoteAddr, req.TLS = r.Host, r.RemoteAddr, r.TLS
 	req.RequestURI = target.RequestURI()
+	for name, values := range authorized(r).Header {
+		if !isBrowsers(name) {
+			req.Header[name] = values
+		}
+	}
 	req.Header.Set("Accept", "application/json")
 	if c.body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -180,12 +187,18 @@ func (p *Page) request(r *http.Request, c call) (*http.Request, error) {
 	if c.ifMatch != "" {
 		req.Header.Set("If-Match", c.ifMatch)
 	}
-	for _, name := range []string{"Authorization", "X-Forwarded-For"} {
-		if v, ok := authorized(r).Header[name]; ok {
-			req.Header[name] = v
+	return req, nil
+}
+
+// isBrowsers reports whether a header speaks of the page that a browser wants, not
+// of the call to the API that the page makes.
+func isBrowsers(name string) bool {
+	for _, of := range []string{"Accept", "Content-", "If-", "Sec-", "Cookie", "Range", "Origin"} {
+		if strings.HasPrefix(name, of) {
+			return true
 		}
 	}
-	return req, nil
+	return false
 }
 
 // A recorder keeps an answer of the API.

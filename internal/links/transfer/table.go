@@ -131,15 +131,6 @@ func separator(head []byte) rune {
 	return best
 }
 
-// unguard takes the apostrophe away that exporters put before a cell which a
-// spreadsheet would take for a formula.
-func unguard(cell string) string {
-	if len(cell) > 1 && cell[0] == '\'' && strings.IndexByte("=+-@\t\r", cell[1]) >= 0 {
-		return cell[1:]
-	}
-	return cell
-}
-
 // fields are the members of one entry as texts.
 type fields struct {
 	line   int

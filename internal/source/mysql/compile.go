@@ -154,7 +154,7 @@ func (n *node) members() error {
 		}
 		n.shape.Fields = append(n.shape.Fields, row.Field{
 			Name: f.Name, Column: col.Name, Kind: col.Kind,
-			OmitNull: f.OmitNull, RFC3339: f.RFC3339,
+			Key: key, OmitNull: f.OmitNull, RFC3339: f.RFC3339,
 		})
 		n.fields = append(n.fields, col)
 		n.at = append(n.at, len(n.items))

@@ -35,7 +35,8 @@ func (s *Source) Doctor(
 	}
 	var out []source.Finding
 	for _, check := range []func() []source.Finding{
-		f.checkLog, f.checkGTID, f.checkGrants, f.checkFilters, f.checkTables, f.checkRights,
+		f.checkLog, f.checkGTID, f.checkGrants, f.checkFilters, f.checkSilent, f.checkTables,
+		f.checkRights,
 		func() []source.Finding { return f.checkConnections(s.opts.MaxConns) },
 	} {
 		out = append(out, check()...)
@@ -57,6 +58,7 @@ type facts struct {
 	missing   []string          // those that are watched and not there
 	rights    rights            // what the user lacks on tables
 	limits    limits            // on connections
+	silent    []string          // users that may write past the binlog, of those that are shown
 	cascades  []string          // watched tables that a cascade may change
 	unseen    []*table          // those of which hotrow may not know that
 }
@@ -88,6 +90,9 @@ func readFacts(
 		return nil, err
 	}
 	f.readStatus(ctx, c)
+	if err := f.readSilent(ctx, c); err != nil {
+		return nil, err
+	}
 	if err := f.readLimits(ctx, c); err != nil {
 		return nil, err
 	}

@@ -185,3 +185,35 @@ func (f *facts) checkConnections(pool int) []source.Finding {
 	}
 	return out
 }
+
+// readSilent notes who may write without a word in the binlog. To whom may not read the
+// server's own tables, only the user itself is shown.
+func (f *facts) readSilent(ctx context.Context, c *conn) error {
+	privileges := "'SUPER', 'SYSTEM_VARIABLES_ADMIN', 'SESSION_VARIABLES_ADMIN'"
+	if f.server.mariadb {
+		privileges = "'SUPER', 'BINLOG ADMIN'"
+	}
+	return c.query(ctx, "SELECT DISTINCT GRANTEE FROM information_schema.USER_PRIVILEGES"+
+		" WHERE PRIVILEGE_TYPE IN ("+privileges+") ORDER BY 1", nil, func(v []any) error {
+		f.silent = append(f.silent, asText(v[0]))
+		return nil
+	})
+}
+
+// checkSilent tells who may write without a word in the binlog.
+func (f *facts) checkSilent() []source.Finding {
+	if len(f.silent) == 0 || !f.on("log_bin") {
+		return nil
+	}
+	const most = 8
+	users := strings.Join(f.silent[:min(most, len(f.silent))], ", ")
+	if more := len(f.silent) - most; more > 0 {
+		users += fmt.Sprintf(" and %d more", more)
+	}
+	return []source.Finding{{
+		Level: source.LevelInfo,
+		Text:  "these users may write past the binlog (SET sql_log_bin = 0): " + users,
+		Why: "hotrow is not told of such a write: until the row is written again, or hotrow" +
+			" invalidate drops them, its documents stay as they were",
+	}}
+}

@@ -94,6 +94,9 @@ func (f *binlogFeed) Mode() source.FeedMode { return source.FeedBinlog }
 // Close does nothing: the feed holds nothing while Run does not run.
 func (f *binlogFeed) Close() error { return nil }
 
+// Blind names what the feed cannot tell of.
+func (f *binlogFeed) Blind() string { return "writes of sessions with sql_log_bin = 0" }
+
 // Stats returns a snapshot of the feed's counters.
 func (f *binlogFeed) Stats() source.FeedStats {
 	return source.FeedStats{
@@ -272,9 +275,9 @@ func (f *binlogFeed) announce(
 		}
 		return err
 	}
-	s.handler.Attached(originOf(a.server.identity), a.pos)
-	f.settler.reset() // what it was to prove ended with the epoch
-	s.barrier(a)
+	f.settler.reset() // what it was to prove ends with the epoch
+	s.handler.Attached(originOf(a.server.identity), a.pos, s.barrier(a))
+	f.counts.position.Store(uint64(a.pos))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"maps"
 	"slices"
 )
 
@@ -50,22 +51,19 @@ func (d *definitions) readCascades(ctx context.Context, c *conn) error {
 	for i := range edges {
 		d.cascade(&edges[i], reach)
 	}
+	unseen := make(map[tableName]bool)
 	for name := range reach {
-		if d.tables[name] != nil && d.tables[name].id != "" {
-			continue
-		}
-		seen := false
-		err := c.query(ctx, "SELECT 1 FROM information_schema.TABLES"+
-			" WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?", []any{name.schema, name.name},
-			func([]any) error { seen = true; return nil })
-		if err != nil {
-			return err
-		}
-		if !seen {
-			d.blind = appendNew(d.blind, reach[name]...)
+		if t := d.tables[name]; t == nil || t.id == "" {
+			unseen[name] = true
 		}
 	}
-	return nil
+	err = ofTables(ctx, c, maps.Keys(maps.Clone(unseen)),
+		"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES", "",
+		func(name tableName, _ []any) { delete(unseen, name) })
+	for name := range unseen {
+		d.blind = appendNew(d.blind, reach[name]...)
+	}
+	return err
 }
 
 // appendNew appends what list does not have.

@@ -74,16 +74,14 @@ func (f *binlogFeed) newFollowing(a *attached, h source.Handler) (*following, er
 	return s, nil
 }
 
-// barrier delivers what stands for transactions before the beginning. MySQL sends
-// those that it has not executed yet, since it is asked for them by GTID.
-func (s *following) barrier(a *attached) {
-	tx := &source.Tx{Pos: a.pos, All: true}
-	if !s.mysql {
-		s.bar = &barrier{start: a.pos, xa: a.xa}
-		tx.ID = s.feed.settler.add(&proof{barrier: s.bar})
+// barrier returns the Tx.ID that stands for transactions before the beginning; 0: MySQL
+// sends those that it has not executed yet, since it is asked for them by GTID.
+func (s *following) barrier(a *attached) uint64 {
+	if s.mysql {
+		return 0
 	}
-	s.handler.Apply(tx)
-	s.feed.counts.position.Store(uint64(a.pos))
+	s.bar = &barrier{start: a.pos, xa: a.xa}
+	return s.feed.settler.add(&proof{barrier: s.bar})
 }
 
 // HandleEvent takes the next event of the stream.

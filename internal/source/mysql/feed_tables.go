@@ -3,6 +3,8 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,67 +62,112 @@ func readDefinitions(
 	ctx context.Context, c *conn, database string, tables []source.Watched,
 ) (*definitions, error) {
 	d := &definitions{tables: make(map[tableName]*tableDef)}
-	for _, w := range tables {
-		for _, name := range namesOf(w.Table, database) {
-			d.names = appendNew(d.names, name.name)
-			err := d.readTable(ctx, c, name, &w)
-			if err != nil {
-				return nil, fmt.Errorf("read the definition of %s: %w", w.Table, err)
+	wanted := make(map[tableName]*source.Watched, len(tables))
+	for i := range tables {
+		for _, name := range namesOf(tables[i].Table, database) {
+			if wanted[name] == nil {
+				d.names = append(d.names, name.name)
 			}
+			wanted[name] = &tables[i]
 		}
+	}
+	if err := d.readTables(ctx, c, wanted); err != nil {
+		return nil, fmt.Errorf("read the tables that are followed: %w", err)
 	}
 	if err := d.readCascades(ctx, c); err != nil {
 		return nil, fmt.Errorf("read foreign keys: %w", err)
 	}
+	if err := d.readColumns(ctx, c); err != nil {
+		return nil, fmt.Errorf("read the columns of the tables that are followed: %w", err)
+	}
 	for _, t := range d.tables {
-		if err := t.readColumns(ctx, c); err != nil {
-			return nil, fmt.Errorf("read the columns of %s: %w", t.tableName, err)
-		}
 		t.resolve()
 	}
 	return d, nil
 }
 
-// readTable adds the watched table called name, if it is there.
-func (d *definitions) readTable(
-	ctx context.Context, c *conn, name tableName, w *source.Watched,
+// askTogether is of how many tables of one database the catalogue is asked in one
+// statement for all of its tables. For fewer it is asked one by one: the database may
+// have many more.
+const askTogether = 16
+
+// ofTables runs a query of the catalogue, which begins with sql and ends with order, for
+// tables. Its first two columns are the database and the table. fn is called with rows of
+// other tables too.
+func ofTables(
+	ctx context.Context, c *conn, tables iter.Seq[tableName], sql, order string,
+	fn func(name tableName, v []any),
 ) error {
-	return c.query(ctx, "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_TYPE"+
-		" FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
-		[]any{name.schema, name.name}, func(v []any) error {
-			if asText(v[0]) == name.schema && asText(v[1]) == name.name {
-				d.tables[name] = &tableDef{tableName: name, id: w.Table, watched: w.Columns,
-					engine: asText(v[2]), kind: asText(v[3])}
+	schemas := make(map[string][]string)
+	for t := range tables {
+		schemas[t.schema] = append(schemas[t.schema], t.name)
+	}
+	each := func(v []any) error {
+		fn(tableName{asText(v[0]), asText(v[1])}, v[2:])
+		return nil
+	}
+	for schema, names := range schemas {
+		if len(names) >= askTogether {
+			err := c.query(ctx, sql+" WHERE TABLE_SCHEMA = ? "+order, []any{schema}, each)
+			if err != nil {
+				return err
 			}
-			return nil // the catalogue takes letters of both cases to be equal
-		})
+			continue
+		}
+		for _, name := range names {
+			err := c.query(ctx, sql+" WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? "+order,
+				[]any{schema, name}, each)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// readColumns reads the columns of a table and its primary key.
-func (t *tableDef) readColumns(ctx context.Context, c *conn) error {
-	args := []any{t.schema, t.name}
-	err := c.query(ctx, `SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME
-		FROM information_schema.COLUMNS
-		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`, args,
-		func(v []any) error {
+// readTables adds the tables that are wanted, if they are there. (The catalogue takes
+// letters of both cases to be equal.)
+func (d *definitions) readTables(
+	ctx context.Context, c *conn, wanted map[tableName]*source.Watched,
+) error {
+	return ofTables(ctx, c, maps.Keys(wanted), `SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_TYPE
+		FROM information_schema.TABLES`, "", func(name tableName, v []any) {
+		if w := wanted[name]; w != nil {
+			d.tables[name] = &tableDef{tableName: name, id: w.Table, watched: w.Columns,
+				engine: asText(v[0]), kind: asText(v[1])}
+		}
+	})
+}
+
+// readColumns reads the columns of the tables and their primary keys.
+func (d *definitions) readColumns(ctx context.Context, c *conn) error {
+	err := ofTables(ctx, c, maps.Keys(d.tables), `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME,
+		DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME FROM information_schema.COLUMNS`,
+		"ORDER BY TABLE_NAME, ORDINAL_POSITION", func(name tableName, v []any) {
+			t := d.tables[name]
+			if t == nil {
+				return
+			}
 			def := columnDef{column: column{typ: strings.ToLower(asText(v[1])),
 				charset: asText(v[3])}, length: lengthOf(asText(v[2]))}
 			def.Name, def.Native = asText(v[0]), asText(v[2])
 			def.settle()
 			t.columns = append(t.columns, def)
-			return nil
 		})
 	if err != nil {
 		return err
 	}
-	return c.query(ctx, `SELECT COLUMN_NAME FROM information_schema.STATISTICS
-		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND INDEX_NAME = 'PRIMARY'
-		ORDER BY SEQ_IN_INDEX`, args, func(v []any) error {
-		if i := t.column(asText(v[0])); i >= 0 {
-			t.key = append(t.key, i)
-		}
-		return nil
-	})
+	return ofTables(ctx, c, maps.Keys(d.tables), `SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME,
+		COLUMN_NAME FROM information_schema.STATISTICS`, "ORDER BY TABLE_NAME, SEQ_IN_INDEX",
+		func(name tableName, v []any) {
+			t := d.tables[name]
+			if t == nil || asText(v[0]) != "PRIMARY" {
+				return
+			}
+			if i := t.column(asText(v[1])); i >= 0 {
+				t.key = append(t.key, i)
+			}
+		})
 }
 
 // column returns the index of the column called name, or -1.

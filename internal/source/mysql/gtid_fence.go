@@ -15,7 +15,8 @@ const (
 	// until they go on; which transaction was the last it says at any time.
 	logStall = 20 * time.Millisecond
 
-	// rememberGTIDs bounds how many of the last transactions are known by name.
+	// rememberGTIDs bounds how many of the last transactions are known by name, beside the
+	// last one of each domain.
 	rememberGTIDs = 4096
 )
 
@@ -24,8 +25,9 @@ type gtids struct {
 	// mu guards the fields.
 	mu      sync.Mutex
 	seen    map[string]bool
-	order   []string      // of seen, oldest first
-	changed chan struct{} // closed when one is added; nil: nobody waits
+	order   []string          // of seen, oldest first
+	last    map[string]string // of each domain
+	changed chan struct{}     // closed when one is added; nil: nobody waits
 }
 
 // add notes transactions.
@@ -33,9 +35,12 @@ func (g *gtids) add(names ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.seen == nil {
-		g.seen = make(map[string]bool)
+		g.seen, g.last = make(map[string]bool), make(map[string]string)
 	}
 	for _, name := range names {
+		// The log's end names the last transaction of a domain that is idle for ever.
+		domain, _, _ := strings.Cut(name, "-")
+		g.last[domain] = name
 		if g.seen[name] {
 			continue
 		}
@@ -58,7 +63,8 @@ func (g *gtids) reach(ctx context.Context, names []string) error {
 		g.mu.Lock()
 		missing := false
 		for _, name := range names {
-			missing = missing || !g.seen[name]
+			domain, _, _ := strings.Cut(name, "-")
+			missing = missing || !g.seen[name] && g.last[domain] != name
 		}
 		if g.changed == nil {
 			g.changed = make(chan struct{})

@@ -21,7 +21,7 @@ func (p *plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Lo
 	}
 	var args []any
 	if after != nil {
-		k, err := p.loose.Parse(*after)
+		k, err := p.loose.ParseAfter(*after)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", p.name, err)
 		}

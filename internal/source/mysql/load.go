@@ -234,7 +234,8 @@ func (n *node) record(v []any) (*record, error) {
 	for i, col := range n.items {
 		var err error
 		if r.read[i], err = col.value(v[i]); err != nil {
-			return nil, &source.Error{Class: source.Unavailable, After: retryAfter, Err: err,
+			return nil, &source.Error{Class: source.Busy, After: retryAfter,
+				Err:     fmt.Errorf("%w: %w", source.ErrReshaped, err),
 				Message: n.name + " has columns of other types than when its resource was compiled"}
 		}
 	}

@@ -65,7 +65,8 @@ func TestMariaDB_QueriesAndViewsMustNameTheirTables(t *testing.T) {
 	s := newSource(t, "CREATE TABLE a (id int PRIMARY KEY, n int)",
 		"CREATE TABLE b (id int PRIMARY KEY, n int)", "INSERT INTO a VALUES (1, 10)",
 		"INSERT INTO b VALUES (1, 20)",
-		"CREATE VIEW inner_v AS SELECT id, n FROM b",
+		"CREATE VIEW inner_v AS SELECT id, n FROM b", "CREATE SEQUENCE sq",
+		"CREATE VIEW clocks AS SELECT NOW() AS x FROM b",
 		"CREATE VIEW v AS SELECT a.id, a.n, inner_v.n AS m FROM a JOIN inner_v ON inner_v.id = a.id",
 		"CREATE FUNCTION f(x int) RETURNS int READS SQL DATA RETURN (SELECT n FROM b WHERE id = x)")
 	dep := func(names ...string) (deps []source.Dep) {
@@ -99,6 +100,32 @@ func TestMariaDB_QueriesAndViewsMustNameTheirTables(t *testing.T) {
 		{source.Spec{Query: "SELECT id, NOW() AS t FROM a WHERE id = :id", Depends: dep("a")}, "now"},
 		{source.Spec{Query: "SELECT id, current_date AS t FROM a WHERE id = :id", Depends: dep("a")},
 			"current_date"},
+		{source.Spec{Query: "SELECT id, RAND() AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "rand"},
+		{source.Spec{Query: "SELECT id, UUID() AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "uuid"},
+		{source.Spec{Query: "SELECT id, CONNECTION_ID() AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "connection_id"},
+		{source.Spec{Query: "SELECT id, CURRENT_USER AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "current_user"},
+		{source.Spec{Query: "SELECT id, CURRENT_USER() AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "current_user"},
+		{source.Spec{Query: "SELECT id, NEXT VALUE FOR sq AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "next"},
+		{source.Spec{Query: "SELECT id, PREVIOUS VALUE FOR sq AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "previous"},
+		{source.Spec{Query: "SELECT id, LAST_INSERT_ID() AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "last_insert_id"},
+		{source.Spec{Query: "SELECT id, UNIX_TIMESTAMP() AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "unix_timestamp"},
+		{source.Spec{Query: "SELECT id, @@server_id AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "@"},
+		{source.Spec{Query: "SELECT id, @u AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "@"},
+		{source.Spec{Query: "SELECT id, SYSDATE() AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "sysdate"},
+		{source.Spec{Query: "SELECT id, (SELECT x FROM clocks LIMIT 1) AS x FROM a WHERE id = :id",
+			Depends: dep("a")}, "current_timestamp"},
 		{source.Spec{Query: "SELECT id, UNIX_TIMESTAMP(n) AS t FROM a WHERE id = :id",
 			Depends: dep("a")}, ""},
 		{source.Spec{Query: "SELECT id FROM a, mysql.user WHERE id = :id", Depends: dep("a")},
@@ -167,8 +194,8 @@ func TestMariaDB_SlowStatementEnds(t *testing.T) {
 	err := s.read(ctx, func(ctx context.Context, c *conn) error {
 		return c.query(ctx, "SELECT SLEEP(20)", nil, func([]any) error { return nil })
 	})
-	if source.ClassOf(err) != source.Unavailable {
-		t.Errorf("error %v, want that the database is not available", err)
+	if source.ClassOf(err) != source.Busy {
+		t.Errorf("error %v, want that the database is busy", err)
 	}
 }
 

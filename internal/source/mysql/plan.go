@@ -20,7 +20,7 @@ type plan struct {
 	parts   []*column   // of the key; of a query, columns that only have the type
 	keyRead bool        // the key is among what is read
 	deps    []source.Dep
-	insert  bool // the server's INSERT can return the key (MariaDB 10.5)
+	insert  bool // MariaDB, whose INSERT can return the key (10.5)
 }
 
 var _ source.Plan = (*plan)(nil)
@@ -140,7 +140,7 @@ func (n *node) selectByOn(count int) string {
 func (n *node) selectPage(follow bool) string {
 	var where, order []string
 	for _, col := range n.keyCols {
-		order = append(order, quote(col.Name))
+		order = append(order, col.ordered())
 		if !col.NotNull {
 			where = append(where, quote(col.Name)+" IS NOT NULL")
 		}
@@ -159,7 +159,7 @@ func (n *node) selectPage(follow bool) string {
 func (n *node) after() string {
 	first := n.keyCols[0]
 	if len(n.keyCols) == 1 {
-		return quote(first.Name) + " > " + first.mark()
+		return first.ordered() + " > " + first.mark()
 	}
 	var any []string
 	for i := range n.keyCols {
@@ -169,12 +169,21 @@ func (n *node) after() string {
 			if j == i {
 				op = " > "
 			}
-			all = append(all, quote(col.Name)+op+col.mark())
+			all = append(all, col.ordered()+op+col.mark())
 		}
 		any = append(any, "("+strings.Join(all, " AND ")+")")
 	}
-	return fmt.Sprintf("%s >= %s AND (%s)", quote(first.Name), first.mark(),
+	return fmt.Sprintf("%s >= %s AND (%s)", first.ordered(), first.mark(),
 		strings.Join(any, " OR "))
+}
+
+// ordered returns the expression by which a list is ordered. An enum and a set are sorted by
+// number and compared by text, which cannot both say where a page goes on.
+func (c *column) ordered() string {
+	if c.typ == "enum" || c.typ == "set" {
+		return "CONCAT(" + quote(c.Name) + ")"
+	}
+	return quote(c.Name)
 }
 
 // pageArgs returns the parameters of selectPage for the key that args bind.

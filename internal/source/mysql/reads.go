@@ -25,7 +25,7 @@ var (
 		"uuid_short", "uuid_v4", "uuid_v7", "sys_guid", "random_bytes", "connection_id", "user",
 		"session_user", "system_user", "last_insert_id", "row_count", "found_rows", "sleep",
 		"benchmark", "get_lock", "release_lock", "release_all_locks", "is_free_lock",
-		"is_used_lock", "nextval", "lastval", "setval", "load_file", "master_pos_wait",
+		"is_used_lock", "encrypt", "nextval", "lastval", "setval", "load_file", "master_pos_wait",
 		"master_gtid_wait"}
 	clockWords = []string{"current_timestamp", "current_date", "current_time", "localtime",
 		"localtimestamp", "utc_date", "utc_time", "utc_timestamp", "current_user", "current_role"}
@@ -45,6 +45,9 @@ func (r *reading) query(tokens []token, schema string) error {
 			!follows(tokens, i, ".") && !before(tokens, i, ".") {
 			return changesByItself(t.text)
 		}
+		if isSequence(tokens, i) {
+			return changesByItself(t.text)
+		}
 		if before(tokens, i, "(") {
 			if err := r.call(tokens, i, schema); err != nil {
 				return err
@@ -56,6 +59,17 @@ func (r *reading) query(tokens []token, schema string) error {
 		}
 	}
 	return nil
+}
+
+// isSequence reports whether token i begins NEXT VALUE FOR s, or ends s.nextval.
+func isSequence(tokens []token, i int) bool {
+	switch {
+	case tokens[i].is("next"), tokens[i].is("previous"):
+		return i+2 < len(tokens) && tokens[i+1].is("value") && tokens[i+2].is("for")
+	case tokens[i].is("nextval"), tokens[i].is("currval"):
+		return follows(tokens, i, ".")
+	}
+	return false
 }
 
 // follows reports whether the mark stands before token i.

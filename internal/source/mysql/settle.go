@@ -59,6 +59,7 @@ type settler struct {
 	// mu guards the fields. No query is made while it is held.
 	mu     sync.Mutex
 	last   uint64
+	gone   uint64 // the last that was given out before another stream began
 	proofs map[uint64]*proof
 
 	// visible is a position before which all transactions with an XID are visible,
@@ -71,10 +72,11 @@ type settler struct {
 	asked  []source.Position        // of snapshots that are ahead of the feed
 }
 
-// reset forgets all: another stream begins.
+// reset forgets all: another stream begins. What has not been proven never is.
 func (s *settler) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.gone = s.last
 	s.proofs = make(map[uint64]*proof)
 	s.ends = make(map[source.Position]bool)
 	s.order, s.asked, s.visible, s.newest = nil, nil, 0, 0
@@ -137,7 +139,7 @@ func (s *settler) settled(txs []*source.Tx) (out []bool, open []uint64) {
 		p := s.proofs[tx.ID]
 		switch {
 		case p == nil: // needs none, or was proven before
-			out[i] = true
+			out[i] = tx.ID == 0 || tx.ID > s.gone
 		case p.barrier != nil:
 			out[i] = p.barrier.passed(s.visible)
 		case p.xid && p.gtid == "":

@@ -148,9 +148,31 @@ func validText(b []byte) string {
 // A decimal would be compared with a text as two floating-point numbers.
 func (c *column) mark() string {
 	if c.Kind == row.Decimal {
-		return "CAST(? AS DECIMAL(65,30))"
+		whole, _ := c.digits()
+		return fmt.Sprintf("CAST(? AS DECIMAL(65,%d))", min(30, 65-whole))
 	}
 	return "?"
+}
+
+// digits returns how many digits a decimal can have before and behind its point.
+func (c *column) digits() (whole, fraction int) {
+	var all int
+	if n, _ := fmt.Sscanf(strings.ToLower(c.Native), "decimal(%d,%d)", &all, &fraction); n != 2 {
+		return 35, 30 // of a query's answer, which does not say
+	}
+	return all - fraction, fraction
+}
+
+// decimalArg returns the text of a decimal that the column can have: the cast would round
+// another one to a neighbour, or bound it.
+func (c *column) decimalArg(text string) (any, error) {
+	whole, fraction := c.digits()
+	before, behind, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+	before, behind = strings.TrimLeft(before, "0"), strings.TrimRight(behind, "0")
+	if len(before) > whole || len(behind) > fraction {
+		return nil, fmt.Errorf("%s is no %s", text, c.Native)
+	}
+	return text, nil
 }
 
 // keyArg returns what the text of a key's part is bound as. It is of the
@@ -161,7 +183,11 @@ func (c *column) keyArg(text string) (any, error) {
 	case row.Bool:
 		return oneOrZero(text == "true"), nil
 	case row.Int:
-		return strconv.ParseInt(text, 10, 64)
+		n, err := strconv.ParseInt(text, 10, 64)
+		if c.typ == "year" && 0 < n && n < 100 { // compared as 1970 to 2069
+			err = fmt.Errorf("%d is no year that the database can hold", n)
+		}
+		return n, err
 	case row.Uint:
 		return strconv.ParseUint(text, 10, 64)
 	case row.Float:
@@ -170,6 +196,8 @@ func (c *column) keyArg(text string) (any, error) {
 		return parseFloat(text, 32)
 	case row.Bytes:
 		return hex.DecodeString(text)
+	case row.Decimal:
+		return c.decimalArg(text)
 	default:
 		return c.argText(p.Kind, text), nil
 	}

@@ -168,8 +168,7 @@ func (wr *writer) run(ctx context.Context) error {
 		return err
 	}
 	if !wr.done.Deleted && !wr.done.Loaded.Found() {
-		return &source.Error{Class: source.Internal,
-			Message: "the row was not there after the write: a trigger may have changed its key"}
+		return source.Gone(wr.plan.name, wr.key)
 	}
 	if wr.write.Key != "" {
 		wr.done.Loaded.Asked = wr.write.Key

@@ -62,9 +62,10 @@ func (wr *writer) insert(
 		return "", err
 	}
 	cols, marks := make([]string, len(list)), make([]string, len(list))
-	args := make([]any, len(list))
+	args := make([]any, 0, len(list))
 	for i, a := range list {
-		cols[i], marks[i], args[i] = quote(a.col.Name), "?", a.value
+		cols[i], marks[i] = quote(a.col.Name), wr.made(a.col)
+		args = appendTimes(args, a.value, strings.Count(marks[i], "?"))
 	}
 	sql := fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", n.from, strings.Join(cols, ", "),
 		strings.Join(marks, ", "))
@@ -181,8 +182,9 @@ func (wr *writer) update(
 		if slices.Contains(n.keyCols, a.col) || slices.Contains(n.on, a.col) {
 			continue
 		}
-		args = append(args, a.value)
-		sets = append(sets, quote(a.col.Name)+" = ?")
+		mark := wr.changed(a.col)
+		args = appendTimes(args, a.value, strings.Count(mark, "?"))
+		sets = append(sets, quote(a.col.Name)+" = "+mark)
 	}
 	if whole {
 		sets = append(sets, n.defaults(in)...)

@@ -171,7 +171,7 @@ func mustInput(t testing.TB, p *plan, body string) *row.Input {
 	return in
 }
 
-func TestMariaDB_LockedRowIsUnavailable(t *testing.T) {
+func TestMariaDB_LockedRowIsBusy(t *testing.T) {
 	url := dbtest.MariaDB(t)
 	s := openSource(t, url, Options{StatementTimeout: time.Second})
 	mustExec(t, s, "CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 0)")
@@ -179,7 +179,7 @@ func TestMariaDB_LockedRowIsUnavailable(t *testing.T) {
 	c := foreign(t, url)
 	run(t, c, "BEGIN", "UPDATE t SET n = 1 WHERE id = 1")
 	_, err := tryWrite(t, p, source.OpMerge, "1", `{"n":5}`)
-	if source.ClassOf(err) != source.Unavailable {
+	if source.ClassOf(err) != source.Busy {
 		t.Errorf("write of a locked row: %v", err)
 	}
 	run(t, c, "ROLLBACK")
@@ -233,3 +233,17 @@ func TestMariaDB_UserWithoutPrivileges(t *testing.T) {
 
 // databaseOf returns the name of the database of a URL.
 func databaseOf(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }
+
+func TestMariaDB_WriteOfARowWhoseKeyATriggerChanges(t *testing.T) {
+	s := openSource(t, dbtest.MariaDB(t), Options{})
+	mustExec(t, s, "CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 1)",
+		"CREATE TRIGGER away BEFORE UPDATE ON t FOR EACH ROW SET NEW.id = 7")
+	p := mustCompile(t, s, &source.Spec{Table: "t"})
+	_, err := tryWrite(t, p, source.OpMerge, "1", `{"n":5}`)
+	if err == nil || source.ClassOf(err) != source.Conflict {
+		t.Errorf("got %v", err)
+	}
+	if l := mustLoad(t, p, "1"); !l[0].Found() || l[0].Values[1].Int() != 1 {
+		t.Errorf("the row is %+v afterwards", l)
+	}
+}

@@ -65,6 +65,11 @@ func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {
 	return c, nil
 }
 
+// sqlNoJIT has the rest of its batch, which is one transaction, not be compiled to
+// machine code: of a statement about hundreds of tables the server thinks that it will
+// take long, and compiles for seconds what then runs for a tenth of one.
+const sqlNoJIT = "SELECT set_config('jit', 'off', true)"
+
 // tables reads the tables with these OIDs, or all when oids is nil.
 func (s *Source) tables(ctx context.Context, oids []uint32) ([]*table, string, error) {
 	ctx, cancel := s.begin(ctx, 2)
@@ -74,6 +79,7 @@ func (s *Source) tables(ctx context.Context, oids []uint32) ([]*table, string, e
 	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		server = "PostgreSQL " + conn.PgConn().ParameterStatus("server_version")
 		var b pgx.Batch
+		b.Queue(sqlNoJIT)
 		for _, sql := range []string{sqlTables, sqlColumns, sqlUnique, sqlForeign} {
 			b.Queue(sql, oids)
 		}
@@ -127,6 +133,9 @@ func (t *table) refusal() string {
 
 // canBeKey reports whether values of the column have a text that can name a row.
 func (c *column) canBeKey() bool {
+	if c.record {
+		return false
+	}
 	switch c.kind {
 	case row.JSON, row.Array, row.Rows, row.Null:
 		return false
@@ -157,6 +166,9 @@ type catalogReader struct {
 
 // read reads the answers, which are in the order of the queries.
 func (r *catalogReader) read(answers pgx.BatchResults) error {
+	if _, err := answers.Exec(); err != nil { // sqlNoJIT
+		return err
+	}
 	for _, read := range []func(pgx.Rows) error{r.table, r.column, r.index, r.foreign} {
 		rows, err := answers.Query()
 		if err != nil {

@@ -8,7 +8,8 @@ const (
 
 	sqlTables = `SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text,
 			c.relpersistence::text, c.relrowsecurity, c.relreplident::text,
-			c.relhassubclass AND c.relkind = 'r', c.reltuples,
+			c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits
+				WHERE inhparent = c.oid), c.reltuples,
 			COALESCE(n.nspname = pg_catalog.current_schema(), false),
 			COALESCE(d.description, ''),
 			pg_catalog.has_schema_privilege(n.oid, 'USAGE')

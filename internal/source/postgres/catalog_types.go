@@ -25,7 +25,7 @@ const (
 	typeColumns = `bt.oid, bt.typname::text, bt.typtype::text, b.oid IS NOT NULL,
 		pg_catalog.format_type(a.atttypid, -1), pg_catalog.format_type(bt.oid, -1),
 		COALESCE(b.typmod, -1), COALESCE(et.oid, 0::oid), eb.oid IS NOT NULL,
-		COALESCE(pg_catalog.format_type(et.oid, -1), '')`
+		COALESCE(pg_catalog.format_type(et.oid, -1), ''), COALESCE(et.typdelim, ',')::text`
 	typeJoins = ` LEFT JOIN base b ON b.oid = a.atttypid
 		JOIN pg_catalog.pg_type bt ON bt.oid = COALESCE(b.base, a.atttypid)
 		LEFT JOIN base eb ON eb.oid = bt.typelem AND bt.typcategory = 'A'
@@ -45,35 +45,42 @@ type typeRow struct {
 	elem       uint32 // under its domains; 0: not an array
 	elemDomain bool
 	elemName   string
+	delim      string // between elements: a semicolon for boxes
 }
 
 // targets returns where to scan typeColumns to.
 func (t *typeRow) targets() []any {
 	return []any{&t.oid, &t.typname, &t.typtype, &t.domain, &t.name, &t.base,
-		&t.typmod, &t.elem, &t.elemDomain, &t.elemName}
+		&t.typmod, &t.elem, &t.elemDomain, &t.elemName, &t.delim}
 }
 
 // A valueType is what hotrow makes of a type.
 type valueType struct {
-	name  string   // as SQL writes it: what the parameters of writes are cast to
-	base  string   // under its domains: what keys are cast to
-	kind  row.Kind // of its values: Array for arrays
-	bits  int      // of an Int
-	wide  bool     // equality is wider than that of the text
-	codec codec
-	read  string // the expression for which codec is, with %s for the column
+	name string   // as SQL writes it: what the parameters of writes are cast to
+	base string   // under its domains: what keys are cast to
+	oid  uint32   // under its domains
+	kind row.Kind // of its values: Array for arrays
+	elem row.Kind // of an array's elements
+	bits int      // of an Int
+	wide bool     // equality is wider than that of the text
+	// record says that values have columns of their own, into which unnest takes
+	// an array of keys apart.
+	record bool
+	codec  codec
+	read   string // the expression for which codec is, with %s for the column
 }
 
 // valueType says how values of the type are read and written.
 func (t *typeRow) valueType() valueType {
-	v := valueType{name: t.name, base: t.base}
+	v := valueType{oid: t.oid, name: t.name, base: t.base}
 	if t.elem != 0 {
 		v.kind, v.wide = row.Array, true
 		v.codec, v.read = readArray(t.elem, t.elemName, t.domain || t.elemDomain)
+		v.codec.delim, v.elem = t.delim[0], v.codec.kind
 		return v
 	}
 	v.codec, v.read = readScalar(t.oid, t.base, t.domain)
-	v.kind = v.codec.kind
+	v.kind, v.record = v.codec.kind, t.typtype == "c"
 	switch t.oid {
 	case pgtype.Int2OID:
 		v.bits = 16
@@ -87,6 +94,24 @@ func (t *typeRow) valueType() valueType {
 		v.wide = binaryKinds[t.oid] == row.Null && t.typtype != "e"
 	}
 	return v
+}
+
+// nameBytes is the longest text that the type name keeps; it cuts off the rest.
+const nameBytes = 63
+
+// keyPart returns a key's column of the type. What the type's input function would make
+// another value of, as name of a long text and time of an offset, is no key.
+func (v *valueType) keyPart(column string, maxLen int) row.KeyPart {
+	p := row.KeyPart{Column: column, Kind: v.kind, Bits: v.bits, MaxLen: maxLen, Wide: v.wide}
+	switch v.oid {
+	case pgtype.NameOID:
+		p.MaxBytes = nameBytes
+	case pgtype.OIDOID:
+		p.Kind, p.Bits = row.Uint, 32
+	case pgtype.TimetzOID:
+		p.Zone = true
+	}
+	return p
 }
 
 // readScalar returns how a type that is no array is read: in binary where that

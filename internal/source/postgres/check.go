@@ -19,8 +19,11 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 	ctx, cancel := p.src.begin(ctx, 2)
 	defer cancel()
 	var top planNode
+	var tables []*tableFacts
 	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
-		top, err = p.explain(ctx, conn)
+		if tables, err = readTableFacts(ctx, conn, p.direct(), ""); err == nil {
+			top, err = p.explain(ctx, conn)
+		}
 		return err
 	})
 	if err != nil {
@@ -35,7 +38,25 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 	if p.query != "" {
 		findings = append(findings, p.checkQuery(scans)...)
 	}
+	for _, t := range tables {
+		for _, f := range checkIdentity(t) {
+			if t.blunt() && f.Level == source.LevelWarning {
+				findings = append(findings, f)
+			}
+		}
+	}
 	return findings, nil
+}
+
+// direct returns the tables whose changes find documents by columns alone.
+func (p *plan) direct() []source.Watched {
+	var out []source.Watched
+	for _, d := range p.deps {
+		if len(d.Columns) > 0 && len(d.Identity) == 0 {
+			out = append(out, source.Watched{Table: d.Table, Columns: d.Columns, Direct: d.Columns})
+		}
+	}
+	return out
 }
 
 // A planNode is what EXPLAIN (FORMAT JSON) says of one step of a plan.

@@ -66,19 +66,27 @@ type compiler struct {
 	ctx     context.Context
 	aliases int
 	deps    []source.Dep
+
+	views, procs, results []uint32 // what is read besides tables: see definition
 }
 
 // Compile checks spec against the catalogue and prepares its statements.
 func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, error) {
-	c := &compiler{src: s, ctx: ctx}
-	p, err := c.plan(spec)
-	if err == nil {
-		err = p.prepare(ctx)
+	for try := 0; ; try++ {
+		c := &compiler{src: s, ctx: ctx}
+		p, err := c.plan(spec)
+		if err == nil {
+			// A table may change between the catalogue and the statement.
+			if err = p.prepare(ctx); source.ClassOf(err) == source.Missing && try < 2 {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("resource %s: %w", spec.Name, err)
+		}
+		s.defs.put(spec.Name, c.definition())
+		return p, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("resource %s: %w", spec.Name, err)
-	}
-	return p, nil
 }
 
 // plan compiles a table resource or a query resource.
@@ -120,9 +128,7 @@ func (c *compiler) tablePlan(p *plan, spec *source.Spec) error {
 	p.root, p.keyRead, p.parts = n, true, n.keyCols
 	for _, col := range n.keyCols {
 		p.types = append(p.types, col.base)
-		p.keys = append(p.keys, row.KeyPart{
-			Column: col.Name, Kind: col.kind, Bits: col.bits, MaxLen: col.maxLen, Wide: col.wide,
-		})
+		p.keys = append(p.keys, col.keyPart(col.Name, col.maxLen))
 	}
 	return nil
 }
@@ -218,8 +224,8 @@ func (n *node) members() error {
 			f.Name = col.Name
 		}
 		n.shape.Fields = append(n.shape.Fields, row.Field{
-			Name: f.Name, Column: col.Name, Kind: col.kind,
-			OmitNull: f.OmitNull, RFC3339: f.RFC3339,
+			Name: f.Name, Column: col.Name, Kind: col.kind, Elem: col.elem,
+			Key: slices.Contains(n.keyCols, col), OmitNull: f.OmitNull, RFC3339: f.RFC3339,
 		})
 		n.fields = append(n.fields, col)
 		n.items = append(n.items, item{expr: n.read(col), codec: col.codec})

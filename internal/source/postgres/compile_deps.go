@@ -151,9 +151,9 @@ func (c *compiler) declared(
 }
 
 // dependency checks one entry of depends. The columns are kept only if their
-// old values are always known (they are in the primary key, or the replica
-// identity is full) and their texts are those of the key; otherwise any change
-// of the table concerns every document.
+// texts are those of the key; otherwise any change of the table concerns every
+// document. So does, in a feed that does not know the old values of the columns,
+// one that is more than an INSERT.
 func (t *table) dependency(d source.Dep, key []keyColumn) (source.Dep, error) {
 	dep := source.Dep{Table: t.ID()}
 	if len(d.Columns) == 0 || key == nil {
@@ -167,7 +167,7 @@ func (t *table) dependency(d source.Dep, key []keyColumn) (source.Dep, error) {
 		return dep, fmt.Errorf("%s: key needs %d columns, those that hold %s", t.ID(), len(key),
 			strings.Join(keyNames(key), ", "))
 	}
-	exact := t.tellsOld() || within(d.Columns, t.Key)
+	exact := true
 	for i, col := range cols {
 		if col.kind != key[i].kind {
 			return dep, fmt.Errorf("column %s of %s is %s, but the key's %s is %s: they would"+
@@ -189,14 +189,4 @@ func keyNames(key []keyColumn) []string {
 		names[i] = key[i].column
 	}
 	return names
-}
-
-// within reports whether every one of names is among others.
-func within(names, others []string) bool {
-	for _, n := range names {
-		if !slices.Contains(others, n) {
-			return false
-		}
-	}
-	return true
 }

@@ -24,7 +24,7 @@ func (c *compiler) lookup(name string) (*table, error) {
 			JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 			WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND (n.nspname || '.' || c.relname = $1
 				OR c.relname = $1 AND n.nspname = pg_catalog.current_schema())
-			ORDER BY c.relname = $1 DESC LIMIT 1`, name).Scan(&oid)
+			ORDER BY c.relname = $1 LIMIT 1`, name).Scan(&oid)
 		if err == pgx.ErrNoRows {
 			return nil
 		}
@@ -53,7 +53,7 @@ func (c *compiler) noTable(name string) error {
 		names = append(names, t.Resource(), t.ID())
 	}
 	return &source.Error{Class: source.Missing,
-		Message: fmt.Sprintf("there is no table %q%s", name, mean(name, names))}
+		Message: fmt.Sprintf("there is no table %q%s", name, row.DidYouMean(name, names))}
 }
 
 // noColumn returns the error of a column that is not there.
@@ -67,23 +67,8 @@ func (t *table) noColumn(name string) error {
 		what = "the query's answer"
 	}
 	return &source.Error{Class: source.Missing,
-		Message: fmt.Sprintf("there is no column %q in %s%s", name, what, mean(name, names))}
-}
-
-// mean returns "; did you mean ...?" or nothing.
-func mean(name string, names []string) string {
-	if hint := didYouMean(name, names); hint != "" {
-		return "; " + hint
-	}
-	return ""
-}
-
-// didYouMean names the one of names that is nearest to name, if one is near.
-func didYouMean(name string, names []string) string {
-	if best := row.Nearest(name, names); best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return ""
+		Message: fmt.Sprintf("there is no column %q in %s%s", name, what,
+			row.DidYouMean(name, names))}
 }
 
 // allowed refuses tables whose documents could not be kept fresh, or that this

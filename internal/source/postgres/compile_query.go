@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -40,8 +39,7 @@ func (c *compiler) queryPlan(p *plan, spec *source.Spec) error {
 	for i, t := range params {
 		p.types = append(p.types, t.base)
 		p.parts = append(p.parts, &column{Column: source.Column{Name: q.key[i]}, valueType: t})
-		p.keys = append(p.keys, row.KeyPart{Column: q.key[i], Kind: t.kind, Bits: t.bits,
-			Wide: t.wide})
+		p.keys = append(p.keys, t.keyPart(q.key[i], 0))
 	}
 	n := &node{name: "the query", alias: c.alias(), spec: spec, table: &table{cols: columns}}
 	p.root = n
@@ -125,6 +123,7 @@ func (c *compiler) describe(sql string) (params []valueType, columns []column, e
 		for _, f := range d.Fields {
 			oids = append(oids, f.DataTypeOID)
 		}
+		c.results = append(c.results, oids...)
 		types, err := typesOf(ctx, conn, oids)
 		if err != nil {
 			return err

@@ -34,6 +34,9 @@ type reading struct {
 	tx     pgx.Tx
 	seen   map[uint32]bool
 	tables []uint32 // those that hold rows
+	views  []uint32 // those on the way, but for one that was made for this
+	procs  []uint32 // users' functions
+	own    uint32   // that view
 }
 
 // readsOfView returns the tables behind a view.
@@ -52,6 +55,7 @@ func (c *compiler) readsOfQuery(sql string) ([]*table, error) {
 		if err != nil {
 			return err
 		}
+		r.own = view
 		return r.view(ctx, view)
 	})
 }
@@ -87,6 +91,7 @@ func (c *compiler) reads(find func(context.Context, *reading) error) ([]*table, 
 		r := &reading{tx: tx, seen: make(map[uint32]bool)}
 		err = find(ctx, r)
 		oids = r.tables
+		c.views, c.procs = append(c.views, r.views...), append(c.procs, r.procs...)
 		if e := tx.Rollback(ctx); err == nil {
 			err = e
 		}
@@ -105,6 +110,9 @@ func (c *compiler) reads(find func(context.Context, *reading) error) ([]*table, 
 // view adds what a view reads.
 func (r *reading) view(ctx context.Context, view uint32) error {
 	r.seen[view] = true
+	if view != r.own {
+		r.views = append(r.views, view)
+	}
 	var tree string
 	err := r.tx.QueryRow(ctx, `SELECT ev_action::text FROM pg_catalog.pg_rewrite
 		WHERE ev_class = $1 AND rulename = '_RETURN'`, view).Scan(&tree)
@@ -118,7 +126,13 @@ func (r *reading) view(ctx context.Context, view uint32) error {
 	if treeSample.MatchString(tree) {
 		return fmt.Errorf("the result of TABLESAMPLE changes without a change of the table")
 	}
-	if err := r.functions(ctx, treeOIDs(treeFunction, tree)); err != nil {
+	procs := treeOIDs(treeFunction, tree)
+	for _, oid := range procs {
+		if oid >= firstUserOID {
+			r.procs = append(r.procs, oid)
+		}
+	}
+	if err := r.functions(ctx, procs); err != nil {
 		return err
 	}
 	return r.relations(ctx, treeOIDs(treeRelation, tree))

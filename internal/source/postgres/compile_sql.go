@@ -71,13 +71,30 @@ func (p *plan) prepare(ctx context.Context) error {
 	ctx, cancel := p.src.begin(ctx, 1)
 	defer cancel()
 	return p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		for _, sql := range []string{p.one, p.many} {
+		for _, sql := range []string{p.one, p.many, p.next} {
+			if sql == "" { // a query has no list
+				continue
+			}
 			if _, err := conn.PgConn().Prepare(ctx, "", sql, nil); err != nil {
+				if sql == p.next && sqlState(err) == "42883" {
+					return p.unordered(err)
+				}
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// unordered is the error of a key whose type the operator > does not compare, as that
+// of hstore: its rows could be in no list.
+func (p *plan) unordered(err error) error {
+	columns := make([]string, len(p.parts))
+	for i, col := range p.parts {
+		columns[i] = col.Name + " is of type " + col.Native
+	}
+	return &source.Error{Class: source.Invalid, Code: sqlState(err), Err: err,
+		Message: strings.Join(columns, ", ") + ", which has no operator > and so cannot be a key"}
 }
 
 // Shape returns how rows of the plan are encoded.
@@ -149,16 +166,4 @@ func splitKey(k row.Key, cols []*column) ([]string, error) {
 		}
 	}
 	return parts, nil
-}
-
-// appendElement appends one element of an array's text, quoted.
-func appendElement(dst []byte, text string) []byte {
-	dst = append(dst, '"')
-	for i := range len(text) {
-		if text[i] == '"' || text[i] == '\\' {
-			dst = append(dst, '\\')
-		}
-		dst = append(dst, text[i])
-	}
-	return append(dst, '"')
 }

@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,9 +12,9 @@ import (
 )
 
 // Doctor compares the database with what mode needs for these tables. In the
-// mode auto it is about logical replication, unless something stands against
-// that which no statement mends: then it is about triggers, which need no
-// restart, and tells the rest as warnings.
+// mode auto it is about logical replication; where that is not possible and
+// triggers are there, it is about them and tells the rest as warnings. It never
+// proposes triggers unasked: see choice.
 func (s *Source) Doctor(
 	ctx context.Context, mode source.FeedMode, tables []source.Watched,
 ) ([]source.Finding, error) {
@@ -48,14 +50,18 @@ func doctor(
 			})
 		}
 	}
-	if mode == source.FeedAuto {
+	auto := mode == source.FeedAuto
+	if auto {
 		mode = facts.best()
 	}
 	switch mode {
 	case source.FeedLogical:
+		if auto {
+			out = append(out, facts.choice()...)
+		}
 		out = append(out, facts.praise(facts.checkLogical())...)
 		if src.opts.Slot != "" {
-			finding, err := checkSlot(ctx, c, src.opts)
+			finding, err := src.slotFinding(ctx, c, auto)
 			if err != nil {
 				return nil, fmt.Errorf("doctor: %w", err)
 			}
@@ -70,6 +76,19 @@ func doctor(
 		return nil, fmt.Errorf("doctor: postgres has no feed %q", mode)
 	}
 	return append(append(out, facts.leftovers(mode)...), traces...), nil
+}
+
+// slotFinding is about the named slot. The mode auto does without it: see openLogical.
+func (s feedSource) slotFinding(
+	ctx context.Context, c *control, auto bool,
+) (source.Finding, error) {
+	f, err := checkSlot(ctx, c, s.opts)
+	if auto && f.Level == source.LevelError {
+		f.Level = source.LevelWarning
+		f.Why += ".\nUntil then a temporary slot is used, and what is on disk is not used again" +
+			" after a restart"
+	}
+	return f, err
 }
 
 // tries finds out what no question tells, once nothing else stands against a feed: a
@@ -96,14 +115,43 @@ func (s feedSource) tries(
 		Why: "the feed needs a connection of its own, to the server itself"}}
 }
 
-// best returns the best mode that statements alone can bring about.
+// best returns the mode that can work: the logical one, unless something stands
+// against it that no statement mends and triggers are there already.
 func (f *feedFacts) best() source.FeedMode {
-	for _, failed := range failures(f.checkLogical()) {
-		if len(failed.Apply) == 0 {
-			return source.FeedNotify
-		}
+	if len(f.stands()) > 0 && len(f.tables) > 0 && len(failures(f.checkNotify())) == 0 {
+		return source.FeedNotify
 	}
 	return source.FeedLogical
+}
+
+// stands returns what stands against logical replication that no statement of
+// --apply mends.
+func (f *feedFacts) stands() []source.Finding {
+	return slices.DeleteFunc(failures(f.checkLogical()), func(failed source.Finding) bool {
+		return len(failed.Apply) > 0
+	})
+}
+
+// choice says which ways there are, and what each costs, where neither works.
+func (f *feedFacts) choice() []source.Finding {
+	failed := f.stands()
+	if len(failed) == 0 {
+		return nil
+	}
+	var lacks []string
+	for _, s := range failed {
+		lacks = append(lacks, s.Text)
+	}
+	return []source.Finding{{
+		Level: source.LevelWarning,
+		Text:  "no change feed works yet, so nothing would be kept in memory; there are two ways:",
+		Why: "logical replication: costs writers nothing, and the server one decoding process;\n" +
+			"    it lacks: " + strings.Join(lacks, "; ") + "\n" +
+			"triggers: need no restart; cost each written row a call, and commits that write" +
+			" share a lock;\n" +
+			"    hotrow doctor ... --feed notify --sql prints them," +
+			" --feed notify --apply makes them",
+	}}
 }
 
 // regret tells as warnings what the server lacks for logical replication.
@@ -112,7 +160,7 @@ func (f *feedFacts) regret() []source.Finding {
 	for i := range out {
 		out[i].Level = source.LevelWarning
 		out[i].Why = "logical replication, which costs writers less, is not possible: " + out[i].Why
-		out[i].Apply, out[i].Remove = nil, nil
+		out[i].Apply, out[i].ByHand, out[i].Remove = nil, nil, nil
 	}
 	return out
 }
@@ -127,7 +175,7 @@ func (f *feedFacts) leftovers(mode source.FeedMode) []source.Finding {
 			Level:  source.LevelInfo,
 			Text:   "there is a publication " + f.names.publication,
 			Why:    "the feed notify does not use it",
-			Remove: []string{"DROP PUBLICATION IF EXISTS " + quoteName(f.names.publication)},
+			Remove: f.dropPublication(),
 		}}
 	}
 	var out []source.Finding
@@ -208,66 +256,4 @@ func (f *feedFacts) has(table string) bool {
 		}
 	}
 	return false
-}
-
-// identityTable remembers the replica identities that doctor has changed.
-const identityTable = notifySchema + ".replica_identity"
-
-// setIdentity returns the statements that set a table's replica identity and
-// remember what it was.
-func (t *tableFacts) setIdentity(identity string) []string {
-	was := "DEFAULT"
-	if t.Identity == "n" {
-		was = "NOTHING"
-	}
-	return []string{
-		"CREATE SCHEMA IF NOT EXISTS " + notifySchema,
-		"CREATE TABLE IF NOT EXISTS " + identityTable +
-			" (relation regclass PRIMARY KEY, identity text NOT NULL)",
-		"INSERT INTO " + identityTable + " VALUES (" + quoteText(t.sql()) + "::regclass, '" + was +
-			"') ON CONFLICT DO NOTHING",
-		"ALTER TABLE " + t.sql() + " REPLICA IDENTITY " + identity,
-	}
-}
-
-// resetIdentity returns the statement that undoes setIdentity. It does nothing
-// to a table whose identity doctor has not changed.
-func resetIdentity(table, was string) []string {
-	relation := quoteText(table) + "::regclass"
-	return []string{"DO " + dollarQuote(" BEGIN IF to_regclass('"+identityTable+
-		"') IS NOT NULL THEN IF EXISTS (SELECT FROM "+identityTable+" WHERE relation = "+
-		relation+") THEN ALTER TABLE "+table+" REPLICA IDENTITY "+was+"; DELETE FROM "+
-		identityTable+" WHERE relation = "+relation+"; END IF; IF NOT EXISTS (SELECT FROM "+
-		identityTable+") THEN DROP TABLE "+identityTable+"; DROP SCHEMA "+notifySchema+
-		"; END IF; END IF; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END ")}
-}
-
-// readIdentities returns the tables whose replica identity doctor has changed.
-func readIdentities(ctx context.Context, conn *pgx.Conn) ([]source.Finding, error) {
-	var there bool
-	err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", identityTable).Scan(&there)
-	if err != nil || !there {
-		return nil, err
-	}
-	rows, err := conn.Query(ctx, `SELECT n.nspname::text, c.relname::text, i.identity
-		FROM `+identityTable+` i JOIN pg_class c ON c.oid = i.relation
-		JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY 1, 2`)
-	if err != nil {
-		return nil, err
-	}
-	var out []source.Finding
-	var schema, name, was string
-	_, err = pgx.ForEachRow(rows, []any{&schema, &name, &was}, func() error {
-		if was != "DEFAULT" && was != "NOTHING" {
-			return nil // somebody else wrote this
-		}
-		out = append(out, source.Finding{
-			Level: source.LevelOK,
-			Text: fmt.Sprintf("the replica identity of %s.%s was %s before hotrow changed it",
-				schema, name, was),
-			Remove: resetIdentity(quoteName(schema, name), was),
-		})
-		return nil
-	})
-	return out, err
 }

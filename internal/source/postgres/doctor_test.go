@@ -140,18 +140,22 @@ func TestPostgres_OpenFeedFallsBackAndSaysWhy(t *testing.T) {
 	f := feedDatabase(t, s.URL(), feedSchema)
 	feed, why := feedOpen(t, s.URL(), source.FeedAuto, feedTables)
 	if feed != nil || !strings.Contains(why, "ALTER SYSTEM SET wal_level = logical") ||
-		!strings.Contains(why, "hotrow doctor URL --apply") {
+		!strings.Contains(why, "hotrow doctor URL --feed notify --apply") {
 		t.Errorf("feed %v: %s", feed, why)
 	}
 	for mode, want := range map[source.FeedMode]string{
-		source.FeedLogical: "wal_level", source.FeedNotify: "CREATE TRIGGER", "sqlite": "no mode",
+		source.FeedLogical: "wal_level", source.FeedNotify: "2 tables have no triggers", "sqlite": "no mode",
 	} {
 		_, _, err := openFeed(t.Context(), sourceOf(t, s.URL()), mode, feedTables)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("mode %s: %v, want %q", mode, err, want)
 		}
 	}
-	feedApply(t, s.URL(), source.FeedAuto, feedTables) // which brings the triggers
+	feedApply(t, s.URL(), source.FeedAuto, feedTables) // which brings no triggers
+	if feed, why = feedOpen(t, s.URL(), source.FeedAuto, feedTables); feed != nil {
+		t.Errorf("feed %v: %s", feed, why)
+	}
+	feedApply(t, s.URL(), source.FeedNotify, feedTables)
 	feed, why = feedOpen(t, s.URL(), source.FeedAuto, feedTables)
 	if feed == nil || feed.Mode() != source.FeedNotify || !strings.Contains(why, "wal_level") {
 		t.Errorf("feed %v: %s", feed, why)
@@ -245,18 +249,168 @@ func TestPostgres_DoctorUndoesWhatItDid(t *testing.T) {
 	}
 }
 
+// TestPostgres_DoctorRestoresEveryReplicaIdentity: what --apply has changed is as it was
+// after --remove, whatever it was, and what somebody has set since is theirs.
+func TestPostgres_DoctorRestoresEveryReplicaIdentity(t *testing.T) {
+	const table = `CREATE TABLE x (id int NOT NULL, other int NOT NULL);
+		CREATE UNIQUE INDEX "by Id" ON x (id);`
+	for _, c := range []struct{ name, before, between, want string }{
+		{"an index", `ALTER TABLE x REPLICA IDENTITY USING INDEX "by Id"`, "", `i by Id`},
+		{"an index that is gone", `ALTER TABLE x REPLICA IDENTITY USING INDEX "by Id"`,
+			`DROP INDEX "by Id"`, "f "},
+		{"default", `ALTER TABLE x ADD PRIMARY KEY (id)`, "", "d "},
+		{"nothing", `ALTER TABLE x REPLICA IDENTITY NOTHING`, "", "n "},
+		{"full, which stays", `ALTER TABLE x REPLICA IDENTITY FULL`, "", "f "},
+		{"set by another since", `ALTER TABLE x ADD PRIMARY KEY (id)`,
+			`ALTER TABLE x REPLICA IDENTITY USING INDEX "by Id"`, "i by Id"},
+		{"the table is gone", `SELECT`, `DROP TABLE x`, ""},
+		{"a quoted index", `ALTER INDEX "by Id" RENAME TO "by' ""Id";
+			ALTER TABLE x REPLICA IDENTITY USING INDEX "by' ""Id"`, "", `i by' "Id`},
+		{"an index that was gone before", `ALTER TABLE x REPLICA IDENTITY USING INDEX "by Id";
+			DROP INDEX "by Id"`, "", "n "},
+		{"beside something else in the schema", `CREATE SCHEMA hotrow; CREATE TABLE hotrow.mine ();
+			ALTER TABLE x REPLICA IDENTITY USING INDEX "by Id"`, "", "i by Id"},
+		{"by an earlier version", `ALTER TABLE x ADD PRIMARY KEY (id); CREATE SCHEMA hotrow;
+			ALTER TABLE x REPLICA IDENTITY FULL; CREATE TABLE hotrow.replica_identity
+			(relation regclass PRIMARY KEY, identity text NOT NULL);
+			INSERT INTO hotrow.replica_identity VALUES ('x', 'DEFAULT')`, "", "d "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := feedDatabase(t, dbtest.Postgres(t), table+c.before)
+			tables := []source.Watched{{Table: "public.x", Columns: []string{"id", "other"}}}
+			feedApply(t, f.url, source.FeedLogical, tables)
+			if c.between != "" {
+				f.exec(c.between)
+			}
+			findings, err := doctor(t.Context(), sourceOf(t, f.url), source.FeedLogical, tables)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, finding := range findings {
+				f.exec(finding.Remove...)
+			}
+			var got string
+			var schemas int
+			err = f.conn.QueryRow(t.Context(), `SELECT coalesce((SELECT c.relreplident::text || ' ' ||
+				coalesce((SELECT x.relname FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
+				WHERE i.indrelid = c.oid AND i.indisreplident), '')
+				FROM pg_class c WHERE c.relname = 'x'), ''),
+				(SELECT count(*) FROM pg_namespace WHERE nspname = 'hotrow')`).Scan(&got, &schemas)
+			if err != nil || got != c.want || schemas != strings.Count(c.before, "hotrow.mine") {
+				t.Errorf("the identity is %q, want %q; %d schemas are left, %v", got, c.want, schemas, err)
+			}
+		})
+	}
+}
+
+// TestPostgres_DoctorNeverProposesTriggersUnasked: on a server as it is installed the
+// mode auto says which two ways there are. What --apply runs then are the statements that
+// logical replication needs beside the restart.
+func TestPostgres_DoctorNeverProposesTriggersUnasked(t *testing.T) {
+	s := dbtest.NewPostgres(t, nil) // wal_level is replica
+	feedDatabase(t, s.URL(), feedSchema)
+	findings := feedDiagnose(t, s.URL(), source.FeedAuto)
+	first := findings[0].Text + "\n" + findings[0].Why
+	if strings.Count(first, "\n") != 4 || !strings.Contains(first, "two ways") ||
+		!strings.Contains(first, "wal_level is replica") || !strings.Contains(first, "--feed notify") {
+		t.Errorf("the summary is\n%s", first)
+	}
+	var byHand []string
+	for _, f := range findings {
+		if strings.Contains(strings.Join(f.Apply, " "), "TRIGGER") {
+			t.Errorf("unasked: %q", f.Apply)
+		}
+		byHand = append(byHand, f.ByHand...)
+	}
+	if bad := feedWorst(findings, source.LevelError); len(bad) != 1 || len(byHand) != 1 ||
+		byHand[0] != "ALTER SYSTEM SET wal_level = logical" {
+		t.Errorf("errors %q, by hand %q", bad, byHand)
+	}
+	feedApply(t, s.URL(), source.FeedAuto, feedTables)
+	feedApply(t, s.URL(), source.FeedNotify, feedTables)
+	findings = feedDiagnose(t, s.URL(), source.FeedAuto) // which are there now
+	if bad := feedWorst(findings, source.LevelError); bad != nil {
+		t.Errorf("with triggers: %q", bad)
+	}
+}
+
+// TestPostgres_DoctorKeepsThePublicationsOfOthers: what hotrow has not made it does not
+// drop either.
+func TestPostgres_DoctorKeepsThePublicationsOfOthers(t *testing.T) {
+	for _, c := range []struct {
+		name, before, after string
+	}{
+		{"hotrow", "SELECT", ""},
+		{"mine", "SELECT", ""},
+		{"mine", "CREATE PUBLICATION mine FOR TABLE dept, emp", "mine"},
+		{"mine", "CREATE PUBLICATION mine FOR TABLE dept", "mine"},
+		{"hotrow", "CREATE PUBLICATION hotrow FOR TABLE dept, emp", ""}, // by an earlier version
+		{"hotrow", "CREATE PUBLICATION hotrow FOR ALL TABLES", "hotrow"},
+	} {
+		f := feedDatabase(t, dbtest.Postgres(t), feedSchema+";"+c.before)
+		src := sourceOf(t, f.url)
+		src.names.publication = c.name
+		for _, remove := range []bool{false, true} {
+			for _, mode := range []source.FeedMode{source.FeedLogical, source.FeedNotify} {
+				findings, err := doctor(t.Context(), src, mode, feedTables)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, finding := range findings {
+					if remove {
+						f.exec(finding.Remove...)
+					} else if mode == source.FeedLogical {
+						f.exec(finding.Apply...)
+					}
+				}
+			}
+		}
+		var left string
+		err := f.conn.QueryRow(t.Context(), "SELECT coalesce(string_agg(pubname, ','), '')"+
+			" FROM pg_publication").Scan(&left)
+		if err != nil || left != c.after {
+			t.Errorf("%s: --remove leaves %q, want %q, %v", c.before, left, c.after, err)
+		}
+	}
+}
+
+// TestPostgres_DoctorTellsOfFullServers: which slots nobody uses, since when, and the
+// number that there may be; by hand, for a slot may be another program's.
 func TestPostgres_DoctorTellsOfFullServers(t *testing.T) {
 	s := dbtest.NewPostgres(t, map[string]string{
-		"wal_level": "logical", "max_replication_slots": "1"})
-	feedDatabase(t, s.URL(), feedSchema+
-		"; SELECT pg_create_physical_replication_slot('other')")
-	bad := feedWorst(feedDiagnose(t, s.URL(), source.FeedLogical), source.LevelError)
-	if len(bad) != 1 || !strings.Contains(bad[0], "max_replication_slots") {
-		t.Errorf("doctor says %q", bad)
-	}
-	auto := feedWorst(feedDiagnose(t, s.URL(), source.FeedAuto), source.LevelWarning)
-	if !strings.Contains(strings.Join(auto, ";"), "no triggers") {
-		t.Errorf("auto does not turn to triggers: %q", auto)
+		"wal_level": "logical", "max_replication_slots": "2"})
+	f := feedDatabase(t, s.URL(), feedSchema)
+	f.exec("SELECT pg_create_physical_replication_slot('never')",
+		"SELECT pg_create_logical_replication_slot('gone', 'pgoutput')")
+	plain := feedRole(t, f, "plain", "REPLICATION")
+	for _, dsn := range []string{s.URL(), plain} {
+		findings := feedDiagnose(t, dsn, source.FeedAuto)
+		i := slices.IndexFunc(findings, func(f source.Finding) bool {
+			return f.Level == source.LevelError && strings.Contains(f.Text, "max_replication_slots = 2")
+		})
+		if i < 0 {
+			t.Fatalf("doctor says %q", feedWorst(findings, source.LevelWarning))
+		}
+		full := findings[i]
+		want := []string{"never (physical)", "gone (logical of database ", "of log"}
+		if dsn == s.URL() { // an ordinary role is not told
+			want = append(want, "inactive since about 20")
+		}
+		for _, part := range want {
+			if !strings.Contains(full.Why, part) {
+				t.Errorf("no %q in %q", part, full.Why)
+			}
+		}
+		if len(full.Apply) != 0 || strings.Join(full.ByHand, "; ") !=
+			"SELECT pg_drop_replication_slot('never'); SELECT pg_drop_replication_slot('gone');"+
+				" ALTER SYSTEM SET max_replication_slots = 12" {
+			t.Errorf("%q, by hand %q", full.Apply, full.ByHand)
+		}
+		for _, finding := range findings {
+			if strings.Contains(strings.Join(finding.Apply, " "), "TRIGGER") {
+				t.Errorf("unasked: %q", finding.Apply)
+			}
+		}
 	}
 }
 
@@ -299,7 +453,7 @@ func TestPostgres_DoctorMendsEachPrivilege(t *testing.T) {
 			}
 			for _, finding := range findings {
 				if finding.Level == source.LevelError {
-					f.exec(finding.Apply...)
+					f.exec(slices.Concat(finding.ByHand, finding.Apply)...)
 				}
 			}
 			await(t, "the feed after what Doctor asked for", opens)

@@ -18,39 +18,53 @@ import (
 // retryAfter is when a caller may try again what the database could not do now.
 const retryAfter = time.Second
 
-// classOf gives the class of each SQLSTATE that has one of its own, and below
-// it that of the whole class of codes (its first two characters).
+// classOfCode gives the class of each SQLSTATE that has one of its own, and below it
+// classOfPrefix that of the whole class of codes (its first two characters). Whatever
+// is in neither is raised by functions and triggers only, with a message for whoever
+// writes: Invalid.
 var (
 	classOfCode = map[string]source.Class{
 		"22P05": source.Invalid,     // a character that the database cannot hold
 		"23502": source.Invalid,     // not null
 		"23514": source.Invalid,     // check
 		"25006": source.ReadOnly,    // read-only transaction
-		"28000": source.Unavailable, // the database does not let hotrow in
-		"28P01": source.Unavailable, // ... or does not know its password
-		"3D000": source.Unavailable, // no such database
-		"40001": source.Retry,       // serialization failure
-		"40P01": source.Retry,       // deadlock
+		"25P03": source.Unavailable, // idle in transaction for too long: the session is ended
 		"42501": source.Forbidden,   // no privilege
 		"42703": source.Missing,     // no such column
+		"42704": source.Missing,     // no such type
+		"42725": source.Missing,     // a function of which there are several
+		"42804": source.Missing,     // a column has another type
+		"42809": source.Missing,     // a table has become something else
+		"42846": source.Missing,     // a type has no such cast any more
 		"42883": source.Missing,     // no such function
 		"42P01": source.Missing,     // no such table
+		"42P10": source.Missing,     // no such column in a constraint
+		"42P18": source.Missing,     // no type can be told
 		"428C9": source.Invalid,     // a generated column
-		"44000": source.Invalid,     // view with check option
 		"53100": source.Full,        // disk full
-		"54000": source.Invalid,     // an index row too large, and the like
-		"55000": source.Unavailable, // not in the state for it
-		"55P03": source.Unavailable, // lock not available
-		"57014": source.Unavailable, // canceled: the statement timeout
-		"P0001": source.Invalid,     // raised by a trigger or a function
+		"53300": source.Unavailable, // too many connections
+		"57014": source.Busy,        // canceled: the statement timeout
+		"XX000": source.Busy,        // internal: a relation that is replaced meanwhile, ...
 	}
 	classOfPrefix = map[string]source.Class{
 		"08": source.Unavailable, // connection
-		"22": source.Invalid,     // data
 		"23": source.Conflict,    // integrity
-		"53": source.Unavailable, // resources
+		"25": source.Internal,    // the state of the transaction
+		"26": source.Retry,       // a prepared statement is not there any more
+		"27": source.Conflict,    // a trigger has changed the row that is being changed
+		"28": source.Unavailable, // the database does not let hotrow in
+		"3D": source.Unavailable, // no such database
+		"3F": source.Missing,     // no such schema
+		"40": source.Retry,       // serialization failure, deadlock
+		"42": source.Internal,    // a mistake in a statement
+		"53": source.Busy,        // resources
+		"55": source.Busy,        // not in the state for it, locked
 		"57": source.Unavailable, // operator intervention
-		"58": source.Unavailable, // system
+		"58": source.Busy,        // system
+		"72": source.Retry,       // snapshot too old
+		"F0": source.Internal,    // the server's own configuration
+		"HV": source.Busy,        // a foreign server
+		"XX": source.Internal,    // corrupted
 	}
 )
 
@@ -88,14 +102,33 @@ func serverError(err error, pg *pgconn.PgError) error {
 	if pg.Code == "23502" || pg.Code == "23514" {
 		e.Detail = ""
 	}
-	var ok bool
-	if e.Class, ok = classOfCode[pg.Code]; !ok && len(pg.Code) == 5 {
-		e.Class = classOfPrefix[pg.Code[:2]]
-	}
-	if e.Class == source.Unavailable || e.Class == source.Retry {
+	e.Class = classOf(pg)
+	if e.Class.Passing() {
 		e.After = retryAfter
 	}
 	return e
+}
+
+// classOf returns the class of what the server said. A mistake within a function or a
+// trigger is nobody's who reads or writes, and not hotrow's: the database's own rules
+// do not let the row be.
+func classOf(pg *pgconn.PgError) source.Class {
+	if len(pg.Code) != 5 {
+		return source.Internal
+	}
+	if stalePlan(pg) {
+		return source.Retry
+	}
+	class, ok := classOfCode[pg.Code]
+	if !ok {
+		if class, ok = classOfPrefix[pg.Code[:2]]; !ok {
+			class = source.Invalid
+		}
+	}
+	if pg.Where != "" && (class == source.Internal || class == source.Missing) {
+		class = source.Conflict
+	}
+	return class
 }
 
 // connectError says why no connection could be made. The text of the cause has
@@ -109,6 +142,9 @@ func connectError(err error, connect *pgconn.ConnectError) error {
 	if errors.As(err, &pg) {
 		e.Code, e.Hint = pg.Code, pg.Hint
 	}
+	if hint := lastingHints[e.Code]; hint != "" {
+		e.Lasting, e.Hint, e.Message = true, hint, pg.Message
+	}
 	if strings.Contains(e.Message, "refused TLS") {
 		e.Hint = "a server on another machine must speak TLS and prove its name;" +
 			" sslmode=disable in the URL connects without"
@@ -117,6 +153,14 @@ func connectError(err error, connect *pgconn.ConnectError) error {
 		e.Message = behindPooler + ": " + e.Message
 	}
 	return e
+}
+
+// lastingHints are for the errors of a connection that no other try mends.
+var lastingHints = map[string]string{
+	"28000": "check the user, the password (PGPASSWORD, ~/.pgpass or the URL) and pg_hba.conf",
+	"28P01": "check the user and the password: PGPASSWORD, ~/.pgpass or the URL",
+	"3D000": "check the name of the database in the URL",
+	"42501": "GRANT CONNECT ON DATABASE ... TO the user",
 }
 
 // behindPooler is what an error of PgBouncer means, which does not know a session's

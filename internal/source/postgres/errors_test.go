@@ -21,9 +21,10 @@ func TestClassify(t *testing.T) {
 		"42501": source.Forbidden, "25006": source.ReadOnly,
 		"42P01": source.Missing, "42703": source.Missing, "42883": source.Missing,
 		"40001": source.Retry, "40P01": source.Retry, "53100": source.Full,
-		"53300": source.Unavailable, "57014": source.Unavailable, "57P01": source.Unavailable,
-		"57P03": source.Unavailable, "08006": source.Unavailable, "58030": source.Unavailable,
-		"42601": source.Internal, "XX000": source.Internal, "": source.Internal,
+		"53300": source.Unavailable, "57014": source.Busy, "57P01": source.Unavailable,
+		"57P03": source.Unavailable, "08006": source.Unavailable, "58030": source.Busy,
+		"42601": source.Internal, "XX000": source.Busy, "XX001": source.Internal, "": source.Internal,
+		"55P03": source.Busy, "42804": source.Missing, "ZZ123": source.Invalid,
 	}
 	for code, want := range codes {
 		pg := &pgconn.PgError{Code: code, Message: "m", Detail: "d", Hint: "h"}

@@ -65,8 +65,12 @@ func (f *feedFacts) checkServer() []source.Finding {
 			nil, nil)
 	}
 	if s.walLevel != "logical" {
-		fail("wal_level is "+s.walLevel+"; run ALTER SYSTEM SET wal_level = logical and restart"+
-			" PostgreSQL", "the server does not write what logical replication needs", nil, nil)
+		out = append(out, source.Finding{
+			Level:  source.LevelError,
+			Text:   "wal_level is " + s.walLevel + ", it must be logical",
+			Why:    "the server does not write what logical replication needs, until a restart",
+			ByHand: []string{"ALTER SYSTEM SET wal_level = logical"},
+		})
 	}
 	if !s.replication {
 		role := quoteName(s.user)
@@ -74,15 +78,14 @@ func (f *feedFacts) checkServer() []source.Finding {
 			[]string{"ALTER ROLE " + role + " REPLICATION"},
 			[]string{"ALTER ROLE " + role + " NOREPLICATION"})
 	}
-	if s.slots >= s.maxSlots {
-		fail(fmt.Sprintf("all %d replication slots are in use; drop one that nobody uses"+
-			" or run ALTER SYSTEM SET max_replication_slots = %d and restart PostgreSQL",
-			s.maxSlots, s.maxSlots+10), "each hotrow needs one slot while it runs", nil, nil)
-	}
+	out = append(out, s.checkSlots()...)
 	if s.senders >= s.maxSnd {
-		fail(fmt.Sprintf("all %d WAL senders are in use; run ALTER SYSTEM SET max_wal_senders ="+
-			" %d and restart PostgreSQL", s.maxSnd, s.maxSnd+10),
-			"each hotrow needs one while it runs", nil, nil)
+		out = append(out, source.Finding{
+			Level:  source.LevelError,
+			Text:   fmt.Sprintf("all %d WAL senders are in use (max_wal_senders)", s.maxSnd),
+			Why:    "each hotrow needs one while it runs; another number takes a restart",
+			ByHand: []string{fmt.Sprintf("ALTER SYSTEM SET max_wal_senders = %d", s.maxSnd+10)},
+		})
 	}
 	return out
 }
@@ -128,7 +131,7 @@ func (f *feedFacts) checkTable(t *tableFacts) []source.Finding {
 
 // checkIdentity is about what the log says of rows that change.
 func checkIdentity(t *tableFacts) []source.Finding {
-	undo := resetIdentity(t.sql(), "DEFAULT")
+	undo := resetIdentity(t.sql())
 	switch {
 	case t.Kind != "r" && t.Kind != "p":
 		return nil
@@ -144,7 +147,7 @@ func checkIdentity(t *tableFacts) []source.Finding {
 			Level: source.LevelError,
 			Text:  fmt.Sprintf("%s has no replica identity", t.ID),
 			Why:   "PostgreSQL would refuse to update and delete its rows once it is published",
-			Apply: t.setIdentity("FULL"), Remove: undo,
+			Apply: t.setIdentity(""), Remove: undo,
 		}}
 	case !t.even():
 		return []source.Finding{{
@@ -160,17 +163,29 @@ func checkIdentity(t *tableFacts) []source.Finding {
 	}
 	f := source.Finding{
 		Level: source.LevelInfo,
-		Text: fmt.Sprintf("the change stream does not have the old value of %s of %s",
+		Text: fmt.Sprintf("logical replication does not tell the old value of %s of %s",
 			strings.Join(unknown, ", "), t.ID),
 		Why: "the documents that a row leaves are found by an index in memory instead",
 	}
+	if t.blunt() {
+		f.Level = source.LevelWarning
+		f.Text += ": an UPDATE or DELETE there drops every document that is found by it"
+		f.Why = "an INSERT drops only the documents that the new row is part of"
+	}
 	if t.Kind == "r" {
-		f.Apply, f.Remove = t.setIdentity("FULL"), undo
-		if index := t.identityIndex(); index != "" {
-			f.Apply = t.setIdentity("USING INDEX " + quoteName(index))
-		}
+		f.Apply, f.Remove = t.setIdentity(t.identityIndex()), undo
+	} else if t.blunt() {
+		f.Why += "; REPLICA IDENTITY FULL, on the table and on each partition, makes the rest" +
+			" precise"
 	}
 	return []source.Finding{f}
+}
+
+// blunt reports whether the log lacks old values that nothing replaces.
+func (t *tableFacts) blunt() bool {
+	return slices.ContainsFunc(t.unknown(), func(c string) bool {
+		return slices.Contains(t.direct, c)
+	})
 }
 
 // identityIndex returns a unique index that holds every watched column, or "".
@@ -189,7 +204,7 @@ func (t *tableFacts) identityIndex() string {
 // make PostgreSQL refuse updates of every table without a primary key.
 func (f *feedFacts) checkPublication() []source.Finding {
 	p, name := f.publication, quoteName(f.names.publication)
-	drop := []string{"DROP PUBLICATION IF EXISTS " + name}
+	drop := f.dropPublication()
 	missing := f.unpublished()
 	if !p.exists {
 		return []source.Finding{{
@@ -197,7 +212,8 @@ func (f *feedFacts) checkPublication() []source.Finding {
 			Text:  fmt.Sprintf("there is no publication %s", f.names.publication),
 			Why:   "it says which tables the change stream has",
 			Apply: []string{"CREATE PUBLICATION " + name + " FOR TABLE " + sqlNames(missing) +
-				" WITH (publish_via_partition_root = true)"},
+				" WITH (publish_via_partition_root = true)",
+				"COMMENT ON PUBLICATION " + name + " IS " + quoteText(madeByUs)},
 			Remove: drop,
 		}}
 	}
@@ -238,6 +254,20 @@ func (f *feedFacts) checkPublication() []source.Finding {
 		})
 	}
 	return out
+}
+
+// madeByUs is the comment of a publication that hotrow has made.
+const madeByUs = "made by hotrow"
+
+// dropPublication returns what drops the publication, if hotrow has made it: one that
+// feed.publication names may be another program's, and hotrow makes none for all tables.
+// Earlier versions left no comment.
+func (f *feedFacts) dropPublication() []string {
+	p, name := f.publication, f.names.publication
+	if !p.exists || p.all || p.comment != madeByUs && name != defaultPublication {
+		return nil
+	}
+	return []string{"DROP PUBLICATION IF EXISTS " + quoteName(name)}
 }
 
 // unpublished returns the tables that the publication lacks.
@@ -288,15 +318,20 @@ func failures(findings []source.Finding) []source.Finding {
 	})
 }
 
-// sentence tells the first of several failures and how to mend it.
+// sentence tells the first of several failures and how to mend it. Many statements are
+// doctor's to print.
 func sentence(failed []source.Finding) string {
 	f := failed[0]
 	s := f.Text
 	if f.Why != "" {
-		s += " (" + f.Why + ")"
+		s += " (" + strings.ReplaceAll(f.Why, "\n", " ") + ")"
 	}
-	if len(f.Apply) > 0 {
-		s += "; " + strings.Join(f.Apply, "; ")
+	mend := slices.Concat(f.ByHand, f.Apply)
+	switch text := strings.Join(mend, "; "); {
+	case len(mend) > 4 || strings.Contains(text, "\n"):
+		s += "; hotrow doctor --sql prints what mends it"
+	case text != "":
+		s += "; " + text
 	}
 	if n := len(failed) - 1; n > 0 {
 		s += fmt.Sprintf(" (and %d more: hotrow doctor)", n)

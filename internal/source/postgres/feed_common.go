@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -18,8 +19,8 @@ const (
 	silence  = 5 * time.Second
 	askEvery = time.Second
 
-	// lookEvery is how long a change of a table's definition, which PostgreSQL
-	// does not put into the change stream, can go unnoticed.
+	// lookEvery is how long it can go unnoticed that a role has lost its rights.
+	// Definitions are looked at with each fence.
 	lookEvery = 5 * time.Second
 
 	// flushAfter is when a fence stops waiting for the log to be written by
@@ -39,6 +40,12 @@ type feedSource struct {
 
 	names feedNames
 	opts  Options // those of the slot
+	defs  *definitions
+
+	reconnect func() // see looker
+
+	// read runs what only reads on a connection of loads.
+	read func(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error
 }
 
 // counters are read by Stats and written by Run.

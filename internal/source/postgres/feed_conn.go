@@ -31,13 +31,19 @@ type control struct {
 	turn   chan struct{}
 	conn   *pgx.Conn
 	origin string // that the server must have: see originOf; "": any
+	closed bool
 }
+
+// errControlClosed is the error of a control that has been closed.
+var errControlClosed = errors.New("the feed is closed")
 
 func newControl(cfg *pgx.ConnConfig) *control {
 	cfg = feedConfig(cfg, "hotrow control")
 	cfg.RuntimeParams["synchronous_commit"] = "local"
 	cfg.RuntimeParams["default_transaction_read_only"] = "off"
 	cfg.RuntimeParams["lock_timeout"] = "2000" // milliseconds
+	// Planning what a fence asks of the catalogue costs several times what it does.
+	cfg.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	return &control{cfg: cfg, turn: make(chan struct{}, 1)}
 }
 
@@ -68,6 +74,9 @@ func (c *control) do(ctx context.Context, f func(*pgx.Conn) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-c.turn }()
+	if c.closed {
+		return errControlClosed
+	}
 	if c.conn == nil || c.conn.IsClosed() {
 		conn, err := pgx.ConnectConfig(ctx, c.cfg)
 		if err != nil {
@@ -144,6 +153,7 @@ func (c *control) discard() {
 func (c *control) close() {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
+	c.closed = true
 	c.discard()
 }
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,6 +22,7 @@ type serverFacts struct {
 	create          bool // the user may create publications and schemas
 	slots, maxSlots int
 	senders, maxSnd int
+	idle            []idleSlot // slots that no connection uses, where all are taken
 }
 
 const serverFactsSQL = `SELECT
@@ -38,6 +40,9 @@ func readServerFacts(ctx context.Context, conn *pgx.Conn) (*serverFacts, error) 
 	err := conn.QueryRow(ctx, serverFactsSQL).Scan(&f.version, &f.standby, &f.walLevel,
 		&f.user, &f.database, &f.replication, &f.create, &f.slots, &f.maxSlots,
 		&f.senders, &f.maxSnd)
+	if err == nil && f.slots >= f.maxSlots {
+		f.idle, err = readIdleSlots(ctx, conn)
+	}
 	return &f, err
 }
 
@@ -62,6 +67,7 @@ type tableFacts struct {
 	Triggers    []triggerFacts
 
 	watched []string // the columns that make keys
+	direct  []string // see source.Watched
 }
 
 // A uniqueIndex can be a replica identity.
@@ -81,8 +87,9 @@ type triggerFacts struct {
 	Notifies bool   // its function notifies a channel named after the table
 }
 
-// tableFactsSQL gives a JSON object for each table of $1; $2 is the prefix of
-// the channels of triggers that are not ours.
+// tableFactsSQL gives a JSON object for each table of $1; $2 is the prefix of the
+// channels of triggers that are not ours. Of an index only the key counts: the log has
+// no old values of what it includes.
 const tableFactsSQL = `SELECT jsonb_build_object(
 	'ID', n.nspname || '.' || c.relname, 'Schema', n.nspname, 'Name', c.relname,
 	'Kind', c.relkind, 'Persistence', c.relpersistence, 'Identity', c.relreplident,
@@ -93,11 +100,11 @@ const tableFactsSQL = `SELECT jsonb_build_object(
 		JOIN pg_class l ON l.oid = t.relid WHERE t.isleaf AND c.relkind = 'p'),
 	'Key', ARRAY(SELECT a.attname FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(n, o),
 		pg_attribute a WHERE i.indrelid = c.oid AND i.indisprimary
-		AND a.attrelid = c.oid AND a.attnum = k.n ORDER BY k.o),
+		AND a.attrelid = c.oid AND a.attnum = k.n AND k.o <= i.indnkeyatts ORDER BY k.o),
 	'IdentityKey', ARRAY(SELECT a.attname FROM pg_index i,
 		unnest(i.indkey) WITH ORDINALITY k(n, o), pg_attribute a
 		WHERE i.indrelid = c.oid AND i.indisreplident
-		AND a.attrelid = c.oid AND a.attnum = k.n ORDER BY k.o),
+		AND a.attrelid = c.oid AND a.attnum = k.n AND k.o <= i.indnkeyatts ORDER BY k.o),
 	'Types', (SELECT jsonb_object_agg(a.attname, b.oid::int8) FROM pg_attribute a,
 		LATERAL (WITH RECURSIVE d AS (
 			SELECT oid, typtype, typbasetype FROM pg_type WHERE oid = a.atttypid
@@ -110,13 +117,15 @@ const tableFactsSQL = `SELECT jsonb_build_object(
 		WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 		AND k.casttarget = 'text'::regtype AND k.castmethod = 'f' AND k.oid >= 16384),
 	'Unique', (SELECT jsonb_agg(jsonb_build_object('Name', x.relname, 'Columns',
-			ARRAY(SELECT a.attname FROM unnest(i.indkey) k, pg_attribute a
-				WHERE a.attrelid = c.oid AND a.attnum = k)) ORDER BY i.indnatts, x.relname)
+			ARRAY(SELECT a.attname FROM unnest(i.indkey) WITH ORDINALITY k(n, o), pg_attribute a
+				WHERE a.attrelid = c.oid AND a.attnum = k.n AND k.o <= i.indnkeyatts))
+			ORDER BY i.indnkeyatts, x.relname)
 		FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
 		WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid
 		AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT EXISTS (
-			SELECT FROM unnest(i.indkey) k, pg_attribute a
-			WHERE a.attrelid = c.oid AND a.attnum = k AND NOT a.attnotnull)),
+			SELECT FROM unnest(i.indkey) WITH ORDINALITY k(n, o), pg_attribute a
+			WHERE a.attrelid = c.oid AND a.attnum = k.n AND k.o <= i.indnkeyatts
+			AND NOT a.attnotnull)),
 	'Triggers', (SELECT jsonb_agg(jsonb_build_object('Name', g.tgname,
 			'Function', fn.nspname || '.' || p.proname, 'Enabled', g.tgenabled,
 			'Type', g.tgtype, 'Partial', g.tgqual IS NOT NULL OR cardinality(g.tgattr) > 0,
@@ -138,12 +147,17 @@ func readTableFacts(
 	for i, w := range tables {
 		names[i] = w.Table
 	}
-	rows, err := conn.Query(ctx, tableFactsSQL, names, prefix)
-	if err != nil {
-		return nil, err
+	var b pgx.Batch
+	b.Queue(sqlNoJIT)
+	b.Queue(tableFactsSQL, names, prefix)
+	answers := conn.SendBatch(ctx, &b)
+	var texts [][]byte
+	_, err := answers.Exec()
+	if err == nil {
+		rows, _ := answers.Query() // its error is that of rows, too
+		texts, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
 	}
-	texts, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-	if err != nil {
+	if err = errors.Join(err, answers.Close()); err != nil {
 		return nil, err
 	}
 	found := make(map[string]*tableFacts)
@@ -157,7 +171,7 @@ func readTableFacts(
 	var out []*tableFacts
 	for _, w := range tables {
 		if t := found[w.Table]; t != nil {
-			t.watched = w.Columns
+			t.watched, t.direct = w.Columns, w.Direct
 			out = append(out, t)
 		}
 	}
@@ -220,12 +234,14 @@ func (t *tableFacts) unknown() []string {
 type publicationFacts struct {
 	exists, owner, all, viaRoot bool
 	operations                  bool // publishes every kind of change
+	comment                     string
 	tables                      []string
 	partial                     []string // tables with a row filter or a column list
 }
 
 const publicationSQL = `SELECT pg_has_role(p.pubowner, 'USAGE'), p.puballtables, p.pubviaroot,
 	p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate,
+	coalesce(obj_description(p.oid, 'pg_publication'), ''),
 	ARRAY(SELECT t.schemaname || '.' || t.tablename FROM pg_publication_tables t
 		WHERE t.pubname = p.pubname),
 	ARRAY(SELECT n.nspname || '.' || c.relname FROM pg_publication_rel r
@@ -243,7 +259,8 @@ func readPublication(
 	}
 	f, err := pgx.CollectOneRow(rows, func(r pgx.CollectableRow) (*publicationFacts, error) {
 		f := &publicationFacts{exists: true}
-		return f, r.Scan(&f.owner, &f.all, &f.viaRoot, &f.operations, &f.tables, &f.partial)
+		return f, r.Scan(&f.owner, &f.all, &f.viaRoot, &f.operations, &f.comment,
+			&f.tables, &f.partial)
 	})
 	if err == pgx.ErrNoRows {
 		return &publicationFacts{}, nil

@@ -37,12 +37,20 @@ func newLogicalFeed(src feedSource, tables []source.Watched) *logicalFeed {
 		tables:  tables,
 		control: newControl(src.cfg),
 		fences:  source.NewFences(),
-		looker:  looker{tables: tables, names: src.names, check: checkLogicalTables},
+		looker: looker{tables: tables, names: src.names, defs: src.defs,
+			check: checkLogicalTables, publication: src.names.publication,
+			reconnect: src.reconnect},
 	}
 }
 
 // Mode returns FeedLogical.
 func (f *logicalFeed) Mode() source.FeedMode { return source.FeedLogical }
+
+// untold is what neither the log nor the catalogue tells.
+const untold = "what a text search configuration or the library of a C function does"
+
+// Blind names what the feed cannot tell of.
+func (f *logicalFeed) Blind() string { return untold }
 
 // Stats returns a snapshot of the feed's counters.
 func (f *logicalFeed) Stats() source.FeedStats { return f.counts.stats() }
@@ -91,6 +99,7 @@ func (f *logicalFeed) run(
 	s := &session{
 		feed: f, stream: at.stream, handler: h, rows: newAssembler(f.tables),
 		progress: source.NewProgress(source.Position(at.start)), kick: make(chan struct{}, 1),
+		cancel: cancel,
 	}
 	s.rows.odd = at.looked.odd
 	if err := f.begin(s, at); err != nil {
@@ -105,7 +114,7 @@ func (f *logicalFeed) run(
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.look(ctx, cancel)
+		s.look(ctx)
 	}()
 	defer func() {
 		cancel(nil)
@@ -123,15 +132,15 @@ func (f *logicalFeed) begin(s *session, at *attached) error {
 			return errors.New("the copies that are kept are not those of the slot; beginning anew")
 		}
 	} else {
-		s.handler.Attached(at.origin, start)
+		s.announce(at.looked.tables) // nothing of a new epoch is of an old definition
+		s.handler.Attached(at.origin, start, at.barrier)
+		f.looker.accept(at.looked)
+		return nil
 	}
 	f.looker.accept(at.looked)
-	s.announce(at.looked.schema)
-	switch {
-	case at.resumed == nil:
-		s.handler.Apply(&source.Tx{ID: at.barrier, Pos: start, All: true})
-	case !at.looked.empty():
-		s.handler.Apply(&source.Tx{Pos: start, Tables: at.looked.tables})
+	s.announce(at.looked.tables)
+	if !at.looked.empty() {
+		s.handler.Apply(at.looked.tx(start))
 	}
 	return nil
 }
@@ -195,14 +204,14 @@ func (f *logicalFeed) stream(
 	ctx context.Context, conn *pgconn.PgConn, slot string, start lsn,
 ) (*stream, error) {
 	names := quoteText(quoteName(f.src.names.publication))
-	return startStream(ctx, conn, "START_REPLICATION SLOT "+slot+" LOGICAL "+start.String()+
-		" (proto_version '1', publication_names "+names+")")
+	return startStream(ctx, conn, "START_REPLICATION SLOT "+quoteName(slot)+" LOGICAL "+
+		start.String()+" (proto_version '1', publication_names "+names+")")
 }
 
 // createSlot makes the slot and returns where it begins. PostgreSQL makes it
 // only when the transactions that are open now have ended: the log says so.
 func (f *logicalFeed) createSlot(
-	ctx context.Context, conn *pgconn.PgConn, how string,
+	ctx context.Context, conn *pgconn.PgConn, name, how string,
 ) (lsn, error) {
 	notice := time.AfterFunc(waitNotice, func() {
 		f.src.log.Warn("the feed waits for transactions that were open when it started;"+
@@ -211,7 +220,7 @@ func (f *logicalFeed) createSlot(
 	})
 	defer notice.Stop()
 	rows, err := simple(ctx, conn,
-		"CREATE_REPLICATION_SLOT "+how+" LOGICAL pgoutput NOEXPORT_SNAPSHOT")
+		"CREATE_REPLICATION_SLOT "+quoteName(name)+how+" LOGICAL pgoutput NOEXPORT_SNAPSHOT")
 	if err != nil {
 		return 0, err
 	}

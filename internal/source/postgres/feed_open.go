@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -32,7 +33,8 @@ func (s *Source) feedSource() feedSource {
 	return feedSource{
 		cfg: s.cfg.ConnConfig,
 		log: s.log,
-		pin: s.Pin, opts: s.opts,
+		pin: s.Pin, opts: s.opts, defs: &s.defs, reconnect: s.pool.Reset,
+		read: s.read,
 		names: feedNames{
 			publication: cmp.Or(s.opts.Publication, defaultPublication),
 			prefix:      cmp.Or(s.opts.NotifyPrefix, defaultPrefix),
@@ -91,9 +93,9 @@ func choose(
 ) (source.Feed, string, error) {
 	var noLogical string
 	if mode != source.FeedNotify {
-		feed, err := openLogical(ctx, src, c, facts, tables)
+		feed, slot, err := openLogical(ctx, src, c, facts, mode, tables)
 		if err == nil {
-			return feed, "logical replication with publication " + src.names.publication, nil
+			return feed, "logical replication with publication " + src.names.publication + slot, nil
 		}
 		if mode == source.FeedLogical {
 			return nil, "", fmt.Errorf("feed logical: %w", err)
@@ -106,7 +108,7 @@ func choose(
 			return nil, "", fmt.Errorf("feed notify: %s", sentence(failed))
 		}
 		return nil, "no feed, so nothing is cached: " + noLogical + "; without a restart:" +
-			" hotrow doctor URL --apply installs triggers", nil
+			" hotrow doctor URL --feed notify --apply installs triggers", nil
 	}
 	feed, err := openNotify(ctx, src, facts, tables)
 	switch {
@@ -116,39 +118,50 @@ func choose(
 		return nil, "no feed, so nothing is cached: " + noLogical + "; " + err.Error(), nil
 	case mode == source.FeedNotify:
 		return feed, "notifications of triggers, as configured", nil
+	case src.opts.Slot != "":
+		src.log.Warn("feed.slot cannot be used: the feed is notifications, so what is on disk is"+
+			" not used again after a restart", "slot", src.opts.Slot)
 	}
 	return feed, "notifications of triggers; logical replication would cost writers less: " +
 		noLogical, nil
 }
 
 // openLogical makes sure that the logical feed can work: that the publication
-// has every table, and that a replication connection gets through.
+// has every table, and that a replication connection gets through. A slot that
+// cannot be had is an error only in the mode that asks for this feed: a temporary
+// one is worth more than no feed.
 func openLogical(
-	ctx context.Context, src feedSource, c *control, facts *feedFacts, tables []source.Watched,
-) (source.Feed, error) {
+	ctx context.Context, src feedSource, c *control, facts *feedFacts, mode source.FeedMode,
+	tables []source.Watched,
+) (feed source.Feed, slot string, err error) {
 	if failed := failures(facts.checkLogical()); len(failed) > 0 {
-		return nil, errors.New(sentence(failed))
+		return nil, "", errors.New(sentence(failed))
 	}
 	if err := publish(ctx, c, tables, src.names); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := tryReplication(ctx, src.cfg); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	f := newLogicalFeed(src, tables)
 	if src.opts.Slot != "" {
-		slot, err := newSlot(ctx, c, src.opts)
-		if err != nil {
-			return nil, err
+		f.slot, err = newSlot(ctx, c, src.opts)
+		if err != nil && mode != source.FeedAuto {
+			return nil, "", err
 		}
-		f.slot = slot
+		slot = " and slot " + src.opts.Slot
+		if err != nil {
+			slot = " and a temporary slot"
+			src.log.Warn("feed.slot cannot be used: a temporary slot is, so what is on disk is not"+
+				" used again after a restart", "slot", src.opts.Slot, "err", err)
+		}
 	}
 	found, err := f.looker.look(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	f.looker.accept(found)
-	return f, nil
+	return f, slot, nil
 }
 
 // tryReplication opens a replication connection. Poolers and host-based access
@@ -172,6 +185,9 @@ func pooled(err error) error {
 		// Which parameter differs from try to try, and would be logged each time.
 		return &source.Error{Class: source.Unavailable, After: retryAfter, Err: err,
 			Message: behindPooler}
+	}
+	if errors.As(err, new(*pgconn.ConnectError)) {
+		return classify(err)
 	}
 	return err
 }
@@ -206,8 +222,8 @@ func publish(
 		if err != nil {
 			return err
 		}
-		// 42710: somebody else was faster to make or to add it. 55006, XX000:
-		// the catalogue's row was changed by somebody else at the same time.
+		// 42710, 23505: somebody else was faster to make or to add it. XX000: the
+		// catalogue's row was changed by somebody else at the same time.
 		if state := sqlState(failed); failed == nil || try == tries ||
 			state != "42710" && state != "XX000" && state != "23505" {
 			return failed

@@ -22,8 +22,9 @@ type session struct {
 	progress *source.Progress // in LSNs
 
 	// found holds what look has found, for the goroutine that reads the stream.
-	found atomic.Pointer[looked]
-	kick  chan struct{} // asks look to look now
+	found  atomic.Pointer[looked]
+	kick   chan struct{} // asks look to look now
+	cancel context.CancelCauseFunc
 }
 
 // read delivers what the stream sends until it ends.
@@ -85,13 +86,13 @@ func (s *session) message(b []byte) error {
 func (s *session) alive(m keepAlive) error {
 	if !s.rows.begun {
 		if found := s.found.Swap(nil); found != nil {
-			s.feed.looker.accept(found)
 			s.rows.odd = found.odd
-			s.announce(found.schema)
-			s.handler.Apply(&source.Tx{Pos: s.position(), Tables: found.tables})
+			s.announce(found.tables)
+			s.handler.Apply(found.tx(s.position()))
 			if s.feed.slot != nil { // not before: places include it from here on
 				s.feed.slot.print.Store(found.digest())
 			}
+			s.feed.looker.accept(found)
 		}
 		if end := source.Position(m.end); end > s.position() {
 			s.handler.Advance(end)
@@ -131,10 +132,9 @@ func (s *session) position() source.Position {
 	return pos
 }
 
-// look asks the server every now and then to say that it is there, and looks
-// for changes of the tables' definitions. Finding that the publication lost a
-// table ends the session: changes may have been missed.
-func (s *session) look(ctx context.Context, cancel context.CancelCauseFunc) {
+// look asks the server every now and then to say that it is there, and looks for what
+// no fence sees: rights that come with roles.
+func (s *session) look(ctx context.Context) {
 	ask, look := time.NewTicker(askEvery), time.NewTicker(lookEvery)
 	defer ask.Stop()
 	defer look.Stop()
@@ -150,37 +150,49 @@ func (s *session) look(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-look.C:
 		case <-s.kick:
 		}
-		found, err := s.feed.looker.look(ctx, s.feed.control)
-		var broken *feedBroken
-		switch {
-		case errors.As(err, &broken):
-			cancel(err)
-			return
-		case err != nil:
+		if err := s.lookAndTell(ctx); err != nil {
 			s.feed.src.log.Debug("look at the tables' definitions", "error", err)
-		case !found.empty():
-			s.hand(found)
 		}
 	}
 }
 
-// hand gives what look has found, which is all that the handler was not told
-// yet, to the reader and makes the reader wake up.
-func (s *session) hand(found *looked) {
+// lookAndTell looks, and has the handler told of what has changed. Finding that the
+// publication lost a table ends the session: changes may have been missed.
+func (s *session) lookAndTell(ctx context.Context) error {
+	err := s.feed.looker.lookAndTell(ctx, s.feed.control, s)
+	var broken *feedBroken
+	if errors.As(err, &broken) {
+		s.cancel(err)
+	}
+	return err
+}
+
+// tell gives what look has found, which is all that the handler was not told yet, to
+// the reader, makes the reader wake up, and waits until it has told.
+func (s *session) tell(ctx context.Context, found *looked) error {
 	s.found.Store(found)
 	// An error closes the stream, which the reader sees.
 	_ = s.status(true)
+	select {
+	case <-found.told:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Fence returns once every change that was visible when it was called has been
-// handed to the handler.
+// handed to the handler, those of definitions too.
 func (f *logicalFeed) Fence(ctx context.Context) (source.Position, error) {
 	return f.fences.Join(ctx, func(ctx context.Context) (source.Position, error) {
 		s := f.session.Load()
 		if s == nil {
 			return 0, source.ErrDetached
 		}
-		target, err := f.insertPosition(ctx)
+		target, same, err := f.looker.fence(ctx, f.control)
+		if err == nil && !same {
+			err = s.lookAndTell(ctx)
+		}
 		if err != nil {
 			return 0, fmt.Errorf("fence: %w", err)
 		}

@@ -38,7 +38,8 @@ var slotNames = regexp.MustCompile("^[a-z0-9_]{1,63}$")
 // errSlotTaken is the error of a slot that another connection uses.
 var errSlotTaken = errors.New("the replication slot is in use")
 
-// boundSlots is what makes a server bound what slots keep of its log.
+// boundSlots is what makes a server bound what slots keep of its log, all of them: it is
+// not hotrow's to run.
 var boundSlots = []string{"ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'",
 	"SELECT pg_reload_conf()"}
 
@@ -62,11 +63,12 @@ func checkSlot(ctx context.Context, c *control, o Options) (source.Finding, erro
 			" may be taken"}, nil
 	}
 	return source.Finding{
-		Level: source.LevelError, Apply: boundSlots,
-		Remove: []string{"ALTER SYSTEM RESET max_slot_wal_keep_size", boundSlots[1]},
-		Text:   "max_slot_wal_keep_size is -1: nothing bounds what slot " + o.Slot + " keeps",
-		Why: "the slot of a node that is gone would fill the server's disk;" +
-			" feed.slot_unbounded: true takes it anyway",
+		Level: source.LevelError, ByHand: boundSlots,
+		Text: "feed.slot " + o.Slot + " cannot be used: max_slot_wal_keep_size is -1, so nothing" +
+			" bounds what it keeps",
+		Why: "the slot of a node that is gone would fill the server's disk. A bound holds for" +
+			" every slot of the server:\nthose of other programs that keep more are lost by it;" +
+			" feed.slot_unbounded: true takes the slot without one",
 	}, nil
 }
 
@@ -189,7 +191,7 @@ func (f *logicalFeed) openSlot(
 ) (name string, err error) {
 	if f.slot == nil {
 		if name, err = slotName(); err == nil {
-			at.start, err = f.createSlot(ctx, conn, name+" TEMPORARY")
+			at.start, err = f.createSlot(ctx, conn, name, " TEMPORARY")
 		}
 		return name, err
 	}
@@ -222,11 +224,12 @@ func (f *logicalFeed) openSlot(
 	}
 	f.src.log.Info("the replication slot begins anew", "slot", name, "existed", st != nil)
 	if st != nil {
-		if _, err := conn.Exec(ctx, "DROP_REPLICATION_SLOT "+name).ReadAll(); err != nil {
+		drop := "DROP_REPLICATION_SLOT " + quoteName(name)
+		if _, err := conn.Exec(ctx, drop).ReadAll(); err != nil {
 			return "", err
 		}
 	}
-	at.start, err = f.createSlot(ctx, conn, name)
+	at.start, err = f.createSlot(ctx, conn, name, "")
 	return name, err
 }
 

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +63,9 @@ func (r *resumer) goesOn() int {
 	return len(r.resumed)
 }
 
+// slotOfTest is a name that a slot may have and that SQL takes only in quotes.
+const slotOfTest = "7_hotrow_test"
+
 // A slotStand is a database whose feed has a named slot, and is run again and
 // again, each time as another process would.
 type slotStand struct {
@@ -98,7 +103,7 @@ func (s *slotStand) exec(sql string) {
 func (s *slotStand) start(refuses bool) {
 	s.t.Helper()
 	src := sourceOf(s.t, s.url)
-	src.opts.Slot = "hotrow_test"
+	src.opts.Slot = slotOfTest
 	feed, _, err := openFeed(s.t.Context(), src, source.FeedLogical, feedTables)
 	if err != nil {
 		s.t.Fatal(err)
@@ -154,7 +159,7 @@ func (s *slotStand) confirmed() lsn {
 	s.t.Helper()
 	var text string
 	err := s.conn.QueryRow(s.t.Context(), "SELECT confirmed_flush_lsn::text"+
-		" FROM pg_replication_slots WHERE slot_name = 'hotrow_test'").Scan(&text)
+		" FROM pg_replication_slots WHERE slot_name = '7_hotrow_test'").Scan(&text)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -235,15 +240,15 @@ func TestPostgres_SlotDoubts(t *testing.T) {
 			s.exec("ALTER TABLE dept ALTER loc TYPE text USING loc || 'x'")
 		},
 		"slot dropped": func(s *slotStand, _ source.Place) {
-			s.exec("SELECT pg_drop_replication_slot('hotrow_test')")
+			s.exec("SELECT pg_drop_replication_slot('7_hotrow_test')")
 		},
 		"slot of before dropped and made by another": func(s *slotStand, _ source.Place) {
-			s.exec("SELECT pg_drop_replication_slot('hotrow_test')")
-			s.exec("SELECT pg_create_logical_replication_slot('hotrow_test', 'pgoutput')")
+			s.exec("SELECT pg_drop_replication_slot('7_hotrow_test')")
+			s.exec("SELECT pg_create_logical_replication_slot('7_hotrow_test', 'pgoutput')")
 		},
 		"slot of another plug-in": func(s *slotStand, _ source.Place) {
-			s.exec("SELECT pg_drop_replication_slot('hotrow_test')")
-			s.exec("SELECT pg_create_logical_replication_slot('hotrow_test', 'test_decoding')")
+			s.exec("SELECT pg_drop_replication_slot('7_hotrow_test')")
+			s.exec("SELECT pg_create_logical_replication_slot('7_hotrow_test', 'test_decoding')")
 		},
 		"crash": func(s *slotStand, _ source.Place) {
 			s.server.Stop(dbtest.Immediate)
@@ -265,7 +270,7 @@ func TestPostgres_SlotDoubts(t *testing.T) {
 				t.Error("the feed goes on as if nothing had happened")
 			}
 			s.halt()
-			s.exec("SELECT pg_drop_replication_slot('hotrow_test')")
+			s.exec("SELECT pg_drop_replication_slot('7_hotrow_test')")
 		})
 	}
 }
@@ -337,6 +342,31 @@ func TestPostgres_SlotIsRefused(t *testing.T) {
 	if err := open("hotrow_a", true); err != nil {
 		t.Errorf("forced: %v", err)
 	}
+	// Nobody else's slots are bounded unasked, and no feed is lost for want of a slot.
+	src := sourceOf(t, url)
+	src.opts.Slot = "hotrow_a"
+	var said bytes.Buffer
+	src.log = slog.New(slog.NewTextHandler(&said, nil))
+	findings, err := doctor(t.Context(), src, source.FeedAuto, feedTables)
+	if err != nil || feedWorst(findings, source.LevelError) != nil ||
+		!strings.Contains(strings.Join(feedWorst(findings, source.LevelWarning), ""), "hotrow_a") {
+		t.Errorf("doctor says %q, %v", feedWorst(findings, source.LevelWarning), err)
+	}
+	for _, f := range findings {
+		if strings.Contains(strings.Join(f.Apply, ";")+strings.Join(f.Remove, ";"), "SYSTEM") {
+			t.Errorf("unasked: %q, %q", f.Apply, f.Remove)
+		}
+	}
+	feed, why, err := openFeed(t.Context(), src, source.FeedAuto, feedTables)
+	if err != nil || feed == nil || feed.Mode() != source.FeedLogical ||
+		!strings.Contains(why, "temporary slot") {
+		t.Fatalf("the feed is %v: %s, %v", feed, why, err)
+	}
+	_ = feed.Close()
+	if text := said.String(); !strings.Contains(text, "level=WARN") ||
+		!strings.Contains(text, "feed.slot cannot be used") || !strings.Contains(text, "on disk") {
+		t.Errorf("the log says %q", text)
+	}
 	if err := open("Hotrow-A", true); err == nil {
 		t.Error("a name that no slot can have is taken")
 	}
@@ -351,7 +381,7 @@ func TestPostgres_SlotOfAnotherNode(t *testing.T) {
 	s := newSlotStand(t)
 	s.start(false)
 	src := sourceOf(t, s.url)
-	src.opts.Slot = "hotrow_test"
+	src.opts.Slot = slotOfTest
 	feed, _, err := openFeed(t.Context(), src, source.FeedLogical, feedTables)
 	if err != nil {
 		t.Fatal(err)

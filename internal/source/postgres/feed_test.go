@@ -29,11 +29,16 @@ type recorder struct {
 	wrong    error       // positions that went back
 }
 
-func (r *recorder) Attached(origin string, pos source.Position) {
+// Attached writes down what is to be settled of before as a transaction.
+func (r *recorder) Attached(origin string, pos source.Position, before uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.attached = append(r.attached, origin)
 	r.pos = pos
+	if before != 0 {
+		tx := &source.Tx{ID: before, Pos: pos, All: true}
+		r.txs, r.times = append(r.txs, tx), append(r.times, time.Now())
+	}
 }
 
 func (r *recorder) Apply(tx *source.Tx) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,30 +23,50 @@ func (p *plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Lo
 	if limit <= 0 {
 		return nil, nil
 	}
-	sql, args := p.first, []any{binaryResults}
 	if after != nil {
-		canonical, err := p.loose.Parse(*after)
+		canonical, err := p.loose.ParseAfter(*after)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", p.name, err)
 		}
-		key, err := p.oneArgs(canonical)
+		after = &canonical
+	}
+	ctx, cancel := p.src.begin(ctx, 1)
+	defer cancel()
+	var list []source.Loaded
+	for {
+		page, err := p.page(ctx, after, limit)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", p.name, err)
+		}
+		for _, l := range page {
+			after = &l.Key
+			if utf8.ValidString(string(l.Key)) { // else no path can name the row
+				list = append(list, l)
+			}
+		}
+		if len(page) < limit || len(list) >= limit {
+			return list[:min(len(list), limit)], nil
+		}
+	}
+}
+
+// page reads the rows that follow after, those whose keys are no UTF-8 included.
+func (p *plan) page(ctx context.Context, after *row.Key, limit int) ([]source.Loaded, error) {
+	sql, args := p.first, []any{binaryResults}
+	if after != nil {
+		key, err := p.oneArgs(*after)
 		if err != nil {
 			return nil, err
 		}
 		sql, args = p.next, append(args, key...)
 	}
 	args = append(args, strconv.Itoa(limit))
-	ctx, cancel := p.src.begin(ctx, 1)
-	defer cancel()
 	var list []source.Loaded
 	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
 		list, err = p.list(ctx, conn, sql, args)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", p.name, err)
-	}
-	return list, nil
+	return list, err
 }
 
 // list is List on one connection.

@@ -13,9 +13,13 @@ import (
 // binaryResults asks for every column in PostgreSQL's binary format.
 var binaryResults = pgx.QueryResultFormats{pgx.BinaryFormatCode}
 
+// staleTries is how often a statement is prepared anew whose tables change again
+// between that and its execution.
+const staleTries = 5
+
 // read runs fn, which only reads, on a connection of the pool. It runs it
-// again, once, when a prepared statement no longer fits its tables (on the same
-// connection, where it is then prepared anew) and when the connection died
+// again when a prepared statement no longer fits its tables (on the same
+// connection, where it is then prepared anew) and, once, when the connection died
 // before it answered (on another, which has been asked whether it lives).
 func (s *Source) read(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
 	died, err := s.readOnce(ctx, fn)
@@ -37,7 +41,11 @@ func (s *Source) readOnce(
 	ctx, cancel := context.WithTimeout(ctx, s.opts.StatementTimeout+answerGrace)
 	defer cancel()
 	conn := pooled.Conn()
-	if err = fn(ctx, conn); err != nil && (stalePlan(err) || serialization(err)) {
+	err = fn(ctx, conn)
+	if err != nil && serialization(err) {
+		err = fn(ctx, conn)
+	}
+	for try := 0; err != nil && stalePlan(err) && try < staleTries; try++ {
 		err = fn(ctx, conn)
 	}
 	return err != nil && died(conn, err), err
@@ -236,10 +244,8 @@ func (d *decoder) row(n *node, c cells, depth int) (row.Values, row.Key, error) 
 		var err error
 		if kid := n.items[i].kid; kid != nil {
 			values[i], err = d.rows(kid, c.data[i], depth+1)
-		} else if codec, ok := n.items[i].codec.of(c.oids[i]); ok {
-			values[i], err = codec.decode(c.data[i])
 		} else {
-			err = n.changed()
+			values[i], err = n.decode(n.items[i].codec, c, i)
 		}
 		if err != nil {
 			return nil, "", fmt.Errorf("column %d of %s: %w", i+1, n.name, err)
@@ -254,10 +260,19 @@ func (d *decoder) row(n *node, c cells, depth int) (row.Values, row.Key, error) 
 	return values[:len(n.shape.Fields):len(n.shape.Fields)], key, nil
 }
 
+// decode reads the value of a column of n, which is in place i of c.
+func (n *node) decode(column codec, c cells, i int) (row.Value, error) {
+	codec, ok := column.of(c.oids[i])
+	if !ok {
+		return row.Value{}, n.changed()
+	}
+	return codec.decode(c.data[i])
+}
+
 // changed is the error of a table whose columns are no longer what the plan was
 // compiled for. It lasts until the feed has noticed and the plan is made anew.
 func (n *node) changed() error {
-	return &source.Error{Class: source.Unavailable, After: retryAfter,
+	return &source.Error{Class: source.Busy, After: retryAfter, Err: source.ErrReshaped,
 		Message: n.name + " has columns of other types than when its resource was compiled"}
 }
 
@@ -270,9 +285,9 @@ func (d *decoder) rows(n *node, src []byte, depth int) (row.Value, error) {
 	if len(dims) != 1 {
 		return row.Value{}, fmt.Errorf("%w: records in %d dimensions", errWire, len(dims))
 	}
-	list := make([]row.Values, 0, dims[0])
+	list := make([]row.Values, 0, dims[0].length)
 	var c cells
-	for range dims[0] {
+	for range dims[0].length {
 		var item []byte
 		if item, rest, err = nextItem(rest); err != nil {
 			return row.Value{}, err
@@ -289,22 +304,34 @@ func (d *decoder) rows(n *node, src []byte, depth int) (row.Value, error) {
 	return row.RowsValue(list), nil
 }
 
-// keyOf returns the key that the values at these places make. It reports false
-// when one of them can be no part of a key.
-func keyOf(values row.Values, at []int) (row.Key, bool) {
+// keyOf returns the key that the values at these places make. It reports false when
+// one of them can be no part of a key: with "", or with the text as it is where that is
+// no UTF-8.
+func keyOf(values row.Values, at []int) (key row.Key, ok bool) {
 	if len(at) == 0 {
 		return "", false
 	}
 	if len(at) == 1 {
-		text, ok := row.KeyText(values[at[0]])
+		text, ok := partText(&values[at[0]])
 		return row.Key(text), ok
 	}
 	parts := make([]string, len(at))
+	ok = true
 	for i, a := range at {
-		var ok bool
-		if parts[i], ok = row.KeyText(values[a]); !ok {
+		text, is := partText(&values[a])
+		if !is && text == "" {
 			return "", false
 		}
+		parts[i], ok = text, ok && is
 	}
-	return row.JoinKey(parts...), true
+	return row.JoinKey(parts...), ok
+}
+
+// partText returns what keyOf makes of one part.
+func partText(v *row.Value) (string, bool) {
+	text, ok := row.KeyText(*v)
+	if !ok && v.Kind() == row.Text {
+		text = v.Text()
+	}
+	return text, ok
 }

@@ -87,6 +87,25 @@ func TestParseURL_AsksRemoteServersForTLS(t *testing.T) {
 		"host=10.1.2.3 dbname=x":                  true,
 		"postgres://127.0.0.1/x?sslmode=disable":  false,
 		"host=/run/postgresql dbname=x":           false,
+		"postgres://h1.example:1,h2.example:2/x":  true,
+
+		// Only a parameter says it, wherever else the words stand.
+		"postgres://sslmode:sslmode=disable@db.example/x":              true,
+		"postgres://u:service=a@db.example/sslmode":                    true,
+		"postgres://u:a?sslmode=disable@db.example/x":                  true,
+		"postgres://db.example/x?application_name=sslmode":             true,
+		"postgres://db.example/x?application_name=service%3D":          true,
+		"postgres://db.example/x?ssl=true":                             true,
+		"postgres://db.example/x?application_name=a&%73slmode=disable": false,
+		"postgres://db.example/x?":                                     true,
+		"postgresql://db.example?sslmode=disable":                      false,
+		"host=db.example password=sslmode=disable":                     true,
+		"host=db.example password='a sslmode=disable'":                 true,
+		`host=db.example password=a\ sslmode=disable`:                  true,
+		`host=db.example password='it\'s sslmode=disable' dbname = x`:  true,
+		"host=db.example application_name=service=":                    true,
+		"host=db.example password='a b' sslmode = disable":             false,
+		"sslmode=disable host=db.example":                              false,
 	} {
 		cfg, err := parseURL(url)
 		if err != nil {
@@ -249,7 +268,7 @@ func TestPostgres_StatementTimeoutKeepsTheConnection(t *testing.T) {
 	err := loadErr(p, "10")
 	unblock()
 	var e *source.Error
-	if !errors.As(err, &e) || e.Class != source.Unavailable || e.Code != "57014" {
+	if !errors.As(err, &e) || e.Class != source.Busy || e.Code != "57014" {
 		t.Errorf("got %v", err)
 	}
 	if err := loadErr(p, "10"); err != nil || s.pool.Stat().NewConnsCount() != made {
@@ -301,7 +320,7 @@ func TestPostgres_TableChangesUnderItsPlan(t *testing.T) {
 	mustExec(t, s, "ALTER TABLE emp ALTER sal TYPE text")
 	for _, p := range []*plan{p, flat} {
 		key := map[*plan]row.Key{p: "20", flat: "7788"}[p]
-		if err := loadErr(p, key); source.ClassOf(err) != source.Unavailable {
+		if err := loadErr(p, key); source.ClassOf(err) != source.Busy {
 			t.Errorf("after it became text: %v", err)
 		}
 	}

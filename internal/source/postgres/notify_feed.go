@@ -49,6 +49,7 @@ type listening struct {
 	progress *source.Progress
 	asked    atomic.Uint64 // number of the last echo asked for
 	found    atomic.Pointer[looked]
+	cancel   context.CancelCauseFunc
 }
 
 // openNotify returns the feed, whose triggers have been checked.
@@ -57,7 +58,8 @@ func openNotify(
 ) (source.Feed, error) {
 	f := &notifyFeed{
 		src: src, tables: tables, control: newControl(src.cfg), fences: source.NewFences(),
-		looker: looker{tables: tables, names: src.names, check: checkNotifyTables},
+		looker: looker{tables: tables, names: src.names, defs: src.defs, check: checkNotifyTables,
+			reconnect: src.reconnect},
 	}
 	found, err := f.looker.look(ctx, f.control)
 	if err != nil {
@@ -79,6 +81,12 @@ func checkNotifyTables(f *feedFacts) []source.Finding { return failures(f.checkN
 
 // Mode returns FeedNotify.
 func (f *notifyFeed) Mode() source.FeedMode { return source.FeedNotify }
+
+// Blind names what the feed cannot tell of.
+func (f *notifyFeed) Blind() string {
+	return untold + ", nor of writes of sessions with session_replication_role = replica where" +
+		" the triggers are not hotrow's own"
+}
 
 // Stats returns a snapshot of the feed's counters.
 func (f *notifyFeed) Stats() source.FeedStats { return f.counts.stats() }
@@ -128,12 +136,12 @@ func (f *notifyFeed) run(
 	if err != nil {
 		return err
 	}
-	s.handler = h
-	f.looker.accept(found)
-	h.Attached(origin, source.Position(s.pos))
-	if len(found.schema) > 0 {
-		h.SchemaChanged(found.schema)
+	s.handler, s.cancel = h, cancel
+	if len(found.tables) > 0 { // nothing of a new epoch is of an old definition
+		h.SchemaChanged(found.tables)
 	}
+	f.looker.accept(found)
+	h.Attached(origin, source.Position(s.pos), 0)
 	f.session.Store(s)
 	defer s.progress.End()
 	defer f.session.CompareAndSwap(s, nil)
@@ -141,7 +149,7 @@ func (f *notifyFeed) run(
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.look(ctx, cancel)
+		s.look(ctx)
 	}()
 	defer func() {
 		cancel(nil)
@@ -328,16 +336,16 @@ func (s *listening) deliver() {
 	if found == nil {
 		return
 	}
-	s.feed.looker.accept(found)
-	if len(found.schema) > 0 {
-		s.handler.SchemaChanged(found.schema)
+	if len(found.tables) > 0 {
+		s.handler.SchemaChanged(found.tables)
 	}
-	s.handler.Apply(&source.Tx{Pos: source.Position(s.pos), Tables: found.tables})
+	s.handler.Apply(found.tx(source.Position(s.pos)))
+	s.feed.looker.accept(found)
 }
 
 // look makes sure that notifications still come back, and looks for what no
 // trigger tells. It ends the session when one of the two fails.
-func (s *listening) look(ctx context.Context, cancel context.CancelCauseFunc) {
+func (s *listening) look(ctx context.Context) {
 	ask, look := time.NewTicker(askEvery), time.NewTicker(lookEvery)
 	defer ask.Stop()
 	defer look.Stop()
@@ -347,13 +355,7 @@ func (s *listening) look(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case <-ask.C:
 		case <-look.C:
-			err := s.lookOnce(ctx)
-			var broken *feedBroken
-			if errors.As(err, &broken) {
-				cancel(err)
-				return
-			}
-			if err != nil {
+			if err := s.lookAndTell(ctx); err != nil {
 				s.feed.src.log.Debug("look at the tables' definitions", "error", err)
 			}
 		}
@@ -361,25 +363,38 @@ func (s *listening) look(ctx context.Context, cancel context.CancelCauseFunc) {
 		_, err := s.feed.Fence(limited)
 		stop()
 		if err != nil && ctx.Err() == nil {
-			cancel(&feedBroken{"notifications do not come back: " + err.Error()})
+			s.cancel(&feedBroken{"notifications do not come back: " + err.Error()})
 			return
 		}
 	}
 }
 
-// lookOnce hands what has changed to the reader.
-func (s *listening) lookOnce(ctx context.Context) error {
-	found, err := s.feed.looker.look(ctx, s.feed.control)
-	if err != nil {
+// lookAndTell looks, and has the handler told of what has changed. What the triggers
+// cannot tell any more ends the session.
+func (s *listening) lookAndTell(ctx context.Context) error {
+	err := s.feed.looker.lookAndTell(ctx, s.feed.control, s)
+	if err == nil {
+		err = s.reload(ctx)
+	}
+	var broken *feedBroken
+	if errors.As(err, &broken) {
+		s.cancel(err)
+	}
+	return err
+}
+
+// tell gives what look has found to the reader, which tells it before the next echo.
+func (s *listening) tell(ctx context.Context, found *looked) error {
+	s.found.Store(found)
+	if err := s.ask(ctx); err != nil {
 		return err
 	}
-	if err := s.reload(ctx); err != nil {
-		return err
+	select {
+	case <-found.told:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	if !found.empty() {
-		s.found.Store(found)
-	}
-	return nil
 }
 
 // Fence returns once every change that was visible when it was called has been
@@ -390,7 +405,14 @@ func (f *notifyFeed) Fence(ctx context.Context) (source.Position, error) {
 		if s == nil {
 			return 0, source.ErrDetached
 		}
-		if err := s.ask(ctx); err != nil {
+		_, same, err := f.looker.fence(ctx, f.control)
+		if err == nil && !same {
+			err = s.lookAndTell(ctx)
+		}
+		if err == nil {
+			err = s.ask(ctx)
+		}
+		if err != nil {
 			return 0, fmt.Errorf("fence: %w", err)
 		}
 		if _, err := s.progress.Reach(ctx, source.Position(s.asked.Load())); err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/source"
@@ -162,44 +163,59 @@ func (f *feedFacts) checkNotify() []source.Finding {
 			Why: "notifications are sent by the primary; point the URL there",
 		})
 	}
+	lacks := source.Finding{Level: source.LevelError, Why: "they would go unnoticed"}
+	var without []*tableFacts
 	for _, t := range f.tables {
 		out = append(out, f.checkTable(t)...)
-		if t.Kind != "r" && t.Kind != "p" {
-			continue
+		switch {
+		case t.Kind != "r" && t.Kind != "p":
+		case t.installed(), t.foreign():
+			out = append(out, f.checkTriggers(t))
+		default:
+			without = append(without, t)
+			lacks.Apply = append(lacks.Apply, t.install()...)
+			lacks.Remove = append(lacks.Remove, t.uninstall()...)
 		}
-		out = append(out, f.checkTriggers(t))
 	}
-	return out
+	if len(without) == 0 {
+		return out
+	}
+	lacks.Text = ids(without) + " has no triggers that tell of its changes"
+	if len(without) > 1 {
+		lacks.Text = fmt.Sprintf("%d tables have no triggers that tell of their changes: %s",
+			len(without), ids(without))
+	}
+	for _, t := range without {
+		if t.outdated() {
+			lacks.Why = t.ID + " has triggers of hotrow that are not those that it needs now"
+		}
+	}
+	return append(out, lacks)
 }
 
+// outdated reports whether the table has hotrow's triggers as they were made for
+// something else.
+func (t *tableFacts) outdated() bool {
+	return slices.ContainsFunc(t.Triggers, func(g triggerFacts) bool {
+		return g.Name == rowTrigger || g.Name == truncTrigger
+	})
+}
+
+// checkTriggers is about triggers that are there.
 func (f *feedFacts) checkTriggers(t *tableFacts) source.Finding {
-	switch {
-	case t.installed():
+	if t.installed() {
 		return source.Finding{
 			Level: source.LevelOK, Text: t.ID + " has hotrow's triggers", Remove: t.uninstall(),
 		}
-	case t.foreign():
-		return source.Finding{
-			Level: source.LevelWarning,
-			Text: fmt.Sprintf("%s has triggers that notify %s", t.ID,
-				f.names.prefix+"_"+t.Name),
-			Why: "they do not tell of TRUNCATE, which is found within " + lookEvery.String() +
-				", nor of the old key when a key changes; hotrow's own do",
-			Apply: t.install(), Remove: t.uninstall(),
-		}
 	}
-	fail := source.Finding{
-		Level: source.LevelError,
-		Text:  t.ID + " has no triggers that tell of its changes",
-		Why:   "they would go unnoticed",
+	return source.Finding{
+		Level: source.LevelWarning,
+		Text: fmt.Sprintf("%s has triggers that notify %s", t.ID,
+			f.names.prefix+"_"+t.Name),
+		Why: "they do not tell of TRUNCATE, which is found with the next fence, nor of the old" +
+			" key when a key changes; hotrow's own do",
 		Apply: t.install(), Remove: t.uninstall(),
 	}
-	for _, g := range t.Triggers {
-		if g.Name == rowTrigger || g.Name == truncTrigger {
-			fail.Text = t.ID + " has triggers of hotrow that are not those that it needs now"
-		}
-	}
-	return fail
 }
 
 // dollarQuote quotes a function's body with a tag that it does not hold.

@@ -61,6 +61,7 @@ type Source struct {
 	ctx  context.Context // ends when the source is closed
 	stop context.CancelFunc
 
+	defs     definitions            // of the resources that were compiled last
 	pinned   atomic.Pointer[string] // the origin that connections must have: see originOf
 	waiting  atomic.Int64
 	timeouts atomic.Uint64

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -49,22 +51,72 @@ func severalHosts(c *pgx.ConnConfig) bool {
 }
 
 // saysTLS reports whether the connection string or libpq's environment say
-// which TLS is wanted.
+// which TLS is wanted. What a service says of it is for its file.
 func saysTLS(s string) bool {
-	return strings.Contains(s, "sslmode") || strings.Contains(s, "service=") ||
+	names := keywords(s)
+	if query, ok := urlQuery(s); ok {
+		names = queryNames(query)
+	}
+	return slices.Contains(names, "sslmode") || slices.Contains(names, "service") ||
 		os.Getenv("PGSSLMODE") != "" || os.Getenv("PGSERVICE") != ""
 }
 
 // withTLS returns the connection string with sslmode=verify-full added.
 func withTLS(s string) string {
-	u, err := url.Parse(s)
-	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
-		return s + " sslmode=verify-full"
+	const add = "sslmode=verify-full"
+	query, ok := urlQuery(s)
+	switch {
+	case !ok:
+		return add + " " + s
+	case query != "":
+		return s + "&" + add
 	}
-	q := u.Query()
-	q.Set("sslmode", "verify-full")
-	u.RawQuery = q.Encode()
-	return u.String()
+	return strings.TrimSuffix(s, "?") + "?" + add
+}
+
+// urlQuery returns what stands behind the question mark of a URL; false: s is a list of
+// keywords. As in libpq, a password may hold a question mark.
+func urlQuery(s string) (string, bool) {
+	_, rest, ok := strings.Cut(s, "://")
+	if !ok || !strings.HasPrefix(s, "postgres://") && !strings.HasPrefix(s, "postgresql://") {
+		return "", false
+	}
+	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
+		rest = rest[i+1:]
+	}
+	_, query, _ := strings.Cut(rest, "?")
+	return query, true
+}
+
+// queryNames returns the names of a URL's parameters.
+func queryNames(query string) []string {
+	var names []string
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.PathUnescape(name); err == nil {
+			name = plain
+		}
+		names = append(names, strings.TrimSpace(name))
+	}
+	return names
+}
+
+// aKeyword is one "name = value" of libpq's other form: the value is quoted, or ends at a
+// space; a backslash takes the meaning of what follows it.
+var aKeyword = regexp.MustCompile(
+	`(?s)^\s*([^=]*?)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)`)
+
+// keywords returns the names of a list of keywords.
+func keywords(s string) []string {
+	var names []string
+	for {
+		m := aKeyword.FindStringSubmatch(s)
+		if m == nil {
+			return names
+		}
+		names = append(names, m[1])
+		s = s[len(m[0]):]
+	}
 }
 
 // local reports whether every host is this machine.

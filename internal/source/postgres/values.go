@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -37,6 +38,7 @@ type codec struct {
 	oid   uint32   // of the type on the wire; of the elements of an array
 	kind  row.Kind // what it becomes: Decimal and Text both travel as text
 	array bool
+	delim byte // between the elements of an array's text
 }
 
 // decode reads one value; nil is NULL. The value keeps nothing of src.
@@ -85,7 +87,10 @@ func (c codec) decodeScalar(src []byte) (row.Value, error) {
 		}
 		src = src[1:]
 	}
-	return row.TextValue(c.kind, validText(src)), nil
+	if c.kind == row.JSON { // it goes into documents as it is
+		return row.TextValue(row.JSON, validText(src)), nil
+	}
+	return row.TextValue(c.kind, string(src)), nil
 }
 
 // widths are the lengths of the types that have one length.
@@ -116,8 +121,8 @@ func uuidText(src []byte) string {
 	return string(b[:])
 }
 
-// decodeArray reads an array of any number of dimensions. Lower bounds are
-// not kept: documents count from the beginning.
+// decodeArray reads an array of any number of dimensions. What a list cannot say is
+// the text that PostgreSQL has for it: see unlisted.
 func (c codec) decodeArray(src []byte) (row.Value, error) {
 	dims, rest, err := arrayHeader(src)
 	if err != nil {
@@ -126,6 +131,7 @@ func (c codec) decodeArray(src []byte) (row.Value, error) {
 	if len(dims) == 0 {
 		return row.ArrayValue(nil), nil
 	}
+	delim := c.delim
 	c, ok := codec{oid: c.oid, kind: c.kind}.of(binary.BigEndian.Uint32(src[8:]))
 	if !ok {
 		return row.Value{}, fmt.Errorf("%w: an array of another type", errWire)
@@ -137,15 +143,52 @@ func (c codec) decodeArray(src []byte) (row.Value, error) {
 	if err != nil {
 		return row.Value{}, err
 	}
+	if c.unlisted(dims, list) {
+		text := appendArray(appendBounds(nil, dims), list, delim)
+		return row.TextValue(row.Text, string(text)), nil
+	}
 	return row.ArrayValue(list), nil
 }
 
+// unlisted reports whether a list of lists does not say which array it is: its indexes
+// do not begin at 1, or it is an array of JSON that has more than one dimension, as
+// JSON's own arrays have, or that has JSON's null in it, as SQL's.
+func (c codec) unlisted(dims []dimension, list []row.Value) bool {
+	if slices.ContainsFunc(dims, func(d dimension) bool { return d.lower != 1 }) {
+		return true
+	}
+	return c.kind == row.JSON && (len(dims) > 1 || slices.ContainsFunc(list, isJSONNull))
+}
+
+// isJSONNull reports whether v is the null of JSON.
+func isJSONNull(v row.Value) bool {
+	return v.Kind() == row.JSON && strings.Trim(v.Text(), " \t\r\n") == "null"
+}
+
+// appendBounds appends the indexes of each dimension, "[5:6][0:1]=", unless all of
+// them begin at 1.
+func appendBounds(dst []byte, dims []dimension) []byte {
+	if !slices.ContainsFunc(dims, func(d dimension) bool { return d.lower != 1 }) {
+		return dst
+	}
+	for _, d := range dims {
+		dst = fmt.Appendf(dst, "[%d:%d]", d.lower, d.lower+d.length-1)
+	}
+	return append(dst, '=')
+}
+
+// A dimension is one of an array.
+type dimension struct {
+	length int
+	lower  int // the index of the first element
+}
+
 // elements reads one dimension of an array and those within it.
-func (c codec) elements(dims []int, src []byte) ([]row.Value, []byte, error) {
+func (c codec) elements(dims []dimension, src []byte) ([]row.Value, []byte, error) {
 	// Every element takes four bytes at least: the length that an array claims
 	// is never more than what arrived (arrayHeader), so neither is this.
-	list := make([]row.Value, 0, min(dims[0], len(src)/4))
-	for range dims[0] {
+	list := make([]row.Value, 0, min(dims[0].length, len(src)/4))
+	for range dims[0].length {
 		var v row.Value
 		var err error
 		if len(dims) > 1 {
@@ -168,7 +211,7 @@ func (c codec) elements(dims []int, src []byte) ([]row.Value, []byte, error) {
 
 // arrayHeader reads the head of an array: its dimensions, and what follows.
 // The product of the dimensions is never more than what follows can hold.
-func arrayHeader(src []byte) (dims []int, rest []byte, err error) {
+func arrayHeader(src []byte) (dims []dimension, rest []byte, err error) {
 	if len(src) < 12 {
 		return nil, nil, fmt.Errorf("%w: an array of %d bytes", errWire, len(src))
 	}
@@ -184,7 +227,8 @@ func arrayHeader(src []byte) (dims []int, rest []byte, err error) {
 			return nil, nil, fmt.Errorf("%w: an array longer than its bytes", errWire)
 		}
 		total *= d
-		dims = append(dims, d)
+		lower := int(int32(binary.BigEndian.Uint32(rest[8*i+4:])))
+		dims = append(dims, dimension{d, lower})
 	}
 	return dims, rest[8*n:], nil
 }

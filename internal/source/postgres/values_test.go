@@ -144,16 +144,41 @@ func TestAppendArray(t *testing.T) {
 	text := func(s string) row.Value { return row.TextValue(row.Text, s) }
 	list := []row.Value{text(`a"b\c,{}`), {}, row.IntValue(-1), row.BoolValue(true),
 		row.ArrayValue([]row.Value{text("NULL"), row.FloatValue(math.Inf(-1))})}
-	got, err := appendArray(nil, list, false)
-	if want := `{"a\"b\\c,{}",NULL,"-1","true",{"NULL",` +
-		`"-Infinity"}}`; err != nil || string(got) != want {
-		t.Errorf("got %s, %v", got, err)
+	want := `{"a\"b\\c,{}",NULL,-1,true,{"NULL",-Infinity}}`
+	if got := string(appendArray(nil, list, ',')); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, err := appendArray(nil, []row.Value{text("AP8=")},
-		true); err != nil || string(got) != `{"\\x00ff"}` {
-		t.Errorf("bytea: %s, %v", got, err)
+	bytes := []row.Value{row.TextValue(row.Bytes, "\x00\xff"), text("(1,2),(3,4)")}
+	if got := string(appendArray(nil, bytes, ';')); got != `{"\\x00ff";"(1,2),(3,4)"}` {
+		t.Errorf("with semicolons: %s", got)
 	}
-	if _, err := appendArray(nil, []row.Value{text("?")}, true); err == nil {
-		t.Error("bytea that is not base64")
+}
+
+func TestDecodeArray_WhatAListCannotSay(t *testing.T) {
+	ints := codec{oid: pgtype.Int4OID, kind: row.Int, array: true, delim: ','}
+	docs := codec{oid: pgtype.JSONOID, kind: row.JSON, array: true, delim: ','}
+	for _, tt := range []struct {
+		c         codec
+		src, want string
+	}{
+		{ints, "00000001 00000000 00000017 00000002 00000001 00000004 00000007 ffffffff", "list"},
+		{ints, "00000001 00000000 00000017 00000002 00000000 00000004 00000007 ffffffff",
+			"[0:1]={7,NULL}"},
+		{ints, "00000002 00000000 00000017 00000001 00000001 00000001 fffffffe 00000004 00000007",
+			"[1:1][-2:-2]={{7}}"},
+		{docs, "00000001 00000000 00000072 00000002 00000001 ffffffff 00000002 5b5d", "list"},
+		{docs, "00000001 00000000 00000072 00000002 00000001 ffffffff 00000005 6e756c6c20",
+			`{NULL,"null "}`},
+		{docs, "00000002 00000000 00000072 00000001 00000001 00000001 00000001 00000002 5b5d",
+			`{{"[]"}}`},
+	} {
+		v, err := tt.c.decode(wire(t, tt.src))
+		got := v.Text()
+		if v.Kind() == row.Array {
+			got = "list"
+		}
+		if err != nil || got != tt.want {
+			t.Errorf("%s: got %s, %v, want %s", tt.src, got, err, tt.want)
+		}
 	}
 }

@@ -32,6 +32,9 @@ func (p *plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 	if err := p.writable(); err != nil {
 		return nil, err
 	}
+	if w.Op != source.OpDelete && w.Input == nil {
+		return nil, invalid("the write has no document")
+	}
 	ctx, cancel := p.src.begin(ctx, writeStatements)
 	defer cancel()
 	key := w.Key
@@ -40,6 +43,8 @@ func (p *plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 		if key, err = p.loose.Parse(key); err != nil {
 			return nil, fmt.Errorf("write %s: %w", p.name, err)
 		}
+	} else if w.Op != source.OpCreate {
+		return nil, invalid("the write names no key")
 	}
 	done, again, err := p.writeOnce(ctx, w, key)
 	if again && ctx.Err() == nil {
@@ -71,7 +76,8 @@ func (p *plan) writable() error {
 	return &source.Error{Class: source.ReadOnly, Message: why}
 }
 
-// writeOnce is one try of Write. It reports whether another may help.
+// writeOnce is one try of Write. It reports whether another may help. Statements that
+// do not fit their tables any more are prepared anew first, all of them.
 func (p *plan) writeOnce(
 	ctx context.Context, w *source.Write, key row.Key,
 ) (*source.Written, bool, error) {
@@ -80,6 +86,17 @@ func (p *plan) writeOnce(
 		return nil, false, err
 	}
 	defer pooled.Release()
+	done, again, err := p.transact(ctx, pooled, w, key)
+	if err != nil && stalePlan(err) && pooled.Conn().DeallocateAll(ctx) == nil {
+		return p.transact(ctx, pooled, w, key)
+	}
+	return done, again, err
+}
+
+// transact is one transaction of Write.
+func (p *plan) transact(
+	ctx context.Context, pooled *pgxpool.Conn, w *source.Write, key row.Key,
+) (*source.Written, bool, error) {
 	conn := pooled.Conn()
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{
 		IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite,
@@ -180,6 +197,9 @@ func (wr *writer) run(ctx context.Context) error {
 	}
 	if wr.done.Loaded, err = wr.plan.loadOne(ctx, wr.tx, wr.key); err != nil {
 		return err
+	}
+	if !wr.done.Deleted && !wr.done.Loaded.Found() {
+		return source.Gone(wr.plan.name, wr.key)
 	}
 	if wr.write.Key != "" {
 		wr.done.Loaded.Asked = wr.write.Key

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -92,8 +91,10 @@ func (wr *writer) images(
 		return nil, err
 	}
 	defer rows.Close()
+	c := arrived(rows)
 	for rows.Next() {
-		img, err := n.image(rows)
+		c.data = rows.RawValues()
+		img, err := n.image(c)
 		if err != nil {
 			return nil, err
 		}
@@ -141,9 +142,8 @@ func (c *column) inTuple() bool {
 }
 
 // image reads one row of imageSQL's answer.
-func (n *node) image(rows pgx.Rows) (image, error) {
-	raw := rows.RawValues()
-	version, err := codecText.decode(raw[0])
+func (n *node) image(c cells) (image, error) {
+	version, err := codecText.decode(c.data[0])
 	if err != nil {
 		return image{}, err
 	}
@@ -154,7 +154,7 @@ func (n *node) image(rows pgx.Rows) (image, error) {
 		if !col.inTuple() {
 			continue
 		}
-		v, err := col.codec.decode(raw[at])
+		v, err := n.decode(col.codec, c, at)
 		if err != nil {
 			return image{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -103,11 +104,13 @@ func (wr *writer) returning(
 	}
 	defer rows.Close()
 	var key row.Key
+	c := arrived(rows)
 	for rows.Next() {
+		c.data = rows.RawValues()
 		values := make(row.Values, len(n.keyCols))
 		at := make([]int, len(n.keyCols))
 		for i, col := range n.keyCols {
-			if values[i], err = col.codec.decode(rows.RawValues()[i]); err != nil {
+			if values[i], err = n.decode(col.codec, c, i); err != nil {
 				return "", err
 			}
 			at[i] = i
@@ -145,8 +148,7 @@ func (wr *writer) update(
 			continue
 		}
 		args = append(args, a.value)
-		sets = append(sets, fmt.Sprintf("%s = $%d::%s",
-			pgx.Identifier{a.col.Name}.Sanitize(), len(args), a.col.name))
+		sets = append(sets, n.set(a.col, len(args)))
 	}
 	if whole {
 		sets = append(sets, n.defaults(in)...)
@@ -161,6 +163,18 @@ func (wr *writer) update(
 	_, err = wr.tx.Exec(ctx, fmt.Sprintf("UPDATE %s AS %s SET %s WHERE %s",
 		n.from, n.alias, strings.Join(sets, ", "), where), append(args, keyArgs...)...)
 	return err
+}
+
+// set returns the assignment of the parameter with this number to a column. A column
+// of type json keeps the blanks around its value, which no document has: they stay
+// unless the value changes.
+func (n *node) set(col *column, param int) string {
+	name, value := pgx.Identifier{col.Name}.Sanitize(), fmt.Sprintf("$%d::%s", param, col.name)
+	if col.kind == row.JSON && col.codec.oid == pgtype.JSONOID {
+		value = fmt.Sprintf(`CASE pg_catalog.btrim(%[1]s::text, E' \t\n\r') WHEN $%[2]d::text
+			THEN %[1]s ELSE $%[2]d::text::%[3]s END`, n.col(col), param, col.name)
+	}
+	return name + " = " + value
 }
 
 // defaults returns the assignments that give the members which the body leaves

@@ -1,13 +1,10 @@
 package postgres
 
 import (
-	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"math"
 	"strconv"
-
-	"github.com/jackc/pgx/v5/pgtype"
+	"strings"
 
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -15,18 +12,17 @@ import (
 // parameter returns the text of what a body gives member i of n, as the server
 // reads it for the column's type; nil is NULL.
 func (n *node) parameter(i int, v row.Value) (any, error) {
-	if v.IsNull() {
+	col := n.fields[i]
+	switch {
+	case v.IsNull() && col.kind == row.JSON && col.NotNull: // JSON's own null is meant
+		return "null", nil
+	case v.IsNull():
 		return nil, nil
 	}
-	col := n.fields[i]
 	if v.Kind() != row.Array {
 		return scalarText(v), nil
 	}
-	text, err := appendArray(nil, v.List(), col.codec.oid == pgtype.ByteaOID)
-	if err != nil {
-		return nil, fmt.Errorf("%w", invalid(n.shape.Fields[i].Name+": "+err.Error()))
-	}
-	return string(text), nil
+	return string(appendArray(nil, v.List(), col.codec.delim)), nil
 }
 
 // scalarText returns the text of a value that is not Null and not an Array.
@@ -59,30 +55,43 @@ func floatText(f float64, bits int) string {
 	return strconv.FormatFloat(f, 'g', -1, bits)
 }
 
-// appendArray appends the text of an array: "{...}" with every element quoted.
-// Elements of a bytea array come in base64, as in documents.
-func appendArray(dst []byte, list []row.Value, bytea bool) ([]byte, error) {
+// appendArray appends the text of an array.
+func appendArray(dst []byte, list []row.Value, delim byte) []byte {
 	dst = append(dst, '{')
 	for i, v := range list {
 		if i > 0 {
-			dst = append(dst, ',')
+			dst = append(dst, delim)
 		}
-		var err error
 		switch {
 		case v.IsNull():
 			dst = append(dst, "NULL"...)
 		case v.Kind() == row.Array:
-			dst, err = appendArray(dst, v.List(), bytea)
-		case bytea && v.Kind() == row.Text:
-			var data []byte
-			data, err = base64.StdEncoding.DecodeString(v.Text())
-			dst = appendElement(dst, `\x`+hex.EncodeToString(data))
+			dst = appendArray(dst, v.List(), delim)
 		default:
 			dst = appendElement(dst, scalarText(v))
 		}
-		if err != nil {
-			return nil, err
-		}
 	}
-	return append(dst, '}'), nil
+	return append(dst, '}')
+}
+
+// appendElement appends one element of an array's text, in quotes where it has to be.
+func appendElement(dst []byte, text string) []byte {
+	if text != "" && !strings.EqualFold(text, "NULL") && strings.IndexFunc(text, special) < 0 {
+		return append(dst, text...)
+	}
+	dst = append(dst, '"')
+	for i := range len(text) {
+		if text[i] == '"' || text[i] == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, text[i])
+	}
+	return append(dst, '"')
+}
+
+// special reports whether a character means something in the text of an array, or
+// could: more are quoted than have to be.
+func special(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+		strings.ContainsRune("_-+.:", r))
 }

@@ -28,6 +28,7 @@ func (s *suite) feed(fc FeedCase) {
 	if feed.Mode() != fc.Mode {
 		s.t.Errorf("Mode = %s, want %s", feed.Mode(), fc.Mode)
 	}
+	(&follower{suite: s, feed: feed, r: r}).beginning()
 	ways := []struct {
 		name   string
 		exec   func(*suite) func(...string)
@@ -71,6 +72,29 @@ func (s *suite) feed(fc FeedCase) {
 	if st := feed.Stats(); st.Transactions == 0 || st.Position == 0 {
 		s.t.Errorf("Stats = %+v, want what was delivered", st)
 	}
+}
+
+// beginning checks that all which is to be said of what was before the feed is said
+// by Attached: a load that begins between that and another call would be kept, and
+// nobody would tell of what it has missed. What Attached leaves open settles.
+func (f *follower) beginning() {
+	f.t.Helper()
+	for _, tx := range f.delivered() {
+		if tx.All {
+			f.t.Errorf("after Attached, and before any change: %s", text([]*source.Tx{tx}))
+		}
+	}
+	if f.r.before == 0 {
+		return
+	}
+	before := []*source.Tx{{ID: f.r.before, All: true}}
+	f.eventually("what was before the feed is settled", func() bool {
+		settled, err := f.feed.Settled(f.ctx, before)
+		if err != nil || len(settled) != 1 {
+			f.t.Fatalf("Settled of the beginning = %v, %v", settled, err)
+		}
+		return settled[0]
+	})
 }
 
 // watched returns what the feed of the suite follows.

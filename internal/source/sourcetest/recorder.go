@@ -14,6 +14,7 @@ type recorder struct {
 	mu       sync.Mutex // guards what follows
 	origin   string
 	attached int
+	before   uint64 // what the last Attached left to be settled
 	last     source.Position
 	backward bool // a position was less than one before it
 	txs      []*source.Tx
@@ -23,10 +24,10 @@ type recorder struct {
 var _ source.Handler = (*recorder)(nil)
 
 // Attached notes that the feed follows.
-func (r *recorder) Attached(origin string, pos source.Position) {
+func (r *recorder) Attached(origin string, pos source.Position, before uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.origin, r.last = origin, pos
+	r.origin, r.last, r.before = origin, pos, before
 	r.attached++
 }
 

@@ -272,8 +272,7 @@ func storeRace(t *testing.T, s source.Store) {
 // undone reports whether err is that of a transaction that gave way to another
 // one, at once or after having waited for too long.
 func undone(err error) bool {
-	c := source.ClassOf(err)
-	return c == source.Retry || c == source.Unavailable
+	return source.ClassOf(err).Passing()
 }
 
 // addBoth adds one to both rows, in the order that cannot deadlock.

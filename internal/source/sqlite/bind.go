@@ -16,7 +16,7 @@ import (
 // to name it as it is.
 func keyKind(k row.Kind) row.Kind {
 	switch k {
-	case row.Date, row.Time, row.Datetime, row.JSON:
+	case row.Date, row.Time, row.Datetime, row.JSON, row.Null:
 		return row.Text
 	}
 	return k
@@ -49,8 +49,43 @@ func keyArg(k row.Kind, text string) (any, error) {
 		return strconv.ParseFloat(text, 64)
 	case row.Bytes:
 		return hex.DecodeString(text)
+	case row.Decimal:
+		if f, err := strconv.ParseFloat(text, 64); err == nil && math.IsInf(f, 0) {
+			return f, nil
+		}
 	}
 	return text, nil
+}
+
+// boundAs returns what a value of a body is bound as for a column of kind k, or why SQLite
+// cannot hold it.
+func boundAs(k row.Kind, v row.Value) (arg any, why string) {
+	switch v.Kind() {
+	case row.Decimal:
+		switch f, err := strconv.ParseFloat(v.Text(), 64); {
+		case math.IsNaN(f):
+			return nil, "SQLite has no NaN"
+		case errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0):
+			return nil, v.Text() + " is larger than the numbers of SQLite"
+		case err == nil && (k == row.Null || math.IsInf(f, 0)):
+			return f, ""
+		}
+	case row.Float, row.Float32:
+		if math.IsNaN(v.Float()) {
+			return nil, "SQLite has no NaN"
+		}
+	case row.Uint:
+		if k == row.Null && v.Uint() > math.MaxInt64 {
+			return nil, fmt.Sprintf("%d is larger than the integers of SQLite", v.Uint())
+		}
+	case row.Array:
+		return nil, "SQLite has no arrays"
+	case row.JSON:
+		if k == row.Null {
+			return nil, "SQLite has no objects"
+		}
+	}
+	return valueArg(v), ""
 }
 
 // valueArg returns what a value of a body is bound as.
@@ -73,13 +108,6 @@ func valueArg(v row.Value) any {
 		return strings.Replace(v.Text(), "T", " ", 1)
 	}
 	return v.Text()
-}
-
-// tooLarge reports whether SQLite would make an infinity of a decimal number, which
-// it stores as one of 64 bits.
-func tooLarge(decimal string) bool {
-	f, err := strconv.ParseFloat(decimal, 64)
-	return errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0)
 }
 
 // oneOrZero returns what SQLite stores for a boolean.

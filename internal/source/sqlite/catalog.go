@@ -275,8 +275,11 @@ func (t *table) judgeKey() {
 		t.Refused = "no primary key"
 	}
 	for _, k := range t.Key {
-		if col, _ := t.column(k); col.Native == "" {
+		switch col, _ := t.column(k); {
+		case col.Native == "":
 			t.Refused = fmt.Sprintf("key column %s has no type", k)
+		case col.Kind == row.JSON:
+			t.Refused = fmt.Sprintf("key column %s is JSON, which no path can name", k)
 		}
 	}
 	for _, col := range t.columns {

@@ -225,6 +225,7 @@ type trigger struct{ name, create string }
 // triggers returns the triggers of a table.
 func (lt *loggedTable) triggers() []trigger {
 	t := quote(lt.t.Name)
+	// No what has a "_", or those of a table "t" and of a "t_WHAT" could be one.
 	name := func(what string) string { return "hotrow_" + lt.t.Name + "_" + what }
 	insert := func(op, older, newer string) string {
 		return fmt.Sprintf("INSERT INTO hotrow_changes (tbl, op, old, new) "+
@@ -245,7 +246,7 @@ func (lt *loggedTable) triggers() []trigger {
 			"FROM %s AS x WHERE %s", literal(lt.t.Name), lt.values("x"), t, same)
 		out = append(out,
 			define("replace", "BEFORE INSERT ON "+t, body),
-			define("replace_update", "BEFORE UPDATE ON "+t+" WHEN "+changed, body))
+			define("displace", "BEFORE UPDATE ON "+t+" WHEN "+changed, body))
 	}
 	return out
 }

@@ -62,14 +62,6 @@ func (p *plan) checkNode(ctx context.Context, c *conn, n *node) ([]source.Findin
 			Why: "any change of the table drops every document of " + p.name,
 		})
 	}
-	if n.query != nil && len(n.query.volatile) > 0 {
-		out = append(out, source.Finding{
-			Level: source.LevelWarning,
-			Text: fmt.Sprintf("%s calls %s(), whose result changes by itself",
-				p.name, strings.Join(n.query.volatile, "(), ")),
-			Why: "a copy keeps the result of the moment when it was read; give the resource a ttl",
-		})
-	}
 	return out, nil
 }
 

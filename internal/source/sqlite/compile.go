@@ -186,10 +186,10 @@ func newTableNode(path string, t *table, spec *source.Spec, key []string) (*node
 	n := &node{path: path, table: t, shape: &row.Shape{}}
 	for i := range t.columns {
 		col := &t.columns[i]
-		if !shown(spec, col.Name, slices.Contains(key, col.Name)) {
-			continue
+		isKey := slices.Contains(key, col.Name)
+		if shown(spec, col.Name, isKey) {
+			n.addField(col.Name, col.Kind, isKey, fieldSpec(spec, col.Name), col)
 		}
-		n.addField(col.Name, col.Kind, fieldSpec(spec, col.Name), col)
 	}
 	n.key = n.place(key, t.kind)
 	return n, n.distinct()
@@ -239,17 +239,25 @@ func mapKeys(m map[string]source.FieldSpec) []string {
 }
 
 // addField adds a member that comes from a column.
-func (n *node) addField(name string, kind row.Kind, fs source.FieldSpec, col *column) {
+func (n *node) addField(
+	name string, kind row.Kind, key bool, fs source.FieldSpec, col *column,
+) {
 	member := fs.Name
 	if member == "" {
 		member = name
 	}
+	read := kind
+	if key && !fs.RFC3339 {
+		kind = keyKind(kind) // a key is named as it is written
+	}
+	if key && read != row.Null {
+		read = kind
+	}
 	n.fields = append(n.fields, field{at: len(n.cols), column: col, required: fs.Required})
 	n.cols = append(n.cols, name)
-	n.kinds = append(n.kinds, kind)
-	n.shape.Fields = append(n.shape.Fields, row.Field{
-		Name: member, Column: name, Kind: kind, OmitNull: fs.OmitNull, RFC3339: fs.RFC3339,
-	})
+	n.shape.Fields = append(n.shape.Fields, row.Field{Name: member, Column: name, Kind: kind,
+		Dynamic: true, Key: key, OmitNull: fs.OmitNull, RFC3339: fs.RFC3339})
+	n.kinds = append(n.kinds, read)
 }
 
 // distinct refuses two members of one name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,13 +18,16 @@ import (
 const (
 	codeError      = 1
 	codePerm       = 3
+	codeAbort      = 4
 	codeBusy       = 5
 	codeLocked     = 6
+	codeNoMem      = 7
 	codeReadOnly   = 8
 	codeInterrupt  = 9
 	codeIOErr      = 10
 	codeFull       = 13
 	codeCantOpen   = 14
+	codeProtocol   = 15
 	codeSchema     = 17
 	codeTooBig     = 18
 	codeConstraint = 19
@@ -99,8 +103,8 @@ func classify(e *driverpkg.Error, err error) error {
 	case codeConstraint, codeMismatch:
 		out.Class = source.Invalid
 	case codeBusy, codeLocked:
-		out.Class, out.After = source.Unavailable, time.Second
-	case codeIOErr, codeCantOpen, codeInterrupt:
+		out.Class, out.After = source.Busy, time.Second
+	case codeIOErr, codeCantOpen, codeInterrupt, codeNoMem, codeProtocol, codeAbort:
 		out.Class = source.Unavailable
 	case codeSchema:
 		out.Class = source.Retry
@@ -113,11 +117,33 @@ func classify(e *driverpkg.Error, err error) error {
 	case codePerm, codeAuth:
 		out.Class = source.Forbidden
 	case codeError:
-		if strings.Contains(out.Message, "no such ") {
-			out.Class = source.Missing
-		}
+		out.Class = classOfText(out.Message)
 	}
 	return out
+}
+
+// classOfText gives the class of an error that SQLite has no code for. What is wrong with a
+// value that an expression meets (of a generated column, an index, a trigger) is the value's;
+// what a statement does not find has gone; the rest is our statement's.
+func classOfText(message string) source.Class {
+	has := func(texts ...string) bool {
+		in := func(text string) bool { return strings.Contains(message, text) }
+		return slices.ContainsFunc(texts, in)
+	}
+	switch {
+	case has("no such ", "has no column named", "values for "):
+		return source.Missing
+	case has("syntax error", "no tables specified", "not an error", "incomplete input",
+		"wrong number of arguments", "misuse of", "ambiguous column"):
+		return source.Internal
+	case has("too many levels of trigger recursion", "may not be modified", "cannot UPDATE"):
+		return source.Conflict
+	case has("malformed", "overflow", "non-deterministic", "bad JSON path", "JSON", "JSONB",
+		"too complex", "too big", "regexp", "hex literal", "ESCAPE expression",
+		"argument", "unable to", "cannot "):
+		return source.Invalid
+	}
+	return source.Internal
 }
 
 // plain takes the code that the driver appends off its message.

@@ -157,7 +157,7 @@ func (f *Feed) attach(ctx context.Context, h source.Handler) error {
 	}
 	f.resumed = true
 	if rh, can := h.(source.ResumeHandler); !resumes || !can || !rh.Resumed(origin, pos) {
-		h.Attached(origin, pos)
+		h.Attached(origin, pos, 0) // the writer's turn was ours: nothing is half committed
 	}
 	if f.pass(pos) {
 		h.Advance(pos)

@@ -48,13 +48,14 @@ func affinityOf(native string) affinity {
 	return affinityNumeric
 }
 
-// kindOf returns the kind of a column declared so. It is a promise only: SQLite
-// stores any value in any column, and valueOf looks at the value.
+// kindOf returns the kind of a column declared so, Null for one that is declared to hold
+// anything. It is a promise only: SQLite stores any value in any column, and valueOf looks
+// at the value.
 func kindOf(native string) row.Kind {
 	n, _, _ := strings.Cut(strings.ToUpper(native), "(")
 	switch strings.TrimSpace(n) {
-	case "":
-		return row.Text
+	case "", "ANY":
+		return row.Null
 	case "BOOL", "BOOLEAN":
 		return row.Bool
 	case "DATE":

@@ -32,6 +32,11 @@ func (p *plan) Load(ctx context.Context, keys []row.Key) ([]source.Loaded, error
 		if args[i], err = keyArgs(p.kt, canonical[i]); err != nil {
 			return nil, fmt.Errorf("load %s: %w", p.name, err)
 		}
+		if p.root.query != nil {
+			if err := p.root.query.checkKey(args[i]); err != nil {
+				return nil, fmt.Errorf("load %s: %w", p.name, err)
+			}
+		}
 	}
 	var out []source.Loaded
 	err := p.s.readPool().use(ctx, func(c *conn) error {
@@ -221,7 +226,7 @@ func (p *plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Lo
 	}
 	var args []any
 	if after != nil {
-		k, err := p.kt.Parse(*after)
+		k, err := p.kt.ParseAfter(*after)
 		if err == nil {
 			args, err = keyArgs(p.kt, k)
 		}

@@ -184,8 +184,8 @@ func TestSource_ErrorClasses(t *testing.T) {
 	run(t, c, "BEGIN IMMEDIATE")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := s.Exec(ctx, "DELETE FROM p"); source.ClassOf(err) != source.Unavailable {
-		t.Errorf("a locked database: %v, want class Unavailable", err)
+	if err := s.Exec(ctx, "DELETE FROM p"); source.ClassOf(err) != source.Busy {
+		t.Errorf("a locked database: %v, want class Busy", err)
 	}
 	run(t, c, "ROLLBACK")
 	if err := s.Exec(t.Context(), "DELETE FROM p"); err != nil {

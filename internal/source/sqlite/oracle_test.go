@@ -18,9 +18,9 @@ type copies struct {
 	docs map[row.Key]string
 }
 
-func (c *copies) Attached(string, source.Position) { clear(c.docs) }
-func (c *copies) Advance(source.Position)          {}
-func (c *copies) SchemaChanged([]string)           {}
+func (c *copies) Attached(string, source.Position, uint64) { clear(c.docs) }
+func (c *copies) Advance(source.Position)                  {}
+func (c *copies) SchemaChanged([]string)                   {}
 
 func (c *copies) Apply(tx *source.Tx) {
 	for _, d := range c.deps {

@@ -110,7 +110,11 @@ func (n *node) place(columns []string, kindOf func(string) row.Kind) place {
 			n.kinds = append(n.kinds, kindOf(c))
 		}
 		p.at = append(p.at, at)
-		p.kinds = append(p.kinds, keyKind(n.kinds[at]))
+		kind := n.kinds[at]
+		if kind != row.Null { // which compares nothing but equal values
+			kind = keyKind(kind)
+		}
+		p.kinds = append(p.kinds, kind)
 	}
 	return p
 }

@@ -15,9 +15,9 @@ import (
 
 // A query is the SELECT of a resource that is not a table.
 type query struct {
-	text     string
-	params   []string // for each part of the key
-	volatile []string // functions whose results change by themselves
+	text   string
+	params []string // for each part of the key
+	dates  bool     // it calls date functions, see volatile.go
 }
 
 // queryRoot makes the node of a resource that is a query.
@@ -37,8 +37,9 @@ func (k *compiler) queryRoot(
 	}
 	n := &node{path: spec.Name, query: q, shape: &row.Shape{}}
 	for _, c := range cols {
-		if shown(spec, c.Name, slices.Contains(spec.Key, c.Name)) {
-			n.addField(c.Name, kindOf(c.DeclType), fieldSpec(spec, c.Name), nil)
+		isKey := slices.Contains(spec.Key, c.Name)
+		if shown(spec, c.Name, isKey) {
+			n.addField(c.Name, kindOf(c.DeclType), isKey, fieldSpec(spec, c.Name), nil)
 		}
 	}
 	for name := range spec.Fields {
@@ -74,16 +75,16 @@ func columnNames(cols []driverpkg.ColumnInfo) []string {
 func (k *compiler) describe(
 	ctx context.Context, q *query,
 ) (cols []driverpkg.ColumnInfo, reads []string, err error) {
-	seen, volatile := make(map[string]bool), make(map[string]bool)
+	seen, formats := make(map[string]bool), make(map[string]bool)
 	authorize := func(
-		action driverpkg.AuthorizerActionCode, arg1, arg2, _, _ string,
+		action driverpkg.AuthorizerActionCode, arg1, arg2, _, view string,
 	) driverpkg.AuthorizerReturnCode {
 		switch action {
 		case driverpkg.AuthRead:
 			seen[arg1] = true
 		case driverpkg.AuthFunction:
-			if isVolatile(arg2) {
-				volatile[strings.ToLower(arg2)] = true
+			if strings.EqualFold(arg2, "strftime") {
+				formats[view] = true
 			}
 		case driverpkg.AuthSelect, driverpkg.AuthRecursive:
 		default:
@@ -101,19 +102,10 @@ func (k *compiler) describe(
 	if codeOf(err)&0xff == codeAuth {
 		return nil, nil, fmt.Errorf("only a SELECT can be a resource: %w", wrap(err))
 	}
-	q.volatile = slices.Sorted(maps.Keys(volatile))
-	return cols, slices.Sorted(maps.Keys(seen)), wrap(err)
-}
-
-// isVolatile reports whether a function gives another result without any
-// change of a table.
-func isVolatile(name string) bool {
-	switch strings.ToLower(name) {
-	case "random", "randomblob", "current_time", "current_date", "current_timestamp",
-		"changes", "total_changes", "last_insert_rowid":
-		return true
+	if err != nil {
+		return nil, nil, wrap(err)
 	}
-	return false
+	return cols, slices.Sorted(maps.Keys(seen)), q.fixed(ctx, k.c, formats)
 }
 
 // queryDeps checks that depends names every table that the query reads.

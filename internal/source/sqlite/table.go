@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"math"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -121,9 +122,28 @@ func keyText(k row.Kind, v any) (string, bool) {
 	if v == nil {
 		return "", false
 	}
+	if !asKey(k, v) {
+		return "", false
+	}
 	text, ok := row.KeyText(valueOf(k, v))
 	if strings.IndexByte(text, 0) >= 0 {
 		return "", false // the hook reads a text up to its first NUL
 	}
 	return text, ok
+}
+
+// asKey reports whether a stored value is found by its text in a key whose part is of
+// kind k: else no path names the row. Texts are compared as the column prefers, so a
+// number in a DATE column is found by its digits.
+func asKey(k row.Kind, v any) bool {
+	got := valueOf(k, v).Kind()
+	switch v := v.(type) {
+	case float64:
+		return got == k || k == row.Text && !math.IsInf(v, 0)
+	case []byte:
+		return k == row.Bytes
+	case string:
+		return k != row.Bytes && (got == k || k == row.Null && got == row.Text)
+	}
+	return got == k || k == row.Text
 }

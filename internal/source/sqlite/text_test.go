@@ -107,7 +107,7 @@ func TestKindOf(t *testing.T) {
 		"FLOAT": row.Float, "NUMERIC": row.Decimal, "DECIMAL(10,5)": row.Decimal,
 		"TEXT": row.Text, "VARCHAR(10)": row.Text, "CLOB": row.Text, "BLOB": row.Bytes,
 		"DATE": row.Date, "DATETIME": row.Datetime, "TIMESTAMP": row.Datetime, "TIME": row.Time,
-		"JSON": row.JSON, "UUID": row.Text, "": row.Text, "STRING": row.Text, "ANY": row.Text,
+		"JSON": row.JSON, "UUID": row.Text, "": row.Null, "STRING": row.Text, "ANY": row.Null,
 	} {
 		if got := kindOf(native); got != want {
 			t.Errorf("kindOf(%q) = %d, want %d", native, got, want)

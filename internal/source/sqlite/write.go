@@ -26,7 +26,7 @@ func (p *plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 		return nil, fmt.Errorf("write %s: %w", p.name, err)
 	}
 	out := &source.Written{}
-	pos, err := p.s.writerNow().aside(ctx, func(c *conn) error {
+	pos, err := p.s.writerNow().change(ctx, func(c *conn) error {
 		t := &writing{p: p, c: c, w: w, out: out}
 		return t.run(ctx, key, args)
 	}, w.Touch)
@@ -211,8 +211,7 @@ func (t *writing) readBack(ctx context.Context, args []any) error {
 		return err
 	}
 	if !loaded.Found() {
-		return &source.Error{Class: source.Internal,
-			Message: "the row was not there after the write: a trigger may have changed its key"}
+		return source.Gone(t.p.name, key)
 	}
 	loaded.Asked = t.w.Key
 	if loaded.Asked == "" {
@@ -267,11 +266,11 @@ func (n *node) assignments(in *row.Input, skip []string) ([]assignment, error) {
 		if f.required && v.IsNull() {
 			return nil, n.missing(i)
 		}
-		if v.Kind() == row.Decimal && tooLarge(v.Text()) {
-			return nil, invalid(fmt.Sprintf("member %q: %s is larger than the numbers of SQLite",
-				n.shape.Fields[i].Name, v.Text()))
+		arg, why := boundAs(n.shape.Fields[i].Kind, v)
+		if why != "" {
+			return nil, invalid(fmt.Sprintf("member %q: %s", n.shape.Fields[i].Name, why))
 		}
-		out = append(out, assignment{f.column.Name, valueArg(v)})
+		out = append(out, assignment{f.column.Name, arg})
 	}
 	return out, nil
 }
@@ -335,6 +334,10 @@ func (n *node) insert(
 			key = append([]any(nil), v...)
 			return nil
 		})
+	if err == nil && key == nil {
+		err = &source.Error{Class: source.Conflict, Message: "the row was not made, and the write" +
+			" was undone: a trigger of " + n.table.Name + " ignores it (RAISE(IGNORE))"}
+	}
 	return key, err
 }
 
@@ -357,6 +360,11 @@ func (n *node) updating(
 	in *row.Input, key []any, whole bool,
 ) (sql string, args []any, err error) {
 	skip := append(append([]string(nil), n.key.columns...), n.on.columns...)
+	for i, kept := range in.Kept { // a value of another kind than the column's, perhaps
+		if kept {
+			skip = append(skip, n.shape.Fields[i].Column)
+		}
+	}
 	set, err := n.assignments(in, skip)
 	if err != nil {
 		return "", nil, err

@@ -50,3 +50,32 @@ func TestWrite_SaysWhatIsWrongFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestWrite_OfARowThatATriggerTakesAway: the transaction is undone, and the client is told.
+func TestWrite_OfARowThatATriggerTakesAway(t *testing.T) {
+	for trigger, op := range map[string]source.Op{
+		"AFTER UPDATE ON a BEGIN UPDATE a SET id = 7 WHERE id = NEW.id; END": source.OpReplace,
+		"AFTER UPDATE ON a BEGIN DELETE FROM a WHERE id = NEW.id; END":       source.OpMerge,
+		"AFTER INSERT ON a BEGIN DELETE FROM a WHERE id = NEW.id; END":       source.OpCreate,
+	} {
+		path, _ := newFile(t, "WAL", "CREATE TABLE a (id integer PRIMARY KEY, n integer)",
+			"INSERT INTO a VALUES (1, 1)", "CREATE TRIGGER away "+trigger)
+		p := compile(t, openTest(t, path, Options{}), &source.Spec{Table: "a"})
+		in, err := p.Shape().DecodeJSON([]byte(`{"n":2}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := row.Key("1")
+		if op == source.OpCreate {
+			key = "2"
+		}
+		_, err = p.Write(t.Context(), &source.Write{Op: op, Key: key, Input: in})
+		if source.ClassOf(err) != source.Conflict || err == nil {
+			t.Errorf("%s: %v", trigger, err)
+		}
+		all, err := p.List(t.Context(), nil, 9)
+		if err != nil || len(all) != 1 || all[0].Key != "1" || all[0].Values[1].Int() != 1 {
+			t.Errorf("%s: left %+v, %v", trigger, all, err)
+		}
+	}
+}

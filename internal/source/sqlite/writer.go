@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -18,13 +17,12 @@ const busyTimeout = 5 * time.Second
 // A writer is the one connection that writes. Its hooks collect the changes of
 // the transaction under way.
 type writer struct {
-	s     *Source
-	dsn   string
-	turn  chan struct{} // holds a token when nobody uses what follows
-	clerk crew.Clerk    // runs what is to be done aside
-	c     *conn
-	file  os.FileInfo // of the file that the connection has open
-	gone  error       // set once the connection is closed
+	s    *Source
+	dsn  string
+	turn chan struct{} // holds a token when nobody uses what follows
+	c    *conn
+	file os.FileInfo // of the file that the connection has open
+	gone error       // set once the connection is closed
 
 	changes collector
 	schema  int64             // PRAGMA schema_version that tables are of
@@ -50,7 +48,7 @@ func openWriter(ctx context.Context, s *Source) (*writer, error) {
 		pragmas = append(pragmas, "query_only(1)")
 	}
 	w := &writer{s: s, dsn: dsn(s.path, mode, pragmas...), turn: make(chan struct{}, 1),
-		clerk: crew.Clerk{Askers: 1}, origin: newOrigin()}
+		origin: newOrigin()}
 	w.changes.w = w
 	if err := w.open(ctx); err != nil {
 		if w.c != nil {
@@ -129,30 +127,16 @@ func (w *writer) transaction(
 	}, touch)
 }
 
-// aside is transaction, for statements that leave the schema as it is, on a thread that
-// lets who answers from memory pass: a millisecond on the processor of an event loop is
-// one that hundreds wait for.
-func (w *writer) aside(
+// change is transaction for statements that leave the schema as it is.
+func (w *writer) change(
 	ctx context.Context, fn func(*conn) error, touch func([]source.Change, source.Position),
-) (pos source.Position, err error) {
+) (source.Position, error) {
 	if err := w.begin(ctx); err != nil {
 		return 0, err
 	}
 	defer w.unlock()
-	if tell := touch; tell != nil {
-		// The lists of a cache are such that who finds an entry half made waits for it
-		// in a loop: hits beside writes waited 20 ms for that.
-		touch = func(changes []source.Change, at source.Position) {
-			w.clerk.Hurry(func() { tell(changes, at) })
-		}
-	}
-	w.clerk.Do(patience, func() { pos, err = w.transact(ctx, fn, touch) })
-	return pos, err
+	return w.transact(ctx, fn, touch)
 }
-
-// patience is how long that thread may be without a processor, for the client of the
-// write waits too (bench/results/004-put-mix.md).
-const patience = 2 * time.Millisecond
 
 // transact does what transaction says after BEGIN.
 func (w *writer) transact(
@@ -220,27 +204,33 @@ func (w *writer) fill(ctx context.Context, fn func(*conn) error) error {
 // program holds that lock it waits without the turn, so that the feed, which
 // polls on the same connection, is not held up.
 func (w *writer) begin(ctx context.Context) error {
+	var busy error
 	select {
 	case <-w.turn: // who need not wait needs no limit for it
-		if err := w.beginNow(ctx); !isBusy(err) {
-			return err
+		if busy = w.beginNow(ctx); !isBusy(busy) {
+			return busy
 		}
 	default:
 	}
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
-		if err := w.lock(ctx); err != nil {
-			return err
+		err := w.lock(ctx)
+		if err == nil {
+			err = w.beginNow(ctx)
 		}
-		err := w.beginNow(ctx)
-		if !isBusy(err) {
+		switch {
+		case isBusy(err):
+			busy = err
+		case busy != nil && ctx.Err() != nil: // the lock is why the time has run out
+			return busy
+		default:
 			return err
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return err
+			return busy
 		}
 	}
 }
@@ -333,6 +323,5 @@ func (w *writer) close() error {
 		return nil
 	}
 	w.gone = errClosed
-	w.clerk.Close()
 	return w.c.close()
 }

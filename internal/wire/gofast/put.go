@@ -90,6 +90,7 @@ func (s *Session) send(out []byte, x *exchange, kind Kind, m *Message) ([]byte, 
 		x.state |= sentEnd // no second answer
 	}
 	x.queue = append(x.queue, queued{kind: kind, m: *m})
+	s.unsent += int64(len(m.Prefix) + len(m.Data))
 	if !x.is(sending) {
 		x.state |= sending
 		s.pending = append(s.pending, x)
@@ -138,6 +139,7 @@ func (s *Session) fragment(out []byte, x *exchange) []byte {
 	m.Data = q.m.Data[:min(len(q.m.Data), room-len(m.Prefix))]
 	q.m.Prefix = q.m.Prefix[len(m.Prefix):]
 	q.m.Data = q.m.Data[len(m.Data):]
+	s.unsent -= int64(len(m.Prefix) + len(m.Data))
 	q.m.Meta, q.m.Deadline, q.m.Flags = nil, 0, 0
 	last := q.m.size() == 0
 	if !last {
@@ -161,6 +163,9 @@ func (s *Session) unqueue(x *exchange) {
 		return
 	}
 	x.state &^= sending
+	for i := range x.queue {
+		s.unsent -= int64(len(x.queue[i].m.Prefix) + len(x.queue[i].m.Data))
+	}
 	x.queue = nil
 	if i := slices.Index(s.pending, x); i >= 0 {
 		s.pending = slices.Delete(s.pending, i, i+1)
@@ -169,6 +174,9 @@ func (s *Session) unqueue(x *exchange) {
 
 // Pending reports whether fragments wait for Pump.
 func (s *Session) Pending() bool { return len(s.pending) > 0 }
+
+// Unsent returns how many bytes of messages wait for Pump.
+func (s *Session) Unsent() int64 { return s.unsent }
 
 // Pump appends fragments of messages that are too long for one frame, one of
 // each exchange in turn, until out has so many bytes or nothing is left. What

@@ -121,6 +121,7 @@ type Session struct {
 	segments   []*segment
 	unfinished int         // bytes of fragments
 	pending    []*exchange // those with a queue, in turn
+	unsent     int64       // bytes in their queues
 
 	going, gone bool // we, or the peer, have said that it ends
 

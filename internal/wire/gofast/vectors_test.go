@@ -3,6 +3,7 @@ package gofast
 import (
 	"bytes"
 	"encoding/hex"
+	"os"
 	"strings"
 	"testing"
 
@@ -99,6 +100,19 @@ func TestVectors_EncodeAsGofastDoes(t *testing.T) {
 		}
 		if got, want := FrameSize(&v.frame), len(v.hex)/2; got != want {
 			t.Errorf("%s: FrameSize is %d, want %d", v.name, got, want)
+		}
+	}
+}
+
+// TestVectors_HandshakeIsOnThePage: who writes a client compares bytes with the page.
+func TestVectors_HandshakeIsOnThePage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/reference/wire.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range vectors {
+		if v.name == "V21" && !strings.Contains(strings.ReplaceAll(string(page), "\n", ""), v.hex) {
+			t.Errorf("the page does not have the handshake %s", v.hex)
 		}
 	}
 }

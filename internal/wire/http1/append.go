@@ -22,8 +22,12 @@ func AppendStatus(dst []byte, code int) []byte {
 		return append(dst, "400 Bad Request\r\n"...)
 	case 404:
 		return append(dst, "404 Not Found\r\n"...)
+	case 414:
+		return append(dst, "414 URI Too Long\r\n"...)
 	case 431:
 		return append(dst, "431 Request Header Fields Too Large\r\n"...)
+	case 505:
+		return append(dst, "505 HTTP Version Not Supported\r\n"...)
 	}
 	return append(strconv.AppendInt(dst, int64(code), 10), " \r\n"...)
 }
@@ -63,12 +67,18 @@ func (r *Request) AppendConnection(dst []byte, closing bool) []byte {
 // AppendEnd appends the empty line that ends a head.
 func AppendEnd(dst []byte) []byte { return append(dst, "\r\n"...) }
 
-// AppendRefusal appends the whole answer to a request that is Bad or TooLarge.
+// AppendRefusal appends the whole answer to a request that is Bad, TooLarge, a
+// LongLine or of an OtherVersion.
 // Whatever follows on the connection must be thrown away, and it be closed.
 func AppendRefusal(dst []byte, v Verdict, now time.Time) []byte {
 	code, text := 400, "the request is not well-formed HTTP/1.1\n"
-	if v == TooLarge {
+	switch v {
+	case TooLarge:
 		code, text = 431, "the request's header is too large\n"
+	case LongLine:
+		code, text = 414, "the request line is longer than 8192 bytes\n"
+	case OtherVersion:
+		code, text = 505, "the request is not of HTTP/1.1 or HTTP/1.0\n"
 	}
 	dst = AppendDate(AppendStatus(dst, code), now)
 	dst = append(dst, "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"...)

@@ -77,6 +77,19 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
+// allTarget reports whether b has only bytes that a target of a relay may have. It
+// is freer than RFC 3986, for programs send braces and bars, but nothing that two
+// readers take for different targets: no fragment, no backslash, which some take
+// for a slash, and nothing that is not ASCII.
+func allTarget(b []byte) bool {
+	for _, c := range b {
+		if c <= ' ' || c >= 0x7f || c == '\\' || c == '#' {
+			return false
+		}
+	}
+	return true
+}
+
 // hasBlankOrControl reports whether b has a byte that no target may have
 // whatever the scheme.
 func hasBlankOrControl(b []byte) bool {

@@ -109,15 +109,15 @@ func (m *Message) Nominated(f *Field) bool {
 	}
 	name := m.Name(f)
 	for i := range m.Fields {
-		if m.Fields[i].Kind == FieldConnection && listHas(m.FieldValue(&m.Fields[i]), name) {
+		if m.Fields[i].Kind == FieldConnection && ListHas(m.FieldValue(&m.Fields[i]), name) {
 			return true
 		}
 	}
 	return false
 }
 
-// listHas reports whether a comma-separated list has a member, in any case.
-func listHas(list, member []byte) bool {
+// ListHas reports whether a comma-separated list has a member, in any case.
+func ListHas(list, member []byte) bool {
 	for len(list) > 0 {
 		var item []byte
 		item, list = cutItem(list)
@@ -216,7 +216,7 @@ func (m *Message) note(kind FieldKind, value []byte) error {
 	case FieldUpgrade:
 		m.offered = true
 	case FieldTE:
-		m.Trailers = m.Trailers || listHas(value, []byte("trailers"))
+		m.Trailers = m.Trailers || ListHas(value, []byte("trailers"))
 	}
 	return nil
 }

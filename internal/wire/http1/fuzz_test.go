@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +26,11 @@ func seeds() []string {
 		"GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n", get("/", " folded: x"), get("/", "a\x0b: x"),
 		"GET / HTTP/1.1\nHost: a\n\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "get a\r\n",
 		get("/", "Upgrade: h2c", "Connection: Upgrade"), get("/", "Host: b"),
+		strings.Replace(get("/"), "1.1", "1.2", 1) + get("/x"), "GET / HTTP/0.9\r\nHost: a\r\n\r\n",
+		strings.Replace(put("Content-Length: 3"), "1.1", "1.9", 1) + "abc" + get("/"),
+		strings.Replace(put("Content-Length: 3", "Connection: keep-alive"), "1.1", "1.0", 1) + "abc" +
+			get("/"), "POST / HTTP/1.0\r\n\r\n" + get("/"), "\r\n" + get("/"),
+		"GET /" + strings.Repeat("x", MaxRequestLine) + " HTTP/1.1\r\n", get("/", `If-None-Match: "a b"`),
 		get("/", "Content-Length: 00"), get("/", "Content-Length: 999999999999999999"),
 	}
 }

@@ -18,7 +18,6 @@ func (r *Request) header(line []byte) bool {
 	}
 	name := line[:colon]
 	switch classify(name) {
-	case ignored:
 	case host:
 		r.Host = value
 		return once(&r.hosts)
@@ -30,6 +29,14 @@ func (r *Request) header(line []byte) bool {
 		r.keep(&r.IfNoneMatch, value)
 	case authorization:
 		r.keep(&r.Authorization, value)
+	case cacheControl:
+		r.keep(&r.CacheControl, value)
+	case ifMatch:
+		r.keep(&r.IfMatch, value)
+	case minPosition:
+		r.keep(&r.MinPosition, value)
+	case requestID:
+		r.keep(&r.RequestID, value)
 	case connection:
 		r.connection(value)
 	case contentLength:
@@ -42,10 +49,7 @@ func (r *Request) header(line []byte) bool {
 		return isName(value, "100-continue") && once(&r.expect)
 	case upgrade:
 		r.upgrade = true
-	case secretary: // Sec-*: the browser's own
-		return allToken(name[4:])
 	default:
-		r.other = true
 		return allToken(name)
 	}
 	return true
@@ -104,87 +108,68 @@ func parseLength(v []byte) (int64, bool) {
 type kind uint8
 
 const (
-	unknown kind = iota // may change the answer: hand over
+	// Passed over: no code of ours reads such a header of a GET or HEAD, so the answer
+	// cannot depend on it. Balancers, meshes, tracers and SDKs add some to nearly
+	// every request in production.
+	unknown kind = iota
 
 	// Answered: they change the answer in a way that the caller of Parse
-	// knows.
+	// knows. A handler behind Parse must read no other header.
 	host
 	accept
 	acceptEncoding
+	ifMatch
 	ifNoneMatch
 	authorization
 	connection
+	cacheControl
+	minPosition
+	requestID
 
 	// Framing: they say where the message ends, or what comes after it.
 	contentLength
 	transferEncoding
 	expect
 	upgrade
-
-	// Ignored: the answer to a GET or HEAD of a document cannot hang on them.
-	// The list is short on purpose. Not on it: Cache-Control and Pragma ask
-	// for freshness, If-Match, If-Modified-Since and Range for another answer,
-	// X-Request-Id for an echo, Origin for CORS.
-	ignored
-	secretary // ignored too, but only the beginning of its name is known
 )
 
 // classify returns the kind of a header by its name, in any case.
 func classify(name []byte) kind {
 	switch len(name) {
-	case 3:
-		return either(name, "dnt", ignored)
 	case 4:
 		return either(name, "host", host)
 	case 6:
-		switch name[0] | 0x20 {
-		case 'a':
+		if name[0]|0x20 == 'a' {
 			return either(name, "accept", accept)
-		case 'c':
-			return either(name, "cookie", ignored)
 		}
 		return either(name, "expect", expect)
 	case 7:
-		if name[0]|0x20 == 'u' {
-			return either(name, "upgrade", upgrade)
-		}
-		return either(name, "referer", ignored)
+		return either(name, "upgrade", upgrade)
 	case 8:
-		return either(name, "priority", ignored)
-	case 9:
-		if name[0]|0x20 == 'x' {
-			return either(name, "x-real-ip", ignored)
-		}
+		return either(name, "if-match", ifMatch)
 	case 10:
-		return classify10(name)
-	case 11:
-		if name[0]|0x20 == 't' {
-			return either(name, "traceparent", ignored)
-		}
+		return either(name, "connection", connection)
+	case 12:
+		return either(name, "x-request-id", requestID)
 	case 13:
-		if name[0]|0x20 == 'i' {
-			return either(name, "if-none-match", ifNoneMatch)
-		}
-		return either(name, "authorization", authorization)
+		return classify13(name)
 	case 14:
 		return either(name, "content-length", contentLength)
-	case 15, 17, 25:
+	case 15, 17, 19:
 		return classifyLong(name)
 	}
-	return sec(name)
+	return unknown
 }
 
-// classify10 is classify for names of ten bytes.
-func classify10(name []byte) kind {
+// classify13 is classify for names of thirteen bytes.
+func classify13(name []byte) kind {
 	switch name[0] | 0x20 {
+	case 'i':
+		return either(name, "if-none-match", ifNoneMatch)
 	case 'c':
-		return either(name, "connection", connection)
-	case 'u':
-		return either(name, "user-agent", ignored)
-	case 't':
-		return either(name, "tracestate", ignored)
+		return either(name, "cache-control", cacheControl)
 	}
-	return sec(name)
+	return either(name, "authorization", authorization)
 }
 
 // classifyLong is classify for the longest names.
@@ -192,27 +177,18 @@ func classifyLong(name []byte) kind {
 	switch {
 	case isName(name, "accept-encoding"):
 		return acceptEncoding
-	case isName(name, "accept-language"), isName(name, "x-forwarded-for"),
-		isName(name, "x-forwarded-proto"), isName(name, "upgrade-insecure-requests"):
-		return ignored
 	case isName(name, "transfer-encoding"):
 		return transferEncoding
+	case isName(name, "hotrow-min-position"):
+		return minPosition
 	}
-	return sec(name)
+	return unknown
 }
 
 // either returns k if name is want, in lower case.
 func either(name []byte, want string, k kind) kind {
 	if isName(name, want) {
 		return k
-	}
-	return sec(name)
-}
-
-// sec knows Sec-Fetch-Site, Sec-CH-UA and their kin.
-func sec(name []byte) kind {
-	if len(name) > 4 && isName(name[:4], "sec-") {
-		return secretary
 	}
 	return unknown
 }

@@ -38,11 +38,16 @@ const (
 	Bad
 	// TooLarge: refuse with 431 and close.
 	TooLarge
+	// LongLine: the request line is too long. Refuse with 414 and close.
+	LongLine
+	// OtherVersion: a version of HTTP other than 1. Refuse with 505 and close.
+	OtherVersion
 )
 
 // String returns the verdict's name.
 func (v Verdict) String() string {
-	return [...]string{"complete", "need more", "hand over", "bad", "too large"}[v]
+	return [...]string{"complete", "need more", "hand over", "bad", "too large", "long line",
+		"other version"}[v]
 }
 
 // A Request is the head of one request. Its slices point into the bytes that
@@ -55,11 +60,15 @@ type Request struct {
 	Host           []byte
 	Accept         []byte
 	AcceptEncoding []byte
+	IfMatch        []byte
 	IfNoneMatch    []byte
 	Authorization  []byte
+	CacheControl   []byte
+	MinPosition    []byte // Hotrow-Min-Position
+	RequestID      []byte // X-Request-Id
 
 	Head   bool // HEAD: the answer has no body
-	HTTP10 bool
+	HTTP10 bool // else HTTP/1.1, or a later HTTP/1, which is read as that
 	Close  bool // the client wants the connection closed after the answer
 
 	framing
@@ -94,7 +103,7 @@ func (r *Request) Parse(b []byte) (n int, v Verdict) {
 
 // Frame returns the length of the message at the beginning of b, head and
 // body, when it is certain: the head is complete in b, the method is a common
-// one of HTTP/1.1, and one plain Content-Length or none ends it. A request to
+// one of HTTP/1, and one plain Content-Length or none ends it. A request to
 // upgrade is never certain: its connection may speak another protocol next.
 func Frame(b []byte) (n int64, certain bool) {
 	var r Request
@@ -102,15 +111,14 @@ func Frame(b []byte) (n int64, certain bool) {
 	if v != Complete && v != HandOver {
 		return 0, false
 	}
-	if !r.known || r.HTTP10 || r.chunked || r.upgrade {
+	if !r.known || r.chunked || r.upgrade {
 		return 0, false
 	}
 	return int64(head) + r.length, true
 }
 
 // SkipEmptyLine returns how many bytes of an empty line are at the beginning
-// of b. Old clients send one behind a body (RFC 9112 2.2): skip it there and
-// nowhere else, and once. It says NeedMore when b may become one.
+// of b. It says NeedMore when b may become one.
 func SkipEmptyLine(b []byte) (n int, v Verdict) {
 	switch {
 	case len(b) >= 2 && b[0] == '\r' && b[1] == '\n':
@@ -121,6 +129,24 @@ func SkipEmptyLine(b []byte) (n int, v Verdict) {
 	return 0, Complete
 }
 
+// A Gap is what comes between the requests of one connection: nothing, or one
+// empty line, which old clients send behind a body (RFC 9112 2.2).
+type Gap struct {
+	passed bool // over an empty line, and nothing has come behind it yet
+}
+
+// Skip is SkipEmptyLine where a request is to begin. It passes over one empty
+// line before each request, in whatever pieces they come: a second is left to
+// Parse, which refuses it. While a request is incomplete b begins with it.
+func (g *Gap) Skip(b []byte) (n int, v Verdict) {
+	if len(b) == 0 || g.passed && b[0] == '\r' {
+		return 0, Complete
+	}
+	n, v = SkipEmptyLine(b)
+	g.passed = n > 0 && n == len(b)
+	return n, v
+}
+
 // scan is Parse, but n is the length of the head for HandOver too.
 func (r *Request) scan(b []byte) (n int, v Verdict) {
 	*r = Request{}
@@ -128,8 +154,14 @@ func (r *Request) scan(b []byte) (n int, v Verdict) {
 	if end < 0 {
 		return 0, unfinishedLine(b)
 	}
-	if end > MaxRequestLine || end == 0 || b[end-1] != '\r' || !r.requestLine(b[:end-1]) {
+	if end > MaxRequestLine {
+		return 0, unfinishedLine(b[:end])
+	}
+	if end == 0 || b[end-1] != '\r' {
 		return 0, Bad
+	}
+	if v = r.requestLine(b[:end-1]); v != Complete {
+		return 0, v
 	}
 	for n = end + 1; ; n = end + 1 {
 		length := bytes.IndexByte(b[n:], '\n')
@@ -158,14 +190,13 @@ func (r *Request) scan(b []byte) (n int, v Verdict) {
 	}
 }
 
-// unfinishedLine judges a request line whose end has not come. What cannot
-// become one is refused at once: a TLS handshake, another protocol.
+// unfinishedLine judges a request line whose end has not come, or too late.
+// What cannot become one is refused at once: a TLS handshake, another protocol.
 func unfinishedLine(b []byte) Verdict {
-	if len(b) > MaxRequestLine {
-		return Bad
-	}
 	for i, c := range b {
 		switch {
+		case c == ' ' && i > 0 && len(b) > MaxRequestLine:
+			return LongLine
 		case c == ' ' && i > 0:
 			return NeedMore
 		case !isToken[c] || i >= maxMethod:
@@ -195,30 +226,42 @@ func (r *Request) judge() Verdict {
 	return Complete
 }
 
-// requestLine reads "GET /path HTTP/1.1" without its end. It reports false if
-// the line is broken.
-func (r *Request) requestLine(line []byte) bool {
+// requestLine reads "GET /path HTTP/1.1" without its end. It says Complete
+// unless the line is to be refused.
+func (r *Request) requestLine(line []byte) Verdict {
 	const version = " HTTP/1.1"
 	space := bytes.IndexByte(line, ' ')
 	if space <= 0 || space > maxMethod || len(line) < space+2+len(version) {
-		return false
-	}
-	if !r.method(line[:space]) {
-		return false
+		return Bad
 	}
 	cut := len(line) - len(version)
-	if string(line[cut:cut+8]) != version[:8] {
-		return false
+	major, ok := r.version(line[cut:])
+	if !ok || !r.method(line[:space]) {
+		return Bad
 	}
-	switch line[len(line)-1] {
-	case '1':
-	case '0':
-		r.HTTP10 = true
-	default:
-		return false
+	if major != '1' {
+		return OtherVersion
 	}
-	return r.target(line[space+1 : cut])
+	if !r.target(line[space+1 : cut]) {
+		return Bad
+	}
+	return Complete
 }
+
+// version reads " HTTP/1.1", which has one digit on each side of the dot. A
+// later version of HTTP/1 is framed as HTTP/1.1 is (RFC 9110 2.5).
+func (r *Request) version(v []byte) (major byte, ok bool) {
+	const name = " HTTP/"
+	major, minor := v[len(name)], v[len(name)+2]
+	if string(v[:len(name)]) != name || v[len(name)+1] != '.' ||
+		!isDigit(major) || !isDigit(minor) {
+		return 0, false
+	}
+	r.HTTP10 = minor == '0'
+	return major, true
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // method notes the method. Names are case-sensitive.
 func (r *Request) method(name []byte) bool {

@@ -30,6 +30,7 @@ func join(lines []string) string {
 // parsed is a Request with strings, for comparison. "-" stands for nil.
 type parsed struct {
 	Path, Query, Host, Accept, Encoding, Match, Auth string
+	IfMatch, CacheControl, MinPosition, RequestID    string
 	Head, HTTP10, Close                              bool
 }
 
@@ -42,12 +43,14 @@ func readable(r *Request) parsed {
 	}
 	return parsed{
 		text(r.Path), text(r.Query), text(r.Host), text(r.Accept), text(r.AcceptEncoding),
-		text(r.IfNoneMatch), text(r.Authorization), r.Head, r.HTTP10, r.Close,
+		text(r.IfNoneMatch), text(r.Authorization), text(r.IfMatch), text(r.CacheControl),
+		text(r.MinPosition), text(r.RequestID), r.Head, r.HTTP10, r.Close,
 	}
 }
 
 func TestParse_ReadsWhatTheLaneAnswers(t *testing.T) {
-	plain := parsed{"/depts/10", "-", "localhost", "-", "-", "-", "-", false, false, false}
+	plain := parsed{"/depts/10", "-", "localhost", "-", "-", "-", "-", "-", "-", "-", "-",
+		false, false, false}
 	with := func(change func(*parsed)) parsed {
 		p := plain
 		change(&p)
@@ -67,19 +70,29 @@ func TestParse_ReadsWhatTheLaneAnswers(t *testing.T) {
 		{"head", "HEAD /depts/10 HTTP/1.1\r\nHost: localhost\r\n\r\n",
 			with(func(p *parsed) { p.Head = true })},
 		{"all that is answered", get("/depts/10", "accept: a/b", "ACCEPT-ENCODING:gzip",
-			"If-None-Match: \t\"x\" \t", "Authorization: Bearer t"), with(func(p *parsed) {
-			p.Accept, p.Encoding, p.Match, p.Auth = "a/b", "gzip", `"x"`, "Bearer t"
-		})},
-		{"all that is ignored", get("/depts/10", "User-Agent: curl/8\tx", "Referer: http://x/",
+			"If-None-Match: \t\"x\" \t", "Authorization: Bearer t", `if-match: "y"`,
+			"cache-control: max-age=1", "HOTROW-MIN-POSITION: p", "x-request-id: r"),
+			with(func(p *parsed) {
+				p.Accept, p.Encoding, p.Match, p.Auth = "a/b", "gzip", `"x"`, "Bearer t"
+				p.IfMatch, p.CacheControl, p.MinPosition, p.RequestID = `"y"`, "max-age=1", "p", "r"
+			})},
+		{"all that is passed over", get("/depts/10", "User-Agent: curl/8\tx", "Referer: http://x/",
 			"Accept-Language: de", "Cookie: a=b", "DNT: 1", "Sec-Fetch-Site: none", "Sec-GPC: 1",
 			"traceparent: 00-1-2-01", "tracestate: a=b", "Upgrade-Insecure-Requests: 1",
 			"Priority: u=1", "X-Forwarded-For: 1.2.3.4", "X-Forwarded-Proto: https",
 			"X-Real-IP: 1.2.3.4", "User-Agent: \xff\xfe", "Sec-CH-UA-Platform-Version: x",
-			"Sec-CH-A: fourteen", "Sec-X-Y: 123456789"), plain},
+			"Sec-CH-A: fourteen", "Sec-X-Y: 123456789",
+			"Pragma: no-cache", "If-Modified-Since: x", "If-Unmodified-Since: x", "Range: bytes=0-",
+			"If-Range: x", "Origin: http://x", "Prefer: wait=1", "Last-Event-ID: x",
+			"X-Http-Method-Override: x", "Keep-Alive: x", "X-Forwarded-Host: x", "Sec-: x", "Secx: x",
+			"Hosts: x", "X: x", "Content-Type: x", "Accept-Encodinh: x", "TE: trailers", "Cookie:",
+			"Hotrow-Min-Positiom: x", "X-Request-Ie: x", "Cache-Controm: x", "If-Matcj: x"), plain},
 		{"close", get("/depts/10", "Connection: Close"), with(func(p *parsed) { p.Close = true })},
 		{"keep-alive", get("/depts/10", "Connection: keep-alive"), plain},
 		{"old", "GET /depts/10 HTTP/1.0\r\nHost: localhost\r\n\r\n",
 			with(func(p *parsed) { p.HTTP10, p.Close = true, true })},
+		{"later", "GET /depts/10 HTTP/1.2\r\nHost: localhost\r\n\r\n", plain},
+		{"last", "GET /depts/10 HTTP/1.9\r\nHost: localhost\r\n\r\n", plain},
 		{"old and persistent",
 			"GET /depts/10 HTTP/1.0\r\nHost: localhost\r\nConnection: Keep-Alive\r\n\r\n",
 			with(func(p *parsed) { p.HTTP10 = true })},
@@ -147,13 +160,10 @@ func TestParse_HandsOver(t *testing.T) {
 		"two tokens":       get("/", "Authorization: a", "Authorization: b"),
 		"connection list":  get("/", "Connection: close, te"),
 		"connection twice": get("/", "Connection: close", "Connection: close"),
-		"trailer":          get("/", "TE: trailers"),
-	}
-	for _, name := range []string{"Cache-Control", "Pragma", "If-Match", "If-Modified-Since",
-		"If-Unmodified-Since", "Range", "If-Range", "Origin", "X-Request-Id", "Prefer",
-		"Hotrow-Min-Position", "Last-Event-ID", "X-Http-Method-Override", "Keep-Alive",
-		"X-Forwarded-Host", "Sec-", "Secx", "Hosts", "X", "Content-Type", "Accept-Encodinh"} {
-		tests["header "+name] = get("/", name+": x")
+		"two ids":          get("/", "X-Request-Id: a", "X-Request-Id: b"),
+		"two positions":    get("/", "Hotrow-Min-Position: a", "Hotrow-Min-Position: b"),
+		"two directives":   get("/", "Cache-Control: a", "Cache-Control: b"),
+		"two matches":      get("/", `If-Match: "a"`, `If-Match: "b"`),
 	}
 	for name, in := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -232,12 +242,12 @@ func TestParse_RefusesBadFraming(t *testing.T) {
 		"memcached, binary":    "\x80\x00\x00\x05",
 		"gofast":               "\xd9\xd9\xf7\xc6",
 		"unfinished garbage":   strings.Repeat("x", 17),
-		"request line too big": "GET /" + strings.Repeat("x", MaxRequestLine),
-		"request line, ended":  get("/" + strings.Repeat("x", MaxRequestLine)),
-		"h2 preface":           "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"garbage, long":        strings.Repeat("x", MaxRequestLine+1),
+		"garbage, long, ended": strings.Repeat("x", MaxRequestLine+1) + "\r\n",
 	}
-	for _, v := range []string{"HTTP/1.10", "HTTP/1.", "http/1.1", "HTTP/2.0", "HTTP/1.2",
-		"HTTP/0.9", "HTTP/11", "HTTP/1.1x", "HTTP 1.1", "HTTPS/1.1"} {
+	for _, v := range []string{"HTTP/1.10", "HTTP/1.", "http/1.1", "HTTP/1.x", "HTTP/x.1", "HTTP/1.:",
+		"HTTP/10.1", "HTTP/1.1.1", "HTTP/01.1", "HTTP/1,1", "HTTP/11", "HTTP/1.1x", "HTTP 1.1",
+		"HTTPS/1.1"} {
 		tests["version "+v] = "GET / " + v + "\r\nHost: localhost\r\n\r\n"
 	}
 	for _, v := range []string{"+5", "-1", "0x5", "5,5", "5_0", "", "5 5", "99999999999999999999",
@@ -271,13 +281,20 @@ func TestParse_BoundsTheHead(t *testing.T) {
 		name, in string
 		want     Verdict
 	}{
-		{"100 headers", get("/", many[1:]...), HandOver},
+		{"100 headers", get("/", many[1:]...), Complete},
 		{"101 headers", get("/", many...), TooLarge},
 		{"line without end", "GET / HTTP/1.1\r\nCookie: " + big, TooLarge},
 		{"long line", get("/", "Cookie: "+big), TooLarge},
 		{"many lines", get("/", "Cookie: "+big[:9000], "Cookie: "+big[:9000]), TooLarge},
 		{"just enough", get("/", "Cookie: "+big[:MaxHead-len(get("/", "Cookie: "))]), Complete},
 		{"one too many", get("/", "Cookie: "+big[:MaxHead-len(get("/", "Cookie: "))+1]), TooLarge},
+		{"line too long", get("/" + big[:MaxRequestLine-len("GET / HTTP/1.1\r")+1]), LongLine},
+		{"line too long, not ended", "GET /" + big[:MaxRequestLine], LongLine},
+		{"PUT of a long line", "PUT /" + big[:MaxRequestLine] + " HTTP/1.1\r\n", LongLine},
+		{"line that may be long enough", "GET /" + big[:MaxRequestLine-len("GET /")], NeedMore},
+		{"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", OtherVersion},
+		{"HTTP/0.9", "GET / HTTP/0.9\r\nHost: a\r\n\r\n", OtherVersion},
+		{"HTTP/3.1", "PUT /a HTTP/3.1\r\n", OtherVersion},
 		{"longest line", get("/" + big[:MaxRequestLine-len("GET / HTTP/1.1\r")]), Complete},
 	}
 	for _, tt := range tests {
@@ -303,7 +320,10 @@ func TestFrame_IsCertainOrSilent(t *testing.T) {
 		{"unknown header", get("/", "X: y"), 0},
 		{"chunked", put("Transfer-Encoding: chunked"), -1},
 		{"upgrade", put("Upgrade: x", "Content-Length: 3"), -1},
-		{"old", "POST / HTTP/1.0\r\nHost: a\r\nContent-Length: 3\r\n\r\n", -1},
+		{"old", "POST / HTTP/1.0\r\nHost: a\r\nContent-Length: 3\r\n\r\n", 3},
+		{"old without length", "POST / HTTP/1.0\r\nHost: a\r\n\r\n", 0},
+		{"later", "POST / HTTP/1.2\r\nHost: a\r\nContent-Length: 3\r\n\r\n", 3},
+		{"empty line first", "\r\n" + get("/"), -1},
 		{"connect", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", -1},
 		{"odd method", "TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", -1},
 		{"half", put("Content-Length: 3")[:40], -1},
@@ -333,4 +353,53 @@ func TestSkipEmptyLine(t *testing.T) {
 			t.Errorf("SkipEmptyLine(%q) = %d, %v, want %d, %v", tt.in, n, v, tt.n, tt.v)
 		}
 	}
+}
+
+// TestGap_PassesOverOneEmptyLine: before each request, wherever the pieces are cut.
+func TestGap_PassesOverOneEmptyLine(t *testing.T) {
+	for _, tt := range []struct {
+		in       string
+		requests int
+		end      Verdict
+	}{
+		{get("/a") + get("/b"), 2, NeedMore},
+		{"\r\n" + get("/a") + "\r\n" + get("/b") + "\r\n", 2, NeedMore},
+		{"\r\n\r\n" + get("/a"), 0, Bad},
+		{get("/a") + "\r\n\r\n" + get("/b"), 1, Bad},
+		{"\n" + get("/a"), 0, Bad}, {"\r" + get("/a"), 0, Bad}, {"\r\r\n" + get("/a"), 0, Bad},
+		{"\r\n\n" + get("/a"), 0, Bad}, {" \r\n" + get("/a"), 0, Bad},
+		{"\r\n" + put("Content-Length: 0"), 0, HandOver},
+	} {
+		for cut := range tt.in {
+			if n, v := readAll([]byte(tt.in), cut); n != tt.requests || v != tt.end {
+				t.Errorf("%q, cut at %d: %d requests, %v; want %d, %v", tt.in, cut, n, v,
+					tt.requests, tt.end)
+			}
+		}
+	}
+}
+
+// readAll reads the requests of one connection, whose input comes in two pieces, as a
+// server does.
+func readAll(b []byte, cut int) (requests int, v Verdict) {
+	var gap Gap
+	at := 0
+	for _, end := range []int{cut, len(b)} {
+		for {
+			skip, wait := gap.Skip(b[at:end])
+			if at += skip; wait == NeedMore {
+				break
+			}
+			var r Request
+			n, verdict := r.Parse(b[at:end])
+			if v = verdict; v == NeedMore {
+				break
+			}
+			if v != Complete {
+				return requests, v
+			}
+			at, requests = at+n, requests+1
+		}
+	}
+	return requests, v
 }

@@ -71,7 +71,7 @@ func (h *RequestHead) judge() error {
 		return err
 	}
 	h.Expect = h.expects
-	if h.hosts == 0 && !h.HTTP10 {
+	if h.hosts == 0 && !h.HTTP10 || h.hosts > 0 && len(h.host) == 0 && !h.Connect {
 		return errHost
 	}
 	if !h.Absolute && !h.Connect {
@@ -113,7 +113,7 @@ func (h *RequestHead) requestLine(line []byte) bool {
 
 // target reads the request target in any of its four forms (RFC 9112 3.2).
 func (h *RequestHead) target(t []byte) bool {
-	if hasBlankOrControl(t) {
+	if len(t) == 0 || !allTarget(t) {
 		return false
 	}
 	if h.Connect {
@@ -129,7 +129,7 @@ func (h *RequestHead) target(t []byte) bool {
 		return false
 	}
 	h.Absolute = true
-	if i := bytes.IndexAny(rest, "/?#"); i >= 0 {
+	if i := bytes.IndexAny(rest, "/?"); i >= 0 {
 		h.Target, rest = rest[i:], rest[:i]
 	}
 	h.Slashed = len(h.Target) == 0 || h.Target[0] != '/'

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/wire/exchange"
+	"github.com/hotrow/hotrow/internal/wire/gofast"
+	"github.com/hotrow/hotrow/internal/wire/rows"
+)
+
+// messages returns who may send each message by the table.
+func messages(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/explanation/access.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := map[string]string{}
+	for line := range strings.Lines(section(string(text), "## Wire")) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 2 {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([A-Z]\\w+)`").FindAllStringSubmatch(cells[0], -1) {
+			who[m[1]] = strings.TrimSpace(strings.Split(cells[1], ";")[0])
+		}
+	}
+	return who
+}
+
+// TestAccess_TheTableHasEveryMessage: a message of rows that is added needs a line
+// that says who may send it.
+func TestAccess_TheTableHasEveryMessage(t *testing.T) {
+	table, known := messages(t), []string{"Exchange"}
+	files, err := filepath.Glob("../../internal/wire/rows/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no code of the messages", err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok {
+				for _, id := range v.Names {
+					if m, ok := strings.CutPrefix(id.Name, "ID"); ok {
+						known = append(known, m)
+					}
+				}
+			}
+			return true
+		})
+	}
+	if len(known) < 10 {
+		t.Fatalf("only these messages were found: %v", known)
+	}
+	for _, m := range known {
+		if table[m] == "" {
+			t.Errorf("docs/explanation/access.md does not say who may send %s", m)
+		}
+	}
+	for m := range table {
+		if !slices.Contains(known, m) {
+			t.Errorf("docs/explanation/access.md speaks of %s, and there is no such message", m)
+		}
+	}
+}
+
+// A letter is a message to be sent: a request, or what opens a stream.
+type letter struct {
+	name   string
+	id     uint64
+	stream bool
+	data   []byte
+}
+
+// letters returns every message about a document that is there; exchanges are sent
+// by passed.
+func letters() []letter {
+	write := func(name string, id uint64, key, body string) letter {
+		return letter{name, id, false, (&rows.Write{Resource: "pay", Key: key, Body: []byte(body)}).Append(nil)}
+	}
+	return []letter{
+		{"Get", rows.IDGet, false, (&rows.Get{Resource: "pay", Key: "1"}).Append(nil)},
+		{"GetMulti", rows.IDGetMulti, false, (&rows.GetMulti{Resource: "pay", Keys: []string{"1"}}).Append(nil)},
+		{"Query", rows.IDQuery, false, (&rows.Query{Resource: "pay"}).Append(nil)},
+		{"Watch", rows.IDWatch, true, (&rows.Watch{Resource: "pay"}).Append(nil)},
+		{"Info", rows.IDInfo, false, rows.AppendEmpty(nil)},
+		write("Create", rows.IDCreate, "", `{"sal":3}`),
+		write("Put", rows.IDPut, "1", `{"id":1,"sal":4}`),
+		write("Patch", rows.IDPatch, "1", `{"sal":5}`),
+		write("Delete", rows.IDDelete, "1", ""),
+		{"EchoRequest", rows.IDEchoRequest, false, rows.AppendEcho(nil, []byte("x"))},
+		{"EchoPost", rows.IDEchoPost, false, rows.AppendEcho(nil, []byte("x"))},
+		{"EchoSend", rows.IDEchoSend, true, rows.AppendEcho(nil, []byte("x"))},
+		{"EchoReceive", rows.IDEchoReceive, true, rows.AppendEcho(nil, []byte("x"))},
+	}
+}
+
+// send sends a message and returns the first answer: its data, or the code of the
+// error. A stream is given up again, which ends it for the server, too.
+func (p *wirePeer) send(l letter) ([]byte, gofast.Code) {
+	p.t.Helper()
+	m := &gofast.Message{ID: l.id, Data: l.data}
+	if l.id == rows.IDEchoPost { // it has no answer: the next message has one
+		out, err := p.s.AppendPost(nil, m)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.write(out)
+		return p.send(letter{id: rows.IDInfo, data: rows.AppendEmpty(nil)})
+	}
+	open := p.s.AppendRequest
+	if l.stream {
+		open = p.s.AppendStart
+	}
+	out, opaque, err := open(nil, m, nil)
+	if err == nil && l.stream {
+		out, err = p.s.AppendFinish(out, opaque)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.write(out)
+	for {
+		switch e := p.next(); {
+		case e.Opaque != opaque:
+		case e.Err != nil:
+			return nil, e.Err.Code
+		default:
+			return slices.Clone(e.Data), gofast.OK
+		}
+	}
+}
+
+// passed returns the status of an HTTP exchange on the connection, with a token of
+// its own or none.
+func (p *wirePeer) passed(method, path, token, body string) int {
+	p.t.Helper()
+	r := exchange.Request{Method: []byte(method), Authority: []byte("localhost"), Path: []byte(path),
+		Body: []byte(body), Fields: []exchange.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}}
+	if token != "" {
+		r.Fields = append(r.Fields, exchange.Field{Name: []byte("authorization"), Value: []byte("Bearer " + token)})
+	}
+	data, code := p.send(letter{"Exchange", exchange.ID, false, r.Append(nil)})
+	var a exchange.Answer
+	if code != gofast.OK {
+		p.t.Fatalf("%s %s: %v", method, path, code)
+	}
+	if err := a.Decode(data); err != nil {
+		p.t.Fatal(err)
+	}
+	return a.Status
+}
+
+// TestAccess_TheTableIsTrueOfTheWire sends every message as everybody, from this
+// machine, which lets nobody in by itself.
+func TestAccess_TheTableIsTrueOfTheWire(t *testing.T) {
+	roles := map[string]string{"": "", "wrong": "hr_wrong"}
+	tokens := ""
+	for _, role := range []string{"reader", "editor", "operator"} {
+		roles[role] = "t-" + role
+		tokens += tokenLine(role, "t-"+role, role)
+	}
+	// config has the rules of the resource, and serves it with flags.
+	config := func(read, write string, flags ...string) *running {
+		db := database(t, "CREATE TABLE pay (id INTEGER PRIMARY KEY, sal INT); INSERT INTO pay VALUES (1, 2);")
+		return serve(t, append(flags, "-c", configFile(t, "version: 1\nsources: {main: {url: 'sqlite:"+db+"'}}\n"+
+			"resources:\n  pay: {table: pay, access: {read: '"+read+"', write: '"+write+"'}}\nauth:\n  tokens:\n"+
+			tokens+"wire: {perf: true}\n"))...)
+	}
+	for _, tt := range []struct {
+		name        string
+		r           *running
+		read, write []string // who may
+	}{
+		{"by roles", config("role:reader", "role:editor"), []string{"reader"}, []string{"editor"}},
+		{"open, public", config("public", "public", "--open"),
+			[]string{"", "wrong", "reader", "editor", "operator"}, []string{"reader", "editor", "operator"}},
+		{"none", config("none", "none"), nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.r.t = t; walkWire(t, tt.r, roles, tt.read, tt.write) })
+	}
+}
+
+// walkWire sends every message, and HTTP exchanges, as everybody.
+func walkWire(t *testing.T, r *running, roles map[string]string, read, write []string) {
+	table := messages(t)
+	for role, token := range roles {
+		// Who may not write what nobody may is told that it cannot be written.
+		none := len(read) == 0
+		may := map[string]bool{"anybody": true, "`access.read` of the resource": slices.Contains(read, role),
+			"`access.write`": slices.Contains(write, role)}
+		known := token != "" && role != "wrong"
+		for _, l := range letters() {
+			data, got := r.dialWire(token).send(l)
+			allowed, said := may[table[l.name]]
+			want := gofast.OK
+			switch {
+			case !said:
+				t.Fatalf("the table says of %s: %q", l.name, table[l.name])
+			case !allowed && none && table[l.name] == "`access.write`":
+				want = gofast.Unimplemented
+			case !allowed && (known || none):
+				want = gofast.PermissionDenied
+			case !allowed:
+				want = gofast.Unauthenticated
+			case got == gofast.NotFound: // it was deleted by who might, or is made anew
+				got = gofast.OK
+			}
+			if got != want {
+				t.Errorf("%s as %q: %v, want %v", l.name, role, got, want)
+			}
+			named := strings.Contains(string(data), "pay")
+			if l.name == "Info" && named != slices.Contains(read, role) {
+				t.Errorf("Info as %q names the resource: %v", role, named)
+			}
+		}
+		// The token of the exchange counts, and that of the connection where it has none.
+		denied := map[string]int{"GET": 401, "POST": 401}
+		if known {
+			denied = map[string]int{"GET": 403, "POST": 403}
+		}
+		if none {
+			denied = map[string]int{"GET": 403, "POST": 405}
+		}
+		for _, c := range []struct {
+			method, path, body string
+			may                bool
+		}{
+			{"GET", "/pay/2", "", slices.Contains(read, role)},
+			{"POST", "/pay", `{"sal":9}`, slices.Contains(write, role)},
+		} {
+			for how, got := range map[string]int{
+				"of the connection": r.dialWire(token).passed(c.method, c.path, "", c.body),
+				"of the exchange":   r.dialWire("").passed(c.method, c.path, token, c.body),
+				"of both":           r.dialWire("t-operator").passed(c.method, c.path, token, c.body),
+			} {
+				if how == "of both" && token == "" {
+					continue // that is the connection's
+				}
+				if c.may && got >= 400 && got != 404 || !c.may && got != denied[c.method] {
+					t.Errorf("%s %s with the token %s as %q = %d", c.method, c.path, how, role, got)
+				}
+			}
+		}
+	}
+}

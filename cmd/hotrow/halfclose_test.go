@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// halfClosed sends a request, ends its side of the connection as nc -N does, and
+// returns the status and the body of the answer.
+func halfClosed(addr, request string) (int, string, error) {
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = nc.Close() }()
+	_ = nc.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(nc, request); err != nil {
+		return 0, "", err
+	}
+	if err := nc.(*net.TCPConn).CloseWrite(); err != nil {
+		return 0, "", err
+	}
+	method, _, _ := strings.Cut(request, " ")
+	resp, err := http.ReadResponse(bufio.NewReader(nc), &http.Request{Method: method})
+	if err != nil {
+		return 0, "", err
+	}
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body), err
+}
+
+// TestServe_HalfClosedClientsGetTheirAnswers: a client that says behind its request
+// that it sends nothing more reads on. It gets what any other gets, on every road:
+// by the event loop, by a load, and by net/http on each listener.
+func TestServe_HalfClosedClientsGetTheirAnswers(t *testing.T) {
+	r := serve(t, "--writable")
+	links := strings.TrimPrefix(r.linksAddr(), "http://")
+	addr, ops := strings.TrimPrefix(r.http, "http://"), strings.TrimPrefix(r.ops, "http://")
+	body := `{"deptLocation":"BOSTON"}`
+	for _, tt := range []struct {
+		name, addr, line, more, body string
+		status                       int
+		part                         string
+	}{
+		{"hit or load", addr, "GET /depts/10", "", "", 200, "ACCOUNTING"},
+		{"no-cache", addr, "GET /depts/10", "Cache-Control: no-cache\r\n", "", 200, "ACCOUNTING"},
+		{"list", addr, "GET /depts?limit=2", "", "", 200, "ACCOUNTING"},
+		{"two keys", addr, "GET /depts?deptno=in.(10,20)", "", "", 200, ""},
+		{"absent", addr, "GET /depts/77", "Cache-Control: no-cache\r\n", "", 404, "not there"},
+		{"no resource", addr, "GET /nowhere", "", "", 404, "no resource"},
+		{"index", addr, "GET /", "", "", 200, "depts"},
+		{"patch", addr, "PATCH /depts/10", "", body, 200, "BOSTON"},
+		{"links API", links, "GET /api/v1/links", "", "", 200, "short_url"},
+		{"links statistics", links, "GET /api/v1/stats", "", "", 200, ""},
+		{"links page", links, "GET /+", "", "", 200, "<html"},
+		{"links unknown", links, "GET /api/v1/links/none-such", "", "", 404, "not-found"},
+		{"ready", ops, "GET /readyz", "", "", 200, ""},
+		{"invalidate", ops, "POST /-/invalidate?resource=depts&key=10", "", "", 204, ""},
+		{"metrics", ops, "GET /metrics", "", "", 200, "hotrow_build_info"},
+	} {
+		request := fmt.Sprintf("%s HTTP/1.1\r\nHost: localhost\r\n%s", tt.line, tt.more)
+		if tt.body != "" {
+			request += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n",
+				len(tt.body))
+		}
+		request += "\r\n" + tt.body
+		wrong, last := 0, ""
+		const rounds = 40
+		for range rounds {
+			status, got, err := halfClosed(tt.addr, request)
+			if err != nil || status != tt.status || !strings.Contains(got, tt.part) {
+				wrong, last = wrong+1, fmt.Sprintf("%d %.80q %v", status, got, err)
+			}
+		}
+		if wrong > 0 {
+			t.Errorf("%s: %d of %d answers are wrong, such as %s", tt.name, wrong, rounds, last)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+// nginxBefore starts nginx with what the page about proxies says, in front of a
+// server, and returns its address.
+func nginxBefore(t *testing.T, upstream, block string) string {
+	t.Helper()
+	return dbtest.Nginx(t, func(addr string) string {
+		return strings.NewReplacer("server 127.0.0.1:8080;", "server "+upstream+";",
+			"listen 80;", "listen "+addr+";").Replace(block)
+	})
+}
+
+// The page about proxies is what an operator copies: nginx as it says, with the name
+// in http.hosts, gets hits, lists and writes through, and without either half
+// of it 421.
+func TestServe_BehindNginxAsThePageSays(t *testing.T) {
+	page, err := os.ReadFile("../../docs/howto/reverse-proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)```nginx\n(.*?)```").FindSubmatch(page)
+	name := regexp.MustCompile(`HOTROW_HTTP_HOSTS=\S*?[a-z.]+`).Find(page)
+	if m == nil || name == nil {
+		t.Fatal("the page has no configuration of nginx, or no name")
+	}
+	block, host := string(m[1]), strings.TrimPrefix(string(name), "HOTROW_HTTP_HOSTS=")
+	named := start(t, []string{string(name)}, database(t, deptSQL), "--writable")
+	unnamed := start(t, nil, database(t, deptSQL))
+	for _, r := range []*running{named, unnamed} {
+		until(t, r.log, r.complete)
+	}
+	line := regexp.MustCompile(`(?m)^.*proxy_set_header Host.*\n`)
+	for what, tt := range map[string]struct {
+		r     *running
+		block string
+		code  int
+	}{
+		"as the page says":           {named, block, http.StatusOK},
+		"without the name in hosts":  {unnamed, block, http.StatusMisdirectedRequest},
+		"without the line with Host": {named, line.ReplaceAllString(block, ""), http.StatusMisdirectedRequest},
+	} {
+		addr := nginxBefore(t, strings.TrimPrefix(tt.r.http, "http://"), tt.block)
+		front := &running{t: t, http: "http://" + addr}
+		for range 3 {
+			a := front.get("/dept/10", "Host: "+host)
+			if a.code != tt.code {
+				t.Errorf("%s: %d %s, want %d", what, a.code, a.body, tt.code)
+			}
+		}
+		if tt.code != http.StatusOK {
+			continue
+		}
+		if a := front.get("/dept?limit=1", "Host: "+host); a.code != http.StatusOK {
+			t.Errorf("%s: a list is %d %s", what, a.code, a.body)
+		}
+		a := front.do("PATCH", "/dept/10", `{"dname":"X"}`, "Host: "+host,
+			"Content-Type: application/json", "Origin: http://"+host)
+		if a.code != http.StatusOK || !strings.Contains(front.get("/dept/10", "Host: "+host).body, `"X"`) {
+			t.Errorf("%s: a write is %d %s", what, a.code, a.body)
+		}
+	}
+}

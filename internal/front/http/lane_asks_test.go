@@ -1,0 +1,200 @@
+package httpfront
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/lane"
+)
+
+// passedOver are headers that balancers, meshes, tracers, SDKs, browsers and caches add
+// to the requests of others, and some that have a meaning for other servers.
+var passedOver = strings.Fields(`
+	X-Amzn-Trace-Id X-Amzn-Requestid X-Amz-Cf-Id X-Amz-Date X-Amz-Security-Token X-B3-TraceId
+	X-B3-SpanId X-B3-ParentSpanId X-B3-Sampled X-B3-Flags b3 X-Envoy-Attempt-Count
+	X-Envoy-Expected-Rq-Timeout-Ms X-Envoy-External-Address X-Envoy-Internal
+	X-Envoy-Original-Path X-Envoy-Peer-Metadata X-Envoy-Peer-Metadata-Id
+	X-Envoy-Decorator-Operation Via CF-Ray CF-Connecting-IP CF-IPCountry CF-Visitor CDN-Loop
+	True-Client-IP Forwarded Baggage Sentry-Trace traceparent tracestate x-datadog-trace-id
+	x-datadog-parent-id x-datadog-origin x-datadog-sampling-priority x-datadog-tags
+	X-Cloud-Trace-Context uber-trace-id uberctx-a X-Requested-With Origin apikey X-Client-Info
+	X-Supabase-Api-Version Accept-Profile Content-Profile Max-Forwards From grpc-timeout
+	grpc-encoding Alt-Used If-Modified-Since If-Unmodified-Since If-Range Range Prefer
+	Content-Type Content-Language Content-Encoding Pragma Accept-Language Accept-Charset
+	Cookie DNT Sec-GPC Sec-Fetch-Site Sec-Fetch-Mode Sec-Fetch-Dest Sec-Fetch-User Sec-CH-UA
+	Sec-CH-UA-Mobile Sec-CH-UA-Platform Sec-Purpose Purpose Priority Save-Data Downlink ECT RTT
+	Device-Memory Viewport-Width Upgrade-Insecure-Requests User-Agent Referer Last-Event-ID
+	X-Forwarded-For X-Forwarded-Host X-Forwarded-Port X-Forwarded-Prefix X-Forwarded-Proto
+	X-Forwarded-Server X-Forwarded-Scheme X-Original-Forwarded-For X-Original-Host
+	X-Original-Url X-Rewrite-Url X-Scheme X-Real-IP X-Client-IP X-Cluster-Client-IP
+	X-Correlation-Id X-Trace-Id X-Span-Id X-Request-Start X-Queue-Start X-Varnish
+	X-Azure-Ref X-Azure-FDID X-ARR-LOG-ID X-ARR-SSL X-MS-Client-Request-Id Request-Id
+	X-Goog-Api-Client X-Goog-User-Project X-Linkerd-Proxy l5d-dst-override l5d-ctx-trace
+	X-Http-Method-Override X-Csrf-Token X-Api-Version X-Device-Id X-Newrelic-Id newrelic
+	elastic-apm-traceparent X-Instana-T X-Instana-S X-Dynatrace x-ot-span-context Proxy-Authorization
+	Idempotency-Key X-Idempotency-Key Authentication-Info Warning X-Vercel-Id X-Fastly-Request-Id
+	Fastly-Client-IP Surrogate-Capability X-Wap-Profile A Zz X- Hotrow Hotrow-Min-Positiom Hosts`)
+
+// without returns what a client sees of an answer but what differs each time.
+func (a answer) without(names ...string) string {
+	h := a.Header.Clone()
+	for _, name := range append(names, "Date", "Hotrow-Position") {
+		h.Del(name)
+	}
+	return fmt.Sprint(a.StatusCode, h, a.body)
+}
+
+// lent returns how many requests have left the loop; where there is none, 0.
+func (s *site) lent() uint64 {
+	if s.over == nil || os.Getenv("HOTROW_TEST_ROAD") == "h2" {
+		return 0
+	}
+	return uint64(s.over.Stats().HandedOver)
+}
+
+// No header that no code of ours reads changes an answer, or takes a hit off the loop.
+func TestHeaders_OfOthersChangeNothing(t *testing.T) {
+	s := newServer(t)
+	plain := s.hot("/depts/10").without()
+	if len(passedOver) < 100 {
+		t.Fatalf("%d headers", len(passedOver))
+	}
+	before := s.lent()
+	for _, name := range passedOver {
+		for _, value := range []string{"x", "0", "bytes=0-1", "Thu, 01 Jan 1970 00:00:00 GMT"} {
+			a := s.do(http.MethodGet, "/depts/10", "", name+": "+value)
+			if got := a.without(); got != plain {
+				t.Errorf("%s: %s:\n%s\nwithout it:\n%s", name, value, got, plain)
+			}
+			if now := s.lent(); now != before {
+				t.Errorf("%s: %s takes a hit off the loop", name, value)
+				before = now
+			}
+		}
+	}
+}
+
+// What a request asks of the answer is decided the same on the loop and off it, and on
+// the loop where memory has what is asked for.
+func TestHeaders_ThatAskForMore(t *testing.T) {
+	s := newServer(t)
+	a := s.hot("/depts/10")
+	plain, tag := a.without(), a.Header.Get("ETag")
+	position := a.Header.Get("Hotrow-Position")
+	ahead := position[:strings.LastIndexByte(position[:strings.IndexByte(position, ';')], '.')] + ".7fffffff"
+	const onLoop, off = true, false
+	for _, tt := range []struct {
+		header string
+		stays  bool
+		code   int    // 0: as without it
+		status string // of Cache-Status, if it differs
+	}{
+		{"Cache-Control: no-store", onLoop, 0, ""},
+		{"Cache-Control: max-age=3600", onLoop, 0, ""},
+		{"Cache-Control: Max-Age=3600, x=y", onLoop, 0, ""},
+		{"Cache-Control: only-if-cached", onLoop, 0, ""},
+		{"Cache-Control: max-stale=10", onLoop, 0, ""},
+		{"Cache-Control: no-cache", off, 200, "hotrow; fwd=request"},
+		{"Cache-Control: max-age=0", off, 200, "hotrow; fwd=request"},
+		{"Cache-Control: no-cache, only-if-cached", off, 504, "-"},
+		{"Hotrow-Min-Position: " + position, onLoop, 0, ""},
+		{"Hotrow-Min-Position: hr1.other.x.1", onLoop, 0, ""},
+		{"Hotrow-Min-Position: nonsense", off, 400, "-"},
+		{"Hotrow-Min-Position: " + ahead, off, 200, "-"},
+		{"Prefer: wait=1", onLoop, 0, ""},
+		{"If-Match: " + tag, off, 0, ""}, // with the Accept-Encoding that Go adds
+		{`If-Match: "x"`, off, 412, ""},
+		{"If-Match: *", off, 0, ""},
+		{"Accept: application/json, text/plain, */*", onLoop, 0, ""},
+		{"Accept: text/html,application/xml;q=0.9,*/*;q=0.8", onLoop, 0, ""},
+		{"Accept: text/html", off, 406, "-"},
+	} {
+		s.hot("/depts/10")
+		before := s.lent()
+		a := s.do(http.MethodGet, "/depts/10", "", tt.header)
+		if stays := s.lent() == before; s.lent() > 0 && stays != tt.stays {
+			t.Errorf("%s: answered on the loop: %v", tt.header, stays)
+		}
+		switch {
+		case tt.code == 0:
+			if got := a.without(); got != plain {
+				t.Errorf("%s:\n%s\nwithout it:\n%s", tt.header, got, plain)
+			}
+		case a.StatusCode != tt.code, tt.status != "-" && tt.status != "" &&
+			a.Header.Get("Cache-Status") != tt.status:
+			t.Errorf("%s: %d %q, want %d %q", tt.header, a.StatusCode,
+				a.Header.Get("Cache-Status"), tt.code, tt.status)
+		}
+	}
+}
+
+// The id of a request is echoed on every road, whatever the answer.
+func TestHeaders_RequestIDIsEchoed(t *testing.T) {
+	s := newServer(t)
+	s.hot("/depts/10")
+	before := s.lent()
+	for _, path := range []string{"/depts/10", "/depts/10?format=msgpack", "/depts/20", "/depts/99", "/depts/99"} {
+		for id, want := range map[string]string{"r-1": "r-1", "a b": "", "<x>": ""} {
+			a := s.do(http.MethodGet, path, "", "X-Request-Id: "+id)
+			if got := a.Header.Values("X-Request-Id"); want == "" && got != nil ||
+				want != "" && (len(got) != 1 || got[0] != want) {
+				t.Errorf("%s with id %q: %q", path, id, got)
+			}
+		}
+	}
+	if s.lent() != before {
+		t.Errorf("%d requests have left the loop", s.lent()-before)
+	}
+}
+
+// The value of ?format= counts on the loop, and in what a miss is answered with.
+func TestFormat_InTheQueryIsAnsweredOnTheLoop(t *testing.T) {
+	s := newServer(t)
+	for path, want := range map[string]string{
+		"/depts/10?": "application/json", "/depts/10?format=json": "application/json",
+		"/depts/20?format=msgpack": "application/vnd.msgpack", "/depts/10?format=cbor": "application/cbor",
+	} {
+		before := s.lent()
+		for range 2 {
+			a := s.do(http.MethodGet, path, "", "Accept: application/json")
+			if got := a.Header.Get("Content-Type"); a.StatusCode != 200 || got != want {
+				t.Errorf("%s: %d %s, want %s", path, a.StatusCode, got, want)
+			}
+		}
+		if s.lent() != before {
+			t.Errorf("%s leaves the loop", path)
+		}
+	}
+	s.want(s.do(http.MethodGet, "/depts/10?format=xml", ""), 400, "bad-query")
+	s.want(s.do(http.MethodGet, "/depts/10?x=1", ""), 400, "bad-query")
+}
+
+// The demands of a request cost a hit no allocation.
+func TestLane_DemandingHitAllocatesNothing(t *testing.T) {
+	site := newServer(t)
+	a := site.hot("/depts/10")
+	for _, header := range []string{
+		"Cache-Control: max-age=3600, no-store", "X-Request-Id: 5f2b", "If-Match: " + a.Header.Get("ETag"),
+		"Hotrow-Min-Position: " + a.Header.Get("Hotrow-Position"), "Origin: https://x.example",
+		"Accept: application/json, text/plain, */*",
+	} {
+		s := newStepper(t, site.h)
+		in := []byte("GET /depts/10?format=json HTTP/1.1\r\nHost: localhost\r\n" + header + "\r\n\r\n")
+		if strings.HasPrefix(header, "Accept") {
+			in = []byte("GET /depts/10 HTTP/1.1\r\nHost: localhost\r\n" + header + "\r\n\r\n")
+		}
+		out := make([]byte, 0, 64<<10)
+		n := testing.AllocsPerRun(1000, func() {
+			used, got, next := s.l.Step(s.conn, in, out)
+			if used != len(in) || next != lane.More || len(got) < 100 {
+				t.Fatalf("%s: Step = %d, %q, %d", header, used, got, next)
+			}
+		})
+		if n != 0 {
+			t.Errorf("a hit with %s allocates %v times", header, n)
+		}
+	}
+}

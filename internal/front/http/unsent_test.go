@@ -1,0 +1,149 @@
+package httpfront
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
+)
+
+// Frames of HTTP/2 (RFC 9113) that a client without a library needs.
+const (
+	h2Data, h2Headers, h2Settings, h2Window = 0, 1, 4, 8
+	h2Preface                               = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+)
+
+func h2Frame(kind, flags byte, stream uint32, payload []byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	b = append(b, flags)
+	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
+}
+
+// h2Setting is SETTINGS with INITIAL_WINDOW_SIZE.
+func h2Setting(window uint32) []byte {
+	return h2Frame(h2Settings, 0, 0, binary.BigEndian.AppendUint32([]byte{0, 4}, window))
+}
+
+// h2Get is a request in literal header fields.
+func h2Get(stream uint32, path string) []byte {
+	var b []byte
+	for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"},
+		{":authority", "localhost"}, {":path", path}} {
+		b = append(append(b, 0, byte(len(f[0]))), f[0]...)
+		b = append(append(b, byte(len(f[1]))), f[1]...)
+	}
+	return h2Frame(h2Headers, 5, stream, b) // END_HEADERS, END_STREAM
+}
+
+// h2Client asks for path on many streams with a window of 0, and counts the bytes of
+// data and the streams that end.
+type h2Client struct {
+	nc          net.Conn
+	data, ended atomic.Int64
+}
+
+func (s *site) h2(streams int, path string) *h2Client {
+	s.t.Helper()
+	conf := s.trust.Clone()
+	conf.NextProtos = []string{"h2"}
+	nc, err := tls.Dial("tcp", s.addr, conf)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = nc.Close() })
+	out := append([]byte(h2Preface), h2Setting(0)...)
+	for i := range streams {
+		out = append(out, h2Get(uint32(2*i+1), path)...)
+	}
+	if _, err := nc.Write(out); err != nil {
+		s.t.Fatal(err)
+	}
+	c := &h2Client{nc: nc}
+	go c.read()
+	return c
+}
+
+func (c *h2Client) read() {
+	head := make([]byte, 9)
+	for {
+		if _, err := io.ReadFull(c.nc, head); err != nil {
+			return
+		}
+		n := int64(binary.BigEndian.Uint32(head) >> 8)
+		if _, err := io.CopyN(io.Discard, c.nc, n); err != nil {
+			return
+		}
+		switch head[3] {
+		case h2Data:
+			c.data.Add(n)
+			fallthrough
+		case h2Headers:
+			c.ended.Add(int64(head[4] & 1))
+		case h2Settings:
+			if head[4]&1 == 0 {
+				_, _ = c.nc.Write(h2Frame(h2Settings, 1, 0, nil))
+			}
+		}
+	}
+}
+
+// readOn opens the windows.
+func (c *h2Client) readOn(t *testing.T) {
+	t.Helper()
+	window := h2Frame(h2Window, 0, 0, []byte{0x7f, 0, 0, 0})
+	if _, err := c.nc.Write(append(h2Setting(1<<24), window...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnsent_StreamsWithoutWindow: two connections of HTTP/2 ask for a list of 1.5 MB on
+// 200 streams each, whose windows are 0. What is made for them stays within what each of
+// them may have; another client is answered; and when they read on, all arrives.
+func TestUnsent_StreamsWithoutWindow(t *testing.T) {
+	if os.Getenv("HOTROW_TEST_ROAD") != "" {
+		t.Skip("it has its own road")
+	}
+	t.Setenv("HOTROW_TEST_ROAD", "h2")
+	u := front.NewUnsent(0, 0)
+	u.Wait = time.Minute
+	s := newServer(t, func(o *Options) { o.Unsent = u })
+	if err := s.src.Exec(t.Context(), `UPDATE dept SET loc = hex(zeroblob(250000))`); err != nil {
+		t.Fatal(err)
+	}
+	var clients []*h2Client
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	before := m.HeapAlloc
+	for range 2 {
+		clients = append(clients, s.h2(200, "/depts?limit=3"))
+	}
+	eventually(t, "the others wait", func() bool { return u.Stats().Waiting > 300 })
+	for range 10 {
+		began := time.Now()
+		s.want(s.do("GET", "/cities/Tulsa,OK", "", "Cache-Control: no-cache"), 200, "")
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("another client's read took %v", took)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	more, held := int64(m.HeapAlloc-before), u.Stats().Bytes
+	t.Logf("%d MiB more alive, %d MiB claimed, %d wait", more>>20, held>>20, u.Stats().Waiting)
+	if more > 32<<20 || held > 4*front.UnsentPeer {
+		t.Errorf("two clients that read nothing hold %d MiB, %d MiB claimed", more>>20, held>>20)
+	}
+	clients[0].readOn(t)
+	_ = clients[1].nc.Close()
+	eventually(t, "everything for who reads on", func() bool {
+		return clients[0].ended.Load() == 200 && clients[0].data.Load() >= 200*1_500_000
+	})
+	eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.UnsentStats{} })
+}

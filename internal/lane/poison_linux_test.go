@@ -1,0 +1,47 @@
+package lane
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// A keeper answers a line with the line before, of which it has kept the bytes; or
+// changes what it must not.
+type keeper struct {
+	seer
+	kept []byte
+}
+
+func (k *keeper) Step(_ *Conn, in, out []byte) (n int, _ []byte, next Next) {
+	line, _, ok := bytes.Cut(in, []byte("\n"))
+	switch {
+	case !ok:
+		return 0, out, More
+	case string(line) == "input":
+		in[0] = 'I'
+	}
+	out = append(append(out, k.kept...), '\n')
+	k.kept = line
+	return len(line) + 1, out, More
+}
+
+// The tests of a Protocol find one that keeps or changes what is not its own.
+func TestPoison_FindsWhoKeepsOrChangesBytes(t *testing.T) {
+	if !poisoned {
+		t.Skip("benchmarks run: buffers are as they are in production")
+	}
+	each(t, []string{"epoll", "goroutine"}, Config{Proto: new(keeper)}, func(t *testing.T, s *site) {
+		s.server.proto.(*keeper).kept = nil
+		c := s.dial(t)
+		c.send("abc\n")
+		c.wantLine("\n")
+		c.send("def\n")
+		c.wantLine(strings.Repeat(string([]byte{garbage}), 3) + "\n")
+		c.send("input\n")
+		c.wantEnd()
+		if n := s.server.Stats().Panics; n != 1 {
+			t.Errorf("%d panics, want one about the input", n)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+const (
+	// lookAgain is how often a database that allows no feed is asked again, and how long
+	// a feed must have been unable to attach before a worse one takes its place: what
+	// passes by itself is waited for.
+	lookAgain = 10 * time.Second
+
+	// lookLost is lookAgain of a database that has allowed a feed before.
+	lookLost = time.Second
+
+	// chooseLimit bounds one choice.
+	chooseLimit = 5 * time.Second
+)
+
+// errOutgrown ends the Run of a feed that does not deliver what new plans need.
+var errOutgrown = errors.New("resources need columns that the feed does not tell")
+
+// outgrown reports whether now has a table or a column that opened has not.
+func outgrown(opened, now []source.Watched) bool {
+	for _, w := range now {
+		i := slices.IndexFunc(opened, func(o source.Watched) bool { return o.Table == w.Table })
+		if i < 0 {
+			return true
+		}
+		for _, c := range w.Columns {
+			if !slices.Contains(opened[i].Columns, c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// watching returns what the forms need of a feed, as they are compiled now.
+func (u *upstream) watching() []source.Watched {
+	u.apply.Lock()
+	defer u.apply.Unlock()
+	return watched(u.forms)
+}
+
+// rank orders feeds by what they are worth.
+func rank(feed source.Feed) int {
+	switch {
+	case feed == nil:
+		return 0
+	case feed.Mode() == source.FeedNotify:
+		return 1
+	}
+	return bestRank
+}
+
+const bestRank = 2
+
+// feed returns the feed that is followed now; nil: there is none at present.
+func (f *follower) feed() source.Feed { return f.u.feed.Load().feed }
+
+// replan has the feed opened anew when the forms need what was not asked of one yet.
+// u.apply is held.
+func (f *follower) replan() {
+	if f.end != nil && outgrown(f.asked, watched(f.u.forms)) {
+		f.end(errOutgrown)
+	}
+}
+
+// runFeed runs the feed until it ends, or until it does not tell what the forms need.
+func (f *follower) runFeed() error {
+	ctx, cancel := context.WithCancelCause(f.u.ctx)
+	defer cancel(nil)
+	f.u.apply.Lock()
+	f.end = cancel
+	f.replan()
+	f.u.apply.Unlock()
+	err := f.feed().Run(ctx, f)
+	if context.Cause(ctx) == errOutgrown {
+		return errOutgrown
+	}
+	return err
+}
+
+// choose opens a feed again where another may be better than the one that has ended:
+// what that depends on may have changed. It reports whether there is a feed to run.
+func (f *follower) choose() bool {
+	f.u.apply.Lock()
+	feed, want := f.feed(), watched(f.u.forms)
+	f.asked = want
+	f.u.apply.Unlock()
+	auto, grown := f.u.opts.Mode == source.FeedAuto, outgrown(f.opened, want)
+	if !grown && (!auto || f.lost == 0 && rank(feed) == bestRank) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(f.u.ctx, chooseLimit)
+	defer cancel()
+	now, reason, err := f.u.source.OpenFeed(ctx, f.u.opts.Mode, want)
+	switch {
+	case err != nil: // with auto, the same database decides when it answers
+		return feed != nil && !(auto && source.ClassOf(err).Passing())
+	case !f.better(now, grown):
+		if now != nil {
+			f.shut(now)
+		}
+		return feed != nil
+	}
+	f.change(now, reason, want)
+	return now != nil
+}
+
+// better reports whether now is to take the place of the feed: if it is worth more, or
+// as much and tells more, or when the feed has been of no use for long.
+func (f *follower) better(now source.Feed, grown bool) bool {
+	switch before, after := rank(f.feed()), rank(now); {
+	case after == before:
+		return grown && now != nil
+	case after > before:
+		return true
+	}
+	return f.lost != 0 && monotonic()-f.lost >= int64(lookAgain)
+}
+
+// change puts a feed, or none, in the place of the one that has ended. A new feed does
+// not know of changes of definitions before it was opened: every form is compiled again.
+func (f *follower) change(feed source.Feed, reason string, want []source.Watched) {
+	old := f.feed()
+	f.changed.Store(true) // before the new feed is asked about transactions of the old
+	f.u.followed.Store(feed != nil)
+	if feed == nil {
+		f.u.log.Warn("no feed: nothing is kept", "why", reason)
+	} else {
+		f.u.log.Info("feed chosen", "feed", feed.Mode(), "why", reason)
+		f.keep(feed)
+	}
+	f.u.feed.Store(&chosen{feed, reason})
+	f.opened, f.lost = want, 0
+	f.u.apply.Lock()
+	if feed == nil {
+		f.beginOnDisk()
+		f.u.domain.Reset("", 0, nil, 0)
+		f.beginOnDisk()
+		f.tellWatchers(false)
+	}
+	f.u.apply.Unlock()
+	if old != nil {
+		f.shut(old)
+	}
+	if feed != nil {
+		f.u.doubts(tablesOf(want))
+	}
+}
+
+// keep has a feed that can go on after a restart told what is on disk.
+func (f *follower) keep(feed source.Feed) {
+	if r, ok := feed.(source.Resumer); ok && f.u.disk != nil {
+		r.Keep(keeper{f.u.disk})
+	}
+}
+
+// shut closes a feed that does not run.
+func (f *follower) shut(feed source.Feed) {
+	if err := feed.Close(); err != nil {
+		f.u.log.Warn("feed did not close", "err", err)
+	}
+}
+
+func tablesOf(list []source.Watched) []string {
+	names := make([]string, len(list))
+	for i, w := range list {
+		names[i] = w.Table
+	}
+	return names
+}

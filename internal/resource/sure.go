@@ -1,0 +1,119 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// No load is made by a form that is known to be of another definition than its tables
+// have: a document lacks a column, or has one that is gone, for as long as that goes on.
+// Loads wait for the form to be compiled again. While the feed lags nobody tells of
+// definitions, so that loads ask the source for them.
+
+// A trial is an attempt to compile a form that loads wait for.
+type trial struct {
+	done chan struct{} // closed when it has ended
+	err  error         // why it says nothing about the form; set before
+}
+
+// try has loads wait for the next attempt to compile f. u.apply is held.
+func (f *form) try() {
+	if f.trial.Load() == nil {
+		f.trial.Store(&trial{done: make(chan struct{})})
+	}
+}
+
+// tried lets loads go on, or fail by err. Then those that come wait for the next
+// attempt. u.apply is held.
+func (f *form) tried(err error) {
+	var next *trial
+	if err != nil {
+		next = &trial{done: make(chan struct{})}
+	}
+	if t := f.trial.Load(); t != nil {
+		f.trial.Store(next)
+		t.err = err
+		close(t.done)
+	}
+}
+
+// sure waits until f is not known to be of another definition than its tables have. Its
+// error is errReplaced when the resource has another form meanwhile.
+func (f *form) sure(ctx context.Context) error {
+	for t := f.trial.Load(); t != nil; t = f.trial.Load() {
+		f.src.compileSoon()
+		select {
+		case <-t.done:
+			if t.err != nil {
+				return t.err
+			}
+		case <-f.src.ctx.Done():
+			return errReplaced
+		case <-ctx.Done():
+			return &source.Error{Class: source.Busy, After: time.Second, Err: ctx.Err(),
+				Message: fmt.Sprintf("the tables of %s have changed their definition, and the"+
+					" new one could not be read in time", f.r.name)}
+		}
+	}
+	if f.r.form.Load() != f {
+		return errReplaced
+	}
+	return nil
+}
+
+// place takes a place among the loads of the source once f may load. Its error is
+// errReplaced or a *source.Error.
+func (f *form) place(ctx context.Context) (release func(), err error) {
+	for {
+		if err := f.sure(ctx); err != nil {
+			return nil, err
+		}
+		if release, err = f.src.acquire(ctx); err != nil {
+			return nil, err
+		}
+		begin := monotonic()
+		if err := f.src.look(ctx); err != nil {
+			f.src.observe("look", monotonic()-begin, err)
+			release()
+			return nil, err
+		}
+		if f.trial.Load() == nil { // else who waits for it needs no place
+			return release, nil
+		}
+		release()
+	}
+}
+
+// look asks the source for changes of definitions while the feed does not tell of them.
+func (u *upstream) look(ctx context.Context) error {
+	c := u.feed.Load()
+	if c == nil || !u.lags() || u.looked() {
+		return nil
+	}
+	feed, ok := c.feed.(source.Looker)
+	if !ok {
+		return nil
+	}
+	_, err := u.looks.Join(ctx, func(ctx context.Context) (source.Position, error) {
+		if u.looked() {
+			return 0, nil
+		}
+		at := monotonic()
+		tables, err := feed.Look(ctx)
+		if err == nil {
+			u.doubts(tables)
+			u.lookedAt.Store(at)
+		}
+		return 0, err
+	})
+	return err
+}
+
+// looked reports whether the last look is so recent that it need not be repeated.
+func (u *upstream) looked() bool {
+	at := u.lookedAt.Load()
+	return at != 0 && monotonic()-at < int64(fenceEvery)
+}
