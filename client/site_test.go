@@ -9,13 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	wirefront "github.com/hotrow/hotrow/internal/front/wire"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/tier"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -104,8 +106,8 @@ func listen(t testing.TB) net.Listener {
 func (s *site) listenWire(t testing.TB) string {
 	front := wirefront.New(wirefront.Options{
 		Resources: s.set, Issued: func() any { return 1 },
-		Auth: func(token string) (wirefront.Principal, bool) {
-			return wirefront.Principal{Name: "boss", Roles: []string{"boss"}}, token == secret
+		Auth: func(token string) (front.Principal, bool) {
+			return front.Principal{Name: "boss", Roles: []string{"boss"}}, token == secret
 		},
 	})
 	l := listen(t)
@@ -124,8 +126,8 @@ func (s *site) listenHTTP(t testing.TB) string {
 	l := listen(t)
 	server := &http.Server{Handler: httpfront.New(httpfront.Options{
 		Resources: s.set,
-		Auth: func(token string) (httpfront.Principal, bool) {
-			return httpfront.Principal{Name: "boss", Roles: []string{"boss"}}, token == secret
+		Auth: func(token string) (front.Principal, bool) {
+			return front.Principal{Name: "boss", Roles: []string{"boss"}}, token == secret
 		},
 	})}
 	done := make(chan struct{})

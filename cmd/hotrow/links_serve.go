@@ -12,8 +12,8 @@ import (
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/demo"
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	linksfront "github.com/hotrow/hotrow/internal/front/links"
+	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/links/clicks"
 	"github.com/hotrow/hotrow/internal/links/schema"
@@ -29,7 +29,7 @@ type shortener struct {
 	log      *clicklog.Log   // nil: nothing is recorded
 	drainer  *clicks.Drainer // of log
 	front    *linksfront.Front
-	site     *httpfront.Site
+	site     *httpserve.Site
 	api      linksHandlers
 	begin    beginning // what is above is not read by others before it is done
 }
@@ -168,7 +168,7 @@ func (s *server) makeLinksFront(ctx context.Context) error {
 // openLinks begins to answer there.
 func (s *server) openLinks() error {
 	cfg, err := s.cfg(), error(nil)
-	s.links.site, err = s.links.front.Serve(s.links.listener, httpfront.Timeouts{
+	s.links.site, err = s.links.front.Serve(s.links.listener, httpserve.Timeouts{
 		Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
 	}, s.log)
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	linksfront "github.com/hotrow/hotrow/internal/front/links"
+	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -133,7 +133,7 @@ func openRoom(l net.Listener, h http.Handler, s *server) (*waitingRoom, error) {
 	}
 	room := &waitingRoom{
 		lent: &lent{l, deadline}, ended: make(chan struct{}),
-		server: httpfront.Server(h, httpfront.Timeouts{Write: 10 * time.Second}, s.log),
+		server: httpserve.Server(h, httpserve.Timeouts{Write: 10 * time.Second}, s.log),
 	}
 	room.server.SetKeepAlivesEnabled(false) // who asks again asks the one that comes
 	go func() {

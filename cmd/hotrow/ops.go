@@ -12,6 +12,7 @@ import (
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/ops"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -37,7 +38,7 @@ func (s *server) authorizeOps(r *http.Request) error {
 	if s.cfg().OpsPrivate() && front.FromHere(r) {
 		return nil
 	}
-	token, _ := httpfront.BearerToken(r.Header)
+	token, _ := httprule.BearerToken(r.Header)
 	p, ok := s.tokens.Principal(token)
 	switch {
 	case !ok:

@@ -18,6 +18,7 @@ import (
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
@@ -104,10 +105,10 @@ type server struct {
 	memory     *tier.Memory
 	disk       *tier.Disk // nil: there is none
 	set        *resource.Set
-	tokens     httpfront.Tokens
-	cert       httpfront.Certificate
+	tokens     front.Tokens
+	cert       httpserve.Certificate
 	front      *httpfront.Handler
-	site       *httpfront.Site // on httpListener
+	site       *httpserve.Site // on httpListener
 	wire       wireServer      // on wireListener
 	ops        *http.Server    // on opsListener
 	links      shortener
@@ -260,9 +261,9 @@ func (s *server) keepHuge(ctx context.Context) {
 
 // setTokens makes the tokens of cfg the ones that are good.
 func (s *server) setTokens(cfg *config.Config) error {
-	var list []httpfront.Token
+	var list []front.Token
 	for _, t := range cfg.Auth.Tokens {
-		tok, err := httpfront.NewToken(t.Name, t.SHA256, t.Role)
+		tok, err := front.NewToken(t.Name, t.SHA256, t.Role)
 		if err != nil {
 			return err
 		}
@@ -282,7 +283,7 @@ func (s *server) serve(failed chan<- error) error {
 		return err
 	}
 	if s.opsListener != nil {
-		s.ops = httpfront.Server(s.opsHandler(), httpfront.Timeouts{
+		s.ops = httpserve.Server(s.opsHandler(), httpserve.Timeouts{
 			Write: 2 * time.Minute, // a CPU profile takes its time
 		}, s.log)
 		go func() {
@@ -295,15 +296,15 @@ func (s *server) serve(failed chan<- error) error {
 		return nil
 	}
 	cfg := s.cfg()
-	timeouts := httpfront.Timeouts{
+	timeouts := httpserve.Timeouts{
 		Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
 	}
-	var err error
+	var cert *httpserve.Certificate
 	if cfg.HTTP.TLS.On() {
-		s.site, err = httpfront.ServeTLS(s.httpListener, &s.cert, s.front, timeouts, s.log)
-	} else {
-		s.site, err = httpfront.Serve(s.httpListener, s.front, timeouts, s.log)
+		cert = &s.cert
 	}
+	var err error
+	s.site, err = httpfront.Serve(s.httpListener, cert, s.front, timeouts, s.log)
 	return err
 }
 

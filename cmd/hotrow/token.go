@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 type tokenCmd struct {
@@ -18,7 +18,7 @@ func (c *tokenCmd) Run(p *program) error {
 		return usageError{errors.New("give a name, and with --role a role: the configuration " +
 			"takes no token without them")}
 	}
-	secret, sum := httpfront.MakeSecret()
+	secret, sum := front.MakeSecret()
 	fmt.Fprintf(p.stderr, "The token, which is shown only now, then its line for the "+
 		"configuration (auth.tokens):\n")
 	fmt.Fprintf(p.stdout, "%s\n- {name: %q, sha256: %q, role: %q}\n", secret, c.Name, sum, c.Role)

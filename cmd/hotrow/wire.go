@@ -39,11 +39,7 @@ func (s *server) wireOptions(cfg *config.Config) wirefront.Options {
 	version, _ := buildVersion()
 	return wirefront.Options{
 		Resources: s.set, Starting: s.starting, HTTP: s.front,
-		Issued: s.tokens.Issued, Open: s.cmd.Open,
-		Auth: func(token string) (wirefront.Principal, bool) {
-			p, ok := s.tokens.Principal(token)
-			return wirefront.Principal(p), ok
-		},
+		Auth: s.tokens.Principal, Issued: s.tokens.Issued, Open: s.cmd.Open,
 		MaxMessage: int(cfg.Wire.MaxMessage), MaxInFlight: cfg.Wire.MaxInFlight,
 		Perf: cfg.Wire.Perf, Server: "hotrow " + version, Instance: rand.Text(), Log: s.log,
 		Access: s.access, Unsent: s.unsent,

@@ -17,7 +17,7 @@ var house = []room{
 	{
 		dir: "cmd/hotrow",
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
-			"front/http", "front/wire", "front", "accesslog",
+			"front/http", "front/wire", "front", "httpserve", "httprule", "accesslog",
 			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
@@ -27,8 +27,8 @@ var house = []room{
 	},
 	{
 		dir: "internal/stress",
-		knows: []string{"dbtest", "front/http", "resource", "fresh", "tier", "source",
-			"source/sqlite", "source/postgres", "source/mysql", "row"},
+		knows: []string{"dbtest", "front/http", "httpserve", "resource", "fresh", "tier",
+			"source", "source/sqlite", "source/postgres", "source/mysql", "row"},
 		heavy: []string{"github.com/Shopify/toxiproxy", "github.com/anishathalye/porcupine"},
 		tests: []string{"client", "front/wire", "github.com/jackc/pgx",
 			"github.com/go-sql-driver/mysql"},
@@ -48,7 +48,8 @@ var house = []room{
 		dir:   "client",
 		knows: []string{"client/wire", "wire/rows", "row"},
 		heavy: []string{"github.com/vmihailenco/msgpack"},
-		tests: []string{"front/http", "front/wire", "resource", "tier", "source", "source/sqlite"},
+		tests: []string{"front/http", "front/wire", "front", "httpserve", "resource", "tier",
+			"source", "source/sqlite"},
 	},
 	{
 		dir:   "internal/fresh/mutants",
@@ -95,13 +96,13 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/links",
-		knows: []string{"front/http", "front", "accesslog", "crew", "lane", "links/clicklog",
-			"wire/http1", "resource", "source", "row"},
+		knows: []string{"front", "httpserve", "httprule", "accesslog", "crew", "lane",
+			"links/clicklog", "wire/http1", "resource", "source", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql", "tier"},
 	},
 	{
 		dir: "internal/links/api",
-		knows: []string{"front/http", "front", "links", "links/clicks", "links/transfer", "source",
+		knows: []string{"front", "httprule", "links", "links/clicks", "links/transfer", "source",
 			"row"},
 		heavy: []string{"github.com/golang-jwt/jwt", "golang.org/x/crypto"},
 		tests: []string{"links/clicklog", "links/schema", "source/sqlite"},
@@ -114,8 +115,8 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/http",
-		knows: []string{"front", "accesslog", "crew", "lane", "wire/http1", "resource", "source",
-			"row"},
+		knows: []string{"front", "httpserve", "httprule", "accesslog", "crew", "lane",
+			"wire/http1", "resource", "source", "row"},
 		tests: []string{"dbtest", "tlstest", "source/sqlite", "fresh", "tier",
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
@@ -124,6 +125,14 @@ var house = []room{
 		knows: []string{"front", "accesslog", "crew", "lane", "wire/exchange", "wire/gofast",
 			"wire/rows", "resource", "source", "row"},
 		tests: []string{"source/sqlite", "tier", "tlstest", "wiretest"},
+	},
+	{
+		dir:   "internal/httpserve",
+		knows: []string{"lane", "wire/http1"},
+	},
+	{
+		dir:   "internal/httprule",
+		knows: []string{"front"},
 	},
 	{
 		dir:   "internal/front",

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres"
@@ -130,8 +131,8 @@ func (s *stand) serve() {
 		s.t.Fatal(err)
 	}
 	s.addr = listener.Addr().String()
-	site, err := httpfront.Serve(listener,
-		httpfront.New(httpfront.Options{Resources: s.set}), httpfront.Timeouts{}, nil)
+	site, err := httpfront.Serve(listener, nil,
+		httpfront.New(httpfront.Options{Resources: s.set}), httpserve.Timeouts{}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,9 +1,8 @@
 package httpfront
 
 import (
-	"net/http"
-	"strings"
-
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -65,7 +64,7 @@ func (c *call) reads() bool {
 // unauthorized asks for a token. The one that was sent appears nowhere.
 func (c *call) unauthorized(detail string) error {
 	challenge := `Bearer realm="hotrow"`
-	if _, sent := BearerToken(c.r.Header); sent {
+	if _, sent := httprule.BearerToken(c.r.Header); sent {
 		challenge += `, error="invalid_token"`
 	}
 	c.w.Header().Set("WWW-Authenticate", challenge)
@@ -74,26 +73,14 @@ func (c *call) unauthorized(detail string) error {
 
 // principal returns who asks. The set of tokens is looked at by every request,
 // so that a token that is taken away is worth nothing on open connections too.
-func (c *call) principal() (Principal, bool) {
-	token, ok := BearerToken(c.r.Header)
+func (c *call) principal() (front.Principal, bool) {
+	token, ok := httprule.BearerToken(c.r.Header)
 	if !ok || c.o.Auth == nil {
-		return Principal{}, false
+		return front.Principal{}, false
 	}
 	p, ok := c.o.Auth(token)
 	if ok {
 		c.who = p.Name
 	}
 	return p, ok
-}
-
-// BearerToken returns the token of an Authorization header (RFC 6750 2.1). Two
-// headers are as good as none: it is unclear which one is meant.
-func BearerToken(h http.Header) (string, bool) {
-	values := h.Values("Authorization")
-	if len(values) != 1 {
-		return "", false
-	}
-	scheme, token, ok := strings.Cut(values[0], " ")
-	token = strings.TrimSpace(token)
-	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
 }

@@ -10,13 +10,15 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 func TestAccess_RolesAreNeeded(t *testing.T) {
 	s := newServer(t)
 	reader, rt := newToken(t, "r", "reader")
 	editor, et := newToken(t, "e", "editor")
-	s.tokens.Set([]Token{rt, et})
+	s.tokens.Set([]front.Token{rt, et})
 	as := func(token string) string { return "Authorization: Bearer " + token }
 
 	a := s.do("GET", "/pay/1", "")
@@ -59,7 +61,7 @@ func TestAccess_RolesAreNeeded(t *testing.T) {
 func TestAccess_TokenTakenAwayEndsOnOpenConnections(t *testing.T) {
 	s := newServer(t)
 	secret, token := newToken(t, "r", "reader")
-	s.tokens.Set([]Token{token})
+	s.tokens.Set([]front.Token{token})
 	conn := s.dial()
 	r := bufio.NewReader(conn)
 	get := func() int {
@@ -118,7 +120,7 @@ func TestAccess_UnknownHostIsMisdirected(t *testing.T) {
 func TestAccess_OpenIsForReading(t *testing.T) {
 	s := newServer(t, func(o *Options) { o.Open = true })
 	secret, token := newToken(t, "x")
-	s.tokens.Set([]Token{token})
+	s.tokens.Set([]front.Token{token})
 	send := func(method, body, token string, own net.Addr) int {
 		r := httptest.NewRequest(method, "http://192.0.2.7/depts/10", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

@@ -86,6 +86,10 @@ func (o *settings) appendLines(
 	return dst
 }
 
+// strictTransport is the value of Strict-Transport-Security (RFC 6797): two
+// years, and nothing about other hosts of the domain.
+const strictTransport = "max-age=63072000"
+
 // xCache returns what X-Cache says, in the words of old caches, of what
 // Cache-Status says.
 func xCache(status string) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -44,7 +45,7 @@ func parseAccepted(value string, offers []row.Coding) accepted {
 	star, starred := 0, false
 	for element := range strings.SplitSeq(value, ",") {
 		name, params, _ := strings.Cut(element, ";")
-		q, ok := parseWeight(params)
+		q, ok := httprule.ParseWeight(params)
 		name = strings.ToLower(strings.TrimSpace(name))
 		if !ok || name == "" {
 			continue
@@ -81,23 +82,6 @@ func parseAccepted(value string, offers []row.Coding) accepted {
 		a.n++
 	}
 	return a
-}
-
-// parseWeight reads the q among the parameters of an element, in thousandths.
-// Other parameters are ignored.
-func parseWeight(params string) (quality int, ok bool) {
-	quality = 1000
-	for params != "" {
-		var p string
-		p, params, _ = strings.Cut(params, ";")
-		k, v, _ := strings.Cut(strings.TrimSpace(p), "=")
-		if strings.EqualFold(k, "q") {
-			if quality, ok = parseQuality(v); !ok {
-				return 0, false
-			}
-		}
-	}
-	return quality, true
 }
 
 // accepted returns the codings in which the request lets be answered.

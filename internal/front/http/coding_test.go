@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hotrow/hotrow/internal/row"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // offered is the order of the default configuration.
@@ -381,7 +383,7 @@ func TestCompression_NotOfProtectedResources(t *testing.T) {
 	eventually(t, "the feed is fresh", func() bool { return set.Ready() == nil })
 	s.fatten("x")
 	secret, token := newToken(t, "r", "reader")
-	s.tokens.Set([]Token{token})
+	s.tokens.Set([]front.Token{token})
 	auth := "Authorization: Bearer " + secret
 	for _, path := range []string{"/depts/10", "/depts/10", "/depts/10", "/depts"} {
 		a := s.do("GET", path, "", auth, "Accept-Encoding: gzip, zstd")

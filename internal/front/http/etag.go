@@ -1,70 +1,6 @@
 package httpfront
 
-import (
-	"net/http"
-	"strings"
-)
-
-// EntityTags reads If-Match or If-None-Match: nil if the header is not there,
-// {"*"}, or the tags with their quotes and, where they are weak, their W/. It
-// reports false for anything else (RFC 9110 8.8.3).
-func EntityTags(h http.Header, name string) ([]string, bool) {
-	lines := h.Values(name)
-	if len(lines) == 0 {
-		return nil, true
-	}
-	s := strings.TrimSpace(strings.Join(lines, ","))
-	if s == "*" {
-		return []string{"*"}, true
-	}
-	var tags []string
-	for {
-		s = strings.TrimLeft(s, " \t,")
-		if s == "" {
-			return tags, len(tags) > 0
-		}
-		n := tagLength(s)
-		if n == 0 {
-			return nil, false
-		}
-		tags = append(tags, s[:n])
-		s = strings.TrimLeft(s[n:], " \t")
-		if s != "" && s[0] != ',' {
-			return nil, false
-		}
-	}
-}
-
-// tagLength returns the length of the entity tag at the beginning of s, or 0.
-func tagLength(s string) int {
-	i := 0
-	if strings.HasPrefix(s, "W/") {
-		i = 2
-	}
-	if i >= len(s) || s[i] != '"' {
-		return 0
-	}
-	for i++; i < len(s); i++ {
-		switch b := s[i]; {
-		case b == '"':
-			return i + 1
-		case b < 0x21 || b == 0x7f:
-			return 0
-		}
-	}
-	return 0
-}
-
-// StrongTags returns tags without the weak ones, which If-Match never matches.
-func StrongTags(tags []string) []string {
-	var strong []string
-	for _, t := range tags {
-		if !strings.HasPrefix(t, "W/") {
-			strong = append(strong, t)
-		}
-	}
-	return strong
-}
+import "github.com/hotrow/hotrow/internal/httprule"
 
 // conditions are the conditional headers of a request.
 type conditions struct {
@@ -75,14 +11,14 @@ type conditions struct {
 func (c *call) conditions() (conditions, error) {
 	var cond conditions
 	var ok bool
-	if cond.match, ok = EntityTags(c.r.Header, "If-Match"); !ok {
+	if cond.match, ok = httprule.EntityTags(c.r.Header, "If-Match"); !ok {
 		return cond, problem{kind: kindBadHeader, detail: "If-Match is not a list of entity tags"}
 	}
 	if cond.match != nil {
-		cond.match = StrongTags(cond.match)
+		cond.match = httprule.StrongTags(cond.match)
 		cond.impossible = cond.match == nil
 	}
-	if cond.noneMatch, ok = EntityTags(c.r.Header, "If-None-Match"); !ok {
+	if cond.noneMatch, ok = httprule.EntityTags(c.r.Header, "If-None-Match"); !ok {
 		return cond, problem{kind: kindBadHeader,
 			detail: "If-None-Match is not a list of entity tags"}
 	}

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -19,34 +17,6 @@ func header(name string, lines ...string) http.Header {
 		h.Add(name, l)
 	}
 	return h
-}
-
-func TestEntityTags(t *testing.T) {
-	tests := []struct {
-		lines []string
-		want  []string
-		ok    bool
-	}{
-		{nil, nil, true},
-		{[]string{"*"}, []string{"*"}, true},
-		{[]string{`"a"`}, []string{`"a"`}, true},
-		{[]string{` "a" , W/"b",,"c,d" `}, []string{`"a"`, `W/"b"`, `"c,d"`}, true},
-		{[]string{`"a"`, `"b"`}, []string{`"a"`, `"b"`}, true},
-		{[]string{`""`}, []string{`""`}, true},
-		{[]string{""}, nil, false},
-		{[]string{"a"}, nil, false},
-		{[]string{`"a`}, nil, false},
-		{[]string{`"a" "b"`}, nil, false},
-		{[]string{`"a b"`}, nil, false},
-		{[]string{`w/"a"`}, nil, false},
-		{[]string{`*, "a"`}, nil, false},
-	}
-	for _, tt := range tests {
-		got, ok := EntityTags(header("If-Match", tt.lines...), "If-Match")
-		if ok != tt.ok || !cmp.Equal(got, tt.want) {
-			t.Errorf("EntityTags(%q) = %q, %v; want %q, %v", tt.lines, got, ok, tt.want, tt.ok)
-		}
-	}
 }
 
 func TestParseDirectives(t *testing.T) {

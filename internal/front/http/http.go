@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -33,7 +34,7 @@ type Options struct {
 	Starting func() bool
 
 	// Auth says whose bearer token it is (see Tokens.Principal). nil: nobody's.
-	Auth func(bearer string) (Principal, bool)
+	Auth func(bearer string) (front.Principal, bool)
 
 	// Issued returns a value that changes when the tokens that Auth knows do
 	// (see Tokens.Issued). nil: the lane takes no tokens.
@@ -81,7 +82,7 @@ type Handler struct {
 // others in their place.
 type settings struct {
 	Options
-	hosts Hosts
+	hosts httprule.Hosts
 }
 
 // New returns the handler for o.
@@ -117,7 +118,7 @@ func (h *Handler) Configure(o Options) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	h.live.Store(&settings{o, NewHosts(o.Hosts)})
+	h.live.Store(&settings{o, httprule.NewHosts(o.Hosts)})
 }
 
 // A call is one request that is being answered. It belongs to one goroutine.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -54,7 +55,7 @@ func (c *call) index() error {
 	default:
 		return c.notAllowed("GET, HEAD, OPTIONS")
 	}
-	i, ok := Negotiate(c.r.Header.Values("Accept"), indexMedia)
+	i, ok := httprule.Negotiate(c.r.Header.Values("Accept"), indexMedia)
 	if !ok {
 		return problem{kind: kindNotAcceptable}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -230,7 +231,7 @@ func laneMatch(header []byte, tag string) (same, ok bool) {
 	}
 	// Another single tag is no match; a list, a star, a weak tag or what is no
 	// tag takes the full road.
-	return false, header[0] == '"' && tagLength(row.Alias(header)) == len(header)
+	return false, header[0] == '"' && httprule.TagLength(row.Alias(header)) == len(header)
 }
 
 // A scope is what the connections of one loop share. The loop is its one
@@ -243,9 +244,9 @@ type scope struct {
 	coming  resource.Foresight
 
 	byName map[string]*laneResource
-	seen   []*laneResource      // looked up in this wake-up: a handful
-	tokens map[string]Principal // by Authorization header, bounded
-	issued any                  // the set of tokens that tokens was filled from
+	seen   []*laneResource            // looked up in this wake-up: a handful
+	tokens map[string]front.Principal // by Authorization header, bounded
+	issued any                        // the set of tokens that tokens was filled from
 	encodings
 	accepts
 
@@ -341,7 +342,7 @@ func (s *scope) mayRead(rule resource.Rule, header []byte) bool {
 		return false
 	}
 	if issued := s.live.Issued(); issued != s.issued || len(s.tokens) > maxTokens {
-		s.issued, s.tokens = issued, make(map[string]Principal)
+		s.issued, s.tokens = issued, make(map[string]front.Principal)
 	}
 	p, known := s.tokens[row.Alias(header)]
 	if !known {

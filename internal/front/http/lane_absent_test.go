@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 )
 
@@ -84,7 +85,7 @@ func TestLaneAbsent_EndsWithARow(t *testing.T) {
 func TestLaneAbsent_IsNotForEverybody(t *testing.T) {
 	s := newLaneSite(t)
 	secret, token := newToken(t, "r", "reader")
-	s.tokens.Set([]Token{token})
+	s.tokens.Set([]front.Token{token})
 	get := func(auth string) answer {
 		return s.answers("GET /pay/99 HTTP/1.1\r\nHost: localhost\r\n"+auth+"\r\n", "GET")[0]
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -21,10 +22,10 @@ type protectedSite struct {
 func newProtectedSite(t *testing.T) *protectedSite {
 	t.Helper()
 	s := &protectedSite{laneSite: newLaneSite(t)}
-	var rt, et Token
+	var rt, et front.Token
 	s.reader, rt = newToken(t, "r", "reader")
 	s.editor, et = newToken(t, "e", "editor")
-	s.tokens.Set([]Token{rt, et})
+	s.tokens.Set([]front.Token{rt, et})
 	eventually(t, "/pay/1 is in memory", func() bool {
 		a := s.ask("/pay/1", bearerLine(s.reader))
 		return a.Header.Get("Cache-Status") == "hotrow; hit; detail=mem"
@@ -87,25 +88,25 @@ func sumOf(token string) string {
 // TestLaneAccess_TakenAwayAtOnce: a token, its role, and a public rule.
 func TestLaneAccess_TakenAwayAtOnce(t *testing.T) {
 	s := newProtectedSite(t)
-	with := func(token string, roles ...string) Token {
-		made, err := NewToken("x", sumOf(token), roles...)
+	with := func(token string, roles ...string) front.Token {
+		made, err := front.NewToken("x", sumOf(token), roles...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return made
 	}
 	reader := bearerLine(s.reader)
-	s.tokens.Set([]Token{with(s.reader, "editor")}) // another role
+	s.tokens.Set([]front.Token{with(s.reader, "editor")}) // another role
 	s.wantCode(403, "/pay/1", reader)
-	s.tokens.Set([]Token{with(s.reader, "reader")})
+	s.tokens.Set([]front.Token{with(s.reader, "reader")})
 	s.wantCode(200, "/pay/1", reader)
-	s.tokens.Set([]Token{with(s.editor, "editor")}) // taken away
+	s.tokens.Set([]front.Token{with(s.editor, "editor")}) // taken away
 	s.wantCode(401, "/pay/1", reader)
-	s.tokens.Set([]Token{with(s.reader, "reader")})
+	s.tokens.Set([]front.Token{with(s.reader, "reader")})
 	s.wantCode(200, "/pay/1", reader)
 	s.tokens.Set(nil) // nobody is known
 	s.wantCode(401, "/pay/1", reader)
-	s.tokens.Set([]Token{with(s.reader, "reader")})
+	s.tokens.Set([]front.Token{with(s.reader, "reader")})
 	s.wantCode(200, "/pay/1", reader)
 
 	o := s.h.live.Load().Options

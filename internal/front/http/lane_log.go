@@ -22,7 +22,7 @@ func (s *scope) logHit(c *lane.Conn, r *http1.Request, head, answer []byte) {
 		Cache: "hit", Resource: row.Alias(name), Principal: s.holder(name, r.Authorization),
 		Agent: row.Alias(userAgent(head)), RequestID: requestID(row.Alias(r.RequestID)),
 	}
-	line.Status, line.Bytes = AnswerSize(answer)
+	line.Status, line.Bytes = http1.AnswerSize(answer)
 	if r.Head {
 		line.Method = "HEAD"
 	}
@@ -39,7 +39,7 @@ func (s *scope) logRefusal(c *lane.Conn, answer []byte) {
 		return
 	}
 	line := front.AccessLine{Peer: c.Data.(*peer).address(c)}
-	line.Status, line.Bytes = AnswerSize(answer)
+	line.Status, line.Bytes = http1.AnswerSize(answer)
 	s.access.End(&line, weight)
 }
 
@@ -61,21 +61,6 @@ func (s *scope) holder(resource, authorization []byte) string {
 		return ""
 	}
 	return s.tokens[row.Alias(authorization)].Name
-}
-
-// AnswerSize returns the status of an answer of ours, "HTTP/1.1 200 OK...", and
-// how many bytes its body has.
-func AnswerSize(answer []byte) (status, body int) {
-	if len(answer) < 12 {
-		return 0, 0
-	}
-	for _, digit := range answer[9:12] {
-		status = status*10 + int(digit-'0')
-	}
-	if end := bytes.Index(answer, []byte("\r\n\r\n")); end >= 0 {
-		body = len(answer) - end - 4
-	}
-	return status, body
 }
 
 // userAgent returns the value of the first User-Agent line of a head that http1

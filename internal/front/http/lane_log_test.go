@@ -70,12 +70,12 @@ func TestAccessLog_SaysTheSameOfEveryRoad(t *testing.T) {
 	out := new(syncBuffer)
 	access := openAccess(t, out, 0)
 	s := newServer(t, func(o *Options) { o.Access = access })
-	secret, sum := MakeSecret()
-	token, err := NewToken("ann", sum, "reader")
+	secret, sum := front.MakeSecret()
+	token, err := front.NewToken("ann", sum, "reader")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.tokens.Set([]Token{token})
+	s.tokens.Set([]front.Token{token})
 	doc := s.hot("/depts/10", "User-Agent: first")
 	s.hot("/pay/1", "User-Agent: first", "Authorization: Bearer "+secret)
 	const jsonType = "Content-Type: application/json"

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -237,12 +238,12 @@ func TestLane_NotModified(t *testing.T) {
 // a token that is taken away is worth nothing at once.
 func TestLane_ProtectedHit(t *testing.T) {
 	s := newLaneSite(t)
-	secret, sum := MakeSecret()
-	token, err := NewToken("ann", sum, "reader")
+	secret, sum := front.MakeSecret()
+	token, err := front.NewToken("ann", sum, "reader")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.tokens.Set([]Token{token})
+	s.tokens.Set([]front.Token{token})
 	get := func(auth string) answer {
 		return s.answers("GET /pay/1 HTTP/1.1\r\nHost: localhost\r\n"+auth+"\r\n", "GET")[0]
 	}

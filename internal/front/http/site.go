@@ -1,72 +1,32 @@
 package httpfront
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 
+	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/lane"
-	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// A Site is a listener that is served: hits by the lane, all else by a handler
-// on net/http.
-type Site struct {
-	lane   *lane.Server
-	visits *lane.Visits
-}
-
-// Serve serves the connections of l by h until Shutdown or Close. It owns l from
-// now on.
-func Serve(l net.Listener, h *Handler, t Timeouts, log *slog.Logger) (*Site, error) {
-	return serve(l, h, t, log, lane.Config{})
+// Serve serves the connections of l by h until Shutdown or Close, over TLS if there is a
+// certificate, which must have been set. It owns l from now on.
+func Serve(
+	l net.Listener, cert *httpserve.Certificate, h *Handler, t httpserve.Timeouts, log *slog.Logger,
+) (*httpserve.Site, error) {
+	var form lane.Config
+	if cert != nil {
+		form.TLS = cert.Config()
+	}
+	return serve(l, h, t, log, form)
 }
 
 // serve is Serve with connections of the form that form asks for: Goroutines,
 // which every system has, or TLS.
-func serve(l net.Listener, h *Handler, t Timeouts, log *slog.Logger, form lane.Config) (
-	*Site, error) {
+func serve(
+	l net.Listener, h *Handler, t httpserve.Timeouts, log *slog.Logger, form lane.Config,
+) (*httpserve.Site, error) {
 	fast := NewLane(h)
-	return ServeLane(l, h, t, lane.Config{
-		Proto: fast, Scope: fast.NewScope, Goroutines: form.Goroutines, TLS: form.TLS,
-		NotTLS: notTLS, Log: log,
+	return httpserve.Serve(l, h, t, lane.Config{
+		Proto: fast, Scope: fast.NewScope, Goroutines: form.Goroutines, TLS: form.TLS, Log: log,
 	})
-}
-
-// ServeLane serves the connections of l by the protocol of c, a form of
-// HTTP/1.1, and what that hands over by h, until Shutdown or Close. It owns l
-// from now on, and fills in what of c the visits to net/http and t decide.
-func ServeLane(l net.Listener, h http.Handler, t Timeouts, c lane.Config) (*Site, error) {
-	s := &Site{visits: lane.NewVisits(Server(h, t, c.Log), http1.Frame)}
-	c.Full, c.HTTP2 = s.visits.Full, s.visits.HTTP2
-	c.Header, c.Idle, c.Write = t.Header, t.Idle, t.Write
-	var err error
-	s.lane, err = lane.Serve(l, c)
-	if err != nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = s.visits.Shutdown(ctx) // nobody has visited
-		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
-	}
-	return s, nil
-}
-
-// Stats returns the counts of the site's connections.
-func (s *Site) Stats() lane.Stats { return s.lane.Stats() }
-
-// Shutdown stops taking connections and lets every request under way have its
-// answer. When ctx ends first, what is left is cut, and its error returned.
-func (s *Site) Shutdown(ctx context.Context) error {
-	return errors.Join(s.lane.Shutdown(ctx), s.visits.Shutdown(ctx))
-}
-
-// Close cuts every connection at once.
-func (s *Site) Close() {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	s.lane.Close()
-	_ = s.visits.Shutdown(ctx) // its error is that of ctx
 }

@@ -20,6 +20,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
@@ -109,18 +111,18 @@ type site struct {
 	h      *Handler
 	url    string
 	addr   string
-	tokens *Tokens
+	tokens *front.Tokens
 	log    *syncBuffer
-	over   *Site        // nil: the Handler alone
-	cert   *Certificate // of the listener
-	trust  *tls.Config  // of its clients; nil: no TLS
+	over   *httpserve.Site        // nil: the Handler alone
+	cert   *httpserve.Certificate // of the listener
+	trust  *tls.Config            // of its clients; nil: no TLS
 	client *http.Transport
 }
 
 // newServer starts a site. change may alter its options.
 func newServer(t *testing.T, change ...func(*Options)) *site {
 	t.Helper()
-	s := &site{t: t, tokens: new(Tokens), log: new(syncBuffer)}
+	s := &site{t: t, tokens: new(front.Tokens), log: new(syncBuffer)}
 	set, src := openSet(t)
 	s.src = src
 	o := Options{Resources: set, Auth: s.tokens.Principal, Issued: s.tokens.Issued, XCache: true, MaxBody: 4096,
@@ -139,7 +141,7 @@ func (s *site) listen(log *slog.Logger) {
 	road := os.Getenv("HOTROW_TEST_ROAD")
 	if road == "" {
 		srv := httptest.NewUnstartedServer(s.h)
-		srv.Config = Server(s.h, Timeouts{}, log)
+		srv.Config = httpserve.Server(s.h, httpserve.Timeouts{}, log)
 		srv.Start()
 		s.t.Cleanup(srv.Close)
 		s.url, s.addr = srv.URL, srv.Listener.Addr().String()
@@ -155,17 +157,27 @@ func (s *site) listen(log *slog.Logger) {
 	form := lane.Config{Goroutines: road == "goroutine"}
 	if road == "tls" || road == "h2" {
 		made := tlstest.New(s.t, "first")
-		s.cert = new(Certificate)
+		s.cert = new(httpserve.Certificate)
 		s.cert.Set(made.Pair(s.t), tls.VersionTLS12)
 		s.trust = &tls.Config{RootCAs: made.Pool()}
-		s.url, form.TLS = "https://"+s.addr, s.cert.config()
+		s.url, form.TLS = "https://"+s.addr, s.cert.Config()
 	}
-	if s.over, err = serve(l, s.h, Timeouts{}, log, form); err != nil {
+	if s.over, err = serve(l, s.h, httpserve.Timeouts{}, log, form); err != nil {
 		s.t.Fatal(err)
 	}
 	s.client = &http.Transport{TLSClientConfig: s.trust, ForceAttemptHTTP2: road == "h2"}
 	s.t.Cleanup(s.over.Close)
 	s.t.Cleanup(s.client.CloseIdleConnections)
+}
+
+func newToken(t *testing.T, name string, roles ...string) (secret string, token front.Token) {
+	t.Helper()
+	secret, sum := front.MakeSecret()
+	token, err := front.NewToken(name, sum, roles...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret, token
 }
 
 // dial connects to the site for what is not an *http.Request.

@@ -8,9 +8,9 @@ import (
 	"github.com/hotrow/hotrow/internal/front"
 )
 
-// withPeer gives the requests of a connection their part of the budget for answers
+// WithConn gives the requests of a connection their part of the budget for answers
 // that clients do not read. Under HTTP/2 many handlers may wait for one client.
-func (h *Handler) withPeer(ctx context.Context, _ net.Conn) context.Context {
+func (h *Handler) WithConn(ctx context.Context, _ net.Conn) context.Context {
 	return front.WithPeer(ctx, h.unsent.NewPeer())
 }
 

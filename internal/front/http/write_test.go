@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotrow/hotrow/internal/row"
 	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 func TestWrite_CreateReplaceMergeDelete(t *testing.T) {

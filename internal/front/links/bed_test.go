@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -190,7 +190,7 @@ func (b *bed) serve(goroutines bool) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	site, err := b.front.serveAs(l, httpfront.Timeouts{}, nil, goroutines)
+	site, err := b.front.serveAs(l, httpserve.Timeouts{}, nil, goroutines)
 	if err != nil {
 		b.t.Fatal(err)
 	}

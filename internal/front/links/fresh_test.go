@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres"
+	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
 // What another program does to a link is what the next hit sees.
@@ -70,7 +70,7 @@ func TestFresh_ExpiresByTheClock(t *testing.T) {
 		b.eventually("it is in memory", func() bool { // the feed may yet drop it once
 			s.s.x.now = time.Now().Add(c.after)
 			_, out, _ := s.l.Step(s.conn, in, nil)
-			if code, _ = httpfront.AnswerSize(out); code == 0 {
+			if code, _ = http1.AnswerSize(out); code == 0 {
 				b.warm("/plain")
 			}
 			return code != 0

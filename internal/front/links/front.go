@@ -20,7 +20,7 @@ import (
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/resource"
 )
@@ -71,7 +71,7 @@ type Settings struct {
 type settings struct {
 	Settings
 	proxies proxyList
-	hosts   httpfront.Hosts
+	hosts   httprule.Hosts
 	links   *resource.Resource
 }
 
@@ -110,7 +110,7 @@ func (f *Front) Configure(s Settings) error {
 		return fmt.Errorf("links: there is no resource %q", f.Name)
 	}
 	f.live.Store(&settings{
-		Settings: s, proxies: s.Proxies, hosts: httpfront.NewHosts(s.Hosts), links: links,
+		Settings: s, proxies: s.Proxies, hosts: httprule.NewHosts(s.Hosts), links: links,
 	})
 	return nil
 }

@@ -4,24 +4,24 @@ import (
 	"log/slog"
 	"net"
 
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // Serve serves the connections of l until Shutdown or Close. It owns l from now
 // on.
 func (f *Front) Serve(
-	l net.Listener, t httpfront.Timeouts, log *slog.Logger,
-) (*httpfront.Site, error) {
+	l net.Listener, t httpserve.Timeouts, log *slog.Logger,
+) (*httpserve.Site, error) {
 	return f.serveAs(l, t, log, false)
 }
 
 // serveAs is Serve, with a goroutine for each connection if goroutines says so,
 // which every system has.
 func (f *Front) serveAs(
-	l net.Listener, t httpfront.Timeouts, log *slog.Logger, goroutines bool,
-) (*httpfront.Site, error) {
-	return httpfront.ServeLane(l, f, t, lane.Config{
+	l net.Listener, t httpserve.Timeouts, log *slog.Logger, goroutines bool,
+) (*httpserve.Site, error) {
+	return httpserve.Serve(l, f, t, lane.Config{
 		Proto: &Lane{f}, Scope: f.newScope, Goroutines: goroutines, Loops: f.Loops, Log: log,
 	})
 }

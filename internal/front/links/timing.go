@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
 // A lap gives the answers of one wake-up of a loop their duration: that of the
@@ -70,7 +70,7 @@ func (s *scope) log(l front.AccessLine, answer []byte) {
 		return
 	}
 	l.Resource = resourceName
-	l.Status, l.Bytes = httpfront.AnswerSize(answer)
+	l.Status, l.Bytes = http1.AnswerSize(answer)
 	s.access.End(&l, weight)
 }
 
@@ -80,7 +80,7 @@ func (f *Front) logParked(x *exchange, peer string, began time.Time, answer []by
 		Peer: peer, Method: methodOf(x), Path: string(x.req.Path), Cache: "miss",
 		Resource: resourceName, Agent: string(x.fields.agent),
 	}
-	l.Status, l.Bytes = httpfront.AnswerSize(answer)
+	l.Status, l.Bytes = http1.AnswerSize(answer)
 	took := time.Since(began)
 	f.Access.Record(began, took, l.Status >= 500, l.Fill)
 }

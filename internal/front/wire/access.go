@@ -3,6 +3,7 @@ package wirefront
 import (
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -11,16 +12,16 @@ type identity struct {
 	token  string
 	issued any // the tokens by which it was looked up
 	asked  bool
-	who    Principal
+	who    front.Principal
 	known  bool
 }
 
 // principal returns who asks. The set of tokens is compared by every request, so
 // that a token that is taken away is worth nothing on open connections too.
 // c.mu is held.
-func (c *conn) principal(o *Options, issued any) (Principal, bool) {
+func (c *conn) principal(o *Options, issued any) (front.Principal, bool) {
 	if c.who.token == "" || o.Auth == nil || issued == nil {
-		return Principal{}, false
+		return front.Principal{}, false
 	}
 	if !c.who.asked || c.who.issued != issued {
 		c.who.who, c.who.known = o.Auth(c.who.token)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 	"github.com/hotrow/hotrow/internal/wire/rows"
@@ -17,7 +18,7 @@ import (
 func newProtectedSite(t *testing.T, change ...func(*Options, *Listen)) *site {
 	t.Helper()
 	s := newSite(t, change...)
-	s.tokens.set(map[string]Principal{
+	s.tokens.set(map[string]front.Principal{
 		"r": {Name: "r", Roles: []string{"reader"}}, "e": {Name: "e", Roles: []string{"editor"}},
 	})
 	s.dial("r").hot("pay", "1")
@@ -76,7 +77,7 @@ func TestAccess_TakenAwayAtOnce(t *testing.T) {
 		s := newProtectedSite(t, form)
 		p := s.dial("r")
 		with := func(token, role string) {
-			s.tokens.set(map[string]Principal{token: {Name: "x", Roles: []string{role}}})
+			s.tokens.set(map[string]front.Principal{token: {Name: "x", Roles: []string{role}}})
 		}
 		for range 2 {
 			p.wantCode(gofast.OK, "pay", "1")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/row"
@@ -64,7 +65,7 @@ func TestAccessLog_HasALineForEachMessage(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
 		access, out := openAccess(t, accesslog.All)
 		s := newSite(t, form, func(o *Options, _ *Listen) { o.Access = access })
-		s.tokens.set(map[string]Principal{"r": {Name: "reader", Roles: []string{"reader"}}})
+		s.tokens.set(map[string]front.Principal{"r": {Name: "reader", Roles: []string{"reader"}}})
 		s.dial("").hot("depts", "10")
 		p := s.dialAs(gofast.Config{Token: []byte("r"), Name: "tester"})
 		p.get(rows.Get{Resource: "depts", Key: "10"})

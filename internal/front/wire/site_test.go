@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
@@ -18,7 +21,6 @@ import (
 	"github.com/hotrow/hotrow/internal/tier"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 	"github.com/hotrow/hotrow/internal/wire/rows"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -105,17 +107,17 @@ func eventually(t testing.TB, what string, f func() bool) {
 
 // tokens are the tokens of a site, by their text.
 type tokens struct {
-	live atomic.Pointer[map[string]Principal]
+	live atomic.Pointer[map[string]front.Principal]
 }
 
-func (k *tokens) set(m map[string]Principal) { k.live.Store(&m) }
+func (k *tokens) set(m map[string]front.Principal) { k.live.Store(&m) }
 
 func (k *tokens) issued() any { return k.live.Load() }
 
-func (k *tokens) principal(token string) (Principal, bool) {
+func (k *tokens) principal(token string) (front.Principal, bool) {
 	m := k.live.Load()
 	if m == nil {
-		return Principal{}, false
+		return front.Principal{}, false
 	}
 	p, ok := (*m)[token]
 	return p, ok

@@ -32,7 +32,7 @@ type Options struct {
 	Starting func() bool
 
 	// Auth says whose token it is. nil: nobody's.
-	Auth func(token string) (Principal, bool)
+	Auth func(token string) (front.Principal, bool)
 
 	// Issued returns a value that changes when the tokens that Auth knows do.
 	// nil: no token is good.
@@ -59,12 +59,6 @@ type Options struct {
 	Unsent *front.Unsent
 
 	Access *accesslog.Log // of the messages, with front.AccessColumns; nil: none
-}
-
-// A Principal is who asks: the holder of a token.
-type Principal struct {
-	Name  string
-	Roles []string
 }
 
 // A Front answers the connections of any number of listeners. It is a

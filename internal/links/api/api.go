@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/links"
 )
 
@@ -76,7 +76,7 @@ type State struct {
 type Handler struct {
 	o      Options
 	csrf   http.CrossOriginProtection
-	hosts  *httpfront.Hosts
+	hosts  *httprule.Hosts
 	rate   *rate
 	prober prober // of the database
 	last   totals
@@ -103,7 +103,7 @@ func New(o Options) *Handler {
 	h := &Handler{o: o, rate: newRate(o.CreateRate), shut: make(chan struct{})}
 	h.prober.ask = o.Links.Ping
 	if o.Hosts != nil {
-		hosts := httpfront.NewHosts(o.Hosts)
+		hosts := httprule.NewHosts(o.Hosts)
 		h.hosts = &hosts
 	}
 	return h

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/links"
 )
 
@@ -18,7 +18,7 @@ import (
 // can be read and made, but not changed, and single clicks are nobody's business.
 func (c *call) may(role links.Role, open bool) error {
 	ctx := c.r.Context()
-	if secret, sent := httpfront.BearerToken(c.r.Header); sent {
+	if secret, sent := httprule.BearerToken(c.r.Header); sent {
 		key, ok, err := c.o.Keys.Find(ctx, secret)
 		switch {
 		case err != nil:

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/links"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -194,5 +194,5 @@ func (c *call) write(status int, mediaType string, body []byte) error {
 
 // negotiate returns which offer the request's Accept header likes best.
 func (c *call) negotiate(offers []string) (int, bool) {
-	return httpfront.Negotiate(c.r.Header.Values("Accept"), offers)
+	return httprule.Negotiate(c.r.Header.Values("Accept"), offers)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/links"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -144,7 +144,7 @@ func (c *call) shortcutAnswer(path string) (int, any, error) {
 
 // user returns whose token the request has.
 func (c *call) user() (*user, error) {
-	token, ok := httpfront.BearerToken(c.r.Header)
+	token, ok := httprule.BearerToken(c.r.Header)
 	if !ok {
 		return nil, refusedNoToken
 	}

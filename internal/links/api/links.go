@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/links"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -52,7 +52,7 @@ func (c *call) get(code string) error {
 	if err != nil {
 		return err
 	}
-	if tags, ok := httpfront.EntityTags(c.r.Header, "If-None-Match"); ok {
+	if tags, ok := httprule.EntityTags(c.r.Header, "If-None-Match"); ok {
 		for _, t := range tags {
 			if t == "*" || t == l.ETag() || t == "W/"+l.ETag() {
 				c.sent = true
@@ -69,13 +69,13 @@ func (c *call) get(code string) error {
 func (c *call) condition() (links.Condition, error) {
 	var cond links.Condition
 	var ok bool
-	if cond.Match, ok = httpfront.EntityTags(c.r.Header, "If-Match"); !ok {
+	if cond.Match, ok = httprule.EntityTags(c.r.Header, "If-Match"); !ok {
 		return cond, problem{kind: kindBadQuery, detail: "If-Match is not a list of entity tags"}
 	}
 	if cond.Match != nil {
-		cond.Match = append([]string{}, httpfront.StrongTags(cond.Match)...)
+		cond.Match = append([]string{}, httprule.StrongTags(cond.Match)...)
 	}
-	if cond.NoneMatch, ok = httpfront.EntityTags(c.r.Header, "If-None-Match"); !ok {
+	if cond.NoneMatch, ok = httprule.EntityTags(c.r.Header, "If-None-Match"); !ok {
 		return cond, problem{kind: kindBadQuery,
 			detail: "If-None-Match is not a list of entity tags"}
 	}

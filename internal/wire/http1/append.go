@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"bytes"
 	"strconv"
 	"time"
 )
@@ -83,4 +84,19 @@ func AppendRefusal(dst []byte, v Verdict, now time.Time) []byte {
 	dst = AppendDate(AppendStatus(dst, code), now)
 	dst = append(dst, "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"...)
 	return append(AppendEnd(AppendLength(dst, len(text))), text...)
+}
+
+// AnswerSize returns the status of an answer of ours, "HTTP/1.1 200 OK...", and
+// how many bytes its body has.
+func AnswerSize(answer []byte) (status, body int) {
+	if len(answer) < 12 {
+		return 0, 0
+	}
+	for _, digit := range answer[9:12] {
+		status = status*10 + int(digit-'0')
+	}
+	if end := bytes.Index(answer, []byte("\r\n\r\n")); end >= 0 {
+		body = len(answer) - end - 4
+	}
+	return status, body
 }

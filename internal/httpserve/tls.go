@@ -1,12 +1,9 @@
-package httpfront
+package httpserve
 
 import (
 	"crypto/tls"
-	"log/slog"
-	"net"
 	"sync/atomic"
 
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
@@ -30,21 +27,15 @@ func (c *Certificate) Set(cert *tls.Certificate, oldest uint16) {
 // must not be changed.
 func (c *Certificate) Live() *tls.Config { return c.live.Load() }
 
-// config returns the configuration of a listener. The keys of session tickets
+// Config returns the configuration of an HTTPS listener. The keys of session tickets
 // are its own, and so are good for longer than a certificate.
-func (c *Certificate) config() *tls.Config {
+func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			return c.live.Load(), nil
 		},
 	}
-}
-
-// ServeTLS is Serve over TLS, for HTTP/2 and HTTP/1. cert must have been set.
-func ServeTLS(l net.Listener, cert *Certificate, h *Handler, t Timeouts, log *slog.Logger) (
-	*Site, error) {
-	return serve(l, h, t, log, lane.Config{TLS: cert.config()})
 }
 
 // notTLS is what a peer is told that begins otherwise than with a handshake. To
@@ -59,7 +50,3 @@ func notTLS(begin [5]byte) []byte {
 	}
 	return nil
 }
-
-// strictTransport is the value of Strict-Transport-Security (RFC 6797): two
-// years, and nothing about other hosts of the domain.
-const strictTransport = "max-age=63072000"

@@ -1,8 +1,7 @@
-package httpfront
+package httprule
 
 import (
 	"net"
-	"net/http"
 	"testing"
 )
 
@@ -59,37 +58,5 @@ func TestHostList(t *testing.T) {
 			t.Errorf("Host %q at %v with hosts %q: %v, want %v",
 				tt.host, tt.own, tt.hosts, got, tt.want)
 		}
-	}
-}
-
-func TestCheckListen(t *testing.T) {
-	loop := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
-	all := &net.TCPAddr{IP: net.IPv4zero}
-	tests := []struct {
-		addr         net.Addr
-		tokens, open bool
-		ok           bool
-	}{
-		{loop, false, false, true},
-		{&net.TCPAddr{IP: net.IPv6loopback}, false, false, true},
-		{&net.UnixAddr{Name: "/run/x", Net: "unix"}, false, false, true},
-		{all, false, false, false},
-		{&net.TCPAddr{}, false, false, false},
-		{&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, false, false, false},
-		{all, true, false, true},
-		{all, false, true, true},
-	}
-	for _, tt := range tests {
-		if err := CheckListen(tt.addr, tt.tokens, tt.open); (err == nil) != tt.ok {
-			t.Errorf("CheckListen(%v, %v, %v) = %v", tt.addr, tt.tokens, tt.open, err)
-		}
-	}
-}
-
-func TestServer_SetsEveryBound(t *testing.T) {
-	s := Server(http.NotFoundHandler(), Timeouts{}, nil)
-	if s.ReadHeaderTimeout <= 0 || s.ReadTimeout <= 0 || s.WriteTimeout <= 0 ||
-		s.IdleTimeout <= 0 || s.MaxHeaderBytes <= 0 {
-		t.Errorf("a bound is missing: %+v", s)
 	}
 }

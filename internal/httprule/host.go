@@ -1,4 +1,7 @@
-package httpfront
+// Package httprule has the rules of HTTP that all who answer it keep alike: which
+// Host names are theirs, whose token a request carries, which representation it
+// accepts, what an entity tag is. It knows no resource, and sends nothing.
+package httprule
 
 import (
 	"net"

@@ -1,4 +1,4 @@
-package httpfront
+package front
 
 import (
 	"crypto/rand"

@@ -1,14 +1,14 @@
-package httpfront
+// Package httpserve serves the connections of a listener by an event loop, a
+// form of HTTP/1.1, and lends what this hands over to net/http: the bounds of
+// both, TLS and its certificates. It knows nothing of what is served.
+package httpserve
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/hotrow/hotrow/internal/front"
 )
 
 // Timeouts bound how long a connection may keep the server. A zero field takes
@@ -24,6 +24,13 @@ type Timeouts struct {
 // net/http allows on top of what it is told.
 const maxHeader = 12 << 10
 
+// A Connecter is a handler whose requests have something of their connection in
+// their context.
+type Connecter interface {
+	// WithConn returns the context of the requests of a connection.
+	WithConn(ctx context.Context, c net.Conn) context.Context
+}
+
 // Server returns a server for h with every bound set. What net/http has to say
 // (bad handshakes, accept errors) goes to log at the level of warnings.
 func Server(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
@@ -36,13 +43,8 @@ func Server(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	var withPeer func(context.Context, net.Conn) context.Context
-	if own, ok := h.(*Handler); ok {
-		withPeer = own.withPeer
-	}
-	return &http.Server{
+	s := &http.Server{
 		Handler:           h,
-		ConnContext:       withPeer,
 		ReadHeaderTimeout: pick(t.Header, 5*time.Second),
 		ReadTimeout:       pick(t.Read, time.Minute),
 		WriteTimeout:      pick(t.Write, time.Minute),
@@ -50,15 +52,8 @@ func Server(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-}
-
-// CheckListen returns an error when a listener at a would offer the resources
-// to other machines although nobody said so: there are no tokens, and open is
-// not set.
-func CheckListen(a net.Addr, tokens, open bool) error {
-	if tokens || open || front.IsLocal(a) {
-		return nil
+	if c, ok := h.(Connecter); ok {
+		s.ConnContext = c.WithConn
 	}
-	return fmt.Errorf("listen on %s: without tokens hotrow answers this machine only; listen on "+
-		"127.0.0.1, add a token (hotrow token NAME), or say --open to let anybody read", a)
+	return s
 }

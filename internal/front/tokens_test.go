@@ -1,7 +1,6 @@
-package httpfront
+package front
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -45,28 +44,6 @@ func TestNewToken_RefusesWhatIsNoSHA256(t *testing.T) {
 		strings.Repeat("0", 66)} {
 		if _, err := NewToken("ci", sum); err == nil || !strings.Contains(err.Error(), "ci") {
 			t.Errorf("NewToken(%q) = %v, want an error that names the token", sum, err)
-		}
-	}
-}
-
-func TestBearer(t *testing.T) {
-	tests := []struct {
-		lines []string
-		want  string
-		ok    bool
-	}{
-		{[]string{"Bearer abc"}, "abc", true},
-		{[]string{"bearer   abc"}, "abc", true},
-		{[]string{"Bearer"}, "", false},
-		{[]string{"Bearer "}, "", false},
-		{[]string{"Basic abc"}, "", false},
-		{[]string{"Bearer a", "Bearer b"}, "", false},
-		{nil, "", false},
-	}
-	for _, tt := range tests {
-		h := http.Header{"Authorization": tt.lines}
-		if got, ok := BearerToken(h); ok != tt.ok || ok && got != tt.want {
-			t.Errorf("BearerToken(%q) = %q, %v; want %q, %v", tt.lines, got, ok, tt.want, tt.ok)
 		}
 	}
 }
