@@ -16,10 +16,6 @@ type Options struct {
 	// sent yet, and never gets a stale answer.
 	NoCache bool
 
-	// missed says that memory was asked for this very key a moment ago, by Hit,
-	// and had no copy that may be answered: it is not asked again.
-	missed bool
-
 	// OnlyIfCached never reads the database: a miss is ErrNotCached.
 	OnlyIfCached bool
 
@@ -30,10 +26,14 @@ type Options struct {
 	Wait time.Duration
 }
 
+// plain reports whether whatever the gate lets memory answer is an answer.
+func (o *Options) plain() bool { return !o.NoCache && o.Min.IsZero() }
+
 // An Answer is one document, or the knowledge that there is none, with where
-// it came from.
+// it came from; or why there is no answer.
 type Answer struct {
-	Doc    *row.Document // never nil when the error is nil; it may be Absent
+	Err    error         // nil: all else is set
+	Doc    *row.Document // it may be Absent
 	Key    row.Key       // canonical
 	Origin Origin
 	Token  Token         // every change up to here is in the answer
@@ -50,7 +50,7 @@ const (
 	Unstored                // fwd=uri-miss; detail=db
 	Collapsed               // fwd=uri-miss; collapsed
 	Requested               // fwd=request
-	Stale                   // fwd=stale
+	HitStale                // fwd=stale
 	Bypassed                // fwd=bypass
 	HitDisk                 // hit; detail=disk
 )

@@ -276,7 +276,7 @@ func (f *follower) tellWatchers(first bool) {
 		if !first {
 			form.r.counts.gaps.Add(1)
 		}
-		form.r.watch.reset(form.token(f.u.domain.Applied()))
+		form.r.watch.reset(f.u.token(f.u.domain.Applied()))
 	}
 }
 

@@ -37,8 +37,7 @@ func (f *form) page(
 		}
 		after = &k
 	}
-	p := f.src.domain.Applied()
-	_, lag := f.src.domain.Gate(monotonic())
+	at := f.src.asOf(monotonic())
 	found, err := f.list(ctx, after, limit+1)
 	if err != nil {
 		return nil, false, err
@@ -51,7 +50,7 @@ func (f *form) page(
 	for i := range found {
 		answers[i] = Answer{
 			Doc: f.encode(found[i].Key, found[i].Values, of, row.Stamp{}), Key: found[i].Key,
-			Origin: Bypassed, Token: f.token(p), Lag: lag,
+			Origin: Bypassed, Token: at.Token, Lag: at.Lag,
 		}
 	}
 	return answers, more, nil

@@ -2,27 +2,193 @@ package resource
 
 import (
 	"context"
-	"sync"
+	"fmt"
+	"strings"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// load begins to read the document from the disk or the source, or joins somebody
-// who does so already.
-func (rd *pending) load(o *Options) {
-	f := rd.f
-	f.r.counts.misses.Add(1)
-	l, leader := f.begin(rd.key, o.Format, rd.need)
-	if leader {
-		if a, ok := f.late(l, rd.need); ok {
-			rd.answer = a
-			return
+// Load returns the documents of keys in order, each with its own error: what memory may
+// answer from memory, all else with one read of the disk or the database, or of somebody
+// who reads it already. A key may be any spelling; one that no row can have is an error
+// that wraps row.ErrKey; a row that is not there is an Answer whose Doc is Absent. keys
+// may alias a buffer.
+//
+// Whoever leaves early, by ctx, leaves the load to the others who wait for it.
+func (r *Resource) Load(ctx context.Context, keys []row.Key, o Options) []Answer {
+	answers := make([]Answer, len(keys))
+	for begun := monotonic(); ; {
+		f := r.form.Load()
+		f.load(ctx, keys, &o, answers)
+		again := false
+		for i := 0; i < len(answers) && !again; i++ {
+			again = r.outdated(f, answers[i].Err, begun)
 		}
-		f.fetch(f.lead(nil, l, rd.need))
+		if !again {
+			return answers
+		}
 	}
-	rd.lease, rd.leader = l, leader
+}
+
+// load is Load of one form.
+func (f *form) load(ctx context.Context, keys []row.Key, o *Options, answers []Answer) {
+	var one [1]pending
+	list := one[:]
+	if len(keys) != 1 {
+		list = make([]pending, len(keys))
+	}
+	f.begin(ctx, keys, o, list)
+	for i := range list {
+		answers[i] = f.end(ctx, &list[i], o)
+	}
+}
+
+// A pending is a read that has been begun: its answer, or the load that it waits
+// for.
+type pending struct {
+	key    row.Key
+	answer Answer
+	lease  *fresh.Lease // nil: there is nothing to wait for
+	leader bool
+	need   fresh.Need
+}
+
+// begin begins to read keys, into list. It waits for a position, if o asks for one, and
+// for the disk.
+func (f *form) begin(ctx context.Context, keys []row.Key, o *Options, list []pending) {
+	need, err := f.await(ctx, o)
+	at := f.src.asOf(monotonic()) // after the wait
+	var lead []*fresh.Lease
+	for i, asked := range keys {
+		rd := &list[i]
+		rd.need, rd.answer.Err = need, err
+		if err == nil {
+			rd.key, rd.answer.Err = f.canonical(asked)
+		}
+		if rd.answer.Err == nil {
+			lead = f.open(rd, o, &at, lead)
+		}
+	}
+	if len(lead) > 0 {
+		f.fetch(lead)
+	}
+}
+
+// open answers one read from memory, or joins or takes the lease of its load, which is
+// added to lead.
+func (f *form) open(
+	rd *pending, o *Options, at *AsOf, lead []*fresh.Lease,
+) []*fresh.Lease {
+	if rd.need != fresh.Now {
+		doc, state, age := f.lookup(rd.key, o.Format, at, false)
+		if state != Miss && (state != Stale || o.Min.IsZero()) {
+			rd.answer = f.remembered(rd.key, doc, state, age, at)
+			return lead
+		}
+	}
+	if o.OnlyIfCached {
+		rd.answer.Err = fmt.Errorf("%s/%s: %w", f.r.name, rd.key, ErrNotCached)
+		return lead
+	}
+	f.r.counts.misses.Add(1)
+	rd.lease, rd.leader = f.join(rd.key, o.Format, rd.need)
+	if !rd.leader {
+		return lead
+	}
+	if a, ok := f.late(rd.lease, rd.need); ok {
+		rd.answer, rd.lease = a, nil
+		return lead
+	}
+	return f.lead(lead, rd.lease, rd.need)
+}
+
+// end returns the answer of a read that was begun with o.
+func (f *form) end(ctx context.Context, rd *pending, o *Options) Answer {
+	if rd.lease == nil {
+		return rd.answer
+	}
+	a, err := f.answer(ctx, rd.lease, rd.leader, o, rd.need)
+	if err == nil {
+		return a
+	}
+	return f.rescue(rd.key, o, err)
+}
+
+// rescue answers a read that the source has failed: with a copy flagged as
+// stale if the reader takes one, else with the error.
+func (f *form) rescue(key row.Key, o *Options, err error) Answer {
+	if source.ClassOf(err).Passing() && o.plain() {
+		at := f.src.asOf(monotonic())
+		if doc, state, age := f.lookup(key, o.Format, &at, true); state != Miss {
+			return f.remembered(key, doc, state, age, &at)
+		}
+	}
+	return Answer{Err: fmt.Errorf("read %s/%s: %w", f.r.name, key, err)}
+}
+
+// remembered is the answer with what lookup has returned.
+func (f *form) remembered(
+	key row.Key, doc *row.Document, state State, age time.Duration, at *AsOf,
+) Answer {
+	a := Answer{Doc: doc, Key: key, Origin: HitMemory, Token: at.Token, Lag: at.Lag}
+	switch state {
+	case Absent:
+		f.r.counts.negative.Add(1)
+	case Stale:
+		f.r.counts.stale.Add(1)
+		flagged := at.stale(doc, age)
+		a.Origin, a.Token, a.Lag = HitStale, flagged.Token, flagged.Lag
+	default:
+		f.r.counts.hits.Add(1)
+	}
+	return a
+}
+
+// canonical returns the one text of a key that may be kept, in memory of its
+// own.
+func (f *form) canonical(asked row.Key) (row.Key, error) {
+	if f.plan == nil {
+		return "", f.src.notReady()
+	}
+	key, err := f.key.Parse(asked)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f.r.name, err)
+	}
+	if key == asked {
+		key = row.Key(strings.Clone(string(asked)))
+	}
+	return key, nil
+}
+
+// await waits until the position that the reader asks for has been applied, as
+// long as the reader allows, and says how the answer must be read.
+func (f *form) await(ctx context.Context, o *Options) (fresh.Need, error) {
+	switch {
+	case o.NoCache:
+		return fresh.Now, nil
+	case !f.src.followed.Load():
+		if f.timed() && o.Min.IsZero() {
+			return fresh.Any, nil
+		}
+		return fresh.Now, nil
+	case o.Min.IsZero():
+		return f.need(f.src.domain.Gate(monotonic()))
+	case o.Min.Source != f.src.name:
+		return fresh.Now, nil
+	}
+	wait := o.Wait
+	if wait <= 0 {
+		wait = 100 * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(wait, 2*time.Second))
+	defer cancel()
+	if f.src.reached(ctx, o.Min) {
+		return fresh.Settled, nil
+	}
+	return fresh.Now, nil
 }
 
 // late looks into memory once more under a lease: the load that this reader was
@@ -32,18 +198,19 @@ func (f *form) late(l *fresh.Lease, need fresh.Need) (Answer, bool) {
 	if need == fresh.Now {
 		return Answer{}, false
 	}
-	a, ok := f.hit(l.Key, &Options{Format: l.Format})
-	if ok {
-		ok = f.space.Found(l, a.Doc)
+	at := f.src.asOf(monotonic())
+	doc, state, _ := f.lookup(l.Key, l.Format, &at, false)
+	if state != Hit && state != Absent || !f.space.Found(l, doc) {
+		return Answer{}, false
 	}
-	return a, ok
+	return f.remembered(l.Key, doc, state, 0, &at), true
 }
 
-// begin takes or joins the lease of a load. Where the database's equality is
+// join takes or joins the lease of a load. Where the database's equality is
 // wider than that of the bytes, a change of the row does not name the text that
 // was asked for, so such a load is joined only while it has not been sent. The same
 // holds for every load while the feed lags: its answer is not flagged as stale.
-func (f *form) begin(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
+func (f *form) join(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
 	if !f.timed() {
 		need = f.src.domain.Need(need, monotonic())
 	}
@@ -190,41 +357,6 @@ func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
 	return f.encode(l.Key, found.Values, l.Format, stamp)
 }
 
-// encode makes the document of a row. The entity tag is that of the JSON form,
-// whatever the format, so that all formats of a row have one.
-func (f *form) encode(
-	key row.Key, v row.Values, of row.Format, s row.Stamp,
-) *row.Document {
-	shape := f.plan.Shape()
-	scratch, _ := scratches.Get().(*[]byte)
-	if scratch == nil {
-		scratch = new([]byte)
-	}
-	body := shape.AppendJSON((*scratch)[:0], v)
-	hash := row.Hash(body)
-	switch {
-	case of == row.FormatMsgPack:
-		body = shape.AppendMsgPack(body[:0], v)
-	case of == row.FormatCBOR:
-		body = shape.AppendCBOR(body[:0], v)
-	case of == row.FormatPrepared && f.spec.Preparer != nil:
-		body = f.spec.Preparer.AppendPrepared(body[:0], shape, v)
-	}
-	doc := row.NewDocument(key, of, body, hash, s)
-	if cap(body) <= keptScratch {
-		*scratch = body
-		scratches.Put(scratch)
-	}
-	return doc
-}
-
-// scratches are what documents are encoded in before they are copied to memory of
-// their own: buffers that grew for each were a quarter of a write's garbage.
-var scratches sync.Pool
-
-// keptScratch is how large one may be that is kept.
-const keptScratch = 64 << 10
-
 func children(found *source.Loaded) []fresh.Child {
 	if len(found.Children) == 0 {
 		return nil
@@ -249,7 +381,7 @@ func (f *form) answer(
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Doc: doc, Key: l.Key, Token: f.token(l.AsOf), Origin: Unstored}
+	a := Answer{Doc: doc, Key: l.Key, Token: f.src.token(l.AsOf), Origin: Unstored}
 	state, lag := f.src.domain.Gate(monotonic())
 	a.Lag = lag
 	switch {

@@ -78,27 +78,12 @@ func (f *form) need(state fresh.State, lag time.Duration) (fresh.Need, error) {
 
 // available reports whether a read of what is kept can be answered now.
 func (f *form) available() bool {
-	now := monotonic()
-	state, lag := f.src.domain.Gate(now)
+	at := f.src.asOf(monotonic())
 	switch {
-	case state == fresh.Fresh || f.src.feedless():
+	case at.Fresh || f.src.feedless():
 		return true
-	case f.src.down.Load() > now:
-		return lag <= f.staleLimit(state, true)
+	case f.src.down.Load() > at.now:
+		return at.Lag <= f.staleLimit(&at, true)
 	}
 	return f.outage.onLag != LagFail
-}
-
-// staleLimit returns how old a copy may be that is answered flagged as stale at
-// a time when the gate says state; 0: none is. failed says that the source has.
-func (f *form) staleLimit(state fresh.State, failed bool) time.Duration {
-	switch {
-	case f.outage.onLag == LagFail && state != fresh.Fresh:
-		return 0
-	case failed:
-		return f.outage.staleIfError
-	case f.outage.onLag == LagStale && state != fresh.Fresh:
-		return f.outage.maxStale
-	}
-	return 0
 }

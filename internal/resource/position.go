@@ -5,7 +5,7 @@ package resource
 // while no feed says.
 func (r *Resource) Position() Token {
 	f := r.form.Load()
-	return f.token(f.src.domain.Applied())
+	return f.src.token(f.src.domain.Applied())
 }
 
 // Followed reports whether a feed tells of r's changes, so that a Watch of it

@@ -117,7 +117,7 @@ func (u *upstream) reread(due []refill) {
 		if _, ok := f.memory.Get(ref); ok || f.r.form.Load() != f {
 			continue // a reader was faster
 		}
-		if l, leader := f.begin(one.key, one.format, fresh.Any); leader {
+		if l, leader := f.join(one.key, one.format, fresh.Any); leader {
 			f.r.counts.refilled.Add(1)
 			leases[f] = f.lead(leases[f], l, fresh.Any)
 		}

@@ -161,23 +161,6 @@ func TestResource_ReadsThroughMemory(t *testing.T) {
 	}
 }
 
-func TestResource_HitAllocatesNothing(t *testing.T) {
-	h := newHouse(t, nil)
-	h.hit("dept", "10")
-	h.hit("city", "Tulsa,OK")
-	for _, tt := range []struct{ name, key string }{{"dept", "10"}, {"city", "Tulsa,OK"}} {
-		r, ctx, key := h.resource(tt.name), t.Context(), row.Key(tt.key)
-		n := testing.AllocsPerRun(1000, func() {
-			if a, err := r.Get(ctx, key, Options{}); err != nil || a.Origin != HitMemory {
-				t.Fatal(a.Origin, err)
-			}
-		})
-		if n != 0 {
-			t.Errorf("a hit of %s/%s allocates %v times", tt.name, tt.key, n)
-		}
-	}
-}
-
 // Every kind of change by another program, for every document that it touches,
 // through every spelling of the key.
 func TestResource_ForeignChangeShows(t *testing.T) {

@@ -142,10 +142,11 @@ func (t *timings) snapshot() map[string]Timing {
 func (r *Resource) Stats() ResourceStats {
 	c := &r.counts
 	f := r.form.Load()
-	hits, absent := r.tallied()
+	hits, absent, stale := r.tallied()
 	return ResourceStats{
 		Name: r.name, Source: f.src.name, Ready: f.plan != nil,
-		Hits: c.hits.Load() + hits, Negative: c.negative.Load() + absent, Stale: c.stale.Load(),
+		Hits: c.hits.Load() + hits, Negative: c.negative.Load() + absent,
+		Stale:  c.stale.Load() + stale,
 		Misses: c.misses.Load(), Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Disk: f.disk != nil, Recalled: c.recalled.Load(),

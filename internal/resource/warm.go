@@ -183,8 +183,12 @@ func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) err
 	}
 	if len(missing) > 0 {
 		before := f.r.counts.recalled.Load()
-		if _, err := f.multi(ctx, missing, &Options{Format: f.warmFormat()}); err != nil {
-			return err
+		answers := make([]Answer, len(missing))
+		f.load(ctx, missing, &Options{Format: f.warmFormat()}, answers)
+		for i := range answers {
+			if err := answers[i].Err; err != nil {
+				return err
+			}
 		}
 		recalled := f.r.counts.recalled.Load() - before
 		f.r.warmth.loaded.Add(uint64(len(missing)) - min(recalled, uint64(len(missing))))
@@ -221,16 +225,16 @@ func (f *form) warmFormat() row.Format {
 // notKept returns those of keys that memory has no good copy of.
 func (f *form) notKept(keys []row.Key) ([]row.Key, error) {
 	var out []row.Key
+	at := f.src.asOf(monotonic())
 	for _, asked := range keys {
 		k, err := f.canonical(asked)
 		if err != nil {
 			return nil, err
 		}
-		ref := tier.Ref{Resource: f.number, Format: f.warmFormat(), Key: k}
-		if doc, ok := f.memory.Get(ref); ok && f.space.Valid(doc.Stamp()) && !f.expired(doc) {
-			continue
+		_, state, _ := f.lookup(k, f.warmFormat(), &at, false)
+		if state == Miss || state == Stale {
+			out = append(out, k)
 		}
-		out = append(out, k)
 	}
 	return out, nil
 }

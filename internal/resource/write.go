@@ -145,7 +145,7 @@ func matches(tags []string, tag string) bool {
 // has been made.
 func (f *form) result(w *Write, written *source.Written, doc *row.Document) Result {
 	p := f.src.domain.Applied()
-	t := f.token(p)
+	t := f.src.token(p)
 	if !t.IsZero() && written.Position > t.Pos {
 		t.Pos = written.Position
 	}

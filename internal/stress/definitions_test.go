@@ -190,7 +190,7 @@ func (s *stand) redefine(t *testing.T, conn *pgx.Conn, r redefinition) {
 		a, err := res.Get(context.Background(), "1", resource.Options{Format: row.FormatJSON})
 		switch {
 		case err != nil:
-			return "error: " + err.Error(), resource.Stale
+			return "error: " + err.Error(), resource.HitStale
 		case a.Doc.Absent():
 			return "", a.Origin
 		}
@@ -206,7 +206,7 @@ func (s *stand) redefine(t *testing.T, conn *pgx.Conn, r redefinition) {
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				begun := time.Now()
-				if now, from := read(); now == old && from != resource.Stale {
+				if now, from := read(); now == old && from != resource.HitStale {
 					lasts[i] = begun
 				}
 			}
@@ -219,7 +219,7 @@ func (s *stand) redefine(t *testing.T, conn *pgx.Conn, r redefinition) {
 	until(t, "the answer of after", func() bool {
 		now, from := read()
 		right = time.Since(done)
-		return from != resource.Stale && (r.want == "" && now == "" || r.want != "" && strings.Contains(now, r.want))
+		return from != resource.HitStale && (r.want == "" && now == "" || r.want != "" && strings.Contains(now, r.want))
 	})
 	pause(ctx, 100*time.Millisecond) // and it stays so
 	cancel()

@@ -24,7 +24,7 @@ func cacheStatus(o resource.Origin) string {
 		return "hotrow; fwd=uri-miss; collapsed"
 	case resource.Requested:
 		return "hotrow; fwd=request"
-	case resource.Stale:
+	case resource.HitStale:
 		return "hotrow; fwd=stale"
 	}
 	return "hotrow; fwd=bypass"

@@ -46,7 +46,7 @@ func parseDirectives(lines ...string) directives {
 // tooOld reports whether a comes from a copy and may be older than max-age.
 func (d directives) tooOld(a *resource.Answer) bool {
 	kept := a.Origin == resource.HitMemory || a.Origin == resource.HitDisk ||
-		a.Origin == resource.Stale
+		a.Origin == resource.HitStale
 	return kept && d.exceeds(a.Lag)
 }
 

@@ -136,10 +136,10 @@ func summary(answers []resource.Answer) (string, *resource.Answer) {
 		if cacheStatus(a.Origin) != status {
 			status = "hotrow; fwd=partial; detail=db"
 		}
-		stale = stale || a.Origin == resource.Stale
+		stale = stale || a.Origin == resource.HitStale
 	}
 	if stale {
-		status = cacheStatus(resource.Stale)
+		status = cacheStatus(resource.HitStale)
 	}
 	return status, &weakest
 }

@@ -143,7 +143,7 @@ func TestSummary_IsTheWeakest(t *testing.T) {
 	hit.Token.Pos = 7
 	miss := resource.Answer{Origin: resource.Stored, Lag: 1}
 	miss.Token.Pos = 5
-	stale := resource.Answer{Origin: resource.Stale}
+	stale := resource.Answer{Origin: resource.HitStale}
 	tests := []struct {
 		answers []resource.Answer
 		want    string

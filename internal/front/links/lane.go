@@ -100,15 +100,15 @@ func (l *Lane) step(c *lane.Conn, s *scope, in, out []byte) (int, []byte, lane.N
 // A scope is what the connections of one loop share. The loop is its one
 // writer; counters are read by others.
 type scope struct {
-	f       *Front
-	x       exchange
-	req     http1.Request
-	moments resource.Moments
-	counts  counts
-	links   *resource.Resource // whose hits tally counts
-	tally   *resource.Tally
-	second  int64
-	date    []byte
+	f        *Front
+	x        exchange
+	req      http1.Request
+	snapshot resource.Snapshot
+	counts   counts
+	links    *resource.Resource // whose hits tally counts
+	tally    *resource.Tally
+	second   int64
+	date     []byte
 
 	lap
 	access front.LoopLog
@@ -134,7 +134,7 @@ func (s *scope) Wake(now time.Time) {
 	}
 	s.x.now = now
 	s.begin(now)
-	s.moments.Begin(now)
+	s.snapshot.Begin(now)
 	s.access.Open(s.f.Access)
 	if sec := now.Unix(); sec != s.second {
 		s.second = sec
@@ -165,18 +165,19 @@ func (s *scope) answer(
 	if x.asked.form == hopeless {
 		return x.miss(out)
 	}
-	doc, at := x.o.links.HitStale(row.Key(row.Alias(x.asked.code)), row.FormatPrepared, &s.moments)
-	if doc == nil {
-		switch {
-		case at == nil:
-			return out, inDatabase
-		case x.asked.form == deeper:
-			return out, inQuestions
-		}
-		s.tally.AddAbsent()
+	key := row.Key(row.Alias(x.asked.code))
+	// Nobody flags a redirect as stale: better stale than late.
+	doc, state, _ := x.o.links.Lookup(key, row.FormatPrepared, &s.snapshot)
+	switch {
+	case state == resource.Miss:
+		return out, inDatabase
+	case doc.Absent() && x.asked.form == deeper:
+		return out, inQuestions
+	}
+	s.tally.Answered(state)
+	if doc.Absent() {
 		return x.miss(out)
 	}
-	s.tally.Add()
 	p := prepared(doc.Body())
 	if x.asked.form == deeper && p.flags()&passesPath == 0 {
 		return out, inQuestions

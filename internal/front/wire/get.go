@@ -32,17 +32,15 @@ func (c *conn) get(s *scope, e *gofast.Event, out []byte) []byte {
 			return out
 		}
 	}
-	doc, at := (*row.Document)(nil), (*resource.Moment)(nil)
-	if g.Flags&rows.NoCache == 0 {
-		doc, at = res.Hit(row.Key(g.Key), g.Format, &s.moments)
-	}
-	if at == nil || g.Min != "" && !c.includes(at, g.Min) {
-		// Slow path: the database, or a position that must be waited for.
+	doc, found, at := res.Lookup(row.Key(g.Key), g.Format, &s.snapshot)
+	if found != resource.Hit && found != resource.Absent || g.Flags&rows.NoCache != 0 ||
+		g.Min != "" && !c.includes(at, g.Min) {
+		// Slow path: the database, a stale copy, or a position that must be waited for.
 		c.miss(s, e, res)
 		return out
 	}
 	state, etag, body := rows.Absent, "", []byte(nil)
-	if doc != nil {
+	if found == resource.Hit {
 		state, etag, body = rows.Found, doc.ETag(), doc.Body()
 		if g.IfNoneMatch == etag {
 			state, body = rows.NotModified, nil
@@ -79,7 +77,7 @@ func statusOf(state rows.State) rows.Status {
 }
 
 // includes reports whether a hit as of at includes the positions in text.
-func (c *conn) includes(at *resource.Moment, text string) bool {
+func (c *conn) includes(at *resource.AsOf, text string) bool {
 	list, err := c.min.parse(text)
 	return err == nil && includes(at.Token, list)
 }
@@ -163,11 +161,12 @@ func (c *conn) allHits(s *scope, e *gofast.Event, res *served) bool {
 	b = rows.AppendAnswersHead(b, len(g.Keys))
 	absent := 0
 	for _, k := range g.Keys {
-		doc, at := res.Hit(row.Key(k), g.Format, &s.moments)
-		if at == nil || g.Min != "" && !c.includes(at, g.Min) || len(b) > pumpSize {
+		doc, state, at := res.Lookup(row.Key(k), g.Format, &s.snapshot)
+		if state != resource.Hit && state != resource.Absent ||
+			g.Min != "" && !c.includes(at, g.Min) || len(b) > pumpSize {
 			return false
 		}
-		if doc == nil {
+		if state == resource.Absent {
 			absent++
 			b = rows.AppendHitHead(b, rows.Absent, "", s.asOfText(at), 0)
 			continue

@@ -18,12 +18,12 @@ const maxSeen = 8
 // A scope is what the connections of one loop share. The loop is its one
 // writer; counters are read by others.
 type scope struct {
-	f       *Front
-	now     time.Time
-	began   time.Time
-	live    *Options
-	issued  any // the tokens of this wake-up
-	moments resource.Moments
+	f        *Front
+	now      time.Time
+	began    time.Time
+	live     *Options
+	issued   any // the tokens of this wake-up
+	snapshot resource.Snapshot
 
 	byName  map[string]*served
 	seen    []*served // looked up in this wake-up: a handful
@@ -56,7 +56,7 @@ type served struct {
 
 // An asOf is what every hit of one source and one wake-up has in common.
 type asOf struct {
-	at   resource.Moment
+	at   resource.AsOf
 	text []byte
 }
 
@@ -76,7 +76,7 @@ func (s *scope) Wake(now time.Time) {
 	if s.live.Issued != nil {
 		s.issued = s.live.Issued()
 	}
-	s.moments.Begin(now)
+	s.snapshot.Begin(now)
 	s.seen = s.seen[:0]
 	s.asOf = s.asOf[:0]
 }
@@ -107,12 +107,12 @@ func (s *scope) count(r *served, state rows.State) {
 	r.untimed++
 	switch state {
 	case rows.Absent:
-		r.tally.AddAbsent()
+		r.tally.Answered(resource.Absent)
 		return
 	case rows.NotModified:
 		r.notModified.Store(r.notModified.Load() + 1)
 	}
-	r.tally.Add()
+	r.tally.Answered(resource.Hit)
 }
 
 // resource returns the resource called name, nil if there is none. name may
@@ -144,7 +144,7 @@ func (s *scope) resource(name string) *served {
 }
 
 // asOfText returns the part of an answer that says as of when it is.
-func (s *scope) asOfText(at *resource.Moment) []byte {
+func (s *scope) asOfText(at *resource.AsOf) []byte {
 	for i := range s.asOf {
 		if a := &s.asOf[i]; a.at.SameSource(at) {
 			return a.text

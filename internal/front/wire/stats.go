@@ -104,7 +104,7 @@ func (c *counters) addTo(s *ResourceStats) {
 
 // addTo adds what a loop has answered. That there is no row is an answer, too.
 func (r *served) addTo(s *ResourceStats) {
-	if n := r.tally.Count() + r.tally.Absent(); n > 0 {
+	if n := r.tally.Hits() + r.tally.Absent(); n > 0 {
 		s.Codes[gofast.OK] += n
 	}
 	r.took.AddTo(&s.Histogram)

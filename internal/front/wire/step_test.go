@@ -75,8 +75,8 @@ func warm(t testing.TB, f *Front, name, key string) {
 		s.Wake(time.Now())
 		r, _ := f.live.Load().Resources.Lookup(name)
 		_, _ = r.Get(t.Context(), "10", resource.Options{})
-		_, at := r.Hit("10", 0, &s.moments)
-		return at != nil
+		_, state, _ := r.Lookup("10", 0, &s.snapshot)
+		return state == resource.Hit
 	})
 }
 

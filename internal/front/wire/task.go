@@ -190,14 +190,7 @@ func loadBatch(ctx context.Context, list []*task) {
 	for i, t := range list {
 		keys[i] = t.key
 	}
-	answers, err := list[0].res.GetMulti(ctx, keys, list[0].options)
-	if err != nil {
-		// One of them has spoilt it for all, perhaps with a key that cannot be.
-		for _, t := range list {
-			t.load(ctx)
-		}
-		return
-	}
+	answers := list[0].res.Load(ctx, keys, list[0].options)
 	for i, t := range list {
 		t.found(&answers[i])
 	}
@@ -205,16 +198,16 @@ func loadBatch(ctx context.Context, list []*task) {
 
 // load answers a Get.
 func (t *task) load(ctx context.Context) {
-	a, err := t.res.Get(ctx, t.key, t.options)
-	if err != nil {
-		t.fault(t.logged(err))
-		return
-	}
+	a, _ := t.res.Get(ctx, t.key, t.options)
 	t.found(&a)
 }
 
-// found answers a Get with what was found.
+// found answers a Get with what was found, or why nothing was.
 func (t *task) found(a *resource.Answer) {
+	if a.Err != nil {
+		t.fault(t.logged(a.Err))
+		return
+	}
 	out := answerOf(a, string(t.key))
 	if out.State == rows.Found && t.match == out.ETag {
 		out.State, out.Body = rows.NotModified, nil
@@ -245,7 +238,7 @@ func answerOf(a *resource.Answer, asked string) rows.Answer {
 var origins = [...]rows.Origin{
 	resource.HitMemory: rows.HitMemory, resource.Stored: rows.Stored,
 	resource.Unstored: rows.Unstored, resource.Collapsed: rows.Collapsed,
-	resource.Requested: rows.Requested, resource.Stale: rows.Stale,
+	resource.Requested: rows.Requested, resource.HitStale: rows.Stale,
 	resource.Bypassed: rows.Bypassed, resource.HitDisk: rows.HitDisk,
 }
 
@@ -254,13 +247,13 @@ const answerHead = 96
 
 // loadMany answers a GetMulti.
 func (t *task) loadMany(ctx context.Context) {
-	answers, err := t.res.GetMulti(ctx, t.keys, t.options)
-	if err != nil {
-		t.fault(t.logged(err))
-		return
-	}
+	answers := t.res.Load(ctx, t.keys, t.options)
 	size := 0
 	for i := range answers {
+		if err := answers[i].Err; err != nil {
+			t.fault(t.logged(err))
+			return
+		}
 		if d := answers[i].Doc; !d.Absent() {
 			size += len(d.Body())
 		}

@@ -1,0 +1,215 @@
+package resource
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+// State is what Lookup says of a document.
+type State uint8
+
+// The states.
+const (
+	Miss   State = iota // memory has no answer: Load has
+	Hit                 // the document, as fresh as promised
+	Absent              // that there is no such row, as fresh as promised
+	Stale               // what the outage rules let be answered if it is flagged; see Lookup
+)
+
+// A Snapshot is what the gates of all sources say at one time. An event loop begins
+// one at each wake-up and answers every hit of the wake-up by it: one clock read and
+// one look at each source, before the first look-up, instead of one for each request.
+// It belongs to one goroutine.
+type Snapshot struct {
+	now   time.Time
+	list  []AsOf
+	stale AsOf // of the last stale answer
+}
+
+// AsOf is how far what memory holds of one source is complete.
+type AsOf struct {
+	Fresh bool          // a fence was reached within stale_after
+	Token Token         // every change up to here is included
+	Lag   time.Duration // how long ago the feed was known to be complete
+
+	src   *upstream // nil: of one stale answer
+	epoch uint64
+	now   int64
+}
+
+// SameSource reports whether a and o are of one source: then what an answer says of
+// them is the same. It never is for stale answers.
+func (a *AsOf) SameSource(o *AsOf) bool { return a.src != nil && a.src == o.src }
+
+// Begin forgets what was seen before. now is the clock as read at the wake-up, before
+// the first look-up.
+func (s *Snapshot) Begin(now time.Time) { s.now, s.list = now, s.list[:0] }
+
+// of returns the state of a source, taken now if it is the first look.
+func (s *Snapshot) of(u *upstream) *AsOf {
+	for i := range s.list {
+		if s.list[i].src == u {
+			return &s.list[i]
+		}
+	}
+	s.list = append(s.list, u.asOf(monotonicAt(s.now)))
+	return &s.list[len(s.list)-1]
+}
+
+// asOf asks the source's gate at now. It comes before the look-up: the answer includes
+// what is applied.
+func (u *upstream) asOf(now int64) AsOf {
+	p := u.domain.Applied()
+	state, lag := u.domain.Gate(now)
+	return AsOf{
+		Fresh: state == fresh.Fresh, Token: u.token(p), Lag: lag, src: u, epoch: p.Epoch, now: now,
+	}
+}
+
+func (u *upstream) token(p *fresh.Progress) Token {
+	if p.Origin == "" {
+		return Token{}
+	}
+	return Token{Source: u.name, Origin: p.Origin, Pos: source.Position(p.Pos)}
+}
+
+// Lookup returns what memory may answer to a plain read of key, and as of when that is.
+// The document is nil for a Miss alone; it says itself that there is no row for Absent,
+// and perhaps for Stale. Load has the answer to a Miss, and to every read that asks for
+// more: for the database, for a position that is not included, for no stale answer.
+//
+// key may alias a buffer. Lookup takes no lock, waits for nobody and allocates nothing.
+// The caller counts what it answers with a Tally. The AsOf is good until the next
+// look-up by s; it is nil for a Miss.
+func (r *Resource) Lookup(
+	key row.Key, of row.Format, s *Snapshot,
+) (*row.Document, State, *AsOf) {
+	f := r.form.Load()
+	at := s.of(f.src)
+	doc, state, age := f.lookup(key, of, at, false)
+	switch state {
+	case Miss:
+		return nil, Miss, nil
+	case Stale:
+		s.stale = at.stale(doc, age)
+		return doc, state, &s.stale
+	}
+	return doc, state, at
+}
+
+// stale returns what is said of a stale answer that is of age: an older epoch's copy
+// includes nobody knows what.
+func (a *AsOf) stale(doc *row.Document, age time.Duration) AsOf {
+	one := AsOf{Lag: age, now: a.now}
+	if doc.Stamp().Epoch == a.epoch {
+		one.Token = a.Token
+	}
+	return one
+}
+
+// lookup is the gate: here alone is decided what a copy in memory may be answered as.
+// failed says that the source has just failed to answer. The age is that of a stale
+// copy, at most.
+func (f *form) lookup(
+	key row.Key, of row.Format, at *AsOf, failed bool,
+) (*row.Document, State, time.Duration) {
+	if f.memory == nil || f.space == nil {
+		return nil, Miss, 0
+	}
+	doc, ok := f.memory.Get(tier.Ref{Resource: f.number, Format: of, Key: key})
+	if !ok || f.spec.TTL > 0 && at.now-doc.Stamp().At > int64(f.spec.TTL) {
+		return nil, Miss, 0
+	}
+
+	// Fast path: the copy is good.
+	if (at.Fresh || f.timed()) && f.space.Valid(doc.Stamp()) {
+		if doc.Absent() {
+			return doc, Absent, 0
+		}
+		return doc, Hit, 0
+	}
+
+	// Slow path: an outage.
+	limit := f.staleLimit(at, failed)
+	if limit <= 0 {
+		return nil, Miss, 0
+	}
+	age, ok := f.src.domain.Suspect(f.space, doc.Stamp(), at.now)
+	if !ok || age > limit {
+		return nil, Miss, 0
+	}
+	return doc, Stale, age
+}
+
+// timed reports whether copies are good for their time to live and nothing
+// else, because no feed says when they change.
+func (f *form) timed() bool { return f.spec.TTL > 0 && !f.src.followed.Load() }
+
+// staleLimit returns how old a copy may be that is answered flagged as stale; 0: none
+// is. failed says that the source has just failed. Where it fails every load at once,
+// which it does while the feed lags, that needs not be tried.
+func (f *form) staleLimit(at *AsOf, failed bool) time.Duration {
+	switch {
+	case f.outage.onLag == LagFail && !at.Fresh:
+		return 0
+	case failed, !at.Fresh && f.src.down.Load() > at.now:
+		return f.outage.staleIfError
+	case f.outage.onLag == LagStale && !at.Fresh && f.src.followed.Load():
+		return f.outage.maxStale
+	}
+	return 0
+}
+
+// A Tally counts what one loop has answered from memory. It has one writer, and a
+// cache line to itself.
+type Tally struct {
+	hits, absent, stale atomic.Uint64
+	_                   [40]byte
+}
+
+// Answered counts one answer of a state that is not a Miss.
+func (t *Tally) Answered(s State) {
+	n := &t.hits
+	switch s {
+	case Absent:
+		n = &t.absent
+	case Stale:
+		n = &t.stale
+	}
+	n.Store(n.Load() + 1)
+}
+
+// Hits returns how many hits were counted.
+func (t *Tally) Hits() uint64 { return t.hits.Load() }
+
+// Absent returns how many answers that there is no row were counted.
+func (t *Tally) Absent() uint64 { return t.absent.Load() }
+
+// Stale returns how many stale answers were counted.
+func (t *Tally) Stale() uint64 { return t.stale.Load() }
+
+// Tally returns a new counter of r's answers from memory, which Stats adds up.
+func (r *Resource) Tally() *Tally {
+	t := new(Tally)
+	r.tally.Lock()
+	defer r.tally.Unlock()
+	r.tallies = append(r.tallies, t)
+	return t
+}
+
+// tallied returns what loops have counted.
+func (r *Resource) tallied() (hits, absent, stale uint64) {
+	r.tally.Lock()
+	defer r.tally.Unlock()
+	for _, t := range r.tallies {
+		hits += t.Hits()
+		absent += t.Absent()
+		stale += t.Stale()
+	}
+	return hits, absent, stale
+}

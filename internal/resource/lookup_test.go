@@ -1,0 +1,76 @@
+package resource
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// lookup is Lookup at a time of its own.
+func lookup(r *Resource, key row.Key) (*row.Document, State, *AsOf) {
+	var s Snapshot
+	s.Begin(time.Now())
+	return r.Lookup(key, row.FormatJSON, &s)
+}
+
+func TestResource_LookupSaysWhatMemoryHas(t *testing.T) {
+	h := newHouse(t, nil)
+	r := h.resource("dept")
+	if doc, state, at := lookup(r, "10"); doc != nil || state != Miss || at != nil {
+		t.Errorf("what nobody has read: %v, %d, %v", doc, state, at)
+	}
+	h.hit("dept", "10")
+	h.get("dept", "99", Options{})
+	doc, state, at := lookup(r, "10")
+	if state != Hit || doc.Absent() || !at.Fresh || !at.Token.Includes(r.Position()) {
+		t.Errorf("what memory has: %v, %d, %+v", doc, state, at)
+	}
+	if doc, state, _ := lookup(r, "99"); state != Absent || !doc.Absent() {
+		t.Errorf("a row that is not there: %v, %d", doc, state)
+	}
+	if _, state, _ := lookup(r, "010"); state != Miss {
+		t.Errorf("another spelling: %d", state)
+	}
+}
+
+func TestResource_LoadAnswersEachKey(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("dept", "10")
+	got := h.resource("dept").Load(t.Context(), []row.Key{"10", "x", "020", "99"}, Options{})
+	if got[0].Origin != HitMemory || got[2].Origin != Stored || got[2].Key != "20" ||
+		got[3].Err != nil || !got[3].Doc.Absent() {
+		t.Errorf("%+v", got)
+	}
+	if !errors.Is(got[1].Err, row.ErrKey) {
+		t.Errorf("a key that no row has: %v", got[1].Err)
+	}
+}
+
+func TestResource_HitAllocatesNothing(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("dept", "10")
+	h.hit("city", "Tulsa,OK")
+	for _, tt := range []struct{ name, key string }{{"dept", "10"}, {"city", "Tulsa,OK"}} {
+		r, ctx, key := h.resource(tt.name), t.Context(), row.Key(tt.key)
+		n := testing.AllocsPerRun(1000, func() {
+			if a, err := r.Get(ctx, key, Options{}); err != nil || a.Origin != HitMemory {
+				t.Fatal(a.Origin, err)
+			}
+		})
+		if n != 0 {
+			t.Errorf("a hit of %s/%s allocates %v times", tt.name, tt.key, n)
+		}
+		var s Snapshot
+		n = testing.AllocsPerRun(1000, func() {
+			s.Begin(time.Now())
+			if _, state, _ := r.Lookup(key, row.FormatJSON, &s); state != Hit {
+				t.Fatal(state)
+			}
+		})
+		if n != 0 {
+			t.Errorf("a look-up of %s/%s allocates %v times", tt.name, tt.key, n)
+		}
+	}
+}
