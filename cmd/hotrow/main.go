@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"slices"
@@ -37,6 +38,8 @@ type program struct {
 	ctx            context.Context
 	stdout, stderr io.Writer
 	env            []string
+
+	sockets map[string]net.Listener // that systemd has opened for serve, by name
 }
 
 // usageError is an error of whoever started the program: exit status 2.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/proxy"
+	"github.com/hotrow/hotrow/internal/supervisor"
 )
 
 // proxyCmd has the flags of chocon, and then ours.
@@ -233,9 +234,13 @@ func (c *proxyCmd) checkExposure() error {
 
 // listen opens the port, or takes the listeners that were opened for us.
 func (c *proxyCmd) listen(p *program, log *slog.Logger) ([]net.Listener, error) {
-	all, err := proxy.Inherited(p.env, os.Getpid())
+	sockets, err := supervisor.Sockets(p.env, os.Getpid())
 	if err != nil {
 		return nil, err
+	}
+	all := make([]net.Listener, 0, 1)
+	for _, s := range sockets {
+		all = append(all, s.Listener)
 	}
 	if len(all) == 0 {
 		network, address := "tcp", net.JoinHostPort(c.Listen, strconv.Itoa(c.Port))

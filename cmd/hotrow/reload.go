@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/supervisor"
 )
 
 // whatChanges begins what changes the resources while they are served: the search
@@ -30,7 +31,9 @@ func (s *server) whatChanges(ctx context.Context, failed chan<- error) (stop fun
 		for {
 			select {
 			case <-hangups:
+				supervisor.Reloading(s.log)
 				s.reload(ctx)
+				supervisor.Ready(s.log, s.statusLine())
 			case <-ctx.Done():
 				return
 			}

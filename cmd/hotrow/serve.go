@@ -21,6 +21,7 @@ import (
 	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/supervisor"
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
@@ -39,6 +40,9 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (c *serveCmd) Run(p *program) error {
+	if err := p.takeSockets(); err != nil {
+		return err
+	}
 	cfg, err := c.load(p)
 	if err != nil {
 		return err
@@ -163,6 +167,8 @@ func (s *server) run() error {
 		s.discovered.Store(true)
 		s.greet(ctx)
 	}
+	supervisor.Ready(s.log, s.statusLine())
+	go s.watch(ctx)
 	select {
 	case <-ctx.Done():
 		return s.drain()
@@ -177,6 +183,11 @@ func (s *server) listen() error {
 		if l.Off() {
 			return nil, nil
 		}
+		if ln := s.p.sockets[name]; ln != nil {
+			s.log.Info("listening", "proto", s.protocol(name), "addr", ln.Addr().String(),
+				"opened_by", "systemd")
+			return ln, nil
+		}
 		if l.Network == "unix" {
 			removeStaleSocket(l.Address)
 		}
@@ -184,14 +195,7 @@ func (s *server) listen() error {
 		if err != nil {
 			return nil, fmt.Errorf("%s.listen: %w%s", name, err, portHint(name, err))
 		}
-		proto := name
-		switch {
-		case name == "http" && s.cfg().HTTP.TLS.On():
-			proto = "https"
-		case name == "wire" && s.cfg().Wire.TLS:
-			proto = "wire-tls"
-		}
-		s.log.Info("listening", "proto", proto, "addr", ln.Addr().String())
+		s.log.Info("listening", "proto", s.protocol(name), "addr", ln.Addr().String())
 		return ln, nil
 	}
 	var err error
@@ -206,6 +210,17 @@ func (s *server) listen() error {
 	}
 	s.opsListener, err = open("ops", s.cfg().Ops.Listen)
 	return err
+}
+
+// protocol returns what the listener called name speaks.
+func (s *server) protocol(name string) string {
+	switch {
+	case name == "http" && s.cfg().HTTP.TLS.On():
+		return "https"
+	case name == "wire" && s.cfg().Wire.TLS:
+		return "wire-tls"
+	}
+	return name
 }
 
 // portHint says how to mend an address that is taken.
@@ -331,6 +346,7 @@ func (s *server) discover(ctx context.Context, failed chan<- error) {
 			s.log.Info("database", "server", server, "resources", len(s.cfg().Resources))
 			s.discovered.Store(true)
 			s.greet(ctx)
+			supervisor.Ready(s.log, s.statusLine())
 			return
 		}
 		if ctx.Err() != nil {
@@ -377,6 +393,7 @@ func (s *server) reloadSet(ctx context.Context, cfg *config.Config) error {
 func (s *server) drain() error {
 	limit := time.Duration(s.cfg().HTTP.ShutdownTimeout)
 	s.draining.Store(true)
+	supervisor.Stopping(s.log)
 	s.log.Info("stopping", "limit", limit)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -178,5 +178,8 @@ func (a *listener) close(l *loop) {
 		continue
 	}
 	l.listener = nil
+	// A supervisor may have the same socket: closing our descriptor would then not end
+	// what epoll watches.
+	_ = unix.EpollCtl(l.ep, unix.EPOLL_CTL_DEL, a.fd, nil)
 	_ = unix.Close(a.fd)
 }

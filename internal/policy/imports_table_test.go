@@ -19,7 +19,7 @@ var house = []room{
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
 			"front/http", "front/wire", "front", "httpserve", "httprule", "accesslog",
 			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
-			"source/memcached", "row", "links/transfer", "front/links", "links", "links/api",
+			"source/memcached", "row", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/alecthomas/kong"},
 		tests: []string{"browsertest", "client", "dbtest", "tlstest", "wire/exchange",
@@ -89,6 +89,10 @@ var house = []room{
 		knows: []string{"accesslog", "client/wire", "lane/nonblock", "wire/exchange",
 			"wire/http1"},
 		tests: []string{"dbtest", "tlstest"},
+	},
+	{
+		dir:   "internal/supervisor",
+		heavy: []string{"github.com/coreos/go-systemd"},
 	},
 	{
 		dir:   "internal/robust",

@@ -4,66 +4,33 @@ package proxy
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 )
 
-// inherited returns what a process finds that is started with a listener.
-func inherited(t *testing.T, l net.Listener, how string) net.Listener {
+// shared returns another listener of the same socket, as a process has it that its
+// supervisor has given the socket to.
+func shared(t *testing.T, l net.Listener) net.Listener {
 	t.Helper()
 	f, err := l.(*net.TCPListener).File()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	fd, err := syscall.Dup(int(f.Fd()))
+	heir, err := net.FileListener(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Inherited([]string{"PATH=/", fmt.Sprintf(how, l.Addr(), fd)}, os.Getpid())
-	if err != nil || len(all) != 1 {
-		t.Fatalf("%v, %v", all, err)
-	}
-	return all[0]
-}
-
-func TestInherited_ListenersOfServerStarter(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	heir := inherited(t, l, "SERVER_STARTER_PORT=%s=%d")
-	if heir.Addr().String() != l.Addr().String() {
-		t.Errorf("%v", heir.Addr())
-	}
-	_ = heir.Close()
-	for _, env := range []string{"", "LISTEN_FDS=", "LISTEN_FDS=0", "LISTEN_FDS=x", "SERVER_STARTER_PORT="} {
-		if all, err := Inherited([]string{env}, 1); err != nil || len(all) > 0 {
-			t.Errorf("%q: %v, %v", env, all, err)
-		}
-	}
-	if all, err := Inherited([]string{"LISTEN_FDS=1", "LISTEN_PID=1"}, 2); err != nil || len(all) > 0 {
-		t.Errorf("another process's: %v, %v", all, err)
-	}
-	for _, env := range []string{"SERVER_STARTER_PORT=3000", "SERVER_STARTER_PORT=3000=x",
-		"SERVER_STARTER_PORT=1=9999"} {
-		if all, err := Inherited([]string{env}, 1); err == nil {
-			t.Errorf("%q: %v", env, all)
-		}
-	}
+	return heir
 }
 
 // Two processes share the listening socket while one follows the other. Clients
 // that go on asking notice nothing.
-func TestInherited_RestartLosesNoRequest(t *testing.T) {
+func TestRestart_LosesNoRequest(t *testing.T) {
 	up := echo(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,7 +43,7 @@ func TestInherited_RestartLosesNoRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		served := make(chan error, 1)
-		heir := inherited(t, l, "SERVER_STARTER_PORT=%s=%d")
+		heir := shared(t, l)
 		go func() { served <- s.Serve(heir) }()
 		return s, served
 	}

@@ -1,4 +1,7 @@
-package proxy
+// Package supervisor speaks with the program that has started this process and
+// watches it: systemd, or Server::Starter. It takes the sockets that the supervisor
+// has opened, and tells it when the process is ready, reloads, stops, and is alive.
+package supervisor
 
 import (
 	"fmt"
@@ -8,12 +11,19 @@ import (
 	"strings"
 )
 
-// Inherited returns the listeners that whoever started the process has opened
+// A Socket is a listener that the supervisor has opened for this process. The
+// supervisor keeps it open, so that clients may connect while no process accepts.
+type Socket struct {
+	net.Listener
+	Name string // FileDescriptorName= of systemd's socket unit; "" if it has none
+}
+
+// Sockets returns the listeners that whoever started the process has opened
 // for it: Server::Starter (SERVER_STARTER_PORT, "addr=fd;addr=fd") or systemd
-// (LISTEN_FDS, for the process LISTEN_PID). None is no error.
-func Inherited(env []string, pid int) ([]net.Listener, error) {
+// (LISTEN_FDS and LISTEN_FDNAMES, for the process LISTEN_PID). None is no error.
+func Sockets(env []string, pid int) ([]Socket, error) {
 	if list := lookup(env, "SERVER_STARTER_PORT"); list != "" {
-		return starterListeners(list)
+		return starterSockets(list)
 	}
 	n, err := strconv.Atoi(lookup(env, "LISTEN_FDS"))
 	if err != nil || n <= 0 {
@@ -22,25 +32,30 @@ func Inherited(env []string, pid int) ([]net.Listener, error) {
 	if owner := lookup(env, "LISTEN_PID"); owner != "" && owner != strconv.Itoa(pid) {
 		return nil, nil // they are meant for our parent
 	}
+	names := strings.Split(lookup(env, "LISTEN_FDNAMES"), ":")
 	const first = 3 // sd_listen_fds(3)
-	var all []net.Listener
-	for fd := first; fd < first+n; fd++ {
-		if all, err = inherit(all, fd, "LISTEN_FDS"); err != nil {
+	var all []Socket
+	for i := range n {
+		name := ""
+		if i < len(names) {
+			name = names[i]
+		}
+		if all, err = inherit(all, first+i, name, "LISTEN_FDS"); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// starterListeners returns those of Server::Starter.
-func starterListeners(list string) (all []net.Listener, err error) {
+// starterSockets returns those of Server::Starter.
+func starterSockets(list string) (all []Socket, err error) {
 	for _, entry := range strings.Split(list, ";") {
 		i := strings.LastIndexByte(entry, '=')
 		fd, err := strconv.Atoi(entry[i+1:])
 		if i < 0 || err != nil {
 			return nil, fmt.Errorf("SERVER_STARTER_PORT: %q is not ADDRESS=FD", entry)
 		}
-		if all, err = inherit(all, fd, "SERVER_STARTER_PORT"); err != nil {
+		if all, err = inherit(all, fd, "", "SERVER_STARTER_PORT"); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +63,7 @@ func starterListeners(list string) (all []net.Listener, err error) {
 }
 
 // inherit appends the listener that has a descriptor.
-func inherit(all []net.Listener, fd int, from string) ([]net.Listener, error) {
+func inherit(all []Socket, fd int, name, from string) ([]Socket, error) {
 	f := os.NewFile(uintptr(fd), from)
 	if f == nil {
 		return nil, fmt.Errorf("%s: no file has the descriptor %d", from, fd)
@@ -61,7 +76,7 @@ func inherit(all []net.Listener, fd int, from string) ([]net.Listener, error) {
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false) // our successor listens there
 	}
-	return append(all, l), nil
+	return append(all, Socket{Listener: l, Name: name}), nil
 }
 
 // lookup returns a variable of an environment.
