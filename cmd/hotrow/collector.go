@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // tuneCollector tells Go's collector of garbage what memory there is, as long as ctx
@@ -19,13 +17,12 @@ import (
 // run for a few megabytes: while it runs, all wait for it, and a heap that is almost
 // empty is full of garbage again within milliseconds of writes. Nor does it run twice
 // as often as it must while most of what the cache may take is free.
-func (p *program) tuneCollector(ctx context.Context, cache int64) {
-	limit := tier.MemoryLimit(cache)
+func (p *program) tuneCollector(ctx context.Context, b budget) {
 	if !p.inEnvironment("GOMEMLIMIT") {
-		debug.SetMemoryLimit(limit)
+		debug.SetMemoryLimit(b.heap)
 	}
 	if !p.inEnvironment("GOGC") {
-		go easeCollector(ctx, limit, (limit-cache)/2)
+		go easeCollector(ctx, b.heap, (b.heap-b.cache)/2)
 	}
 }
 

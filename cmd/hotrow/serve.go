@@ -249,8 +249,9 @@ func (s *server) openSet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.p.tuneCollector(ctx, int64(s.cfg().Cache.Memory))
-	s.memory = tier.NewMemory(int64(s.cfg().Cache.Memory))
+	b := s.budget()
+	s.p.tuneCollector(ctx, b)
+	s.memory = tier.NewMemory(b.cache)
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err
 	}

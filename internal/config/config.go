@@ -77,7 +77,7 @@ type Token struct {
 
 // Cache bounds what is kept in memory and behind it.
 type Cache struct {
-	Memory   Size `yaml:"memory" range:"1MiB..16TiB"`
+	Memory   Size `yaml:"memory,omitempty" range:"1MiB..16TiB"` // 0: serve decides
 	Negative bool `yaml:"negative"`
 	Disk     Disk `yaml:"disk"`
 }
@@ -152,7 +152,7 @@ func Default() *Config {
 			Access: "off", AccessFormat: "json", AccessSample: 100,
 		},
 		Auth:      Auth{Tokens: []Token{}},
-		Cache:     Cache{Memory: 512 << 20, Negative: true, Disk: defaultDisk()},
+		Cache:     Cache{Negative: true, Disk: defaultDisk()},
 		Sources:   map[string]*Source{},
 		Resources: map[string]*Resource{},
 	}

@@ -21,7 +21,7 @@ var house = []room{
 			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
-		heavy: []string{"github.com/alecthomas/kong"},
+		heavy: []string{"github.com/alecthomas/kong", "github.com/KimMachineGun/automemlimit"},
 		tests: []string{"browsertest", "client", "dbtest", "tlstest", "wire/exchange",
 			"wire/gofast", "wire/rows"},
 	},

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+func TestDivide(t *testing.T) {
+	const mib = 1 << 20
+	for _, tt := range []struct {
+		name         string
+		asked, limit int64
+		cache        int64
+	}{
+		{"nothing said, no limit", 0, 0, 512 * mib},
+		{"no limit", 64 * mib, 0, 64 * mib},
+		{"a small limit", 0, 100 * mib, 25 * mib},
+		{"a limit", 0, 1000 * mib, 452 * mib},
+		{"a large limit", 0, 64 << 30, 512 * mib},
+		{"what was asked for stands", 900 * mib, 1000 * mib, 900 * mib},
+	} {
+		b := divide(tt.asked, tt.limit)
+		if b.cache != tt.cache {
+			t.Errorf("%s: the cache takes %d, want %d", tt.name, b.cache, tt.cache)
+		}
+		if tt.limit > 0 && b.heap > max(tt.limit/2, tt.limit-96*mib) || b.heap > tier.MemoryLimit(b.cache) {
+			t.Errorf("%s: the heap takes %d", tt.name, b.heap)
+		}
+	}
+}
