@@ -15,7 +15,7 @@ import (
 )
 
 // dump writes every generated document to w.docs, as hotrow serves it.
-func (w *workshop) dump(ctx context.Context) error {
+func (w *fixture) dump(ctx context.Context) error {
 	r, err := startHotrow(ctx, w, free, w.tmp)
 	if err != nil {
 		return err

@@ -27,9 +27,6 @@ func environment(ctx context.Context) []fact {
 		{"kernel", says(ctx, `.+`, "uname", "-sr")},
 		{"Go", runtime.Version()},
 	}
-	if nice := sessionNice(); nice != "" {
-		facts = append(facts, fact{"nice of the session", nice})
-	}
 	for _, p := range []struct {
 		name, pattern string
 		command       []string

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/hotrow/hotrow/internal/load"
 )
@@ -28,10 +27,7 @@ type figure struct {
 }
 
 // An experiment measures something other than rows under load.
-type experiment struct {
-	fresh   bool // each round has a peer of its own
-	measure func(context.Context, *workshop, *attempt) ([]figure, error)
-}
+type experiment func(context.Context, *fixture, *attempt) ([]figure, error)
 
 // An attempt is one row of an experiment in one round.
 type attempt struct {
@@ -45,17 +41,12 @@ type attempt struct {
 
 // experiments are the kinds of scenarios.
 var experiments = map[string]experiment{
-	"idle": {fresh: true, measure: measureIdle},
-	"gc":   {measure: measurePauses},
-	"feed": {measure: measureFeed},
-	"wire": {measure: measureWire},
+	"feed": measureFeed,
+	"wire": measureWire,
 
-	"tiers": {measure: measureTiers},
+	"tiers": measureTiers,
 
-	"links":      {measure: measureLinks},
-	"links-rate": {measure: measureLinksRate},
-	"links-away": {fresh: true, measure: measureLinksAway},
-	"links-many": {measure: measureLinksMany},
+	"links": measureLinks,
 }
 
 // attemptTime is what one attempt may take beside what it measures: a server
@@ -63,7 +54,7 @@ var experiments = map[string]experiment{
 const attemptTime = 5 * patience
 
 // experiment measures every row of a scenario in every round.
-func (w *workshop) experiment(ctx context.Context, s *scenario, p placement, r *report) error {
+func (w *fixture) experiment(ctx context.Context, s *scenario, p placement, r *report) error {
 	e := experiments[s.Kind]
 	started := map[string]*running{}
 	defer func() {
@@ -75,9 +66,6 @@ func (w *workshop) experiment(ctx context.Context, s *scenario, p placement, r *
 		for i := range s.Rows {
 			row := &s.Rows[(i+round)%len(s.Rows)]
 			dir := filepath.Join(w.tmp, s.Name+"-"+string(p), row.Peer)
-			if e.fresh { // with nothing of those before
-				dir = filepath.Join(dir, strconv.Itoa(round), strconv.Itoa(i))
-			}
 			peer := started[row.Peer]
 			if peer == nil {
 				var err error
@@ -93,22 +81,18 @@ func (w *workshop) experiment(ctx context.Context, s *scenario, p placement, r *
 			if err := w.attempt(ctx, e, a, round, r); err != nil {
 				return peer.main.failed(fmt.Errorf("%s: %w", row.Name, err))
 			}
-			if e.fresh {
-				peer.close()
-				delete(started, row.Peer)
-			}
 		}
 	}
 	return nil
 }
 
 // attempt makes one attempt and notes its figures.
-func (w *workshop) attempt(
+func (w *fixture) attempt(
 	ctx context.Context, e experiment, a *attempt, round int, r *report,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime+2*(w.opts.warmup+w.opts.duration))
 	defer cancel()
-	all, err := e.measure(ctx, w, a)
+	all, err := e(ctx, w, a)
 	if err != nil {
 		return err
 	}
@@ -123,7 +107,7 @@ func (w *workshop) attempt(
 
 // startWarm starts a peer and asks it for all of its documents. It returns nil
 // if the peer is not installed.
-func (w *workshop) startWarm(
+func (w *fixture) startWarm(
 	ctx context.Context, s *scenario, name string, p placement, dir string, r *report,
 ) (*running, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {

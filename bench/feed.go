@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -22,7 +24,7 @@ const lagEvery = 20 * time.Millisecond
 // measureFeed loads hotrow from all cores while another program writes to the
 // database, and measures how long after its commits their rows are still
 // served as they were before.
-func measureFeed(ctx context.Context, w *workshop, a *attempt) ([]figure, error) {
+func measureFeed(ctx context.Context, w *fixture, a *attempt) ([]figure, error) {
 	before, err := staleServed(ctx, a.peer.ops)
 	if err != nil {
 		return nil, err
@@ -71,7 +73,7 @@ type visibility struct {
 }
 
 // writeForeign runs the program that writes, while the measured time lasts.
-func writeForeign(ctx context.Context, w *workshop, a *attempt) (v visibility, err error) {
+func writeForeign(ctx context.Context, w *fixture, a *attempt) (v visibility, err error) {
 	ctx, cancel := context.WithTimeout(ctx, w.opts.duration+patience/2)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.peers+"foreign", "-url", a.peer.db.url(),
@@ -130,4 +132,31 @@ func watchLag(ctx context.Context, ops string, after, total time.Duration) (lags
 		}
 	}
 	return lags
+}
+
+// fetch reads what is at a URL.
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET %s: %s: %.200s", url, resp.Status, text)
+	}
+	return text, err
+}
+
+// quantile returns the value that a share of sorted values do not exceed, 0 of
+// none.
+func quantile(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }

@@ -16,7 +16,7 @@ import (
 type generation func(ctx context.Context, duration time.Duration) (*load.Result, error)
 
 // onceBy measures one row once, after a warm-up.
-func (w *workshop) onceBy(
+func (w *fixture) onceBy(
 	ctx context.Context, row *row, peer *running, connections int, run generation,
 ) (*load.Result, error) {
 	if w.opts.warmup > 0 {

@@ -43,7 +43,6 @@ type options struct {
 	results  string
 	work     string
 	hotrow   string
-	floor    string
 	show     bool
 }
 
@@ -55,12 +54,8 @@ func main() {
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == generateCommand:
 		err = generate(ctx, os.Stdin, os.Stdout)
-	case len(os.Args) == 2 && os.Args[1] == crowdCommand:
-		err = serveCrowd(ctx, os.Stdin, os.Stdout)
 	case len(os.Args) == 3 && os.Args[1] == tiersCommand:
 		err = serveTiers(ctx, os.Args[2])
-	case len(os.Args) == 5 && os.Args[1] == delayCommand:
-		err = serveDelay(ctx, os.Args[2:])
 	default:
 		err = bench(ctx, os.Args[1:])
 	}
@@ -87,7 +82,6 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.results, "results", "bench/results", "`directory` for the results")
 	flags.StringVar(&o.work, "work", "build/bench", "`directory` for data and programs; kept")
 	flags.StringVar(&o.hotrow, "hotrow", "", "a `program` to measure instead of this tree's")
-	flags.StringVar(&o.floor, "floor", "", "C `file` of another floor, for floor-check")
 	flags.BoolVar(&o.show, "show", false, "no measuring: pages and plots again, from the JSON")
 	flags.Func("connections", "only these, `N,N`: for a look in between", o.connect)
 	if err := flags.Parse(args); err != nil {
@@ -142,7 +136,7 @@ func bench(ctx context.Context, args []string) error {
 			s.shorten()
 		}
 	}
-	w, err := newWorkshop(ctx, o)
+	w, err := newFixture(ctx, o)
 	if err != nil {
 		return err
 	}

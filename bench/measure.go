@@ -22,10 +22,7 @@ type run struct {
 }
 
 // measure runs a scenario. Peers that are not installed are left out.
-func (w *workshop) measure(ctx context.Context, s *scenario) (*report, error) {
-	if s.First {
-		defer goFirst()()
-	}
+func (w *fixture) measure(ctx context.Context, s *scenario) (*report, error) {
 	r := &report{scenario: s, options: w.opts, Setup: w.opts.setup(), Environment: environment(ctx)}
 	place := w.place
 	if s.Kind != "" {
@@ -41,7 +38,7 @@ func (w *workshop) measure(ctx context.Context, s *scenario) (*report, error) {
 }
 
 // place runs a scenario in one placement.
-func (w *workshop) place(ctx context.Context, s *scenario, p placement, r *report) error {
+func (w *fixture) place(ctx context.Context, s *scenario, p placement, r *report) error {
 	started := map[string]*running{}
 	defer func() {
 		for _, peer := range started {
@@ -76,7 +73,7 @@ func (w *workshop) place(ctx context.Context, s *scenario, p placement, r *repor
 
 // rounds measures every row in every round, interleaved, so that what disturbs
 // the machine for a while disturbs all rows.
-func (w *workshop) rounds(
+func (w *fixture) rounds(
 	ctx context.Context, s *scenario, p placement, connections int, started map[string]*running,
 	r *report,
 ) error {
@@ -93,12 +90,6 @@ func (w *workshop) rounds(
 			row := &s.Rows[(i+round)%len(s.Rows)]
 			if row.MaxConnections > 0 && connections > row.MaxConnections {
 				continue
-			}
-			if c := row.Beside; c != nil && c.At != "" {
-				if started[c.At] == nil {
-					continue // it was left out
-				}
-				c.Address = started[c.At].address()
 			}
 			one, err := w.row(ctx, s, p, row, started[row.Peer], connections, offered, r)
 			if errors.Is(err, errMissing) {
@@ -124,7 +115,7 @@ func (w *workshop) rounds(
 
 // row measures one row once, with a peer that is started for it if the scenario
 // says so. It returns nil if the peer is not installed.
-func (w *workshop) row(
+func (w *fixture) row(
 	ctx context.Context, s *scenario, p placement, row *row, peer *running, connections int,
 	offered float64, r *report,
 ) (*run, error) {
@@ -168,7 +159,7 @@ func (r *running) countAccepted(ctx context.Context) (int, error) {
 
 // peak returns the rate that an open loop offers: a share of the median that
 // one row reaches.
-func (w *workshop) peak(
+func (w *fixture) peak(
 	ctx context.Context, s *scenario, p placement, connections int, started map[string]*running,
 ) (float64, error) {
 	i := slices.IndexFunc(s.Rows, func(r row) bool { return r.Name == s.Rate.Row })
@@ -198,7 +189,7 @@ const writing = 5 * time.Millisecond
 const keysPerRun = 1_000_000
 
 // once measures one row once.
-func (w *workshop) once(
+func (w *fixture) once(
 	ctx context.Context, p placement, row *row, peer *running, connections int, offered float64,
 ) (*load.Result, error) {
 	// A row that only writes takes a peer as it is. Any other finds all documents
@@ -213,21 +204,6 @@ func (w *workshop) once(
 		row.During != "" && peer.db != nil
 	if row.Generator != ours {
 		return w.onceByAnother(ctx, p, row, peer, connections)
-	}
-	if row.Beside != nil {
-		c := *row.Beside
-		if c.At == "" {
-			c.Address = peer.address()
-		}
-		g, err := gather(ctx, p, c)
-		if err != nil {
-			return nil, err
-		}
-		defer func() {
-			again, err := g.leave()
-			fmt.Printf("%d %s: %d times closed by the server, %v\n", c.Connections, c.Kind, again,
-				err)
-		}()
 	}
 	w.runs++
 	warmup := w.opts.warmup + time.Duration(connections)*connecting
@@ -276,7 +252,7 @@ func after(ctx context.Context, wait time.Duration, db *cluster, sql string) err
 }
 
 // onceByAnother measures one row once with a generator that is not ours.
-func (w *workshop) onceByAnother(
+func (w *fixture) onceByAnother(
 	ctx context.Context, p placement, row *row, peer *running, connections int,
 ) (*load.Result, error) {
 	switch row.Generator {
@@ -284,10 +260,8 @@ func (w *workshop) onceByAnother(
 		return w.onceByClient(ctx, p, row, peer, connections)
 	case tlsLoad:
 		return w.onceByTLSLoad(ctx, p, row, peer, connections)
-	case phpStreams, phpCurl:
-		return w.onceByPHP(ctx, p, row, peer, connections)
 	}
-	return w.onceByWrk(ctx, p, row, peer, connections)
+	return w.onceByPHP(ctx, p, row, peer, connections)
 }
 
 // median returns the middle of some values, 0 of none.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -81,24 +80,9 @@ func statusAccepts(text []byte) (int, error) {
 
 // startDirectFloor is the floor without a proxy, which tells what it accepts.
 func startDirectFloor(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	r, err := startFloor(ctx, w, on, dir)
-	if err == nil {
-		r.accepted = acceptedByFloor(r.main)
-	}
-	return r, err
-}
-
-// startFloorAnew is the floor for clients that connect anew for each request: what
-// the generator and the kernel reach with nothing between them.
-func startFloorAnew(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
-	program := filepath.Join(w.tmp, "floor-anew")
-	err := command(ctx, "", "cc", "-O2", "-DANEW", "-o", program, "bench/peers/floor/floor.c")
-	if err != nil {
-		return nil, err
-	}
-	r, err := floorOf(ctx, w, on, dir, "floor-anew", program)
 	if err == nil {
 		r.accepted = acceptedByFloor(r.main)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -13,11 +11,11 @@ import (
 )
 
 // startTestFloor builds and starts the floor server of bench/peers.
-func startTestFloor(t *testing.T, args ...string) (p *process, address string) {
+func startTestFloor(t *testing.T) (p *process, address string) {
 	t.Helper()
 	dir := t.TempDir()
 	program, file := filepath.Join(dir, "floor"), filepath.Join(dir, "file")
-	args = append(args, "-O2", "-o", program, "peers/floor/floor.c")
+	args := []string{"-O2", "-o", program, "peers/floor/floor.c"}
 	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
 		t.Skipf("no C compiler: %v\n%s", err, out)
 	}
@@ -66,26 +64,6 @@ func TestFloor_TellsWhatItHasAccepted(t *testing.T) {
 	}
 }
 
-func TestFloor_BuiltForNewConnectionsClosesThem(t *testing.T) {
-	_, address := startTestFloor(t, "-DANEW")
-	nc, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(patience))
-	if _, err := nc.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	var got bytes.Buffer
-	if _, err := got.ReadFrom(nc); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(got.Bytes(), []byte("\r\nConnection: close\r\n")) || !bytes.HasSuffix(got.Bytes(), []byte("}")) {
-		t.Errorf("%q", got.String())
-	}
-}
-
 func TestStatusAccepts_ReadsWhatNginxSays(t *testing.T) {
 	const text = "Active connections: 2 \nserver accepts handled requests\n 17 16 31 \n" +
 		"Reading: 0 Writing: 1 Waiting: 1 \n"
@@ -115,70 +93,5 @@ func TestReport_ShowsWhatWasOpenedUpstream(t *testing.T) {
 		if want := map[string]string{"floor": "-", "b": "20"}[row[0]]; row[14] != want {
 			t.Errorf("%s: %q, want %q", row[0], row[14], want)
 		}
-	}
-}
-
-func TestDelay_HoldsBytesBackBothWays(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		nc, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer nc.Close()
-		b := make([]byte, 16)
-		for {
-			n, err := nc.Read(b)
-			if err != nil {
-				return
-			}
-			_, _ = nc.Write(b[:n])
-		}
-	}()
-	at, _, err := loopback()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- serveDelay(ctx, []string{at, l.Addr().String(), "20ms"}) }()
-	var nc net.Conn
-	for deadline := time.Now().Add(patience); ; {
-		if nc, err = net.Dial("tcp", at); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
-	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(patience))
-	for i, least := range []time.Duration{80 * time.Millisecond, 40 * time.Millisecond} {
-		began := time.Now()
-		if _, err := nc.Write([]byte("hello")); err != nil {
-			t.Fatal(err)
-		}
-		b := make([]byte, 16)
-		n, err := nc.Read(b)
-		if string(b[:n]) != "hello" || err != nil {
-			t.Fatalf("%q, %v", b[:n], err)
-		}
-		if took := time.Since(began); i > 0 && took < least || took < least/2 {
-			t.Errorf("exchange %d took %v, at least %v", i, took, least)
-		}
-	}
-	if err := nc.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := nc.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Error("the end does not come through")
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }

@@ -91,7 +91,7 @@ func nginxProcess(
 
 // startNginxReturn answers with a fixed string.
 func startNginxReturn(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	body, err := os.ReadFile(w.one)
 	if err != nil {
@@ -106,7 +106,7 @@ func startNginxReturn(
 
 // startNginxStatic serves files.
 func startNginxStatic(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	keys := min(w.opts.keys, sampleKeys)
 	return startNginx(ctx, "nginx-static", on, dir, keys, keyed, func(listen string) string {
@@ -116,7 +116,7 @@ func startNginxStatic(
 
 // startNginxCache caches what the net/http peer serves.
 func startNginxCache(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	back, err := goPeer("nginx-backend", "nethttp", "-mode", "ready")(ctx, w, free, dir)
 	if err != nil {
@@ -145,7 +145,7 @@ func onTopOf(r, back *running, err error) (*running, error) {
 }
 
 // startVarnish caches what the net/http peer serves.
-func startVarnish(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startVarnish(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	varnishd, err := look("varnishd")
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ hosts:
 `
 
 // startH2O serves files.
-func startH2O(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startH2O(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	h2o, err := look("h2o")
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -61,35 +60,25 @@ func (r *running) address() string {
 }
 
 // A starter starts a peer with a directory to write in.
-type starter func(ctx context.Context, w *workshop, on placement, dir string) (*running, error)
+type starter func(ctx context.Context, w *fixture, on placement, dir string) (*running, error)
 
 // peers are the servers that scenarios name.
 var peers = withUsers(withTiers(withWire(withLinks(withProxies(map[string]starter{
-	"floor":             startFloor,
-	"floor-other":       startOtherFloor,
-	"hotrow":            startHotrow,
-	"hotrow-traced":     startTraced,
-	"hotrow-tls":        startSecure,
-	"hotrow-postgres":   startHotrowPostgres,
-	"hotrow-disk":       startHotrowDisk,
-	"postgres-direct":   startDirect,
-	"lane-park":         laneWaiting("park", ""),
-	"lane-block":        laneWaiting("block", ""),
-	"lane-spin":         laneWaiting("spin", ""),
-	"lane-poll":         laneWaiting("poll", ""),
-	"lane-park-misses":  laneWaiting("park", "10"),
-	"lane-block-misses": laneWaiting("block", "10"),
-	"lane-spin-misses":  laneWaiting("spin", "10"),
-	"lane-poll-misses":  laneWaiting("poll", "10"),
-	"nethttp-ready":     goPeer("nethttp-ready", "nethttp", "-mode", "ready"),
-	"nethttp-tls":       startSecurePeer,
-	"nethttp-json":      goPeer("nethttp-json", "nethttp", "-mode", "json"),
-	"fasthttp":          goPeer("fasthttp", "fasthttp"),
-	"nginx-return":      startNginxReturn,
-	"nginx-static":      startNginxStatic,
-	"nginx-proxycache":  startNginxCache,
-	"varnish":           startVarnish,
-	"h2o":               startH2O,
+	"floor":            startFloor,
+	"hotrow":           startHotrow,
+	"hotrow-tls":       startSecure,
+	"hotrow-postgres":  startHotrowPostgres,
+	"hotrow-disk":      startHotrowDisk,
+	"postgres-direct":  startDirect,
+	"nethttp-ready":    goPeer("nethttp-ready", "nethttp", "-mode", "ready"),
+	"nethttp-tls":      startSecurePeer,
+	"nethttp-json":     goPeer("nethttp-json", "nethttp", "-mode", "json"),
+	"fasthttp":         goPeer("fasthttp", "fasthttp"),
+	"nginx-return":     startNginxReturn,
+	"nginx-static":     startNginxStatic,
+	"nginx-proxycache": startNginxCache,
+	"varnish":          startVarnish,
+	"h2o":              startH2O,
 })))))
 
 // keyed is what documents begin with.
@@ -118,34 +107,12 @@ func newRunningAt(
 }
 
 // startFloor starts the constant server.
-func startFloor(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
-	return floorOf(ctx, w, on, dir, "floor", w.floor)
-}
-
-// startOtherFloor starts the constant server that the command line names.
-func startOtherFloor(
-	ctx context.Context, w *workshop, on placement, dir string,
-) (*running, error) {
-	if w.opts.floor == "" {
-		return nil, fmt.Errorf("%w: another floor, named by -floor FILE.c", errMissing)
-	}
-	program := filepath.Join(w.tmp, "other-floor")
-	err := command(ctx, "", "cc", "-O2", "-w", "-pthread", "-o", program, w.opts.floor)
-	if err != nil {
-		return nil, err
-	}
-	return floorOf(ctx, w, on, dir, "floor-other", program)
-}
-
-// floorOf starts a constant server: both take a port and a file.
-func floorOf(
-	ctx context.Context, w *workshop, on placement, dir, name, program string,
-) (*running, error) {
+func startFloor(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	address, port, err := loopback()
 	if err != nil {
 		return nil, err
 	}
-	p, err := start(name, dir, on, program, strconv.Itoa(port), w.one)
+	p, err := start("floor", dir, on, w.floor, strconv.Itoa(port), w.one)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +121,7 @@ func floorOf(
 
 // goPeer makes the starter of a program of bench/peers.
 func goPeer(name, program string, args ...string) starter {
-	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+	return func(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 		address, _, err := loopback()
 		if err != nil {
 			return nil, err
@@ -174,13 +141,13 @@ func goPeer(name, program string, args ...string) starter {
 
 // startHotrow starts hotrow over a copy of the SQLite database, which scenarios
 // may write to.
-func startHotrow(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startHotrow(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	return startHotrowWith(ctx, w, on, dir, flavour{})
 }
 
 // startHotrowWith is startHotrow with something different.
 func startHotrowWith(
-	ctx context.Context, w *workshop, on placement, dir string, f flavour,
+	ctx context.Context, w *fixture, on placement, dir string, f flavour,
 ) (*running, error) {
 	db := filepath.Join(dir, "hotrow.db")
 	if err := copyFile(db, w.db); err != nil {
@@ -191,15 +158,14 @@ func startHotrowWith(
 
 // A flavour is what differs from one hotrow to another.
 type flavour struct {
-	scheme string   // http
-	http   string   // further settings of the HTTP listener
-	cache  string   // its bounds
-	env    []string // further environment
+	scheme string // http
+	http   string // further settings of the HTTP listener
+	cache  string // its bounds
 }
 
 // hotrowOver starts hotrow over the database at url.
 func hotrowOver(
-	ctx context.Context, w *workshop, on placement, dir, name, url string, f flavour,
+	ctx context.Context, w *fixture, on placement, dir, name, url string, f flavour,
 ) (*running, error) {
 	setDefault(&f.scheme, "http")
 	setDefault(&f.cache, "memory: 2GiB")
@@ -217,9 +183,7 @@ func hotrowOver(
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := startWith(name, dir, on, func(cmd *exec.Cmd) {
-		cmd.Env = append(os.Environ(), f.env...)
-	}, w.hotrow, "serve", "-c", config)
+	p, err := start(name, dir, on, w.hotrow, "serve", "-c", config)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ const authorities = "/etc/ssl/certs/ca-certificates.crt"
 
 // onceByPHP measures one row once with a program in PHP, with a process for each of the
 // connections. Answers are checked for their status and that they are of one length.
-func (w *workshop) onceByPHP(
+func (w *fixture) onceByPHP(
 	ctx context.Context, p placement, row *row, peer *running, connections int,
 ) (*load.Result, error) {
 	php, err := look("php")
@@ -54,7 +54,7 @@ func (w *workshop) onceByPHP(
 // trustedBeside writes the certificates that the system trusts, and the peer's: curl reads
 // all of them, for each handle. PHP's streams look one up in a directory, so that a file
 // with the peer's alone is as much work for them.
-func (w *workshop) trustedBeside(peer *running) (string, error) {
+func (w *fixture) trustedBeside(peer *running) (string, error) {
 	known, err := os.ReadFile(authorities)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%w: %s", errMissing, authorities)

@@ -29,7 +29,7 @@ func (c *cluster) url() string {
 }
 
 // startPostgres makes a server and fills it.
-func startPostgres(ctx context.Context, w *workshop, dir string) (*cluster, error) {
+func startPostgres(ctx context.Context, w *fixture, dir string) (*cluster, error) {
 	bin, err := postgresBin()
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (c *cluster) psql(ctx context.Context, script io.Reader) error {
 
 // startHotrowPostgres starts hotrow over PostgreSQL.
 func startHotrowPostgres(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	return hotrowOverPostgres(ctx, w, on, dir, flavour{})
 }
@@ -168,7 +168,7 @@ func startHotrowPostgres(
 // startHotrowDisk starts hotrow over PostgreSQL with next to no memory, so that
 // documents come from its disk tier.
 func startHotrowDisk(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	return hotrowOverPostgres(ctx, w, on, dir, flavour{
 		cache: fmt.Sprintf("memory: 1MiB, disk: {path: %q}", filepath.Join(dir, "documents.db")),
@@ -177,7 +177,7 @@ func startHotrowDisk(
 
 // hotrowOverPostgres starts hotrow over a PostgreSQL of its own.
 func hotrowOverPostgres(
-	ctx context.Context, w *workshop, on placement, dir string, f flavour,
+	ctx context.Context, w *fixture, on placement, dir string, f flavour,
 ) (*running, error) {
 	db, err := startPostgres(ctx, w, dir)
 	if err != nil {
@@ -188,7 +188,7 @@ func hotrowOverPostgres(
 }
 
 // startDirect starts the service that asks PostgreSQL each time.
-func startDirect(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startDirect(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	db, err := startPostgres(ctx, w, dir)
 	if err != nil {
 		return nil, err

@@ -161,3 +161,13 @@ func look(name string) (string, error) {
 
 // errMissing says that a program is not installed.
 var errMissing = errors.New("not installed")
+
+// wait waits for some time or the end of ctx.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

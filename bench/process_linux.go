@@ -49,38 +49,6 @@ func raiseFiles() {
 	}
 }
 
-// autogroup says, and takes, how the kernel shares its processors between sessions.
-const autogroup = "/proc/self/autogroup"
-
-// goFirst puts this session, in which all is that is measured and all that measures,
-// before the machine's own services, until back is called. Only root may.
-//
-// A supervisor that looked through all open files once a second held a core for up
-// to 14 ms while clients held 16,000: a hundredth of the time, so it was the p99.
-func goFirst() (back func()) {
-	had := sessionNice()
-	if had == "" || os.WriteFile(autogroup, []byte("-20"), 0) != nil {
-		return func() {}
-	}
-	return func() { _ = os.WriteFile(autogroup, []byte(had), 0) }
-}
-
-// sessionNice returns how nice this session is to others, or "" if the kernel does
-// not know sessions.
-func sessionNice() string {
-	text, err := os.ReadFile(autogroup)
-	if err != nil {
-		return ""
-	}
-	_, nice, _ := strings.Cut(string(text), " nice ")
-	return strings.TrimSpace(nice)
-}
-
-// setReceiveBuffer sets the size of a socket's receive buffer.
-func setReceiveBuffer(fd uintptr, size int) error {
-	return syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, size)
-}
-
 // endGroup tells a process and its children to end.
 func endGroup(pid int, force bool) error {
 	if force {

@@ -18,12 +18,6 @@ func maxConnections() int { return 0 }
 
 func raiseFiles() {}
 
-func goFirst() (back func()) { return func() {} }
-
-func sessionNice() string { return "" }
-
-func setReceiveBuffer(uintptr, int) error { return errLinux }
-
 func endGroup(int, bool) error { return errLinux }
 
 // A use is what this process has of the machine: nothing that is known here.

@@ -14,7 +14,7 @@ import (
 )
 
 // A proxyStart starts a proxy that listens at an address and relays to another.
-type proxyStart func(w *workshop, on placement, dir, listen, upstream string, secure bool) (
+type proxyStart func(w *fixture, on placement, dir, listen, upstream string, secure bool) (
 	*process, error)
 
 // proxies are what relays, by name. Each is a peer in front of a floor server,
@@ -30,55 +30,29 @@ var proxies = map[string]proxyStart{
 	"proxy-chocon-rebuilt-default": rebuiltProxy(2),
 }
 
-// A road is what is between a proxy and its upstream.
-type road struct {
+// A path is what is between a proxy and its upstream.
+type path struct {
 	secure bool // TLS
 	wire   bool // a wire, with a hotrow at its far end
-	away   bool // a delay; where there is a wire, its far end is beside the upstream
 }
 
 // withProxies adds the proxies to the peers.
 func withProxies(all map[string]starter) map[string]starter {
 	for name, begin := range proxies {
-		all[name] = behindProxy(name, begin, road{})
-		all[name+"-tls"] = behindProxy(name+"-tls", begin, road{secure: true})
-		all[name+"-away"] = behindProxy(name+"-away", begin, road{secure: true, away: true})
+		all[name] = behindProxy(name, begin, path{})
+		all[name+"-tls"] = behindProxy(name+"-tls", begin, path{secure: true})
 	}
 	const wire = "proxy-hotrow-wire"
-	all[wire] = behindProxy(wire, hotrowProxy, road{wire: true})
-	all[wire+"-tls"] = behindProxy(wire+"-tls", hotrowProxy, road{wire: true, secure: true})
-	all[wire+"-away"] = behindProxy(wire+"-away", hotrowProxy,
-		road{wire: true, secure: true, away: true})
+	all[wire] = behindProxy(wire, hotrowProxy, path{wire: true})
 	all["tls-upstream"] = startTLSUpstream
-	all["tls-upstream-away"] = startTLSAway
 	all["floor-direct"] = startDirectFloor
-	all["floor-anew"] = startFloorAnew
 	return all
-}
-
-// startTLSAway is startTLSUpstream behind a delay.
-func startTLSAway(
-	ctx context.Context, w *workshop, on placement, dir string,
-) (*running, error) {
-	r, err := startTLSUpstream(ctx, w, on, dir)
-	if err != nil {
-		return nil, err
-	}
-	p, at, err := startDelay(ctx, dir, r.address())
-	if err != nil {
-		r.close()
-		return nil, err
-	}
-	r.url = strings.Replace(r.url, r.base, "https://"+at, 1)
-	r.base = "https://" + at
-	r.behind = append(r.behind, p)
-	return r, nil
 }
 
 // startTLSUpstream starts what is behind the proxies with TLS, to be asked by the
 // clients themselves.
 func startTLSUpstream(
-	ctx context.Context, w *workshop, _ placement, dir string,
+	ctx context.Context, w *fixture, _ placement, dir string,
 ) (*running, error) {
 	back, err := startFloor(ctx, w, free, dir)
 	if err != nil {
@@ -97,8 +71,8 @@ func startTLSUpstream(
 }
 
 // behindProxy makes the starter of a proxy with its upstream.
-func behindProxy(name string, begin proxyStart, way road) starter {
-	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func behindProxy(name string, begin proxyStart, way path) starter {
+	return func(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 		b, err := startBehind(ctx, w, dir, way)
 		if err != nil {
 			return nil, err
@@ -124,22 +98,22 @@ func behindProxy(name string, begin proxyStart, way road) starter {
 	}
 }
 
-// A backstage is what is behind a proxy.
-type backstage struct {
+// An upstreamStack is what a proxy relays to.
+type upstreamStack struct {
 	processes []*process // the nearest first
 	upstream  string     // what the proxy is told: an address, or the URL of a wire
 	accepted  tally
 }
 
 // stop ends it.
-func (b *backstage) stop() {
+func (b *upstreamStack) stop() {
 	for _, p := range b.processes {
 		p.stop()
 	}
 }
 
 // add puts a process before what is there.
-func (b *backstage) add(p *process, upstream string) {
+func (b *upstreamStack) add(p *process, upstream string) {
 	b.processes = append([]*process{p}, b.processes...)
 	b.upstream = upstream
 }
@@ -147,13 +121,13 @@ func (b *backstage) add(p *process, upstream string) {
 // startBehind starts what is behind a proxy, where there is room: it must not slow
 // the proxy.
 func startBehind(
-	ctx context.Context, w *workshop, dir string, way road,
-) (_ *backstage, err error) {
+	ctx context.Context, w *fixture, dir string, way path,
+) (_ *upstreamStack, err error) {
 	back, err := startFloor(ctx, w, free, dir)
 	if err != nil {
 		return nil, err
 	}
-	b := &backstage{accepted: acceptedByFloor(back.main)}
+	b := &upstreamStack{accepted: acceptedByFloor(back.main)}
 	b.add(back.main, back.address())
 	defer func() {
 		if err != nil {
@@ -174,13 +148,6 @@ func startBehind(
 			return nil, err
 		}
 		b.add(exit, at)
-	}
-	if way.away {
-		p, at, err := startDelay(ctx, dir, b.upstream)
-		if err != nil {
-			return nil, err
-		}
-		b.add(p, at)
 	}
 	if way.wire {
 		b.upstream = "wire://" + b.upstream
@@ -242,7 +209,7 @@ func trusting(dir string) func(*exec.Cmd) {
 
 // hotrowProxy starts hotrow's.
 func hotrowProxy(
-	w *workshop, on placement, dir, listen, upstream string, secure bool,
+	w *fixture, on placement, dir, listen, upstream string, secure bool,
 ) (*process, error) {
 	host, port, _ := strings.Cut(listen, ":")
 	return startWith("proxy-hotrow", dir, on, trusting(dir), w.hotrow, "proxy", "--listen", host,
@@ -258,7 +225,7 @@ func upstreamURL(upstream string, secure bool) string {
 }
 
 // hotrowExit starts the far end of a wire. Its CPU is not that of the row.
-func hotrowExit(w *workshop, dir, upstream string) (p *process, at string, err error) {
+func hotrowExit(w *fixture, dir, upstream string) (p *process, at string, err error) {
 	at, port, err := loopback()
 	if err != nil {
 		return nil, "", err
@@ -272,7 +239,7 @@ func hotrowExit(w *workshop, dir, upstream string) (p *process, at string, err e
 // rebuiltProxy makes the start of chocon's design, rebuilt: see its package.
 func rebuiltProxy(kept int) proxyStart {
 	return func(
-		w *workshop, on placement, dir, listen, upstream string, secure bool,
+		w *fixture, on placement, dir, listen, upstream string, secure bool,
 	) (*process, error) {
 		return startWith("proxy-chocon-rebuilt", dir, on, trusting(dir), w.peers+"chocon-rebuilt",
 			"-listen", listen, "-upstream", scheme(secure)+upstream, "-c", strconv.Itoa(kept))
@@ -281,7 +248,7 @@ func rebuiltProxy(kept int) proxyStart {
 
 // nginxProxy starts nginx with kept upstream connections.
 func nginxProxy(
-	_ *workshop, on placement, dir, listen, upstream string, secure bool,
+	_ *fixture, on placement, dir, listen, upstream string, secure bool,
 ) (*process, error) {
 	nginx, err := look("nginx")
 	if err != nil {
@@ -310,7 +277,7 @@ func nginxProxy(
 
 // haproxyProxy starts HAProxy.
 func haproxyProxy(
-	_ *workshop, on placement, dir, listen, upstream string, secure bool,
+	_ *fixture, on placement, dir, listen, upstream string, secure bool,
 ) (*process, error) {
 	haproxy, err := look("haproxy")
 	if err != nil {
@@ -344,7 +311,7 @@ listen proxy
 
 // fasthttpProxy starts the proxy of bench/peers.
 func fasthttpProxy(
-	w *workshop, on placement, dir, listen, upstream string, secure bool,
+	w *fixture, on placement, dir, listen, upstream string, secure bool,
 ) (*process, error) {
 	return start("proxy-fasthttp", dir, on, w.peers+"fasthttp-proxy", "-listen", listen,
 		"-upstream", upstream, "-tls="+strconv.FormatBool(secure))
@@ -370,7 +337,7 @@ var buildChocon = sync.OnceValues(func() (string, error) {
 // choconProxy makes the start of chocon.
 func choconProxy(args ...string) proxyStart {
 	return func(
-		_ *workshop, on placement, dir, listen, upstream string, secure bool,
+		_ *fixture, on placement, dir, listen, upstream string, secure bool,
 	) (*process, error) {
 		program, err := buildChocon()
 		if err != nil {

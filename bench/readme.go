@@ -38,14 +38,18 @@ func (r *report) show(page string) error {
 
 // shown returns the few figures that say most.
 func (r *report) shown() string {
-	t := load.Table{Columns: []string{"server", "answers/s", "of the floor", "p99 µs", "CPU µs"}}
+	t := load.Table{Columns: []string{"server", "answers/s", "lowest", "highest", "of the floor",
+		"lowest", "highest", "p99 µs", "CPU µs"}}
 	for _, row := range r.scenario.Rows {
 		g := r.group(shownPlacement, shownConnections, row.Name)
-		if len(g.runs) == 0 {
+		if len(g.runs) == 0 || len(g.base) == 0 {
 			continue
 		}
+		rates, ratios := g.values(rateOf), ratios(g, g.base, rateOf)
 		t.Rows = append(t.Rows, []string{
-			g.name, load.Count(median(g.values(rateOf))), ratio(g, g.base, rateOf),
+			g.name, load.Count(median(rates)), load.Count(slices.Min(rates)),
+			load.Count(slices.Max(rates)), shownRatio(median(ratios)),
+			shownRatio(slices.Min(ratios)), shownRatio(slices.Max(ratios)),
 			load.Count(median(g.values(p99))), fmt.Sprintf("%.2f", median(g.values(cpu))),
 		})
 	}

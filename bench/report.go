@@ -255,20 +255,27 @@ func (g group) values(f func(*load.Result) float64) (values []float64) {
 	return values
 }
 
-// ratio returns the median of a figure's ratios to the baseline's in the same
-// round.
-func ratio(g group, base map[int]*load.Result, f func(*load.Result) float64) string {
-	var ratios []float64
+// ratios returns a figure's ratio to the baseline's in each round that has both.
+func ratios(g group, base map[int]*load.Result, f func(*load.Result) float64) (all []float64) {
 	for round, result := range g.runs {
 		if b := base[round]; b != nil && f(b) > 0 {
-			ratios = append(ratios, f(result)/f(b))
+			all = append(all, f(result)/f(b))
 		}
 	}
-	if len(ratios) == 0 {
+	return all
+}
+
+// ratio returns the median of ratios, as text.
+func ratio(g group, base map[int]*load.Result, f func(*load.Result) float64) string {
+	all := ratios(g, base, f)
+	if len(all) == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.3f", median(ratios))
+	return shownRatio(median(all))
 }
+
+// shownRatio is a ratio as text.
+func shownRatio(v float64) string { return fmt.Sprintf("%.3f", v) }
 
 func rateOf(r *load.Result) float64  { return r.Rate }
 func failed(r *load.Result) float64  { return float64(r.Failed()) }

@@ -26,7 +26,6 @@ type scenario struct {
 	Rate        *rate       `json:"rate"`  // open loop; none: closed
 	Keys        int         `json:"keys"`  // how many are asked for; none: all
 	Alone       bool        `json:"alone"` // a peer runs while it is measured only
-	First       bool        `json:"first"` // before the machine's own services: it is about tails
 	Targets     []target    `json:"targets"`
 }
 
@@ -42,13 +41,11 @@ type row struct {
 	Read           string     `json:"read"`   // one of readKinds, where tiers are read
 	Write          load.Write `json:"write"`
 	During         string     `json:"during"`          // SQL that runs meanwhile
-	Collect        bool       `json:"collect"`         // garbage, again and again
-	Beside         *crowd     `json:"beside"`          // clients that are there meanwhile
 	MaxConnections int        `json:"max_connections"` // the row ends here
 }
 
 // generators are what a row may name.
-var generators = []string{ours, wrk, wrkOneKey, tlsLoad, phpStreams, phpCurl, ownClient}
+var generators = []string{ours, tlsLoad, phpStreams, phpCurl, ownClient}
 
 // A rate is a share of what one row reaches when all goes that can.
 type rate struct {
@@ -166,15 +163,6 @@ func (r *row) validate() error {
 	if _, ok := readKinds[r.Read]; r.Read != "" && !ok {
 		return fmt.Errorf("read %q: want all, tenth or zipf", r.Read)
 	}
-	if r.Beside == nil {
-		return nil
-	}
-	if !slices.Contains(crowds, r.Beside.Kind) {
-		return fmt.Errorf("beside: %q: want one of %v", r.Beside.Kind, crowds)
-	}
-	if _, ok := peers[r.Beside.At]; !ok && r.Beside.At != "" {
-		return fmt.Errorf("beside: there is no peer %q", r.Beside.At)
-	}
 	return nil
 }
 
@@ -185,11 +173,6 @@ func (s *scenario) shorten() {
 	}
 	s.Connections = slices.Compact(s.Connections)
 	s.Connections = s.Connections[:min(len(s.Connections), 2)]
-	for i := range s.Rows {
-		if c := s.Rows[i].Beside; c != nil {
-			c.Connections = min(c.Connections, 200)
-		}
-	}
 }
 
 // peers returns the names of the peers that a scenario needs, each once.
@@ -198,9 +181,6 @@ func (s *scenario) peers() []string {
 	for _, r := range s.Rows {
 		if !slices.Contains(names, r.Peer) {
 			names = append(names, r.Peer)
-		}
-		if c := r.Beside; c != nil && c.At != "" && !slices.Contains(names, c.At) {
-			names = append(names, c.At)
 		}
 	}
 	return names

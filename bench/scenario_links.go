@@ -27,20 +27,14 @@ const (
 type shortener struct {
 	count func(ctx context.Context) (int64, error) // of recorded hits in the database
 	drain func(ctx context.Context, on bool) error // nil: it drains all the time
-	away  func(ctx context.Context) (back func(context.Context) error, err error)
-	fill  linksFill
-	sizes []int64 // of what was filled in: links, sums, raw rows
-	warm  bool    // memory has all links
 }
 
 // withLinks adds the servers of the scenarios about links.
 func withLinks(all map[string]starter) map[string]starter {
 	maps.Copy(all, map[string]starter{
-		"links":             linksOf("record: true", linksInSQLite),
-		"links-held":        linksOf("record: true, drain: false", linksInSQLite),
-		"links-off":         linksOf("record: false", linksInSQLite),
-		"links-mariadb":     linksOf("record: true", linksInMariaDB),
-		"links-many":        startLinksMany,
+		"links":             linksOf("record: true"),
+		"links-held":        linksOf("record: true, drain: false"),
+		"links-off":         linksOf("record: false"),
 		"redirect-floor":    startRedirectFloor,
 		"redirect-nginx":    startRedirectNginx,
 		"redirect-nethttp":  startRedirectPeer,
@@ -100,7 +94,7 @@ func newRedirecting(ctx context.Context, p *process, address string) (*running, 
 
 // startRedirectFloor answers with a constant redirect.
 func startRedirectFloor(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	address, port, err := loopback()
 	if err != nil {
@@ -123,7 +117,7 @@ func startRedirectFloor(
 
 // startRedirectPeer redirects by net/http and a map.
 func startRedirectPeer(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	address, _, err := loopback()
 	if err != nil {
@@ -139,7 +133,7 @@ func startRedirectPeer(
 
 // startRedirectNginx redirects by nginx's return.
 func startRedirectNginx(
-	ctx context.Context, _ *workshop, on placement, dir string,
+	ctx context.Context, _ *fixture, on placement, dir string,
 ) (*running, error) {
 	p, address, err := nginxProcess("redirect-nginx", on, dir, func(listen string) string {
 		return fmt.Sprintf("server { listen %s; location / { return 301 %s; } }", listen,
@@ -151,30 +145,22 @@ func startRedirectNginx(
 	return newRedirecting(ctx, p, address)
 }
 
-// linksOf makes the starter of hotrow's shortener; log is what its click log is
-// told, and made what its database is.
-func linksOf(log string, made linksDatabase) starter {
-	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
-		db, err := made(ctx, on, dir)
-		if err != nil {
-			return nil, err
-		}
-		r, err := linksOver(ctx, w, on, dir, log, db)
-		if err != nil {
-			for _, p := range db.behind {
-				p.stop()
-			}
-			return nil, err
-		}
-		r.behind = append(r.behind, db.behind...)
-		return r, nil
+// linksOf makes the starter of hotrow's shortener over SQLite; log is what its click
+// log is told.
+func linksOf(log string) starter {
+	return func(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
+		return startLinks(ctx, w, on, dir, log)
 	}
 }
 
-// linksOver starts the shortener over a database.
-func linksOver(
-	ctx context.Context, w *workshop, on placement, dir, log string, db *linksStore,
+// startLinks starts the shortener.
+func startLinks(
+	ctx context.Context, w *fixture, on placement, dir, log string,
 ) (*running, error) {
+	db := filepath.Join(dir, "links.db")
+	if _, err := look("sqlite3"); err != nil {
+		return nil, err
+	}
 	address, _, err := loopback()
 	if err != nil {
 		return nil, err
@@ -188,7 +174,7 @@ func linksOver(
 		text := fmt.Sprintf("version: 1\nhttp: {listen: 'off'}\nwire: {listen: 'off'}\n"+
 			"ops: {listen: %q}\ncache: {memory: 2GiB}\nlinks:\n  listen: %q\n  database: %q\n"+
 			"  log: {dir: %q, max: 16GiB, %s}\n",
-			ops, address, db.url, filepath.Join(dir, "clicks"), log)
+			ops, address, "sqlite:"+db, filepath.Join(dir, "clicks"), log)
 		return os.WriteFile(file, []byte(text), 0o600)
 	}
 	if err := write(log); err != nil {
@@ -206,7 +192,10 @@ func linksOver(
 	if err != nil {
 		return nil, err
 	}
-	r.ops, r.links = "http://"+ops, &shortener{count: db.count, away: db.away}
+	r.ops, r.links = "http://"+ops, &shortener{count: func(ctx context.Context) (int64, error) {
+		return countBy(ctx, "sqlite3", "-cmd", ".timeout 10000", db,
+			"SELECT count(*) FROM clicks WHERE kind < 2")
+	}}
 	switch {
 	case strings.Contains(log, "drain: false"):
 		r.links.drain = func(ctx context.Context, on bool) error {
@@ -276,30 +265,4 @@ func reloaded(ctx context.Context, p *process) error {
 		}
 	}
 	return nil
-}
-
-// The metrics of hotrow that scenarios about links read.
-const (
-	pendingMetric   = "hotrow_links_clicks_pending"
-	lagMetric       = "hotrow_links_clicks_lag_seconds"
-	redirectsMetric = `hotrow_links_requests_total{result="redirect"}`
-)
-
-// metric reads one metric of hotrow.
-func (r *running) metric(ctx context.Context, name string) (float64, error) {
-	text, err := fetch(ctx, r.ops+"/metrics")
-	if err != nil {
-		return 0, err
-	}
-	return metricIn(text, name)
-}
-
-// metricIn returns the value of a metric without labels.
-func metricIn(text []byte, name string) (float64, error) {
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			return strconv.ParseFloat(value, 64)
-		}
-	}
-	return 0, fmt.Errorf("the metrics have no %s", name)
 }

@@ -12,7 +12,7 @@ import (
 
 // startShortcut starts the rebuilt original (peers/shortcut) over a MariaDB of
 // its own, with that server's defaults: each insert is on disk before the answer.
-func startShortcut(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startShortcut(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	db, port, err := startMariaDB(ctx, on, dir)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func startShortcut(ctx context.Context, w *workshop, on placement, dir string) (
 
 // shortcutOver starts the rebuilt original once its database answers.
 func shortcutOver(
-	ctx context.Context, w *workshop, on placement, dir string, port int, shell []string,
+	ctx context.Context, w *fixture, on placement, dir string, port int, shell []string,
 ) (*running, error) {
 	if err := awaitMariaDB(ctx, shell); err != nil {
 		return nil, err
@@ -103,4 +103,10 @@ func awaitMariaDB(ctx context.Context, shell []string) error {
 		wait(ctx, 50*time.Millisecond)
 	}
 	return fmt.Errorf("mariadb: %w: %s", err, out)
+}
+
+// mariadbShell is the client's command line but for what it is asked.
+func mariadbShell(port int) []string {
+	return []string{"--no-defaults", "--batch", "--skip-column-names", "--protocol=tcp",
+		"--host=127.0.0.1", "--port=" + strconv.Itoa(port), "--user=root"}
 }

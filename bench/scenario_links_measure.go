@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -12,7 +11,7 @@ import (
 
 // measureLinks runs the command of the original's benchmark, and then waits until
 // every hit that was answered is in the database.
-func measureLinks(ctx context.Context, w *workshop, a *attempt) ([]figure, error) {
+func measureLinks(ctx context.Context, w *fixture, a *attempt) ([]figure, error) {
 	program, err := look(wrk)
 	if err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func settledCount(ctx context.Context, a *attempt, least int64) (int64, float64,
 }
 
 // seedWrk runs wrk as the README of the original says: wrk -c 256 -d 5s -t 48.
-func seedWrk(ctx context.Context, w *workshop, program string, a *attempt) (*load.Result, error) {
+func seedWrk(ctx context.Context, w *fixture, program string, a *attempt) (*load.Result, error) {
 	seconds := max(int(w.opts.duration.Round(time.Second)/time.Second), 1)
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+patience)
 	defer cancel()
@@ -115,75 +114,4 @@ func seedWrk(ctx context.Context, w *workshop, program string, a *attempt) (*loa
 	return runGenerator(ctx, a.on, a.peer, parseWrk, program, "-c", strconv.Itoa(a.connections),
 		"-d", strconv.Itoa(seconds)+"s", "-t", strconv.Itoa(min(threads, a.connections)),
 		"--latency", a.peer.url)
-}
-
-// The rate that measureLinksRate offers, and for how long.
-const (
-	linksRate = 20_000
-	linksTime = time.Minute
-)
-
-// measureLinksRate offers redirects at a fixed rate, looks at how far the database
-// is behind them, and then waits until it has every one that the server has sent.
-func measureLinksRate(ctx context.Context, w *workshop, a *attempt) ([]figure, error) {
-	duration := linksTime
-	if w.opts.quick {
-		duration = 3 * time.Second
-	}
-	watch, stop := context.WithCancel(ctx)
-	defer stop()
-	seen := make(chan lags, 1)
-	go func() { seen <- a.peer.watchLag(watch) }()
-	result, err := loadFrom(ctx, a.on, order{Config: load.Config{
-		URL: a.peer.url, Keys: load.Keys{N: 1}, Connections: a.connections, Rate: linksRate,
-		Duration: duration, Warmup: w.opts.warmup, Timeout: patience, PID: a.peer.main.pid(),
-	}})
-	stop()
-	l := <-seen
-	if err := errors.Join(err, l.err); err != nil {
-		return nil, err
-	}
-	figures := []figure{
-		{"answers/s", result.Rate}, {"p50 µs", result.Reads.P50}, {"p99 µs", result.Reads.P99},
-		{"failed", float64(result.Failed())},
-	}
-	if a.peer.links == nil || a.peer.links.count == nil {
-		return figures, nil
-	}
-	sent, err := a.peer.metric(ctx, redirectsMetric) // since it was started
-	if err != nil {
-		return nil, err
-	}
-	stored, waited, err := settledCount(ctx, a, int64(sent))
-	if err != nil {
-		return nil, err
-	}
-	return append(figures, figure{"lag max s", l.most}, figure{"redirects", sent},
-		figure{"count(*)", float64(stored)}, figure{"missing", sent - float64(stored)},
-		figure{"s to drain", waited}), nil
-}
-
-// lags is how far the database was behind.
-type lags struct {
-	most float64
-	err  error
-}
-
-// watchLag looks at the lag ten times a second until ctx ends. That takes a server
-// milliseconds each time, so that one which records nothing is asked as often.
-func (r *running) watchLag(ctx context.Context) (l lags) {
-	records := r.links != nil && r.links.count != nil
-	for ctx.Err() == nil {
-		text, err := fetch(ctx, r.ops+"/metrics")
-		if err == nil && records {
-			var lag float64
-			lag, err = metricIn(text, lagMetric)
-			l.most = max(l.most, lag)
-		}
-		if err != nil && ctx.Err() == nil {
-			l.err = errors.Join(l.err, err)
-		}
-		wait(ctx, 100*time.Millisecond)
-	}
-	return l
 }

@@ -42,7 +42,7 @@ func withTiers(all map[string]starter) map[string]starter {
 // startTiers makes the starter of a process with the two tiers. Their file is
 // made if it is not there, which takes minutes, and stays for the next time.
 func startTiers(documents func(*options) int64) starter {
-	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+	return func(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 		work, err := filepath.Abs(w.opts.work)
 		if err != nil {
 			return nil, err
@@ -94,7 +94,7 @@ var readKinds = map[string]func(n int64) load.Keys{
 
 // measureTiers reads as fast as goes and then at half of that rate, of which the
 // latencies are.
-func measureTiers(ctx context.Context, w *workshop, a *attempt) ([]figure, error) {
+func measureTiers(ctx context.Context, w *fixture, a *attempt) ([]figure, error) {
 	keys := readKinds[a.row.Read](int64(a.peer.keys))
 	if err := warmTiers(ctx, a, keys); err != nil {
 		return nil, err

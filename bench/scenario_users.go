@@ -24,9 +24,9 @@ func withUsers(all map[string]starter) map[string]starter {
 
 // overUsers makes a starter that finds the stores running.
 func overUsers(
-	start func(context.Context, *workshop, placement, string) (*running, error),
+	start func(context.Context, *fixture, placement, string) (*running, error),
 ) starter {
-	return func(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+	return func(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 		if w.users == nil {
 			stores, err := startUserStores(ctx, w, on)
 			if err != nil {
@@ -73,7 +73,7 @@ resources:
 // startUsersHotrow starts hotrow over both stores, and asks it for every user
 // once in each of its four representations.
 func startUsersHotrow(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	address, _, err := loopback()
 	if err != nil {
@@ -123,7 +123,7 @@ func newUsers(ctx context.Context, p *process, address, path string) (*running, 
 
 // startUsersGo builds the service in Go, which is a module of its own, and starts
 // it.
-func startUsersGo(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startUsersGo(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	program, err := w.buildUsers(ctx, "service")
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func startUsersGo(ctx context.Context, w *workshop, on placement, dir string) (*
 }
 
 // buildUsers builds a program of bench/peers/users.
-func (w *workshop) buildUsers(ctx context.Context, name string) (string, error) {
+func (w *fixture) buildUsers(ctx context.Context, name string) (string, error) {
 	program := filepath.Join(w.tmp, "users-"+name)
 	return program, command(ctx, "bench/peers/users", "go", "build", "-trimpath", "-o", program,
 		"./"+name)
@@ -152,7 +152,7 @@ func (w *workshop) buildUsers(ctx context.Context, name string) (string, error) 
 const workersEach = 16
 
 // startUsersPerl starts the service in Perl.
-func startUsersPerl(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startUsersPerl(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	starman, err := look("starman")
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func startUsersPerl(ctx context.Context, w *workshop, on placement, dir string) 
 
 // startUsersRuby starts the service in Ruby: a process for each core, for threads
 // of one take turns.
-func startUsersRuby(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startUsersRuby(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	puma, err := look("puma")
 	if err != nil {
 		return nil, err
@@ -203,18 +203,18 @@ func startUsersRuby(ctx context.Context, w *workshop, on placement, dir string) 
 }
 
 // askMariaDB is the database itself as a peer.
-func askMariaDB(ctx context.Context, w *workshop, _ placement, _ string) (*running, error) {
+func askMariaDB(ctx context.Context, w *fixture, _ placement, _ string) (*running, error) {
 	return askStore(ctx, w, w.users.mariadb, "-database", w.users.dsn())
 }
 
 // askMemcached is memcached itself as a peer.
-func askMemcached(ctx context.Context, w *workshop, _ placement, _ string) (*running, error) {
+func askMemcached(ctx context.Context, w *fixture, _ placement, _ string) (*running, error) {
 	return askStore(ctx, w, w.users.memcached, "-memcached", w.users.cache)
 }
 
 // askStore returns a store as a peer that outlives it.
 func askStore(
-	ctx context.Context, w *workshop, store *process, args ...string,
+	ctx context.Context, w *fixture, store *process, args ...string,
 ) (*running, error) {
 	program, err := w.buildUsers(ctx, "direct")
 	if err != nil {

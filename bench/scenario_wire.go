@@ -37,7 +37,7 @@ func withWire(all map[string]starter) map[string]starter {
 var wireRows = map[string]string{"posts": "^post", "requests": "^request", "streams": "^stream"}
 
 // measureWire has hotrow bench wire make the runs of a scenario at one peer.
-func measureWire(ctx context.Context, w *workshop, a *attempt) ([]figure, error) {
+func measureWire(ctx context.Context, w *fixture, a *attempt) ([]figure, error) {
 	shape := a.scenario.Name[strings.LastIndexByte(a.scenario.Name, '-')+1:]
 	args := []string{
 		"bench", "wire", a.peer.base, "--only", wireRows[shape], "--format", "json",
@@ -72,7 +72,7 @@ func measureWire(ctx context.Context, w *workshop, a *attempt) ([]figure, error)
 }
 
 // startHotrowWire starts hotrow with the messages of gofast's perf program on.
-func startHotrowWire(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startHotrowWire(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	address, _, err := loopback()
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func startHotrowWire(ctx context.Context, w *workshop, on placement, dir string)
 }
 
 // startRawEcho starts the server of plain length-prefixed frames.
-func startRawEcho(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startRawEcho(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	address, _, err := loopback()
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func startRawEcho(ctx context.Context, w *workshop, on placement, dir string) (*
 }
 
 // startGRPC builds gRPC-go's echo, which is a module of its own, and starts it.
-func startGRPC(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startGRPC(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	address, _, err := loopback()
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func startGRPC(ctx context.Context, w *workshop, on placement, dir string) (*run
 // startGofast builds gofast's perf program and starts it as a server. It opens
 // two ports more than the one that it is told, always the same ones, and ends
 // with its input.
-func startGofast(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startGofast(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	address, _, err := loopback()
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func certifyKey(dir string, private crypto.Signer) (cert, key string, err error)
 }
 
 // startSecure starts hotrow with TLS.
-func startSecure(ctx context.Context, w *workshop, on placement, dir string) (*running, error) {
+func startSecure(ctx context.Context, w *fixture, on placement, dir string) (*running, error) {
 	cert, key, err := certify(dir)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func startSecure(ctx context.Context, w *workshop, on placement, dir string) (*r
 
 // startSecurePeer starts net/http with TLS over ready documents.
 func startSecurePeer(
-	ctx context.Context, w *workshop, on placement, dir string,
+	ctx context.Context, w *fixture, on placement, dir string,
 ) (*running, error) {
 	cert, key, err := certify(dir)
 	if err != nil {

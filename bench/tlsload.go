@@ -17,7 +17,7 @@ const tlsLoad = "tlsload"
 
 // onceByTLSLoad measures one row once with it. Answers are checked for their status
 // and length.
-func (w *workshop) onceByTLSLoad(
+func (w *fixture) onceByTLSLoad(
 	ctx context.Context, p placement, row *row, peer *running, connections int,
 ) (*load.Result, error) {
 	program := filepath.Join(w.tmp, tlsLoad)
@@ -37,7 +37,7 @@ func (w *workshop) onceByTLSLoad(
 }
 
 // runTLSLoad runs it once.
-func (w *workshop) runTLSLoad(
+func (w *fixture) runTLSLoad(
 	ctx context.Context, program string, p placement, peer *running, connections int,
 	duration time.Duration,
 ) (*load.Result, error) {

@@ -20,7 +20,7 @@ const ownClient = "client"
 var errNoClient = errors.New("the peer has no client of its own")
 
 // onceByClient measures one row once with the client that the peer names.
-func (w *workshop) onceByClient(
+func (w *fixture) onceByClient(
 	ctx context.Context, p placement, row *row, peer *running, connections int,
 ) (*load.Result, error) {
 	if peer.client == nil {

@@ -56,7 +56,7 @@ func (s *userStores) env(cmd *exec.Cmd) {
 
 // startUserStores starts MariaDB and memcached and fills them.
 func startUserStores(
-	ctx context.Context, w *workshop, on placement,
+	ctx context.Context, w *fixture, on placement,
 ) (_ *userStores, err error) {
 	dir := filepath.Join(w.tmp, "users")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -25,8 +25,8 @@ const (
 
 // A refill is a document that memory had when a write through here has changed it.
 // It is read again in the background, so that its next reader need not wait for the
-// database: of 10,601 documents that one PUT in ten requests changed in a run of the
-// scenario bench/scenarios/004-put-mix, a reader came first to 111.
+// database: of 10,601 documents that one PUT in ten requests changed in a run, a reader
+// came first to 111.
 type refill struct {
 	form   *form
 	key    row.Key

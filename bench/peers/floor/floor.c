@@ -13,8 +13,7 @@
  *     floor PORT FILE        answers with the bytes of FILE as JSON
  *     floor PORT FILE raw    answers with the bytes of FILE, head and all
  *
- * Built with -DANEW it closes each connection after one answer, which says so. When
- * it is told to hang up (SIGHUP) it prints how many connections it has accepted.
+ * When it is told to hang up (SIGHUP) it prints how many connections it has accepted.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -33,14 +32,6 @@ static char answer[MAX_BODY + 256];
 static size_t answer_size;
 static unsigned long accepted;
 
-#ifdef ANEW
-enum { CLOSING = 1 };
-#define CONNECTION "Connection: close\r\n"
-#else
-enum { CLOSING = 0 };
-#define CONNECTION ""
-#endif
-
 static void die(const char *what)
 {
 	perror(what);
@@ -58,7 +49,7 @@ static void load_answer(const char *path, int raw)
 	fclose(f);
 	int head = raw ? 0 : snprintf(answer, sizeof answer,
 			    "HTTP/1.1 200 OK\r\n"
-			    "Content-Type: application/json\r\n" CONNECTION
+			    "Content-Type: application/json\r\n"
 			    "Content-Length: %zu\r\n\r\n", n);
 	memcpy(answer + head, body, n);
 	answer_size = (size_t)head + n;
@@ -126,8 +117,6 @@ static void serve(int fd)
 			return;
 		}
 	}
-	if (CLOSING)
-		close(fd);
 }
 
 /* Interrupts the wait for events, and no more. */

@@ -18,9 +18,9 @@ import (
 // fetch it first.
 const sampleKeys = 10_000
 
-// A workshop has the programs and the data that the peers need. What takes long
+// A fixture has the programs and the data that the peers need. What takes long
 // to make stays in options.work for the next time.
-type workshop struct {
+type fixture struct {
 	opts    *options
 	tmp     string // for what servers write; removed at the end
 	hotrow  string
@@ -33,14 +33,12 @@ type workshop struct {
 	static  string // directory with documents as files
 	runs    int64  // of the generator, so that no two insert the same keys
 
-	laneBuilt bool // lane.test is that of this tree
-
 	users *userStores // that the servers of the seed's chart share; nil: not yet
 }
 
-// newWorkshop builds what is not there.
-func newWorkshop(ctx context.Context, o *options) (_ *workshop, err error) {
-	w := &workshop{opts: o}
+// newFixture builds what is not there.
+func newFixture(ctx context.Context, o *options) (_ *fixture, err error) {
+	w := &fixture{opts: o}
 	work, err := filepath.Abs(o.work)
 	if err != nil {
 		return nil, err
@@ -66,7 +64,7 @@ func newWorkshop(ctx context.Context, o *options) (_ *workshop, err error) {
 }
 
 // close ends what servers have shared, and removes what they have written.
-func (w *workshop) close() {
+func (w *fixture) close() {
 	if w.users != nil {
 		w.users.stop()
 	}
@@ -74,7 +72,7 @@ func (w *workshop) close() {
 }
 
 // build builds the programs.
-func (w *workshop) build(ctx context.Context, work string) error {
+func (w *fixture) build(ctx context.Context, work string) error {
 	w.hotrow, w.floor = filepath.Join(work, "hotrow"), filepath.Join(work, "floor")
 	w.peers = filepath.Join(work, "peers") + string(filepath.Separator)
 	if w.opts.hotrow != "" {
@@ -105,7 +103,7 @@ func command(ctx context.Context, dir, name string, args ...string) error {
 
 // makeData makes the database and, by asking hotrow for it, the documents that
 // all peers serve.
-func (w *workshop) makeData(ctx context.Context, work string) error {
+func (w *fixture) makeData(ctx context.Context, work string) error {
 	size := strconv.Itoa(w.opts.keys)
 	w.db = filepath.Join(work, "demo-"+size+".db")
 	w.docs = filepath.Join(work, "docs-"+size+".jsonl")
@@ -124,12 +122,12 @@ func (w *workshop) makeData(ctx context.Context, work string) error {
 }
 
 // warm asks a server for every key once.
-func (w *workshop) warm(ctx context.Context, r *running) error {
+func (w *fixture) warm(ctx context.Context, r *running) error {
 	return w.warmURL(ctx, r, r.url, nil)
 }
 
 // warmURL asks a server for every key once at one of its URLs.
-func (w *workshop) warmURL(ctx context.Context, r *running, url string, header []string) error {
+func (w *fixture) warmURL(ctx context.Context, r *running, url string, header []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var enough bool
@@ -153,7 +151,7 @@ func (w *workshop) warmURL(ctx context.Context, r *running, url string, header [
 }
 
 // writeFiles makes a file of each of the first documents.
-func (w *workshop) writeFiles() error {
+func (w *fixture) writeFiles() error {
 	dir := filepath.Join(w.static, "depts")
 	if _, err := os.Stat(dir); err == nil {
 		return nil
