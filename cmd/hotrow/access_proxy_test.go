@@ -17,7 +17,11 @@ import (
 // rawStatus returns the status of a request that is sent as it stands.
 func rawStatus(t *testing.T, url, request string) int {
 	t.Helper()
-	nc, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	network, address := "tcp", strings.TrimPrefix(url, "http://")
+	if strings.HasPrefix(address, "/") {
+		network = "unix"
+	}
+	nc, err := net.Dial(network, address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +38,9 @@ func rawStatus(t *testing.T, url, request string) int {
 	return resp.StatusCode
 }
 
-// TestAccess_TheTableIsTrueOfTheProxy asks the proxy's own pages and for upstreams
-// in every way in which one is named: as a program, by a foreign Host, and as the
-// page of a foreign site does.
-func TestAccess_TheTableIsTrueOfTheProxy(t *testing.T) {
+// walkProxy asks the proxy's own pages and for upstreams in every way in which one
+// is named: as a program, by a foreign Host, and as the page of a foreign site does.
+func walkProxy(t *testing.T, page accessPage) {
 	up := strings.TrimPrefix(hello(t), "http://")
 	host, port, _ := net.SplitHostPort(up)
 	rule := host + ".ccnproxy"
@@ -47,6 +50,7 @@ func TestAccess_TheTableIsTrueOfTheProxy(t *testing.T) {
 	tunnel, _, _ := startProxy(t, "--allow-address", "127.0.0.1/32", "--connect")
 	tunnelClosed, _, _ := startProxy(t, "--connect")
 	fixed, _, _ := startProxy(t, "--upstream", "http://"+up)
+	socket, _, _ := startProxy(t, "--listen", "unix:"+shortDir(t)+"/s", "--allow-address", "127.0.0.1/32")
 	const origin, site = "Origin: https://evil.example\r\n", "Sec-Fetch-Site: cross-site\r\n"
 	get := func(path, host, fields string) string {
 		return "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n"
@@ -70,6 +74,10 @@ func TestAccess_TheTableIsTrueOfTheProxy(t *testing.T) {
 		{"path, foreign Origin", open, get(byPath, "localhost", origin), 403},
 		{"path, foreign page", open, get(byPath, "localhost", site), 403},
 		{"path, foreign Host", open, get(byPath, "evil.example", ""), 400},
+		{"unix socket", socket, get("/", rule+":"+port, ""), 200},
+		{"unix socket, foreign page", socket, get("/", rule+":"+port, site), 403},
+		{"unix socket, no upstream", socket, get("/", "localhost", ""), 400},
+		{"unix socket, CONNECT", socket, "CONNECT " + up + " HTTP/1.1\r\nHost: " + up + "\r\n\r\n", 405},
 		{"no upstream", open, get("/", "localhost", ""), 400},
 		{"CONNECT off", open, "CONNECT " + up + " HTTP/1.1\r\nHost: " + up + "\r\n\r\n", 405},
 		{"CONNECT on", tunnel, "CONNECT " + up + " HTTP/1.1\r\nHost: " + up + "\r\n\r\n", 200},
@@ -88,13 +96,21 @@ func TestAccess_TheTableIsTrueOfTheProxy(t *testing.T) {
 		}
 	}
 	for _, path := range proxyPages(t) {
+		page.ask(t, "## Proxy", "`"+path+"`", formTCP)
 		for host, want := range map[string]int{"localhost": 200, "127.0.0.1": 200, "evil.example": 400,
 			"x.ccnproxy.evil.com": 400} {
-			if got := rawStatus(t, open, get(path, host, "")); got != want {
-				t.Errorf("%s for %s = %d, want %d", path, host, got, want)
+			for _, url := range []string{open, socket} {
+				if got := rawStatus(t, url, get(path, host, "")); got != want {
+					t.Errorf("%s for %s = %d, want %d", path, host, got, want)
+				}
 			}
 		}
 	}
+	for _, line := range []string{"`CONNECT`", "all else"} {
+		page.ask(t, "## Proxy", line, formTCP)
+	}
+	page.ask(t, accessTop, "`hotrow proxy`", formTCP)
+	page.ask(t, accessTop, "`hotrow proxy`", formUnix)
 }
 
 // proxyPages returns the pages of the proxy itself by the table, and holds it and

@@ -1,41 +1,106 @@
+//go:build unix
+
 package main
 
 import (
-	"context"
-	"fmt"
-	"net/http"
+	"io"
 	"os"
 	"regexp"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/links/api"
 	"github.com/hotrow/hotrow/internal/ops"
 )
 
-// A reach is a line of docs/explanation/access.md: who may ask a path.
-type reach struct{ method, path, who string }
+// An accessPage is docs/explanation/access.md: the lines of its tables.
+type accessPage []*accessLine
 
-// reaches returns the lines of a section whose paths begin with prefix.
-func reaches(t *testing.T, heading, prefix string) (list []reach) {
+// An accessLine is a line of a table, and in which forms of its listener it was
+// asked.
+type accessLine struct {
+	heading string
+	cells   []string
+	asked   map[string]bool
+}
+
+// readAccess reads the page.
+func readAccess(t *testing.T) (page accessPage) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/explanation/access.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := regexp.MustCompile("`([^`]+)`")
-	for line := range strings.Lines(section(string(text), heading)) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 3 || !strings.Contains(cells[0], "`/") {
+	heading, below := "", false // below: the line is under the head of a table
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.HasPrefix(line, "#"):
+			heading = strings.TrimSpace(line)
+		case strings.HasPrefix(line, "|---"):
+			below = true
+		case !strings.HasPrefix(line, "|"):
+			below = false
+		case below:
+			var cells []string
+			for cell := range strings.SplitSeq(strings.Trim(strings.TrimSpace(line), "|"), "|") {
+				cells = append(cells, strings.TrimSpace(cell))
+			}
+			page = append(page, &accessLine{heading, cells, make(map[string]bool)})
+		}
+	}
+	if len(page) < 40 {
+		t.Fatalf("the tables of the page have %d lines", len(page))
+	}
+	return page
+}
+
+// ask notes that lines were asked whose first cell has the text.
+func (page accessPage) ask(t *testing.T, heading, text, form string) {
+	t.Helper()
+	found := false
+	for _, l := range page {
+		if l.heading == heading && strings.Contains(l.cells[0], text) {
+			l.asked[form], found = true, true
+		}
+	}
+	if !found {
+		t.Errorf("docs/explanation/access.md, %s: no line says who may reach %s", heading, text)
+	}
+}
+
+// A reach is a method of a path: who may ask it, and who else with a setting.
+type reach struct {
+	line              *accessLine
+	method, path, who string
+	with              map[string]bool // settings that let anybody ask
+}
+
+var (
+	codeSpan    = regexp.MustCompile("`([^`]+)`")
+	anybodyWith = regexp.MustCompile("with `([^`]+)` anybody")
+)
+
+// reaches returns the paths of a section that match.
+func (page accessPage) reaches(t *testing.T, heading, match string) (list []reach) {
+	t.Helper()
+	pattern := regexp.MustCompile(match)
+	for _, l := range page {
+		if l.heading != heading || len(l.cells) != 3 {
 			continue
 		}
-		who := strings.Split(strings.TrimPrefix(strings.Split(strings.TrimSpace(cells[2]), ";")[0], "key: "), ", ")
-		for _, path := range code.FindAllStringSubmatch(cells[0], -1) {
-			for i, method := range strings.Split(strings.TrimSpace(cells[1]), ", ") {
-				if strings.HasPrefix(path[1], prefix) {
-					list = append(list, reach{method, path[1], who[min(i, len(who)-1)]})
+		with := make(map[string]bool)
+		for _, m := range anybodyWith.FindAllStringSubmatch(l.cells[2], -1) {
+			with[m[1]] = true
+		}
+		first, _, _ := strings.Cut(l.cells[2], ";")
+		first, _, _ = strings.Cut(strings.TrimPrefix(first, "key: "), ", 20 times")
+		who := strings.Split(first, ", ")
+		for _, path := range codeSpan.FindAllStringSubmatch(l.cells[0], -1) {
+			for i, method := range strings.Split(l.cells[1], ", ") {
+				if pattern.MatchString(path[1]) {
+					list = append(list, reach{l, method, path[1], who[min(i, len(who)-1)], with})
 				}
 			}
 		}
@@ -57,7 +122,8 @@ func routesOf(list []reach) (routes []string) {
 // TestAccess_TheTableHasEveryPath: a path that is added needs a line that says who
 // may reach it.
 func TestAccess_TheTableHasEveryPath(t *testing.T) {
-	table := reaches(t, "## The operator's port", "/")
+	page := readAccess(t)
+	table := page.reaches(t, "## The operator's port", "^/")
 	var port []string
 	for _, r := range ops.Routes(ops.Options{Transports: func() []string { return nil },
 		Transport: func(string) (map[string]uint64, bool) { return nil, false }}) {
@@ -74,7 +140,7 @@ func TestAccess_TheTableHasEveryPath(t *testing.T) {
 	}
 	for name, both := range map[string][2][]string{
 		"the operator's port": {port, routesOf(table)},
-		"links":               {api.Routes(), routesOf(reaches(t, "## Links", "/api/v1/"))},
+		"links":               {api.Routes(), routesOf(page.reaches(t, "## Links", "^/api/v1/"))},
 	} {
 		for i, problem := range []string{"lacks", "has, and nothing answers,"} {
 			for _, route := range both[i] {
@@ -86,114 +152,42 @@ func TestAccess_TheTableHasEveryPath(t *testing.T) {
 	}
 }
 
-// A walk asks the paths of one listener as everybody, in every way.
-type walk struct {
-	t     *testing.T
-	base  string
-	proxy string            // the same behind a reverse proxy
-	keys  map[string]string // by role
-	may   func(role, who string) bool
-}
-
-// ask returns the status of a request; bodies are not waited for.
-func (w *walk) ask(r reach, base, token string, headers ...string) int {
-	w.t.Helper()
-	path := strings.NewReplacer("{code}", "spring", "{id}", "999", "{resource}", "pay", "{key}", "1",
-		"{slug}", "not-found").Replace(r.path)
-	if strings.Contains(path, "pprof/profile") || strings.Contains(path, "pprof/trace") {
-		path += "?seconds=1"
-	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, r.method, base+path, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	req.Header.Set("Accept", "*/*")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		if headers[i] == "Host" {
-			req.Host = headers[i+1]
-		}
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		w.t.Fatalf("%v: %v", r, err)
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode
-}
-
-// all asks everything.
-func (w *walk) all(list []reach) {
-	roles := []string{"", "wrong"}
-	for role := range w.keys {
-		roles = append(roles, role)
-	}
-	for _, r := range list {
-		for _, role := range roles {
-			token := w.keys[role]
-			if role == "wrong" {
-				token = "hr_wrong"
-			}
-			may := w.may(role, r.who)
-			for how, base := range map[string]string{"directly": w.base, "behind a proxy": w.proxy} {
-				got := w.ask(r, base, token)
-				denied := got == 401 || got == 403
-				if known := w.keys[role] != ""; denied == may || !may && (got == 403) != known {
-					w.t.Errorf("%s: %s %s as %q = %d, and it is for %s", how, r.method, r.path, role, got, r.who)
-				}
-			}
-			if got := w.ask(r, w.base, token, "Host", "evil.example"); got != 421 {
-				w.t.Errorf("%s %s as %q for a foreign Host = %d", r.method, r.path, role, got)
-			}
-			writes := r.method != "GET" && r.method != "HEAD"
-			if got := w.ask(r, w.base, token, "Origin", "https://evil.example"); writes && got != 403 {
-				w.t.Errorf("%s %s as %q from a foreign page = %d", r.method, r.path, role, got)
-			}
-		}
-	}
-}
-
-// TestAccess_TheTableIsTrue asks every line of the tables as everybody.
-func TestAccess_TheTableIsTrue(t *testing.T) {
-	dir, db := t.TempDir(), database(t,
-		"CREATE TABLE pay (id INTEGER PRIMARY KEY, sal INT); INSERT INTO pay VALUES (1, 2);")
-	roles := map[string]string{"reader": "t-reader", "editor": "t-editor", "operator": "t-operator"}
-	tokens := ""
-	for role, secret := range roles {
-		tokens += tokenLine(role, secret, role)
-	}
-	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: 'sqlite:%s'}}\nresources:\n"+
-		"  pay: {table: pay, access: {read: 'role:reader', write: 'role:editor'}}\nauth:\n  tokens:\n%s"+
-		"links:\n  base_url: https://s.example\n  database: 'sqlite:%s/l.db'\n"+
-		"  log: {dir: '%s/clicks', max: 64MiB, segment: 1MiB}\n", db, tokens, dir, dir))
-	keys := map[string]string{}
-	for _, role := range []string{"read", "write", "admin"} {
-		keys[role] = strings.TrimSpace(mustCommand(t, "links", "key", "add", role, "--role="+role, "-c", file))
-	}
-	r := serve(t, "-c", file)
-	same := func(role, who string) bool { return who == "anybody" || role == who }
-	ranks := []string{"", "wrong", "anybody", "read", "write", "admin"}
-	for _, w := range []struct {
-		name, heading, prefix, base string
-		keys                        map[string]string
-		may                         func(role, who string) bool
+// TestAccess_EveryLineIsAsked asks what every line of the page says, as everybody
+// and in every form of its listener.
+func TestAccess_EveryLineIsAsked(t *testing.T) {
+	page, ran := readAccess(t), 0
+	walks := []struct {
+		name string
+		walk func(*testing.T, accessPage)
 	}{
-		{"ops", "## The operator's port", "/", r.ops, roles, same},
-		{"http", "## HTTP: resources", "/", r.http, roles, func(role, who string) bool {
-			return same(role, strings.NewReplacer("`access.read`", "reader", "`access.write`", "editor").Replace(who))
-		}},
-		{"links", "## Links", "/api/v1/", r.linksAddr(), keys, func(role, who string) bool {
-			return who == "anybody" || slices.Index(ranks, role) >= slices.Index(ranks, who)
-		}},
-	} {
-		t.Run(w.name, func(t *testing.T) {
-			walk := walk{t, w.base, behind(t, w.base, proxies[0]), w.keys, w.may}
-			walk.all(reaches(t, w.heading, w.prefix))
-		})
+		{"roles", walkRoles}, {"this machine", walkThisMachine}, {"anybody is meant", walkOpen},
+		{"TLS", walkTLS}, {"session", walkSession}, {"shortcut", walkShortcut},
+		{"wire", walkWires}, {"proxy", walkProxy},
+	}
+	// A profile of the CPU takes its time, but where one is being made already.
+	if err := pprof.StartCPUProfile(io.Discard); err == nil {
+		defer pprof.StopCPUProfile()
+	}
+	for _, w := range walks {
+		t.Run(w.name, func(t *testing.T) { ran++; w.walk(t, page) })
+	}
+	if ran < len(walks) {
+		return // only some were meant
+	}
+	for _, l := range page {
+		if len(l.asked) == 0 && l.heading != accessTop {
+			t.Errorf("nobody asks the line %s of docs/explanation/access.md, %s", l.cells, l.heading)
+		}
+		if l.heading != accessTop {
+			continue
+		}
+		for form := range strings.SplitSeq(l.cells[1], ", ") {
+			if !l.asked[form] {
+				t.Errorf("nobody asks %s by %s", l.cells[0], form)
+			}
+		}
 	}
 }
+
+// accessTop is the heading of the table of listeners.
+const accessTop = "# Who may reach what"

@@ -1,36 +1,33 @@
+//go:build unix
+
 package main
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/tlstest"
 	"github.com/hotrow/hotrow/internal/wire/exchange"
 	"github.com/hotrow/hotrow/internal/wire/gofast"
 	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // messages returns who may send each message by the table.
-func messages(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/explanation/access.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+func messages(page accessPage) map[string]string {
 	who := map[string]string{}
-	for line := range strings.Lines(section(string(text), "## Wire")) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 2 {
+	for _, l := range page {
+		if l.heading != "## Wire" {
 			continue
 		}
-		for _, m := range regexp.MustCompile("`([A-Z]\\w+)`").FindAllStringSubmatch(cells[0], -1) {
-			who[m[1]] = strings.TrimSpace(strings.Split(cells[1], ";")[0])
+		for _, m := range regexp.MustCompile("`([A-Z]\\w+)`").FindAllStringSubmatch(l.cells[0], -1) {
+			who[m[1]], _, _ = strings.Cut(l.cells[1], ";")
 		}
 	}
 	return who
@@ -39,7 +36,7 @@ func messages(t *testing.T) map[string]string {
 // TestAccess_TheTableHasEveryMessage: a message of rows that is added needs a line
 // that says who may send it.
 func TestAccess_TheTableHasEveryMessage(t *testing.T) {
-	table, known := messages(t), []string{"Exchange"}
+	table, known := messages(readAccess(t)), []string{"Exchange"}
 	files, err := filepath.Glob("../../internal/wire/rows/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no code of the messages", err)
@@ -162,39 +159,41 @@ func (p *wirePeer) passed(method, path, token, body string) int {
 	return a.Status
 }
 
-// TestAccess_TheTableIsTrueOfTheWire sends every message as everybody, from this
-// machine, which lets nobody in by itself.
-func TestAccess_TheTableIsTrueOfTheWire(t *testing.T) {
-	roles := map[string]string{"": "", "wrong": "hr_wrong"}
-	tokens := ""
-	for _, role := range []string{"reader", "editor", "operator"} {
-		roles[role] = "t-" + role
-		tokens += tokenLine(role, "t-"+role, role)
-	}
-	// config has the rules of the resource, and serves it with flags.
-	config := func(read, write string, flags ...string) *running {
-		db := database(t, "CREATE TABLE pay (id INTEGER PRIMARY KEY, sal INT); INSERT INTO pay VALUES (1, 2);")
-		return serve(t, append(flags, "-c", configFile(t, "version: 1\nsources: {main: {url: 'sqlite:"+db+"'}}\n"+
-			"resources:\n  pay: {table: pay, access: {read: '"+read+"', write: '"+write+"'}}\nauth:\n  tokens:\n"+
-			tokens+"wire: {perf: true}\n"))...)
-	}
+// walkWires sends every message as everybody, from this machine, which lets nobody
+// in by itself.
+func walkWires(t *testing.T, page accessPage) {
+	all := []string{"", "wrong", "reader", "editor", "operator"}
 	for _, tt := range []struct {
-		name        string
-		r           *running
-		read, write []string // who may
+		form, access string
+		flags        []string
+		read, write  []string // who may
 	}{
-		{"by roles", config("role:reader", "role:editor"), []string{"reader"}, []string{"editor"}},
-		{"open, public", config("public", "public", "--open"),
-			[]string{"", "wrong", "reader", "editor", "operator"}, []string{"reader", "editor", "operator"}},
-		{"none", config("none", "none"), nil, nil},
+		{formTCP, byRoles, nil, []string{"reader"}, []string{"editor"}},
+		{formUnix, byRoles, nil, []string{"reader"}, []string{"editor"}},
+		{formTLS, byRoles, nil, []string{"reader"}, []string{"editor"}},
+		{formTCP, "{read: public, write: public}", []string{"--open"}, all, all[2:]},
+		{formTCP, "{read: none, write: none}", nil, nil, nil},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tt.r.t = t; walkWire(t, tt.r, roles, tt.read, tt.write) })
+		more := "wire: {perf: true}\n"
+		if tt.form == formTLS {
+			more = "wire: {perf: true, tls: true}\nhttp: {tls: {cert: cert.pem, key: key.pem}}\n"
+		}
+		b := newAccessBed(t, tt.access, "", "  base_url: https://s.example\n  open: true\n"+more)
+		tlstest.New(t, "access").Write(t, filepath.Dir(b.file))
+		t.Run(tt.form+" "+tt.access, func(t *testing.T) {
+			roles := map[string]string{"": "", "wrong": "hr_wrong"}
+			maps.Copy(roles, b.tokens)
+			walkWire(t, page, b.serve(t, tt.form, tt.flags...), roles, tt.read, tt.write)
+			page.ask(t, accessTop, "`wire.listen`", tt.form)
+		})
 	}
 }
 
 // walkWire sends every message, and HTTP exchanges, as everybody.
-func walkWire(t *testing.T, r *running, roles map[string]string, read, write []string) {
-	table := messages(t)
+func walkWire(t *testing.T, page accessPage, r *running, roles map[string]string, read, write []string) {
+	table := messages(page)
+	page.ask(t, "## Wire", "whoami", "") // each connection begins with it
+	page.ask(t, "## Wire", "`Exchange`", "")
 	for role, token := range roles {
 		// Who may not write what nobody may is told that it cannot be written.
 		none := len(read) == 0
@@ -202,6 +201,7 @@ func walkWire(t *testing.T, r *running, roles map[string]string, read, write []s
 			"`access.write`": slices.Contains(write, role)}
 		known := token != "" && role != "wrong"
 		for _, l := range letters() {
+			page.ask(t, "## Wire", "`"+l.name+"`", "")
 			data, got := r.dialWire(token).send(l)
 			allowed, said := may[table[l.name]]
 			want := gofast.OK

@@ -28,14 +28,14 @@ var proxies = []proxied{
 	{"one line", func(*httputil.ProxyRequest) {}},
 }
 
-// behind starts a reverse proxy in front of an address.
-func behind(t *testing.T, address string, p proxied) string {
+// behind starts a reverse proxy in front of an address, which it reaches by via.
+func behind(t *testing.T, address string, via http.RoundTripper, p proxied) string {
 	t.Helper()
 	target, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	server := httptest.NewServer(&httputil.ReverseProxy{Transport: via, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		p.rewrite(r)
 	}})
@@ -69,7 +69,7 @@ func TestServe_LinksBehindAProxyHaveNoLocals(t *testing.T) {
 		t.Helper()
 		bases := map[string]string{"directly": r.linksAddr()}
 		for _, p := range proxies {
-			bases["behind a proxy, "+p.name] = behind(t, r.linksAddr(), p)
+			bases["behind a proxy, "+p.name] = behind(t, r.linksAddr(), http.DefaultTransport, p)
 		}
 		for how, base := range bases {
 			const form, doc = "application/x-www-form-urlencoded", "application/json"

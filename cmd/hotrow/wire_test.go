@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"net"
 	"regexp"
 	"strings"
@@ -22,11 +23,18 @@ type wirePeer struct {
 // dialWire connects to a running hotrow with a token.
 func (r *running) dialWire(token string) *wirePeer {
 	r.t.Helper()
-	m := regexp.MustCompile(`proto=wire addr=(\S+)`).FindStringSubmatch(r.log.String())
+	m := regexp.MustCompile(`proto=(wire|wire-tls) addr=(\S+)`).FindStringSubmatch(r.log.String())
 	if m == nil {
 		r.t.Fatalf("the wire protocol is not served:\n%s", r.log)
 	}
-	nc, err := net.Dial("tcp", m[1])
+	network := "tcp"
+	if strings.HasPrefix(m[2], "/") {
+		network = "unix"
+	}
+	nc, err := net.Dial(network, m[2])
+	if err == nil && m[1] != "wire" {
+		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
+	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
