@@ -94,7 +94,7 @@ mutants: ## every wrong variant of the freshness protocol must fail its tests
 .PHONY: bench
 bench: ## side by side with peers, into bench/results (ARGS="-quick" to try it; hours otherwise)
 	scripts/install-bench-deps
-	$(GO) run ./bench $(ARGS)
+	$(GO) run ./cmd/hotrow-bench $(ARGS)
 
 .PHONY: bench-micro
 bench-micro: ## benchmarks of the packages, compared with main by benchstat

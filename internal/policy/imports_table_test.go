@@ -63,8 +63,27 @@ var house = []room{
 		tests: []string{"tlstest"},
 	},
 	{
-		dir:   "bench",
-		knows: []string{"load", "demo", "tier", "row"},
+		dir:   "cmd/hotrow-bench",
+		knows: []string{"bench/harness", "bench/scenarios", "bench/tiers"},
+	},
+	{
+		dir:   "bench/scenarios",
+		knows: []string{"bench/harness", "bench/servers", "bench/tiers", "demo", "load"},
+		tool:  true,
+	},
+	{
+		dir:   "bench/servers",
+		knows: []string{"bench/harness", "bench/tiers", "demo"},
+		tool:  true,
+	},
+	{
+		dir:   "bench/harness",
+		knows: []string{"load", "demo"},
+		tool:  true,
+	},
+	{
+		dir:   "bench/tiers",
+		knows: []string{"load", "tier", "row"},
 		tool:  true,
 	},
 	{
