@@ -225,6 +225,7 @@ func feedSnapshot(s *resource.SourceStats) ops.Feed {
 	f := ops.Feed{
 		Source: s.Name, Mode: string(s.Feed), Up: s.Attached, State: s.State,
 		Lag: ops.Seconds(s.Lag), Gaps: s.Gaps, Events: s.Stats.Changes, Epoch: s.Epoch,
+		FenceFailures:   s.FencesFailed,
 		Position:        strconv.FormatUint(uint64(s.Position), 16),
 		UnsettledOldest: ops.Seconds(s.UnsettledOldest),
 		Audited:         s.Audited, AuditStale: s.AuditStale,

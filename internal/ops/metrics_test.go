@@ -43,6 +43,7 @@ var frozen = []string{
 	"hotrow_disk_up gauge ",
 	"hotrow_disk_waiting gauge ",
 	"hotrow_feed_events_total counter source",
+	"hotrow_feed_fence_failures_total counter source",
 	"hotrow_feed_gaps_total counter source",
 	"hotrow_feed_lag_seconds gauge source",
 	"hotrow_feed_state gauge source,state",

@@ -148,6 +148,7 @@ type Feed struct {
 	State           string  `json:"state"` // one of FeedStates
 	Lag             Seconds `json:"lag_seconds"`
 	Gaps            uint64  `json:"gaps"`
+	FenceFailures   uint64  `json:"fence_failures,omitempty"` // not shown to be complete
 	Events          uint64  `json:"events"`
 	Position        string  `json:"position"`
 	Epoch           uint64  `json:"epoch"`

@@ -27,6 +27,8 @@ type follower struct {
 	attached     atomic.Bool
 	suspect      atomic.Bool // the feed has resumed, and has not caught up yet
 	gaps, fences atomic.Uint64
+	failed       atomic.Uint64 // fences that were not reached
+	failedSaid   int64         // when the log said so; only fence uses it
 
 	changed atomic.Bool // another feed was chosen, and has not attached yet
 
@@ -148,8 +150,11 @@ func (f *follower) fenceOnce() {
 	if feed == nil {
 		return
 	}
-	_, err := feed.Fence(ctx)
-	if err != nil || f.u.domain.Applied().Epoch != epoch {
+	if _, err := feed.Fence(ctx); err != nil {
+		f.fenceFailed(err, begin)
+		return
+	}
+	if f.u.domain.Applied().Epoch != epoch {
 		return
 	}
 	f.fences.Add(1)
@@ -158,6 +163,22 @@ func (f *follower) fenceOnce() {
 		f.caughtUp()
 	}
 	f.u.domain.Fenced(begin)
+}
+
+// fenceFailed counts a fence that was not reached, and says so once a minute. That the
+// feed is lost is said by who connects it again.
+func (f *follower) fenceFailed(err error, now int64) {
+	if f.u.ctx.Err() != nil {
+		return
+	}
+	f.failed.Add(1)
+	recent := f.failedSaid != 0 && now-f.failedSaid < int64(time.Minute)
+	if recent || errors.Is(err, source.ErrDetached) {
+		return
+	}
+	f.failedSaid = now
+	f.u.log.Warn("the feed could not be shown to be complete, and what is kept counts as stale "+
+		"until it is", "failed", f.failed.Load(), "err", err)
 }
 
 // settle proves transactions visible, all that are pending with one probe, and

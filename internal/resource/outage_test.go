@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -285,5 +286,21 @@ func TestOutage_NobodyJoinsALoadThatMayHaveReadLongBefore(t *testing.T) {
 			}
 			first.Wait()
 		})
+	}
+}
+
+// TestOutage_FencesThatFailAreCounted: nobody drops their errors, and the log has the
+// first.
+func TestOutage_FencesThatFailAreCounted(t *testing.T) {
+	var logged lockedBuffer
+	s := new(failing)
+	h := newHouse(t, func(so *SetOptions) {
+		s.Source, so.Sources[0].Source = so.Sources[0].Source, s
+		so.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	})
+	s.lag(h)
+	h.until(func() bool { return h.set.Stats().Sources[0].FencesFailed >= 2 })
+	if n := strings.Count(logged.String(), "could not be shown to be complete"); n != 1 {
+		t.Errorf("it was said %d times: %s", n, logged.String())
 	}
 }

@@ -63,12 +63,14 @@ type SourceStats struct {
 	Lag      time.Duration
 	Gaps     uint64 // times that the feed was lost
 	Fences   uint64
-	Position source.Position
-	Epoch    uint64
-	Stats    source.FeedStats
-	Pool     source.PoolStats
-	Waiting  int
-	Rejected uint64
+
+	FencesFailed uint64 // times that the feed could not be shown to be complete
+	Position     source.Position
+	Epoch        uint64
+	Stats        source.FeedStats
+	Pool         source.PoolStats
+	Waiting      int
+	Rejected     uint64
 
 	Audited, AuditStale uint64 // documents compared, and those that differed for good
 
@@ -175,6 +177,7 @@ func (u *upstream) stats() SourceStats {
 			s.Feed, s.Stats, s.State = c.feed.Mode(), c.feed.Stats(), "lagging"
 			s.Attached = u.follower.attached.Load()
 			s.Gaps, s.Fences = u.follower.gaps.Load(), u.follower.fences.Load()
+			s.FencesFailed = u.follower.failed.Load()
 			if state == fresh.Fresh {
 				s.State = "fresh"
 			}

@@ -44,6 +44,9 @@ func newControl(cfg *pgx.ConnConfig) *control {
 	cfg.RuntimeParams["lock_timeout"] = "2000" // milliseconds
 	// Planning what a fence asks of the catalogue costs several times what it does.
 	cfg.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	// Many tables, or many changes of a few, make the planner think that a look is dear
+	// enough to be compiled to machine code: that takes up to a second, a look 2 ms.
+	cfg.RuntimeParams["jit"] = "off"
 	return &control{cfg: cfg, turn: make(chan struct{}, 1)}
 }
 

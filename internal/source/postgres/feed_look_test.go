@@ -182,3 +182,25 @@ func BenchmarkFence_Catalogue(b *testing.B) {
 		})
 	}
 }
+
+// TestPostgres_LooksAreNotCompiled: the server thinks that a look at many tables takes
+// long, and would spend a second on compiling what takes 2 ms.
+func TestPostgres_LooksAreNotCompiled(t *testing.T) {
+	f := feedDatabase(t, dbtest.Postgres(t), "CREATE TABLE dept (id int PRIMARY KEY)")
+	f.exec("DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() ||" +
+		" ' SET jit_above_cost = 0'; END $$")
+	c := newControl(sourceOf(t, f.url).cfg)
+	t.Cleanup(c.close)
+	var plan []string
+	err := c.do(t.Context(), func(conn *pgx.Conn) error {
+		rows, err := conn.Query(t.Context(), "EXPLAIN (ANALYZE) "+closureSQL, []string{"public.dept"},
+			[]string{}, []string{}, []uint32{})
+		if err == nil {
+			plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		return err
+	})
+	if text := strings.Join(plan, "\n"); err != nil || strings.Contains(text, "JIT") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

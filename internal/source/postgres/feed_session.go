@@ -138,6 +138,7 @@ func (s *session) look(ctx context.Context) {
 	ask, look := time.NewTicker(askEvery), time.NewTicker(lookEvery)
 	defer ask.Stop()
 	defer look.Stop()
+	said := "" // why the last look failed
 	for {
 		select {
 		case <-ctx.Done():
@@ -150,8 +151,12 @@ func (s *session) look(ctx context.Context) {
 		case <-look.C:
 		case <-s.kick:
 		}
-		if err := s.lookAndTell(ctx); err != nil {
-			s.feed.src.log.Debug("look at the tables' definitions", "error", err)
+		err := s.lookAndTell(ctx)
+		if err == nil {
+			said = ""
+		} else if text := err.Error(); ctx.Err() == nil && text != said {
+			said = text
+			s.feed.src.log.Warn("could not look for changes of the tables' definitions", "err", err)
 		}
 	}
 }
