@@ -36,7 +36,7 @@ func withDatabase(
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	src, err := openSource(ctx, cfg.Sources["main"], false, false, log)
+	src, err := openSource(ctx, cfg.Sources["main"], true, false, log)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ const (
 	feedUp
 	feedLag
 	feedGaps
-	feedFailures
+	feedFailed
 	feedEvents
 	feedState
 	auditChecked
@@ -114,11 +114,11 @@ func families() [numMetrics]family {
 			"Bytes that compressed copies take, of those of the documents."},
 		cacheability: {"cacheability", gauge, []string{resource},
 			"Share of the fills that may be stored, 0 to 1."},
-		feedUp:       {"feed_up", gauge, source, "1 while the feed follows its database."},
-		feedLag:      {"feed_lag_seconds", gauge, source, "Time since the feed was known complete."},
-		feedGaps:     {"feed_gaps_total", counter, source, "Times that changes may have been missed."},
-		feedFailures: {"feed_fence_failures_total", counter, source, "Fences not reached."},
-		feedEvents:   {"feed_events_total", counter, source, "Changes of rows delivered."},
+		feedUp:     {"feed_up", gauge, source, "1 while the feed follows its database."},
+		feedLag:    {"feed_lag_seconds", gauge, source, "Time since the feed was complete."},
+		feedGaps:   {"feed_gaps_total", counter, source, "Times that a change may be missing."},
+		feedFailed: {"feed_fence_failures_total", counter, source, "Fences that failed."},
+		feedEvents: {"feed_events_total", counter, source, "Changes of rows delivered."},
 		feedState: {"feed_state", gauge, []string{"source", "state"},
 			"1 for the state that the feed is in, 0 for the others."},
 		unsettledOldest: {"unsettled_oldest_seconds", gauge, source,

@@ -185,7 +185,7 @@ func (e *emitter) feed(f *Feed) {
 	e.value(feedUp, oneIf(f.Up), f.Source)
 	e.value(feedLag, time.Duration(f.Lag).Seconds(), f.Source)
 	e.value(feedGaps, float64(f.Gaps), f.Source)
-	e.value(feedFailures, float64(f.FenceFailures), f.Source)
+	e.value(feedFailed, float64(f.FenceFailures), f.Source)
 	e.value(auditChecked, float64(f.Audited), f.Source)
 	e.value(auditStale, float64(f.AuditStale), f.Source)
 	e.value(feedEvents, float64(f.Events), f.Source)

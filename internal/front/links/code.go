@@ -81,9 +81,35 @@ func formOf(path []byte, n int) form {
 	case isName(path[n:], "+"), isName(path[n:], ".svg"), isName(path[n:], ".png"):
 		return elsewhere
 	case path[n] == '/' && n+1 < len(path):
+		if climbs(path[n+1:]) {
+			return hopeless
+		}
 		return deeper
 	}
 	return odd
+}
+
+// climbs reports whether a path has a segment ".." in one of the spellings that
+// readers of URLs take for it: behind a target it would lead out of its path.
+func climbs(path []byte) bool {
+	for segment := range bytes.SplitSeq(path, []byte{'/'}) {
+		dots := 0
+		for len(segment) > 0 {
+			if isName(segment[:min(3, len(segment))], "%2e") {
+				segment = segment[3:]
+			} else if segment[0] == '.' {
+				segment = segment[1:]
+			} else {
+				dots = 0
+				break
+			}
+			dots++
+		}
+		if dots == 2 {
+			return true
+		}
+	}
+	return false
 }
 
 // reserved reports whether a path, without its slash, is no link's: those of

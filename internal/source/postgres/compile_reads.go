@@ -25,6 +25,18 @@ var (
 	treeSample   = regexp.MustCompile(`\{TABLESAMPLECLAUSE `)
 )
 
+// presentText finds literals that are the present to a type of dates or times: 'now' and
+// 'today 10:00'. Where the text is made one, the tree has the time at which it was
+// parsed, which is as any other; so it is looked for in the query itself, and treeTime
+// finds whether there is a constant, or a conversion, of such a type (or of an array or a
+// range of them).
+var (
+	presentText = regexp.MustCompile(`(?i)(?:'|\$\w*\$)[\s\d:.,+\-{}()\[\]"]*` +
+		`(?:now|today|tomorrow|yesterday)\b[\w\s:.,+\-/{}()\[\]"]*(?:'|\$\w*\$)`)
+	treeTime = regexp.MustCompile(`\{(?:CONST :consttype|COERCEVIAIO :arg .* :resulttype) ` +
+		`(?:1082|1083|1114|1184|1266|1115|1182|1183|1185|1270|3908|3910|3912) `)
+)
+
 // firstUserOID is the first OID that is not of PostgreSQL's own making
 // (FirstNormalObjectId).
 const firstUserOID = 16384
@@ -37,6 +49,7 @@ type reading struct {
 	views  []uint32 // those on the way, but for one that was made for this
 	procs  []uint32 // users' functions
 	own    uint32   // that view
+	clock  string   // a literal of the query that may stand for the present
 }
 
 // readsOfView returns the tables behind a view.
@@ -55,7 +68,7 @@ func (c *compiler) readsOfQuery(sql string) ([]*table, error) {
 		if err != nil {
 			return err
 		}
-		r.own = view
+		r.own, r.clock = view, presentText.FindString(sql)
 		return r.view(ctx, view)
 	})
 }
@@ -122,6 +135,10 @@ func (r *reading) view(ctx context.Context, view uint32) error {
 	if treeClock.MatchString(tree) {
 		return fmt.Errorf("the result changes with the time of day (CURRENT_DATE and its like):" +
 			" no table says when")
+	}
+	if view == r.own && r.clock != "" && treeTime.MatchString(tree) {
+		return fmt.Errorf("the result changes with the time of day (%s): no table says when",
+			r.clock)
 	}
 	if treeSample.MatchString(tree) {
 		return fmt.Errorf("the result of TABLESAMPLE changes without a change of the table")

@@ -286,6 +286,28 @@ func TestPostgres_CompileRefuses(t *testing.T) {
 	mustCompile(t, s, &source.Spec{Table: "part"})
 }
 
+// TestPostgres_RefusesThePresentAsText: the result of a query changes by itself, too,
+// where a literal stands for the present, and not where it is a word.
+func TestPostgres_RefusesThePresentAsText(t *testing.T) {
+	s := newSource(t, "CREATE TABLE notes (id int PRIMARY KEY, v text, at timestamptz)")
+	spec := func(what string) *source.Spec {
+		return &source.Spec{Name: "r", Query: "SELECT id, " + what + " AS x FROM notes WHERE id = :key",
+			Depends: []source.Dep{{Table: "notes"}}}
+	}
+	for _, what := range []string{"'now'::timestamptz", "'NOW'::timestamp(0)", "at > 'yesterday'",
+		"DATE 'today'", "' tomorrow'::date", "'now'::text::timestamptz", "at < $$today$$",
+		"'10:00 today UTC'::timestamptz", "'now'::time", "'{now,today}'::date[]",
+		"at <@ '[today,tomorrow)'::tstzrange"} {
+		if _, err := s.Compile(t.Context(), spec(what)); err == nil || !strings.Contains(err.Error(), "time of day") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, what := range []string{"v = 'today'", "'now'", "at > 'epoch'", "at > '2020-01-01'",
+		"v = 'see you today' AND at > 'infinity'", "'nowhere' = v AND at > '2020-01-01'"} {
+		mustCompile(t, s, spec(what))
+	}
+}
+
 func TestPostgres_HidesWhatLooksSecret(t *testing.T) {
 	s := newSource(t, `CREATE TABLE acc (api_key text PRIMARY KEY, password text, token_hash `+
 		`text, n int)`)
