@@ -44,10 +44,15 @@ func divide(asked, limit int64) budget {
 	return b
 }
 
+// environmentLimit is GOMEMLIMIT in bytes, or the largest number without. It is read
+// before any server sets a limit of its own: a second server of the process would divide
+// what the first has left, and the tests start hundreds.
+var environmentLimit = debug.SetMemoryLimit(-1)
+
 // memoryLimit returns what the process may take, in bytes: the limit of its cgroup
 // (MemoryMax= of systemd, a container's) or GOMEMLIMIT, whichever is less; 0 without.
 func memoryLimit() int64 {
-	limit := debug.SetMemoryLimit(-1) // GOMEMLIMIT, or the largest number
+	limit := environmentLimit
 	// An error says that there is no cgroup, or that it has no limit.
 	if group, err := memlimit.FromCgroup(); err == nil && group < uint64(limit) {
 		limit = int64(group)

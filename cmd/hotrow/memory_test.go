@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime/debug"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/tier"
@@ -27,5 +28,14 @@ func TestDivide(t *testing.T) {
 		if tt.limit > 0 && b.heap > max(tt.limit/2, tt.limit-96*mib) || b.heap > tier.MemoryLimit(b.cache) {
 			t.Errorf("%s: the heap takes %d", tt.name, b.heap)
 		}
+	}
+}
+
+func TestMemoryLimit_IsNotThatOfAnEarlierServer(t *testing.T) {
+	before, own := memoryLimit(), debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(own)
+	debug.SetMemoryLimit(divide(0, 256<<20).heap)
+	if after := memoryLimit(); after != before {
+		t.Errorf("the process may take %d, after a server has set its limit %d", before, after)
 	}
 }
