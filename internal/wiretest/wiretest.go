@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,11 +29,12 @@ const patience = time.Minute
 
 // perfPath builds perf once, and returns where it is: in go's build cache.
 var perfPath = sync.OnceValues(func() (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return "", errors.New("where is the source of this test?")
+	// A binary that is built with -trimpath does not know where its source is.
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module of this test: %w", err)
 	}
-	dir := filepath.Join(filepath.Dir(file), "..", "..", "interop", "gofast")
+	dir := filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "interop", "gofast")
 	cmd := exec.Command("go", "-C", dir, "tool", "-n", "github.com/bnclabs/gofast/perf")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
