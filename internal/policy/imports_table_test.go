@@ -266,9 +266,13 @@ var house = []room{
 	},
 	{
 		dir:   "internal/source/mysql",
-		knows: []string{"source", "row"},
+		knows: []string{"source/mysql/catalog", "source", "row"},
 		heavy: []string{"github.com/go-sql-driver/mysql", "github.com/go-mysql-org/go-mysql"},
 		tests: []string{"dbtest", "tlstest", "source/sourcetest", "github.com/Shopify/toxiproxy"},
+	},
+	{
+		dir:   "internal/source/mysql/catalog",
+		knows: []string{"source", "row"},
 	},
 	{
 		dir:   "internal/source/memcached",

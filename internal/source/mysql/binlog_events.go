@@ -10,6 +10,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // errBinlog is the error of a binary log that is not as the server's manual has
@@ -23,7 +24,7 @@ const maxPreparedXA = 1000
 // A reader turns the events of the binary log into transactions of changes. It
 // does no I/O. Rows of tables that nobody watches are not even decoded.
 type reader struct {
-	watched map[tableName]string // IDs
+	watched map[catalog.Name]string // IDs
 	ids     []string
 
 	defs *definitions // what the catalogue said last; nil: nothing yet
@@ -53,7 +54,7 @@ type group struct {
 	transaction bool // it ends with its commit, not with its first statement
 	decided     bool // transaction is known
 	batch       source.Batch
-	rows        map[tableName]int
+	rows        map[catalog.Name]int
 	locks       []lockRow
 	changed     []string // tables whose definition may have changed
 	proven      bool     // only of definitions: whoever reads waits for their locks
@@ -75,11 +76,11 @@ type commit struct {
 
 func newReader(tables []source.Watched, database string, at place) (*reader, error) {
 	pos, err := at.position()
-	r := &reader{watched: make(map[tableName]string), at: at, done: at, pos: pos,
+	r := &reader{watched: make(map[catalog.Name]string), at: at, done: at, pos: pos,
 		prepared: make(map[string]*group)}
 	for _, w := range tables {
 		r.ids = append(r.ids, w.Table)
-		for _, name := range namesOf(w.Table, database) {
+		for _, name := range catalog.Names(w.Table, database) {
 			r.watched[name] = w.Table
 		}
 	}
@@ -228,7 +229,7 @@ func (r *reader) begin(gtid string, decided, transaction bool) error {
 		return fmt.Errorf("%w: a transaction begins within another one", errBinlog)
 	}
 	r.group = &group{gtid: gtid, decided: decided, transaction: transaction,
-		rows: make(map[tableName]int)}
+		rows: make(map[catalog.Name]int)}
 	return nil
 }
 
@@ -286,7 +287,7 @@ func (r *reader) define(text string, kind statementKind) {
 	}
 	concerned := r.defs == nil
 	for name, id := range r.watched {
-		if !mentions(statement, name.name) {
+		if !mentions(statement, name.Table) {
 			continue
 		}
 		concerned = true

@@ -10,6 +10,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // A told is what a reader hands on, as text.
@@ -217,12 +218,10 @@ func FuzzReader(f *testing.F) {
 
 // knownTable is the definition of db.t.
 func knownTable() *definitions {
-	id := columnDef{column: column{typ: "int"}}
-	id.Name, id.Native = "id", "int(11)"
-	id.settle()
-	name := tableName{"db", "t"}
-	return &definitions{tables: map[tableName]*tableDef{name: {tableName: name, id: "db.t",
-		watched: []string{"id"}, columns: []columnDef{id}, key: []int{0}}}}
+	t := catalog.Table{Cols: []catalog.Column{catalog.ResultColumn("id", "int")}}
+	t.Schema, t.Name = "db", "t"
+	return &definitions{tables: map[catalog.Name]*tableDef{t.Named(): {Table: &t, id: "db.t",
+		watched: []string{"id"}, key: []int{0}}}}
 }
 
 // takes gives one raw event to the library and to the reader. It reports whether

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // maxLocks rows of a transaction are remembered to prove it by: one would do, but
@@ -32,19 +33,19 @@ func (r *reader) decode(e *replication.RowsEvent, data []byte) error {
 // table returns the definition of the rows' table, or nil.
 func (r *reader) table(e *replication.RowsEvent) *tableDef {
 	t := r.defs.tables[nameOf(e)]
-	if t == nil || len(t.columns) != int(e.ColumnCount) {
+	if t == nil || len(t.Cols) != int(e.ColumnCount) {
 		return nil
 	}
 	return t
 }
 
-func nameOf(e *replication.RowsEvent) tableName {
-	return tableName{string(e.Table.Schema), string(e.Table.Table)}
+func nameOf(e *replication.RowsEvent) catalog.Name {
+	return catalog.Name{Schema: string(e.Table.Schema), Table: string(e.Table.Table)}
 }
 
 // wants reports whether the values of the rows matter.
 func (r *reader) wants(t *tableDef, e *replication.RowsEvent) bool {
-	bulk := r.group.rows[t.tableName] > source.BulkRows && len(r.group.locks) >= maxLocks
+	bulk := r.group.rows[t.Named()] > source.BulkRows && len(r.group.locks) >= maxLocks
 	if t.id != "" {
 		return !bulk
 	}
@@ -154,14 +155,14 @@ func (r *reader) changes(t *tableDef, e *replication.RowsEvent) {
 		step = 2
 	}
 	n := max(1, len(e.Rows)/step)
-	r.group.rows[t.tableName] += n
-	if t.id != "" && (len(e.Rows) == 0 || r.group.rows[t.tableName] > source.BulkRows) {
+	r.group.rows[t.Named()] += n
+	if t.id != "" && (len(e.Rows) == 0 || r.group.rows[t.Named()] > source.BulkRows) {
 		r.group.batch.Table(t.id)
 	}
 	for i := 0; i+step <= len(e.Rows); i += step {
 		last := i + step - 1
 		r.lock(t, e.Rows[last], e.SkippedColumns[last], e.Type())
-		if t.id == "" || r.group.rows[t.tableName] > source.BulkRows {
+		if t.id == "" || r.group.rows[t.Named()] > source.BulkRows {
 			if len(r.group.locks) >= maxLocks {
 				return
 			}
@@ -196,7 +197,7 @@ func (r *reader) changes(t *tableDef, e *replication.RowsEvent) {
 func (t *tableDef) tuple(values []any, skipped []int) (source.Tuple, bool) {
 	out := make(source.Tuple, 0, len(t.watched))
 	for _, name := range t.watched {
-		i := t.column(name)
+		i := t.Index(name)
 		if i < 0 || i >= len(values) || slices.Contains(skipped, i) {
 			return nil, false
 		}
@@ -204,7 +205,7 @@ func (t *tableDef) tuple(values []any, skipped []int) (source.Tuple, bool) {
 			out = append(out, source.Cell{Column: name, Null: true})
 			continue
 		}
-		v, ok := t.columns[i].decode(values[i])
+		v, ok := decode(&t.Cols[i], values[i])
 		if !ok {
 			return nil, false
 		}
@@ -225,8 +226,8 @@ func (r *reader) lock(
 		if i >= len(values) || values[i] == nil || slices.Contains(skipped, i) {
 			return
 		}
-		v, ok := t.columns[i].decode(values[i])
-		if !ok || !t.columns[i].exact() {
+		v, ok := decode(&t.Cols[i], values[i])
+		if !ok || !exact(&t.Cols[i]) {
 			return
 		}
 		l.key = append(l.key, v.bind)
@@ -235,6 +236,6 @@ func (r *reader) lock(
 }
 
 // exact reports whether a row is found by its value as it is bound.
-func (c *columnDef) exact() bool {
-	return c.Kind != row.Float && c.Kind != row.Float32 && c.typ != "bit"
+func exact(c *catalog.Column) bool {
+	return c.Kind != row.Float && c.Kind != row.Float32 && c.Type != "bit"
 }

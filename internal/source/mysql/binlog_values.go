@@ -2,19 +2,12 @@ package mysql
 
 import (
 	"encoding/hex"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
-
-// A columnDef is a column as the catalogue describes it. The binary log has its
-// type in outline only: no name, and not whether a number has a sign.
-type columnDef struct {
-	column
-	length int // of a binary
-}
 
 // A cell is a value of a row in the log: the text that it has in a key, and what
 // to bind for it in a statement.
@@ -26,94 +19,94 @@ type cell struct {
 // decode returns the value that the library gives as v, which is not nil. It
 // reports false for one that no key can have, or that the log does not tell: the
 // table is then taken to have changed as a whole.
-func (c *columnDef) decode(v any) (cell, bool) {
-	val, ok := c.logged(v)
+func decode(c *catalog.Column, v any) (cell, bool) {
+	val, ok := logged(c, v)
 	if !ok {
 		return cell{}, false
 	}
-	text, ok := c.column.cell(val)
-	return cell{text.Text, c.arg(val)}, ok && !text.Null
+	text, ok := c.Cell(val)
+	return cell{text.Text, c.Arg(val)}, ok && !text.Null
 }
 
 // logged returns a value of the log. The library takes an integer to have a sign
 // where the log does not say: the bits beyond its width are taken away then.
-func (c *columnDef) logged(v any) (row.Value, bool) {
+func logged(c *catalog.Column, v any) (row.Value, bool) {
 	switch v := v.(type) {
 	case int8:
-		return c.whole(int64(v), 1<<8-1)
+		return whole(c, int64(v), 1<<8-1)
 	case int16:
-		return c.whole(int64(v), 1<<16-1)
+		return whole(c, int64(v), 1<<16-1)
 	case int32:
-		if c.typ == "mediumint" {
-			return c.whole(int64(v), 1<<24-1)
+		if c.Type == "mediumint" {
+			return whole(c, int64(v), 1<<24-1)
 		}
-		return c.whole(int64(v), 1<<32-1)
+		return whole(c, int64(v), 1<<32-1)
 	case int64:
-		return c.whole(v, 1<<64-1)
+		return whole(c, v, 1<<64-1)
 	case int: // a year
-		return row.IntValue(int64(v)), c.typ == "year"
+		return row.IntValue(int64(v)), c.Type == "year"
 	case uint8:
-		return c.whole(int64(v), 1<<8-1)
+		return whole(c, int64(v), 1<<8-1)
 	case uint16:
-		return c.whole(int64(v), 1<<16-1)
+		return whole(c, int64(v), 1<<16-1)
 	case uint32:
-		return c.whole(int64(v), 1<<32-1)
+		return whole(c, int64(v), 1<<32-1)
 	case uint64:
-		return c.whole(int64(v), 1<<64-1)
+		return whole(c, int64(v), 1<<64-1)
 	case float32, float64:
-		val, err := c.value(v)
+		val, err := c.Value(v)
 		return val, err == nil
 	case string:
-		return c.textual(v)
+		return textual(c, v)
 	case []byte:
-		return c.textual(string(v))
+		return textual(c, string(v))
 	}
 	return row.Value{}, false
 }
 
 // whole returns what the log holds as an integer.
-func (c *columnDef) whole(n int64, mask uint64) (row.Value, bool) {
-	switch c.typ {
+func whole(c *catalog.Column, n int64, mask uint64) (row.Value, bool) {
+	switch c.Type {
 	case "tinyint", "smallint", "mediumint", "int", "bigint":
-		if c.unsigned {
+		if c.Unsigned {
 			n = int64(uint64(n) & mask)
 		}
-		return c.integer(n), true
+		return c.Integer(n), true
 	case "bit":
 		if c.Kind == row.Bool && (n == 0 || n == 1) {
 			return row.BoolValue(n == 1), true
 		}
 		return row.UintValue(uint64(n)), c.Kind == row.Uint
 	case "enum":
-		if n < 1 || n > int64(len(c.labels)) {
+		if n < 1 || n > int64(len(c.Labels)) {
 			return row.TextValue(row.Text, ""), n == 0
 		}
-		return row.TextValue(row.Text, c.labels[n-1]), true
+		return row.TextValue(row.Text, c.Labels[n-1]), true
 	}
 	return row.Value{}, false
 }
 
 // textual returns what the log holds as text or bytes.
-func (c *columnDef) textual(s string) (row.Value, bool) {
+func textual(c *catalog.Column, s string) (row.Value, bool) {
 	ok := true
-	switch c.typ {
+	switch c.Type {
 	case "decimal", "date", "datetime", "timestamp", "time", "varbinary", "tinyblob", "blob",
 		"mediumblob", "longblob":
 	case "uuid":
 		s, ok = uuidText(s)
 	case "binary":
-		if len(s) < c.length { // zeros at the end are not in the log
-			s += strings.Repeat("\x00", c.length-len(s))
+		if len(s) < c.Length { // zeros at the end are not in the log
+			s += strings.Repeat("\x00", c.Length-len(s))
 		}
-	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext":
-		s, ok = decodeText(c.charset, s)
+	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json":
+		s, ok = decodeText(c.Charset, s)
 	default:
 		return row.Value{}, false
 	}
 	if !ok {
 		return row.Value{}, false
 	}
-	val, err := c.bytes([]byte(s))
+	val, err := c.Bytes([]byte(s))
 	return val, err == nil && val.Kind() == c.Kind
 }
 
@@ -161,15 +154,4 @@ var windows1252 = [32]rune{
 	0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8d, 0x017d, 0x8f,
 	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,
 	0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d, 0x017e, 0x0178,
-}
-
-// lengthOf returns the length in a type such as "binary(8)".
-func lengthOf(whole string) int {
-	_, rest, _ := strings.Cut(whole, "(")
-	digits, _, _ := strings.Cut(rest, ")")
-	n, err := strconv.Atoi(digits)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // Check asks the server how it would run Load, and looks at the indexes of the
@@ -74,14 +75,16 @@ func (c *conn) explain(
 		if err := rows.Scan(targets...); err != nil {
 			return nil, nil, err
 		}
-		steps = append(steps, step{table: asText(values[table]), access: asText(values[access]),
-			possible: asText(values[possible]), key: asText(values[key])})
+		steps = append(steps, step{
+			table: catalog.AsText(values[table]), access: catalog.AsText(values[access]),
+			possible: catalog.AsText(values[possible]), key: catalog.AsText(values[key]),
+		})
 	}
 	if err := rows.Err(); err != nil {
 		return nil, nil, err
 	}
 	err = c.query(ctx, "SHOW WARNINGS", nil, func(v []any) error {
-		if text := asText(v[2]); strings.HasPrefix(text, "Cannot use") {
+		if text := catalog.AsText(v[2]); strings.HasPrefix(text, "Cannot use") {
 			notes = append(notes, text)
 		}
 		return nil
@@ -141,14 +144,13 @@ func (p *plan) checkNode(ctx context.Context, c *conn, n *node) ([]source.Findin
 // isIndexed reports whether an index begins with these columns in some order, as
 // of now. Of a query or a view only the server's plan can tell.
 func (n *node) isIndexed(ctx context.Context, c *conn, columns []string) (bool, error) {
-	t := table{Table: source.Table{Name: n.table.Name}}
-	if t.Name == "" || n.table.View {
+	if n.table.Name == "" || n.table.View {
 		return true, nil
 	}
-	r := &catalogReader{byName: map[string]*table{t.Name: &t}}
-	err := c.query(ctx, sqlIndexes, []any{n.table.Schema, t.Name, t.Name}, r.indexRow)
-	return slices.ContainsFunc(t.indexes, func(x []string) bool {
-		return len(x) >= len(columns) && within(x[:len(columns)], columns)
+	r := catalog.Reader{Conn: c}
+	indexes, err := r.Indexes(ctx, n.table.Named())
+	return slices.ContainsFunc(indexes, func(x []string) bool {
+		return len(x) >= len(columns) && catalog.Within(x[:len(columns)], columns)
 	}), err
 }
 
@@ -174,7 +176,7 @@ func noIndex(resource string, n *node, cols []*column) source.Finding {
 	list := make([]string, len(cols))
 	for i, col := range cols {
 		list[i] = quote(col.Name)
-		if col.typ == "blob" || strings.HasSuffix(col.typ, "text") {
+		if col.Type == "blob" || strings.HasSuffix(col.Type, "text") {
 			list[i] += "(100)" // an index holds a part of a long column
 		}
 	}
@@ -196,7 +198,7 @@ func noIndex(resource string, n *node, cols []*column) source.Finding {
 // sample returns a value that the column may have, for EXPLAIN: with NULL the
 // server sees at once that there is nothing to find.
 func (c *column) sample() any {
-	switch c.keyPart().Kind {
+	switch c.KeyPart().Kind {
 	case row.Bool, row.Int, row.Uint:
 		return int64(1)
 	case row.Float, row.Float32:
@@ -214,8 +216,8 @@ func (c *column) sample() any {
 	case row.UUID:
 		return "00000000-0000-0000-0000-000000000001"
 	}
-	if len(c.labels) > 0 {
-		return c.labels[0]
+	if len(c.Labels) > 0 {
+		return c.Labels[0]
 	}
 	return "1"
 }

@@ -69,7 +69,7 @@ func (c *compiler) tablePlan(p *plan, spec *source.Spec) error {
 	}
 	p.root, p.keyRead, p.parts = n, true, n.keyCols
 	for _, col := range n.keyCols {
-		p.keys = append(p.keys, col.keyPart())
+		p.keys = append(p.keys, col.KeyPart())
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (n *node) members() error {
 		f, listed := n.fieldSpec(col)
 		key := slices.Contains(n.keyCols, col)
 		secret := n.spec.Hide && source.IsSecret(col.Name) && !key
-		if f.Hide || !listed && (n.spec.Only || secret || col.hidden && !key) {
+		if f.Hide || !listed && (n.spec.Only || secret || col.Hidden && !key) {
 			continue
 		}
 		if f.Name == "" {
@@ -192,7 +192,7 @@ func (c *compiler) embed(n *node, e *source.Embed, level int) error {
 	kid.exact = true
 	for i, col := range kid.on {
 		key := n.keyCols[i]
-		kid.exact = kid.exact && col.keyPart().Kind == key.keyPart().Kind && !col.Wide && !key.Wide
+		kid.exact = kid.exact && col.KeyPart().Kind == key.KeyPart().Kind && !col.Wide && !key.Wide
 	}
 	if err := c.childDeps(kid, level == 1); err != nil {
 		return err

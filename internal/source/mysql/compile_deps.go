@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // rootDeps notes that the rows of the plan's own table, or the tables behind a
@@ -44,7 +45,7 @@ func (c *compiler) childDeps(kid *node, ofRoot bool) error {
 
 // sameColumns reports whether a and b are the same columns in any order.
 func sameColumns(a, b []*column) bool {
-	return len(a) == len(b) && within(names(a), names(b))
+	return len(a) == len(b) && catalog.Within(names(a), names(b))
 }
 
 // viewDeps notes the tables behind a view, which the Spec must name: what a row
@@ -65,7 +66,7 @@ func (c *compiler) declared(
 ) error {
 	missing := make(map[string]bool, len(seen))
 	for _, t := range seen {
-		if why := t.unfollowed(); why != "" {
+		if why := t.Unfollowed(); why != "" {
 			return fmt.Errorf("%s reads %s, but %s", what, t.ID(), why)
 		}
 		missing[t.ID()] = true
@@ -110,14 +111,14 @@ func (t *table) dependency(d source.Dep, key []*column, read bool) (source.Dep, 
 	}
 	exact := true
 	for i, col := range cols {
-		if want := key[i].keyPart().Kind; col.keyPart().Kind != want {
+		if want := key[i].KeyPart().Kind; col.KeyPart().Kind != want {
 			return dep, fmt.Errorf("column %s of %s is %s, but the key's %s is %s: they would"+
 				" not have the same text", col.Name, t.ID(), col.Native, key[i].Name, key[i].Native)
 		}
 		exact = exact && !col.Wide && (read || !key[i].Wide)
 	}
 	// A row that is found by its own key has the key's text, whatever is equal to it.
-	if exact || read && t.isUnique(names(cols)) {
+	if exact || read && t.IsUnique(names(cols)) {
 		dep.Columns, dep.KnowsOld = names(cols), true
 	}
 	return dep, nil

@@ -61,10 +61,10 @@ func (t *table) noColumn(name string) error {
 // allowed refuses tables whose documents could not be kept fresh, or that this
 // user may not read.
 func (c *compiler) allowed(t *table) error {
-	if why := t.unfollowed(); why != "" {
+	if why := t.Unfollowed(); why != "" {
 		return fmt.Errorf("table %s cannot be a resource: %s", t.ID(), why)
 	}
-	if !t.readable {
+	if !t.Readable() {
 		return &source.Error{Class: source.Forbidden, Message: "no SELECT privilege on " + t.ID(),
 			Hint: fmt.Sprintf("GRANT SELECT ON %s TO the user %s", quoteTable(t.Schema, t.Name),
 				c.src.cfg.User)}
@@ -83,12 +83,12 @@ func (t *table) keyColumns(key []string) ([]*column, error) {
 		return nil, err
 	}
 	for _, col := range cols {
-		if !col.canBeKey() {
+		if !col.CanBeKey() {
 			return nil, fmt.Errorf("column %s of %s is %s, which cannot be a key",
 				col.Name, t.ID(), col.Native)
 		}
 	}
-	if !t.View && !t.isUnique(names(cols)) {
+	if !t.View && !t.IsUnique(names(cols)) {
 		list := strings.Join(names(cols), ", ")
 		return nil, fmt.Errorf("the key of %s is not unique, two rows can have the same %s: "+
 			"ALTER TABLE %s ADD UNIQUE (%s)", t.ID(), list, t.ID(), list)

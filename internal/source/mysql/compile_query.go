@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // queryPlan compiles a query resource.
@@ -34,14 +35,14 @@ func (c *compiler) queryPlan(p *plan, spec *source.Spec) error {
 	}
 	p.keyRead = n.readsKey(key, p.parts)
 	for _, part := range p.parts {
-		p.keys = append(p.keys, part.keyPart())
+		p.keys = append(p.keys, part.KeyPart())
 		if part.Wide && !p.keyRead {
 			return fmt.Errorf("key: the database compares %s by more than its bytes: select it in"+
 				" the query, so that hotrow sees how the row writes it", part.Name)
 		}
 	}
 	n.from = "(" + q.With(func(name string) string {
-		return p.parts[max(0, slices.Index(key, name))].mark()
+		return p.parts[max(0, slices.Index(key, name))].Mark()
 	}) + "\n) AS q"
 	if err := c.queryDeps(p, q); err != nil {
 		return err
@@ -125,7 +126,8 @@ func (c *compiler) describe(q *queryText) ([]column, error) {
 			return err
 		}
 		for _, t := range types {
-			columns = append(columns, resultColumn(t.Name(), t.DatabaseTypeName()))
+			columns = append(columns,
+				column{catalog.ResultColumn(t.Name(), t.DatabaseTypeName())})
 		}
 		return rows.Err()
 	})
@@ -191,7 +193,7 @@ func (n *node) readsKey(key []string, parts []*column) bool {
 	cols := make([]*column, len(key))
 	for i, name := range key {
 		col, ok := n.table.column(name)
-		if !ok || col.keyPart().Kind != parts[i].keyPart().Kind {
+		if !ok || col.KeyPart().Kind != parts[i].KeyPart().Kind {
 			return false
 		}
 		cols[i] = col

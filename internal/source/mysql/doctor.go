@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // Doctor compares the server with what the feed of its binlog needs for these
@@ -54,13 +55,13 @@ type facts struct {
 	status    bool              // the user may see where the binlog is
 	doDB      string            // binlog_do_db
 	ignoreDB  string            // binlog_ignore_db
-	tables    []*table          // those that are watched and there
+	tables    []*catalog.Table  // those that are watched and there
 	missing   []string          // those that are watched and not there
 	rights    rights            // what the user lacks on tables
 	limits    limits            // on connections
 	silent    []string          // users that may write past the binlog, of those that are shown
 	cascades  []string          // watched tables that a cascade may change
-	unseen    []*table          // those of which hotrow may not know that
+	unseen    []*catalog.Table  // those of which hotrow may not know that
 }
 
 // factVariables are the settings that matter to a feed.
@@ -80,7 +81,7 @@ func readFacts(
 	list := "'" + strings.Join(factVariables, "', '") + "'"
 	err = c.query(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ("+list+")", nil,
 		func(v []any) error {
-			f.variables[strings.ToLower(asText(v[0]))] = asText(v[1])
+			f.variables[strings.ToLower(catalog.AsText(v[0]))] = catalog.AsText(v[1])
 			return nil
 		})
 	if err != nil {
@@ -96,36 +97,51 @@ func readFacts(
 	if err := f.readLimits(ctx, c); err != nil {
 		return nil, err
 	}
+	return f, f.readTables(ctx, c, tables)
+}
+
+// readTables reads the tables that are watched, and what their foreign keys do.
+func (f *facts) readTables(ctx context.Context, c *conn, tables []source.Watched) error {
+	var ids []string
+	var names []catalog.Name
 	for _, w := range tables {
-		schema, name, dotted := strings.Cut(w.Table, ".")
-		if !dotted {
-			schema, name = home, w.Table
+		name := catalog.Name{Schema: f.home, Table: w.Table}
+		if schema, bare, dotted := strings.Cut(w.Table, "."); dotted {
+			name = catalog.Name{Schema: schema, Table: bare}
 		}
-		if there, err := f.readRights(ctx, c, schema, name, w.Writes); err != nil {
-			return nil, err
-		} else if !there {
-			continue
+		there, err := f.readRights(ctx, c, name.Schema, name.Table, w.Writes)
+		if err != nil {
+			return err
 		}
-		r := &catalogReader{byName: make(map[string]*table), home: home}
-		if err := r.read(ctx, c, f.server, schema, name); err != nil {
-			return nil, err
-		}
-		if len(r.tables) == 0 {
-			f.missing = append(f.missing, w.Table)
-			continue
-		}
-		f.tables = append(f.tables, r.tables...)
-		if err := f.readCascade(ctx, c, r.tables[0]); err != nil {
-			return nil, err
+		if there {
+			ids, names = append(ids, w.Table), append(names, name)
 		}
 	}
-	return f, nil
+	r := &catalog.Reader{Conn: c, Home: f.home, MariaDB: f.server.mariadb}
+	found, err := r.Tables(ctx, names...)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		at := slices.IndexFunc(found, func(t *catalog.Table) bool { return t.Named() == name })
+		if at < 0 { // a server may take both cases to be equal
+			at = slices.IndexFunc(found, func(t *catalog.Table) bool {
+				return strings.EqualFold(t.ID(), name.String())
+			})
+		}
+		if at < 0 {
+			f.missing = append(f.missing, ids[i])
+			continue
+		}
+		f.tables = append(f.tables, found[at])
+	}
+	return f.readCascades(ctx, r)
 }
 
 // readUser reads who hotrow is and what it may do.
 func (f *facts) readUser(ctx context.Context, c *conn) error {
 	err := c.query(ctx, "SELECT CURRENT_USER()", nil, func(v []any) error {
-		name, host := asText(v[0]), ""
+		name, host := catalog.AsText(v[0]), ""
 		if i := strings.LastIndexByte(name, '@'); i >= 0 {
 			name, host = name[:i], name[i+1:]
 		}
@@ -136,7 +152,7 @@ func (f *facts) readUser(ctx context.Context, c *conn) error {
 		return err
 	}
 	return c.query(ctx, "SHOW GRANTS", nil, func(v []any) error {
-		f.grants += strings.ToUpper(asText(v[0])) + "\n"
+		f.grants += strings.ToUpper(catalog.AsText(v[0])) + "\n"
 		return nil
 	})
 }
@@ -151,7 +167,7 @@ func literal(s string) string {
 func (f *facts) readStatus(ctx context.Context, c *conn) {
 	for _, sql := range []string{"SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"} {
 		err := c.query(ctx, sql, nil, func(v []any) error {
-			f.doDB, f.ignoreDB = asText(v[2]), asText(v[3])
+			f.doDB, f.ignoreDB = catalog.AsText(v[2]), catalog.AsText(v[3])
 			return nil
 		})
 		if f.status = err == nil; f.status {
@@ -160,25 +176,32 @@ func (f *facts) readStatus(ctx context.Context, c *conn) {
 	}
 }
 
-// readCascade notes whether a foreign key changes rows of t without a word in
+// readCascades notes which foreign keys change rows of the tables without a word in
 // the binlog. What foreign keys do is not shown to who may only read the table.
-func (f *facts) readCascade(ctx context.Context, c *conn, t *table) error {
-	return c.query(ctx, `SELECT MAX(r.DELETE_RULE IS NULL),
-			MAX(r.DELETE_RULE IN ('CASCADE', 'SET NULL')
-				OR r.UPDATE_RULE IN ('CASCADE', 'SET NULL'))
-		FROM information_schema.KEY_COLUMN_USAGE k
-			LEFT JOIN information_schema.REFERENTIAL_CONSTRAINTS r
-				ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.TABLE_NAME = k.TABLE_NAME
-				AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME
-		WHERE k.TABLE_SCHEMA = ? AND k.TABLE_NAME = ? AND k.REFERENCED_TABLE_NAME IS NOT NULL`,
-		[]any{t.Schema, t.Name}, func(v []any) error {
-			if asInt(v[0]) == 1 {
-				f.unseen = append(f.unseen, t)
-			} else if asInt(v[1]) == 1 {
-				f.cascades = append(f.cascades, t.ID())
+func (f *facts) readCascades(ctx context.Context, r *catalog.Reader) error {
+	keys := make(map[string][]catalog.ForeignKey)
+	for _, t := range f.tables {
+		if _, known := keys[t.Schema]; !known {
+			of, err := r.ForeignKeys(ctx, t.Schema)
+			if err != nil {
+				return err
 			}
-			return nil
-		})
+			keys[t.Schema] = of
+		}
+		var unseen, cascades bool
+		for _, k := range keys[t.Schema] {
+			if k.Child == t.Named() {
+				unseen = unseen || !k.Shown()
+				cascades = cascades || k.Deletes() || k.Updates()
+			}
+		}
+		if unseen {
+			f.unseen = append(f.unseen, t)
+		} else if cascades {
+			f.cascades = append(f.cascades, t.ID())
+		}
+	}
+	return nil
 }
 
 // on reports whether a variable says yes.
@@ -334,7 +357,7 @@ func (f *facts) checkTables() []source.Finding {
 			Text: "table " + name + " does not exist", Why: "it cannot be served"})
 	}
 	for _, t := range f.tables {
-		if why := t.unfollowed(); why != "" {
+		if why := t.Unfollowed(); why != "" {
 			out = append(out, source.Finding{Level: source.LevelError, Text: t.ID() + ": " + why,
 				Why:   "it cannot be served",
 				Apply: []string{"ALTER TABLE " + quoteTable(t.Schema, t.Name) + " ENGINE=InnoDB"}})

@@ -9,6 +9,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // rights are what hotrow's user may not do with tables.
@@ -95,7 +96,7 @@ func (f *facts) readUpdate(
 		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND EXTRA NOT LIKE '%GENERATED%'
 		ORDER BY PRIVILEGES LIKE '%update%' DESC, ORDINAL_POSITION LIMIT 1`,
 		[]any{schema, name}, func(v []any) error {
-			column = quote(asText(v[0]))
+			column = quote(catalog.AsText(v[0]))
 			return nil
 		})
 	if err != nil {
@@ -145,14 +146,14 @@ func (f *facts) checkRights() []source.Finding {
 // readLimits asks how many connections there may be.
 func (f *facts) readLimits(ctx context.Context, c *conn) error {
 	err := c.query(ctx, "SELECT @@SESSION.max_user_connections", nil, func(v []any) error {
-		f.limits.user = asInt(v[0])
+		f.limits.user = catalog.AsInt(v[0])
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	return c.query(ctx, "SHOW GLOBAL STATUS LIKE 'Threads\\_connected'", nil, func(v []any) error {
-		f.limits.used = asInt(v[1])
+		f.limits.used = catalog.AsInt(v[1])
 		return nil
 	})
 }
@@ -170,7 +171,7 @@ func (f *facts) checkConnections(pool int) []source.Finding {
 			"; what does not get one fails until others are done; pool.max makes it less",
 			Apply: []string{apply}, Remove: []string{remove}})
 	}
-	most := asInt([]byte(f.variables["max_connections"]))
+	most := catalog.AsInt([]byte(f.variables["max_connections"]))
 	if others := f.limits.used - 1; most > 0 && most-others < need {
 		warn(fmt.Sprintf("max_connections is %d, and others have %d", most, others),
 			fmt.Sprintf("hotrow may open %d connections", need),
@@ -195,7 +196,7 @@ func (f *facts) readSilent(ctx context.Context, c *conn) error {
 	}
 	return c.query(ctx, "SELECT DISTINCT GRANTEE FROM information_schema.USER_PRIVILEGES"+
 		" WHERE PRIVILEGE_TYPE IN ("+privileges+") ORDER BY 1", nil, func(v []any) error {
-		f.silent = append(f.silent, asText(v[0]))
+		f.silent = append(f.silent, catalog.AsText(v[0]))
 		return nil
 	})
 }

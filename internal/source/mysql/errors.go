@@ -8,13 +8,13 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // retryAfter is when a caller may try again what the database could not do now.
@@ -325,7 +325,7 @@ func noRow(resource string, key row.Key) error {
 }
 
 // quote writes an identifier for SQL.
-func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+func quote(name string) string { return catalog.Quote(name) }
 
 // quoteTable writes the name of a table for SQL.
-func quoteTable(schema, name string) string { return quote(schema) + "." + quote(name) }
+func quoteTable(schema, name string) string { return catalog.QuoteTable(schema, name) }

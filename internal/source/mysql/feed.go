@@ -13,6 +13,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 const (
@@ -184,7 +185,7 @@ func (f *binlogFeed) attach(ctx context.Context) (*attached, error) {
 		return nil, err
 	}
 	err = c.query(ctx, "SHOW GLOBAL STATUS LIKE 'Com\\_xa\\_commit'", nil, func(v []any) error {
-		a.xa = asInt(v[1]) > 0
+		a.xa = catalog.AsInt(v[1]) > 0
 		return nil
 	})
 	if err == nil {

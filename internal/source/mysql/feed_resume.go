@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // maxLandmarks bounds how many places are remembered while a transaction is not
@@ -78,14 +79,14 @@ var errVoid = errors.New("the stream is not used")
 func startedAt(ctx context.Context, c *conn) (at int64, err error) {
 	var now, uptime int64
 	err = c.query(ctx, "SELECT UNIX_TIMESTAMP()", nil, func(v []any) error {
-		now = asInt(v[0])
+		now = catalog.AsInt(v[0])
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
 	err = c.query(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'", nil, func(v []any) error {
-		uptime, err = strconv.ParseInt(asText(v[1]), 10, 64)
+		uptime, err = strconv.ParseInt(catalog.AsText(v[1]), 10, 64)
 		return err
 	})
 	return now - uptime, err
@@ -125,13 +126,13 @@ func (s *following) landmark() landmark {
 func (d *definitions) digest() string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q;", d.names, d.blind)
-	names := slices.SortedFunc(maps.Keys(d.tables), func(a, b tableName) int {
-		return cmp.Or(cmp.Compare(a.schema, b.schema), cmp.Compare(a.name, b.name))
+	names := slices.SortedFunc(maps.Keys(d.tables), func(a, b catalog.Name) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Table, b.Table))
 	})
 	for _, n := range names {
 		t := d.tables[n]
-		fmt.Fprintf(sum, "%q %q %q %v %v %q %q %q %v;", n, t.id, t.watched, t.columns, t.key,
-			t.engine, t.kind, t.onDelete, t.onUpdate)
+		fmt.Fprintf(sum, "%q %q %q %v %v %q %q %q %v;", n, t.id, t.watched, t.Cols, t.key,
+			t.Engine, t.Type, t.onDelete, t.onUpdate)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }

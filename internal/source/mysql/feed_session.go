@@ -138,7 +138,7 @@ func (s *following) adopt() {
 		if t.id == "" {
 			continue
 		}
-		print := fmt.Sprint(t.columns, t.key, t.engine, t.kind)
+		print := fmt.Sprint(t.Cols, t.key, t.Engine, t.Type)
 		if old, told := s.feed.known[t.id]; told && old != print && found.ddls == 0 {
 			changed = append(changed, t.id)
 		}
@@ -224,7 +224,11 @@ func (f *binlogFeed) definitions(ctx context.Context, ddls uint64) (*definitions
 		return nil, err
 	}
 	defer c.release()
-	d, err := readDefinitions(ctx, c, f.src.cfg.DBName, f.tables)
+	v, err := c.server()
+	if err != nil {
+		return nil, err
+	}
+	d, err := readDefinitions(ctx, f.src.catalog(c, v), f.tables)
 	if err != nil {
 		return nil, err
 	}

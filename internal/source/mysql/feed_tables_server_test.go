@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // manyTables makes a database with so many tables, the last of them with a foreign key.
@@ -42,7 +43,7 @@ func definitionsOf(t testing.TB, s *Source, watched []source.Watched) (*definiti
 	defer c.release()
 	questions := func() (n int) {
 		err := c.query(ctx, "SHOW SESSION STATUS LIKE 'Com_stmt_execute'", nil, func(v []any) error {
-			n = int(asInt(v[1]))
+			n = int(catalog.AsInt(v[1]))
 			return nil
 		})
 		if err != nil {
@@ -50,8 +51,12 @@ func definitionsOf(t testing.TB, s *Source, watched []source.Watched) (*definiti
 		}
 		return n
 	}
+	v, err := c.server()
+	if err != nil {
+		t.Fatal(err)
+	}
 	asked, begin := questions(), time.Now()
-	d, err := readDefinitions(ctx, c, s.cfg.DBName, watched)
+	d, err := readDefinitions(ctx, s.catalog(c, v), watched)
 	took := time.Since(begin)
 	if err != nil {
 		t.Fatal(err)
@@ -73,16 +78,16 @@ func TestMariaDB_DefinitionsOfManyTablesAreReadTogether(t *testing.T) {
 				continue
 			}
 			var columns []string
-			for _, c := range got.columns {
-				columns = append(columns, c.Name+" "+c.typ)
+			for _, c := range got.Cols {
+				columns = append(columns, c.Name+" "+c.Type)
 			}
 			if want := []string{"id int", "n varchar", "u bigint"}; !slices.Equal(columns, want) ||
-				!slices.Equal(got.key, []int{2, 0}) || got.engine != "InnoDB" {
-				t.Errorf("%s has %q, key %v, engine %s", name, columns, got.key, got.engine)
+				!slices.Equal(got.key, []int{2, 0}) || got.Engine != "InnoDB" {
+				t.Errorf("%s has %q, key %v, engine %s", name, columns, got.key, got.Engine)
 			}
 		}
 	}
-	if got := all.tables[tableName{s.cfg.DBName, "t0"}]; len(all.tables) != 40 ||
+	if got := all.tables[catalog.Name{Schema: s.cfg.DBName, Table: "t0"}]; len(all.tables) != 40 ||
 		!strings.HasSuffix(strings.Join(got.onDelete, ","), ".t39") {
 		t.Errorf("%d tables, t0 cascades to %q", len(all.tables), got.onDelete)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 const (
@@ -86,7 +87,7 @@ func (g *gtids) reach(ctx context.Context, names []string) error {
 // it before it writes the transaction, so nothing that is visible comes after.
 func lastGTIDs(ctx context.Context, c *conn) (names []string, err error) {
 	err = c.query(ctx, "SELECT @@GLOBAL.gtid_binlog_pos", nil, func(v []any) error {
-		if text := asText(v[0]); text != "" {
+		if text := catalog.AsText(v[0]); text != "" {
 			names = strings.Split(text, ",")
 		}
 		return nil

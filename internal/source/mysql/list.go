@@ -72,7 +72,7 @@ func (p *plan) page(
 			}
 			after = make([]any, len(n.keyCols))
 			for i, at := range n.key {
-				after[i] = n.keyCols[i].arg(r.read[at])
+				after[i] = n.keyCols[i].Arg(r.read[at])
 			}
 			if r.key != "" {
 				all = append(all, r)

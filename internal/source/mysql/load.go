@@ -233,7 +233,7 @@ func (n *node) record(v []any) (*record, error) {
 	}
 	for i, col := range n.items {
 		var err error
-		if r.read[i], err = col.value(v[i]); err != nil {
+		if r.read[i], err = col.Value(v[i]); err != nil {
 			return nil, &source.Error{Class: source.Busy, After: retryAfter,
 				Err:     fmt.Errorf("%w: %w", source.ErrReshaped, err),
 				Message: n.name + " has columns of other types than when its resource was compiled"}
@@ -262,7 +262,7 @@ func (r *record) keyOf(cols []*column, at []int) (row.Key, bool) {
 	parts := make([]string, len(at))
 	for i, a := range at {
 		var ok bool
-		if parts[i], ok = cols[i].keyText(r.read[a]); !ok {
+		if parts[i], ok = cols[i].KeyText(r.read[a]); !ok {
 			return "", false
 		}
 	}

@@ -96,8 +96,8 @@ func (n *node) place(cols []*column) []int {
 
 // expr returns the expression that reads a column.
 func (c *column) expr() string {
-	if c.read != "" {
-		return strings.Replace(c.read, "%s", quote(c.Name), 1)
+	if c.Read != "" {
+		return strings.Replace(c.Read, "%s", quote(c.Name), 1)
 	}
 	return quote(c.Name)
 }
@@ -159,7 +159,7 @@ func (n *node) selectPage(follow bool) string {
 func (n *node) after() string {
 	first := n.keyCols[0]
 	if len(n.keyCols) == 1 {
-		return first.ordered() + " > " + first.mark()
+		return first.ordered() + " > " + first.Mark()
 	}
 	var any []string
 	for i := range n.keyCols {
@@ -169,18 +169,18 @@ func (n *node) after() string {
 			if j == i {
 				op = " > "
 			}
-			all = append(all, col.ordered()+op+col.mark())
+			all = append(all, col.ordered()+op+col.Mark())
 		}
 		any = append(any, "("+strings.Join(all, " AND ")+")")
 	}
-	return fmt.Sprintf("%s >= %s AND (%s)", first.ordered(), first.mark(),
+	return fmt.Sprintf("%s >= %s AND (%s)", first.ordered(), first.Mark(),
 		strings.Join(any, " OR "))
 }
 
 // ordered returns the expression by which a list is ordered. An enum and a set are sorted by
 // number and compared by text, which cannot both say where a page goes on.
 func (c *column) ordered() string {
-	if c.typ == "enum" || c.typ == "set" {
+	if c.Type == "enum" || c.Type == "set" {
 		return "CONCAT(" + quote(c.Name) + ")"
 	}
 	return quote(c.Name)
@@ -201,7 +201,7 @@ func (n *node) pageArgs(args []any) []any {
 // oneOf returns the condition that columns are one of count tuples.
 func oneOf(cols []*column, count int) string {
 	if len(cols) == 1 {
-		mark := cols[0].mark()
+		mark := cols[0].Mark()
 		if count == 1 {
 			return quote(cols[0].Name) + " = " + mark
 		}
@@ -209,7 +209,7 @@ func oneOf(cols []*column, count int) string {
 	}
 	parts := make([]string, len(cols))
 	for i, c := range cols {
-		parts[i] = quote(c.Name) + " = " + c.mark()
+		parts[i] = quote(c.Name) + " = " + c.Mark()
 	}
 	one := strings.Join(parts, " AND ")
 	if count == 1 {
@@ -237,7 +237,7 @@ func keyArgs(cols []*column, k row.Key) ([]any, bool) {
 	args := make([]any, len(cols))
 	for i, c := range cols {
 		var err error
-		if args[i], err = c.keyArg(parts[i]); err != nil {
+		if args[i], err = c.KeyArg(parts[i]); err != nil {
 			return nil, false
 		}
 	}

@@ -106,6 +106,13 @@ func (c *conn) query(
 	return rows.Err()
 }
 
+// Query implements catalog.Conn.
+func (c *conn) Query(
+	ctx context.Context, sql string, args []any, each func(values []any) error,
+) error {
+	return c.query(ctx, sql, args, each)
+}
+
 // exec runs a statement.
 func (c *conn) exec(ctx context.Context, query string, args ...any) error {
 	_, err := c.ExecContext(ctx, query, args...)

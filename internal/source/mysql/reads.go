@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // A reading finds the tables behind a query or a view. The server has no way to
@@ -149,7 +151,7 @@ func (r *reading) view(t *table) error {
 		return c.query(ctx, `SELECT VIEW_DEFINITION FROM information_schema.VIEWS
 			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, []any{t.Schema, t.Name},
 			func(v []any) error {
-				text = asText(v[0])
+				text = catalog.AsText(v[0])
 				return nil
 			})
 	})
@@ -197,7 +199,7 @@ func (r *reading) routine(schema, name string) error {
 			return c.query(ctx, `SELECT LOWER(CONCAT(ROUTINE_SCHEMA, '.', ROUTINE_NAME))
 				FROM information_schema.ROUTINES WHERE ROUTINE_TYPE = 'FUNCTION'`, nil,
 				func(v []any) error {
-					r.routines[asText(v[0])] = true
+					r.routines[catalog.AsText(v[0])] = true
 					return nil
 				})
 		})

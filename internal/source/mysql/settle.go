@@ -12,6 +12,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 const (
@@ -259,11 +260,11 @@ func snapshotPosition(ctx context.Context, c *conn) (source.Position, error) {
 	}
 	var p place
 	err := c.query(ctx, "SHOW STATUS LIKE 'binlog\\_snapshot\\_%'", nil, func(v []any) error {
-		switch strings.ToLower(asText(v[0])) {
+		switch strings.ToLower(catalog.AsText(v[0])) {
 		case "binlog_snapshot_file":
-			p.file = asText(v[1])
+			p.file = catalog.AsText(v[1])
 		case "binlog_snapshot_position":
-			p.offset = uint64(asInt(v[1]))
+			p.offset = uint64(catalog.AsInt(v[1]))
 		}
 		return nil
 	})
@@ -312,12 +313,12 @@ func unlocked(ctx context.Context, c *conn, rows []lockRow) (bool, error) {
 // statement returns the locking read of a row.
 func (r *lockRow) statement() string {
 	var b strings.Builder
-	b.WriteString("SELECT 1 FROM " + quoteTable(r.table.schema, r.table.name) + " WHERE ")
+	b.WriteString("SELECT 1 FROM " + quoteTable(r.table.Schema, r.table.Name) + " WHERE ")
 	for i, k := range r.table.key {
 		if i > 0 {
 			b.WriteString(" AND ")
 		}
-		b.WriteString(quote(r.table.columns[k].Name) + " = " + r.table.columns[k].mark())
+		b.WriteString(quote(r.table.Cols[k].Name) + " = " + r.table.Cols[k].Mark())
 	}
 	return b.String() + " LOCK IN SHARE MODE NOWAIT"
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	binlog "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // executedGTIDs returns the transactions that MySQL has executed. MySQL puts one
@@ -12,7 +14,7 @@ import (
 func executedGTIDs(ctx context.Context, c *conn) (binlog.GTIDSet, error) {
 	var text string
 	err := c.query(ctx, "SELECT @@GLOBAL.gtid_executed", nil, func(v []any) error {
-		text = asText(v[0])
+		text = catalog.AsText(v[0])
 		return nil
 	})
 	if err != nil {

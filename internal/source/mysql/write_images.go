@@ -122,14 +122,14 @@ func (n *node) image(v []any) (image, error) {
 	img := image{raw: v}
 	for i := range n.table.cols {
 		col := &n.table.cols[i]
-		if col.Kind == row.JSON || col.read != "" {
+		if col.Kind == row.JSON || col.Read != "" {
 			continue
 		}
-		value, err := col.value(v[i])
+		value, err := col.Value(v[i])
 		if err != nil {
 			return image{}, err
 		}
-		if cell, ok := col.cell(value); ok {
+		if cell, ok := col.Cell(value); ok {
 			img.tuple = append(img.tuple, cell)
 		}
 	}

@@ -11,7 +11,7 @@ func (wr *writer) made(col *column) string {
 	switch {
 	case col.geometry():
 		return wr.geometry("ST_GeomFromText(?)")
-	case col.typ == "vector":
+	case col.Type == "vector":
 		return "VEC_FromText(?)"
 	}
 	return "?"
@@ -38,7 +38,7 @@ func (wr *writer) geometry(parsed string) string {
 }
 
 // geometry reports whether the column holds geometries.
-func (c *column) geometry() bool { return strings.HasPrefix(c.read, "ST_AsText(") }
+func (c *column) geometry() bool { return strings.HasPrefix(c.Read, "ST_AsText(") }
 
 // appendTimes appends v so many times.
 func appendTimes(args []any, v any, times int) []any {

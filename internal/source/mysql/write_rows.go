@@ -38,17 +38,17 @@ func (n *node) assignments(in *row.Input, fixed []*column, key row.Key) ([]assig
 		}
 		if at := slices.Index(fixed, col); at >= 0 && key != "" {
 			parts, _ := row.SplitKey(key, len(fixed))
-			text, ok := col.keyText(in.Values[i])
+			text, ok := col.KeyText(in.Values[i])
 			if ok && text != parts[at] && !col.Wide {
 				return nil, invalid(fmt.Sprintf("%s is %q here, it cannot be %q",
 					n.shape.Fields[i].Name, parts[at], text))
 			}
 			continue
 		}
-		if col.auto && in.Values[i].IsNull() {
+		if col.Auto && in.Values[i].IsNull() {
 			continue // "no key given"
 		}
-		list = append(list, assignment{col, col.arg(in.Values[i])})
+		list = append(list, assignment{col, col.Arg(in.Values[i])})
 	}
 	return list, nil
 }
@@ -96,12 +96,12 @@ func (wr *writer) insertReturning(
 		func(v []any) error {
 			parts := make([]string, len(v))
 			for i, col := range n.keyCols {
-				value, err := col.value(v[i])
+				value, err := col.Value(v[i])
 				if err != nil {
 					return err
 				}
 				var ok bool
-				if parts[i], ok = col.keyText(value); !ok {
+				if parts[i], ok = col.KeyText(value); !ok {
 					return nil
 				}
 			}
@@ -127,7 +127,7 @@ func (n *node) insertedKey(list []assignment, id int64) (row.Key, error) {
 				return "", noKey(n)
 			}
 			parts[i] = text
-		case col.auto && id != 0:
+		case col.Auto && id != 0:
 			parts[i] = fmt.Sprint(id)
 		default:
 			return "", noKey(n)
@@ -141,17 +141,17 @@ func argKeyText(col *column, arg any) (string, bool) {
 	var v any
 	switch a := arg.(type) {
 	case uint64:
-		return col.keyText(row.UintValue(a))
+		return col.KeyText(row.UintValue(a))
 	case string:
 		v = []byte(a)
 	default:
 		v = arg
 	}
-	value, err := col.value(v)
+	value, err := col.Value(v)
 	if err != nil {
 		return "", false
 	}
-	return col.keyText(value)
+	return col.KeyText(value)
 }
 
 // noKey is the error of a row whose key the database has made otherwise than by
@@ -307,7 +307,7 @@ func (n *node) inputKey(in *row.Input, parent row.Key) (row.Key, bool) {
 		switch {
 		case at >= 0 && in.Present[at] && !in.Values[at].IsNull():
 			var ok bool
-			if parts[i], ok = col.keyText(in.Values[at]); !ok {
+			if parts[i], ok = col.KeyText(in.Values[at]); !ok {
 				return "", false
 			}
 		case parent != "" && on >= 0:

@@ -1,4 +1,4 @@
-package mysql
+package catalog
 
 import (
 	"encoding/binary"
@@ -12,8 +12,8 @@ import (
 )
 
 // columnOf returns a column of a type as information_schema writes it.
-func columnOf(typ, native string) *column {
-	c := &column{Column: source.Column{Name: "c", Native: native}, typ: typ}
+func columnOf(typ, native string) *Column {
+	c := &Column{Column: source.Column{Name: "c", Native: native}, Type: typ}
 	c.settle()
 	return c
 }
@@ -91,7 +91,7 @@ func TestColumn_TextsThatAreNotOfTheirKind(t *testing.T) {
 		{"text", "a\xffb", row.Text, "a\uFFFDb"},
 	}
 	for _, tt := range tests {
-		v, err := columnOf(tt.typ, tt.typ).value([]byte(tt.text))
+		v, err := columnOf(tt.typ, tt.typ).Value([]byte(tt.text))
 		if err != nil || v.Kind() != tt.kind || v.Text() != tt.want {
 			t.Errorf("%s %q is %q of kind %d (%v), want %q of kind %d", tt.typ, tt.text, v.Text(),
 				v.Kind(), err, tt.want, tt.kind)
@@ -108,17 +108,17 @@ func TestColumn_RefusesWhatItCannotRead(t *testing.T) {
 		if typ == "big" {
 			typ = "bigint"
 		}
-		if got, err := columnOf(typ, native).value(v); err == nil {
+		if got, err := columnOf(typ, native).Value(v); err == nil {
 			t.Errorf("%s takes %v as %v", native, v, got)
 		}
 	}
 	f := columnOf("double", "double")
 	for _, key := range []string{"NaN", "Infinity", "1e999"} {
-		if arg, err := f.keyArg(key); err == nil {
+		if arg, err := f.KeyArg(key); err == nil {
 			t.Errorf("a double can have the key %s: %v", key, arg)
 		}
 	}
-	if got := f.arg(row.FloatValue(math.Inf(1))); got != "+Inf" {
+	if got := f.Arg(row.FloatValue(math.Inf(1))); got != "+Inf" {
 		t.Errorf("infinity is bound as %v, want a text that the server refuses", got)
 	}
 }
@@ -142,16 +142,16 @@ func FuzzColumnValue(f *testing.F) {
 		copy(word[:], data)
 		n := binary.LittleEndian.Uint64(word[:])
 		sent := []any{data, int64(n), math.Float64frombits(n), math.Float32frombits(uint32(n)), nil}
-		v, err := c.value(sent[int(form)%len(sent)])
+		v, err := c.Value(sent[int(form)%len(sent)])
 		if err != nil {
 			return
 		}
 		row.NewShape([]row.Field{{Name: "c", Kind: c.Kind}}).AppendJSON(nil, row.Values{v})
-		text, ok := c.keyText(v)
+		text, ok := c.KeyText(v)
 		if !ok || text == "" || len(text) > row.MaxKey {
 			return
 		}
-		kt := row.KeyType{c.keyPart()}
+		kt := row.KeyType{c.KeyPart()}
 		kt[0].Bits = 64
 		if v.Kind() != kt[0].Kind && !c.tinyBool() {
 			return // what no server sends for the type
@@ -159,7 +159,7 @@ func FuzzColumnValue(f *testing.F) {
 		if canonical, err := kt.Parse(row.Key(text)); err == nil && canonical != row.Key(text) {
 			t.Errorf("%s: the key %q of a row is written %q", typ[1], text, canonical)
 		}
-		_, _ = c.keyArg(text)
-		_ = c.arg(v)
+		_, _ = c.KeyArg(text)
+		_ = c.Arg(v)
 	})
 }

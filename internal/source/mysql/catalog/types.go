@@ -1,55 +1,60 @@
-package mysql
+package catalog
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// A column is one column of a table, or of a query's answer.
-type column struct {
+// A Column is one column of a table, or of a query's answer.
+type Column struct {
 	source.Column
-	num       int      // its place in the table's rows, from 1
-	typ       string   // as information_schema.COLUMNS.DATA_TYPE, in lower case
-	unsigned  bool     // of a number
-	charset   string   // of a text
-	collation string   // of a text
-	labels    []string // of an enum or a set, in order
-	maxLen    int      // of a text, in characters; 0: no bound
-	auto      bool     // AUTO_INCREMENT
-	hidden    bool     // INVISIBLE: SELECT * leaves it out
-	read      string   // the expression that reads it, with %s for the column; "": the column
+	Num       int      // its place in the table's rows, from 1
+	Type      string   // as information_schema.COLUMNS.DATA_TYPE, in lower case
+	Unsigned  bool     // of a number
+	Charset   string   // of a text
+	Collation string   // of a text
+	Labels    []string // of an enum or a set, in order
+	MaxLen    int      // of a text, in characters; 0: no bound
+	Auto      bool     // AUTO_INCREMENT
+	Hidden    bool     // INVISIBLE: SELECT * leaves it out
+	Readable  bool     // by this user
+	Length    int      // of a binary of one length, in bytes
+	Read      string   // the expression that reads it, with %s for the column; "": the column
 }
 
 // settle fills in what follows from the type.
-func (c *column) settle() {
+func (c *Column) settle() {
 	native := strings.ToLower(c.Native)
-	c.unsigned = strings.Contains(native, "unsigned")
-	c.Kind, c.Bits = valueKind(c.typ, native, c.unsigned)
-	switch c.typ {
+	c.Unsigned = strings.Contains(native, "unsigned")
+	c.Kind, c.Bits = valueKind(c.Type, native, c.Unsigned)
+	switch c.Type {
 	case "enum", "set":
-		c.labels = parseLabels(c.Native)
+		c.Labels = parseLabels(c.Native)
 	case "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring",
 		"multipolygon", "geometrycollection", "geomcollection":
-		c.read = "ST_AsText(%s)"
+		c.Read = "ST_AsText(%s)"
 	case "vector":
-		c.read = "VEC_ToText(%s)"
+		c.Read = "VEC_ToText(%s)"
+	case "binary":
+		c.Length = lengthOf(native)
 	}
 	c.Wide = c.isWide()
 	if c.Wide || c.Kind != row.Text {
-		c.maxLen = 0 // a longer text may be equal all the same
+		c.MaxLen = 0 // a longer text may be equal all the same
 	}
 }
 
 // isWide reports whether two values of the column can be equal and have not
 // the same text. Most collations are: they do not tell case or accents apart,
 // or trailing blanks ("PAD SPACE").
-func (c *column) isWide() bool {
+func (c *Column) isWide() bool {
 	switch c.Kind {
 	case row.Text:
-		return !exactCollation(c.collation)
+		return !exactCollation(c.Collation)
 	case row.Decimal, row.JSON:
 		return true
 	}
@@ -118,9 +123,9 @@ func valueKind(typ, native string, unsigned bool) (kind row.Kind, bits int) {
 	return row.Text, 0 // texts, enum, set, inet4, inet6, and what is yet to come
 }
 
-// keyPart returns the column as a part of a key.
-func (c *column) keyPart() row.KeyPart {
-	p := row.KeyPart{Column: c.Name, Kind: c.Kind, Bits: c.Bits, MaxLen: c.maxLen, Wide: c.Wide}
+// KeyPart returns the column as a part of a key.
+func (c *Column) KeyPart() row.KeyPart {
+	p := row.KeyPart{Column: c.Name, Kind: c.Kind, Bits: c.Bits, MaxLen: c.MaxLen, Wide: c.Wide}
 	if c.tinyBool() {
 		p.Kind, p.Bits = row.Int, 16
 	}
@@ -129,11 +134,11 @@ func (c *column) keyPart() row.KeyPart {
 
 // tinyBool reports whether the column is a tinyint(1), which is true or false
 // in documents and, since it may hold any number, a number in keys.
-func (c *column) tinyBool() bool { return c.Kind == row.Bool && c.typ == "tinyint" }
+func (c *Column) tinyBool() bool { return c.Kind == row.Bool && c.Type == "tinyint" }
 
-// keyText returns the text that a value of the column has in a key, and false
+// KeyText returns the text that a value of the column has in a key, and false
 // when it can be no part of one.
-func (c *column) keyText(v row.Value) (string, bool) {
+func (c *Column) KeyText(v row.Value) (string, bool) {
 	if c.tinyBool() && v.Kind() == row.Bool {
 		n := int64(0)
 		if v.Bool() {
@@ -144,19 +149,30 @@ func (c *column) keyText(v row.Value) (string, bool) {
 	switch {
 	case v.Kind() == row.Text && c.Kind != row.Text:
 		return "", false // a date that is none, and the like
-	case c.keyPart().Kind == row.Bool && v.Kind() != row.Bool:
+	case c.KeyPart().Kind == row.Bool && v.Kind() != row.Bool:
 		return "", false
 	}
 	return row.KeyText(v)
 }
 
-// cell returns what a change says of the column's value.
-func (c *column) cell(v row.Value) (source.Cell, bool) {
+// Cell returns what a change says of the column's value.
+func (c *Column) Cell(v row.Value) (source.Cell, bool) {
 	if v.IsNull() {
 		return source.Cell{Column: c.Name, Null: true}, true
 	}
-	text, ok := c.keyText(v)
+	text, ok := c.KeyText(v)
 	return source.Cell{Column: c.Name, Text: text}, ok && len(text) <= row.MaxKey
+}
+
+// lengthOf returns the length in a type such as "binary(8)".
+func lengthOf(whole string) int {
+	_, rest, _ := strings.Cut(whole, "(")
+	digits, _, _ := strings.Cut(rest, ")")
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // parseLabels returns the labels of enum('a','b'), where two quotes are one. Types
@@ -186,25 +202,25 @@ func parseLabels(native string) []string {
 	return labels
 }
 
-// resultColumn makes a column of what the driver says about one of an answer.
-func resultColumn(name, typ string) column {
-	c := column{typ: strings.ToLower(typ)}
-	c.Name, c.Native = name, c.typ
-	if rest, ok := strings.CutPrefix(c.typ, "unsigned "); ok {
-		c.typ, c.Native = rest, rest+" unsigned"
+// ResultColumn makes a column of what the driver says about one of an answer.
+func ResultColumn(name, typ string) Column {
+	c := Column{Type: strings.ToLower(typ)}
+	c.Name, c.Native = name, c.Type
+	if rest, ok := strings.CutPrefix(c.Type, "unsigned "); ok {
+		c.Type, c.Native = rest, rest+" unsigned"
 	}
-	switch c.typ {
+	switch c.Type {
 	case "null":
-		c.typ = "varchar"
+		c.Type = "varchar"
 	case "geometry":
-		c.typ = "blob" // the column itself would be read as text
+		c.Type = "blob" // the column itself would be read as text
 	}
 	c.settle()
 	return c
 }
 
-// asText returns a value of the catalogue as text; "" for NULL.
-func asText(v any) string {
+// AsText returns a value of the catalogue as text; "" for NULL.
+func AsText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
@@ -216,8 +232,8 @@ func asText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// asInt returns a value of the catalogue as a number; 0 for what is none.
-func asInt(v any) int64 {
+// AsInt returns a value of the catalogue as a number; 0 for what is none.
+func AsInt(v any) int64 {
 	switch v := v.(type) {
 	case int64:
 		return v

@@ -1,4 +1,4 @@
-package mysql
+package catalog
 
 import (
 	"encoding/hex"
@@ -13,15 +13,15 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// value returns what the driver gave for the column: int64, float32, float64,
+// Value returns what the driver gave for the column: int64, float32, float64,
 // []byte or nil. What does not fit the column's kind, such as a date of zeros
 // or a tinyint(1) that holds 7, is what it is.
-func (c *column) value(v any) (row.Value, error) {
+func (c *Column) Value(v any) (row.Value, error) {
 	switch v := v.(type) {
 	case nil:
 		return row.Value{}, nil
 	case int64:
-		return c.integer(v), nil
+		return c.Integer(v), nil
 	case float32:
 		if c.Kind == row.Float {
 			return row.FloatValue(float64(v)), nil
@@ -33,13 +33,13 @@ func (c *column) value(v any) (row.Value, error) {
 		}
 		return row.FloatValue(v), nil
 	case []byte:
-		return c.bytes(v)
+		return c.Bytes(v)
 	}
 	return row.Value{}, fmt.Errorf("column %s: the driver gave a %T", c.Name, v)
 }
 
-// integer returns a value that arrived as an integer.
-func (c *column) integer(n int64) row.Value {
+// Integer returns a value that arrived as an integer.
+func (c *Column) Integer(n int64) row.Value {
 	switch {
 	case c.Kind == row.Bool && (n == 0 || n == 1):
 		return row.BoolValue(n == 1)
@@ -51,13 +51,13 @@ func (c *column) integer(n int64) row.Value {
 	return row.IntValue(n)
 }
 
-// bytes returns a value that arrived as bytes.
-func (c *column) bytes(b []byte) (row.Value, error) {
+// Bytes returns a value that arrived as bytes.
+func (c *Column) Bytes(b []byte) (row.Value, error) {
 	switch c.Kind {
 	case row.Bytes:
 		return row.TextValue(row.Bytes, string(b)), nil
 	case row.Bool, row.Uint, row.Int:
-		if c.typ == "bit" {
+		if c.Type == "bit" {
 			return c.bits(b)
 		}
 		n, err := strconv.ParseUint(string(b), 10, 64) // more than an int64 holds
@@ -70,7 +70,7 @@ func (c *column) bytes(b []byte) (row.Value, error) {
 }
 
 // bits returns a BIT, whose bytes come with the highest first.
-func (c *column) bits(b []byte) (row.Value, error) {
+func (c *Column) bits(b []byte) (row.Value, error) {
 	if len(b) > 8 {
 		return row.Value{}, fmt.Errorf("column %s: a bit of %d bytes", c.Name, len(b))
 	}
@@ -85,7 +85,7 @@ func (c *column) bits(b []byte) (row.Value, error) {
 }
 
 // text returns a value that arrived as text.
-func (c *column) text(s string) row.Value {
+func (c *Column) text(s string) row.Value {
 	kind := c.Kind
 	ok := true
 	switch kind {
@@ -144,9 +144,9 @@ func validText(b []byte) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// mark returns the placeholder of a parameter that is compared with the column.
+// Mark returns the placeholder of a parameter that is compared with the column.
 // A decimal would be compared with a text as two floating-point numbers.
-func (c *column) mark() string {
+func (c *Column) Mark() string {
 	if c.Kind == row.Decimal {
 		whole, _ := c.digits()
 		return fmt.Sprintf("CAST(? AS DECIMAL(65,%d))", min(30, 65-whole))
@@ -155,7 +155,7 @@ func (c *column) mark() string {
 }
 
 // digits returns how many digits a decimal can have before and behind its point.
-func (c *column) digits() (whole, fraction int) {
+func (c *Column) digits() (whole, fraction int) {
 	var all int
 	if n, _ := fmt.Sscanf(strings.ToLower(c.Native), "decimal(%d,%d)", &all, &fraction); n != 2 {
 		return 35, 30 // of a query's answer, which does not say
@@ -165,7 +165,7 @@ func (c *column) digits() (whole, fraction int) {
 
 // decimalArg returns the text of a decimal that the column can have: the cast would round
 // another one to a neighbour, or bound it.
-func (c *column) decimalArg(text string) (any, error) {
+func (c *Column) decimalArg(text string) (any, error) {
 	whole, fraction := c.digits()
 	before, behind, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
 	before, behind = strings.TrimLeft(before, "0"), strings.TrimRight(behind, "0")
@@ -175,16 +175,16 @@ func (c *column) decimalArg(text string) (any, error) {
 	return text, nil
 }
 
-// keyArg returns what the text of a key's part is bound as. It is of the
+// KeyArg returns what the text of a key's part is bound as. It is of the
 // column's own kind: a text column compared with a number has no use for its
 // index. The error is that of a text which no row can have.
-func (c *column) keyArg(text string) (any, error) {
-	switch p := c.keyPart(); p.Kind {
+func (c *Column) KeyArg(text string) (any, error) {
+	switch p := c.KeyPart(); p.Kind {
 	case row.Bool:
 		return oneOrZero(text == "true"), nil
 	case row.Int:
 		n, err := strconv.ParseInt(text, 10, 64)
-		if c.typ == "year" && 0 < n && n < 100 { // compared as 1970 to 2069
+		if c.Type == "year" && 0 < n && n < 100 { // compared as 1970 to 2069
 			err = fmt.Errorf("%d is no year that the database can hold", n)
 		}
 		return n, err
@@ -213,7 +213,7 @@ func parseFloat(text string, bits int) (any, error) {
 }
 
 // argText returns a text as the server writes it: 2024-01-02 03:04:05.
-func (c *column) argText(kind row.Kind, text string) string {
+func (c *Column) argText(kind row.Kind, text string) string {
 	switch kind {
 	case row.Datetime, row.DatetimeTZ:
 		return strings.TrimSuffix(strings.Replace(text, "T", " ", 1), "Z")
@@ -221,8 +221,8 @@ func (c *column) argText(kind row.Kind, text string) string {
 	return text
 }
 
-// arg returns what a value is bound as.
-func (c *column) arg(v row.Value) any {
+// Arg returns what a value is bound as.
+func (c *Column) Arg(v row.Value) any {
 	switch v.Kind() {
 	case row.Null:
 		return nil

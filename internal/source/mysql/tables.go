@@ -1,0 +1,86 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
+)
+
+// A table is one table as resources see it: with the columns that this user may read.
+type table struct {
+	catalog.Table
+	cols []column
+}
+
+// A column is one column of a table, or of a query's answer.
+type column struct{ catalog.Column }
+
+// column returns the column called name; the server takes it in any case.
+func (t *table) column(name string) (*column, bool) {
+	for i := range t.cols {
+		if strings.EqualFold(t.cols[i].Name, name) {
+			return &t.cols[i], true
+		}
+	}
+	return nil, false
+}
+
+// Catalog reads the tables of the database that the URL names. Those of other
+// databases can be resources too, called DATABASE.TABLE in the configuration.
+func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {
+	tables, v, err := s.tables(ctx, s.cfg.DBName, "")
+	if err != nil {
+		return nil, fmt.Errorf("read the catalogue: %w", err)
+	}
+	c := &source.Catalog{Server: v.product(), Tables: make([]source.Table, len(tables))}
+	for i, t := range tables {
+		c.Tables[i] = t.Table.Table
+	}
+	return c, nil
+}
+
+// product returns the server's product and version, for people.
+func (v *server) product() string {
+	number, _, _ := strings.Cut(v.version, "-")
+	if v.mariadb {
+		return "MariaDB " + number
+	}
+	return "MySQL " + number
+}
+
+// tables reads the tables of a database, or the one called name.
+func (s *Source) tables(ctx context.Context, schema, name string) ([]*table, server, error) {
+	ctx, cancel := s.begin(ctx, catalog.Queries+1)
+	defer cancel()
+	var found []*catalog.Table
+	var v server
+	err := s.read(ctx, func(ctx context.Context, c *conn) (err error) {
+		if v, err = c.server(); err != nil {
+			return err
+		}
+		found, err = s.catalog(c, v).Tables(ctx, catalog.Name{Schema: schema, Table: name})
+		return err
+	})
+	if err != nil {
+		return nil, v, err
+	}
+	tables := make([]*table, len(found))
+	for i, f := range found {
+		t := &table{Table: *f}
+		for _, c := range f.Cols {
+			if c.Readable {
+				t.cols = append(t.cols, column{c})
+			}
+		}
+		tables[i] = t
+	}
+	return tables, v, nil
+}
+
+// catalog returns the reader of the catalogue on a connection.
+func (s *Source) catalog(c *conn, v server) *catalog.Reader {
+	return &catalog.Reader{Conn: c, Home: s.cfg.DBName, MariaDB: v.mariadb}
+}
