@@ -28,7 +28,7 @@ type follower struct {
 	suspect      atomic.Bool // the feed has resumed, and has not caught up yet
 	gaps, fences atomic.Uint64
 	failed       atomic.Uint64 // fences that were not reached
-	failedSaid   int64         // when the log said so; only fence uses it
+	failedSaid   atomic.Int64  // when the log said so
 
 	changed atomic.Bool // another feed was chosen, and has not attached yet
 
@@ -123,14 +123,23 @@ func (f *follower) run() {
 
 // fence asks every 50 ms whether all that is visible has been applied. It is
 // what bounds the age of an answer, and what notices a feed that is dead or
-// stalled, whatever the connection says.
+// stalled, whatever the connection says. While the upstream rests it asks less often.
 func (f *follower) fence() {
 	defer f.u.loops.Done()
-	tick := time.NewTicker(fenceEvery)
+	every := fenceEvery
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		if f.attached.Load() {
-			f.fenceOnce()
+			f.fenceOnce(f.u.ctx)
+		}
+		next := fenceEvery
+		if f.u.mayRest() {
+			next = restFence
+		}
+		if next != every {
+			every = next
+			tick.Reset(every)
 		}
 		select {
 		case <-f.u.ctx.Done():
@@ -141,10 +150,19 @@ func (f *follower) fence() {
 	}
 }
 
-func (f *follower) fenceOnce() {
+// fenceSoon has the next fence taken now, and not when its time has come.
+func (f *follower) fenceSoon() {
+	select {
+	case f.begun <- struct{}{}:
+	default:
+	}
+}
+
+// fenceOnce takes a fence. It may be called by many goroutines.
+func (f *follower) fenceOnce(ctx context.Context) {
 	begin := monotonic()
 	epoch, suspect := f.u.domain.Applied().Epoch, f.suspect.Load()
-	ctx, cancel := context.WithTimeout(f.u.ctx, fenceTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
 	defer cancel()
 	feed := f.feed()
 	if feed == nil {
@@ -168,15 +186,16 @@ func (f *follower) fenceOnce() {
 // fenceFailed counts a fence that was not reached, and says so once a minute. That the
 // feed is lost is said by who connects it again.
 func (f *follower) fenceFailed(err error, now int64) {
-	if f.u.ctx.Err() != nil {
+	if f.u.ctx.Err() != nil || errors.Is(err, context.Canceled) { // who waited has gone
 		return
 	}
 	f.failed.Add(1)
-	recent := f.failedSaid != 0 && now-f.failedSaid < int64(time.Minute)
+	said := f.failedSaid.Load()
+	recent := said != 0 && now-said < int64(time.Minute)
 	if recent || errors.Is(err, source.ErrDetached) {
 		return
 	}
-	f.failedSaid = now
+	f.failedSaid.Store(now)
 	f.u.log.Warn("the feed could not be shown to be complete, and what is kept counts as stale "+
 		"until it is", "failed", f.failed.Load(), "err", err)
 }
@@ -283,10 +302,7 @@ func (f *follower) follows(how string, pos source.Position) {
 	f.attached.Store(true)
 	f.changed.Store(false)
 	f.u.down.Store(0)
-	select {
-	case f.begun <- struct{}{}:
-	default:
-	}
+	f.fenceSoon()
 	f.u.log.Info(how, "feed", f.feed().Mode(), "position", uint64(pos))
 }
 

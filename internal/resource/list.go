@@ -37,6 +37,7 @@ func (f *form) page(
 		}
 		after = &k
 	}
+	f.src.awake(ctx)
 	at := f.src.asOf(monotonic())
 	found, err := f.list(ctx, after, limit+1)
 	if err != nil {

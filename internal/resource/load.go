@@ -166,6 +166,7 @@ func (f *form) canonical(asked row.Key) (row.Key, error) {
 // await waits until the position that the reader asks for has been applied, as
 // long as the reader allows, and says how the answer must be read.
 func (f *form) await(ctx context.Context, o *Options) (fresh.Need, error) {
+	f.src.awake(ctx)
 	switch {
 	case o.NoCache:
 		return fresh.Now, nil

@@ -37,6 +37,7 @@ type AsOf struct {
 	Token Token         // every change up to here is included
 	Lag   time.Duration // how long ago the feed was known to be complete
 
+	rests bool      // nobody has asked for a while: Load has the answer, see upstream.awake
 	src   *upstream // nil: of one stale answer
 	epoch uint64
 	now   int64
@@ -62,12 +63,14 @@ func (s *Snapshot) of(u *upstream) *AsOf {
 }
 
 // asOf asks the source's gate at now. It comes before the look-up: the answer includes
-// what is applied.
+// what is applied. The caller is somebody who asks.
 func (u *upstream) asOf(now int64) AsOf {
+	rests := u.asks(now)
 	p := u.domain.Applied()
 	state, lag := u.domain.Gate(now)
 	return AsOf{
-		Fresh: state == fresh.Fresh, Token: u.token(p), Lag: lag, src: u, epoch: p.Epoch, now: now,
+		Fresh: state == fresh.Fresh && !rests, Token: u.token(p), Lag: lag, rests: rests, src: u,
+		epoch: p.Epoch, now: now,
 	}
 }
 
@@ -134,7 +137,10 @@ func (f *form) lookup(
 		return doc, Hit, 0
 	}
 
-	// Slow path: an outage.
+	// Slow path: an outage, or a rest, which ends by a load.
+	if at.rests && !failed {
+		return nil, Miss, 0
+	}
 	limit := f.staleLimit(at, failed)
 	if limit <= 0 {
 		return nil, Miss, 0

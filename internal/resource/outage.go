@@ -78,9 +78,11 @@ func (f *form) need(state fresh.State, lag time.Duration) (fresh.Need, error) {
 
 // available reports whether a read of what is kept can be answered now.
 func (f *form) available() bool {
-	at := f.src.asOf(monotonic())
+	now := monotonic()
+	state, lag := f.src.condition(now)
+	at := AsOf{Lag: lag, now: now}
 	switch {
-	case at.Fresh || f.src.feedless():
+	case state == fresh.Fresh || f.src.feedless():
 		return true
 	case f.src.down.Load() > at.now:
 		return at.Lag <= f.staleLimit(&at, true)

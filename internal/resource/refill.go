@@ -107,6 +107,7 @@ func (u *upstream) refillAll() {
 // reread reads documents again, each resource's with one statement. While the feed
 // lags it does not: nothing would be kept.
 func (u *upstream) reread(due []refill) {
+	u.awake(u.ctx)
 	if state, _ := u.domain.Gate(monotonic()); state != fresh.Fresh {
 		return
 	}

@@ -169,7 +169,7 @@ func (u *upstream) stats() SourceStats {
 		Audited: u.audits.checked.Load(), AuditStale: u.audits.stale.Load(),
 		Position: source.Position(u.domain.Applied().Pos), Epoch: u.domain.Applied().Epoch,
 	}
-	state, lag := u.domain.Gate(now)
+	state, lag := u.condition(now)
 	s.Lag = lag
 	if c := u.feed.Load(); c != nil {
 		s.Reason, s.State = c.reason, "none"

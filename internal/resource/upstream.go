@@ -106,6 +106,10 @@ type upstream struct {
 	renew   func(f *form, reshaped bool) // compiles a form again; see Set.renew
 	doubted chan struct{}                // forms are to be compiled again; see Set.recompile
 
+	asked   atomic.Int64   // when somebody has asked last; 0: the upstream rests
+	wakes   *source.Fences // the fences that end a rest; see upstream.awake
+	resting sync.Mutex     // held while the feed is told whether it may rest; innermost
+
 	looks    *source.Fences // for changes of definitions; see upstream.look
 	lookedAt atomic.Int64   // when the last began; 0: there was none
 
@@ -131,15 +135,17 @@ type chosen struct {
 func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
-	return &upstream{
+	u := &upstream{
 		name: o.Name, source: o.Source, opts: o, log: log.With("source", o.Name),
 		domain:  fresh.NewDomain(o.StaleAfter),
 		timeout: o.Timeout,
 		ctx:     ctx, cancel: cancel,
 		places: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.Bypass),
 		refills: refills{kick: make(chan struct{}, 1)}, doubted: make(chan struct{}, 1),
-		looks: source.NewFences(),
+		looks: source.NewFences(), wakes: source.NewFences(),
 	}
+	u.asked.Store(monotonic())
+	return u
 }
 
 // reached waits until the position of t has been applied. A position that is

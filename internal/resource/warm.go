@@ -61,7 +61,11 @@ func (r *Resource) warmStats() WarmStats {
 func (u *upstream) warm(list []*Resource) {
 	for done := uint64(0); sleep(u.ctx, warmLook); {
 		p := u.domain.Applied()
-		if state, _ := u.domain.Gate(monotonic()); state != fresh.Fresh || p.Epoch == done ||
+		if p.Epoch == done {
+			continue
+		}
+		u.awake(u.ctx)
+		if state, _ := u.domain.Gate(monotonic()); state != fresh.Fresh ||
 			u.follower.suspect.Load() {
 			continue
 		}
@@ -167,6 +171,7 @@ func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) err
 		if f.src.domain.Applied().Epoch != w.epoch || f.r.form.Load() != f {
 			return errCold
 		}
+		f.src.awake(ctx)
 		if state, _ := f.src.domain.Gate(monotonic()); state == fresh.Fresh {
 			break
 		}

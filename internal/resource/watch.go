@@ -51,6 +51,9 @@ func (r *Resource) Watch(key *row.Key, buffer int) (*Watch, error) {
 		w.key = k
 	}
 	r.watch.add(w)
+	if u := r.form.Load().src; u.followed.Load() {
+		u.follower.fenceSoon() // who watches ends a rest
+	}
 	return w, nil
 }
 

@@ -36,6 +36,8 @@ type Feed struct {
 	// mu guards what follows. It is the innermost lock.
 	mu      sync.Mutex
 	running bool
+	rests   bool         // it looks when it is asked to
+	ticker  *time.Ticker // of Run; stopped while the feed rests and nobody waits
 	queue   []*event
 	own     []span // of the change log: rows that our transactions made
 	waiting []chan source.Position
@@ -48,7 +50,10 @@ type Feed struct {
 	wake chan struct{} // has an element when queue or waiting is not empty
 }
 
-var _ source.Resumer = (*Feed)(nil)
+var (
+	_ source.Resumer = (*Feed)(nil)
+	_ source.Rester  = (*Feed)(nil)
+)
 
 // An event is one commit on its way to the handler.
 type event struct {
@@ -108,6 +113,8 @@ func (f *Feed) Run(ctx context.Context, h source.Handler) error {
 	defer f.detach()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
+	f.setTicker(ticker)
+	defer f.setTicker(nil)
 	for {
 		look := true
 		select {
@@ -120,6 +127,44 @@ func (f *Feed) Run(ctx context.Context, h source.Handler) error {
 		if err := f.turn(ctx, h, look); err != nil {
 			return err
 		}
+	}
+}
+
+// setTicker notes what makes Run look.
+func (f *Feed) setTicker(t *time.Ticker) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ticker = t
+	f.setPace()
+}
+
+// setPace has Run look by itself, or not. f.mu is held.
+func (f *Feed) setPace() {
+	switch {
+	case f.ticker == nil:
+	case f.rests && len(f.waiting) == 0:
+		f.ticker.Stop()
+	default:
+		f.ticker.Reset(pollEvery)
+	}
+}
+
+// keepPace has a feed that rests look by itself as long as somebody waits.
+func (f *Feed) keepPace() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rests {
+		f.setPace()
+	}
+}
+
+// Rest implements source.Rester.
+func (f *Feed) Rest(rests bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if rests != f.rests {
+		f.rests = rests
+		f.setPace()
 	}
 }
 
@@ -256,6 +301,7 @@ func (f *Feed) turn(ctx context.Context, h source.Handler, look bool) error {
 			}
 			asked = nil // the file is locked: the next tick looks again
 		}
+		f.keepPace()
 	}
 	pos := f.deliver(h)
 	if look && f.pass(pos) {

@@ -1,0 +1,106 @@
+package resource
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// rest has the source of h go to rest, as if nobody had asked for a while.
+func (h *house) rest() *upstream {
+	h.t.Helper()
+	u := h.resource("dept").form.Load().src
+	u.asked.Store(monotonic() - int64(restAfter))
+	h.until(func() bool { return u.asked.Load() == 0 })
+	return u
+}
+
+// What another program commits while nobody asks is in the first answer, by whatever way
+// that is asked for.
+func TestRest_FirstAnswerIsFresh(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("dept", "10")
+	for i := range 20 {
+		u := h.rest()
+		h.exec(fmt.Sprintf("UPDATE dept SET loc = 'L%d' WHERE deptno = 10", i))
+		if doc, state, _ := lookup(h.resource("dept"), "10"); state != Miss {
+			t.Fatalf("memory answers with %v, state %d, while nobody looks for changes", doc, state)
+		}
+		want := fmt.Sprintf(`"loc":"L%d"`, i)
+		got, origin := h.get("dept", "10", Options{})
+		if !strings.Contains(got, want) || origin == HitStale || origin == Bypassed {
+			t.Fatalf("the first answer is %s of origin %d, want %s and to be kept", got, origin, want)
+		}
+		if u.asked.Load() == 0 {
+			t.Fatal("it rests still")
+		}
+	}
+}
+
+// A copy that nobody has changed is answered from memory as soon as a fence is reached.
+func TestRest_EndsWithAHit(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("dept", "10")
+	h.rest()
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if a, err := h.resource("dept").Get(t.Context(), "10", Options{}); err != nil ||
+				a.Origin != HitMemory {
+				t.Errorf("origin %d, error %v; want a hit", a.Origin, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A source that rests is asked for few fences, and counts as well.
+func TestRest_IsQuietAndReady(t *testing.T) {
+	h := newHouse(t, nil)
+	u := h.rest()
+	before := u.follower.fences.Load()
+	for begin := time.Now(); time.Since(begin) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
+		if err := h.set.Ready(); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.set.Available(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := u.follower.fences.Load() - before; n < 1 || n > 6 {
+		t.Errorf("%d fences in 2 s of rest, want 4", n)
+	}
+	if u.asked.Load() != 0 {
+		t.Error("to ask whether it is well has ended the rest")
+	}
+}
+
+// Who watches is told of what other programs commit, whenever the watch began.
+func TestRest_NotWhileSomebodyWatches(t *testing.T) {
+	h := newHouse(t, nil)
+	u := h.rest()
+	key := row.Key("10")
+	w, err := h.resource("dept").Watch(&key, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	h.until(func() bool { return u.asked.Load() != 0 })
+	for range 3 {
+		u.asked.Store(monotonic() - int64(restAfter)) // nobody reads
+		h.exec("UPDATE dept SET loc = loc || 'x' WHERE deptno = 10")
+		select {
+		case <-w.C:
+		case <-time.After(5 * time.Second):
+			t.Fatal("the watcher was told nothing")
+		}
+		<-time.After(2 * fenceEvery)
+		if u.asked.Load() == 0 {
+			t.Fatal("it rests while somebody watches")
+		}
+	}
+}
