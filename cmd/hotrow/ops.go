@@ -20,13 +20,13 @@ import (
 )
 
 // opsHandler returns what the operator's port answers with.
-func (s *server) opsHandler() http.Handler {
+func (s *server) opsHandler() *ops.Port {
 	v, commit := buildVersion()
 	o := ops.Options{
 		Version: v, Commit: commit, Hosts: func() []string { return s.cfg().Ops.Hosts },
 		Authorize: s.authorizeOps, PublicMetrics: func() bool { return s.cfg().Ops.PublicMetrics },
 		Stats: s.snapshot, Ready: s.ready, Notes: s.notes,
-		Strict: s.strict, Invalidate: s.invalidate,
+		Strict: s.strict, Invalidate: s.invalidate, Inspect: s.inspect, Events: s.events,
 	}
 	s.wire.gofast(&o)
 	return ops.New(o)
@@ -101,34 +101,51 @@ func (s *server) notes() []string {
 
 // invalidate forgets what an operator names, and reports whether there was any of it.
 func (s *server) invalidate(_ context.Context, t ops.Target) (kept bool, err error) {
+	r, key, err := s.target(t)
+	if err != nil {
+		return false, err
+	}
+	if key == nil {
+		return true, r.Invalidate(nil)
+	}
+	if kept, err = r.Kept(*key); err == nil {
+		err = r.Invalidate(key)
+	}
+	return kept, badKey(err)
+}
+
+// target finds the resource that an operator names, and the key; nil for all documents.
+func (s *server) target(t ops.Target) (r *resource.Resource, key *row.Key, err error) {
 	segment, byPath := "", t.Path != ""
 	if byPath {
 		if t.Resource, segment, byPath, err = httpfront.ParseDocument(t.Path); err != nil {
-			return false, fmt.Errorf("%s: %w: %w", t.Path, ops.ErrKey, err)
+			return nil, nil, fmt.Errorf("%s: %w: %w", t.Path, ops.ErrKey, err)
 		}
 	}
 	r, ok := s.set.Lookup(t.Resource)
 	if !ok {
-		return false, fmt.Errorf("%s: %w", t.Resource, ops.ErrNoResource)
+		return nil, nil, fmt.Errorf("%s: %w", t.Resource, ops.ErrNoResource)
 	}
-	var key row.Key
 	switch {
 	case byPath:
-		if key, err = httpfront.ParseKey(segment, len(r.KeyType())); err != nil {
-			return false, fmt.Errorf("%s: %w: %w", t.Path, ops.ErrKey, err)
+		k, err := httpfront.ParseKey(segment, len(r.KeyType()))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w: %w", t.Path, ops.ErrKey, err)
 		}
+		return r, &k, nil
 	case t.Key != nil:
-		key = row.Key(*t.Key)
-	default:
-		return true, r.Invalidate(nil)
+		k := row.Key(*t.Key)
+		return r, &k, nil
 	}
-	if kept, err = r.Kept(key); err == nil {
-		err = r.Invalidate(&key)
-	}
+	return r, nil, nil
+}
+
+// badKey marks the error of a key that no row can have.
+func badKey(err error) error {
 	if errors.Is(err, row.ErrKey) {
-		err = fmt.Errorf("%w: %w", err, ops.ErrKey)
+		return fmt.Errorf("%w: %w", err, ops.ErrKey)
 	}
-	return kept, err
+	return err
 }
 
 // snapshot collects what everybody counts.

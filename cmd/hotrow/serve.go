@@ -19,6 +19,7 @@ import (
 	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/httpserve"
+	"github.com/hotrow/hotrow/internal/ops"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/supervisor"
@@ -50,8 +51,9 @@ func (c *serveCmd) Run(p *program) error {
 	if err := cfg.CheckExposure(c.Open); err != nil {
 		return err
 	}
-	log := newLogger(p.stderr, cfg.Log)
-	s := &server{cmd: c, p: p, log: log, unsent: front.NewUnsent(0, 0),
+	events := new(ops.Events)
+	log := slog.New(events.Handler(newLogger(p.stderr, cfg.Log).Handler()))
+	s := &server{cmd: c, p: p, log: log, events: events, unsent: front.NewUnsent(0, 0),
 		demo: c.Target == "" && c.Config == ""}
 	s.live.Store(cfg)
 	defer s.close()
@@ -99,6 +101,7 @@ type server struct {
 	log  *slog.Logger
 	demo bool
 
+	events    *ops.Events   // the last records of log
 	unsent    *front.Unsent // of all fronts
 	access    *accesslog.Log
 	accessNow accesslog.Settings // of access; changed by reload
@@ -299,9 +302,11 @@ func (s *server) serve(failed chan<- error) error {
 		return err
 	}
 	if s.opsListener != nil {
-		s.ops = httpserve.Server(s.opsHandler(), httpserve.Timeouts{
+		port := s.opsHandler()
+		s.ops = httpserve.Server(port, httpserve.Timeouts{
 			Write: 2 * time.Minute, // a CPU profile takes its time
 		}, s.log)
+		s.ops.RegisterOnShutdown(port.Stop)
 		go func() {
 			if err := s.ops.Serve(s.opsListener); !errors.Is(err, http.ErrServerClosed) {
 				failed <- err

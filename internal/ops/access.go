@@ -25,10 +25,16 @@ type Route struct {
 	Who     Who
 
 	serve http.HandlerFunc
+	whole bool // Anybody gets the whole answer, for it tells nothing of this hotrow
+}
+
+// to returns the route of a pattern.
+func to(pattern string, who Who, serve http.HandlerFunc) Route {
+	return Route{Pattern: pattern, Who: who, serve: serve}
 }
 
 // Routes returns every path of the port, and who may reach it.
-func Routes(o Options) []Route { return routes(o) }
+func Routes(o Options) []Route { return routes(o, newLive(o)) }
 
 // The errors of Options.Authorize.
 var (
@@ -47,7 +53,7 @@ func guard(o Options, r Route) http.Handler {
 			err = o.Authorize(req)
 		}
 		switch {
-		case err == nil, r.Who == Scraper && o.PublicMetrics != nil && o.PublicMetrics():
+		case err == nil, r.whole, r.Who == Scraper && o.PublicMetrics != nil && o.PublicMetrics():
 			r.serve(w, req)
 		case r.Who == Anybody:
 			r.serve(&brief{ResponseWriter: w}, req)

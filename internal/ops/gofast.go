@@ -14,15 +14,15 @@ import (
 // (github.com/bnclabs/gofast/http), with JSON that is JSON.
 func gofastRoutes(o Options) []Route {
 	return []Route{
-		{"GET /gofast/transports", Operator, func(w http.ResponseWriter, _ *http.Request) {
+		to("GET /gofast/transports", Operator, func(w http.ResponseWriter, _ *http.Request) {
 			writeLine(w, append([]string{}, o.Transports()...))
-		}},
-		{"GET /gofast/statistics", Operator, func(w http.ResponseWriter, r *http.Request) {
+		}),
+		to("GET /gofast/statistics", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveStatistics(w, r, o.Transport)
-		}},
-		{"GET /gofast/memstats", Operator, func(w http.ResponseWriter, _ *http.Request) {
+		}),
+		to("GET /gofast/memstats", Operator, func(w http.ResponseWriter, _ *http.Request) {
 			writeLine(w, memstats())
-		}},
+		}),
 	}
 }
 

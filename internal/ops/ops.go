@@ -1,5 +1,5 @@
 // Package ops is the operator's port: health, metrics, profiles, the state of
-// feeds and tiers as JSON, and the drop of cached documents.
+// feeds and tiers as JSON, the console, and the drop of cached documents.
 //
 // It knows no other package of hotrow. What it shows it is given as a Snapshot,
 // taken when somebody asks; what it does it does through callbacks. It makes
@@ -43,6 +43,13 @@ type Options struct {
 	// cannot be named wraps ErrNoResource or ErrKey.
 	Invalidate func(context.Context, Target) (kept bool, err error)
 
+	// Inspect says what is kept of a document, and how it compares with the database
+	// when compare is set. Its errors are as those of Invalidate.
+	Inspect func(ctx context.Context, t Target, compare bool) (Inspection, error)
+
+	// Events are the last records of the log; nil: none are told.
+	Events *Events
+
 	// Transports returns the names of the connections of the wire protocol, and
 	// Transport the counters of one of them under gofast's names, or of "" those
 	// of all. nil: the paths under /gofast/ are not there.
@@ -63,43 +70,62 @@ type Options struct {
 	Hosts func() []string
 }
 
-// New returns the handler of the operator's port.
-func New(o Options) http.Handler {
-	mux := http.NewServeMux()
-	for _, r := range routes(o) {
-		mux.Handle(r.Pattern, guard(o, r))
-	}
-	return checkHost(o.Hosts, withHeaders(http.NewCrossOriginProtection().Handler(mux)))
+// A Port is the handler of the operator's port.
+type Port struct {
+	handler http.Handler
+	live    *live
 }
 
+// New returns the operator's port.
+func New(o Options) *Port {
+	p := &Port{live: newLive(o)}
+	mux := http.NewServeMux()
+	for _, r := range routes(o, p.live) {
+		mux.Handle(r.Pattern, guard(o, r))
+	}
+	p.handler = checkHost(o.Hosts,
+		withHeaders(http.NewCrossOriginProtection().Handler(mux)))
+	return p
+}
+
+// ServeHTTP answers a request.
+func (p *Port) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
+
+// Stop ends the streams of /-/live, which end by themselves only when their clients go.
+func (p *Port) Stop() { p.live.stop() }
+
 // routes returns everything that the port answers. Who may is said beside each.
-func routes(o Options) []Route {
+func routes(o Options, l *live) []Route {
 	ready := newReadiness(o.Ready, o.ReadyTimeout)
 	ready.notes, ready.strict = o.Notes, o.Strict
 	list := []Route{
-		{"GET /metrics", Scraper, newMetrics(o).ServeHTTP},
-		{"GET /-/feed", Operator, func(w http.ResponseWriter, _ *http.Request) {
+		to("GET /metrics", Scraper, newMetrics(o).ServeHTTP),
+		to("GET /-/feed", Operator, func(w http.ResponseWriter, _ *http.Request) {
 			serveFeed(w, o.Stats())
-		}},
-		{"GET /-/cache", Operator, func(w http.ResponseWriter, _ *http.Request) {
+		}),
+		to("GET /-/cache", Operator, func(w http.ResponseWriter, _ *http.Request) {
 			serveCache(w, o.Stats())
-		}},
-		{"POST /-/invalidate", Operator, func(w http.ResponseWriter, r *http.Request) {
+		}),
+		to("GET /-/live", Operator, l.ServeHTTP),
+		to("GET /-/inspect", Operator, func(w http.ResponseWriter, r *http.Request) {
+			serveInspect(w, r, o.Inspect)
+		}),
+		to("POST /-/invalidate", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveInvalidate(w, r, o.Invalidate)
-		}},
+		}),
 		// Not pprof.Cmdline: arguments may hold the password of a database.
-		{"GET /debug/pprof/", Operator, pprof.Index},
-		{"GET /debug/pprof/profile", Operator, pprof.Profile},
-		{"GET /debug/pprof/trace", Operator, pprof.Trace},
-		{"GET /debug/pprof/symbol", Operator, pprof.Symbol},
-		{"POST /debug/pprof/symbol", Operator, pprof.Symbol},
-		{"GET /{$}", Operator, serveIndex},
+		to("GET /debug/pprof/", Operator, pprof.Index),
+		to("GET /debug/pprof/profile", Operator, pprof.Profile),
+		to("GET /debug/pprof/trace", Operator, pprof.Trace),
+		to("GET /debug/pprof/symbol", Operator, pprof.Symbol),
+		to("POST /debug/pprof/symbol", Operator, pprof.Symbol),
 	}
+	list = append(list, consoleRoutes()...)
 	for _, path := range []string{"/livez", "/healthz", "/-/healthy"} {
-		list = append(list, Route{"GET " + path, Anybody, serveAlive})
+		list = append(list, to("GET "+path, Anybody, serveAlive))
 	}
 	for _, path := range []string{"/readyz", "/-/ready"} {
-		list = append(list, Route{"GET " + path, Anybody, ready.ServeHTTP})
+		list = append(list, to("GET "+path, Anybody, ready.ServeHTTP))
 	}
 	if o.Transports != nil && o.Transport != nil {
 		list = append(list, gofastRoutes(o)...)
@@ -107,19 +133,19 @@ func routes(o Options) []Route {
 	return list
 }
 
-const index = `hotrow, the operator's port
+const index = `hotrow, the operator's port: open it in a browser, or ask for
 
 GET  /livez              the process answers
 GET  /readyz             requests can be answered, or why not
 GET  /metrics            for Prometheus
 GET  /-/feed             the change feeds
 GET  /-/cache            tiers and resources
+GET  /-/live             all of it, a frame a second (server-sent events)
+GET  /-/inspect?path=/RESOURCE/KEY[&compare]
 POST /-/invalidate?resource=NAME[&key=KEY] or ?path=/RESOURCE[/KEY]
 GET  /debug/pprof/       profiles
 GET  /gofast/transports, /gofast/statistics[?name=N&keys=A,B], /gofast/memstats
 `
-
-func serveIndex(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, index) }
 
 func serveAlive(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 

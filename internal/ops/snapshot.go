@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -187,4 +188,14 @@ type Seconds time.Duration
 // MarshalJSON writes s as a number of seconds.
 func (s Seconds) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		return fmt.Errorf("a number of seconds: %w", err)
+	}
+	*s = Seconds(n * float64(time.Second))
+	return nil
 }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/browsertest"
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+// consoleOf opens the console of r, and waits for its first frames.
+func consoleOf(t *testing.T, browser *browsertest.Browser, r *running, view browsertest.View) *browsertest.Tab {
+	t.Helper()
+	tab := browser.Tab(view)
+	tab.Open(r.ops + "/")
+	tab.Until(`document.querySelectorAll('.verdict').length > 0`)
+	return tab
+}
+
+// TestConsole_SaysThatTheDatabaseIsAway looks at a PostgreSQL that is stopped and started
+// again, by the clock of the test.
+func TestConsole_SaysThatTheDatabaseIsAway(t *testing.T) {
+	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
+	url := pg.Database(t, dbtest.Setup("CREATE TABLE word (id int PRIMARY KEY, de text); "+
+		"INSERT INTO word SELECT i, 'w' || i FROM generate_series(1, 50) i"))
+	r := serve(t, url)
+	browser := browsertest.New(t)
+	tab := consoleOf(t, browser, r, browsertest.Desktop)
+	tab.Until(`document.querySelector('.verdict b').textContent.includes('FRESH')`)
+	for i := range 200 {
+		r.get(fmt.Sprintf("/word/%d", i%50+1))
+	}
+	tab.Until(`document.querySelector('#resources').textContent.includes('word')`)
+
+	pg.Stop(dbtest.Immediate)
+	stopped := time.Now()
+	tab.Until(`document.querySelector('.verdict b').textContent.match(/LAGGING|FEED LOST/)`)
+	if took := time.Since(stopped); took > 1500*time.Millisecond {
+		t.Errorf("the console says that the feed is behind %v after the database has gone", took)
+	}
+	// It is true: what memory has is flagged from stale_after on.
+	if status := r.get("/word/1").header.Get("Cache-Status"); !strings.Contains(status, "fwd=stale") {
+		t.Errorf("the console says stale, an answer %q", status)
+	}
+	for i := range 50 {
+		r.get(fmt.Sprintf("/word/%d", i+1))
+	}
+	tab.Until(`document.querySelector('#events').textContent.includes('WARN')`)
+	tab.Screenshot("console/database-away")
+	for name, view := range map[string]browsertest.View{
+		"dark": browsertest.Dark, "phone": browsertest.Phone, "wide": {Width: 1920, Height: 1080},
+	} {
+		other := consoleOf(t, browser, r, view)
+		other.Until(`document.querySelectorAll('canvas').length == 4`)
+		other.Until(`document.querySelector('#events').textContent.includes('WARN')`) // of before it looked
+		if width := other.Eval("document.documentElement.scrollWidth"); width != float64(view.Width) {
+			t.Errorf("%s: the page is %v pixels wide in a window of %d", name, width, view.Width)
+		}
+		other.Screenshot("console/database-away-" + name)
+		for _, m := range other.Console() {
+			t.Errorf("%s: console: %s", name, m)
+		}
+	}
+	pg.Start()
+	tab.Until(`document.querySelector('.verdict b').textContent.includes('FRESH')`)
+	for _, m := range tab.Console() {
+		t.Errorf("console: %s", m)
+	}
+}
+
+func TestConsole_LooksAtADocument(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "words.db")
+	dbtest.SQLiteShell(t, file, "CREATE TABLE word (id INTEGER PRIMARY KEY, de TEXT); "+
+		"INSERT INTO word VALUES (1, 'Haus'), (2, 'Baum')")
+	r := serve(t, file)
+	r.hit("/word/1")
+	tab := consoleOf(t, browsertest.New(t), r, browsertest.Desktop)
+	look := func(path, button, says string) {
+		t.Helper()
+		tab.Eval(`document.querySelector('#path').value = document.querySelector('#found').textContent = ''`)
+		tab.Type("#path", path)
+		tab.Click("#inspect button[value=" + button + "]")
+		tab.Until(`document.querySelector('#found').textContent.includes(` + "`" + says + "`)")
+	}
+	look("/word/1", "look", `"de":"Haus"`)
+	look("word/1", "compare", "the same")
+	look("/word/2", "look", "the next request loads it")
+	look("/word/1", "forget", "Forgotten")
+	if status := r.get("/word/1").header.Get("Cache-Status"); !strings.Contains(status, "uri-miss") {
+		t.Errorf("after it was forgotten: %q", status)
+	}
+	look("/nope/1", "look", "no such resource")
+	look("/word/abc", "look", "not a key")
+	tab.Screenshot("console/inspect")
+}
+
+// TestConsole_AsksForTheToken signs in where the port is not for this machine alone.
+func TestConsole_AsksForTheToken(t *testing.T) {
+	db := database(t, deptSQL)
+	r := start(t, nil, "-c", configFile(t, "version: 1\nsources: {main: {url: 'sqlite:"+db+"'}}\n"+
+		"resources: {depts: {table: dept}}\nauth:\n  tokens:\n"+tokenLine("o", "s3cret", "operator")))
+	tab := browsertest.New(t).Tab(browsertest.Desktop)
+	tab.Open(r.ops + "/")
+	tab.Until(`!document.querySelector('#signin').hidden`)
+	tab.Type("#token", "wrong")
+	tab.Press("\r")
+	tab.Until(`document.querySelector('#refused').textContent.includes('operator')`)
+	tab.Screenshot("console/signin")
+	tab.Type("#token", "s3cret")
+	tab.Press("\r")
+	tab.Until(`document.querySelectorAll('.verdict').length > 0`)
+}

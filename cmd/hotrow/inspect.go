@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/ops"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// inspectedBody is how many bytes of a document an inspection shows.
+const inspectedBody = 4 << 10
+
+// inspect says what is kept of a document; compare reads it from the database as well.
+func (s *server) inspect(ctx context.Context, t ops.Target, compare bool) (ops.Inspection, error) {
+	r, key, err := s.target(t)
+	if err == nil && key == nil {
+		err = fmt.Errorf("%w: name a document, such as /%s/KEY", ops.ErrKey, r.Name())
+	}
+	if err != nil {
+		return ops.Inspection{}, err
+	}
+	in := ops.Inspection{Path: httpfront.DocumentPath(r.Name(), *key, len(r.KeyType()))}
+	if in.Kept, err = r.Kept(*key); err != nil {
+		return ops.Inspection{}, badKey(err)
+	}
+	copied, err := r.Get(ctx, *key, resource.Options{OnlyIfCached: true})
+	switch {
+	case err == nil:
+		describe(&in, &copied)
+	case errors.Is(err, resource.ErrNotCached):
+		if in.Kept {
+			in.Where = "disk, or not good at this moment"
+		}
+	default:
+		return ops.Inspection{}, badKey(err)
+	}
+	if !compare {
+		return in, nil
+	}
+	in.Database, err = readDatabase(ctx, r, *key, copied.Doc)
+	return in, badKey(err)
+}
+
+// describe fills in what an answer from memory says of its document.
+func describe(in *ops.Inspection, a *resource.Answer) {
+	in.Kept, in.Where, in.Row = true, "memory", !a.Doc.Absent()
+	in.Stale = a.Origin == resource.HitStale
+	in.Lag, in.Bytes = ops.Seconds(a.Lag), a.Doc.Size()
+	if !a.Token.IsZero() {
+		in.Position = a.Token.String()
+	}
+	if in.Row {
+		body := a.Doc.Body()
+		in.ETag, in.Body = a.Doc.ETag(), string(body[:min(len(body), inspectedBody)])
+	}
+}
+
+// readDatabase reads a document from the database, and compares it with doc if there is
+// one. A change that commits between the two reads shows as a difference.
+func readDatabase(
+	ctx context.Context, r *resource.Resource, key row.Key, doc *row.Document,
+) (*ops.Compare, error) {
+	began := time.Now()
+	now, err := r.Get(ctx, key, resource.Options{NoCache: true})
+	if err != nil {
+		return nil, err
+	}
+	c := &ops.Compare{Row: !now.Doc.Absent(), Took: ops.Seconds(time.Since(began))}
+	if c.Row {
+		c.ETag = now.Doc.ETag()
+	}
+	if doc != nil {
+		c.Same = doc.Absent() == now.Doc.Absent() &&
+			(doc.Absent() || bytes.Equal(doc.Body(), now.Doc.Body()))
+	}
+	return c, nil
+}

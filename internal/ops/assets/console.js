@@ -1,0 +1,247 @@
+// The console: reads /-/live and shows it. Nothing is kept but five minutes of figures.
+'use strict';
+(() => {
+  const kept = 300;
+  const $ = (id) => document.getElementById(id);
+  const make = (tag, text, name) => {
+    const e = document.createElement(tag);
+    if (text !== undefined) e.textContent = text;
+    if (name) e.className = name;
+    return e;
+  };
+  const count = (n) => n >= 1e6 ? (n / 1e6).toFixed(1) + ' M' : n >= 1e4 ? Math.round(n / 1e3) + ' k'
+    : n >= 100 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(n < 10 ? 2 : 1);
+  const seconds = (s) => s >= 120 ? Math.round(s / 60) + ' min' : s >= 1 ? s.toFixed(1) + ' s'
+    : s >= 1e-3 ? (s * 1e3).toFixed(s < .01 ? 1 : 0) + ' ms' : Math.round(s * 1e6) + ' µs';
+  const bytes = (n) => n >= 1 << 30 ? (n / 2 ** 30).toFixed(1) + ' GiB' : n >= 1 << 20
+    ? (n / 2 ** 20).toFixed(1) + ' MiB' : Math.round(n / 1024) + ' KiB';
+  const clock = (time) => new Date(time).toLocaleTimeString([], {hour12: false});
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // ---- charts ----
+  const sum = (list, of) => list.reduce((n, x) => n + of(x), 0);
+  const most = (list, of) => list.reduce((n, x) => Math.max(n, of(x)), 0);
+  const charts = [
+    {id: 'c-answers', unit: count, lines: [
+      ['memory', '--c1', (f) => f.answers.memory], ['disk', '--c2', (f) => f.answers.disk],
+      ['database', '--c3', (f) => f.answers.database], ['stale', '--c4', (f) => f.answers.stale]]},
+    {id: 'c-latency', unit: (v) => count(v), lines: [
+      ['requests p50', '--c1', (f) => f.requests.p50 * 1e3], ['requests p99', '--c2', (f) => f.requests.p99 * 1e3],
+      ['loads p99', '--c3', (f) => most(f.sources, (s) => s.loads.p99) * 1e3]]},
+    {id: 'c-feed', unit: count, lines: [
+      ['changes/s', '--c1', (f) => sum(f.sources, (s) => s.changes)],
+      ['lag ms', '--c3', (f) => most(f.sources, (s) => s.lag_seconds) * 1e3],
+      ['oldest unsettled ms', '--c4', (f) => most(f.sources, (s) => s.unsettled_oldest_seconds) * 1e3]]},
+    {id: 'c-database', unit: count, lines: [
+      ['loads/s', '--c1', (f) => sum(f.sources, (s) => s.loads.rate)],
+      ['connections in use', '--c2', (f) => sum(f.sources, (s) => s.connections_in_use)],
+      ['waiting', '--c4', (f) => sum(f.sources, (s) => s.waiting)]]},
+  ];
+  let times = [];
+  for (const c of charts) c.data = c.lines.map(() => []);
+
+  const draw = () => {
+    for (const c of charts) {
+      const box = $(c.id);
+      if (c.plot) c.plot.destroy();
+      const axis = {stroke: colour('--soft'), grid: {stroke: colour('--line'), width: 1},
+        ticks: {stroke: colour('--line'), width: 1}};
+      c.plot = new uPlot({
+        width: box.clientWidth, height: 190, cursor: {sync: {key: 'hotrow'}}, legend: {live: true},
+        scales: {y: {range: (u, low, high) => [0, Math.max(1, high * 1.1)]}},
+        axes: [{...axis, space: 80, values: (u, v) => v.map((x) => clock(x * 1e3))}, {...axis, size: 54, values: (u, v) => v.map((x) => count(x))}],
+        series: [{value: (u, t) => t == null ? '' : clock(t * 1e3)},
+          ...c.lines.map(([label, name]) => ({label, stroke: colour(name), width: 1.6,
+            points: {show: false}, value: (u, v) => v == null ? '' : c.unit(v)}))],
+      }, [times, ...c.data], box);
+    }
+  };
+  const keep = (f) => {
+    if (!f.interval) return;
+    const t = Date.parse(f.time) / 1e3;
+    if (times.length && t <= times[times.length - 1]) return;
+    const gap = times.length && t - times[times.length - 1] > 5;
+    const add = (at, of) => {
+      times.push(at);
+      for (const c of charts) c.lines.forEach((l, i) => c.data[i].push(of(l)));
+    };
+    if (gap) add(t - 1, () => null); // nobody looked: no line between
+    add(t, (l) => l[2](f));
+    while (times.length > kept || times.length && times[0] < t - kept) {
+      times.shift();
+      for (const c of charts) c.data.forEach((d) => d.shift());
+    }
+  };
+  const update = () => charts.forEach((c) => c.plot && c.plot.setData([times, ...c.data]));
+
+  // ---- the state of now ----
+  const fact = (p, label, value) => {
+    const s = make('span', label + ' ');
+    s.append(make('code', value));
+    p.append(s);
+  };
+  const showSources = (list) => {
+    const all = list.map((s) => {
+      const li = make('li', undefined, 'verdict ' + s.state + (s.up || s.state === 'none' ? '' : ' down'));
+      li.append(make('b', s.source + ': ' + s.verdict));
+      fact(li, 'feed', s.mode || 'none');
+      fact(li, 'epoch', String(s.epoch));
+      fact(li, 'position', s.position);
+      fact(li, 'oldest unsettled', s.unsettled_oldest_seconds ? seconds(s.unsettled_oldest_seconds) : 'none');
+      fact(li, 'gaps', String(s.gaps));
+      fact(li, 'connections', s.connections_in_use + ' of ' + (s.connections_in_use + s.connections_idle)
+        + (s.waiting ? ', ' + s.waiting + ' wait' : ''));
+      if (s.audited) fact(li, 'audited', count(s.audited) + (s.audit_stale ? ', WRONG: ' + s.audit_stale : ', all right'));
+      return li;
+    });
+    $('sources').replaceChildren(...all);
+  };
+  const showNow = (f) => {
+    const a = f.answers, all = a.memory + a.disk + a.database + a.stale;
+    const list = [['answers/s', count(all)],
+      ['from memory', all ? (100 * a.memory / all).toFixed(1) + ' %' : '–'],
+      ['requests p50 / p99', f.requests.rate ? seconds(f.requests.p50) + ' / ' + seconds(f.requests.p99) : '–'],
+      ['loads/s', count(sum(f.sources, (s) => s.loads.rate))],
+      ['failed/s', count(a.failed)], ['watchers', String(f.watchers)]];
+    for (const t of f.tiers) list.push([t.name, bytes(t.bytes) + ' of ' + bytes(t.max_bytes)], [t.name + ' documents', count(t.entries)]);
+    list.push(['running for', seconds(f.uptime)]);
+    $('now').replaceChildren(...list.map(([dt, dd]) => {
+      const d = make('div');
+      d.append(make('dt', dt), make('dd', dd));
+      return d;
+    }));
+  };
+  const showResources = (list) => {
+    if (!list || !list.length) return;
+    $('resources').replaceChildren(...list.map((r) => {
+      const tr = make('tr');
+      for (const text of [r.name, count(r.rate), (100 * r.hit_ratio).toFixed(1) + ' %', count(r.answers.database),
+        count(r.answers.stale), count(r.changes), (100 * r.cacheability).toFixed(0) + ' %', count(r.total)]) tr.append(make('td', text));
+      return tr;
+    }));
+  };
+  let told = 0;
+  const showEvents = (list, anew) => {
+    const ol = $('events');
+    if (anew) {
+      told = 0;
+      ol.replaceChildren();
+    }
+    for (const e of list || []) {
+      if (e.number <= told) continue;
+      told = e.number;
+      const li = make('li', undefined, e.level), t = make('time', clock(e.time)), p = make('p');
+      t.dateTime = e.time;
+      p.append((e.level === 'INFO' ? '' : e.level + ' ') + e.message + ' ', make('small',
+        Object.entries(e.fields || {}).map(([k, v]) => k + '=' + v).join('  ')));
+      li.append(t, p);
+      ol.prepend(li);
+    }
+    while (ol.children.length > 256) ol.lastChild.remove();
+  };
+  const show = (f) => {
+    $('version').textContent = f.version;
+    showSources(f.sources);
+    showNow(f);
+    showResources(f.resources);
+    showEvents(f.events, false);
+    keep(f);
+    update();
+  };
+
+  // ---- the stream ----
+  const token = () => sessionStorage.getItem('hotrow-token');
+  const ask = (url, options = {}) => fetch(url, {...options, cache: 'no-store',
+    headers: token() ? {Authorization: 'Bearer ' + token()} : {}});
+  const lamp = (text, name) => {
+    const p = $('stream');
+    if (p.textContent !== text) p.textContent = text;
+    p.className = 'lamp ' + name;
+  };
+  const signin = (why) => {
+    $('signin').hidden = false;
+    $('main').hidden = true;
+    $('refused').textContent = token() ? why : '';
+    lamp('a token is needed', 'lost');
+    $('token').focus();
+  };
+  const read = async () => {
+    const r = await ask('/-/live');
+    if (r.status === 401 || r.status === 403) return signin((await r.text()).trim());
+    if (!r.ok) throw new Error((await r.text()).trim());
+    $('signin').hidden = true;
+    $('main').hidden = false;
+    if (!charts[0].plot) draw();
+    let text = '';
+    for (const reader = r.body.pipeThrough(new TextDecoderStream()).getReader(); ;) {
+      const timer = setTimeout(() => reader.cancel('no frame for 5 s'), 5000);
+      const {value, done} = await reader.read();
+      clearTimeout(timer);
+      if (done) throw new Error('the stream ended');
+      text += value;
+      for (let end; (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
+        const lines = text.slice(0, end).split('\n');
+        const data = lines.find((l) => l.startsWith('data: '));
+        if (!data) continue;
+        const v = JSON.parse(data.slice(6));
+        if (lines.includes('event: history')) { v.forEach(keep); update(); continue; }
+        if (lines.includes('event: events')) { showEvents(v, true); continue; }
+        show(v);
+        lamp('live', 'live');
+      }
+    }
+  };
+  const run = () => read().catch((e) => {
+    lamp('not connected since ' + clock(Date.now()) + ': ' + e.message, 'lost');
+    setTimeout(run, 1000);
+  });
+  $('signin').addEventListener('submit', (e) => {
+    e.preventDefault();
+    sessionStorage.setItem('hotrow-token', $('token').value);
+    $('token').value = '';
+    run();
+  });
+
+  // ---- one document ----
+  const term = (dl, dt, dd) => dl.append(make('dt', dt), make('dd', dd));
+  const showFound = (v) => {
+    const dl = make('dl'), all = [dl];
+    term(dl, 'document', v.path);
+    term(dl, 'kept', v.kept ? v.where + (v.stale ? ', flagged as stale' : '') : 'no: the next request loads it');
+    if (v.where === 'memory') {
+      term(dl, 'row', v.row ? 'yes' : 'that there is none is kept');
+      if (v.position) term(dl, 'includes', v.position);
+      term(dl, 'complete as of', seconds(v.lag) + ' ago');
+      if (v.row) term(dl, 'size, tag', v.bytes + ' bytes, ' + v.etag);
+    }
+    if (v.database) {
+      term(dl, 'database', (v.database.row ? 'has the row' : 'has no such row') + ', read in ' + seconds(v.database.took));
+      if (v.where === 'memory') term(dl, 'compared', v.database.same ? 'the same' : 'DIFFERENT: ' + (v.database.etag || 'no row'));
+    }
+    if (v.body) all.push(make('pre', v.body));
+    $('found').replaceChildren(...all);
+  };
+  $('inspect').addEventListener('submit', async (e) => {
+    e.preventDefault();
+    const what = e.submitter ? e.submitter.value : 'look';
+    const path = $('path').value.trim();
+    const query = '?path=' + encodeURIComponent(path.startsWith('/') ? path : '/' + path);
+    try {
+      const r = what === 'forget' ? await ask('/-/invalidate' + query, {method: 'POST'})
+        : await ask('/-/inspect' + query + (what === 'compare' ? '&compare' : ''));
+      if (!r.ok) throw new Error((await r.text()).trim());
+      if (what === 'forget') {
+        $('found').replaceChildren(make('p', r.headers.get('Hotrow-Forgotten') === 'none' ? 'Nothing was kept of it.' : 'Forgotten: the next request loads it.'));
+      } else {
+        showFound(await r.json());
+      }
+    } catch (err) {
+      $('found').replaceChildren(make('p', err.message, 'bad'));
+    }
+  });
+
+  let resize;
+  addEventListener('resize', () => { clearTimeout(resize); resize = setTimeout(() => charts[0].plot && draw(), 150); });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => charts[0].plot && draw());
+  run();
+})();

@@ -1,0 +1,262 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// shownResources is how many resources a frame tells of: those with the most requests.
+const shownResources = 100
+
+// A Frame is the state of a hotrow, and its rates since the frame before. All durations
+// are in seconds, all rates are for one second.
+type Frame struct {
+	Time      time.Time       `json:"time"`
+	Version   string          `json:"version"`
+	Uptime    Seconds         `json:"uptime"`
+	Interval  Seconds         `json:"interval"` // what the rates are of; 0: there are none yet
+	Answers   Answers         `json:"answers"`
+	Requests  Durations       `json:"requests"` // of all protocols
+	Sources   []SourceFrame   `json:"sources"`
+	Resources []ResourceFrame `json:"resources,omitempty"`
+	Tiers     []Tier          `json:"tiers"`
+	Watchers  int             `json:"watchers"`
+	Events    []Event         `json:"events,omitempty"` // since the frame before
+}
+
+// Answers are documents a second by where they came from.
+type Answers struct {
+	Memory   float64 `json:"memory"`
+	Disk     float64 `json:"disk"`
+	Database float64 `json:"database"` // misses, and reads that asked for the database
+	Stale    float64 `json:"stale"`    // flagged copies
+	Failed   float64 `json:"failed"`   // loads that failed
+}
+
+// Durations are those of what has ended since the frame before.
+type Durations struct {
+	Rate float64 `json:"rate"`
+	P50  float64 `json:"p50"`
+	P99  float64 `json:"p99"`
+}
+
+// A SourceFrame is one source: its feed and its database.
+type SourceFrame struct {
+	Feed
+	Verdict string    `json:"verdict"` // whether it is fresh, in words
+	Changes float64   `json:"changes"` // rows that the feed has told of
+	Loads   Durations `json:"loads"`
+	InUse   int       `json:"connections_in_use"`
+	Idle    int       `json:"connections_idle"`
+	Waiting int       `json:"waiting"` // loads that wait for a connection
+}
+
+// A ResourceFrame is one resource. The total is what tells those that were never asked
+// for from those that are quiet now.
+type ResourceFrame struct {
+	Name         string  `json:"name"`
+	Answers      Answers `json:"answers"`
+	Rate         float64 `json:"rate"`
+	HitRatio     float64 `json:"hit_ratio"` // 0 to 1, since the start
+	Changes      float64 `json:"changes"`   // documents dropped by changes
+	Cacheability float64 `json:"cacheability"`
+	Total        uint64  `json:"total"` // answers since the start
+}
+
+// verdict says of a feed whether what is in memory is fresh.
+func verdict(f *Feed) string {
+	lag := spoken(time.Duration(f.Lag))
+	switch f.State {
+	case "fresh":
+		return "FRESH: every change up to " + lag + " ago is in"
+	case "none":
+		return "NO FEED: nothing is kept longer than its ttl"
+	case "lagging":
+		if !f.Up {
+			return "FEED LOST: not known to be complete for " + lag +
+				"; answers from memory are flagged as stale"
+		}
+		return "LAGGING: not known to be complete for " + lag +
+			"; answers from memory are flagged as stale"
+	}
+	return "NOT REACHED: the database has not answered yet"
+}
+
+// spoken is a duration with about three digits.
+func spoken(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "1 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// newFrame compares two snapshots, taken interval apart; without an interval there is
+// nothing before.
+func newFrame(before, now *Snapshot, interval time.Duration) Frame {
+	f := Frame{
+		Time: time.Now(), Interval: Seconds(interval), Tiers: append([]Tier{}, now.Tiers...),
+		Sources: []SourceFrame{}, Watchers: now.Watchers,
+	}
+	f.Requests = allRequests(before, now, interval)
+	for i := range now.Feeds {
+		f.Sources = append(f.Sources, sourceFrame(&now.Feeds[i], before, now, interval))
+	}
+	earlier := make(map[string]*Resource, len(before.Resources))
+	for i := range before.Resources {
+		earlier[before.Resources[i].Name] = &before.Resources[i]
+	}
+	for i := range now.Resources {
+		r := resourceFrame(earlier[now.Resources[i].Name], &now.Resources[i], interval)
+		f.Answers.add(r.Answers)
+		if r.Total > 0 {
+			f.Resources = append(f.Resources, r)
+		}
+	}
+	slices.SortStableFunc(f.Resources, func(a, b ResourceFrame) int {
+		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Total, a.Total))
+	})
+	f.Resources = f.Resources[:min(len(f.Resources), shownResources)]
+	return f
+}
+
+func (a *Answers) add(b Answers) {
+	a.Memory += b.Memory
+	a.Disk += b.Disk
+	a.Database += b.Database
+	a.Stale += b.Stale
+	a.Failed += b.Failed
+}
+
+// rate is a counter's change for each second; 0 for one that began anew.
+func rate(before, now uint64, interval time.Duration) float64 {
+	if interval <= 0 || now < before {
+		return 0
+	}
+	return float64(now-before) / interval.Seconds()
+}
+
+// resourceFrame compares a resource with what it was; before may be nil.
+func resourceFrame(before, now *Resource, interval time.Duration) ResourceFrame {
+	if before == nil {
+		before = &Resource{}
+	}
+	m0, d0 := lookups(before)
+	m, d := lookups(now)
+	a := Answers{
+		Memory: rate(m0.Hit+m0.Negative, m.Hit+m.Negative, interval),
+		Disk:   rate(d0.Hit, d.Hit, interval), Stale: rate(m0.Stale, m.Stale, interval),
+		Failed: rate(before.Fills.Error, now.Fills.Error, interval),
+	}
+	a.Database = rate(m0.Miss-min(m0.Miss, d0.Hit), m.Miss-min(m.Miss, d.Hit), interval)
+	r := ResourceFrame{
+		Name: now.Name, Answers: a, Rate: a.Memory + a.Disk + a.Database + a.Stale,
+		Cacheability: now.Cacheability, Total: m.Hit + m.Negative + m.Stale + m.Miss,
+		Changes: rate(before.Invalidations.Feed, now.Invalidations.Feed, interval),
+	}
+	if r.Total > 0 {
+		r.HitRatio = float64(m.Hit+m.Negative+d.Hit) / float64(r.Total)
+	}
+	return r
+}
+
+func lookups(r *Resource) (memory, disk Lookups) {
+	for _, l := range r.Lookups {
+		if l.Tier == "disk" {
+			disk = l
+		} else {
+			memory = l
+		}
+	}
+	return memory, disk
+}
+
+// sourceFrame compares a source with what it was.
+func sourceFrame(feed *Feed, before, now *Snapshot, interval time.Duration) SourceFrame {
+	s := SourceFrame{Feed: *feed, Verdict: verdict(feed)}
+	for i := range before.Feeds {
+		if before.Feeds[i].Source == feed.Source {
+			s.Changes = rate(before.Feeds[i].Events, feed.Events, interval)
+		}
+	}
+	for _, p := range now.Pools {
+		if p.Source == feed.Source {
+			s.InUse, s.Idle, s.Waiting = p.InUse, p.Idle, p.Waiting
+		}
+	}
+	loads := func(list []Queries) (h Histogram) {
+		for _, q := range list {
+			if q.Source == feed.Source && q.Op == "load" {
+				h = q.Duration
+			}
+		}
+		return h
+	}
+	s.Loads = durations(loads(before.Queries), loads(now.Queries), interval)
+	return s
+}
+
+// allRequests are the durations of requests of all protocols whose buckets are alike.
+func allRequests(before, now *Snapshot, interval time.Duration) Durations {
+	return durations(sum(before.Requests), sum(now.Requests), interval)
+}
+
+func sum(list []Requests) (all Histogram) {
+	for _, r := range list {
+		h := r.Duration
+		if all.Bounds == nil {
+			all = Histogram{Bounds: h.Bounds, Counts: make([]uint64, len(h.Counts))}
+		}
+		if len(h.Counts) != len(all.Counts) {
+			continue
+		}
+		for i, n := range h.Counts {
+			all.Counts[i] += n
+		}
+	}
+	return all
+}
+
+// durations are those counted since before.
+func durations(before, now Histogram, interval time.Duration) Durations {
+	counts := slices.Clone(now.Counts)
+	total := uint64(0)
+	for i := range counts {
+		if i < len(before.Counts) {
+			counts[i] -= min(counts[i], before.Counts[i])
+		}
+		total += counts[i]
+	}
+	if interval <= 0 || total == 0 {
+		return Durations{}
+	}
+	return Durations{
+		Rate: float64(total) / interval.Seconds(),
+		P50:  quantile(now.Bounds, counts, total, 0.5),
+		P99:  quantile(now.Bounds, counts, total, 0.99),
+	}
+}
+
+// quantile reads a quantile from buckets, as Prometheus does: as if what is in a bucket
+// were spread evenly. What is above all bounds is at the last one.
+func quantile(bounds []float64, counts []uint64, total uint64, q float64) float64 {
+	rank, seen, from := q*float64(total), 0.0, 0.0
+	for i, bound := range bounds {
+		n := float64(counts[i])
+		if seen+n >= rank && n > 0 {
+			return from + (bound-from)*(rank-seen)/n
+		}
+		seen, from = seen+n, bound
+	}
+	return from
+}

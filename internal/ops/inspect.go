@@ -1,0 +1,59 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+)
+
+// An Inspection says what is kept of one document, and why.
+type Inspection struct {
+	Path     string   `json:"path"`            // as a request names the document
+	Kept     bool     `json:"kept"`            // memory or disk would answer a request
+	Where    string   `json:"where,omitempty"` // memory, disk
+	Row      bool     `json:"row"`             // there is a row; else that there is none is kept
+	Stale    bool     `json:"stale,omitempty"` // it would be flagged
+	Position string   `json:"position,omitempty"`
+	Lag      Seconds  `json:"lag"`
+	Bytes    int      `json:"bytes,omitempty"`
+	ETag     string   `json:"etag,omitempty"`
+	Body     string   `json:"body,omitempty"`     // JSON, shortened
+	Database *Compare `json:"database,omitempty"` // when it was asked for
+}
+
+// A Compare is what the database has at the same time.
+type Compare struct {
+	Row  bool    `json:"row"`
+	Same bool    `json:"same"` // as what is kept
+	ETag string  `json:"etag,omitempty"`
+	Took Seconds `json:"took"`
+}
+
+// serveInspect answers what is kept of the document that the query names.
+func serveInspect(w http.ResponseWriter, r *http.Request,
+	inspect func(context.Context, Target, bool) (Inspection, error),
+) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		writeText(w, http.StatusBadRequest, "read the query: "+err.Error()+"\n")
+		return
+	}
+	compare := query.Has("compare")
+	query.Del("compare")
+	t, err := target(query.Encode())
+	if err != nil {
+		writeText(w, http.StatusBadRequest, err.Error()+"\n")
+		return
+	}
+	switch in, err := inspect(r.Context(), t, compare); {
+	case err == nil:
+		writeJSON(w, in)
+	case errors.Is(err, ErrNoResource):
+		writeText(w, http.StatusNotFound, err.Error()+"\n")
+	case errors.Is(err, ErrKey):
+		writeText(w, http.StatusBadRequest, err.Error()+"\n")
+	default:
+		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
+	}
+}

@@ -1,0 +1,173 @@
+package ops
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	framePeriod = time.Second
+	keptFrames  = 300 // five minutes of them, for who begins to look
+	maxLookers  = 64  // streams at the same time
+	frameWrite  = 10 * time.Second
+)
+
+// live tells those who look what happens, a frame a second (server-sent events). One
+// frame is made for all of them, and none while nobody looks: a snapshot takes as long
+// as a scrape of /metrics.
+type live struct {
+	o       Options
+	started time.Time
+	done    chan struct{} // closed by stop
+
+	mu      sync.Mutex // guards the fields below
+	lookers map[*looker]struct{}
+	running bool
+	stopped bool
+	frames  [][]byte // the last keptFrames as JSON, without resources and events
+}
+
+// A looker is one stream. Frames that it does not take in time are left out.
+type looker struct{ frames chan []byte }
+
+func newLive(o Options) *live {
+	return &live{
+		o: o, started: time.Now(), done: make(chan struct{}),
+		lookers: make(map[*looker]struct{}),
+	}
+}
+
+// stop ends all streams. A server that shuts down would wait for them.
+func (l *live) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stopped {
+		l.stopped = true
+		close(l.done)
+	}
+}
+
+// ServeHTTP streams frames until the client has gone or the server stops. First come the
+// frames of the last minutes in which somebody looked, as one event named history, and
+// what is kept of the log, as one named events.
+func (l *live) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	k, history, ok := l.join()
+	if !ok {
+		w.Header().Set("Retry-After", "5")
+		writeText(w, http.StatusServiceUnavailable,
+			fmt.Sprintf("%d streams are open already, or hotrow is stopping\n", maxLookers))
+		return
+	}
+	defer l.leave(k)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would gather frames
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Time{}) // the request has come; its answer has no end
+	send := func(b []byte) bool {
+		_ = rc.SetWriteDeadline(time.Now().Add(frameWrite))
+		if _, err := w.Write(b); err != nil {
+			return false
+		}
+		return rc.Flush() == nil
+	}
+	events, err := json.Marshal(append([]Event{}, l.o.Events.Since(0)...))
+	if err != nil || !send(fmt.Appendf(nil, "retry: 2000\nevent: history\ndata: [%s]\n\n"+
+		"event: events\ndata: %s\n\n", history, events)) {
+		return
+	}
+	for {
+		select {
+		case <-l.done:
+			return
+		case frame := <-k.frames:
+			if !send(fmt.Appendf(nil, "event: frame\ndata: %s\n\n", frame)) {
+				return
+			}
+		}
+	}
+}
+
+// join adds a looker, and starts the clock for the first. The history is that of before.
+func (l *live) join() (k *looker, history []byte, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped || len(l.lookers) >= maxLookers {
+		return nil, nil, false
+	}
+	k = &looker{frames: make(chan []byte, 2)}
+	l.lookers[k] = struct{}{}
+	if !l.running {
+		l.running = true
+		go l.run()
+	}
+	return k, bytes.Join(l.frames, []byte{','}), true
+}
+
+func (l *live) leave(k *looker) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lookers, k)
+}
+
+// run makes frames while somebody looks. The first, which has no rates, comes at once.
+func (l *live) run() {
+	ticker := time.NewTicker(framePeriod)
+	defer ticker.Stop()
+	before, at := Snapshot{}, time.Time{}
+	told := l.o.Events.Last()
+	for {
+		now := l.o.Stats()
+		t := time.Now()
+		var interval time.Duration
+		if !at.IsZero() {
+			interval = t.Sub(at)
+		}
+		f := newFrame(&before, &now, interval)
+		f.Version, f.Uptime = l.o.Version, Seconds(time.Since(l.started))
+		f.Events = l.o.Events.Since(told)
+		if n := len(f.Events); n > 0 {
+			told = f.Events[n-1].Number
+		}
+		before, at = now, t
+		if !l.tell(&f) {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-l.done:
+			return
+		}
+	}
+}
+
+// tell gives a frame to all lookers. It reports false, and the clock stops, when there
+// are none.
+func (l *live) tell(f *Frame) bool {
+	whole, err := json.Marshal(f)
+	if err != nil {
+		whole = fmt.Appendf(nil, `{"error":%q}`, err.Error())
+	}
+	short := *f
+	short.Resources, short.Events = nil, nil
+	kept, err := json.Marshal(&short)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.lookers) == 0 {
+		l.running = false
+		return false
+	}
+	for k := range l.lookers {
+		select {
+		case k.frames <- whole:
+		default: // it has not taken the last two
+		}
+	}
+	if err == nil && f.Interval > 0 {
+		l.frames = append(l.frames[max(0, len(l.frames)-keptFrames+1):], kept)
+	}
+	return true
+}
