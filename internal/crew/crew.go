@@ -1,8 +1,7 @@
 // Package crew runs functions on goroutines that are used again. A goroutine
 // begins with a small stack; one that answers a request or reads a database
 // outgrows it several times, and copying it each time was an eighth of what a hit
-// on disk costs. A Crew bounds nothing: whoever needs a bound has one. A Desk is for
-// functions that take microseconds, of which it runs few at a time.
+// on disk costs. A Crew bounds nothing: whoever needs a bound has one.
 package crew
 
 import (

@@ -12,7 +12,12 @@ func BearerToken(h http.Header) (string, bool) {
 	if len(values) != 1 {
 		return "", false
 	}
-	scheme, token, ok := strings.Cut(values[0], " ")
+	return Bearer(values[0])
+}
+
+// Bearer is BearerToken of the value of the header.
+func Bearer(authorization string) (string, bool) {
+	scheme, token, ok := strings.Cut(authorization, " ")
 	token = strings.TrimSpace(token)
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
 }

@@ -1,7 +1,9 @@
 package httprule
 
 import (
+	"iter"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -13,26 +15,64 @@ func EntityTags(h http.Header, name string) ([]string, bool) {
 	if len(lines) == 0 {
 		return nil, true
 	}
-	s := strings.TrimSpace(strings.Join(lines, ","))
-	if s == "*" {
-		return []string{"*"}, true
+	list := strings.Join(lines, ",")
+	return Tags(list), IsTagList(list)
+}
+
+// Tags returns the entity tags of a list; nil if it is none.
+func Tags(list string) []string {
+	if !IsTagList(list) {
+		return nil
 	}
-	var tags []string
-	for {
-		s = strings.TrimLeft(s, " \t,")
-		if s == "" {
-			return tags, len(tags) > 0
+	return slices.Collect(EachTag(list))
+}
+
+// IsTagList reports whether list is "*", or a list of entity tags that is not empty.
+func IsTagList(list string) bool {
+	if isAny(list) {
+		return true
+	}
+	for n := 0; ; n++ {
+		tag, rest, ok := cutTag(list)
+		if !ok || tag == "" {
+			return ok && n > 0
 		}
-		n := TagLength(s)
-		if n == 0 {
-			return nil, false
+		list = rest
+	}
+}
+
+// EachTag goes through the entity tags of a list, which is one (see IsTagList). The
+// star is one of its own.
+func EachTag(list string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if isAny(list) {
+			yield("*")
+			return
 		}
-		tags = append(tags, s[:n])
-		s = strings.TrimLeft(s[n:], " \t")
-		if s != "" && s[0] != ',' {
-			return nil, false
+		for {
+			tag, rest, ok := cutTag(list)
+			if !ok || tag == "" || !yield(tag) {
+				return
+			}
+			list = rest
 		}
 	}
+}
+
+func isAny(list string) bool { return strings.TrimSpace(list) == "*" }
+
+// cutTag returns the first tag of a list, "" behind the last one, and what follows it.
+func cutTag(list string) (tag, rest string, ok bool) {
+	list = strings.TrimLeft(list, " \t,")
+	if list == "" {
+		return "", "", true
+	}
+	n := TagLength(list)
+	rest = strings.TrimLeft(list[n:], " \t")
+	if n == 0 || rest != "" && rest[0] != ',' {
+		return "", "", false
+	}
+	return list[:n], rest, true
 }
 
 // TagLength returns the length of the entity tag at the beginning of s, or 0.

@@ -278,24 +278,24 @@ func TestResource_BadKey(t *testing.T) {
 	}
 }
 
-func TestResource_GetMultiReadsOnce(t *testing.T) {
+func TestResource_LoadReadsOnce(t *testing.T) {
 	h := newHouse(t, nil)
 	h.hit("dept", "10")
 	before := h.set.Stats().Sources[0].Timings["load"].Count
-	answers, err := h.resource("dept").GetMulti(t.Context(),
+	answers := h.resource("dept").Load(t.Context(),
 		[]row.Key{"20", "10", "99", "020", "77"}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
 	for _, a := range answers {
+		if a.Err != nil {
+			t.Fatal(a.Err)
+		}
 		got = append(got, fmt.Sprint(a.Key, a.Doc.Absent()))
 	}
 	if want := "20false 10false 99true 20false 77true"; strings.Join(got, " ") != want {
-		t.Errorf("GetMulti = %v, want %s", got, want)
+		t.Errorf("Load = %v, want %s", got, want)
 	}
 	if n := h.set.Stats().Sources[0].Timings["load"].Count - before; n != 1 {
-		t.Errorf("GetMulti made %d loads, want 1", n)
+		t.Errorf("Load made %d loads, want 1", n)
 	}
 }
 
@@ -405,17 +405,15 @@ func TestResource_Invalidate(t *testing.T) {
 	}
 }
 
-// Who has just missed does not look again, and still makes no load when somebody
-// else has made one in between.
+// Whoever has just missed asks Load, which makes no load when somebody else has made one
+// in between, whatever the spelling of the key.
 func TestResource_MissedIsFoundLate(t *testing.T) {
 	h := newHouse(t, nil)
 	h.hit("dept", "10")
 	before := h.resource("dept").Stats().Stored
-	for _, key := range []row.Key{"10", "010"} {
-		m := h.resource("dept").Begin(key, row.FormatJSON)
-		a, err := m.Answer(t.Context())
-		if err != nil || a.Origin != HitMemory || !m.Ready() {
-			t.Errorf("%s: %+v, %v; ready %t", key, a, err, m.Ready())
+	for _, a := range h.resource("dept").Load(t.Context(), []row.Key{"10", "010"}, Options{}) {
+		if a.Err != nil || a.Origin != HitMemory || a.Key != "10" {
+			t.Errorf("%+v", a)
 		}
 	}
 	if after := h.resource("dept").Stats().Stored; after != before {
@@ -424,12 +422,11 @@ func TestResource_MissedIsFoundLate(t *testing.T) {
 	if err := h.resource("dept").Invalidate(nil); err != nil {
 		t.Fatal(err)
 	}
-	m := h.resource("dept").Begin("10", row.FormatJSON)
-	if a, err := m.Answer(t.Context()); err != nil || a.Origin != Stored || a.Key != "10" {
-		t.Errorf("%+v, %v; want a load", a, err)
+	got := h.resource("dept").Load(t.Context(), []row.Key{"10", "x"}, Options{})
+	if a := got[0]; a.Err != nil || a.Origin != Stored || a.Key != "10" {
+		t.Errorf("%+v; want a load", a)
 	}
-	m = h.resource("dept").Begin("x", row.FormatJSON)
-	if _, err := m.Answer(t.Context()); !errors.Is(err, row.ErrKey) {
+	if err := got[1].Err; !errors.Is(err, row.ErrKey) {
 		t.Errorf("a key that no row has: %v", err)
 	}
 }

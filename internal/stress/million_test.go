@@ -65,11 +65,10 @@ func large(t *testing.T, src source.Source, mode source.FeedMode) {
 		for i := range keys {
 			keys[i] = row.Key(strconv.Itoa(1 + rand.IntN(n)))
 		}
-		answers, err := r.GetMulti(context.Background(), keys, resource.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, a := range answers {
+		for i, a := range r.Load(context.Background(), keys, resource.Options{}) {
+			if a.Err != nil {
+				t.Fatal(a.Err)
+			}
 			if a.Key != keys[i] || !strings.HasPrefix(string(a.Doc.Body()), `{"id":`+string(a.Key)+`,`) {
 				t.Fatalf("key %s got %.40s", keys[i], a.Doc.Body())
 			}

@@ -1,8 +1,6 @@
 package httpfront
 
 import (
-	"net/http"
-
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -23,29 +21,48 @@ var documentMedia = [5]media{
 	{row.FormatCBOR, "application/cbor"},
 }
 
+// mediaOf has the name of each format under which documents are stored.
+var mediaOf = func() (of [row.NumFormats]media) {
+	for f := range row.Format(row.NumFormats) {
+		of[f] = media{f, f.MediaType()}
+	}
+	return of
+}()
+
+// stored reports whether documents are stored under the name.
+func (m media) stored() bool { return m.name == mediaOf[m.format].name }
+
+// documentNames are the names of documentMedia.
+var documentNames = func() (names [len(documentMedia)]string) {
+	for i, m := range documentMedia {
+		names[i] = m.name
+	}
+	return names
+}()
+
 // formatNames are the values of ?format=.
 const formatNames = "json, msgpack or cbor"
 
-// negotiateDocument picks the representation of a document or list. format is
-// the value of ?format=, which beats the Accept header.
-func negotiateDocument(h http.Header, format string) (media, error) {
-	switch format {
-	case "":
-	default:
-		for _, m := range documentMedia {
-			if m.format.String() == format {
-				return m, nil
-			}
-		}
-		return media{}, problem{kind: kindBadQuery, detail: "format must be " + formatNames}
-	}
-	var names [len(documentMedia)]string
-	for i := range names {
-		names[i] = documentMedia[i].name
-	}
-	i, ok := httprule.Negotiate(h.Values("Accept"), names[:])
+// negotiateDocument picks the representation of a document or list by an Accept header,
+// "" if there was none.
+func negotiateDocument(accept string) (media, error) {
+	i, ok := httprule.Negotiate([]string{accept}, documentNames[:])
 	if !ok {
 		return media{}, problem{kind: kindNotAcceptable}
 	}
 	return documentMedia[i], nil
+}
+
+// mediaByName returns the representation that ?format= names, which beats the Accept
+// header. err is why there is no name.
+func mediaByName(format string, err error) (media, error) {
+	if err != nil {
+		return media{}, err
+	}
+	for _, m := range documentMedia {
+		if m.format.String() == format {
+			return m, nil
+		}
+	}
+	return media{}, problem{kind: kindBadQuery, detail: "format must be " + formatNames}
 }

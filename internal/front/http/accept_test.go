@@ -1,11 +1,11 @@
 package httpfront
 
 import (
-	"net/http"
+	"net/http/httptest"
 	"testing"
 )
 
-func TestNegotiateDocument(t *testing.T) {
+func TestMedia(t *testing.T) {
 	const jsonName, vnd = "application/json", "application/vnd.msgpack"
 	tests := []struct {
 		name   string
@@ -47,13 +47,14 @@ func TestNegotiateDocument(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := http.Header{}
-			for _, a := range tt.accept {
-				h.Add("Accept", a)
+			of := httptest.NewRequest("GET", "/?format="+tt.format, nil)
+			if tt.format == "" {
+				of.URL.RawQuery = ""
 			}
-			m, err := negotiateDocument(h, tt.format)
+			of.Header["Accept"] = tt.accept
+			m, err := new(memo).media(newRequest(of))
 			if m.name != tt.want || (err == nil) != (tt.want != "") {
-				t.Errorf("negotiateDocument(%q, %q) = %q, %v; want %q",
+				t.Errorf("Accept %q, format %q: %q, %v; want %q",
 					tt.accept, tt.format, m.name, err, tt.want)
 			}
 		})

@@ -1,86 +1,76 @@
 package httpfront
 
 import (
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
 )
 
-// mayRead returns the problem that keeps the request from reading c.res.
-func (c *call) mayRead() error {
-	rule := c.res.Access().Read
-	if rule == "public" {
-		return nil
+// pass returns the name of the principal of a request that passes the rule of a
+// resource, or the problem that keeps it out.
+func (m *memo) pass(
+	o *settings, r *request, name string, rule resource.Rule,
+) (who string, err error) {
+	switch rule {
+	case "public":
+		return "", nil
+	case "none", "":
+		return "", problem{kind: kindForbidden, detail: "nobody may do this with " + name}
 	}
-	c.private = true
-	return c.pass(rule)
+	p, ok := m.principal(o, r)
+	if !ok {
+		return "", unauthorized(r, "")
+	}
+	if !rule.Allows(p.Roles) {
+		return p.Name, problem{kind: kindForbidden,
+			detail: "the token's role is not enough for this",
+			header: `WWW-Authenticate: Bearer realm="hotrow", error="insufficient_scope"` + "\r\n"}
+	}
+	return p.Name, nil
+}
+
+// unauthorized asks for a token. The one that was sent appears nowhere.
+func unauthorized(r *request, detail string) error {
+	challenge := `WWW-Authenticate: Bearer realm="hotrow"`
+	if _, sent := httprule.Bearer(row.Alias(r.Authorization)); sent {
+		challenge += `, error="invalid_token"`
+	}
+	return problem{kind: kindUnauthorized, detail: detail, header: challenge + "\r\n"}
+}
+
+// mayRead returns the problem that keeps the request from reading c.res.
+func (c *call) mayRead() (err error) {
+	rule := c.res.Access().Read
+	c.private = rule != "public"
+	c.who, err = c.m.pass(c.o, c.r, c.res.Name(), rule)
+	return err
 }
 
 // mayWrite returns the problem that keeps the request from writing c.res. A
 // listener that is open takes no anonymous writes, whatever the rule and whoever
 // asks: --open speaks of reading, and behind a proxy on this machine everybody
 // comes from here.
-func (c *call) mayWrite() error {
+func (c *call) mayWrite() (err error) {
 	c.private = c.res.Access().Read != "public"
 	rule := c.res.Access().Write
 	if rule != "public" || !c.o.Open {
-		return c.pass(rule)
+		c.who, err = c.m.pass(c.o, c.r, c.res.Name(), rule)
+		return err
 	}
-	if _, ok := c.principal(); !ok {
-		return c.unauthorized("this listener is open for reading: a write needs a token")
-	}
-	return nil
-}
-
-// pass returns nil when rule lets the request's principal through.
-func (c *call) pass(rule resource.Rule) error {
-	if rule == "public" {
-		return nil
-	}
-	if rule == "none" || rule == "" {
-		return problem{kind: kindForbidden, detail: "nobody may do this with " + c.res.Name()}
-	}
-	p, ok := c.principal()
+	p, ok := c.m.principal(c.o, c.r)
 	if !ok {
-		return c.unauthorized("")
+		return unauthorized(c.r, "this listener is open for reading: a write needs a token")
 	}
-	if !rule.Allows(p.Roles) {
-		c.w.Header().Set("WWW-Authenticate", `Bearer realm="hotrow", error="insufficient_scope"`)
-		return problem{kind: kindForbidden, detail: "the token's role is not enough for this"}
-	}
+	c.who = p.Name
 	return nil
 }
 
-// reads reports whether the request's principal may read c.res.
-func (c *call) reads() bool {
-	rule := c.res.Access().Read
+// reads reports whether the request's principal may read a resource.
+func (c *call) reads(res *resource.Resource) bool {
+	rule := res.Access().Read
 	if rule == "public" {
 		return true
 	}
-	p, ok := c.principal()
+	p, ok := c.m.principal(c.o, c.r)
 	return ok && rule.Allows(p.Roles)
-}
-
-// unauthorized asks for a token. The one that was sent appears nowhere.
-func (c *call) unauthorized(detail string) error {
-	challenge := `Bearer realm="hotrow"`
-	if _, sent := httprule.BearerToken(c.r.Header); sent {
-		challenge += `, error="invalid_token"`
-	}
-	c.w.Header().Set("WWW-Authenticate", challenge)
-	return problem{kind: kindUnauthorized, detail: detail}
-}
-
-// principal returns who asks. The set of tokens is looked at by every request,
-// so that a token that is taken away is worth nothing on open connections too.
-func (c *call) principal() (front.Principal, bool) {
-	token, ok := httprule.BearerToken(c.r.Header)
-	if !ok || c.o.Auth == nil {
-		return front.Principal{}, false
-	}
-	p, ok := c.o.Auth(token)
-	if ok {
-		c.who = p.Name
-	}
-	return p, ok
 }

@@ -1,35 +1,29 @@
 package httpfront
 
 import (
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
 )
 
-// clientGone is the status under which a request counts whose client went away
+// statusGone is the status under which a request counts whose client went away
 // before there was an answer, as nginx has it.
-const clientGone = 499
+const statusGone = 499
 
-// logAccess logs the request. A sample always has what failed because of us,
+// log logs the request. A sample always has what failed because of us,
 // and what took long: these are what a log is searched for.
-func (c *call) logAccess(at time.Time, took time.Duration) {
-	if !c.o.Access.On() {
-		return
-	}
+func (c *call) log(a *answer, at time.Time, took time.Duration) {
 	line := front.AccessLine{
-		Peer: c.r.RemoteAddr, Method: c.r.Method, Path: c.r.URL.EscapedPath(),
-		Status: c.w.code, Bytes: c.w.bytes,
-		Cache:    cacheWord(c.w.Header().Get("Cache-Status")),
-		Resource: c.resourceName(), Principal: c.who,
-		RequestID: c.w.Header().Get("X-Request-Id"), Agent: c.r.Header.Get("User-Agent"),
+		Peer: c.p.address(), Method: c.r.method, Path: string(c.r.Path),
+		Status: a.code, Resource: c.resourceName(), Principal: c.who,
+		RequestID: requestID(string(c.r.RequestID)), Agent: c.r.agent(),
 	}
-	if line.Status == 0 {
-		line.Status = clientGone
+	if c.from != nil {
+		line.Cache = cacheWord(c.from.status)
 	}
-	if c.r.Method == http.MethodHead {
-		line.Bytes = 0 // net/http leaves out what was written
+	if !c.r.Head {
+		line.Bytes = len(a.payload())
 	}
 	always := line.Status >= 500 || took >= front.Slow
 	c.o.Access.Record(at, took, always, line.Fill)

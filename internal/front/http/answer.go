@@ -1,13 +1,80 @@
 package httpfront
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/http1"
 )
+
+// An answer is what is sent. appendAnswer makes the bytes of every one, for the event
+// loop; behind net/http the same bytes are given to it line by line.
+type answer struct {
+	code   int
+	shared []byte // the header lines that the answers of a source have in common
+	more   string // further header lines, with their ends
+
+	doc   *row.Document // nil: body
+	media media         // the name of doc's representation; the zero media: as it is stored
+	tag   string        // of a 304
+	kind  string        // the media type of body; "": there is none
+	body  []byte
+}
+
+// appendAnswer appends the answer to r. closing says that the connection is closed after
+// it, headOnly leaves the body out, as for HEAD.
+func appendAnswer(dst []byte, r *request, a *answer, closing, headOnly bool) []byte {
+	dst = http1.AppendStatus(dst, a.code)
+	dst = r.AppendConnection(dst, closing)
+	dst = append(dst, a.shared...)
+	if r.RequestID != nil && requestID(row.Alias(r.RequestID)) != "" {
+		dst = http1.AppendHeader(dst, "X-Request-Id", row.Alias(r.RequestID))
+	}
+	if a.more != "" {
+		dst = append(dst, a.more...)
+	}
+	switch {
+	case a.doc != nil && a.media.name != "" && !a.media.stored():
+		dst = appendRenamed(dst, a)
+	case a.doc != nil && headOnly:
+		return append(dst, a.doc.WireHead()...)
+	case a.doc != nil:
+		return append(dst, a.doc.Wire()...)
+	case a.tag != "":
+		dst = http1.AppendEnd(http1.AppendHeader(dst, "Etag", a.tag))
+	case a.kind == "":
+		return http1.AppendEnd(dst)
+	default:
+		dst = http1.AppendHeader(dst, "Content-Type", a.kind)
+		dst = http1.AppendEnd(http1.AppendLength(dst, len(a.body)))
+	}
+	if headOnly {
+		return dst
+	}
+	return append(dst, a.payload()...)
+}
+
+// appendRenamed appends the header lines of a document under another name than that of
+// its format.
+func appendRenamed(dst []byte, a *answer) []byte {
+	dst = http1.AppendHeader(dst, "Content-Type", a.media.name)
+	if c := a.doc.Coding(); c != row.Identity {
+		dst = http1.AppendHeader(dst, "Content-Encoding", c.String())
+	}
+	dst = http1.AppendHeader(dst, "Etag", a.doc.ETag())
+	return http1.AppendEnd(http1.AppendLength(dst, len(a.doc.Body())))
+}
+
+// payload returns the body.
+func (a *answer) payload() []byte {
+	if a.doc != nil {
+		return a.doc.Body()
+	}
+	return a.body
+}
 
 // cacheStatus returns what Cache-Status says of an origin (RFC 9211).
 func cacheStatus(o resource.Origin) string {
@@ -46,42 +113,39 @@ func appendMillis(dst []byte, d time.Duration) []byte {
 	return append(dst, byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10))
 }
 
-// describe sets the headers that say where an answer came from. They are on
-// every answer that a resource gave, a 304 or 404 included.
-func (c *call) describe(status string, a *resource.Answer) {
-	head := c.w.Header()
-	head.Set("Vary", c.o.vary())
-	head.Set("Cache-Control", c.cacheControl())
-	if status != "" {
-		head.Set("Cache-Status", status)
-		if c.o.XCache {
-			head.Set("X-Cache", xCache(status))
-		}
-	}
-	if !a.Token.IsZero() {
-		var buf [128]byte
-		head.Set("Hotrow-Position", string(appendPosition(buf[:0], a.Token, a.Lag)))
-	}
+// A provenance is where an answer came from. Every answer that a resource gave has it, a
+// 304 or 404 included.
+type provenance struct {
+	status string // of Cache-Status; "": none
+	token  resource.Token
+	lag    time.Duration
 }
 
-// appendLines appends the header lines that the answers with a document have in
-// common. They are those that the full road sends (see call.describe).
-func (o *settings) appendLines(
-	dst []byte, status, cacheControl string, t resource.Token, lag time.Duration,
-) []byte {
-	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\nVary: "...)
-	dst = append(append(dst, o.vary()...), "\r\nCache-Status: "...)
-	dst = append(append(dst, status...), "\r\nCache-Control: "...)
-	dst = append(append(dst, cacheControl...), "\r\n"...)
+// appendShared appends the header lines that the answers of one source at one time have
+// in common. from is nil where no resource was asked.
+func (o *settings) appendShared(dst []byte, from *provenance, cacheControl string) []byte {
+	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\n"...)
+	if from != nil {
+		dst = http1.AppendHeader(dst, "Vary", o.vary())
+		if from.status != "" {
+			dst = http1.AppendHeader(dst, "Cache-Status", from.status)
+		}
+	}
+	if cacheControl != "" {
+		dst = http1.AppendHeader(dst, "Cache-Control", cacheControl)
+	}
 	if o.HSTS {
 		dst = append(dst, "Strict-Transport-Security: "+strictTransport+"\r\n"...)
 	}
-	if o.XCache {
-		dst = append(append(append(dst, "X-Cache: "...), xCache(status)...), "\r\n"...)
+	if from == nil {
+		return dst
 	}
-	if !t.IsZero() {
+	if o.XCache && from.status != "" {
+		dst = http1.AppendHeader(dst, "X-Cache", xCache(from.status))
+	}
+	if !from.token.IsZero() {
 		dst = append(dst, "Hotrow-Position: "...)
-		dst = append(appendPosition(dst, t, lag), "\r\n"...)
+		dst = append(appendPosition(dst, from.token, from.lag), "\r\n"...)
 	}
 	return dst
 }
@@ -104,23 +168,9 @@ func xCache(status string) string {
 const privateControl = "private, no-cache"
 
 // cacheControl returns what caches on the way are told.
-func (c *call) cacheControl() string {
-	if c.private {
+func (o *settings) cacheControl(private bool) string {
+	if private {
 		return privateControl
 	}
-	return c.o.CacheControl
-}
-
-// sendBody writes a complete answer. net/http leaves the body out for HEAD.
-func (c *call) sendBody(code int, contentType string, body []byte) error {
-	c.settle(len(body))
-	head := c.w.Header()
-	head.Set("Content-Type", contentType)
-	head.Set("Content-Length", strconv.Itoa(len(body)))
-	c.w.WriteHeader(code)
-	if c.r.Method != http.MethodHead {
-		// An error here is the client's connection: nobody is left to tell.
-		_, _ = c.w.Write(body)
-	}
-	return nil
+	return o.CacheControl
 }

@@ -41,17 +41,19 @@ func bodyFormat(contentType string, patch bool) (row.Format, bool) {
 
 // input reads the request's body and decodes it by shape.
 func (c *call) input(shape *row.Shape) (*row.Input, error) {
-	patch := c.r.Method == http.MethodPatch
-	types := c.r.Header.Values("Content-Type")
+	patch := c.r.method == http.MethodPatch
+	types := c.r.http.Header.Values("Content-Type")
 	if len(types) != 1 {
 		types = []string{""}
 	}
 	format, ok := bodyFormat(types[0], patch)
-	if coding := c.r.Header.Get("Content-Encoding"); !ok || coding != "" && coding != "identity" {
+	coding := c.r.http.Header.Get("Content-Encoding")
+	if !ok || coding != "" && coding != "identity" {
+		p := problem{kind: kindMediaType}
 		if patch {
-			c.w.Header().Set("Accept-Patch", patchTypes)
+			p.header = "Accept-Patch: " + patchTypes + "\r\n"
 		}
-		return nil, problem{kind: kindMediaType}
+		return nil, p
 	}
 	body, err := c.body()
 	if err != nil {
@@ -66,11 +68,11 @@ func (c *call) body() ([]byte, error) {
 	limit := c.o.MaxBody
 	tooLarge := problem{kind: kindTooLarge,
 		detail: "the body is larger than " + strconv.FormatInt(limit, 10) + " bytes"}
-	if c.r.ContentLength > limit {
-		c.w.Header().Set("Connection", "close") // rather than read it all
+	if c.r.http.ContentLength > limit {
+		tooLarge.header = "Connection: close\r\n" // rather than read it all
 		return nil, tooLarge
 	}
-	b, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, limit))
+	b, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.http.Body, limit))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):

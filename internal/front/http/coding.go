@@ -1,12 +1,10 @@
 package httpfront
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/httprule"
-	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -84,19 +82,6 @@ func parseAccepted(value string, offers []row.Coding) accepted {
 	return a
 }
 
-// accepted returns the codings in which the request lets be answered.
-func (c *call) accepted() accepted {
-	lines := c.r.Header.Values("Accept-Encoding")
-	if len(c.o.Compression) == 0 || len(lines) == 0 {
-		return plainOnly
-	}
-	offers := c.o.Compression
-	if c.private || parseDirectives(c.r.Header.Values("Cache-Control")...).noTransform {
-		offers = nil
-	}
-	return parseAccepted(strings.Join(lines, ","), offers)
-}
-
 // noCoding is the answer to who takes neither what there is nor what can be made.
 func noCoding() error {
 	return problem{kind: kindNotAcceptable,
@@ -115,66 +100,39 @@ func (a *accepted) coded(doc *row.Document) *row.Document {
 	return doc
 }
 
-// held returns the first of the entity tags that is of doc in a coding that the
-// client takes. "*" stands for the tag of rep, which is what would be sent.
-//
-// Not the tag of rep alone: the copy of a document is made some time after the
-// document, and made anew after each change, and a client that follows it by
-// conditional requests would be sent everything twice each time, first plainly
-// and then compressed, although it holds what is current.
-func (a *accepted) held(tags []string, doc, rep *row.Document) (string, bool) {
-	for _, t := range tags {
-		if t == "*" {
-			return rep.ETag(), true
-		}
-		t = strings.TrimPrefix(t, "W/")
-		if c, ok := doc.TagCoding(t); ok && a.takes(c) {
-			return t, true
-		}
-	}
-	return "", false
-}
-
-// representation returns the representation of a document that is to be sent.
-func (c *call) representation(doc *row.Document, a *accepted) (*row.Document, error) {
+// represent returns the representation of a document that is to be sent: the best copy
+// that there is, or one that coder makes for a client that takes nothing else. Without a
+// coder that is errLater.
+func (a *accepted) represent(doc *row.Document, coder *row.Coder) (*row.Document, error) {
 	rep := a.coded(doc)
 	switch {
 	case rep != doc || a.takes(row.Identity):
 		return rep, nil
 	case a.n == 0:
 		return nil, noCoding()
+	case coder == nil:
+		return nil, errLater
 	}
-	body := c.h.coder.Append(nil, doc.Body(), a.list[0])
-	return row.NewCopy(doc, a.list[0], body), nil
+	return row.NewCopy(doc, a.list[0], coder.Append(nil, doc.Body(), a.list[0])), nil
 }
 
-// sendDocument sends rep, which representation has given for the document of an
-// answer.
-func (c *call) sendDocument(m media, from *resource.Answer, rep *row.Document, a *accepted) error {
-	if rep.Coding() != row.Identity {
-		c.w.Header().Set("Content-Encoding", rep.Coding().String())
-	}
-	if a.n > 0 && from.Origin == resource.HitMemory && from.Doc.Copy(a.list[0]) == nil {
-		c.res.AskCopy(from.Key, from.Doc, a.list[0])
-	}
-	return c.sendBody(http.StatusOK, m.name, rep.Body())
-}
-
-// sendList sends a list, compressed if the client takes it and it pays.
-func (c *call) sendList(m media, body []byte) error {
-	a := c.accepted()
+// coded returns the body of a list and its coding: compressed if the client takes it and
+// it pays.
+func (c *call) coded(body []byte) ([]byte, row.Coding, error) {
+	noTransform := c.r.CacheControl != nil &&
+		parseDirectives(row.Alias(c.r.CacheControl)).noTransform
+	a := c.m.takes(c.o, c.r, c.private, noTransform)
 	plain := a.takes(row.Identity)
 	switch {
 	case a.n == 0 && !plain:
-		return noCoding()
+		return nil, 0, noCoding()
 	case a.n > 0 && (len(body) >= row.MinCoded || !plain):
 		coded := c.h.coder.Append(make([]byte, 0, len(body)/2), body, a.list[0])
 		if row.Pays(len(body), len(coded)) || !plain {
-			c.w.Header().Set("Content-Encoding", a.list[0].String())
-			body = coded
+			return coded, a.list[0], nil
 		}
 	}
-	return c.sendBody(http.StatusOK, m.name, body)
+	return body, row.Identity, nil
 }
 
 // compression returns the codings that are offered, each once.

@@ -180,9 +180,13 @@ func TestAccepted_Held(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a := parseAccepted(tt.header, offered)
-		if got, ok := a.held(tt.tags, doc, rep); got != tt.want || ok != (tt.want != "") {
+		list := []byte(strings.Join(tt.tags, ", "))
+		if got, ok := a.held(list, doc, rep, true); got != tt.want || ok != (tt.want != "") {
 			t.Errorf("%q holds %q: %q, %v; want %q", tt.header, tt.tags, got, ok, tt.want)
 		}
+	}
+	if _, ok := plainOnly.held([]byte("W/"+plain), doc, doc, false); ok {
+		t.Error("a weak tag holds where only strong ones count")
 	}
 }
 
@@ -209,7 +213,7 @@ func (s *site) fatten(letter string) {
 
 // plain returns the body as decoders that are not ours read it, and checks that
 // the answer says how long it is.
-func (s *site) plain(a answer) string {
+func (s *site) plain(a reply) string {
 	s.t.Helper()
 	if n := a.Header.Get("Content-Length"); n != strconv.Itoa(len(a.body)) && a.StatusCode == 200 {
 		s.t.Errorf("Content-Length %q of %d bytes", n, len(a.body))
@@ -240,9 +244,9 @@ func (s *site) plain(a answer) string {
 }
 
 // coded reads path until it comes in a coding.
-func (s *site) coded(path, coding string, headers ...string) answer {
+func (s *site) coded(path, coding string, headers ...string) reply {
 	s.t.Helper()
-	var a answer
+	var a reply
 	eventually(s.t, path+" in "+coding, func() bool {
 		a = s.do("GET", path, "", append(headers, "Accept-Encoding: "+coding)...)
 		s.want(a, 200, "")

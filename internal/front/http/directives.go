@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"math"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -18,24 +17,22 @@ type directives struct {
 	maxAge       time.Duration // < 0: none
 }
 
-// parseDirectives reads the lines of Cache-Control. What it does not know is ignored,
+// parseDirectives reads a list of directives. What it does not know is ignored,
 // as the RFC demands; max-age=0 is no-cache under another name.
-func parseDirectives(lines ...string) directives {
+func parseDirectives(list string) directives {
 	d := directives{maxAge: -1}
-	for _, line := range lines {
-		for element := range strings.SplitSeq(line, ",") {
-			name, value, _ := strings.Cut(strings.TrimSpace(element), "=")
-			switch strings.ToLower(name) {
-			case "no-cache":
-				d.noCache = true
-			case "only-if-cached":
-				d.onlyIfCached = true
-			case "no-transform":
-				d.noTransform = true
-			case "max-age":
-				if age, ok := parseSeconds(strings.Trim(value, `"`)); ok {
-					d.maxAge = age
-				}
+	for element := range strings.SplitSeq(list, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(element), "=")
+		switch strings.ToLower(name) {
+		case "no-cache":
+			d.noCache = true
+		case "only-if-cached":
+			d.onlyIfCached = true
+		case "no-transform":
+			d.noTransform = true
+		case "max-age":
+			if age, ok := parseSeconds(strings.Trim(value, `"`)); ok {
+				d.maxAge = age
 			}
 		}
 	}
@@ -71,64 +68,48 @@ type preferences struct {
 	wait    time.Duration // 0: none
 }
 
-// parsePrefer reads Prefer. Of a preference that is given twice the first
+// parsePrefer reads a list of preferences. Of a preference that is given twice the first
 // counts; unknown ones are ignored.
-func parsePrefer(h http.Header) preferences {
+func parsePrefer(list string) preferences {
 	var p preferences
-	for _, line := range h.Values("Prefer") {
-		for element := range strings.SplitSeq(line, ",") {
-			element, _, _ = strings.Cut(element, ";")
-			name, value, _ := strings.Cut(strings.TrimSpace(element), "=")
-			name = strings.ToLower(strings.TrimSpace(name))
-			value = strings.Trim(strings.TrimSpace(value), `"`)
-			switch {
-			case name == "return" && p.given == "" &&
-				(value == "minimal" || value == "headers-only" || value == "representation"):
-				p.given = "return=" + value
-				p.minimal = value != "representation"
-			case name == "wait" && p.wait == 0:
-				p.wait, _ = parseSeconds(value)
-			}
+	for element := range strings.SplitSeq(list, ",") {
+		element, _, _ = strings.Cut(element, ";")
+		name, value, _ := strings.Cut(strings.TrimSpace(element), "=")
+		name = strings.ToLower(strings.TrimSpace(name))
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		switch {
+		case name == "return" && p.given == "" &&
+			(value == "minimal" || value == "headers-only" || value == "representation"):
+			p.given = "return=" + value
+			p.minimal = value != "representation"
+		case name == "wait" && p.wait == 0:
+			p.wait, _ = parseSeconds(value)
 		}
 	}
 	return p
 }
 
-// readOptions returns how a read may be answered, from the request's headers.
-func (c *call) readOptions(m media) (resource.Options, directives, error) {
-	d := parseDirectives(c.r.Header.Values("Cache-Control")...)
-	o := resource.Options{Format: m.format, NoCache: d.noCache, OnlyIfCached: d.onlyIfCached}
-	if d.noCache && d.onlyIfCached {
-		return o, d, resource.ErrNotCached // the two together leave no answer
-	}
-	o.Wait = parsePrefer(c.r.Header).wait
-	var err error
-	o.Min, err = minPosition(c.res.Source(), c.r.Header.Values(positionHeader)...)
-	return o, d, err
-}
-
 // positionHeader is how a client says what its answer must include.
 const positionHeader = "Hotrow-Min-Position"
 
-// minPosition returns the token of the lines of Hotrow-Min-Position that speaks of
-// source. A client that follows several sources may send the tokens of all of them.
-// Empty elements of the list do not count (RFC 9110 5.6.1.2).
-func minPosition(source string, lines ...string) (resource.Token, error) {
+// minPosition returns the token of a list of them that speaks of source. A client that
+// follows several sources may send the tokens of all of them. Empty elements of the list
+// do not count (RFC 9110 5.6.1.2).
+func minPosition(source, list string) (resource.Token, error) {
 	var found resource.Token
-	for _, line := range lines {
-		for element := range strings.SplitSeq(line, ",") {
-			if strings.TrimSpace(element) == "" && strings.Trim(line, ", \t") != "" {
-				continue
-			}
-			t, err := resource.ParseToken(element)
-			if err != nil {
-				return resource.Token{}, err
-			}
-			if t.Source != source || found.Origin == t.Origin && found.Pos > t.Pos {
-				continue
-			}
-			found = t
+	isEmpty := strings.Trim(list, ", \t") == ""
+	for element := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(element) == "" && !isEmpty {
+			continue
 		}
+		t, err := resource.ParseToken(element)
+		if err != nil {
+			return resource.Token{}, err
+		}
+		if t.Source != source || found.Origin == t.Origin && found.Pos > t.Pos {
+			continue
+		}
+		found = t
 	}
 	return found, nil
 }

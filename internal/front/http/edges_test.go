@@ -19,26 +19,26 @@ var roadPaths = map[string]string{
 
 // edge sends text on a connection of its own and reads one answer. It reports
 // whether the connection takes another request afterwards.
-func (s *laneSite) edge(t *testing.T, text string) (a answer, kept bool) {
+func (s *loopSite) edge(t *testing.T, text string) (a reply, kept bool) {
 	t.Helper()
 	conn := s.dial()
 	defer conn.Close()
 	go func() { _, _ = io.WriteString(conn, text) }() // the server need not read all of it
 	in := bufio.NewReader(conn)
-	read := func() (answer, error) {
+	read := func() (reply, error) {
 		res, err := http.ReadResponse(in, nil)
 		if err != nil {
-			return answer{}, err
+			return reply{}, err
 		}
 		defer res.Body.Close()
 		body, err := io.ReadAll(res.Body)
-		return answer{res, string(body)}, err
+		return reply{res, string(body)}, err
 	}
 	a, err := read()
 	if err != nil {
 		t.Fatalf("%.60q: %v", text, err)
 	}
-	if _, err := io.WriteString(conn, laneGet); err != nil {
+	if _, err := io.WriteString(conn, plainGet); err != nil {
 		return a, false
 	}
 	_, err = read()
@@ -48,8 +48,8 @@ func (s *laneSite) edge(t *testing.T, text string) (a answer, kept bool) {
 // What a request line may look like is the same question on every road, and has the
 // same answer.
 func TestRoads_AgreeOnRequestLines(t *testing.T) {
-	s := newLaneSite(t)
-	s.answers(laneGet, "GET")
+	s := newLoopSite(t)
+	s.answers(plainGet, "GET")
 	long := "?x=" + strings.Repeat("y", http1.MaxRequestLine)
 	for road, path := range roadPaths {
 		query := long
@@ -97,11 +97,11 @@ func TestRoads_AgreeOnRequestLines(t *testing.T) {
 // An empty line may come before every request, also before those that follow another,
 // and in whatever pieces: one, not two.
 func TestRoads_PassOverOneEmptyLineBeforeEachRequest(t *testing.T) {
-	s := newLaneSite(t)
+	s := newLoopSite(t)
 	put := "PATCH /depts/20 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
 		"Content-Length: 11\r\n\r\n{\"loc\":\"X\"}"
 	list := "GET /depts?limit=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
-	text := "\r\n" + laneGet + "\r\n" + laneGet + "\r\n" + list + "\r\n" + put + "\r\n" + laneGet
+	text := "\r\n" + plainGet + "\r\n" + plainGet + "\r\n" + list + "\r\n" + put + "\r\n" + plainGet
 	methods := []string{"GET", "GET", "GET", "PATCH", "GET"}
 	for i, a := range s.answers(text, methods...) {
 		if a.StatusCode != 200 {
@@ -137,7 +137,7 @@ func TestRoads_PassOverOneEmptyLineBeforeEachRequest(t *testing.T) {
 
 // A tag that is none is refused on every road; one that is, is compared.
 func TestRoads_AgreeOnEntityTags(t *testing.T) {
-	s := newLaneSite(t)
+	s := newLoopSite(t)
 	for _, gzip := range []string{"", "Accept-Encoding: gzip\r\n"} {
 		for tag, code := range map[string]int{
 			`"a b"`: 400, "\"a\tb\"": 400, `"`: 400, `a`: 400, `"a"b`: 400, `"a" "b"`: 400,
@@ -155,11 +155,11 @@ func TestRoads_AgreeOnEntityTags(t *testing.T) {
 	}
 }
 
-// hotRaw has memory hold the document of laneGet.
-func (s *laneSite) hotRaw() {
+// hotRaw has memory hold the document of plainGet.
+func (s *loopSite) hotRaw() {
 	s.t.Helper()
 	eventually(s.t, "a hit", func() bool {
-		a := s.answers(laneGet, "GET")[0]
+		a := s.answers(plainGet, "GET")[0]
 		return a.Header.Get("Cache-Status") == "hotrow; hit; detail=mem"
 	})
 }

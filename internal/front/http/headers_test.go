@@ -3,21 +3,13 @@ package httpfront
 import (
 	"errors"
 	"math"
-	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 )
-
-func header(name string, lines ...string) http.Header {
-	h := http.Header{}
-	for _, l := range lines {
-		h.Add(name, l)
-	}
-	return h
-}
 
 func TestParseDirectives(t *testing.T) {
 	tests := []struct {
@@ -37,7 +29,7 @@ func TestParseDirectives(t *testing.T) {
 			directives{maxAge: math.MaxInt64 / time.Second * time.Second}},
 	}
 	for _, tt := range tests {
-		got := parseDirectives(tt.lines...)
+		got := parseDirectives(strings.Join(tt.lines, ","))
 		if got != tt.want {
 			t.Errorf("parseDirectives(%q) = %+v, want %+v", tt.lines, got, tt.want)
 		}
@@ -60,7 +52,7 @@ func TestParsePrefer(t *testing.T) {
 		{[]string{"wait=-1"}, preferences{}},
 	}
 	for _, tt := range tests {
-		if got := parsePrefer(header("Prefer", tt.lines...)); got != tt.want {
+		if got := parsePrefer(strings.Join(tt.lines, ",")); got != tt.want {
 			t.Errorf("parsePrefer(%q) = %+v, want %+v", tt.lines, got, tt.want)
 		}
 	}
@@ -75,7 +67,6 @@ func TestMinPosition(t *testing.T) {
 		want  resource.Token
 		bad   bool
 	}{
-		{nil, resource.Token{}, false},
 		{[]string{"hr1.main.7f.a; lag=0.004"}, tok("main", "7f", 10), false},
 		{[]string{"hr1.other.7f.a"}, resource.Token{}, false},
 		{[]string{"hr1.other.7f.a, hr1.main.7f.3"}, tok("main", "7f", 3), false},
@@ -88,7 +79,7 @@ func TestMinPosition(t *testing.T) {
 		{[]string{""}, resource.Token{}, true},
 	}
 	for _, tt := range tests {
-		got, err := minPosition("main", tt.lines...)
+		got, err := minPosition("main", strings.Join(tt.lines, ","))
 		if got != tt.want || errors.Is(err, resource.ErrToken) != tt.bad {
 			t.Errorf("minPosition(%q) = %v, %v; want %v, bad %v",
 				tt.lines, got, err, tt.want, tt.bad)

@@ -47,44 +47,43 @@ var indexMedia = []string{"application/json", "text/html", "text/plain"}
 
 // index answers /: what is served, with a URL to try for each resource that the
 // request's principal may read.
-func (c *call) index() error {
-	switch c.r.Method {
+func (c *call) index() (*answer, error) {
+	switch c.r.method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodOptions:
 		return c.options("GET, HEAD, OPTIONS")
 	default:
-		return c.notAllowed("GET, HEAD, OPTIONS")
+		return nil, c.notAllowed("GET, HEAD, OPTIONS")
 	}
-	i, ok := httprule.Negotiate(c.r.Header.Values("Accept"), indexMedia)
+	i, ok := httprule.Negotiate([]string{string(c.r.Accept)}, indexMedia)
 	if !ok {
-		return problem{kind: kindNotAcceptable}
+		return nil, problem{kind: kindNotAcceptable}
 	}
 	entries := c.entries()
-	head := c.w.Header()
-	head.Set("Vary", "Accept")
-	head.Set("Cache-Control", "private, no-cache")
+	a := &answer{code: http.StatusOK, shared: c.shared(privateControl), more: "Vary: Accept\r\n"}
 	switch indexMedia[i] {
 	case "text/html":
-		return c.indexPage(entries)
+		return a, a.page(entries)
 	case "text/plain":
-		return c.sendBody(http.StatusOK, "text/plain; charset=utf-8", indexText(entries))
+		a.kind, a.body = "text/plain; charset=utf-8", indexText(entries)
+		return a, nil
 	}
 	body, err := json.MarshalIndent(map[string]any{"resources": entries}, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encode the index: %w", err)
+		return nil, fmt.Errorf("encode the index: %w", err)
 	}
-	return c.sendBody(http.StatusOK, "application/json", append(body, '\n'))
+	a.kind, a.body = "application/json", append(body, '\n')
+	return a, nil
 }
 
 // entries returns the resources that the request may read. The examples that
 // are not known by the deadline are left out.
 func (c *call) entries() []entry {
-	ctx, cancel := context.WithTimeout(c.r.Context(), exampleWait)
+	ctx, cancel := context.WithTimeout(c.ctx, exampleWait)
 	defer cancel()
 	entries := []entry{}
 	for _, res := range c.o.Resources.All() {
-		c.res = res
-		if !c.reads() {
+		if !c.reads(res) {
 			continue
 		}
 		e := entry{Name: res.Name(), Key: keyNames(res), Methods: methods(res),
@@ -94,7 +93,6 @@ func (c *call) entries() []entry {
 		}
 		entries = append(entries, e)
 	}
-	c.res = nil // the request is not one for the last of them
 	return entries
 }
 
@@ -174,34 +172,31 @@ func indexPolicy() string {
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-func (c *call) indexPage(entries []entry) error {
+// page makes the index a page for people.
+func (a *answer) page(entries []entry) error {
 	var b bytes.Buffer
 	if err := indexTemplate.Execute(&b, entries); err != nil {
 		return fmt.Errorf("write the index: %w", err)
 	}
-	c.w.Header().Set("Content-Security-Policy", indexPolicy())
-	c.w.Header().Set("Referrer-Policy", "no-referrer")
-	return c.sendBody(http.StatusOK, "text/html; charset=utf-8", b.Bytes())
+	a.more += "Content-Security-Policy: " + indexPolicy() + "\r\nReferrer-Policy: no-referrer\r\n"
+	a.kind, a.body = "text/html; charset=utf-8", b.Bytes()
+	return nil
 }
 
 // system answers what is below /-/: the words behind each type of problem.
-func (c *call) system(path string) error {
+func (c *call) system(path string) (*answer, error) {
 	slug, ok := strings.CutPrefix(path, "/problems/")
-	if ok {
-		for _, k := range allKinds {
-			if k.slug != slug {
-				continue
-			}
-			if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
-				return c.notAllowed("GET, HEAD")
-			}
-			text := fmt.Sprintf("%d %s (%s)\n\n%s.\n",
-				k.status, http.StatusText(k.status), slug, k.means)
-			if k.hint != "" {
-				text += "What to do: " + k.hint + ".\n"
-			}
-			return c.sendBody(http.StatusOK, "text/plain; charset=utf-8", []byte(text))
-		}
+	k := kindOf[slug]
+	if !ok || k == nil {
+		return nil, problem{kind: kindNotFound, detail: "nothing is served at this path"}
 	}
-	return problem{kind: kindNotFound, detail: "nothing is served at this path"}
+	if c.r.method != http.MethodGet && c.r.method != http.MethodHead {
+		return nil, c.notAllowed("GET, HEAD")
+	}
+	text := fmt.Sprintf("%d %s (%s)\n\n%s.\n", k.status, http.StatusText(k.status), slug, k.means)
+	if k.hint != "" {
+		text += "What to do: " + k.hint + ".\n"
+	}
+	return &answer{code: http.StatusOK, shared: c.shared(""), kind: "text/plain; charset=utf-8",
+		body: []byte(text)}, nil
 }

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"encoding/binary"
 	"math"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -17,22 +18,17 @@ type page struct {
 }
 
 // list answers GET and HEAD of a collection.
-func (c *call) list() error {
+func (c *call) list() (*answer, error) {
 	if err := c.mayRead(); err != nil {
-		return err
+		return nil, err
 	}
-	shape, err := c.shape()
+	q, err := c.query()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	spec := querySpecOf(c.res.KeyType(), shape, c.res.MaxLimit())
-	q, err := parseQuery(c.r.URL.RawQuery, spec)
+	m, err := q.media(c.m, c.r)
 	if err != nil {
-		return err
-	}
-	m, err := negotiateDocument(c.r.Header, q.format)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	var p page
 	if q.filtered {
@@ -41,21 +37,46 @@ func (c *call) list() error {
 		p, err = c.page(q, m)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.describe(summary(p.answers))
-	c.setRange(q, len(p.answers))
+	body, coding, err := c.coded(joinBodies(m.format, p.answers))
+	if err != nil {
+		return nil, err
+	}
+	c.from = summary(p.answers)
+	a := &answer{code: http.StatusOK, shared: c.shared(c.o.cacheControl(c.private)), kind: m.name,
+		body: body, more: q.contentRange(len(p.answers))}
 	if p.more {
-		c.setNext(q, p.answers[len(p.answers)-1].Key)
+		a.more += c.nextLink(q, p.answers[len(p.answers)-1].Key)
 	}
-	return c.sendList(m, joinBodies(m.format, p.answers))
+	if coding != row.Identity {
+		a.more += "Content-Encoding: " + coding.String() + "\r\n"
+	}
+	return a, nil
+}
+
+// query reads what the query of a list asks for.
+func (c *call) query() (listQuery, error) {
+	shape, err := c.shape()
+	if err != nil {
+		return listQuery{}, err
+	}
+	return parseQuery(string(c.r.Query), querySpecOf(c.res.KeyType(), shape, c.res.MaxLimit()))
+}
+
+// media returns the representation that a list is asked for in.
+func (q *listQuery) media(m *memo, r *request) (media, error) {
+	if q.format != "" {
+		return mediaByName(q.format, nil)
+	}
+	return m.accept(r.Accept)
 }
 
 // multiGet finds the documents that the query names by key, each of them once,
 // without those that are not there.
 func (c *call) multiGet(q listQuery, m media) (page, error) {
-	o, _, err := c.readOptions(m)
-	if err != nil {
+	ask := question{res: c.res, media: m, directives: directives{maxAge: -1}}
+	if err := ask.freshness(c.r); err != nil {
 		return page{}, err
 	}
 	if len(q.keys) == 0 {
@@ -64,14 +85,14 @@ func (c *call) multiGet(q listQuery, m media) (page, error) {
 	if err := c.claim(len(q.keys)); err != nil {
 		return page{}, err
 	}
-	all, err := c.res.GetMulti(c.r.Context(), q.keys, o)
-	if err != nil {
-		return page{}, err
-	}
+	all := c.res.Load(c.ctx, q.keys, ask.options(c.r))
 	var p page
 	seen := make(map[row.Key]bool, len(all))
 	size := 0
 	for _, a := range all {
+		if a.Err != nil {
+			return page{}, a.Err
+		}
 		if a.Doc.Absent() || seen[a.Key] || q.limit > 0 && len(p.answers) == q.limit {
 			continue
 		}
@@ -90,11 +111,12 @@ func (c *call) multiGet(q listQuery, m media) (page, error) {
 // page finds the documents that follow q.after, as many as the limit and the
 // size of an answer allow. A document that is larger than that comes alone.
 func (c *call) page(q listQuery, m media) (page, error) {
-	if d := parseDirectives(c.r.Header.Values("Cache-Control")...); d.onlyIfCached {
-		return page{}, resource.ErrNotCached // lists are read from the database
-	}
-	if _, err := minPosition(c.res.Source(), c.r.Header.Values(positionHeader)...); err != nil {
+	ask := question{res: c.res}
+	if err := ask.freshness(c.r); err != nil {
 		return page{}, err
+	}
+	if ask.onlyIfCached {
+		return page{}, resource.ErrNotCached // pages are read from the database
 	}
 	limit := q.limit
 	if limit == 0 {
@@ -103,7 +125,7 @@ func (c *call) page(q listQuery, m media) (page, error) {
 	if err := c.claim(limit); err != nil {
 		return page{}, err
 	}
-	answers, more, err := c.res.List(c.r.Context(), q.after, limit, m.format)
+	answers, more, err := c.res.List(c.ctx, q.after, limit, m.format)
 	if err != nil {
 		return page{}, err
 	}
@@ -118,46 +140,46 @@ func (c *call) page(q listQuery, m media) (page, error) {
 	return page{answers: answers, more: more && len(answers) > 0}, nil
 }
 
-// summary returns the Cache-Status of a list and its position: the weakest of
-// the answers, what all of them include.
-func summary(answers []resource.Answer) (string, *resource.Answer) {
+// summary returns where a list is from: the weakest of the answers, what all of them
+// include.
+func summary(answers []resource.Answer) *provenance {
 	if len(answers) == 0 {
-		return "", &resource.Answer{}
+		return new(provenance)
 	}
-	status := cacheStatus(answers[0].Origin)
-	weakest := resource.Answer{Token: answers[0].Token}
+	weakest := provenanceOf(&answers[0])
+	weakest.lag = 0
 	stale := false
 	for i := range answers {
 		a := &answers[i]
-		if a.Token.Pos < weakest.Token.Pos {
-			weakest.Token = a.Token
+		if a.Token.Pos < weakest.token.Pos {
+			weakest.token = a.Token
 		}
-		weakest.Lag = max(weakest.Lag, a.Lag)
-		if cacheStatus(a.Origin) != status {
-			status = "hotrow; fwd=partial; detail=db"
+		weakest.lag = max(weakest.lag, a.Lag)
+		if cacheStatus(a.Origin) != weakest.status {
+			weakest.status = "hotrow; fwd=partial; detail=db"
 		}
 		stale = stale || a.Origin == resource.HitStale
 	}
 	if stale {
-		status = cacheStatus(resource.HitStale)
+		weakest.status = cacheStatus(resource.HitStale)
 	}
-	return status, &weakest
+	return weakest
 }
 
-// setRange tells clients of PostgREST's kind which documents these are. A page
-// that follows a key has no number, so that only a beginning gets the header.
-func (c *call) setRange(q listQuery, n int) {
+// contentRange tells clients of PostgREST's kind which documents these are. A page
+// that follows a key has no number, so that only a beginning gets the header line.
+func (q *listQuery) contentRange(n int) string {
 	switch {
 	case q.after != nil:
+		return ""
 	case n == 0:
-		c.w.Header().Set("Content-Range", "*/*")
-	default:
-		c.w.Header().Set("Content-Range", "0-"+strconv.Itoa(n-1)+"/*")
+		return "Content-Range: */*\r\n"
 	}
+	return "Content-Range: 0-" + strconv.Itoa(n-1) + "/*\r\n"
 }
 
-// setNext links to the page that follows last (RFC 8288).
-func (c *call) setNext(q listQuery, last row.Key) {
+// nextLink links to the page that follows last (RFC 8288).
+func (c *call) nextLink(q listQuery, last row.Key) string {
 	v := url.Values{"after": {string(last)}}
 	if q.limit > 0 {
 		v.Set("limit", strconv.Itoa(q.limit))
@@ -165,8 +187,8 @@ func (c *call) setNext(q listQuery, last row.Key) {
 	if q.format != "" {
 		v.Set("format", q.format)
 	}
-	c.w.Header().Set("Link", "<"+c.o.BasePath+"/"+url.PathEscape(c.res.Name())+"?"+v.Encode()+
-		`>; rel="next"`)
+	return "Link: <" + c.o.BasePath + "/" + url.PathEscape(c.res.Name()) + "?" + v.Encode() +
+		`>; rel="next"` + "\r\n"
 }
 
 // joinBodies returns one array of the documents' bodies.

@@ -155,12 +155,12 @@ func TestSummary_IsTheWeakest(t *testing.T) {
 		{[]resource.Answer{hit, stale, miss}, "hotrow; fwd=stale"},
 	}
 	for _, tt := range tests {
-		if got, _ := summary(tt.answers); got != tt.want {
+		if got := summary(tt.answers).status; got != tt.want {
 			t.Errorf("summary = %q, want %q", got, tt.want)
 		}
 	}
-	if _, a := summary([]resource.Answer{hit, miss}); a.Token.Pos != 5 || a.Lag != 2 {
-		t.Errorf("position %v, lag %v", a.Token.Pos, a.Lag)
+	if a := summary([]resource.Answer{hit, miss}); a.token.Pos != 5 || a.lag != 2 {
+		t.Errorf("position %v, lag %v", a.token.Pos, a.lag)
 	}
 }
 

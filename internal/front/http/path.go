@@ -29,6 +29,12 @@ type target struct {
 // split before they are decoded, and decoded once, so that an encoded slash,
 // comma or percent sign is data.
 func parsePath(escaped string) (target, error) {
+	// Fast path: a document whose name and key stand for themselves.
+	if at := plainSlash(escaped); at > 0 {
+		return target{kind: pathDocument, name: escaped[1:at], key: escaped[at+1:]}, nil
+	}
+
+	// Slow path.
 	rest, ok := strings.CutPrefix(escaped, "/")
 	if !ok {
 		return target{}, problem{kind: kindBadPath, detail: "the path must begin with a slash"}
@@ -61,10 +67,37 @@ func parsePath(escaped string) (target, error) {
 	return target{kind: pathDocument, name: name, key: key}, nil
 }
 
+// plainSlash returns where the second slash is of a path of a document in which nothing
+// is escaped; 0: it may be none.
+func plainSlash(path string) int {
+	if len(path) < 4 || len(path) > row.MaxKey || path[0] != '/' {
+		return 0
+	}
+	at := 0
+	for i := 1; i < len(path); i++ {
+		switch b := path[i]; {
+		case b == '%' || b == 0 || b >= utf8.RuneSelf, b == '/' && at > 0:
+			return 0
+		case b == '/':
+			at = i
+		}
+	}
+	if at < 2 || at == len(path)-1 || path[1] == '-' || path[1] == '.' || path[at+1] == '.' {
+		return 0
+	}
+	return at
+}
+
 // decodeSegment undoes the percent-encoding of one segment. Dot segments are
 // refused in every spelling (RFC 3986 6.2.2.3 lets anybody on the way remove
 // them), and so is what no text of a database can hold.
 func decodeSegment(s string) (string, error) {
+	// Fast path: most are short, and letters and digits.
+	if isSimple(s) {
+		return s, nil
+	}
+
+	// Slow path.
 	text, err := url.PathUnescape(s)
 	if err != nil {
 		return "", errPercent
@@ -73,6 +106,19 @@ func decodeSegment(s string) (string, error) {
 		return "", problem{kind: kindBadPath, detail: "dot segments are not followed"}
 	}
 	return text, checkText(text)
+}
+
+// isSimple reports whether a segment stands for itself and may be a name or key.
+func isSimple(s string) bool {
+	if s == "" || s[0] == '.' || len(s) > row.MaxKey {
+		return false
+	}
+	for i := range len(s) {
+		if b := s[i]; b == '%' || b == 0 || b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 var errPercent = problem{kind: kindBadPath,
@@ -99,6 +145,13 @@ func parseKey(segment string, n int) (row.Key, error) {
 		text, err := decodeSegment(segment)
 		return row.Key(text), err
 	}
+
+	// Fast path: the parts stand for themselves.
+	if strings.Count(segment, ",") == n-1 && isSimple(segment) {
+		return row.Key(segment), nil
+	}
+
+	// Slow path.
 	parts := strings.Split(segment, ",")
 	if len(parts) != n {
 		return "", badParts(n)

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // A problem is an error as a client sees it: RFC 9457, with the members code,
@@ -20,11 +22,11 @@ type problem struct {
 	details string        // the database's own detail
 	code    string        // the database's own code; "": the kind's
 	after   time.Duration // when to try again; 0: in a second
-
-	// cacheable says that the problem is an answer like a document: caches are
-	// told the same about it.
-	cacheable bool
+	header  string        // header lines of its own, with their ends
 }
+
+// problemType is the media type of a problem.
+const problemType = "application/problem+json"
 
 // Error returns the sentence that a client is told.
 func (p problem) Error() string {
@@ -34,64 +36,84 @@ func (p problem) Error() string {
 	return p.kind.means
 }
 
-// problemDocument is the body of a problem.
-type problemDocument struct {
-	Type     string  `json:"type"`
-	Title    string  `json:"title"`
-	Status   int     `json:"status"`
-	Detail   string  `json:"detail"`
-	Instance string  `json:"instance"`
-	Code     string  `json:"code"`
-	Message  string  `json:"message"`
-	Details  *string `json:"details"`
-	Hint     *string `json:"hint"`
+// append appends the body of p for a request of path. subject is what the detail speaks
+// of, which stands in front of it. It allocates nothing for texts without an escape.
+func (p *problem) append(dst []byte, base, path, subject string) []byte {
+	detail := front.Clip(p.Error(), maxDetail)
+	if len(subject)+len(detail) > maxDetail {
+		subject, detail = "", front.Clip(subject+detail, maxDetail)
+	}
+	code, hint := p.code, p.hint
+	if code == "" {
+		code = p.kind.code()
+	}
+	if hint == "" {
+		hint = p.kind.hint
+	}
+	dst = appendMember(dst, `{"type":`, base, "/-/problems/", p.kind.slug)
+	dst = appendMember(dst, `,"title":`, http.StatusText(p.kind.status))
+	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(p.kind.status), 10)
+	dst = appendMember(dst, `,"detail":`, subject, detail)
+	dst = appendMember(dst, `,"instance":`, front.Clip(path, maxDetail))
+	dst = appendMember(dst, `,"code":`, code)
+	dst = appendMember(dst, `,"message":`, subject, detail)
+	dst = appendOptional(dst, `,"details":`, front.Clip(p.details, maxDetail))
+	dst = appendOptional(dst, `,"hint":`, hint)
+	return append(dst, "}\n"...)
 }
 
-// document returns the body of p for a request of path.
-func (p problem) document(base, path string) problemDocument {
-	d := problemDocument{
-		Type:     base + "/-/problems/" + p.kind.slug,
-		Title:    http.StatusText(p.kind.status),
-		Status:   p.kind.status,
-		Detail:   front.Clip(p.Error(), 1024),
-		Instance: front.Clip(path, 1024),
-		Code:     p.code,
+// maxDetail bounds, in bytes, each text of a problem that a client can make long.
+const maxDetail = 1024
+
+// appendOptional appends a member that is null for "".
+func appendOptional(dst []byte, name, text string) []byte {
+	if text == "" {
+		return append(append(dst, name...), "null"...)
 	}
-	d.Message = d.Detail
-	if d.Code == "" {
-		d.Code = p.kind.code()
-	}
-	if p.details != "" {
-		s := front.Clip(p.details, 1024)
-		d.Details = &s
-	}
-	if hint := p.hint; hint != "" || p.kind.hint != "" {
-		if hint == "" {
-			hint = p.kind.hint
+	return appendMember(dst, name, text)
+}
+
+// appendMember appends name, which has its quotes and colon, and a string that is
+// written in parts.
+func appendMember(dst []byte, name string, parts ...string) []byte {
+	dst = append(dst, name...)
+	at := len(dst)
+	dst = append(dst, '"')
+	for _, p := range parts {
+		for i := range len(p) {
+			if !unescaped[p[i]] {
+				text, err := json.Marshal(strings.Join(parts, ""))
+				if err != nil { // it is text: it cannot be
+					text = []byte(`""`)
+				}
+				return append(dst[:at], text...)
+			}
 		}
-		d.Hint = &hint
+		dst = append(dst, p...)
 	}
-	return d
+	return append(dst, '"')
 }
 
-// statusGone counts requests whose client went away before the answer, as
-// nginx counts them.
-const statusGone = 499
+// unescaped are the bytes that stand in a JSON text as they are, in a page, too.
+var unescaped = func() (is [256]bool) {
+	for b := byte(' '); b < 0x7f; b++ {
+		is[b] = strings.IndexByte(`"\<>&`, b) < 0
+	}
+	return is
+}()
 
-// fail ends the request with the problem that err is. What the client is not
-// told is logged, at most ten times a second: an outage must not become an
-// outage of the log.
-func (c *call) fail(err error) {
-	if errors.Is(err, context.Canceled) && c.r.Context().Err() != nil {
-		c.w.code = statusGone
-		return
+// refuse returns the answer that err is. What the client is not told is logged, at most
+// ten times a second: an outage must not become an outage of the log.
+func (c *call) refuse(err error) *answer {
+	if errors.Is(err, context.Canceled) && c.ctx.Err() != nil {
+		return &answer{code: statusGone}
 	}
 	p := problemOf(err)
 	if p.logged(err) && c.h.logLimit.Allow(c.o.Now()) {
-		c.o.Log.Error("request failed", "method", front.Clip(c.r.Method, 64), "path",
-			front.Clip(c.r.URL.EscapedPath(), 1024), "status", p.kind.status, "err", err)
+		c.o.Log.Error("request failed", "method", front.Clip(c.r.method, 64), "path",
+			front.Clip(string(c.r.Path), 1024), "status", p.kind.status, "err", err)
 	}
-	c.send(p)
+	return c.problem(p)
 }
 
 // logged reports whether the log has what the client is not told of err.
@@ -103,26 +125,19 @@ func (p *problem) logged(err error) bool {
 	return p.kind.status >= 500 || front.Refused(err)
 }
 
-// send writes p as the answer.
-func (c *call) send(p problem) {
-	head := c.w.Header()
-	if !p.cacheable {
-		head.Set("Cache-Control", "no-store")
-		head.Del("ETag")
-	}
+// problem returns the answer that p is. Caches are told to keep none.
+func (c *call) problem(p problem) *answer {
+	more := p.header
 	switch p.kind {
 	case kindUnavailable, kindBusy, kindStarting, kindUnread, kindRetry, kindUnknown:
-		head.Set("Retry-After", strconv.Itoa(retrySeconds(p.after)))
+		more += "Retry-After: " + strconv.Itoa(retrySeconds(p.after)) + "\r\n"
 	case kindMethod, kindReadOnly: // RFC 9110 15.5.6 wants Allow with a 405
-		if head.Get("Allow") == "" {
-			head.Set("Allow", "GET, HEAD, OPTIONS")
+		if !strings.Contains(more, "Allow: ") {
+			more += "Allow: GET, HEAD, OPTIONS\r\n"
 		}
 	}
-	body, err := json.Marshal(p.document(c.o.BasePath, c.r.URL.EscapedPath()))
-	if err != nil { // strings and numbers: it cannot be
-		body = []byte("{}")
-	}
-	_ = c.sendBody(p.kind.status, "application/problem+json", append(body, '\n'))
+	return &answer{code: p.kind.status, shared: c.shared("no-store"), more: more,
+		kind: problemType, body: p.append(nil, c.o.BasePath, string(c.r.Path), "")}
 }
 
 // retrySeconds returns after in whole seconds, rounded up, at least one.
@@ -133,3 +148,40 @@ func retrySeconds(after time.Duration) int {
 // clip returns s, or its beginning when a client made it long: what goes back
 // to it in an error need not be all of what it sent.
 func clip(s string) string { return strconv.QuoteToASCII(front.Clip(s, 64)) }
+
+// absent makes the answer that there is no row of the key that q asks for: a problem that
+// caches may treat as they do a document. It costs no more than a hit: whoever asks for
+// many keys that nobody has must not get more of a server than others.
+func (m *memo) absent(o *settings, q *question, r *request, key row.Key) {
+	path, n := row.Alias(r.Path), len(q.res.KeyType())
+	var name string // as errors call a document: "depts/10"
+	if string(key) == q.segment && isPlain(r.Path) {
+		name = path[len(o.BasePath)+1:]
+	} else {
+		name = DocumentPath(q.name, key, n)[1:]
+	}
+	p := problem{kind: kindNotFound, detail: " is not there"}
+	m.body = p.append(m.body[:0], o.BasePath, path, name)
+	m.a.code, m.a.kind, m.a.body = p.kind.status, problemType, m.body
+}
+
+// isPlain reports whether DocumentPath writes nothing in path otherwise: letters,
+// digits, and what is left of the other characters. A comma is plain between the columns
+// of a key, where parseKey has left it.
+func isPlain(path []byte) bool {
+	for _, b := range path {
+		if !plainBytes[b] {
+			return false
+		}
+	}
+	return true
+}
+
+var plainBytes = func() (is [256]bool) {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" +
+		"-_.~$+=:@/,"
+	for _, b := range []byte(plain) {
+		is[b] = true
+	}
+	return is
+}()

@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -49,7 +48,8 @@ func TestProblemOf_TellsOnlyWhatSpeaksOfTheRequest(t *testing.T) {
 	for c := source.Internal; c <= source.NoRow; c++ {
 		err := &source.Error{Class: c, Code: "X1", Message: "user=secret host=db", Detail: "secret",
 			Hint: "secret", Err: errors.New("secret")}
-		body, _ := json.Marshal(problemOf(err).document("", "/depts/10"))
+		p := problemOf(err)
+		body := p.append(nil, "", "/depts/10", "")
 		tells := strings.Contains(string(body), "secret")
 		if want := c == source.Conflict || c == source.Invalid; tells != want {
 			t.Errorf("class %d: tells %v, want %v: %s", c, tells, want, body)
@@ -66,18 +66,16 @@ func TestProblemOf_TellsOnlyWhatSpeaksOfTheRequest(t *testing.T) {
 func TestProblem_Document(t *testing.T) {
 	p := problem{kind: kindConflict, detail: "duplicate \xff key", details: "Key (a)=(1)",
 		code: "23505"}
-	got, err := json.Marshal(p.document("/api", "/api/depts/10"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := p.append(nil, "/api", "/api/depts/10", "")
 	want := `{"type":"/api/-/problems/conflict","title":"Conflict","status":409,` +
 		`"detail":"duplicate � key","instance":"/api/depts/10","code":"23505",` +
 		`"message":"duplicate � key","details":"Key (a)=(1)",` +
-		`"hint":"the detail names the constraint"}`
+		`"hint":"the detail names the constraint"}` + "\n"
 	if d := cmp.Diff(want, string(got)); d != "" {
 		t.Errorf("problem (-want +got):\n%s", d)
 	}
-	got, _ = json.Marshal(problem{kind: kindNotFound}.document("", "/x"))
+	p = problem{kind: kindNotFound}
+	got = p.append(nil, "", "/x", "")
 	if s := string(got); !strings.Contains(s, `"code":"HR404"`) ||
 		!strings.Contains(s, `"details":null`) || !strings.Contains(s, `"hint":null`) {
 		t.Errorf("a bare problem is %s", s)

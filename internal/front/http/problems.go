@@ -17,7 +17,12 @@ type kind struct {
 }
 
 // code returns what the problem's code member is when no database gave one.
-func (k *kind) code() string { return "HR" + strconv.Itoa(k.status) }
+func (k *kind) code() string {
+	if k.status == http.StatusNotFound {
+		return "HR404" // of answers that must not allocate
+	}
+	return "HR" + strconv.Itoa(k.status)
+}
 
 // The kinds of problems. allKinds has them in the order of the page.
 var (

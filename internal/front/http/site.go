@@ -25,8 +25,8 @@ func Serve(
 func serve(
 	l net.Listener, h *Handler, t httpserve.Timeouts, log *slog.Logger, form lane.Config,
 ) (*httpserve.Site, error) {
-	fast := NewLane(h)
+	on := newProtocol(h)
 	return httpserve.Serve(l, h, t, lane.Config{
-		Proto: fast, Scope: fast.NewScope, Goroutines: form.Goroutines, TLS: form.TLS, Log: log,
+		Proto: on, Scope: on.newScope, Goroutines: form.Goroutines, TLS: form.TLS, Log: log,
 	})
 }

@@ -198,14 +198,14 @@ func (s *site) dial() net.Conn {
 	return conn
 }
 
-// An answer is a response with its body read.
-type answer struct {
+// A reply is a response with its body read.
+type reply struct {
 	*http.Response
 	body string
 }
 
 // do sends one request. headers are "Name: value".
-func (s *site) do(method, path, body string, headers ...string) answer {
+func (s *site) do(method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	var r io.Reader
 	if body != "" {
@@ -238,11 +238,11 @@ func (s *site) do(method, path, body string, headers ...string) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{res, string(b)}
+	return reply{res, string(b)}
 }
 
 // raw sends text as it is and reads one answer to a request of method.
-func (s *site) raw(method, text string) answer {
+func (s *site) raw(method, text string) reply {
 	s.t.Helper()
 	conn := s.dial()
 	defer conn.Close()
@@ -258,12 +258,25 @@ func (s *site) raw(method, text string) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{res, string(b)}
+	return reply{res, string(b)}
+}
+
+// problemDocument is the body of a problem.
+type problemDocument struct {
+	Type     string  `json:"type"`
+	Title    string  `json:"title"`
+	Status   int     `json:"status"`
+	Detail   string  `json:"detail"`
+	Instance string  `json:"instance"`
+	Code     string  `json:"code"`
+	Message  string  `json:"message"`
+	Details  *string `json:"details"`
+	Hint     *string `json:"hint"`
 }
 
 // want fails the test unless a has this status and, if it is an error, is the
 // problem slug with a body that a client can read.
-func (s *site) want(a answer, status int, slug string) {
+func (s *site) want(a reply, status int, slug string) {
 	s.t.Helper()
 	if a.StatusCode != status {
 		s.t.Fatalf("%s %s: status %d, want %d: %s",
@@ -282,9 +295,9 @@ func (s *site) want(a answer, status int, slug string) {
 	}
 }
 
-func (a answer) method() string { return a.Request.Method }
+func (a reply) method() string { return a.Request.Method }
 
-func (a answer) path() string {
+func (a reply) path() string {
 	if a.Request.URL == nil {
 		return ""
 	}
@@ -308,9 +321,9 @@ func eventually(t testing.TB, what string, f func() bool) {
 }
 
 // hot reads path until memory answers, and returns that answer.
-func (s *site) hot(path string, headers ...string) answer {
+func (s *site) hot(path string, headers ...string) reply {
 	s.t.Helper()
-	var a answer
+	var a reply
 	eventually(s.t, "a hit of "+path, func() bool {
 		a = s.do(http.MethodGet, path, "", headers...)
 		return a.Header.Get("Cache-Status") == "hotrow; hit; detail=mem"

@@ -44,11 +44,11 @@ type ResourceStats struct {
 }
 
 // Stats returns a snapshot of the counters, by the name of the resource. What
-// the lane has answered is among them, with the durations of its wake-ups (see
+// event loops have answered is among them, with the durations of its wake-ups (see
 // lap).
 func (h *Handler) Stats() []ResourceStats {
 	all := h.handled()
-	if l := h.lane.Load(); l != nil {
+	if l := h.loops.Load(); l != nil {
 		l.addStats(func(resource string) *ResourceStats {
 			i := slices.IndexFunc(all, func(s ResourceStats) bool { return s.Resource == resource })
 			if i < 0 {
@@ -63,15 +63,15 @@ func (h *Handler) Stats() []ResourceStats {
 }
 
 // addStats adds what the loops have answered. of returns where to.
-func (l *Lane) addStats(of func(resource string) *ResourceStats) {
+func (l *protocol) addStats(of func(resource string) *ResourceStats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.counted {
 		s := of(r.Name())
 		r.took.AddTo(&s.Histogram)
 		same := r.notModified.Load()
-		for code, n := range map[int]uint64{304: same, 200: max(r.tally.Count(), same) - same,
-			404: r.tally.Absent()} {
+		found := max(r.tally.Hits()+r.tally.Stale(), same)
+		for code, n := range map[int]uint64{304: same, 200: found - same, 404: r.tally.Absent()} {
 			if n > 0 {
 				s.Codes[code] += n
 			}

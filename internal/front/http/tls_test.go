@@ -111,7 +111,7 @@ func TestTLS_OldVersionsAreRefused(t *testing.T) {
 // so, as from net/http; what is no HTTP gets no answer.
 func TestTLS_PlainRequestsAreTold(t *testing.T) {
 	s := newTLSSite(t, "tls")
-	for _, text := range []string{laneGet, "HEAD / HTTP/1.1\r\n\r\n", "DELETE /depts/10 HTTP/1.1\r\n" +
+	for _, text := range []string{plainGet, "HEAD / HTTP/1.1\r\n\r\n", "DELETE /depts/10 HTTP/1.1\r\n" +
 		"Host: localhost\r\nCookie: " + strings.Repeat("x", 8000) + "\r\n\r\n"} {
 		conn := dialPlain(t, s.addr)
 		if _, err := io.WriteString(conn, text); err != nil {
@@ -154,7 +154,7 @@ func TestTLS_HSTSOnBothRoads(t *testing.T) {
 	const name = "Strict-Transport-Security"
 	for _, on := range []bool{true, false} {
 		s := newTLSSite(t, "tls", func(o *Options) { o.HSTS = on })
-		for _, a := range []answer{s.do("GET", "/depts/10", ""), s.hot("/depts/10"),
+		for _, a := range []reply{s.do("GET", "/depts/10", ""), s.hot("/depts/10"),
 			s.do("GET", "/depts/99", ""), s.do("GET", "/depts/99", ""),
 			s.do("GET", "/", ""), s.do("PATCH", "/depts/10", `{"loc":"OSLO"}`)} {
 			if got := a.Header.Get(name); (got == strictTransport) != on {

@@ -10,21 +10,21 @@ import (
 )
 
 // create answers POST of a collection.
-func (c *call) create() error {
+func (c *call) create() (*answer, error) {
 	if err := c.mayWrite(); err != nil {
-		return err
+		return nil, err
 	}
 	m, err := c.writeMedia()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shape, err := c.shape()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	in, err := c.input(shape)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return c.write(resource.Write{
 		Op: source.OpCreate, Input: in, Shape: shape, Format: m.format,
@@ -32,30 +32,34 @@ func (c *call) create() error {
 }
 
 // change answers PUT, PATCH and DELETE of a document.
-func (c *call) change(key row.Key) error {
+func (c *call) change(segment string) (*answer, error) {
+	key, err := parseKey(segment, len(c.res.KeyType()))
+	if err != nil {
+		return nil, err
+	}
 	if err := c.mayWrite(); err != nil {
-		return err
+		return nil, err
 	}
 	m, err := c.writeMedia()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w := resource.Write{Key: key, Format: m.format, Op: source.OpDelete}
-	if c.r.Method != http.MethodDelete {
+	if c.r.method != http.MethodDelete {
 		w.Op = source.OpReplace
-		if c.r.Method == http.MethodPatch {
+		if c.r.method == http.MethodPatch {
 			w.Op = source.OpMerge
 		}
 		shape, err := c.shape()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		w.Shape = shape
 		if w.Input, err = c.input(shape); err != nil {
-			return err
+			return nil, err
 		}
 		if err := checkBodyKey(shape, c.res.KeyType(), w.Input, key); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	return c.write(w, m)
@@ -73,68 +77,63 @@ func (c *call) shape() (*row.Shape, error) {
 // writeMedia picks the representation of the answer before anything is
 // changed: a write whose answer nobody can take must not happen first.
 func (c *call) writeMedia() (media, error) {
-	format, err := onlyFormat(c.r.URL.RawQuery)
-	if err != nil {
-		return media{}, err
-	}
-	return negotiateDocument(c.r.Header, format)
+	return c.m.media(c.r)
 }
 
 // write asks for the change and sends what came of it. A client that goes away
 // does not end a write that has begun: a statement that is cut off has an
 // outcome that nobody knows.
-func (c *call) write(w resource.Write, m media) error {
-	cond, err := c.conditions()
+func (c *call) write(w resource.Write, m media) (*answer, error) {
+	cond, err := c.r.conditions()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if cond.impossible {
-		return resource.ErrPrecondition
+		return nil, resource.ErrPrecondition
 	}
 	if err := c.claim(1); err != nil {
-		return err
+		return nil, err
 	}
 	w.IfMatch, w.IfNoneMatch = cond.match, cond.noneMatch
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), c.o.WriteTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), c.o.WriteTimeout)
 	defer cancel()
 	res, err := c.res.Write(ctx, w)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.sendResult(&res, m, w.Op)
+	return c.result(&res, m, w.Op)
 }
 
-// sendResult answers a write that has been done. Who may write but not read
+// result answers a write that has been done. Who may write but not read
 // gets no document.
-func (c *call) sendResult(res *resource.Result, m media, op source.Op) error {
-	c.describe("", &res.Answer)
-	head := c.w.Header()
-	prefer := parsePrefer(c.r.Header)
-	if !c.reads() {
+func (c *call) result(res *resource.Result, m media, op source.Op) (*answer, error) {
+	c.from = &provenance{token: res.Token, lag: res.Lag}
+	prefer := parsePrefer(row.Alias(c.r.Prefer))
+	if !c.reads(c.res) {
 		prefer = preferences{minimal: true}
 	}
+	a := &answer{code: http.StatusNoContent, shared: c.shared(c.o.cacheControl(c.private))}
 	if prefer.given != "" && op != source.OpDelete {
-		head.Set("Preference-Applied", prefer.given)
+		a.more = "Preference-Applied: " + prefer.given + "\r\n"
 	}
 	if op == source.OpDelete || res.Doc.Absent() {
-		c.w.WriteHeader(http.StatusNoContent)
-		return nil
+		return a, nil
 	}
-	head.Set("ETag", res.Doc.ETag())
-	code := http.StatusOK
 	if res.Created {
-		code = http.StatusCreated
-		head.Set("Location", c.o.BasePath+
-			DocumentPath(c.res.Name(), res.Key, len(c.res.KeyType())))
+		a.code = http.StatusCreated
+		a.more += "Location: " + c.o.BasePath +
+			DocumentPath(c.res.Name(), res.Key, len(c.res.KeyType())) + "\r\n"
 	}
-	if !prefer.minimal {
-		return c.sendBody(code, m.name, res.Doc.Body())
+	switch {
+	case !prefer.minimal:
+		a.doc, a.media = res.Doc, m
+		if !res.Created {
+			a.code = http.StatusOK
+		}
+		return a, nil
+	case res.Created:
+		a.more += "Content-Length: 0\r\n"
 	}
-	if code == http.StatusOK {
-		code = http.StatusNoContent
-	} else {
-		head.Set("Content-Length", "0")
-	}
-	c.w.WriteHeader(code)
-	return nil
+	a.tag = res.Doc.ETag()
+	return a, nil
 }

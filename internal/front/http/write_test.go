@@ -101,7 +101,7 @@ func TestWrite_Prefer(t *testing.T) {
 func TestWrite_Conditional(t *testing.T) {
 	s := newServer(t)
 	tag := s.do("GET", "/depts/10", "").Header.Get("ETag")
-	put := func(header string) answer { return s.do("PUT", "/depts/10", `{"dname":"A"}`, header) }
+	put := func(header string) reply { return s.do("PUT", "/depts/10", `{"dname":"A"}`, header) }
 	s.want(put(`If-Match: "x"`), 412, "precondition-failed")
 	s.want(put("If-Match: W/"+tag), 412, "precondition-failed")
 	s.want(put("If-None-Match: *"), 412, "precondition-failed")

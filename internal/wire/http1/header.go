@@ -37,6 +37,8 @@ func (r *Request) header(line []byte) bool {
 		r.keep(&r.MinPosition, value)
 	case requestID:
 		r.keep(&r.RequestID, value)
+	case prefer:
+		r.keep(&r.Prefer, value)
 	case connection:
 		r.connection(value)
 	case contentLength:
@@ -125,6 +127,7 @@ const (
 	cacheControl
 	minPosition
 	requestID
+	prefer
 
 	// Framing: they say where the message ends, or what comes after it.
 	contentLength
@@ -139,10 +142,7 @@ func classify(name []byte) kind {
 	case 4:
 		return either(name, "host", host)
 	case 6:
-		if name[0]|0x20 == 'a' {
-			return either(name, "accept", accept)
-		}
-		return either(name, "expect", expect)
+		return classify6(name)
 	case 7:
 		return either(name, "upgrade", upgrade)
 	case 8:
@@ -159,6 +159,17 @@ func classify(name []byte) kind {
 		return classifyLong(name)
 	}
 	return unknown
+}
+
+// classify6 is classify for names of six bytes.
+func classify6(name []byte) kind {
+	switch name[0] | 0x20 {
+	case 'a':
+		return either(name, "accept", accept)
+	case 'p':
+		return either(name, "prefer", prefer)
+	}
+	return either(name, "expect", expect)
 }
 
 // classify13 is classify for names of thirteen bytes.

@@ -26,21 +26,21 @@ func stepSeeds() []string {
 		return s + "\r\n"
 	}
 	return []string{
-		laneGet, laneGet + laneGet + get("/depts/20"), get("/depts/99"), get("/depts/010"),
+		plainGet, plainGet + plainGet + get("/depts/20"), get("/depts/99"), get("/depts/010"),
 		get("/depts/10", "Accept: application/vnd.msgpack"), get("/depts/10", "If-None-Match: \"x\""),
 		get("/depts/10", "Accept-Encoding: gzip, zstd;q=0.5"), get("/depts/10", "Connection: close"),
 		get("/depts/10", "Accept-Encoding: identity;q=0, *"), get("/cities/Tulsa,OK"),
 		get("/depts/10", "Authorization: Bearer x"), get("/secrets/1", "Authorization: Bearer x"),
-		"HEAD /depts/10 HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n" + laneGet,
-		laneGet + "GET /depts/10 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + laneGet,
-		laneGet + "\x00\x01 garbage\r\n\r\n", get("/depts?limit=1"), get("/"), "\r\n" + laneGet,
-		"PUT /depts/10 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}" + laneGet,
+		"HEAD /depts/10 HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n" + plainGet,
+		plainGet + "GET /depts/10 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + plainGet,
+		plainGet + "\x00\x01 garbage\r\n\r\n", get("/depts?limit=1"), get("/"), "\r\n" + plainGet,
+		"PUT /depts/10 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}" + plainGet,
 		get("/depts/10", "Cache-Control: max-age=9, no-transform", "X-Request-Id: r-1"),
 		get("/depts/10", "Hotrow-Min-Position: hr1.other.x.1", "Origin: null", "Range: bytes=0-"),
 		get("/depts/10?format=cbor", "If-Match: \"x\"", "Pragma: no-cache"), get("/depts/10?"),
 		get("/depts/10", `If-None-Match: "a b"`), get("/depts/10", "If-None-Match: \"\xe4\""),
-		"\r\n" + laneGet + "\r\n" + laneGet + "\r\n\r\n" + laneGet,
-		strings.Replace(laneGet, "1.1", "1.2", 1) + laneGet, strings.Replace(laneGet, "1.1", "2.0", 1),
+		"\r\n" + plainGet + "\r\n" + plainGet + "\r\n\r\n" + plainGet,
+		strings.Replace(plainGet, "1.1", "1.2", 1) + plainGet, strings.Replace(plainGet, "1.1", "2.0", 1),
 		"GET /" + strings.Repeat("x", 8<<10), get("/depts/10?x=" + strings.Repeat("x", 8<<10)),
 		get("/depts/10", "Accept: text/html, */*;q=0.1", "X-Amzn-Trace-Id: Root=1-2-3"),
 	}

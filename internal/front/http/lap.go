@@ -20,7 +20,7 @@ import (
 // lets others run, so that their time is not counted.
 type lap struct {
 	began   time.Time
-	touched []*laneResource // with hits that have no duration yet
+	touched []*loopResource // with hits that have no duration yet
 }
 
 // timed are the hits of one resource on one loop by their duration.
@@ -30,7 +30,7 @@ type timed struct {
 }
 
 // touch notes a hit of r.
-func (s *scope) touch(r *laneResource) {
+func (s *loop) touch(r *loopResource) {
 	if r.untimed == 0 {
 		s.touched = append(s.touched, r)
 	}
@@ -38,7 +38,7 @@ func (s *scope) touch(r *laneResource) {
 }
 
 // begin begins a wake-up at now, which ends the one before if it did not rest.
-func (s *scope) begin(now time.Time) {
+func (s *loop) begin(now time.Time) {
 	s.settle(now.Sub(s.began))
 	s.began = now
 	s.access.Open(s.live.Access)
@@ -46,14 +46,14 @@ func (s *scope) begin(now time.Time) {
 
 // Rest ends a wake-up after which the loop sleeps or lets others run. It is
 // lane.Rester.
-func (s *scope) Rest() {
+func (s *loop) Rest() {
 	if len(s.touched) > 0 || s.access.Pending() {
 		s.settle(time.Since(s.began))
 	}
 }
 
 // settle gives what the wake-up has answered its duration.
-func (s *scope) settle(took time.Duration) {
+func (s *loop) settle(took time.Duration) {
 	for _, r := range s.touched {
 		r.took.Add(took, r.untimed)
 		r.untimed = 0

@@ -15,13 +15,13 @@ import (
 
 // A protectedSite is a site whose /pay/1 is in memory.
 type protectedSite struct {
-	*laneSite
+	*loopSite
 	reader, editor string // tokens of that role
 }
 
 func newProtectedSite(t *testing.T) *protectedSite {
 	t.Helper()
-	s := &protectedSite{laneSite: newLaneSite(t)}
+	s := &protectedSite{loopSite: newLoopSite(t)}
 	var rt, et front.Token
 	s.reader, rt = newToken(t, "r", "reader")
 	s.editor, et = newToken(t, "e", "editor")
@@ -36,14 +36,14 @@ func newProtectedSite(t *testing.T) *protectedSite {
 func bearerLine(token string) string { return "Authorization: Bearer " + token + "\r\n" }
 
 // ask sends a GET over the one connection. lines are header lines.
-func (s *laneSite) ask(path, lines string) answer {
+func (s *loopSite) ask(path, lines string) reply {
 	s.t.Helper()
 	return s.answers("GET "+path+" HTTP/1.1\r\nHost: localhost\r\n"+lines+"\r\n", "GET")[0]
 }
 
 // wantCode asks for path and compares the status. Nobody who is refused may see
 // anything of the row.
-func (s *laneSite) wantCode(code int, path, lines string) {
+func (s *loopSite) wantCode(code int, path, lines string) {
 	s.t.Helper()
 	a := s.ask(path, lines)
 	if a.StatusCode != code {
@@ -55,7 +55,7 @@ func (s *laneSite) wantCode(code int, path, lines string) {
 	}
 }
 
-func TestLaneAccess_WhoMayNotReadGetsNothing(t *testing.T) {
+func TestLoopAccess_WhoMayNotReadGetsNothing(t *testing.T) {
 	s := newProtectedSite(t)
 	tag := s.ask("/pay/1", bearerLine(s.reader)).Header.Get("Etag")
 	for _, lines := range []string{
@@ -85,8 +85,8 @@ func sumOf(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestLaneAccess_TakenAwayAtOnce: a token, its role, and a public rule.
-func TestLaneAccess_TakenAwayAtOnce(t *testing.T) {
+// TestLoopAccess_TakenAwayAtOnce: a token, its role, and a public rule.
+func TestLoopAccess_TakenAwayAtOnce(t *testing.T) {
 	s := newProtectedSite(t)
 	with := func(token string, roles ...string) front.Token {
 		made, err := front.NewToken("x", sumOf(token), roles...)
@@ -119,9 +119,9 @@ func TestLaneAccess_TakenAwayAtOnce(t *testing.T) {
 	s.wantCode(200, "/pay/1", reader)
 }
 
-// TestLaneAccess_RuleOfAReload: a resource that was public is protected by the
+// TestLoopAccess_RuleOfAReload: a resource that was public is protected by the
 // first request after the reload, and the reverse.
-func TestLaneAccess_RuleOfAReload(t *testing.T) {
+func TestLoopAccess_RuleOfAReload(t *testing.T) {
 	s := newProtectedSite(t)
 	reload := func(read resource.Rule) {
 		specs := siteResources()
@@ -146,10 +146,10 @@ func TestLaneAccess_RuleOfAReload(t *testing.T) {
 	}
 }
 
-// TestLane_OneWriteGoesBackToTheLane: a client that writes once and reads a
+// TestLoop_OneWriteGoesBackToTheLane: a client that writes once and reads a
 // hundred times has one visit to net/http.
-func TestLane_OneWriteGoesBackToTheLane(t *testing.T) {
-	s := newLaneSite(t)
+func TestLoop_OneWriteGoesBackToTheLane(t *testing.T) {
+	s := newLoopSite(t)
 	s.ask("/depts/10", "")
 	const body = `{"loc":"OSLO"}`
 	s.answers("PATCH /depts/10 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+

@@ -23,7 +23,7 @@ func durations(h *Handler) (n uint64, s ResourceStats) {
 
 // The hits of a wake-up count as long as the whole of it took, once, and not
 // the time in which the loop has slept.
-func TestLane_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
+func TestLoop_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
 	site := newServer(t)
 	for range 2 {
 		site.do("GET", "/depts/10", "")
@@ -34,7 +34,7 @@ func TestLane_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
 	hits := func(n int) {
 		for range n {
 			eventually(t, "a hit", func() bool {
-				_, _, next := s.l.Step(s.conn, []byte(laneGet), nil)
+				_, _, next := s.l.Step(s.conn, []byte(plainGet), nil)
 				if next != lane.More {
 					s.scope.Wake(at) // on a busy machine the feed may be late
 				}
@@ -79,11 +79,11 @@ func TestLane_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
 
 // Over a connection, too, every hit gets its duration, and without another
 // request after it.
-func TestLane_EveryHitHasADuration(t *testing.T) {
-	s := newLaneSite(t)
+func TestLoop_EveryHitHasADuration(t *testing.T) {
+	s := newLoopSite(t)
 	const n = 50
 	for range n {
-		s.answers(laneGet, "GET")
+		s.answers(plainGet, "GET")
 	}
 	eventually(t, "every request has a duration", func() bool {
 		got, st := durations(s.h)

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
 // Every test of this package holds whichever road a request takes: the whole
@@ -35,31 +37,31 @@ func TestSite_OverEveryRoad(t *testing.T) {
 	}
 }
 
-// laneSite is a site behind the lane, in the form that the road is, with one connection to it.
-type laneSite struct {
+// loopSite is a site behind the lane, in the form that the road is, with one connection to it.
+type loopSite struct {
 	*site
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-func newLaneSite(t *testing.T) *laneSite {
+func newLoopSite(t *testing.T) *loopSite {
 	t.Helper()
 	if os.Getenv("HOTROW_TEST_ROAD") == "" {
 		t.Setenv("HOTROW_TEST_ROAD", "loop")
 	}
-	s := &laneSite{site: newServer(t)}
+	s := &loopSite{site: newServer(t)}
 	s.conn = s.dial()
 	s.in = bufio.NewReader(s.conn)
 	return s
 }
 
 // answers sends raw bytes and reads the answers to methods.
-func (s *laneSite) answers(raw string, methods ...string) []answer {
+func (s *loopSite) answers(raw string, methods ...string) []reply {
 	s.t.Helper()
 	if _, err := io.WriteString(s.conn, raw); err != nil {
 		s.t.Fatal(err)
 	}
-	var list []answer
+	var list []reply
 	for _, m := range methods {
 		resp, err := http.ReadResponse(s.in, &http.Request{Method: m})
 		if err != nil {
@@ -70,16 +72,16 @@ func (s *laneSite) answers(raw string, methods ...string) []answer {
 			s.t.Fatal(err)
 		}
 		_ = resp.Body.Close()
-		list = append(list, answer{resp, string(body)})
+		list = append(list, reply{resp, string(body)})
 	}
 	return list
 }
 
-const laneGet = "GET /depts/10 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+const plainGet = "GET /depts/10 HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 // A pipeline of everything comes back in order over one connection.
-func TestLane_PipelineOfHitsMissesAndWrites(t *testing.T) {
-	s := newLaneSite(t)
+func TestLoop_PipelineOfHitsMissesAndWrites(t *testing.T) {
+	s := newLoopSite(t)
 	const patch = "PATCH /depts/20 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
 		"Content-Length: 11\r\n\r\n{\"loc\":\"X\"}"
 	get := func(path string) string {
@@ -101,9 +103,9 @@ func TestLane_PipelineOfHitsMissesAndWrites(t *testing.T) {
 	}
 }
 
-// A hit by the lane carries what the full road sends for the same document.
-func TestLane_AnswersAsTheFullRoadDoes(t *testing.T) {
-	s := newLaneSite(t)
+// A hit on the loop carries what net/http sends for the same document.
+func TestLoop_AnswersAsTheFullRoadDoes(t *testing.T) {
+	s := newLoopSite(t)
 	for _, headers := range []string{"", "Accept: application/vnd.msgpack\r\n", "Accept: */*\r\n",
 		"If-None-Match: \"no\"\r\n", "User-Agent: x\r\n"} {
 		raw := "GET /depts/10 HTTP/1.1\r\nHost: localhost\r\n" + headers
@@ -113,28 +115,28 @@ func TestLane_AnswersAsTheFullRoadDoes(t *testing.T) {
 		if fast.Header.Get("Cache-Status") != "hotrow; hit; detail=mem" {
 			t.Errorf("%q: Cache-Status %q, want a hit", headers, fast.Header.Get("Cache-Status"))
 		}
-		for _, a := range []answer{fast, full} {
+		for _, a := range []reply{fast, full} {
 			a.Header.Del("Date")
 			a.Header.Del("Hotrow-Position")
 		}
 		if f, w := fmt.Sprint(fast.Header, fast.StatusCode, fast.body),
 			fmt.Sprint(full.Header, full.StatusCode, full.body); f != w {
-			t.Errorf("%q:\nlane %s\nfull %s", headers, f, w)
+			t.Errorf("%q:\nloop %s\nfull %s", headers, f, w)
 		}
 	}
 }
 
-// What memory does not have is answered by the lane as by the full road: a document
-// without the Handler, all else with it.
-func TestLane_AnswersMissesAsTheFullRoadDoes(t *testing.T) {
-	lane, full := newLaneSite(t), newLaneSite(t)
-	for _, site := range []*laneSite{lane, full} {
+// What memory does not have is answered by the loop as behind net/http: a document
+// and all else.
+func TestLoop_AnswersMissesAsTheFullRoadDoes(t *testing.T) {
+	lane, full := newLoopSite(t), newLoopSite(t)
+	for _, site := range []*loopSite{lane, full} {
 		site.configure(func(o *Options) {
 			o.XCache, o.HSTS, o.CacheControl = true, true, "max-age=7"
 			o.Compression = []row.Coding{row.Zstd, row.Gzip}
 		})
 	}
-	tag := lane.answers(laneGet, "GET")[0].Header.Get("ETag")
+	tag := lane.answers(plainGet, "GET")[0].Header.Get("ETag")
 	for _, tt := range []struct {
 		method, path, headers, status string
 		code                          int
@@ -154,7 +156,7 @@ func TestLane_AnswersMissesAsTheFullRoadDoes(t *testing.T) {
 		name := fmt.Sprintf("%s %s %q", tt.method, tt.path, tt.headers)
 		raw := tt.method + " " + tt.path + " HTTP/1.1\r\nHost: localhost\r\n" + tt.headers
 		var got [2]string
-		for i, site := range []*laneSite{lane, full} {
+		for i, site := range []*loopSite{lane, full} {
 			if r, _ := site.h.live.Load().Resources.Lookup("depts"); r.Invalidate(nil) != nil {
 				t.Fatal("depts cannot be forgotten")
 			}
@@ -176,18 +178,18 @@ func TestLane_AnswersMissesAsTheFullRoadDoes(t *testing.T) {
 			got[i] = fmt.Sprint(a.Header, a.Close, a.StatusCode, a.body)
 		}
 		if got[0] != got[1] {
-			t.Errorf("%s:\nlane %s\nfull %s", name, got[0], got[1])
+			t.Errorf("%s:\nloop %s\nfull %s", name, got[0], got[1])
 		}
 	}
 }
 
 // A document that had to be loaded is written by the lane, as a hit is, and not by
 // the Handler, whose header lines are sorted.
-func TestLane_WritesAMissAsAHit(t *testing.T) {
-	s := newLaneSite(t)
+func TestLoop_WritesAMissAsAHit(t *testing.T) {
+	s := newLoopSite(t)
 	var names [2][]string
 	for i := range names {
-		head := strings.Replace(laneGet, "GET", "HEAD", 1) // no body to read over
+		head := strings.Replace(plainGet, "GET", "HEAD", 1) // no body to read over
 		if _, err := io.WriteString(s.conn, head); err != nil {
 			t.Fatal(err)
 		}
@@ -210,11 +212,11 @@ func TestLane_WritesAMissAsAHit(t *testing.T) {
 
 // A connection that is asked to be closed is, also after an answer that had to
 // be loaded.
-func TestLane_ClosesAfterAMiss(t *testing.T) {
+func TestLoop_ClosesAfterAMiss(t *testing.T) {
 	for _, path := range []string{"/depts/10", "/depts/99"} {
-		s := newLaneSite(t)
+		s := newLoopSite(t)
 		raw := "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-		a := s.answers(raw+laneGet, "GET")[0]
+		a := s.answers(raw+plainGet, "GET")[0]
 		if status := a.Header.Get("Cache-Status"); !a.Close || strings.Contains(status, "hit") {
 			t.Errorf("%s: closes %v, Cache-Status %q; want a miss that closes", path, a.Close, status)
 		}
@@ -224,9 +226,9 @@ func TestLane_ClosesAfterAMiss(t *testing.T) {
 	}
 }
 
-func TestLane_NotModified(t *testing.T) {
-	s := newLaneSite(t)
-	tag := s.answers(laneGet, "GET")[0].Header.Get("Etag")
+func TestLoop_NotModified(t *testing.T) {
+	s := newLoopSite(t)
+	tag := s.answers(plainGet, "GET")[0].Header.Get("Etag")
 	raw := "GET /depts/10 HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: " + tag + "\r\n\r\n"
 	a := s.answers(raw, "GET")[0]
 	if a.StatusCode != 304 || a.body != "" || a.Header.Get("Etag") != tag {
@@ -236,15 +238,15 @@ func TestLane_NotModified(t *testing.T) {
 
 // What memory holds of a protected resource is for those who may read it, and
 // a token that is taken away is worth nothing at once.
-func TestLane_ProtectedHit(t *testing.T) {
-	s := newLaneSite(t)
+func TestLoop_ProtectedHit(t *testing.T) {
+	s := newLoopSite(t)
 	secret, sum := front.MakeSecret()
 	token, err := front.NewToken("ann", sum, "reader")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.tokens.Set([]front.Token{token})
-	get := func(auth string) answer {
+	get := func(auth string) reply {
 		return s.answers("GET /pay/1 HTTP/1.1\r\nHost: localhost\r\n"+auth+"\r\n", "GET")[0]
 	}
 	good := "Authorization: Bearer " + secret + "\r\n"
@@ -266,9 +268,9 @@ func TestLane_ProtectedHit(t *testing.T) {
 	}
 }
 
-func TestLane_ForeignHost(t *testing.T) {
-	s := newLaneSite(t)
-	s.answers(laneGet, "GET")
+func TestLoop_ForeignHost(t *testing.T) {
+	s := newLoopSite(t)
+	s.answers(plainGet, "GET")
 	a := s.answers("GET /depts/10 HTTP/1.1\r\nHost: evil.example\r\n\r\n", "GET")[0]
 	if a.StatusCode != 421 {
 		t.Errorf("foreign Host = %d", a.StatusCode)
@@ -276,12 +278,12 @@ func TestLane_ForeignHost(t *testing.T) {
 }
 
 // A Host that a reload has taken away is not answered on open connections.
-func TestLane_HostTakenAway(t *testing.T) {
-	s := newLaneSite(t)
+func TestLoop_HostTakenAway(t *testing.T) {
+	s := newLoopSite(t)
 	o := s.h.live.Load().Options
 	o.Hosts = []string{"shop.example"}
 	s.h.Configure(o)
-	raw := strings.Replace(laneGet, "localhost", "shop.example", 1)
+	raw := strings.Replace(plainGet, "localhost", "shop.example", 1)
 	for range 2 {
 		if a := s.answers(raw, "GET")[0]; a.StatusCode != 200 {
 			t.Fatalf("a configured Host = %d", a.StatusCode)
@@ -294,10 +296,10 @@ func TestLane_HostTakenAway(t *testing.T) {
 	}
 }
 
-func TestLane_CountsWhatItAnswers(t *testing.T) {
-	s := newLaneSite(t)
+func TestLoop_CountsWhatItAnswers(t *testing.T) {
+	s := newLoopSite(t)
 	for range 10 {
-		s.answers(laneGet, "GET")
+		s.answers(plainGet, "GET")
 	}
 	for _, st := range s.h.Stats() {
 		if st.Resource == "depts" && st.Codes[200] != 10 {
@@ -308,22 +310,22 @@ func TestLane_CountsWhatItAnswers(t *testing.T) {
 
 // stepper drives the protocol without sockets.
 type stepper struct {
-	l     *Lane
+	l     *protocol
 	scope lane.Scope
 	conn  *lane.Conn
 }
 
 func newStepper(tb testing.TB, h *Handler) *stepper {
 	tb.Helper()
-	l := NewLane(h)
-	s := &stepper{l: l, scope: l.NewScope()}
+	l := newProtocol(h)
+	s := &stepper{l: l, scope: l.newScope()}
 	s.conn = lane.NewTestConn(s.scope)
 	l.Open(s.conn, nil)
 	s.scope.Wake(time.Now())
 	return s
 }
 
-func TestLane_HitAllocatesNothing(t *testing.T) {
+func TestLoop_HitAllocatesNothing(t *testing.T) {
 	site := newServer(t)
 	for _, path := range []string{"/depts/10", "/cities/Tulsa,OK"} {
 		for range 2 {
@@ -344,35 +346,24 @@ func TestLane_HitAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestSplitPath(t *testing.T) {
-	tests := []struct {
-		path, base, name, key string
-		ok                    bool
-	}{
-		{"/depts/10", "", "depts", "10", true},
-		{"/api/depts/10", "/api", "depts", "10", true},
-		{"/depts/a,b", "", "depts", "a,b", true},
-		{"/dept", "", "", "", false},
-		{"/depts/", "", "", "", false},
-		{"//10", "", "", "", false},
-		{"/depts/1/2", "", "", "", false},
-		{"/depts/%31", "", "", "", false},
-		{"/-/x", "", "", "", false},
-		{"/depts/..", "", "", "", false},
-		{"/depts/10", "/api", "", "", false},
-		{"/depts/" + strings.Repeat("x", row.MaxKey+1), "", "", "", false},
-	}
-	for _, tt := range tests {
-		name, key, ok := splitPath([]byte(tt.path), tt.base)
-		if ok != tt.ok || ok && (string(name) != tt.name || string(key) != tt.key) {
-			t.Errorf("splitPath(%q) = %q, %q, %v", tt.path, name, key, ok)
+// What a path names is read without an allocation where nothing in it is escaped.
+func TestRoute_AllocatesNothing(t *testing.T) {
+	o := &settings{Options: Options{BasePath: "/api"}, hosts: httprule.NewHosts(nil)}
+	p := &peer{conn: ends{}}
+	r := request{Request: http1.Request{Host: []byte("localhost"), Path: []byte("/api/depts/a,b")}}
+	n := testing.AllocsPerRun(100, func() {
+		if got, err := o.route(p, &r); err != nil || got.name != "depts" || got.key != "a,b" {
+			t.Fatalf("%+v, %v", got, err)
 		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 
-// BenchmarkLane_Step is a hit without sockets: parse, route, look up, append.
+// BenchmarkLoop_Step is a hit without sockets: parse, route, look up, append.
 // batch is how many requests one wake-up of the loop answers.
-func BenchmarkLane_Step(b *testing.B) {
+func BenchmarkLoop_Step(b *testing.B) {
 	set, _ := openSet(b)
 	h := New(Options{Resources: set})
 	r, _ := set.Lookup("depts")
@@ -385,7 +376,7 @@ func BenchmarkLane_Step(b *testing.B) {
 			break
 		}
 	}
-	in := []byte(laneGet)
+	in := []byte(plainGet)
 	out := make([]byte, 0, 64<<10)
 	for _, batch := range []int{1, 16} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {

@@ -39,7 +39,7 @@ var passedOver = strings.Fields(`
 	Fastly-Client-IP Surrogate-Capability X-Wap-Profile A Zz X- Hotrow Hotrow-Min-Positiom Hosts`)
 
 // without returns what a client sees of an answer but what differs each time.
-func (a answer) without(names ...string) string {
+func (a reply) without(names ...string) string {
 	h := a.Header.Clone()
 	for _, name := range append(names, "Date", "Hotrow-Position") {
 		h.Del(name)
@@ -173,7 +173,7 @@ func TestFormat_InTheQueryIsAnsweredOnTheLoop(t *testing.T) {
 }
 
 // The demands of a request cost a hit no allocation.
-func TestLane_DemandingHitAllocatesNothing(t *testing.T) {
+func TestLoop_DemandingHitAllocatesNothing(t *testing.T) {
 	site := newServer(t)
 	a := site.hot("/depts/10")
 	for _, header := range []string{

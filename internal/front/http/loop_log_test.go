@@ -206,7 +206,7 @@ func TestAccessLog_SampleHasEveryFailure(t *testing.T) {
 
 // A hit allocates nothing for its line, nor takes longer than it must when the
 // file takes nothing: what has no room is dropped, and counted.
-func TestLane_AccessLogHoldsNoHitUp(t *testing.T) {
+func TestLoop_AccessLogHoldsNoHitUp(t *testing.T) {
 	w := &stuck{free: make(chan struct{})}
 	defer w.open()
 	access := openAccess(t, w, 16<<10)
@@ -254,9 +254,9 @@ func (w *stuck) Write(p []byte) (int, error) {
 	return w.syncBuffer.Write(p)
 }
 
-// BenchmarkLane_AccessLog is a hit with the access log in each mode, sixteen of
+// BenchmarkLoop_AccessLog is a hit with the access log in each mode, sixteen of
 // them in a wake-up.
-func BenchmarkLane_AccessLog(b *testing.B) {
+func BenchmarkLoop_AccessLog(b *testing.B) {
 	set, _ := openSet(b)
 	r, _ := set.Lookup("depts")
 	for {

@@ -1,0 +1,272 @@
+package httpfront
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/wire/http1"
+)
+
+// A call is one request that is answered off the event loop, by a goroutine that may
+// wait: what memory could not answer, and what net/http has read. It belongs to one
+// goroutine.
+type call struct {
+	h   *Handler
+	o   *settings
+	m   *memo
+	p   *peer
+	r   *request
+	w   http.ResponseWriter // of net/http; nil: the request came by an event loop
+	ctx context.Context
+
+	res     *resource.Resource // nil until the path has named one
+	private bool               // the answer is not for everybody
+	who     string             // the name of the principal, once it was asked for
+	from    *provenance        // what the resource has said; nil: it was not asked
+	claimed int64              // room for the answer
+}
+
+// answer answers the request, and gives the answer to send before it counts and logs it.
+// Errors become problem documents here and nowhere else.
+func (c *call) answer(send func(*answer)) {
+	start := c.o.Now()
+	var a *answer
+	defer func() {
+		if v := recover(); v != nil {
+			a = c.recovered(v, a, send)
+		}
+		c.release()
+		took := c.o.Now().Sub(start)
+		c.h.stats.observe(c.resourceName(), a.code, took)
+		if c.o.Access != nil && c.o.Access.On() {
+			c.log(a, start, took)
+		}
+	}()
+	made, err := c.serve()
+	if err != nil {
+		made = c.refuse(err)
+	}
+	c.settle(len(made.payload()))
+	a = made
+	send(a)
+}
+
+// recovered ends a request whose answer panicked: a bug of ours that must not take the
+// answer with it, nor the process. sent is the answer that was being sent.
+func (c *call) recovered(v any, sent *answer, send func(*answer)) *answer {
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	c.o.Log.Error("request panicked", "path", string(c.r.Path), "panic", v,
+		"stack", string(debug.Stack()))
+	if sent != nil {
+		return sent
+	}
+	a := c.problem(problem{kind: kindInternal})
+	send(a)
+	return a
+}
+
+// shared returns the header lines that do not depend on what the answer is.
+func (c *call) shared(cacheControl string) []byte {
+	c.m.head = c.o.appendShared(http1.AppendDate(c.m.head[:0], c.o.Now()), c.from, cacheControl)
+	return c.m.head
+}
+
+// resourceName returns the name under which the request is counted. Only names
+// of resources that exist become labels.
+func (c *call) resourceName() string {
+	if c.res == nil {
+		return ""
+	}
+	return c.res.Name()
+}
+
+// serve checks what holds for every path, and routes.
+func (c *call) serve() (*answer, error) {
+	t, err := c.o.route(c.p, c.r)
+	if err != nil {
+		return nil, err
+	}
+	if c.r.http != nil {
+		if err := c.h.csrf.Check(c.r.http); err != nil {
+			return nil, problem{kind: kindCrossOrigin}
+		}
+	}
+	switch t.kind {
+	case pathIndex:
+		return c.index()
+	case pathSystem:
+		return c.system(t.name)
+	}
+	if c.res, err = c.o.find(t.name); err != nil {
+		return nil, err
+	}
+	if t.kind == pathList {
+		return c.collection()
+	}
+	return c.document(t.key)
+}
+
+// collection answers /{resource}.
+func (c *call) collection() (*answer, error) {
+	switch c.r.method {
+	case http.MethodGet, http.MethodHead:
+		return c.list()
+	case http.MethodPost:
+		if c.allows(source.OpCreate) {
+			return c.create()
+		}
+	case http.MethodOptions:
+		return c.options(c.allowed(false))
+	}
+	return nil, c.notAllowed(c.allowed(false))
+}
+
+// document answers /{resource}/{key}.
+func (c *call) document(segment string) (*answer, error) {
+	switch c.r.method {
+	case http.MethodGet, http.MethodHead:
+		return c.read(segment)
+	case http.MethodPut, http.MethodPatch, http.MethodDelete:
+		if c.allows(documentOps[c.r.method]) {
+			return c.change(segment)
+		}
+	case http.MethodOptions:
+		return c.options(c.allowed(true))
+	}
+	if _, err := parseKey(segment, len(c.res.KeyType())); err != nil {
+		return nil, err
+	}
+	return nil, c.notAllowed(c.allowed(true))
+}
+
+// read answers GET and HEAD of a document.
+func (c *call) read(segment string) (*answer, error) {
+	q := &c.m.q
+	err := q.ask(c.o, c.m, c.r, c.res, c.res.Access().Read, segment)
+	c.who, c.private = q.who, q.private
+	if err != nil {
+		return nil, err
+	}
+	if err := c.claim(1); err != nil {
+		return nil, err
+	}
+	o := q.options(c.r)
+	got, err := c.res.Get(c.ctx, q.key, o)
+	if err == nil && q.tooOld(&got) && !o.OnlyIfCached {
+		o.NoCache = true // older than the client takes: ask the database
+		got, err = c.res.Get(c.ctx, q.key, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !got.Doc.Absent() {
+		c.learn(1, len(got.Doc.Body()))
+	}
+	c.from = provenanceOf(&got)
+	f := found{doc: got.Doc, key: got.Key, kept: got.Origin == resource.HitMemory,
+		shared: c.shared(c.o.cacheControl(q.private))}
+	return q.conclude(c.o, c.m, c.r, &f, &c.h.coder)
+}
+
+// provenanceOf returns where an answer of a resource is from.
+func provenanceOf(a *resource.Answer) *provenance {
+	return &provenance{status: cacheStatus(a.Origin), token: a.Token, lag: a.Lag}
+}
+
+// documentOps are the operations on a document by method.
+var documentOps = map[string]source.Op{
+	http.MethodPut: source.OpReplace, http.MethodPatch: source.OpMerge,
+	http.MethodDelete: source.OpDelete,
+}
+
+// allows reports whether anybody at all may do op to the resource.
+func (c *call) allows(op source.Op) bool { return allows(c.res, op) }
+
+func allows(res *resource.Resource, op source.Op) bool {
+	rule := res.Access().Write
+	return res.Allows(op) && rule != "" && rule != "none"
+}
+
+// allowed returns the methods of a document, or of a collection.
+func (c *call) allowed(document bool) string { return allowed(c.res, document) }
+
+func allowed(res *resource.Resource, document bool) string {
+	list := "GET, HEAD, OPTIONS"
+	if !document {
+		if allows(res, source.OpCreate) {
+			list += ", POST"
+		}
+		return list
+	}
+	for _, m := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if allows(res, documentOps[m]) {
+			list += ", " + m
+		}
+	}
+	return list
+}
+
+func (c *call) options(allow string) (*answer, error) {
+	more := "Allow: " + allow + "\r\n"
+	if strings.Contains(allow, "PATCH") {
+		more += "Accept-Patch: " + patchTypes + "\r\n"
+	}
+	return &answer{code: http.StatusNoContent, shared: c.shared(""), more: more}, nil
+}
+
+func (c *call) notAllowed(allow string) error {
+	p := problem{kind: kindMethod, header: "Allow: " + allow + "\r\n"}
+	if c.res != nil && !c.res.Writable() {
+		p.detail = "the resource " + c.res.Name() + " is read-only"
+		p.hint = "start hotrow with --writable, or set access.write in the configuration"
+	}
+	return p
+}
+
+// claim waits until there is room for an answer with so many documents.
+func (c *call) claim(documents int) error {
+	p := front.PeerOf(c.ctx)
+	if p == nil {
+		return nil
+	}
+	n := c.h.unsent.Estimate(c.res.Name(), documents, c.o.MaxList)
+	switch err := p.Acquire(c.ctx, n); err {
+	case nil:
+		c.claimed = n
+		return nil
+	case front.ErrBusy:
+		return problem{kind: kindUnread, after: time.Second}
+	default:
+		return err
+	}
+}
+
+// settle says how large the answer has become.
+func (c *call) settle(bytes int) {
+	if c.claimed != 0 {
+		n := max(int64(bytes), 1)
+		front.PeerOf(c.ctx).Add(n - c.claimed)
+		c.claimed = n
+	}
+}
+
+// release gives the room back.
+func (c *call) release() {
+	if c.claimed != 0 {
+		front.PeerOf(c.ctx).Add(-c.claimed)
+		c.claimed = 0
+	}
+}
+
+// learn notes how large documents of the resource are.
+func (c *call) learn(documents, bytes int) {
+	c.h.unsent.Learn(c.res.Name(), documents, bytes)
+}

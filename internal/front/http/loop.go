@@ -1,0 +1,365 @@
+package httpfront
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/crew"
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/http1"
+)
+
+// A protocol answers on a connection's own event loop what memory holds, and has all else
+// answered by goroutines that may wait (call), or by net/http. It is a lane.Protocol.
+//
+// A hit is: parse, decide, look up, append. It takes no lock of ours and
+// allocates nothing (TestLoop_HitAllocatesNothing).
+type protocol struct {
+	h    *Handler
+	crew crew.Crew // answers what memory cannot
+
+	mu      sync.Mutex // guards counted
+	counted []*loopResource
+}
+
+var _ lane.Foreseer = (*protocol)(nil)
+
+// newProtocol returns the protocol of event loops in front of h. What they answer is in
+// h's Stats.
+func newProtocol(h *Handler) *protocol {
+	l := &protocol{h: h}
+	h.loops.Store(l)
+	return l
+}
+
+// register adds the counters of one loop to what Stats adds up.
+func (l *protocol) register(r *loopResource) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counted = append(l.counted, r)
+}
+
+// Open makes the state of a connection; the server speaks second.
+func (l *protocol) Open(c *lane.Conn, out []byte) []byte {
+	c.Data = &peer{conn: c}
+	return out
+}
+
+// Tick does nothing: HTTP/1.1 has nothing to say by itself.
+func (l *protocol) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
+
+// Foresee implements lane.Foreseer: the documents that the first requests ask
+// for are on their way from main memory while those requests are parsed. It
+// guesses: the format is JSON, and a request that turns out to be another costs
+// what it would have cost.
+func (l *protocol) Foresee(of lane.Scope, inputs [][]byte) {
+	s := of.(*loop)
+	for _, in := range inputs {
+		path, ok := bytes.CutPrefix(http1.Glance(in), []byte(s.live.BasePath))
+		if !ok || len(path) == 0 {
+			continue
+		}
+		t, err := parsePath(row.Alias(path))
+		if err != nil || t.kind != pathDocument {
+			continue
+		}
+		if res := s.resource(t.name); res != nil {
+			s.coming.Add(res.Resource, row.Key(t.key), row.FormatJSON)
+		}
+	}
+	s.coming.Fetch()
+}
+
+// Step answers the requests at the front of in.
+func (l *protocol) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+	s, p := c.Scope().(*loop), c.Data.(*peer)
+	r := &s.r
+	n := 0
+	for n < len(in) {
+		skip, gap := p.gap.Skip(in[n:])
+		if gap == http1.NeedMore {
+			return n, out, lane.More
+		}
+		n += skip
+		length, verdict := r.parse(in[n:])
+		switch verdict {
+		case http1.Complete:
+		case http1.NeedMore:
+			return n, out, lane.More
+		case http1.HandOver:
+			return n, out, lane.HandOver
+		default:
+			refused := http1.AppendRefusal(out, verdict, s.now)
+			s.logRefusal(p, refused[len(out):])
+			return len(in), refused, lane.Close
+		}
+		closing := r.Close || c.Draining()
+		grown, where := s.answer(p, r, out, closing)
+		switch where {
+		case onFullPath:
+			return n, out, lane.HandOver
+		case inDatabase:
+			l.park(c, p, s.live, in[n:n+length], closing)
+			return n + length, out, lane.Parked
+		}
+		out, n = grown, n+length
+		switch {
+		case closing:
+			return n, out, lane.Close
+		case len(out) >= lane.FlushSize:
+			return n, out, lane.Flush
+		}
+	}
+	return n, out, lane.More
+}
+
+// A place is where the answer to a request is.
+type place uint8
+
+const (
+	inMemory   place = iota
+	inDatabase       // or is a problem: a goroutine says so
+	onFullPath       // the request is none for a document
+)
+
+// answer appends the answer to r if memory has it.
+func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, place) {
+	t, err := s.live.route(p, r)
+	switch {
+	case err != nil:
+		return out, inDatabase
+	case t.kind != pathDocument:
+		return out, onFullPath
+	}
+	res := s.resource(t.name)
+	if res == nil {
+		return out, inDatabase
+	}
+	q := &s.q
+	if q.ask(s.live, &s.memo, r, res.Resource, res.rule, t.key) != nil {
+		return out, inDatabase
+	}
+	doc, state, at := res.Lookup(q.key, q.media.format, &s.snapshot)
+	if !q.takes(state, at) {
+		return out, inDatabase
+	}
+	f := found{doc: doc, key: q.key, kept: state == resource.Hit}
+	if state == resource.Stale {
+		f.shared = s.stale(at, q.private)
+	} else {
+		f.shared = s.block(at, q.private)
+	}
+	a, err := q.conclude(s.live, &s.memo, r, &f, nil)
+	if err != nil {
+		return out, inDatabase
+	}
+	res.answered(state, a.code)
+	s.touch(res)
+	grown := appendAnswer(out, r, a, closing, r.Head)
+	if s.access.On() {
+		s.logHit(p, r, q, state, grown[len(out):])
+	}
+	return grown, inMemory
+}
+
+// park has a goroutine answer a request while its connection waits: a load takes longer
+// than a loop may be held. head, the request, is copied.
+func (l *protocol) park(c *lane.Conn, p *peer, o *settings, head []byte, closing bool) {
+	head = bytes.Clone(head)
+	l.crew.Go(func() {
+		m := memos.Get().(*memo)
+		defer m.release()
+		var r request
+		r.parse(head) // it was complete before
+		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
+		var out []byte
+		one.answer(func(a *answer) {
+			out = make([]byte, 0, 512+len(a.payload()))
+			out = appendAnswer(out, &r, a, closing, r.Head)
+		})
+		next := lane.More
+		if closing {
+			next = lane.Close
+		}
+		c.ResumeThen(out, next) // from here on the peer is the loop's
+	})
+}
+
+// maxSeen is how many resources a wake-up remembers: more cost more to search
+// than a map.
+const maxSeen = 8
+
+// A loop is what the connections of one event loop share. The loop is its one
+// writer; counters are read by others.
+type loop struct {
+	memo
+	of       *protocol
+	now      time.Time
+	live     *settings
+	snapshot resource.Snapshot
+	coming   resource.Foresight
+	r        request // that is being answered
+
+	byName map[string]*loopResource
+	seen   []*loopResource // looked up in this wake-up: a handful
+
+	blocks []block
+	second int64
+	date   []byte
+
+	lap
+	access front.LoopLog
+}
+
+// A loopResource is a resource as one loop sees it, with the counters that
+// the loop alone writes.
+type loopResource struct {
+	*resource.Resource
+	name        string
+	rule        resource.Rule
+	tally       *resource.Tally
+	notModified atomic.Uint64
+	timed
+}
+
+// answered counts an answer from memory.
+func (r *loopResource) answered(state resource.State, code int) {
+	r.tally.Answered(state)
+	if code == 304 {
+		r.notModified.Store(r.notModified.Load() + 1)
+	}
+}
+
+// A block is what every hit of one source and one wake-up has in common.
+type block struct {
+	at   resource.AsOf
+	text []byte
+	// private is the same with the Cache-Control of a protected answer.
+	private []byte
+}
+
+// newScope makes the state of a loop.
+func (l *protocol) newScope() lane.Scope {
+	return &loop{of: l, byName: make(map[string]*loopResource)}
+}
+
+// Wake begins a wake-up of the loop: what the gates and the clock say is asked
+// once, and before the first look-up.
+func (s *loop) Wake(now time.Time) {
+	s.now = now
+	s.live = s.of.h.live.Load()
+	s.begin(now)
+	s.snapshot.Begin(now)
+	s.seen = s.seen[:0]
+	s.blocks = s.blocks[:0]
+	if sec := now.Unix(); sec != s.second {
+		s.second = sec
+		s.date = http1.AppendDate(s.date[:0], now)
+	}
+}
+
+// resource returns the resource called name, nil if there is none. name may alias a
+// buffer.
+func (s *loop) resource(name string) *loopResource {
+	// Fast path: one of those that this wake-up has looked up.
+	for _, r := range s.seen {
+		if name == r.name {
+			return r
+		}
+	}
+
+	// Slow path: a reload may have changed which there are, and who may read.
+	r, ok := s.live.Resources.Lookup(name)
+	if !ok {
+		return nil
+	}
+	lr := s.byName[name]
+	if lr == nil || lr.Resource != r {
+		lr = &loopResource{Resource: r, name: r.Name(), tally: r.Tally()}
+		s.byName[lr.name] = lr
+		s.of.register(lr)
+	}
+	lr.rule = r.Access().Read
+	if len(s.seen) < maxSeen {
+		s.seen = append(s.seen, lr)
+	}
+	return lr
+}
+
+// block returns the header lines that all hits of a source in one wake-up share.
+func (s *loop) block(at *resource.AsOf, private bool) []byte {
+	for i := range s.blocks {
+		if b := &s.blocks[i]; b.at.SameSource(at) {
+			return b.of(private)
+		}
+	}
+	if len(s.blocks) < cap(s.blocks) {
+		s.blocks = s.blocks[:len(s.blocks)+1]
+	} else {
+		s.blocks = append(s.blocks, block{})
+	}
+	b := &s.blocks[len(s.blocks)-1]
+	b.at = *at
+	from := provenance{cacheStatus(resource.HitMemory), at.Token, at.Lag}
+	b.text = s.shared(b.text[:0], &from, false)
+	b.private = s.shared(b.private[:0], &from, true)
+	return b.of(private)
+}
+
+func (b *block) of(private bool) []byte {
+	if private {
+		return b.private
+	}
+	return b.text
+}
+
+// stale returns the header lines of one answer that is flagged as stale.
+func (s *loop) stale(at *resource.AsOf, private bool) []byte {
+	from := provenance{cacheStatus(resource.HitStale), at.Token, at.Lag}
+	s.head = s.shared(s.head[:0], &from, private)
+	return s.head
+}
+
+func (s *loop) shared(dst []byte, from *provenance, private bool) []byte {
+	return s.live.appendShared(append(dst, s.date...), from, s.live.cacheControl(private))
+}
+
+// logHit logs a request that was answered from memory with answer.
+func (s *loop) logHit(
+	p *peer, r *request, q *question, state resource.State, answer []byte,
+) {
+	weight, picked := s.access.Start(s.began)
+	if !picked {
+		return
+	}
+	line := front.AccessLine{
+		Peer: p.address(), Method: r.method, Path: row.Alias(r.Path),
+		Cache: "hit", Resource: q.name, Principal: q.who,
+		Agent: r.agent(), RequestID: requestID(row.Alias(r.RequestID)),
+	}
+	if state == resource.Stale {
+		line.Cache = "stale"
+	}
+	line.Status, line.Bytes = http1.AnswerSize(answer)
+	s.access.End(&line, weight)
+}
+
+// logRefusal logs a request that was too broken to be one.
+func (s *loop) logRefusal(p *peer, answer []byte) {
+	if !s.access.On() {
+		return
+	}
+	weight, picked := s.access.Start(s.began)
+	if !picked {
+		return
+	}
+	line := front.AccessLine{Peer: p.address()}
+	line.Status, line.Bytes = http1.AnswerSize(answer)
+	s.access.End(&line, weight)
+}

@@ -1,0 +1,175 @@
+package httpfront
+
+import (
+	"sync"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/httprule"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// A memo is what requests that are answered one after the other have in common: what
+// headers of a handful of values mean, and memory to write in. An event loop has one;
+// other goroutines take one while they answer.
+type memo struct {
+	encodings
+	accepts map[string]media           // by Accept; of no name: none fits
+	tokens  map[string]front.Principal // by Authorization
+	issued  any                        // the set of tokens that tokens was filled from
+
+	q    question
+	a    answer
+	head []byte // of the answer
+	body []byte
+}
+
+// memos are those that no goroutine uses.
+var memos = sync.Pool{New: func() any { return new(memo) }}
+
+// maxScratch is how much memory to write in a memo keeps.
+const maxScratch = 64 << 10
+
+// release gives a memo back. What was written in it is nobody's any more.
+func (m *memo) release() {
+	if cap(m.body) > maxScratch {
+		m.body = nil
+	}
+	m.q, m.a = question{}, answer{}
+	memos.Put(m)
+}
+
+const (
+	maxEncoding  = 128  // the longest Accept-Encoding that is remembered
+	maxEncodings = 64   // how many
+	maxAccept    = 256  // the longest Accept
+	maxAccepts   = 64   // how many
+	maxTokens    = 1024 // how many Authorization headers
+)
+
+// encodings is what is remembered of Accept-Encoding headers. Often it is one that most
+// connections send.
+type encodings struct {
+	known map[string]*encoding
+	by    *settings // that known was filled by: a reload may change the offers
+	last  *encoding
+}
+
+// encoding is one header and what it takes.
+type encoding struct {
+	text string
+	accepted
+}
+
+// of returns what header takes. It allocates when the header is new.
+func (e *encodings) of(o *settings, header []byte) accepted {
+	// Fast path: the header of the request before.
+	if e.by == o && e.last != nil && e.last.text == string(header) { // does not allocate
+		return e.last.accepted
+	}
+
+	// Slow path.
+	if len(header) > maxEncoding {
+		return parseAccepted(row.Alias(header), o.Compression)
+	}
+	if e.by != o || len(e.known) >= maxEncodings {
+		e.by, e.known = o, make(map[string]*encoding)
+	}
+	k, ok := e.known[string(header)]
+	if !ok {
+		k = &encoding{text: string(header)}
+		k.accepted = parseAccepted(k.text, o.Compression)
+		e.known[k.text] = k
+	}
+	e.last = k
+	return k.accepted
+}
+
+// takes returns the codings in which a request lets be answered. For some only: see
+// coding.go.
+func (m *memo) takes(o *settings, r *request, private, noTransform bool) accepted {
+	if r.AcceptEncoding == nil || len(o.Compression) == 0 {
+		return plainOnly
+	}
+	a := m.encodings.of(o, r.AcceptEncoding)
+	if private || noTransform {
+		return accepted{mask: a.mask & plainOnly.mask}
+	}
+	return a
+}
+
+// media returns the representation that a request asks for. It allocates when its Accept
+// header, or the spelling of its query, is new.
+func (m *memo) media(r *request) (media, error) {
+	switch string(r.Query) { // does not allocate
+	case "":
+	case "format=json":
+		return mediaOf[row.FormatJSON], nil
+	case "format=msgpack":
+		return mediaOf[row.FormatMsgPack], nil
+	case "format=cbor":
+		return mediaOf[row.FormatCBOR], nil
+	default:
+		format, err := onlyFormat(string(r.Query))
+		if err != nil || format != "" {
+			return mediaByName(format, err)
+		}
+	}
+	return m.accept(r.Accept)
+}
+
+// accept returns the representation that an Accept header asks for.
+func (m *memo) accept(header []byte) (media, error) {
+	// Fast path: what most programs send.
+	switch string(header) {
+	case "", "*/*", "application/json":
+		return documentMedia[0], nil
+	}
+
+	// Slow path: what browsers and SDKs send.
+	if len(header) > maxAccept {
+		return negotiateDocument(string(header))
+	}
+	one, known := m.accepts[string(header)] // does not allocate
+	if !known {
+		if m.accepts == nil || len(m.accepts) >= maxAccepts {
+			m.accepts = make(map[string]media)
+		}
+		text := string(header)
+		one, _ = negotiateDocument(text)
+		m.accepts[text] = one
+	}
+	if one.name == "" {
+		return one, problem{kind: kindNotAcceptable}
+	}
+	return one, nil
+}
+
+// principal returns whose token a request carries. What a header is worth is remembered
+// while the tokens are the same: one that is taken away is worth nothing at once, on open
+// connections too.
+func (m *memo) principal(o *settings, r *request) (front.Principal, bool) {
+	header := r.Authorization
+	if len(header) == 0 || o.Auth == nil {
+		return front.Principal{}, false
+	}
+	if o.Issued != nil {
+		if issued := o.Issued(); issued != m.issued || len(m.tokens) > maxTokens {
+			m.issued, m.tokens = issued, nil
+		}
+		if p, known := m.tokens[string(header)]; known { // does not allocate
+			return p, true
+		}
+	}
+	token, ok := httprule.Bearer(string(header))
+	if !ok {
+		return front.Principal{}, false
+	}
+	p, ok := o.Auth(token)
+	if ok && o.Issued != nil {
+		if m.tokens == nil {
+			m.tokens = make(map[string]front.Principal)
+		}
+		m.tokens[string(header)] = p
+	}
+	return p, ok
+}

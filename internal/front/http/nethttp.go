@@ -1,0 +1,50 @@
+package httpfront
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/front"
+)
+
+// ServeHTTP answers one request that net/http has read, by the rules and with the bytes
+// of every other. It is an http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m := memos.Get().(*memo)
+	defer m.release()
+	c := call{h: h, o: h.live.Load(), m: m, p: peerOf(r), r: newRequest(r), w: w, ctx: r.Context()}
+	c.answer(c.send)
+}
+
+// WithConn gives the requests of a connection their part of the budget for answers
+// that clients do not read. Under HTTP/2 many handlers may wait for one client.
+func (h *Handler) WithConn(ctx context.Context, _ net.Conn) context.Context {
+	return front.WithPeer(ctx, h.unsent.NewPeer())
+}
+
+// send gives an answer to net/http, which frames it for the client's protocol. To who has
+// gone nothing is sent.
+func (c *call) send(a *answer) {
+	if a.code == statusGone {
+		return
+	}
+	text := string(appendAnswer(nil, c.r, a, false, true))
+	_, lines, _ := strings.Cut(text, "\r\n")
+	head := c.w.Header()
+	for {
+		line, rest, _ := strings.Cut(lines, "\r\n")
+		name, value, ok := strings.Cut(line, ": ")
+		if !ok {
+			break // the empty line
+		}
+		head.Add(name, value)
+		lines = rest
+	}
+	c.w.WriteHeader(a.code)
+	if body := a.payload(); len(body) > 0 && !c.r.Head {
+		// An error here is the client's connection: nobody is left to tell.
+		_, _ = c.w.Write(body)
+	}
+}

@@ -1,0 +1,197 @@
+package httpfront
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/httprule"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/http1"
+)
+
+// A request is what the rules of this package look at. The event loop makes it from the
+// bytes that came, ServeHTTP from net/http's. A header that was not sent is nil.
+type request struct {
+	http1.Request // its slices are good for as long as the bytes that they are of
+	method        string
+	head          []byte        // as it came; nil: of net/http
+	http          *http.Request // nil: of the event loop
+}
+
+// parse reads the request at the beginning of b.
+func (r *request) parse(b []byte) (n int, v http1.Verdict) {
+	n, v = r.Parse(b)
+	r.method, r.head, r.http = http.MethodGet, b[:n], nil
+	if r.Head {
+		r.method = http.MethodHead
+	}
+	return n, v
+}
+
+// newRequest makes the request of net/http's. What was sent in several lines is one list
+// (RFC 9110 5.3), except where two lines are as good as none.
+func newRequest(of *http.Request) *request {
+	r := &request{method: of.Method, http: of}
+	r.Head = of.Method == http.MethodHead
+	b := make([]byte, 0, 512)
+	keep := func(field *[]byte, text string) {
+		at := len(b)
+		b = append(b, text...)
+		*field = b[at:len(b):len(b)]
+	}
+	keep(&r.Path, of.URL.EscapedPath())
+	keep(&r.Query, of.URL.RawQuery)
+	keep(&r.Host, of.Host)
+	for _, h := range []struct {
+		name  string
+		field *[]byte
+	}{
+		{"Accept", &r.Accept}, {"Accept-Encoding", &r.AcceptEncoding},
+		{"If-Match", &r.IfMatch}, {"If-None-Match", &r.IfNoneMatch},
+		{"Cache-Control", &r.CacheControl}, {"Prefer", &r.Prefer},
+		{positionHeader, &r.MinPosition},
+	} {
+		if lines := of.Header.Values(h.name); len(lines) > 0 {
+			keep(h.field, strings.Join(lines, ","))
+		}
+	}
+	if lines := of.Header.Values("Authorization"); len(lines) == 1 {
+		keep(&r.Authorization, lines[0])
+	}
+	if id := of.Header.Get("X-Request-Id"); id != "" {
+		keep(&r.RequestID, id)
+	}
+	return r
+}
+
+// agent returns the User-Agent. No rule looks at it: only a request that is logged is
+// searched for it.
+func (r *request) agent() string {
+	if r.http != nil {
+		return r.http.Header.Get("User-Agent")
+	}
+	return row.Alias(userAgent(r.head))
+}
+
+// userAgent returns the value of the first User-Agent line of a head that http1 has read.
+func userAgent(head []byte) []byte {
+	const name = "user-agent:"
+	for {
+		end := bytes.IndexByte(head, '\n')
+		if end < 0 {
+			return nil
+		}
+		head = head[end+1:]
+		if len(head) > len(name) && head[0]|0x20 == 'u' && head[len(name)-1] == ':' &&
+			bytes.EqualFold(head[:len(name)], []byte(name)) {
+			value, _, _ := bytes.Cut(head[len(name):], []byte("\r\n"))
+			return bytes.Trim(value, " \t")
+		}
+	}
+}
+
+// A peer is at the other end of a connection.
+type peer struct {
+	conn endpoints
+	gap  http1.Gap
+	host []byte    // the last Host that was allowed
+	by   *settings // that allowed it: a reload may change who is known
+	addr string    // see address
+}
+
+// endpoints are the two ends of a connection.
+type endpoints interface {
+	LocalAddr() net.Addr
+	RemoteAddr() net.Addr
+}
+
+// ends are the endpoints of a connection that net/http has.
+type ends struct{ local net.Addr }
+
+func (e ends) LocalAddr() net.Addr  { return e.local }
+func (e ends) RemoteAddr() net.Addr { return nil }
+
+// peerOf returns the peer of a request that net/http has read.
+func peerOf(r *http.Request) *peer {
+	own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return &peer{conn: ends{own}, addr: r.RemoteAddr}
+}
+
+// address returns the address of the peer. It is made at the first request that is
+// logged.
+func (p *peer) address() string {
+	if p.addr == "" {
+		p.addr = p.conn.RemoteAddr().String()
+	}
+	return p.addr
+}
+
+// maxHost is the longest Host that a connection remembers.
+const maxHost = 256
+
+// mayAsk reports whether the Host is one that is served here, which the connection
+// remembers.
+func (p *peer) mayAsk(o *settings, host []byte) bool {
+	// Fast path: the Host of the request before.
+	if p.by == o && bytes.Equal(p.host, host) {
+		return true
+	}
+
+	// Slow path.
+	if !o.hosts.Allow(row.Alias(host), p.conn.LocalAddr()) {
+		return false
+	}
+	if len(host) <= maxHost {
+		p.host, p.by = append(p.host[:0], host...), o
+	}
+	return true
+}
+
+// requestID returns id if it may be echoed: at most 128 bytes that are safe in
+// a header, a log line and a page; else "".
+func requestID(id string) string {
+	if len(id) > 128 {
+		return ""
+	}
+	for i := range len(id) {
+		if !isIDByte(id[i]) {
+			return ""
+		}
+	}
+	return id
+}
+
+func isIDByte(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' ||
+		strings.IndexByte("-._~:/+=@", b) >= 0
+}
+
+// conditions are the conditional headers of a request that writes.
+type conditions struct {
+	match, noneMatch []string // nil: the header is not there
+	impossible       bool     // If-Match has weak tags only
+}
+
+func (r *request) conditions() (conditions, error) {
+	var cond conditions
+	if err := checkConditions(r); err != nil {
+		return cond, err
+	}
+	cond.match = httprule.StrongTags(httprule.Tags(string(r.IfMatch)))
+	cond.impossible = r.IfMatch != nil && cond.match == nil
+	cond.noneMatch = httprule.Tags(string(r.IfNoneMatch))
+	return cond, nil
+}
+
+// checkConditions refuses conditions that are no lists of entity tags.
+func checkConditions(r *request) error {
+	if r.IfMatch != nil && !httprule.IsTagList(row.Alias(r.IfMatch)) {
+		return problem{kind: kindBadHeader, detail: "If-Match is not a list of entity tags"}
+	}
+	if r.IfNoneMatch != nil && !httprule.IsTagList(row.Alias(r.IfNoneMatch)) {
+		return problem{kind: kindBadHeader, detail: "If-None-Match is not a list of entity tags"}
+	}
+	return nil
+}
