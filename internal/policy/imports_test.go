@@ -66,7 +66,11 @@ func refuseTheirs(r room, test bool, path string) string {
 		return ""
 	}
 	for _, other := range house {
-		if covers(other.heavy, path) {
+		switch {
+		case !covers(other.heavy, path):
+		case strings.HasPrefix(r.dir, other.dir+"/"):
+			return "" // a part of the home
+		default:
 			return "this module lives in " + other.dir + " alone; ask that package"
 		}
 	}

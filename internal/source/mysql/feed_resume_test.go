@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/binlog"
 )
 
 // A shelf is a keeper that a test sets.
@@ -136,41 +136,13 @@ func TestMariaDB_FeedGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-// TestMariaDB_FenceOfAResumedFeed: the server is slow to say where its log ends, and
-// nothing is written by whose name the end could be known.
-func TestMariaDB_FenceOfAResumedFeed(t *testing.T) {
-	f := newResumed(t, dbtest.NewMariaDB(t, nil))
-	kept := f.followed()
-	f.again(kept, false)
-	s := f.feed.(*binlogFeed).session.Load()
-	for !s.asking.CompareAndSwap(false, true) { // somebody waits for an answer
-		runtime.Gosched()
-	}
-	done := make(chan error, 1)
-	go func() {
-		ctx, cancel := context.WithTimeout(t.Context(), feedPatience)
-		defer cancel()
-		_, err := f.feed.Fence(ctx)
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		t.Fatalf("a fence knows the end without asking, %v", err)
-	case <-time.After(5 * logStall):
-	}
-	s.asking.Store(false)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestMariaDB_ResumeDoubts: whatever may be a gap is one.
 func TestMariaDB_ResumeDoubts(t *testing.T) {
 	tests := map[string]func(f *fixture, s *dbtest.MariaDBServer, p *source.Place){
 		"another origin": func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Place) { p.Origin += "1" },
 		"no note":        func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Place) { p.Note = "" },
 		"a note of another position": func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Place) {
-			p.Pos += 1 << offsetBits
+			p.Pos += 1 << binlog.OffsetBits
 		},
 		"purged": func(f *fixture, s *dbtest.MariaDBServer, p *source.Place) {
 			run(f.t, f.conn, "FLUSH BINARY LOGS")
@@ -185,11 +157,7 @@ func TestMariaDB_ResumeDoubts(t *testing.T) {
 		"reset": func(f *fixture, _ *dbtest.MariaDBServer, p *source.Place) {
 			run(f.t, f.conn, "DO SLEEP(1.1)", "RESET MASTER")
 			for {
-				end, err := binlogEnd(f.t.Context(), f.conn)
-				if err != nil {
-					f.t.Fatal(err)
-				}
-				if pos, err := end.position(); err != nil || pos >= p.Pos {
+				if pos := logEnd(f); pos >= p.Pos {
 					return
 				}
 				run(f.t, f.conn, "UPDATE dept SET loc = CONCAT(loc, 'x') WHERE deptno = 10")
@@ -219,4 +187,19 @@ func TestMariaDB_ResumeOfAHandlerThatCannot(t *testing.T) {
 	if rec, _ := f.again(kept, true); rec.epochs() == 0 {
 		t.Error("the feed did not begin anew")
 	}
+}
+
+// logEnd returns the end of the binary log.
+func logEnd(f *fixture) source.Position {
+	f.t.Helper()
+	c, err := f.src.controlConn(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer c.release()
+	pos, err := binlog.WritePosition(f.t.Context(), c)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return pos
 }

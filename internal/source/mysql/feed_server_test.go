@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/binlog"
 )
 
 // flatSchema is one table.
@@ -141,7 +142,7 @@ func TestMariaDB_FeedBeginsAnewWithoutItsLog(t *testing.T) {
 	proxy, through := newProxy(t, direct)
 	f := follow(t, through, flatSchema, "t id")
 	conn := foreign(t, direct)
-	was := fmt.Sprintf("binlog.%06d", f.feed.Stats().Position>>offsetBits)
+	was := fmt.Sprintf("binlog.%06d", f.feed.Stats().Position>>binlog.OffsetBits)
 	proxy.Stop()
 	run(t, conn, countUp, "FLUSH BINARY LOGS")
 	await(t, "the log is gone", func() bool { // which the storage engine keeps for a moment

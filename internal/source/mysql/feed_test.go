@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/sourcetest"
 )
 
 // feedPatience bounds every wait of these tests.
@@ -83,40 +84,6 @@ func (r *recorder) changed() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.schema)
-}
-
-// txText writes a transaction as "dept U (deptno=10)->(deptno=11); emp*".
-func txText(tx *source.Tx) string {
-	bare := func(id string) string { _, name, _ := cutLast(id, '.'); return name }
-	var parts []string
-	if tx.All {
-		parts = append(parts, "all")
-	}
-	for _, c := range tx.Changes {
-		parts = append(parts, fmt.Sprintf("%s %c %s->%s", bare(c.Table), "IUD"[c.Op],
-			tupleText(c.Old), tupleText(c.New)))
-	}
-	tables := slices.Clone(tx.Tables)
-	slices.Sort(tables)
-	for _, t := range tables {
-		parts = append(parts, bare(t)+"*")
-	}
-	return strings.Join(parts, "; ")
-}
-
-func tupleText(t source.Tuple) string {
-	if t == nil {
-		return ""
-	}
-	var parts []string
-	for _, c := range t {
-		if c.Null {
-			parts = append(parts, c.Column+" null")
-		} else {
-			parts = append(parts, c.Column+"="+c.Text)
-		}
-	}
-	return "(" + strings.Join(parts, " ") + ")"
 }
 
 // await waits until ok says true.
@@ -215,7 +182,7 @@ func (f *fixture) fence() []string {
 	}
 	var out []string
 	for _, tx := range f.rec.take() {
-		out = append(out, txText(tx))
+		out = append(out, sourcetest.Text(tx))
 	}
 	return out
 }

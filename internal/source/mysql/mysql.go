@@ -126,7 +126,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Pin makes every new connection one to the server with this identity (see
-// serverIdentity), and drops those that were made before it was known. A feed
+// binlog.IdentityMariaDB), and drops those that were made before it was known. A feed
 // pins the server that it follows: loads from another one would not be covered
 // by its changes.
 func (s *Source) Pin(identity string) {

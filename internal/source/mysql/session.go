@@ -11,6 +11,7 @@ import (
 	mysql "github.com/go-sql-driver/mysql"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/binlog"
 )
 
 // maxPrepared bounds how many statements a session keeps prepared: a server
@@ -77,20 +78,20 @@ type session struct {
 // A server is what a connection says of its server.
 type server struct {
 	version  string // "10.11.19-MariaDB-0+deb12u1-log", "8.4.2"
-	identity string // see serverIdentity
+	identity string // see binlog.IdentityMariaDB
 	mariadb  bool
 }
 
 // setUp gives the session the settings that all have in common.
 func (ses *session) setUp(ctx context.Context, readOnly bool) error {
-	row, err := ses.oneRow(ctx, "SELECT VERSION(), "+identityMariaDB)
+	row, err := ses.oneRow(ctx, "SELECT VERSION(), "+binlog.IdentityMariaDB)
 	if err != nil {
 		return err
 	}
 	ses.server.version, ses.server.identity = row[0], row[1]
 	ses.server.mariadb = strings.Contains(row[0], "MariaDB")
 	if !ses.server.mariadb {
-		if row, err = ses.oneRow(ctx, "SELECT "+identityMySQL); err != nil {
+		if row, err = ses.oneRow(ctx, "SELECT "+binlog.IdentityMySQL); err != nil {
 			return err
 		}
 		ses.server.identity = row[0]
@@ -129,13 +130,6 @@ func (v *server) timeLimit(limit time.Duration) string {
 	}
 	return fmt.Sprintf("max_execution_time = %d", limit.Milliseconds())
 }
-
-// serverIdentity tells one server from another, its data directory included.
-// MySQL has a UUID for it.
-const (
-	identityMariaDB = "CONCAT_WS(':', @@hostname, @@port, @@server_id, @@datadir)"
-	identityMySQL   = "@@server_uuid"
-)
 
 // oneRow runs a query without parameters and returns its one row as texts.
 func (ses *session) oneRow(ctx context.Context, sql string) ([]string, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/sourcetest"
 )
 
 // hold begins a commit on a connection of its own that is written to the log and
@@ -179,7 +180,7 @@ func (f *fixture) begin(tables ...string) []*source.Tx {
 		return len(txs) > 0
 	})
 	if !txs[0].All {
-		f.t.Fatalf("the feed begins with %s", txText(txs[0]))
+		f.t.Fatalf("the feed begins with %s", sourcetest.Text(txs[0]))
 	}
 	return txs
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/sourcetest"
 )
 
 // holding are the settings of a server whose commits wait for a replica that is
@@ -139,7 +140,7 @@ func (s *settling) check(ctx context.Context) {
 				left = append(left, tx)
 			case less(now, need[tx]) && !tx.All:
 				s.wrong.Add(1)
-				s.t.Errorf("%s is said to be visible, but is not: %v, want %v", txText(tx), now, need[tx])
+				s.t.Errorf("%s is said to be visible, but is not: %v, want %v", sourcetest.Text(tx), now, need[tx])
 				fallthrough
 			default:
 				s.settled.Add(1)
@@ -204,20 +205,5 @@ func TestMariaDB_SettleIsAProof(t *testing.T) {
 		s.early.Load(), s.wrong.Load())
 	if s.settled.Load() == 0 || s.early.Load() == 0 {
 		t.Error("a part of the test has done nothing")
-	}
-}
-
-// TestSettler_WhatAnotherStreamLeftIsNotProven: between the end of one stream's proofs
-// and the beginning of the next epoch the marks of before must stay.
-func TestSettler_WhatAnotherStreamLeftIsNotProven(t *testing.T) {
-	s := new(settler)
-	s.reset()
-	old := s.add(&proof{pos: 10, xid: true})
-	s.reset()
-	next := s.add(&proof{pos: 20, xid: true})
-	s.sees(20)
-	out, open := s.settled([]*source.Tx{{ID: old}, {ID: next}, {}})
-	if out[0] || !out[1] || !out[2] || len(open) != 0 {
-		t.Errorf("settled %v, open %v; want only what this stream can prove", out, open)
 	}
 }

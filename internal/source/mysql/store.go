@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/binlog"
 )
 
 var _ source.Store = (*Source)(nil)
@@ -60,7 +61,7 @@ func (s *Source) storeOnce(
 		return 0, again, err
 	}
 	// 0 when it cannot be told: the write has happened all the same.
-	pos, _ := writePosition(ctx, c)
+	pos, _ := binlog.WritePosition(ctx, c)
 	return pos, false, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/binlog"
 )
 
 // writeStatements bounds the time of a whole write: that of so many statements.
@@ -104,7 +105,7 @@ func (p *plan) writeOnce(
 		return nil, again, err
 	}
 	// 0 when it cannot be told: the write has happened all the same.
-	wr.done.Position, _ = writePosition(ctx, c)
+	wr.done.Position, _ = binlog.WritePosition(ctx, c)
 	return &wr.done, false, nil
 }
 

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -237,6 +238,8 @@ func AsInt(v any) int64 {
 	switch v := v.(type) {
 	case int64:
 		return v
+	case uint64:
+		return int64(min(v, math.MaxInt64))
 	case []byte:
 		var n int64
 		for _, b := range v {

@@ -163,3 +163,16 @@ func FuzzColumnValue(f *testing.F) {
 		_ = c.Arg(v)
 	})
 }
+
+func TestAsInt_OfWhatTheDriverGives(t *testing.T) {
+	for v, want := range map[any]int64{
+		int64(-5): -5, uint64(4711): 4711, uint64(math.MaxUint64): math.MaxInt64, nil: 0, "x": 0,
+	} {
+		if got := AsInt(v); got != want {
+			t.Errorf("%v is %d, want %d", v, got, want)
+		}
+	}
+	if got := AsInt([]byte("4711")); got != 4711 {
+		t.Errorf("a text of digits is %d", got)
+	}
+}

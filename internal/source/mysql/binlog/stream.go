@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"context"
@@ -56,11 +56,11 @@ type follower interface {
 
 // openStream starts a stream at a place, or, with a set of transactions, after
 // them. The caller closes it.
-func (s *Source) openStream(
+func (f *Feed) openStream(
 	ctx context.Context, v server, at place, after binlog.GTIDSet, to follower,
 ) (*stream, error) {
 	st := &stream{ended: make(chan struct{})}
-	cfg := s.streamConfig(v, st)
+	cfg := f.streamConfig(v, st)
 	cfg.RowsEventDecodeFunc = to.decode
 	cfg.SynchronousEventHandler = to
 	st.syncer = replication.NewBinlogSyncer(cfg)
@@ -88,14 +88,14 @@ func (s *Source) openStream(
 
 // streamConfig says how the library connects. It is not left to reconnect: what
 // was missed meanwhile is for the feed to find out.
-func (s *Source) streamConfig(v server, st *stream) replication.BinlogSyncerConfig {
+func (f *Feed) streamConfig(v server, st *stream) replication.BinlogSyncerConfig {
 	cfg := replication.BinlogSyncerConfig{
-		ServerID:                s.opts.ServerID,
+		ServerID:                f.src.ServerID,
 		Flavor:                  binlog.MySQLFlavor,
-		Host:                    s.cfg.Addr,
-		User:                    s.cfg.User,
-		Password:                s.cfg.Passwd,
-		TLSConfig:               s.cfg.TLS,
+		Host:                    f.src.Addr,
+		User:                    f.src.User,
+		Password:                f.src.Password,
+		TLSConfig:               f.src.TLS,
 		Localhost:               "hotrow",
 		TimestampStringLocation: time.UTC,
 		HeartbeatPeriod:         heartbeat,
@@ -105,12 +105,12 @@ func (s *Source) streamConfig(v server, st *stream) replication.BinlogSyncerConf
 		EventCacheCount:         1,
 		Logger:                  slog.New(slog.DiscardHandler), // it logs each step as information
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return st.dial(ctx, s.cfg.Net, s.cfg.Addr)
+			return st.dial(ctx, f.src.Net, f.src.Addr)
 		},
 	}
-	query := "SELECT " + identityMySQL
+	query := "SELECT " + IdentityMySQL
 	if v.mariadb {
-		cfg.Flavor, query = binlog.MariaDBFlavor, "SELECT "+identityMariaDB
+		cfg.Flavor, query = binlog.MariaDBFlavor, "SELECT "+IdentityMariaDB
 	}
 	// Two replicas with one number cut each other off. A number of 31 bits that
 	// is drawn anew for each connection is hardly ever anybody else's.

@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"context"
@@ -85,8 +85,8 @@ func (g *gtids) reach(ctx context.Context, names []string) error {
 
 // lastGTIDs returns the last transaction of each domain in the log. MariaDB notes
 // it before it writes the transaction, so nothing that is visible comes after.
-func lastGTIDs(ctx context.Context, c *conn) (names []string, err error) {
-	err = c.query(ctx, "SELECT @@GLOBAL.gtid_binlog_pos", nil, func(v []any) error {
+func lastGTIDs(ctx context.Context, c Conn) (names []string, err error) {
+	err = c.Query(ctx, "SELECT @@GLOBAL.gtid_binlog_pos", nil, func(v []any) error {
 		if text := catalog.AsText(v[0]); text != "" {
 			names = strings.Split(text, ",")
 		}
@@ -154,12 +154,12 @@ func (s *following) fenceStalled(ctx context.Context, end <-chan end) (source.Po
 
 // reachLast waits until the last transactions in the log have been handed on.
 func (s *following) reachLast(ctx context.Context) error {
-	c, err := s.feed.src.controlConn(ctx)
+	c, err := s.feed.src.Control(ctx)
 	if err != nil {
 		return err
 	}
 	names, err := lastGTIDs(ctx, c)
-	c.release()
+	c.Release()
 	if err != nil {
 		return err
 	}
@@ -190,13 +190,13 @@ func (s *following) askEnd() <-chan end {
 		defer s.asking.Store(false)
 		ctx, cancel := context.WithTimeout(s.ctx, silence)
 		defer cancel()
-		c, err := s.feed.src.controlConn(ctx)
+		c, err := s.feed.src.Control(ctx)
 		if err != nil {
 			answer <- end{err: err}
 			return
 		}
-		defer c.release()
-		pos, err := writePosition(ctx, c)
+		defer c.Release()
+		pos, err := WritePosition(ctx, c)
 		answer <- end{pos, err}
 	})
 	return answer

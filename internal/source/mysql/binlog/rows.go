@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ func (r *reader) rows(e *replication.RowsEvent) error {
 	}
 	if r.defs.tables[name] == nil {
 		if !insert {
-			r.group.all(r.defs.blind)
+			r.group.all(r.defs.unobservable)
 		}
 		return nil
 	}

@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 // transaction, which is settled when all that was in the log is visible.
 //
 // On a busy server the first transaction after it that is visible proves it. On
-// a quiet one a scout reads what the log holds before the beginning.
+// a quiet one a scan reads what the log holds before the beginning.
 type barrier struct {
 	start source.Position
 	xa    bool // transactions may have been ended by XA COMMIT, which have no order
 
 	// mu guards what follows.
 	mu      sync.Mutex
-	scouted bool
+	scanned bool
 	need    *proof   // the last one of a watched table; nil: there is none
 	others  []*proof // those without an XID
 }
@@ -34,14 +34,14 @@ type barrier struct {
 func (b *barrier) passed(visible source.Position) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.xa && (!b.scouted || len(b.others) > 0) {
+	if b.xa && (!b.scanned || len(b.others) > 0) {
 		return false
 	}
-	return visible > b.start || b.scouted && (b.need == nil || visible >= b.need.pos)
+	return visible > b.start || b.scanned && (b.need == nil || visible >= b.need.pos)
 }
 
-// prove tries to prove by locks what the scout has found.
-func (b *barrier) prove(ctx context.Context, c *conn, s *settler) error {
+// prove tries to prove by locks what the scan has found.
+func (b *barrier) prove(ctx context.Context, c Conn, s *settler) error {
 	b.mu.Lock()
 	need, others := b.need, b.others
 	b.mu.Unlock()
@@ -72,13 +72,13 @@ func (b *barrier) prove(ctx context.Context, c *conn, s *settler) error {
 	return nil
 }
 
-// errScouted ends a scout's stream.
-var errScouted = errors.New("the scout has reached the feed's beginning")
+// errScanned ends a scan's stream.
+var errScanned = errors.New("the scan of the backlog has reached the feed's beginning")
 
-// A scout reads the log up to the feed's beginning and keeps what the barrier has
+// A backlogScan reads the log up to the feed's beginning and keeps what the barrier has
 // to wait for: as the server's own recovery does, from the file that the last
 // checkpoint names. All transactions of files before that one are visible.
-type scout struct {
+type backlogScan struct {
 	*reader
 	until      source.Position
 	need       *proof
@@ -90,19 +90,19 @@ type scout struct {
 }
 
 // HandleEvent takes one event.
-func (s *scout) HandleEvent(e *replication.BinlogEvent) error {
+func (s *backlogScan) HandleEvent(e *replication.BinlogEvent) error {
 	if err := s.reader.event(e); err != nil {
 		return err
 	}
 	if s.done = s.group == nil && s.pos >= s.until; s.done {
-		return errScouted
+		return errScanned
 	}
 	return nil
 }
 
 // commit keeps a transaction. Of rows before a change of definitions nobody knows
 // what the columns were.
-func (s *scout) commit(c *commit) error {
+func (s *backlogScan) commit(c *commit) error {
 	if s.ddls != s.reader.ddls {
 		s.ddls = s.reader.ddls
 		if s.defs != nil {
@@ -130,14 +130,14 @@ func (s *scout) commit(c *commit) error {
 	return nil
 }
 
-// scout finds out what b has to wait for. The definitions are those of the feed's
+// scanBacklog finds out what b has to wait for. The definitions are those of the feed's
 // beginning, or nil.
-func (f *binlogFeed) scout(
+func (f *Feed) scanBacklog(
 	ctx context.Context, a *attached, defs *definitions, b *barrier,
 ) error {
 	file, firstOnly := a.start.file, true
 	for {
-		s, err := f.scoutFrom(ctx, a, defs, file)
+		s, err := f.scanFrom(ctx, a, defs, file)
 		if err != nil {
 			return err
 		}
@@ -149,21 +149,21 @@ func (f *binlogFeed) scout(
 			f.settler.ended(s.last)
 		}
 		b.mu.Lock()
-		b.scouted, b.need, b.others = true, s.need, s.others
+		b.scanned, b.need, b.others = true, s.need, s.others
 		b.mu.Unlock()
 		return nil
 	}
 }
 
-// scoutFrom reads from the beginning of a file up to the feed's beginning.
-func (f *binlogFeed) scoutFrom(
+// scanFrom reads from the beginning of a file up to the feed's beginning.
+func (f *Feed) scanFrom(
 	ctx context.Context, a *attached, defs *definitions, file string,
-) (*scout, error) {
+) (*backlogScan, error) {
 	until, err := a.start.position()
 	if err != nil {
 		return nil, err
 	}
-	r, err := newReader(f.tables, f.src.cfg.DBName, place{file: file, offset: 4})
+	r, err := newReader(f.tables, f.src.Home, place{file: file, offset: 4})
 	if err != nil {
 		return nil, err
 	}
@@ -172,10 +172,10 @@ func (f *binlogFeed) scoutFrom(
 		mine.ddls, mine.end = 0, 0
 		r.defs = &mine
 	}
-	s := &scout{reader: r, until: until}
+	s := &backlogScan{reader: r, until: until}
 	r.emit = s.commit
 	r.checkpoint = func(file string) { s.checkpoint = file }
-	st, err := f.src.openStream(ctx, a.server, r.at, nil, s)
+	st, err := f.openStream(ctx, a.server, r.at, nil, s)
 	if err != nil {
 		return nil, err
 	}

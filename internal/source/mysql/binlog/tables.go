@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"context"
@@ -25,9 +25,9 @@ type definitions struct {
 	tables map[catalog.Name]*tableDef
 	names  []string // of tables whose definition matters, those that are not there included
 
-	// blind are the watched tables that a cascade may reach from tables which
+	// unobservable are the watched tables that a cascade may reach from tables which
 	// the user may not see: any table that is not known may be one.
-	blind []string
+	unobservable []string
 
 	// They hold from the end of the ddls-th change of definitions until the next,
 	// provided that none stands in the log before end: they were read in between.

@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func (d *definitions) readCascades(ctx context.Context, r *catalog.Reader) error
 	}
 	for _, name := range more {
 		if d.tables[name] == nil { // the user may not see it
-			d.blind = appendNew(d.blind, reach[name]...)
+			d.unobservable = appendNew(d.unobservable, reach[name]...)
 			d.tables[name] = &tableDef{Table: &catalog.Table{
 				Table: source.Table{Schema: name.Schema, Name: name.Table}}}
 		}

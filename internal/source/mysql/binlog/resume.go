@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"cmp"
@@ -17,47 +17,47 @@ import (
 	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
-// maxLandmarks bounds how many places are remembered while a transaction is not
+// maxResumePoints bounds how many places are remembered while a transaction is not
 // settled. What comes beyond it is delivered again from an earlier one.
-const maxLandmarks = 1 << 12
+const maxResumePoints = 1 << 12
 
 // startTolerance is by how many seconds the start of a server may seem to differ,
 // which is computed from its clock and from how long it runs.
 const startTolerance = 2
 
-// A landmark is a place of the log between two transactions, where a stream can
+// A resumePoint is a place of the log between two transactions, where a stream can
 // begin.
-type landmark struct {
+type resumePoint struct {
 	pos  source.Position
 	file string
 	born uint32 // when the file was made
 	defs string // digest of the definitions that rows behind it have; "": not known
 }
 
-// landmarks are those that a feed has passed and may be asked for.
-type landmarks struct {
+// resumePoints are those that a feed has passed and may be asked for.
+type resumePoints struct {
 	started int64 // when the server was
 
 	// mu guards list, oldest first.
 	mu   sync.Mutex
-	list []landmark
+	list []resumePoint
 }
 
-// add notes a landmark behind all others.
-func (m *landmarks) add(l landmark) {
+// add notes a point behind all others.
+func (m *resumePoints) add(l resumePoint) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if l.born == 0 {
 		return
 	}
-	if len(m.list) < maxLandmarks {
+	if len(m.list) < maxResumePoints {
 		m.list = append(m.list, l)
 	}
 }
 
-// before returns the last landmark that is not behind pos, and forgets those
+// before returns the last point that is not behind pos, and forgets those
 // before it: nobody asks for less than before.
-func (m *landmarks) before(pos source.Position) (landmark, bool) {
+func (m *resumePoints) before(pos source.Position) (resumePoint, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := 0
@@ -65,7 +65,7 @@ func (m *landmarks) before(pos source.Position) (landmark, bool) {
 		n++
 	}
 	if n == 0 {
-		return landmark{}, false
+		return resumePoint{}, false
 	}
 	m.list = m.list[n-1:]
 	return m.list[0], true
@@ -76,16 +76,16 @@ var errVoid = errors.New("the stream is not used")
 
 // startedAt returns when the server was started. One that has been started since
 // may have lost what it had shown, or may have been given other data.
-func startedAt(ctx context.Context, c *conn) (at int64, err error) {
+func startedAt(ctx context.Context, c Conn) (at int64, err error) {
 	var now, uptime int64
-	err = c.query(ctx, "SELECT UNIX_TIMESTAMP()", nil, func(v []any) error {
+	err = c.Query(ctx, "SELECT UNIX_TIMESTAMP()", nil, func(v []any) error {
 		now = catalog.AsInt(v[0])
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	err = c.query(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'", nil, func(v []any) error {
+	err = c.Query(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'", nil, func(v []any) error {
 		uptime, err = strconv.ParseInt(catalog.AsText(v[1]), 10, 64)
 		return err
 	})
@@ -93,12 +93,12 @@ func startedAt(ctx context.Context, c *conn) (at int64, err error) {
 }
 
 // Keep implements source.Resumer.
-func (f *binlogFeed) Keep(k source.Keeper) { f.keeper.Store(&k) }
+func (f *Feed) Keep(k source.Keeper) { f.keeper.Store(&k) }
 
 // Place implements source.Resumer. The note holds when the server was started,
 // when the file was made, how the tables are defined, and the file's name.
-func (f *binlogFeed) Place(pos source.Position) (source.Place, bool) {
-	m, s := f.marks.Load(), f.session.Load()
+func (f *Feed) Place(pos source.Position) (source.Place, bool) {
+	m, s := f.points.Load(), f.session.Load()
 	if m == nil || s == nil || s.mysql {
 		return source.Place{}, false
 	}
@@ -110,9 +110,9 @@ func (f *binlogFeed) Place(pos source.Position) (source.Place, bool) {
 		Note: fmt.Sprintf("%d %d %s %s", m.started, l.born, cmp.Or(l.defs, "-"), l.file)}, true
 }
 
-// landmark is where the session stands now.
-func (s *following) landmark() landmark {
-	l := landmark{pos: s.pos, file: s.done.file, born: s.born}
+// resumePoint is where the session stands now.
+func (s *following) resumePoint() resumePoint {
+	l := resumePoint{pos: s.pos, file: s.done.file, born: s.born}
 	if s.holds() {
 		if s.digested != s.defs {
 			s.digested, s.digest = s.defs, s.defs.digest()
@@ -125,7 +125,7 @@ func (s *following) landmark() landmark {
 // digest returns a text that changes when any of the definitions does.
 func (d *definitions) digest() string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%q %q;", d.names, d.blind)
+	fmt.Fprintf(sum, "%q %q;", d.names, d.unobservable)
 	names := slices.SortedFunc(maps.Keys(d.tables), func(a, b catalog.Name) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Table, b.Table))
 	})
@@ -154,7 +154,7 @@ func parseResumption(p source.Place) (r resumption, started int64, ok bool) {
 	started, err := strconv.ParseInt(parts[0], 10, 64)
 	born, bornErr := strconv.ParseUint(parts[1], 10, 32)
 	r = resumption{from: p, born: uint32(born), defs: parts[2],
-		start: place{file: parts[3], offset: uint64(p.Pos) & (1<<offsetBits - 1)}}
+		start: place{file: parts[3], offset: uint64(p.Pos) & (1<<OffsetBits - 1)}}
 	pos, placeErr := r.start.position()
 	return r, started, errors.Join(err, bornErr, placeErr) == nil && pos == p.Pos
 }
@@ -162,7 +162,7 @@ func parseResumption(p source.Place) (r resumption, started int64, ok bool) {
 // resumeAt makes the stream go on from what is kept, if the server is the same,
 // has not been started since, and its log goes on from there. Whether the file
 // is the same, and is there at all, the stream finds out.
-func (f *binlogFeed) resumeAt(a *attached) {
+func (f *Feed) resumeAt(a *attached) {
 	k := f.keeper.Load()
 	if k == nil || !a.server.mariadb {
 		return
@@ -199,7 +199,7 @@ func (s *following) goOn(a *attached) {
 
 // resumes waits until the stream has shown that it goes on, and tells the handler.
 // What is pending stays so: the server that is to prove it is the same.
-func (f *binlogFeed) resumes(
+func (f *Feed) resumes(
 	ctx context.Context, a *attached, s *following, st *stream,
 ) error {
 	select {

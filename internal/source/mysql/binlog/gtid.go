@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 // executedGTIDs returns the transactions that MySQL has executed. MySQL puts one
 // there when its storage engine has committed it, so it is visible then. (Not
 // tested against a MySQL server; MariaDB has no variable that says as much.)
-func executedGTIDs(ctx context.Context, c *conn) (binlog.GTIDSet, error) {
+func executedGTIDs(ctx context.Context, c Conn) (binlog.GTIDSet, error) {
 	var text string
-	err := c.query(ctx, "SELECT @@GLOBAL.gtid_executed", nil, func(v []any) error {
+	err := c.Query(ctx, "SELECT @@GLOBAL.gtid_executed", nil, func(v []any) error {
 		text = catalog.AsText(v[0])
 		return nil
 	})
@@ -24,7 +24,7 @@ func executedGTIDs(ctx context.Context, c *conn) (binlog.GTIDSet, error) {
 }
 
 // executed drops the proofs of transactions that MySQL has executed.
-func (s *settler) executed(ctx context.Context, c *conn, open []uint64) error {
+func (s *settler) executed(ctx context.Context, c Conn, open []uint64) error {
 	done, err := executedGTIDs(ctx, c)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"encoding/binary"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
+	"github.com/hotrow/hotrow/internal/source/sourcetest"
 )
 
 // A told is what a reader hands on, as text.
@@ -29,7 +30,7 @@ func newTold(t testing.TB) *told {
 	}
 	out := &told{reader: r}
 	r.emit = func(c *commit) error {
-		if text := txText(c.tx); text != "" {
+		if text := sourcetest.Text(c.tx); text != "" {
 			out.txs = append(out.txs, text)
 		}
 		return nil
@@ -79,7 +80,7 @@ func TestReader_MovesOnlyBetweenTransactions(t *testing.T) {
 	if err := r.feedEvents(xid(230)); err != nil {
 		t.Fatal(err)
 	}
-	if want := source.Position(7<<offsetBits | 230); r.pos != want ||
+	if want := source.Position(7<<OffsetBits | 230); r.pos != want ||
 		!slices.Equal(r.txs, []string{"t*"}) {
 		t.Errorf("after the commit: %d, %q, want %d and t*", r.pos, r.txs, want)
 	}

@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // continue each other.
 type following struct {
 	*reader
-	feed     *binlogFeed
+	feed     *Feed
 	handler  source.Handler
 	mysql    bool // and not MariaDB
 	progress *source.Progress
@@ -24,7 +24,7 @@ type following struct {
 	handed source.Position // that the handler knows
 	ready  chan struct{}   // closed when the handler has been told of the beginning
 	early  chan struct{}   // closed when the file is known to be that of before; nil: no such
-	marks  *landmarks
+	points *resumePoints
 
 	digested *definitions // of which digest is
 	digest   string
@@ -49,8 +49,8 @@ type following struct {
 	helpers sync.WaitGroup
 }
 
-func (f *binlogFeed) newFollowing(a *attached, h source.Handler) (*following, error) {
-	r, err := newReader(f.tables, f.src.cfg.DBName, a.start)
+func (f *Feed) newFollowing(a *attached, h source.Handler) (*following, error) {
+	r, err := newReader(f.tables, f.src.Home, a.start)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (f *binlogFeed) newFollowing(a *attached, h source.Handler) (*following, er
 		reader: r, feed: f, handler: h, mysql: !a.server.mariadb,
 		progress: source.NewProgress(a.pos),
 		ready:    make(chan struct{}), read: make(chan struct{}, 1),
-		marks: &landmarks{started: a.started}, server: a.server.identity,
+		points: &resumePoints{started: a.started}, server: a.server.identity,
 	}
 	s.found.Store(a.defs)
 	s.gtids.add(a.gtids...)
@@ -105,7 +105,7 @@ func (s *following) HandleEvent(e *replication.BinlogEvent) error {
 	}
 	if s.group == nil && s.pos > s.handed {
 		s.handed = s.pos
-		s.marks.add(s.landmark())
+		s.points.add(s.resumePoint())
 		s.handler.Advance(s.pos)
 		s.progress.Advance(s.pos)
 		s.feed.counts.position.Store(uint64(s.pos))
@@ -182,7 +182,7 @@ func (s *following) begin(ctx context.Context, a *attached) (wait func()) {
 	s.ctx = ctx
 	s.helpers.Go(func() { s.keepDefinitions(ctx) })
 	if s.bar != nil {
-		s.helpers.Go(func() { s.look(ctx, a) })
+		s.helpers.Go(func() { s.watchBarrier(ctx, a) })
 	}
 	return func() {
 		s.work.Lock() // nobody starts anything any more: ctx has ended
@@ -202,7 +202,7 @@ func (s *following) keepDefinitions(ctx context.Context) {
 		d, err := s.feed.definitions(ctx, s.seen.Load())
 		if err != nil {
 			if ctx.Err() == nil {
-				s.feed.src.log.Warn("read the definitions of tables", "err", err)
+				s.feed.src.Log.Warn("read the definitions of tables", "err", err)
 			}
 			select {
 			case <-ctx.Done():
@@ -218,13 +218,13 @@ func (s *following) keepDefinitions(ctx context.Context) {
 // definitions reads the definitions, and the end of the log after them: whatever
 // changes them later comes after that, and what changed them before has been seen
 // or stands between.
-func (f *binlogFeed) definitions(ctx context.Context, ddls uint64) (*definitions, error) {
-	c, err := f.src.controlConn(ctx)
+func (f *Feed) definitions(ctx context.Context, ddls uint64) (*definitions, error) {
+	c, err := f.src.Control(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer c.release()
-	v, err := c.server()
+	defer c.Release()
+	v, err := serverOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -233,14 +233,14 @@ func (f *binlogFeed) definitions(ctx context.Context, ddls uint64) (*definitions
 		return nil, err
 	}
 	d.ddls = ddls
-	d.end, err = writePosition(ctx, c)
+	d.end, err = WritePosition(ctx, c)
 	return d, err
 }
 
-// look finds out what the barrier waits for, unless the server is so busy that it
+// watchBarrier finds out what the barrier waits for, unless the server is so busy that it
 // is passed before. The definitions are those of the beginning only if nothing that
 // changes them stands between that and when they were read.
-func (s *following) look(ctx context.Context, a *attached) {
+func (s *following) watchBarrier(ctx context.Context, a *attached) {
 	if _, err := s.progress.Reach(ctx, a.defs.end); err != nil {
 		return
 	}
@@ -249,11 +249,11 @@ func (s *following) look(ctx context.Context, a *attached) {
 		known = nil
 	}
 	for wait := resumeMin; !s.feed.settler.passed(s.bar); wait = min(2*wait, resumeMax) {
-		err := s.feed.scout(ctx, a, known, s.bar)
+		err := s.feed.scanBacklog(ctx, a, known, s.bar)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		s.feed.src.log.Debug("read the log before the beginning", "err", err)
+		s.feed.src.Log.Debug("read the log before the beginning", "err", err)
 		select {
 		case <-ctx.Done():
 			return

@@ -1,9 +1,8 @@
-package mysql
+package binlog
 
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,12 +12,13 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
-// offsetBits is how much of a source.Position is the offset within a file of
+// OffsetBits is how much of a source.Position is the offset within a file of
 // the binary log; the number of the file stands above. A file is as large as
 // max_binlog_size (1 GiB) and the transaction that does not fit into it.
-const offsetBits = 40
+const OffsetBits = 40
 
 // errNoBinlog is the error of a server that writes no binary log.
 var errNoBinlog = errors.New("the server writes no binary log; start it with --log-bin")
@@ -35,11 +35,11 @@ type place struct {
 // the files, which is the same for all of one server.
 func (p place) position() (source.Position, error) {
 	_, digits, found := cutLast(p.file, '.')
-	n, err := strconv.ParseUint(digits, 10, 64-offsetBits)
-	if !found || err != nil || p.offset>>offsetBits != 0 {
+	n, err := strconv.ParseUint(digits, 10, 64-OffsetBits)
+	if !found || err != nil || p.offset>>OffsetBits != 0 {
 		return 0, fmt.Errorf("%q, %d is no place in a binary log", p.file, p.offset)
 	}
-	return source.Position(n<<offsetBits | p.offset), nil
+	return source.Position(n<<OffsetBits | p.offset), nil
 }
 
 // cutLast is strings.Cut at the last sep.
@@ -63,59 +63,41 @@ func (p place) moved(end uint32) place {
 	return p
 }
 
-// A querier asks a server: a connection or a pool of them.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // errSyntax is the number of the error of a statement that a server does not
 // know.
 const errSyntax = 1064
 
 // binlogEnd returns the end of the binary log, which no visible change is
 // behind: a transaction is written to the log first and becomes visible later.
-func binlogEnd(ctx context.Context, q querier) (place, error) {
-	p, err := masterStatus(ctx, q, "SHOW MASTER STATUS")
+func binlogEnd(ctx context.Context, c catalog.Conn) (place, error) {
+	p, err := masterStatus(ctx, c, "SHOW MASTER STATUS")
 	var e *driver.MySQLError
 	if errors.As(err, &e) && e.Number == errSyntax { // MySQL 8.4
-		p, err = masterStatus(ctx, q, "SHOW BINARY LOG STATUS")
+		p, err = masterStatus(ctx, c, "SHOW BINARY LOG STATUS")
 	}
 	return p, err
 }
 
 // masterStatus reads the first two columns of the statement's one row.
-func masterStatus(ctx context.Context, q querier, statement string) (place, error) {
-	rows, err := q.QueryContext(ctx, statement)
-	if err != nil {
-		return place{}, err
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return place{}, err
-	}
-	if !rows.Next() {
-		return place{}, errors.Join(errNoBinlog, rows.Err())
-	}
+func masterStatus(ctx context.Context, c catalog.Conn, statement string) (place, error) {
 	var p place
-	targets := make([]any, len(columns))
-	for i := range targets {
-		targets[i] = new(sql.RawBytes)
+	err := c.Query(ctx, statement, nil, func(v []any) error {
+		if len(v) < 2 {
+			return fmt.Errorf("%s: %d columns", statement, len(v))
+		}
+		p = place{file: catalog.AsText(v[0]), offset: uint64(catalog.AsInt(v[1]))}
+		return nil
+	})
+	if err == nil && p.file == "" {
+		err = errNoBinlog
 	}
-	if len(columns) < 2 {
-		return p, fmt.Errorf("%s: %d columns", statement, len(columns))
-	}
-	targets[0], targets[1] = &p.file, &p.offset
-	if err := rows.Scan(targets...); err != nil {
-		return p, err
-	}
-	return p, rows.Err()
+	return p, err
 }
 
-// writePosition returns a position that includes whatever has committed on the
+// WritePosition returns a position that includes whatever has committed on the
 // connection, or anywhere else, before it is asked.
-func writePosition(ctx context.Context, q querier) (source.Position, error) {
-	p, err := binlogEnd(ctx, q)
+func WritePosition(ctx context.Context, c catalog.Conn) (source.Position, error) {
+	p, err := binlogEnd(ctx, c)
 	if err != nil {
 		return 0, err
 	}

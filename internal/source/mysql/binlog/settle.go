@@ -1,4 +1,4 @@
-package mysql
+package binlog
 
 import (
 	"context"
@@ -173,12 +173,12 @@ func (s *settler) drop(id uint64) {
 }
 
 // probe asks the server which of txs every new read sees.
-func (s *settler) probe(ctx context.Context, c *conn, txs []*source.Tx) ([]bool, error) {
+func (s *settler) probe(ctx context.Context, c Conn, txs []*source.Tx) ([]bool, error) {
 	out, open := s.settled(txs)
 	if len(open) == 0 {
 		return out, nil
 	}
-	v, err := c.server()
+	v, err := serverOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (s *settler) probe(ctx context.Context, c *conn, txs []*source.Tx) ([]bool,
 }
 
 // prove takes a snapshot, and then locks of what that has not proven.
-func (s *settler) prove(ctx context.Context, c *conn, txs []*source.Tx) error {
+func (s *settler) prove(ctx context.Context, c Conn, txs []*source.Tx) error {
 	pos, err := snapshotPosition(ctx, c)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (s *settler) prove(ctx context.Context, c *conn, txs []*source.Tx) error {
 }
 
 // proveOne tries to prove one transaction by its locks.
-func (s *settler) proveOne(ctx context.Context, c *conn, id uint64, p *proof) error {
+func (s *settler) proveOne(ctx context.Context, c Conn, id uint64, p *proof) error {
 	if p.barrier != nil {
 		return p.barrier.prove(ctx, c, s)
 	}
@@ -254,12 +254,12 @@ func (s *settler) isVisible(pos source.Position) bool {
 }
 
 // snapshotPosition takes a snapshot and returns its place in the binary log.
-func snapshotPosition(ctx context.Context, c *conn) (source.Position, error) {
-	if err := c.exec(ctx, "START TRANSACTION WITH CONSISTENT SNAPSHOT"); err != nil {
+func snapshotPosition(ctx context.Context, c Conn) (source.Position, error) {
+	if err := c.Exec(ctx, "START TRANSACTION WITH CONSISTENT SNAPSHOT"); err != nil {
 		return 0, err
 	}
 	var p place
-	err := c.query(ctx, "SHOW STATUS LIKE 'binlog\\_snapshot\\_%'", nil, func(v []any) error {
+	err := c.Query(ctx, "SHOW STATUS LIKE 'binlog\\_snapshot\\_%'", nil, func(v []any) error {
 		switch strings.ToLower(catalog.AsText(v[0])) {
 		case "binlog_snapshot_file":
 			p.file = catalog.AsText(v[1])
@@ -268,9 +268,9 @@ func snapshotPosition(ctx context.Context, c *conn) (source.Position, error) {
 		}
 		return nil
 	})
-	end := c.exec(context.WithoutCancel(ctx), "ROLLBACK")
+	end := c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
 	if end != nil {
-		c.discard()
+		c.Discard()
 	}
 	if err := errors.Join(err, end); err != nil {
 		return 0, err
@@ -288,11 +288,11 @@ const (
 
 // unlocked reports whether one of the rows is not locked by a writer. That a row
 // which should be there is not found proves nothing.
-func unlocked(ctx context.Context, c *conn, rows []lockRow) (bool, error) {
+func unlocked(ctx context.Context, c Conn, rows []lockRow) (bool, error) {
 	for i := range rows {
 		r := &rows[i]
 		found := false
-		err := c.query(ctx, r.statement(), r.key, func([]any) error { found = true; return nil })
+		err := c.Query(ctx, r.statement(), r.key, func([]any) error { found = true; return nil })
 		var e *driver.MySQLError
 		switch {
 		case err == nil:
@@ -313,12 +313,12 @@ func unlocked(ctx context.Context, c *conn, rows []lockRow) (bool, error) {
 // statement returns the locking read of a row.
 func (r *lockRow) statement() string {
 	var b strings.Builder
-	b.WriteString("SELECT 1 FROM " + quoteTable(r.table.Schema, r.table.Name) + " WHERE ")
+	b.WriteString("SELECT 1 FROM " + catalog.QuoteTable(r.table.Schema, r.table.Name) + " WHERE ")
 	for i, k := range r.table.key {
 		if i > 0 {
 			b.WriteString(" AND ")
 		}
-		b.WriteString(quote(r.table.Cols[k].Name) + " = " + r.table.Cols[k].Mark())
+		b.WriteString(catalog.Quote(r.table.Cols[k].Name) + " = " + r.table.Cols[k].Mark())
 	}
 	return b.String() + " LOCK IN SHARE MODE NOWAIT"
 }
