@@ -17,6 +17,7 @@ import (
 // running server.
 type linksCmd struct {
 	Add     linksAddCmd     `cmd:"" help:"Shorten a URL and print the short one."`
+	Edit    linksEditCmd    `cmd:"" help:"Change links: target, title, tags, times..."`
 	Ls      linksListCmd    `cmd:"" help:"List links."`
 	Rm      linksRemoveCmd  `cmd:"" help:"Delete links."`
 	Stats   linksStatsCmd   `cmd:"" help:"Say how often a link was followed, and by whom."`
@@ -38,6 +39,9 @@ type linkDocument struct {
 	Clicks      int64      `json:"clicks"`
 	Bots        int64      `json:"bots"`
 	LastClickAt *time.Time `json:"last_click_at"`
+	Title       string     `json:"title"`
+	Tags        []string   `json:"tags"`
+	State       string     `json:"state"`
 }
 
 type linksAddCmd struct {
@@ -122,7 +126,7 @@ type linksListCmd struct {
 func (c *linksListCmd) Run(p *program) error {
 	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	if !c.JSON {
-		fmt.Fprintln(out, "CODE\tCLICKS\tBOTS\tLAST\tEXPIRES\tTARGET")
+		fmt.Fprintln(out, "CODE\tSTATE\tCLICKS\tBOTS\tLAST\tEXPIRES\tTARGET\tTITLE")
 	}
 	after, left := "", c.Limit
 	for {
@@ -173,11 +177,8 @@ func (c *linksListCmd) line(p *program, out io.Writer, text json.RawMessage) err
 	if l.ExpiresAt != nil {
 		expires = l.ExpiresAt.UTC().Format("2006-01-02 15:04")
 	}
-	if !l.Enabled {
-		expires = "off"
-	}
-	_, err := fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%s\t%s\n",
-		l.Code, l.Clicks, l.Bots, last, expires, l.URL)
+	_, err := fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n",
+		l.Code, l.State, l.Clicks, l.Bots, last, expires, l.URL, l.Title)
 	return err
 }
 

@@ -22,7 +22,7 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	rules, err := links.NewRules(links.Options{
 		BaseURL: base, Aliases: l.Hosts, Schemes: l.Schemes, Userinfo: l.Userinfo == "allow",
 		DenyPrivate: l.Private == "deny", Status: l.Status, CodeLength: l.CodeLen,
-		ExactCase: l.Case == "exact",
+		ExactCase: l.Case == "exact", LimitAll: l.Spend == "all",
 	})
 	if err != nil {
 		return linksHandlers{}, err

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,7 +21,7 @@ import (
 type linksImportCmd struct {
 	File   string `arg:"" help:"The file; - for standard input."`
 	From   string `default:"auto" help:"auto, bitly, yourls, shlink, kutt, golink, csv, hotrow."`
-	DryRun bool   `help:"Read the file and say what would not be imported; change nothing."`
+	DryRun bool   `help:"Ask the server what it would not import, and why; change nothing."`
 
 	linksClient
 }
@@ -41,38 +42,39 @@ func (c *linksImportCmd) Run(p *program) error {
 	bar := &progressBar{
 		to: p.stderr, on: isTerminal(p.stderr) && !c.JSON, size: size, read: counted,
 	}
-	send := c.send
-	if c.DryRun {
-		send = pretend
-	}
-	report, err := transfer.Import(p.ctx, transfer.Read(counted, format), send, bar.draw)
+	report, err := transfer.Import(p.ctx, transfer.Read(counted, format), c.send, c.DryRun,
+		bar.draw)
 	bar.end()
 	if printErr := c.report(p, report); printErr != nil && err == nil {
 		err = printErr
 	}
 	if err != nil {
-		return fmt.Errorf("import %s, after %d links: %w", c.File, report.Made, err)
+		return fmt.Errorf("import %s, after %s: %w", c.File, countOf(report.Made, "link"), err)
+	}
+	what := "were not imported"
+	if c.DryRun {
+		what = "would not be imported"
 	}
 	if n := len(report.Refused) + report.More; n > 0 {
-		return fmt.Errorf("%d of %d links were not imported", n, report.Read)
+		return fmt.Errorf("%d of %s %s", n, countOf(report.Read, "link"), what)
+	}
+	if report.Limited > 0 {
+		return fmt.Errorf("the server takes only so many links in a minute without a key, and the "+
+			"file has %d more: hotrow links key add NAME makes one, HOTROW_LINKS_KEY holds it",
+			report.Limited)
 	}
 	return nil
-}
-
-// pretend answers as a server would that takes everything.
-func pretend(_ context.Context, _ []byte, n int) ([]transfer.Answer, error) {
-	answers := make([]transfer.Answer, n)
-	for i := range answers {
-		answers[i].Status = http.StatusCreated
-	}
-	return answers, nil
 }
 
 // send gives links to the server.
 func (c *linksImportCmd) send(ctx context.Context, lines []byte, _ int) ([]transfer.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	req, err := c.request(ctx, http.MethodPost, "links", bytes.NewReader(lines))
+	path := "links"
+	if c.DryRun {
+		path += "?dry_run=1"
+	}
+	req, err := c.request(ctx, http.MethodPost, path, bytes.NewReader(lines))
 	if err != nil {
 		return nil, err
 	}
@@ -95,12 +97,13 @@ func (c *linksImportCmd) report(p *program, r *transfer.Report) error {
 			Made    int                `json:"imported"`
 			Refused []transfer.Refusal `json:"refused"`
 			More    int                `json:"refused_not_listed"`
+			Limited int                `json:"over_allowance,omitempty"`
 			Clashes []transfer.Clash   `json:"differ_by_case"`
-		}{r.Read, r.Made, r.Refused, r.More, r.Survey.Clashes})
+		}{r.Read, r.Made, r.Refused, r.More, r.Limited, r.Survey.Clashes})
 	}
 	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	if len(r.Refused) > 0 {
-		fmt.Fprintln(out, "LINE\tCODE\tNOT IMPORTED BECAUSE")
+		fmt.Fprintln(out, "LINE\tCODE\tNOT IMPORTED, BECAUSE")
 	}
 	for _, one := range r.Refused {
 		fmt.Fprintf(out, "%d\t%s\t%s\n", one.Line, one.Code, one.Reason)
@@ -117,8 +120,21 @@ func (c *linksImportCmd) report(p *program, r *transfer.Report) error {
 			"%s in lines %d and %d. A server with `case: exact` under `links:` keeps them apart; "+
 			"set it before the first link is made.\n", n, first.Code, first.Other, first.Line)
 	}
-	fmt.Fprintf(p.stderr, "%d of %d links imported\n", r.Made, r.Read)
+	if c.DryRun {
+		fmt.Fprintf(p.stderr, "%d of %s would be imported; nothing was changed\n", r.Made+r.Limited,
+			countOf(r.Read, "link"))
+		return nil
+	}
+	fmt.Fprintf(p.stderr, "%d of %s imported\n", r.Made, countOf(r.Read, "link"))
 	return nil
+}
+
+// countOf writes "1 link", "2 links".
+func countOf(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // openInput opens a file, or standard input; size is 0 where it is not known.

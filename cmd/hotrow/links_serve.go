@@ -158,9 +158,15 @@ func (s *server) makeLinksFront(ctx context.Context) error {
 		return err
 	}
 	s.links.api = handlers
+	var bot func([]byte) bool
+	if cfg.Links.Spend == "people" {
+		if bot, err = clicks.Bots(); err != nil {
+			return fmt.Errorf("links: %w", err)
+		}
+	}
 	s.links.front, err = linksfront.New(linksfront.Options{
 		Resources: s.set, Name: config.LinksResource, Log: s.links.log, Loops: linksLoops,
-		Taken: s.linkTaken, API: handlers.api, Page: handlers.page, Access: s.access,
+		Taken: s.linkTaken, Bot: bot, API: handlers.api, Page: handlers.page, Access: s.access,
 	}, linksSettings(cfg))
 	return err
 }
@@ -225,30 +231,24 @@ var errClicksAway = errors.New("the database does not take clicks: they are kept
 // committed in between.
 const countTries = 100
 
-// linkTaken returns how many redirects of a link there have been, HEADs apart:
-// what the database has and what the log has beyond it.
+// linkTaken returns how many redirects of a link count against its limit: what the
+// database has and what the log has beyond it.
 func (s *server) linkTaken(ctx context.Context, id int64) (int64, error) {
 	if s.links.drainer == nil {
 		return 0, nil
 	}
+	count := s.linkPeople
+	if s.cfg().Links.Spend == "all" {
+		count = s.linkFollowed
+	}
 	for range countTries {
 		before, version := s.links.drainer.Tail(id)
-		var stored int64
-		add := func(r source.StoreRow) error { stored += r.Int(0); return nil }
-		err := s.links.store.Query(ctx, "SELECT clicks + bots FROM link_stats WHERE link_id = ?",
-			[]any{id}, add)
-		if err == nil { // a prefetch is in no sum
-			err = s.links.store.Query(ctx, "SELECT count(*) FROM "+schema.ViewName+
-				" WHERE link_id = ? AND kind = ?", []any{id, int64(clicks.Prefetch)}, add)
-			if source.ClassOf(err) == source.Missing {
-				err = nil // the first click makes the table of its month
-			}
-		}
+		taken, err := count(ctx, id, before)
 		if err != nil {
 			return 0, err
 		}
 		if _, after := s.links.drainer.Tail(id); after == version && version%2 == 0 {
-			return stored + before.Clicks + before.Bots, nil
+			return taken, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -257,6 +257,32 @@ func (s *server) linkTaken(ctx context.Context, id int64) (int64, error) {
 		}
 	}
 	return 0, errors.New("the database takes clicks all the time")
+}
+
+// linkPeople returns how often people have followed a link.
+func (s *server) linkPeople(ctx context.Context, id int64, tail clicks.Count) (int64, error) {
+	n := tail.Clicks
+	err := s.links.store.Query(ctx, "SELECT clicks FROM link_stats WHERE link_id = ?", []any{id},
+		func(r source.StoreRow) error { n += r.Int(0); return nil })
+	return n, err
+}
+
+// linkFollowed returns how often anybody has followed a link, HEADs apart.
+func (s *server) linkFollowed(ctx context.Context, id int64, tail clicks.Count) (int64, error) {
+	n := tail.Clicks + tail.Bots
+	add := func(r source.StoreRow) error { n += r.Int(0); return nil }
+	err := s.links.store.Query(ctx, "SELECT clicks + bots FROM link_stats WHERE link_id = ?",
+		[]any{id}, add)
+	if err != nil {
+		return 0, err
+	}
+	// A prefetch is in no sum.
+	err = s.links.store.Query(ctx, "SELECT count(*) FROM "+schema.ViewName+
+		" WHERE link_id = ? AND kind = ?", []any{id, int64(clicks.Prefetch)}, add)
+	if source.ClassOf(err) == source.Missing {
+		err = nil // the first click makes the table of its month
+	}
+	return n, err
 }
 
 // reloadLinks makes what a new configuration says of redirects count.

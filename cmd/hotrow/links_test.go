@@ -176,6 +176,78 @@ func TestLinksCommand_ImportsExportsResolves(t *testing.T) {
 	}
 }
 
+// TestLinksCommand_DryRunIsTheServers: what --dry-run says of a file is what the import
+// then says, and nothing is changed by it.
+func TestLinksCommand_DryRunIsTheServers(t *testing.T) {
+	_, server := demoLinks(t)
+	at := "--server=" + server
+	mustCommand(t, "links", "add", at, "https://example.com/", "here")
+	file := filepath.Join(t.TempDir(), "some.csv")
+	table := "code,url,expires_at\nHere,https://example.com/,\nfine,https://example.com/1,\n" +
+		"fine,https://example.com/2,\nbad,javascript:alert(1),\na b,https://example.com/,\n" +
+		"late,https://example.com/,soon\n"
+	if err := os.WriteFile(file, []byte(table), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := mustCommand(t, "links", "export", at)
+	dryCode, dry, dryErr := command(t, "links", "import", at, "--dry-run", file)
+	if after := mustCommand(t, "links", "export", at); after != before {
+		t.Errorf("--dry-run has changed\n%s\nto\n%s", before, after)
+	}
+	code, real, realErr := command(t, "links", "import", at, file)
+	// The first of two lines of one code is in the way of the second in either case;
+	// what each says of that differs.
+	dry = strings.Replace(dry, "line 3 has this code already", "there is another link of this code", 1)
+	if dry != real || dryCode != 1 || code != 1 {
+		t.Errorf("--dry-run: exit %d\n%s%s\nimport: exit %d\n%s%s", dryCode, dry, dryErr, code, real, realErr)
+	}
+	if !strings.Contains(dryErr, "1 of 6 links would be imported; nothing was changed") ||
+		!strings.Contains(realErr, "1 of 6 links imported") || strings.Count(real, "\n") != 6 {
+		t.Errorf("--dry-run says\n%s%sthe import\n%s%s", dry, dryErr, real, realErr)
+	}
+}
+
+func TestLinksCommand_Edits(t *testing.T) {
+	_, server := demoLinks(t)
+	at := "--server=" + server
+	mustCommand(t, "links", "add", at, "https://example.com/1", "one", "--tag=a", "--tag=b", "--max=5")
+	mustCommand(t, "links", "add", at, "https://example.com/2", "two")
+	mustCommand(t, "links", "edit", at, "one", "two", "--title=A title", "--tag=c", "--untag=a", "--off")
+	out := mustCommand(t, "links", "edit", at, "one", "--url=https://example.com/3", "--max=0",
+		"--rename=three", "--on", "--expire=7d", "--status=307")
+	if out != server+"/three\n" {
+		t.Errorf("edit prints %q", out)
+	}
+	list := mustCommand(t, "links", "ls", at, "--json", "--tag=c", "--order=code")
+	for _, want := range []string{
+		`"url":"https://example.com/3","status":307,"title":"A title","tags":["b","c"],"enabled":true`,
+		`"max_clicks":null`, `"code":"two"`, `"title":"A title","tags":["c"],"enabled":false`, `"state":"off"`} {
+		if !strings.Contains(list, want) {
+			t.Errorf("%s is not in\n%s", want, list)
+		}
+	}
+	if table := mustCommand(t, "links", "ls", at, "--tag=c"); !strings.Contains(table, "two    off ") {
+		t.Errorf("ls prints\n%s", table)
+	}
+	if status, to := follow(t, server+"/three"); status != 307 || to != "https://example.com/3" {
+		t.Errorf("three leads by %d to %s", status, to)
+	}
+	for _, wrong := range [][]string{
+		{"one"}, {"three", "two", "--rename=x"}, {"three", "--expire=soon"}, {"three", "--on", "--off"},
+	} {
+		if code, _, stderr := command(t, append([]string{"links", "edit", at}, wrong...)...); code != 2 {
+			t.Errorf("edit %v: exit %d, %s", wrong, code, stderr)
+		}
+	}
+	if code, _, stderr := command(t, "links", "edit", at, "gone", "two", "--title="); code != 1 ||
+		!strings.Contains(stderr, "gone: there is no link of this code") {
+		t.Errorf("edit of what is not there: exit %d, %s", code, stderr)
+	}
+	if list := mustCommand(t, "links", "ls", at, "--json", "two"); !strings.Contains(list, `"title":null`) {
+		t.Errorf("the other was not changed: %s", list)
+	}
+}
+
 // demoCodes returns the codes of all links of a server.
 func demoCodes(t *testing.T, server string) []string {
 	t.Helper()

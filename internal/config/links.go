@@ -33,6 +33,7 @@ type Links struct {
 	IP        string   `yaml:"ip" oneof:"mask full none" apply:"restart"`
 	Country   string   `yaml:"country" empty:"plain" apply:"restart"` // a file of address ranges
 	Orphans   bool     `yaml:"orphans" apply:"reload"`
+	Spend     string   `yaml:"max_clicks_by" oneof:"people all" apply:"restart"` // who spends them
 	Proxies   []string `yaml:"trusted_proxies" apply:"reload"`
 	Compat    string   `yaml:"compat" oneof:"none shortcut" apply:"restart"`
 	JWTSecret Secret   `yaml:"jwt_secret,omitempty" apply:"restart"`
@@ -86,6 +87,7 @@ func defaultLinks() Links {
 		MaxStale: Duration(10 * time.Minute), Case: "fold", CodeLen: 7, Status: 302,
 		Cache: Duration(90 * time.Second), Schemes: []string{"http", "https"},
 		Userinfo: "refuse", Private: "allow", IP: "mask", Orphans: true, Proxies: []string{},
+		Spend:  "people",
 		Compat: "none",
 		Log: ClickLog{
 			Record: true, Dir: "clicks", Max: 4 << 30, Segment: 64 << 20, Sync: "second",

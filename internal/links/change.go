@@ -223,7 +223,7 @@ func (s *Store) note(
 		if l == nil {
 			return nil
 		}
-		return string(l.Append(nil, row.FormatJSON, s.Rules))
+		return string(l.Append(nil, row.FormatJSON, s.Rules, s.Now().UnixMilli()))
 	}
 	l := after
 	if l == nil {

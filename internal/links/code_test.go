@@ -85,7 +85,7 @@ func FuzzParseDraft(f *testing.F) {
 			t.Fatalf("%q made %+v", body, l)
 		}
 		// What was stored is shown, and can be sent back.
-		back, err := ParseDraft(l.Append(nil, format, r), format)
+		back, err := ParseDraft(l.Append(nil, format, r, 1), format)
 		if err != nil {
 			t.Fatalf("%q made a link that cannot be read: %v", body, err)
 		}

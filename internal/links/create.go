@@ -2,6 +2,7 @@ package links
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hotrow/hotrow/internal/source"
@@ -15,7 +16,7 @@ var insertColumns = []string{"code", "url", "url_hash", "status", "enabled", "pa
 // Create makes the link that d asks for, or finds one (Draft.Reuse). made is
 // false then. who is noted as its owner.
 func (s *Store) Create(ctx context.Context, d *Draft, who string) (l Link, made bool, err error) {
-	results, err := s.CreateAll(ctx, []*Draft{d}, who, false)
+	results, err := s.CreateAll(ctx, []*Draft{d}, Making{Who: who})
 	if err != nil {
 		return Link{}, false, err
 	}
@@ -29,23 +30,48 @@ type Result struct {
 	Err  error // a *FieldError or ErrTaken
 }
 
+// A Making says how links are made.
+type Making struct {
+	Who string // their owner
+
+	// Restore keeps the time at which a link was created, and an expiry that has
+	// passed since, as in a file that was exported.
+	Restore bool
+
+	// Dry makes nothing: it says what would have been made, and what refused.
+	Dry bool
+}
+
+// errDry ends the transaction of a Making that is Dry.
+var errDry = errors.New("nothing is to be stored")
+
 // CreateAll is Create of several links in one transaction. A draft that is
-// refused leaves the others alone; an error means that nothing was stored. With
-// restore a link keeps the time at which it was created, and an expiry that has
-// passed since, as in a file that was exported.
-func (s *Store) CreateAll(
-	ctx context.Context, drafts []*Draft, who string, restore bool,
-) ([]Result, error) {
+// refused leaves the others alone; an error means that nothing was stored.
+func (s *Store) CreateAll(ctx context.Context, drafts []*Draft, m Making) ([]Result, error) {
 	now := s.Now().UnixMilli()
 	results := make([]Result, len(drafts))
 	some := false
 	for i, d := range drafts {
-		results[i].Link, results[i].Err = s.prepare(d, now, who, restore)
+		results[i].Link, results[i].Err = s.prepare(d, now, m)
 		some = some || results[i].Err == nil
 	}
 	if !some {
 		return results, nil
 	}
+	return s.createAll(ctx, drafts, results, m)
+}
+
+// Check returns the *FieldError for which the rules refuse a draft, or nil. Whether
+// its code is taken it does not say.
+func (s *Store) Check(d *Draft, m Making) error {
+	_, err := s.prepare(d, s.Now().UnixMilli(), m)
+	return err
+}
+
+// createAll stores what is prepared of drafts.
+func (s *Store) createAll(
+	ctx context.Context, drafts []*Draft, results []Result, m Making,
+) ([]Result, error) {
 	var codes []string
 	prepared := append([]Result(nil), results...)
 	pos, err := s.DB.Tx(ctx, func(tx source.StoreTx) error {
@@ -55,15 +81,21 @@ func (s *Store) CreateAll(
 			if results[i].Err != nil {
 				continue
 			}
-			if err := s.createOne(ctx, tx, drafts[i], &results[i], who); err != nil {
+			if err := s.createOne(ctx, tx, drafts[i], &results[i], m.Who); err != nil {
 				return err
 			}
 			if results[i].Made {
 				codes = append(codes, results[i].Link.Code)
 			}
 		}
+		if m.Dry {
+			return errDry
+		}
 		return nil
 	})
+	if m.Dry && errors.Is(err, errDry) {
+		return results, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create links: %w", err)
 	}
@@ -79,11 +111,11 @@ func (s *Store) CreateAll(
 }
 
 // prepare returns the link that d asks for, without a code if it is to be made.
-func (s *Store) prepare(d *Draft, now int64, who string, restore bool) (Link, error) {
+func (s *Store) prepare(d *Draft, now int64, m Making) (Link, error) {
 	l := s.Rules.blank()
-	l.CreatedAt, l.UpdatedAt, l.Version, l.Owner = now, now, 1, who
+	l.CreatedAt, l.UpdatedAt, l.Version, l.Owner = now, now, 1, m.Who
 	asOf := now
-	if v, ok := d.get("created_at"); ok && restore {
+	if v, ok := d.get("created_at"); ok && m.Restore {
 		at, err := millis("created_at", v)
 		if err != nil {
 			return l, err

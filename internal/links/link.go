@@ -52,14 +52,42 @@ var shape = row.NewShape([]row.Field{
 	{Name: "max_clicks", Kind: row.Int}, {Name: "created_at", Kind: row.DatetimeTZ},
 	{Name: "updated_at", Kind: row.DatetimeTZ}, {Name: "clicks", Kind: row.Int},
 	{Name: "bots", Kind: row.Int}, {Name: "last_click_at", Kind: row.DatetimeTZ},
-	{Name: "owner", Kind: row.Text},
+	{Name: "owner", Kind: row.Text}, {Name: "state", Kind: row.Text},
 })
 
 // Shape returns the members of a link in answers, for fronts that frame them.
 func Shape() *row.Shape { return shape }
 
-// Values returns l in the order of Shape.
-func (l *Link) Values(r *Rules) row.Values {
+// The states of a link: whether it leads to its target now, and why not.
+const (
+	StateOn        = "on"
+	StateOff       = "off"       // switched off
+	StateScheduled = "scheduled" // starts_at is still to come
+	StateExpired   = "expired"   // expires_at has passed
+	StateUsed      = "used"      // max_clicks have been
+)
+
+// State returns the state of l at a time in milliseconds since 1970.
+func (l *Link) State(r *Rules, now int64) string {
+	taken := l.Clicks
+	if r.o.LimitAll {
+		taken += l.Bots
+	}
+	switch {
+	case !l.Enabled:
+		return StateOff
+	case l.ExpiresAt != 0 && now >= l.ExpiresAt:
+		return StateExpired
+	case l.StartsAt != 0 && now < l.StartsAt:
+		return StateScheduled
+	case l.MaxClicks > 0 && taken >= l.MaxClicks:
+		return StateUsed
+	}
+	return StateOn
+}
+
+// Values returns l in the order of Shape, with its state at now.
+func (l *Link) Values(r *Rules, now int64) row.Values {
 	tags := make([]row.Value, len(l.Tags))
 	for i, t := range l.Tags {
 		tags[i] = row.TextValue(row.Text, t)
@@ -76,16 +104,16 @@ func (l *Link) Values(r *Rules) row.Values {
 		timeOrNull(l.StartsAt), timeOrNull(l.ExpiresAt), textOrNull(l.ExpiredURL),
 		most, timeOrNull(l.CreatedAt), timeOrNull(l.UpdatedAt),
 		row.IntValue(l.Clicks), row.IntValue(l.Bots), timeOrNull(l.LastClickAt),
-		textOrNull(l.Owner),
+		textOrNull(l.Owner), row.TextValue(row.Text, l.State(r, now)),
 	}
 }
 
-// Append appends l in a format.
-func (l *Link) Append(dst []byte, f row.Format, r *Rules) []byte {
+// Append appends l in a format, with its state at now, in milliseconds since 1970.
+func (l *Link) Append(dst []byte, f row.Format, r *Rules, now int64) []byte {
 	if f == row.FormatMsgPack {
-		return shape.AppendMsgPack(dst, l.Values(r))
+		return shape.AppendMsgPack(dst, l.Values(r, now))
 	}
-	return shape.AppendJSON(dst, l.Values(r))
+	return shape.AppendJSON(dst, l.Values(r, now))
 }
 
 func textOrNull(s string) row.Value {

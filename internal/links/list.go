@@ -267,6 +267,22 @@ func (s *Store) Count(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
+// AtPath returns the code of the link that a path leads to, or would if it were
+// switched on; "" when there is none.
+func (s *Store) AtPath(ctx context.Context, path string) (string, error) {
+	code, err := s.Rules.Code(strings.Trim(path, "/"))
+	if err != nil {
+		return "", nil
+	}
+	found := ""
+	err = s.DB.Query(ctx, "SELECT code FROM links WHERE code = ?", []any{code},
+		func(r source.StoreRow) error { found = r.Text(0); return nil })
+	if err != nil {
+		return "", fmt.Errorf("look for link %s: %w", code, err)
+	}
+	return found, nil
+}
+
 // Owned returns the links of an owner by their numbers, from the offset-th on:
 // for clients that count pages, as those of shortcut do.
 func (s *Store) Owned(ctx context.Context, owner string, offset, limit int) ([]Link, error) {

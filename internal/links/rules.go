@@ -27,6 +27,7 @@ type Options struct {
 	Status       int      // of links that name none; 0: 302
 	CodeLength   int      // of generated codes; 0: 7
 	CodeAlphabet string   // of generated codes; "": DefaultAlphabet
+	LimitAll     bool     // bots and previews spend max_clicks, too
 	ExactCase    bool     // "A" and "a" are two codes; else codes are folded to lower case
 }
 

@@ -162,8 +162,9 @@ func roundTrip(t *testing.T, b *bed) {
 		`"enabled":false,"pass_query":false,"pass_path":true,"starts_at":"2026-11-21T00:00:00.5Z",` +
 		`"expires_at":"2026-12-31T22:59:59Z","expired_url":"https://example.com/late",` +
 		`"max_clicks":9007199254740993,"created_at":"2026-11-22T12:00:00Z",` +
-		`"updated_at":"2026-11-22T12:00:00Z","clicks":0,"bots":0,"last_click_at":null,"owner":"me"}`
-	if diff := cmp.Diff(want, string(got.Append(nil, row.FormatJSON, b.Rules))); diff != "" {
+		`"updated_at":"2026-11-22T12:00:00Z","clicks":0,"bots":0,"last_click_at":null,"owner":"me",` +
+		`"state":"off"}`
+	if diff := cmp.Diff(want, string(got.Append(nil, row.FormatJSON, b.Rules, 1))); diff != "" {
 		t.Error(diff)
 	}
 	plain := b.make(t, `{"url":"https://example.com/"}`)
@@ -297,7 +298,7 @@ func replaces(t *testing.T, b *bed) {
 		t.Fatal(err)
 	}
 	b.clock.Add(time.Hour.Milliseconds())
-	back := string(l.Append(nil, row.FormatJSON, b.Rules))
+	back := string(l.Append(nil, row.FormatJSON, b.Rules, 1))
 	if l, made, err = put("e", back, Condition{}); err != nil || made || l.Version != 1 {
 		t.Errorf("as it was read: %+v, %t, %v", l, made, err)
 	}

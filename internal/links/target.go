@@ -66,7 +66,7 @@ const (
 	errBytes    = reason("it has a space, a backslash or a control character; percent-encode it")
 	errUTF8     = reason("it is not UTF-8")
 	errRelative = reason("it has no scheme; write https:// in front")
-	errSlashes  = reason("it has no :// behind its scheme")
+	errSlashes  = reason("it has no :// behind its scheme, as https://example.com has")
 	errNoHost   = reason("it has no host")
 	errHost     = reason("its host is none")
 	errPort     = reason("its port is none")
@@ -92,7 +92,12 @@ func splitTarget(raw string) (*target, error) {
 	}
 	t := &target{scheme: strings.ToLower(raw[:n])}
 	rest, ok := strings.CutPrefix(raw[n:], "://")
-	if !ok {
+	switch {
+	case !ok && isPort(raw[n+1:]):
+		return nil, errRelative // example.com:8080/page
+	case !ok && t.scheme != "http" && t.scheme != "https":
+		return nil, reason("a link cannot lead to " + t.scheme + ":")
+	case !ok:
 		return nil, errSlashes
 	}
 	end := strings.IndexAny(rest, "/?#")
@@ -101,6 +106,16 @@ func splitTarget(raw string) (*target, error) {
 	}
 	t.rest = encodeRest(rest[end:])
 	return t, t.authority(rest[:end])
+}
+
+// isPort reports whether what stands behind a colon begins with a port.
+func isPort(s string) bool {
+	end := strings.IndexAny(s, "/?#")
+	if end < 0 {
+		end = len(s)
+	}
+	_, err := strconv.ParseUint(s[:end], 10, 16)
+	return err == nil
 }
 
 // schemeLength returns the length of the scheme in front of a colon, or 0.

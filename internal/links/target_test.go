@@ -212,3 +212,54 @@ func hostOf(s string) string {
 	}
 	return rest
 }
+
+// What is refused is said in the words of who has typed it.
+func TestTarget_SaysWhatIsWrong(t *testing.T) {
+	r, err := NewRules(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]string{
+		"javascript:alert(1)":    "url: a link cannot lead to javascript:",
+		"mailto:ana@example.com": "url: a link cannot lead to mailto:",
+		"example.com/page":       "url: it has no scheme; write https:// in front",
+		"example.com:8080/page":  "url: it has no scheme; write https:// in front",
+		"https:example.com":      "url: it has no :// behind its scheme, as https://example.com has",
+		"ftp://example.com/":     `url: its scheme is "ftp"; allowed are http, https`,
+	} {
+		if _, err := r.Target("url", target); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", target, err, want)
+		}
+	}
+}
+
+// A link says whether it leads anywhere now, and if not, why.
+func TestLink_State(t *testing.T) {
+	people, err := NewRules(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := NewRules(Options{LimitAll: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const now = 1000
+	for _, c := range []struct {
+		link Link
+		r    *Rules
+		want string
+	}{
+		{Link{Enabled: true}, people, StateOn},
+		{Link{ExpiresAt: 1}, people, StateOff},
+		{Link{Enabled: true, ExpiresAt: now}, people, StateExpired},
+		{Link{Enabled: true, ExpiresAt: now + 1, StartsAt: now}, people, StateOn},
+		{Link{Enabled: true, StartsAt: now + 1}, people, StateScheduled},
+		{Link{Enabled: true, MaxClicks: 2, Clicks: 1, Bots: 9}, people, StateOn},
+		{Link{Enabled: true, MaxClicks: 2, Clicks: 2}, people, StateUsed},
+		{Link{Enabled: true, MaxClicks: 2, Clicks: 1, Bots: 1}, all, StateUsed},
+	} {
+		if got := c.link.State(c.r, now); got != c.want {
+			t.Errorf("%+v is %s, want %s", c.link, got, c.want)
+		}
+	}
+}

@@ -81,8 +81,8 @@ const (
 )
 
 // rule looks at what a prepared redirect has to be looked at for. The clock is
-// the loop's: an expiry needs nobody to write or to forget anything. A HEAD
-// takes none of the redirects that a link has left.
+// the loop's: an expiry needs nobody to write or to forget anything. Only some
+// take one of the redirects that a link has left: spends.
 func (x *exchange) rule(p prepared, flags uint16) ruling {
 	now := x.now.UnixMilli()
 	switch {
@@ -99,15 +99,26 @@ func (x *exchange) rule(p prepared, flags uint16) ruling {
 	switch {
 	case taken == nil:
 		return isUnknown
-	case x.req.Head && taken.Load() < p.limit(), !x.req.Head && take(taken, p.limit()):
+	case !x.spends() && taken.Load() < p.limit(), x.spends() && take(taken, p.limit()):
 		return isOpen
 	}
 	return isOver
 }
 
+// spends reports whether a redirect counts against the limit of its link: one that
+// a person follows. A preview in a chat must not use up what was meant for those
+// who read it.
+func (x *exchange) spends() bool {
+	if x.req.Head || x.f.Bot == nil {
+		return !x.req.Head
+	}
+	x.readFields()
+	return !x.fields.prefetch && !x.f.Bot(x.fields.agent)
+}
+
 // giveBack takes back what rule has taken, for there is no redirect.
 func (x *exchange) giveBack(p prepared, flags uint16) {
-	if flags&hasLimit != 0 && !x.req.Head {
+	if flags&hasLimit != 0 && x.spends() {
 		x.f.limits.of(p.id()).Add(-1)
 	}
 }

@@ -42,6 +42,11 @@ type Options struct {
 	// that has one.
 	Taken func(ctx context.Context, link int64) (int64, error)
 
+	// Bot reports whether a User-Agent is no person's: such requests, and those of
+	// browsers that ask ahead, follow a link that has a limit without being counted
+	// against it. It keeps nothing of agent. nil: they are counted.
+	Bot func(agent []byte) bool
+
 	// API answers /api and /auth, and what is below them; Page all the rest that
 	// is no redirect: /, /+, /CODE+, /CODE.svg, /-/ and what is below it. nil:
 	// there is none.

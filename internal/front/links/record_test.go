@@ -169,6 +169,28 @@ func TestLimit_BeginsWithWhatWasTaken(t *testing.T) {
 	}
 }
 
+// A limit is for people: bots, and browsers that ask ahead, spend nothing of it, and
+// once it is spent they are told so like everybody.
+func TestLimit_IsSpentByPeopleOnly(t *testing.T) {
+	b := newBed(t, databases()[0], nil)
+	b.front.Bot = func(agent []byte) bool { return string(agent) != "Firefox" }
+	for _, goroutines := range []bool{false, true} {
+		b.serve(goroutines)
+		b.front.limits = newLimits(b.countTaken)
+		b.taken.Store(4) // of five
+		const bot, person, ahead = "User-Agent: Slackbot", "User-Agent: Firefox", "Sec-Purpose: prefetch"
+		for i, want := range []struct {
+			header []string
+			code   int
+		}{{[]string{bot}, 302}, {nil, 302}, {[]string{person, ahead}, 302}, {[]string{bot}, 302},
+			{[]string{person}, 302}, {[]string{person}, 410}, {[]string{bot}, 410}} {
+			if a := b.do("GET", "/five", want.header...); a.StatusCode != want.code {
+				t.Errorf("request %d, %v: %s, want %d", i, want.header, a.Status, want.code)
+			}
+		}
+	}
+}
+
 func TestMiss_IsLimited(t *testing.T) {
 	b := newBed(t, databases()[0], func(s *Settings) { s.MissRate = 5 })
 	b.serve(false)

@@ -74,13 +74,14 @@ type State struct {
 
 // A Handler answers the requests of the API. It is made by New.
 type Handler struct {
-	o      Options
-	csrf   http.CrossOriginProtection
-	hosts  *httprule.Hosts
-	rate   *rate
-	prober prober // of the database
-	last   totals
-	shut   chan struct{} // closed by Close
+	o       Options
+	csrf    http.CrossOriginProtection
+	hosts   *httprule.Hosts
+	rate    *rate
+	dryRate *rate  // the same of dry runs, which take nothing from rate
+	prober  prober // of the database
+	last    totals
+	shut    chan struct{} // closed by Close
 }
 
 // New returns the handler for o.
@@ -100,7 +101,8 @@ func New(o Options) *Handler {
 	if o.ClientIP == nil {
 		o.ClientIP = peerOf
 	}
-	h := &Handler{o: o, rate: newRate(o.CreateRate), shut: make(chan struct{})}
+	h := &Handler{o: o, rate: newRate(o.CreateRate),
+		dryRate: newRate(o.CreateRate), shut: make(chan struct{})}
 	h.prober.ask = o.Links.Ping
 	if o.Hosts != nil {
 		hosts := httprule.NewHosts(o.Hosts)

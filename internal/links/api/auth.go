@@ -49,19 +49,26 @@ func (c *call) mayMake(n int) error {
 	if err := c.may(links.RoleWrite, true); err != nil {
 		return err
 	}
-	return c.limit(n)
+	return c.limit(c.h.rate, n)
 }
 
 // limit counts n links more of a client without a key.
-func (c *call) limit(n int) error {
+func (c *call) limit(rate *rate, n int) error {
 	if c.who != "" {
 		return nil
 	}
-	if wait := c.h.rate.take(c.o.ClientIP(c.r), n, c.o.Now()); wait > 0 {
+	if wait := rate.take(c.o.ClientIP(c.r), n, c.o.Now()); wait > 0 {
 		return problem{kind: kindRate, after: wait,
 			detail: "without a key only so many links can be made in a minute"}
 	}
 	return nil
+}
+
+// spare takes back n links that limit has counted: they were refused.
+func (c *call) spare(n int) {
+	if c.who == "" {
+		c.h.rate.giveBack(c.o.ClientIP(c.r), n)
+	}
 }
 
 // A rate counts what clients do in each minute.
@@ -79,14 +86,10 @@ const maxClients = 100_000
 func newRate(most int) *rate { return &rate{most: most, counts: make(map[netip.Addr]int)} }
 
 // take counts n for a client. It returns how long to wait when that is too
-// many, and then counts nothing. Of IPv6 a client has a whole /64.
+// many, and then counts nothing.
 func (r *rate) take(client netip.Addr, n int, now time.Time) time.Duration {
 	if r.most <= 0 {
 		return 0
-	}
-	if client = client.Unmap(); client.Is6() {
-		prefix, _ := client.WithZone("").Prefix(64) // 64 bits there are
-		client = prefix.Addr()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,12 +97,32 @@ func (r *rate) take(client netip.Addr, n int, now time.Time) time.Duration {
 		r.minute = minute
 		clear(r.counts)
 	}
-	if _, known := r.counts[client]; !known && len(r.counts) >= maxClients {
-		client = netip.Addr{}
-	}
+	client = r.bucket(client)
 	if r.counts[client]+n > r.most {
 		return time.Minute - time.Duration(now.Unix()%60)*time.Second
 	}
 	r.counts[client] += n
 	return 0
+}
+
+// giveBack counts n less for a client. What was counted in a minute that has passed
+// is forgotten already.
+func (r *rate) giveBack(client netip.Addr, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	client = r.bucket(client)
+	r.counts[client] = max(0, r.counts[client]-n)
+}
+
+// bucket returns what a client is counted under: of IPv6 a client has a whole /64.
+// r.mu is held.
+func (r *rate) bucket(client netip.Addr) netip.Addr {
+	if client = client.Unmap(); client.Is6() {
+		prefix, _ := client.WithZone("").Prefix(64) // 64 bits there are
+		client = prefix.Addr()
+	}
+	if _, known := r.counts[client]; !known && len(r.counts) >= maxClients {
+		return netip.Addr{}
+	}
+	return client
 }

@@ -163,6 +163,9 @@ func (c *call) answer(status int, members ...member) error {
 	return c.write(status, name, append(shape.AppendJSON(nil, values), '\n'))
 }
 
+// now is the time in milliseconds since 1970.
+func (c *call) now() int64 { return c.o.Now().UnixMilli() }
+
 // link writes a link as the answer.
 func (c *call) link(status int, l *links.Link) error {
 	name, format, err := c.answerType()
@@ -170,7 +173,7 @@ func (c *call) link(status int, l *links.Link) error {
 		return err
 	}
 	c.w.Header().Set("ETag", l.ETag())
-	body := l.Append(nil, format, c.o.Links.Rules)
+	body := l.Append(nil, format, c.o.Links.Rules, c.now())
 	if format == row.FormatJSON {
 		body = append(body, '\n')
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/hotrow/hotrow/internal/links"
 	"github.com/hotrow/hotrow/internal/row"
@@ -29,17 +30,20 @@ type bulkAnswer struct {
 
 // bulk makes a link of each line of the body. Answers go out while lines still
 // come in; one that is refused leaves the others alone.
+//
+// With dry_run=1 nothing is made, and each line is answered as it would be.
 func (c *call) bulk() error {
 	if err := c.mayMake(0); err != nil {
 		return err
 	}
+	dry := c.form.Get("dry_run") == "1"
 	rc := http.NewResponseController(c.w)
 	_ = rc.EnableFullDuplex() // HTTP/2 needs no leave
 	defer c.drain()
 	lines := bufio.NewScanner(c.r.Body)
 	lines.Buffer(make([]byte, 0, 4096), int(c.o.MaxBody))
 	c.w.Header().Set("Content-Type", typeNDJSON)
-	b := &bulk{c: c, out: json.NewEncoder(c.w)}
+	b := &bulk{c: c, out: json.NewEncoder(c.w), dry: dry, codes: make(map[string]int)}
 	c.extend()
 	for lines.Scan() {
 		b.line++
@@ -47,7 +51,9 @@ func (c *call) bulk() error {
 		if len(text) == 0 {
 			continue
 		}
-		b.add(text)
+		if err := b.add(text); err != nil {
+			return err
+		}
 		if len(b.answers) < bulkLines {
 			continue
 		}
@@ -88,20 +94,41 @@ type bulk struct {
 	answers []bulkAnswer
 	drafts  []*links.Draft
 	at      []int // which answer each draft is to have
+
+	dry   bool           // nothing is made
+	codes map[string]int // of a dry run: the lines that would have taken them
 }
 
 // add reads one line.
-func (b *bulk) add(text []byte) {
+func (b *bulk) add(text []byte) error {
 	d, err := parseDraft(text, row.FormatJSON)
 	if err == nil {
-		err = b.c.limit(1)
+		err = b.c.o.Links.Check(d, b.making())
+	}
+	if err == nil && !b.dry {
+		err = b.c.limit(b.c.h.rate, 1)
+		if err != nil && len(b.drafts) > 0 { // those that are refused take nothing
+			if err := b.store(); err != nil {
+				return err
+			}
+			err = b.c.limit(b.c.h.rate, 1)
+		}
 	}
 	b.answers = append(b.answers, bulkAnswer{Line: b.line})
 	if err != nil {
 		b.refuse(len(b.answers)-1, err)
-		return
+		if d != nil {
+			b.answers[len(b.answers)-1].Code = d.Code
+		}
+		return nil
 	}
 	b.drafts, b.at = append(b.drafts, d), append(b.at, len(b.answers)-1)
+	return nil
+}
+
+// making is how the links are made.
+func (b *bulk) making() links.Making {
+	return links.Making{Who: b.c.who, Restore: true, Dry: b.dry}
 }
 
 // refuse makes answer i the problem that err is.
@@ -114,24 +141,20 @@ func (b *bulk) refuse(i int, err error) {
 
 // store makes the links of the lines at hand, and answers them in their order.
 func (b *bulk) store() error {
-	results, err := b.c.o.Links.CreateAll(b.c.r.Context(), b.drafts, b.c.who, true)
+	results, err := b.c.o.Links.CreateAll(b.c.r.Context(), b.drafts, b.making())
 	if err != nil && !b.c.sent {
+		b.spare(len(b.drafts))
 		return err
 	}
 	for i, at := range b.at {
-		switch {
-		case err != nil:
+		if err == nil {
+			b.result(&results[i], at)
+		} else {
 			b.refuse(at, err)
-		case results[i].Err != nil:
-			b.refuse(at, results[i].Err)
-			b.answers[at].Code = b.drafts[i].Code
-		default:
-			a, l := &b.answers[at], &results[i].Link
-			a.Status, a.Code, a.ShortURL = http.StatusCreated, l.Code,
-				b.c.o.Links.Rules.ShortURL(l.Code)
-			if !results[i].Made {
-				a.Status = http.StatusOK
-			}
+		}
+		if a := &b.answers[at]; a.Status >= http.StatusBadRequest {
+			a.Code = b.drafts[i].Code
+			b.spare(1)
 		}
 	}
 	for i := range b.answers {
@@ -142,6 +165,39 @@ func (b *bulk) store() error {
 	}
 	b.answers, b.drafts, b.at = b.answers[:0], b.drafts[:0], b.at[:0]
 	return nil
+}
+
+// result makes answer at what became of a draft.
+func (b *bulk) result(r *links.Result, at int) {
+	a, l := &b.answers[at], &r.Link
+	if r.Err != nil {
+		b.refuse(at, r.Err)
+		return
+	}
+	if line, taken := b.codes[l.Code]; taken && r.Made {
+		b.refuse(at, problem{kind: kindTaken, field: "code",
+			detail: "line " + strconv.Itoa(line) + " has this code already"})
+		return
+	}
+	if b.dry {
+		// Only now: who checks a file wants to know of each line what is wrong with it.
+		if err := b.c.limit(b.c.h.dryRate, 1); err != nil {
+			b.refuse(at, err)
+			return
+		}
+		b.codes[l.Code] = a.Line
+	}
+	a.Status, a.Code, a.ShortURL = http.StatusCreated, l.Code, b.c.o.Links.Rules.ShortURL(l.Code)
+	if !r.Made {
+		a.Status = http.StatusOK
+	}
+}
+
+// spare takes n refused lines back from the allowance.
+func (b *bulk) spare(n int) {
+	if !b.dry {
+		b.c.spare(n)
+	}
 }
 
 // end answers a line that cannot be read to its end; nothing after it is.

@@ -66,8 +66,9 @@ func (c *call) export(q links.Query, mediaType string) error {
 // ndjson writes links one a line.
 func (c *call) ndjson(out *bufio.Writer) func(*links.Link) error {
 	var line []byte
+	now := c.now()
 	return func(l *links.Link) error {
-		line = append(l.Append(line[:0], row.FormatJSON, c.o.Links.Rules), '\n')
+		line = append(l.Append(line[:0], row.FormatJSON, c.o.Links.Rules, now), '\n')
 		_, err := out.Write(line)
 		return err
 	}

@@ -16,24 +16,30 @@ func location(code string) string { return "/api/v1/links/" + url.PathEscape(cod
 
 // create makes a link, or, from NDJSON, many.
 func (c *call) create() error {
+	if c.bodyType() == typeNDJSON {
+		if err := c.known("dry_run"); err != nil {
+			return err
+		}
+		return c.bulk()
+	}
 	if err := c.known(); err != nil {
 		return err
-	}
-	if c.bodyType() == typeNDJSON {
-		return c.bulk()
 	}
 	if err := c.mayMake(1); err != nil {
 		return err
 	}
 	if _, _, err := c.answerType(); err != nil {
+		c.spare(1)
 		return err // before anything is made
 	}
 	d, err := c.draft()
 	if err != nil {
+		c.spare(1)
 		return err
 	}
 	l, made, err := c.o.Links.Create(c.r.Context(), d, c.who)
 	if err != nil {
+		c.spare(1)
 		return err
 	}
 	if !made {
@@ -245,7 +251,7 @@ func (c *call) list() error {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = page.Links[i].Append(body, row.FormatJSON, c.o.Links.Rules)
+		body = page.Links[i].Append(body, row.FormatJSON, c.o.Links.Rules, c.now())
 	}
 	next := (*string)(nil)
 	if page.Next != "" {

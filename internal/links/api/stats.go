@@ -175,10 +175,14 @@ func (c *call) orphans() error {
 	type orphan struct {
 		Path   string `json:"path"`
 		Clicks int64  `json:"clicks"`
+		Code   string `json:"code,omitempty"` // of the link that there is now
 	}
 	out := make([]orphan, len(shares))
 	for i, s := range shares {
-		out[i] = orphan{s.Value, s.Clicks}
+		out[i] = orphan{Path: s.Value, Clicks: s.Clicks}
+		if out[i].Code, err = c.o.Links.AtPath(ctx, s.Value); err != nil {
+			return err
+		}
 	}
 	series, err := c.o.Stats.Series(ctx, clicks.Orphans, span)
 	if err != nil {

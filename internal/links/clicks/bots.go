@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/links/clicklog"
 )
 
 // crawlers are the patterns of crawler-user-agents 1.67.0
@@ -31,6 +33,18 @@ type bots struct {
 type guarded struct {
 	part string
 	re   *regexp.Regexp
+}
+
+// Bots returns what reports whether a User-Agent is no person's, as the kind of a
+// click says it: a bot's, or none at all. It keeps nothing of the agent.
+func Bots() (func(agent []byte) bool, error) {
+	b, err := newBots(crawlers)
+	if err != nil {
+		return nil, err
+	}
+	return func(agent []byte) bool {
+		return len(agent) == 0 || b.match(clean(agent, clicklog.MaxAgent))
+	}, nil
 }
 
 // newBots compiles patterns, one a line.

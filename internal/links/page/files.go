@@ -32,8 +32,14 @@ type importView struct {
 		Value transfer.Format
 		Name  string
 	}
-	Report *transfer.Report
+	Report *imported
 	Err    string
+}
+
+// An imported is what an import has done, or would do.
+type imported struct {
+	*transfer.Report
+	Dry bool
 }
 
 // serveImport shows the form for a file, or imports one.
@@ -58,13 +64,13 @@ func (p *Page) serveImport(w http.ResponseWriter, r *http.Request) {
 }
 
 // importFile imports the file of a form, which is read as it arrives.
-func (p *Page) importFile(w http.ResponseWriter, r *http.Request) (*transfer.Report, error) {
+func (p *Page) importFile(w http.ResponseWriter, r *http.Request) (*imported, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxImport)
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return nil, err
 	}
-	format := transfer.Auto
+	format, dry := transfer.Auto, false
 	for {
 		part, err := parts.NextPart()
 		if err == io.EOF {
@@ -82,19 +88,27 @@ func (p *Page) importFile(w http.ResponseWriter, r *http.Request) (*transfer.Rep
 				return nil, err
 			}
 		}
+		if part.FormName() == "dry" {
+			dry = true
+		}
 		if part.FormName() == "file" {
-			return transfer.Import(r.Context(), transfer.Read(part, format), p.sender(r),
-				func(int) {})
+			report, err := transfer.Import(r.Context(), transfer.Read(part, format),
+				p.sender(r, dry), dry, func(int) {})
+			return &imported{report, dry}, err
 		}
 	}
 }
 
 // sender gives links to the API within the process.
-func (p *Page) sender(r *http.Request) transfer.Sender {
+func (p *Page) sender(r *http.Request, dry bool) transfer.Sender {
+	path := "/api/v1/links"
+	if dry {
+		path += "?dry_run=1"
+	}
 	return func(_ context.Context, lines []byte, _ int) ([]transfer.Answer, error) {
 		rec := &recorder{header: http.Header{}, status: http.StatusOK}
 		req, err := p.request(r, call{
-			method: http.MethodPost, path: "/api/v1/links", body: bytes.Clone(lines),
+			method: http.MethodPost, path: path, body: bytes.Clone(lines),
 			mediaType: "application/x-ndjson",
 		})
 		if err != nil {

@@ -29,6 +29,7 @@ type Report struct {
 	Made    int
 	Refused []Refusal // by the reader or the server, in the order of the file
 	More    int       // refusals beyond maxRefused, which are counted only
+	Limited int       // of a dry run: links that are fine, and more than may be made in a minute
 	Survey  Survey
 }
 
@@ -49,11 +50,16 @@ func (r *Report) refuse(one Refusal) {
 
 // Import sends the links of a file in batches and tells progress how many entries
 // are done after each. It returns a report of what was done even when it ends
-// with an error.
+// with an error. With dry send changes nothing, and Import sees what only the
+// whole file shows: a code that two of its links have.
 func Import(
-	ctx context.Context, links iter.Seq2[Link, error], send Sender, progress func(done int),
+	ctx context.Context, links iter.Seq2[Link, error], send Sender, dry bool,
+	progress func(done int),
 ) (*Report, error) {
 	im := &importer{send: send, report: &Report{}}
+	if dry {
+		im.codes = make(map[string]int)
+	}
 	for l, err := range links {
 		if bad, ok := errors.AsType[*Refusal](err); ok {
 			im.report.Read++
@@ -87,6 +93,7 @@ type importer struct {
 	report *Report
 	batch  []Link
 	lines  []byte
+	codes  map[string]int // of a dry run: the lines that would have taken them; else nil
 }
 
 // add puts a link into the batch.
@@ -111,6 +118,9 @@ func (im *importer) flush(ctx context.Context) error {
 			break
 		}
 		l := &im.batch[i]
+		if im.dry(l, &a) {
+			continue
+		}
 		if a.Status/100 == 2 || a.Status/100 == 3 {
 			im.report.Made++
 			continue
@@ -131,6 +141,28 @@ func (im *importer) flush(ctx context.Context) error {
 	}
 	im.batch, im.lines = im.batch[:0], im.lines[:0]
 	return nil
+}
+
+// dry looks at an answer of a dry run: a code that an earlier line of the file
+// would have taken makes it a refusal. It reports whether that is all there is to
+// say of it.
+func (im *importer) dry(l *Link, a *Answer) bool {
+	if im.codes == nil {
+		return false
+	}
+	if a.Status == http.StatusTooManyRequests {
+		im.report.Limited++
+		return true
+	}
+	if a.Status != http.StatusCreated || l.Code == "" {
+		return false
+	}
+	if line, taken := im.codes[a.Code]; taken {
+		a.Status, a.Detail = http.StatusConflict, fmt.Sprintf("line %d has this code already", line)
+		return false
+	}
+	im.codes[a.Code] = l.Line
+	return false
 }
 
 // reason says why the server has refused a link.
