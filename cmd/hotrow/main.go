@@ -30,6 +30,8 @@ type commands struct {
 	Proxy      proxyCmd      `cmd:"" help:"Relay HTTP over upstream connections that stay open."`
 	Links      linksCmd      `cmd:"" help:"Make, find, import and export short links."`
 	Bench      benchCmd      `cmd:"" help:"Load servers with requests and compare them."`
+	Completion completionCmd `cmd:"" help:"Print a script that has a shell complete commands."`
+	Man        manCmd        `cmd:"" help:"Print the manual page."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
