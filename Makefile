@@ -21,7 +21,7 @@ CROSS := linux/arm64 darwin/arm64 windows/amd64
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## serve the demo on 127.0.0.1:8080 (ARGS="app.db" serves something else)
@@ -30,6 +30,14 @@ run: ## serve the demo on 127.0.0.1:8080 (ARGS="app.db" serves something else)
 .PHONY: build
 build: ## build bin/hotrow, one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='$(SMALL)' -o bin/hotrow ./cmd/hotrow
+
+.PHONY: release
+release: ## build a release of HEAD into build/release: packages, archives, an image
+	scripts/release
+
+.PHONY: vulnerabilities
+vulnerabilities: ## known ones in what the program calls; needs vuln.go.dev
+	$(GO) tool -modfile=tools/release/go.mod govulncheck ./cmd/hotrow
 
 .PHONY: test
 test: deps vet cross lint ## everything that a change must pass

@@ -135,8 +135,8 @@ complete -o bashdefault -o default -F _hotrow hotrow
 // completeZsh returns the script for zsh, which is made as that for bash.
 func completeZsh(all []place) string {
 	var b strings.Builder
-	b.WriteString("#compdef hotrow\n# zsh completion for hotrow, made by: hotrow completion zsh\n\n" +
-		"_hotrow_at() {\n\tcase $1 in\n")
+	b.WriteString("#compdef hotrow\n# zsh completion for hotrow, made by: hotrow completion zsh\n" +
+		"\n_hotrow_at() {\n\tcase $1 in\n")
 	for _, at := range all {
 		fmt.Fprintf(&b, "\t%s)\n\t\tcommands=(%s)\n\t\tflags=(%s)\n\t\t;;\n", quote(at.path),
 			described(at.commands), described(at.flags))
@@ -217,7 +217,8 @@ end
 	for _, at := range all {
 		exactly := quote("__hotrow_at " + quote(at.path) + " exactly")
 		for _, c := range at.commands {
-			fmt.Fprintf(&b, "complete -c hotrow -f -n %s -a %s -d %s\n", exactly, c.word, quote(c.help))
+			fmt.Fprintf(&b, "complete -c hotrow -f -n %s -a %s -d %s\n", exactly, c.word,
+				quote(c.help))
 		}
 		if len(at.commands) > 0 {
 			continue // its flags are those of every command
@@ -227,8 +228,8 @@ end
 			if len(f.word) == 2 {
 				kind, word = "-s", f.word[1:]
 			}
-			fmt.Fprintf(&b, "complete -c hotrow -n %s %s %s -d %s", quote("__hotrow_at "+quote(at.path)),
-				kind, word, quote(f.help))
+			fmt.Fprintf(&b, "complete -c hotrow -n %s %s %s -d %s",
+				quote("__hotrow_at "+quote(at.path)), kind, word, quote(f.help))
 			switch {
 			case f.values != nil:
 				fmt.Fprintf(&b, " -x -a %s", quote(strings.Join(f.values, " ")))

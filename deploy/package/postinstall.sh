@@ -1,0 +1,9 @@
+#!/bin/sh
+# After an installation (deb: configure; rpm: 1) and an upgrade (deb: configure VERSION; rpm: 2).
+set -e
+[ -d /run/systemd/system ] || exit 0
+systemctl daemon-reload
+if [ "$1" = configure ] && [ -n "$2" ] || [ "$1" = 2 ]; then
+	# What runs is of the new version; what does not run stays so.
+	systemctl try-restart hotrow.service
+fi
