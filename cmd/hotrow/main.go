@@ -26,6 +26,7 @@ type commands struct {
 	Doctor     doctorCmd     `cmd:"" help:"Say what the change feed of a database needs."`
 	Get        getCmd        `cmd:"" help:"Read one document, from the running server or directly."`
 	Invalidate invalidateCmd `cmd:"" help:"Have the server forget a document or a resource."`
+	Top        topCmd        `cmd:"" help:"Show what a running hotrow does: a frame a second."`
 	Token      tokenCmd      `cmd:"" help:"Make a bearer token and its line for the configuration."`
 	Proxy      proxyCmd      `cmd:"" help:"Relay HTTP over upstream connections that stay open."`
 	Links      linksCmd      `cmd:"" help:"Make, find, import and export short links."`

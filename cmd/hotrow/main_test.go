@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "serve" { // as hotrow bench links starts it
 		os.Exit(serveChild(os.Args[3]))
 	}
-	if len(os.Args) > 1 && os.Args[1] == "proxy" { // as hotrow bench proxy does
+	// As hotrow bench proxy and a terminal start it.
+	if len(os.Args) > 1 && (os.Args[1] == "proxy" || os.Args[1] == "top") {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr, os.Environ()))
 	}
 	dbtest.Main(m)

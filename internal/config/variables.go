@@ -13,8 +13,8 @@ var otherVariables = []Variable{
 	{Name: envPort, Key: "http.listen"},
 	{Name: envDatabase, Key: "sources.main.url"},
 	{Name: "HOTROW_URL", Flag: "get --server"},
-	{Name: "HOTROW_TOKEN", Flag: "get --token, invalidate --token"},
-	{Name: "HOTROW_OPS", Flag: "invalidate --ops"},
+	{Name: "HOTROW_TOKEN", Flag: "get --token, invalidate --token, top --token"},
+	{Name: "HOTROW_OPS", Flag: "invalidate --ops, top OPS"},
 	{Name: "HOTROW_LINKS_URL", Flag: "links --server"},
 	{Name: "HOTROW_LINKS_KEY", Flag: "links --key"},
 }

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/ops"
+)
+
+type topCmd struct {
+	Ops string `arg:"" optional:"" env:"HOTROW_OPS" help:"The port of ops (127.0.0.1:8081)."`
+
+	Once  bool   `help:"Print the state once, after a second, and end."`
+	JSON  bool   `name:"json" help:"Print each frame as a line of JSON, as /-/live has it."`
+	Sort  string `default:"rate" enum:"rate,name,hits,changes" help:"Sort resources by ${enum}."`
+	Token string `env:"HOTROW_TOKEN" help:"A token with the role operator."`
+
+	trustFlags
+}
+
+// Run shows a running hotrow until somebody has seen enough.
+func (c *topCmd) Run(p *program) error {
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	body, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	switch {
+	case c.JSON, c.Once:
+		return c.print(p, body)
+	case !isTerminal(p.stdout):
+		return usageError{errors.New("the output is no terminal: use --once or --json")}
+	}
+	return c.show(ctx, p, body)
+}
+
+// open asks for the stream.
+func (c *topCmd) open(ctx context.Context) (io.ReadCloser, error) {
+	address := strings.TrimRight(cmp.Or(c.Ops, "http://127.0.0.1:8081"), "/") + "/-/live"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	client, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	client.Timeout = 0 // a stream has no end
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s)", err,
+			trustHint(err, "is hotrow serving, with its operator's listener there?"))
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode == http.StatusUnauthorized {
+		return nil, errors.New("the operator's port wants a token with the role operator: " +
+			"set HOTROW_TOKEN")
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	return nil, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
+}
+
+// print prints frames as lines of JSON, or one as text.
+func (c *topCmd) print(p *program, body io.Reader) error {
+	done := errors.New("done")
+	err := readLive(body, func(event string, data []byte) error {
+		if event != "frame" {
+			return nil
+		}
+		var f ops.Frame
+		if err := json.Unmarshal(data, &f); err != nil {
+			return fmt.Errorf("a frame of /-/live: %w", err)
+		}
+		if c.Once && f.Interval == 0 {
+			return nil // it has no rates yet
+		}
+		var err error
+		if c.JSON {
+			_, err = fmt.Fprintf(p.stdout, "%s\n", data)
+		} else {
+			_, err = io.WriteString(p.stdout, renderTop(&f, nil, topView{width: 100, sort: c.Sort}))
+		}
+		if err == nil && c.Once {
+			err = done
+		}
+		return err
+	})
+	if errors.Is(err, done) || p.ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// maxEvent is the longest event of /-/live: five minutes of frames.
+const maxEvent = 4 << 20
+
+// readLive reads server-sent events and gives each to take, whose data is good until it
+// returns. It returns take's error, or that of the stream; the end of it is one too.
+func readLive(r io.Reader, take func(event string, data []byte) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64<<10), maxEvent)
+	event := ""
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "event":
+			event = value
+		case "data":
+			if err := take(event, []byte(value)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read /-/live: %w", err)
+	}
+	return errors.New("the server has ended the stream")
+}
