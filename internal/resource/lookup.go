@@ -179,15 +179,18 @@ type Tally struct {
 }
 
 // Answered counts one answer of a state that is not a Miss.
-func (t *Tally) Answered(s State) {
-	n := &t.hits
+func (t *Tally) Answered(s State) { t.Add(s, 1) }
+
+// Add counts n answers of a state that is not a Miss.
+func (t *Tally) Add(s State, n uint64) {
+	to := &t.hits
 	switch s {
 	case Absent:
-		n = &t.absent
+		to = &t.absent
 	case Stale:
-		n = &t.stale
+		to = &t.stale
 	}
-	n.Store(n.Load() + 1)
+	to.Store(to.Load() + n)
 }
 
 // Hits returns how many hits were counted.

@@ -38,14 +38,6 @@ func unauthorized(r *request, detail string) error {
 	return problem{kind: kindUnauthorized, detail: detail, header: challenge + "\r\n"}
 }
 
-// mayRead returns the problem that keeps the request from reading c.res.
-func (c *call) mayRead() (err error) {
-	rule := c.res.Access().Read
-	c.private = rule != "public"
-	c.who, err = c.m.pass(c.o, c.r, c.res.Name(), rule)
-	return err
-}
-
 // mayWrite returns the problem that keeps the request from writing c.res. A
 // listener that is open takes no anonymous writes, whatever the rule and whoever
 // asks: --open speaks of reading, and behind a proxy on this machine everybody

@@ -23,7 +23,7 @@ func (c *call) log(a *answer, at time.Time, took time.Duration) {
 		line.Cache = cacheWord(c.from.status)
 	}
 	if !c.r.Head {
-		line.Bytes = len(a.payload())
+		line.Bytes = a.length()
 	}
 	always := line.Status >= 500 || took >= front.Slow
 	c.o.Access.Record(at, took, always, line.Fill)

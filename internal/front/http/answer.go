@@ -17,10 +17,12 @@ type answer struct {
 	shared []byte // the header lines that the answers of a source have in common
 	more   string // further header lines, with their ends
 
-	doc   *row.Document // nil: body
-	media media         // the name of doc's representation; the zero media: as it is stored
-	tag   string        // of a 304
-	kind  string        // the media type of body; "": there is none
+	doc   *row.Document   // nil: body
+	media media           // the name of doc's representation; the zero media: as it is stored
+	tag   string          // of a 304
+	kind  string          // the media type of list or body; "": there is none
+	list  []*row.Document // one array of them, of media's format; nil: body
+	size  int             // of list, in bytes, as sent
 	body  []byte
 }
 
@@ -49,12 +51,12 @@ func appendAnswer(dst []byte, r *request, a *answer, closing, headOnly bool) []b
 		return http1.AppendEnd(dst)
 	default:
 		dst = http1.AppendHeader(dst, "Content-Type", a.kind)
-		dst = http1.AppendEnd(http1.AppendLength(dst, len(a.body)))
+		dst = http1.AppendEnd(http1.AppendLength(dst, a.length()))
 	}
 	if headOnly {
 		return dst
 	}
-	return append(dst, a.payload()...)
+	return a.appendBody(dst)
 }
 
 // appendRenamed appends the header lines of a document under another name than that of
@@ -68,12 +70,26 @@ func appendRenamed(dst []byte, a *answer) []byte {
 	return http1.AppendEnd(http1.AppendLength(dst, len(a.doc.Body())))
 }
 
-// payload returns the body.
-func (a *answer) payload() []byte {
-	if a.doc != nil {
-		return a.doc.Body()
+// length returns how many bytes the body has.
+func (a *answer) length() int {
+	switch {
+	case a.doc != nil:
+		return len(a.doc.Body())
+	case a.list != nil:
+		return a.size
 	}
-	return a.body
+	return len(a.body)
+}
+
+// appendBody appends the body.
+func (a *answer) appendBody(dst []byte) []byte {
+	switch {
+	case a.doc != nil:
+		return append(dst, a.doc.Body()...)
+	case a.list != nil:
+		return a.appendList(dst)
+	}
+	return append(dst, a.body...)
 }
 
 // cacheStatus returns what Cache-Status says of an origin (RFC 9211).

@@ -52,7 +52,7 @@ func (c *call) answer(send func(*answer)) {
 	if err != nil {
 		made = c.refuse(err)
 	}
-	c.settle(len(made.payload()))
+	c.settle(made.length())
 	a = made
 	send(a)
 }

@@ -116,25 +116,6 @@ func (a *accepted) represent(doc *row.Document, coder *row.Coder) (*row.Document
 	return row.NewCopy(doc, a.list[0], coder.Append(nil, doc.Body(), a.list[0])), nil
 }
 
-// coded returns the body of a list and its coding: compressed if the client takes it and
-// it pays.
-func (c *call) coded(body []byte) ([]byte, row.Coding, error) {
-	noTransform := c.r.CacheControl != nil &&
-		parseDirectives(row.Alias(c.r.CacheControl)).noTransform
-	a := c.m.takes(c.o, c.r, c.private, noTransform)
-	plain := a.takes(row.Identity)
-	switch {
-	case a.n == 0 && !plain:
-		return nil, 0, noCoding()
-	case a.n > 0 && (len(body) >= row.MinCoded || !plain):
-		coded := c.h.coder.Append(make([]byte, 0, len(body)/2), body, a.list[0])
-		if row.Pays(len(body), len(coded)) || !plain {
-			return coded, a.list[0], nil
-		}
-	}
-	return body, row.Identity, nil
-}
-
 // compression returns the codings that are offered, each once.
 func compression(list []row.Coding) []row.Coding {
 	var offers []row.Coding

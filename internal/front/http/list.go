@@ -9,7 +9,73 @@ import (
 
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/http1"
 )
+
+// askList decides about a list of documents of a resource that the rule protects. spec is
+// what its query may say. What it asks for is m.list. When memory has been used before,
+// it allocates nothing.
+func (q *question) askList(
+	o *settings, m *memo, r *request, res *resource.Resource, rule resource.Rule, spec *querySpec,
+) (err error) {
+	*q = question{res: res, name: res.Name(), private: rule != "public",
+		directives: directives{maxAge: -1}}
+	if q.private {
+		if q.who, err = m.pass(o, r, q.name, rule); err != nil {
+			return err
+		}
+	}
+	if spec == nil { // the database has not been reached since the start
+		return problem{kind: kindUnavailable}
+	}
+	l := &m.list
+	if m.text, err = l.parse(row.Alias(r.Query), spec, m.text[:0]); err != nil {
+		return err
+	}
+	if l.format != "" {
+		q.media, err = mediaByName(l.format, nil)
+	} else {
+		q.media, err = m.accept(r.Accept)
+	}
+	if err != nil {
+		return err
+	}
+	return q.freshness(r)
+}
+
+// concludeList makes the answer with the documents of a list, which m.docs are, of size
+// bytes together. coder compresses it if the client takes that and it pays: there is no
+// copy that could be sent. Without a coder that is errLater.
+func (q *question) concludeList(
+	o *settings, m *memo, r *request, size int, shared []byte, coder *row.Coder,
+) (*answer, error) {
+	if m.docs == nil {
+		m.docs = []*row.Document{} // it is a list
+	}
+	a := &m.a
+	*a = answer{code: http.StatusOK, shared: shared, kind: q.media.name, list: m.docs,
+		media: q.media, size: size + listFrame(q.media.format, len(m.docs))}
+	m.lines = m.list.appendRange(m.lines[:0], len(m.docs))
+	takes := m.takes(o, r, q.private, q.noTransform)
+	plain := takes.takes(row.Identity)
+	switch {
+	case takes.n == 0 && !plain:
+		return nil, noCoding()
+	case takes.n > 0 && (a.size >= row.MinCoded || !plain):
+		if coder == nil {
+			return nil, errLater
+		}
+		body := a.appendList(make([]byte, 0, a.size))
+		coded := coder.Append(make([]byte, 0, len(body)/2), body, takes.list[0])
+		if row.Pays(len(body), len(coded)) || !plain {
+			m.lines = http1.AppendHeader(m.lines, "Content-Encoding", takes.list[0].String())
+			body = coded
+		}
+		a.list, a.body = nil, body
+	}
+	a.more = row.Alias(m.lines)
+	return a, nil
+}
 
 // A page is what a list found.
 type page struct {
@@ -19,81 +85,63 @@ type page struct {
 
 // list answers GET and HEAD of a collection.
 func (c *call) list() (*answer, error) {
-	if err := c.mayRead(); err != nil {
-		return nil, err
-	}
-	q, err := c.query()
-	if err != nil {
-		return nil, err
-	}
-	m, err := q.media(c.m, c.r)
+	q, l := &c.m.q, &c.m.list
+	err := q.askList(c.o, c.m, c.r, c.res, c.res.Access().Read, specOf(c.res))
+	c.who, c.private = q.who, q.private
 	if err != nil {
 		return nil, err
 	}
 	var p page
-	if q.filtered {
-		p, err = c.multiGet(q, m)
+	if l.filtered {
+		p, err = c.byKeys(q, l)
 	} else {
-		p, err = c.page(q, m)
+		p, err = c.page(q, l)
 	}
 	if err != nil {
 		return nil, err
 	}
-	body, coding, err := c.coded(joinBodies(m.format, p.answers))
-	if err != nil {
-		return nil, err
+	size := 0
+	for i := range p.answers {
+		c.m.docs = append(c.m.docs, p.answers[i].Doc)
+		size += len(p.answers[i].Doc.Body())
 	}
 	c.from = summary(p.answers)
-	a := &answer{code: http.StatusOK, shared: c.shared(c.o.cacheControl(c.private)), kind: m.name,
-		body: body, more: q.contentRange(len(p.answers))}
-	if p.more {
-		a.more += c.nextLink(q, p.answers[len(p.answers)-1].Key)
+	shared := c.shared(c.o.cacheControl(q.private))
+	a, err := q.concludeList(c.o, c.m, c.r, size, shared, &c.h.coder)
+	if err == nil && p.more {
+		a.more += c.nextLink(l, p.answers[len(p.answers)-1].Key)
 	}
-	if coding != row.Identity {
-		a.more += "Content-Encoding: " + coding.String() + "\r\n"
-	}
-	return a, nil
+	return a, err
 }
 
-// query reads what the query of a list asks for.
-func (c *call) query() (listQuery, error) {
-	shape, err := c.shape()
-	if err != nil {
-		return listQuery{}, err
+// specOf returns what the query of a list of res may say; nil while the database has not
+// been reached.
+func specOf(res *resource.Resource) *querySpec {
+	shape := res.Shape()
+	if shape == nil {
+		return nil
 	}
-	return parseQuery(string(c.r.Query), querySpecOf(c.res.KeyType(), shape, c.res.MaxLimit()))
+	spec := querySpecOf(res.KeyType(), shape, res.MaxLimit())
+	return &spec
 }
 
-// media returns the representation that a list is asked for in.
-func (q *listQuery) media(m *memo, r *request) (media, error) {
-	if q.format != "" {
-		return mediaByName(q.format, nil)
-	}
-	return m.accept(r.Accept)
-}
-
-// multiGet finds the documents that the query names by key, each of them once,
+// byKeys finds the documents that the query names by key, each of them once,
 // without those that are not there.
-func (c *call) multiGet(q listQuery, m media) (page, error) {
-	ask := question{res: c.res, media: m, directives: directives{maxAge: -1}}
-	if err := ask.freshness(c.r); err != nil {
-		return page{}, err
-	}
-	if len(q.keys) == 0 {
+func (c *call) byKeys(q *question, l *listQuery) (page, error) {
+	if len(l.keys) == 0 {
 		return page{}, nil
 	}
-	if err := c.claim(len(q.keys)); err != nil {
+	if err := c.claim(len(l.keys)); err != nil {
 		return page{}, err
 	}
-	all := c.res.Load(c.ctx, q.keys, ask.options(c.r))
 	var p page
-	seen := make(map[row.Key]bool, len(all))
+	seen := make(map[row.Key]bool, len(l.keys))
 	size := 0
-	for _, a := range all {
+	for _, a := range c.res.Load(c.ctx, l.keys, q.options(c.r)) {
 		if a.Err != nil {
 			return page{}, a.Err
 		}
-		if a.Doc.Absent() || seen[a.Key] || q.limit > 0 && len(p.answers) == q.limit {
+		if a.Doc.Absent() || seen[a.Key] || l.limit > 0 && len(p.answers) == l.limit {
 			continue
 		}
 		seen[a.Key] = true
@@ -110,22 +158,18 @@ func (c *call) multiGet(q listQuery, m media) (page, error) {
 
 // page finds the documents that follow q.after, as many as the limit and the
 // size of an answer allow. A document that is larger than that comes alone.
-func (c *call) page(q listQuery, m media) (page, error) {
-	ask := question{res: c.res}
-	if err := ask.freshness(c.r); err != nil {
-		return page{}, err
-	}
-	if ask.onlyIfCached {
+func (c *call) page(q *question, l *listQuery) (page, error) {
+	if q.onlyIfCached {
 		return page{}, resource.ErrNotCached // pages are read from the database
 	}
-	limit := q.limit
+	limit := l.limit
 	if limit == 0 {
 		limit = min(defaultLimit, max(c.res.MaxLimit(), 1))
 	}
 	if err := c.claim(limit); err != nil {
 		return page{}, err
 	}
-	answers, more, err := c.res.List(c.ctx, q.after, limit, m.format)
+	answers, more, err := c.res.List(c.ctx, l.after, limit, q.media.format)
 	if err != nil {
 		return page{}, err
 	}
@@ -166,20 +210,21 @@ func summary(answers []resource.Answer) *provenance {
 	return weakest
 }
 
-// contentRange tells clients of PostgREST's kind which documents these are. A page
+// appendRange tells clients of PostgREST's kind which documents these are. A page
 // that follows a key has no number, so that only a beginning gets the header line.
-func (q *listQuery) contentRange(n int) string {
+func (q *listQuery) appendRange(dst []byte, n int) []byte {
 	switch {
 	case q.after != nil:
-		return ""
+		return dst
 	case n == 0:
-		return "Content-Range: */*\r\n"
+		return append(dst, "Content-Range: */*\r\n"...)
 	}
-	return "Content-Range: 0-" + strconv.Itoa(n-1) + "/*\r\n"
+	dst = strconv.AppendInt(append(dst, "Content-Range: 0-"...), int64(n-1), 10)
+	return append(dst, "/*\r\n"...)
 }
 
 // nextLink links to the page that follows last (RFC 8288).
-func (c *call) nextLink(q listQuery, last row.Key) string {
+func (c *call) nextLink(q *listQuery, last row.Key) string {
 	v := url.Values{"after": {string(last)}}
 	if q.limit > 0 {
 		v.Set("limit", strconv.Itoa(q.limit))
@@ -191,32 +236,40 @@ func (c *call) nextLink(q listQuery, last row.Key) string {
 		`>; rel="next"` + "\r\n"
 }
 
-// joinBodies returns one array of the documents' bodies.
-func joinBodies(f row.Format, answers []resource.Answer) []byte {
-	size := 8
-	for i := range answers {
-		size += len(answers[i].Doc.Body()) + 1
+// listFrame returns how many bytes a list of n documents has besides them.
+func listFrame(f row.Format, n int) int {
+	if f == row.FormatJSON {
+		return len("[]") + max(n-1, 0)
 	}
-	out := make([]byte, 0, size)
-	if f != row.FormatJSON {
-		if f == row.FormatCBOR {
-			out = row.AppendCBORHead(out, row.CBORArray, uint64(len(answers)))
-		} else {
-			out = appendArrayHeader(out, len(answers))
-		}
-		for i := range answers {
-			out = append(out, answers[i].Doc.Body()...)
-		}
-		return out
+	var head [16]byte
+	return len(appendListHead(head[:0], f, n))
+}
+
+// appendListHead writes what a list of n documents begins with.
+func appendListHead(dst []byte, f row.Format, n int) []byte {
+	switch f {
+	case row.FormatJSON:
+		return append(dst, '[')
+	case row.FormatCBOR:
+		return row.AppendCBORHead(dst, row.CBORArray, uint64(n))
 	}
-	out = append(out, '[')
-	for i := range answers {
-		if i > 0 {
-			out = append(out, ',')
+	return appendArrayHeader(dst, n)
+}
+
+// appendList appends one array of the documents' bodies.
+func (a *answer) appendList(dst []byte) []byte {
+	f := a.media.format
+	dst = appendListHead(dst, f, len(a.list))
+	for i, doc := range a.list {
+		if i > 0 && f == row.FormatJSON {
+			dst = append(dst, ',')
 		}
-		out = append(out, answers[i].Doc.Body()...)
+		dst = append(dst, doc.Body()...)
 	}
-	return append(out, ']')
+	if f == row.FormatJSON {
+		dst = append(dst, ']')
+	}
+	return dst
 }
 
 // appendArrayHeader writes the head of a MessagePack array of n elements.

@@ -171,7 +171,16 @@ func TestAppendArrayHeader(t *testing.T) {
 			t.Errorf("%d: % x, want % x", n, got, want)
 		}
 	}
-	if got := joinBodies(row.FormatJSON, nil); string(got) != "[]" {
-		t.Errorf("an empty list is %s", got)
+	for f := range row.Format(row.NumFormats) {
+		for _, n := range []int{0, 1, 2, 15, 16, 30, 300} {
+			a := answer{media: mediaOf[f], list: make([]*row.Document, n)}
+			for i := range a.list {
+				a.list[i] = row.NewDocument("", f, []byte("1"), 1, row.Stamp{})
+			}
+			if got := a.appendList(nil); len(got) != n+listFrame(f, n) {
+				t.Errorf("format %v: %d documents take %d bytes, want %d", f, n, len(got),
+					n+listFrame(f, n))
+			}
+		}
 	}
 }

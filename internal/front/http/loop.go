@@ -3,6 +3,7 @@ package httpfront
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -125,7 +126,7 @@ type place uint8
 const (
 	inMemory   place = iota
 	inDatabase       // or is a problem: a goroutine says so
-	onFullPath       // the request is none for a document
+	onFullPath       // or in the database, and large; or the request is for neither
 )
 
 // answer appends the answer to r if memory has it.
@@ -134,12 +135,15 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 	switch {
 	case err != nil:
 		return out, inDatabase
-	case t.kind != pathDocument:
+	case t.kind == pathIndex, t.kind == pathSystem:
 		return out, onFullPath
 	}
 	res := s.resource(t.name)
-	if res == nil {
+	switch {
+	case res == nil:
 		return out, inDatabase
+	case t.kind == pathList:
+		return s.answerList(p, r, res, out, closing)
 	}
 	q := &s.q
 	if q.ask(s.live, &s.memo, r, res.Resource, res.rule, t.key) != nil {
@@ -160,12 +164,93 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 		return out, inDatabase
 	}
 	res.answered(state, a.code)
+	return s.append(p, r, res, state, out, closing), inMemory
+}
+
+// append appends the answer in s.a, which memory has given.
+func (s *loop) append(
+	p *peer, r *request, res *loopResource, state resource.State, out []byte, closing bool,
+) []byte {
 	s.touch(res)
-	grown := appendAnswer(out, r, a, closing, r.Head)
+	grown := appendAnswer(out, r, &s.a, closing, r.Head)
 	if s.access.On() {
-		s.logHit(p, r, q, state, grown[len(out):])
+		s.logHit(p, r, &s.q, state, grown[len(out):])
 	}
-	return grown, inMemory
+	return grown
+}
+
+// maxLoopList bounds, in bytes, a list that an event loop answers: who does not read it
+// holds the memory of a connection, and not of a budget.
+const maxLoopList = 1 << 20
+
+// answerList appends the answer to a request for documents by their keys if memory has
+// all of them.
+func (s *loop) answerList(
+	p *peer, r *request, res *loopResource, out []byte, closing bool,
+) ([]byte, place) {
+	q, l := &s.q, &s.list
+	if q.askList(s.live, &s.memo, r, res.Resource, res.rule, res.querySpec()) != nil ||
+		!l.filtered {
+		return out, onFullPath
+	}
+	size, absent, at := s.collect(q, l)
+	if at == nil || size+len(s.docs) > min(s.live.MaxList, maxLoopList) {
+		return out, onFullPath
+	}
+	if _, err := q.concludeList(s.live, &s.memo, r, size, s.block(at, q.private), nil); err != nil {
+		return out, onFullPath
+	}
+	res.answeredList(uint64(len(s.docs)), absent)
+	return s.append(p, r, res, resource.Hit, out, closing), inMemory
+}
+
+// collect looks the keys of a list up, into s.docs: each document once, without those
+// that are not there. It returns their size together. at is nil unless memory has
+// answered for all keys, and has a document of one at least.
+func (s *loop) collect(
+	q *question, l *listQuery,
+) (size int, absent uint64, at *resource.AsOf) {
+	s.docs = s.docs[:0]
+	clear(s.once)
+	for i, key := range l.keys {
+		if i%fewKeys == 0 { // those that come next are on their way from main memory
+			for _, k := range l.keys[i:min(i+fewKeys, len(l.keys))] {
+				s.coming.Add(q.res, k, q.media.format)
+			}
+			s.coming.Fetch()
+		}
+		doc, state, as := q.res.Lookup(key, q.media.format, &s.snapshot)
+		if state == resource.Stale || !q.takes(state, as) {
+			return 0, 0, nil
+		}
+		switch {
+		case state == resource.Absent:
+			absent++
+		case l.limit > 0 && len(s.docs) == l.limit, s.repeated(l.keys, i):
+		default:
+			s.docs, at = append(s.docs, doc), as
+			size += len(doc.Body())
+		}
+	}
+	return size, absent, at
+}
+
+// fewKeys is up to how many keys each is compared with those before it, and how many are
+// foreseen together.
+const fewKeys = 16
+
+// repeated reports whether keys[i] is among those before it. It was called for those of
+// them that are documents of the list.
+func (s *loop) repeated(keys []row.Key, i int) bool {
+	if len(keys) <= fewKeys {
+		return slices.Contains(keys[:i], keys[i])
+	}
+	if s.once == nil {
+		s.once = make(map[row.Key]struct{}, len(keys))
+	}
+	n := len(s.once)
+	s.once[keys[i]] = struct{}{}
+	return len(s.once) == n
 }
 
 // park has a goroutine answer a request while its connection waits: a load takes longer
@@ -180,7 +265,7 @@ func (l *protocol) park(c *lane.Conn, p *peer, o *settings, head []byte, closing
 		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
 		var out []byte
 		one.answer(func(a *answer) {
-			out = make([]byte, 0, 512+len(a.payload()))
+			out = make([]byte, 0, 512+a.length())
 			out = appendAnswer(out, &r, a, closing, r.Head)
 		})
 		next := lane.More
@@ -204,7 +289,8 @@ type loop struct {
 	live     *settings
 	snapshot resource.Snapshot
 	coming   resource.Foresight
-	r        request // that is being answered
+	r        request              // that is being answered
+	once     map[row.Key]struct{} // the keys of a long list
 
 	byName map[string]*loopResource
 	seen   []*loopResource // looked up in this wake-up: a handful
@@ -225,7 +311,34 @@ type loopResource struct {
 	rule        resource.Rule
 	tally       *resource.Tally
 	notModified atomic.Uint64
+	counts
 	timed
+
+	spec  *querySpec // of its lists
+	shape *row.Shape // that spec is for
+	limit int
+}
+
+// counts are lists that were answered from memory, and what the tally has counted for
+// them.
+type counts struct{ lists, listed, unlisted atomic.Uint64 }
+
+// answeredList counts a list of so many documents, without so many that are not there.
+func (r *loopResource) answeredList(documents, absent uint64) {
+	r.tally.Add(resource.Hit, documents)
+	r.tally.Add(resource.Absent, absent)
+	r.lists.Store(r.lists.Load() + 1)
+	r.listed.Store(r.listed.Load() + documents)
+	r.unlisted.Store(r.unlisted.Load() + absent)
+}
+
+// querySpec returns what the query of a list may say.
+func (r *loopResource) querySpec() *querySpec {
+	shape, limit := r.Shape(), r.MaxLimit()
+	if shape != r.shape || limit != r.limit {
+		r.spec, r.shape, r.limit = specOf(r.Resource), shape, limit
+	}
+	return r.spec
 }
 
 // answered counts an answer from memory.

@@ -17,10 +17,14 @@ type memo struct {
 	tokens  map[string]front.Principal // by Authorization
 	issued  any                        // the set of tokens that tokens was filled from
 
-	q    question
-	a    answer
-	head []byte // of the answer
-	body []byte
+	q     question
+	list  listQuery       // of q, when it asks for a list
+	docs  []*row.Document // that a list has found
+	a     answer
+	text  []byte // of the request, without its escapes
+	head  []byte // of the answer: the header lines that many have in common
+	lines []byte // and those of its own
+	body  []byte
 }
 
 // memos are those that no goroutine uses.
@@ -34,7 +38,9 @@ func (m *memo) release() {
 	if cap(m.body) > maxScratch {
 		m.body = nil
 	}
-	m.q, m.a = question{}, answer{}
+	m.q, m.a, m.list = question{}, answer{}, listQuery{}
+	clear(m.docs)
+	m.docs = m.docs[:0]
 	memos.Put(m)
 }
 

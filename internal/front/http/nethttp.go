@@ -43,8 +43,16 @@ func (c *call) send(a *answer) {
 		lines = rest
 	}
 	c.w.WriteHeader(a.code)
-	if body := a.payload(); len(body) > 0 && !c.r.Head {
-		// An error here is the client's connection: nobody is left to tell.
-		_, _ = c.w.Write(body)
+	if a.length() == 0 || c.r.Head {
+		return
 	}
+	body := a.body
+	switch {
+	case a.doc != nil:
+		body = a.doc.Body()
+	case a.list != nil:
+		body = a.appendList(make([]byte, 0, a.size))
+	}
+	// An error here is the client's connection: nobody is left to tell.
+	_, _ = c.w.Write(body)
 }

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,7 @@ const (
 	defaultLimit = 100  // documents of a list that names no limit
 )
 
-// A querySpec is what parseQuery knows of a resource.
+// A querySpec is what listQuery.parse knows of a resource.
 type querySpec struct {
 	columns  []string       // names of the key columns in documents, in the key's order
 	position map[string]int // of a column by each of its names
@@ -57,120 +56,174 @@ func querySpecOf(key row.KeyType, shape *row.Shape, maxLimit int) querySpec {
 	return s
 }
 
-// parseQuery reads the query of a list: format, limit, after, and filters by
-// the key in PostgREST's spelling. Everything else is refused by name.
-func parseQuery(raw string, s querySpec) (listQuery, error) {
-	var q listQuery
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return q, problem{kind: kindBadQuery, detail: "the query cannot be read"}
+// parse reads the query of a list into q, whose memory it uses again: format, limit,
+// after, and filters by the key in PostgREST's spelling. Everything else is refused by
+// name. What is escaped is written to text; both are returned grown. The texts of q are
+// good for as long as raw and text.
+func (q *listQuery) parse(raw string, s *querySpec, text []byte) ([]byte, error) {
+	*q = listQuery{keys: q.keys[:0]}
+	var seen uint64 // a bit for each column, and each other parameter
+	var filters [][]row.Key
+	if len(s.columns) > 1 {
+		filters = make([][]row.Key, len(s.columns))
 	}
-	filters := make([][]string, len(s.columns))
-	for _, name := range slices.Sorted(mapKeys(values)) {
-		v := values[name]
-		if len(v) > 1 {
-			return q, givenTwice(name)
+	for raw != "" {
+		var pair string
+		pair, raw, _ = strings.Cut(raw, "&")
+		if pair == "" {
+			continue
 		}
-		if err := q.set(name, v[0], s, filters); err != nil {
-			return q, err
+		name, value, _ := strings.Cut(pair, "=")
+		var isName, isValue bool
+		name, text, isName = unescape(name, text)
+		value, text, isValue = unescape(value, text)
+		if !isName || !isValue || strings.IndexByte(pair, ';') >= 0 {
+			return text, problem{kind: kindBadQuery, detail: "the query cannot be read"}
 		}
+		bit, err := q.set(name, value, s, filters)
+		switch {
+		case err != nil:
+			return text, err
+		case seen&bit != 0:
+			return text, givenTwice(name)
+		}
+		seen |= bit
 	}
-	if q.filtered {
-		if q.after != nil {
-			return q, problem{kind: kindBadQuery, detail: "after does not go with a filter by key"}
-		}
-		q.keys, err = joinFilters(filters, s)
+	if !q.filtered {
+		return text, nil
 	}
-	return q, err
+	if q.after != nil {
+		return text, problem{kind: kindBadQuery, detail: "after does not go with a filter by key"}
+	}
+	if filters != nil {
+		return text, q.join(filters, s)
+	}
+	return text, nil
 }
 
-// mapKeys iterates over the names of parameters.
-func mapKeys(values url.Values) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range values {
-			if !yield(name) {
-				return
+// unescape undoes the percent-encoding of a name or value. What it has to write it
+// appends to text.
+func unescape(s string, text []byte) (plain string, grown []byte, ok bool) {
+	// Fast path.
+	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
+		return s, text, true
+	}
+
+	// Slow path.
+	at := len(text)
+	for i := 0; i < len(s); i++ {
+		b := s[i]
+		switch b {
+		case '+':
+			b = ' '
+		case '%':
+			if i+2 >= len(s) {
+				return "", text, false
 			}
+			n, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
+			if err != nil {
+				return "", text, false
+			}
+			b = byte(n)
+			i += 2
 		}
+		text = append(text, b)
 	}
+	return row.Alias(text[at:]), text, true
 }
 
-// set takes one parameter. The values of a filter go to filters.
-func (q *listQuery) set(name, value string, s querySpec, filters [][]string) error {
+// The bits of parameters that are no columns.
+const (
+	sawFormat = 1 << (63 - iota)
+	sawLimit
+	sawAfter
+)
+
+// set takes one parameter, whose bit it returns. The values of the filters of a composite
+// key go to filters, which are one for each column.
+func (q *listQuery) set(
+	name, value string, s *querySpec, filters [][]row.Key,
+) (bit uint64, err error) {
 	switch name {
 	case "format":
 		q.format = value
-		return nil
+		return sawFormat, nil
 	case "limit":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > s.maxLimit {
-			return problem{kind: kindBadQuery, detail: "limit must be a number from 1 to " +
+			return 0, problem{kind: kindBadQuery, detail: "limit must be a number from 1 to " +
 				strconv.Itoa(s.maxLimit)}
 		}
 		q.limit = n
-		return nil
+		return sawLimit, nil
 	case "after":
-		if err := checkText(value); err != nil {
-			return err
-		}
-		if _, ok := row.SplitKey(row.Key(value), len(s.columns)); !ok {
-			return badParts(len(s.columns))
-		}
-		key := row.Key(value)
-		q.after = &key
-		return nil
+		return sawAfter, q.setAfter(value, s)
 	}
 	i, ok := s.position[name]
 	if !ok {
-		return problem{kind: kindBadQuery, detail: "unknown parameter " + clip(name),
+		return 0, problem{kind: kindBadQuery, detail: "unknown parameter " + clip(name),
 			hint: "a list takes limit, after, format, and filters by key: " +
 				strings.Join(s.columns, ", ")}
 	}
-	if filters[i] != nil {
-		return givenTwice(name)
+	if q.filtered && filters == nil {
+		return 0, givenTwice(name)
 	}
 	q.filtered = true
-	var err error
-	filters[i], err = parseFilter(name, value)
-	return err
+	if filters != nil {
+		filters[i], err = appendFilter(nil, name, value)
+	} else {
+		q.keys, err = appendFilter(q.keys, name, value)
+	}
+	return 1 << i, err
 }
 
-// parseFilter reads "eq.VALUE" or "in.(VALUE,...)". The result is not nil.
-func parseFilter(name, value string) ([]string, error) {
+func (q *listQuery) setAfter(value string, s *querySpec) error {
+	if err := checkText(value); err != nil {
+		return err
+	}
+	key := row.Key(value)
+	if _, ok := row.SplitKey(key, len(s.columns)); !ok {
+		return badParts(len(s.columns))
+	}
+	q.after = &key
+	return nil
+}
+
+// appendFilter appends the values of "eq.VALUE" or "in.(VALUE,...)".
+func appendFilter(dst []row.Key, name, value string) ([]row.Key, error) {
 	operator, operand, ok := strings.Cut(value, ".")
 	switch {
 	case ok && operator == "eq":
-		return []string{operand}, checkText(operand)
+		return append(dst, row.Key(operand)), checkText(operand)
 	case ok && operator == "in":
-		items, ok := parseItems(operand)
+		list, ok := appendItems(dst, operand)
 		if !ok {
-			return nil, problem{kind: kindBadQuery, detail: "the list of " + clip(name) +
+			return dst, problem{kind: kindBadQuery, detail: "the list of " + clip(name) +
 				" must be in parentheses: in.(10,20); values with commas, in double quotes"}
 		}
-		if len(items) > maxKeys {
-			return nil, problem{kind: kindBadQuery, detail: "more than 1000 keys are asked for",
+		if len(list)-len(dst) > maxKeys {
+			return dst, problem{kind: kindBadQuery, detail: "more than 1000 keys are asked for",
 				hint: "ask in several requests"}
 		}
-		for _, item := range items {
-			if err := checkText(item); err != nil {
-				return nil, err
+		for _, item := range list[len(dst):] {
+			if err := checkText(string(item)); err != nil {
+				return dst, err
 			}
 		}
-		return items, nil
+		return list, nil
 	}
-	return nil, problem{kind: kindBadQuery, detail: "unknown operator " + clip(operator) + " for " +
+	return dst, problem{kind: kindBadQuery, detail: "unknown operator " + clip(operator) + " for " +
 		clip(name), hint: "the key is compared by eq.VALUE or in.(VALUE,VALUE)"}
 }
 
-// parseItems reads "(a,b,"c,d")": a value may be in double quotes, with \" and
-// \\ within. The result is not nil.
-func parseItems(s string) ([]string, bool) {
+// appendItems reads "(a,b,"c,d")": a value may be in double quotes, with \" and
+// \\ within.
+func appendItems(dst []row.Key, s string) ([]row.Key, bool) {
 	s, opened := strings.CutPrefix(s, "(")
 	s, closed := strings.CutSuffix(s, ")")
 	if !opened || !closed {
-		return nil, false
+		return dst, false
 	}
-	items := []string{}
 	for s != "" {
 		var item string
 		var ok bool
@@ -181,21 +234,31 @@ func parseItems(s string) ([]string, bool) {
 			if n < 0 {
 				n = len(s)
 			}
-			item, s, ok = s[:n], s[n:], n > 0 && !strings.ContainsAny(s[:n], `"()`)
+			item, s, ok = s[:n], s[n:], n > 0 && isUnquoted(s[:n])
 		}
 		if !ok {
-			return nil, false
+			return dst, false
 		}
-		items = append(items, item)
+		dst = append(dst, row.Key(item))
 		if s == "" {
 			break
 		}
 		if s[0] != ',' || len(s) == 1 {
-			return nil, false
+			return dst, false
 		}
 		s = s[1:]
 	}
-	return items, true
+	return dst, true
+}
+
+// isUnquoted reports whether a value needs no quotes.
+func isUnquoted(s string) bool {
+	for i := range len(s) {
+		if b := s[i]; b == '"' || b == '(' || b == ')' {
+			return false
+		}
+	}
+	return true
 }
 
 // cutQuoted returns what stands before the closing quote of s, and what follows.
@@ -216,26 +279,20 @@ func cutQuoted(s string) (item, rest string, ok bool) {
 	return "", "", false
 }
 
-// joinFilters makes keys of the values of the key columns. A composite key
-// needs one value for each of its columns.
-func joinFilters(filters [][]string, s querySpec) ([]row.Key, error) {
-	keys := []row.Key{}
-	if len(filters) == 1 {
-		for _, v := range filters[0] {
-			keys = append(keys, row.Key(v))
-		}
-		return keys, nil
-	}
+// join makes the key of the values of its columns. A composite key needs one value for
+// each of them.
+func (q *listQuery) join(filters [][]row.Key, s *querySpec) error {
 	parts := make([]string, len(filters))
 	for i, f := range filters {
 		if len(f) != 1 {
-			return nil, problem{kind: kindBadQuery,
+			return problem{kind: kindBadQuery,
 				detail: "a composite key is compared by eq. on each of its columns: " +
 					strings.Join(s.columns, ", ")}
 		}
-		parts[i] = f[0]
+		parts[i] = string(f[0])
 	}
-	return append(keys, row.JoinKey(parts...)), nil
+	q.keys = append(q.keys, row.JoinKey(parts...))
+	return nil
 }
 
 func badParts(n int) error {

@@ -1,10 +1,12 @@
 package httpfront
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -24,6 +26,12 @@ var (
 	}}, 1000)
 )
 
+// parseQuery is parse into new memory.
+func parseQuery(raw string, s querySpec) (q listQuery, err error) {
+	_, err = q.parse(raw, &s, nil)
+	return q, err
+}
+
 func TestParseQuery(t *testing.T) {
 	after := row.Key("Tulsa,OK")
 	tests := []struct {
@@ -40,6 +48,9 @@ func TestParseQuery(t *testing.T) {
 		{"deptno=eq.", deptSpec, listQuery{filtered: true, keys: []row.Key{""}}},
 		{"deptno=eq.a.b", deptSpec, listQuery{filtered: true, keys: []row.Key{"a.b"}}},
 		{"deptno=in.(10,20)", deptSpec, listQuery{filtered: true, keys: []row.Key{"10", "20"}}},
+		{"deptno=in.%2810%2C+2%29&limit=2", deptSpec,
+			listQuery{filtered: true, limit: 2, keys: []row.Key{"10", " 2"}}},
+		{"&&deptno=in.(10)&", deptSpec, listQuery{filtered: true, keys: []row.Key{"10"}}},
 		{"deptno=in.()", deptSpec, listQuery{filtered: true, keys: []row.Key{}}},
 		{`deptno=in.("a,b",c,"d\"\\")`, deptSpec,
 			listQuery{filtered: true, keys: []row.Key{"a,b", "c", `d"\`}}},
@@ -53,7 +64,8 @@ func TestParseQuery(t *testing.T) {
 		got, err := parseQuery(tt.query, tt.spec)
 		if err != nil {
 			t.Errorf("parseQuery(%q): %v", tt.query, err)
-		} else if d := cmp.Diff(tt.want, got, cmp.AllowUnexported(listQuery{})); d != "" {
+		} else if d := cmp.Diff(tt.want, got, cmp.AllowUnexported(listQuery{}),
+			cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("parseQuery(%q) (-want +got):\n%s", tt.query, d)
 		}
 	}
@@ -96,6 +108,9 @@ func TestParseQuery_RefusesByName(t *testing.T) {
 		{"after=" + strings.Repeat("9", 3000), deptSpec, "2048", kindTooLong},
 		{"a;b=c", deptSpec, "cannot be read", kindBadQuery},
 		{"a=%zz", deptSpec, "cannot be read", kindBadQuery},
+		{"a=%+1", deptSpec, "cannot be read", kindBadQuery},
+		{"a%4=b", deptSpec, "cannot be read", kindBadQuery},
+		{"city=eq.a&city=eq.b&state=eq.c", citySpec, "twice", kindBadQuery},
 	}
 	for _, tt := range tests {
 		_, err := parseQuery(tt.query, tt.spec)
@@ -127,6 +142,10 @@ func FuzzListQuery(f *testing.F) {
 			q, err := parseQuery(s, spec)
 			if err != nil {
 				continue
+			}
+			if values, err := url.ParseQuery(s); err != nil || values.Has("format") &&
+				values.Get("format") != q.format {
+				t.Fatalf("parseQuery(%q) = %+v; net/url: %v, %v", s, q, values, err)
 			}
 			if len(q.keys) > maxKeys || q.limit < 0 || q.limit > spec.maxLimit {
 				t.Fatalf("parseQuery(%q) = %d keys, limit %d", s, len(q.keys), q.limit)

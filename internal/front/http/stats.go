@@ -70,8 +70,11 @@ func (l *protocol) addStats(of func(resource string) *ResourceStats) {
 		s := of(r.Name())
 		r.took.AddTo(&s.Histogram)
 		same := r.notModified.Load()
-		found := max(r.tally.Hits()+r.tally.Stale(), same)
-		for code, n := range map[int]uint64{304: same, 200: found - same, 404: r.tally.Absent()} {
+		lists, listed, unlisted := r.lists.Load(), r.listed.Load(), r.unlisted.Load()
+		found := max(r.tally.Hits()+r.tally.Stale(), same+listed)
+		absent := max(r.tally.Absent(), unlisted)
+		for code, n := range map[int]uint64{304: same, 200: found - same - listed + lists,
+			404: absent - unlisted} {
 			if n > 0 {
 				s.Codes[code] += n
 			}
