@@ -44,8 +44,7 @@ func TestLoop_CodedAsTheFullRoadDoes(t *testing.T) {
 	for _, h := range headers {
 		for _, method := range []string{"GET", "HEAD"} {
 			raw := method + " /depts/10 HTTP/1.1\r\nHost: localhost\r\n" + h
-			fast := s.answers(raw+"\r\n", method)[0]
-			full := s.answers(raw+"Connection: keep-alive, x\r\n\r\n", method)[0]
+			fast, full, _ := s.both(raw, method)
 			for _, a := range []reply{fast, full} {
 				a.Header.Del("Date")
 				a.Header.Del("Hotrow-Position")

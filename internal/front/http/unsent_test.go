@@ -104,13 +104,14 @@ func (c *h2Client) readOn(t *testing.T) {
 }
 
 // TestUnsent_StreamsWithoutWindow: two connections of HTTP/2 ask for a list of 1.5 MB on
-// 200 streams each, whose windows are 0. What is made for them stays within what each of
+// many streams, whose windows are 0. What is made for them stays within what each of
 // them may have; another client is answered; and when they read on, all arrives.
 func TestUnsent_StreamsWithoutWindow(t *testing.T) {
 	if os.Getenv("HOTROW_TEST_ROAD") != "" {
 		t.Skip("it has its own road")
 	}
 	t.Setenv("HOTROW_TEST_ROAD", "h2")
+	const reads = 60 // streams of who reads on: 90 MB, through TLS, on a busy machine
 	u := front.NewUnsent(0, 0)
 	u.Wait = time.Minute
 	s := newServer(t, func(o *Options) { o.Unsent = u })
@@ -122,10 +123,10 @@ func TestUnsent_StreamsWithoutWindow(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	before := m.HeapAlloc
-	for range 2 {
-		clients = append(clients, s.h2(200, "/depts?limit=3"))
+	for _, streams := range []int{reads, 200} {
+		clients = append(clients, s.h2(streams, "/depts?limit=3"))
 	}
-	eventually(t, "the others wait", func() bool { return u.Stats().Waiting > 300 })
+	eventually(t, "the others wait", func() bool { return u.Stats().Waiting > 200 })
 	for range 10 {
 		began := time.Now()
 		s.want(s.do("GET", "/cities/Tulsa,OK", "", "Cache-Control: no-cache"), 200, "")
@@ -148,7 +149,7 @@ func TestUnsent_StreamsWithoutWindow(t *testing.T) {
 	clients[0].readOn(t)
 	_ = clients[1].nc.Close()
 	eventually(t, "everything for who reads on", func() bool {
-		return clients[0].ended.Load() == 200 && clients[0].data.Load() >= 200*1_500_000
+		return clients[0].ended.Load() == reads && clients[0].data.Load() >= reads*1_500_000
 	})
 	eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.UnsentStats{} })
 }
