@@ -255,19 +255,20 @@ var house = []room{
 	},
 	{
 		dir:   "internal/source/sqlite",
-		knows: []string{"source", "row"},
+		knows: []string{"source/document", "source", "row"},
 		heavy: []string{"modernc.org/sqlite"},
 		tests: []string{"dbtest", "source/sourcetest"},
 	},
 	{
 		dir:   "internal/source/postgres",
-		knows: []string{"source", "row"},
+		knows: []string{"source/document", "source", "row"},
 		heavy: []string{"github.com/jackc/pgx", "github.com/jackc/puddle"},
 		tests: []string{"dbtest", "source/sourcetest", "github.com/Shopify/toxiproxy"},
 	},
 	{
-		dir:   "internal/source/mysql",
-		knows: []string{"source/mysql/binlog", "source/mysql/catalog", "source", "row"},
+		dir: "internal/source/mysql",
+		knows: []string{"source/mysql/binlog", "source/mysql/catalog", "source/document", "source",
+			"row"},
 		heavy: []string{"github.com/go-sql-driver/mysql"},
 		tests: []string{"dbtest", "tlstest", "source/sourcetest", "github.com/Shopify/toxiproxy"},
 	},
@@ -279,6 +280,10 @@ var house = []room{
 	},
 	{
 		dir:   "internal/source/mysql/catalog",
+		knows: []string{"source", "row"},
+	},
+	{
+		dir:   "internal/source/document",
 		knows: []string{"source", "row"},
 	},
 	{

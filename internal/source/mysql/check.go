@@ -8,18 +8,19 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // Check asks the server how it would run Load, and looks at the indexes of the
 // tables: how a table of three rows is read says little about one of millions.
 func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
-	ctx, cancel := p.src.begin(ctx, 2+2*len(p.nodes()))
+	ctx, cancel := p.src.begin(ctx, 2+2*len(p.Nodes()))
 	defer cancel()
 	var out []source.Finding
 	err := p.src.read(ctx, func(ctx context.Context, c *conn) error {
 		out = nil
-		for _, n := range p.nodes() {
+		for _, n := range p.Nodes() {
 			found, err := p.checkNode(ctx, c, n)
 			if err != nil {
 				return err
@@ -29,7 +30,7 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("check %s: %w", p.name, err)
+		return nil, fmt.Errorf("check %s: %w", p.Name, err)
 	}
 	return out, nil
 }
@@ -93,19 +94,16 @@ func (c *conn) explain(
 }
 
 // checkNode checks one statement of p.
-func (p *plan) checkNode(ctx context.Context, c *conn, n *node) ([]source.Finding, error) {
-	sql, cols := n.selectByOn, n.on
-	if n == p.root {
-		sql, cols = func(int) string { return p.selectOne() }, p.parts
-	}
+func (p *plan) checkNode(ctx context.Context, c *conn, n *document.Node) ([]source.Finding, error) {
+	sql, cols := p.Find(n)
 	args := make([]any, len(cols))
 	for i, col := range cols {
-		args[i] = col.sample()
+		args[i] = native(col).sample()
 	}
-	if n == p.root && p.query != nil {
-		args = p.queryArgs(args)
+	if n == p.Root && p.Query != nil {
+		args = p.QueryArgs(args)
 	}
-	steps, notes, err := c.explain(ctx, sql(1), args)
+	steps, notes, err := c.explain(ctx, sql, args)
 	if err != nil {
 		return nil, err
 	}
@@ -113,27 +111,28 @@ func (p *plan) checkNode(ctx context.Context, c *conn, n *node) ([]source.Findin
 	for _, note := range notes {
 		out = append(out, source.Finding{
 			Level: source.LevelWarning,
-			Text:  fmt.Sprintf("%s: %s", p.name, note),
+			Text:  fmt.Sprintf("%s: %s", p.Name, note),
 			Why: "every load reads the whole table: the key is compared as another type than the" +
 				" column's",
 		})
 	}
-	indexed, err := n.isIndexed(ctx, c, names(cols))
+	indexed, err := isIndexed(ctx, c, n, document.Names(cols))
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case !indexed:
-		out = append(out, noIndex(p.name, n, cols))
+		out = append(out, noIndex(p.Name, n, cols))
 	case len(notes) == 0:
-		out = append(out, scanFindings(p.name, steps)...)
+		out = append(out, scanFindings(p.Name, steps)...)
 	}
-	if n != p.root && !n.exact {
+	if n != p.Root && !n.Exact {
 		out = append(out, source.Finding{
 			Level: source.LevelInfo,
 			Text: fmt.Sprintf("%s(%s) and the key that it holds differ in type, or are equal"+
-				" without having the same letters", n.name, strings.Join(names(cols), ", ")),
-			Why: "any change of the table drops every document of " + p.name +
+				" without having the same letters", n.Name,
+				strings.Join(document.Names(cols), ", ")),
+			Why: "any change of the table drops every document of " + p.Name +
 				"; a collation such as utf8mb4_nopad_bin (MariaDB) or utf8mb4_0900_bin (MySQL)" +
 				" for both columns would change that",
 		})
@@ -143,12 +142,14 @@ func (p *plan) checkNode(ctx context.Context, c *conn, n *node) ([]source.Findin
 
 // isIndexed reports whether an index begins with these columns in some order, as
 // of now. Of a query or a view only the server's plan can tell.
-func (n *node) isIndexed(ctx context.Context, c *conn, columns []string) (bool, error) {
-	if n.table.Name == "" || n.table.View {
+func isIndexed(
+	ctx context.Context, c *conn, n *document.Node, columns []string,
+) (bool, error) {
+	if n.Table.Name == "" || n.Table.View {
 		return true, nil
 	}
 	r := catalog.Reader{Conn: c}
-	indexes, err := r.Indexes(ctx, n.table.Named())
+	indexes, err := r.Indexes(ctx, catalog.Name{Schema: n.Table.Schema, Table: n.Table.Name})
 	return slices.ContainsFunc(indexes, func(x []string) bool {
 		return len(x) >= len(columns) && catalog.Within(x[:len(columns)], columns)
 	}), err
@@ -172,23 +173,25 @@ func scanFindings(name string, steps []step) []source.Finding {
 }
 
 // noIndex is the finding that rows are found by reading all of them.
-func noIndex(resource string, n *node, cols []*column) source.Finding {
+func noIndex(
+	resource string, n *document.Node, cols []document.Column,
+) source.Finding {
 	list := make([]string, len(cols))
 	for i, col := range cols {
-		list[i] = quote(col.Name)
-		if col.Type == "blob" || strings.HasSuffix(col.Type, "text") {
+		list[i] = quote(col.Info().Name)
+		if col := native(col); col.Type == "blob" || strings.HasSuffix(col.Type, "text") {
 			list[i] += "(100)" // an index holds a part of a long column
 		}
 	}
-	name := "hotrow_" + n.table.Name + "_" + strings.Join(names(cols), "_")
+	name := "hotrow_" + n.Table.Name + "_" + strings.Join(document.Names(cols), "_")
 	if len(name) > 64 {
 		name = name[:64]
 	}
-	on := quote(name) + " ON " + n.from
+	on := quote(name) + " ON " + n.Table.From
 	return source.Finding{
 		Level: source.LevelWarning,
-		Text: fmt.Sprintf("%s: rows of %s are found by (%s) without an index", resource, n.name,
-			strings.Join(names(cols), ", ")),
+		Text: fmt.Sprintf("%s: rows of %s are found by (%s) without an index", resource, n.Name,
+			strings.Join(document.Names(cols), ", ")),
 		Why:    "every load reads the whole table",
 		Apply:  []string{"CREATE INDEX " + on + " (" + strings.Join(list, ", ") + ")"},
 		Remove: []string{"DROP INDEX " + on},

@@ -313,17 +313,6 @@ func serialization(err error) bool {
 	return n == errDeadlock || n == errChanged || n == errDefinition
 }
 
-// invalid returns the error of a request that the plan itself refuses.
-func invalid(message string) error {
-	return &source.Error{Class: source.Invalid, Message: message}
-}
-
-// noRow returns the error of a write to a document that is not there.
-func noRow(resource string, key row.Key) error {
-	return &source.Error{Class: source.NoRow,
-		Message: resource + "/" + string(key) + " is not there"}
-}
-
 // quote writes an identifier for SQL.
 func quote(name string) string { return catalog.Quote(name) }
 

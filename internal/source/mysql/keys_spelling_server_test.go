@@ -65,7 +65,7 @@ func TestMariaDB_OtherSpellingsOfAKeyAreNoKeys(t *testing.T) {
 		}
 		p := mustCompile(t, s, &source.Spec{Table: "k"})
 		for _, k := range tt.spellings {
-			canonical, err := p.keys.Parse(k)
+			canonical, err := p.KeyType().Parse(k)
 			if err != nil {
 				continue // no key at all
 			}
@@ -76,7 +76,7 @@ func TestMariaDB_OtherSpellingsOfAKeyAreNoKeys(t *testing.T) {
 					t.Errorf("%s: load %q: %v", tt.typ, keys, err)
 					continue
 				}
-				if l := loaded[0]; l.Found() && l.Key != canonical && !p.keys.Wide() {
+				if l := loaded[0]; l.Found() && l.Key != canonical && !p.KeyType().Wide() {
 					t.Errorf("%s: %q, canonical %q, finds the row %q", tt.typ, k, canonical, l.Key)
 				}
 			}

@@ -33,6 +33,18 @@ func TestMariaDB(t *testing.T) {
 	})
 }
 
+func BenchmarkDocuments(b *testing.B) {
+	sourcetest.Bench(b, func(b *testing.B) sourcetest.Env {
+		url := dbtest.MariaDB(b, dbtest.Setup(exactTexts))
+		c := foreign(b, url)
+		return sourcetest.Env{
+			Source:  openSource(b, url, Options{}),
+			Exec:    func(t testing.TB, statements ...string) { run(t, c, statements...) },
+			Dialect: sourcetest.Dialect{Generated: "integer PRIMARY KEY"},
+		}
+	})
+}
+
 // typeCases are values of the server's types, as SQL and as they appear in
 // documents.
 var typeCases = []struct{ typ, value, want string }{

@@ -18,16 +18,6 @@ type table struct {
 // A column is one column of a table, or of a query's answer.
 type column struct{ catalog.Column }
 
-// column returns the column called name; the server takes it in any case.
-func (t *table) column(name string) (*column, bool) {
-	for i := range t.cols {
-		if strings.EqualFold(t.cols[i].Name, name) {
-			return &t.cols[i], true
-		}
-	}
-	return nil, false
-}
-
 // Catalog reads the tables of the database that the URL names. Those of other
 // databases can be resources too, called DATABASE.TABLE in the configuration.
 func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
 
 // geometries are a text of each type.
@@ -42,8 +43,8 @@ func TestMariaDB_GeometryIsWrittenAsItIsRead(t *testing.T) {
 			}
 		}
 		mustWrite(t, p, source.OpDelete, "1", "")
-		for _, inserting := range []bool{true, false} {
-			p.insert = inserting
+		for _, dialect := range []*document.Dialect{dialectMariaDB, dialectMySQL} {
+			p.Dialect = dialect
 			out := mustWrite(t, p, source.OpCreate, "", body)
 			if got := jsonOf(p, out.Loaded); got != body {
 				t.Errorf("%s: made as %s, want %s", typ, got, body)

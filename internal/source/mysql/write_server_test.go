@@ -55,7 +55,9 @@ func TestMariaDB_KeysThatTheDatabaseMakes(t *testing.T) {
 		"CREATE TRIGGER up BEFORE INSERT ON tr FOR EACH ROW SET NEW.id = CONCAT('k', NEW.id)")
 	a := mustCompile(t, s, &source.Spec{Table: "a"})
 	for i, returning := range []bool{true, false} {
-		a.insert = returning
+		if a.Dialect = dialectMySQL; returning {
+			a.Dialect = dialectMariaDB
+		}
 		out := mustWrite(t, a, source.OpCreate, "", `{"v":"x"}`)
 		if want := row.Key("1"); i == 0 && out.Loaded.Key != want || out.Loaded.Key == "" {
 			t.Errorf("returning %v: key %q, want %q", returning, out.Loaded.Key, want)
@@ -74,7 +76,7 @@ func TestMariaDB_KeysThatTheDatabaseMakes(t *testing.T) {
 	if out := mustWrite(t, u, source.OpCreate, "", `{"v":"x"}`); len(out.Loaded.Key) != 36 {
 		t.Errorf("key %q, want a UUID", out.Loaded.Key)
 	}
-	u.insert = false
+	u.Dialect = dialectMySQL
 	if _, err := tryWrite(t, u, source.OpCreate, "", `{"v":"x"}`); err == nil ||
 		!strings.Contains(err.Error(), "cannot be told") {
 		t.Errorf("a key that a server without RETURNING makes: %v", err)

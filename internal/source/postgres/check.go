@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
 
 // Check asks the server how it would run Load, with sequential scans made as
@@ -27,15 +28,15 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("check %s: %w", p.name, err)
+		return nil, fmt.Errorf("check %s: %w", p.Name, err)
 	}
 	var scans []planNode
 	top.scans(&scans)
 	var findings []source.Finding
-	for _, n := range p.nodes() {
+	for _, n := range p.Nodes() {
 		findings = append(findings, p.checkNode(n, scans)...)
 	}
-	if p.query != "" {
+	if p.Query != nil {
 		findings = append(findings, p.checkQuery(scans)...)
 	}
 	for _, t := range tables {
@@ -51,7 +52,7 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 // direct returns the tables whose changes find documents by columns alone.
 func (p *plan) direct() []source.Watched {
 	var out []source.Watched
-	for _, d := range p.deps {
+	for _, d := range p.Deps() {
 		if len(d.Columns) > 0 && len(d.Identity) == 0 {
 			out = append(out, source.Watched{Table: d.Table, Columns: d.Columns, Direct: d.Columns})
 		}
@@ -117,63 +118,50 @@ func (n *planNode) scans(found *[]planNode) {
 	}
 }
 
-// nodes returns the tables of the document, from the root down.
-func (p *plan) nodes() []*node {
-	var all []*node
-	var visit func(n *node)
-	visit = func(n *node) {
-		all = append(all, n)
-		for _, kid := range n.kids {
-			visit(kid)
-		}
-	}
-	visit(p.root)
-	return all
-}
-
 // checkNode returns what is wrong with the way that rows of n are found.
-func (p *plan) checkNode(n *node, scans []planNode) []source.Finding {
-	cols := n.keyCols
-	if n.on != nil {
-		cols = n.on
+func (p *plan) checkNode(n *document.Node, scans []planNode) []source.Finding {
+	cols := n.KeyCols
+	if n.On != nil {
+		cols = n.On
 	}
 	scanned := slices.ContainsFunc(scans, func(s planNode) bool {
 		// The parts of a partitioned table are called alias_1, alias_2, ...
-		return s.Alias == n.alias || strings.HasPrefix(s.Alias, n.alias+"_")
+		return s.Alias == n.Alias || strings.HasPrefix(s.Alias, n.Alias+"_")
 	})
-	if !scanned || n.table.oid == 0 || len(cols) == 0 {
+	if !scanned || n.Table.Result || len(cols) == 0 {
 		return nil
 	}
-	list := strings.Join(columnNames(cols), ", ")
+	list := strings.Join(document.Names(cols), ", ")
 	f := source.Finding{
 		Level: source.LevelWarning,
-		Text: fmt.Sprintf("%s: rows of %s are found by (%s) without an index", p.name, n.name,
+		Text: fmt.Sprintf("%s: rows of %s are found by (%s) without an index", p.Name, n.Name,
 			list),
 		Why: "every load reads the whole table",
 	}
-	if bad := n.comparison(p, cols); bad != "" {
-		f.Text = p.name + ": " + bad
+	if bad := p.comparison(n, cols); bad != "" {
+		f.Text = p.Name + ": " + bad
 		return []source.Finding{f}
 	}
-	if !n.table.View {
-		f.Apply, f.Remove = n.indexSQL(cols)
+	if !n.Table.View {
+		f.Apply, f.Remove = indexSQL(n, cols)
 	}
 	return []source.Finding{f}
 }
 
 // comparison says which comparison of a child with its parent keeps an index
 // from being used, or "".
-func (n *node) comparison(p *plan, cols []*column) string {
-	for _, parent := range p.nodes() {
-		if n.on == nil || !slices.Contains(parent.kids, n) {
+func (p *plan) comparison(n *document.Node, cols []document.Column) string {
+	for _, parent := range p.Nodes() {
+		if n.On == nil || !slices.Contains(parent.Kids, n) {
 			continue
 		}
 		for i, col := range cols {
-			if key := parent.keyCols[i]; key.kind != col.kind {
+			if key := native(parent.KeyCols[i]); key.kind != native(col).kind {
 				return fmt.Sprintf("%s.%s is %s and %s.%s is %s: to compare them every row of "+
 					"%s is"+
 					" converted, and no index on it is of use",
-					n.name, col.Name, col.Native, parent.name, key.Name, key.Native, n.name)
+					n.Name, col.Info().Name, col.Info().Native, parent.Name, key.Name, key.Native,
+					n.Name)
 			}
 		}
 	}
@@ -181,13 +169,13 @@ func (n *node) comparison(p *plan, cols []*column) string {
 }
 
 // indexSQL returns the statements that make and remove an index on columns.
-func (n *node) indexSQL(cols []*column) (apply, remove []string) {
+func indexSQL(n *document.Node, cols []document.Column) (apply, remove []string) {
 	quoted := make([]string, len(cols))
 	for i, col := range cols {
-		quoted[i] = pgx.Identifier{col.Name}.Sanitize()
+		quoted[i] = pgx.Identifier{col.Info().Name}.Sanitize()
 	}
-	t := n.table
-	name := t.Name + "_" + strings.Join(columnNames(cols), "_") + "_idx"
+	t := n.Table.Native.(*table)
+	name := t.Name + "_" + strings.Join(document.Names(cols), "_") + "_idx"
 	if len(name) > 63 { // longer names are cut short by the server
 		name = name[:63]
 	}
@@ -196,7 +184,7 @@ func (n *node) indexSQL(cols []*column) (apply, remove []string) {
 		concurrently = ""
 	}
 	apply = []string{fmt.Sprintf("CREATE INDEX %s%s ON %s (%s)", concurrently,
-		pgx.Identifier{name}.Sanitize(), n.target(), strings.Join(quoted, ", "))}
+		pgx.Identifier{name}.Sanitize(), n.Table.Into, strings.Join(quoted, ", "))}
 	remove = []string{fmt.Sprintf("DROP INDEX %s%s", concurrently,
 		pgx.Identifier{t.Schema, name}.Sanitize())}
 	return apply, remove
@@ -207,12 +195,13 @@ func (n *node) indexSQL(cols []*column) (apply, remove []string) {
 func (p *plan) checkQuery(scans []planNode) []source.Finding {
 	var findings []source.Finding
 	for _, s := range scans {
-		if slices.ContainsFunc(p.nodes(), func(n *node) bool { return n.alias == s.Alias }) {
+		named := func(n *document.Node) bool { return n.Alias == s.Alias }
+		if slices.ContainsFunc(p.Nodes(), named) {
 			continue
 		}
 		findings = append(findings, source.Finding{
 			Level: source.LevelWarning,
-			Text:  fmt.Sprintf("%s: the query reads all of %s (%s)", p.name, s.Relation, s.Filter),
+			Text:  fmt.Sprintf("%s: the query reads all of %s (%s)", p.Name, s.Relation, s.Filter),
 			Why: "every load reads the whole table: there is no index for the condition, or the" +
 				" key is compared as another type than the column's",
 		})

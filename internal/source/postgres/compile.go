@@ -3,69 +3,32 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
-
-// codecOrdinal reads the number that the statement for many keys gives each row.
-var codecOrdinal = codec{oid: pgtype.Int8OID, kind: row.Int}
 
 // A plan is one resource, compiled. It never changes. It implements source.Plan.
 type plan struct {
-	src     *Source
-	name    string
-	root    *node
-	query   string // of a query resource, its parameters numbered; else ""
-	keys    row.KeyType
-	loose   row.KeyType // keys, however long: a longer text is no error, it is no row
-	types   []string    // of the key's parts, as SQL writes them
-	parts   []*column   // of the key; of a query, columns that only have the type
-	keyRead bool        // the key is among what is read
-	deps    []source.Dep
+	*document.Plan
+	src   *Source
+	root  *level
+	types []string // of the key's parts, as SQL writes them
 
 	one, many   string // read one document, and those of arrays of keys
 	first, next string // read the first documents, and those after a key
 	probe       string // reads the key's parameters and no table
 }
 
-// A node is one level of a document: a table or a query.
-type node struct {
-	name     string // for people
-	alias    string // in statements
-	from     string // its item of FROM, without the alias
-	table    *table
-	spec     *source.Spec
-	shape    *row.Shape
-	fields   []*column // of each member; nil for documents
-	items    []item    // what is read, in order: the members, then what only keys need
-	keyCols  []*column
-	key      []int     // places of keyCols among items
-	on       []*column // that hold the parent's key
-	idCols   []*column // that name a row: its primary key, or else its key
-	tells    bool      // Loaded.Children names its rows
-	reported []int     // places of idCols, if so
-	kids     []*node   // those of the items
-}
+var _ source.Plan = (*plan)(nil)
 
-// An item is one column that is read, or the documents of a child table.
-type item struct {
-	expr  string
-	codec codec
-	kid   *node
-}
-
-// A compiler turns one Spec into a plan.
+// A compiler answers what the engine asks about the schema. It implements
+// document.Schema.
 type compiler struct {
-	src     *Source
-	ctx     context.Context
-	aliases int
-	deps    []source.Dep
+	src *Source
+	ctx context.Context
 
 	views, procs, results []uint32 // what is read besides tables: see definition
 }
@@ -84,241 +47,169 @@ func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, e
 		if err != nil {
 			return nil, fmt.Errorf("resource %s: %w", spec.Name, err)
 		}
-		s.defs.put(spec.Name, c.definition())
+		s.defs.put(spec.Name, c.definition(p.Deps()))
 		return p, nil
 	}
 }
 
 // plan compiles a table resource or a query resource.
 func (c *compiler) plan(spec *source.Spec) (*plan, error) {
-	p := &plan{src: c.src, name: spec.Name}
-	if (spec.Table == "") == (spec.Query == "") {
-		return nil, fmt.Errorf("give it a table or a query, one of the two")
-	}
-	var err error
-	if spec.Query != "" {
-		err = c.queryPlan(p, spec)
-	} else {
-		err = c.tablePlan(p, spec)
-	}
+	compiled, err := document.Compile(database{c.src}, dialect, c, spec)
 	if err != nil {
 		return nil, err
 	}
-	p.deps = c.deps
-	p.loose = slices.Clone(p.keys)
-	for i := range p.loose {
-		p.loose[i].MaxLen = 0
+	p := &plan{Plan: compiled, src: c.src, root: newLevel(compiled.Root)}
+	compiled.Native = p
+	for _, part := range p.Parts {
+		p.types = append(p.types, native(part).base)
 	}
 	p.build()
 	return p, nil
 }
 
-// tablePlan compiles a table resource.
-func (c *compiler) tablePlan(p *plan, spec *source.Spec) error {
-	n, err := c.node(spec)
-	if err == nil {
-		err = c.rootDeps(n)
-	}
-	if err == nil {
-		err = c.fill(n, true)
-	}
-	if err != nil {
-		return err
-	}
-	p.root, p.keyRead, p.parts = n, true, n.keyCols
-	for _, col := range n.keyCols {
-		p.types = append(p.types, col.base)
-		p.keys = append(p.keys, col.keyPart(col.Name, col.maxLen))
-	}
-	return nil
-}
-
-// node returns one table of a document, not yet filled.
-func (c *compiler) node(spec *source.Spec) (*node, error) {
-	t, err := c.lookup(spec.Table)
+// Table implements document.Schema: "name" in the default schema or "schema.name".
+func (c *compiler) Table(name string) (*document.Table, error) {
+	t, err := c.lookup(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.allowed(t, spec); err != nil {
-		return nil, err
-	}
-	n := &node{name: t.ID(), table: t, spec: spec, alias: c.alias()}
-	n.from = pgx.Identifier{t.Schema, t.Name}.Sanitize()
-	if t.inherited { // rows of its heirs would change without a word about this table
-		n.from = "ONLY " + n.from
-	}
-	key := spec.Key
-	if len(key) == 0 {
-		key = t.Key
-	}
-	if n.keyCols, err = t.keyColumns(key); err != nil {
-		return nil, err
-	}
-	id := t.Key
-	if len(id) == 0 {
-		id = key
-	}
-	if n.idCols, err = t.keyColumns(id); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return t.document(), nil
 }
 
-// fill gives n its members and its children.
-func (c *compiler) fill(n *node, root bool) error {
-	if err := n.members(); err != nil {
-		return err
+// document returns the table as the engine sees it. A new row goes nowhere but into the
+// table that INSERT names, where ONLY may not be written.
+func (t *table) document() *document.Table {
+	d := &document.Table{Table: t.Table, Native: t, Cols: documentColumns(t.cols),
+		TellsOld: t.tellsOld(), Unique: t.isUnique}
+	d.Into = pgx.Identifier{t.Schema, t.Name}.Sanitize()
+	if d.From = d.Into; t.inherited { // rows of its heirs would change without a word about it
+		d.From = "ONLY " + d.Into
 	}
-	for i := range n.spec.Embeds {
-		if err := c.embed(n, &n.spec.Embeds[i], root); err != nil {
-			return fmt.Errorf("embed %s: %w", n.spec.Embeds[i].Name, err)
+	return d
+}
+
+// documentColumns returns columns as the engine sees them.
+func documentColumns(cols []column) []document.Column {
+	out := make([]document.Column, len(cols))
+	for i := range cols {
+		out[i] = &cols[i]
+	}
+	return out
+}
+
+// tellsOld reports whether every feed tells the whole of a row as it was: the
+// triggers always do, the log with this replica identity. A change that was logged
+// with another identity, before the plan or after, concerns every document. A
+// partition may have an identity of its own.
+func (t *table) tellsOld() bool { return t.identity == "f" && t.kind == kindTable }
+
+// lookup returns the table that name means.
+func (c *compiler) lookup(name string) (*table, error) {
+	ctx, cancel := c.src.begin(c.ctx, 1)
+	defer cancel()
+	var oid uint32
+	err := c.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		oid = 0
+		err := conn.QueryRow(ctx, `SELECT c.oid FROM pg_catalog.pg_class c
+			JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+			WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND (n.nspname || '.' || c.relname = $1
+				OR c.relname = $1 AND n.nspname = pg_catalog.current_schema())
+			ORDER BY c.relname = $1 LIMIT 1`, name).Scan(&oid)
+		if err == pgx.ErrNoRows {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up table %s: %w", name, err)
+	}
+	if oid != 0 {
+		tables, _, err := c.src.tables(c.ctx, []uint32{oid})
+		if err != nil {
+			return nil, err
+		}
+		if len(tables) == 1 {
+			return tables[0], nil
 		}
 	}
-	if err := n.distinct(); err != nil {
-		return err
+	tables, _, err := c.src.tables(c.ctx, nil)
+	if err != nil {
+		return nil, err
 	}
-	n.key = n.places(n.keyCols)
-	if n.tells {
-		n.reported = n.places(n.idCols)
+	all := make([]source.Table, len(tables))
+	for i, t := range tables {
+		all[i] = t.Table
 	}
-	n.shape = row.NewShape(n.shape.Fields)
+	return nil, document.NoTable(name, all)
+}
+
+// Allowed implements document.Schema.
+func (c *compiler) Allowed(d *document.Table, spec *source.Spec) error {
+	t := d.Native.(*table)
+	if why := t.unfollowed(); why != "" {
+		return fmt.Errorf("table %s is %s", t.ID(), why)
+	}
+	if !t.readable {
+		user := pgx.Identifier{c.src.cfg.ConnConfig.User}.Sanitize()
+		return &source.Error{Class: source.Forbidden,
+			Message: "no SELECT privilege on " + t.ID(),
+			Hint: fmt.Sprintf("GRANT SELECT ON %s TO %s",
+				pgx.Identifier{t.Schema, t.Name}.Sanitize(), user)}
+	}
+	if t.rls && !spec.RLSIgnore {
+		return fmt.Errorf("table %s has row-level security: every reader would see the rows"+
+			" that this user may see; rls: ignore says that this is meant", t.ID())
+	}
 	return nil
 }
 
-// distinct refuses two members of one name.
-func (n *node) distinct() error {
-	names := make(map[string]string, len(n.shape.Fields))
-	for _, f := range n.shape.Fields {
-		if other, taken := names[f.Name]; taken {
-			return fmt.Errorf("%s: two members are called %q (%s and %s): give one another name",
-				n.name, f.Name, other, f.Column)
-		}
-		names[f.Name] = f.Column
+// Followed implements document.Schema.
+func (c *compiler) Followed(what string, d *document.Table, spec *source.Spec) error {
+	t := d.Native.(*table)
+	if why := t.unfollowed(); why != "" {
+		return fmt.Errorf("%s reads %s, which is %s", what, t.ID(), why)
+	}
+	if t.rls && !spec.RLSIgnore {
+		return fmt.Errorf("%s reads %s, which has row-level security; rls: ignore says that"+
+			" one user's view may be everybody's", what, t.ID())
 	}
 	return nil
 }
 
-// alias returns a new table alias.
-func (c *compiler) alias() string {
-	c.aliases++
-	return fmt.Sprintf("t%d", c.aliases-1)
+// Behind implements document.Schema.
+func (c *compiler) Behind(view *document.Table) ([]*document.Table, error) {
+	return c.readsOfView(view.Native.(*table).oid)
 }
 
-// members makes the Shape of n from its columns, as its Spec says.
-func (n *node) members() error {
-	n.shape = new(row.Shape)
-	for name := range n.spec.Fields {
-		if _, ok := n.table.column(name); !ok {
-			return n.table.noColumn(name)
-		}
-	}
-	for i := range n.table.cols {
-		col := &n.table.cols[i]
-		f, listed := n.spec.Fields[col.Name]
-		secret := n.spec.Hide && !listed && source.IsSecret(col.Name) &&
-			!slices.Contains(n.keyCols, col)
-		if f.Hide || n.spec.Only && !listed || secret {
+// Reads implements document.Schema: of the query as a view, whose parameters are nulls of
+// their types.
+func (c *compiler) Reads(q *document.Query) ([]*document.Table, error) {
+	return c.readsOfQuery(q.With(func(part int) string {
+		return "(NULL::" + native(q.Parts[part]).base + ")"
+	}))
+}
+
+// A level is how one level of a document is read from an answer.
+type level struct {
+	*document.Node
+	items []item // as those of the node
+}
+
+// An item is one column that is read, or the documents of a child table.
+type item struct {
+	codec codec
+	kid   *level
+}
+
+// newLevel returns how n is read.
+func newLevel(n *document.Node) *level {
+	r := &level{Node: n, items: make([]item, len(n.Items))}
+	for i, it := range n.Items {
+		if it.Kid != nil {
+			r.items[i].kid = newLevel(it.Kid)
 			continue
 		}
-		if f.Name == "" {
-			f.Name = col.Name
-		}
-		n.shape.Fields = append(n.shape.Fields, row.Field{
-			Name: f.Name, Column: col.Name, Kind: col.kind, Elem: col.elem,
-			Key: slices.Contains(n.keyCols, col), OmitNull: f.OmitNull, RFC3339: f.RFC3339,
-		})
-		n.fields = append(n.fields, col)
-		n.items = append(n.items, item{expr: n.read(col), codec: col.codec})
+		r.items[i].codec = native(it.Column).codec
 	}
-	return nil
-}
-
-// embed compiles a child table into n.
-func (c *compiler) embed(n *node, e *source.Embed, root bool) error {
-	if e.Spec == nil || e.Spec.Table == "" {
-		return fmt.Errorf("only a table can be embedded")
-	}
-	kid, err := c.node(e.Spec)
-	if err != nil {
-		return err
-	}
-	if kid.on, err = kid.parentColumns(n, e.On); err != nil {
-		return err
-	}
-	if err := c.childDeps(kid, n, root); err != nil {
-		return err
-	}
-	if err := c.fill(kid, false); err != nil {
-		return err
-	}
-	order := e.Order
-	for _, col := range kid.keyCols { // so that the order is always the same
-		if !slices.Contains(order, col.Name) {
-			order = append(order[:len(order):len(order)], col.Name)
-		}
-	}
-	expr, err := kid.subquery(n, order)
-	if err != nil {
-		return err
-	}
-	n.shape.Fields = append(n.shape.Fields, row.Field{
-		Name: e.Name, Kind: row.Rows, Shape: kid.shape,
-	})
-	n.fields = append(n.fields, nil)
-	// What only keys need follows the members: see places.
-	n.items = append(n.items, item{expr: expr, kid: kid})
-	n.kids = append(n.kids, kid)
-	return nil
-}
-
-// places returns where the columns are among the items, adding those that are
-// not. It is called when all members are there.
-func (n *node) places(cols []*column) []int {
-	at := make([]int, len(cols))
-	for i, col := range cols {
-		expr := n.read(col)
-		at[i] = slices.IndexFunc(n.items, func(it item) bool { return it.expr == expr })
-		if at[i] < 0 {
-			at[i] = len(n.items)
-			n.items = append(n.items, item{expr: expr, codec: col.codec})
-		}
-	}
-	return at
-}
-
-// read returns the expression that reads a column of n.
-func (n *node) read(col *column) string {
-	return strings.Replace(col.read, "%s", n.col(col), 1)
-}
-
-// col returns a column of n as statements name it.
-func (n *node) col(col *column) string {
-	return n.alias + "." + pgx.Identifier{col.Name}.Sanitize()
-}
-
-// reads returns the expressions of the items, separated by commas.
-func (n *node) reads() string {
-	exprs := make([]string, len(n.items))
-	for i := range n.items {
-		exprs[i] = n.items[i].expr
-	}
-	return strings.Join(exprs, ", ")
-}
-
-// subquery returns the expression that reads the rows of n within parent.
-func (n *node) subquery(parent *node, order []string) (string, error) {
-	by := make([]string, len(order))
-	for i, name := range order {
-		col, ok := n.table.column(name)
-		if !ok {
-			return "", n.table.noColumn(name)
-		}
-		by[i] = n.col(col)
-	}
-	same := make([]string, len(n.on))
-	for i, col := range n.on {
-		same[i] = n.col(col) + " = " + parent.col(parent.keyCols[i])
-	}
-	return fmt.Sprintf("ARRAY(SELECT ROW(%s) FROM %s AS %s WHERE %s ORDER BY %s)",
-		n.reads(), n.from, n.alias, strings.Join(same, " AND "), strings.Join(by, ", ")), nil
+	return r
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
 
 // What a query reads is found in its parse tree, which PostgreSQL keeps for a
@@ -53,12 +54,12 @@ type reading struct {
 }
 
 // readsOfView returns the tables behind a view.
-func (c *compiler) readsOfView(view uint32) ([]*table, error) {
+func (c *compiler) readsOfView(view uint32) ([]*document.Table, error) {
 	return c.reads(func(ctx context.Context, r *reading) error { return r.view(ctx, view) })
 }
 
 // readsOfQuery returns the tables behind a query without parameters.
-func (c *compiler) readsOfQuery(sql string) ([]*table, error) {
+func (c *compiler) readsOfQuery(sql string) ([]*document.Table, error) {
 	return c.reads(func(ctx context.Context, r *reading) error {
 		if _, err := r.tx.Exec(ctx, "CREATE TEMPORARY VIEW hotrow_query AS "+sql); err != nil {
 			return needTemp(err)
@@ -92,7 +93,9 @@ func needTemp(err error) error {
 }
 
 // reads runs find in a transaction that is rolled back.
-func (c *compiler) reads(find func(context.Context, *reading) error) ([]*table, error) {
+func (c *compiler) reads(
+	find func(context.Context, *reading) error,
+) ([]*document.Table, error) {
 	ctx, cancel := c.src.begin(c.ctx, 2)
 	defer cancel()
 	var oids []uint32
@@ -117,7 +120,11 @@ func (c *compiler) reads(find func(context.Context, *reading) error) ([]*table, 
 		return nil, nil
 	}
 	tables, _, err := c.src.tables(c.ctx, oids)
-	return tables, err
+	out := make([]*document.Table, len(tables))
+	for i, t := range tables {
+		out[i] = t.document()
+	}
+	return out, err
 }
 
 // view adds what a view reads.

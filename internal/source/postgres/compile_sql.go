@@ -10,11 +10,35 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
+
+// reads returns the expressions of the items of n, separated by commas.
+func reads(n *document.Node) string {
+	exprs := make([]string, len(n.Items))
+	for i, it := range n.Items {
+		if it.Kid != nil {
+			exprs[i] = subquery(it.Kid, n)
+			continue
+		}
+		exprs[i] = native(it.Column).readIn(n)
+	}
+	return strings.Join(exprs, ", ")
+}
+
+// subquery returns the expression that reads the rows of n within parent.
+func subquery(n, parent *document.Node) string {
+	same := make([]string, len(n.On))
+	for i, col := range n.On {
+		same[i] = native(col).in(n) + " = " + native(parent.KeyCols[i]).in(parent)
+	}
+	return fmt.Sprintf("ARRAY(SELECT ROW(%s) FROM %s AS %s WHERE %s%s)", reads(n), n.Table.From,
+		n.Alias, strings.Join(same, " AND "), n.OrderBy(dialect))
+}
 
 // build writes the statements of p.
 func (p *plan) build() {
-	n := p.root
+	n := p.Root
 	params, arrays := make([]string, len(p.types)), make([]string, len(p.types))
 	given := make([]string, len(p.types))
 	for i, typ := range p.types {
@@ -25,30 +49,28 @@ func (p *plan) build() {
 	p.probe = "SELECT " + strings.Join(params, ", ")
 	keys := fmt.Sprintf("unnest(%s) WITH ORDINALITY AS k(%s, ord)",
 		strings.Join(arrays, ", "), strings.Join(given, ", "))
-	if p.query != "" {
-		p.one = fmt.Sprintf("SELECT %s FROM (%s\n) AS %s", n.reads(), p.queryWith(params), n.alias)
-		for i := range given {
-			given[i] = "k." + given[i]
-		}
-		p.many = fmt.Sprintf("SELECT k.ord, %s FROM %s CROSS JOIN LATERAL (%s\n) AS %s",
-			n.reads(), keys, p.queryWith(given), n.alias)
+	if p.Query != nil {
+		p.one = fmt.Sprintf("SELECT %s FROM (%s\n) AS %s", reads(n),
+			p.Query.With(func(part int) string { return params[part] }), n.Alias)
+		p.many = fmt.Sprintf("SELECT k.ord, %s FROM %s CROSS JOIN LATERAL (%s\n) AS %s", reads(n),
+			keys, p.Query.With(func(part int) string { return "k." + given[part] }), n.Alias)
 		return
 	}
 	cols, one, many := make([]string, len(params)), make([]string, len(params)), make([]string,
 		len(params))
 	var present []string
-	for i, col := range n.keyCols {
-		cols[i] = n.col(col)
+	for i, col := range n.KeyCols {
+		cols[i] = native(col).in(n)
 		one[i] = cols[i] + " = " + params[i]
 		many[i] = cols[i] + " = k." + given[i]
-		if !col.NotNull {
+		if !col.Info().NotNull {
 			present = append(present, cols[i]+" IS NOT NULL")
 		}
 	}
-	read := fmt.Sprintf("SELECT %s FROM %s AS %s", n.reads(), n.from, n.alias)
+	read := fmt.Sprintf("SELECT %s FROM %s AS %s", reads(n), n.Table.From, n.Alias)
 	p.one = read + " WHERE " + strings.Join(one, " AND ")
 	p.many = fmt.Sprintf("SELECT k.ord, %s FROM %s JOIN %s AS %s ON %s",
-		n.reads(), keys, n.from, n.alias, strings.Join(many, " AND "))
+		reads(n), keys, n.Table.From, n.Alias, strings.Join(many, " AND "))
 	p.buildList(read, cols, params, present)
 }
 
@@ -89,22 +111,13 @@ func (p *plan) prepare(ctx context.Context) error {
 // unordered is the error of a key whose type the operator > does not compare, as that
 // of hstore: its rows could be in no list.
 func (p *plan) unordered(err error) error {
-	columns := make([]string, len(p.parts))
-	for i, col := range p.parts {
-		columns[i] = col.Name + " is of type " + col.Native
+	columns := make([]string, len(p.Parts))
+	for i, col := range p.Parts {
+		columns[i] = col.Info().Name + " is of type " + col.Info().Native
 	}
 	return &source.Error{Class: source.Invalid, Code: sqlState(err), Err: err,
 		Message: strings.Join(columns, ", ") + ", which has no operator > and so cannot be a key"}
 }
-
-// Shape returns how rows of the plan are encoded.
-func (p *plan) Shape() *row.Shape { return p.root.shape }
-
-// KeyType returns the columns of the key and their types.
-func (p *plan) KeyType() row.KeyType { return p.keys }
-
-// Deps returns the tables whose rows feed the documents.
-func (p *plan) Deps() []source.Dep { return p.deps }
 
 // SQL returns the statements of Load: of one document and of many.
 func (p *plan) SQL() []string { return []string{p.one, p.many} }
@@ -112,7 +125,7 @@ func (p *plan) SQL() []string { return []string{p.one, p.many} }
 // oneArgs returns the parameters of the statement for one key: the text of each
 // part, which the server parses as its column's type.
 func (p *plan) oneArgs(k row.Key) ([]any, error) {
-	parts, err := p.split(k)
+	parts, err := splitKey(k, p.Parts)
 	args := make([]any, len(parts))
 	for i := range parts {
 		args[i] = parts[i]
@@ -122,14 +135,11 @@ func (p *plan) oneArgs(k row.Key) ([]any, error) {
 
 // manyArgs returns the parameters of the statement for many keys: an array of
 // texts for each part.
-func (p *plan) manyArgs(keys []row.Key) ([]any, error) { return keyArrays(keys, p.parts) }
-
-// split returns the texts of the parts of k as the server reads them.
-func (p *plan) split(k row.Key) ([]string, error) { return splitKey(k, p.parts) }
+func (p *plan) manyArgs(keys []row.Key) ([]any, error) { return keyArrays(keys, p.Parts) }
 
 // keyArrays returns an array's text for each column of a key, with the parts
 // of all keys.
-func keyArrays(keys []row.Key, cols []*column) ([]any, error) {
+func keyArrays(keys []row.Key, cols []document.Column) ([]any, error) {
 	arrays := make([][]byte, len(cols))
 	for i := range arrays {
 		arrays[i] = append(arrays[i], '{')
@@ -155,15 +165,13 @@ func keyArrays(keys []row.Key, cols []*column) ([]any, error) {
 
 // splitKey returns the texts of the parts of k as the server reads them for
 // these columns.
-func splitKey(k row.Key, cols []*column) ([]string, error) {
+func splitKey(k row.Key, cols []document.Column) ([]string, error) {
 	parts, ok := row.SplitKey(k, len(cols))
 	if !ok {
 		return nil, fmt.Errorf("%w: %q has not %d parts", row.ErrKey, k, len(cols))
 	}
 	for i := range parts {
-		if cols[i].kind == row.Bytes {
-			parts[i] = `\x` + parts[i]
-		}
+		parts[i] = native(cols[i]).keyText(parts[i])
 	}
 	return parts, nil
 }

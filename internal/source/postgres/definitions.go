@@ -59,9 +59,9 @@ func (d *definitions) all() (map[string]definition, int) {
 }
 
 // definition returns what c has found, once all is compiled.
-func (c *compiler) definition() definition {
+func (c *compiler) definition(deps []source.Dep) definition {
 	def := definition{views: unique(c.views), procs: unique(c.procs), types: unique(c.results)}
-	for _, d := range c.deps {
+	for _, d := range deps {
 		if !slices.Contains(def.tables, d.Table) {
 			def.tables = append(def.tables, d.Table)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -227,15 +226,4 @@ func died(conn *pgx.Conn, err error) bool {
 func badValue(err error) bool {
 	code := sqlState(err)
 	return strings.HasPrefix(code, "22")
-}
-
-// invalid returns the error of a request that the plan itself refuses.
-func invalid(message string) error {
-	return &source.Error{Class: source.Invalid, Message: message}
-}
-
-// noRow returns the error of a write to a document that is not there.
-func noRow(resource string, key row.Key) error {
-	return &source.Error{Class: source.NoRow,
-		Message: resource + "/" + string(key) + " is not there"}
 }

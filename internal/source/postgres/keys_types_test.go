@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
 
 // spellings are texts of keys, many of which some type reads as another value than it
@@ -64,7 +65,7 @@ func TestPostgres_NoKeyIsAnother(t *testing.T) {
 			continue
 		}
 		narrow++
-		col := compiled.(*plan).parts[0]
+		col := native(compiled.(*plan).Parts[0])
 		for _, text := range spellings {
 			key, err := compiled.KeyType().Parse(row.Key(text))
 			if err != nil {
@@ -84,7 +85,7 @@ func TestPostgres_NoKeyIsAnother(t *testing.T) {
 // refuses it.
 func readKey(t *testing.T, conn *pgx.Conn, col *column, key row.Key) (row.Key, bool) {
 	t.Helper()
-	args, err := splitKey(key, []*column{col})
+	args, err := splitKey(key, []document.Column{col})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,20 +13,15 @@ import (
 )
 
 // List reads up to limit documents whose key follows after, in the order that
-// the database has for the key's columns. A query has no list: what it would
-// give for all keys is not known.
+// the database has for the key's columns.
 func (p *plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Loaded, error) {
-	if p.query != "" {
-		return nil, &source.Error{Class: source.Missing,
-			Message: p.name + " has no list: it is a query"}
-	}
-	if limit <= 0 {
-		return nil, nil
+	if err := p.NoList(); err != nil || limit <= 0 {
+		return nil, err
 	}
 	if after != nil {
-		canonical, err := p.loose.ParseAfter(*after)
+		canonical, err := p.ParseAfter(*after)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", p.name, err)
+			return nil, fmt.Errorf("list %s: %w", p.Name, err)
 		}
 		after = &canonical
 	}
@@ -36,7 +31,7 @@ func (p *plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Lo
 	for {
 		page, err := p.page(ctx, after, limit)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", p.name, err)
+			return nil, fmt.Errorf("list %s: %w", p.Name, err)
 		}
 		for _, l := range page {
 			after = &l.Key

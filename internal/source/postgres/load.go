@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -12,6 +14,9 @@ import (
 
 // binaryResults asks for every column in PostgreSQL's binary format.
 var binaryResults = pgx.QueryResultFormats{pgx.BinaryFormatCode}
+
+// codecOrdinal reads the number that the statement for many keys gives each row.
+var codecOrdinal = codec{oid: pgtype.Int8OID, kind: row.Int}
 
 // staleTries is how often a statement is prepared anew whose tables change again
 // between that and its execution.
@@ -59,13 +64,13 @@ func (p *plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 	keys := make([]row.Key, len(asked))
 	for i, k := range asked {
 		var err error
-		if keys[i], err = p.loose.Parse(k); err != nil {
-			return nil, fmt.Errorf("load %s: %w", p.name, err)
+		if keys[i], err = p.ParseKey(k); err != nil {
+			return nil, fmt.Errorf("load %s: %w", p.Name, err)
 		}
 	}
 	loaded, err := p.loadKeys(ctx, keys)
 	if err != nil {
-		return nil, fmt.Errorf("load %s: %w", p.name, err)
+		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
 	for i := range loaded {
 		loaded[i].Asked = asked[i]
@@ -136,6 +141,7 @@ func (p *plan) isKey(ctx context.Context, k row.Key) bool {
 // A querier runs queries: a connection or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
 // load is Load on one connection.
@@ -212,16 +218,16 @@ func (p *plan) decode(c cells, l *source.Loaded) error {
 	if l.Found() {
 		return &source.Error{
 			Class:   source.Internal,
-			Message: fmt.Sprintf("%s: more than one row for the key %q", p.name, l.Asked),
+			Message: fmt.Sprintf("%s: more than one row for the key %q", p.Name, l.Asked),
 			Hint:    "the key of a resource must name one row",
 		}
 	}
 	d := decoder{}
 	values, key, err := d.row(p.root, c, 0)
 	if err != nil {
-		return fmt.Errorf("decode %s: %w", p.name, err)
+		return fmt.Errorf("decode %s: %w", p.Name, err)
 	}
-	if key == "" && !p.keyRead {
+	if key == "" && !p.KeyRead {
 		key = l.Asked
 	}
 	l.Key, l.Values, l.Children = key, values, d.children
@@ -235,7 +241,7 @@ type decoder struct {
 
 // row reads one row of n, which is so deep within its document, and returns
 // its values and its key.
-func (d *decoder) row(n *node, c cells, depth int) (row.Values, row.Key, error) {
+func (d *decoder) row(n *level, c cells, depth int) (row.Values, row.Key, error) {
 	if len(c.data) != len(n.items) || len(c.oids) != len(n.items) {
 		return nil, "", fmt.Errorf("%w: %d columns, want %d", errWire, len(c.data), len(n.items))
 	}
@@ -248,20 +254,20 @@ func (d *decoder) row(n *node, c cells, depth int) (row.Values, row.Key, error) 
 			values[i], err = n.decode(n.items[i].codec, c, i)
 		}
 		if err != nil {
-			return nil, "", fmt.Errorf("column %d of %s: %w", i+1, n.name, err)
+			return nil, "", fmt.Errorf("column %d of %s: %w", i+1, n.Name, err)
 		}
 	}
-	if n.reported != nil && depth <= 1 {
-		if id, ok := keyOf(values, n.reported); ok {
-			d.children = append(d.children, source.Child{Table: n.table.ID(), ID: id})
+	if n.IDAt != nil && depth <= 1 {
+		if id, ok := keyOf(values, n.IDAt); ok {
+			d.children = append(d.children, source.Child{Table: n.Name, ID: id})
 		}
 	}
-	key, _ := keyOf(values, n.key)
-	return values[:len(n.shape.Fields):len(n.shape.Fields)], key, nil
+	key, _ := keyOf(values, n.Key)
+	return values[:len(n.Fields):len(n.Fields)], key, nil
 }
 
 // decode reads the value of a column of n, which is in place i of c.
-func (n *node) decode(column codec, c cells, i int) (row.Value, error) {
+func (n *level) decode(column codec, c cells, i int) (row.Value, error) {
 	codec, ok := column.of(c.oids[i])
 	if !ok {
 		return row.Value{}, n.changed()
@@ -271,13 +277,13 @@ func (n *node) decode(column codec, c cells, i int) (row.Value, error) {
 
 // changed is the error of a table whose columns are no longer what the plan was
 // compiled for. It lasts until the feed has noticed and the plan is made anew.
-func (n *node) changed() error {
+func (n *level) changed() error {
 	return &source.Error{Class: source.Busy, After: retryAfter, Err: source.ErrReshaped,
-		Message: n.name + " has columns of other types than when its resource was compiled"}
+		Message: n.Name + " has columns of other types than when its resource was compiled"}
 }
 
 // rows reads the record[] that holds the documents within a document.
-func (d *decoder) rows(n *node, src []byte, depth int) (row.Value, error) {
+func (d *decoder) rows(n *level, src []byte, depth int) (row.Value, error) {
 	dims, rest, err := arrayHeader(src)
 	if err != nil || len(dims) == 0 {
 		return row.RowsValue(nil), err

@@ -38,6 +38,17 @@ func TestPostgres(t *testing.T) {
 	})
 }
 
+func BenchmarkDocuments(b *testing.B) {
+	sourcetest.Bench(b, func(b *testing.B) sourcetest.Env {
+		url := dbtest.Postgres(b)
+		return sourcetest.Env{
+			Source:  openSource(b, url, Options{}),
+			Exec:    func(t testing.TB, statements ...string) { foreignExec(t, url, statements) },
+			Dialect: sourcetest.Dialect{Generated: "integer PRIMARY KEY"},
+		}
+	})
+}
+
 // foreignExec runs statements on a connection that hotrow knows nothing of.
 func foreignExec(t testing.TB, url string, statements []string) {
 	t.Helper()

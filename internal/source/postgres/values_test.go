@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
 
 // wire returns bytes written in hexadecimal; blanks do not count.
@@ -110,7 +111,7 @@ func FuzzDecode(f *testing.F) {
 		pgtype.Float8OID, pgtype.TextOID, pgtype.ByteaOID, pgtype.DateOID,
 		pgtype.TimeOID, pgtype.TimetzOID,
 		pgtype.TimestampOID, pgtype.TimestamptzOID, pgtype.UUIDOID, pgtype.JSONBOID}
-	leaf := &node{name: "leaf", shape: row.NewShape([]row.Field{{Name: "a", Kind: row.Int}}),
+	leaf := &level{Node: &document.Node{Name: "leaf", Fields: make([]document.Column, 1)},
 		items: []item{{codec: codec{oid: pgtype.Int4OID, kind: row.Int}}}}
 	f.Fuzz(func(t *testing.T, which uint8, src []byte) {
 		oid := oids[int(which)%len(oids)]

@@ -9,22 +9,6 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// parameter returns the text of what a body gives member i of n, as the server
-// reads it for the column's type; nil is NULL.
-func (n *node) parameter(i int, v row.Value) (any, error) {
-	col := n.fields[i]
-	switch {
-	case v.IsNull() && col.kind == row.JSON && col.NotNull: // JSON's own null is meant
-		return "null", nil
-	case v.IsNull():
-		return nil, nil
-	}
-	if v.Kind() != row.Array {
-		return scalarText(v), nil
-	}
-	return string(appendArray(nil, v.List(), col.codec.delim)), nil
-}
-
 // scalarText returns the text of a value that is not Null and not an Array.
 func scalarText(v row.Value) string {
 	switch v.Kind() {

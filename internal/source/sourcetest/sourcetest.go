@@ -73,6 +73,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Write", (*suite).write},
 		{"WriteNested", (*suite).writeNested},
 		{"WriteGenerated", (*suite).writeGenerated},
+		{"Document", (*suite).document},
 		{"Bad", (*suite).bad},
 	}
 	for _, test := range tests {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/sourcetest"
 )
 
 // BenchmarkLoad measures a miss: one flat row, and one with three children.
@@ -28,6 +29,17 @@ func BenchmarkLoad(b *testing.B) {
 			}
 		})
 	}
+}
+
+func BenchmarkDocuments(b *testing.B) {
+	sourcetest.Bench(b, func(b *testing.B) sourcetest.Env {
+		path, c := newFile(b, "WAL")
+		return sourcetest.Env{
+			Source:  openTest(b, path, Options{}),
+			Exec:    func(t testing.TB, statements ...string) { run(t, c, statements...) },
+			Dialect: suiteDialect,
+		}
+	})
 }
 
 // BenchmarkFence measures a look for commits of other programs.

@@ -22,22 +22,6 @@ func keyKind(k row.Kind) row.Kind {
 	return k
 }
 
-// keyArgs returns the values that the parts of a canonical key are bound as.
-func keyArgs(kt row.KeyType, k row.Key) ([]any, error) {
-	parts, ok := row.SplitKey(k, len(kt))
-	if !ok {
-		return nil, fmt.Errorf("%w: want %d parts", row.ErrKey, len(kt))
-	}
-	args := make([]any, len(kt))
-	for i := range kt {
-		var err error
-		if args[i], err = keyArg(kt[i].Kind, parts[i]); err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", row.ErrKey, kt[i].Column, err)
-		}
-	}
-	return args, nil
-}
-
 // keyArg returns the value that one part of a key is bound as.
 func keyArg(k row.Kind, text string) (any, error) {
 	switch k {

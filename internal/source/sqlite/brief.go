@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"slices"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/source/document"
 )
 
 // A brief statement is over in microseconds unless it waits for a lock, and so need
@@ -49,40 +51,52 @@ func (c *conn) runBrief(ctx context.Context, q string, args []any) (driver.Resul
 	return c.run(context.WithoutCancel(ctx), q, args)
 }
 
-// judge notes which statements of n and of what is embedded in it are brief.
-func (n *node) judge(ctx context.Context, c *conn) error {
-	var err error
-	n.walk(func(n *node) {
-		if n.table == nil || err != nil {
-			return
+// A brief says which statements about the rows of a node are brief: the one that reads the
+// rows of one parent, and an update.
+type brief struct{ read, update bool }
+
+// isBrief returns what judge has noted of n.
+func isBrief(n *document.Node) brief {
+	b, _ := n.Native.(brief)
+	return b
+}
+
+// judge notes which statements of p are brief.
+func (p *plan) judge(ctx context.Context, c *conn) error {
+	for _, n := range p.Nodes() {
+		if n.Table.Result {
+			continue
 		}
-		n.briefUpdate = n.updatesOneRow()
-		if len(n.on.columns) > 0 {
-			n.briefRead, err = n.stepsByIndex(ctx, c)
+		b := brief{update: updatesOneRow(n)}
+		if len(n.On) > 0 {
+			var err error
+			if b.read, err = p.stepsByIndex(ctx, c, n); err != nil {
+				return err
+			}
 		}
-	})
-	return err
+		n.Native = b
+	}
+	return nil
 }
 
 // updatesOneRow reports whether update touches no row but the one it names: nothing
 // is triggered, and no foreign key refers to a column that it sets.
-func (n *node) updatesOneRow() bool {
-	if n.table.triggers {
-		return false
-	}
-	return !slices.ContainsFunc(n.fields, func(f field) bool {
-		return f.at >= 0 && !contains(n.key.columns, f.column.Name) &&
-			!contains(n.on.columns, f.column.Name) && contains(n.table.referenced, f.column.Name)
+func updatesOneRow(n *document.Node) bool {
+	t := n.Table.Native.(*table)
+	return !t.triggers && !slices.ContainsFunc(n.Fields, func(col document.Column) bool {
+		return col != nil && !slices.Contains(n.KeyCols, col) && !slices.Contains(n.On, col) &&
+			slices.Contains(t.referenced, col.Info().Name)
 	})
 }
 
 // stepsByIndex reports whether the rows of one parent are found one by one: by an
 // index of all columns that hold its key, and in the order in which that has them.
-func (n *node) stepsByIndex(ctx context.Context, c *conn) (bool, error) {
+func (p *plan) stepsByIndex(ctx context.Context, c *conn, n *document.Node) (bool, error) {
 	steps := true
-	err := explain(ctx, c, n.selectByOn(1), make([]any, len(n.on.columns)), func(step string) {
+	sql, cols := p.Find(n)
+	err := explain(ctx, c, sql, make([]any, len(cols)), func(step string) {
 		steps = steps && strings.HasPrefix(step, "SEARCH ") &&
-			strings.Count(step, "=?") == len(n.on.columns)
+			strings.Count(step, "=?") == len(cols)
 	})
 	return steps, err
 }

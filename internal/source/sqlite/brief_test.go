@@ -37,10 +37,10 @@ func TestBrief_IsJudgedBySchema(t *testing.T) {
 				cs.Order = []string{tc.order}
 			}
 			p := compile(t, s, &source.Spec{Table: "p", Embeds: []source.Embed{cs}}).(*plan)
-			if got := p.root.embeds[0].briefRead; got != tc.read {
+			if got := isBrief(p.Root.Kids[0]).read; got != tc.read {
 				t.Errorf("read of children brief: %v", got)
 			}
-			if got := p.root.briefUpdate; got != tc.update {
+			if got := isBrief(p.Root).update; got != tc.update {
 				t.Errorf("update brief: %v", got)
 			}
 		})

@@ -6,15 +6,14 @@ import (
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
 
 // Check asks SQLite how it would run Load.
 func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 	var out []source.Finding
 	err := p.s.readPool().use(ctx, func(c *conn) error {
-		var nodes []*node
-		p.root.walk(func(n *node) { nodes = append(nodes, n) })
-		for _, n := range nodes {
+		for _, n := range p.Nodes() {
 			found, err := p.checkNode(ctx, c, n)
 			if err != nil {
 				return err
@@ -24,50 +23,48 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("check %s: %w", p.name, err)
+		return nil, fmt.Errorf("check %s: %w", p.Name, err)
 	}
 	return out, nil
 }
 
 // checkNode checks one statement of p.
-func (p *plan) checkNode(ctx context.Context, c *conn, n *node) ([]source.Finding, error) {
+func (p *plan) checkNode(ctx context.Context, c *conn, n *document.Node) ([]source.Finding, error) {
 	var out []source.Finding
-	sql, args := n.selectByOn, make([]any, len(n.on.columns))
-	if n == p.root {
-		sql, args = n.selectByKey, make([]any, len(p.kt))
-		if n.query != nil {
-			args = n.query.bind(args)
-		}
+	sql, cols := p.Find(n)
+	args := make([]any, len(cols))
+	if n == p.Root && p.Query != nil {
+		args = p.QueryArgs(args)
 	}
-	scans, err := scanned(ctx, c, sql(1), args)
+	scans, err := scanned(ctx, c, sql, args)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case len(scans) == 0:
-	case n == p.root:
+	case n == p.Root:
 		out = append(out, source.Finding{
 			Level: source.LevelWarning,
-			Text:  fmt.Sprintf("%s reads all of %s for one key", p.name, strings.Join(scans, ", ")),
+			Text:  fmt.Sprintf("%s reads all of %s for one key", p.Name, strings.Join(scans, ", ")),
 			Why:   "every read that memory does not answer takes as long as the table is large",
 		})
 	default:
-		out = append(out, noIndex(n))
+		out = append(out, p.noIndex(n))
 	}
-	if n != p.root && !n.exact {
+	if n != p.Root && !n.Exact {
 		out = append(out, source.Finding{
 			Level: source.LevelInfo,
 			Text: fmt.Sprintf("%s(%s) and the key that it holds differ in type or collation",
-				n.table.Name, strings.Join(n.on.columns, ", ")),
-			Why: "any change of the table drops every document of " + p.name,
+				n.Table.Name, strings.Join(document.Names(n.On), ", ")),
+			Why: "any change of the table drops every document of " + p.Name,
 		})
 	}
 	return out, nil
 }
 
 // noIndex is the finding that embedded rows are found by reading all of them.
-func noIndex(n *node) source.Finding {
-	t, cols := n.table.Name, n.on.columns
+func (p *plan) noIndex(n *document.Node) source.Finding {
+	t, cols := n.Table.Name, document.Names(n.On)
 	name := "hotrow_" + t + "_" + strings.Join(cols, "_")
 	quotedCols := make([]string, len(cols))
 	for i, c := range cols {
@@ -77,7 +74,7 @@ func noIndex(n *node) source.Finding {
 		Level: source.LevelWarning,
 		Text:  fmt.Sprintf("no index on %s(%s)", t, strings.Join(cols, ", ")),
 		Why: fmt.Sprintf("each read of %s that memory does not answer reads all of %s",
-			n.path[:strings.LastIndexByte(n.path, '.')], t),
+			p.Name, t),
 		Apply: []string{fmt.Sprintf("CREATE INDEX IF NOT EXISTS %s ON %s (%s)",
 			quote(name), quote(t), strings.Join(quotedCols, ", "))},
 		Remove: []string{"DROP INDEX IF EXISTS " + quote(name)},

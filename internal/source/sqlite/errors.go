@@ -164,6 +164,3 @@ func errReadOnly() error {
 	return &source.Error{Class: source.ReadOnly, Message: "the database is served read-only",
 		Hint: "start hotrow with --writable"}
 }
-
-// invalid returns an error of a value or a document that cannot be written.
-func invalid(msg string) error { return &source.Error{Class: source.Invalid, Message: msg} }

@@ -2,39 +2,15 @@ package sqlite
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/source"
 )
 
-// findParams finds the parameters of the query and says which part of the key
-// each is: :key for a key of one column, else :COLUMN.
-func (q *query) findParams(key []string) error {
-	params, err := scanParams(q.text)
-	if err != nil {
-		return err
-	}
-	q.params = slices.Clone(key)
-	if len(key) == 1 && slices.Contains(params, "key") {
-		q.params[0] = "key"
-	}
-	for _, p := range params {
-		if !slices.Contains(q.params, p) {
-			return fmt.Errorf("parameter :%s is no part of the key: want :%s",
-				p, strings.Join(q.params, ", :"))
-		}
-	}
-	for _, p := range q.params {
-		if !slices.Contains(params, p) {
-			return fmt.Errorf("it does not use the key: compare a column with :%s", p)
-		}
-	}
-	return nil
-}
-
-// scanParams returns the names of the parameters in a statement. It refuses
-// other forms of parameters, and a second statement.
-func scanParams(sql string) ([]string, error) {
-	var params []string
+// scanParams finds the parameters, :name, of a statement. It refuses other forms of
+// parameters, and a second statement.
+func scanParams(sql string) (*source.Template, error) {
+	t, from := &source.Template{}, 0
 	for i := 0; i < len(sql); {
 		n := skip(sql[i:])
 		switch {
@@ -53,8 +29,8 @@ func scanParams(sql string) ([]string, error) {
 			if end == i+1 {
 				return nil, fmt.Errorf("a colon without a name at byte %d", i)
 			}
-			params = append(params, sql[i+1:end])
-			i = end
+			t.Texts, t.Params = append(t.Texts, sql[from:i]), append(t.Params, sql[i+1:end])
+			i, from = end, end
 			continue
 		case isWord(sql[i]): // so that a name with a $ in it is one
 			for i < len(sql) && (isWord(sql[i]) || sql[i] == '$') {
@@ -64,7 +40,8 @@ func scanParams(sql string) ([]string, error) {
 		}
 		i++
 	}
-	return params, nil
+	t.Texts = append(t.Texts, sql[from:])
+	return t, nil
 }
 
 // skip returns the length of the string, quoted name or comment that sql

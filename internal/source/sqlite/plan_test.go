@@ -246,7 +246,7 @@ func TestPlan_QueryChecks(t *testing.T) {
 		{"SELECT id, ':x' AS x FROM child WHERE id = :key", "id", child, ""},
 		{"SELECT id, v FROM seen WHERE id = :key", "id",
 			[]source.Dep{{Table: "nocase", Columns: []string{"id"}}}, ""},
-		{"SELECT id, v FROM seen WHERE id = :key", "id", child, "reads table nocase"},
+		{"SELECT id, v FROM seen WHERE id = :key", "id", child, "reads nocase"},
 		{"SELECT v FROM nocase WHERE id = :key", "id",
 			[]source.Dep{{Table: "nocase", Columns: []string{"id"}}}, "select it in the query"},
 		{"SELECT id FROM child WHERE id = :other", "id", child, ":other"},

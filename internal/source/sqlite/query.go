@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,70 +10,68 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
 
-// A query is the SELECT of a resource that is not a table.
+// A query is what is known of the SELECT of a resource that is not a table.
 type query struct {
-	text   string
-	params []string // for each part of the key
+	text   string // with a ? for each parameter
+	params int
+	reads  []string // tables, views and what looks like them
 	dates  bool     // it calls date functions, see volatile.go
 }
 
-// queryRoot makes the node of a resource that is a query.
-func (k *compiler) queryRoot(
-	ctx context.Context, spec *source.Spec,
-) (*node, row.KeyType, error) {
-	q := &query{text: strings.TrimRight(strings.TrimSpace(spec.Query), "; \n\t")}
-	if len(spec.Key) == 0 {
-		return nil, nil, fmt.Errorf("a query needs key: the columns that are its key")
-	}
-	if err := q.findParams(spec.Key); err != nil {
-		return nil, nil, fmt.Errorf("query: %w", err)
-	}
-	cols, reads, err := k.describe(ctx, q)
+// Scan implements document.Schema.
+func (k *compiler) Scan(text string) (*document.Query, error) {
+	t, err := scanParams(strings.TrimRight(strings.TrimSpace(text), "; \n\t"))
 	if err != nil {
-		return nil, nil, fmt.Errorf("query: %w", err)
+		return nil, fmt.Errorf("query: %w", err)
 	}
-	n := &node{path: spec.Name, query: q, shape: &row.Shape{}}
-	for _, c := range cols {
-		isKey := slices.Contains(spec.Key, c.Name)
-		if shown(spec, c.Name, isKey) {
-			n.addField(c.Name, kindOf(c.DeclType), isKey, fieldSpec(spec, c.Name), nil)
-		}
-	}
-	for name := range spec.Fields {
-		if !slices.ContainsFunc(cols, func(c driverpkg.ColumnInfo) bool {
-			return strings.EqualFold(c.Name, name)
-		}) {
-			return nil, nil, fmt.Errorf("fields: the query has no column %s%s",
-				quoted(name), row.DidYouMean(name, columnNames(cols)))
-		}
-	}
-	if err := k.queryDeps(spec, reads); err != nil {
-		return nil, nil, err
-	}
-	kt, err := k.queryKey(n, spec, cols)
-	if err != nil {
-		return nil, nil, err
-	}
-	k.widen(kt)
-	return n, kt, n.distinct()
+	q := &query{text: t.With(func(string) string { return "?" }), params: len(t.Params)}
+	return &document.Query{Template: *t, Native: q}, nil
 }
 
-// columnNames returns the names of the columns of a result.
-func columnNames(cols []driverpkg.ColumnInfo) []string {
-	out := make([]string, len(cols))
-	for i, c := range cols {
-		out[i] = c.Name
+// Describe implements document.Schema. The type of a part of the key is that of the
+// result's column, if that is one of a table, or of the column that depends names.
+func (k *compiler) Describe(q *document.Query) error {
+	result, err := k.describe(q.Native.(*query))
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
 	}
-	return out
+	columns := make([]column, len(result))
+	names := make([]string, len(result))
+	for i, c := range result {
+		names[i] = c.Name
+		columns[i].Column = source.Column{Name: c.Name, Kind: kindOf(c.DeclType),
+			Native: c.DeclType}
+		if of := k.origin(c); of != nil {
+			columns[i].affinity, columns[i].collation = of.affinity, of.collation
+		}
+	}
+	for i, name := range q.Key {
+		at := slices.Index(names, name)
+		var part document.Column
+		if at >= 0 && k.origin(result[at]) != nil {
+			part = columns[at].As(name)
+		} else if of := k.depColumn(q.Spec, i); of != nil {
+			part = of.As(name)
+		} else {
+			return fmt.Errorf("key: the type of %s is not known: select it as a column of "+
+				"a table, or name the column that holds it in depends%s",
+				quoted(name), row.DidYouMean(name, names))
+		}
+		q.Parts = append(q.Parts, part)
+		if at >= 0 { // it is that, whatever it is made of
+			columns[at].Kind = part.Info().Kind
+		}
+	}
+	q.Columns = documentColumns(columns)
+	return nil
 }
 
 // describe asks SQLite for the columns of the query, and which tables it reads.
 // The authorizer allows reading only, so that a configuration cannot write.
-func (k *compiler) describe(
-	ctx context.Context, q *query,
-) (cols []driverpkg.ColumnInfo, reads []string, err error) {
+func (k *compiler) describe(q *query) (cols []driverpkg.ColumnInfo, err error) {
 	seen, formats := make(map[string]bool), make(map[string]bool)
 	authorize := func(
 		action driverpkg.AuthorizerActionCode, arg1, arg2, _, view string,
@@ -93,113 +90,20 @@ func (k *compiler) describe(
 		return driverpkg.AuthorizerOK
 	}
 	if err := k.c.c.RegisterAuthorizer(authorize); err != nil {
-		return nil, nil, wrap(err)
+		return nil, wrap(err)
 	}
 	cols, err = k.c.c.ColumnInfo(q.text)
 	if off := k.c.c.RegisterAuthorizer(nil); err == nil {
 		err = off
 	}
 	if codeOf(err)&0xff == codeAuth {
-		return nil, nil, fmt.Errorf("only a SELECT can be a resource: %w", wrap(err))
+		return nil, fmt.Errorf("only a SELECT can be a resource: %w", wrap(err))
 	}
 	if err != nil {
-		return nil, nil, wrap(err)
+		return nil, wrap(err)
 	}
-	return cols, slices.Sorted(maps.Keys(seen)), q.fixed(ctx, k.c, formats)
-}
-
-// queryDeps checks that depends names every table that the query reads.
-func (k *compiler) queryDeps(spec *source.Spec, reads []string) error {
-	for _, d := range spec.Depends {
-		t, err := k.find(d.Table)
-		if err != nil {
-			return fmt.Errorf("depends: %w", err)
-		}
-		dep := source.Dep{Table: t.Name}
-		if dep.Columns, err = t.resolve(d.Columns); err != nil {
-			return fmt.Errorf("depends: %w", err)
-		}
-		if len(dep.Columns) > 0 && len(dep.Columns) != len(spec.Key) {
-			return fmt.Errorf("depends: %s has %d columns, but the key has %d",
-				t.Name, len(dep.Columns), len(spec.Key))
-		}
-		if len(dep.Columns) == 0 {
-			dep.Columns = nil
-		}
-		k.deps = append(k.deps, dep)
-	}
-	for _, name := range reads {
-		if err := k.followed(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// followed checks that changes of what a query reads are known.
-func (k *compiler) followed(name string) error {
-	for _, d := range k.deps {
-		if strings.EqualFold(d.Table, name) {
-			return nil
-		}
-	}
-	for _, t := range k.tables {
-		switch {
-		case !strings.EqualFold(t.Name, name):
-		case t.View: // the tables below it are told too
-			return nil
-		default:
-			return fmt.Errorf("the query reads table %s, which depends does not name: "+
-				"add {table: %s}, with key if a column of it holds the key", t.Name, t.Name)
-		}
-	}
-	switch strings.ToLower(name) {
-	case "json_each", "json_tree", "jsonb_each", "jsonb_tree": // made of their arguments
-		return nil
-	}
-	return fmt.Errorf("the query reads %s, whose changes cannot be followed", quoted(name))
-}
-
-// queryKey returns the type of the key: that of the result's columns, or of the
-// columns that depends names where the result does not have them.
-func (k *compiler) queryKey(
-	n *node, spec *source.Spec, cols []driverpkg.ColumnInfo,
-) (row.KeyType, error) {
-	kt := make(row.KeyType, len(spec.Key))
-	inResult := 0
-	for i, name := range spec.Key {
-		var col *column
-		for _, c := range cols {
-			if c.Name == name {
-				inResult++
-				col = k.origin(c)
-			}
-		}
-		if col == nil {
-			col = k.depColumn(spec, i)
-		}
-		if col == nil {
-			return nil, fmt.Errorf("key: the type of %s is not known: select it as a column of "+
-				"a table, or name the column that holds it in depends%s",
-				quoted(name), row.DidYouMean(name, columnNames(cols)))
-		}
-		kt[i] = row.KeyPart{Column: name, Kind: keyKind(col.Kind), Wide: !col.exact()}
-		if kt[i].Kind == row.Int {
-			kt[i].Bits = 64
-		}
-	}
-	switch {
-	case inResult == len(spec.Key):
-		n.key = n.place(spec.Key, func(string) row.Kind { return row.Text })
-		for i := range kt {
-			n.key.kinds[i] = kt[i].Kind
-		}
-	case kt.Wide():
-		return nil, fmt.Errorf("key: the database compares %s by more than its bytes: "+
-			"select it in the query, so that hotrow sees how the row writes it",
-			strings.Join(spec.Key, ", "))
-	}
-	return kt, nil
+	q.reads = slices.Sorted(maps.Keys(seen))
+	return cols, q.fixed(k.ctx, k.c, formats)
 }
 
 // origin returns the column of a table that a column of the result is.
@@ -214,13 +118,15 @@ func (k *compiler) origin(c driverpkg.ColumnInfo) *column {
 	return nil
 }
 
-// depColumn returns the column that holds part i of the key in the first table
-// of depends that names one.
+// depColumn returns the column that holds part i of the key in the first table of depends
+// that names one.
 func (k *compiler) depColumn(spec *source.Spec, i int) *column {
-	for _, d := range k.deps {
-		if len(d.Columns) == len(spec.Key) {
-			if t, err := k.find(d.Table); err == nil {
-				col, _ := t.column(d.Columns[i])
+	for _, d := range spec.Depends {
+		if len(d.Columns) != len(spec.Key) && len(spec.Key) > 0 || i >= len(d.Columns) {
+			continue
+		}
+		if t, err := k.find(d.Table); err == nil {
+			if col, err := t.need(d.Columns[i]); err == nil {
 				return col
 			}
 		}
@@ -228,16 +134,25 @@ func (k *compiler) depColumn(spec *source.Spec, i int) *column {
 	return nil
 }
 
-// widen makes a dependency by key one of the whole table where the text of its
-// columns may not be that of the key.
-func (k *compiler) widen(kt row.KeyType) {
-	for i := range k.deps {
-		d := &k.deps[i]
-		if t, err := k.find(d.Table); err == nil && len(d.Columns) > 0 {
-			own := len(d.Columns) == len(kt) && t.isUnique(d.Columns)
-			if !own && !sameText(t, d.Columns, kt) {
-				d.Columns = nil
+// Reads implements document.Schema. The tables below a view are told too, and the rows of
+// json_each are made of its arguments.
+func (k *compiler) Reads(q *document.Query) ([]*document.Table, error) {
+	var out []*document.Table
+names:
+	for _, name := range q.Native.(*query).reads {
+		for _, t := range k.tables {
+			if strings.EqualFold(t.Name, name) {
+				if !t.View {
+					out = append(out, t.document())
+				}
+				continue names
 			}
 		}
+		switch strings.ToLower(name) {
+		case "json_each", "json_tree", "jsonb_each", "jsonb_tree":
+			continue
+		}
+		return nil, fmt.Errorf("it reads %s, whose changes cannot be followed", quoted(name))
 	}
+	return out, nil
 }

@@ -78,14 +78,14 @@ func TestSQLite(t *testing.T) {
 						t.Helper()
 						run(t, c, statements...)
 					},
-					Dialect: dialect,
+					Dialect: suiteDialect,
 				}
 			})
 		})
 	}
 }
 
-var dialect = sourcetest.Dialect{
+var suiteDialect = sourcetest.Dialect{
 	Name:      "sqlite",
 	Empty:     "DELETE FROM %s",
 	Generated: "integer PRIMARY KEY",

@@ -100,23 +100,6 @@ func cellOf(c *column, v any) (source.Cell, bool) {
 	return source.Cell{Column: c.Name, Text: text}, ok
 }
 
-// keyOf returns the key that raw values of key columns make, and false when
-// they make none.
-func keyOf(kinds []row.Kind, values []any) (row.Key, bool) {
-	if len(kinds) == 1 {
-		text, ok := keyText(kinds[0], values[0])
-		return row.Key(text), ok
-	}
-	parts := make([]string, len(kinds))
-	for i, k := range kinds {
-		var ok bool
-		if parts[i], ok = keyText(k, values[i]); !ok {
-			return "", false
-		}
-	}
-	return row.JoinKey(parts...), true
-}
-
 // keyText returns the text of one column of a key.
 func keyText(k row.Kind, v any) (string, bool) {
 	if v == nil {

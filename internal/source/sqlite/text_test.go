@@ -30,7 +30,11 @@ func TestScanParams(t *testing.T) {
 		{"SELECT $a", nil, true}, {"SELECT : a", nil, true}, {"SELECT '", nil, false},
 	}
 	for _, test := range tests {
-		got, err := scanParams(test.sql)
+		t1, err := scanParams(test.sql)
+		var got []string
+		if t1 != nil {
+			got = t1.Params
+		}
 		if (err != nil) != test.bad || !slices.Equal(got, test.want) {
 			t.Errorf("scanParams(%q) = %q, %v, want %q", test.sql, got, err, test.want)
 		}
@@ -91,11 +95,13 @@ func FuzzScanParams(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		params, err := scanParams(s)
-		for _, p := range params {
-			if p == "" {
-				t.Errorf("scanParams(%q) = %q, %v", s, params, err)
-			}
+		got, err := scanParams(s)
+		if err != nil {
+			return
+		}
+		if back := got.With(func(name string) string { return ":" + name }); back != s ||
+			slices.Contains(got.Params, "") {
+			t.Errorf("scanParams(%q) = %q", s, got)
 		}
 	})
 }

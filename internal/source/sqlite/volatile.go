@@ -28,7 +28,7 @@ func (q *query) fixed(ctx context.Context, c *conn, formats map[string]bool) err
 		return err
 	}
 	now, dated, found := false, "", ""
-	err = c.queryOnce(ctx, "EXPLAIN "+q.text, q.bind(make([]any, len(q.params))),
+	err = c.queryOnce(ctx, "EXPLAIN "+q.text, make([]any, q.params),
 		func(v []any) error {
 			op, _ := v[1].(string)
 			first, _ := v[3].(int64)
@@ -158,10 +158,10 @@ func changesByItself(name string) error {
 }
 
 // checkKey refuses a key that a date function would take for the present time.
-func (q *query) checkKey(args []any) error {
-	for _, a := range args {
-		if s, ok := a.(string); ok && q.dates && strings.EqualFold(s, "now") {
-			return fmt.Errorf("%w: %q would be the present time", row.ErrKey, s)
+func (q *query) checkKey(parts []string) error {
+	for _, part := range parts {
+		if q.dates && strings.EqualFold(part, "now") {
+			return fmt.Errorf("%w: %q would be the present time", row.ErrKey, part)
 		}
 	}
 	return nil

@@ -1,0 +1,135 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// rootDeps notes that the rows of the plan's own table, or the tables behind a
+// view, feed its documents.
+func (c *compiler) rootDeps(n *Node) error {
+	if n.Table.View {
+		return c.viewDeps(n, n.KeyCols)
+	}
+	dep := source.Dep{Table: n.Name, Columns: Names(n.KeyCols), KnowsOld: n.Table.TellsOld}
+	if !sameColumns(n.KeyCols, n.IDCols) {
+		dep.Identity = Names(n.IDCols)
+		n.tells = true
+	}
+	c.deps = append(c.deps, dep)
+	return nil
+}
+
+// childDeps notes that the rows of kid feed the documents of the root. Only for a
+// child of the root do the columns of a row say which document; and only when
+// their texts are the texts of its key, which other types and wider equality do
+// not promise. Else any change of the table concerns every document.
+func (c *compiler) childDeps(kid *Node, ofRoot bool) error {
+	if kid.Table.View {
+		return c.viewDeps(kid, nil)
+	}
+	dep := source.Dep{Table: kid.Name}
+	if ofRoot && kid.Exact {
+		dep.Columns, dep.KnowsOld = Names(kid.On), kid.Table.TellsOld
+		if !sameColumns(kid.On, kid.IDCols) {
+			dep.Identity = Names(kid.IDCols)
+			kid.tells = true
+		}
+	}
+	c.deps = append(c.deps, dep)
+	return nil
+}
+
+// viewDeps notes the tables behind a view, which the Spec must name: what a row of
+// each says about the key is not in the catalogue.
+func (c *compiler) viewDeps(n *Node, key []Column) error {
+	seen, err := c.Behind(n.Table)
+	if err != nil {
+		return fmt.Errorf("view %s: %w", n.Name, err)
+	}
+	var parts row.KeyType
+	for _, col := range key {
+		parts = append(parts, col.KeyPart())
+	}
+	return c.declared(n.Name, n.Spec, seen, &keyOf{parts, key, true})
+}
+
+// A keyOf is the key of a view or a query. It has no parts where no column can say
+// which document.
+type keyOf struct {
+	parts row.KeyType
+	cols  []Column
+	read  bool // it comes back with the document
+}
+
+// declared checks that the Spec names every table that is read, and notes what it
+// says about them.
+func (c *compiler) declared(
+	what string, spec *source.Spec, seen []*Table, key *keyOf,
+) error {
+	missing := make(map[string]bool, len(seen))
+	for _, t := range seen {
+		if err := c.Followed(what, t, spec); err != nil {
+			return err
+		}
+		missing[t.ID()] = true
+	}
+	named := make([]*Table, len(spec.Depends))
+	for i, d := range spec.Depends {
+		var err error
+		if named[i], err = c.Table(d.Table); err != nil {
+			return fmt.Errorf("depends: %w", err)
+		}
+		delete(missing, named[i].ID())
+	}
+	for _, t := range seen {
+		if missing[t.ID()] {
+			return fmt.Errorf("%s reads %s, which depends does not name: add {table: %s} to drop"+
+				" every document when it changes, or {table: %s, key: COLUMN} to drop one",
+				what, t.ID(), t.Resource(), t.Resource())
+		}
+	}
+	for i, t := range named {
+		dep, err := c.dependency(t, spec.Depends[i], key)
+		if err != nil {
+			return fmt.Errorf("depends: %w", err)
+		}
+		c.deps = append(c.deps, dep)
+	}
+	return nil
+}
+
+// dependency checks one entry of depends. The columns are kept only if their texts
+// are those of the key; otherwise any change of the table concerns every document.
+func (c *compiler) dependency(t *Table, d source.Dep, key *keyOf) (source.Dep, error) {
+	dep := source.Dep{Table: t.ID()}
+	if len(d.Columns) == 0 || len(key.parts) == 0 {
+		return dep, nil
+	}
+	cols, err := c.columns(t, d.Columns)
+	if err != nil {
+		return dep, err
+	}
+	if len(cols) != len(key.parts) {
+		return dep, fmt.Errorf("%s: key needs %d columns, those that hold %s", t.ID(),
+			len(key.parts), strings.Join(Names(key.cols), ", "))
+	}
+	exact := true
+	for i, col := range cols {
+		part := key.parts[i]
+		if col.KeyPart().Kind != part.Kind {
+			return dep, fmt.Errorf("column %s of %s is %s, but the key's %s is %s: they would"+
+				" not have the same text", col.Info().Name, t.ID(), col.Info().Native,
+				part.Column, key.cols[i].Info().Native)
+		}
+		exact = exact && !col.KeyPart().Wide && (key.read || !part.Wide)
+	}
+	// A row that is found by its own key has the key's text, whatever is equal to it.
+	if exact || key.read && t.Unique(Names(cols)) {
+		dep.Columns, dep.KnowsOld = Names(cols), t.TellsOld
+	}
+	return dep, nil
+}

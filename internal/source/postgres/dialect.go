@@ -1,0 +1,216 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
+)
+
+// dialect is how PostgreSQL writes what the engine asks. A row is another version when it
+// is stored at another place.
+var dialect = &document.Dialect{
+	Column:  func(n *document.Node, c document.Column) string { return native(c).in(n) },
+	Read:    func(n *document.Node, c document.Column) string { return native(c).readIn(n) },
+	Quote:   func(name string) string { return pgx.Identifier{name}.Sanitize() },
+	Aliased: true,
+	ReadIn:  readIn,
+	Match:   match,
+	Many:    true,
+	Version: "%s.tableoid::text || %s.ctid::text",
+	Lock:    " FOR UPDATE OF %s",
+	Made: func(_ *document.Node, c document.Column, param int) string {
+		return fmt.Sprintf("$%d::%s", param, native(c).name)
+	},
+	Changed:   changed,
+	Numbered:  true,
+	Default:   func(document.Column) string { return "DEFAULT" },
+	Empty:     "DEFAULT VALUES",
+	Enforces:  true,
+	Duplicate: func(err error) bool { return sqlState(err) == "23505" },
+}
+
+// native returns the column of ours that c is.
+func native(c document.Column) *column { return c.(*column) }
+
+// in returns the column of n as statements name it.
+func (c *column) in(n *document.Node) string {
+	return n.Alias + "." + pgx.Identifier{c.Name}.Sanitize()
+}
+
+// readIn returns the expression that reads the column of n.
+func (c *column) readIn(n *document.Node) string {
+	return strings.Replace(c.read, "%s", c.in(n), 1)
+}
+
+// readIn reads the document of a key in a transaction.
+func readIn(
+	ctx context.Context, c document.Conn, p *document.Plan, key row.Key,
+) (source.Loaded, error) {
+	return p.Native.(*plan).loadOne(ctx, c.(engineConn).q, key)
+}
+
+// match returns the condition that columns of n are those of one of keys: of several, as
+// arrays.
+func match(
+	n *document.Node, cols []document.Column, keys []row.Key, after int,
+) (string, []any, bool) {
+	names, params := make([]string, len(cols)), make([]string, len(cols))
+	for i, col := range cols {
+		names[i] = native(col).in(n)
+		params[i] = fmt.Sprintf("$%d::%s", after+i+1, native(col).base)
+	}
+	if len(keys) == 1 {
+		args, ok := document.KeyArgs(cols, keys[0])
+		for i := range names {
+			names[i] += " = " + params[i]
+		}
+		return strings.Join(names, " AND "), args, ok
+	}
+	args, err := keyArrays(keys, cols)
+	if len(cols) == 1 {
+		return fmt.Sprintf("%s = ANY(%s[])", names[0], params[0]), args, err == nil
+	}
+	return fmt.Sprintf("(%s) IN (SELECT * FROM unnest(%s[]))", strings.Join(names, ", "),
+		strings.Join(params, "[], ")), args, err == nil
+}
+
+// changed returns the expression that a column is changed to. One of type json keeps the
+// blanks around its value, which no document has: they stay unless the value changes.
+func changed(n *document.Node, c document.Column, param int) string {
+	col := native(c)
+	if col.kind == row.JSON && col.codec.oid == pgtype.JSONOID {
+		return fmt.Sprintf(`CASE pg_catalog.btrim(%[1]s::text, E' \t\n\r') WHEN $%[2]d::text
+			THEN %[1]s ELSE $%[2]d::text::%[3]s END`, col.in(n), param, col.name)
+	}
+	return fmt.Sprintf("$%d::%s", param, col.name)
+}
+
+// What follows makes a column a document.Column.
+var _ document.Column = (*column)(nil)
+
+// Info returns what the catalogue says of the column.
+func (c *column) Info() *source.Column { return &c.Column }
+
+// As returns a copy of the column under another name.
+func (c *column) As(name string) document.Column {
+	other := *c
+	other.Name = name
+	return &other
+}
+
+// Field returns the column as a member of documents.
+func (c *column) Field(bool) (row.Field, bool) {
+	return row.Field{Kind: c.kind, Elem: c.elem}, true
+}
+
+// KeyPart returns the column as a part of a key.
+func (c *column) KeyPart() row.KeyPart {
+	p := c.keyPart(c.Name, c.maxLen)
+	p.Wide = c.wide
+	return p
+}
+
+// CanBeKey reports whether values of the column have a text that can name a row.
+func (c *column) CanBeKey() bool { return c.canBeKey() }
+
+// InTuple reports whether the column can be part of a key, of whatever resource: the
+// changes that a write reports serve them all.
+func (c *column) InTuple() bool { return c.kind != row.JSON && c.kind != row.Array }
+
+// Auto reports whether the server makes a value where null is given: never.
+func (c *column) Auto() bool { return false }
+
+// KeyText returns the text of a value in a key.
+func (c *column) KeyText(v row.Value) (string, bool) { return row.KeyText(v) }
+
+// KeyArg returns the text of a key's part as the server reads it for the column.
+func (c *column) KeyArg(text string) (any, error) { return c.keyText(text), nil }
+
+// keyText is KeyArg.
+func (c *column) keyText(text string) string {
+	if c.kind == row.Bytes {
+		return `\x` + text
+	}
+	return text
+}
+
+// Arg returns the text of a body's value as the server reads it for the column's type; nil
+// is NULL.
+func (c *column) Arg(v row.Value) (any, error) {
+	switch {
+	case v.IsNull() && c.kind == row.JSON && c.NotNull: // JSON's own null is meant
+		return "null", nil
+	case v.IsNull():
+		return nil, nil
+	case v.Kind() != row.Array:
+		return scalarText(v), nil
+	}
+	return string(appendArray(nil, v.List(), c.codec.delim)), nil
+}
+
+// An engineConn is a connection or a transaction as the engine sees it.
+type engineConn struct{ q querier }
+
+// Query implements document.Conn.
+func (c engineConn) Query(
+	ctx context.Context, st *document.Statement, args []any, each func(document.Row) error,
+) error {
+	rows, err := c.q.Query(ctx, st.SQL, append([]any{binaryResults}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	answer := arrived(rows)
+	for rows.Next() {
+		answer.data = rows.RawValues()
+		if err := each(&answer); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Exec implements document.Conn.
+func (c engineConn) Exec(
+	ctx context.Context, st *document.Statement, args []any,
+) (int64, error) {
+	tag, err := c.q.Exec(ctx, st.SQL, args...)
+	return tag.RowsAffected(), err
+}
+
+// Value implements document.Row.
+func (c *cells) Value(place int, it *document.Item) (row.Value, error) {
+	codec, ok := native(it.Column).codec.of(c.oids[place])
+	if !ok {
+		return row.Value{}, source.ErrReshaped
+	}
+	return codec.decode(c.data[place])
+}
+
+// Cell implements document.Row.
+func (c *cells) Cell(place int, col document.Column) (source.Cell, bool, error) {
+	v, err := c.Value(place, &document.Item{Column: col})
+	cell := source.Cell{Column: col.Info().Name, Null: v.IsNull()}
+	if err != nil || cell.Null {
+		return cell, err == nil, err
+	}
+	var ok bool
+	cell.Text, ok = row.KeyText(v)
+	return cell, ok, nil
+}
+
+// Version implements document.Row: dialect.Version comes first.
+func (c *cells) Version() (any, error) {
+	v, err := codecText.decode(c.data[0])
+	return v.Text(), err
+}
+
+// codecText reads what the server has cast to text.
+var codecText = codec{oid: pgtype.TextOID, kind: row.Text}

@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
+)
+
+// dialect is how SQLite writes what the engine asks.
+var dialect = &document.Dialect{
+	Column:       columnName,
+	Read:         readColumn,
+	Quote:        quote,
+	Fold:         true,
+	Param:        func(document.Column) string { return "?" },
+	Ordered:      columnName,
+	Present:      present,
+	RowValues:    true,
+	BindAsParent: true,
+	TellsChanges: true,
+	Made:         placeholder,
+	Changed:      placeholder,
+	Default:      preset,
+	Empty:        "DEFAULT VALUES",
+	Duplicate:    func(error) bool { return false }, // nobody else writes meanwhile
+}
+
+// native returns the column of ours that c is.
+func native(c document.Column) *column { return c.(*column) }
+
+// columnName returns a column as statements name it.
+func columnName(_ *document.Node, c document.Column) string { return quote(c.Info().Name) }
+
+// readColumn returns the expression that reads a column. The unary plus takes the declared
+// type off it: the driver would make a time.Time of a DATE.
+func readColumn(n *document.Node, c document.Column) string { return "+" + columnName(n, c) }
+
+// placeholder returns that of a value that is stored.
+func placeholder(*document.Node, document.Column, int) string { return "?" }
+
+// present returns the condition that a row's value can be a key of the column's type.
+func present(n *document.Node, c document.Column) string {
+	switch name := c.Info().Name; {
+	case name == n.Table.Native.(*table).rowid:
+		return ""
+	case c.KeyPart().Kind == row.Int:
+		return "typeof(" + quote(name) + ") = 'integer'"
+	default:
+		return quote(name) + " IS NOT NULL"
+	}
+}
+
+// preset returns the expression of a column's default value.
+func preset(c document.Column) string {
+	if p := native(c).preset; p != "" {
+		return "(" + p + ")"
+	}
+	return "NULL"
+}
+
+// What follows makes a column a document.Column.
+var _ document.Column = (*column)(nil)
+
+// Info returns what the catalogue says of the column.
+func (c *column) Info() *source.Column { return &c.Column }
+
+// As returns a copy of the column under another name.
+func (c *column) As(name string) document.Column {
+	other := *c
+	other.Name = name
+	return &other
+}
+
+// Field returns the column as a member of documents. A key is named as it is written.
+func (c *column) Field(key bool) (row.Field, bool) {
+	f := row.Field{Kind: c.Kind, Dynamic: true}
+	if key {
+		f.Kind = keyKind(c.Kind)
+	}
+	return f, true
+}
+
+// KeyPart returns the column as a part of a key.
+func (c *column) KeyPart() row.KeyPart {
+	p := row.KeyPart{Column: c.Name, Kind: keyKind(c.Kind), Wide: !c.exact()}
+	if p.Kind == row.Int {
+		p.Bits = 64
+	}
+	return p
+}
+
+// CanBeKey reports whether values of the column have a text that can name a row.
+func (c *column) CanBeKey() bool { return c.Native != "" && c.Kind != row.JSON }
+
+// InTuple reports whether a Change tells the column's values.
+func (c *column) InTuple() bool { return true }
+
+// Auto reports whether SQLite makes a value where null is given: only of keys.
+func (c *column) Auto() bool { return false }
+
+// KeyText returns the text of a value in a key.
+func (c *column) KeyText(v row.Value) (string, bool) {
+	text, ok := row.KeyText(v)
+	return text, ok && strings.IndexByte(text, 0) < 0 // the hook reads a text up to its first NUL
+}
+
+// KeyArg returns what the text of a key's part is bound as.
+func (c *column) KeyArg(text string) (any, error) { return keyArg(keyKind(c.Kind), text) }
+
+// Arg returns what a value of a body is bound as.
+func (c *column) Arg(v row.Value) (any, error) {
+	arg, why := boundAs(c.Kind, v)
+	if why != "" {
+		return nil, errors.New(why)
+	}
+	return arg, nil
+}
+
+// An engineConn is a connection as the engine sees it. It implements document.Conn.
+type engineConn struct{ *conn }
+
+// Query implements document.Conn.
+func (c engineConn) Query(
+	ctx context.Context, st *document.Statement, args []any, each func(document.Row) error,
+) error {
+	run := c.query
+	switch {
+	case st.Use == document.UseByKey:
+		run = c.queryBrief
+	case st.Use == document.UseByParent && st.Keys == 1 && isBrief(st.Node).read:
+		run = c.queryHeld
+	}
+	r := &values{}
+	return run(ctx, st.SQL, args, func(v []any) error {
+		r.v = v
+		return each(r)
+	})
+}
+
+// Exec implements document.Conn.
+func (c engineConn) Exec(
+	ctx context.Context, st *document.Statement, args []any,
+) (int64, error) {
+	run := c.run
+	if st.Use == document.UseUpdate && isBrief(st.Node).update {
+		run = c.runBrief
+	}
+	res, err := run(ctx, st.SQL, args)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// values are one row as the driver gives it. It implements document.Row.
+type values struct{ v []any }
+
+// Value implements document.Row. A column without a type holds anything, as it is.
+func (r *values) Value(place int, it *document.Item) (row.Value, error) {
+	kind := it.Kind
+	if it.Column.Info().Kind == row.Null {
+		kind = row.Null
+	}
+	return valueOf(kind, r.v[place]), nil
+}
+
+// Cell implements document.Row.
+func (r *values) Cell(place int, col document.Column) (source.Cell, bool, error) {
+	cell := source.Cell{Column: col.Info().Name, Null: r.v[place] == nil}
+	if cell.Null {
+		return cell, true, nil
+	}
+	kind := col.Info().Kind
+	if kind != row.Null { // which compares nothing but equal values
+		kind = keyKind(kind)
+	}
+	var ok bool
+	cell.Text, ok = keyText(kind, r.v[place])
+	return cell, ok, nil
+}
+
+// Version implements document.Row. It is not asked: see dialect.TellsChanges.
+func (r *values) Version() (any, error) { return nil, nil }
