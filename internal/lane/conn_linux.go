@@ -19,31 +19,29 @@ const (
 // atomic.
 type conn struct {
 	Conn
-	loop *loop
-	fd   int
-	time timing
+	loop  *loop
+	fd    int
+	phase phase // see loop.become
+	time  timing
 
 	in   []byte // read and not consumed
 	out  []byte // not taken by the peer yet, from sent on
 	sent int
-	next Next  // what to do when out is empty: More, HandOver or Close
-	lent *lent // away, or nil
+	lent *lent // who has borrowed it, or nil
 
-	secure  *secure // or nil
-	shaking bool    // the handshake is not done: the protocol does not know of it
+	secure *secure // or nil
 
-	parked   bool // waits for Resume
+	// What is known of the socket.
+	ready   bool // it may have input
+	hup     bool // the peer has ended its side: read until EOF
+	reset   bool // and reads nothing either
+	blocked bool // it takes nothing at present
+
 	again    bool // in may hold whole requests
-	ready    bool // the socket may have input
-	hup      bool // the peer has ended its side: read until EOF
-	reset    bool // and reads nothing either
-	blocked  bool // the socket takes nothing at present
 	partial  bool // in is an unfinished request, whose deadline is set
-	linger   bool // closing: input is thrown away
-	lingered int
-	closed   bool
 	waits    bool // in loop.later
 	dirty    bool // in loop.dirty
+	lingered int  // bytes thrown away
 
 	queued atomic.Int64 // bytes of Send that are in the mail, and of out
 	noted  int64        // what queued has of out
@@ -73,9 +71,15 @@ func (l *loop) adopt(fd int) {
 		l.shake(c)
 		return
 	}
+	l.begin(c)
+}
+
+// begin tells the protocol of a new connection.
+func (l *loop) begin(c *conn) (ok bool) {
+	l.become(c, reading)
 	defer l.rescue(c)
 	l.arm(c)
-	l.flush(c, l.srv.proto.Open(&c.Conn, l.out[:0]))
+	return l.flush(c, l.srv.proto.Open(&c.Conn, l.out[:0]))
 }
 
 // rescue ends a connection whose protocol has panicked.
@@ -87,7 +91,7 @@ func (l *loop) rescue(c *conn) {
 	l.srv.count.panics.Add(1)
 	l.srv.cfg.Log.Error("protocol panicked", "panic", v, "stack", string(debug.Stack()))
 	l.out = nil // the protocol may have kept it
-	if !c.closed {
+	if c.phase != closed {
 		l.drop(c)
 	}
 }
@@ -95,12 +99,9 @@ func (l *loop) rescue(c *conn) {
 // pending returns how many bytes the peer has not taken.
 func (c *conn) pending() int { return len(c.out) - c.sent }
 
-// ending reports whether nothing but the rest of the output keeps c here.
-func (c *conn) ending() bool { return c.next != More || c.linger }
-
 // idle reports whether c waits for a request of which nothing has come.
 func (c *conn) idle() bool {
-	return !c.parked && c.lent == nil && !c.ending() && c.pending() == 0 && len(c.in) == 0
+	return c.phase == reading && c.pending() == 0 && len(c.in) == 0
 }
 
 // turn does for c what can be done now, one read at a time.
@@ -111,16 +112,13 @@ func (l *loop) turn(c *conn) {
 }
 
 func (l *loop) goOn(c *conn) {
-	if c.closed || c.lent != nil || c.pending() > 0 && !l.flush(c, nil) {
-		return
-	}
-	if c.linger {
-		l.throwAway(c)
+	if c.phase == closed || c.phase.in(borrowed) || c.pending() > 0 && !l.flush(c, nil) {
 		return
 	}
 	switch {
+	case c.phase == lingering:
+		l.throwAway(c)
 	case !l.runs(c):
-		return
 	case c.again:
 		l.step(c, c.in, l.out[:0])
 	case c.ready && c.secure != nil:
@@ -144,8 +142,7 @@ func (l *loop) afterTurn(c *conn) {
 
 // runs reports whether c may go on with its input.
 func (l *loop) runs(c *conn) bool {
-	return !c.closed && !c.parked && c.lent == nil && c.next == More && !c.linger &&
-		c.pending() < l.srv.cfg.MaxOutput
+	return c.phase == reading && c.pending() < l.srv.cfg.MaxOutput
 }
 
 // receive reads once and steps over what has come.
@@ -214,8 +211,8 @@ func (l *loop) step(c *conn, in, out []byte) {
 	}
 	c.keep(in)
 	if next == Parked {
-		c.parked, c.again = true, true
-		l.busy++
+		c.again = true
+		l.become(c, parked)
 	}
 	if !l.flush(c, out) {
 		return
@@ -290,8 +287,8 @@ func (l *loop) flush(c *conn, out []byte) bool {
 	if fresh || sent > 0 {
 		l.arm(c)
 	}
-	if waits && c.pending() == 0 && c.next != More {
-		l.end(c, c.next)
+	if waits && c.pending() == 0 && c.phase.in(ending) {
+		l.finish(c)
 		return false
 	}
 	return true
@@ -322,8 +319,8 @@ func (l *loop) arm(c *conn) {
 	switch {
 	case c.pending() > 0:
 		l.wheel.set(c, l.tick+1+ticks(cfg.Write), l.tick)
-	case c.linger:
-	case c.parked:
+	case c.phase == lingering:
+	case c.phase == parked:
 		l.wheel.set(c, 0, l.tick)
 	case len(c.in) > 0:
 		if !c.partial { // once: a trickle does not put it off
@@ -340,7 +337,7 @@ func (l *loop) look(c *conn) (ended bool) {
 	defer l.rescue(c)
 	t := &c.time
 	if t.deadline != 0 && t.deadline <= l.tick {
-		if !c.linger {
+		if c.phase != lingering {
 			l.srv.count.timedOut.Add(1)
 		}
 		l.drop(c)
@@ -353,7 +350,7 @@ func (l *loop) look(c *conn) (ended bool) {
 	}
 	t.tickAt = l.tick + ticks(l.srv.cfg.Tick)
 	l.wheel.link(c, l.tick)
-	if c.lent != nil || c.ending() {
+	if !c.phase.in(served) {
 		return false
 	}
 	out, next := l.srv.proto.Tick(&c.Conn, l.out[:0])

@@ -10,13 +10,20 @@ import (
 
 // end hands c over or closes it, as soon as the peer has taken its output.
 func (l *loop) end(c *conn, how Next) {
-	c.next = how
-	if c.pending() > 0 {
-		return
+	if how == HandOver && l.srv.cfg.Full != nil {
+		l.become(c, handing)
+	} else {
+		l.become(c, closing)
 	}
+	if c.pending() == 0 {
+		l.finish(c)
+	}
+}
+
+// finish does what end has begun, the peer having taken the output.
+func (l *loop) finish(c *conn) {
 	switch {
-	case how == HandOver && l.srv.cfg.Full != nil:
-		c.next = More
+	case c.phase == handing:
 		l.lend(c)
 	case len(c.in) == 0 && !c.ready && !l.srv.draining.Load():
 		c.bye()
@@ -26,17 +33,18 @@ func (l *loop) end(c *conn, how Next) {
 		// with a reset, which may overtake the last answer.
 		c.bye()
 		_ = unix.Shutdown(c.fd, unix.SHUT_WR)
-		c.linger, c.in, c.ready = true, nil, true
+		l.become(c, lingering)
+		c.in, c.ready = nil, true
 		l.wheel.set(c, l.tick+1+lingerTicks, l.tick)
 		l.throwAway(c)
 	}
 }
 
-// throwAway takes from the socket what nobody wants any more. It needs no buffer: those
-// of the loop may hold the input of others at this time.
+// throwAway takes from the socket what nobody wants any more. It does so without any
+// buffer of the loop's, which may hold the input of others at this time.
 func (l *loop) throwAway(c *conn) {
 	for c.ready {
-		n, e := nonblock.Discard(c.fd, readSize)
+		n, e := l.discard(c.fd)
 		c.lingered += n
 		switch {
 		case e == unix.EAGAIN:
@@ -49,21 +57,30 @@ func (l *loop) throwAway(c *conn) {
 	}
 }
 
+// discard drops up to readSize bytes that have come. A unix socket does not do that itself.
+func (l *loop) discard(fd int) (n int, e unix.Errno) {
+	if l.srv.overTCP {
+		return nonblock.Discard(fd, readSize)
+	}
+	if l.rubbish == nil {
+		l.rubbish = make([]byte, readSize)
+	}
+	return nonblock.Recv(fd, l.rubbish)
+}
+
 // drop closes c.
 func (l *loop) drop(c *conn) {
-	if c.parked || c.lent != nil {
-		l.busy--
-	}
+	opened := c.phase != shaking
+	l.become(c, closed)
 	l.wheel.unlink(c)
 	l.conns[c.fd] = nil
 	l.open--
-	c.closed = true
 	c.queued.Store(closedQueue)
 	release(c.in)
 	release(c.out)
 	c.in, c.out, c.lent = nil, nil, nil
 	_ = unix.Close(c.fd)
-	l.srv.end(&c.Conn, !c.shaking)
+	l.srv.end(&c.Conn, opened)
 }
 
 // closedQueue in conn.queued says that the connection is closed.
@@ -71,12 +88,11 @@ const closedQueue = 1 << 62
 
 // resume takes the answer that c is parked for, and goes on with its input.
 func (l *loop) resume(c *conn, b []byte, next Next) {
-	if !c.parked {
+	if c.phase != parked {
 		return
 	}
 	defer l.rescue(c)
-	c.parked = false
-	l.busy--
+	l.become(c, reading)
 	out := append(l.out[:0], b...)
 	if next == More && len(c.in) > 0 && c.pending() < l.srv.cfg.MaxOutput {
 		l.step(c, c.in, out) // so that all is sent at once
@@ -95,9 +111,9 @@ func (l *loop) resume(c *conn, b []byte, next Next) {
 
 // lend gives c to Config.Full.
 func (l *loop) lend(c *conn) {
+	l.become(c, away)
 	x := newLent(c)
 	c.in, c.lent, c.partial = nil, x, false
-	l.busy++
 	l.wheel.set(c, 0, l.tick)
 	l.srv.count.lent.Add(1)
 	if c.secure != nil {
@@ -111,7 +127,7 @@ func (l *loop) lend(c *conn) {
 // takeBack goes on with a connection that was lent.
 func (l *loop) takeBack(c *conn, m *letter) {
 	l.srv.count.returned.Add(1)
-	l.busy--
+	l.become(c, reading)
 	c.lent = nil
 	c.in, c.again = owned(m.b), len(m.b) > 0
 	c.ready = m.lent.ready.Load() || c.hup
@@ -154,19 +170,27 @@ func (c *conn) remoteAddr() net.Addr { return c.endpoints().remote }
 func (c *conn) endpoints() *endpoints {
 	switch {
 	case c.addrs != nil:
-	case c.closed:
-		return &endpoints{&net.TCPAddr{}, &net.TCPAddr{}}
+	case c.phase == closed:
+		return &endpoints{c.srv.nowhere(), c.srv.nowhere()}
 	default:
 		local, localErr := unix.Getsockname(c.fd)
 		remote, remoteErr := unix.Getpeername(c.fd)
-		c.addrs = &endpoints{tcpAddr(local, localErr), tcpAddr(remote, remoteErr)}
+		c.addrs = &endpoints{c.srv.address(local, localErr), c.srv.address(remote, remoteErr)}
 	}
 	return c.addrs
 }
 
-// tcpAddr returns an address as package net has it: the zero one when the peer
-// has gone before anybody asked.
-func tcpAddr(sa unix.Sockaddr, err error) net.Addr {
+// nowhere returns the address of an end that nobody knows.
+func (s *Server) nowhere() net.Addr {
+	if s.overTCP {
+		return &net.TCPAddr{}
+	}
+	return &net.UnixAddr{Net: "unix"}
+}
+
+// address returns an address as package net has it: nowhere when the peer has gone
+// before anybody asked.
+func (s *Server) address(sa unix.Sockaddr, err error) net.Addr {
 	if err == nil {
 		switch a := sa.(type) {
 		case *unix.SockaddrInet4:
@@ -179,7 +203,9 @@ func tcpAddr(sa unix.Sockaddr, err error) net.Addr {
 				}
 			}
 			return addr
+		case *unix.SockaddrUnix:
+			return &net.UnixAddr{Name: a.Name, Net: "unix"}
 		}
 	}
-	return &net.TCPAddr{}
+	return s.nowhere()
 }

@@ -1,8 +1,8 @@
 // Package lane moves bytes between sockets and protocols: what memory holds is
 // answered on the connection's own loop, and all else takes the full road.
 //
-// On Linux a TCP connection belongs to one of a few epoll loops, under TLS too
-// once its handshake is done; elsewhere, and over unix sockets, it has a
+// On Linux a connection of TCP or of a unix socket belongs to one of a few epoll
+// loops, under TLS too once its handshake is done; elsewhere it has a
 // goroutine. Both call the same Protocol, a pure step from bytes to bytes. A
 // message that the protocol hands over visits net/http (see Visits): it gets a
 // connection that delivers exactly this message, and the socket comes back after

@@ -136,8 +136,8 @@ func (x *lent) over(op string, by *deadline) error {
 
 // failed returns err as package net would.
 func (x *lent) failed(op string, err error) error {
-	return &net.OpError{Op: op, Net: "tcp", Source: x.addrs.local, Addr: x.addrs.remote,
-		Err: err}
+	return &net.OpError{Op: op, Net: x.addrs.local.Network(), Source: x.addrs.local,
+		Addr: x.addrs.remote, Err: err}
 }
 
 // wait returns when something may have changed.

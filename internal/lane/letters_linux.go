@@ -34,7 +34,7 @@ func (l *loop) obey(m *letter) {
 	case reap, abort:
 		l.closeAll(m.kind == abort)
 	default:
-		if m.c.closed {
+		if m.c.phase == closed {
 			return
 		}
 		l.obeyFor(m.c, m)
@@ -50,7 +50,7 @@ func (l *loop) obeyFor(c *conn, m *letter) {
 	case push:
 		m.unchanged()
 		c.queued.Add(-int64(len(m.b))) // what stays in out is added by account
-		if c.lent != nil || c.ending() {
+		if !c.phase.in(served) {
 			return
 		}
 		b := m.b
@@ -64,7 +64,7 @@ func (l *loop) obeyFor(c *conn, m *letter) {
 			l.dirty = append(l.dirty, c)
 		}
 	case cut:
-		if c.lent == nil {
+		if !c.phase.in(borrowed) {
 			l.srv.count.cut.Add(1)
 			l.drop(c)
 		}
@@ -95,12 +95,12 @@ func (l *loop) closeAll(busyToo bool) {
 		switch {
 		case c == nil:
 		case busyToo:
-			if c.lent != nil {
+			if c.phase.in(borrowed) {
 				c.lent.noteReset(true)
 				c.lent.end() // nobody may be in a system call when we close
 			}
 			l.drop(c)
-		case c.shaking:
+		case c.phase == shaking:
 			c.lent.end()
 			l.drop(c)
 		case c.idle():

@@ -1,9 +1,11 @@
 package lane
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -38,11 +40,35 @@ func tuneConn(nc net.Conn) {
 	}
 }
 
-// loops is the form of TCP connections on Linux.
+// loops is the form of connections of TCP and of unix sockets on Linux.
 type loops []*loop
 
-// startLoops starts the loops of s. The first one has the listener.
-func startLoops(s *Server, tcp *net.TCPListener) (form, error) {
+// A socket is a listener whose descriptor loops can have.
+type socket interface {
+	net.Listener
+	SyscallConn() (syscall.RawConn, error)
+}
+
+// pollable returns l if loops can serve its connections, or nil.
+func pollable(l net.Listener) socket {
+	switch l := l.(type) {
+	case *net.TCPListener:
+		return l
+	case *net.UnixListener:
+		if l.Addr().Network() == "unix" { // else it has packets
+			return l
+		}
+	}
+	return nil
+}
+
+// startLoops starts the loops of s. The first one has the listener. There is no form for
+// a listener that loops cannot have.
+func startLoops(s *Server, l net.Listener) (form, error) {
+	from := pollable(l)
+	if from == nil {
+		return nil, nil
+	}
 	var all loops
 	fail := func(err error) (form, error) {
 		for _, l := range all {
@@ -57,13 +83,13 @@ func startLoops(s *Server, tcp *net.TCPListener) (form, error) {
 		}
 		all = append(all, l)
 	}
-	fd, err := takeOver(tcp)
+	a, err := takeOver(from)
 	if err != nil {
 		return fail(err)
 	}
-	all[0].listener = &listener{fd: fd, loops: all}
-	if err := all[0].watch(fd, fdListen, unix.EPOLLIN); err != nil {
-		_ = unix.Close(fd)
+	a.loops, all[0].listener = all, a
+	if err := all[0].watch(a.fd, fdListen, unix.EPOLLIN); err != nil {
+		a.free()
 		return fail(fmt.Errorf("epoll: %w", err))
 	}
 	var running sync.WaitGroup
@@ -77,28 +103,29 @@ func startLoops(s *Server, tcp *net.TCPListener) (form, error) {
 	return all, nil
 }
 
-// takeOver returns the socket of a listener, which is closed: left open, it
-// would stay in the runtime's poller, and wake it for every connection.
-func takeOver(tcp *net.TCPListener) (fd int, err error) {
-	raw, err := tcp.SyscallConn()
+// takeOver takes the socket of a listener. One of TCP is closed: left open, it would stay in
+// the runtime's poller, and wake it for every connection. One of a unix socket is not,
+// because it removes the path when it is.
+func takeOver(from socket) (*listener, error) {
+	raw, err := from.SyscallConn()
 	if err != nil {
-		return 0, fmt.Errorf("listener: %w", err)
+		return nil, fmt.Errorf("listener: %w", err)
 	}
+	a := &listener{}
 	var dupErr error
 	err = raw.Control(func(old uintptr) {
-		fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
+		a.fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
 	})
-	if err == nil {
-		err = dupErr
+	if err = errors.Join(err, dupErr); err != nil {
+		return nil, fmt.Errorf("listener: %w", err)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("listener: %w", err)
+	if _, tcp := from.(*net.TCPListener); !tcp {
+		a.from = from
+	} else if err := from.Close(); err != nil {
+		a.free()
+		return nil, fmt.Errorf("listener: %w", err)
 	}
-	if err := tcp.Close(); err != nil {
-		_ = unix.Close(fd)
-		return 0, fmt.Errorf("listener: %w", err)
-	}
-	return fd, nil
+	return a, nil
 }
 
 func (ls loops) drain() { ls.tell(drain) }
@@ -115,6 +142,7 @@ func (ls loops) tell(kind letterKind) {
 // first loop.
 type listener struct {
 	fd       int
+	from     net.Listener // of a unix socket; nil: closed already
 	loops    loops
 	turn     int
 	paused   bool // descriptors or memory ran out
@@ -146,7 +174,9 @@ func (a *listener) acceptSome(l *loop) bool {
 // deal gives a new connection to the loop whose turn it is.
 func (a *listener) deal(l *loop, fd int) {
 	l.srv.count.accepted.Add(1)
-	tune(fd)
+	if l.srv.overTCP {
+		tune(fd)
+	}
 	next := a.loops[a.turn%len(a.loops)]
 	a.turn++
 	if next == l || !next.mail.post(letter{kind: adopt, fd: fd}) {
@@ -181,5 +211,13 @@ func (a *listener) close(l *loop) {
 	// A supervisor may have the same socket: closing our descriptor would then not end
 	// what epoll watches.
 	_ = unix.EpollCtl(l.ep, unix.EPOLL_CTL_DEL, a.fd, nil)
+	a.free()
+}
+
+// free closes the descriptors.
+func (a *listener) free() {
 	_ = unix.Close(a.fd)
+	if a.from != nil {
+		_ = a.from.Close()
+	}
 }

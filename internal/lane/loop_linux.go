@@ -63,6 +63,8 @@ type loop struct {
 	in  []byte // who is read has it until its step is over; a batch, in parts
 	out []byte // who steps has it until flush
 
+	rubbish []byte // nobody's: it is written to and never read; see discard
+
 	sealedIn  []byte // under TLS, what was received: for secure.pull only
 	sealedOut []byte // and what is to be sent: from seal until it is sent or copied
 
@@ -141,6 +143,9 @@ func (l *loop) run() {
 	}
 	rest(l.scope)
 	l.free()
+	if poisoned && l.busy != 0 {
+		panic(fmt.Sprintf("BUG: no connection is left, and %d are elsewhere", l.busy))
+	}
 }
 
 // work does what there is to do now.
@@ -255,7 +260,7 @@ func (l *loop) event(e *unix.EpollEvent) {
 	if e.Events&(unix.EPOLLIN|gone) != 0 {
 		c.ready = true
 	}
-	if c.lent != nil {
+	if c.phase.in(borrowed) {
 		c.lent.event(c.ready, c.reset)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 //	loop.out        the connection that steps, until flush has sent or copied it
 //	loop.sealedIn   the connection whose TLS reads, within secure.pull
 //	loop.sealedOut  the connection whose output is sealed, until that is sent or copied
+//	loop.rubbish    nobody: it takes what is thrown away
 //	conn.in, .out   the connection, until they are consumed, taken by the peer, or lent
 //	secure.fed      the connection, but the loop within pull
 //	Lent.Unread     the visit, until Return; what Return is given is the lane's

@@ -162,10 +162,10 @@ func (s *secure) SetWriteDeadline(t time.Time) error {
 // shake has a goroutine do the handshake of a new connection.
 func (l *loop) shake(c *conn) {
 	x := newLent(c)
-	c.lent, c.shaking = x, true
+	l.become(c, shaking)
+	c.lent = x
 	c.secure = &secure{away: x, addrs: x.addrs}
 	c.secure.tls = tls.Server(c.secure, l.srv.cfg.TLS)
-	l.busy++
 	go c.secure.handshake(x)
 }
 
@@ -207,12 +207,9 @@ func (s *secure) leave(x *lent) bool {
 
 // shaken goes on with a connection whose handshake is done.
 func (l *loop) shaken(c *conn) {
-	defer l.rescue(c)
-	l.busy--
-	c.lent, c.shaking, c.secure.away = nil, false, nil
+	c.lent, c.secure.away = nil, nil
 	c.ready, c.blocked = true, false // crypto/tls may hold a request already
-	l.arm(c)
-	if l.flush(c, l.srv.proto.Open(&c.Conn, l.out[:0])) {
+	if l.begin(c) {
 		l.turn(c)
 	}
 }

@@ -17,6 +17,7 @@ type Server struct {
 	drainer Drainer // or nil
 	start   time.Time
 	addr    net.Addr
+	overTCP bool // and not over a unix socket
 
 	draining atomic.Bool
 	reaping  atomic.Bool   // the grace is over: close what is idle
@@ -64,8 +65,9 @@ func Serve(l net.Listener, c Config) (*Server, error) {
 	}
 	s.ender, _ = c.Proto.(Ender)
 	s.drainer, _ = c.Proto.(Drainer)
-	if tcp, ok := l.(*net.TCPListener); ok && !c.Goroutines {
-		loops, err := startLoops(s, tcp)
+	s.overTCP = s.addr.Network() == "tcp"
+	if !c.Goroutines {
+		loops, err := startLoops(s, l)
 		if err != nil {
 			_ = l.Close() // the first error says more
 			return nil, fmt.Errorf("serve %s: %w", s.addr, err)

@@ -278,7 +278,7 @@ func open(t testing.TB, form string, c Config) *site {
 		}
 		s.tls = c.TLS
 	}
-	c.Goroutines = c.Goroutines || form != "epoll" && form != "tlsloop"
+	c.Goroutines = c.Goroutines || form == "goroutine" || form == "tls"
 	if c.Proto == nil {
 		s.visits = NewVisits(srv, http1.Frame)
 		c.Proto, c.Full, c.HTTP2 = s.proto, s.visits.Full, s.visits.HTTP2

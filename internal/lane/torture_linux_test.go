@@ -50,7 +50,7 @@ func TestTorture(t *testing.T) {
 }
 
 // tortureForms are those of which a loop, or its goroutines, share buffers.
-var tortureForms = []string{"epoll", "tlsloop", "goroutine", "tls"}
+var tortureForms = []string{"epoll", "unix", "tlsloop", "goroutine", "tls"}
 
 const (
 	tortureActors = 40
@@ -153,7 +153,7 @@ type expectation struct {
 // connection opens a connection, says all that it has to say, and compares all that
 // comes back.
 func (a *actor) connection() error {
-	nc, err := net.Dial("tcp", a.x.s.addr.String())
+	nc, err := net.Dial(a.x.s.addr.Network(), a.x.s.addr.String())
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,9 @@ func (a *actor) connection() error {
 	werr := a.write(conn, out, end, expect)
 	close(expect)
 	if end == endReset {
-		_ = nc.(*net.TCPConn).SetLinger(0)
+		if tcp, ok := nc.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
 		_ = nc.Close()
 		<-read
 		return nil
