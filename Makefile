@@ -35,6 +35,10 @@ build: ## build bin/hotrow, one static binary
 release: ## build a release of HEAD into build/release: packages, archives, an image
 	scripts/release
 
+.PHONY: release-test
+release-test: ## build it twice, compare, and try it as installed (Debian, as root; half an hour)
+	scripts/release-test
+
 .PHONY: vulnerabilities
 vulnerabilities: ## known ones in what the program calls; needs vuln.go.dev
 	$(GO) tool -modfile=tools/release/go.mod govulncheck ./cmd/hotrow
