@@ -301,7 +301,10 @@ func (c *proxyCmd) drain(s *proxy.Server, log *slog.Logger) error {
 
 // openAccess opens the access log that the flags ask for; nil: none.
 func (c *proxyCmd) openAccess(p *program, log *slog.Logger) (*rotatedLog, error) {
-	config := accesslog.Config{Columns: proxy.AccessColumns(), Stdout: p.stderr, Log: log}
+	config := accesslog.Config{
+		Columns: proxy.AccessColumns(), Stdout: p.stderr, Log: log,
+		Public: true, // as chocon's files are: they hold no queries
+	}
 	settings := accesslog.Settings{
 		Mode: accesslog.All, Format: accesslog.Format(c.AccessLogFormat),
 	}

@@ -105,7 +105,9 @@ func TestProxy_TakesTheFlagsOfChocon(t *testing.T) {
 
 func TestProxy_OpensItsLogAgainAtSIGHUP(t *testing.T) {
 	dir := t.TempDir()
+	mask := syscall.Umask(0o022)
 	url, out, _ := startProxy(t, "--upstream", hello(t), "--access-log-dir", dir)
+	syscall.Umask(mask)
 	ask := func() {
 		resp, err := http.Get(url)
 		if err != nil {
@@ -116,6 +118,9 @@ func TestProxy_OpensItsLogAgainAtSIGHUP(t *testing.T) {
 	file, err := filepath.EvalSymlinks(filepath.Join(dir, "current"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("the log is %v, %v: others cannot read it, as they can chocon's", info, err)
 	}
 	if err := os.Rename(file, filepath.Join(dir, "moved")); err != nil {
 		t.Fatal(err)

@@ -50,6 +50,7 @@ type Settings struct {
 type Config struct {
 	Columns []Column  // of every line, in this order
 	Stdout  io.Writer // where lines go without a file; nil: nowhere
+	Public  bool      // everybody on the machine may read a file that is made
 	Buffer  int       // bytes of each ring: 1 MiB, and room for two lines at least
 	Log     *slog.Logger
 }
@@ -142,7 +143,7 @@ func (l *Log) Configure(s Settings) error {
 	c := change{format: s.Format, done: make(chan struct{})}
 	if s.Mode != Off {
 		var err error
-		if c.sink, err = openSink(s.File, l.cfg.Stdout); err != nil {
+		if c.sink, err = openSink(s.File, l.cfg); err != nil {
 			return err
 		}
 	}

@@ -16,14 +16,18 @@ type sink struct {
 	name string
 }
 
-// openSink opens a file to append to, or takes stdout when it has no name.
-func openSink(file string, stdout io.Writer) (*sink, error) {
+// openSink opens a file to append to, or takes standard output when it has no name.
+func openSink(file string, c Config) (*sink, error) {
 	if file == "" {
-		return &sink{w: stdout, name: "standard output"}, nil
+		return &sink{w: c.Stdout, name: "standard output"}, nil
 	}
 	// Without blocking: a named pipe that nobody reads is an error, not a wait.
 	const flags = os.O_APPEND | os.O_CREATE | os.O_WRONLY | syscall.O_NONBLOCK
-	f, err := os.OpenFile(file, flags, 0o640)
+	mode := fs.FileMode(0o640)
+	if c.Public {
+		mode = 0o644
+	}
+	f, err := os.OpenFile(file, flags, mode)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("open the access log: %w: make the directory first", err)

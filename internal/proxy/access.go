@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"net"
+
 	"github.com/hotrow/hotrow/internal/accesslog"
 )
 
@@ -31,7 +33,7 @@ func Access(l *accesslog.Log) func(*Entry) {
 				second, stamp = now, e.Time.Format(chocon)
 			}
 			r.Text(stamp)
-			r.Text(e.Remote)
+			r.Text(addressOf(e.Remote))
 			r.Text(string(e.Method))
 			r.Text(string(e.URI))
 			r.Int(int64(e.Status))
@@ -47,6 +49,15 @@ func Access(l *accesslog.Log) func(*Entry) {
 			r.Int(e.BytesIn)
 		})
 	}
+}
+
+// addressOf returns an address without its port, as chocon writes it.
+func addressOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote // a unix socket has none
+	}
+	return host
 }
 
 // chocon is how chocon writes a time.

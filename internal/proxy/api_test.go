@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"regexp"
@@ -184,7 +185,7 @@ func TestAccess_HasTheFieldsOfChocon(t *testing.T) {
 		t.Fatalf("%v: %s", err, lines.String())
 	}
 	if line.Method != "GET" || line.URI != "/secret" || line.UA != "me" || line.Status != 200 ||
-		line.Size != len("GET /secret?token=x ") || line.Remote != c.nc.LocalAddr().String() ||
+		line.Size != len("GET /secret?token=x ") || line.Remote != "127.0.0.1" ||
 		line.Upstream != up.addr || line.Ptime <= 0 || line.Proto != "HTTP/1.1" {
 		t.Errorf("%s", lines.String())
 	}
@@ -193,5 +194,31 @@ func TestAccess_HasTheFieldsOfChocon(t *testing.T) {
 	}
 	if !regexp.MustCompile(`^[0-9a-v]{20}$`).MatchString(line.ID) {
 		t.Errorf("id %q", line.ID)
+	}
+}
+
+// The line of a request that has failed has the fields that chocon's has.
+func TestErrors_HaveTheFieldsOfChocon(t *testing.T) {
+	var lines lockedBuffer
+	o := loopbackAllowed()
+	o.Log = slog.New(slog.NewJSONHandler(&lines, nil))
+	_, addr := start(t, o)
+	c := call(t, addr)
+	c.send("GET /v1?token=x HTTP/1.1\r\nHost: 127.0.0.1.ccnproxy-https.local:1\r\nX-Chocon-Id: abc\r\n\r\n")
+	if resp, _ := c.answer("GET"); resp.StatusCode != 502 {
+		t.Errorf("a port where nobody listens: %d", resp.StatusCode)
+	}
+	eventually(t, "a line", func() bool { return strings.Contains(lines.String(), "\n") })
+	var line map[string]any
+	if err := json.Unmarshal([]byte(strings.SplitN(lines.String(), "\n", 2)[0]), &line); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"request_host": "127.0.0.1.ccnproxy-https.local:1", "request_path": "/v1", "proxy_scheme": "https",
+		"proxy_id": "abc",
+	} {
+		if line[name] != want {
+			t.Errorf("%s is %v, want %s: %s", name, line[name], want, lines.String())
+		}
 	}
 }

@@ -37,6 +37,7 @@ type exchange struct {
 	cut   int  // how much of the target is for us
 	reply []byte
 	addr  string
+	way   string // the scheme of the upstream: http or https; "" while it is not known
 }
 
 // takeExchange returns an exchange for a client.
@@ -84,6 +85,9 @@ func (c *client) exchange(x *exchange, n int) (keep bool) {
 	if err != nil {
 		x.in.consume(n)
 		return c.fail(x, err)
+	}
+	if x.way = "http"; t.secure {
+		x.way = "https"
 	}
 	if x.req.Connect {
 		return c.connect(x, n, t)

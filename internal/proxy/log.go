@@ -11,7 +11,7 @@ import (
 // the call only.
 type Entry struct {
 	Time     time.Time
-	Remote   string
+	Remote   string // address and port
 	Method   []byte
 	URI      []byte // the path alone: queries hold what is no log's business
 	Host     []byte
@@ -50,8 +50,8 @@ func (c *client) finish(x *exchange, status int, err error) {
 	told := err != nil && (status >= statusClientGone || errors.Is(err, errDenied))
 	if told && s.count.errors.Add(1) <= errorsPerSecond {
 		s.log.Error("request failed", "request_host", string(x.host),
-			"request_path", string(x.uri), "proxy_host", x.addr, "proxy_id", string(x.id),
-			"status", status, "err", err)
+			"request_path", string(x.uri), "proxy_host", x.addr, "proxy_scheme", x.way,
+			"proxy_id", string(x.id), "status", status, "err", err)
 	}
 	if s.opts.Access == nil {
 		return
