@@ -20,6 +20,7 @@ type linksCmd struct {
 	Edit    linksEditCmd    `cmd:"" help:"Change links: target, title, tags, times..."`
 	Ls      linksListCmd    `cmd:"" help:"List links."`
 	Rm      linksRemoveCmd  `cmd:"" help:"Delete links."`
+	Restore linksRestoreCmd `cmd:"" help:"Bring deleted links back, with their clicks."`
 	Stats   linksStatsCmd   `cmd:"" help:"Say how often a link was followed, and by whom."`
 	Tail    linksTailCmd    `cmd:"" help:"Print clicks as they come."`
 	Import  linksImportCmd  `cmd:"" help:"Import links from another shortener's file."`

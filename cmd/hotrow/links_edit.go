@@ -110,3 +110,21 @@ func (c *linksEditCmd) edit(p *program, code string, doc map[string]any) error {
 	_, err = fmt.Fprintln(p.stdout, changed.ShortURL)
 	return err
 }
+
+type linksRestoreCmd struct {
+	Code []string `arg:"" help:"The codes that they had."`
+
+	linksClient
+}
+
+// Run brings links back. It goes on after one that cannot be.
+func (c *linksRestoreCmd) Run(p *program) error {
+	var errs []error
+	for _, code := range c.Code {
+		_, err := c.ask(p, http.MethodPost, "links/"+url.PathEscape(code)+"/restore", nil, nil)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", code, err))
+		}
+	}
+	return errors.Join(errs...)
+}

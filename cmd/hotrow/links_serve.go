@@ -14,6 +14,7 @@ import (
 	"github.com/hotrow/hotrow/internal/demo"
 	linksfront "github.com/hotrow/hotrow/internal/front/links"
 	"github.com/hotrow/hotrow/internal/httpserve"
+	"github.com/hotrow/hotrow/internal/links/api"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/links/clicks"
 	"github.com/hotrow/hotrow/internal/links/schema"
@@ -218,10 +219,14 @@ func forEver(d config.Duration) time.Duration {
 // linksSettings are what cfg says of redirects.
 func linksSettings(cfg *config.Config) linksfront.Settings {
 	l := &cfg.Links
-	return linksfront.Settings{
+	s := linksfront.Settings{
 		Fold: l.Case == "fold", Hosts: cfg.LinksHosts(), Proxies: cfg.LinksProxies(),
 		MissURL: l.MissURL, Root: l.Root, MissRate: l.Rate.Misses, Orphans: l.Orphans,
 	}
+	if l.Compat == "shortcut" {
+		s.MissCode, s.MissPath = api.ShortcutMissing()
+	}
+	return s
 }
 
 // errClicksAway is why the API says that clicks are not taken to the database.

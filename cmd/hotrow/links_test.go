@@ -243,6 +243,16 @@ func TestLinksCommand_Edits(t *testing.T) {
 		!strings.Contains(stderr, "gone: there is no link of this code") {
 		t.Errorf("edit of what is not there: exit %d, %s", code, stderr)
 	}
+	mustCommand(t, "links", "rm", at, "three")
+	mustCommand(t, "links", "restore", at, "three")
+	if status, _ := follow(t, server+"/three"); status != 307 {
+		t.Errorf("what was restored is followed by %d", status)
+	}
+	for _, gone := range []string{"three", "never"} {
+		if code, _, stderr := command(t, "links", "restore", at, gone); code != 1 {
+			t.Errorf("restore %s: exit %d, %s", gone, code, stderr)
+		}
+	}
 	if list := mustCommand(t, "links", "ls", at, "--json", "two"); !strings.Contains(list, `"title":null`) {
 		t.Errorf("the other was not changed: %s", list)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -166,7 +167,8 @@ func (s *Store) createOne(
 	return err
 }
 
-// insert adds the row. It reports false when the code is taken.
+// insert adds the row, with its number if it has one. It reports false when that or
+// the code is taken.
 func (s *Store) insert(
 	ctx context.Context, tx source.StoreTx, l *Link, length int,
 ) (ok bool, err error) {
@@ -174,6 +176,10 @@ func (s *Store) insert(
 		length = s.Rules.o.CodeLength
 	}
 	generated := l.Code == ""
+	columns := insertColumns
+	if l.ID != 0 {
+		columns = append(slices.Clone(columns), "id")
+	}
 	// Beyond these tries codes are as long as they get: 28^32 are not all taken.
 	const most = tries * (2*maxGenerated + 1)
 	for attempt := 0; attempt < most; attempt++ {
@@ -183,10 +189,15 @@ func (s *Store) insert(
 				continue // a word of ours
 			}
 		}
-		l.ID, ok, err = tx.Insert(ctx, Table, insertColumns, l.Code, l.URL, hashOf(l.URL), l.Status,
+		values := []any{l.Code, l.URL, hashOf(l.URL), l.Status,
 			l.Enabled, l.PassQuery, l.PassPath, orNull(l.StartsAt), orNull(l.ExpiresAt),
 			orNull(l.MaxClicks), orNull(l.ExpiredURL), orNull(l.Title), orNull(l.Owner),
-			l.CreatedAt, l.UpdatedAt, l.Version)
+			l.CreatedAt, l.UpdatedAt, l.Version, l.ID}
+		var id int64
+		id, ok, err = tx.Insert(ctx, Table, columns, values[:len(columns)]...)
+		if ok && err == nil && l.ID == 0 {
+			l.ID = id
+		}
 		if err != nil || ok || !generated {
 			return ok, err
 		}

@@ -133,6 +133,7 @@ func runStore(t *testing.T, open func(testing.TB) (database, error)) {
 		{"Change", changes, Options{}},
 		{"Replace", replaces, Options{}},
 		{"Delete", deletes, Options{}},
+		{"Restore", restores, Options{}},
 		{"List", lists, Options{}},
 		{"Race", races, Options{}},
 		{"Grow", grows, Options{CodeAlphabet: "a", CodeLength: 1}},

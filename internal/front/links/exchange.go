@@ -1,9 +1,7 @@
 package linksfront
 
 import (
-	"bytes"
 	"net/netip"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -235,80 +233,6 @@ func (x *exchange) elsewhere(out []byte, url string) []byte {
 	out = x.req.AppendConnection(out, x.closing)
 	out = append(append(out, prefix...), url...)
 	return append(out, "\r\nX-Robots-Tag: noindex\r\nContent-Length: 0\r\n\r\n"...)
-}
-
-// A page is what is sent where there is no redirect: the body says nothing of
-// the request, so there is nothing in it to be escaped.
-type page struct {
-	status, json, html string
-}
-
-const (
-	pageHead = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" ` +
-		`content="width=device-width"><title>`
-	pageBody = `</h1></main></html>` + "\n"
-)
-
-// newPage returns the page of one status.
-func newPage(status, name, title, text string) page {
-	code := status[:3]
-	return page{
-		status: status,
-		json: `{"type":"/-/problems/` + name + `","title":"` + title + `","status":` + code +
-			`,"detail":"` + text + `"}` + "\n",
-		html: pageHead + title + `</title><main><h1>` + text + pageBody,
-	}
-}
-
-var (
-	notFound = newPage("404 Not Found", "not-found", "Not Found", "There is no such link")
-	gone     = newPage("410 Gone", "gone", "Gone", "This link is no longer in use")
-	tooMany  = newPage("429 Too Many Requests", "rate-limited", "Too Many Requests",
-		"Too many links were asked for that do not exist")
-	noMethod = newPage("405 Method Not Allowed", "method", "Method Not Allowed",
-		"A link is followed with GET or HEAD")
-	logFull = newPage("503 Service Unavailable", "log-full", "Service Unavailable",
-		"Hits cannot be recorded at present")
-	unread = newPage("503 Service Unavailable", "unavailable", "Service Unavailable",
-		"Links cannot be read at present")
-	unknownHost = newPage("421 Misdirected Request", "misdirected", "Misdirected Request",
-		"This server does not answer for the host that was asked")
-)
-
-func (x *exchange) methodNotAllowed(out []byte) []byte {
-	x.count(&x.counts.other)
-	return x.problem(out, &noMethod, "Allow: GET, HEAD\r\n")
-}
-
-func (x *exchange) unavailable(out []byte) []byte {
-	return x.problem(out, &logFull, "Retry-After: 1\r\n")
-}
-
-func (x *exchange) tooMany(out []byte) []byte {
-	wait := strconv.Itoa(untilNextMinute(x.now))
-	return x.problem(out, &tooMany, "Retry-After: "+wait+"\r\n")
-}
-
-// problem appends a page, as JSON for programs.
-func (x *exchange) problem(out []byte, p *page, headers ...string) []byte {
-	out = append(append(append(out, "HTTP/1.1 "...), p.status...), "\r\n"...)
-	out = x.req.AppendConnection(append(out, x.date...), x.closing)
-	for _, h := range headers {
-		out = append(out, h...)
-	}
-	kind, body := "text/html; charset=utf-8", p.html
-	if bytes.Contains(x.req.Accept, []byte("json")) &&
-		!bytes.Contains(x.req.Accept, []byte("text/html")) {
-		kind, body = "application/problem+json", p.json
-	}
-	out = append(append(append(out, "Content-Type: "...), kind...), "\r\n"...)
-	out = append(out, "Cache-Control: no-store\r\nContent-Security-Policy: default-src 'none'\r\n"+
-		"X-Content-Type-Options: nosniff\r\nX-Robots-Tag: noindex\r\n"...)
-	out = http1.AppendEnd(http1.AppendLength(out, len(body)))
-	if x.req.Head {
-		return out
-	}
-	return append(out, body...)
 }
 
 // counts are what one loop has answered, or all other roads together.

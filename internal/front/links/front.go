@@ -68,6 +68,10 @@ type Settings struct {
 	// minute; 0: any number.
 	MissRate int
 
+	// MissCode and MissPath are sent to those who accept just application/json,
+	// where a code has no link and where a path can have none; "": a problem.
+	MissCode, MissPath string
+
 	// Orphans has the paths recorded that were asked for in vain.
 	Orphans bool
 }

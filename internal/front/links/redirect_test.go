@@ -213,7 +213,8 @@ func TestMiss_TellsNothing(t *testing.T) {
 			said := func(path string) string {
 				a := b.do("GET", path, append(road.header, "Accept: "+accept)...)
 				a.Header.Del("Date")
-				return fmt.Sprint(a.Status, a.Header, a.body)
+				a.Header.Del("Content-Length") // the page has the code that was asked for
+				return fmt.Sprint(a.Status, a.Header, strings.ReplaceAll(a.body, path, "/CODE"))
 			}
 			want := said("/nothing")
 			for _, path := range []string{"/off", "/later", "/script"} {
@@ -277,8 +278,31 @@ func TestRedirect_AbsentAsTheOperatorSays(t *testing.T) {
 		}
 	}
 	nothing, off := plain.do("GET", "/nothing"), plain.do("GET", "/off")
-	if nothing.body != off.body || !strings.Contains(off.body, "<h1>There is no such link") {
+	if strings.ReplaceAll(nothing.body, "/nothing", "/off") != off.body ||
+		!strings.Contains(off.body, "<h1>There is no such link") {
 		t.Errorf("who guesses can tell:\n%s\n%s", nothing.body, off.body)
+	}
+	for path, want := range map[string]string{
+		"/off":   "<code>/off</code><h1>There is no such link",
+		"/later": `href="/later+">About`,
+		"/over":  "<code>/over</code><h1>This link is no longer in use",
+	} {
+		if a := plain.do("GET", path); !strings.Contains(a.body, want) {
+			t.Errorf("%s lacks %s:\n%s", path, want, a.body)
+		}
+	}
+	own := newBed(t, databases()[0], func(s *Settings) { s.MissCode, s.MissPath = "code", "path" })
+	own.serve(false)
+	for path, want := range map[string]string{
+		"/nothing": "code", "/!": "path", "/a+b/c": "path",
+	} {
+		if a := own.do("GET", path, "Accept: application/json"); a.StatusCode != 404 || a.body != want ||
+			a.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s, in the words of another program: %s %v %s", path, a.Status, a.Header, a.body)
+		}
+		if a := own.do("GET", path, "Accept: application/json, */*"); !strings.Contains(a.body, "problems") {
+			t.Errorf("%s, for others: %s", path, a.body)
+		}
 	}
 	if a := plain.do("GET", "/<script>alert(1)</script>"); strings.Contains(a.body, "alert") {
 		t.Errorf("the page repeats what was asked: %s", a.body)

@@ -12,6 +12,9 @@ func Waiting() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &exchange{req: new(http1.Request)}
 		x.req.Accept, x.req.Head = []byte(r.Header.Get("Accept")), r.Method == http.MethodHead
+		if path := r.URL.EscapedPath(); path != "" {
+			x.asked.parse([]byte(path), false)
+		}
 		x.transcribe(w, x.problem(nil, &unread, "Retry-After: 1\r\n"))
 	})
 }

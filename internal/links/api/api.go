@@ -211,9 +211,10 @@ type namedHandlers map[string]func(*call, string) error
 var named = map[string]namedHandlers{
 	"links/{}": {http.MethodGet: (*call).get, http.MethodPut: (*call).put,
 		http.MethodPatch: (*call).patch, http.MethodDelete: (*call).remove},
-	"links/{}/stats": {http.MethodGet: (*call).stats},
-	"links/{}/edits": {http.MethodGet: (*call).edits},
-	"keys/{}":        {http.MethodDelete: (*call).removeKey},
+	"links/{}/stats":   {http.MethodGet: (*call).stats},
+	"links/{}/edits":   {http.MethodGet: (*call).edits},
+	"links/{}/restore": {http.MethodPost: (*call).restore},
+	"keys/{}":          {http.MethodDelete: (*call).removeKey},
 }
 
 // Routes returns every method and path of the API but those of Shortcut, such as

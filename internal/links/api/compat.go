@@ -46,25 +46,59 @@ type refusal struct {
 
 func (e refusal) Error() string { return e.message }
 
-// The errors of shortcut.
+// The errors of shortcut, with its codes and texts. What it has no error for has
+// code 1012, which it uses for all else.
 var (
-	refusedType = refusal{http.StatusUnsupportedMediaType, 1000,
-		"Content-Type must be application/json"}
+	refusedType = refusal{http.StatusBadRequest, 1000,
+		"Wrong Content-Type in POST request. application/json expected"}
 	refusedMissing = refusal{http.StatusNotFound, 1002, "Not found"}
-	refusedPage    = refusal{http.StatusBadRequest, 1007, "page is not a number"}
-	refusedLogin   = refusal{http.StatusUnauthorized, 1008, "Email or password is wrong"}
-	refusedNoToken = refusal{http.StatusUnauthorized, 1009,
-		"Missing or malformed Authorization header"}
-	refusedToken  = refusal{http.StatusUnauthorized, 1010, "Unauthorized"}
-	refusedTaken  = refusal{http.StatusBadRequest, 1011, "Duplicate entry"}
-	refusedMethod = refusal{http.StatusMethodNotAllowed, 1012, "Method not allowed"}
-	refusedOften  = refusal{http.StatusTooManyRequests, 1012, "Too many requests"}
-	refusedOther  = refusal{http.StatusInternalServerError, 1012, "Internal error"}
-	refusedNow    = refusal{http.StatusServiceUnavailable, 1012, "The database cannot do this now"}
+	refusedPath    = refusal{http.StatusNotFound, 0, "requested page not found"}
+	refusedBody    = refusal{http.StatusBadRequest, 1003, "Malformed JSON body"}
+	refusedUpdate  = refusal{http.StatusBadRequest, 1005, "Could not update"}
+	refusedPage    = refusal{http.StatusBadRequest, 1007, "Malformed URL. page must be a number"}
+	refusedLogin   = refusal{http.StatusUnauthorized, 1008, "Credentials do not match"}
+	refusedNoToken = refusal{http.StatusBadRequest, 1009,
+		"Malformed or missing authorization header"}
+	refusedToken    = refusal{http.StatusUnauthorized, 1010, "Unauthorized"}
+	refusedPassword = refusal{http.StatusBadRequest, 1012, "password to short"} // its spelling
+	refusedMethod   = refusal{http.StatusMethodNotAllowed, 1012, "Method not allowed"}
+	refusedOften    = refusal{http.StatusTooManyRequests, 1012, "Too many requests"}
+	refusedOther    = refusal{http.StatusInternalServerError, 1012, "Unhandled error"}
+	refusedNow      = refusal{http.StatusServiceUnavailable, 1012,
+		"The database cannot do this now"}
 )
 
-// malformed refuses a body.
-func malformed(err error) refusal { return refusal{http.StatusBadRequest, 1003, err.Error()} }
+// malformed refuses a body, in shortcut's words and then in ours.
+func malformed(err error) refusal {
+	e := refusedBody
+	e.message += ": " + err.Error()
+	return e
+}
+
+// takenCode refuses a code that another link has.
+func takenCode(code string) refusal {
+	return refusal{http.StatusBadRequest, 1011,
+		"Shortcut with identifier " + code + " already exists"}
+}
+
+// ShortcutMissing returns what shortcut answers, as JSON, for a code that is no
+// link's, and for any other path that leads nowhere.
+func ShortcutMissing() (code, path string) {
+	text := func(e refusal) string {
+		b, _ := json.Marshal(e.body()) // strings and numbers: it cannot fail
+		return string(b) + "\n"
+	}
+	return text(refusedMissing), text(refusedPath)
+}
+
+// body returns the body of an answer that refuses.
+func (e refusal) body() map[string]any {
+	body := map[string]any{"success": false, "message": e.message}
+	if e.code != 0 {
+		body["code"] = e.code
+	}
+	return body
+}
 
 // shortcut answers a path of the program shortcut.
 func (c *call) shortcut(path string) error {
@@ -74,8 +108,7 @@ func (c *call) shortcut(path string) error {
 		if e.status >= http.StatusInternalServerError {
 			c.o.Log.Error("request failed", "method", c.r.Method, "path", path, "err", err)
 		}
-		status = e.status
-		body = map[string]any{"success": false, "message": e.message, "code": e.code}
+		status, body = e.status, e.body()
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -95,7 +128,7 @@ func refusalOf(err error) refusal {
 	case kindNotFound:
 		return refusedMissing
 	case kindTaken:
-		return refusedTaken
+		return refusedUpdate
 	case kindMedia:
 		return refusedType
 	case kindTooLarge:
@@ -124,7 +157,7 @@ func (c *call) shortcutAnswer(path string) (int, any, error) {
 	case path == "/auth", path == "/auth/new":
 		return 0, nil, refusedMethod
 	case path != "/api/shortcuts" && path != "/api/user" && !one:
-		return 0, nil, refusedMissing
+		return 0, nil, refusedPath
 	}
 	u, err := c.user()
 	switch {
@@ -214,7 +247,10 @@ func (c *call) newShortcut(u *user) (int, any, error) {
 		return 0, nil, malformed(errors.New("shortIdentifier is missing"))
 	}
 	l, _, err := c.o.Links.Create(c.r.Context(), d, u.owner())
-	if err != nil {
+	switch {
+	case errors.Is(err, links.ErrTaken):
+		return 0, nil, takenCode(d.Code)
+	case err != nil:
 		return 0, nil, err
 	}
 	return http.StatusCreated,
@@ -225,7 +261,10 @@ func (c *call) newShortcut(u *user) (int, any, error) {
 func (c *call) oneShortcut(method string, u *user, id string) (int, any, error) {
 	ctx := c.r.Context()
 	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil {
+	switch {
+	case err != nil && method == http.MethodDelete:
+		return 0, nil, refusedBody
+	case err != nil:
 		return 0, nil, refusedMissing
 	}
 	l, err := c.o.Links.ByID(ctx, n)

@@ -58,7 +58,7 @@ func (b *bed) expect(status, code int, method, path, body string, headers ...str
 func TestShortcut_ItsClientsGoOn(t *testing.T) {
 	b := newCompat(t)
 	me := b.register("me@example.com")
-	b.expect(400, 1011, "POST", "/auth/new",
+	b.expect(400, 1003, "POST", "/auth/new",
 		`{"email":"ME@example.com","firstName":"","lastName":"","password":"correct horse"}`)
 	a := b.expect(200, 0, "POST", "/auth", `{"email":"me@example.com","password":"correct horse"}`)
 	if a.member("message") != "authenticated" || a.member("jwt") == "" {
@@ -164,8 +164,8 @@ func TestShortcut_Tokens(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.status, a.body)
 		}
 	}
-	b.expect(401, 1009, "GET", "/api/shortcuts", "")
-	b.expect(401, 1009, "GET", "/api/shortcuts", "", "Authorization", "Basic x")
+	b.expect(400, 1009, "GET", "/api/shortcuts", "")
+	b.expect(400, 1009, "GET", "/api/shortcuts", "", "Authorization", "Basic x")
 	b.clock.Add(15 * 24 * 3600)
 	b.expect(401, 1010, "GET", "/api/shortcuts", "", "Authorization", "Bearer "+me)
 	if _, err := NewShortcut(b.db, []byte("short")); err == nil {
@@ -214,7 +214,7 @@ func TestShortcut_DefectsAreMended(t *testing.T) {
 	told(3, "a", "b")
 	// 4: a change that fails changes nothing.
 	make(`{"shortIdentifier":"taken","redirectURL":"https://a.com"}`)
-	b.expect(400, 1011, "PUT", path, `{"shortIdentifier":"taken","redirectURL":"https://evil.example"}`,
+	b.expect(400, 1005, "PUT", path, `{"shortIdentifier":"taken","redirectURL":"https://evil.example"}`,
 		"Authorization", me)
 	if got := b.do("GET", "/api/v1/links/b", ""); got.member("url") != "https://a.com" {
 		t.Errorf("defect 4: %s", got.body)
@@ -229,7 +229,7 @@ func TestShortcut_DefectsAreMended(t *testing.T) {
 	// 6: an answer is nobody else's, whatever was answered before.
 	for range 3 {
 		b.expect(404, 1002, "GET", "/api/shortcuts/1x", "", "Authorization", me, "Accept", "application/json")
-		b.expect(404, 1002, "GET", "/nothing/here", "", "Accept", "application/json")
+		b.expect(404, 0, "GET", "/nothing/here", "", "Accept", "application/json")
 	}
 	// 7: a code that can be made can be read.
 	make(`{"shortIdentifier":"x-y_z","redirectURL":"https://a.com"}`)
@@ -252,7 +252,7 @@ func TestShortcut_DefectsAreMended(t *testing.T) {
 		"Authorization", me, "Content-Type", "application/json; charset=utf-8"); a.status != 201 {
 		t.Errorf("defect 14: %d %s", a.status, a.body)
 	}
-	b.expect(415, 1000, "POST", "/api/shortcuts", `{}`, "Authorization", me, "Content-Type", "text/plain")
+	b.expect(400, 1000, "POST", "/api/shortcuts", `{}`, "Authorization", me, "Content-Type", "text/plain")
 }
 
 // Defect 12: an error of a database is an answer, whichever database it is.
@@ -274,7 +274,7 @@ func TestShortcut_DatabaseAway(t *testing.T) {
 func TestShortcut_RegistrationIsChecked(t *testing.T) {
 	b := newCompat(t)
 	for _, body := range []string{
-		`{"email":"a@b","password":"short"}`, `{"email":"nobody","password":"long enough"}`,
+		`{"email":"nobody","password":"long enough"}`,
 		`{"email":"@b","password":"long enough"}`, `{"email":"a@b","password":"` + strings.Repeat("x", 73) + `"}`,
 		`{"email":"a@b","password":"long enough","admin":true}`,
 		`{"email":"a\u0000@b","password":"long enough"}`,
@@ -287,4 +287,45 @@ func TestShortcut_RegistrationIsChecked(t *testing.T) {
 	}
 	b.expect(429, 1012, "POST", "/auth", `{"email":"a@b","password":"x"}`)
 	b.expect(405, 1012, "GET", "/auth", "")
+}
+
+// The errors are shortcut's own, code, status and text.
+func TestShortcut_ItsErrors(t *testing.T) {
+	b := newCompat(t)
+	me := b.register("me@example.com")
+	const link = `{"shortIdentifier":"a","redirectURL":"https://example.com/","redirectStatus":301,
+		"validThru":"2036-03-01T12:00:00Z"}`
+	b.expect(201, 0, "POST", "/api/shortcuts", link, "Authorization", me)
+	other := b.expect(201, 0, "POST", "/api/shortcuts", strings.Replace(link, `"a"`, `"b"`, 1), "Authorization", me)
+	path := "/api/shortcuts/" + other.member("id")
+	for _, c := range []struct {
+		status, code       int
+		message            string
+		method, path, body string
+		headers            []string
+	}{
+		{400, 1000, "Wrong Content-Type in POST request. application/json expected", "POST", "/auth", "{}",
+			[]string{"Content-Type", "text/plain"}},
+		{404, 1002, "Not found", "GET", "/api/shortcuts/999", "", []string{"Authorization", me}},
+		{404, 1002, "Not found", "GET", "/api/shortcuts/x", "", []string{"Authorization", me}},
+		{400, 1003, "Malformed JSON body", "DELETE", "/api/shortcuts/x", "", []string{"Authorization", me}},
+		{400, 1003, "Malformed JSON body: ", "POST", "/api/shortcuts", "{", []string{"Authorization", me}},
+		{400, 1005, "Could not update", "PUT", path, `{"shortIdentifier":"a"}`, []string{"Authorization", me}},
+		{400, 1007, "Malformed URL. page must be a number", "GET", "/api/shortcuts?page=x", "",
+			[]string{"Authorization", me}},
+		{401, 1008, "Credentials do not match", "POST", "/auth", `{"email":"me@example.com","password":"wrong"}`, nil},
+		{400, 1009, "Malformed or missing authorization header", "GET", "/api/shortcuts", "", nil},
+		{401, 1010, "Unauthorized", "GET", "/api/shortcuts", "", []string{"Authorization", "Bearer x"}},
+		{400, 1011, "Shortcut with identifier a already exists", "POST", "/api/shortcuts", link,
+			[]string{"Authorization", me}},
+		{400, 1012, "password to short", "POST", "/auth/new",
+			`{"email":"x@example.com","firstName":"","lastName":"","password":"short"}`, nil},
+		{404, 0, "requested page not found", "GET", "/auth/nothing", "", nil},
+	} {
+		a := b.expect(c.status, c.code, c.method, c.path, c.body, c.headers...)
+		if got := a.member("message"); got != c.message && !(strings.HasSuffix(c.message, ": ") &&
+			strings.HasPrefix(got, c.message)) || a.member("success") != "false" {
+			t.Errorf("%s %s: %s, want %q", c.method, c.path, a.body, c.message)
+		}
+	}
 }

@@ -212,15 +212,18 @@ func (c *call) register() (int, any, error) {
 	if at < 1 || at == len(u.email)-1 {
 		return 0, nil, malformed(errors.New("email is no address"))
 	}
-	if len(password) < 8 || len(password) > 72 {
-		return 0, nil, malformed(errors.New("password must have 8 to 72 bytes"))
+	if len(password) < 8 {
+		return 0, nil, refusedPassword
+	}
+	if len(password) > 72 {
+		return 0, nil, malformed(errors.New("password must have 72 bytes at most"))
 	}
 	ok, err := c.o.Shortcut.users.add(c.r.Context(), u, password, c.o.Now())
 	if err != nil {
 		return 0, nil, err
 	}
 	if !ok {
-		return 0, nil, refusedTaken
+		return 0, nil, malformed(errors.New("there is a user of this address"))
 	}
 	return c.signedIn(u, "registerd") // as shortcut spells it
 }

@@ -157,6 +157,22 @@ func (c *call) remove(code string) error {
 	return nil
 }
 
+// restore brings back the link that was deleted last under a code.
+func (c *call) restore(code string) error {
+	if err := c.may(links.RoleWrite, false); err != nil {
+		return err
+	}
+	if _, _, err := c.answerType(); err != nil {
+		return err
+	}
+	l, err := c.o.Links.Restore(c.r.Context(), code, c.who)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", location(l.Code))
+	return c.link(http.StatusCreated, &l)
+}
+
 // edits answers with the history of a link.
 func (c *call) edits(code string) error {
 	if err := c.may(links.RoleRead, false); err != nil {

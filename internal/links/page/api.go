@@ -30,6 +30,14 @@ type link struct {
 	Clicks      int64      `json:"clicks"`
 	Bots        int64      `json:"bots"`
 	LastClickAt *time.Time `json:"last_click_at"`
+	State       string     `json:"state"`
+}
+
+// Mark returns what a link is marked with that leads nowhere now, and "" for one
+// that does.
+func (l link) Mark() string {
+	return map[string]string{"off": "off", "scheduled": "scheduled", "expired": "expired",
+		"used": "used up"}[l.State]
 }
 
 // stats are a series of counts and what they are made of.
@@ -106,6 +114,11 @@ func (p *problem) say() string {
 		return p.Title
 	}
 	return http.StatusText(p.Status)
+}
+
+// keyless reports whether another key would help.
+func (p *problem) keyless() bool {
+	return p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden
 }
 
 // A call is one request to the API on behalf of a visitor.

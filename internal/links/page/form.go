@@ -126,6 +126,9 @@ func (p *Page) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := formOf(r.PostForm)
+	if offer := r.PostForm.Get("offer"); offer != "" {
+		f.URL = offer
+	}
 	doc, bad := f.document(false)
 	if bad == nil {
 		if f.Code != "" {
@@ -145,5 +148,34 @@ func (p *Page) create(w http.ResponseWriter, r *http.Request) {
 		p.signIn(w, r, "/+", "Making a link needs a key.")
 		return
 	}
-	p.list(w, r, bad.Status, listView{Form: f, Problem: bad})
+	p.list(w, r, bad.Status, listView{Form: f, Problem: spoken(bad), Offer: offered(f.URL, bad)})
+}
+
+// offered returns the target that somebody has probably meant who typed one without
+// its scheme: example.com/page. "" is none.
+func offered(typed string, bad *problem) string {
+	typed = strings.TrimSpace(typed)
+	host, _, _ := strings.Cut(typed, "/")
+	odd := strings.Contains(typed, "://") || strings.ContainsAny(typed, " \t\\@")
+	if bad.Field != "url" || odd || !strings.Contains(host, ".") || strings.HasPrefix(host, ".") {
+		return ""
+	}
+	return "https://" + typed
+}
+
+// names are what people call the members of a link.
+var names = map[string]string{
+	"url": "The long URL", "code": "The code", "title": "The title", "tags": "The tags",
+	"expires_at": "The expiry", "starts_at": "The beginning", "max_clicks": "Clicks at most",
+	"expired_url": "The address for afterwards", "status": "The redirect",
+}
+
+// spoken returns a problem with its member called what the form calls it: "The long
+// URL: it has no host."
+func spoken(bad *problem) *problem {
+	rest, ok := strings.CutPrefix(bad.Detail, bad.Field+": ")
+	if name := names[bad.Field]; ok && name != "" {
+		bad.Detail = name + ": " + rest + "."
+	}
+	return bad
 }

@@ -203,7 +203,7 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request, code string) {
 	switch r.PostForm.Get("do") {
 	case "delete":
 		c = call{method: http.MethodDelete, path: path, ifMatch: f.ETag}
-		back = "/+?deleted=" + url.QueryEscape(code)
+		back = (&did{Do: "delete", Codes: []string{code}}).address("/+")
 	case "off":
 		c.body = map[string]any{"enabled": false}
 	case "on":
@@ -224,6 +224,6 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request, code string) {
 			"theirs; look at it and change it again."
 		p.link(w, r, bad.Status, code, linkView{Problem: bad})
 	default:
-		p.link(w, r, bad.Status, code, linkView{Problem: bad, Form: f})
+		p.link(w, r, bad.Status, code, linkView{Problem: spoken(bad), Form: f})
 	}
 }

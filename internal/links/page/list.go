@@ -55,7 +55,9 @@ type listView struct {
 	Made    *link // what the form has just made
 	Reused  bool
 	Problem *problem
-	Deleted string
+	Did     *did   // what has just been done with links of the list
+	Offer   string // the target that was probably meant
+	Here    string // the address of the list as it is shown
 }
 
 // A query is what the list is asked for.
@@ -71,6 +73,7 @@ type row struct {
 type orphan struct {
 	Path   string `json:"path"`
 	Clicks int64  `json:"clicks"`
+	Link   string `json:"code"` // the code of the link that there is by now
 }
 
 // Code returns the code that a link there would have, "" when there can be none.
@@ -122,7 +125,7 @@ func (p *Page) serveList(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := r.URL.Query()
-	view := listView{Form: form{Code: v.Get("code"), URL: v.Get("url")}, Deleted: v.Get("deleted")}
+	view := listView{Form: form{Code: v.Get("code"), URL: v.Get("url")}, Did: didOf(v)}
 	if made := v.Get("made"); made != "" {
 		view.Made, view.Reused = new(link), v.Get("reused") != ""
 		if p.get(r, "/api/v1/links/"+url.PathEscape(made), view.Made) != http.StatusOK {
@@ -161,6 +164,10 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, status int, view lis
 		view.Problem, status = bad, bad.Status
 	}
 	view.frame = p.frame(r, "Links")
+	view.Here = view.Query.With("", "")
+	if view.Query.After != "" {
+		view.Here = p.after(view.Query, view.Query.After)
+	}
 	if answer.Next != "" {
 		view.Next = p.after(view.Query, answer.Next)
 	}

@@ -110,6 +110,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path {
 	case "/+":
 		p.serveList(w, r)
+	case "/+/several":
+		p.serveSeveral(w, r)
 	case "/+/session":
 		p.serveSession(w, r)
 	case "/+/import":

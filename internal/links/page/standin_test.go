@@ -24,6 +24,7 @@ type standIn struct {
 	links   []map[string]any
 	live    []chan string
 	version int
+	deleted map[string]map[string]any
 }
 
 var noon = time.Date(2026, 11, 21, 19, 11, 0, 0, time.UTC)
@@ -37,7 +38,7 @@ const (
 )
 
 func newStandIn() *standIn {
-	s := &standIn{now: noon}
+	s := &standIn{now: noon, deleted: map[string]map[string]any{}}
 	add := func(code, url, title string, clicks, bots int64, last time.Duration, tags ...string) map[string]any {
 		l := map[string]any{
 			"code": code, "short_url": "https://s.example/" + code, "url": url, "status": 302, "title": nil,
@@ -64,7 +65,15 @@ func newStandIn() *standIn {
 	add("idn", "https://xn--e1afmkfd.xn--p1ai/%D0%BF%D1%83%D1%82%D1%8C?q=%D0%B6", "", 812, 14, 2*time.Hour)
 	add("fake", "https://xn--80ak6aa92e.com/login", "", 3, 40, 26*time.Hour)
 	off := add("autumn", "https://example.com/autumn", "", 7310, 402, 50*24*time.Hour, "mail")
-	off["enabled"] = false
+	off["enabled"], off["state"] = false, "off"
+	once := add("x9dk2mp", "https://example.com/secret/for-one-person-only", "Once, for Ana and nobody else", 1, 12,
+		time.Hour, "mail", "once")
+	once["max_clicks"], once["state"] = 1, "used"
+	past := add("easter", "https://example.com/easter", "Easter sale: a title that is far longer than its "+
+		"column is wide, and has to end somewhere", 4102, 77, 200*24*time.Hour)
+	past["expires_at"], past["state"] = noon.AddDate(0, -7, 0), "expired"
+	soon := add("xmas", "https://example.com/christmas", "", 0, 0, 0)
+	soon["starts_at"], soon["state"] = noon.AddDate(0, 0, 9), "scheduled"
 	add("vote", "https://forms.example.net/d/e/1FAIpQLSf/viewform?usp=sf_link", "Where shall we meet?",
 		58, 0, 9*time.Hour)
 	add("evil", "https://example.com/?q=%3Cscript%3E", evilTitle, 1, 0, 5*time.Hour, evilTag)
@@ -113,6 +122,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "orphans":
 		answer(w, 200, map[string]any{"orphans": []any{
 			map[string]any{"path": "/wp-login.php", "clicks": 412}, map[string]any{"path": "/sprng", "clicks": 9},
+			map[string]any{"path": "/fresh", "clicks": 3, "code": "fresh"},
 			map[string]any{"path": `/<script>alert(1)</script>`, "clicks": 2},
 		}})
 	case path == "clicks":
@@ -230,6 +240,12 @@ func (s *standIn) list(w http.ResponseWriter, r *http.Request) {
 func (s *standIn) one(w http.ResponseWriter, r *http.Request, code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if old := s.deleted[code]; old != nil && strings.HasSuffix(r.URL.Path, "/restore") {
+		delete(s.deleted, code)
+		s.links = append(s.links, old)
+		answer(w, 201, old)
+		return
+	}
 	l := s.find(code)
 	if l == nil {
 		refuse(w, 404, "Not found", "no such link", "")
@@ -242,6 +258,7 @@ func (s *standIn) one(w http.ResponseWriter, r *http.Request, code string) {
 	}
 	switch r.Method {
 	case http.MethodDelete:
+		s.deleted[code] = l
 		s.links = slices.DeleteFunc(s.links, func(l map[string]any) bool { return l["code"] == code })
 		w.WriteHeader(204)
 		return
@@ -253,6 +270,15 @@ func (s *standIn) one(w http.ResponseWriter, r *http.Request, code string) {
 		}
 		for name, v := range in {
 			l[name] = v
+		}
+		if on, ok := in["enabled"].(bool); ok {
+			l["state"] = map[bool]string{true: "on", false: "off"}[on]
+		}
+		if tags, ok := in["tags"].([]any); ok {
+			l["tags"] = []string{}
+			for _, tag := range tags {
+				l["tags"] = append(l["tags"].([]string), fmt.Sprint(tag))
+			}
 		}
 		s.version++
 	}
@@ -312,6 +338,12 @@ func refuse(w http.ResponseWriter, status int, title, detail, field string) {
 func newPage(t *testing.T) (*standIn, *httptest.Server) {
 	t.Helper()
 	api := newStandIn()
+	return api, serveStandIn(t, api)
+}
+
+// serveStandIn returns the server of a page over a stand-in.
+func serveStandIn(t *testing.T, api *standIn) *httptest.Server {
+	t.Helper()
 	p, err := New(Options{
 		API: api, BaseURL: "https://s.example", Fold: true, Now: func() time.Time { return noon },
 	})
@@ -320,5 +352,5 @@ func newPage(t *testing.T) (*standIn, *httptest.Server) {
 	}
 	srv := httptest.NewServer(p)
 	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
-	return api, srv
+	return srv
 }

@@ -3,6 +3,7 @@
 // make, find, change or delete a link. Text from elsewhere is only ever set as
 // textContent.
 'use strict';
+document.documentElement.classList.add('js'); // what needs a script is shown
 
 const $ = (query, root = document) => root.querySelector(query);
 const $$ = (query, root = document) => [...root.querySelectorAll(query)];
@@ -101,7 +102,7 @@ if (make) {
     button.disabled = true;
     try {
       const answer = await fetch('/+', {
-        method: 'POST', body: new URLSearchParams(new FormData(make)), headers: { Accept: 'text/html' },
+        method: 'POST', body: new URLSearchParams(new FormData(make, event.submitter)), headers: { Accept: 'text/html' },
       });
       const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
       if (!$('#outcome', page)) { location.reload(); return; }
@@ -113,6 +114,7 @@ if (make) {
         $('#' + bad.id).setAttribute('aria-invalid', 'true');
         $('#' + bad.id).focus();
       }
+      $('#outcome [name=offer]')?.focus();
       if ($('#outcome .made')) {
         make.reset();
         for (const input of $$('input:not([type=checkbox])', make)) input.value = '';
@@ -232,9 +234,14 @@ async function health() {
     return;
   }
   const show = (name, text) => { $('[data-health=' + name + ']').textContent = text; };
-  if (typeof now.links === 'number') show('links', group.format(now.links));
+  const plural = (name, n) => { $('[data-of=' + name + ']').textContent = n === 1 ? name.slice(0, -1) : name; };
+  if (typeof now.links === 'number') {
+    show('links', group.format(now.links));
+    plural('links', now.links);
+  }
   if (typeof now.clicks === 'number') {
     show('clicks', group.format(now.clicks));
+    plural('clicks', now.clicks);
     if (before && now.clicks >= before.clicks) {
       const rate = (now.clicks - before.clicks) / ((performance.now() - before.at) / 1000);
       show('rate', (rate < 10 ? rate.toFixed(1) : group.format(Math.round(rate))) + '/s');
@@ -299,15 +306,16 @@ const actions = {
     const button = (row && $('[data-copy]', row)) || $('#outcome [data-copy]') || $('main.one [data-copy]');
     if (button) copy(button.dataset.copy);
   },
-  e: () => { if (one) { location.hash = 'edit'; $('#edit input[type=url]').focus(); } },
+  e: () => { if (one) { location.hash = 'edit'; $('#f-url').focus(); } },
   l: () => location.assign('/+'),
   p: pause,
+  x: () => document.activeElement?.closest('tr')?.querySelector('.c-tick input')?.click(),
   '?': () => keys.showModal(),
 };
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && event.target.closest?.('input, select')) { event.target.blur(); return; }
   if (!on.checked || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (event.target.closest?.('input, select, textarea, dialog')) return;
+  if (event.target.closest?.('input:not([type=checkbox]), select, textarea, dialog')) return;
   const action = actions[event.key];
   if (action) { event.preventDefault(); action(); }
 });
