@@ -10,6 +10,7 @@ import (
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/links"
 	"github.com/hotrow/hotrow/internal/links/api"
+	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/links/page"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -38,6 +39,10 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	if s.links.drainer != nil {
 		deps.Tail, stats.Tail = s.links.drainer, s.links.drainer
 		o.Live, o.State = s.links.drainer, s.linksState
+		o.Record = func(r *clicklog.Record) bool {
+			seq, ok := s.links.log.Shared().Append(r)
+			return ok && seq != 0
+		}
 	}
 	if l.Compat == "shortcut" {
 		secret := []byte(l.JWTSecret.Reveal())

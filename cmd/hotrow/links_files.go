@@ -19,8 +19,8 @@ import (
 )
 
 type linksImportCmd struct {
-	File   string `arg:"" help:"The file; - for standard input."`
-	From   string `default:"auto" help:"auto, bitly, yourls, shlink, kutt, golink, csv, hotrow."`
+	File   string `arg:"" help:"The file, or - for standard input; of shortcut its database, too."`
+	From   string `default:"auto" help:"auto, bitly, yourls, shlink, kutt, golink, shortcut, csv."`
 	DryRun bool   `help:"Ask the server what it would not import, and why; change nothing."`
 
 	linksClient
@@ -32,6 +32,9 @@ func (c *linksImportCmd) Run(p *program) error {
 	format, err := transfer.ParseFormat(c.From)
 	if err != nil {
 		return usageError{fmt.Errorf("--from: %w", err)}
+	}
+	if format == transfer.Shortcut {
+		return c.moveShortcut(p)
 	}
 	in, size, err := openInput(c.File)
 	if err != nil {

@@ -39,6 +39,10 @@ type Making struct {
 	// passed since, as in a file that was exported.
 	Restore bool
 
+	// Keep keeps the number and the owner that a draft names, the number unless a
+	// link has it: for links that come from another program with its users.
+	Keep bool
+
 	// Dry makes nothing: it says what would have been made, and what refused.
 	Dry bool
 }
@@ -89,6 +93,9 @@ func (s *Store) createAll(
 				codes = append(codes, results[i].Link.Code)
 			}
 		}
+		if err := s.sequence(ctx, tx, m); err != nil {
+			return err
+		}
 		if m.Dry {
 			return errDry
 		}
@@ -111,6 +118,28 @@ func (s *Store) createAll(
 	return results, nil
 }
 
+// sequence lets the numbers that PostgreSQL makes begin behind those that were kept;
+// the other databases do so by themselves.
+func (s *Store) sequence(ctx context.Context, tx source.StoreTx, m Making) error {
+	if !m.Keep {
+		return nil
+	}
+	return AfterNumbers(ctx, s.DB.Dialect(), tx, Table)
+}
+
+// AfterNumbers lets the numbers that a database makes for a table begin behind those
+// that are there.
+func AfterNumbers(
+	ctx context.Context, d source.Dialect, tx source.StoreTx, table string,
+) error {
+	if d != source.DialectPostgres {
+		return nil
+	}
+	return tx.Query(ctx, "SELECT setval(pg_get_serial_sequence('"+table+"', 'id'), greatest("+
+		"nextval(pg_get_serial_sequence('"+table+"', 'id')), (SELECT max(id) FROM "+table+")))",
+		nil, func(source.StoreRow) error { return nil })
+}
+
 // prepare returns the link that d asks for, without a code if it is to be made.
 func (s *Store) prepare(d *Draft, now int64, m Making) (Link, error) {
 	l := s.Rules.blank()
@@ -124,6 +153,12 @@ func (s *Store) prepare(d *Draft, now int64, m Making) (Link, error) {
 		if at > 0 && at < now {
 			l.CreatedAt, asOf = at, at
 		}
+	}
+	if m.Keep {
+		if v, ok := d.get("owner"); ok {
+			l.Owner = v.Text()
+		}
+		l.ID = max(0, d.ID)
 	}
 	if err := s.Rules.Fill(&l, d, asOf); err != nil {
 		return l, err
@@ -148,6 +183,10 @@ func (s *Store) createOne(
 		}
 	}
 	ok, err := s.insert(ctx, tx, &out.Link, d.CodeLength)
+	if err == nil && !ok && out.Link.ID != 0 { // the number may be taken, and not the code
+		out.Link.ID = 0
+		ok, err = s.insert(ctx, tx, &out.Link, d.CodeLength)
+	}
 	if err != nil {
 		return err
 	}

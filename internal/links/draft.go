@@ -25,12 +25,14 @@ type Draft struct {
 	Code       string // "": to be generated, or that of the path
 	Reuse      bool   // a link that leads there already will do
 	CodeLength int    // of a generated code; 0: as configured
+	ID         int64  // the number that it had elsewhere; 0: none
 }
 
 // bodyShape is what a body may have. Members that only an answer has are taken
 // and left alone, so that a link can be sent back as it was read.
 var bodyShape = row.NewShape(append([]row.Field{
 	{Name: "reuse", Kind: row.Bool}, {Name: "code_length", Kind: row.Int},
+	{Name: "id", Kind: row.Int},
 }, shape.Fields...))
 
 // bodyAt is where the members of a body are.
@@ -65,6 +67,9 @@ func ParseDraft(body []byte, f row.Format) (*Draft, error) {
 	}
 	if v, ok := d.get("reuse"); ok {
 		d.Reuse = v.Bool()
+	}
+	if v, ok := d.get("id"); ok {
+		d.ID = v.Int()
 	}
 	if v, ok := d.get("code_length"); ok && !v.IsNull() {
 		if n := v.Int(); n < 4 || n > maxGenerated {

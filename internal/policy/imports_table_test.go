@@ -126,10 +126,10 @@ var house = []room{
 	},
 	{
 		dir: "internal/links/api",
-		knows: []string{"front", "httprule", "links", "links/clicks", "links/transfer", "source",
-			"row"},
+		knows: []string{"front", "httprule", "links", "links/clicklog", "links/clicks",
+			"links/transfer", "source", "row"},
 		heavy: []string{"github.com/golang-jwt/jwt", "golang.org/x/crypto"},
-		tests: []string{"links/clicklog", "links/schema", "source/sqlite"},
+		tests: []string{"links/schema", "source/sqlite"},
 	},
 	{
 		dir:   "internal/links",

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/links"
+	"github.com/hotrow/hotrow/internal/links/clicklog"
 )
 
 // Options are what a Handler needs. Links, Keys and Stats have to be there.
@@ -29,6 +30,10 @@ type Options struct {
 
 	// Live gives the clicks as they come; nil: there is no live stream.
 	Live Live
+
+	// Record records a click that was counted elsewhere, and reports whether there was
+	// room for it; nil: clicks are not recorded.
+	Record func(*clicklog.Record) bool
 
 	// State says how the recording of clicks is; nil: they are not recorded.
 	State func() State
@@ -199,7 +204,8 @@ var paths = map[string]handlers{
 	"links":   {http.MethodGet: (*call).list, http.MethodPost: (*call).create},
 	"stats":   {http.MethodGet: func(c *call) error { return c.stats("") }},
 	"orphans": {http.MethodGet: (*call).orphans},
-	"clicks":  {http.MethodGet: (*call).clicks}, "clicks/live": {http.MethodGet: (*call).live},
+	"clicks":  {http.MethodGet: (*call).clicks, http.MethodPost: (*call).takeClicks},
+	"users":   {http.MethodPost: (*call).takeUsers}, "clicks/live": {http.MethodGet: (*call).live},
 	"keys":   {http.MethodGet: (*call).keys, http.MethodPost: (*call).addKey},
 	"health": {http.MethodGet: (*call).health},
 }

@@ -22,6 +22,7 @@ type bulkAnswer struct {
 	Status   int    `json:"status"`
 	Code     string `json:"code,omitempty"`
 	ShortURL string `json:"short_url,omitempty"`
+	ID       int64  `json:"id,omitempty"` // only with keep
 	Type     string `json:"type,omitempty"`
 	Title    string `json:"title,omitempty"`
 	Detail   string `json:"detail,omitempty"`
@@ -36,14 +37,19 @@ func (c *call) bulk() error {
 	if err := c.mayMake(0); err != nil {
 		return err
 	}
-	dry := c.form.Get("dry_run") == "1"
+	dry, keep := c.form.Get("dry_run") == "1", c.form.Get("keep") == "1"
+	if keep { // owners are whom the file names
+		if err := c.may(links.RoleAdmin, false); err != nil {
+			return err
+		}
+	}
 	rc := http.NewResponseController(c.w)
 	_ = rc.EnableFullDuplex() // HTTP/2 needs no leave
 	defer c.drain()
 	lines := bufio.NewScanner(c.r.Body)
 	lines.Buffer(make([]byte, 0, 4096), int(c.o.MaxBody))
 	c.w.Header().Set("Content-Type", typeNDJSON)
-	b := &bulk{c: c, out: json.NewEncoder(c.w), dry: dry, codes: make(map[string]int)}
+	b := &bulk{c: c, out: json.NewEncoder(c.w), dry: dry, keep: keep, codes: make(map[string]int)}
 	c.extend()
 	for lines.Scan() {
 		b.line++
@@ -96,6 +102,7 @@ type bulk struct {
 	at      []int // which answer each draft is to have
 
 	dry   bool           // nothing is made
+	keep  bool           // numbers and owners are those of the lines
 	codes map[string]int // of a dry run: the lines that would have taken them
 }
 
@@ -128,7 +135,7 @@ func (b *bulk) add(text []byte) error {
 
 // making is how the links are made.
 func (b *bulk) making() links.Making {
-	return links.Making{Who: b.c.who, Restore: true, Dry: b.dry}
+	return links.Making{Who: b.c.who, Restore: true, Dry: b.dry, Keep: b.keep}
 }
 
 // refuse makes answer i the problem that err is.
@@ -190,6 +197,9 @@ func (b *bulk) result(r *links.Result, at int) {
 	a.Status, a.Code, a.ShortURL = http.StatusCreated, l.Code, b.c.o.Links.Rules.ShortURL(l.Code)
 	if !r.Made {
 		a.Status = http.StatusOK
+	}
+	if b.keep {
+		a.ID = l.ID
 	}
 }
 

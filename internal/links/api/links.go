@@ -17,7 +17,7 @@ func location(code string) string { return "/api/v1/links/" + url.PathEscape(cod
 // create makes a link, or, from NDJSON, many.
 func (c *call) create() error {
 	if c.bodyType() == typeNDJSON {
-		if err := c.known("dry_run"); err != nil {
+		if err := c.known("dry_run", "keep"); err != nil {
 			return err
 		}
 		return c.bulk()

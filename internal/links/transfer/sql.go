@@ -12,7 +12,19 @@ import (
 // readSQL reads the INSERT statements for YOURLS's table of links (its name ends
 // in _url, whatever the prefix) from what mysqldump and phpMyAdmin write.
 func readSQL(in *bufio.Reader, yield func(Link, error) bool) {
-	s := &statements{lex: lexer{in: in, line: 1}, yield: yield}
+	s := &statements{lex: lexer{in: in, line: 1}}
+	s.columns = func(table string) []string {
+		if strings.HasSuffix(strings.ToLower(table), "_url") {
+			return yourlsColumns
+		}
+		return nil
+	}
+	s.row = func(line int, columns, values []string) error {
+		if !yield(yourlsLink(line, columns, values)) {
+			return errStop
+		}
+		return nil
+	}
 	err := s.read()
 	if err == errStop {
 		return
@@ -32,9 +44,14 @@ var errStop = errors.New("enough")
 
 // statements reads a dump.
 type statements struct {
-	lex   lexer
-	yield func(Link, error) bool
-	rows  int
+	lex  lexer
+	rows int // given to row
+
+	// columns returns the columns of a table in their order, nil for one that is
+	// left out; row takes one row, the columns as the statement names them if it
+	// does.
+	columns func(table string) []string
+	row     func(line int, columns, values []string) error
 }
 
 // read looks for INSERT INTO and skips what is between.
@@ -65,10 +82,10 @@ func (s *statements) insert() error {
 			return unexpectedEnd(err)
 		}
 	}
-	if !strings.HasSuffix(strings.ToLower(t.text), "_url") {
+	columns := s.columns(t.text)
+	if columns == nil {
 		return nil
 	}
-	columns := yourlsColumns
 	for !t.is("VALUES") {
 		if t, err = s.lex.next(); err != nil {
 			return unexpectedEnd(err)
@@ -93,6 +110,7 @@ func (s *statements) insert() error {
 			if err != nil {
 				return err
 			}
+			s.rows++
 			if err := s.row(line, columns, values); err != nil {
 				return err
 			}
@@ -102,9 +120,8 @@ func (s *statements) insert() error {
 	}
 }
 
-// row gives one link away.
-func (s *statements) row(line int, columns, values []string) error {
-	s.rows++
+// yourlsLink reads a row of YOURLS's table.
+func yourlsLink(line int, columns, values []string) (Link, error) {
 	f := fields{line: line, format: YOURLS, of: map[string]string{}}
 	for i, v := range values {
 		if i < len(columns) {
@@ -113,10 +130,7 @@ func (s *statements) row(line int, columns, values []string) error {
 			}
 		}
 	}
-	if !s.yield(f.link()) {
-		return errStop
-	}
-	return nil
+	return f.link()
 }
 
 // maxValues bounds a tuple: YOURLS's table has six columns, plugins add some.

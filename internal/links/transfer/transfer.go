@@ -64,6 +64,9 @@ const (
 	Golink Format = "golink"
 	CSV    Format = "csv"
 	Hotrow Format = "hotrow"
+
+	// Shortcut has users and clicks, too: MoveShortcut takes it over, not Read.
+	Shortcut Format = "shortcut"
 )
 
 // ParseFormat reads the name of a format; "auto" is Auto.
@@ -71,11 +74,11 @@ func ParseFormat(name string) (Format, error) {
 	switch f := Format(name); f {
 	case "auto", Auto:
 		return Auto, nil
-	case Bitly, YOURLS, Shlink, Kutt, Golink, CSV, Hotrow:
+	case Bitly, YOURLS, Shlink, Kutt, Golink, CSV, Hotrow, Shortcut:
 		return f, nil
 	}
 	return "", fmt.Errorf("%q is no format: there are auto, bitly, yourls, shlink, kutt, golink, "+
-		"csv and hotrow", name)
+		"shortcut, csv and hotrow", name)
 }
 
 // sniffed is how much of a file is looked at to tell what it is.
