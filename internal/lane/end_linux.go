@@ -91,7 +91,6 @@ func (l *loop) resume(c *conn, b []byte, next Next) {
 	if c.phase != parked {
 		return
 	}
-	defer l.rescue(c)
 	l.become(c, reading)
 	out := append(l.out[:0], b...)
 	if next == More && len(c.in) > 0 && c.pending() < l.srv.cfg.MaxOutput {

@@ -43,12 +43,13 @@ func (l *loop) obey(m *letter) {
 
 // obeyFor is obey for letters about an open connection.
 func (l *loop) obeyFor(c *conn, m *letter) {
+	defer l.rescue(c)
 	switch m.kind {
 	case resume:
-		m.unchanged()
+		unchanged(m.b, m.fd)
 		l.resume(c, m.b, m.next)
 	case push:
-		m.unchanged()
+		unchanged(m.b, m.fd)
 		c.queued.Add(-int64(len(m.b))) // what stays in out is added by account
 		if !c.phase.in(served) {
 			return

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"bytes"
+	"hash/crc32"
 	"slices"
 )
 
@@ -81,4 +82,19 @@ func owned(b []byte) []byte {
 	own := slices.Clone(b)
 	poison(b[:len(b):len(b)]) // the rest of its array may be another's
 	return own
+}
+
+// sum returns a checksum of what must not change on its way to who sends it.
+func sum(b []byte) int {
+	if !poisoned {
+		return 0
+	}
+	return int(crc32.ChecksumIEEE(b))
+}
+
+// unchanged panics if b is not what was.
+func unchanged(b []byte, was int) {
+	if poisoned && sum(b) != was {
+		panic("BUG: bytes were changed that were given to Resume or Send")
+	}
 }

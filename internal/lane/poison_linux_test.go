@@ -45,3 +45,28 @@ func TestPoison_FindsWhoKeepsOrChangesBytes(t *testing.T) {
 		}
 	})
 }
+
+// changer parks for a line, answers it, and changes the answer that it has given away.
+type changer struct{ seer }
+
+func (*changer) Step(c *Conn, in, out []byte) (n int, _ []byte, next Next) {
+	if n = bytes.IndexByte(in, '\n') + 1; n == 0 {
+		return 0, out, More
+	}
+	answer := []byte("answer\n")
+	c.Resume(answer)
+	answer[0] = 'A'
+	return n, out, Parked
+}
+
+// And one that changes what it has given to Resume.
+func TestPoison_FindsWhoChangesAnAnswer(t *testing.T) {
+	each(t, []string{"epoll", "goroutine"}, Config{Proto: new(changer)}, func(t *testing.T, s *site) {
+		c := s.dial(t)
+		c.send("abc\n")
+		c.wantEnd()
+		if n := s.server.Stats().Panics; n != 1 {
+			t.Errorf("%d panics, want one about the answer", n)
+		}
+	})
+}

@@ -237,6 +237,7 @@ func (l *loop) receiveSecure(c *conn) {
 func (l *loop) pulled(c *conn, buf []byte, kept int, e unix.Errno) {
 	if out := c.secure.take(); len(out) > 0 { // an alert, or the answer to a new key
 		c.out = append(c.out, out...)
+		release(out)
 		if !l.flush(c, nil) {
 			return
 		}

@@ -50,6 +50,7 @@ type stream struct {
 type answer struct {
 	b    []byte
 	next Next
+	sum  int // in tests
 }
 
 // newStream returns a stream that has not been started.
@@ -250,6 +251,7 @@ func (s *stream) await() Next {
 	for {
 		select {
 		case a := <-s.answer:
+			unchanged(a.b, a.sum)
 			s.out = s.all.getOutput()
 			s.out.b = append(s.out.b, a.b...)
 			return a.next
@@ -299,7 +301,7 @@ func (s *stream) write(b []byte) bool {
 // resume is Conn.Resume.
 func (s *stream) resume(b []byte, next Next) {
 	select {
-	case s.answer <- answer{b, next}:
+	case s.answer <- answer{b, next, sum(b)}:
 	default: // called twice
 	}
 }

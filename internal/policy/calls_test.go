@@ -170,3 +170,36 @@ func selector(e ast.Expr) string {
 	}
 	return x.Name + "." + sel.Sel.Name
 }
+
+// TestCalls_ProtocolsAreTestedWithPoison: who implements the event loop's Protocol tests
+// that it keeps none of the buffers that it is shown.
+func TestCalls_ProtocolsAreTestedWithPoison(t *testing.T) {
+	steps, poisons := make(map[string]bool), make(map[string]bool)
+	for _, f := range goFiles(t) {
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && !f.test && isStep(fn) {
+				steps[f.dir()] = true
+			}
+		}
+		calls(f, func(call *ast.CallExpr, _ []ast.Node) {
+			poisons[f.dir()] = poisons[f.dir()] || f.test && selector(call.Fun) == "lane.PoisonBuffers"
+		})
+	}
+	if len(steps) == 0 {
+		t.Error("no Protocol is found")
+	}
+	for dir := range steps {
+		if !poisons[dir] {
+			t.Errorf("%s: its tests do not call lane.PoisonBuffers", dir)
+		}
+	}
+}
+
+// isStep reports whether fn is the Step of a Protocol.
+func isStep(fn *ast.FuncDecl) bool {
+	if fn.Name.Name != "Step" || fn.Recv == nil || fn.Type.Params.NumFields() == 0 {
+		return false
+	}
+	star, ok := fn.Type.Params.List[0].Type.(*ast.StarExpr)
+	return ok && selector(star.X) == "lane.Conn"
+}
