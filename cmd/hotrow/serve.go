@@ -253,7 +253,7 @@ func (s *server) openSet(ctx context.Context) error {
 		return err
 	}
 	b := s.budget()
-	s.p.tuneCollector(ctx, b)
+	s.p.tuneCollector(b)
 	s.memory = tier.NewMemory(b.cache)
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err
