@@ -138,6 +138,7 @@ func (c *compiler) fill(n *Node, level int) error {
 		return err
 	}
 	n.Key = n.place(n.KeyCols, true)
+	n.keyNames, n.onNames = Names(n.KeyCols), Names(n.On)
 	if c.dialect.ReadIn == nil {
 		n.OnAt = n.place(n.On, false)
 	}

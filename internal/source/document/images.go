@@ -107,12 +107,12 @@ func (wr *writer) images(
 	}
 	found := images{}
 	for some := range slices.Chunk(keys, per) {
-		where, args, ok := d.match(n, by, some, 0)
+		sql, args, ok := n.imageStatement(d, by, some, lock)
 		if !ok {
 			continue
 		}
-		cols := wr.imageColumns(n)
-		st := Statement{Node: n, Keys: len(some), SQL: wr.imageSQL(n, cols, where, lock)}
+		cols := n.imageColumns(d)
+		st := Statement{Node: n, Keys: len(some), SQL: sql}
 		if !ofParent && !wr.plan.keys.Wide() {
 			st.Use = UseByKey
 		}
@@ -137,9 +137,28 @@ func (wr *writer) images(
 // noSuchText reports whether err says that no row has the text that was asked for.
 func (d *Dialect) noSuchText(err error) bool { return d.NoSuchText != nil && d.NoSuchText(err) }
 
+// imageStatement returns the statement that reads images of the rows whose columns have
+// these keys, and its arguments.
+func (n *Node) imageStatement(
+	d *Dialect, by []Column, keys []row.Key, lock bool,
+) (string, []any, bool) {
+	if d.Match != nil {
+		where, args, ok := d.Match(n, by, keys, 0)
+		return n.imageSQL(d, where, lock), args, ok
+	}
+	args, ok := n.KeyArgs(by, keys[0])
+	statements := &n.imageOf
+	if n.On != nil && slices.Equal(by, n.On) {
+		statements = &n.imagesIn
+	}
+	if lock {
+		return statements[1], args, ok
+	}
+	return statements[0], args, ok
+}
+
 // imageColumns returns the columns that an image of a row of n is made of.
-func (wr *writer) imageColumns(n *Node) []Column {
-	d := wr.plan.Dialect
+func (n *Node) imageColumns(d *Dialect) []Column {
 	switch {
 	case d.TellsChanges:
 		return slices.Concat(n.KeyCols, n.On)
@@ -151,13 +170,12 @@ func (wr *writer) imageColumns(n *Node) []Column {
 }
 
 // imageSQL returns the statement that reads images.
-func (wr *writer) imageSQL(n *Node, cols []Column, where string, lock bool) string {
-	d := wr.plan.Dialect
+func (n *Node) imageSQL(d *Dialect, where string, lock bool) string {
 	var exprs []string
 	if d.Version != "" {
 		exprs = append(exprs, strings.ReplaceAll(d.Version, "%s", n.Alias))
 	}
-	for _, col := range cols {
+	for _, col := range n.imageColumns(d) {
 		exprs = append(exprs, d.Read(n, col))
 	}
 	order := make([]string, len(n.KeyCols))
@@ -199,9 +217,9 @@ func (wr *writer) image(n *Node, cols []Column, r Row) (image, error) {
 			img.tuple = append(img.tuple, cell)
 		}
 	}
-	img.key, _ = img.tuple.Key(Names(n.KeyCols))
+	img.key, _ = img.tuple.Key(n.keyNames)
 	if n.On != nil {
-		img.parent, _ = img.tuple.Key(Names(n.On))
+		img.parent, _ = img.tuple.Key(n.onNames)
 	}
 	return img, nil
 }

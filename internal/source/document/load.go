@@ -140,7 +140,7 @@ func (p *Plan) loadMany(ctx context.Context, c Conn, keys []row.Key, found []*re
 
 // loadEach reads one row after the other.
 func (p *Plan) loadEach(ctx context.Context, c Conn, keys []row.Key, found []*record) error {
-	st := Statement{SQL: p.oneByKey, Use: UseByKey, Node: p.Root, Keys: 1}
+	st := Statement{SQL: p.byKey(1), Use: UseByKey, Node: p.Root, Keys: 1}
 	if p.Query != nil || p.keys.Wide() {
 		st.Use = UseOther
 	}
@@ -387,7 +387,7 @@ func (p *Plan) childrenOf(
 			args = append(args, a)
 		}
 	}
-	st := Statement{SQL: n.oneByParent, Use: UseByParent, Node: n, Keys: 1}
+	st := Statement{SQL: n.byParent(p.Dialect, 1), Use: UseByParent, Node: n, Keys: 1}
 	if len(parents) == 1 && len(args) == 1 {
 		return c.Query(ctx, &st, args[0], func(r Row) error { return each(0, r) })
 	}

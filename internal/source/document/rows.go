@@ -17,55 +17,63 @@ type Assignment struct {
 	Value  any
 }
 
-// assignments returns what the body gives columns of n, but for fixed, which have
-// the values of key: those of its path, or those of the parent. A value that the
-// body gives a fixed column must be the same. Columns that the database generates
-// are left to it, and keys that are null.
-func (n *Node) assignments(in *row.Input, fixed []Column, key row.Key) ([]Assignment, error) {
-	var list []Assignment
+// agrees refuses a body that gives columns another value than key: that of its path, or
+// that of the parent.
+func (n *Node) agrees(in *row.Input, fixed []Column, key row.Key) error {
 	var parts []string
-	if key != "" {
-		args, ok := n.KeyArgs(fixed, key)
-		if !ok {
-			return nil, invalid(fmt.Sprintf("%q can be no key of %s", key, n.Name))
-		}
-		for i, col := range fixed {
-			list = append(list, Assignment{col, args[i]})
-		}
-		parts, _ = row.SplitKey(key, len(fixed))
-	}
 	for i, col := range n.Fields {
 		if col == nil || !in.Present[i] {
 			continue
 		}
-		isKey, member := slices.Contains(n.KeyCols, col), n.Shape.Fields[i].Name
-		if at := slices.Index(fixed, col); at >= 0 && key != "" {
-			text, ok := col.KeyText(in.Values[i])
-			if ok && text != parts[at] && !col.KeyPart().Wide {
-				return nil, invalid(fmt.Sprintf("%s is %q here, it cannot be %q", member,
-					parts[at], text))
-			}
+		at := slices.Index(fixed, col)
+		if at < 0 || col.KeyPart().Wide {
 			continue
 		}
+		want := string(key)
+		if len(fixed) > 1 {
+			if parts == nil {
+				parts, _ = row.SplitKey(key, len(fixed))
+			}
+			want = parts[at]
+		}
+		if text, ok := col.KeyText(in.Values[i]); ok && text != want {
+			return invalid(fmt.Sprintf("%s is %q here, it cannot be %q", n.Shape.Fields[i].Name,
+				text, want))
+		}
+	}
+	return nil
+}
+
+// assignments appends what the body gives columns of n, but for fixed ones. Columns that
+// the database generates are left to it, and keys that are null.
+func (n *Node) assignments(
+	list []Assignment, in *row.Input, fixed func(Column) bool,
+) ([]Assignment, error) {
+	for i, col := range n.Fields {
+		if col == nil || !in.Present[i] || fixed(col) {
+			continue
+		}
+		isKey := slices.Contains(n.KeyCols, col)
 		if col.Info().Generated && !isKey || in.Values[i].IsNull() && (isKey || col.Auto()) {
 			continue
 		}
 		value, err := col.Arg(in.Values[i])
 		if err != nil {
-			return nil, invalid(fmt.Sprintf("member %q: %s", member, err))
+			return nil, invalid(fmt.Sprintf("member %q: %s", n.Shape.Fields[i].Name, err))
 		}
 		list = append(list, Assignment{col, value})
 	}
 	return list, nil
 }
 
-// args returns the arguments of the parameters in expr, the only one of which is
+// appendArgs appends the arguments of the parameters in expr, the only one of which is
 // value.
-func (d *Dialect) args(expr string, value any) []any {
-	if d.Numbered {
-		return []any{value}
+func (d *Dialect) appendArgs(args []any, expr string, value any) []any {
+	args = append(args, value)
+	for n := strings.Count(expr, "?"); !d.Numbered && n > 1; n-- {
+		args = append(args, value)
 	}
-	return slices.Repeat([]any{value}, strings.Count(expr, "?"))
+	return args
 }
 
 // insert makes a row and returns its key. fixed columns have the values of key.
@@ -83,7 +91,22 @@ func (wr *writer) insert(
 func (wr *writer) insertRow(
 	ctx context.Context, n *Node, in *row.Input, fixed []Column, key row.Key,
 ) (row.Key, error) {
-	list, err := n.assignments(in, fixed, key)
+	list := make([]Assignment, 0, len(fixed)+len(n.Fields))
+	if key != "" {
+		values, ok := n.KeyArgs(fixed, key)
+		if !ok {
+			return "", invalid(fmt.Sprintf("%q can be no key of %s", key, n.Name))
+		}
+		for i, col := range fixed {
+			list = append(list, Assignment{col, values[i]})
+		}
+		if err := n.agrees(in, fixed, key); err != nil {
+			return "", err
+		}
+	}
+	list, err := n.assignments(list, in, func(col Column) bool {
+		return key != "" && slices.Contains(fixed, col)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +115,7 @@ func (wr *writer) insertRow(
 	args := make([]any, 0, len(list))
 	for i, a := range list {
 		cols[i], values[i] = d.Quote(a.Column.Info().Name), d.Made(n, a.Column, i+1)
-		args = append(args, d.args(values[i], a.Value)...)
+		args = d.appendArgs(args, values[i], a.Value)
 	}
 	st := Statement{Node: n}
 	sql := "INSERT INTO " + n.aliased(d, n.Table.Into) + " "
@@ -177,21 +200,24 @@ func (wr *writer) update(
 func (n *Node) updating(
 	d *Dialect, in *row.Input, key, parent row.Key, whole bool,
 ) (*Statement, []any, error) {
-	list, err := n.assignments(in, n.KeyCols, key)
-	if err == nil && parent != "" {
-		_, err = n.assignments(in, n.On, parent)
+	if err := n.agrees(in, n.KeyCols, key); err != nil {
+		return nil, nil, err
 	}
+	if parent != "" {
+		if err := n.agrees(in, n.On, parent); err != nil {
+			return nil, nil, err
+		}
+	}
+	list, err := n.assignments(make([]Assignment, 0, len(n.Fields)), in, func(col Column) bool {
+		return n.stays(col) || n.kept(in, col)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	var sets []string
-	var args []any
+	sets, args := make([]string, 0, len(n.Fields)), make([]any, 0, len(n.Fields)+len(n.KeyCols))
 	for _, a := range list {
-		if n.stays(a.Column) || n.kept(in, a.Column) {
-			continue
-		}
 		expr := d.Changed(n, a.Column, len(args)+1)
-		args = append(args, d.args(expr, a.Value)...)
+		args = d.appendArgs(args, expr, a.Value)
 		sets = append(sets, d.Quote(a.Column.Info().Name)+" = "+expr)
 	}
 	if whole {
@@ -327,21 +353,29 @@ func (wr *writer) removeTree(ctx context.Context, n *Node, key row.Key) error {
 // inputKey returns the key that a body gives a row of n, the parent's key included
 // where columns hold it. It reports false when it gives none.
 func (n *Node) inputKey(in *row.Input, parent row.Key) (row.Key, bool) {
+	if len(n.KeyCols) == 1 {
+		text, ok := n.inputPart(in, n.KeyCols[0], parent)
+		return row.Key(text), ok
+	}
 	parts := make([]string, len(n.KeyCols))
 	for i, col := range n.KeyCols {
-		at, on := slices.Index(n.Fields, col), slices.Index(n.On, col)
-		switch {
-		case at >= 0 && in.Present[at] && !in.Values[at].IsNull():
-			var ok bool
-			if parts[i], ok = col.KeyText(in.Values[at]); !ok {
-				return "", false
-			}
-		case parent != "" && on >= 0:
-			texts, _ := row.SplitKey(parent, len(n.On))
-			parts[i] = texts[on]
-		default:
+		var ok bool
+		if parts[i], ok = n.inputPart(in, col, parent); !ok {
 			return "", false
 		}
 	}
 	return row.JoinKey(parts...), true
+}
+
+// inputPart returns what inputKey makes of one column.
+func (n *Node) inputPart(in *row.Input, col Column, parent row.Key) (string, bool) {
+	at, on := slices.Index(n.Fields, col), slices.Index(n.On, col)
+	switch {
+	case at >= 0 && in.Present[at] && !in.Values[at].IsNull():
+		return col.KeyText(in.Values[at])
+	case parent != "" && on >= 0:
+		texts, ok := row.SplitKey(parent, len(n.On))
+		return texts[on], ok
+	}
+	return "", false
 }

@@ -65,6 +65,9 @@ func (n *Node) selectList(d *Dialect) string {
 
 // byKey returns the statement that reads the rows of count keys.
 func (p *Plan) byKey(count int) string {
+	if sql := p.Root.find[count]; sql != "" {
+		return sql
+	}
 	n, d := p.Root, p.Dialect
 	if p.Query != nil {
 		return n.selectList(d) // its FROM has the parameters
@@ -74,6 +77,9 @@ func (p *Plan) byKey(count int) string {
 
 // byParent returns the statement that reads the rows embedded in count parents.
 func (n *Node) byParent(d *Dialect, count int) string {
+	if sql := n.find[count]; sql != "" {
+		return sql
+	}
 	return n.selectList(d) + " WHERE " + d.oneOf(n, n.On, count) + n.OrderBy(d)
 }
 
@@ -102,16 +108,32 @@ func (p *Plan) SQL() []string {
 // columns that its parameters are compared with.
 func (p *Plan) Find(n *Node) (sql string, cols []Column) {
 	if n == p.Root {
-		return p.oneByKey, p.Parts
+		return n.find[1], p.Parts
 	}
-	return n.oneByParent, n.On
+	return n.find[1], n.On
 }
 
-// prepare writes the statements that most loads are of.
+// prepare writes the statements that most loads and writes are of.
 func (p *Plan) prepare() {
-	p.oneByKey = p.byKey(1)
-	for _, n := range p.Nodes()[1:] {
-		n.oneByParent = n.byParent(p.Dialect, 1)
+	for _, n := range p.Nodes() {
+		find := make(map[int]string, len(widths))
+		for _, count := range widths {
+			if n == p.Root {
+				find[count] = p.byKey(count)
+			} else {
+				find[count] = n.byParent(p.Dialect, count)
+			}
+		}
+		n.find = find
+		if n.Table.Result {
+			continue
+		}
+		for i, lock := range []bool{false, true} {
+			n.imageOf[i] = n.imageSQL(p.Dialect, p.Dialect.oneOf(n, n.KeyCols, 1), lock)
+			if n.On != nil {
+				n.imagesIn[i] = n.imageSQL(p.Dialect, p.Dialect.oneOf(n, n.On, 1), lock)
+			}
+		}
 	}
 }
 
@@ -143,12 +165,15 @@ func inChunks(args [][]any, parts int, fn func(count int, args []any) error) err
 // chunk is how many values one statement is given at most.
 const chunk = 256
 
+// widths are the numbers of keys that statements have.
+var widths = []int{1, 4, 16, 64, chunk}
+
 // width returns the number of keys that the statement for n keys has.
 func width(n int) int {
-	for _, w := range []int{1, 4, 16, 64} {
+	for _, w := range widths {
 		if n <= w {
 			return w
 		}
 	}
-	return max(n, chunk)
+	return n
 }

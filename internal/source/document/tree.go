@@ -25,8 +25,6 @@ type Plan struct {
 	keys  row.KeyType
 	loose row.KeyType // keys, however long: a longer text is no error, it is no row
 	deps  []source.Dep
-
-	oneByKey string
 }
 
 // A Node is one level of a document: a table or a query.
@@ -50,12 +48,16 @@ type Node struct {
 	Member  int // of the parent's fields
 	Native  any // the driver's own
 
-	places      []int // of each item in an answer; -1 for documents
-	oneByParent string
-	bind        []Column // whose KeyArg a value is bound by that On is compared with
-	bound       bool     // no row of the table can refer to a parent that is not there
-	must        []bool   // of each member: the Spec says that it is required
-	tells       bool     // Loaded.Children names its rows
+	places   []int          // of each item in an answer; -1 for documents
+	keyNames []string       // of KeyCols
+	onNames  []string       // of On
+	find     map[int]string // the statement that reads the rows of so many keys, or parents
+	imageOf  [2]string      // that which reads the image of a key; that which locks it, too
+	imagesIn [2]string      // and the images of the rows of one parent
+	bind     []Column       // whose KeyArg a value is bound by that On is compared with
+	bound    bool           // no row of the table can refer to a parent that is not there
+	must     []bool         // of each member: the Spec says that it is required
+	tells    bool           // Loaded.Children names its rows
 }
 
 // An Item is one column that is read, or the documents of a child table.
@@ -162,6 +164,10 @@ func (n *Node) KeyArgs(cols []Column, k row.Key) ([]any, bool) {
 // KeyArgs returns what the parts of a key of these columns are bound as, and false
 // when no row can have it.
 func KeyArgs(cols []Column, k row.Key) ([]any, bool) {
+	if len(cols) == 1 {
+		arg, err := cols[0].KeyArg(string(k))
+		return []any{arg}, err == nil
+	}
 	parts, ok := row.SplitKey(k, len(cols))
 	if !ok {
 		return nil, false
