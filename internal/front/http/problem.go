@@ -43,20 +43,25 @@ func (p *problem) append(dst []byte, base, path, subject string) []byte {
 	if len(subject)+len(detail) > maxDetail {
 		subject, detail = "", front.Clip(subject+detail, maxDetail)
 	}
-	code, hint := p.code, p.hint
-	if code == "" {
-		code = p.kind.code()
-	}
+	hint := p.hint
 	if hint == "" {
 		hint = p.kind.hint
 	}
-	dst = appendMember(dst, `{"type":`, base, "/-/problems/", p.kind.slug)
-	dst = appendMember(dst, `,"title":`, http.StatusText(p.kind.status))
-	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(p.kind.status), 10)
-	dst = appendMember(dst, `,"detail":`, subject, detail)
+	dst = appendMember(dst, `{"type":`, base, "/-/problems/")
+	dst = append(append(dst[:len(dst)-1], p.kind.slug...), `","title":"`...)
+	dst = append(append(dst, http.StatusText(p.kind.status)...), `","status":`...)
+	dst = strconv.AppendInt(dst, int64(p.kind.status), 10)
+	dst = append(dst, `,"detail":`...)
+	at := len(dst)
+	dst = appendMember(dst, "", subject, detail)
+	end := len(dst)
 	dst = appendMember(dst, `,"instance":`, front.Clip(path, maxDetail))
-	dst = appendMember(dst, `,"code":`, code)
-	dst = appendMember(dst, `,"message":`, subject, detail)
+	if p.code != "" {
+		dst = appendMember(dst, `,"code":`, p.code)
+	} else {
+		dst = append(append(append(dst, `,"code":"`...), p.kind.code()...), '"')
+	}
+	dst = append(append(dst, `,"message":`...), dst[at:end]...)
 	dst = appendOptional(dst, `,"details":`, front.Clip(p.details, maxDetail))
 	dst = appendOptional(dst, `,"hint":`, hint)
 	return append(dst, "}\n"...)
