@@ -230,7 +230,7 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 		Name: r.Name, Cacheability: kept, Lookups: lookups, Warm: warm,
 		Fills: ops.Fills{
 			Stored: r.Stored, Discarded: r.Discarded, Collapsed: r.Collapsed, Error: r.Errors,
-			Again: r.Refilled, Written: r.Kept,
+			Written: r.Kept,
 		},
 		Invalidations: ops.Invalidations{
 			Feed: r.Fed, Write: r.Written, Admin: r.Admin, Gap: r.Gaps,

@@ -53,7 +53,6 @@ const (
 	auditStale
 	warmKeys
 	warmRounds
-	cacheRefills
 	unsettledOldest
 	poolInUse
 	poolIdle
@@ -157,8 +156,6 @@ func careFamilies() map[metricID]family {
 			"Keys that warming has looked at in its present or last round."},
 		warmRounds: {"warm_rounds_total", counter, resource,
 			"Rounds of warming that are done: one at the start and one after each gap."},
-		cacheRefills: {"cache_refills_total", counter, resource,
-			"Documents read again in the background because a write has dropped them."},
 		unsentBytes: {"unsent_bytes", gauge, nil,
 			"Bytes of answers that are being made, or that no client has read yet."},
 		unsentWaiting: {"unsent_waiting", gauge, nil,

@@ -120,10 +120,10 @@ func (e *emitter) requests(r *Requests) {
 }
 
 // asked reports whether anybody has asked for a document of r, or has written one. A
-// resource of which nobody has says nothing worth fifteen series, and a database may
+// resource of which nobody has says nothing worth fourteen series, and a database may
 // have hundreds of tables.
 func (r *Resource) asked() bool {
-	n := r.Fills.Stored + r.Fills.Discarded + r.Fills.Collapsed + r.Fills.Error + r.Fills.Again +
+	n := r.Fills.Stored + r.Fills.Discarded + r.Fills.Collapsed + r.Fills.Error +
 		r.Fills.Written + r.Invalidations.Write + r.Invalidations.Admin
 	for _, l := range r.Lookups {
 		n += l.Hit + l.Miss + l.Stale + l.Negative
@@ -143,7 +143,6 @@ func (e *emitter) resource(r *Resource) {
 	e.value(cacheFills, float64(r.Fills.Collapsed), r.Name, "collapsed")
 	e.value(cacheFills, float64(r.Fills.Error), r.Name, "error")
 	e.value(cacheFills, float64(r.Fills.Written), r.Name, "written")
-	e.value(cacheRefills, float64(r.Fills.Again), r.Name)
 	e.value(cacheInvalidations, float64(r.Invalidations.Feed), r.Name, "feed")
 	e.value(cacheInvalidations, float64(r.Invalidations.Write), r.Name, "write")
 	e.value(cacheInvalidations, float64(r.Invalidations.Admin), r.Name, "admin")

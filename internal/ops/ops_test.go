@@ -299,7 +299,7 @@ func TestFeedAndCache_AreJSON(t *testing.T) {
 		{"/-/cache", `{"tiers":[{"name":"memory","entries":3,"negative":1,"bytes":6000,
 			"max_bytes":1048576,"hits":7,"misses":2,"evictions":1,"copy_bytes":0}],"resources":[{"name":"depts",
 			"lookups":[{"tier":"memory","hit":7,"miss":2,"stale":1,"negative":1}],
-			"fills":{"stored":2,"discarded":1,"collapsed":4,"error":1,"again":0,"written":0},
+			"fills":{"stored":2,"discarded":1,"collapsed":4,"error":1,"written":0},
 			"invalidations":{"feed":3,"write":2,"admin":1,"gap":1},"cacheability":0.75}]}`},
 	}
 	for _, tt := range tests {

@@ -96,13 +96,12 @@ type Lookups struct {
 	Negative uint64 `json:"negative"` // a hit that says that there is no row
 }
 
-// Fills are loads, by their end: after a miss, and of what a write has dropped.
+// Fills are loads, by their end, and what was stored without one.
 type Fills struct {
 	Stored    uint64 `json:"stored"`
 	Discarded uint64 `json:"discarded"` // a change had overtaken the load
 	Collapsed uint64 `json:"collapsed"` // waited for the load of another request
 	Error     uint64 `json:"error"`
-	Again     uint64 `json:"again"`   // begun in the background because of a write
 	Written   uint64 `json:"written"` // no load: stored as a write has read it back
 }
 

@@ -61,7 +61,6 @@ func (u *upstream) follow(feed source.Feed, opened []source.Watched) {
 	go f.run()
 	go f.fence()
 	go f.settle()
-	u.loops.Go(u.refillAll)
 	if u.opts.Audit > 0 {
 		u.loops.Go(u.audit)
 	}

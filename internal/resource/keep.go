@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
 )
 
 const (
@@ -21,8 +23,9 @@ const (
 
 // A promise is the document of a write that memory had, as the write has read it back:
 // once the feed has told of the change it is stored as if it had been read then, and
-// nobody reads it again. That was a quarter of what a PUT costs. It takes a source that
-// knows in advance where the transaction will be: see source.Write.
+// nobody reads it again. It takes a source that knows in advance where the transaction
+// will be: see source.Write. Whatever else a write has dropped is read when somebody asks
+// for it: to read it again in the background cost more than it saved.
 type promise struct {
 	form  *form
 	lease *fresh.Lease
@@ -39,9 +42,25 @@ type promises struct {
 	list []promise
 }
 
+// look notes in which formats memory has the document of the write, before it is dropped.
+func (h *holding) look() {
+	f := h.f
+	if h.key == "" || f.memory == nil || f.wide || f.tracked || !f.src.followed.Load() {
+		return
+	}
+	for asked := f.asked.Load(); asked != 0; asked &= asked - 1 {
+		of := row.Format(bits.TrailingZeros32(asked))
+		ref := tier.Ref{Resource: f.number, Format: of, Key: h.key}
+		if _, ok := f.memory.Get(ref); ok {
+			h.had = append(h.had, of)
+		}
+	}
+}
+
 // promise takes the leases of what the write is going to read back: the document that
-// it names, in each format that memory had. What else memory had is read again.
-func (h *holding) promise(key row.Key, at source.Position) {
+// it names, in each format that memory had. at is where the transaction will be; 0: nobody
+// knows.
+func (h *holding) promise(at source.Position) {
 	f := h.f
 	if at == 0 || f.tracked || f.wide {
 		return
@@ -50,21 +69,16 @@ func (h *holding) promise(key row.Key, at source.Position) {
 	marks := 0
 	for i := range h.touches {
 		for _, k := range h.touches[i].Keys {
-			if k == key && h.touches[i].Space == f.space {
+			if k == h.key && h.touches[i].Space == f.space {
 				marks++
 			}
 		}
 	}
-	others := h.had[:0]
-	for _, one := range h.had {
-		if one.form != f || one.key != key {
-			others = append(others, one)
-			continue
-		}
-		l := f.space.Promise(key, one.format, h.at, marks)
+	for _, of := range h.had {
+		l := f.space.Promise(h.key, of, h.at, marks)
 		h.promises = append(h.promises, promise{form: f, lease: l, pos: h.at})
 	}
-	h.had = others
+	h.had = nil
 }
 
 // breakPromises ends the leases of what is not kept.

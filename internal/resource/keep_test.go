@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -119,5 +120,109 @@ func TestPromises_EndInTime(t *testing.T) {
 	}
 	if rest := p.add(make([]promise, keepMost+3)); len(rest) != 3 {
 		t.Errorf("%d of too many are refused, want 3", len(rest))
+	}
+}
+
+// kept waits until memory has a document, and returns it. Nobody asks the database
+// for it meanwhile.
+func (h *house) kept(name, key string, of row.Format) string {
+	h.t.Helper()
+	var doc string
+	h.until(func() bool {
+		a, err := h.resource(name).Get(h.t.Context(), row.Key(key),
+			Options{Format: of, OnlyIfCached: true})
+		if err == nil {
+			doc = string(a.Doc.Body())
+		} else if !errors.Is(err, ErrNotCached) {
+			h.t.Fatal(err)
+		}
+		return err == nil
+	})
+	return doc
+}
+
+// What memory had is there again soon after a write, in each form that it had, as the
+// write has read it back. What the row is a part of in another resource is read by its
+// next reader, as it is now.
+func TestKeep_WhatMemoryHad(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("emp", "7839")
+	h.hit("dept", "10")
+	if _, err := h.resource("emp").Get(t.Context(), "7839",
+		Options{Format: row.FormatMsgPack}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7839"}, fmt.Sprintf(`{"sal":%d}`, i))
+		want := fmt.Sprintf(`"sal":%d,`, i)
+		if got := h.kept("emp", "7839", row.FormatJSON); !strings.Contains(got, want) {
+			t.Fatalf("emp/7839 = %s, want %s", got, want)
+		}
+		h.kept("emp", "7839", row.FormatMsgPack)
+		if doc, _ := h.get("dept", "10", Options{}); !strings.Contains(doc, want) {
+			t.Fatalf("dept/10 = %s, want %s", doc, want)
+		}
+	}
+	if emp := h.resource("emp").Stats(); emp.Kept != 40 {
+		t.Errorf("%d documents were kept, want 40", emp.Kept)
+	}
+	if dept := h.resource("dept").Stats(); dept.Kept != 0 {
+		t.Errorf("of the other resource %d were kept, want none", dept.Kept)
+	}
+}
+
+// What memory had not is not read because it is written.
+func TestKeep_LeavesAloneWhatMemoryHadNot(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("dept", "10") // which shows when all is done: it is kept
+	for i := range 20 {
+		h.mustWrite("dept", Write{Op: source.OpMerge, Key: "20"}, fmt.Sprintf(`{"loc":"%d"}`, i))
+	}
+	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, `{"loc":"X"}`)
+	h.kept("dept", "10", row.FormatJSON)
+	_, err := h.resource("dept").Get(t.Context(), "20", Options{OnlyIfCached: true})
+	if !errors.Is(err, ErrNotCached) {
+		t.Errorf("dept/20, which nobody has read: %v, want %v", err, ErrNotCached)
+	}
+	if s := h.resource("dept").Stats(); s.Kept != 1 {
+		t.Errorf("%d documents were kept, want 1", s.Kept)
+	}
+}
+
+// Whoever reads before the document of a write is kept gets the new one too, and
+// never an older one from then on.
+func TestKeep_BesideReaders(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("dept", "10")
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	done := make(chan struct{})
+	defer close(done)
+	for range 4 {
+		readers.Go(func() {
+			last := -1
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				a, err := h.resource("dept").Get(t.Context(), "10", Options{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var n int
+				_, tail, _ := strings.Cut(string(a.Doc.Body()), `"loc":"`)
+				if _, err := fmt.Sscanf(tail, "%d", &n); err == nil && n < last {
+					t.Errorf("%d was read after %d", n, last)
+				} else if err == nil {
+					last = n
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		h.mustWrite("dept", Write{Op: source.OpMerge, Key: "10"}, fmt.Sprintf(`{"loc":"%d"}`, i))
 	}
 }

@@ -16,7 +16,7 @@ type counts struct {
 	_                                         [56]byte
 	negative, stale, misses                   atomic.Uint64
 	stored, discarded, collapsed, recalled    atomic.Uint64
-	refilled, kept                            atomic.Uint64
+	kept                                      atomic.Uint64
 	errors, writes, fed, written, gaps, admin atomic.Uint64
 }
 
@@ -44,7 +44,6 @@ type ResourceStats struct {
 	Writes                               uint64
 	Disk                                 bool   // the disk keeps its documents
 	Recalled                             uint64 // misses that the disk has answered
-	Refilled                             uint64 // read again because of a write through here
 	Kept                                 uint64 // as a write through here has read them back
 	Fed, Written, Gaps, Admin            uint64 // invalidations by their cause
 	Warm                                 WarmStats
@@ -152,8 +151,8 @@ func (r *Resource) Stats() ResourceStats {
 		Misses: c.misses.Load(), Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Disk: f.disk != nil, Recalled: c.recalled.Load(),
-		Refilled: c.refilled.Load(), Kept: c.kept.Load(),
-		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
+		Kept: c.kept.Load(),
+		Fed:  c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
 		Warm:     r.warmStats(),
 		Watchers: int(r.watch.count.Load()), WatchDropped: r.watch.dropped.Load(),
 	}

@@ -87,12 +87,11 @@ type upstream struct {
 	loads  sync.WaitGroup // loads and late releases under way
 	crew   crew.Crew      // reads the source
 
-	places  chan struct{} // one for each load that may run
-	bypass  chan struct{} // one for each that may run while the feed lags
-	down    atomic.Int64  // until when the source is taken to be unreachable; 0: it is not
-	timing  timings
-	audits  audits
-	refills refills
+	places chan struct{} // one for each load that may run
+	bypass chan struct{} // one for each that may run while the feed lags
+	down   atomic.Int64  // until when the source is taken to be unreachable; 0: it is not
+	timing timings
+	audits audits
 
 	promises promises
 
@@ -141,8 +140,8 @@ func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
 		timeout: o.Timeout,
 		ctx:     ctx, cancel: cancel,
 		places: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.Bypass),
-		refills: refills{kick: make(chan struct{}, 1)}, doubted: make(chan struct{}, 1),
-		looks: source.NewFences(), wakes: source.NewFences(),
+		doubted: make(chan struct{}, 1),
+		looks:   source.NewFences(), wakes: source.NewFences(),
 	}
 	u.asked.Store(monotonic())
 	return u

@@ -38,9 +38,9 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 			return Result{}, err
 		}
 	}
-	h := &holding{f: f}
+	h := &holding{f: f, key: w.Key}
 	if w.Key != "" {
-		h.hold([]fresh.Touch{{Space: f.space, Keys: []row.Key{w.Key}}}, nil)
+		h.hold([]fresh.Touch{{Space: f.space, Keys: []row.Key{w.Key}}})
 	}
 	written, err := f.write(ctx, &w, h)
 	h.end(err)
@@ -52,7 +52,6 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	}
 	r.counts.writes.Add(1)
 	h.fulfil(&written.Loaded)
-	f.src.refill(h.had, written.Position)
 	return f.result(&w, written, h.document(w.Format)), nil
 }
 
@@ -84,8 +83,8 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 			defer f.src.apply.Unlock()
 			touches := f.src.touches(&source.Tx{Changes: changes})
 			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
-			h.hold(touches, f.src.bySpace)
-			h.promise(w.Key, at)
+			h.hold(touches)
+			h.promise(at)
 		},
 	}
 	change.Check = f.checker(w)
@@ -164,27 +163,18 @@ func (f *form) result(w *Write, written *source.Written, doc *row.Document) Resu
 // holding is what one write keeps from being stored.
 type holding struct {
 	f       *form
+	key     row.Key // of the document that the write names; "": the database makes it
 	touches []fresh.Touch
-	had     []refill // what memory had of it
+	had     []row.Format // in which memory had that document
 
 	at       fresh.Position // of the transaction, if the source knows; 0: it does not
 	promises []promise
 }
 
-// hold drops what touches name and keeps it from being stored. forms are those that
-// the touches are of, besides h's own.
-func (h *holding) hold(touches []fresh.Touch, forms map[*fresh.Space]*form) {
-	for i := range touches {
-		f := forms[touches[i].Space]
-		if touches[i].Space == h.f.space {
-			f = h.f
-		}
-		if f == nil || f.memory == nil || f.wide || touches[i].Whole || !f.src.followed.Load() {
-			continue
-		}
-		for _, k := range touches[i].Keys {
-			h.had = f.had(h.had, k)
-		}
+// hold drops what touches name and keeps it from being stored.
+func (h *holding) hold(touches []fresh.Touch) {
+	if h.touches == nil {
+		h.look()
 	}
 	h.f.src.domain.Hold(touches)
 	h.touches = append(h.touches, touches...)
