@@ -78,9 +78,6 @@ func (c *checkCmd) resource(
 	for _, sql := range plan.SQL() {
 		fmt.Fprintf(p.stdout, "    %s\n", strings.ReplaceAll(sql, "\n", "\n    "))
 	}
-	if err := s.KeyTypes.CheckKey(plan.KeyType()); err != nil {
-		return err
-	}
 	findings, err := plan.Check(ctx)
 	if err != nil {
 		return fmt.Errorf("resource %s: %w", s.Name, err)

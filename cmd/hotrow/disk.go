@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/ops"
@@ -16,10 +15,8 @@ func openDisk(cfg *config.Config, log *slog.Logger) (*tier.Disk, error) {
 	if path == "" {
 		return nil, nil
 	}
-	o := cfg.Cache.Disk
 	d, err := tier.OpenDisk(tier.DiskOptions{
-		Path: path, MaxBytes: int64(o.Max), Batch: o.Batch,
-		FlushEvery: time.Duration(o.FlushEvery), VerifyAll: o.Verify == "open", Log: log,
+		Path: path, MaxBytes: int64(cfg.Cache.Disk.Max), Log: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cache.disk: %w", err)

@@ -21,7 +21,7 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	l := &cfg.Links
 	base := cfg.LinksBaseURL(s.links.listener.Addr())
 	rules, err := links.NewRules(links.Options{
-		BaseURL: base, Aliases: l.Hosts, Schemes: l.Schemes, Userinfo: l.Userinfo == "allow",
+		BaseURL: base, Aliases: l.Hosts, Schemes: l.Schemes,
 		DenyPrivate: l.Private == "deny", Status: l.Status, CodeLength: l.CodeLen,
 		ExactCase: l.Case == "exact", LimitAll: l.Spend == "all",
 	})
@@ -33,7 +33,7 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	o := api.Options{
 		Keys: links.NewKeys(s.links.store, nil), Stats: stats, Open: l.Open,
 		Private:    func() bool { return s.cfg().LinksPrivate() },
-		CreateRate: l.Rate.Create, MaxBody: int64(l.Limits.Body), Log: s.log,
+		CreateRate: l.Rate.Create, Log: s.log,
 		ClientIP: func(r *http.Request) netip.Addr { return s.links.front.ClientIP(r) },
 	}
 	if s.links.drainer != nil {

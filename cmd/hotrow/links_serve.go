@@ -38,6 +38,16 @@ type shortener struct {
 // on reports whether there is a shortener.
 func (l *shortener) on() bool { return l.listener != nil }
 
+const (
+	// linksMaxAge is how long browsers keep a permanent redirect: who wants every
+	// click counted makes links with status 302 or 307, which no browser keeps.
+	linksMaxAge = 90 * time.Second
+
+	// linksMaxStale is how long redirects stay as they were while the database is
+	// away: a link that leads where it led is better than none.
+	linksMaxStale = 10 * time.Minute
+)
+
 // linksSpec returns the resource of links, nil when there is none.
 func linksSpec(cfg *config.Config) *resource.Spec {
 	name := cfg.LinksSource()
@@ -46,7 +56,7 @@ func linksSpec(cfg *config.Config) *resource.Spec {
 	}
 	s := linksfront.Spec{
 		Source: name, Name: config.LinksResource, Access: resource.Rule(cfg.LinksAccess()),
-		MaxAge: time.Duration(cfg.Links.Cache), MaxStale: time.Duration(cfg.Links.MaxStale),
+		MaxAge: linksMaxAge, MaxStale: linksMaxStale,
 	}.Resource()
 	return &s
 }
@@ -191,7 +201,7 @@ func (s *server) startDrainer(ctx context.Context, cfg *config.Config) error {
 	}
 	o := clicks.Options{
 		Store: s.links.store, Log: s.links.log, IP: ipPolicy[cfg.Links.IP], Logger: s.log,
-		KeepRaw: forEver(cfg.Links.Keep.Clicks), KeepHours: forEver(cfg.Links.Keep.Hours),
+		KeepRaw: forEver(cfg.Links.Keep.Clicks), KeepHours: forEver(cfg.Links.Keep.Hours()),
 	}
 	if path := cfg.LinksCountry(); path != "" {
 		var err error
@@ -221,7 +231,7 @@ func linksSettings(cfg *config.Config) linksfront.Settings {
 	l := &cfg.Links
 	s := linksfront.Settings{
 		Fold: l.Case == "fold", Hosts: cfg.LinksHosts(), Proxies: cfg.LinksProxies(),
-		MissURL: l.MissURL, Root: l.Root, MissRate: l.Rate.Misses, Orphans: l.Orphans,
+		MissURL: l.MissURL, Root: l.Root, MissRate: l.Rate.Misses, Orphans: true,
 	}
 	if l.Compat == "shortcut" {
 		s.MissCode, s.MissPath = api.ShortcutMissing()

@@ -34,7 +34,6 @@ func openSource(
 		return postgres.Open(ctx, s.URL.Reveal(), postgres.Options{
 			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
-			Lifetime:    time.Duration(s.Pool.Lifetime),
 			Publication: s.Feed.Publication, NotifyPrefix: s.Feed.Notify.Prefix,
 			Slot: s.Feed.Slot, SlotUnbounded: s.Feed.SlotUnbound,
 		})
@@ -43,15 +42,13 @@ func openSource(
 		return mysql.Open(ctx, s.URL.Reveal(), mysql.Options{
 			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
-			Lifetime: time.Duration(s.Pool.Lifetime),
-			User:     os.Getenv("USER"), Password: os.Getenv("MYSQL_PWD"),
+			User: os.Getenv("USER"), Password: os.Getenv("MYSQL_PWD"),
 		})
 	case "memcached":
 		warnPassword(s.URL.Reveal(), "url: file:PATH", log)
 		return memcached.Open(ctx, s.URL.Reveal(), memcached.Options{
 			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
-			Lifetime: time.Duration(s.Pool.Lifetime),
 		})
 	}
 	return nil, errors.New("not a database that hotrow knows: use FILE, sqlite:FILE, postgres://," +
@@ -118,15 +115,12 @@ func sourceOptions(cfg *config.Config, o opened) []resource.SourceOptions {
 		list = append(list, resource.SourceOptions{
 			Name: name, Source: src, Mode: source.FeedMode(s.Feed.Mode),
 			Readers: s.Pool.Max, Acquire: time.Duration(s.Pool.AcquireTimeout),
-			Timeout:    time.Duration(s.StatementTimeout),
-			StaleAfter: time.Duration(s.Feed.StaleAfter),
-			Waiting:    s.Pool.MaxWaiting, Bypass: s.Feed.Bypass,
+			Timeout:      time.Duration(s.StatementTimeout),
+			StaleAfter:   time.Duration(s.Feed.StaleAfter),
 			OnLag:        resource.OnLag(s.Feed.OnLag),
 			MaxStale:     time.Duration(s.Feed.MaxStale),
 			StaleIfError: time.Duration(s.Feed.StaleIfError),
 			Audit:        s.Feed.Audit,
-			ReconnectMin: time.Duration(s.Feed.Reconnect.Min),
-			ReconnectMax: time.Duration(s.Feed.Reconnect.Max),
 		})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
@@ -143,10 +137,10 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 	for i := range specs {
 		s := &specs[i]
 		list[i] = resource.Spec{
-			Source: s.Source, Table: s.Spec, Key: s.KeyTypes,
+			Source: s.Source, Table: s.Spec,
 			Writable: s.Writable, Methods: s.Methods,
 			RequireIfMatch: s.RequireIfMatch, MaxLimit: s.MaxLimit, TTL: s.TTL,
-			Formats: s.Formats, Pass: !s.Memory, Negative: cfg.Cache.Negative,
+			Formats: s.Formats, Pass: !s.Memory, Negative: true,
 			Outage: resource.Outage{
 				OnLag: (*resource.OnLag)(&s.OnLag), MaxStale: &s.MaxStale,
 				StaleIfError: &s.StaleIfError,

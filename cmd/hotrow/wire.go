@@ -18,6 +18,9 @@ type wireServer struct {
 	site  *wirefront.Site
 }
 
+// wireIdle is how long a connection may be silent: clients send heartbeats.
+const wireIdle = 10 * time.Minute
+
 // serveWire starts to serve the wire protocol.
 func (s *server) serveWire() error {
 	if s.wireListener == nil {
@@ -25,7 +28,7 @@ func (s *server) serveWire() error {
 	}
 	cfg := s.cfg()
 	s.wire.front = wirefront.New(s.wireOptions(cfg))
-	listen := wirefront.Listen{Idle: time.Duration(cfg.Wire.IdleTimeout), Log: s.log}
+	listen := wirefront.Listen{Idle: wireIdle, Log: s.log}
 	if cfg.Wire.TLS {
 		listen.TLS = wirefront.TLS(s.cert.Live)
 	}
@@ -40,8 +43,8 @@ func (s *server) wireOptions(cfg *config.Config) wirefront.Options {
 	return wirefront.Options{
 		Resources: s.set, Starting: s.starting, HTTP: s.front,
 		Auth: s.tokens.Principal, Issued: s.tokens.Issued, Open: s.cmd.Open,
-		MaxMessage: int(cfg.Wire.MaxMessage), MaxInFlight: cfg.Wire.MaxInFlight,
-		Perf: cfg.Wire.Perf, Server: "hotrow " + version, Instance: rand.Text(), Log: s.log,
+		MaxMessage: cfg.MaxMessage(),
+		Perf:       cfg.Wire.Perf, Server: "hotrow " + version, Instance: rand.Text(), Log: s.log,
 		Access: s.access, Unsent: s.unsent,
 	}
 }

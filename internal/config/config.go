@@ -77,9 +77,8 @@ type Token struct {
 
 // Cache bounds what is kept in memory and behind it.
 type Cache struct {
-	Memory   Size `yaml:"memory,omitempty" range:"1MiB..16TiB"` // 0: serve decides
-	Negative bool `yaml:"negative"`
-	Disk     Disk `yaml:"disk"`
+	Memory Size `yaml:"memory,omitempty" range:"1MiB..16TiB"` // 0: serve decides
+	Disk   Disk `yaml:"disk"`
 }
 
 // A Source is one database.
@@ -94,35 +93,25 @@ type Source struct {
 type Pool struct {
 	Max            int      `yaml:"max" range:"1..10000"`
 	AcquireTimeout Duration `yaml:"acquire_timeout" range:"1ms..10m"`
-	MaxWaiting     int      `yaml:"max_waiting" range:"1..1000000"`
-	Lifetime       Duration `yaml:"lifetime" range:"1s..168h"`
 }
 
 // Feed says how changes of a database are learnt, and what counts as fresh.
 type Feed struct {
-	Mode         string    `yaml:"mode" oneof:"auto logical notify binlog sqlite none"`
-	Publication  string    `yaml:"publication"`
-	Slot         string    `yaml:"slot" empty:"plain"`
-	SlotUnbound  bool      `yaml:"slot_unbounded"`
-	Notify       Notify    `yaml:"notify"`
-	OnLag        string    `yaml:"on_lag" oneof:"stale bypass fail"`
-	Bypass       int       `yaml:"bypass" range:"0..10000"`
-	StaleAfter   Duration  `yaml:"stale_after" range:"100ms..1m"`
-	MaxStale     Duration  `yaml:"max_stale" range:"0s..24h"`
-	StaleIfError Duration  `yaml:"stale_if_error" range:"0s..168h"`
-	Reconnect    Reconnect `yaml:"reconnect"`
-	Audit        int       `yaml:"audit" range:"0..1000"`
+	Mode         string   `yaml:"mode" oneof:"auto logical notify binlog sqlite none"`
+	Publication  string   `yaml:"publication"`
+	Slot         string   `yaml:"slot" empty:"plain"`
+	SlotUnbound  bool     `yaml:"slot_unbounded"`
+	Notify       Notify   `yaml:"notify"`
+	OnLag        string   `yaml:"on_lag" oneof:"stale bypass fail"`
+	StaleAfter   Duration `yaml:"stale_after" range:"100ms..1m"`
+	MaxStale     Duration `yaml:"max_stale" range:"0s..24h"`
+	StaleIfError Duration `yaml:"stale_if_error" range:"0s..168h"`
+	Audit        int      `yaml:"audit" range:"0..1000"`
 }
 
 // Notify is the naming of LISTEN/NOTIFY channels: PREFIX_TABLE.
 type Notify struct {
 	Prefix string `yaml:"prefix"`
-}
-
-// Reconnect bounds the pause before a broken feed is connected again.
-type Reconnect struct {
-	Min Duration `yaml:"min" range:"1ms..10m"`
-	Max Duration `yaml:"max" range:"1ms..10m"`
 }
 
 // Default returns the configuration of an empty file.
@@ -152,7 +141,7 @@ func Default() *Config {
 			Access: "off", AccessFormat: "json", AccessSample: 100,
 		},
 		Auth:      Auth{Tokens: []Token{}},
-		Cache:     Cache{Negative: true, Disk: defaultDisk()},
+		Cache:     Cache{Disk: defaultDisk()},
 		Sources:   map[string]*Source{},
 		Resources: map[string]*Resource{},
 	}
@@ -171,8 +160,6 @@ func (s *Source) setDefaults() {
 		Pool: Pool{
 			Max:            16,
 			AcquireTimeout: Duration(2 * time.Second),
-			MaxWaiting:     4096,
-			Lifetime:       Duration(30 * time.Minute),
 		},
 		StatementTimeout: Duration(5 * time.Second),
 		Feed: Feed{
@@ -184,10 +171,6 @@ func (s *Source) setDefaults() {
 			OnLag:        "stale",
 			MaxStale:     Duration(10 * time.Second),
 			StaleIfError: Duration(time.Hour),
-			Reconnect: Reconnect{
-				Min: Duration(50 * time.Millisecond),
-				Max: Duration(500 * time.Millisecond),
-			},
 		},
 	}
 }

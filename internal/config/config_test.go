@@ -26,12 +26,12 @@ auth:
     - name: ci
       sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
       role: editor
-cache: {memory: 64MiB, negative: false}
+cache: {memory: 64MiB}
 sources:
   main:
     url: postgres://u:${PW}@h/db
     pool: {max: 4, acquire_timeout: 500ms}
-    feed: {mode: logical, publication: pub, reconnect: {min: 10ms, max: 1s}}
+    feed: {mode: logical, publication: pub}
 resources:
   depts:
     table: dept
@@ -54,7 +54,7 @@ resources:
   users:
     query: |
       SELECT name, mail FROM "user:s" WHERE id = :key AND x::text = 'a:b' -- :no
-    key: {param: id, type: string}
+    key: id
     depends: [{table: user, key: id}, {table: city, via: table}]
     ttl: 5s
 `
@@ -73,7 +73,7 @@ func TestLoad_ReadsEverySection(t *testing.T) {
 	if got, want := c.Sources["main"].URL.Reveal(), "postgres://u:p}w$x@h/db"; got != want {
 		t.Errorf("url: got %q, want %q", got, want)
 	}
-	if c.Log.Level != "warn" || c.Cache.Memory != 64<<20 || c.Cache.Negative || !c.HTTP.XCache {
+	if c.Log.Level != "warn" || c.Cache.Memory != 64<<20 || !c.HTTP.XCache {
 		t.Errorf("log, cache, http: got %+v %+v %+v", c.Log, c.Cache, c.HTTP)
 	}
 	if got := time.Duration(c.Sources["main"].Feed.StaleAfter); got != 250*time.Millisecond {
@@ -177,7 +177,7 @@ func TestLoad_EnvironmentOverridesTheFile(t *testing.T) {
 	c := mustLoad(t, "http: {listen: \"127.0.0.1:1\"}\n",
 		"HOTROW_HTTP_LISTEN=127.0.0.1:2", "HOTROW_OPS_LISTEN=off", "HOTROW_LOG_LEVEL=debug",
 		"HOTROW_CACHE_MEMORY=1GiB", "HOTROW_HTTP_HOSTS=a.example, b.example", "PORT=3",
-		"HOTROW_CACHE_NEGATIVE=false", "HOTROW_LOG_FORMAT=", "DATABASE_URL=postgres://h/d")
+		"HOTROW_LOG_FORMAT=", "DATABASE_URL=postgres://h/d")
 	want := Default()
 	want.HTTP.Listen.Address = "127.0.0.1:2"
 	want.HTTP.Hosts = []string{"a.example", "b.example"}
@@ -234,7 +234,7 @@ resources:
 	}
 	want := []Warning{
 		{"hotrow.yaml:4:40", `resources.depts.access.write: no token has the role "edtor", ` +
-			`so nobody passes; did you mean "editor"?`},
+			`so every request is refused; did you mean "editor"?`},
 		{"hotrow.yaml:1:39", "sources.other: no resource uses this source"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -358,7 +358,6 @@ func TestSpecs_ResolveEmbeds(t *testing.T) {
 		Methods:  []string{"get", "list", "post", "put", "patch", "delete"},
 		Writable: true, RequireIfMatch: true, MaxLimit: 1000, Read: "public", Write: "role:editor",
 		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
-		KeyTypes: KeyTypes{"depts", []string{""}},
 		Spec: &source.Spec{
 			Name: "depts", Table: "dept", Key: []string{"deptno"},
 			Fields: map[string]source.FieldSpec{
@@ -373,12 +372,11 @@ func TestSpecs_ResolveEmbeds(t *testing.T) {
 	}, {
 		Name: "emps", Source: "main", Formats: []row.Format{row.FormatJSON, row.FormatMsgPack},
 		Methods: []string{"get", "list"}, MaxLimit: 1000, Read: "public", Write: "none", Spec: emps,
-		KeyTypes: KeyTypes{Resource: "emps"},
-		OnLag:    "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
+		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
 	}, {
 		Name: "users", Source: "main", Memory: true, Formats: []row.Format{row.FormatJSON},
 		Methods: []string{"get"}, MaxLimit: 1000, Read: "public", Write: "none",
-		TTL: 5 * time.Second, KeyTypes: KeyTypes{"users", []string{"string"}},
+		TTL:   5 * time.Second,
 		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
 		Spec: &source.Spec{
 			Name: "users", Key: []string{"id"},
@@ -401,16 +399,6 @@ func TestSpecs_RefuseCyclesMadeInCode(t *testing.T) {
 		if _, err := c.Specs(); err == nil {
 			t.Errorf("a embeds %s, b embeds a: no error", embedded)
 		}
-	}
-}
-
-func TestCheckKey_ComparesTypes(t *testing.T) {
-	s := KeyTypes{"users", []string{"string"}}
-	if err := s.CheckKey(row.KeyType{{Column: "id", Kind: row.Text}}); err != nil {
-		t.Error(err)
-	}
-	if err := s.CheckKey(row.KeyType{{Column: "id", Kind: row.Int}}); err == nil {
-		t.Error("a string key of an int column is taken")
 	}
 }
 

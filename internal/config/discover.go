@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/hotrow/hotrow/internal/source"
@@ -46,9 +47,7 @@ func (c *Config) Discover(cat *source.Catalog, src string, writable bool) (
 func ofTable(t *source.Table, src string, writable bool) *Resource {
 	r := DefaultResource()
 	r.Source, r.Table, r.HideSecrets = src, tableName(t), true
-	for _, k := range t.Key {
-		r.Key = append(r.Key, KeyColumn{Column: k})
-	}
+	r.Key = slices.Clone(t.Key)
 	if writable && !t.View {
 		r.Access.Write = "public"
 	}

@@ -53,7 +53,7 @@ func TestInit_LoadsBack(t *testing.T) {
 	if odd.Table != `odd: "name" ${X} #1` {
 		t.Errorf("table: got %q", odd.Table)
 	}
-	if diff := cmp.Diff([]KeyColumn{{Column: "on"}, {Column: "a b"}}, odd.Key); diff != "" {
+	if diff := cmp.Diff([]string{"on", "a b"}, odd.Key); diff != "" {
 		t.Errorf("key (-want +got):\n%s", diff)
 	}
 	if f := c.Resources["emp"].Fields["password_hash"]; f == nil || !f.Hide {
@@ -192,7 +192,7 @@ func TestDiscover_LeavesOutATableWhoseNameIsTaken(t *testing.T) {
 		if diff := cmp.Diff([]string{"other.t", "u"}, sortedKeys(c.Resources)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if got := c.Resources["other.t"].Key[0].Column; got != "k" {
+		if got := c.Resources["other.t"].Key[0]; got != "k" {
 			t.Errorf("other.t has the key %s: it is the wrong table", got)
 		}
 		want := []Omission{{What: "table public.other.t", Conflict: true,

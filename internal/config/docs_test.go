@@ -26,6 +26,7 @@ func readPage(t *testing.T) map[string]pageRow {
 		t.Fatal(err)
 	}
 	_, keys, _ := strings.Cut(string(text), "\n## Keys\n")
+	keys, _, _ = strings.Cut(keys, "\n## ")
 	rows := make(map[string]pageRow)
 	for line := range strings.SplitSeq(keys, "\n") {
 		m := pageKey.FindStringSubmatch(line)
@@ -73,7 +74,7 @@ func TestReference_HasEveryKeyAndNoOther(t *testing.T) {
 		}
 	}
 	for path := range rows {
-		t.Errorf("%s has %s, which is no key", page, path)
+		t.Errorf("%s has %s, which is not a key", page, path)
 	}
 }
 
@@ -131,10 +132,10 @@ func TestKeys_BoundsAreReadable(t *testing.T) {
 	bounded := 0
 	for _, typ := range []reflect.Type{reflect.TypeFor[HTTP](), reflect.TypeFor[Wire](), reflect.TypeFor[Cache](),
 		reflect.TypeFor[Source](), reflect.TypeFor[Pool](), reflect.TypeFor[Feed](),
-		reflect.TypeFor[Reconnect](), reflect.TypeFor[Resource](), reflect.TypeFor[Lists](),
+		reflect.TypeFor[Resource](), reflect.TypeFor[Lists](),
 		reflect.TypeFor[Log](), reflect.TypeFor[Disk](), reflect.TypeFor[Memcached](),
 		reflect.TypeFor[Links](), reflect.TypeFor[ClickLog](), reflect.TypeFor[Retention](),
-		reflect.TypeFor[LinkRate](), reflect.TypeFor[LinkSizes]()} {
+		reflect.TypeFor[LinkRate]()} {
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			low, high, ok := strings.Cut(f.Tag.Get("range"), "..")

@@ -63,9 +63,7 @@ func appendKeys(keys []KeyInfo, t reflect.Type, parent KeyInfo) []KeyInfo {
 			keys = appendKeys(keys, ft, k)
 			continue
 		}
-		if section, _, _ := strings.Cut(k.Path, "."); envSections[section] {
-			k.Env = "HOTROW_" + strings.ToUpper(strings.ReplaceAll(k.Path, ".", "_"))
-		}
+		k.Env = variableOf(k.Path)
 		keys = append(keys, k)
 	}
 	return keys

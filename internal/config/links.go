@@ -20,57 +20,58 @@ type Links struct {
 	Database  Secret   `yaml:"database" apply:"restart"` // a URL, or a source by its name
 	Migrate   bool     `yaml:"migrate" apply:"restart"`
 	Access    string   `yaml:"access" empty:"plain" apply:"reload"`
-	MaxStale  Duration `yaml:"max_stale" range:"0s..168h" apply:"reload"`
 	Case      string   `yaml:"case" oneof:"fold exact" apply:"restart"`
 	CodeLen   int      `yaml:"code_length" range:"1..64" apply:"restart"`
 	Status    int      `yaml:"status" apply:"restart"`
-	Cache     Duration `yaml:"cache" range:"0s..24h" apply:"reload"`
 	Root      string   `yaml:"root" empty:"plain" apply:"reload"`
 	MissURL   string   `yaml:"miss_url" empty:"plain" apply:"reload"`
 	Schemes   []string `yaml:"schemes" apply:"restart"`
-	Userinfo  string   `yaml:"userinfo" oneof:"refuse allow" apply:"restart"`
 	Private   string   `yaml:"private_targets" oneof:"allow deny" apply:"restart"`
 	IP        string   `yaml:"ip" oneof:"mask full none" apply:"restart"`
 	Country   string   `yaml:"country" empty:"plain" apply:"restart"` // a file of address ranges
-	Orphans   bool     `yaml:"orphans" apply:"reload"`
-	Spend     string   `yaml:"max_clicks_by" oneof:"people all" apply:"restart"` // who spends them
+	Spend     string   `yaml:"max_clicks_by" oneof:"people all" apply:"restart"`
 	Proxies   []string `yaml:"trusted_proxies" apply:"reload"`
 	Compat    string   `yaml:"compat" oneof:"none shortcut" apply:"restart"`
 	JWTSecret Secret   `yaml:"jwt_secret,omitempty" apply:"restart"`
 
-	Log    ClickLog  `yaml:"log"`
-	Keep   Retention `yaml:"keep" apply:"restart"`
-	Rate   LinkRate  `yaml:"rate" apply:"reload"`
-	Limits LinkSizes `yaml:"limits" apply:"restart"`
+	Log  ClickLog  `yaml:"log"`
+	Keep Retention `yaml:"keep" apply:"restart"`
+	Rate LinkRate  `yaml:"rate" apply:"reload"`
 }
 
 // ClickLog is where clicks are until the database has them.
 type ClickLog struct {
-	Record  bool   `yaml:"record" apply:"restart"` // false: nobody counts anything
+	Record  bool   `yaml:"record" apply:"restart"` // false: clicks are not counted
 	Dir     string `yaml:"dir" apply:"restart"`
 	Node    int    `yaml:"node" range:"0..1023" apply:"restart"`
 	Max     Size   `yaml:"max" range:"64MiB..64TiB" apply:"restart"`
 	Segment Size   `yaml:"segment" range:"1MiB..1GiB" apply:"restart"` // of one file
 	Sync    string `yaml:"sync" oneof:"second always off" apply:"restart"`
 	OnFull  string `yaml:"on_full" oneof:"drop refuse" apply:"restart"`
-	Drain   bool   `yaml:"drain" apply:"reload"` // false: clicks stay in the log, to measure
+	Drain   bool   `yaml:"drain" apply:"reload"` // false: clicks stay in the log
 }
 
 // Retention is how long clicks are kept.
 type Retention struct {
 	Clicks Duration `yaml:"clicks" range:"0s..87600h"` // single ones, by whole months
-	Hours  Duration `yaml:"hours" range:"0s..87600h"`  // hourly counts; daily ones stay
+}
+
+// minHours is how long hourly counts are kept at least. They hold nothing about a
+// visitor.
+const minHours = Duration(90 * 24 * time.Hour)
+
+// Hours returns how long hourly counts are kept; 0: for ever. Daily ones stay.
+func (r Retention) Hours() Duration {
+	if r.Clicks == 0 {
+		return 0
+	}
+	return max(r.Clicks, minHours)
 }
 
 // LinkRate bounds what one client may ask for in a minute.
 type LinkRate struct {
 	Create int `yaml:"create" range:"0..1000000"` // without a key
 	Misses int `yaml:"misses" range:"0..1000000"`
-}
-
-// LinkSizes bound what the API takes.
-type LinkSizes struct {
-	Body Size `yaml:"body" range:"1KiB..64MiB"`
 }
 
 // linksSource is the name of the source that links.database makes of a URL.
@@ -81,21 +82,17 @@ const LinksResource = "links"
 
 // defaultLinks is the links section of an empty file, in which it is off.
 func defaultLinks() Links {
-	const day = 24 * time.Hour
 	return Links{
 		Hosts: []string{}, Database: "sqlite:links.db", Migrate: true,
-		MaxStale: Duration(10 * time.Minute), Case: "fold", CodeLen: 7, Status: 302,
-		Cache: Duration(90 * time.Second), Schemes: []string{"http", "https"},
-		Userinfo: "refuse", Private: "allow", IP: "mask", Orphans: true, Proxies: []string{},
-		Spend:  "people",
-		Compat: "none",
+		Case: "fold", CodeLen: 7, Status: 302, Schemes: []string{"http", "https"},
+		Private: "allow", IP: "mask", Proxies: []string{}, Compat: "none",
+		Spend: "people",
 		Log: ClickLog{
 			Record: true, Dir: "clicks", Max: 4 << 30, Segment: 64 << 20, Sync: "second",
 			OnFull: "drop", Drain: true,
 		},
-		Keep:   Retention{Clicks: Duration(90 * day), Hours: Duration(90 * day)},
-		Rate:   LinkRate{Create: 60, Misses: 120},
-		Limits: LinkSizes{Body: 64 << 10},
+		Keep: Retention{Clicks: minHours},
+		Rate: LinkRate{Create: 60, Misses: 120},
 	}
 }
 
@@ -281,7 +278,7 @@ func (v *validator) schemes() {
 		switch {
 		case slices.Contains([]string{"javascript", "data", "vbscript", "file", "blob",
 			"view-source", "about", "filesystem"}, strings.ToLower(s)):
-			v.addf(at, "%s is never a target: who follows a short link must not run it", s)
+			v.addf(at, "%s is never a target: a visitor of a short link must not run it", s)
 		case s != strings.ToLower(s) || !urlScheme.MatchString(s+":"):
 			v.addf(at, "want a scheme in lower case, such as https, found %q", s)
 		}

@@ -18,6 +18,7 @@ type Memcached struct {
 	Separator string   `yaml:"separator,omitempty"`
 	Prefix    string   `yaml:"prefix,omitempty"`
 	Expire    Duration `yaml:"expire,omitempty" range:"0s..720h"`
+	KeyType   string   `yaml:"key_type,omitempty" oneof:"string int uuid"`
 }
 
 // The bounds on the mapping's texts, in bytes.
@@ -51,8 +52,11 @@ func (r *Resource) valueSpec() *source.ValueSpec {
 		Format: source.ValueFormat(m.format()), Fields: m.Fields, Separator: m.Separator,
 		Prefix: m.Prefix, Expire: time.Duration(m.Expire), KeyKind: row.Text,
 	}
-	if len(r.Key) == 1 && r.Key[0].Type != "" {
-		v.KeyKind = keyKinds[r.Key[0].Type][0]
+	switch m.KeyType {
+	case "int":
+		v.KeyKind = row.Int
+	case "uuid":
+		v.KeyKind = row.UUID
 	}
 	return v
 }
@@ -81,7 +85,7 @@ func (v *validator) memcached(at string, r *Resource) {
 		v.addf(at+".key", "has %s: a memcached key is one text", columns(len(r.Key)))
 	}
 	if r.Allows("post") {
-		v.addf(at+".methods", "post is of no use: the key is no member of the document, so new "+
+		v.addf(at+".methods", "post is of no use: the key is not a member of the document, so new "+
 			"ones are made by put")
 	}
 	v.memcachedMapping(at+".memcached", r)

@@ -17,9 +17,9 @@ sources: {main: {url: "memcached://localhost:11211"}}
 resources:
   raw: {}
   users:
-    key: {column: id, type: int}
+    key: id
     access: {write: public}
-    memcached: {fields: [name, mail], separator: ";", prefix: "user:", expire: 1h}
+    memcached: {fields: [name, mail], separator: ";", prefix: "user:", expire: 1h, key_type: int}
   name:
     memcached: {format: json, fields: name}
 `)

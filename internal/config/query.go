@@ -32,21 +32,19 @@ func (v *validator) query(at string, r *Resource) {
 		return
 	}
 	known := map[string]bool{"key": len(r.Key) == 1}
-	var names []string
 	for _, k := range r.Key {
-		known[k.Name()] = true
-		names = append(names, k.Name())
+		known[k] = true
 	}
 	used := make(map[string]bool)
 	for _, p := range params {
 		if !known[p] {
-			v.addf(here, "the parameter :%s is no column of key%s", p, row.DidYouMean(p, names))
+			v.addf(here, "the parameter :%s is not in key%s", p, row.DidYouMean(p, r.Key))
 		}
 		used[p] = true
 	}
 	for _, k := range r.Key {
-		if !used[k.Name()] && !(len(r.Key) == 1 && used["key"]) {
-			v.addf(here, "does not use the parameter :%s", k.Name())
+		if !used[k] && !(len(r.Key) == 1 && used["key"]) {
+			v.addf(here, "does not use the parameter :%s", k)
 		}
 	}
 }

@@ -5,7 +5,7 @@ type Resource struct {
 	Source         string            `yaml:"source"`
 	Table          string            `yaml:"table,omitempty"`
 	Query          string            `yaml:"query,omitempty"`
-	Key            []KeyColumn       `yaml:"key,omitempty" one:"true"`
+	Key            []string          `yaml:"key,omitempty" one:"true"`
 	Fields         map[string]*Field `yaml:"fields,omitempty" name:"COLUMN"`
 	Only           bool              `yaml:"only"`
 	Embed          map[string]*Embed `yaml:"embed,omitempty" name:"MEMBER"`
@@ -47,34 +47,6 @@ func (w Warm) MarshalYAML() (any, error) {
 	return struct {
 		Query string `yaml:"query"`
 	}{w.Query}, nil
-}
-
-// A KeyColumn is one column of a key, or the parameter of a query. In a file it
-// is the column's name, or a mapping.
-type KeyColumn struct {
-	Column string `yaml:"column,omitempty"`
-	Param  string `yaml:"param,omitempty"`
-	Type   string `yaml:"type,omitempty" oneof:"int string uuid"`
-}
-
-// shortField names the member that a plain value stands for.
-func (KeyColumn) shortField() string { return "column" }
-
-// MarshalYAML writes the shortest form.
-func (k KeyColumn) MarshalYAML() (any, error) {
-	if k.Param == "" && k.Type == "" {
-		return k.Column, nil
-	}
-	type plain KeyColumn
-	return plain(k), nil
-}
-
-// Name returns the column or the parameter.
-func (k KeyColumn) Name() string {
-	if k.Param != "" {
-		return k.Param
-	}
-	return k.Column
 }
 
 // A Field says how one column appears in documents.

@@ -29,8 +29,6 @@ type ResourceSpec struct {
 
 	Warm      bool   // load before anybody asks
 	WarmQuery string // what; "": everything
-
-	KeyTypes KeyTypes
 }
 
 // Specs returns the resources in the order of their names, embedded resources
@@ -60,13 +58,9 @@ func (c *Config) Specs() ([]ResourceSpec, error) {
 			OnLag: r.OnLag, MaxStale: time.Duration(r.MaxStale),
 			StaleIfError: time.Duration(r.StaleIfError),
 			Warm:         r.Warm.What == "all" || r.Warm.Query != "", WarmQuery: r.Warm.Query,
-			KeyTypes: KeyTypes{Resource: name},
 		}
 		for _, f := range r.Formats {
 			s.Formats = append(s.Formats, formats[f])
-		}
-		for _, k := range r.Key {
-			s.KeyTypes.Types = append(s.KeyTypes.Types, k.Type)
 		}
 		specs = append(specs, s)
 	}
@@ -78,14 +72,11 @@ var formats = map[string]row.Format{"json": row.FormatJSON, "msgpack": row.Forma
 // spec returns what a source is asked to compile.
 func (c *Config) spec(name string, r *Resource) (*source.Spec, error) {
 	s := &source.Spec{
-		Name: name, Table: r.Table, Query: strings.TrimRight(r.Query, "; \t\r\n"),
+		Name: name, Table: r.Table, Query: strings.TrimRight(r.Query, "; \t\r\n"), Key: r.Key,
 		Only: r.Only, Hide: r.HideSecrets, RLSIgnore: r.RLS == "ignore",
 	}
 	if c.ofMemcached(r) {
 		s.Value = r.valueSpec()
-	}
-	for _, k := range r.Key {
-		s.Key = append(s.Key, k.Name())
 	}
 	if len(r.Fields) > 0 {
 		s.Fields = make(map[string]source.FieldSpec, len(r.Fields))
@@ -161,40 +152,6 @@ func cycleText(trail []string, child string) string {
 		}
 	}
 	return strings.Join(trail, " embeds ") + " embeds " + child
-}
-
-// The kinds of key columns that each type of the configuration stands for.
-var keyKinds = map[string][]row.Kind{
-	"int":    {row.Int, row.Uint},
-	"string": {row.Text},
-	"uuid":   {row.UUID},
-}
-
-// KeyTypes are the types of a resource's key columns as configured, "" where they
-// are not.
-type KeyTypes struct {
-	Resource string
-	Types    []string
-}
-
-// CheckKey compares the types as configured with those that the database has for
-// the columns. A difference means that a parameter would be bound as another type,
-// which can cost the index.
-func (k KeyTypes) CheckKey(kt row.KeyType) error {
-	for i, want := range k.Types {
-		if want == "" || i >= len(kt) {
-			continue
-		}
-		ok := false
-		for _, kind := range keyKinds[want] {
-			ok = ok || kind == kt[i].Kind
-		}
-		if !ok {
-			return fmt.Errorf("resources.%s.key: type is %s, but the database has another "+
-				"for %s: remove type to take the database's", k.Resource, want, kt[i].Column)
-		}
-	}
-	return nil
 }
 
 // Codings returns the content codings that are offered, the preferred one first.

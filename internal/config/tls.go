@@ -65,7 +65,7 @@ func (c *Config) keyPair() (cert *tls.Certificate, path string, err error) {
 		return nil, pathKey, err
 	}
 	if strings.Contains(string(keyPEM), "ENCRYPTED") {
-		return nil, pathKey, fmt.Errorf("%s is encrypted, and nobody is there to type its "+
+		return nil, pathKey, fmt.Errorf("%s is encrypted, and hotrow cannot ask for its "+
 			"passphrase: openssl pkey -in %s -out PLAIN", keyFile, keyFile)
 	}
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)

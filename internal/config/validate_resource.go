@@ -83,17 +83,11 @@ func (v *validator) key(at string, r *Resource) {
 	for i, k := range r.Key {
 		here := fmt.Sprintf("%s.key[%d]", at, i)
 		switch {
-		case v.bad[here] || v.bad[at+".key"] || v.bad[here+".column"] || v.bad[here+".param"]:
-		case k.Column == "" && k.Param == "":
-			v.addf(here, "needs column or param")
-		case k.Column != "" && k.Param != "":
-			v.addf(here, "column and param exclude each other")
-		case k.Param != "" && r.Query == "":
-			v.addf(here, "param is for queries: write column: %s", k.Param)
-		case seen[k.Name()]:
-			v.addf(here, "%q is there twice", k.Name())
+		case v.bad[here] || v.bad[at+".key"]:
+		case seen[k]:
+			v.addf(here, "%q is there twice", k)
 		}
-		seen[k.Name()] = true
+		seen[k] = true
 	}
 }
 
@@ -259,5 +253,6 @@ func (v *validator) rule(at, rule string) {
 		}
 		roles = append(roles, t.Role)
 	}
-	v.warnf(at, "no token has the role %q, so nobody passes%s", role, row.DidYouMean(role, roles))
+	v.warnf(at, "no token has the role %q, so every request is refused%s",
+		role, row.DidYouMean(role, roles))
 }

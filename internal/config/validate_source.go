@@ -85,18 +85,12 @@ func (v *validator) source(name string, s *Source) {
 	}
 	v.url(at, s)
 	f := s.Feed
-	if f.Reconnect.Min > f.Reconnect.Max {
-		v.addf(at+".feed.reconnect", "min %s is more than max %s", f.Reconnect.Min, f.Reconnect.Max)
-	}
 	if f.MaxStale != 0 && f.StaleAfter > f.MaxStale {
 		v.addf(at+".feed.stale_after", "%s is more than max_stale %s", f.StaleAfter, f.MaxStale)
 	}
 	if f.StaleIfError != 0 && f.MaxStale > f.StaleIfError {
 		v.addf(at+".feed.max_stale", "%s is more than stale_if_error %s",
 			f.MaxStale, f.StaleIfError)
-	}
-	if f.Bypass > s.Pool.Max {
-		v.addf(at+".feed.bypass", "%d is more than pool.max %d", f.Bypass, s.Pool.Max)
 	}
 	v.feed(at+".feed", s)
 }
@@ -130,7 +124,8 @@ var slotName = regexp.MustCompile("^[a-z0-9_]{1,63}$")
 func (v *validator) feed(at string, s *Source) {
 	mode, driver := s.Feed.Mode, s.Driver()
 	if driver != "" && !slices.Contains(s.Feeds(), mode) {
-		v.addf(at+".mode", "%q is no feed of %s: want %s", mode, products[driver], oneOf(s.Feeds()))
+		v.addf(at+".mode", "%q is not a feed of %s: want %s", mode, products[driver],
+			oneOf(s.Feeds()))
 	}
 	if !identifier.MatchString(s.Feed.Publication) {
 		v.addf(at+".publication", "want letters, digits and _, found %q", s.Feed.Publication)

@@ -1,28 +1,30 @@
 package config
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // Wire is the listener of the binary protocol.
 type Wire struct {
-	Listen      Listener `yaml:"listen" apply:"restart"`
-	TLS         bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
-	MaxMessage  Size     `yaml:"max_message" range:"4KiB..64MiB" apply:"restart"`
-	MaxInFlight int      `yaml:"max_in_flight" range:"1..65536" apply:"restart"`
-	IdleTimeout Duration `yaml:"idle_timeout" range:"1s..24h" apply:"restart"`
-	Perf        bool     `yaml:"perf" apply:"reload"` // answer the messages of gofast's perf
+	Listen Listener `yaml:"listen" apply:"restart"`
+	TLS    bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
+	Perf   bool     `yaml:"perf" apply:"reload"` // answer the messages of gofast's perf
 }
 
 // defaultWire returns the wire section of an empty file.
 func defaultWire() Wire {
-	return Wire{
-		Listen:      Listener{Network: "tcp", Address: "127.0.0.1:9900"},
-		MaxMessage:  1 << 20,
-		MaxInFlight: 1024,
-		IdleTimeout: Duration(10 * time.Minute),
-	}
+	return Wire{Listen: Listener{Network: "tcp", Address: "127.0.0.1:9900"}}
+}
+
+// The bounds of a message of the wire protocol. A peer may announce less than
+// 64 KiB, and a frame has no more than 64 MiB.
+const (
+	leastMessage = 64 << 10
+	mostMessage  = 64 << 20
+)
+
+// MaxMessage returns the longest message that is accepted by the wire protocol, in
+// bytes: what a body over HTTP may have.
+func (c *Config) MaxMessage() int {
+	return int(min(max(c.HTTP.MaxBody, leastMessage), mostMessage))
 }
 
 // wire checks the wire section.

@@ -53,17 +53,9 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 	return u, nil
 }
 
-// compile makes the plan of a resource, whose key is of the types that it should
-// be of.
+// compile makes the plan of a resource.
 func (u *upstream) compile(ctx context.Context, sp *Spec) (source.Plan, error) {
-	plan, err := u.source.Compile(ctx, sp.Table)
-	if err == nil && sp.Key != nil {
-		err = sp.Key.CheckKey(plan.KeyType())
-	}
-	if err != nil {
-		return nil, err
-	}
-	return plan, nil
+	return u.source.Compile(ctx, sp.Table)
 }
 
 // form makes the form of a spec, not compiled, for the resource that has its

@@ -42,16 +42,7 @@ type Spec struct {
 	// when a configuration is reloaded.
 	Preparer Preparer
 
-	// Key refuses the types that the database has for the key; nil: any are good.
-	// It is compared by value when a configuration is reloaded.
-	Key KeyChecker
-
 	RequireIfMatch bool // a change of a document must name the one that it changes
-}
-
-// A KeyChecker knows of which types a key has to be.
-type KeyChecker interface {
-	CheckKey(row.KeyType) error
 }
 
 // A Preparer makes of a row what one front needs to answer from it at once.

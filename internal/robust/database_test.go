@@ -109,8 +109,7 @@ func (d *database) config(s setup) config {
 	}
 	c.env = append(c.env, "HOTROW_CACHE_MEMORY="+s.memory)
 	if s.disk != "" {
-		c.env = append(c.env, "HOTROW_CACHE_DISK_PATH="+s.disk, "HOTROW_CACHE_DISK_MAX="+s.max,
-			"HOTROW_CACHE_DISK_FLUSH_EVERY=50ms")
+		c.env = append(c.env, "HOTROW_CACHE_DISK_PATH="+s.disk, "HOTROW_CACHE_DISK_MAX="+s.max)
 	}
 	if s.cert != "" {
 		c.env = append(c.env, "HOTROW_HTTP_TLS_CERT="+s.cert, "HOTROW_HTTP_TLS_KEY="+s.cert)
@@ -126,7 +125,7 @@ func (d *database) config(s setup) config {
 func (s setup) file() string {
 	disk, feed, http, access := "", "", "", ""
 	if s.disk != "" {
-		disk = fmt.Sprintf(", disk: {path: %q, max: %s, flush_every: 50ms}", s.disk, s.max)
+		disk = fmt.Sprintf(", disk: {path: %q, max: %s}", s.disk, s.max)
 	}
 	if s.slot != "" {
 		feed += ", slot: " + s.slot

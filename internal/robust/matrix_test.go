@@ -140,7 +140,7 @@ func otherRows() []row {
 			tests: "TestCut_ TestRetry_ TestPool_AnUpstreamThatIsDown"},
 		{n: "40", what: "memcached restarts", on: "memcached", elsewhere: "source/memcached",
 			tests: "TestMemcached_ARestart"},
-		{n: "42", what: "what is no cache at all", elsewhere: "tier",
+		{n: "42", what: "what is not a cache at all", elsewhere: "tier",
 			tests: "TestDisk_OpenErrors TestDisk_NeverGivesOut"},
 	}
 }

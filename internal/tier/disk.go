@@ -18,7 +18,6 @@ type DiskOptions struct {
 	MaxBytes   int64         // of the file, apart from what one batch is written to
 	Batch      int           // puts and drops of one commit; 0: 10,000
 	FlushEvery time.Duration // how long they wait for others; 0: one second
-	VerifyAll  bool          // read every record when the file is opened, not when asked for
 	Log        *slog.Logger
 }
 

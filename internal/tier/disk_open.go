@@ -140,10 +140,9 @@ func checkLayout(tx *bolt.Tx, meta *bolt.Bucket) error {
 	return nil
 }
 
-// load reads what the file says of histories, and of all records when the
-// options ask for it.
+// load reads what the file says of histories.
 func (d *Disk) load(f *diskFile) error {
-	err := guarded(func() error {
+	return guarded(func() error {
 		return f.db.View(func(tx *bolt.Tx) error {
 			meta := tx.Bucket(metaBucket)
 			if err := d.counts.decode(meta.Get(countsKey)); err != nil {
@@ -152,22 +151,6 @@ func (d *Disk) load(f *diskFile) error {
 			return meta.ForEach(func(k, v []byte) error { return d.loadHistory(string(k), v) })
 		})
 	})
-	if err != nil || !d.opts.VerifyAll {
-		return err
-	}
-	bad, err := f.verify()
-	if err != nil || len(bad) == 0 {
-		return err
-	}
-	d.crcFailures.Add(uint64(len(bad)))
-	d.log.Warn("records of the cache on disk are broken and are dropped", "records", len(bad))
-	b := newBatch()
-	for _, slot := range bad {
-		b.add(slot, diskOp{})
-	}
-	after, err := f.commit(b, d.run)
-	d.counts = after.counts
-	return err
 }
 
 func (d *Disk) loadHistory(key string, v []byte) error {
@@ -184,27 +167,6 @@ func (d *Disk) loadHistory(key string, v []byte) error {
 	}
 	d.spaces[id] = &diskSpace{id: id, generation: binary.BigEndian.Uint64(v)}
 	return nil
-}
-
-// verify reads every record and returns the slots whose record is broken.
-func (f *diskFile) verify() (bad []string, err error) {
-	err = guarded(func() error {
-		return f.db.View(func(tx *bolt.Tx) error {
-			return tx.Bucket(indexBucket).ForEach(func(slot, v []byte) error {
-				p, err := decodePlace(v)
-				if err == nil {
-					var r record
-					r, err = decodeRecord(tx.Bucket(classBuckets[p.class]).Get(p.number[:]))
-					if err == nil && string(r.slot) == string(slot) {
-						return nil
-					}
-				}
-				bad = append(bad, string(slot))
-				return nil
-			})
-		})
-	})
-	return bad, err
 }
 
 // close closes the file, unless that would wait for ever.

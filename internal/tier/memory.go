@@ -33,7 +33,7 @@ const (
 // The bound counts bytes as the allocator gives them out (see sizer), and holds
 // whenever no Put is under way; each Put under way may exceed it by its own
 // document. Some reads tell the eviction policy of themselves, through buffers that
-// who fills one empties, some microseconds in many reads; while another does it
+// the reader that fills one empties, some microseconds in many reads; while another does it
 // some reads go untold. A Put empties the buffers and evicts before it returns.
 type Memory struct {
 	index    *index // what readers look at first: a part of rows

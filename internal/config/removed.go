@@ -1,0 +1,114 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+)
+
+// removed are the keys that an earlier version had, and what to do instead. Each is
+// refused by name for one minor version: those of 0.1 until 0.3.
+var removed = map[string]string{
+	"wire.max_message": "http.max_body bounds the messages of the wire protocol as well",
+	"wire.max_in_flight": "a connection may have 1,024 requests open: open another one for " +
+		"more",
+	"wire.idle_timeout": "a connection may be silent for 10m, and clients send heartbeats: " +
+		"remove the key",
+	"links.max_stale": "redirects work for 10m while the database is away: remove the key",
+	"links.cache": "browsers keep a permanent redirect for 1m30s: use links.status: 302 or 307 " +
+		"to have them keep none",
+	"links.userinfo": "targets with a user name are refused: write the target without it",
+	"links.orphans":  "codes that do not exist are always counted: remove the key",
+	"links.keep.hours": "links.keep.clicks is the time for hourly counts as well, 2160h at " +
+		"least",
+	"links.limits.body": "a request of the API has at most 64KiB: use hotrow links import " +
+		"for more",
+	"cache.negative":         "that a row does not exist is always kept: remove the key",
+	"cache.disk.batch":       "a batch has at most 10,000 documents: remove the key",
+	"cache.disk.flush_every": "batches are written every second: remove the key",
+	"cache.disk.verify": "the checksum of a document is compared whenever it is read: remove " +
+		"the key",
+	"sources.NAME.pool.max_waiting": "4,096 requests may wait for a connection: raise pool.max " +
+		"if they do",
+	"sources.NAME.pool.lifetime": "a connection is used for 30m: remove the key",
+	"sources.NAME.feed.bypass":   "half of pool.max reads while the feed lags: raise pool.max",
+	"sources.NAME.feed.reconnect.min": "a broken feed is connected again after 50ms to " +
+		"500ms: remove the key",
+	"sources.NAME.feed.reconnect.max": "a broken feed is connected again after 50ms to " +
+		"500ms: remove the key",
+	"resources.NAME.key.column": "write the column itself, such as key: deptno",
+	"resources.NAME.key.param":  "write the parameter itself, such as key: id",
+	"resources.NAME.key.type": "the type is that of the column: write key: COLUMN, and for " +
+		"memcached memcached.key_type",
+}
+
+var (
+	inMap  = regexp.MustCompile(`^(sources|resources)\.[^.]+\.`)
+	inList = regexp.MustCompile(`\[\d+\]`)
+)
+
+// removal returns what to do instead of a key, or a section, that is no longer
+// there.
+func removal(path string) (hint string, was bool) {
+	path = inList.ReplaceAllString(inMap.ReplaceAllString(path, "$1.NAME."), "")
+	if hint, was = removed[path]; was {
+		return hint, true
+	}
+	if _, there := sections[path]; there {
+		return "", false
+	}
+	for _, key := range sortedKeys(removed) {
+		if strings.HasPrefix(key, path+".") {
+			return removed[key], true
+		}
+	}
+	return "", false
+}
+
+// sections are the paths within which there are keys, and the keys themselves.
+var sections = func() map[string]bool {
+	all := make(map[string]bool)
+	for _, k := range Keys() {
+		for at := inList.ReplaceAllString(k.Path, ""); ; {
+			all[at] = true
+			dot := strings.LastIndexByte(at, '.')
+			if dot < 0 {
+				break
+			}
+			at = at[:dot]
+		}
+	}
+	return all
+}()
+
+// removedVariables refuses the variables that have overridden such keys.
+func (c *Config) removedVariables(env environment) Problems {
+	var problems Problems
+	for _, path := range sortedKeys(removed) {
+		if name := variableOf(path); name != "" && env[name] != "" {
+			problems = append(problems,
+				c.doc.problem(place{variable: name}, path, gone(removed[path])))
+		}
+	}
+	return problems
+}
+
+// wasVariable reports whether a variable has overridden such a key.
+func wasVariable(name string) bool {
+	for path := range removed {
+		if name == variableOf(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// variableOf returns the variable that overrides a key, "" when none does.
+func variableOf(path string) string {
+	if section, _, _ := strings.Cut(path, "."); !envSections[section] {
+		return ""
+	}
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+}
+
+// gone is the text of the problem.
+func gone(hint string) string { return "this key was removed: " + hint }
