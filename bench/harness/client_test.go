@@ -23,7 +23,7 @@ func TestParseClient(t *testing.T) {
 	}
 	for _, text := range []string{"", "{}", `{"Answers":1}`} {
 		if _, err := parseClient([]byte(text)); err == nil {
-			t.Errorf("%q is no error", text)
+			t.Errorf("%q is not an error", text)
 		}
 	}
 }

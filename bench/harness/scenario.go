@@ -138,10 +138,10 @@ func (s *Scenario) validate(reg *Registry) error {
 		}
 	}
 	if s.Baseline != "" && !slices.Contains(names, s.Baseline) {
-		return fmt.Errorf("the baseline %q is no row", s.Baseline)
+		return fmt.Errorf("the baseline %q is not a row", s.Baseline)
 	}
 	if s.Rate != nil && !slices.Contains(names, s.Rate.Row) {
-		return fmt.Errorf("the rate's row %q is no row", s.Rate.Row)
+		return fmt.Errorf("the rate's row %q is not a row", s.Rate.Row)
 	}
 	for _, p := range s.Placements {
 		if p != Pinned && p != Free {

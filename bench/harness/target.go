@@ -36,7 +36,7 @@ var figures = map[string]func(*load.Result) float64{
 func (t *target) validate(s *Scenario, rows []string) error {
 	for _, name := range []string{t.Row, t.To} {
 		if name != "" && !slices.Contains(rows, name) {
-			return fmt.Errorf("target: %q is no row", name)
+			return fmt.Errorf("target: %q is not a row", name)
 		}
 	}
 	if _, ok := figures[t.Figure]; s.Kind == "" && !ok {

@@ -51,7 +51,7 @@ func TestFillTiers_LeavesNoPart(t *testing.T) {
 	cancel()
 	o := Order{Path: filepath.Join(t.TempDir(), "tiers.db"), Documents: tiersBatch}
 	if err := fillTiers(ctx, o); err == nil {
-		t.Error("a filling that was ended is no error")
+		t.Error("a filling that was ended is not an error")
 	}
 	if _, err := openTiers(o); err == nil {
 		t.Error("a file that was not filled is opened")

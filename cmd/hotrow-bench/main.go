@@ -91,7 +91,7 @@ func connect(o *harness.Options, text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 {
-			return fmt.Errorf("%q is no number of connections", part)
+			return fmt.Errorf("%q is not a number of connections", part)
 		}
 		o.At = append(o.At, n)
 	}

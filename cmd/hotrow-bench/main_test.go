@@ -9,7 +9,7 @@ func TestParse_Connections(t *testing.T) {
 	}
 	for _, text := range []string{"", "x", "1,", "0"} {
 		if _, err := parse([]string{"-connections", text}); err == nil {
-			t.Errorf("%q is no error", text)
+			t.Errorf("%q is not an error", text)
 		}
 	}
 }

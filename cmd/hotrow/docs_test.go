@@ -58,7 +58,7 @@ func TestDocs_HaveEveryFlag(t *testing.T) {
 	for name, flags := range known {
 		for _, f := range written.FindAllString(section(string(text), "## "+name), -1) {
 			if !flags[f] {
-				t.Errorf("docs/reference/cli.md, %s: %s is no flag", name, f)
+				t.Errorf("docs/reference/cli.md, %s: %s is not a flag", name, f)
 			}
 		}
 	}

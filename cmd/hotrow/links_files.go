@@ -119,7 +119,7 @@ func (c *linksImportCmd) report(p *program, r *transfer.Report) error {
 	}
 	if n := len(r.Survey.Clashes); n > 0 {
 		first := r.Survey.Clashes[0]
-		fmt.Fprintf(p.stderr, "%d codes differ from an earlier one by nothing but case, such as "+
+		fmt.Fprintf(p.stderr, "%d codes differ from an earlier one only by case, such as "+
 			"%s in lines %d and %d. A server with `case: exact` under `links:` keeps them apart; "+
 			"set it before the first link is made.\n", n, first.Code, first.Other, first.Line)
 	}

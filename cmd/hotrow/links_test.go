@@ -116,7 +116,7 @@ func TestLinksCommand_ImportsExportsResolves(t *testing.T) {
 		report     []string
 	}{
 		{"bitly.csv", "bitly", 1, []string{"5     2none00  there is no target",
-			"differs from the code of line 2 by nothing but case"}},
+			"differs from the code of line 2 only by case"}},
 		{"yourls.sql", "auto", 0, nil},
 		{"golink.jsonl", "golink", 1, []string{"search", "is a template"}},
 		{"kutt.json", "kutt", 1, []string{"secret", "password"}},

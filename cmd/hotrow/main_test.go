@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv(childConfig); file != "" {
 		os.Exit(serveChild(file))
 	}
+	if os.Getenv(commandProgram) != "" {
+		os.Exit(runCommand())
+	}
 	if len(os.Args) == 4 && os.Args[1] == "serve" { // as hotrow bench links starts it
 		os.Exit(serveChild(os.Args[3]))
 	}

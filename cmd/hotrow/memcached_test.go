@@ -65,7 +65,7 @@ func TestMemcached_ServeReadsAndKeepsForTheTTL(t *testing.T) {
 	if a := r.get("/plain/page"); a.body != `{"value":2}` {
 		t.Errorf("without a ttl = %s", a.body)
 	}
-	if !strings.Contains(r.log.String(), "memcached tells nobody of changes") {
+	if !strings.Contains(r.log.String(), "memcached reports no changes") {
 		t.Errorf("the log does not say why there is no feed:\n%s", r.log)
 	}
 	server.Pause()
@@ -156,7 +156,7 @@ func TestMemcached_CommandsSayWhatThereIs(t *testing.T) {
 	}
 	for _, args := range [][]string{{"doctor", server.URL()}, {"doctor", "-c", file}} {
 		out := mustCommand(t, args...)
-		if !strings.Contains(out, "answers at") || !strings.Contains(out, "tells nobody of changes") ||
+		if !strings.Contains(out, "answers at") || !strings.Contains(out, "reports no changes") ||
 			strings.Contains(out, "nothing of plain is kept") != (args[1] == "-c") {
 			t.Errorf("%q says:\n%s", args, out)
 		}

@@ -32,7 +32,7 @@ func openSink(file string, c Config) (*sink, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("open the access log: %w: make the directory first", err)
 	case errors.Is(err, syscall.ENXIO):
-		return nil, fmt.Errorf("open the access log: %w: nobody reads from it", err)
+		return nil, fmt.Errorf("open the access log: %w: no process reads from it", err)
 	case err != nil:
 		return nil, fmt.Errorf("open the access log: %w", err)
 	}

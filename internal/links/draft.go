@@ -162,7 +162,7 @@ func (r *Rules) fillNumbers(l *Link, d *Draft) error {
 		l.Status = blank.Status
 		if !v.IsNull() {
 			if n := v.Int(); n < 0 || n > 999 || !isRedirect(int(n)) {
-				return refuse("status", "%d is no redirect; use 301, 302, 303, 307 or 308", n)
+				return refuse("status", "%d is not a redirect; use 301, 302, 303, 307 or 308", n)
 			}
 			l.Status = int(v.Int())
 		}

@@ -10,7 +10,7 @@ var (
 	ErrNotFound     = errors.New("there is no such link")
 	ErrTaken        = errors.New("the code is taken")
 	ErrPrecondition = errors.New("the link is not the one that the request names")
-	ErrCursor       = errors.New("the cursor is none of this list")
+	ErrCursor       = errors.New("the cursor does not belong to this list")
 )
 
 // A FieldError says which member of a link cannot be as it is, and why.

@@ -80,7 +80,7 @@ func NewRules(o Options) (*Rules, error) {
 		r.o.Status = 302
 	}
 	if !isRedirect(r.o.Status) {
-		return nil, fmt.Errorf("links.status: %d is no redirect; use 301, 302, 303, 307 or 308",
+		return nil, fmt.Errorf("links.status: %d is not a redirect; use 301, 302, 303, 307 or 308",
 			o.Status)
 	}
 	return r, r.setBase()

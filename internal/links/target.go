@@ -68,8 +68,8 @@ const (
 	errRelative = reason("it has no scheme; write https:// in front")
 	errSlashes  = reason("it has no :// behind its scheme, as https://example.com has")
 	errNoHost   = reason("it has no host")
-	errHost     = reason("its host is none")
-	errPort     = reason("its port is none")
+	errHost     = reason("its host is not valid")
+	errPort     = reason("its port is not valid")
 )
 
 // splitTarget takes an absolute URL apart. It is stricter than browsers are:

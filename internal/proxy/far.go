@@ -248,7 +248,7 @@ func (f *far) close() {
 var (
 	errSlowFar = &statusError{504, "the far end did not accept a connection in time"}
 	errLostFar = &statusError{502, "the connection to the far end was lost before the answer"}
-	errBadFar  = &statusError{502, "the far end has sent what is no answer"}
+	errBadFar  = &statusError{502, "the far end sent an invalid answer"}
 )
 
 // target returns the target of a name that is reached through f.

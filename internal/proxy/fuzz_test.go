@@ -34,7 +34,7 @@ func FuzzRelayRequest(f *testing.F) {
 				// client's business, and no matter of framing.
 				if !isEnd(err) && !strings.Contains(err.Error(), "invalid URL") &&
 					!strings.Contains(err.Error(), "parse ") && !strings.Contains(err.Error(), "Host") {
-					f.Errorf("the upstream got what is no request: %v", err)
+					f.Errorf("the upstream got what is not a request: %v", err)
 				}
 				return
 			}

@@ -182,7 +182,7 @@ func (p *jsonParser) string() (nodeKind, string, *DecodeError) {
 	if lone >= 0 {
 		return nodeString, "", &DecodeError{
 			Offset:  offset + 1 + lone,
-			Message: "half of a surrogate pair: " + raw[lone:lone+6] + " is no character",
+			Message: "half of a surrogate pair: " + raw[lone:lone+6] + " is not a character",
 		}
 	}
 	return nodeString, text, nil

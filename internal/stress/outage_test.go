@@ -170,7 +170,7 @@ func missesAreRefused(
 		slowest = max(slowest, time.Since(begin))
 		if a.header.Get("Retry-After") == "" ||
 			a.header.Get("Content-Type") != "application/problem+json" {
-			t.Fatalf("a refusal that is no clear problem: %v: %s", a.header, a.body)
+			t.Fatalf("a refusal that is not a clear problem: %v: %s", a.header, a.body)
 		}
 		n++
 		pause(t.Context(), 5*time.Millisecond)

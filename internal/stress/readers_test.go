@@ -167,7 +167,7 @@ func (rs *readers) age(status string, lag time.Duration) time.Duration {
 func (rs *readers) clear(a *answer) error {
 	if a.header.Get("Retry-After") == "" ||
 		a.header.Get("Content-Type") != "application/problem+json" {
-		return fmt.Errorf("a 503 that is no clear problem: %v %s", a.header, a.body)
+		return fmt.Errorf("a 503 that is not a clear problem: %v %s", a.header, a.body)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestMedia(t *testing.T) {
 		{"format for curl", []string{"*/*"}, "msgpack", vnd},
 		{"CBOR", []string{"application/cbor"}, "", "application/cbor"},
 		{"CBOR for curl", []string{"*/*"}, "cbor", "application/cbor"},
-		{"what front ends prepare is no format", nil, "prepared", ""},
+		{"what front ends prepare is not a format", nil, "prepared", ""},
 		{"unknown format", nil, "xml", ""},
 	}
 	for _, tt := range tests {

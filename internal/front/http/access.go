@@ -15,7 +15,7 @@ func (m *memo) pass(
 	case "public":
 		return "", nil
 	case "none", "":
-		return "", problem{kind: kindForbidden, detail: "nobody may do this with " + name}
+		return "", problem{kind: kindForbidden, detail: "access is denied to everybody: " + name}
 	}
 	p, ok := m.principal(o, r)
 	if !ok {

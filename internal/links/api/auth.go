@@ -24,7 +24,7 @@ func (c *call) may(role links.Role, open bool) error {
 		case err != nil:
 			return err
 		case !ok:
-			return problem{kind: kindUnauthorized, detail: "this is none of the keys"}
+			return problem{kind: kindUnauthorized, detail: "the key is not known"}
 		case !key.Role.Covers(role):
 			return problem{kind: kindForbidden, detail: "the role of the key is " +
 				string(key.Role) + "; this needs " + string(role)}

@@ -165,7 +165,7 @@ func (s *Shortcut) verify(token string, now time.Time) (int64, bool) {
 	var c claims
 	_, err := jwt.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
 		if _, has := t.Header["crit"]; has {
-			return nil, errors.New("the token has extensions that nobody here knows (crit)")
+			return nil, errors.New("hotrow does not know the token's critical extensions (crit)")
 		}
 		return s.secret, nil
 	},
@@ -210,7 +210,7 @@ func (c *call) register() (int, any, error) {
 	}
 	at := strings.IndexByte(u.email, '@')
 	if at < 1 || at == len(u.email)-1 {
-		return 0, nil, malformed(errors.New("email is no address"))
+		return 0, nil, malformed(errors.New("email is not an address"))
 	}
 	if len(password) < 8 {
 		return 0, nil, refusedPassword

@@ -43,7 +43,7 @@ func (c *call) live() error {
 	}
 	sub, err := c.o.Live.Subscribe(c.r.Header.Get("Last-Event-ID"))
 	if errors.Is(err, clicks.ErrToken) {
-		return problem{kind: kindBadQuery, detail: "Last-Event-ID is none of this server's"}
+		return problem{kind: kindBadQuery, detail: "Last-Event-ID does not come from this server"}
 	}
 	if err != nil {
 		return err

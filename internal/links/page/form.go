@@ -66,7 +66,7 @@ func moment(name, text string) (any, *problem) {
 	}
 	return nil, &problem{
 		Status: http.StatusUnprocessableEntity, Field: name,
-		Detail: fmt.Sprintf("%q is no date and time: 2026-12-31T23:59 is", text),
+		Detail: fmt.Sprintf("%q is not a date and time: 2026-12-31T23:59 is", text),
 	}
 }
 
@@ -96,7 +96,7 @@ func (f form) document(all bool) (map[string]any, *problem) {
 	} else if f.MaxClicks != "" {
 		return nil, &problem{
 			Status: http.StatusUnprocessableEntity, Field: "max_clicks",
-			Detail: fmt.Sprintf("%q is no number", f.MaxClicks),
+			Detail: fmt.Sprintf("%q is not a number", f.MaxClicks),
 		}
 	} else {
 		set("max_clicks", nil, true)

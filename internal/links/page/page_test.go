@@ -160,8 +160,8 @@ func TestPage_RefusalsKeepWhatWasTyped(t *testing.T) {
 			[]string{"must begin with https://", `value="javascript:alert(1)"`, `value="My title"`}},
 		{url.Values{"url": {"https://example.com/other"}, "code": {"spring"}}, 409,
 			[]string{"already points to another URL", `href="/spring+"`, `value="https://example.com/other"`}},
-		{url.Values{"url": {"https://example.com/"}, "expires_at": {"soon"}}, 422, []string{"is no date and time"}},
-		{url.Values{"url": {"https://example.com/"}, "max_clicks": {"many"}}, 422, []string{"is no number"}},
+		{url.Values{"url": {"https://example.com/"}, "expires_at": {"soon"}}, 422, []string{"is not a date and time"}},
+		{url.Values{"url": {"https://example.com/"}, "max_clicks": {"many"}}, 422, []string{"is not a number"}},
 	}
 	n := len(api.links)
 	for _, tt := range tests {

@@ -50,7 +50,7 @@ func (p *Page) serveSession(w http.ResponseWriter, r *http.Request) {
 	}
 	key := strings.TrimSpace(r.PostForm.Get("key"))
 	if !isKey(key) {
-		p.signIn(w, r, back, "This is no key. It begins with hr_ and was shown when it was made.")
+		p.signIn(w, r, back, "This is not a key. A key begins with hr_; it was shown once.")
 		return
 	}
 	r.Header.Set("Authorization", "Bearer "+key)

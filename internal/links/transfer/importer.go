@@ -175,7 +175,7 @@ func (im *importer) reason(l *Link, a Answer) string {
 		reason = fmt.Sprintf("refused with status %d", a.Status)
 	}
 	if line, ok := im.report.Survey.Earlier(l); ok && a.Status == 409 {
-		reason += fmt.Sprintf(" (it differs from the code of line %d by nothing but case; "+
+		reason += fmt.Sprintf(" (it differs from the code of line %d only by case; "+
 			"`case: exact` in the server's configuration keeps both)", line)
 	}
 	return reason

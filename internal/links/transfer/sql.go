@@ -35,7 +35,7 @@ func readSQL(in *bufio.Reader, yield func(Link, error) bool) {
 	}
 	if s.rows == 0 {
 		yield(Link{}, errors.New("no INSERT INTO a table whose name ends in _url: "+
-			"this is no dump of YOURLS's links"))
+			"this is not a dump of YOURLS's links"))
 	}
 }
 

@@ -241,7 +241,7 @@ func (f *fields) numbers(l *Link) error {
 	if text := strings.TrimSpace(f.of["max_clicks"]); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 {
-			return fmt.Errorf("%q is no limit of clicks", clip(text))
+			return fmt.Errorf("%q is not a limit of clicks", clip(text))
 		}
 		l.MaxClicks = n
 	}

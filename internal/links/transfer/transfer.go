@@ -77,7 +77,7 @@ func ParseFormat(name string) (Format, error) {
 	case Bitly, YOURLS, Shlink, Kutt, Golink, CSV, Hotrow, Shortcut:
 		return f, nil
 	}
-	return "", fmt.Errorf("%q is no format: there are auto, bitly, yourls, shlink, kutt, golink, "+
+	return "", fmt.Errorf("%q is not a format: want auto, bitly, yourls, shlink, kutt, golink, "+
 		"shortcut, csv and hotrow", name)
 }
 
@@ -186,7 +186,8 @@ func parseTime(text string) (*time.Time, error) {
 			return &t, nil
 		}
 	}
-	return nil, fmt.Errorf("%q is no time that is understood (2026-11-22T19:00:00Z is)", clip(text))
+	return nil, fmt.Errorf("%q is not a time that is understood (2026-11-22T19:00:00Z is)",
+		clip(text))
 }
 
 // clip shortens a text of a file that goes into a message.

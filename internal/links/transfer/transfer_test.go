@@ -113,7 +113,7 @@ func TestRead_Formats(t *testing.T) {
 				ExpiresAt: at(t, "2030-01-02T00:00:00Z"), MaxClicks: 100},
 			{Line: 3, Code: "off", URL: "https://example.com/off", Enabled: no},
 			{Line: 4, Code: "guard", URL: "https://example.com/guard", Tags: []string{"=cmd"}},
-		}, []string{`line 5: when: "next week" is no time that is understood (2026-11-22T19:00:00Z is)`}},
+		}, []string{`line 5: when: "next week" is not a time that is understood (2026-11-22T19:00:00Z is)`}},
 		{"hotrow.ndjson", Auto, []Link{
 			{Line: 1, Code: "spring", URL: "https://example.com/spring?x=1", Status: 302, Tags: []string{"mail"},
 				Enabled: yes, PassQuery: yes, PassPath: no, ExpiresAt: at(t, "2026-12-31T23:59:59Z"),

@@ -123,7 +123,7 @@ func (s *Source) OpenFeed(
 }
 
 // noFeed is why there is no feed.
-const noFeed = "memcached tells nobody of changes: documents are kept only where a resource " +
+const noFeed = "memcached reports no changes: documents are kept only where a resource " +
 	"has a ttl, and for so long"
 
 // checkMode refuses feeds that other databases have.

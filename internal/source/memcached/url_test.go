@@ -50,7 +50,7 @@ func TestSource_SaysWhatAMemcachedServerHasNot(t *testing.T) {
 	}
 	for _, mode := range []source.FeedMode{source.FeedAuto, source.FeedNone} {
 		feed, why, err := s.OpenFeed(t.Context(), mode, nil)
-		if feed != nil || err != nil || !strings.Contains(why, "memcached tells nobody of changes") {
+		if feed != nil || err != nil || !strings.Contains(why, "memcached reports no changes") {
 			t.Errorf("the feed %s is %v, %q, %v", mode, feed, why, err)
 		}
 	}

@@ -30,7 +30,7 @@ func (p *plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 	case w.Op != source.OpDelete && w.Input == nil:
 		return nil, invalid("the write has no document")
 	case w.Key == "":
-		return nil, invalid("the key is no member of the document: PUT to its path")
+		return nil, invalid("the key is not a member of the document: PUT to its path")
 	}
 	wr := &writer{plan: p, write: w}
 	var err error

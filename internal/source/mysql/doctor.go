@@ -238,7 +238,7 @@ func (f *facts) checkLog() []source.Finding {
 	if !f.on("log_bin") {
 		return []source.Finding{{
 			Level: source.LevelError, Text: "the server writes no binlog (log_bin is OFF)",
-			Why: "nobody is told of changes, so nothing is kept in memory; put log_bin=binlog," +
+			Why: "there is no feed of changes, so nothing is kept in memory; put log_bin=binlog," +
 				" binlog_format=ROW and a server_id under [mysqld] in the server's option file," +
 				" and restart it",
 		}}
@@ -341,8 +341,9 @@ func (f *facts) checkFilters() []source.Finding {
 			out = append(out, source.Finding{
 				Level: source.LevelError,
 				Text:  fmt.Sprintf("changes of %s are left out of the binlog", t.ID()),
-				Why: fmt.Sprintf("binlog_do_db is %q and binlog_ignore_db is %q: nobody is told of"+
-					" its changes; take the filters out of the option file", f.doDB, f.ignoreDB),
+				Why: fmt.Sprintf("binlog_do_db is %q and binlog_ignore_db is %q: hotrow is not "+
+					"told of its changes; take the filters out of the option file", f.doDB,
+					f.ignoreDB),
 			})
 		}
 	}

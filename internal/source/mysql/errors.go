@@ -279,7 +279,7 @@ var lastingHints = map[uint16]string{
 	1045: "check the user and the password: MYSQL_PWD or the URL",
 	1049: "check the name of the database in the URL",
 	1129: "the server has blocked this host after errors: FLUSH HOSTS lets it in again",
-	1130: "the server lets nobody in from this host: CREATE USER 'name'@'host'",
+	1130: "the server accepts no connection from this host: CREATE USER 'name'@'host'",
 	1698: "check the user and the password: MYSQL_PWD or the URL",
 }
 

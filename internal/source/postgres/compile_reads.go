@@ -228,7 +228,7 @@ func (r *reading) relation(ctx context.Context, t *relationRead) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("it reads %s.%s, which is no table", t.schema, t.name)
+	return fmt.Errorf("it reads %s.%s, which is not a table", t.schema, t.name)
 }
 
 // clocks are functions of PostgreSQL that are "stable" within a transaction,

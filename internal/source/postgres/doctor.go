@@ -236,7 +236,7 @@ func readTraces(
 			out = append(out, source.Finding{
 				Level:  source.LevelInfo,
 				Text:   t.ID + " has hotrow's triggers and is not served",
-				Why:    "they cost its writers and nobody listens",
+				Why:    "they cost its writers time and nothing uses them",
 				Remove: t.uninstall(),
 			})
 		}

@@ -57,7 +57,7 @@ func checkSlot(ctx context.Context, c *control, o Options) (source.Finding, erro
 		return source.Finding{}, err
 	case !slotNames.MatchString(o.Slot):
 		return source.Finding{Level: source.LevelError, Text: fmt.Sprintf(
-			"%q is no name of a replication slot: small letters, digits and _", o.Slot)}, nil
+			"%q is not a name of a replication slot: small letters, digits and _", o.Slot)}, nil
 	case bound != "-1" || o.SlotUnbounded:
 		return source.Finding{Text: "max_slot_wal_keep_size is " + bound + ": slot " + o.Slot +
 			" may be taken"}, nil
@@ -152,7 +152,7 @@ func (s *slot) free(ctx context.Context, c *control, st *slotState) error {
 	return c.do(ctx, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "SELECT pg_terminate_backend($1)", st.active)
 		if err == nil {
-			err = fmt.Errorf("%w by a connection of before, which is being ended", errSlotTaken)
+			err = fmt.Errorf("%w by an earlier connection, which is being ended", errSlotTaken)
 		}
 		return err
 	})

@@ -62,7 +62,7 @@ func (r *reader) visible() []byte {
 func (r *reader) status() int {
 	n := r.Uint(599)
 	if n < 100 {
-		r.Fail("a status that is none")
+		r.Fail("an invalid status")
 	}
 	return int(n)
 }
@@ -109,7 +109,7 @@ func (r *reader) checkField(f Field) {
 	}
 	for _, c := range f.Name {
 		if c == ':' {
-			r.Fail("a field's name that is none")
+			r.Fail("an invalid field name")
 		}
 	}
 	for _, c := range f.Value {

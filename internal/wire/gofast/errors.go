@@ -41,7 +41,7 @@ const (
 	ErrTooMuch    ProtocolError = "a message, or all unfinished ones, are longer than is acceptable"
 	ErrOverrun    ProtocolError = "a stream has sent more than its credit"
 	ErrFlood      ProtocolError = "more exchanges are open than was announced as acceptable"
-	ErrHandshake  ProtocolError = "the peer has not said who it is in time"
+	ErrHandshake  ProtocolError = "the peer did not introduce itself in time"
 	ErrSilent     ProtocolError = "the peer has missed its heartbeats"
 )
 

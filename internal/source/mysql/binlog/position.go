@@ -37,7 +37,7 @@ func (p place) position() (source.Position, error) {
 	_, digits, found := cutLast(p.file, '.')
 	n, err := strconv.ParseUint(digits, 10, 64-OffsetBits)
 	if !found || err != nil || p.offset>>OffsetBits != 0 {
-		return 0, fmt.Errorf("%q, %d is no place in a binary log", p.file, p.offset)
+		return 0, fmt.Errorf("%q, %d is not a place in a binary log", p.file, p.offset)
 	}
 	return source.Position(n<<OffsetBits | p.offset), nil
 }

@@ -185,7 +185,7 @@ func (c *Column) KeyArg(text string) (any, error) {
 	case row.Int:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if c.Type == "year" && 0 < n && n < 100 { // compared as 1970 to 2069
-			err = fmt.Errorf("%d is no year that the database can hold", n)
+			err = fmt.Errorf("%d is not a year that the database can hold", n)
 		}
 		return n, err
 	case row.Uint:
@@ -207,7 +207,7 @@ func (c *Column) KeyArg(text string) (any, error) {
 func parseFloat(text string, bits int) (any, error) {
 	f, err := strconv.ParseFloat(text, bits)
 	if err == nil && (math.IsInf(f, 0) || math.IsNaN(f)) {
-		err = fmt.Errorf("%s is no number that the database can hold", text)
+		err = fmt.Errorf("%s is not a number that the database can hold", text)
 	}
 	return f, err
 }

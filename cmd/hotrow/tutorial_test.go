@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// commandProgram says that this program runs its arguments as hotrow does.
+const commandProgram = "HOTROW_TEST_COMMAND"
+
+// runCommand is main for a test's shell.
+func runCommand() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Environ())
+}
+
+// A step is a block of commands of a page, and the lines that it prints.
+type step struct {
+	commands string
+	want     []string
+}
+
+// readSteps returns the blocks of a page: ```sh and, behind it, ```output.
+func readSteps(t *testing.T, page string) []step {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []step
+	for i, block := range strings.Split(string(text), "```") {
+		kind, body, _ := strings.Cut(block, "\n")
+		switch {
+		case i%2 == 0:
+		case kind == "sh":
+			steps = append(steps, step{commands: body})
+		case kind == "output" && len(steps) > 0:
+			steps[len(steps)-1].want = strings.Split(strings.TrimSpace(body), "\n")
+		default:
+			t.Errorf("%s: a block of kind %q", page, kind)
+		}
+	}
+	return steps
+}
+
+// freeAddress returns an address that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// A tutorial is the shell in which a page's commands run.
+type tutorial struct {
+	dir, http, ops string
+	env            []string
+}
+
+// newTutorial returns a shell in an empty directory that finds hotrow.
+func newTutorial(t *testing.T) *tutorial {
+	t.Helper()
+	bin, dir := t.TempDir(), t.TempDir()
+	self, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\nexec env " + commandProgram + "=1 '" + self + "' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "hotrow"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := &tutorial{dir: dir, http: freeAddress(t), ops: freeAddress(t)}
+	s.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOTROW_HTTP_LISTEN="+s.http,
+		"HOTROW_OPS_LISTEN="+s.ops, "HOTROW_WIRE_LISTEN=off")
+	return s
+}
+
+// command returns what runs commands, with the addresses of this test.
+func (s *tutorial) command(commands string) *exec.Cmd {
+	commands = strings.NewReplacer("127.0.0.1:8080", s.http, "127.0.0.1:8081", s.ops).Replace(commands)
+	cmd := exec.Command("sh", "-ec", commands)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	return cmd
+}
+
+// serve starts a server and waits until it answers.
+func (s *tutorial) serve(t *testing.T, commands string) {
+	t.Helper()
+	var log output
+	cmd := s.command("exec " + commands)
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait() // ended by a signal
+	})
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(log.String(), "hotrow serves"); {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: does not serve:\n%s", commands, log.String())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Every command of the tutorial runs, and prints what the page says.
+func TestTutorial_CommandsPrintWhatThePageSays(t *testing.T) {
+	s := newTutorial(t)
+	steps := readSteps(t, "../../docs/tutorial/hotrow.md")
+	if len(steps) < 7 {
+		t.Errorf("%d blocks of commands: the page is read wrongly", len(steps))
+	}
+	for _, step := range steps {
+		if strings.HasPrefix(step.commands, "hotrow serve") {
+			s.serve(t, strings.TrimSpace(step.commands))
+			continue
+		}
+		out, err := s.command(step.commands).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s%v:\n%s", step.commands, err, out)
+		}
+		for _, want := range step.want {
+			if !strings.Contains(string(out), cmp.Or(want, "\n")) {
+				t.Errorf("%sdoes not print %q but\n%s", step.commands, want, out)
+			}
+		}
+	}
+}
