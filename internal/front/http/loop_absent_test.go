@@ -9,8 +9,8 @@ import (
 	"github.com/hotrow/hotrow/internal/lane"
 )
 
-// TestAbsent_AnswersAsTheFullRoadDoes: that there is no row is a hit, too.
-func TestAbsent_AnswersAsTheFullRoadDoes(t *testing.T) {
+// TestAbsent_AnswersAsNetHTTPDoes: that there is no row is a hit, too.
+func TestAbsent_AnswersAsNetHTTPDoes(t *testing.T) {
 	s := newLoopSite(t)
 	o := s.h.live.Load().Options
 	for _, base := range []string{"", "/api/v1.0"} {

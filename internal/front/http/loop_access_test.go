@@ -11,7 +11,7 @@ import (
 )
 
 // These tests hold with the document in memory and on one open connection:
-// that is where a lane could answer what it must not.
+// that is where a loop could answer what it must not.
 
 // A protectedSite is a site whose /pay/1 is in memory.
 type protectedSite struct {
@@ -146,9 +146,9 @@ func TestLoopAccess_RuleOfAReload(t *testing.T) {
 	}
 }
 
-// TestLoop_OneWriteGoesBackToTheLane: a client that writes once and reads a
+// TestLoop_OneWriteGoesBackToTheLoop: a client that writes once and reads a
 // hundred times has one visit to net/http.
-func TestLoop_OneWriteGoesBackToTheLane(t *testing.T) {
+func TestLoop_OneWriteGoesBackToTheLoop(t *testing.T) {
 	s := newLoopSite(t)
 	s.ask("/depts/10", "")
 	const body = `{"loc":"OSLO"}`

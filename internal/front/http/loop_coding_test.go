@@ -21,9 +21,9 @@ func (s *site) configure(change func(*Options)) {
 	s.h.Configure(o)
 }
 
-// What the lane answers in a coding, the full road answers too: the same
+// What the loop answers in a coding, net/http answers too: the same
 // representation under the same tag, and the same conditions hold.
-func TestLoop_CodedAsTheFullRoadDoes(t *testing.T) {
+func TestLoop_CodedAsNetHTTPDoes(t *testing.T) {
 	s := newLoopSite(t)
 	s.configure(compressed)
 	s.fatten("x")

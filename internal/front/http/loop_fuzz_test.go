@@ -46,7 +46,7 @@ func stepSeeds() []string {
 	}
 }
 
-// FuzzStep: what the lane answers is what the full road answers to what
+// FuzzStep: what the loop answers is what the Handler answers to what
 // net/http reads from the same bytes, however they are cut.
 func FuzzStep(f *testing.F) {
 	for i, s := range stepSeeds() {
@@ -137,7 +137,7 @@ func isRefusal(status []byte) bool {
 	return false
 }
 
-// compareWithHandler wants an answer of the lane to be the Handler's.
+// compareWithHandler wants an answer of the loop to be the Handler's.
 func compareWithHandler(
 	t *testing.T, h *Handler, req *http.Request, resp *http.Response, body []byte,
 ) {
@@ -160,7 +160,7 @@ func compareWithHandler(
 	ours := fmt.Sprint(resp.StatusCode, resp.Header)
 	if theirs := fmt.Sprint(full.StatusCode, full.Header); ours != theirs || !bytes.Equal(body, want) {
 		if !anewOrLate(full.Header) {
-			t.Fatalf("%s %s: the lane answers\n%s %q\nthe full road\n%s %q",
+			t.Fatalf("%s %s: the loop answers\n%s %q\nthe Handler\n%s %q",
 				req.Method, req.URL, ours, body, theirs, want)
 		}
 	}

@@ -154,7 +154,7 @@ func (s *site) stop() {
 	}
 }
 
-// What is too broken to be a request is logged, too, where the lane refuses it.
+// What is too broken to be a request is logged, too, where the loop refuses it.
 func TestAccessLog_HasRefusals(t *testing.T) {
 	if os.Getenv("HOTROW_TEST_ROAD") == "" {
 		t.Setenv("HOTROW_TEST_ROAD", "loop") // net/http refuses by itself, and tells nobody

@@ -21,7 +21,7 @@ import (
 )
 
 // Every test of this package holds whichever road a request takes: the whole
-// suite runs again behind the lane, in its forms, and over HTTP/2.
+// suite runs again behind the event loop, in its forms, and over HTTP/2.
 func TestSite_OverEveryRoad(t *testing.T) {
 	if os.Getenv("HOTROW_TEST_ROAD") != "" {
 		return // this is one of the runs below
@@ -37,7 +37,7 @@ func TestSite_OverEveryRoad(t *testing.T) {
 	}
 }
 
-// loopSite is a site behind the lane, in the form that the road is, with one connection to it.
+// loopSite is a site behind the event loop, in the form that the road is, with one connection to it.
 type loopSite struct {
 	*site
 	conn net.Conn
@@ -120,7 +120,7 @@ func TestLoop_PipelineOfHitsMissesAndWrites(t *testing.T) {
 }
 
 // A hit on the loop carries what net/http sends for the same document.
-func TestLoop_AnswersAsTheFullRoadDoes(t *testing.T) {
+func TestLoop_AnswersAsNetHTTPDoes(t *testing.T) {
 	s := newLoopSite(t)
 	for _, headers := range []string{"", "Accept: application/vnd.msgpack\r\n", "Accept: */*\r\n",
 		"If-None-Match: \"no\"\r\n", "User-Agent: x\r\n"} {
@@ -142,7 +142,7 @@ func TestLoop_AnswersAsTheFullRoadDoes(t *testing.T) {
 
 // What memory does not have is answered by the loop as behind net/http: a document
 // and all else.
-func TestLoop_AnswersMissesAsTheFullRoadDoes(t *testing.T) {
+func TestLoop_AnswersMissesAsNetHTTPDoes(t *testing.T) {
 	lane, full := newLoopSite(t), newLoopSite(t)
 	for _, site := range []*loopSite{lane, full} {
 		site.configure(func(o *Options) {
@@ -197,7 +197,7 @@ func TestLoop_AnswersMissesAsTheFullRoadDoes(t *testing.T) {
 	}
 }
 
-// A document that had to be loaded is written by the lane, as a hit is, and not by
+// A document that had to be loaded is written by the loop, as a hit is, and not by
 // the Handler, whose header lines are sorted.
 func TestLoop_WritesAMissAsAHit(t *testing.T) {
 	s := newLoopSite(t)

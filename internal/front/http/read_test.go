@@ -144,7 +144,7 @@ func TestRead_HostilePaths(t *testing.T) {
 		"http://127.0.0.1/depts/10": 200, "/depts/10?a=%zz": 400, "/depts/10#x": 400,
 	} {
 		if os.Getenv("HOTROW_TEST_ROAD") != "" && path[0] == 'h' {
-			status = 400 // the lane refuses a target that is not for the Host
+			status = 400 // the loop refuses a target that is not for the Host
 		}
 		a := s.raw("GET", "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		if a.StatusCode != status {

@@ -136,7 +136,7 @@ func newServer(t *testing.T, change ...func(*Options)) *site {
 }
 
 // listen serves the site by the road that the environment names: the Handler
-// alone, or behind the lane in one of its forms. See TestSite_OverEveryRoad.
+// alone, or behind the event loop in one of its forms. See TestSite_OverEveryRoad.
 func (s *site) listen(log *slog.Logger) {
 	road := os.Getenv("HOTROW_TEST_ROAD")
 	if road == "" {

@@ -20,7 +20,7 @@ func newTLSSite(t *testing.T, road string, change ...func(*Options)) *site {
 	return newServer(t, change...)
 }
 
-func TestTLS_HitsStayInTheLane(t *testing.T) {
+func TestTLS_HitsStayOnTheLoop(t *testing.T) {
 	s := newTLSSite(t, "tls")
 	for range 3 {
 		s.hot("/depts/10")
@@ -37,7 +37,7 @@ func TestTLS_HitsStayInTheLane(t *testing.T) {
 	}
 }
 
-func TestTLS_HTTP2TakesTheFullRoad(t *testing.T) {
+func TestTLS_HTTP2IsAnsweredByNetHTTP(t *testing.T) {
 	s := newTLSSite(t, "h2", func(o *Options) { o.HSTS = true })
 	for range 5 {
 		a := s.hot("/depts/10")
@@ -50,7 +50,7 @@ func TestTLS_HTTP2TakesTheFullRoad(t *testing.T) {
 	s.want(s.do("GET", "/depts/99", ""), 404, "not-found")
 	s.want(s.do("GET", "/depts/10", "", "Host: evil.example"), 421, "misdirected")
 	if st := s.over.Stats(); st.Accepted != 1 || st.Open != 0 {
-		t.Errorf("the lane counts %+v, want one connection that net/http has", st)
+		t.Errorf("the loops count %+v, want one connection that net/http has", st)
 	}
 }
 
