@@ -88,24 +88,24 @@ func families() [numMetrics]family {
 	tier := []string{"tier"}
 	all := [numMetrics]family{
 		buildInfo: {"build_info", gauge, []string{"version", "commit", "go"},
-			"Always 1; the labels say what runs."},
+			"Always 1; the labels are the version, the commit and the Go version."},
 		requestsTotal: {"requests_total", counter, []string{"proto", resource, "code"},
 			"Requests answered."},
 		requestDuration: {"request_duration_seconds", histogram, []string{"proto", resource},
-			"Time from the whole request read to the answer made. A hit that an event loop " +
-				"answers counts as long as all of the wake-up that answered it: two clock reads " +
-				"for each wake-up, not for each request."},
+			"Time from reading the whole request to making the answer. A hit counts as long as " +
+				"the wake-up of the event loop that answered it: the clock is read twice for a " +
+				"wake-up, not for each request."},
 		cacheLookups: {"cache_lookups_total", counter, []string{resource, "tier", "result"},
-			"Look-ups in a tier: hit, miss, stale or negative (a hit that says no row)."},
+			"Look-ups in a tier: hit, miss, stale or negative (the key is known to have no row)."},
 		cacheFills: {"cache_fills_total", counter, []string{resource, "result"},
-			"Loads after a miss. discarded: a change had overtaken the load."},
+			"Loads after a miss. discarded: a change arrived during the load."},
 		cacheInvalidations: {"cache_invalidations_total", counter, []string{resource, "origin"},
-			"Documents dropped because of a feed, a write, an operator or a gap."},
+			"Documents dropped, by origin: the feed, a write, the operator or a gap of the feed."},
 		cacheEntries: {"cache_entries", gauge, tier, "Documents held, absences included."},
 		cacheBytes: {"cache_bytes", gauge, tier,
 			"Bytes that the documents take, keys and bookkeeping included."},
 		cacheEvictions: {"cache_evictions_total", counter, tier,
-			"Documents forgotten to stay within the bound."},
+			"Documents evicted to stay within the bound."},
 		cacheCopies: {"cache_copies_total", counter, []string{"result"},
 			"Compressed copies of documents: made, refused (it does not pay), dropped (too many " +
 				"waited) or late (the document had gone, or is too large)."},
@@ -132,7 +132,7 @@ func families() [numMetrics]family {
 			"Watchers cut off because they did not keep up."},
 		accessLogLines: {"access_log_lines_total", counter, nil, "Lines of the access log."},
 		accessLogDropped: {"access_log_dropped_total", counter, nil,
-			"Lines that the access log has left out: its file was too slow, or failed."},
+			"Access log lines dropped because the file was too slow or failed."},
 	}
 	for _, more := range []map[metricID]family{diskFamilies(), wireFamilies(), linksFamilies(),
 		careFamilies()} {
@@ -151,17 +151,17 @@ func careFamilies() map[metricID]family {
 		auditChecked: {"audit_checked_total", counter, source,
 			"Documents that were read again and compared with what is kept."},
 		auditStale: {"audit_stale_total", counter, source,
-			"Of those, documents that were wrong and would have stayed so: a defect."},
+			"Audited documents that were wrong and would have stayed so: a defect."},
 		warmKeys: {"warm_keys", gauge, resource,
 			"Keys that warming has looked at in its present or last round."},
 		warmRounds: {"warm_rounds_total", counter, resource,
 			"Rounds of warming that are done: one at the start and one after each gap."},
 		unsentBytes: {"unsent_bytes", gauge, nil,
-			"Bytes of answers that are being made, or that no client has read yet."},
+			"Bytes of answers that clients have not read yet."},
 		unsentWaiting: {"unsent_waiting", gauge, nil,
-			"Requests that wait because too many answers are not read."},
+			"Requests that wait because too many answers are unread."},
 		unsentRefused: {"unsent_refused_total", counter, nil,
-			"Requests refused: they have waited too long for answers to be read."},
+			"Requests refused because they waited too long for unread answers."},
 	}
 }
 
@@ -173,12 +173,12 @@ func wireFamilies() map[metricID]family {
 		wireFrames:      {"wire_frames_total", counter, direction, "Frames: in or out."},
 		wireBytes:       {"wire_bytes_total", counter, direction, "Bytes of frames: in or out."},
 		wireBroken: {"wire_broken_total", counter, nil,
-			"Connections ended because of what their peer sent, or did not send."},
+			"Connections closed because the peer broke the protocol or sent nothing in time."},
 		wireBatches: {"wire_batches_total", counter, nil,
 			"Reads of the database for several requests at once."},
 		wireWatchers: {"wire_watchers", gauge, nil, "Watches that are open."},
 		wireEvents: {"wire_events_total", counter, nil,
-			"Events told to watchers, one for each of them."},
+			"Events sent to watchers, one for each watcher."},
 		wireSlow: {"wire_slow_watchers_total", counter, nil,
 			"Watchers cut off because they did not keep up."},
 	}
