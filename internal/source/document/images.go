@@ -19,6 +19,16 @@ type image struct {
 	tuple   source.Tuple
 }
 
+// names reports whether the image has all of these columns, and none is null: then they
+// make its key.
+func (img *image) names(columns []string) bool {
+	return !slices.ContainsFunc(columns, func(name string) bool {
+		return !slices.ContainsFunc(img.tuple, func(c source.Cell) bool {
+			return c.Column == name && !c.Null
+		})
+	})
+}
+
 // images are rows by what names them: the key of their node.
 type images map[row.Key]image
 
@@ -120,6 +130,13 @@ func (wr *writer) images(
 			img, err := wr.image(n, cols, r)
 			if err != nil {
 				return err
+			}
+			switch {
+			case img.names(n.keyNames):
+			case ofParent && lock:
+				return invalid("a row of " + n.Name + " has no key by which it could be matched")
+			default:
+				return nil // equal to the key asked for, but none itself
 			}
 			if ofParent && len(some) == 1 {
 				img.parent = some[0]

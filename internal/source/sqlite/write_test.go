@@ -79,3 +79,25 @@ func TestWrite_OfARowThatATriggerTakesAway(t *testing.T) {
 		}
 	}
 }
+
+// TestWrite_OfRowsThatHaveNoKey: SQLite lets a key be NULL. Such a row is in the way of a
+// list that would drop it.
+func TestWrite_OfRowsThatHaveNoKey(t *testing.T) {
+	path, _ := newFile(t, "WAL", "CREATE TABLE a (id integer PRIMARY KEY, n integer)",
+		"CREATE TABLE b (id text PRIMARY KEY, a integer)",
+		"INSERT INTO a VALUES (1, 1)", "INSERT INTO b VALUES (NULL, 1)")
+	s := openTest(t, path, Options{})
+	p := compile(t, s, &source.Spec{Table: "a", Embeds: []source.Embed{{Name: "bs",
+		On: []string{"a"}, Spec: &source.Spec{Table: "b"}}}})
+	in, err := p.Shape().DecodeJSON([]byte(`{"n":2,"bs":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Write(t.Context(), &source.Write{Op: source.OpReplace, Key: "1", Input: in})
+	if source.ClassOf(err) != source.Invalid {
+		t.Errorf("a list without the row: %v, want an error of class Invalid", err)
+	}
+	if _, doc := load(t, p, "1"); doc != `{"id":1,"n":1,"bs":[{"id":null,"a":1}]}` {
+		t.Errorf("left %s", doc)
+	}
+}
