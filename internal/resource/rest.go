@@ -49,7 +49,8 @@ func (u *upstream) awake(ctx context.Context) {
 			return 0, nil
 		}
 		u.feedRests(false)
-		ctx, cancel := context.WithTimeout(ctx, u.opts.StaleAfter)
+		// Also for those who have joined, and so not only until its leader leaves.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.opts.StaleAfter)
 		defer cancel()
 		u.follower.fenceOnce(ctx)
 		u.asked.Store(monotonic()) // after the fence

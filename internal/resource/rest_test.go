@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -37,6 +38,23 @@ func TestRest_FirstAnswerIsFresh(t *testing.T) {
 		}
 		if u.asked.Load() == 0 {
 			t.Fatal("it rests still")
+		}
+	}
+}
+
+// Who asks first and leaves at once does not end a rest before a fence is reached.
+func TestRest_FirstLeavesAtOnce(t *testing.T) {
+	h := newHouse(t, nil)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range 20 {
+		h.hit("dept", "10")
+		h.rest()
+		h.exec(fmt.Sprintf("UPDATE dept SET loc = 'L%d' WHERE deptno = 10", i))
+		_, _ = h.resource("dept").Get(gone, "10", Options{})
+		want := fmt.Sprintf(`"loc":"L%d"`, i)
+		if got, _ := h.get("dept", "10", Options{}); !strings.Contains(got, want) {
+			t.Fatalf("the next answer is %s, want %s", got, want)
 		}
 	}
 }
