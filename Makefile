@@ -16,6 +16,10 @@ export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,pgbouncer,c
 # have their names and lines all the same.
 SMALL := -s -w
 
+# The bytes that bin/hotrow may have: one that is larger has got a dependency that
+# somebody should look at.
+LARGEST := 41943040
+
 # Systems besides this one for which everything must compile.
 CROSS := linux/arm64 darwin/arm64 windows/amd64
 
@@ -30,6 +34,8 @@ run: ## serve the demo on 127.0.0.1:8080 (ARGS="app.db" serves something else)
 .PHONY: build
 build: ## build bin/hotrow, one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='$(SMALL)' -o bin/hotrow ./cmd/hotrow
+	@test $$(wc -c <bin/hotrow) -le $(LARGEST) || { echo "bin/hotrow has more than $(LARGEST) bytes:" \
+		"go tool nm -size of a build without $(SMALL) shows what weighs" >&2; exit 1; }
 
 .PHONY: release
 release: ## build a release of HEAD into build/release: packages, archives, an image
