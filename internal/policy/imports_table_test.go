@@ -260,10 +260,30 @@ var house = []room{
 		tests: []string{"dbtest", "source/sourcetest"},
 	},
 	{
-		dir:   "internal/source/postgres",
-		knows: []string{"source/document", "source", "row"},
+		dir: "internal/source/postgres",
+		knows: []string{"source/postgres/logical", "source/postgres/notify", "source/postgres/feed",
+			"source/postgres/catalog", "source/document", "source", "row"},
 		heavy: []string{"github.com/jackc/pgx", "github.com/jackc/puddle"},
 		tests: []string{"dbtest", "source/sourcetest", "github.com/Shopify/toxiproxy"},
+	},
+	{
+		dir:   "internal/source/postgres/logical",
+		knows: []string{"source/postgres/feed", "source/postgres/catalog", "source"},
+		tests: []string{"dbtest"},
+	},
+	{
+		dir:   "internal/source/postgres/notify",
+		knows: []string{"source/postgres/feed", "source/postgres/catalog", "source"},
+		tests: []string{"dbtest", "source/sourcetest"},
+	},
+	{
+		dir:   "internal/source/postgres/feed",
+		knows: []string{"source/postgres/catalog", "source", "row"},
+		tests: []string{"dbtest"},
+	},
+	{
+		dir:   "internal/source/postgres/catalog",
+		knows: []string{"source"},
 	},
 	{
 		dir: "internal/source/mysql",

@@ -122,8 +122,8 @@ func (u *upstream) auditForm(f *form) {
 // defect.
 func (u *upstream) causes() string {
 	if c := u.feed.Load(); c != nil {
-		if b, ok := c.feed.(source.Blinder); ok {
-			return "the feed " + string(b.Mode()) + " cannot tell of " + b.Blind() +
+		if b, ok := c.feed.(source.PartialFeed); ok {
+			return "the feed " + string(b.Mode()) + " cannot tell of " + b.Unobservable() +
 				"; if it is none of that, please report this"
 		}
 	}

@@ -159,7 +159,7 @@ func (f *follower) change(feed source.Feed, reason string, want []source.Watched
 // keep has a feed that can go on after a restart told what is on disk.
 func (f *follower) keep(feed source.Feed) {
 	if r, ok := feed.(source.Resumer); ok && f.u.disk != nil {
-		r.Keep(keeper{f.u.disk})
+		r.UseCheckpoints(checkpoints{f.u.disk})
 	}
 }
 

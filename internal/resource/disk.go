@@ -134,7 +134,7 @@ func (f *follower) settledOnDisk() {
 	if !ok {
 		return
 	}
-	if p, ok := r.Place(source.Position(f.u.domain.Settled().Pos)); ok {
+	if p, ok := r.Checkpoint(source.Position(f.u.domain.Settled().Pos)); ok {
 		f.u.disk.Applied(tier.Mark{Origin: p.Origin, Pos: uint64(p.Pos), Note: p.Note})
 	}
 }
@@ -146,7 +146,7 @@ func (f *follower) beginOnDisk() {
 	if f.u.disk == nil {
 		return
 	}
-	// No place yet: what stands before pos may not be settled, and is settled
+	// No checkpoint yet: what stands before pos may not be settled, and is settled
 	// before the first one.
 	f.u.disk.Begin(tier.Mark{})
 }
@@ -172,16 +172,16 @@ func (f *follower) caughtUp() {
 	}
 }
 
-// A keeper is the disk as a feed sees it.
-type keeper struct{ disk *tier.DiskSource }
+// A checkpoints is the disk as a feed sees it.
+type checkpoints struct{ disk *tier.DiskSource }
 
-// Complete implements source.Keeper.
-func (k keeper) Complete() (source.Place, bool) {
+// Complete implements source.CheckpointStore.
+func (k checkpoints) Complete() (source.Checkpoint, bool) {
 	m, ok := k.disk.Committed()
 	if !ok {
-		return source.Place{}, !k.disk.Lost()
+		return source.Checkpoint{}, !k.disk.Lost()
 	}
-	return source.Place{Origin: m.Origin, Pos: source.Position(m.Pos), Note: m.Note}, true
+	return source.Checkpoint{Origin: m.Origin, Pos: source.Position(m.Pos), Note: m.Note}, true
 }
 
 // leaveDisk ends what an upstream that is being replaced says of the disk: its

@@ -93,7 +93,7 @@ func (u *upstream) look(ctx context.Context) error {
 	if c == nil || !u.lags() || u.looked() {
 		return nil
 	}
-	feed, ok := c.feed.(source.Looker)
+	feed, ok := c.feed.(source.SchemaWatcher)
 	if !ok {
 		return nil
 	}

@@ -105,7 +105,7 @@ type deafFeed struct {
 	s *deaf
 }
 
-func (f deafFeed) Blind() string { return "what it is told to leave out" }
+func (f deafFeed) Unobservable() string { return "what it is told to leave out" }
 
 func (f deafFeed) Run(ctx context.Context, h source.Handler) error {
 	return f.Feed.Run(ctx, deafHandler{h, f.s})
@@ -250,7 +250,7 @@ func databaseOf(t *testing.T, h *house) (path string) {
 }
 
 // placeOf returns from where the feed of the house would go on.
-func placeOf(h *house) (source.Place, bool) {
+func placeOf(h *house) (source.Checkpoint, bool) {
 	c := h.resource("dept").form.Load().src.feed.Load()
-	return c.feed.(source.Resumer).Place(1 << 60)
+	return c.feed.(source.Resumer).Checkpoint(1 << 60)
 }

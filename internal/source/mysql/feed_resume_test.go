@@ -13,10 +13,10 @@ import (
 	"github.com/hotrow/hotrow/internal/source/mysql/binlog"
 )
 
-// A shelf is a keeper that a test sets.
-type shelf struct{ place source.Place }
+// A shelf is a checkpoint store that a test sets.
+type shelf struct{ place source.Checkpoint }
 
-func (s *shelf) Complete() (source.Place, bool) { return s.place, true }
+func (s *shelf) Complete() (source.Checkpoint, bool) { return s.place, true }
 
 // A resumer is a recorder that can go on.
 type resumer struct {
@@ -48,14 +48,14 @@ func (r *resumer) goesOn() int {
 
 // again runs a feed of the fixture's database as another process would, until
 // stop is called. It has caught up when again returns.
-func (f *fixture) again(kept source.Place, refuses bool) (rec *resumer, stop func()) {
+func (f *fixture) again(kept source.Checkpoint, refuses bool) (rec *resumer, stop func()) {
 	f.t.Helper()
 	feed, _, err := f.src.OpenFeed(f.t.Context(), source.FeedBinlog,
 		followed(f.src, "dept deptno"))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	feed.(source.Resumer).Keep(&shelf{kept})
+	feed.(source.Resumer).UseCheckpoints(&shelf{kept})
 	f.feed, f.rec = feed, new(recorder)
 	rec = &resumer{recorder: f.rec, refuses: refuses}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -79,12 +79,12 @@ func (f *fixture) again(kept source.Place, refuses bool) (rec *resumer, stop fun
 }
 
 // place returns from where the feed would go on now.
-func (f *fixture) place() source.Place {
+func (f *fixture) place() source.Checkpoint {
 	f.t.Helper()
 	f.rec.mu.Lock()
 	pos := f.rec.pos
 	f.rec.mu.Unlock()
-	p, ok := f.feed.(source.Resumer).Place(pos)
+	p, ok := f.feed.(source.Resumer).Checkpoint(pos)
 	if !ok {
 		f.t.Fatal("the feed has no place to resume from")
 	}
@@ -92,9 +92,9 @@ func (f *fixture) place() source.Place {
 }
 
 // followed follows for a while, and returns from where to go on.
-func (f *fixture) followed() source.Place {
+func (f *fixture) followed() source.Checkpoint {
 	f.t.Helper()
-	_, stop := f.again(source.Place{}, false)
+	_, stop := f.again(source.Checkpoint{}, false)
 	run(f.t, f.conn, "UPDATE dept SET loc = 'A' WHERE deptno = 10")
 	f.fence()
 	kept := f.place()
@@ -111,7 +111,7 @@ func newResumed(t *testing.T, server *dbtest.MariaDBServer) *fixture {
 
 func TestMariaDB_FeedGoesOnWhereItStopped(t *testing.T) {
 	f := newResumed(t, dbtest.NewMariaDB(t, nil))
-	_, stop := f.again(source.Place{}, false)
+	_, stop := f.again(source.Checkpoint{}, false)
 	run(t, f.conn, "UPDATE dept SET loc = 'A' WHERE deptno = 10")
 	f.fence()
 	kept := f.place()
@@ -138,13 +138,13 @@ func TestMariaDB_FeedGoesOnWhereItStopped(t *testing.T) {
 
 // TestMariaDB_ResumeDoubts: whatever may be a gap is one.
 func TestMariaDB_ResumeDoubts(t *testing.T) {
-	tests := map[string]func(f *fixture, s *dbtest.MariaDBServer, p *source.Place){
-		"another origin": func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Place) { p.Origin += "1" },
-		"no note":        func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Place) { p.Note = "" },
-		"a note of another position": func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Place) {
+	tests := map[string]func(f *fixture, s *dbtest.MariaDBServer, p *source.Checkpoint){
+		"another origin": func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Checkpoint) { p.Origin += "1" },
+		"no note":        func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Checkpoint) { p.Note = "" },
+		"a note of another position": func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Checkpoint) {
 			p.Pos += 1 << binlog.OffsetBits
 		},
-		"purged": func(f *fixture, s *dbtest.MariaDBServer, p *source.Place) {
+		"purged": func(f *fixture, s *dbtest.MariaDBServer, p *source.Checkpoint) {
 			run(f.t, f.conn, "FLUSH BINARY LOGS")
 			_, was, _ := strings.Cut(p.Note, "binlog.")
 			await(f.t, "the log is gone", func() bool { // which the engine keeps for a moment
@@ -154,7 +154,7 @@ func TestMariaDB_ResumeDoubts(t *testing.T) {
 				return !strings.Contains(logs, "binlog."+was)
 			})
 		},
-		"reset": func(f *fixture, _ *dbtest.MariaDBServer, p *source.Place) {
+		"reset": func(f *fixture, _ *dbtest.MariaDBServer, p *source.Checkpoint) {
 			run(f.t, f.conn, "DO SLEEP(1.1)", "RESET MASTER")
 			for {
 				if pos := logEnd(f); pos >= p.Pos {
@@ -163,7 +163,7 @@ func TestMariaDB_ResumeDoubts(t *testing.T) {
 				run(f.t, f.conn, "UPDATE dept SET loc = CONCAT(loc, 'x') WHERE deptno = 10")
 			}
 		},
-		"restarted": func(f *fixture, s *dbtest.MariaDBServer, _ *source.Place) {
+		"restarted": func(f *fixture, s *dbtest.MariaDBServer, _ *source.Checkpoint) {
 			run(f.t, f.conn, "DO SLEEP(3.1)")
 			s.Restart(dbtest.Immediate)
 		},

@@ -4,55 +4,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
 )
-
-// typeColumns and typeJoins describe the type a.atttypid of a query's FROM
-// item a: what it is under its domains, and what its elements are if it is an
-// array. Names come from format_type with the modifier -1, which is the type
-// without one: format_type(bpchar, NULL) would be "character", which is char(1).
-const (
-	typeWith = `WITH RECURSIVE dom(oid, base, typmod) AS (
-		SELECT oid, typbasetype, typtypmod FROM pg_catalog.pg_type WHERE typtype = 'd'
-		UNION ALL
-		SELECT d.oid, t.typbasetype,
-			CASE WHEN d.typmod >= 0 THEN d.typmod ELSE t.typtypmod END
-		FROM dom d JOIN pg_catalog.pg_type t ON t.oid = d.base
-		WHERE t.typtype = 'd'
-	), base AS (
-		SELECT d.* FROM dom d JOIN pg_catalog.pg_type t ON t.oid = d.base
-		WHERE t.typtype <> 'd'
-	) `
-	typeColumns = `bt.oid, bt.typname::text, bt.typtype::text, b.oid IS NOT NULL,
-		pg_catalog.format_type(a.atttypid, -1), pg_catalog.format_type(bt.oid, -1),
-		COALESCE(b.typmod, -1), COALESCE(et.oid, 0::oid), eb.oid IS NOT NULL,
-		COALESCE(pg_catalog.format_type(et.oid, -1), ''), COALESCE(et.typdelim, ',')::text`
-	typeJoins = ` LEFT JOIN base b ON b.oid = a.atttypid
-		JOIN pg_catalog.pg_type bt ON bt.oid = COALESCE(b.base, a.atttypid)
-		LEFT JOIN base eb ON eb.oid = bt.typelem AND bt.typcategory = 'A'
-		LEFT JOIN pg_catalog.pg_type et ON et.oid = COALESCE(eb.base, bt.typelem)
-			AND bt.typcategory = 'A' AND bt.oid NOT IN (22, 30) `
-)
-
-// A typeRow is what typeColumns read.
-type typeRow struct {
-	oid        uint32 // under its domains
-	typname    string
-	typtype    string
-	domain     bool
-	name       string // as SQL writes the type that was asked about
-	base       string // as SQL writes the type under its domains
-	typmod     int32  // that a domain gives, or -1
-	elem       uint32 // under its domains; 0: not an array
-	elemDomain bool
-	elemName   string
-	delim      string // between elements: a semicolon for boxes
-}
-
-// targets returns where to scan typeColumns to.
-func (t *typeRow) targets() []any {
-	return []any{&t.oid, &t.typname, &t.typtype, &t.domain, &t.name, &t.base,
-		&t.typmod, &t.elem, &t.elemDomain, &t.elemName, &t.delim}
-}
 
 // A valueType is what hotrow makes of a type.
 type valueType struct {
@@ -70,18 +23,18 @@ type valueType struct {
 	read   string // the expression for which codec is, with %s for the column
 }
 
-// valueType says how values of the type are read and written.
-func (t *typeRow) valueType() valueType {
-	v := valueType{oid: t.oid, name: t.name, base: t.base}
-	if t.elem != 0 {
+// valueTypeOf says how values of a type are read and written.
+func valueTypeOf(t *catalog.Type) valueType {
+	v := valueType{oid: t.OID, name: t.Name, base: t.Base}
+	if t.Elem != 0 {
 		v.kind, v.wide = row.Array, true
-		v.codec, v.read = readArray(t.elem, t.elemName, t.domain || t.elemDomain)
-		v.codec.delim, v.elem = t.delim[0], v.codec.kind
+		v.codec, v.read = readArray(t.Elem, t.ElemName, t.Domain || t.ElemDomain)
+		v.codec.delim, v.elem = t.Delim[0], v.codec.kind
 		return v
 	}
-	v.codec, v.read = readScalar(t.oid, t.base, t.domain)
-	v.kind, v.record = v.codec.kind, t.typtype == "c"
-	switch t.oid {
+	v.codec, v.read = readScalar(t.OID, t.Base, t.Domain)
+	v.kind, v.record = v.codec.kind, t.TypeType == "c"
+	switch t.OID {
 	case pgtype.Int2OID:
 		v.bits = 16
 	case pgtype.Int4OID:
@@ -91,7 +44,7 @@ func (t *typeRow) valueType() valueType {
 	case pgtype.BPCharOID, pgtype.NumericOID:
 		v.wide = true
 	default: // citext, inet, interval, ...: who knows what their equality is
-		v.wide = binaryKinds[t.oid] == row.Null && t.typtype != "e"
+		v.wide = binaryKinds[t.OID] == row.Null && t.TypeType != "e"
 	}
 	return v
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
+	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
+	"github.com/hotrow/hotrow/internal/source/postgres/logical"
 )
 
 // Check asks the server how it would run Load, with sequential scans made as
@@ -20,9 +23,9 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 	ctx, cancel := p.src.begin(ctx, 2)
 	defer cancel()
 	var top planNode
-	var tables []*tableFacts
+	var tables []*feed.Table
 	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
-		if tables, err = readTableFacts(ctx, conn, p.direct(), ""); err == nil {
+		if tables, err = feed.ReadTables(ctx, conn, p.direct(), ""); err == nil {
 			top, err = p.explain(ctx, conn)
 		}
 		return err
@@ -40,8 +43,8 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 		findings = append(findings, p.checkQuery(scans)...)
 	}
 	for _, t := range tables {
-		for _, f := range checkIdentity(t) {
-			if t.blunt() && f.Level == source.LevelWarning {
+		for _, f := range logical.CheckIdentity(t) {
+			if logical.Blunt(t) && f.Level == source.LevelWarning {
 				findings = append(findings, f)
 			}
 		}
@@ -180,7 +183,7 @@ func indexSQL(n *document.Node, cols []document.Column) (apply, remove []string)
 		name = name[:63]
 	}
 	concurrently := "CONCURRENTLY "
-	if t.kind == kindPartitioned { // not possible there
+	if t.kind == catalog.KindPartitioned { // not possible there
 		concurrently = ""
 	}
 	apply = []string{fmt.Sprintf("CREATE INDEX %s%s ON %s (%s)", concurrently,

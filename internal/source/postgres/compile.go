@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
+	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
 )
 
 // A plan is one resource, compiled. It never changes. It implements source.Plan.
@@ -47,7 +48,7 @@ func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, e
 		if err != nil {
 			return nil, fmt.Errorf("resource %s: %w", spec.Name, err)
 		}
-		s.defs.put(spec.Name, c.definition(p.Deps()))
+		s.defs.Put(spec.Name, c.definition(p.Deps()))
 		return p, nil
 	}
 }
@@ -101,7 +102,7 @@ func documentColumns(cols []column) []document.Column {
 // triggers always do, the log with this replica identity. A change that was logged
 // with another identity, before the plan or after, concerns every document. A
 // partition may have an identity of its own.
-func (t *table) tellsOld() bool { return t.identity == "f" && t.kind == kindTable }
+func (t *table) tellsOld() bool { return t.identity == "f" && t.kind == catalog.KindTable }
 
 // lookup returns the table that name means.
 func (c *compiler) lookup(name string) (*table, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
+	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
 )
 
 // Scan implements document.Schema.
@@ -107,19 +108,20 @@ func queryColumns(fields []pgconn.FieldDescription, types []valueType) ([]column
 
 // typesOf describes types, in order.
 func typesOf(ctx context.Context, conn *pgx.Conn, oids []uint32) ([]valueType, error) {
-	rows, err := conn.Query(ctx, typeWith+"SELECT "+typeColumns+
-		" FROM unnest($1::oid[]) WITH ORDINALITY AS a(atttypid, n)"+typeJoins+"ORDER BY a.n", oids)
+	rows, err := conn.Query(ctx, catalog.TypeWith+"SELECT "+catalog.TypeColumns+
+		" FROM unnest($1::oid[]) WITH ORDINALITY AS a(atttypid, n)"+catalog.TypeJoins+
+		"ORDER BY a.n", oids)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	types := make([]valueType, 0, len(oids))
 	for rows.Next() {
-		var t typeRow
-		if err := rows.Scan(t.targets()...); err != nil {
+		var t catalog.Type
+		if err := rows.Scan(t.Targets()...); err != nil {
 			return nil, err
 		}
-		types = append(types, t.valueType())
+		types = append(types, valueTypeOf(&t))
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
+	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // What a query reads is found in its parse tree, which PostgreSQL keeps for a
@@ -40,7 +42,7 @@ var (
 
 // firstUserOID is the first OID that is not of PostgreSQL's own making
 // (FirstNormalObjectId).
-const firstUserOID = 16384
+const firstUserOID = catalog.FirstUserOID
 
 // A reading finds the tables behind a query or a view.
 type reading struct {
@@ -76,7 +78,7 @@ func (c *compiler) readsOfQuery(sql string) ([]*document.Table, error) {
 
 // needTemp explains why the user or the server cannot make a temporary view.
 func needTemp(err error) error {
-	switch sqlState(err) {
+	switch feed.SQLState(err) {
 	case "42601": // it was no syntax error until it had to be a SELECT
 		return fmt.Errorf("a query is one SELECT: %w", err)
 	case "42501", "25006":
@@ -218,9 +220,9 @@ func (r *reading) relation(ctx context.Context, t *relationRead) error {
 		return fmt.Errorf("it reads %s.%s, whose changes no feed follows", t.schema, t.name)
 	}
 	switch t.kind {
-	case kindView:
+	case catalog.KindView:
 		return r.view(ctx, t.oid)
-	case kindTable, kindPartitioned, kindMaterial, kindForeign:
+	case catalog.KindTable, catalog.KindPartitioned, catalog.KindMaterial, catalog.KindForeign:
 		r.seen[t.oid] = true
 		r.tables = append(r.tables, t.root)
 		if len(t.heirs) > 0 {

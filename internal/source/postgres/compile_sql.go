@@ -11,6 +11,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // reads returns the expressions of the items of n, separated by commas.
@@ -98,7 +99,7 @@ func (p *plan) prepare(ctx context.Context) error {
 				continue
 			}
 			if _, err := conn.PgConn().Prepare(ctx, "", sql, nil); err != nil {
-				if sql == p.next && sqlState(err) == "42883" {
+				if sql == p.next && feed.SQLState(err) == "42883" {
 					return p.unordered(err)
 				}
 				return err
@@ -115,7 +116,7 @@ func (p *plan) unordered(err error) error {
 	for i, col := range p.Parts {
 		columns[i] = col.Info().Name + " is of type " + col.Info().Native
 	}
-	return &source.Error{Class: source.Invalid, Code: sqlState(err), Err: err,
+	return &source.Error{Class: source.Invalid, Code: feed.SQLState(err), Err: err,
 		Message: strings.Join(columns, ", ") + ", which has no operator > and so cannot be a key"}
 }
 

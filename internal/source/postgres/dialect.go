@@ -11,6 +11,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // dialect is how PostgreSQL writes what the engine asks. A row is another version when it
@@ -33,7 +34,7 @@ var dialect = &document.Dialect{
 	Default:   func(document.Column) string { return "DEFAULT" },
 	Empty:     "DEFAULT VALUES",
 	Enforces:  true,
-	Duplicate: func(err error) bool { return sqlState(err) == "23505" },
+	Duplicate: func(err error) bool { return feed.SQLState(err) == "23505" },
 }
 
 // native returns the column of ours that c is.

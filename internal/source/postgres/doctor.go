@@ -9,6 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
+	"github.com/hotrow/hotrow/internal/source/postgres/logical"
+	"github.com/hotrow/hotrow/internal/source/postgres/notify"
 )
 
 // Doctor compares the database with what mode needs for these tables. In the
@@ -22,17 +26,17 @@ func (s *Source) Doctor(
 }
 
 func doctor(
-	ctx context.Context, src feedSource, mode source.FeedMode, tables []source.Watched,
+	ctx context.Context, src feed.Config, mode source.FeedMode, tables []source.Watched,
 ) ([]source.Finding, error) {
 	if mode == source.FeedNone {
 		return nil, nil
 	}
-	c := newControl(src.cfg)
-	defer c.close()
-	var facts *feedFacts
+	c := feed.NewControl(src.Conn)
+	defer c.Close()
+	var facts *feed.Facts
 	var traces []source.Finding
-	err := c.do(ctx, func(conn *pgx.Conn) (err error) {
-		if facts, err = readFeedFacts(ctx, conn, tables, src.names); err != nil {
+	err := c.Do(ctx, func(conn *pgx.Conn) (err error) {
+		if facts, err = feed.ReadFacts(ctx, conn, tables, src.Names); err != nil {
 			return err
 		}
 		traces, err = readTraces(ctx, conn, facts)
@@ -43,7 +47,7 @@ func doctor(
 	}
 	var out []source.Finding
 	for _, w := range tables {
-		if !facts.has(w.Table) {
+		if facts.Table(w.Table) == nil {
 			out = append(out, source.Finding{
 				Level: source.LevelError, Text: "table " + w.Table + " does not exist",
 				Why: "it cannot be served",
@@ -52,37 +56,37 @@ func doctor(
 	}
 	auto := mode == source.FeedAuto
 	if auto {
-		mode = facts.best()
+		mode = best(facts)
 	}
 	switch mode {
 	case source.FeedLogical:
 		if auto {
-			out = append(out, facts.choice()...)
+			out = append(out, choice(facts)...)
 		}
-		out = append(out, facts.praise(facts.checkLogical())...)
-		if src.opts.Slot != "" {
-			finding, err := src.slotFinding(ctx, c, auto)
+		out = append(out, praise(facts, logical.Check(facts))...)
+		if src.Slot != "" {
+			finding, err := slotFinding(ctx, src, c, auto)
 			if err != nil {
 				return nil, fmt.Errorf("doctor: %w", err)
 			}
 			out = append(out, finding)
 		}
-		out = append(out, src.tries(ctx, out, facts, mode, tables)...)
+		out = append(out, tries(ctx, src, out, facts, mode, tables)...)
 	case source.FeedNotify:
-		out = append(out, facts.regret()...)
-		out = append(out, facts.checkNotify()...)
-		out = append(out, src.tries(ctx, out, facts, mode, tables)...)
+		out = append(out, regret(facts)...)
+		out = append(out, notify.Check(facts)...)
+		out = append(out, tries(ctx, src, out, facts, mode, tables)...)
 	default:
 		return nil, fmt.Errorf("doctor: postgres has no feed %q", mode)
 	}
-	return append(append(out, facts.leftovers(mode)...), traces...), nil
+	return append(append(out, leftovers(facts, mode)...), traces...), nil
 }
 
 // slotFinding is about the named slot. The mode auto does without it: see openLogical.
-func (s feedSource) slotFinding(
-	ctx context.Context, c *control, auto bool,
+func slotFinding(
+	ctx context.Context, s feed.Config, c *feed.Control, auto bool,
 ) (source.Finding, error) {
-	f, err := checkSlot(ctx, c, s.opts)
+	f, err := logical.CheckSlot(ctx, c, s)
 	if auto && f.Level == source.LevelError {
 		f.Level = source.LevelWarning
 		f.Why += ".\nUntil then a temporary slot is used, and what is on disk is not used again" +
@@ -93,20 +97,20 @@ func (s feedSource) slotFinding(
 
 // tries finds out what no question tells, once nothing else stands against a feed: a
 // pooler, or the server's rules of access, may not let it through.
-func (s feedSource) tries(
-	ctx context.Context, found []source.Finding, facts *feedFacts, mode source.FeedMode,
-	tables []source.Watched,
+func tries(
+	ctx context.Context, s feed.Config, found []source.Finding, facts *feed.Facts,
+	mode source.FeedMode, tables []source.Watched,
 ) []source.Finding {
-	if len(failures(found)) > 0 || len(tables) == 0 {
+	if len(feed.Failures(found)) > 0 || len(tables) == 0 {
 		return nil
 	}
 	var err error
 	if mode == source.FeedLogical {
-		err = tryReplication(ctx, s.cfg)
-	} else if feed, failed := openNotify(ctx, s, facts, tables); failed != nil {
+		err = logical.Try(ctx, s)
+	} else if opened, failed := notify.Open(ctx, s, facts, tables); failed != nil {
 		err = failed
 	} else {
-		err = feed.Close()
+		err = opened.Close()
 	}
 	if err == nil {
 		return nil
@@ -117,8 +121,8 @@ func (s feedSource) tries(
 
 // best returns the mode that can work: the logical one, unless something stands
 // against it that no statement mends and triggers are there already.
-func (f *feedFacts) best() source.FeedMode {
-	if len(f.stands()) > 0 && len(f.tables) > 0 && len(failures(f.checkNotify())) == 0 {
+func best(f *feed.Facts) source.FeedMode {
+	if len(stands(f)) > 0 && len(f.Tables) > 0 && len(feed.Failures(notify.Check(f))) == 0 {
 		return source.FeedNotify
 	}
 	return source.FeedLogical
@@ -126,15 +130,15 @@ func (f *feedFacts) best() source.FeedMode {
 
 // stands returns what stands against logical replication that no statement of
 // --apply mends.
-func (f *feedFacts) stands() []source.Finding {
-	return slices.DeleteFunc(failures(f.checkLogical()), func(failed source.Finding) bool {
+func stands(f *feed.Facts) []source.Finding {
+	return slices.DeleteFunc(feed.Failures(logical.Check(f)), func(failed source.Finding) bool {
 		return len(failed.Apply) > 0
 	})
 }
 
 // choice says which ways there are, and what each costs, where neither works.
-func (f *feedFacts) choice() []source.Finding {
-	failed := f.stands()
+func choice(f *feed.Facts) []source.Finding {
+	failed := stands(f)
 	if len(failed) == 0 {
 		return nil
 	}
@@ -155,8 +159,8 @@ func (f *feedFacts) choice() []source.Finding {
 }
 
 // regret tells as warnings what the server lacks for logical replication.
-func (f *feedFacts) regret() []source.Finding {
-	out := f.checkServer()
+func regret(f *feed.Facts) []source.Finding {
+	out := logical.CheckServer(f)
 	for i := range out {
 		out[i].Level = source.LevelWarning
 		out[i].Why = "logical replication, which costs writers less, is not possible: " + out[i].Why
@@ -166,27 +170,27 @@ func (f *feedFacts) regret() []source.Finding {
 }
 
 // leftovers tells what hotrow has put in for the mode that is not in use.
-func (f *feedFacts) leftovers(mode source.FeedMode) []source.Finding {
+func leftovers(f *feed.Facts, mode source.FeedMode) []source.Finding {
 	if mode == source.FeedNotify {
-		if !f.publication.exists {
+		if !f.Publication.Exists {
 			return nil
 		}
 		return []source.Finding{{
 			Level:  source.LevelInfo,
-			Text:   "there is a publication " + f.names.publication,
+			Text:   "there is a publication " + f.Names.Publication,
 			Why:    "the feed notify does not use it",
-			Remove: f.dropPublication(),
+			Remove: logical.DropPublication(f),
 		}}
 	}
 	var out []source.Finding
-	for _, t := range f.tables {
+	for _, t := range f.Tables {
 		for _, g := range t.Triggers {
-			if g.Name == rowTrigger {
+			if g.Name == notify.RowTrigger {
 				out = append(out, source.Finding{
 					Level:  source.LevelInfo,
-					Text:   t.ID + " has hotrow's triggers",
+					Text:   t.ID() + " has hotrow's triggers",
 					Why:    "they cost its writers and logical replication does not use them",
-					Remove: t.uninstall(),
+					Remove: notify.Uninstall(t),
 				})
 			}
 		}
@@ -196,19 +200,19 @@ func (f *feedFacts) leftovers(mode source.FeedMode) []source.Finding {
 
 // praise adds what is as it should be, so that an operator sees that it was
 // looked at.
-func (f *feedFacts) praise(findings []source.Finding) []source.Finding {
-	s := f.server
+func praise(f *feed.Facts, findings []source.Finding) []source.Finding {
+	s := f.Server
 	good := func(text string) {
 		findings = append([]source.Finding{{Level: source.LevelOK, Text: text}}, findings...)
 	}
-	if s.replication {
-		good("role " + s.user + " may replicate")
+	if s.Replication {
+		good("role " + s.User + " may replicate")
 	}
-	if s.slots < s.maxSlots && s.senders < s.maxSnd {
+	if s.Slots < s.MaxSlots && s.Senders < s.MaxSenders {
 		good(fmt.Sprintf("%d of %d replication slots and %d of %d WAL senders are free",
-			s.maxSlots-s.slots, s.maxSlots, s.maxSnd-s.senders, s.maxSnd))
+			s.MaxSlots-s.Slots, s.MaxSlots, s.MaxSenders-s.Senders, s.MaxSenders))
 	}
-	if s.walLevel == "logical" {
+	if s.WALLevel == "logical" {
 		good("wal_level is logical")
 	}
 	return findings
@@ -217,27 +221,27 @@ func (f *feedFacts) praise(findings []source.Finding) []source.Finding {
 // readTraces finds what hotrow has put into the database for other tables and
 // what it has changed, so that it can be undone.
 func readTraces(
-	ctx context.Context, conn *pgx.Conn, facts *feedFacts,
+	ctx context.Context, conn *pgx.Conn, facts *feed.Facts,
 ) ([]source.Finding, error) {
 	rows, err := conn.Query(ctx, `SELECT n.nspname::text, c.relname::text, p.proname::text
 		FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
 		JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_proc p ON p.oid = g.tgfoid
 		JOIN pg_namespace fn ON fn.oid = p.pronamespace
 		WHERE fn.nspname = $1 AND g.tgname = $2 AND NOT c.relispartition`,
-		notifySchema, rowTrigger)
+		feed.Schema, notify.RowTrigger)
 	if err != nil {
 		return nil, err
 	}
 	var out []source.Finding
 	var schema, name, function string
 	_, err = pgx.ForEachRow(rows, []any{&schema, &name, &function}, func() error {
-		t := &tableFacts{ID: schema + "." + name, Schema: schema, Name: name}
-		if !facts.has(t.ID) {
+		t := &feed.Table{Table: &catalog.Table{Table: source.Table{Schema: schema, Name: name}}}
+		if facts.Table(t.ID()) == nil {
 			out = append(out, source.Finding{
 				Level:  source.LevelInfo,
-				Text:   t.ID + " has hotrow's triggers and is not served",
+				Text:   t.ID() + " has hotrow's triggers and is not served",
 				Why:    "they cost its writers time and nothing uses them",
-				Remove: t.uninstall(),
+				Remove: notify.Uninstall(t),
 			})
 		}
 		return nil
@@ -245,15 +249,6 @@ func readTraces(
 	if err != nil {
 		return nil, err
 	}
-	identities, err := readIdentities(ctx, conn)
+	identities, err := logical.ReadIdentities(ctx, conn)
 	return append(out, identities...), err
-}
-
-func (f *feedFacts) has(table string) bool {
-	for _, t := range f.tables {
-		if t.ID == table {
-			return true
-		}
-	}
-	return false
 }

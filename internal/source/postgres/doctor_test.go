@@ -349,7 +349,7 @@ func TestPostgres_DoctorKeepsThePublicationsOfOthers(t *testing.T) {
 	} {
 		f := feedDatabase(t, dbtest.Postgres(t), feedSchema+";"+c.before)
 		src := sourceOf(t, f.url)
-		src.names.publication = c.name
+		src.Names.Publication = c.name
 		for _, remove := range []bool{false, true} {
 			for _, mode := range []source.FeedMode{source.FeedLogical, source.FeedNotify} {
 				findings, err := doctor(t.Context(), src, mode, feedTables)
@@ -434,7 +434,7 @@ func TestPostgres_DoctorMendsEachPrivilege(t *testing.T) {
 			server.Exec("ALTER SYSTEM SET max_slot_wal_keep_size = '1GB'")
 			server.Exec("SELECT pg_reload_conf()")
 			src := sourceOf(t, dsn)
-			src.opts.Slot = "hotrow_doctor"
+			src.Slot = "hotrow_doctor"
 			opens := func() bool {
 				feed, _, err := openFeed(t.Context(), src, source.FeedLogical, feedTables)
 				if feed != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // retryAfter is when a caller may try again what the database could not do now.
@@ -167,15 +168,6 @@ var lastingHints = map[string]string{
 const behindPooler = "the URL leads to a pooler, which no feed gets through;" +
 	" point it at PostgreSQL itself"
 
-// sqlState returns the SQLSTATE within err, or "".
-func sqlState(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.Code
-	}
-	return ""
-}
-
 // interrupted reports whether err is the end of a context or of a deadline.
 func interrupted(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
@@ -192,7 +184,7 @@ func lost(err error) bool {
 // stalePlan reports whether err says that a prepared statement no longer fits
 // its tables, or is not there (a pooler gave the connection to another server).
 func stalePlan(err error) bool {
-	switch code := sqlState(err); code {
+	switch code := feed.SQLState(err); code {
 	case "0A000":
 		return strings.Contains(err.Error(), "cached plan")
 	default:
@@ -202,7 +194,7 @@ func stalePlan(err error) bool {
 
 // serialization reports whether err asks to run the transaction again.
 func serialization(err error) bool {
-	code := sqlState(err)
+	code := feed.SQLState(err)
 	return code == "40001" || code == "40P01"
 }
 
@@ -213,7 +205,7 @@ func died(conn *pgx.Conn, err error) bool {
 	if interrupted(err) {
 		return false
 	}
-	switch sqlState(err) {
+	switch feed.SQLState(err) {
 	case "57P01", "57P02", "57P03": // shut down, crashed, starting
 		return true
 	case "":
@@ -224,6 +216,6 @@ func died(conn *pgx.Conn, err error) bool {
 
 // badValue reports whether err is the server's refusal of a parameter's text.
 func badValue(err error) bool {
-	code := sqlState(err)
+	code := feed.SQLState(err)
 	return strings.HasPrefix(code, "22")
 }

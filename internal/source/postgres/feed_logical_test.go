@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 func TestPostgres_LogicalFeedTellsEveryKindOfChange(t *testing.T) {
@@ -120,7 +121,7 @@ func TestPostgres_LogicalFeedNoticesSchemaChanges(t *testing.T) {
 	f := follow(t, dbtest.Postgres(t), feedSchema, source.FeedLogical, feedTables)
 	f.want("UPDATE dept SET loc = 'X' WHERE deptno = 10", "dept U (deptno=10)->(deptno=10)")
 	f.exec("ALTER TABLE dept ADD phone text; UPDATE dept SET phone = '1' WHERE deptno = 10")
-	// The looker, which a new description wakes up, may tell the same again.
+	// The watcher, which a new description wakes up, may tell the same again.
 	if got := slices.Compact(f.fence()); !slices.Equal(got, []string{"dept*"}) {
 		t.Errorf("a change under a new definition came as %q", got)
 	}
@@ -191,7 +192,7 @@ func TestPostgres_LogicalFeedEndsWhenATableIsNotPublishedAnyMore(t *testing.T) {
 	t.Parallel() // it waits for a look
 	f := follow(t, dbtest.Postgres(t), feedSchema, source.FeedLogical, feedTables)
 	f.exec("ALTER PUBLICATION hotrow DROP TABLE emp")
-	var broken *feedBroken
+	var broken *feed.Broken
 	if err := f.ended(); !errors.As(err, &broken) || !strings.Contains(err.Error(), "emp") {
 		t.Errorf("Run returned %v", err)
 	}

@@ -199,26 +199,6 @@ func TestPostgres_AttachWaitsForCommitsThatItCannotSee(t *testing.T) {
 	await(t, "settle", func() bool { return f.settled(barrier) })
 }
 
-func TestPostgres_AttachDoesNotWaitForIdleTransactions(t *testing.T) {
-	s := logicalServer(t)
-	f := follow(t, s.URL(), feedSchema, source.FeedLogical, feedTables)
-	open := feedConn(t, s.URL())
-	for _, sql := range []string{"BEGIN", "UPDATE dept SET loc = 'open' WHERE deptno = 10"} {
-		if _, err := open.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	feed := f.feed.(*logicalFeed)
-	id, err := feed.settler.newBarrier(t.Context(), feed.control)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(feed.settler.barriers[id].waiting) == 0 {
-		t.Fatal("the barrier does not know of the open transaction")
-	}
-	await(t, "settle", func() bool { return f.settled(&source.Tx{ID: id, All: true}) })
-}
-
 func TestPostgres_FenceHonoursItsDeadlineWhileTheSenderIsFrozen(t *testing.T) {
 	t.Parallel() // it waits for a silence
 	s := logicalServer(t)

@@ -12,24 +12,25 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // bounded are the settings of a server that allows named slots.
 var bounded = map[string]string{"wal_level": "logical", "max_slot_wal_keep_size": "64MB"}
 
-// A shelf is a keeper that a test sets.
+// A shelf is a checkpoint store that a test sets.
 type shelf struct {
 	mu    sync.Mutex
-	place source.Place
+	place source.Checkpoint
 }
 
-func (s *shelf) Complete() (source.Place, bool) {
+func (s *shelf) Complete() (source.Checkpoint, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.place, true
 }
 
-func (s *shelf) set(p source.Place) {
+func (s *shelf) set(p source.Checkpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.place = p
@@ -103,13 +104,13 @@ func (s *slotStand) exec(sql string) {
 func (s *slotStand) start(refuses bool) {
 	s.t.Helper()
 	src := sourceOf(s.t, s.url)
-	src.opts.Slot = slotOfTest
+	src.Slot = slotOfTest
 	feed, _, err := openFeed(s.t.Context(), src, source.FeedLogical, feedTables)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.feed, s.rec = feed, &resumer{recorder: new(recorder), refuses: refuses}
-	feed.(source.Resumer).Keep(s.shelf)
+	feed.(source.Resumer).UseCheckpoints(s.shelf)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -142,12 +143,12 @@ func (s *slotStand) fence() {
 }
 
 // commit puts on the shelf what the process has been told of so far.
-func (s *slotStand) commit() source.Place {
+func (s *slotStand) commit() source.Checkpoint {
 	s.t.Helper()
 	s.rec.recorder.mu.Lock()
 	pos := s.rec.recorder.pos
 	s.rec.recorder.mu.Unlock()
-	p, ok := s.feed.(source.Resumer).Place(pos)
+	p, ok := s.feed.(source.Resumer).Checkpoint(pos)
 	if !ok {
 		s.t.Fatal("the feed has no place to resume from")
 	}
@@ -155,7 +156,7 @@ func (s *slotStand) commit() source.Place {
 	return p
 }
 
-func (s *slotStand) confirmed() lsn {
+func (s *slotStand) confirmed() feed.LSN {
 	s.t.Helper()
 	var text string
 	err := s.conn.QueryRow(s.t.Context(), "SELECT confirmed_flush_lsn::text"+
@@ -163,7 +164,7 @@ func (s *slotStand) confirmed() lsn {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	pos, err := parseLSN(text)
+	pos, err := feed.ParseLSN(text)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -182,8 +183,8 @@ func TestPostgres_SlotGoesOnWhereItStopped(t *testing.T) {
 	// Seen, and not committed: it comes again.
 	s.exec("UPDATE emp SET ename = 'Y' WHERE empno = 7839")
 	s.fence()
-	if c := s.confirmed(); c > lsn(kept.Pos) {
-		t.Errorf("acknowledged %v, and only %v is kept", c, lsn(kept.Pos))
+	if c := s.confirmed(); c > feed.LSN(kept.Pos) {
+		t.Errorf("acknowledged %v, and only %v is kept", c, feed.LSN(kept.Pos))
 	}
 	s.stop()
 	s.exec("DELETE FROM emp WHERE empno = 7566") // nobody follows
@@ -200,7 +201,7 @@ func TestPostgres_SlotGoesOnWhereItStopped(t *testing.T) {
 	// A connection that breaks is not a gap either, and what is acknowledged
 	// follows what is kept.
 	kept = s.commit()
-	await(t, "acknowledgement", func() bool { s.fence(); return s.confirmed() >= lsn(kept.Pos) })
+	await(t, "acknowledgement", func() bool { s.fence(); return s.confirmed() >= feed.LSN(kept.Pos) })
 	s.server.Kill(s.server.WalSenders()...)
 	await(t, "feed after a crash of the server", func() bool { return len(s.rec.attachedNow()) > 0 })
 }
@@ -227,30 +228,30 @@ func TestPostgres_SlotGoesOnAfterTheConnectionBroke(t *testing.T) {
 
 // TestPostgres_SlotDoubts: whatever may be a gap is one.
 func TestPostgres_SlotDoubts(t *testing.T) {
-	tests := map[string]func(s *slotStand, p source.Place){
-		"nothing kept":   func(s *slotStand, _ source.Place) { s.shelf.set(source.Place{}) },
-		"another origin": func(s *slotStand, p source.Place) { p.Origin += "1"; s.shelf.set(p) },
-		"acknowledged beyond": func(s *slotStand, p source.Place) {
+	tests := map[string]func(s *slotStand, p source.Checkpoint){
+		"nothing kept":   func(s *slotStand, _ source.Checkpoint) { s.shelf.set(source.Checkpoint{}) },
+		"another origin": func(s *slotStand, p source.Checkpoint) { p.Origin += "1"; s.shelf.set(p) },
+		"acknowledged beyond": func(s *slotStand, p source.Checkpoint) {
 			p.Pos--
 			s.shelf.set(p)
 		},
-		"set back": func(s *slotStand, p source.Place) { p.Pos += 1 << 40; s.shelf.set(p) },
-		"altered":  func(s *slotStand, _ source.Place) { s.exec("ALTER TABLE dept ADD x int") },
-		"rewritten": func(s *slotStand, _ source.Place) {
+		"set back": func(s *slotStand, p source.Checkpoint) { p.Pos += 1 << 40; s.shelf.set(p) },
+		"altered":  func(s *slotStand, _ source.Checkpoint) { s.exec("ALTER TABLE dept ADD x int") },
+		"rewritten": func(s *slotStand, _ source.Checkpoint) {
 			s.exec("ALTER TABLE dept ALTER loc TYPE text USING loc || 'x'")
 		},
-		"slot dropped": func(s *slotStand, _ source.Place) {
+		"slot dropped": func(s *slotStand, _ source.Checkpoint) {
 			s.exec("SELECT pg_drop_replication_slot('7_hotrow_test')")
 		},
-		"slot of before dropped and made by another": func(s *slotStand, _ source.Place) {
+		"slot of before dropped and made by another": func(s *slotStand, _ source.Checkpoint) {
 			s.exec("SELECT pg_drop_replication_slot('7_hotrow_test')")
 			s.exec("SELECT pg_create_logical_replication_slot('7_hotrow_test', 'pgoutput')")
 		},
-		"slot of another plug-in": func(s *slotStand, _ source.Place) {
+		"slot of another plug-in": func(s *slotStand, _ source.Checkpoint) {
 			s.exec("SELECT pg_drop_replication_slot('7_hotrow_test')")
 			s.exec("SELECT pg_create_logical_replication_slot('7_hotrow_test', 'test_decoding')")
 		},
-		"crash": func(s *slotStand, _ source.Place) {
+		"crash": func(s *slotStand, _ source.Checkpoint) {
 			s.server.Stop(dbtest.Immediate)
 			s.server.Start()
 			s.conn = feedConn(s.t, s.url)
@@ -262,7 +263,7 @@ func TestPostgres_SlotDoubts(t *testing.T) {
 			s := newSlotStandIn(t, server)
 			s.start(false)
 			p := s.commit()
-			await(t, "acknowledgement", func() bool { s.fence(); return s.confirmed() >= lsn(p.Pos) })
+			await(t, "acknowledgement", func() bool { s.fence(); return s.confirmed() >= feed.LSN(p.Pos) })
 			s.halt()
 			doubt(s, p)
 			s.start(false)
@@ -328,7 +329,7 @@ func TestPostgres_SlotIsRefused(t *testing.T) {
 	url := server.Database(t, dbtest.Setup(feedSchema))
 	open := func(slot string, force bool) error {
 		src := sourceOf(t, url)
-		src.opts.Slot, src.opts.SlotUnbounded = slot, force
+		src.Slot, src.SlotUnbounded = slot, force
 		feed, _, err := openFeed(t.Context(), src, source.FeedLogical, feedTables)
 		if feed != nil {
 			_ = feed.Close()
@@ -344,9 +345,9 @@ func TestPostgres_SlotIsRefused(t *testing.T) {
 	}
 	// Nobody else's slots are bounded unasked, and no feed is lost for want of a slot.
 	src := sourceOf(t, url)
-	src.opts.Slot = "hotrow_a"
+	src.Slot = "hotrow_a"
 	var said bytes.Buffer
-	src.log = slog.New(slog.NewTextHandler(&said, nil))
+	src.Log = slog.New(slog.NewTextHandler(&said, nil))
 	findings, err := doctor(t.Context(), src, source.FeedAuto, feedTables)
 	if err != nil || feedWorst(findings, source.LevelError) != nil ||
 		!strings.Contains(strings.Join(feedWorst(findings, source.LevelWarning), ""), "hotrow_a") {
@@ -381,7 +382,7 @@ func TestPostgres_SlotOfAnotherNode(t *testing.T) {
 	s := newSlotStand(t)
 	s.start(false)
 	src := sourceOf(t, s.url)
-	src.opts.Slot = slotOfTest
+	src.Slot = slotOfTest
 	feed, _, err := openFeed(t.Context(), src, source.FeedLogical, feedTables)
 	if err != nil {
 		t.Fatal(err)

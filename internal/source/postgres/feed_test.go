@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // feedPatience bounds every wait of these tests.
@@ -126,7 +127,7 @@ type fixture struct {
 	t      testing.TB
 	url    string
 	conn   *pgx.Conn
-	src    feedSource
+	src    feed.Config
 	feed   source.Feed
 	rec    *recorder
 	cancel context.CancelFunc
@@ -155,15 +156,15 @@ func feedConn(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-func sourceOf(t testing.TB, url string) feedSource {
+func sourceOf(t testing.TB, url string) feed.Config {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return feedSource{
-		cfg: cfg, log: slog.New(slog.DiscardHandler), pin: func(string) {},
-		names: feedNames{publication: defaultPublication, prefix: defaultPrefix},
+	return feed.Config{
+		Conn: cfg, Log: slog.New(slog.DiscardHandler), Pin: func(string) {}, Explain: pooled,
+		Names: feed.Names{Publication: feed.DefaultPublication, Prefix: defaultPrefix},
 	}
 }
 
@@ -272,7 +273,7 @@ func (f *fixture) want(sql string, want ...string) {
 	}
 }
 
-// wantAmong is want where the looker may add that files have changed.
+// wantAmong is want where the watcher may add that files have changed.
 func (f *fixture) wantAmong(sql, want string) {
 	f.t.Helper()
 	f.exec(sql)

@@ -15,6 +15,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // inTime fails the test unless f returns within d.
@@ -365,7 +366,7 @@ func TestPostgres_PinnedToOneCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	id, err := originAt(t.Context(), conn)
+	id, err := feed.OriginAt(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}

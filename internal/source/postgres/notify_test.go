@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // seedTriggers are those of the seed that hotrow listens to as they are.
@@ -182,13 +183,13 @@ func TestPostgres_NotifyFeedHasThePositionsOfTheLogicalFeed(t *testing.T) {
 		Scan(&text); err != nil {
 		t.Fatal(err)
 	}
-	written, err := parseLSN(text)
+	written, err := feed.ParseLSN(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, feed := range []source.Feed{f.feed, g.feed} {
-		if pos, err := feed.Fence(t.Context()); err != nil || pos < source.Position(written) {
-			t.Errorf("%s: a fence at %v, %v, the log was at %v", feed.Mode(), lsn(pos), err, written)
+	for _, each := range []source.Feed{f.feed, g.feed} {
+		if pos, err := each.Fence(t.Context()); err != nil || pos < source.Position(written) {
+			t.Errorf("%s: a fence at %v, %v, the log was at %v", each.Mode(), feed.LSN(pos), err, written)
 		}
 	}
 }
@@ -210,42 +211,5 @@ func TestPostgres_NotifyFeedTellsOnlyWhatIsVisible(t *testing.T) {
 	<-done
 	if got := f.fence(); !slices.Equal(got, []string{"dept U (deptno=10)->(deptno=10)"}) {
 		t.Errorf("after it was released: %q", got)
-	}
-}
-
-func TestNotifyReader_PassesNothingOver(t *testing.T) {
-	dept := &notifyTable{id: "public.dept", watched: []string{"deptno"}, key: []string{"deptno"},
-		types: map[string]int64{"deptno": oidInt4}}
-	r := &notifyReader{
-		tables:   map[string]*notifyTable{"public.dept": dept},
-		channels: map[string]*notifyTable{"events_dept": dept},
-	}
-	for _, c := range []struct{ channel, payload, want string }{
-		{"hotrow", `{"table":"public.dept","op":"I","new":{"deptno":"1"}}`, "dept I ->(deptno=1)"},
-		{"hotrow", `{"table":"public.dept","op":"T"}`, "dept*"},
-		{"hotrow", `{"table":"public.dept","op":"X"}`, "dept*"},
-		{"hotrow", `{"table":"public.dept","op":"U","new":{"deptno":"1"}}`, "dept*"},
-		{"hotrow", `{"table":"public.dept","op":"D","old":{"deptno":"x"}}`, "dept*"},
-		{"hotrow", `{"table":"public.dept","op":"D","old":5}`, "dept*"},
-		{"hotrow", `{"table":"public.other","op":"D","old":{"a":"1"}}`, ""},
-		{"hotrow", `{"table":"public.de`, "dept*"},
-		{"hotrow", ``, "dept*"},
-		{"events_dept", "7", "dept U (deptno=7)->(deptno=7)"},
-		{"events_dept", "", "dept*"},
-		{"events_dept", "7x", "dept*"},
-		{"events_dept", `{"action":"DELETE","data":{"deptno":7}}`, "dept D (deptno=7)->"},
-		{"events_dept", `{"action":"DELETE","data":{"deptno":[7]}}`, "dept*"},
-		{"events_dept", `{"action":"MERGE","data":{"deptno":7}}`, "dept*"},
-		{"events_dept", `{"action":"DELETE"}`, "dept*"},
-		{"events_dept", `{"action":`, "dept*"},
-		{"elsewhere", "7", ""},
-	} {
-		var b source.Batch
-		r.read(c.channel, c.payload, &b)
-		tx := new(source.Tx)
-		b.Take(tx)
-		if got := txText(tx); got != c.want {
-			t.Errorf("%s %s: %q, want %q", c.channel, c.payload, got, c.want)
-		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // The defaults of Options.
@@ -61,7 +62,7 @@ type Source struct {
 	ctx  context.Context // ends when the source is closed
 	stop context.CancelFunc
 
-	defs     definitions            // of the resources that were compiled last
+	defs     feed.Definitions       // of the resources that were compiled last
 	pinned   atomic.Pointer[string] // the origin that connections must have: see originOf
 	waiting  atomic.Int64
 	timeouts atomic.Uint64
@@ -164,8 +165,8 @@ func (s *Source) checkServer(ctx context.Context, conn *pgx.Conn) error {
 	if pin == nil {
 		return nil
 	}
-	id, err := originAt(ctx, conn)
-	if err != nil && !errors.Is(err, errStandby) {
+	id, err := feed.OriginAt(ctx, conn)
+	if err != nil && !errors.Is(err, feed.ErrStandby) {
 		return err
 	}
 	if id != *pin {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // A database is a Source as the engine sees it. It implements document.Database.
@@ -98,7 +99,7 @@ func commitTx(ctx context.Context, tx pgx.Tx) error {
 		return err // the server says that it has rolled back
 	}
 	return &source.Error{
-		Class: source.Unknown, Code: sqlState(err), After: retryAfter, Err: err,
+		Class: source.Unknown, Code: feed.SQLState(err), After: retryAfter, Err: err,
 		Message: "the connection was lost during the commit: whether it took effect is not known",
 	}
 }

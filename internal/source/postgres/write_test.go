@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // input decodes the body of a write.
@@ -330,7 +331,7 @@ func TestPostgres_ReadOnlySourceTakesNoWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	if _, err := conn.Exec(t.Context(), "DELETE FROM x"); sqlState(err) != "25006" {
+	if _, err := conn.Exec(t.Context(), "DELETE FROM x"); feed.SQLState(err) != "25006" {
 		t.Errorf("a session of a read-only source can write: %v", err)
 	}
 }

@@ -42,10 +42,10 @@ type Feed struct {
 	own     []span // of the change log: rows that our transactions made
 	waiting []chan source.Position
 	stats   source.FeedStats
-	keeper  source.Keeper // nil: nobody keeps copies
-	read    source.Place  // of the last row of the log that was read
-	at      passed        // of the last one that was delivered
-	passing time.Time     // when rows of our own were passed over last
+	store   source.CheckpointStore // nil: nobody keeps copies
+	read    source.Checkpoint      // of the last row of the log that was read
+	at      passed                 // of the last one that was delivered
+	passing time.Time              // when rows of our own were passed over last
 
 	wake chan struct{} // has an element when queue or waiting is not empty
 }

@@ -67,7 +67,8 @@ func (f *Feed) lookNow(ctx context.Context, w *writer) error {
 func (f *Feed) passes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.keeper == nil || !f.log.ready || len(f.own) == 0 || time.Since(f.passing) < placeEvery {
+	if f.store == nil || !f.log.ready || len(f.own) == 0 ||
+		time.Since(f.passing) < checkpointEvery {
 		return false
 	}
 	f.passing = time.Now()

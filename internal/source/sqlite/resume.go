@@ -16,35 +16,35 @@ import (
 // nonce. Without the log there is no way to know: the counters in the file's
 // header do not tell which rows have changed, and in WAL mode not even that.
 
-// placeOrigin is the Origin of places in a change log.
-const placeOrigin = "sqlite change log"
+// checkpointOrigin is the Origin of checkpoints in a change log.
+const checkpointOrigin = "sqlite change log"
 
-// placeEvery is how often rows of our own in the log are passed over, so that a
+// checkpointEvery is how often rows of our own in the log are passed over, so that a
 // restart need not read them again.
-const placeEvery = time.Second
+const checkpointEvery = time.Second
 
-// A passed is a place in the log, and the position up to which the handler has
-// been told when the place was passed.
+// A passed is a checkpoint of the log, and the position up to which the handler has
+// been told when it was passed.
 type passed struct {
-	pos   source.Position
-	place source.Place
+	pos        source.Position
+	checkpoint source.Checkpoint
 }
 
-// Keep implements source.Resumer.
-func (f *Feed) Keep(k source.Keeper) {
+// UseCheckpoints implements source.Resumer.
+func (f *Feed) UseCheckpoints(k source.CheckpointStore) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.keeper = k
+	f.store = k
 }
 
-// Place implements source.Resumer.
-func (f *Feed) Place(pos source.Position) (source.Place, bool) {
+// Checkpoint implements source.Resumer.
+func (f *Feed) Checkpoint(pos source.Position) (source.Checkpoint, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.at.place.Origin == "" || f.at.pos > pos {
-		return source.Place{}, false
+	if f.at.checkpoint.Origin == "" || f.at.pos > pos {
+		return source.Checkpoint{}, false
 	}
-	return f.at.place, true
+	return f.at.checkpoint, true
 }
 
 // pass notes that everything in the log up to its last row that was read has been
@@ -53,7 +53,7 @@ func (f *Feed) Place(pos source.Position) (source.Place, bool) {
 func (f *Feed) pass(pos source.Position) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.read.Origin == "" || f.read == f.at.place {
+	if f.read.Origin == "" || f.read == f.at.checkpoint {
 		return false
 	}
 	f.at = passed{pos, f.read}
@@ -63,14 +63,14 @@ func (f *Feed) pass(pos source.Position) bool {
 // note remembers the last row of the log that was read. The writer's turn is
 // held.
 func (f *Feed) note(ctx context.Context, w *writer) error {
-	p := source.Place{}
+	p := source.Checkpoint{}
 	if f.log.ready {
 		nonce, err := nonceOf(ctx, w.c, f.log.last)
 		if err != nil {
 			return err
 		}
 		if nonce != "" {
-			p = source.Place{Origin: placeOrigin, Pos: source.Position(f.log.last),
+			p = source.Checkpoint{Origin: checkpointOrigin, Pos: source.Position(f.log.last),
 				Note: fmt.Sprintf("%d %s", w.schema, nonce)}
 		}
 	}
@@ -107,7 +107,7 @@ func nonceOf(ctx context.Context, c *conn, seq int64) (nonce string, err error) 
 // baseline, and leaves what that has found as it is when there is a doubt.
 func (f *Feed) resume(ctx context.Context, w *writer) (bool, error) {
 	f.mu.Lock()
-	k := f.keeper
+	k := f.store
 	f.mu.Unlock()
 	if k == nil || !f.log.ready || f.resumed {
 		return false, nil
@@ -115,7 +115,7 @@ func (f *Feed) resume(ctx context.Context, w *writer) (bool, error) {
 	p, _ := k.Complete()
 	schema, nonce, _ := strings.Cut(p.Note, " ")
 	seq := int64(p.Pos)
-	if p.Origin != placeOrigin || nonce == "" || schema != strconv.FormatInt(w.schema, 10) ||
+	if p.Origin != checkpointOrigin || nonce == "" || schema != strconv.FormatInt(w.schema, 10) ||
 		seq > f.log.last || f.log.last-seq > logKeeps {
 		return false, nil
 	}

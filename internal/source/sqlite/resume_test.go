@@ -9,10 +9,10 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// A shelf is a keeper that a test sets.
-type shelf struct{ place source.Place }
+// A shelf is a checkpoint store that a test sets.
+type shelf struct{ place source.Checkpoint }
 
-func (s *shelf) Complete() (source.Place, bool) { return s.place, true }
+func (s *shelf) Complete() (source.Checkpoint, bool) { return s.place, true }
 
 // A resumer is a handler that can go on.
 type resumer struct {
@@ -32,14 +32,14 @@ func (r *resumer) Resumed(string, source.Position) bool {
 }
 
 // again follows the file as another process would.
-func again(t *testing.T, path string, kept source.Place, refuses bool) *resumer {
+func again(t *testing.T, path string, kept source.Checkpoint, refuses bool) *resumer {
 	t.Helper()
 	s := openTest(t, path, Options{})
 	feed, _, err := s.OpenFeed(t.Context(), source.FeedAuto, childWatch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed.(source.Resumer).Keep(&shelf{kept})
+	feed.(source.Resumer).UseCheckpoints(&shelf{kept})
 	r := &resumer{followed: &followed{t: t, feed: feed, done: make(chan error, 1)}, refuses: refuses}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
@@ -54,12 +54,12 @@ func again(t *testing.T, path string, kept source.Place, refuses bool) *resumer 
 }
 
 // place returns from where the feed would go on, when that is past seq.
-func (r *resumer) place(seq source.Position) source.Place {
+func (r *resumer) place(seq source.Position) source.Checkpoint {
 	r.t.Helper()
-	var p source.Place
+	var p source.Checkpoint
 	poll(r.t, func() bool {
 		var ok bool
-		p, ok = r.feed.(source.Resumer).Place(1 << 40)
+		p, ok = r.feed.(source.Resumer).Checkpoint(1 << 40)
 		return ok && p.Pos >= seq
 	})
 	return p
@@ -69,7 +69,7 @@ func TestFeed_GoesOnWhereItStopped(t *testing.T) {
 	for _, mode := range []string{"WAL", "DELETE"} {
 		path, c := newFile(t, mode, childSchema...)
 		installLog(t, openTest(t, path, Options{}), childWatch)
-		r := again(t, path, source.Place{}, false)
+		r := again(t, path, source.Checkpoint{}, false)
 		if r.resumed != 0 {
 			t.Fatal("it goes on from nowhere")
 		}
@@ -106,7 +106,7 @@ func TestFeed_PassesOwnWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed.(source.Resumer).Keep(&shelf{})
+	feed.(source.Resumer).UseCheckpoints(&shelf{})
 	r := &resumer{followed: &followed{t: t, feed: feed}}
 	r.start()
 	defer func() { _ = r.end() }()
@@ -119,24 +119,24 @@ func TestFeed_PassesOwnWrites(t *testing.T) {
 
 // TestFeed_ResumeDoubts: whatever may be a gap is one.
 func TestFeed_ResumeDoubts(t *testing.T) {
-	tests := map[string]func(t *testing.T, path string, p *source.Place){
-		"nothing kept":   func(_ *testing.T, _ string, p *source.Place) { *p = source.Place{} },
-		"another origin": func(_ *testing.T, _ string, p *source.Place) { p.Origin = "x" },
-		"set back":       func(_ *testing.T, _ string, p *source.Place) { p.Pos += 10 },
-		"another row":    func(_ *testing.T, _ string, p *source.Place) { p.Note += "00" },
-		"schema": func(t *testing.T, path string, _ *source.Place) {
+	tests := map[string]func(t *testing.T, path string, p *source.Checkpoint){
+		"nothing kept":   func(_ *testing.T, _ string, p *source.Checkpoint) { *p = source.Checkpoint{} },
+		"another origin": func(_ *testing.T, _ string, p *source.Checkpoint) { p.Origin = "x" },
+		"set back":       func(_ *testing.T, _ string, p *source.Checkpoint) { p.Pos += 10 },
+		"another row":    func(_ *testing.T, _ string, p *source.Checkpoint) { p.Note += "00" },
+		"schema": func(t *testing.T, path string, _ *source.Checkpoint) {
 			run(t, foreign(t, path), "CREATE TABLE more (id INTEGER PRIMARY KEY)")
 		},
-		"triggers gone for a while": func(t *testing.T, path string, _ *source.Place) {
+		"triggers gone for a while": func(t *testing.T, path string, _ *source.Checkpoint) {
 			c := foreign(t, path)
 			sql := text(t, c, "SELECT sql FROM sqlite_schema WHERE name = 'hotrow_child_update'")
 			run(t, c, "DROP TRIGGER hotrow_child_update", "UPDATE child SET parent = 9", sql)
 		},
-		"trimmed": func(t *testing.T, path string, _ *source.Place) {
+		"trimmed": func(t *testing.T, path string, _ *source.Checkpoint) {
 			run(t, foreign(t, path), "DELETE FROM hotrow_changes")
 		},
 		"given back from a copy and written differently": func(t *testing.T, path string,
-			p *source.Place) {
+			p *source.Checkpoint) {
 			restore(t, path+".copy", path)
 			run(t, foreign(t, path), "UPDATE child SET parent = 5 WHERE id = 1",
 				"UPDATE child SET parent = 7 WHERE id = 2")
@@ -148,7 +148,7 @@ func TestFeed_ResumeDoubts(t *testing.T) {
 			s := openTest(t, path, Options{})
 			installLog(t, s, childWatch)
 			restore(t, path, path+".copy")
-			r := again(t, path, source.Place{}, false)
+			r := again(t, path, source.Checkpoint{}, false)
 			before := r.place(1)
 			run(t, c, "UPDATE child SET parent = 5 WHERE id = 1")
 			kept := r.place(before.Pos + 1)
@@ -184,7 +184,7 @@ func restore(t *testing.T, from, to string) {
 func TestFeed_ResumeOfAHandlerThatCannot(t *testing.T) {
 	path, _ := newFile(t, "WAL", childSchema...)
 	installLog(t, openTest(t, path, Options{}), childWatch)
-	r := again(t, path, source.Place{}, false)
+	r := again(t, path, source.Checkpoint{}, false)
 	kept := r.place(1)
 	_ = r.end()
 	if r = again(t, path, kept, true); len(r.origins) != 1 {

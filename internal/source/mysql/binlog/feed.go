@@ -38,10 +38,10 @@ type Feed struct {
 
 	session atomic.Pointer[following] // nil: not attached
 
-	keeper atomic.Pointer[source.Keeper]
+	store  atomic.Pointer[source.CheckpointStore]
 	points atomic.Pointer[resumePoints] // of the session
 
-	refused source.Place // from which the log could not be followed; only Run uses it
+	refused source.Checkpoint // from which the log could not be followed; only Run uses it
 
 	// known are the definitions that the handler was told of; only Run uses it.
 	known map[string]string
@@ -67,8 +67,8 @@ func (f *Feed) Mode() source.FeedMode { return source.FeedBinlog }
 // Close does nothing: the feed holds nothing while Run does not run.
 func (f *Feed) Close() error { return nil }
 
-// Blind names what the feed cannot tell of.
-func (f *Feed) Blind() string { return "writes of sessions with sql_log_bin = 0" }
+// Unobservable names what the feed cannot tell of.
+func (f *Feed) Unobservable() string { return "writes of sessions with sql_log_bin = 0" }
 
 // Stats returns a snapshot of the feed's counters.
 func (f *Feed) Stats() source.FeedStats {

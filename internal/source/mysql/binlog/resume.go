@@ -92,21 +92,21 @@ func startedAt(ctx context.Context, c Conn) (at int64, err error) {
 	return now - uptime, err
 }
 
-// Keep implements source.Resumer.
-func (f *Feed) Keep(k source.Keeper) { f.keeper.Store(&k) }
+// UseCheckpoints implements source.Resumer.
+func (f *Feed) UseCheckpoints(k source.CheckpointStore) { f.store.Store(&k) }
 
-// Place implements source.Resumer. The note holds when the server was started,
+// Checkpoint implements source.Resumer. The note holds when the server was started,
 // when the file was made, how the tables are defined, and the file's name.
-func (f *Feed) Place(pos source.Position) (source.Place, bool) {
+func (f *Feed) Checkpoint(pos source.Position) (source.Checkpoint, bool) {
 	m, s := f.points.Load(), f.session.Load()
 	if m == nil || s == nil || s.mysql {
-		return source.Place{}, false
+		return source.Checkpoint{}, false
 	}
 	l, ok := m.before(pos)
 	if !ok {
-		return source.Place{}, false
+		return source.Checkpoint{}, false
 	}
-	return source.Place{Origin: originOf(s.server), Pos: l.pos,
+	return source.Checkpoint{Origin: originOf(s.server), Pos: l.pos,
 		Note: fmt.Sprintf("%d %d %s %s", m.started, l.born, cmp.Or(l.defs, "-"), l.file)}, true
 }
 
@@ -137,16 +137,16 @@ func (d *definitions) digest() string {
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
-// A resumption is a place from which a stream goes on.
+// A resumption is a checkpoint from which a stream goes on.
 type resumption struct {
-	from  source.Place
+	from  source.Checkpoint
 	start place
 	born  uint32
 	defs  string
 }
 
 // parseResumption reads what Place has written.
-func parseResumption(p source.Place) (r resumption, started int64, ok bool) {
+func parseResumption(p source.Checkpoint) (r resumption, started int64, ok bool) {
 	parts := strings.SplitN(p.Note, " ", 4)
 	if len(parts) != 4 {
 		return r, 0, false
@@ -163,7 +163,7 @@ func parseResumption(p source.Place) (r resumption, started int64, ok bool) {
 // has not been started since, and its log goes on from there. Whether the file
 // is the same, and is there at all, the stream finds out.
 func (f *Feed) resumeAt(a *attached) {
-	k := f.keeper.Load()
+	k := f.store.Load()
 	if k == nil || !a.server.mariadb {
 		return
 	}

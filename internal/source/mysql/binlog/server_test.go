@@ -151,12 +151,12 @@ func (h *handler) Advance(source.Position)                  {}
 func (h *handler) SchemaChanged([]string)                   {}
 
 // A shelf keeps copies that are complete up to a place.
-type shelf struct{ source.Place }
+type shelf struct{ source.Checkpoint }
 
-func (s shelf) Complete() (source.Place, bool) { return s.Place, true }
+func (s shelf) Complete() (source.Checkpoint, bool) { return s.Checkpoint, true }
 
 // run runs a feed that goes on from a place, and returns when it has begun.
-func run(t *testing.T, s source.Source, table string, from source.Place) (*binlog.Feed, func()) {
+func run(t *testing.T, s source.Source, table string, from source.Checkpoint) (*binlog.Feed, func()) {
 	t.Helper()
 	feed, _, err := s.OpenFeed(t.Context(), source.FeedBinlog,
 		[]source.Watched{{Table: table, Columns: []string{"id"}}})
@@ -164,7 +164,7 @@ func run(t *testing.T, s source.Source, table string, from source.Place) (*binlo
 		t.Fatal(err)
 	}
 	f := feed.(*binlog.Feed)
-	f.Keep(shelf{from})
+	f.UseCheckpoints(shelf{from})
 	h := &handler{begun: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -191,13 +191,13 @@ func TestMariaDB_FenceOfAResumedFeed(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	first, stop := run(t, s, table, source.Place{})
+	first, stop := run(t, s, table, source.Checkpoint{})
 	c.exec(t, "INSERT INTO t VALUES (2)")
 	pos, err := first.Fence(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, ok := first.Place(pos)
+	kept, ok := first.Checkpoint(pos)
 	if stop(); !ok {
 		t.Fatal("the feed has no place to resume from")
 	}

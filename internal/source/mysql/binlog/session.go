@@ -12,7 +12,7 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// A following is a binlogFeed from Attached on, over one stream or several that
+// A following is a Feed from Attached on, over one stream or several that
 // continue each other.
 type following struct {
 	*reader

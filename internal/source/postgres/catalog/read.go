@@ -1,0 +1,158 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// Which says which tables are read; the zero Which is all of them.
+type Which struct {
+	OIDs  []uint32
+	Names []string // schema.name
+
+	// Triggers has the tables' triggers read too; Prefix is that of the channels which
+	// those of somebody else notify.
+	Triggers bool
+	Prefix   string
+}
+
+// SetNoJIT has the rest of its transaction not be compiled to machine code: of a
+// statement about hundreds of tables the server thinks that it will take long, and
+// compiles for seconds what then runs for a tenth of one.
+const SetNoJIT = "SELECT set_config('jit', 'off', true)"
+
+// Tables reads tables: a handful of queries, however many, that are sent together.
+func Tables(ctx context.Context, conn *pgx.Conn, which Which) ([]*Table, error) {
+	condition, args := "true", []any(nil)
+	switch {
+	case which.OIDs != nil:
+		condition, args = "c.oid = ANY($1::oid[])", []any{which.OIDs}
+	case which.Names != nil:
+		condition, args = "n.nspname || '.' || c.relname = ANY($1::text[])", []any{which.Names}
+	}
+	var batch pgx.Batch
+	batch.Queue(SetNoJIT)
+	queue := func(sql string, args ...any) {
+		batch.Queue(strings.ReplaceAll(sql, "{which}", condition), args...)
+	}
+	for _, sql := range []string{sqlTables, sqlColumns, sqlIndexes, sqlForeign} {
+		queue(sql, args...)
+	}
+	b := &builder{byOID: make(map[uint32]*Table)}
+	reads := []func(pgx.Rows) error{b.table, b.column, b.index, b.foreign}
+	if which.Triggers {
+		queue(strings.ReplaceAll(sqlTriggers, "{prefix}", QuoteText(which.Prefix)), args...)
+		reads = append(reads, b.trigger)
+	}
+	answers := conn.SendBatch(ctx, &batch)
+	_, err := answers.Exec() // SetNoJIT
+	for _, read := range reads {
+		if err == nil {
+			err = each(answers, read)
+		}
+	}
+	return b.tables, errors.Join(err, answers.Close())
+}
+
+// each reads the rows of the next answer.
+func each(answers pgx.BatchResults, read func(pgx.Rows) error) error {
+	rows, err := answers.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// A builder puts the answers of the queries together.
+type builder struct {
+	tables []*Table
+	byOID  map[uint32]*Table
+}
+
+// table reads one row of sqlTables.
+func (b *builder) table(rows pgx.Rows) error {
+	t := new(Table)
+	var estimate float32
+	err := rows.Scan(&t.OID, &t.Schema, &t.Name, &t.Kind, &t.Persistence, &t.RLS, &t.Identity,
+		&t.Parent, &t.Leaves, &estimate, &t.Default, &t.Comment, &t.Owner, &t.Usage, &t.Select)
+	t.View = t.Kind == KindView || t.Kind == KindMaterial
+	t.Rows = int64(estimate)
+	b.tables = append(b.tables, t)
+	b.byOID[t.OID] = t
+	return err
+}
+
+// column reads one row of sqlColumns.
+func (b *builder) column(rows pgx.Rows) error {
+	var of uint32
+	var c Column
+	var generated, identity string
+	var mod int32
+	err := rows.Scan(append(c.Type.Targets(), &of, &c.Num, &c.Name, &c.NotNull, &c.Default,
+		&generated, &identity, &c.Native, &mod, &c.WideCollation, &c.Comment, &c.Select,
+		&c.Casts)...)
+	t := b.byOID[of]
+	if err != nil || t == nil {
+		return err
+	}
+	c.Default = (c.Default || identity != "") && generated == ""
+	c.Generated = generated != "" || identity == "a"
+	if mod < 0 {
+		mod = c.Type.Mod
+	}
+	if (c.Type.TypeName == "varchar" || c.Type.TypeName == "bpchar") && mod > 4 {
+		c.MaxLen = int(mod) - 4 // the modifier counts the length word too
+	}
+	t.Cols = append(t.Cols, c)
+	return nil
+}
+
+// index reads one row of sqlIndexes.
+func (b *builder) index(rows pgx.Rows) error {
+	var of uint32
+	var x Index
+	err := rows.Scan(&of, &x.Name, &x.Primary, &x.Identity, &x.Immediate, &x.Columns, &x.NotNull)
+	t := b.byOID[of]
+	if err != nil || t == nil {
+		return err
+	}
+	if x.Primary {
+		t.Key = x.Columns
+	}
+	t.Indexes = append(t.Indexes, x)
+	return nil
+}
+
+// foreign reads one row of sqlForeign.
+func (b *builder) foreign(rows pgx.Rows) error {
+	var of uint32
+	var f source.ForeignKey
+	err := rows.Scan(&of, &f.Table, &f.Columns, &f.References)
+	if t := b.byOID[of]; err == nil && t != nil {
+		t.Foreign = append(t.Foreign, f)
+	}
+	return err
+}
+
+// trigger reads one row of sqlTriggers.
+func (b *builder) trigger(rows pgx.Rows) error {
+	var of uint32
+	var g Trigger
+	err := rows.Scan(&of, &g.Name, &g.Function, &g.Enabled, &g.Type, &g.Partial, &g.Source,
+		&g.Notifies)
+	if t := b.byOID[of]; err == nil && t != nil {
+		t.Triggers = append(t.Triggers, g)
+	}
+	return err
+}

@@ -1,0 +1,195 @@
+package feed
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// ErrStandby is the error of a server that replays another one's log: it can
+// neither be followed nor asked which transactions are visible.
+var ErrStandby = errors.New("the server is a standby; point the URL at the primary")
+
+// A Control is a connection of a feed's own for its small questions: fences and
+// visibility. It is not one of the pool's, because a pool whose connections all
+// wait for slow loads must not make the feed look dead. Its commits wait for no
+// standby: a fence has to pass while one is away.
+type Control struct {
+	cfg *pgx.ConnConfig
+
+	// turn holds one token: who takes it may use conn and origin. It is a
+	// channel and not a mutex so that waiting for it ends with the context.
+	turn   chan struct{}
+	conn   *pgx.Conn
+	origin string // that the server must have: see originOf; "": any
+	closed bool
+}
+
+// errControlClosed is the error of a control that has been closed.
+var errControlClosed = errors.New("the feed is closed")
+
+// NewControl returns a control that connects when it is first used. The caller closes it.
+func NewControl(cfg *pgx.ConnConfig) *Control {
+	cfg = ConnConfig(cfg, "hotrow control")
+	cfg.RuntimeParams["synchronous_commit"] = "local"
+	cfg.RuntimeParams["default_transaction_read_only"] = "off"
+	cfg.RuntimeParams["lock_timeout"] = "2000" // milliseconds
+	// Planning what a fence asks of the catalogue costs several times what it does.
+	cfg.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	// Many tables, or many changes of a few, make the planner think that a look is dear
+	// enough to be compiled to machine code: that takes up to a second, a look 2 ms.
+	cfg.RuntimeParams["jit"] = "off"
+	return &Control{cfg: cfg, turn: make(chan struct{}, 1)}
+}
+
+// ConnConfig returns a copy of cfg for a connection of a feed.
+func ConnConfig(cfg *pgx.ConnConfig, name string) *pgx.ConnConfig {
+	cfg = cfg.Copy()
+	if cfg.RuntimeParams == nil {
+		cfg.RuntimeParams = make(map[string]string)
+	}
+	for k, v := range feedSettings {
+		cfg.RuntimeParams[k] = v
+	}
+	// The pool's own spelling of the same settings; a name given twice would
+	// leave it to the order of a map which one counts.
+	delete(cfg.RuntimeParams, "DateStyle")
+	delete(cfg.RuntimeParams, "IntervalStyle")
+	delete(cfg.RuntimeParams, "TimeZone")
+	cfg.RuntimeParams["application_name"] = name
+	return cfg
+}
+
+// Do calls f with the connection, made anew if need be. A context that ends
+// while f waits for the server costs the connection.
+func (c *Control) Do(ctx context.Context, f func(*pgx.Conn) error) error {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	if c.closed {
+		return errControlClosed
+	}
+	if c.conn == nil || c.conn.IsClosed() {
+		conn, err := pgx.ConnectConfig(ctx, c.cfg)
+		if err != nil {
+			return err
+		}
+		c.conn = conn
+		if err := c.check(ctx); err != nil {
+			c.discard()
+			return err
+		}
+	}
+	return f(c.conn)
+}
+
+// check refuses a server that is not the one that the feed follows.
+func (c *Control) check(ctx context.Context) error {
+	origin, err := OriginAt(ctx, c.conn)
+	if err == nil && c.origin != "" && c.origin != origin {
+		err = fmt.Errorf("the connection leads to %s, the feed follows %s", origin, c.origin)
+	}
+	return err
+}
+
+// OriginAt returns the origin of the server that conn leads to: see originOf. A
+// standby has none of its own, and is an error.
+func OriginAt(ctx context.Context, conn *pgx.Conn) (string, error) {
+	var system, file string
+	err := conn.QueryRow(ctx, `SELECT system_identifier::text, CASE WHEN pg_is_in_recovery()
+		THEN '' ELSE pg_walfile_name(pg_current_wal_insert_lsn()) END
+		FROM pg_control_system()`).Scan(&system, &file)
+	switch {
+	case err != nil:
+		return "", err
+	case file == "":
+		return "", ErrStandby
+	}
+	// The name of a file of the log begins with the timeline.
+	timeline, err := strconv.ParseUint(file[:min(8, len(file))], 16, 32)
+	if err != nil {
+		return "", fmt.Errorf("timeline of %q: %w", file, err)
+	}
+	return OriginOf(system, strconv.FormatUint(timeline, 10)), nil
+}
+
+// Pin makes the connection one to the server with this origin. A connection made
+// before is made again: it may lead elsewhere.
+func (c *Control) Pin(ctx context.Context, origin string) error {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	if c.origin != origin {
+		c.origin = origin
+		c.discard()
+	}
+	return nil
+}
+
+// discard closes the connection.
+func (c *Control) discard() {
+	if c.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	// The error of a farewell changes nothing: the connection is gone.
+	_ = c.conn.Close(ctx)
+	c.conn = nil
+}
+
+// Close closes the connection for good.
+func (c *Control) Close() {
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	c.closed = true
+	c.discard()
+}
+
+// feedSettings are the session settings under which the texts of values do not
+// depend on the server's configuration or on who wrote the row.
+var feedSettings = map[string]string{
+	"client_encoding":    "UTF8",
+	"datestyle":          "ISO",
+	"timezone":           "UTC",
+	"intervalstyle":      "postgres",
+	"bytea_output":       "hex",
+	"extra_float_digits": "1",
+}
+
+// OriginOf names a history: one cluster and one timeline of it.
+func OriginOf(system, timeline string) string { return system + "t" + timeline }
+
+// HangUp closes a connection that failed and waits until its resources are
+// freed, which pgconn does in the background after an interrupted command.
+func HangUp(conn *pgconn.PgConn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx) // the error that counts is the caller's
+	select {
+	case <-conn.CleanupDone():
+	case <-ctx.Done():
+	}
+}
+
+// RandomName returns a name that no other node has.
+func RandomName() (string, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	return "hotrow_" + hex.EncodeToString(b[:]), nil
+}

@@ -1,0 +1,239 @@
+package logical
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
+)
+
+// Check returns what stands against logical replication, and what could
+// be better, in the order in which an operator would mend it.
+func Check(f *feed.Facts) []source.Finding {
+	out := CheckServer(f)
+	for _, t := range f.Tables {
+		out = append(out, f.CheckTable(t)...)
+		out = append(out, CheckIdentity(t)...)
+	}
+	return append(out, checkPublication(f)...)
+}
+
+// CheckServer is about settings and roles.
+func CheckServer(f *feed.Facts) []source.Finding {
+	s := f.Server
+	var out []source.Finding
+	fail := func(text, why string, apply, remove []string) {
+		out = append(out, source.Finding{
+			Level: source.LevelError, Text: text, Why: why, Apply: apply, Remove: remove,
+		})
+	}
+	if s.Standby {
+		fail("the server is a standby", "changes are followed on the primary; point the URL there",
+			nil, nil)
+	}
+	if s.WALLevel != "logical" {
+		out = append(out, source.Finding{
+			Level:  source.LevelError,
+			Text:   "wal_level is " + s.WALLevel + ", it must be logical",
+			Why:    "the server does not write what logical replication needs, until a restart",
+			ByHand: []string{"ALTER SYSTEM SET wal_level = logical"},
+		})
+	}
+	if !s.Replication {
+		role := catalog.QuoteName(s.User)
+		fail("role "+s.User+" may not replicate", "it cannot open a change stream",
+			[]string{"ALTER ROLE " + role + " REPLICATION"},
+			[]string{"ALTER ROLE " + role + " NOREPLICATION"})
+	}
+	out = append(out, checkSlots(s)...)
+	if s.Senders >= s.MaxSenders {
+		out = append(out, source.Finding{
+			Level:  source.LevelError,
+			Text:   fmt.Sprintf("all %d WAL senders are in use (max_wal_senders)", s.MaxSenders),
+			Why:    "each hotrow needs one while it runs; another number takes a restart",
+			ByHand: []string{fmt.Sprintf("ALTER SYSTEM SET max_wal_senders = %d", s.MaxSenders+10)},
+		})
+	}
+	return out
+}
+
+// CheckIdentity is about what the log says of rows that change.
+func CheckIdentity(t *feed.Table) []source.Finding {
+	undo := resetIdentity(t.SQL())
+	switch {
+	case t.Kind != "r" && t.Kind != "p":
+		return nil
+	case t.Persistence == "u":
+		return []source.Finding{{
+			Level: source.LevelError,
+			Text:  fmt.Sprintf("%s is unlogged", t.ID()),
+			Why: "its changes are not in the log that is followed; ALTER TABLE " + t.SQL() +
+				" SET LOGGED rewrites the table",
+		}}
+	case !t.Identified():
+		return []source.Finding{{
+			Level: source.LevelError,
+			Text:  fmt.Sprintf("%s has no replica identity", t.ID()),
+			Why:   "PostgreSQL would refuse to update and delete its rows once it is published",
+			Apply: setIdentity(t, ""), Remove: undo,
+		}}
+	case !t.Even():
+		return []source.Finding{{
+			Level: source.LevelError,
+			Text:  "partitions of " + t.ID() + " have another replica identity than it has",
+			Why: "the change stream describes all of them as the table; set the same," +
+				" DEFAULT or FULL, on the table and on each partition",
+		}}
+	}
+	unknown := t.Unknown()
+	if len(unknown) == 0 {
+		return nil
+	}
+	f := source.Finding{
+		Level: source.LevelInfo,
+		Text: fmt.Sprintf("logical replication does not tell the old value of %s of %s",
+			strings.Join(unknown, ", "), t.ID()),
+		Why: "the documents that a row leaves are found by an index in memory instead",
+	}
+	if Blunt(t) {
+		f.Level = source.LevelWarning
+		f.Text += ": an UPDATE or DELETE there drops every document that is found by it"
+		f.Why = "an INSERT drops only the documents that the new row is part of"
+	}
+	if t.Kind == "r" {
+		f.Apply, f.Remove = setIdentity(t, identityIndex(t)), undo
+	} else if Blunt(t) {
+		f.Why += "; REPLICA IDENTITY FULL, on the table and on each partition, makes the rest" +
+			" precise"
+	}
+	return []source.Finding{f}
+}
+
+// Blunt reports whether the log lacks old values that nothing replaces.
+func Blunt(t *feed.Table) bool {
+	return slices.ContainsFunc(t.Unknown(), func(c string) bool {
+		return slices.Contains(t.Direct, c)
+	})
+}
+
+// identityIndex returns the smallest unique index that can be a replica identity and
+// holds every watched column, or "".
+func identityIndex(t *feed.Table) string {
+	var best *catalog.Index
+	for i := range t.Indexes {
+		x := &t.Indexes[i]
+		missing := func(c string) bool { return !slices.Contains(x.Columns, c) }
+		if !x.Immediate || !x.NotNull || slices.ContainsFunc(t.Watched, missing) {
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(len(x.Columns), len(best.Columns)),
+			cmp.Compare(x.Name, best.Name)) < 0 {
+			best = x
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	return best.Name
+}
+
+// checkPublication is about the publication: it must tell every change of every
+// watched table. A publication FOR ALL TABLES is taken but never made: it would
+// make PostgreSQL refuse updates of every table without a primary key.
+func checkPublication(f *feed.Facts) []source.Finding {
+	p, name := f.Publication, catalog.QuoteName(f.Names.Publication)
+	drop := DropPublication(f)
+	missing := unpublished(f)
+	if !p.Exists {
+		return []source.Finding{{
+			Level: mayPublish(f, missing),
+			Text:  fmt.Sprintf("there is no publication %s", f.Names.Publication),
+			Why:   "it says which tables the change stream has",
+			Apply: []string{"CREATE PUBLICATION " + name + " FOR TABLE " + feed.SQLNames(missing) +
+				" WITH (publish_via_partition_root = true)",
+				"COMMENT ON PUBLICATION " + name + " IS " + catalog.QuoteText(madeByUs)},
+			Remove: drop,
+		}}
+	}
+	var out []source.Finding
+	add := func(level source.Level, text, why, apply string) {
+		out = append(out, source.Finding{
+			Level: level, Text: "publication " + f.Names.Publication + " " + text, Why: why,
+			Apply: []string{"ALTER PUBLICATION " + name + " " + apply}, Remove: drop,
+		})
+	}
+	if len(missing) > 0 {
+		add(mayPublish(f, missing), "lacks "+feed.IDs(missing), "their changes would go unnoticed",
+			"ADD TABLE "+feed.SQLNames(missing))
+	}
+	if !p.Operations {
+		add(source.LevelError, "leaves out some kinds of changes", "they would go unnoticed",
+			"SET (publish = 'insert, update, delete, truncate')")
+	}
+	partitioned := func(t *feed.Table) bool { return t.Kind == "p" }
+	if !p.ViaRoot && slices.ContainsFunc(f.Tables, partitioned) {
+		add(source.LevelError, "publishes partitions under their own names",
+			"changes would not be known as those of the table",
+			"SET (publish_via_partition_root = true)")
+	}
+	for _, t := range f.Tables {
+		if slices.Contains(p.Partial, t.ID()) {
+			add(source.LevelError, "filters rows or columns of "+t.ID(),
+				"changes would go unnoticed",
+				"DROP TABLE "+t.SQL()+"; ALTER PUBLICATION "+name+" ADD TABLE "+t.SQL())
+			last := &out[len(out)-1]
+			last.Apply = strings.Split(last.Apply[0], "; ")
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, source.Finding{
+			Level:  source.LevelOK,
+			Text:   "publication " + f.Names.Publication + " has every table that is served",
+			Remove: drop,
+		})
+	}
+	return out
+}
+
+// madeByUs is the comment of a publication that hotrow has made.
+const madeByUs = "made by hotrow"
+
+// DropPublication returns what drops the publication, if hotrow has made it: one that
+// feed.publication names may be another program's, and hotrow makes none for all tables.
+// Earlier versions left no comment.
+func DropPublication(f *feed.Facts) []string {
+	p, name := f.Publication, f.Names.Publication
+	if !p.Exists || p.All || p.Comment != madeByUs && name != feed.DefaultPublication {
+		return nil
+	}
+	return []string{"DROP PUBLICATION IF EXISTS " + catalog.QuoteName(name)}
+}
+
+// unpublished returns the tables that the publication lacks.
+func unpublished(f *feed.Facts) []*feed.Table {
+	var out []*feed.Table
+	for _, t := range f.Tables {
+		if !slices.Contains(f.Publication.Tables, t.ID()) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// mayPublish says how bad it is that these tables are not published: a feed
+// that starts mends it by itself when the user may.
+func mayPublish(f *feed.Facts, tables []*feed.Table) source.Level {
+	p := f.Publication
+	may := p.Exists && p.Owner || !p.Exists && f.Server.Create
+	for _, t := range tables {
+		may = may && t.Owner
+	}
+	if may {
+		return source.LevelInfo
+	}
+	return source.LevelError
+}

@@ -1,0 +1,253 @@
+// Package logical follows a PostgreSQL database by logical replication with pgoutput: it
+// decodes the change stream, proves that what was delivered is visible to new reads, keeps
+// the publication and the slot, and says what the server lacks for that.
+//
+// It loads nothing and keeps no copies; what it needs of the driver is feed.Config.
+package logical
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
+)
+
+const (
+	// silence ends a connection that says nothing for so long although it is
+	// asked every feed.AskEvery. It only decides when to connect again: that the feed
+	// may be behind is known by its fences much sooner.
+	silence = 5 * time.Second
+
+	// flushAfter is when a fence stops waiting for the log to be written by
+	// itself and writes something that flushes it: open transactions and
+	// asynchronous commits leave a tail that is not sent until then.
+	flushAfter = 20 * time.Millisecond
+
+	// waitNotice is when the log says what a slot waits for.
+	waitNotice = 5 * time.Second
+)
+
+// A Feed follows a database by logical replication with pgoutput and a
+// temporary slot: a slot that goes away with its connection cannot fill the
+// server's disk, and a feed that starts anew announces that by its epoch.
+type Feed struct {
+	src    feed.Config
+	tables []source.Watched
+
+	control *feed.Control
+	fences  *source.Fences
+	settler settler
+	watcher feed.Watcher
+	counts  feed.Counters
+	slot    *slot // nil: a temporary one for each connection
+
+	session atomic.Pointer[session] // nil: not attached
+}
+
+func newFeed(src feed.Config, tables []source.Watched) *Feed {
+	return &Feed{
+		src:     src,
+		tables:  tables,
+		control: feed.NewControl(src.Conn),
+		fences:  source.NewFences(),
+		watcher: feed.Watcher{Tables: tables, Names: src.Names, Definitions: src.Definitions,
+			Check: checkLogicalTables, Publication: src.Names.Publication,
+			Reconnect: src.Reconnect},
+	}
+}
+
+// Mode returns FeedLogical.
+func (f *Feed) Mode() source.FeedMode { return source.FeedLogical }
+
+// Unobservable names what the feed cannot tell of.
+func (f *Feed) Unobservable() string { return feed.Untold }
+
+// Stats returns a snapshot of the feed's counters.
+func (f *Feed) Stats() source.FeedStats { return f.counts.Stats() }
+
+// Close closes the feed's own connection. Run must have returned.
+func (f *Feed) Close() error {
+	f.control.Close()
+	return nil
+}
+
+// Settled asks the primary which transactions every new read sees.
+func (f *Feed) Settled(ctx context.Context, txs []*source.Tx) ([]bool, error) {
+	return f.settler.probe(ctx, f.control, txs)
+}
+
+// Run follows the database until ctx ends or the connection breaks.
+func (f *Feed) Run(ctx context.Context, h source.Handler) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := f.run(inner, cancel, h)
+	// What broke the connection from our side says more than the broken read.
+	var broken *feed.Broken
+	if cause := context.Cause(inner); errors.As(cause, &broken) {
+		err = cause
+	} else if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("follow postgres: %w", err)
+}
+
+func (f *Feed) run(
+	ctx context.Context, cancel context.CancelCauseFunc, h source.Handler,
+) error {
+	conn, err := connectReplication(ctx, f.src.Conn)
+	if err != nil {
+		return err
+	}
+	at, err := f.attach(ctx, conn, h)
+	if err != nil {
+		feed.HangUp(conn)
+		return err
+	}
+	defer at.stream.close()
+	defer context.AfterFunc(ctx, at.stream.close)()
+
+	s := &session{
+		feed: f, stream: at.stream, handler: h, rows: newAssembler(f.tables),
+		progress: source.NewProgress(source.Position(at.start)), kick: make(chan struct{}, 1),
+		cancel: cancel,
+	}
+	s.rows.coarse = at.found.Coarse
+	if err := f.begin(s, at); err != nil {
+		return err
+	}
+	f.counts.Position.Store(uint64(at.start))
+
+	f.session.Store(s)
+	defer s.progress.End()
+	defer f.session.CompareAndSwap(s, nil)
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.watch(ctx)
+	}()
+	defer func() {
+		cancel(nil)
+		<-done
+	}()
+	return s.read()
+}
+
+// begin tells the handler where the session begins.
+func (f *Feed) begin(s *session, at *attached) error {
+	start := source.Position(at.start)
+	if at.resumed != nil {
+		if !s.handler.(source.ResumeHandler).Resumed(at.origin, start) {
+			f.slot.refused = *at.resumed
+			return errors.New("the copies that are kept are not those of the slot; beginning anew")
+		}
+	} else {
+		s.announce(at.found.Tables) // nothing of a new epoch is of an old definition
+		s.handler.Attached(at.origin, start, at.barrier)
+		f.watcher.Accept(at.found)
+		return nil
+	}
+	f.watcher.Accept(at.found)
+	s.announce(at.found.Tables)
+	if !at.found.Empty() {
+		s.handler.Apply(at.found.Tx(start))
+	}
+	return nil
+}
+
+// attached is a stream that is about to begin.
+type attached struct {
+	stream  *stream
+	origin  string
+	start   feed.LSN
+	barrier uint64
+	found   *feed.Diff         // tables that changed while nobody followed, and coarse ones
+	resumed *source.Checkpoint // from which the stream goes on; nil: it begins
+}
+
+// attach makes a slot and starts to stream from it.
+func (f *Feed) attach(
+	ctx context.Context, conn *pgconn.PgConn, h source.Handler,
+) (*attached, error) {
+	rows, err := simple(ctx, conn, "IDENTIFY_SYSTEM")
+	if err != nil {
+		return nil, err
+	}
+	at := &attached{origin: feed.OriginOf(rows[0][0], rows[0][1])}
+	if err := f.control.Pin(ctx, at.origin); err != nil {
+		return nil, err
+	}
+	f.src.Pin(at.origin)
+
+	if err := publish(ctx, f.control, f.tables, f.src.Names); err != nil {
+		return nil, err
+	}
+	slot, err := f.openSlot(ctx, conn, h, at)
+	if err != nil {
+		return nil, err
+	}
+	if at.resumed != nil {
+		at.stream, err = f.stream(ctx, conn, slot, at.start)
+		if slotGone(err) {
+			f.slot.refused = *at.resumed
+		}
+		return at, err
+	}
+	// Everything below is asked after the slot is ready: what changes later is
+	// in the stream or found by the next look.
+	if at.barrier, err = f.settler.newBarrier(ctx, f.control); err != nil {
+		return nil, err
+	}
+	if at.found, err = f.watcher.Look(ctx, f.control); err != nil {
+		return nil, err
+	}
+	if f.slot != nil {
+		f.slot.fingerprint.Store(at.found.Digest())
+	}
+	at.stream, err = f.stream(ctx, conn, slot, 0)
+	return at, err
+}
+
+// stream starts to stream from a slot, at start or where the slot is if that is
+// later.
+func (f *Feed) stream(
+	ctx context.Context, conn *pgconn.PgConn, slot string, start feed.LSN,
+) (*stream, error) {
+	names := catalog.QuoteText(catalog.QuoteName(f.src.Names.Publication))
+	return startStream(ctx, conn, "START_REPLICATION SLOT "+catalog.QuoteName(slot)+" LOGICAL "+
+		start.String()+" (proto_version '1', publication_names "+names+")")
+}
+
+// createSlot makes the slot and returns where it begins. PostgreSQL makes it
+// only when the transactions that are open now have ended: the log says so.
+func (f *Feed) createSlot(
+	ctx context.Context, conn *pgconn.PgConn, name, how string,
+) (feed.LSN, error) {
+	notice := time.AfterFunc(waitNotice, func() {
+		f.src.Log.Warn("the feed waits for transactions that were open when it started;"+
+			" nothing is cached until they end (see pg_stat_activity, backend_xid)",
+			"after", waitNotice)
+	})
+	defer notice.Stop()
+	rows, err := simple(ctx, conn, "CREATE_REPLICATION_SLOT "+catalog.QuoteName(name)+how+
+		" LOGICAL pgoutput NOEXPORT_SNAPSHOT")
+	if err != nil {
+		return 0, err
+	}
+	if len(rows[0]) < 2 {
+		return 0, fmt.Errorf("%w: a slot without a position", errPgoutput)
+	}
+	return feed.ParseLSN(rows[0][1])
+}
+
+// Look returns the tables whose definition has changed since the handler was told.
+func (f *Feed) Look(ctx context.Context) ([]string, error) {
+	return f.watcher.LookAside(ctx, f.src.Read)
+}

@@ -1,0 +1,11 @@
+package logical
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.Wrap(m)) }
