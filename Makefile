@@ -12,6 +12,8 @@ STRESS   ?= 60s
 # internal/dbtest. scripts/install-test-deps installs it.
 export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,pgbouncer,chromium,zbarimg,nginx,systemd-analyze,zsh,fish,man,tmux
 
+HOTROW_TEST_REQUIRE += ,redis-server,redis-cli,redis-benchmark
+
 # Without symbol tables and debug information: a third smaller, and stack traces
 # have their names and lines all the same.
 SMALL := -s -w

@@ -27,7 +27,8 @@ func (c *serveCmd) demoConfig(p *program) (*config.Config, []config.Warning, err
 		}
 		c.DemoFile = filepath.Join(dir, "hotrow", name)
 	}
-	text := demo.YAML("sqlite:"+c.DemoFile) + demo.LinksYAML(c.DemoFile+"-clicks")
+	text := demo.YAML("sqlite:"+c.DemoFile) + demo.LinksYAML(c.DemoFile+"-clicks") +
+		"resp: {listen: 127.0.0.1:6380}\n"
 	return config.Parse("demo", text, p.env)
 }
 

@@ -51,6 +51,10 @@ func (s *server) greet(ctx context.Context) {
 			"  sqlite3 %s 'UPDATE emp SET sal = sal + 1 WHERE empno = 7839' && curl %s/depts/10\n",
 			base, base, s.cfg().Sources["main"].Path(), base)
 	}
+	if s.demo && s.respListener != nil && s.respListener.Addr().Network() == "tcp" {
+		_, port, _ := net.SplitHostPort(s.respListener.Addr().String())
+		fmt.Fprintf(s.p.stdout, "  redis-cli -p %s GET depts:10\n", port)
+	}
 	fmt.Fprintln(s.p.stdout)
 }
 

@@ -172,6 +172,7 @@ func (s *server) snapshot() ops.Snapshot {
 	s.addDisk(&snap)
 	s.addLinks(&snap)
 	s.wire.addTo(&snap)
+	s.resp.addTo(&snap)
 	for i := range st.Sources {
 		src := &st.Sources[i]
 		snap.Feeds = append(snap.Feeds, feedSnapshot(src))

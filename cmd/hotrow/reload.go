@@ -131,6 +131,7 @@ func (s *server) reload(ctx context.Context) {
 	s.front.Configure(s.frontOptions(cfg))
 	s.reloadLinks(cfg)
 	s.wire.configure(s, cfg)
+	s.resp.configure(s, cfg)
 	s.live.Store(cfg)
 	s.log.Info("configuration reloaded", "resources", len(cfg.Resources))
 }

@@ -106,7 +106,7 @@ type server struct {
 	access    *accesslog.Log
 	accessNow accesslog.Settings // of access; changed by reload
 
-	httpListener, wireListener, opsListener net.Listener
+	httpListener, wireListener, respListener, opsListener net.Listener
 
 	sources    opened
 	memory     *tier.Memory
@@ -117,6 +117,7 @@ type server struct {
 	front      *httpfront.Handler
 	site       *httpserve.Site // on httpListener
 	wire       wireServer      // on wireListener
+	resp       respServer      // on respListener
 	ops        *http.Server    // on opsListener
 	links      shortener
 	discovered atomic.Bool // the resources are known
@@ -208,6 +209,9 @@ func (s *server) listen() error {
 	if s.wireListener, err = open("wire", s.cfg().Wire.Listen); err != nil {
 		return err
 	}
+	if s.respListener, err = open("resp", s.cfg().RESP.Listen); err != nil {
+		return err
+	}
 	if s.links.listener, err = open("links", s.cfg().Links.Listen); err != nil {
 		return err
 	}
@@ -222,6 +226,8 @@ func (s *server) protocol(name string) string {
 		return "https"
 	case name == "wire" && s.cfg().Wire.TLS:
 		return "wire-tls"
+	case name == "resp" && s.cfg().RESP.TLS:
+		return "resp-tls"
 	}
 	return name
 }
@@ -299,6 +305,9 @@ func (s *server) serve(failed chan<- error) error {
 		return err
 	}
 	if err := s.serveWire(); err != nil {
+		return err
+	}
+	if err := s.serveRESP(); err != nil {
 		return err
 	}
 	if s.opsListener != nil {
@@ -408,7 +417,7 @@ func (s *server) drain() error {
 		errs = append(errs, s.site.Shutdown(ctx))
 	}
 	errs = append(errs, s.drainLinks(ctx))
-	errs = append(errs, s.wire.shutdown(ctx))
+	errs = append(errs, s.wire.shutdown(ctx), s.resp.shutdown(ctx))
 	if s.ops != nil {
 		errs = append(errs, s.ops.Shutdown(ctx))
 	}
@@ -426,10 +435,12 @@ func (s *server) close() {
 	}
 	s.closeLinks()
 	s.wire.close()
+	s.resp.close()
 	if s.ops != nil {
 		_ = s.ops.Close()
 	}
-	for _, ln := range []net.Listener{s.httpListener, s.wireListener, s.opsListener} {
+	for _, ln := range []net.Listener{s.httpListener, s.wireListener, s.respListener,
+		s.opsListener} {
 		if ln != nil {
 			_ = ln.Close()
 		}

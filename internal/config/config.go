@@ -18,6 +18,8 @@ type Config struct {
 	Version   int                  `yaml:"version" oneof:"1" apply:"restart"`
 	HTTP      HTTP                 `yaml:"http"`
 	Wire      Wire                 `yaml:"wire"`
+	RESP      RESP                 `yaml:"resp"`
+	KV        KV                   `yaml:"kv"`
 	Links     Links                `yaml:"links"`
 	Ops       Ops                  `yaml:"ops"`
 	Log       Log                  `yaml:"log" apply:"reload"`
@@ -131,6 +133,8 @@ func Default() *Config {
 			TLS:             TLS{MinVersion: "1.2"},
 		},
 		Wire:  defaultWire(),
+		RESP:  defaultRESP(),
+		KV:    defaultKV(),
 		Links: defaultLinks(),
 		Ops: Ops{
 			Listen: Listener{Network: "tcp", Address: "127.0.0.1:8081"},

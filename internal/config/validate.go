@@ -50,6 +50,7 @@ func (v *validator) all() {
 	v.http()
 	v.tls()
 	v.wire()
+	v.keyValue()
 	v.links()
 	v.disk()
 	v.hosts("http.hosts", v.c.HTTP.Hosts)

@@ -58,5 +58,6 @@ type listening struct {
 // listening returns every listener.
 func (c *Config) listening() []listening {
 	return []listening{{"http.listen", c.HTTP.Listen}, {"wire.listen", c.Wire.Listen},
+		{"resp.listen", c.RESP.Listen},
 		{"links.listen", c.Links.Listen}, {"ops.listen", c.Ops.Listen}}
 }

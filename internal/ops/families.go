@@ -73,6 +73,13 @@ const (
 	wireSlow
 	wireWatchers
 	wireEvents
+	respConnections
+	respRejected
+	respBroken
+	respDenied
+	respCommands
+	respBatches
+	respUnknown
 	linksRequests
 	linksClicks
 	linksPending
@@ -134,8 +141,8 @@ func families() [numMetrics]family {
 		accessLogDropped: {"access_log_dropped_total", counter, nil,
 			"Access log lines dropped because the file was too slow or failed."},
 	}
-	for _, more := range []map[metricID]family{diskFamilies(), wireFamilies(), linksFamilies(),
-		careFamilies()} {
+	for _, more := range []map[metricID]family{diskFamilies(), wireFamilies(), respFamilies(),
+		linksFamilies(), careFamilies()} {
 		for id, f := range more {
 			all[id] = f
 		}
@@ -181,6 +188,23 @@ func wireFamilies() map[metricID]family {
 			"Events sent to watchers, one for each watcher."},
 		wireSlow: {"wire_slow_watchers_total", counter, nil,
 			"Watchers cut off because they did not keep up."},
+	}
+}
+
+// respFamilies are those of the protocol of Redis.
+func respFamilies() map[metricID]family {
+	return map[metricID]family{
+		respConnections: {"resp_connections", gauge, nil, "Connections of Redis clients."},
+		respRejected: {"resp_rejected_total", counter, nil,
+			"Connections refused because there were resp.max_clients."},
+		respBroken: {"resp_broken_total", counter, nil,
+			"Connections ended because of what their peer sent."},
+		respDenied:   {"resp_denied_total", counter, nil, "Passwords that were no good."},
+		respCommands: {"resp_commands_total", counter, nil, "Commands of Redis clients."},
+		respBatches: {"resp_batches_total", counter, nil,
+			"Reads of the database, each for all that a pipeline has missed of a resource."},
+		respUnknown: {"resp_unknown_keys_total", counter, []string{"why"},
+			"Keys answered with nil because they name no resource, or no row can have them."},
 	}
 }
 

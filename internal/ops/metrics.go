@@ -101,6 +101,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	if s.Wire != nil {
 		e.wire(s.Wire)
 	}
+	if s.RESP != nil {
+		e.resp(s.RESP)
+	}
 	if s.Links != nil {
 		e.links(s.Links)
 	}
@@ -178,6 +181,18 @@ func (e *emitter) wire(w *Wire) {
 	e.value(wireWatchers, float64(w.Watchers))
 	e.value(wireEvents, float64(w.Events))
 	e.value(wireSlow, float64(w.SlowWatchersLost))
+}
+
+// resp writes the metrics of the protocol of Redis.
+func (e *emitter) resp(r *RESP) {
+	e.value(respConnections, float64(r.Open))
+	e.value(respRejected, float64(r.Rejected))
+	e.value(respBroken, float64(r.Broken))
+	e.value(respDenied, float64(r.Denied))
+	e.value(respCommands, float64(r.Commands))
+	e.value(respBatches, float64(r.Batches))
+	e.value(respUnknown, float64(r.Unknown), "no_resource")
+	e.value(respUnknown, float64(r.NoKey), "no_key")
 }
 
 func (e *emitter) feed(f *Feed) {

@@ -23,6 +23,7 @@ type Snapshot struct {
 	Copies       Copies
 	Unsent       Unsent
 	Wire         *Wire  // nil: it is not served
+	RESP         *RESP  // nil: it is not served
 	Links        *Links // nil: there is no shortener
 }
 
@@ -38,6 +39,18 @@ type Wire struct {
 	Watchers         int    // watches that are open
 	Events           uint64 // told to watchers, one for each of them
 	SlowWatchersLost uint64 // watchers cut off because they did not keep up
+}
+
+// A RESP is what the connections of Redis clients do.
+type RESP struct {
+	Open     int    // connections now
+	Rejected uint64 // connections beyond resp.max_clients
+	Broken   uint64 // connections ended because of what their peer sent
+	Denied   uint64 // passwords that were no good
+	Commands uint64
+	Batches  uint64 // reads of the database, each for all that a pipeline missed of a resource
+	Unknown  uint64 // keys that name no resource
+	NoKey    uint64 // keys that no row can have
 }
 
 // Copies are the compressed copies of documents, by what became of them.

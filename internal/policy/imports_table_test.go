@@ -17,8 +17,8 @@ var house = []room{
 	{
 		dir: "cmd/hotrow",
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
-			"front/http", "front/wire", "front", "httpserve", "httprule", "accesslog",
-			"resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
+			"front/http", "front/wire", "front/resp", "front/kv", "front", "httpserve",
+			"httprule", "accesslog", "resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/alecthomas/kong", "github.com/KimMachineGun/automemlimit",
@@ -151,6 +151,15 @@ var house = []room{
 		tests: []string{"source/sqlite", "tier", "tlstest", "wiretest"},
 	},
 	{
+		dir:   "internal/front/resp",
+		knows: []string{"front/kv", "front", "lane", "wire/resp", "resource", "source", "row"},
+		tests: []string{"dbtest", "source/sqlite", "tier", "tlstest"},
+	},
+	{
+		dir:   "internal/front/kv",
+		knows: []string{"front", "accesslog", "crew", "resource", "source", "row"},
+	},
+	{
 		dir:   "internal/httpserve",
 		knows: []string{"lane", "wire/http1"},
 	},
@@ -209,6 +218,9 @@ var house = []room{
 	{
 		dir:   "internal/wire/http1",
 		knows: []string{},
+	},
+	{
+		dir: "internal/wire/resp",
 	},
 	{
 		dir:   "client/wire",

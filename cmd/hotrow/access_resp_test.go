@@ -1,0 +1,151 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/tlstest"
+)
+
+// A respPeer is a client of Redis, one command at a time.
+type respPeer struct {
+	t  *testing.T
+	nc net.Conn
+	r  *bufio.Reader
+}
+
+// dialRESP connects to a running hotrow.
+func (r *running) dialRESP() *respPeer {
+	r.t.Helper()
+	m := regexp.MustCompile(`proto=(resp|resp-tls) addr=(\S+)`).FindStringSubmatch(r.log.String())
+	if m == nil {
+		r.t.Fatalf("clients of Redis are not served:\n%s", r.log)
+	}
+	network := "tcp"
+	if strings.HasPrefix(m[2], "/") {
+		network = "unix"
+	}
+	nc, err := net.Dial(network, m[2])
+	if err == nil && m[1] != "resp" {
+		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = nc.Close() })
+	return &respPeer{r.t, nc, bufio.NewReader(nc)}
+}
+
+// do sends a command and returns its reply as it came.
+func (p *respPeer) do(text string) string {
+	p.t.Helper()
+	args := strings.Fields(text)
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	_ = p.nc.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := p.nc.Write([]byte(b.String())); err != nil {
+		p.t.Fatal(err)
+	}
+	return p.reply()
+}
+
+func (p *respPeer) reply() string {
+	p.t.Helper()
+	line, err := p.r.ReadString('\n')
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(line[1:]))
+	switch line[0] {
+	case '$':
+		if n >= 0 {
+			rest := make([]byte, n+2)
+			for at := 0; at < len(rest); {
+				k, err := p.r.Read(rest[at:])
+				if err != nil {
+					p.t.Fatal(err)
+				}
+				at += k
+			}
+			line += string(rest)
+		}
+	case '*':
+		for range max(n, 0) {
+			line += p.reply()
+		}
+	}
+	return line
+}
+
+// walkRESP sends commands of every sort as everybody.
+func walkRESP(t *testing.T, page accessPage) {
+	all := []string{"", "wrong", "reader", "editor", "operator"}
+	for _, tt := range []struct {
+		form, access string
+		flags        []string
+		read         []string // who may
+	}{
+		{formTCP, byRoles, nil, []string{"reader"}},
+		{formUnix, byRoles, nil, []string{"reader"}},
+		{formTLS, byRoles, nil, []string{"reader"}},
+		{formTCP, "{read: public, write: public}", []string{"--open"}, all},
+		{formTCP, "{read: none, write: none}", nil, nil},
+	} {
+		more := ""
+		if tt.form == formTLS {
+			more = "resp: {tls: true}\nhttp: {tls: {cert: cert.pem, key: key.pem}}\n"
+		}
+		b := newAccessBed(t, tt.access, "", "  base_url: https://s.example\n  open: true\n"+more)
+		tlstest.New(t, "access").Write(t, filepath.Dir(b.file))
+		t.Run(tt.form+" "+tt.access, func(t *testing.T) {
+			r := b.serve(t, tt.form, tt.flags...)
+			roles := map[string]string{"": "", "wrong": "hr_wrong"}
+			maps.Copy(roles, b.tokens)
+			for role, token := range roles {
+				p := r.dialRESP()
+				if got := p.do("HELLO 2"); !strings.HasPrefix(got, "*14") {
+					t.Errorf("HELLO of %q = %q", role, got)
+				}
+				if token != "" {
+					if got := p.do("AUTH " + token); (got == "+OK\r\n") != (role != "wrong") {
+						t.Errorf("AUTH of %q = %q", role, got)
+					}
+				}
+				for _, text := range []string{"GET pay:1", "HGETALL pay:1", "EXISTS pay:1"} {
+					got := p.do(text)
+					if may := slices.Contains(tt.read, role); may == strings.HasPrefix(got, "-NOPERM") {
+						t.Errorf("%s of %q = %q", text, role, got)
+					}
+				}
+				got := p.do("SCAN 0 MATCH pay:*")
+				if may := slices.Contains(tt.read, role); may != strings.Contains(got, "pay:1") {
+					t.Errorf("SCAN of %q = %q", role, got)
+				}
+				for _, text := range []string{"PING", "CLIENT LIST", "INFO", "RESET"} {
+					if got := p.do(text); got[0] == '-' {
+						t.Errorf("%s of %q = %q", text, role, got)
+					}
+				}
+			}
+			page.ask(t, accessTop, "`resp.listen`", tt.form)
+			for _, text := range []string{"`GET`", "`AUTH`", "`CLIENT LIST`", "all else"} {
+				page.ask(t, "## Redis", text, tt.form)
+			}
+		})
+	}
+}

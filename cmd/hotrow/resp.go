@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/front/kv"
+	respfront "github.com/hotrow/hotrow/internal/front/resp"
+	"github.com/hotrow/hotrow/internal/ops"
+)
+
+// A respServer is what serves the protocol of Redis. Its fields are nil when resp.listen
+// is off.
+type respServer struct {
+	front *respfront.Front
+	site  *respfront.Site
+}
+
+// serveRESP starts to serve the protocol of Redis.
+func (s *server) serveRESP() error {
+	if s.respListener == nil {
+		return nil
+	}
+	cfg := s.cfg()
+	s.resp.front = respfront.New(s.respOptions(cfg))
+	listen := respfront.Listen{Idle: time.Duration(cfg.RESP.IdleTimeout), Log: s.log}
+	if cfg.RESP.TLS {
+		listen.TLS = respfront.TLS(s.cert.Live)
+	}
+	var err error
+	s.resp.site, err = s.resp.front.Serve(s.respListener, listen)
+	return err
+}
+
+// keyValueOptions returns what the key-value fronts go by.
+func (s *server) keyValueOptions(cfg *config.Config) kv.Options {
+	return kv.Options{
+		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
+		Tokens: func() bool { return s.tokens.Len() > 0 }, Open: s.cmd.Open,
+		Prefix: cfg.KV.Prefix, Separator: cfg.KV.Separator, Default: cfg.KV.Default,
+		Unsent: s.unsent, Access: s.access, Log: s.log,
+	}
+}
+
+// respOptions returns what the front goes by.
+func (s *server) respOptions(cfg *config.Config) respfront.Options {
+	version, _ := buildVersion()
+	return respfront.Options{
+		Options: s.keyValueOptions(cfg), MaxClients: cfg.RESP.MaxClients,
+		MaxBody: int(cfg.HTTP.MaxBody), StaleError: cfg.RESP.OnStale == "error",
+		UnknownError: cfg.KV.Unknown == "error", Version: version,
+		Memory: func() (keys, bytes, most int64) {
+			st := s.memory.Stats()
+			return int64(st.Entries), int64(st.Bytes), int64(st.MaxBytes)
+		},
+	}
+}
+
+// configure has cfg count for the next command.
+func (w *respServer) configure(s *server, cfg *config.Config) {
+	if w.front != nil {
+		w.front.Configure(s.respOptions(cfg))
+	}
+}
+
+// shutdown ends the connections gently.
+func (w *respServer) shutdown(ctx context.Context) error {
+	if w.site == nil {
+		return nil
+	}
+	return w.site.Shutdown(ctx)
+}
+
+// close ends what is left.
+func (w *respServer) close() {
+	if w.site != nil {
+		w.site.Close()
+	}
+	if w.front != nil {
+		w.front.Close()
+	}
+}
+
+// addTo adds what is counted to a snapshot.
+func (w *respServer) addTo(snap *ops.Snapshot) {
+	if w.front == nil {
+		return
+	}
+	st := w.front.Stats()
+	snap.RESP = &ops.RESP{
+		Open: st.Open, Rejected: st.Rejected, Broken: st.Broken, Denied: st.Denied,
+		Commands: st.Commands, Batches: st.Batches, Unknown: st.Unknown, NoKey: st.NoKey,
+	}
+	snap.Requests = append(snap.Requests, keyValueRequests("resp", st.Stats)...)
+}
+
+// keyValueRequests are those of a key-value front: keys that were read.
+func keyValueRequests(proto string, st kv.Stats) (list []ops.Requests) {
+	for _, r := range st.Resources {
+		list = append(list, ops.Requests{
+			Proto: proto, Resource: r.Resource, Codes: r.Codes,
+			Duration: ops.Histogram{
+				Bounds: front.Buckets[:], Counts: r.Buckets, Sum: r.Seconds,
+			},
+		})
+	}
+	return list
+}

@@ -1,0 +1,43 @@
+package config
+
+import "strings"
+
+// RESP is the listener of the protocol of Redis.
+type RESP struct {
+	Listen      Listener `yaml:"listen" apply:"restart"`
+	TLS         bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
+	MaxClients  int      `yaml:"max_clients" range:"1..1000000" apply:"reload"`
+	IdleTimeout Duration `yaml:"idle_timeout" range:"0s..24h" apply:"restart"` // 0s: for ever
+	OnStale     string   `yaml:"on_stale" oneof:"answer error" apply:"reload"`
+}
+
+// KV says what keys mean to the key-value protocols.
+type KV struct {
+	Prefix    string `yaml:"prefix" empty:"plain" apply:"reload"`
+	Separator string `yaml:"separator" apply:"reload"`
+	Default   string `yaml:"default" empty:"plain" apply:"reload"` // of keys that name no resource
+	Unknown   string `yaml:"unknown" oneof:"miss error" apply:"reload"`
+}
+
+func defaultRESP() RESP { return RESP{MaxClients: 10_000, OnStale: "answer"} }
+
+func defaultKV() KV { return KV{Separator: ":", Unknown: "miss"} }
+
+// keyValue checks the sections of the key-value protocols.
+func (v *validator) keyValue() {
+	if v.c.RESP.TLS && !v.c.HTTP.TLS.On() {
+		v.addf("resp.tls", "needs the certificate of http.tls: set %s and %s", pathCert, pathKey)
+	}
+	k := &v.c.KV
+	if n := len(k.Separator); n < 1 || n > 4 {
+		v.addf("kv.separator", "has 1 to 4 bytes, found %q", k.Separator)
+		return
+	}
+	if !strings.ContainsFunc(k.Separator, func(r rune) bool { return r > ' ' && r != 0x7f }) {
+		v.addf("kv.separator", "is a blank: keys of lines of text cannot have it")
+	}
+	_, served := v.c.Resources[k.Default]
+	if k.Default != "" && !served && len(v.c.Resources) > 0 {
+		v.addf("kv.default", "there is no resource %q", k.Default)
+	}
+}

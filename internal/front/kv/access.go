@@ -1,0 +1,85 @@
+package kv
+
+import (
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/resource"
+)
+
+// An Identity is whose token a connection has sent, as far as that was looked up. It is
+// for the goroutine that owns the connection.
+type Identity struct {
+	token  string
+	issued any // the tokens by which it was looked up
+	asked  bool
+	who    front.Principal
+	known  bool
+}
+
+// Principal returns who asks. The set of tokens is compared by every request, so that a
+// token that is taken away is worth nothing on open connections too.
+func (i *Identity) Principal(o *Options, issued any) (front.Principal, bool) {
+	if i.token == "" || o.Auth == nil || issued == nil {
+		return front.Principal{}, false
+	}
+	if !i.asked || i.issued != issued {
+		i.who, i.known = o.Auth(i.token)
+		i.issued, i.asked = issued, true
+	}
+	return i.who, i.known
+}
+
+// Lost reports whether a token was sent that is worth nothing any more.
+func (i *Identity) Lost(o *Options, issued any) bool {
+	if i.token == "" {
+		return false
+	}
+	_, ok := i.Principal(o, issued)
+	return !ok
+}
+
+// Identify takes a token, for the user of that name or, with "default" or "", for
+// whoever has it. It reports false, and changes nothing, when it is not good.
+func (i *Identity) Identify(o *Options, user, token string) bool {
+	next := Identity{token: token}
+	p, ok := next.Principal(o, o.IssuedNow())
+	if !ok || user != "" && user != "default" && user != p.Name {
+		return false
+	}
+	*i = next
+	return true
+}
+
+// Forget takes the token back.
+func (i *Identity) Forget() { *i = Identity{} }
+
+// Name returns the name of the token's holder, or "default".
+func (i *Identity) Name() string {
+	if !i.known || i.who.Name == "" {
+		return "default"
+	}
+	return i.who.Name
+}
+
+// Passes reports whether a rule lets the connection through.
+func (i *Identity) Passes(o *Options, issued any, rule resource.Rule) bool {
+	if rule == "public" {
+		return true
+	}
+	if rule == "" || rule == "none" {
+		return false
+	}
+	p, ok := i.Principal(o, issued)
+	return ok && rule.Allows(p.Roles)
+}
+
+// MayWrite reports whether the connection may write a resource. A listener that is open
+// takes no anonymous writes, whatever the rule.
+func (i *Identity) MayWrite(o *Options, res *resource.Resource) bool {
+	issued := o.IssuedNow()
+	rule := res.Access().Write
+	if rule != "public" || !o.Open {
+		return i.Passes(o, issued, rule)
+	}
+	_, ok := i.Principal(o, issued)
+	return ok
+}

@@ -1,0 +1,40 @@
+package kv
+
+import (
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// cut takes a key apart: the name of a resource, and the key of a row. It reports false
+// when there is no separator, or not the prefix.
+func (o *Options) cut(key string) (name, rest string, ok bool) {
+	if o.Prefix != "" {
+		if key, ok = strings.CutPrefix(key, o.Prefix); !ok {
+			return "", "", false
+		}
+	}
+	return strings.Cut(key, o.Separator)
+}
+
+// plainNumber returns the digits of a number without the zeros in front of them: 010 is
+// 10. redis-benchmark's keys always have twelve digits.
+func plainNumber(text string) string {
+	for len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9' {
+		text = text[1:]
+	}
+	return text
+}
+
+// isNumber reports whether keys of this type are whole numbers.
+func isNumber(t row.KeyType) bool {
+	return len(t) == 1 && (t[0].Kind == row.Int || t[0].Kind == row.Uint)
+}
+
+// AppendKey appends the key of a row of a resource, as clients say it.
+func (o *Options) AppendKey(dst []byte, resource string, key row.Key) []byte {
+	dst = append(dst, o.Prefix...)
+	dst = append(dst, resource...)
+	dst = append(dst, o.Separator...)
+	return append(dst, key...)
+}

@@ -1,0 +1,151 @@
+// Package kv has what the key-value fronts have in common, whatever they speak: which
+// row a key names, what memory answers, how what it does not have is read together, and
+// who is told of changes. It knows no protocol.
+package kv
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/crew"
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/resource"
+)
+
+// Options are what a Store needs. The zero value of every field but Resources is
+// usable.
+type Options struct {
+	Proto     string // what requests are counted as: "resp"
+	Resources *resource.Set
+
+	// Starting reports whether the resources are not known yet: then a name that is
+	// not served may be soon. nil: they are.
+	Starting func() bool
+
+	// Auth says whose token it is, Tokens whether there are any. nil: there are none.
+	Auth   func(token string) (front.Principal, bool)
+	Tokens func() bool
+
+	// Issued returns a value that changes when the tokens that Auth knows do.
+	// nil: no token is good.
+	Issued func() any
+
+	// Open says that a listener beyond loopback is meant to be read without a
+	// token. Such a listener still takes no anonymous writes.
+	Open bool
+
+	// A key is Prefix, the name of a resource, Separator and the key of a row. A key
+	// whose name is not served is one of Default, if that is set.
+	Prefix    string
+	Separator string // ":"
+	Default   string
+
+	MaxAnswer   int           // bytes of the documents of one answer: 8 MiB
+	ReadTimeout time.Duration // 30 s
+
+	TrackingKeys int // keys that are tracked at most: 1,000,000
+
+	Unsent *front.Unsent // bounds the answers that peers do not take. nil: one of its own
+	Access *accesslog.Log
+	Log    *slog.Logger // nil: discard
+}
+
+// withDefaults returns o with its zero fields filled in.
+func (o Options) withDefaults() Options {
+	if o.Separator == "" {
+		o.Separator = ":"
+	}
+	if o.MaxAnswer <= 0 {
+		o.MaxAnswer = 8 << 20
+	}
+	if o.ReadTimeout <= 0 {
+		o.ReadTimeout = 30 * time.Second
+	}
+	if o.TrackingKeys <= 0 {
+		o.TrackingKeys = 1_000_000
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// HasTokens reports whether there are tokens.
+func (o *Options) HasTokens() bool { return o.Tokens != nil && o.Tokens() }
+
+// IssuedNow returns what Issued does.
+func (o *Options) IssuedNow() any {
+	if o.Issued == nil {
+		return nil
+	}
+	return o.Issued()
+}
+
+// A Store is the resources as keys and values. Close it.
+type Store struct {
+	live     atomic.Pointer[Options]
+	stats    stats
+	logLimit front.Limiter
+	unsent   *front.Unsent
+	crew     crew.Crew
+	work     sync.WaitGroup // reads that are under way
+	ctx      context.Context
+	cancel   context.CancelFunc
+	cursors  cursors
+
+	mu      sync.Mutex // guards what follows; innermost
+	closed  bool
+	counted []*Served
+}
+
+// New returns the Store for o.
+func New(o Options) *Store {
+	s := &Store{unsent: o.Unsent}
+	if s.unsent == nil {
+		s.unsent = front.NewUnsent(0, 0)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.Configure(o)
+	return s
+}
+
+// Configure replaces the options: the next request goes by them.
+func (s *Store) Configure(o Options) {
+	o = o.withDefaults()
+	s.live.Store(&o)
+}
+
+// Live returns the options of now.
+func (s *Store) Live() *Options { return s.live.Load() }
+
+// NewPeer returns the part of a new connection in the budget of unread answers.
+func (s *Store) NewPeer() *front.Peer { return s.unsent.NewPeer() }
+
+// Go runs a piece of work that Close waits for. It reports false when the Store is
+// closed. The context ends with the Store.
+func (s *Store) Go(run func(ctx context.Context)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.work.Add(1)
+	s.crew.Go(func() {
+		defer s.work.Done()
+		run(s.ctx)
+	})
+	return true
+}
+
+// Close ends what is being read, and waits for it. The listeners come first.
+func (s *Store) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.work.Wait()
+}

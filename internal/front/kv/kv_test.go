@@ -1,0 +1,90 @@
+package kv
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+func TestMatch_IsThatOfRedis(t *testing.T) {
+	tests := []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"*", "", true}, {"*", "abc", true}, {"", "", true}, {"", "a", false}, {"a", "a", true}, {"a", "b", false},
+		{"a*", "abc", true}, {"*c", "abc", true}, {"a*c", "abbbc", true}, {"a*c", "abbbd", false},
+		{"a**c", "ac", true},
+		{"a?c", "abc", true}, {"a?c", "ac", false}, {"[abc]", "b", true}, {"[abc]", "d", false}, {"[^abc]", "d", true},
+		{"[^abc]", "a", false}, {"[a-c]x", "bx", true}, {"[c-a]", "b", true}, {"[a-]", "-", false}, {`\*`, "*", true},
+		{`\*`, "a", false}, {`[\]]`, "]", true}, {"[abc", "b", true}, {`a\`, `a\`, true},
+		{"depts:1?", "depts:10", true},
+		{strings.Repeat("a*", 50) + "b", strings.Repeat("a", 5000), false},
+	}
+	for _, tt := range tests {
+		begin := time.Now()
+		if got := Match(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("Match(%q, %.20q) = %v", tt.pattern, tt.name, got)
+		}
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("Match(%.20q) took %v", tt.pattern, took)
+		}
+	}
+}
+
+func FuzzMatch(f *testing.F) {
+	f.Add("a*[b-d]?\\", "abcde")
+	f.Add("[^", "x")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		Match(pattern, name)
+		if !Match("*"+literal(name)+"*", name) {
+			t.Errorf("a pattern with %q does not match %q", literal(name), name)
+		}
+	})
+}
+
+func TestFields_AreTheMembersOfTheDocument(t *testing.T) {
+	body := `{"a":1,"b\"":"x\ny","c":null,"d":{"x":[1,"}",{}]},"e":[ {"n":1} , 2 ],"f":true,"g":"","h":1.50}`
+	f := Found{Doc: row.NewDocument("1", row.FormatJSON, []byte(body), 1, row.Stamp{})}
+	var got []string
+	for _, m := range fieldsOf(f.Doc, nil, nil) {
+		got = append(got, string(m.Name)+"="+string(m.Value))
+	}
+	want := []string{"a=1", "b\"=x\ny", `d={"x":[1,"}",{}]}`, `e=[ {"n":1} , 2 ]`, "f=true", "g=", "h=1.50"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if list := (&Found{}).Fields(nil); list != nil {
+		t.Errorf("of no row: %q", list)
+	}
+	empty := Found{Doc: row.NewDocument("1", row.FormatJSON, []byte("{}"), 1, row.Stamp{})}
+	if list := fieldsOf(empty.Doc, nil, nil); len(list) != 0 {
+		t.Errorf("of no member: %q", list)
+	}
+}
+
+func TestCursors_AreForgottenAtLast(t *testing.T) {
+	var c cursors
+	now := time.Now()
+	first := c.keep(place{resource: "a"}, now)
+	if p, ok := c.get(first, now); !ok || p.resource != "a" {
+		t.Fatalf("%+v, %v", p, ok)
+	}
+	if _, ok := c.get(first, now.Add(cursorLife)); ok {
+		t.Error("a cursor is good for longer than it lives")
+	}
+	for range maxCursors {
+		if id := c.keep(place{resource: "b"}, now); id == 0 || id >= 1<<53 {
+			t.Fatalf("cursor %d", id)
+		}
+	}
+	if _, ok := c.get(first, now); ok || len(c.byID) != maxCursors || len(c.given) != maxCursors {
+		t.Errorf("%d cursors are kept, the first too: %v", len(c.byID), ok)
+	}
+	if c.keep(place{resource: "c"}, now.Add(cursorLife)); len(c.byID) != 1 {
+		t.Errorf("%d cursors are kept when all are too old", len(c.byID))
+	}
+}

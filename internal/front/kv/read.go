@@ -1,0 +1,168 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// MaxMisses is how many rows one query of the database is for.
+const MaxMisses = 1000
+
+// A Found is what there is under one key.
+type Found struct {
+	Res *Served       // nil: the key names no resource
+	Doc *row.Document // nil: there is no row, or no answer
+	Err error         // why there is no answer
+
+	// Loose says that no feed tells of changes of this answer: it is stale, or was read
+	// past the cache, or the resource has none. Nobody may keep it.
+	Loose bool
+	Stale bool
+}
+
+// ErrForbidden is the error of a key of a resource that may not be read.
+var ErrForbidden = errors.New("the resource may not be read")
+
+// Get looks one key up in memory. It reports false when memory has no answer: then Key,
+// in memory of its own, is what to load. A hit takes no lock and allocates nothing.
+func (s *Scope) Get(who *Identity, key []byte, f *Found) bool {
+	res, rowKey := s.Find(key)
+	*f = Found{Res: res}
+	if res == nil {
+		s.store.stats.unknown.Add(1)
+		return true
+	}
+	if res.rule != "public" && !who.Passes(s.Live, s.Issued, res.rule) {
+		f.Err = ErrForbidden
+		return true
+	}
+	doc, state := s.Look(res, rowKey)
+	if state == resource.Miss {
+		return false
+	}
+	f.Stale, f.Loose = state == resource.Stale, !res.follows || state == resource.Stale
+	if !doc.Absent() {
+		f.Doc = doc
+	}
+	s.Count(res, state)
+	return true
+}
+
+// A Miss is a key that memory does not answer.
+type Miss struct {
+	Res *Served
+	Key row.Key
+	To  *Found
+}
+
+// Miss returns what Get did not answer, to be loaded into f.
+func (s *Scope) Miss(key []byte, f *Found) Miss {
+	res, rowKey := s.Find(key)
+	return Miss{Res: res, Key: row.Key(strings.Clone(string(rowKey))), To: f}
+}
+
+// Size returns how large the answers to misses may become.
+func (s *Store) Size(list []Miss) int64 {
+	o, count := s.Live(), make(map[*Served]int)
+	for _, m := range list {
+		count[m.Res]++
+	}
+	var sum int64
+	for r, n := range count {
+		sum += s.unsent.Estimate(r.name, n, o.MaxAnswer)
+	}
+	return min(sum, int64(o.MaxAnswer))
+}
+
+// Load reads misses, those of one resource together: one query for MaxMisses of them.
+func (s *Store) Load(ctx context.Context, list []Miss) {
+	var of []*Served
+	byResource := make(map[*Served][]Miss)
+	for _, m := range list {
+		if byResource[m.Res] == nil {
+			of = append(of, m.Res)
+		}
+		byResource[m.Res] = append(byResource[m.Res], m)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Live().ReadTimeout)
+	defer cancel()
+	if len(of) == 1 {
+		s.loadAll(ctx, of[0], list)
+		return
+	}
+	var group sync.WaitGroup
+	for _, r := range of {
+		group.Go(func() { s.loadAll(ctx, r, byResource[r]) })
+	}
+	group.Wait()
+}
+
+// loadAll reads misses of one resource.
+func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
+	for len(list) > 0 {
+		some := list[:min(len(list), MaxMisses)]
+		list = list[len(some):]
+		began := time.Now()
+		keys := make([]row.Key, len(some))
+		for i := range some {
+			keys[i] = some[i].Key
+		}
+		s.stats.batches.Add(1)
+		answers := res.Load(ctx, keys, resource.Options{})
+		documents, size := 0, 0
+		for i := range answers {
+			some[i].To.set(res, some[i].Key, &answers[i])
+			if d := some[i].To.Doc; d != nil {
+				documents, size = documents+1, size+len(d.Body())
+			}
+			s.observe(res.name, CodeOf(some[i].To.Err), time.Since(began))
+		}
+		s.unsent.Learn(res.name, documents, size)
+	}
+}
+
+// set makes f the answer to a read of key.
+func (f *Found) set(res *Served, key row.Key, a *resource.Answer) {
+	*f = Found{Res: res}
+	if errors.Is(a.Err, row.ErrKey) {
+		res.nothing.Add(1)
+		return // no row can have this key: so there is none
+	}
+	if a.Err != nil {
+		f.Err, f.Loose = a.Err, true
+		return
+	}
+	if !a.Doc.Absent() {
+		f.Doc = a.Doc
+	}
+	f.Stale = a.Origin == resource.HitStale
+	f.Loose = !res.follows || f.Stale || a.Origin == resource.Bypassed || a.Key != key
+}
+
+// CodeOf returns the sort of a failure: one of docs/reference/errors.md, "" for none.
+func CodeOf(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, ErrForbidden):
+		return "forbidden"
+	}
+	return front.FailureOf(err).Slug
+}
+
+// LogFailure logs the cause of a failure that the client is not told, ten times a second
+// at most: an outage must not become an outage of the log.
+func (s *Store) LogFailure(command, res string, err error) {
+	if s.logLimit.Allow(time.Now()) {
+		o := s.Live()
+		o.Log.Error("request failed", "proto", o.Proto, "command", command, "resource", res,
+			"err", err)
+	}
+}

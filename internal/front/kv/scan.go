@@ -1,0 +1,149 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+const (
+	maxCursors = 10_000
+	cursorLife = 5 * time.Minute
+	leastPage  = 10
+)
+
+// ErrCursor is the error of a cursor that nobody has given, or that is too old.
+var ErrCursor = errors.New("invalid cursor")
+
+// cursors are the places at which walks go on.
+type cursors struct {
+	mu    sync.Mutex // guards what follows; innermost
+	byID  map[uint64]place
+	given []uint64 // in the order in which they were
+}
+
+// A place is a row behind which a walk goes on.
+type place struct {
+	resource string
+	after    row.Key
+	whole    bool // at the beginning of the resource
+	until    time.Time
+}
+
+// keep returns a cursor for a place, less than 2^53: some clients keep it as a float.
+func (c *cursors) keep(p place, now time.Time) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byID == nil {
+		c.byID = make(map[uint64]place)
+	}
+	for len(c.given) > 0 {
+		first := c.given[0]
+		if len(c.given) < maxCursors && now.Before(c.byID[first].until) {
+			break
+		}
+		delete(c.byID, first)
+		c.given = c.given[1:]
+	}
+	id := 1 + rand.Uint64N(1<<53-1)
+	for c.byID[id] != (place{}) {
+		id = 1 + rand.Uint64N(1<<53-1)
+	}
+	p.until = now.Add(cursorLife)
+	c.byID[id], c.given = p, append(c.given, id)
+	return id
+}
+
+func (c *cursors) get(id uint64, now time.Time) (place, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, ok := c.byID[id]
+	return p, ok && now.Before(p.until)
+}
+
+// A Scan is one step of a walk over the keys.
+type Scan struct {
+	Cursor uint64 // 0: from the beginning
+	Match  string // a pattern; "": every key
+	Count  int    // about how many rows to look at
+	None   bool   // of a type that no key has
+
+	// May reports whether the rows of a resource may be listed.
+	May func(*resource.Resource) bool
+}
+
+// Scan takes one step and returns the keys, and the cursor to go on with: 0 when there
+// are no more. It reads the database, as lists do.
+func (s *Store) Scan(ctx context.Context, q *Scan) (next uint64, keys []string, err error) {
+	o := s.Live()
+	at := place{whole: true}
+	if q.Cursor != 0 {
+		var ok bool
+		if at, ok = s.cursors.get(q.Cursor, time.Now()); !ok {
+			return 0, nil, ErrCursor
+		}
+	}
+	if q.None {
+		return 0, nil, nil
+	}
+	res := s.walks(o, q, at.resource)
+	if len(res) == 0 {
+		return 0, nil, nil
+	}
+	r := res[0]
+	if r.Name() != at.resource {
+		at = place{resource: r.Name(), whole: true}
+	}
+	var after *row.Key
+	if !at.whole {
+		after = &at.after
+	}
+	limit := max(q.Count, leastPage)
+	if most := r.MaxLimit(); most > 0 {
+		limit = min(limit, most)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.ReadTimeout)
+	defer cancel()
+	answers, more, err := r.List(ctx, after, limit, row.FormatJSON)
+	if err != nil {
+		return 0, nil, err
+	}
+	for i := range answers {
+		key := string(o.AppendKey(nil, r.Name(), answers[i].Key))
+		if q.Match == "" || Match(q.Match, key) {
+			keys = append(keys, key)
+		}
+	}
+	switch {
+	case more && len(answers) > 0:
+		at = place{resource: r.Name(), after: answers[len(answers)-1].Key}
+	case len(res) > 1:
+		at = place{resource: res[1].Name(), whole: true}
+	default:
+		return 0, keys, nil
+	}
+	return s.cursors.keep(at, time.Now()), keys, nil
+}
+
+// walks returns the resources that a walk has before it, from the one called from on.
+func (s *Store) walks(o *Options, q *Scan, from string) []*resource.Resource {
+	only := ""
+	if rest, ok := strings.CutPrefix(literal(q.Match), o.Prefix); ok {
+		if name, _, whole := strings.Cut(rest, o.Separator); whole {
+			only = name
+		}
+	}
+	var list []*resource.Resource
+	for _, r := range o.Resources.All() {
+		if r.Name() >= from && (only == "" || r.Name() == only) && q.May(r) {
+			list = append(list, r)
+		}
+	}
+	return list
+}

@@ -1,0 +1,156 @@
+package kv
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// maxSeen is how many resources a wake-up remembers: more cost more to search
+// than a map.
+const maxSeen = 8
+
+// A Scope is what the connections of one loop share. The loop is its one writer;
+// counters are read by others.
+type Scope struct {
+	Began  time.Time // of this wake-up
+	Live   *Options  // for this wake-up
+	Issued any       // the tokens of this wake-up
+	Access front.LoopLog
+
+	store    *Store
+	snapshot resource.Snapshot
+	byName   map[string]*Served
+	seen     []*Served // looked up in this wake-up: a handful
+	touched  []*Served // with hits that have no duration yet
+}
+
+// A Served is a resource as one loop sees it, with the counters that the loop alone
+// writes.
+type Served struct {
+	*resource.Resource
+	name    string
+	rule    resource.Rule
+	number  bool // its keys are whole numbers
+	follows bool // a feed says when its copies change, and nothing else
+	tally   *resource.Tally
+	nothing atomic.Uint64 // keys that no row can have
+
+	untimed uint64 // hits of this wake-up; nobody else looks
+	took    front.Durations
+}
+
+// NewScope makes the state of a loop. Wake it before it is used.
+func (s *Store) NewScope() *Scope {
+	return &Scope{store: s, byName: make(map[string]*Served)}
+}
+
+// Wake begins a wake-up of the loop: what the gates and the clock say is asked once, and
+// before the first look-up.
+func (s *Scope) Wake(now time.Time) {
+	s.settle(now.Sub(s.Began))
+	s.Began = now
+	s.Live = s.store.Live()
+	s.Issued = s.Live.IssuedNow()
+	s.Access.Open(s.Live.Access)
+	s.snapshot.Begin(now)
+	s.seen = s.seen[:0]
+}
+
+// Rest ends a wake-up after which the loop sleeps or lets others run.
+func (s *Scope) Rest() {
+	if len(s.touched) > 0 || s.Access.Pending() {
+		s.settle(time.Since(s.Began))
+	}
+}
+
+// settle gives what the wake-up has answered its duration.
+func (s *Scope) settle(took time.Duration) {
+	for _, r := range s.touched {
+		r.took.Add(took, r.untimed)
+		r.untimed = 0
+	}
+	s.touched = s.touched[:0]
+	s.Access.Publish(took)
+}
+
+// Find returns the resource that a key is of, and the key of the row, which aliases it:
+// nil when the key names none that is served.
+func (s *Scope) Find(key []byte) (*Served, row.Key) {
+	text := row.Alias(key)
+	name, rest, ok := s.Live.cut(text)
+	var res *Served
+	if ok {
+		res = s.resource(name)
+	}
+	if res == nil && s.Live.Default != "" {
+		res, rest = s.resource(s.Live.Default), text
+		if res != nil && s.Live.Prefix != "" && ok {
+			rest = rest[len(s.Live.Prefix):]
+		}
+	}
+	if res == nil {
+		return nil, ""
+	}
+	if res.number {
+		rest = plainNumber(rest)
+	}
+	return res, row.Key(rest)
+}
+
+// resource returns the resource called name, nil if there is none. name may alias a
+// buffer.
+func (s *Scope) resource(name string) *Served {
+	// Fast path: one of those that this wake-up has looked up.
+	for _, r := range s.seen {
+		if name == r.name {
+			return r
+		}
+	}
+
+	// Slow path: a reload may have changed which there are, and who may read.
+	r, ok := s.Live.Resources.Lookup(name)
+	if !ok {
+		return nil
+	}
+	known := s.byName[name]
+	if known == nil || known.Resource != r {
+		known = &Served{Resource: r, name: r.Name(), tally: r.Tally()}
+		s.byName[known.name] = known
+		s.store.register(known)
+	}
+	known.rule, known.number = r.Access().Read, isNumber(r.KeyType())
+	known.follows = r.Followed() && r.Spec().TTL == 0 && !r.Spec().Pass
+	if len(s.seen) < maxSeen {
+		s.seen = append(s.seen, known)
+	}
+	return known
+}
+
+// Look returns what memory may answer to a read of one row: see resource.Lookup.
+func (s *Scope) Look(res *Served, key row.Key) (*row.Document, resource.State) {
+	doc, state, _ := res.Lookup(key, row.FormatJSON, &s.snapshot)
+	return doc, state
+}
+
+// Count notes an answer from memory.
+func (s *Scope) Count(r *Served, state resource.State) {
+	if r.untimed == 0 {
+		s.touched = append(s.touched, r)
+	}
+	r.untimed++
+	r.tally.Answered(state)
+}
+
+// Log logs a command that was answered from memory.
+func (s *Scope) Log(line *front.AccessLine) {
+	if weight, picked := s.Access.Start(s.Began); picked {
+		s.Access.End(line, weight)
+	}
+}
+
+// Name returns the resource's name.
+func (r *Served) Name() string { return r.name }

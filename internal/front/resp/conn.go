@@ -1,0 +1,132 @@
+package respfront
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/wire/resp"
+)
+
+// maxFailures is how many wrong passwords end a connection.
+const maxFailures = 10
+
+// A conn is the state of one connection. The goroutine that owns it uses it alone: the
+// loop, or who answers what it is parked for. The exceptions are guarded by mu or atomic.
+type conn struct {
+	f      *Front
+	lc     *lane.Conn
+	id     uint64
+	born   time.Time
+	local  bool // only this machine reaches its listener
+	addr   string
+	v      resp.Version
+	who    kv.Identity
+	failed int // wrong passwords
+	db     int
+	multi  *transaction // nil: none
+	reply  replies
+	fields []kv.Field // scratch
+
+	peer *front.Peer
+	held int64 // room for answers that the peer may not have taken
+
+	used atomic.Int64            // when it was last used, in seconds since 1970
+	last atomic.Pointer[command] // what it was last used for
+	kill atomic.Bool             // the next tick ends it
+
+	mu     sync.Mutex // guards what follows, of which others read
+	told   told
+	ended  bool
+	holder string // whose token it is: "default"
+}
+
+// told is what a client has said of itself, and others may list.
+type told struct {
+	name, lib, version string
+	db                 int
+	v                  resp.Version
+	multi              int // commands that are queued; -1: no transaction
+}
+
+// Open makes the state of a connection. The client speaks first.
+func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
+	c := &conn{
+		f: f, lc: lc, born: time.Now(), v: resp.V2, local: front.IsLocal(lc.LocalAddr()),
+		peer: f.store.NewPeer(), holder: "default", told: told{v: resp.V2, multi: -1},
+	}
+	if a := lc.RemoteAddr(); a != nil {
+		c.addr = a.String()
+	}
+	c.used.Store(c.born.Unix())
+	lc.Data = c
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.number++
+	c.id = f.number
+	f.stats.opened.Add(1)
+	if len(f.conns) >= f.live.Load().MaxClients {
+		f.stats.rejected.Add(1)
+		c.kill.Store(true)
+		return resp.AppendError(out, "ERR max number of clients reached")
+	}
+	f.conns[c.id] = c
+	return out
+}
+
+// Tick ends a connection that is to end, and looks after what its peer has not taken.
+func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
+	c := lc.Data.(*conn)
+	if c.kill.Load() {
+		return out, lane.Close
+	}
+	c.peer.Expire(time.Now())
+	return out, lane.More
+}
+
+// End forgets a connection.
+func (f *Front) End(lc *lane.Conn) {
+	c, ok := lc.Data.(*conn)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	c.peer.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.conns, c.id)
+}
+
+// settle gives back the room of answers that the peer has taken.
+func (c *conn) settle() {
+	if c.held > 0 && c.lc.Backlog() == 0 {
+		c.peer.Add(-c.held)
+		c.held = 0
+	}
+}
+
+// mustAuth reports whether nothing is answered before a token has been sent.
+func (c *conn) mustAuth(s *scope) bool {
+	switch {
+	case !s.live.HasTokens():
+		return false
+	case c.who.Lost(s.Scope.Live, s.Issued):
+		return true
+	case c.local || s.live.Open:
+		return false
+	}
+	_, ok := c.who.Principal(s.Scope.Live, s.Issued)
+	return !ok
+}
+
+// tell changes what others may list.
+func (c *conn) tell(change func(*told)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.told)
+}

@@ -1,0 +1,87 @@
+package respfront
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/front/kv"
+)
+
+const (
+	syntaxError   = "ERR syntax error"
+	internalError = "ERR internal error, see the log"
+	unavailable   = "UNAVAILABLE the database cannot be reached and memory has no copy"
+)
+
+// texts are the errors of failures by their slugs. What ends with a blank is followed by
+// what the client is told besides.
+var texts = map[string]string{
+	"bad-body":              "ERR invalid value: ",
+	"bad-key":               "ERR invalid value: ",
+	"bad-header":            "ERR invalid value: ",
+	"invalid-value":         "ERR invalid value: ",
+	"key-mismatch":          "ERR invalid value: ",
+	"conflict":              "CONFLICT ",
+	"precondition-failed":   "CONFLICT the row is not the one that was meant",
+	"precondition-required": "NOPERM the resource is changed only by requests that say which row",
+	"too-large":             "ERR value too large",
+	"database-full":         "ERR the database has no space left",
+	"try-again":             "TRYAGAIN send it again",
+	"outcome-unknown":       "UNKNOWN the write may have happened: read first",
+	"database-unavailable":  unavailable,
+	"database-busy":         "UNAVAILABLE the database was reached, but could not do this now",
+	"not-cached":            "UNAVAILABLE memory has no fresh copy",
+	"not-found":             "ERR there is no such row",
+	"table-missing":         "ERR the table behind the resource is not there any more",
+	"internal":              internalError,
+}
+
+// errorOf returns the error of a key that has no answer. What the client is not told is
+// logged.
+func (f *Front) errorOf(cmd *command, found *kv.Found) string {
+	res := ""
+	if found.Res != nil {
+		res = found.Res.Name()
+	}
+	return f.errorText(cmd, res, found.Err)
+}
+
+// errorText returns the error that a client is told of err.
+func (f *Front) errorText(cmd *command, res string, err error) string {
+	if errors.Is(err, kv.ErrForbidden) {
+		return noPermission(cmd)
+	}
+	of := front.FailureOf(err)
+	switch of.Slug {
+	case "database-forbids", "read-only", "forbidden":
+		f.store.LogFailure(cmd.upper, res, err)
+		return noPermission(cmd)
+	case "internal", "database-unavailable", "database-busy", "outcome-unknown", "try-again",
+		"database-full", "table-missing":
+		f.store.LogFailure(cmd.upper, res, err)
+	}
+	text, ok := texts[of.Slug]
+	if !ok {
+		return internalError
+	}
+	if strings.HasSuffix(text, " ") {
+		detail := of.Text
+		if detail == "" {
+			detail = "the database refuses it"
+		}
+		text += detail
+	}
+	return text
+}
+
+// noPermission returns the error of somebody who may not do this.
+func noPermission(cmd *command) string {
+	return "NOPERM this user has no permissions to run the '" + cmd.name + "' command"
+}
+
+// clip returns what a reply may repeat of what was sent.
+func clip(b []byte) string {
+	const most = 128
+	return strings.ToValidUTF8(string(b[:min(len(b), most)]), "?")
+}

@@ -1,0 +1,140 @@
+// Package respfront speaks the protocol of Redis for the resources: it reads commands,
+// asks package kv, and replies.
+//
+// It is a lane.Protocol. What memory holds is answered by the loop that reads it; what it
+// does not hold is read together, as it came together in one pipeline. It keeps no
+// documents and knows no database and no configuration file; a caller gives the listener.
+package respfront
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/wire/resp"
+)
+
+// Options are what a Front needs. The zero value of every field but those of kv.Options
+// that must be set is usable.
+type Options struct {
+	kv.Options
+
+	MaxClients   int  // connections at most: 10,000
+	MaxBody      int  // bytes of the value of a write: 1 MiB; stays
+	StaleError   bool // a stale copy is an error, and no answer
+	UnknownError bool // so is a key that names no resource
+
+	Version string                          // hotrow's own
+	Memory  func() (keys, bytes, max int64) // what the cache holds, for INFO; nil: nothing
+}
+
+func (o Options) withDefaults() Options {
+	o.Proto = "resp"
+	if o.MaxClients <= 0 {
+		o.MaxClients = 10_000
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 1 << 20
+	}
+	return o
+}
+
+const (
+	maxInline   = 64 << 10
+	maxArgument = 64 << 10 // that is no value of a write
+	maxArgs     = 1 << 20
+	strictBytes = 16 << 10 // of an argument of somebody whom nobody knows
+)
+
+// A Front answers the connections of any number of listeners. It is a lane.Protocol and
+// a lane.Ender.
+type Front struct {
+	store *kv.Store
+	live  atomic.Pointer[Options]
+	began time.Time
+	runID string
+	stats stats
+
+	commands table
+	names    []string // of the commands, sorted
+
+	limits, strict resp.Limits
+
+	mu     sync.Mutex // guards what follows; before conn.mu
+	conns  map[uint64]*conn
+	number uint64 // of the last connection
+	scopes []*scope
+}
+
+// New returns the front for o. Close it.
+func New(o Options) *Front {
+	o = o.withDefaults()
+	id := make([]byte, 20)
+	_, _ = rand.Read(id) // it never fails
+	f := &Front{
+		store: kv.New(o.Options), began: time.Now(), runID: hex.EncodeToString(id),
+		conns: make(map[uint64]*conn), commands: newTable(),
+		limits: resp.Limits{Args: maxArgs, Arg: max(maxArgument, o.MaxBody),
+			Inline: maxInline},
+	}
+	f.strict = f.limits
+	f.strict.Strict = strictBytes
+	f.names = slices.Sorted(maps.Keys(f.commands))
+	f.live.Store(&o)
+	return f
+}
+
+// Configure replaces the options. The next command on any connection goes by them.
+func (f *Front) Configure(o Options) {
+	o = o.withDefaults()
+	f.store.Configure(o.Options)
+	f.live.Store(&o)
+}
+
+// Close ends what is still being read. The listeners come first.
+func (f *Front) Close() { f.store.Close() }
+
+// list returns the connections of now.
+func (f *Front) list() []*conn {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]*conn, 0, len(f.conns))
+	for _, c := range f.conns {
+		list = append(list, c)
+	}
+	return list
+}
+
+// A scope is what the connections of one loop share.
+type scope struct {
+	*kv.Scope
+	f    *Front
+	live *Options // for this wake-up
+
+	turn     turn
+	commands atomic.Uint64 // this loop alone adds to it
+	args     [][]byte
+	found    []kv.Found
+	path     []byte // scratch of the access log
+}
+
+// NewScope makes the state of a loop.
+func (f *Front) NewScope() lane.Scope {
+	s := &scope{Scope: f.store.NewScope(), f: f}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.scopes = append(f.scopes, s)
+	return s
+}
+
+// Wake begins a wake-up of the loop.
+func (s *scope) Wake(now time.Time) {
+	s.Scope.Wake(now)
+	s.live = s.f.live.Load()
+}

@@ -1,0 +1,77 @@
+package respfront
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/wire/resp"
+)
+
+// serveScan says how its commands are answered.
+func (all table) serveScan() {
+	all["scan"].later = scan
+	all["scan"].check = func(args [][]byte) string {
+		_, problem := scanOptions(args)
+		return problem
+	}
+}
+
+// defaultCount is how many rows a step looks at when SCAN does not say.
+const defaultCount = 10
+
+// scanOptions reads the arguments of SCAN.
+func scanOptions(args [][]byte) (q kv.Scan, problem string) {
+	var err error
+	if q.Cursor, err = strconv.ParseUint(string(args[1]), 10, 64); err != nil {
+		return q, "ERR invalid cursor"
+	}
+	q.Count = defaultCount
+	for rest := args[2:]; len(rest) > 0; rest = rest[2:] {
+		name := lower(rest[0])
+		if len(rest) < 2 {
+			return q, syntaxError
+		}
+		switch name {
+		case "match":
+			q.Match = string(rest[1])
+		case "type":
+			q.None = lower(rest[1]) != "string"
+		case "count":
+			n, ok := resp.ParseInt(rest[1])
+			switch {
+			case !ok:
+				return q, notInteger
+			case n < 1:
+				return q, syntaxError
+			}
+			q.Count = int(min(n, 1<<20))
+		default:
+			return q, syntaxError
+		}
+	}
+	return q, ""
+}
+
+func scan(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, lane.Next) {
+	q, _ := scanOptions(args)
+	live := c.f.store.Live()
+	issued := live.IssuedNow()
+	q.May = func(r *resource.Resource) bool { return c.who.Passes(live, issued, r.Access().Read) }
+	next, keys, err := c.f.store.Scan(ctx, &q)
+	switch {
+	case errors.Is(err, kv.ErrCursor):
+		return resp.AppendError(nil, "ERR invalid cursor"), lane.More
+	case err != nil:
+		return resp.AppendError(nil, c.f.errorText(c.f.commands["scan"], "", err)), lane.More
+	}
+	out := resp.AppendText(resp.AppendArray(nil, 2), strconv.FormatUint(next, 10))
+	out = resp.AppendArray(out, len(keys))
+	for _, k := range keys {
+		out = resp.AppendText(out, k)
+	}
+	return out, lane.More
+}

@@ -1,0 +1,40 @@
+package respfront
+
+import (
+	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/front/kv"
+)
+
+// stats counts what no loop counts for itself.
+type stats struct {
+	opened, rejected, broken, attacks, denied atomic.Uint64
+
+	attackedAt atomic.Int64 // when the log said so last, in seconds since 1970
+}
+
+// Stats are the counters of a Front.
+type Stats struct {
+	kv.Stats
+	Open     int    // connections now
+	Opened   uint64 // since the start
+	Rejected uint64 // of them, beyond the limit
+	Broken   uint64 // connections that ended because of what their peer sent
+	Commands uint64
+	Denied   uint64 // wrong passwords
+}
+
+// Stats returns a snapshot of the counters.
+func (f *Front) Stats() Stats {
+	f.mu.Lock()
+	open, commands := len(f.conns), uint64(0)
+	for _, s := range f.scopes {
+		commands += s.commands.Load()
+	}
+	f.mu.Unlock()
+	return Stats{
+		Stats: f.store.Stats(), Open: open, Opened: f.stats.opened.Load(),
+		Rejected: f.stats.rejected.Load(), Broken: f.stats.broken.Load(),
+		Commands: commands, Denied: f.stats.denied.Load(),
+	}
+}

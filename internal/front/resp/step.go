@@ -1,0 +1,268 @@
+package respfront
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/wire/resp"
+)
+
+// A turn is one call of Step: where its replies go, and what is next.
+type turn struct {
+	c     *conn
+	s     *scope
+	out   []byte // where replies go: the output of Step or, while there is a batch, its
+	batch *batch // reads that wait for the database; nil: none
+	step  []byte // the output of Step while there is a batch
+	next  lane.Next
+}
+
+// Step answers the commands at the front of in.
+func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+	c, s := lc.Data.(*conn), lc.Scope().(*scope)
+	if c.kill.Load() {
+		return len(in), out, lane.Close
+	}
+	c.settle()
+	if now := s.Began.Unix(); c.used.Load() != now {
+		c.used.Store(now)
+	}
+	t := &s.turn
+	*t = turn{c: c, s: s, out: out}
+	n := t.run(in)
+	if t.batch != nil {
+		if out = t.launch(); t.next == lane.More {
+			t.next = lane.Parked
+		}
+	} else {
+		out = t.out
+	}
+	next := t.next
+	*t = turn{} // what is on the lane's buffers must not be kept
+	clear(s.found)
+	return n, out, next
+}
+
+// run goes over the commands and returns how many bytes it has consumed.
+func (t *turn) run(in []byte) (n int) {
+	c, s := t.c, t.s
+	for n < len(in) && t.next == lane.More {
+		limits := &c.f.limits
+		if !c.local && c.mustAuth(s) {
+			limits = &c.f.strict
+		}
+		args, used, want, err := resp.Next(in[n:], s.args[:0], limits)
+		if in[n] == 0x16 && n+1 < len(in) && in[n+1] == 0x03 {
+			used, err = 0, errTLS
+		}
+		s.args = args[:0]
+		switch {
+		case err != nil && t.batch != nil:
+			return n // its replies come first
+		case err != nil:
+			t.broken(err)
+			return len(in)
+		case used == 0:
+			c.lc.Want(want)
+			return n
+		}
+		switch {
+		case len(args) == 0:
+		case in[n] != '*' && isAttack(args):
+			t.next = lane.Close
+			t.attacked("an HTTP request")
+		case !t.command(args):
+			return n
+		}
+		n += used
+		switch {
+		case t.batch != nil:
+			if t.batch.full() {
+				return n
+			}
+		case t.next == lane.More && len(t.out) >= lane.FlushSize:
+			t.next = lane.Flush
+		}
+	}
+	return n
+}
+
+// errTLS is what the first bytes of a TLS handshake are.
+var errTLS = errors.New("a TLS handshake")
+
+// broken ends a connection whose peer does not speak the protocol.
+func (t *turn) broken(err error) {
+	t.next = lane.Close
+	t.c.f.stats.broken.Add(1)
+	if err == errTLS {
+		t.attacked("a TLS handshake, and the listener does not speak TLS")
+		return
+	}
+	t.out = resp.AppendError(t.out, "ERR "+err.Error())
+}
+
+// command answers one command, or sees to it that it is answered. It reports false when
+// the command must wait until those before it are answered.
+func (t *turn) command(args [][]byte) bool {
+	before := t.c.reply
+	ok := t.dispatch(args)
+	if ok && before == replySkip && t.c.reply == replySkip {
+		t.c.reply = replyOn
+	}
+	return ok
+}
+
+// dispatch is command without what CLIENT REPLY SKIP says.
+func (t *turn) dispatch(args [][]byte) bool {
+	c, s := t.c, t.s
+	cmd := c.f.commands.find(args)
+	if cmd == nil {
+		return t.unknown(args)
+	}
+	s.commands.Store(s.commands.Load() + 1)
+	if problem := t.refuses(cmd, args); problem != "" {
+		c.multi.spoil()
+		t.fail(problem)
+		return true
+	}
+	// Fast path: a read.
+	if cmd.render != nil && c.multi == nil {
+		if c.replies() {
+			t.read(cmd, args)
+		}
+		return true
+	}
+	if t.batch != nil && !cmd.batch && (c.multi == nil || cmd.always) {
+		return false
+	}
+	c.last.Store(cmd)
+	if c.multi != nil && !cmd.always {
+		t.queue(cmd, args)
+		return true
+	}
+	if !c.replies() && cmd.name != "client|reply" {
+		return t.unheard(cmd, args)
+	}
+	if cmd.later != nil {
+		return t.park(cmd, args)
+	}
+	cmd.now(t, args)
+	return true
+}
+
+// refuses says why a command is not served now, if so.
+func (t *turn) refuses(cmd *command, args [][]byte) string {
+	c := t.c
+	if cmd.arity > 0 && len(args) != cmd.arity || len(args) < -cmd.arity {
+		return "ERR wrong number of arguments for '" + cmd.name + "' command"
+	}
+	if !cmd.noAuth && t.s.live.HasTokens() && c.mustAuth(t.s) {
+		return "NOAUTH Authentication required."
+	}
+	if cmd.refuse != "" {
+		return cmd.refuse
+	}
+	if cmd.check != nil {
+		return cmd.check(args)
+	}
+	return ""
+}
+
+// unheard does what a command does whose reply the client does not want. Of what only
+// reads nothing is left.
+func (t *turn) unheard(cmd *command, args [][]byte) bool {
+	if cmd.later != nil && !cmd.writes {
+		return true
+	}
+	if cmd.later != nil {
+		return t.park(cmd, args)
+	}
+	kept := len(t.out)
+	cmd.now(t, args)
+	t.out = t.out[:kept]
+	return true
+}
+
+// fail replies with an error.
+func (t *turn) fail(text string) {
+	if t.c.replies() {
+		t.out = resp.AppendError(t.out, text)
+	}
+}
+
+// unknown answers a command that is not served.
+func (t *turn) unknown(args [][]byte) bool {
+	c := t.c
+	name := string(args[0][:min(len(args[0]), 128)])
+	c.multi.spoil()
+	if container := c.f.commands[lower(args[0])]; container != nil && container.subs != nil {
+		if len(args) == 1 {
+			t.fail("ERR wrong number of arguments for '" + container.name + "' command")
+		} else {
+			sub := string(args[1][:min(len(args[1]), 128)])
+			t.fail("ERR unknown subcommand '" + sub + "'. Try " + upper(container.name) + " HELP.")
+		}
+		return true
+	}
+	text, list := "ERR unknown command '"+name+"', with args beginning with: ", ""
+	for _, a := range args[1:] {
+		if len(list) >= 128 {
+			break
+		}
+		list += "'" + string(a[:min(len(a), 128-len(list))]) + "' "
+	}
+	t.fail(text + list)
+	return true
+}
+
+// isAttack reports whether a browser has been made to send this.
+func isAttack(args [][]byte) bool {
+	name := args[0]
+	if bytes.EqualFold(name, []byte("post")) || bytes.EqualFold(name, []byte("host:")) {
+		return true
+	}
+	last := args[len(args)-1]
+	return len(args) > 1 && bytes.HasPrefix(last, []byte("HTTP/1."))
+}
+
+// attacked notes that a connection was closed without a word.
+func (t *turn) attacked(what string) {
+	f := t.c.f
+	f.stats.attacks.Add(1)
+	now := t.s.Began.Unix()
+	last := f.stats.attackedAt.Load()
+	if now-last < 60 || !f.stats.attackedAt.CompareAndSwap(last, now) {
+		return
+	}
+	t.s.Scope.Live.Log.Warn("connection closed: this is the protocol of Redis", "found", what,
+		"peer", t.c.addr, "times", f.stats.attacks.Load())
+}
+
+// read answers a command from memory, or adds it to the batch.
+func (t *turn) read(cmd *command, args [][]byte) {
+	c, s := t.c, t.s
+	if t.batch != nil {
+		t.gather(cmd, args)
+		return
+	}
+	count := cmd.keys(args)
+	if cap(s.found) < count {
+		s.found = make([]kv.Found, 0, max(count, 16))
+	}
+	found := s.found[:count]
+	s.found = found
+	for i := range found {
+		if !s.Get(&c.who, args[cmd.first+i*cmd.by], &found[i]) {
+			// Slow path: the database, for this and for all reads that have come behind it.
+			t.begin()
+			t.gather(cmd, args)
+			return
+		}
+	}
+	t.out = c.render(s.live, t.out, cmd, args, found)
+	if s.Access.On() {
+		t.log(cmd, args, found)
+	}
+}
