@@ -63,6 +63,10 @@ deps: ## install the servers and shells that the tests need, if missing
 links-data: ## real links for the shortener's measurements, in build/data
 	scripts/links-data
 
+.PHONY: country
+country: ## a file of countries for links.country, in build/data
+	scripts/country-file
+
 .PHONY: vet
 vet: ## go vet
 	$(GO) vet ./...

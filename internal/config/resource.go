@@ -64,6 +64,10 @@ type Embed struct {
 	Table    string   `yaml:"table,omitempty"`
 	On       []string `yaml:"on" one:"true"`
 	Order    []string `yaml:"order,omitempty" one:"true"`
+
+	// Children says what a write does with rows that its body does not list; unset:
+	// replace.
+	Children string `yaml:"children,omitempty" oneof:"replace merge"`
 }
 
 // A Depend names a table whose rows feed the documents of a query.

@@ -105,7 +105,8 @@ func (c *Config) spec(name string, r *Resource) (*source.Spec, error) {
 			}
 		}
 		s.Embeds = append(s.Embeds,
-			source.Embed{Name: member, Spec: child, On: e.On, Order: e.Order})
+			source.Embed{Name: member, Spec: child, On: e.On, Order: e.Order,
+				Merge: e.Children == "merge"})
 	}
 	return s, nil
 }

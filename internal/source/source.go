@@ -106,6 +106,7 @@ type Embed struct {
 	Spec  *Spec    // of the child
 	On    []string // child columns that hold the parent's key, in its order
 	Order []string // child columns to order by; empty: its key
+	Merge bool     // a write leaves the rows that its body does not list; else they go
 }
 
 // A Dep says that rows of Table feed documents of a resource.

@@ -248,7 +248,7 @@ func (c *compiler) embed(n *Node, e *source.Embed, level int) error {
 	if err := c.orderBy(kid, e.Order); err != nil {
 		return err
 	}
-	kid.Member = len(n.Fields)
+	kid.Member, kid.Merge = len(n.Fields), e.Merge
 	n.Shape.Fields = append(n.Shape.Fields, row.Field{
 		Name: e.Name, Kind: row.Rows, Shape: kid.Shape,
 	})

@@ -286,8 +286,8 @@ func (wr *writer) reconcileKids(ctx context.Context, n *Node, key row.Key, in *r
 }
 
 // reconcile makes the rows of kid that belong to parent be those of the body: rows
-// are matched by their keys, removed when the body does not have them, changed, and
-// made. What goes goes first, so that a unique value can move. A row of another
+// are matched by their keys, removed when the body does not have them (but for kid.Merge),
+// changed, and made. What goes goes first, so that a unique value can move. A row of another
 // parent is a conflict: it is moved by writing it itself. Errors begin with the
 // place of a row in the list.
 func (wr *writer) reconcile(ctx context.Context, kid *Node, parent row.Key, in []row.Input) error {
@@ -304,7 +304,7 @@ func (wr *writer) reconcile(ctx context.Context, kid *Node, parent row.Key, in [
 		wanted[key] = known
 	}
 	for _, key := range slices.Sorted(maps.Keys(wr.before[kid])) {
-		if wr.before[kid][key].parent == parent && !wanted[key] {
+		if !kid.Merge && wr.before[kid][key].parent == parent && !wanted[key] {
 			if err := wr.removeTree(ctx, kid, key); err != nil {
 				return fmt.Errorf(": %w", err)
 			}

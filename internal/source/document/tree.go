@@ -45,8 +45,9 @@ type Node struct {
 	IDAt    []int    // places of IDCols, where Loaded.Children names its rows
 	Order   []Order  // of the rows within their parent, then by their key
 	Kids    []*Node
-	Member  int // of the parent's fields
-	Native  any // the driver's own
+	Member  int  // of the parent's fields
+	Merge   bool // rows that a body does not list stay
+	Native  any  // the driver's own
 
 	places   []int          // of each item in an answer; -1 for documents
 	keyNames []string       // of KeyCols

@@ -206,8 +206,23 @@ func (s *suite) writeNested() {
 			t.Errorf("a column that the document does not show was changed: %s", got)
 		}
 	})
+	s.t.Run("Merge", func(t *testing.T) { s.on(t).writeNestedMerge() })
 	s.t.Run("Touch", func(t *testing.T) { s.on(t).writeNestedTouch(p) })
 	s.t.Run("Failed", func(t *testing.T) { s.on(t).writeNestedFailed(p) })
+}
+
+// writeNestedMerge checks that rows which a body does not list stay where that is said:
+// what is listed is changed or made.
+func (s *suite) writeNestedMerge() {
+	spec := depts()
+	spec.Embeds[0].Merge = true
+	p := s.compile(spec)
+	s.writeOK(p, source.OpReplace, "62", `{"deptName":"P","emps":[{"empNo":31,"empName":"A"}]}`)
+	s.writeOK(p, source.OpReplace, "62", `{"deptName":"Q","emps":[{"empNo":32,"empName":"B"}]}`)
+	s.writeOK(p, source.OpMerge, "62", `{"emps":[{"empNo":31,"empName":"AA"}]}`)
+	s.writeOK(p, source.OpMerge, "62", `{"emps":[]}`)
+	s.want(p, "62", `{"deptNumber":62,"deptName":"Q","deptLocation":null,"emps":[`+
+		`{"empNo":31,"empName":"AA","sal":null},{"empNo":32,"empName":"B","sal":null}]}`)
 }
 
 // writeOK writes a document.
