@@ -47,8 +47,10 @@ func (s *server) keyValueOptions(cfg *config.Config) kv.Options {
 // respOptions returns what the front goes by.
 func (s *server) respOptions(cfg *config.Config) respfront.Options {
 	version, _ := buildVersion()
+	kvOptions := s.keyValueOptions(cfg)
+	kvOptions.TrackingKeys = cfg.RESP.TrackingMaxKeys
 	return respfront.Options{
-		Options: s.keyValueOptions(cfg), MaxClients: cfg.RESP.MaxClients,
+		Options: kvOptions, MaxClients: cfg.RESP.MaxClients,
 		MaxBody: int(cfg.HTTP.MaxBody), StaleError: cfg.RESP.OnStale == "error",
 		UnknownError: cfg.KV.Unknown == "error", Version: version,
 		Memory: func() (keys, bytes, most int64) {
@@ -92,6 +94,8 @@ func (w *respServer) addTo(snap *ops.Snapshot) {
 	snap.RESP = &ops.RESP{
 		Open: st.Open, Rejected: st.Rejected, Broken: st.Broken, Denied: st.Denied,
 		Commands: st.Commands, Batches: st.Batches, Unknown: st.Unknown, NoKey: st.NoKey,
+		TrackingClients: st.Tracking.Clients, TrackingKeys: st.Tracking.Keys,
+		Invalidations: st.Tracking.Told, Flushes: st.Tracking.Flushes,
 	}
 	snap.Requests = append(snap.Requests, keyValueRequests("resp", st.Stats)...)
 }

@@ -9,6 +9,9 @@ type RESP struct {
 	MaxClients  int      `yaml:"max_clients" range:"1..1000000" apply:"reload"`
 	IdleTimeout Duration `yaml:"idle_timeout" range:"0s..24h" apply:"restart"` // 0s: for ever
 	OnStale     string   `yaml:"on_stale" oneof:"answer error" apply:"reload"`
+
+	// TrackingMaxKeys bounds the table of who has read which key.
+	TrackingMaxKeys int `yaml:"tracking_max_keys" range:"1..1000000000" apply:"reload"`
 }
 
 // KV says what keys mean to the key-value protocols.
@@ -19,7 +22,9 @@ type KV struct {
 	Unknown   string `yaml:"unknown" oneof:"miss error" apply:"reload"`
 }
 
-func defaultRESP() RESP { return RESP{MaxClients: 10_000, OnStale: "answer"} }
+func defaultRESP() RESP {
+	return RESP{MaxClients: 10_000, OnStale: "answer", TrackingMaxKeys: 1_000_000}
+}
 
 func defaultKV() KV { return KV{Separator: ":", Unknown: "miss"} }
 

@@ -80,6 +80,10 @@ const (
 	respCommands
 	respBatches
 	respUnknown
+	respTrackingClients
+	respTrackingKeys
+	respInvalidations
+	respFlushes
 	linksRequests
 	linksClicks
 	linksPending
@@ -203,6 +207,13 @@ func respFamilies() map[metricID]family {
 		respCommands: {"resp_commands_total", counter, nil, "Commands of Redis clients."},
 		respBatches: {"resp_batches_total", counter, nil,
 			"Reads of the database, each for all that a pipeline has missed of a resource."},
+		respTrackingClients: {"resp_tracking_clients", gauge, nil,
+			"Connections whose clients keep copies of rows."},
+		respTrackingKeys: {"resp_tracking_keys", gauge, nil, "Keys that are tracked for them."},
+		respInvalidations: {"resp_invalidations_total", counter, nil,
+			"Keys that those clients were told of, each as often as it was."},
+		respFlushes: {"resp_flushes_total", counter, nil,
+			"Times that those clients were told that anything may have changed."},
 		respUnknown: {"resp_unknown_keys_total", counter, []string{"why"},
 			"Keys answered with nil because they name no resource, or no row can have them."},
 	}

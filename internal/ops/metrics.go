@@ -193,6 +193,10 @@ func (e *emitter) resp(r *RESP) {
 	e.value(respBatches, float64(r.Batches))
 	e.value(respUnknown, float64(r.Unknown), "no_resource")
 	e.value(respUnknown, float64(r.NoKey), "no_key")
+	e.value(respTrackingClients, float64(r.TrackingClients))
+	e.value(respTrackingKeys, float64(r.TrackingKeys))
+	e.value(respInvalidations, float64(r.Invalidations))
+	e.value(respFlushes, float64(r.Flushes))
 }
 
 func (e *emitter) feed(f *Feed) {

@@ -51,6 +51,11 @@ type RESP struct {
 	Batches  uint64 // reads of the database, each for all that a pipeline missed of a resource
 	Unknown  uint64 // keys that name no resource
 	NoKey    uint64 // keys that no row can have
+
+	TrackingClients int    // connections whose clients keep copies
+	TrackingKeys    int64  // that are tracked for them
+	Invalidations   uint64 // keys that they were told of, each as often as it was
+	Flushes         uint64 // times that everybody was told that anything may have changed
 }
 
 // Copies are the compressed copies of documents, by what became of them.

@@ -96,6 +96,7 @@ type Store struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	cursors  cursors
+	tracker  *Tracker
 
 	mu      sync.Mutex // guards what follows; innermost
 	closed  bool
@@ -109,15 +110,22 @@ func New(o Options) *Store {
 		s.unsent = front.NewUnsent(0, 0)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.Configure(o)
+	o = o.withDefaults()
+	s.live.Store(&o)
+	s.tracker = newTracker(s)
 	return s
 }
 
-// Configure replaces the options: the next request goes by them.
+// Configure replaces the options: the next request goes by them. Who keeps copies is told
+// that they may be of another resource, or not to be read any more.
 func (s *Store) Configure(o Options) {
 	o = o.withDefaults()
 	s.live.Store(&o)
+	s.tracker.Flush()
 }
+
+// Tracker returns who tells of changes.
+func (s *Store) Tracker() *Tracker { return s.tracker }
 
 // Live returns the options of now.
 func (s *Store) Live() *Options { return s.live.Load() }

@@ -25,16 +25,20 @@ type Found struct {
 	// past the cache, or the resource has none. Nobody may keep it.
 	Loose bool
 	Stale bool
+
+	// Inexact says that the row has another key: who is told of changes is told of that.
+	Inexact bool
 }
 
 // ErrForbidden is the error of a key of a resource that may not be read.
 var ErrForbidden = errors.New("the resource may not be read")
 
-// Get looks one key up in memory. It reports false when memory has no answer: then Key,
-// in memory of its own, is what to load. A hit takes no lock and allocates nothing.
-func (s *Scope) Get(who *Identity, key []byte, f *Found) bool {
-	res, rowKey := s.Find(key)
-	*f = Found{Res: res}
+// Get looks one key up in memory. It reports false when memory has no answer: then Miss is
+// what to load. Before that it notes the key for c, if that is not nil. A hit takes no lock
+// without c, and allocates nothing.
+func (s *Scope) Get(who *Identity, key []byte, c *Tracked, f *Found) bool {
+	res, rowKey, exact := s.Find(key)
+	*f = Found{Res: res, Inexact: !exact && res != nil}
 	if res == nil {
 		s.store.stats.unknown.Add(1)
 		return true
@@ -42,6 +46,9 @@ func (s *Scope) Get(who *Identity, key []byte, f *Found) bool {
 	if res.rule != "public" && !who.Passes(s.Live, s.Issued, res.rule) {
 		f.Err = ErrForbidden
 		return true
+	}
+	if c != nil && exact && res.follows {
+		s.store.tracker.Track(row.Alias(key), c)
 	}
 	doc, state := s.Look(res, rowKey)
 	if state == resource.Miss {
@@ -64,7 +71,7 @@ type Miss struct {
 
 // Miss returns what Get did not answer, to be loaded into f.
 func (s *Scope) Miss(key []byte, f *Found) Miss {
-	res, rowKey := s.Find(key)
+	res, rowKey, _ := s.Find(key)
 	return Miss{Res: res, Key: row.Key(strings.Clone(string(rowKey))), To: f}
 }
 
@@ -130,7 +137,7 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
 
 // set makes f the answer to a read of key.
 func (f *Found) set(res *Served, key row.Key, a *resource.Answer) {
-	*f = Found{Res: res}
+	*f = Found{Res: res, Inexact: f.Inexact}
 	if errors.Is(a.Err, row.ErrKey) {
 		res.nothing.Add(1)
 		return // no row can have this key: so there is none
@@ -143,7 +150,8 @@ func (f *Found) set(res *Served, key row.Key, a *resource.Answer) {
 		f.Doc = a.Doc
 	}
 	f.Stale = a.Origin == resource.HitStale
-	f.Loose = !res.follows || f.Stale || a.Origin == resource.Bypassed || a.Key != key
+	f.Loose = !res.follows || f.Stale || a.Origin == resource.Bypassed
+	f.Inexact = f.Inexact || a.Key != key
 }
 
 // CodeOf returns the sort of a failure: one of docs/reference/errors.md, "" for none.

@@ -78,14 +78,15 @@ func (s *Scope) settle(took time.Duration) {
 }
 
 // Find returns the resource that a key is of, and the key of the row, which aliases it:
-// nil when the key names none that is served.
-func (s *Scope) Find(key []byte) (*Served, row.Key) {
+// nil when the key names none that is served. exact says that clients are told of the row
+// by this very key, as far as its form says.
+func (s *Scope) Find(key []byte) (res *Served, of row.Key, exact bool) {
 	text := row.Alias(key)
 	name, rest, ok := s.Live.cut(text)
-	var res *Served
 	if ok {
 		res = s.resource(name)
 	}
+	exact = res != nil
 	if res == nil && s.Live.Default != "" {
 		res, rest = s.resource(s.Live.Default), text
 		if res != nil && s.Live.Prefix != "" && ok {
@@ -93,12 +94,13 @@ func (s *Scope) Find(key []byte) (*Served, row.Key) {
 		}
 	}
 	if res == nil {
-		return nil, ""
+		return nil, "", false
 	}
 	if res.number {
-		rest = plainNumber(rest)
+		plain := plainNumber(rest)
+		exact, rest = exact && len(plain) == len(rest), plain
 	}
-	return res, row.Key(rest)
+	return res, row.Key(rest), exact
 }
 
 // resource returns the resource called name, nil if there is none. name may alias a

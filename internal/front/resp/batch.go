@@ -46,13 +46,14 @@ func (b *batch) full() bool { return b.keys >= batchKeys || b.bytes >= batchByte
 
 // gather adds a read to the batch. What memory has is taken now.
 func (t *turn) gather(cmd *command, args [][]byte) {
-	b := t.batch
+	b, track := t.batch, t.c.tracks()
+	t.c.reads(cmd, args)
 	u := &unit{before: t.out, cmd: cmd, args: cloned(args)}
 	t.out = nil
 	u.found = make([]kv.Found, cmd.keys(args))
 	for i := range u.found {
 		key := args[cmd.first+i*cmd.by]
-		if !t.s.Get(&t.c.who, key, &u.found[i]) {
+		if !t.s.Get(&t.c.who, key, track, &u.found[i]) {
 			b.misses = append(b.misses, t.s.Miss(key, &u.found[i]))
 		} else if d := u.found[i].Doc; d != nil {
 			b.bytes += len(d.Body())
@@ -84,6 +85,7 @@ func (t *turn) launch() []byte {
 	b.tail, t.batch = t.out, nil
 	if len(b.misses) == 0 {
 		t.next = lane.Flush // there may be more commands
+		t.known(b)
 		return b.reply(c, t.s.live, t.step)
 	}
 	live, began := t.s.live, time.Now()
@@ -92,7 +94,7 @@ func (t *turn) launch() []byte {
 		out := b.reply(c, live, nil)
 		b.log(c, began)
 		return out, lane.More
-	})
+	}, func() { c.tellLoose(b.loose(c)) })
 	return t.step
 }
 
@@ -105,15 +107,39 @@ func (b *batch) reply(c *conn, o *Options, out []byte) []byte {
 	return append(out, b.tail...)
 }
 
+// known ends the reads of a batch that memory has answered: what is told of them from now
+// on lands behind their replies.
+func (t *turn) known(b *batch) {
+	c := t.c
+	if c.track.client == nil {
+		return
+	}
+	c.mu.Lock()
+	c.track.under, c.track.underAll = nil, false
+	c.mu.Unlock()
+	t.loose = append(t.loose, b.loose(c)...)
+}
+
+// loose returns the keys of a batch that nobody may keep.
+func (b *batch) loose(c *conn) (list []string) {
+	for _, u := range b.units {
+		list = c.loose(list, u.cmd, u.args, u.found)
+	}
+	return list
+}
+
 // work runs what the connection is parked for as soon as there is room for an answer of
 // so many bytes, and resumes it with what that returns.
-func (c *conn) work(size int64, run func(context.Context) ([]byte, lane.Next)) {
+func (c *conn) work(
+	size int64, run func(context.Context) ([]byte, lane.Next), done func(),
+) {
 	start := func() {
 		ok := c.f.store.Go(func(ctx context.Context) {
 			out, next := c.guarded(ctx, run)
 			c.held += int64(len(out))
 			c.peer.Add(int64(len(out)) - size)
 			c.resume(out, next)
+			done()
 		})
 		if !ok {
 			c.peer.Add(-size)
@@ -145,9 +171,6 @@ func (c *conn) guarded(
 	return f(ctx)
 }
 
-// resume goes on with a connection that was parked.
-func (c *conn) resume(out []byte, next lane.Next) { c.lc.ResumeThen(out, next) }
-
 // park has a command answered by a goroutine. It reports false when there is a batch that
 // comes first.
 func (t *turn) park(cmd *command, args [][]byte) bool {
@@ -164,7 +187,7 @@ func (t *turn) park(cmd *command, args [][]byte) bool {
 			out = nil
 		}
 		return out, next
-	})
+	}, func() {})
 	return true
 }
 

@@ -17,11 +17,15 @@ func (all table) serveClient() {
 		"id": clientID, "info": clientInfo, "list": clientList, "getname": clientName,
 		"setname": clientSetName, "setinfo": clientSetInfo, "no-evict": clientOnOff,
 		"no-touch": clientOnOff, "reply": clientReply, "kill": clientKill, "unblock": clientUnblock,
+		"tracking": clientTracking, "caching": clientCaching, "getredir": clientGetRedir,
+		"trackinginfo": clientTrackingInfo,
 	} {
 		subs[name].now = f
 		subs[name].batch = true
 	}
-	subs["kill"].batch, subs["reply"].batch = false, false
+	for _, name := range []string{"kill", "reply", "tracking"} {
+		subs[name].batch = false
+	}
 	subs["id"].queued, subs["getname"].queued = true, true
 }
 
@@ -100,7 +104,8 @@ func clientReply(t *turn, args [][]byte) {
 // line appends what CLIENT LIST says of a connection, in the order of Redis.
 func (c *conn) line(dst []byte, now time.Time) []byte {
 	c.mu.Lock()
-	told, holder := c.told, c.holder
+	told, holder, track := c.told, c.holder, c.track
+	subs, patterns := len(c.subs.channels), len(c.subs.patterns)
 	c.mu.Unlock()
 	last := "NULL"
 	if cmd := c.last.Load(); cmd != nil {
@@ -111,18 +116,29 @@ func (c *conn) line(dst []byte, now time.Time) []byte {
 		laddr = a.String()
 	}
 	flags := "N"
-	if told.multi >= 0 {
-		flags = "x"
+	for _, f := range []struct {
+		is   bool
+		flag string
+	}{{subs+patterns > 0, "P"}, {told.multi >= 0, "x"}, {track.on, "t"}, {track.broken, "R"},
+		{track.bcast, "B"}} {
+		if f.is {
+			flags = strings.TrimPrefix(flags, "N") + f.flag
+		}
+	}
+	redirect := "-1"
+	if track.on {
+		redirect = strconv.FormatUint(track.redirect, 10)
 	}
 	list := []struct{ name, value string }{
 		{"id", strconv.FormatUint(c.id, 10)}, {"addr", c.addr}, {"laddr", laddr}, {"fd", "0"},
 		{"name", told.name}, {"age", strconv.Itoa(int(now.Sub(c.born).Seconds()))},
 		{"idle", strconv.FormatInt(max(now.Unix()-c.used.Load(), 0), 10)}, {"flags", flags},
-		{"db", strconv.Itoa(told.db)}, {"sub", "0"}, {"psub", "0"}, {"ssub", "0"},
+		{"db", strconv.Itoa(told.db)},
+		{"sub", strconv.Itoa(subs)}, {"psub", strconv.Itoa(patterns)}, {"ssub", "0"},
 		{"multi", strconv.Itoa(told.multi)}, {"qbuf", "0"}, {"qbuf-free", "0"},
 		{"argv-mem", "0"}, {"multi-mem", "0"}, {"rbs", "0"}, {"rbp", "0"}, {"obl", "0"},
 		{"oll", "0"}, {"omem", strconv.Itoa(c.lc.Backlog())}, {"tot-mem", "0"}, {"events", "r"},
-		{"cmd", last}, {"user", holder}, {"redir", "-1"}, {"resp", strconv.Itoa(int(told.v))},
+		{"cmd", last}, {"user", holder}, {"redir", redirect}, {"resp", strconv.Itoa(int(told.v))},
 		{"lib-name", told.lib}, {"lib-ver", told.version},
 	}
 	for i, f := range list {

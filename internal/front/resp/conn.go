@@ -29,7 +29,9 @@ type conn struct {
 	db     int
 	multi  *transaction // nil: none
 	reply  replies
-	fields []kv.Field // scratch
+	fields []kv.Field    // scratch
+	track  tracking      // see there
+	subs   subscriptions // changed with mu held
 
 	peer *front.Peer
 	held int64 // room for answers that the peer may not have taken
@@ -42,6 +44,7 @@ type conn struct {
 	told   told
 	ended  bool
 	holder string // whose token it is: "default"
+	hears  kv.Identity
 }
 
 // told is what a client has said of itself, and others may list.
@@ -84,6 +87,9 @@ func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
 		return out, lane.Close
 	}
 	c.peer.Expire(time.Now())
+	if o := f.store.Live(); c.track.client != nil && c.who.Lost(o, o.IssuedNow()) {
+		c.Flush() // what the token could read is not for this client any more
+	}
 	return out, lane.More
 }
 
@@ -93,6 +99,7 @@ func (f *Front) End(lc *lane.Conn) {
 	if !ok {
 		return
 	}
+	c.stopTracking()
 	c.mu.Lock()
 	c.ended = true
 	c.mu.Unlock()
@@ -100,6 +107,19 @@ func (f *Front) End(lc *lane.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.conns, c.id)
+}
+
+// Drained implements lane.Drainer: the peer has taken output.
+func (f *Front) Drained(lc *lane.Conn) {
+	c, ok := lc.Data.(*conn)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		c.pay()
+	}
 }
 
 // settle gives back the room of answers that the peer has taken.

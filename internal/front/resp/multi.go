@@ -98,6 +98,7 @@ func exec(t *turn, _ [][]byte) {
 		}
 	}
 	if alone && len(t.batch.misses) == 0 { // memory has all of it
+		t.known(t.batch)
 		t.batch.tail = t.out
 		t.out = t.batch.reply(c, t.s.live, t.step)
 		t.batch, t.step = nil, nil

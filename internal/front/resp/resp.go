@@ -59,14 +59,18 @@ type Front struct {
 	live  atomic.Pointer[Options]
 	began time.Time
 	runID string
-	stats stats
+
+	// unordered says that connections have goroutines of their own. There a message may
+	// overtake the answer in front of it, so that nobody may keep copies.
+	unordered atomic.Bool
+	stats     stats
 
 	commands table
 	names    []string // of the commands, sorted
 
 	limits, strict resp.Limits
 
-	mu     sync.Mutex // guards what follows; before conn.mu
+	mu     sync.Mutex // guards what follows; after conn.mu
 	conns  map[uint64]*conn
 	number uint64 // of the last connection
 	scopes []*scope
@@ -99,6 +103,13 @@ func (f *Front) Configure(o Options) {
 
 // Close ends what is still being read. The listeners come first.
 func (f *Front) Close() { f.store.Close() }
+
+// conn returns the connection of that number, nil if there is none.
+func (f *Front) conn(id uint64) *conn {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.conns[id]
+}
 
 // list returns the connections of now.
 func (f *Front) list() []*conn {

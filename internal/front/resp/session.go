@@ -67,6 +67,14 @@ func zero(t *turn, _ [][]byte) { t.out = resp.AppendInt(t.out, 0) }
 
 func ping(t *turn, args [][]byte) {
 	switch len(args) {
+	case 1, 2:
+		if t.c.v == resp.V2 && t.c.subs.count() > 0 {
+			t.out = resp.AppendText(resp.AppendArray(t.out, 2), "pong")
+			t.out = resp.AppendBulk(t.out, append(args[1:], nil)[0])
+			return
+		}
+	}
+	switch len(args) {
 	case 1:
 		t.out = resp.AppendSimple(t.out, "PONG")
 	case 2:
@@ -86,9 +94,13 @@ func quit(t *turn, args [][]byte) {
 // reset makes the connection what it was when it began.
 func reset(t *turn, _ [][]byte) {
 	c := t.c
+	c.stopTracking()
 	c.multi, c.reply, c.db, c.v = nil, replyOn, 0, resp.V2
 	c.who.Forget()
 	c.tell(func(s *told) { *s = told{v: resp.V2, multi: -1, lib: s.lib, version: s.version} })
+	c.mu.Lock()
+	c.subs = subscriptions{}
+	c.mu.Unlock()
 	c.holds("default")
 	t.out = resp.AppendSimple(t.out, "RESET")
 }
@@ -176,7 +188,7 @@ func (t *turn) enter(user, token string) string {
 func (c *conn) holds(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.holder = name
+	c.holder, c.hears = name, c.who
 }
 
 // principal returns whose token the connection has sent, "" for nobody's.
@@ -254,6 +266,15 @@ func hello(t *turn, args [][]byte) {
 			s.name = string(name)
 		}
 	})
+	t.greet()
+}
+
+// greet says who the server is, in the order of Redis.
+func (t *turn) greet() {
+	c, v := t.c, t.c.v
+	if k := c.track; v == resp.V3 && k.on && k.client == nil {
+		c.startTracking(k) // from now on there is a way to tell
+	}
 	out := c.v.AppendMap(t.out, 7)
 	for _, pair := range [][2]string{{"server", "redis"}, {"version", redisVersion}} {
 		out = resp.AppendText(resp.AppendText(out, pair[0]), pair[1])

@@ -8,7 +8,7 @@ import (
 
 // stats counts what no loop counts for itself.
 type stats struct {
-	opened, rejected, broken, attacks, denied atomic.Uint64
+	opened, rejected, broken, attacks, denied, owed atomic.Uint64
 
 	attackedAt atomic.Int64 // when the log said so last, in seconds since 1970
 }
@@ -22,6 +22,8 @@ type Stats struct {
 	Broken   uint64 // connections that ended because of what their peer sent
 	Commands uint64
 	Denied   uint64 // wrong passwords
+	Tracking kv.TrackStats
+	Owed     uint64 // messages that waited because the client took nothing
 }
 
 // Stats returns a snapshot of the counters.
@@ -36,5 +38,6 @@ func (f *Front) Stats() Stats {
 		Stats: f.store.Stats(), Open: open, Opened: f.stats.opened.Load(),
 		Rejected: f.stats.rejected.Load(), Broken: f.stats.broken.Load(),
 		Commands: commands, Denied: f.stats.denied.Load(),
+		Tracking: f.store.Tracker().Stats(), Owed: f.stats.owed.Load(),
 	}
 }

@@ -17,6 +17,7 @@ type turn struct {
 	batch *batch // reads that wait for the database; nil: none
 	step  []byte // the output of Step while there is a batch
 	next  lane.Next
+	loose []string // keys whose answers no feed follows
 }
 
 // Step answers the commands at the front of in.
@@ -39,6 +40,7 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	} else {
 		out = t.out
 	}
+	c.tellLoose(t.loose)
 	next := t.next
 	*t = turn{} // what is on the lane's buffers must not be kept
 	clear(s.found)
@@ -111,6 +113,12 @@ func (t *turn) command(args [][]byte) bool {
 	if ok && before == replySkip && t.c.reply == replySkip {
 		t.c.reply = replyOn
 	}
+	c := t.c
+	if ok && c.track.caching && c.multi == nil && !bytes.EqualFold(args[0], []byte("client")) {
+		c.mu.Lock()
+		c.track.caching = false // it was for this command
+		c.mu.Unlock()
+	}
 	return ok
 }
 
@@ -160,6 +168,10 @@ func (t *turn) refuses(cmd *command, args [][]byte) string {
 	}
 	if !cmd.noAuth && t.s.live.HasTokens() && c.mustAuth(t.s) {
 		return "NOAUTH Authentication required."
+	}
+	if c.v == resp.V2 && c.subs.count() > 0 && !cmd.subscribed {
+		return "ERR Can't execute '" + cmd.name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / " +
+			"PING / QUIT / RESET are allowed in this context"
 	}
 	if cmd.refuse != "" {
 		return cmd.refuse
@@ -253,8 +265,9 @@ func (t *turn) read(cmd *command, args [][]byte) {
 	}
 	found := s.found[:count]
 	s.found = found
+	track := c.tracks()
 	for i := range found {
-		if !s.Get(&c.who, args[cmd.first+i*cmd.by], &found[i]) {
+		if !s.Get(&c.who, args[cmd.first+i*cmd.by], track, &found[i]) {
 			// Slow path: the database, for this and for all reads that have come behind it.
 			t.begin()
 			t.gather(cmd, args)
@@ -262,6 +275,9 @@ func (t *turn) read(cmd *command, args [][]byte) {
 		}
 	}
 	t.out = c.render(s.live, t.out, cmd, args, found)
+	if c.track.client != nil {
+		t.loose = c.loose(t.loose, cmd, args, found)
+	}
 	if s.Access.On() {
 		t.log(cmd, args, found)
 	}

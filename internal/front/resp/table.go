@@ -20,13 +20,14 @@ type command struct {
 	summary         string
 	subs            map[string]*command // nil: it has no subcommands
 
-	noAuth bool     // served before it is known who asks
-	always bool     // not queued by MULTI
-	queued bool     // may be queued; reads may always
-	batch  bool     // may stand between the reads of a batch
-	writes bool     // it changes rows
-	refuse string   // the error that is all it replies
-	check  argCheck // nil: every argument is good
+	noAuth     bool     // served before it is known who asks
+	subscribed bool     // served in RESP2 while there are subscriptions
+	always     bool     // not queued by MULTI
+	queued     bool     // may be queued; reads may always
+	batch      bool     // may stand between the reads of a batch
+	writes     bool     // it changes rows
+	refuse     string   // the error that is all it replies
+	check      argCheck // nil: every argument is good
 
 	// One of these answers it: render from documents; now at once; later in a goroutine.
 	render func(c *conn, out []byte, args [][]byte, found []kv.Found) []byte
@@ -110,6 +111,11 @@ latency|-2||0 0 0|slow|server|2.8.13|Says nothing
 slowlog|-2||0 0 0|slow|server|2.2.12|Says nothing
 memory|-2||0 0 0|slow|server|4.0.0|Tells how large a row is
 acl|-2||0 0 0|slow|server|6.0.0|Tells whose token the connection has sent
+subscribe|-2|pubsub noscript loading stale|0 0 0|pubsub slow|pubsub|2.0.0|Hears channels
+psubscribe|-2|pubsub noscript loading stale|0 0 0|pubsub slow|pubsub|2.0.0|Hears channels
+unsubscribe|-1|pubsub noscript loading stale|0 0 0|pubsub slow|pubsub|2.0.0|Hears them no more
+punsubscribe|-1|pubsub noscript loading stale|0 0 0|pubsub slow|pubsub|2.0.0|Hears them no more
+pubsub|-2||0 0 0|slow|pubsub|2.8.0|Tells who hears what
 publish|3|pubsub loading stale fast|0 0 0|pubsub fast|pubsub|2.0.0|Not allowed
 flushdb|-1|write|0 0 0|keyspace write slow dangerous|server|1.0.0|Not allowed
 flushall|-1|write|0 0 0|keyspace write slow dangerous|server|1.0.0|Not allowed
@@ -129,6 +135,13 @@ client|no-touch|3|0 0 0
 client|reply|3|0 0 0
 client|kill|-3|0 0 0
 client|unblock|-3|0 0 0
+client|tracking|-3|0 0 0
+client|caching|3|0 0 0
+client|getredir|2|0 0 0
+client|trackinginfo|2|0 0 0
+pubsub|channels|-2|0 0 0
+pubsub|numsub|-2|0 0 0
+pubsub|numpat|2|0 0 0
 command|count|2|0 0 0
 command|list|-2|0 0 0
 command|info|-2|0 0 0
@@ -178,6 +191,7 @@ func newTable() table {
 	all.serveCommand()
 	all.serveInfo()
 	all.serveScan()
+	all.servePubSub()
 	return all
 }
 

@@ -1,0 +1,133 @@
+package kv
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+)
+
+const (
+	// gateEvery is how often the gates are looked at: a copy that a client keeps must not
+	// outlive what a hit would be.
+	gateEvery = 50 * time.Millisecond
+
+	followEvents = 4096 // that wait for a follower, before they become a reset
+)
+
+// A following is a resource whose changes are told.
+type following struct {
+	res   *resource.Resource
+	watch *resource.Watch
+	done  chan struct{}
+}
+
+// watchGates looks at the gates of the sources, and at which resources there are, until
+// stop is closed.
+func (t *Tracker) watchGates(stop chan struct{}) {
+	tick := time.NewTicker(gateEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-t.store.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		t.mu.Lock()
+		flush := t.stop == stop && t.look()
+		t.mu.Unlock()
+		if flush {
+			t.Flush()
+		}
+	}
+}
+
+// look follows the resources of now, and reports whether something has changed by which
+// no copy is good: a gate has closed, or has opened again, for what was answered meanwhile
+// was not followed; or there are other resources. t.mu is held.
+func (t *Tracker) look() (changed bool) {
+	served := make(map[*resource.Resource]bool)
+	for _, r := range t.store.Live().Resources.All() {
+		served[r] = true
+		if t.following[r] == nil && r.Followed() {
+			changed = t.follow(r) || changed
+		}
+	}
+	gates := make(map[string]bool)
+	for r, f := range t.following {
+		if !served[r] {
+			close(f.done)
+			delete(t.following, r)
+			changed = true
+			continue
+		}
+		if _, seen := gates[r.Source()]; !seen {
+			gates[r.Source()] = r.Fresh()
+		}
+	}
+	for name, fresh := range gates {
+		if was, seen := t.gates[name]; seen && was != fresh {
+			changed = true
+		}
+	}
+	t.gates = gates
+	return changed
+}
+
+// follow begins to follow a resource. t.mu is held.
+func (t *Tracker) follow(r *resource.Resource) bool {
+	w, err := r.Watch(nil, followEvents)
+	if err != nil {
+		return false
+	}
+	f := &following{res: r, watch: w, done: make(chan struct{})}
+	if !t.store.Go(func(context.Context) { t.run(f) }) {
+		w.Close()
+		return false
+	}
+	t.following[r] = f
+	return true
+}
+
+// run tells what changes of one resource. What waits already is told together.
+func (t *Tracker) run(f *following) {
+	defer f.watch.Close()
+	for {
+		select {
+		case <-f.done:
+			return
+		case <-t.store.ctx.Done():
+			return
+		case e := <-f.watch.C:
+			t.tellAll(f, e)
+		}
+	}
+}
+
+// tellAll tells of an event, and of those that wait behind it.
+func (t *Tracker) tellAll(f *following, e resource.Event) {
+	o := t.store.Live()
+	var keys []string
+	reset := false
+	for more := true; more; {
+		reset = reset || e.Reset
+		if !e.Reset {
+			keys = append(keys, string(o.AppendKey(nil, f.res.Name(), e.Key)))
+		}
+		if len(keys) >= MaxTold {
+			break
+		}
+		select {
+		case e = <-f.watch.C:
+		default:
+			more = false
+		}
+	}
+	if reset {
+		t.Flush()
+		return
+	}
+	t.Changed(f.res, keys, nil)
+}

@@ -1,0 +1,247 @@
+package kv
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/resource"
+)
+
+// MaxTold is how many keys one message tells of at most.
+const MaxTold = 64
+
+// A Listener is a connection whose client keeps copies. Its methods are called by any
+// goroutine, with no lock of a Tracker held, and must not block.
+type Listener interface {
+	// Invalidate tells that the rows of keys have changed. Nobody may write to keys.
+	Invalidate(keys []string)
+
+	// Flush tells that any row may have changed.
+	Flush()
+
+	// MayRead reports whether it may hear of the keys of a resource.
+	MayRead(r *resource.Resource) bool
+}
+
+// A Tracked is a Listener that a Tracker knows of.
+type Tracked struct {
+	l        Listener
+	bcast    bool
+	prefixes []string // of the keys that it hears of with bcast; none: all
+	left     atomic.Bool
+}
+
+// A Tracker tells Listeners of changes: of the keys that they have read, or with bcast of
+// all keys that begin with a prefix. It follows every resource while there is a Listener.
+//
+// A read tracks its key before it looks into memory. The other way round, a change that
+// comes in between is never told.
+type Tracker struct {
+	store  *Store
+	seed   maphash.Seed
+	shards [64]trackShard
+	keys   atomic.Int64 // in the table
+	told   atomic.Uint64
+	flush  atomic.Uint64 // flushes of everybody
+
+	mu        sync.Mutex // guards what follows; before a shard's
+	all       map[*Tracked]struct{}
+	following map[*resource.Resource]*following
+	gates     map[string]bool // of sources: whether they were fresh at the last look
+	stop      chan struct{}   // of the look at the gates; nil: nobody listens
+}
+
+// A trackShard is a part of the table: who has read each key.
+type trackShard struct {
+	mu    sync.Mutex // guards byKey; innermost
+	byKey map[string][]*Tracked
+}
+
+func newTracker(s *Store) *Tracker {
+	t := &Tracker{store: s, seed: maphash.MakeSeed(), all: make(map[*Tracked]struct{}),
+		following: make(map[*resource.Resource]*following)}
+	for i := range t.shards {
+		t.shards[i].byKey = make(map[string][]*Tracked)
+	}
+	return t
+}
+
+func (t *Tracker) shard(key string) *trackShard {
+	return &t.shards[maphash.String(t.seed, key)%uint64(len(t.shards))]
+}
+
+// Track notes that c is about to read a key, which may alias a buffer and has to be the
+// canonical one. Of a key that c has read already it allocates nothing.
+func (t *Tracker) Track(key string, c *Tracked) {
+	s := t.shard(key)
+	s.mu.Lock()
+	list := s.byKey[key]
+	if slices.Contains(list, c) {
+		s.mu.Unlock()
+		return
+	}
+	if list == nil {
+		if t.keys.Add(1) > int64(t.store.Live().TrackingKeys) {
+			t.evict(s)
+		}
+	} else {
+		list = slices.DeleteFunc(list, func(o *Tracked) bool { return o.left.Load() })
+	}
+	s.byKey[strings.Clone(key)] = append(list, c)
+	s.mu.Unlock()
+}
+
+// evict takes some key out of a full table, and tells who has read it. s.mu is held.
+func (t *Tracker) evict(s *trackShard) {
+	for key, list := range s.byKey {
+		delete(s.byKey, key)
+		t.keys.Add(-1)
+		t.store.Go(func(context.Context) { tell(list, []string{key}) })
+		return
+	}
+}
+
+// take takes a key out of the table.
+func (t *Tracker) take(key string) []*Tracked {
+	s := t.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list, ok := s.byKey[key]
+	if ok {
+		delete(s.byKey, key)
+		t.keys.Add(-1)
+	}
+	return list
+}
+
+// forget empties the table.
+func (t *Tracker) forget() {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		t.keys.Add(-int64(len(s.byKey)))
+		clear(s.byKey)
+		s.mu.Unlock()
+	}
+}
+
+// Join makes l hear of changes from now on. Every key that is looked up afterwards, and
+// tracked before that, is told.
+func (t *Tracker) Join(l Listener, bcast bool, prefixes []string) *Tracked {
+	c := &Tracked{l: l, bcast: bcast, prefixes: prefixes}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all[c] = struct{}{}
+	if t.stop == nil {
+		t.stop = make(chan struct{})
+		stop := t.stop
+		t.gates = make(map[string]bool)
+		t.look() // everything is followed when Join returns
+		if !t.store.Go(func(context.Context) { t.watchGates(stop) }) {
+			t.stop = nil
+		}
+	}
+	return c
+}
+
+// Leave ends what Join has begun.
+func (t *Tracker) Leave(c *Tracked) {
+	c.left.Store(true)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.all, c)
+	if len(t.all) > 0 || t.stop == nil {
+		return
+	}
+	close(t.stop)
+	t.stop = nil
+	for r, f := range t.following {
+		close(f.done)
+		delete(t.following, r)
+	}
+	t.forget()
+}
+
+// listeners returns who hears of changes now.
+func (t *Tracker) listeners(which func(*Tracked) bool) []*Tracked {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []*Tracked
+	for c := range t.all {
+		if which(c) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Flush tells everybody that any row may have changed.
+func (t *Tracker) Flush() {
+	t.forget()
+	t.flush.Add(1)
+	for _, c := range t.listeners(func(*Tracked) bool { return true }) {
+		c.l.Flush()
+	}
+}
+
+// Changed tells who may have copies of these rows of a resource, but for one.
+func (t *Tracker) Changed(r *resource.Resource, keys []string, but *Tracked) {
+	byListener := make(map[*Tracked][]string)
+	for _, key := range keys {
+		for _, c := range t.take(key) {
+			byListener[c] = append(byListener[c], key)
+		}
+	}
+	for _, c := range t.listeners(func(c *Tracked) bool { return c.bcast }) {
+		if !c.l.MayRead(r) {
+			continue
+		}
+		for _, key := range keys {
+			if c.hears(key) {
+				byListener[c] = append(byListener[c], key)
+			}
+		}
+	}
+	for c, list := range byListener {
+		if c != but && !c.left.Load() {
+			t.told.Add(uint64(len(list)))
+			c.l.Invalidate(list)
+		}
+	}
+}
+
+// hears reports whether c, with bcast, hears of a key.
+func (c *Tracked) hears(key string) bool {
+	return len(c.prefixes) == 0 || slices.ContainsFunc(c.prefixes, func(p string) bool {
+		return strings.HasPrefix(key, p)
+	})
+}
+
+// tell tells all of a list.
+func tell(list []*Tracked, keys []string) {
+	for _, c := range list {
+		if !c.left.Load() {
+			c.l.Invalidate(keys)
+		}
+	}
+}
+
+// TrackStats are the numbers of a Tracker.
+type TrackStats struct {
+	Clients int    // that listen now
+	Keys    int64  // in the table
+	Told    uint64 // keys told, each as often as it was
+	Flushes uint64 // of everybody
+}
+
+// Stats returns the numbers of now.
+func (t *Tracker) Stats() TrackStats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return TrackStats{Clients: len(t.all), Keys: t.keys.Load(), Told: t.told.Load(),
+		Flushes: t.flush.Load()}
+}
