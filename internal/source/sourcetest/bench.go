@@ -2,9 +2,7 @@ package sourcetest
 
 import (
 	"context"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -61,15 +59,8 @@ func Bench(b *testing.B, open func(b *testing.B) Env) {
 // process: on a busy machine the clock says little.
 func cpu(b *testing.B) (end func()) {
 	b.ReportAllocs()
-	used := func() time.Duration {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	before := used()
-	return func() { b.ReportMetric(float64(used()-before)/float64(b.N), "cpu-ns/op") }
+	before := cpuTime()
+	return func() { b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op") }
 }
 
 // loads returns a function that loads keys.
