@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -140,8 +141,9 @@ func (s setup) file() string {
 		access = ", access: {read: public, write: public}"
 	}
 	text := fmt.Sprintf("version: 1\n%scache: {memory: %s%s}\nsources:\n  main:\n    url: %q\n"+
-		"    feed: {reconnect: {min: 20ms, max: 200ms}%s}\n%sresources:\n"+
-		"  kv: {table: kv, tiers: [memory]%s%s}\n%s", http, s.memory, disk, s.url, feed, s.source,
+		"    feed: {%s}\n%sresources:\n"+
+		"  kv: {table: kv, tiers: [memory]%s%s}\n%s", http, s.memory, disk, s.url,
+		strings.TrimPrefix(feed, ", "), s.source,
 		access, s.kv, s.more)
 	for _, name := range s.tables {
 		text += fmt.Sprintf("  %s: {table: %s%s}\n", name, name, access)

@@ -12,15 +12,16 @@ import (
 // widths and schemes are how pages are looked at.
 var widths = []int{360, 768, 1280}
 
-// views calls fn with a tab of every width in either scheme.
+// views calls fn with a tab of every width in either scheme. Each has a browser of its own:
+// a live tail holds one of the six connections that a browser opens to a host, and pages
+// that it keeps to go back to may hold theirs.
 func views(t *testing.T, fn func(tab *browsertest.Tab, name string, width int)) {
-	browser := browsertest.New(t)
 	for _, width := range widths {
 		for _, dark := range []bool{false, true} {
-			tab := browser.Tab(browsertest.View{Width: width, Height: 860, Dark: dark})
+			view := browsertest.View{Width: width, Height: 860, Dark: dark}
+			tab := browsertest.New(t).Tab(view)
 			name := fmt.Sprintf("%d-%s", width, map[bool]string{false: "light", true: "dark"}[dark])
 			fn(tab, name, width)
-			tab.Open("about:blank") // a live tail holds one of the six connections of a host
 		}
 	}
 }
