@@ -151,7 +151,7 @@ func broken(t *testing.T) string {
 		p.awaitReady()
 		w := d.work(o, p, 2)
 		pause(t.Context(), 1500*time.Millisecond) // a batch is written each second
-		if i%3 == 2 { // while it is open
+		if i%3 == 2 {                             // while it is open
 			// It may have been put aside already, as broken.
 			if err := os.Truncate(disk, 64<<10); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
