@@ -73,19 +73,7 @@ func (s *MemcachedServer) start() error {
 	if s.proc, err = start(cmd); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
-		if s.proc.ended() {
-			return fmt.Errorf("memcached ended: %v\n%s", s.proc.err, s.output)
-		}
-		if c, err := net.Dial("tcp", s.Addr()); err == nil {
-			return c.Close()
-		}
-		select {
-		case <-s.proc.done:
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return fmt.Errorf("memcached is not ready after %v", startTimeout)
+	return s.proc.awaitListener("memcached", s.Addr(), s.output)
 }
 
 // Start starts a stopped server, which then holds nothing.

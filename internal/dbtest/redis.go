@@ -3,12 +3,10 @@ package dbtest
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os/exec"
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // A RedisServer is a redis-server of one test's own, which keeps nothing on disk.
@@ -61,17 +59,5 @@ func (s *RedisServer) start(program, dir string, more []string) error {
 	if s.proc, err = start(cmd); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
-		if s.proc.ended() {
-			return fmt.Errorf("redis-server ended: %v\n%s", s.proc.err, s.output)
-		}
-		if c, err := net.Dial("tcp", s.Addr()); err == nil {
-			return c.Close()
-		}
-		select {
-		case <-s.proc.done:
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return fmt.Errorf("redis-server is not ready after %v", startTimeout)
+	return s.proc.awaitListener("redis-server", s.Addr(), s.output)
 }
