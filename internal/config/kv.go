@@ -20,13 +20,17 @@ type KV struct {
 	Separator string `yaml:"separator" apply:"reload"`
 	Default   string `yaml:"default" empty:"plain" apply:"reload"` // of keys that name no resource
 	Unknown   string `yaml:"unknown" oneof:"miss error" apply:"reload"`
+
+	// Expire says what becomes of a write with a time: as is usual for the protocol (Redis
+	// refuses, memcached ignores), or one of these for both.
+	Expire string `yaml:"expire" oneof:"usual refuse ignore" apply:"reload"`
 }
 
 func defaultRESP() RESP {
 	return RESP{MaxClients: 10_000, OnStale: "answer", TrackingMaxKeys: 1_000_000}
 }
 
-func defaultKV() KV { return KV{Separator: ":", Unknown: "miss"} }
+func defaultKV() KV { return KV{Separator: ":", Unknown: "miss", Expire: "usual"} }
 
 // keyValue checks the sections of the key-value protocols.
 func (v *validator) keyValue() {

@@ -72,12 +72,27 @@ type Write struct {
 	// must exist. IfNoneMatch: it must have none of them; "*": it must not exist.
 	// They are compared within the transaction.
 	IfMatch, IfNoneMatch []string
+
+	// Before is called within the transaction with the document as it was, nil when there
+	// was none; more than once when the database wants the transaction again. It is not
+	// called for a create. nil: nobody asks.
+	Before func(*row.Shape, row.Values)
+
+	Tell bool // asks for Result.Touched
 }
 
 // Result is what a Write did.
 type Result struct {
 	Answer  // the document after the write; Absent after a delete
 	Created bool
+	Touched []Touched // what it has dropped, here and in other resources
+}
+
+// Touched are documents of one resource that a write has changed.
+type Touched struct {
+	Resource *Resource
+	Keys     []row.Key
+	Whole    bool // any document of it
 }
 
 // Access is the rule of a resource: who may read and write it.

@@ -52,7 +52,11 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	}
 	r.counts.writes.Add(1)
 	h.fulfil(&written.Loaded)
-	return f.result(&w, written, h.document(w.Format)), nil
+	result := f.result(&w, written, h.document(w.Format))
+	if w.Tell {
+		result.Touched = h.touched()
+	}
+	return result, nil
 }
 
 // decodes reports whether the fields of w's input are those of f.
@@ -101,10 +105,13 @@ func (f *form) checker(w *Write) func(*source.Loaded) error {
 	if w.Input != nil && w.Op != source.OpCreate && f.plan.Shape().Uncertain(w.Input) {
 		body = w.Input.Clone()
 	}
-	if body == nil && w.IfMatch == nil && w.IfNoneMatch == nil {
+	if body == nil && w.IfMatch == nil && w.IfNoneMatch == nil && w.Before == nil {
 		return nil
 	}
 	return func(current *source.Loaded) error {
+		if w.Before != nil && current != nil {
+			w.Before(f.plan.Shape(), current.Values)
+		}
 		err := f.check(w, current)
 		if err == nil && body != nil && current != nil {
 			err = f.plan.Shape().Keep(w.Input, body, current.Values)
@@ -178,6 +185,22 @@ func (h *holding) hold(touches []fresh.Touch) {
 	}
 	h.f.src.domain.Hold(touches)
 	h.touches = append(h.touches, touches...)
+}
+
+// touched returns the documents that were dropped. It is called after end.
+func (h *holding) touched() []Touched {
+	u := h.f.src
+	u.apply.Lock()
+	bySpace := u.bySpace
+	u.apply.Unlock()
+	var list []Touched
+	for i := range h.touches {
+		t := &h.touches[i]
+		if f := bySpace[t.Space]; f != nil {
+			list = append(list, Touched{Resource: f.r, Keys: t.Keys, Whole: t.Whole})
+		}
+	}
+	return list
 }
 
 // end lets the documents be stored again. When nobody knows whether the

@@ -110,10 +110,12 @@ func (t *Tracker) run(f *following) {
 func (t *Tracker) tellAll(f *following, e resource.Event) {
 	o := t.store.Live()
 	var keys []string
+	var token resource.Token
 	reset := false
 	for more := true; more; {
 		reset = reset || e.Reset
 		if !e.Reset {
+			token = e.Token // those before it are of an earlier position
 			keys = append(keys, string(o.AppendKey(nil, f.res.Name(), e.Key)))
 		}
 		if len(keys) >= MaxTold {
@@ -129,5 +131,5 @@ func (t *Tracker) tellAll(f *following, e resource.Event) {
 		t.Flush()
 		return
 	}
-	t.Changed(f.res, keys, nil)
+	t.Changed(f.res, keys, token)
 }

@@ -96,23 +96,19 @@ func text(quoted []byte) []byte {
 	return []byte(s)
 }
 
-// valueOf returns a member's value as the value of a field.
+// valueOf returns a member's value as the value of a field. A JSON string in a column that
+// may hold any JSON value keeps its quotes: without them "1" and 1 were the same.
 func valueOf(shape *row.Shape, name, raw []byte) []byte {
 	if raw[0] != '"' {
 		return raw
 	}
-	value := text(raw)
-	if shape == nil {
-		return value
-	}
-	for i := range shape.Fields {
-		f := &shape.Fields[i]
-		if f.Kind != row.Bytes || f.Name != string(name) {
-			continue
-		}
-		if b, err := base64.StdEncoding.AppendDecode([]byte{}, value); err == nil {
+	switch kindOf(shape, name) {
+	case row.JSON:
+		return raw
+	case row.Bytes:
+		if b, err := base64.StdEncoding.AppendDecode([]byte{}, text(raw)); err == nil {
 			return b
 		}
 	}
-	return value
+	return text(raw)
 }

@@ -44,8 +44,9 @@ type Options struct {
 	Separator string // ":"
 	Default   string
 
-	MaxAnswer   int           // bytes of the documents of one answer: 8 MiB
-	ReadTimeout time.Duration // 30 s
+	MaxAnswer    int           // bytes of the documents of one answer: 8 MiB
+	ReadTimeout  time.Duration // 30 s
+	WriteTimeout time.Duration // of one write: 30 s
 
 	TrackingKeys int // keys that are tracked at most: 1,000,000
 
@@ -64,6 +65,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ReadTimeout <= 0 {
 		o.ReadTimeout = 30 * time.Second
+	}
+	if o.WriteTimeout <= 0 {
+		o.WriteTimeout = 30 * time.Second
 	}
 	if o.TrackingKeys <= 0 {
 		o.TrackingKeys = 1_000_000

@@ -33,6 +33,8 @@ type Tracked struct {
 	bcast    bool
 	prefixes []string // of the keys that it hears of with bcast; none: all
 	left     atomic.Bool
+
+	loop loop
 }
 
 // A Tracker tells Listeners of changes: of the keys that they have read, or with bcast of
@@ -100,22 +102,57 @@ func (t *Tracker) evict(s *trackShard) {
 	for key, list := range s.byKey {
 		delete(s.byKey, key)
 		t.keys.Add(-1)
-		t.store.Go(func(context.Context) { tell(list, []string{key}) })
+		t.store.Go(func(context.Context) {
+			for _, c := range list {
+				t.tell(c, []string{key})
+			}
+		})
 		return
 	}
 }
 
-// take takes a key out of the table.
-func (t *Tracker) take(key string) []*Tracked {
+// take takes a key out of the table, and returns who is to be told. Whose own change it
+// is stays in it.
+func (t *Tracker) take(key string, token resource.Token) []*Tracked {
 	s := t.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list, ok := s.byKey[key]
-	if ok {
-		delete(s.byKey, key)
-		t.keys.Add(-1)
+	if !ok {
+		return nil
 	}
+	var own []*Tracked
+	for i := 0; i < len(list); i++ {
+		if list[i].loops(key, token) {
+			own, list = append(own, list[i]), slices.Delete(list, i, i+1)
+			i--
+		}
+	}
+	t.put(s, key, own)
 	return list
+}
+
+// put makes list those who have read a key of the table. s.mu is held.
+func (t *Tracker) put(s *trackShard, key string, list []*Tracked) {
+	if len(list) > 0 {
+		s.byKey[key] = list
+		return
+	}
+	delete(s.byKey, key)
+	t.keys.Add(-1)
+}
+
+// drop takes c from those who have read a key, and reports whether it was one of them.
+func (t *Tracker) drop(key string, c *Tracked) bool {
+	s := t.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.byKey[key]
+	i := slices.Index(list, c)
+	if i >= 0 {
+		t.put(s, key, slices.Delete(list, i, i+1))
+	}
+	return i >= 0
 }
 
 // forget empties the table.
@@ -188,11 +225,12 @@ func (t *Tracker) Flush() {
 	}
 }
 
-// Changed tells who may have copies of these rows of a resource, but for one.
-func (t *Tracker) Changed(r *resource.Resource, keys []string, but *Tracked) {
+// Changed tells who may have copies of these rows of a resource. token includes the
+// changes: a client that has asked for that is not told of its own.
+func (t *Tracker) Changed(r *resource.Resource, keys []string, token resource.Token) {
 	byListener := make(map[*Tracked][]string)
 	for _, key := range keys {
-		for _, c := range t.take(key) {
+		for _, c := range t.take(key, token) {
 			byListener[c] = append(byListener[c], key)
 		}
 	}
@@ -201,16 +239,21 @@ func (t *Tracker) Changed(r *resource.Resource, keys []string, but *Tracked) {
 			continue
 		}
 		for _, key := range keys {
-			if c.hears(key) {
+			if c.hears(key) && !c.loops(key, token) {
 				byListener[c] = append(byListener[c], key)
 			}
 		}
 	}
 	for c, list := range byListener {
-		if c != but && !c.left.Load() {
-			t.told.Add(uint64(len(list)))
-			c.l.Invalidate(list)
-		}
+		t.tell(c, list)
+	}
+}
+
+// tell tells one of keys.
+func (t *Tracker) tell(c *Tracked, keys []string) {
+	if len(keys) > 0 && !c.left.Load() {
+		t.told.Add(uint64(len(keys)))
+		c.l.Invalidate(keys)
 	}
 }
 
@@ -219,15 +262,6 @@ func (c *Tracked) hears(key string) bool {
 	return len(c.prefixes) == 0 || slices.ContainsFunc(c.prefixes, func(p string) bool {
 		return strings.HasPrefix(key, p)
 	})
-}
-
-// tell tells all of a list.
-func tell(list []*Tracked, keys []string) {
-	for _, c := range list {
-		if !c.left.Load() {
-			c.l.Invalidate(keys)
-		}
-	}
 }
 
 // TrackStats are the numbers of a Tracker.

@@ -68,8 +68,7 @@ func (c *conn) render(
 		case f.Err != nil:
 			return resp.AppendError(out, c.f.errorOf(cmd, f))
 		case f.Res == nil && o.UnknownError:
-			return resp.AppendError(out, "ERR no resource for the key '"+
-				clip(args[cmd.first+i*cmd.by])+"'")
+			return resp.AppendError(out, noResource(args[cmd.first+i*cmd.by]))
 		case f.Stale && o.StaleError:
 			return resp.AppendError(out, "STALE the copy in memory is older than stale_after, "+
 				"and the database cannot be asked")

@@ -30,6 +30,8 @@ type Options struct {
 	StaleError   bool // a stale copy is an error, and no answer
 	UnknownError bool // so is a key that names no resource
 
+	ExpireIgnored bool // SET with a time is taken, and the time means nothing
+
 	Version string                          // hotrow's own
 	Memory  func() (keys, bytes, max int64) // what the cache holds, for INFO; nil: nothing
 }

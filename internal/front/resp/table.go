@@ -81,6 +81,11 @@ hkeys|2|readonly|1 1 1|read hash slow|hash|2.0.0|Returns the names of columns
 hvals|2|readonly|1 1 1|read hash slow|hash|2.0.0|Returns the values of columns
 hstrlen|3|readonly fast|1 1 1|read hash fast|hash|3.2.0|Returns the length of a column
 hscan|-3|readonly|1 1 1|read hash slow|hash|2.8.0|Returns the columns of a row
+set|-3|write denyoom|1 1 1|write string slow|string|1.0.0|Puts a row
+hset|-4|write denyoom fast|1 1 1|write hash fast|hash|2.0.0|Changes columns of a row
+hdel|-3|write fast|1 1 1|write hash fast|hash|2.0.0|Empties columns of a row
+del|-2|write|1 -1 1|keyspace write slow|generic|1.0.0|Deletes rows
+unlink|-2|write fast|1 -1 1|keyspace write fast|generic|4.0.0|Deletes rows
 scan|-2|readonly|0 0 0|keyspace read slow|generic|2.8.0|Walks over the keys of the database
 dbsize|1|readonly fast|0 0 0|keyspace read fast|server|1.0.0|Counts the documents in memory
 multi|1|noscript loading stale fast allow_busy|0 0 0|fast transaction|transactions|1.2.0|Queues
@@ -186,6 +191,7 @@ func newTable() table {
 		of.subs[f[1]] = sub
 	}
 	all.serveReads()
+	all.serveWrites()
 	all.serveSession()
 	all.serveClient()
 	all.serveCommand()

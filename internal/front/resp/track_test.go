@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -331,7 +332,7 @@ func TestTracking_PeerThatReadsNothing(t *testing.T) {
 	}
 	r, _ := s.set.Lookup("depts")
 	for i := 0; s.f.Stats().Owed < 200; i++ {
-		s.f.store.Tracker().Changed(r, keys, nil)
+		s.f.store.Tracker().Changed(r, keys, resource.Token{})
 		if i > 100_000 {
 			t.Fatal("nothing waits")
 		}
@@ -341,7 +342,7 @@ func TestTracking_PeerThatReadsNothing(t *testing.T) {
 		for j := range many {
 			many[j] = fmt.Sprintf("depts:%d-%d", i, j)
 		}
-		s.f.store.Tracker().Changed(r, many, nil)
+		s.f.store.Tracker().Changed(r, many, resource.Token{})
 	}
 	c.send("ECHO done")
 	for isDone, isFlushed := false, false; !isDone || !isFlushed; {

@@ -1,0 +1,128 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// ErrNoResource is the error of a write to a key that names no resource.
+var ErrNoResource = errors.New("no resource has this key")
+
+// A Change is one write of one row, as a front has it.
+type Change struct {
+	Op     source.Op
+	Value  []byte     // the document or, for a merge, some members of it
+	Format row.Format // of Value
+
+	// Of which entity tags the row must have one, or none: see resource.Write.
+	IfMatch, IfNoneMatch []string
+
+	// Before is told of the row as it was, within the transaction: see resource.Write.
+	Before func(*row.Shape, row.Values)
+
+	// By is the client that writes, if it keeps copies: it is told of what the change has
+	// touched before Write returns or, with NoLoop, never.
+	By     *Tracked
+	NoLoop bool
+}
+
+// Find returns the resource that a key is of, nil for none, and the key of the row, which
+// aliases it.
+func (o *Options) Find(key []byte) (*resource.Resource, row.Key) {
+	text := row.Alias(key)
+	name, rest, ok := o.cut(text)
+	if ok {
+		if r, known := o.Resources.Lookup(name); known {
+			return r, row.Key(rest)
+		}
+	}
+	if o.Default == "" || o.Prefix != "" && !ok {
+		return nil, ""
+	}
+	r, known := o.Resources.Lookup(o.Default)
+	if !known {
+		return nil, ""
+	}
+	return r, row.Key(text[len(o.Prefix):])
+}
+
+// Write changes the row of a key for who. An outcome is waited for even when the Store is
+// closed: a statement that is cut off has one that nobody knows.
+//
+// Errors: ErrNoResource, ErrForbidden, row.ErrKey, *row.DecodeError, those of
+// resource.Write.
+func (s *Store) Write(
+	ctx context.Context, who *Identity, key []byte, c *Change,
+) (resource.Result, error) {
+	o, began := s.Live(), time.Now()
+	res, of := o.Find(key)
+	if res == nil {
+		s.stats.unknown.Add(1)
+		return resource.Result{}, ErrNoResource
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.WriteTimeout)
+	defer cancel()
+	result, err := s.write(ctx, o, who, res, row.Key(string(of)), c)
+	s.observe(res.Name(), CodeOf(err), time.Since(began))
+	return result, err
+}
+
+// write is Write of a resource.
+func (s *Store) write(
+	ctx context.Context, o *Options, who *Identity, res *resource.Resource, key row.Key,
+	c *Change,
+) (resource.Result, error) {
+	if !res.Allows(c.Op) {
+		return resource.Result{}, resource.ErrReadOnly
+	}
+	if !who.MayWrite(o, res) {
+		return resource.Result{}, ErrForbidden
+	}
+	w := resource.Write{Op: c.Op, Key: key, IfMatch: c.IfMatch, IfNoneMatch: c.IfNoneMatch,
+		Before: c.Before, Tell: c.By != nil}
+	if c.Op != source.OpDelete {
+		if w.Shape = res.Shape(); w.Shape == nil {
+			return resource.Result{}, &source.Error{Class: source.Unavailable,
+				Message: "the database has not been reached yet"}
+		}
+		var err error
+		if w.Input, err = w.Shape.Decode(c.Format, c.Value); err != nil {
+			return resource.Result{}, err
+		}
+		if err := checkBodyKey(w.Shape, res.KeyType(), w.Input, key); err != nil {
+			return resource.Result{}, err
+		}
+	}
+	if c.By == nil {
+		return res.Write(ctx, w)
+	}
+	if c.NoLoop {
+		c.By.begin()
+	}
+	result, err := res.Write(ctx, w)
+	s.tracker.wrote(o, c, &result)
+	return result, err
+}
+
+// checkBodyKey returns an error when the body names another key than the request. A key
+// that the body leaves out is the request's.
+func checkBodyKey(shape *row.Shape, kt row.KeyType, in *row.Input, key row.Key) error {
+	canonical, err := kt.Parse(key)
+	if err != nil {
+		return err
+	}
+	parts, ok := row.SplitKey(canonical, len(kt))
+	if !ok {
+		return row.ErrKey
+	}
+	if name := shape.OtherKey(kt, in, parts); name != "" {
+		return &row.DecodeError{Offset: -1, Path: name,
+			Message: "this is not the key of the request"}
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package respfront
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/wire/resp"
+)
+
+// serveWrites says how its commands are answered.
+func (all table) serveWrites() {
+	for name, f := range map[string]func(w *writing) ([]byte, error){
+		"set": (*writing).set, "hset": (*writing).hset, "hdel": (*writing).hdel,
+		"del": (*writing).del, "unlink": (*writing).del,
+	} {
+		cmd := all[name]
+		cmd.writes = true
+		cmd.later = func(
+			ctx context.Context, c *conn, o *Options, args [][]byte,
+		) ([]byte, lane.Next) {
+			w := &writing{ctx: ctx, c: c, o: o, cmd: cmd, args: args}
+			return w.run(f)
+		}
+	}
+	all["set"].check = func(args [][]byte) string {
+		_, problem := setOptions(args)
+		return problem
+	}
+	all["hset"].check = func(args [][]byte) string {
+		if len(args)%2 != 0 {
+			return "ERR wrong number of arguments for 'hset' command"
+		}
+		return ""
+	}
+	all["del"].check, all["unlink"].check = checkKeys, checkKeys
+}
+
+// A writing is one command that changes rows. It has its arguments, and the identity of
+// its connection, for itself: the connection is parked.
+type writing struct {
+	ctx  context.Context
+	c    *conn
+	o    *Options
+	cmd  *command
+	args [][]byte
+	key  []byte // whose write it is at
+}
+
+// run answers the command by f.
+func (w *writing) run(f func(*writing) ([]byte, error)) ([]byte, lane.Next) {
+	began := time.Now()
+	w.key = w.args[1]
+	out, err := f(w)
+	w.log(began, err)
+	if err == nil {
+		return out, lane.More
+	}
+	next := lane.More
+	if source.ClassOf(err) == source.Unknown {
+		next = lane.Close // who goes on might take it for refused
+	}
+	if errors.Is(err, kv.ErrNoResource) {
+		return resp.AppendError(nil, noResource(w.key)), next
+	}
+	name := ""
+	if res, _ := w.c.f.store.Live().Find(w.key); res != nil {
+		name = res.Name()
+	}
+	return resp.AppendError(nil, w.c.f.errorText(w.cmd, name, err)), next
+}
+
+// noResource returns the error of a key that names no resource.
+func noResource(key []byte) string { return "ERR no resource for the key '" + clip(key) + "'" }
+
+// write asks for one change.
+func (w *writing) write(change kv.Change) (resource.Result, error) {
+	change.By, change.NoLoop = w.c.track.client, w.c.track.noLoop
+	return w.c.f.store.Write(w.ctx, &w.c.who, w.key, &change)
+}
+
+// log writes the command's line of the access log.
+func (w *writing) log(began time.Time, err error) {
+	a := w.o.Access
+	if a == nil || !a.On() {
+		return
+	}
+	took := time.Since(began)
+	line := front.AccessLine{
+		Peer: w.c.addr, Method: w.cmd.upper, Path: string(appendPath(nil, w.cmd, w.args)),
+		Cache: "write", Principal: w.c.principal(),
+	}
+	if res, _ := w.c.f.store.Live().Find(w.key); res != nil {
+		line.Resource = res.Name()
+	}
+	if code := kv.CodeOf(err); code != "" {
+		line.Cache = code
+	}
+	a.Record(began, took, err != nil || took >= front.Slow, line.Fill)
+}
+
+// A setting is what the options of SET say.
+type setting struct {
+	onlyNew, onlyOld, get, keep, expires bool
+}
+
+// setOptions reads the options of SET.
+func setOptions(args [][]byte) (s setting, problem string) {
+	for rest := args[3:]; len(rest) > 0; rest = rest[1:] {
+		switch option := lower(rest[0]); {
+		case option == "nx" && !s.onlyOld:
+			s.onlyNew = true
+		case option == "xx" && !s.onlyNew:
+			s.onlyOld = true
+		case option == "get":
+			s.get = true
+		case option == "keepttl" && !s.expires:
+			s.keep = true
+		case (option == "ex" || option == "px" || option == "exat" || option == "pxat") &&
+			!s.keep && !s.expires && len(rest) > 1:
+			rest, s.expires = rest[1:], true
+			n, ok := resp.ParseInt(rest[0])
+			switch {
+			case !ok:
+				return s, notInteger
+			case n <= 0:
+				return s, "ERR invalid expire time in 'set' command"
+			}
+		default:
+			return s, syntaxError
+		}
+	}
+	return s, ""
+}
+
+// set is PUT of a document.
+func (w *writing) set() ([]byte, error) {
+	s, _ := setOptions(w.args)
+	if s.expires && !w.o.ExpireIgnored {
+		return resp.AppendError(nil, "ERR rows do not expire"), nil
+	}
+	change := kv.Change{Op: source.OpReplace, Value: w.args[2]}
+	if len(change.Value) > w.o.MaxBody {
+		return resp.AppendError(nil, texts["too-large"]), nil
+	}
+	switch {
+	case s.onlyNew:
+		change.IfNoneMatch = []string{"*"}
+	case s.onlyOld:
+		change.IfMatch = []string{"*"}
+	}
+	old := w.c.v.AppendNil(nil)
+	if s.get {
+		if res, _ := w.c.f.store.Live().Find(w.key); res != nil {
+			live := w.c.f.store.Live()
+			if !w.c.who.Passes(live, live.IssuedNow(), res.Access().Read) {
+				return nil, kv.ErrForbidden
+			}
+		}
+		change.Before = func(shape *row.Shape, was row.Values) {
+			if old = w.c.v.AppendNil(nil); was != nil {
+				old = resp.AppendBulk(nil, shape.AppendJSON(nil, was))
+			}
+		}
+	}
+	_, err := w.write(change)
+	switch {
+	case errors.Is(err, resource.ErrPrecondition) && s.get:
+		return old, nil
+	case errors.Is(err, resource.ErrPrecondition):
+		return w.c.v.AppendNil(nil), nil
+	case err != nil:
+		return nil, err
+	case s.get:
+		return old, nil
+	}
+	return resp.AppendSimple(nil, "OK"), nil
+}
+
+// maxRaces is how often a write begins anew because somebody has made or deleted its row
+// meanwhile.
+const maxRaces = 8
+
+// hset is PATCH of a document, or PUT when there is no row yet. It replies with how many
+// fields had no value.
+func (w *writing) hset() ([]byte, error) {
+	var fields []kv.Field
+	names := make(map[string]bool)
+	for i := 2; i < len(w.args); i += 2 {
+		fields = append(fields, kv.Field{Name: w.args[i], Value: w.args[i+1]})
+		names[string(w.args[i])] = true
+	}
+	var err error
+	for range maxRaces {
+		created := int64(0)
+		change := kv.Change{Op: source.OpMerge, Value: w.members(fields)}
+		change.Before = func(shape *row.Shape, was row.Values) {
+			created = countNull(shape, was, names, true)
+		}
+		_, err = w.write(change)
+		if source.ClassOf(err) != source.NoRow {
+			if err != nil {
+				return nil, err
+			}
+			return resp.AppendInt(nil, created), nil
+		}
+		change = kv.Change{Op: source.OpReplace, Value: change.Value, IfNoneMatch: []string{"*"}}
+		_, err = w.write(change)
+		if !errors.Is(err, resource.ErrPrecondition) {
+			if err != nil {
+				return nil, err
+			}
+			return resp.AppendInt(nil, int64(len(names))), nil
+		}
+	}
+	return nil, err
+}
+
+// members returns fields as the members of a document.
+func (w *writing) members(fields []kv.Field) []byte {
+	var shape *row.Shape
+	if res, _ := w.c.f.store.Live().Find(w.key); res != nil {
+		shape = res.Shape()
+	}
+	return kv.AppendMembers(nil, shape, fields)
+}
+
+// countNull returns how many of the fields called names have no value in a row or, without
+// null, have one.
+func countNull(shape *row.Shape, was row.Values, names map[string]bool, null bool) (n int64) {
+	for i := range shape.Fields {
+		if names[shape.Fields[i].Name] && (was == nil || was[i].IsNull()) == null {
+			n++
+		}
+	}
+	return n
+}
+
+// hdel is PATCH of a document with nulls. It replies with how many fields had a value.
+func (w *writing) hdel() ([]byte, error) {
+	res, _ := w.c.f.store.Live().Find(w.key)
+	if res == nil {
+		return w.nothing()
+	}
+	shape := res.Shape()
+	var fields []kv.Field
+	names := make(map[string]bool)
+	for _, name := range w.args[2:] {
+		if shape == nil || kv.IndexOf(shape, name) >= 0 {
+			fields = append(fields, kv.Field{Name: name})
+			names[string(name)] = true
+		}
+	}
+	if len(fields) == 0 { // no row has them
+		return resp.AppendInt(nil, 0), nil
+	}
+	removed := int64(0)
+	_, err := w.write(kv.Change{
+		Op: source.OpMerge, Value: kv.AppendMembers(nil, shape, fields),
+		Before: func(shape *row.Shape, was row.Values) {
+			removed = countNull(shape, was, names, false)
+		},
+	})
+	if source.ClassOf(err) == source.NoRow {
+		return resp.AppendInt(nil, 0), nil
+	}
+	return resp.AppendInt(nil, removed), err
+}
+
+// nothing is the reply to a removal by a key that names no resource.
+func (w *writing) nothing() ([]byte, error) {
+	if w.o.UnknownError {
+		return nil, kv.ErrNoResource
+	}
+	return resp.AppendInt(nil, 0), nil
+}
+
+// del deletes rows, each in a transaction of its own, and replies with how many there were.
+func (w *writing) del() ([]byte, error) {
+	removed := int64(0)
+	for _, w.key = range w.args[1:] {
+		existed := false
+		_, err := w.write(kv.Change{
+			Op:     source.OpDelete,
+			Before: func(_ *row.Shape, was row.Values) { existed = was != nil },
+		})
+		switch {
+		case errors.Is(err, kv.ErrNoResource) && !w.o.UnknownError:
+		case errors.Is(err, row.ErrKey): // no row can have it
+		case source.ClassOf(err) == source.NoRow:
+		case err != nil:
+			return nil, err
+		case existed:
+			removed++
+		}
+	}
+	return resp.AppendInt(nil, removed), nil
+}
