@@ -333,6 +333,10 @@ var house = []room{
 		knows: []string{"row"},
 	},
 	{
+		dir:   "internal/query",
+		knows: []string{"row"},
+	},
+	{
 		dir: "internal/crew",
 	},
 	{

@@ -36,7 +36,7 @@ func (t KeyType) Parse(k Key) (Key, error) {
 	}
 	// Fast path: one column.
 	if len(t) == 1 {
-		text, err := t[0].parse(string(k))
+		text, err := t[0].Parse(string(k))
 		if err == nil && text == "" {
 			err = &keyError{column: t[0].Column, problem: "it is empty"}
 		}
@@ -47,7 +47,7 @@ func (t KeyType) Parse(k Key) (Key, error) {
 		return "", t.wrongParts(k)
 	}
 	for i, p := range parts {
-		text, err := t[i].parse(p)
+		text, err := t[i].Parse(p)
 		if err != nil {
 			return "", err
 		}
@@ -65,7 +65,7 @@ func (t KeyType) Parse(k Key) (Key, error) {
 // empty: no path can name it, and what follows it is there all the same.
 func (t KeyType) ParseAfter(k Key) (Key, error) {
 	if k == "" && len(t) == 1 {
-		text, err := t[0].parse("")
+		text, err := t[0].Parse("")
 		return Key(text), err
 	}
 	return t.Parse(k)
@@ -105,8 +105,9 @@ func KeyText(v Value) (text string, ok bool) {
 	return text, true
 }
 
-// parse returns the canonical text of one part.
-func (p *KeyPart) parse(s string) (string, error) {
+// Parse returns the canonical text of one part, see KeyType.Parse. The error says what
+// the part has to be and does not name the resource.
+func (p *KeyPart) Parse(s string) (string, error) {
 	var problem string
 	text, ok := "", false
 	switch p.Kind {

@@ -1,0 +1,363 @@
+package query
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// isNameRune reports whether a name may have r without quotes, besides inner hyphens.
+func isNameRune(r rune) bool {
+	return r == '_' || r == '$' || r == ' ' || unicode.IsLetter(r) || unicode.IsDigit(r)
+}
+
+// cutName reads the name that s begins with: letters, digits, _, $, blanks, and hyphens
+// between them, or anything in double quotes.
+func cutName(s string) (name, rest string, err error) {
+	if strings.HasPrefix(s, `"`) {
+		name, rest, ok := cutQuoted(s)
+		if !ok || name == "" {
+			return "", "", syntax("a quoted name has no end: "+clip(s), "")
+		}
+		return name, rest, nil
+	}
+	n := 0
+	for n < len(s) {
+		r, size := utf8.DecodeRuneInString(s[n:])
+		if r == '-' && n > 0 && n+1 < len(s) && s[n+1] != '>' {
+			if next, _ := utf8.DecodeRuneInString(s[n+1:]); isNameRune(next) {
+				n += size
+				continue
+			}
+		}
+		if !isNameRune(r) {
+			break
+		}
+		n += size
+	}
+	name = strings.Trim(s[:n], " ")
+	if name == "" {
+		return "", "", syntax("a column's name is missing at "+clip(s), "")
+	}
+	return name, s[n:], nil
+}
+
+// cutQuoted reads the text in double quotes that s begins with; a backslash stands before
+// a quote or a backslash within.
+func cutQuoted(s string) (text, rest string, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			return b.String(), s[i+1:], true
+		case '\\':
+			if i++; i == len(s) {
+				return "", "", false
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return "", "", false
+}
+
+// members reads "(term,term)" and what follows it. depth is that of the group.
+func (p *parser) members(name, s string, depth int) (terms []Term, rest string, err error) {
+	if depth > MaxDepth {
+		return nil, "", syntax("groups are at most "+strconv.Itoa(MaxDepth)+" deep", "")
+	}
+	s, ok := strings.CutPrefix(strings.TrimLeft(s, " "), "(")
+	if !ok {
+		return nil, "", syntax("conditions of "+name+" must be in parentheses",
+			name+"=(a.eq.1,b.eq.2)")
+	}
+	for {
+		var term Term
+		if term, s, err = p.term(strings.TrimLeft(s, " "), depth); err != nil {
+			return nil, "", err
+		}
+		terms = append(terms, term)
+		s = strings.TrimLeft(s, " ")
+		switch {
+		case strings.HasPrefix(s, ","):
+			s = s[1:]
+		case strings.HasPrefix(s, ")"):
+			return terms, strings.TrimLeft(s[1:], " "), nil
+		default:
+			return nil, "", syntax("a comma or ) is missing in "+name+" at "+clip(s), "")
+		}
+	}
+}
+
+// term reads one condition of a group and what follows it.
+func (p *parser) term(s string, depth int) (term Term, rest string, err error) {
+	for _, g := range [...]struct {
+		name string
+		op   Op
+		not  bool
+	}{{"and", And, false}, {"or", Or, false}, {"not.and", And, true}, {"not.or", Or, true}} {
+		inner, ok := strings.CutPrefix(s, g.name)
+		if ok && strings.HasPrefix(strings.TrimLeft(inner, " "), "(") {
+			term = Term{Op: g.op, Not: g.not}
+			term.Terms, rest, err = p.members(g.name, inner, depth+1)
+			return term, rest, err
+		}
+	}
+	name, s, err := cutName(s)
+	if err != nil {
+		return term, "", err
+	}
+	s, ok := strings.CutPrefix(s, ".")
+	if !ok {
+		return term, "", notOffered(name + s)
+	}
+	at, err := p.t.column(name)
+	if err != nil {
+		return term, "", err
+	}
+	return p.comparison(at, s, true)
+}
+
+// comparison reads [not.]op[(any|all)].operand and, within a group, what follows it.
+func (p *parser) comparison(column int, s string, inGroup bool) (Term, string, error) {
+	term := Term{Column: column}
+	c := &p.t.Columns[column]
+	if p.count++; p.count > MaxTerms {
+		return term, "", syntax("a query has at most "+strconv.Itoa(MaxTerms)+" conditions", "")
+	}
+	s, term.Not = strings.CutPrefix(s, "not.")
+	word, operand, ok := strings.Cut(s, ".")
+	name, quant, _ := strings.Cut(word, "(")
+	op := slices.Index(opNames[:And], name)
+	if !ok || op < 0 {
+		return term, "", badOperator(word, c)
+	}
+	switch term.Op = Op(op); {
+	case quant == "any)":
+		term.Quant = Any
+	case quant == "all)":
+		term.Quant = All
+	case name != word:
+		return term, "", badOperator(word, c)
+	}
+	if term.Quant != One && !(term.Op == Eq || term.Op >= Gt && term.Op <= Lte ||
+		term.Op == Like || term.Op == ILike) {
+		return term, "", syntax(name+" takes no (any) or (all)", "")
+	}
+	if err := c.takes(term.Op); err != nil {
+		return term, "", err
+	}
+	return p.operands(term, c, operand, inGroup)
+}
+
+func badOperator(word string, c *Column) error {
+	return syntax("unknown operator "+clip(word)+" for "+clip(c.Member),
+		"eq neq gt gte lt lte in is isdistinct like ilike, not. before them, (any) and (all)")
+}
+
+// takes refuses an operator that the column's type does not have.
+func (c *Column) takes(op Op) error {
+	switch {
+	case op == Is:
+		return nil
+	case !c.Compares:
+		return syntax(op.String()+" does not compare "+clip(c.Member)+
+			": its type can only be asked for is.null", "")
+	case (op == Like || op == ILike) && !c.Matches:
+		return syntax(op.String()+" is for texts, and "+clip(c.Member)+" is none", "")
+	}
+	return nil
+}
+
+// operands reads what follows the operator of term.
+func (p *parser) operands(
+	term Term, c *Column, s string, inGroup bool,
+) (Term, string, error) {
+	var items []string
+	rest, ok := "", true
+	switch {
+	case term.Op == In:
+		if items, rest, ok = cutItems(s); !ok || !inGroup && rest != "" {
+			return term, "", syntax("the list of "+clip(c.Member)+" must be in parentheses: "+
+				"in.(10,20)", "a value with a comma or ) is in double quotes")
+		}
+	default:
+		text := s
+		if inGroup {
+			if text, rest = cutOperand(s); c.Part.Kind != row.Text {
+				text = strings.Trim(text, " ")
+			}
+		}
+		items = []string{text}
+		if term.Quant != One {
+			if items, ok = cutArray(text); !ok {
+				return term, "", syntax("the values of "+clip(c.Member)+" must be in braces: "+
+					`{a,"b,c"}`, "")
+			}
+		}
+	}
+	longest := MaxItems
+	if term.Op == In && p.t.isKey(term.Column) {
+		longest = MaxKeys
+	}
+	if len(items) > longest {
+		return term, "", syntax("more than "+strconv.Itoa(longest)+" values of "+clip(c.Member),
+			"ask in several requests")
+	}
+	for i, item := range items {
+		text, err := c.operand(term.Op, item)
+		if err != nil {
+			return term, "", err
+		}
+		items[i] = text
+	}
+	term.Values = items
+	return term, rest, nil
+}
+
+// operand returns the canonical text of one operand.
+func (c *Column) operand(op Op, text string) (string, error) {
+	switch op {
+	case Is:
+		word := strings.ToLower(text)
+		truth := word == "true" || word == "false" || word == "unknown"
+		if word != "null" && word != "not_null" && !truth {
+			return "", syntax(clip(c.Member)+" cannot be "+clip(text),
+				"is. takes null, not_null, true, false, unknown")
+		}
+		if truth && c.Part.Kind != row.Bool {
+			return "", syntax("is."+word+" is for booleans, and "+clip(c.Member)+" is none", "")
+		}
+		return word, nil
+	case Like, ILike:
+		return c.pattern(text)
+	}
+	value, err := c.Part.Parse(text)
+	if err != nil {
+		return "", &Error{Code: CodeOperand, Message: strings.TrimPrefix(err.Error(), "key ")}
+	}
+	return value, nil
+}
+
+// pattern returns a pattern in which % stands for any text.
+func (c *Column) pattern(text string) (string, error) {
+	text = strings.ReplaceAll(text, "*", "%")
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if i++; i == len(text) {
+			return "", &Error{Code: CodePattern,
+				Message: "the pattern of " + clip(c.Member) + " ends with a backslash",
+				Hint:    `\\ is a backslash, \% a percent sign, \_ an underscore`}
+		}
+	}
+	return text, nil
+}
+
+// cutItems reads "(a,"b,c",d)" and what follows it. A value is all up to a comma or a
+// parenthesis, or what is in double quotes if nothing but one of those follows.
+func cutItems(s string) (items []string, rest string, ok bool) {
+	s, ok = strings.CutPrefix(s, "(")
+	if !ok {
+		return nil, "", false
+	}
+	if rest, ok = strings.CutPrefix(s, ")"); ok {
+		return nil, rest, true
+	}
+	for {
+		item, after := cutValue(s)
+		items = append(items, item)
+		switch {
+		case after == "":
+			return nil, "", false
+		case after[0] == ')':
+			return items, after[1:], true
+		}
+		s = after[1:]
+	}
+}
+
+// cutValue reads one value of a list or a group, up to a comma or a parenthesis.
+func cutValue(s string) (value, rest string) {
+	if strings.HasPrefix(s, `"`) {
+		if text, rest, ok := cutQuoted(s); ok && (rest == "" || rest[0] == ',' || rest[0] == ')') {
+			return text, rest
+		}
+	}
+	n := strings.IndexAny(s, ",)")
+	if n < 0 {
+		n = len(s)
+	}
+	return s[:n], s[n:]
+}
+
+// cutOperand reads the operand of a condition in a group: in double quotes, in braces
+// without braces in it, or up to a comma or a parenthesis.
+func cutOperand(s string) (operand, rest string) {
+	if strings.HasPrefix(s, "{") {
+		if n := strings.IndexAny(s[1:], "{}"); n >= 0 && s[n+1] == '}' {
+			return s[:n+2], s[n+2:]
+		}
+	}
+	return cutValue(s)
+}
+
+// cutArray reads the values of {a,"b,c"}, as an array of PostgreSQL is written. It reports
+// false for an array within it, and for a null.
+func cutArray(s string) (items []string, ok bool) {
+	s, opened := strings.CutPrefix(strings.Trim(s, " "), "{")
+	s, closed := strings.CutSuffix(s, "}")
+	if !opened || !closed {
+		return nil, false
+	}
+	if s = strings.Trim(s, " "); s == "" {
+		return nil, true
+	}
+	for {
+		var item string
+		if item, s, ok = cutElement(strings.TrimLeft(s, " ")); !ok {
+			return nil, false
+		}
+		items = append(items, item)
+		if s = strings.TrimLeft(s, " "); s == "" {
+			return items, true
+		}
+		if s[0] != ',' {
+			return nil, false
+		}
+		s = s[1:]
+	}
+}
+
+// cutElement reads one element of an array and what follows it.
+func cutElement(s string) (item, rest string, ok bool) {
+	if strings.HasPrefix(s, `"`) {
+		return cutQuoted(s)
+	}
+	var b strings.Builder
+	kept := 0 // bytes that are no blanks at the end
+	i := 0
+	for ; i < len(s) && s[i] != ','; i++ {
+		switch s[i] {
+		case '{', '}', '"':
+			return "", "", false
+		case '\\':
+			if i++; i == len(s) {
+				return "", "", false
+			}
+			b.WriteByte(s[i])
+			kept = b.Len()
+			continue
+		}
+		b.WriteByte(s[i])
+		if s[i] != ' ' {
+			kept = b.Len()
+		}
+	}
+	item = b.String()[:kept]
+	return item, s[i:], item != "" && !strings.EqualFold(item, "null")
+}

@@ -1,0 +1,88 @@
+package query
+
+import (
+	"slices"
+	"strings"
+)
+
+// orders takes order and completes it by the key.
+func (p *parser) orders() error {
+	t, q := p.t, p.q
+	for text := p.given["order"]; text != ""; {
+		o, rest, err := p.orderItem(text)
+		if err != nil {
+			return err
+		}
+		if text = rest; text != "" {
+			text = text[1:]
+			if text == "" {
+				return syntax("order ends with a comma", "")
+			}
+		}
+		if !q.orders(o.Column) {
+			q.Order = append(q.Order, o)
+		}
+	}
+	for i := range q.Order { // what follows the whole key orders nothing
+		head := Query{Order: q.Order[:i]}
+		if !slices.ContainsFunc(t.Key, func(k int) bool { return !head.orders(k) }) {
+			q.Order = q.Order[:i]
+			break
+		}
+	}
+	q.Order = t.completed(q.Order)
+	return nil
+}
+
+// orders reports whether the query is ordered by column.
+func (q *Query) orders(column int) bool {
+	return slices.ContainsFunc(q.Order, func(o Order) bool { return o.Column == column })
+}
+
+// ordered returns an order by a column with the nulls where the database has them.
+func (t *Table) ordered(column int, desc bool) Order {
+	c := &t.Columns[column]
+	return Order{Column: column, Desc: desc, NullsFirst: !c.NotNull && desc == t.NullsHigh}
+}
+
+// orderItem reads one item of order.
+func (p *parser) orderItem(text string) (o Order, rest string, err error) {
+	name, rest, err := cutName(text)
+	if err != nil {
+		return o, "", err
+	}
+	at, err := p.t.column(name)
+	if err != nil {
+		return o, "", err
+	}
+	c := &p.t.Columns[at]
+	if !c.Compares {
+		return o, "", syntax("rows cannot be ordered by "+clip(name)+", its type has no order", "")
+	}
+	words, after, more := strings.Cut(rest, ",")
+	if rest = ""; more {
+		rest = "," + after
+	}
+	desc, nulls := false, ""
+	fields := strings.Split(words, ".")
+	if fields[0] != "" {
+		return o, "", notOffered("order=" + text)
+	}
+	fields = fields[1:]
+	if len(fields) > 0 && (fields[0] == "asc" || fields[0] == "desc") {
+		desc = fields[0] == "desc"
+		fields = fields[1:]
+	}
+	if len(fields) > 0 && (fields[0] == "nullsfirst" || fields[0] == "nullslast") {
+		nulls = fields[0]
+		fields = fields[1:]
+	}
+	if len(fields) > 0 {
+		return o, "", syntax("unexpected ."+strings.Join(fields, ".")+" in order",
+			"COLUMN, then .asc or .desc, then .nullsfirst or .nullslast")
+	}
+	if o = p.t.ordered(at, desc); nulls != "" && !c.NotNull {
+		o.NullsFirst = nulls == "nullsfirst"
+	}
+	return o, rest, nil
+}

@@ -1,0 +1,122 @@
+package query
+
+import (
+	"slices"
+	"strings"
+)
+
+// selected takes select.
+func (p *parser) selected() error {
+	text, ok := p.given["select"]
+	if !ok {
+		return nil
+	}
+	seen := make(map[string]bool)
+	for text = withoutBlanks(text); ; {
+		var some []Member
+		var err error
+		if some, text, err = p.member(text); err != nil {
+			return err
+		}
+		for _, m := range some {
+			if seen[m.Name] {
+				return syntax("select has "+clip(m.Name)+" twice",
+					"alias:column gives it another name")
+			}
+			seen[m.Name] = true
+		}
+		if p.q.Select = append(p.q.Select, some...); text == "" {
+			break
+		}
+		if text[0] != ',' {
+			return notSelected(text)
+		}
+		text = text[1:]
+	}
+	if !p.t.Embeds && slices.Equal(p.q.Select, p.t.all()) {
+		p.q.Select = nil
+	}
+	return nil
+}
+
+// withoutBlanks returns text without the blanks outside of double quotes.
+func withoutBlanks(text string) string {
+	if !strings.Contains(text, " ") {
+		return text
+	}
+	b := make([]byte, 0, len(text))
+	for quoted, i := false, 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted && i+1 < len(text):
+			b = append(b, c)
+			i++
+		case c == ' ' && !quoted:
+			continue
+		}
+		b = append(b, text[i])
+	}
+	return string(b)
+}
+
+// all returns all columns as members.
+func (t *Table) all() []Member {
+	var all []Member
+	for i := range t.Columns {
+		if m := t.Columns[i].Member; m != "" {
+			all = append(all, Member{Column: i, Name: m})
+		}
+	}
+	return all
+}
+
+// member reads one item of select.
+func (p *parser) member(text string) (members []Member, rest string, err error) {
+	if rest, ok := strings.CutPrefix(text, "*"); ok {
+		return p.t.all(), rest, nil
+	}
+	if strings.HasPrefix(text, "...") {
+		return nil, "", notSelected(text)
+	}
+	name, rest, err := cutName(text)
+	if err != nil {
+		return nil, "", err
+	}
+	alias := ""
+	if strings.HasPrefix(rest, ":") && !strings.HasPrefix(rest, "::") {
+		alias = name
+		if name, rest, err = cutName(rest[1:]); err != nil {
+			return nil, "", err
+		}
+	}
+	if rest != "" && rest[0] != ',' {
+		return nil, "", notSelected(rest)
+	}
+	at, err := p.t.column(name)
+	if err != nil {
+		return nil, "", err
+	}
+	if alias == "" {
+		alias = p.t.Columns[at].Member
+	}
+	return []Member{{Column: at, Name: alias}}, rest, nil
+}
+
+// notSelected refuses what select has elsewhere, by its name.
+func notSelected(rest string) error {
+	what := "unexpected " + clip(rest)
+	switch {
+	case strings.HasPrefix(rest, "::"):
+		what = "a cast (::type)"
+	case strings.HasPrefix(rest, "->"):
+		what = "a path within JSON (-> or ->>)"
+	case strings.HasPrefix(rest, "..."):
+		what = "a spread (...)"
+	case strings.HasPrefix(rest, "("), strings.HasPrefix(rest, "!"):
+		what = "an embedded table"
+	case strings.HasPrefix(rest, "."):
+		what = "an aggregate (.sum() and its like)"
+	}
+	return syntax(what+" is not offered in select", "select takes *, column and alias:column")
+}

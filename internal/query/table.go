@@ -1,0 +1,109 @@
+// Package query is the language in which lists are asked for: filters, an order, a window,
+// the members of the documents. It parses the query of a URL into a Query, whose text is
+// canonical: two spellings of one question have one text, and so one place in a cache.
+//
+// It does no I/O and writes no SQL. The grammar is that of PostgREST
+// (docs.postgrest.org, API/Tables and Views), without what is listed as refused in
+// docs/reference/http-api.md.
+package query
+
+import (
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// A Table is what a query may ask about: one table of a database as a resource shows it.
+// It is made by NewTable and never changes.
+type Table struct {
+	Name    string // as changes of its rows name it
+	Columns []Column
+	Key     []int // places of the key's columns
+
+	// NullsHigh says that the database sorts NULL above every value; else below.
+	NullsHigh bool
+
+	// Embeds says that documents have more members than the columns.
+	Embeds bool
+
+	// MaxLimit is the largest limit that is allowed; 0: MaxLimit.
+	MaxLimit int
+
+	names map[string]int // of columns, by each name that a query may use
+}
+
+// A Column is one column of a Table.
+type Column struct {
+	Name   string // of the column
+	Member string // that shows it in documents; "" for one that queries may not name
+
+	// Part says how operands are read and what text a value has.
+	Part row.KeyPart
+
+	NotNull bool
+
+	// Compares says that the database can compare and sort values of the column. Of others
+	// a query can only ask whether they are null.
+	Compares bool
+
+	// Matches says that values are texts, which patterns can be matched with.
+	Matches bool
+
+	// Classed says that changes of rows tell the column's values, and that two values are
+	// equal to the database only if their texts are: see Query.Classes.
+	Classed bool
+}
+
+// Limits of every query.
+const (
+	MaxTerms     = 20     // comparisons of one query
+	MaxDepth     = 3      // of groups within groups
+	MaxItems     = 100    // of one in.(...), or {...}
+	MaxKeys      = 1000   // of one in.(...) over the key
+	MaxOffset    = 10_000 // rows passed over
+	MaxLimit     = 1000   // rows of an answer, unless the table says otherwise
+	DefaultLimit = 100    // rows of an answer to a query without limit
+)
+
+// NewTable completes t and returns it. A member's name comes before that of a column.
+func NewTable(t Table) *Table {
+	if t.MaxLimit <= 0 {
+		t.MaxLimit = MaxLimit
+	}
+	t.names = make(map[string]int, 2*len(t.Columns))
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		c.Part.Column = c.Name
+		c.Part.MaxLen, c.Part.MaxBytes, c.Part.Word = 0, 0, 0 // a longer text is no row's
+		if c.Member == "" {
+			continue
+		}
+		c.Part.Column = c.Member
+		t.names[c.Member] = i
+	}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Member != "" {
+			if _, taken := t.names[c.Name]; !taken {
+				t.names[c.Name] = i
+			}
+		}
+	}
+	return &t
+}
+
+// column returns the place of the column that a query calls name.
+func (t *Table) column(name string) (int, error) {
+	if i, ok := t.names[name]; ok {
+		return i, nil
+	}
+	names := make([]string, 0, len(t.Columns))
+	for i := range t.Columns {
+		if m := t.Columns[i].Member; m != "" {
+			names = append(names, m)
+		}
+	}
+	return 0, &Error{Code: CodeColumn,
+		Message: "column " + clip(t.Name) + "." + clip(name) + " does not exist" +
+			row.DidYouMean(name, names)}
+}
+
+// isKey reports whether column i is the whole key.
+func (t *Table) isKey(i int) bool { return len(t.Key) == 1 && t.Key[0] == i }
