@@ -162,7 +162,7 @@ func TestAccess_EveryLineIsAsked(t *testing.T) {
 	}{
 		{"roles", walkRoles}, {"this machine", walkThisMachine}, {"anybody is meant", walkOpen},
 		{"TLS", walkTLS}, {"session", walkSession}, {"shortcut", walkShortcut},
-		{"wire", walkWires}, {"Redis", walkRESP}, {"proxy", walkProxy},
+		{"wire", walkWires}, {"Redis", walkRESP}, {"memcached", walkMemcache}, {"proxy", walkProxy},
 	}
 	// A profile of the CPU takes its time, but where one is being made already.
 	if err := pprof.StartCPUProfile(io.Discard); err == nil {

@@ -254,7 +254,7 @@ func (b *accessBed) serve(t *testing.T, form string, flags ...string) *running {
 	var env []string
 	if form == formUnix {
 		dir := shortDir(t)
-		for _, name := range []string{"HTTP", "LINKS", "OPS", "WIRE", "RESP"} {
+		for _, name := range []string{"HTTP", "LINKS", "OPS", "WIRE", "RESP", "MEMCACHE"} {
 			env = append(env, "HOTROW_"+name+"_LISTEN=unix:"+filepath.Join(dir, name))
 		}
 	}

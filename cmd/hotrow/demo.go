@@ -28,7 +28,7 @@ func (c *serveCmd) demoConfig(p *program) (*config.Config, []config.Warning, err
 		c.DemoFile = filepath.Join(dir, "hotrow", name)
 	}
 	text := demo.YAML("sqlite:"+c.DemoFile) + demo.LinksYAML(c.DemoFile+"-clicks") +
-		"resp: {listen: 127.0.0.1:6380}\n"
+		"resp: {listen: 127.0.0.1:6380}\nmemcache: {listen: 127.0.0.1:11212}\n"
 	return config.Parse("demo", text, p.env)
 }
 

@@ -55,6 +55,10 @@ func (s *server) greet(ctx context.Context) {
 		_, port, _ := net.SplitHostPort(s.respListener.Addr().String())
 		fmt.Fprintf(s.p.stdout, "  redis-cli -p %s GET depts:10\n", port)
 	}
+	if s.demo && s.memcacheListener != nil && s.memcacheListener.Addr().Network() == "tcp" {
+		_, port, _ := net.SplitHostPort(s.memcacheListener.Addr().String())
+		fmt.Fprintf(s.p.stdout, "  printf 'get depts:10\\r\\nquit\\r\\n' | nc 127.0.0.1 %s\n", port)
+	}
 	fmt.Fprintln(s.p.stdout)
 }
 

@@ -100,7 +100,8 @@ func start(t *testing.T, env []string, args ...string) *running {
 	r := &running{t: t, out: new(output), log: new(output)}
 	env = append(append(os.Environ(), "HOTROW_HTTP_LISTEN=127.0.0.1:0",
 		"HOTROW_OPS_LISTEN=127.0.0.1:0", "HOTROW_WIRE_LISTEN=127.0.0.1:0",
-		"HOTROW_LINKS_LISTEN=127.0.0.1:0", "HOTROW_RESP_LISTEN=127.0.0.1:0"), env...)
+		"HOTROW_LINKS_LISTEN=127.0.0.1:0", "HOTROW_RESP_LISTEN=127.0.0.1:0",
+		"HOTROW_MEMCACHE_LISTEN=127.0.0.1:0"), env...)
 	done := make(chan int, 1)
 	go func() { done <- run(ctx, append([]string{"serve"}, args...), r.out, r.log, env) }()
 	var once sync.Once
@@ -266,6 +267,7 @@ func TestCommand_ExitStatus(t *testing.T) {
 	t.Setenv("HOTROW_LINKS_LISTEN", "127.0.0.1:0")
 	t.Setenv("HOTROW_WIRE_LISTEN", "127.0.0.1:0")
 	t.Setenv("HOTROW_RESP_LISTEN", "127.0.0.1:0")
+	t.Setenv("HOTROW_MEMCACHE_LISTEN", "127.0.0.1:0")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := command(t, tt.args...)

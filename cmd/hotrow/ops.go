@@ -173,6 +173,7 @@ func (s *server) snapshot() ops.Snapshot {
 	s.addLinks(&snap)
 	s.wire.addTo(&snap)
 	s.resp.addTo(&snap)
+	s.memcache.addTo(&snap)
 	for i := range st.Sources {
 		src := &st.Sources[i]
 		snap.Feeds = append(snap.Feeds, feedSnapshot(src))

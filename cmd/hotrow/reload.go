@@ -132,6 +132,7 @@ func (s *server) reload(ctx context.Context) {
 	s.reloadLinks(cfg)
 	s.wire.configure(s, cfg)
 	s.resp.configure(s, cfg)
+	s.memcache.configure(s, cfg)
 	s.live.Store(cfg)
 	s.log.Info("configuration reloaded", "resources", len(cfg.Resources))
 }

@@ -53,11 +53,7 @@ func (s *server) respOptions(cfg *config.Config) respfront.Options {
 		Options: kvOptions, MaxClients: cfg.RESP.MaxClients,
 		MaxBody: int(cfg.HTTP.MaxBody), StaleError: cfg.RESP.OnStale == "error",
 		UnknownError: cfg.KV.Unknown == "error", ExpireIgnored: cfg.KV.Expire == "ignore",
-		Version: version,
-		Memory: func() (keys, bytes, most int64) {
-			st := s.memory.Stats()
-			return int64(st.Entries), int64(st.Bytes), int64(st.MaxBytes)
-		},
+		Version: version, Memory: s.memoryUsed,
 	}
 }
 

@@ -106,7 +106,7 @@ type server struct {
 	access    *accesslog.Log
 	accessNow accesslog.Settings // of access; changed by reload
 
-	httpListener, wireListener, respListener, opsListener net.Listener
+	httpListener, wireListener, respListener, memcacheListener, opsListener net.Listener
 
 	sources    opened
 	memory     *tier.Memory
@@ -118,6 +118,7 @@ type server struct {
 	site       *httpserve.Site // on httpListener
 	wire       wireServer      // on wireListener
 	resp       respServer      // on respListener
+	memcache   memcacheServer  // on memcacheListener
 	ops        *http.Server    // on opsListener
 	links      shortener
 	discovered atomic.Bool // the resources are known
@@ -212,6 +213,9 @@ func (s *server) listen() error {
 	if s.respListener, err = open("resp", s.cfg().RESP.Listen); err != nil {
 		return err
 	}
+	if s.memcacheListener, err = open("memcache", s.cfg().Memcache.Listen); err != nil {
+		return err
+	}
 	if s.links.listener, err = open("links", s.cfg().Links.Listen); err != nil {
 		return err
 	}
@@ -228,6 +232,8 @@ func (s *server) protocol(name string) string {
 		return "wire-tls"
 	case name == "resp" && s.cfg().RESP.TLS:
 		return "resp-tls"
+	case name == "memcache" && s.cfg().Memcache.TLS:
+		return "memcache-tls"
 	}
 	return name
 }
@@ -308,6 +314,9 @@ func (s *server) serve(failed chan<- error) error {
 		return err
 	}
 	if err := s.serveRESP(); err != nil {
+		return err
+	}
+	if err := s.serveMemcache(); err != nil {
 		return err
 	}
 	if s.opsListener != nil {
@@ -417,7 +426,7 @@ func (s *server) drain() error {
 		errs = append(errs, s.site.Shutdown(ctx))
 	}
 	errs = append(errs, s.drainLinks(ctx))
-	errs = append(errs, s.wire.shutdown(ctx), s.resp.shutdown(ctx))
+	errs = append(errs, s.wire.shutdown(ctx), s.resp.shutdown(ctx), s.memcache.shutdown(ctx))
 	if s.ops != nil {
 		errs = append(errs, s.ops.Shutdown(ctx))
 	}
@@ -436,11 +445,12 @@ func (s *server) close() {
 	s.closeLinks()
 	s.wire.close()
 	s.resp.close()
+	s.memcache.close()
 	if s.ops != nil {
 		_ = s.ops.Close()
 	}
 	for _, ln := range []net.Listener{s.httpListener, s.wireListener, s.respListener,
-		s.opsListener} {
+		s.memcacheListener, s.opsListener} {
 		if ln != nil {
 			_ = ln.Close()
 		}

@@ -19,6 +19,7 @@ type Config struct {
 	HTTP      HTTP                 `yaml:"http"`
 	Wire      Wire                 `yaml:"wire"`
 	RESP      RESP                 `yaml:"resp"`
+	Memcache  Memcache             `yaml:"memcache"`
 	KV        KV                   `yaml:"kv"`
 	Links     Links                `yaml:"links"`
 	Ops       Ops                  `yaml:"ops"`
@@ -132,8 +133,8 @@ func Default() *Config {
 			CacheControl:    "no-cache",
 			TLS:             TLS{MinVersion: "1.2"},
 		},
-		Wire:  defaultWire(),
-		RESP:  defaultRESP(),
+		Wire: defaultWire(),
+		RESP: defaultRESP(), Memcache: defaultMemcache(),
 		KV:    defaultKV(),
 		Links: defaultLinks(),
 		Ops: Ops{

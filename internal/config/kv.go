@@ -14,6 +14,15 @@ type RESP struct {
 	TrackingMaxKeys int `yaml:"tracking_max_keys" range:"1..1000000000" apply:"reload"`
 }
 
+// Memcache is the listener of the protocol of memcached.
+type Memcache struct {
+	Listen      Listener `yaml:"listen" apply:"restart"`
+	TLS         bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
+	MaxClients  int      `yaml:"max_clients" range:"1..1000000" apply:"reload"`
+	IdleTimeout Duration `yaml:"idle_timeout" range:"0s..24h" apply:"restart"` // 0s: for ever
+	OnError     string   `yaml:"on_error" oneof:"error miss" apply:"reload"`
+}
+
 // KV says what keys mean to the key-value protocols.
 type KV struct {
 	Prefix    string `yaml:"prefix" empty:"plain" apply:"reload"`
@@ -30,12 +39,20 @@ func defaultRESP() RESP {
 	return RESP{MaxClients: 10_000, OnStale: "answer", TrackingMaxKeys: 1_000_000}
 }
 
+func defaultMemcache() Memcache {
+	return Memcache{MaxClients: 10_000, OnError: "error"}
+}
+
 func defaultKV() KV { return KV{Separator: ":", Unknown: "miss", Expire: "usual"} }
 
 // keyValue checks the sections of the key-value protocols.
 func (v *validator) keyValue() {
 	if v.c.RESP.TLS && !v.c.HTTP.TLS.On() {
 		v.addf("resp.tls", "needs the certificate of http.tls: set %s and %s", pathCert, pathKey)
+	}
+	if v.c.Memcache.TLS && !v.c.HTTP.TLS.On() {
+		v.addf("memcache.tls", "needs the certificate of http.tls: set %s and %s",
+			pathCert, pathKey)
 	}
 	k := &v.c.KV
 	if n := len(k.Separator); n < 1 || n > 4 {

@@ -59,5 +59,6 @@ type listening struct {
 func (c *Config) listening() []listening {
 	return []listening{{"http.listen", c.HTTP.Listen}, {"wire.listen", c.Wire.Listen},
 		{"resp.listen", c.RESP.Listen},
+		{"memcache.listen", c.Memcache.Listen},
 		{"links.listen", c.Links.Listen}, {"ops.listen", c.Ops.Listen}}
 }

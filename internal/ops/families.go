@@ -73,6 +73,13 @@ const (
 	wireSlow
 	wireWatchers
 	wireEvents
+	memcacheConnections
+	memcacheRejected
+	memcacheBroken
+	memcacheDenied
+	memcacheCommands
+	memcacheBatches
+	memcacheUnknown
 	respConnections
 	respRejected
 	respBroken
@@ -146,7 +153,7 @@ func families() [numMetrics]family {
 			"Access log lines dropped because the file was too slow or failed."},
 	}
 	for _, more := range []map[metricID]family{diskFamilies(), wireFamilies(), respFamilies(),
-		linksFamilies(), careFamilies()} {
+		memcacheFamilies(), linksFamilies(), careFamilies()} {
 		for id, f := range more {
 			all[id] = f
 		}
@@ -192,6 +199,25 @@ func wireFamilies() map[metricID]family {
 			"Events sent to watchers, one for each watcher."},
 		wireSlow: {"wire_slow_watchers_total", counter, nil,
 			"Watchers cut off because they did not keep up."},
+	}
+}
+
+// memcacheFamilies are those of the protocol of memcached.
+func memcacheFamilies() map[metricID]family {
+	return map[metricID]family{
+		memcacheConnections: {"memcache_connections", gauge, nil,
+			"Connections of memcached clients."},
+		memcacheRejected: {"memcache_rejected_total", counter, nil,
+			"Connections refused because there were memcache.max_clients."},
+		memcacheBroken: {"memcache_broken_total", counter, nil,
+			"Connections ended because of what their peer sent."},
+		memcacheDenied: {"memcache_denied_total", counter, nil, "Tokens that were no good."},
+		memcacheCommands: {"memcache_commands_total", counter, nil,
+			"Commands of memcached clients."},
+		memcacheBatches: {"memcache_batches_total", counter, nil,
+			"Reads of the database, each for all that a burst has missed of a resource."},
+		memcacheUnknown: {"memcache_unknown_keys_total", counter, []string{"why"},
+			"Keys answered with a miss because they name no resource, or no row can have them."},
 	}
 }
 

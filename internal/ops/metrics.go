@@ -104,6 +104,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	if s.RESP != nil {
 		e.resp(s.RESP)
 	}
+	if s.Memcache != nil {
+		e.memcache(s.Memcache)
+	}
 	if s.Links != nil {
 		e.links(s.Links)
 	}
@@ -181,6 +184,18 @@ func (e *emitter) wire(w *Wire) {
 	e.value(wireWatchers, float64(w.Watchers))
 	e.value(wireEvents, float64(w.Events))
 	e.value(wireSlow, float64(w.SlowWatchersLost))
+}
+
+// memcache writes the metrics of the protocol of memcached.
+func (e *emitter) memcache(m *Memcache) {
+	e.value(memcacheConnections, float64(m.Open))
+	e.value(memcacheRejected, float64(m.Rejected))
+	e.value(memcacheBroken, float64(m.Broken))
+	e.value(memcacheDenied, float64(m.Denied))
+	e.value(memcacheCommands, float64(m.Commands))
+	e.value(memcacheBatches, float64(m.Batches))
+	e.value(memcacheUnknown, float64(m.Unknown), "no_resource")
+	e.value(memcacheUnknown, float64(m.NoKey), "no_key")
 }
 
 // resp writes the metrics of the protocol of Redis.

@@ -22,9 +22,10 @@ type Snapshot struct {
 	AccessLog    AccessLog
 	Copies       Copies
 	Unsent       Unsent
-	Wire         *Wire  // nil: it is not served
-	RESP         *RESP  // nil: it is not served
-	Links        *Links // nil: there is no shortener
+	Wire         *Wire     // nil: it is not served
+	RESP         *RESP     // nil: it is not served
+	Memcache     *Memcache // the same
+	Links        *Links    // nil: there is no shortener
 }
 
 // A Wire is what the connections of the wire protocol do.
@@ -39,6 +40,18 @@ type Wire struct {
 	Watchers         int    // watches that are open
 	Events           uint64 // told to watchers, one for each of them
 	SlowWatchersLost uint64 // watchers cut off because they did not keep up
+}
+
+// A Memcache is what the connections of memcached clients do.
+type Memcache struct {
+	Open     int    // connections now
+	Rejected uint64 // connections beyond memcache.max_clients
+	Broken   uint64 // connections ended because of what their peer sent
+	Denied   uint64 // tokens that were no good
+	Commands uint64
+	Batches  uint64 // reads of the database, each for all that a burst missed of a resource
+	Unknown  uint64 // keys that name no resource
+	NoKey    uint64 // keys that no row can have
 }
 
 // A RESP is what the connections of Redis clients do.

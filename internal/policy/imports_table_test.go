@@ -17,7 +17,7 @@ var house = []room{
 	{
 		dir: "cmd/hotrow",
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
-			"front/http", "front/wire", "front/resp", "front/kv", "front", "httpserve",
+			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front", "httpserve",
 			"httprule", "accesslog", "resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
@@ -156,8 +156,13 @@ var house = []room{
 		tests: []string{"dbtest", "source/sqlite", "tier", "tlstest"},
 	},
 	{
+		dir:   "internal/front/memcache",
+		knows: []string{"front/kv", "front", "lane", "wire/memcache", "resource", "source", "row"},
+		tests: []string{"dbtest", "source/sqlite", "tier", "tlstest"},
+	},
+	{
 		dir:   "internal/front/kv",
-		knows: []string{"front", "accesslog", "crew", "resource", "source", "row"},
+		knows: []string{"front", "accesslog", "crew", "lane", "resource", "source", "row"},
 	},
 	{
 		dir:   "internal/httpserve",
@@ -221,6 +226,10 @@ var house = []room{
 	},
 	{
 		dir: "internal/wire/resp",
+	},
+	{
+		dir:   "internal/wire/memcache",
+		tests: []string{"dbtest"},
 	},
 	{
 		dir:   "client/wire",

@@ -56,3 +56,28 @@ func opaque(tag string) (string, bool) {
 	document, _, _ := strings.Cut(tag[1:len(tag)-1], "-")
 	return document, document != ""
 }
+
+// TagHash returns the hash that an entity tag made by ETag is of. It reports false for
+// every other text, and allocates nothing.
+func TagHash(tag string) (hash uint64, ok bool) {
+	const digits = 13 // of five bits: the last has four
+	if len(tag) < 1+digits || tag[0] != '"' {
+		return 0, false
+	}
+	for i, c := range []byte(tag[1 : 1+digits]) {
+		var n uint64
+		switch {
+		case '0' <= c && c <= '9':
+			n = uint64(c - '0')
+		case 'a' <= c && c <= 'v':
+			n = uint64(c-'a') + 10
+		default:
+			return 0, false
+		}
+		if i == digits-1 {
+			return hash<<4 | n>>1, true
+		}
+		hash = hash<<5 | n
+	}
+	return 0, false
+}

@@ -53,3 +53,18 @@ func TestSameETag_IgnoresOnlyTheRepresentation(t *testing.T) {
 		}
 	}
 }
+
+func TestTagHash_IsWhatTheTagIsOf(t *testing.T) {
+	for _, hash := range []uint64{0, 1, 1<<64 - 1, 1 << 63, 0x0123456789abcdef} {
+		for _, f := range []Format{FormatJSON, FormatCBOR} {
+			if got, ok := TagHash(ETag(hash, f)); !ok || got != hash {
+				t.Errorf("TagHash(ETag(%x)) = %x, %v", hash, got, ok)
+			}
+		}
+	}
+	for _, tag := range []string{"", `"`, `"0000000000"`, `"zzzzzzzzzzzzz-j"`, "0000000000002-j", `"0000000000A0w-j"`} {
+		if got, ok := TagHash(tag); ok {
+			t.Errorf("TagHash(%s) = %x", tag, got)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package kv
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/lane"
+)
+
+// A Session is what every connection of a key-value front has. It is for the goroutine
+// that owns the connection: the loop, or who answers what it is parked for.
+type Session struct {
+	Who   Identity
+	Addr  string // of the peer
+	Local bool   // only this machine reaches the listener
+	Peer  *front.Peer
+
+	store *Store
+	lane  *lane.Conn
+	held  int64 // room for answers that the peer may not have taken
+}
+
+// NewSession makes the state of a connection.
+func (s *Store) NewSession(lc *lane.Conn) *Session {
+	c := &Session{store: s, lane: lc, Peer: s.NewPeer(), Local: front.IsLocal(lc.LocalAddr())}
+	if a := lc.RemoteAddr(); a != nil {
+		c.Addr = a.String()
+	}
+	return c
+}
+
+// Settle gives back the room of answers that the peer has taken.
+func (c *Session) Settle() {
+	if c.held > 0 && c.lane.Backlog() == 0 {
+		c.Peer.Add(-c.held)
+		c.held = 0
+	}
+}
+
+// MustAuth reports whether nothing is answered before a token has been sent.
+func (c *Session) MustAuth(s *Scope) bool {
+	switch {
+	case !s.Live.HasTokens():
+		return false
+	case c.Who.Lost(s.Live, s.Issued):
+		return true
+	case c.Local || s.Live.Open:
+		return false
+	}
+	_, ok := c.Who.Principal(s.Live, s.Issued)
+	return !ok
+}
+
+// Principal returns whose token the connection has sent, "" for nobody's.
+func (c *Session) Principal() string {
+	if name := c.Who.Name(); name != "default" {
+		return name
+	}
+	return ""
+}
+
+// Work is what a connection is parked for.
+type Work struct {
+	Size int64 // bytes that the answer may have
+	Run  func(context.Context) ([]byte, lane.Next)
+
+	Busy  []byte // answered when there is no room for it for too long
+	Crash []byte // answered when Run has panicked
+}
+
+// Do runs w as soon as there is room for its answer, and resumes the connection with what
+// it returns. A panic, a bug that must not take the process with it, ends the connection:
+// nobody knows how many replies were made.
+func (c *Session) Do(w Work) {
+	start := func() {
+		ok := c.store.Go(func(ctx context.Context) {
+			out, next := c.guarded(ctx, &w)
+			c.held += int64(len(out))
+			c.Peer.Add(int64(len(out)) - w.Size)
+			c.lane.ResumeThen(out, next)
+		})
+		if !ok {
+			c.Peer.Add(-w.Size)
+			c.lane.ResumeThen(nil, lane.Close)
+		}
+	}
+	// When it is granted later and the store is closed, so are its connections.
+	refuse := func() { c.lane.ResumeThen(w.Busy, lane.Close) }
+	if _, ok := c.Peer.Claim(w.Size, start, refuse); ok {
+		start()
+	}
+}
+
+func (c *Session) guarded(ctx context.Context, w *Work) (out []byte, next lane.Next) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.store.Live().Log.Error("command panicked", "panic", v, "stack",
+				string(debug.Stack()))
+			out, next = w.Crash, lane.Close
+		}
+	}()
+	return w.Run(ctx)
+}

@@ -1,0 +1,60 @@
+package memcachefront
+
+import (
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/wire/memcache"
+)
+
+// maxFailures is how many wrong tokens end a connection.
+const maxFailures = 10
+
+// A conn is the state of one connection, for the goroutine that owns it.
+type conn struct {
+	*kv.Session
+	f       *Front
+	lc      *lane.Conn
+	failed  int // wrong tokens
+	swallow int // bytes of a refused value that are still to come
+	refused bool
+}
+
+// Open makes the state of a connection. The client speaks first.
+func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
+	c := &conn{f: f, lc: lc, Session: f.store.NewSession(lc)}
+	lc.Data = c
+	f.stats.opened.Add(1)
+	f.mu.Lock()
+	f.open++
+	c.refused = f.open > f.live.Load().MaxClients
+	f.mu.Unlock()
+	if c.refused {
+		f.stats.rejected.Add(1)
+		return memcache.AppendLine(out, "ERROR Too many open connections")
+	}
+	return out
+}
+
+// Tick ends a connection that is one too many, and looks after what its peer has not taken.
+func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
+	c := lc.Data.(*conn)
+	if c.refused {
+		return out, lane.Close
+	}
+	c.Peer.Expire(time.Now())
+	return out, lane.More
+}
+
+// End forgets a connection.
+func (f *Front) End(lc *lane.Conn) {
+	c, ok := lc.Data.(*conn)
+	if !ok {
+		return
+	}
+	c.Peer.Close()
+	f.mu.Lock()
+	f.open--
+	f.mu.Unlock()
+}

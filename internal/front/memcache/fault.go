@@ -1,0 +1,95 @@
+package memcachefront
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/wire/memcache"
+)
+
+const (
+	forbidden   = "CLIENT_ERROR forbidden"
+	internal    = "SERVER_ERROR internal"
+	unavailable = "SERVER_ERROR backend unavailable"
+	readOnly    = "SERVER_ERROR read only"
+	noExpiry    = "CLIENT_ERROR rows do not expire"
+	noResource  = "CLIENT_ERROR the key names no resource"
+	unsupported = "CLIENT_ERROR not supported for this resource"
+)
+
+// texts are the errors of failures by their slugs. What ends with a blank is followed by
+// what the client is told besides.
+var texts = map[string]string{
+	"bad-body":              "CLIENT_ERROR invalid value: ",
+	"bad-key":               "CLIENT_ERROR invalid value: ",
+	"bad-header":            "CLIENT_ERROR invalid value: ",
+	"invalid-value":         "CLIENT_ERROR invalid value: ",
+	"key-mismatch":          "CLIENT_ERROR invalid value: ",
+	"precondition-required": "CLIENT_ERROR the resource is changed by cas only",
+	"too-large":             memcache.TooLarge,
+	"database-full":         "SERVER_ERROR out of memory storing object",
+	"try-again":             "SERVER_ERROR try again",
+	"outcome-unknown":       "SERVER_ERROR outcome unknown",
+	"database-unavailable":  unavailable,
+	"database-busy":         unavailable,
+	"not-cached":            unavailable,
+	"database-forbids":      forbidden,
+	"forbidden":             forbidden,
+	"read-only":             readOnly,
+	"table-missing":         "SERVER_ERROR the table behind the resource is not there",
+	"internal":              internal,
+}
+
+// longestText is the length of an error at most.
+const longestText = 400
+
+// errorOf returns the error of a key that has no answer, "" when that is to be a miss.
+func (f *Front) errorOf(o *Options, cmd *memcache.Command, found *kv.Found) string {
+	res := ""
+	if found.Res != nil {
+		res = found.Res.Name()
+	}
+	text := f.errorText(cmd, res, found.Err)
+	if o.ErrorMiss && text == unavailable {
+		return ""
+	}
+	return text
+}
+
+// errorText returns the error that a client is told of err. What it is not told is logged.
+func (f *Front) errorText(cmd *memcache.Command, res string, err error) string {
+	if errors.Is(err, kv.ErrForbidden) {
+		return forbidden
+	}
+	of := front.FailureOf(err)
+	switch of.Slug {
+	case "internal", "database-unavailable", "database-busy", "outcome-unknown", "try-again",
+		"database-full", "table-missing", "database-forbids":
+		f.store.LogFailure(cmd.Op.String(), res, err)
+	}
+	text, ok := texts[of.Slug]
+	if !ok {
+		return internal
+	}
+	if strings.HasSuffix(text, " ") {
+		detail := of.Text
+		if detail == "" {
+			detail = "the database refuses it"
+		}
+		text += detail
+	}
+	return plain(text)
+}
+
+// plain returns a text as a line may have it.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.ToValidUTF8(text[:min(len(text), longestText)], "?")
+}

@@ -1,0 +1,115 @@
+// Package memcachefront speaks the protocol of memcached for the resources, its text
+// commands and its meta commands: it reads commands, asks package kv, and replies.
+//
+// It is a lane.Protocol. What memory holds is answered by the loop that reads it; what it
+// does not hold is read together, as it came together in one command or one burst. It
+// keeps no documents and knows no database and no configuration file; a caller gives the
+// listener.
+package memcachefront
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/wire/memcache"
+)
+
+// Options are what a Front needs. The zero value of every field but those of kv.Options
+// that must be set is usable.
+type Options struct {
+	kv.Options
+
+	MaxClients   int  // connections at most: 10,000
+	MaxValue     int  // bytes of a value: 1 MiB; stays
+	ErrorMiss    bool // what cannot be read is a miss, and no error
+	UnknownError bool // a key that names no resource is an error, and no miss
+	RefuseExpiry bool // a time to live is an error, and not passed over
+
+	Version string                          // hotrow's own
+	Memory  func() (keys, bytes, max int64) // what the cache holds, for stats; nil: nothing
+}
+
+func (o Options) withDefaults() Options {
+	o.Proto = "memcache"
+	if o.MaxClients <= 0 {
+		o.MaxClients = 10_000
+	}
+	if o.MaxValue <= 0 {
+		o.MaxValue = 1 << 20
+	}
+	return o
+}
+
+const (
+	maxLine = 64 << 10 // of a get of many keys
+	maxKeys = 10_000   // of one command
+)
+
+// A Front answers the connections of any number of listeners. It is a lane.Protocol and
+// a lane.Ender.
+type Front struct {
+	store  *kv.Store
+	live   atomic.Pointer[Options]
+	began  time.Time
+	limits memcache.Limits
+	stats  stats
+
+	mu     sync.Mutex // guards what follows; innermost
+	open   int
+	scopes []*scope
+}
+
+// New returns the front for o. Close it.
+func New(o Options) *Front {
+	o = o.withDefaults()
+	f := &Front{store: kv.New(o.Options), began: time.Now(),
+		limits: memcache.Limits{Line: maxLine, Value: o.MaxValue}}
+	f.live.Store(&o)
+	return f
+}
+
+// Configure replaces the options. The next command on any connection goes by them.
+func (f *Front) Configure(o Options) {
+	o = o.withDefaults()
+	f.store.Configure(o.Options)
+	f.live.Store(&o)
+}
+
+// Close ends what is still being read. The listeners come first.
+func (f *Front) Close() { f.store.Close() }
+
+// A scope is what the connections of one loop share.
+type scope struct {
+	*kv.Scope
+	f    *Front
+	live *Options // for this wake-up
+
+	turn  turn
+	cmd   memcache.Command
+	found []kv.Found
+	path  []byte // scratch of the access log
+
+	// Counters. The loop is their one writer.
+	commands, keys, absent atomic.Uint64
+}
+
+// NewScope makes the state of a loop.
+func (f *Front) NewScope() lane.Scope {
+	s := &scope{Scope: f.store.NewScope(), f: f}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.scopes = append(f.scopes, s)
+	return s
+}
+
+// Wake begins a wake-up of the loop.
+func (s *scope) Wake(now time.Time) {
+	s.Scope.Wake(now)
+	s.live = s.f.live.Load()
+}
+
+// add adds to a counter that has one writer.
+func add(n *atomic.Uint64, more int) { n.Store(n.Load() + uint64(more)) }

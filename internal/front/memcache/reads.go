@@ -1,0 +1,116 @@
+package memcachefront
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/memcache"
+)
+
+// render appends the reply of a read whose keys have been looked up. An error of one key
+// is that of the command. fresh says that some of it was not in memory.
+func (c *conn) render(
+	o *Options, out []byte, cmd *memcache.Command, found []kv.Found, fresh bool,
+) []byte {
+	for i := range found {
+		if text := c.f.problem(o, cmd, &found[i]); text != "" {
+			return memcache.AppendLine(out, text)
+		}
+	}
+	if len(found) > 1 && sizeOf(found) > c.f.store.Live().MaxAnswer {
+		return memcache.AppendLine(out, "SERVER_ERROR out of memory writing get response")
+	}
+	switch cmd.Op {
+	case memcache.MetaGet:
+		return c.metaGet(out, cmd, &found[0], fresh)
+	case memcache.MetaDebug:
+		return debug(out, cmd, &found[0], fresh)
+	case memcache.Touch:
+		text := "TOUCHED"
+		if found[0].Doc == nil {
+			text = "NOT_FOUND"
+		}
+		if cmd.Noreply {
+			return out
+		}
+		return memcache.AppendLine(out, text)
+	}
+	unique := cmd.Op == memcache.Gets || cmd.Op == memcache.Gats
+	for i := range found {
+		if found[i].Doc == nil {
+			continue
+		}
+		it := itemOf(&found[i], cmd.Keys[i], unique)
+		out = memcache.AppendValue(out, &it, unique)
+	}
+	return memcache.AppendLine(out, "END")
+}
+
+// problem returns the error of a key that has no answer, "" if it has one: that there is no
+// row is one.
+func (f *Front) problem(o *Options, cmd *memcache.Command, found *kv.Found) string {
+	switch {
+	case found.Err != nil:
+		return f.errorOf(o, cmd, found)
+	case found.Res == nil && o.UnknownError:
+		return noResource
+	}
+	return ""
+}
+
+// itemOf returns the item of a row.
+func itemOf(f *kv.Found, key []byte, unique bool) memcache.Item {
+	it := memcache.Item{Key: key, Value: f.Doc.Body()}
+	if unique {
+		it.Unique = uniqueOf(f.Doc)
+	}
+	return it
+}
+
+// uniqueOf returns the cas unique of a document: the hash in its entity tag, and never 0,
+// which is for none.
+func uniqueOf(d *row.Document) uint64 {
+	hash, _ := row.TagHash(d.ETag())
+	return max(hash, 1)
+}
+
+// leftOf returns for how many seconds an answer is good: -1, as long as a feed follows it.
+func leftOf(f *kv.Found) int64 {
+	if !f.Loose {
+		return -1
+	}
+	return int64(f.Res.Left(f.Doc).Seconds())
+}
+
+// metaGet is mg. A miss of a quiet one is nothing at all.
+func (c *conn) metaGet(out []byte, cmd *memcache.Command, f *kv.Found, fresh bool) []byte {
+	if f.Doc == nil {
+		if cmd.Noreply {
+			return out
+		}
+		return memcache.AppendCode(out, cmd, "EN")
+	}
+	it := itemOf(f, cmd.Keys[0], cmd.Has('c') || cmd.Has('C'))
+	it.Stale, it.Fresh = f.Stale, fresh
+	if cmd.Has('t') {
+		it.TTL = leftOf(f)
+	}
+	same := cmd.Has('C') && cmd.Unique == it.Unique
+	return memcache.AppendMeta(out, cmd, &it, cmd.Has('v') && !same)
+}
+
+// debug is me.
+func debug(out []byte, cmd *memcache.Command, f *kv.Found, fresh bool) []byte {
+	if f.Doc == nil {
+		return memcache.AppendLine(out, "EN")
+	}
+	fetched := "yes"
+	if fresh {
+		fetched = "no"
+	}
+	return fmt.Appendf(out, "ME %s exp=%d la=0 cas=%s fetch=%s cls=1 size=%d src=%s\r\n",
+		cmd.Keys[0], leftOf(f), strconv.FormatUint(uniqueOf(f.Doc), 10), fetched, f.Doc.Size(),
+		f.Res.Name())
+}

@@ -1,0 +1,218 @@
+package memcachefront
+
+import (
+	"bytes"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/wire/memcache"
+)
+
+// A turn is one call of Step: where its replies go, and what is next.
+type turn struct {
+	c     *conn
+	s     *scope
+	out   []byte // where replies go: the output of Step or, while there is a batch, its
+	batch *batch // reads that wait for the database; nil: none
+	step  []byte // the output of Step while there is a batch
+	next  lane.Next
+}
+
+// Step answers the commands at the front of in.
+func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+	c, s := lc.Data.(*conn), lc.Scope().(*scope)
+	if c.refused {
+		return len(in), out, lane.Close
+	}
+	c.Settle()
+	t := &s.turn
+	*t = turn{c: c, s: s, out: out}
+	n := t.run(in)
+	if t.batch != nil {
+		if out = t.launch(); t.next == lane.More {
+			t.next = lane.Parked
+		}
+	} else {
+		out = t.out
+	}
+	next := t.next
+	*t = turn{} // what is on the lane's buffers must not be kept
+	clear(s.found)
+	return n, out, next
+}
+
+// run goes over the commands and returns how many bytes it has consumed.
+func (t *turn) run(in []byte) (n int) {
+	c, s := t.c, t.s
+	for n < len(in) && t.next == lane.More {
+		if c.swallow > 0 {
+			some := min(c.swallow, len(in)-n)
+			c.swallow, n = c.swallow-some, n+some
+			continue
+		}
+		used, want, err := memcache.Next(in[n:], &s.cmd, &c.f.limits)
+		switch {
+		case err != nil && t.batch != nil:
+			return n // its replies come first
+		case err != nil:
+			t.broken(err)
+			return len(in)
+		case used == 0:
+			c.lc.Want(want)
+			return n
+		case !t.command(&s.cmd):
+			return n
+		}
+		n += used
+		c.swallow = s.cmd.Swallow
+		switch {
+		case t.batch != nil:
+			if t.batch.full() {
+				return n
+			}
+		case t.next == lane.More && len(t.out) >= lane.FlushSize:
+			t.next = lane.Flush
+		}
+	}
+	return n
+}
+
+// broken ends a connection whose peer does not speak the protocol, without a word.
+func (t *turn) broken(err error) {
+	f := t.c.f
+	t.next = lane.Close
+	f.stats.broken.Add(1)
+	if err == memcache.ErrLine {
+		return
+	}
+	now := t.s.Began.Unix()
+	if last := f.stats.toldAt.Load(); now-last >= 60 && f.stats.toldAt.CompareAndSwap(last, now) {
+		t.s.Live.Log.Warn("connection closed: this is the text protocol of memcached",
+			"found", err.Error(), "peer", t.c.Addr, "times", f.stats.broken.Load())
+	}
+}
+
+// command answers one command, or sees to it that it is answered. It reports false when
+// the command must wait until those before it are answered.
+func (t *turn) command(cmd *memcache.Command) bool {
+	add(&t.s.commands, 1)
+	if t.s.Live.HasTokens() {
+		if done, ok := t.admit(cmd); !ok || done {
+			return ok
+		}
+	}
+	switch {
+	case cmd.Fault != "":
+		if !cmd.Noreply || cmd.Op.Meta() {
+			t.line(cmd.Fault)
+		}
+		return true
+	case len(cmd.Keys) > maxKeys:
+		t.line("SERVER_ERROR too many keys")
+		return true
+	}
+	switch cmd.Op {
+	case memcache.Get, memcache.Gets, memcache.MetaGet, memcache.MetaDebug:
+		t.read(cmd)
+		return true
+	case memcache.Gat, memcache.Gats, memcache.Touch:
+		if t.s.live.RefuseExpiry && cmd.Exptime != 0 {
+			t.reply(cmd, noExpiry)
+		} else {
+			t.read(cmd)
+		}
+		return true
+	}
+	return t.other(cmd)
+}
+
+// line replies with a line.
+func (t *turn) line(text string) { t.out = memcache.AppendLine(t.out, text) }
+
+// reply replies with a line, if the client wants one.
+func (t *turn) reply(cmd *memcache.Command, text string) {
+	if !cmd.Noreply {
+		t.line(text)
+	}
+}
+
+// admit takes a token, and turns away who has to send one. It reports whether that was
+// all, and false when the command must wait.
+//
+// A token comes as memcached has it: set of any key, with NAME, a blank and the token as
+// the value. Where nobody has to send one, a set of a key that names a resource is a write
+// all the same, unless the value is a token that is good.
+func (t *turn) admit(cmd *memcache.Command) (done, ok bool) {
+	c := t.c
+	must := c.MustAuth(t.s.Scope)
+	if _, known := c.Who.Principal(t.s.Live, t.s.Issued); known {
+		return false, true
+	}
+	if cmd.Op == memcache.Quit {
+		return false, true
+	}
+	if cmd.Op != memcache.Set || cmd.Fault != "" {
+		if must {
+			t.line("CLIENT_ERROR unauthenticated")
+		}
+		return must, true
+	}
+	user, token, _ := bytes.Cut(cmd.Data, []byte(" "))
+	res, _, _ := t.s.Find(cmd.Keys[0])
+	switch {
+	case t.batch != nil:
+		return false, false
+	case c.Who.Identify(t.s.Live, string(user), string(token)):
+		t.line("STORED")
+		return true, true
+	case !must && res != nil:
+		return false, true
+	}
+	c.f.stats.denied.Add(1)
+	if c.failed++; c.failed >= maxFailures {
+		t.next = lane.Close
+	}
+	t.line("CLIENT_ERROR authentication failure")
+	return true, true
+}
+
+// read answers a read from memory, or adds it to the batch.
+func (t *turn) read(cmd *memcache.Command) {
+	c, s := t.c, t.s
+	add(&s.keys, len(cmd.Keys))
+	if t.batch != nil {
+		t.gather(cmd)
+		return
+	}
+	if cap(s.found) < len(cmd.Keys) {
+		s.found = make([]kv.Found, 0, max(len(cmd.Keys), 16))
+	}
+	found := s.found[:len(cmd.Keys)]
+	s.found = found
+	for i := range found {
+		if !s.Get(&c.Who, cmd.Keys[i], nil, &found[i]) {
+			// Slow path: the database, for this and for all reads that have come behind it.
+			t.begin()
+			t.gather(cmd)
+			return
+		}
+	}
+	add(&s.absent, absent(found))
+	t.out = c.render(s.live, t.out, cmd, found, false)
+	if s.Access.On() {
+		t.log(cmd, found)
+	}
+}
+
+// log writes the line of a command that was answered from memory.
+func (t *turn) log(cmd *memcache.Command, found []kv.Found) {
+	t.s.path = appendPath(t.s.path[:0], cmd)
+	line := front.AccessLine{
+		Peer: t.c.Addr, Method: cmd.Op.String(), Path: row.Alias(t.s.path),
+		Bytes: sizeOf(found), Cache: "hit", Resource: resourceOf(found),
+		Principal: t.c.Principal(),
+	}
+	t.s.Log(&line)
+}
