@@ -158,9 +158,14 @@ func (s *stand) resource(name string) *resource.Resource {
 // settled: a fence that began after this call has been reached.
 func (s *stand) quiet() {
 	s.t.Helper()
-	before := s.stats().Fences
+	before, st := s.stats().Fences, resource.SourceStats{}
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("%d fences before; now %+v", before, st)
+		}
+	}()
 	until(s.t, "two fences and nothing unsettled", func() bool {
-		st := s.stats()
+		st = s.stats()
 		return st.Fences >= before+2 && st.Unsettled == 0 && st.State == "fresh"
 	})
 }

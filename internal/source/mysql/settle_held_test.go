@@ -77,23 +77,30 @@ func TestMariaDB_SettleWaitsForHeldCommits(t *testing.T) {
 	server := dbtest.NewMariaDB(t, waiting)
 	url := server.Database(t)
 	f := follow(t, url, []string{"CREATE TABLE t (id int PRIMARY KEY, v bigint)",
-		"INSERT INTO t VALUES (1, 0)", "CREATE TABLE keyless (v bigint)"}, "t id", "keyless v")
-	for v, before := range []string{"SELECT 1", "FLUSH BINARY LOGS", "FLUSH BINARY LOGS"} {
+		"INSERT INTO t VALUES (1, 0)", "CREATE TABLE keyless (v bigint)",
+		"CREATE TABLE named (id varchar(20) PRIMARY KEY)"}, "t id", "keyless v", "named id")
+	for v, c := range []struct{ before, first string }{
+		{"SELECT 1", "DO 0"}, {"FLUSH BINARY LOGS", "DO 0"}, {"FLUSH BINARY LOGS", "DO 0"},
+		{"FLUSH BINARY LOGS", "INSERT INTO named VALUES ('Zürich')"},
+		{"FLUSH BINARY LOGS", "INSERT INTO named VALUES ('Bern'); DELETE FROM named WHERE id = 'Bern'"},
+		{"FLUSH BINARY LOGS", "UPDATE named SET id = CONCAT(id, '!')"},
+	} {
 		run(t, f.conn, "SET GLOBAL rpl_semi_sync_master_enabled = OFF",
-			"INSERT INTO keyless VALUES (1)", before)
-		wait := hold(t, url, "UPDATE t SET v = v + 1 WHERE id = 1")
+			"INSERT INTO keyless VALUES (1)", c.before)
+		wait := hold(t, url, "BEGIN NOT ATOMIC START TRANSACTION; "+c.first+
+			"; UPDATE t SET v = v + 1 WHERE id = 1; COMMIT; END")
 		f.rec.take()
 		var txs []*source.Tx
 		await(t, "delivery of the commit", func() bool {
 			for _, tx := range f.rec.take() {
-				if len(tx.Changes) > 0 && tx.Changes[0].Op == source.Update {
+				if len(tx.Changes) > 0 && tx.Changes[len(tx.Changes)-1].Op == source.Update {
 					txs = append(txs, tx)
 				}
 			}
 			return len(txs) > 0
 		})
 		if !f.proven(txs, int64(v+1)) {
-			t.Errorf("after %s: the commit was not held, so nothing was tested", before)
+			t.Errorf("after %v: the commit was not held, so nothing was tested", c)
 		}
 		wait()
 	}

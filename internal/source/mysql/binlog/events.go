@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,10 @@ type reader struct {
 	group    *group          // the one that is open, or nil
 	prepared map[string]*group
 
+	// whole are the tables whose rows had the columns that the catalogue shows, since
+	// privileges were last changed.
+	whole map[catalog.Name]bool
+
 	// Called for each transaction, and for the name of a file before which all
 	// transactions with an XID are visible (may be nil).
 	emit       func(*commit) error
@@ -56,16 +61,18 @@ type group struct {
 	batch       source.Batch
 	rows        map[catalog.Name]int
 	locks       []lockRow
-	changed     []string // tables whose definition may have changed
-	proven      bool     // only of definitions: whoever reads waits for their locks
-	xid         bool     // it ends with an XID: the storage engine commits in log order
+	late        *lateRows // if there are no locks
+	changed     []string  // tables whose definition may have changed
+	proven      bool      // only of definitions: whoever reads waits for their locks
+	xid         bool      // it ends with an XID: the storage engine commits in log order
 }
 
 // A lockRow names a row that a transaction has locked until it was visible.
 type lockRow struct {
-	table *tableDef
-	key   []any
-	gone  bool // the transaction has deleted it
+	table   *tableDef
+	key     []any
+	gone    bool // the transaction has deleted it
+	certain bool // the key is of integers and texts, which find what they were read from
 }
 
 // A commit is a transaction of the log.
@@ -77,7 +84,7 @@ type commit struct {
 func newReader(tables []source.Watched, database string, at place) (*reader, error) {
 	pos, err := at.position()
 	r := &reader{watched: make(map[catalog.Name]string), at: at, done: at, pos: pos,
-		prepared: make(map[string]*group)}
+		prepared: make(map[string]*group), whole: make(map[catalog.Name]bool)}
 	for _, w := range tables {
 		r.ids = append(r.ids, w.Table)
 		for _, name := range catalog.Names(w.Table, database) {
@@ -251,6 +258,8 @@ func (r *reader) query(e *replication.QueryEvent, h *replication.EventHeader) er
 		return r.xa(text, h)
 	case definition, truncation:
 		r.define(text, kind)
+	case privileges:
+		clear(r.whole)
 	case otherStatement:
 		if err := r.unknown(); err != nil {
 			return err
@@ -300,6 +309,11 @@ func (r *reader) define(text string, kind statementKind) {
 		concerned = concerned || mentions(statement, name)
 	}
 	r.group.proven = !r.group.transaction
+	if slices.ContainsFunc(statement[:min(6, len(statement))], func(w string) bool {
+		return w == "user" || w == "role"
+	}) {
+		clear(r.whole) // it may take privileges away
+	}
 	if concerned && kind == definition {
 		r.ddls++
 	}

@@ -57,6 +57,7 @@ func New(src Source, tables []source.Watched) *Feed {
 	f := &Feed{
 		src: src, tables: tables, fences: source.NewFences(), known: make(map[string]string),
 	}
+	f.settler.readLate = f.readLate
 	f.settler.reset()
 	return f
 }

@@ -20,13 +20,21 @@ const maxLocks = 3
 // row is the whole of it, which costs more than anything else here.
 func (r *reader) decode(e *replication.RowsEvent, data []byte) error {
 	pos, err := e.DecodeHeader(data)
-	if err != nil || r.group == nil || !r.holds() {
+	if err != nil || r.group == nil {
 		return err
 	}
-	t := r.table(e)
-	if t == nil || !r.wants(t, e) {
+	var t *tableDef
+	if r.holds() {
+		t = r.table(e)
+	}
+	switch {
+	case t == nil:
+		r.keepLate(e, pos, data)
+		return nil
+	case !r.wants(t, e):
 		return nil
 	}
+	r.whole[nameOf(e)] = true
 	return e.DecodeData(pos, data)
 }
 
@@ -161,7 +169,7 @@ func (r *reader) changes(t *tableDef, e *replication.RowsEvent) {
 	}
 	for i := 0; i+step <= len(e.Rows); i += step {
 		last := i + step - 1
-		r.lock(t, e.Rows[last], e.SkippedColumns[last], e.Type())
+		r.group.lock(t, e.Rows[last], e.SkippedColumns[last], e.Type())
 		if t.id == "" || r.group.rows[t.Named()] > source.BulkRows {
 			if len(r.group.locks) >= maxLocks {
 				return
@@ -215,13 +223,13 @@ func (t *tableDef) tuple(values []any, skipped []int) (source.Tuple, bool) {
 }
 
 // lock remembers a row by which the transaction can be proven visible.
-func (r *reader) lock(
+func (g *group) lock(
 	t *tableDef, values []any, skipped []int, kind replication.EnumRowsEventType,
 ) {
-	if len(r.group.locks) >= maxLocks || len(t.key) == 0 {
+	if len(g.locks) >= maxLocks || len(t.key) == 0 {
 		return
 	}
-	l := lockRow{table: t, gone: kind == replication.EnumRowsEventTypeDelete}
+	l := lockRow{table: t, gone: kind == replication.EnumRowsEventTypeDelete, certain: true}
 	for _, i := range t.key {
 		if i >= len(values) || values[i] == nil || slices.Contains(skipped, i) {
 			return
@@ -231,11 +239,22 @@ func (r *reader) lock(
 			return
 		}
 		l.key = append(l.key, v.bind)
+		l.certain = l.certain && certain(&t.Cols[i])
 	}
-	r.group.locks = append(r.group.locks, l)
+	g.locks = append(g.locks, l)
 }
 
 // exact reports whether a row is found by its value as it is bound.
 func exact(c *catalog.Column) bool {
 	return c.Kind != row.Float && c.Kind != row.Float32 && c.Type != "bit"
+}
+
+// certain reports whether a row is found by its value in every case: nothing stands
+// between the two as a time zone does, or a spelling of a decimal.
+func certain(c *catalog.Column) bool {
+	switch c.Type {
+	case "tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar":
+		return true
+	}
+	return false
 }

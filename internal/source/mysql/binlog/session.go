@@ -159,6 +159,8 @@ func (s *following) commit(c *commit) error {
 			p := &proof{pos: c.tx.Pos, xid: c.xid, locks: c.locks}
 			if s.mysql {
 				p.gtid = c.gtid
+			} else if len(p.locks) == 0 {
+				p.late = c.late
 			}
 			c.tx.ID = s.feed.settler.add(p)
 		}

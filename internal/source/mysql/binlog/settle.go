@@ -49,6 +49,7 @@ type proof struct {
 	pos   source.Position
 	xid   bool
 	locks []lockRow
+	late  *lateRows // of which locks are still to be found out
 	gtid  string
 	since time.Time
 
@@ -57,6 +58,9 @@ type proof struct {
 
 // A settler proves that transactions are visible.
 type settler struct {
+	// readLate is Feed.readLate.
+	readLate func(context.Context, Conn, *lateRows) ([]lockRow, bool, error)
+
 	// mu guards the fields. No query is made while it is held.
 	mu     sync.Mutex
 	last   uint64
@@ -70,6 +74,7 @@ type settler struct {
 	ends   map[source.Position]bool // of transactions with an XID
 	order  []source.Position        // of ends, oldest first
 	newest source.Position          // of ends
+	lates  []*proof                 // the last ones with rows to be read yet
 	asked  []source.Position        // of snapshots that are ahead of the feed
 }
 
@@ -80,7 +85,7 @@ func (s *settler) reset() {
 	s.gone = s.last
 	s.proofs = make(map[uint64]*proof)
 	s.ends = make(map[source.Position]bool)
-	s.order, s.asked, s.visible, s.newest = nil, nil, 0, 0
+	s.order, s.asked, s.lates, s.visible, s.newest = nil, nil, nil, 0, 0
 }
 
 // add returns the Tx.ID for a transaction that p proves.
@@ -90,6 +95,12 @@ func (s *settler) add(p *proof) uint64 {
 	defer s.mu.Unlock()
 	s.last++
 	s.proofs[s.last] = p
+	if p.late != nil {
+		if s.lates = append(s.lates, p); len(s.lates) > lockTries {
+			s.lates[0].late = nil
+			s.lates = s.lates[1:]
+		}
+	}
 	return s.last
 }
 
@@ -235,16 +246,38 @@ func (s *settler) proveOne(ctx context.Context, c Conn, id uint64, p *proof) err
 			return nil
 		}
 	}
-	free, err := unlocked(ctx, c, p.locks)
+	locks, free, err := s.locksOf(ctx, c, p)
+	if err == nil && !free {
+		free, err = unlocked(ctx, c, locks)
+	}
 	switch {
 	case err != nil:
 		return err
 	case free && p.xid:
 		s.sees(p.pos)
-	case free, !p.xid && len(p.locks) == 0 && time.Since(p.since) > unprovable:
+	case free, !p.xid && len(locks) == 0 && time.Since(p.since) > unprovable:
 		s.drop(id)
 	}
 	return nil
+}
+
+// locksOf returns the rows that a transaction has locked, or that it is proven because the
+// definition of their table has changed since.
+func (s *settler) locksOf(ctx context.Context, c Conn, p *proof) ([]lockRow, bool, error) {
+	s.mu.Lock()
+	locks, late := p.locks, p.late
+	p.late = nil // nobody else reads them
+	s.mu.Unlock()
+	if late == nil {
+		return locks, false, nil
+	}
+	locks, proven, err := s.readLate(ctx, c, late)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.locks = locks; err != nil {
+		p.late = late
+	}
+	return locks, proven, err
 }
 
 func (s *settler) isVisible(pos source.Position) bool {
@@ -282,12 +315,13 @@ func snapshotPosition(ctx context.Context, c Conn) (source.Position, error) {
 const (
 	errLockWait    = 1205 // somebody has the lock
 	errNoTable     = 1146 // it was dropped, for which all locks on it had to go
+	errNoColumn    = 1054 // of the key: it was renamed or dropped, as above
 	errNoPrivilege = 1142
-	errNoColumn    = 1054
 )
 
-// unlocked reports whether one of the rows is not locked by a writer. That a row
-// which should be there is not found proves nothing.
+// unlocked reports whether one of the rows is not locked by a writer. A row which should
+// be there and is not found was taken away by somebody who had its lock after the writer,
+// or the whole table's (TRUNCATE), if the key is one that finds it for certain.
 func unlocked(ctx context.Context, c Conn, rows []lockRow) (bool, error) {
 	for i := range rows {
 		r := &rows[i]
@@ -296,14 +330,14 @@ func unlocked(ctx context.Context, c Conn, rows []lockRow) (bool, error) {
 		var e *driver.MySQLError
 		switch {
 		case err == nil:
-			if found || r.gone {
+			if found || r.gone || r.certain {
 				return true, nil
 			}
 		case !errors.As(err, &e):
 			return false, err
-		case e.Number == errNoTable:
+		case e.Number == errNoTable, e.Number == errNoColumn:
 			return true, nil
-		case e.Number != errLockWait && e.Number != errNoPrivilege && e.Number != errNoColumn:
+		case e.Number != errLockWait && e.Number != errNoPrivilege:
 			return false, err
 		}
 	}

@@ -17,6 +17,7 @@ const (
 	xaStatement                          // XA COMMIT, XA ROLLBACK
 	definition                           // changes what tables are
 	truncation                           // empties tables
+	privileges                           // changes who may see what
 )
 
 // firstWords tells statements apart by their first words. What is not here is
@@ -29,7 +30,7 @@ var firstWords = map[string]statementKind{
 	"xa rollback": xaStatement,
 	"create":      definition, "alter": definition, "drop": definition, "rename": definition,
 	"analyze": definition, "optimize": definition, "repair": definition, "check": definition,
-	"grant": harmless, "revoke": harmless, "flush": harmless, "install": harmless,
+	"grant": privileges, "revoke": privileges, "flush": harmless, "install": harmless,
 	"uninstall": harmless, "truncate": truncation, "start": beginStatement,
 }
 

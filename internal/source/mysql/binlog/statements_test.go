@@ -17,7 +17,7 @@ func TestKindOf_TellsStatementsApart(t *testing.T) {
 		"/*M!100100 DROP TABLE t */":                           definition,
 		"TRUNCATE `t`":                                         truncation,
 		"RENAME TABLE a TO b":                                  definition,
-		"GRANT SELECT ON t TO u":                               harmless,
+		"GRANT SELECT ON t TO u":                               privileges,
 		"UPDATE t SET a = 1":                                   otherStatement,
 		"insert into t values (1)":                             otherStatement,
 		"SELECT `f`()":                                         otherStatement,

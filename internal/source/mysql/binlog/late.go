@@ -1,0 +1,75 @@
+package binlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-mysql-org/go-mysql/replication"
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
+)
+
+// maxLate is how many bytes of rows are kept to be read later.
+const maxLate = 64 << 10
+
+// lateRows are rows of a transaction that came when nobody knew the columns of their
+// table: its definition had just changed, or that of another one. Without a row that it
+// has locked, a transaction could be proven only by a later one, which may never come.
+type lateRows struct {
+	event *replication.RowsEvent // as far as its header
+	at    int                    // where in data the rows begin
+	data  []byte
+	whole bool // the catalogue has shown all columns of the table before
+}
+
+// keepLate keeps the rows of an event whose table is not known now, the first ones of a
+// transaction. data is the library's.
+func (r *reader) keepLate(e *replication.RowsEvent, at int, data []byte) {
+	name := nameOf(e)
+	if r.group.late != nil || len(data) > maxLate || r.watched[name] == "" {
+		return
+	}
+	r.group.late = &lateRows{event: e, at: at, data: bytes.Clone(data), whole: r.whole[name]}
+}
+
+// readLate finds out which rows a transaction has locked. It asks for the definition as it
+// is now: if that is not the one of the rows, somebody has changed it since, and had to wait
+// for the transaction to be visible. Then proven is true.
+func (f *Feed) readLate(
+	ctx context.Context, c Conn, l *lateRows,
+) (locks []lockRow, proven bool, err error) {
+	v, err := serverOf(c)
+	if err != nil {
+		return nil, false, err
+	}
+	name := nameOf(l.event)
+	found, err := f.src.catalog(c, v).Tables(ctx, name)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the definition of %s: %w", name, err)
+	}
+	if len(found) == 0 {
+		err := c.Query(ctx, "SELECT 1 FROM "+catalog.QuoteTable(name.Schema, name.Table)+" LIMIT 0",
+			nil, func([]any) error { return nil })
+		var e *driver.MySQLError
+		return nil, errors.As(err, &e) && e.Number == errNoTable, nil
+	}
+	t := (&definitions{tables: make(map[catalog.Name]*tableDef)}).add(found[0])
+	if len(t.Cols) != int(l.event.ColumnCount) {
+		return nil, l.whole, nil
+	}
+	if err := l.event.DecodeData(l.at, l.data); err != nil {
+		return nil, l.whole, nil // columns of other types
+	}
+	g := &group{}
+	step := 1
+	if l.event.Type() == replication.EnumRowsEventTypeUpdate {
+		step = 2
+	}
+	for i := step - 1; i < len(l.event.Rows); i += step {
+		g.lock(t, l.event.Rows[i], l.event.SkippedColumns[i], l.event.Type())
+	}
+	return g.locks, false, nil
+}
