@@ -22,6 +22,9 @@ SMALL := -s -w
 # somebody should look at.
 LARGEST := 41943040
 
+# The packages of the server, and of the client, which is a module of its own.
+ALL := ./... github.com/hotrow/hotrow/client/...
+
 # Systems besides this one for which everything must compile.
 CROSS := linux/arm64 darwin/arm64 windows/amd64
 
@@ -69,19 +72,19 @@ country: ## a file of countries for links.country, in build/data
 
 .PHONY: vet
 vet: ## go vet
-	$(GO) vet ./...
+	$(GO) vet $(ALL)
 
 .PHONY: cross
 cross: $(CROSS:%=cross/%) ## compile for the other systems
 
 cross/%:
-	CGO_ENABLED=0 GOOS=$(*D) GOARCH=$(*F) $(GO) build ./...
+	CGO_ENABLED=0 GOOS=$(*D) GOARCH=$(*F) $(GO) build $(ALL)
 
 .PHONY: lint
 lint: ## gofmt and staticcheck; the rules of our own are tests, in internal/policy
-	@unformatted=$$(gofmt -l cmd internal); test -z "$$unformatted" || \
+	@unformatted=$$(gofmt -l cmd internal client); test -z "$$unformatted" || \
 		{ echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; }
-	$(TOOL) staticcheck ./...
+	$(TOOL) staticcheck $(ALL)
 
 .PHONY: race
 race: ## the packages with locks and goroutines under the race detector
@@ -127,7 +130,7 @@ bench-micro: ## benchmarks of the packages, compared with main by benchstat
 .PHONY: cover
 cover: ## coverage of all tests together, in build/cover.html
 	@mkdir -p build
-	$(GO) test -count=1 -coverpkg=./... -coverprofile=build/cover.out ./...
+	$(GO) test -count=1 -coverpkg=./...,github.com/hotrow/hotrow/client/... -coverprofile=build/cover.out $(ALL)
 	$(GO) tool cover -html=build/cover.out -o build/cover.html
 	$(GO) tool cover -func=build/cover.out | tail -n 1
 

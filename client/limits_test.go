@@ -6,8 +6,6 @@ import (
 	"net"
 	"testing"
 	"time"
-
-	wirefront "github.com/hotrow/hotrow/internal/front/wire"
 )
 
 // deaf starts a server that accepts connections and then does nothing.
@@ -122,18 +120,7 @@ func TestLimits_ServerThatTakesNothing(t *testing.T) {
 // elsewhere, and calls that come later are answered by the next server.
 func TestLimits_ServerThatGoesAway(t *testing.T) {
 	s := newSite(t)
-	serve := func(l net.Listener) (*wirefront.Front, *wirefront.Site) {
-		front := wirefront.New(wirefront.Options{Resources: s.set})
-		over, err := front.Serve(l, wirefront.Listen{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return front, over
-	}
-	l := listen(t)
-	address := l.Addr().String()
-	front, over := serve(l)
-	c := open(t, "hotrow://"+address, WithRetries(20))
+	c := open(t, s.wireURL, WithRetries(20))
 	w, err := c.Watch(within(t), "depts")
 	if err != nil {
 		t.Fatal(err)
@@ -142,18 +129,10 @@ func TestLimits_ServerThatGoesAway(t *testing.T) {
 	if _, err := c.Get(within(t), "depts", "10"); err != nil {
 		t.Fatal(err)
 	}
-	if err := over.Shutdown(within(t)); err != nil {
-		t.Errorf("the first server does not end: %v", err)
+	s.stop(t)
+	if err := s.start(); err != nil {
+		t.Fatal(err)
 	}
-	front.Close()
-	var again net.Listener
-	poll(t, "the address is free", func() bool {
-		again, err = net.Listen("tcp", address)
-		return err == nil
-	})
-	front, over = serve(again)
-	defer front.Close()
-	defer over.Close()
 	if _, err := c.Get(within(t), "depts", "10"); err != nil {
 		t.Errorf("the second server: %v", err)
 	}

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/client/wire"
-	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/rows"
+	"github.com/hotrow/hotrow/client/wire/rows"
 )
 
 // A wireRemote reaches a server by the wire protocol.
@@ -199,7 +198,7 @@ func (r *wireRemote) get(ctx context.Context, q *readCall) (Document, error) {
 }
 
 func (r *wireRemote) getOnce(ctx context.Context, q *readCall) (Document, error) {
-	g := rows.Get{Resource: q.resource, Key: q.key, Format: row.Format(q.format),
+	g := rows.Get{Resource: q.resource, Key: q.key, Format: rows.Format(q.format),
 		Flags: q.flags(), Min: r.position(ctx, q.resource, q.min), IfNoneMatch: q.noneMatch}
 	var buf [256]byte
 	op := "get"
@@ -226,7 +225,7 @@ func (r *wireRemote) getMany(
 	for len(keys) > 0 {
 		some := keys[:min(len(keys), rows.MaxKeys)]
 		keys = keys[len(some):]
-		g := rows.GetMulti{Resource: q.resource, Keys: some, Format: row.Format(q.format),
+		g := rows.GetMulti{Resource: q.resource, Keys: some, Format: rows.Format(q.format),
 			Flags: q.flags(), Min: r.position(ctx, q.resource, q.min)}
 		answer, err := r.request(ctx, op, rows.IDGetMulti, g.Append(nil))
 		if err != nil {
@@ -250,7 +249,7 @@ func (r *wireRemote) getMany(
 func (r *wireRemote) list(ctx context.Context, q *listCall) (Page, error) {
 	op := "list"
 	query := rows.Query{Resource: q.resource, After: q.options.After,
-		Limit: uint32(max(q.options.Limit, 0)), Format: row.Format(q.format)}
+		Limit: uint32(max(q.options.Limit, 0)), Format: rows.Format(q.format)}
 	answer, err := r.request(ctx, op, rows.IDQuery, query.Append(nil))
 	if err != nil {
 		return Page{}, err
@@ -275,7 +274,7 @@ var writeIDs = [...]uint64{opPut: rows.IDPut, opPatch: rows.IDPatch, opDelete: r
 // write makes one write.
 func (r *wireRemote) write(ctx context.Context, w *writeCall) (Document, error) {
 	m := rows.Write{Resource: w.resource, Key: w.key, Body: w.body,
-		BodyFormat: row.Format(w.format), Format: row.Format(w.format)}
+		BodyFormat: rows.Format(w.format), Format: rows.Format(w.format)}
 	if w.minimal {
 		m.Flags = rows.Minimal
 	}

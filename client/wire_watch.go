@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/hotrow/hotrow/client/wire"
-	"github.com/hotrow/hotrow/internal/wire/rows"
+	"github.com/hotrow/hotrow/client/wire/rows"
 )
 
 // A wireSubscription is a stream of changes.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/gofast"
 )
 
 // A call is a request that waits for its answer.

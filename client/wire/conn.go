@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/gofast"
 )
 
 // A Conn is one end of a connection. It is safe for concurrent use.

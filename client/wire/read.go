@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/hotrow/hotrow/internal/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/gofast"
 )
 
 // The buffer of the reader: it begins small, since most connections of a busy

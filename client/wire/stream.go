@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hotrow/hotrow/internal/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/gofast"
 )
 
 // A Stream is messages both ways, in order, until each side has finished. One

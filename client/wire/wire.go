@@ -18,7 +18,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/gofast"
 )
 
 // ALPN is the protocol's name in TLS.

@@ -4,17 +4,18 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/tlstest"
 	"go.uber.org/goleak"
 )
 
@@ -312,10 +313,13 @@ func TestShutdown_LetsWhatIsOpenEnd(t *testing.T) {
 }
 
 func TestTLS_AgreesOnTheProtocol(t *testing.T) {
-	cert := tlstest.New(t, "127.0.0.1")
+	site := httptest.NewTLSServer(nil) // for its certificate
+	defer site.Close()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(site.Certificate())
 	server := Options{Handlers: echoes(),
-		TLS: &tls.Config{Certificates: []tls.Certificate{*cert.Pair(t)}}}
-	client := Options{TLS: &tls.Config{RootCAs: cert.Pool()}}
+		TLS: &tls.Config{Certificates: site.TLS.Certificates}}
+	client := Options{TLS: &tls.Config{RootCAs: trusted}}
 	c, _ := pair(t, client, server)
 	if got, err := c.Request(within(t), echoID, []byte("sealed"), nil); string(got) != "sealed" {
 		t.Errorf("an echo over TLS: %q, %v", got, err)

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/tlstest"
 	"github.com/hotrow/hotrow/internal/wire/exchange"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // messages returns who may send each message by the table.
@@ -37,7 +37,7 @@ func messages(page accessPage) map[string]string {
 // that says who may send it.
 func TestAccess_TheTableHasEveryMessage(t *testing.T) {
 	table, known := messages(readAccess(t)), []string{"Exchange"}
-	files, err := filepath.Glob("../../internal/wire/rows/*.go")
+	files, err := filepath.Glob("../../client/wire/rows/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no code of the messages", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 )
 
 // A wirePeer is a client of the wire protocol, one request at a time.

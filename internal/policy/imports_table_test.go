@@ -24,7 +24,7 @@ var house = []room{
 		heavy: []string{"github.com/alecthomas/kong", "github.com/KimMachineGun/automemlimit",
 			"charm.land/bubbletea", "charm.land/lipgloss"},
 		tests: []string{"browsertest", "client", "dbtest", "tlstest", "wire/exchange",
-			"wire/gofast", "wire/rows"},
+			"client/wire/gofast", "client/wire/rows"},
 	},
 	{
 		dir: "internal/stress",
@@ -43,14 +43,12 @@ var house = []room{
 	},
 	{
 		dir:   "internal/wirebench",
-		knows: []string{"load", "client/wire", "wire/rows"},
+		knows: []string{"load", "client/wire", "client/wire/rows"},
 	},
 	{
 		dir:   "client",
-		knows: []string{"client/wire", "wire/rows", "row"},
+		knows: []string{"client/wire", "client/wire/rows"},
 		heavy: []string{"github.com/vmihailenco/msgpack"},
-		tests: []string{"front/http", "front/wire", "front", "httpserve", "resource", "tier",
-			"source", "source/sqlite"},
 	},
 	{
 		dir:   "internal/fresh/mutants",
@@ -146,8 +144,8 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/wire",
-		knows: []string{"front", "accesslog", "crew", "lane", "wire/exchange", "wire/gofast",
-			"wire/rows", "resource", "source", "row"},
+		knows: []string{"front", "accesslog", "crew", "lane", "wire/exchange",
+			"client/wire/gofast", "client/wire/rows", "resource", "source", "row"},
 		tests: []string{"source/sqlite", "tier", "tlstest", "wiretest"},
 	},
 	{
@@ -233,26 +231,23 @@ var house = []room{
 	},
 	{
 		dir:   "client/wire",
-		knows: []string{"wire/gofast"},
-		tests: []string{"tlstest", "wiretest"},
+		knows: []string{"client/wire/gofast"},
 	},
 	{
-		dir: "internal/wire/gofast",
+		dir: "client/wire/gofast",
 		// Its zstd is that of row, by the same module.
 		heavy: []string{"github.com/klauspost/compress/zstd"},
-		tests: []string{"wiretest"},
 	},
 	{
 		dir:   "internal/wire/exchange",
-		knows: []string{"wire/cbor"},
+		knows: []string{"client/wire/cbor"},
 	},
 	{
-		dir:   "internal/wire/rows",
-		knows: []string{"wire/cbor", "row"},
+		dir:   "client/wire/rows",
+		knows: []string{"client/wire/cbor"},
 	},
 	{
-		dir:   "internal/wire/cbor",
-		knows: []string{"row"},
+		dir: "client/wire/cbor",
 	},
 	{
 		dir:   "internal/resource",
@@ -368,8 +363,9 @@ var house = []room{
 		tool: true,
 	},
 	{
-		dir:  "internal/wiretest",
-		tool: true,
+		dir:   "internal/wiretest",
+		tests: []string{"client/wire", "client/wire/gofast"},
+		tool:  true,
 	},
 	{
 		dir: "internal/policy",

@@ -90,7 +90,8 @@ func linked() (map[string]string, error) {
 			return nil, fmt.Errorf("%s: %w", cmd, err)
 		}
 		for line := range strings.Lines(string(out)) {
-			if name, dir, found := strings.Cut(strings.TrimSpace(line), "\t"); found {
+			name, dir, found := strings.Cut(strings.TrimSpace(line), "\t")
+			if found && !strings.HasPrefix(name, module) { // the client's is ours
 				dirs[name] = dir
 			}
 		}

@@ -37,7 +37,7 @@ func (f *goFile) base() string { return f.path[strings.LastIndexByte(f.path, '/'
 // line returns the line of a position in the file.
 func (f *goFile) line(p token.Pos) int { return f.fset.Position(p).Line }
 
-// parseAll parses the Go files of the root module once for all rules.
+// parseAll parses the Go files of both modules once for all rules.
 var parseAll = sync.OnceValues(func() ([]*goFile, error) {
 	var files []*goFile
 	for _, path := range mustList() {
@@ -61,7 +61,7 @@ var parseAll = sync.OnceValues(func() ([]*goFile, error) {
 	return files, nil
 })
 
-// goFiles returns every Go file of the root module.
+// goFiles returns every Go file of the server's and the client's module.
 func goFiles(t *testing.T) []*goFile {
 	t.Helper()
 	files, err := parseAll()
@@ -112,9 +112,13 @@ func skippedDir(rel string) bool {
 }
 
 // inOtherModule reports whether a file belongs to a module of its own below
-// the root: tools and peers, whose code is bound by fewer rules.
+// the root: tools and peers, whose code is bound by fewer rules than the server
+// and the client.
 func inOtherModule(path string) bool {
 	parts := strings.Split(path, "/")
+	if parts[0] == "client" {
+		return false
+	}
 	for i := 1; i < len(parts); i++ {
 		mod := filepath.Join(root, filepath.Join(parts[:i]...), "go.mod")
 		if _, err := os.Stat(mod); err == nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/hotrow/hotrow/client/wire"
-	"github.com/hotrow/hotrow/internal/wire/rows"
+	"github.com/hotrow/hotrow/client/wire/rows"
 )
 
 // A hotrowConn is a connection of hotrow's own protocol, to a server with

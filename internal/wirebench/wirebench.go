@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/load"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // echoHead is what a message has before its payload.

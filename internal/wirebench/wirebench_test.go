@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/client/wire"
-	"github.com/hotrow/hotrow/internal/wire/rows"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"go.uber.org/goleak"
 )
 

@@ -13,11 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // A lockedBuffer is written by one goroutine and read by another.
@@ -70,7 +69,7 @@ func TestAccessLog_HasALineForEachMessage(t *testing.T) {
 		p := s.dialAs(gofast.Config{Token: []byte("r"), Name: "tester"})
 		p.get(rows.Get{Resource: "depts", Key: "10"})
 		p.get(rows.Get{Resource: "depts", Key: "20", Flags: rows.NoCache})
-		p.get(rows.Get{Resource: "depts", Key: "10", Format: row.FormatCBOR})
+		p.get(rows.Get{Resource: "depts", Key: "10", Format: rows.CBOR})
 		p.get(rows.Get{Resource: "nothing", Key: "1"})
 		p.get(rows.Get{Resource: "pay", Key: "1", Flags: rows.NoCache})
 		for _, m := range []struct {

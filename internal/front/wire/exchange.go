@@ -9,9 +9,9 @@ import (
 	"runtime/debug"
 	"strconv"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/exchange"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
 )
 
 // A passage is an HTTP exchange that a proxy at the other end of the wire passes

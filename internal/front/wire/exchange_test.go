@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/internal/wire/exchange"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
 )
 
 // A hopPeer is a peer that passes HTTP exchanges on, one at a time.

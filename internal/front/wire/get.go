@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // get answers a Get from memory, or notes it for the batch of the Step.
@@ -32,7 +32,7 @@ func (c *conn) get(s *scope, e *gofast.Event, out []byte) []byte {
 			return out
 		}
 	}
-	doc, found, at := res.Lookup(row.Key(g.Key), g.Format, &s.snapshot)
+	doc, found, at := res.Lookup(row.Key(g.Key), row.Format(g.Format), &s.snapshot)
 	if found != resource.Hit && found != resource.Absent || g.Flags&rows.NoCache != 0 ||
 		g.Min != "" && !c.includes(at, g.Min) {
 		// Slow path: the database, a stale copy, or a position that must be waited for.
@@ -102,7 +102,7 @@ func (c *conn) options(
 // miss notes the Get of s for the batch.
 func (c *conn) miss(s *scope, e *gofast.Event, res *served) {
 	g := &s.get
-	o, f := c.options(res.Resource, g.Format, g.Flags, g.Min, g.Wait)
+	o, f := c.options(res.Resource, row.Format(g.Format), g.Flags, g.Min, g.Wait)
 	if f != nil {
 		c.deny(e, f)
 		return
@@ -130,7 +130,7 @@ func (c *conn) getMulti(s *scope, e *gofast.Event) {
 		c.deny(e, f)
 		return
 	}
-	o, f := c.options(res.Resource, g.Format, g.Flags, g.Min, g.Wait)
+	o, f := c.options(res.Resource, row.Format(g.Format), g.Flags, g.Min, g.Wait)
 	if f != nil {
 		c.deny(e, f)
 		return
@@ -161,7 +161,7 @@ func (c *conn) allHits(s *scope, e *gofast.Event, res *served) bool {
 	b = rows.AppendAnswersHead(b, len(g.Keys))
 	absent := 0
 	for _, k := range g.Keys {
-		doc, state, at := res.Lookup(row.Key(k), g.Format, &s.snapshot)
+		doc, state, at := res.Lookup(row.Key(k), row.Format(g.Format), &s.snapshot)
 		if state != resource.Hit && state != resource.Absent ||
 			g.Min != "" && !c.includes(at, g.Min) || len(b) > pumpSize {
 			return false

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/tlstest"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // conversation returns the bytes of a client that does a bit of everything.

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // defaultLimit is how many documents a page has whose request does not say.
@@ -43,7 +43,7 @@ func (c *conn) query(s *scope, e *gofast.Event) {
 		limit = min(defaultLimit, most)
 	}
 	t := c.newTask(e, res.Resource)
-	t.options.Format = q.Format
+	t.options.Format = row.Format(q.Format)
 	var after *row.Key
 	if q.After != "" {
 		key := row.Key(strings.Clone(q.After))

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 )
 
 // What a stream from the server carries when the peer does not say.

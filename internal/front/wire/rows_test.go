@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 func TestGet_FindsDocuments(t *testing.T) {
@@ -28,7 +28,7 @@ func TestGet_FindsDocuments(t *testing.T) {
 		if same.State != rows.NotModified || len(same.Body) != 0 || same.ETag != hit.ETag {
 			t.Errorf("not modified: %+v", same)
 		}
-		pack, _ := p.get(rows.Get{Resource: "depts", Key: "10", Format: row.FormatMsgPack})
+		pack, _ := p.get(rows.Get{Resource: "depts", Key: "10", Format: rows.MsgPack})
 		if len(pack.Body) == 0 || pack.Body[0] != 0x83 || !row.SameETag(pack.ETag, hit.ETag) {
 			t.Errorf("MessagePack: %+v %x", pack, pack.Body)
 		}
@@ -241,13 +241,13 @@ func TestWrite_CreatesReplacesAndDeletes(t *testing.T) {
 	p.want(fault, gofast.NotFound, "not-found")
 	inCBOR := append([]byte{0xa2, 0x65}, "dname\x61C\x63loc\x61D"...)
 	if done, fault = write(rows.IDPatch, rows.Write{Resource: "depts", Key: "40", Body: inCBOR,
-		BodyFormat: row.FormatCBOR, Format: row.FormatCBOR}); fault != nil ||
+		BodyFormat: rows.CBOR, Format: rows.CBOR}); fault != nil ||
 		!strings.HasSuffix(string(done.Answer.Body), "deptNumber\x18\x28") {
 		t.Errorf("CBOR: %q %v", done.Answer.Body, fault)
 	}
 	pack := append([]byte{0x82, 0xa5}, "dname\xa1Z\xa3loc\xa1Q"...)
 	if done, fault = write(rows.IDPatch, rows.Write{Resource: "depts", Key: "40", Body: pack,
-		BodyFormat: row.FormatMsgPack}); fault != nil || !strings.Contains(string(done.Answer.Body), `"Q"`) {
+		BodyFormat: rows.MsgPack}); fault != nil || !strings.Contains(string(done.Answer.Body), `"Q"`) {
 		t.Errorf("MessagePack: %s %v", done.Answer.Body, fault)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
 )
 
 // stats counts what no loop counts for itself. It takes no lock.

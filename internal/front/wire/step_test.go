@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // A stepper drives a front without a socket: what Send is given goes nowhere.

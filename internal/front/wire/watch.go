@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // What a watcher may be behind: then it is cut off, with an error that says so.

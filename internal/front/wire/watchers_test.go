@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 )
 
 // A crowd is many watchers on some connections, which read what they are told

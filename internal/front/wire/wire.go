@@ -15,11 +15,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
 )
 
 // Options are what a Front needs. The zero value of every field but Resources is

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
-	"github.com/hotrow/hotrow/internal/wire/gofast"
-	"github.com/hotrow/hotrow/internal/wire/rows"
 )
 
 // ops are the operations by the id of the message.
@@ -67,7 +67,7 @@ func decodeWrite(
 	res *resource.Resource, op source.Op, w *rows.Write,
 ) (*resource.Write, error) {
 	change := &resource.Write{
-		Op: op, Key: row.Key(strings.Clone(w.Key)), Format: w.Format,
+		Op: op, Key: row.Key(strings.Clone(w.Key)), Format: row.Format(w.Format),
 		IfMatch: cloned(w.IfMatch), IfNoneMatch: cloned(w.IfNoneMatch),
 	}
 	if op == source.OpDelete {
@@ -78,7 +78,7 @@ func decodeWrite(
 		return nil, &fault{kind: kindUnavailable}
 	}
 	var err error
-	change.Input, err = shape.Decode(w.BodyFormat, w.Body)
+	change.Input, err = shape.Decode(row.Format(w.BodyFormat), w.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 package exchange
 
-import "github.com/hotrow/hotrow/internal/wire/cbor"
+import "github.com/hotrow/hotrow/client/wire/cbor"
 
 // appendMethod appends a method, as a number if it has one.
 func appendMethod(dst, method []byte) []byte {

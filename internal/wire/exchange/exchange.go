@@ -14,7 +14,7 @@ package exchange
 import (
 	"errors"
 
-	"github.com/hotrow/hotrow/internal/wire/cbor"
+	"github.com/hotrow/hotrow/client/wire/cbor"
 )
 
 // ID is the id of the messages: a request, or a stream of parts whose first one

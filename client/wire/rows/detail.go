@@ -1,6 +1,6 @@
 package rows
 
-import "github.com/hotrow/hotrow/internal/wire/cbor"
+import "github.com/hotrow/hotrow/client/wire/cbor"
 
 // A Detail is what the fifth element of an error message holds: which of the
 // problems of docs/reference/errors.md it is, and what the database said.

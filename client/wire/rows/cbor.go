@@ -4,15 +4,11 @@ import (
 	"errors"
 	"math"
 
-	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/cbor"
+	"github.com/hotrow/hotrow/client/wire/cbor"
 )
 
 // ErrPayload is wrapped by the error of a payload that cannot be read.
 var ErrPayload = errors.New("not a payload of this message")
-
-// lastFormat is the last of the formats that travel: their numbers are row's.
-const lastFormat = row.FormatCBOR
 
 // A reader reads the payload of a row message.
 type reader struct{ cbor.Reader }
@@ -33,8 +29,8 @@ func (r *reader) texts(most int) []string {
 
 func (r *reader) uint32() uint32 { return uint32(r.Uint(math.MaxUint32)) }
 
-func (r *reader) format() row.Format {
-	return row.Format(r.Uint(uint64(lastFormat)))
+func (r *reader) format() Format {
+	return Format(r.Uint(uint64(CBOR)))
 }
 
 func (r *reader) flags(known Flags) Flags {

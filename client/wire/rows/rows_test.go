@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hotrow/hotrow/internal/row"
 )
 
 // A vector is a payload as the reference page has it.
@@ -43,9 +42,9 @@ func vectors() []vector {
 	return []vector{
 		{"get", "82656465707473623130", &Get{Resource: "depts", Key: "10"}},
 		{"get, MessagePack, no-cache", "846564657074736231300101",
-			&Get{Resource: "depts", Key: "10", Format: row.FormatMsgPack, Flags: NoCache}},
+			&Get{Resource: "depts", Key: "10", Format: MsgPack, Flags: NoCache}},
 		{"get, CBOR", "836564657074736231" + "3002",
-			&Get{Resource: "depts", Key: "10", Format: row.FormatCBOR}},
+			&Get{Resource: "depts", Key: "10", Format: CBOR}},
 		{"get at a position", "8765646570747362313000006a6872312e6d2e612e3166190fa063227822",
 			&Get{Resource: "depts", Key: "10", Min: "hr1.m.a.1f", Wait: 4000, IfNoneMatch: `"x"`}},
 		{"get several", "86656465707473826231306232300000" + "6000",
@@ -138,7 +137,7 @@ func redecode(value payload, b []byte) string {
 }
 
 func TestDecode_RefusesWhatIsNoPayload(t *testing.T) {
-	long := strings.Repeat("a", row.MaxKey+1)
+	long := strings.Repeat("a", MaxKey+1)
 	for _, tt := range []struct {
 		value payload
 		hex   string

@@ -3,8 +3,7 @@ package rows
 import (
 	"math"
 
-	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/cbor"
+	"github.com/hotrow/hotrow/client/wire/cbor"
 )
 
 // An Answer is one document, or the knowledge that there is none, with where it
@@ -37,7 +36,7 @@ func AppendAsOf(dst, position []byte, lag uint64) []byte {
 // asked for, up to its body, which follows and has that many bytes. asOf is what
 // AppendAsOf has made.
 func AppendHitHead(dst []byte, s State, etag string, asOf []byte, body int) []byte {
-	dst = append(dst, row.CBORArray|7, byte(s), byte(HitMemory), row.CBORText)
+	dst = append(dst, cbor.MajorArray|7, byte(s), byte(HitMemory), cbor.MajorText)
 	dst = append(cbor.AppendText(dst, etag), asOf...)
 	return cbor.AppendBytesHead(dst, body)
 }

@@ -1,6 +1,8 @@
-package gofast
+package wiretest
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -9,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/wiretest"
+	"github.com/hotrow/hotrow/client/wire/gofast"
 )
 
 // The messages of gofast's perf.
@@ -20,27 +22,27 @@ const (
 	perfStreamRx
 )
 
-// A wire is a session at a socket, with as little around it as possible. Its
+// A socket is a session at a connection, with as little around it as possible. Its
 // goroutine reads, and writes answers when it has read.
-type wire struct {
+type socket struct {
 	conn net.Conn
-	on   func(s *Session, out []byte, e *Event) []byte
+	on   func(s *gofast.Session, out []byte, e *gofast.Event) []byte
 
 	mu   sync.Mutex // guards s, and writes
-	s    *Session
+	s    *gofast.Session
 	done chan struct{} // closed when reading has ended; err is set before
 	err  error
 }
 
-func newWire(conn net.Conn, c Config, on func(*Session, []byte, *Event) []byte) *wire {
-	w := &wire{conn: conn, on: on, s: NewSession(c), done: make(chan struct{})}
-	w.write(func(s *Session, out []byte) []byte { return s.Open(time.Now(), out) })
+func newSocket(conn net.Conn, c gofast.Config, on func(*gofast.Session, []byte, *gofast.Event) []byte) *socket {
+	w := &socket{conn: conn, on: on, s: gofast.NewSession(c), done: make(chan struct{})}
+	w.write(func(s *gofast.Session, out []byte) []byte { return s.Open(time.Now(), out) })
 	go w.read()
 	return w
 }
 
 // write writes what f appends.
-func (w *wire) write(f func(s *Session, out []byte) []byte) {
+func (w *socket) write(f func(s *gofast.Session, out []byte) []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if out := f(w.s, nil); len(out) > 0 {
@@ -48,10 +50,10 @@ func (w *wire) write(f func(s *Session, out []byte) []byte) {
 	}
 }
 
-func (w *wire) read() {
+func (w *socket) read() {
 	defer close(w.done)
 	defer w.conn.Close()
-	var e Event
+	var e gofast.Event
 	var out []byte
 	for buf, have := make([]byte, 128<<10), 0; w.err == nil; {
 		n, err := w.conn.Read(buf[have:])
@@ -64,7 +66,7 @@ func (w *wire) read() {
 		used := 0
 		for {
 			n, out, w.err = w.s.Next(buf[used:have], out, &e)
-			if used += n; w.err != nil || e.Type == EventNone {
+			if used += n; w.err != nil || e.Type == gofast.EventNone {
 				break
 			}
 			out = w.on(w.s, out, &e)
@@ -79,12 +81,12 @@ func (w *wire) read() {
 }
 
 // perfServer answers perf -c.
-func perfServer(s *Session, out []byte, e *Event) []byte {
+func perfServer(s *gofast.Session, out []byte, e *gofast.Event) []byte {
 	var err error
 	switch e.Type {
-	case EventRequest:
-		out, err = s.AppendResponse(out, e.Opaque, &Message{ID: e.ID, Data: e.Data})
-	case EventFinish:
+	case gofast.EventRequest:
+		out, err = s.AppendResponse(out, e.Opaque, &gofast.Message{ID: e.ID, Data: e.Data})
+	case gofast.EventFinish:
 		out, err = s.AppendFinish(out, e.Opaque)
 	}
 	if err != nil {
@@ -95,21 +97,21 @@ func perfServer(s *Session, out []byte, e *Event) []byte {
 
 // TestPerf_ClientOfGofast has gofast's own client talk to a session.
 func TestPerf_ClientOfGofast(t *testing.T) {
-	wiretest.Perf(t)
+	Perf(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	wires, tags := make(chan *wire, 100), atomic.Uint32{}
+	wires, tags := make(chan *socket, 100), atomic.Uint32{}
 	go func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			c := Config{Server: true, Tags: Tags(tags.Load()), Compress: true}
-			wires <- newWire(conn, c, perfServer)
+			c := gofast.Config{Server: true, Tags: gofast.Tags(tags.Load()), Compress: true}
+			wires <- newSocket(conn, c, perfServer)
 		}
 	}()
 	tests := []struct {
@@ -130,9 +132,9 @@ func TestPerf_ClientOfGofast(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "compressed" {
-				tags.Store(uint32(Gzip | LZW))
+				tags.Store(uint32(gofast.Gzip | gofast.LZW))
 			}
-			theirs := wiretest.RunClient(t, l.Addr().String(), tt.count, tt.args...)
+			theirs := RunClient(t, l.Addr().String(), tt.count, tt.args...)
 			w := <-wires
 			for len(wires) > 0 { // those of runs that were too short
 				w = <-wires
@@ -163,7 +165,7 @@ func TestPerf_ClientOfGofast(t *testing.T) {
 }
 
 // checkPerf compares our counters with the peer's.
-func checkPerf(t *testing.T, s *Session, theirs map[string]uint64) {
+func checkPerf(t *testing.T, s *gofast.Session, theirs map[string]uint64) {
 	t.Helper()
 	stats := s.Stats()
 	ours := stats.Map()
@@ -183,7 +185,7 @@ func checkPerf(t *testing.T, s *Session, theirs map[string]uint64) {
 
 // TestPerf_ServerOfGofast has a session talk to gofast's own server.
 func TestPerf_ServerOfGofast(t *testing.T) {
-	server := wiretest.Serve(t, "-stream", "1000", "-payload", "100")
+	server := Serve(t, "-stream", "1000", "-payload", "100")
 	conn, err := server.Dial()
 	if err != nil {
 		t.Fatal(err)
@@ -191,34 +193,34 @@ func TestPerf_ServerOfGofast(t *testing.T) {
 	const posts, requests, messages = 1000, 1000, 1000
 	finished, answers := make(chan error, 1), 0
 	var received, streams int
-	next := func(s *Session, out []byte, e *Event) []byte {
+	next := func(s *gofast.Session, out []byte, e *gofast.Event) []byte {
 		var err error
 		switch e.Type {
-		case EventReady:
+		case gofast.EventReady:
 			for range posts {
-				if out, err = s.AppendPost(out, &Message{ID: perfPost, Data: perfData(64)}); err != nil {
+				if out, err = s.AppendPost(out, &gofast.Message{ID: perfPost, Data: perfData(64)}); err != nil {
 					finished <- err
 				}
 			}
 			for range requests {
-				m := &Message{ID: perfRequest, Data: perfData(64)}
+				m := &gofast.Message{ID: perfRequest, Data: perfData(64)}
 				if out, _, err = s.AppendRequest(out, m, "asked"); err != nil {
 					finished <- err
 				}
 			}
-		case EventResponse:
+		case gofast.EventResponse:
 			if answers++; answers == requests {
 				out = perfStreams(s, out, messages, finished)
-			} else if e.ID == IDWhoami {
+			} else if e.ID == gofast.IDWhoami {
 				finished <- nil
 			} else if e.ID != perfRequest || string(e.Data) != string(perfData(64)) || e.User != "asked" {
 				finished <- errors.New("another answer")
 			}
-		case EventMessage:
+		case gofast.EventMessage:
 			if received++; e.ID != perfStreamRx || len(e.Data) != 108 {
 				finished <- errors.New("another message")
 			}
-		case EventFinish:
+		case gofast.EventFinish:
 			if e.User == "rx" {
 				out, err = s.AppendFinish(out, e.Opaque)
 			}
@@ -231,7 +233,7 @@ func TestPerf_ServerOfGofast(t *testing.T) {
 		}
 		return out
 	}
-	w := newWire(conn, Config{}, next)
+	w := newSocket(conn, gofast.Config{}, next)
 	select {
 	case err := <-finished:
 		if err != nil {
@@ -255,8 +257,8 @@ func TestPerf_ServerOfGofast(t *testing.T) {
 }
 
 // perfStreams opens a stream each way.
-func perfStreams(s *Session, out []byte, messages int, finished chan<- error) []byte {
-	m := &Message{ID: perfStreamTx, Data: perfData(64)}
+func perfStreams(s *gofast.Session, out []byte, messages int, finished chan<- error) []byte {
+	m := &gofast.Message{ID: perfStreamTx, Data: perfData(64)}
 	out, opaque, err := s.AppendStart(out, m, "tx")
 	for i := 0; i < messages && err == nil; i++ {
 		out, err = s.AppendMessage(out, opaque, m)
@@ -265,10 +267,16 @@ func perfStreams(s *Session, out []byte, messages int, finished chan<- error) []
 		out, err = s.AppendFinish(out, opaque)
 	}
 	if err == nil {
-		out, _, err = s.AppendStart(out, &Message{ID: perfStreamRx, Data: perfData(64)}, "rx")
+		out, _, err = s.AppendStart(out, &gofast.Message{ID: perfStreamRx, Data: perfData(64)}, "rx")
 	}
 	if err != nil {
 		finished <- err
 	}
 	return out
+}
+
+// perfData is a message of gofast's perf program.
+func perfData(n int) []byte {
+	b := binary.BigEndian.AppendUint64(nil, uint64(n))
+	return append(b, bytes.Repeat([]byte("a"), n)...)
 }

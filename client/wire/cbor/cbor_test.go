@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	fxcbor "github.com/fxamacker/cbor/v2"
-
-	"github.com/hotrow/hotrow/internal/row"
 )
 
 var errKind = errors.New("not of this kind")
@@ -119,7 +117,7 @@ func again(r *Reader, dst []byte, depth int) []byte {
 		return AppendUint(dst, r.Uint(math.MaxUint64))
 	case r.IsBytes():
 		return AppendBytes(dst, r.Bytes())
-	case r.is(row.CBORText):
+	case r.is(MajorText):
 		return AppendText(dst, r.Text(math.MaxInt))
 	case r.IsArray():
 		n := r.Array(0, math.MaxInt)

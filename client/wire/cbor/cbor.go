@@ -1,35 +1,62 @@
 // Package cbor is the part of CBOR (RFC 8949) that the payloads of the wire
 // protocol are made of: numbers, byte strings, texts, arrays, true, false and
-// null, of definite length. Documents in CBOR are package row's, whose heads
-// these are. It does no I/O.
+// null, of definite length. It does no I/O. Server and client share it.
 package cbor
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"unicode/utf8"
-
-	"github.com/hotrow/hotrow/internal/row"
+	"unsafe"
 )
 
-// null is CBOR's null.
-const null = 0xf6
+// The major types (RFC 8949 3.1), in the high bits of the first byte.
+const (
+	MajorUint  = 0 << 5
+	MajorBytes = 2 << 5
+	MajorText  = 3 << 5
+	MajorArray = 4 << 5
+)
+
+// The first bytes of values without a length.
+const (
+	falseByte = 0xf4
+	trueByte  = 0xf5
+	null      = 0xf6
+)
+
+// appendHead appends the shortest head of a major type and its argument.
+func appendHead(dst []byte, major byte, n uint64) []byte {
+	switch {
+	case n < 24:
+		return append(dst, major|byte(n))
+	case n <= math.MaxUint8:
+		return append(dst, major|24, byte(n))
+	case n <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(dst, major|25), uint16(n))
+	case n <= math.MaxUint32:
+		return binary.BigEndian.AppendUint32(append(dst, major|26), uint32(n))
+	}
+	return binary.BigEndian.AppendUint64(append(dst, major|27), n)
+}
 
 // AppendUint appends a number.
-func AppendUint(dst []byte, n uint64) []byte { return row.AppendCBORHead(dst, row.CBORUint, n) }
+func AppendUint(dst []byte, n uint64) []byte { return appendHead(dst, MajorUint, n) }
 
 // AppendArray appends the head of an array of n elements, which follow it.
 func AppendArray(dst []byte, n int) []byte {
-	return row.AppendCBORHead(dst, row.CBORArray, uint64(n))
+	return appendHead(dst, MajorArray, uint64(n))
 }
 
 // AppendText appends a text, which has to be UTF-8.
 func AppendText[T string | []byte](dst []byte, s T) []byte {
-	return append(row.AppendCBORHead(dst, row.CBORText, uint64(len(s))), s...)
+	return append(appendHead(dst, MajorText, uint64(len(s))), s...)
 }
 
 // AppendBytesHead appends the head of a byte string of n bytes, which follow it.
 func AppendBytesHead(dst []byte, n int) []byte {
-	return row.AppendCBORHead(dst, row.CBORBytes, uint64(n))
+	return appendHead(dst, MajorBytes, uint64(n))
 }
 
 // AppendBytes appends a byte string.
@@ -38,9 +65,9 @@ func AppendBytes(dst, b []byte) []byte { return append(AppendBytesHead(dst, len(
 // AppendBool appends true or false.
 func AppendBool(dst []byte, b bool) []byte {
 	if b {
-		return append(dst, row.CBORTrue)
+		return append(dst, trueByte)
 	}
-	return append(dst, row.CBORFalse)
+	return append(dst, falseByte)
 }
 
 // AppendNull appends null.
@@ -91,13 +118,13 @@ func (r *Reader) is(major byte) bool {
 }
 
 // IsUint reports whether the next item is a number.
-func (r *Reader) IsUint() bool { return r.is(row.CBORUint) }
+func (r *Reader) IsUint() bool { return r.is(MajorUint) }
 
 // IsBytes reports whether the next item is a byte string.
-func (r *Reader) IsBytes() bool { return r.is(row.CBORBytes) }
+func (r *Reader) IsBytes() bool { return r.is(MajorBytes) }
 
 // IsArray reports whether the next item is an array.
-func (r *Reader) IsArray() bool { return r.is(row.CBORArray) }
+func (r *Reader) IsArray() bool { return r.is(MajorArray) }
 
 // head reads a head of the major type and returns its argument.
 func (r *Reader) head(major byte, what string) uint64 {
@@ -137,7 +164,7 @@ func (r *Reader) head(major byte, what string) uint64 {
 
 // Array reads the head of an array of least to most elements.
 func (r *Reader) Array(least, most int) int {
-	n := r.head(row.CBORArray, "an array")
+	n := r.head(MajorArray, "an array")
 	if r.problem == "" && (n < uint64(least) || n > uint64(most)) {
 		r.Fail(fmt.Sprintf("want an array of %d to %d elements", least, most))
 		return 0
@@ -161,11 +188,11 @@ func (r *Reader) string(major byte, what string) []byte {
 }
 
 // Bytes reads a byte string.
-func (r *Reader) Bytes() []byte { return r.string(row.CBORBytes, "a byte string") }
+func (r *Reader) Bytes() []byte { return r.string(MajorBytes, "a byte string") }
 
 // Text reads a text of at most most bytes.
 func (r *Reader) Text(most int) string {
-	s := r.string(row.CBORText, "a text")
+	s := r.string(MajorText, "a text")
 	switch {
 	case len(s) > most:
 		r.Fail("a text that is too long")
@@ -175,12 +202,12 @@ func (r *Reader) Text(most int) string {
 	if r.problem != "" {
 		return ""
 	}
-	return row.Alias(s)
+	return unsafe.String(unsafe.SliceData(s), len(s))
 }
 
 // Uint reads a number of at most most.
 func (r *Reader) Uint(most uint64) uint64 {
-	n := r.head(row.CBORUint, "a number")
+	n := r.head(MajorUint, "a number")
 	if n > most {
 		r.Fail("a number that is too large")
 		return 0
@@ -193,12 +220,12 @@ func (r *Reader) Bool() bool {
 	if r.problem != "" {
 		return false
 	}
-	if r.pos >= len(r.b) || r.b[r.pos] != row.CBORTrue && r.b[r.pos] != row.CBORFalse {
+	if r.pos >= len(r.b) || r.b[r.pos] != trueByte && r.b[r.pos] != falseByte {
 		r.Fail("want true or false")
 		return false
 	}
 	r.pos++
-	return r.b[r.pos-1] == row.CBORTrue
+	return r.b[r.pos-1] == trueByte
 }
 
 // Null reads a null, if the next item is one.

@@ -3,7 +3,7 @@ package rows
 import (
 	"encoding/binary"
 
-	"github.com/hotrow/hotrow/internal/wire/cbor"
+	"github.com/hotrow/hotrow/client/wire/cbor"
 )
 
 // A Watch opens a stream of the changes of a resource, or of one document.

@@ -1,37 +1,30 @@
-package wire
+package wiretest
 
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"io"
 	"testing"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/wiretest"
+	"github.com/hotrow/hotrow/client/wire"
 )
 
-// perfMessage is a message of gofast's perf program.
-func perfMessage(size int) []byte {
-	b := binary.BigEndian.AppendUint64(nil, uint64(size))
-	return append(b, bytes.Repeat([]byte("a"), size)...)
-}
-
-// TestPerf_ServerOfGofast talks to gofast's own server, and compares its
+// TestConn_ServerOfGofast talks to gofast's own server, and compares its
 // counters with ours.
-func TestPerf_ServerOfGofast(t *testing.T) {
+func TestConn_ServerOfGofast(t *testing.T) {
 	const (
 		posts, requests, messages        = 1000, 1000, 5000
 		idPost, idRequest, idSend, idGet = 111, 112, 113, 114
 	)
-	server := wiretest.Serve(t, "-stream", "5000", "-payload", "100")
+	server := Serve(t, "-stream", "5000", "-payload", "100")
 	nc, err := server.Dial()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c, err := Client(ctx, nc, Options{})
+	c, err := wire.Client(ctx, nc, wire.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +34,7 @@ func TestPerf_ServerOfGofast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	message := perfMessage(64)
+	message := perfData(64)
 	for range posts {
 		must(c.Post(ctx, idPost, message))
 	}

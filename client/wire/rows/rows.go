@@ -11,8 +11,7 @@
 package rows
 
 import (
-	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/cbor"
+	"github.com/hotrow/hotrow/client/wire/cbor"
 )
 
 // The ids of the messages. A request is answered with the id of the request, or
@@ -35,7 +34,18 @@ const (
 	MaxName = 256  // bytes of a resource's name
 	MaxKeys = 1000 // of one GetMulti
 	MaxTags = 64   // of one Write
-	maxText = row.MaxKey
+	MaxKey  = 2048 // bytes of a key, and of any other text
+	maxText = MaxKey
+)
+
+// Format is the representation of a document.
+type Format uint8
+
+// The formats. The server's Format has the same numbers.
+const (
+	JSON Format = iota
+	MsgPack
+	CBOR
 )
 
 // Flags are what a request asks for besides.
@@ -79,7 +89,7 @@ const (
 // A Get asks for one document.
 type Get struct {
 	Resource, Key string
-	Format        row.Format
+	Format        Format
 	Flags         Flags
 	Min           string // position that the answer must include; "": any
 	Wait          uint32 // milliseconds to wait for Min; 0: 100
@@ -148,7 +158,7 @@ func (g *Get) Decode(b []byte) error {
 type GetMulti struct {
 	Resource string
 	Keys     []string
-	Format   row.Format
+	Format   Format
 	Flags    Flags
 	Min      string
 	Wait     uint32 // milliseconds
@@ -194,7 +204,7 @@ type Query struct {
 	Resource string
 	After    string // key; "": from the beginning
 	Limit    uint32 // 0: 100
-	Format   row.Format
+	Format   Format
 }
 
 // Append appends the payload of q.
@@ -225,8 +235,8 @@ func (q *Query) Decode(b []byte) error {
 type Write struct {
 	Resource, Key string
 	Body          []byte // aliases the payload when decoded; nothing for a delete
-	BodyFormat    row.Format
-	Format        row.Format // of the answer
+	BodyFormat    Format
+	Format        Format // of the answer
 	Flags         Flags
 	// IfMatch are entity tags of which the document must have one, IfNoneMatch
 	// those of which it must have none; "*": any. nil: no condition.
