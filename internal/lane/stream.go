@@ -42,6 +42,8 @@ type stream struct {
 	pushed   []byte     // given to Send, not written
 	taken    int        // bytes of it that are being written
 	flushing bool       // a goroutine writes what was pushed
+	atWork   bool       // answers are made that are not written: what is pushed comes behind
+	answered bool       // so is the answer that Resume has given
 	away     bool       // lent: what is pushed is lost
 	closed   bool
 }
@@ -101,6 +103,9 @@ func (s *stream) rescue() {
 
 // ask calls the protocol, whose answers go to s.out, with the state of a loop.
 func (s *stream) ask(f func(out []byte) ([]byte, Next)) (next Next) {
+	s.mu.Lock()
+	s.atWork = true
+	s.mu.Unlock()
 	s.scope = s.all.getScope()
 	if s.out == nil {
 		s.out = s.all.getOutput()
@@ -136,6 +141,10 @@ func (s *stream) flush() bool {
 	s.writing.Unlock()
 	s.all.putOutput(s.out)
 	s.out = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.atWork = false
+	s.startPushed()
 	return ok
 }
 
@@ -254,6 +263,9 @@ func (s *stream) await() Next {
 			unchanged(a.b, a.sum)
 			s.out = s.all.getOutput()
 			s.out.b = append(s.out.b, a.b...)
+			s.mu.Lock()
+			s.atWork, s.answered = true, false
+			s.mu.Unlock()
 			return a.next
 		case <-tick:
 			if !s.callTick() {
@@ -300,8 +312,11 @@ func (s *stream) write(b []byte) bool {
 
 // resume is Conn.Resume.
 func (s *stream) resume(b []byte, next Next) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	select {
 	case s.answer <- answer{b, next, sum(b)}:
+		s.answered = true
 	default: // called twice
 	}
 }
@@ -320,11 +335,17 @@ func (s *stream) send(b []byte) bool {
 		return false
 	}
 	s.pushed = append(s.pushed, b...)
-	if !s.flushing {
+	s.startPushed()
+	return true
+}
+
+// startPushed has what was pushed written, unless answers are to be written before it.
+// s.mu is held.
+func (s *stream) startPushed() {
+	if len(s.pushed) > 0 && !s.flushing && !s.atWork && !s.answered && !s.closed {
 		s.flushing = true
 		go s.flushPushed()
 	}
-	return true
 }
 
 // backlog is Conn.Backlog.
@@ -339,8 +360,11 @@ func (s *stream) flushPushed() {
 	for {
 		s.writing.Lock() // first, so that lend can wait for what is under way
 		s.mu.Lock()
-		b := s.pushed
-		s.pushed, s.taken = nil, len(b)
+		var b []byte
+		if !s.atWork && !s.answered {
+			b, s.pushed = s.pushed, nil
+		}
+		s.taken = len(b)
 		s.flushing = len(b) > 0 && !s.closed
 		goOn := s.flushing
 		s.mu.Unlock()

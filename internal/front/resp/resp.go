@@ -62,10 +62,7 @@ type Front struct {
 	began time.Time
 	runID string
 
-	// unordered says that connections have goroutines of their own. There a message may
-	// overtake the answer in front of it, so that nobody may keep copies.
-	unordered atomic.Bool
-	stats     stats
+	stats stats
 
 	commands table
 	names    []string // of the commands, sorted

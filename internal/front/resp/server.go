@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"runtime"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/lane"
@@ -49,9 +48,6 @@ type Site struct {
 func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
 	if o.Idle <= 0 {
 		o.Idle = forEver // pools keep connections
-	}
-	if o.Goroutines || runtime.GOOS != "linux" {
-		f.unordered.Store(true)
 	}
 	server, err := lane.Serve(l, lane.Config{
 		Proto: f, Scope: f.NewScope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,

@@ -371,10 +371,6 @@ func clientTracking(t *turn, args [][]byte) {
 	case "off":
 		c.stopTracking()
 	case "on":
-		if c.f.unordered.Load() {
-			t.fail("ERR CLIENT TRACKING is not served on this system")
-			return
-		}
 		if problem := c.refusesTracking(&k); problem != "" {
 			t.fail(problem)
 			return

@@ -105,7 +105,7 @@ func (s *site) rename(deptno int, loc string) {
 }
 
 func TestTracking_TellsOfWhatWasRead(t *testing.T) {
-	func(form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
 		s := newSite(t, form)
 		s.hot("depts:10")
 		c := s.keeper("")
@@ -139,7 +139,7 @@ func TestTracking_TellsOfWhatWasRead(t *testing.T) {
 		if st := s.f.Stats().Tracking; st.Clients != 0 || st.Keys != 0 {
 			t.Errorf("when nobody tracks: %+v", st)
 		}
-	}(func(*Options, *Listen) {})
+	})
 }
 
 func TestTracking_Modes(t *testing.T) {
@@ -232,7 +232,7 @@ func TestTracking_Redirect(t *testing.T) {
 // TestTracking_WhatNoFeedFollowsIsNotKept: it is told behind the answer, by the key that was
 // sent, and once more.
 func TestTracking_WhatNoFeedFollowsIsNotKept(t *testing.T) {
-	func(form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
 		s := newSite(t, form)
 		for _, k := range []string{"brief:10", "depts:010"} {
 			c := s.keeper("")
@@ -257,7 +257,7 @@ func TestTracking_WhatNoFeedFollowsIsNotKept(t *testing.T) {
 			}
 			_ = c.nc.Close()
 		}
-	}(func(*Options, *Listen) {})
+	})
 }
 
 // TestTracking_FullTable: a key that has no room any more is told as if it had changed.
@@ -379,11 +379,11 @@ func (k *cache) take(text string) {
 // TestTracking_NoOldCopyAtRest: clients that believe the stream beside writers, with pipelines
 // that miss and hit. When the writers have stopped, no copy is of before.
 func TestTracking_NoOldCopyAtRest(t *testing.T) {
-	func(form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
 		for _, options := range []string{"", "BCAST"} {
 			t.Run(options, func(t *testing.T) { believe(t, newSite(t, form), options) })
 		}
-	}(func(*Options, *Listen) {})
+	})
 }
 
 func believe(t *testing.T, s *site, options string) {
@@ -469,10 +469,4 @@ func (s *site) dialQuiet(text string) string {
 		return err.Error()
 	}
 	return got
-}
-
-// TestTracking_NotByGoroutines: there a message may overtake an answer.
-func TestTracking_NotByGoroutines(t *testing.T) {
-	newSite(t, goroutines).dial().want("CLIENT TRACKING ON",
-		"-ERR CLIENT TRACKING is not served on this system\r\n")
 }
