@@ -98,13 +98,13 @@ func walkRESP(t *testing.T, page accessPage) {
 	for _, tt := range []struct {
 		form, access string
 		flags        []string
-		read         []string // who may
+		read, write  []string // who may
 	}{
-		{formTCP, byRoles, nil, []string{"reader"}},
-		{formUnix, byRoles, nil, []string{"reader"}},
-		{formTLS, byRoles, nil, []string{"reader"}},
-		{formTCP, "{read: public, write: public}", []string{"--open"}, all},
-		{formTCP, "{read: none, write: none}", nil, nil},
+		{formTCP, byRoles, nil, []string{"reader"}, []string{"editor"}},
+		{formUnix, byRoles, nil, []string{"reader"}, []string{"editor"}},
+		{formTLS, byRoles, nil, []string{"reader"}, []string{"editor"}},
+		{formTCP, "{read: public, write: public}", []string{"--open"}, all, all[2:]},
+		{formTCP, "{read: none, write: none}", nil, nil, nil},
 	} {
 		more := ""
 		if tt.form == formTLS {
@@ -132,6 +132,14 @@ func walkRESP(t *testing.T, page accessPage) {
 						t.Errorf("%s of %q = %q", text, role, got)
 					}
 				}
+				for _, text := range []string{`SET pay:1 {"sal":7}`, "HSET pay:1 sal 8", "HDEL pay:1 sal",
+					"DEL pay:77", "UNLINK pay:77"} {
+					got := p.do(text)
+					if may := slices.Contains(tt.write, role); may == (got[0] == '-') ||
+						!may && !strings.HasPrefix(got, "-NOPERM") {
+						t.Errorf("%s of %q = %q", text, role, got)
+					}
+				}
 				got := p.do("SCAN 0 MATCH pay:*")
 				if may := slices.Contains(tt.read, role); may != strings.Contains(got, "pay:1") {
 					t.Errorf("SCAN of %q = %q", role, got)
@@ -143,7 +151,7 @@ func walkRESP(t *testing.T, page accessPage) {
 				}
 			}
 			page.ask(t, accessTop, "`resp.listen`", tt.form)
-			for _, text := range []string{"`GET`", "`AUTH`", "`CLIENT LIST`", "all else"} {
+			for _, text := range []string{"`GET`", "`SET`", "`AUTH`", "`CLIENT LIST`", "all else"} {
 				page.ask(t, "## Redis", text, tt.form)
 			}
 		})

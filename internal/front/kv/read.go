@@ -41,6 +41,9 @@ func (s *Scope) Get(who *Identity, key []byte, c *Tracked, f *Found) bool {
 	*f = Found{Res: res, Inexact: !exact && res != nil}
 	if res == nil {
 		s.store.stats.unknown.Add(1)
+		if err := s.Live.NoResource(); err != ErrNoResource {
+			f.Err = err
+		}
 		return true
 	}
 	if res.rule != "public" && !who.Passes(s.Live, s.Issued, res.rule) {
@@ -161,6 +164,8 @@ func CodeOf(err error) string {
 		return ""
 	case errors.Is(err, ErrForbidden):
 		return "forbidden"
+	case errors.Is(err, ErrStarting):
+		return "starting"
 	}
 	return front.FailureOf(err).Slug
 }

@@ -93,6 +93,9 @@ func (s *Store) Scan(ctx context.Context, q *Scan) (next uint64, keys []string, 
 		return 0, nil, nil
 	}
 	res := s.walks(o, q, at.resource)
+	if err := o.NoResource(); len(res) == 0 && err != ErrNoResource {
+		return 0, nil, err
+	}
 	if len(res) == 0 {
 		return 0, nil, nil
 	}

@@ -13,6 +13,18 @@ import (
 // ErrNoResource is the error of a write to a key that names no resource.
 var ErrNoResource = errors.New("no resource has this key")
 
+// ErrStarting is the error of a key that names no resource while nobody knows which there
+// are: it may be there, so it is not absent.
+var ErrStarting = errors.New("the tables of the database are not known yet")
+
+// NoResource returns why a key names no resource: ErrNoResource or ErrStarting.
+func (o *Options) NoResource() error {
+	if o.Starting != nil && o.Starting() {
+		return ErrStarting
+	}
+	return ErrNoResource
+}
+
 // A Change is one write of one row, as a front has it.
 type Change struct {
 	Op     source.Op
@@ -54,7 +66,7 @@ func (o *Options) Find(key []byte) (*resource.Resource, row.Key) {
 // Write changes the row of a key for who. An outcome is waited for even when the Store is
 // closed: a statement that is cut off has one that nobody knows.
 //
-// Errors: ErrNoResource, ErrForbidden, row.ErrKey, *row.DecodeError, those of
+// Errors: ErrNoResource, ErrStarting, ErrForbidden, row.ErrKey, *row.DecodeError, those of
 // resource.Write.
 func (s *Store) Write(
 	ctx context.Context, who *Identity, key []byte, c *Change,
@@ -63,7 +75,7 @@ func (s *Store) Write(
 	res, of := o.Find(key)
 	if res == nil {
 		s.stats.unknown.Add(1)
-		return resource.Result{}, ErrNoResource
+		return resource.Result{}, o.NoResource()
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.WriteTimeout)
 	defer cancel()

@@ -13,6 +13,7 @@ const (
 	forbidden   = "CLIENT_ERROR forbidden"
 	internal    = "SERVER_ERROR internal"
 	unavailable = "SERVER_ERROR backend unavailable"
+	starting    = "SERVER_ERROR the tables are not known yet"
 	readOnly    = "SERVER_ERROR read only"
 	noExpiry    = "CLIENT_ERROR rows do not expire"
 	noResource  = "CLIENT_ERROR the key names no resource"
@@ -52,7 +53,7 @@ func (f *Front) errorOf(o *Options, cmd *memcache.Command, found *kv.Found) stri
 		res = found.Res.Name()
 	}
 	text := f.errorText(cmd, res, found.Err)
-	if o.ErrorMiss && text == unavailable {
+	if o.ErrorMiss && (text == unavailable || text == starting) {
 		return ""
 	}
 	return text
@@ -62,6 +63,9 @@ func (f *Front) errorOf(o *Options, cmd *memcache.Command, found *kv.Found) stri
 func (f *Front) errorText(cmd *memcache.Command, res string, err error) string {
 	if errors.Is(err, kv.ErrForbidden) {
 		return forbidden
+	}
+	if errors.Is(err, kv.ErrStarting) {
+		return starting
 	}
 	of := front.FailureOf(err)
 	switch of.Slug {

@@ -12,6 +12,9 @@ const (
 	syntaxError   = "ERR syntax error"
 	internalError = "ERR internal error, see the log"
 	unavailable   = "UNAVAILABLE the database cannot be reached and memory has no copy"
+
+	// loading has Redis' word, upon which clients try again.
+	loading = "LOADING the tables of the database are not known yet"
 )
 
 // texts are the errors of failures by their slugs. What ends with a blank is followed by
@@ -51,6 +54,9 @@ func (f *Front) errorOf(cmd *command, found *kv.Found) string {
 func (f *Front) errorText(cmd *command, res string, err error) string {
 	if errors.Is(err, kv.ErrForbidden) {
 		return noPermission(cmd)
+	}
+	if errors.Is(err, kv.ErrStarting) {
+		return loading
 	}
 	of := front.FailureOf(err)
 	switch of.Slug {

@@ -275,8 +275,8 @@ func (w *writing) hdel() ([]byte, error) {
 
 // nothing is the reply to a removal by a key that names no resource.
 func (w *writing) nothing() ([]byte, error) {
-	if w.o.UnknownError {
-		return nil, kv.ErrNoResource
+	if err := w.c.f.store.Live().NoResource(); w.o.UnknownError || err != kv.ErrNoResource {
+		return nil, err
 	}
 	return resp.AppendInt(nil, 0), nil
 }
