@@ -5,6 +5,9 @@ import (
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
+// Foreseen is how many hits a Foresight has room for.
+const Foreseen = tier.Foreseen
+
 // A Foresight is the next few hits of an event loop, which memory is asked to
 // have at hand: see tier.Foreseer. It belongs to one goroutine.
 type Foresight struct {

@@ -26,6 +26,7 @@ type Scope struct {
 	byName   map[string]*Served
 	seen     []*Served // looked up in this wake-up: a handful
 	touched  []*Served // with hits that have no duration yet
+	coming   resource.Foresight
 }
 
 // A Served is a resource as one loop sees it, with the counters that the loop alone
@@ -131,6 +132,21 @@ func (s *Scope) resource(name string) *Served {
 	}
 	return known
 }
+
+// Foresee notes a key that Get will be called with, which aliases a buffer that stays as it
+// is until Fetch. There may be Foreseen of them.
+func (s *Scope) Foresee(key []byte) {
+	if res, rowKey, _ := s.Find(key); res != nil {
+		s.coming.Add(res.Resource, rowKey, row.FormatJSON)
+	}
+}
+
+// Foreseen is how many keys are looked up together.
+const Foreseen = resource.Foreseen
+
+// Fetch has memory at hand what was foreseen since the last Fetch: the look-ups wait for it
+// together, and not each for its own.
+func (s *Scope) Fetch() { s.coming.Fetch() }
 
 // Look returns what memory may answer to a read of one row: see resource.Lookup.
 func (s *Scope) Look(res *Served, key row.Key) (*row.Document, resource.State) {

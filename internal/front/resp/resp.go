@@ -65,6 +65,7 @@ type Front struct {
 	stats stats
 
 	commands table
+	get      *command // of commands
 	names    []string // of the commands, sorted
 
 	limits, strict resp.Limits
@@ -86,6 +87,7 @@ func New(o Options) *Front {
 		limits: resp.Limits{Args: maxArgs, Arg: max(maxArgument, o.MaxBody),
 			Inline: maxInline},
 	}
+	f.get = f.commands["get"]
 	f.strict = f.limits
 	f.strict.Strict = strictBytes
 	f.names = slices.Sorted(maps.Keys(f.commands))
@@ -130,6 +132,7 @@ type scope struct {
 	turn     turn
 	commands atomic.Uint64 // this loop alone adds to it
 	args     [][]byte
+	get      [2][]byte // the arguments of the GET at hand
 	found    []kv.Found
 	path     []byte // scratch of the access log
 }
@@ -137,6 +140,7 @@ type scope struct {
 // NewScope makes the state of a loop.
 func (f *Front) NewScope() lane.Scope {
 	s := &scope{Scope: f.store.NewScope(), f: f}
+	s.get[0] = []byte("GET")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.scopes = append(f.scopes, s)

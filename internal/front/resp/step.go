@@ -42,15 +42,81 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	}
 	c.tellLoose(t.loose)
 	next := t.next
+	s.get[1] = nil
 	*t = turn{} // what is on the lane's buffers must not be kept
 	clear(s.found)
 	return n, out, next
+}
+
+// plain reports whether a GET needs no more than to be read.
+func (t *turn) plain() bool {
+	c := t.c
+	return c.multi == nil && c.reply == replyOn && !c.track.caching && t.batch == nil &&
+		(c.v == resp.V3 || c.subs.count() == 0) &&
+		(!t.s.live.HasTokens() || !c.mustAuth(t.s))
+}
+
+// gets answers the GETs at the front of in, and returns how many bytes it has consumed.
+func (t *turn) gets(in []byte) (n int) {
+	s := t.s
+	if !t.plain() {
+		return 0
+	}
+	for foreseen := 0; t.next == lane.More && t.batch == nil; {
+		key, used := resp.Get(in[n:])
+		if used == 0 {
+			return n
+		}
+		if n >= foreseen && n+used < len(in) {
+			foreseen = n + s.foresee(in[n:])
+		}
+		s.commands.Store(s.commands.Load() + 1)
+		s.get[1] = key
+		t.read(t.c.f.get, s.get[:])
+		if n += used; t.batch == nil && len(t.out) >= lane.FlushSize {
+			t.next = lane.Flush
+		}
+	}
+	return n
+}
+
+// foresee has memory at hand what the GETs at the front of in ask for, the first few of
+// them, and returns up to where that is.
+func (s *scope) foresee(in []byte) (n int) {
+	for range kv.Foreseen {
+		key, used := resp.Get(in[n:])
+		if used == 0 {
+			break
+		}
+		s.Foresee(key)
+		n += used
+	}
+	s.Fetch()
+	return n
+}
+
+// Foresee implements lane.Foreseer: the rows that the first commands of several
+// connections ask for are on their way from main memory while those are parsed.
+func (f *Front) Foresee(of lane.Scope, inputs [][]byte) {
+	s := of.(*scope)
+	for _, in := range inputs[:min(len(inputs), kv.Foreseen)] {
+		if key, used := resp.Get(in); used > 0 {
+			s.Foresee(key)
+		}
+	}
+	s.Fetch()
 }
 
 // run goes over the commands and returns how many bytes it has consumed.
 func (t *turn) run(in []byte) (n int) {
 	c, s := t.c, t.s
 	for n < len(in) && t.next == lane.More {
+		// Fast path: what most commands are.
+		if t.batch == nil {
+			if n += t.gets(in[n:]); n == len(in) || t.next != lane.More {
+				return n
+			}
+		}
 		limits := &c.f.limits
 		if !c.local && c.mustAuth(s) {
 			limits = &c.f.strict
@@ -267,6 +333,12 @@ func (t *turn) read(cmd *command, args [][]byte) {
 	s.found = found
 	track := c.tracks()
 	for i := range found {
+		if count > 1 && i%kv.Foreseen == 0 {
+			for j := range min(count-i, kv.Foreseen) {
+				s.Foresee(args[cmd.first+(i+j)*cmd.by])
+			}
+			s.Fetch()
+		}
 		if !s.Get(&c.who, args[cmd.first+i*cmd.by], track, &found[i]) {
 			// Slow path: the database, for this and for all reads that have come behind it.
 			t.begin()

@@ -68,6 +68,31 @@ func Next(in []byte, args [][]byte, l *Limits) (list [][]byte, n, want int, err 
 	return args, n, 0, nil
 }
 
+// Get returns the key of a GET at the front of in, in the form in which clients write it,
+// and how many bytes the command takes: what Next returns of it, sooner. n is 0 for
+// everything else, be it that the command is not whole or that the key has more than 99
+// bytes. The key aliases in.
+func Get(in []byte) (key []byte, n int) {
+	const begin = len("*2\r\n$3\r\nGET\r\n$")
+	if len(in) < begin+len("1\r\nk\r\n") || string(in[:8]) != "*2\r\n$3\r\n" ||
+		in[8]|0x20 != 'g' || in[9]|0x20 != 'e' || in[10]|0x20 != 't' ||
+		string(in[11:14]) != "\r\n$" {
+		return nil, 0
+	}
+	size, at := int(in[begin]-'0'), begin+1
+	if size < 1 || size > 9 { // a byte less than '0' is more than 9
+		return nil, 0
+	}
+	if c := in[at]; c >= '0' && c <= '9' {
+		size, at = 10*size+int(c-'0'), at+1
+	}
+	end := at + 2 + size
+	if len(in) < end+2 || in[at] != '\r' {
+		return nil, 0
+	}
+	return in[at+2 : end : end], end + 2
+}
+
 // bulkLength reads the line in front of an argument.
 func bulkLength(in []byte, l *Limits) (size int64, n int, err error) {
 	if len(in) == 0 {

@@ -159,6 +159,30 @@ func TestParseInt_TakesWhatRedisTakes(t *testing.T) {
 	}
 }
 
+// TestGet_IsWhatNextReads: the short way and the long one read the same commands, cut
+// anywhere.
+func TestGet_IsWhatNextReads(t *testing.T) {
+	for size := range 120 {
+		in := AppendBulk(AppendBulk(AppendArray(nil, 2), []byte("gEt")), bytes.Repeat([]byte("k"), size))
+		for cut := range in {
+			if _, n := Get(in[:cut]); n != 0 {
+				t.Fatalf("%q is read as a whole", in[:cut])
+			}
+		}
+		key, n := Get(append(in, "PING\r\n"...))
+		if short := size > 0 && size < 100; short != (n == len(in)) || len(key) != n/len(in)*size {
+			t.Errorf("%d bytes: key %q, %d", size, key, n)
+		}
+	}
+	for _, in := range []string{"", "*2\r\n$3\r\nSET\r\n$1\r\nk\r\n", "*3\r\n$3\r\nGET\r\n$1\r\nk\r\n",
+		"*2\r\n$3\r\nGET\r\n$/\r\n1\r\n1\r\n", "*2\r\n$3\r\nGET\r\n$-1\r\nk\r\n", "*2\r\n$3\r\nGET\r\n$01\r\nk\r\n",
+		"*2\r\n$3\r\nGET\r\n$1x\r\nk\r\n\r\n"} {
+		if key, n := Get([]byte(in)); n != 0 {
+			t.Errorf("Get(%q) = %q, %d", in, key, n)
+		}
+	}
+}
+
 // FuzzNext: what was written is read back however it is cut, nothing is read beyond the
 // command, and any other input is a command, unfinished or an error.
 func FuzzNext(f *testing.F) {
@@ -171,6 +195,11 @@ func FuzzNext(f *testing.F) {
 			args, n, want, err := Next(rest, nil, known)
 			if n < 0 || n > len(rest) || err != nil && n != 0 || n == 0 && err == nil && want <= len(rest) {
 				t.Fatalf("%q: n=%d want=%d, %v", rest, n, want, err)
+			}
+			key, used := Get(rest)
+			if used != 0 && (used != n || len(args) != 2 || !bytes.EqualFold(args[0], []byte("get")) ||
+				!bytes.Equal(args[1], key)) {
+				t.Fatalf("Get(%q) = %q, %d, where Next reads %q, %d", rest, key, used, args, n)
 			}
 			if n == 0 {
 				return
