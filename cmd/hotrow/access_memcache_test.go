@@ -73,13 +73,13 @@ func walkMemcache(t *testing.T, page accessPage) {
 	for _, tt := range []struct {
 		form, access string
 		flags        []string
-		read         []string // who may
+		read, write  []string // who may
 	}{
-		{formTCP, byRoles, nil, []string{"reader"}},
-		{formUnix, byRoles, nil, []string{"reader"}},
-		{formTLS, byRoles, nil, []string{"reader"}},
-		{formTCP, "{read: public, write: public}", []string{"--open"}, all},
-		{formTCP, "{read: none, write: none}", nil, nil},
+		{formTCP, byRoles, nil, []string{"reader"}, []string{"editor"}},
+		{formUnix, byRoles, nil, []string{"reader"}, []string{"editor"}},
+		{formTLS, byRoles, nil, []string{"reader"}, []string{"editor"}},
+		{formTCP, "{read: public, write: public}", []string{"--open"}, all, all[2:]},
+		{formTCP, "{read: none, write: none}", nil, nil, nil},
 	} {
 		more := ""
 		if tt.form == formTLS {
@@ -107,6 +107,14 @@ func walkMemcache(t *testing.T, page accessPage) {
 						t.Errorf("%s of %q = %q", text, role, got)
 					}
 				}
+				for _, text := range []string{"set pay:7 0 0 2\r\n{}", "cas pay:7 0 0 2 1\r\n{}", "ms pay:7 2\r\n{}",
+					"delete pay:7", "md pay:7", "md pay:7 I", "incr pay:7 1"} {
+					got := p.do(text)
+					no := got == "CLIENT_ERROR forbidden\r\n" || got == "SERVER_ERROR read only\r\n"
+					if may := slices.Contains(tt.write, role); may == no {
+						t.Errorf("%q of %q = %q", text, role, got)
+					}
+				}
 				for _, text := range []string{"flush_all", "cache_memlimit 1"} {
 					if got := p.do(text); got != "CLIENT_ERROR forbidden\r\n" {
 						t.Errorf("%s of %q = %q", text, role, got)
@@ -119,7 +127,7 @@ func walkMemcache(t *testing.T, page accessPage) {
 				}
 			}
 			page.ask(t, accessTop, "`memcache.listen`", tt.form)
-			for _, text := range []string{"`get`", "`set` of a name", "`flush_all`", "all else"} {
+			for _, text := range []string{"`get`", "`set`, `add`", "`set` of a name", "`flush_all`", "all else"} {
 				page.ask(t, "## memcached", text, tt.form)
 			}
 		})

@@ -93,7 +93,7 @@ type scope struct {
 	path  []byte // scratch of the access log
 
 	// Counters. The loop is their one writer.
-	commands, keys, absent atomic.Uint64
+	commands, keys, absent, writes atomic.Uint64
 }
 
 // NewScope makes the state of a loop.

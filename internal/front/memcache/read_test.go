@@ -31,7 +31,7 @@ var reads = []struct{ command, reply string }{
 	{"mg depts:20", "HD\r\n"}, {"mg depts:99", "EN\r\n"}, {"mg depts:99 q", ""},
 	{"mg depts:99 k O7", "EN kdepts:99 O7\r\n"},
 	{"mg depts:20 v k s t f O1", fmt.Sprintf("VA %d kdepts:20 s%[1]d t-1 f0 O1\r\n%s\r\n", len(dept20), dept20)},
-	{"mg ZGVwdHM6MjA= b k s", fmt.Sprintf("HD b kZGVwdHM6MjA= s%d\r\n", len(dept20))},
+	{"mg ZGVwdHM6MjA= b k s", fmt.Sprintf("HD kZGVwdHM6MjA= s%d b\r\n", len(dept20))},
 	{"mg depts:20 q N30 R30 T0 E1 P1 L1", "HD\r\n"},
 	{"mg cities:YSxi v", "EN\r\n"},
 	{"me depts:99", "EN\r\n"},

@@ -32,6 +32,7 @@ type Stats struct {
 	Commands uint64
 	Keys     uint64 // that were asked for
 	Absent   uint64 // of them, those that have no row
+	Writes   uint64 // commands that change a row, done or not
 }
 
 // Stats returns a snapshot of the counters.
@@ -48,6 +49,7 @@ func (f *Front) Stats() Stats {
 		st.Commands += s.commands.Load()
 		st.Keys += s.keys.Load()
 		st.Absent += s.absent.Load()
+		st.Writes += s.writes.Load()
 	}
 	return st
 }
@@ -75,7 +77,7 @@ func (t *turn) other(cmd *memcache.Command) bool {
 	case memcache.Stats:
 		t.stats(cmd)
 	default:
-		t.reply(cmd, readOnly)
+		return t.write(cmd)
 	}
 	return true
 }
@@ -137,7 +139,8 @@ func (t *turn) general() {
 		{"pointer_size", strconv.Itoa(strconv.IntSize)},
 		{"max_connections", count(t.s.live.MaxClients)}, {"curr_connections", count(st.Open)},
 		{"total_connections", count(st.Opened)}, {"rejected_connections", count(st.Rejected)},
-		{"cmd_get", count(st.Keys)}, {"cmd_set", "0"}, {"cmd_flush", "0"}, {"cmd_touch", "0"},
+		{"cmd_get", count(st.Keys)}, {"cmd_set", count(st.Writes)},
+		{"cmd_flush", "0"}, {"cmd_touch", "0"},
 		{"get_hits", count(st.Keys - min(st.Absent, st.Keys))}, {"get_misses", count(st.Absent)},
 		{"auth_cmds", "0"}, {"auth_errors", count(st.Denied)},
 		{"limit_maxbytes", count(most)}, {"threads", count(runtime.GOMAXPROCS(0))},

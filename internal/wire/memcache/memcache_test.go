@@ -202,9 +202,9 @@ func TestAppend_Replies(t *testing.T) {
 	for _, tt := range [][2]string{
 		{string(AppendValue(nil, &it, false)), "VALUE a 5 3\r\nxyz\r\n"},
 		{string(AppendValue(nil, &it, true)), "VALUE a 5 3 9\r\nxyz\r\n"},
-		{string(AppendMeta(nil, &c, &it, true)), "VA 3 b s3 f5 c9 t-1 h1 l0 kYQ== O7 X\r\nxyz\r\n"},
-		{string(AppendMeta(nil, &c, &it, false)), "HD b s3 f5 c9 t-1 h1 l0 kYQ== O7 X\r\n"},
-		{string(AppendCode(nil, &c, "EN")), "EN b kYQ== O7\r\n"},
+		{string(AppendMeta(nil, &c, &it, true)), "VA 3 s3 f5 c9 t-1 h1 l0 kYQ== O7 b X\r\nxyz\r\n"},
+		{string(AppendMeta(nil, &c, &it, false)), "HD s3 f5 c9 t-1 h1 l0 kYQ== O7 b X\r\n"},
+		{string(AppendCode(nil, &c, "EN")), "EN kYQ== O7 b\r\n"},
 		{string(AppendStat(nil, "pid", "1")), "STAT pid 1\r\n"},
 	} {
 		if tt[0] != tt[1] {

@@ -176,9 +176,6 @@ func appendFlags(dst []byte, c *Command, it *Item) []byte {
 		case 'k':
 			dst = append(append(dst, ' ', 'k'), c.Args[0]...)
 			continue
-		case 'b':
-			dst = append(dst, ' ', 'b')
-			continue
 		}
 		if it == nil {
 			continue
@@ -201,6 +198,9 @@ func appendFlags(dst []byte, c *Command, it *Item) []byte {
 				dst = append(dst, " h1"...)
 			}
 		}
+	}
+	if c.Has('b') {
+		dst = append(dst, ' ', 'b')
 	}
 	return dst
 }
