@@ -218,7 +218,7 @@ func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc
 	if _, ok := ctx.Deadline(); ok || c.opts.timeout <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, c.opts.timeout)
+	return newTimeLimit(ctx, c.opts.timeout)
 }
 
 // newRead returns a read with the client's defaults and its own options.

@@ -13,8 +13,8 @@ import (
 )
 
 // A pool is a few connections to one server. A request takes the less busy of
-// two random ones; one that is broken, or going away, is replaced by the request
-// that meets it.
+// two random ones, and the first when both are idle; one that is broken, or going
+// away, is replaced by the request that meets it.
 type pool struct {
 	address string
 	options wire.Options
@@ -77,7 +77,11 @@ func (p *pool) lighter() *slot {
 		return s
 	}
 	other := &p.slots[(i+1+rand.IntN(n-1))%n]
-	if other.busy.Load() < s.busy.Load() {
+	busy, others := s.busy.Load(), other.busy.Load()
+	if busy == 0 && others == 0 {
+		return &p.slots[0] // who is alone stays on one connection, see wire's turns
+	}
+	if others < busy {
 		return other
 	}
 	return s

@@ -116,6 +116,11 @@ func (c *Conn) call(
 	if err := c.lockWithRoom(ctx); err != nil {
 		return dst, err
 	}
+	if c.lookAround(); c.err != nil {
+		err := c.ended()
+		c.mu.Unlock()
+		return dst, err
+	}
 	k := c.calls.Get().(*call)
 	k.answer, k.err, k.settled = dst, nil, false
 	k.at = c.taken + uint64(len(c.out))
@@ -129,6 +134,10 @@ func (c *Conn) call(
 		k.at = c.taken + uint64(len(c.out))
 		opaque, err = begin(c, k)
 	}
+	if err == nil && c.takesTurn() {
+		c.ask(ctx, k)
+		return c.answerOf(ctx, k, opaque, dst)
+	}
 	c.unlockAndWake()
 	if err != nil {
 		c.calls.Put(k)
@@ -141,7 +150,7 @@ func (c *Conn) call(
 func (c *Conn) answerOf(
 	ctx context.Context, k *call, opaque uint64, dst []byte,
 ) ([]byte, error) {
-	if ctx.Done() == nil {
+	if len(k.done) > 0 || ctx.Done() == nil {
 		<-k.done // Fast path: nothing else can happen.
 	} else {
 		select {
@@ -184,9 +193,6 @@ func (c *Conn) giveUp(ctx context.Context, k *call, opaque uint64) bool {
 
 // timeLeft returns how long an answer is of use to ctx, 0: for ever.
 func timeLeft(ctx context.Context) (time.Duration, error) {
-	if ctx.Done() == nil {
-		return 0, nil
-	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -41,8 +41,14 @@ type Conn struct {
 	tick    *time.Timer
 	granted chan struct{} // closed when the peer takes more of all streams; nil: nobody waits
 	direct  int           // bytes of data that go out in one frame
-	woken   []*call       // of the reader: whose answers have come
-	scratch []byte        // of the reader: what inline handlers append to
+	turns   turns
+	woken   []*call // of who reads: whose answers have come
+	scratch []byte  // of who reads: what inline handlers append to
+
+	// Of who reads, and without mu.
+	in    []byte // its buffer
+	have  int    // bytes of it that were read and are not used
+	event gofast.Event
 
 	calls sync.Pool // of *call; without it each request would allocate (BenchmarkRequest)
 }
@@ -64,6 +70,9 @@ func newConn(nc net.Conn, o Options, cfg gofast.Config) *Conn {
 		c.stuck = defaultStuck
 	}
 	c.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
+	if canTurn(nc, len(c.handlers)) {
+		c.turns.take = make(chan struct{}, 1)
+	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = c.session.Open(time.Now(), nil)
 	c.running.Go(c.write)
@@ -107,6 +116,9 @@ func (c *Conn) unlockAndWake() {
 	}
 	if len(c.line.waiting) > 0 {
 		c.line.keepMoving(len(c.out))
+	}
+	if c.turns.reads == nobody && (len(c.out) > 0 || c.session.Pending()) {
+		c.readOn()
 	}
 	c.mu.Unlock()
 	if wake {

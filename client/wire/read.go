@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
+	"time"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 )
@@ -18,33 +20,51 @@ const (
 
 // read takes in what the peer sends, until the connection ends.
 func (c *Conn) read() {
-	buf := make([]byte, readBytes)
-	have := 0
-	var e gofast.Event
-	for {
-		n, err := c.nc.Read(buf[have:])
-		filled := have+n == len(buf)
-		if n > 0 {
-			used, err := c.feed(buf[:have+n], &e)
-			if err != nil {
-				c.end(err)
-				return
-			}
-			have = copy(buf, buf[used:have+n])
+	clock := time.NewTimer(time.Hour)
+	defer clock.Stop()
+	for c.rest(clock) {
+		err := c.receive()
+		if errors.Is(err, os.ErrDeadlineExceeded) { // it was for a caller
+			err = c.unbound()
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
 			c.end(err)
 			return
 		}
-		// A frame may be as long as was announced: the session refuses longer ones.
-		if filled && (len(buf) < maxReadBytes || have == len(buf)) {
-			buf = append(make([]byte, 0, 2*len(buf)), buf[:have]...)
-			buf = buf[:cap(buf)]
+	}
+}
+
+// receive takes in what one read brings.
+func (c *Conn) receive() error {
+	if c.in == nil {
+		c.in = make([]byte, readBytes)
+	}
+	n, err := c.nc.Read(c.in[c.have:])
+	if n > 0 {
+		if err := c.took(n); err != nil {
+			return err
 		}
 	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// took uses n bytes more that are in the buffer.
+func (c *Conn) took(n int) error {
+	filled := c.have+n == len(c.in)
+	used, err := c.feed(c.in[:c.have+n], &c.event)
+	if err != nil {
+		return err
+	}
+	c.have = copy(c.in, c.in[used:c.have+n])
+	// A frame may be as long as was announced: the session refuses longer ones.
+	if filled && (len(c.in) < maxReadBytes || c.have == len(c.in)) {
+		c.in = append(make([]byte, 0, 2*len(c.in)), c.in[:c.have]...)
+		c.in = c.in[:cap(c.in)]
+	}
+	return nil
 }
 
 // feed gives bytes to the session and does what the events want. It returns how

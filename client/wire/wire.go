@@ -3,9 +3,10 @@
 // github.com/bnclabs/gofast with such peers, and with its own kind also errors,
 // deadlines, cancelling, credits, fragments and a graceful end.
 //
-// A Conn has one goroutine that reads and one that writes. What several callers
-// send at the same time goes out in one write, and nothing is held back to wait
-// for more. Dial and Accept make the two ends; from then on they are the same.
+// A Conn has one goroutine that reads and one that writes; a caller that is alone
+// does both itself. What several callers send at the same time goes out in one
+// write, and nothing is held back to wait for more. Dial and Accept make the two
+// ends; from then on they are the same.
 // Messages are bytes with an id: what they mean is for the application, or for
 // package client, which reads and writes the rows of a hotrow server.
 package wire

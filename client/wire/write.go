@@ -30,15 +30,7 @@ func (c *Conn) write() {
 			c.mu.Unlock()
 			return
 		}
-		if c.session.Pending() {
-			c.out = c.session.Pump(c.out, writeBytes)
-		}
-		batch := c.out
-		c.out, c.spare = c.spare[:0], nil
-		c.taken += uint64(len(batch))
-		c.busy = true
-		c.session.CountFlush()
-		c.line.move(len(batch), c.queue)
+		batch := c.batch()
 		c.mu.Unlock()
 		var err error
 		if portion, err = c.send(batch, portion); err != nil {
@@ -49,6 +41,20 @@ func (c *Conn) write() {
 		c.spare = batch
 		c.mu.Unlock()
 	}
+}
+
+// batch takes what there is to write. c.mu is held.
+func (c *Conn) batch() []byte {
+	if c.session.Pending() {
+		c.out = c.session.Pump(c.out, writeBytes)
+	}
+	batch := c.out
+	c.out, c.spare = c.spare[:0], nil
+	c.taken += uint64(len(batch))
+	c.busy = true
+	c.session.CountFlush()
+	c.line.move(len(batch), c.queue)
+	return batch
 }
 
 // sleep waits until there is something to write, or the connection ends. c.mu is

@@ -1,0 +1,63 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestTimeLimit_EndsAtItsTime(t *testing.T) {
+	ctx, cancel := newTimeLimit(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	at, ok := ctx.Deadline()
+	if err := ctx.Err(); err != nil || !ok || time.Until(at) > 20*time.Millisecond {
+		t.Fatalf("at first: %v, %v, %v", err, at, ok)
+	}
+	child, stop := context.WithCancel(ctx)
+	defer stop()
+	<-child.Done()
+	if err := child.Err(); !errors.Is(err, context.DeadlineExceeded) || time.Now().Before(at) {
+		t.Errorf("%v, %v before its time", err, time.Until(at))
+	}
+	<-ctx.Done()
+	unseen, cancel := newTimeLimit(context.Background(), time.Millisecond)
+	defer cancel()
+	for until := time.Now().Add(10 * time.Second); unseen.Err() == nil; {
+		if time.Now().After(until) {
+			t.Fatal("one that nobody waits for does not end")
+		}
+	}
+	if err := unseen.Err(); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("one that nobody waits for: %v", err)
+	}
+}
+
+func TestTimeLimit_IsEndedByItsCall(t *testing.T) {
+	for _, waited := range []bool{false, true} {
+		ctx, cancel := newTimeLimit(context.Background(), time.Hour)
+		if waited {
+			_ = ctx.Done()
+		}
+		cancel()
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Second):
+			t.Fatal("it does not end")
+		}
+		if err := ctx.Err(); !errors.Is(err, context.Canceled) {
+			t.Errorf("waited for %v: %v", waited, err)
+		}
+	}
+}
+
+func TestTimeLimit_EndsWithItsParent(t *testing.T) {
+	parent, stop := context.WithCancel(context.Background())
+	ctx, cancel := newTimeLimit(parent, time.Hour)
+	defer cancel()
+	stop()
+	<-ctx.Done()
+	if err := ctx.Err(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
