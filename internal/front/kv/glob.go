@@ -74,8 +74,8 @@ func matchSet(pattern string, c byte) (size int, ok bool) {
 	return min(i+1, len(pattern)), ok != not
 }
 
-// literal returns what every name begins with that a pattern stands for.
-func literal(pattern string) string {
+// Literal returns what every name begins with that a pattern stands for.
+func Literal(pattern string) string {
 	for i := range len(pattern) {
 		switch pattern[i] {
 		case '*', '?', '[', '\\':

@@ -40,8 +40,8 @@ func FuzzMatch(f *testing.F) {
 	f.Add("[^", "x")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		Match(pattern, name)
-		if !Match("*"+literal(name)+"*", name) {
-			t.Errorf("a pattern with %q does not match %q", literal(name), name)
+		if !Match("*"+Literal(name)+"*", name) {
+			t.Errorf("a pattern with %q does not match %q", Literal(name), name)
 		}
 	})
 }

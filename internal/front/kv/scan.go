@@ -137,7 +137,7 @@ func (s *Store) Scan(ctx context.Context, q *Scan) (next uint64, keys []string, 
 // walks returns the resources that a walk has before it, from the one called from on.
 func (s *Store) walks(o *Options, q *Scan, from string) []*resource.Resource {
 	only := ""
-	if rest, ok := strings.CutPrefix(literal(q.Match), o.Prefix); ok {
+	if rest, ok := strings.CutPrefix(Literal(q.Match), o.Prefix); ok {
 		if name, _, whole := strings.Cut(rest, o.Separator); whole {
 			only = name
 		}

@@ -33,6 +33,8 @@ type conn struct {
 	track  tracking      // see there
 	subs   subscriptions // changed with mu held
 
+	keyspace *kv.Tracked // hears of keys for subs; nil: nobody does
+
 	peer *front.Peer
 	held int64 // room for answers that the peer may not have taken
 
@@ -87,10 +89,22 @@ func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
 		return out, lane.Close
 	}
 	c.peer.Expire(time.Now())
-	if o := f.store.Live(); c.track.client != nil && c.who.Lost(o, o.IssuedNow()) {
-		c.Flush() // what the token could read is not for this client any more
+	o := f.store.Live()
+	hears := c.track.client != nil || c.keyspace != nil
+	if hears && c.who.Lost(o, o.IssuedNow()) {
+		c.lost()
 	}
 	return out, lane.More
+}
+
+// lost ends what a connection hears whose token was taken away: what that could read is
+// not for this client any more.
+func (c *conn) lost() {
+	c.Flush()
+	c.mu.Lock()
+	c.subs = subscriptions{}
+	c.mu.Unlock()
+	c.watchKeys()
 }
 
 // End forgets a connection.
@@ -101,8 +115,9 @@ func (f *Front) End(lc *lane.Conn) {
 	}
 	c.stopTracking()
 	c.mu.Lock()
-	c.ended = true
+	c.ended, c.subs = true, subscriptions{}
 	c.mu.Unlock()
+	c.watchKeys()
 	c.peer.Close()
 	f.mu.Lock()
 	defer f.mu.Unlock()

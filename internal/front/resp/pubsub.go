@@ -17,8 +17,8 @@ type subscriptions struct {
 
 func (s *subscriptions) count() int { return len(s.channels) + len(s.patterns) }
 
-// servePubSub says how its commands are answered. Of all channels that of invalidations
-// alone carries messages, for clients of RESP2 that keep copies.
+// servePubSub says how its commands are answered. Of all channels those carry messages that
+// tell of keys, and that of invalidations, for clients of RESP2 that keep copies.
 func (all table) servePubSub() {
 	all["subscribe"].now = func(t *turn, args [][]byte) { t.subscribe(args, false) }
 	all["psubscribe"].now = func(t *turn, args [][]byte) { t.subscribe(args, true) }
@@ -62,6 +62,7 @@ func (t *turn) tellSubscription(verb string, patterns bool, channel []byte) {
 
 func (t *turn) subscribe(args [][]byte, patterns bool) {
 	c := t.c
+	defer c.watchKeys()
 	list := c.heard(patterns)
 	for _, channel := range args[1:] {
 		if !slices.Contains(*list, string(channel)) {
@@ -79,6 +80,7 @@ func (t *turn) subscribe(args [][]byte, patterns bool) {
 
 func (t *turn) unsubscribe(args [][]byte, patterns bool) {
 	c := t.c
+	defer c.watchKeys()
 	list, from := c.heard(patterns), args[1:]
 	if len(from) == 0 {
 		for _, channel := range *list {

@@ -101,6 +101,7 @@ func reset(t *turn, _ [][]byte) {
 	c.mu.Lock()
 	c.subs = subscriptions{}
 	c.mu.Unlock()
+	c.watchKeys()
 	c.holds("default")
 	t.out = resp.AppendSimple(t.out, "RESET")
 }

@@ -1,0 +1,72 @@
+package respfront
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/wire/resp"
+)
+
+// event returns a message as a subscriber gets it.
+func event(v int, parts ...string) string {
+	return string(appendMessage(nil, resp.Version(v), parts...))
+}
+
+func TestKeyspace_TellsOfEveryChange(t *testing.T) {
+	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+		for v := 2; v <= 3; v++ {
+			s := newSite(t, form)
+			s.exec("INSERT INTO crowd VALUES (1,1), (2,2), (3,3)")
+			s.allow(map[string]string{"ann": "reader"})
+			c := s.dial()
+			c.do("HELLO " + strconv.Itoa(v))
+			const space, all, events = "__keyspace@7__:crowd:1", "__key*__:*", "__keyevent@0__:set"
+			c.do("SUBSCRIBE " + space + " " + events + " __keyspace@16__:crowd:1 other")
+			for range 3 {
+				c.reply()
+			}
+			s.exec("UPDATE crowd SET n = 5 WHERE id = 1")
+			for _, want := range []string{event(v, "message", space, "set"), event(v, "message", events, "crowd:1")} {
+				if got := c.reply(); got != want {
+					t.Errorf("version %d: %q, want %q", v, got, want)
+				}
+			}
+			s.exec("DELETE FROM crowd WHERE id = 3", "UPDATE pay SET sal = 3") // pay may not be read
+			if got, want := c.reply(), event(v, "message", events, "crowd:3"); got != want {
+				t.Errorf("version %d: of a deleted row: %q, want %q", v, got, want)
+			}
+			c.send("UNSUBSCRIBE " + space + " " + events)
+			c.reply()
+			c.reply()
+			c.do("PSUBSCRIBE " + all)
+			s.exec("UPDATE crowd SET n = 5 WHERE id = 2")
+			for _, want := range []string{event(v, "pmessage", all, "__keyspace@0__:crowd:2", "set"),
+				event(v, "pmessage", all, "__keyevent@0__:set", "crowd:2")} {
+				if got := c.reply(); got != want {
+					t.Errorf("version %d: %q, want %q", v, got, want)
+				}
+			}
+			// Anything may have changed: of every resource that may be read.
+			s.f.store.Tracker().Flush()
+			for _, name := range []string{"big", "brief", "cities", "crowd", "depts", "log"} {
+				want := event(v, "pmessage", all, "__keyspace@0__:"+name+":*", "reset")
+				if got := c.reply(); got != want {
+					t.Errorf("version %d: %q, want %q", v, got, want)
+				}
+				if got := c.reply(); got != event(v, "pmessage", all, "__keyevent@0__:reset", name+":*") {
+					t.Errorf("version %d: %q", v, got)
+				}
+			}
+			c.do("PUNSUBSCRIBE " + all)
+			s.exec("UPDATE crowd SET n = 6 WHERE id = 2")
+			c.send("PING x")
+			if got := c.reply(); got != bulk("x") && got != "*2\r\n"+bulk("pong")+bulk("x") {
+				t.Errorf("version %d: told although nothing is subscribed: %q", v, got)
+			}
+			c.do("RESET")
+			if n := s.f.Stats().Tracking.Clients; n != 0 {
+				t.Errorf("%d listen when nobody has subscribed", n)
+			}
+		}
+	})
+}
