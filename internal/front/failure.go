@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -72,6 +73,18 @@ func FailureOf(err error) Failure {
 	if errors.As(err, &d) {
 		return Failure{Slug: "bad-body", Text: d.Error()}
 	}
+	var q *query.Error
+	if errors.As(err, &q) {
+		f := Failure{Slug: "bad-query", Text: q.Message, Details: q.Detail, Hint: q.Hint,
+			Code: q.Code}
+		switch q.Code {
+		case query.CodeRange:
+			f.Slug = "range-not-satisfiable"
+		case query.CodeUnindexed:
+			f.Slug = "unindexed-filter"
+		}
+		return f
+	}
 	for _, r := range sentinelRules {
 		if errors.Is(err, r.err) {
 			f := Failure{Slug: r.slug}
@@ -105,7 +118,8 @@ func Refused(err error) bool {
 
 // Slugs returns every slug that FailureOf may give: a front has a kind for each.
 func Slugs() []string {
-	list := []string{"bad-body", "internal"}
+	list := []string{"bad-body", "internal", "bad-query", "range-not-satisfiable",
+		"unindexed-filter"}
 	for _, r := range classRules {
 		list = append(list, r.slug)
 	}

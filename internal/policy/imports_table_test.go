@@ -138,7 +138,7 @@ var house = []room{
 	{
 		dir: "internal/front/http",
 		knows: []string{"front", "httpserve", "httprule", "accesslog", "crew", "lane",
-			"wire/http1", "resource", "source", "row"},
+			"wire/http1", "resource", "source", "query", "row"},
 		tests: []string{"dbtest", "tlstest", "source/sqlite", "fresh", "tier",
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
@@ -172,7 +172,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front",
-		knows: []string{"accesslog", "resource", "source", "row"},
+		knows: []string{"accesslog", "resource", "source", "query", "row"},
 	},
 	{
 		dir:   "internal/links/page",
@@ -251,7 +251,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/resource",
-		knows: []string{"crew", "fresh", "tier", "source", "row"},
+		knows: []string{"crew", "fresh", "tier", "source", "query", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres"},
 	},
 	{
@@ -271,14 +271,14 @@ var house = []room{
 	},
 	{
 		dir:   "internal/source/sqlite",
-		knows: []string{"source/document", "source", "row"},
+		knows: []string{"source/document", "source", "query", "row"},
 		heavy: []string{"modernc.org/sqlite"},
 		tests: []string{"dbtest", "source/sourcetest"},
 	},
 	{
 		dir: "internal/source/postgres",
 		knows: []string{"source/postgres/logical", "source/postgres/notify", "source/postgres/feed",
-			"source/postgres/catalog", "source/document", "source", "row"},
+			"source/postgres/catalog", "source/document", "source", "query", "row"},
 		heavy: []string{"github.com/jackc/pgx", "github.com/jackc/puddle"},
 		tests: []string{"dbtest", "source/sourcetest", "github.com/Shopify/toxiproxy"},
 	},
@@ -320,28 +320,28 @@ var house = []room{
 	},
 	{
 		dir:   "internal/source/document",
-		knows: []string{"source", "row"},
+		knows: []string{"source", "query", "row"},
 	},
 	{
 		dir:   "internal/source/memcached",
-		knows: []string{"source", "row"},
+		knows: []string{"source", "query", "row"},
 		tests: []string{"dbtest"},
 	},
 	{
 		dir:   "internal/source/sourcetest",
-		knows: []string{"source", "row"},
+		knows: []string{"source", "query", "row"},
 		tool:  true,
 	},
 	{
 		dir:   "internal/source",
-		knows: []string{"row"},
+		knows: []string{"query", "row"},
+	},
+	{
+		dir: "internal/crew",
 	},
 	{
 		dir:   "internal/query",
 		knows: []string{"row"},
-	},
-	{
-		dir: "internal/crew",
 	},
 	{
 		dir:   "internal/row",

@@ -136,6 +136,9 @@ func (t *Table) equals(term *Term) []Value {
 		term.Quant == One && (term.Op == Eq || term.Op == In && !term.Not):
 		var values []Value
 		for _, v := range term.Values {
+			if term.Op == Is {
+				v = t.Columns[term.Column].truth(v)
+			}
 			values = append(values, Value{Text: v})
 		}
 		return values

@@ -111,9 +111,14 @@ func (q *Query) cut(text string) ([]Value, error) {
 }
 
 // Next returns the canonical query of the page that follows the row with these values of
-// Order's columns.
+// Order's columns. Without them the page is named by its offset, if there may be one.
 func (q *Query) Next(values []Value) string {
 	next := *q
 	next.Offset, next.After = 0, values
+	if values == nil {
+		if next.Offset = q.Offset + q.Limit; q.After != nil || next.Offset > MaxOffset {
+			return ""
+		}
+	}
 	return next.canonical()
 }

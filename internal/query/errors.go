@@ -7,11 +7,12 @@ import (
 
 // The codes of errors: SQLSTATEs of PostgreSQL, and PostgREST's own.
 const (
-	CodeSyntax  = "PGRST100" // the grammar, an operator, a limit of ours
-	CodeRange   = "PGRST103" // a window that no list has: the only one that is not 400, but 416
-	CodeColumn  = "42703"    // no such column
-	CodeOperand = "22P02"    // no value of the column's type
-	CodePattern = "22025"    // a pattern that ends within an escape
+	CodeSyntax    = "PGRST100" // the grammar, an operator, a limit of ours
+	CodeRange     = "PGRST103" // a window that no list has: the only one that is not 400, but 416
+	CodeColumn    = "42703"    // no such column
+	CodeOperand   = "22P02"    // no value of the column's type
+	CodeUnindexed = "HR400"    // no index answers the query
+	CodePattern   = "22025"    // a pattern that ends within an escape
 )
 
 // An Error is what is wrong with a query.

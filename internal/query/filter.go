@@ -228,7 +228,7 @@ func (c *Column) operand(op Op, text string) (string, error) {
 			return "", syntax(clip(c.Member)+" cannot be "+clip(text),
 				"is. takes null, not_null, true, false, unknown")
 		}
-		if truth && c.Part.Kind != row.Bool {
+		if truth && !c.Bool {
 			return "", syntax("is."+word+" is for booleans, and "+clip(c.Member)+" is none", "")
 		}
 		return word, nil
@@ -236,11 +236,64 @@ func (c *Column) operand(op Op, text string) (string, error) {
 		return c.pattern(text)
 	}
 	value, err := c.Part.Parse(text)
-	if err != nil {
+	switch {
+	case err != nil && c.Bool && (text == "true" || text == "false"):
+		return c.truth(text), nil
+	case err != nil:
 		return "", &Error{Code: CodeOperand, Message: strings.TrimPrefix(err.Error(), "key ")}
+	case c.Part.Kind == row.Decimal:
+		return c.decimal(value)
 	}
 	return value, nil
 }
+
+// truth returns the text of a truth value as the column's: a number where it is one.
+func (c *Column) truth(text string) string {
+	switch {
+	case c.Part.Kind != row.Int:
+		return text
+	case text == "true":
+		return "1"
+	}
+	return "0"
+}
+
+// decimal returns a decimal without an exponent, which not every database takes, and
+// without zeros that say nothing.
+func (c *Column) decimal(text string) (string, error) {
+	text, exponent, _ := strings.Cut(text, "e")
+	n, err := strconv.Atoi(exponent)
+	if exponent != "" && (err != nil || n > maxExponent || n < -maxExponent) {
+		return "", &Error{Code: CodeOperand,
+			Message: clip(c.Member) + ": the exponent of " + clip(text) + " is out of range"}
+	}
+	if text == "NaN" || strings.HasSuffix(text, "Infinity") {
+		return text, nil
+	}
+	digits, negative := strings.CutPrefix(text, "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	if n > 0 {
+		fraction += strings.Repeat("0", max(n-len(fraction), 0))
+		whole, fraction = whole+fraction[:n], fraction[n:]
+	} else if n < 0 {
+		whole = strings.Repeat("0", max(-n-len(whole), 0)) + whole
+		whole, fraction = whole[:len(whole)+n], whole[len(whole)+n:]+fraction
+	}
+	whole, fraction = strings.TrimLeft(whole, "0"), strings.TrimRight(fraction, "0")
+	if whole == "" {
+		whole = "0"
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	if negative && whole != "0" {
+		whole = "-" + whole
+	}
+	return whole, nil
+}
+
+// maxExponent bounds the exponent of a decimal: no database holds more digits.
+const maxExponent = 400
 
 // pattern returns a pattern in which % stands for any text.
 func (c *Column) pattern(text string) (string, error) {

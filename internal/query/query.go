@@ -103,7 +103,7 @@ var countNames = [...]string{CountExact: "exact", CountPlanned: "planned",
 // ParseCount returns the count that a client prefers. It reports false for a name that is
 // none.
 func ParseCount(name string) (Count, bool) {
-	i := slices.Index(countNames[1:], name)
+	i := slices.Index(countNames[1:], name) // of none it is -1, which makes CountNone
 	return Count(i + 1), i >= 0
 }
 

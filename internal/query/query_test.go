@@ -22,7 +22,7 @@ var emps = NewTable(Table{
 			Part: row.KeyPart{Kind: row.Text, MaxLen: 3}},
 		{Name: "sal", Member: "sal", Compares: true, Part: row.KeyPart{Kind: row.Float}},
 		{Name: "fired", Member: "fired", Compares: true, Classed: true,
-			Part: row.KeyPart{Kind: row.Bool}},
+			Bool: true, Part: row.KeyPart{Kind: row.Bool}},
 		{Name: "hired", Member: "hired", NotNull: true, Compares: true, Classed: true,
 			Part: row.KeyPart{Kind: row.Date}},
 		{Name: "note", Member: "note", Part: row.KeyPart{Kind: row.JSON}},

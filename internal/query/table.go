@@ -44,6 +44,9 @@ type Column struct {
 	// a query can only ask whether they are null.
 	Compares bool
 
+	// Bool says that values are truth values, whatever they are in a key.
+	Bool bool
+
 	// Matches says that values are texts, which patterns can be matched with.
 	Matches bool
 

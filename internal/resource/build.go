@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
@@ -81,6 +82,11 @@ func (s *Set) form(u *upstream, sp Spec) *form {
 func (s *Set) complete(f *form, plan source.Plan) {
 	f.plan, f.key = plan, plan.KeyType()
 	f.wide = f.key.Wide()
+	if t := plan.Table(); t != nil {
+		bounded := *t
+		bounded.MaxLimit = f.spec.MaxLimit
+		f.table = query.NewTable(bounded)
+	}
 	f.tracked = len(Tracked(plan)) > 0
 	f.space = f.src.domain.NewSpace(f.drop, f.agree, f.tracked)
 	f.keepOnDisk(s.disk)

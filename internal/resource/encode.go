@@ -11,7 +11,13 @@ import (
 func (f *form) encode(
 	key row.Key, v row.Values, of row.Format, s row.Stamp,
 ) *row.Document {
-	shape := f.plan.Shape()
+	return f.encodeAs(f.plan.Shape(), key, v, of, s)
+}
+
+// encodeAs is encode of a row of another shape, as a list may have.
+func (f *form) encodeAs(
+	shape *row.Shape, key row.Key, v row.Values, of row.Format, s row.Stamp,
+) *row.Document {
 	scratch, _ := scratches.Get().(*[]byte)
 	if scratch == nil {
 		scratch = new([]byte)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
@@ -32,7 +33,8 @@ type form struct {
 	r      *Resource
 	spec   Spec
 	src    *upstream
-	plan   source.Plan // nil: not compiled yet, the database was not there
+	plan   source.Plan  // nil: not compiled yet, the database was not there
+	table  *query.Table // what queries may ask about; nil: none, or no plan
 	key    row.KeyType
 	wide   bool
 	number uint32

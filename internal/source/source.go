@@ -10,6 +10,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -61,6 +62,12 @@ type Plan interface {
 	// List reads up to limit documents whose key follows after (nil: from the
 	// beginning), in the order of the key's columns.
 	List(ctx context.Context, after *row.Key, limit int) ([]Loaded, error)
+
+	// Table returns what queries may ask about; nil where there are no lists.
+	Table() *query.Table
+
+	// Select reads the rows that q, of Table, asks for, in one snapshot.
+	Select(ctx context.Context, q *query.Query) (*Selected, error)
 
 	// Write changes one document in one transaction and reads it again.
 	Write(ctx context.Context, w *Write) (*Written, error)
@@ -139,6 +146,16 @@ type Loaded struct {
 
 // Found reports whether there is a row.
 func (l *Loaded) Found() bool { return l.Values != nil }
+
+// Selected is what Select found.
+type Selected struct {
+	Shape  *row.Shape    // of the rows
+	Rows   []Loaded      // in order
+	More   bool          // rows follow
+	Beyond row.Key       // the key of the first of those, which was read too
+	Last   []query.Value // of the last row, where the next page begins; nil: cannot be told
+	Total  int64         // of all rows that the filters find; -1: nobody asked
+}
 
 // A Child names one row of one table by its identity.
 type Child struct {

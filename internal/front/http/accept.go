@@ -1,6 +1,8 @@
 package httpfront
 
 import (
+	"strings"
+
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -13,13 +15,18 @@ type media struct {
 }
 
 // documentMedia are the representations of documents, the preferred one first.
-var documentMedia = [5]media{
+var documentMedia = [7]media{
 	{row.FormatJSON, "application/json"},
 	{row.FormatMsgPack, "application/vnd.msgpack"},
 	{row.FormatMsgPack, "application/msgpack"},
 	{row.FormatMsgPack, "application/x-msgpack"},
 	{row.FormatCBOR, "application/cbor"},
+	{row.FormatJSON, objectType},
+	{row.FormatJSON, "application/vnd.pgrst.array+json"},
 }
+
+// objectType is the type of a list that has one document, as that document.
+const objectType = "application/vnd.pgrst.object+json"
 
 // mediaOf has the name of each format under which documents are stored.
 var mediaOf = func() (of [row.NumFormats]media) {
@@ -47,7 +54,7 @@ const formatNames = "json, msgpack or cbor"
 // "" if there was none.
 func negotiateDocument(accept string) (media, error) {
 	i, ok := httprule.Negotiate([]string{accept}, documentNames[:])
-	if !ok {
+	if !ok || strings.Contains(accept, "nulls=stripped") { // which no document is
 		return media{}, problem{kind: kindNotAcceptable}
 	}
 	return documentMedia[i], nil

@@ -51,6 +51,11 @@ type question struct {
 	media   media
 	directives
 	least resource.Token // what the answer must include; zero: nothing
+
+	// general says that a list is asked for otherwise than by keys or a page of all
+	// documents: package query reads what for.
+	general bool
+	window  window // of a general list, once it was read
 }
 
 // ask decides about a read of a document of a resource that the rule protects.

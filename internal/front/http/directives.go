@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -66,6 +67,7 @@ type preferences struct {
 	minimal bool          // return=minimal, or headers-only as PostgREST has it
 	given   string        // the return preference as it is said to be applied
 	wait    time.Duration // 0: none
+	count   query.Count
 }
 
 // parsePrefer reads a list of preferences. Of a preference that is given twice the first
@@ -82,6 +84,8 @@ func parsePrefer(list string) preferences {
 			(value == "minimal" || value == "headers-only" || value == "representation"):
 			p.given = "return=" + value
 			p.minimal = value != "representation"
+		case name == "count" && p.count == query.CountNone:
+			p.count, _ = query.ParseCount(value)
 		case name == "wait" && p.wait == 0:
 			p.wait, _ = parseSeconds(value)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -29,18 +30,31 @@ func (q *question) askList(
 		return problem{kind: kindUnavailable}
 	}
 	l := &m.list
-	if m.text, err = l.parse(row.Alias(r.Query), spec, m.text[:0]); err != nil {
-		return err
-	}
-	if l.format != "" {
+	m.text, err = l.parse(row.Alias(r.Query), spec, m.text[:0])
+	switch {
+	case err != nil || wantsMore(r):
+		q.general = true
+	case l.format != "":
 		q.media, err = mediaByName(l.format, nil)
-	} else {
+	default:
 		q.media, err = m.accept(r.Accept)
+	}
+	if q.general || q.media.name == objectType {
+		q.general = true
+		*l = listQuery{keys: l.keys[:0]}
+		return q.freshness(r)
 	}
 	if err != nil {
 		return err
 	}
 	return q.freshness(r)
+}
+
+// wantsMore reports whether headers ask for what only a general list has: a range of
+// rows, their count.
+func wantsMore(r *request) bool {
+	return r.Range != nil && !r.Head ||
+		r.Prefer != nil && strings.Contains(row.Alias(r.Prefer), "count=")
 }
 
 // concludeList makes the answer with the documents of a list, which m.docs are, of size
@@ -55,7 +69,16 @@ func (q *question) concludeList(
 	a := &m.a
 	*a = answer{code: http.StatusOK, shared: shared, kind: q.media.name, list: m.docs,
 		media: q.media, size: size + listFrame(q.media.format, len(m.docs))}
-	m.lines = m.list.appendRange(m.lines[:0], len(m.docs))
+	switch {
+	case q.media.name == objectType:
+		a.list, a.body, a.size = nil, m.docs[0].Body(), size
+		fallthrough
+	case q.general:
+		a.code = q.window.status()
+		m.lines = q.window.append(m.lines[:0])
+	default:
+		m.lines = m.list.appendRange(m.lines[:0], len(m.docs))
+	}
 	takes := m.takes(o, r, q.private, q.noTransform)
 	plain := takes.takes(row.Identity)
 	switch {
@@ -65,7 +88,7 @@ func (q *question) concludeList(
 		if coder == nil {
 			return nil, errLater
 		}
-		body := a.appendList(make([]byte, 0, a.size))
+		body := a.appendBody(make([]byte, 0, a.size))
 		coded := coder.Append(make([]byte, 0, len(body)/2), body, takes.list[0])
 		if row.Pays(len(body), len(coded)) || !plain {
 			m.lines = http1.AppendHeader(m.lines, "Content-Encoding", takes.list[0].String())
@@ -90,6 +113,9 @@ func (c *call) list() (*answer, error) {
 	c.who, c.private = q.who, q.private
 	if err != nil {
 		return nil, err
+	}
+	if q.general {
+		return c.selected(q)
 	}
 	var p page
 	if l.filtered {

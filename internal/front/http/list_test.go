@@ -101,7 +101,7 @@ func TestList_ByKeys(t *testing.T) {
 		t.Errorf("quotes are taken off: %s", a.body)
 	}
 	s.want(s.do("GET", "/depts?deptno=in.(10,abc)", ""), 400, "bad-key")
-	s.want(s.do("GET", "/depts?dname=eq.SALES", ""), 400, "bad-query")
+	s.want(s.do("GET", "/depts?nope=eq.SALES", ""), 400, "bad-query")
 	s.want(s.do("GET", "/depts?limit=4", ""), 400, "bad-query")
 }
 

@@ -33,6 +33,8 @@ var (
 		"no row of the resource can have this key", "GET / shows an example key of each resource"}
 	kindBadQuery = &kind{"bad-query", http.StatusBadRequest,
 		"the query asks for something that is not offered", "see the HTTP API reference, lists"}
+	kindUnindexed = &kind{"unindexed-filter", http.StatusBadRequest,
+		"no index of the database answers the query", "the hint is the index that would"}
 	kindBadHeader = &kind{"bad-header", http.StatusBadRequest,
 		"a header cannot be read", "leave the header out, or send what the reference shows"}
 	kindBadBody = &kind{"bad-body", http.StatusBadRequest,
@@ -78,6 +80,11 @@ var (
 		"send Content-Type: application/json, application/vnd.msgpack or application/cbor"}
 	kindMisdirected = &kind{"misdirected", http.StatusMisdirectedRequest,
 		"this Host is not served here", "add the name to http.hosts in the configuration"}
+	kindRange = &kind{"range-not-satisfiable", http.StatusRequestedRangeNotSatisfiable,
+		"the list has no such range of rows", "ask for fewer rows, or from an earlier one on"}
+	kindNotSingular = &kind{"not-singular", http.StatusNotAcceptable,
+		"the list has not exactly one row, so it is no object",
+		"accept application/json, or filter by a unique column"}
 	kindKeyMismatch = &kind{"key-mismatch", http.StatusUnprocessableEntity,
 		"the key in the body is not the key in the path", "leave it out of the body"}
 	kindInternal = &kind{"internal", http.StatusInternalServerError,
@@ -105,12 +112,13 @@ var (
 )
 
 // allKinds is every kind of problem, by status.
-var allKinds = []*kind{kindBadPath, kindBadKey, kindBadQuery, kindBadHeader, kindBadBody,
-	kindInvalid, kindUnauthorized, kindForbidden, kindCrossOrigin, kindDatabaseForbids,
-	kindNotFound, kindGone, kindMethod, kindReadOnly, kindNotAcceptable, kindTimeout,
-	kindConflict, kindPrecondition, kindTooLarge, kindTooLong, kindMediaType, kindMisdirected,
-	kindKeyMismatch, kindUnconditional, kindInternal, kindUnavailable, kindBusy, kindRetry,
-	kindUnknown, kindStarting, kindUnread, kindNotCached, kindFull}
+var allKinds = []*kind{kindBadPath, kindBadKey, kindBadQuery, kindUnindexed, kindBadHeader,
+	kindBadBody, kindInvalid, kindUnauthorized, kindForbidden, kindCrossOrigin,
+	kindDatabaseForbids, kindNotFound, kindGone, kindMethod, kindReadOnly, kindNotAcceptable,
+	kindNotSingular, kindTimeout, kindConflict, kindPrecondition, kindTooLarge, kindTooLong,
+	kindMediaType, kindRange, kindMisdirected, kindKeyMismatch, kindUnconditional, kindInternal,
+	kindUnavailable, kindBusy, kindRetry, kindUnknown, kindStarting, kindUnread, kindNotCached,
+	kindFull}
 
 // kindOf has the kinds by their slug.
 var kindOf = func() map[string]*kind {

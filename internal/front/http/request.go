@@ -51,7 +51,7 @@ func newRequest(of *http.Request) *request {
 		{"Accept", &r.Accept}, {"Accept-Encoding", &r.AcceptEncoding},
 		{"If-Match", &r.IfMatch}, {"If-None-Match", &r.IfNoneMatch},
 		{"Cache-Control", &r.CacheControl}, {"Prefer", &r.Prefer},
-		{positionHeader, &r.MinPosition},
+		{positionHeader, &r.MinPosition}, {"Range", &r.Range},
 	} {
 		if lines := of.Header.Values(h.name); len(lines) > 0 {
 			keep(h.field, strings.Join(lines, ","))

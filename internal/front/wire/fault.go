@@ -29,6 +29,10 @@ var (
 		"no row of the resource can have this key", ""}
 	kindBadQuery = &kind{"bad-query", gofast.InvalidArgument, false,
 		"the query asks for something that is not offered", ""}
+	kindUnindexed = &kind{"unindexed-filter", gofast.InvalidArgument, false,
+		"no index of the database answers the query", "the hint is the index that would"}
+	kindRange = &kind{"range-not-satisfiable", gofast.InvalidArgument, false,
+		"the list has no such range of rows", ""}
 	kindBadPosition = &kind{"bad-header", gofast.InvalidArgument, false,
 		"the position cannot be read", "send a position as an answer had it"}
 	kindBadBody = &kind{"bad-body", gofast.InvalidArgument, false,
@@ -120,7 +124,7 @@ var kindOf = func() map[string]*kind {
 	for _, k := range []*kind{kindBadKey, kindBadPosition, kindBadBody, kindInvalid,
 		kindDatabaseForbids, kindNotFound, kindGone, kindReadOnly, kindConflict, kindPrecondition,
 		kindUnconditional, kindTooLarge, kindFull, kindInternal, kindUnavailable, kindBusy,
-		kindRetry, kindUnknown, kindNotCached} {
+		kindRetry, kindUnknown, kindNotCached, kindBadQuery, kindUnindexed, kindRange} {
 		bySlug[k.slug] = k
 	}
 	return bySlug

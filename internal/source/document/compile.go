@@ -68,6 +68,7 @@ func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error
 		p.loose[i].MaxLen = 0
 	}
 	p.depth = len(p.Nodes())
+	p.describe()
 	if d.ReadIn == nil {
 		p.prepare()
 	}

@@ -43,6 +43,15 @@ type Column interface {
 	// of a text which no row can have.
 	KeyArg(text string) (any, error)
 
+	// Operand returns what a text that KeyPart has read is bound as to be compared with
+	// the column in any way. The error says why no row has the value.
+	Operand(text string) (any, error)
+
+	// Matches reports whether patterns can be matched with the column's values, and
+	// Compares whether the database has an order of them.
+	Matches() bool
+	Compares() bool
+
 	// Arg returns what the value of a body is bound as. The error says why the
 	// column cannot hold it.
 	Arg(v row.Value) (any, error)
@@ -214,6 +223,9 @@ type Dialect struct {
 	// has no RETURNING. nil: the engine does it by RETURNING.
 	Inserted func(ctx context.Context, c Conn, st *Statement, args []any,
 		list []Assignment) (row.Key, error)
+
+	// Filters are how conditions of queries are written.
+	Filters Filters
 
 	// Enforces says that a foreign key lets no row refer to one that is not there.
 	Enforces bool

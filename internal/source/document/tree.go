@@ -3,7 +3,9 @@ package document
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -20,11 +22,14 @@ type Plan struct {
 
 	Native any // the driver's own
 
-	db    Database
-	depth int // how many nodes there are
-	keys  row.KeyType
-	loose row.KeyType // keys, however long: a longer text is no error, it is no row
-	deps  []source.Dep
+	db     Database
+	depth  int // how many nodes there are
+	keys   row.KeyType
+	loose  row.KeyType // keys, however long: a longer text is no error, it is no row
+	deps   []source.Dep
+	lookup atomic.Pointer[lookup]
+	table  *query.Table // what queries may ask about; nil for a query resource
+	cols   []Column     // of table, by their places
 }
 
 // A Node is one level of a document: a table or a query.

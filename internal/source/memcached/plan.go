@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -85,6 +86,9 @@ func (p *plan) Shape() *row.Shape { return p.values.shape }
 // KeyType returns the type of the key.
 func (p *plan) KeyType() row.KeyType { return p.keys }
 
+// Table returns nil: a server of keys and values knows no lists.
+func (p *plan) Table() *query.Table { return nil }
+
 // Deps returns the values of the prefix, as if they were a table: a write by one
 // resource then drops what another one with the same prefix has kept.
 func (p *plan) Deps() []source.Dep {
@@ -105,6 +109,12 @@ func (p *plan) SQL() []string {
 func (p *plan) List(context.Context, *row.Key, int) ([]source.Loaded, error) {
 	return nil, &source.Error{Class: source.Invalid, Message: "memcached cannot list its keys",
 		Hint: fmt.Sprintf("name some: ?%s=in.(KEY,KEY)", p.keys[0].Column)}
+}
+
+// Select is List of a query.
+func (p *plan) Select(ctx context.Context, _ *query.Query) (*source.Selected, error) {
+	_, err := p.List(ctx, nil, 0)
+	return nil, err
 }
 
 // parse returns the canonical key and the server's for it. Errors wrap

@@ -41,6 +41,7 @@ func newDialect(parsed string, inserted insertFunc) *document.Dialect {
 		Inserted:  inserted,
 		Enforces:  true,
 		Duplicate: func(err error) bool { return number(err) == errDuplicate },
+		Filters:   filters,
 	}
 }
 

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"strings"
+
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -19,14 +21,17 @@ type valueType struct {
 	// record says that values have columns of their own, into which unnest takes
 	// an array of keys apart.
 	record bool
-	codec  codec
-	read   string // the expression for which codec is, with %s for the column
+
+	ordered bool // there are = and <, and they are an order
+	matches bool // LIKE takes it
+	codec   codec
+	read    string // the expression for which codec is, with %s for the column
 }
 
 // valueTypeOf says how values of a type are read and written.
 func valueTypeOf(t *catalog.Type) valueType {
 	v := valueType{oid: t.OID, name: t.Name, base: t.Base}
-	if t.Elem != 0 {
+	if t.Elem != 0 { // not ordered: what lists compare is single values
 		v.kind, v.wide = row.Array, true
 		v.codec, v.read = readArray(t.Elem, t.ElemName, t.Domain || t.ElemDomain)
 		v.codec.delim, v.elem = t.Delim[0], v.codec.kind
@@ -34,6 +39,9 @@ func valueTypeOf(t *catalog.Type) valueType {
 	}
 	v.codec, v.read = readScalar(t.OID, t.Base, t.Domain)
 	v.kind, v.record = v.codec.kind, t.TypeType == "c"
+	v.ordered = isOrdered(t)
+	v.matches = t.OID == pgtype.TextOID || t.OID == pgtype.VarcharOID ||
+		t.OID == pgtype.BPCharOID || t.OID == pgtype.NameOID || isCitext(t.Base)
 	switch t.OID {
 	case pgtype.Int2OID:
 		v.bits = 16
@@ -111,4 +119,22 @@ func readArray(elem uint32, name string, domain bool) (c codec, read string) {
 		return c, "%s::text::text[]"
 	}
 	return c, "%s::text[]"
+}
+
+// isOrdered reports whether values of a type can be compared and sorted: what is not known
+// to be so is not.
+func isOrdered(t *catalog.Type) bool {
+	switch t.OID {
+	case pgtype.JSONOID, pgtype.JSONBOID:
+		return false
+	case pgtype.NumericOID, pgtype.OIDOID, pgtype.InetOID, pgtype.CIDROID, pgtype.MacaddrOID,
+		pgtype.Macaddr8OID, pgtype.IntervalOID, pgtype.BitOID, pgtype.VarbitOID:
+		return true
+	}
+	return binaryKinds[t.OID] != row.Null || t.TypeType == "e" || isCitext(t.Base)
+}
+
+// isCitext reports whether a type is that of the extension citext.
+func isCitext(name string) bool {
+	return name == "citext" || strings.HasSuffix(name, ".citext")
 }

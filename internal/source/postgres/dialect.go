@@ -35,6 +35,8 @@ var dialect = &document.Dialect{
 	Empty:     "DEFAULT VALUES",
 	Enforces:  true,
 	Duplicate: func(err error) bool { return feed.SQLState(err) == "23505" },
+	RowValues: true,
+	Filters:   filters,
 }
 
 // native returns the column of ours that c is.
@@ -141,6 +143,15 @@ func (c *column) keyText(text string) string {
 	}
 	return text
 }
+
+// Operand is KeyArg.
+func (c *column) Operand(text string) (any, error) { return c.KeyArg(text) }
+
+// Compares reports whether the type has an order and an equality.
+func (c *column) Compares() bool { return c.ordered }
+
+// Matches reports whether LIKE takes the type.
+func (c *column) Matches() bool { return c.matches }
 
 // Arg returns the text of a body's value as the server reads it for the column's type; nil
 // is NULL.

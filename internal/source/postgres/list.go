@@ -8,8 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/document"
 )
 
 // List reads up to limit documents whose key follows after, in the order that
@@ -85,4 +87,69 @@ func (p *plan) list(
 		list = append(list, l)
 	}
 	return list, rows.Err()
+}
+
+// Select reads the rows that a query asks for. Whole documents with others embedded in them
+// come in one statement, and with the count in one snapshot.
+func (p *plan) Select(ctx context.Context, q *query.Query) (*source.Selected, error) {
+	var whole func(*document.Node) string
+	nested := len(p.Root.Kids) > 0 && q.Select == nil
+	if nested {
+		whole = reads
+	}
+	s, err := p.Selection(q, whole)
+	if err != nil {
+		return nil, fmt.Errorf("select %s: %w", p.Name, err)
+	}
+	read := func(ctx context.Context, on querier) (*source.Selected, error) {
+		if nested {
+			return p.selectNested(ctx, on, q, s)
+		}
+		return p.SelectOn(ctx, engineConn{on}, s)
+	}
+	ctx, cancel := p.src.begin(ctx, 3)
+	defer cancel()
+	var out *source.Selected
+	err = p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		if q.Count == query.CountNone {
+			out, err = read(ctx, conn)
+			return err
+		}
+		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead,
+			AccessMode: pgx.ReadOnly})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+		if out, err = read(ctx, tx); err != nil {
+			return err
+		}
+		return tx.Commit(ctx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("select %s: %w", p.Name, err)
+	}
+	return out, nil
+}
+
+// selectNested is Select of whole documents.
+func (p *plan) selectNested(
+	ctx context.Context, on querier, q *query.Query, s *document.Selection,
+) (*source.Selected, error) {
+	if err := p.Admit(ctx, engineConn{on}, s); err != nil {
+		return nil, err
+	}
+	list, err := p.list(ctx, on, s.SQL, append([]any{binaryResults}, s.Args...))
+	if err != nil {
+		return nil, err
+	}
+	out := &source.Selected{Shape: p.Shape(), Rows: list}
+	if len(list) > q.Limit {
+		out.More, out.Beyond, out.Rows = true, list[q.Limit].Key, list[:q.Limit]
+		if q.Limit > 0 {
+			out.Last = s.Last(list[q.Limit-1].Values)
+		}
+	}
+	out.Total, err = p.Total(ctx, engineConn{on}, s)
+	return out, err
 }

@@ -69,6 +69,8 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Nested", (*suite).nested},
 		{"List", (*suite).list},
 		{"Query", (*suite).query},
+		{"Select", (*suite).selects},
+		{"SelectGuard", (*suite).guard},
 		{"Types", (*suite).types},
 		{"Write", (*suite).write},
 		{"WriteNested", (*suite).writeNested},

@@ -27,6 +27,7 @@ var dialect = &document.Dialect{
 	Default:      preset,
 	Empty:        "DEFAULT VALUES",
 	Duplicate:    func(error) bool { return false }, // nobody else writes meanwhile
+	Filters:      filters,
 }
 
 // native returns the column of ours that c is.
@@ -110,6 +111,16 @@ func (c *column) KeyText(v row.Value) (string, bool) {
 
 // KeyArg returns what the text of a key's part is bound as.
 func (c *column) KeyArg(text string) (any, error) { return keyArg(keyKind(c.Kind), text) }
+
+// Operand is KeyArg: SQLite compares values of any kinds.
+func (c *column) Operand(text string) (any, error) { return c.KeyArg(text) }
+
+// Compares reports whether the column can be ordered: JSON is text to SQLite, and means
+// more.
+func (c *column) Compares() bool { return c.Native != "" && c.Kind != row.JSON }
+
+// Matches reports whether the column holds texts.
+func (c *column) Matches() bool { return c.Kind == row.Text && c.affinity == affinityText }
 
 // Arg returns what a value of a body is bound as.
 func (c *column) Arg(v row.Value) (any, error) {

@@ -39,6 +39,8 @@ func (r *Request) header(line []byte) bool {
 		r.keep(&r.RequestID, value)
 	case prefer:
 		r.keep(&r.Prefer, value)
+	case ranges:
+		r.keep(&r.Range, value)
 	case connection:
 		r.connection(value)
 	case contentLength:
@@ -128,6 +130,7 @@ const (
 	minPosition
 	requestID
 	prefer
+	ranges
 
 	// Framing: they say where the message ends, or what comes after it.
 	contentLength
@@ -141,6 +144,8 @@ func classify(name []byte) kind {
 	switch len(name) {
 	case 4:
 		return either(name, "host", host)
+	case 5:
+		return either(name, "range", ranges)
 	case 6:
 		return classify6(name)
 	case 7:

@@ -67,6 +67,7 @@ type Request struct {
 	MinPosition    []byte // Hotrow-Min-Position
 	RequestID      []byte // X-Request-Id
 	Prefer         []byte
+	Range          []byte
 
 	Head   bool // HEAD: the answer has no body
 	HTTP10 bool // else HTTP/1.1, or a later HTTP/1, which is read as that

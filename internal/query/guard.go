@@ -1,0 +1,124 @@
+package query
+
+import "slices"
+
+// Indexed reports whether the database can find the rows that the query asks for by one of
+// indexes, which are the names of their columns, without reading those of others: a
+// condition of equality is on the first column of one, in each branch where one of several
+// must hold; or filters and order follow one.
+func (q *Query) Indexed(indexes [][]string) bool {
+	if q.Table.equality(q.Where, indexes) {
+		return true
+	}
+	return slices.ContainsFunc(indexes, q.followed)
+}
+
+// equality reports whether terms, which all hold, have an equality on the first column of
+// an index.
+func (t *Table) equality(terms []Term, indexes [][]string) bool {
+	for i := range terms {
+		term := &terms[i]
+		switch {
+		case term.Op == Or && !term.Not:
+			if !slices.ContainsFunc(term.Terms, func(branch Term) bool {
+				some := []Term{branch}
+				if branch.Op == And && !branch.Not {
+					some = branch.Terms
+				}
+				return !t.equality(some, indexes)
+			}) {
+				return true
+			}
+		case term.isEquality():
+			name := t.Columns[term.Column].Name
+			if slices.ContainsFunc(indexes, func(x []string) bool { return x[0] == name }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isEquality reports whether a term is an equality of one column, with a value or some.
+func (t *Term) isEquality() bool {
+	switch t.Op {
+	case Eq, Is:
+		return !t.Not
+	case In:
+		return !t.Not
+	case IsDistinct:
+		return t.Not
+	}
+	return false
+}
+
+// followed reports whether rows come in the wanted order from an index, and all that is
+// asked about them is in it.
+func (q *Query) followed(index []string) bool {
+	if q.mentions(func(column int) bool {
+		return !slices.Contains(index, q.Table.Columns[column].Name)
+	}) {
+		return false
+	}
+	if len(q.Where) > 0 && !q.mentions(func(column int) bool {
+		return q.Table.Columns[column].Name == index[0]
+	}) {
+		return false
+	}
+	for i, o := range q.Order {
+		if i >= len(index) { // the key behind it tells apart what is equal in all of it
+			break
+		}
+		usual := q.Table.ordered(o.Column, o.Desc)
+		if q.Table.Columns[o.Column].Name != index[i] || o.Desc != q.Order[0].Desc &&
+			!q.isTail(i) || o.NullsFirst != usual.NullsFirst {
+			return q.isTail(i) && i > 0
+		}
+	}
+	return true
+}
+
+// isTail reports whether the order from i on is what completes it: the key.
+func (q *Query) isTail(i int) bool {
+	return len(q.Order)-i <= len(q.Table.Key) && !slices.ContainsFunc(q.Order[i:],
+		func(o Order) bool { return !slices.Contains(q.Table.Key, o.Column) })
+}
+
+// mentions reports whether a comparison is of a column that is so.
+func (q *Query) mentions(so func(column int) bool) bool {
+	var in func(terms []Term) bool
+	in = func(terms []Term) bool {
+		return slices.ContainsFunc(terms, func(t Term) bool {
+			if t.Op >= And {
+				return in(t.Terms)
+			}
+			return so(t.Column)
+		})
+	}
+	return in(q.Where)
+}
+
+// Wanted returns the columns of an index by which the query would be Indexed: those of
+// equalities, then those of the order, or else of the first comparison.
+func (q *Query) Wanted() []string {
+	var names []string
+	add := func(column int) {
+		if name := q.Table.Columns[column].Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for i := range q.Where {
+		if t := &q.Where[i]; t.Op < And && t.isEquality() {
+			add(t.Column)
+		}
+	}
+	for i, o := range q.Order {
+		if !q.isTail(i) {
+			add(o.Column)
+		}
+	}
+	if len(names) == 0 {
+		q.mentions(func(column int) bool { add(column); return true })
+	}
+	return names
+}

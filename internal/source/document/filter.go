@@ -1,0 +1,349 @@
+package document
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// Filters are how a database writes the conditions of a query. An expr is a column, a mark
+// a placeholder.
+type Filters struct {
+	// NullsHigh says that the database sorts NULL above every value; else below.
+	NullsHigh bool
+
+	// NullsClause says that ORDER BY takes NULLS FIRST and NULLS LAST.
+	NullsClause bool
+
+	// Mark returns the placeholder, of this number, of a value that is compared with col;
+	// of a text that is a pattern if pattern, of an array of such if many.
+	Mark func(col Column, number int, pattern, many bool) string
+
+	// Array returns what the placeholder of an array is bound as. nil: there are none,
+	// and several values are compared one by one.
+	Array func(values []any) any
+
+	// Distinct returns the condition that an expr is not a value, or is NULL.
+	Distinct func(expr, mark string) string
+
+	// Truth returns the condition that a boolean is true, or false, and not NULL.
+	Truth func(expr string, is bool) string
+
+	// Like returns the condition that a text matches a pattern, in any case if fold. In a
+	// pattern % and _ stand for any text and any character, and a backslash takes the
+	// meaning from what follows it. mark makes the placeholder of an argument.
+	Like func(n *Node, col Column, pattern string, fold bool, mark func(arg any) string) string
+
+	// Indexes returns the columns of the indexes in which rows of n's table are looked up.
+	Indexes func(ctx context.Context, c Conn, n *Node) ([][]string, error)
+
+	// Count runs a statement that counts, or, if planned, returns how many rows the planner
+	// expects of it.
+	Count func(ctx context.Context, c Conn, sql string, args []any, planned bool) (int64, error)
+}
+
+// A where writes the conditions of one query.
+type where struct {
+	n    *Node
+	d    *Dialect
+	cols []Column // of the query's table, by their places
+	args []any
+}
+
+// mark adds an argument and returns its placeholder.
+func (w *where) mark(col Column, arg any) string {
+	w.args = append(w.args, arg)
+	return w.d.Filters.Mark(col, len(w.args), false, false)
+}
+
+// terms returns the condition that all of terms hold; "" for none.
+func (w *where) terms(terms []query.Term, op string) (string, error) {
+	conds := make([]string, len(terms))
+	for i := range terms {
+		var err error
+		if conds[i], err = w.term(&terms[i]); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(conds, op), nil
+}
+
+// term returns the condition of one term, which binds as closely as a comparison.
+func (w *where) term(t *query.Term) (cond string, err error) {
+	switch {
+	case t.Op == query.And:
+		cond, err = w.terms(t.Terms, " AND ")
+	case t.Op == query.Or:
+		cond, err = w.terms(t.Terms, " OR ")
+	default:
+		cond, err = w.comparison(t)
+	}
+	switch {
+	case t.Not:
+		return "NOT (" + cond + ")", err
+	case t.Op == query.Or || t.Op == query.And:
+		return "(" + cond + ")", err
+	}
+	return cond, err
+}
+
+// comparison returns the condition of a comparison without its Not.
+func (w *where) comparison(t *query.Term) (string, error) {
+	col := w.cols[t.Column]
+	expr := w.d.Column(w.n, col)
+	switch t.Op {
+	case query.Is:
+		if t.Values[0] == "null" {
+			return expr + " IS NULL", nil
+		}
+		return w.d.Filters.Truth(expr, t.Values[0] == "true"), nil
+	case query.Like, query.ILike:
+		return w.like(t, col), nil
+	case query.In:
+		return w.in(t, col, expr), nil
+	}
+	return w.compare(t, col, expr)
+}
+
+// signs are the comparisons as SQL has them.
+var signs = map[query.Op]string{query.Eq: "=", query.Neq: "<>", query.Gt: ">", query.Gte: ">=",
+	query.Lt: "<", query.Lte: "<="}
+
+// compare returns the condition of a comparison by a sign, or by whether it is distinct.
+func (w *where) compare(t *query.Term, col Column, expr string) (string, error) {
+	args := make([]any, len(t.Values))
+	for i, v := range t.Values {
+		var err error
+		if args[i], err = col.Operand(v); err == nil {
+			continue
+		}
+		if t.Quant == query.One {
+			switch t.Op { // no row has it
+			case query.Eq:
+				return never(expr), nil
+			case query.Neq:
+				return expr + " = " + expr, nil
+			case query.IsDistinct:
+				return "1 = 1", nil
+			}
+		}
+		return "", &source.Error{Class: source.Invalid, Code: query.CodeOperand,
+			Message: fmt.Sprintf("%s: %v", col.Info().Name, err)}
+	}
+	f := &w.d.Filters
+	switch {
+	case t.Op == query.IsDistinct:
+		return f.Distinct(expr, w.mark(col, args[0])), nil
+	case t.Quant == query.One:
+		return expr + " " + signs[t.Op] + " " + w.mark(col, args[0]), nil
+	case f.Array != nil:
+		w.args = append(w.args, f.Array(args))
+		return expr + " " + signs[t.Op] + " " + quantifier(t) +
+			f.Mark(col, len(w.args), false, true) + ")", nil
+	}
+	conds := make([]string, len(args))
+	for i, arg := range args {
+		conds[i] = expr + " " + signs[t.Op] + " " + w.mark(col, arg)
+	}
+	return joined(t, conds), nil
+}
+
+// never returns a condition that holds for no row: it is NULL where expr is.
+func never(expr string) string { return expr + " <> " + expr }
+
+// quantifier returns ANY or ALL with the parenthesis behind it.
+func quantifier(t *query.Term) string {
+	if t.Quant == query.All {
+		return "ALL("
+	}
+	return "ANY("
+}
+
+// joined returns the condition that one, or each, of conds holds.
+func joined(t *query.Term, conds []string) string {
+	switch {
+	case t.Quant == query.All && len(conds) == 0:
+		return "1 = 1"
+	case len(conds) == 0:
+		return "1 = 0"
+	case t.Quant == query.All:
+		return "(" + strings.Join(conds, " AND ") + ")"
+	}
+	return "(" + strings.Join(conds, " OR ") + ")"
+}
+
+// in returns the condition that a column is one of several values.
+func (w *where) in(t *query.Term, col Column, expr string) string {
+	args := make([]any, 0, len(t.Values))
+	for _, v := range t.Values {
+		if arg, err := col.Operand(v); err == nil { // else no row has it
+			args = append(args, arg)
+		}
+	}
+	f := &w.d.Filters
+	switch {
+	case len(t.Values) == 0:
+		return "1 = 0"
+	case len(args) == 0:
+		return never(expr)
+	case f.Array != nil:
+		w.args = append(w.args, f.Array(args))
+		return expr + " = ANY(" + f.Mark(col, len(w.args), false, true) + ")"
+	}
+	marks := make([]string, len(args))
+	for i, arg := range args {
+		marks[i] = w.mark(col, arg)
+	}
+	return expr + " IN (" + strings.Join(marks, ", ") + ")"
+}
+
+// like returns the condition that a text matches patterns.
+func (w *where) like(t *query.Term, col Column) string {
+	f := &w.d.Filters
+	fold := t.Op == query.ILike
+	if f.Array != nil && t.Quant != query.One {
+		args := make([]any, len(t.Values))
+		for i, v := range t.Values {
+			args[i] = v
+		}
+		return f.Like(w.n, col, "", fold, func(any) string {
+			w.args = append(w.args, f.Array(args))
+			return quantifier(t) + f.Mark(col, len(w.args), true, true) + ")"
+		})
+	}
+	conds := make([]string, len(t.Values))
+	for i, v := range t.Values {
+		conds[i] = f.Like(w.n, col, v, fold, func(arg any) string {
+			w.args = append(w.args, arg)
+			return f.Mark(col, len(w.args), true, false)
+		})
+	}
+	if t.Quant == query.One {
+		return conds[0]
+	}
+	return joined(t, conds)
+}
+
+// after returns the condition that a row follows the one with the values that q.After has:
+// it is equal in some first columns of the order and follows in the next.
+func (w *where) after(q *query.Query) (string, error) {
+	args := make([]any, len(q.After))
+	for i, v := range q.After {
+		col := w.cols[q.Order[i].Column]
+		var err error
+		if args[i], err = col.Operand(v.Text); err != nil && !v.Null {
+			return "", &source.Error{Class: source.Invalid, Code: query.CodeOperand,
+				Message: fmt.Sprintf("after: %s: %v", col.Info().Name, err)}
+		}
+	}
+	if w.d.RowValues && w.oneWay(q) {
+		return w.rowAfter(q, args), nil
+	}
+	var either []string
+	for i := range q.Order {
+		if q.After[i].Null && !q.Order[i].NullsFirst {
+			continue // nothing follows
+		}
+		all := make([]string, 0, i+1)
+		for j := range i {
+			all = append(all, w.equals(q, j, args[j]))
+		}
+		all = append(all, w.follows(q, i, args[i]))
+		either = append(either, "("+strings.Join(all, " AND ")+")")
+	}
+	if len(either) == 0 {
+		return "1 = 0", nil
+	}
+	return "(" + strings.Join(either, " OR ") + ")", nil
+}
+
+// oneWay reports whether all of an order goes in one direction and nothing in it is null.
+func (w *where) oneWay(q *query.Query) bool {
+	for i, o := range q.Order {
+		if o.Desc != q.Order[0].Desc || !q.Table.Columns[o.Column].NotNull || q.After[i].Null {
+			return false
+		}
+	}
+	return true
+}
+
+// rowAfter is after as a comparison of rows, which an index can answer.
+func (w *where) rowAfter(q *query.Query, args []any) string {
+	exprs, marks := make([]string, len(args)), make([]string, len(args))
+	for i, o := range q.Order {
+		exprs[i] = w.d.ordered(w.n, w.cols[o.Column])
+		marks[i] = w.mark(w.cols[o.Column], args[i])
+	}
+	sign := " > "
+	if q.Order[0].Desc {
+		sign = " < "
+	}
+	return "(" + strings.Join(exprs, ", ") + ")" + sign + "(" + strings.Join(marks, ", ") + ")"
+}
+
+// equals returns the condition that a row has the value of the cursor in a column of the
+// order.
+func (w *where) equals(q *query.Query, i int, arg any) string {
+	col := w.cols[q.Order[i].Column]
+	if q.After[i].Null {
+		return w.d.ordered(w.n, col) + " IS NULL"
+	}
+	return w.d.ordered(w.n, col) + " = " + w.mark(col, arg)
+}
+
+// follows returns the condition that a row follows the cursor in a column of the order.
+func (w *where) follows(q *query.Query, i int, arg any) string {
+	o := q.Order[i]
+	col := w.cols[o.Column]
+	expr := w.d.ordered(w.n, col)
+	if q.After[i].Null { // nulls come first
+		return expr + " IS NOT NULL"
+	}
+	sign := " > "
+	if o.Desc {
+		sign = " < "
+	}
+	cond := expr + sign + w.mark(col, arg)
+	if !q.Table.Columns[o.Column].NotNull && !o.NullsFirst {
+		cond = "(" + cond + " OR " + expr + " IS NULL)"
+	}
+	return cond
+}
+
+// ordered returns the expression by which rows are ordered.
+func (d *Dialect) ordered(n *Node, col Column) string {
+	if d.Ordered != nil {
+		return d.Ordered(n, col)
+	}
+	return d.Column(n, col)
+}
+
+// orderBy returns the ORDER BY of a query.
+func (w *where) orderBy(q *query.Query) string {
+	by := make([]string, 0, len(q.Order))
+	f := &w.d.Filters
+	for _, o := range q.Order {
+		expr := w.d.ordered(w.n, w.cols[o.Column])
+		item := expr
+		if o.Desc {
+			item += " DESC"
+		}
+		usual := o.Desc == f.NullsHigh
+		switch {
+		case q.Table.Columns[o.Column].NotNull || o.NullsFirst == usual:
+		case f.NullsClause && o.NullsFirst:
+			item += " NULLS FIRST"
+		case f.NullsClause:
+			item += " NULLS LAST"
+		case o.NullsFirst:
+			item = expr + " IS NULL DESC, " + item
+		default:
+			item = expr + " IS NULL, " + item
+		}
+		by = append(by, item)
+	}
+	return " ORDER BY " + strings.Join(by, ", ")
+}

@@ -1,0 +1,284 @@
+package document
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// describe makes the table that queries of p are about. Columns that no member shows are
+// unknown to them; those of the key are there all the same, for the order.
+func (p *Plan) describe() {
+	if p.Query != nil {
+		return
+	}
+	n := p.Root
+	t := query.Table{Name: n.Table.ID(), NullsHigh: p.Dialect.Filters.NullsHigh}
+	for i, col := range n.Fields {
+		if col == nil {
+			t.Embeds = true
+			continue
+		}
+		t.Columns = append(t.Columns, describeColumn(col, n.Shape.Fields[i].Name))
+		p.cols = append(p.cols, col)
+	}
+	for _, col := range n.KeyCols {
+		at := slices.Index(p.cols, col)
+		if at < 0 {
+			at = len(p.cols)
+			t.Columns, p.cols = append(t.Columns, describeColumn(col, "")), append(p.cols, col)
+		}
+		t.Columns[at].NotNull = true // rows whose key is NULL are in no list
+		t.Key = append(t.Key, at)
+	}
+	p.table = query.NewTable(t)
+}
+
+// describeColumn returns a column as queries know it. Of a floating-point number, as of
+// what is equal to other texts, a change does not tell whether a filter finds it.
+func describeColumn(col Column, member string) query.Column {
+	info, part := col.Info(), col.KeyPart()
+	c := query.Column{Name: info.Name, Member: member, Part: part, NotNull: info.NotNull,
+		Compares: col.Compares(), Matches: col.Matches(), Bool: info.Kind == row.Bool}
+	switch part.Kind {
+	case row.Float, row.Float32, row.Decimal, row.JSON, row.Array, row.Null:
+	default:
+		c.Classed = !part.Wide && col.InTuple() && col.CanBeKey()
+	}
+	return c
+}
+
+// Table returns what queries may ask about; nil where there are no lists.
+func (p *Plan) Table() *query.Table { return p.table }
+
+// A Selection is the statement of one query, and what reads its answer.
+type Selection struct {
+	Statement
+	Args  []any
+	query *query.Query
+	order []int // places of the order's columns among the items that are read
+	cond  string
+	conds []any // the arguments of cond
+}
+
+// Select reads the rows that q asks for.
+func (p *Plan) Select(ctx context.Context, q *query.Query) (*source.Selected, error) {
+	s, err := p.Selection(q, nil)
+	if err != nil {
+		return nil, fmt.Errorf("select %s: %w", p.Name, err)
+	}
+	ctx, cancel := p.db.Begin(ctx, 3+p.depth)
+	defer cancel()
+	var out *source.Selected
+	snapshot := len(s.Node.Kids) > 0 || q.Count != query.CountNone
+	err = p.db.Read(ctx, snapshot, func(ctx context.Context, c Conn) (err error) {
+		out, err = p.SelectOn(ctx, c, s)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("select %s: %w", p.Name, err)
+	}
+	return out, nil
+}
+
+// Selection writes the statement of q. reads writes what is read of a node; nil: its
+// columns.
+func (p *Plan) Selection(q *query.Query, reads func(*Node) string) (*Selection, error) {
+	if p.table == nil {
+		return nil, p.NoList()
+	}
+	d := p.Dialect
+	n := p.Root
+	if q.Select != nil {
+		n = p.project(q)
+	}
+	s := &Selection{query: q, Statement: Statement{Node: n}}
+	for _, o := range q.Order {
+		s.order = append(s.order, slices.IndexFunc(n.Items, func(it Item) bool {
+			return it.Column == p.cols[o.Column]
+		}))
+	}
+	w := &where{n: n, d: d, cols: p.cols}
+	var conds []string
+	for _, col := range n.KeyCols {
+		if present := d.present(n, col); present != "" {
+			conds = append(conds, present)
+		}
+	}
+	for i := range q.Where {
+		cond, err := w.term(&q.Where[i])
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, cond)
+	}
+	s.cond, s.conds = strings.Join(conds, " AND "), slices.Clone(w.args)
+	if q.After != nil {
+		cond, err := w.after(q)
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, cond)
+	}
+	if s.SQL = n.selectList(d); reads != nil {
+		s.SQL = "SELECT " + reads(n) + " FROM " + n.aliased(d, n.Table.From)
+	}
+	if len(conds) > 0 {
+		s.SQL += " WHERE " + strings.Join(conds, " AND ")
+	}
+	s.SQL += w.orderBy(q)
+	s.SQL += fmt.Sprintf(" LIMIT %d", q.Limit+1)
+	if q.Offset > 0 {
+		s.SQL += fmt.Sprintf(" OFFSET %d", q.Offset)
+	}
+	s.Args = w.args
+	return s, nil
+}
+
+// present returns the condition that a row's value can be a key; "" for none.
+func (d *Dialect) present(n *Node, col Column) string {
+	switch {
+	case d.Present != nil:
+		return d.Present(n, col)
+	case col.Info().NotNull:
+		return ""
+	}
+	return d.Column(n, col) + " IS NOT NULL"
+}
+
+// project returns a node like the root that reads what q selects, and the columns of the
+// key and the order.
+func (p *Plan) project(q *query.Query) *Node {
+	root := p.Root
+	n := &Node{Name: root.Name, Alias: root.Alias, Table: root.Table, Spec: root.Spec,
+		KeyCols: root.KeyCols, IDCols: root.IDCols}
+	var fields []row.Field
+	for _, m := range q.Select {
+		at := slices.Index(root.Fields, p.cols[m.Column])
+		f := root.Shape.Fields[at]
+		f.Name = m.Name
+		fields = append(fields, f)
+		n.Fields = append(n.Fields, root.Fields[at])
+		n.Items = append(n.Items, Item{Column: root.Fields[at], Kind: f.Kind})
+	}
+	n.Shape = row.NewShape(fields)
+	n.Key = n.place(n.KeyCols, true)
+	for _, o := range q.Order {
+		n.place([]Column{p.cols[o.Column]}, false)
+	}
+	n.places = make([]int, len(n.Items))
+	for i := range n.places {
+		n.places[i] = i
+	}
+	return n
+}
+
+// SelectOn runs a Selection on c.
+func (p *Plan) SelectOn(ctx context.Context, c Conn, s *Selection) (*source.Selected, error) {
+	if err := p.Admit(ctx, c, s); err != nil {
+		return nil, err
+	}
+	var all []*record
+	var last []query.Value
+	err := c.Query(ctx, &s.Statement, s.Args, func(row Row) error {
+		r, err := s.Node.record(row)
+		if all = append(all, r); len(all) == s.query.Limit {
+			last = s.cells(row)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &source.Selected{Shape: s.Node.Shape, Total: -1}
+	limit := s.query.Limit
+	if len(all) > limit {
+		out.Beyond, all = all[limit].key, all[:limit]
+		out.More = true
+	}
+	if err := p.fill(ctx, c, s.Node, all); err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		out.Rows = append(out.Rows, source.Loaded{Asked: r.key, Key: r.key,
+			Values: s.Node.values(r.read), Children: r.children})
+	}
+	if out.More {
+		out.Last = last
+	}
+	out.Total, err = p.Total(ctx, c, s)
+	return out, err
+}
+
+// cells returns what a cursor needs of a row; nil where a value has no text that says it
+// exactly.
+func (s *Selection) cells(r Row) []query.Value {
+	values := make([]query.Value, len(s.order))
+	for i, at := range s.order {
+		cell, ok, err := r.Cell(s.Node.places[at], s.Node.Items[at].Column)
+		if err != nil || !ok || !s.exact(i, cell.Text, cell.Null) {
+			return nil
+		}
+		values[i] = query.Value{Text: cell.Text, Null: cell.Null}
+	}
+	return values
+}
+
+// Last is cells of values that are read already: those of the members.
+func (s *Selection) Last(read row.Values) []query.Value {
+	values := make([]query.Value, len(s.order))
+	for i, at := range s.order {
+		if at >= len(read) {
+			return nil
+		}
+		text, ok := row.KeyText(read[at])
+		if values[i] = (query.Value{Text: text, Null: read[at].IsNull()}); values[i].Null {
+			continue
+		}
+		if !ok || !s.exact(i, text, false) {
+			return nil
+		}
+	}
+	return values
+}
+
+// exact reports whether a text is one that a cursor gives back as it is.
+func (s *Selection) exact(i int, text string, null bool) bool {
+	if null {
+		return true
+	}
+	canonical, err := s.query.Table.Columns[s.query.Order[i].Column].Part.Parse(text)
+	return err == nil && canonical == text
+}
+
+// countAll is up to how many rows an estimated count is exact.
+const countAll = 10_000
+
+// Total returns how many rows the filters find; -1 if nobody asks.
+func (p *Plan) Total(ctx context.Context, c Conn, s *Selection) (int64, error) {
+	f := &p.Dialect.Filters
+	from := " FROM " + s.Node.aliased(p.Dialect, s.Node.Table.From)
+	if s.cond != "" {
+		from += " WHERE " + s.cond
+	}
+	switch s.query.Count {
+	case query.CountExact:
+		return f.Count(ctx, c, "SELECT count(*)"+from, s.conds, false)
+	case query.CountPlanned:
+		return f.Count(ctx, c, "SELECT 1"+from, s.conds, true)
+	case query.CountEstimated:
+		some := fmt.Sprintf("SELECT count(*) FROM (SELECT 1%s LIMIT %d) AS few", from, countAll+1)
+		n, err := f.Count(ctx, c, some, s.conds, false)
+		if err != nil || n <= countAll {
+			return n, err
+		}
+		planned, err := f.Count(ctx, c, "SELECT 1"+from, s.conds, true)
+		return max(planned, n), err
+	}
+	return -1, nil
+}
