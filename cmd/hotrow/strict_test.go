@@ -25,6 +25,22 @@ func TestServe_SaysThatItCachesNothing(t *testing.T) {
 	}
 }
 
+// TestPostgres_SaysThatItCachesNothingByURL: the same of a server that allows no feed, by
+// its URL alone.
+func TestPostgres_SaysThatItCachesNothingByURL(t *testing.T) {
+	r := serve(t, dbtest.NewPostgres(t, nil).Database(t, dbtest.Setup(deptSQL)))
+	if a := r.get("/dept/10"); a.code != 200 {
+		t.Fatalf("GET = %d %s", a.code, a.body)
+	}
+	code, body := get(t, r.ops+"/readyz")
+	if code != 200 || !strings.Contains(body, "every read asks the database") {
+		t.Errorf("/readyz = %d %q", code, body)
+	}
+	if code, body := get(t, r.ops+"/readyz?strict"); code != 503 {
+		t.Errorf("/readyz?strict = %d %q, want 503", code, body)
+	}
+}
+
 // TestServe_IsReadyWhileTheDatabaseIsAway: an outage of the database must not take
 // every node out of its balancer, for each answers what it has.
 func TestServe_IsReadyWhileTheDatabaseIsAway(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -154,7 +152,9 @@ func TestPostgres_DefinitionsAreChangesLikeAnyOther(t *testing.T) {
 			}
 			s := newStand(t, url, plan{specs: specs, mode: mode})
 			for _, r := range list {
-				t.Run(r.name, func(t *testing.T) { s.redefine(t, conn, r) })
+				t.Run(r.name, func(t *testing.T) {
+					s.redefine(t, r, func(sql string) { mustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
+				})
 			}
 		})
 	}
@@ -183,8 +183,8 @@ func doctored(t *testing.T, url string, specs []resource.Spec) {
 	}
 }
 
-// redefine reads a document as fast as it can while its definition changes.
-func (s *stand) redefine(t *testing.T, conn *pgx.Conn, r redefinition) {
+// redefine reads a document as fast as it can while its definition changes by exec.
+func (s *stand) redefine(t *testing.T, r redefinition, exec func(sql string)) {
 	res := s.resource(r.spec.Table.Name)
 	read := func() (string, resource.Origin) {
 		a, err := res.Get(context.Background(), "1", resource.Options{Format: row.FormatJSON})
@@ -213,7 +213,7 @@ func (s *stand) redefine(t *testing.T, conn *pgx.Conn, r redefinition) {
 		})
 	}
 	pause(ctx, 20*time.Millisecond) // they are under way
-	mustExec(t, conn, "BEGIN; "+r.do+"; COMMIT")
+	exec(r.do)
 	done := time.Now()
 	right := time.Duration(0)
 	until(t, "the answer of after", func() bool {
@@ -234,7 +234,7 @@ func (s *stand) redefine(t *testing.T, conn *pgx.Conn, r redefinition) {
 	figures(t, "answers of before for %v, the right one after %v", late.Round(time.Millisecond),
 		right.Round(time.Millisecond))
 	if r.name == "view of another table" {
-		mustExec(t, conn, "UPDATE unnamed SET v = 'newer'")
+		exec("UPDATE unnamed SET v = 'newer'")
 		if now, from := read(); !strings.Contains(now, "newer") {
 			t.Errorf("a table that depends does not name: %v from %v", now, from)
 		}

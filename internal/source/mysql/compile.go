@@ -13,8 +13,9 @@ import (
 // A compiler answers what the engine asks about the schema. It implements
 // document.Schema.
 type compiler struct {
-	src *Source
-	ctx context.Context
+	src   *Source
+	ctx   context.Context
+	views []string // that were read so far, without their databases
 }
 
 // Compile checks spec against the catalogue.
@@ -22,8 +23,10 @@ func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, e
 	d, err := s.dialect(ctx)
 	if err == nil {
 		var p *document.Plan
-		p, err = document.Compile(database{s}, d, &compiler{src: s, ctx: ctx}, spec)
+		c := &compiler{src: s, ctx: ctx}
+		p, err = document.Compile(database{s}, d, c, spec)
 		if err == nil {
+			s.views.add(c.views, p.Deps())
 			return &plan{p, s}, nil
 		}
 	}

@@ -53,7 +53,7 @@ func (s *Source) followed() binlog.Source {
 	return binlog.Source{
 		Driver: feedDriver{s}, Net: s.cfg.Net, Addr: s.cfg.Addr, User: s.cfg.User,
 		Password: s.cfg.Passwd, TLS: s.cfg.TLS, Home: s.cfg.DBName,
-		ServerID: s.opts.ServerID, Log: s.log,
+		ServerID: s.opts.ServerID, Log: s.log, Views: s.views.now,
 	}
 }
 

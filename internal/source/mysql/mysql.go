@@ -64,6 +64,8 @@ type Source struct {
 	ctx  context.Context // ends when the source is closed
 	stop context.CancelFunc
 
+	views views
+
 	pin      atomic.Pointer[pin]
 	waiting  atomic.Int64
 	acquired atomic.Uint64

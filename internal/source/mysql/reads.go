@@ -144,6 +144,7 @@ func (r *reading) add(t *table) error {
 // view adds what a view reads.
 func (r *reading) view(t *table) error {
 	r.seen[t.ID()] = true
+	r.c.views = append(r.c.views, t.Name)
 	ctx, cancel := r.c.src.begin(r.c.ctx, 1)
 	defer cancel()
 	var text string

@@ -371,6 +371,9 @@ func TestPostgres_SlotIsRefused(t *testing.T) {
 	if err := open("Hotrow-A", true); err == nil {
 		t.Error("a name that no slot can have is taken")
 	}
+	if err := open("1_node", true); err != nil {
+		t.Errorf("a name that begins with a digit: %v", err)
+	}
 	// What the error says mends it.
 	server.Exec("ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'")
 	server.Exec("SELECT pg_reload_conf()")

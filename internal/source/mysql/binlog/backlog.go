@@ -172,6 +172,7 @@ func (f *Feed) scanFrom(
 		mine.ddls, mine.end = 0, 0
 		r.defs = &mine
 	}
+	r.views = f.src.Views
 	s := &backlogScan{reader: r, until: until}
 	r.emit = s.commit
 	r.checkpoint = func(file string) { s.checkpoint = file }

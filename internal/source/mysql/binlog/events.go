@@ -27,6 +27,7 @@ const maxPreparedXA = 1000
 type reader struct {
 	watched map[catalog.Name]string // IDs
 	ids     []string
+	views   func() map[string][]string // see Source; nil: there are none
 
 	defs *definitions // what the catalogue said last; nil: nothing yet
 	ddls uint64       // changes of definitions so far
@@ -308,6 +309,9 @@ func (r *reader) define(text string, kind statementKind) {
 	for _, name := range names {
 		concerned = concerned || mentions(statement, name)
 	}
+	if kind == definition && r.views != nil {
+		r.defineView(statement)
+	}
 	r.group.proven = !r.group.transaction
 	if slices.ContainsFunc(statement[:min(6, len(statement))], func(w string) bool {
 		return w == "user" || w == "role"
@@ -316,6 +320,20 @@ func (r *reader) define(text string, kind statementKind) {
 	}
 	if concerned && kind == definition {
 		r.ddls++
+	}
+}
+
+// defineView takes a statement that changes definitions and may be about a view: whatever
+// reads that is another query now, though none of the tables that it depends on is named.
+func (r *reader) defineView(statement []string) {
+	for name, ids := range r.views() {
+		if !mentions(statement, name) {
+			continue
+		}
+		for _, id := range ids {
+			r.group.batch.Table(id)
+			r.group.changed = appendNew(r.group.changed, id)
+		}
 	}
 }
 

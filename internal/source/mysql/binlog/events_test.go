@@ -242,3 +242,29 @@ func (r *told) takes(p *replication.BinlogParser, raw []byte) (ok bool) {
 	err = r.event(e)
 	return err == nil || !strings.Contains(err.Error(), "cannot be followed")
 }
+
+// TestReader_TellsOfViewsThatResourcesRead: a statement about such a view may name none of
+// the tables that are watched, and others concern nobody.
+func TestReader_TellsOfViewsThatResourcesRead(t *testing.T) {
+	for text, told := range map[string]bool{
+		"CREATE OR REPLACE ALGORITHM=MERGE VIEW `v` AS SELECT 1": true,
+		"DROP VIEW v": true, "ALTER VIEW db.V AS SELECT 2": true, "RENAME TABLE w TO v": true,
+		"DROP VIEW IF EXISTS other, v": true, "CREATE VIEW vv AS SELECT 1": false,
+		"DROP TABLE v2": false, "ALTER TABLE t ADD x int": true,
+	} {
+		r := newTold(t)
+		r.views = func() map[string][]string { return map[string][]string{"v": {"db.t"}} }
+		var changed []string
+		emit := r.emit
+		r.emit = func(c *commit) error {
+			changed = c.changed
+			return emit(c)
+		}
+		if err := r.feedEvents(gtid(150, 1), statement(200, text)); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(changed, []string{"db.t"}) != told || slices.Equal(r.txs, []string{"t*"}) != told {
+			t.Errorf("%s: %v, definitions of %v; want it told: %v", text, r.txs, changed, told)
+		}
+	}
+}

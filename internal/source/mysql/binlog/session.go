@@ -61,6 +61,7 @@ func (f *Feed) newFollowing(a *attached, h source.Handler) (*following, error) {
 		points: &resumePoints{started: a.started}, server: a.server.identity,
 	}
 	s.found.Store(a.defs)
+	r.views = f.src.Views
 	s.gtids.add(a.gtids...)
 	r.emit = s.commit
 	if a.resumed != nil {

@@ -17,6 +17,10 @@ type Source struct {
 	Home           string      // the database that a bare name means
 	ServerID       uint32      // of the feed among the server's replicas; 0: chosen
 	Log            *slog.Logger
+
+	// Views returns the views that resources read, by their names without the database,
+	// and the tables that these resources depend on. The map is not changed.
+	Views func() map[string][]string
 }
 
 // A Driver is what a feed needs of the driver whose loads it keeps fresh.
