@@ -125,9 +125,9 @@ func (m *stamps) stampSQL() string {
 	return strings.Join(parts, "\n\tUNION ALL ")
 }
 
-// totalSQL is the sum of all stamps.
+// totalSQL is the sum of all stamps; 0, and not NULL, when none of the objects is there.
 func (m *stamps) totalSQL() string {
-	return "SELECT sum(h)::text FROM (" + m.stampSQL() + ") s (kind, oid, h)"
+	return "SELECT coalesce(sum(h), 0)::text FROM (" + m.stampSQL() + ") s (kind, oid, h)"
 }
 
 // A stamps is what a fence compares: the objects, and the sum of their stamps.

@@ -1,0 +1,30 @@
+package stress
+
+import (
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// TestPostgres_NotifyNoticesTablesWithoutTriggers: a table that is put in the place of one
+// with triggers has none, and nobody tells of its rows. Nothing of before is a hit for longer
+// than any change may take, and reads go to the database.
+func TestPostgres_NotifyNoticesTablesWithoutTriggers(t *testing.T) {
+	for _, r := range redefinitions() {
+		if r.only != source.FeedLogical || r.name == "publication" {
+			continue
+		}
+		t.Run(r.name, func(t *testing.T) {
+			url := dbtest.Postgres(t)
+			conn := dial(t, url)
+			mustExec(t, conn, r.setup)
+			bypass := resource.LagBypass
+			r.spec.Outage.OnLag = &bypass
+			doctored(t, url, []resource.Spec{r.spec})
+			s := newStand(t, url, plan{specs: []resource.Spec{r.spec}, mode: source.FeedNotify})
+			s.redefine(t, r, func(sql string) { mustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
+		})
+	}
+}
