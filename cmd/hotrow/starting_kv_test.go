@@ -32,7 +32,8 @@ func TestServe_DatabaseAwayAtStartIsNoMiss(t *testing.T) {
 				}
 			}
 			memcached := r.dialMemcache()
-			for _, text := range []string{"get depts:10", "gets depts:10 depts:20", "mg depts:10 v"} {
+			for _, text := range []string{"get depts:10", "gets depts:10 depts:20", "mg depts:10 v",
+				"set depts:10 0 0 2\r\n{}", "delete depts:10"} {
 				if got := memcached.do(text); !strings.HasPrefix(got, "SERVER_ERROR") {
 					t.Errorf("memcached: %s = %q", text, got)
 				}
