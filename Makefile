@@ -110,6 +110,10 @@ torture: ## connections that cut, close and reset at random for DURATION (1h): e
 robust: deps ## everything fails that hotrow depends on: the failure matrix, as a table
 	HOTROW_ROBUST=all $(GO) test ./internal/robust -count=1 -timeout 60m -v
 
+.PHONY: interop
+interop: ## clients of Redis in six languages against the demo, installed where missing (Debian, as root)
+	scripts/interop-redis
+
 .PHONY: stress
 stress: ## real databases under load and faults for STRESS (60s); no read may stay stale
 	$(GO) test ./internal/stress -run '^TestStress' -stress.duration=$(STRESS) -timeout 30m -v
