@@ -50,22 +50,26 @@ func TestConsole_SaysThatTheDatabaseIsAway(t *testing.T) {
 	}
 	tab.Until(`document.querySelector('#events').textContent.includes('WARN')`)
 	tab.Screenshot("console/database-away")
+	tab.Axe("console")
 	for name, view := range map[string]browsertest.View{
 		"dark": browsertest.Dark, "phone": browsertest.Phone, "wide": {Width: 1920, Height: 1080},
 	} {
 		other := consoleOf(t, browser, r, view)
-		other.Until(`document.querySelectorAll('canvas').length == 4`)
+		other.Until(`document.querySelectorAll('canvas').length == 5`)
 		other.Until(`document.querySelector('#events').textContent.includes('WARN')`) // of before it looked
 		if width := other.Eval("document.documentElement.scrollWidth"); width != float64(view.Width) {
 			t.Errorf("%s: the page is %v pixels wide in a window of %d", name, width, view.Width)
 		}
 		other.Screenshot("console/database-away-" + name)
+		other.Axe("console, " + name)
 		for _, m := range other.Console() {
 			t.Errorf("%s: console: %s", name, m)
 		}
 	}
 	pg.Start()
-	tab.Until(`document.querySelector('.verdict b').textContent.includes('FRESH')`)
+	tab.Until(`document.querySelector('.verdict b').textContent.match(/FRESH.*epoch 2 for .*the feed was lost/)`)
+	tab.Until(`[...document.querySelectorAll('#events b')].some((b) => b.textContent === 'gap') &&
+		[...document.querySelectorAll('#events b')].some((b) => b.textContent === 'epoch')`)
 	for _, m := range tab.Console() {
 		t.Errorf("console: %s", m)
 	}
@@ -95,6 +99,7 @@ func TestConsole_LooksAtADocument(t *testing.T) {
 	look("/nope/1", "look", "no such resource")
 	look("/word/abc", "look", "not a key")
 	tab.Screenshot("console/inspect")
+	tab.Axe("console, a document")
 }
 
 // TestConsole_AsksForTheToken signs in where the port is not for this machine alone.
@@ -109,6 +114,7 @@ func TestConsole_AsksForTheToken(t *testing.T) {
 	tab.Press("\r")
 	tab.Until(`document.querySelector('#refused').textContent.includes('operator')`)
 	tab.Screenshot("console/signin")
+	tab.Axe("console, sign in")
 	tab.Type("#token", "s3cret")
 	tab.Press("\r")
 	tab.Until(`document.querySelectorAll('.verdict').length > 0`)

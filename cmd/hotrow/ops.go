@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
@@ -17,6 +18,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // opsHandler returns what the operator's port answers with.
@@ -151,10 +153,14 @@ func badKey(err error) error {
 // snapshot collects what everybody counts.
 func (s *server) snapshot() ops.Snapshot {
 	st := s.set.Stats()
-	snap := ops.Snapshot{Requests: requests(s.front.Stats())}
+	snap := ops.Snapshot{Requests: requests(s.front.Stats()), Hits: histogram(s.front.Hits())}
+	t := s.memory.Stats()
+	shares := s.shares(s.memory.Shares())
 	for i := range st.Resources {
 		r := &st.Resources[i]
-		snap.Resources = append(snap.Resources, resourceSnapshot(r))
+		one := resourceSnapshot(r)
+		one.Memory = shares[r.Name]
+		snap.Resources = append(snap.Resources, one)
 		snap.Watchers += r.Watchers
 		snap.WatchDropped += r.WatchDropped
 	}
@@ -163,7 +169,6 @@ func (s *server) snapshot() ops.Snapshot {
 	snap.Unsent = ops.Unsent(s.unsent.Stats())
 	snap.Copies = ops.Copies{Made: st.Copies.Made, Refused: st.Copies.Refused,
 		Dropped: st.Copies.Dropped, Late: st.Copies.Late}
-	t := s.memory.Stats()
 	snap.Tiers = []ops.Tier{{
 		Name: "memory", Entries: t.Entries, Negative: t.Negative, Bytes: t.Bytes,
 		MaxBytes: t.MaxBytes, Hits: t.Hits, Misses: t.Misses, Evictions: t.Evictions,
@@ -190,6 +195,18 @@ func (s *server) snapshot() ops.Snapshot {
 	return snap
 }
 
+// shares are what each resource takes of the memory.
+func (s *server) shares(list []tier.Share) map[string][]ops.Share {
+	byName := make(map[string][]ops.Share)
+	for _, sh := range list {
+		if name := s.set.NameOf(sh.Resource); name != "" {
+			byName[name] = append(byName[name],
+				ops.Share{Format: sh.Format.String(), Entries: sh.Entries, Bytes: sh.Bytes})
+		}
+	}
+	return byName
+}
+
 // requests are those of the HTTP front.
 func requests(list []httpfront.ResourceStats) []ops.Requests {
 	var all []ops.Requests
@@ -203,12 +220,14 @@ func requests(list []httpfront.ResourceStats) []ops.Requests {
 		}
 		all = append(all, ops.Requests{
 			Proto: "http", Resource: r.Resource, Codes: codes,
-			Duration: ops.Histogram{
-				Bounds: front.Buckets[:], Counts: r.Buckets, Sum: r.Seconds,
-			},
+			Duration: histogram(r.Histogram),
 		})
 	}
 	return all
+}
+
+func histogram(h front.Histogram) ops.Histogram {
+	return ops.Histogram{Bounds: front.Buckets[:], Counts: h.Buckets, Sum: h.Seconds}
 }
 
 func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
@@ -229,7 +248,8 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 		warm = &ops.Warm{Running: w.Running, Keys: w.Keys, Rounds: w.Rounds}
 	}
 	return ops.Resource{
-		Name: r.Name, Cacheability: kept, Lookups: lookups, Warm: warm,
+		Name: r.Name, Cacheability: kept, Lookups: lookups, Warm: warm, Bypass: r.Bypassed,
+		Watchers: r.Watchers,
 		Fills: ops.Fills{
 			Stored: r.Stored, Discarded: r.Discarded, Collapsed: r.Collapsed, Error: r.Errors,
 			Written: r.Kept,
@@ -246,8 +266,12 @@ func feedSnapshot(s *resource.SourceStats) ops.Feed {
 		Lag: ops.Seconds(s.Lag), Gaps: s.Gaps, Events: s.Stats.Changes, Epoch: s.Epoch,
 		FenceFailures:   s.FencesFailed,
 		Position:        strconv.FormatUint(uint64(s.Position), 16),
-		UnsettledOldest: ops.Seconds(s.UnsettledOldest),
-		Audited:         s.Audited, AuditStale: s.AuditStale,
+		Unsettled:       s.Unsettled,
+		UnsettledOldest: ops.Seconds(s.UnsettledOldest), EpochWhy: s.EpochWhy,
+		Audited: s.Audited, AuditStale: s.AuditStale,
+	}
+	if !s.EpochSince.IsZero() {
+		f.EpochAge = ops.Seconds(time.Since(s.EpochSince))
 	}
 	if s.Feed == source.FeedNone {
 		f.Lag = 0

@@ -58,10 +58,10 @@ func (s *server) rediscover(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if _, err := s.findTables(ctx); err != nil {
-		s.log.Error("tables not discovered again, the old ones stay", "err", err)
+		s.log.Error("tables not discovered again, the old ones stay", "event", "reload", "err", err)
 		return
 	}
-	s.log.Info("tables discovered again", "resources", len(s.cfg().Resources))
+	s.log.Info("tables discovered again", "event", "reload", "resources", len(s.cfg().Resources))
 }
 
 // findTables makes the tables that the database of a TARGET has now what is
@@ -102,7 +102,7 @@ func (s *server) reload(ctx context.Context) {
 		err = errors.New("it has no resource: an empty or cut file is taken for a mistake")
 	}
 	if err != nil {
-		s.log.Error("configuration not reloaded, the old one stays", "err", err)
+		s.log.Error("configuration not reloaded, the old one stays", "event", "reload", "err", err)
 		return
 	}
 	for _, w := range warnings {
@@ -118,7 +118,7 @@ func (s *server) reload(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if err := s.reloadSet(ctx, cfg); err != nil {
-		s.log.Error("configuration not reloaded, the old one stays", "err", err)
+		s.log.Error("configuration not reloaded, the old one stays", "event", "reload", "err", err)
 		return
 	}
 	if err := s.setTokens(cfg); err != nil {
@@ -134,5 +134,5 @@ func (s *server) reload(ctx context.Context) {
 	s.resp.configure(s, cfg)
 	s.memcache.configure(s, cfg)
 	s.live.Store(cfg)
-	s.log.Info("configuration reloaded", "resources", len(cfg.Resources))
+	s.log.Info("configuration reloaded", "event", "reload", "resources", len(cfg.Resources))
 }

@@ -279,6 +279,7 @@ func (s *server) openSet(ctx context.Context) error {
 	}
 	s.memory.OnEvict(s.set.Evicted)
 	go s.keepHuge(ctx)
+	go s.watchPressure(ctx)
 	return nil
 }
 

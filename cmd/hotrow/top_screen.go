@@ -74,7 +74,7 @@ func (s *topScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		s.events = append(s.events, s.frame.Events...)
 		s.events = s.events[max(0, len(s.events)-topEvents):]
 		if a := s.frame.Answers; s.frame.Interval > 0 {
-			s.view.history = append(s.view.history, a.Memory+a.Disk+a.Database+a.Stale)
+			s.view.history = append(s.view.history, a.All())
 			s.view.history = s.view.history[max(0, len(s.view.history)-topHistory):]
 		}
 	case topLog:

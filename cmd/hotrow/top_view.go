@@ -54,9 +54,9 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 			s.Waiting, amount(s.Loads.Rate), short(s.Loads.P99))
 	}
 	a := f.Answers
-	all := a.Memory + a.Disk + a.Database + a.Stale
-	add("answers/s %s: memory %s, disk %s, database %s, stale %s; failed %s", amount(all),
-		amount(a.Memory), amount(a.Disk), amount(a.Database), amount(a.Stale), amount(a.Failed))
+	add("answers/s %s: memory %s, disk %s, miss %s, bypass %s, stale %s; failed %s",
+		amount(a.All()), amount(a.Memory), amount(a.Disk), amount(a.Miss), amount(a.Bypass),
+		amount(a.Stale), amount(a.Failed))
 	add("requests  p50 %s  p99 %s   watchers %d", short(f.Requests.P50), short(f.Requests.P99),
 		f.Watchers)
 	for _, t := range f.Tiers {
@@ -68,7 +68,7 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 		"answers/s", "memory", "loads/s", "stale/s", "changes/s", "answers")))
 	for _, r := range sortedResources(f.Resources, v.sort) {
 		add("%-28s %10s %8.1f%% %9s %9s %9s %12d", r.Name, amount(r.Rate), 100*r.HitRatio,
-			amount(r.Answers.Database), amount(r.Answers.Stale), amount(r.Changes), r.Total)
+			amount(r.Answers.Database()), amount(r.Answers.Stale), amount(r.Changes), r.Total)
 	}
 	return fit(lines, eventLines(events), v)
 }
@@ -76,7 +76,11 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 // eventLines are the newest first.
 func eventLines(events []ops.Event) (lines []string) {
 	for _, e := range slices.Backward(events) {
-		line := e.Time.Local().Format("15:04:05") + " " + e.Level + " " + e.Message
+		line := e.Time.Local().Format("15:04:05") + " " + e.Level + " "
+		if e.Kind != "" {
+			line += e.Kind + ": "
+		}
+		line += e.Message
 		for _, k := range slices.Sorted(maps.Keys(e.Fields)) {
 			line += " " + k + "=" + e.Fields[k]
 		}

@@ -31,6 +31,24 @@ func TestEvents_KeepWhatIsLogged(t *testing.T) {
 	}
 }
 
+func TestEvents_KnowWhatHasHappened(t *testing.T) {
+	events := new(ops.Events)
+	log := slog.New(events.Handler(slog.NewTextHandler(new(bytes.Buffer), nil))).With("source", "main")
+	log.With("event", "gap").Warn("lost")
+	log.Info("again", "event", "epoch", "epoch", 2)
+	log.Info("something else")
+	var kinds []string
+	for _, e := range events.Since(0) {
+		kinds = append(kinds, e.Kind)
+		if _, twice := e.Fields["event"]; twice || e.Fields["source"] != "main" {
+			t.Errorf("fields: %+v", e.Fields)
+		}
+	}
+	if diff := cmp.Diff([]string{"gap", "epoch", ""}, kinds); diff != "" {
+		t.Errorf("kinds: %s", diff)
+	}
+}
+
 func TestEvents_AreBounded(t *testing.T) {
 	events := new(ops.Events)
 	log := slog.New(events.Handler(slog.NewTextHandler(new(bytes.Buffer), nil)))

@@ -19,6 +19,7 @@ type Frame struct {
 	Interval  Seconds         `json:"interval"` // what the rates are of; 0: there are none yet
 	Answers   Answers         `json:"answers"`
 	Requests  Durations       `json:"requests"` // of all protocols
+	Latency   *Latency        `json:"latency,omitempty"`
 	Sources   []SourceFrame   `json:"sources"`
 	Resources []ResourceFrame `json:"resources,omitempty"`
 	Tiers     []Tier          `json:"tiers"`
@@ -28,11 +29,30 @@ type Frame struct {
 
 // Answers are documents a second by where they came from.
 type Answers struct {
-	Memory   float64 `json:"memory"`
-	Disk     float64 `json:"disk"`
-	Database float64 `json:"database"` // misses, and reads that asked for the database
-	Stale    float64 `json:"stale"`    // flagged copies
-	Failed   float64 `json:"failed"`   // loads that failed
+	Memory float64 `json:"memory"`
+	Disk   float64 `json:"disk"`
+	Miss   float64 `json:"miss"`   // loaded, because no copy was there
+	Bypass float64 `json:"bypass"` // read from the database, because no copy would do
+	Stale  float64 `json:"stale"`  // flagged copies
+	Failed float64 `json:"failed"` // loads that failed
+}
+
+// Database returns the answers that came from the database.
+func (a *Answers) Database() float64 { return a.Miss + a.Bypass }
+
+// All returns the answers, wherever they came from.
+func (a *Answers) All() float64 { return a.Memory + a.Disk + a.Miss + a.Bypass + a.Stale }
+
+// Latency is how long what has ended since the frame before has taken, by duration.
+type Latency struct {
+	Hits  Buckets `json:"hits"`  // answered from memory by an event loop
+	Loads Buckets `json:"loads"` // of the databases
+}
+
+// Buckets are rates by duration: one for each bound, and one for all beyond.
+type Buckets struct {
+	Bounds []float64 `json:"bounds"` // seconds, ascending: upper bounds, inclusive
+	Rates  []float64 `json:"rates"`
 }
 
 // Durations are those of what has ended since the frame before.
@@ -62,6 +82,8 @@ type ResourceFrame struct {
 	HitRatio     float64 `json:"hit_ratio"` // 0 to 1, since the start
 	Changes      float64 `json:"changes"`   // documents dropped by changes
 	Cacheability float64 `json:"cacheability"`
+	Watchers     int     `json:"watchers"`
+	Memory       []Share `json:"memory,omitempty"`
 	Total        uint64  `json:"total"` // answers since the start
 }
 
@@ -70,7 +92,7 @@ func verdict(f *Feed) string {
 	lag := spoken(time.Duration(f.Lag))
 	switch f.State {
 	case "fresh":
-		return "FRESH: every change up to " + lag + " ago is in"
+		return "FRESH: every change up to " + lag + " ago is in" + epochOf(f)
 	case "none":
 		return "NO FEED: nothing is kept longer than its ttl"
 	case "lagging":
@@ -82,6 +104,18 @@ func verdict(f *Feed) string {
 			"; answers from memory are flagged as stale"
 	}
 	return "NOT REACHED: the database has not answered yet"
+}
+
+// epochOf says since when what is in memory counts, and why what was there before does not.
+func epochOf(f *Feed) string {
+	if f.EpochWhy == "" {
+		return ""
+	}
+	text := fmt.Sprintf("; epoch %d for %s", f.Epoch, spoken(time.Duration(f.EpochAge)))
+	if f.Epoch > 1 {
+		text += " (" + f.EpochWhy + ")"
+	}
+	return text
 }
 
 // spoken is a duration with about three digits.
@@ -109,6 +143,7 @@ func newFrame(before, now *Snapshot, interval time.Duration) Frame {
 		Sources: []SourceFrame{}, Watchers: now.Watchers,
 	}
 	f.Requests = allRequests(before, now, interval)
+	f.Latency = latency(before, now, interval)
 	for i := range now.Feeds {
 		f.Sources = append(f.Sources, sourceFrame(&now.Feeds[i], before, now, interval))
 	}
@@ -133,7 +168,8 @@ func newFrame(before, now *Snapshot, interval time.Duration) Frame {
 func (a *Answers) add(b Answers) {
 	a.Memory += b.Memory
 	a.Disk += b.Disk
-	a.Database += b.Database
+	a.Miss += b.Miss
+	a.Bypass += b.Bypass
 	a.Stale += b.Stale
 	a.Failed += b.Failed
 }
@@ -158,9 +194,11 @@ func resourceFrame(before, now *Resource, interval time.Duration) ResourceFrame 
 		Disk:   rate(d0.Hit, d.Hit, interval), Stale: rate(m0.Stale, m.Stale, interval),
 		Failed: rate(before.Fills.Error, now.Fills.Error, interval),
 	}
-	a.Database = rate(m0.Miss-min(m0.Miss, d0.Hit), m.Miss-min(m.Miss, d.Hit), interval)
+	a.Bypass = rate(before.Bypass, now.Bypass, interval)
+	loaded := func(of *Resource, m, d Lookups) uint64 { return m.Miss - min(m.Miss, d.Hit+of.Bypass) }
+	a.Miss = rate(loaded(before, m0, d0), loaded(now, m, d), interval)
 	r := ResourceFrame{
-		Name: now.Name, Answers: a, Rate: a.Memory + a.Disk + a.Database + a.Stale,
+		Name: now.Name, Answers: a, Rate: a.All(), Watchers: now.Watchers, Memory: now.Memory,
 		Cacheability: now.Cacheability, Total: m.Hit + m.Negative + m.Stale + m.Miss,
 		Changes: rate(before.Invalidations.Feed, now.Invalidations.Feed, interval),
 	}
@@ -194,16 +232,41 @@ func sourceFrame(feed *Feed, before, now *Snapshot, interval time.Duration) Sour
 			s.InUse, s.Idle, s.Waiting = p.InUse, p.Idle, p.Waiting
 		}
 	}
-	loads := func(list []Queries) (h Histogram) {
-		for _, q := range list {
-			if q.Source == feed.Source && q.Op == "load" {
-				h = q.Duration
-			}
-		}
-		return h
-	}
-	s.Loads = durations(loads(before.Queries), loads(now.Queries), interval)
+	s.Loads = durations(loads(before.Queries, feed.Source), loads(now.Queries, feed.Source),
+		interval)
 	return s
+}
+
+// loads are those of one source; of "", all of them.
+func loads(list []Queries, source string) Histogram {
+	var all Histogram
+	for _, q := range list {
+		if q.Op == "load" && (source == "" || q.Source == source) {
+			all.add(q.Duration)
+		}
+	}
+	return all
+}
+
+// latency compares histograms; nil: there is nothing before.
+func latency(before, now *Snapshot, interval time.Duration) *Latency {
+	if interval <= 0 {
+		return nil
+	}
+	return &Latency{Hits: buckets(before.Hits, now.Hits, interval),
+		Loads: buckets(loads(before.Queries, ""), loads(now.Queries, ""), interval)}
+}
+
+func buckets(before, now Histogram, interval time.Duration) Buckets {
+	b := Buckets{Bounds: append([]float64{}, now.Bounds...), Rates: make([]float64, len(now.Counts))}
+	for i, n := range now.Counts {
+		was := uint64(0)
+		if i < len(before.Counts) {
+			was = before.Counts[i]
+		}
+		b.Rates[i] = rate(was, n, interval)
+	}
+	return b
 }
 
 // allRequests are the durations of requests of all protocols whose buckets are alike.
@@ -213,18 +276,22 @@ func allRequests(before, now *Snapshot, interval time.Duration) Durations {
 
 func sum(list []Requests) (all Histogram) {
 	for _, r := range list {
-		h := r.Duration
-		if all.Bounds == nil {
-			all = Histogram{Bounds: h.Bounds, Counts: make([]uint64, len(h.Counts))}
-		}
-		if len(h.Counts) != len(all.Counts) {
-			continue
-		}
-		for i, n := range h.Counts {
-			all.Counts[i] += n
-		}
+		all.add(r.Duration)
 	}
 	return all
+}
+
+// add adds what h counts, if its buckets are the same.
+func (all *Histogram) add(h Histogram) {
+	if all.Bounds == nil {
+		*all = Histogram{Bounds: h.Bounds, Counts: make([]uint64, len(h.Counts))}
+	}
+	if len(h.Counts) != len(all.Counts) {
+		return
+	}
+	for i, n := range h.Counts {
+		all.Counts[i] += n
+	}
 }
 
 // durations are those counted since before.

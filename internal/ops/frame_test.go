@@ -2,6 +2,7 @@ package ops
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -25,6 +26,42 @@ func TestQuantile(t *testing.T) {
 		if got := quantile(bounds, tt.counts, total, tt.q); math.Abs(got-tt.want) > 1e-9 {
 			t.Errorf("%v of %v = %v, want %v", tt.q, tt.counts, got, tt.want)
 		}
+	}
+}
+
+// TestFrame_SaysWhereAnswersCameFrom takes a second in which each kind had another number.
+func TestFrame_SaysWhereAnswersCameFrom(t *testing.T) {
+	before := Snapshot{Resources: []Resource{{Name: "r", Bypass: 1, Lookups: []Lookups{
+		{Tier: "memory", Hit: 10, Negative: 1, Miss: 20, Stale: 1}, {Tier: "disk", Hit: 5}}}}}
+	now := Snapshot{Resources: []Resource{{Name: "r", Bypass: 4, Watchers: 7, Lookups: []Lookups{
+		{Tier: "memory", Hit: 110, Negative: 3, Miss: 70, Stale: 6}, {Tier: "disk", Hit: 15}}}}}
+	f := newFrame(&before, &now, time.Second)
+	want := Answers{Memory: 102, Disk: 10, Miss: 50 - 10 - 3, Bypass: 3, Stale: 5}
+	if f.Answers != want || f.Answers.All() != 102+50+5 || f.Answers.Database() != 40 {
+		t.Errorf("answers %+v, want %+v", f.Answers, want)
+	}
+	if r := f.Resources[0]; r.Watchers != 7 || r.Rate != f.Answers.All() {
+		t.Errorf("resource %+v", r)
+	}
+}
+
+func TestFrame_HasTheDurations(t *testing.T) {
+	h := func(counts ...uint64) Histogram { return Histogram{Bounds: []float64{1, 2}, Counts: counts} }
+	load := func(source string, counts ...uint64) Queries {
+		return Queries{Source: source, Op: "load", Duration: h(counts...)}
+	}
+	before := Snapshot{Hits: h(1, 0, 0), Queries: []Queries{load("a", 1, 1, 1)}}
+	now := Snapshot{Hits: h(5, 2, 0), Queries: []Queries{load("a", 3, 1, 1), load("b", 0, 0, 4),
+		{Source: "a", Op: "fence", Duration: h(9, 9, 9)}}}
+	f := newFrame(&before, &now, 2*time.Second)
+	if got := f.Latency.Hits.Rates; !slices.Equal(got, []float64{2, 1, 0}) {
+		t.Errorf("hits %v", got)
+	}
+	if got := f.Latency.Loads.Rates; !slices.Equal(got, []float64{1, 0, 2}) {
+		t.Errorf("loads %v", got)
+	}
+	if f := newFrame(&before, &now, 0); f.Latency != nil {
+		t.Errorf("without an interval: %v", f.Latency)
 	}
 }
 

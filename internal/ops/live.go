@@ -152,7 +152,7 @@ func (l *live) tell(f *Frame) bool {
 		whole = fmt.Appendf(nil, `{"error":%q}`, err.Error())
 	}
 	short := *f
-	short.Resources, short.Events = nil, nil
+	short.Resources, short.Events, short.Latency = nil, nil, nil
 	kept, err := json.Marshal(&short)
 	l.mu.Lock()
 	defer l.mu.Unlock()

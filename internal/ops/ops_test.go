@@ -294,13 +294,13 @@ func TestFeedAndCache_AreJSON(t *testing.T) {
 	h := ops.New(options())
 	tests := []struct{ path, want string }{
 		{"/-/feed", `{"feeds":[{"source":"main","mode":"logical","up":true,"state":"lagging",
-			"lag_seconds":0.004,"gaps":1,"events":12,"position":"16B3748","epoch":0,
+			"lag_seconds":0.004,"gaps":1,"events":12,"position":"16B3748","epoch":0,"unsettled":0,
 			"unsettled_oldest_seconds":2}]}`},
 		{"/-/cache", `{"tiers":[{"name":"memory","entries":3,"negative":1,"bytes":6000,
 			"max_bytes":1048576,"hits":7,"misses":2,"evictions":1,"copy_bytes":0}],"resources":[{"name":"depts",
 			"lookups":[{"tier":"memory","hit":7,"miss":2,"stale":1,"negative":1}],
 			"fills":{"stored":2,"discarded":1,"collapsed":4,"error":1,"written":0},
-			"invalidations":{"feed":3,"write":2,"admin":1,"gap":1},"cacheability":0.75}]}`},
+			"invalidations":{"feed":3,"write":2,"admin":1,"gap":1},"cacheability":0.75,"bypass":0,"watchers":0}]}`},
 	}
 	for _, tt := range tests {
 		resp, body := ask(h, "GET", tt.path)

@@ -11,6 +11,7 @@ import (
 // sources) are few: they come from the configuration, never from requests.
 type Snapshot struct {
 	Requests     []Requests
+	Hits         Histogram // of those, the ones that event loops have answered from memory
 	Resources    []Resource
 	Tiers        []Tier
 	Disk         *Disk // nil: there is none
@@ -107,7 +108,17 @@ type Resource struct {
 	Fills         Fills         `json:"fills"`
 	Invalidations Invalidations `json:"invalidations"`
 	Cacheability  float64       `json:"cacheability"` // share of fills that may be stored, 0 to 1
+	Bypass        uint64        `json:"bypass"`       // of the misses, those that no copy could answer
+	Watchers      int           `json:"watchers"`     // that follow it now
 	Warm          *Warm         `json:"warm,omitempty"`
+	Memory        []Share       `json:"memory,omitempty"` // by representation
+}
+
+// A Share is what a resource takes of the memory in one representation.
+type Share struct {
+	Format  string `json:"format"`
+	Entries uint64 `json:"entries"`
+	Bytes   uint64 `json:"bytes"` // without compressed copies
 }
 
 // A Warm is how far a resource has been loaded before anybody asked; nil: it is
@@ -183,9 +194,12 @@ type Feed struct {
 	Events          uint64  `json:"events"`
 	Position        string  `json:"position"`
 	Epoch           uint64  `json:"epoch"`
-	UnsettledOldest Seconds `json:"unsettled_oldest_seconds"` // 0: all is settled
-	Audited         uint64  `json:"audited,omitempty"`        // documents compared with the source
-	AuditStale      uint64  `json:"audit_stale,omitempty"`    // of them, those that were wrong
+	EpochAge        Seconds `json:"epoch_age_seconds,omitempty"` // since it began
+	EpochWhy        string  `json:"epoch_why,omitempty"`         // what ended the one before
+	Unsettled       int     `json:"unsettled"`                   // transactions that reads may not see yet
+	UnsettledOldest Seconds `json:"unsettled_oldest_seconds"`    // 0: all is settled
+	Audited         uint64  `json:"audited,omitempty"`           // documents compared with the source
+	AuditStale      uint64  `json:"audit_stale,omitempty"`       // of them, those that were wrong
 }
 
 // FeedStates returns the states that a feed may be in: complete within

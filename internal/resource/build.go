@@ -170,13 +170,14 @@ func (s *Set) openFeed(u *upstream) error {
 	before := u.feed.Swap(&chosen{feed, reason})
 	if feed == nil {
 		if before == nil {
-			u.log.Warn("no feed: nothing is kept", "why", reason)
+			u.log.Warn("no feed: nothing is kept", "event", eventFeed, "why", reason)
 			u.domain.Reset("", 0, nil, 0)
+			u.begun("no feed: " + reason)
 			u.listenForRestarts()
 		}
 		return nil
 	}
-	u.log.Info("feed chosen", "feed", feed.Mode(), "why", reason)
+	u.log.Info("feed chosen", "event", eventFeed, "feed", feed.Mode(), "why", reason)
 	u.loops.Go(func() { s.recompile(u) })
 	u.follow(feed, opened)
 	u.wonders()
@@ -193,6 +194,7 @@ func (u *upstream) listenForRestarts() {
 		u.apply.Lock()
 		defer u.apply.Unlock()
 		u.domain.Reset("", 0, nil, 0)
+		u.begun("the server has forgotten what it kept")
 	})
 }
 

@@ -133,9 +133,9 @@ func (f *follower) change(feed source.Feed, reason string, want []source.Watched
 	f.changed.Store(true) // before the new feed is asked about transactions of the old
 	f.u.followed.Store(feed != nil)
 	if feed == nil {
-		f.u.log.Warn("no feed: nothing is kept", "why", reason)
+		f.u.log.Warn("no feed: nothing is kept", "event", eventFeed, "why", reason)
 	} else {
-		f.u.log.Info("feed chosen", "feed", feed.Mode(), "why", reason)
+		f.u.log.Info("feed chosen", "event", eventFeed, "feed", feed.Mode(), "why", reason)
 		f.keep(feed)
 	}
 	f.u.feed.Store(&chosen{feed, reason})
@@ -144,6 +144,7 @@ func (f *follower) change(feed source.Feed, reason string, want []source.Watched
 	if feed == nil {
 		f.beginOnDisk()
 		f.u.domain.Reset("", 0, nil, 0)
+		f.u.begun("no feed: " + reason)
 		f.beginOnDisk()
 		f.tellWatchers(false)
 	}

@@ -30,6 +30,8 @@ type follower struct {
 	failed       atomic.Uint64 // fences that were not reached
 	failedSaid   atomic.Int64  // when the log said so
 
+	loss atomic.Pointer[string] // why the feed was lost last; nil: it was not
+
 	changed atomic.Bool // another feed was chosen, and has not attached yet
 
 	// lost is since when no attempt has attached, 0: the last did; opened is what the
@@ -102,11 +104,12 @@ func (f *follower) run() {
 			err = errors.New("the feed ended")
 		}
 		text := err.Error()
+		f.loss.Store(&text)
 		switch {
 		case errors.Is(err, errOutgrown):
-			f.u.log.Info("feed opened again", "feed", f.feed().Mode(), "why", text)
+			f.u.log.Info("feed opened again", "event", eventFeed, "feed", f.feed().Mode(), "why", text)
 		case text != last: // once, not at every attempt
-			log := f.u.log.With("feed", f.feed().Mode())
+			log := f.u.log.With("event", eventGap, "feed", f.feed().Mode())
 			source.LogRetry(log, "feed lost, connecting again", err)
 			last = text
 		}
@@ -196,7 +199,7 @@ func (f *follower) fenceFailed(err error, now int64) {
 	}
 	f.failedSaid.Store(now)
 	f.u.log.Warn("the feed could not be shown to be complete, and what is kept counts as stale "+
-		"until it is", "failed", f.failed.Load(), "err", err)
+		"until it is", "event", eventGap, "failed", f.failed.Load(), "err", err)
 }
 
 // settle proves transactions visible, all that are pending with one probe, and
@@ -269,8 +272,11 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 		ref = &applied{tx: tx, touches: f.u.touches(tx)}
 	}
 	f.u.domain.Reset(origin, fresh.Position(pos), ref, monotonic())
+	why := f.cause(first)
+	f.u.begun(why)
 	f.beginOnDisk()
-	f.follows("feed attached", pos)
+	f.follows("feed attached: a new epoch", pos, "event", eventEpoch,
+		"epoch", f.u.domain.Applied().Epoch, "why", why)
 	f.tellWatchers(first)
 	f.settleSoon()
 }
@@ -283,11 +289,12 @@ func (f *follower) Resumed(origin string, pos source.Position) bool {
 	defer f.u.apply.Unlock()
 	switch {
 	case f.u.domain.Resume(origin, fresh.Position(pos)):
-		f.follows("feed goes on without a gap", pos)
+		f.follows("feed goes on without a gap", pos, "event", eventFeed)
 	case f.u.domain.Applied().Epoch == 0 && f.resumeOnDisk():
 		f.u.domain.Reset(origin, fresh.Position(pos), nil, 0)
+		f.u.begun("hotrow has started, and goes on where an earlier process stopped")
 		f.suspect.Store(true)
-		f.follows("feed goes on where an earlier process stopped", pos)
+		f.follows("feed goes on where an earlier process stopped", pos, "event", eventFeed)
 		f.tellWatchers(true)
 	default:
 		return false
@@ -297,12 +304,12 @@ func (f *follower) Resumed(origin string, pos source.Position) bool {
 
 // follows notes that the feed is there, and has a fence taken at once. What a feed has
 // reached loads can reach: they need not wait for the next that may try.
-func (f *follower) follows(how string, pos source.Position) {
+func (f *follower) follows(how string, pos source.Position, more ...any) {
 	f.attached.Store(true)
 	f.changed.Store(false)
 	f.u.down.Store(0)
 	f.fenceSoon()
-	f.u.log.Info(how, "feed", f.feed().Mode(), "position", uint64(pos))
+	f.u.log.Info(how, append([]any{"feed", f.feed().Mode(), "position", uint64(pos)}, more...)...)
 }
 
 // tellWatchers ends what watchers have seen so far: they must read again. u.apply
@@ -357,7 +364,7 @@ func (f *follower) Advance(pos source.Position) {
 // SchemaChanged has the resources of these tables compiled again before anything of
 // them is kept.
 func (f *follower) SchemaChanged(tables []string) {
-	f.u.log.Info("tables have changed their definition", "tables", tables)
+	f.u.log.Info("tables have changed their definition", "event", eventSchema, "tables", tables)
 	f.u.doubts(tables)
 }
 

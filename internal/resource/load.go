@@ -94,6 +94,9 @@ func (f *form) open(
 		return lead
 	}
 	f.r.counts.misses.Add(1)
+	if rd.need == fresh.Now {
+		f.r.counts.bypassed.Add(1)
+	}
 	rd.lease, rd.leader = f.join(rd.key, o.Format, rd.need)
 	if !rd.leader {
 		return lead

@@ -50,6 +50,7 @@ func (u *upstream) suspect() bool {
 // observe counts a query, and says from its end whether the source can be reached.
 func (u *upstream) observe(op string, took int64, err error) {
 	u.timing.add(op, took)
+	u.slow(op, took)
 	class := source.ClassOf(err)
 	asked := u.down.Load() != 0
 	switch {

@@ -222,7 +222,7 @@ func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
 		if text := err.Error(); text != f.complaint { // once, not at every attempt
 			f.complaint = text
 			u.log.Error("resource does not compile any more: nothing of it is kept",
-				"resource", f.r.name, "err", err)
+				"event", eventSchema, "resource", f.r.name, "err", err)
 		}
 		return false
 	}

@@ -108,6 +108,15 @@ func (s *Set) Lookup(name string) (*Resource, bool) {
 	return r, ok
 }
 
+// NameOf returns the name of the resource whose documents a tier keeps under number; "" of
+// one that is no more.
+func (s *Set) NameOf(number uint32) string {
+	if f, ok := s.forms.Load(number); ok {
+		return f.(*form).r.name
+	}
+	return ""
+}
+
 // All returns the resources by name.
 func (s *Set) All() []*Resource {
 	m := *s.byName.Load()

@@ -16,7 +16,7 @@ type counts struct {
 	_                                         [56]byte
 	negative, stale, misses                   atomic.Uint64
 	stored, discarded, collapsed, recalled    atomic.Uint64
-	kept                                      atomic.Uint64
+	kept, bypassed                            atomic.Uint64
 	errors, writes, fed, written, gaps, admin atomic.Uint64
 }
 
@@ -40,6 +40,7 @@ func (u *upstream) count(touches []fresh.Touch, which func(*counts) *atomic.Uint
 type ResourceStats struct {
 	Name, Source                         string
 	Hits, Negative, Stale, Misses        uint64
+	Bypassed                             uint64 // of Misses, those that no copy could answer
 	Stored, Discarded, Collapsed, Errors uint64
 	Writes                               uint64
 	Disk                                 bool   // the disk keeps its documents
@@ -66,6 +67,8 @@ type SourceStats struct {
 	FencesFailed uint64 // times that the feed could not be shown to be complete
 	Position     source.Position
 	Epoch        uint64
+	EpochSince   time.Time // when it began; zero: there was none yet
+	EpochWhy     string    // what ended the one before
 	Stats        source.FeedStats
 	Pool         source.PoolStats
 	Waiting      int
@@ -148,7 +151,7 @@ func (r *Resource) Stats() ResourceStats {
 		Name: r.name, Source: f.src.name, Ready: f.plan != nil,
 		Hits: c.hits.Load() + hits, Negative: c.negative.Load() + absent,
 		Stale:  c.stale.Load() + stale,
-		Misses: c.misses.Load(), Stored: c.stored.Load(), Discarded: c.discarded.Load(),
+		Misses: c.misses.Load(), Bypassed: c.bypassed.Load(), Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Disk: f.disk != nil, Recalled: c.recalled.Load(),
 		Kept: c.kept.Load(),
@@ -170,6 +173,8 @@ func (u *upstream) stats() SourceStats {
 	}
 	state, lag := u.condition(now)
 	s.Lag = lag
+	b := u.beginning()
+	s.EpochSince, s.EpochWhy = b.at, b.why
 	if c := u.feed.Load(); c != nil {
 		s.Reason, s.State = c.reason, "none"
 		if c.feed != nil {

@@ -91,7 +91,10 @@ type upstream struct {
 	bypass chan struct{} // one for each that may run while the feed lags
 	down   atomic.Int64  // until when the source is taken to be unreachable; 0: it is not
 	timing timings
-	audits audits
+
+	slowed   atomic.Uint64 // statements that took long
+	slowSaid atomic.Int64  // when the log said so; 0: never
+	audits   audits
 
 	promises promises
 
@@ -101,6 +104,7 @@ type upstream struct {
 	followed atomic.Bool
 	feed     atomic.Pointer[chosen]
 	follower *follower
+	epoch    atomic.Pointer[beginning] // of the present epoch
 
 	renew   func(f *form, reshaped bool) // compiles a form again; see Set.renew
 	doubted chan struct{}                // forms are to be compiled again; see Set.recompile

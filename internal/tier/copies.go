@@ -38,6 +38,7 @@ func (m *Memory) KeepCopy(ref Ref, d, k *row.Document) bool {
 		// The cache tells of d as of a value that has gone (see left), copies and
 		// all, because it is put in its own place.
 		m.copyBytes.Add(int64(2*after - before))
+		m.shares.of(ref).add(1, int64(m.sizes.plain(ref, d)))
 		kept = true
 		return d, otter.WriteOp
 	})

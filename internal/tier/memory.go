@@ -45,6 +45,7 @@ type Memory struct {
 	evicted  atomic.Uint64
 	// copyBytes is what the compressed copies take: see KeepCopy.
 	copyBytes atomic.Int64
+	shares    shares
 	tell      atomic.Pointer[func(Ref, *row.Document)]
 	closed    atomic.Bool
 }
@@ -82,6 +83,7 @@ func (m *Memory) newSegment(budget uint64) segment {
 			Executor: func(maintain func()) { maintain() },
 			OnAtomicDeletion: func(e otter.DeletionEvent[Ref, *row.Document]) {
 				m.left(e.Value)
+				m.shares.of(e.Key).add(-1, -int64(m.sizes.plain(e.Key, e.Value)))
 				if e.WasEvicted() { // else Put, Drop or Close sees to the index
 					m.index.drop(&e.Key, e.Value)
 					m.evicted.Add(1)
@@ -163,6 +165,7 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 		m.forgot(ref, d)
 		return
 	}
+	m.shares.of(ref).add(1, int64(m.sizes.plain(ref, d)))
 	to.put(ref, d)
 	if !indexed(&ref, d) {
 		return

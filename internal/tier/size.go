@@ -67,7 +67,12 @@ func (s *sizer) block(n uint64) uint64 {
 
 // entry returns the size of all that is kept for ref.
 func (s *sizer) entry(ref Ref, d *row.Document) uint64 {
-	n := entryOverhead + s.document + s.block(uint64(d.Size())) + s.copies(d.NextCopy())
+	return s.plain(ref, d) + s.copies(d.NextCopy())
+}
+
+// plain returns the size of what is kept for ref without the copies of d.
+func (s *sizer) plain(ref Ref, d *row.Document) uint64 {
+	n := entryOverhead + s.document + s.block(uint64(d.Size()))
 	if !d.Absent() {
 		n += indexShare
 	}

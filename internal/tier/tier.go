@@ -44,3 +44,11 @@ type Stats struct {
 	Misses    uint64
 	Evictions uint64 // forgotten to stay within the bound
 }
+
+// A Share is what the documents of one resource in one format take of a Memory.
+type Share struct {
+	Resource uint32 // its number
+	Format   row.Format
+	Entries  uint64
+	Bytes    uint64 // compressed copies not included
+}

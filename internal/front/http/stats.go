@@ -82,6 +82,21 @@ func (l *protocol) addStats(of func(resource string) *ResourceStats) {
 	}
 }
 
+// Hits returns the durations of what event loops have answered from memory.
+func (h *Handler) Hits() front.Histogram {
+	var all front.Histogram
+	l := h.loops.Load()
+	if l == nil {
+		return all
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.counted {
+		r.took.AddTo(&all)
+	}
+	return all
+}
+
 // handled returns what the Handler itself has answered.
 func (h *Handler) handled() []ResourceStats {
 	var all []ResourceStats

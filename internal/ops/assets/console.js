@@ -13,6 +13,7 @@
     : n >= 100 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(n < 10 ? 2 : 1);
   const seconds = (s) => s >= 120 ? Math.round(s / 60) + ' min' : s >= 1 ? s.toFixed(1) + ' s'
     : s >= 1e-3 ? (s * 1e3).toFixed(s < .01 ? 1 : 0) + ' ms' : Math.round(s * 1e6) + ' µs';
+  const long = (s) => s >= 172800 ? Math.floor(s / 86400) + ' days' : s >= 7200 ? Math.floor(s / 3600) + ' h' : seconds(s);
   const bytes = (n) => n >= 1 << 30 ? (n / 2 ** 30).toFixed(1) + ' GiB' : n >= 1 << 20
     ? (n / 2 ** 20).toFixed(1) + ' MiB' : Math.round(n / 1024) + ' KiB';
   const clock = (time) => new Date(time).toLocaleTimeString([], {hour12: false});
@@ -24,7 +25,8 @@
   const charts = [
     {id: 'c-answers', unit: count, lines: [
       ['memory', '--c1', (f) => f.answers.memory], ['disk', '--c2', (f) => f.answers.disk],
-      ['database', '--c3', (f) => f.answers.database], ['stale', '--c4', (f) => f.answers.stale]]},
+      ['miss', '--c3', (f) => f.answers.miss], ['bypass', '--c5', (f) => f.answers.bypass],
+      ['stale', '--c4', (f) => f.answers.stale]]},
     {id: 'c-latency', unit: (v) => count(v), lines: [
       ['requests p50', '--c1', (f) => f.requests.p50 * 1e3], ['requests p99', '--c2', (f) => f.requests.p99 * 1e3],
       ['loads p99', '--c3', (f) => most(f.sources, (s) => s.loads.p99) * 1e3]]},
@@ -40,12 +42,47 @@
   let times = [];
   for (const c of charts) c.data = c.lines.map(() => []);
 
+  // The histogram is of the last ten frames; its bars stand at the bounds of either kind.
+  const latency = [];
+  const histogram = {plot: null, bounds: []};
+  const spread = () => {
+    const bounds = [...new Set(latency.flatMap((l) => [...l.hits.bounds, ...l.loads.bounds]))].sort((a, b) => a - b);
+    const of = (kind) => [...bounds, Infinity].map((b) => sum(latency, (l) => {
+      const i = b === Infinity ? l[kind].bounds.length : l[kind].bounds.indexOf(b);
+      return i < 0 ? 0 : l[kind].rates[i] || 0;
+    }) / Math.max(1, latency.length));
+    const hits = of('hits'), loads = of('loads');
+    let first = hits.findIndex((n, i) => n + loads[i] > 0), last = hits.length - 1;
+    while (last > first && hits[last] + loads[last] === 0) last--;
+    first = Math.max(0, Math.min(first, last - 7));
+    histogram.bounds = [...bounds, Infinity].slice(first, last + 1);
+    return [histogram.bounds.map((b, i) => i), hits.slice(first, last + 1), loads.slice(first, last + 1)];
+  };
+  const bound = (i) => histogram.bounds[i] === undefined ? ''
+    : histogram.bounds[i] === Infinity ? 'more' : seconds(histogram.bounds[i]);
+  const drawHistogram = (axis) => {
+    const box = $('c-histogram'), bars = (align) => uPlot.paths.bars({size: [.4, 40], align});
+    if (histogram.plot) histogram.plot.destroy();
+    histogram.plot = new uPlot({
+      width: box.clientWidth, height: 190, legend: {live: true},
+      scales: {x: {time: false, range: (u, low, high) => [-.6, Math.max(1, high) + .6]},
+        y: {range: (u, low, high) => [0, Math.max(1, high * 1.1)]}},
+      axes: [{...axis, space: 56, incrs: [1, 2, 4, 8], values: (u, v) => v.map(bound)},
+        {...axis, size: 54, values: (u, v) => v.map((x) => count(x))}],
+      series: [{label: 'up to', value: (u, i) => i == null ? '' : bound(i)},
+        ...[['from memory', '--c1', -1], ['loads', '--c3', 1]].map(([label, name, align]) => ({label,
+          stroke: colour(name), fill: colour(name), paths: bars(align), points: {show: false},
+          value: (u, v) => v == null ? '' : count(v)}))],
+    }, spread(), box);
+  };
+
   const draw = () => {
+    const axis = {stroke: colour('--soft'), grid: {stroke: colour('--line'), width: 1},
+      ticks: {stroke: colour('--line'), width: 1}};
+    drawHistogram(axis);
     for (const c of charts) {
       const box = $(c.id);
       if (c.plot) c.plot.destroy();
-      const axis = {stroke: colour('--soft'), grid: {stroke: colour('--line'), width: 1},
-        ticks: {stroke: colour('--line'), width: 1}};
       c.plot = new uPlot({
         width: box.clientWidth, height: 190, cursor: {sync: {key: 'hotrow'}}, legend: {live: true},
         scales: {y: {range: (u, low, high) => [0, Math.max(1, high * 1.1)]}},
@@ -72,6 +109,12 @@
       for (const c of charts) c.data.forEach((d) => d.shift());
     }
   };
+  const measure = (f) => {
+    if (!f.latency) return;
+    latency.push(f.latency);
+    if (latency.length > 10) latency.shift();
+    if (histogram.plot) histogram.plot.setData(spread());
+  };
   const update = () => charts.forEach((c) => c.plot && c.plot.setData([times, ...c.data]));
 
   // ---- the state of now ----
@@ -85,9 +128,10 @@
       const li = make('li', undefined, 'verdict ' + s.state + (s.up || s.state === 'none' ? '' : ' down'));
       li.append(make('b', s.source + ': ' + s.verdict));
       fact(li, 'feed', s.mode || 'none');
-      fact(li, 'epoch', String(s.epoch));
+      if (s.state !== 'none') fact(li, 'last fence', seconds(s.lag_seconds) + ' ago');
+      fact(li, 'epoch', s.epoch + (s.epoch_why ? ', for ' + long(s.epoch_age_seconds || 0) + ': ' + s.epoch_why : ''));
       fact(li, 'position', s.position);
-      fact(li, 'oldest unsettled', s.unsettled_oldest_seconds ? seconds(s.unsettled_oldest_seconds) : 'none');
+      fact(li, 'unsettled', s.unsettled ? s.unsettled + ', the oldest for ' + seconds(s.unsettled_oldest_seconds) : 'none');
       fact(li, 'gaps', String(s.gaps));
       fact(li, 'connections', s.connections_in_use + ' of ' + (s.connections_in_use + s.connections_idle)
         + (s.waiting ? ', ' + s.waiting + ' wait' : ''));
@@ -97,7 +141,7 @@
     $('sources').replaceChildren(...all);
   };
   const showNow = (f) => {
-    const a = f.answers, all = a.memory + a.disk + a.database + a.stale;
+    const a = f.answers, all = a.memory + a.disk + a.miss + a.bypass + a.stale;
     const list = [['answers/s', count(all)],
       ['from memory', all ? (100 * a.memory / all).toFixed(1) + ' %' : '–'],
       ['requests p50 / p99', f.requests.rate ? seconds(f.requests.p50) + ' / ' + seconds(f.requests.p99) : '–'],
@@ -111,12 +155,15 @@
       return d;
     }));
   };
+  const held = (shares) => shares.length ? bytes(sum(shares, (s) => s.bytes)) + ': ' + shares.map((s) => count(s.entries)
+    + ' ' + s.format).join(', ') : '–';
   const showResources = (list) => {
     if (!list || !list.length) return;
     $('resources').replaceChildren(...list.map((r) => {
       const tr = make('tr');
-      for (const text of [r.name, count(r.rate), (100 * r.hit_ratio).toFixed(1) + ' %', count(r.answers.database),
-        count(r.answers.stale), count(r.changes), (100 * r.cacheability).toFixed(0) + ' %', count(r.total)]) tr.append(make('td', text));
+      for (const text of [r.name, count(r.rate), (100 * r.hit_ratio).toFixed(1) + ' %', count(r.answers.miss + r.answers.bypass),
+        count(r.answers.bypass), count(r.answers.stale), count(r.changes), (100 * r.cacheability).toFixed(0) + ' %',
+        String(r.watchers), held(r.memory || []), count(r.total)]) tr.append(make('td', text));
       return tr;
     }));
   };
@@ -130,8 +177,9 @@
     for (const e of list || []) {
       if (e.number <= told) continue;
       told = e.number;
-      const li = make('li', undefined, e.level), t = make('time', clock(e.time)), p = make('p');
+      const li = make('li', undefined, e.level + (e.kind || e.level !== 'INFO' ? '' : ' plain')), t = make('time', clock(e.time)), p = make('p');
       t.dateTime = e.time;
+      if (e.kind) p.append(make('b', e.kind), ' ');
       p.append((e.level === 'INFO' ? '' : e.level + ' ') + e.message + ' ', make('small',
         Object.entries(e.fields || {}).map(([k, v]) => k + '=' + v).join('  ')));
       li.append(t, p);
@@ -146,8 +194,10 @@
     showResources(f.resources);
     showEvents(f.events, false);
     keep(f);
+    measure(f);
     update();
   };
+  $('all-records').addEventListener('change', (e) => $('events').classList.toggle('all', e.target.checked));
 
   // ---- the stream ----
   const token = () => sessionStorage.getItem('hotrow-token');
@@ -160,7 +210,7 @@
   };
   const signin = (why) => {
     $('signin').hidden = false;
-    $('main').hidden = true;
+    $('state').hidden = true;
     $('refused').textContent = token() ? why : '';
     lamp('a token is needed', 'lost');
     $('token').focus();
@@ -170,7 +220,7 @@
     if (r.status === 401 || r.status === 403) return signin((await r.text()).trim());
     if (!r.ok) throw new Error((await r.text()).trim());
     $('signin').hidden = true;
-    $('main').hidden = false;
+    $('state').hidden = false;
     if (!charts[0].plot) draw();
     let text = '';
     for (const reader = r.body.pipeThrough(new TextDecoderStream()).getReader(); ;) {
