@@ -102,6 +102,37 @@ func TestConsole_LooksAtADocument(t *testing.T) {
 	tab.Axe("console, a document")
 }
 
+// TestConsole_TellsWhatIsHot reads one document, changes another, and looks at both, and at
+// what the doctor says of the file.
+func TestConsole_TellsWhatIsHot(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "words.db")
+	dbtest.SQLiteShell(t, file, "CREATE TABLE word (id INTEGER PRIMARY KEY, de TEXT); "+
+		"INSERT INTO word VALUES (1, 'Haus'), (2, 'Baum')")
+	r := serve(t, file, "--writable")
+	r.hit("/word/1")
+	r.hit("/word/2")
+	tab := consoleOf(t, browsertest.New(t), r, browsertest.Desktop)
+	hot := func(id, row string) string {
+		return fmt.Sprintf("document.querySelector('#%s tr').textContent.startsWith('%s')", id, row)
+	}
+	until(t, r.log, func() bool {
+		for range 20 {
+			r.get("/word/1")
+			r.do("PATCH", "/word/2", `{"de":"Baum"}`, "Content-Type: application/json")
+			r.do("PATCH", "/word/2", `{"de":"Wald"}`, "Content-Type: application/json")
+		}
+		return tab.Eval(hot("hottest", "/word/1")+" && "+hot("changed", "/word/2")) == true
+	})
+	tab.Until("document.querySelector('#doctor').textContent.includes('PRAGMA journal_mode=WAL;')")
+	tab.Screenshot("console/hottest")
+	tab.Axe("console, hottest keys")
+	tab.Click("#hottest button")
+	tab.Until("document.querySelector('#found').textContent.includes('`de`:`Haus`'.replaceAll('`', '\"'))")
+	if text := mustCommand(t, "top", "--once", r.ops); !strings.Contains(text, "/word/1 ") {
+		t.Errorf("hotrow top --once names no key:\n%s", text)
+	}
+}
+
 // TestConsole_AsksForTheToken signs in where the port is not for this machine alone.
 func TestConsole_AsksForTheToken(t *testing.T) {
 	db := database(t, deptSQL)

@@ -18,6 +18,7 @@ import (
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/hotkeys"
 	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/ops"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -112,6 +113,7 @@ type server struct {
 	memory     *tier.Memory
 	disk       *tier.Disk // nil: there is none
 	set        *resource.Set
+	hot        *hotkeys.Keys
 	tokens     front.Tokens
 	cert       httpserve.Certificate
 	front      *httpfront.Handler
@@ -270,9 +272,12 @@ func (s *server) openSet(ctx context.Context) error {
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err
 	}
+	if s.hot = hotkeys.Off(); s.cfg().Ops.HotKeys {
+		s.hot = new(hotkeys.Keys)
+	}
 	s.set, err = resource.Open(ctx, resource.SetOptions{
 		Memory: s.memory, Disk: s.disk, Sources: sourceOptions(s.cfg(), s.sources),
-		Resources: specs, Log: s.log,
+		Resources: specs, Hot: s.hot, Log: s.log,
 	})
 	if err != nil {
 		return err

@@ -70,7 +70,30 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 		add("%-28s %10s %8.1f%% %9s %9s %9s %12d", r.Name, amount(r.Rate), 100*r.HitRatio,
 			amount(r.Answers.Database()), amount(r.Answers.Stale), amount(r.Changes), r.Total)
 	}
+	lines = append(lines, hottestLines(f.Hottest)...)
 	return fit(lines, eventLines(events), v)
+}
+
+// shownKeys is how many keys of each kind are shown.
+const shownKeys = 5
+
+// hottestLines are the keys that are read most, and those that changes outweigh.
+func hottestLines(h *ops.Hottest) (lines []string) {
+	if h == nil {
+		return nil
+	}
+	add := func(title string, list []ops.HotKey) {
+		if len(list) > 0 {
+			lines = append(lines, "", fmt.Sprintf("%-48s %10s %10s", title, "reads/s", "changes/s"))
+		}
+		for _, k := range list[:min(shownKeys, len(list))] {
+			lines = append(lines, fmt.Sprintf("%-48s %10s %10s", k.Path, amount(k.Reads),
+				amount(k.Changes)))
+		}
+	}
+	add("read most", h.Read)
+	add("changed more often than read", h.Changed)
+	return lines
 }
 
 // eventLines are the newest first.

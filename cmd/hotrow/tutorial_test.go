@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
 )
 
 // commandProgram says that this program runs its arguments as hotrow does.
@@ -119,9 +121,28 @@ func (s *tutorial) serve(t *testing.T, commands string) {
 
 // Every command of the tutorial runs, and prints what the page says.
 func TestTutorial_CommandsPrintWhatThePageSays(t *testing.T) {
+	newTutorial(t).follow(t, "../../docs/tutorial/hotrow.md", 7)
+}
+
+func TestQueries_CommandsPrintWhatThePageSays(t *testing.T) {
+	newTutorial(t).follow(t, "../../docs/howto/queries.md", 4)
+}
+
+// The page for the DBA is read beside a hotrow that serves the same database.
+func TestDBA_StatementsPrintWhatThePageSays(t *testing.T) {
+	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
+	url := pg.Database(t, dbtest.Setup("CREATE TABLE word (id int PRIMARY KEY, de text)"))
 	s := newTutorial(t)
-	steps := readSteps(t, "../../docs/tutorial/hotrow.md")
-	if len(steps) < 7 {
+	s.env = append(s.env, "DATABASE_URL="+url)
+	s.serve(t, "hotrow serve \"$DATABASE_URL\"")
+	s.follow(t, "../../docs/howto/dba.md", 4)
+}
+
+// follow runs the blocks of a page, of which there are so many at least.
+func (s *tutorial) follow(t *testing.T, page string, least int) {
+	t.Helper()
+	steps := readSteps(t, page)
+	if len(steps) < least {
 		t.Errorf("%d blocks of commands: the page is read wrongly", len(steps))
 	}
 	for _, step := range steps {

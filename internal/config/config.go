@@ -54,6 +54,9 @@ type Ops struct {
 
 	// PublicMetrics lets anybody read /metrics who reaches the listener.
 	PublicMetrics bool `yaml:"public_metrics" apply:"reload"`
+
+	// HotKeys lets the console tell which keys are read and changed most.
+	HotKeys bool `yaml:"hot_keys" apply:"restart"`
 }
 
 // Log says what is logged, and in which form.
@@ -138,8 +141,9 @@ func Default() *Config {
 		KV:    defaultKV(),
 		Links: defaultLinks(),
 		Ops: Ops{
-			Listen: Listener{Network: "tcp", Address: "127.0.0.1:8081"},
-			Hosts:  []string{},
+			HotKeys: true,
+			Listen:  Listener{Network: "tcp", Address: "127.0.0.1:8081"},
+			Hosts:   []string{},
 		},
 		Log: Log{
 			Level: "info", Format: "text",

@@ -24,7 +24,21 @@ type Frame struct {
 	Resources []ResourceFrame `json:"resources,omitempty"`
 	Tiers     []Tier          `json:"tiers"`
 	Watchers  int             `json:"watchers"`
+	Hottest   *Hottest        `json:"hottest,omitempty"`
 	Events    []Event         `json:"events,omitempty"` // since the frame before
+}
+
+// Hottest are keys of documents, those with the highest rate first.
+type Hottest struct {
+	Read    []HotKey `json:"read"`    // read most
+	Changed []HotKey `json:"changed"` // changed more often than they are read
+}
+
+// A HotKey is a document that is read or changed often: estimates, a second, lately.
+type HotKey struct {
+	Path    string  `json:"path"` // as a request names it
+	Reads   float64 `json:"reads"`
+	Changes float64 `json:"changes"`
 }
 
 // Answers are documents a second by where they came from.
@@ -195,7 +209,9 @@ func resourceFrame(before, now *Resource, interval time.Duration) ResourceFrame 
 		Failed: rate(before.Fills.Error, now.Fills.Error, interval),
 	}
 	a.Bypass = rate(before.Bypass, now.Bypass, interval)
-	loaded := func(of *Resource, m, d Lookups) uint64 { return m.Miss - min(m.Miss, d.Hit+of.Bypass) }
+	loaded := func(of *Resource, m, d Lookups) uint64 {
+		return m.Miss - min(m.Miss, d.Hit+of.Bypass)
+	}
 	a.Miss = rate(loaded(before, m0, d0), loaded(now, m, d), interval)
 	r := ResourceFrame{
 		Name: now.Name, Answers: a, Rate: a.All(), Watchers: now.Watchers, Memory: now.Memory,
@@ -258,7 +274,8 @@ func latency(before, now *Snapshot, interval time.Duration) *Latency {
 }
 
 func buckets(before, now Histogram, interval time.Duration) Buckets {
-	b := Buckets{Bounds: append([]float64{}, now.Bounds...), Rates: make([]float64, len(now.Counts))}
+	b := Buckets{Bounds: append([]float64{}, now.Bounds...),
+		Rates: make([]float64, len(now.Counts))}
 	for i, n := range now.Counts {
 		was := uint64(0)
 		if i < len(before.Counts) {

@@ -129,6 +129,10 @@ func (l *live) run() {
 		f := newFrame(&before, &now, interval)
 		f.Version, f.Uptime = l.o.Version, Seconds(time.Since(l.started))
 		f.Events = l.o.Events.Since(told)
+		if l.o.Hottest != nil {
+			hot := l.o.Hottest()
+			f.Hottest = &hot
+		}
 		if n := len(f.Events); n > 0 {
 			told = f.Events[n-1].Number
 		}
@@ -152,12 +156,15 @@ func (l *live) tell(f *Frame) bool {
 		whole = fmt.Appendf(nil, `{"error":%q}`, err.Error())
 	}
 	short := *f
-	short.Resources, short.Events, short.Latency = nil, nil, nil
+	short.Resources, short.Events, short.Latency, short.Hottest = nil, nil, nil, nil
 	kept, err := json.Marshal(&short)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.lookers) == 0 {
 		l.running = false
+		if l.o.Rest != nil {
+			l.o.Rest()
+		}
 		return false
 	}
 	for k := range l.lookers {

@@ -47,6 +47,14 @@ type Options struct {
 	// when compare is set. Its errors are as those of Invalidate.
 	Inspect func(ctx context.Context, t Target, compare bool) (Inspection, error)
 
+	// Hottest returns the keys that are read and changed most. It is called about once a
+	// second while somebody looks at /-/live, and Rest when nobody does any more. nil: none.
+	Hottest func() Hottest
+	Rest    func()
+
+	// Doctor says what the feeds need and what is in their way. It asks the databases.
+	Doctor func(context.Context) ([]Finding, error)
+
 	// Events are the last records of the log; nil: none are told.
 	Events *Events
 
@@ -110,6 +118,7 @@ func routes(o Options, l *live) []Route {
 		to("GET /-/inspect", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveInspect(w, r, o.Inspect)
 		}),
+		to("GET /-/doctor", Operator, newDoctor(o.Doctor).ServeHTTP),
 		to("POST /-/invalidate", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveInvalidate(w, r, o.Invalidate)
 		}),
@@ -142,6 +151,7 @@ GET  /-/feed             the change feeds
 GET  /-/cache            tiers and resources
 GET  /-/live             all of it, a frame a second (server-sent events)
 GET  /-/inspect?path=/RESOURCE/KEY[&compare]
+GET  /-/doctor           what the feeds need, with the SQL
 POST /-/invalidate?resource=NAME[&key=KEY] or ?path=/RESOURCE[/KEY]
 GET  /debug/pprof/       profiles
 GET  /gofast/transports, /gofast/statistics[?name=N&keys=A,B], /gofast/memstats

@@ -107,8 +107,8 @@ type Resource struct {
 	Lookups       []Lookups     `json:"lookups"`
 	Fills         Fills         `json:"fills"`
 	Invalidations Invalidations `json:"invalidations"`
-	Cacheability  float64       `json:"cacheability"` // share of fills that may be stored, 0 to 1
-	Bypass        uint64        `json:"bypass"`       // of the misses, those that no copy could answer
+	Cacheability  float64       `json:"cacheability"` // of fills that may be stored, 0 to 1
+	Bypass        uint64        `json:"bypass"`       // misses that no copy could answer
 	Watchers      int           `json:"watchers"`     // that follow it now
 	Warm          *Warm         `json:"warm,omitempty"`
 	Memory        []Share       `json:"memory,omitempty"` // by representation
@@ -195,10 +195,10 @@ type Feed struct {
 	Position        string  `json:"position"`
 	Epoch           uint64  `json:"epoch"`
 	EpochAge        Seconds `json:"epoch_age_seconds,omitempty"` // since it began
-	EpochWhy        string  `json:"epoch_why,omitempty"`         // what ended the one before
-	Unsettled       int     `json:"unsettled"`                   // transactions that reads may not see yet
-	UnsettledOldest Seconds `json:"unsettled_oldest_seconds"`    // 0: all is settled
-	Audited         uint64  `json:"audited,omitempty"`           // documents compared with the source
+	EpochWhy        string  `json:"epoch_why,omitempty"`         // why it began
+	Unsettled       int     `json:"unsettled"`                   // changes that reads may not see
+	UnsettledOldest Seconds `json:"unsettled_oldest_seconds"`    // 0: none
+	Audited         uint64  `json:"audited,omitempty"`           // compared with the source
 	AuditStale      uint64  `json:"audit_stale,omitempty"`       // of them, those that were wrong
 }
 

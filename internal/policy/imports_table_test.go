@@ -17,8 +17,9 @@ var house = []room{
 	{
 		dir: "cmd/hotrow",
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
-			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front", "httpserve",
-			"httprule", "accesslog", "resource", "tier", "source", "source/sqlite", "source/postgres", "source/mysql",
+			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front",
+			"httpserve", "httprule", "accesslog", "resource", "hotkeys", "tier", "source",
+			"source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/alecthomas/kong", "github.com/KimMachineGun/automemlimit",
@@ -251,12 +252,15 @@ var house = []room{
 	},
 	{
 		dir:   "internal/resource",
-		knows: []string{"crew", "fresh", "tier", "source", "query", "row"},
+		knows: []string{"crew", "fresh", "hotkeys", "tier", "source", "query", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres"},
 	},
 	{
 		dir:   "internal/fresh",
 		knows: []string{"row"},
+	},
+	{
+		dir: "internal/hotkeys",
 	},
 	{
 		dir:   "internal/tier/tiertest",

@@ -113,7 +113,8 @@ func (u *upstream) auditForm(f *form) {
 	}
 	u.audits.stale.Add(1)
 	u.log.Error("the auditor has found a copy that is not what the database has: all copies of"+
-		" the resource are forgotten", "event", eventAudit, "resource", f.r.name, "key", string(ref.Key),
+		" the resource are forgotten", "event", eventAudit, "resource", f.r.name,
+		"key", string(ref.Key),
 		"made", time.Duration(monotonic()-doc.Stamp().At).String()+" ago", "cause", u.causes())
 	f.space.DropAll()
 }

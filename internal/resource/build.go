@@ -64,7 +64,7 @@ func (u *upstream) compile(ctx context.Context, sp *Spec) (source.Plan, error) {
 func (s *Set) form(u *upstream, sp Spec) *form {
 	r, ok := (*s.byName.Load())[sp.Table.Name]
 	if !ok {
-		r = &Resource{name: sp.Table.Name}
+		r = &Resource{name: sp.Table.Name, hot: s.hot}
 	}
 	if sp.MaxLimit == 0 {
 		sp.MaxLimit = 1000

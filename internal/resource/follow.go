@@ -107,7 +107,8 @@ func (f *follower) run() {
 		f.loss.Store(&text)
 		switch {
 		case errors.Is(err, errOutgrown):
-			f.u.log.Info("feed opened again", "event", eventFeed, "feed", f.feed().Mode(), "why", text)
+			f.u.log.Info("feed opened again", "event", eventFeed, "feed", f.feed().Mode(),
+				"why", text)
 		case text != last: // once, not at every attempt
 			log := f.u.log.With("event", eventGap, "feed", f.feed().Mode())
 			source.LogRetry(log, "feed lost, connecting again", err)
@@ -337,6 +338,7 @@ func (f *follower) Apply(tx *source.Tx) {
 	f.u.keepDue()
 	if !tx.All { // which is counted as a gap, or is the beginning of a feed
 		f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
+		f.u.tellChanged(a.touches)
 	}
 	if ref == nil {
 		announceTo(a, f.u, f.u.bySpace)

@@ -20,6 +20,9 @@ import (
 // Whoever leaves early, by ctx, leaves the load to the others who wait for it.
 func (r *Resource) Load(ctx context.Context, keys []row.Key, o Options) []Answer {
 	answers := make([]Answer, len(keys))
+	for _, key := range keys {
+		r.hot.Read(r.name, string(key))
+	}
 	for begun := monotonic(); ; {
 		f := r.form.Load()
 		f.load(ctx, keys, &o, answers)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/hotkeys"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
@@ -27,6 +28,7 @@ const (
 // It belongs to one goroutine.
 type Snapshot struct {
 	now   time.Time
+	picks hotkeys.Sampler // which of the look-ups are told of
 	list  []AsOf
 	stale AsOf // of the last stale answer
 }
@@ -49,7 +51,10 @@ func (a *AsOf) SameSource(o *AsOf) bool { return a.src != nil && a.src == o.src 
 
 // Begin forgets what was seen before. now is the clock as read at the wake-up, before
 // the first look-up.
-func (s *Snapshot) Begin(now time.Time) { s.now, s.list = now, s.list[:0] }
+func (s *Snapshot) Begin(now time.Time) {
+	s.now, s.list = now, s.list[:0]
+	s.picks.Wake(now)
+}
 
 // of returns the state of a source, taken now if it is the first look.
 func (s *Snapshot) of(u *upstream) *AsOf {
@@ -95,10 +100,13 @@ func (r *Resource) Lookup(
 	f := r.form.Load()
 	at := s.of(f.src)
 	doc, state, age := f.lookup(key, of, at, false)
-	switch state {
-	case Miss:
+	if state == Miss {
 		return nil, Miss, nil
-	case Stale:
+	}
+	if s.picks.Due() {
+		s.picks.Sample(r.hot, r.name, string(key), s.now)
+	}
+	if state == Stale {
 		s.stale = at.stale(doc, age)
 		return doc, state, &s.stale
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/hotkeys"
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -16,6 +17,7 @@ import (
 // A Resource is a named set of documents. It stays the same object while its
 // configuration, or the table under it, changes: what changes is its form.
 type Resource struct {
+	hot    *hotkeys.Keys // is told of reads and changes
 	name   string
 	form   atomic.Pointer[form]
 	counts counts

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/hotkeys"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
@@ -58,6 +59,7 @@ type SetOptions struct {
 	Disk      *tier.Disk // behind memory; nil: none. Closed by the caller, after the Set
 	Sources   []SourceOptions
 	Resources []Spec
+	Hot       *hotkeys.Keys // is told which keys are read and changed; nil: nobody is
 	Log       *slog.Logger
 }
 
@@ -66,6 +68,7 @@ type Set struct {
 	memory tier.Tier
 	disk   *tier.Disk
 	copier *copier
+	hot    *hotkeys.Keys
 	log    *slog.Logger
 	byName atomic.Pointer[map[string]*Resource]
 	forms  sync.Map      // of *form by number: whose documents a tier has forgotten
@@ -84,8 +87,11 @@ type Set struct {
 // they are unavailable, and are compiled when it comes. Close the Set.
 func Open(ctx context.Context, o SetOptions) (*Set, error) {
 	s := &Set{
-		memory: o.Memory, disk: o.Disk, copier: newCopier(), log: o.Log,
+		memory: o.Memory, disk: o.Disk, copier: newCopier(), hot: o.Hot, log: o.Log,
 		options: make(map[string]SourceOptions), sources: make(map[string]*upstream),
+	}
+	if s.hot == nil {
+		s.hot = hotkeys.Off()
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -36,6 +36,17 @@ func (u *upstream) count(touches []fresh.Touch, which func(*counts) *atomic.Uint
 	}
 }
 
+// tellChanged tells of the keys whose documents have changed. u.apply is held.
+func (u *upstream) tellChanged(touches []fresh.Touch) {
+	for i := range touches {
+		if f := u.bySpace[touches[i].Space]; f != nil {
+			for _, k := range touches[i].Keys {
+				f.r.hot.Changed(f.r.name, string(k))
+			}
+		}
+	}
+}
+
 // ResourceStats is a snapshot of one resource.
 type ResourceStats struct {
 	Name, Source                         string
@@ -151,7 +162,8 @@ func (r *Resource) Stats() ResourceStats {
 		Name: r.name, Source: f.src.name, Ready: f.plan != nil,
 		Hits: c.hits.Load() + hits, Negative: c.negative.Load() + absent,
 		Stale:  c.stale.Load() + stale,
-		Misses: c.misses.Load(), Bypassed: c.bypassed.Load(), Stored: c.stored.Load(), Discarded: c.discarded.Load(),
+		Misses: c.misses.Load(), Bypassed: c.bypassed.Load(),
+		Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Disk: f.disk != nil, Recalled: c.recalled.Load(),
 		Kept: c.kept.Load(),

@@ -167,6 +167,35 @@
       return tr;
     }));
   };
+  const showKeys = (id, list, none) => {
+    $(id).replaceChildren(...(list.length ? list.map((k) => {
+      const tr = make('tr'), td = make('td'), b = make('button', k.path, 'link');
+      b.type = 'button';
+      b.title = 'look at it';
+      b.dataset.path = k.path;
+      td.append(b);
+      tr.append(td, make('td', count(k.reads)), make('td', count(k.changes)));
+      return tr;
+    }) : [(() => {
+      const tr = make('tr'), td = make('td', none, 'soft');
+      td.colSpan = 3;
+      tr.append(td);
+      return tr;
+    })()]));
+  };
+  // While somebody points at a table or is in it, its rows stay where they are.
+  const showHottest = (h) => {
+    const busy = (id) => $(id).matches(':hover, :focus-within');
+    if (!h) return;
+    if (!busy('hottest')) showKeys('hottest', h.read, 'Nothing was read since somebody looks.');
+    if (!busy('changed')) showKeys('changed', h.changed, 'None: keeping copies pays.');
+  };
+  for (const id of ['hottest', 'changed']) $(id).addEventListener('click', (e) => {
+    if (!e.target.dataset.path) return;
+    $('path').value = e.target.dataset.path;
+    document.querySelector('#inspect button[value=look]').click();
+    $('found').scrollIntoView({block: 'nearest'});
+  });
   let told = 0;
   const showEvents = (list, anew) => {
     const ol = $('events');
@@ -192,6 +221,7 @@
     showSources(f.sources);
     showNow(f);
     showResources(f.resources);
+    showHottest(f.hottest);
     showEvents(f.events, false);
     keep(f);
     measure(f);
@@ -222,6 +252,7 @@
     $('signin').hidden = true;
     $('state').hidden = false;
     if (!charts[0].plot) draw();
+    examine();
     let text = '';
     for (const reader = r.body.pipeThrough(new TextDecoderStream()).getReader(); ;) {
       const timer = setTimeout(() => reader.cancel('no frame for 5 s'), 5000);
@@ -251,6 +282,35 @@
     $('token').value = '';
     run();
   });
+
+  // ---- the doctor ----
+  const showFindings = (list) => {
+    const worst = {error: 0, warning: 1, info: 2, ok: 3};
+    const all = list.sort((a, b) => worst[a.level] - worst[b.level]).map((f) => {
+      const li = make('li', undefined, f.level);
+      li.append(make('b', f.level), ' ' + f.source + ': ' + f.text);
+      if (f.why) li.append(make('p', f.why, 'soft'));
+      const sql = [...(f.sql || []).map((s) => s + ';'), ...(f.by_hand || []).map((s) => '-- by hand, it concerns the whole server: ' + s + ';')];
+      if (sql.length) {
+        const pre = make('pre', sql.join('\n'));
+        pre.tabIndex = 0;
+        li.append(pre);
+      }
+      return li;
+    });
+    $('doctor').replaceChildren(...(all.length ? all : [make('li', 'There is nothing to say.', 'soft')]));
+  };
+  const examine = async () => {
+    try {
+      const r = await ask('/-/doctor');
+      if (!r.ok) throw new Error((await r.text()).trim());
+      showFindings((await r.json()).findings);
+    } catch (err) {
+      $('doctor').replaceChildren(make('li', err.message, 'error'));
+    }
+  };
+  $('again').addEventListener('click', examine);
+  setInterval(() => $('state').hidden || document.hidden || examine(), 60000);
 
   // ---- one document ----
   const term = (dl, dt, dd) => dl.append(make('dt', dt), make('dd', dd));
