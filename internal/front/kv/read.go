@@ -70,12 +70,15 @@ type Miss struct {
 	Res *Served
 	Key row.Key
 	To  *Found
+
+	follows bool // as the loop has seen the resource, which alone may look
 }
 
 // Miss returns what Get did not answer, to be loaded into f.
 func (s *Scope) Miss(key []byte, f *Found) Miss {
 	res, rowKey, _ := s.Find(key)
-	return Miss{Res: res, Key: row.Key(strings.Clone(string(rowKey))), To: f}
+	return Miss{Res: res, Key: row.Key(strings.Clone(string(rowKey))), To: f,
+		follows: res.follows}
 }
 
 // Size returns how large the answers to misses may become.
@@ -128,7 +131,7 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
 		answers := res.Load(ctx, keys, resource.Options{})
 		documents, size := 0, 0
 		for i := range answers {
-			some[i].To.set(res, some[i].Key, &answers[i])
+			some[i].set(&answers[i])
 			if d := some[i].To.Doc; d != nil {
 				documents, size = documents+1, size+len(d.Body())
 			}
@@ -138,11 +141,12 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
 	}
 }
 
-// set makes f the answer to a read of key.
-func (f *Found) set(res *Served, key row.Key, a *resource.Answer) {
-	*f = Found{Res: res, Inexact: f.Inexact}
+// set makes a the answer to what was missed.
+func (m *Miss) set(a *resource.Answer) {
+	f := m.To
+	*f = Found{Res: m.Res, Inexact: f.Inexact}
 	if errors.Is(a.Err, row.ErrKey) {
-		res.nothing.Add(1)
+		m.Res.nothing.Add(1)
 		return // no row can have this key: so there is none
 	}
 	if a.Err != nil {
@@ -153,8 +157,8 @@ func (f *Found) set(res *Served, key row.Key, a *resource.Answer) {
 		f.Doc = a.Doc
 	}
 	f.Stale = a.Origin == resource.HitStale
-	f.Loose = !res.follows || f.Stale || a.Origin == resource.Bypassed
-	f.Inexact = f.Inexact || a.Key != key
+	f.Loose = !m.follows || f.Stale || a.Origin == resource.Bypassed
+	f.Inexact = f.Inexact || a.Key != m.Key
 }
 
 // CodeOf returns the sort of a failure: one of docs/reference/errors.md, "" for none.

@@ -89,12 +89,14 @@ func (t *turn) launch() []byte {
 		return b.reply(c, t.s.live, t.step)
 	}
 	live, began := t.s.live, time.Now()
+	var loose []string // found before the connection is resumed: then it is its owner's
 	c.work(f.store.Size(b.misses), func(ctx context.Context) ([]byte, lane.Next) {
 		f.store.Load(ctx, b.misses)
 		out := b.reply(c, live, nil)
 		b.log(c, began)
+		loose = b.loose(c)
 		return out, lane.More
-	}, func() { c.tellLoose(b.loose(c)) })
+	}, func() { c.tellLoose(loose) })
 	return t.step
 }
 

@@ -270,8 +270,12 @@ func TestTracking_FullTable(t *testing.T) {
 	for i := range 1000 {
 		c.send(fmt.Sprintf("GET crowd:%d", i+1))
 	}
-	for reads < 1000 || s.f.Stats().Tracking.Keys+int64(len(gone)) < 1000 {
+	all := false // the gate has closed: on a busy machine it may
+	for reads < 1000 || !all && s.f.Stats().Tracking.Keys+int64(len(gone)) < 1000 {
 		got := c.reply()
+		if all = all || got == flushed; got == flushed {
+			continue
+		}
 		if strings.HasPrefix(got, ">") {
 			for _, k := range strings.Split(got, "\r\n")[5:] {
 				if strings.HasPrefix(k, "crowd:") {
