@@ -152,6 +152,9 @@ func (s *server) run() error {
 	if s.sources, err = openSources(ctx, s.cfg(), s.demo, written, s.log); err != nil {
 		return err
 	}
+	if err := s.makeStore(ctx); err != nil {
+		return err
+	}
 	if err := s.prepareLinks(ctx); err != nil {
 		return err
 	}

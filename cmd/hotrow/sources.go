@@ -88,8 +88,9 @@ func openSources(
 	all := make(opened)
 	for name, s := range cfg.Sources {
 		ofLinks := name == cfg.LinksSource()
-		readOnly := !writable[name] && !written && !ofLinks
-		own := demo || ofLinks && cfg.OwnsLinks()
+		ofStore := name == config.StoreSource && cfg.StoresItems()
+		readOnly := !writable[name] && !written && !ofLinks && !ofStore
+		own := demo || ofLinks && cfg.OwnsLinks() || ofStore
 		src, err := openSource(ctx, s, readOnly, own, log.With("source", name))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("source %s: %w", name, err), all.close())
@@ -133,7 +134,7 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]resource.Spec, len(specs), len(specs)+1)
+	list := make([]resource.Spec, len(specs), len(specs)+2)
 	for i := range specs {
 		s := &specs[i]
 		list[i] = resource.Spec{
@@ -151,8 +152,10 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 			list[i].Warm = &resource.Warm{Query: s.WarmQuery}
 		}
 	}
-	if spec := linksSpec(cfg); spec != nil {
-		list = append(list, *spec)
+	for _, spec := range []*resource.Spec{linksSpec(cfg), storeSpec(cfg)} {
+		if spec != nil {
+			list = append(list, *spec)
+		}
 	}
 	return list, nil
 }

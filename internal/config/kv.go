@@ -30,6 +30,11 @@ type KV struct {
 	Default   string `yaml:"default" empty:"plain" apply:"reload"` // of keys that name no resource
 	Unknown   string `yaml:"unknown" oneof:"miss error" apply:"reload"`
 
+	// Store is the database of items that clients of memcached set, a URL such as
+	// sqlite:kv.db; "": there is none. Access says who may read and write them.
+	Store  Secret `yaml:"store,omitempty" empty:"plain" apply:"restart"`
+	Access Access `yaml:"access" apply:"reload"`
+
 	// Expire says what becomes of a write with a time: as is usual for the protocol (Redis
 	// refuses, memcached ignores), or one of these for both.
 	Expire string `yaml:"expire" oneof:"usual refuse ignore" apply:"reload"`
@@ -43,7 +48,47 @@ func defaultMemcache() Memcache {
 	return Memcache{MaxClients: 10_000, OnError: "error"}
 }
 
-func defaultKV() KV { return KV{Separator: ":", Unknown: "miss", Expire: "usual"} }
+func defaultKV() KV {
+	return KV{Separator: ":", Unknown: "miss", Expire: "usual",
+		Access: Access{Read: "public", Write: "public"}}
+}
+
+// StoreSource is the name of the source that kv.store makes, and of its resource.
+const StoreSource = "kv"
+
+// StoresItems reports whether there is a database of items, in the source and the
+// resource called kv.
+func (c *Config) StoresItems() bool { return c.KV.Store.Reveal() != "" }
+
+// completeStore gives the database of items to the sources.
+func (c *Config) completeStore() {
+	if !c.StoresItems() || c.Sources[StoreSource] != nil {
+		return
+	}
+	s := DefaultSource()
+	s.URL = c.KV.Store
+	if c.Sources == nil {
+		c.Sources = make(map[string]*Source)
+	}
+	c.Sources[StoreSource] = s
+}
+
+// store checks the database of items.
+func (v *validator) store() {
+	if !v.c.StoresItems() {
+		return
+	}
+	if s := v.c.Sources[StoreSource]; s.URL != v.c.KV.Store {
+		v.addf("sources."+StoreSource, "kv.store makes a source of this name: rename yours")
+	} else if s.Driver() != "sqlite" {
+		v.addf("kv.store", "wants a file of SQLite, such as sqlite:kv.db")
+	}
+	if v.c.Resources[StoreSource] != nil {
+		v.addf("resources."+StoreSource, "kv.store makes a resource of this name: rename yours")
+	}
+	v.rule("kv.access.read", v.c.KV.Access.Read)
+	v.rule("kv.access.write", v.c.KV.Access.Write)
+}
 
 // keyValue checks the sections of the key-value protocols.
 func (v *validator) keyValue() {
@@ -62,7 +107,9 @@ func (v *validator) keyValue() {
 	if !strings.ContainsFunc(k.Separator, func(r rune) bool { return r > ' ' && r != 0x7f }) {
 		v.addf("kv.separator", "is a blank: keys of lines of text cannot have it")
 	}
+	v.store()
 	_, served := v.c.Resources[k.Default]
+	served = served || k.Default == StoreSource && v.c.StoresItems()
 	if k.Default != "" && !served && len(v.c.Resources) > 0 {
 		v.addf("kv.default", "there is no resource %q", k.Default)
 	}

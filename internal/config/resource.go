@@ -158,6 +158,7 @@ func (c *Config) complete() {
 			r.Methods = []string{"get", "list", "post", "put", "patch", "delete"}
 		}
 	}
+	c.completeStore()
 	c.completeLinks() // last: a source of its own is nobody's default
 }
 

@@ -179,7 +179,7 @@ func (v *validator) unused() {
 	if len(v.c.Resources) == 0 {
 		return
 	}
-	used := map[string]bool{v.c.LinksSource(): true}
+	used := map[string]bool{v.c.LinksSource(): true, StoreSource: v.c.StoresItems()}
 	for _, r := range v.c.Resources {
 		used[r.Source] = true
 	}

@@ -128,7 +128,7 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
 			keys[i] = some[i].Key
 		}
 		s.stats.batches.Add(1)
-		answers := res.Load(ctx, keys, resource.Options{})
+		answers := res.Load(ctx, keys, resource.Options{Format: res.format})
 		documents, size := 0, 0
 		for i := range answers {
 			some[i].set(&answers[i])

@@ -20,6 +20,7 @@ type Scope struct {
 	Live   *Options  // for this wake-up
 	Issued any       // the tokens of this wake-up
 	Access front.LoopLog
+	Items  bool // resources of items are read as such, and not as documents
 
 	store    *Store
 	snapshot resource.Snapshot
@@ -35,8 +36,9 @@ type Served struct {
 	*resource.Resource
 	name    string
 	rule    resource.Rule
-	number  bool // its keys are whole numbers
-	follows bool // a feed says when its copies change, and nothing else
+	number  bool       // its keys are whole numbers
+	follows bool       // a feed says when its copies change, and nothing else
+	format  row.Format // in which it is read
 	tally   *resource.Tally
 	nothing atomic.Uint64 // keys that no row can have
 
@@ -126,6 +128,10 @@ func (s *Scope) resource(name string) *Served {
 		s.store.register(known)
 	}
 	known.rule, known.number = r.Access().Read, isNumber(r.KeyType())
+	known.format = row.FormatJSON
+	if s.Items && HasItems(r) {
+		known.format = row.FormatPrepared
+	}
 	known.follows = r.Followed() && r.Spec().TTL == 0 && !r.Spec().Pass
 	if len(s.seen) < maxSeen {
 		s.seen = append(s.seen, known)
@@ -150,7 +156,7 @@ func (s *Scope) Fetch() { s.coming.Fetch() }
 
 // Look returns what memory may answer to a read of one row: see resource.Lookup.
 func (s *Scope) Look(res *Served, key row.Key) (*row.Document, resource.State) {
-	doc, state, _ := res.Lookup(key, row.FormatJSON, &s.snapshot)
+	doc, state, _ := res.Lookup(key, res.format, &s.snapshot)
 	return doc, state
 }
 

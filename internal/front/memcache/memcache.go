@@ -54,6 +54,7 @@ type Front struct {
 	store  *kv.Store
 	live   atomic.Pointer[Options]
 	began  time.Time
+	unique atomic.Uint64 // of the item that was changed last
 	limits memcache.Limits
 	stats  stats
 
@@ -99,6 +100,7 @@ type scope struct {
 // NewScope makes the state of a loop.
 func (f *Front) NewScope() lane.Scope {
 	s := &scope{Scope: f.store.NewScope(), f: f}
+	s.Items = true
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.scopes = append(f.scopes, s)

@@ -3,6 +3,7 @@ package memcachefront
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/row"
@@ -29,7 +30,7 @@ func (c *conn) render(
 		return debug(out, cmd, &found[0], fresh)
 	case memcache.Touch:
 		text := "TOUCHED"
-		if found[0].Doc == nil {
+		if _, ok := itemOf(&found[0], cmd.Keys[0], false); !ok {
 			text = "NOT_FOUND"
 		}
 		if cmd.Noreply {
@@ -39,11 +40,9 @@ func (c *conn) render(
 	}
 	unique := cmd.Op == memcache.Gets || cmd.Op == memcache.Gats
 	for i := range found {
-		if found[i].Doc == nil {
-			continue
+		if it, ok := itemOf(&found[i], cmd.Keys[i], unique); ok {
+			out = memcache.AppendValue(out, &it, unique)
 		}
-		it := itemOf(&found[i], cmd.Keys[i], unique)
-		out = memcache.AppendValue(out, &it, unique)
 	}
 	return memcache.AppendLine(out, "END")
 }
@@ -60,13 +59,28 @@ func (f *Front) problem(o *Options, cmd *memcache.Command, found *kv.Found) stri
 	return ""
 }
 
-// itemOf returns the item of a row.
-func itemOf(f *kv.Found, key []byte, unique bool) memcache.Item {
-	it := memcache.Item{Key: key, Value: f.Doc.Body()}
+// itemOf returns the item of a row, and false if there is none, or none any more.
+func itemOf(f *kv.Found, key []byte, unique bool) (it memcache.Item, ok bool) {
+	if f.Doc == nil {
+		return it, false
+	}
+	if f.Res.Items() {
+		return itemAt(kv.PreparedItem(f.Doc), key, time.Now())
+	}
+	it = memcache.Item{Key: key, Value: f.Doc.Body(), TTL: leftOf(f)}
 	if unique {
 		it.Unique = uniqueOf(f.Doc)
 	}
-	return it
+	return it, true
+}
+
+// itemAt returns what is told of an item at a time, and false when it has expired.
+func itemAt(i kv.Item, key []byte, now time.Time) (memcache.Item, bool) {
+	it := memcache.Item{Key: key, Value: i.Value, Flags: i.Flags, Unique: i.Unique, TTL: -1}
+	if i.Expires != 0 {
+		it.TTL = i.Expires - now.Unix()
+	}
+	return it, !i.Expired(now)
 }
 
 // uniqueOf returns the cas unique of a document: the hash in its entity tag, and never 0,
@@ -86,24 +100,22 @@ func leftOf(f *kv.Found) int64 {
 
 // metaGet is mg. A miss of a quiet one is nothing at all.
 func (c *conn) metaGet(out []byte, cmd *memcache.Command, f *kv.Found, fresh bool) []byte {
-	if f.Doc == nil {
+	it, ok := itemOf(f, cmd.Keys[0], cmd.Has('c') || cmd.Has('C'))
+	if !ok {
 		if cmd.Noreply {
 			return out
 		}
 		return memcache.AppendCode(out, cmd, "EN")
 	}
-	it := itemOf(f, cmd.Keys[0], cmd.Has('c') || cmd.Has('C'))
 	it.Stale, it.Fresh = f.Stale, fresh
-	if cmd.Has('t') {
-		it.TTL = leftOf(f)
-	}
 	same := cmd.Has('C') && cmd.Unique == it.Unique
 	return memcache.AppendMeta(out, cmd, &it, cmd.Has('v') && !same)
 }
 
 // debug is me.
 func debug(out []byte, cmd *memcache.Command, f *kv.Found, fresh bool) []byte {
-	if f.Doc == nil {
+	it, ok := itemOf(f, cmd.Keys[0], true)
+	if !ok {
 		return memcache.AppendLine(out, "EN")
 	}
 	fetched := "yes"
@@ -111,6 +123,6 @@ func debug(out []byte, cmd *memcache.Command, f *kv.Found, fresh bool) []byte {
 		fetched = "no"
 	}
 	return fmt.Appendf(out, "ME %s exp=%d la=0 cas=%s fetch=%s cls=1 size=%d src=%s\r\n",
-		cmd.Keys[0], leftOf(f), strconv.FormatUint(uniqueOf(f.Doc), 10), fetched, f.Doc.Size(),
+		cmd.Keys[0], it.TTL, strconv.FormatUint(it.Unique, 10), fetched, f.Doc.Size(),
 		f.Res.Name())
 }

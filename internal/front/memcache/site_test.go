@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
@@ -120,7 +121,7 @@ func (s *site) open() {
 	if s.src, err = sqlite.Open(ctx, path, sqlite.Options{Own: true}); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.src.Exec(ctx, siteTables...); err != nil {
+	if err := s.src.Exec(ctx, append(siteTables, kv.StoreTable)...); err != nil {
 		s.t.Fatal(err)
 	}
 	memory := tier.NewMemory(8 << 20)
@@ -128,7 +129,7 @@ func (s *site) open() {
 		Memory: memory,
 		Sources: []resource.SourceOptions{{Name: "main", Source: s.src, Mode: source.FeedAuto,
 			Timeout: time.Minute, StaleAfter: time.Minute}}, // X would say that the machine is busy
-		Resources: siteResources(),
+		Resources: append(siteResources(), kv.StoreSpec("main", resource.Access{Read: "public", Write: "public"})),
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -114,10 +114,19 @@ func (t *turn) command(cmd *memcache.Command) bool {
 		return true
 	}
 	switch cmd.Op {
-	case memcache.Get, memcache.Gets, memcache.MetaGet, memcache.MetaDebug:
+	case memcache.MetaGet:
+		if cmd.Has('T') && t.items(cmd) {
+			return t.write(cmd)
+		}
+		t.read(cmd)
+		return true
+	case memcache.Get, memcache.Gets, memcache.MetaDebug:
 		t.read(cmd)
 		return true
 	case memcache.Gat, memcache.Gats, memcache.Touch:
+		if t.items(cmd) {
+			return t.write(cmd)
+		}
 		if t.s.live.RefuseExpiry && cmd.Exptime != 0 {
 			t.reply(cmd, noExpiry)
 		} else {
@@ -126,6 +135,16 @@ func (t *turn) command(cmd *memcache.Command) bool {
 		return true
 	}
 	return t.other(cmd)
+}
+
+// items reports whether one of the keys is of an item, which may expire.
+func (t *turn) items(cmd *memcache.Command) bool {
+	for _, key := range cmd.Keys {
+		if res, _, _ := t.s.Find(key); res != nil && res.Items() {
+			return true
+		}
+	}
+	return false
 }
 
 // line replies with a line.

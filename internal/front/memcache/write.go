@@ -24,7 +24,7 @@ func (t *turn) write(cmd *memcache.Command) bool {
 		return false
 	}
 	add(&t.s.writes, 1)
-	if t.s.live.RefuseExpiry && cmd.Exptime != 0 {
+	if t.s.live.RefuseExpiry && cmd.Exptime != 0 && !t.items(cmd) {
 		t.reply(cmd, noExpiry)
 		return true
 	}
@@ -51,13 +51,13 @@ func (w *writing) run(ctx context.Context) ([]byte, lane.Next) {
 	began := time.Now()
 	var out []byte
 	var err error
-	switch w.cmd.Op {
-	case memcache.Delete, memcache.MetaDelete:
-		out, err = w.delete()
-	case memcache.Set, memcache.Add, memcache.Replace, memcache.CAS, memcache.MetaSet:
-		out, err = w.store()
-	default: // append, prepend, incr, decr and ma
-		out, err = w.change()
+	switch op := w.cmd.Op; {
+	case op == memcache.Gat, op == memcache.Gats:
+		out, err = w.getAndTouch()
+	case w.isItem() && (op != memcache.MetaDelete || !w.cmd.Has('I')):
+		out, err = w.item(w.cmd.Keys[0])
+	default:
+		out, err = w.row()
 	}
 	w.log(began, err)
 	next := lane.More
@@ -71,6 +71,17 @@ func (w *writing) run(ctx context.Context) ([]byte, lane.Next) {
 		out = nil
 	}
 	return out, next
+}
+
+// row changes a row whose document is the value.
+func (w *writing) row() ([]byte, error) {
+	switch w.cmd.Op {
+	case memcache.Delete, memcache.MetaDelete:
+		return w.delete()
+	case memcache.Set, memcache.Add, memcache.Replace, memcache.CAS, memcache.MetaSet:
+		return w.store()
+	}
+	return w.change() // append, prepend, incr, decr and ma
 }
 
 // textOf returns what the client is told of an error.

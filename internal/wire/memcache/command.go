@@ -102,6 +102,7 @@ type Command struct {
 	Unique  uint64 // of cas and C
 	Delta   uint64 // of incr, decr and D
 	Initial uint64 // J
+	Vivify  int64  // N
 	Mode    byte   // of M: a capital letter, or 0
 	Data    []byte // the value
 	Noreply bool   // or q

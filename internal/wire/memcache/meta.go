@@ -88,7 +88,12 @@ func (c *Command) flag(f []byte) string {
 		}
 	case 'T':
 		c.exptime(value, "CLIENT_ERROR bad token in command line format")
-	case 'E', 'N', 'R', 'S':
+	case 'N':
+		n, err := strconv.ParseInt(string(value), 10, 32)
+		if c.Vivify = n; err != nil {
+			return "CLIENT_ERROR bad token in command line format"
+		}
+	case 'E', 'R', 'S':
 		c.number(&n, value, "CLIENT_ERROR bad token in command line format")
 	case 'O':
 		if len(value) >= maxOpaque {

@@ -1,0 +1,126 @@
+package kv
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"strconv"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// StoreName is the name of the resource of items, and of its table.
+const StoreName = "kv"
+
+// StoreTable makes the table of items, in SQLite.
+const StoreTable = `CREATE TABLE IF NOT EXISTS kv (
+	key TEXT PRIMARY KEY NOT NULL, value BLOB NOT NULL, flags INTEGER NOT NULL DEFAULT 0,
+	expires INTEGER NOT NULL DEFAULT 0, cas INTEGER NOT NULL DEFAULT 0) STRICT`
+
+// StoreSweep deletes items that expired before a time, a thousand at most: a transaction
+// keeps fences waiting.
+const StoreSweep = `DELETE FROM kv WHERE key IN
+	(SELECT key FROM kv WHERE expires > 0 AND expires <= ? LIMIT 1000)`
+
+// StoreSpec returns the resource of items: what clients have set, and no rows of others.
+func StoreSpec(src string, access resource.Access) resource.Spec {
+	return resource.Spec{
+		Source: src, Table: &source.Spec{Name: StoreName, Table: StoreName, Key: []string{"key"}},
+		Access: access, Writable: true, Negative: true, Preparer: ItemPreparer{},
+	}
+}
+
+// An Item is what a client has set under a key: bytes, and what memcached keeps with them.
+type Item struct {
+	Value   []byte
+	Flags   uint32
+	Expires int64  // in seconds since 1970; 0: never
+	Unique  uint64 // another one after each change
+}
+
+// Expired reports whether the item is not there any more.
+func (it *Item) Expired(now time.Time) bool { return it.Expires != 0 && it.Expires <= now.Unix() }
+
+// Where the parts of a prepared item are.
+const (
+	atExpires = 4
+	atUnique  = 12
+	atValue   = 20
+)
+
+// An ItemPreparer makes of a row of items what is answered from. It is a
+// resource.Preparer.
+type ItemPreparer struct{}
+
+// AppendPrepared implements resource.Preparer.
+func (ItemPreparer) AppendPrepared(dst []byte, shape *row.Shape, v row.Values) []byte {
+	it := itemOf(shape, v)
+	dst = binary.LittleEndian.AppendUint32(dst, it.Flags)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(it.Expires))
+	dst = binary.LittleEndian.AppendUint64(dst, it.Unique)
+	return append(dst, it.Value...)
+}
+
+// itemOf reads a row.
+func itemOf(shape *row.Shape, v row.Values) (it Item) {
+	for i := range shape.Fields {
+		if i >= len(v) || v[i].IsNull() {
+			continue
+		}
+		switch shape.Fields[i].Column {
+		case "value":
+			it.Value = []byte(v[i].Text())
+		case "flags":
+			it.Flags = uint32(v[i].Int())
+		case "expires":
+			it.Expires = v[i].Int()
+		case "cas":
+			it.Unique = uint64(v[i].Int())
+		}
+	}
+	return it
+}
+
+// ItemOf reads a row as it was before a change: nil for none.
+func ItemOf(shape *row.Shape, v row.Values) *Item {
+	if v == nil {
+		return nil
+	}
+	it := itemOf(shape, v)
+	return &it
+}
+
+// PreparedItem returns the item of a prepared document, whose value aliases it.
+func PreparedItem(d *row.Document) Item {
+	b := d.Body()
+	if len(b) < atValue {
+		return Item{}
+	}
+	return Item{
+		Flags:   binary.LittleEndian.Uint32(b),
+		Expires: int64(binary.LittleEndian.Uint64(b[atExpires:])),
+		Unique:  binary.LittleEndian.Uint64(b[atUnique:]),
+		Value:   b[atValue:len(b):len(b)],
+	}
+}
+
+// AppendItem appends the document of an item, without its key.
+func AppendItem(dst []byte, it *Item) []byte {
+	dst = append(dst, `{"value":"`...)
+	dst = base64.StdEncoding.AppendEncode(dst, it.Value)
+	dst = strconv.AppendUint(append(dst, `","flags":`...), uint64(it.Flags), 10)
+	dst = strconv.AppendInt(append(dst, `,"expires":`...), it.Expires, 10)
+	dst = strconv.AppendInt(append(dst, `,"cas":`...), int64(it.Unique), 10)
+	return append(dst, '}')
+}
+
+// HasItems reports whether a resource is one of items.
+func HasItems(r *resource.Resource) bool {
+	_, items := r.Spec().Preparer.(ItemPreparer)
+	return items
+}
+
+// Items reports whether what is found of the resource are prepared items.
+func (r *Served) Items() bool { return r.format == row.FormatPrepared }

@@ -1,0 +1,317 @@
+package memcachefront
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/wire/memcache"
+)
+
+const (
+	// maxRaces is how often a change begins anew because somebody has changed its item
+	// meanwhile.
+	maxRaces = 100
+
+	longestTTL = 30 * 24 * 60 * 60 // seconds: a larger number is a time since 1970
+)
+
+var (
+	touched    = verdict{"TOUCHED", "HD"}
+	notNumeric = "CLIENT_ERROR cannot increment or decrement non-numeric value"
+)
+
+// isItem reports whether the key is of an item, and not of a row of others.
+func (w *writing) isItem() bool {
+	res, _ := w.c.f.store.Live().Find(w.cmd.Keys[0])
+	return res != nil && kv.HasItems(res)
+}
+
+// expiresAt returns when what is set now with a time of memcached expires.
+func expiresAt(exptime int64) int64 {
+	switch now := time.Now().Unix(); {
+	case exptime == 0:
+		return 0
+	case exptime < 0:
+		return 1 // at once
+	case exptime <= longestTTL:
+		return now + exptime
+	}
+	return exptime
+}
+
+// nextUnique returns a number that no item has had: it grows, over restarts too, as long as
+// the clock does.
+func (f *Front) nextUnique() uint64 {
+	for {
+		last := f.unique.Load()
+		next := max(last+1, uint64(time.Now().UnixNano()))
+		if f.unique.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// A change is what a command makes of an item: the next one or, if that is nil, none.
+type change struct {
+	next   *kv.Item
+	gone   bool // the item is deleted
+	say    verdict
+	text   string // said by a text command in its place, or by both when it is an error
+	number bool   // text is the value of a counter
+	same   bool   // the unique stays
+	show   *kv.Item
+}
+
+// item changes an item, or only looks at it. What it is made of is what it was: somebody
+// else's change in between has the command begin anew.
+func (w *writing) item(key []byte) ([]byte, error) {
+	for range maxRaces {
+		old, tag, err := w.current(key)
+		if err != nil {
+			return nil, err
+		}
+		ch := w.apply(old)
+		if ch.next == nil && !ch.gone {
+			return w.tell(&ch), nil
+		}
+		change := kv.Change{Op: source.OpReplace}
+		switch {
+		case w.cmd.Op == memcache.Set, tag == "" && ch.gone: // whatever there is
+		case tag == "":
+			change.IfNoneMatch = []string{"*"}
+		default:
+			change.IfMatch = []string{tag}
+		}
+		if ch.gone {
+			change.Op = source.OpDelete
+		} else {
+			if !ch.same {
+				ch.next.Unique = w.c.f.nextUnique()
+			}
+			change.Value = kv.AppendItem(nil, ch.next)
+		}
+		_, err = w.c.f.store.Write(w.ctx, &w.c.Who, key, &change)
+		switch {
+		case errors.Is(err, resource.ErrPrecondition), source.ClassOf(err) == source.NoRow:
+			continue
+		case err != nil:
+			return nil, err
+		}
+		return w.tell(&ch), nil
+	}
+	return memcache.AppendLine(nil, "SERVER_ERROR try again"), nil
+}
+
+// current returns the item as it is in the database, nil for none and for one that has
+// expired, and the tag of its row, "" for none. Who sets a value in any case need not know.
+func (w *writing) current(key []byte) (*kv.Item, string, error) {
+	live := w.c.f.store.Live()
+	res, of := live.Find(key)
+	switch {
+	case !w.c.Who.MayWrite(live, res), w.cmd.Op == memcache.MetaGet &&
+		!w.c.Who.Passes(live, live.IssuedNow(), res.Access().Read):
+		return nil, "", kv.ErrForbidden
+	case w.cmd.Op == memcache.Set:
+		return nil, "", nil
+	}
+	answer, err := res.Get(w.ctx, row.Key(string(of)),
+		resource.Options{Format: row.FormatPrepared, NoCache: true})
+	switch {
+	case errors.Is(err, row.ErrKey) && !w.cmd.Op.Stores():
+		return nil, "", nil // no item can have it
+	case err != nil:
+		return nil, "", err
+	case answer.Doc.Absent():
+		return nil, "", nil
+	}
+	it := kv.PreparedItem(answer.Doc)
+	if it.Expired(time.Now()) {
+		return nil, answer.Doc.ETag(), nil
+	}
+	return &it, answer.Doc.ETag(), nil
+}
+
+// apply returns what the command makes of an item.
+func (w *writing) apply(old *kv.Item) change {
+	cmd := w.cmd
+	switch cmd.Op {
+	case memcache.Delete, memcache.MetaDelete:
+		return w.applyDelete(old)
+	case memcache.Touch, memcache.Gat, memcache.Gats, memcache.MetaGet:
+		if old == nil {
+			return change{say: notFound}
+		}
+		next := *old
+		next.Expires = expiresAt(cmd.Exptime)
+		return change{next: &next, say: touched, show: &next, same: true}
+	case memcache.Incr, memcache.Decr, memcache.MetaArith:
+		return w.applyCount(old)
+	}
+	next := &kv.Item{Value: cmd.Data, Flags: cmd.Flags, Expires: expiresAt(cmd.Exptime)}
+	unique := cmd.Op == memcache.CAS || cmd.Op == memcache.MetaSet && cmd.Has('C')
+	before, behind := cmd.Op == memcache.Prepend || cmd.Mode == 'P',
+		cmd.Op == memcache.Append || cmd.Mode == 'A'
+	switch {
+	case unique && old == nil:
+		return change{say: notFound}
+	case unique && old.Unique != cmd.Unique:
+		return change{say: exists}
+	case (cmd.Op == memcache.Add || cmd.Mode == 'E') && old != nil,
+		(cmd.Op == memcache.Replace || cmd.Mode == 'R' || before || behind) && old == nil:
+		return change{say: notStored}
+	case before:
+		next = joined(old, cmd.Data, old.Value)
+	case behind:
+		next = joined(old, old.Value, cmd.Data)
+	}
+	if len(next.Value) > w.c.f.limits.Value {
+		return change{text: memcache.TooLarge}
+	}
+	return change{next: next, say: stored, show: next}
+}
+
+// joined returns an item with two values in one.
+func joined(old *kv.Item, a, b []byte) *kv.Item {
+	next := *old
+	next.Value = append(bytes.Clone(a), b...)
+	return &next
+}
+
+func (w *writing) applyDelete(old *kv.Item) change {
+	switch {
+	case old == nil:
+		return change{say: notFound}
+	case w.cmd.Op == memcache.MetaDelete && w.cmd.Has('C') && w.cmd.Unique != old.Unique:
+		return change{say: exists}
+	}
+	return change{gone: true, say: deleted}
+}
+
+// applyCount is incr, decr and ma.
+func (w *writing) applyCount(old *kv.Item) change {
+	cmd := w.cmd
+	meta := cmd.Op == memcache.MetaArith
+	delta, down := cmd.Delta, cmd.Op == memcache.Decr || cmd.Mode == 'D'
+	if meta && !cmd.Has('D') {
+		delta = 1
+	}
+	if old == nil {
+		if !meta || !cmd.Has('N') {
+			return change{say: notFound}
+		}
+		next := &kv.Item{Value: strconv.AppendUint(nil, cmd.Initial, 10),
+			Expires: expiresAt(cmd.Vivify)}
+		return change{next: next, say: stored, show: next}
+	}
+	if meta && cmd.Has('C') && cmd.Unique != old.Unique {
+		return change{say: exists}
+	}
+	n, err := strconv.ParseUint(string(bytes.TrimRight(old.Value, " ")), 10, 64)
+	switch {
+	case err != nil:
+		return change{text: notNumeric}
+	case !down:
+		n += delta
+	default:
+		n -= min(n, delta)
+	}
+	next := *old
+	next.Value = strconv.AppendUint(nil, n, 10)
+	shown := next
+	// As memcached has it: a value does not get shorter.
+	for len(next.Value) < len(old.Value) {
+		next.Value = append(next.Value, ' ')
+	}
+	if meta && cmd.Has('T') {
+		next.Expires = expiresAt(cmd.Exptime)
+	}
+	return change{next: &next, say: stored, show: &shown, text: string(shown.Value), number: true}
+}
+
+// tell replies with what came of a change.
+func (w *writing) tell(ch *change) []byte {
+	switch {
+	case ch.text != "" && (!ch.number || !w.cmd.Op.Meta()):
+		return memcache.AppendLine(nil, ch.text)
+	case w.cmd.Op == memcache.MetaGet && ch.next == nil:
+		if w.cmd.Noreply {
+			return nil
+		}
+		return memcache.AppendCode(nil, w.cmd, "EN")
+	case ch.show == nil || !w.cmd.Op.Meta():
+		return w.say(ch.say, nil)
+	}
+	if ch.next != nil {
+		ch.show.Unique, ch.show.Expires = ch.next.Unique, ch.next.Expires
+	}
+	it, _ := itemAt(*ch.show, w.cmd.Keys[0], time.Now())
+	value := w.cmd.Has('v')
+	if w.cmd.Noreply && w.cmd.Op != memcache.MetaGet {
+		return nil
+	}
+	return memcache.AppendMeta(nil, w.cmd, &it, value)
+}
+
+// getAndTouch is gat and gats, of items and rows.
+func (w *writing) getAndTouch() ([]byte, error) {
+	var out []byte
+	unique := w.cmd.Op == memcache.Gats
+	live := w.c.f.store.Live()
+	for _, key := range w.cmd.Keys {
+		res, of := live.Find(key)
+		if res == nil {
+			continue
+		}
+		if !w.c.Who.Passes(live, live.IssuedNow(), res.Access().Read) {
+			return nil, kv.ErrForbidden
+		}
+		it := memcache.Item{Key: key}
+		if kv.HasItems(res) {
+			got, err := w.touch(key)
+			if err != nil {
+				return nil, err
+			}
+			if got == nil {
+				continue
+			}
+			it.Value, it.Flags, it.Unique = got.Value, got.Flags, got.Unique
+		} else {
+			answer, err := res.Get(w.ctx, row.Key(string(of)), resource.Options{})
+			if errors.Is(err, row.ErrKey) || err == nil && answer.Doc.Absent() {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			it.Value, it.Unique = answer.Doc.Body(), uniqueOf(answer.Doc)
+		}
+		if out = memcache.AppendValue(out, &it, unique); len(out) > live.MaxAnswer {
+			return memcache.AppendLine(nil, "SERVER_ERROR out of memory writing get response"), nil
+		}
+	}
+	return memcache.AppendLine(out, "END"), nil
+}
+
+// touch gives an item another time, and returns it: nil for none.
+func (w *writing) touch(key []byte) (*kv.Item, error) {
+	for range maxRaces {
+		old, tag, err := w.current(key)
+		if err != nil || old == nil {
+			return nil, err
+		}
+		next := *old
+		next.Expires = expiresAt(w.cmd.Exptime)
+		_, err = w.c.f.store.Write(w.ctx, &w.c.Who, key, &kv.Change{Op: source.OpReplace,
+			Value: kv.AppendItem(nil, &next), IfMatch: []string{tag}})
+		if !errors.Is(err, resource.ErrPrecondition) {
+			return &next, err
+		}
+	}
+	return nil, &source.Error{Class: source.Retry, Message: "the item changes all the time"}
+}

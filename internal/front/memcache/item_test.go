@@ -1,0 +1,128 @@
+package memcachefront
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+// items serves the database of items too, as the resource of keys that name none.
+func items(o *Options, _ *Listen) { o.Default = "kv" }
+
+// setting returns a command with a value.
+func setting(name, key string, flags, exptime int, value, more string) string {
+	return fmt.Sprintf("%s %s %d %d %d%s\r\n%s\r\n", name, key, flags, exptime, len(value), more, value)
+}
+
+// itemTalk are commands whose replies have to be equal to those of memcached, byte by byte.
+var itemTalk = []string{
+	"get a\r\n", "gets a\r\n", "delete a\r\n", "touch a 0\r\n", "gat 0 a\r\n", "incr a 1\r\n", "mg a v\r\n",
+	"mg a q\r\nmn\r\n", setting("replace", "a", 0, 0, "x", ""), setting("append", "a", 0, 0, "x", ""),
+	setting("prepend", "a", 0, 0, "x", ""), setting("cas", "a", 0, 0, "x", " 1"),
+	setting("add", "a", 5, 0, "one", ""), "get a\r\n", setting("add", "a", 6, 0, "two", ""),
+	setting("set", "a", 7, 0, "\x00\r\n\xff", ""), "get a\r\n", "gets a\r\n",
+	setting("cas", "a", 8, 0, "three", " U"), "get a\r\n", setting("cas", "a", 8, 0, "four", " U"),
+	"gets a b a\r\n", setting("cas", "a", 8, 0, "four", " 999999"), setting("append", "a", 1, 0, "+", ""),
+	setting("prepend", "a", 1, 0, "-", ""), "get a\r\n", setting("replace", "a", 9, 0, "", ""), "get a\r\n",
+	setting("set", "a", 4294967295, 0, "f", ""), "get a\r\n", setting("set", "e", 0, -1, "gone", ""),
+	"get e\r\n", setting("replace", "e", 0, 0, "x", ""), "incr e 1\r\n", "touch e 5\r\n",
+	setting("cas", "e", 0, 0, "x", " 5"), "delete e\r\n", setting("set", "e", 0, -1, "gone", ""),
+	setting("add", "e", 0, 0, "new", ""), "get e\r\n", setting("set", "e", 0, 1000, "x", ""), "mg e t v\r\n",
+	"touch e 0\r\n", "mg e t v\r\n", "gat 500 e\r\n", "mg e t\r\n", "gats 0 e\r\n", "touch e -1\r\n",
+	"get e\r\n", setting("set", "n", 3, 0, "10", ""), "incr n 5\r\n", "get n\r\n", "decr n 6\r\n", "get n\r\n",
+	"decr n 100\r\n", "get n\r\n", "incr n 18446744073709551615\r\n", "incr n 1\r\n", "get n\r\n",
+	"incr a 1\r\n", "incr n x\r\n", "incr n 1 noreply\r\nget n\r\n", setting("set", "n", 3, 0, "7", ""),
+	"ma n v\r\n", "ma n D3 v t c\r\n", "ma n MD v\r\n", "ma n q\r\nmn\r\n", "ma n k O1\r\n", "ma zz\r\n",
+	"ma zz k O1\r\n", "ma zz N0 J13 v\r\n", "ma zz N0 J13 v\r\n", "ma zz T100 t\r\n", "ma a\r\n",
+	"delete zz\r\n", "ms a 3 F5 T0\r\nabc\r\n", "mg a f v\r\n", "ms a 1 MA\r\nd\r\n", "ms a 1 MP\r\n0\r\n",
+	"mg a s v f t\r\n", "ms zz 1 MA k\r\nx\r\n", "ms a 1 ME\r\nx\r\n", "ms zz 1 MR\r\nx\r\n",
+	"ms zz 1 C1\r\nx\r\n", "ms a 1 C1\r\nx\r\n", "ms a 1 T50 q\r\nx\r\nmg a t v\r\n", "gets a\r\n",
+	"ms a 3 CU k\r\nnew\r\n", "get a\r\n", "mg a T0 t v\r\n", "mg a t\r\n", "md a C1\r\n", "md a q\r\nmn\r\n",
+	"md a\r\n", "mg a v\r\n", setting("set", "a", 0, 0, strings.Repeat("x", 1<<20+1), ""), "get a\r\n",
+	setting("set", "a:b", 0, 0, "colon", ""), "get a:b\r\n", "delete a:b noreply\r\nget a:b\r\n",
+	"flush_all x\r\n", setting("set", "a", 0, 0, "y", " noreply") + "get a\r\n",
+}
+
+// uniqueOfMeta is a unique in a reply to a meta command.
+var uniqueOfMeta = regexp.MustCompile(` c\d+`)
+
+// padded is a counter: memcached fills up one that has got shorter, unless somebody looks at it.
+var padded = regexp.MustCompile(`VALUE n 3 \d+\r\n(\d+) *\r\n`)
+
+func TestGolden_ItemsAreThoseOfMemcached(t *testing.T) {
+	server := dbtest.NewMemcached(t)
+	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+		s := newSite(t, form, items)
+		a, b := dialAt(t, "tcp", server.Addr(), nil), s.dial()
+		a.do("delete a\r\ndelete e\r\ndelete n\r\ndelete zz")
+		unique := regexp.MustCompile(`VALUE \S+ \d+ \d+ (\d+)`)
+		var last [2]string
+		for _, text := range itemTalk {
+			var said [2]string
+			for i, c := range []*client{a, b} {
+				command := strings.ReplaceAll(text, " U\r\n", " "+last[i]+"\r\n")
+				command = strings.ReplaceAll(command, " CU ", " C"+last[i]+" ")
+				got := c.do(strings.TrimSuffix(command, "\r\n"))
+				if m := unique.FindStringSubmatch(got); m != nil {
+					last[i] = m[1]
+				}
+				got = padded.ReplaceAllString(got, "VALUE n 3 N\r\n$1\r\n")
+				said[i] = uniqueOfMeta.ReplaceAllString(uniques.ReplaceAllString(got, "$1 U"), " cU")
+			}
+			if said[0] != said[1] {
+				t.Errorf("%.80q = %.200q, memcached %.200q", text, said[1], said[0])
+			}
+		}
+	})
+}
+
+// TestItems_CountersLoseNothing: many clients count at the same time.
+func TestItems_CountersLoseNothing(t *testing.T) {
+	s := newSite(t, items)
+	s.dial().want("set n 0 0 1\r\n0", "STORED\r\n")
+	var group sync.WaitGroup
+	const clients, times = 4, 50
+	for range clients {
+		c := s.dial()
+		group.Go(func() {
+			for range times {
+				if got := c.do("incr n 1"); strings.Contains(got, "ERROR") {
+					t.Errorf("incr = %q", got)
+				}
+			}
+		})
+	}
+	group.Wait()
+	s.dial().want("get n", fmt.Sprintf("VALUE n 0 3\r\n%d\r\nEND\r\n", clients*times))
+}
+
+func TestItems_Expire(t *testing.T) {
+	s := newSite(t, items)
+	c := s.dial()
+	c.want("set a 0 1 1\r\nx", "STORED\r\n")
+	began := time.Now()
+	eventually(t, "it expires", func() bool { return c.do("get a") == "END\r\n" })
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	c.want("mg a v", "EN\r\n")
+	// Rows of others do not.
+	c.want("touch depts:10 5", "TOUCHED\r\n")
+	c.want("gat 5 depts:20 a depts:99", value("depts:20", dept20)+"END\r\n")
+}
+
+// TestItems_KeysThatAreNoText: the table keeps texts.
+func TestItems_KeysThatAreNoText(t *testing.T) {
+	s := newSite(t, items)
+	c := s.dial()
+	c.want("get \xff", "END\r\n")
+	if got := c.do("set \xff 0 0 1\r\nx"); !strings.HasPrefix(got, "CLIENT_ERROR invalid value: ") {
+		t.Errorf("set = %q", got)
+	}
+	c.want("delete \xff", "NOT_FOUND\r\n")
+}
