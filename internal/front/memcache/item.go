@@ -266,6 +266,9 @@ func (w *writing) getAndTouch() ([]byte, error) {
 	for _, key := range w.cmd.Keys {
 		res, of := live.Find(key)
 		if res == nil {
+			if err := live.NoResource(); w.o.UnknownError || err != kv.ErrNoResource {
+				return nil, err
+			}
 			continue
 		}
 		if !w.c.Who.Passes(live, live.IssuedNow(), res.Access().Read) {

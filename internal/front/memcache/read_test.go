@@ -218,8 +218,16 @@ func TestStep_HitAllocatesNothing(t *testing.T) {
 		kept, _ := res.Kept("10")
 		return kept
 	})
-	for _, text := range []string{"get depts:10", "gets depts:10", "get depts:000000000010", "get nothing:1",
-		"get depts:10 depts:10 x", "mg depts:10 v t c k O1", "mg x q", "mn"} {
+	c := s.dial()
+	c.do("set kv:item 5 0 3\r\nabc")
+	eventually(t, "the item is in memory", func() bool {
+		hits := s.f.Stats().Hits
+		c.do("get kv:item")
+		return s.f.Stats().Hits > hits
+	})
+	for _, text := range []string{"get kv:item", "mg kv:item v t f c", "get depts:10", "gets depts:10",
+		"get depts:000000000010", "get nothing:1", "get depts:10 depts:10 x", "mg depts:10 v t c k O1", "mg x q",
+		"mn"} {
 		const burst = 100
 		in, out := []byte(strings.Repeat(text+"\r\n", burst)), make([]byte, 0, 128<<10)
 		st := newStepper(s.f)

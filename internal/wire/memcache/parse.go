@@ -116,9 +116,23 @@ func (c *Command) split(line []byte) (name []byte) {
 	}
 }
 
+// opOf returns what a command of this name does.
+func opOf(name []byte) Op {
+	// Fast path: what is asked most.
+	switch string(name) {
+	case "get":
+		return Get
+	case "gets":
+		return Gets
+	case "mg":
+		return MetaGet
+	}
+	return names[string(name)]
+}
+
 // parse reads the words of the line.
 func (c *Command) parse(name []byte) {
-	c.Op = names[string(name)]
+	c.Op = opOf(name)
 	args := len(c.Args)
 	if c.Op.Meta() {
 		c.meta()
