@@ -26,9 +26,7 @@ func (c *checkCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range warnings {
-		fmt.Fprintf(p.stderr, "hotrow: warning: %v\n", w)
-	}
+	p.warn(warnings)
 	if c.DumpConfig {
 		text, err := cfg.Dump()
 		if err != nil {

@@ -33,15 +33,17 @@ func (c *doctorCmd) Run(p *program) error {
 		return usageError{errors.New("--apply and --remove exclude each other")}
 	}
 	var cfg *config.Config
+	var warnings []config.Warning
 	var err error
 	if c.Config != "" {
-		cfg, _, err = config.Load(c.Config, p.env)
+		cfg, warnings, err = config.Load(c.Config, p.env)
 	} else {
-		cfg, _, err = config.FromURL(c.URL, p.env)
+		cfg, warnings, err = config.FromURL(c.URL, p.env)
 	}
 	if err != nil {
 		return err
 	}
+	p.warn(warnings)
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))

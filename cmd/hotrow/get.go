@@ -91,16 +91,18 @@ func (c *getCmd) direct(p *program) error {
 	}
 	if info, err := os.Stat(c.Direct); err == nil && !info.IsDir() &&
 		(strings.HasSuffix(c.Direct, ".yaml") || strings.HasSuffix(c.Direct, ".yml")) {
-		cfg, _, err := config.Load(c.Direct, p.env)
+		cfg, warnings, err := config.Load(c.Direct, p.env)
 		if err != nil {
 			return err
 		}
+		p.warn(warnings)
 		return c.read(p, cfg, name, key)
 	}
-	cfg, _, err := config.FromURL(c.Direct, p.env)
+	cfg, warnings, err := config.FromURL(c.Direct, p.env)
 	if err != nil {
 		return err
 	}
+	p.warn(warnings)
 	return c.read(p, cfg, name, key)
 }
 

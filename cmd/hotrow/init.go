@@ -29,10 +29,11 @@ func (c *initCmd) Run(p *program) error {
 func withDatabase(
 	p *program, url string, use func(context.Context, source.Source) error,
 ) error {
-	cfg, _, err := config.FromURL(url, p.env)
+	cfg, warnings, err := config.FromURL(url, p.env)
 	if err != nil {
 		return err
 	}
+	p.warn(warnings)
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))

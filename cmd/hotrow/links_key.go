@@ -58,10 +58,11 @@ func (c *linksKeyAddCmd) Run(p *program) error {
 // no other key. So the first one is made, and one in place of an admin key that
 // was lost, also while no server runs.
 func (c *linksKeyAddCmd) write(p *program) (string, error) {
-	cfg, _, err := config.Load(c.Config, p.env)
+	cfg, warnings, err := config.Load(c.Config, p.env)
 	if err != nil {
 		return "", err
 	}
+	p.warn(warnings)
 	name := cfg.LinksSource()
 	if name == "" {
 		return "", fmt.Errorf("%s: there is no section links", c.Config)

@@ -45,6 +45,13 @@ type program struct {
 	sockets map[string]net.Listener // that systemd has opened for serve, by name
 }
 
+// warn tells what of a configuration is doubtful.
+func (p *program) warn(warnings []config.Warning) {
+	for _, w := range warnings {
+		fmt.Fprintf(p.stderr, "hotrow: warning: %v\n", w)
+	}
+}
+
 // usageError is an error of whoever started the program: exit status 2.
 type usageError struct{ error }
 

@@ -80,9 +80,7 @@ func (c *serveCmd) load(p *program) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range warnings {
-		fmt.Fprintf(p.stderr, "hotrow: warning: %v\n", w)
-	}
+	p.warn(warnings)
 	if s := cfg.Sources["main"]; s != nil && c.Config == "" && c.Feed != "auto" {
 		s.Feed.Mode = c.Feed
 		if !slices.Contains(s.Feeds(), c.Feed) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"sort"
 	"time"
@@ -30,7 +29,6 @@ func openSource(
 			ReadOnly: readOnly, Readers: s.Pool.Max, Own: own, Log: log,
 		})
 	case "postgres":
-		warnPassword(s.URL.Reveal(), "PGPASSWORD, ~/.pgpass", log)
 		return postgres.Open(ctx, s.URL.Reveal(), postgres.Options{
 			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
@@ -38,14 +36,12 @@ func openSource(
 			Slot: s.Feed.Slot, SlotUnbounded: s.Feed.SlotUnbound,
 		})
 	case "mysql":
-		warnPassword(s.URL.Reveal(), "MYSQL_PWD", log)
 		return mysql.Open(ctx, s.URL.Reveal(), mysql.Options{
 			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
 			User: os.Getenv("USER"), Password: os.Getenv("MYSQL_PWD"),
 		})
 	case "memcached":
-		warnPassword(s.URL.Reveal(), "url: file:PATH", log)
 		return memcached.Open(ctx, s.URL.Reveal(), memcached.Options{
 			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
@@ -53,19 +49,6 @@ func openSource(
 	}
 	return nil, errors.New("not a database that hotrow knows: use FILE, sqlite:FILE, postgres://," +
 		" mysql://, mariadb:// or memcached://")
-}
-
-// warnPassword says that a password in a URL can be seen by others, and names
-// what else the database's own programs take.
-func warnPassword(address, others string, log *slog.Logger) {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return
-	}
-	if _, has := u.User.Password(); has {
-		log.Warn("the database password stands in a URL, where ps and logs can show it: " +
-			"use " + others + " or ${ENV} in the configuration")
-	}
 }
 
 // opened are the databases of a configuration.

@@ -226,6 +226,8 @@ func (v *validator) links() {
 			"sqlite:links.db", name)
 	} else if v.c.Sources[name].Driver() == "memcached" {
 		v.addf("links.database", "memcached keeps no tables: name a SQL database")
+	} else {
+		v.password("links.database", v.c.Sources[name])
 	}
 	if r := v.c.Resources[LinksResource]; r != nil {
 		v.addf("resources."+LinksResource, "links: makes a resource of this name: rename yours")

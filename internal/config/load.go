@@ -68,7 +68,12 @@ func FromURL(url string, env []string) (*Config, []Warning, error) {
 	s := DefaultSource()
 	s.URL = Secret(NormalizeURL(url))
 	c.Sources["main"] = s
-	return c.finish(newEnvironment(env), nil)
+	c, warnings, err := c.finish(newEnvironment(env), nil)
+	if err == nil && hasPassword(url) {
+		warnings = append(warnings, Warning{Where: "argument",
+			Text: "ps shows the password of the database" + elsewhere(s.Driver())})
+	}
+	return c, warnings, err
 }
 
 // finish applies the environment, fills in what depends on the rest, and
@@ -76,6 +81,7 @@ func FromURL(url string, env []string) (*Config, []Warning, error) {
 func (c *Config) finish(env environment, problems Problems) (*Config, []Warning, error) {
 	warnings, more := c.overlay(env)
 	problems = append(problems, more...)
+	c.placeFiles()
 	c.complete()
 	bad := make(map[string]bool, len(problems))
 	for _, p := range problems {

@@ -101,6 +101,7 @@ type document struct {
 	lines []string
 	set   map[string]place // by path
 	used  map[string]bool  // environment variables that values name
+	shown map[string]bool  // paths of URLs whose password is in the text itself
 }
 
 // newDocument returns a document of the text of a file.
@@ -111,6 +112,7 @@ func newDocument(file, dir, text string) *document {
 		lines: strings.Split(text, "\n"),
 		set:   make(map[string]place),
 		used:  make(map[string]bool),
+		shown: make(map[string]bool),
 	}
 }
 

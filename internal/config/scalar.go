@@ -91,6 +91,9 @@ func (d *decoder) scalar(n ast.Node, v reflect.Value, path string, tag reflect.S
 	if err == nil && text == raw {
 		err = checkYAMLType(n, v, text)
 	}
+	if v.Type() == secretType && hasPassword(raw) {
+		d.doc.shown[path] = true
+	}
 	if file, isFile := strings.CutPrefix(text, "file:"); err == nil && isFile &&
 		v.Type() == secretType {
 		text, err = readSecret(file, d.doc.dir)

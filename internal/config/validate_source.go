@@ -97,12 +97,12 @@ func (v *validator) source(name string, s *Source) {
 
 // url checks the URL of a source. No message shows it: it may hold a password.
 func (v *validator) url(at string, s *Source) {
-	url := s.URL.Reveal()
-	m := urlScheme.FindStringSubmatch(url)
+	text := s.URL.Reveal()
+	m := urlScheme.FindStringSubmatch(text)
 	switch {
-	case url == "" && !v.c.isSet(at+".url"):
+	case text == "" && !v.c.isSet(at+".url"):
 		v.addf(at, "needs url: sqlite:PATH or postgres://USER@HOST/DATABASE")
-	case m == nil && strings.Contains(url, "="):
+	case m == nil && strings.Contains(text, "="):
 		v.addf(at+".url", "want a URL such as postgres://USER@HOST/DATABASE, not key=value pairs")
 	case m == nil:
 		v.addf(at+".url", "has no scheme; did you mean sqlite: before it?")
@@ -111,9 +111,10 @@ func (v *validator) url(at string, s *Source) {
 			oneOf(sortedKeys(drivers)), row.DidYouMean(m[1], sortedKeys(drivers)))
 	case s.Driver() == "sqlite" && strings.Trim(s.Path(), "/") == "":
 		v.addf(at+".url", "needs the path of a file, such as sqlite:app.db")
-	case s.Driver() != "sqlite" && !strings.HasPrefix(url[len(m[0]):], "//"):
+	case s.Driver() != "sqlite" && !strings.HasPrefix(text[len(m[0]):], "//"):
 		v.addf(at+".url", "want // after %s", m[0])
 	}
+	v.password(at+".url", s)
 }
 
 // slotName is what PostgreSQL takes for the name of a replication slot.

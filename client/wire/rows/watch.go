@@ -124,6 +124,9 @@ const (
 	maxEchoPayload = 1 << 30
 )
 
+// IsEcho reports whether a message is one of them.
+func IsEcho(id uint64) bool { return id >= IDEchoPost && id <= IDEchoReceive }
+
 // AppendEcho appends the payload of an echo message.
 func AppendEcho(dst, data []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, uint64(len(data))), data...)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -38,6 +39,7 @@ type conn struct {
 	ended    bool
 	pumping  bool          // a goroutine sends fragments
 	told     bool          // that we are going away
+	hinted   bool          // that Perf is off
 	tasks    int           // requests that are not answered
 	made     int64         // bytes of their answers that the peer has not taken
 	drained  chan struct{} // closed when output was taken, if somebody waits for that
@@ -60,7 +62,7 @@ func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 		MaxMessage: o.MaxMessage, Exchanges: o.MaxInFlight, Handshake: o.Handshake,
 		// What clients stream is worked in as it comes, and fills no memory.
 		Credit:  1 << 20,
-		NoPosts: true, // none of them means anything to us
+		NoPosts: o.Perf, // none means anything to us; without Perf one may be worth a hint
 	})
 	lc.Data = c
 	f.add(c)
@@ -125,6 +127,16 @@ func (c *conn) broken(err error) {
 	c.f.stats.broken.Add(1)
 	if o := c.f.live.Load(); c.f.logLimit.Allow(time.Now()) {
 		o.Log.Info("wire connection ended", "peer", c.lc.RemoteAddr(), "err", err)
+	}
+}
+
+// hint says once for a connection why nobody answers gofast's perf program. c.mu is held.
+func (c *conn) hint(e *gofast.Event) {
+	if o := c.f.live.Load(); !o.Perf && !c.hinted && rows.IsEcho(e.ID) {
+		if c.hinted = true; c.f.logLimit.Allow(time.Now()) {
+			o.Log.Warn("messages of gofast's perf program are not answered: set wire.perf to true",
+				"peer", c.lc.RemoteAddr(), "id", e.ID)
+		}
 	}
 }
 

@@ -1,8 +1,12 @@
 package wirefront
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/wiretest"
 )
 
@@ -38,6 +42,46 @@ func TestPerf_ClientOfGofast(t *testing.T) {
 				}
 				eventually(t, "perf's connections end", func() bool { return s.over.Stats().Open == 0 })
 			})
+		}
+	})
+}
+
+// While Perf is off, the log says once for a connection what gofast's perf program lacks.
+func TestPerf_OffIsHintedAt(t *testing.T) {
+	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+		var log lockedBuffer
+		s := newSite(t, form, func(o *Options, _ *Listen) {
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		data := rows.AppendEcho(nil, nil)
+		hints := func() int { return strings.Count(log.String(), "set wire.perf to true") }
+		for i, send := range []func(p *peer){
+			func(p *peer) {
+				for range 3 {
+					out, err := p.s.AppendPost(nil, &gofast.Message{ID: rows.IDEchoPost, Data: data})
+					if err != nil {
+						t.Fatal(err)
+					}
+					p.write(out)
+				}
+			},
+			func(p *peer) { p.call(rows.IDEchoRequest, data) },
+			func(p *peer) {
+				out, _, err := p.s.AppendStart(nil, &gofast.Message{ID: rows.IDEchoSend, Data: data}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.write(out)
+			},
+		} {
+			p := s.dialAs(gofast.Config{Legacy: true, Buffer: 2048})
+			send(p)
+			eventually(t, "a hint", func() bool { return hints() == i+1 })
+		}
+		p := s.dialAs(gofast.Config{Legacy: true, Buffer: 2048})
+		p.call(99, nil) // not one of perf's
+		if n := hints(); n != 3 {
+			t.Errorf("%d hints", n)
 		}
 	})
 }

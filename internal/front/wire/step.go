@@ -60,6 +60,8 @@ func (c *conn) handle(s *scope, e *gofast.Event, out []byte) []byte {
 	switch e.Type {
 	case gofast.EventRequest:
 		return c.request(s, e, out)
+	case gofast.EventPost:
+		c.hint(e)
 	case gofast.EventReady:
 		c.ready()
 	case gofast.EventAuth:
@@ -115,6 +117,7 @@ func (c *conn) request(s *scope, e *gofast.Event, out []byte) []byte {
 		fallthrough
 	default:
 		if !c.relay(s, e) {
+			c.hint(e)
 			c.deny(e, &fault{kind: kindNoMessage})
 		}
 	}
@@ -133,6 +136,7 @@ func (c *conn) begin(s *scope, e *gofast.Event) {
 		c.produce(e)
 	default:
 		if !c.relay(s, e) {
+			c.hint(e)
 			c.endStream(e.Opaque, &fault{kind: kindNoMessage})
 		}
 	}
