@@ -53,25 +53,44 @@ INSERT INTO emp VALUES (7839, 'KING', 'PRESIDENT', NULL, '1981-11-17', 5000, NUL
 		`"sal":2450,"comm":null,"deptNumber":10}`
 	const king = `{"empNo":7839,"empName":"KING","job":"PRESIDENT","hiredate":"1981-11-17T00:00:00Z","sal":5000,` +
 		`"comm":null,"deptNumber":10}`
-	r.wants("/depts/10", `{"deptNumber":10,"deptName":"ACCOUNTING","deptLocation":"NEW YORK","emps":[`+
-		clark+`,`+king+`]}`)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, r.http+"/depts/10", strings.NewReader(
-		`{"deptNumber":10,"deptName":"BOOKS","deptLocation":null,"emps":[`+
-			strings.Replace(clark, "2450", "2500", 1)+`]}`))
-	if err != nil {
-		t.Fatal(err)
+	const dept = `{"deptNumber":10,"deptName":"ACCOUNTING","deptLocation":"NEW YORK","emps":[` +
+		clark + `,` + king + `]}`
+	for _, path := range []string{"/depts/10", "/deptemps/10", "/depts/random"} {
+		r.wants(path, dept)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
+	r.wants("/depts/emps/7782", clark)
+	send := func(method, path, body string, want int) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, r.http+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s %s: %s, want %d", method, path, resp.Status, want)
+		}
 	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("PUT: %s", resp.Status)
+	before := dbtest.Psql(t, db, "SELECT * FROM dept; SELECT * FROM emp ORDER BY empno")
+	send("PUT", "/depts/random", "null", 200) // as its scripts do
+	if after := dbtest.Psql(t, db, "SELECT * FROM dept; SELECT * FROM emp ORDER BY empno"); after != before {
+		t.Errorf("a document that is written back changes the tables:\n%s\n%s", before, after)
 	}
-	r.wants("/depts/10", `{"deptNumber":10,"deptName":"BOOKS","deptLocation":null,"emps":[`+
-		strings.Replace(clark, "2450", "2500", 1)+`,`+king+`]}`)
+	raised := strings.Replace(clark, "2450", "2500", 1)
+	send("PUT", "/depts", `{"deptNumber":10,"deptName":"BOOKS","deptLocation":null,"emps":[`+raised+`]}`, 200)
+	r.wants("/depts/10", `{"deptNumber":10,"deptName":"BOOKS","deptLocation":null,"emps":[`+raised+`,`+king+`]}`)
+	send("PUT", "/depts", `{"deptNumber":11,"deptName":"NONE","emps":[]}`, 404)
+	send("POST", "/depts", `{"deptNumber":20,"deptName":"NEW","deptLocation":null,"emps":[`+
+		`{"empNo":1,"empName":"A","job":null,"mgr":7839,"hiredate":null,"sal":1,"comm":null,"deptNumber":20}]}`, 201)
+	send("POST", "/depts", `{"deptNumber":20,"deptName":"NEW","emps":[]}`, 409)
+	send("POST", "/depts/emps", `{"empNo":2,"empName":"B","deptNumber":20}`, 201)
+	if _, body := get(t, r.http+"/deptemps/20"); strings.Count(body, "empNo") != 2 {
+		t.Errorf("/deptemps/20: %s", body)
+	}
 }
 
 // The page for those who come from go-rest-api-server serves its two bodies, without the

@@ -360,7 +360,8 @@ func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 		Hosts: cfg.HTTP.Hosts, Open: s.cmd.Open,
 		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
 		CacheControl: cfg.HTTP.CacheControl, XCache: cfg.HTTP.XCache,
-		HSTS: cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
+		Resttest: cfg.HTTP.Compat == "resttest",
+		HSTS:     cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
 		Access: s.access, Unsent: s.unsent,
 	}
 }

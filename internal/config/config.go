@@ -43,6 +43,7 @@ type HTTP struct {
 	ShutdownTimeout Duration `yaml:"shutdown_timeout" range:"0s..10m" apply:"reload"`
 	Compression     []string `yaml:"compression" oneof:"zstd gzip" apply:"reload"`
 	CacheControl    string   `yaml:"cache_control" apply:"reload"`
+	Compat          string   `yaml:"compat" oneof:"none resttest" apply:"reload"`
 	XCache          bool     `yaml:"x_cache" apply:"reload"`
 	TLS             TLS      `yaml:"tls" apply:"reload"`
 }
@@ -134,6 +135,7 @@ func Default() *Config {
 			ShutdownTimeout: Duration(10 * time.Second),
 			Compression:     []string{"zstd", "gzip"},
 			CacheControl:    "no-cache",
+			Compat:          "none",
 			TLS:             TLS{MinVersion: "1.2"},
 		},
 		Wire: defaultWire(),

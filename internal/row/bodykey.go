@@ -22,6 +22,28 @@ func (s *Shape) OtherKey(kt KeyType, in *Input, parts []string) string {
 	return ""
 }
 
+// BodyKey returns the canonical key of in's document. missing is the member that a body
+// needs for it and in does not have.
+func (s *Shape) BodyKey(kt KeyType, in *Input) (key Key, missing string) {
+	parts := make([]string, len(kt))
+	for i, part := range kt {
+		missing = part.Column
+		for j, f := range s.Fields {
+			if f.Column != part.Column || f.Kind == Rows {
+				continue
+			}
+			missing = f.Name
+			if text, ok := KeyText(in.Values[j]); ok && in.Present[j] {
+				parts[i], missing = text, ""
+			}
+		}
+		if missing != "" {
+			return "", missing
+		}
+	}
+	return JoinKey(parts...), ""
+}
+
 // sameKeyPart reports whether v, from a body, is the key column part whose
 // canonical text is text. Where the database's equality is wider than that of
 // the bytes, case, final spaces and the scale of a number do not count: what

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -123,6 +124,10 @@ func (c *call) collection() (*answer, error) {
 		if c.allows(source.OpCreate) {
 			return c.create()
 		}
+	case http.MethodPut:
+		if c.o.random != nil && c.allows(source.OpReplace) {
+			return c.replaceByBody()
+		}
 	case http.MethodOptions:
 		return c.options(c.allowed(false))
 	}
@@ -135,11 +140,18 @@ func (c *call) document(segment string) (*answer, error) {
 	case http.MethodGet, http.MethodHead:
 		return c.read(segment)
 	case http.MethodPut, http.MethodPatch, http.MethodDelete:
-		if c.allows(documentOps[c.r.method]) {
+		switch {
+		case !c.allows(documentOps[c.r.method]):
+		case c.r.method == http.MethodPut && c.o.isRandom(segment):
+			return c.rewriteRandom()
+		default:
 			return c.change(segment)
 		}
 	case http.MethodOptions:
 		return c.options(c.allowed(true))
+	}
+	if a, err, ok := c.createBelow(segment); ok {
+		return a, err
 	}
 	if _, err := parseKey(segment, len(c.res.KeyType())); err != nil {
 		return nil, err
@@ -151,6 +163,11 @@ func (c *call) document(segment string) (*answer, error) {
 func (c *call) read(segment string) (*answer, error) {
 	q := &c.m.q
 	err := q.ask(c.o, c.m, c.r, c.res, c.res.Access().Read, segment)
+	if errors.Is(err, errLater) { // a key at random
+		if err = c.o.random.learn(c.ctx, c.res); err == nil {
+			err = q.ask(c.o, c.m, c.r, c.res, c.res.Access().Read, segment)
+		}
+	}
 	c.who, c.private = q.who, q.private
 	if err != nil {
 		return nil, err
@@ -196,7 +213,13 @@ func allows(res *resource.Resource, op source.Op) bool {
 }
 
 // allowed returns the methods of a document, or of a collection.
-func (c *call) allowed(document bool) string { return allowed(c.res, document) }
+func (c *call) allowed(document bool) string {
+	list := allowed(c.res, document)
+	if !document && c.o.random != nil && c.allows(source.OpReplace) {
+		list += ", PUT"
+	}
+	return list
+}
 
 func allowed(res *resource.Resource, document bool) string {
 	list := "GET, HEAD, OPTIONS"

@@ -25,7 +25,13 @@ func (o *settings) route(p *peer, r *request) (target, error) {
 	if !ok {
 		return target{}, problem{kind: kindNotFound, detail: "nothing is served at this path"}
 	}
-	return parsePath(path)
+	t, err := parsePath(path)
+	if err != nil {
+		if below, ok := o.below(path); ok {
+			return below, nil
+		}
+	}
+	return t, err
 }
 
 // find returns the resource called name.
@@ -65,11 +71,19 @@ func (q *question) ask(
 ) (err error) {
 	*q = question{res: res, name: res.Name(), private: rule != "public", segment: segment,
 		directives: directives{maxAge: -1}}
-	if q.key, err = parseKey(segment, len(res.KeyType())); err != nil {
-		return err
+	random := o.isRandom(segment)
+	if !random {
+		if q.key, err = parseKey(segment, len(res.KeyType())); err != nil {
+			return err
+		}
 	}
 	if q.private {
 		if q.who, err = m.pass(o, r, q.name, rule); err != nil {
+			return err
+		}
+	}
+	if random {
+		if q.key, err = o.random.pick(res); err != nil {
 			return err
 		}
 	}

@@ -59,6 +59,7 @@ type Options struct {
 	MaxList      int            // bytes of one list; 0: 8 MiB
 	WriteTimeout time.Duration  // of one write in the database; 0: 30 s
 	CacheControl string         // of documents; "": "no-cache"
+	Resttest     bool           // serve the paths of resttest, too
 	XCache       bool           // add X-Cache: HIT or MISS
 	HSTS         bool           // tell browsers to come by HTTPS only; for HTTPS listeners
 	Unsent       *front.Unsent  // bounds answers that clients do not read; stays; nil: its own
@@ -83,7 +84,8 @@ type Handler struct {
 // others in their place.
 type settings struct {
 	Options
-	hosts httprule.Hosts
+	hosts  httprule.Hosts
+	random *picker // nil: no Resttest
 }
 
 // New returns the handler for o.
@@ -119,5 +121,9 @@ func (h *Handler) Configure(o Options) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	h.live.Store(&settings{o, httprule.NewHosts(o.Hosts)})
+	s := &settings{Options: o, hosts: httprule.NewHosts(o.Hosts)}
+	if o.Resttest {
+		s.random = new(picker)
+	}
+	h.live.Store(s)
 }

@@ -94,7 +94,10 @@ func (c *call) write(w resource.Write, m media) (*answer, error) {
 	if err := c.claim(1); err != nil {
 		return nil, err
 	}
-	w.IfMatch, w.IfNoneMatch = cond.match, cond.noneMatch
+	if w.IfMatch == nil || cond.match != nil {
+		w.IfMatch = cond.match
+	}
+	w.IfNoneMatch = cond.noneMatch
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), c.o.WriteTimeout)
 	defer cancel()
 	res, err := c.res.Write(ctx, w)
