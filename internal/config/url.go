@@ -36,7 +36,9 @@ func (c *Config) placeFiles() {
 	for name, s := range c.Sources {
 		s.URL = c.placeFile("sources."+name+".url", s.URL)
 	}
-	c.Links.Database = c.placeFile("links.database", c.Links.Database)
+	if c.isSet("links") {
+		c.Links.Database = c.placeFile("links.database", c.Links.Database)
+	}
 }
 
 // placeFile is placeFiles for one URL; any but a SQLite file's stays as it is.

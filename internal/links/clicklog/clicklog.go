@@ -63,6 +63,7 @@ type Options struct {
 	Log     *slog.Logger
 
 	tick time.Duration // of the keeper; 0: keeperTick
+	rest time.Duration // of silence before it sleeps; 0: restAfter
 }
 
 // ErrLocked is what Open wraps when another process uses the directory.
@@ -95,7 +96,8 @@ type Log struct {
 	doomed  []*segment // to be removed by the syncer, which may be reading them
 	bytes   int64      // of all segments
 	closed  bool
-	aside   int // segments that were put aside when the log was opened
+	still   chan struct{} // closed when a writer writes again; nil: one may be writing
+	aside   int           // segments that were put aside when the log was opened
 }
 
 // A stream is the records of one writer's number, of this process and of those
@@ -153,6 +155,9 @@ func (o *Options) complete() error {
 	}
 	if o.tick == 0 {
 		o.tick = keeperTick
+	}
+	if o.rest == 0 {
+		o.rest = restAfter
 	}
 	switch {
 	case o.Node < 0 || o.Node > maxNode:
@@ -223,6 +228,15 @@ func (l *Log) Release(c Cursor) {
 	case l.kick <- struct{}{}:
 	default:
 	}
+}
+
+// Still returns a channel that is closed when a writer writes again, or nil while one may
+// be writing. Who takes it before reading the log, and has read everything, need not look
+// again before it is closed.
+func (l *Log) Still() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.still
 }
 
 // short returns why a writer got no segment when last tried; l.mu is held.

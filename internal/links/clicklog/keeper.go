@@ -13,6 +13,10 @@ const (
 	// idleTick is how often it looks when nobody writes.
 	idleTick = 100 * time.Millisecond
 
+	// restAfter is how long nobody has written before the keeper sleeps until
+	// somebody does.
+	restAfter = 2 * time.Second
+
 	// leastAhead is how many bytes ahead of a writer are touched at least: a
 	// quarter of a second at 20,000 clicks a second.
 	leastAhead = 1 << 20
@@ -31,19 +35,68 @@ func (l *Log) keeps() {
 	k := &keeper{l: l, seen: make(map[*stream]*pace)}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	moved := time.Now()
 	for {
 		select {
 		case <-l.quit:
 			return
 		case <-l.kick:
+			k.rouse()
 		case <-timer.C:
 		}
-		busy := k.look(time.Now())
-		wait := max(l.opts.tick, idleTick)
-		if busy {
-			wait = l.opts.tick
+		now, wait := time.Now(), max(l.opts.tick, idleTick)
+		switch {
+		case k.look(now):
+			moved, wait = now, l.opts.tick
+		case now.Sub(moved) >= l.opts.rest && k.rest():
+			timer.Stop()
+			continue
 		}
 		timer.Reset(wait)
+	}
+}
+
+// rest has the next record wake the keeper, and those who wait for Still. It reports false
+// when somebody has written, or waits for room.
+func (k *keeper) rest() bool {
+	l := k.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.short() != nil {
+		return false
+	}
+	for _, s := range l.streams {
+		if s.w == nil {
+			continue
+		}
+		s.w.rests.Store(true)
+		// A record that is stored from here on wakes us; one before it is seen here.
+		if p := k.seen[s]; p == nil || p.done != s.w.done.Load() {
+			k.wake()
+			return false
+		}
+	}
+	l.still = make(chan struct{})
+	return true
+}
+
+// rouse ends the rest.
+func (k *keeper) rouse() {
+	k.l.mu.Lock()
+	defer k.l.mu.Unlock()
+	k.wake()
+}
+
+// wake is rouse with l.mu held.
+func (k *keeper) wake() {
+	for _, s := range k.l.streams {
+		if s.w != nil {
+			s.w.rests.Store(false)
+		}
+	}
+	if k.l.still != nil {
+		close(k.l.still)
+		k.l.still = nil
 	}
 }
 

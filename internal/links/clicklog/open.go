@@ -166,7 +166,7 @@ func (l *Log) newWriter(number int) *Writer {
 	w := &Writer{
 		prefix: makeSeq(s.node, s.writer, 0), base: first, end: first, pos: first,
 		refuse: l.opts.OnFull == Refuse, always: l.opts.Sync == SyncAlways,
-		committed: first, faults: &l.faults,
+		committed: first, faults: &l.faults, kick: l.kick,
 	}
 	w.done.Store(first)
 	s.w = w

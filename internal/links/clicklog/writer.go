@@ -32,6 +32,10 @@ type Writer struct {
 	refused atomic.Uint64
 	_       [64]byte
 
+	// rests says that those who follow the log sleep: the next record wakes them.
+	rests atomic.Bool
+	kick  chan<- struct{} // wakes the keeper, which wakes the others
+
 	// floor is where the next record may begin at the earliest: what is before
 	// is being synced, and a store to it would wait for the disk.
 	floor atomic.Uint64
@@ -68,8 +72,23 @@ func (w *Writer) Append(r *Record) (seq Seq, ok bool) {
 	encode(b, seq, r, agent, ref, path, size)
 	commit(b, uint32(size))
 	w.pos += room
-	w.done.Store(w.pos)
+	w.stored()
 	return seq, true
+}
+
+// stored tells the others up to where records are stored.
+func (w *Writer) stored() {
+	// Fast path: they look by themselves.
+	if w.done.Store(w.pos); !w.rests.Load() {
+		return
+	}
+
+	// Slow path: once after a silence.
+	w.rests.Store(false)
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
 }
 
 // Commit waits until all that was appended is on disk, if the log's Sync is
@@ -171,7 +190,7 @@ func (w *Writer) write(r *Record, agent, ref, path []byte, size int) (Seq, bool)
 		return w.full()
 	}
 	w.pos += room
-	w.done.Store(w.pos)
+	w.stored()
 	return r.Seq, true
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -132,5 +133,33 @@ func TestLive_FollowsAndResumes(t *testing.T) {
 	}
 	if _, err := b.d.Subscribe("00000000.1"); err != nil {
 		t.Errorf("the token of another log: %v", err)
+	}
+}
+
+// A drainer whose log nobody writes to does nothing, says that it is behind by nothing, and
+// takes the next click at once.
+func TestDrainer_RestsUntilAClickComes(t *testing.T) {
+	b := newBed(t, "sqlite", Options{})
+	b.start()
+	for i := range 3 {
+		for start := time.Now(); !b.d.resting.Load(); time.Sleep(time.Millisecond) {
+			if time.Since(start) > 20*time.Second {
+				t.Fatal("it does not rest")
+			}
+		}
+		if s := b.d.Stats(); s.Lag != 0 || s.Tail != 0 {
+			t.Errorf("at rest: lag %v, tail %d", s.Lag, s.Tail)
+		}
+		before := time.Now()
+		b.append(&clicklog.Record{At: before.UnixMilli(), Link: 1, Agent: []byte("Mozilla/5.0 Firefox/140.0")})
+		for b.d.Stats().Drained < uint64(i+1) {
+			if time.Since(before) > 20*time.Second {
+				t.Fatal("a click after a rest does not reach the database")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if s := b.d.Stats(); s.Lag > 10*time.Second {
+			t.Errorf("after the rest: lag %v", s.Lag)
+		}
 	}
 }

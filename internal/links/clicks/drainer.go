@@ -103,6 +103,8 @@ type Drainer struct {
 	live     live
 
 	counts  counts
+	empty   bool        // the log and what is pending were; the draining goroutine's
+	resting atomic.Bool // until the log is written again
 	writing atomic.Bool // a transaction is under way
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
@@ -194,6 +196,7 @@ func (d *Drainer) drains(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	failures := 0
+	var still <-chan struct{} // what a rest ends with; nil: there is none
 	for {
 		select {
 		case <-ctx.Done():
@@ -202,8 +205,11 @@ func (d *Drainer) drains(ctx context.Context) {
 			d.finish(last)
 			return
 		case <-timer.C:
+		case <-still:
 		}
+		d.rest(false)
 		wait := d.opts.Every
+		still = d.click.Still() // before the log is read
 		n, err := d.turn(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -217,12 +223,35 @@ func (d *Drainer) drains(ctx context.Context) {
 				wait = 0
 			}
 		}
+		if still != nil && d.empty {
+			wait = max(wait, d.untilTomorrow())
+			d.rest(true)
+		} else {
+			still = nil
+		}
 		timer.Reset(wait)
 	}
 }
 
+// rest notes that the drainer sleeps until the log is written again, or does not.
+func (d *Drainer) rest(yes bool) {
+	if was := d.resting.Swap(yes); was && !yes {
+		d.counts.lastNanos.Store(d.opts.Now().UnixNano()) // all was there so far
+	}
+}
+
+// maxRest bounds a rest: the clock may have been set.
+const maxRest = time.Minute
+
+// untilTomorrow returns how long the drainer may rest: a new day has a salt of its own.
+func (d *Drainer) untilTomorrow() time.Duration {
+	const day = 24 * time.Hour
+	return min(day-time.Duration(d.opts.Now().UnixMilli())*time.Millisecond%day, maxRest)
+}
+
 // turn is one batch and what is due once a day.
 func (d *Drainer) turn(ctx context.Context) (int, error) {
+	d.empty = false
 	if d.held.Load() {
 		return 0, nil
 	}
@@ -262,10 +291,12 @@ func (d *Drainer) succeeded(failures int) {
 func (d *Drainer) drain(ctx context.Context) (int, error) {
 	began := time.Now()
 	b := d.batch
-	if _, err := d.reader.Read(&b.raw, d.limit); err != nil {
+	_, err := d.reader.Read(&b.raw, d.limit)
+	if err != nil {
 		d.log.Warn("a part of the click log cannot be read now", "err", err)
 	}
 	if len(b.raw.Moves) == 0 && (len(d.pending.ends) == 0 || !d.due(0)) {
+		d.empty = err == nil && len(d.pending.ends) == 0 && d.limit == d.opts.Batch
 		return 0, nil
 	}
 	d.understand(b)

@@ -10,19 +10,25 @@ import (
 // transaction is under way or the database is away, clicks are shown and sent to
 // live followers all the same.
 func (d *Drainer) looks(ctx context.Context) {
-	ticker := time.NewTicker(d.opts.Every)
-	defer ticker.Stop()
+	timer := time.NewTimer(d.opts.Every)
+	defer timer.Stop()
+	var still <-chan struct{} // nil: look again after Every
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
+		case <-still:
 		}
-		if !d.writing.Load() && !d.counts.away.Load() && !d.held.Load() {
-			continue // the drainer counts what it reads
-		}
-		if err := d.look(); err != nil {
-			d.log.Warn("a part of the click log cannot be read now", "err", err)
+		still = d.click.Still() // before the log is read
+		if d.writing.Load() || d.counts.away.Load() || d.held.Load() {
+			if err := d.look(); err != nil {
+				d.log.Warn("a part of the click log cannot be read now", "err", err)
+				still = nil
+			}
+		} // else the drainer counts what it reads
+		if still == nil {
+			timer.Reset(d.opts.Every)
 		}
 	}
 }

@@ -28,11 +28,15 @@ func (d *Drainer) Stats() Stats {
 	left := d.tail.total
 	d.tail.mu.Unlock()
 	c := &d.counts
+	lag := max(0, time.Duration(d.opts.Now().UnixNano()-c.lastNanos.Load()))
+	if d.resting.Load() {
+		lag = 0 // the database has everything
+	}
 	return Stats{
 		Drained: c.drained.Load(), Batches: c.batches.Load(), Tail: left, Bad: c.bad.Load(),
 		Poison: c.poison.Load(), Twice: c.twice.Load(), Conflicts: c.conflicts.Load(),
 		Replays: c.replays.Load(), Failures: c.failures.Load(), Away: c.away.Load(),
 		Busy: time.Duration(c.busyNanos.Load()), Parsed: parsed,
-		Lag: max(0, time.Duration(d.opts.Now().UnixNano()-c.lastNanos.Load())),
+		Lag: lag,
 	}
 }
