@@ -128,7 +128,7 @@ var house = []room{
 		knows: []string{"front", "httprule", "links", "links/clicklog", "links/clicks",
 			"links/transfer", "source", "row"},
 		heavy: []string{"github.com/golang-jwt/jwt", "golang.org/x/crypto"},
-		tests: []string{"links/schema", "source/sqlite"},
+		tests: []string{"links/schema", "source/sqlite", "github.com/getkin/kin-openapi"},
 	},
 	{
 		dir:   "internal/links",

@@ -207,7 +207,7 @@ var paths = map[string]handlers{
 	"clicks":  {http.MethodGet: (*call).clicks, http.MethodPost: (*call).takeClicks},
 	"users":   {http.MethodPost: (*call).takeUsers}, "clicks/live": {http.MethodGet: (*call).live},
 	"keys":   {http.MethodGet: (*call).keys, http.MethodPost: (*call).addKey},
-	"health": {http.MethodGet: (*call).health},
+	"health": {http.MethodGet: (*call).health}, "openapi.json": {http.MethodGet: (*call).openapi},
 }
 
 // A namedHandlers is what a path with a name in it does by method.

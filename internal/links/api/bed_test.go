@@ -127,7 +127,9 @@ func (b *bed) do(method, path, body string, headers ...string) answer {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return answer{res.StatusCode, res.Header, string(text)}
+	a := answer{res.StatusCode, res.Header, string(text)}
+	b.conforms(req, body, &a)
+	return a
 }
 
 // want makes a request and checks the status and, of a problem, its type.
