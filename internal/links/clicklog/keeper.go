@@ -170,23 +170,25 @@ func (k *keeper) prepare(s *stream, enough int64, now time.Time) bool {
 	k.l.mu.Lock()
 	defer k.l.mu.Unlock()
 	before, had := k.l.short(), len(s.segments)
-	k.l.fill(s, enough)
+	err := k.l.fill(s, enough)
 	switch short := k.l.short(); {
 	case short == nil && before != nil:
 		k.l.log.Info("the click log has room again")
 	case short != nil && before == nil:
 		k.l.log.Error("the click log has no room for another segment", "err", short)
 	}
-	if s.short != nil && !errors.Is(s.short, errKeep) {
+	if err != nil && !errors.Is(err, errKeep) {
 		k.blocked = now.Add(retry)
 	}
 	return len(s.segments) > had
 }
 
 // fill puts segments into the empty slots of a writer until it has enough bytes
-// before it. l.mu is held.
-func (l *Log) fill(s *stream, enough int64) {
-	s.short = nil
+// before it, and returns why there is none to be had. l.mu is held.
+//
+// What is left of a segment may be too short for a record: only who has enough for a while
+// is not short any more.
+func (l *Log) fill(s *stream, enough int64) error {
 	done := max(s.w.done.Load(), s.first)
 	ready, last := int64(0), s.first/uint64(l.opts.Segment)-1
 	for _, seg := range s.segments {
@@ -198,18 +200,22 @@ func (l *Log) fill(s *stream, enough int64) {
 	for ready < enough {
 		slot := &s.w.next[s.provided%ahead]
 		if slot.Load() != nil {
-			return
+			break
 		}
 		seg, err := l.provide(s, last+1)
 		if err != nil {
 			s.short = err
-			return
+			return err
 		}
 		last++
 		ready += l.opts.Segment
 		s.provided++
 		slot.Store(seg)
 	}
+	if enough == enoughAhead {
+		s.short = nil
+	}
+	return nil
 }
 
 // touch touches the pages that a writer comes to next: those of a second, and

@@ -22,7 +22,7 @@ func (l *Log) setUp() error {
 	for _, s := range l.streams {
 		l.free(s)
 		if s.w != nil {
-			l.fill(s, 1)
+			_ = l.fill(s, 1) // it is in short, too
 		}
 	}
 	if err := l.short(); err != nil {

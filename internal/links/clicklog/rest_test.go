@@ -53,7 +53,8 @@ func TestLog_RestsUntilARecordComes(t *testing.T) {
 	}
 }
 
-// While a writer has no room, the log does not rest: room may come without a record.
+// While a writer has no room, the log says so without a break, and does not rest: room may
+// come without a record. What is left of the last segment is too short for a record.
 func TestLog_DoesNotRestWithoutRoom(t *testing.T) {
 	o := small(t.TempDir())
 	o.rest, o.Keep = time.Millisecond, 4*o.Segment
@@ -68,6 +69,11 @@ func TestLog_DoesNotRestWithoutRoom(t *testing.T) {
 	for start := time.Now(); time.Since(start) < 300*time.Millisecond; time.Sleep(10 * time.Millisecond) {
 		if l.Still() != nil {
 			t.Fatal("it rests")
+		}
+		for range 1000 {
+			if l.Stats().Full == "" {
+				t.Fatal("it says that there is room")
+			}
 		}
 	}
 }
