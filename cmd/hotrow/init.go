@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
@@ -20,7 +21,11 @@ func (c *initCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		_, err = p.stdout.Write(config.Init(cat, c.URL))
+		variable := ""
+		if slices.Contains(p.env, "DATABASE_URL="+c.URL) {
+			variable = "DATABASE_URL"
+		}
+		_, err = p.stdout.Write(config.Init(cat, c.URL, variable))
 		return err
 	})
 }

@@ -37,7 +37,7 @@ func catalog() *source.Catalog {
 }
 
 func TestInit_LoadsBack(t *testing.T) {
-	text := string(Init(catalog(), "postgres://u:hunter2@h/db?password=hunter3&sslmode=disable"))
+	text := string(Init(catalog(), "postgres://u:hunter2@h/db?password=hunter3&sslmode=disable", ""))
 	if strings.Contains(text, "hunter") {
 		t.Errorf("the password is written down:\n%s", text)
 	}
@@ -73,9 +73,25 @@ func TestInit_LoadsBack(t *testing.T) {
 	}
 }
 
+// TestInit_NamesTheVariableWithThePassword: what is printed works where the variable is.
+func TestInit_NamesTheVariableWithThePassword(t *testing.T) {
+	const url = "postgres://u:hunter2@h/db"
+	text := string(Init(catalog(), url, "DATABASE_URL"))
+	if strings.Contains(text, "hunter") {
+		t.Errorf("the password is written down:\n%s", text)
+	}
+	c, _, err := load("hotrow.yaml", text, []string{"DATABASE_URL=" + url})
+	if err != nil || c.Sources["main"].URL.Reveal() != url {
+		t.Errorf("%v; the source of:\n%s", err, text)
+	}
+	if text := string(Init(catalog(), "postgres://u@h/db", "DATABASE_URL")); strings.Contains(text, "${DATABASE_URL}") {
+		t.Errorf("a URL without a password is not written down:\n%s", text)
+	}
+}
+
 func TestInit_OfAnEmptyDatabaseLoadsBack(t *testing.T) {
 	for _, url := range []string{"app.db", `a "b" ${c}.db`, "postgres://h/db"} {
-		text := string(Init(&source.Catalog{}, url))
+		text := string(Init(&source.Catalog{}, url, ""))
 		c, _, err := load("hotrow.yaml", text, nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
@@ -136,7 +152,7 @@ func TestDiscover_IsWhatInitWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byFile := mustLoad(t, string(Init(catalog(), url)))
+	byFile := mustLoad(t, string(Init(catalog(), url, "")))
 	for name, r := range byURL.Resources {
 		if !r.HideSecrets {
 			t.Errorf("%s does not hide secrets", name)
@@ -201,7 +217,7 @@ func TestDiscover_LeavesOutATableWhoseNameIsTaken(t *testing.T) {
 		if diff := cmp.Diff(want, leftOut); diff != "" {
 			t.Errorf("left out (-want +got):\n%s", diff)
 		}
-		text := string(Init(cat, url))
+		text := string(Init(cat, url, ""))
 		if !strings.Contains(text, want[0].Why) {
 			t.Errorf("init does not say so:\n%s", text)
 		}

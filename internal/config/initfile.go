@@ -12,12 +12,12 @@ import (
 
 // Init writes a configuration for the tables of a catalogue, with the embedding
 // that foreign keys suggest as comments. It loads without an error.
-func Init(cat *source.Catalog, url string) []byte {
+func Init(cat *source.Catalog, url, variable string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Made by hotrow init from %s.\n", comment(cat.Server))
 	b.WriteString("# Check it with: hotrow check -c FILE. Every key that is not here has " +
 		"its default.\nversion: 1\n\n")
-	writeSource(&b, url)
+	writeSource(&b, url, variable)
 	tables, leftOut := candidates(cat)
 	for i, t := range tables {
 		writeTable(&b, cat, t, i == 0)
@@ -40,12 +40,19 @@ func goodName(name string) bool {
 
 var passwordInURL = regexp.MustCompile(`(://[^:/@\s]*):.*@`)
 
-// writeSource writes the sources. A password is not written down.
-func writeSource(b *bytes.Buffer, url string) {
+// writeSource writes the sources. A password is not written down: the variable that
+// holds it is, if there is one.
+func writeSource(b *bytes.Buffer, url, variable string) {
 	url = NormalizeURL(url)
 	b.WriteString("sources:\n  main:\n")
 	clean := passwordInURL.ReplaceAllString(url, "${1}@")
-	if clean = paramPassword.ReplaceAllString(clean, ""); clean != url {
+	clean = paramPassword.ReplaceAllString(clean, "")
+	switch {
+	case clean != url && variable != "":
+		fmt.Fprintf(b, "    # %s. A service has the variable in /etc/default/hotrow.\n", comment(clean))
+		fmt.Fprintf(b, "    url: ${%s}\n\n", variable)
+		return
+	case clean != url:
 		b.WriteString("    # The password is left out: set PGPASSWORD, use ~/.pgpass, or write\n" +
 			"    # url: ${DATABASE_URL} or url: file:PATH.\n")
 	}
