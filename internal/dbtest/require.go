@@ -58,10 +58,19 @@ func lookShell(t testing.TB, name string) string {
 	return ""
 }
 
+// postgresBinEnv holds the directory with the programs of a PostgreSQL server.
+const postgresBinEnv = "HOTROW_TEST_POSTGRES_BIN"
+
 // postgresBin returns the directory with the programs of a PostgreSQL server.
 // Debian keeps them out of PATH, one directory for each version: the newest is
-// taken, and PATH only when there is none.
+// taken, and PATH only when there is none. HOTROW_TEST_POSTGRES_BIN overrides that.
 func postgresBin() (string, error) {
+	if dir := os.Getenv(postgresBinEnv); dir != "" {
+		if !isProgram(filepath.Join(dir, "postgres")) || !isProgram(filepath.Join(dir, "initdb")) {
+			return "", fmt.Errorf("%s: no postgres and initdb in %s", postgresBinEnv, dir)
+		}
+		return dir, nil
+	}
 	dirs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil {
 		return "", err

@@ -392,7 +392,7 @@ func TestPostgres_DoctorTellsOfFullServers(t *testing.T) {
 			t.Fatalf("doctor says %q", feedWorst(findings, source.LevelWarning))
 		}
 		full := findings[i]
-		want := []string{"never (physical)", "gone (logical of database ", "of log"}
+		want := []string{"never (physical", "gone (logical of database ", "of log"}
 		if dsn == s.URL() { // an ordinary role is not told
 			want = append(want, "inactive since about 20")
 		}
