@@ -47,12 +47,12 @@ release: ## build a release of HEAD into build/release: packages, archives, an i
 	scripts/release
 
 .PHONY: release-test
-release-test: ## build it twice, compare, and try it as installed (Debian, as root; half an hour)
+release-test: ## build it twice, compare, try it as installed: upgrade, rollback (Debian, as root; half an hour)
 	scripts/release-test
 
 .PHONY: vulnerabilities
-vulnerabilities: ## known ones in what the program calls; needs vuln.go.dev
-	$(GO) tool -modfile=tools/release/go.mod govulncheck ./cmd/hotrow
+vulnerabilities: ## known ones in what the program and the client call; needs vuln.go.dev (or GOVULNDB)
+	scripts/vulnerabilities
 
 .PHONY: test
 test: deps vet cross lint ## everything that a change must pass

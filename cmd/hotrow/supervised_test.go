@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -11,13 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/restart"
 )
 
 // A unit is what systemd is to its services: it keeps their sockets, and hears what
@@ -209,7 +210,8 @@ func TestServe_RefusesSocketsItCannotPlace(t *testing.T) {
 func TestSystemd_UnitIsSound(t *testing.T) {
 	analyze := dbtest.Program(t, "systemd-analyze", "systemd")
 	dir := t.TempDir()
-	for _, name := range []string{"hotrow.service", "hotrow.socket"} {
+	units := []string{"hotrow.service", "hotrow.socket", "hotrow-wire.socket", "hotrow-resp.socket"}
+	for _, name := range units {
 		text, err := os.ReadFile(filepath.Join("../../deploy/systemd", name))
 		if err != nil {
 			t.Fatal(err)
@@ -220,7 +222,7 @@ func TestSystemd_UnitIsSound(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"verify", "./hotrow.service", "./hotrow.socket"},
+		{"verify", "./hotrow.service", "./hotrow.socket", "./hotrow-wire.socket", "./hotrow-resp.socket"},
 		{"security", "--offline=true", "--threshold=20", "./hotrow.service"}, // in tenths
 	} {
 		cmd := exec.CommandContext(t.Context(), analyze, args...)
@@ -231,51 +233,37 @@ func TestSystemd_UnitIsSound(t *testing.T) {
 	}
 }
 
-// While a process follows the other, the socket stays: clients wait a moment, and none
-// is refused.
-func TestServe_RestartWithSystemdsSocketFailsNoRequest(t *testing.T) {
+// While a process follows the other, the sockets stay: clients wait a moment, and none
+// is refused, whatever protocol it speaks.
+func TestServe_RestartWithSystemdsSocketsFailsNoRequest(t *testing.T) {
 	u := newUnit(t, "")
-	url := "http://" + u.socket("tcp", "127.0.0.1:0") + "/docs/"
-	var done atomic.Int64
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: i%4 == 0}}
-			defer client.CloseIdleConnections()
-			for n := i; ; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				resp, err := client.Get(fmt.Sprint(url, n%100+1))
-				if err != nil {
-					t.Errorf("client %d: %v", i, err)
-					return
-				}
-				body, err := io.ReadAll(resp.Body)
-				_ = resp.Body.Close()
-				if err != nil || resp.StatusCode != 200 {
-					t.Errorf("client %d: %d %s, %v", i, resp.StatusCode, body, err)
-					return
-				}
-				done.Add(1)
-			}
-		})
+	load := restart.Load{
+		HTTP: u.socket("tcp", "127.0.0.1:0"), Wire: u.socket("tcp", "127.0.0.1:0"),
+		RESP: u.socket("tcp", "127.0.0.1:0"), Resource: "docs", Keys: 100,
+		Want: `{"id":{n},"name":"name {n}"}`, Clients: 4,
 	}
+	const names = "LISTEN_FDNAMES=http:wire:resp"
+	answered := map[string]*atomic.Int64{"http": {}, "wire": {}, "resp": {}}
+	load.Answered = func(protocol string) { answered[protocol].Add(1) }
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	answers := make(chan []restart.Count, 1)
+	cmd, log := u.start(names)
+	go func() { answers <- load.Run(ctx) }()
 	for range 4 {
-		from := done.Load()
-		cmd, log := u.start()
-		until(t, log, func() bool { return done.Load() > from+300 || t.Failed() })
-		u.end(cmd, log)
-		if t.Failed() {
-			t.Logf("the log:\n%s", log)
-			break
+		for _, n := range answered {
+			from := n.Load()
+			until(t, log, func() bool { return n.Load() > from+100 })
 		}
+		u.end(cmd, log)
+		cmd, log = u.start(names)
 	}
-	close(stop)
-	cmd, log := u.start() // answers who still waits
-	wg.Wait()
+	stop() // who waits still is answered
+	for _, c := range <-answers {
+		if c.Failed > 0 || c.Answers == 0 {
+			t.Errorf("%+v; the last log:\n%s", c, log)
+		}
+		t.Logf("%+v", c)
+	}
 	u.end(cmd, log)
 }

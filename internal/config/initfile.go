@@ -49,7 +49,8 @@ func writeSource(b *bytes.Buffer, url, variable string) {
 	clean = paramPassword.ReplaceAllString(clean, "")
 	switch {
 	case clean != url && variable != "":
-		fmt.Fprintf(b, "    # %s. A service has the variable in /etc/default/hotrow.\n", comment(clean))
+		fmt.Fprintf(b, "    # %s. A service has the variable in /etc/default/hotrow.\n",
+			comment(clean))
 		fmt.Fprintf(b, "    url: ${%s}\n\n", variable)
 		return
 	case clean != url:

@@ -24,7 +24,7 @@ var house = []room{
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/alecthomas/kong", "github.com/KimMachineGun/automemlimit",
 			"charm.land/bubbletea", "charm.land/lipgloss"},
-		tests: []string{"browsertest", "client", "dbtest", "tlstest", "wire/exchange",
+		tests: []string{"browsertest", "client", "dbtest", "restart", "tlstest", "wire/exchange",
 			"client/wire/gofast", "client/wire/rows"},
 	},
 	{
@@ -35,6 +35,16 @@ var house = []room{
 		tests: []string{"client", "front/wire", "github.com/jackc/pgx",
 			"github.com/go-sql-driver/mysql"},
 		tool: true,
+	},
+	{
+		dir:   "internal/restart/ask",
+		knows: []string{"restart"},
+		tool:  true,
+	},
+	{
+		dir:   "internal/restart",
+		knows: []string{"client"},
+		tool:  true,
 	},
 	{
 		dir: "internal/writeback",
