@@ -42,9 +42,7 @@ func (t *Table) equality(terms []Term, indexes [][]string) bool {
 // isEquality reports whether a term is an equality of one column, with a value or some.
 func (t *Term) isEquality() bool {
 	switch t.Op {
-	case Eq, Is:
-		return !t.Not
-	case In:
+	case Eq, In, Is:
 		return !t.Not
 	case IsDistinct:
 		return t.Not
@@ -60,9 +58,15 @@ func (q *Query) followed(index []string) bool {
 	}) {
 		return false
 	}
-	if len(q.Where) > 0 && !q.mentions(func(column int) bool {
-		return q.Table.Columns[column].Name == index[0]
-	}) {
+	bounded := len(q.Where) == 0
+	for i := range q.Where {
+		t := &q.Where[i]
+		if !t.isEquality() && (t.Not || t.Op < Gt || t.Op > Lte) {
+			return false // rows that it leaves out may be any number
+		}
+		bounded = bounded || q.Table.Columns[t.Column].Name == index[0]
+	}
+	if !bounded {
 		return false
 	}
 	for i, o := range q.Order {
@@ -99,7 +103,8 @@ func (q *Query) mentions(so func(column int) bool) bool {
 }
 
 // Wanted returns the columns of an index by which the query would be Indexed: those of
-// equalities, then those of the order, or else of the first comparison.
+// equalities, then those of the order, or else of the first comparison. There is one at
+// least.
 func (q *Query) Wanted() []string {
 	var names []string
 	add := func(column int) {
@@ -119,6 +124,11 @@ func (q *Query) Wanted() []string {
 	}
 	if len(names) == 0 {
 		q.mentions(func(column int) bool { add(column); return true })
+	}
+	if len(names) == 0 {
+		for _, o := range q.Order {
+			add(o.Column)
+		}
 	}
 	return names
 }

@@ -28,6 +28,9 @@ func TestIndexed(t *testing.T) {
 		{"hired=gt.2020-01-01", false},
 		{"hired=gt.2020-01-01&order=hired", true},
 		{"hired=gt.2020-01-01&order=hired.desc", true},
+		{"hired=neq.2020-01-01&order=hired", false},
+		{"ename=like.a*&order=ename", false},
+		{"not.and=(hired.gt.2020-01-01,hired.lt.2021-01-01)&order=hired", false},
 		{"hired=gt.2020-01-01&fired=eq.true&order=hired", false},
 		{"or=(empNo.eq.1,ename.eq.a)", true},
 		{"or=(empNo.eq.1,and(ename.eq.a,fired.is.true))", true},
@@ -45,6 +48,13 @@ func TestIndexed(t *testing.T) {
 			q.Where != nil && q.Where[0].isEquality() {
 			t.Errorf("%s: with an index of %v it is not indexed either", c.query, wanted)
 		}
+	}
+	pair := *emps
+	pair.Key = []int{0, 4}
+	reversed, err := Parse("order=hired,empNo", NewTable(pair), Options{})
+	if err != nil || reversed.Indexed([][]string{{"empno", "hired"}}) ||
+		!reversed.Indexed([][]string{reversed.Wanted()}) {
+		t.Errorf("a composite key in another order: wanted %v, %v", reversed.Wanted(), err)
 	}
 	q, err := Parse("fired=eq.true&sal=gt.1&order=hired.desc", emps, Options{})
 	if err != nil || !slices.Equal(q.Wanted(), []string{"fired", "hired"}) {

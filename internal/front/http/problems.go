@@ -34,7 +34,8 @@ var (
 	kindBadQuery = &kind{"bad-query", http.StatusBadRequest,
 		"the query asks for something that is not offered", "see the HTTP API reference, lists"}
 	kindUnindexed = &kind{"unindexed-filter", http.StatusBadRequest,
-		"no index of the database answers the query", "the hint is the index that would"}
+		"no index of the database answers the query",
+		"ask for equality, or for a range ordered by its column"}
 	kindBadHeader = &kind{"bad-header", http.StatusBadRequest,
 		"a header cannot be read", "leave the header out, or send what the reference shows"}
 	kindBadBody = &kind{"bad-body", http.StatusBadRequest,

@@ -30,7 +30,8 @@ var (
 	kindBadQuery = &kind{"bad-query", gofast.InvalidArgument, false,
 		"the query asks for something that is not offered", ""}
 	kindUnindexed = &kind{"unindexed-filter", gofast.InvalidArgument, false,
-		"no index of the database answers the query", "the hint is the index that would"}
+		"no index of the database answers the query",
+		"ask for equality, or for a range ordered by its column"}
 	kindRange = &kind{"range-not-satisfiable", gofast.InvalidArgument, false,
 		"the list has no such range of rows", ""}
 	kindBadPosition = &kind{"bad-header", gofast.InvalidArgument, false,

@@ -48,11 +48,15 @@ func (p *Plan) Admit(ctx context.Context, c Conn, s *Selection) error {
 		quoted[i] = p.Dialect.Quote(name)
 	}
 	index := strings.Join(append(append([]string{n.Table.Name}, wanted...), "idx"), "_")
-	return &query.Error{Code: query.CodeUnindexed,
+	refused := &query.Error{Code: query.CodeUnindexed,
 		Message: "no index of " + n.Table.ID() + " answers these filters and this order, and the" +
 			" table is large",
 		Hint: fmt.Sprintf("CREATE INDEX %s ON %s (%s)", p.Dialect.Quote(index), n.Table.Into,
 			strings.Join(quoted, ", "))}
+	if !q.Indexed([][]string{wanted}) {
+		refused.Hint = "no one index would: ask for equality, or for a range ordered by its column"
+	}
+	return refused
 }
 
 // look asks the database how rows of a table can be found.
