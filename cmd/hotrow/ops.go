@@ -167,6 +167,10 @@ func (s *server) snapshot() ops.Snapshot {
 	}
 	lines := s.access.Stats()
 	snap.AccessLog = ops.AccessLog{Lines: lines.Lines, Dropped: lines.Dropped}
+	if s.tracer != nil {
+		spans := ops.Spans(s.tracer.Stats())
+		snap.Spans = &spans
+	}
 	snap.Unsent = ops.Unsent(s.unsent.Stats())
 	snap.Copies = ops.Copies{Made: st.Copies.Made, Refused: st.Copies.Refused,
 		Dropped: st.Copies.Dropped, Late: st.Copies.Late}

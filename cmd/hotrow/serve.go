@@ -25,6 +25,7 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/supervisor"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/trace"
 )
 
 type serveCmd struct {
@@ -102,6 +103,7 @@ type server struct {
 
 	events    *ops.Events   // the last records of log
 	unsent    *front.Unsent // of all fronts
+	tracer    *trace.Tracer // nil: there is none
 	access    *accesslog.Log
 	accessNow accesslog.Settings // of access; changed by reload
 
@@ -139,6 +141,7 @@ func (s *server) run() error {
 	if err := s.openAccessLog(); err != nil {
 		return err
 	}
+	s.openTracer()
 	ctx := s.p.ctx
 	if s.demo {
 		if err := s.createDemo(ctx); err != nil {
@@ -362,7 +365,7 @@ func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 		CacheControl: cfg.HTTP.CacheControl, XCache: cfg.HTTP.XCache,
 		Resttest: cfg.HTTP.Compat == "resttest",
 		HSTS:     cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
-		Access: s.access, Unsent: s.unsent,
+		Access: s.access, Unsent: s.unsent, Trace: s.tracer,
 	}
 }
 
@@ -468,6 +471,7 @@ func (s *server) close() {
 			s.log.Warn("requests are missing in the access log", "err", err)
 		}
 	}
+	s.tracer.Close()
 	if s.set != nil {
 		if err := s.set.Close(); err != nil {
 			s.log.Warn("resources did not close", "err", err)

@@ -24,6 +24,7 @@ type Config struct {
 	Links     Links                `yaml:"links"`
 	Ops       Ops                  `yaml:"ops"`
 	Log       Log                  `yaml:"log" apply:"reload"`
+	Trace     Trace                `yaml:"trace" apply:"restart"`
 	Auth      Auth                 `yaml:"auth" apply:"reload"`
 	Cache     Cache                `yaml:"cache" apply:"restart"`
 	Sources   map[string]*Source   `yaml:"sources" name:"NAME" apply:"restart"`
@@ -68,6 +69,12 @@ type Log struct {
 	AccessFormat string `yaml:"access_format" oneof:"json ltsv"`
 	AccessFile   string `yaml:"access_file" empty:"plain"`        // "": standard output
 	AccessSample int    `yaml:"access_sample" range:"1..1000000"` // one request in so many
+}
+
+// Trace says where spans are sent.
+type Trace struct {
+	Endpoint string `yaml:"endpoint" empty:"plain"` // "": nowhere
+	Sample   int    `yaml:"sample" range:"0..1000000"`
 }
 
 // Auth says who is known.

@@ -19,8 +19,9 @@ type KeyInfo struct {
 
 // envSections are the sections whose keys can be overridden by HOTROW_*.
 var envSections = map[string]bool{
-	"http": true, "wire": true, "links": true, "ops": true, "log": true, "cache": true,
-	"resp": true, "memcache": true, "kv": true,
+	"http": true, "wire": true, "links": true, "ops": true, "log": true, "trace": true,
+	"cache": true,
+	"resp":  true, "memcache": true, "kv": true,
 }
 
 // Keys lists every key of the file in the order of the structs.

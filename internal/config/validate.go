@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,6 +53,7 @@ func (v *validator) all() {
 	v.wire()
 	v.keyValue()
 	v.links()
+	v.trace()
 	v.disk()
 	v.hosts("http.hosts", v.c.HTTP.Hosts)
 	v.hosts("ops.hosts", v.c.Ops.Hosts)
@@ -241,4 +243,16 @@ func onlyLoopback(hosts []string) bool {
 		}
 	}
 	return true
+}
+
+// trace checks where spans are to be sent.
+func (v *validator) trace() {
+	text := v.c.Trace.Endpoint
+	if text == "" {
+		return
+	}
+	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" &&
+		u.Scheme != "https" {
+		v.addf("trace.endpoint", "%q is no address of a collector: want http://HOST:4318", text)
+	}
 }

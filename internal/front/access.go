@@ -26,6 +26,7 @@ func AccessColumns() []accesslog.Column {
 		{Name: "resource", Kind: accesslog.Text, Max: 128},
 		{Name: "principal", Kind: accesslog.Text, Max: 64},
 		{Name: "request_id", Kind: accesslog.Text, Max: 128},
+		{Name: "trace_id", Kind: accesslog.Text, Max: 32},
 		{Name: "user_agent", Kind: accesslog.Text, Max: 256},
 		{Name: "weight", Kind: accesslog.Count}, // requests that the line stands for
 	}
@@ -39,6 +40,7 @@ type AccessLine struct {
 	Cache               string
 	Resource, Principal string
 	RequestID, Agent    string
+	Trace               string // the id of the client's trace
 }
 
 // Fill gives r the values of AccessColumns.
@@ -52,6 +54,7 @@ func (a *AccessLine) Fill(r *accesslog.Ring, weight int64) {
 	r.Text(a.Resource)
 	r.Text(a.Principal)
 	r.Text(a.RequestID)
+	r.Text(a.Trace)
 	r.Text(a.Agent)
 	r.Int(weight)
 }

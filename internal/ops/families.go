@@ -65,6 +65,7 @@ const (
 	unsentBytes
 	unsentWaiting
 	unsentRefused
+	traceSpans
 	wireConnections
 	wireFrames
 	wireBytes
@@ -174,6 +175,8 @@ func careFamilies() map[metricID]family {
 			"Keys that warming has looked at in its present or last round."},
 		warmRounds: {"warm_rounds_total", counter, resource,
 			"Rounds of warming that are done: one at the start and one after each gap."},
+		traceSpans: {"trace_spans_total", counter, []string{"result"},
+			"Spans of traces: sent, dropped (too many waited) or failed (not taken)."},
 		unsentBytes: {"unsent_bytes", gauge, nil,
 			"Bytes of answers that clients have not read yet."},
 		unsentWaiting: {"unsent_waiting", gauge, nil,

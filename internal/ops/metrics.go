@@ -95,6 +95,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.value(cacheCopies, float64(s.Copies.Late), "late")
 	e.value(accessLogLines, float64(s.AccessLog.Lines))
 	e.value(accessLogDropped, float64(s.AccessLog.Dropped))
+	e.spans(s.Spans)
 	e.value(unsentBytes, float64(s.Unsent.Bytes))
 	e.value(unsentWaiting, float64(s.Unsent.Waiting))
 	e.value(unsentRefused, float64(s.Unsent.Refused))
@@ -116,6 +117,15 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 type emitter struct {
 	*collector
 	out chan<- prometheus.Metric
+}
+
+// spans writes what became of spans; nil: none are sent.
+func (e *emitter) spans(s *Spans) {
+	if s != nil {
+		e.value(traceSpans, float64(s.Sent), "sent")
+		e.value(traceSpans, float64(s.Dropped), "dropped")
+		e.value(traceSpans, float64(s.Failed), "failed")
+	}
 }
 
 func (e *emitter) requests(r *Requests) {

@@ -73,6 +73,7 @@ var frozen = []string{
 	"hotrow_resp_tracking_clients gauge ",
 	"hotrow_resp_tracking_keys gauge ",
 	"hotrow_resp_unknown_keys_total counter why",
+	"hotrow_trace_spans_total counter result",
 	"hotrow_unsent_bytes gauge ",
 	"hotrow_unsent_refused_total counter ",
 	"hotrow_unsent_waiting gauge ",
@@ -107,6 +108,7 @@ func everything() Snapshot {
 		Queries: []Queries{{Source: "main", Op: "load", Duration: h}},
 
 		AccessLog: AccessLog{Lines: 8, Dropped: 2},
+		Spans:     &Spans{Sent: 4},
 		Wire:      &Wire{Open: 3, FramesIn: 5, FramesOut: 6},
 		RESP:      &RESP{Open: 2, Commands: 7},
 		Memcache:  &Memcache{Open: 3, Commands: 8},

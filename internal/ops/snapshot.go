@@ -21,6 +21,7 @@ type Snapshot struct {
 	Watchers     int    // clients that watch now
 	WatchDropped uint64 // watchers cut off because they did not keep up
 	AccessLog    AccessLog
+	Spans        *Spans // nil: none are sent
 	Copies       Copies
 	Unsent       Unsent
 	Wire         *Wire     // nil: it is not served
@@ -70,6 +71,13 @@ type RESP struct {
 	TrackingKeys    int64  // that are tracked for them
 	Invalidations   uint64 // keys that they were told of, each as often as it was
 	Flushes         uint64 // times that everybody was told that anything may have changed
+}
+
+// Spans are those of traces, by what became of them.
+type Spans struct {
+	Sent    uint64
+	Dropped uint64 // too many waited
+	Failed  uint64 // the collector was away, or refused them
 }
 
 // Copies are the compressed copies of documents, by what became of them.

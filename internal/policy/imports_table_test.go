@@ -18,7 +18,7 @@ var house = []room{
 		dir: "cmd/hotrow",
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
 			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front",
-			"httpserve", "httprule", "accesslog", "resource", "hotkeys", "tier", "source",
+			"httpserve", "httprule", "accesslog", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
@@ -148,7 +148,7 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/http",
-		knows: []string{"front", "httpserve", "httprule", "accesslog", "crew", "lane",
+		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "crew", "lane",
 			"wire/http1", "resource", "source", "query", "row"},
 		tests: []string{"dbtest", "tlstest", "source/sqlite", "fresh", "tier",
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
@@ -271,6 +271,9 @@ var house = []room{
 	},
 	{
 		dir: "internal/hotkeys",
+	},
+	{
+		dir: "internal/trace",
 	},
 	{
 		dir:   "internal/tier/tiertest",

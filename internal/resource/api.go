@@ -38,6 +38,7 @@ type Answer struct {
 	Origin Origin
 	Token  Token         // every change up to here is in the answer
 	Lag    time.Duration // how long ago the feed was known to be complete
+	Steps  Steps
 }
 
 // Origin says where an answer came from, as Cache-Status tells it.

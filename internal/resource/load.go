@@ -57,17 +57,20 @@ type pending struct {
 	lease  *fresh.Lease // nil: there is nothing to wait for
 	leader bool
 	need   fresh.Need
+	begun  int64
+	trip   *trip // nil: another loads, or nobody
 }
 
 // begin begins to read keys, into list. It waits for a position, if o asks for one, and
 // for the disk.
 func (f *form) begin(ctx context.Context, keys []row.Key, o *Options, list []pending) {
+	begun := monotonic()
 	need, err := f.await(ctx, o)
 	at := f.src.asOf(monotonic()) // after the wait
 	var lead []*fresh.Lease
 	for i, asked := range keys {
 		rd := &list[i]
-		rd.need, rd.answer.Err = need, err
+		rd.need, rd.answer.Err, rd.begun = need, err, begun
 		if err == nil {
 			rd.key, rd.answer.Err = f.canonical(asked)
 		}
@@ -75,9 +78,16 @@ func (f *form) begin(ctx context.Context, keys []row.Key, o *Options, list []pen
 			lead = f.open(rd, o, &at, lead)
 		}
 	}
-	if len(lead) > 0 {
-		f.fetch(lead)
+	if len(lead) == 0 {
+		return
 	}
+	t := &trip{begun: monotonic()}
+	for i := range list {
+		if list[i].leader {
+			list[i].trip = t
+		}
+	}
+	f.fetch(lead, t)
 }
 
 // open answers one read from memory, or joins or takes the lease of its load, which is
@@ -118,6 +128,7 @@ func (f *form) end(ctx context.Context, rd *pending, o *Options) Answer {
 	}
 	a, err := f.answer(ctx, rd.lease, rd.leader, o, rd.need)
 	if err == nil {
+		a.Steps = rd.trip.steps(rd.begun)
 		return a
 	}
 	return f.rescue(rd.key, o, err)
@@ -259,11 +270,11 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 // fetch reads what the leases are for in one go. The disk is asked at once, which
 // takes microseconds; the source in a goroutine of its own: the caller may leave,
 // those who have joined still want the answer.
-func (f *form) fetch(leases []*fresh.Lease) {
+func (f *form) fetch(leases []*fresh.Lease, t *trip) {
 	if leases = f.enter(leases); len(leases) > 0 {
 		f.src.crew.Go(func() {
-			found, err := f.read(leases)
-			f.loaded(leases, found, err)
+			found, err := f.read(leases, t)
+			f.loaded(leases, found, err, t)
 		})
 	}
 }
@@ -284,19 +295,19 @@ func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
 }
 
 // loaded ends the leases with what the source has answered.
-func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error) {
+func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t *trip) {
 	defer f.src.loads.Done()
 	for i, l := range leases {
 		if err != nil {
 			f.space.Finish(l, nil, err, nil, nil)
 			continue
 		}
-		f.finish(l, &found[i])
+		f.finish(l, &found[i], t)
 	}
 }
 
 // read waits for a place among the source's readers and reads: see form.place.
-func (f *form) read(leases []*fresh.Lease) ([]source.Loaded, error) {
+func (f *form) read(leases []*fresh.Lease, t *trip) ([]source.Loaded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), f.src.timeout)
 	defer cancel()
 	release, err := f.place(ctx)
@@ -312,7 +323,8 @@ func (f *form) read(leases []*fresh.Lease) ([]source.Loaded, error) {
 	}
 	begin := monotonic()
 	loaded, err := f.plan.Load(ctx, keys)
-	f.src.observe("load", monotonic()-begin, err)
+	t.pool, t.database = begin-t.begun, monotonic()-begin
+	f.src.observe("load", t.database, err)
 	if err != nil {
 		f.r.counts.errors.Add(uint64(len(leases)))
 	}
@@ -320,8 +332,10 @@ func (f *form) read(leases []*fresh.Lease) ([]source.Loaded, error) {
 }
 
 // finish encodes what was read and stores it if the lease allows.
-func (f *form) finish(l *fresh.Lease, found *source.Loaded) {
+func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *trip) {
+	begin := monotonic()
 	doc := f.document(l, found)
+	t.encode.Add(monotonic() - begin)
 	var store func()
 	if f.keeps(l, found) {
 		store = f.store(l, doc)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync/atomic"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
@@ -18,7 +19,7 @@ import (
 //
 // Errors: ErrReadOnly, ErrPrecondition, row.ErrKey, *source.Error.
 func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
-	f := r.form.Load()
+	f, begun := r.form.Load(), monotonic()
 	if f.plan == nil {
 		return Result{}, f.src.notReady()
 	}
@@ -42,7 +43,9 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	if w.Key != "" {
 		h.hold([]fresh.Touch{{Space: f.space, Keys: []row.Key{w.Key}}})
 	}
+	sent := monotonic()
 	written, err := f.write(ctx, &w, h)
+	done := monotonic()
 	h.end(err)
 	if r.outdated(f, err, monotonic()) && source.Reshaped(err) {
 		return Result{}, r.reshaped()
@@ -53,6 +56,8 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	r.counts.writes.Add(1)
 	h.fulfil(&written.Loaded)
 	result := f.result(&w, written, h.document(w.Format))
+	result.Steps = Steps{Lease: time.Duration(sent - begun), Database: time.Duration(done - sent),
+		Encode: time.Duration(monotonic() - done)}
 	if w.Tell {
 		result.Touched = h.touched()
 	}

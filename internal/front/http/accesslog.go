@@ -18,6 +18,7 @@ func (c *call) log(a *answer, at time.Time, took time.Duration) {
 		Peer: c.p.address(), Method: c.r.method, Path: string(c.r.Path),
 		Status: a.code, Resource: c.resourceName(), Principal: c.who,
 		RequestID: requestID(string(c.r.RequestID)), Agent: c.r.agent(),
+		Trace: c.r.traceID(),
 	}
 	if c.from != nil {
 		line.Cache = cacheWord(c.from.status)

@@ -135,6 +135,7 @@ type provenance struct {
 	status string // of Cache-Status; "": none
 	token  resource.Token
 	lag    time.Duration
+	steps  resource.Steps
 }
 
 // appendShared appends the header lines that the answers of one source at one time have
@@ -162,6 +163,9 @@ func (o *settings) appendShared(dst []byte, from *provenance, cacheControl strin
 	if !from.token.IsZero() {
 		dst = append(dst, "Hotrow-Position: "...)
 		dst = append(appendPosition(dst, from.token, from.lag), "\r\n"...)
+	}
+	if from.steps != (resource.Steps{}) {
+		dst = appendServerTiming(dst, &from.steps)
 	}
 	return dst
 }

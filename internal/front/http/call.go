@@ -48,6 +48,9 @@ func (c *call) answer(send func(*answer)) {
 		if c.o.Access != nil && c.o.Access.On() {
 			c.log(a, start, took)
 		}
+		if c.o.Trace != nil {
+			c.trace(a, start, took)
+		}
 	}()
 	made, err := c.serve()
 	if err != nil {
@@ -195,7 +198,7 @@ func (c *call) read(segment string) (*answer, error) {
 
 // provenanceOf returns where an answer of a resource is from.
 func provenanceOf(a *resource.Answer) *provenance {
-	return &provenance{status: cacheStatus(a.Origin), token: a.Token, lag: a.Lag}
+	return &provenance{status: cacheStatus(a.Origin), token: a.Token, lag: a.Lag, steps: a.Steps}
 }
 
 // documentOps are the operations on a document by method.

@@ -23,6 +23,7 @@ import (
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/trace"
 )
 
 // Options are what a Handler needs. The zero value of every field but
@@ -65,6 +66,7 @@ type Options struct {
 	Unsent       *front.Unsent  // bounds answers that clients do not read; stays; nil: its own
 	Log          *slog.Logger   // nil: discard
 	Access       *accesslog.Log // of the requests, with front.AccessColumns; nil: none
+	Trace        *trace.Tracer  // of what memory does not answer; nil: none
 	Now          func() time.Time
 }
 

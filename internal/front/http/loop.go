@@ -419,7 +419,7 @@ func (s *loop) block(at *resource.AsOf, private bool) []byte {
 	}
 	b := &s.blocks[len(s.blocks)-1]
 	b.at = *at
-	from := provenance{cacheStatus(resource.HitMemory), at.Token, at.Lag}
+	from := provenance{status: cacheStatus(resource.HitMemory), token: at.Token, lag: at.Lag}
 	b.text = s.shared(b.text[:0], &from, false)
 	b.private = s.shared(b.private[:0], &from, true)
 	return b.of(private)
@@ -434,7 +434,7 @@ func (b *block) of(private bool) []byte {
 
 // stale returns the header lines of one answer that is flagged as stale.
 func (s *loop) stale(at *resource.AsOf, private bool) []byte {
-	from := provenance{cacheStatus(resource.HitStale), at.Token, at.Lag}
+	from := provenance{status: cacheStatus(resource.HitStale), token: at.Token, lag: at.Lag}
 	s.head = s.shared(s.head[:0], &from, private)
 	return s.head
 }
@@ -454,7 +454,7 @@ func (s *loop) logHit(
 	line := front.AccessLine{
 		Peer: p.address(), Method: r.method, Path: row.Alias(r.Path),
 		Cache: "hit", Resource: q.name, Principal: q.who,
-		Agent: r.agent(), RequestID: requestID(row.Alias(r.RequestID)),
+		Agent: r.agent(), RequestID: requestID(row.Alias(r.RequestID)), Trace: r.traceID(),
 	}
 	if state == resource.Stale {
 		line.Cache = "stale"

@@ -43,7 +43,7 @@ var passedOver = strings.Fields(`
 // without returns what a client sees of an answer but what differs each time.
 func (a reply) without(names ...string) string {
 	h := a.Header.Clone()
-	for _, name := range append(names, "Date", "Hotrow-Position") {
+	for _, name := range append(names, "Date", "Hotrow-Position", "Server-Timing") {
 		h.Del(name)
 	}
 	return fmt.Sprint(a.StatusCode, h, a.body)

@@ -149,7 +149,7 @@ func compareWithHandler(
 		context.WithValue(req.Context(), http.LocalAddrContextKey, net.Addr(local))))
 	full := w.Result()
 	for _, header := range []http.Header{resp.Header, full.Header} {
-		for _, name := range []string{"Date", "Hotrow-Position", "Connection"} {
+		for _, name := range []string{"Date", "Hotrow-Position", "Server-Timing", "Connection"} {
 			header.Del(name)
 		}
 	}

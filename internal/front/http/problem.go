@@ -116,7 +116,8 @@ func (c *call) refuse(err error) *answer {
 	p := problemOf(err)
 	if p.logged(err) && c.h.logLimit.Allow(c.o.Now()) {
 		c.o.Log.Error("request failed", "method", front.Clip(c.r.method, 64), "path",
-			front.Clip(string(c.r.Path), 1024), "status", p.kind.status, "err", err)
+			front.Clip(string(c.r.Path), 1024), "status", p.kind.status, "err", err,
+			"trace_id", c.r.traceID())
 	}
 	return c.problem(p)
 }

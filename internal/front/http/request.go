@@ -72,24 +72,7 @@ func (r *request) agent() string {
 	if r.http != nil {
 		return r.http.Header.Get("User-Agent")
 	}
-	return row.Alias(userAgent(r.head))
-}
-
-// userAgent returns the value of the first User-Agent line of a head that http1 has read.
-func userAgent(head []byte) []byte {
-	const name = "user-agent:"
-	for {
-		end := bytes.IndexByte(head, '\n')
-		if end < 0 {
-			return nil
-		}
-		head = head[end+1:]
-		if len(head) > len(name) && head[0]|0x20 == 'u' && head[len(name)-1] == ':' &&
-			bytes.EqualFold(head[:len(name)], []byte(name)) {
-			value, _, _ := bytes.Cut(head[len(name):], []byte("\r\n"))
-			return bytes.Trim(value, " \t")
-		}
-	}
+	return row.Alias(headerOf(r.head, "user-agent:"))
 }
 
 // A peer is at the other end of a connection.

@@ -110,7 +110,7 @@ func (c *call) write(w resource.Write, m media) (*answer, error) {
 // result answers a write that has been done. Who may write but not read
 // gets no document.
 func (c *call) result(res *resource.Result, m media, op source.Op) (*answer, error) {
-	c.from = &provenance{token: res.Token, lag: res.Lag}
+	c.from = &provenance{token: res.Token, lag: res.Lag, steps: res.Steps}
 	prefer := parsePrefer(row.Alias(c.r.Prefer))
 	if !c.reads(c.res) {
 		prefer = preferences{minimal: true}
