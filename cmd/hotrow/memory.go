@@ -13,6 +13,10 @@ const (
 	// defaultCache is the budget of documents where nothing else is said.
 	defaultCache = 512 << 20
 
+	// listShare is the part of the cache (1/n) that is for lists: whoever asks for many
+	// pushes no document out.
+	listShare = 8
+
 	// besidesHeap is what the process takes besides Go's heap: the program itself,
 	// SQLite's connections (54 MiB of 16, with documents of 17 KB), files and sockets.
 	// Where that is more than half of what there is, the heap has the other half.

@@ -178,6 +178,9 @@ func (s *server) snapshot() ops.Snapshot {
 		Name: "memory", Entries: t.Entries, Negative: t.Negative, Bytes: t.Bytes,
 		MaxBytes: t.MaxBytes, Hits: t.Hits, Misses: t.Misses, Evictions: t.Evictions,
 		CopyBytes: t.CopyBytes,
+	}, {
+		Name: "lists", Entries: uint64(st.Lists.Entries), Bytes: uint64(st.Lists.Bytes),
+		MaxBytes: uint64(st.Lists.MaxBytes), Evictions: st.Lists.Evicted,
 	}}
 	s.addDisk(&snap)
 	s.addLinks(&snap)
@@ -262,6 +265,7 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 		Invalidations: ops.Invalidations{
 			Feed: r.Fed, Write: r.Written, Admin: r.Admin, Gap: r.Gaps,
 		},
+		Lists: ops.Lists(r.Lists),
 	}
 }
 

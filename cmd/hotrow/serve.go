@@ -272,7 +272,8 @@ func (s *server) openSet(ctx context.Context) error {
 	}
 	b := s.budget()
 	s.p.tuneCollector(b)
-	s.memory = tier.NewMemory(b.cache)
+	lists := b.cache / listShare
+	s.memory = tier.NewMemory(b.cache - lists)
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err
 	}
@@ -280,7 +281,7 @@ func (s *server) openSet(ctx context.Context) error {
 		s.hot = new(hotkeys.Keys)
 	}
 	s.set, err = resource.Open(ctx, resource.SetOptions{
-		Memory: s.memory, Disk: s.disk, Sources: sourceOptions(s.cfg(), s.sources),
+		Memory: s.memory, Lists: lists, Disk: s.disk, Sources: sourceOptions(s.cfg(), s.sources),
 		Resources: specs, Hot: s.hot, Log: s.log,
 	})
 	if err != nil {

@@ -2,8 +2,10 @@ package fresh
 
 import "github.com/hotrow/hotrow/internal/row"
 
-// A Touch is what one transaction means for one space.
+// A Touch is what one transaction means for one space, or (Moved) for the lists of all.
 type Touch struct {
+	Moved *Moved // all else is zero
+
 	Space *Space
 	Keys  []row.Key // documents that changed, old and new
 	// Children are rows whose change touches documents that the feed cannot
@@ -31,6 +33,7 @@ func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pendi
 	for i := range touches {
 		touches[i].apply(pos, ref != nil)
 	}
+	d.words.step()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if ref != nil { // known to be pending only when every mark that Settle takes away is there
@@ -63,6 +66,10 @@ func (d *Domain) Release(touches []Touch, pos Position) {
 // apply marks what t touches by the transaction at pos, or only drops it when the change
 // is settled.
 func (t *Touch) apply(pos Position, unsettled bool) {
+	if t.Moved != nil {
+		t.Moved.words.touch(t.Moved, unsettled)
+		return
+	}
 	s := t.Space
 	if t.Whole {
 		s.flushed()
@@ -126,6 +133,10 @@ func (p *Pending) unmark() {
 // settle takes the marks of apply away. A load begun under a mark may have read
 // the state of before: nobody joins it any more.
 func (t *Touch) settle(pos Position) {
+	if t.Moved != nil {
+		t.Moved.words.settle(t.Moved)
+		return
+	}
 	s := t.Space
 	for _, k := range t.Keys {
 		sh := s.shard(k)

@@ -42,6 +42,8 @@ type Domain struct {
 	// the caller's monotonic clock; 0: none was reached yet.
 	fenced atomic.Int64
 
+	words *Words // of lists
+
 	// mu guards what follows. It is taken before no other lock of the package
 	// but Space.mu and shard.mu, and never inside them.
 	mu       sync.Mutex
@@ -62,7 +64,7 @@ type past struct {
 // the begin of the last fence that was reached. No feed is attached yet: until
 // Reset and Fenced have been called its State is Lagging.
 func NewDomain(staleAfter time.Duration) *Domain {
-	d := &Domain{staleAfter: staleAfter, advanced: make(chan struct{})}
+	d := &Domain{staleAfter: staleAfter, advanced: make(chan struct{}), words: newWords()}
 	d.applied.Store(&Progress{})
 	return d
 }
@@ -130,16 +132,19 @@ func (d *Domain) Applied() *Progress { return d.applied.Load() }
 // All of that is one step, in this order: the marks of the beginning, the epoch, the
 // position, and then the end of the marks of before, whose proof belongs to the feed
 // of before. A lease that is taken meanwhile is of the epoch that ends, or is
-// not storable: see Space.lease.
+// not storable: see Space.lease. For lists the mark is one of all words.
 func (d *Domain) Reset(origin string, pos Position, ref any, now int64) {
-	before := d.begin(Progress{Origin: origin, Pos: pos}, ref, now)
+	all := d.Moves()
+	all.Any()
+	d.words.touch(all, ref != nil) // before the epoch
+	before := d.begin(Progress{Origin: origin, Pos: pos}, all, ref, now)
 	for _, p := range before {
 		p.unmark()
 	}
 }
 
 // begin is Reset without the end of the marks of before, which it returns.
-func (d *Domain) begin(at Progress, ref any, now int64) (before []*Pending) {
+func (d *Domain) begin(at Progress, all *Moved, ref any, now int64) (before []*Pending) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &Pending{Pos: at.Pos, Ref: ref, Since: now, begins: true}
@@ -149,6 +154,9 @@ func (d *Domain) begin(at Progress, ref any, now int64) (before []*Pending) {
 			p.touches = append(p.touches, Touch{Space: s, Whole: true})
 		}
 		s.children.clear() // before the epoch: see children.clear
+	}
+	if ref != nil {
+		p.touches = append(p.touches, Touch{Moved: all})
 	}
 	at.Epoch = d.epoch.Load() + 1
 	d.past[(at.Epoch-1)%uint64(len(d.past))] = past{at.Epoch - 1, d.fenced.Load()}

@@ -114,6 +114,7 @@ type Lease struct {
 	at       Position // of the write that has promised it; 0: it is a load
 	clock    uint64
 	open     *list.Element // in children.open
+	list     *listLease    // nil: it is of a document
 
 	// Guarded by the shard's lock until done is closed.
 	doomed bool          // a change came after the lease was taken
@@ -126,6 +127,10 @@ type Lease struct {
 	err    error
 
 	recalled bool // doc is a copy that a slower tier had kept
+
+	// With is the caller's: the leader may set it before it ends the lease, for those who
+	// wait.
+	With any
 }
 
 // Done is closed when the lease is finished.

@@ -35,6 +35,7 @@ const (
 	cacheCopies
 	cacheCopyBytes
 	cacheability
+	cacheLists
 	diskUp
 	diskWaiting
 	diskCommits
@@ -101,6 +102,9 @@ const (
 	numMetrics
 )
 
+const listsHelp = "Requests for lists: hit, or why memory had no answer: absent, " +
+	"moved (a change), dirty (one that is not settled). once and too_large: lists not kept."
+
 // families returns every metric of ours.
 func families() [numMetrics]family {
 	source, resource := []string{"source"}, "resource"
@@ -132,6 +136,7 @@ func families() [numMetrics]family {
 			"Bytes that compressed copies take, of those of the documents."},
 		cacheability: {"cacheability", gauge, []string{resource},
 			"Share of the fills that may be stored, 0 to 1."},
+		cacheLists: {"cache_lists_total", counter, []string{resource, "result"}, listsHelp},
 		feedUp:     {"feed_up", gauge, source, "1 while the feed follows its database."},
 		feedLag:    {"feed_lag_seconds", gauge, source, "Time since the feed was complete."},
 		feedGaps:   {"feed_gaps_total", counter, source, "Times that a change may be missing."},

@@ -140,7 +140,8 @@ func (e *emitter) requests(r *Requests) {
 // have hundreds of tables.
 func (r *Resource) asked() bool {
 	n := r.Fills.Stored + r.Fills.Discarded + r.Fills.Collapsed + r.Fills.Error +
-		r.Fills.Written + r.Invalidations.Write + r.Invalidations.Admin
+		r.Fills.Written + r.Invalidations.Write + r.Invalidations.Admin +
+		r.Lists.Hits + r.Lists.Absent
 	for _, l := range r.Lookups {
 		n += l.Hit + l.Miss + l.Stale + l.Negative
 	}
@@ -164,6 +165,12 @@ func (e *emitter) resource(r *Resource) {
 	e.value(cacheInvalidations, float64(r.Invalidations.Admin), r.Name, "admin")
 	e.value(cacheInvalidations, float64(r.Invalidations.Gap), r.Name, "gap")
 	e.value(cacheability, r.Cacheability, r.Name)
+	e.value(cacheLists, float64(r.Lists.Hits), r.Name, "hit")
+	e.value(cacheLists, float64(r.Lists.Absent), r.Name, "absent")
+	e.value(cacheLists, float64(r.Lists.Moved), r.Name, "moved")
+	e.value(cacheLists, float64(r.Lists.Dirty), r.Name, "dirty")
+	e.value(cacheLists, float64(r.Lists.Once), r.Name, "once")
+	e.value(cacheLists, float64(r.Lists.TooLarge), r.Name, "too_large")
 	if r.Warm != nil {
 		e.value(warmKeys, float64(r.Warm.Keys), r.Name)
 		e.value(warmRounds, float64(r.Warm.Rounds), r.Name)

@@ -120,6 +120,17 @@ type Resource struct {
 	Watchers      int           `json:"watchers"`     // that follow it now
 	Warm          *Warm         `json:"warm,omitempty"`
 	Memory        []Share       `json:"memory,omitempty"` // by representation
+	Lists         Lists         `json:"lists"`
+}
+
+// Lists are requests for lists, by what memory had, and those that were not kept.
+type Lists struct {
+	Hits     uint64 `json:"hits"`
+	Absent   uint64 `json:"absent"` // it was not in memory
+	Moved    uint64 `json:"moved"`  // it had changed
+	Dirty    uint64 `json:"dirty"`  // a change of it was not settled
+	Once     uint64 `json:"once"`   // not kept: it was asked for once
+	TooLarge uint64 `json:"too_large"`
 }
 
 // A Share is what a resource takes of the memory in one representation.

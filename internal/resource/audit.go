@@ -117,6 +117,9 @@ func (u *upstream) auditForm(f *form) {
 		"key", string(ref.Key),
 		"made", time.Duration(monotonic()-doc.Stamp().At).String()+" ago", "cause", u.causes())
 	f.space.DropAll()
+	if f.lists != nil {
+		f.lists.DropAll()
+	}
 }
 
 // causes says what may lie behind a wrong copy: what is known not to be told, before a

@@ -89,6 +89,7 @@ func (s *Set) complete(f *form, plan source.Plan) {
 	}
 	f.tracked = len(Tracked(plan)) > 0
 	f.space = f.src.domain.NewSpace(f.drop, f.agree, f.tracked)
+	f.keepLists(s.lists)
 	f.keepOnDisk(s.disk)
 	s.forms.Store(f.number, f)
 }

@@ -35,10 +35,16 @@ type copier struct {
 
 // A copyJob is one copy to be made.
 type copyJob struct {
-	keeper tier.CopyKeeper
+	keeper copyKeeper
 	ref    tier.Ref
 	doc    *row.Document
 	coding row.Coding
+}
+
+// A copyKeeper is where a copy is kept: see tier.CopyKeeper.
+type copyKeeper interface {
+	Get(ref tier.Ref) (*row.Document, bool)
+	KeepCopy(ref tier.Ref, d, k *row.Document) bool
 }
 
 func newCopier() *copier {
@@ -62,11 +68,16 @@ func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 	}
 	ref := tier.Ref{Resource: f.number, Format: doc.Format(),
 		Key: row.Key(strings.Clone(string(key)))}
+	f.copier.ask(copyJob{keeper, ref, doc, c})
+}
+
+// ask has a copy made, unless too many are waited for.
+func (k *copier) ask(j copyJob) {
 	select {
-	case f.copier.jobs <- copyJob{keeper, ref, doc, c}:
+	case k.jobs <- j:
 	default:
-		f.copier.dropped.Add(1)
-		doc.Unask(c)
+		k.dropped.Add(1)
+		j.doc.Unask(j.coding)
 	}
 }
 

@@ -182,8 +182,8 @@ func (f *form) staleLimit(at *AsOf, failed bool) time.Duration {
 // A Tally counts what one loop has answered from memory. It has one writer, and a
 // cache line to itself.
 type Tally struct {
-	hits, absent, stale atomic.Uint64
-	_                   [40]byte
+	hits, absent, stale, lists atomic.Uint64
+	_                          [32]byte
 }
 
 // Answered counts one answer of a state that is not a Miss.
@@ -200,6 +200,9 @@ func (t *Tally) Add(s State, n uint64) {
 	}
 	to.Store(to.Load() + n)
 }
+
+// List counts one list that was found as a whole.
+func (t *Tally) List() { t.lists.Store(t.lists.Load() + 1) }
 
 // Hits returns how many hits were counted.
 func (t *Tally) Hits() uint64 { return t.hits.Load() }

@@ -52,7 +52,7 @@ func (u *upstream) doubts(tables []string) {
 func (u *upstream) hold(f *form) {
 	if !f.doubt.held {
 		f.doubt.held = true
-		u.domain.Hold([]fresh.Touch{{Space: f.space, Whole: true}})
+		u.domain.Hold(f.everything())
 	}
 }
 
@@ -88,8 +88,17 @@ func (u *upstream) trust(f *form, told int) {
 	f.tried(nil)
 	if f.doubt.held {
 		f.doubt.held = false
-		u.domain.Release([]fresh.Touch{{Space: f.space, Whole: true}}, 0)
+		u.domain.Release(f.everything(), 0)
 	}
+}
+
+// everything is a touch of all that is kept of f.
+func (f *form) everything() []fresh.Touch {
+	list := []fresh.Touch{{Space: f.space, Whole: true}}
+	if f.lists != nil {
+		list = append(list, fresh.Touch{Space: f.lists, Whole: true})
+	}
+	return list
 }
 
 // distrust says that a form does not compile, told being what it had been told before.

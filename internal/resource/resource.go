@@ -41,7 +41,12 @@ type form struct {
 	wide   bool
 	number uint32
 	space  *fresh.Space
-	memory tier.Tier  // nil: pass-through
+	memory tier.Tier // nil: pass-through
+
+	kept         *listStore
+	lists        *fresh.Space    // nil: lists are not kept
+	listQuestion *fresh.Question // what every list depends on
+
 	disk   *tier.Disk // nil: none, or one that cannot keep these documents
 	copier *copier
 
@@ -132,6 +137,9 @@ func (r *Resource) Invalidate(key *row.Key) error {
 	r.counts.admin.Add(1)
 	if key == nil {
 		f.space.DropAll()
+		if f.lists != nil {
+			f.lists.DropAll()
+		}
 		return f.synced()
 	}
 	k, err := f.canonical(*key)

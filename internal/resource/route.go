@@ -104,7 +104,39 @@ func (u *upstream) touches(tx *source.Tx) []fresh.Touch {
 			r.add(b.touch(r.form.space), c)
 		}
 	}
+	if m := u.moves(tx); !m.Empty() {
+		b.list = append(b.list, m.Touch())
+	}
 	return b.list
+}
+
+// moves says what a transaction means for lists. u.apply is held.
+func (u *upstream) moves(tx *source.Tx) *fresh.Moved {
+	m := u.domain.Moves()
+	if tx.All {
+		m.Any()
+	}
+	for _, t := range tx.Tables {
+		if words, ok := u.tables.Load(t); ok {
+			m.Whole(words.(*fresh.Table))
+		}
+	}
+	for i := range tx.Changes {
+		if words, ok := u.tables.Load(tx.Changes[i].Table); ok {
+			m.Row(words.(*fresh.Table), nil, nil)
+		}
+	}
+	return m
+}
+
+// table returns the words of a table. Whoever asks for them first is compiled, and not
+// used yet: no transaction is applied meanwhile.
+func (u *upstream) table(name string) *fresh.Table {
+	words, ok := u.tables.Load(name)
+	if !ok {
+		words, _ = u.tables.LoadOrStore(name, u.domain.NewTable())
+	}
+	return words.(*fresh.Table)
 }
 
 // touching collects one Touch for each space.

@@ -57,6 +57,7 @@ type Preparer interface {
 type SetOptions struct {
 	Memory    tier.Tier  // closed by the caller, after the Set
 	Disk      *tier.Disk // behind memory; nil: none. Closed by the caller, after the Set
+	Lists     int64      // bytes that lists may take, besides Memory; 0: none is kept
 	Sources   []SourceOptions
 	Resources []Spec
 	Hot       *hotkeys.Keys // is told which keys are read and changed; nil: nobody is
@@ -69,6 +70,7 @@ type Set struct {
 	disk   *tier.Disk
 	copier *copier
 	hot    *hotkeys.Keys
+	lists  *listStore
 	log    *slog.Logger
 	byName atomic.Pointer[map[string]*Resource]
 	forms  sync.Map      // of *form by number: whose documents a tier has forgotten
@@ -88,6 +90,7 @@ type Set struct {
 func Open(ctx context.Context, o SetOptions) (*Set, error) {
 	s := &Set{
 		memory: o.Memory, disk: o.Disk, copier: newCopier(), hot: o.Hot, log: o.Log,
+		lists:   newListStore(o.Lists),
 		options: make(map[string]SourceOptions), sources: make(map[string]*upstream),
 	}
 	if s.hot == nil {
@@ -215,6 +218,10 @@ func (s *Set) retire(f *form) {
 	if f.space != nil {
 		f.space.Remove()
 	}
+	if f.lists != nil {
+		f.lists.Remove()
+		s.lists.retire(f.number)
+	}
 	if s.disk != nil {
 		s.disk.Unbind(f.number)
 	}
@@ -282,7 +289,7 @@ func (s *Set) Available() error {
 
 // Stats returns a snapshot of everything.
 func (s *Set) Stats() Stats {
-	st := Stats{Copies: s.copier.stats()}
+	st := Stats{Copies: s.copier.stats(), Lists: s.lists.stats()}
 	for _, r := range s.All() {
 		st.Resources = append(st.Resources, r.Stats())
 	}

@@ -18,6 +18,8 @@ type counts struct {
 	stored, discarded, collapsed, recalled    atomic.Uint64
 	kept, bypassed                            atomic.Uint64
 	errors, writes, fed, written, gaps, admin atomic.Uint64
+
+	lists listCounts
 }
 
 // count adds what touches have invalidated to a counter of each resource: the
@@ -62,6 +64,13 @@ type ResourceStats struct {
 	Watchers                             int
 	WatchDropped                         uint64
 	Ready                                bool
+	Lists                                ListCounts
+}
+
+// ListCounts count requests for lists, by what memory had, and those that were not kept.
+type ListCounts struct {
+	Hits, Absent, Moved, Dirty uint64
+	Once, TooLarge             uint64
 }
 
 // SourceStats is a snapshot of one source.
@@ -97,6 +106,7 @@ type Stats struct {
 	Resources []ResourceStats
 	Sources   []SourceStats
 	Copies    CopyStats
+	Lists     ListStats
 }
 
 // Timing is a histogram of durations.
@@ -169,6 +179,7 @@ func (r *Resource) Stats() ResourceStats {
 		Kept: c.kept.Load(),
 		Fed:  c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
 		Warm:     r.warmStats(),
+		Lists:    c.lists.snapshot(r.listed()),
 		Watchers: int(r.watch.count.Load()), WatchDropped: r.watch.dropped.Load(),
 	}
 }

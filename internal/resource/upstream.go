@@ -125,6 +125,7 @@ type upstream struct {
 	// under apply.
 	apply   sync.Mutex // held while a transaction is applied; taken before all of fresh's
 	routes  map[string][]route
+	tables  sync.Map // of *fresh.Table by the name of the table: what lists depend on
 	forms   []*form
 	bySpace map[*fresh.Space]*form
 }

@@ -2,6 +2,7 @@ package stress
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,9 +103,9 @@ func positionOf(text string) uint64 {
 func (rs *readers) sweep(t *testing.T) (hits, stale int) {
 	t.Helper()
 	rs.stand.quiet()
-	c := rs.stand.connect()
-	for _, p := range rs.pages {
-		for range 2 {
+	c, lists := rs.stand.connect(), 0
+	for _, p := range slices.Concat(rs.pages, rs.lists) {
+		for range 4 {
 			a, err := c.get(p.path())
 			if err != nil {
 				t.Fatal(err)
@@ -115,12 +116,18 @@ func (rs *readers) sweep(t *testing.T) (hits, stale int) {
 			}
 			if a.status() == hit {
 				hits++
+				if p.limit > 0 {
+					lists++
+				}
 			}
 			if bad := differs(looks); bad != "" {
 				stale++
 				t.Errorf("GET %s: stale for good: %s: %s", p.path(), a.status(), bad)
 			}
 		}
+	}
+	if lists == 0 {
+		t.Error("no list came from memory")
 	}
 	return hits, stale
 }

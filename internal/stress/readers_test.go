@@ -23,7 +23,8 @@ type readers struct {
 	t     testing.TB
 	world *world
 	stand *stand
-	pages []*page
+	pages []*page // documents
+	lists []*page
 	token atomic.Pointer[string] // of some earlier answer
 
 	// faults says that the database may be away: then an answer may be a clear
@@ -32,7 +33,7 @@ type readers struct {
 	faults bool
 
 	reads, hits, stale, refused, tokens, direct atomic.Int64
-	wire                                        atomic.Int64 // of the reads
+	wire, listed                                atomic.Int64 // of the reads, of the hits
 	lag, late                                   atomic.Int64 // the largest, in nanoseconds
 
 	mu         sync.Mutex // guards what follows
@@ -43,7 +44,7 @@ type readers struct {
 }
 
 func newReaders(s *stand, w *world) *readers {
-	return &readers{t: s.t, world: w, stand: s, pages: w.pages()}
+	return &readers{t: s.t, world: w, stand: s, pages: w.pages(), lists: w.lists()}
 }
 
 // run reads over n roads until ctx ends, and explains what was read as
@@ -75,6 +76,9 @@ func (rs *readers) once(c road) error {
 	p := rs.pages[rand.IntN(len(rs.pages))]
 	if rand.IntN(3) == 0 {
 		p = rs.pages[rand.IntN(depts)] // the nested ones are few and change the most
+	}
+	if _, wire := c.(*wireRoad); !wire && rand.IntN(3) == 0 {
+		p = rs.lists[rand.IntN(len(rs.lists))]
 	}
 	var headers []string
 	var upto uint64
@@ -131,7 +135,9 @@ func (rs *readers) judge(
 	case flagged:
 		rs.stale.Add(1)
 	case status == hit, status == diskHit:
-		rs.hits.Add(1)
+		if rs.hits.Add(1); p.limit > 0 {
+			rs.listed.Add(1)
+		}
 		raise(&rs.lag, int64(lag))
 		raise(&rs.late, int64(r.Late(begin)))
 		if lag > staleAfter+rounding {
@@ -182,7 +188,7 @@ func (rs *readers) keep(p *page, r *Read, headers []string, begin Moment) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.pending = append(rs.pending, *r)
-	if p.table == "flat" && slices.Contains(headers, "Cache-Control: no-cache") &&
+	if p.table == "flat" && p.limit == 0 && slices.Contains(headers, "Cache-Control: no-cache") &&
 		len(rs.sample) < 20_000 {
 		rs.sample = append(rs.sample, operation{p.key, begin, r.To, r.Looks[0].State.Value})
 	}
@@ -223,6 +229,7 @@ func (rs *readers) finish() {
 		rs.t.Errorf("%d of %d reads explained, %d left", rs.explained, rs.reads.Load(),
 			len(rs.pending))
 	}
+	rs.t.Logf("%d of the hits are lists", rs.listed.Load())
 	for i, v := range rs.violations {
 		if i == 5 {
 			rs.t.Errorf("and %d more", len(rs.violations)-i)

@@ -77,6 +77,7 @@ func newStandOver(t testing.TB, src source.Source, p plan) *stand {
 		p.change(&so)
 	}
 	set, err := resource.Open(t.Context(), resource.SetOptions{Memory: s.memory, Disk: openDisk(t, p),
+		Lists:   8 << 20,
 		Sources: []resource.SourceOptions{so}, Resources: p.specs, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)

@@ -89,10 +89,16 @@ func worldSpecs() []resource.Spec {
 type page struct {
 	table string
 	key   int32
+	limit int  // of a list, which begins behind key; 0: it is a document
 	seen  seen // by readers of all of its formats
 }
 
-func (p *page) path() string { return fmt.Sprintf("/%s/%d", p.table, p.key) }
+func (p *page) path() string {
+	if p.limit > 0 {
+		return p.listPath()
+	}
+	return fmt.Sprintf("/%s/%d", p.table, p.key)
+}
 
 // pages returns every document that there may be. Of bulk there are a few: they
 // all tell the same.
@@ -117,12 +123,16 @@ func (w *world) pages() []*page {
 type rowText struct {
 	Deptno *int32
 	Empno  int32
+	ID     int32
 	Value  int64
 	Emps   []rowText
 }
 
 // looks returns what an answer says of the registers.
 func (w *world) looks(p *page, a *answer) ([]Look, error) {
+	if p.limit > 0 {
+		return w.listLooks(p, a)
+	}
 	var r rowText
 	if a.code == 200 {
 		if err := json.Unmarshal(a.body, &r); err != nil {

@@ -154,11 +154,11 @@ var applyMutants = []mutant{
 			p.touches`, `			_ = s
 			p.touches`}, {"domain.go", `Touch{Space: s, Whole: true}`, `Touch{Space: s}`}}},
 	{"reset: is told of what is not visible afterwards", []edit{{"domain.go",
-		`	before := d.begin(Progress{Origin: origin, Pos: pos}, ref, now)
+		`	before := d.begin(Progress{Origin: origin, Pos: pos}, all, ref, now)
 	for _, p := range before {
 		p.unmark()
 	}
-`, `	before := d.begin(Progress{Origin: origin, Pos: pos}, nil, now)
+`, `	before := d.begin(Progress{Origin: origin, Pos: pos}, all, nil, now)
 	for _, p := range before {
 		p.unmark()
 	}

@@ -3,10 +3,11 @@
 // files in the tree are not touched: go test -overlay puts a broken copy in the
 // place of one file.
 //
-//	go run ./internal/fresh/mutants [-run REGEXP] [-v]
+//	go run ./internal/fresh/mutants [-run REGEXP] [-stages REGEXP] [-v]
 //
-// It exits with 1 when a mutant survives, and with 2 when a mutant of the list
-// does not fit the code any more or the tests fail without one.
+// It exits with 1 when a mutant survives, or a harmless one does not, and with 2
+// when a mutant of the list does not fit the code any more or the tests fail
+// without one.
 //
 // Left out, because no behaviour changes: the doom in Begin for Now (Finish
 // dooms the same loads before anybody can have seen more), the drop in Release
@@ -21,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -30,9 +32,10 @@ const workers = 2
 
 func main() {
 	only := flag.String("run", "", "try only the mutants whose name matches `REGEXP`")
+	tests := flag.String("stages", "", "run only the tests of stages whose name matches `REGEXP`")
 	verbose := flag.Bool("v", false, "print what the failing test says")
 	flag.Parse()
-	code, err := run(*only, *verbose)
+	code, err := run(*only, *tests, *verbose)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 	}
@@ -40,8 +43,12 @@ func main() {
 }
 
 // run tries the mutants and returns the exit code.
-func run(only string, verbose bool) (int, error) {
+func run(only, tests string, verbose bool) (int, error) {
 	match, err := regexp.Compile(only)
+	if err != nil {
+		return 2, err
+	}
+	run, err := regexp.Compile(tests)
 	if err != nil {
 		return 2, err
 	}
@@ -54,12 +61,12 @@ func run(only string, verbose bool) (int, error) {
 		return 2, err
 	}
 	defer os.RemoveAll(tmp)
-	t := &trial{root: root, tmp: tmp}
+	t := &trial{root: root, tmp: tmp, stages: run}
 	if res := t.try(0, mutant{name: "none"}); res.verdict != survived {
 		return 2, fmt.Errorf("the tests fail without a mutant: %s\n%s", res.by, res.output)
 	}
 	var chosen []mutant
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, harmless) {
 		if match.MatchString(m.name) {
 			chosen = append(chosen, m)
 		}
@@ -98,6 +105,9 @@ func (t *trial) all(list []mutant) []result {
 func report(results []result, took time.Duration, verbose bool) (int, error) {
 	var n [3]int
 	for _, r := range results {
+		if isHarmless(r.name) && r.verdict != invalid {
+			r.verdict = killed + survived - r.verdict
+		}
 		n[r.verdict]++
 		if verbose && r.verdict == killed || r.verdict == invalid {
 			fmt.Printf("\n%s\n%s\n", r.name, r.output)
@@ -112,6 +122,11 @@ func report(results []result, took time.Duration, verbose bool) (int, error) {
 		return 1, errors.New("a test is missing for each mutant that survived")
 	}
 	return 0, nil
+}
+
+// isHarmless reports whether a mutant must survive.
+func isHarmless(name string) bool {
+	return slices.ContainsFunc(harmless, func(m mutant) bool { return m.name == name })
 }
 
 // moduleRoot returns the directory of go.mod, from here upwards.

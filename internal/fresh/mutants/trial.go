@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -31,14 +32,17 @@ var stages = []struct {
 	args []string
 }{
 	{"unit", []string{
-		"-test.run=^Test(Domain|Space|Children|Order|Hit|Alike|Recall|OnWhole|Settled|Promise)"}},
+		"-test.run=^Test(Words|Domain|Space|Children|Order|Hit|Alike|Recall|OnWhole|Settled|" +
+			"Promise)"}},
 	{"simulation", []string{"-test.run=^TestSimulation$", "-sim.seeds=6000"}},
 	{"model", []string{"-test.run=^TestModel(_Resume)?$"}},
+	{"words simulation", []string{"-test.run=^TestSimulationWords$"}},
+	{"words", []string{"-test.run=^TestModelWords$"}},
 	{"stress", []string{"-test.run=^TestStress", "-test.short"}},
 }
 
 // limit is for one stage; a mutant that hangs is noticed, too.
-const limit = 3 * time.Minute
+const limit = 8 * time.Minute
 
 // verdict is what became of a mutant.
 type verdict int
@@ -64,7 +68,10 @@ func (r result) String() string {
 }
 
 // A trial tries mutants of the module at root; tmp is its own.
-type trial struct{ root, tmp string }
+type trial struct {
+	root, tmp string
+	stages    *regexp.Regexp
+}
 
 // try builds the tests with a mutant in and runs them until one fails.
 func (t *trial) try(n int, m mutant) (r result) {
@@ -79,6 +86,9 @@ func (t *trial) try(n int, m mutant) (r result) {
 	}
 	defer os.RemoveAll(dir)
 	for _, s := range stages {
+		if !t.stages.MatchString(s.name) {
+			continue
+		}
 		args := append([]string{"-test.failfast"}, s.args...)
 		out, err := t.command(filepath.Join(t.root, pkg), binary, args...)
 		if err != nil {

@@ -165,8 +165,9 @@ var errLater = errors.New("this takes long")
 type found struct {
 	doc    *row.Document // it may be Absent
 	key    row.Key       // canonical
-	kept   bool          // memory has it as it is: its copies may be asked for
-	shared []byte        // the header lines that say where it is from: see appendShared
+	list   *resource.List
+	kept   bool   // memory has it as it is: its copies may be asked for
+	shared []byte // the header lines that say where it is from: see appendShared
 }
 
 // conclude makes the answer to q of what was found. coder compresses what memory has no
@@ -181,6 +182,9 @@ func (q *question) conclude(
 		return a, nil
 	}
 	a.doc = f.doc
+	if f.list != nil {
+		a.more = f.list.Lines
+	}
 	coded := r.AcceptEncoding != nil && len(o.Compression) > 0
 
 	// Fast path: no conditions, no codings.
@@ -206,11 +210,15 @@ func (q *question) conclude(
 	}
 	if r.IfNoneMatch != nil {
 		if tag, ok := takes.held(r.IfNoneMatch, f.doc, a.doc, true); ok {
-			a.code, a.tag, a.doc = 304, tag, nil
+			a.code, a.tag, a.doc, a.more = 304, tag, nil, ""
 			return a, nil
 		}
 	}
 	if takes.n > 0 && f.kept && a.doc.Coding() != takes.list[0] {
+		if f.list != nil {
+			q.res.AskListCopy(f.list, takes.list[0])
+			return a, nil
+		}
 		q.res.AskCopy(f.key, f.doc, takes.list[0])
 	}
 	return a, nil

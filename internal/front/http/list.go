@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -103,7 +102,6 @@ func (q *question) concludeList(
 // A page is what a list found.
 type page struct {
 	answers []resource.Answer
-	more    bool // there are documents after these
 }
 
 // list answers GET and HEAD of a collection.
@@ -117,12 +115,10 @@ func (c *call) list() (*answer, error) {
 	if q.general {
 		return c.selected(q)
 	}
-	var p page
-	if l.filtered {
-		p, err = c.byKeys(q, l)
-	} else {
-		p, err = c.page(q, l)
+	if !l.filtered {
+		return c.page(q, l)
 	}
+	p, err := c.byKeys(q, l)
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +129,7 @@ func (c *call) list() (*answer, error) {
 	}
 	c.from = summary(p.answers)
 	shared := c.shared(c.o.cacheControl(q.private))
-	a, err := q.concludeList(c.o, c.m, c.r, size, shared, &c.h.coder)
-	if err == nil && p.more {
-		a.more += c.nextLink(l, p.answers[len(p.answers)-1].Key)
-	}
-	return a, err
+	return q.concludeList(c.o, c.m, c.r, size, shared, &c.h.coder)
 }
 
 // specOf returns what the query of a list of res may say; nil while the database has not
@@ -182,34 +174,6 @@ func (c *call) byKeys(q *question, l *listQuery) (page, error) {
 	return p, nil
 }
 
-// page finds the documents that follow q.after, as many as the limit and the
-// size of an answer allow. A document that is larger than that comes alone.
-func (c *call) page(q *question, l *listQuery) (page, error) {
-	if q.onlyIfCached {
-		return page{}, resource.ErrNotCached // pages are read from the database
-	}
-	limit := l.limit
-	if limit == 0 {
-		limit = min(defaultLimit, max(c.res.MaxLimit(), 1))
-	}
-	if err := c.claim(limit); err != nil {
-		return page{}, err
-	}
-	answers, more, err := c.res.List(c.ctx, l.after, limit, q.media.format)
-	if err != nil {
-		return page{}, err
-	}
-	size := 0
-	for i, a := range answers {
-		if size += len(a.Doc.Body()) + 1; size > c.o.MaxList && i > 0 {
-			c.learn(i+1, size)
-			return page{answers: answers[:i], more: true}, nil
-		}
-	}
-	c.learn(len(answers), size)
-	return page{answers: answers, more: more && len(answers) > 0}, nil
-}
-
 // summary returns where a list is from: the weakest of the answers, what all of them
 // include.
 func summary(answers []resource.Answer) *provenance {
@@ -247,19 +211,6 @@ func (q *listQuery) appendRange(dst []byte, n int) []byte {
 	}
 	dst = strconv.AppendInt(append(dst, "Content-Range: 0-"...), int64(n-1), 10)
 	return append(dst, "/*\r\n"...)
-}
-
-// nextLink links to the page that follows last (RFC 8288).
-func (c *call) nextLink(q *listQuery, last row.Key) string {
-	v := url.Values{"after": {string(last)}}
-	if q.limit > 0 {
-		v.Set("limit", strconv.Itoa(q.limit))
-	}
-	if q.format != "" {
-		v.Set("format", q.format)
-	}
-	return "Link: <" + c.o.BasePath + "/" + url.PathEscape(c.res.Name()) + "?" + v.Encode() +
-		`>; rel="next"` + "\r\n"
 }
 
 // listFrame returns how many bytes a list of n documents has besides them.

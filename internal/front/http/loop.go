@@ -143,6 +143,9 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 	case res == nil:
 		return out, inDatabase
 	case t.kind == pathList:
+		if grown, ok := s.answerKept(p, r, res, out, closing); ok {
+			return grown, inMemory
+		}
 		return s.answerList(p, r, res, out, closing)
 	}
 	q := &s.q
@@ -330,6 +333,15 @@ func (r *loopResource) answeredList(documents, absent uint64) {
 	r.lists.Store(r.lists.Load() + 1)
 	r.listed.Store(r.listed.Load() + documents)
 	r.unlisted.Store(r.unlisted.Load() + absent)
+}
+
+// answeredKept counts a list of so many rows that was found as a whole.
+func (r *loopResource) answeredKept(rows int, code int) {
+	r.tally.List()
+	r.lists.Store(r.lists.Load() + 1)
+	if code == 304 {
+		r.notModified.Store(r.notModified.Load() + 1)
+	}
 }
 
 // querySpec returns what the query of a list may say.

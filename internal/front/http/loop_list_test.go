@@ -51,7 +51,9 @@ func TestLists_ByKeysAreAnsweredOnTheLoop(t *testing.T) {
 		{"/depts?deptno=in.(10,x)", "", false},
 		{"/depts?deptno=in.(10,20)", "Cache-Control: no-cache\r\n", false},
 		{"/depts?deptno=in.(10,20)", "Accept: text/html\r\n", false},
-		{"/depts?limit=2", "", false},
+		{"/depts?limit=2", "", true},
+		{"/depts?limit=2&after=10", "", true},
+		{"/depts?limit=2", "If-None-Match: *\r\n", true},
 		{"/pay?id=in.(1)", "", false},
 		{"/depts?deptno=gt.1", "", false},
 	} {

@@ -1,0 +1,123 @@
+package fresh
+
+import "github.com/hotrow/hotrow/internal/row"
+
+// A listLease is what the lease of a list has besides that of a document: it has no
+// marks, and depends on words.
+type listLease struct {
+	c0   uint64
+	read deps // what the question names, and the tables of which rows will tell more
+	q    *Question
+}
+
+// BeginList is Begin for a list: the space is one of lists only. Of the marks it has
+// those of everything (Touch.Whole), as when the definition of its tables has changed.
+//
+// A reader joins a load only if no word that the load may depend on has moved since its
+// clock. One with a token joins only one that was begun when all of them were settled,
+// and are. Others may join while a word is dirty: a list that changes all the time is
+// loaded once for all who ask meanwhile.
+func (s *Space) BeginList(k row.Key, f row.Format, need Need, q *Question) (*Lease, bool) {
+	sh := s.shard(k)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if last := sh.inflight[flight{k, f}]; last != nil && s.joinableList(last, need) {
+		last.now = last.now || need == Now
+		return last, false
+	}
+	if need == Now {
+		sh.doom(k, 0)
+	}
+	l := s.leaseList(k, f, q)
+	l.now = need == Now
+	sh.launch(l)
+	return l, true
+}
+
+// joinableList reports whether a reader may have what l reads. The shard is locked.
+func (s *Space) joinableList(l *Lease, need Need) bool {
+	if l.doomed || l.after != nil || !s.Valid(l.Stamp) {
+		return false
+	}
+	c := s.domain.words.look(&l.list.read, l.list.c0)
+	switch need {
+	case Settled:
+		return l.settled && c == still
+	case Now:
+		return !l.sent && c != moved
+	}
+	return c != moved
+}
+
+// leaseList makes the lease of a load that begins now. The shard is locked.
+//
+// The order matters: the position is published after all words of its change, so it is
+// read before them; and the clock is moved after the words, so it is read before the
+// source is.
+func (s *Space) leaseList(k row.Key, f row.Format, q *Question) *Lease {
+	w := s.domain.words
+	l := &Lease{Key: k, Format: f, done: make(chan struct{})}
+	l.AsOf = s.domain.applied.Load()
+	l.Stamp.Epoch = w.load(&s.domain.epoch)
+	l.Stamp.Generation = s.generation.Load() // before wholes: see lease
+	l.storable = s.wholes.Load() == 0 && l.Stamp.Epoch != 0
+	ll := &listLease{c0: w.load(&w.clock.v), q: q}
+	for i := range q.Classes {
+		ll.read.add(&q.Classes[i], ll.c0)
+	}
+	for _, t := range q.Read {
+		ll.read.addTable(t, true)
+	}
+	l.list = ll
+	l.settled = l.storable && w.look(&ll.read, ll.c0) == still
+	if !l.settled {
+		l.AsOf = s.domain.settledTo(l.AsOf)
+	}
+	return l
+}
+
+// FinishList is Finish for a list. found are the classes that the rows which were read
+// tell, in the same snapshot. store is called with the shard locked if the copy may be
+// kept; it is kept as long as nobody forgets it, valid or not.
+//
+// It may be kept unless something has doomed the load, or others were answered with
+// another state since the read began. A copy that no hit could answer with already, is
+// not.
+func (s *Space) FinishList(
+	l *Lease, doc *row.Document, err error, found []Class, store func(*Copy),
+) {
+	sh := s.shard(l.Key)
+	sh.mu.Lock()
+	sh.land(l)
+	if err == nil {
+		sh.overtake(l.Key, doc)
+		var c *Copy
+		if store != nil && l.storable && !l.doomed && l.agrees(doc) && s.Valid(l.Stamp) {
+			c = s.copied(l, doc, found)
+			l.stored = c.Valid()
+		}
+		s.agree(l, doc, l.stored)
+		if l.stored {
+			store(c)
+		}
+	}
+	l.doc, l.err = doc, err
+	sh.mu.Unlock()
+	close(l.done)
+}
+
+// copied makes the copy of what l has read.
+func (s *Space) copied(l *Lease, doc *row.Document, found []Class) *Copy {
+	c := &Copy{Doc: doc, space: s, generation: l.Stamp.Generation, c0: l.list.c0,
+		epoch: l.Stamp.Epoch}
+	for i := range l.list.q.Classes {
+		c.deps.add(&l.list.q.Classes[i], c.c0)
+	}
+	for _, t := range l.list.q.Read {
+		c.deps.addTable(t, false)
+	}
+	for i := range found {
+		c.deps.add(&found[i], c.c0)
+	}
+	return c
+}

@@ -1,0 +1,202 @@
+package fresh
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+// A wordNode is a state that has been reached, by one move from another.
+type wordNode struct {
+	from int32 // -1: the beginning
+	move wordMove
+}
+
+// exploreWords tries every order of moves, shortest first: see explore.
+func exploreWords(sc *wordScenario) (states int, failures []string) {
+	sc.prepare()
+	var (
+		nodes = []wordNode{{from: -1}}
+		seed  = maphash.MakeSeed()
+		seen  = map[uint64]struct{}{}
+		path  []wordMove
+		moves []wordMove
+		print []byte
+	)
+	const most = 300_000 // a scenario that has more is to be cut in two
+	for ; states < len(nodes) && len(failures) < 1 && states < most; states++ {
+		path = path[:0]
+		for n := states; nodes[n].from >= 0; n = int(nodes[n].from) {
+			path = append(path, nodes[n].move)
+		}
+		slices.Reverse(path)
+		w := playWords(sc, path)
+		if moves = w.moves(moves[:0]); len(moves) == 0 {
+			if w.final(); w.failure != "" {
+				failures = append(failures, fmt.Sprint(w.failure, ": ", path))
+			}
+			w.stop()
+		}
+		for i, m := range moves {
+			if i > 0 { // the first goes on with the world that told the moves
+				w = playWords(sc, path)
+			}
+			w.take(m)
+			print = w.fingerprint(print[:0])
+			w.stop()
+			if w.failure != "" {
+				failures = append(failures, fmt.Sprint(w.failure, ": ", append(path, m)))
+				continue
+			}
+			h := maphash.Bytes(seed, print)
+			if _, old := seen[h]; !old {
+				seen[h] = struct{}{}
+				nodes = append(nodes, wordNode{int32(states), m})
+			}
+		}
+	}
+	return states, failures
+}
+
+func playWords(sc *wordScenario, path []wordMove) *wordWorld {
+	w := newWordWorld(sc)
+	for _, m := range path {
+		w.take(m)
+	}
+	return w
+}
+
+// strollWords takes moves at random to the end.
+func strollWords(sc *wordScenario, rng *rand.Rand) (steps int, failure string) {
+	w := newWordWorld(sc)
+	defer w.stop()
+	var path, moves []wordMove
+	for {
+		if moves = w.moves(moves[:0]); len(moves) == 0 {
+			w.final()
+			break
+		}
+		m := moves[rng.IntN(len(moves))]
+		path = append(path, m)
+		if w.take(m); w.failure != "" {
+			break
+		}
+	}
+	if w.failure != "" {
+		return len(path), fmt.Sprint(w.failure, ": ", path)
+	}
+	return len(path), ""
+}
+
+// TestModelWords drives every order of the atomic steps.
+func TestModelWords(t *testing.T) {
+	for _, sc := range wordScenarios() {
+		t.Run(sc.name, func(t *testing.T) {
+			t.Parallel()
+			states, failures := exploreWords(&sc)
+			t.Logf("%d states", states)
+			if states < 50 || states == 300_000 {
+				t.Errorf("%d states: the scenario does not run, or does not end", states)
+			}
+			for _, f := range failures {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+// fingerprint appends all that decides what can still happen.
+func (w *wordWorld) fingerprint(b []byte) []byte {
+	b = append(b, byte(w.logged), byte(w.visible), byte(w.held), byte(w.released), byte(w.settled),
+		byte(w.failed), byte(w.delivered), bit(w.evicted),
+		byte(w.d.words.marks), byte(w.d.words.rest), byte(w.d.words.first))
+	for i := range w.registered {
+		b = append(b, bit(w.registered[i]), bit(w.removed[i]))
+		if tm := w.known[i]; tm != nil {
+			b = append(b, byte(tm.since.Load()))
+		}
+	}
+	for _, list := range [][]*Pending{w.d.pending, w.proof} {
+		for _, p := range list {
+			b = append(b, byte(p.Ref.(int)), bit(p.begins))
+			for i := range p.touches {
+				if m := p.touches[i].Moved; m != nil {
+					b = append(b, byte(len(m.slots)), bit(m.shared), byte(m.cohort))
+				}
+			}
+		}
+		b = append(b, '|')
+	}
+	for _, c := range w.d.words.cohorts {
+		b = append(b, byte(c.marks), byte(len(c.waits)))
+	}
+	p := w.d.applied.Load()
+	b = append(b, byte(p.Epoch), byte(p.Pos), byte(w.d.epoch.Load()), byte(w.d.words.clock.v.Load()))
+	b = w.printWord(b, &w.d.words.all.v)
+	for _, t := range w.tables {
+		b = w.printWord(w.printWord(b, &t.word.v), &t.whole.v)
+	}
+	for i := range w.d.words.slots {
+		b = w.printWord(b, &w.d.words.slots[i])
+	}
+	for _, c := range w.store {
+		b = printCopy(b, c)
+	}
+	for _, l := range w.leases {
+		b = w.printLease(b, l)
+	}
+	for _, a := range w.actors {
+		b = w.printActor(b, a)
+	}
+	return b
+}
+
+func (w *wordWorld) printLease(b []byte, l *Lease) []byte {
+	b = append(b, bit(l.doomed), bit(l.sent), bit(l.now), bit(l.settled), byte(l.AsOf.Pos),
+		byte(l.Stamp.Epoch), byte(l.list.c0), byte(len(l.list.read.slots)))
+	for _, t := range l.list.read.tables {
+		b = append(b, bit(t.any))
+	}
+	if l.after != nil {
+		b = appendText(b, l.after.ETag())
+	}
+	b = append(b, byte(slices.Index(w.leases, l.older)), bit(l.doc != nil))
+	return append(b, byte(slices.Index(w.leases, w.s.shard("q").inflight[flight{"q", l.Format}])))
+}
+
+func (w *wordWorld) printActor(b []byte, a *actor) []byte {
+	b = append(b, bit(a.running), bit(a.begun), bit(a.ended), bit(w.words == a),
+		bit(w.shard == a), bit(w.apply == a), byte(a.floor))
+	b = appendText(appendText(b, a.told), a.answer)
+	if a.running {
+		h := a.seen.Sum64()
+		b = fmt.Append(b, h, a.turns)
+	}
+	return append(b, '|')
+}
+
+func (w *wordWorld) printWord(b []byte, x *atomic.Uint64) []byte {
+	v := x.Load()
+	return append(b, byte(v>>dirtyBits), byte(v))
+}
+
+func printCopy(b []byte, c *Copy) []byte {
+	if c == nil {
+		return append(b, 0)
+	}
+	b = append(b, 1, byte(c.c0), byte(c.epoch), byte(len(c.deps.slots)))
+	seen := c.seen.Load()
+	b = append(b, byte(seen), byte(seen>>8), byte(seen>>16), byte(seen>>24))
+	return appendText(b, string(c.Doc.Body()))
+}
+
+// noteCopy notes which copy a reader has found.
+func (a *actor) noteCopy(c *Copy) {
+	b := printCopy(nil, c)
+	for _, v := range b {
+		a.note(uint64(v))
+	}
+}

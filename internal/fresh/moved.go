@@ -1,0 +1,84 @@
+package fresh
+
+import "slices"
+
+// mostRows is how many rows a Moved names; of further ones it names the table's whole.
+const mostRows = 10_000
+
+// Moves returns an empty Moved.
+func (d *Domain) Moves() *Moved { return &Moved{words: d.words} }
+
+// Values give the texts that the columns of a template have in a row, joined as a key
+// is. They report false if they are not known.
+type Values func(columns []string) (key string, ok bool)
+
+// Row says that a row of t has changed: what its columns were, and are. nil: there was
+// no row, or is none. What is not known of the old row is not moved: whoever reads t
+// names the rows that it has read (Template.Identity). What is not known of the new row
+// moves the whole.
+//
+// It is called under the same lock as Register, and m is given to Apply or Hold
+// before that is released: its classes are those of the templates of now.
+func (m *Moved) Row(t *Table, old, new Values) {
+	m.table(t)
+	if m.rows++; m.rows > mostRows {
+		m.Whole(t)
+	}
+	if slices.Contains(m.wholes, t) {
+		return
+	}
+	for _, tm := range t.templates {
+		if old != nil {
+			key, ok := old(tm.Columns)
+			switch {
+			case ok:
+				m.slots = append(m.slots, tm.slot(key))
+			case tm.Identity || !tm.Forgets:
+				m.Whole(t)
+				return
+			}
+		}
+		if new != nil {
+			key, ok := new(tm.Columns)
+			if !ok {
+				m.Whole(t)
+				return
+			}
+			m.slots = append(m.slots, tm.slot(key))
+		}
+	}
+}
+
+// Whole says that nobody knows which rows of t have changed.
+func (m *Moved) Whole(t *Table) {
+	m.table(t)
+	if !slices.Contains(m.wholes, t) {
+		m.wholes = append(m.wholes, t)
+	}
+}
+
+// Any says that every table may have changed.
+func (m *Moved) Any() { m.all = true }
+
+// Empty reports whether nothing has changed.
+func (m *Moved) Empty() bool { return len(m.tables) == 0 && !m.all }
+
+func (m *Moved) table(t *Table) {
+	if !slices.Contains(m.tables, t) {
+		m.tables = append(m.tables, t)
+	}
+}
+
+// compact leaves each slot once.
+func (m *Moved) compact() {
+	if len(m.slots) > 1 {
+		slices.Sort(m.slots)
+		m.slots = slices.Compact(m.slots)
+	}
+}
+
+// Touch returns m as a part of what a transaction means.
+func (m *Moved) Touch() Touch {
+	m.compact()
+	return Touch{Moved: m}
+}

@@ -1,0 +1,238 @@
+package fresh
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// A wordBench is a domain with one table, templates of it and a list.
+type wordBench struct {
+	d *Domain
+	s *Space
+	t *Table
+	q Question
+}
+
+func newWordBench(templates, classes int) *wordBench {
+	b := &wordBench{d: NewDomain(100)}
+	b.d.Slots(1 << 16)
+	b.s = b.d.NewSpace(func(row.Key) {}, noCopies, false)
+	b.t = b.d.NewTable()
+	for i := range templates {
+		b.t.Register(&Template{Columns: []string{fmt.Sprint("c", i)}})
+	}
+	for i := range classes {
+		b.q.Classes = append(b.q.Classes, Class{b.t, b.t.templates[0], fmt.Sprint(i)})
+	}
+	b.d.Reset("a", 1, nil, 0)
+	return b
+}
+
+// list loads the list as it is now.
+func (b *wordBench) list() *Copy {
+	l, _ := b.s.BeginList("q", 0, Any, &b.q)
+	b.s.Send(l)
+	var kept *Copy
+	doc := row.NewDocument("", 0, []byte("x"), 1, l.Stamp)
+	b.s.FinishList(l, doc, nil, nil, func(c *Copy) { kept = c })
+	return kept
+}
+
+// values are a row in which each column has one value.
+func values(v string) Values {
+	return func(columns []string) (string, bool) { return v, true }
+}
+
+// change applies a change of a row from one value to another, and settles it.
+func (b *wordBench) change(pos Position, old, new string) {
+	m := b.d.Moves()
+	m.Row(b.t, values(old), values(new))
+	p := b.d.Apply(pos, []Touch{m.Touch()}, b, 0)
+	b.d.Settle(p)
+}
+
+func TestWords_AnotherClassKeepsTheList(t *testing.T) {
+	b := newWordBench(1, 1)
+	c := b.list()
+	if c == nil || !c.Valid() {
+		t.Fatal("not kept")
+	}
+	b.change(2, "7", "8")
+	if !c.Valid() || c.Check() != Unmoved {
+		t.Error("a change of another class is a miss")
+	}
+	m := b.d.Moves()
+	m.Row(b.t, values("0"), values("1"))
+	p := b.d.Apply(3, []Touch{m.Touch()}, b, 0)
+	if c.Valid() || c.Check() != Changed {
+		t.Error("a change of its class is none")
+	}
+	if b.list() != nil {
+		t.Error("kept while its class is dirty")
+	}
+	b.d.Settle(p)
+	if c.Valid() {
+		t.Error("valid again")
+	}
+	if b.list() == nil {
+		t.Error("not kept after the change is settled")
+	}
+}
+
+func TestWords_RowsThatAreNotNamed(t *testing.T) {
+	b := newWordBench(1, 1)
+	c := b.list()
+	m := b.d.Moves()
+	m.Whole(b.t)
+	b.d.Settle(b.d.Apply(2, []Touch{m.Touch()}, b, 0))
+	if c.Valid() {
+		t.Error("a change of unknown rows is no miss")
+	}
+	c = b.list()
+	m = b.d.Moves()
+	unknown := func([]string) (string, bool) { return "", false }
+	m.Row(b.t, unknown, values("7"))
+	b.d.Settle(b.d.Apply(3, []Touch{m.Touch()}, b, 0))
+	if c.Valid() {
+		t.Error("a row whose old values are not known is no miss")
+	}
+}
+
+func TestWords_ManyRowsMoveTheWhole(t *testing.T) {
+	b := newWordBench(1, 1)
+	m := b.d.Moves()
+	for i := range mostRows + 1 {
+		m.Row(b.t, nil, values(fmt.Sprint("v", i)))
+	}
+	if len(m.wholes) != 1 {
+		t.Error("a large change moves each class")
+	}
+}
+
+func TestWords_TheLastStamp(t *testing.T) {
+	b := newWordBench(1, 1)
+	c := b.list()
+	b.d.words.clock.v.Store(maxStamp - 1)
+	b.change(2, "7", "8")
+	if c.Valid() || b.list() != nil {
+		t.Error("a list is good after the last stamp")
+	}
+}
+
+func TestWords_HitAllocatesNothing(t *testing.T) {
+	b := newWordBench(1, 26)
+	c := b.list()
+	pos := Position(1)
+	if n := testing.AllocsPerRun(100, func() {
+		if !c.Valid() {
+			t.Error("no hit")
+		}
+		c.seen.Store(1)
+		if !c.Valid() {
+			t.Error("no hit after a walk")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, at %d", n, pos)
+	}
+}
+
+// BenchmarkWordsHit is a hit whose tables are quiet.
+func BenchmarkWordsHit(b *testing.B) {
+	c := newWordBench(1, 1).list()
+	b.ReportAllocs()
+	for b.Loop() {
+		if !c.Valid() {
+			b.Fatal("no hit")
+		}
+	}
+}
+
+// BenchmarkWordsWalk is a hit after something else in its tables has changed.
+func BenchmarkWordsWalk(b *testing.B) {
+	for _, n := range []int{1, 3, 26} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			c := newWordBench(1, n).list()
+			b.ReportAllocs()
+			for b.Loop() {
+				c.seen.Store(1)
+				if !c.Valid() {
+					b.Fatal("no hit")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkWordsApplySettle is a change of a row with four templates, its words found.
+func BenchmarkWordsApplySettle(b *testing.B) {
+	w := newWordBench(4, 1)
+	m := w.d.Moves()
+	m.Row(w.t, values("7"), values("8"))
+	m.Touch()
+	b.ReportAllocs()
+	for b.Loop() {
+		w.d.words.touch(m, true)
+		w.d.words.settle(m)
+	}
+}
+
+// BenchmarkWordsChange is the same with all that it takes.
+func BenchmarkWordsChange(b *testing.B) {
+	w := newWordBench(4, 1)
+	b.ReportAllocs()
+	pos := Position(1)
+	old, new := values("7"), values("8")
+	for b.Loop() {
+		pos++
+		m := w.d.Moves()
+		m.Row(w.t, old, new)
+		w.d.Settle(w.d.Apply(pos, []Touch{m.Touch()}, w, 0))
+	}
+}
+
+// The count of what keeps a word does not run over, however many changes are pending.
+func TestWords_ManyChangesArePending(t *testing.T) {
+	b := newWordBench(1, 1)
+	var pending []*Pending
+	apply := func(rows int) {
+		m := b.d.Moves()
+		for range rows {
+			m.Row(b.t, values("0"), values("0"))
+		}
+		pending = append(pending, b.d.Apply(Position(len(pending)+2), []Touch{m.Touch()}, b, 0))
+	}
+	for range 4 { // 65,536 times the same class
+		apply(8192)
+	}
+	if b.list() != nil {
+		t.Error("kept while four changes of many rows are pending")
+	}
+	for len(pending) < 1<<dirtyBits {
+		apply(1)
+	}
+	if b.list() != nil {
+		t.Error("kept while 65,536 changes are pending")
+	}
+	for _, p := range slices.Backward(pending) {
+		b.d.words.settle(p.touches[0].Moved)
+	}
+	if b.list() == nil {
+		t.Error("not kept after all of them are settled")
+	}
+}
+
+// What has been settled makes room for others.
+func TestWords_MarksAreGivenBack(t *testing.T) {
+	b := newWordBench(1, 1)
+	b.d.words.limit = 1
+	c := b.list()
+	for i := range 3 {
+		b.change(Position(2+i), "7", "8")
+	}
+	if !c.Valid() {
+		t.Error("changes one after the other count as too many at one time")
+	}
+}

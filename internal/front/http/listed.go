@@ -1,0 +1,157 @@
+package httpfront
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// A packer makes one document of a page, and the header lines that go with it. It holds
+// nothing of the request: a load goes on when who asked has left.
+type packer struct {
+	listQuery
+	base, name string
+	most       int // bytes
+}
+
+// ask returns the question for a page.
+func (c *call) ask(l *listQuery, limit int) *resource.ListAsk {
+	p := &packer{base: c.o.BasePath, name: c.res.Name(), most: c.o.MaxList,
+		listQuery: listQuery{limit: l.limit, format: strings.Clone(l.format)}}
+	if l.after != nil {
+		k := row.Key(strings.Clone(string(*l.after)))
+		p.after = &k
+	}
+	return &resource.ListAsk{After: p.after, Limit: limit, Pack: p.pack,
+		Variant: p.format + "," + strconv.Itoa(p.limit),
+		Raw:     string(c.r.Query), Alone: l.format == ""}
+}
+
+// pack makes the body of a page and its lines. Documents that would make it larger than
+// an answer may be are left for the next page; one that is larger alone comes alone.
+func (p *packer) pack(docs []*row.Document, last []row.Key, more bool, of row.Format) (
+	body []byte, lines string, rows int,
+) {
+	size := 0
+	for i, doc := range docs {
+		if size += len(doc.Body()) + 1; size > p.most && i > 0 {
+			docs, more = docs[:i], true
+			break
+		}
+	}
+	a := answer{list: docs, media: media{format: of}}
+	body = a.appendList(make([]byte, 0, size+16))
+	head := p.appendRange(nil, len(docs))
+	if more && len(docs) > 0 {
+		head = append(head, p.nextLink(last[len(docs)-1])...)
+	}
+	return body, string(head), len(docs)
+}
+
+// nextLink links to the page that follows last (RFC 8288).
+func (p *packer) nextLink(last row.Key) string {
+	v := url.Values{"after": {string(last)}}
+	if p.limit > 0 {
+		v.Set("limit", strconv.Itoa(p.limit))
+	}
+	if p.format != "" {
+		v.Set("format", p.format)
+	}
+	return "Link: <" + p.base + "/" + url.PathEscape(p.name) + "?" + v.Encode() +
+		`>; rel="next"` + "\r\n"
+}
+
+// page answers with the documents that follow l.after, as many as the limit and the size
+// of an answer allow.
+func (c *call) page(q *question, l *listQuery) (*answer, error) {
+	limit := l.limit
+	if limit == 0 {
+		limit = min(defaultLimit, max(c.res.MaxLimit(), 1))
+	}
+	if err := c.claim(limit); err != nil {
+		return nil, err
+	}
+	ask, o := c.ask(l, limit), q.options(c.r)
+	got, err := c.res.SelectList(c.ctx, ask, o)
+	if err == nil && got.Origin == resource.HitMemory && q.exceeds(got.Lag) && !o.OnlyIfCached {
+		o.NoCache = true // older than the client takes: ask the database
+		got, err = c.res.SelectList(c.ctx, ask, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.learn(got.Rows, len(got.Doc.Body()))
+	c.from = &provenance{status: cacheStatus(got.Origin), token: got.Token, lag: got.Lag}
+	f := found{doc: got.Doc, list: got.List, kept: got.Origin == resource.HitMemory,
+		shared: c.shared(c.o.cacheControl(q.private))}
+	a, err := q.conclude(c.o, c.m, c.r, &f, &c.h.coder)
+	if err == nil && !f.kept {
+		c.compress(q, a)
+	}
+	return a, err
+}
+
+// compress has a list that memory has no copies of sent in a coding that the client takes,
+// if that pays.
+func (c *call) compress(q *question, a *answer) {
+	if a.doc == nil || a.doc.Coding() != row.Identity || len(a.doc.Body()) < row.MinCoded {
+		return
+	}
+	takes := c.m.takes(c.o, c.r, q.private, q.noTransform)
+	if takes.n == 0 {
+		return
+	}
+	body := a.doc.Body()
+	coded := c.h.coder.Append(make([]byte, 0, len(body)/2), body, takes.list[0])
+	if row.Pays(len(body), len(coded)) {
+		a.doc = row.NewCopy(a.doc, takes.list[0], coded)
+	}
+}
+
+// answerKept appends the answer to a request for a list that memory has, found by the
+// bytes of its query: nothing of it is parsed.
+func (s *loop) answerKept(
+	p *peer, r *request, res *loopResource, out []byte, closing bool,
+) ([]byte, bool) {
+	q := &s.q
+	if wantsMore(r) || q.askKept(s.live, &s.memo, r, res.Resource, res.rule) != nil ||
+		q.media.name == objectType {
+		return out, false
+	}
+	list, at := res.LookupList(row.Alias(r.Query), q.media.format, &s.snapshot)
+	if list == nil || !q.takes(resource.Hit, at) {
+		return out, false
+	}
+	f := found{doc: list.Doc, list: list, kept: true, shared: s.block(at, q.private)}
+	a, err := q.conclude(s.live, &s.memo, r, &f, nil)
+	if err != nil {
+		return out, false
+	}
+	res.answeredKept(list.Rows, a.code)
+	return s.append(p, r, res, resource.Hit, out, closing), true
+}
+
+// askKept decides about a list without reading its query.
+func (q *question) askKept(
+	o *settings, m *memo, r *request, res *resource.Resource, rule resource.Rule,
+) (err error) {
+	*q = question{res: res, name: res.Name(), private: rule != "public",
+		directives: directives{maxAge: -1}}
+	if q.private {
+		if q.who, err = m.pass(o, r, q.name, rule); err != nil {
+			return err
+		}
+	}
+	if r.IfMatch != nil || r.IfNoneMatch != nil {
+		if err = checkConditions(r); err != nil {
+			return err
+		}
+	}
+	if q.media, err = m.accept(r.Accept); err != nil {
+		return err
+	}
+	return q.freshness(r)
+}

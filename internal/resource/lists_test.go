@@ -1,0 +1,167 @@
+package resource
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+func newListHouse(t testing.TB, budget int64) *house {
+	return newHouse(t, func(o *SetOptions) { o.Lists = budget })
+}
+
+// packLines makes a body of a line for each document.
+func packLines(docs []*row.Document, keys []row.Key, more bool, of row.Format) ([]byte, string, int) {
+	var b bytes.Buffer
+	for _, d := range docs {
+		b.Write(d.Body())
+		b.WriteByte('\n')
+	}
+	return b.Bytes(), fmt.Sprint("More: ", more, "\r\n"), len(docs)
+}
+
+// list reads a list by SelectList.
+func (h *house) list(name string, limit int, o Options) ListAnswer {
+	h.t.Helper()
+	a, err := h.resource(name).SelectList(h.t.Context(), &ListAsk{Limit: limit, Alone: true,
+		Raw: fmt.Sprint("limit=", limit), Pack: packLines}, o)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// keep reads a list until memory has it.
+func (h *house) keepList(name string, limit int) (a ListAnswer) {
+	h.until(func() bool { a = h.list(name, limit, Options{}); return a.Origin == HitMemory })
+	return a
+}
+
+// found is what an event loop finds by the bytes of a query.
+func (h *house) spelled(name string, limit int) *List {
+	var s Snapshot
+	s.Begin(time.Now())
+	l, _ := h.resource(name).LookupList(fmt.Sprint("limit=", limit), row.FormatJSON, &s)
+	return l
+}
+
+// A list follows each kind of change: of a row, of an embedded row, by another program,
+// through hotrow; and is forgotten by an operator.
+func TestLists_FollowChanges(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	if h.list("dept", 5, Options{}).Origin == HitMemory || h.spelled("dept", 5) != nil {
+		t.Fatal("kept before anybody has asked")
+	}
+	for _, change := range []func(){
+		func() { h.mustWrite("dept", Write{Op: source.OpMerge, Key: "20"}, `{"loc":"A"}`) },
+		func() { h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7369"}, `{"sal":1}`) },
+		func() { h.mustWrite("dept", Write{Op: source.OpReplace, Key: "30"}, `{"dname":"B"}`) },
+		func() { h.mustWrite("dept", Write{Op: source.OpDelete, Key: "30"}, "") },
+	} {
+		kept := h.keepList("dept", 5)
+		h.until(func() bool { return h.spelled("dept", 5) != nil })
+		change()
+		if h.spelled("dept", 5) != nil {
+			t.Error("found right after a write")
+		}
+		if now := h.list("dept", 5, Options{}); now.Doc.ETag() == kept.Doc.ETag() {
+			t.Errorf("right after a write the list is what it was: %s", now.Doc.Body())
+		}
+	}
+	h.keepList("dept", 5)
+	h.exec("UPDATE emp SET ename = 'JONES' WHERE empno = 7782")
+	h.until(func() bool {
+		return strings.Contains(string(h.list("dept", 5, Options{}).Doc.Body()), "JONES")
+	})
+	h.keepList("dept", 5)
+	if err := h.resource("dept").Invalidate(nil); err != nil {
+		t.Fatal(err)
+	}
+	if h.spelled("dept", 5) != nil || h.list("dept", 5, Options{}).Origin == HitMemory {
+		t.Error("kept after it was invalidated")
+	}
+}
+
+// What does not concern its tables keeps a list, and its entity tag is that of all formats.
+func TestLists_StayWhenOtherTablesChange(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	kept := h.keepList("dept", 5)
+	h.mustWrite("city", Write{Op: source.OpMerge, Key: "Tulsa,OK"}, `{"pop":1}`)
+	if a := h.list("dept", 5, Options{}); a.Origin != HitMemory || a.Doc != kept.Doc {
+		t.Errorf("%v after a write to another table", a.Origin)
+	}
+	packed := h.list("dept", 5, Options{Format: row.FormatMsgPack})
+	if !row.SameETag(packed.Doc.ETag(), kept.Doc.ETag()) || packed.Doc.ETag() == kept.Doc.ETag() {
+		t.Errorf("entity tags %s and %s", packed.Doc.ETag(), kept.Doc.ETag())
+	}
+	if a := h.list("dept", 5, Options{NoCache: true}); a.Origin != Bypassed && a.Origin != Requested {
+		t.Errorf("no-cache is %v", a.Origin)
+	}
+}
+
+// Whoever asks for a great many lists pushes no document out, nor a list that others
+// use, as long as each is asked for once.
+func TestLists_RandomQueriesPushNothingOut(t *testing.T) {
+	h := newListHouse(t, 64<<10)
+	h.hit("dept", "10")
+	h.keepList("dept", 3)
+	before := h.memory.Stats()
+	for i := range 3000 {
+		h.list("emp", 10+i, Options{})
+	}
+	after, lists := h.memory.Stats(), h.set.Stats().Lists
+	if after.Entries != before.Entries || after.Evictions != before.Evictions {
+		t.Errorf("documents: %+v, before %+v", after, before)
+	}
+	if lists.Entries > 100 || h.spelled("dept", 3) == nil {
+		t.Errorf("%d lists are kept; the one that is used: %v", lists.Entries, h.spelled("dept", 3))
+	}
+	for i := range 1000 { // who asks twice fills the lists' own part, and no more
+		h.list("emp", 10+i, Options{})
+		h.list("emp", 10+i, Options{})
+	}
+	after, lists = h.memory.Stats(), h.set.Stats().Lists
+	if after.Entries != before.Entries || lists.Bytes > lists.MaxBytes || lists.Evicted == 0 {
+		t.Errorf("documents: %+v, before %+v; lists: %+v", after, before, lists)
+	}
+}
+
+// A herd on one list is one read.
+func TestLists_HerdIsOneRead(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	h.keepList("dept", 4)
+	reads := func() uint64 { return h.set.Stats().Sources[0].Timings["list"].Count }
+	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "20"}, `{"loc":"HERD"}`)
+	h.until(func() bool { return h.set.Stats().Sources[0].Unsettled == 0 })
+	before := reads()
+	var wg sync.WaitGroup
+	for range 500 {
+		wg.Go(func() {
+			if a := h.list("dept", 4, Options{}); !bytes.Contains(a.Doc.Body(), []byte("HERD")) {
+				t.Errorf("%s", a.Doc.Body())
+			}
+		})
+	}
+	wg.Wait()
+	if n := reads() - before; n > 4 { // the feed delivers the write meanwhile, and settles it
+		t.Errorf("%d reads for 500 who ask", n)
+	}
+}
+
+// A list that is too large, or of a Set that keeps none, is read each time.
+func TestLists_NotKept(t *testing.T) {
+	for _, budget := range []int64{0, 1 << 10} {
+		h := newListHouse(t, budget)
+		for range 4 {
+			if a := h.list("dept", 5, Options{}); a.Origin == HitMemory || a.Origin == Stored {
+				t.Errorf("with %d bytes: %v", budget, a.Origin)
+			}
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package resource
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/tier"
+)
+
+const (
+	// maxKeptList is the largest list that is kept, in bytes.
+	maxKeptList = 1 << 20
+
+	// rawSlots is how many spellings of lists are found without being parsed.
+	rawSlots = 1 << 14
+
+	// onceSlots is of how many lists it is remembered that they were asked for once.
+	onceSlots = 1 << 16
+
+	// evictSample is among how many lists the one that was used least lately goes.
+	evictSample = 8
+)
+
+// A listKey names one representation of a list of one form. It is by the text that all
+// spellings of a question have in common.
+type listKey struct {
+	form   uint32
+	format row.Format
+	text   string
+}
+
+// A listSlot is the place of a list in memory. The list in it changes; who has found the
+// slot need not look for it again, and finds nothing in it once it is out of the store.
+type listSlot struct {
+	key  listKey
+	list atomic.Pointer[List]
+	used atomic.Int64 // when it has answered last, in seconds of the caller's clock
+	size int64        // guarded by listStore.mu
+}
+
+// A spelling is the query of a URL, as it was sent, and the slot of what it asks for.
+type spelling struct {
+	form   uint32
+	format row.Format
+	raw    string
+	slot   *listSlot
+}
+
+// A listStore keeps the lists of a Set within a bound of bytes of its own: whoever asks
+// for lists pushes no document out. A list is kept once it was missed twice, so that
+// lists that are asked for once push out no other.
+//
+// Nothing tells it of changes: whether a list is good its words say (fresh.Copy), and one
+// that is not is replaced by the next load or goes like any other.
+type listStore struct {
+	budget int64
+	seed   maphash.Seed
+	raw    []atomic.Pointer[spelling]
+	once   []atomic.Uint32
+
+	mu    sync.Mutex // guards what follows; innermost
+	slots map[listKey]*listSlot
+	bytes int64
+
+	evicted atomic.Uint64
+}
+
+// newListStore returns a store for so many bytes; 0: it keeps nothing.
+func newListStore(budget int64) *listStore {
+	return &listStore{
+		budget: budget, seed: maphash.MakeSeed(), slots: make(map[listKey]*listSlot),
+		raw: make([]atomic.Pointer[spelling], rawSlots), once: make([]atomic.Uint32, onceSlots),
+	}
+}
+
+// get returns the slot of a list; nil: there is none. It takes a lock, unlike spelled.
+func (s *listStore) get(key listKey) *listSlot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slots[key]
+}
+
+func (s *listStore) hash(form uint32, of row.Format, text string) uint64 {
+	h := maphash.String(s.seed, text) + uint64(form)<<8 + uint64(of)
+	return h * 0x9e3779b97f4a7c15
+}
+
+// spelled returns the slot of the list that a query asks for, as it was sent; nil: it was
+// not asked for in this spelling lately. It takes no lock; raw may alias a buffer.
+func (s *listStore) spelled(form uint32, of row.Format, raw string) *listSlot {
+	p := s.raw[s.hash(form, of, raw)>>32%rawSlots].Load()
+	if p == nil || p.form != form || p.format != of || p.raw != raw {
+		return nil
+	}
+	return p.slot
+}
+
+// spell notes that a query asks for the list in a slot.
+func (s *listStore) spell(ask *ListAsk, slot *listSlot) {
+	if !ask.Alone {
+		return
+	}
+	k, raw := &slot.key, ask.Raw
+	at := &s.raw[s.hash(k.form, k.format, raw)>>32%rawSlots]
+	if p := at.Load(); p == nil || p.slot != slot || p.raw != raw {
+		at.Store(&spelling{k.form, k.format, raw, slot})
+	}
+}
+
+// again notes that a list was missed, and reports whether it was before.
+func (s *listStore) again(key listKey) bool {
+	h := s.hash(key.form, key.format, key.text)
+	at, mark := &s.once[h>>32%onceSlots], uint32(h)|1
+	return at.Swap(mark) == mark
+}
+
+// put keeps a list, and lets others go to stay within the bound.
+func (s *listStore) put(key listKey, l *List, now int64) *listSlot {
+	size := l.size(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slot := s.slots[key]
+	if slot == nil {
+		slot = &listSlot{key: key}
+		s.slots[key] = slot
+	}
+	s.bytes += size - slot.size
+	slot.size = size
+	slot.used.Store(now)
+	l.slot = slot
+	slot.list.Store(l)
+	for s.bytes > s.budget && s.evict(slot) {
+	}
+	return slot
+}
+
+// evict lets one list go, not that in keep. s.mu is held.
+func (s *listStore) evict(keep *listSlot) bool {
+	var worst *listSlot
+	n := 0
+	for _, slot := range s.slots { // begins at random
+		if slot == keep {
+			continue
+		}
+		if worst == nil || slot.used.Load() < worst.used.Load() {
+			worst = slot
+		}
+		if n++; n == evictSample {
+			break
+		}
+	}
+	if worst == nil {
+		return false
+	}
+	s.remove(worst)
+	s.evicted.Add(1)
+	return true
+}
+
+// remove takes a slot out of the store. s.mu is held.
+func (s *listStore) remove(slot *listSlot) {
+	slot.list.Store(nil)
+	s.bytes -= slot.size
+	slot.size = 0
+	delete(s.slots, slot.key)
+}
+
+// retire forgets the lists of a form.
+func (s *listStore) retire(form uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, slot := range s.slots {
+		if key.form == form {
+			s.remove(slot)
+		}
+	}
+}
+
+// agree forgets the lists of a question that are of another state than an answer; see
+// fresh.Domain.NewSpace.
+func (s *listStore) agree(form uint32, l *fresh.Lease, doc *row.Document, stored bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for of := range row.Format(row.NumFormats) {
+		slot := s.slots[listKey{form, of, string(l.Key)}]
+		if slot == nil || stored && of == l.Format {
+			continue
+		}
+		if held := slot.list.Load(); held != nil && !fresh.Alike(held.Doc, doc) {
+			s.remove(slot)
+		}
+	}
+}
+
+// A listKeeper keeps compressed copies with the list in one slot.
+type listKeeper struct {
+	store *listStore
+	slot  *listSlot
+}
+
+// Get returns the document of the slot's list.
+func (k listKeeper) Get(tier.Ref) (*row.Document, bool) {
+	if l := k.slot.list.Load(); l != nil {
+		return l.Doc, true
+	}
+	return nil, false
+}
+
+// KeepCopy adds a copy to the document if it is that of the slot's list.
+func (k listKeeper) KeepCopy(_ tier.Ref, d, c *row.Document) bool {
+	s := k.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := k.slot.list.Load()
+	if l == nil || l.Doc != d || d.Copy(c.Coding()) != nil {
+		return false
+	}
+	d.AddCopy(c)
+	k.slot.size += int64(c.Size())
+	s.bytes += int64(c.Size())
+	for s.bytes > s.budget && s.evict(k.slot) {
+	}
+	return true
+}
+
+// ListStats counts the lists in memory.
+type ListStats struct {
+	Entries, Bytes, MaxBytes int64
+	Evicted                  uint64 // to stay within the bound
+}
+
+func (s *listStore) stats() ListStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ListStats{Entries: int64(len(s.slots)), Bytes: s.bytes, MaxBytes: s.budget,
+		Evicted: s.evicted.Load()}
+}
