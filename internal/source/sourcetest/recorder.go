@@ -2,6 +2,7 @@ package sourcetest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -108,6 +109,10 @@ func (s *suite) follow(mode source.FeedMode, tables []source.Watched) (source.Fe
 		}
 	})
 	s.eventually("the feed is attached", r.isAttached)
+	s.eventually("the feed can be asked", func() bool { // it is a moment after it is attached
+		_, err := feed.Fence(s.ctx)
+		return !errors.Is(err, source.ErrDetached)
+	})
 	if r.origin == "" {
 		s.t.Error("Attached has no origin")
 	}
