@@ -216,6 +216,12 @@ func TestWords_ManyChangesArePending(t *testing.T) {
 	if b.list() != nil {
 		t.Error("kept while 65,536 changes are pending")
 	}
+	m := b.d.Moves() // of another table: the clock goes on
+	m.Row(b.d.NewTable(), nil, nil)
+	b.d.Settle(b.d.Apply(Position(len(pending)+2), []Touch{m.Touch()}, b, 0))
+	if b.list() != nil {
+		t.Error("kept while 65,536 changes are pending, after another one")
+	}
 	for _, p := range slices.Backward(pending) {
 		b.d.words.settle(p.touches[0].Moved)
 	}
