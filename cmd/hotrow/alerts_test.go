@@ -25,7 +25,7 @@ func prometheus(t *testing.T, r *running) (firing func() map[string]bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), freeAddresses(t, 1)[0]
 	soon := regexp.MustCompile(`(?m)^( +for:).*$`).ReplaceAll(rules, []byte("$1 2s"))
 	for name, text := range map[string]string{
 		"hotrow.rules.yaml": string(soon),

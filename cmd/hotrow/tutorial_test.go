@@ -55,15 +55,19 @@ func readSteps(t *testing.T, page string) []step {
 	return steps
 }
 
-// freeAddress returns an address that nothing listens on.
-func freeAddress(t *testing.T) string {
+// freeAddresses returns n different addresses that nothing listens on.
+func freeAddresses(t *testing.T, n int) []string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	out := make([]string, n)
+	for i := range out {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }() // once all are known
+		out[i] = l.Addr().String()
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return out
 }
 
 // A tutorial is the shell in which a page's commands run.
@@ -84,15 +88,18 @@ func newTutorial(t *testing.T) *tutorial {
 	if err := os.WriteFile(filepath.Join(bin, "hotrow"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &tutorial{dir: dir, http: freeAddress(t), ops: freeAddress(t)}
+	free := freeAddresses(t, 2)
+	s := &tutorial{dir: dir, http: free[0], ops: free[1]}
 	s.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOTROW_HTTP_LISTEN="+s.http,
 		"HOTROW_OPS_LISTEN="+s.ops, "HOTROW_WIRE_LISTEN=off")
 	return s
 }
 
-// command returns what runs commands, with the addresses of this test.
+// command returns what runs commands, with the addresses of this test. A page's reader
+// types a question after a change has had time to show; a script must wait for it.
 func (s *tutorial) command(commands string) *exec.Cmd {
-	commands = strings.NewReplacer("127.0.0.1:8080", s.http, "127.0.0.1:8081", s.ops).Replace(commands)
+	commands = strings.NewReplacer("127.0.0.1:8080", s.http, "127.0.0.1:8081", s.ops,
+		"\ncurl", "\nsleep 0.25\ncurl").Replace(commands)
 	cmd := exec.Command("sh", "-ec", commands)
 	cmd.Dir, cmd.Env = s.dir, s.env
 	return cmd
