@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
+	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
 )
 
 // asError is errors.As for a source.Error.
@@ -139,5 +142,35 @@ func TestPostgres_CatalogOfManyTablesIsFast(t *testing.T) {
 	t.Logf("1,000 tables in %v", took)
 	if took > 2*time.Second {
 		t.Errorf("1,000 tables took %v", took)
+	}
+}
+
+// TestPostgres_TableDroppedWhileTheCatalogueIsRead: the server's functions about privileges
+// are NULL for what the snapshot still has and another transaction has dropped. Such a table
+// is not there, and the others are.
+func TestPostgres_TableDroppedWhileTheCatalogueIsRead(t *testing.T) {
+	url := dbtest.Postgres(t, dbtest.Setup(`CREATE TABLE kept (a int PRIMARY KEY);
+		CREATE TABLE gone (a int PRIMARY KEY, b text); CREATE TABLE shrunk (a int PRIMARY KEY, b text);
+		CREATE SCHEMA s; CREATE TABLE s.gone (a int PRIMARY KEY)`))
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), `BEGIN ISOLATION LEVEL REPEATABLE READ;
+		SELECT count(*) FROM pg_class`); err != nil {
+		t.Fatal(err)
+	}
+	dbtest.Psql(t, url, "DROP TABLE gone; DROP SCHEMA s CASCADE; ALTER TABLE shrunk DROP COLUMN b")
+	tables, err := catalog.Tables(t.Context(), conn, catalog.Which{Triggers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, table := range tables {
+		got[table.ID()] = len(table.Cols)
+	}
+	if d := cmp.Diff(map[string]int{"public.kept": 1, "public.shrunk": 1}, got); d != "" {
+		t.Errorf("columns by table: %s", d)
 	}
 }

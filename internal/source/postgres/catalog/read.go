@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -43,7 +44,7 @@ func Tables(ctx context.Context, conn *pgx.Conn, which Which) ([]*Table, error) 
 	for _, sql := range []string{sqlTables, sqlColumns, sqlIndexes, sqlForeign} {
 		queue(sql, args...)
 	}
-	b := &builder{byOID: make(map[uint32]*Table)}
+	b := &builder{byOID: make(map[uint32]*Table), dropped: make(map[uint32]bool)}
 	reads := []func(pgx.Rows) error{b.table, b.column, b.index, b.foreign}
 	if which.Triggers {
 		queue(strings.ReplaceAll(sqlTriggers, "{prefix}", QuoteText(which.Prefix)), args...)
@@ -56,7 +57,7 @@ func Tables(ctx context.Context, conn *pgx.Conn, which Which) ([]*Table, error) 
 			err = each(answers, read)
 		}
 	}
-	return b.tables, errors.Join(err, answers.Close())
+	return b.present(), errors.Join(err, answers.Close())
 }
 
 // each reads the rows of the next answer.
@@ -78,19 +79,35 @@ func each(answers pgx.BatchResults, read func(pgx.Rows) error) error {
 type builder struct {
 	tables []*Table
 	byOID  map[uint32]*Table
+
+	dropped map[uint32]bool // tables of which columns have been dropped meanwhile
 }
 
 // table reads one row of sqlTables.
 func (b *builder) table(rows pgx.Rows) error {
 	t := new(Table)
 	var estimate float32
+	var owner, usage, sel *bool
 	err := rows.Scan(&t.OID, &t.Schema, &t.Name, &t.Kind, &t.Persistence, &t.RLS, &t.Identity,
-		&t.Parent, &t.Leaves, &estimate, &t.Default, &t.Comment, &t.Owner, &t.Usage, &t.Select)
+		&t.Parent, &t.Leaves, &estimate, &t.Default, &t.Comment, &owner, &usage, &sel)
+	if err != nil || owner == nil || usage == nil || sel == nil {
+		return err // without an error: it has been dropped, see present
+	}
+	t.Owner, t.Usage, t.Select = *owner, *usage, *sel
 	t.View = t.Kind == KindView || t.Kind == KindMaterial
 	t.Rows = int64(estimate)
 	b.tables = append(b.tables, t)
 	b.byOID[t.OID] = t
-	return err
+	return nil
+}
+
+// present returns the tables that are still there. The server's functions about privileges
+// look at what there is now, and are NULL for what a transaction that has committed since
+// the query's snapshot has dropped: a table, or all columns of one.
+func (b *builder) present() []*Table {
+	return slices.DeleteFunc(b.tables, func(t *Table) bool {
+		return len(t.Cols) == 0 && b.dropped[t.OID]
+	})
 }
 
 // column reads one row of sqlColumns.
@@ -99,13 +116,19 @@ func (b *builder) column(rows pgx.Rows) error {
 	var c Column
 	var generated, identity string
 	var mod int32
+	var sel *bool
 	err := rows.Scan(append(c.Type.Targets(), &of, &c.Num, &c.Name, &c.NotNull, &c.Default,
-		&generated, &identity, &c.Native, &mod, &c.WideCollation, &c.Comment, &c.Select,
+		&generated, &identity, &c.Native, &mod, &c.WideCollation, &c.Comment, &sel,
 		&c.Casts)...)
 	t := b.byOID[of]
 	if err != nil || t == nil {
 		return err
 	}
+	if sel == nil {
+		b.dropped[of] = true
+		return nil
+	}
+	c.Select = *sel
 	c.Default = (c.Default || identity != "") && generated == ""
 	c.Generated = generated != "" || identity == "a"
 	if mod < 0 {
