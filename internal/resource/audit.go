@@ -111,7 +111,6 @@ func (u *upstream) auditForm(f *form) {
 	if same || !u.survives(f, ref, doc) {
 		return
 	}
-	u.audits.stale.Add(1)
 	u.log.Error("the auditor has found a copy that is not what the database has: all copies of"+
 		" the resource are forgotten", "event", eventAudit, "resource", f.r.name,
 		"key", string(ref.Key),
@@ -120,6 +119,7 @@ func (u *upstream) auditForm(f *form) {
 	if f.lists != nil {
 		f.lists.DropAll()
 	}
+	u.audits.stale.Add(1) // who sees the count gets no wrong copy any more
 }
 
 // causes says what may lie behind a wrong copy: what is known not to be told, before a
