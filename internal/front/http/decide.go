@@ -42,6 +42,10 @@ func (o *settings) find(name string) (*resource.Resource, error) {
 	if o.Starting != nil && o.Starting() {
 		return nil, problem{kind: kindStarting, after: time.Second}
 	}
+	// They may have become known since the first look.
+	if res, ok := o.Resources.Lookup(name); ok {
+		return res, nil
+	}
 	return nil, problem{kind: kindNotFound, detail: "there is no resource of this name",
 		hint: "GET / lists the resources"}
 }

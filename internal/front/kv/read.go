@@ -41,7 +41,7 @@ func (s *Scope) Get(who *Identity, key []byte, c *Tracked, f *Found) bool {
 	*f = Found{Res: res, Inexact: !exact && res != nil}
 	if res == nil {
 		s.store.stats.unknown.Add(1)
-		if err := s.Live.NoResource(); err != ErrNoResource {
+		if err := s.Live.NoResource(key); err != ErrNoResource {
 			f.Err = err
 		}
 		return true

@@ -92,9 +92,10 @@ func (s *Store) Scan(ctx context.Context, q *Scan) (next uint64, keys []string, 
 	if q.None {
 		return 0, nil, nil
 	}
+	starting := o.Starting != nil && o.Starting() // before it is looked which there are
 	res := s.walks(o, q, at.resource)
-	if err := o.NoResource(); len(res) == 0 && err != ErrNoResource {
-		return 0, nil, err
+	if len(res) == 0 && starting {
+		return 0, nil, ErrStarting
 	}
 	if len(res) == 0 {
 		return 0, nil, nil

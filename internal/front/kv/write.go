@@ -17,9 +17,14 @@ var ErrNoResource = errors.New("no resource has this key")
 // are: it may be there, so it is not absent.
 var ErrStarting = errors.New("the tables of the database are not known yet")
 
-// NoResource returns why a key names no resource: ErrNoResource or ErrStarting.
-func (o *Options) NoResource() error {
+// NoResource returns why a look has not found the resource of a key: ErrNoResource or
+// ErrStarting.
+func (o *Options) NoResource(key []byte) error {
 	if o.Starting != nil && o.Starting() {
+		return ErrStarting
+	}
+	// They may have become known since that look.
+	if res, _ := o.Find(key); res != nil {
 		return ErrStarting
 	}
 	return ErrNoResource
@@ -75,7 +80,7 @@ func (s *Store) Write(
 	res, of := o.Find(key)
 	if res == nil {
 		s.stats.unknown.Add(1)
-		return resource.Result{}, o.NoResource()
+		return resource.Result{}, o.NoResource(key)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.WriteTimeout)
 	defer cancel()

@@ -192,10 +192,10 @@ func (w *writing) invalidate() ([]byte, error) {
 	live := w.c.f.store.Live()
 	res, key := live.Find(w.cmd.Keys[0])
 	switch {
-	case res == nil && live.NoResource() == kv.ErrNoResource && !w.o.UnknownError:
+	case res == nil && live.NoResource(w.cmd.Keys[0]) == kv.ErrNoResource && !w.o.UnknownError:
 		return w.say(notFound, nil), nil
 	case res == nil:
-		return nil, live.NoResource()
+		return nil, live.NoResource(w.cmd.Keys[0])
 	case !res.Writable():
 		return nil, resource.ErrReadOnly
 	case !w.c.Who.MayWrite(live, res):
@@ -222,7 +222,7 @@ func (w *writing) change() ([]byte, error) {
 	live := w.c.f.store.Live()
 	switch res, _ := live.Find(w.cmd.Keys[0]); {
 	case res == nil:
-		return nil, live.NoResource()
+		return nil, live.NoResource(w.cmd.Keys[0])
 	case !res.Writable():
 		return nil, resource.ErrReadOnly
 	case !w.c.Who.MayWrite(live, res):

@@ -275,7 +275,7 @@ func (w *writing) hdel() ([]byte, error) {
 
 // nothing is the reply to a removal by a key that names no resource.
 func (w *writing) nothing() ([]byte, error) {
-	if err := w.c.f.store.Live().NoResource(); w.o.UnknownError || err != kv.ErrNoResource {
+	if err := w.c.f.store.Live().NoResource(w.key); w.o.UnknownError || err != kv.ErrNoResource {
 		return nil, err
 	}
 	return resp.AppendInt(nil, 0), nil

@@ -23,7 +23,7 @@ func (c *conn) get(s *scope, e *gofast.Event, out []byte) []byte {
 	}
 	res := s.resource(g.Resource)
 	if res == nil {
-		c.deny(e, s.live.noResource())
+		c.deny(e, s.live.noResource(g.Resource))
 		return out
 	}
 	if res.rule != "public" {
@@ -123,7 +123,7 @@ func (c *conn) getMulti(s *scope, e *gofast.Event) {
 	}
 	res := s.resource(g.Resource)
 	if res == nil {
-		c.deny(e, s.live.noResource())
+		c.deny(e, s.live.noResource(g.Resource))
 		return
 	}
 	if f := c.pass(s.live, s.issued, res.rule); f != nil {
@@ -202,12 +202,23 @@ func (c *conn) echo(e *gofast.Event, out []byte) []byte {
 	return out
 }
 
-// noResource is the fault of a name that is not served. The name itself goes
+// noResource is the fault of a name that a look has not found. The name itself goes
 // nowhere.
-func (o *Options) noResource() *fault {
-	if o.Starting != nil && o.Starting() {
-		return &fault{kind: kindStarting, after: time.Second}
+func (o *Options) noResource(name string) *fault {
+	starting := o.Starting != nil && o.Starting()
+	if !starting { // they may have become known since that look
+		_, starting = o.Resources.Lookup(name)
 	}
+	if starting {
+		return faultStarting()
+	}
+	return faultNoResource()
+}
+
+// faultStarting is the fault of a question that needs to know which resources there are.
+func faultStarting() *fault { return &fault{kind: kindStarting, after: time.Second} }
+
+func faultNoResource() *fault {
 	return &fault{kind: kindNotFound, text: "there is no resource of this name",
 		hint: "INFO lists the resources"}
 }

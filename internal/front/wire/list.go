@@ -26,7 +26,7 @@ func (c *conn) query(s *scope, e *gofast.Event) {
 	}
 	res := s.resource(q.Resource)
 	if res == nil {
-		c.deny(e, s.live.noResource())
+		c.deny(e, s.live.noResource(q.Resource))
 		return
 	}
 	if f := c.pass(s.live, s.issued, res.rule); f != nil {
@@ -89,7 +89,7 @@ func (c *conn) info(s *scope, e *gofast.Event) {
 	}
 	o := s.live
 	if o.Starting != nil && o.Starting() {
-		c.deny(e, o.noResource())
+		c.deny(e, faultStarting())
 		return
 	}
 	i := rows.Info{Server: o.Server, MaxMessage: uint64(o.MaxMessage), MaxKeys: rows.MaxKeys,

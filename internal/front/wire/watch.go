@@ -40,7 +40,7 @@ func (c *conn) watch(s *scope, e *gofast.Event) {
 	c.side = c.session.AppendConsumed(c.side, e.Opaque, len(e.Data))
 	res := s.resource(q.Resource)
 	if res == nil {
-		c.denyStream(e, s.live.noResource())
+		c.denyStream(e, s.live.noResource(q.Resource))
 		return
 	}
 	if f := c.pass(s.live, s.issued, res.rule); f != nil {
@@ -263,7 +263,7 @@ func (c *conn) recheck() {
 	for w := range c.watchers {
 		f := w.allowed(o)
 		if r, ok := o.Resources.Lookup(w.res.name); !ok || r != w.res.Resource {
-			f = o.noResource()
+			f = faultNoResource()
 		}
 		if f != nil {
 			w.end(f)

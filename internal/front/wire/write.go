@@ -27,7 +27,7 @@ func (c *conn) write(s *scope, e *gofast.Event) {
 	}
 	res := s.resource(w.Resource)
 	if res == nil {
-		c.deny(e, s.live.noResource())
+		c.deny(e, s.live.noResource(w.Resource))
 		return
 	}
 	op := ops[e.ID]
