@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,11 +40,16 @@ func (c *checkCmd) Run(p *program) error {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	sources, err := openSources(ctx, cfg, false, false, log)
+	sources, err := openSources(ctx, cfg, opening{look: true}, log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = sources.close() }()
+	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
+		if sources[name] == nil {
+			printFinding(p, unmade(cfg.Sources[name]), false)
+		}
+	}
 	specs, err := cfg.Specs()
 	if err != nil {
 		return err

@@ -52,6 +52,10 @@ func (c *doctorCmd) Run(p *program) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
 		s := cfg.Sources[name]
+		if toBeMade(cfg, name) {
+			printFinding(p, unmade(s), false)
+			continue
+		}
 		src, err := openSource(ctx, s, false, false, log)
 		if err != nil {
 			return err
@@ -187,11 +191,7 @@ func (c *doctorCmd) treat(
 			for _, s := range statements {
 				fmt.Fprintf(p.stdout, "%s;\n", s)
 			}
-			for _, s := range f.ByHand {
-				if !c.Remove {
-					fmt.Fprintf(p.stdout, "-- by hand, it concerns the whole server: %s;\n", s)
-				}
-			}
+			c.byHand(p, f)
 		} else {
 			printFinding(p, f, c.Apply)
 		}
@@ -213,6 +213,17 @@ func (c *doctorCmd) treat(
 		return fmt.Errorf("%s the feed from working: see above", things)
 	}
 	return nil
+}
+
+// byHand prints, as comments, the statements that only a person should run.
+func (c *doctorCmd) byHand(p *program, f source.Finding) {
+	why, statements := "it concerns the whole server", f.ByHand
+	if c.Remove {
+		why, statements = f.Text+": it may be another program's", f.RemoveByHand
+	}
+	for _, s := range statements {
+		fmt.Fprintf(p.stdout, "-- by hand, %s: %s;\n", why, s)
+	}
 }
 
 var levelNames = [...]string{"ok", "info", "warning", "error"}

@@ -48,7 +48,7 @@ func formOf(t *testing.T, cmd *serveCmd) form {
 	}
 	log := slog.New(slog.DiscardHandler)
 	written := cmd.Target != "" && cmd.Writable
-	all, err := openSources(ctx, cfg, false, written, log)
+	all, err := openSources(ctx, cfg, opening{written: written}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,8 @@ func (s *server) run() error {
 	}
 	var err error
 	written := s.cmd.Target != "" && s.cmd.Writable
-	if s.sources, err = openSources(ctx, s.cfg(), s.demo, written, s.log); err != nil {
+	s.sources, err = openSources(ctx, s.cfg(), opening{demo: s.demo, written: written}, s.log)
+	if err != nil {
 		return err
 	}
 	if err := s.makeStore(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"sort"
@@ -54,11 +55,17 @@ func openSource(
 // opened are the databases of a configuration.
 type opened map[string]source.Source
 
+// An opening says how openSources opens.
+type opening struct {
+	demo    bool // the file is the demo's
+	written bool // tables, not known yet, will take writes
+	look    bool // nothing is made: what serve would make is left out
+}
+
 // openSources opens every source of cfg. One whose resources take no writes is
-// opened read-only, unless written says that its tables, not known yet, will take
-// some. On an error none is left open.
+// opened read-only. On an error none is left open.
 func openSources(
-	ctx context.Context, cfg *config.Config, demo, written bool, log *slog.Logger,
+	ctx context.Context, cfg *config.Config, o opening, log *slog.Logger,
 ) (opened, error) {
 	specs, err := cfg.Specs()
 	if err != nil {
@@ -70,10 +77,12 @@ func openSources(
 	}
 	all := make(opened)
 	for name, s := range cfg.Sources {
-		ofLinks := name == cfg.LinksSource()
-		ofStore := name == config.StoreSource && cfg.StoresItems()
-		readOnly := !writable[name] && !written && !ofLinks && !ofStore
-		own := demo || ofLinks && cfg.OwnsLinks() || ofStore
+		if o.look && toBeMade(cfg, name) {
+			continue
+		}
+		readOnly := !writable[name] && !o.written && name != cfg.LinksSource() &&
+			!isStore(cfg, name)
+		own := !o.look && (o.demo || isOwn(cfg, name))
 		src, err := openSource(ctx, s, readOnly, own, log.With("source", name))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("source %s: %w", name, err), all.close())
@@ -81,6 +90,33 @@ func openSources(
 		all[name] = src
 	}
 	return all, nil
+}
+
+// isStore reports whether a source is the database of items.
+func isStore(cfg *config.Config, name string) bool {
+	return name == config.StoreSource && cfg.StoresItems()
+}
+
+// isOwn reports whether a source is a file of hotrow's own, which serve makes if it is
+// missing.
+func isOwn(cfg *config.Config, name string) bool {
+	return name == cfg.LinksSource() && cfg.OwnsLinks() || isStore(cfg, name)
+}
+
+// toBeMade reports whether serve would make the file of a source. Who only looks must not:
+// the file would be of the user who looks, and the service could not write to it.
+func toBeMade(cfg *config.Config, name string) bool {
+	if !isOwn(cfg, name) {
+		return false
+	}
+	_, err := os.Stat(cfg.Sources[name].Path())
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// unmade says so.
+func unmade(s *config.Source) source.Finding {
+	return source.Finding{Level: source.LevelInfo,
+		Text: s.Path() + " is not there yet: hotrow serve makes it"}
 }
 
 func (o opened) close() error {

@@ -365,6 +365,9 @@ type Finding struct {
 	Apply  []string // statements that mend it; empty when a person must
 	ByHand []string // statements that mend it and concern others too: for a person to run
 	Remove []string // statements that undo Apply
+
+	// RemoveByHand are statements that undo what may be another program's.
+	RemoveByHand []string
 }
 
 // Level says how bad a Finding is.

@@ -39,7 +39,11 @@ func doctor(
 		if facts, err = feed.ReadFacts(ctx, conn, tables, src.Names); err != nil {
 			return err
 		}
-		traces, err = readTraces(ctx, conn, facts)
+		if traces, err = readTraces(ctx, conn, facts); err != nil {
+			return err
+		}
+		slots, err := logical.ReadSlots(ctx, conn, src.Slot)
+		traces = append(traces, slots...)
 		return err
 	})
 	if err != nil {

@@ -397,3 +397,41 @@ func TestPostgres_SlotOfAnotherNode(t *testing.T) {
 	}
 	s.fence() // the first one goes on
 }
+
+// TestPostgres_DoctorDropsTheSlotThatItNames: what a feed with feed.slot leaves keeps log
+// for ever. Without that name it may be another program's, and is only shown.
+func TestPostgres_DoctorDropsTheSlotThatItNames(t *testing.T) {
+	s := newSlotStand(t)
+	s.start(false)
+	look := func(slot string) (drop, byHand []string) {
+		t.Helper()
+		src := sourceOf(t, s.url)
+		src.Slot = slot
+		findings, err := doctor(t.Context(), src, source.FeedAuto, feedTables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range findings {
+			if strings.Contains(f.Text, slotOfTest) {
+				drop, byHand = append(drop, f.Remove...), append(byHand, f.RemoveByHand...)
+			}
+		}
+		return drop, byHand
+	}
+	if drop, byHand := look(""); drop != nil || byHand != nil {
+		t.Errorf("of a slot that somebody uses: %q, %q", drop, byHand)
+	}
+	s.halt()
+	drop, byHand := look("")
+	if drop != nil || len(byHand) != 1 || !strings.Contains(byHand[0], "'"+slotOfTest+"'") {
+		t.Errorf("of a slot that nobody uses: %q, by hand %q", drop, byHand)
+	}
+	drop, byHand = look(slotOfTest)
+	if len(drop) != 1 || byHand != nil {
+		t.Fatalf("of the slot of the configuration: %q, by hand %q", drop, byHand)
+	}
+	s.exec(drop[0])
+	if drop, byHand = look(slotOfTest); drop != nil || byHand != nil {
+		t.Errorf("of a slot that is dropped: %q, %q", drop, byHand)
+	}
+}
