@@ -96,6 +96,10 @@ func TestConsole_LooksAtADocument(t *testing.T) {
 	if status := r.get("/word/1").header.Get("Cache-Status"); !strings.Contains(status, "uri-miss") {
 		t.Errorf("after it was forgotten: %q", status)
 	}
+	look("/word/2", "look", "none in the last")
+	dbtest.SQLiteShell(t, file, "UPDATE word SET de = 'Hof' WHERE id = 1")
+	r.shows("/word/1", "Hof", 2*time.Second)
+	look("/word/2", "look", "any row of the resource may be meant") // there is no change log
 	look("/nope/1", "look", "no such resource")
 	look("/word/abc", "look", "not a key")
 	tab.Screenshot("console/inspect")

@@ -40,11 +40,31 @@ func (s *server) inspect(ctx context.Context, t ops.Target, compare bool) (ops.I
 	default:
 		return ops.Inspection{}, badKey(err)
 	}
+	if in.Change, err = lastChange(r, *key); err != nil {
+		return ops.Inspection{}, badKey(err)
+	}
 	if !compare {
 		return in, nil
 	}
 	in.Database, err = readDatabase(ctx, r, *key, copied.Doc)
 	return in, badKey(err)
+}
+
+// lastChange says when a document was changed last; nil when nothing follows it.
+func lastChange(r *resource.Resource, key row.Key) (*ops.Change, error) {
+	last, ok, err := r.LastChange(key)
+	if err != nil || !ok {
+		return nil, err
+	}
+	c := &ops.Change{Whole: last.Whole, Known: ops.Seconds(time.Since(last.Since))}
+	if !last.At.IsZero() {
+		ago := ops.Seconds(time.Since(last.At))
+		c.Ago = &ago
+	}
+	if !last.Position.IsZero() {
+		c.Position = last.Position.String()
+	}
+	return c, nil
 }
 
 // describe fills in what an answer from memory says of its document.

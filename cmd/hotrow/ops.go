@@ -29,7 +29,7 @@ func (s *server) opsHandler() *ops.Port {
 		Authorize: s.authorizeOps, PublicMetrics: func() bool { return s.cfg().Ops.PublicMetrics },
 		Stats: s.snapshot, Ready: s.ready, Notes: s.notes,
 		Strict: s.strict, Invalidate: s.invalidate, Inspect: s.inspect, Events: s.events,
-		Hottest: s.hottest, Rest: s.hot.Rest, Doctor: s.examine,
+		Behind: s.set.Behind, Hottest: s.hottest, Rest: s.hot.Rest, Doctor: s.examine,
 	}
 	s.wire.gofast(&o)
 	return ops.New(o)

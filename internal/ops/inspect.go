@@ -19,7 +19,16 @@ type Inspection struct {
 	Bytes    int      `json:"bytes,omitempty"`
 	ETag     string   `json:"etag,omitempty"`
 	Body     string   `json:"body,omitempty"`     // JSON, shortened
+	Change   *Change  `json:"change,omitempty"`   // of the row, the last; none: nothing follows it
 	Database *Compare `json:"database,omitempty"` // when it was asked for
+}
+
+// A Change is the last change of a document that the feed has told of.
+type Change struct {
+	Ago      *Seconds `json:"ago,omitempty"` // none: there was none within Known
+	Position string   `json:"position,omitempty"`
+	Whole    bool     `json:"whole,omitempty"` // any document of the resource may be meant
+	Known    Seconds  `json:"known"`           // for how long every change of it is known
 }
 
 // A Compare is what the database has at the same time.

@@ -11,14 +11,15 @@ import (
 
 const (
 	framePeriod = time.Second
-	keptFrames  = 300 // five minutes of them, for who begins to look
-	maxLookers  = 64  // streams at the same time
+	glance      = framePeriod / 10 // how often it is looked whether a frame is due before
+	keptFrames  = 300              // five minutes of them, for who begins to look
+	maxLookers  = 64               // streams at the same time
 	frameWrite  = 10 * time.Second
 )
 
-// live tells those who look what happens, a frame a second (server-sent events). One
-// frame is made for all of them, and none while nobody looks: a snapshot takes as long
-// as a scrape of /metrics.
+// live tells those who look what happens, a frame a second (server-sent events), and one
+// more when a source begins or ceases to be fresh. One frame is made for all of them, and
+// none while nobody looks: a snapshot takes as long as a scrape of /metrics.
 type live struct {
 	o       Options
 	started time.Time
@@ -115,11 +116,13 @@ func (l *live) leave(k *looker) {
 
 // run makes frames while somebody looks. The first, which has no rates, comes at once.
 func (l *live) run() {
-	ticker := time.NewTicker(framePeriod)
+	ticker, glances := time.NewTicker(framePeriod), time.NewTicker(glance)
 	defer ticker.Stop()
+	defer glances.Stop()
 	before, at := Snapshot{}, time.Time{}
 	told := l.o.Events.Last()
 	for {
+		behind := l.behind() // before the snapshot: what changes meanwhile is told again
 		now := l.o.Stats()
 		t := time.Now()
 		var interval time.Duration
@@ -140,12 +143,24 @@ func (l *live) run() {
 		if !l.tell(&f) {
 			return
 		}
-		select {
-		case <-ticker.C:
-		case <-l.done:
-			return
+		for due := false; !due; {
+			select {
+			case <-ticker.C:
+				due = true
+			case <-glances.C:
+				due = l.behind() != behind
+			case <-l.done:
+				return
+			}
 		}
 	}
+}
+
+func (l *live) behind() int {
+	if l.o.Behind == nil {
+		return 0
+	}
+	return l.o.Behind()
 }
 
 // tell gives a frame to all lookers. It reports false, and the clock stops, when there

@@ -255,3 +255,27 @@ func TestConsole_ItsFilesAreAnybodys(t *testing.T) {
 		t.Errorf("/-/live without a token = %s", resp.Status)
 	}
 }
+
+// TestLive_TellsAtOnceThatASourceIsBehind, and not with the next second.
+func TestLive_TellsAtOnceThatASourceIsBehind(t *testing.T) {
+	o, _ := counting()
+	var behind atomic.Int64
+	o.Behind = func() int { return int(behind.Load()) }
+	port := ops.New(o)
+	srv := httptest.NewServer(port)
+	defer srv.Close()
+	defer port.Stop()
+	s, _ := follow(t, srv.URL)
+	s.frame()
+	s.frame() // the next is due in a second
+	for n := range int64(2) {
+		began := time.Now()
+		behind.Store(1 - n)
+		const most = 700 * time.Millisecond
+		f := s.frame()
+		if took := time.Since(began); took > most || time.Duration(f.Interval) > most {
+			t.Errorf("told after %v, in a frame of %v s", took, f.Interval)
+		}
+		s.frame() // that of the second, or of the next
+	}
+}

@@ -34,6 +34,10 @@ type Options struct {
 	// answered. It must not wait. nil: never.
 	Strict func() error
 
+	// Behind returns how many sources are not fresh. Who looks at /-/live is told at once
+	// when it changes: it is called ten times a second then. nil: never.
+	Behind func() int
+
 	// ReadyTimeout bounds the wait for Ready; 0 is 1 s, as long as Kubernetes
 	// waits for a probe.
 	ReadyTimeout time.Duration

@@ -275,6 +275,7 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 	f.u.domain.Reset(origin, fresh.Position(pos), ref, monotonic())
 	why := f.cause(first)
 	f.u.begun(why)
+	f.u.changes.begin(time.Now())
 	f.beginOnDisk()
 	f.follows("feed attached: a new epoch", pos, "event", eventEpoch,
 		"epoch", f.u.domain.Applied().Epoch, "why", why)
@@ -294,6 +295,7 @@ func (f *follower) Resumed(origin string, pos source.Position) bool {
 	case f.u.domain.Applied().Epoch == 0 && f.resumeOnDisk():
 		f.u.domain.Reset(origin, fresh.Position(pos), nil, 0)
 		f.u.begun("hotrow has started, and goes on where an earlier process stopped")
+		f.u.changes.begin(time.Now())
 		f.suspect.Store(true)
 		f.follows("feed goes on where an earlier process stopped", pos, "event", eventFeed)
 		f.tellWatchers(true)
@@ -340,6 +342,7 @@ func (f *follower) Apply(tx *source.Tx) {
 		f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
 		f.u.tellChanged(a.touches)
 	}
+	f.u.changes.note(f.u.bySpace, a.touches, f.u.token(f.u.domain.Applied()))
 	if ref == nil {
 		announceTo(a, f.u, f.u.bySpace)
 		return

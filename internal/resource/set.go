@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/hotkeys"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -244,6 +245,20 @@ func (s *Set) Ready() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Behind returns how many sources have been reached and are not fresh, or were not reached.
+// It is cheap.
+func (s *Set) Behind() (n int) {
+	now := monotonic()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.sources {
+		if state, _ := u.condition(now); state != fresh.Fresh {
+			n++
+		}
+	}
+	return n
 }
 
 // Uncached returns the sources of which nothing is kept: they have no feed, and none

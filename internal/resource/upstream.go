@@ -128,6 +128,7 @@ type upstream struct {
 	tables  sync.Map // of *fresh.Table by the name of the table: what lists depend on
 	forms   []*form
 	bySpace map[*fresh.Space]*form
+	changes changes
 }
 
 // chosen is a feed with the sentence that says why it was chosen.

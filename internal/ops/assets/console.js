@@ -123,10 +123,11 @@
     s.append(make('code', value));
     p.append(s);
   };
-  const showSources = (list) => {
+  const showSources = (list, time) => {
     const all = list.map((s) => {
       const li = make('li', undefined, 'verdict ' + s.state + (s.up || s.state === 'none' ? '' : ' down'));
       li.append(make('b', s.source + ': ' + s.verdict));
+      li.title = 'as of ' + time;
       fact(li, 'feed', s.mode || 'none');
       if (s.state !== 'none') fact(li, 'last fence', seconds(s.lag_seconds) + ' ago');
       fact(li, 'epoch', s.epoch + (s.epoch_why ? ', for ' + long(s.epoch_age_seconds || 0) + ': ' + s.epoch_why : ''));
@@ -218,7 +219,7 @@
   };
   const show = (f) => {
     $('version').textContent = f.version;
-    showSources(f.sources);
+    showSources(f.sources, f.time);
     showNow(f);
     showResources(f.resources);
     showHottest(f.hottest);
@@ -323,6 +324,11 @@
       if (v.position) term(dl, 'includes', v.position);
       term(dl, 'complete as of', seconds(v.lag) + ' ago');
       if (v.row) term(dl, 'size, tag', v.bytes + ' bytes, ' + v.etag);
+    }
+    if (v.change) {
+      const c = v.change;
+      term(dl, 'last change', c.ago === undefined ? 'none in the last ' + long(c.known) + ', as far as the feed has come'
+        : long(c.ago) + ' ago' + (c.position ? ', position ' + c.position : '') + (c.whole ? ': any row of the resource may be meant' : ''));
     }
     if (v.database) {
       term(dl, 'database', (v.database.row ? 'has the row' : 'has no such row') + ', read in ' + seconds(v.database.took));
