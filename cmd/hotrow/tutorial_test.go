@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,6 +75,7 @@ func freeAddresses(t *testing.T, n int) []string {
 type tutorial struct {
 	dir, http, ops string
 	env            []string
+	pid            int // of the server
 }
 
 // newTutorial returns a shell in an empty directory that finds hotrow.
@@ -114,6 +116,7 @@ func (s *tutorial) serve(t *testing.T, commands string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	s.pid = cmd.Process.Pid
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait() // ended by a signal
@@ -143,6 +146,25 @@ func TestDBA_StatementsPrintWhatThePageSays(t *testing.T) {
 	s.env = append(s.env, "DATABASE_URL="+url)
 	s.serve(t, "hotrow serve \"$DATABASE_URL\"")
 	s.follow(t, "../../docs/howto/dba.md", 4)
+}
+
+// The page about production says how its figures were measured.
+func TestProduction_CommandsMeasure(t *testing.T) {
+	s := newTutorial(t)
+	dbtest.SQLiteShell(t, filepath.Join(s.dir, "doc.db"), "CREATE TABLE doc (id INTEGER PRIMARY KEY, t TEXT);"+
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "+
+		"INSERT INTO doc SELECT i, hex(i) FROM n")
+	s.serve(t, "hotrow serve doc.db")
+	steps := readSteps(t, "../../docs/howto/production.md")
+	if len(steps) != 1 {
+		t.Fatalf("%d blocks of commands, want 1", len(steps))
+	}
+	commands := strings.NewReplacer("$(pidof hotrow)", strconv.Itoa(s.pid), "-d 10s", "-d 300ms").
+		Replace(steps[0].commands)
+	out, err := s.command(commands).CombinedOutput()
+	if err != nil || strings.Count(string(out), "CPU µs/answer") != 2 || strings.Contains(string(out), "failed") {
+		t.Errorf("%s%v:\n%s", commands, err, out)
+	}
 }
 
 // follow runs the blocks of a page, of which there are so many at least.
