@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/proxy"
 	"github.com/hotrow/hotrow/internal/supervisor"
 )
@@ -58,6 +59,9 @@ type proxyCmd struct {
 	TokenFile string `placeholder:"FILE" help:"Token for the far end; of --exit: those it takes."`
 	WireConns int    `default:"2" help:"Connections to the far end of the wire."`
 	Ops       string `placeholder:"ADDR" help:"Port that answers /metrics and /.api/ alone."`
+
+	TraceEndpoint string `placeholder:"URL" help:"Collector of OpenTelemetry: http://HOST:4318."`
+	TraceSample   uint32 `placeholder:"N" help:"Record one in N requests that belong to no trace."`
 }
 
 // seconds is a duration, in seconds where no unit is given.
@@ -105,6 +109,12 @@ func (c *proxyCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
+	options.Trace, err = newTracer(config.Trace{Endpoint: c.TraceEndpoint,
+		Sample: int(c.TraceSample)}, log)
+	if err != nil {
+		return usageError{fmt.Errorf("--trace-endpoint: %w", err)}
+	}
+	defer options.Trace.Close()
 	s, err := proxy.New(options)
 	if err != nil {
 		return usageError{err}

@@ -141,7 +141,9 @@ func (s *server) run() error {
 	if err := s.openAccessLog(); err != nil {
 		return err
 	}
-	s.openTracer()
+	if err := s.openTracer(); err != nil {
+		return err
+	}
 	ctx := s.p.ctx
 	if s.demo {
 		if err := s.createDemo(ctx); err != nil {

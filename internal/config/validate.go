@@ -247,12 +247,19 @@ func onlyLoopback(hosts []string) bool {
 
 // trace checks where spans are to be sent.
 func (v *validator) trace() {
-	text := v.c.Trace.Endpoint
-	if text == "" {
-		return
+	if err := v.c.Trace.Check(); err != nil {
+		v.addf("trace.endpoint", "%v", err)
 	}
-	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" &&
-		u.Scheme != "https" {
-		v.addf("trace.endpoint", "%q is no address of a collector: want http://HOST:4318", text)
+}
+
+// Check returns why no spans can be sent to the endpoint, if there is one.
+func (t *Trace) Check() error {
+	if t.Endpoint == "" {
+		return nil
 	}
+	u, err := url.Parse(t.Endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%q is no address of a collector: want http://HOST:4318", t.Endpoint)
+	}
+	return nil
 }

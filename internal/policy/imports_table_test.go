@@ -115,7 +115,7 @@ var house = []room{
 	},
 	{
 		dir: "internal/proxy",
-		knows: []string{"accesslog", "client/wire", "lane/nonblock", "wire/exchange",
+		knows: []string{"accesslog", "client/wire", "lane/nonblock", "trace", "wire/exchange",
 			"wire/http1"},
 		tests: []string{"dbtest", "tlstest"},
 	},

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/trace"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
@@ -32,9 +33,10 @@ type exchange struct {
 	agent    []byte
 	id       []byte
 	traits
-	key   bool // there is an Idempotency-Key
-	fresh bool // id is ours
-	cut   int  // how much of the target is for us
+	span  *trace.Span // of the request; nil: it is not recorded
+	key   bool        // there is an Idempotency-Key
+	fresh bool        // id is ours
+	cut   int         // how much of the target is for us
 	reply []byte
 	addr  string
 	way   string // the scheme of the upstream: http or https; "" while it is not known

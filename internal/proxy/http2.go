@@ -258,6 +258,9 @@ func (c *client) requestHTTP2(x *exchange, t *target) *http.Request {
 			header.Add(string(r.Name(f)), string(r.FieldValue(f)))
 		}
 	}
+	if x.span != nil {
+		header.Set("Traceparent", x.span.String())
+	}
 	if x.fresh {
 		header.Set("X-Chocon-Id", string(x.id))
 	}

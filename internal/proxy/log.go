@@ -53,13 +53,16 @@ func (c *client) finish(x *exchange, status int, err error) {
 			"request_path", string(x.uri), "proxy_host", x.addr, "proxy_scheme", x.way,
 			"proxy_id", string(x.id), "status", status, "err", err)
 	}
-	if s.opts.Access == nil {
+	if s.opts.Access == nil && x.span == nil {
 		return
 	}
 	e.Method, e.URI, e.Host, e.Agent, e.ID = x.method, x.uri, x.host, x.agent, x.id
 	e.Status, e.Size, e.BytesIn, e.Upstream = status, x.down.total, x.up.total, x.addr
 	e.Proto = c.proto(&x.req)
-	s.opts.Access(e)
+	if s.opts.Access != nil {
+		s.opts.Access(e)
+	}
+	c.endSpan(x)
 }
 
 // proto returns what the client speaks.

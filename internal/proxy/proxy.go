@@ -20,6 +20,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/trace"
 )
 
 // Options say how a Server works. A zero field takes its default.
@@ -65,8 +67,9 @@ type Options struct {
 	StatsFactor int // one of so many is kept: 3
 
 	Version string
-	Access  func(*Entry) // is told of every request; nil: nobody
-	Log     *slog.Logger // nil: discard
+	Access  func(*Entry)  // is told of every request; nil: nobody
+	Trace   *trace.Tracer // gets a span of those whose trace is recorded; nil: none
+	Log     *slog.Logger  // nil: discard
 }
 
 // withDefaults returns o with its zero fields filled in.

@@ -80,6 +80,7 @@ func (c *client) note(x *exchange) {
 		}
 	}
 	x.looped = x.looped || hops > maxHops
+	c.begin(x)
 	if len(x.id) == 0 {
 		x.id = c.srv.ids.append(x.id, x.began)
 		x.fresh = true
@@ -145,6 +146,7 @@ func (c *client) appendRequest(out []byte, x *exchange, t *target) []byte {
 	case r.Trailers:
 		out = append(out, "TE: trailers\r\nConnection: TE\r\n"...)
 	}
+	out = x.appendParent(out)
 	if x.fresh {
 		out = append(append(append(out, "X-Chocon-Id: "...), x.id...), "\r\n"...)
 	}
