@@ -22,7 +22,6 @@ type Options struct {
 	Aliases []string // other hosts, with their ports, under which the links are followed
 
 	Schemes      []string // of targets; empty: http and https
-	Userinfo     bool     // targets may have a user name and password
 	DenyPrivate  bool     // targets may not be addresses of private networks
 	Status       int      // of links that name none; 0: 302
 	CodeLength   int      // of generated codes; 0: 7

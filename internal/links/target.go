@@ -39,7 +39,7 @@ func (r *Rules) Target(field, raw string) (string, error) {
 	case !slices.Contains(r.schemes, t.scheme):
 		return "", refuse(field, "its scheme is %s; allowed are %s", strconv.QuoteToASCII(t.scheme),
 			strings.Join(r.schemes, ", "))
-	case t.userinfo != "" && !r.o.Userinfo:
+	case t.userinfo != "":
 		return "", refuse(field, "it has a user name; what stands before the @ is often taken "+
 			"for the host")
 	case r.o.DenyPrivate && isPrivate(t.host):

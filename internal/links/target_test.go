@@ -115,17 +115,6 @@ func TestTarget_DeniesPrivateNetworks(t *testing.T) {
 	}
 }
 
-func TestTarget_UserinfoWhereItIsAllowed(t *testing.T) {
-	r := rules(t, Options{Userinfo: true})
-	if got, err := r.Target("url", "https://user:pw@example.com/"); err != nil ||
-		got != "https://user:pw@example.com/" {
-		t.Errorf("%q, %v", got, err)
-	}
-	if got, err := r.Target("url", "https://a@b@example.com/"); err == nil {
-		t.Errorf("two @ were taken as %q", got)
-	}
-}
-
 func TestNewRules_RefusesWhatIsUnsafe(t *testing.T) {
 	for _, o := range []Options{
 		{Schemes: []string{"https", "JavaScript"}}, {Schemes: []string{"data"}},

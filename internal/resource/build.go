@@ -118,7 +118,7 @@ func (s *Set) start(u *upstream) {
 	s.loops.Add(1)
 	go func() {
 		defer s.loops.Done()
-		wait := u.opts.ReconnectMin
+		wait := reconnectMin
 		for last := ""; ; {
 			err := s.openFeed(u)
 			if u.ctx.Err() != nil {
@@ -136,7 +136,7 @@ func (s *Set) start(u *upstream) {
 				last = err.Error()
 			}
 			sleep(u.ctx, wait)
-			wait = min(2*wait, u.opts.ReconnectMax)
+			wait = min(2*wait, reconnectMax)
 		}
 	}()
 }

@@ -80,12 +80,12 @@ func (u *upstream) follow(feed source.Feed, opened []source.Watched) {
 // run keeps the feed connected, and chooses another when that is due.
 func (f *follower) run() {
 	defer f.u.loops.Done()
-	wait := f.u.opts.ReconnectMin
+	wait := reconnectMin
 	var last string
 	for f.u.ctx.Err() == nil {
 		if f.feed() == nil {
 			if sleep(f.u.ctx, lookLost) && f.choose() {
-				wait, last = f.u.opts.ReconnectMin, ""
+				wait, last = reconnectMin, ""
 			}
 			continue
 		}
@@ -94,7 +94,7 @@ func (f *follower) run() {
 			return
 		}
 		if f.attached.Swap(false) {
-			wait = f.u.opts.ReconnectMin
+			wait = reconnectMin
 			f.gaps.Add(1)
 			last, f.lost = "", 0
 		} else if f.lost == 0 {
@@ -116,7 +116,7 @@ func (f *follower) run() {
 		}
 		for more := true; more; more = f.feed() != nil && !f.choose() {
 			sleep(f.u.ctx, wait/2+rand.N(wait/2+1))
-			wait = min(2*wait, f.u.opts.ReconnectMax)
+			wait = min(2*wait, reconnectMax)
 			if f.u.ctx.Err() != nil {
 				return
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -168,7 +169,7 @@ func TestOutage_Policies(t *testing.T) {
 // others wait or are refused.
 func TestOutage_BudgetsBoundTheDatabasesWork(t *testing.T) {
 	h, s := newFailingHouse(t, func(o *SourceOptions) {
-		o.Readers, o.Bypass, o.Waiting = 8, 2, 3
+		o.Readers = 4
 		o.Acquire = 30 * time.Second
 	}, Outage{OnLag: ptr(LagBypass), StaleIfError: new(time.Duration)})
 	s.lag(h)
@@ -183,13 +184,13 @@ func TestOutage_BudgetsBoundTheDatabasesWork(t *testing.T) {
 		})
 	}
 	waiting := func() int { return h.set.Stats().Sources[0].Waiting }
-	for i := range 5 { // two load, three wait
-		read(row.Key([]byte{'1', byte('0' + i)}))
+	for i := range 2 + maxWaiting { // two load
+		read(row.Key(strconv.Itoa(i)))
 	}
-	h.until(func() bool { return s.running.Load() == 2 && waiting() == 3 })
-	_, err := h.resource("emp").Get(t.Context(), "20", Options{})
-	if err == nil || !strings.Contains(err.Error(), "3 requests wait already") {
-		t.Errorf("the sixth load: %v, want it refused", err)
+	h.until(func() bool { return s.running.Load() == 2 && waiting() == maxWaiting })
+	_, err := h.resource("emp").Get(t.Context(), "-1", Options{})
+	if err == nil || !strings.Contains(err.Error(), "4096 requests wait already") {
+		t.Errorf("one more load: %v, want it refused", err)
 	}
 	close(wait)
 	all.Wait()

@@ -72,15 +72,16 @@ func (u *upstream) place(ctx context.Context) (release func(), err error) {
 	}
 
 	// Slow path.
-	if u.waiting.Add(1) > int64(u.opts.Waiting) {
+	if u.waiting.Add(1) > maxWaiting {
 		u.waiting.Add(-1)
-		return nil, u.busy(fmt.Sprintf("and %d requests wait already", u.opts.Waiting))
+		return nil, u.busy(fmt.Sprintf("and %d requests wait already", maxWaiting))
 	}
 	defer u.waiting.Add(-1)
 	ctx, cancel := context.WithTimeout(ctx, u.opts.Acquire)
 	defer cancel()
 	if lags && !put(ctx, u.bypass) {
-		return nil, u.busy(fmt.Sprintf("or kept free, %d serve while the feed lags", u.opts.Bypass))
+		return nil, u.busy(fmt.Sprintf("or kept free, %d serve while the feed lags",
+			u.opts.bypass()))
 	}
 	if !put(ctx, u.places) {
 		if lags {

@@ -123,14 +123,14 @@ func (u *upstream) distrust(f *form, told int) {
 // recompile compiles forms again whenever definitions have changed: until the
 // database has answered, since a feed tells of a change once, and until they compile.
 func (s *Set) recompile(u *upstream) {
-	wait, timer := u.opts.ReconnectMin, time.NewTimer(0)
+	wait, timer := reconnectMin, time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-u.ctx.Done():
 			return
 		case <-u.doubted:
-			wait = u.opts.ReconnectMin
+			wait = reconnectMin
 		case <-timer.C:
 			wait = min(2*wait, doubtEvery)
 		}

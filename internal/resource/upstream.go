@@ -22,17 +22,25 @@ type SourceOptions struct {
 
 	Readers      int           // loads at one time; the size of the source's pool
 	Acquire      time.Duration // how long a load waits for a place
-	Waiting      int           // loads that may wait; one more fails at once
-	Bypass       int           // of Readers, those that serve while the feed lags
 	Timeout      time.Duration // of one load, the wait included
 	StaleAfter   time.Duration // see freshness: a hit is fresh this long after a fence
 	OnLag        OnLag         // what reads get while the feed lags; "": LagStale
 	MaxStale     time.Duration // how long hits go on, flagged, while the feed lags
 	StaleIfError time.Duration // the same while the source cannot be read
 	Audit        int           // documents a second that are compared with the source; 0: none
-	ReconnectMin time.Duration
-	ReconnectMax time.Duration
 }
+
+// maxWaiting is how many loads of a source may wait for a place; one more fails at once.
+const maxWaiting = 4096
+
+// A feed that broke is connected again after a pause, which grows from one to the other.
+const (
+	reconnectMin = 50 * time.Millisecond
+	reconnectMax = 500 * time.Millisecond
+)
+
+// bypass returns how many of the readers serve while the feed lags.
+func (o *SourceOptions) bypass() int { return max(o.Readers/2, 1) }
 
 // withDefaults fills in what is zero.
 func (o SourceOptions) withDefaults() SourceOptions {
@@ -47,12 +55,6 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	if o.Mode == "" {
 		o.Mode = source.FeedAuto
 	}
-	if o.Waiting == 0 {
-		o.Waiting = 4096
-	}
-	if o.Bypass == 0 {
-		o.Bypass = max(o.Readers/2, 1)
-	}
 	if o.OnLag == "" {
 		o.OnLag = LagStale
 	}
@@ -61,8 +63,6 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	set(&o.StaleAfter, 250*time.Millisecond)
 	set(&o.MaxStale, 10*time.Second)
 	set(&o.StaleIfError, time.Hour)
-	set(&o.ReconnectMin, 50*time.Millisecond)
-	set(&o.ReconnectMax, 500*time.Millisecond)
 	return o
 }
 
@@ -145,7 +145,7 @@ func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
 		domain:  fresh.NewDomain(o.StaleAfter),
 		timeout: o.Timeout,
 		ctx:     ctx, cancel: cancel,
-		places: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.Bypass),
+		places: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.bypass()),
 		doubted: make(chan struct{}, 1),
 		looks:   source.NewFences(), wakes: source.NewFences(),
 	}

@@ -16,6 +16,9 @@ const (
 	pumpSize  = 64 << 10  // fragments that are sent at once
 	fullQueue = 256 << 10 // bytes that a peer has not taken: fragments wait
 
+	// maxInFlight is how many exchanges a connection may have open.
+	maxInFlight = 1024
+
 	// maxOutput is what a peer may not have taken before nothing more is read
 	// from it; at twice as much it is cut. Answers are bounded before they are
 	// made (see front.Unsent), so that only pushes to one that takes nothing come
@@ -59,7 +62,7 @@ func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 		// No Tags: a gofast peer compresses everything that it sends by each of
 		// them, which costs it 50 times what it saves on a local network.
 		Features:   gofast.SessionFeatures | gofast.FeatureBatch,
-		MaxMessage: o.MaxMessage, Exchanges: o.MaxInFlight, Handshake: o.Handshake,
+		MaxMessage: o.MaxMessage, Exchanges: maxInFlight, Handshake: o.Handshake,
 		// What clients stream is worked in as it comes, and fills no memory.
 		Credit:  1 << 20,
 		NoPosts: o.Perf, // none means anything to us; without Perf one may be worth a hint

@@ -260,26 +260,26 @@ func TestLife_LateFinishHitsNobody(t *testing.T) {
 
 // TestLife_TooManyAtOnce are refused, and the connection goes on.
 func TestLife_TooManyAtOnce(t *testing.T) {
-	s := newSite(t, func(o *Options, _ *Listen) { o.MaxInFlight = 4 })
+	s := newSite(t)
 	p := s.dial("")
 	var watches []uint64
-	for range 4 {
+	for range maxInFlight {
 		w := p.watch(rows.Watch{Resource: "depts"})
 		p.event(w, rows.Ready)
 		watches = append(watches, w)
 	}
 	if out, _, err := p.s.AppendRequest(nil, &gofast.Message{ID: rows.IDGet,
 		Data: (&rows.Get{Resource: "depts", Key: "10"}).Append(nil)}, nil); err == nil {
-		t.Errorf("the session lets a fifth exchange pass: %x", out)
+		t.Errorf("the session lets one exchange too many pass: %x", out)
 	}
 	old := s.dialAs(gofast.Config{Legacy: true})
-	for range 4 {
+	for range maxInFlight {
 		w := old.watch(rows.Watch{Resource: "depts"})
 		old.next(w)
 	}
 	st, _, _ := old.old(rows.IDGet, (&rows.Get{Resource: "depts", Key: "10"}).Append(nil))
 	if st != rows.TooLarge {
-		t.Errorf("an old peer's fifth exchange: %v", st)
+		t.Errorf("an old peer's exchange too many: %v", st)
 	}
 	_ = watches
 }

@@ -43,7 +43,6 @@ type Options struct {
 	Open bool
 
 	MaxMessage   int           // bytes of a message that is accepted: 1 MiB; stays
-	MaxInFlight  int           // exchanges that a connection may have open: 1,024; stays
 	MaxList      int           // bytes of the documents of one answer: 8 MiB
 	Handshake    time.Duration // for a peer to say who it is: 10 s
 	SlowWatcher  time.Duration // that a watcher may be behind by: 30 s
@@ -105,7 +104,6 @@ func (f *Front) Configure(o Options) {
 		}
 	}
 	positive(&o.MaxMessage, 1<<20)
-	positive(&o.MaxInFlight, 1024)
 	positive(&o.MaxList, 8<<20)
 	if o.WriteTimeout <= 0 {
 		o.WriteTimeout = 30 * time.Second

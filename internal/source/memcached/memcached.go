@@ -27,7 +27,7 @@ const (
 	defaultMaxConns         = 16
 	defaultAcquireTimeout   = 2 * time.Second
 	defaultStatementTimeout = 5 * time.Second
-	defaultLifetime         = 30 * time.Minute
+	lifetime                = 30 * time.Minute // of a connection
 	defaultMaxValue         = 64 << 20
 )
 
@@ -36,7 +36,6 @@ type Options struct {
 	MaxConns         int           // connections; 0: 16
 	AcquireTimeout   time.Duration // to wait for one of them; 0: 2 s
 	StatementTimeout time.Duration // for one answer; 0: 5 s
-	Lifetime         time.Duration // of a connection; 0: 30 min
 	MaxValue         int           // bytes of a value that are read; 0: 64 MiB
 	ReadOnly         bool          // no writes
 	Log              *slog.Logger  // nil: nothing is logged
@@ -51,7 +50,6 @@ func (o Options) withDefaults() Options {
 	}
 	set(&o.AcquireTimeout, defaultAcquireTimeout)
 	set(&o.StatementTimeout, defaultStatementTimeout)
-	set(&o.Lifetime, defaultLifetime)
 	if o.MaxConns <= 0 {
 		o.MaxConns = defaultMaxConns
 	}

@@ -27,7 +27,7 @@ func (p *pool) count() int {
 }
 
 // take returns an idle connection that is not older than lifetime, or nil.
-func (p *pool) take(lifetime time.Duration) *conn {
+func (p *pool) take() *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.idle) > 0 {
@@ -111,7 +111,7 @@ func (s *Source) use(
 	defer release()
 	ctx, end := context.WithTimeout(ctx, time.Duration(answers)*s.opts.StatementTimeout)
 	defer end()
-	if c := s.pool.take(s.opts.Lifetime); c != nil {
+	if c := s.pool.take(); c != nil {
 		err = s.on(ctx, c, fn)
 		if err == nil || ctx.Err() != nil || !lost(err) || !again() {
 			return s.classify(ctx, err)

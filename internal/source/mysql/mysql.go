@@ -28,7 +28,7 @@ const (
 	defaultMaxConns         = 16
 	defaultAcquireTimeout   = 2 * time.Second
 	defaultStatementTimeout = 5 * time.Second
-	defaultLifetime         = 30 * time.Minute
+	lifetime                = 30 * time.Minute // of a connection
 
 	// answerGrace is how much longer a statement's answer is waited for than
 	// the server has for the statement: the server ends it first, with an error
@@ -46,7 +46,6 @@ type Options struct {
 	AcquireTimeout   time.Duration // to wait for one of them; 0: 2 s
 	StatementTimeout time.Duration // for one statement; 0: 5 s
 	ReadOnly         bool          // no writes, and no session that could write
-	Lifetime         time.Duration // of a connection; 0: 30 min
 	ServerID         uint32        // of the feed among the server's replicas; 0: chosen
 	User             string        // for a URL that names none
 	Password         string        // for a URL that has none
@@ -99,11 +98,11 @@ func Open(ctx context.Context, rawURL string, o Options) (*Source, error) {
 	s.db = sql.OpenDB(&connector{inner: inner, s: s, readOnly: o.ReadOnly})
 	s.db.SetMaxOpenConns(o.MaxConns)
 	s.db.SetMaxIdleConns(o.MaxConns)
-	s.db.SetConnMaxLifetime(o.Lifetime)
+	s.db.SetConnMaxLifetime(lifetime)
 	s.control = sql.OpenDB(&connector{inner: inner, s: s})
 	s.control.SetMaxOpenConns(controlConns)
 	s.control.SetMaxIdleConns(controlConns)
-	s.control.SetConnMaxLifetime(o.Lifetime)
+	s.control.SetConnMaxLifetime(lifetime)
 	return s, nil
 }
 
@@ -117,9 +116,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.StatementTimeout <= 0 {
 		o.StatementTimeout = defaultStatementTimeout
-	}
-	if o.Lifetime <= 0 {
-		o.Lifetime = defaultLifetime
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

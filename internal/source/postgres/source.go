@@ -31,6 +31,7 @@ const (
 	defaultMaxConns         = 16
 	defaultAcquireTimeout   = 2 * time.Second
 	defaultStatementTimeout = 5 * time.Second
+	lifetime                = 30 * time.Minute // of a connection, unless the URL asks for less
 
 	// answerGrace is how much longer a statement's answer is waited for than
 	// the server has for the statement: the server ends it first, with an error
@@ -44,7 +45,6 @@ type Options struct {
 	AcquireTimeout   time.Duration // to wait for one of them; 0: 2 s
 	StatementTimeout time.Duration // for one statement; 0: 5 s
 	ReadOnly         bool          // no writes, and no session that could write
-	Lifetime         time.Duration // of a connection; 0: 30 min
 	Publication      string        // of the logical feed; "": hotrow
 	NotifyPrefix     string        // of the channels of compatible triggers; "": events
 	Slot             string        // replication slot of the logical feed; "": a temporary one
@@ -114,9 +114,7 @@ func (s *Source) configure() {
 		// A connection that is still being made holds a place in the pool.
 		c.ConnConfig.ConnectTimeout = o.AcquireTimeout
 	}
-	if o.Lifetime > 0 {
-		c.MaxConnLifetime = o.Lifetime
-	}
+	c.MaxConnLifetime = min(c.MaxConnLifetime, lifetime)
 	params := c.ConnConfig.RuntimeParams
 	for name, value := range map[string]string{
 		"DateStyle":                   "ISO, YMD",
