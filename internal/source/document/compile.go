@@ -48,7 +48,7 @@ type compiler struct {
 	deps    []source.Dep
 }
 
-// Compile checks spec against the schema.
+// Compile checks spec against the schema. db is a Reader unless the dialect has ReadIn.
 func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error) {
 	if (spec.Table == "") == (spec.Query == "") {
 		return nil, fmt.Errorf("give it a table or a query, one of the two")
@@ -70,6 +70,7 @@ func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error
 	p.depth = len(p.Nodes())
 	p.describe()
 	if d.ReadIn == nil {
+		p.reader = db.(Reader)
 		p.prepare()
 	}
 	return p, nil

@@ -131,15 +131,20 @@ type Database interface {
 	Transact(ctx context.Context, again bool, fn func(context.Context, Conn) error,
 		touch func([]source.Change, source.Position)) (pos source.Position, retry bool, err error)
 
-	// Read runs fn, which only reads, on a connection; in a transaction in which all
-	// statements see one state of the database, if snapshot. It may run fn again.
-	Read(ctx context.Context, snapshot bool, fn func(context.Context, Conn) error) error
-
 	// Begin bounds the time of so many statements.
 	Begin(ctx context.Context, statements int) (context.Context, context.CancelFunc)
 
 	// Classify returns err as a *source.Error, unless it is one or nil.
 	Classify(err error) error
+}
+
+// A Reader is a Database without Dialect.ReadIn.
+type Reader interface {
+	Database
+
+	// Read runs fn, which only reads, on a connection; in a transaction in which all
+	// statements see one state of the database, if snapshot. It may run fn again.
+	Read(ctx context.Context, snapshot bool, fn func(context.Context, Conn) error) error
 }
 
 // A Dialect is how a database writes what the engine asks: data and a few

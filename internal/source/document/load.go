@@ -45,7 +45,7 @@ func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 		loaded, err = p.load(ctx, c, keys)
 		return err
 	}
-	err := p.db.Read(ctx, !p.oneStatement(len(keys)), read)
+	err := p.reader.Read(ctx, !p.oneStatement(len(keys)), read)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}

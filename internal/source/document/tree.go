@@ -23,7 +23,8 @@ type Plan struct {
 	Native any // the driver's own
 
 	db     Database
-	depth  int // how many nodes there are
+	reader Reader // db; nil where Dialect.ReadIn reads
+	depth  int    // how many nodes there are
 	keys   row.KeyType
 	loose  row.KeyType // keys, however long: a longer text is no error, it is no row
 	deps   []source.Dep

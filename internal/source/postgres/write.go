@@ -32,16 +32,6 @@ func (d database) Begin(
 	return d.begin(ctx, statements)
 }
 
-// Read implements document.Database. One statement is a snapshot by itself, and the engine
-// asks for no more.
-func (d database) Read(
-	ctx context.Context, _ bool, fn func(context.Context, document.Conn) error,
-) error {
-	return d.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return fn(ctx, engineConn{conn})
-	})
-}
-
 // Classify implements document.Database.
 func (d database) Classify(err error) error { return classify(err) }
 

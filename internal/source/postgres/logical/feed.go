@@ -38,29 +38,17 @@ const (
 // temporary slot: a slot that goes away with its connection cannot fill the
 // server's disk, and a feed that starts anew announces that by its epoch.
 type Feed struct {
-	src    feed.Config
-	tables []source.Watched
-
-	control *feed.Control
-	fences  *source.Fences
+	feed.Base
 	settler settler
-	watcher feed.Watcher
-	counts  feed.Counters
 	slot    *slot // nil: a temporary one for each connection
 
 	session atomic.Pointer[session] // nil: not attached
 }
 
 func newFeed(src feed.Config, tables []source.Watched) *Feed {
-	return &Feed{
-		src:     src,
-		tables:  tables,
-		control: feed.NewControl(src.Conn),
-		fences:  source.NewFences(),
-		watcher: feed.Watcher{Tables: tables, Names: src.Names, Definitions: src.Definitions,
-			Check: checkLogicalTables, Publication: src.Names.Publication,
-			Reconnect: src.Reconnect},
-	}
+	f := new(Feed)
+	f.Init(src, tables, checkLogicalTables, src.Names.Publication)
+	return f
 }
 
 // Mode returns FeedLogical.
@@ -69,39 +57,22 @@ func (f *Feed) Mode() source.FeedMode { return source.FeedLogical }
 // Unobservable names what the feed cannot tell of.
 func (f *Feed) Unobservable() string { return feed.Untold }
 
-// Stats returns a snapshot of the feed's counters.
-func (f *Feed) Stats() source.FeedStats { return f.counts.Stats() }
-
-// Close closes the feed's own connection. Run must have returned.
-func (f *Feed) Close() error {
-	f.control.Close()
-	return nil
-}
-
 // Settled asks the primary which transactions every new read sees.
 func (f *Feed) Settled(ctx context.Context, txs []*source.Tx) ([]bool, error) {
-	return f.settler.probe(ctx, f.control, txs)
+	return f.settler.probe(ctx, f.Control, txs)
 }
 
 // Run follows the database until ctx ends or the connection breaks.
 func (f *Feed) Run(ctx context.Context, h source.Handler) error {
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	err := f.run(inner, cancel, h)
-	// What broke the connection from our side says more than the broken read.
-	var broken *feed.Broken
-	if cause := context.Cause(inner); errors.As(cause, &broken) {
-		err = cause
-	} else if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return fmt.Errorf("follow postgres: %w", err)
+	return feed.Follow(ctx, func(ctx context.Context, cancel context.CancelCauseFunc) error {
+		return f.run(ctx, cancel, h)
+	})
 }
 
 func (f *Feed) run(
 	ctx context.Context, cancel context.CancelCauseFunc, h source.Handler,
 ) error {
-	conn, err := connectReplication(ctx, f.src.Conn)
+	conn, err := connectReplication(ctx, f.Src.Conn)
 	if err != nil {
 		return err
 	}
@@ -114,7 +85,7 @@ func (f *Feed) run(
 	defer context.AfterFunc(ctx, at.stream.close)()
 
 	s := &session{
-		feed: f, stream: at.stream, handler: h, rows: newAssembler(f.tables),
+		feed: f, stream: at.stream, handler: h, rows: newAssembler(f.Tables),
 		progress: source.NewProgress(source.Position(at.start)), kick: make(chan struct{}, 1),
 		cancel: cancel,
 	}
@@ -122,39 +93,28 @@ func (f *Feed) run(
 	if err := f.begin(s, at); err != nil {
 		return err
 	}
-	f.counts.Position.Store(uint64(at.start))
+	f.Counts.Position.Store(uint64(at.start))
 
 	f.session.Store(s)
 	defer s.progress.End()
 	defer f.session.CompareAndSwap(s, nil)
 
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.watch(ctx)
-	}()
-	defer func() {
-		cancel(nil)
-		<-done
-	}()
+	defer feed.Beside(ctx, cancel, s.watch)()
 	return s.read()
 }
 
 // begin tells the handler where the session begins.
 func (f *Feed) begin(s *session, at *attached) error {
 	start := source.Position(at.start)
-	if at.resumed != nil {
-		if !s.handler.(source.ResumeHandler).Resumed(at.origin, start) {
-			f.slot.refused = *at.resumed
-			return errors.New("the copies that are kept are not those of the slot; beginning anew")
-		}
-	} else {
-		s.announce(at.found.Tables) // nothing of a new epoch is of an old definition
-		s.handler.Attached(at.origin, start, at.barrier)
-		f.watcher.Accept(at.found)
+	if at.resumed == nil {
+		f.Attach(s.handler, at.origin, start, at.barrier, at.found)
 		return nil
 	}
-	f.watcher.Accept(at.found)
+	if !s.handler.(source.ResumeHandler).Resumed(at.origin, start) {
+		f.slot.refused = *at.resumed
+		return errors.New("the copies that are kept are not those of the slot; beginning anew")
+	}
+	f.Watcher.Accept(at.found)
 	s.announce(at.found.Tables)
 	if !at.found.Empty() {
 		s.handler.Apply(at.found.Tx(start))
@@ -181,12 +141,10 @@ func (f *Feed) attach(
 		return nil, err
 	}
 	at := &attached{origin: feed.OriginOf(rows[0][0], rows[0][1])}
-	if err := f.control.Pin(ctx, at.origin); err != nil {
+	if err := f.Adopt(ctx, at.origin); err != nil {
 		return nil, err
 	}
-	f.src.Pin(at.origin)
-
-	if err := publish(ctx, f.control, f.tables, f.src.Names); err != nil {
+	if err := publish(ctx, f.Control, f.Tables, f.Src.Names); err != nil {
 		return nil, err
 	}
 	slot, err := f.openSlot(ctx, conn, h, at)
@@ -202,10 +160,10 @@ func (f *Feed) attach(
 	}
 	// Everything below is asked after the slot is ready: what changes later is
 	// in the stream or found by the next look.
-	if at.barrier, err = f.settler.newBarrier(ctx, f.control); err != nil {
+	if at.barrier, err = f.settler.newBarrier(ctx, f.Control); err != nil {
 		return nil, err
 	}
-	if at.found, err = f.watcher.Look(ctx, f.control); err != nil {
+	if at.found, err = f.Watcher.Look(ctx, f.Control); err != nil {
 		return nil, err
 	}
 	if f.slot != nil {
@@ -220,7 +178,7 @@ func (f *Feed) attach(
 func (f *Feed) stream(
 	ctx context.Context, conn *pgconn.PgConn, slot string, start feed.LSN,
 ) (*stream, error) {
-	names := catalog.QuoteText(catalog.QuoteName(f.src.Names.Publication))
+	names := catalog.QuoteText(catalog.QuoteName(f.Src.Names.Publication))
 	return startStream(ctx, conn, "START_REPLICATION SLOT "+catalog.QuoteName(slot)+" LOGICAL "+
 		start.String()+" (proto_version '1', publication_names "+names+")")
 }
@@ -231,7 +189,7 @@ func (f *Feed) createSlot(
 	ctx context.Context, conn *pgconn.PgConn, name, how string,
 ) (feed.LSN, error) {
 	notice := time.AfterFunc(waitNotice, func() {
-		f.src.Log.Warn("the feed waits for transactions that were open when it started;"+
+		f.Src.Log.Warn("the feed waits for transactions that were open when it started;"+
 			" nothing is cached until they end (see pg_stat_activity, backend_xid)",
 			"after", waitNotice)
 	})
@@ -245,9 +203,4 @@ func (f *Feed) createSlot(
 		return 0, fmt.Errorf("%w: a slot without a position", errPgoutput)
 	}
 	return feed.ParseLSN(rows[0][1])
-}
-
-// Look returns the tables whose definition has changed since the handler was told.
-func (f *Feed) Look(ctx context.Context) ([]string, error) {
-	return f.watcher.LookAside(ctx, f.src.Read)
 }

@@ -41,11 +41,11 @@ func Open(
 				" used again after a restart", "slot", src.Slot, "err", err)
 		}
 	}
-	found, err := f.watcher.Look(ctx, c)
+	found, err := f.Watcher.Look(ctx, c)
 	if err != nil {
 		return nil, "", err
 	}
-	f.watcher.Accept(found)
+	f.Watcher.Accept(found)
 	return f, slot, nil
 }
 

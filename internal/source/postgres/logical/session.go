@@ -35,7 +35,7 @@ func (s *session) read() error {
 		if err != nil {
 			return err
 		}
-		s.feed.counts.Bytes.Add(uint64(len(b)))
+		s.feed.Counts.Bytes.Add(uint64(len(b)))
 		m, err := decodeWAL(b)
 		if err != nil {
 			return err
@@ -75,7 +75,7 @@ func (s *session) message(b []byte) error {
 		s.handler.Advance(c.tx.Pos)
 	} else {
 		s.handler.Apply(c.tx)
-		s.feed.counts.Add(c.tx)
+		s.feed.Counts.Add(c.tx)
 	}
 	s.feed.settler.delivered(uint32(c.tx.ID))
 	s.moved(c.tx.Pos)
@@ -93,7 +93,7 @@ func (s *session) alive(m keepAlive) error {
 			if s.feed.slot != nil { // not before: checkpoints include it from here on
 				s.feed.slot.fingerprint.Store(found.Digest())
 			}
-			s.feed.watcher.Accept(found)
+			s.feed.Watcher.Accept(found)
 		}
 		if end := source.Position(m.end); end > s.position() {
 			s.handler.Advance(end)
@@ -125,7 +125,7 @@ func (s *session) announce(changed []string) {
 
 func (s *session) moved(pos source.Position) {
 	s.progress.Advance(pos)
-	s.feed.counts.Position.Store(uint64(pos))
+	s.feed.Counts.Position.Store(uint64(pos))
 }
 
 func (s *session) position() source.Position {
@@ -157,7 +157,7 @@ func (s *session) watch(ctx context.Context) {
 			said = ""
 		} else if text := err.Error(); ctx.Err() == nil && text != said {
 			said = text
-			s.feed.src.Log.Warn("could not look for changes of the tables' definitions", "err", err)
+			s.feed.Src.Log.Warn("could not look for changes of the tables' definitions", "err", err)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (s *session) watch(ctx context.Context) {
 // watchNow looks, and has the handler told of what has changed. Finding that the
 // publication lost a table ends the session: changes may have been missed.
 func (s *session) watchNow(ctx context.Context) error {
-	err := s.feed.watcher.Tell(ctx, s.feed.control, s)
+	err := s.feed.Watcher.Tell(ctx, s.feed.Control, s)
 	var broken *feed.Broken
 	if errors.As(err, &broken) {
 		s.cancel(err)
@@ -190,12 +190,12 @@ func (s *session) Report(ctx context.Context, found *feed.Diff) error {
 // Fence returns once every change that was visible when it was called has been
 // handed to the handler, those of definitions too.
 func (f *Feed) Fence(ctx context.Context) (source.Position, error) {
-	return f.fences.Join(ctx, func(ctx context.Context) (source.Position, error) {
+	return f.Fences.Join(ctx, func(ctx context.Context) (source.Position, error) {
 		s := f.session.Load()
 		if s == nil {
 			return 0, source.ErrDetached
 		}
-		target, same, err := f.watcher.Fence(ctx, f.control)
+		target, same, err := f.Watcher.Fence(ctx, f.Control)
 		if err == nil && !same {
 			err = s.watchNow(ctx)
 		}
@@ -213,7 +213,7 @@ func (f *Feed) Fence(ctx context.Context) (source.Position, error) {
 // insertPosition returns the end of the log, which no visible change is behind.
 func (f *Feed) insertPosition(ctx context.Context) (feed.LSN, error) {
 	var text string
-	err := f.control.Do(ctx, func(conn *pgx.Conn) error {
+	err := f.Control.Do(ctx, func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "SELECT pg_current_wal_insert_lsn()::text").Scan(&text)
 	})
 	if err != nil {
@@ -264,7 +264,7 @@ func (s *session) reach(
 // transaction is flushed by the commit; one that does not waits for the
 // background writer.
 func (f *Feed) flush(ctx context.Context) error {
-	return f.control.Do(ctx, func(conn *pgx.Conn) error {
+	return f.Control.Do(ctx, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "SELECT pg_logical_emit_message(true, 'hotrow', '')")
 		return err
 	})

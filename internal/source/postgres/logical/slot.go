@@ -198,20 +198,20 @@ func (f *Feed) openSlot(
 		return name, err
 	}
 	name = f.slot.name
-	history, err := historyOf(ctx, f.control, at.origin)
+	history, err := historyOf(ctx, f.Control, at.origin)
 	if err != nil {
 		return "", err
 	}
 	f.slot.history.Store(&history)
-	st, err := f.slot.state(ctx, f.control)
+	st, err := f.slot.state(ctx, f.Control)
 	if err == nil {
-		err = f.slot.free(ctx, f.control, st)
+		err = f.slot.free(ctx, f.Control, st)
 	}
 	if err != nil {
 		return "", err
 	}
 	f.slot.pid = conn.PID()
-	if at.found, err = f.watcher.Look(ctx, f.control); err != nil {
+	if at.found, err = f.Watcher.Look(ctx, f.Control); err != nil {
 		return "", err
 	}
 	end, err := f.insertPosition(ctx)
@@ -224,7 +224,7 @@ func (f *Feed) openSlot(
 		f.slot.fingerprint.Store(at.found.Digest())
 		return name, nil
 	}
-	f.src.Log.Info("the replication slot begins anew", "slot", name, "existed", st != nil)
+	f.Src.Log.Info("the replication slot begins anew", "slot", name, "existed", st != nil)
 	if st != nil {
 		drop := "DROP_REPLICATION_SLOT " + catalog.QuoteName(name)
 		if _, err := conn.Exec(ctx, drop).ReadAll(); err != nil {

@@ -33,12 +33,7 @@ const echoLimit = 5 * time.Second
 // has to settle. Whatever was sent while nobody listened is lost: each Run is a
 // new beginning.
 type Feed struct {
-	src     feed.Config
-	tables  []source.Watched
-	control *feed.Control
-	fences  *source.Fences
-	watcher feed.Watcher
-	counts  feed.Counters
+	feed.Base
 	session atomic.Pointer[listening] // nil: not attached
 }
 
@@ -63,21 +58,18 @@ type listening struct {
 func Open(
 	ctx context.Context, src feed.Config, facts *feed.Facts, tables []source.Watched,
 ) (source.Feed, error) {
-	f := &Feed{
-		src: src, tables: tables, control: feed.NewControl(src.Conn), fences: source.NewFences(),
-		watcher: feed.Watcher{Tables: tables, Names: src.Names, Definitions: src.Definitions,
-			Check: checkTables, Reconnect: src.Reconnect},
-	}
-	found, err := f.watcher.Look(ctx, f.control)
+	f := new(Feed)
+	f.Init(src, tables, checkTables, "")
+	found, err := f.Watcher.Look(ctx, f.Control)
 	if err != nil {
-		f.control.Close()
+		f.Control.Close()
 		return nil, err
 	}
-	f.watcher.Accept(found)
+	f.Watcher.Accept(found)
 	// Listening through a pooler succeeds and delivers nothing: try it.
 	s, err := f.listen(ctx)
 	if err != nil {
-		f.control.Close()
+		f.Control.Close()
 		return nil, err
 	}
 	feed.HangUp(s.conn.PgConn())
@@ -95,9 +87,6 @@ func (f *Feed) Unobservable() string {
 		" where the triggers are not hotrow's own"
 }
 
-// Stats returns a snapshot of the feed's counters.
-func (f *Feed) Stats() source.FeedStats { return f.counts.Stats() }
-
 // Settled reports true for every transaction: what is notified is visible.
 func (f *Feed) Settled(_ context.Context, txs []*source.Tx) ([]bool, error) {
 	out := make([]bool, len(txs))
@@ -107,24 +96,11 @@ func (f *Feed) Settled(_ context.Context, txs []*source.Tx) ([]bool, error) {
 	return out, nil
 }
 
-// Close closes the feed's own connection. Run must have returned.
-func (f *Feed) Close() error {
-	f.control.Close()
-	return nil
-}
-
 // Run follows the database until ctx ends or the connection breaks.
 func (f *Feed) Run(ctx context.Context, h source.Handler) error {
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	err := f.run(inner, cancel, h)
-	var broken *feed.Broken
-	if cause := context.Cause(inner); errors.As(cause, &broken) {
-		err = cause
-	} else if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return fmt.Errorf("follow postgres: %w", err)
+	return feed.Follow(ctx, func(ctx context.Context, cancel context.CancelCauseFunc) error {
+		return f.run(ctx, cancel, h)
+	})
 }
 
 func (f *Feed) run(
@@ -139,29 +115,17 @@ func (f *Feed) run(
 	if err != nil {
 		return err
 	}
-	found, err := f.watcher.Look(ctx, f.control)
+	found, err := f.Watcher.Look(ctx, f.Control)
 	if err != nil {
 		return err
 	}
 	s.handler, s.cancel = h, cancel
-	if len(found.Tables) > 0 { // nothing of a new epoch is of an old definition
-		h.SchemaChanged(found.Tables)
-	}
-	f.watcher.Accept(found)
-	h.Attached(origin, source.Position(s.pos), 0)
+	f.Attach(h, origin, source.Position(s.pos), 0, found)
 	f.session.Store(s)
 	defer s.progress.End()
 	defer f.session.CompareAndSwap(s, nil)
 
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.watch(ctx)
-	}()
-	defer func() {
-		cancel(nil)
-		<-done
-	}()
+	defer feed.Beside(ctx, cancel, s.watch)()
 	return s.read(ctx)
 }
 
@@ -169,22 +133,18 @@ func (f *Feed) run(
 // connections of loads to this cluster.
 func (f *Feed) identify(ctx context.Context) (string, error) {
 	// A connection of before may lead to a server that is not the primary any more.
-	if err := f.control.Pin(ctx, ""); err != nil {
+	if err := f.Control.Pin(ctx, ""); err != nil {
 		return "", err
 	}
 	var origin string
-	err := f.control.Do(ctx, func(conn *pgx.Conn) (err error) {
+	err := f.Control.Do(ctx, func(conn *pgx.Conn) (err error) {
 		origin, err = feed.OriginAt(ctx, conn)
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
-	if err := f.control.Pin(ctx, origin); err != nil {
-		return "", err
-	}
-	f.src.Pin(origin)
-	return origin, nil
+	return origin, f.Adopt(ctx, origin)
 }
 
 // listen connects, listens and waits until a notification of its own has come
@@ -195,7 +155,7 @@ func (f *Feed) listen(ctx context.Context) (*listening, error) {
 		return nil, err
 	}
 	s := &listening{feed: f, echoes: name, progress: source.NewProgress(0)}
-	cfg := feed.ConnConfig(f.src.Conn, "hotrow feed")
+	cfg := feed.ConnConfig(f.Src.Conn, "hotrow feed")
 	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
 		s.queue = append(s.queue, n)
 	}
@@ -252,8 +212,8 @@ func (s *listening) begin(ctx context.Context) error {
 // have to hear a channel that nobody listens to, the session must end.
 func (s *listening) reload(ctx context.Context) error {
 	var facts *feed.Facts
-	err := s.feed.control.Do(ctx, func(conn *pgx.Conn) (err error) {
-		facts, err = feed.ReadFacts(ctx, conn, s.feed.tables, s.feed.src.Names)
+	err := s.feed.Control.Do(ctx, func(conn *pgx.Conn) (err error) {
+		facts, err = feed.ReadFacts(ctx, conn, s.feed.Tables, s.feed.Src.Names)
 		return err
 	})
 	if err != nil {
@@ -281,7 +241,7 @@ func (s *listening) take() []*pgconn.Notification {
 // of their commits, and this commit comes after that position was read.
 func (s *listening) ask(ctx context.Context) error {
 	number := strconv.FormatUint(s.asked.Add(1), 10)
-	return s.feed.control.Do(ctx, func(conn *pgx.Conn) error {
+	return s.feed.Control.Do(ctx, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx,
 			"SELECT pg_notify($1, $2 || ' ' || pg_current_wal_insert_lsn()::text)",
 			s.echoes, number)
@@ -302,7 +262,7 @@ func (s *listening) echo(payload string) {
 		if s.handler != nil {
 			s.handler.Advance(source.Position(pos))
 		}
-		s.feed.counts.Position.Store(uint64(pos))
+		s.feed.Counts.Position.Store(uint64(pos))
 	}
 	s.progress.Advance(source.Position(n))
 }
@@ -311,7 +271,7 @@ func (s *listening) echo(payload string) {
 func (s *listening) read(ctx context.Context) error {
 	for {
 		for _, n := range s.take() {
-			s.feed.counts.Bytes.Add(uint64(len(n.Channel) + len(n.Payload)))
+			s.feed.Counts.Bytes.Add(uint64(len(n.Channel) + len(n.Payload)))
 			if n.Channel == s.echoes {
 				s.deliver()
 				s.echo(n.Payload)
@@ -334,7 +294,7 @@ func (s *listening) apply(batch *source.Batch) {
 	tx := &source.Tx{Pos: source.Position(s.pos)}
 	batch.Take(tx)
 	s.handler.Apply(tx)
-	s.feed.counts.Add(tx)
+	s.feed.Counts.Add(tx)
 }
 
 // deliver tells what look has found.
@@ -347,7 +307,7 @@ func (s *listening) deliver() {
 		s.handler.SchemaChanged(found.Tables)
 	}
 	s.handler.Apply(found.Tx(source.Position(s.pos)))
-	s.feed.watcher.Accept(found)
+	s.feed.Watcher.Accept(found)
 }
 
 // watch makes sure that notifications still come back, and looks for what no
@@ -363,7 +323,7 @@ func (s *listening) watch(ctx context.Context) {
 		case <-ask.C:
 		case <-look.C:
 			if err := s.watchNow(ctx); err != nil {
-				s.feed.src.Log.Debug("look at the tables' definitions", "error", err)
+				s.feed.Src.Log.Debug("look at the tables' definitions", "error", err)
 			}
 		}
 		limited, stop := context.WithTimeout(ctx, echoLimit)
@@ -379,7 +339,7 @@ func (s *listening) watch(ctx context.Context) {
 // watchNow looks, and has the handler told of what has changed. What the triggers
 // cannot tell any more ends the session.
 func (s *listening) watchNow(ctx context.Context) error {
-	err := s.feed.watcher.Tell(ctx, s.feed.control, s)
+	err := s.feed.Watcher.Tell(ctx, s.feed.Control, s)
 	if err == nil {
 		err = s.reload(ctx)
 	}
@@ -407,12 +367,12 @@ func (s *listening) Report(ctx context.Context, found *feed.Diff) error {
 // Fence returns once every change that was visible when it was called has been
 // handed to the handler.
 func (f *Feed) Fence(ctx context.Context) (source.Position, error) {
-	return f.fences.Join(ctx, func(ctx context.Context) (source.Position, error) {
+	return f.Fences.Join(ctx, func(ctx context.Context) (source.Position, error) {
 		s := f.session.Load()
 		if s == nil {
 			return 0, source.ErrDetached
 		}
-		_, same, err := f.watcher.Fence(ctx, f.control)
+		_, same, err := f.Watcher.Fence(ctx, f.Control)
 		if err == nil && !same {
 			err = s.watchNow(ctx)
 		}
@@ -425,11 +385,6 @@ func (f *Feed) Fence(ctx context.Context) (source.Position, error) {
 		if _, err := s.progress.Reach(ctx, source.Position(s.asked.Load())); err != nil {
 			return 0, fmt.Errorf("fence: %w", err)
 		}
-		return source.Position(f.counts.Position.Load()), nil
+		return source.Position(f.Counts.Position.Load()), nil
 	})
-}
-
-// Look returns the tables whose definition has changed since the handler was told.
-func (f *Feed) Look(ctx context.Context) ([]string, error) {
-	return f.watcher.LookAside(ctx, f.src.Read)
 }

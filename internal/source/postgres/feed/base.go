@@ -1,0 +1,99 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A Base is what the feeds of PostgreSQL have in common: how they begin, how they end, and
+// what they ask beside what they are told.
+type Base struct {
+	Src     Config
+	Tables  []source.Watched
+	Control *Control
+	Fences  *source.Fences
+	Watcher Watcher
+	Counts  Counters
+}
+
+// Init makes b that of a feed of tables. check finds what keeps the feed from telling of
+// a table; publication is the one that the tables must be in, "" for none.
+func (b *Base) Init(
+	src Config, tables []source.Watched, check func(*Facts) []source.Finding, publication string,
+) {
+	b.Src, b.Tables = src, tables
+	b.Control, b.Fences = NewControl(src.Conn), source.NewFences()
+	b.Watcher = Watcher{Tables: tables, Names: src.Names, Definitions: src.Definitions,
+		Check: check, Publication: publication, Reconnect: src.Reconnect}
+}
+
+// Stats returns a snapshot of the feed's counters.
+func (b *Base) Stats() source.FeedStats { return b.Counts.Stats() }
+
+// Close closes the feed's own connection. Run must have returned.
+func (b *Base) Close() error {
+	b.Control.Close()
+	return nil
+}
+
+// Look returns the tables whose definition has changed since the handler was told.
+func (b *Base) Look(ctx context.Context) ([]string, error) {
+	return b.Watcher.LookAside(ctx, b.Src.Read)
+}
+
+// Adopt makes the connections of the feed, and those of loads, lead to one cluster.
+func (b *Base) Adopt(ctx context.Context, origin string) error {
+	if err := b.Control.Pin(ctx, origin); err != nil {
+		return err
+	}
+	b.Src.Pin(origin)
+	return nil
+}
+
+// Attach tells the handler that a new epoch begins at a position, with the definitions
+// that were found: nothing of it is of an old one.
+func (b *Base) Attach(
+	h source.Handler, origin string, at source.Position, barrier uint64, found *Diff,
+) {
+	if len(found.Tables) > 0 {
+		h.SchemaChanged(found.Tables)
+	}
+	h.Attached(origin, at, barrier)
+	b.Watcher.Accept(found)
+}
+
+// Follow is Run of a feed: it calls run, which may have the connection broken by cancel,
+// with a *Broken that says why, and returns the error that says most.
+func Follow(
+	ctx context.Context, run func(ctx context.Context, cancel context.CancelCauseFunc) error,
+) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := run(inner, cancel)
+	// What broke the connection from our side says more than the broken read.
+	var broken *Broken
+	if cause := context.Cause(inner); errors.As(cause, &broken) {
+		err = cause
+	} else if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("follow postgres: %w", err)
+}
+
+// Beside runs watch beside what follows until stop is called, which waits for its end.
+func Beside(
+	ctx context.Context, cancel context.CancelCauseFunc, watch func(context.Context),
+) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		watch(ctx)
+	}()
+	return func() {
+		cancel(nil)
+		<-done
+	}
+}
