@@ -15,16 +15,21 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// ghosts makes commits wait for a standby that does not exist, or no more.
+// ghosts makes commits wait for a standby that does not exist, or no more. It is quick:
+// what commits meanwhile must not wait for as long as a feed takes for a broken connection.
 func ghosts(t *testing.T, s *dbtest.Server, name string) {
 	t.Helper()
-	s.Exec("ALTER SYSTEM SET synchronous_standby_names = '" + name + "'")
-	s.Exec("SELECT pg_reload_conf()")
+	admin, conn := feedConn(t, s.URL()), feedConn(t, s.URL())
+	for _, sql := range []string{"ALTER SYSTEM SET synchronous_standby_names = '" + name + "'",
+		"SELECT pg_reload_conf()"} {
+		if _, err := admin.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if name == "" {
 		return
 	}
 	// Commits go on without waiting until the checkpointer has read that, too.
-	conn := feedConn(t, s.URL())
 	var done chan struct{}
 	for held := false; !held; {
 		done = make(chan struct{})
@@ -37,19 +42,31 @@ func ghosts(t *testing.T, s *dbtest.Server, name string) {
 			case <-done:
 				return true
 			default:
-				held = holds(s)
+				held = holds(t, admin, conn)
 				return held
 			}
 		})
 	}
-	s.Exec("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+	if _, err := admin.Exec(t.Context(), "SELECT pg_cancel_backend($1)",
+		int32(conn.PgConn().PID())); err != nil {
+		t.Fatal(err)
+	}
 	<-done
 }
 
-// holds reports whether a commit waits for a standby.
-func holds(s *dbtest.Server) bool {
-	return strings.TrimSpace(s.Exec("SET synchronous_commit = local;"+
-		" SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")) != "0"
+// holds reports whether the commit of conn waits for a standby; nil: that of any.
+func holds(t *testing.T, admin, conn *pgx.Conn) bool {
+	t.Helper()
+	pid := int32(0)
+	if conn != nil {
+		pid = int32(conn.PgConn().PID())
+	}
+	var held bool
+	if err := admin.QueryRow(t.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
+		WHERE wait_event = 'SyncRep' AND $1 IN (0, pid)`, pid).Scan(&held); err != nil {
+		t.Fatal(err)
+	}
+	return held
 }
 
 // logicalServer starts a server of the test's own with logical replication.
@@ -62,7 +79,7 @@ func logicalServer(t *testing.T) *dbtest.Server {
 // and returns a channel that is closed when it has returned.
 func holding(t *testing.T, s *dbtest.Server, sql string) <-chan struct{} {
 	t.Helper()
-	conn := feedConn(t, s.URL())
+	admin, conn := feedConn(t, s.URL()), feedConn(t, s.URL())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -70,7 +87,7 @@ func holding(t *testing.T, s *dbtest.Server, sql string) <-chan struct{} {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}()
-	await(t, "hold the commit", func() bool { return holds(s) })
+	await(t, "hold the commit", func() bool { return holds(t, admin, conn) })
 	return done
 }
 
