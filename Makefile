@@ -111,8 +111,9 @@ robust: deps ## everything fails that hotrow depends on: the failure matrix, as 
 	HOTROW_ROBUST=all $(GO) test ./internal/robust -count=1 -timeout 60m -v
 
 .PHONY: interop
-interop: ## clients of Redis in six languages against the demo, installed where missing (Debian, as root)
+interop: ## clients of Redis in six languages, and a collector of OpenTelemetry, installed where missing (Debian, as root)
 	scripts/interop-redis
+	scripts/interop-otel
 
 .PHONY: stress
 stress: ## real databases under load and faults for STRESS (60s); no read may stay stale
