@@ -4,3 +4,6 @@ package main
 
 // openFiles returns 0: the system has no such limit.
 func openFiles() uint64 { return 0 }
+
+// makeFor makes nothing: files belong to their directory's owner by the system's rules.
+func makeFor(string) error { return nil }
