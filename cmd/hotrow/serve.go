@@ -366,9 +366,9 @@ func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
 		Hosts: cfg.HTTP.Hosts, Open: s.cmd.Open,
 		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
-		CacheControl: cfg.HTTP.CacheControl, XCache: cfg.HTTP.XCache,
-		Resttest: cfg.HTTP.Compat == "resttest",
-		HSTS:     cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
+		CacheControl: cfg.HTTP.CacheControl,
+		Resttest:     cfg.HTTP.Compat == "resttest",
+		HSTS:         cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
 		Access: s.access, Unsent: s.unsent, Trace: s.tracer,
 	}
 }

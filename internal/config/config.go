@@ -45,7 +45,6 @@ type HTTP struct {
 	Compression     []string `yaml:"compression" oneof:"zstd gzip" apply:"reload"`
 	CacheControl    string   `yaml:"cache_control" apply:"reload"`
 	Compat          string   `yaml:"compat" oneof:"none resttest" apply:"reload"`
-	XCache          bool     `yaml:"x_cache" apply:"reload"`
 	TLS             TLS      `yaml:"tls" apply:"reload"`
 }
 

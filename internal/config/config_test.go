@@ -18,7 +18,7 @@ var ignoreDoc = cmpopts.IgnoreUnexported(Config{})
 
 // full says something about every section.
 const full = `version: 1
-http: {listen: "127.0.0.1:0", hosts: [api.example], max_body: 2MiB, x_cache: true}
+http: {listen: "127.0.0.1:0", hosts: [api.example], max_body: 2MiB, base_path: /api}
 ops: {listen: "unix:/run/hotrow/ops.sock"}
 log: {level: "${LEVEL:-warn}", format: json}
 auth:
@@ -73,7 +73,7 @@ func TestLoad_ReadsEverySection(t *testing.T) {
 	if got, want := c.Sources["main"].URL.Reveal(), "postgres://u:p}w$x@h/db"; got != want {
 		t.Errorf("url: got %q, want %q", got, want)
 	}
-	if c.Log.Level != "warn" || c.Cache.Memory != 64<<20 || !c.HTTP.XCache {
+	if c.Log.Level != "warn" || c.Cache.Memory != 64<<20 || c.HTTP.BasePath != "/api" {
 		t.Errorf("log, cache, http: got %+v %+v %+v", c.Log, c.Cache, c.HTTP)
 	}
 	if got := time.Duration(c.Sources["main"].Feed.StaleAfter); got != 250*time.Millisecond {
@@ -111,8 +111,8 @@ func TestLoad_ExpandsVariables(t *testing.T) {
 		}
 	}
 	// A variable is text: it cannot bring keys into the file.
-	c := mustLoad(t, "http:\n  cache_control: ${CC}\n", "CC=private}, x_cache: true")
-	if c.HTTP.XCache || c.HTTP.CacheControl != "private}, x_cache: true" {
+	c := mustLoad(t, "http:\n  cache_control: ${CC}\n", "CC=private}, base_path: /x")
+	if c.HTTP.BasePath != "/" || c.HTTP.CacheControl != "private}, base_path: /x" {
 		t.Errorf("http: got %+v", c.HTTP)
 	}
 }

@@ -8,6 +8,8 @@ import (
 // removed are the keys that an earlier version had, and what to do instead. Each is
 // refused by name for one minor version: those of 0.1 until 0.3.
 var removed = map[string]string{
+	"http.x_cache": "Cache-Status says the same and more, in the words of RFC 9211: remove " +
+		"the key",
 	"wire.max_message": "http.max_body bounds the messages of the wire protocol as well",
 	"wire.max_in_flight": "a connection may have 1,024 requests open: open another one for " +
 		"more",

@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
@@ -157,9 +156,6 @@ func (o *settings) appendShared(dst []byte, from *provenance, cacheControl strin
 	if from == nil {
 		return dst
 	}
-	if o.XCache && from.status != "" {
-		dst = http1.AppendHeader(dst, "X-Cache", xCache(from.status))
-	}
 	if !from.token.IsZero() {
 		dst = append(dst, "Hotrow-Position: "...)
 		dst = append(appendPosition(dst, from.token, from.lag), "\r\n"...)
@@ -173,15 +169,6 @@ func (o *settings) appendShared(dst []byte, from *provenance, cacheControl strin
 // strictTransport is the value of Strict-Transport-Security (RFC 6797): two
 // years, and nothing about other hosts of the domain.
 const strictTransport = "max-age=63072000"
-
-// xCache returns what X-Cache says, in the words of old caches, of what
-// Cache-Status says.
-func xCache(status string) string {
-	if strings.HasPrefix(status, "hotrow; hit") {
-		return "HIT"
-	}
-	return "MISS"
-}
 
 // privateControl is the Cache-Control of an answer that not everybody may read: it
 // is for the browser's own cache at most.

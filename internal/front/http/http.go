@@ -61,7 +61,6 @@ type Options struct {
 	WriteTimeout time.Duration  // of one write in the database; 0: 30 s
 	CacheControl string         // of documents; "": "no-cache"
 	Resttest     bool           // serve the paths of resttest, too
-	XCache       bool           // add X-Cache: HIT or MISS
 	HSTS         bool           // tell browsers to come by HTTPS only; for HTTPS listeners
 	Unsent       *front.Unsent  // bounds answers that clients do not read; stays; nil: its own
 	Log          *slog.Logger   // nil: discard

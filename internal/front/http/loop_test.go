@@ -147,7 +147,7 @@ func TestLoop_AnswersMissesAsNetHTTPDoes(t *testing.T) {
 	lane, full := newLoopSite(t), newLoopSite(t)
 	for _, site := range []*loopSite{lane, full} {
 		site.configure(func(o *Options) {
-			o.XCache, o.HSTS, o.CacheControl = true, true, "max-age=7"
+			o.HSTS, o.CacheControl = true, "max-age=7"
 			o.Compression = []row.Coding{row.Zstd, row.Gzip}
 		})
 	}

@@ -125,7 +125,7 @@ func newServer(t *testing.T, change ...func(*Options)) *site {
 	s := &site{t: t, tokens: new(front.Tokens), log: new(syncBuffer)}
 	set, src := openSet(t)
 	s.src = src
-	o := Options{Resources: set, Auth: s.tokens.Principal, Issued: s.tokens.Issued, XCache: true, MaxBody: 4096,
+	o := Options{Resources: set, Auth: s.tokens.Principal, Issued: s.tokens.Issued, MaxBody: 4096,
 		Log: slog.New(slog.NewTextHandler(s.log, nil))}
 	for _, f := range change {
 		f(&o)
