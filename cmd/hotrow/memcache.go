@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/front/kv"
 	memcachefront "github.com/hotrow/hotrow/internal/front/memcache"
 	"github.com/hotrow/hotrow/internal/ops"
 )
@@ -13,7 +14,7 @@ import (
 // memcache.listen is off.
 type memcacheServer struct {
 	front *memcachefront.Front
-	site  *memcachefront.Site
+	site  *kv.Site
 }
 
 // serveMemcache starts to serve the protocol of memcached.
@@ -23,9 +24,9 @@ func (s *server) serveMemcache() error {
 	}
 	cfg := s.cfg()
 	s.memcache.front = memcachefront.New(s.memcacheOptions(cfg))
-	listen := memcachefront.Listen{Idle: time.Duration(cfg.Memcache.IdleTimeout), Log: s.log}
+	listen := kv.Listen{Idle: time.Duration(cfg.Memcache.IdleTimeout), Log: s.log}
 	if cfg.Memcache.TLS {
-		listen.TLS = memcachefront.TLS(s.cert.Live)
+		listen.TLS = kv.TLS(s.cert.Live)
 	}
 	var err error
 	s.memcache.site, err = s.memcache.front.Serve(s.memcacheListener, listen)

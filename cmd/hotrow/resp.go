@@ -15,7 +15,7 @@ import (
 // is off.
 type respServer struct {
 	front *respfront.Front
-	site  *respfront.Site
+	site  *kv.Site
 }
 
 // serveRESP starts to serve the protocol of Redis.
@@ -25,9 +25,9 @@ func (s *server) serveRESP() error {
 	}
 	cfg := s.cfg()
 	s.resp.front = respfront.New(s.respOptions(cfg))
-	listen := respfront.Listen{Idle: time.Duration(cfg.RESP.IdleTimeout), Log: s.log}
+	listen := kv.Listen{Idle: time.Duration(cfg.RESP.IdleTimeout), Log: s.log}
 	if cfg.RESP.TLS {
-		listen.TLS = respfront.TLS(s.cert.Live)
+		listen.TLS = kv.TLS(s.cert.Live)
 	}
 	var err error
 	s.resp.site, err = s.resp.front.Serve(s.respListener, listen)

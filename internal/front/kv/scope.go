@@ -28,6 +28,7 @@ type Scope struct {
 	seen     []*Served // looked up in this wake-up: a handful
 	touched  []*Served // with hits that have no duration yet
 	coming   resource.Foresight
+	path     []byte // scratch of the access log
 }
 
 // A Served is a resource as one loop sees it, with the counters that the loop alone
@@ -167,13 +168,6 @@ func (s *Scope) Count(r *Served, state resource.State) {
 	}
 	r.untimed++
 	r.tally.Answered(state)
-}
-
-// Log logs a command that was answered from memory.
-func (s *Scope) Log(line *front.AccessLine) {
-	if weight, picked := s.Access.Start(s.Began); picked {
-		s.Access.End(line, weight)
-	}
 }
 
 // Name returns the resource's name.

@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"runtime/debug"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
@@ -16,6 +17,10 @@ type Session struct {
 	Local bool   // only this machine reaches the listener
 	Peer  *front.Peer
 
+	// Resume goes on with the connection, which was parked: lane.Conn.ResumeThen, unless
+	// the front has more to do then.
+	Resume func(out []byte, next lane.Next)
+
 	store *Store
 	lane  *lane.Conn
 	held  int64 // room for answers that the peer may not have taken
@@ -23,7 +28,8 @@ type Session struct {
 
 // NewSession makes the state of a connection.
 func (s *Store) NewSession(lc *lane.Conn) *Session {
-	c := &Session{store: s, lane: lc, Peer: s.NewPeer(), Local: front.IsLocal(lc.LocalAddr())}
+	c := &Session{store: s, lane: lc, Peer: s.NewPeer(), Local: front.IsLocal(lc.LocalAddr()),
+		Resume: lc.ResumeThen}
 	if a := lc.RemoteAddr(); a != nil {
 		c.Addr = a.String()
 	}
@@ -78,15 +84,15 @@ func (c *Session) Do(w Work) {
 			out, next := c.guarded(ctx, &w)
 			c.held += int64(len(out))
 			c.Peer.Add(int64(len(out)) - w.Size)
-			c.lane.ResumeThen(out, next)
+			c.Resume(out, next)
 		})
 		if !ok {
 			c.Peer.Add(-w.Size)
-			c.lane.ResumeThen(nil, lane.Close)
+			c.Resume(nil, lane.Close)
 		}
 	}
 	// When it is granted later and the store is closed, so are its connections.
-	refuse := func() { c.lane.ResumeThen(w.Busy, lane.Close) }
+	refuse := func() { c.Resume(w.Busy, lane.Close) }
 	if _, ok := c.Peer.Claim(w.Size, start, refuse); ok {
 		start()
 	}
@@ -101,4 +107,21 @@ func (c *Session) guarded(ctx context.Context, w *Work) (out []byte, next lane.N
 		}
 	}()
 	return w.Run(ctx)
+}
+
+// foreignEvery is how often the log tells of peers that speak another protocol.
+const foreignEvery = time.Minute
+
+// Foreign notes that a connection is closed because its peer speaks another protocol than
+// that of the listener. The log says so once a minute.
+func (c *Session) Foreign(now time.Time, protocol, found string) {
+	st := &c.store.stats
+	times := st.foreign.Add(1)
+	last := st.foreignAt.Load()
+	if now.UnixNano()-last < int64(foreignEvery) ||
+		!st.foreignAt.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	c.store.Live().Log.Warn("connection closed: this is "+protocol, "found", found,
+		"peer", c.Addr, "times", times)
 }

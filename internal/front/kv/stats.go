@@ -14,6 +14,9 @@ type stats struct {
 	byResource sync.Map      // of *counters, by name
 	unknown    atomic.Uint64 // keys that name no resource
 	batches    atomic.Uint64
+
+	foreign   atomic.Uint64 // connections whose peers speak another protocol
+	foreignAt atomic.Int64  // when the log said so last, in nanoseconds since 1970
 }
 
 // counters are what is counted for one resource.

@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/front/kv"
 )
 
 // items serves the database of items too, as the resource of keys that name none.
-func items(o *Options, _ *Listen) { o.Default = "kv" }
+func items(o *Options, _ *kv.Listen) { o.Default = "kv" }
 
 // setting returns a command with a value.
 func setting(name, key string, flags, exptime int, value, more string) string {
@@ -56,7 +57,7 @@ var padded = regexp.MustCompile(`VALUE n 3 \d+\r\n(\d+) *\r\n`)
 
 func TestGolden_ItemsAreThoseOfMemcached(t *testing.T) {
 	server := dbtest.NewMemcached(t)
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form, items)
 		a, b := dialAt(t, "tcp", server.Addr(), nil), s.dial()
 		a.do("delete a\r\ndelete e\r\ndelete n\r\ndelete zz")

@@ -8,6 +8,7 @@
 package memcachefront
 
 import (
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,6 +80,11 @@ func (f *Front) Configure(o Options) {
 	f.live.Store(&o)
 }
 
+// Serve serves the connections of l until Shutdown or Close. It owns l from now on.
+func (f *Front) Serve(l net.Listener, o kv.Listen) (*kv.Site, error) {
+	return kv.Serve(l, o, f, f.NewScope, maxLine+f.limits.Value+4)
+}
+
 // Close ends what is still being read. The listeners come first.
 func (f *Front) Close() { f.store.Close() }
 
@@ -91,7 +97,6 @@ type scope struct {
 	turn  turn
 	cmd   memcache.Command
 	found []kv.Found
-	path  []byte // scratch of the access log
 
 	// Counters. The loop is their one writer.
 	commands, keys, absent, writes atomic.Uint64

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -42,7 +43,7 @@ var reads = []struct{ command, reply string }{
 }
 
 func TestReads_OfColdAndOfHotRows(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		c := s.dial()
 		for _, round := range []string{"cold", "hot"} {
@@ -106,7 +107,7 @@ func (s *site) crowd(n int) {
 
 // TestBurst_MissesAreOneQuery: of one get, and of a burst of mg.
 func TestBurst_MissesAreOneQuery(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		const n = 1000
 		burst := func(from int) (text, want string) {
 			for i := from; i < from+n; i++ {

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/tlstest"
 )
 
 // TestTokens_ComeAsMemcachedHasThem: set of any key with the user and the token.
 func TestTokens_ComeAsMemcachedHasThem(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		s.allow(map[string]string{"ann": "reader"})
 		c := s.dial()
@@ -52,7 +53,7 @@ func strangers(t *testing.T) net.Listener {
 func TestTokens_AreNeededWhereOthersReach(t *testing.T) {
 	s := newSite(t)
 	s.allow(map[string]string{"ann": "reader"})
-	over, err := s.f.Serve(strangers(t), Listen{})
+	over, err := s.f.Serve(strangers(t), kv.Listen{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestConnection_EndsWithoutAWord(t *testing.T) {
 }
 
 func TestConnections_AreBounded(t *testing.T) {
-	s := newSite(t, func(o *Options, _ *Listen) { o.MaxClients = 2 })
+	s := newSite(t, func(o *Options, _ *kv.Listen) { o.MaxClients = 2 })
 	a, b := s.dial(), s.dial()
 	a.want("mn", "MN\r\n")
 	b.want("mn", "MN\r\n")
@@ -123,10 +124,10 @@ func TestConnections_AreBounded(t *testing.T) {
 func TestServe_TLSAndUnixSockets(t *testing.T) {
 	cert := tlstest.New(t, "memcache")
 	pair := cert.Pair(t)
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
-		s := newSite(t, func(o *Options, l *Listen) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
+		s := newSite(t, func(o *Options, l *kv.Listen) {
 			form(o, l)
-			l.TLS = TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
+			l.TLS = kv.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
 		})
 		s.trust = &tls.Config{RootCAs: cert.Pool(), ServerName: "localhost"}
 		c := s.dial()
@@ -140,7 +141,7 @@ func TestServe_TLSAndUnixSockets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, err := s.f.Serve(l, Listen{})
+	over, err := s.f.Serve(l, kv.Listen{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestValue_OfARefusedSetIsSwallowed(t *testing.T) {
 }
 
 func TestStats_AreWhatExportersAskFor(t *testing.T) {
-	s := newSite(t, func(o *Options, _ *Listen) { o.Version = "1.2.3" })
+	s := newSite(t, func(o *Options, _ *kv.Listen) { o.Version = "1.2.3" })
 	c := s.dial()
 	c.do("get depts:10 depts:99")
 	got := c.do("stats")

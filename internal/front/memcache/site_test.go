@@ -74,14 +74,14 @@ type site struct {
 	set    *resource.Set
 	src    *sqlite.Source
 	f      *Front
-	over   *Site
+	over   *kv.Site
 	tokens atomic.Pointer[map[string]front.Principal]
 	opts   Options
 	trust  *tls.Config
 }
 
 // newSite starts a site. change may alter its options.
-func newSite(t testing.TB, change ...func(*Options, *Listen)) *site {
+func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 	t.Helper()
 	s := &site{t: t}
 	s.open()
@@ -93,7 +93,7 @@ func newSite(t testing.TB, change ...func(*Options, *Listen)) *site {
 		return p, ok
 	}
 	s.opts.Tokens = func() bool { m := s.tokens.Load(); return m != nil && len(*m) > 0 }
-	var listen Listen
+	var listen kv.Listen
 	for _, f := range change {
 		f(&s.opts, &listen)
 	}
@@ -172,11 +172,11 @@ func eventually(t testing.TB, what string, f func() bool) {
 }
 
 // goroutines serves without event loops.
-func goroutines(_ *Options, l *Listen) { l.Goroutines = true }
+func goroutines(_ *Options, l *kv.Listen) { l.Goroutines = true }
 
 // bothForms runs a test over both forms of connections.
-func bothForms(t *testing.T, f func(t *testing.T, form func(*Options, *Listen))) {
-	t.Run("loop", func(t *testing.T) { f(t, func(*Options, *Listen) {}) })
+func bothForms(t *testing.T, f func(t *testing.T, form func(*Options, *kv.Listen))) {
+	t.Run("loop", func(t *testing.T) { f(t, func(*Options, *kv.Listen) {}) })
 	t.Run("goroutine", func(t *testing.T) { f(t, goroutines) })
 }
 

@@ -17,8 +17,6 @@ import (
 type stats struct {
 	opened, rejected, broken, denied atomic.Uint64
 	absent                           atomic.Uint64 // keys without a row, read from the database
-
-	toldAt atomic.Int64 // when the log spoke of a broken one last, in seconds since 1970
 }
 
 // Stats are the counters of a Front.

@@ -3,10 +3,8 @@ package memcachefront
 import (
 	"bytes"
 
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
-	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
@@ -14,9 +12,9 @@ import (
 type turn struct {
 	c     *conn
 	s     *scope
-	out   []byte // where replies go: the output of Step or, while there is a batch, its
-	batch *batch // reads that wait for the database; nil: none
-	step  []byte // the output of Step while there is a batch
+	out   []byte    // where replies go: the output of Step or, while there is a batch, its
+	batch *kv.Batch // reads that wait for the database; nil: none
+	step  []byte    // the output of Step while there is a batch
 	next  lane.Next
 }
 
@@ -69,7 +67,7 @@ func (t *turn) run(in []byte) (n int) {
 		c.swallow = s.cmd.Swallow
 		switch {
 		case t.batch != nil:
-			if t.batch.full() {
+			if t.batch.Full() {
 				return n
 			}
 		case t.next == lane.More && len(t.out) >= lane.FlushSize:
@@ -87,11 +85,7 @@ func (t *turn) broken(err error) {
 	if err == memcache.ErrLine {
 		return
 	}
-	now := t.s.Began.Unix()
-	if last := f.stats.toldAt.Load(); now-last >= 60 && f.stats.toldAt.CompareAndSwap(last, now) {
-		t.s.Live.Log.Warn("connection closed: this is the text protocol of memcached",
-			"found", err.Error(), "peer", t.c.Addr, "times", f.stats.broken.Load())
-	}
+	t.c.Foreign(t.s.Began, "the text protocol of memcached", err.Error())
 }
 
 // command answers one command, or sees to it that it is answered. It reports false when
@@ -221,17 +215,6 @@ func (t *turn) read(cmd *memcache.Command) {
 	add(&s.absent, absent(found))
 	t.out = c.render(s.live, t.out, cmd, found, false)
 	if s.Access.On() {
-		t.log(cmd, found)
+		s.LogHit(c.Session, cmd.Op.String(), cmd.Keys, found)
 	}
-}
-
-// log writes the line of a command that was answered from memory.
-func (t *turn) log(cmd *memcache.Command, found []kv.Found) {
-	t.s.path = appendPath(t.s.path[:0], cmd)
-	line := front.AccessLine{
-		Peer: t.c.Addr, Method: cmd.Op.String(), Path: row.Alias(t.s.path),
-		Bytes: sizeOf(found), Cache: "hit", Resource: resourceOf(found),
-		Principal: t.c.Principal(),
-	}
-	t.s.Log(&line)
 }

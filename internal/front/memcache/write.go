@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -31,7 +30,9 @@ func (t *turn) write(cmd *memcache.Command) bool {
 	c, o := t.c, t.s.live
 	w := &writing{c: c, o: o, cmd: cmd.Clone()}
 	t.next = lane.Parked
-	c.Do(c.work(writeBytes, w.run))
+	work := parked
+	work.Size, work.Run = writeBytes, w.run
+	c.Do(work)
 	return true
 }
 
@@ -59,7 +60,7 @@ func (w *writing) run(ctx context.Context) ([]byte, lane.Next) {
 	default:
 		out, err = w.row()
 	}
-	w.log(began, err)
+	w.c.LogWrite(began, w.cmd.Op.String(), w.cmd.Keys[:1], w.cmd.Keys[0], err)
 	next := lane.More
 	if err != nil {
 		out = memcache.AppendLine(nil, w.textOf(err))
@@ -229,24 +230,4 @@ func (w *writing) change() ([]byte, error) {
 		return nil, kv.ErrForbidden
 	}
 	return memcache.AppendLine(nil, unsupported), nil
-}
-
-// log writes the command's line of the access log.
-func (w *writing) log(began time.Time, err error) {
-	a := w.o.Access
-	if a == nil || !a.On() {
-		return
-	}
-	took := time.Since(began)
-	line := front.AccessLine{
-		Peer: w.c.Addr, Method: w.cmd.Op.String(), Path: string(w.cmd.Keys[0]),
-		Cache: "write", Principal: w.c.Principal(),
-	}
-	if res, _ := w.c.f.store.Live().Find(w.cmd.Keys[0]); res != nil {
-		line.Resource = res.Name()
-	}
-	if code := kv.CodeOf(err); code != "" {
-		line.Cache = code
-	}
-	a.Record(began, took, err != nil || took >= front.Slow, line.Fill)
 }

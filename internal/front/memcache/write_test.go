@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/front/kv"
 )
 
 const (
@@ -46,7 +47,7 @@ var writes = []string{
 
 func TestGolden_WritesAreThoseOfMemcached(t *testing.T) {
 	server := dbtest.NewMemcached(t)
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		a, b := dialAt(t, "tcp", server.Addr(), nil), s.dial()
 		unique := regexp.MustCompile(`VALUE \S+ \d+ \d+ (\d+)`)
@@ -96,7 +97,7 @@ var refused = [][2]string{
 }
 
 func TestWrites_AreRefusedWithTheReason(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		c := s.dial()
 		before := c.do("get depts:10")
@@ -149,7 +150,7 @@ func TestWrites_WithATimeToLive(t *testing.T) {
 // TestWrites_AreSeenBehindThem: what comes behind a write in one burst sees it, and what
 // comes before it does not.
 func TestWrites_AreSeenBehindThem(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		c := s.dial()
 		text, want := "", ""

@@ -130,7 +130,7 @@ func (c *conn) line(dst []byte, now time.Time) []byte {
 		redirect = strconv.FormatUint(track.redirect, 10)
 	}
 	list := []struct{ name, value string }{
-		{"id", strconv.FormatUint(c.id, 10)}, {"addr", c.addr}, {"laddr", laddr}, {"fd", "0"},
+		{"id", strconv.FormatUint(c.id, 10)}, {"addr", c.Addr}, {"laddr", laddr}, {"fd", "0"},
 		{"name", told.name}, {"age", strconv.Itoa(int(now.Sub(c.born).Seconds()))},
 		{"idle", strconv.FormatInt(max(now.Unix()-c.used.Load(), 0), 10)}, {"flags", flags},
 		{"db", strconv.Itoa(told.db)},

@@ -142,9 +142,9 @@ func commandGetKeys(t *turn, args [][]byte) {
 		t.fail("ERR Invalid number of arguments specified for command")
 		return
 	}
-	n := cmd.keys(of)
-	t.out = resp.AppendArray(t.out, n)
-	for i := range n {
-		t.out = resp.AppendBulk(t.out, of[cmd.first+i*cmd.by])
+	keys := cmd.keys(of)
+	t.out = resp.AppendArray(t.out, len(keys))
+	for _, key := range keys {
+		t.out = resp.AppendBulk(t.out, key)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/resp"
@@ -17,14 +16,12 @@ const maxFailures = 10
 // A conn is the state of one connection. The goroutine that owns it uses it alone: the
 // loop, or who answers what it is parked for. The exceptions are guarded by mu or atomic.
 type conn struct {
+	*kv.Session
 	f      *Front
 	lc     *lane.Conn
 	id     uint64
 	born   time.Time
-	local  bool // only this machine reaches its listener
-	addr   string
 	v      resp.Version
-	who    kv.Identity
 	failed int // wrong passwords
 	db     int
 	multi  *transaction // nil: none
@@ -35,8 +32,7 @@ type conn struct {
 
 	keyspace *kv.Tracked // hears of keys for subs; nil: nobody does
 
-	peer *front.Peer
-	held int64 // room for answers that the peer may not have taken
+	loose []string // keys of a batch whose answers nobody may keep, until that is told
 
 	used atomic.Int64            // when it was last used, in seconds since 1970
 	last atomic.Pointer[command] // what it was last used for
@@ -60,12 +56,10 @@ type told struct {
 // Open makes the state of a connection. The client speaks first.
 func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 	c := &conn{
-		f: f, lc: lc, born: time.Now(), v: resp.V2, local: front.IsLocal(lc.LocalAddr()),
-		peer: f.store.NewPeer(), holder: "default", told: told{v: resp.V2, multi: -1},
+		Session: f.store.NewSession(lc), f: f, lc: lc, born: time.Now(), v: resp.V2,
+		holder: "default", told: told{v: resp.V2, multi: -1},
 	}
-	if a := lc.RemoteAddr(); a != nil {
-		c.addr = a.String()
-	}
+	c.Resume = c.resume
 	c.used.Store(c.born.Unix())
 	lc.Data = c
 	f.mu.Lock()
@@ -88,10 +82,10 @@ func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
 	if c.kill.Load() {
 		return out, lane.Close
 	}
-	c.peer.Expire(time.Now())
+	c.Peer.Expire(time.Now())
 	o := f.store.Live()
 	hears := c.track.client != nil || c.keyspace != nil
-	if hears && c.who.Lost(o, o.IssuedNow()) {
+	if hears && c.Who.Lost(o, o.IssuedNow()) {
 		c.lost()
 	}
 	return out, lane.More
@@ -118,7 +112,7 @@ func (f *Front) End(lc *lane.Conn) {
 	c.ended, c.subs = true, subscriptions{}
 	c.mu.Unlock()
 	c.watchKeys()
-	c.peer.Close()
+	c.Peer.Close()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.conns, c.id)
@@ -135,28 +129,6 @@ func (f *Front) Drained(lc *lane.Conn) {
 	if !c.ended {
 		c.pay()
 	}
-}
-
-// settle gives back the room of answers that the peer has taken.
-func (c *conn) settle() {
-	if c.held > 0 && c.lc.Backlog() == 0 {
-		c.peer.Add(-c.held)
-		c.held = 0
-	}
-}
-
-// mustAuth reports whether nothing is answered before a token has been sent.
-func (c *conn) mustAuth(s *scope) bool {
-	switch {
-	case !s.live.HasTokens():
-		return false
-	case c.who.Lost(s.Scope.Live, s.Issued):
-		return true
-	case c.local || s.live.Open:
-		return false
-	}
-	_, ok := c.who.Principal(s.Scope.Live, s.Issued)
-	return !ok
 }
 
 // tell changes what others may list.

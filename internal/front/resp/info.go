@@ -30,7 +30,7 @@ func (all table) serveInfo() {
 
 func emptyArray(t *turn, _ [][]byte) { t.out = resp.AppendArray(t.out, 0) }
 
-func whoAmI(t *turn, _ [][]byte) { t.out = resp.AppendText(t.out, t.c.who.Name()) }
+func whoAmI(t *turn, _ [][]byte) { t.out = resp.AppendText(t.out, t.c.Who.Name()) }
 
 // settings are what CONFIG GET knows: clients and tools ask for these.
 func settings(t *turn) [][2]string {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
@@ -13,7 +14,7 @@ func event(v int, parts ...string) string {
 }
 
 func TestKeyspace_TellsOfEveryChange(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		for v := 2; v <= 3; v++ {
 			s := newSite(t, form)
 			s.exec("INSERT INTO crowd VALUES (1,1), (2,2), (3,3)")

@@ -97,10 +97,8 @@ func exec(t *turn, _ [][]byte) {
 			q.cmd.now(t, q.args)
 		}
 	}
-	if alone && len(t.batch.misses) == 0 { // memory has all of it
-		t.known(t.batch)
-		t.batch.tail = t.out
-		t.out = t.batch.reply(c, t.s.live, t.step)
-		t.batch, t.step = nil, nil
+	if alone && !t.batch.Missing() { // memory has all of it
+		t.out = t.known()
+		t.step = nil
 	}
 }

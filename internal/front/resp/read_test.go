@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -84,7 +85,7 @@ func (k *talk) reply(v int) string {
 }
 
 func TestReads_OfColdAndOfHotRows(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		for v := 2; v <= 3; v++ {
 			s := newSite(t, form)
 			c := s.dial()
@@ -126,7 +127,7 @@ func TestReads_CutAnywhere(t *testing.T) {
 }
 
 func TestPipeline_MissesAreOneQuery(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		const n = 1000
 		s.exec(fmt.Sprintf(`INSERT INTO crowd WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL
@@ -200,7 +201,7 @@ func TestTTL_OfAResourceWithTimeToLive(t *testing.T) {
 }
 
 func TestMulti_OfReads(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		c := s.dial()
 		for _, round := range []string{"cold", "hot"} {

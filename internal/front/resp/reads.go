@@ -68,7 +68,7 @@ func (c *conn) render(
 		case f.Err != nil:
 			return resp.AppendError(out, c.f.errorOf(cmd, f))
 		case f.Res == nil && o.UnknownError:
-			return resp.AppendError(out, noResource(args[cmd.first+i*cmd.by]))
+			return resp.AppendError(out, noResource(cmd.keys(args)[i]))
 		case f.Stale && o.StaleError:
 			return resp.AppendError(out, "STALE the copy in memory is older than stale_after, "+
 				"and the database cannot be asked")
@@ -103,7 +103,7 @@ func renderExists(_ *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
 }
 
 func renderStrlen(_ *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
-	return resp.AppendInt(out, int64(sizeOf(found)))
+	return resp.AppendInt(out, int64(kv.BytesOf(found)))
 }
 
 // renderRange is as Redis has it: negative places count from the end.

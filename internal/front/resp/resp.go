@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,6 +49,7 @@ func (o Options) withDefaults() Options {
 }
 
 const (
+	maxCommand  = 2 << 20 // besides the value of a write
 	maxInline   = 64 << 10
 	maxArgument = 64 << 10 // that is no value of a write
 	maxArgs     = 1 << 20
@@ -102,6 +104,11 @@ func (f *Front) Configure(o Options) {
 	f.live.Store(&o)
 }
 
+// Serve serves the connections of l until Shutdown or Close. It owns l from now on.
+func (f *Front) Serve(l net.Listener, o kv.Listen) (*kv.Site, error) {
+	return kv.Serve(l, o, f, f.NewScope, maxCommand+f.limits.Arg)
+}
+
 // Close ends what is still being read. The listeners come first.
 func (f *Front) Close() { f.store.Close() }
 
@@ -134,7 +141,6 @@ type scope struct {
 	args     [][]byte
 	get      [2][]byte // the arguments of the GET at hand
 	found    []kv.Found
-	path     []byte // scratch of the access log
 }
 
 // NewScope makes the state of a loop.

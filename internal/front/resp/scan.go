@@ -60,7 +60,7 @@ func scan(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, lane
 	q, _ := scanOptions(args)
 	live := c.f.store.Live()
 	issued := live.IssuedNow()
-	q.May = func(r *resource.Resource) bool { return c.who.Passes(live, issued, r.Access().Read) }
+	q.May = func(r *resource.Resource) bool { return c.Who.Passes(live, issued, r.Access().Read) }
 	next, keys, err := c.f.store.Scan(ctx, &q)
 	switch {
 	case errors.Is(err, kv.ErrCursor):

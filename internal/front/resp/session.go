@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/lane"
-	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
@@ -43,9 +42,6 @@ func (all table) serveSession() {
 		all[name].refuse = "ERR This instance has cluster support disabled"
 	}
 }
-
-// alias returns b as a string without a copy: see row.Alias.
-func alias(b []byte) string { return row.Alias(b) }
 
 func upper(name string) string { return strings.ToUpper(name) }
 
@@ -96,7 +92,7 @@ func reset(t *turn, _ [][]byte) {
 	c := t.c
 	c.stopTracking()
 	c.multi, c.reply, c.db, c.v = nil, replyOn, 0, resp.V2
-	c.who.Forget()
+	c.Who.Forget()
 	c.tell(func(s *told) { *s = told{v: resp.V2, multi: -1, lib: s.lib, version: s.version} })
 	c.mu.Lock()
 	c.subs = subscriptions{}
@@ -173,8 +169,8 @@ func (t *turn) enter(user, token string) string {
 		}
 		return wrongPassword
 	}
-	if c.who.Identify(t.s.Scope.Live, user, token) {
-		c.holds(c.who.Name())
+	if c.Who.Identify(t.s.Scope.Live, user, token) {
+		c.holds(c.Who.Name())
 		return ""
 	}
 	c.failed++
@@ -189,15 +185,7 @@ func (t *turn) enter(user, token string) string {
 func (c *conn) holds(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.holder, c.hears = name, c.who
-}
-
-// principal returns whose token the connection has sent, "" for nobody's.
-func (c *conn) principal() string {
-	if name := c.who.Name(); name != "default" {
-		return name
-	}
-	return ""
+	c.holder, c.hears = name, c.Who
 }
 
 func auth(t *turn, args [][]byte) {
@@ -256,7 +244,7 @@ func hello(t *turn, args [][]byte) {
 			return
 		}
 	}
-	if c.mustAuth(t.s) {
+	if c.MustAuth(t.s.Scope) {
 		t.fail(helloFirst)
 		return
 	}

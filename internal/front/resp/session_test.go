@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/tlstest"
 )
 
@@ -82,7 +83,7 @@ func TestAuth_WhereOthersReach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		over, err := f.Serve(l, Listen{})
+		over, err := f.Serve(l, kv.Listen{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,7 @@ func TestKeys_AsConfigured(t *testing.T) {
 			{"GET nope:1", "-ERR no resource for the key 'nope:1'\r\n", ""}, {"GET depts:99", "$-1\r\n", ""}}},
 	}
 	for _, tt := range tests {
-		c := newSite(t, func(o *Options, _ *Listen) { tt.change(o) }).dial()
+		c := newSite(t, func(o *Options, _ *kv.Listen) { tt.change(o) }).dial()
 		for range 2 {
 			for _, k := range tt.talks {
 				c.want(k.command, k.v2)
@@ -185,7 +186,7 @@ func TestClient_SeesItsOwn(t *testing.T) {
 }
 
 func TestBounds_EndConnections(t *testing.T) {
-	s := newSite(t, func(o *Options, _ *Listen) { o.MaxClients = 2 })
+	s := newSite(t, func(o *Options, _ *kv.Listen) { o.MaxClients = 2 })
 	tests := []struct{ sent, got string }{
 		{"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", ""},
 		{"Host: localhost\r\n", ""},
@@ -225,8 +226,8 @@ func TestBounds_EndConnections(t *testing.T) {
 func TestListeners_TLSAndUnixSockets(t *testing.T) {
 	made := tlstest.New(t, "resp")
 	pair := made.Pair(t)
-	s := newSite(t, func(_ *Options, l *Listen) {
-		l.TLS = TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
+	s := newSite(t, func(_ *Options, l *kv.Listen) {
+		l.TLS = kv.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
 	})
 	s.trust = &tls.Config{RootCAs: made.Pool(), ServerName: "localhost"}
 	c := s.dial()
@@ -237,7 +238,7 @@ func TestListeners_TLSAndUnixSockets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, err := s.f.Serve(l, Listen{})
+	over, err := s.f.Serve(l, kv.Listen{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -17,7 +18,7 @@ func TestSite_TablesBecomeKnownDuringALookup(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s := newSite(t, func(o *Options, _ *Listen) {
+	s := newSite(t, func(o *Options, _ *kv.Listen) {
 		set = o.Resources
 		o.Starting = func() bool { // the look-up has failed, and now they are known
 			known(siteResources())

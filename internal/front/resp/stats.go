@@ -8,9 +8,7 @@ import (
 
 // stats counts what no loop counts for itself.
 type stats struct {
-	opened, rejected, broken, attacks, denied, owed atomic.Uint64
-
-	attackedAt atomic.Int64 // when the log said so last, in seconds since 1970
+	opened, rejected, broken, denied, owed atomic.Uint64
 }
 
 // Stats are the counters of a Front.

@@ -13,9 +13,9 @@ import (
 type turn struct {
 	c     *conn
 	s     *scope
-	out   []byte // where replies go: the output of Step or, while there is a batch, its
-	batch *batch // reads that wait for the database; nil: none
-	step  []byte // the output of Step while there is a batch
+	out   []byte    // where replies go: the output of Step or, while there is a batch, its
+	batch *kv.Batch // reads that wait for the database; nil: none
+	step  []byte    // the output of Step while there is a batch
 	next  lane.Next
 	loose []string // keys whose answers no feed follows
 }
@@ -26,7 +26,7 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	if c.kill.Load() {
 		return len(in), out, lane.Close
 	}
-	c.settle()
+	c.Settle()
 	if now := s.Began.Unix(); c.used.Load() != now {
 		c.used.Store(now)
 	}
@@ -53,7 +53,7 @@ func (t *turn) plain() bool {
 	c := t.c
 	return c.multi == nil && c.reply == replyOn && !c.track.caching && t.batch == nil &&
 		(c.v == resp.V3 || c.subs.count() == 0) &&
-		(!t.s.live.HasTokens() || !c.mustAuth(t.s))
+		(!t.s.live.HasTokens() || !c.MustAuth(t.s.Scope))
 }
 
 // gets answers the GETs at the front of in, and returns how many bytes it has consumed.
@@ -118,7 +118,7 @@ func (t *turn) run(in []byte) (n int) {
 			}
 		}
 		limits := &c.f.limits
-		if !c.local && c.mustAuth(s) {
+		if !c.Local && c.MustAuth(s.Scope) {
 			limits = &c.f.strict
 		}
 		args, used, want, err := resp.Next(in[n:], s.args[:0], limits)
@@ -140,14 +140,14 @@ func (t *turn) run(in []byte) (n int) {
 		case len(args) == 0:
 		case in[n] != '*' && isAttack(args):
 			t.next = lane.Close
-			t.attacked("an HTTP request")
+			t.foreign("an HTTP request")
 		case !t.command(args):
 			return n
 		}
 		n += used
 		switch {
 		case t.batch != nil:
-			if t.batch.full() {
+			if t.batch.Full() {
 				return n
 			}
 		case t.next == lane.More && len(t.out) >= lane.FlushSize:
@@ -165,7 +165,7 @@ func (t *turn) broken(err error) {
 	t.next = lane.Close
 	t.c.f.stats.broken.Add(1)
 	if err == errTLS {
-		t.attacked("a TLS handshake, and the listener does not speak TLS")
+		t.foreign("a TLS handshake, and the listener does not speak TLS")
 		return
 	}
 	t.out = resp.AppendError(t.out, "ERR "+err.Error())
@@ -232,7 +232,7 @@ func (t *turn) refuses(cmd *command, args [][]byte) string {
 	if cmd.arity > 0 && len(args) != cmd.arity || len(args) < -cmd.arity {
 		return "ERR wrong number of arguments for '" + cmd.name + "' command"
 	}
-	if !cmd.noAuth && t.s.live.HasTokens() && c.mustAuth(t.s) {
+	if !cmd.noAuth && t.s.live.HasTokens() && c.MustAuth(t.s.Scope) {
 		return "NOAUTH Authentication required."
 	}
 	if c.v == resp.V2 && c.subs.count() > 0 && !cmd.subscribed {
@@ -305,17 +305,9 @@ func isAttack(args [][]byte) bool {
 	return len(args) > 1 && bytes.HasPrefix(last, []byte("HTTP/1."))
 }
 
-// attacked notes that a connection was closed without a word.
-func (t *turn) attacked(what string) {
-	f := t.c.f
-	f.stats.attacks.Add(1)
-	now := t.s.Began.Unix()
-	last := f.stats.attackedAt.Load()
-	if now-last < 60 || !f.stats.attackedAt.CompareAndSwap(last, now) {
-		return
-	}
-	t.s.Scope.Live.Log.Warn("connection closed: this is the protocol of Redis", "found", what,
-		"peer", t.c.addr, "times", f.stats.attacks.Load())
+// foreign notes that a connection was closed without a word.
+func (t *turn) foreign(what string) {
+	t.c.Foreign(t.s.Began, "the protocol of Redis", what)
 }
 
 // read answers a command from memory, or adds it to the batch.
@@ -325,7 +317,8 @@ func (t *turn) read(cmd *command, args [][]byte) {
 		t.gather(cmd, args)
 		return
 	}
-	count := cmd.keys(args)
+	keys := cmd.keys(args)
+	count := len(keys)
 	if cap(s.found) < count {
 		s.found = make([]kv.Found, 0, max(count, 16))
 	}
@@ -335,11 +328,11 @@ func (t *turn) read(cmd *command, args [][]byte) {
 	for i := range found {
 		if count > 1 && i%kv.Foreseen == 0 {
 			for j := range min(count-i, kv.Foreseen) {
-				s.Foresee(args[cmd.first+(i+j)*cmd.by])
+				s.Foresee(keys[i+j])
 			}
 			s.Fetch()
 		}
-		if !s.Get(&c.who, args[cmd.first+i*cmd.by], track, &found[i]) {
+		if !s.Get(&c.Who, keys[i], track, &found[i]) {
 			// Slow path: the database, for this and for all reads that have come behind it.
 			t.begin()
 			t.gather(cmd, args)
@@ -348,9 +341,9 @@ func (t *turn) read(cmd *command, args [][]byte) {
 	}
 	t.out = c.render(s.live, t.out, cmd, args, found)
 	if c.track.client != nil {
-		t.loose = c.loose(t.loose, cmd, args, found)
+		t.loose = appendLoose(t.loose, keys, found)
 	}
 	if s.Access.On() {
-		t.log(cmd, args, found)
+		s.LogHit(c.Session, cmd.upper, keys, found)
 	}
 }

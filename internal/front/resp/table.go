@@ -38,16 +38,17 @@ type command struct {
 // An argCheck returns the error of arguments that are not good, or "".
 type argCheck func(args [][]byte) string
 
-// keys returns how many keys are among the arguments.
-func (cmd *command) keys(args [][]byte) int {
+// keys returns the arguments that are keys. No command of the table has others between
+// them.
+func (cmd *command) keys(args [][]byte) [][]byte {
 	if cmd.first == 0 {
-		return 0
+		return nil
 	}
 	last := cmd.last
 	if last < 0 {
 		last += len(args)
 	}
-	return (last-cmd.first)/cmd.by + 1
+	return args[cmd.first : last+1]
 }
 
 // commandTable has a line for each command: its name, arity, flags, the places of its keys,

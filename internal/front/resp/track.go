@@ -71,8 +71,8 @@ func (c *conn) reads(cmd *command, args [][]byte) {
 	if c.track.under == nil {
 		c.track.under = make(map[string]bool)
 	}
-	for i := range cmd.keys(args) {
-		key := string(args[cmd.first+i*cmd.by])
+	for _, k := range cmd.keys(args) {
+		key := string(k)
 		if _, reads := c.track.under[key]; !reads {
 			c.track.under[key] = false
 		}
@@ -82,6 +82,9 @@ func (c *conn) reads(cmd *command, args [][]byte) {
 // resume goes on with a connection that was parked. What has changed since its reads began
 // is told again behind their answers.
 func (c *conn) resume(out []byte, next lane.Next) {
+	loose := c.loose // before the connection is its loop's again
+	c.loose = nil
+	defer c.tellLoose(loose)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := &c.track
@@ -249,14 +252,11 @@ func invalidation(v resp.Version, keys []string) (out []byte) {
 	return out
 }
 
-// loose notes keys whose answers no feed follows: nobody may keep them.
-func (c *conn) loose(list []string, cmd *command, args [][]byte, found []kv.Found) []string {
-	if c.track.client == nil {
-		return list
-	}
+// appendLoose appends the keys whose answers no feed follows: nobody may keep them.
+func appendLoose(list []string, keys [][]byte, found []kv.Found) []string {
 	for i := range found {
 		if f := &found[i]; f.Loose || f.Inexact {
-			list = append(list, string(args[cmd.first+i*cmd.by]))
+			list = append(list, string(keys[i]))
 		}
 	}
 	return list

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -67,8 +68,8 @@ func tells(keys ...string) string {
 
 const flushed = ">2\r\n$10\r\ninvalidate\r\n_\r\n"
 
-// keeper returns a connection that speaks RESP3 and tracks.
-func (s *site) keeper(options string) *client {
+// tracking returns a connection that speaks RESP3 and tracks.
+func (s *site) tracking(options string) *client {
 	s.t.Helper()
 	c := s.dial()
 	c.do("HELLO 3")
@@ -105,10 +106,10 @@ func (s *site) rename(deptno int, loc string) {
 }
 
 func TestTracking_TellsOfWhatWasRead(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		s.hot("depts:10")
-		c := s.keeper("")
+		c := s.tracking("")
 		c.want("GET depts:10", bulk(dept10))
 		s.rename(20, "ELSEWHERE") // of which nothing was read
 		c.tellsNothing()
@@ -146,7 +147,7 @@ func TestTracking_Modes(t *testing.T) {
 	s := newSite(t)
 	s.hot("depts:10")
 	// OPTIN: what CACHING YES stands before, a whole transaction too.
-	c := s.keeper("OPTIN")
+	c := s.tracking("OPTIN")
 	c.do("GET depts:10")
 	s.rename(10, "A")
 	c.tellsNothing()
@@ -161,7 +162,7 @@ func TestTracking_Modes(t *testing.T) {
 		t.Errorf("OPTIN: %q", got)
 	}
 	// OPTOUT: all but what CACHING NO stands before.
-	c = s.keeper("OPTOUT")
+	c = s.tracking("OPTOUT")
 	c.send("CLIENT CACHING NO", "GET depts:10", "GET depts:20")
 	for range 3 {
 		c.reply()
@@ -174,7 +175,7 @@ func TestTracking_Modes(t *testing.T) {
 	}
 	// BCAST: every key that begins with a prefix, read or not, if it may be read.
 	s.allow(map[string]string{"ann": "reader"})
-	c = s.keeper("BCAST PREFIX depts: PREFIX pay:")
+	c = s.tracking("BCAST PREFIX depts: PREFIX pay:")
 	s.rename(30, "D")
 	if got := c.reply(); got != tells("depts:30") {
 		t.Errorf("BCAST: %q", got)
@@ -232,10 +233,10 @@ func TestTracking_Redirect(t *testing.T) {
 // TestTracking_WhatNoFeedFollowsIsNotKept: it is told behind the answer, by the key that was
 // sent, and once more.
 func TestTracking_WhatNoFeedFollowsIsNotKept(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		for _, k := range []string{"brief:10", "depts:010"} {
-			c := s.keeper("")
+			c := s.tracking("")
 			for range 2 { // cold and hot
 				if got := c.do("GET " + k); !strings.HasPrefix(got, "$") {
 					t.Fatalf("GET %s = %q", k, got)
@@ -262,10 +263,10 @@ func TestTracking_WhatNoFeedFollowsIsNotKept(t *testing.T) {
 
 // TestTracking_FullTable: a key that has no room any more is told as if it had changed.
 func TestTracking_FullTable(t *testing.T) {
-	s := newSite(t, func(o *Options, _ *Listen) { o.TrackingKeys = 100 })
+	s := newSite(t, func(o *Options, _ *kv.Listen) { o.TrackingKeys = 100 })
 	s.exec(`INSERT INTO crowd WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 1000)
 		SELECT i, i FROM c`)
-	c := s.keeper("")
+	c := s.tracking("")
 	reads, gone := 0, map[string]bool{}
 	for i := range 1000 {
 		c.send(fmt.Sprintf("GET crowd:%d", i+1))
@@ -294,7 +295,7 @@ func TestTracking_FullTable(t *testing.T) {
 // TestTracking_Flushes: each row of the table of what makes every copy doubtful.
 func TestTracking_Flushes(t *testing.T) {
 	s := newSite(t)
-	c := s.keeper("")
+	c := s.tracking("")
 	c.do("GET depts:10")
 	// A reload.
 	s.f.Configure(s.opts)
@@ -328,7 +329,7 @@ func TestTracking_Flushes(t *testing.T) {
 // TestTracking_PeerThatReadsNothing: what waits for it becomes one flush.
 func TestTracking_PeerThatReadsNothing(t *testing.T) {
 	s := newSite(t)
-	c := s.keeper("BCAST")
+	c := s.tracking("BCAST")
 	_ = c.nc.(*net.TCPConn).SetReadBuffer(4096)
 	keys := make([]string, 64)
 	for i := range keys {
@@ -383,7 +384,7 @@ func (k *cache) take(text string) {
 // TestTracking_NoOldCopyAtRest: clients that believe the stream beside writers, with pipelines
 // that miss and hit. When the writers have stopped, no copy is of before.
 func TestTracking_NoOldCopyAtRest(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		for _, options := range []string{"", "BCAST"} {
 			t.Run(options, func(t *testing.T) { believe(t, newSite(t, form), options) })
 		}
@@ -404,7 +405,7 @@ func believe(t *testing.T, s *site, options string) {
 			}
 		})
 		for range 4 {
-			c, k := s.keeper(options), &cache{copies: make(map[string]string)}
+			c, k := s.tracking(options), &cache{copies: make(map[string]string)}
 			readers.Go(func() {
 				n := c.read(k, rows, writing)
 				reads.Add(n)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -58,7 +57,7 @@ func (w *writing) run(f func(*writing) ([]byte, error)) ([]byte, lane.Next) {
 	began := time.Now()
 	w.key = w.args[1]
 	out, err := f(w)
-	w.log(began, err)
+	w.c.LogWrite(began, w.cmd.upper, w.cmd.keys(w.args), w.key, err)
 	if err == nil {
 		return out, lane.More
 	}
@@ -82,27 +81,7 @@ func noResource(key []byte) string { return "ERR no resource for the key '" + cl
 // write asks for one change.
 func (w *writing) write(change kv.Change) (resource.Result, error) {
 	change.By, change.NoLoop = w.c.track.client, w.c.track.noLoop
-	return w.c.f.store.Write(w.ctx, &w.c.who, w.key, &change)
-}
-
-// log writes the command's line of the access log.
-func (w *writing) log(began time.Time, err error) {
-	a := w.o.Access
-	if a == nil || !a.On() {
-		return
-	}
-	took := time.Since(began)
-	line := front.AccessLine{
-		Peer: w.c.addr, Method: w.cmd.upper, Path: string(appendPath(nil, w.cmd, w.args)),
-		Cache: "write", Principal: w.c.principal(),
-	}
-	if res, _ := w.c.f.store.Live().Find(w.key); res != nil {
-		line.Resource = res.Name()
-	}
-	if code := kv.CodeOf(err); code != "" {
-		line.Cache = code
-	}
-	a.Record(began, took, err != nil || took >= front.Slow, line.Fill)
+	return w.c.f.store.Write(w.ctx, &w.c.Who, w.key, &change)
 }
 
 // A setting is what the options of SET say.
@@ -159,7 +138,7 @@ func (w *writing) set() ([]byte, error) {
 	if s.get {
 		if res, _ := w.c.f.store.Live().Find(w.key); res != nil {
 			live := w.c.f.store.Live()
-			if !w.c.who.Passes(live, live.IssuedNow(), res.Access().Read) {
+			if !w.c.Who.Passes(live, live.IssuedNow(), res.Access().Read) {
 				return nil, kv.ErrForbidden
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/front/kv"
 )
 
 // writes are conversations that have to be equal to those with redis-server, byte by byte,
@@ -73,7 +74,7 @@ var refused = []talk{
 }
 
 func TestWrites_AreRefusedWithTheReason(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		c := s.dial()
 		c.do("HSET crowd:1 n 7")
@@ -142,7 +143,7 @@ func TestWrites_WhatWasReadIsWrittenBack(t *testing.T) {
 // TestWrites_InAPipeline: each command sees what those before it have done, and replies
 // come in order, wherever a write stands among hits and misses.
 func TestWrites_InAPipeline(t *testing.T) {
-	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		c := s.dial()
 		var commands, want []string
@@ -169,7 +170,7 @@ func TestWrites_OwnInvalidationsComeFirst(t *testing.T) {
 	s := newSite(t)
 	s.hot("depts:10")
 	for _, options := range []string{"", "BCAST PREFIX depts:"} {
-		c := s.keeper(options)
+		c := s.tracking(options)
 		for i, text := range []string{"HSET depts:10 loc %d", `SET depts:10 '{"dname":"ACCOUNTING","loc":"x%d"}'`,
 			"HDEL depts:10 loc", "DEL depts:10", `SET depts:10 '{"dname":"ACCOUNTING","loc":"y%d"}'`} {
 			c.send("GET depts:10")
@@ -195,7 +196,7 @@ func TestWrites_NoLoop(t *testing.T) {
 	for _, options := range []string{"NOLOOP", "BCAST NOLOOP PREFIX depts:"} {
 		s := newSite(t)
 		s.hot("depts:10")
-		c := s.keeper(options)
+		c := s.tracking(options)
 		for i := range 10 {
 			c.do("GET depts:10")
 			c.want(fmt.Sprintf("HSET depts:10 loc %d", i), ":0\r\n")

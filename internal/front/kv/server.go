@@ -1,7 +1,6 @@
-package respfront
+package kv
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -20,7 +19,7 @@ type Listen struct {
 }
 
 // TLS returns the configuration of a listener that shows what of returns for the
-// configuration of now. Clients of Redis agree on no protocol in the handshake.
+// configuration of now. Clients of key-value stores agree on no protocol in the handshake.
 func TLS(of func() *tls.Config) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -39,36 +38,23 @@ const (
 )
 
 // A Site is a listener that is served.
-type Site struct {
-	f    *Front
-	lane *lane.Server
-}
+type Site = lane.Server
 
-// Serve serves the connections of l until Shutdown or Close. It owns l from now on.
-func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
+// Serve serves the connections of l by proto until Shutdown or Close. It owns l from now
+// on. maxInput bounds the bytes of one command.
+func Serve(
+	l net.Listener, o Listen, proto lane.Protocol, scope func() lane.Scope, maxInput int,
+) (*Site, error) {
 	if o.Idle <= 0 {
 		o.Idle = forEver // pools keep connections
 	}
 	server, err := lane.Serve(l, lane.Config{
-		Proto: f, Scope: f.NewScope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
+		Proto: proto, Scope: scope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
 		Header: time.Minute, Idle: o.Idle, Tick: tickEvery,
-		MaxInput: 2<<20 + f.limits.Arg, MaxOutput: maxOutput,
+		MaxInput: maxInput, MaxOutput: maxOutput,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
-	return &Site{f, server}, nil
+	return server, nil
 }
-
-// Addr returns the address of the listener.
-func (s *Site) Addr() net.Addr { return s.lane.Addr() }
-
-// Stats returns the counts of the site's connections.
-func (s *Site) Stats() lane.Stats { return s.lane.Stats() }
-
-// Shutdown lets every command under way have its reply, and then ends the connections.
-// When ctx ends first, what is left is cut, and its error returned.
-func (s *Site) Shutdown(ctx context.Context) error { return s.lane.Shutdown(ctx) }
-
-// Close cuts every connection at once.
-func (s *Site) Close() { s.lane.Close() }

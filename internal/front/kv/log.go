@@ -1,0 +1,100 @@
+package kv
+
+import (
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/row"
+)
+
+// longestPath is what a line of the access log shows of the keys.
+const longestPath = 1024
+
+// appendPath appends keys with blanks between them.
+func appendPath(dst []byte, keys [][]byte) []byte {
+	for i, key := range keys {
+		if i > 0 {
+			dst = append(dst, ' ')
+		}
+		if dst = append(dst, key[:min(len(key), longestPath)]...); len(dst) > longestPath {
+			break
+		}
+	}
+	return dst
+}
+
+// BytesOf returns how many bytes the documents of an answer have.
+func BytesOf(found []Found) (sum int) {
+	for i := range found {
+		if d := found[i].Doc; d != nil {
+			sum += len(d.Body())
+		}
+	}
+	return sum
+}
+
+// resourceOf returns the name of the resource of the first key, "" if there is none.
+func resourceOf(found []Found) string {
+	if len(found) == 0 || found[0].Res == nil {
+		return ""
+	}
+	return found[0].Res.Name()
+}
+
+// LogHit writes the line of a command that was answered from memory.
+func (s *Scope) LogHit(c *Session, command string, keys [][]byte, found []Found) {
+	s.path = appendPath(s.path[:0], keys)
+	line := front.AccessLine{
+		Peer: c.Addr, Method: command, Path: row.Alias(s.path), Bytes: BytesOf(found),
+		Cache: "hit", Resource: resourceOf(found), Principal: c.Principal(),
+	}
+	if weight, picked := s.Access.Start(s.Began); picked {
+		s.Access.End(&line, weight)
+	}
+}
+
+// logBatch writes the lines of a batch.
+func (c *Session) logBatch(b *Batch) {
+	o := c.store.Live()
+	if o.Access == nil || !o.Access.On() {
+		return
+	}
+	took := time.Since(b.began)
+	for _, r := range b.reads {
+		line := front.AccessLine{
+			Peer: c.Addr, Method: r.Name, Path: string(appendPath(nil, r.Keys)),
+			Bytes: BytesOf(r.found), Cache: "miss", Resource: resourceOf(r.found),
+			Principal: c.Principal(),
+		}
+		failed := false
+		for i := range r.found {
+			if code := CodeOf(r.found[i].Err); code != "" {
+				line.Cache, failed = code, true
+			}
+		}
+		o.Access.Record(b.began, took, failed || took >= front.Slow, line.Fill)
+	}
+}
+
+// LogWrite writes the line of a command that was to change rows: of is the key of the one
+// that was changed last.
+func (c *Session) LogWrite(
+	began time.Time, command string, keys [][]byte, of []byte, err error,
+) {
+	o := c.store.Live()
+	if o.Access == nil || !o.Access.On() {
+		return
+	}
+	took := time.Since(began)
+	line := front.AccessLine{
+		Peer: c.Addr, Method: command, Path: string(appendPath(nil, keys)), Cache: "write",
+		Principal: c.Principal(),
+	}
+	if res, _ := o.Find(of); res != nil {
+		line.Resource = res.Name()
+	}
+	if code := CodeOf(err); code != "" {
+		line.Cache = code
+	}
+	o.Access.Record(began, took, err != nil || took >= front.Slow, line.Fill)
+}
