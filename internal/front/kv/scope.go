@@ -39,7 +39,7 @@ type Served struct {
 	rule    resource.Rule
 	number  bool       // its keys are whole numbers
 	follows bool       // a feed says when its copies change, and nothing else
-	format  row.Format // in which it is read
+	format  row.Format // in which it is read; loads look at it while the loop goes on
 	tally   *resource.Tally
 	nothing atomic.Uint64 // keys that no row can have
 
@@ -122,17 +122,17 @@ func (s *Scope) resource(name string) *Served {
 	if !ok {
 		return nil
 	}
+	format := row.FormatJSON
+	if s.Items && HasItems(r) {
+		format = row.FormatPrepared
+	}
 	known := s.byName[name]
-	if known == nil || known.Resource != r {
-		known = &Served{Resource: r, name: r.Name(), tally: r.Tally()}
+	if known == nil || known.Resource != r || known.format != format {
+		known = &Served{Resource: r, name: r.Name(), format: format, tally: r.Tally()}
 		s.byName[known.name] = known
 		s.store.register(known)
 	}
 	known.rule, known.number = r.Access().Read, isNumber(r.KeyType())
-	known.format = row.FormatJSON
-	if s.Items && HasItems(r) {
-		known.format = row.FormatPrepared
-	}
 	known.follows = r.Followed() && r.Spec().TTL == 0 && !r.Spec().Pass
 	if len(s.seen) < maxSeen {
 		s.seen = append(s.seen, known)
