@@ -62,7 +62,7 @@ type Options struct {
 	Cursors []Cursor // what the database has: the rows of click_cursor, of all nodes
 	Log     *slog.Logger
 
-	tick time.Duration // of the keeper; 0: keeperTick
+	tick time.Duration // of the provisioner; 0: provisionTick
 	rest time.Duration // of silence before it sleeps; 0: restAfter
 }
 
@@ -83,21 +83,21 @@ type Log struct {
 	shared  Shared
 
 	quit  chan struct{}
-	ended sync.WaitGroup // the keeper and the syncer
-	kick  chan struct{}  // wakes the keeper
+	ended sync.WaitGroup // the provisioner and the syncer
+	kick  chan struct{}  // wakes the provisioner
 
 	faults atomic.Uint64 // writes and syncs that failed
 
-	// mu guards what follows. No writer takes it. The keeper holds it while it
+	// mu guards what follows. No writer takes it. The provisioner holds it while it
 	// creates a segment; else it is not held during I/O.
-	mu      sync.Mutex
-	streams []*stream // one for each number that has segments or a writer
-	spares  []*segment
-	doomed  []*segment // to be removed by the syncer, which may be reading them
-	bytes   int64      // of all segments
-	closed  bool
-	still   chan struct{} // closed when a writer writes again; nil: one may be writing
-	aside   int           // segments that were put aside when the log was opened
+	mu        sync.Mutex
+	streams   []*stream // one for each number that has segments or a writer
+	spares    []*segment
+	removable []*segment // to be removed by the syncer, which may be reading them
+	bytes     int64      // of all segments
+	closed    bool
+	still     chan struct{} // closed when a writer writes again; nil: one may be writing
+	aside     int           // segments that were put aside when the log was opened
 }
 
 // A stream is the records of one writer's number, of this process and of those
@@ -137,7 +137,7 @@ func Open(o Options) (*Log, error) {
 		return nil, fmt.Errorf("open the click log %s: %w", o.Dir, err)
 	}
 	l.ended.Add(2)
-	go l.keeps()
+	go l.provision()
 	go l.syncs()
 	return l, nil
 }
@@ -154,7 +154,7 @@ func (o *Options) complete() error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.tick == 0 {
-		o.tick = keeperTick
+		o.tick = provisionTick
 	}
 	if o.rest == 0 {
 		o.rest = restAfter
@@ -283,8 +283,8 @@ func (l *Log) shut() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.remove(l.doomed)
-	l.doomed = nil
+	l.remove(l.removable)
+	l.removable = nil
 	for _, s := range l.streams {
 		for _, seg := range s.segments {
 			errs = append(errs, seg.file.Close())

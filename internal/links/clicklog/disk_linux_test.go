@@ -93,7 +93,7 @@ func faults(t *testing.T) int64 {
 // TestAppend_FindsItsPagesTouched: a page fault takes the locks of the file system
 // and waits for its journal; so a loop must have next to none, also while what
 // lies behind it is synced each second. A process that writes as fast as the
-// database takes it stays behind the keeper.
+// database takes it stays behind the provisioner.
 func TestAppend_FindsItsPagesTouched(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -55,7 +55,7 @@ func check(t testing.TB, r *Record) {
 	}
 }
 
-// mustAppend appends click(i), waiting for the keeper if there is no segment.
+// mustAppend appends click(i), waiting for the provisioner if there is no segment.
 func mustAppend(t testing.TB, w *Writer, i int) Seq {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(time.Millisecond) {

@@ -19,7 +19,7 @@ func TestLog_RestsUntilARecordComes(t *testing.T) {
 		writers.Go(func() {
 			for n := range each {
 				mustAppend(t, l.Writer(i), n)
-				// The keeper looks after 100 ms.
+				// The provisioner looks after 100 ms.
 				<-time.After(time.Duration(80+rand.IntN(80)) * time.Millisecond)
 			}
 		})

@@ -126,7 +126,7 @@ func (l *Log) adopt(s *stream, seg *segment, name string, number uint64) (*segme
 	f, err := os.OpenFile(name, os.O_RDWR, 0o600)
 	if err != nil {
 		l.bytes -= l.opts.Segment
-		l.doomed = append(l.doomed, seg)
+		l.removable = append(l.removable, seg)
 		return nil, fmt.Errorf("reuse a segment: %w", err)
 	}
 	_ = seg.file.Close() // a reader of what it held finds that it has gone
@@ -154,7 +154,7 @@ func (l *Log) free(s *stream) {
 			continue
 		}
 		l.bytes -= l.opts.Segment
-		l.doomed = append(l.doomed, seg)
+		l.removable = append(l.removable, seg)
 	}
 	clear(s.segments[len(kept):])
 	s.segments = kept

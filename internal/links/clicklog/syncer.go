@@ -29,10 +29,10 @@ func (l *Log) syncs() {
 			failed = err != nil
 		}
 		l.mu.Lock()
-		doomed := l.doomed
-		l.doomed = nil
+		removable := l.removable
+		l.removable = nil
 		l.mu.Unlock()
-		l.remove(doomed)
+		l.remove(removable)
 	}
 }
 

@@ -34,7 +34,7 @@ type Writer struct {
 
 	// rests says that those who follow the log sleep: the next record wakes them.
 	rests atomic.Bool
-	kick  chan<- struct{} // wakes the keeper, which wakes the others
+	kick  chan<- struct{} // wakes the provisioner, which wakes the others
 
 	// floor is where the next record may begin at the earliest: what is before
 	// is being synced, and a store to it would wait for the disk.

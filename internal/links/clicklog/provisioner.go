@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// keeperTick is how often the keeper looks at the writers. In this time one
+	// provisionTick is how often the provisioner looks at the writers. In this time one
 	// writes some 2 MB at full speed; a prepared segment is many times that.
-	keeperTick = 10 * time.Millisecond
+	provisionTick = 10 * time.Millisecond
 
 	// idleTick is how often it looks when nobody writes.
 	idleTick = 100 * time.Millisecond
 
-	// restAfter is how long nobody has written before the keeper sleeps until
+	// restAfter is how long nobody has written before the provisioner sleeps until
 	// somebody does.
 	restAfter = 2 * time.Second
 
@@ -29,10 +29,10 @@ const (
 	retry = time.Second
 )
 
-// keeps is the goroutine that provides segments and touches pages.
-func (l *Log) keeps() {
+// provision is the goroutine that provides segments and touches pages.
+func (l *Log) provision() {
 	defer l.ended.Done()
-	k := &keeper{l: l, seen: make(map[*stream]*pace)}
+	pv := &provisioner{l: l, seen: make(map[*stream]*pace)}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	moved := time.Now()
@@ -41,14 +41,14 @@ func (l *Log) keeps() {
 		case <-l.quit:
 			return
 		case <-l.kick:
-			k.rouse()
+			pv.rouse()
 		case <-timer.C:
 		}
 		now, wait := time.Now(), max(l.opts.tick, idleTick)
 		switch {
-		case k.look(now):
+		case pv.look(now):
 			moved, wait = now, l.opts.tick
-		case now.Sub(moved) >= l.opts.rest && k.rest():
+		case now.Sub(moved) >= l.opts.rest && pv.rest():
 			timer.Stop()
 			continue
 		}
@@ -56,10 +56,10 @@ func (l *Log) keeps() {
 	}
 }
 
-// rest has the next record wake the keeper, and those who wait for Still. It reports false
+// rest has the next record wake the provisioner, and those who wait for Still. It reports false
 // when somebody has written, or waits for room.
-func (k *keeper) rest() bool {
-	l := k.l
+func (pv *provisioner) rest() bool {
+	l := pv.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.short() != nil {
@@ -71,8 +71,8 @@ func (k *keeper) rest() bool {
 		}
 		s.w.rests.Store(true)
 		// A record that is stored from here on wakes us; one before it is seen here.
-		if p := k.seen[s]; p == nil || p.done != s.w.done.Load() {
-			k.wake()
+		if p := pv.seen[s]; p == nil || p.done != s.w.done.Load() {
+			pv.wake()
 			return false
 		}
 	}
@@ -81,27 +81,27 @@ func (k *keeper) rest() bool {
 }
 
 // rouse ends the rest.
-func (k *keeper) rouse() {
-	k.l.mu.Lock()
-	defer k.l.mu.Unlock()
-	k.wake()
+func (pv *provisioner) rouse() {
+	pv.l.mu.Lock()
+	defer pv.l.mu.Unlock()
+	pv.wake()
 }
 
 // wake is rouse with l.mu held.
-func (k *keeper) wake() {
-	for _, s := range k.l.streams {
+func (pv *provisioner) wake() {
+	for _, s := range pv.l.streams {
 		if s.w != nil {
 			s.w.rests.Store(false)
 		}
 	}
-	if k.l.still != nil {
-		close(k.l.still)
-		k.l.still = nil
+	if pv.l.still != nil {
+		close(pv.l.still)
+		pv.l.still = nil
 	}
 }
 
-// A keeper knows how fast the writers are.
-type keeper struct {
+// A provisioner knows how fast the writers are.
+type provisioner struct {
 	l       *Log
 	seen    map[*stream]*pace
 	blocked time.Time // no segment is created before
@@ -117,15 +117,15 @@ type pace struct {
 }
 
 // look provides what the writers need, and reports whether any has moved.
-func (k *keeper) look(now time.Time) bool {
+func (pv *provisioner) look(now time.Time) bool {
 	busy := false
-	k.l.mu.Lock()
-	streams := append([]*stream(nil), k.l.streams...)
-	k.l.mu.Unlock()
+	pv.l.mu.Lock()
+	streams := append([]*stream(nil), pv.l.streams...)
+	pv.l.mu.Unlock()
 	added := make(map[*stream]bool)
 	for _, enough := range []int64{1, enoughAhead} { // nobody gets a second one before all have one
 		for _, s := range streams {
-			if s.w != nil && k.prepare(s, enough, now) {
+			if s.w != nil && pv.prepare(s, enough, now) {
 				added[s] = true
 			}
 		}
@@ -134,17 +134,17 @@ func (k *keeper) look(now time.Time) bool {
 		if s.w == nil {
 			continue
 		}
-		p := k.seen[s]
+		p := pv.seen[s]
 		if p == nil {
 			p = &pace{done: s.first, at: now}
-			k.seen[s] = p
+			pv.seen[s] = p
 		}
 		done := s.w.done.Load()
 		moved := done != p.done
 		busy = busy || moved
 		p.update(done, now)
 		if added[s] || moved || p.swept.IsZero() {
-			k.touch(s, p, now)
+			pv.touch(s, p, now)
 		}
 	}
 	return busy
@@ -163,22 +163,22 @@ func (p *pace) update(done uint64, now time.Time) {
 
 // prepare keeps segments ready for a writer. It reports whether there is a new
 // one.
-func (k *keeper) prepare(s *stream, enough int64, now time.Time) bool {
-	if now.Before(k.blocked) {
+func (pv *provisioner) prepare(s *stream, enough int64, now time.Time) bool {
+	if now.Before(pv.blocked) {
 		return false
 	}
-	k.l.mu.Lock()
-	defer k.l.mu.Unlock()
-	before, had := k.l.short(), len(s.segments)
-	err := k.l.fill(s, enough)
-	switch short := k.l.short(); {
+	pv.l.mu.Lock()
+	defer pv.l.mu.Unlock()
+	before, had := pv.l.short(), len(s.segments)
+	err := pv.l.fill(s, enough)
+	switch short := pv.l.short(); {
 	case short == nil && before != nil:
-		k.l.log.Info("the click log has room again")
+		pv.l.log.Info("the click log has room again")
 	case short != nil && before == nil:
-		k.l.log.Error("the click log has no room for another segment", "err", short)
+		pv.l.log.Error("the click log has no room for another segment", "err", short)
 	}
 	if err != nil && !errors.Is(err, errKeep) {
-		k.blocked = now.Add(retry)
+		pv.blocked = now.Add(retry)
 	}
 	return len(s.segments) > had
 }
@@ -221,16 +221,16 @@ func (l *Log) fill(s *stream, enough int64) error {
 // touch touches the pages that a writer comes to next: those of a second, and
 // once a second all of them again, for the kernel takes away from the process
 // what it has written to the disk.
-func (k *keeper) touch(s *stream, p *pace, now time.Time) {
-	k.l.mu.Lock()
+func (pv *provisioner) touch(s *stream, p *pace, now time.Time) {
+	pv.l.mu.Lock()
 	segments := append([]*segment(nil), s.segments...)
-	k.l.mu.Unlock()
+	pv.l.mu.Unlock()
 	done := max(s.w.done.Load(), s.first)
 	again := now.Sub(p.swept) >= time.Second
 	if again {
 		p.swept = now
 	}
-	left := min(max(uint64(2*p.speed), leastAhead), uint64(k.l.opts.Segment))
+	left := min(max(uint64(2*p.speed), leastAhead), uint64(pv.l.opts.Segment))
 	for _, seg := range segments {
 		if seg.end <= done || seg.start < s.first || left == 0 {
 			continue
@@ -247,8 +247,8 @@ func (k *keeper) touch(s *stream, p *pace, now time.Time) {
 		reached, err := seg.touch(from, to)
 		seg.touched = max(seg.touched, reached)
 		if err != nil {
-			k.l.faults.Add(1)
-			k.l.log.Error("a segment of the click log cannot be written: the next one is "+
+			pv.l.faults.Add(1)
+			pv.l.log.Error("a segment of the click log cannot be written: the next one is "+
 				"taken", "file", seg.file.Name(), "err", err)
 			s.w.floor.Store(seg.end)
 			return
