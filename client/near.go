@@ -32,7 +32,7 @@ func WithNearCache(n NearCache) Option {
 }
 
 // near keeps copies. The scheme is the server's own (see the page about
-// freshness): a load takes a lease, a change of its key dooms it, and an epoch
+// freshness): a load takes a lease, a change of its key invalidates it, and an epoch
 // ends everything when a change may have been missed.
 type near struct {
 	c       *Client
@@ -100,8 +100,8 @@ type copied struct {
 
 // A lease is a load under way.
 type lease struct {
-	epoch  uint64
-	doomed bool
+	epoch       uint64
+	invalidated bool
 }
 
 // copyOverhead is about what a copy takes besides its bytes.
@@ -177,7 +177,7 @@ func (s *space) copyOf(key copyKey) (Document, bool) {
 func (s *space) take(key string) *lease {
 	s.near.mu.Lock()
 	defer s.near.mu.Unlock()
-	l := &lease{epoch: s.epoch, doomed: !s.live}
+	l := &lease{epoch: s.epoch, invalidated: !s.live}
 	s.loads[key] = append(s.loads[key], l)
 	return l
 }
@@ -197,7 +197,7 @@ func (s *space) give(key copyKey, l *lease, doc *Document, good bool) {
 	if s.loads[key.key] = rest; len(rest) == 0 {
 		delete(s.loads, key.key)
 	}
-	if !good || l.doomed || l.epoch != s.epoch || !s.live {
+	if !good || l.invalidated || l.epoch != s.epoch || !s.live {
 		return
 	}
 	s.forget(key)
@@ -230,7 +230,7 @@ func (s *space) changed(key string) {
 		s.forget(copyKey{key, f})
 	}
 	for _, l := range s.loads[key] {
-		l.doomed = true
+		l.invalidated = true
 	}
 }
 
