@@ -16,7 +16,7 @@ func (s *Session) Tick(now time.Time, out []byte) ([]byte, error) {
 		}
 		return out, nil
 	}
-	if now.Sub(s.heardAt) > s.patience() {
+	if now.Sub(s.heardAt) > s.peerTimeout() {
 		return out, ErrSilent
 	}
 	if s.cfg.Heartbeat > 0 && now.Sub(s.beatAt) >= s.cfg.Heartbeat {
@@ -43,9 +43,9 @@ func (s *Session) noteBeats(now time.Time) {
 // forever is longer than any connection lasts.
 const forever = 1 << 62
 
-// patience returns how long the peer may be silent. A negotiated one sends
+// peerTimeout returns how long the peer may be silent. A negotiated one sends
 // heartbeats as often as we do; an old one as often as it has, if it does.
-func (s *Session) patience() time.Duration {
+func (s *Session) peerTimeout() time.Duration {
 	missed := time.Duration(s.cfg.Missed)
 	switch {
 	case s.cfg.Heartbeat <= 0:
