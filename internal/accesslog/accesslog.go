@@ -60,9 +60,9 @@ type Config struct {
 // system call.
 const Pause = 20 * time.Millisecond
 
-// patience is how long Configure and Close wait for a sink that takes nothing,
+// sinkTimeout is how long Configure and Close wait for a sink that takes nothing,
 // at least.
-const patience = 2 * time.Second
+const sinkTimeout = 2 * time.Second
 
 // A Log takes records from any number of rings and writes them as lines. Its
 // methods may be called by any goroutine.
@@ -171,7 +171,7 @@ func (l *Log) Configure(s Settings) error {
 // wait waits until done is closed, and gives up when the sink takes nothing. It
 // reports whether done was closed.
 func (l *Log) wait(done <-chan struct{}) bool {
-	again := time.NewTicker(patience)
+	again := time.NewTicker(sinkTimeout)
 	defer again.Stop()
 	for was := l.tried(); ; {
 		select {

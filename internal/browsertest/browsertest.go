@@ -24,8 +24,8 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 )
 
-// patience is how long a page may take for anything.
-const patience = 30 * time.Second
+// pageTimeout is how long a page may take for anything.
+const pageTimeout = 30 * time.Second
 
 // A Browser is a chromium of one test's own, with no history and no cookies. It
 // ends with the test.
@@ -114,7 +114,7 @@ func (b *Browser) Tab(view View) *Tab {
 // do does steps, each of which may take its time.
 func (tab *Tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
-	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	ctx, cancel := context.WithTimeout(tab.ctx, pageTimeout)
 	defer cancel()
 	// The first step of a tab makes it, and its life must not end with ctx.
 	if err := chromedp.Do(tab.ctx); err != nil {
@@ -155,7 +155,7 @@ func (tab *Tab) Eval(expression string) any {
 
 // eval is Eval that may fail: while one page gives way to the next it does.
 func (tab *Tab) eval(expression string) (value any, err error) {
-	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	ctx, cancel := context.WithTimeout(tab.ctx, pageTimeout)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](
 		"JSON.stringify(("+expression+") ?? null)"))
@@ -176,7 +176,7 @@ func (tab *Tab) Text(selector string) string {
 // Until waits until a JavaScript expression is true.
 func (tab *Tab) Until(expression string) {
 	tab.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(pageTimeout); ; time.Sleep(20 * time.Millisecond) {
 		value, err := tab.eval("!!(" + expression + ")")
 		if ok, _ := value.(bool); ok && err == nil {
 			return
@@ -199,7 +199,7 @@ func (tab *Tab) Console() []string {
 // Screenshot takes a picture of the whole page into build/artifacts/NAME.png.
 func (tab *Tab) Screenshot(name string) {
 	tab.t.Helper()
-	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	ctx, cancel := context.WithTimeout(tab.ctx, pageTimeout)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	for err != nil && ctx.Err() == nil { // a page that is not laid out yet has no width

@@ -112,8 +112,8 @@ type Result struct {
 // costs as much as handing one over.
 const sampled = 64
 
-// patience is how long answers are waited for when a run has ended.
-const patience = 20 * time.Second
+// drainTimeout is how long answers are waited for when a run has ended.
+const drainTimeout = 20 * time.Second
 
 // The phases of a run.
 const (
@@ -201,7 +201,7 @@ func (r *runner) measure(
 		}
 	}
 	// A server that has stopped to answer does not hold up the run.
-	late := time.AfterFunc(patience, func() {
+	late := time.AfterFunc(drainTimeout, func() {
 		for _, c := range conns {
 			_ = c.Close()
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// patience is how long a redirect may wait for the database.
-const patience = 10 * time.Second
+// databaseTimeout is how long a redirect may wait for the database.
+const databaseTimeout = 10 * time.Second
 
 // park answers the request of head off the loop while the connection waits: what
 // memory does not hold has to be loaded, or a limit counted, or a code be found
@@ -43,7 +43,7 @@ func (s *scope) park(c *lane.Conn, head []byte) {
 		}
 		x.date = http1.AppendDate(nil, x.now)
 		x.fields.scan(head)
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout)
 		defer cancel()
 		answer = x.answer(ctx, make([]byte, 0, 512))
 		s.f.observe(time.Since(now))
