@@ -162,16 +162,21 @@ var house = []room{
 	{
 		dir:   "internal/front/resp",
 		knows: []string{"front/kv", "front", "lane", "wire/resp", "resource", "source", "row"},
-		tests: []string{"dbtest", "source/sqlite", "tier", "tlstest"},
+		tests: []string{"dbtest", "front/fronttest", "tlstest"},
 	},
 	{
 		dir:   "internal/front/memcache",
 		knows: []string{"front/kv", "front", "lane", "wire/memcache", "resource", "source", "row"},
-		tests: []string{"dbtest", "source/sqlite", "tier", "tlstest"},
+		tests: []string{"dbtest", "front/fronttest", "tlstest"},
 	},
 	{
 		dir:   "internal/front/kv",
 		knows: []string{"front", "accesslog", "crew", "lane", "resource", "source", "row"},
+	},
+	{
+		dir:   "internal/front/fronttest",
+		knows: []string{"front", "resource", "tier", "source", "source/sqlite"},
+		tool:  true,
 	},
 	{
 		dir:   "internal/httpserve",

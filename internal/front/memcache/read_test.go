@@ -73,7 +73,7 @@ func TestReads_Conditional(t *testing.T) {
 			t.Errorf("me = %q", got)
 		}
 	}
-	s.exec("UPDATE dept SET loc='X' WHERE deptno=20")
+	s.Exec("UPDATE dept SET loc='X' WHERE deptno=20")
 	eventually(t, "another unique", func() bool { return !strings.HasPrefix(c.do("mg depts:20 C"+m[1]+" v"), "HD") })
 }
 
@@ -97,12 +97,12 @@ func TestReads_CutAnywhere(t *testing.T) {
 	}
 }
 
-// crowd fills a table.
-func (s *site) crowd(n int) {
+// codes fills a table.
+func (s *site) codes(n int) {
 	s.t.Helper()
-	s.exec(fmt.Sprintf(`INSERT INTO crowd WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL
+	s.Exec(fmt.Sprintf(`INSERT INTO codes WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL
 		SELECT i+1 FROM c WHERE i < %d) SELECT i, i*7 FROM c`, n))
-	eventually(s.t, "the feed is fresh", func() bool { return s.set.Ready() == nil })
+	eventually(s.t, "the feed is fresh", func() bool { return s.Set.Ready() == nil })
 }
 
 // TestBurst_MissesAreOneQuery: of one get, and of a burst of mg.
@@ -111,9 +111,9 @@ func TestBurst_MissesAreOneQuery(t *testing.T) {
 		const n = 1000
 		burst := func(from int) (text, want string) {
 			for i := from; i < from+n; i++ {
-				text += fmt.Sprintf("mg crowd:%d v q k\r\n", i)
+				text += fmt.Sprintf("mg codes:%d v q k\r\n", i)
 				if body := fmt.Sprintf(`{"id":%d,"n":%d}`, i, i*7); i <= n {
-					want += fmt.Sprintf("VA %d kcrowd:%d\r\n%s\r\n", len(body), i, body)
+					want += fmt.Sprintf("VA %d kcodes:%d\r\n%s\r\n", len(body), i, body)
 				}
 			}
 			return text + "mn\r\n", want + "MN\r\n"
@@ -121,14 +121,14 @@ func TestBurst_MissesAreOneQuery(t *testing.T) {
 		many := func(int) (text, want string) {
 			text = "get"
 			for i := 1; i <= n; i++ {
-				text += fmt.Sprintf(" crowd:%d", i)
-				want += value(fmt.Sprintf("crowd:%d", i), fmt.Sprintf(`{"id":%d,"n":%d}`, i, i*7))
+				text += fmt.Sprintf(" codes:%d", i)
+				want += value(fmt.Sprintf("codes:%d", i), fmt.Sprintf(`{"id":%d,"n":%d}`, i, i*7))
 			}
 			return text + "\r\n", want + "END\r\n"
 		}
 		for name, f := range map[string]func(int) (string, string){"mg": burst, "get": many} {
 			s := newSite(t, form)
-			s.crowd(n)
+			s.codes(n)
 			text, want := f(1)
 			before := s.f.Stats().Batches
 			c := s.dial()
@@ -146,7 +146,7 @@ func TestBurst_MissesAreOneQuery(t *testing.T) {
 			}
 		}
 		s := newSite(t, form)
-		s.crowd(n)
+		s.codes(n)
 		text, want := burst(n / 2) // half of them are not there, and say nothing
 		c := s.dial()
 		c.raw(text)
@@ -161,7 +161,7 @@ func TestOutage_IsNeverAMiss(t *testing.T) {
 	s := newSite(t)
 	c := s.dial()
 	c.want("get depts:10", value("depts:10", dept10)+"END\r\n")
-	if err := s.src.Close(); err != nil {
+	if err := s.Src.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"get depts:30", "get depts:30 depts:40", "gets depts:30", "gat 0 depts:30",
@@ -213,7 +213,7 @@ func newStepper(f *Front) *stepper {
 // TestStep_HitAllocatesNothing: from the bytes of the command to those of the reply.
 func TestStep_HitAllocatesNothing(t *testing.T) {
 	s := newSite(t)
-	res, _ := s.set.Lookup("depts")
+	res, _ := s.Set.Lookup("depts")
 	eventually(t, "the row is in memory", func() bool {
 		_ = res.Load(context.Background(), []row.Key{"10"}, resource.Options{})
 		kept, _ := res.Kept("10")

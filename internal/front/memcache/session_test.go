@@ -16,7 +16,7 @@ import (
 func TestTokens_ComeAsMemcachedHasThem(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
-		s.allow(map[string]string{"ann": "reader"})
+		s.Allow(map[string]string{"ann": "reader"})
 		c := s.dial()
 		c.want("get pay:1", "CLIENT_ERROR forbidden\r\n")
 		c.want("set auth 0 0 14\r\nann secret-nobo", "CLIENT_ERROR bad data chunk\r\nERROR\r\n")
@@ -31,7 +31,7 @@ func TestTokens_ComeAsMemcachedHasThem(t *testing.T) {
 		}
 		c.want("set depts:10 0 0 14\r\nann secret-ann\r\nget pay:1", "STORED\r\n"+
 			value("pay:1", `{"id":1,"sal":100}`)+"END\r\n")
-		s.allow(map[string]string{"bob": "reader"})
+		s.Allow(map[string]string{"bob": "reader"})
 		c.raw("get pay:1\r\n") // the token was taken away
 		const gone = "CLIENT_ERROR unauthenticated\r\n"
 		if got := c.read(len(gone)); got != gone {
@@ -52,7 +52,7 @@ func strangers(t *testing.T) net.Listener {
 
 func TestTokens_AreNeededWhereOthersReach(t *testing.T) {
 	s := newSite(t)
-	s.allow(map[string]string{"ann": "reader"})
+	s.Allow(map[string]string{"ann": "reader"})
 	over, err := s.f.Serve(strangers(t), kv.Listen{})
 	if err != nil {
 		t.Fatal(err)

@@ -116,7 +116,7 @@ func TestWrites_AreRefusedWithTheReason(t *testing.T) {
 
 func TestWrites_GoByRoles(t *testing.T) {
 	s := newSite(t)
-	s.allow(map[string]string{"ann": "reader", "eve": "editor"})
+	s.Allow(map[string]string{"ann": "reader", "eve": "editor"})
 	ann, eve := s.dial(), s.dial()
 	ann.want("set auth 0 0 14\r\nann secret-ann", "STORED\r\n")
 	eve.want("set auth 0 0 14\r\neve secret-eve", "STORED\r\n")
@@ -156,11 +156,11 @@ func TestWrites_AreSeenBehindThem(t *testing.T) {
 		text, want := "", ""
 		for i := range 20 {
 			body := fmt.Sprintf(`{"id":1,"n":%d}`, i)
-			text += storing("set", "crowd:1", body, []string{"", " noreply"}[i%2]) + "get crowd:1\r\n"
+			text += storing("set", "codes:1", body, []string{"", " noreply"}[i%2]) + "get codes:1\r\n"
 			if i%2 == 0 {
 				want += "STORED\r\n"
 			}
-			want += value("crowd:1", body) + "END\r\n"
+			want += value("codes:1", body) + "END\r\n"
 		}
 		c.raw(text)
 		if got := c.read(len(want)); got != want {
@@ -173,7 +173,7 @@ func TestWrites_AreSeenBehindThem(t *testing.T) {
 func TestOutage_OfAWrite(t *testing.T) {
 	s := newSite(t)
 	c := s.dial()
-	if err := s.src.Close(); err != nil {
+	if err := s.Src.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{storing("set", "depts:50", dept50, ""), "delete depts:10\r\n",

@@ -17,39 +17,39 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		for v := 2; v <= 3; v++ {
 			s := newSite(t, form)
-			s.exec("INSERT INTO crowd VALUES (1,1), (2,2), (3,3)")
-			s.allow(map[string]string{"ann": "reader"})
+			s.Exec("INSERT INTO codes VALUES (1,1), (2,2), (3,3)")
+			s.Allow(map[string]string{"ann": "reader"})
 			c := s.dial()
 			c.do("HELLO " + strconv.Itoa(v))
-			const space, all, events = "__keyspace@7__:crowd:1", "__key*__:*", "__keyevent@0__:set"
-			c.do("SUBSCRIBE " + space + " " + events + " __keyspace@16__:crowd:1 other")
+			const space, all, events = "__keyspace@7__:codes:1", "__key*__:*", "__keyevent@0__:set"
+			c.do("SUBSCRIBE " + space + " " + events + " __keyspace@16__:codes:1 other")
 			for range 3 {
 				c.reply()
 			}
-			s.exec("UPDATE crowd SET n = 5 WHERE id = 1")
-			for _, want := range []string{event(v, "message", space, "set"), event(v, "message", events, "crowd:1")} {
+			s.Exec("UPDATE codes SET n = 5 WHERE id = 1")
+			for _, want := range []string{event(v, "message", space, "set"), event(v, "message", events, "codes:1")} {
 				if got := c.reply(); got != want {
 					t.Errorf("version %d: %q, want %q", v, got, want)
 				}
 			}
-			s.exec("DELETE FROM crowd WHERE id = 3", "UPDATE pay SET sal = 3") // pay may not be read
-			if got, want := c.reply(), event(v, "message", events, "crowd:3"); got != want {
+			s.Exec("DELETE FROM codes WHERE id = 3", "UPDATE pay SET sal = 3") // pay may not be read
+			if got, want := c.reply(), event(v, "message", events, "codes:3"); got != want {
 				t.Errorf("version %d: of a deleted row: %q, want %q", v, got, want)
 			}
 			c.send("UNSUBSCRIBE " + space + " " + events)
 			c.reply()
 			c.reply()
 			c.do("PSUBSCRIBE " + all)
-			s.exec("UPDATE crowd SET n = 5 WHERE id = 2")
-			for _, want := range []string{event(v, "pmessage", all, "__keyspace@0__:crowd:2", "set"),
-				event(v, "pmessage", all, "__keyevent@0__:set", "crowd:2")} {
+			s.Exec("UPDATE codes SET n = 5 WHERE id = 2")
+			for _, want := range []string{event(v, "pmessage", all, "__keyspace@0__:codes:2", "set"),
+				event(v, "pmessage", all, "__keyevent@0__:set", "codes:2")} {
 				if got := c.reply(); got != want {
 					t.Errorf("version %d: %q, want %q", v, got, want)
 				}
 			}
 			// Anything may have changed: of every resource that may be read.
 			s.f.store.Tracker().Flush()
-			for _, name := range []string{"big", "brief", "cities", "crowd", "depts", "log"} {
+			for _, name := range []string{"big", "brief", "cities", "codes", "depts", "log"} {
 				want := event(v, "pmessage", all, "__keyspace@0__:"+name+":*", "reset")
 				if got := c.reply(); got != want {
 					t.Errorf("version %d: %q, want %q", v, got, want)
@@ -59,7 +59,7 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 				}
 			}
 			c.do("PUNSUBSCRIBE " + all)
-			s.exec("UPDATE crowd SET n = 6 WHERE id = 2")
+			s.Exec("UPDATE codes SET n = 6 WHERE id = 2")
 			c.send("PING x")
 			if got := c.reply(); got != bulk("x") && got != "*2\r\n"+bulk("pong")+bulk("x") {
 				t.Errorf("version %d: told although nothing is subscribed: %q", v, got)

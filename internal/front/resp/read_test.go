@@ -130,13 +130,13 @@ func TestPipeline_MissesAreOneQuery(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		const n = 1000
-		s.exec(fmt.Sprintf(`INSERT INTO crowd WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL
+		s.Exec(fmt.Sprintf(`INSERT INTO codes WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL
 			SELECT i+1 FROM c WHERE i < %d) SELECT i, i*7 FROM c`, n))
-		eventually(t, "the feed is fresh", func() bool { return s.set.Ready() == nil })
+		eventually(t, "the feed is fresh", func() bool { return s.Set.Ready() == nil })
 		c := s.dial()
 		var text strings.Builder
 		for i := range n {
-			text.WriteString(encode(fmt.Sprintf("GET crowd:%d", i+1)))
+			text.WriteString(encode(fmt.Sprintf("GET codes:%d", i+1)))
 			if i%100 == 0 {
 				text.WriteString(encode("PING") + encode("NOPE"))
 			}
@@ -171,7 +171,7 @@ func TestOutage_IsNeverNil(t *testing.T) {
 	s := newSite(t)
 	c := s.dial()
 	c.want("GET depts:10", bulk(dept10))
-	if err := s.src.Close(); err != nil {
+	if err := s.Src.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"GET depts:30", "MGET depts:30 depts:40", "EXISTS depts:30", "HGETALL depts:30",
@@ -251,19 +251,19 @@ func (c *client) walk(options string) (keys []string) {
 
 func TestScan_WalksOverWhatMayBeListed(t *testing.T) {
 	s := newSite(t)
-	s.exec(`INSERT INTO crowd WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 25)
+	s.Exec(`INSERT INTO codes WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 25)
 		SELECT i, i FROM c`)
-	s.allow(map[string]string{"ann": "reader"})
+	s.Allow(map[string]string{"ann": "reader"})
 	c := s.dial()
 	all := c.walk("")
-	if len(all) != 4*3+2+25+1 { // depts, brief, log, cities, crowd, big
+	if len(all) != 4*3+2+25+1 { // depts, brief, log, cities, codes, big
 		t.Errorf("%d keys: %q", len(all), all)
 	}
 	if got := c.walk("MATCH depts:* COUNT 1"); strings.Join(got, " ") != "depts:10 depts:20 depts:30 depts:40" {
 		t.Errorf("keys of depts: %q", got)
 	}
-	if got := c.walk("MATCH *:1? COUNT 3"); strings.Join(got, " ") != "brief:10 crowd:10 crowd:11 crowd:12 crowd:13 "+
-		"crowd:14 crowd:15 crowd:16 crowd:17 crowd:18 crowd:19 depts:10 log:10" {
+	if got := c.walk("MATCH *:1? COUNT 3"); strings.Join(got, " ") != "brief:10 codes:10 codes:11 codes:12 codes:13 "+
+		"codes:14 codes:15 codes:16 codes:17 codes:18 codes:19 depts:10 log:10" {
 		t.Errorf("keys by a pattern: %q", got)
 	}
 	if got := c.walk("TYPE hash"); len(got) != 0 {
@@ -302,7 +302,7 @@ func newStepper(f *Front) *stepper {
 // TestStep_HitAllocatesNothing: from the bytes of the command to those of the reply.
 func TestStep_HitAllocatesNothing(t *testing.T) {
 	s := newSite(t)
-	res, _ := s.set.Lookup("depts")
+	res, _ := s.Set.Lookup("depts")
 	eventually(t, "the row is in memory", func() bool {
 		_ = res.Load(context.Background(), []row.Key{"10"}, resource.Options{})
 		kept, _ := res.Kept("10")

@@ -43,7 +43,7 @@ func TestHello_TellsWhatClientsGoBy(t *testing.T) {
 // others is an address that other machines reach, as far as a listener knows.
 func TestAuth_OnThisMachine(t *testing.T) {
 	s := newSite(t)
-	s.allow(map[string]string{"ann": "reader", "bob": "nobody"})
+	s.Allow(map[string]string{"ann": "reader", "bob": "nobody"})
 	c := s.dial()
 	c.want("GET depts:10", bulk(dept10))
 	c.want("GET pay:1", "-NOPERM this user has no permissions to run the 'get' command\r\n")
@@ -57,7 +57,7 @@ func TestAuth_OnThisMachine(t *testing.T) {
 	c.want("GET pay:1", bulk(`{"id":1,"sal":100}`))
 	c.want("GET closed:10", "-NOPERM this user has no permissions to run the 'get' command\r\n")
 	// A token that is taken away is worth nothing from the next command on.
-	s.allow(map[string]string{"bob": "nobody"})
+	s.Allow(map[string]string{"bob": "nobody"})
 	c.want("GET pay:1", "-NOAUTH Authentication required.\r\n")
 	c.want("PING", "-NOAUTH Authentication required.\r\n")
 	c.want("RESET", "+RESET\r\n")
@@ -74,7 +74,7 @@ func TestAuth_OnThisMachine(t *testing.T) {
 // before a token.
 func TestAuth_WhereOthersReach(t *testing.T) {
 	s := newSite(t)
-	s.allow(map[string]string{"ann": "reader"})
+	s.Allow(map[string]string{"ann": "reader"})
 	far := func(open bool) *client {
 		o := s.opts
 		o.Open = open
@@ -174,7 +174,7 @@ func TestClient_ReplyAndKill(t *testing.T) {
 // TestClient_SeesItsOwn: a token sees the connections of this token alone.
 func TestClient_SeesItsOwn(t *testing.T) {
 	s := newSite(t)
-	s.allow(map[string]string{"ann": "reader", "bob": "reader"})
+	s.Allow(map[string]string{"ann": "reader", "bob": "reader"})
 	a, b := s.dial(), s.dial()
 	a.do("AUTH secret-ann")
 	b.do("AUTH secret-bob")

@@ -2,29 +2,22 @@ package respfront
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
-	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
-	"github.com/hotrow/hotrow/internal/resource"
-	"github.com/hotrow/hotrow/internal/source"
-	"github.com/hotrow/hotrow/internal/source/sqlite"
-	"github.com/hotrow/hotrow/internal/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -32,67 +25,27 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(dbtest.Wrap(m))
 }
 
-// siteTables is the database of a site.
-var siteTables = []string{
-	`CREATE TABLE dept (deptno INTEGER PRIMARY KEY, dname TEXT NOT NULL UNIQUE, loc TEXT, pic BLOB)`,
-	`INSERT INTO dept VALUES (10,'ACCOUNTING','NEW "Y"',x'00ff'), (20,'RESEARCH','DALLAS',NULL),
-		(30,'SALES','CHICAGO',NULL), (40,'OPERATIONS',NULL,x'')`,
-	`CREATE TABLE city (city TEXT, state TEXT, people INTEGER, PRIMARY KEY (city, state))`,
-	`INSERT INTO city VALUES ('Tulsa','OK',413066), ('a,b','c/d',1)`,
-	`CREATE TABLE pay (id INTEGER PRIMARY KEY, sal INTEGER)`,
-	`INSERT INTO pay VALUES (1,100)`,
-	`CREATE TABLE crowd (id INTEGER PRIMARY KEY, n INTEGER)`,
-	`CREATE TABLE big (id INTEGER PRIMARY KEY, text TEXT)`,
-	`INSERT INTO big VALUES (1, hex(zeroblob(50000)))`,
-}
-
-// siteResources is what a site serves.
-func siteResources() []resource.Spec {
-	public := resource.Access{Read: "public", Write: "public"}
-	spec := func(name, table string, a resource.Access, w bool) resource.Spec {
-		return resource.Spec{Source: "main", Access: a, Writable: w, Negative: true,
-			Table: &source.Spec{Name: name, Table: table}}
-	}
-	depts := spec("depts", "dept", public, true)
-	depts.Table.Fields = map[string]source.FieldSpec{"deptno": {Name: "deptNumber"}}
-	brief := spec("brief", "dept", public, false)
-	brief.TTL = time.Hour
-	return []resource.Spec{
-		depts, brief,
-		spec("cities", "city", public, true),
-		spec("pay", "pay", resource.Access{Read: "role:reader", Write: "role:editor"}, true),
-		spec("log", "dept", public, false),
-		spec("closed", "dept", resource.Access{Read: "none", Write: "none"}, true),
-		spec("crowd", "crowd", public, true),
-		spec("big", "big", public, true),
-	}
-}
-
 // A site is a front over real resources that listens.
 type site struct {
-	t      testing.TB
-	set    *resource.Set
-	src    *sqlite.Source
-	f      *Front
-	over   *kv.Site
-	tokens atomic.Pointer[map[string]front.Principal]
-	opts   Options
-	trust  *tls.Config
+	*fronttest.Database
+	fronttest.Tokens
+	t     testing.TB
+	f     *Front
+	over  *kv.Site
+	opts  Options
+	trust *tls.Config
 }
 
 // newSite starts a site. change may alter its options.
 func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 	t.Helper()
-	s := &site{t: t}
-	s.open()
-	s.opts.Resources = s.set
+	s := &site{t: t, Database: fronttest.Open(t, fronttest.More{})}
+	s.opts.Resources = s.Set
 	s.opts.Version = "1.2.3"
-	s.opts.Issued = func() any { return s.tokens.Load() }
-	s.opts.Auth = func(token string) (front.Principal, bool) {
-		p, ok := (*s.tokens.Load())[token]
-		return p, ok
+	s.opts.Issued, s.opts.Auth, s.opts.Tokens = s.Issued, s.Auth, s.Any
+	s.opts.Memory = func() (keys, bytes, most int64) {
+		return int64(s.Database.Memory.Stats().Entries), 1, 2
 	}
-	s.opts.Tokens = func() bool { m := s.tokens.Load(); return m != nil && len(*m) > 0 }
 	var listen kv.Listen
 	for _, f := range change {
 		f(&s.opts, &listen)
@@ -110,65 +63,6 @@ func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 		s.f.Close()
 	})
 	return s
-}
-
-// open opens the resources over an SQLite file of their own.
-func (s *site) open() {
-	s.t.Helper()
-	ctx := context.Background()
-	var err error
-	path := filepath.Join(s.t.TempDir(), "site.db")
-	if s.src, err = sqlite.Open(ctx, path, sqlite.Options{Own: true}); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.src.Exec(ctx, siteTables...); err != nil {
-		s.t.Fatal(err)
-	}
-	memory := tier.NewMemory(8 << 20)
-	s.set, err = resource.Open(ctx, resource.SetOptions{
-		Memory: memory,
-		Sources: []resource.SourceOptions{{Name: "main", Source: s.src, Mode: source.FeedAuto,
-			Timeout: time.Minute}},
-		Resources: siteResources(),
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.opts.Memory = func() (keys, bytes, most int64) { return int64(memory.Stats().Entries), 1, 2 }
-	s.t.Cleanup(func() {
-		if err := errors.Join(s.set.Close(), s.src.Close(), memory.Close()); err != nil {
-			s.t.Error(err)
-		}
-	})
-	eventually(s.t, "the feed is fresh", func() bool { return s.set.Ready() == nil })
-}
-
-// exec changes the database, as its only writer.
-func (s *site) exec(statements ...string) {
-	s.t.Helper()
-	if err := s.src.Exec(context.Background(), statements...); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// allow makes tokens good: each is that of a principal of its name and role.
-func (s *site) allow(roles map[string]string) {
-	m := make(map[string]front.Principal)
-	for name, role := range roles {
-		m["secret-"+name] = front.Principal{Name: name, Roles: []string{role}}
-	}
-	s.tokens.Store(&m)
-}
-
-// eventually polls f until it reports true.
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !f(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 10 s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // goroutines serves without event loops.
@@ -305,6 +199,8 @@ func (c *client) want(text, reply string) {
 func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 
 const (
-	dept10 = `{"deptNumber":10,"dname":"ACCOUNTING","loc":"NEW \"Y\"","pic":"AP8="}`
-	dept20 = `{"deptNumber":20,"dname":"RESEARCH","loc":"DALLAS","pic":null}`
+	dept10 = fronttest.Dept10
+	dept20 = fronttest.Dept20
 )
+
+var eventually = fronttest.Eventually

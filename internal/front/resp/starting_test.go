@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 )
@@ -21,7 +22,7 @@ func TestSite_TablesBecomeKnownDuringALookup(t *testing.T) {
 	s := newSite(t, func(o *Options, _ *kv.Listen) {
 		set = o.Resources
 		o.Starting = func() bool { // the look-up has failed, and now they are known
-			known(siteResources())
+			known(fronttest.Resources())
 			return false
 		}
 	})

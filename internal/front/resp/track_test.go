@@ -90,7 +90,7 @@ func (c *client) tellsNothing() {
 func (s *site) hot(key string) {
 	s.t.Helper()
 	resource, rest, _ := strings.Cut(key, ":")
-	r, _ := s.set.Lookup(resource)
+	r, _ := s.Set.Lookup(resource)
 	c := s.dial()
 	eventually(s.t, key+" is in memory", func() bool {
 		c.do("GET " + key)
@@ -102,7 +102,7 @@ func (s *site) hot(key string) {
 
 func (s *site) rename(deptno int, loc string) {
 	s.t.Helper()
-	s.exec(fmt.Sprintf("UPDATE dept SET loc = '%s' WHERE deptno = %d", loc, deptno))
+	s.Exec(fmt.Sprintf("UPDATE dept SET loc = '%s' WHERE deptno = %d", loc, deptno))
 }
 
 func TestTracking_TellsOfWhatWasRead(t *testing.T) {
@@ -129,7 +129,7 @@ func TestTracking_TellsOfWhatWasRead(t *testing.T) {
 			}
 		}
 		c.do("GET depts:99")
-		s.exec("INSERT INTO dept VALUES (99, 'NEW', NULL, NULL)")
+		s.Exec("INSERT INTO dept VALUES (99, 'NEW', NULL, NULL)")
 		if got := c.reply(); got != tells("depts:99") {
 			t.Errorf("after the row has come: %q", got)
 		}
@@ -174,21 +174,21 @@ func TestTracking_Modes(t *testing.T) {
 		t.Errorf("OPTOUT: %q", got)
 	}
 	// BCAST: every key that begins with a prefix, read or not, if it may be read.
-	s.allow(map[string]string{"ann": "reader"})
+	s.Allow(map[string]string{"ann": "reader"})
 	c = s.tracking("BCAST PREFIX depts: PREFIX pay:")
 	s.rename(30, "D")
 	if got := c.reply(); got != tells("depts:30") {
 		t.Errorf("BCAST: %q", got)
 	}
-	s.exec("UPDATE pay SET sal = 101")
+	s.Exec("UPDATE pay SET sal = 101")
 	c.tellsNothing()
 	c.want("AUTH secret-ann", "+OK\r\n")
-	s.exec("UPDATE pay SET sal = 102")
+	s.Exec("UPDATE pay SET sal = 102")
 	if got := c.reply(); got != tells("pay:1") {
 		t.Errorf("BCAST, with a token that may read: %q", got)
 	}
 	// The token is taken away: what it could read is not for this client any more.
-	s.allow(map[string]string{"bob": "reader"})
+	s.Allow(map[string]string{"bob": "reader"})
 	if got := c.reply(); got != flushed {
 		t.Errorf("after the token was taken away: %q", got)
 	}
@@ -264,12 +264,12 @@ func TestTracking_WhatNoFeedFollowsIsNotKept(t *testing.T) {
 // TestTracking_FullTable: a key that has no room any more is told as if it had changed.
 func TestTracking_FullTable(t *testing.T) {
 	s := newSite(t, func(o *Options, _ *kv.Listen) { o.TrackingKeys = 100 })
-	s.exec(`INSERT INTO crowd WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 1000)
+	s.Exec(`INSERT INTO codes WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 1000)
 		SELECT i, i FROM c`)
 	c := s.tracking("")
 	reads, gone := 0, map[string]bool{}
 	for i := range 1000 {
-		c.send(fmt.Sprintf("GET crowd:%d", i+1))
+		c.send(fmt.Sprintf("GET codes:%d", i+1))
 	}
 	all := false // the gate has closed: on a busy machine it may
 	for reads < 1000 || !all && s.f.Stats().Tracking.Keys+int64(len(gone)) < 1000 {
@@ -279,7 +279,7 @@ func TestTracking_FullTable(t *testing.T) {
 		}
 		if strings.HasPrefix(got, ">") {
 			for _, k := range strings.Split(got, "\r\n")[5:] {
-				if strings.HasPrefix(k, "crowd:") {
+				if strings.HasPrefix(k, "codes:") {
 					gone[k] = true
 				}
 			}
@@ -305,7 +305,7 @@ func TestTracking_Flushes(t *testing.T) {
 	// A change that no key says, as of a statement that hits the whole table.
 	<-time.After(2 * flushGap)
 	c.do("GET depts:10")
-	s.exec("DELETE FROM crowd", "ALTER TABLE dept ADD COLUMN more TEXT")
+	s.Exec("DELETE FROM codes", "ALTER TABLE dept ADD COLUMN more TEXT")
 	if got := c.reply(); got != flushed {
 		t.Errorf("after DDL: %q", got)
 	}
@@ -335,7 +335,7 @@ func TestTracking_PeerThatReadsNothing(t *testing.T) {
 	for i := range keys {
 		keys[i] = "depts:" + strings.Repeat("x", 1000) + strconv.Itoa(i)
 	}
-	r, _ := s.set.Lookup("depts")
+	r, _ := s.Set.Lookup("depts")
 	for i := 0; s.f.Stats().Owed < 200; i++ {
 		s.f.store.Tracker().Changed(r, keys, resource.Token{})
 		if i > 100_000 {
@@ -393,7 +393,7 @@ func TestTracking_NoOldCopyAtRest(t *testing.T) {
 
 func believe(t *testing.T, s *site, options string) {
 	const rows, rounds, writes = 16, 2, 60
-	s.exec(fmt.Sprintf(`INSERT INTO crowd WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c
+	s.Exec(fmt.Sprintf(`INSERT INTO codes WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c
 		WHERE i < %d) SELECT i, 0 FROM c`, rows))
 	var reads, kept atomic.Int64
 	for round := range rounds {
@@ -401,7 +401,7 @@ func believe(t *testing.T, s *site, options string) {
 		var writers, readers sync.WaitGroup
 		writers.Go(func() {
 			for i := range writes {
-				s.exec(fmt.Sprintf("UPDATE crowd SET n = %d WHERE id = %d", round*1000+i, i%rows+1))
+				s.Exec(fmt.Sprintf("UPDATE codes SET n = %d WHERE id = %d", round*1000+i, i%rows+1))
 			}
 		})
 		for range 4 {
@@ -440,7 +440,7 @@ func (c *client) read(k *cache, rows int, writing chan struct{}) (n int64) {
 		}
 		var list []string
 		for i := range rows {
-			key := fmt.Sprintf("crowd:%d", i+1)
+			key := fmt.Sprintf("codes:%d", i+1)
 			if _, ok := k.copies[key]; !ok {
 				list = append(list, "GET "+key)
 				k.asked = append(k.asked, key)

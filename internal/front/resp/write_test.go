@@ -60,10 +60,10 @@ var refused = []talk{
 	{"SET nothing:1 '{}'", "-ERR no resource for the key 'nothing:1'\r\n", ""},
 	{"SET depts:10 '{}' EX 5", "-ERR rows do not expire\r\n", ""},
 	{"HSET nothing:1 a b", "-ERR no resource for the key 'nothing:1'\r\n", ""},
-	{"HSET crowd:1 n NaN", "-ERR invalid value: n", ""},
-	{"HSET crowd:1 n 1.5", "-ERR invalid value: n", ""},
-	{"HSET crowd:1 n 1,\"id\":2", "-ERR invalid value: n", ""},
-	{"HSET crowd:1 nope 1", "-ERR invalid value: there is no member", ""},
+	{"HSET codes:1 n NaN", "-ERR invalid value: n", ""},
+	{"HSET codes:1 n 1.5", "-ERR invalid value: n", ""},
+	{"HSET codes:1 n 1,\"id\":2", "-ERR invalid value: n", ""},
+	{"HSET codes:1 nope 1", "-ERR invalid value: there is no member", ""},
 	{"HSET depts:10 deptNumber 11", "-ERR invalid value: deptNumber", ""},
 	{"HDEL depts:10 dname", "-", ""},
 	{"SET log:10 '{}'", "-NOPERM this user has no permissions to run the 'set' command\r\n", ""},
@@ -77,8 +77,8 @@ func TestWrites_AreRefusedWithTheReason(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
 		c := s.dial()
-		c.do("HSET crowd:1 n 7")
-		before := c.do("GET depts:10") + c.do("GET crowd:1")
+		c.do("HSET codes:1 n 7")
+		before := c.do("GET depts:10") + c.do("GET codes:1")
 		for _, k := range refused {
 			if got := c.do(k.command); !strings.HasPrefix(got, k.v2) {
 				t.Errorf("%s = %q, want %q", k.command, got, k.v2)
@@ -86,7 +86,7 @@ func TestWrites_AreRefusedWithTheReason(t *testing.T) {
 		}
 		c.want("DEL nothing:1 depts:x", ":0\r\n")
 		c.want("GET depts:70", "$-1\r\n")
-		if after := c.do("GET depts:10") + c.do("GET crowd:1"); after != before {
+		if after := c.do("GET depts:10") + c.do("GET codes:1"); after != before {
 			t.Errorf("a refused write has changed a row: %q, before %q", after, before)
 		}
 		// Within MULTI a write is refused when it is queued.
@@ -99,7 +99,7 @@ func TestWrites_AreRefusedWithTheReason(t *testing.T) {
 
 func TestWrites_GoByRoles(t *testing.T) {
 	s := newSite(t)
-	s.allow(map[string]string{"ann": "reader", "eve": "editor"})
+	s.Allow(map[string]string{"ann": "reader", "eve": "editor"})
 	c := s.dial()
 	c.want("AUTH secret-ann", "+OK\r\n")
 	c.want("HSET pay:1 sal 5", "-NOPERM this user has no permissions to run the 'hset' command\r\n")
@@ -150,9 +150,9 @@ func TestWrites_InAPipeline(t *testing.T) {
 		for i := range 50 {
 			id := 1000 + i
 			doc := fmt.Sprintf(`{"id":%d,"n":%d}`, id, i)
-			commands = append(commands, fmt.Sprintf("GET crowd:%d", id), fmt.Sprintf("SET crowd:%d '%s'", id, doc),
-				fmt.Sprintf("GET crowd:%d", id), "CLIENT REPLY SKIP", fmt.Sprintf("HSET crowd:%d n 7", id),
-				fmt.Sprintf("HGET crowd:%d n", id))
+			commands = append(commands, fmt.Sprintf("GET codes:%d", id), fmt.Sprintf("SET codes:%d '%s'", id, doc),
+				fmt.Sprintf("GET codes:%d", id), "CLIENT REPLY SKIP", fmt.Sprintf("HSET codes:%d n 7", id),
+				fmt.Sprintf("HGET codes:%d n", id))
 			want = append(want, "$-1\r\n", "+OK\r\n", bulk(doc), bulk("7"))
 		}
 		c.send(commands...)
@@ -214,7 +214,7 @@ func TestWrites_AnOutageIsNeverNil(t *testing.T) {
 	s := newSite(t)
 	c := s.dial()
 	c.want("HSET depts:10 loc X", ":0\r\n")
-	_ = s.src.Close()
+	_ = s.Src.Close()
 	for _, text := range []string{"SET depts:10 '{\"dname\":\"X\"}'", "SET depts:10 '{\"dname\":\"X\"}' XX GET",
 		"HSET depts:10 loc Y", "HDEL depts:10 loc", "DEL depts:10", "GET depts:98"} {
 		if got := c.do(text); !strings.HasPrefix(got, "-UNAVAILABLE ") {
