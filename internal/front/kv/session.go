@@ -27,8 +27,8 @@ type Session struct {
 }
 
 // NewSession makes the state of a connection.
-func (s *Store) NewSession(lc *lane.Conn) *Session {
-	c := &Session{store: s, lane: lc, Peer: s.NewPeer(), Local: front.IsLocal(lc.LocalAddr()),
+func (s *Store) NewSession(lc *lane.Conn) Session {
+	c := Session{store: s, lane: lc, Peer: s.NewPeer(), Local: front.IsLocal(lc.LocalAddr()),
 		Resume: lc.ResumeThen}
 	if a := lc.RemoteAddr(); a != nil {
 		c.Addr = a.String()

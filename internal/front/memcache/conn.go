@@ -13,7 +13,7 @@ const maxFailures = 10
 
 // A conn is the state of one connection, for the goroutine that owns it.
 type conn struct {
-	*kv.Session
+	kv.Session
 	f       *Front
 	lc      *lane.Conn
 	failed  int // wrong tokens

@@ -215,6 +215,6 @@ func (t *turn) read(cmd *memcache.Command) {
 	add(&s.absent, absent(found))
 	t.out = c.render(s.live, t.out, cmd, found, false)
 	if s.Access.On() {
-		s.LogHit(c.Session, cmd.Op.String(), cmd.Keys, found)
+		s.LogHit(&c.Session, cmd.Op.String(), cmd.Keys, found)
 	}
 }

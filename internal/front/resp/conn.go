@@ -16,7 +16,7 @@ const maxFailures = 10
 // A conn is the state of one connection. The goroutine that owns it uses it alone: the
 // loop, or who answers what it is parked for. The exceptions are guarded by mu or atomic.
 type conn struct {
-	*kv.Session
+	kv.Session
 	f      *Front
 	lc     *lane.Conn
 	id     uint64

@@ -344,6 +344,6 @@ func (t *turn) read(cmd *command, args [][]byte) {
 		t.loose = appendLoose(t.loose, keys, found)
 	}
 	if s.Access.On() {
-		s.LogHit(c.Session, cmd.upper, keys, found)
+		s.LogHit(&c.Session, cmd.upper, keys, found)
 	}
 }
