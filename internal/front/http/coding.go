@@ -15,9 +15,9 @@ import (
 // From what everybody may read there is nothing to be learnt that way.
 //
 // A document is answered with the copy that memory keeps of it (see
-// resource.Resource.AskCopy), plainly while there is none. A list is compressed
-// for each answer, by the goroutine that answers: it is read from the database
-// each time, which costs more.
+// resource.Resource.AskCopy), plainly while there is none, and so is a list that
+// memory keeps. A list that it does not keep is compressed for each answer, by the
+// goroutine that answers: reading it from the database costs more.
 
 // accepted is what an Accept-Encoding header lets be sent.
 type accepted struct {
