@@ -74,6 +74,11 @@ resources: {dept: {table: dept, access: {write: public}}}
 	look("before the first start")
 	r := serve(t, "-c", file)
 	r.stop()
+	for _, name := range []string{"cache.db", "items.db", "links.db", "clicks", "access.log"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("serve makes %s elsewhere: %v", name, err)
+		}
+	}
 	look("when it was served")
 }
 

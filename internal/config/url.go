@@ -39,6 +39,7 @@ func (c *Config) placeFiles() {
 	if c.isSet("links") {
 		c.Links.Database = c.placeFile("links.database", c.Links.Database)
 	}
+	c.KV.Store = c.placeFile("kv.store", c.KV.Store)
 }
 
 // placeFile is placeFiles for one URL; any but a SQLite file's stays as it is.
