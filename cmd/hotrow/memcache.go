@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	memcachefront "github.com/hotrow/hotrow/internal/front/memcache"
 	"github.com/hotrow/hotrow/internal/ops"
@@ -26,7 +27,7 @@ func (s *server) serveMemcache() error {
 	s.memcache.front = memcachefront.New(s.memcacheOptions(cfg))
 	listen := kv.Listen{Idle: time.Duration(cfg.Memcache.IdleTimeout), Log: s.log}
 	if cfg.Memcache.TLS {
-		listen.TLS = kv.TLS(s.cert.Live)
+		listen.TLS = front.TLS(s.cert.Live)
 	}
 	var err error
 	s.memcache.site, err = s.memcache.front.Serve(s.memcacheListener, listen)

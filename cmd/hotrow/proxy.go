@@ -109,11 +109,11 @@ func (c *proxyCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	options.Trace, err = newTracer(config.Trace{Endpoint: c.TraceEndpoint,
-		Sample: int(c.TraceSample)}, log)
-	if err != nil {
+	spans := config.Trace{Endpoint: c.TraceEndpoint, Sample: int(c.TraceSample)}
+	if err := spans.Check(); err != nil {
 		return usageError{fmt.Errorf("--trace-endpoint: %w", err)}
 	}
+	options.Trace = newTracer(spans, log)
 	defer options.Trace.Close()
 	s, err := proxy.New(options)
 	if err != nil {

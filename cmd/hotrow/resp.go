@@ -27,7 +27,7 @@ func (s *server) serveRESP() error {
 	s.resp.front = respfront.New(s.respOptions(cfg))
 	listen := kv.Listen{Idle: time.Duration(cfg.RESP.IdleTimeout), Log: s.log}
 	if cfg.RESP.TLS {
-		listen.TLS = kv.TLS(s.cert.Live)
+		listen.TLS = front.TLS(s.cert.Live)
 	}
 	var err error
 	s.resp.site, err = s.resp.front.Serve(s.respListener, listen)

@@ -141,9 +141,7 @@ func (s *server) run() error {
 	if err := s.openAccessLog(); err != nil {
 		return err
 	}
-	if err := s.openTracer(); err != nil {
-		return err
-	}
+	s.tracer = newTracer(s.cfg().Trace, s.log)
 	ctx := s.p.ctx
 	if s.demo {
 		if err := s.createDemo(ctx); err != nil {

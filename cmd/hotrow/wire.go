@@ -30,7 +30,7 @@ func (s *server) serveWire() error {
 	s.wire.front = wirefront.New(s.wireOptions(cfg))
 	listen := wirefront.Listen{Idle: wireIdle, Log: s.log}
 	if cfg.Wire.TLS {
-		listen.TLS = wirefront.TLS(s.cert.Live)
+		listen.TLS = front.TLS(s.cert.Live, wirefront.ALPN)
 	}
 	var err error
 	s.wire.site, err = s.wire.front.Serve(s.wireListener, listen)

@@ -11,7 +11,7 @@ import (
 
 const (
 	framePeriod = time.Second
-	glance      = framePeriod / 10 // how often it is looked whether a frame is due before
+	checkPeriod = framePeriod / 10 // how often it is checked whether a frame is due before
 	keptFrames  = 300              // five minutes of them, for who begins to look
 	maxLookers  = 64               // streams at the same time
 	frameWrite  = 10 * time.Second
@@ -116,9 +116,9 @@ func (l *live) leave(k *looker) {
 
 // run makes frames while somebody looks. The first, which has no rates, comes at once.
 func (l *live) run() {
-	ticker, glances := time.NewTicker(framePeriod), time.NewTicker(glance)
+	ticker, checks := time.NewTicker(framePeriod), time.NewTicker(checkPeriod)
 	defer ticker.Stop()
-	defer glances.Stop()
+	defer checks.Stop()
 	before, at := Snapshot{}, time.Time{}
 	told := l.o.Events.Last()
 	for {
@@ -147,7 +147,7 @@ func (l *live) run() {
 			select {
 			case <-ticker.C:
 				due = true
-			case <-glances.C:
+			case <-checks.C:
 				due = l.behind() != behind
 			case <-l.done:
 				return

@@ -150,14 +150,14 @@ var house = []room{
 		dir: "internal/front/http",
 		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "crew", "lane",
 			"wire/http1", "resource", "source", "query", "row"},
-		tests: []string{"dbtest", "tlstest", "source/sqlite", "fresh", "tier",
+		tests: []string{"dbtest", "front/fronttest", "tlstest", "source/sqlite", "fresh", "tier",
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir: "internal/front/wire",
 		knows: []string{"front", "accesslog", "crew", "lane", "wire/exchange",
 			"client/wire/gofast", "client/wire/rows", "resource", "source", "row"},
-		tests: []string{"source/sqlite", "tier", "tlstest", "wiretest"},
+		tests: []string{"front/fronttest", "source/sqlite", "tier", "tlstest", "wiretest"},
 	},
 	{
 		dir:   "internal/front/resp",

@@ -1,5 +1,5 @@
-// Package fronttest has what the tests of key-value fronts begin with: resources over an
-// SQLite file of their own, and tokens.
+// Package fronttest has what tests of fronts share: resources that become known late and, for
+// key-value fronts, resources over an SQLite file of their own, and tokens.
 package fronttest
 
 import (
@@ -106,6 +106,22 @@ func Open(t testing.TB, more More) *Database {
 	})
 	Eventually(t, "the feed is fresh", func() bool { return d.Set.Ready() == nil })
 	return d
+}
+
+// BecomeKnown is for a test of a look-up during which the resources become known: forget
+// makes set know none, and starting, which a front asks when a look-up has failed, makes it
+// know specs and returns false.
+func BecomeKnown(
+	t testing.TB, set *resource.Set, specs []resource.Spec,
+) (forget func(), starting func() bool) {
+	reload := func(specs []resource.Spec) {
+		if err := set.Reload(context.Background(), specs); err != nil {
+			t.Error(err)
+		}
+	}
+	forget = func() { reload(nil) }
+	starting = func() bool { reload(specs); return false }
+	return forget, starting
 }
 
 // Exec changes the database.

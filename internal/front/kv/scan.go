@@ -92,7 +92,7 @@ func (s *Store) Scan(ctx context.Context, q *Scan) (next uint64, keys []string, 
 	if q.None {
 		return 0, nil, nil
 	}
-	starting := o.Starting != nil && o.Starting() // before it is looked which there are
+	starting := o.starting() // before it is looked which there are
 	res := s.walks(o, q, at.resource)
 	if len(res) == 0 && starting {
 		return 0, nil, ErrStarting

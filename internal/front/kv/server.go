@@ -18,19 +18,6 @@ type Listen struct {
 	Log        *slog.Logger
 }
 
-// TLS returns the configuration of a listener that shows what of returns for the
-// configuration of now. Clients of key-value stores agree on no protocol in the handshake.
-func TLS(of func() *tls.Config) *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			c := of().Clone()
-			c.NextProtos = nil
-			return c, nil
-		},
-	}
-}
-
 const (
 	forEver   = 10 * 365 * 24 * time.Hour
 	maxOutput = 1 << 20

@@ -21,14 +21,14 @@ type Session struct {
 	// the front has more to do then.
 	Resume func(out []byte, next lane.Next)
 
+	Conn  *lane.Conn
 	store *Store
-	lane  *lane.Conn
 	held  int64 // room for answers that the peer may not have taken
 }
 
 // NewSession makes the state of a connection.
 func (s *Store) NewSession(lc *lane.Conn) Session {
-	c := Session{store: s, lane: lc, Peer: s.NewPeer(), Local: front.IsLocal(lc.LocalAddr()),
+	c := Session{store: s, Conn: lc, Peer: s.NewPeer(), Local: front.IsLocal(lc.LocalAddr()),
 		Resume: lc.ResumeThen}
 	if a := lc.RemoteAddr(); a != nil {
 		c.Addr = a.String()
@@ -38,7 +38,7 @@ func (s *Store) NewSession(lc *lane.Conn) Session {
 
 // Settle gives back the room of answers that the peer has taken.
 func (c *Session) Settle() {
-	if c.held > 0 && c.lane.Backlog() == 0 {
+	if c.held > 0 && c.Conn.Backlog() == 0 {
 		c.Peer.Add(-c.held)
 		c.held = 0
 	}

@@ -17,10 +17,13 @@ var ErrNoResource = errors.New("no resource has this key")
 // are: it may be there, so it is not absent.
 var ErrStarting = errors.New("the tables of the database are not known yet")
 
+// starting reports whether tables are not known yet.
+func (o *Options) starting() bool { return o.Starting != nil && o.Starting() }
+
 // NoResource returns why a look has not found the resource of a key: ErrNoResource or
 // ErrStarting.
 func (o *Options) NoResource(key []byte) error {
-	if o.Starting != nil && o.Starting() {
+	if o.starting() {
 		return ErrStarting
 	}
 	// They may have become known since that look.

@@ -15,7 +15,6 @@ const maxFailures = 10
 type conn struct {
 	kv.Session
 	f       *Front
-	lc      *lane.Conn
 	failed  int // wrong tokens
 	swallow int // bytes of a refused value that are still to come
 	refused bool
@@ -23,7 +22,7 @@ type conn struct {
 
 // Open makes the state of a connection. The client speaks first.
 func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
-	c := &conn{f: f, lc: lc, Session: f.store.NewSession(lc)}
+	c := &conn{f: f, Session: f.store.NewSession(lc)}
 	lc.Data = c
 	f.stats.opened.Add(1)
 	f.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/tlstest"
 )
@@ -127,7 +128,7 @@ func TestServe_TLSAndUnixSockets(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, func(o *Options, l *kv.Listen) {
 			form(o, l)
-			l.TLS = kv.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
+			l.TLS = front.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
 		})
 		s.trust = &tls.Config{RootCAs: cert.Pool(), ServerName: "localhost"}
 		c := s.dial()

@@ -58,7 +58,7 @@ func (t *turn) run(in []byte) (n int) {
 			t.broken(err)
 			return len(in)
 		case used == 0:
-			c.lc.Want(want)
+			c.Conn.Want(want)
 			return n
 		case !t.command(&s.cmd):
 			return n

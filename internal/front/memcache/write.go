@@ -193,10 +193,12 @@ func (w *writing) invalidate() ([]byte, error) {
 	live := w.c.f.store.Live()
 	res, key := live.Find(w.cmd.Keys[0])
 	switch {
-	case res == nil && live.NoResource(w.cmd.Keys[0]) == kv.ErrNoResource && !w.o.UnknownError:
-		return w.say(notFound, nil), nil
 	case res == nil:
-		return nil, live.NoResource(w.cmd.Keys[0])
+		err := live.NoResource(w.cmd.Keys[0])
+		if err == kv.ErrNoResource && !w.o.UnknownError {
+			return w.say(notFound, nil), nil
+		}
+		return nil, err
 	case !res.Writable():
 		return nil, resource.ErrReadOnly
 	case !w.c.Who.MayWrite(live, res):

@@ -112,7 +112,7 @@ func (c *conn) line(dst []byte, now time.Time) []byte {
 		last = cmd.name
 	}
 	laddr := ""
-	if a := c.lc.LocalAddr(); a != nil {
+	if a := c.Conn.LocalAddr(); a != nil {
 		laddr = a.String()
 	}
 	flags := "N"
@@ -137,7 +137,7 @@ func (c *conn) line(dst []byte, now time.Time) []byte {
 		{"sub", strconv.Itoa(subs)}, {"psub", strconv.Itoa(patterns)}, {"ssub", "0"},
 		{"multi", strconv.Itoa(told.multi)}, {"qbuf", "0"}, {"qbuf-free", "0"},
 		{"argv-mem", "0"}, {"multi-mem", "0"}, {"rbs", "0"}, {"rbp", "0"}, {"obl", "0"},
-		{"oll", "0"}, {"omem", strconv.Itoa(c.lc.Backlog())}, {"tot-mem", "0"}, {"events", "r"},
+		{"oll", "0"}, {"omem", strconv.Itoa(c.Conn.Backlog())}, {"tot-mem", "0"}, {"events", "r"},
 		{"cmd", last}, {"user", holder}, {"redir", redirect}, {"resp", strconv.Itoa(int(told.v))},
 		{"lib-name", told.lib}, {"lib-ver", told.version},
 	}

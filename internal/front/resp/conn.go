@@ -18,7 +18,6 @@ const maxFailures = 10
 type conn struct {
 	kv.Session
 	f      *Front
-	lc     *lane.Conn
 	id     uint64
 	born   time.Time
 	v      resp.Version
@@ -56,7 +55,7 @@ type told struct {
 // Open makes the state of a connection. The client speaks first.
 func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 	c := &conn{
-		Session: f.store.NewSession(lc), f: f, lc: lc, born: time.Now(), v: resp.V2,
+		Session: f.store.NewSession(lc), f: f, born: time.Now(), v: resp.V2,
 		holder: "default", told: told{v: resp.V2, multi: -1},
 	}
 	c.Resume = c.resume

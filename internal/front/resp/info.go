@@ -109,7 +109,7 @@ func nothing(*turn) [][2]string { return nil }
 func infoServer(t *turn) [][2]string {
 	f := t.c.f
 	port := ""
-	if a := t.c.lc.LocalAddr(); a != nil {
+	if a := t.c.Conn.LocalAddr(); a != nil {
 		port = a.String()[strings.LastIndexByte(a.String(), ':')+1:]
 	}
 	up := time.Since(f.began)

@@ -55,7 +55,7 @@ func (k keyspace) Invalidate(keys []string) {
 		out = c.appendEvent(out, key, "set")
 	}
 	if len(out) > 0 && !c.ended {
-		c.lc.Send(out)
+		c.Conn.Send(out)
 	}
 }
 
@@ -75,7 +75,7 @@ func (k keyspace) Flush() {
 		out = c.appendEvent(out, string(o.AppendKey(nil, name, "*")), "reset")
 	}
 	if len(out) > 0 && !c.ended {
-		c.lc.Send(out)
+		c.Conn.Send(out)
 	}
 }
 

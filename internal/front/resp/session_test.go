@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/tlstest"
 )
@@ -227,7 +228,7 @@ func TestListeners_TLSAndUnixSockets(t *testing.T) {
 	made := tlstest.New(t, "resp")
 	pair := made.Pair(t)
 	s := newSite(t, func(_ *Options, l *kv.Listen) {
-		l.TLS = kv.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
+		l.TLS = front.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
 	})
 	s.trust = &tls.Config{RootCAs: made.Pool(), ServerName: "localhost"}
 	c := s.dial()

@@ -96,7 +96,7 @@ func (c *conn) resume(out []byte, next lane.Next) {
 	}
 	all := k.underAll
 	k.under, k.underAll = nil, false
-	c.lc.ResumeThen(out, next)
+	c.Conn.ResumeThen(out, next)
 	switch {
 	case k.client == nil:
 	case all:
@@ -171,7 +171,7 @@ func (c *conn) push(keys []string) {
 	if target == nil {
 		if !k.broken && c.told.v == resp.V3 {
 			out := resp.AppendText(resp.V3.AppendPush(nil, 2), "tracking-redir-broken")
-			c.lc.Send(resp.AppendInt(out, int64(k.redirect)))
+			c.Conn.Send(resp.AppendInt(out, int64(k.redirect)))
 		}
 		k.broken = true
 		return
@@ -190,8 +190,8 @@ func (c *conn) push(keys []string) {
 func (c *conn) sendKeys(keys []string) {
 	k := &c.track
 	waits := k.owedFlush || len(k.owed) > 0
-	if !waits && c.lc.Backlog() <= fullQueue {
-		c.lc.Send(invalidation(c.told.v, keys))
+	if !waits && c.Conn.Backlog() <= fullQueue {
+		c.Conn.Send(invalidation(c.told.v, keys))
 		return
 	}
 	c.f.stats.owed.Add(1)
@@ -206,7 +206,7 @@ func (c *conn) sendKeys(keys []string) {
 			k.owed[key] = struct{}{}
 		}
 	}
-	if !c.lc.Below(fullQueue / 2) {
+	if !c.Conn.Below(fullQueue / 2) {
 		c.pay()
 	}
 }
@@ -223,7 +223,7 @@ func (c *conn) pay() {
 	}
 	if k.owedFlush || len(keys) > 0 {
 		k.owed, k.owedFlush = nil, false
-		c.lc.Send(invalidation(c.told.v, keys))
+		c.Conn.Send(invalidation(c.told.v, keys))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/tlstest"
 )
 
@@ -175,7 +176,7 @@ func TestLife_TLS(t *testing.T) {
 	made := tlstest.New(t, "first")
 	pair := made.Pair(t)
 	s := newSite(t, func(_ *Options, l *Listen) {
-		l.TLS = TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
+		l.TLS = front.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} }, ALPN)
 	})
 	s.trust = &tls.Config{RootCAs: made.Pool(), NextProtos: []string{ALPN}, ServerName: "localhost"}
 	p := s.dial("")

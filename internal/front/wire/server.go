@@ -18,24 +18,11 @@ const ALPN = "hotrow/1"
 // A Listen says how connections are served. The zero value of every field is
 // usable.
 type Listen struct {
-	TLS        *tls.Config   // see TLS; nil: plain
+	TLS        *tls.Config   // nil: plain
 	Idle       time.Duration // that a connection may be silent: 10 min
 	Write      time.Duration // that a peer may take nothing of what is sent: 30 s
 	Goroutines bool          // a goroutine for each connection even where loops are possible
 	Log        *slog.Logger
-}
-
-// TLS returns the configuration of a listener that shows what of returns for
-// the configuration of now, to peers that speak our protocol.
-func TLS(of func() *tls.Config) *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			c := of().Clone()
-			c.NextProtos = []string{ALPN}
-			return c, nil
-		},
-	}
 }
 
 // A Site is a listener that is served.

@@ -1,36 +1,26 @@
 package wirefront
 
 import (
-	"context"
 	"testing"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
-	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/front/fronttest"
 )
 
 // TestSite_TablesBecomeKnownDuringALookup: what is not found while nobody knows the tables is
 // to be asked for again, and not absent.
 func TestSite_TablesBecomeKnownDuringALookup(t *testing.T) {
-	var set *resource.Set
-	known := func(specs []resource.Spec) {
-		if err := set.Reload(context.Background(), specs); err != nil {
-			t.Error(err)
-		}
-	}
+	var forget func()
 	s := newSite(t, func(o *Options, _ *Listen) {
-		set = o.Resources
-		o.Starting = func() bool { // the look-up has failed, and now they are known
-			known(siteResources())
-			return false
-		}
+		forget, o.Starting = fronttest.BecomeKnown(t, o.Resources, siteResources())
 	})
 	p := s.dial("")
 	get, list := rows.Get{Resource: "depts", Key: "10"}, rows.Query{Resource: "depts", Limit: 1}
 	many := rows.GetMulti{Resource: "depts", Keys: []string{"10", "20"}}
 	for id, payload := range map[uint64][]byte{rows.IDGet: get.Append(nil), rows.IDQuery: list.Append(nil),
 		rows.IDGetMulti: many.Append(nil)} {
-		known(nil)
+		forget()
 		_, fault := p.call(id, payload)
 		p.want(fault, gofast.Unavailable, "starting")
 	}
