@@ -10,7 +10,7 @@ STRESS   ?= 60s
 
 # What must be installed for the tests: a missing one fails them, see
 # internal/dbtest. scripts/install-test-deps installs it.
-export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,pgbouncer,chromium,zbarimg,nginx,systemd-analyze,zsh,fish,man,tmux,promtool
+export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,pgbouncer,chromium,zbarimg,nginx,haproxy,caddy,systemd-analyze,zsh,fish,man,tmux,promtool
 
 HOTROW_TEST_REQUIRE += ,redis-server,redis-cli,redis-benchmark
 

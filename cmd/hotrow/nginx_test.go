@@ -50,23 +50,68 @@ func TestServe_BehindNginxAsThePageSays(t *testing.T) {
 		"without the line with Host": {named, line.ReplaceAllString(block, ""), http.StatusMisdirectedRequest},
 	} {
 		addr := nginxBefore(t, strings.TrimPrefix(tt.r.http, "http://"), tt.block)
-		front := &running{t: t, http: "http://" + addr}
-		for range 3 {
-			a := front.get("/dept/10", "Host: "+host)
-			if a.code != tt.code {
-				t.Errorf("%s: %d %s, want %d", what, a.code, a.body, tt.code)
-			}
+		asks(t, what, addr, host, tt.code)
+	}
+}
+
+// asks reads a document, a list and writes through a proxy at addr, as clients that use a
+// name; if code is not 200, the document alone.
+func asks(t *testing.T, what, addr, host string, code int) {
+	t.Helper()
+	front := &running{t: t, http: "http://" + addr}
+	for range 3 {
+		if a := front.get("/dept/10", "Host: "+host); a.code != code {
+			t.Errorf("%s: %d %s, want %d", what, a.code, a.body, code)
 		}
-		if tt.code != http.StatusOK {
+	}
+	if code != http.StatusOK {
+		return
+	}
+	if a := front.get("/dept?limit=1", "Host: "+host); a.code != http.StatusOK {
+		t.Errorf("%s: a list is %d %s", what, a.code, a.body)
+	}
+	a := front.do("PATCH", "/dept/10", `{"dname":"X"}`, "Host: "+host,
+		"Content-Type: application/json", "Origin: http://"+host)
+	if a.code != http.StatusOK || !strings.Contains(front.get("/dept/10", "Host: "+host).body, `"X"`) {
+		t.Errorf("%s: a write is %d %s", what, a.code, a.body)
+	}
+}
+
+// TestServe_BehindCaddyAndHAProxyAsThePageSays, but for certificates.
+func TestServe_BehindCaddyAndHAProxyAsThePageSays(t *testing.T) {
+	page, err := os.ReadFile("../../docs/howto/reverse-proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const host = "api.example.org"
+	named := start(t, []string{"HOTROW_HTTP_HOSTS=" + host}, database(t, deptSQL), "--writable")
+	unnamed := start(t, nil, database(t, deptSQL))
+	for _, tt := range []struct {
+		kind  string
+		start func(testing.TB, func(string) string) string
+		plain func(addr string) []string // what stands for the certificate
+	}{
+		{"caddyfile", dbtest.Caddy, func(addr string) []string {
+			_, port, _ := strings.Cut(addr, ":")
+			return []string{host + " {", "{\n admin off\n}\nhttp://" + host + ":" + port + " {\n bind 127.0.0.1"}
+		}},
+		{"haproxy", dbtest.HAProxy, func(addr string) []string {
+			return []string{"bind :443 ssl crt /etc/haproxy/api.example.org.pem", "bind " + addr}
+		}},
+	} {
+		m := regexp.MustCompile("(?s)```" + tt.kind + "\n(.*?)```").FindSubmatch(page)
+		if m == nil {
+			t.Errorf("the page has no %s", tt.kind)
 			continue
 		}
-		if a := front.get("/dept?limit=1", "Host: "+host); a.code != http.StatusOK {
-			t.Errorf("%s: a list is %d %s", what, a.code, a.body)
-		}
-		a := front.do("PATCH", "/dept/10", `{"dname":"X"}`, "Host: "+host,
-			"Content-Type: application/json", "Origin: http://"+host)
-		if a.code != http.StatusOK || !strings.Contains(front.get("/dept/10", "Host: "+host).body, `"X"`) {
-			t.Errorf("%s: a write is %d %s", what, a.code, a.body)
+		for r, code := range map[*running]int{named: http.StatusOK, unnamed: http.StatusMisdirectedRequest} {
+			until(t, r.log, r.complete)
+			_, ops, _ := strings.Cut(strings.TrimPrefix(r.ops, "http://"), ":")
+			addr := tt.start(t, func(addr string) string {
+				return strings.NewReplacer(append(tt.plain(addr), "127.0.0.1:8080", strings.TrimPrefix(r.http, "http://"),
+					"check port 8081", "check port "+ops)...).Replace(string(m[1]))
+			})
+			asks(t, tt.kind, addr, host, code)
 		}
 	}
 }
