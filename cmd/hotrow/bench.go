@@ -15,15 +15,15 @@ import (
 
 type benchCmd struct {
 	HTTP benchHTTPCmd `cmd:"" name:"http" help:"Load HTTP servers and compare them."`
+	KV   benchKVCmd   `cmd:"" name:"kv" help:"Load Redis and memcached servers and compare them."`
 	Wire benchWireCmd `cmd:"" name:"wire" help:"Make gofast's published runs at wire servers."`
 
 	Links benchLinksCmd `cmd:"" name:"links" help:"Follow a link with its hits recorded and not."`
 	Proxy benchProxyCmd `cmd:"" name:"proxy" help:"Ask an upstream directly and through proxies."`
 }
 
-type benchHTTPCmd struct {
-	URL []string `arg:"" help:"What to ask for, {n} being the key, or NAME=URL to name a row."`
-
+// A loading is what all runs of load can be told.
+type loading struct {
 	Connections []int         `short:"c" default:"64" help:"Open at once; several: a row for each."`
 	Duration    time.Duration `short:"d" default:"5s" help:"What is measured of each row."`
 	Warmup      time.Duration `default:"1s" help:"Before it, not measured."`
@@ -38,32 +38,66 @@ type benchHTTPCmd struct {
 	Skew         float64 `default:"1.1" help:"Of zipf, above 0."`
 	Seed         uint64  `help:"Of the random keys."`
 
-	Method string   `enum:"GET,HEAD" default:"GET" help:"Of reads."`
-	Header []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"Sent with each."`
-	Check  string   `placeholder:"TEXT" help:"What answers begin with, {n} being the key."`
-
+	Check        string  `placeholder:"TEXT" help:"What answers begin with, {n} being the key."`
 	WritePercent float64 `help:"Share of the requests that write, in percent."`
-	WriteMethod  string  `enum:"PUT,POST,PATCH,DELETE" default:"PUT" help:"Of writes."`
-	WritePath    string  `placeholder:"PATH" help:"Of writes, with {n} and {i}; none: that of URL."`
 	Body         string  `help:"Of writes, with {n}, and {i} for a number of its own."`
 
 	PID    []int  `help:"The servers' processes, one for each URL: shows their CPU."`
 	Format string `enum:"text,markdown,json,svg" default:"text" help:"text, markdown, json or svg."`
 }
 
+type benchHTTPCmd struct {
+	URL []string `arg:"" help:"What to ask for, {n} being the key, or NAME=URL to name a row."`
+	loading
+
+	Method      string   `enum:"GET,HEAD" default:"GET" help:"Of reads."`
+	Header      []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"Sent with each."`
+	WriteMethod string   `enum:"PUT,POST,PATCH,DELETE" default:"PUT" help:"Of writes."`
+	WritePath   string   `placeholder:"PATH" help:"Of writes, with {n} and {i}; none: that of URL."`
+}
+
 // Run measures one row after the other and prints them.
 func (c *benchHTTPCmd) Run(p *program) error {
-	if len(c.PID) > 0 && len(c.PID) != len(c.URL) {
+	return c.run(p, "hotrow bench http", c.URL, load.Config{
+		Method: c.Method, Header: c.Header,
+		Write: load.Write{Method: c.WriteMethod, Path: c.WritePath},
+	})
+}
+
+type benchKVCmd struct {
+	URL []string `arg:"" help:"redis://HOST:PORT/KEY or memcache://, {n} in the key; or NAME=URL."`
+	loading
+
+	Batch int `default:"1" help:"Keys of one read: MGET, or get of several."`
+}
+
+// Run measures one row after the other and prints them.
+func (c *benchKVCmd) Run(p *program) error {
+	for _, arg := range c.URL {
+		if _, url := splitName(arg); strings.HasPrefix(url, "http") {
+			return usageError{fmt.Errorf("%s: want redis://, rediss:// or memcache://", url)}
+		}
+	}
+	return c.run(p, "hotrow bench kv", c.URL, load.Config{Batch: c.Batch})
+}
+
+// run measures URLs by cfg, which says what only this command can be told, and prints
+// them.
+func (c *loading) run(p *program, title string, urls []string, cfg load.Config) error {
+	if len(c.PID) > 0 && len(c.PID) != len(urls) {
 		return usageError{fmt.Errorf("%d --pid for %d URLs: give one for each", len(c.PID),
-			len(c.URL))}
+			len(urls))}
 	}
 	var runs []*load.Result
-	for _, connections := range c.Connections {
-		for i := range c.URL {
-			result, err := c.measure(p, i, connections)
+	for _, cfg.Connections = range c.Connections {
+		for i, url := range urls {
+			if len(c.PID) > 0 {
+				cfg.PID = c.PID[i]
+			}
+			result, err := c.measure(p, url, cfg)
 			if errors.Is(err, context.Canceled) && p.ctx.Err() != nil && len(runs) > 0 {
 				fmt.Fprintln(p.stderr, "interrupted: what follows is what was measured before")
-				return c.print(p, runs)
+				return c.print(p, title, runs)
 			}
 			if err != nil {
 				return err
@@ -71,30 +105,22 @@ func (c *benchHTTPCmd) Run(p *program) error {
 			runs = append(runs, result)
 		}
 	}
-	if err := c.print(p, runs); err != nil {
+	if err := c.print(p, title, runs); err != nil {
 		return err
 	}
 	return loadErrors(runs)
 }
 
-// measure makes the run of URL i.
-func (c *benchHTTPCmd) measure(p *program, i, connections int) (*load.Result, error) {
-	name, address := splitName(c.URL[i])
-	cfg := load.Config{
-		URL: address, Method: c.Method, Header: c.Header,
-		Keys: load.Keys{
-			First: c.First, N: c.Keys, Skew: c.Skew,
-			Distribution: load.Distribution(c.Distribution),
-		},
-		Write: load.Write{
-			Percent: c.WritePercent, Method: c.WriteMethod, Path: c.WritePath, Body: c.Body,
-		},
-		Connections: connections, Pipeline: c.Pipeline, Rate: c.Rate, Loops: c.Loops,
-		Duration: c.Duration, Warmup: c.Warmup, Timeout: c.Timeout, Seed: c.Seed,
+// measure makes the run of a URL.
+func (c *loading) measure(p *program, url string, cfg load.Config) (*load.Result, error) {
+	var name string
+	name, cfg.URL = splitName(url)
+	cfg.Keys = load.Keys{
+		First: c.First, N: c.Keys, Skew: c.Skew, Distribution: load.Distribution(c.Distribution),
 	}
-	if len(c.PID) > 0 {
-		cfg.PID = c.PID[i]
-	}
+	cfg.Write.Percent, cfg.Write.Body = c.WritePercent, c.Body
+	cfg.Pipeline, cfg.Rate, cfg.Loops, cfg.Seed = c.Pipeline, c.Rate, c.Loops, c.Seed
+	cfg.Duration, cfg.Warmup, cfg.Timeout = c.Duration, c.Warmup, c.Timeout
 	if c.Check != "" {
 		cfg.Check = c.check
 	}
@@ -102,7 +128,7 @@ func (c *benchHTTPCmd) measure(p *program, i, connections int) (*load.Result, er
 		cfg.Progress = func(s load.Progress) {
 			done := 100 * s.Elapsed.Seconds() / s.Total.Seconds()
 			fmt.Fprintf(p.stderr, "\r%-20s %d connections %3.0f%% %12s answers/s %d failed ", name,
-				connections, done, load.Count(s.Rate), s.Errors)
+				cfg.Connections, done, load.Count(s.Rate), s.Errors)
 		}
 		defer fmt.Fprint(p.stderr, "\r\x1b[K")
 	}
@@ -110,12 +136,14 @@ func (c *benchHTTPCmd) measure(p *program, i, connections int) (*load.Result, er
 	if err != nil {
 		return nil, err
 	}
-	result.Name = name
+	if result.Name = name; name == cfg.URL {
+		result.Name = result.URL // without a password
+	}
 	return result, nil
 }
 
 // check wants an answer to begin with the text of --check.
-func (c *benchHTTPCmd) check(a load.Answer) error {
+func (c *loading) check(a load.Answer) error {
 	want := strings.ReplaceAll(c.Check, "{n}", strconv.FormatInt(a.Key, 10))
 	if !bytes.HasPrefix(a.Body, []byte(want)) {
 		return fmt.Errorf("the answer begins with %.60q, want %q", a.Body, want)
@@ -142,7 +170,7 @@ func isTerminal(w any) bool {
 }
 
 // print prints the rows.
-func (c *benchHTTPCmd) print(p *program, runs []*load.Result) error {
+func (c *loading) print(p *program, title string, runs []*load.Result) error {
 	var text []byte
 	switch c.Format {
 	case "markdown":
@@ -153,7 +181,7 @@ func (c *benchHTTPCmd) print(p *program, runs []*load.Result) error {
 			return err
 		}
 	case "svg":
-		text = load.SVG("hotrow bench http", load.Panels(runs))
+		text = load.SVG(title, load.Panels(runs))
 	default:
 		text = []byte(load.Results(runs).Text())
 	}

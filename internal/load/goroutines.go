@@ -42,7 +42,7 @@ func runGoroutines(ctx context.Context, r *run) error {
 	}
 	var done sync.WaitGroup
 	for i := range r.cfg.Connections {
-		c := &caller{session: newSession(r.cfg.Pipeline), shard: shards[i%len(shards)]}
+		c := &caller{session: newSession(r), shard: shards[i%len(shards)]}
 		if r.cfg.Rate > 0 {
 			c.pace = newPace(r.cfg.Rate, i, r.cfg.Connections)
 		}

@@ -1,13 +1,14 @@
-// Package load makes HTTP requests at a server and says how fast it answers.
+// Package load makes requests at a server, over HTTP or the protocols of Redis and
+// memcached, and says how fast it answers.
 //
 // A run is a closed loop (every connection asks again as soon as it is
 // answered) or an open loop at a fixed rate, whose latencies count from the
 // moment a request was due, so that a slow server cannot hide behind requests
-// that were not sent. On Linux plain HTTP runs in epoll loops of our own, which
-// cost less for each request than the servers they measure; elsewhere and for
-// https every connection has a goroutine.
+// that were not sent. On Linux what is not encrypted runs in epoll loops of our own,
+// which cost less for each request than the servers they measure; elsewhere and over
+// TLS every connection has a goroutine.
 //
-// It knows HTTP/1.1 and nothing of hotrow. Tables and plots are made from
+// It knows the protocols and nothing of hotrow. Tables and plots are made from
 // Results, whoever measured them.
 package load
 
@@ -27,10 +28,13 @@ import (
 type Config struct {
 	// URL is what is asked for: http://127.0.0.1:8080/depts/{n}. {n} is
 	// replaced by the key, {i} by a number that no other request of the run has.
+	// redis://host:port/KEY, rediss:// (TLS) and memcache://host:port/KEY read a key
+	// of these servers; redis://:PASSWORD@host authenticates.
 	URL string
 
 	Method string   // of reads: GET (the default) or HEAD
 	Header []string // further header lines, "Name: value"
+	Batch  int      // keys of one read (1), of Redis (MGET) and memcached
 	Keys   Keys     // which keys are asked for
 	Write  Write    // requests that change something, mixed in
 
@@ -59,7 +63,7 @@ type Config struct {
 // Write is a share of requests that are not reads.
 type Write struct {
 	Percent float64 // of all requests, 0 to 100
-	Method  string  // PUT (the default), POST, PATCH or DELETE
+	Method  string  // PUT (the default), POST, PATCH or DELETE; always SET of a key
 	Path    string  // with {n} and {i} (that of Config.URL)
 	Body    string  // with {n} and {i}
 	Type    string  // of the body (application/json)
@@ -73,9 +77,9 @@ type Write struct {
 // An Answer is one that is to be checked.
 type Answer struct {
 	Key    int64
-	Status int
+	Status int    // of Redis and memcached 200, 404 without a value, 500 for an error
 	ETag   []byte // as it came, with its quotes; nil for none
-	Body   []byte
+	Body   []byte // of several values the first
 }
 
 // Progress is where a run is.
@@ -103,17 +107,45 @@ const (
 	defaultCheckEvery = 1000
 )
 
+// A protocol is what is spoken with the server.
+type protocol uint8
+
+const (
+	http1 protocol = iota
+	redis
+	memcached
+)
+
+// begins returns the stage in which a reader finds a new answer.
+func (p protocol) begins() stage {
+	return [...]stage{http1: inHead, redis: inReply, memcached: inLine}[p]
+}
+
+// schemes are those of URLs.
+var schemes = map[string]struct {
+	protocol protocol
+	tls      bool
+	port     string
+}{
+	"http": {http1, false, "80"}, "https": {http1, true, "443"},
+	"redis": {redis, false, "6379"}, "rediss": {redis, true, "6379"},
+	"memcache": {memcached, false, "11211"},
+}
+
 // A target is a parsed Config.URL.
 type target struct {
-	tls     bool
-	network string // address to dial
-	host    string // for the Host header and the certificate
-	path    string // with its marks
+	protocol protocol
+	tls      bool
+	network  string        // address to dial
+	host     string        // for the Host header and the certificate
+	path     string        // with its marks; of a key-value protocol the key
+	user     *url.Userinfo // to authenticate with; nil for nobody
 }
 
 // withDefaults returns c with its defaults filled in, and where it goes.
 func (c Config) withDefaults() (Config, target, error) {
 	to, err := parseTarget(c.URL)
+	c.URL = withoutUser(c.URL)
 	if err != nil {
 		return c, target{}, err
 	}
@@ -123,6 +155,7 @@ func (c Config) withDefaults() (Config, target, error) {
 	setDefault(&c.Write.Type, "application/json")
 	setDefault(&c.Connections, 1)
 	setDefault(&c.Pipeline, 1)
+	setDefault(&c.Batch, 1)
 	setDefault(&c.Duration, defaultDuration)
 	setDefault(&c.Timeout, defaultTimeout)
 	setDefault(&c.CheckEvery, defaultCheckEvery)
@@ -158,6 +191,12 @@ func (c *Config) validate(to target) error {
 	refuse(c.Connections < 0, "%d connections", c.Connections)
 	refuse(c.Pipeline < 0 || c.Pipeline > maxPipeline, "pipeline of %d: want 1 to %d",
 		c.Pipeline, maxPipeline)
+	refuse(c.Batch < 0 || c.Batch > maxPipeline, "reads of %d keys: want 1 to %d", c.Batch,
+		maxPipeline)
+	refuse(to.protocol == http1 && c.Batch > 1,
+		"%d keys in one read of %s: write them into the URL", c.Batch, c.URL)
+	refuse(to.protocol != http1 && (c.Method != "GET" || len(c.Header) > 0),
+		"%s has no methods and no headers", c.URL)
 	refuse(c.Loops < 0, "%d loops", c.Loops)
 	refuse(c.Rate < 0, "rate of %v a second", c.Rate)
 	refuse(c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0, "a negative duration")
@@ -172,23 +211,40 @@ func (c *Config) validate(to target) error {
 	return errors.Join(append(errs, c.Keys.validate())...)
 }
 
+// withoutUser returns a URL without its name and password, to be shown.
+func withoutUser(raw string) string {
+	scheme, rest, _ := strings.Cut(raw, "://")
+	end := len(rest)
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		end = i
+	}
+	at := strings.LastIndexByte(rest[:end], '@')
+	if at < 0 {
+		return raw
+	}
+	return scheme + "://" + rest[at+1:]
+}
+
 // parseTarget takes a URL apart. The path is kept as it is written: url.Parse
 // would escape the braces.
 func parseTarget(raw string) (target, error) {
 	u, err := url.Parse(strings.NewReplacer("{n}", "0", "{i}", "0").Replace(raw))
-	if err != nil {
-		return target{}, err
+	raw = withoutUser(raw)
+	if bad := (*url.Error)(nil); errors.As(err, &bad) {
+		return target{}, fmt.Errorf("url %q: %w", raw, bad.Err)
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return target{}, fmt.Errorf("url %q: want http://host:port/path", raw)
+	kind, ok := schemes[u.Scheme]
+	if !ok || u.Hostname() == "" {
+		return target{}, fmt.Errorf("url %q: want http://host:port/path, "+
+			"redis://host:port/key or memcache://host:port/key", raw)
 	}
 	if strings.ContainsAny(raw, " \r\n\t") {
 		return target{}, fmt.Errorf("url %q has white space in it: escape it", raw)
 	}
-	to := target{tls: u.Scheme == "https", host: u.Host, network: u.Host, path: "/"}
+	to := target{protocol: kind.protocol, tls: kind.tls, host: u.Host, network: u.Host, path: "/",
+		user: u.User}
 	if u.Port() == "" {
-		port := map[bool]string{false: "80", true: "443"}[to.tls]
-		to.network = net.JoinHostPort(u.Hostname(), port)
+		to.network = net.JoinHostPort(u.Hostname(), kind.port)
 	}
 	_, rest, _ := strings.Cut(raw, "://")
 	rest, _, _ = strings.Cut(rest, "#")
@@ -197,6 +253,12 @@ func parseTarget(raw string) (target, error) {
 	}
 	if to.path[0] == '?' {
 		to.path = "/" + to.path
+	}
+	if to.protocol == http1 {
+		return to, nil
+	}
+	if to.path = to.path[1:]; to.path == "" {
+		return target{}, fmt.Errorf("url %q names no key", raw)
 	}
 	return to, nil
 }

@@ -108,7 +108,7 @@ func newLoop(r *run, i, n, share int) (*loop, error) {
 	}
 	for k := range l.conns {
 		l.conns[k].fd = -1
-		l.conns[k].session = newSession(r.cfg.Pipeline)
+		l.conns[k].session = newSession(r)
 	}
 	if r.cfg.Rate > 0 {
 		l.pace = newPace(r.cfg.Rate, i, n)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // maxHead is how long the head of an answer, or a line of a chunked one, may be.
@@ -20,11 +21,17 @@ const (
 	inChunkEnd        // the line end behind a chunk
 	inTrailer         // lines, up to an empty one
 	untilEnd          // all that comes until the server closes
+	inReply           // a line of Redis
+	inLine            // a line of memcached
+	inValue           // left bytes of a value of theirs, with its line end
 )
 
 // A reader finds out where answers end and looks at little else. It does no
 // I/O: it is given what has come, and consumes what it can.
 type reader struct {
+	protocol protocol
+	batch    int // keys that a read asks for, of a key-value protocol
+
 	stage  stage
 	noBody bool  // the answer is one to HEAD
 	keep   bool  // keep what a check wants to see; applies to the answer that begins
@@ -33,6 +40,12 @@ type reader struct {
 	close  bool  // the server closes after this answer
 	old    bool  // the answer is one of HTTP/1.0
 	size   int   // bytes of the answer, head included
+
+	// Of the key-value protocols.
+	greeted bool   // the answer at hand is that of a request, not of the greeting
+	due     int64  // parts of the answer that are yet to come
+	values  int    // values that have come
+	refusal []byte // a copy of a line that refuses
 
 	etag   []byte // a copy, if keep
 	body   []byte // the body, if keep: in copied, or where it has come as a whole
@@ -68,12 +81,41 @@ func (r *reader) step(in []byte) (n int, done bool, err error) {
 
 // next makes the reader ready for the next answer.
 func (r *reader) next() {
-	r.stage, r.size, r.keep = inHead, 0, false
+	r.stage, r.size, r.keep = r.protocol.begins(), 0, false
+	if r.protocol != http1 {
+		r.status = 200 // until it says something else
+	}
+	r.due, r.values, r.refusal = 1, 0, r.refusal[:0]
 	r.etag, r.body, r.copied = r.etag[:0], nil, r.copied[:0]
 }
 
+// newReader returns a reader of the answers to reads of so many keys.
+func newReader(p protocol, batch int) reader {
+	r := reader{protocol: p, batch: batch}
+	r.next()
+	return r
+}
+
+// reset makes the reader ready for the first answer of a new connection.
+func (r *reader) reset() {
+	*r = reader{protocol: r.protocol, batch: r.batch, refusal: r.refusal, etag: r.etag,
+		copied: r.copied}
+	r.next()
+}
+
 // begun reports whether a part of an answer has been consumed.
-func (r *reader) begun() bool { return r.stage != inHead || r.size > 0 }
+func (r *reader) begun() bool { return r.stage != r.protocol.begins() || r.size > 0 }
+
+// answer names the answer at hand, one that is no success.
+func (r *reader) answer() string {
+	switch {
+	case len(r.refusal) > 0:
+		return strconv.Quote(string(r.refusal))
+	case r.protocol != http1:
+		return "no value"
+	}
+	return "status " + strconv.Itoa(r.status)
+}
 
 // part consumes bytes of the part that comes next.
 func (r *reader) part(in []byte) (n int, done bool, err error) {
@@ -93,6 +135,10 @@ func (r *reader) part(in []byte) (n int, done bool, err error) {
 	case untilEnd:
 		r.copyBody(in)
 		return len(in), false, nil
+	case inReply:
+		return r.redisLine(in)
+	case inLine:
+		return r.memcachedLine(in)
 	}
 	return r.skip(in)
 }
@@ -100,7 +146,7 @@ func (r *reader) part(in []byte) (n int, done bool, err error) {
 // skip consumes bytes of a body or a chunk, of which there is one at least.
 func (r *reader) skip(in []byte) (n int, done bool, err error) {
 	n = int(min(r.left, int64(len(in))))
-	if r.keep && r.stage == inBody && int64(n) == r.left && len(r.copied) == 0 {
+	if r.keep && r.stage != inChunk && r.values == 0 && int64(n) == r.left && len(r.copied) == 0 {
 		r.body = in[:n] // Fast path: it is looked at before in is filled again.
 	} else {
 		r.copyBody(in[:n])
@@ -108,8 +154,11 @@ func (r *reader) skip(in []byte) (n int, done bool, err error) {
 	if r.left -= int64(n); r.left > 0 {
 		return n, false, nil
 	}
-	if r.stage == inBody {
+	switch r.stage {
+	case inBody:
 		return n, true, nil
+	case inValue:
+		return n, r.endValue(), nil
 	}
 	r.stage = inChunkEnd
 	return n, false, nil
@@ -129,7 +178,7 @@ func (r *reader) chunkEnd(in []byte) (n int, done bool, err error) {
 
 // copyBody keeps bytes of a body if a check wants them.
 func (r *reader) copyBody(in []byte) {
-	if r.keep {
+	if r.keep && r.values == 0 { // of several values the first is checked
 		r.copied = append(r.copied, in...)
 		r.body = r.copied
 	}

@@ -51,23 +51,45 @@ func (t template) append(dst []byte, key, seq int64) []byte {
 	return dst
 }
 
-// requests writes the requests of a run: everything that is the same in all of
+// requests write the requests of a run: everything that is the same in all of
 // them is made once.
-type requests struct {
+type requests interface {
+	// appendRead appends one read of key, and of further keys of w's if it has several.
+	appendRead(dst []byte, w *worker, key, seq int64) []byte
+	// appendWrite appends one write. It fills w.body, which is its own meanwhile.
+	appendWrite(dst []byte, w *worker, key, seq int64) []byte
+	// greeting is sent once on each connection, in front of its first request, and has
+	// one answer; nil for none.
+	greeting() []byte
+}
+
+// newRequests prepares the requests that c asks for.
+func newRequests(c *Config, to target) requests {
+	switch to.protocol {
+	case redis:
+		return newRedisRequests(c, to)
+	case memcached:
+		return newMemcachedRequests(c, to)
+	}
+	return newHTTPRequests(c, to)
+}
+
+// httpRequests are those of HTTP/1.1.
+type httpRequests struct {
 	read      template // a whole request
 	writeHead template // up to the value of Content-Length
 	body      template
 }
 
-// newRequests prepares the requests that c asks for.
-func newRequests(c *Config, to target) *requests {
+// newHTTPRequests prepares the requests that c asks for.
+func newHTTPRequests(c *Config, to target) *httpRequests {
 	var lines strings.Builder
 	lines.WriteString(" HTTP/1.1\r\nHost: " + to.host + "\r\n")
 	for _, h := range c.Header {
 		lines.WriteString(h + "\r\n")
 	}
 	head := lines.String()
-	return &requests{
+	return &httpRequests{
 		read: newTemplate(c.Method + " " + to.path + head + "\r\n"),
 		writeHead: newTemplate(c.Write.Method + " " + c.Write.Path + head +
 			"Content-Type: " + c.Write.Type + "\r\nContent-Length: "),
@@ -75,17 +97,16 @@ func newRequests(c *Config, to target) *requests {
 	}
 }
 
-// appendRead appends one read.
-func (r *requests) appendRead(dst []byte, key, seq int64) []byte {
+func (r *httpRequests) appendRead(dst []byte, _ *worker, key, seq int64) []byte {
 	return r.read.append(dst, key, seq)
 }
 
-// appendWrite appends one write. scratch holds the body meanwhile, whose length
-// stands before it; it is returned grown.
-func (r *requests) appendWrite(dst, scratch []byte, key, seq int64) (grown, body []byte) {
-	body = r.body.append(scratch[:0], key, seq)
+func (r *httpRequests) appendWrite(dst []byte, w *worker, key, seq int64) []byte {
+	w.body = r.body.append(w.body[:0], key, seq) // its length stands before it
 	dst = r.writeHead.append(dst, key, seq)
-	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = strconv.AppendInt(dst, int64(len(w.body)), 10)
 	dst = append(dst, "\r\n\r\n"...)
-	return append(dst, body...), body
+	return append(dst, w.body...)
 }
+
+func (r *httpRequests) greeting() []byte { return nil }

@@ -28,7 +28,7 @@ const (
 type run struct {
 	cfg      Config
 	to       target
-	requests *requests
+	requests requests
 	began    time.Time
 	phase    atomic.Int32 // phase
 	workers  []*worker
@@ -61,7 +61,7 @@ type worker struct {
 	keys *picker
 	seq  int64 // of the next request, in steps of seqStep
 	step int64
-	body []byte // scratch for the body of a write
+	body []byte // scratch for the body of a write, or a key
 
 	tally tally
 
@@ -164,10 +164,15 @@ type session struct {
 	flights []flight // a ring
 	at, n   int
 	written bool // the connection has sent what it writes once
+	greeted bool // it has sent the greeting of its protocol
 }
 
-// newSession returns a session for at most depth requests at a time.
-func newSession(depth int) session { return session{flights: make([]flight, depth)} }
+// newSession returns a session of a run, for as many requests at a time as it may have.
+func newSession(r *run) session {
+	return session{
+		rd: newReader(r.to.protocol, r.cfg.Batch), flights: make([]flight, r.cfg.Pipeline),
+	}
+}
 
 // oldest returns the flight that is answered next.
 func (s *session) oldest() *flight { return &s.flights[s.at] }
@@ -175,9 +180,8 @@ func (s *session) oldest() *flight { return &s.flights[s.at] }
 // reset forgets what is on its way and returns how much that was.
 func (s *session) reset() int {
 	lost := s.n
-	s.rd = reader{etag: s.rd.etag, copied: s.rd.copied}
-	s.rd.next()
-	s.at, s.n, s.written = 0, 0, false
+	s.rd.reset()
+	s.at, s.n, s.written, s.greeted = 0, 0, false, false
 	return lost
 }
 
@@ -188,18 +192,22 @@ func (s *session) ask(w *worker, out []byte, start, now int64) []byte {
 	*f = flight{start: start, sent: now, key: w.keys.next()}
 	seq := w.seq
 	w.seq += w.step
+	if !s.greeted {
+		s.greeted = true
+		greeting := w.run.requests.greeting()
+		out, s.rd.greeted = append(out, greeting...), len(greeting) == 0
+	}
 	first := w.run.cfg.Write.Once && !s.written
 	if first || w.keys.chance(w.run.cfg.Write.Percent) {
 		s.written, f.write = true, true
-		out, w.body = w.run.requests.appendWrite(out, w.body, f.key, seq)
-		return out
+		return w.run.requests.appendWrite(out, w, f.key, seq)
 	}
 	if w.run.cfg.Check != nil {
 		if w.tally.sinceCheck++; w.tally.sinceCheck >= w.run.cfg.CheckEvery {
 			w.tally.sinceCheck, f.check = 0, true
 		}
 	}
-	return w.run.requests.appendRead(out, f.key, seq)
+	return w.run.requests.appendRead(out, w, f.key, seq)
 }
 
 var errUnasked = errors.New("an answer to no request")
@@ -250,7 +258,7 @@ func (w *worker) count(f flight, rd *reader, now int64) {
 	t := &w.tally
 	t.answers++
 	if rd.status >= 400 {
-		t.fail(statusError, 1, fmt.Errorf("key %d was answered with status %d", f.key, rd.status))
+		t.fail(statusError, 1, fmt.Errorf("key %d was answered with %s", f.key, rd.answer()))
 	}
 	if f.check {
 		t.checked++

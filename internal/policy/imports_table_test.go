@@ -112,6 +112,7 @@ var house = []room{
 	{
 		dir:   "internal/load",
 		knows: []string{"lane/nonblock"},
+		tests: []string{"dbtest"},
 	},
 	{
 		dir: "internal/proxy",
