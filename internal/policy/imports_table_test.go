@@ -37,6 +37,10 @@ var house = []room{
 		tool: true,
 	},
 	{
+		dir:   "internal/packagetest",
+		tests: []string{"dbtest"},
+	},
+	{
 		dir:   "internal/restart/ask",
 		knows: []string{"restart"},
 		tool:  true,
