@@ -74,9 +74,9 @@ func fetchPage(ctx context.Context, url string) ([]json.RawMessage, error) {
 	return page, nil
 }
 
-// eachDocument calls f with the number and the bytes of each document of a
+// EachDocument calls f with the number and the bytes of each document of a
 // file. An error ends it.
-func eachDocument(path string, f func(n int, body []byte) error) error {
+func EachDocument(path string, f func(n int, body []byte) error) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err

@@ -169,7 +169,7 @@ func (w *Fixture) writeFiles() error {
 	if err := os.MkdirAll(filepath.Join(part, "depts"), 0o755); err != nil {
 		return err
 	}
-	err := eachDocument(w.Docs, func(n int, body []byte) error {
+	err := EachDocument(w.Docs, func(n int, body []byte) error {
 		if n == 0 {
 			if err := os.WriteFile(w.One, body, 0o644); err != nil {
 				return err
@@ -187,5 +187,5 @@ func (w *Fixture) writeFiles() error {
 	return os.Rename(part, w.Static)
 }
 
-// errEnough ends eachDocument.
+// errEnough ends EachDocument.
 var errEnough = errors.New("enough")

@@ -206,6 +206,7 @@ func (w *Fixture) Once(
 	write.First = (100 + w.Runs) * keysPerRun
 	o := order{Expect: peer.expect, Within: peer.Within, Config: load.Config{
 		URL: peer.urlOf(row), Header: row.Header, Write: write, Pipeline: row.Pipeline,
+		Batch:       row.Batch,
 		Keys:        load.Keys{First: peer.first, N: int64(peer.Keys)},
 		Connections: connections, Rate: offered, Seed: uint64(w.Runs),
 		Duration: w.Opts.Duration, Warmup: warmup, PID: peer.Main.pid(),

@@ -36,6 +36,7 @@ type row struct {
 	Header         []string   `json:"header"`
 	Generator      string     `json:"generator"` // hotrow's (the default), or one of generators
 	Pipeline       int        `json:"pipeline"`
+	Batch          int        `json:"batch"`  // keys of one read, of a key-value server
 	Path           string     `json:"path"`   // with {n}; that of the peer, if not given
 	Groups         []string   `json:"groups"` // panels of the plot that show it
 	Read           string     `json:"read"`   // a way to choose keys, where tiers are read

@@ -81,6 +81,20 @@ func NewServerAt(
 	return r, nil
 }
 
+// NewKeyValueServer waits until a server takes connections that holds documents under
+// the keys depts:{n}, at redis://HOST:PORT or memcache://HOST:PORT.
+func NewKeyValueServer(
+	ctx context.Context, p *Process, base string, keys int, expect string,
+) (*Server, error) {
+	r := &Server{Name: p.Name, Base: base, Main: p, first: demo.FirstDept, Keys: keys,
+		expect: expect, URL: base + "/depts:{n}"}
+	if err := p.Await(ctx, Accepts(r.Address())); err != nil {
+		p.Stop()
+		return nil, err
+	}
+	return r, nil
+}
+
 // AwaitReady waits until hotrow follows its databases: what it reads before that it
 // does not keep, so that it could not be warmed.
 func (r *Server) AwaitReady(ctx context.Context) error {

@@ -71,15 +71,13 @@ const (
 	reachedSpread = "no: rounds differ by more"
 )
 
-// reached judges the rounds of a figure. Their median must be good enough, and so must
-// every round, unless highest and lowest are no further apart than what is claimed: a
-// median of rounds that say anything proves nothing.
+// reached judges the rounds of a figure. Every round must be good enough: a median of
+// rounds that say anything proves nothing.
 func (t *target) reached(rounds []float64) string {
-	lowest, highest := slices.Min(rounds), slices.Max(rounds)
 	switch {
 	case !t.holds(median(rounds)):
 		return reachedNo
-	case t.holds(lowest) && t.holds(highest), highest-lowest <= t.bound():
+	case t.holds(slices.Min(rounds)) && t.holds(slices.Max(rounds)):
 		return reachedYes
 	}
 	return reachedSpread

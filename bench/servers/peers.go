@@ -16,7 +16,7 @@ import (
 
 // All returns the servers that scenarios name.
 func All() map[string]harness.Starter {
-	return withUsers(withTiers(withWire(withLinks(withProxies(map[string]harness.Starter{
+	all := map[string]harness.Starter{
 		"floor":            startFloor,
 		"hotrow":           StartHotrow,
 		"hotrow-tls":       startSecure,
@@ -32,7 +32,13 @@ func All() map[string]harness.Starter {
 		"nginx-proxycache": startNginxCache,
 		"varnish":          startVarnish,
 		"h2o":              startH2O,
-	})))))
+	}
+	for _, with := range []func(map[string]harness.Starter) map[string]harness.Starter{
+		withProxies, withLinks, withWire, withTiers, withUsers, withKeyValue,
+	} {
+		all = with(all)
+	}
+	return all
 }
 
 // keyed is what documents begin with.
@@ -99,6 +105,7 @@ type flavour struct {
 	scheme string // http
 	http   string // further settings of the HTTP listener
 	cache  string // its bounds
+	fronts string // further lines of the configuration
 }
 
 // hotrowOver starts hotrow over the database at url.
@@ -117,7 +124,8 @@ func hotrowOver(
 	}
 	config := filepath.Join(dir, name+".yaml")
 	text := demo.YAML(url) + fmt.Sprintf("http: {listen: %q%s}\nops: {listen: %q}\n"+
-		"wire: {listen: 'off'}\ncache: {%s}\nlog: {level: warn}\n", address, f.http, ops, f.cache)
+		"wire: {listen: 'off'}\ncache: {%s}\nlog: {level: warn}\n%s", address, f.http, ops, f.cache,
+		f.fronts)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

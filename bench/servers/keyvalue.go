@@ -1,0 +1,142 @@
+package servers
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"strconv"
+
+	"github.com/hotrow/hotrow/bench/harness"
+	"github.com/hotrow/hotrow/internal/demo"
+)
+
+// withKeyValue adds the servers of the protocols of Redis and memcached to others.
+func withKeyValue(all map[string]harness.Starter) map[string]harness.Starter {
+	maps.Copy(all, map[string]harness.Starter{
+		"hotrow-resp":     hotrowKeyValue("resp", "redis"),
+		"hotrow-memcache": hotrowKeyValue("memcache", "memcache"),
+		"redis":           startRedis("redis-server"),
+		"valkey":          startRedis("valkey-server"),
+		"memcached":       startMemcached,
+	})
+	return all
+}
+
+// hotrowKeyValue makes the starter of hotrow with a key-value front, asked by its scheme.
+func hotrowKeyValue(front, scheme string) harness.Starter {
+	return func(
+		ctx context.Context, w *harness.Fixture, on harness.Placement, dir string,
+	) (*harness.Server, error) {
+		address, _, err := harness.Loopback()
+		if err != nil {
+			return nil, err
+		}
+		f := flavour{fronts: fmt.Sprintf("%s: {listen: %q}\n", front, address)}
+		web, err := startHotrowWith(ctx, w, on, dir, f)
+		if err != nil {
+			return nil, err
+		}
+		return harness.NewKeyValueServer(ctx, web.Main, scheme+"://"+address, w.Opts.Keys, keyed)
+	}
+}
+
+// startRedis makes the starter of a server of Redis' kind, which keeps nothing on disk.
+func startRedis(program string) harness.Starter {
+	return func(
+		ctx context.Context, w *harness.Fixture, on harness.Placement, dir string,
+	) (*harness.Server, error) {
+		path, err := harness.Look(program)
+		if err != nil {
+			return nil, err
+		}
+		address, port, err := harness.Loopback()
+		if err != nil {
+			return nil, err
+		}
+		p, err := harness.Start(program, dir, on, path, "--bind", "127.0.0.1", "--port",
+			strconv.Itoa(port), "--save", "", "--appendonly", "no", "--dir", dir)
+		if err != nil {
+			return nil, err
+		}
+		set := func(out *bufio.Writer, key string, body []byte) {
+			fmt.Fprintf(out, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(key), key,
+				len(body), body)
+		}
+		return filled(ctx, w, p, "redis", address, set, "+OK\r\n")
+	}
+}
+
+// startMemcached starts memcached, with a thread for each core that it has.
+func startMemcached(
+	ctx context.Context, w *harness.Fixture, on harness.Placement, dir string,
+) (*harness.Server, error) {
+	program, err := harness.Look("memcached")
+	if err != nil {
+		return nil, err
+	}
+	address, port, err := harness.Loopback()
+	if err != nil {
+		return nil, err
+	}
+	p, err := harness.Start("memcached", dir, on, program, "-u", "root", "-l", "127.0.0.1", "-U",
+		"0", "-p", strconv.Itoa(port), "-m", "4096", "-t", strconv.Itoa(threads(on)))
+	if err != nil {
+		return nil, err
+	}
+	return filled(ctx, w, p, "memcache", address, func(out *bufio.Writer, key string, body []byte) {
+		fmt.Fprintf(out, "set %s 0 0 %d\r\n%s\r\n", key, len(body), body)
+	}, "STORED\r\n")
+}
+
+// filled waits for a server and gives it every document by commands that set writes, each
+// of which it answers with ok.
+func filled(
+	ctx context.Context, w *harness.Fixture, p *harness.Process, scheme, address string,
+	set func(out *bufio.Writer, key string, body []byte), ok string,
+) (*harness.Server, error) {
+	r, err := harness.NewKeyValueServer(ctx, p, scheme+"://"+address, w.Opts.Keys, keyed)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(ctx, w, address, set, ok); err != nil {
+		r.Close()
+		return nil, p.Failed(err)
+	}
+	return r, nil
+}
+
+// fill gives the server at address every document.
+func fill(
+	ctx context.Context, w *harness.Fixture, address string,
+	set func(out *bufio.Writer, key string, body []byte), ok string,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, harness.Patience)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	sent := make(chan error, 1)
+	go func() {
+		out := bufio.NewWriter(conn)
+		err := harness.EachDocument(w.Docs, func(n int, body []byte) error {
+			set(out, "depts:"+strconv.Itoa(demo.FirstDept+n), body)
+			return nil
+		})
+		sent <- errors.Join(err, out.Flush())
+	}()
+	want := bytes.Repeat([]byte(ok), w.Opts.Keys)
+	said := make([]byte, len(want))
+	n, err := io.ReadFull(conn, said)
+	_ = conn.Close()
+	if err = errors.Join(err, <-sent); err == nil && !bytes.Equal(said, want) {
+		err = fmt.Errorf("answers %.100q", said[:n])
+	}
+	return err
+}
