@@ -98,14 +98,14 @@ func (s *server) makeLinks(ctx context.Context) error {
 	if !cfg.Links.Log.Record || s.links.log != nil {
 		return nil
 	}
-	cursors, err := clicks.Cursors(ctx, store)
+	sums, rows, err := clicks.Cursors(ctx, store)
 	if err != nil {
 		return err
 	}
 	log, err := clicklog.Open(clicklog.Options{
 		Dir: cfg.LinksDir(), Node: cfg.Links.Log.Node, Loops: linksLoops,
 		Keep: int64(cfg.Links.Log.Max), OnFull: onFull[cfg.Links.Log.OnFull],
-		Sync: logSync[cfg.Links.Log.Sync], Cursors: cursors, Log: s.log,
+		Sync: logSync[cfg.Links.Log.Sync], Cursors: sums, Rows: rows, Log: s.log,
 		Segment: int64(cfg.Links.Log.Segment),
 	})
 	if err == nil {

@@ -21,12 +21,12 @@ const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:131.0) Gecko/20100101 Firefo
 func newDrained(t *testing.T) (*bed, *clicklog.Log) {
 	t.Helper()
 	b := newBed(t, links.Options{}, nil)
-	cursors, err := clicks.Cursors(t.Context(), b.db)
+	sums, rows, err := clicks.Cursors(t.Context(), b.db)
 	if err != nil {
 		t.Fatal(err)
 	}
 	log, err := clicklog.Open(clicklog.Options{Dir: t.TempDir(), Loops: 1, Segment: 1 << 20,
-		Keep: 64 << 20, Cursors: cursors})
+		Keep: 64 << 20, Cursors: sums, Rows: rows})
 	if err != nil {
 		t.Fatal(err)
 	}

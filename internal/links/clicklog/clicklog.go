@@ -60,6 +60,7 @@ type Options struct {
 	OnFull  Policy   // Drop
 	Sync    Sync     // SyncSecond
 	Cursors []Cursor // what the database has: the rows of click_cursor, of all nodes
+	Rows    []Cursor // up to where it may have rows, where that is behind Cursors
 	Log     *slog.Logger
 
 	tick time.Duration // of the provisioner; 0: provisionTick
@@ -108,6 +109,7 @@ type stream struct {
 	cursor       uint64     // what is before is in the database
 	first        uint64     // where the writer of this process begins
 	w            *Writer    // nil: only processes before this one wrote
+	next         uint64     // number of the segment that is provided next
 	provided     int        // segments to w
 	short        error      // why w got no segment when last tried
 	synced       uint64     // what w wrote before is on disk; the syncer's
@@ -119,7 +121,8 @@ func (s *stream) prefix() Seq { return makeSeq(s.node, s.writer, 0) }
 // Open opens the directory, or makes it, and finds a number for each writer: one
 // that the directory has used before, or a free one. A number that another
 // directory has used, or whose cursor is ahead of its segments, is left alone
-// and warned of. What processes before this one have left is there for Reader.
+// and warned of. A writer goes on behind the last record of its number. What processes
+// before this one have left is there for Reader.
 func Open(o Options) (*Log, error) {
 	if err := o.complete(); err != nil {
 		return nil, err

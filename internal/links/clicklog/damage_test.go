@@ -141,7 +141,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xff, 0xff, 0xff, 0xff}, 300), uint32(4), byte(2))
 	f.Add(append(bytes.Clone(whole[:100]), whole...), uint32(200), byte(7))
 	f.Fuzz(func(t *testing.T, b []byte, at uint32, x byte) {
-		o := Options{Dir: t.TempDir(), Loops: 0, Segment: minSegment, Keep: 16 * minSegment}
+		o := Options{Dir: t.TempDir(), Segment: minSegment, Keep: 16 * minSegment, Sync: SyncOff}
 		l, err := Open(o)
 		if err != nil {
 			t.Fatal(err)
@@ -158,6 +158,7 @@ func FuzzReader(f *testing.F) {
 			t.Fatal(err)
 		}
 		l = open(t, o)
+		seq := mustAppend(t, l.Writer(0), 1) // behind what is there
 		var batch Batch
 		r := l.NewReader(nil)
 		last := Seq(0)
@@ -176,7 +177,10 @@ func FuzzReader(f *testing.F) {
 				break
 			}
 		}
-		if seq := mustAppend(t, l.Writer(0), 1); seq <= last {
+		if seq != last {
+			t.Fatalf("a new record has seq %d, the last one that is read %d", seq, last)
+		}
+		if seq = mustAppend(t, l.Writer(0), 2); seq <= last {
 			t.Fatalf("a new record has seq %d, an old one %d", seq, last)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 )
 
 // setUp reads what the directory holds and gives each writer its number.
@@ -21,8 +22,10 @@ func (l *Log) setUp() error {
 	defer l.mu.Unlock()
 	for _, s := range l.streams {
 		l.free(s)
+	}
+	for _, s := range l.streams {
 		if s.w != nil {
-			_ = l.fill(s, 1) // it is in short, too
+			_ = l.fill(s, leastReady) // it is in short, too
 		}
 	}
 	if err := l.short(); err != nil {
@@ -49,7 +52,7 @@ func (l *Log) openStreams() error {
 		}
 		s.segments = append(s.segments, seg)
 		s.first = seg.end
-		l.bytes += l.opts.Segment
+		l.bytes += seg.size
 	}
 	for _, s := range l.streams {
 		s.cursor = s.segments[0].start
@@ -70,7 +73,6 @@ func (l *Log) openSegment(f foundSegment) (*segment, error) {
 	seg := &segment{file: file}
 	seg.place(f.number, l.opts.Segment)
 	seg.size = min(info.Size(), l.opts.Segment)
-	seg.closed, seg.synced = true, true
 	return seg, nil
 }
 
@@ -93,7 +95,7 @@ func (l *Log) dropForeign() {
 			if err := os.Rename(name, name+".aside"); err != nil {
 				l.log.Warn("cannot put a segment aside", "file", name, "err", err)
 			}
-			l.bytes -= l.opts.Segment
+			l.bytes -= seg.size
 			l.aside++
 		}
 		l.log.Error("segments of the click log have a number that the database knows from "+
@@ -107,7 +109,8 @@ func (l *Log) dropForeign() {
 func (l *Log) assign() error {
 	taken := l.refusedNumbers()
 	number := -1
-	for range l.opts.Loops + 1 {
+	streams := make([]*stream, l.opts.Loops+1)
+	for i := range streams {
 		for number++; taken[number]; {
 			number++
 		}
@@ -115,8 +118,14 @@ func (l *Log) assign() error {
 			return fmt.Errorf("node %d: %w: give this process another node number",
 				l.opts.Node, ErrWriters)
 		}
-		l.writers = append(l.writers, l.newWriter(number))
+		streams[i] = l.newStream(number)
 	}
+	l.writers = make([]*Writer, len(streams))
+	var reading sync.WaitGroup // a segment takes some 40 ms
+	for i, s := range streams {
+		reading.Go(func() { l.writers[i] = l.newWriter(s) })
+	}
+	reading.Wait()
 	l.shared.w = l.writers[l.opts.Loops]
 	return nil
 }
@@ -144,22 +153,22 @@ func (l *Log) refusedNumbers() map[int]bool {
 	return refused
 }
 
-// newWriter makes the writer of a number. It begins with a segment of its own,
-// behind all that was written and behind the cursor.
-func (l *Log) newWriter(number int) *Writer {
+// newStream returns the stream of a number of this node.
+func (l *Log) newStream(number int) *stream {
 	s := l.find(l.opts.Node, number)
 	if s == nil {
 		s = &stream{node: l.opts.Node, writer: number}
 		l.streams = append(l.streams, s)
 	}
-	for _, c := range l.opts.Cursors {
-		if c.Node == s.node && c.Writer == s.writer && c.Dir == l.id {
-			s.cursor = max(s.cursor, c.Seq.bytes())
-		}
-	}
-	size := uint64(l.opts.Segment)
-	first := max(s.first, (s.cursor+size-1)/size*size, size)
-	s.first = first
+	return s
+}
+
+// newWriter makes the writer of a stream. It begins behind all that was written and
+// behind what the database has.
+func (l *Log) newWriter(s *stream) *Writer {
+	s.cursor = l.reached(l.opts.Cursors, s, s.cursor)
+	first := l.begin(s, l.reached(l.opts.Rows, s, s.cursor))
+	s.first, s.next = first, first/uint64(l.opts.Segment)
 	if len(s.segments) == 0 {
 		s.cursor = max(s.cursor, first)
 	}
@@ -171,4 +180,14 @@ func (l *Log) newWriter(number int) *Writer {
 	w.done.Store(first)
 	s.w = w
 	return w
+}
+
+// reached returns the place of a stream's cursor in a list, or at if that is greater.
+func (l *Log) reached(list []Cursor, s *stream, at uint64) uint64 {
+	for _, c := range list {
+		if c.Node == s.node && c.Writer == s.writer && c.Dir == l.id {
+			at = max(at, c.Seq.bytes())
+		}
+	}
+	return at
 }

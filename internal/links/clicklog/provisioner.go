@@ -25,6 +25,9 @@ const (
 	// writes and in prepared ones: a tenth of a second at full speed.
 	enoughAhead = 16 << 20
 
+	// leastReady is how many bytes a writer has before it at least: room for any record.
+	leastReady = maxRoom
+
 	// retry is how long a full disk is left in peace.
 	retry = time.Second
 )
@@ -123,7 +126,8 @@ func (pv *provisioner) look(now time.Time) bool {
 	streams := append([]*stream(nil), pv.l.streams...)
 	pv.l.mu.Unlock()
 	added := make(map[*stream]bool)
-	for _, enough := range []int64{1, enoughAhead} { // nobody gets a second one before all have one
+	// Nobody gets a second one before all have one.
+	for _, enough := range []int64{leastReady, enoughAhead} {
 		for _, s := range streams {
 			if s.w != nil && pv.prepare(s, enough, now) {
 				added[s] = true
@@ -190,10 +194,9 @@ func (pv *provisioner) prepare(s *stream, enough int64, now time.Time) bool {
 // is not short any more.
 func (l *Log) fill(s *stream, enough int64) error {
 	done := max(s.w.done.Load(), s.first)
-	ready, last := int64(0), s.first/uint64(l.opts.Segment)-1
+	ready := int64(0)
 	for _, seg := range s.segments {
-		last = max(last, seg.number)
-		if seg.start >= s.first && seg.end > done {
+		if seg.number < s.next && seg.end > done {
 			ready += int64(seg.end - max(done, seg.start))
 		}
 	}
@@ -202,13 +205,13 @@ func (l *Log) fill(s *stream, enough int64) error {
 		if slot.Load() != nil {
 			break
 		}
-		seg, err := l.provide(s, last+1)
+		seg, err := l.provide(s, s.next)
 		if err != nil {
 			s.short = err
 			return err
 		}
-		last++
-		ready += l.opts.Segment
+		ready += int64(seg.end - max(done, seg.start))
+		s.next++
 		s.provided++
 		slot.Store(seg)
 	}
@@ -223,7 +226,7 @@ func (l *Log) fill(s *stream, enough int64) error {
 // what it has written to the disk.
 func (pv *provisioner) touch(s *stream, p *pace, now time.Time) {
 	pv.l.mu.Lock()
-	segments := append([]*segment(nil), s.segments...)
+	segments, next := append([]*segment(nil), s.segments...), s.next
 	pv.l.mu.Unlock()
 	done := max(s.w.done.Load(), s.first)
 	again := now.Sub(p.swept) >= time.Second
@@ -232,7 +235,7 @@ func (pv *provisioner) touch(s *stream, p *pace, now time.Time) {
 	}
 	left := min(max(uint64(2*p.speed), leastAhead), uint64(pv.l.opts.Segment))
 	for _, seg := range segments {
-		if seg.end <= done || seg.start < s.first || left == 0 {
+		if seg.end <= done || seg.number >= next || left == 0 {
 			continue
 		}
 		from := max(seg.start, done)

@@ -154,7 +154,7 @@ func (l *Log) stretchAt(s *stream, pos uint64) (stretch, bool) {
 			continue
 		}
 		x := stretch{file: seg.file, start: seg.start, end: seg.end, limit: seg.end, left: true}
-		if seg.start < s.first {
+		if seg.end <= s.first {
 			x.limit = seg.start + uint64(seg.size)
 			x.cut = seg.size < l.opts.Segment && seg.size > 0 && !seg.warned
 			seg.warned = true
@@ -261,11 +261,11 @@ func (r *Reader) search(p *place, x *stretch, here []byte, what finding) (uint64
 	}
 	page := (p.pos + pageSize - 1) &^ (pageSize - 1)
 	switch {
-	case at < x.limit && what == foundEmpty && at == page:
-		return at, 0, nil
 	case at >= x.limit && x.left && what != foundBroken:
 		lost, err := r.endLost(p, x)
 		return x.limit, lost, err
+	case what == foundEmpty && at == page:
+		return at, 0, nil
 	}
 	return min(at, x.limit), 1, nil
 }

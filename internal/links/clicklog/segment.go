@@ -25,8 +25,6 @@ type segment struct {
 	mem    []byte // nil: not mapped; older processes' are only read
 	unmap  func() // of mem
 
-	closed  bool // its writer has gone on to the next one
-	synced  bool // and all of it is on disk
 	warned  bool // that it is truncated
 	touched uint64
 }
@@ -62,7 +60,7 @@ func create(path string, size int64) (*segment, error) {
 func (s *segment) place(number uint64, size int64) {
 	s.number, s.start = number, number*uint64(size)
 	s.end, s.touched = s.start+uint64(size), s.start
-	s.closed, s.synced, s.warned = false, false, false
+	s.warned = false
 }
 
 // sync waits until the bytes between two places of the log are on disk, in
@@ -92,10 +90,15 @@ func (s *segment) touch(from, to uint64) (uint64, error) {
 	return to, nil
 }
 
-// provide returns a segment with the next number of a stream: one that is to be
-// written over, or a new one. It fails when keep_log or the disk is full. l.mu is
-// held.
+// provide returns a segment with the next number of a stream: the one that the last
+// process has left, one that is to be written over, or a new one. It fails when
+// keep_log or the disk is full. l.mu is held.
 func (l *Log) provide(s *stream, number uint64) (*segment, error) {
+	for _, seg := range s.segments {
+		if seg.number == number {
+			return seg, l.goOn(seg)
+		}
+	}
 	name := filepath.Join(l.opts.Dir, segmentName(s.node, s.writer, number))
 	if n := len(l.spares); n > 0 {
 		seg := l.spares[n-1]
@@ -111,10 +114,22 @@ func (l *Log) provide(s *stream, number uint64) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.bytes += l.opts.Segment
+	l.bytes += seg.size
 	seg.place(number, l.opts.Segment)
 	s.segments = append(s.segments, seg)
 	return seg, nil
+}
+
+// goOn makes ready for stores what another process has begun or only prepared.
+func (l *Log) goOn(seg *segment) error {
+	was := seg.size
+	seg.size = l.opts.Segment
+	if err := seg.prepare(); err != nil {
+		seg.size = was
+		return fmt.Errorf("go on with a segment: %w", err)
+	}
+	l.bytes += seg.size - was
+	return nil
 }
 
 // errKeep says that the log holds as much as it may.
@@ -125,7 +140,7 @@ var errKeep = errors.New("keep_log is reached: the database does not take the cl
 func (l *Log) adopt(s *stream, seg *segment, name string, number uint64) (*segment, error) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0o600)
 	if err != nil {
-		l.bytes -= l.opts.Segment
+		l.bytes -= seg.size
 		l.removable = append(l.removable, seg)
 		return nil, fmt.Errorf("reuse a segment: %w", err)
 	}
@@ -139,13 +154,13 @@ func (l *Log) adopt(s *stream, seg *segment, name string, number uint64) (*segme
 // free takes the segments behind the cursor from a stream: those that can be
 // written over become spares, the others are removed. l.mu is held.
 func (l *Log) free(s *stream) {
-	done := uint64(1) << 62
+	done := s.first
 	if s.w != nil {
 		done = max(s.w.done.Load(), s.first)
 	}
 	kept := s.segments[:0]
 	for _, seg := range s.segments {
-		if seg.end > s.cursor || seg.end > done && seg.start >= s.first {
+		if seg.end > s.cursor || seg.end > done {
 			kept = append(kept, seg)
 			continue
 		}
@@ -153,7 +168,7 @@ func (l *Log) free(s *stream) {
 			l.spares = append(l.spares, seg)
 			continue
 		}
-		l.bytes -= l.opts.Segment
+		l.bytes -= seg.size
 		l.removable = append(l.removable, seg)
 	}
 	clear(s.segments[len(kept):])

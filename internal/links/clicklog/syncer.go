@@ -65,7 +65,7 @@ func (l *Log) syncStream(s *stream, last bool) error {
 	l.mu.Lock()
 	var list []*segment
 	for _, seg := range s.segments {
-		if seg.start >= s.first && seg.start < done && seg.end > s.synced {
+		if seg.end > s.first && seg.start < done && seg.end > s.synced {
 			list = append(list, seg)
 		}
 	}

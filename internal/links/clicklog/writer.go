@@ -149,17 +149,21 @@ func (w *Writer) turn() bool {
 		w.mark(endMark)
 	}
 	w.cur, w.mem, w.base, w.end = seg, seg.mem, seg.start, seg.end
-	w.pos = w.base
+	w.pos = max(w.base, w.pos)
 	w.taken++
 	slot.Store(nil)
 	if w.mem != nil {
-		binary.LittleEndian.PutUint64(w.mem[markSize:], 0)
-		binary.LittleEndian.PutUint64(w.mem, 0)
+		if w.pos == w.base {
+			binary.LittleEndian.PutUint64(w.mem[markSize:], 0)
+		}
+		binary.LittleEndian.PutUint64(w.mem[w.pos-w.base:], 0)
 	}
 	if !w.begun {
 		w.begun = true
-		w.mark(runMark)
-		w.pos += markSize
+		if w.pos == w.base {
+			w.mark(runMark)
+			w.pos += markSize
+		}
 	}
 	w.done.Store(w.pos)
 	return true

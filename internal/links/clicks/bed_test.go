@@ -130,12 +130,12 @@ func (b *bed) start() {
 // openLog opens the log.
 func (b *bed) openLog() {
 	b.t.Helper()
-	cursors, err := Cursors(b.t.Context(), b.store)
+	sums, rows, err := Cursors(b.t.Context(), b.store)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.log, err = clicklog.Open(clicklog.Options{Dir: b.dir, Loops: 2, Segment: 1 << 20,
-		Keep: 256 << 20, Cursors: cursors})
+		Keep: 256 << 20, Cursors: sums, Rows: rows})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -36,12 +36,12 @@ func victim(ctx context.Context, dir, kind, url string) error {
 	if err != nil {
 		return err
 	}
-	cursors, err := Cursors(ctx, s)
+	sums, rows, err := Cursors(ctx, s)
 	if err != nil {
 		return err
 	}
 	l, err := clicklog.Open(clicklog.Options{Dir: filepath.Join(dir, "log"), Loops: 1,
-		Segment: 256 << 10, Keep: 256 << 20, Cursors: cursors})
+		Segment: 256 << 10, Keep: 256 << 20, Cursors: sums, Rows: rows})
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package clicks
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/source"
@@ -16,11 +15,19 @@ const (
 	rowsCursor = 64
 )
 
-// Cursors reads the rows of click_cursor that clicklog.Open needs.
-func Cursors(ctx context.Context, s source.Store) ([]clicklog.Cursor, error) {
+// Cursors reads the rows of click_cursor that clicklog.Open needs: where sums are
+// complete, which is where reading begins, and where rows are.
+func Cursors(ctx context.Context, s source.Store) (sums, rows []clicklog.Cursor, err error) {
 	all, err := cursors(ctx, s)
-	isRows := func(c clicklog.Cursor) bool { return c.Writer >= rowsCursor }
-	return slices.DeleteFunc(all, isRows), err
+	for _, c := range all {
+		if c.Writer < rowsCursor {
+			sums = append(sums, c)
+			continue
+		}
+		c.Writer -= rowsCursor
+		rows = append(rows, c)
+	}
+	return sums, rows, err
 }
 
 // cursors reads all rows of click_cursor.

@@ -71,7 +71,7 @@ func (d *Drainer) endCommit(s *sums) {
 // arrived reports whether the database's cursors are where the sums that were to
 // be written end.
 func (d *Drainer) arrived(ctx context.Context) bool {
-	list, err := Cursors(ctx, d.store)
+	list, err := cursors(ctx, d.store)
 	if err != nil {
 		return false
 	}
