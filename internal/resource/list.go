@@ -2,71 +2,170 @@ package resource
 
 import (
 	"context"
-	"fmt"
+	"strconv"
+	"time"
 
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// List returns up to limit documents whose keys follow after (nil: from the
-// beginning), in the order of the key, read from the database, and whether
-// there are more.
+// A List is the answer to a list in one representation. It is never changed.
+type List struct {
+	// Doc is the whole of it, with the entity tag of all that the answer says.
+	Doc *row.Document
+
+	// Lines are header lines that the front has made of where the list goes on.
+	Lines string
+
+	Rows    int  // documents in it
+	Partial bool // all rows were counted, and there are more than Rows
+
+	refused error       // why the rows that were read are no answer
+	copy    *fresh.Copy // nil: it is not kept
+	slot    *listSlot   // set when it is kept
+}
+
+func (l *List) size(key listKey) int64 {
+	return int64(l.Doc.Size()+len(l.Lines)+2*len(key.text)+l.copy.Size()) + 256
+}
+
+// A ListAnswer is a List with where it came from.
+type ListAnswer struct {
+	*List
+	Origin Origin
+	Token  Token         // every change up to here is in the answer
+	Lag    time.Duration // how long ago the feed was known to be complete
+}
+
+// A ListAsk is a question for documents: those that a query finds, or a page of all of
+// them in the order of their keys.
+type ListAsk struct {
+	Query *query.Query // which Resource.Query has read; nil: a page
+	After *row.Key     // of a page: nil: from the beginning
+	Limit int          // of a page
+
+	// Variant tells apart questions for the same documents that are answered in different
+	// words.
+	Variant string
+
+	// Raw is the question as it was sent. Alone says that it and the representation say
+	// what is asked for: then it is found by these bytes.
+	Raw   string
+	Alone bool
+
+	// Pack makes the answer of what was found. It is called by a load, once for all who
+	// wait, who get its error, too. It may keep nothing of p.
+	Pack func(p *Page, of row.Format) (Packed, error)
+}
+
+// A Page is what was found for a list.
+type Page struct {
+	Docs  []*row.Document
+	Keys  []row.Key // of Docs
+	More  bool      // others follow
+	Next  string    // the query of the page that follows; "": none is known
+	Total int64     // of all rows that the filters find; -1: nobody asked
+}
+
+// Packed is what an answer with a list says.
+type Packed struct {
+	Body  []byte
+	Lines string // header lines, with their ends
+	Rows  int    // documents in Body
+}
+
+// text is the same for all spellings of the question.
+func (a *ListAsk) text() string {
+	if a.Query != nil {
+		return a.Variant + "?" + a.Query.Key()
+	}
+	text := a.Variant + ";" + strconv.Itoa(a.Limit)
+	if a.After != nil {
+		text += ">" + string(*a.After)
+	}
+	return text
+}
+
+// keepable reports whether the answer may be kept: what a planner expects is of no state
+// of the rows, so that no change of them tells that it is another.
+func (a *ListAsk) keepable() bool { return a.Query == nil || a.Query.Count <= query.CountExact }
+
+// Query reads the query of a list.
+func (r *Resource) Query(raw string, o query.Options) (*query.Query, error) {
+	f := r.form.Load()
+	switch {
+	case f.plan == nil:
+		return nil, f.src.notReady()
+	case f.table == nil:
+		return nil, &source.Error{Class: source.Invalid, Message: r.name + " has no lists",
+			Hint: "ask for documents by their keys"}
+	}
+	return query.Parse(raw, f.table, o)
+}
+
+// List returns up to limit documents whose keys follow after (nil: from the beginning),
+// in the order of the key, read from the database, and whether there are more.
 func (r *Resource) List(
 	ctx context.Context, after *row.Key, limit int, of row.Format,
-) ([]Answer, bool, error) {
+) (answers []Answer, more bool, err error) {
 	for begun := monotonic(); ; {
 		f := r.form.Load()
-		answers, more, err := f.page(ctx, after, limit, of)
-		if !r.outdated(f, err, begun) {
-			return answers, more, err
+		found, at, err := f.page(ctx, after, limit)
+		if r.outdated(f, err, begun) {
+			continue
 		}
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range found.Rows {
+			l := &found.Rows[i]
+			answers = append(answers, Answer{Doc: f.encode(l.Key, l.Values, of, row.Stamp{}),
+				Key: l.Key, Origin: Bypassed, Token: at.Token, Lag: at.Lag})
+		}
+		return answers, found.More, nil
 	}
 }
 
-// page is List of one form.
-func (f *form) page(
-	ctx context.Context, after *row.Key, limit int, of row.Format,
-) ([]Answer, bool, error) {
-	if f.plan == nil {
-		return nil, false, f.src.notReady()
-	}
-	if after != nil {
-		k, err := f.key.ParseAfter(*after)
-		if err != nil {
-			return nil, false, fmt.Errorf("%s: %w", f.r.name, err)
+// Keys returns what List does, only the keys.
+func (r *Resource) Keys(
+	ctx context.Context, after *row.Key, limit int,
+) (keys []row.Key, more bool, err error) {
+	for begun := monotonic(); ; {
+		f := r.form.Load()
+		found, _, err := f.page(ctx, after, limit)
+		if r.outdated(f, err, begun) {
+			continue
 		}
-		after = &k
+		if err != nil {
+			return nil, false, err
+		}
+		return keysOf(found.Rows), found.More, nil
+	}
+}
+
+// page reads up to limit rows whose keys follow after. Every change up to at is in them.
+func (f *form) page(
+	ctx context.Context, after *row.Key, limit int,
+) (found *source.Selected, at AsOf, err error) {
+	if f.plan == nil {
+		return nil, at, f.src.notReady()
+	}
+	ask, err := f.own(&ListAsk{After: after, Limit: limit})
+	if err != nil {
+		return nil, at, err
 	}
 	f.src.awake(ctx)
-	at := f.src.asOf(monotonic())
-	found, err := f.list(ctx, after, limit+1)
-	if err != nil {
-		return nil, false, err
-	}
-	more := len(found) > limit
-	if more {
-		found = found[:limit]
-	}
-	answers := make([]Answer, len(found))
-	for i := range found {
-		answers[i] = Answer{
-			Doc: f.encode(found[i].Key, found[i].Values, of, row.Stamp{}), Key: found[i].Key,
-			Origin: Bypassed, Token: at.Token, Lag: at.Lag,
-		}
-	}
-	return answers, more, nil
+	at = f.src.asOf(monotonic())
+	found, err = f.readList(ctx, ask, func() {})
+	return found, at, err
 }
 
-func (f *form) list(ctx context.Context, after *row.Key, limit int) ([]source.Loaded, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
-	defer cancel()
-	release, err := f.place(ctx)
-	if err != nil {
-		return nil, err
+func keysOf(rows []source.Loaded) []row.Key {
+	keys := make([]row.Key, len(rows))
+	for i := range rows {
+		keys[i] = rows[i].Key
 	}
-	defer release()
-	begin := monotonic()
-	found, err := f.plan.List(ctx, after, limit)
-	f.src.observe("list", monotonic()-begin, err)
-	return found, err
+	return keys
 }

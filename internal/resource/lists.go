@@ -9,71 +9,16 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
-// A List is the answer to a list in one representation. It is never changed.
-type List struct {
-	// Doc is the whole of it, with the entity tag of all that the answer says.
-	Doc *row.Document
-
-	// Lines are header lines that the front has made of where the list goes on.
-	Lines string
-
-	Rows int // documents in it
-
-	copy *fresh.Copy // nil: it is not kept
-	slot *listSlot   // set when it is kept
-}
-
-func (l *List) size(key listKey) int64 {
-	return int64(l.Doc.Size()+len(l.Lines)+2*len(key.text)+l.copy.Size()) + 256
-}
-
-// A ListAsk is a question for documents in the order of their keys.
-type ListAsk struct {
-	After *row.Key // nil: from the beginning
-	Limit int
-
-	// Variant tells apart questions for the same documents that are answered in different
-	// words.
-	Variant string
-
-	// Raw is the query as it was sent. Alone says that it and the representation say what
-	// is asked for: then it is found by these bytes.
-	Raw   string
-	Alone bool
-
-	// Pack makes one body of the documents that were found, with their keys, the header
-	// lines that go with it, and says how many of them it holds. more says that others
-	// follow. It is called by a load, once for all who wait.
-	Pack func(docs []*row.Document, keys []row.Key, more bool, of row.Format) (
-		body []byte, lines string, rows int)
-}
-
-// text is the same for all spellings of the question.
-func (a *ListAsk) text() string {
-	text := a.Variant + ";" + strconv.Itoa(a.Limit)
-	if a.After != nil {
-		text += ">" + string(*a.After)
-	}
-	return text
-}
-
-// A ListAnswer is a List with where it came from.
-type ListAnswer struct {
-	*List
-	Origin Origin
-	Token  Token         // every change up to here is in the answer
-	Lag    time.Duration // how long ago the feed was known to be complete
-}
-
-// LookupList returns the list that a query asks for, as it was sent, if memory may answer
-// with it, and as of when that is; nil: SelectList has the answer, or raw was not
-// asked for in this spelling. It takes no lock, waits for nobody and allocates nothing;
-// raw may alias a buffer. The caller counts what it answers with a Tally.
+// LookupList returns the list that raw, a ListAsk's, asks for if memory may answer with
+// it, and as of when that is; nil: SelectList has the answer, or raw was not asked for
+// lately. It takes no lock, waits for nobody and allocates nothing; raw may alias a
+// buffer. The caller counts what it answers with a Tally.
 func (r *Resource) LookupList(raw string, of row.Format, s *Snapshot) (*List, *AsOf) {
 	f := r.form.Load()
 	if !f.listable() {
@@ -129,13 +74,9 @@ func (f *form) selectList(
 	if f.plan == nil {
 		return ListAnswer{}, f.src.notReady()
 	}
-	if ask.After != nil {
-		k, err := f.key.ParseAfter(*ask.After)
-		if err != nil {
-			return ListAnswer{}, fmt.Errorf("%s: %w", f.r.name, err)
-		}
-		parsed := *ask
-		parsed.After, ask = &k, &parsed
+	ask, err := f.own(ask)
+	if err != nil {
+		return ListAnswer{}, err
 	}
 	need, err := f.await(ctx, o)
 	if err != nil {
@@ -143,7 +84,7 @@ func (f *form) selectList(
 	}
 	at := f.src.asOf(monotonic()) // after the wait
 	key := listKey{f.number, o.Format, ask.text()}
-	kept := f.listable()
+	kept := f.listable() && ask.keepable()
 	if kept && need != fresh.Now {
 		if l := f.keptList(ask, key, &at); l != nil {
 			return ListAnswer{l, HitMemory, at.Token, at.Lag}, nil
@@ -156,6 +97,30 @@ func (f *form) selectList(
 		return f.passList(ctx, ask, o.Format, &at)
 	}
 	return f.joinList(ctx, ask, key, f.src.domain.Need(need, monotonic()))
+}
+
+// own returns ask in the terms of f, which the table may have got since it was made.
+func (f *form) own(ask *ListAsk) (*ListAsk, error) {
+	own := *ask
+	switch q := ask.Query; {
+	case q == nil && ask.After == nil:
+		return ask, nil
+	case q == nil:
+		k, err := f.key.ParseAfter(*ask.After)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.r.name, err)
+		}
+		own.After = &k
+	case f.table == nil:
+		return nil, f.src.notReady()
+	case q.Table != f.table:
+		var err error
+		own.Query, err = query.Parse(q.String(), f.table, query.Options{Count: q.Count})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &own, nil
 }
 
 // keptList returns the list of a key if a hit may answer with it, and counts why not.
@@ -185,18 +150,45 @@ func (f *form) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
 func (f *form) passList(
 	ctx context.Context, ask *ListAsk, of row.Format, at *AsOf,
 ) (ListAnswer, error) {
-	found, err := f.list(ctx, ask.After, ask.Limit+1)
+	found, err := f.readList(ctx, ask, func() {})
 	if err != nil {
 		return ListAnswer{}, err
 	}
-	return ListAnswer{f.pack(found, ask, of, row.Stamp{}), Bypassed, at.Token, at.Lag}, nil
+	l := f.pack(found, ask, of, row.Stamp{})
+	return ListAnswer{l, Bypassed, at.Token, at.Lag}, l.refused
+}
+
+// readList reads what a list asks for once the source has a place for it, and calls begun
+// before.
+func (f *form) readList(
+	ctx context.Context, ask *ListAsk, begun func(),
+) (found *source.Selected, err error) {
+	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
+	defer cancel()
+	release, err := f.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	begun()
+	begin := monotonic()
+	defer func() { f.src.observe("list", monotonic()-begin, err) }()
+	if ask.Query != nil {
+		return f.plan.Select(ctx, ask.Query)
+	}
+	rows, err := f.plan.List(ctx, ask.After, ask.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	return &source.Selected{Shape: f.plan.Shape(), Rows: rows[:min(len(rows), ask.Limit)],
+		More: len(rows) > ask.Limit, Total: -1}, nil
 }
 
 // joinList waits for the load of a list, and leads it if there is none to join.
 func (f *form) joinList(
 	ctx context.Context, ask *ListAsk, key listKey, need fresh.Need,
 ) (ListAnswer, error) {
-	l, leader := f.lists.BeginList(row.Key(key.text), key.format, need, f.listQuestion)
+	l, leader := f.lists.BeginList(row.Key(key.text), key.format, need, f.listDeps(ask))
 	if leader && !f.lateList(l, key, need) {
 		f.loadList(l, ask, key)
 	}
@@ -209,6 +201,9 @@ func (f *form) joinList(
 		return ListAnswer{}, err
 	}
 	a := ListAnswer{List: l.With.(*List), Token: f.src.token(l.AsOf), Origin: Unstored}
+	if a.refused != nil {
+		return ListAnswer{}, a.refused
+	}
 	state, lag := f.src.domain.Gate(monotonic())
 	a.Lag = lag
 	switch {
@@ -246,18 +241,7 @@ func (f *form) loadList(l *fresh.Lease, ask *ListAsk, key listKey) {
 	}
 	f.src.crew.Go(func() {
 		defer f.src.loads.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), f.src.timeout)
-		defer cancel()
-		release, err := f.place(ctx)
-		if err != nil {
-			fail(err)
-			return
-		}
-		defer release()
-		f.lists.Send(l)
-		begin := monotonic()
-		found, err := f.plan.List(ctx, ask.After, ask.Limit+1)
-		f.src.observe("list", monotonic()-begin, err)
+		found, err := f.readList(context.Background(), ask, func() { f.lists.Send(l) })
 		if err != nil {
 			fail(err)
 			return
@@ -266,11 +250,14 @@ func (f *form) loadList(l *fresh.Lease, ask *ListAsk, key listKey) {
 	})
 }
 
-// finishList ends the lease of a list, which is kept if the lease and the store allow.
+// finishList ends the lease of a list, which is kept if the lease and the store allow. One
+// that is refused tells those who wait of a state of the rows all the same: what is kept
+// of others goes.
 func (f *form) finishList(l *fresh.Lease, list *List, ask *ListAsk, key listKey) {
 	c := &f.r.counts.lists
 	var store func(*fresh.Copy)
 	switch {
+	case list.refused != nil:
 	case list.Doc.Size() > maxKeptList || int64(list.Doc.Size()) > f.kept.budget/8:
 		c.tooLarge.Add(1)
 	case !f.kept.again(key):
@@ -286,28 +273,29 @@ func (f *form) finishList(l *fresh.Lease, list *List, ask *ListAsk, key listKey)
 	f.lists.FinishList(l, list.Doc, nil, nil, store)
 }
 
-// pack makes a List of what was found, of which one row may be past the limit.
+// pack makes a List of what was found.
 func (f *form) pack(
-	found []source.Loaded, ask *ListAsk, of row.Format, stamp row.Stamp,
+	found *source.Selected, ask *ListAsk, of row.Format, stamp row.Stamp,
 ) *List {
-	more := len(found) > ask.Limit
-	if more {
-		found = found[:ask.Limit]
-	}
-	docs := make([]*row.Document, len(found))
-	keys := make([]row.Key, len(found))
-	var state []byte
-	for i := range found {
-		docs[i] = f.encode(found[i].Key, found[i].Values, of, row.Stamp{})
-		keys[i] = found[i].Key
-		tag, _, _ := strings.Cut(docs[i].ETag(), "-") // of all formats of the row
+	p := Page{Docs: make([]*row.Document, len(found.Rows)),
+		Keys: make([]row.Key, len(found.Rows)), More: found.More, Total: found.Total}
+	state := []byte(ask.Variant)
+	for i := range found.Rows {
+		l := &found.Rows[i]
+		p.Docs[i] = f.encodeAs(found.Shape, l.Key, l.Values, of, row.Stamp{})
+		p.Keys[i] = l.Key
+		tag, _, _ := strings.Cut(p.Docs[i].ETag(), "-") // of all formats of the row
 		state = append(state, tag...)
 	}
-	body, lines, rows := ask.Pack(docs, keys, more, of)
-	state = strconv.AppendBool(append(state, lines...), more)
+	if q := ask.Query; q != nil && found.More && q.Limit > 0 {
+		p.Next = q.Next(found.Last)
+	}
+	packed, err := ask.Pack(&p, of)
+	state = strconv.AppendBool(append(state, packed.Lines...), found.More)
 	stamp.At, stamp.Owner = monotonic(), f.number
-	doc := row.NewDocument("", of, body, row.Hash(state), stamp)
-	return &List{Doc: doc, Lines: lines, Rows: rows}
+	return &List{Doc: row.NewDocument("", of, packed.Body, row.Hash(state), stamp),
+		Lines: packed.Lines, Rows: packed.Rows, refused: err,
+		Partial: found.Total >= 0 && int64(packed.Rows) < found.Total}
 }
 
 // AskListCopy has the compressed copy of a list made, which a hit has given; see
@@ -348,17 +336,31 @@ func (f *form) keepLists(store *listStore) {
 	if f.kept = store; store.budget == 0 || f.memory == nil || f.spec.TTL > 0 {
 		return
 	}
-	q := new(fresh.Question)
+	all, own := new(fresh.Question), new(fresh.Question)
 	for _, d := range f.plan.Deps() {
-		q.Classes = append(q.Classes, fresh.Class{Table: f.src.table(d.Table)})
+		c := fresh.Class{Table: f.src.table(d.Table)}
+		all.Classes = append(all.Classes, c)
+		if f.table != nil && d.Table == f.table.Name {
+			own.Classes = append(own.Classes, c)
+		}
 	}
-	if len(q.Classes) == 0 {
+	if len(all.Classes) == 0 {
 		return
 	}
-	f.listQuestion = q
+	if f.listQuestion = all; len(own.Classes) > 0 {
+		f.rowQuestion = own
+	}
 	f.lists = f.src.domain.NewSpace(func(row.Key) {}, func(
 		l *fresh.Lease, doc *row.Document, stored bool,
 	) {
 		store.agree(f.number, l, doc, stored)
 	}, false)
+}
+
+// listDeps returns what a list depends on.
+func (f *form) listDeps(ask *ListAsk) *fresh.Question {
+	if ask.Query != nil && ask.Query.Select != nil && f.rowQuestion != nil {
+		return f.rowQuestion // members that are other rows cannot be selected
+	}
+	return f.listQuestion
 }

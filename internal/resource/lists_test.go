@@ -2,12 +2,14 @@ package resource
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -17,13 +19,13 @@ func newListHouse(t testing.TB, budget int64) *house {
 }
 
 // packLines makes a body of a line for each document.
-func packLines(docs []*row.Document, keys []row.Key, more bool, of row.Format) ([]byte, string, int) {
+func packLines(p *Page, _ row.Format) (Packed, error) {
 	var b bytes.Buffer
-	for _, d := range docs {
+	for _, d := range p.Docs {
 		b.Write(d.Body())
 		b.WriteByte('\n')
 	}
-	return b.Bytes(), fmt.Sprint("More: ", more, "\r\n"), len(docs)
+	return Packed{b.Bytes(), fmt.Sprint("More: ", p.More, "\r\n"), len(p.Docs)}, nil
 }
 
 // list reads a list by SelectList.
@@ -164,4 +166,174 @@ func TestLists_NotKept(t *testing.T) {
 			}
 		}
 	}
+}
+
+// ask reads what a query finds by SelectList. Its text is the spelling.
+func (h *house) ask(name, raw string, o Options, qo query.Options) (ListAnswer, error) {
+	h.t.Helper()
+	q, err := h.resource(name).Query(raw, qo)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return h.resource(name).SelectList(h.t.Context(), &ListAsk{Query: q, Alone: true, Raw: raw,
+		Pack: packLines}, o)
+}
+
+// keepAsked asks until memory has the answer.
+func (h *house) keepAsked(name, raw string) (a ListAnswer) {
+	h.t.Helper()
+	h.until(func() bool {
+		var err error
+		if a, err = h.ask(name, raw, Options{}, query.Options{}); err != nil {
+			h.t.Fatal(err)
+		}
+		return a.Origin == HitMemory
+	})
+	return a
+}
+
+// What a query finds is kept like a page, in one place for all of its spellings.
+func TestLists_OfQueriesAreKept(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	h.keepAsked("emp", "deptno=eq.10&order=sal")
+	a, err := h.ask("emp", "order=sal.asc&deptno=eq.010", Options{}, query.Options{})
+	if err != nil || a.Origin != HitMemory {
+		t.Errorf("another spelling: %v, %v", a.Origin, err)
+	}
+	if a, _ := h.ask("emp", "deptno=eq.20&order=sal", Options{}, query.Options{}); a.Origin == HitMemory {
+		t.Error("another question has the answer to the first")
+	}
+	h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7782"}, `{"deptno":20}`)
+	a, err = h.ask("emp", "deptno=eq.10&order=sal", Options{}, query.Options{})
+	if err != nil || bytes.Contains(a.Doc.Body(), []byte("7782")) || a.Origin == HitMemory {
+		t.Errorf("after a write: %v, %s, %v", a.Origin, a.Doc.Body(), err)
+	}
+	h.keepAsked("emp", "deptno=eq.10&order=sal")
+	h.exec("UPDATE emp SET deptno = 10 WHERE empno = 7782")
+	h.until(func() bool {
+		a, err := h.ask("emp", "deptno=eq.10&order=sal", Options{}, query.Options{})
+		return err == nil && bytes.Contains(a.Doc.Body(), []byte("7782"))
+	})
+}
+
+// Columns do not depend on the rows that whole documents have in them.
+func TestLists_OfColumnsDependOnTheirTable(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	h.keepAsked("dept", "deptno=gt.0&select=dname")
+	h.keepAsked("dept", "deptno=gt.0")
+	h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7369"}, `{"sal":1}`)
+	ask := func(raw string) Origin {
+		a, err := h.ask("dept", raw, Options{}, query.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Origin
+	}
+	if o := ask("deptno=gt.0&select=dname"); o != HitMemory {
+		t.Errorf("columns after a write to rows within: %v", o)
+	}
+	if o := ask("deptno=gt.0"); o == HitMemory {
+		t.Error("whole documents are what they were before the write")
+	}
+	h.mustWrite("dept", Write{Op: source.OpMerge, Key: "20"}, `{"loc":"A"}`)
+	if o := ask("deptno=gt.0&select=dname"); o == HitMemory {
+		t.Error("columns are what they were before a write to their table")
+	}
+}
+
+// What a planner expects is asked for each time; what was counted is kept.
+func TestLists_OfEstimatesAreNotKept(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	for count, kept := range map[query.Count]bool{query.CountExact: true,
+		query.CountPlanned: false, query.CountEstimated: false} {
+		var a ListAnswer
+		for range 4 {
+			var err error
+			a, err = h.ask("emp", "limit=1", Options{}, query.Options{Count: count})
+			if err != nil || !a.Partial {
+				t.Fatalf("%v: partial %v, %v", count, a.Partial, err)
+			}
+		}
+		if got := a.Origin == HitMemory; got != kept {
+			t.Errorf("%v: %v", count, a.Origin)
+		}
+	}
+}
+
+var errRefused = errors.New("refused")
+
+// An answer that cannot be made of what was found is an error for all who wait, is not
+// kept, and nothing older is given after it.
+func TestLists_RefusedAnswers(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	refuse := true
+	ask := &ListAsk{Limit: 3, Variant: "v", Raw: "v", Alone: true}
+	ask.Pack = func(p *Page, of row.Format) (Packed, error) {
+		if refuse {
+			return Packed{}, errRefused
+		}
+		return packLines(p, of)
+	}
+	get := func(o Options) (ListAnswer, error) {
+		return h.resource("dept").SelectList(t.Context(), ask, o)
+	}
+	for range 3 {
+		if _, err := get(Options{}); err != errRefused {
+			t.Fatalf("error %v", err)
+		}
+	}
+	if n := h.set.Stats().Lists.Entries; n != 0 {
+		t.Errorf("%d entries", n)
+	}
+	refuse = false
+	h.until(func() bool {
+		a, err := get(Options{})
+		return err == nil && a.Origin == HitMemory
+	})
+	refuse = true
+	if _, err := get(Options{NoCache: true}); err != errRefused {
+		t.Errorf("no-cache: %v", err)
+	}
+	if _, err := get(Options{OnlyIfCached: true}); err != ErrNotCached {
+		t.Errorf("an older answer is kept: %v", err)
+	}
+}
+
+// Whoever asks for a great many filtered lists pushes no document out.
+func TestLists_RandomFiltersPushNothingOut(t *testing.T) {
+	h := newListHouse(t, 64<<10)
+	h.hit("dept", "10")
+	h.keepAsked("dept", "loc=eq.DALLAS")
+	before := h.memory.Stats()
+	for i := range 2000 {
+		raw := fmt.Sprint("sal=gt.", i)
+		for range 1 + i%2 {
+			if _, err := h.ask("emp", raw, Options{}, query.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	after, lists := h.memory.Stats(), h.set.Stats().Lists
+	if after.Entries != before.Entries || after.Evictions != before.Evictions ||
+		lists.Bytes > lists.MaxBytes || lists.Evicted == 0 {
+		t.Errorf("documents: %+v, before %+v; lists: %+v", after, before, lists)
+	}
+}
+
+// A spelling that is long is not remembered: the table of spellings has no bound of bytes.
+func TestLists_LongSpellings(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	long := "deptno=eq.10" + strings.Repeat("&", maxSpelling)
+	h.keepAsked("emp", long)
+	h.keepAsked("emp", "deptno=eq.10")
+	var s Snapshot
+	s.Begin(time.Now())
+	if l, _ := h.resource("emp").LookupList(long, row.FormatJSON, &s); l != nil {
+		t.Error("a long spelling is remembered")
+	}
+	h.until(func() bool {
+		s.Begin(time.Now())
+		l, _ := h.resource("emp").LookupList("deptno=eq.10", row.FormatJSON, &s)
+		return l != nil
+	})
 }

@@ -17,6 +17,9 @@ const (
 	// rawSlots is how many spellings of lists are found without being parsed.
 	rawSlots = 1 << 14
 
+	// maxSpelling is the longest spelling, in bytes.
+	maxSpelling = 2 << 10
+
 	// onceSlots is of how many lists it is remembered that they were asked for once.
 	onceSlots = 1 << 16
 
@@ -41,7 +44,7 @@ type listSlot struct {
 	size int64        // guarded by listStore.mu
 }
 
-// A spelling is the query of a URL, as it was sent, and the slot of what it asks for.
+// A spelling is a question, as it was sent, and the slot of what it asks for.
 type spelling struct {
 	form   uint32
 	format row.Format
@@ -88,8 +91,8 @@ func (s *listStore) hash(form uint32, of row.Format, text string) uint64 {
 	return h * 0x9e3779b97f4a7c15
 }
 
-// spelled returns the slot of the list that a query asks for, as it was sent; nil: it was
-// not asked for in this spelling lately. It takes no lock; raw may alias a buffer.
+// spelled returns the slot of the list that a question asks for, as it was sent; nil: it
+// was not asked for in this spelling lately. It takes no lock; raw may alias a buffer.
 func (s *listStore) spelled(form uint32, of row.Format, raw string) *listSlot {
 	p := s.raw[s.hash(form, of, raw)>>32%rawSlots].Load()
 	if p == nil || p.form != form || p.format != of || p.raw != raw {
@@ -98,9 +101,9 @@ func (s *listStore) spelled(form uint32, of row.Format, raw string) *listSlot {
 	return p.slot
 }
 
-// spell notes that a query asks for the list in a slot.
+// spell notes that a question asks for the list in a slot.
 func (s *listStore) spell(ask *ListAsk, slot *listSlot) {
-	if !ask.Alone {
+	if !ask.Alone || len(ask.Raw) > maxSpelling {
 		return
 	}
 	k, raw := &slot.key, ask.Raw

@@ -45,7 +45,8 @@ type form struct {
 
 	kept         *listStore
 	lists        *fresh.Space    // nil: lists are not kept
-	listQuestion *fresh.Question // what every list depends on
+	listQuestion *fresh.Question // what a list of whole documents depends on
+	rowQuestion  *fresh.Question // what a list of columns does; nil: the same
 
 	disk   *tier.Disk // nil: none, or one that cannot keep these documents
 	copier *copier

@@ -343,16 +343,15 @@ func TestResource_FormatsAreEntriesOfTheirOwn(t *testing.T) {
 	})
 }
 
-func TestResource_List(t *testing.T) {
+func TestResource_Keys(t *testing.T) {
 	h := newHouse(t, nil)
-	answers, more, err := h.resource("emp").List(t.Context(), nil, 2, row.FormatJSON)
-	if err != nil || len(answers) != 2 || !more || answers[1].Key != "7782" {
-		t.Fatalf("List = %v, %v, %v", answers, more, err)
+	keys, more, err := h.resource("emp").Keys(t.Context(), nil, 2)
+	if err != nil || len(keys) != 2 || !more || keys[1] != "7782" {
+		t.Fatalf("Keys = %v, %v, %v", keys, more, err)
 	}
-	after := answers[1].Key
-	answers, more, err = h.resource("emp").List(t.Context(), &after, 2, row.FormatJSON)
-	if err != nil || len(answers) != 1 || more || answers[0].Key != "7839" {
-		t.Errorf("List after = %v, %v, %v", answers, more, err)
+	keys, more, err = h.resource("emp").Keys(t.Context(), &keys[1], 2)
+	if err != nil || len(keys) != 1 || more || keys[0] != "7839" {
+		t.Errorf("Keys after = %v, %v, %v", keys, more, err)
 	}
 }
 

@@ -133,14 +133,11 @@ func (w *warming) all(ctx context.Context) error {
 	var after *row.Key
 	for {
 		begin := time.Now()
-		found, err := w.f.list(ctx, after, warmBatch)
-		if err != nil || len(found) == 0 {
+		found, _, err := w.f.page(ctx, after, warmBatch)
+		if err != nil || len(found.Rows) == 0 {
 			return err
 		}
-		keys := make([]row.Key, len(found))
-		for i := range found {
-			keys[i] = found[i].Key
-		}
+		keys := keysOf(found.Rows)
 		if err := w.load(ctx, keys, begin); err != nil {
 			return err
 		}

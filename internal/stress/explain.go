@@ -6,17 +6,21 @@ import (
 	"time"
 )
 
-// A Look is what one read says of one register: that it is in State or, with
-// NotIn, that it is not a row of that parent.
+// A Look is what one read says of one register: that it is in State; or, with NotIn, that
+// it is not a row of that parent; or, with Below, that its value is less.
 type Look struct {
 	Register *Register
 	State    State
 	NotIn    int32
+	Below    int64
 }
 
 func (l *Look) accepts(s State) bool {
-	if l.NotIn != 0 {
+	switch {
+	case l.NotIn != 0:
 		return s.Parent != l.NotIn
+	case l.Below != 0:
+		return s.Value < l.Below
 	}
 	return s == l.State
 }
@@ -117,9 +121,12 @@ func (l *Look) describe() string {
 	l.Register.mu.Lock()
 	defer l.Register.mu.Unlock()
 	b := new(strings.Builder)
-	if l.NotIn != 0 {
+	switch {
+	case l.NotIn != 0:
 		fmt.Fprintf(b, "seen not in %d; versions:", l.NotIn)
-	} else {
+	case l.Below != 0:
+		fmt.Fprintf(b, "seen with less than %d; versions:", l.Below)
+	default:
 		fmt.Fprintf(b, "seen %+v; versions:", l.State)
 	}
 	vs := l.Register.versions

@@ -113,6 +113,24 @@ func TestRead_ExplainAbsentChild(t *testing.T) {
 	}
 }
 
+// A row that is not among those with at least some value had less then, or was not there.
+func TestRead_ExplainLess(t *testing.T) {
+	c := register(State{Value: 1}, version{state: State{Value: 5}, begun: 100, done: 110},
+		version{state: State{}, begun: 200, done: 210})
+	tests := []struct {
+		from, to Moment
+		below    int64
+		ok       bool
+	}{{0, 50, 5, true}, {111, 150, 5, false}, {111, 150, 6, true}, {105, 150, 5, true},
+		{211, 300, 5, true}, {0, 50, 1, false}}
+	for _, tt := range tests {
+		r := Read{What: "x", From: tt.from, To: tt.to, Looks: []Look{{Register: c, Below: tt.below}}}
+		if err := r.Explain(); (err == nil) != tt.ok {
+			t.Errorf("below %d between %d and %d: %v, want ok %v", tt.below, tt.from, tt.to, err, tt.ok)
+		}
+	}
+}
+
 func TestLook_SpansAreMerged(t *testing.T) {
 	c := register(State{Value: 1, Parent: 10},
 		version{state: State{Value: 2, Parent: 20}, begun: 100, done: 110},

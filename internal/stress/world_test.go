@@ -91,6 +91,12 @@ type page struct {
 	key   int32
 	limit int  // of a list, which begins behind key; 0: it is a document
 	seen  seen // by readers of all of its formats
+
+	// A filtered list has a filter: of rows with at least this value, the largest first,
+	// or of the rows of a parent.
+	least  int64
+	parent int32
+	count  bool // all that the filter finds are counted
 }
 
 func (p *page) path() string {

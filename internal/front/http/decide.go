@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -65,7 +66,6 @@ type question struct {
 	// general says that a list is asked for otherwise than by keys or a page of all
 	// documents: package query reads what for.
 	general bool
-	window  window // of a general list, once it was read
 }
 
 // ask decides about a read of a document of a resource that the rule protects.
@@ -187,7 +187,9 @@ func (q *question) conclude(
 	}
 	a.doc = f.doc
 	if f.list != nil {
-		a.more = f.list.Lines
+		if a.more = f.list.Lines; f.list.Partial {
+			a.code = http.StatusPartialContent
+		}
 	}
 	coded := r.AcceptEncoding != nil && len(o.Compression) > 0
 

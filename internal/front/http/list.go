@@ -5,8 +5,8 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
@@ -53,10 +53,10 @@ func (q *question) askList(
 // rows, their count.
 func wantsMore(r *request) bool {
 	return r.Range != nil && !r.Head ||
-		r.Prefer != nil && strings.Contains(row.Alias(r.Prefer), "count=")
+		r.Prefer != nil && parsePrefer(row.Alias(r.Prefer)).count != query.CountNone
 }
 
-// concludeList makes the answer with the documents of a list, which m.docs are, of size
+// concludeList makes the answer with documents by their keys, which m.docs are, of size
 // bytes together. coder compresses it if the client takes that and it pays: there is no
 // copy that could be sent. Without a coder that is errLater.
 func (q *question) concludeList(
@@ -68,16 +68,7 @@ func (q *question) concludeList(
 	a := &m.a
 	*a = answer{code: http.StatusOK, shared: shared, kind: q.media.name, list: m.docs,
 		media: q.media, size: size + listFrame(q.media.format, len(m.docs))}
-	switch {
-	case q.media.name == objectType:
-		a.list, a.body, a.size = nil, m.docs[0].Body(), size
-		fallthrough
-	case q.general:
-		a.code = q.window.status()
-		m.lines = q.window.append(m.lines[:0])
-	default:
-		m.lines = m.list.appendRange(m.lines[:0], len(m.docs))
-	}
+	m.lines = m.list.appendRange(m.lines[:0], len(m.docs))
 	takes := m.takes(o, r, q.private, q.noTransform)
 	plain := takes.takes(row.Identity)
 	switch {

@@ -9,59 +9,27 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
+// A listing is what answers with lists of a resource have in common.
+type listing struct {
+	base, name string // of the path
+	most       int    // bytes of a body
+}
+
+func (c *call) listing() listing {
+	return listing{base: c.o.BasePath, name: c.res.Name(), most: c.o.MaxList}
+}
+
+// link links to the page with this query (RFC 8288).
+func (l *listing) link(query string) string {
+	return "Link: <" + l.base + "/" + url.PathEscape(l.name) + "?" + query +
+		`>; rel="next"` + "\r\n"
+}
+
 // A packer makes one document of a page, and the header lines that go with it. It holds
 // nothing of the request: a load goes on when who asked has left.
 type packer struct {
+	listing
 	listQuery
-	base, name string
-	most       int // bytes
-}
-
-// ask returns the question for a page.
-func (c *call) ask(l *listQuery, limit int) *resource.ListAsk {
-	p := &packer{base: c.o.BasePath, name: c.res.Name(), most: c.o.MaxList,
-		listQuery: listQuery{limit: l.limit, format: strings.Clone(l.format)}}
-	if l.after != nil {
-		k := row.Key(strings.Clone(string(*l.after)))
-		p.after = &k
-	}
-	return &resource.ListAsk{After: p.after, Limit: limit, Pack: p.pack,
-		Variant: p.format + "," + strconv.Itoa(p.limit),
-		Raw:     string(c.r.Query), Alone: l.format == ""}
-}
-
-// pack makes the body of a page and its lines. Documents that would make it larger than
-// an answer may be are left for the next page; one that is larger alone comes alone.
-func (p *packer) pack(docs []*row.Document, last []row.Key, more bool, of row.Format) (
-	body []byte, lines string, rows int,
-) {
-	size := 0
-	for i, doc := range docs {
-		if size += len(doc.Body()) + 1; size > p.most && i > 0 {
-			docs, more = docs[:i], true
-			break
-		}
-	}
-	a := answer{list: docs, media: media{format: of}}
-	body = a.appendList(make([]byte, 0, size+16))
-	head := p.appendRange(nil, len(docs))
-	if more && len(docs) > 0 {
-		head = append(head, p.nextLink(last[len(docs)-1])...)
-	}
-	return body, string(head), len(docs)
-}
-
-// nextLink links to the page that follows last (RFC 8288).
-func (p *packer) nextLink(last row.Key) string {
-	v := url.Values{"after": {string(last)}}
-	if p.limit > 0 {
-		v.Set("limit", strconv.Itoa(p.limit))
-	}
-	if p.format != "" {
-		v.Set("format", p.format)
-	}
-	return "Link: <" + p.base + "/" + url.PathEscape(p.name) + "?" + v.Encode() +
-		`>; rel="next"` + "\r\n"
 }
 
 // page answers with the documents that follow l.after, as many as the limit and the size
@@ -71,10 +39,54 @@ func (c *call) page(q *question, l *listQuery) (*answer, error) {
 	if limit == 0 {
 		limit = min(defaultLimit, max(c.res.MaxLimit(), 1))
 	}
+	p := &packer{listing: c.listing(),
+		listQuery: listQuery{limit: l.limit, format: strings.Clone(l.format)}}
+	if l.after != nil {
+		k := row.Key(strings.Clone(string(*l.after)))
+		p.after = &k
+	}
+	return c.keptOrRead(q, limit, &resource.ListAsk{After: p.after, Limit: limit, Pack: p.pack,
+		Variant: p.format + "," + strconv.Itoa(p.limit),
+		Raw:     string(c.m.spelling(c.r, q.media)), Alone: l.format == ""})
+}
+
+// pack makes the body of a page and its lines. Documents that would make it larger than
+// an answer may be are left for the next page; one that is larger alone comes alone.
+func (p *packer) pack(found *resource.Page, of row.Format) (resource.Packed, error) {
+	docs, more, size := found.Docs, found.More, 0
+	for i, doc := range docs {
+		if size += len(doc.Body()) + 1; size > p.most && i > 0 {
+			docs, more = docs[:i], true
+			break
+		}
+	}
+	a := answer{list: docs, media: media{format: of}}
+	body := a.appendList(make([]byte, 0, size+16))
+	head := p.appendRange(nil, len(docs))
+	if more && len(docs) > 0 {
+		head = append(head, p.nextLink(found.Keys[len(docs)-1])...)
+	}
+	return resource.Packed{Body: body, Lines: string(head), Rows: len(docs)}, nil
+}
+
+// nextLink links to the page that follows last.
+func (p *packer) nextLink(last row.Key) string {
+	v := url.Values{"after": {string(last)}}
+	if p.limit > 0 {
+		v.Set("limit", strconv.Itoa(p.limit))
+	}
+	if p.format != "" {
+		v.Set("format", p.format)
+	}
+	return p.link(v.Encode())
+}
+
+// keptOrRead answers with a list of up to limit documents, from memory or the database.
+func (c *call) keptOrRead(q *question, limit int, ask *resource.ListAsk) (*answer, error) {
 	if err := c.claim(limit); err != nil {
 		return nil, err
 	}
-	ask, o := c.ask(l, limit), q.options(c.r)
+	o := q.options(c.r)
 	got, err := c.res.SelectList(c.ctx, ask, o)
 	if err == nil && got.Origin == resource.HitMemory && q.exceeds(got.Lag) && !o.OnlyIfCached {
 		o.NoCache = true // older than the client takes: ask the database
@@ -117,11 +129,10 @@ func (s *loop) answerKept(
 	p *peer, r *request, res *loopResource, out []byte, closing bool,
 ) ([]byte, bool) {
 	q := &s.q
-	if wantsMore(r) || q.askKept(s.live, &s.memo, r, res.Resource, res.rule) != nil ||
-		q.media.name == objectType {
+	if q.askKept(s.live, &s.memo, r, res.Resource, res.rule) != nil {
 		return out, false
 	}
-	list, at := res.LookupList(row.Alias(r.Query), q.media.format, &s.snapshot)
+	list, at := res.LookupList(s.spelling(r, q.media), q.media.format, &s.snapshot)
 	if list == nil || !q.takes(resource.Hit, at) {
 		return out, false
 	}
@@ -130,8 +141,31 @@ func (s *loop) answerKept(
 	if err != nil {
 		return out, false
 	}
-	res.answeredKept(list.Rows, a.code)
+	res.answeredKept(a.code)
 	return s.append(p, r, res, resource.Hit, out, closing), true
+}
+
+// spelling returns what a request says of the list that it asks for, as it was sent, all
+// but the format. It is good for as long as the request and m.text.
+func (m *memo) spelling(r *request, of media) string {
+	// Fast path: the query says it all.
+	ranged := r.Range != nil && !r.Head
+	if r.Prefer == nil && !ranged && of.name != objectType {
+		return row.Alias(r.Query)
+	}
+
+	// Slow path. No query has an end of a line in it, nor has a header.
+	m.text = append(m.text[:0], r.Query...)
+	if of.name == objectType {
+		m.text = append(m.text, "\nobject"...)
+	}
+	if ranged {
+		m.text = append(append(m.text, "\nrange "...), r.Range...)
+	}
+	if r.Prefer != nil {
+		m.text = append(append(m.text, "\nprefer "...), r.Prefer...)
+	}
+	return row.Alias(m.text)
 }
 
 // askKept decides about a list without reading its query.

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -322,9 +323,9 @@ type loopResource struct {
 	limit int
 }
 
-// counts are lists that were answered from memory, and what the tally has counted for
-// them.
-type counts struct{ lists, listed, unlisted atomic.Uint64 }
+// counts are lists that were answered from memory: those of documents by key, with what
+// the tally has counted for them; and those that were kept as a whole, by status.
+type counts struct{ lists, listed, unlisted, kept, keptPart, keptSame atomic.Uint64 }
 
 // answeredList counts a list of so many documents, without so many that are not there.
 func (r *loopResource) answeredList(documents, absent uint64) {
@@ -335,13 +336,17 @@ func (r *loopResource) answeredList(documents, absent uint64) {
 	r.unlisted.Store(r.unlisted.Load() + absent)
 }
 
-// answeredKept counts a list of so many rows that was found as a whole.
-func (r *loopResource) answeredKept(rows int, code int) {
+// answeredKept counts a list that was found as a whole.
+func (r *loopResource) answeredKept(code int) {
 	r.tally.List()
-	r.lists.Store(r.lists.Load() + 1)
-	if code == 304 {
-		r.notModified.Store(r.notModified.Load() + 1)
+	to := &r.kept
+	switch code {
+	case http.StatusPartialContent:
+		to = &r.keptPart
+	case http.StatusNotModified:
+		to = &r.keptSame
 	}
+	to.Store(to.Load() + 1)
 }
 
 // querySpec returns what the query of a list may say.

@@ -55,7 +55,10 @@ func TestLists_ByKeysAreAnsweredOnTheLoop(t *testing.T) {
 		{"/depts?limit=2&after=10", "", true},
 		{"/depts?limit=2", "If-None-Match: *\r\n", true},
 		{"/pay?id=in.(1)", "", false},
-		{"/depts?deptno=gt.1", "", false},
+		{"/depts?deptno=gt.1", "", true},
+		{"/depts?deptno=gt.1&format=msgpack", "", false},
+		{"/depts?limit=1", "Prefer: count=planned\r\n", false},
+		{"/depts?deptno=gt.1", "Accept: application/vnd.pgrst.object+json\r\n", false},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			raw := method + " " + tt.path + " HTTP/1.1\r\nHost: localhost\r\n" + tt.headers

@@ -65,16 +65,13 @@ func (p *picker) learn(ctx context.Context, res *resource.Resource) error {
 	defer cancel()
 	keys, after := []row.Key{}, (*row.Key)(nil)
 	for more := true; more && len(keys) < maxRandom; {
-		var page []resource.Answer
+		var page []row.Key
 		var err error
-		if page, more, err = res.List(ctx, after, randomPage, row.FormatJSON); err != nil {
+		if page, more, err = res.Keys(ctx, after, randomPage); err != nil {
 			return err
 		}
-		for i := range page {
-			keys = append(keys, page[i].Key)
-		}
-		if len(page) > 0 {
-			after = &page[len(page)-1].Key
+		if keys = append(keys, page...); len(page) > 0 {
+			after = &page[len(page)-1]
 		}
 	}
 	p.keys.Store(res, keys)

@@ -7,45 +7,8 @@ import (
 
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
 )
-
-// A window is which rows of a list an answer has.
-type window struct {
-	first, rows int
-	total       int64       // of the list; -1: not counted
-	count       query.Count // as it was asked for
-	after       bool        // the page follows a cursor: its rows have no numbers
-}
-
-// status returns the status of an answer with these rows.
-func (w *window) status() int {
-	if w.total >= 0 && int64(w.rows) < w.total {
-		return http.StatusPartialContent
-	}
-	return http.StatusOK
-}
-
-// append appends the header lines that say which rows these are.
-func (w *window) append(dst []byte) []byte {
-	if w.count != query.CountNone {
-		dst = append(append(dst, "Preference-Applied: count="...), w.count.String()...)
-		dst = append(dst, "\r\n"...)
-	}
-	if w.after {
-		return dst
-	}
-	dst = append(dst, "Content-Range: "...)
-	if w.rows == 0 {
-		dst = append(dst, '*')
-	} else {
-		dst = strconv.AppendInt(dst, int64(w.first), 10)
-		dst = strconv.AppendInt(append(dst, '-'), int64(w.first+w.rows-1), 10)
-	}
-	if dst = append(dst, '/'); w.total < 0 {
-		return append(dst, "*\r\n"...)
-	}
-	return append(strconv.AppendInt(dst, w.total, 10), "\r\n"...)
-}
 
 // selected answers a list in the language of package query.
 func (c *call) selected(q *question) (*answer, error) {
@@ -65,77 +28,101 @@ func (c *call) selected(q *question) (*answer, error) {
 	} else {
 		q.media, err = c.m.accept(c.r.Accept)
 	}
-	switch {
-	case err != nil:
-		return nil, err
-	case q.onlyIfCached:
-		return nil, resource.ErrNotCached // such lists are read from the database
-	}
-	if err := c.claim(want.Limit); err != nil {
-		return nil, err
-	}
-	found, err := c.res.Select(c.ctx, want, q.media.format)
 	if err != nil {
 		return nil, err
 	}
-	size, err := c.holds(found)
-	if err != nil {
-		return nil, err
-	}
-	q.window = window{first: want.Offset, rows: len(found.Answers), total: found.Total,
-		count: want.Count, after: want.After != nil}
-	if err := q.checkWindow(); err != nil {
-		return nil, err
-	}
-	shared := c.shared(c.o.cacheControl(q.private))
-	a, err := q.concludeList(c.o, c.m, c.r, size, shared, &c.h.coder)
-	if err == nil && found.Next != "" && q.media.name != objectType {
-		a.more += c.nextPage(found.Next, want.Format)
-	}
-	return a, err
+	p := &selection{listing: c.listing(), want: want, object: q.media.name == objectType}
+	return c.keptOrRead(q, want.Limit, &resource.ListAsk{Query: want, Pack: p.pack,
+		Variant: p.variant(), Raw: string(c.m.spelling(c.r, q.media)), Alone: want.Format == ""})
 }
 
-// holds takes the documents of a list, and returns their size together.
-func (c *call) holds(found *resource.Listing) (size int, err error) {
-	for i := range found.Answers {
-		doc := found.Answers[i].Doc
-		if size += len(doc.Body()) + 1; size > c.o.MaxList {
-			return 0, problem{kind: kindTooLarge, hint: "ask for fewer rows: limit=",
-				detail: "the documents together are larger than " +
-					strconv.Itoa(c.o.MaxList) + " bytes"}
+// A selection packs what a query has found. It holds nothing of the request.
+type selection struct {
+	listing
+	want   *query.Query
+	object bool // one document is asked for, as it is
+}
+
+// variant names what else than the query the answer depends on.
+func (s *selection) variant() string {
+	if s.object {
+		return "object," + s.want.Format
+	}
+	return "array," + s.want.Format
+}
+
+// pack makes the body of a list, and the lines that say which rows these are and where
+// the list goes on.
+func (s *selection) pack(p *resource.Page, of row.Format) (resource.Packed, error) {
+	size := 0
+	for _, doc := range p.Docs {
+		if size += len(doc.Body()) + 1; size > s.most {
+			return resource.Packed{}, problem{kind: kindTooLarge,
+				hint:   "ask for fewer rows: limit=",
+				detail: "the documents together are larger than " + strconv.Itoa(s.most) + " bytes"}
 		}
-		c.m.docs = append(c.m.docs, doc)
 	}
-	size -= len(found.Answers)
-	c.learn(len(found.Answers), size)
-	c.from = summary(found.Answers)
-	return size, nil
+	if err := s.check(len(p.Docs), p.Total); err != nil {
+		return resource.Packed{}, err
+	}
+	packed := resource.Packed{Rows: len(p.Docs)}
+	lines := s.appendLines(nil, len(p.Docs), p.Total)
+	if s.object {
+		packed.Body, packed.Lines = p.Docs[0].Body(), string(lines)
+		return packed, nil
+	}
+	a := answer{list: p.Docs, media: media{format: of}}
+	packed.Body = a.appendList(make([]byte, 0, size+16))
+	if p.Next != "" {
+		next := p.Next
+		if s.want.Format != "" {
+			next += "&format=" + url.QueryEscape(s.want.Format)
+		}
+		lines = append(lines, s.link(next)...)
+	}
+	packed.Lines = string(lines)
+	return packed, nil
 }
 
-// checkWindow refuses a window that begins behind the last row, and an object of other
-// than one row.
-func (q *question) checkWindow() error {
-	w := &q.window
+// check refuses a window that begins behind the last row, and an object of other than one
+// row.
+func (s *selection) check(rows int, total int64) error {
+	first := s.want.Offset
 	switch {
-	case w.total >= 0 && int64(w.first) > w.total:
+	case total >= 0 && int64(first) > total:
 		return problem{kind: kindRange, code: query.CodeRange,
 			detail: "Requested range not satisfiable",
-			details: "An offset of " + strconv.Itoa(w.first) +
-				" was requested, but there are only " + strconv.FormatInt(w.total, 10) + " rows.",
-			header: "Content-Range: */" + strconv.FormatInt(w.total, 10) + "\r\n"}
-	case q.media.name == objectType && w.rows != 1:
+			details: "An offset of " + strconv.Itoa(first) +
+				" was requested, but there are only " + strconv.FormatInt(total, 10) + " rows.",
+			header: "Content-Range: */" + strconv.FormatInt(total, 10) + "\r\n"}
+	case s.object && rows != 1:
 		return problem{kind: kindNotSingular, code: "PGRST116",
 			detail:  "Cannot coerce the result to a single JSON object",
-			details: "The result contains " + strconv.Itoa(w.rows) + " rows"}
+			details: "The result contains " + strconv.Itoa(rows) + " rows"}
 	}
 	return nil
 }
 
-// nextPage links to a page (RFC 8288).
-func (c *call) nextPage(query, format string) string {
-	if format != "" {
-		query += "&format=" + url.QueryEscape(format)
+// appendLines appends the header lines that say which rows these are, of how many; total
+// is -1 if they were not counted. Rows that follow a cursor have no numbers.
+func (s *selection) appendLines(dst []byte, rows int, total int64) []byte {
+	if s.want.Count != query.CountNone {
+		dst = append(append(dst, "Preference-Applied: count="...), s.want.Count.String()...)
+		dst = append(dst, "\r\n"...)
 	}
-	return "Link: <" + c.o.BasePath + "/" + url.PathEscape(c.res.Name()) + "?" + query +
-		`>; rel="next"` + "\r\n"
+	if s.want.After != nil {
+		return dst
+	}
+	dst = append(dst, "Content-Range: "...)
+	if rows == 0 {
+		dst = append(dst, '*')
+	} else {
+		first := s.want.Offset
+		dst = strconv.AppendInt(dst, int64(first), 10)
+		dst = strconv.AppendInt(append(dst, '-'), int64(first+rows-1), 10)
+	}
+	if dst = append(dst, '/'); total < 0 {
+		return append(dst, "*\r\n"...)
+	}
+	return append(strconv.AppendInt(dst, total, 10), "\r\n"...)
 }

@@ -73,7 +73,8 @@ func (l *protocol) addStats(of func(resource string) *ResourceStats) {
 		lists, listed, unlisted := r.lists.Load(), r.listed.Load(), r.unlisted.Load()
 		found := max(r.tally.Hits()+r.tally.Stale(), same+listed)
 		absent := max(r.tally.Absent(), unlisted)
-		for code, n := range map[int]uint64{304: same, 200: found - same - listed + lists,
+		for code, n := range map[int]uint64{304: same + r.keptSame.Load(),
+			200: found - same - listed + lists + r.kept.Load(), 206: r.keptPart.Load(),
 			404: absent - unlisted} {
 			if n > 0 {
 				s.Codes[code] += n

@@ -114,19 +114,19 @@ func (s *Store) Scan(ctx context.Context, q *Scan) (next uint64, keys []string, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.ReadTimeout)
 	defer cancel()
-	answers, more, err := r.List(ctx, after, limit, row.FormatJSON)
+	page, more, err := r.Keys(ctx, after, limit)
 	if err != nil {
 		return 0, nil, err
 	}
-	for i := range answers {
-		key := string(o.AppendKey(nil, r.Name(), answers[i].Key))
+	for _, k := range page {
+		key := string(o.AppendKey(nil, r.Name(), k))
 		if q.Match == "" || Match(q.Match, key) {
 			keys = append(keys, key)
 		}
 	}
 	switch {
-	case more && len(answers) > 0:
-		at = place{resource: r.Name(), after: answers[len(answers)-1].Key}
+	case more && len(page) > 0:
+		at = place{resource: r.Name(), after: page[len(page)-1]}
 	case len(res) > 1:
 		at = place{resource: res[1].Name(), whole: true}
 	default:
