@@ -111,8 +111,8 @@ robust: deps ## everything fails that hotrow depends on: the failure matrix, as 
 	HOTROW_ROBUST=all $(GO) test ./internal/robust -count=1 -timeout 60m -v
 
 .PHONY: interop
-interop: ## clients of Redis in six languages, and a collector of OpenTelemetry, installed where missing (Debian, as root)
-	scripts/interop-redis
+interop: ## clients of Redis and memcached in six languages, and a collector of OpenTelemetry, installed where missing (Debian, as root)
+	scripts/interop-kv
 	scripts/interop-otel
 
 .PHONY: stress
