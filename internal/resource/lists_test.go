@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -336,4 +337,58 @@ func TestLists_LongSpellings(t *testing.T) {
 		l, _ := h.resource("emp").LookupList("deptno=eq.10", row.FormatJSON, &s)
 		return l != nil
 	})
+}
+
+// Many lists are found by their spellings: those that share a part of the hashes have
+// several places in it.
+func TestListStore_FindsManySpellings(t *testing.T) {
+	const lists = 2000
+	s := newListStore(16 << 20)
+	raw := func(i int) string { return fmt.Sprint("author=eq.", i) }
+	for i := range lists {
+		l := &List{Doc: row.NewDocument("", row.FormatJSON, []byte("[]"), 1, row.Stamp{}),
+			copy: new(fresh.Copy)}
+		slot := s.put(listKey{text: raw(i)}, l, 1)
+		s.spell(&ListAsk{Raw: raw(i), Alone: true}, slot)
+		s.spell(&ListAsk{Raw: raw(i), Alone: true}, slot)
+	}
+	lost := 0
+	for i := range lists {
+		if slot := s.spelled(0, row.FormatJSON, raw(i)); slot == nil {
+			lost++
+		} else if slot.key.text != raw(i) {
+			t.Fatalf("%s finds %s", raw(i), slot.key.text)
+		}
+	}
+	if lost > lists/200 {
+		t.Errorf("%d of %d spellings are not found", lost, lists)
+	}
+	// Spellings of what is gone make room first.
+	for i := range lists {
+		s.mu.Lock()
+		s.remove(s.slots[listKey{text: raw(i)}])
+		s.mu.Unlock()
+	}
+	if s.spelled(0, row.FormatJSON, raw(0)).list.Load() != nil {
+		t.Error("a list that is gone is found")
+	}
+}
+
+// BenchmarkListStore_Spelled is the look-up of one of many lists by a request as it came.
+func BenchmarkListStore_Spelled(b *testing.B) {
+	s := newListStore(64 << 20)
+	raws := make([]string, 10_000)
+	for i := range raws {
+		raws[i] = fmt.Sprint("author=eq.", i, "&order=created.desc&limit=25")
+		l := &List{Doc: row.NewDocument("", row.FormatJSON, []byte("[]"), 1, row.Stamp{}),
+			copy: new(fresh.Copy)}
+		s.spell(&ListAsk{Raw: raws[i], Alone: true}, s.put(listKey{text: raws[i]}, l, 1))
+	}
+	i := 0
+	for b.Loop() {
+		i = (i + 7919) % len(raws)
+		if s.spelled(0, row.FormatJSON, raws[i]) == nil {
+			i++
+		}
+	}
 }

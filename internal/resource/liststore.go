@@ -2,6 +2,7 @@ package resource
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -14,11 +15,15 @@ const (
 	// maxKeptList is the largest list that is kept, in bytes.
 	maxKeptList = 1 << 20
 
-	// rawSlots is how many spellings of lists are found without being parsed.
-	rawSlots = 1 << 14
+	// sizeOfSpelled is of how many bytes of lists one spelling is found without being
+	// parsed, and ways is among how many places it is looked for. With one place each, of
+	// a thousand spellings in 16,384 places sixty met another and were parsed each time.
+	sizeOfSpelled = 1 << 10
+	ways          = 4
 
-	// maxSpelling is the longest spelling, in bytes.
-	maxSpelling = 2 << 10
+	// maxSpelling is the longest spelling, in bytes: who spells one question in a great
+	// many ways takes no more memory than lists may have.
+	maxSpelling = 1 << 10
 
 	// onceSlots is of how many lists it is remembered that they were asked for once.
 	onceSlots = 1 << 16
@@ -46,11 +51,20 @@ type listSlot struct {
 
 // A spelling is a question, as it was sent, and the slot of what it asks for.
 type spelling struct {
-	form   uint32
-	format row.Format
-	raw    string
-	slot   *listSlot
+	hash uint64 // of all that follows but slot
+	form uint32
+	of   row.Format
+	raw  string
+	slot *listSlot
 }
+
+// is reports whether p is there and is of this question.
+func (p *spelling) is(hash uint64, form uint32, of row.Format, raw string) bool {
+	return p != nil && p.hash == hash && p.form == form && p.of == of && p.raw == raw
+}
+
+// A bucket has the spellings of one part of the hashes; they are in one cache line.
+type bucket [ways]atomic.Pointer[spelling]
 
 // A listStore keeps the lists of a Set within a bound of bytes of its own: whoever asks
 // for lists pushes no document out. A list is kept once it was missed twice, so that
@@ -61,7 +75,7 @@ type spelling struct {
 type listStore struct {
 	budget int64
 	seed   maphash.Seed
-	raw    []atomic.Pointer[spelling]
+	raw    []bucket // a power of two
 	once   []atomic.Uint32
 
 	mu    sync.Mutex // guards what follows; innermost
@@ -73,9 +87,10 @@ type listStore struct {
 
 // newListStore returns a store for so many bytes; 0: it keeps nothing.
 func newListStore(budget int64) *listStore {
+	n := min(max(budget/sizeOfSpelled/ways, 1<<12), 1<<18)
 	return &listStore{
 		budget: budget, seed: maphash.MakeSeed(), slots: make(map[listKey]*listSlot),
-		raw: make([]atomic.Pointer[spelling], rawSlots), once: make([]atomic.Uint32, onceSlots),
+		raw: make([]bucket, 1<<bits.Len64(uint64(n-1))), once: make([]atomic.Uint32, onceSlots),
 	}
 }
 
@@ -94,23 +109,39 @@ func (s *listStore) hash(form uint32, of row.Format, text string) uint64 {
 // spelled returns the slot of the list that a question asks for, as it was sent; nil: it
 // was not asked for in this spelling lately. It takes no lock; raw may alias a buffer.
 func (s *listStore) spelled(form uint32, of row.Format, raw string) *listSlot {
-	p := s.raw[s.hash(form, of, raw)>>32%rawSlots].Load()
-	if p == nil || p.form != form || p.format != of || p.raw != raw {
-		return nil
+	h := s.hash(form, of, raw)
+	b := s.bucket(h)
+	for i := range b {
+		if p := b[i].Load(); p.is(h, form, of, raw) {
+			return p.slot
+		}
 	}
-	return p.slot
+	return nil
 }
+
+func (s *listStore) bucket(hash uint64) *bucket { return &s.raw[hash>>32&uint64(len(s.raw)-1)] }
 
 // spell notes that a question asks for the list in a slot.
 func (s *listStore) spell(ask *ListAsk, slot *listSlot) {
 	if !ask.Alone || len(ask.Raw) > maxSpelling {
 		return
 	}
-	k, raw := &slot.key, ask.Raw
-	at := &s.raw[s.hash(k.form, k.format, raw)>>32%rawSlots]
-	if p := at.Load(); p == nil || p.slot != slot || p.raw != raw {
-		at.Store(&spelling{k.form, k.format, raw, slot})
+	k := &slot.key
+	p := &spelling{s.hash(k.form, k.format, ask.Raw), k.form, k.format, ask.Raw, slot}
+	b := s.bucket(p.hash)
+	to := &b[p.hash%ways] // that goes where all places are taken
+	for i := range b {
+		switch old := b[i].Load(); {
+		case old.is(p.hash, p.form, p.of, p.raw):
+			if old.slot != slot {
+				b[i].Store(p)
+			}
+			return
+		case old == nil || old.slot.list.Load() == nil: // free, or of a list that is gone
+			to = &b[i]
+		}
 	}
+	to.Store(p)
 }
 
 // again notes that a list was missed, and reports whether it was before.

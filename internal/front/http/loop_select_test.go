@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/row"
@@ -242,5 +244,33 @@ func TestSelect_HitAllocatesNothing(t *testing.T) {
 		if n != 0 {
 			t.Errorf("a filtered list with %q allocates %v times", headers, n)
 		}
+	}
+}
+
+// BenchmarkLoop_Select is a filtered list without sockets, beside the document that is its
+// one row: what a list costs more.
+func BenchmarkLoop_Select(b *testing.B) {
+	set, _ := openSet(b)
+	h := New(Options{Resources: set})
+	for _, path := range []string{"/depts/10", "/depts?dname=eq.ACCOUNTING&order=loc.desc&limit=2"} {
+		eventually(b, path+" comes from memory", func() bool {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+path, nil))
+			return strings.Contains(w.Header().Get("Cache-Status"), "hit")
+		})
+		in := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		out := make([]byte, 0, 64<<10)
+		b.Run(path, func(b *testing.B) {
+			s := newStepper(b, h)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%16 == 0 {
+					s.scope.Wake(time.Now())
+				}
+				if _, _, next := s.l.Step(s.conn, in, out); next != lane.More {
+					s.scope.Wake(time.Now()) // the feed was not looked at for long
+				}
+			}
+		})
 	}
 }
