@@ -63,6 +63,11 @@ func (s *Snapshot) of(u *upstream) *AsOf {
 			return &s.list[i]
 		}
 	}
+	return s.look(u)
+}
+
+// look takes the state of a source.
+func (s *Snapshot) look(u *upstream) *AsOf {
 	s.list = append(s.list, u.asOf(monotonicAt(s.now)))
 	return &s.list[len(s.list)-1]
 }

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/httprule"
@@ -14,7 +15,8 @@ type media struct {
 	name   string
 }
 
-// documentMedia are the representations of documents, the preferred one first.
+// documentMedia are the representations of documents, the preferred one first. One is told
+// from another by its address.
 var documentMedia = [7]media{
 	{row.FormatJSON, "application/json"},
 	{row.FormatMsgPack, "application/vnd.msgpack"},
@@ -29,15 +31,20 @@ var documentMedia = [7]media{
 const objectType = "application/vnd.pgrst.object+json"
 
 // mediaOf has the name of each format under which documents are stored.
-var mediaOf = func() (of [row.NumFormats]media) {
+var mediaOf = func() (of [row.NumFormats]*media) {
 	for f := range row.Format(row.NumFormats) {
-		of[f] = media{f, f.MediaType()}
+		i := slices.Index(documentNames[:], f.MediaType())
+		if i < 0 {
+			of[f] = &media{format: f} // no client is sent it
+			continue
+		}
+		of[f] = &documentMedia[i]
 	}
 	return of
 }()
 
 // stored reports whether documents are stored under the name.
-func (m media) stored() bool { return m.name == mediaOf[m.format].name }
+func (m *media) stored() bool { return m == mediaOf[m.format] }
 
 // documentNames are the names of documentMedia.
 var documentNames = func() (names [len(documentMedia)]string) {
@@ -52,24 +59,24 @@ const formatNames = "json, msgpack or cbor"
 
 // negotiateDocument picks the representation of a document or list by an Accept header,
 // "" if there was none.
-func negotiateDocument(accept string) (media, error) {
+func negotiateDocument(accept string) (*media, error) {
 	i, ok := httprule.Negotiate([]string{accept}, documentNames[:])
 	if !ok || strings.Contains(accept, "nulls=stripped") { // which no document is
-		return media{}, problem{kind: kindNotAcceptable}
+		return nil, problem{kind: kindNotAcceptable}
 	}
-	return documentMedia[i], nil
+	return &documentMedia[i], nil
 }
 
 // mediaByName returns the representation that ?format= names, which beats the Accept
 // header. err is why there is no name.
-func mediaByName(format string, err error) (media, error) {
+func mediaByName(format string, err error) (*media, error) {
 	if err != nil {
-		return media{}, err
+		return nil, err
 	}
-	for _, m := range documentMedia {
-		if m.format.String() == format {
+	for i := range documentMedia {
+		if m := &documentMedia[i]; m.format.String() == format {
 			return m, nil
 		}
 	}
-	return media{}, problem{kind: kindBadQuery, detail: "format must be " + formatNames}
+	return nil, problem{kind: kindBadQuery, detail: "format must be " + formatNames}
 }

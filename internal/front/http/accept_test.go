@@ -53,9 +53,13 @@ func TestMedia(t *testing.T) {
 			}
 			of.Header["Accept"] = tt.accept
 			m, err := new(memo).media(newRequest(of))
-			if m.name != tt.want || (err == nil) != (tt.want != "") {
+			name := ""
+			if m != nil {
+				name = m.name
+			}
+			if name != tt.want || (err == nil) != (tt.want != "") {
 				t.Errorf("Accept %q, format %q: %q, %v; want %q",
-					tt.accept, tt.format, m.name, err, tt.want)
+					tt.accept, tt.format, name, err, tt.want)
 			}
 		})
 	}

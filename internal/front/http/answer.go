@@ -17,7 +17,7 @@ type answer struct {
 	more   string // further header lines, with their ends
 
 	doc   *row.Document   // nil: body
-	media media           // the name of doc's representation; the zero media: as it is stored
+	media *media          // the name of doc's representation; nil: as it is stored
 	tag   string          // of a 304
 	kind  string          // the media type of list or body; "": there is none
 	list  []*row.Document // one array of them, of media's format; nil: body
@@ -38,7 +38,7 @@ func appendAnswer(dst []byte, r *request, a *answer, closing, headOnly bool) []b
 		dst = append(dst, a.more...)
 	}
 	switch {
-	case a.doc != nil && a.media.name != "" && !a.media.stored():
+	case a.doc != nil && a.media != nil && !a.media.stored():
 		dst = appendRenamed(dst, a)
 	case a.doc != nil && headOnly:
 		return append(dst, a.doc.WireHead()...)
@@ -120,10 +120,15 @@ func appendPosition(dst []byte, t resource.Token, lag time.Duration) []byte {
 	return appendMillis(dst, lag)
 }
 
-// appendMillis writes d in seconds with three places, rounded up: what is
-// promised must not be less than what is so.
+// millis returns d in milliseconds, rounded up: what is promised must not be less than
+// what is so.
+func millis(d time.Duration) int64 {
+	return max(int64(d+time.Millisecond-1)/int64(time.Millisecond), 0)
+}
+
+// appendMillis writes d in seconds with three places: see millis.
 func appendMillis(dst []byte, d time.Duration) []byte {
-	ms := max(int64(d+time.Millisecond-1)/int64(time.Millisecond), 0)
+	ms := millis(d)
 	dst = append(strconv.AppendInt(dst, ms/1000, 10), '.')
 	return append(dst, byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10))
 }

@@ -94,7 +94,8 @@ func (c *call) resourceName() string {
 
 // serve checks what holds for every path, and routes.
 func (c *call) serve() (*answer, error) {
-	t, err := c.o.route(c.p, c.r)
+	var t target
+	err := c.o.route(c.p, c.r, &t)
 	if err != nil {
 		return nil, err
 	}

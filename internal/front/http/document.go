@@ -10,7 +10,8 @@ import (
 // documents outside a request: as in a path, with or without its first slash. The
 // key is as it was sent, for ParseKey; isDocument is false without one.
 func ParseDocument(path string) (resource, key string, isDocument bool, err error) {
-	t, err := parsePath("/" + strings.TrimPrefix(path, "/"))
+	var t target
+	err = t.parse("/" + strings.TrimPrefix(path, "/"))
 	if err == nil && t.kind != pathList && t.kind != pathDocument {
 		err = problem{kind: kindBadPath, detail: "it names no resource"}
 	}

@@ -18,10 +18,9 @@ import (
 func (q *question) askList(
 	o *settings, m *memo, r *request, res *resource.Resource, rule resource.Rule, spec *querySpec,
 ) (err error) {
-	*q = question{res: res, name: res.Name(), private: rule != "public",
-		directives: directives{maxAge: -1}}
+	q.begin(res, rule)
 	if q.private {
-		if q.who, err = m.pass(o, r, q.name, rule); err != nil {
+		if q.who, err = m.pass(o, r, res.Name(), rule); err != nil {
 			return err
 		}
 	}
@@ -38,7 +37,7 @@ func (q *question) askList(
 	default:
 		q.media, err = m.accept(r.Accept)
 	}
-	if q.general || q.media.name == objectType {
+	if q.general || err == nil && q.media.name == objectType {
 		q.general = true
 		*l = listQuery{keys: l.keys[:0]}
 		return q.freshness(r)

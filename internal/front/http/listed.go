@@ -60,7 +60,7 @@ func (p *packer) pack(found *resource.Page, of row.Format) (resource.Packed, err
 			break
 		}
 	}
-	a := answer{list: docs, media: media{format: of}}
+	a := answer{list: docs, media: mediaOf[of]}
 	body := a.appendList(make([]byte, 0, size+16))
 	head := p.appendRange(nil, len(docs))
 	if more && len(docs) > 0 {
@@ -147,7 +147,7 @@ func (s *loop) answerKept(
 
 // spelling returns what a request says of the list that it asks for, as it was sent, all
 // but the format. It is good for as long as the request and m.text.
-func (m *memo) spelling(r *request, of media) string {
+func (m *memo) spelling(r *request, of *media) string {
 	// Fast path: the query says it all.
 	ranged := r.Range != nil && !r.Head
 	if r.Prefer == nil && !ranged && of.name != objectType {
@@ -172,10 +172,9 @@ func (m *memo) spelling(r *request, of media) string {
 func (q *question) askKept(
 	o *settings, m *memo, r *request, res *resource.Resource, rule resource.Rule,
 ) (err error) {
-	*q = question{res: res, name: res.Name(), private: rule != "public",
-		directives: directives{maxAge: -1}}
+	q.begin(res, rule)
 	if q.private {
-		if q.who, err = m.pass(o, r, q.name, rule); err != nil {
+		if q.who, err = m.pass(o, r, res.Name(), rule); err != nil {
 			return err
 		}
 	}

@@ -67,8 +67,8 @@ func (l *protocol) Foresee(of lane.Scope, inputs [][]byte) {
 		if !ok || len(path) == 0 {
 			continue
 		}
-		t, err := parsePath(row.Alias(path))
-		if err != nil || t.kind != pathDocument {
+		var t target
+		if t.parse(row.Alias(path)) != nil || t.kind != pathDocument {
 			continue
 		}
 		if res := s.resource(t.name); res != nil {
@@ -132,8 +132,8 @@ const (
 
 // answer appends the answer to r if memory has it.
 func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, place) {
-	t, err := s.live.route(p, r)
-	switch {
+	var t target
+	switch err := s.live.route(p, r, &t); {
 	case err != nil:
 		return out, inDatabase
 	case t.kind == pathIndex, t.kind == pathSystem:
@@ -366,12 +366,13 @@ func (r *loopResource) answered(state resource.State, code int) {
 	}
 }
 
-// A block is what every hit of one source and one wake-up has in common.
+// A block is the header lines that hits of one source have in common. It is written again
+// when what it says has changed: the second, the position, the milliseconds of the lag.
 type block struct {
-	at   resource.AsOf
-	text []byte
-	// private is the same with the Cache-Control of a protected answer.
-	private []byte
+	at      resource.AsOf
+	private bool // with the Cache-Control of a protected answer
+	current bool // it says what is so in this wake-up
+	text    []byte
 }
 
 // newScope makes the state of a loop.
@@ -383,15 +384,18 @@ func (l *protocol) newScope() lane.Scope {
 // once, and before the first look-up.
 func (s *loop) Wake(now time.Time) {
 	s.now = now
-	s.live = s.of.h.live.Load()
+	live, sec := s.of.h.live.Load(), now.Unix()
+	if live != s.live || sec != s.second {
+		s.live, s.second = live, sec
+		s.date = http1.AppendDate(s.date[:0], now)
+		s.blocks = s.blocks[:0]
+	}
+	for i := range s.blocks {
+		s.blocks[i].current = false
+	}
 	s.begin(now)
 	s.snapshot.Begin(now)
 	s.seen = s.seen[:0]
-	s.blocks = s.blocks[:0]
-	if sec := now.Unix(); sec != s.second {
-		s.second = sec
-		s.date = http1.AppendDate(s.date[:0], now)
-	}
 }
 
 // resource returns the resource called name, nil if there is none. name may alias a
@@ -422,31 +426,36 @@ func (s *loop) resource(name string) *loopResource {
 	return lr
 }
 
-// block returns the header lines that all hits of a source in one wake-up share.
+// block returns the header lines that all hits of a source in one wake-up share. They are
+// good until the next wake-up.
 func (s *loop) block(at *resource.AsOf, private bool) []byte {
 	for i := range s.blocks {
-		if b := &s.blocks[i]; b.at.SameSource(at) {
-			return b.of(private)
+		b := &s.blocks[i]
+		if b.private != private || !b.at.SameSource(at) {
+			continue
 		}
+		if !b.current && (b.at.Token != at.Token || millis(b.at.Lag) != millis(at.Lag)) {
+			s.write(b, at)
+		}
+		b.current = true
+		return b.text
 	}
 	if len(s.blocks) < cap(s.blocks) {
-		s.blocks = s.blocks[:len(s.blocks)+1]
+		s.blocks = s.blocks[:len(s.blocks)+1] // with its memory
 	} else {
 		s.blocks = append(s.blocks, block{})
 	}
 	b := &s.blocks[len(s.blocks)-1]
-	b.at = *at
-	from := provenance{status: cacheStatus(resource.HitMemory), token: at.Token, lag: at.Lag}
-	b.text = s.shared(b.text[:0], &from, false)
-	b.private = s.shared(b.private[:0], &from, true)
-	return b.of(private)
+	b.private, b.current = private, true
+	s.write(b, at)
+	return b.text
 }
 
-func (b *block) of(private bool) []byte {
-	if private {
-		return b.private
-	}
-	return b.text
+// write writes what hits as of at have in common.
+func (s *loop) write(b *block, at *resource.AsOf) {
+	b.at = *at
+	from := provenance{status: cacheStatus(resource.HitMemory), token: at.Token, lag: at.Lag}
+	b.text = s.shared(b.text[:0], &from, b.private)
 }
 
 // stale returns the header lines of one answer that is flagged as stale.
@@ -470,7 +479,7 @@ func (s *loop) logHit(
 	}
 	line := front.AccessLine{
 		Peer: p.address(), Method: r.method, Path: row.Alias(r.Path),
-		Cache: "hit", Resource: q.name, Principal: q.who,
+		Cache: "hit", Resource: q.res.Name(), Principal: q.who,
 		Agent: r.agent(), RequestID: requestID(row.Alias(r.RequestID)), Trace: r.traceID(),
 	}
 	if state == resource.Stale {

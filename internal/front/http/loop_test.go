@@ -369,7 +369,8 @@ func TestRoute_AllocatesNothing(t *testing.T) {
 	p := &peer{conn: ends{}}
 	r := request{Request: http1.Request{Host: []byte("localhost"), Path: []byte("/api/depts/a,b")}}
 	n := testing.AllocsPerRun(100, func() {
-		if got, err := o.route(p, &r); err != nil || got.name != "depts" || got.key != "a,b" {
+		var got target
+		if err := o.route(p, &r, &got); err != nil || got.name != "depts" || got.key != "a,b" {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 // other goroutines take one while they answer.
 type memo struct {
 	encodings
-	accepts map[string]media           // by Accept; of no name: none fits
+	accepts map[string]*media          // by Accept; nil: none fits
 	tokens  map[string]front.Principal // by Authorization
 	issued  any                        // the set of tokens that tokens was filled from
 
@@ -105,7 +105,7 @@ func (m *memo) takes(o *settings, r *request, private, noTransform bool) accepte
 
 // media returns the representation that a request asks for. It allocates when its Accept
 // header, or the spelling of its query, is new.
-func (m *memo) media(r *request) (media, error) {
+func (m *memo) media(r *request) (*media, error) {
 	switch string(r.Query) { // does not allocate
 	case "":
 	case "format=json":
@@ -124,11 +124,11 @@ func (m *memo) media(r *request) (media, error) {
 }
 
 // accept returns the representation that an Accept header asks for.
-func (m *memo) accept(header []byte) (media, error) {
+func (m *memo) accept(header []byte) (*media, error) {
 	// Fast path: what most programs send.
 	switch string(header) {
 	case "", "*/*", "application/json":
-		return documentMedia[0], nil
+		return &documentMedia[0], nil
 	}
 
 	// Slow path: what browsers and SDKs send.
@@ -138,14 +138,14 @@ func (m *memo) accept(header []byte) (media, error) {
 	one, known := m.accepts[string(header)] // does not allocate
 	if !known {
 		if m.accepts == nil || len(m.accepts) >= maxAccepts {
-			m.accepts = make(map[string]media)
+			m.accepts = make(map[string]*media)
 		}
 		text := string(header)
 		one, _ = negotiateDocument(text)
 		m.accepts[text] = one
 	}
-	if one.name == "" {
-		return one, problem{kind: kindNotAcceptable}
+	if one == nil {
+		return nil, problem{kind: kindNotAcceptable}
 	}
 	return one, nil
 }

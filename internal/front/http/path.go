@@ -25,16 +25,23 @@ type target struct {
 	key  string // of a document, as sent: its commas are still told from %2C
 }
 
-// parsePath reads a path as it was sent, percent-encoding and all. Segments are
+// parse reads a path as it was sent, percent-encoding and all. Segments are
 // split before they are decoded, and decoded once, so that an encoded slash,
 // comma or percent sign is data.
-func parsePath(escaped string) (target, error) {
+func (t *target) parse(escaped string) (err error) {
 	// Fast path: a document whose name and key stand for themselves.
 	if at := plainSlash(escaped); at > 0 {
-		return target{kind: pathDocument, name: escaped[1:at], key: escaped[at+1:]}, nil
+		t.kind, t.name, t.key = pathDocument, escaped[1:at], escaped[at+1:]
+		return nil
 	}
 
 	// Slow path.
+	*t, err = parsePath(escaped)
+	return err
+}
+
+// parsePath is parse for any path.
+func parsePath(escaped string) (target, error) {
 	rest, ok := strings.CutPrefix(escaped, "/")
 	if !ok {
 		return target{}, problem{kind: kindBadPath, detail: "the path must begin with a slash"}
@@ -76,10 +83,11 @@ func plainSlash(path string) int {
 	at := 0
 	for i := 1; i < len(path); i++ {
 		switch b := path[i]; {
-		case b == '%' || b == 0 || b >= utf8.RuneSelf, b == '/' && at > 0:
-			return 0
-		case b == '/':
+		case isLiteral[b]:
+		case b == '/' && at == 0:
 			at = i
+		default:
+			return 0
 		}
 	}
 	if at < 2 || at == len(path)-1 || path[1] == '-' || path[1] == '.' || path[at+1] == '.' {
@@ -87,6 +95,14 @@ func plainSlash(path string) int {
 	}
 	return at
 }
+
+// isLiteral says which bytes of a segment stand for themselves.
+var isLiteral = func() (table [256]bool) {
+	for b := 1; b < utf8.RuneSelf; b++ {
+		table[b] = b != '%' && b != '/'
+	}
+	return table
+}()
 
 // decodeSegment undoes the percent-encoding of one segment. Dot segments are
 // refused in every spelling (RFC 3986 6.2.2.3 lets anybody on the way remove

@@ -52,13 +52,14 @@ func TestParsePath(t *testing.T) {
 		{"", 0, "", "", kindBadPath},
 	}
 	for _, tt := range tests {
-		got, err := parsePath(tt.path)
+		var got target
+		err := got.parse(tt.path)
 		if tt.fail != nil {
 			wantProblem(t, tt.path, err, tt.fail)
 			continue
 		}
 		if want := (target{tt.kind, tt.name, tt.key}); err != nil || got != want {
-			t.Errorf("parsePath(%q) = %+v, %v; want %+v", tt.path, got, err, want)
+			t.Errorf("parse(%q) = %+v, %v; want %+v", tt.path, got, err, want)
 		}
 	}
 }
@@ -137,8 +138,8 @@ func FuzzPath(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := parsePath(u.EscapedPath())
-		if err != nil || p.kind != pathDocument {
+		var p, again target
+		if p.parse(u.EscapedPath()) != nil || p.kind != pathDocument {
 			return
 		}
 		for n := 1; n <= 2; n++ {
@@ -147,8 +148,7 @@ func FuzzPath(f *testing.F) {
 				continue
 			}
 			link := DocumentPath(p.name, key, n)
-			again, err := parsePath(link)
-			if err != nil {
+			if err := again.parse(link); err != nil {
 				t.Fatalf("%q -> %q: %v", s, link, err)
 			}
 			back, err := parseKey(again.key, n)

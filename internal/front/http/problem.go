@@ -164,7 +164,7 @@ func (m *memo) absent(o *settings, q *question, r *request, key row.Key) {
 	if string(key) == q.segment && isPlain(r.Path) {
 		name = path[len(o.BasePath)+1:]
 	} else {
-		name = DocumentPath(q.name, key, n)[1:]
+		name = DocumentPath(q.res.Name(), key, n)[1:]
 	}
 	p := problem{kind: kindNotFound, detail: " is not there"}
 	m.body = p.append(m.body[:0], o.BasePath, path, name)

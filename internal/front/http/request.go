@@ -23,7 +23,7 @@ type request struct {
 // parse reads the request at the beginning of b.
 func (r *request) parse(b []byte) (n int, v http1.Verdict) {
 	n, v = r.Parse(b)
-	r.method, r.head, r.http = http.MethodGet, b[:n], nil
+	r.method, r.head = http.MethodGet, b[:n]
 	if r.Head {
 		r.method = http.MethodHead
 	}

@@ -81,14 +81,11 @@ func (p *picker) learn(ctx context.Context, res *resource.Resource) error {
 // isRandom reports whether a segment stands for a key at random.
 func (o *settings) isRandom(segment string) bool { return o.random != nil && segment == randomKey }
 
-// below returns what a path of resttest names below another resource: /depts/emps/7839 is
-// /emps/7839.
-func (o *settings) below(path string) (target, bool) {
-	if o.random == nil || strings.Count(path, "/") != 3 {
-		return target{}, false
-	}
-	t, err := parsePath(path[1+strings.IndexByte(path[1:], '/'):])
-	return t, err == nil && t.kind == pathDocument
+// below reads a path of resttest that names a document below another resource:
+// /depts/emps/7839 is /emps/7839. It reports whether path is one.
+func (o *settings) below(path string, t *target) bool {
+	return o.random != nil && strings.Count(path, "/") == 3 &&
+		t.parse(path[1+strings.IndexByte(path[1:], '/'):]) == nil && t.kind == pathDocument
 }
 
 // createBelow answers POST /depts/emps, which makes a document of emps. ok is false where
@@ -172,7 +169,7 @@ func (c *call) rewriteRandom() (*answer, error) {
 }
 
 // writeExisting writes a document that must be there: 404 else, as resttest says.
-func (c *call) writeExisting(w resource.Write, m media) (*answer, error) {
+func (c *call) writeExisting(w resource.Write, m *media) (*answer, error) {
 	if !c.res.Spec().RequireIfMatch {
 		w.IfMatch = []string{"*"}
 	}

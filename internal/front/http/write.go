@@ -76,14 +76,14 @@ func (c *call) shape() (*row.Shape, error) {
 
 // writeMedia picks the representation of the answer before anything is
 // changed: a write whose answer nobody can take must not happen first.
-func (c *call) writeMedia() (media, error) {
+func (c *call) writeMedia() (*media, error) {
 	return c.m.media(c.r)
 }
 
 // write asks for the change and sends what came of it. A client that goes away
 // does not end a write that has begun: a statement that is cut off has an
 // outcome that nobody knows.
-func (c *call) write(w resource.Write, m media) (*answer, error) {
+func (c *call) write(w resource.Write, m *media) (*answer, error) {
 	cond, err := c.r.conditions()
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (c *call) write(w resource.Write, m media) (*answer, error) {
 
 // result answers a write that has been done. Who may write but not read
 // gets no document.
-func (c *call) result(res *resource.Result, m media, op source.Op) (*answer, error) {
+func (c *call) result(res *resource.Result, m *media, op source.Op) (*answer, error) {
 	c.from = &provenance{token: res.Token, lag: res.Lag, steps: res.Steps}
 	prefer := parsePrefer(row.Alias(c.r.Prefer))
 	if !c.reads(c.res) {
