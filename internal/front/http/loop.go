@@ -366,15 +366,6 @@ func (r *loopResource) answered(state resource.State, code int) {
 	}
 }
 
-// A block is the header lines that hits of one source have in common. It is written again
-// when what it says has changed: the second, the position, the milliseconds of the lag.
-type block struct {
-	at      resource.AsOf
-	private bool // with the Cache-Control of a protected answer
-	current bool // it says what is so in this wake-up
-	text    []byte
-}
-
 // newScope makes the state of a loop.
 func (l *protocol) newScope() lane.Scope {
 	return &loop{of: l, byName: make(map[string]*loopResource)}
@@ -424,49 +415,6 @@ func (s *loop) resource(name string) *loopResource {
 		s.seen = append(s.seen, lr)
 	}
 	return lr
-}
-
-// block returns the header lines that all hits of a source in one wake-up share. They are
-// good until the next wake-up.
-func (s *loop) block(at *resource.AsOf, private bool) []byte {
-	for i := range s.blocks {
-		b := &s.blocks[i]
-		if b.private != private || !b.at.SameSource(at) {
-			continue
-		}
-		if !b.current && (b.at.Token != at.Token || millis(b.at.Lag) != millis(at.Lag)) {
-			s.write(b, at)
-		}
-		b.current = true
-		return b.text
-	}
-	if len(s.blocks) < cap(s.blocks) {
-		s.blocks = s.blocks[:len(s.blocks)+1] // with its memory
-	} else {
-		s.blocks = append(s.blocks, block{})
-	}
-	b := &s.blocks[len(s.blocks)-1]
-	b.private, b.current = private, true
-	s.write(b, at)
-	return b.text
-}
-
-// write writes what hits as of at have in common.
-func (s *loop) write(b *block, at *resource.AsOf) {
-	b.at = *at
-	from := provenance{status: cacheStatus(resource.HitMemory), token: at.Token, lag: at.Lag}
-	b.text = s.shared(b.text[:0], &from, b.private)
-}
-
-// stale returns the header lines of one answer that is flagged as stale.
-func (s *loop) stale(at *resource.AsOf, private bool) []byte {
-	from := provenance{status: cacheStatus(resource.HitStale), token: at.Token, lag: at.Lag}
-	s.head = s.shared(s.head[:0], &from, private)
-	return s.head
-}
-
-func (s *loop) shared(dst []byte, from *provenance, private bool) []byte {
-	return s.live.appendShared(append(dst, s.date...), from, s.live.cacheControl(private))
 }
 
 // logHit logs a request that was answered from memory with answer.
