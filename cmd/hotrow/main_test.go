@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -131,6 +132,20 @@ func start(t *testing.T, env []string, args ...string) *running {
 	until(t, r.log, func() bool { return listening("http") != "" && listening("ops") != "" })
 	r.http, r.ops = listening("http"), listening("ops")
 	return r
+}
+
+// respPort returns the port at which clients of Redis are served.
+func (r *running) respPort() string {
+	r.t.Helper()
+	m := regexp.MustCompile(`proto=resp addr=(\S+)`).FindStringSubmatch(r.log.String())
+	if m == nil {
+		r.t.Fatalf("clients of Redis are not served:\n%s", r.log)
+	}
+	_, port, err := net.SplitHostPort(m[1])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return port
 }
 
 // until waits for ok, ten seconds at most.

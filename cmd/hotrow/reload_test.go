@@ -3,7 +3,6 @@ package main
 import (
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
@@ -25,9 +24,7 @@ func TestPostgres_AReloadEndsBeforeTheServerDoes(t *testing.T) {
 	pids := server.Pids()
 	server.Pause(pids...)
 	defer server.Resume(pids...)
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	sighup(t)
 	until(t, r.log, reloading)
 	ended := make(chan int, 1)
 	go func() { ended <- r.stop() }()

@@ -4,30 +4,14 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 )
-
-// respPort returns the port at which clients of Redis are served.
-func (r *running) respPort() string {
-	r.t.Helper()
-	m := regexp.MustCompile(`proto=resp addr=(\S+)`).FindStringSubmatch(r.log.String())
-	if m == nil {
-		r.t.Fatalf("clients of Redis are not served:\n%s", r.log)
-	}
-	_, port, err := net.SplitHostPort(m[1])
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return port
-}
 
 // TestServe_RedisTools asks the demo as people do who have Redis' own tools.
 func TestServe_RedisTools(t *testing.T) {

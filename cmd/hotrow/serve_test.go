@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
@@ -219,9 +218,7 @@ func rewrite(t *testing.T, file, text string) {
 func hangUp(t *testing.T, r *running, says string) {
 	t.Helper()
 	before := strings.Count(r.log.String(), says)
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	sighup(t)
 	until(t, r.log, func() bool { return strings.Count(r.log.String(), says) > before })
 }
 
