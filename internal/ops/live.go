@@ -32,7 +32,8 @@ type live struct {
 	frames  [][]byte // the last keptFrames as JSON, without resources and events
 }
 
-// A looker is one stream. Frames that it does not take in time are left out.
+// A looker is one stream. Frames that it does not take in time are left out. A frame is the
+// text of its event, which all streams write and none changes.
 type looker struct{ frames chan []byte }
 
 func newLive(o Options) *live {
@@ -85,7 +86,7 @@ func (l *live) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		case <-l.done:
 			return
 		case frame := <-k.frames:
-			if !send(fmt.Appendf(nil, "event: frame\ndata: %s\n\n", frame)) {
+			if !send(frame) {
 				return
 			}
 		}
@@ -170,6 +171,7 @@ func (l *live) tell(f *Frame) bool {
 	if err != nil {
 		whole = fmt.Appendf(nil, `{"error":%q}`, err.Error())
 	}
+	event := fmt.Appendf(nil, "event: frame\ndata: %s\n\n", whole)
 	short := *f
 	short.Resources, short.Events, short.Latency, short.Hottest = nil, nil, nil, nil
 	kept, err := json.Marshal(&short)
@@ -184,7 +186,7 @@ func (l *live) tell(f *Frame) bool {
 	}
 	for k := range l.lookers {
 		select {
-		case k.frames <- whole:
+		case k.frames <- event:
 		default: // it has not taken the last two
 		}
 	}
