@@ -106,6 +106,8 @@ type Drainer struct {
 	empty   bool        // the log and what is pending were; the draining goroutine's
 	resting atomic.Bool // until the log is written again
 	writing atomic.Bool // a transaction is under way
+	behind  atomic.Bool // there is more than the last batch has read
+	reached uint64      // where the log ended when yield looked last; the draining goroutine's
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
 	held    atomic.Bool
@@ -210,6 +212,7 @@ func (d *Drainer) drains(ctx context.Context) {
 		d.rest(false)
 		wait := d.opts.Every
 		still = d.click.Still() // before the log is read
+		began := time.Now()
 		n, err := d.turn(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -220,9 +223,10 @@ func (d *Drainer) drains(ctx context.Context) {
 			d.succeeded(failures)
 			failures = 0
 			if n >= d.limit {
-				wait = 0
+				wait = d.yield(time.Since(began))
 			}
 		}
+		d.behind.Store(n >= d.limit)
 		if still != nil && d.empty {
 			wait = max(wait, d.untilTomorrow())
 			d.rest(true)

@@ -21,7 +21,7 @@ func (d *Drainer) looks(ctx context.Context) {
 		case <-still:
 		}
 		still = d.click.Still() // before the log is read
-		if d.writing.Load() || d.counts.away.Load() || d.held.Load() {
+		if d.writing.Load() || d.behind.Load() || d.counts.away.Load() || d.held.Load() {
 			if err := d.look(); err != nil {
 				d.log.Warn("a part of the click log cannot be read now", "err", err)
 				still = nil
