@@ -40,8 +40,20 @@ func (s *server) keyValueOptions(cfg *config.Config) kv.Options {
 		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
 		Tokens: func() bool { return s.tokens.Len() > 0 }, Open: s.cmd.Open,
 		Prefix: cfg.KV.Prefix, Separator: cfg.KV.Separator, Default: cfg.KV.Default,
-		Unsent: s.unsent, Access: s.access, Log: s.log,
+		Queries: keyQueries(cfg),
+		Unsent:  s.unsent, Access: s.access, Log: s.log,
 	}
+}
+
+// keyQueries returns the names of keys that ask for lists.
+func keyQueries(cfg *config.Config) map[string]*kv.Query {
+	all := make(map[string]*kv.Query, len(cfg.KV.Queries))
+	for name, path := range cfg.KV.Queries {
+		q := new(kv.Query)
+		q.Resource, q.Before, q.After, _ = path.Parts() // it was checked
+		all[name] = q
+	}
+	return all
 }
 
 // respOptions returns what the front goes by.

@@ -52,7 +52,11 @@ func appendKeys(keys []KeyInfo, t reflect.Type, parent KeyInfo) []KeyInfo {
 		switch {
 		case ft.Kind() == reflect.Map:
 			k.Path += "." + f.Tag.Get("name")
-			keys = appendKeys(keys, ft.Elem().Elem(), k)
+			if of := ft.Elem().Elem(); isScalarType(of) {
+				keys = append(keys, k)
+			} else {
+				keys = appendKeys(keys, of, k)
+			}
 			continue
 		case ft.Kind() == reflect.Slice && ft.Elem().Kind() == reflect.Struct:
 			if f.Tag.Get("one") != "" {

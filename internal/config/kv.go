@@ -1,6 +1,13 @@
 package config
 
-import "strings"
+import (
+	"errors"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // RESP is the listener of the protocol of Redis.
 type RESP struct {
@@ -30,6 +37,9 @@ type KV struct {
 	Default   string `yaml:"default" empty:"plain" apply:"reload"` // of keys that name no resource
 	Unknown   string `yaml:"unknown" oneof:"miss error" apply:"reload"`
 
+	// Queries are lists by name: a key NAME:VALUE is the list with VALUE in its path.
+	Queries map[string]*KVQuery `yaml:"queries,omitempty" name:"NAME" apply:"reload"`
+
 	// Store is the database of items that clients of memcached set, a URL such as
 	// sqlite:kv.db; "": there is none. Access says who may read and write them.
 	Store  Secret `yaml:"store,omitempty" empty:"plain" apply:"restart"`
@@ -38,6 +48,32 @@ type KV struct {
 	// Expire says what becomes of a write with a time: as is usual for the protocol (Redis
 	// refuses, memcached ignores), or one of these for both.
 	Expire string `yaml:"expire" oneof:"usual refuse ignore" apply:"reload"`
+}
+
+// A KVQuery is the path of a list, with {} where the value of a key goes:
+// /users?email=eq.{}.
+type KVQuery string
+
+// valuePlace is where a value may go: the whole of what a filter compares with.
+var valuePlace = regexp.MustCompile(`[?&][^=&]+=(not\.)?[a-z]+\.\{\}(&|$)`)
+
+// Parts returns the resource, and what stands in its query before and behind the value.
+func (q KVQuery) Parts() (resource, before, after string, err error) {
+	path, found := strings.CutPrefix(string(q), "/")
+	resource, raw, asks := strings.Cut(path, "?")
+	before, after, _ = strings.Cut(raw, "{}")
+	name, bad := url.PathUnescape(resource)
+	switch {
+	case bad != nil:
+		err = bad
+	case !found || !asks || resource == "" || strings.Contains(resource, "/"):
+		err = errors.New("wants the path of a list, such as /users?email=eq.{}")
+	case strings.Count(string(q), "{}") != 1 || !valuePlace.MatchString(string(q)):
+		err = errors.New("wants {} once, as what a filter compares with: column=eq.{}")
+	case strings.HasPrefix(raw, "format=") || strings.Contains(raw, "&format="):
+		err = errors.New("has a format: keys are answered in JSON")
+	}
+	return name, before, after, err
 }
 
 func defaultRESP() RESP {
@@ -108,9 +144,30 @@ func (v *validator) keyValue() {
 		v.addf("kv.separator", "is a blank: keys of lines of text cannot have it")
 	}
 	v.store()
+	v.kvQueries()
 	_, served := v.c.Resources[k.Default]
 	served = served || k.Default == StoreSource && v.c.StoresItems()
 	if k.Default != "" && !served && len(v.c.Resources) > 0 {
 		v.addf("kv.default", "there is no resource %q", k.Default)
+	}
+}
+
+// kvQueries checks the names of keys that ask for lists.
+func (v *validator) kvQueries() {
+	for _, name := range slices.Sorted(maps.Keys(v.c.KV.Queries)) {
+		at := "kv.queries." + name
+		resource, _, _, err := v.c.KV.Queries[name].Parts()
+		switch {
+		case err != nil:
+			v.addf(at, "%v", err)
+		case strings.Contains(name, v.c.KV.Separator):
+			v.addf(at, "has the separator of keys in its name: %q", v.c.KV.Separator)
+		case v.c.Resources[name] != nil:
+			v.addf(at, "there is a resource of this name, whose rows the keys are: rename one")
+		case resource == StoreSource && v.c.StoresItems():
+			v.addf(at, "kv.store has no lists")
+		case len(v.c.Resources) > 0 && v.c.Resources[resource] == nil:
+			v.addf(at, "there is no resource %q", resource)
+		}
 	}
 }

@@ -176,7 +176,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front/kv",
-		knows: []string{"front", "accesslog", "crew", "lane", "resource", "source", "row"},
+		knows: []string{"front", "accesslog", "crew", "lane", "query", "resource", "source", "row"},
 	},
 	{
 		dir:   "internal/front/fronttest",

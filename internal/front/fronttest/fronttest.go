@@ -91,7 +91,7 @@ func Open(t testing.TB, more More) *Database {
 	}
 	d.Exec(slices.Concat(tables, more.Tables)...)
 	d.Set, err = resource.Open(ctx, resource.SetOptions{
-		Memory: d.Memory,
+		Memory: d.Memory, Lists: 8 << 20,
 		Sources: []resource.SourceOptions{{Name: "main", Source: d.Src, Mode: source.FeedAuto,
 			Timeout: time.Minute, StaleAfter: more.StaleAfter}},
 		Resources: append(Resources(), more.Resources...),

@@ -44,6 +44,9 @@ type Options struct {
 	Separator string // ":"
 	Default   string
 
+	// Queries are names of keys that ask for lists.
+	Queries map[string]*Query
+
 	MaxAnswer    int           // bytes of the documents of one answer: 8 MiB
 	ReadTimeout  time.Duration // 30 s
 	WriteTimeout time.Duration // of one write: 30 s

@@ -28,6 +28,9 @@ type Found struct {
 
 	// Inexact says that the row has another key: who is told of changes is told of that.
 	Inexact bool
+
+	// List says that Doc is an array of documents: the key is one of a query.
+	List bool
 }
 
 // ErrForbidden is the error of a key of a resource that may not be read.
@@ -37,6 +40,9 @@ var ErrForbidden = errors.New("the resource may not be read")
 // what to load. Before that it notes the key for c, if that is not nil. A hit takes no lock
 // without c, and allocates nothing.
 func (s *Scope) Get(who *Identity, key []byte, c *Tracked, f *Found) bool {
+	if q, value := s.Live.queryOf(key); q != nil {
+		return s.getList(who, q, value, f)
+	}
 	res, rowKey, exact := s.Find(key)
 	*f = Found{Res: res, Inexact: !exact && res != nil}
 	if res == nil {
@@ -71,11 +77,15 @@ type Miss struct {
 	Key row.Key
 	To  *Found
 
-	follows bool // as the loop has seen the resource, which alone may look
+	list    string // what a key of a query asks for; "": the row of Key
+	follows bool   // as the loop has seen the resource, which alone may look
 }
 
 // Miss returns what Get did not answer, to be loaded into f.
 func (s *Scope) Miss(key []byte, f *Found) Miss {
+	if q, value := s.Live.queryOf(key); q != nil {
+		return Miss{Res: f.Res, To: f, list: strings.Clone(s.spell(q, value))}
+	}
 	res, rowKey, _ := s.Find(key)
 	return Miss{Res: res, Key: row.Key(strings.Clone(string(rowKey))), To: f,
 		follows: res.follows}
@@ -119,6 +129,7 @@ func (s *Store) Load(ctx context.Context, list []Miss) {
 
 // loadAll reads misses of one resource.
 func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
+	list = s.loadLists(ctx, res, list)
 	for len(list) > 0 {
 		some := list[:min(len(list), MaxMisses)]
 		list = list[len(some):]

@@ -29,6 +29,7 @@ type Scope struct {
 	touched  []*Served // with hits that have no duration yet
 	coming   resource.Foresight
 	path     []byte // scratch of the access log
+	text     []byte // scratch of what a query asks for
 }
 
 // A Served is a resource as one loop sees it, with the counters that the loop alone
@@ -42,6 +43,7 @@ type Served struct {
 	format  row.Format // in which it is read; loads look at it while the loop goes on
 	tally   *resource.Tally
 	nothing atomic.Uint64 // keys that no row can have
+	lists   atomic.Uint64 // that memory had
 
 	untimed uint64 // hits of this wake-up; nobody else looks
 	took    front.Durations
@@ -91,7 +93,7 @@ func (s *Scope) Find(key []byte) (res *Served, of row.Key, exact bool) {
 		res = s.resource(name)
 	}
 	exact = res != nil
-	if res == nil && s.Live.Default != "" {
+	if res == nil && s.Live.Default != "" && s.Live.Queries[name] == nil {
 		res, rest = s.resource(s.Live.Default), text
 		if res != nil && s.Live.Prefix != "" && ok {
 			rest = rest[len(s.Live.Prefix):]

@@ -93,7 +93,8 @@ func (s *Store) Stats() Stats {
 	})
 	s.mu.Lock()
 	for _, r := range s.counted {
-		if n := r.tally.Hits() + r.tally.Absent() + r.tally.Stale(); n > 0 {
+		n := r.tally.Hits() + r.tally.Absent() + r.tally.Stale() + r.lists.Load()
+		if n > 0 {
 			of(r.name).Codes["ok"] += n
 			st.Hits += n
 		}

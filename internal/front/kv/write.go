@@ -61,7 +61,7 @@ func (o *Options) Find(key []byte) (*resource.Resource, row.Key) {
 			return r, row.Key(rest)
 		}
 	}
-	if o.Default == "" || o.Prefix != "" && !ok {
+	if o.Default == "" || o.Prefix != "" && !ok || ok && o.Queries[name] != nil {
 		return nil, ""
 	}
 	r, known := o.Resources.Lookup(o.Default)

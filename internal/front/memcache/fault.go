@@ -27,6 +27,8 @@ var texts = map[string]string{
 	"bad-key":               "CLIENT_ERROR invalid value: ",
 	"bad-header":            "CLIENT_ERROR invalid value: ",
 	"invalid-value":         "CLIENT_ERROR invalid value: ",
+	"bad-query":             "CLIENT_ERROR invalid value: ",
+	"unindexed-filter":      "CLIENT_ERROR ",
 	"key-mismatch":          "CLIENT_ERROR invalid value: ",
 	"precondition-required": "CLIENT_ERROR the resource is changed by cas only",
 	"too-large":             memcache.TooLarge,

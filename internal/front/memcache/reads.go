@@ -64,7 +64,7 @@ func itemOf(f *kv.Found, key []byte, unique bool) (it memcache.Item, ok bool) {
 	if f.Doc == nil {
 		return it, false
 	}
-	if f.Res.Items() {
+	if f.Res.Items() && !f.List {
 		return itemAt(kv.PreparedItem(f.Doc), key, time.Now())
 	}
 	it = memcache.Item{Key: key, Value: f.Doc.Body(), TTL: leftOf(f)}

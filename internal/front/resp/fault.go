@@ -24,6 +24,8 @@ var texts = map[string]string{
 	"bad-key":               "ERR invalid value: ",
 	"bad-header":            "ERR invalid value: ",
 	"invalid-value":         "ERR invalid value: ",
+	"bad-query":             "ERR invalid value: ",
+	"unindexed-filter":      "ERR ",
 	"key-mismatch":          "ERR invalid value: ",
 	"conflict":              "CONFLICT ",
 	"precondition-failed":   "CONFLICT the row is not the one that was meant",

@@ -301,14 +301,17 @@ func newStepper(f *Front) *stepper {
 
 // TestStep_HitAllocatesNothing: from the bytes of the command to those of the reply.
 func TestStep_HitAllocatesNothing(t *testing.T) {
-	s := newSite(t)
+	s := newSite(t, lists)
 	res, _ := s.Set.Lookup("depts")
-	eventually(t, "the row is in memory", func() bool {
+	eventually(t, "row and lists are in memory", func() bool {
 		_ = res.Load(context.Background(), []row.Key{"10"}, resource.Options{})
 		kept, _ := res.Kept("10")
-		return kept
+		c, before := s.dial(), s.f.Stats().Misses
+		c.do("MGET by_name:SALES 'by_name:no body'")
+		return kept && s.f.Stats().Misses == before
 	})
-	for _, text := range []string{"GET depts:10", "GET depts:000000000010", "get nothing:1",
+	for _, text := range []string{"GET by_name:SALES", "GET 'by_name:no body'",
+		"GET depts:10", "GET depts:000000000010", "get nothing:1",
 		"MGET depts:10 depts:10 x", "EXISTS depts:10", "TTL depts:10", "PING"} {
 		const burst = 100
 		in, out := []byte(strings.Repeat(encode(text), burst)), make([]byte, 0, 128<<10)

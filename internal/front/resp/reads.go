@@ -69,6 +69,9 @@ func (c *conn) render(
 			return resp.AppendError(out, c.f.errorOf(cmd, f))
 		case f.Res == nil && o.UnknownError:
 			return resp.AppendError(out, noResource(cmd.keys(args)[i]))
+		case f.List && f.Doc != nil && cmd.name[0] == 'h': // HGET and its kin
+			return resp.AppendError(out, "WRONGTYPE Operation against a key holding the wrong "+
+				"kind of value")
 		case f.Stale && o.StaleError:
 			return resp.AppendError(out, "STALE the copy in memory is older than stale_after, "+
 				"and the database cannot be asked")

@@ -1,0 +1,160 @@
+package kv
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A Query is what keys of one name ask for: NAME:VALUE is the list of a resource that is
+// found with VALUE between Before and After, which are text of a URL.
+type Query struct {
+	Resource, Before, After string
+}
+
+// queryOf returns the query that a key is of, and its value, which aliases the key; nil for
+// none.
+func (o *Options) queryOf(key []byte) (*Query, string) {
+	// Fast path: there are no queries.
+	if len(o.Queries) == 0 {
+		return nil, ""
+	}
+	name, value, ok := o.cut(row.Alias(key))
+	if !ok {
+		return nil, ""
+	}
+	return o.Queries[name], value
+}
+
+// ofList marks a question of this package: lists that HTTP asks for have other words.
+const ofList = "kv\n"
+
+// spell returns what q asks for with a value, behind ofList. It is good until the next
+// call.
+func (s *Scope) spell(q *Query, value string) string {
+	s.text = append(append(s.text[:0], ofList...), q.Before...)
+	s.text = append(appendEscaped(s.text, value), q.After...)
+	return row.Alias(s.text)
+}
+
+// appendEscaped appends a text as a value of a URL's query.
+func appendEscaped(dst []byte, text string) []byte {
+	const digits = "0123456789ABCDEF"
+	for i := range len(text) {
+		c := text[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			c == '-' || c == '_' || c == '.' || c == '~' {
+			dst = append(dst, c)
+			continue
+		}
+		dst = append(dst, '%', digits[c>>4], digits[c&15])
+	}
+	return dst
+}
+
+// getList is Get of a key of a query.
+func (s *Scope) getList(who *Identity, q *Query, value string, f *Found) bool {
+	res := s.resource(q.Resource)
+	*f = Found{Res: res, List: true, Loose: true}
+	if res == nil {
+		s.store.stats.unknown.Add(1)
+		if s.Live.starting() {
+			f.Err = ErrStarting
+		}
+		return true
+	}
+	if res.rule != "public" && !who.Passes(s.Live, s.Issued, res.rule) {
+		f.Err = ErrForbidden
+		return true
+	}
+	list, _ := res.LookupList(s.spell(q, value), row.FormatJSON, &s.snapshot)
+	if list == nil {
+		return false
+	}
+	if list.Rows > 0 {
+		f.Doc = list.Doc
+	}
+	s.countList(res)
+	return true
+}
+
+// countList notes a list from memory.
+func (s *Scope) countList(r *Served) {
+	if r.untimed == 0 {
+		s.touched = append(s.touched, r)
+	}
+	r.untimed++
+	r.tally.List()
+	r.lists.Store(r.lists.Load() + 1)
+}
+
+// loadLists reads the lists among misses of a resource, and returns the others. Lists are
+// read side by side; the source bounds how many at a time.
+func (s *Store) loadLists(ctx context.Context, res *Served, list []Miss) (rows []Miss) {
+	var group sync.WaitGroup
+	for i := range list {
+		m := &list[i]
+		if m.list == "" {
+			rows = append(rows, *m)
+			continue
+		}
+		group.Go(func() {
+			began := time.Now()
+			m.To.Err = s.loadList(ctx, res, m)
+			s.observe(res.name, CodeOf(m.To.Err), time.Since(began))
+		})
+	}
+	group.Wait()
+	return rows
+}
+
+// loadList reads one list.
+func (s *Store) loadList(ctx context.Context, res *Served, m *Miss) error {
+	f := m.To
+	*f = Found{Res: res, List: true, Loose: true}
+	want, err := res.Query(m.list[len(ofList):], query.Options{})
+	if err != nil {
+		return err
+	}
+	most := s.Live().MaxAnswer
+	got, err := res.SelectList(ctx, &resource.ListAsk{
+		Query: want, Variant: "kv", Raw: m.list, Alone: true,
+		Pack: func(p *resource.Page, _ row.Format) (resource.Packed, error) {
+			return pack(p, most)
+		},
+	}, resource.Options{Format: row.FormatJSON})
+	if err != nil {
+		return err
+	}
+	if f.Stale = got.Origin == resource.HitStale; got.Rows > 0 {
+		f.Doc = got.Doc
+	}
+	return nil
+}
+
+// errLarge is the error of a list that is larger than an answer may be.
+var errLarge = &source.Error{Class: source.TooLarge, Message: "the rows together are too large",
+	Hint: "limit= in the query takes fewer"}
+
+// pack makes an array of documents.
+func pack(p *resource.Page, most int) (resource.Packed, error) {
+	size := 2
+	for _, d := range p.Docs {
+		if size += len(d.Body()) + 1; size > most {
+			return resource.Packed{}, errLarge
+		}
+	}
+	body := append(make([]byte, 0, size), '[')
+	for i, d := range p.Docs {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, d.Body()...)
+	}
+	return resource.Packed{Body: append(body, ']'), Rows: len(p.Docs)}, nil
+}
