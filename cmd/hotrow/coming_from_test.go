@@ -52,14 +52,21 @@ INSERT INTO emp VALUES (7839, 'KING', 'PRESIDENT', NULL, '1981-11-17', 5000, NUL
 	mustCommand(t, "check", "-c", file)
 	r := serve(t, "-c", file)
 	const clark = `{"empNo":7782,"empName":"CLARK","job":"MANAGER","mgr":7839,"hiredate":"1981-06-09T00:00:00Z",` +
-		`"sal":2450,"comm":null,"deptNumber":10}`
+		`"sal":2450,"deptNumber":10}`
 	const king = `{"empNo":7839,"empName":"KING","job":"PRESIDENT","hiredate":"1981-11-17T00:00:00Z","sal":5000,` +
-		`"comm":null,"deptNumber":10}`
+		`"deptNumber":10}`
 	const dept = `{"deptNumber":10,"deptName":"ACCOUNTING","deptLocation":"NEW YORK","emps":[` +
 		clark + `,` + king + `]}`
 	for _, path := range []string{"/depts/10", "/deptemps/10", "/depts/random"} {
 		r.wants(path, dept)
 	}
+	const nulls = `{"deptNumber":50,"deptName":"NULLS","emps":[{"empNo":9001,"deptNumber":50}]}`
+	dbtest.Psql(t, db, "INSERT INTO dept VALUES (50, 'NULLS', NULL); INSERT INTO emp (empno, deptno) VALUES (9001, 50)")
+	until(t, r.log, func() bool {
+		_, body := get(t, r.http+"/deptemps/50")
+		return strings.TrimSpace(body) == nulls // so does resttest
+	})
+	dbtest.Psql(t, db, "DELETE FROM emp WHERE deptno = 50; DELETE FROM dept WHERE deptno = 50")
 	r.wants("/depts/emps/7782", clark)
 	send := func(method, path, body string, want int) {
 		t.Helper()
@@ -84,7 +91,7 @@ INSERT INTO emp VALUES (7839, 'KING', 'PRESIDENT', NULL, '1981-11-17', 5000, NUL
 	}
 	raised := strings.Replace(clark, "2450", "2500", 1)
 	send("PUT", "/depts", `{"deptNumber":10,"deptName":"BOOKS","deptLocation":null,"emps":[`+raised+`]}`, 200)
-	r.wants("/depts/10", `{"deptNumber":10,"deptName":"BOOKS","deptLocation":null,"emps":[`+raised+`,`+king+`]}`)
+	r.wants("/depts/10", `{"deptNumber":10,"deptName":"BOOKS","emps":[`+raised+`,`+king+`]}`)
 	send("PUT", "/depts", `{"deptNumber":11,"deptName":"NONE","emps":[]}`, 404)
 	send("POST", "/depts", `{"deptNumber":20,"deptName":"NEW","deptLocation":null,"emps":[`+
 		`{"empNo":1,"empName":"A","job":null,"mgr":7839,"hiredate":null,"sal":1,"comm":null,"deptNumber":20}]}`, 201)

@@ -215,7 +215,7 @@ func TestErrors_HaveTheFieldsOfChocon(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"request_host": "127.0.0.1.ccnproxy-https.local:1", "request_path": "/v1", "proxy_scheme": "https",
-		"proxy_id": "abc",
+		"proxy_host": "127.0.0.1:1", "proxy_id": "abc",
 	} {
 		if line[name] != want {
 			t.Errorf("%s is %v, want %s: %s", name, line[name], want, lines.String())

@@ -39,7 +39,7 @@ type exchange struct {
 	cut   int         // how much of the target is for us
 	reply []byte
 	addr  string
-	way   string // the scheme of the upstream: http or https; "" while it is not known
+	to    *target // nil while it is not known
 }
 
 // takeExchange returns an exchange for a client.
@@ -88,9 +88,7 @@ func (c *client) exchange(x *exchange, n int) (keep bool) {
 		x.in.consume(n)
 		return c.fail(x, err)
 	}
-	if x.way = "http"; t.secure {
-		x.way = "https"
-	}
+	x.to = t
 	if x.req.Connect {
 		return c.connect(x, n, t)
 	}

@@ -49,9 +49,10 @@ func (c *client) finish(x *exchange, status int, err error) {
 	s.times.add(e.Took)
 	told := err != nil && (status >= statusClientGone || errors.Is(err, errDenied))
 	if told && s.count.errors.Add(1) <= errorsPerSecond {
+		host, scheme := x.to.named()
 		s.log.Error("request failed", "request_host", string(x.host),
-			"request_path", string(x.uri), "proxy_host", x.addr, "proxy_scheme", x.way,
-			"proxy_id", string(x.id), "status", status, "err", err)
+			"request_path", string(x.uri), "proxy_host", host, "proxy_scheme", scheme,
+			"proxy_id", string(x.id), "upstream_addr", x.addr, "status", status, "err", err)
 	}
 	if s.opts.Access == nil && x.span == nil {
 		return

@@ -103,7 +103,7 @@ func (c *client) refuseHead(x *exchange, err error) {
 	x.uri, x.host, x.method, x.agent = x.uri[:0], x.host[:0], x.method[:0], x.agent[:0]
 	x.id = c.srv.ids.append(x.id[:0], x.began)
 	x.req.HTTP10, x.req.IsHead = false, false
-	x.up.total, x.down.total, x.addr, x.way = 0, 0, "", ""
+	x.up.total, x.down.total, x.addr, x.to = 0, 0, "", nil
 	c.srv.count.requests.Add(1)
 	c.srv.count.refused.Add(1)
 	c.reply(x, statusOf(err), textOf(err), true)

@@ -37,7 +37,7 @@ func (c *client) note(x *exchange) {
 	x.uri = append(x.uri[:0], path...)
 	x.host = append(x.host[:0], r.Host...)
 	x.method = append(x.method[:0], r.Method...)
-	x.agent, x.id, x.addr, x.way, x.key = x.agent[:0], x.id[:0], "", "", false
+	x.agent, x.id, x.addr, x.to, x.key = x.agent[:0], x.id[:0], "", nil, false
 	x.traits = traits{}
 	x.log = Entry{Time: x.began, Remote: c.remote}
 	hops := 0

@@ -38,6 +38,18 @@ type target struct {
 	transport         *http.Transport
 }
 
+// named returns how requests name the target, with its port, and its scheme; of nil
+// nothing.
+func (t *target) named() (host, scheme string) {
+	switch {
+	case t == nil:
+		return "", ""
+	case t.secure:
+		return string(t.authority), "https"
+	}
+	return string(t.authority), "http"
+}
+
 // addresses are the addresses of a target, as resolved at some time.
 type addresses struct {
 	all   []*backend
