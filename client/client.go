@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -139,6 +140,30 @@ func (c *Client) List(ctx context.Context, resource string, o ListOptions) (Page
 	})
 }
 
+// Query returns what a query finds: filters, order, select and the like as they are written
+// in the query of a URL ("author=eq.7&order=created.desc&limit=25"), percent-encoded; see
+// the reference of lists. The Format is the client's. Page.Next is the query of the page
+// that follows.
+func (c *Client) Query(ctx context.Context, resource, query string) (Page, error) {
+	if query == "" {
+		page, err := c.List(ctx, resource, ListOptions{})
+		if page.Next != "" {
+			page.Next = "after=" + url.QueryEscape(page.Next)
+		}
+		return page, err
+	}
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	q := &listCall{resource: resource, query: query, format: c.opts.format}
+	if strings.Contains("&"+query, "&format=") {
+		return Page{}, &Error{Op: q.name(), Kind: ErrInvalid,
+			Message: "the format is the client's: leave it out of the query"}
+	}
+	return retried(ctx, c, q, safe, func() (Page, error) {
+		return c.remote.list(ctx, q)
+	})
+}
+
 // Put creates or replaces a document. value is encoded in the client's format,
 // or taken as it is if it is a []byte or json.RawMessage. The answer is the
 // document as the database has it after the write.
@@ -255,7 +280,7 @@ type ListOptions struct {
 // A Page is a part of a list.
 type Page struct {
 	Documents []Document // over HTTP without keys and entity tags
-	Next      string     // ListOptions.After of the next page; "" on the last one
+	Next      string     // ListOptions.After, or the query, of the next page; "" on the last one
 }
 
 // defaultTimeout is the time limit of calls whose context has no deadline.

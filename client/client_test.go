@@ -170,6 +170,61 @@ func TestList_Pages(t *testing.T) {
 	})
 }
 
+func TestQuery_Pages(t *testing.T) {
+	bothWays(t, func(t *testing.T, _ *site, url string) {
+		for _, f := range []Format{JSON, MessagePack, CBOR} {
+			c := open(t, url, WithFormat(f))
+			for query, want := range map[string][]int{
+				"deptNumber=gt.10&order=deptName.desc&limit=2":                          {30, 20, 40},
+				"or=(deptName.eq.SALES,deptLocation.is.null)&limit=1&select=deptNumber": {30, 40},
+				"deptNumber=gt.99": nil,
+				"limit=3":          {10, 20, 30, 40},
+				"":                 {10, 20, 30, 40},
+			} {
+				var got []int
+				for pages := 0; pages == 0 || query != ""; pages++ {
+					page, err := c.Query(within(t), "depts", query)
+					if err != nil || pages > 5 {
+						t.Fatalf("%s: %v", query, err)
+					}
+					for i := range page.Documents {
+						var d dept
+						if err := page.Documents[i].Decode(&d); err != nil {
+							t.Error(err)
+						}
+						got = append(got, d.Number)
+					}
+					query = page.Next
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%v: %s", f, diff)
+				}
+			}
+			for _, query := range []string{"nope=eq.1", "deptNumber=eq.x", "format=cbor",
+				"deptNumber=eq.10&format=json"} {
+				if _, err := c.Query(within(t), "depts", query); !errors.Is(err, ErrInvalid) {
+					t.Errorf("%s: %v", query, err)
+				}
+			}
+		}
+	})
+}
+
+// What others have asked for comes from the server's memory.
+func TestQuery_ComesFromMemory(t *testing.T) {
+	bothWays(t, func(t *testing.T, _ *site, url string) {
+		c := open(t, url)
+		poll(t, "memory has it", func() bool {
+			page, err := c.Query(within(t), "depts", "deptName=eq.RESEARCH")
+			if err != nil || len(page.Documents) != 1 {
+				t.Fatalf("%+v, %v", page, err)
+			}
+			d := page.Documents[0]
+			return d.Origin == FromMemory && d.Position != ""
+		})
+	})
+}
+
 func TestWrite_IsSeenByTheNextRead(t *testing.T) {
 	bothWays(t, func(t *testing.T, _ *site, url string) {
 		for _, f := range []Format{JSON, MessagePack, CBOR} {

@@ -18,25 +18,34 @@ import (
 type listCall struct {
 	resource string
 	options  ListOptions
+	query    string // "": by options
 	format   Format
 }
 
 // name names the call in errors.
 func (q *listCall) name() string { return "list " + q.resource }
 
+// text returns the query of the call's URL.
+func (q *listCall) text() string {
+	if q.query != "" {
+		return q.query
+	}
+	values := url.Values{}
+	if q.options.Limit > 0 {
+		values.Set("limit", strconv.Itoa(q.options.Limit))
+	}
+	if q.options.After != "" {
+		values.Set("after", q.options.After)
+	}
+	return values.Encode()
+}
+
 // list reads a page.
 func (r *httpRemote) list(ctx context.Context, q *listCall) (Page, error) {
 	op := "list"
-	query := url.Values{}
-	if q.options.Limit > 0 {
-		query.Set("limit", strconv.Itoa(q.options.Limit))
-	}
-	if q.options.After != "" {
-		query.Set("after", q.options.After)
-	}
 	address := r.base + "/" + url.PathEscape(q.resource)
-	if len(query) > 0 {
-		address += "?" + query.Encode()
+	if query := q.text(); query != "" {
+		address += "?" + query
 	}
 	head := http.Header{"Accept": {mediaTypes[q.format]}}
 	x, err := r.do(ctx, op, http.MethodGet, address, head, nil)
@@ -47,7 +56,12 @@ func (r *httpRemote) list(ctx context.Context, q *listCall) (Page, error) {
 	if err != nil {
 		return Page{}, &Error{Op: op, Kind: ErrInternal, Err: err}
 	}
-	page := Page{Next: nextAfter(x.head.Values("Link"))}
+	page := Page{}
+	if next := nextQuery(x.head.Values("Link")); q.query != "" {
+		page.Next = next
+	} else if values, err := url.ParseQuery(next); err == nil {
+		page.Next = values.Get("after")
+	}
 	whole := document("", q.format, x)
 	for _, body := range bodies {
 		d := whole
@@ -87,9 +101,9 @@ func splitArray(f Format, body []byte) (items [][]byte, err error) {
 	return items, nil
 }
 
-// nextAfter returns the after= of the link to the next page (RFC 8288), "" when
-// there is none.
-func nextAfter(links []string) string {
+// nextQuery returns the query of the link to the next page (RFC 8288), "" when there is
+// none.
+func nextQuery(links []string) string {
 	for _, line := range links {
 		for link := range strings.SplitSeq(line, ", ") {
 			target, params, ok := strings.Cut(link, ">")
@@ -98,7 +112,7 @@ func nextAfter(links []string) string {
 			}
 			u, err := url.Parse(strings.TrimPrefix(strings.TrimSpace(target), "<"))
 			if err == nil {
-				return u.Query().Get("after")
+				return u.RawQuery
 			}
 		}
 	}

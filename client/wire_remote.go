@@ -249,7 +249,7 @@ func (r *wireRemote) getMany(
 func (r *wireRemote) list(ctx context.Context, q *listCall) (Page, error) {
 	op := "list"
 	query := rows.Query{Resource: q.resource, After: q.options.After,
-		Limit: uint32(max(q.options.Limit, 0)), Format: rows.Format(q.format)}
+		Limit: uint32(max(q.options.Limit, 0)), Format: rows.Format(q.format), Filter: q.query}
 	answer, err := r.request(ctx, op, rows.IDQuery, query.Append(nil))
 	if err != nil {
 		return Page{}, err
@@ -262,7 +262,9 @@ func (r *wireRemote) list(ctx context.Context, q *listCall) (Page, error) {
 	for i := range p.Answers {
 		page.Documents = append(page.Documents, fromRows("", q.format, &p.Answers[i]))
 	}
-	if n := len(page.Documents); p.More && n > 0 {
+	if n := len(page.Documents); q.query != "" {
+		page.Next = strings.Clone(p.Next)
+	} else if p.More && n > 0 {
 		page.Next = page.Documents[n-1].Key
 	}
 	return page, nil

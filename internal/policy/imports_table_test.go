@@ -161,7 +161,7 @@ var house = []room{
 	{
 		dir: "internal/front/wire",
 		knows: []string{"front", "accesslog", "crew", "lane", "wire/exchange",
-			"client/wire/gofast", "client/wire/rows", "resource", "source", "row"},
+			"client/wire/gofast", "client/wire/rows", "resource", "query", "source", "row"},
 		tests: []string{"front/fronttest", "source/sqlite", "tier", "tlstest", "wiretest"},
 	},
 	{

@@ -25,6 +25,9 @@ var (
 	// replaced: the caller asks the new one.
 	errReplaced = errors.New("the resource is being replaced")
 
+	// errAbandoned is the error of a load of a list that nobody waited for any more.
+	errAbandoned = errors.New("nobody waits for the list")
+
 	// errClosed is the error of a reload after the end.
 	errClosed = errors.New("the resources are closed")
 )

@@ -105,36 +105,14 @@ func (r *Resource) Query(raw string, o query.Options) (*query.Query, error) {
 	return query.Parse(raw, f.table, o)
 }
 
-// List returns up to limit documents whose keys follow after (nil: from the beginning),
-// in the order of the key, read from the database, and whether there are more.
-func (r *Resource) List(
-	ctx context.Context, after *row.Key, limit int, of row.Format,
-) (answers []Answer, more bool, err error) {
-	for begun := monotonic(); ; {
-		f := r.form.Load()
-		found, at, err := f.page(ctx, after, limit)
-		if r.outdated(f, err, begun) {
-			continue
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		for i := range found.Rows {
-			l := &found.Rows[i]
-			answers = append(answers, Answer{Doc: f.encode(l.Key, l.Values, of, row.Stamp{}),
-				Key: l.Key, Origin: Bypassed, Token: at.Token, Lag: at.Lag})
-		}
-		return answers, found.More, nil
-	}
-}
-
-// Keys returns what List does, only the keys.
+// Keys returns up to limit keys that follow after (nil: from the beginning), in their
+// order, read from the database, and whether there are more.
 func (r *Resource) Keys(
 	ctx context.Context, after *row.Key, limit int,
 ) (keys []row.Key, more bool, err error) {
 	for begun := monotonic(); ; {
 		f := r.form.Load()
-		found, _, err := f.page(ctx, after, limit)
+		found, err := f.page(ctx, after, limit)
 		if r.outdated(f, err, begun) {
 			continue
 		}
@@ -145,21 +123,19 @@ func (r *Resource) Keys(
 	}
 }
 
-// page reads up to limit rows whose keys follow after. Every change up to at is in them.
+// page reads up to limit rows whose keys follow after.
 func (f *form) page(
 	ctx context.Context, after *row.Key, limit int,
-) (found *source.Selected, at AsOf, err error) {
+) (*source.Selected, error) {
 	if f.plan == nil {
-		return nil, at, f.src.notReady()
+		return nil, f.src.notReady()
 	}
 	ask, err := f.own(&ListAsk{After: after, Limit: limit})
 	if err != nil {
-		return nil, at, err
+		return nil, err
 	}
 	f.src.awake(ctx)
-	at = f.src.asOf(monotonic())
-	found, err = f.readList(ctx, ask, func() {})
-	return found, at, err
+	return f.readList(ctx, ask, func() {})
 }
 
 func keysOf(rows []source.Loaded) []row.Key {

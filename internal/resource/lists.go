@@ -187,20 +187,27 @@ func (f *form) readList(
 // joinList waits for the load of a list, and leads it if there is none to join.
 func (f *form) joinList(
 	ctx context.Context, ask *ListAsk, key listKey, need fresh.Need,
-) (ListAnswer, error) {
-	l, leader := f.lists.BeginList(row.Key(key.text), key.format, need, f.listDeps(ask))
-	if leader && !f.lateList(l, key, need) {
-		f.loadList(l, ask, key)
+) (a ListAnswer, err error) {
+	var l *fresh.Lease
+	var leader bool
+	for err = errAbandoned; err == errAbandoned; {
+		l, leader = f.lists.BeginList(row.Key(key.text), key.format, need, f.listDeps(ask))
+		w := f.wait(l)
+		if leader && !f.lateList(l, key, need) {
+			f.loadList(w.ctx, l, ask, key)
+		}
+		select {
+		case <-l.Done():
+			_, err = l.Result()
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		f.leave(l, w)
 	}
-	select {
-	case <-l.Done():
-	case <-ctx.Done():
-		return ListAnswer{}, ctx.Err()
-	}
-	if _, err := l.Result(); err != nil {
+	if err != nil {
 		return ListAnswer{}, err
 	}
-	a := ListAnswer{List: l.With.(*List), Token: f.src.token(l.AsOf), Origin: Unstored}
+	a = ListAnswer{List: l.With.(*List), Token: f.src.token(l.AsOf), Origin: Unstored}
 	if a.refused != nil {
 		return ListAnswer{}, a.refused
 	}
@@ -215,6 +222,35 @@ func (f *form) joinList(
 		a.Origin = Stored
 	}
 	return a, nil
+}
+
+// waiters are those who wait for one load of a list. When all of them have left, the
+// database is told to stop.
+type waiters struct {
+	n      atomic.Int32
+	ctx    context.Context // of the load
+	cancel context.CancelFunc
+}
+
+// wait adds the caller to those who wait for l. Who comes when the last one has just left
+// may find that the load fails by errAbandoned, and begins another.
+func (f *form) wait(l *fresh.Lease) *waiters {
+	ctx, cancel := context.WithCancel(context.Background())
+	have, loaded := f.waiting.LoadOrStore(l, &waiters{ctx: ctx, cancel: cancel})
+	if loaded {
+		cancel()
+	}
+	w := have.(*waiters)
+	w.n.Add(1)
+	return w
+}
+
+// leave ends a wait.
+func (f *form) leave(l *fresh.Lease, w *waiters) {
+	if w.n.Add(-1) == 0 {
+		w.cancel()
+		f.waiting.CompareAndDelete(l, w)
+	}
 }
 
 // lateList looks into memory once more under a lease; see form.late.
@@ -232,8 +268,11 @@ func (f *form) lateList(l *fresh.Lease, key listKey, need fresh.Need) bool {
 	return f.lists.Found(l, list.Doc)
 }
 
-// loadList has a list read in a goroutine of its own: the caller may leave.
-func (f *form) loadList(l *fresh.Lease, ask *ListAsk, key listKey) {
+// loadList has a list read in a goroutine of its own, until ctx ends: the caller may leave
+// while others wait.
+func (f *form) loadList(
+	ctx context.Context, l *fresh.Lease, ask *ListAsk, key listKey,
+) {
 	fail := func(err error) { f.lists.FinishList(l, nil, err, nil, nil) }
 	if !f.src.enter() {
 		fail(errReplaced)
@@ -241,8 +280,11 @@ func (f *form) loadList(l *fresh.Lease, ask *ListAsk, key listKey) {
 	}
 	f.src.crew.Go(func() {
 		defer f.src.loads.Done()
-		found, err := f.readList(context.Background(), ask, func() { f.lists.Send(l) })
+		found, err := f.readList(ctx, ask, func() { f.lists.Send(l) })
 		if err != nil {
+			if ctx.Err() != nil {
+				err = errAbandoned
+			}
 			fail(err)
 			return
 		}

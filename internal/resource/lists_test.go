@@ -2,6 +2,7 @@ package resource
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -155,6 +156,39 @@ func TestLists_HerdIsOneRead(t *testing.T) {
 	if n := reads() - before; n > 4 { // the feed delivers the write meanwhile, and settles it
 		t.Errorf("%d reads for 500 who ask", n)
 	}
+}
+
+// Who leaves takes the answer from nobody who waits for the same load, and nothing of those
+// who wait is left behind.
+func TestLists_WhoLeavesStopsNoOthers(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	var wg sync.WaitGroup
+	for i := range 60 {
+		raw := fmt.Sprint("sal=gt.", i/20, "&order=sal")
+		q, err := h.resource("emp").Query(raw, query.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := &ListAsk{Query: q, Alone: true, Raw: raw, Pack: packLines}
+		wg.Go(func() {
+			for n := range 30 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if i%2 == 1 {
+					time.AfterFunc(time.Duration(n*7%100)*time.Microsecond, cancel)
+				}
+				a, err := h.resource("emp").SelectList(ctx, ask, Options{NoCache: n%2 == 0})
+				if i%2 == 0 && (err != nil || a.Rows != 3) || err != nil && ctx.Err() == nil {
+					t.Errorf("%s: %v", raw, err)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	h.resource("emp").form.Load().waiting.Range(func(l, _ any) bool {
+		t.Errorf("somebody waits for %s", l.(*fresh.Lease).Key)
+		return true
+	})
 }
 
 // A list that is too large, or of a Set that keeps none, is read each time.

@@ -133,7 +133,7 @@ func (w *warming) all(ctx context.Context) error {
 	var after *row.Key
 	for {
 		begin := time.Now()
-		found, _, err := w.f.page(ctx, after, warmBatch)
+		found, err := w.f.page(ctx, after, warmBatch)
 		if err != nil || len(found.Rows) == 0 {
 			return err
 		}

@@ -162,17 +162,20 @@ func (s *site) listed(table string) map[int]string {
 	if !ok {
 		s.t.Fatalf("%s is not served", table)
 	}
-	answers, _, err := r.List(s.t.Context(), nil, 1000, row.FormatJSON)
-	if err != nil {
-		s.t.Fatalf("list: %v", err)
-	}
 	paths := make(map[int]string)
-	for _, a := range answers {
-		var doc struct{ ID int }
-		if err := json.Unmarshal(a.Doc.Body(), &doc); err != nil {
-			s.t.Fatalf("%s: %v", a.Doc.Body(), err)
+	ask := &resource.ListAsk{Limit: 1000, Variant: table}
+	ask.Pack = func(found *resource.Page, _ row.Format) (packed resource.Packed, err error) {
+		for i, d := range found.Docs {
+			var doc struct{ ID int }
+			if err := json.Unmarshal(d.Body(), &doc); err != nil {
+				return packed, fmt.Errorf("%s: %w", d.Body(), err)
+			}
+			paths[doc.ID] = httpfront.DocumentPath(table, found.Keys[i], 1)
 		}
-		paths[doc.ID] = httpfront.DocumentPath(table, a.Key, 1)
+		return packed, nil
+	}
+	if _, err := r.SelectList(s.t.Context(), ask, resource.Options{NoCache: true}); err != nil {
+		s.t.Fatalf("list: %v", err)
 	}
 	return paths
 }

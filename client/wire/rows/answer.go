@@ -92,19 +92,34 @@ func (r *reader) answers() []Answer {
 type Page struct {
 	More    bool     // there are documents after these
 	Answers []Answer // each with its Key
+	Next    string   // of a Query with a Filter: that of the page that follows
 }
 
-// AppendPageHead appends the head of a Page of n answers, which follow it.
-func AppendPageHead(dst []byte, more bool, n int) []byte {
-	return cbor.AppendArray(cbor.AppendBool(cbor.AppendArray(dst, 2), more), n)
+// Append appends the payload of p.
+func (p *Page) Append(dst []byte) []byte {
+	n := 2
+	if p.Next != "" {
+		n = 3
+	}
+	dst = cbor.AppendBool(cbor.AppendArray(dst, n), p.More)
+	dst = cbor.AppendArray(dst, len(p.Answers))
+	for i := range p.Answers {
+		dst = p.Answers[i].Append(dst)
+	}
+	if n == 3 {
+		dst = cbor.AppendText(dst, p.Next)
+	}
+	return dst
 }
 
 // Decode reads the payload of a Page.
 func (p *Page) Decode(b []byte) error {
 	r := newReader(b)
-	r.Array(2, 2)
-	p.More = r.Bool()
-	p.Answers = r.answers()
+	n := r.Array(2, 3)
+	*p = Page{More: r.Bool()}
+	if p.Answers = r.answers(); n > 2 {
+		p.Next = r.Text(maxFilter)
+	}
 	return r.end("page")
 }
 

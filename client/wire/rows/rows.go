@@ -36,6 +36,9 @@ const (
 	MaxTags = 64   // of one Write
 	MaxKey  = 2048 // bytes of a key, and of any other text
 	maxText = MaxKey
+
+	// maxFilter is the longest query.
+	maxFilter = 16 << 10
 )
 
 // Format is the representation of a document.
@@ -205,19 +208,28 @@ type Query struct {
 	After    string // key; "": from the beginning
 	Limit    uint32 // 0: 100
 	Format   Format
+	Filter   string // the query of a URL, which then says it all: After is "", Limit 0
 }
 
 // Append appends the payload of q.
 func (q *Query) Append(dst []byte) []byte {
-	dst = cbor.AppendText(cbor.AppendText(cbor.AppendArray(dst, 4), q.Resource), q.After)
-	return cbor.AppendUint(cbor.AppendUint(dst, uint64(q.Limit)), uint64(q.Format))
+	n := 4
+	if q.Filter != "" {
+		n = 5
+	}
+	dst = cbor.AppendText(cbor.AppendText(cbor.AppendArray(dst, n), q.Resource), q.After)
+	dst = cbor.AppendUint(cbor.AppendUint(dst, uint64(q.Limit)), uint64(q.Format))
+	if n == 5 {
+		dst = cbor.AppendText(dst, q.Filter)
+	}
+	return dst
 }
 
 // Decode reads the payload of a Query.
 func (q *Query) Decode(b []byte) error {
 	*q = Query{}
 	r := newReader(b)
-	n := r.Array(1, 4)
+	n := r.Array(1, 5)
 	q.Resource = r.Text(MaxName)
 	if n > 1 {
 		q.After = r.Text(maxText)
@@ -227,6 +239,9 @@ func (q *Query) Decode(b []byte) error {
 	}
 	if n > 3 {
 		q.Format = r.format()
+	}
+	if n > 4 {
+		q.Filter = r.Text(maxFilter)
 	}
 	return r.end("query")
 }

@@ -23,17 +23,6 @@ type payload interface {
 	Decode(b []byte) error
 }
 
-// A pagePayload makes a Page a payload of the tests; the server appends its parts.
-type pagePayload struct{ Page }
-
-func (p *pagePayload) Append(dst []byte) []byte {
-	dst = AppendPageHead(dst, p.More, len(p.Answers))
-	for i := range p.Answers {
-		dst = p.Answers[i].Append(dst)
-	}
-	return dst
-}
-
 func vectors() []vector {
 	answer := Answer{ETag: `"k3f9a1c27e0v4-j"`, Position: "hr1.main.7f3a.16B3748", Lag: 12,
 		Body: []byte(`{"id":1}`)}
@@ -51,6 +40,8 @@ func vectors() []vector {
 			&GetMulti{Resource: "depts", Keys: []string{"10", "20"}}},
 		{"query", "846564657074736231301864" + "00",
 			&Query{Resource: "depts", After: "10", Limit: 100}},
+		{"query with a filter", "8565646570747360000067" + hex.EncodeToString([]byte("a=eq.10")),
+			&Query{Resource: "depts", Filter: "a=eq.10"}},
 		{"write", "8865646570747362313047" + hex.EncodeToString([]byte(`{"a":1}`)) + "000004816378787880",
 			&Write{Resource: "depts", Key: "10", Body: []byte(`{"a":1}`), Flags: Minimal,
 				IfMatch: []string{"xxx"}}},
@@ -62,7 +53,9 @@ func vectors() []vector {
 		{"page", "82f581870000" + "61317122" + hex.EncodeToString([]byte("k3f9a1c27e0v4-j")) + "2275" +
 			hex.EncodeToString([]byte("hr1.main.7f3a.16B3748")) + "0c48" +
 			hex.EncodeToString([]byte(`{"id":1}`)),
-			&pagePayload{Page{More: true, Answers: []Answer{listed}}}},
+			&Page{More: true, Answers: []Answer{listed}}},
+		{"page of a filter", "83f58067" + hex.EncodeToString([]byte("a=gt.10")),
+			&Page{More: true, Next: "a=gt.10"}},
 		{"written", "82f587000461316060" + "0040",
 			&Written{Created: true, Answer: Answer{Origin: Requested, Key: "1"}}},
 		{"event", "8401623130" + "6a6872312e6d2e612e3166" + "63" + hex.EncodeToString([]byte("c.7")),
@@ -120,8 +113,8 @@ func redecode(value payload, b []byte) string {
 		fresh = new(Watch)
 	case *Answer:
 		fresh = new(Answer)
-	case *pagePayload:
-		fresh = new(pagePayload)
+	case *Page:
+		fresh = new(Page)
 	case *Written:
 		fresh = new(Written)
 	case *Event:
@@ -246,7 +239,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which byte, b []byte) {
 		all := []payload{new(Get), new(GetMulti), new(Query), new(Write), new(Watch),
-			new(Answer), new(pagePayload), new(Written), new(Event), new(Info)}
+			new(Answer), new(Page), new(Written), new(Event), new(Info)}
 		p := all[int(which)%len(all)]
 		if p.Decode(b) == nil {
 			if diff := redecode(p, p.Append(nil)); diff != "" {

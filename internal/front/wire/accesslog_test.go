@@ -92,7 +92,7 @@ func TestAccessLog_HasALineForEachMessage(t *testing.T) {
 			{"GET", "nothing/1", "", "", "", 5},
 			{"GET", "pay/1", "request", "pay", "reader", 0},
 			{"GETM", "depts/10 30", "", "depts", "reader", 0},
-			{"QUERY", "depts", "", "depts", "reader", 0},
+			{"QUERY", "depts", "miss", "depts", "reader", 0},
 			{"PATCH", "depts/40", "", "depts", "reader", 0},
 			{"PUT", "depts/40", "", "", "reader", 3},
 			{"INFO", "", "", "", "reader", 0},

@@ -3,12 +3,14 @@ package wirefront
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -33,53 +35,113 @@ func (c *conn) query(s *scope, e *gofast.Event) {
 		c.deny(e, f)
 		return
 	}
-	most := max(res.MaxLimit(), 1)
-	limit := int(min(q.Limit, 1<<20))
-	if limit > most {
-		c.deny(e, fail(kindBadQuery, fmt.Sprintf("the limit must be a number from 1 to %d", most)))
+	ask, limit, err := c.ask(s.live, res.Resource, &q)
+	if err != nil {
+		c.deny(e, faultOf(err))
 		return
-	}
-	if limit == 0 {
-		limit = min(defaultLimit, most)
 	}
 	t := c.newTask(e, res.Resource)
 	t.options.Format = row.Format(q.Format)
-	var after *row.Key
-	if q.After != "" {
-		key := row.Key(strings.Clone(q.After))
-		after = &key
-	}
-	room := min(s.live.MaxList, c.session.MaxData())
 	c.run(s.live, t, c.f.estimate(s.live, t.res, limit), func(ctx context.Context) {
-		t.page(ctx, after, limit, room)
+		t.page(ctx, ask)
 	})
 }
 
-// page answers a Query with as many documents as the limit and the size of an
-// answer allow. A document that is larger than that comes alone.
-func (t *task) page(ctx context.Context, after *row.Key, limit, room int) {
-	answers, more, err := t.res.List(ctx, after, limit, t.options.Format)
+// ask returns the question of a Query, and how many documents it is for at most. c.mu is
+// held.
+func (c *conn) ask(
+	o *Options, res *resource.Resource, q *rows.Query,
+) (*resource.ListAsk, int, error) {
+	p := &packer{room: min(o.MaxList, c.session.MaxData())}
+	ask := &resource.ListAsk{Pack: p.pack, Variant: "wire," + strconv.Itoa(p.room)}
+	if q.Filter != "" {
+		if q.After != "" || q.Limit != 0 {
+			return nil, 0, fail(kindBadQuery, "limit and after are in the query where there is one")
+		}
+		want, err := res.Query(strings.Clone(q.Filter), query.Options{})
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case want.Format != "":
+			return nil, 0, fail(kindBadQuery, "the format is in the message, not in the query")
+		}
+		ask.Query, p.want = want, want
+		return ask, want.Limit, nil
+	}
+	most := max(res.MaxLimit(), 1)
+	ask.Limit = int(min(q.Limit, 1<<20))
+	if ask.Limit > most {
+		return nil, 0, fail(kindBadQuery,
+			fmt.Sprintf("the limit must be a number from 1 to %d", most))
+	}
+	if ask.Limit == 0 {
+		ask.Limit = min(defaultLimit, most)
+	}
+	if q.After != "" {
+		key := row.Key(strings.Clone(q.After))
+		ask.After = &key
+	}
+	return ask, ask.Limit, nil
+}
+
+// page answers a Query.
+func (t *task) page(ctx context.Context, ask *resource.ListAsk) {
+	got, err := t.res.SelectList(ctx, ask, t.options)
 	if err != nil {
 		t.fault(t.logged(err))
 		return
 	}
-	var b []byte
-	ends := 0
-	for i := range answers {
-		a := answerOf(&answers[i], "")
-		if b = a.Append(b); len(b) > room-pageHead && i > 0 {
-			answers, more, b = answers[:i], true, b[:ends]
-			break
-		}
-		ends = len(b)
+	var p rows.Page
+	if err := p.Decode(got.Doc.Body()); err != nil { // it is of a packer
+		t.fault(t.logged(fmt.Errorf("page of %s: %w", t.res.Name(), err)))
+		return
 	}
-	head := rows.AppendPageHead(nil, more && len(answers) > 0, len(answers))
-	t.learn(len(answers), len(b))
-	t.answer(rows.OK, append(head, b...), "")
+	position := ""
+	if !got.Token.IsZero() {
+		position = got.Token.String()
+	}
+	for i := range p.Answers {
+		a := &p.Answers[i]
+		a.Origin, a.Position, a.Lag = origins[got.Origin], position, millis(got.Lag)
+	}
+	payload := p.Append(make([]byte, 0, len(got.Doc.Body())+len(p.Answers)*answerHead))
+	t.learn(got.Rows, len(payload))
+	t.answer(rows.OK, payload, cacheWords[origins[got.Origin]])
 }
 
-// pageHead bounds what a page has besides its answers.
-const pageHead = 16
+// A packer makes the answer to a Query, but for what each answer says when it is sent:
+// where it is from and as of when it is.
+type packer struct {
+	room int          // bytes of an answer
+	want *query.Query // nil: a page in the order of the keys
+}
+
+// pack makes a page of as many documents as the size of an answer allows. A document that
+// is larger than that comes alone. What a filter finds is not cut: who reads on needs the
+// values of the last row.
+func (p *packer) pack(found *resource.Page, _ row.Format) (resource.Packed, error) {
+	page := rows.Page{More: found.More, Next: found.Next}
+	size := 0
+	for i, doc := range found.Docs {
+		a := rows.Answer{Key: string(found.Keys[i]), ETag: doc.ETag(), Body: doc.Body()}
+		if p.want != nil && p.want.Select != nil {
+			a.ETag = "" // it is not that of the document
+		}
+		size += len(a.Body) + len(a.Key) + 2*answerHead
+		if size > p.room && i > 0 {
+			if p.want != nil {
+				return resource.Packed{}, &fault{kind: kindTooLarge,
+					text: "the documents together are too large",
+					hint: "ask for fewer rows: limit="}
+			}
+			page.More = true
+			break
+		}
+		page.Answers = append(page.Answers, a)
+	}
+	page.More = page.More && len(page.Answers) > 0
+	return resource.Packed{Body: page.Append(nil), Rows: len(page.Answers)}, nil
+}
 
 // info answers with what is served to the peer. c.mu is held.
 func (c *conn) info(s *scope, e *gofast.Event) {

@@ -172,6 +172,78 @@ func TestQuery_Pages(t *testing.T) {
 	p.want(fault, gofast.Unauthenticated, "unauthorized")
 }
 
+// ask sends a Query with a filter.
+func (p *peer) ask(resource, filter string) (page rows.Page) {
+	p.t.Helper()
+	data, fault := p.call(rows.IDQuery, (&rows.Query{Resource: resource, Filter: filter}).Append(nil))
+	if fault != nil {
+		p.t.Fatal(fault)
+	}
+	if err := page.Decode(data); err != nil {
+		p.t.Fatal(err)
+	}
+	return page
+}
+
+// What a filter finds comes from memory, follows changes, and goes on where the page says.
+func TestQuery_Filters(t *testing.T) {
+	s := newSite(t)
+	p := s.dial("")
+	const filter = "deptno=gt.10&order=deptno.desc&limit=2"
+	var page rows.Page
+	eventually(t, "memory has the list", func() bool {
+		page = p.ask("depts", filter)
+		return page.Answers[0].Origin == rows.HitMemory
+	})
+	if len(page.Answers) != 2 || page.Answers[0].Key != "40" || !page.More ||
+		page.Answers[0].Position == "" || page.Answers[0].ETag == "" {
+		t.Errorf("%+v", page)
+	}
+	if next := p.ask("depts", page.Next); len(next.Answers) != 1 || next.More || next.Next != "" ||
+		next.Answers[0].Key != "20" {
+		t.Errorf("the page that follows by %s: %+v", page.Next, next)
+	}
+	some := p.ask("depts", "deptno=eq.20&select=n:deptno")
+	if len(some.Answers) != 1 || string(some.Answers[0].Body) != `{"n":20}` ||
+		some.Answers[0].ETag != "" {
+		t.Errorf("columns: %+v", some)
+	}
+	if none := p.ask("depts", "deptno=eq.77"); len(none.Answers) != 0 || none.More {
+		t.Errorf("%+v", none)
+	}
+	if err := s.src.Exec(t.Context(), "DELETE FROM dept WHERE deptno = 40"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the list follows another writer", func() bool {
+		return p.ask("depts", filter).Answers[0].Key == "30"
+	})
+	for _, q := range []rows.Query{
+		{Resource: "depts", Filter: "nope=eq.1"},
+		{Resource: "depts", Filter: "deptno=eq.x"},
+		{Resource: "depts", Filter: "deptno=eq.20&format=cbor"},
+		{Resource: "depts", Filter: "deptno=eq.20", Limit: 1},
+		{Resource: "depts", Filter: "deptno=eq.20", After: "1"},
+	} {
+		_, fault := p.call(rows.IDQuery, q.Append(nil))
+		p.want(fault, gofast.InvalidArgument, "bad-query")
+	}
+	_, fault := p.call(rows.IDQuery, (&rows.Query{Resource: "pay", Filter: "id=gt.0"}).Append(nil))
+	p.want(fault, gofast.Unauthenticated, "unauthorized")
+}
+
+// What a filter finds is not cut: an answer that is too large is refused.
+func TestQuery_FiltersAreNotCut(t *testing.T) {
+	s := newSite(t, func(o *Options, _ *Listen) { o.MaxList = 600 })
+	p := s.dial("")
+	if page := p.ask("depts", "deptno=gt.0&limit=2"); len(page.Answers) != 2 {
+		t.Errorf("%+v", page)
+	}
+	for range 3 {
+		_, fault := p.call(rows.IDQuery, (&rows.Query{Resource: "depts", Filter: "deptno=gt.0"}).Append(nil))
+		p.want(fault, gofast.ResourceExhausted, "too-large")
+	}
+}
+
 // TestWrite_IsReadByWhoWrote: with the position of the answer, by any reader.
 func TestWrite_IsReadByWhoWrote(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {

@@ -77,7 +77,7 @@ func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 	}
 	memory := tier.NewMemory(1 << 20)
 	set, err := resource.Open(ctx, resource.SetOptions{
-		Memory: memory,
+		Memory: memory, Lists: 1 << 20,
 		Sources: []resource.SourceOptions{{Name: "main", Source: src, Mode: source.FeedAuto,
 			Timeout: time.Minute}},
 		Resources: siteResources(),
