@@ -68,9 +68,25 @@ func TestChromium_PagesAreDrawn(t *testing.T) {
 			}
 			fits(t, tab, p.path, view.Width)
 			legible(t, tab, p.path, name == "dark")
+			opens(t, tab, p.path)
 			tab.Screenshot("links/" + p.name + "-" + name)
 		}
 		quiet(t, tab)
+	}
+}
+
+// opens fails for what can be opened and does not look like it, and for a title that is
+// cut although there is room for a second line.
+func opens(t *testing.T, tab *browsertest.Tab, path string) {
+	t.Helper()
+	if n := tab.Eval(`[...document.querySelectorAll('summary')].filter(
+		(s) => getComputedStyle(s).display !== 'list-item').length`); n != 0.0 {
+		t.Errorf("%s: %v summaries have no triangle", path, n)
+	}
+	if n := tab.Eval(`[...document.querySelectorAll('#rows .title')].filter(
+		(e) => e.scrollWidth > e.clientWidth ||
+			e.scrollHeight > e.clientHeight + 2 && e.clientHeight < 30).length`); n != 0.0 {
+		t.Errorf("%s: %v titles are cut to one line", path, n)
 	}
 }
 
