@@ -12,7 +12,7 @@ const (
 )
 
 // A batch is connections that are read one after the other before any of them
-// is answered, so that a Foreseer sees what comes. Each has its part of the
+// is answered, so that a Prefetcher sees what comes. Each has its part of the
 // loop's buffer.
 type batch struct {
 	conns  [batchSize]*conn
@@ -23,7 +23,7 @@ type batch struct {
 // gather puts c into the batch if it needs no more than to be read, and else
 // gives it its turn at once.
 func (l *loop) gather(c *conn) {
-	if l.foreseer == nil || !c.plain() || !l.runs(c) {
+	if l.prefetcher == nil || !c.plain() || !l.runs(c) {
 		l.turn(c)
 		return
 	}
@@ -58,7 +58,7 @@ func (l *loop) serveBatch() {
 		}
 	}
 	if len(inputs) > 1 {
-		l.foresee(inputs)
+		l.prefetch(inputs)
 	}
 	for i, c := range b.conns[:n] {
 		l.turnWith(c, l.part(i), got[i], errs[i])
@@ -79,20 +79,20 @@ func (l *loop) part(i int) []byte {
 	return l.in[i*batchRead : (i+1)*batchRead : (i+1)*batchRead]
 }
 
-// foresee shows the protocol what has come. One that panics is not asked again
+// prefetch shows the protocol what has come. One that panics is not asked again
 // for this batch; its Step will name the connection.
-func (l *loop) foresee(inputs [][]byte) {
+func (l *loop) prefetch(inputs [][]byte) {
 	defer func() {
 		if v := recover(); v != nil {
 			l.srv.count.panics.Add(1)
-			l.srv.cfg.Log.Error("protocol panicked while it foresaw", "panic", v)
+			l.srv.cfg.Log.Error("protocol panicked while it prefetched", "panic", v)
 		}
 	}()
 	if poisoned {
-		foreseeAlone(l.foreseer, l.scope, inputs)
+		prefetchAlone(l.prefetcher, l.scope, inputs)
 		return
 	}
-	l.foreseer.Foresee(l.scope, inputs)
+	l.prefetcher.Prefetch(l.scope, inputs)
 }
 
 // turnWith is turn for a connection that has been read.

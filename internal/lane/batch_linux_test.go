@@ -9,24 +9,24 @@ import (
 	"testing"
 )
 
-// A seer answers a line with itself, and writes down what it foresees. The line
+// A seer answers a line with itself, and writes down what it prefetches. The line
 // "wait" holds the loop until it is released, "end" is answered by "ended" and the
 // end of the connection.
 type seer struct {
 	waits, release chan struct{}
-	foreseen       [][]string // one batch each
+	prefetched     [][]string // one batch each
 	angry          atomic.Bool
 }
 
 func (*seer) Open(_ *Conn, out []byte) []byte         { return out }
 func (*seer) Tick(_ *Conn, out []byte) ([]byte, Next) { return out, More }
 
-func (s *seer) Foresee(_ Scope, inputs [][]byte) {
+func (s *seer) Prefetch(_ Scope, inputs [][]byte) {
 	var batch []string
 	for _, in := range inputs {
 		batch = append(batch, string(in[:min(len(in), 8)]))
 	}
-	s.foreseen = append(s.foreseen, batch)
+	s.prefetched = append(s.prefetched, batch)
 	if s.angry.Load() {
 		panic("a seer's nerves")
 	}
@@ -50,7 +50,7 @@ func (s *seer) Step(_ *Conn, in, out []byte) (n int, _ []byte, next Next) {
 	}
 }
 
-func TestBatch_ForeseesWhatHasComeTogether(t *testing.T) {
+func TestBatch_PrefetchesWhatHasComeTogether(t *testing.T) {
 	for _, angry := range []bool{false, true} {
 		t.Run(fmt.Sprintf("panics=%t", angry), func(t *testing.T) {
 			p := &seer{waits: make(chan struct{}), release: make(chan struct{})}
@@ -60,7 +60,7 @@ func TestBatch_ForeseesWhatHasComeTogether(t *testing.T) {
 			})
 			// The loop has ended: what it has written may be read.
 			seen, shared := 0, 0
-			for _, b := range p.foreseen {
+			for _, b := range p.prefetched {
 				seen += len(b)
 				if len(b) < 2 || len(b) > batchSize {
 					t.Errorf("a batch of %d", len(b))
@@ -70,7 +70,7 @@ func TestBatch_ForeseesWhatHasComeTogether(t *testing.T) {
 				}
 			}
 			if seen < 40 || shared < 2 {
-				t.Errorf("%d inputs foreseen, %d full batches: %q", seen, shared, p.foreseen)
+				t.Errorf("%d inputs prefetched, %d full batches: %q", seen, shared, p.prefetched)
 			}
 		})
 	}

@@ -47,12 +47,12 @@ type Protocol interface {
 // call is the last one for the connection.
 type Ender interface{ End(c *Conn) }
 
-// A Foreseer is a Protocol that can use to see the first bytes of several
+// A Prefetcher is a Protocol that can use to see the first bytes of several
 // connections before it steps over any of them, to begin what takes long. It is
-// a hint: Step gets the same bytes whatever Foresee does, and is also called
+// a hint: Step gets the same bytes whatever Prefetch does, and is also called
 // without it. inputs are valid during the call only.
-type Foreseer interface {
-	Foresee(s Scope, inputs [][]byte)
+type Prefetcher interface {
+	Prefetch(s Scope, inputs [][]byte)
 }
 
 // A Scope is state that the connections of a loop share, such as the part of an

@@ -58,7 +58,7 @@ type loop struct {
 	dirty []*conn // have output from letters
 	batch batch
 
-	foreseer Foreseer // the protocol, if it is one
+	prefetcher Prefetcher // the protocol, if it is one
 
 	in  []byte // who is read has it until its step is over; a batch, in parts
 	out []byte // who steps has it until flush
@@ -86,7 +86,7 @@ func newLoop(s *Server) (*loop, error) {
 		srv: s, scope: s.newScope(), now: s.start,
 		in: make([]byte, readSize), out: make([]byte, 0, FlushSize),
 	}
-	l.foreseer, _ = s.proto.(Foreseer)
+	l.prefetcher, _ = s.proto.(Prefetcher)
 	var err error
 	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)

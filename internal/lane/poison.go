@@ -19,7 +19,7 @@ import (
 //	Lent.Unread     the visit, until Return; what Return is given is the lane's
 //	Step's in       the protocol during the call, which must not change it
 //	Step's out      the lane; the protocol may append to it during the call
-//	Foresee's in    the protocol during the call
+//	Prefetch's in   the protocol during the call
 //	Resume, Send    the caller's and the lane's for good: neither may change the bytes
 //	stream.buf      the stream's goroutine
 //	streams.outputs the stream that has got one, until it is written

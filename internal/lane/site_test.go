@@ -45,11 +45,11 @@ func (*hits) Open(c *Conn, out []byte) []byte {
 func (*hits) Tick(_ *Conn, out []byte) ([]byte, Next) { return out, More }
 func (p *hits) End(*Conn)                             { p.ended.Add(1) }
 
-// Foresee makes hits a Foreseer, so that every test runs over batches too.
-func (*hits) Foresee(_ Scope, inputs [][]byte) {
+// Prefetch makes hits a Prefetcher, so that every test runs over batches too.
+func (*hits) Prefetch(_ Scope, inputs [][]byte) {
 	for _, in := range inputs {
 		if len(in) == 0 {
-			panic("foresaw nothing")
+			panic("prefetched nothing")
 		}
 	}
 }

@@ -104,7 +104,11 @@ func (r *Resource) Lookup(
 ) (*row.Document, State, *AsOf) {
 	f := r.form.Load()
 	at := s.of(f.src)
-	doc, state, age := f.lookup(key, of, at, false)
+	if f.memory == nil {
+		return nil, Miss, nil
+	}
+	doc, _ := f.memory.Get(tier.Ref{Resource: f.number, Format: of, Key: key})
+	doc, state, age := f.judge(doc, at, false)
 	if state == Miss {
 		return nil, Miss, nil
 	}
@@ -112,10 +116,15 @@ func (r *Resource) Lookup(
 		s.picks.Sample(r.hot, r.name, string(key), s.now)
 	}
 	if state == Stale {
-		s.stale = at.stale(doc, age)
-		return doc, state, &s.stale
+		at = s.staleAt(at, doc, age)
 	}
 	return doc, state, at
+}
+
+// staleAt returns what is said of a stale answer that is of age, until the next one.
+func (s *Snapshot) staleAt(at *AsOf, doc *row.Document, age time.Duration) *AsOf {
+	s.stale = at.stale(doc, age)
+	return &s.stale
 }
 
 // stale returns what is said of a stale answer that is of age: an older epoch's copy
@@ -128,17 +137,25 @@ func (a *AsOf) stale(doc *row.Document, age time.Duration) AsOf {
 	return one
 }
 
-// lookup is the gate: here alone is decided what a copy in memory may be answered as.
-// failed says that the source has just failed to answer. The age is that of a stale
-// copy, at most.
+// lookup looks one copy up in memory, and returns what it may be answered as: see judge.
 func (f *form) lookup(
 	key row.Key, of row.Format, at *AsOf, failed bool,
 ) (*row.Document, State, time.Duration) {
-	if f.memory == nil || f.space == nil {
+	if f.memory == nil {
 		return nil, Miss, 0
 	}
-	doc, ok := f.memory.Get(tier.Ref{Resource: f.number, Format: of, Key: key})
-	if !ok || f.spec.TTL > 0 && at.now-doc.Stamp().At > int64(f.spec.TTL) {
+	doc, _ := f.memory.Get(tier.Ref{Resource: f.number, Format: of, Key: key})
+	return f.judge(doc, at, failed)
+}
+
+// judge is the gate: here alone is decided what a copy in memory, nil if there is none, may
+// be answered as. failed says that the source has just failed to answer. The age is that
+// of a stale copy, at most.
+func (f *form) judge(
+	doc *row.Document, at *AsOf, failed bool,
+) (*row.Document, State, time.Duration) {
+	if doc == nil || f.space == nil ||
+		f.spec.TTL > 0 && at.now-doc.Stamp().At > int64(f.spec.TTL) {
 		return nil, Miss, 0
 	}
 

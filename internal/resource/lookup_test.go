@@ -35,6 +35,51 @@ func TestResource_LookupSaysWhatMemoryHas(t *testing.T) {
 	}
 }
 
+// TestLookups_SayWhatLookupDoes: of several resources, of what is there, is not, and nobody
+// knows, in groups of every size.
+func TestLookups_SayWhatLookupDoes(t *testing.T) {
+	h := newHouse(t, nil)
+	h.hit("dept", "10")
+	h.hit("city", "Tulsa,OK")
+	h.get("dept", "99", Options{})
+	var s Snapshot
+	s.Begin(time.Now())
+	var l Lookups
+	all := []struct {
+		name string
+		key  row.Key
+	}{{"dept", "10"}, {"dept", "20"}, {"city", "Tulsa,OK"}, {"dept", "99"}, {"dept", "010"},
+		{"city", "10"}, {"dept", "Tulsa,OK"}}
+	for len(all) < MaxLookups {
+		all = append(all, all[:min(7, MaxLookups-len(all))]...)
+	}
+	for n := range len(all) + 1 {
+		for _, one := range all[:n] {
+			l.Add(h.resource(one.name), one.key, row.FormatJSON)
+		}
+		l.Add(h.resource("dept"), "20", row.FormatJSON)
+		l.Get(&s)
+		for i, one := range all[:n] {
+			doc, state, at := l.Result(i, &s)
+			want, wantState, wantAt := h.resource(one.name).Lookup(one.key, row.FormatJSON, &s)
+			if doc != want || state != wantState || at != wantAt {
+				t.Errorf("%d look-ups, %s/%s: %v, %d, %p; want %v, %d, %p", n, one.name, one.key,
+					doc, state, at, want, wantState, wantAt)
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		l.Add(h.resource("dept"), "10", row.FormatJSON)
+		l.Add(h.resource("dept"), "10", row.FormatJSON)
+		l.Get(&s)
+		if _, state, _ := l.Result(1, &s); state != Hit {
+			t.Fatal(state)
+		}
+	}); n != 0 {
+		t.Errorf("look-ups allocate %v times", n)
+	}
+}
+
 func TestResource_LoadAnswersEachKey(t *testing.T) {
 	h := newHouse(t, nil)
 	h.hit("dept", "10")

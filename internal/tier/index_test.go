@@ -118,11 +118,11 @@ func TestMemory_IndexHoldsNoMoreThanTheCache(t *testing.T) {
 	}
 }
 
-func TestMemory_ForeseeIsAHint(t *testing.T) {
+func TestMemory_PrefetchIsAHint(t *testing.T) {
 	m := NewMemory(1 << 20)
 	defer func() { _ = m.Close() }()
 	var refs []Ref
-	for i := range 2 * Foreseen {
+	for i := range 2 * MaxMultiGet {
 		ref := Ref{Resource: 1, Key: row.Key(fmt.Sprint(i))}
 		if refs = append(refs, ref); i%3 > 0 {
 			m.Put(ref, indexedDocument(ref, 1))
@@ -130,11 +130,52 @@ func TestMemory_ForeseeIsAHint(t *testing.T) {
 	}
 	before := m.Stats()
 	for n := range len(refs) {
-		if got := testing.AllocsPerRun(10, func() { m.Foresee(refs[:n]) }); got != 0 {
-			t.Errorf("foreseeing %d allocates %v times", n, got)
+		if got := testing.AllocsPerRun(10, func() { m.Prefetch(refs[:n]) }); got != 0 {
+			t.Errorf("prefetching %d allocates %v times", n, got)
 		}
 	}
 	if after := m.Stats(); after != before {
 		t.Errorf("Stats = %+v, before %+v", after, before)
+	}
+}
+
+// TestMemory_MultiGetIsGet: of what the index has, of what it has left out, of absences and
+// of what is not there; and each is counted.
+func TestMemory_MultiGetIsGet(t *testing.T) {
+	m := NewMemory(1 << 20)
+	defer func() { _ = m.Close() }()
+	var refs []Ref
+	for i := range 3 * MaxMultiGet {
+		ref := Ref{Resource: uint32(i % 2), Key: row.Key(fmt.Sprint(i / 2))}
+		refs = append(refs, ref)
+		switch d := indexedDocument(ref, 1); i % 5 {
+		case 1:
+			m.Put(ref, row.NoRow(row.Stamp{Owner: ref.Resource}))
+		case 2, 3, 4:
+			if m.Put(ref, d); i%5 == 4 {
+				m.index.drop(&ref, nil)
+			}
+		}
+	}
+	docs := make([]*row.Document, MaxMultiGet)
+	for n := range MaxMultiGet + 1 {
+		for from := 0; from+n <= len(refs); from += 7 {
+			before := m.Stats()
+			m.MultiGet(refs[from:from+n], docs[:n])
+			between := m.Stats()
+			for i, ref := range refs[from : from+n] {
+				if d, _ := m.Get(ref); d != docs[i] {
+					t.Errorf("%d of %d: %v, want %v", i, n, docs[i], d)
+				}
+			}
+			after := m.Stats()
+			if between.Hits-before.Hits != after.Hits-between.Hits ||
+				between.Misses-before.Misses != after.Misses-between.Misses {
+				t.Errorf("MultiGet of %d: %+v, then %+v; Get: %+v", n, before, between, after)
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { m.MultiGet(refs[:MaxMultiGet], docs) }); n != 0 {
+		t.Errorf("MultiGet allocates %v times", n)
 	}
 }

@@ -30,7 +30,7 @@ type protocol struct {
 	counted []*loopResource
 }
 
-var _ lane.Foreseer = (*protocol)(nil)
+var _ lane.Prefetcher = (*protocol)(nil)
 
 // newProtocol returns the protocol of event loops in front of h. What they answer is in
 // h's Stats.
@@ -56,11 +56,11 @@ func (l *protocol) Open(c *lane.Conn, out []byte) []byte {
 // Tick does nothing: HTTP/1.1 has nothing to say by itself.
 func (l *protocol) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
 
-// Foresee implements lane.Foreseer: the documents that the first requests ask
+// Prefetch implements lane.Prefetcher: the documents that the first requests ask
 // for are on their way from main memory while those requests are parsed. It
 // guesses: the format is JSON, and a request that turns out to be another costs
 // what it would have cost.
-func (l *protocol) Foresee(of lane.Scope, inputs [][]byte) {
+func (l *protocol) Prefetch(of lane.Scope, inputs [][]byte) {
 	s := of.(*loop)
 	for _, in := range inputs {
 		path, ok := bytes.CutPrefix(http1.Glance(in), []byte(s.live.BasePath))
@@ -72,10 +72,10 @@ func (l *protocol) Foresee(of lane.Scope, inputs [][]byte) {
 			continue
 		}
 		if res := s.resource(t.name); res != nil {
-			s.coming.Add(res.Resource, row.Key(t.key), row.FormatJSON)
+			s.lookups.Add(res.Resource, row.Key(t.key), row.FormatJSON)
 		}
 	}
-	s.coming.Fetch()
+	s.lookups.Prefetch()
 }
 
 // Step answers the requests at the front of in.
@@ -216,14 +216,14 @@ func (s *loop) collect(
 ) (size int, absent uint64, at *resource.AsOf) {
 	s.docs = s.docs[:0]
 	clear(s.once)
-	for i, key := range l.keys {
-		if i%fewKeys == 0 { // those that come next are on their way from main memory
+	for i := range l.keys {
+		if i%fewKeys == 0 {
 			for _, k := range l.keys[i:min(i+fewKeys, len(l.keys))] {
-				s.coming.Add(q.res, k, q.media.format)
+				s.lookups.Add(q.res, k, q.media.format)
 			}
-			s.coming.Fetch()
+			s.lookups.Get(&s.snapshot)
 		}
-		doc, state, as := q.res.Lookup(key, q.media.format, &s.snapshot)
+		doc, state, as := s.lookups.Result(i%fewKeys, &s.snapshot)
 		if state == resource.Stale || !q.takes(state, as) {
 			return 0, 0, nil
 		}
@@ -240,8 +240,8 @@ func (s *loop) collect(
 }
 
 // fewKeys is up to how many keys each is compared with those before it, and how many are
-// foreseen together.
-const fewKeys = 16
+// looked up together.
+const fewKeys = resource.MaxLookups
 
 // repeated reports whether keys[i] is among those before it. It was called for those of
 // them that are documents of the list.
@@ -292,7 +292,7 @@ type loop struct {
 	now      time.Time
 	live     *settings
 	snapshot resource.Snapshot
-	coming   resource.Foresight
+	lookups  resource.Lookups
 	r        request              // that is being answered
 	once     map[row.Key]struct{} // the keys of a long list
 

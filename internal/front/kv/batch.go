@@ -51,7 +51,10 @@ func (b *Batch) Add(s *Scope, c *Session, r *Read, track *Tracked) {
 		if !s.Get(&c.Who, key, track, f) {
 			b.misses = append(b.misses, s.Miss(key, f))
 			r.missed = true
-		} else if f.Doc != nil {
+			continue
+		}
+		s.Count(r.found[i : i+1])
+		if f.Doc != nil {
 			b.bytes += len(f.Doc.Body())
 		}
 	}

@@ -57,40 +57,28 @@ func appendEscaped(dst []byte, text string) []byte {
 	return dst
 }
 
-// getList is Get of a key of a query.
-func (s *Scope) getList(who *Identity, q *Query, value string, f *Found) bool {
+// getList is begin of a key of a query.
+func (s *Scope) getList(who *Identity, q *Query, value string, f *Found) whereabouts {
 	res := s.resource(q.Resource)
 	*f = Found{Res: res, List: true, Loose: true}
 	if res == nil {
-		s.store.stats.unknown.Add(1)
 		if s.Live.starting() {
 			f.Err = ErrStarting
 		}
-		return true
+		return atHand
 	}
 	if res.rule != "public" && !who.Passes(s.Live, s.Issued, res.rule) {
 		f.Err = ErrForbidden
-		return true
+		return atHand
 	}
 	list, _ := res.LookupList(s.spell(q, value), row.FormatJSON, &s.snapshot)
 	if list == nil {
-		return false
+		return inDatabase
 	}
 	if list.Rows > 0 {
 		f.Doc = list.Doc
 	}
-	s.countList(res)
-	return true
-}
-
-// countList notes a list from memory.
-func (s *Scope) countList(r *Served) {
-	if r.untimed == 0 {
-		s.touched = append(s.touched, r)
-	}
-	r.untimed++
-	r.tally.List()
-	r.lists.Store(r.lists.Load() + 1)
+	return atHand
 }
 
 // loadLists reads the lists among misses of a resource, and returns the others. Lists are

@@ -36,38 +36,118 @@ type Found struct {
 // ErrForbidden is the error of a key of a resource that may not be read.
 var ErrForbidden = errors.New("the resource may not be read")
 
+// state returns what memory has said of the row.
+func (f *Found) state() resource.State {
+	switch {
+	case f.Stale:
+		return resource.Stale
+	case f.Doc == nil:
+		return resource.Absent
+	}
+	return resource.Hit
+}
+
 // Get looks one key up in memory. It reports false when memory has no answer: then Miss is
 // what to load. Before that it notes the key for c, if that is not nil. A hit takes no lock
-// without c, and allocates nothing.
+// without c, and allocates nothing. Count notes it when it is answered with.
 func (s *Scope) Get(who *Identity, key []byte, c *Tracked, f *Found) bool {
-	if q, value := s.Live.queryOf(key); q != nil {
-		return s.getList(who, q, value, f)
+	of, where := s.begin(who, key, c, f)
+	if where != inTier {
+		return where == atHand
 	}
-	res, rowKey, exact := s.Find(key)
+	doc, state, _ := f.Res.Lookup(of, f.Res.format, &s.snapshot)
+	return f.take(doc, state)
+}
+
+// GetAll is Get of several keys, which are looked up together. It returns how many it has
+// found before the first that memory has no answer for.
+func (s *Scope) GetAll(who *Identity, keys [][]byte, c *Tracked, found []Found) (n int) {
+	if len(keys) == 1 {
+		if s.Get(who, keys[0], c, &found[0]) {
+			return 1
+		}
+		return 0
+	}
+	for n < len(keys) {
+		end := min(n+Together, len(keys))
+		n += s.getSome(who, keys[n:end], c, found[n:end])
+		if n < end {
+			return n
+		}
+	}
+	return n
+}
+
+// getSome is GetAll of Together keys at most.
+func (s *Scope) getSome(who *Identity, keys [][]byte, c *Tracked, found []Found) int {
+	var where [Together]whereabouts
+	for i, key := range keys {
+		var of row.Key
+		f := &found[i]
+		if of, where[i] = s.begin(who, key, c, f); where[i] == inTier {
+			s.lookups.Add(f.Res.Resource, of, f.Res.format)
+		}
+	}
+	s.lookups.Get(&s.snapshot)
+	looked := 0
+	for i := range found {
+		switch where[i] {
+		case inDatabase:
+			return i
+		case inTier:
+			doc, state, _ := s.lookups.Result(looked, &s.snapshot)
+			if looked++; !found[i].take(doc, state) {
+				return i
+			}
+		}
+	}
+	return len(found)
+}
+
+// A whereabouts says where the answer to a key is.
+type whereabouts uint8
+
+const (
+	atHand     whereabouts = iota
+	inTier                 // or in the database
+	inDatabase             // memory has none
+)
+
+// begin finds the row that a key is of, and notes the key for c. Where f is not the answer
+// already, that is looked up.
+func (s *Scope) begin(
+	who *Identity, key []byte, c *Tracked, f *Found,
+) (of row.Key, where whereabouts) {
+	if q, value := s.Live.queryOf(key); q != nil {
+		return "", s.getList(who, q, value, f)
+	}
+	res, of, exact := s.Find(key)
 	*f = Found{Res: res, Inexact: !exact && res != nil}
 	if res == nil {
-		s.store.stats.unknown.Add(1)
 		if err := s.Live.NoResource(key); err != ErrNoResource {
 			f.Err = err
 		}
-		return true
+		return "", atHand
 	}
 	if res.rule != "public" && !who.Passes(s.Live, s.Issued, res.rule) {
 		f.Err = ErrForbidden
-		return true
+		return "", atHand
 	}
 	if c != nil && exact && res.follows {
 		s.store.tracker.Track(row.Alias(key), c)
 	}
-	doc, state := s.Look(res, rowKey)
+	return of, inTier
+}
+
+// take makes what memory says of a row the answer. It reports false when that is none.
+func (f *Found) take(doc *row.Document, state resource.State) bool {
 	if state == resource.Miss {
 		return false
 	}
-	f.Stale, f.Loose = state == resource.Stale, !res.follows || state == resource.Stale
+	f.Stale, f.Loose = state == resource.Stale, !f.Res.follows || state == resource.Stale
 	if !doc.Absent() {
 		f.Doc = doc
 	}
-	s.Count(res, state)
 	return true
 }
 

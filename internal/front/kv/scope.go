@@ -27,7 +27,7 @@ type Scope struct {
 	byName   map[string]*Served
 	seen     []*Served // looked up in this wake-up: a handful
 	touched  []*Served // with hits that have no duration yet
-	coming   resource.Foresight
+	lookups  resource.Lookups
 	path     []byte // scratch of the access log
 	text     []byte // scratch of what a query asks for
 }
@@ -142,34 +142,42 @@ func (s *Scope) resource(name string) *Served {
 	return known
 }
 
-// Foresee notes a key that Get will be called with, which aliases a buffer that stays as it
-// is until Fetch. There may be Foreseen of them.
-func (s *Scope) Foresee(key []byte) {
-	if res, rowKey, _ := s.Find(key); res != nil {
-		s.coming.Add(res.Resource, rowKey, row.FormatJSON)
+// Together is how many keys are looked up together.
+const Together = resource.MaxLookups
+
+// Prefetch has memory at hand what up to Together keys are of, for which Get will be called.
+// It is a hint.
+func (s *Scope) Prefetch(keys [][]byte) {
+	for _, key := range keys {
+		if res, rowKey, _ := s.Find(key); res != nil {
+			s.lookups.Add(res.Resource, rowKey, res.format)
+		}
 	}
+	s.lookups.Prefetch()
 }
 
-// Foreseen is how many keys are looked up together.
-const Foreseen = resource.Foreseen
-
-// Fetch has memory at hand what was foreseen since the last Fetch: the look-ups wait for it
-// together, and not each for its own.
-func (s *Scope) Fetch() { s.coming.Fetch() }
-
-// Look returns what memory may answer to a read of one row: see resource.Lookup.
-func (s *Scope) Look(res *Served, key row.Key) (*row.Document, resource.State) {
-	doc, state, _ := res.Lookup(key, res.format, &s.snapshot)
-	return doc, state
-}
-
-// Count notes an answer from memory.
-func (s *Scope) Count(r *Served, state resource.State) {
-	if r.untimed == 0 {
-		s.touched = append(s.touched, r)
+// Count notes answers from memory.
+func (s *Scope) Count(found []Found) {
+	for i := range found {
+		f := &found[i]
+		r := f.Res
+		if r == nil {
+			s.store.stats.unknown.Add(1)
+		}
+		if r == nil || f.Err != nil {
+			continue
+		}
+		if r.untimed == 0 {
+			s.touched = append(s.touched, r)
+		}
+		r.untimed++
+		if f.List {
+			r.tally.List()
+			r.lists.Store(r.lists.Load() + 1)
+			continue
+		}
+		r.tally.Answered(f.state())
 	}
-	r.untimed++
-	r.tally.Answered(state)
 }
 
 // Name returns the resource's name.

@@ -204,14 +204,13 @@ func (t *turn) read(cmd *memcache.Command) {
 	}
 	found := s.found[:len(cmd.Keys)]
 	s.found = found
-	for i := range found {
-		if !s.Get(&c.Who, cmd.Keys[i], nil, &found[i]) {
-			// Slow path: the database, for this and for all reads that have come behind it.
-			t.begin()
-			t.gather(cmd)
-			return
-		}
+	if s.GetAll(&c.Who, cmd.Keys, nil, found) < len(found) {
+		// Slow path: the database, for this and for all reads that have come behind it.
+		t.begin()
+		t.gather(cmd)
+		return
 	}
+	s.Count(found)
 	add(&s.absent, absent(found))
 	t.out = c.render(s.live, t.out, cmd, found, false)
 	if s.Access.On() {

@@ -3,6 +3,7 @@ package respfront
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -297,6 +298,60 @@ func newStepper(f *Front) *stepper {
 	scope.Wake(time.Now())
 	f.Open(s.conn, nil)
 	return s
+}
+
+// TestPipeline_OfHitsIsAnsweredInOrder: GETs that have come together are looked up together,
+// whatever each finds, up to a flush; each is answered once, and counted once.
+func TestPipeline_OfHitsIsAnsweredInOrder(t *testing.T) {
+	s := newSite(t)
+	long := strings.Repeat("x", lane.FlushSize/5)
+	s.Exec(`INSERT INTO dept (deptno, dname) VALUES (77, '` + long + `')`)
+	eventually(t, "the feed is fresh", func() bool { return s.Set.Ready() == nil })
+	c := s.dial()
+	keys := []string{"depts:10", "nope:1", "depts:99", "depts:20", "plain", "depts:77", "pay:1",
+		"depts:010"}
+	want := make(map[string]string)
+	for _, k := range keys {
+		eventually(t, k+" is in memory", func() bool {
+			want[k] = c.do("GET " + k)
+			st := newStepper(s.f)
+			defer s.f.End(st.conn)
+			_, out, next := s.f.Step(st.conn, []byte(encode("GET "+k)), nil)
+			return next == lane.More && string(out) == want[k]
+		})
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 70 {
+		var in []byte
+		var expect strings.Builder
+		hits := uint64(0)
+		for range n {
+			k := keys[r.IntN(len(keys))]
+			in = append(in, encode("GET "+k)...)
+			expect.WriteString(want[k])
+			if strings.HasPrefix(k, "depts") {
+				hits++
+			}
+		}
+		st := newStepper(s.f)
+		before := s.f.Stats()
+		var got []byte
+		for next := lane.Flush; next == lane.Flush && len(in) > 0; {
+			var used int
+			var out []byte
+			if used, out, next = s.f.Step(st.conn, in, nil); next == lane.Parked {
+				t.Fatalf("a pipeline of %d hits is parked", n)
+			}
+			got, in = append(got, out...), in[used:]
+		}
+		s.f.End(st.conn)
+		if string(got) != expect.String() || len(in) > 0 {
+			t.Fatalf("%d GETs: %d bytes, %d left, want %d bytes", n, len(got), len(in), expect.Len())
+		}
+		if made := s.f.Stats().Hits - before.Hits; made != hits {
+			t.Errorf("%d GETs count %d hits, want %d", n, made, hits)
+		}
+	}
 }
 
 // TestStep_HitAllocatesNothing: from the bytes of the command to those of the reply.

@@ -139,7 +139,9 @@ type scope struct {
 	turn     turn
 	commands atomic.Uint64 // this loop alone adds to it
 	args     [][]byte
-	get      [2][]byte // the arguments of the GET at hand
+	get      [2][]byte           // the arguments of the GET at hand
+	keys     [kv.Together][]byte // of the GETs at the front of the input
+	ends     [kv.Together]int    // where they end
 	found    []kv.Found
 }
 

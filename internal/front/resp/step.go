@@ -45,6 +45,7 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	s.get[1] = nil
 	*t = turn{} // what is on the lane's buffers must not be kept
 	clear(s.found)
+	s.found = s.found[:0]
 	return n, out, next
 }
 
@@ -58,53 +59,64 @@ func (t *turn) plain() bool {
 
 // gets answers the GETs at the front of in, and returns how many bytes it has consumed.
 func (t *turn) gets(in []byte) (n int) {
-	s := t.s
 	if !t.plain() {
 		return 0
 	}
-	for foreseen := 0; t.next == lane.More && t.batch == nil; {
-		key, used := resp.Get(in[n:])
-		if used == 0 {
+	for t.next == lane.More && t.batch == nil {
+		keys, ends := t.s.keys[:0], t.s.ends[:0]
+		for at := n; at < len(in) && len(keys) < kv.Together; {
+			key, used := resp.Get(in[at:])
+			if used == 0 {
+				break
+			}
+			at += used
+			keys, ends = append(keys, key), append(ends, at)
+		}
+		if len(keys) == 0 {
 			return n
 		}
-		if n >= foreseen && n+used < len(in) {
-			foreseen = n + s.foresee(in[n:])
-		}
+		n = ends[t.getAll(keys)-1]
+		clear(keys)
+	}
+	return n
+}
+
+// getAll answers GETs of keys, and returns how many: at least one. The others are looked at
+// again.
+func (t *turn) getAll(keys [][]byte) int {
+	s, get := t.s, t.c.f.get
+	found := s.room(len(keys))
+	hits := s.GetAll(&t.c.Who, keys, t.c.tracks(), found)
+	for i := range hits {
 		s.commands.Store(s.commands.Load() + 1)
-		s.get[1] = key
-		t.read(t.c.f.get, s.get[:])
-		if n += used; t.batch == nil && len(t.out) >= lane.FlushSize {
+		s.get[1] = keys[i]
+		t.reply(get, s.get[:], keys[i:i+1], found[i:i+1])
+		if len(t.out) >= lane.FlushSize {
 			t.next = lane.Flush
+			return i + 1
 		}
 	}
-	return n
-}
-
-// foresee has memory at hand what the GETs at the front of in ask for, the first few of
-// them, and returns up to where that is.
-func (s *scope) foresee(in []byte) (n int) {
-	for range kv.Foreseen {
-		key, used := resp.Get(in[n:])
-		if used == 0 {
-			break
-		}
-		s.Foresee(key)
-		n += used
+	if hits == len(keys) {
+		return hits
 	}
-	s.Fetch()
-	return n
+	s.commands.Store(s.commands.Load() + 1)
+	s.get[1] = keys[hits]
+	t.miss(get, s.get[:])
+	return hits + 1
 }
 
-// Foresee implements lane.Foreseer: the rows that the first commands of several
+// Prefetch implements lane.Prefetcher: the rows that the first commands of several
 // connections ask for are on their way from main memory while those are parsed.
-func (f *Front) Foresee(of lane.Scope, inputs [][]byte) {
+func (f *Front) Prefetch(of lane.Scope, inputs [][]byte) {
 	s := of.(*scope)
-	for _, in := range inputs[:min(len(inputs), kv.Foreseen)] {
+	keys := s.keys[:0]
+	for _, in := range inputs[:min(len(inputs), kv.Together)] {
 		if key, used := resp.Get(in); used > 0 {
-			s.Foresee(key)
+			keys = append(keys, key)
 		}
 	}
-	s.Fetch()
+	s.Scope.Prefetch(keys)
+	clear(keys)
 }
 
 // run goes over the commands and returns how many bytes it has consumed.
@@ -318,27 +330,33 @@ func (t *turn) read(cmd *command, args [][]byte) {
 		return
 	}
 	keys := cmd.keys(args)
-	count := len(keys)
-	if cap(s.found) < count {
-		s.found = make([]kv.Found, 0, max(count, 16))
+	found := s.room(len(keys))
+	if s.GetAll(&c.Who, keys, c.tracks(), found) < len(keys) {
+		t.miss(cmd, args)
+		return
 	}
-	found := s.found[:count]
-	s.found = found
-	track := c.tracks()
-	for i := range found {
-		if count > 1 && i%kv.Foreseen == 0 {
-			for j := range min(count-i, kv.Foreseen) {
-				s.Foresee(keys[i+j])
-			}
-			s.Fetch()
-		}
-		if !s.Get(&c.Who, keys[i], track, &found[i]) {
-			// Slow path: the database, for this and for all reads that have come behind it.
-			t.begin()
-			t.gather(cmd, args)
-			return
-		}
+	t.reply(cmd, args, keys, found)
+}
+
+// room returns room for what is found under so many keys, until the end of Step.
+func (s *scope) room(n int) []kv.Found {
+	if cap(s.found) < n {
+		s.found = make([]kv.Found, 0, max(n, kv.Together))
 	}
+	s.found = s.found[:max(n, len(s.found))]
+	return s.found[:n]
+}
+
+// miss has a read wait for the database, and all reads that come behind it.
+func (t *turn) miss(cmd *command, args [][]byte) {
+	t.begin()
+	t.gather(cmd, args)
+}
+
+// reply answers a read from memory.
+func (t *turn) reply(cmd *command, args, keys [][]byte, found []kv.Found) {
+	c, s := t.c, t.s
+	s.Count(found)
 	t.out = c.render(s.live, t.out, cmd, args, found)
 	if c.track.client != nil {
 		t.loose = appendLoose(t.loose, keys, found)
