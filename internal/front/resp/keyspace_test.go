@@ -17,11 +17,16 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		for v := 2; v <= 3; v++ {
 			s := newSite(t, form)
-			s.Exec("INSERT INTO codes VALUES (1,1), (2,2), (3,3)")
 			s.Allow(map[string]string{"ann": "reader"})
 			c := s.dial()
 			c.do("HELLO " + strconv.Itoa(v))
 			const space, all, events = "__keyspace@7__:codes:1", "__key*__:*", "__keyevent@0__:set"
+			c.do("SUBSCRIBE " + events)
+			s.Exec("INSERT INTO codes VALUES (1,1), (2,2), (3,3)")
+			for range 3 {
+				c.reply() // the feed has told of it, and does not later
+			}
+			c.do("UNSUBSCRIBE " + events)
 			c.do("SUBSCRIBE " + space + " " + events + " __keyspace@16__:codes:1 other")
 			for range 3 {
 				c.reply()
