@@ -1,6 +1,8 @@
 package kv
 
 import (
+	"time"
+
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 )
@@ -13,6 +15,11 @@ type Identity struct {
 	asked  bool
 	who    front.Principal
 	known  bool
+
+	// Least is what answers must include of its source; the zero Token asks for nothing.
+	// Wait bounds the wait for it: see resource.Options.
+	Least resource.Token
+	Wait  time.Duration
 }
 
 // Principal returns who asks. The set of tokens is compared by every request, so that a
@@ -40,7 +47,7 @@ func (i *Identity) Lost(o *Options, issued any) bool {
 // Identify takes a token, for the user of that name or, with "default" or "", for
 // whoever has it. It reports false, and changes nothing, when it is not good.
 func (i *Identity) Identify(o *Options, user, token string) bool {
-	next := Identity{token: token}
+	next := Identity{token: token, Least: i.Least, Wait: i.Wait}
 	p, ok := next.Principal(o, o.IssuedNow())
 	if !ok || user != "" && user != "default" && user != p.Name {
 		return false
@@ -49,7 +56,7 @@ func (i *Identity) Identify(o *Options, user, token string) bool {
 	return true
 }
 
-// Forget takes the token back.
+// Forget takes the token back, and asks for nothing any more.
 func (i *Identity) Forget() { *i = Identity{} }
 
 // Name returns the name of the token's holder, or "default".
@@ -70,6 +77,12 @@ func (i *Identity) Passes(o *Options, issued any, rule resource.Rule) bool {
 	}
 	p, ok := i.Principal(o, issued)
 	return ok && rule.Allows(p.Roles)
+}
+
+// takes reports whether an answer from memory includes what the connection asks for.
+func (i *Identity) takes(res *Served, state resource.State, at *resource.AsOf) bool {
+	return i.Least.IsZero() || i.Least.Source != res.Source() ||
+		state != resource.Stale && at.Fresh && at.Token.Includes(i.Least)
 }
 
 // MayWrite reports whether the connection may write a resource. A listener that is open

@@ -49,7 +49,7 @@ func (b *Batch) Add(s *Scope, c *Session, r *Read, track *Tracked) {
 	for i, key := range r.Keys {
 		f := &r.found[i]
 		if !s.Get(&c.Who, key, track, f) {
-			b.misses = append(b.misses, s.Miss(key, f))
+			b.misses = append(b.misses, s.Miss(&c.Who, key, f))
 			r.missed = true
 			continue
 		}

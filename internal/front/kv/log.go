@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -74,6 +75,35 @@ func (c *Session) logBatch(b *Batch) {
 		}
 		o.Access.Record(b.began, took, failed || took >= front.Slow, line.Fill)
 	}
+}
+
+// LogAsk writes the line of a read by Ask.
+func (c *Session) LogAsk(
+	began time.Time, command string, key []byte, res *resource.Resource, a *resource.Answer,
+	err error,
+) {
+	o := c.store.Live()
+	if o.Access == nil || !o.Access.On() {
+		return
+	}
+	took := time.Since(began)
+	line := front.AccessLine{
+		Peer: c.Addr, Method: command, Path: string(appendPath(nil, [][]byte{key})),
+		Cache: "miss", Principal: c.Principal(),
+	}
+	if res != nil {
+		line.Resource = res.Name()
+	}
+	switch code := CodeOf(err); {
+	case code != "":
+		line.Cache = code
+	case a.Origin == resource.HitMemory || a.Origin == resource.HitDisk:
+		line.Cache = "hit"
+	}
+	if err == nil && a.Doc != nil && !a.Doc.Absent() {
+		line.Bytes = len(a.Doc.Body())
+	}
+	o.Access.Record(began, took, err != nil || took >= front.Slow, line.Fill)
 }
 
 // LogWrite writes the line of a command that was to change rows: of is the key of the one

@@ -71,8 +71,8 @@ func (s *Scope) getList(who *Identity, q *Query, value string, f *Found) whereab
 		f.Err = ErrForbidden
 		return atHand
 	}
-	list, _ := res.LookupList(s.spell(q, value), row.FormatJSON, &s.snapshot)
-	if list == nil {
+	list, at := res.LookupList(s.spell(q, value), row.FormatJSON, &s.snapshot)
+	if list == nil || !who.takes(res, resource.Hit, at) {
 		return inDatabase
 	}
 	if list.Rows > 0 {
@@ -115,7 +115,7 @@ func (s *Store) loadList(ctx context.Context, res *Served, m *Miss) error {
 		Pack: func(p *resource.Page, _ row.Format) (resource.Packed, error) {
 			return pack(p, most)
 		},
-	}, resource.Options{Format: row.FormatJSON})
+	}, m.options(row.FormatJSON))
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ func (s *Scope) Get(who *Identity, key []byte, c *Tracked, f *Found) bool {
 	if where != inTier {
 		return where == atHand
 	}
-	doc, state, _ := f.Res.Lookup(of, f.Res.format, &s.snapshot)
-	return f.take(doc, state)
+	doc, state, at := f.Res.Lookup(of, f.Res.format, &s.snapshot)
+	return f.take(who, doc, state, at)
 }
 
 // GetAll is Get of several keys, which are looked up together. It returns how many it has
@@ -95,8 +95,8 @@ func (s *Scope) getSome(who *Identity, keys [][]byte, c *Tracked, found []Found)
 		case inDatabase:
 			return i
 		case inTier:
-			doc, state, _ := s.lookups.Result(looked, &s.snapshot)
-			if looked++; !found[i].take(doc, state) {
+			doc, state, at := s.lookups.Result(looked, &s.snapshot)
+			if looked++; !found[i].take(who, doc, state, at) {
 				return i
 			}
 		}
@@ -140,8 +140,10 @@ func (s *Scope) begin(
 }
 
 // take makes what memory says of a row the answer. It reports false when that is none.
-func (f *Found) take(doc *row.Document, state resource.State) bool {
-	if state == resource.Miss {
+func (f *Found) take(
+	who *Identity, doc *row.Document, state resource.State, at *resource.AsOf,
+) bool {
+	if state == resource.Miss || !who.takes(f.Res, state, at) {
 		return false
 	}
 	f.Stale, f.Loose = state == resource.Stale, !f.Res.follows || state == resource.Stale
@@ -158,17 +160,30 @@ type Miss struct {
 	To  *Found
 
 	list    string // what a key of a query asks for; "": the row of Key
-	follows bool   // as the loop has seen the resource, which alone may look
+	least   resource.Token
+	wait    time.Duration
+	follows bool // as the loop has seen the resource, which alone may look
 }
 
 // Miss returns what Get did not answer, to be loaded into f.
-func (s *Scope) Miss(key []byte, f *Found) Miss {
+func (s *Scope) Miss(who *Identity, key []byte, f *Found) Miss {
+	m := Miss{Res: f.Res, To: f}
+	if l := who.Least; !l.IsZero() && l.Source == f.Res.Source() {
+		m.least, m.wait = l, who.Wait
+	}
 	if q, value := s.Live.queryOf(key); q != nil {
-		return Miss{Res: f.Res, To: f, list: strings.Clone(s.spell(q, value))}
+		m.list = strings.Clone(s.spell(q, value))
+		return m
 	}
 	res, rowKey, _ := s.Find(key)
-	return Miss{Res: res, Key: row.Key(strings.Clone(string(rowKey))), To: f,
-		follows: res.follows}
+	m.Res, m.follows = res, res.follows
+	m.Key = row.Key(strings.Clone(string(rowKey)))
+	return m
+}
+
+// options returns how a miss may be answered: all of one load are of one client.
+func (m *Miss) options(of row.Format) resource.Options {
+	return resource.Options{Format: of, Min: m.least, Wait: m.wait}
 }
 
 // Size returns how large the answers to misses may become.
@@ -219,7 +234,7 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
 			keys[i] = some[i].Key
 		}
 		s.stats.batches.Add(1)
-		answers := res.Load(ctx, keys, resource.Options{Format: res.format})
+		answers := res.Load(ctx, keys, some[0].options(res.format))
 		documents, size := 0, 0
 		for i := range answers {
 			some[i].set(&answers[i])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
@@ -25,9 +26,10 @@ type conn struct {
 	db     int
 	multi  *transaction // nil: none
 	reply  replies
-	fields []kv.Field    // scratch
-	track  tracking      // see there
-	subs   subscriptions // changed with mu held
+	fields []kv.Field     // scratch
+	track  tracking       // see there
+	wrote  resource.Token // of the last write
+	subs   subscriptions  // changed with mu held
 
 	keyspace *kv.Tracked // hears of keys for subs; nil: nobody does
 

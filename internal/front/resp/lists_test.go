@@ -107,5 +107,5 @@ func TestLists_NobodyKeepsThem(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	}
-	c.want("PTTL by_name:SALES", ":250\r\n")
+	c.want("PTTL by_name:SALES", ":60000\r\n")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
@@ -91,7 +92,7 @@ func quit(t *turn, args [][]byte) {
 func reset(t *turn, _ [][]byte) {
 	c := t.c
 	c.stopTracking()
-	c.multi, c.reply, c.db, c.v = nil, replyOn, 0, resp.V2
+	c.multi, c.reply, c.db, c.v, c.wrote = nil, replyOn, 0, resp.V2, resource.Token{}
 	c.Who.Forget()
 	c.tell(func(s *told) { *s = told{v: resp.V2, multi: -1, lib: s.lib, version: s.version} })
 	c.mu.Lock()

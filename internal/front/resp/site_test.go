@@ -39,7 +39,9 @@ type site struct {
 // newSite starts a site. change may alter its options.
 func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 	t.Helper()
-	s := &site{t: t, Database: fronttest.Open(t, fronttest.More{})}
+	s := &site{t: t, Database: fronttest.Open(t, fronttest.More{
+		StaleAfter: time.Minute, // a busy machine would be told as a reset
+	})}
 	s.opts.Resources = s.Set
 	s.opts.Version = "1.2.3"
 	s.opts.Issued, s.opts.Auth, s.opts.Tokens = s.Issued, s.Auth, s.Any

@@ -125,6 +125,9 @@ pubsub|-2||0 0 0|slow|pubsub|2.8.0|Tells who hears what
 publish|3|pubsub loading stale fast|0 0 0|pubsub fast|pubsub|2.0.0|Not allowed
 flushdb|-1|write|0 0 0|keyspace write slow dangerous|server|1.0.0|Not allowed
 flushall|-1|write|0 0 0|keyspace write slow dangerous|server|1.0.0|Not allowed
+hotrow.get|-2|readonly|1 1 1|read string slow|string|1.0.0|Returns the row of a key, and where from
+hotrow.position|-1|readonly|0 0 0|read slow|server|1.0.0|Returns the position of writes or answers
+hotrow.min|-2|fast|0 0 0|fast connection|connection|1.0.0|Says what answers must include
 `
 
 // subTable has a line for each subcommand: its name, arity and the places of its keys.
@@ -199,6 +202,7 @@ func newTable() table {
 	all.serveInfo()
 	all.serveScan()
 	all.servePubSub()
+	all.serveOwn()
 	return all
 }
 

@@ -81,7 +81,11 @@ func noResource(key []byte) string { return "ERR no resource for the key '" + cl
 // write asks for one change.
 func (w *writing) write(change kv.Change) (resource.Result, error) {
 	change.By, change.NoLoop = w.c.track.client, w.c.track.noLoop
-	return w.c.f.store.Write(w.ctx, &w.c.Who, w.key, &change)
+	done, err := w.c.f.store.Write(w.ctx, &w.c.Who, w.key, &change)
+	if err == nil {
+		w.c.wrote = done.Token
+	}
+	return done, err
 }
 
 // A setting is what the options of SET say.
