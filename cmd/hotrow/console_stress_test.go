@@ -167,6 +167,8 @@ func TestConsole_VerdictUnderStress(t *testing.T) {
 	r := serve(t, url)
 	tab := consoleOf(t, browsertest.New(t), r, browsertest.Desktop)
 	b := beat(t, r, url)
+	mended := func() {}
+	t.Cleanup(func() { mended() }) // or the writer would wait for ever after a failure
 	fresh := func() {
 		t.Helper()
 		tab.Until(`document.querySelector('.verdict b').textContent.includes('FRESH')`)
@@ -193,8 +195,9 @@ func TestConsole_VerdictUnderStress(t *testing.T) {
 	var frozen []int
 	quickest("feed cut", func() { frozen = pg.WalSenders(); pg.Pause(frozen...) },
 		func() { pg.Resume(frozen...) })
-	quickest("database stopped", func() { b.writing.Lock(); pg.Stop(dbtest.Immediate) },
-		func() { pg.Start(); b.writing.Unlock() })
+	quickest("database stopped",
+		func() { b.writing.Lock(); mended = b.writing.Unlock; pg.Stop(dbtest.Immediate) },
+		func() { pg.Start(); mended(); mended = func() {} })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t.Logf("%d answers without a flag, %d with one, %d commits", len(b.plain), len(b.flagged), len(b.committed))

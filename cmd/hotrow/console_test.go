@@ -49,6 +49,9 @@ func TestConsole_SaysThatTheDatabaseIsAway(t *testing.T) {
 		r.get(fmt.Sprintf("/word/%d", i+1))
 	}
 	tab.Until(`document.querySelector('#events').textContent.includes('WARN')`)
+	// The doctor is asked again when a source is not fresh any more.
+	tab.Until(`document.querySelector('#doctor').textContent.includes('refused') ||
+		document.querySelector('#doctor .error')`)
 	tab.Screenshot("console/database-away")
 	tab.Axe("console")
 	for name, view := range map[string]browsertest.View{
@@ -106,6 +109,15 @@ func TestConsole_LooksAtADocument(t *testing.T) {
 	tab.Axe("console, a document")
 }
 
+// fits holds that a page, with what the doctor says, is not wider than the window.
+func fits(t *testing.T, tab *browsertest.Tab, view browsertest.View) {
+	t.Helper()
+	tab.Until("document.querySelector('#doctor pre')")
+	if width := tab.Eval("document.documentElement.scrollWidth"); width != float64(view.Width) {
+		t.Errorf("the page is %v pixels wide in a window of %d", width, view.Width)
+	}
+}
+
 // TestConsole_TellsWhatIsHot reads one document, changes another, and looks at both, and at
 // what the doctor says of the file.
 func TestConsole_TellsWhatIsHot(t *testing.T) {
@@ -115,7 +127,8 @@ func TestConsole_TellsWhatIsHot(t *testing.T) {
 	r := serve(t, file, "--writable")
 	r.hit("/word/1")
 	r.hit("/word/2")
-	tab := consoleOf(t, browsertest.New(t), r, browsertest.Desktop)
+	browser := browsertest.New(t)
+	tab := consoleOf(t, browser, r, browsertest.Desktop)
 	hot := func(id, row string) string {
 		return fmt.Sprintf("document.querySelector('#%s tr').textContent.startsWith('%s')", id, row)
 	}
@@ -130,6 +143,16 @@ func TestConsole_TellsWhatIsHot(t *testing.T) {
 	tab.Until("document.querySelector('#doctor').textContent.includes('PRAGMA journal_mode=WAL;')")
 	tab.Screenshot("console/hottest")
 	tab.Axe("console, hottest keys")
+	// A statement longer than the page scrolls within its box.
+	fits(t, tab, browsertest.Desktop)
+	fits(t, consoleOf(t, browser, r, browsertest.Phone), browsertest.Phone)
+	tab.Until("document.querySelector('#asof').textContent.match(/^as of [0-9:]{8}$/)")
+	// The charts' legends say the latest figures while nobody points at one.
+	tab.Until("[...document.querySelectorAll('#c-answers .u-value')].every((v) => v.textContent)")
+	if same := tab.Eval("getComputedStyle(document.querySelector('#hottest button')).backgroundColor === " +
+		"getComputedStyle(document.querySelector('#again')).backgroundColor"); same != false {
+		t.Error("a document in the table looks like the button of a form")
+	}
 	tab.Click("#hottest button")
 	tab.Until("document.querySelector('#found').textContent.includes('`de`:`Haus`'.replaceAll('`', '\"'))")
 	if text := mustCommand(t, "top", "--once", r.ops); !strings.Contains(text, "/word/1 ") {

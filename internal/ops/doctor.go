@@ -42,26 +42,28 @@ func (d *doctor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), doctorLimit)
 	defer cancel()
-	findings, err := d.ask(ctx)
+	at, findings, err := d.ask(ctx)
 	if err != nil {
 		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
 	writeJSON(w, struct {
+		At       time.Time `json:"at"` // when the databases were looked at
 		Findings []Finding `json:"findings"`
-	}{append([]Finding{}, findings...)})
+	}{at, append([]Finding{}, findings...)})
 }
 
-func (d *doctor) ask(ctx context.Context) ([]Finding, error) {
+// ask returns the findings, and of when they are.
+func (d *doctor) ask(ctx context.Context) (time.Time, []Finding, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.at.IsZero() && time.Since(d.at) < doctorRest {
-		return d.findings, nil
+		return d.at, d.findings, nil
 	}
 	findings, err := d.look(ctx)
 	if err != nil {
-		return nil, err
+		return time.Time{}, nil, err
 	}
 	d.at, d.findings = time.Now(), findings
-	return findings, nil
+	return d.at, findings, nil
 }

@@ -115,9 +115,12 @@ func (c *call) refuse(err error) *answer {
 	}
 	p := problemOf(err)
 	if p.logged(err) && c.h.logLimit.Allow(c.o.Now()) {
-		c.o.Log.Error("request failed", "method", front.Clip(c.r.method, 64), "path",
-			front.Clip(string(c.r.Path), 1024), "status", p.kind.status, "err", err,
-			"trace_id", c.r.traceID())
+		fields := []any{"method", front.Clip(c.r.method, 64), "path",
+			front.Clip(string(c.r.Path), 1024), "status", p.kind.status, "err", err}
+		if id := c.r.traceID(); id != "" {
+			fields = append(fields, "trace_id", id)
+		}
+		c.o.Log.Error("request failed", fields...)
 	}
 	return c.problem(p)
 }

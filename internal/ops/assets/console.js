@@ -76,6 +76,14 @@
     }, spread(), box);
   };
 
+  // A minute at least, up to the last frame.
+  const span = () => {
+    const last = times[times.length - 1];
+    return last === undefined ? [0, 60] : [Math.min(times[0], last - 60), last];
+  };
+  // While nobody points at a chart, its legend says the latest figures.
+  const latest = (plot) => plot.cursor.idx == null && plot.data[0].length
+    && plot.setLegend({idx: plot.data[0].length - 1}, false);
   const draw = () => {
     const axis = {stroke: colour('--soft'), grid: {stroke: colour('--line'), width: 1},
       ticks: {stroke: colour('--line'), width: 1}};
@@ -85,7 +93,7 @@
       if (c.plot) c.plot.destroy();
       c.plot = new uPlot({
         width: box.clientWidth, height: 190, cursor: {sync: {key: 'hotrow'}}, legend: {live: true},
-        scales: {y: {range: (u, low, high) => [0, Math.max(1, high * 1.1)]}},
+        scales: {x: {range: span}, y: {range: (u, low, high) => [0, Math.max(1, high * 1.1)]}},
         axes: [{...axis, space: 80, values: (u, v) => v.map((x) => clock(x * 1e3))}, {...axis, size: 54, values: (u, v) => v.map((x) => count(x))}],
         series: [{value: (u, t) => t == null ? '' : clock(t * 1e3)},
           ...c.lines.map(([label, name]) => ({label, stroke: colour(name), width: 1.6,
@@ -115,7 +123,11 @@
     if (latency.length > 10) latency.shift();
     if (histogram.plot) histogram.plot.setData(spread());
   };
-  const update = () => charts.forEach((c) => c.plot && c.plot.setData([times, ...c.data]));
+  const update = () => charts.forEach((c) => {
+    if (!c.plot) return;
+    c.plot.setData([times, ...c.data]);
+    latest(c.plot);
+  });
 
   // ---- the state of now ----
   const fact = (p, label, value) => {
@@ -217,9 +229,18 @@
     }
     while (ol.children.length > 256) ol.lastChild.remove();
   };
+  // The doctor is asked again when a source begins or ceases to be fresh, as soon as it
+  // looks again: every ten seconds at most.
+  let states = '', asking;
+  const watchStates = (list) => {
+    const now = list.map((s) => s.source + ' ' + s.state).join();
+    if (states && now !== states && !asking) asking = setTimeout(() => { asking = 0; examine(); }, 10500);
+    states = now;
+  };
   const show = (f) => {
     $('version').textContent = f.version;
     showSources(f.sources, f.time);
+    watchStates(f.sources);
     showNow(f);
     showResources(f.resources);
     showHottest(f.hottest);
@@ -305,8 +326,11 @@
     try {
       const r = await ask('/-/doctor');
       if (!r.ok) throw new Error((await r.text()).trim());
-      showFindings((await r.json()).findings);
+      const v = await r.json();
+      showFindings(v.findings);
+      $('asof').textContent = 'as of ' + clock(v.at);
     } catch (err) {
+      $('asof').textContent = '';
       $('doctor').replaceChildren(make('li', err.message, 'error'));
     }
   };
