@@ -125,7 +125,7 @@ type counts struct {
 	conflicts atomic.Uint64
 	failures  atomic.Uint64
 	away      atomic.Bool
-	lastNanos atomic.Int64 // when a batch was last committed or there was none
+	lastNanos atomic.Int64 // up to when the database has all clicks
 	busyNanos atomic.Int64
 }
 
@@ -220,7 +220,7 @@ func (d *Drainer) drains(ctx context.Context) {
 			d.failed(err, failures)
 			wait = min(d.opts.Every<<min(failures-1, 8), backOff)
 		case err == nil:
-			d.succeeded(failures)
+			d.succeeded(failures, n >= d.limit)
 			failures = 0
 			if n >= d.limit {
 				wait = d.yield(time.Since(began))
@@ -282,9 +282,13 @@ func (d *Drainer) failed(err error, failures int) {
 	}
 }
 
-// succeeded tells that the database takes clicks.
-func (d *Drainer) succeeded(failures int) {
-	d.counts.lastNanos.Store(d.opts.Now().UnixNano())
+// succeeded tells that the database takes clicks; more: it has them up to the batch's last.
+func (d *Drainer) succeeded(failures int, more bool) {
+	reached := d.opts.Now()
+	if n := len(d.batch.clicks); more && n > 0 {
+		reached = time.UnixMilli(d.batch.clicks[n-1].at)
+	}
+	d.counts.lastNanos.Store(reached.UnixNano())
 	if failures > 0 {
 		d.counts.away.Store(false)
 		d.log.Info("clicks reach the database again", "tries", failures)

@@ -55,6 +55,10 @@ func TestDrainer_YieldsToRedirects(t *testing.T) {
 		if n, err := b.d.drain(t.Context()); n != 100 || err != nil {
 			t.Fatalf("%s: %d drained, %v", c.name, n, err)
 		}
+		b.d.succeeded(0, true)
+		if lag := b.d.Stats().Lag; lag != max(c.age, 0) {
+			t.Errorf("%s: the database is %v behind, want %v", c.name, lag, c.age)
+		}
 		record(c.came, c.age)
 		if got := b.d.yield(c.took); got != c.want {
 			t.Errorf("%s: a rest of %v behind a batch of %v, want %v", c.name, got, c.took, c.want)

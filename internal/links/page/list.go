@@ -31,7 +31,7 @@ type health struct {
 }
 
 // Well reports whether hits are recorded in time.
-func (h health) Well() bool { return h.State == "ok" && h.Lost == 0 && h.Lag < 5 }
+func (h health) Well() bool { return h.State == "ok" && h.Lost == 0 && h.Lag < 60 }
 
 // frame asks how the server is.
 func (p *Page) frame(r *http.Request, title string) frame {

@@ -254,7 +254,7 @@ async function health() {
   show('lag', lag.toFixed(1) + ' s');
   show('lost', group.format(lost));
   $('.lost').hidden = lost === 0;
-  const well = now.status === 'ok' && lost === 0 && lag < 5;
+  const well = now.status === 'ok' && lost === 0 && lag < 60;
   const lamp = $('[data-health=state]');
   lamp.className = 'lamp ' + (well ? 'well' : 'ill');
   lamp.textContent = well ? 'recording' : (now.status ?? 'state unknown');
