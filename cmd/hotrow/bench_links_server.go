@@ -158,6 +158,18 @@ func (b *linksBench) drained(ctx context.Context, want int64) (int64, error) {
 	}
 }
 
+// sample returns the value of a series in the text of /metrics, where a million and more
+// is 1e+06; one that is not there is 0.
+func sample(text, name string) (int64, error) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if value, ok := strings.CutPrefix(line, name); ok {
+			n, err := strconv.ParseFloat(value, 64)
+			return int64(n), err
+		}
+	}
+	return 0, nil
+}
+
 // redirects returns how many redirects the server says it has sent, once no more
 // are under way.
 func (b *linksBench) redirects(ctx context.Context) (int64, error) {
@@ -173,13 +185,9 @@ func (b *linksBench) redirects(ctx context.Context) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		n := int64(0)
-		for line := range strings.SplitSeq(string(text), "\n") {
-			if value, ok := strings.CutPrefix(line, name); ok {
-				if n, err = strconv.ParseInt(value, 10, 64); err != nil {
-					return 0, err
-				}
-			}
+		n, err := sample(string(text), name)
+		if err != nil {
+			return 0, err
 		}
 		if n != last {
 			last, same = n, 0

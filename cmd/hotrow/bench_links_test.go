@@ -59,3 +59,14 @@ func TestBench_LinksSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("a lost hit: %v", err)
 	}
 }
+
+// A count of a million and more is written with an exponent.
+func TestBench_LinksReadsLargeCounts(t *testing.T) {
+	for text, want := range map[string]int64{
+		"a 1\nb 999999\n": 999_999, "b 1.036318e+06\n": 1_036_318, "b 1.2345678901e+10": 12_345_678_901, "a 1\n": 0,
+	} {
+		if n, err := sample(text, "b "); n != want || err != nil {
+			t.Errorf("%q: %d, %v", text, n, err)
+		}
+	}
+}
