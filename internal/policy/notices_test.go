@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -61,9 +62,12 @@ func notices() ([]byte, error) {
 			of[text] = append(of[text], name)
 		}
 	}
+	if err := copied(of); err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
 	b.WriteString("hotrow is licensed under the Apache License 2.0. These are the licences of " +
-		"the modules\nthat its program holds, each under the names of its modules.\n")
+		"the modules\nand files of others that its program holds, each under their names.\n")
 	texts := slices.SortedFunc(maps.Keys(of), func(x, y string) int {
 		return cmp.Or(cmp.Compare(of[x][0], of[y][0]), cmp.Compare(x, y))
 	})
@@ -75,6 +79,35 @@ func notices() ([]byte, error) {
 		b.WriteString(strings.Repeat("-", 80) + "\n" + text)
 	}
 	return b.Bytes(), nil
+}
+
+// copied adds the licences of files of others that are in the repository and in the
+// program: NAME.LICENSE lies beside what it is of.
+func copied(of map[string][]string) error {
+	return filepath.WalkDir(filepath.Join(root, "internal"), func(
+		path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() == "testdata" {
+			return filepath.SkipDir
+		}
+		name, found := strings.CutSuffix(d.Name(), ".LICENSE")
+		if !found {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		clean := strings.TrimRight(string(text), "\n") + "\n"
+		of[clean] = append(of[clean], filepath.ToSlash(dir)+"/"+name)
+		return nil
+	})
 }
 
 // linked returns the modules in the program and where their files are.
