@@ -75,22 +75,30 @@ func startRedis(program string) harness.Starter {
 func startMemcached(
 	ctx context.Context, w *harness.Fixture, on harness.Placement, dir string,
 ) (*harness.Server, error) {
-	program, err := harness.Look("memcached")
-	if err != nil {
-		return nil, err
-	}
-	address, port, err := harness.Loopback()
-	if err != nil {
-		return nil, err
-	}
-	p, err := harness.Start("memcached", dir, on, program, "-u", "root", "-l", "127.0.0.1", "-U",
-		"0", "-p", strconv.Itoa(port), "-m", "4096", "-t", strconv.Itoa(threads(on)))
+	p, address, err := memcachedProcess(on, dir, "-m", "4096", "-t", strconv.Itoa(threads(on)))
 	if err != nil {
 		return nil, err
 	}
 	return filled(ctx, w, p, "memcache", address, func(out *bufio.Writer, key string, body []byte) {
 		fmt.Fprintf(out, "set %s 0 0 %d\r\n%s\r\n", key, len(body), body)
 	}, "STORED\r\n")
+}
+
+// memcachedProcess starts memcached with further arguments. It returns where it listens.
+func memcachedProcess(
+	on harness.Placement, dir string, more ...string,
+) (p *harness.Process, address string, err error) {
+	program, err := harness.Look("memcached")
+	if err != nil {
+		return nil, "", err
+	}
+	address, port, err := harness.Loopback()
+	if err != nil {
+		return nil, "", err
+	}
+	p, err = harness.Start("memcached", dir, on, append([]string{program, "-u", "root", "-l",
+		"127.0.0.1", "-U", "0", "-p", strconv.Itoa(port)}, more...)...)
+	return p, address, err
 }
 
 // filled waits for a server and gives it every document by commands that set writes, each

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -70,18 +69,7 @@ func startUserStores(
 			s.stop()
 		}
 	}()
-	program, err := harness.Look("memcached")
-	if err != nil {
-		return nil, err
-	}
-	var port int
-	if s.cache, port, err = harness.Loopback(); err != nil {
-		return nil, err
-	}
-	s.memcached, err = harness.Start("memcached", dir, on, program, "-u", "root", "-l", "127.0.0.1",
-		"-U",
-		"0", "-p", strconv.Itoa(port))
-	if err != nil {
+	if s.memcached, s.cache, err = memcachedProcess(on, dir); err != nil {
 		return nil, err
 	}
 	if err := fillMemcached(ctx, s.cache); err != nil {

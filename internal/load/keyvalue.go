@@ -12,8 +12,10 @@ import (
 type keyRequests struct {
 	key, body template
 	batch     int
-	hello     []byte
+	hello     []byte // see greeting
 }
+
+func (r keyRequests) greeting() []byte { return r.hello }
 
 // redisRequests are those of Redis (RESP2).
 type redisRequests struct{ keyRequests }
@@ -62,8 +64,6 @@ func (r redisRequests) appendWrite(dst []byte, w *worker, key, seq int64) []byte
 	return appendBulk(dst, w.body)
 }
 
-func (r redisRequests) greeting() []byte { return r.hello }
-
 // appendBulk appends a bulk string.
 func appendBulk(dst, text []byte) []byte {
 	dst = append(dst, '$')
@@ -103,8 +103,6 @@ func (r memcachedRequests) appendWrite(dst []byte, w *worker, key, seq int64) []
 	dst = append(dst, w.body...)
 	return append(dst, "\r\n"...)
 }
-
-func (r memcachedRequests) greeting() []byte { return nil }
 
 // redisLine consumes a line of a reply: the whole reply, or the head of a value or of
 // an array.

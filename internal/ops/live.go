@@ -13,7 +13,7 @@ const (
 	framePeriod = time.Second
 	checkPeriod = framePeriod / 10 // how often it is checked whether a frame is due before
 	keptFrames  = 300              // five minutes of them, for who begins to look
-	maxLookers  = 64               // streams at the same time
+	maxStreams  = 64               // streams at the same time
 	frameWrite  = 10 * time.Second
 )
 
@@ -26,20 +26,20 @@ type live struct {
 	done    chan struct{} // closed by stop
 
 	mu      sync.Mutex // guards the fields below
-	lookers map[*looker]struct{}
+	streams map[*stream]struct{}
 	running bool
 	stopped bool
 	frames  [][]byte // the last keptFrames as JSON, without resources and events
 }
 
-// A looker is one stream. Frames that it does not take in time are left out. A frame is the
-// text of its event, which all streams write and none changes.
-type looker struct{ frames chan []byte }
+// A stream is one client of /-/live. Frames that it does not take in time are left out. A
+// frame is the text of its event, which all streams write and none changes.
+type stream struct{ frames chan []byte }
 
 func newLive(o Options) *live {
 	return &live{
 		o: o, started: time.Now(), done: make(chan struct{}),
-		lookers: make(map[*looker]struct{}),
+		streams: make(map[*stream]struct{}),
 	}
 }
 
@@ -61,7 +61,7 @@ func (l *live) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if !ok {
 		w.Header().Set("Retry-After", "5")
 		writeText(w, http.StatusServiceUnavailable,
-			fmt.Sprintf("%d streams are open already, or hotrow is stopping\n", maxLookers))
+			fmt.Sprintf("%d streams are open already, or hotrow is stopping\n", maxStreams))
 		return
 	}
 	defer l.leave(k)
@@ -93,15 +93,15 @@ func (l *live) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// join adds a looker, and starts the clock for the first. The history is that of before.
-func (l *live) join() (k *looker, history []byte, ok bool) {
+// join adds a stream, and starts the clock for the first. The history is that of before.
+func (l *live) join() (k *stream, history []byte, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stopped || len(l.lookers) >= maxLookers {
+	if l.stopped || len(l.streams) >= maxStreams {
 		return nil, nil, false
 	}
-	k = &looker{frames: make(chan []byte, 2)}
-	l.lookers[k] = struct{}{}
+	k = &stream{frames: make(chan []byte, 2)}
+	l.streams[k] = struct{}{}
 	if !l.running {
 		l.running = true
 		go l.run()
@@ -109,10 +109,10 @@ func (l *live) join() (k *looker, history []byte, ok bool) {
 	return k, bytes.Join(l.frames, []byte{','}), true
 }
 
-func (l *live) leave(k *looker) {
+func (l *live) leave(k *stream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.lookers, k)
+	delete(l.streams, k)
 }
 
 // run makes frames while somebody looks. The first, which has no rates, comes at once.
@@ -164,7 +164,7 @@ func (l *live) behind() int {
 	return l.o.Behind()
 }
 
-// tell gives a frame to all lookers. It reports false, and the clock stops, when there
+// tell gives a frame to all streams. It reports false, and the clock stops, when there
 // are none.
 func (l *live) tell(f *Frame) bool {
 	whole, err := json.Marshal(f)
@@ -177,14 +177,14 @@ func (l *live) tell(f *Frame) bool {
 	kept, err := json.Marshal(&short)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.lookers) == 0 {
+	if len(l.streams) == 0 {
 		l.running = false
 		if l.o.Rest != nil {
 			l.o.Rest()
 		}
 		return false
 	}
-	for k := range l.lookers {
+	for k := range l.streams {
 		select {
 		case k.frames <- event:
 		default: // it has not taken the last two

@@ -260,18 +260,27 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// escape writes a name or a value for a URL: percent-encoded but for what is safe and
-// makes it legible.
-func escape(s string) string {
+// escape is AppendEscaped alone.
+func escape(s string) string { return string(AppendEscaped(make([]byte, 0, len(s)), s)) }
+
+// AppendEscaped appends a name or a value for a URL: percent-encoded but for what is safe
+// and makes it legible.
+func AppendEscaped(dst []byte, s string) []byte {
 	const hex = "0123456789ABCDEF"
-	b := make([]byte, 0, len(s))
 	for i := range len(s) {
-		c := s[i]
-		if c > ' ' && c < 0x7f && strings.IndexByte(`%&+;=#\"<>^|`+"`", c) < 0 {
-			b = append(b, c)
-			continue
+		if c := s[i]; isPlain[c] {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
 		}
-		b = append(b, '%', hex[c>>4], hex[c&15])
 	}
-	return string(b)
+	return dst
 }
+
+// isPlain says which bytes of a URL's query stand for themselves.
+var isPlain = func() (table [256]bool) {
+	for c := byte('!'); c < 0x7f; c++ {
+		table[c] = strings.IndexByte(`%&+;=#\"<>^|`+"`", c) < 0
+	}
+	return table
+}()

@@ -1,8 +1,6 @@
 package httpfront
 
 import (
-	"encoding/binary"
-	"math"
 	"net/http"
 	"strconv"
 
@@ -66,7 +64,7 @@ func (q *question) concludeList(
 	}
 	a := &m.a
 	*a = answer{code: http.StatusOK, shared: shared, kind: q.media.name, list: m.docs,
-		media: q.media, size: size + listFrame(q.media.format, len(m.docs))}
+		media: q.media, size: size + row.ListFrame(q.media.format, len(m.docs))}
 	m.lines = m.list.appendRange(m.lines[:0], len(m.docs))
 	takes := m.takes(o, r, q.private, q.noTransform)
 	plain := takes.takes(row.Identity)
@@ -203,49 +201,7 @@ func (q *listQuery) appendRange(dst []byte, n int) []byte {
 	return append(dst, "/*\r\n"...)
 }
 
-// listFrame returns how many bytes a list of n documents has besides them.
-func listFrame(f row.Format, n int) int {
-	if f == row.FormatJSON {
-		return len("[]") + max(n-1, 0)
-	}
-	var head [16]byte
-	return len(appendListHead(head[:0], f, n))
-}
-
-// appendListHead writes what a list of n documents begins with.
-func appendListHead(dst []byte, f row.Format, n int) []byte {
-	switch f {
-	case row.FormatJSON:
-		return append(dst, '[')
-	case row.FormatCBOR:
-		return row.AppendCBORHead(dst, row.CBORArray, uint64(n))
-	}
-	return appendArrayHeader(dst, n)
-}
-
 // appendList appends one array of the documents' bodies.
 func (a *answer) appendList(dst []byte) []byte {
-	f := a.media.format
-	dst = appendListHead(dst, f, len(a.list))
-	for i, doc := range a.list {
-		if i > 0 && f == row.FormatJSON {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, doc.Body()...)
-	}
-	if f == row.FormatJSON {
-		dst = append(dst, ']')
-	}
-	return dst
-}
-
-// appendArrayHeader writes the head of a MessagePack array of n elements.
-func appendArrayHeader(dst []byte, n int) []byte {
-	switch {
-	case n < 16:
-		return append(dst, 0x90|byte(n))
-	case n <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(dst, 0xdc), uint16(n))
-	}
-	return binary.BigEndian.AppendUint32(append(dst, 0xdd), uint32(n))
+	return row.AppendList(dst, a.media.format, a.list)
 }

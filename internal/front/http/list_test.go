@@ -10,7 +10,6 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/hotrow/hotrow/internal/resource"
-	"github.com/hotrow/hotrow/internal/row"
 )
 
 func TestList_PagesByKey(t *testing.T) {
@@ -161,26 +160,5 @@ func TestSummary_IsTheWeakest(t *testing.T) {
 	}
 	if a := summary([]resource.Answer{hit, miss}); a.token.Pos != 5 || a.lag != 2 {
 		t.Errorf("position %v, lag %v", a.token.Pos, a.lag)
-	}
-}
-
-func TestAppendArrayHeader(t *testing.T) {
-	for n, want := range map[int]string{0: "\x90", 15: "\x9f", 16: "\xdc\x00\x10",
-		65535: "\xdc\xff\xff", 65536: "\xdd\x00\x01\x00\x00"} {
-		if got := string(appendArrayHeader(nil, n)); got != want {
-			t.Errorf("%d: % x, want % x", n, got, want)
-		}
-	}
-	for f := range row.Format(row.NumFormats) {
-		for _, n := range []int{0, 1, 2, 15, 16, 30, 300} {
-			a := answer{media: mediaOf[f], list: make([]*row.Document, n)}
-			for i := range a.list {
-				a.list[i] = row.NewDocument("", f, []byte("1"), 1, row.Stamp{})
-			}
-			if got := a.appendList(nil); len(got) != n+listFrame(f, n) {
-				t.Errorf("format %v: %d documents take %d bytes, want %d", f, n, len(got),
-					n+listFrame(f, n))
-			}
-		}
 	}
 }

@@ -60,8 +60,7 @@ func (p *packer) pack(found *resource.Page, of row.Format) (resource.Packed, err
 			break
 		}
 	}
-	a := answer{list: docs, media: mediaOf[of]}
-	body := a.appendList(make([]byte, 0, size+16))
+	body := row.AppendList(make([]byte, 0, size+16), of, docs)
 	head := p.appendRange(nil, len(docs))
 	if more && len(docs) > 0 {
 		head = append(head, p.nextLink(found.Keys[len(docs)-1])...)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // TestAbsent_AnswersAsNetHTTPDoes: that there is no row is a hit, too.
@@ -138,13 +137,7 @@ func TestAbsent_AllocatesNothing(t *testing.T) {
 		}
 		s := newStepper(t, site.h)
 		in := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		out := make([]byte, 0, 64<<10)
-		n := testing.AllocsPerRun(1000, func() {
-			used, got, next := s.l.Step(s.conn, in, out)
-			if used != len(in) || next != lane.More || len(got) < 100 {
-				t.Fatalf("Step = %d, %q, %d", used, got, next)
-			}
-		})
+		n := s.allocs(t, in, func(got []byte) bool { return len(got) >= 100 })
 		if n != 0 {
 			t.Errorf("a 404 of %s allocates %v times", path, n)
 		}

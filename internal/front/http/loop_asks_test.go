@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // passedOver are headers that balancers, meshes, tracers, SDKs, browsers and caches add
@@ -258,13 +256,7 @@ func TestLoop_DemandingHitAllocatesNothing(t *testing.T) {
 		if strings.HasPrefix(header, "Accept") {
 			in = []byte("GET /depts/10 HTTP/1.1\r\nHost: localhost\r\n" + header + "\r\n\r\n")
 		}
-		out := make([]byte, 0, 64<<10)
-		n := testing.AllocsPerRun(1000, func() {
-			used, got, next := s.l.Step(s.conn, in, out)
-			if used != len(in) || next != lane.More || len(got) < 100 {
-				t.Fatalf("%s: Step = %d, %q, %d", header, used, got, next)
-			}
-		})
+		n := s.allocs(t, in, func(got []byte) bool { return len(got) >= 100 })
 		if n != 0 {
 			t.Errorf("a hit with %s allocates %v times", header, n)
 		}

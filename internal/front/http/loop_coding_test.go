@@ -7,9 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -201,13 +199,8 @@ func TestLoop_CodedHitAllocatesNothing(t *testing.T) {
 	}
 	for _, tt := range codedHits {
 		s := newStepper(t, codedHandler(t, tt.codings))
-		in, out := codedRequest(tt.headers), make([]byte, 0, 64<<10)
-		n := testing.AllocsPerRun(1000, func() {
-			used, got, next := s.l.Step(s.conn, in, out)
-			if used != len(in) || next != lane.More || !bytes.Contains(got[:400], []byte(tt.part)) {
-				t.Fatalf("%s: Step = %d, %.400q, %d", tt.name, used, got, next)
-			}
-		})
+		in := codedRequest(tt.headers)
+		n := s.allocs(t, in, func(got []byte) bool { return bytes.Contains(got[:400], []byte(tt.part)) })
 		if n != 0 {
 			t.Errorf("%s: a hit allocates %v times", tt.name, n)
 		}
@@ -220,16 +213,8 @@ func BenchmarkLoop_Coded(b *testing.B) {
 	for _, tt := range codedHits {
 		b.Run(strings.ReplaceAll(tt.name, " ", "-"), func(b *testing.B) {
 			s := newStepper(b, codedHandler(b, tt.codings))
-			in, out := codedRequest(tt.headers), make([]byte, 0, 64<<10)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if i%16 == 0 {
-					s.scope.Wake(time.Now())
-				}
-				if _, _, next := s.l.Step(s.conn, in, out); next != lane.More {
-					s.scope.Wake(time.Now()) // the feed was not looked at for long
-				}
-			}
+			in := codedRequest(tt.headers)
+			s.bench(b, in, 16)
 		})
 	}
 }

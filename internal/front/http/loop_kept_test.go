@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // keepList asks for a list until memory has it.
@@ -79,13 +77,7 @@ func TestLists_HitAllocatesNothing(t *testing.T) {
 	s := newStepper(t, site.h)
 	for _, headers := range []string{"", "If-None-Match: " + tag + "\r\n"} {
 		in := []byte("GET /depts?limit=2 HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n" + headers + "\r\n")
-		out := make([]byte, 0, 64<<10)
-		n := testing.AllocsPerRun(1000, func() {
-			used, got, next := s.l.Step(s.conn, in, out)
-			if used != len(in) || next != lane.More || len(got) < 100 {
-				t.Fatalf("Step = %d, %q, %d", used, got, next)
-			}
-		})
+		n := s.allocs(t, in, func(got []byte) bool { return len(got) >= 100 })
 		if n != 0 {
 			t.Errorf("a list with %q allocates %v times", headers, n)
 		}

@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -164,13 +162,7 @@ func TestLists_OnTheLoopAllocateNothing(t *testing.T) {
 	escaped := []byte("GET /depts?deptno=in.%2820%2C10%29 HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	long := []byte("GET /depts?deptno=in." + many(10, 20, 100) + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	for _, in := range [][]byte{in, escaped, long} {
-		out := make([]byte, 0, 64<<10)
-		n := testing.AllocsPerRun(1000, func() {
-			used, got, next := s.l.Step(s.conn, in, out)
-			if used != len(in) || next != lane.More || !bytes.Contains(got, []byte("RESEARCH")) {
-				t.Fatalf("Step = %d, %q, %d", used, got, next)
-			}
-		})
+		n := s.allocs(t, in, func(got []byte) bool { return bytes.Contains(got, []byte("RESEARCH")) })
 		if n != 0 {
 			t.Errorf("%s: %v allocations", in, n)
 		}
@@ -182,14 +174,5 @@ func TestLists_OnTheLoopAllocateNothing(t *testing.T) {
 func BenchmarkLoop_Keys(b *testing.B) {
 	set, _ := openSet(b)
 	s, in := listStepper(b, New(Options{Resources: set}))
-	out := make([]byte, 0, 64<<10)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if i%16 == 0 {
-			s.scope.Wake(time.Now())
-		}
-		if _, _, next := s.l.Step(s.conn, in, out); next != lane.More {
-			s.scope.Wake(time.Now()) // the feed was not looked at for long
-		}
-	}
+	s.bench(b, in, 16)
 }

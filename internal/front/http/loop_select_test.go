@@ -7,9 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -234,13 +232,7 @@ func TestSelect_HitAllocatesNothing(t *testing.T) {
 		site.hot(path, strings.FieldsFunc(headers, func(r rune) bool { return r == '\r' || r == '\n' })...)
 		s := newStepper(t, site.h)
 		in := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n")
-		out := make([]byte, 0, 64<<10)
-		n := testing.AllocsPerRun(1000, func() {
-			used, got, next := s.l.Step(s.conn, in, out)
-			if used != len(in) || next != lane.More || !bytes.HasPrefix(got, []byte("HTTP/1.1 20")) {
-				t.Fatalf("Step = %d, %q, %d", used, got, next)
-			}
-		})
+		n := s.allocs(t, in, func(got []byte) bool { return bytes.HasPrefix(got, []byte("HTTP/1.1 20")) })
 		if n != 0 {
 			t.Errorf("a filtered list with %q allocates %v times", headers, n)
 		}
@@ -259,18 +251,9 @@ func BenchmarkLoop_Select(b *testing.B) {
 			return strings.Contains(w.Header().Get("Cache-Status"), "hit")
 		})
 		in := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		out := make([]byte, 0, 64<<10)
 		b.Run(path, func(b *testing.B) {
 			s := newStepper(b, h)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if i%16 == 0 {
-					s.scope.Wake(time.Now())
-				}
-				if _, _, next := s.l.Step(s.conn, in, out); next != lane.More {
-					s.scope.Wake(time.Now()) // the feed was not looked at for long
-				}
-			}
+			s.bench(b, in, 16)
 		})
 	}
 }

@@ -342,6 +342,32 @@ func newStepper(tb testing.TB, h *Handler) *stepper {
 	return s
 }
 
+// allocs returns how often a request allocates whose answer is good.
+func (s *stepper) allocs(t *testing.T, in []byte, good func(answer []byte) bool) float64 {
+	t.Helper()
+	out := make([]byte, 0, 64<<10)
+	return testing.AllocsPerRun(1000, func() {
+		used, got, next := s.l.Step(s.conn, in, out)
+		if used != len(in) || next != lane.More || !good(got) {
+			t.Fatalf("%s: Step = %d, %.400q, %d", in, used, got, next)
+		}
+	})
+}
+
+// bench makes a request again and again, so many in each wake-up.
+func (s *stepper) bench(b *testing.B, in []byte, batch int) {
+	out := make([]byte, 0, 64<<10)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%batch == 0 {
+			s.scope.Wake(time.Now())
+		}
+		if _, _, next := s.l.Step(s.conn, in, out); next != lane.More {
+			s.scope.Wake(time.Now()) // the feed was not looked at for long
+		}
+	}
+}
+
 func TestLoop_HitAllocatesNothing(t *testing.T) {
 	site := newServer(t)
 	for _, path := range []string{"/depts/10", "/cities/Tulsa,OK"} {
@@ -350,13 +376,7 @@ func TestLoop_HitAllocatesNothing(t *testing.T) {
 		}
 		s := newStepper(t, site.h)
 		in := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: x\r\nAccept: */*\r\n\r\n")
-		out := make([]byte, 0, 64<<10)
-		n := testing.AllocsPerRun(1000, func() {
-			used, got, next := s.l.Step(s.conn, in, out)
-			if used != len(in) || next != lane.More || len(got) < 100 {
-				t.Fatalf("Step = %d, %q, %d", used, got, next)
-			}
-		})
+		n := s.allocs(t, in, func(got []byte) bool { return len(got) >= 100 })
 		if n != 0 {
 			t.Errorf("a hit of %s allocates %v times", path, n)
 		}
@@ -395,19 +415,10 @@ func BenchmarkLoop_Step(b *testing.B) {
 		}
 	}
 	in := []byte(plainGet)
-	out := make([]byte, 0, 64<<10)
 	for _, batch := range []int{1, 16} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			s := newStepper(b, h)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if i%batch == 0 {
-					s.scope.Wake(time.Now())
-				}
-				if _, _, next := s.l.Step(s.conn, in, out); next != lane.More {
-					s.scope.Wake(time.Now()) // the feed was not looked at for long
-				}
-			}
+			s.bench(b, in, batch)
 		})
 	}
 }

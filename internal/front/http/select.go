@@ -71,8 +71,7 @@ func (s *selection) pack(p *resource.Page, of row.Format) (resource.Packed, erro
 		packed.Body, packed.Lines = p.Docs[0].Body(), string(lines)
 		return packed, nil
 	}
-	a := answer{list: p.Docs, media: mediaOf[of]}
-	packed.Body = a.appendList(make([]byte, 0, size+16))
+	packed.Body = row.AppendList(make([]byte, 0, size+16), of, p.Docs)
 	if p.Next != "" {
 		next := p.Next
 		if s.want.Format != "" {

@@ -56,24 +56,16 @@ func (s *Scope) LogHit(c *Session, command string, keys [][]byte, found []Found)
 
 // logBatch writes the lines of a batch.
 func (c *Session) logBatch(b *Batch) {
-	o := c.store.Live()
-	if o.Access == nil || !o.Access.On() {
-		return
-	}
-	took := time.Since(b.began)
 	for _, r := range b.reads {
-		line := front.AccessLine{
-			Peer: c.Addr, Method: r.Name, Path: string(appendPath(nil, r.Keys)),
-			Bytes: BytesOf(r.found), Cache: "miss", Resource: resourceOf(r.found),
-			Principal: c.Principal(),
-		}
-		failed := false
+		var err error
 		for i := range r.found {
-			if code := CodeOf(r.found[i].Err); code != "" {
-				line.Cache, failed = code, true
+			if CodeOf(r.found[i].Err) != "" {
+				err = r.found[i].Err
 			}
 		}
-		o.Access.Record(b.began, took, failed || took >= front.Slow, line.Fill)
+		c.log(b.began, r.Name, r.Keys, err, func(line *front.AccessLine) {
+			line.Cache, line.Resource, line.Bytes = "miss", resourceOf(r.found), BytesOf(r.found)
+		})
 	}
 }
 
@@ -82,28 +74,17 @@ func (c *Session) LogAsk(
 	began time.Time, command string, key []byte, res *resource.Resource, a *resource.Answer,
 	err error,
 ) {
-	o := c.store.Live()
-	if o.Access == nil || !o.Access.On() {
-		return
-	}
-	took := time.Since(began)
-	line := front.AccessLine{
-		Peer: c.Addr, Method: command, Path: string(appendPath(nil, [][]byte{key})),
-		Cache: "miss", Principal: c.Principal(),
-	}
-	if res != nil {
-		line.Resource = res.Name()
-	}
-	switch code := CodeOf(err); {
-	case code != "":
-		line.Cache = code
-	case a.Origin == resource.HitMemory || a.Origin == resource.HitDisk:
-		line.Cache = "hit"
-	}
-	if err == nil && a.Doc != nil && !a.Doc.Absent() {
-		line.Bytes = len(a.Doc.Body())
-	}
-	o.Access.Record(began, took, err != nil || took >= front.Slow, line.Fill)
+	c.log(began, command, [][]byte{key}, err, func(line *front.AccessLine) {
+		if res != nil {
+			line.Resource = res.Name()
+		}
+		if line.Cache = "miss"; a.Origin == resource.HitMemory || a.Origin == resource.HitDisk {
+			line.Cache = "hit"
+		}
+		if err == nil && a.Doc != nil && !a.Doc.Absent() {
+			line.Bytes = len(a.Doc.Body())
+		}
+	})
 }
 
 // LogWrite writes the line of a command that was to change rows: of is the key of the one
@@ -111,18 +92,27 @@ func (c *Session) LogAsk(
 func (c *Session) LogWrite(
 	began time.Time, command string, keys [][]byte, of []byte, err error,
 ) {
+	c.log(began, command, keys, err, func(line *front.AccessLine) {
+		line.Cache = "write"
+		if res, _ := c.store.Live().Find(of); res != nil {
+			line.Resource = res.Name()
+		}
+	})
+}
+
+// log writes the line of a command that was not answered by the loop. fill says of the line
+// what is of the command alone; a failure has its code in the place of Cache.
+func (c *Session) log(
+	began time.Time, command string, keys [][]byte, err error, fill func(*front.AccessLine),
+) {
 	o := c.store.Live()
 	if o.Access == nil || !o.Access.On() {
 		return
 	}
 	took := time.Since(began)
-	line := front.AccessLine{
-		Peer: c.Addr, Method: command, Path: string(appendPath(nil, keys)), Cache: "write",
-		Principal: c.Principal(),
-	}
-	if res, _ := o.Find(of); res != nil {
-		line.Resource = res.Name()
-	}
+	line := front.AccessLine{Peer: c.Addr, Method: command, Path: string(appendPath(nil, keys)),
+		Principal: c.Principal()}
+	fill(&line)
 	if code := CodeOf(err); code != "" {
 		line.Cache = code
 	}

@@ -38,23 +38,8 @@ const ofList = "kv\n"
 // call.
 func (s *Scope) spell(q *Query, value string) string {
 	s.text = append(append(s.text[:0], ofList...), q.Before...)
-	s.text = append(appendEscaped(s.text, value), q.After...)
+	s.text = append(query.AppendEscaped(s.text, value), q.After...)
 	return row.Alias(s.text)
-}
-
-// appendEscaped appends a text as a value of a URL's query.
-func appendEscaped(dst []byte, text string) []byte {
-	const digits = "0123456789ABCDEF"
-	for i := range len(text) {
-		c := text[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			c == '-' || c == '_' || c == '.' || c == '~' {
-			dst = append(dst, c)
-			continue
-		}
-		dst = append(dst, '%', digits[c>>4], digits[c&15])
-	}
-	return dst
 }
 
 // getList is begin of a key of a query.
@@ -137,12 +122,6 @@ func pack(p *resource.Page, most int) (resource.Packed, error) {
 			return resource.Packed{}, errLarge
 		}
 	}
-	body := append(make([]byte, 0, size), '[')
-	for i, d := range p.Docs {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, d.Body()...)
-	}
-	return resource.Packed{Body: append(body, ']'), Rows: len(p.Docs)}, nil
+	body := row.AppendList(make([]byte, 0, size), row.FormatJSON, p.Docs)
+	return resource.Packed{Body: body, Rows: len(p.Docs)}, nil
 }

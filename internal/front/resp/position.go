@@ -3,7 +3,6 @@ package respfront
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front/kv"
@@ -84,7 +83,7 @@ func waitOf(text []byte) (time.Duration, string) {
 	if !ok || n < 0 {
 		return 0, notInteger
 	}
-	return min(time.Duration(min(n, longestWait.Milliseconds()))*time.Millisecond, longestWait), ""
+	return time.Duration(min(n, longestWait.Milliseconds())) * time.Millisecond, ""
 }
 
 // origins are where answers come from, in the words of Cache-Status.
@@ -103,14 +102,11 @@ func ask(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, lane.
 	if err != nil {
 		return c.askError(args, res, err), lane.More
 	}
-	state, body, etag := "found", []byte(nil), ""
-	switch {
-	case a.Doc == nil || a.Doc.Absent():
-		state = "absent"
-	case want.tag != "" && row.SameETag(a.Doc.ETag(), want.tag):
-		state, etag = "unmodified", a.Doc.ETag()
-	default:
-		body, etag = a.Doc.Body(), a.Doc.ETag()
+	state, etag := "absent", ""
+	if a.Doc != nil && !a.Doc.Absent() {
+		if state, etag = "found", a.Doc.ETag(); row.SameETag(etag, want.tag) {
+			state = "unmodified"
+		}
 	}
 	out := c.v.AppendMap(nil, 7)
 	text := func(name, value string) {
@@ -128,8 +124,10 @@ func ask(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, lane.
 	text("etag", etag)
 	text("position", positionOf(a.Token))
 	out = resp.AppendInt(resp.AppendText(out, "lag_ms"), a.Lag.Milliseconds())
-	text("body", string(body))
-	return out, lane.More
+	if out = resp.AppendText(out, "body"); state != "found" {
+		return c.v.AppendNil(out), lane.More
+	}
+	return resp.AppendBulk(out, a.Doc.Body()), lane.More
 }
 
 // positionOf returns a position as text; "": there is none.
@@ -149,8 +147,7 @@ func (c *conn) askError(args [][]byte, res *resource.Resource, err error) []byte
 	if res != nil {
 		name = res.Name()
 	}
-	cmd := c.f.commands[strings.ToLower(string(args[0]))]
-	return resp.AppendError(nil, c.f.errorText(cmd, name, err))
+	return resp.AppendError(nil, c.f.errorText(c.f.commands.find(args), name, err))
 }
 
 // position answers HOTROW.POSITION: of the last write of the connection or, with a key, of

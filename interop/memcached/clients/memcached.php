@@ -2,12 +2,7 @@
 // php-memcached (libmemcached): the client script.
 // memcached.php HOST PORT HTTP-URL
 [, $host, $port, $url] = $argv;
-function check($what, $got, $want) {
-    if ($got !== $want) {
-        fwrite(STDERR, "$what = " . var_export($got, true) . ", want " . var_export($want, true) . "\n");
-        exit(1);
-    }
-}
+require "check.php";
 $want = file_get_contents("$url/depts/10");
 $c = new Memcached();
 $c->addServer($host, (int) $port);

@@ -1,12 +1,7 @@
 <?php
 // php-redis: the client script. clients.php HOST PORT HTTP-URL
 [, $host, $port, $url] = $argv;
-function check($what, $got, $want) {
-    if ($got !== $want) {
-        fwrite(STDERR, "$what = " . var_export($got, true) . ", want " . var_export($want, true) . "\n");
-        exit(1);
-    }
-}
+require "check.php";
 $want = file_get_contents("$url/depts/10");
 $r = new Redis();
 check("connect", $r->connect($host, (int) $port), true);
