@@ -20,12 +20,13 @@ const (
 
 // readers ask for the pages of a world and have every answer explained.
 type readers struct {
-	t     testing.TB
-	world *world
-	stand *stand
-	pages []*page // documents
-	lists []*page
-	token atomic.Pointer[string] // of some earlier answer
+	t         testing.TB
+	world     *world
+	stand     *stand
+	pages     []*page // documents
+	lists     []*page
+	wireLists []*page                // which the wire keeps apart
+	token     atomic.Pointer[string] // of some earlier answer
 
 	// faults says that the database may be away: then an answer may be a clear
 	// 503. That the feed is behind, and answers are flagged as stale for it, can
@@ -33,7 +34,7 @@ type readers struct {
 	faults bool
 
 	reads, hits, stale, refused, tokens, direct atomic.Int64
-	wire, listed, filtered                      atomic.Int64 // of the reads, of the hits
+	wire, listed, filtered, wireListed          atomic.Int64 // of the reads, of the hits
 	lag, late                                   atomic.Int64 // the largest, in nanoseconds
 
 	mu         sync.Mutex // guards what follows
@@ -44,7 +45,9 @@ type readers struct {
 }
 
 func newReaders(s *stand, w *world) *readers {
-	return &readers{t: s.t, world: w, stand: s, pages: w.pages(), lists: w.lists()}
+	counted := func(p *page) bool { return p.count }
+	return &readers{t: s.t, world: w, stand: s, pages: w.pages(), lists: w.lists(),
+		wireLists: slices.DeleteFunc(w.lists(), counted)}
 }
 
 // run reads over n roads until ctx ends, and explains what was read as
@@ -77,12 +80,18 @@ func (rs *readers) once(c road) error {
 	if rand.IntN(3) == 0 {
 		p = rs.pages[rand.IntN(depts)] // the nested ones are few and change the most
 	}
-	if _, wire := c.(*wireRoad); !wire && rand.IntN(3) == 0 {
+	_, wire := c.(*wireRoad)
+	list := rand.IntN(3) == 0
+	switch {
+	case list && wire:
+		p = rs.wireLists[rand.IntN(len(rs.wireLists))]
+	case list:
 		p = rs.lists[rand.IntN(len(rs.lists))]
 	}
 	headers := p.headers()
 	var upto uint64
 	switch n := rand.IntN(100); {
+	case list && wire: // QUERY asks for no more
 	case n < 8:
 		headers = append(headers, "Cache-Control: no-cache")
 		rs.direct.Add(1)
@@ -140,6 +149,9 @@ func (rs *readers) judge(
 		}
 		if p.least > 0 || p.parent > 0 {
 			rs.filtered.Add(1)
+		}
+		if slices.Contains(rs.wireLists, p) {
+			rs.wireListed.Add(1)
 		}
 		raise(&rs.lag, int64(lag))
 		raise(&rs.late, int64(r.Late(begin)))
@@ -232,8 +244,8 @@ func (rs *readers) finish() {
 		rs.t.Errorf("%d of %d reads explained, %d left", rs.explained, rs.reads.Load(),
 			len(rs.pending))
 	}
-	rs.t.Logf("%d of the hits are lists, %d of them filtered", rs.listed.Load(),
-		rs.filtered.Load())
+	rs.t.Logf("%d of the hits are lists, %d of them filtered, %d over the wire", rs.listed.Load(),
+		rs.filtered.Load(), rs.wireListed.Load())
 	for i, v := range rs.violations {
 		if i == 5 {
 			rs.t.Errorf("and %d more", len(rs.violations)-i)

@@ -1,12 +1,14 @@
 package stress
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +78,9 @@ func (s *stand) road(i int) road {
 }
 
 func (w *wireRoad) get(path string, headers ...string) (*answer, error) {
+	if list, query, ok := strings.Cut(path, "?"); ok {
+		return w.query(strings.TrimPrefix(list, "/"), query)
+	}
 	table, key := split(path)
 	var options []hotrow.ReadOption
 	status := "fwd=uri-miss; collapsed" // what a client is not told may be
@@ -91,6 +96,26 @@ func (w *wireRoad) get(path string, headers ...string) (*answer, error) {
 	}
 	doc, err := w.c.Get(context.Background(), table, key, options...)
 	return w.answer(&doc, status, err)
+}
+
+// query asks for a list.
+func (w *wireRoad) query(table, query string) (*answer, error) {
+	page, err := w.c.Query(context.Background(), table, query)
+	whole := new(hotrow.Document)
+	var bodies [][]byte
+	for i := range page.Documents {
+		d := &page.Documents[i]
+		one, err := w.answer(d, "fwd=uri-miss; collapsed", nil)
+		if err != nil {
+			return nil, err
+		}
+		whole, bodies = d, append(bodies, one.body)
+	}
+	a, err := w.answer(whole, "fwd=uri-miss; collapsed", err)
+	if err == nil && a.code == http.StatusOK {
+		a.body = slices.Concat([]byte("["), bytes.Join(bodies, []byte(",")), []byte("]"))
+	}
+	return a, err
 }
 
 func (w *wireRoad) do(method, path, body string, _ ...string) (*answer, error) {
