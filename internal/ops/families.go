@@ -103,7 +103,8 @@ const (
 )
 
 const listsHelp = "Requests for lists: hit, or why memory had no answer: absent, " +
-	"moved (a change), dirty (one that is not settled). once and too_large: lists not kept."
+	"moved (a change), dirty (one that is not settled), bypass (it was not to answer). " +
+	"once and too_large: lists not kept."
 
 // families returns every metric of ours.
 func families() [numMetrics]family {

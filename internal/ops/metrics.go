@@ -169,6 +169,7 @@ func (e *emitter) resource(r *Resource) {
 	e.value(cacheLists, float64(r.Lists.Absent), r.Name, "absent")
 	e.value(cacheLists, float64(r.Lists.Moved), r.Name, "moved")
 	e.value(cacheLists, float64(r.Lists.Dirty), r.Name, "dirty")
+	e.value(cacheLists, float64(r.Lists.Bypassed), r.Name, "bypass")
 	e.value(cacheLists, float64(r.Lists.Once), r.Name, "once")
 	e.value(cacheLists, float64(r.Lists.TooLarge), r.Name, "too_large")
 	if r.Warm != nil {

@@ -129,6 +129,7 @@ type Lists struct {
 	Absent   uint64 `json:"absent"` // it was not in memory
 	Moved    uint64 `json:"moved"`  // it had changed
 	Dirty    uint64 `json:"dirty"`  // a change of it was not settled
+	Bypassed uint64 `json:"bypass"` // memory was not to answer
 	Once     uint64 `json:"once"`   // not kept: it was asked for once
 	TooLarge uint64 `json:"too_large"`
 }

@@ -85,10 +85,10 @@ func (f *form) selectList(
 	at := f.src.asOf(monotonic()) // after the wait
 	key := listKey{f.number, o.Format, ask.text()}
 	kept := f.listable() && ask.keepable()
-	if kept && need != fresh.Now {
-		if l := f.keptList(ask, key, &at); l != nil {
-			return ListAnswer{l, HitMemory, at.Token, at.Lag}, nil
-		}
+	if !kept || need == fresh.Now || !at.Fresh {
+		f.r.counts.lists.bypassed.Add(1)
+	} else if l := f.keptList(ask, key, &at); l != nil {
+		return ListAnswer{l, HitMemory, at.Token, at.Lag}, nil
 	}
 	switch {
 	case o.OnlyIfCached:
@@ -352,13 +352,14 @@ func (r *Resource) AskListCopy(l *List, c row.Coding) {
 
 // listCounts count answers with lists; those of event loops are in their tallies.
 type listCounts struct {
-	hits, moved, dirty, unknown, once, tooLarge atomic.Uint64
+	hits, moved, dirty, unknown, bypassed, once, tooLarge atomic.Uint64
 }
 
 func (c *listCounts) snapshot(onLoops uint64) ListCounts {
 	return ListCounts{
 		Hits: c.hits.Load() + onLoops, Absent: c.unknown.Load(), Moved: c.moved.Load(),
-		Dirty: c.dirty.Load(), Once: c.once.Load(), TooLarge: c.tooLarge.Load(),
+		Dirty: c.dirty.Load(), Bypassed: c.bypassed.Load(), Once: c.once.Load(),
+		TooLarge: c.tooLarge.Load(),
 	}
 }
 

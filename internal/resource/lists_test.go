@@ -293,6 +293,12 @@ func TestLists_OfEstimatesAreNotKept(t *testing.T) {
 			t.Errorf("%v: %v", count, a.Origin)
 		}
 	}
+	h.list("emp", 2, Options{NoCache: true})
+	for _, r := range h.set.Stats().Resources {
+		if n := r.Lists.Bypassed; r.Name == "emp" && n != 9 {
+			t.Errorf("%d lists that memory was not to answer, want 9", n)
+		}
+	}
 }
 
 var errRefused = errors.New("refused")

@@ -69,8 +69,8 @@ type ResourceStats struct {
 
 // ListCounts count requests for lists, by what memory had, and those that were not kept.
 type ListCounts struct {
-	Hits, Absent, Moved, Dirty uint64
-	Once, TooLarge             uint64
+	Hits, Absent, Moved, Dirty, Bypassed uint64
+	Once, TooLarge                       uint64
 }
 
 // SourceStats is a snapshot of one source.
