@@ -283,7 +283,8 @@ var house = []room{
 		dir: "internal/hotkeys",
 	},
 	{
-		dir: "internal/trace",
+		dir:   "internal/trace",
+		heavy: []string{"go.opentelemetry.io/otel"},
 	},
 	{
 		dir:   "internal/tier/tiertest",

@@ -259,7 +259,7 @@ func (c *client) requestHTTP2(x *exchange, t *target) *http.Request {
 		}
 	}
 	if x.span != nil {
-		header.Set("Traceparent", x.span.String())
+		header.Set("Traceparent", x.span.Traceparent())
 	}
 	if x.fresh {
 		header.Set("X-Chocon-Id", string(x.id))

@@ -25,7 +25,7 @@ func (c *client) begin(x *exchange) {
 	if n > 1 { // which of them counts is not said: a trace begins anew
 		parent = ""
 	}
-	x.span = c.srv.opts.Trace.Start(parent)
+	x.span = c.srv.opts.Trace.Start(parent, string(x.method), x.began)
 	for i := range x.req.Fields {
 		if f := &x.req.Fields[i]; x.span != nil && isParent(&x.req, f) {
 			f.Kind = http1.FieldHop // another goes on
@@ -42,7 +42,7 @@ func (x *exchange) appendParent(out []byte) []byte {
 	if x.span == nil {
 		return out
 	}
-	return append(append(append(out, "Traceparent: "...), x.span.String()...), "\r\n"...)
+	return append(append(append(out, "Traceparent: "...), x.span.Traceparent()...), "\r\n"...)
 }
 
 // endSpan records the span of the request, and in it the time that the upstream has taken.
@@ -52,19 +52,14 @@ func (c *client) endSpan(x *exchange) {
 		return
 	}
 	x.span = nil
-	// The texts outlive the request.
-	s.Name, s.Begin, s.Took, s.Failed = string(e.Method), x.began, e.Took, e.Status >= 500
-	s.Attrs = []trace.Attr{
-		{Key: "http.request.method", Text: s.Name}, {Key: "url.path", Text: string(e.URI)},
-		{Key: "http.response.status_code", Int: int64(e.Status)},
-		{Key: "server.address", Text: string(e.Host)},
-		{Key: "http.request.resend_count", Int: int64(e.Retries)},
-		{Key: "hotrow.proxy_id", Text: string(e.ID)},
-	}
 	if !x.sent.IsZero() {
-		up := s.Child("upstream", trace.Client, x.sent, e.Waited)
-		up.Attrs = []trace.Attr{{Key: "network.peer.address", Text: e.Upstream}}
-		c.srv.opts.Trace.Record(up)
+		s.Child("upstream", true, x.sent, e.Waited,
+			trace.Text("network.peer.address", e.Upstream))
 	}
-	c.srv.opts.Trace.Record(s)
+	s.End(e.Took, e.Status >= 500, // the texts outlive the request
+		trace.Text("http.request.method", string(e.Method)),
+		trace.Text("url.path", string(e.URI)), trace.Int("http.response.status_code", e.Status),
+		trace.Text("server.address", string(e.Host)),
+		trace.Int("http.request.resend_count", e.Retries),
+		trace.Text("hotrow.proxy_id", string(e.ID)))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/trace"
 )
@@ -69,11 +70,18 @@ func TestProxy_SpansOfRequests(t *testing.T) {
 		t.Errorf("without a trace the upstream gets %q", got)
 	}
 	bad := ask("/bad", "00-"+trace1+"-00f067aa0ba902b7-01")
+	// A span ends after its answer is sent: Close must not come before.
+	for come, until := 0, time.Now().Add(time.Minute); come < 4 && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
+		mu.Lock()
+		come = len(spans)
+		mu.Unlock()
+	}
 	tracer.Close()
 	if len(spans) != 4 {
 		t.Fatalf("%d spans, want 2 of each of 2 requests: %+v", len(spans), spans)
 	}
-	// A span ends after its answer is sent: those of two connections come in either order.
+	// Those of two connections come in either order.
 	by := make(map[string]sentSpan)
 	for _, s := range spans {
 		by[s.Name+s.ParentSpanID+strconv.Itoa(s.Status.Code)] = s

@@ -1,7 +1,9 @@
 package trace
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -10,20 +12,21 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// TestParse_AsTheSpecificationSays has the cases of W3C Trace Context, section 3.2.
-func TestParse_AsTheSpecificationSays(t *testing.T) {
-	c, ok := Parse(parent)
-	if !ok || !c.Sampled || c.String() != parent || c.ID() != "4bf92f3577b34da6a3ce929d0e0e4736" {
-		t.Errorf("%+v %t %s", c, ok, c)
-	}
+// TestID_AsTheSpecificationSays has the cases of W3C Trace Context, section 3.2.
+func TestID_AsTheSpecificationSays(t *testing.T) {
 	for text, want := range map[string]bool{
+		parent:                                  true,
 		strings.TrimSuffix(parent, "01") + "00": true,
-		strings.TrimSuffix(parent, "01") + "ff": true, // unknown flags
-		"cc" + parent[2:]:                       true, // a later version
+		strings.TrimSuffix(parent, "01") + "03": true,  // its id is random
+		strings.TrimSuffix(parent, "01") + "ff": false, // flags that version 00 must not set
+		"cc" + parent[2:53] + "ff":              true,  // a later version
 		"cc" + parent[2:] + "-what-comes":       true,
 		"cc" + parent[2:] + ".what-comes":       false,
 		parent + "-more":                        false,
@@ -36,43 +39,60 @@ func TestParse_AsTheSpecificationSays(t *testing.T) {
 		"00-4bf92f3577b34da6a3ce929d0e0e473g-00f067aa0ba902b7-01": false,
 		"0x" + parent[2:]: false,
 	} {
-		if _, ok := Parse(text); ok != want {
-			t.Errorf("%q: %t, want %t", text, ok, want)
+		if got := ID(text); got != librarysID(text) || (got != "") != want {
+			t.Errorf("%q: %q, the library says %q, want one: %t", text, got, librarysID(text), want)
 		}
+	}
+	if n := testing.AllocsPerRun(100, func() { sink = ID(parent) }); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 
-func FuzzParse(f *testing.F) {
+var sink string
+
+// librarysID returns the id that spans have.
+func librarysID(traceparent string) string {
+	c := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(),
+		propagation.MapCarrier{"traceparent": traceparent}))
+	if !c.IsValid() {
+		return ""
+	}
+	return c.TraceID().String()
+}
+
+func FuzzID(f *testing.F) {
 	f.Add(parent)
 	f.Add("cc" + parent[2:] + "-x")
+	f.Add("00" + parent[2:53] + "04")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, ok := Parse(text)
-		if !ok {
-			return
-		}
-		again, ok := Parse(c.String())
-		if !ok || again != c || c.String()[3:52] != text[3:52] {
-			t.Errorf("%q: %+v, then %+v", text, c, again)
+		if got, want := ID(text), librarysID(text); got != want {
+			t.Errorf("%q: %q, the library says %q", text, got, want)
 		}
 	})
 }
 
 func TestTracer_StartsWhatIsToBeRecorded(t *testing.T) {
-	never, always := &Tracer{o: Options{Sample: 0}}, &Tracer{o: Options{Sample: 1}}
+	tracer := func(sample float64) *Tracer {
+		tr := New(Options{Endpoint: "http://127.0.0.1:1", Sample: sample, Log: slog.Default()})
+		t.Cleanup(tr.Close)
+		return tr
+	}
+	never, always, now := tracer(0), tracer(1), time.Now()
 	off := strings.TrimSuffix(parent, "01") + "00"
-	if (*Tracer)(nil).Start(parent) != nil || always.Start(off) != nil || never.Start("") != nil {
+	if (*Tracer)(nil).Start(parent, "", now) != nil || always.Start(off, "", now) != nil ||
+		never.Start("", "", now) != nil || never.Start("nonsense", "", now) != nil {
 		t.Error("recorded what is not to be")
 	}
-	s := never.Start(parent)
-	if s == nil || s.ID() != parent[3:35] || (Context{Span: s.Parent}).String()[36:52] != parent[36:52] {
+	if s := never.Start(parent, "", now); s == nil || ID(s.Traceparent()) != parent[3:35] ||
+		s.Traceparent()[36:52] == parent[36:52] {
 		t.Errorf("with a parent: %+v", s)
 	}
-	if s := always.Start("nonsense"); s == nil || s.Parent != [8]byte{} || s.Trace == [16]byte{} {
+	if s := always.Start("nonsense", "", now); s == nil || ID(s.Traceparent()) == "" {
 		t.Errorf("anew: %+v", s)
 	}
-	half, n := &Tracer{o: Options{Sample: 0.5}}, 0
+	half, n := tracer(0.5), 0
 	for range 10_000 {
-		if half.Start("") != nil {
+		if half.Start("", "", now) != nil {
 			n++
 		}
 	}
@@ -94,13 +114,14 @@ func TestTracer_SpeaksOTLP(t *testing.T) {
 		bodies <- body
 	}))
 	defer srv.Close()
+	t.Setenv("OTEL_SERVICE_NAME", "shop")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
 	tr := New(Options{Endpoint: srv.URL + "/", Version: "1.2", Log: slog.New(slog.DiscardHandler)})
-	s := tr.Start(parent)
-	s.Name, s.Begin, s.Took, s.Failed = "GET /depts/{key}", time.Unix(0, 1544712660000000000), time.Second, true
-	s.Attrs = []Attr{{Key: "http.request.method", Text: "GET"}, {Key: "http.response.status_code", Int: 503}}
-	c := s.Child("database", Client, s.Begin, time.Millisecond)
-	tr.Record(s)
-	tr.Record(c)
+	begin := time.Unix(0, 1544712660000000000)
+	s := tr.Start(parent, "GET /depts/{key}", begin)
+	s.End(time.Second, true, Text("http.request.method", "GET"),
+		Int("http.response.status_code", 503))
+	s.Child("database", true, begin, time.Millisecond)
 	tr.Close()
 	var got struct {
 		ResourceSpans []struct {
@@ -111,10 +132,19 @@ func TestTracer_SpeaksOTLP(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(<-bodies, &got); err != nil {
-		t.Fatal(err)
+	var spans []map[string]any
+	for close(bodies); len(bodies) > 0; { // the second follows later where a second begins
+		if err := json.Unmarshal(<-bodies, &got); err != nil {
+			t.Fatal(err)
+		}
+		spans = append(spans, got.ResourceSpans[0].ScopeSpans[0].Spans...)
 	}
-	spans := got.ResourceSpans[0].ScopeSpans[0].Spans
+	about, scope := got.ResourceSpans[0].Resource.Attributes, got.ResourceSpans[0].ScopeSpans[0].Scope
+	if text := fmt.Sprint(about, scope); text != "[map[key:deployment.environment.name "+
+		"value:map[stringValue:test]] map[key:service.name value:map[stringValue:shop]] "+
+		"map[key:service.version value:map[stringValue:1.2]]] map[name:hotrow version:1.2]" {
+		t.Error(text)
+	}
 	text, err := json.Marshal(spans[0])
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +152,7 @@ func TestTracer_SpeaksOTLP(t *testing.T) {
 	want := `{"attributes":[{"key":"http.request.method","value":{"stringValue":"GET"}},` +
 		`{"key":"http.response.status_code","value":{"intValue":"503"}}],` +
 		`"endTimeUnixNano":"1544712661000000000","flags":1,"kind":2,"name":"GET /depts/{key}",` +
-		`"parentSpanId":"00f067aa0ba902b7","spanId":"` + s.String()[36:52] + `",` +
+		`"parentSpanId":"00f067aa0ba902b7","spanId":"` + s.Traceparent()[36:52] + `",` +
 		`"startTimeUnixNano":"1544712660000000000","status":{"code":2},` +
 		`"traceId":"4bf92f3577b34da6a3ce929d0e0e4736"}`
 	if string(text) != want {
@@ -150,17 +180,38 @@ func TestTracer_LosesSpansRatherThanWait(t *testing.T) {
 	defer srv.Close()
 	var log strings.Builder
 	tr := New(Options{Endpoint: srv.URL, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	const all = batch + queued + 100
+	const all = waiting + 100
 	for range all {
-		tr.Record(tr.Start(parent))
+		tr.Start(parent, "", time.Now()).End(0, false)
 	}
 	close(release)
 	tr.Close()
 	st := tr.Stats()
-	if st.Sent != 0 || st.Dropped == 0 || st.Dropped+st.Failed > all {
+	if st.Sent != 0 || st.Dropped == 0 || st.Dropped+st.Failed != all {
 		t.Errorf("%+v", st)
 	}
 	if n := strings.Count(log.String(), "do not reach"); n != 1 {
 		t.Errorf("the log says so %d times:\n%s", n, log.String())
+	}
+}
+
+// TestTracer_CloseGivesUp closes a tracer whose collector answers nothing, while four
+// batches wait: the first is waited for, and the second for what is left of the limit.
+func TestTracer_CloseGivesUp(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 10)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // net/http looks for a client that has gone after it
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer srv.Close()
+	tr := New(Options{Endpoint: srv.URL, Log: slog.New(slog.DiscardHandler)})
+	for range 4 * batch {
+		tr.Start(parent, "", time.Now()).End(0, false)
+	}
+	tr.Close()
+	if st := tr.Stats(); st != (Stats{Failed: 4 * batch}) || len(asked) > 2 {
+		t.Errorf("%+v, %d batches sent", st, len(asked))
 	}
 }

@@ -47,13 +47,7 @@ func (r *request) traceparent() string {
 }
 
 // traceID returns the id of the client's trace, for logs. It aliases the request.
-func (r *request) traceID() string {
-	text := r.traceparent()
-	if _, ok := trace.Parse(text); !ok {
-		return ""
-	}
-	return text[3:35]
-}
+func (r *request) traceID() string { return trace.ID(r.traceparent()) }
 
 // headerOf returns the value of the first line of a head that http1 has read whose name is
 // name, in lower case with its colon.
@@ -78,34 +72,28 @@ func (c *call) trace(a *answer, began time.Time, took time.Duration) {
 	if c.res == nil || c.from != nil && strings.HasPrefix(c.from.status, "hotrow; hit") {
 		return
 	}
-	s := c.o.Trace.Start(c.r.traceparent())
+	name := c.res.Name()
+	s := c.o.Trace.Start(c.r.traceparent(), c.r.method+" /"+name, began)
 	if s == nil {
 		return
 	}
-	name := c.res.Name()
-	s.Name, s.Begin, s.Took, s.Failed = c.r.method+" /"+name, began, took, a.code >= 500
-	s.Attrs = []trace.Attr{
-		{Key: "http.request.method", Text: c.r.method},
-		{Key: "http.response.status_code", Int: int64(a.code)},
-		{Key: "url.path", Text: string(c.r.Path)},
-		{Key: "hotrow.resource", Text: name},
+	attrs := []trace.Attr{
+		trace.Text("http.request.method", c.r.method),
+		trace.Int("http.response.status_code", a.code),
+		trace.Text("url.path", string(c.r.Path)),
+		trace.Text("hotrow.resource", name),
 	}
 	if c.from != nil {
 		if word := cacheWord(c.from.status); word != "" {
-			s.Attrs = append(s.Attrs, trace.Attr{Key: "hotrow.cache", Text: word})
+			attrs = append(attrs, trace.Text("hotrow.cache", word))
 		}
 		at := began
 		for _, p := range parts(&c.from.steps) {
-			if p.took <= 0 {
-				continue
+			if p.took > 0 {
+				s.Child(p.name, p.name == "database", at, p.took)
+				at = at.Add(p.took)
 			}
-			kind := trace.Internal
-			if p.name == "database" {
-				kind = trace.Client
-			}
-			c.o.Trace.Record(s.Child(p.name, kind, at, p.took))
-			at = at.Add(p.took)
 		}
 	}
-	c.o.Trace.Record(s)
+	s.End(took, a.code >= 500, attrs...)
 }
