@@ -9,6 +9,7 @@ import (
 	"github.com/hotrow/hotrow/internal/front/kv"
 	respfront "github.com/hotrow/hotrow/internal/front/resp"
 	"github.com/hotrow/hotrow/internal/ops"
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // A respServer is what serves the protocol of Redis. Its fields are nil when resp.listen
@@ -40,9 +41,14 @@ func (s *server) keyValueOptions(cfg *config.Config) kv.Options {
 		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
 		Tokens: func() bool { return s.tokens.Len() > 0 }, Open: s.cmd.Open,
 		Prefix: cfg.KV.Prefix, Separator: cfg.KV.Separator, Default: cfg.KV.Default,
-		Queries: keyQueries(cfg),
-		Unsent:  s.unsent, Access: s.access, Log: s.log,
+		Queries: keyQueries(cfg), Format: keyFormats[cfg.KV.Format],
+		Unsent: s.unsent, Access: s.access, Log: s.log,
 	}
+}
+
+// keyFormats are the formats of kv.format.
+var keyFormats = map[string]row.Format{
+	"json": row.FormatJSON, "msgpack": row.FormatMsgPack, "cbor": row.FormatCBOR,
 }
 
 // keyQueries returns the names of keys that ask for lists.

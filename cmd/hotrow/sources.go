@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/memcached"
@@ -166,6 +167,9 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 				StaleIfError: &s.StaleIfError,
 			},
 			Access: resource.Access{Read: resource.Rule(s.Read), Write: resource.Rule(s.Write)},
+		}
+		if k := s.KV; k.Field != "" {
+			list[i].Preparer = kv.Column{Value: k.Field, Flags: k.Flags, Unique: k.CAS}
 		}
 		if s.Warm {
 			list[i].Warm = &resource.Warm{Query: s.WarmQuery}

@@ -34,7 +34,8 @@ type Memcache struct {
 type KV struct {
 	Prefix    string `yaml:"prefix" empty:"plain" apply:"reload"`
 	Separator string `yaml:"separator" apply:"reload"`
-	Default   string `yaml:"default" empty:"plain" apply:"reload"` // of keys that name no resource
+	Default   string `yaml:"default" empty:"plain" apply:"reload"`            // of keys that name no resource
+	Format    string `yaml:"format" oneof:"json msgpack cbor" apply:"reload"` // of documents
 	Unknown   string `yaml:"unknown" oneof:"miss error" apply:"reload"`
 
 	// Queries are lists by name: a key NAME:VALUE is the list with VALUE in its path.
@@ -71,7 +72,7 @@ func (q KVQuery) Parts() (resource, before, after string, err error) {
 	case strings.Count(string(q), "{}") != 1 || !valuePlace.MatchString(string(q)):
 		err = errors.New("wants {} once, as what a filter compares with: column=eq.{}")
 	case strings.HasPrefix(raw, "format=") || strings.Contains(raw, "&format="):
-		err = errors.New("has a format: keys are answered in JSON")
+		err = errors.New("has a format: kv.format says which lists have")
 	}
 	return name, before, after, err
 }
@@ -85,7 +86,7 @@ func defaultMemcache() Memcache {
 }
 
 func defaultKV() KV {
-	return KV{Separator: ":", Unknown: "miss", Expire: "usual",
+	return KV{Separator: ":", Format: "json", Unknown: "miss", Expire: "usual",
 		Access: Access{Read: "public", Write: "public"}}
 }
 
@@ -168,6 +169,32 @@ func (v *validator) kvQueries() {
 			v.addf(at, "kv.store has no lists")
 		case len(v.c.Resources) > 0 && v.c.Resources[resource] == nil:
 			v.addf(at, "there is no resource %q", resource)
+		}
+	}
+}
+
+// resourceKV checks which columns are the value of a key.
+func (v *validator) resourceKV(at string, r *Resource) {
+	k := r.KV
+	if k == (ResourceKV{}) {
+		return
+	}
+	if v.c.ofMemcached(r) {
+		v.addf(at+".kv", "is for resources of a SQL database")
+		return
+	}
+	for _, c := range []struct{ name, column string }{
+		{"field", k.Field}, {"flags", k.Flags}, {"cas", k.CAS},
+	} {
+		here, f := at+".kv."+c.name, r.Fields[c.column]
+		switch {
+		case c.column == "":
+		case k.Field == "":
+			v.addf(here, "needs kv.field: a document has no such column")
+		case f != nil && f.Hide:
+			v.addf(here, "column %s is hidden: fields.%s.hide", c.column, c.column)
+		case f == nil && r.Only:
+			v.addf(here, "column %s is left out: fields does not have it, and only is set", c.column)
 		}
 	}
 }

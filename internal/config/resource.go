@@ -20,6 +20,7 @@ type Resource struct {
 	Access         Access            `yaml:"access"`
 	TTL            Duration          `yaml:"ttl" range:"0s..168h"`
 	Warm           Warm              `yaml:"warm,omitempty"`
+	KV             ResourceKV        `yaml:"kv,omitempty"`
 	OnLag          string            `yaml:"on_lag,omitempty" oneof:"stale bypass fail"`
 	MaxStale       Duration          `yaml:"max_stale,omitempty" range:"0s..24h"`
 	StaleIfError   Duration          `yaml:"stale_if_error,omitempty" range:"0s..168h"`
@@ -27,6 +28,14 @@ type Resource struct {
 	// HideSecrets leaves out columns whose names look like those of secrets.
 	// Discover sets it; a file names what it hides.
 	HideSecrets bool `yaml:"-"`
+}
+
+// ResourceKV says what the value of a key is to the key-value protocols. Its members are
+// names of columns; "" for all: the value is the document.
+type ResourceKV struct {
+	Field string `yaml:"field,omitempty"` // the value
+	Flags string `yaml:"flags,omitempty"` // what clients of memcached keep with it
+	CAS   string `yaml:"cas,omitempty"`   // another number after each change of the row
 }
 
 // Warm is what is loaded before anybody asks for it. In a file it is "off",

@@ -27,6 +27,8 @@ type ResourceSpec struct {
 	OnLag                  string // "stale", "bypass" or "fail"
 	MaxStale, StaleIfError time.Duration
 
+	KV ResourceKV // which columns are the value of a key
+
 	Warm      bool   // load before anybody asks
 	WarmQuery string // what; "": everything
 }
@@ -57,6 +59,7 @@ func (c *Config) Specs() ([]ResourceSpec, error) {
 			TTL: time.Duration(r.TTL), Memory: len(r.Tiers) > 0,
 			OnLag: r.OnLag, MaxStale: time.Duration(r.MaxStale),
 			StaleIfError: time.Duration(r.StaleIfError),
+			KV:           r.KV,
 			Warm:         r.Warm.What == "all" || r.Warm.Query != "", WarmQuery: r.Warm.Query,
 		}
 		for _, f := range r.Formats {
@@ -85,6 +88,15 @@ func (c *Config) spec(name string, r *Resource) (*source.Spec, error) {
 		s.Fields[column] = source.FieldSpec{
 			Name: f.Name, OmitNull: f.OmitNull, RFC3339: f.Format == "rfc3339",
 			Required: f.Required, Hide: f.Hide,
+		}
+	}
+	// The source says so when there is no such column.
+	for _, column := range []string{r.KV.Field, r.KV.Flags, r.KV.CAS} {
+		if _, known := s.Fields[column]; column != "" && !known {
+			if s.Fields == nil {
+				s.Fields = make(map[string]source.FieldSpec)
+			}
+			s.Fields[column] = source.FieldSpec{}
 		}
 	}
 	for _, d := range r.Depends {

@@ -41,6 +41,7 @@ func (v *validator) resource(name string, r *Resource) {
 	}
 	v.depends(at, r)
 	v.lists(at, r)
+	v.resourceKV(at, r)
 	v.access(at, r)
 }
 

@@ -25,12 +25,10 @@ func (f *form) encodeAs(
 	body := shape.AppendJSON((*scratch)[:0], v)
 	hash := row.Hash(body)
 	switch {
-	case of == row.FormatMsgPack:
-		body = shape.AppendMsgPack(body[:0], v)
-	case of == row.FormatCBOR:
-		body = shape.AppendCBOR(body[:0], v)
 	case of == row.FormatPrepared && f.spec.Preparer != nil:
 		body = f.spec.Preparer.AppendPrepared(body[:0], shape, v)
+	case of != row.FormatJSON:
+		body = shape.Append(body[:0], of, v)
 	}
 	doc := row.NewDocument(key, of, body, hash, s)
 	if cap(body) <= keptScratch {

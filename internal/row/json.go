@@ -87,6 +87,26 @@ func appendJSONValue(dst []byte, f *Field, v *Value) []byte {
 	return append(dst, "null"...)
 }
 
+// AppendPlain appends one value of the ith field as it is: texts without quotes, bytes
+// without base64, all else as in JSON.
+func (s *Shape) AppendPlain(dst []byte, i int, v *Value) []byte {
+	f := &s.Fields[i]
+	switch v.kind {
+	case Text, Bytes, Time, DatetimeTZ, UUID:
+		return append(dst, v.text...)
+	case Date, Datetime:
+		return append(append(dst, v.text...), zoneOf(f, v)...)
+	case Float, Float32, Decimal:
+		start := len(dst)
+		dst = appendJSONValue(dst, f, v)
+		if dst[start] == '"' { // no number, such as NaN
+			return append(dst[:start], dst[start+1:len(dst)-1]...)
+		}
+		return dst
+	}
+	return appendJSONValue(dst, f, v)
+}
+
 func appendJSONArray(dst []byte, f *Field, list []Value) []byte {
 	dst = append(dst, '[')
 	for i := range list {

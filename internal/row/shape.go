@@ -72,6 +72,18 @@ func (s *Shape) compiled() *Shape {
 	return s
 }
 
+// Append appends the document of one row in a format: see AppendJSON, AppendMsgPack and
+// AppendCBOR. A format that is none of a client's is JSON.
+func (s *Shape) Append(dst []byte, f Format, v Values) []byte {
+	switch f {
+	case FormatMsgPack:
+		return s.AppendMsgPack(dst, v)
+	case FormatCBOR:
+		return s.AppendCBOR(dst, v)
+	}
+	return s.AppendJSON(dst, v)
+}
+
 // Format is a representation of documents.
 type Format uint8
 

@@ -28,7 +28,8 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s := &server{addr: os.Args[1], http: os.Args[2]}
-	err := errors.Join(s.goRedis(ctx, 2), s.goRedis(ctx, 3), s.goRedisCache(ctx), s.rueidis(ctx))
+	err := errors.Join(s.goRedis(ctx, 2), s.goRedis(ctx, 3), s.goRedisCache(ctx), s.goRedisFormat(ctx),
+		s.rueidis(ctx))
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -151,6 +152,35 @@ func (s *server) goRedisCache(ctx context.Context) error {
 		}
 	}
 	return s.changes(5000)
+}
+
+// goRedisFormat has each of its connections say the format of documents.
+func (s *server) goRedisFormat(ctx context.Context) error {
+	c := goredis.NewClient(&goredis.Options{Addr: s.addr, OnConnect: func(ctx context.Context, c *goredis.Conn) error {
+		return c.Do(ctx, "HOTROW.FORMAT", "cbor").Err()
+	}})
+	defer c.Close()
+	req, err := http.NewRequest(http.MethodGet, s.http+"/depts/10", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/cbor")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	want, err := io.ReadAll(resp.Body)
+	if err != nil || resp.Header.Get("Content-Type") != "application/cbor" {
+		return fmt.Errorf("over HTTP: %s: %w", resp.Header.Get("Content-Type"), err)
+	}
+	if got, err := c.Get(ctx, "depts:10").Result(); err != nil || got != string(want) {
+		return fmt.Errorf("go-redis, CBOR: %q, %v; want %q", got, err, want)
+	}
+	if err := c.Do(ctx, "HOTROW.FORMAT", "xml").Err(); err == nil {
+		return errors.New("go-redis: HOTROW.FORMAT xml is no error")
+	}
+	return nil
 }
 
 // rueidis keeps copies, and is told of changes.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
@@ -60,6 +61,22 @@ func Resources() []resource.Spec {
 		spec("closed", "dept", resource.Access{Read: "none", Write: "none"}, true),
 		spec("codes", "codes", Public, true),
 		spec("big", "big", Public, true),
+	}
+}
+
+// NoteTable is for resources whose keys have columns as values: see Notes.
+const NoteTable = `CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT, n INTEGER, flags INTEGER,
+	version INTEGER NOT NULL DEFAULT 1, raw BLOB)`
+
+// Notes are resources over NoteTable: a column of each is the value of a key.
+func Notes() []resource.Spec {
+	spec := func(name string, c kv.Column) resource.Spec {
+		return resource.Spec{Source: "main", Access: Public, Writable: true, Negative: true,
+			Table: &source.Spec{Name: name, Table: "note"}, Preparer: c}
+	}
+	return []resource.Spec{
+		spec("notes", kv.Column{Value: "BODY", Flags: "flags", Unique: "version"}),
+		spec("counts", kv.Column{Value: "n"}), spec("raws", kv.Column{Value: "raw"}),
 	}
 }
 

@@ -42,14 +42,13 @@ func (b *Batch) Full() bool { return b.keys >= batchKeys || b.bytes >= batchByte
 // Missing reports whether something has to be loaded.
 func (b *Batch) Missing() bool { return len(b.misses) > 0 }
 
-// Add adds a read. What memory has is taken now, and its keys are noted for track before
-// that, if it is not nil.
-func (b *Batch) Add(s *Scope, c *Session, r *Read, track *Tracked) {
+// Add adds a read by a reader. What memory has is taken now.
+func (b *Batch) Add(s *Scope, by Reader, r *Read) {
 	r.found = make([]Found, len(r.Keys))
 	for i, key := range r.Keys {
 		f := &r.found[i]
-		if !s.Get(&c.Who, key, track, f) {
-			b.misses = append(b.misses, s.Miss(&c.Who, key, f))
+		if !s.Get(by, key, f) {
+			b.misses = append(b.misses, s.Miss(by.Who, key, f))
 			r.missed = true
 			continue
 		}

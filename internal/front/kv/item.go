@@ -92,18 +92,19 @@ func ItemOf(shape *row.Shape, v row.Values) *Item {
 	return &it
 }
 
-// PreparedItem returns the item of a prepared document, whose value aliases it.
-func PreparedItem(d *row.Document) Item {
+// PreparedItem returns the item of a prepared document, whose value aliases it; false: the
+// row has none.
+func PreparedItem(d *row.Document) (Item, bool) {
 	b := d.Body()
 	if len(b) < atValue {
-		return Item{}
+		return Item{}, false
 	}
 	return Item{
 		Flags:   binary.LittleEndian.Uint32(b),
 		Expires: int64(binary.LittleEndian.Uint64(b[atExpires:])),
 		Unique:  binary.LittleEndian.Uint64(b[atUnique:]),
 		Value:   b[atValue:len(b):len(b)],
-	}
+	}, true
 }
 
 // AppendItem appends the document of an item, without its key.
@@ -122,5 +123,5 @@ func HasItems(r *resource.Resource) bool {
 	return items
 }
 
-// Items reports whether what is found of the resource are prepared items.
-func (r *Served) Items() bool { return r.format == row.FormatPrepared }
+// Items reports whether what is found of the resource are items.
+func (r *Served) Items() bool { return r.items }

@@ -14,6 +14,7 @@ import (
 	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // Options are what a Store needs. The zero value of every field but Resources is
@@ -43,6 +44,9 @@ type Options struct {
 	Prefix    string
 	Separator string // ":"
 	Default   string
+
+	// Format is the one of values that are documents.
+	Format row.Format
 
 	// Queries are names of keys that ask for lists.
 	Queries map[string]*Query

@@ -28,7 +28,7 @@ func appendPath(dst []byte, keys [][]byte) []byte {
 func BytesOf(found []Found) (sum int) {
 	for i := range found {
 		if d := found[i].Doc; d != nil {
-			sum += len(d.Body())
+			sum += len(found[i].Value())
 		}
 	}
 	return sum

@@ -43,7 +43,7 @@ func (s *Scope) spell(q *Query, value string) string {
 }
 
 // getList is begin of a key of a query.
-func (s *Scope) getList(who *Identity, q *Query, value string, f *Found) whereabouts {
+func (s *Scope) getList(r *Reader, q *Query, value string, f *Found) whereabouts {
 	res := s.resource(q.Resource)
 	*f = Found{Res: res, List: true, Loose: true}
 	if res == nil {
@@ -52,12 +52,15 @@ func (s *Scope) getList(who *Identity, q *Query, value string, f *Found) whereab
 		}
 		return atHand
 	}
-	if res.rule != "public" && !who.Passes(s.Live, s.Issued, res.rule) {
+	if r.As != AsFields {
+		f.format = r.As.Document(res.document)
+	}
+	if res.rule != "public" && !r.Who.Passes(s.Live, s.Issued, res.rule) {
 		f.Err = ErrForbidden
 		return atHand
 	}
-	list, at := res.LookupList(s.spell(q, value), row.FormatJSON, &s.snapshot)
-	if list == nil || !who.takes(res, resource.Hit, at) {
+	list, at := res.LookupList(s.spell(q, value), f.format, &s.snapshot)
+	if list == nil || !r.Who.takes(res, resource.Hit, at) {
 		return inDatabase
 	}
 	if list.Rows > 0 {
@@ -89,7 +92,7 @@ func (s *Store) loadLists(ctx context.Context, res *Served, list []Miss) (rows [
 // loadList reads one list.
 func (s *Store) loadList(ctx context.Context, res *Served, m *Miss) error {
 	f := m.To
-	*f = Found{Res: res, List: true, Loose: true}
+	*f = Found{Res: res, List: true, Loose: true, format: m.format}
 	want, err := res.Query(m.list[len(ofList):], query.Options{})
 	if err != nil {
 		return err
@@ -97,10 +100,10 @@ func (s *Store) loadList(ctx context.Context, res *Served, m *Miss) error {
 	most := s.Live().MaxAnswer
 	got, err := res.SelectList(ctx, &resource.ListAsk{
 		Query: want, Variant: "kv", Raw: m.list, Alone: true,
-		Pack: func(p *resource.Page, _ row.Format) (resource.Packed, error) {
-			return pack(p, most)
+		Pack: func(p *resource.Page, of row.Format) (resource.Packed, error) {
+			return pack(p, of, most)
 		},
-	}, m.options(row.FormatJSON))
+	}, m.options())
 	if err != nil {
 		return err
 	}
@@ -115,13 +118,13 @@ var errLarge = &source.Error{Class: source.TooLarge, Message: "the rows together
 	Hint: "limit= in the query takes fewer"}
 
 // pack makes an array of documents.
-func pack(p *resource.Page, most int) (resource.Packed, error) {
-	size := 2
+func pack(p *resource.Page, of row.Format, most int) (resource.Packed, error) {
+	size := row.ListFrame(of, len(p.Docs))
 	for _, d := range p.Docs {
 		if size += len(d.Body()) + 1; size > most {
 			return resource.Packed{}, errLarge
 		}
 	}
-	body := row.AppendList(make([]byte, 0, size), row.FormatJSON, p.Docs)
+	body := row.AppendList(make([]byte, 0, size), of, p.Docs)
 	return resource.Packed{Body: body, Rows: len(p.Docs)}, nil
 }

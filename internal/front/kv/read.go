@@ -31,6 +31,8 @@ type Found struct {
 
 	// List says that Doc is an array of documents: the key is one of a query.
 	List bool
+
+	format row.Format // in which Doc is, or is to be loaded
 }
 
 // ErrForbidden is the error of a key of a resource that may not be read.
@@ -47,30 +49,37 @@ func (f *Found) state() resource.State {
 	return resource.Hit
 }
 
+// A Reader is who reads, and how.
+type Reader struct {
+	Who   *Identity
+	Track *Tracked // has the keys noted; nil: nobody
+	As    Form
+}
+
 // Get looks one key up in memory. It reports false when memory has no answer: then Miss is
-// what to load. Before that it notes the key for c, if that is not nil. A hit takes no lock
-// without c, and allocates nothing. Count notes it when it is answered with.
-func (s *Scope) Get(who *Identity, key []byte, c *Tracked, f *Found) bool {
-	of, where := s.begin(who, key, c, f)
+// what to load. Before that it notes the key for r.Track, if that is not nil. A hit takes no
+// lock without, and allocates nothing. Count notes it when it is answered with.
+func (s *Scope) Get(r Reader, key []byte, f *Found) bool {
+	of, where := s.begin(&r, key, f)
 	if where != inTier {
 		return where == atHand
 	}
-	doc, state, at := f.Res.Lookup(of, f.Res.format, &s.snapshot)
-	return f.take(who, doc, state, at)
+	doc, state, at := f.Res.Lookup(of, f.format, &s.snapshot)
+	return f.take(r.Who, doc, state, at)
 }
 
 // GetAll is Get of several keys, which are looked up together. It returns how many it has
 // found before the first that memory has no answer for.
-func (s *Scope) GetAll(who *Identity, keys [][]byte, c *Tracked, found []Found) (n int) {
+func (s *Scope) GetAll(r Reader, keys [][]byte, found []Found) (n int) {
 	if len(keys) == 1 {
-		if s.Get(who, keys[0], c, &found[0]) {
+		if s.Get(r, keys[0], &found[0]) {
 			return 1
 		}
 		return 0
 	}
 	for n < len(keys) {
 		end := min(n+Together, len(keys))
-		n += s.getSome(who, keys[n:end], c, found[n:end])
+		n += s.getSome(&r, keys[n:end], found[n:end])
 		if n < end {
 			return n
 		}
@@ -79,13 +88,13 @@ func (s *Scope) GetAll(who *Identity, keys [][]byte, c *Tracked, found []Found) 
 }
 
 // getSome is GetAll of Together keys at most.
-func (s *Scope) getSome(who *Identity, keys [][]byte, c *Tracked, found []Found) int {
+func (s *Scope) getSome(r *Reader, keys [][]byte, found []Found) int {
 	var where [Together]whereabouts
 	for i, key := range keys {
 		var of row.Key
 		f := &found[i]
-		if of, where[i] = s.begin(who, key, c, f); where[i] == inTier {
-			s.lookups.Add(f.Res.Resource, of, f.Res.format)
+		if of, where[i] = s.begin(r, key, f); where[i] == inTier {
+			s.lookups.Add(f.Res.Resource, of, f.format)
 		}
 	}
 	s.lookups.Get(&s.snapshot)
@@ -96,7 +105,7 @@ func (s *Scope) getSome(who *Identity, keys [][]byte, c *Tracked, found []Found)
 			return i
 		case inTier:
 			doc, state, at := s.lookups.Result(looked, &s.snapshot)
-			if looked++; !found[i].take(who, doc, state, at) {
+			if looked++; !found[i].take(r.Who, doc, state, at) {
 				return i
 			}
 		}
@@ -113,13 +122,11 @@ const (
 	inDatabase             // memory has none
 )
 
-// begin finds the row that a key is of, and notes the key for c. Where f is not the answer
-// already, that is looked up.
-func (s *Scope) begin(
-	who *Identity, key []byte, c *Tracked, f *Found,
-) (of row.Key, where whereabouts) {
+// begin finds the row that a key is of, and notes the key for r.Track. Where f is not the
+// answer already, that is looked up.
+func (s *Scope) begin(r *Reader, key []byte, f *Found) (of row.Key, where whereabouts) {
 	if q, value := s.Live.queryOf(key); q != nil {
-		return "", s.getList(who, q, value, f)
+		return "", s.getList(r, q, value, f)
 	}
 	res, of, exact := s.Find(key)
 	*f = Found{Res: res, Inexact: !exact && res != nil}
@@ -129,12 +136,13 @@ func (s *Scope) begin(
 		}
 		return "", atHand
 	}
-	if res.rule != "public" && !who.Passes(s.Live, s.Issued, res.rule) {
+	f.format = res.formatOf(r.As)
+	if res.rule != "public" && !r.Who.Passes(s.Live, s.Issued, res.rule) {
 		f.Err = ErrForbidden
 		return "", atHand
 	}
-	if c != nil && exact && res.follows {
-		s.store.tracker.Track(row.Alias(key), c)
+	if r.Track != nil && exact && res.follows {
+		s.store.tracker.Track(row.Alias(key), r.Track)
 	}
 	return of, inTier
 }
@@ -147,9 +155,7 @@ func (f *Found) take(
 		return false
 	}
 	f.Stale, f.Loose = state == resource.Stale, !f.Res.follows || state == resource.Stale
-	if !doc.Absent() {
-		f.Doc = doc
-	}
+	f.keep(doc)
 	return true
 }
 
@@ -160,6 +166,7 @@ type Miss struct {
 	To  *Found
 
 	list    string // what a key of a query asks for; "": the row of Key
+	format  row.Format
 	least   resource.Token
 	wait    time.Duration
 	follows bool // as the loop has seen the resource, which alone may look
@@ -167,7 +174,7 @@ type Miss struct {
 
 // Miss returns what Get did not answer, to be loaded into f.
 func (s *Scope) Miss(who *Identity, key []byte, f *Found) Miss {
-	m := Miss{Res: f.Res, To: f}
+	m := Miss{Res: f.Res, To: f, format: f.format}
 	if l := who.Least; !l.IsZero() && l.Source == f.Res.Source() {
 		m.least, m.wait = l, who.Wait
 	}
@@ -182,8 +189,8 @@ func (s *Scope) Miss(who *Identity, key []byte, f *Found) Miss {
 }
 
 // options returns how a miss may be answered: all of one load are of one client.
-func (m *Miss) options(of row.Format) resource.Options {
-	return resource.Options{Format: of, Min: m.least, Wait: m.wait}
+func (m *Miss) options() resource.Options {
+	return resource.Options{Format: m.format, Min: m.least, Wait: m.wait}
 }
 
 // Size returns how large the answers to misses may become.
@@ -199,30 +206,36 @@ func (s *Store) Size(list []Miss) int64 {
 	return min(sum, int64(o.MaxAnswer))
 }
 
-// Load reads misses, those of one resource together: one query for MaxMisses of them.
+// Load reads misses, those of one resource and format together: one query for MaxMisses of
+// them.
 func (s *Store) Load(ctx context.Context, list []Miss) {
-	var of []*Served
-	byResource := make(map[*Served][]Miss)
+	type group struct {
+		res    *Served
+		format row.Format
+	}
+	var of []group
+	together := make(map[group][]Miss)
 	for _, m := range list {
-		if byResource[m.Res] == nil {
-			of = append(of, m.Res)
+		g := group{m.Res, m.format}
+		if together[g] == nil {
+			of = append(of, g)
 		}
-		byResource[m.Res] = append(byResource[m.Res], m)
+		together[g] = append(together[g], m)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Live().ReadTimeout)
 	defer cancel()
 	if len(of) == 1 {
-		s.loadAll(ctx, of[0], list)
+		s.loadAll(ctx, of[0].res, list)
 		return
 	}
-	var group sync.WaitGroup
-	for _, r := range of {
-		group.Go(func() { s.loadAll(ctx, r, byResource[r]) })
+	var loads sync.WaitGroup
+	for _, g := range of {
+		loads.Go(func() { s.loadAll(ctx, g.res, together[g]) })
 	}
-	group.Wait()
+	loads.Wait()
 }
 
-// loadAll reads misses of one resource.
+// loadAll reads misses of one resource and format.
 func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
 	list = s.loadLists(ctx, res, list)
 	for len(list) > 0 {
@@ -234,7 +247,7 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
 			keys[i] = some[i].Key
 		}
 		s.stats.batches.Add(1)
-		answers := res.Load(ctx, keys, some[0].options(res.format))
+		answers := res.Load(ctx, keys, some[0].options())
 		documents, size := 0, 0
 		for i := range answers {
 			some[i].set(&answers[i])
@@ -250,7 +263,7 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
 // set makes a the answer to what was missed.
 func (m *Miss) set(a *resource.Answer) {
 	f := m.To
-	*f = Found{Res: m.Res, Inexact: f.Inexact}
+	*f = Found{Res: m.Res, Inexact: f.Inexact, format: m.format}
 	if errors.Is(a.Err, row.ErrKey) {
 		m.Res.nothing.Add(1)
 		return // no row can have this key: so there is none
@@ -259,9 +272,7 @@ func (m *Miss) set(a *resource.Answer) {
 		f.Err, f.Loose = a.Err, true
 		return
 	}
-	if !a.Doc.Absent() {
-		f.Doc = a.Doc
-	}
+	f.keep(a.Doc)
 	f.Stale = a.Origin == resource.HitStale
 	f.Loose = !m.follows || f.Stale || a.Origin == resource.Bypassed
 	f.Inexact = f.Inexact || a.Key != m.Key

@@ -40,10 +40,13 @@ type Served struct {
 	rule    resource.Rule
 	number  bool       // its keys are whole numbers
 	follows bool       // a feed says when its copies change, and nothing else
-	format  row.Format // in which it is read; loads look at it while the loop goes on
-	tally   *resource.Tally
-	nothing atomic.Uint64 // keys that no row can have
-	lists   atomic.Uint64 // that memory had
+	format  row.Format // in which it is read, unless somebody asks for another
+
+	document row.Format // in which documents are
+	items    bool       // what is found of it are items
+	tally    *resource.Tally
+	nothing  atomic.Uint64 // keys that no row can have
+	lists    atomic.Uint64 // that memory had
 
 	untimed uint64 // hits of this wake-up; nobody else looks
 	took    front.Durations
@@ -124,18 +127,22 @@ func (s *Scope) resource(name string) *Served {
 	if !ok {
 		return nil
 	}
-	format := row.FormatJSON
-	if s.Items && HasItems(r) {
+	spec, format := r.Spec(), s.Live.Format
+	_, column := spec.Preparer.(Column)
+	_, items := spec.Preparer.(ItemPreparer)
+	if items = items && s.Items; items || column {
 		format = row.FormatPrepared
 	}
 	known := s.byName[name]
-	if known == nil || known.Resource != r || known.format != format {
-		known = &Served{Resource: r, name: r.Name(), format: format, tally: r.Tally()}
+	if known == nil || known.Resource != r || known.format != format ||
+		known.document != s.Live.Format {
+		known = &Served{Resource: r, name: r.Name(), format: format, document: s.Live.Format,
+			items: items, tally: r.Tally()}
 		s.byName[known.name] = known
 		s.store.register(known)
 	}
-	known.rule, known.number = r.Access().Read, isNumber(r.KeyType())
-	known.follows = r.Followed() && r.Spec().TTL == 0 && !r.Spec().Pass
+	known.rule, known.number = spec.Access.Read, isNumber(r.KeyType())
+	known.follows = r.Followed() && spec.TTL == 0 && !spec.Pass
 	if len(s.seen) < maxSeen {
 		s.seen = append(s.seen, known)
 	}

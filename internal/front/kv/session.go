@@ -13,6 +13,7 @@ import (
 // that owns the connection: the loop, or who answers what it is parked for.
 type Session struct {
 	Who   Identity
+	Form  Form   // as what it reads keys
 	Addr  string // of the peer
 	Local bool   // only this machine reaches the listener
 	Peer  *front.Peer

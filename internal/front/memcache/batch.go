@@ -16,13 +16,13 @@ func (t *turn) begin() {
 func (t *turn) gather(cmd *memcache.Command) {
 	c, o := t.c, t.s.live
 	cmd = cmd.Clone()
-	t.batch.Add(t.s.Scope, &c.Session, &kv.Read{
+	t.batch.Add(t.s.Scope, kv.Reader{Who: &c.Who}, &kv.Read{
 		Name: cmd.Op.String(), Keys: cmd.Keys, Before: t.out,
 		Append: func(out []byte, found []kv.Found, missed bool) []byte {
 			c.f.stats.absent.Add(uint64(absent(found)))
 			return c.render(o, out, cmd, found, missed)
 		},
-	}, nil)
+	})
 	t.out = nil
 }
 

@@ -26,16 +26,23 @@ var (
 	notNumeric = "CLIENT_ERROR cannot increment or decrement non-numeric value"
 )
 
-// isItem reports whether the key is of an item, and not of a row of others.
-func (w *writing) isItem() bool {
+// hasItem reports whether the key is of an item, or of a column, and not of a document.
+func (w *writing) hasItem() bool {
 	res, _ := w.c.f.store.Live().Find(w.cmd.Keys[0])
-	return res != nil && kv.HasItems(res)
+	if res == nil {
+		return false
+	}
+	if c, ok := kv.ColumnOf(res); ok {
+		w.column, w.shape = &c, res.Shape()
+		return true
+	}
+	return kv.HasItems(res)
 }
 
-// expiresAt returns when what is set now with a time of memcached expires.
-func expiresAt(exptime int64) int64 {
+// expiresAt returns when what is set now with a time of memcached expires. Rows do not.
+func (w *writing) expiresAt(exptime int64) int64 {
 	switch now := time.Now().Unix(); {
-	case exptime == 0:
+	case exptime == 0 || w.column != nil:
 		return 0
 	case exptime < 0:
 		return 1 // at once
@@ -80,32 +87,53 @@ func (w *writing) item(key []byte) ([]byte, error) {
 		if ch.next == nil && !ch.gone {
 			return w.tell(&ch), nil
 		}
-		change := kv.Change{Op: source.OpReplace}
-		switch {
-		case w.cmd.Op == memcache.Set, tag == "" && ch.gone: // whatever there is
-		case tag == "":
-			change.IfNoneMatch = []string{"*"}
-		default:
-			change.IfMatch = []string{tag}
-		}
-		if ch.gone {
-			change.Op = source.OpDelete
-		} else {
-			if !ch.same {
-				ch.next.Unique = w.c.f.nextUnique()
-			}
-			change.Value = kv.AppendItem(nil, ch.next)
-		}
-		_, err = w.c.f.store.Write(w.ctx, &w.c.Who, key, &change)
+		change := w.changeOf(&ch, tag)
+		done, err := w.c.f.store.Write(w.ctx, &w.c.Who, key, &change)
 		switch {
 		case errors.Is(err, resource.ErrPrecondition), source.ClassOf(err) == source.NoRow:
 			continue
 		case err != nil:
 			return nil, err
 		}
+		if w.column != nil && ch.next != nil {
+			ch.next.Unique = w.column.UniqueOf(w.shape, done.Doc)
+		}
 		return w.tell(&ch), nil
 	}
 	return memcache.AppendLine(nil, "SERVER_ERROR try again"), nil
+}
+
+// changeOf returns the change of a row that makes its item what ch says. tag is that of the
+// row as it was, "" for none.
+func (w *writing) changeOf(ch *change, tag string) kv.Change {
+	c := kv.Change{Op: source.OpReplace}
+	anyway := w.cmd.Op == memcache.Set && (tag != "" || w.column == nil)
+	switch {
+	case anyway, tag == "" && ch.gone: // whatever there is
+	case tag == "":
+		c.IfNoneMatch = []string{"*"}
+	default:
+		c.IfMatch = []string{tag}
+	}
+	switch {
+	case ch.gone:
+		c.Op = source.OpDelete
+	case w.column != nil:
+		if tag != "" {
+			c.Op = source.OpMerge // the other columns stay
+		}
+		var flags []byte
+		if w.cmd.Op.Stores() {
+			flags = strconv.AppendUint(nil, uint64(ch.next.Flags), 10)
+		}
+		c.Value = w.column.AppendMembers(nil, w.shape, ch.next.Value, flags)
+	default:
+		if !ch.same {
+			ch.next.Unique = w.c.f.nextUnique()
+		}
+		c.Value = kv.AppendItem(nil, ch.next)
+	}
+	return c
 }
 
 // current returns the item as it is in the database, nil for none and for one that has
@@ -114,10 +142,12 @@ func (w *writing) current(key []byte) (*kv.Item, string, error) {
 	live := w.c.f.store.Live()
 	res, of := live.Find(key)
 	switch {
-	case !w.c.Who.MayWrite(live, res), w.cmd.Op == memcache.MetaGet &&
+	case !res.Writable():
+		return nil, "", resource.ErrReadOnly
+	case !w.c.Who.MayWrite(live, res), w.shows() &&
 		!w.c.Who.Passes(live, live.IssuedNow(), res.Access().Read):
 		return nil, "", kv.ErrForbidden
-	case w.cmd.Op == memcache.Set:
+	case w.cmd.Op == memcache.Set && w.column == nil:
 		return nil, "", nil
 	}
 	answer, err := res.Get(w.ctx, row.Key(string(of)),
@@ -130,11 +160,25 @@ func (w *writing) current(key []byte) (*kv.Item, string, error) {
 	case answer.Doc.Absent():
 		return nil, "", nil
 	}
-	it := kv.PreparedItem(answer.Doc)
-	if it.Expired(time.Now()) {
+	it, there := kv.PreparedItem(answer.Doc)
+	if !there || it.Expired(time.Now()) {
 		return nil, answer.Doc.ETag(), nil
 	}
+	if it.Unique == 0 {
+		it.Unique = uniqueOf(answer.Doc)
+	}
 	return &it, answer.Doc.ETag(), nil
+}
+
+// shows reports whether the reply has a value.
+func (w *writing) shows() bool {
+	switch w.cmd.Op {
+	case memcache.MetaGet:
+		return true
+	case memcache.Incr, memcache.Decr, memcache.MetaArith:
+		return w.column != nil
+	}
+	return false
 }
 
 // apply returns what the command makes of an item.
@@ -148,12 +192,12 @@ func (w *writing) apply(old *kv.Item) change {
 			return change{say: notFound}
 		}
 		next := *old
-		next.Expires = expiresAt(cmd.Exptime)
+		next.Expires = w.expiresAt(cmd.Exptime)
 		return change{next: &next, say: touched, show: &next, same: true}
 	case memcache.Incr, memcache.Decr, memcache.MetaArith:
 		return w.applyCount(old)
 	}
-	next := &kv.Item{Value: cmd.Data, Flags: cmd.Flags, Expires: expiresAt(cmd.Exptime)}
+	next := &kv.Item{Value: cmd.Data, Flags: cmd.Flags, Expires: w.expiresAt(cmd.Exptime)}
 	unique := cmd.Op == memcache.CAS || cmd.Op == memcache.MetaSet && cmd.Has('C')
 	before, behind := cmd.Op == memcache.Prepend || cmd.Mode == 'P',
 		cmd.Op == memcache.Append || cmd.Mode == 'A'
@@ -206,7 +250,7 @@ func (w *writing) applyCount(old *kv.Item) change {
 			return change{say: notFound}
 		}
 		next := &kv.Item{Value: strconv.AppendUint(nil, cmd.Initial, 10),
-			Expires: expiresAt(cmd.Vivify)}
+			Expires: w.expiresAt(cmd.Vivify)}
 		return change{next: next, say: stored, show: next}
 	}
 	if meta && cmd.Has('C') && cmd.Unique != old.Unique {
@@ -225,11 +269,11 @@ func (w *writing) applyCount(old *kv.Item) change {
 	next.Value = strconv.AppendUint(nil, n, 10)
 	shown := next
 	// As memcached has it: a value does not get shorter.
-	for len(next.Value) < len(old.Value) {
+	for w.column == nil && len(next.Value) < len(old.Value) {
 		next.Value = append(next.Value, ' ')
 	}
 	if meta && cmd.Has('T') {
-		next.Expires = expiresAt(cmd.Exptime)
+		next.Expires = w.expiresAt(cmd.Exptime)
 	}
 	return change{next: &next, say: stored, show: &shown, text: string(shown.Value), number: true}
 }
@@ -285,14 +329,15 @@ func (w *writing) getAndTouch() ([]byte, error) {
 			}
 			it.Value, it.Flags, it.Unique = got.Value, got.Flags, got.Unique
 		} else {
-			answer, err := res.Get(w.ctx, row.Key(string(of)), resource.Options{})
-			if errors.Is(err, row.ErrKey) || err == nil && answer.Doc.Absent() {
+			answer, err := res.Get(w.ctx, row.Key(string(of)),
+				resource.Options{Format: live.FormatOf(res)})
+			if errors.Is(err, row.ErrKey) || err == nil && !kv.HasValue(answer.Doc) {
 				continue
 			}
 			if err != nil {
 				return nil, err
 			}
-			it.Value, it.Unique = answer.Doc.Body(), uniqueOf(answer.Doc)
+			it = rowItem(answer.Doc, key, -1, unique)
 		}
 		if out = memcache.AppendValue(out, &it, unique); len(out) > live.MaxAnswer {
 			return memcache.AppendLine(nil, "SERVER_ERROR out of memory writing get response"), nil
@@ -309,7 +354,7 @@ func (w *writing) touch(key []byte) (*kv.Item, error) {
 			return nil, err
 		}
 		next := *old
-		next.Expires = expiresAt(w.cmd.Exptime)
+		next.Expires = w.expiresAt(w.cmd.Exptime)
 		_, err = w.c.f.store.Write(w.ctx, &w.c.Who, key, &kv.Change{Op: source.OpReplace,
 			Value: kv.AppendItem(nil, &next), IfMatch: []string{tag}})
 		if !errors.Is(err, resource.ErrPrecondition) {

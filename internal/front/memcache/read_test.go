@@ -220,13 +220,13 @@ func TestStep_HitAllocatesNothing(t *testing.T) {
 		return kept
 	})
 	c := s.dial()
-	c.do("set kv:item 5 0 3\r\nabc")
-	eventually(t, "the item is in memory", func() bool {
+	c.do("set kv:item 5 0 3\r\nabc\r\nset notes:1 0 0 1\r\nx")
+	eventually(t, "item and column are in memory", func() bool {
 		hits := s.f.Stats().Hits
-		c.do("get kv:item")
-		return s.f.Stats().Hits > hits
+		c.do("get kv:item notes:1")
+		return s.f.Stats().Hits >= hits+2
 	})
-	for _, text := range []string{"get kv:item", "mg kv:item v t f c", "get depts:10", "gets depts:10",
+	for _, text := range []string{"get kv:item", "mg kv:item v t f c", "gets notes:1", "get depts:10", "gets depts:10",
 		"get depts:000000000010", "get nothing:1", "get depts:10 depts:10 x", "mg depts:10 v t c k O1", "mg x q",
 		"mn"} {
 		const burst = 100

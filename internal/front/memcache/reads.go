@@ -65,13 +65,23 @@ func itemOf(f *kv.Found, key []byte, unique bool) (it memcache.Item, ok bool) {
 		return it, false
 	}
 	if f.Res.Items() && !f.List {
-		return itemAt(kv.PreparedItem(f.Doc), key, time.Now())
+		was, _ := kv.PreparedItem(f.Doc)
+		return itemAt(was, key, time.Now())
 	}
-	it = memcache.Item{Key: key, Value: f.Doc.Body(), TTL: leftOf(f)}
-	if unique {
-		it.Unique = uniqueOf(f.Doc)
+	return rowItem(f.Doc, key, leftOf(f), unique), true
+}
+
+// rowItem returns what is told of a row: its document, or a column.
+func rowItem(d *row.Document, key []byte, left int64, unique bool) memcache.Item {
+	it := memcache.Item{Key: key, Value: d.Body(), TTL: left}
+	if d.Format() == row.FormatPrepared {
+		was, _ := kv.PreparedItem(d)
+		it.Value, it.Flags, it.Unique = was.Value, was.Flags, was.Unique
 	}
-	return it, true
+	if unique && it.Unique == 0 {
+		it.Unique = uniqueOf(d)
+	}
+	return it
 }
 
 // itemAt returns what is told of an item at a time, and false when it has expired.

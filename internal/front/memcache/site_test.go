@@ -17,7 +17,6 @@ import (
 	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
-	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
@@ -41,8 +40,8 @@ type site struct {
 func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 	t.Helper()
 	s := &site{t: t, Database: fronttest.Open(t, fronttest.More{
-		Tables:     []string{kv.StoreTable},
-		Resources:  []resource.Spec{kv.StoreSpec("main", fronttest.Public)},
+		Tables:     []string{kv.StoreTable, fronttest.NoteTable},
+		Resources:  append(fronttest.Notes(), kv.StoreSpec("main", fronttest.Public)),
 		StaleAfter: time.Minute, // X would say that the machine is busy
 	})}
 	s.opts.Resources = s.Set

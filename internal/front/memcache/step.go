@@ -204,7 +204,7 @@ func (t *turn) read(cmd *memcache.Command) {
 	}
 	found := s.found[:len(cmd.Keys)]
 	s.found = found
-	if s.GetAll(&c.Who, cmd.Keys, nil, found) < len(found) {
+	if s.GetAll(kv.Reader{Who: &c.Who}, cmd.Keys, found) < len(found) {
 		// Slow path: the database, for this and for all reads that have come behind it.
 		t.begin()
 		t.gather(cmd)

@@ -44,6 +44,9 @@ type writing struct {
 	o       *Options
 	cmd     *memcache.Command
 	existed bool // there was a row before
+
+	column *kv.Column // whose value the command is about; nil: an item, or a document
+	shape  *row.Shape // of its row
 }
 
 // run makes the change and replies.
@@ -55,7 +58,7 @@ func (w *writing) run(ctx context.Context) ([]byte, lane.Next) {
 	switch op := w.cmd.Op; {
 	case op == memcache.Gat, op == memcache.Gats:
 		out, err = w.getAndTouch()
-	case w.isItem() && (op != memcache.MetaDelete || !w.cmd.Has('I')):
+	case w.hasItem() && (op != memcache.MetaDelete || !w.cmd.Has('I')):
 		out, err = w.item(w.cmd.Keys[0])
 	default:
 		out, err = w.row()
@@ -129,7 +132,7 @@ func (w *writing) say(v verdict, it *memcache.Item) []byte {
 
 // store is set, add, replace, cas and ms: PUT of the document, under conditions.
 func (w *writing) store() ([]byte, error) {
-	change := kv.Change{Op: source.OpReplace, Value: w.cmd.Data}
+	change := kv.Change{Op: source.OpReplace, Value: w.cmd.Data, Format: w.o.Format}
 	unique := w.cmd.Op == memcache.CAS || w.cmd.Op == memcache.MetaSet && w.cmd.Has('C')
 	switch {
 	case w.cmd.Mode == 'A' || w.cmd.Mode == 'P':

@@ -22,7 +22,7 @@ func (t *turn) gather(cmd *command, args [][]byte) {
 	args = cloned(args)
 	keys := cmd.keys(args)
 	tracks := c.track.client != nil // not to be looked at while it is parked
-	t.batch.Add(t.s.Scope, &c.Session, &kv.Read{
+	t.batch.Add(t.s.Scope, c.reader(cmd), &kv.Read{
 		Name: cmd.upper, Keys: keys, Before: t.out,
 		Append: func(out []byte, found []kv.Found, _ bool) []byte {
 			if tracks {
@@ -30,7 +30,7 @@ func (t *turn) gather(cmd *command, args [][]byte) {
 			}
 			return c.render(o, out, cmd, args, found)
 		},
-	}, c.tracks())
+	})
 	t.out = nil
 }
 

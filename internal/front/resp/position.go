@@ -33,6 +33,7 @@ func (all table) serveOwn() {
 		return ""
 	}
 	all["hotrow.min"].now = least
+	all["hotrow.format"].now = format
 }
 
 // An asking is what HOTROW.GET may say.
@@ -97,6 +98,7 @@ var origins = map[resource.Origin]string{
 func ask(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, lane.Next) {
 	began := time.Now()
 	want, _ := askOptions(args)
+	want.Format = c.Form.Document(c.f.store.Live().Format)
 	res, a, err := c.f.store.Ask(ctx, &c.Who, args[1], want.Options)
 	c.LogAsk(began, "HOTROW.GET", args[1], res, &a, err)
 	if err != nil {

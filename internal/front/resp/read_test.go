@@ -357,15 +357,16 @@ func TestPipeline_OfHitsIsAnsweredInOrder(t *testing.T) {
 // TestStep_HitAllocatesNothing: from the bytes of the command to those of the reply.
 func TestStep_HitAllocatesNothing(t *testing.T) {
 	s := newSite(t, lists)
+	s.Exec("INSERT INTO note (id, body) VALUES (1, 'text'), (2, NULL)")
 	res, _ := s.Set.Lookup("depts")
 	eventually(t, "row and lists are in memory", func() bool {
 		_ = res.Load(context.Background(), []row.Key{"10"}, resource.Options{})
 		kept, _ := res.Kept("10")
 		c, before := s.dial(), s.f.Stats().Misses
-		c.do("MGET by_name:SALES 'by_name:no body'")
+		c.do("MGET by_name:SALES 'by_name:no body' notes:1 notes:2")
 		return kept && s.f.Stats().Misses == before
 	})
-	for _, text := range []string{"GET by_name:SALES", "GET 'by_name:no body'",
+	for _, text := range []string{"GET by_name:SALES", "GET 'by_name:no body'", "GET notes:1", "GET notes:2",
 		"GET depts:10", "GET depts:000000000010", "get nothing:1",
 		"MGET depts:10 depts:10 x", "EXISTS depts:10", "TTL depts:10", "PING"} {
 		const burst = 100

@@ -20,7 +20,7 @@ func (all table) serveReads() {
 		"hexists": renderHExists, "hlen": renderHLen, "hkeys": renderHKeys, "hvals": renderHVals,
 		"hstrlen": renderHStrlen, "hscan": renderHScan,
 	} {
-		all[name].render = f
+		all[name].render, all[name].hash = f, all[name].group == "hash"
 	}
 	all["object"].subs["encoding"].render = renderEncoding
 	all["memory"].subs["usage"].render = renderUsage
@@ -69,7 +69,7 @@ func (c *conn) render(
 			return resp.AppendError(out, c.f.errorOf(cmd, f))
 		case f.Res == nil && o.UnknownError:
 			return resp.AppendError(out, noResource(cmd.keys(args)[i]))
-		case f.List && f.Doc != nil && cmd.name[0] == 'h': // HGET and its kin
+		case f.List && f.Doc != nil && cmd.hash:
 			return resp.AppendError(out, "WRONGTYPE Operation against a key holding the wrong "+
 				"kind of value")
 		case f.Stale && o.StaleError:
@@ -81,16 +81,13 @@ func (c *conn) render(
 }
 
 func renderGet(c *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
-	if d := found[0].Doc; d != nil {
-		return resp.AppendBulk(out, d.Body())
-	}
-	return c.v.AppendNil(out)
+	return appendValue(c, out, &found[0])
 }
 
-func renderMGet(c *conn, out []byte, args [][]byte, found []kv.Found) []byte {
+func renderMGet(c *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
 	out = resp.AppendArray(out, len(found))
 	for i := range found {
-		out = renderGet(c, out, args, found[i:i+1])
+		out = appendValue(c, out, &found[i])
 	}
 	return out
 }
@@ -112,8 +109,8 @@ func renderStrlen(_ *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
 // renderRange is as Redis has it: negative places count from the end.
 func renderRange(_ *conn, out []byte, args [][]byte, found []kv.Found) []byte {
 	var text []byte
-	if d := found[0].Doc; d != nil {
-		text = d.Body()
+	if f := &found[0]; f.Doc != nil {
+		text = f.Value()
 	}
 	start, _ := resp.ParseInt(args[2])
 	end, _ := resp.ParseInt(args[3])

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
@@ -94,6 +95,7 @@ func reset(t *turn, _ [][]byte) {
 	c.stopTracking()
 	c.multi, c.reply, c.db, c.v, c.wrote = nil, replyOn, 0, resp.V2, resource.Token{}
 	c.Who.Forget()
+	c.Form = kv.AsServed
 	c.tell(func(s *told) { *s = told{v: resp.V2, multi: -1, lib: s.lib, version: s.version} })
 	c.mu.Lock()
 	c.subs = subscriptions{}

@@ -40,6 +40,7 @@ type site struct {
 func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 	t.Helper()
 	s := &site{t: t, Database: fronttest.Open(t, fronttest.More{
+		Tables: []string{fronttest.NoteTable}, Resources: fronttest.Notes(),
 		StaleAfter: time.Minute, // a busy machine would be told as a reset
 	})}
 	s.opts.Resources = s.Set

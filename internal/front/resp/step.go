@@ -86,7 +86,7 @@ func (t *turn) gets(in []byte) (n int) {
 func (t *turn) getAll(keys [][]byte) int {
 	s, get := t.s, t.c.f.get
 	found := s.room(len(keys))
-	hits := s.GetAll(&t.c.Who, keys, t.c.tracks(), found)
+	hits := s.GetAll(t.c.reader(get), keys, found)
 	for i := range hits {
 		s.commands.Store(s.commands.Load() + 1)
 		s.get[1] = keys[i]
@@ -331,11 +331,20 @@ func (t *turn) read(cmd *command, args [][]byte) {
 	}
 	keys := cmd.keys(args)
 	found := s.room(len(keys))
-	if s.GetAll(&c.Who, keys, c.tracks(), found) < len(keys) {
+	if s.GetAll(c.reader(cmd), keys, found) < len(keys) {
 		t.miss(cmd, args)
 		return
 	}
 	t.reply(cmd, args, keys, found)
+}
+
+// reader says how the keys of a command are read.
+func (c *conn) reader(cmd *command) kv.Reader {
+	r := kv.Reader{Who: &c.Who, Track: c.tracks(), As: c.Form}
+	if cmd.hash {
+		r.As = kv.AsFields
+	}
+	return r
 }
 
 // room returns room for what is found under so many keys, until the end of Step.

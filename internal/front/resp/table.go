@@ -24,6 +24,7 @@ type command struct {
 	subscribed bool     // served in RESP2 while there are subscriptions
 	always     bool     // not queued by MULTI
 	queued     bool     // may be queued; reads may always
+	hash       bool     // it is about the fields of a row
 	batch      bool     // may stand between the reads of a batch
 	writes     bool     // it changes rows
 	refuse     string   // the error that is all it replies
@@ -127,6 +128,7 @@ flushdb|-1|write|0 0 0|keyspace write slow dangerous|server|1.0.0|Not allowed
 flushall|-1|write|0 0 0|keyspace write slow dangerous|server|1.0.0|Not allowed
 hotrow.get|-2|readonly|1 1 1|read string slow|string|1.0.0|Returns the row of a key, and where from
 hotrow.position|-1|readonly|0 0 0|read slow|server|1.0.0|Returns the position of writes or answers
+hotrow.format|2|fast|0 0 0|fast connection|connection|1.0.0|Says in which format documents are
 hotrow.min|-2|fast|0 0 0|fast connection|connection|1.0.0|Says what answers must include
 `
 

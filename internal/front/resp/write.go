@@ -128,9 +128,21 @@ func (w *writing) set() ([]byte, error) {
 	if s.expires && !w.o.ExpireIgnored {
 		return resp.AppendError(nil, "ERR rows do not expire"), nil
 	}
-	change := kv.Change{Op: source.OpReplace, Value: w.args[2]}
-	if len(change.Value) > w.o.MaxBody {
+	if len(w.args[2]) > w.o.MaxBody {
 		return resp.AppendError(nil, texts["too-large"]), nil
+	}
+	v, err := w.valued(s.get)
+	if err != nil {
+		return nil, err
+	}
+	old := w.c.v.AppendNil(nil)
+	change := kv.Change{Op: source.OpReplace, Value: w.args[2], Format: v.format}
+	if s.get {
+		change.Before = func(shape *row.Shape, was row.Values) {
+			if old = w.c.v.AppendNil(nil); was != nil {
+				old = appendField(w.c, nil, v.of(shape, was))
+			}
+		}
 	}
 	switch {
 	case s.onlyNew:
@@ -138,21 +150,11 @@ func (w *writing) set() ([]byte, error) {
 	case s.onlyOld:
 		change.IfMatch = []string{"*"}
 	}
-	old := w.c.v.AppendNil(nil)
-	if s.get {
-		if res, _ := w.c.f.store.Live().Find(w.key); res != nil {
-			live := w.c.f.store.Live()
-			if !w.c.Who.Passes(live, live.IssuedNow(), res.Access().Read) {
-				return nil, kv.ErrForbidden
-			}
-		}
-		change.Before = func(shape *row.Shape, was row.Values) {
-			if old = w.c.v.AppendNil(nil); was != nil {
-				old = resp.AppendBulk(nil, shape.AppendJSON(nil, was))
-			}
-		}
+	if v.isColumn {
+		err = w.setColumn(v, change)
+	} else {
+		_, err = w.write(change)
 	}
-	_, err := w.write(change)
 	switch {
 	case errors.Is(err, resource.ErrPrecondition) && s.get:
 		return old, nil
@@ -170,8 +172,7 @@ func (w *writing) set() ([]byte, error) {
 // meanwhile.
 const maxRaces = 8
 
-// hset is PATCH of a document, or PUT when there is no row yet. It replies with how many
-// fields had no value.
+// hset changes fields. It replies with how many had no value.
 func (w *writing) hset() ([]byte, error) {
 	var fields []kv.Field
 	names := make(map[string]bool)
@@ -179,30 +180,34 @@ func (w *writing) hset() ([]byte, error) {
 		fields = append(fields, kv.Field{Name: w.args[i], Value: w.args[i+1]})
 		names[string(w.args[i])] = true
 	}
-	var err error
-	for range maxRaces {
-		created := int64(0)
-		change := kv.Change{Op: source.OpMerge, Value: w.members(fields)}
-		change.Before = func(shape *row.Shape, was row.Values) {
+	created := int64(0)
+	made, err := w.upsert(kv.Change{Value: w.members(fields),
+		Before: func(shape *row.Shape, was row.Values) {
 			created = countNull(shape, was, names, true)
+		}})
+	switch {
+	case err != nil:
+		return nil, err
+	case made:
+		return resp.AppendInt(nil, int64(len(names))), nil
+	}
+	return resp.AppendInt(nil, created), nil
+}
+
+// upsert changes columns of a row as change says, or makes it of them: it is PATCH of a
+// document, or PUT when there is no row yet.
+func (w *writing) upsert(change kv.Change) (made bool, err error) {
+	for range maxRaces {
+		change.Op, change.IfNoneMatch = source.OpMerge, nil
+		if _, err = w.write(change); source.ClassOf(err) != source.NoRow {
+			return false, err
 		}
-		_, err = w.write(change)
-		if source.ClassOf(err) != source.NoRow {
-			if err != nil {
-				return nil, err
-			}
-			return resp.AppendInt(nil, created), nil
-		}
-		change = kv.Change{Op: source.OpReplace, Value: change.Value, IfNoneMatch: []string{"*"}}
-		_, err = w.write(change)
-		if !errors.Is(err, resource.ErrPrecondition) {
-			if err != nil {
-				return nil, err
-			}
-			return resp.AppendInt(nil, int64(len(names))), nil
+		change.Op, change.IfNoneMatch = source.OpReplace, []string{"*"}
+		if _, err = w.write(change); !errors.Is(err, resource.ErrPrecondition) {
+			return true, err
 		}
 	}
-	return nil, err
+	return false, err
 }
 
 // members returns fields as the members of a document.
