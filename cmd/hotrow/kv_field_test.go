@@ -20,9 +20,10 @@ func TestServe_KVField(t *testing.T) {
 		"CREATE TABLE pages (id INTEGER PRIMARY KEY, html TEXT, title TEXT, flags INTEGER); "+
 		"INSERT INTO pages VALUES (1, '<p>\"one\"</p>', 'One', 7), (2, NULL, 'Two', NULL)")
 	config := func(kv, format string) {
-		rewrite(t, file, fmt.Sprintf("version: 1\nsources: {main: {url: 'sqlite:%s'}}\nresources: {pages: {table: pages, "+
-			"access: {write: public}, kv: {%s}}}\nhttp: {listen: 127.0.0.1:0}\nops: {listen: 127.0.0.1:0}\n"+
-			"wire: {listen: off}\nresp: {listen: 127.0.0.1:0}\nmemcache: {listen: 127.0.0.1:0}\nkv: {format: %s}\n",
+		rewrite(t, file, fmt.Sprintf("version: 1\nsources: {main: {url: 'sqlite:%s'}}\n"+
+			"resources: {pages: {table: pages, access: {write: public}, kv: {%s}}}\n"+
+			"http: {listen: 127.0.0.1:0}\nops: {listen: 127.0.0.1:0}\nwire: {listen: off}\n"+
+			"resp: {listen: 127.0.0.1:0}\nmemcache: {listen: 127.0.0.1:0}\nkv: {format: %s}\n",
 			db, kv, format))
 	}
 	config("field: html, flags: flags", "json")
@@ -42,7 +43,8 @@ func TestServe_KVField(t *testing.T) {
 	is(`<p>"one"</p>`, "GET", "pages:1")
 	is("", "GET", "pages:2")
 	is("OK", "SET", "pages:2", "<p>2</p>")
-	if got := dbtest.SQLiteShell(t, db, "SELECT title, html FROM pages WHERE id = 2"); strings.TrimSpace(got) != "Two|<p>2</p>" {
+	got := dbtest.SQLiteShell(t, db, "SELECT title, html FROM pages WHERE id = 2")
+	if strings.TrimSpace(got) != "Two|<p>2</p>" {
 		t.Errorf("the row is %q", got)
 	}
 	for i := range 3 { // another program's changes

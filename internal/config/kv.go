@@ -34,8 +34,8 @@ type Memcache struct {
 type KV struct {
 	Prefix    string `yaml:"prefix" empty:"plain" apply:"reload"`
 	Separator string `yaml:"separator" apply:"reload"`
-	Default   string `yaml:"default" empty:"plain" apply:"reload"`            // of keys that name no resource
-	Format    string `yaml:"format" oneof:"json msgpack cbor" apply:"reload"` // of documents
+	Default   string `yaml:"default" empty:"plain" apply:"reload"` // of keys that name no resource
+	Format    string `yaml:"format" oneof:"json msgpack cbor" apply:"reload"`
 	Unknown   string `yaml:"unknown" oneof:"miss error" apply:"reload"`
 
 	// Queries are lists by name: a key NAME:VALUE is the list with VALUE in its path.
@@ -194,7 +194,8 @@ func (v *validator) resourceKV(at string, r *Resource) {
 		case f != nil && f.Hide:
 			v.addf(here, "column %s is hidden: fields.%s.hide", c.column, c.column)
 		case f == nil && r.Only:
-			v.addf(here, "column %s is left out: fields does not have it, and only is set", c.column)
+			v.addf(here, "column %s is left out: fields does not have it, and only is set",
+				c.column)
 		}
 	}
 }

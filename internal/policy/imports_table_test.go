@@ -180,7 +180,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front/fronttest",
-		knows: []string{"front", "front/kv", "resource", "tier", "source", "source/sqlite"},
+		knows: []string{"front", "resource", "tier", "source", "source/sqlite"},
 		tool:  true,
 	},
 	{

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
@@ -68,15 +67,16 @@ func Resources() []resource.Spec {
 const NoteTable = `CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT, n INTEGER, flags INTEGER,
 	version INTEGER NOT NULL DEFAULT 1, raw BLOB)`
 
-// Notes are resources over NoteTable: a column of each is the value of a key.
-func Notes() []resource.Spec {
-	spec := func(name string, c kv.Column) resource.Spec {
+// Notes are resources over NoteTable: a column of each is the value of a key, which prepare
+// is told, with those of memcached's flags and unique.
+func Notes(prepare func(value, flags, unique string) resource.Preparer) []resource.Spec {
+	spec := func(name, value, flags, unique string) resource.Spec {
 		return resource.Spec{Source: "main", Access: Public, Writable: true, Negative: true,
-			Table: &source.Spec{Name: name, Table: "note"}, Preparer: c}
+			Table: &source.Spec{Name: name, Table: "note"}, Preparer: prepare(value, flags, unique)}
 	}
 	return []resource.Spec{
-		spec("notes", kv.Column{Value: "BODY", Flags: "flags", Unique: "version"}),
-		spec("counts", kv.Column{Value: "n"}), spec("raws", kv.Column{Value: "raw"}),
+		spec("notes", "BODY", "flags", "version"), spec("counts", "n", "", ""),
+		spec("raws", "raw", "", ""),
 	}
 }
 

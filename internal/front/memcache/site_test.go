@@ -17,6 +17,7 @@ import (
 	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
@@ -41,7 +42,7 @@ func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 	t.Helper()
 	s := &site{t: t, Database: fronttest.Open(t, fronttest.More{
 		Tables:     []string{kv.StoreTable, fronttest.NoteTable},
-		Resources:  append(fronttest.Notes(), kv.StoreSpec("main", fronttest.Public)),
+		Resources:  append(fronttest.Notes(column), kv.StoreSpec("main", fronttest.Public)),
 		StaleAfter: time.Minute, // X would say that the machine is busy
 	})}
 	s.opts.Resources = s.Set
@@ -163,3 +164,8 @@ const (
 )
 
 var eventually = fronttest.Eventually
+
+// column makes a column the value of a key.
+func column(value, flags, unique string) resource.Preparer {
+	return kv.Column{Value: value, Flags: flags, Unique: unique}
+}

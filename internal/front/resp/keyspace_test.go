@@ -54,7 +54,8 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 			}
 			// Anything may have changed: of every resource that may be read.
 			s.f.store.Tracker().Flush()
-			for _, name := range []string{"big", "brief", "cities", "codes", "depts", "log"} {
+			for _, name := range []string{"big", "brief", "cities", "codes", "counts", "depts", "log", "notes",
+				"raws"} {
 				want := event(v, "pmessage", all, "__keyspace@0__:"+name+":*", "reset")
 				if got := c.reply(); got != want {
 					t.Errorf("version %d: %q, want %q", v, got, want)

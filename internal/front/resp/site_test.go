@@ -18,6 +18,7 @@ import (
 	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/resource"
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +41,7 @@ type site struct {
 func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 	t.Helper()
 	s := &site{t: t, Database: fronttest.Open(t, fronttest.More{
-		Tables: []string{fronttest.NoteTable}, Resources: fronttest.Notes(),
+		Tables: []string{fronttest.NoteTable}, Resources: fronttest.Notes(column),
 		StaleAfter: time.Minute, // a busy machine would be told as a reset
 	})}
 	s.opts.Resources = s.Set
@@ -207,3 +208,8 @@ const (
 )
 
 var eventually = fronttest.Eventually
+
+// column makes a column the value of a key.
+func column(value, flags, unique string) resource.Preparer {
+	return kv.Column{Value: value, Flags: flags, Unique: unique}
+}
