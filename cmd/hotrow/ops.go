@@ -277,7 +277,7 @@ func feedSnapshot(s *resource.SourceStats) ops.Feed {
 		Position:        strconv.FormatUint(uint64(s.Position), 16),
 		Unsettled:       s.Unsettled,
 		UnsettledOldest: ops.Seconds(s.UnsettledOldest), EpochWhy: s.EpochWhy,
-		Audited: s.Audited, AuditStale: s.AuditStale,
+		Audited: s.Audited, AuditStale: s.AuditStale, ListTemplates: s.Templates,
 	}
 	if !s.EpochSince.IsZero() {
 		f.EpochAge = ops.Seconds(time.Since(s.EpochSince))

@@ -170,5 +170,11 @@ func (c *Copy) Deps() int {
 	return n
 }
 
+// Precise reports whether c depends on classes of rows only: a change of other rows leaves
+// it valid.
+func (c *Copy) Precise() bool {
+	return !slices.ContainsFunc(c.deps.tables, func(t tableDep) bool { return t.any })
+}
+
 // Size returns how many bytes of memory c takes, without its document.
 func (c *Copy) Size() int { return 120 + 4*len(c.deps.slots) + 16*len(c.deps.tables) }

@@ -36,6 +36,7 @@ const (
 	cacheCopyBytes
 	cacheability
 	cacheLists
+	listTemplates
 	diskUp
 	diskWaiting
 	diskCommits
@@ -104,7 +105,9 @@ const (
 
 const listsHelp = "Requests for lists: hit, or why memory had no answer: absent, " +
 	"moved (a change), dirty (one that is not settled), bypass (it was not to answer). " +
-	"once and too_large: lists not kept."
+	"once and too_large: lists not kept; unchanged: lists read again and found as they were."
+
+const listTemplatesHelp = "Sets of columns by whose values lists are told apart."
 
 // families returns every metric of ours.
 func families() [numMetrics]family {
@@ -128,8 +131,7 @@ func families() [numMetrics]family {
 		cacheEntries: {"cache_entries", gauge, tier, "Documents held, absences included."},
 		cacheBytes: {"cache_bytes", gauge, tier,
 			"Bytes that the documents take, keys and bookkeeping included."},
-		cacheEvictions: {"cache_evictions_total", counter, tier,
-			"Documents evicted to stay within the bound."},
+		cacheEvictions: {"cache_evictions_total", counter, tier, "Documents evicted by the bound."},
 		cacheCopies: {"cache_copies_total", counter, []string{"result"},
 			"Compressed copies of documents: made, refused (it does not pay), dropped (too many " +
 				"waited) or late (the document had gone, or is too large)."},
@@ -137,12 +139,13 @@ func families() [numMetrics]family {
 			"Bytes that compressed copies take, of those of the documents."},
 		cacheability: {"cacheability", gauge, []string{resource},
 			"Share of the fills that may be stored, 0 to 1."},
-		cacheLists: {"cache_lists_total", counter, []string{resource, "result"}, listsHelp},
-		feedUp:     {"feed_up", gauge, source, "1 while the feed follows its database."},
-		feedLag:    {"feed_lag_seconds", gauge, source, "Time since the feed was complete."},
-		feedGaps:   {"feed_gaps_total", counter, source, "Times that a change may be missing."},
-		feedFailed: {"feed_fence_failures_total", counter, source, "Fences that failed."},
-		feedEvents: {"feed_events_total", counter, source, "Changes of rows delivered."},
+		cacheLists:    {"cache_lists_total", counter, []string{resource, "result"}, listsHelp},
+		listTemplates: {"cache_list_templates", gauge, source, listTemplatesHelp},
+		feedUp:        {"feed_up", gauge, source, "1 while the feed follows its database."},
+		feedLag:       {"feed_lag_seconds", gauge, source, "Time since the feed was complete."},
+		feedGaps:      {"feed_gaps_total", counter, source, "Times that a change may be missing."},
+		feedFailed:    {"feed_fence_failures_total", counter, source, "Fences that failed."},
+		feedEvents:    {"feed_events_total", counter, source, "Changes of rows delivered."},
 		feedState: {"feed_state", gauge, []string{"source", "state"},
 			"1 for the state that the feed is in, 0 for the others."},
 		unsettledOldest: {"unsettled_oldest_seconds", gauge, source,

@@ -172,6 +172,7 @@ func (e *emitter) resource(r *Resource) {
 	e.value(cacheLists, float64(r.Lists.Bypassed), r.Name, "bypass")
 	e.value(cacheLists, float64(r.Lists.Once), r.Name, "once")
 	e.value(cacheLists, float64(r.Lists.TooLarge), r.Name, "too_large")
+	e.value(cacheLists, float64(r.Lists.Unchanged), r.Name, "unchanged")
 	if r.Warm != nil {
 		e.value(warmKeys, float64(r.Warm.Keys), r.Name)
 		e.value(warmRounds, float64(r.Warm.Rounds), r.Name)
@@ -239,6 +240,7 @@ func (e *emitter) feed(f *Feed) {
 	e.value(feedFailed, float64(f.FenceFailures), f.Source)
 	e.value(auditChecked, float64(f.Audited), f.Source)
 	e.value(auditStale, float64(f.AuditStale), f.Source)
+	e.value(listTemplates, float64(f.ListTemplates), f.Source)
 	e.value(feedEvents, float64(f.Events), f.Source)
 	e.value(unsettledOldest, time.Duration(f.UnsettledOldest).Seconds(), f.Source)
 	for _, state := range FeedStates() {

@@ -27,6 +27,7 @@ var frozen = []string{
 	"hotrow_cache_evictions_total counter tier",
 	"hotrow_cache_fills_total counter resource,result",
 	"hotrow_cache_invalidations_total counter origin,resource",
+	"hotrow_cache_list_templates gauge source",
 	"hotrow_cache_lists_total counter resource,result",
 	"hotrow_cache_lookups_total counter resource,result,tier",
 	"hotrow_cacheability gauge resource",

@@ -132,6 +132,8 @@ type Lists struct {
 	Bypassed uint64 `json:"bypass"` // memory was not to answer
 	Once     uint64 `json:"once"`   // not kept: it was asked for once
 	TooLarge uint64 `json:"too_large"`
+
+	Unchanged uint64 `json:"unchanged"` // read again, and found as they were
 }
 
 // A Share is what a resource takes of the memory in one representation.
@@ -218,6 +220,7 @@ type Feed struct {
 	EpochWhy        string  `json:"epoch_why,omitempty"`         // why it began
 	Unsettled       int     `json:"unsettled"`                   // changes that reads may not see
 	UnsettledOldest Seconds `json:"unsettled_oldest_seconds"`    // 0: none
+	ListTemplates   int     `json:"list_templates,omitempty"`    // see hotrow_cache_list_templates
 	Audited         uint64  `json:"audited,omitempty"`           // compared with the source
 	AuditStale      uint64  `json:"audit_stale,omitempty"`       // of them, those that were wrong
 }

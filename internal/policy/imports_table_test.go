@@ -32,7 +32,7 @@ var house = []room{
 		knows: []string{"dbtest", "front/http", "httpserve", "resource", "fresh", "tier",
 			"source", "source/sqlite", "source/postgres", "source/mysql", "row"},
 		heavy: []string{"github.com/Shopify/toxiproxy", "github.com/anishathalye/porcupine"},
-		tests: []string{"client", "front/wire", "github.com/jackc/pgx",
+		tests: []string{"client", "front/wire", "query", "github.com/jackc/pgx",
 			"github.com/go-sql-driver/mysql"},
 		tool: true,
 	},

@@ -28,6 +28,7 @@ func same(a, b []Spec) bool { return reflect.DeepEqual(a, b) }
 // database is there. s.mu is held.
 func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstream, error) {
 	u := newUpstream(o, s.log)
+	u.domain.Slots(s.lists.words())
 	if s.disk != nil {
 		u.disk = s.disk.Source(o.Name)
 	}
@@ -223,6 +224,9 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan, told int) {
 	f.r.form.Store(f)
 	old.tried(nil)
 	s.retire(old)
+	if old.root != nil {
+		old.root.table.forgetTemplates()
+	}
 	if u.follower != nil {
 		u.follower.replan()
 	}
@@ -232,7 +236,8 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan, told int) {
 func alike(a, b source.Plan) bool {
 	return reflect.DeepEqual(a.Shape(), b.Shape()) &&
 		reflect.DeepEqual(a.KeyType(), b.KeyType()) &&
-		reflect.DeepEqual(a.Deps(), b.Deps()) && reflect.DeepEqual(a.SQL(), b.SQL())
+		reflect.DeepEqual(a.Deps(), b.Deps()) && reflect.DeepEqual(a.SQL(), b.SQL()) &&
+		reflect.DeepEqual(a.Table(), b.Table())
 }
 
 // reads reports whether a plan reads one of tables.

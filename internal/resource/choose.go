@@ -45,7 +45,7 @@ func outgrown(opened, now []source.Watched) bool {
 func (u *upstream) watching() []source.Watched {
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	return watched(u.forms)
+	return u.wanted()
 }
 
 // rank orders feeds by what they are worth.
@@ -67,7 +67,7 @@ func (f *follower) feed() source.Feed { return f.u.feed.Load().feed }
 // replan has the feed opened anew when the forms need what was not asked of one yet.
 // u.apply is held.
 func (f *follower) replan() {
-	if f.end != nil && outgrown(f.asked, watched(f.u.forms)) {
+	if f.end != nil && outgrown(f.asked, f.u.wanted()) {
 		f.end(errOutgrown)
 	}
 }
@@ -91,7 +91,7 @@ func (f *follower) runFeed() error {
 // what that depends on may have changed. It reports whether there is a feed to run.
 func (f *follower) choose() bool {
 	f.u.apply.Lock()
-	feed, want := f.feed(), watched(f.u.forms)
+	feed, want := f.feed(), f.u.wanted()
 	f.asked = want
 	f.u.apply.Unlock()
 	auto, grown := f.u.opts.Mode == source.FeedAuto, outgrown(f.opened, want)

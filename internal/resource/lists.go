@@ -190,11 +190,12 @@ func (f *form) joinList(
 ) (a ListAnswer, err error) {
 	var l *fresh.Lease
 	var leader bool
+	deps := f.depsOf(ask)
 	for err = errAbandoned; err == errAbandoned; {
-		l, leader = f.lists.BeginList(row.Key(key.text), key.format, need, f.listDeps(ask))
+		l, leader = f.lists.BeginList(row.Key(key.text), key.format, need, &deps.Question)
 		w := f.wait(l)
 		if leader && !f.lateList(l, key, need) {
-			f.loadList(w.ctx, l, ask, key)
+			f.loadList(w.ctx, l, ask, key, deps)
 		}
 		select {
 		case <-l.Done():
@@ -271,7 +272,7 @@ func (f *form) lateList(l *fresh.Lease, key listKey, need fresh.Need) bool {
 // loadList has a list read in a goroutine of its own, until ctx ends: the caller may leave
 // while others wait.
 func (f *form) loadList(
-	ctx context.Context, l *fresh.Lease, ask *ListAsk, key listKey,
+	ctx context.Context, l *fresh.Lease, ask *ListAsk, key listKey, deps *listDeps,
 ) {
 	fail := func(err error) { f.lists.FinishList(l, nil, err, nil, nil) }
 	if !f.src.enter() {
@@ -288,14 +289,17 @@ func (f *form) loadList(
 			fail(err)
 			return
 		}
-		f.finishList(l, f.pack(found, ask, key.format, l.Stamp), ask, key)
+		list := f.pack(found, ask, key.format, l.Stamp)
+		f.finishList(l, list, ask, key, deps.found(found))
 	})
 }
 
 // finishList ends the lease of a list, which is kept if the lease and the store allow. One
 // that is refused tells those who wait of a state of the rows all the same: what is kept
 // of others goes.
-func (f *form) finishList(l *fresh.Lease, list *List, ask *ListAsk, key listKey) {
+func (f *form) finishList(
+	l *fresh.Lease, list *List, ask *ListAsk, key listKey, found []fresh.Class,
+) {
 	c := &f.r.counts.lists
 	var store func(*fresh.Copy)
 	switch {
@@ -307,12 +311,15 @@ func (f *form) finishList(l *fresh.Lease, list *List, ask *ListAsk, key listKey)
 	default:
 		store = func(copied *fresh.Copy) {
 			list.copy = copied
+			if was := f.kept.get(key); was != nil && fresh.Alike(was.list.Load().Doc, list.Doc) {
+				c.unchanged.Add(1)
+			}
 			slot := f.kept.put(key, list, monotonic()/int64(time.Second))
 			f.kept.spell(ask, slot)
 		}
 	}
 	l.With = list
-	f.lists.FinishList(l, list.Doc, nil, nil, store)
+	f.lists.FinishList(l, list.Doc, nil, found, store)
 }
 
 // pack makes a List of what was found.
@@ -352,14 +359,14 @@ func (r *Resource) AskListCopy(l *List, c row.Coding) {
 
 // listCounts count answers with lists; those of event loops are in their tallies.
 type listCounts struct {
-	hits, moved, dirty, unknown, bypassed, once, tooLarge atomic.Uint64
+	hits, moved, dirty, unknown, bypassed, once, tooLarge, unchanged atomic.Uint64
 }
 
 func (c *listCounts) snapshot(onLoops uint64) ListCounts {
 	return ListCounts{
 		Hits: c.hits.Load() + onLoops, Absent: c.unknown.Load(), Moved: c.moved.Load(),
 		Dirty: c.dirty.Load(), Bypassed: c.bypassed.Load(), Once: c.once.Load(),
-		TooLarge: c.tooLarge.Load(),
+		TooLarge: c.tooLarge.Load(), Unchanged: c.unchanged.Load(),
 	}
 }
 
@@ -381,7 +388,7 @@ func (f *form) keepLists(store *listStore) {
 	}
 	all, own := new(fresh.Question), new(fresh.Question)
 	for _, d := range f.plan.Deps() {
-		c := fresh.Class{Table: f.src.table(d.Table)}
+		c := fresh.Class{Table: f.src.table(d.Table).words}
 		all.Classes = append(all.Classes, c)
 		if f.table != nil && d.Table == f.table.Name {
 			own.Classes = append(own.Classes, c)
@@ -393,6 +400,7 @@ func (f *form) keepLists(store *listStore) {
 	if f.listQuestion = all; len(own.Classes) > 0 {
 		f.rowQuestion = own
 	}
+	f.root = f.rootOf(f.plan.Deps(), all.Classes)
 	f.lists = f.src.domain.NewSpace(func(row.Key) {}, func(
 		l *fresh.Lease, doc *row.Document, stored bool,
 	) {

@@ -94,6 +94,15 @@ func newListStore(budget int64) *listStore {
 	}
 }
 
+// words returns how many words the classes of a source's lists share: a 16th of the budget,
+// 512 KiB at least and 32 MiB at most; none where no list is kept.
+func (s *listStore) words() int {
+	if s.budget == 0 {
+		return 0
+	}
+	return int(min(max(s.budget/16, 512<<10), 32<<20) / 8)
+}
+
 // get returns the slot of a list; nil: there is none. It takes a lock, unlike spelled.
 func (s *listStore) get(key listKey) *listSlot {
 	s.mu.Lock()

@@ -305,3 +305,19 @@ func TestOutage_FencesThatFailAreCounted(t *testing.T) {
 		t.Errorf("it was said %d times: %s", n, logged.String())
 	}
 }
+
+// TestOutage_WhoLeavesSaysNothingOfTheSource: a read that ends because nobody waits for it
+// any more keeps nobody else from asking, whatever the feed says.
+func TestOutage_WhoLeavesSaysNothingOfTheSource(t *testing.T) {
+	h, s := newFailingHouse(t, nil, Outage{})
+	s.lag(h)
+	f := h.resource("dept").form.Load()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.readList(ctx, &ListAsk{Limit: 3}, func() {}); err == nil {
+		t.Fatal("a read that had ended before it began has an answer")
+	}
+	if _, err := f.readList(t.Context(), &ListAsk{Limit: 3}, func() {}); err != nil {
+		t.Errorf("the next read: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,6 +55,10 @@ func (u *upstream) observe(op string, took int64, err error) {
 	class := source.ClassOf(err)
 	asked := u.down.Load() != 0
 	switch {
+	case errors.Is(err, context.Canceled): // who asked has left, and has learned nothing
+		if asked {
+			u.down.Store(monotonic())
+		}
 	case err == nil || class != source.Unavailable && class != source.Internal:
 		if asked {
 			u.down.Store(0)

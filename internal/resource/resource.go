@@ -47,6 +47,7 @@ type form struct {
 	lists        *fresh.Space    // nil: lists are not kept
 	listQuestion *fresh.Question // what a list of whole documents depends on
 	rowQuestion  *fresh.Question // what a list of columns does; nil: the same
+	root         *listRoot       // nil: lists depend on all rows of their tables
 	waiting      sync.Map        // of *waiters, by the *fresh.Lease that they wait for
 
 	disk   *tier.Disk // nil: none, or one that cannot keep these documents

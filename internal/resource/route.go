@@ -44,15 +44,22 @@ func (u *upstream) setForms(forms []*form) {
 	}
 }
 
-// watched returns the tables and columns that a feed for these forms follows.
-func watched(forms []*form) []source.Watched {
+// wanted returns the tables and columns that a feed for the forms of u follows. u.apply
+// is held.
+func (u *upstream) wanted() []source.Watched {
 	var plans []source.Plan
-	for _, f := range forms {
+	for _, f := range u.forms {
 		if f.plan != nil {
 			plans = append(plans, f.plan)
 		}
 	}
-	return Watched(plans)
+	list := Watched(plans)
+	for i := range list {
+		if t, ok := u.tables.Load(list[i].Table); ok {
+			list[i].Values = &t.(*listTable).columns
+		}
+	}
+	return list
 }
 
 // Watched returns the tables, and their columns that matter, which a feed for
@@ -108,35 +115,6 @@ func (u *upstream) touches(tx *source.Tx) []fresh.Touch {
 		b.list = append(b.list, m.Touch())
 	}
 	return b.list
-}
-
-// moves says what a transaction means for lists. u.apply is held.
-func (u *upstream) moves(tx *source.Tx) *fresh.Moved {
-	m := u.domain.Moves()
-	if tx.All {
-		m.Any()
-	}
-	for _, t := range tx.Tables {
-		if words, ok := u.tables.Load(t); ok {
-			m.Whole(words.(*fresh.Table))
-		}
-	}
-	for i := range tx.Changes {
-		if words, ok := u.tables.Load(tx.Changes[i].Table); ok {
-			m.Row(words.(*fresh.Table), nil, nil)
-		}
-	}
-	return m
-}
-
-// table returns the words of a table. Whoever asks for them first is compiled, and not
-// used yet: no transaction is applied meanwhile.
-func (u *upstream) table(name string) *fresh.Table {
-	words, ok := u.tables.Load(name)
-	if !ok {
-		words, _ = u.tables.LoadOrStore(name, u.domain.NewTable())
-	}
-	return words.(*fresh.Table)
 }
 
 // touching collects one Touch for each space.

@@ -71,6 +71,7 @@ type ResourceStats struct {
 type ListCounts struct {
 	Hits, Absent, Moved, Dirty, Bypassed uint64
 	Once, TooLarge                       uint64
+	Unchanged                            uint64 // read again, and found as they were
 }
 
 // SourceStats is a snapshot of one source.
@@ -93,6 +94,8 @@ type SourceStats struct {
 	Pool         source.PoolStats
 	Waiting      int
 	Rejected     uint64
+
+	Templates int // sets of columns by whose values lists are told apart
 
 	Audited, AuditStale uint64 // documents compared, and those that differed for good
 
@@ -194,6 +197,10 @@ func (u *upstream) stats() SourceStats {
 		Audited: u.audits.checked.Load(), AuditStale: u.audits.stale.Load(),
 		Position: source.Position(u.domain.Applied().Pos), Epoch: u.domain.Applied().Epoch,
 	}
+	u.tables.Range(func(_, t any) bool {
+		s.Templates += len(*t.(*listTable).templates.Load())
+		return true
+	})
 	state, lag := u.condition(now)
 	s.Lag = lag
 	b := u.beginning()

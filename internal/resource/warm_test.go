@@ -181,7 +181,7 @@ func TestDisk_RestartGoesOn(t *testing.T) {
 	first := newDiskHouse(t, file, nil)
 	db := databaseOf(t, first)
 	src := first.source
-	tables := watched(first.resource("dept").form.Load().src.forms)
+	tables := first.resource("dept").form.Load().src.watching()
 	found, err := src.Doctor(t.Context(), source.FeedSQLite, tables)
 	if err != nil {
 		t.Fatal(err)

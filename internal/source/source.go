@@ -284,7 +284,8 @@ const (
 	Delete
 )
 
-// A Tuple is what a feed knows of one row, of the watched columns only.
+// A Tuple is what a feed knows of one row, of the watched columns only: of all of
+// Watched.Columns, and of Watched.Values those that it knows.
 type Tuple []Cell
 
 // A Cell is one column of a Tuple.
@@ -324,6 +325,10 @@ type Watched struct {
 	// Direct are those of Columns without whose old values a change of a row
 	// concerns every document: no Dep.Identity finds the ones that held it.
 	Direct []string
+
+	// Values are more columns that tuples have where the feed knows them: those by whose
+	// values lists are told apart. Nil: none.
+	Values *ColumnSet
 
 	Writes bool // rows are written through hotrow too; Doctor looks whether they can be
 }

@@ -24,14 +24,14 @@ func (p *Plan) describe() {
 			t.Embeds = true
 			continue
 		}
-		t.Columns = append(t.Columns, describeColumn(col, n.Shape.Fields[i].Name))
+		t.Columns = append(t.Columns, n.describe(col, n.Shape.Fields[i].Name))
 		p.cols = append(p.cols, col)
 	}
 	for _, col := range n.KeyCols {
 		at := slices.Index(p.cols, col)
 		if at < 0 {
 			at = len(p.cols)
-			t.Columns, p.cols = append(t.Columns, describeColumn(col, "")), append(p.cols, col)
+			t.Columns, p.cols = append(t.Columns, n.describe(col, "")), append(p.cols, col)
 		}
 		t.Columns[at].NotNull = true // rows whose key is NULL are in no list
 		t.Key = append(t.Key, at)
@@ -39,16 +39,19 @@ func (p *Plan) describe() {
 	p.table = query.NewTable(t)
 }
 
-// describeColumn returns a column as queries know it. Of a floating-point number, as of
-// what is equal to other texts, a change does not tell whether a filter finds it.
-func describeColumn(col Column, member string) query.Column {
+// describe returns a column as queries know it. Of a floating-point number, as of what is
+// equal to other texts, a change does not tell whether a filter finds it; nor does every
+// feed tell a column that the database computes, unless it is of the key.
+func (n *Node) describe(col Column, member string) query.Column {
 	info, part := col.Info(), col.KeyPart()
 	c := query.Column{Name: info.Name, Member: member, Part: part, NotNull: info.NotNull,
 		Compares: col.Compares(), Matches: col.Matches(), Bool: info.Kind == row.Bool}
 	switch part.Kind {
-	case row.Float, row.Float32, row.Decimal, row.JSON, row.Array, row.Null:
-	default:
-		c.Classed = !part.Wide && col.InTuple() && col.CanBeKey()
+	case row.Bool, row.Int, row.Uint, row.Text, row.UUID, row.Bytes, row.Date, row.Time,
+		row.Datetime, row.DatetimeTZ:
+		plain := !part.Wide && !part.Zone && part.MaxBytes == 0
+		told := col.InTuple() && (!info.Generated || slices.Contains(n.KeyCols, col))
+		c.Classed = plain && told && col.CanBeKey()
 	}
 	return c
 }

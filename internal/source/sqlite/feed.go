@@ -81,6 +81,7 @@ func (s *Source) OpenFeed(
 	}
 	for _, w := range tables {
 		s.watchColumns(w.Table, w.Columns)
+		s.watchValues(w.Table, w.Values)
 	}
 	f := &Feed{s: s, tables: tables, wake: make(chan struct{}, 1)}
 	why := "sqlite: hotrow's own writes row by row; a write by another program drops everything"

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	driverpkg "modernc.org/sqlite"
@@ -15,23 +17,52 @@ const (
 	hookUpdate = 23
 )
 
-// A watchList is the columns of each table whose values make keys. It is
-// replaced as a whole when a plan or a feed adds to it.
+// A watchList is the columns of each table whose values make keys, and those that lists
+// are told apart by. It is replaced as a whole when a plan or a feed adds to it.
 type watchList struct {
 	columns map[string][]string
+	values  map[string]*source.ColumnSet // of the feed that was opened last
 }
 
 // watchColumns adds columns of a table to those that changes carry.
 func (s *Source) watchColumns(table string, columns []string) {
+	s.watchMore(func(next *watchList) {
+		next.columns[table] = union(next.columns[table], columns)
+	})
+}
+
+// watchValues adds columns of a table that changes carry where their values have a text.
+func (s *Source) watchValues(table string, columns *source.ColumnSet) {
+	if columns != nil {
+		s.watchMore(func(next *watchList) { next.values[table] = columns })
+	}
+}
+
+// watchMore replaces the watch list with a copy to which more was added.
+func (s *Source) watchMore(add func(*watchList)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.watch.Load()
-	next := &watchList{columns: make(map[string][]string, len(old.columns)+1)}
-	for t, c := range old.columns {
-		next.columns[t] = c
+	next := &watchList{maps.Clone(old.columns), maps.Clone(old.values)}
+	if next.columns == nil {
+		next.columns = make(map[string][]string)
 	}
-	next.columns[table] = union(next.columns[table], columns)
+	if next.values == nil {
+		next.values = make(map[string]*source.ColumnSet)
+	}
+	add(next)
 	s.watch.Store(next)
+}
+
+// more returns the columns of a table that lists are told apart by, without those that
+// are watched anyway.
+func (l *watchList) more(table string, watched []string) (names []string) {
+	for _, name := range l.values[table].Load() {
+		if !slices.Contains(watched, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // union returns the strings of a followed by those of b that a lacks.
@@ -107,7 +138,8 @@ func (k *collector) preUpdate(d driverpkg.SQLitePreUpdateData) {
 		k.batch.Table(d.TableName)
 		return
 	}
-	watched := k.w.s.watch.Load().columns[d.TableName]
+	watch := k.w.s.watch.Load()
+	watched := watch.columns[d.TableName]
 	if len(watched) == 0 && k.coarse {
 		k.batch.Table(d.TableName)
 		return
@@ -116,18 +148,19 @@ func (k *collector) preUpdate(d driverpkg.SQLitePreUpdateData) {
 		watched = t.Key
 	}
 	c := source.Change{Table: d.TableName, Op: opOf(d.Op)}
-	if c.Old, c.New, ok = k.tuples(&d, t, watched); !ok {
+	more := watch.more(d.TableName, watched)
+	if c.Old, c.New, ok = k.tuples(&d, t, watched, more); !ok {
 		k.batch.Table(d.TableName)
 		return
 	}
 	k.batch.Add(c)
 }
 
-// tuples reads the watched columns of the row, old and new.
+// tuples reads the watched columns of the row, and more if they have texts, old and new.
 func (k *collector) tuples(
-	d *driverpkg.SQLitePreUpdateData, t *table, watched []string,
+	d *driverpkg.SQLitePreUpdateData, t *table, watched, more []string,
 ) (older, newer source.Tuple, ok bool) {
-	n := t.reach(watched)
+	n := max(t.reach(watched), t.reach(more))
 	if cap(k.old) < n {
 		k.old, k.new = make([]any, n), make([]any, n)
 	}
@@ -135,7 +168,7 @@ func (k *collector) tuples(
 		if d.Old(k.old[:n]...) != nil {
 			return nil, nil, false
 		}
-		if older, ok = t.tuple(k.old[:n], watched); !ok {
+		if older, ok = t.tuple(k.old[:n], watched, more); !ok {
 			return nil, nil, false
 		}
 	}
@@ -143,7 +176,7 @@ func (k *collector) tuples(
 		if d.New(k.new[:n]...) != nil {
 			return nil, nil, false
 		}
-		if newer, ok = t.tuple(k.new[:n], watched); !ok {
+		if newer, ok = t.tuple(k.new[:n], watched, more); !ok {
 			return nil, nil, false
 		}
 	}

@@ -69,26 +69,36 @@ func (t *table) reach(columns []string) int {
 	return n
 }
 
-// tuple returns the cells of columns from the raw values of a row. It reports
-// false when one has no text that a key could have, or is not a column any
-// more: then nobody can say which documents the row feeds.
-func (t *table) tuple(values []any, columns []string) (source.Tuple, bool) {
-	out := make(source.Tuple, 0, len(columns))
+// tuple returns the cells of columns from the raw values of a row, and of more those that
+// have a text. It reports false when one of the former has no text that a key could have,
+// or is not a column any more: then nobody can say which documents the row feeds.
+func (t *table) tuple(values []any, columns, more []string) (source.Tuple, bool) {
+	out := make(source.Tuple, 0, len(columns)+len(more))
 	for _, name := range columns {
-		i := 0
-		for i < len(t.columns) && t.columns[i].Name != name {
-			i++
-		}
-		if i >= len(values) {
-			return nil, false
-		}
-		cell, ok := cellOf(&t.columns[i], values[i])
+		cell, ok := t.cell(name, values)
 		if !ok {
 			return nil, false
 		}
 		out = append(out, cell)
 	}
+	for _, name := range more {
+		if cell, ok := t.cell(name, values); ok {
+			out = append(out, cell)
+		}
+	}
 	return out, true
+}
+
+// cell returns the cell of a column.
+func (t *table) cell(name string, values []any) (source.Cell, bool) {
+	i := 0
+	for i < len(t.columns) && t.columns[i].Name != name {
+		i++
+	}
+	if i >= len(values) {
+		return source.Cell{}, false
+	}
+	return cellOf(&t.columns[i], values[i])
 }
 
 // cellOf returns what a key needs to know of a value.

@@ -200,26 +200,41 @@ func (r *reader) changes(t *tableDef, e *replication.RowsEvent) {
 	}
 }
 
-// tuple returns what a row says of the watched columns. It reports false when it
-// does not say all of them: binlog_row_image is not FULL in every session.
+// tuple returns what a row says of the watched columns, and of those of values what it
+// says. It reports false when it does not say all of the former: binlog_row_image is not
+// FULL in every session.
 func (t *tableDef) tuple(values []any, skipped []int) (source.Tuple, bool) {
-	out := make(source.Tuple, 0, len(t.watched))
+	more := t.values.Load()
+	out := make(source.Tuple, 0, len(t.watched)+len(more))
 	for _, name := range t.watched {
-		i := t.Index(name)
-		if i < 0 || i >= len(values) || slices.Contains(skipped, i) {
-			return nil, false
-		}
-		if values[i] == nil {
-			out = append(out, source.Cell{Column: name, Null: true})
-			continue
-		}
-		v, ok := decode(&t.Cols[i], values[i])
+		cell, ok := t.cell(name, values, skipped)
 		if !ok {
 			return nil, false
 		}
-		out = append(out, source.Cell{Column: name, Text: v.text})
+		out = append(out, cell)
+	}
+	for _, name := range more {
+		if slices.Contains(t.watched, name) {
+			continue
+		}
+		if cell, ok := t.cell(name, values, skipped); ok {
+			out = append(out, cell)
+		}
 	}
 	return out, true
+}
+
+// cell returns what a row says of a column.
+func (t *tableDef) cell(name string, values []any, skipped []int) (source.Cell, bool) {
+	i := t.Index(name)
+	if i < 0 || i >= len(values) || slices.Contains(skipped, i) {
+		return source.Cell{}, false
+	}
+	if values[i] == nil {
+		return source.Cell{Column: name, Null: true}, true
+	}
+	v, ok := decode(&t.Cols[i], values[i])
+	return source.Cell{Column: name, Text: v.text}, ok
 }
 
 // lock remembers a row by which the transaction can be proven visible.

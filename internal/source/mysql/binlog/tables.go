@@ -13,7 +13,8 @@ type tableDef struct {
 	*catalog.Table
 	id      string   // as source.Table.ID gives it; "" when nobody watches it
 	watched []string // columns
-	key     []int    // of the primary key, as indexes of Cols
+	values  *source.ColumnSet
+	key     []int // of the primary key, as indexes of Cols
 
 	onDelete []string // IDs of watched tables whose rows a cascade may change
 	onUpdate []cascade
@@ -58,7 +59,8 @@ func readDefinitions(
 	}
 	for _, t := range found {
 		if w := wanted[t.Named()]; w != nil {
-			d.add(t).id, d.tables[t.Named()].watched = w.Table, w.Columns
+			def := d.add(t)
+			def.id, def.watched, def.values = w.Table, w.Columns, w.Values
 		}
 	}
 	if err := d.readCascades(ctx, r); err != nil {

@@ -12,7 +12,7 @@ import (
 // An assembler turns the messages of pgoutput into transactions of changes. It
 // does no I/O. Messages of tables that nobody watches are counted out at once.
 type assembler struct {
-	watched   map[string][]string // columns by table
+	watched   map[string]source.Watched // by table
 	relations map[uint32]*relation
 	types     map[uint32]uint32 // domains: the built-in type below
 	coarse    map[string]bool   // tables that are followed as a whole: feed.Table.Coarse
@@ -31,6 +31,13 @@ type relation struct {
 	message relationMessage
 	columns []watchedColumn
 	missing bool // it lacks a watched column
+
+	// values are the columns of the set that are not among columns, as it was when it
+	// was looked at last.
+	set    *source.ColumnSet
+	names  []string
+	values []watchedColumn
+	types  map[uint32]uint32 // the assembler's
 }
 
 // A watchedColumn is a column whose values make keys.
@@ -43,13 +50,13 @@ type watchedColumn struct {
 
 func newAssembler(tables []source.Watched) *assembler {
 	a := &assembler{
-		watched:   make(map[string][]string),
+		watched:   make(map[string]source.Watched),
 		relations: make(map[uint32]*relation),
 		types:     make(map[uint32]uint32),
 		rows:      make(map[*relation]int),
 	}
 	for _, w := range tables {
-		a.watched[w.Table] = w.Columns
+		a.watched[w.Table] = w
 	}
 	return a
 }
@@ -132,22 +139,18 @@ func (a *assembler) relation(id uint32) (*relation, error) {
 // first row, and again after whatever may have changed it.
 func (a *assembler) describe(m relationMessage) {
 	r := &relation{message: m, table: m.schema + "." + m.name}
-	columns, watched := a.watched[r.table]
+	w, watched := a.watched[r.table]
 	if !watched {
 		r.table = ""
 	}
-	for _, name := range columns {
-		i := slices.IndexFunc(m.columns, func(c relationColumn) bool { return c.name == name })
-		if i < 0 {
+	r.set, r.types = w.Values, a.types
+	for _, name := range w.Columns {
+		c, ok := r.column(name)
+		if !ok {
 			r.missing = true
 			continue
 		}
-		c := m.columns[i]
-		oid := c.oid
-		if base, ok := a.types[oid]; ok {
-			oid = base
-		}
-		r.columns = append(r.columns, watchedColumn{name, i, oid, c.key})
+		r.columns = append(r.columns, c)
 	}
 	// The first description may already be of a table that has changed since it
 	// was last looked at.
@@ -215,37 +218,80 @@ func (a *assembler) change(
 	return nil
 }
 
+// column returns a column of the table.
+func (r *relation) column(name string) (watchedColumn, bool) {
+	i := slices.IndexFunc(r.message.columns, func(c relationColumn) bool { return c.name == name })
+	if i < 0 {
+		return watchedColumn{}, false
+	}
+	c := r.message.columns[i]
+	oid := c.oid
+	if base, ok := r.types[oid]; ok {
+		oid = base
+	}
+	return watchedColumn{name, i, oid, c.key}, true
+}
+
+// more returns the columns by whose values lists are told apart now, without those that
+// are watched anyway.
+func (r *relation) more() []watchedColumn {
+	names := r.set.Load()
+	if slices.Equal(names, r.names) {
+		return r.values
+	}
+	r.names, r.values = names, nil
+	for _, name := range names {
+		c, ok := r.column(name)
+		if ok && !slices.Contains(r.columns, c) {
+			r.values = append(r.values, c)
+		}
+	}
+	return r.values
+}
+
 // tuple returns what fields say of the watched columns, or of those within the
-// replica identity. A large value that an update left alone is not sent again:
-// it is looked up in old, where old has it. It reports false when a value cannot
-// be known.
+// replica identity, and what they say of those that lists are told apart by. It reports
+// false when a value of the former cannot be known.
 func (r *relation) tuple(
 	fields, old []field, oldKind byte, identity bool,
 ) (source.Tuple, bool) {
-	t := make(source.Tuple, 0, len(r.columns))
-	for _, c := range r.columns {
-		if identity && !c.key {
-			continue
-		}
-		f := fields[c.index]
-		if f.kind == 'u' && old != nil && (oldKind == 'O' || c.key) {
-			f = old[c.index]
-		}
-		switch f.kind {
-		case 'n':
-			if identity && c.key && oldKind == 'K' {
-				return nil, false // no identity has nulls: a partition has another one
-			}
-			t = append(t, source.Cell{Column: c.name, Null: true})
-		case 't':
-			s, ok := feed.KeyText(c.oid, string(f.text))
+	more := r.more()
+	t := make(source.Tuple, 0, len(r.columns)+len(more))
+	for i := range r.columns {
+		if c := &r.columns[i]; !identity || c.key {
+			cell, ok := c.cell(fields, old, oldKind, identity)
 			if !ok {
 				return nil, false
 			}
-			t = append(t, source.Cell{Column: c.name, Text: s})
-		default:
-			return nil, false
+			t = append(t, cell)
+		}
+	}
+	for i := range more {
+		if c := &more[i]; !identity || c.key {
+			if cell, ok := c.cell(fields, old, oldKind, identity); ok {
+				t = append(t, cell)
+			}
 		}
 	}
 	return t, true
+}
+
+// cell returns what fields say of a column. A large value that an update left alone is not
+// sent again: it is looked up in old, where old has it.
+func (c *watchedColumn) cell(
+	fields, old []field, oldKind byte, identity bool,
+) (source.Cell, bool) {
+	f := fields[c.index]
+	if f.kind == 'u' && old != nil && (oldKind == 'O' || c.key) {
+		f = old[c.index]
+	}
+	switch f.kind {
+	case 'n':
+		// No identity has nulls: a partition has another one.
+		return source.Cell{Column: c.name, Null: true}, !identity || oldKind != 'K'
+	case 't':
+		text, ok := feed.KeyText(c.oid, string(f.text))
+		return source.Cell{Column: c.name, Text: text}, ok
+	}
+	return source.Cell{}, false
 }
