@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -127,6 +128,7 @@ func runMariaShell(shell, rawURL, sql string) (string, error) {
 		return "", err
 	}
 	password, _ := u.User.Password()
+	sql = strings.Join(SQL(sql), ";\n")
 	return runShell(shell, sql, "--no-defaults", "--batch", "--skip-column-names",
 		"--protocol=tcp", "--default-character-set=utf8mb4", "--connect-timeout=10",
 		"--host="+u.Hostname(), "--port="+u.Port(), "--user="+u.User.Username(),
@@ -134,19 +136,32 @@ func runMariaShell(shell, rawURL, sql string) (string, error) {
 }
 
 // mariaPrograms are the paths of what makes and runs a server.
-type mariaPrograms struct{ server, install string }
+type mariaPrograms struct {
+	server, install string
+
+	root string // of MySQL instead; "": MariaDB
+}
+
+// mysql reports whether the server is MySQL's.
+func (p mariaPrograms) mysql() bool { return p.root != "" }
 
 // lookMariaDB returns the programs of a MariaDB server, or ends the test.
 // Debian keeps the server in /usr/sbin, which is not in every user's PATH.
 func lookMariaDB(t testing.TB) mariaPrograms {
 	t.Helper()
 	notShort(t)
+	if root := os.Getenv(mysqlEnv); root != "" {
+		if err := checkMySQL(root); err != nil {
+			t.Fatal(err)
+		}
+		return mariaPrograms{root: root}
+	}
 	server, serverErr := lookProgram("mariadbd", "/usr/sbin", "/usr/local/sbin", "/usr/libexec")
 	install, installErr := lookProgram("mariadb-install-db", "/usr/bin", "/usr/local/bin")
 	if err := errors.Join(serverErr, installErr); err != nil {
 		missing(t, "mariadb", fmt.Errorf("%w; install the package mariadb-server", err))
 	}
-	return mariaPrograms{server, install}
+	return mariaPrograms{server: server, install: install}
 }
 
 // lookMariaShell returns the path of the shell, or ends the test.

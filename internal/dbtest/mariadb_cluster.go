@@ -23,13 +23,20 @@ var mariaSettings = map[string]string{
 	"log-bin":                        "binlog",
 	"binlog-format":                  "ROW",
 	"binlog-row-image":               "FULL",
-	"max-recursive-iterations":       "1000000",
 	"sync-binlog":                    "0",
-	"gtid-strict-mode":               "ON",
 	"innodb-flush-log-at-trx-commit": "2",
 	"innodb-flush-method":            "nosync",
 	"innodb-buffer-pool-size":        "32M",
-	"innodb-log-file-size":           "16M",
+}
+
+// ownSettings are those that only one of the two servers has.
+var ownSettings = map[bool]map[string]string{
+	false: {
+		"max-recursive-iterations": "1000000",
+		"gtid-strict-mode":         "ON",
+		"innodb-log-file-size":     "16M",
+	},
+	true: mysqlSettings,
 }
 
 // A mariaCluster is one MariaDB data directory and the server on it. It is for
@@ -72,6 +79,9 @@ func (c *mariaCluster) makeDirs() error {
 
 // initialize makes the data directory, with a root who needs no password.
 func (c *mariaCluster) initialize() error {
+	if c.programs.mysql() {
+		return c.initializeMySQL()
+	}
 	cmd := c.command(c.programs.install, "--no-defaults", "--datadir="+c.data(),
 		"--auth-root-authentication-method=normal", "--skip-test-db",
 		"--innodb-flush-method=nosync", "--innodb-log-file-size=16M")
@@ -90,6 +100,15 @@ func (c *mariaCluster) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// serverCommand returns a command that runs the server's program.
+func (c *mariaCluster) serverCommand(args ...string) *exec.Cmd {
+	if c.programs.mysql() {
+		program, all := mysqlCommand(c.programs.root, args)
+		return c.command(program, all...)
+	}
+	return c.command(c.programs.server, args...)
+}
+
 // startAnywhere starts the server on a free port. Another process may take the
 // port between the choice and the start, so it tries a few.
 func (c *mariaCluster) startAnywhere() error {
@@ -98,7 +117,7 @@ func (c *mariaCluster) startAnywhere() error {
 		if c.port, err = freePort(); err != nil {
 			return err
 		}
-		if err = c.start(); err == nil || !strings.Contains(err.Error(), "Can't start server") {
+		if err = c.start(); err == nil || !strings.Contains(err.Error(), "an't start server") {
 			return err
 		}
 	}
@@ -115,7 +134,7 @@ func (c *mariaCluster) start() error {
 		return err
 	}
 	defer logFile.Close() // the child has a descriptor of its own
-	cmd := c.command(c.programs.server, c.args()...)
+	cmd := c.serverCommand(c.args()...)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	if c.proc, err = start(cmd); err != nil {
 		return fmt.Errorf("start mariadbd: %w", err)
@@ -131,7 +150,12 @@ func (c *mariaCluster) start() error {
 func (c *mariaCluster) args() []string {
 	args := []string{"--no-defaults", "--datadir=" + c.data(), "--socket=" + c.socket(),
 		"--pid-file=" + filepath.Join(c.dir, "pid"), fmt.Sprintf("--port=%d", c.port)}
-	for _, set := range []map[string]string{mariaSettings, c.settings} {
+	own := ownSettings[c.programs.mysql()]
+	settings := c.settings
+	if c.programs.mysql() {
+		settings = mysqlNames(settings)
+	}
+	for _, set := range []map[string]string{mariaSettings, own, settings} {
 		for name, value := range set {
 			if value == "" {
 				args = append(args, "--"+name)

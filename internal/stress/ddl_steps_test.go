@@ -208,7 +208,7 @@ func TestStressMariaDB_ChangedDefinitions(t *testing.T) {
 	r.exec = func(ctx context.Context, sql []string) error {
 		conn := <-conns
 		defer func() { conns <- conn }()
-		for _, s := range sql {
+		for _, s := range dbtest.SQLs(sql...) {
 			if _, err := conn.ExecContext(ctx, s); err != nil {
 				return fmt.Errorf("%s: %w", s, err)
 			}

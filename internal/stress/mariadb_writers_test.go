@@ -15,6 +15,8 @@ import (
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
 )
 
 // mariaTables are worldTables in MariaDB's words.
@@ -59,7 +61,7 @@ func dialMariaDB(t testing.TB, raw string) *sql.Conn {
 // newMariaWorld makes the tables in the database.
 func newMariaWorld(t testing.TB, conn *sql.Conn) *world {
 	t.Helper()
-	for _, s := range mariaTables {
+	for _, s := range dbtest.SQLs(mariaTables...) {
 		if _, err := conn.ExecContext(t.Context(), s); err != nil {
 			t.Fatalf("%s: %v", s, err)
 		}
@@ -161,9 +163,13 @@ func (ws *mariaWriters) commit(
 	if _, err := conn.ExecContext(ctx, sql); err != nil {
 		return fmt.Errorf("%s: %w", sql, err)
 	}
-	var file, do, ignore string
+	var file, do, ignore, gtids string
 	var offset uint64
-	err := conn.QueryRowContext(ctx, "SHOW MASTER STATUS").Scan(&file, &offset, &do, &ignore)
+	columns := []any{&file, &offset, &do, &ignore}
+	if dbtest.IsMySQL() {
+		columns = append(columns, &gtids)
+	}
+	err := conn.QueryRowContext(ctx, dbtest.SQL("SHOW MASTER STATUS")[0]).Scan(columns...)
 	if err != nil {
 		return err
 	}
@@ -189,12 +195,16 @@ func (ws *mariaWriters) haunt(ctx context.Context, wg *sync.WaitGroup) {
 			case 1:
 				what = "CREATE OR REPLACE TABLE other (id int PRIMARY KEY)"
 			}
-			if _, err := conn.ExecContext(context.Background(), what); err != nil {
-				ws.t.Errorf("%s: %v", what, err)
-				return
+			for _, sql := range dbtest.SQL(what) {
+				if _, err := conn.ExecContext(context.Background(), sql); err != nil {
+					ws.t.Errorf("%s: %v", sql, err)
+					return
+				}
 			}
 		}
-		_, _ = conn.ExecContext(context.Background(), "SET GLOBAL rpl_semi_sync_master_enabled = OFF")
+		for _, sql := range dbtest.SQL("SET GLOBAL rpl_semi_sync_master_enabled = OFF") {
+			_, _ = conn.ExecContext(context.Background(), sql)
+		}
 	})
 }
 

@@ -52,7 +52,11 @@ func (s *step) scans() bool {
 func (c *conn) explain(
 	ctx context.Context, sql string, args []any,
 ) (steps []step, notes []string, err error) {
-	rows, err := c.QueryContext(ctx, "EXPLAIN "+sql, args...)
+	v, err := c.server()
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := c.QueryContext(ctx, v.explain()+sql, args...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,6 +20,7 @@ type compiler struct {
 
 // Compile checks spec against the catalogue.
 func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, error) {
+	s.compiled.Add(1) // a definition may have changed
 	d, err := s.dialect(ctx)
 	if err == nil {
 		var p *document.Plan

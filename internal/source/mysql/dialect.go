@@ -107,7 +107,7 @@ func argKeyText(col *column, arg any) (string, bool) {
 // column's: its character set has not all of the letters, so no row has it.
 func noSuchText(err error) bool {
 	n := number(err)
-	return n == errMixTwo || n == errMixThree || n == errMixMany
+	return n == errMixTwo || n == errMixThree || n == errMixMany || n == errNoLetter
 }
 
 // quoted returns the column as statements name it.

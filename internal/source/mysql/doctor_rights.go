@@ -51,7 +51,7 @@ func (f *facts) readRights(
 ) (bool, error) {
 	t := quoteTable(schema, name)
 	ask := func(privilege, sql string) (bool, error) {
-		err := c.query(ctx, "EXPLAIN "+sql, nil, func([]any) error { return nil })
+		err := c.query(ctx, f.server.explain()+sql, nil, func([]any) error { return nil })
 		var e *driver.MySQLError
 		switch {
 		case denied(err):

@@ -28,6 +28,7 @@ const (
 	errMixTwo       = 1267 // illegal mix of two collations, of three, of more
 	errMixThree     = 1270
 	errMixMany      = 1271
+	errNoLetter     = 3988 // MySQL: a text has letters that the column's character set lacks
 	errDefinition   = 1412 // table definition has changed: the snapshot is older
 	errBinlogFormat = 1665
 	errKilled       = 1317
@@ -154,6 +155,7 @@ var classOfNumber = map[uint16]source.Class{
 	3572: source.Busy,        // MySQL: NOWAIT
 	3643: source.Invalid,     // MySQL: geometry of another SRID than the column's
 	3819: source.Invalid,     // MySQL: check constraint
+	3988: source.Invalid,     // MySQL: letters that the column's character set lacks
 	4025: source.Invalid,     // MariaDB: check constraint
 	4031: source.Unavailable, // ended for inactivity
 	4037: source.Invalid,     // MariaDB: invalid JSON

@@ -33,6 +33,9 @@ func TestMariaDB_FeedNamesRowsAsLoadsDo(t *testing.T) {
 	url := dbtest.MariaDB(t, dbtest.Setup(exactTexts))
 	var statements, tables []string
 	for i, c := range keyCases {
+		if alien(c.typ) {
+			continue
+		}
 		name := fmt.Sprintf("k%d", i)
 		statements = append(statements,
 			fmt.Sprintf("CREATE TABLE %s (pad int, k %s PRIMARY KEY)", name, c.typ))
@@ -40,6 +43,9 @@ func TestMariaDB_FeedNamesRowsAsLoadsDo(t *testing.T) {
 	}
 	f := follow(t, url, statements, tables...)
 	for i, c := range keyCases {
+		if alien(c.typ) {
+			continue
+		}
 		name := fmt.Sprintf("k%d", i)
 		run(t, f.conn, "SET time_zone = '+05:00'",
 			fmt.Sprintf("INSERT INTO %s VALUES (1, %s)", name, c.value))

@@ -104,7 +104,7 @@ func (c *conn) planned(ctx context.Context, sql string, args []any) (expected fl
 	if err != nil {
 		return 0, err
 	}
-	explain := "EXPLAIN "
+	explain := v.explain()
 	if v.mariadb { // which says otherwise how many rows it reads, and not how many it finds
 		explain = "EXPLAIN EXTENDED "
 	}

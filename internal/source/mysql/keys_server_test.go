@@ -9,8 +9,12 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
+// padded is a collation that both servers have and for which blanks at the end are
+// nothing, as for MariaDB's default and not for MySQL's.
+const padded = " CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
+
 func TestMariaDB_KeyIsWhatTheRowSays(t *testing.T) {
-	s := newSource(t, "CREATE TABLE word (id varchar(20) PRIMARY KEY, n int)",
+	s := newSource(t, "CREATE TABLE word (id varchar(20)"+padded+" PRIMARY KEY, n int)",
 		"INSERT INTO word VALUES ('alice', 1), ('Bob', 2), ('7', 3), ('', 4), ('straße', 5)")
 	p := mustCompile(t, s, &source.Spec{Table: "word"})
 	if !p.KeyType().Wide() {
@@ -102,6 +106,9 @@ func TestMariaDB_KeysOfEveryType(t *testing.T) {
 	}
 	s := newSource(t)
 	for _, tt := range tests {
+		if alien(tt.typ) {
+			continue
+		}
 		mustExec(t, s, "CREATE OR REPLACE TABLE k (id "+tt.typ+" PRIMARY KEY, n int)",
 			"INSERT INTO k VALUES ("+tt.value+", 1)")
 		p := mustCompile(t, s, &source.Spec{Table: "k"})
@@ -129,7 +136,7 @@ func TestMariaDB_KeysOfEveryType(t *testing.T) {
 
 func TestMariaDB_RoundTripsEveryType(t *testing.T) {
 	s := newSource(t)
-	for _, c := range typeCases {
+	for _, c := range mine(typeCases) {
 		switch {
 		case c.typ == "point", c.typ == "boolean" && c.value == "7", c.want == `"-838:59:59"`:
 			continue // documents show them in a form that bodies do not have

@@ -2,8 +2,10 @@ package mysql
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -59,6 +61,9 @@ func TestMariaDB_OtherSpellingsOfAKeyAreNoKeys(t *testing.T) {
 		{"inet6", []string{"'::1'", "'::ffff:1.2.3.4'"}, []row.Key{"::1", "0:0:0:0:0:0:0:1", "1.2.3.4"}},
 		{"inet4", []string{"'1.2.3.4'"}, []row.Key{"1.2.3.4", "01.2.3.4", "::ffff:1.2.3.4"}},
 	} {
+		if alien(tt.typ) || dbtest.IsMySQL() && strings.Contains(tt.typ, "latin1_nopad_bin") {
+			continue
+		}
 		s := newSource(t, "SET sql_mode = ''", "CREATE TABLE k (id "+tt.typ+" PRIMARY KEY, n int)")
 		for i, v := range tt.rows {
 			mustExec(t, s, fmt.Sprintf("INSERT INTO k VALUES (%s, %d)", v, i))

@@ -53,7 +53,7 @@ func newSource(t testing.TB, statements ...string) *Source {
 
 func mustExec(t testing.TB, s *Source, statements ...string) {
 	t.Helper()
-	if err := s.Exec(context.Background(), statements...); err != nil {
+	if err := s.Exec(context.Background(), dbtest.SQLs(statements...)...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,7 +138,7 @@ func foreign(t testing.TB, url string) *sql.Conn {
 // run executes statements on c.
 func run(t testing.TB, c *sql.Conn, statements ...string) {
 	t.Helper()
-	for _, s := range statements {
+	for _, s := range dbtest.SQLs(statements...) {
 		if _, err := c.ExecContext(context.Background(), s); err != nil {
 			t.Fatalf("%s: %v", firstLine(s), err)
 		}

@@ -66,6 +66,7 @@ type Source struct {
 	views views
 
 	pin      atomic.Pointer[pin]
+	compiled atomic.Uint64 // how many times a resource was compiled
 	waiting  atomic.Int64
 	acquired atomic.Uint64
 	timeouts atomic.Uint64

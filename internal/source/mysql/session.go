@@ -73,6 +73,7 @@ type session struct {
 	pin      *pin // under which it was made
 	server   server
 	prepared map[string]driver.Stmt
+	compiled uint64 // Source.compiled when they were prepared
 }
 
 // A server is what a connection says of its server.
@@ -131,6 +132,15 @@ func (v *server) timeLimit(limit time.Duration) string {
 	return fmt.Sprintf("max_execution_time = %d", limit.Milliseconds())
 }
 
+// explain is what makes a statement one that has the server say how it would run it, in
+// a table: MySQL may be set to draw a tree instead (explain_format), as 9.7 does by default.
+func (v *server) explain() string {
+	if v.mariadb {
+		return "EXPLAIN "
+	}
+	return "EXPLAIN FORMAT=TRADITIONAL "
+}
+
 // oneRow runs a query without parameters and returns its one row as texts.
 func (ses *session) oneRow(ctx context.Context, sql string) ([]string, error) {
 	rows, err := ses.driverConn.QueryContext(ctx, sql, nil)
@@ -153,6 +163,12 @@ func (ses *session) oneRow(ctx context.Context, sql string) ([]string, error) {
 
 // stmt returns the statement, prepared.
 func (ses *session) stmt(ctx context.Context, query string) (driver.Stmt, error) {
+	if now := ses.s.compiled.Load(); now != ses.compiled && !ses.server.mariadb {
+		// MySQL keeps the types that a statement's parameters had when it was prepared,
+		// though a column has got another one: it would find no row.
+		ses.forget()
+		ses.compiled = now
+	}
 	// Fast path: it is prepared already.
 	if st := ses.prepared[query]; st != nil {
 		return st, nil

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
@@ -33,6 +34,9 @@ func TestMariaDB_SettleOfRowsThatAreGone(t *testing.T) {
 		{"altered and dropped", table, "BEGIN NOT ATOMIC ALTER TABLE t ADD COLUMN w int;" +
 			" INSERT INTO t VALUES (1, 1, 1); END", "DROP TABLE t"},
 	} {
+		if dbtest.IsMySQL() && strings.Contains(c.write, "NOT ATOMIC") {
+			continue // it has no such blocks
+		}
 		t.Run(c.name, func(t *testing.T) {
 			f := follow(t, server.Database(t), []string{c.table}, "t id")
 			run(t, f.conn, "INSERT INTO t (id, v) VALUES (2, 2)")

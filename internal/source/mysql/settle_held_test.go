@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,14 +13,19 @@ import (
 
 // hold begins a commit on a connection of its own that is written to the log and
 // stays invisible. The function that it returns waits for its end.
-func hold(t *testing.T, url, statement string) (wait func()) {
+func hold(t *testing.T, url string, statements ...string) (wait func()) {
 	t.Helper()
 	c := foreign(t, url)
 	run(t, c, "SET GLOBAL rpl_semi_sync_master_enabled = OFF",
 		"SET GLOBAL rpl_semi_sync_master_enabled = ON")
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.ExecContext(context.Background(), statement)
+		var err error
+		for _, s := range statements {
+			if err == nil {
+				_, err = c.ExecContext(context.Background(), s)
+			}
+		}
 		done <- err
 	}()
 	return func() {
@@ -79,16 +85,20 @@ func TestMariaDB_SettleWaitsForHeldCommits(t *testing.T) {
 	f := follow(t, url, []string{"CREATE TABLE t (id int PRIMARY KEY, v bigint)",
 		"INSERT INTO t VALUES (1, 0)", "CREATE TABLE keyless (v bigint)",
 		"CREATE TABLE named (id varchar(20) PRIMARY KEY)"}, "t id", "keyless v", "named id")
-	for v, c := range []struct{ before, first string }{
-		{"SELECT 1", "DO 0"}, {"FLUSH BINARY LOGS", "DO 0"}, {"FLUSH BINARY LOGS", "DO 0"},
-		{"FLUSH BINARY LOGS", "INSERT INTO named VALUES ('Zürich')"},
-		{"FLUSH BINARY LOGS", "INSERT INTO named VALUES ('Bern'); DELETE FROM named WHERE id = 'Bern'"},
-		{"FLUSH BINARY LOGS", "UPDATE named SET id = CONCAT(id, '!')"},
+	for v, c := range []struct {
+		before string
+		first  []string
+	}{
+		{"SELECT 1", nil}, {"FLUSH BINARY LOGS", nil}, {"FLUSH BINARY LOGS", nil},
+		{"FLUSH BINARY LOGS", one("INSERT INTO named VALUES ('Zürich')")},
+		{"FLUSH BINARY LOGS", []string{"INSERT INTO named VALUES ('Bern')",
+			"DELETE FROM named WHERE id = 'Bern'"}},
+		{"FLUSH BINARY LOGS", one("UPDATE named SET id = CONCAT(id, '!')")},
 	} {
 		run(t, f.conn, "SET GLOBAL rpl_semi_sync_master_enabled = OFF",
 			"INSERT INTO keyless VALUES (1)", c.before)
-		wait := hold(t, url, "BEGIN NOT ATOMIC START TRANSACTION; "+c.first+
-			"; UPDATE t SET v = v + 1 WHERE id = 1; COMMIT; END")
+		wait := hold(t, url, slices.Concat(one("START TRANSACTION"), c.first,
+			[]string{"UPDATE t SET v = v + 1 WHERE id = 1", "COMMIT"})...)
 		f.rec.take()
 		var txs []*source.Tx
 		await(t, "delivery of the commit", func() bool {
@@ -186,7 +196,7 @@ func (f *fixture) begin(tables ...string) []*source.Tx {
 		txs = f.rec.take()
 		return len(txs) > 0
 	})
-	if !txs[0].All {
+	if !txs[0].All && !dbtest.IsMySQL() { // which delivers what was not visible at the beginning
 		f.t.Fatalf("the feed begins with %s", sourcetest.Text(txs[0]))
 	}
 	return txs

@@ -15,7 +15,7 @@ func (s *suite) schema() []string {
 			people integer, PRIMARY KEY (name, state))`,
 		`CREATE TABLE word (id varchar(60) PRIMARY KEY, meaning text)`,
 		`CREATE TABLE big (id bigint PRIMARY KEY, name text)`,
-		`CREATE TABLE thing (id uuid PRIMARY KEY, name text)`,
+		`CREATE TABLE thing (id ` + s.env.Dialect.uuid() + ` PRIMARY KEY, name text)`,
 		`CREATE TABLE account (id integer PRIMARY KEY, name text, password text, api_key text)`,
 		`CREATE TABLE keyless (a integer, b text)`,
 		`CREATE TABLE note (id ` + s.env.Dialect.Generated + `, body text)`,

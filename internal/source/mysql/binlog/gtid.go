@@ -9,8 +9,8 @@ import (
 )
 
 // executedGTIDs returns the transactions that MySQL has executed. MySQL puts one
-// there when its storage engine has committed it, so it is visible then. (Not
-// tested against a MySQL server; MariaDB has no variable that says as much.)
+// there when its storage engine has committed it, so it is visible then. MariaDB has
+// no variable that says as much.
 func executedGTIDs(ctx context.Context, c Conn) (binlog.GTIDSet, error) {
 	var text string
 	err := c.Query(ctx, "SELECT @@GLOBAL.gtid_executed", nil, func(v []any) error {
