@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"fmt"
 	"maps"
 	"syscall"
 	"testing"
@@ -39,6 +40,9 @@ func NewMariaDB(t testing.TB, settings map[string]string) *MariaDBServer {
 
 // URL returns the URL of the database called mysql.
 func (s *MariaDBServer) URL() string { return s.cluster.url("mysql") }
+
+// Address returns the host and the port of the server.
+func (s *MariaDBServer) Address() string { return fmt.Sprintf("127.0.0.1:%d", s.cluster.port) }
 
 // Socket returns the path of the server's unix socket.
 func (s *MariaDBServer) Socket() string { return s.cluster.socket() }

@@ -94,6 +94,7 @@ func mariadbRows() []row {
 		{n: "3", what: "database hangs: nothing gets through", test: hangs(maria), away: true},
 		{n: "3", what: "database hangs: its processes are stopped", test: frozen(maria), away: true},
 		{n: "4", what: "database slow", test: slow(maria)},
+		{n: "5", what: "Galera: the followed node is killed", test: galeraNodeKilled},
 		{n: "7", what: "feed half open", test: halfOpen(maria), away: true},
 		{n: "9", what: "log purged and reset", test: purged, often: true},
 		{n: "9", what: "log purged, reset, server restarted while hotrow is down",
