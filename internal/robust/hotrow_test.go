@@ -29,6 +29,7 @@ type program struct {
 	cmd       *exec.Cmd
 	dead      chan struct{} // closed when it has ended
 	http, ops string        // addresses
+	resp      string        // "" unless it is told to listen
 	file      string        // its configuration; "": it was started by a URL
 	started   time.Time
 
@@ -119,6 +120,8 @@ func (p *program) read(out io.Reader) {
 				p.http = m[2]
 			case "ops":
 				p.ops = m[2]
+			case "resp":
+				p.resp = m[2]
 			}
 		}
 		p.mu.Unlock()
