@@ -128,6 +128,12 @@ bench: ## side by side with peers, into bench/results (ARGS="-quick" to try it; 
 	scripts/install-bench-deps
 	$(GO) run ./cmd/hotrow-bench $(ARGS)
 
+.PHONY: bench-programs
+bench-programs: ## ordinary clients of five languages: hotrow, Redis, memcached, PostgreSQL (Debian, as root; 10 minutes)
+	scripts/install-bench-deps
+	scripts/install-bench-programs
+	$(GO) run ./cmd/hotrow-bench -run 07 -keys 1000 $(ARGS)
+
 .PHONY: bench-micro
 bench-micro: ## benchmarks of the packages, compared with main by benchstat
 	scripts/bench-micro

@@ -245,6 +245,8 @@ func (w *Fixture) onceByAnother(
 	switch row.Generator {
 	case ownClient:
 		return w.onceByClient(ctx, p, row, peer, connections)
+	case program:
+		return w.onceByProgram(ctx, p, row, peer, connections)
 	case tlsLoad:
 		return w.onceByTLSLoad(ctx, p, row, peer, connections)
 	}

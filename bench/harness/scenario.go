@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/hotrow/hotrow/internal/load"
 )
@@ -35,6 +36,7 @@ type row struct {
 	Name           string     `json:"name"` // that of the peer, if not given
 	Header         []string   `json:"header"`
 	Generator      string     `json:"generator"` // hotrow's (the default), or one of generators
+	Program        string     `json:"program"`   // of generator program: language, client, scheme
 	Pipeline       int        `json:"pipeline"`
 	Batch          int        `json:"batch"`  // keys of one read, of a key-value server
 	Path           string     `json:"path"`   // with {n}; that of the peer, if not given
@@ -46,7 +48,7 @@ type row struct {
 }
 
 // generators are what a row may name.
-var generators = []string{ours, tlsLoad, phpStreams, phpCurl, ownClient}
+var generators = []string{ours, tlsLoad, phpStreams, phpCurl, ownClient, program}
 
 // A rate is a share of what one row reaches when all goes that can.
 type rate struct {
@@ -162,6 +164,10 @@ func (r *row) validate(reg *Registry) error {
 	}
 	if !slices.Contains(generators, r.Generator) {
 		return fmt.Errorf("generator %q: want one of %v", r.Generator, generators)
+	}
+	if (r.Generator == program) != (len(strings.Fields(r.Program)) == 3) {
+		return fmt.Errorf("program %q: want a language, a client and a scheme, with generator %s",
+			r.Program, program)
 	}
 	if r.Read != "" && !slices.Contains(reg.Reads, r.Read) {
 		return fmt.Errorf("read %q: want one of %v", r.Read, reg.Reads)

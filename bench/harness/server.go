@@ -12,14 +12,15 @@ import (
 // A Server is a peer that has been started, and answers.
 type Server struct {
 	Name     string
-	Base     string // http://127.0.0.1:PORT
-	Ops      string // of hotrow's operator's port
-	URL      string // of a document, with {n}
-	first    int64  // the first key
-	Keys     int    // how many it has
-	expect   string // what a document begins with; none: it knows one answer only
-	Within   string // what every answer holds, with {n}
-	Memory   int64  // the budget of its tier in memory, in bytes, where that is measured
+	Base     string   // http://127.0.0.1:PORT
+	Others   []string // where it is asked by other protocols
+	Ops      string   // of hotrow's operator's port
+	URL      string   // of a document, with {n}
+	first    int64    // the first key
+	Keys     int      // how many it has
+	expect   string   // what a document begins with; none: it knows one answer only
+	Within   string   // what every answer holds, with {n}
+	Memory   int64    // the budget of its tier in memory, in bytes, where that is measured
 	Main     *Process
 	Behind   []*Process                             // what it needs, ended after it
 	Database string                                 // URL of its PostgreSQL; "": it has none
@@ -93,6 +94,11 @@ func NewKeyValueServer(
 		return nil, err
 	}
 	return r, nil
+}
+
+// NewDatabase returns a database at url that is asked by programs alone.
+func NewDatabase(p *Process, url string, keys int) *Server {
+	return &Server{Name: p.Name, Base: url, URL: url, Main: p, first: demo.FirstDept, Keys: keys}
 }
 
 // AwaitReady waits until hotrow follows its databases: what it reads before that it

@@ -35,6 +35,7 @@ func All() map[string]harness.Starter {
 	}
 	for _, with := range []func(map[string]harness.Starter) map[string]harness.Starter{
 		withProxies, withLinks, withWire, withTiers, withUsers, withKeyValue,
+		withPrograms,
 	} {
 		all = with(all)
 	}
@@ -105,6 +106,7 @@ type flavour struct {
 	scheme string // http
 	http   string // further settings of the HTTP listener
 	cache  string // its bounds
+	wire   string // where the wire protocol is; off
 	fronts string // further lines of the configuration
 }
 
@@ -114,6 +116,7 @@ func hotrowOver(
 ) (*harness.Server, error) {
 	harness.SetDefault(&f.scheme, "http")
 	harness.SetDefault(&f.cache, "memory: 2GiB")
+	harness.SetDefault(&f.wire, "off")
 	address, _, err := harness.Loopback()
 	if err != nil {
 		return nil, err
@@ -124,8 +127,8 @@ func hotrowOver(
 	}
 	config := filepath.Join(dir, name+".yaml")
 	text := demo.YAML(url) + fmt.Sprintf("http: {listen: %q%s}\nops: {listen: %q}\n"+
-		"wire: {listen: 'off'}\ncache: {%s}\nlog: {level: warn}\n%s", address, f.http, ops, f.cache,
-		f.fronts)
+		"wire: {listen: %q}\ncache: {%s}\nlog: {level: warn}\n%s", address, f.http, ops, f.wire,
+		f.cache, f.fronts)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
