@@ -11,6 +11,10 @@ type Conn struct {
 	// Data is the protocol's own state of this connection.
 	Data any
 
+	// OneWay is set by Step, if ever, when what it has consumed gets no answer: nobody
+	// waits for the loop, which may let more come before it looks again.
+	OneWay bool
+
 	srv   *Server
 	own   owner
 	below atomic.Int64 // see Below; one more than the level, 0: nobody asked
