@@ -400,7 +400,7 @@ func (f *form) keepLists(store *listStore) {
 	if f.listQuestion = all; len(own.Classes) > 0 {
 		f.rowQuestion = own
 	}
-	f.root = f.rootOf(f.plan.Deps(), all.Classes)
+	f.root = f.rootOf(f.plan.Deps())
 	f.lists = f.src.domain.NewSpace(func(row.Key) {}, func(
 		l *fresh.Lease, doc *row.Document, stored bool,
 	) {

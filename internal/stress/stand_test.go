@@ -24,6 +24,7 @@ type plan struct {
 	specs  []resource.Spec
 	mode   source.FeedMode
 	memory int64 // bytes; 0: 64 MiB
+	lists  int64 // bytes of lists; 0: 8 MiB
 	disk   bool  // with a tier on disk behind
 	change func(*resource.SourceOptions)
 }
@@ -66,6 +67,9 @@ func newStandOver(t testing.TB, src source.Source, p plan) *stand {
 	if p.memory == 0 {
 		p.memory = 64 << 20
 	}
+	if p.lists == 0 {
+		p.lists = 8 << 20
+	}
 	s := &stand{t: t, src: src, memory: tier.NewMemory(p.memory)}
 	t.Cleanup(func() {
 		if err := s.memory.Close(); err != nil {
@@ -77,7 +81,7 @@ func newStandOver(t testing.TB, src source.Source, p plan) *stand {
 		p.change(&so)
 	}
 	set, err := resource.Open(t.Context(), resource.SetOptions{Memory: s.memory, Disk: openDisk(t, p),
-		Lists:   8 << 20,
+		Lists:   p.lists,
 		Sources: []resource.SourceOptions{so}, Resources: p.specs, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,212 @@
+package resource
+
+import (
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// maxFound is how many classes the rows of a list may tell; with more it depends on all
+// rows of their tables.
+const maxFound = 512
+
+// A listRoot is the table whose rows the lists of a form are, where changes of its rows
+// say which of them, and the tables of the rows within its documents.
+type listRoot struct {
+	table    *listTable
+	key      []string // the columns of the key, which name a row
+	knows    bool     // the feed says what a row was, or that the whole table has changed
+	children []listChild
+}
+
+// A listChild is a table whose rows are within documents.
+type listChild struct {
+	name     string
+	table    *listTable
+	columns  []string // that have the key of the document; none: nobody knows
+	identity []string // that name a row; none: columns do
+	knows    bool     // see listRoot
+}
+
+// rootOf returns the root of a form with these dependencies; nil: its lists depend on all
+// rows of their tables. It runs where complete does.
+func (f *form) rootOf(deps []source.Dep) *listRoot {
+	own := deps[0] // of a view it is another table
+	if f.table == nil || own.Table != f.table.Name || len(own.Columns) == 0 {
+		return nil
+	}
+	r := &listRoot{table: f.src.table(own.Table), key: own.Columns, knows: own.KnowsOld}
+	if !own.KnowsOld && len(own.Identity) > 0 {
+		r.key = nil // it does not name a row to the feed
+	}
+	for _, d := range deps[1:] {
+		c := listChild{d.Table, f.src.table(d.Table), d.Columns, d.Identity, d.KnowsOld}
+		if f.wide { // a child's text for the key may be another one than the parent's
+			c.columns = nil
+		}
+		r.children = append(r.children, c)
+	}
+	return r
+}
+
+// A listDeps is what a list depends on.
+type listDeps struct {
+	fresh.Question
+	rows     named // the rows of the list itself
+	children []foundChild
+}
+
+// named are rows that are named once they are read.
+type named struct {
+	table *fresh.Table
+	by    *fresh.Template // nil: they need not be named
+}
+
+// A foundChild is what the rows that are read tell of a table within the documents: the
+// class of those that belong to a document, and each of them where a feed may not know
+// to which document a row belonged.
+type foundChild struct {
+	name string
+	of   named
+	rows named
+}
+
+// depsOf returns what the answer to an ask depends on: classes of rows where they are
+// known, else all rows of the tables.
+//
+// Where the feed may not know what a row was, the rows that are read are named, and the
+// one behind the last. An answer that tells of rows it has not read, by an offset or a
+// count, depends on them all.
+func (f *form) depsOf(ask *ListAsk) *listDeps {
+	r := f.root
+	if r == nil {
+		return &listDeps{Question: *f.listDeps(ask)}
+	}
+	d := &listDeps{}
+	if !r.classes(f.src, d, ask.Query) {
+		d.Classes, d.rows = []fresh.Class{{Table: r.table.words}}, named{}
+	}
+	if d.rows.by != nil {
+		d.Read = append(d.Read, d.rows.table)
+	}
+	if ask.Query != nil && ask.Query.Select != nil {
+		return d // members that are other rows cannot be selected
+	}
+	for i := range r.children {
+		r.children[i].add(f.src, d)
+	}
+	return d
+}
+
+// classes adds the classes of the list's own rows to d. It reports false when they are not
+// known.
+func (r *listRoot) classes(u *upstream, d *listDeps, q *query.Query) bool {
+	if q == nil || !r.knows && (r.key == nil || q.Offset > 0 || q.Count != query.CountNone) {
+		return false
+	}
+	classes := q.Classes()
+	if len(classes) == 0 {
+		return false
+	}
+	if !r.knows {
+		if d.rows = r.table.named(u, r.key); d.rows.by == nil {
+			return false
+		}
+	}
+	for i := range classes {
+		c, ok := r.class(u, &classes[i])
+		if !ok {
+			return false
+		}
+		d.Classes = append(d.Classes, c)
+	}
+	return true
+}
+
+// named returns the template of what names rows of t, whose old values a feed may not know.
+func (t *listTable) named(u *upstream, key []string) named {
+	tm := u.template(t, key, true, true)
+	if tm == nil || len(tm.Columns) != len(key) {
+		return named{}
+	}
+	return named{t.words, tm}
+}
+
+// class returns a class of a query as words know it. It reports false when it cannot be
+// told apart.
+func (r *listRoot) class(u *upstream, c *query.Class) (fresh.Class, bool) {
+	identity := !r.knows && slices.Equal(c.Columns, r.key)
+	tm := u.template(r.table, c.Columns, !r.knows, identity)
+	if tm == nil {
+		return fresh.Class{}, false
+	}
+	cells := make(source.Tuple, len(c.Columns))
+	for i, v := range c.Values {
+		cells[i] = source.Cell{Column: c.Columns[i], Text: v.Text, Null: v.Null}
+	}
+	key, ok := cells.Values(tm.Columns)
+	return fresh.Class{Table: r.table.words, Template: tm, Key: key}, ok
+}
+
+// add adds to d what rows tell of a table within the documents, or the whole of it.
+func (c *listChild) add(u *upstream, d *listDeps) {
+	found := foundChild{name: c.name}
+	if len(c.columns) > 0 {
+		identity := !c.knows && len(c.identity) == 0
+		tm := u.template(c.table, c.columns, !c.knows, identity)
+		if tm != nil && len(tm.Columns) == len(c.columns) {
+			found.of = named{c.table.words, tm}
+		}
+		if !c.knows && !identity {
+			found.rows = c.table.named(u, c.identity)
+		}
+	}
+	if found.of.by == nil || !c.knows && len(c.identity) > 0 && found.rows.by == nil {
+		d.Classes = append(d.Classes, fresh.Class{Table: c.table.words})
+		return
+	}
+	d.Read = append(d.Read, c.table.words)
+	d.children = append(d.children, found)
+}
+
+// found returns the classes that the rows which were read tell.
+func (d *listDeps) found(s *source.Selected) []fresh.Class {
+	var list []fresh.Class
+	add := func(n named, k row.Key) {
+		if n.by != nil {
+			list = append(list, fresh.Class{Table: n.table, Template: n.by, Key: string(k)})
+		}
+	}
+	for i := range s.Rows {
+		l := &s.Rows[i]
+		add(d.rows, l.Key)
+		for j := range d.children {
+			c := &d.children[j]
+			add(c.of, l.Key)
+			for _, child := range l.Children {
+				if child.Table == c.name {
+					add(c.rows, child.ID)
+				}
+			}
+		}
+		if len(list) > maxFound {
+			return d.whole()
+		}
+	}
+	if s.More {
+		add(d.rows, s.Beyond)
+	}
+	return list
+}
+
+// whole returns the tables of which rows tell classes, each as a whole.
+func (d *listDeps) whole() []fresh.Class {
+	list := make([]fresh.Class, len(d.Read))
+	for i, t := range d.Read {
+		list[i].Table = t
+	}
+	return list
+}
