@@ -88,6 +88,11 @@ func opens(t *testing.T, tab *browsertest.Tab, path string) {
 			e.scrollHeight > e.clientHeight + 2 && e.clientHeight < 30).length`); n != 0.0 {
 		t.Errorf("%s: %v titles are cut to one line", path, n)
 	}
+	if cut := tab.Eval(`[...document.querySelectorAll('#rows .c-code .tag, #rows .c-last time')].filter(
+		(e) => e.getBoundingClientRect().right > e.parentElement.getBoundingClientRect().right + .5 -
+			parseFloat(getComputedStyle(e.parentElement).paddingRight)).map((e) => e.innerText).join()`); cut != "" {
+		t.Errorf("%s: cut off: %v", path, cut)
+	}
 }
 
 // follow waits for the live tail and sends clicks to it.

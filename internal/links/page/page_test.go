@@ -343,3 +343,12 @@ func TestPage_ListAsksOnceForItsWeeks(t *testing.T) {
 		t.Errorf("%d: the page lacks %q", rec.Code, want)
 	}
 }
+
+// TestPage_ListSaysWhenALinkBegins that is scheduled, where the others have their last click.
+func TestPage_ListSaysWhenALinkBegins(t *testing.T) {
+	_, srv := newPage(t)
+	_, body := send(t, request(t, "GET", srv.URL+"/+", nil))
+	if want := `title="2026-11-30T19:11:00Z">begins 30 Nov</time>`; strings.Count(body, want) != 1 {
+		t.Errorf("the list lacks %q", want)
+	}
+}
