@@ -44,7 +44,7 @@ type loop struct {
 	poll   func(uintptr) bool
 	doze   func(uintptr) bool
 	dozed  bool
-	slept  bool // before this turn
+	slept  bool // before this turn: it had parked
 	posted bool // this turn has brought what gets no answer
 	mail   mailbox
 	spare  []letter
@@ -112,7 +112,14 @@ func newLoop(s *Server) (*loop, error) {
 	}
 	l.poll = func(uintptr) bool {
 		l.got = nonblock.EpollNow(l.ep, l.events[:])
-		return l.got > 0 || !l.mail.asleep.Load()
+		if l.got > 0 || !l.mail.asleep.Load() {
+			return true
+		}
+		if !l.slept {
+			l.slept = true
+			rest(l.scope)
+		}
+		return false
 	}
 	l.doze = func(uintptr) bool {
 		if !l.dozed {
@@ -170,24 +177,26 @@ func (l *loop) over() bool {
 	return l.open == 0 && l.listener == nil && l.srv.draining.Load() && l.mail.close()
 }
 
-// wait gets events, and sleeps when there is nothing to do at all.
+// wait gets events, and sleeps when there is nothing to do at all. It looks for them
+// once: within Read of the runtime's poller, which from before that look on notes that
+// there is something new, so that none is needed before the loop parks.
 func (l *loop) wait() {
 	if l.mayGather() {
 		rest(l.scope)
 		nonblock.Yield()
 	}
-	l.got = nonblock.EpollNow(l.ep, l.events[:])
-	if l.got > 0 || len(l.later) > 0 || l.mail.full.Load() ||
-		l.wheel.at < l.tick && l.mayCut() > 0 {
+	l.got = 0
+	if len(l.later) > 0 || l.wheel.at < l.tick && l.mayCut() > 0 {
+		l.got = nonblock.EpollNow(l.ep, l.events[:])
 		return
 	}
-	rest(l.scope)
 	l.setAlarm()
 	l.mail.asleep.Store(true)
-	if !l.mail.full.Load() { // see mailbox.post
+	if l.mail.full.Load() { // see mailbox.post
+		l.got = nonblock.EpollNow(l.ep, l.events[:])
+	} else {
 		// An error is the alarm; the descriptor is closed by nobody else.
 		_ = l.raw.Read(l.poll)
-		l.slept = true
 	}
 	l.mail.asleep.Store(false)
 }
@@ -209,7 +218,7 @@ func (l *loop) setAlarm() {
 	case l.wheel.at < l.tick:
 		at = l.cutAt.Add(cutPause)
 	case l.wheel.size > 0 || l.paused():
-		at = time.Now().Add(tickLength)
+		at = l.now.Add(tickLength)
 	}
 	if l.alarm.IsZero() && at.IsZero() || l.alarm.After(l.now) && !l.alarm.After(at) {
 		return
