@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,8 +59,8 @@ func (l *protocol) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return o
 
 // Prefetch implements lane.Prefetcher: the documents that the first requests ask
 // for are on their way from main memory while those requests are parsed. It
-// guesses: the format is JSON, and a request that turns out to be another costs
-// what it would have cost.
+// guesses: the format is JSON and nothing in the path is escaped, and a request
+// that turns out to be another costs what it would have cost.
 func (l *protocol) Prefetch(of lane.Scope, inputs [][]byte) {
 	s := of.(*loop)
 	for _, in := range inputs {
@@ -67,12 +68,12 @@ func (l *protocol) Prefetch(of lane.Scope, inputs [][]byte) {
 		if !ok || len(path) == 0 {
 			continue
 		}
-		var t target
-		if t.parse(row.Alias(path)) != nil || t.kind != pathDocument {
+		name, key, ok := strings.Cut(row.Alias(path[1:]), "/")
+		if !ok {
 			continue
 		}
-		if res := s.resource(t.name); res != nil {
-			s.lookups.Add(res.Resource, row.Key(t.key), row.FormatJSON)
+		if res := s.resource(name); res != nil {
+			s.lookups.Add(res.Resource, row.Key(key), row.FormatJSON)
 		}
 	}
 	s.lookups.Prefetch()
