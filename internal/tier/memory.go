@@ -22,7 +22,7 @@ const (
 	// toldEvery is of how many reads of rows the eviction policy is told of one,
 	// while nothing has had to be evicted; toldEvicting from then on
 	// (BenchmarkMemory_HitRatio).
-	toldEvery    = 8
+	toldEvery    = 32
 	toldEvicting = 2
 )
 
