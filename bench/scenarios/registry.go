@@ -24,8 +24,9 @@ func NewRegistry() *harness.Registry {
 
 // experiments are the kinds of scenarios that measure something of their own.
 var experiments = map[string]harness.Experiment{
-	"feed":  measureFeed,
-	"wire":  measureWire,
-	"tiers": measureTiers,
-	"links": measureLinks,
+	"feed":     measureFeed,
+	"wire":     measureWire,
+	"tiers":    measureTiers,
+	"links":    measureLinks,
+	"tracking": measureTracking,
 }

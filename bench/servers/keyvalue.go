@@ -18,8 +18,9 @@ import (
 // withKeyValue adds the servers of the protocols of Redis and memcached to others.
 func withKeyValue(all map[string]harness.Starter) map[string]harness.Starter {
 	maps.Copy(all, map[string]harness.Starter{
-		"hotrow-resp":     hotrowKeyValue("resp", "redis"),
-		"hotrow-memcache": hotrowKeyValue("memcache", "memcache"),
+		"hotrow-resp":     hotrowKeyValue("resp", "redis", ""),
+		"hotrow-tracked":  hotrowKeyValue("resp", "redis", ", max_clients: 20000"),
+		"hotrow-memcache": hotrowKeyValue("memcache", "memcache", ""),
 		"redis":           startRedis("redis-server"),
 		"valkey":          startRedis("valkey-server"),
 		"memcached":       startMemcached,
@@ -27,8 +28,9 @@ func withKeyValue(all map[string]harness.Starter) map[string]harness.Starter {
 	return all
 }
 
-// hotrowKeyValue makes the starter of hotrow with a key-value front, asked by its scheme.
-func hotrowKeyValue(front, scheme string) harness.Starter {
+// hotrowKeyValue makes the starter of hotrow with a key-value front, asked by its scheme, and
+// with more settings of that.
+func hotrowKeyValue(front, scheme, more string) harness.Starter {
 	return func(
 		ctx context.Context, w *harness.Fixture, on harness.Placement, dir string,
 	) (*harness.Server, error) {
@@ -36,12 +38,17 @@ func hotrowKeyValue(front, scheme string) harness.Starter {
 		if err != nil {
 			return nil, err
 		}
-		f := flavour{fronts: fmt.Sprintf("%s: {listen: %q}\n", front, address)}
+		f := flavour{fronts: fmt.Sprintf("%s: {listen: %q%s}\n", front, address, more)}
 		web, err := startHotrowWith(ctx, w, on, dir, f)
 		if err != nil {
 			return nil, err
 		}
-		return harness.NewKeyValueServer(ctx, web.Main, scheme+"://"+address, w.Opts.Keys, keyed)
+		r, err := harness.NewKeyValueServer(ctx, web.Main, scheme+"://"+address, w.Opts.Keys,
+			keyed)
+		if err == nil {
+			r.Others = []string{web.Base}
+		}
+		return r, err
 	}
 }
 
