@@ -4,19 +4,13 @@ package main
 
 import (
 	"bufio"
-	"crypto/tls"
 	"fmt"
-	"maps"
 	"net"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/hotrow/hotrow/internal/tlstest"
 )
 
 // A respPeer is a client of Redis, one command at a time.
@@ -29,22 +23,7 @@ type respPeer struct {
 // dialRESP connects to a running hotrow.
 func (r *running) dialRESP() *respPeer {
 	r.t.Helper()
-	m := regexp.MustCompile(`proto=(resp|resp-tls) addr=(\S+)`).FindStringSubmatch(r.log.String())
-	if m == nil {
-		r.t.Fatalf("clients of Redis are not served:\n%s", r.log)
-	}
-	network := "tcp"
-	if strings.HasPrefix(m[2], "/") {
-		network = "unix"
-	}
-	nc, err := net.Dial(network, m[2])
-	if err == nil && m[1] != "resp" {
-		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { _ = nc.Close() })
+	nc := r.dial("resp")
 	return &respPeer{r.t, nc, bufio.NewReader(nc)}
 }
 
@@ -94,66 +73,45 @@ func (p *respPeer) reply() string {
 
 // walkRESP sends commands of every sort as everybody.
 func walkRESP(t *testing.T, page accessPage) {
-	all := []string{"", "wrong", "reader", "editor", "operator"}
-	for _, tt := range []struct {
-		form, access string
-		flags        []string
-		read, write  []string // who may
-	}{
-		{formTCP, byRoles, nil, []string{"reader"}, []string{"editor"}},
-		{formUnix, byRoles, nil, []string{"reader"}, []string{"editor"}},
-		{formTLS, byRoles, nil, []string{"reader"}, []string{"editor"}},
-		{formTCP, "{read: public, write: public}", []string{"--open"}, all, all[2:]},
-		{formTCP, "{read: none, write: none}", nil, nil, nil},
-	} {
-		more := ""
-		if tt.form == formTLS {
-			more = "resp: {tls: true}\nhttp: {tls: {cert: cert.pem, key: key.pem}}\n"
+	w := roleWalk{section: "resp", settings: "max_clients: 100", heading: "## Redis",
+		lines: []string{"`GET`", "`SET`", "`AUTH`", "`CLIENT LIST`", "all else"}, roles: askRESP}
+	w.run(t, page)
+}
+
+// askRESP sends them by each role.
+func askRESP(t *testing.T, r *running, roles map[string]string, read, write []string) {
+	for role, token := range roles {
+		p := r.dialRESP()
+		if got := p.do("HELLO 2"); !strings.HasPrefix(got, "*14") {
+			t.Errorf("HELLO of %q = %q", role, got)
 		}
-		b := newAccessBed(t, tt.access, "", "  base_url: https://s.example\n  open: true\n"+more)
-		tlstest.New(t, "access").Write(t, filepath.Dir(b.file))
-		t.Run(tt.form+" "+tt.access, func(t *testing.T) {
-			r := b.serve(t, tt.form, tt.flags...)
-			roles := map[string]string{"": "", "wrong": "hr_wrong"}
-			maps.Copy(roles, b.tokens)
-			for role, token := range roles {
-				p := r.dialRESP()
-				if got := p.do("HELLO 2"); !strings.HasPrefix(got, "*14") {
-					t.Errorf("HELLO of %q = %q", role, got)
-				}
-				if token != "" {
-					if got := p.do("AUTH " + token); (got == "+OK\r\n") != (role != "wrong") {
-						t.Errorf("AUTH of %q = %q", role, got)
-					}
-				}
-				for _, text := range []string{"GET pay:1", "HGETALL pay:1", "EXISTS pay:1"} {
-					got := p.do(text)
-					if may := slices.Contains(tt.read, role); may == strings.HasPrefix(got, "-NOPERM") {
-						t.Errorf("%s of %q = %q", text, role, got)
-					}
-				}
-				for _, text := range []string{`SET pay:1 {"sal":7}`, "HSET pay:1 sal 8", "HDEL pay:1 sal",
-					"DEL pay:77", "UNLINK pay:77"} {
-					got := p.do(text)
-					if may := slices.Contains(tt.write, role); may == (got[0] == '-') ||
-						!may && !strings.HasPrefix(got, "-NOPERM") {
-						t.Errorf("%s of %q = %q", text, role, got)
-					}
-				}
-				got := p.do("SCAN 0 MATCH pay:*")
-				if may := slices.Contains(tt.read, role); may != strings.Contains(got, "pay:1") {
-					t.Errorf("SCAN of %q = %q", role, got)
-				}
-				for _, text := range []string{"PING", "CLIENT LIST", "INFO", "RESET"} {
-					if got := p.do(text); got[0] == '-' {
-						t.Errorf("%s of %q = %q", text, role, got)
-					}
-				}
+		if token != "" {
+			if got := p.do("AUTH " + token); (got == "+OK\r\n") != (role != "wrong") {
+				t.Errorf("AUTH of %q = %q", role, got)
 			}
-			page.ask(t, accessTop, "`resp.listen`", tt.form)
-			for _, text := range []string{"`GET`", "`SET`", "`AUTH`", "`CLIENT LIST`", "all else"} {
-				page.ask(t, "## Redis", text, tt.form)
+		}
+		for _, text := range []string{"GET pay:1", "HGETALL pay:1", "EXISTS pay:1"} {
+			got := p.do(text)
+			if may := slices.Contains(read, role); may == strings.HasPrefix(got, "-NOPERM") {
+				t.Errorf("%s of %q = %q", text, role, got)
 			}
-		})
+		}
+		for _, text := range []string{`SET pay:1 {"sal":7}`, "HSET pay:1 sal 8", "HDEL pay:1 sal",
+			"DEL pay:77", "UNLINK pay:77"} {
+			got := p.do(text)
+			if may := slices.Contains(write, role); may == (got[0] == '-') ||
+				!may && !strings.HasPrefix(got, "-NOPERM") {
+				t.Errorf("%s of %q = %q", text, role, got)
+			}
+		}
+		got := p.do("SCAN 0 MATCH pay:*")
+		if may := slices.Contains(read, role); may != strings.Contains(got, "pay:1") {
+			t.Errorf("SCAN of %q = %q", role, got)
+		}
+		for _, text := range []string{"PING", "CLIENT LIST", "INFO", "RESET"} {
+			if got := p.do(text); got[0] == '-' {
+				t.Errorf("%s of %q = %q", text, role, got)
+			}
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
-	"github.com/hotrow/hotrow/internal/tlstest"
 	"github.com/hotrow/hotrow/internal/wire/exchange"
 )
 
@@ -159,34 +157,14 @@ func (p *wirePeer) passed(method, path, token, body string) int {
 	return a.Status
 }
 
-// walkWires sends every message as everybody, from this machine, which lets nobody
-// in by itself.
+// walkWires sends every message as everybody.
 func walkWires(t *testing.T, page accessPage) {
-	all := []string{"", "wrong", "reader", "editor", "operator"}
-	for _, tt := range []struct {
-		form, access string
-		flags        []string
-		read, write  []string // who may
-	}{
-		{formTCP, byRoles, nil, []string{"reader"}, []string{"editor"}},
-		{formUnix, byRoles, nil, []string{"reader"}, []string{"editor"}},
-		{formTLS, byRoles, nil, []string{"reader"}, []string{"editor"}},
-		{formTCP, "{read: public, write: public}", []string{"--open"}, all, all[2:]},
-		{formTCP, "{read: none, write: none}", nil, nil, nil},
-	} {
-		more := "wire: {perf: true}\n"
-		if tt.form == formTLS {
-			more = "wire: {perf: true, tls: true}\nhttp: {tls: {cert: cert.pem, key: key.pem}}\n"
-		}
-		b := newAccessBed(t, tt.access, "", "  base_url: https://s.example\n  open: true\n"+more)
-		tlstest.New(t, "access").Write(t, filepath.Dir(b.file))
-		t.Run(tt.form+" "+tt.access, func(t *testing.T) {
-			roles := map[string]string{"": "", "wrong": "hr_wrong"}
-			maps.Copy(roles, b.tokens)
-			walkWire(t, page, b.serve(t, tt.form, tt.flags...), roles, tt.read, tt.write)
-			page.ask(t, accessTop, "`wire.listen`", tt.form)
-		})
-	}
+	w := roleWalk{section: "wire", settings: "perf: true", roles: func(
+		t *testing.T, r *running, roles map[string]string, read, write []string,
+	) {
+		walkWire(t, page, r, roles, read, write)
+	}}
+	w.run(t, page)
 }
 
 // walkWire sends every message, and HTTP exchanges, as everybody.

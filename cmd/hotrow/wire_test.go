@@ -20,25 +20,32 @@ type wirePeer struct {
 	in []byte
 }
 
-// dialWire connects to a running hotrow with a token.
-func (r *running) dialWire(token string) *wirePeer {
+// dial connects to the listener of a protocol.
+func (r *running) dial(proto string) net.Conn {
 	r.t.Helper()
-	m := regexp.MustCompile(`proto=(wire|wire-tls) addr=(\S+)`).FindStringSubmatch(r.log.String())
+	m := regexp.MustCompile(`proto=(` + proto + `|` + proto + `-tls) addr=(\S+)`).FindStringSubmatch(r.log.String())
 	if m == nil {
-		r.t.Fatalf("the wire protocol is not served:\n%s", r.log)
+		r.t.Fatalf("%s is not served:\n%s", proto, r.log)
 	}
 	network := "tcp"
 	if strings.HasPrefix(m[2], "/") {
 		network = "unix"
 	}
 	nc, err := net.Dial(network, m[2])
-	if err == nil && m[1] != "wire" {
+	if err == nil && m[1] != proto {
 		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
 	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { _ = nc.Close() })
+	return nc
+}
+
+// dialWire connects to a running hotrow with a token.
+func (r *running) dialWire(token string) *wirePeer {
+	r.t.Helper()
+	nc := r.dial("wire")
 	p := &wirePeer{t: r.t, nc: nc, s: gofast.NewSession(gofast.Config{Token: []byte(token)})}
 	p.write(p.s.Open(time.Now(), nil))
 	for !p.s.Ready() {
