@@ -119,6 +119,10 @@ interop: ## clients of Redis and memcached in six languages, and a collector of 
 stress: ## real databases under load and faults for STRESS (60s); no read may stay stale
 	$(GO) test ./internal/stress -run '^TestStress' -stress.duration=$(STRESS) -timeout 30m -v
 
+.PHONY: engines
+engines: deps ## the drivers on PostgreSQL 15, 17 and 18, MariaDB, Galera and MySQL, as a table in docs (ENGINES="mysql" runs one; half an hour)
+	scripts/engines $(ENGINES)
+
 .PHONY: mutants
 mutants: ## every wrong variant of the freshness protocol must fail its tests
 	$(GO) run ./internal/fresh/mutants

@@ -91,9 +91,13 @@ func oddly(c columnType, odd ...string) columnType {
 
 // shape returns a type of geometry.
 func shape(name, text string) columnType {
+	onEarth := text
+	if dbtest.IsMySQL() { // which knows where the earth ends
+		onEarth = strings.ReplaceAll(text, "1e300", "60")
+	}
 	return columnType{name: name, noKey: "cannot be a key", values: []value{
 		{sql: "ST_GeomFromText('" + text + "')"},
-		{sql: "ST_GeomFromText('" + text + "', 4326)", inPlace: "json msgpack cbor"},
+		{sql: "ST_GeomFromText('" + onEarth + "', 4326)", inPlace: "json msgpack cbor"},
 	}}
 }
 

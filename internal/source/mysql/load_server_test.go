@@ -128,7 +128,7 @@ func TestMariaDB_QueriesAndViewsMustNameTheirTables(t *testing.T) {
 		{source.Spec{Query: "SELECT id, SYSDATE() AS x FROM a WHERE id = :id",
 			Depends: dep("a")}, "sysdate"},
 		{source.Spec{Query: "SELECT id, (SELECT x FROM clocks LIMIT 1) AS x FROM a WHERE id = :id",
-			Depends: dep("a")}, "current_timestamp"},
+			Depends: dep("a")}, dbtest.MariaOrMySQL("current_timestamp", "now")},
 		{source.Spec{Query: "SELECT id, UNIX_TIMESTAMP(n) AS t FROM a WHERE id = :id",
 			Depends: dep("a")}, ""},
 		{source.Spec{Query: "SELECT id FROM a, mysql.user WHERE id = :id", Depends: dep("a")},
@@ -141,6 +141,9 @@ func TestMariaDB_QueriesAndViewsMustNameTheirTables(t *testing.T) {
 			"Duplicate"},
 	}
 	for _, tt := range tests {
+		if dbtest.IsMySQL() && strings.Contains(tt.spec.Query, "VALUE FOR sq") {
+			continue
+		}
 		tt.spec.Name = "q"
 		_, err := s.Compile(t.Context(), &tt.spec)
 		switch {

@@ -2,8 +2,10 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,6 +34,16 @@ type settling struct {
 
 const rows = 12
 
+// transact runs statements in one transaction.
+func transact(ctx context.Context, c *sql.Conn, statements ...string) error {
+	for _, s := range slices.Concat([]string{"START TRANSACTION"}, statements, []string{"COMMIT"}) {
+		if _, err := c.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // write updates random rows, and now and then many, or deletes one and makes it
 // anew, until ctx ends. Each writer has rows of its own, but for the last, which
 // is hot: there the values of all writers grow in the order of their locks.
@@ -45,12 +57,11 @@ func (s *settling) write(ctx context.Context, n int) {
 		var err error
 		switch rand.IntN(8) {
 		case 0:
-			_, err = c.ExecContext(ctx, fmt.Sprintf("BEGIN NOT ATOMIC START TRANSACTION;"+
-				"UPDATE t SET v = v + 1 WHERE id = %d; INSERT INTO log (id) VALUES (%d); COMMIT; END", id, id))
+			err = transact(ctx, c, fmt.Sprintf("UPDATE t SET v = v + 1 WHERE id = %d", id),
+				fmt.Sprintf("INSERT INTO log (id) VALUES (%d)", id))
 		case 1:
-			_, err = c.ExecContext(ctx, fmt.Sprintf("BEGIN NOT ATOMIC START TRANSACTION;"+
-				"INSERT INTO log (id) VALUES (%d); DELETE FROM log LIMIT 3; UPDATE t SET v = v + 1 WHERE id = %d;"+
-				"COMMIT; END", id, id))
+			err = transact(ctx, c, fmt.Sprintf("INSERT INTO log (id) VALUES (%d)", id),
+				"DELETE FROM log LIMIT 3", fmt.Sprintf("UPDATE t SET v = v + 1 WHERE id = %d", id))
 		default:
 			_, err = c.ExecContext(ctx, fmt.Sprintf("UPDATE t SET v = v + 1 WHERE id = %d", id))
 		}
@@ -84,9 +95,11 @@ func (s *settling) disturb(ctx context.Context) {
 			"SET GLOBAL rpl_semi_sync_master_enabled = ON",
 			"SET GLOBAL rpl_semi_sync_master_enabled = ON",
 		}[rand.IntN(7)]
-		if _, err := c.ExecContext(ctx, what); err != nil && ctx.Err() == nil {
-			s.t.Errorf("%s: %v", what, err)
-			return
+		for _, sql := range dbtest.SQL(what) {
+			if _, err := c.ExecContext(ctx, sql); err != nil && ctx.Err() == nil {
+				s.t.Errorf("%s: %v", sql, err)
+				return
+			}
 		}
 		pause(ctx, time.Duration(rand.IntN(120))*time.Millisecond)
 	}

@@ -26,6 +26,9 @@ var geometries = map[string]string{
 
 func TestMariaDB_GeometryIsWrittenAsItIsRead(t *testing.T) {
 	for typ, text := range geometries {
+		if dbtest.IsMySQL() { // which knows where the earth ends
+			text = strings.ReplaceAll(text, "1e300", "60")
+		}
 		s := newSource(t, "CREATE TABLE g (id int PRIMARY KEY, n int, v "+typ+", w "+typ+" NOT NULL)",
 			fmt.Sprintf("INSERT INTO g VALUES (1, 1, ST_GeomFromText('%[1]s', 4326),"+
 				" ST_GeomFromText('%[1]s', 4326))", text))

@@ -108,7 +108,7 @@ func TestMariaDB_DefinitionsOfManyTablesAreReadTogether(t *testing.T) {
 	}
 	c.exec(t, fmt.Sprintf("ALTER TABLE t%d ADD FOREIGN KEY (u, id) "+
 		"REFERENCES t0 (u, id) ON DELETE CASCADE", count-1))
-	r := &catalog.Reader{Conn: c, Home: home, MariaDB: true}
+	r := &catalog.Reader{Conn: c, Home: home, MariaDB: !dbtest.IsMySQL()}
 	all, err := binlog.ReadDefinitions(t.Context(), r, watched)
 	if err != nil {
 		t.Fatal(err)
