@@ -43,8 +43,8 @@ func (p *parser) after() error {
 	if !ok {
 		return nil
 	}
-	if q.Offset > 0 {
-		return syntax("after does not go with offset or a Range", "")
+	if _, given := p.given["offset"]; q.Offset > 0 && !given {
+		return syntax("after does not go with a Range", "")
 	}
 	texts, err := q.cut(text)
 	if err != nil {
@@ -111,14 +111,13 @@ func (q *Query) cut(text string) ([]Value, error) {
 }
 
 // Next returns the canonical query of the page that follows the row with these values of
-// Order's columns. Without them the page is named by its offset, if there may be one.
+// Order's columns. Without them the page is named by how many rows are passed over. That
+// of a page too far is named, too: who asks for it is told so, and does not take a list to
+// end where it does not.
 func (q *Query) Next(values []Value) string {
 	next := *q
-	next.Offset, next.After = 0, values
-	if values == nil {
-		if next.Offset = q.Offset + q.Limit; q.After != nil || next.Offset > MaxOffset {
-			return ""
-		}
+	if next.Offset, next.After = 0, values; values == nil {
+		next.Offset, next.After = q.Offset+q.Limit, q.After
 	}
 	return next.canonical()
 }

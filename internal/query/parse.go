@@ -180,7 +180,8 @@ func (p *parser) window(header string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n > MaxOffset || text[0] == '+' {
 			return syntax("offset must be a number up to "+strconv.Itoa(MaxOffset)+", not "+
-				clip(text), "a page by after= has no such bound: follow the Link header")
+				clip(text), "pages by after= have no such bound: order by columns whose values a "+
+				"page can begin behind, not by very long texts")
 		}
 		q.Offset = max(n, 0)
 	}

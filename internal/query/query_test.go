@@ -145,7 +145,6 @@ func TestParse_ErrorsNameWhatAndWhere(t *testing.T) {
 		{"limit=x", CodeSyntax, "from 0 to 1000"},
 		{"limit=-1", CodeRange, "not satisfiable"},
 		{"offset=10001", CodeSyntax, "10000"},
-		{"offset=1&after=3", CodeSyntax, "after does not go"},
 		{"ename=eq.a&after=3", CodeSyntax, "not a place"},
 		{"after=abc", CodeOperand, "empNo"},
 		{"select=ename,ename", CodeSyntax, "twice"},
@@ -301,6 +300,37 @@ func TestCursor(t *testing.T) {
 	}
 	if got := plain.Next([]Value{{Text: "9"}}); got != "limit=3&after=9" {
 		t.Errorf("next is %s", got)
+	}
+	if _, err := Parse("after=7", emps, Options{Range: "3-5"}); err == nil {
+		t.Error("a Range goes with after")
+	}
+}
+
+// TestCursor_Untold: where the last row's values cannot be told, pages go on by number, from
+// wherever they began, until one is refused; none is the last without being so.
+func TestCursor_Untold(t *testing.T) {
+	for raw, want := range map[string]string{
+		"order=ename&limit=3":                  "order=ename&limit=3&offset=3",
+		"limit=3&after=7":                      "limit=3&offset=3&after=7",
+		"limit=3&offset=6&after=7":             "limit=3&offset=9&after=7",
+		"order=ename&limit=9&offset=9990":      "order=ename&limit=9&offset=9999",
+		"order=ename&limit=9&offset=9999":      "order=ename&limit=9&offset=10008",
+		"select=ename&limit=1000&offset=10000": "select=ename&limit=1000&offset=11000",
+	} {
+		q, err := Parse(raw, emps, Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		got := q.Next(nil)
+		if got != want {
+			t.Errorf("%s: next is %s, want %s", raw, got, want)
+		}
+		next, err := Parse(got, emps, Options{})
+		if far := q.Offset+q.Limit > MaxOffset; far != (err != nil) {
+			t.Errorf("%s: %v", got, err)
+		} else if !far && next.String() != got {
+			t.Errorf("%s is read as %s", got, next)
+		}
 	}
 }
 

@@ -362,6 +362,13 @@ func (k *trial) pages(plan source.Plan, raw string, want []string) {
 	if d := cmp.Diff(want, got); d != "" && len(want)+len(got) > 0 {
 		k.s.t.Fatalf("%s: pages (-want +got):\n%s", raw, d)
 	}
+	if len(want) > 5 { // rows passed over behind a cursor
+		q, found := k.one(plan, raw+"&limit=2", query.CountNone)
+		_, found = k.one(plan, q.Next(found.Last)+"&offset=1", query.CountNone)
+		if d := cmp.Diff(want[3:5], keysOf(found)); d != "" {
+			k.s.t.Fatalf("%s: one row behind the second (-want +got):\n%s", raw, d)
+		}
+	}
 	offset, limit := k.rand.IntN(10), k.rand.IntN(20)
 	_, found := k.one(plan, fmt.Sprintf("%s&limit=%d&offset=%d&select=x:t,d", raw, limit, offset),
 		query.CountNone)
