@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/hotrow/hotrow/internal/httpserve/h2"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
@@ -23,7 +24,7 @@ type Site struct {
 // and fills in what of c the visits to net/http and t decide.
 func Serve(l net.Listener, h http.Handler, t Timeouts, c lane.Config) (*Site, error) {
 	s := &Site{visits: lane.NewVisits(Server(h, t, c.Log), http1.Frame)}
-	c.Full, c.HTTP2 = s.visits.Full, s.visits.HTTP2
+	c.Full, c.HTTP2 = s.visits.Full, h2.New(c.Proto)
 	c.Header, c.Idle, c.Write = t.Header, t.Idle, t.Write
 	if c.TLS != nil {
 		c.NotTLS = notTLS

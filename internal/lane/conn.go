@@ -1,8 +1,10 @@
 package lane
 
 import (
+	"crypto/tls"
 	"net"
 	"sync/atomic"
+	"time"
 )
 
 // A Conn is what a Protocol sees of a connection. Its fields and methods are
@@ -16,10 +18,13 @@ type Conn struct {
 	OneWay bool
 
 	srv   *Server
+	proto Protocol
 	own   owner
 	below atomic.Int64 // see Below; one more than the level, 0: nobody asked
 	scope Scope
 	want  int
+	held  int  // see Hold
+	http2 bool // proto is Config.HTTP2
 }
 
 // An owner is the form of a connection.
@@ -27,6 +32,9 @@ type owner interface {
 	resume(b []byte, next Next)
 	send(b []byte) bool
 	backlog() int
+	poke()
+	hold(n int)
+	secured() *tls.Conn
 	localAddr() net.Addr
 	remoteAddr() net.Addr
 }
@@ -77,9 +85,31 @@ func (c *Conn) drops(backlog int) bool {
 
 // drained tells the protocol if the backlog is what Below waits for.
 func (c *Conn) drained() {
-	if c.below.Load() != 0 && c.srv.drainer != nil && c.drops(c.Backlog()) {
-		c.srv.drainer.Drained(c)
+	if c.below.Load() == 0 {
+		return
 	}
+	if d, ok := c.proto.(Drainer); ok && c.drops(c.Backlog()) {
+		d.Drained(c)
+	}
+}
+
+// Poke has the protocol's Tick called soon. Any goroutine may call it.
+func (c *Conn) Poke() { c.own.poke() }
+
+// Hold says how many answers are being made for the connection by others than its owner:
+// while there are some it is not idle, though nothing comes.
+func (c *Conn) Hold(n int) {
+	c.own.hold(n)
+	c.held = n
+}
+
+// ConnectionState returns what the handshake of TLS has agreed on, if there was one.
+func (c *Conn) ConnectionState() (state tls.ConnectionState, ok bool) {
+	tc := c.own.secured()
+	if tc == nil {
+		return state, false
+	}
+	return tc.ConnectionState(), true
 }
 
 // Want says that Step has no use for less than n bytes of input. It holds for
@@ -93,6 +123,9 @@ func (c *Conn) Scope() Scope { return c.scope }
 // Draining reports whether the server is shutting down: the answer should say
 // that the connection ends, and Step return Close. Any goroutine may call it.
 func (c *Conn) Draining() bool { return c.srv.draining.Load() }
+
+// WriteLimit returns how long a peer may take nothing of an answer: Config.Write.
+func (c *Conn) WriteLimit() time.Duration { return c.srv.cfg.Write }
 
 // LocalAddr returns the address at which the connection arrived.
 func (c *Conn) LocalAddr() net.Addr { return c.own.localAddr() }

@@ -51,7 +51,7 @@ type conn struct {
 // adopt takes a new connection.
 func (l *loop) adopt(fd int) {
 	c := &conn{loop: l, fd: fd}
-	c.srv, c.own, c.scope = l.srv, c, l.scope
+	c.srv, c.proto, c.own, c.scope = l.srv, l.srv.cfg.Proto, c, l.scope
 	err := l.watch(fd, fd, sockEvents)
 	if err != nil || l.srv.isAborted() {
 		l.srv.cfg.Log.Warn("a connection was closed at once", "error", err)
@@ -79,7 +79,7 @@ func (l *loop) begin(c *conn) (ok bool) {
 	l.become(c, reading)
 	defer l.rescue(c)
 	l.arm(c)
-	return l.flush(c, l.srv.proto.Open(&c.Conn, l.out[:0]))
+	return l.flush(c, c.proto.Open(&c.Conn, l.out[:0]))
 }
 
 // rescue ends a connection whose protocol has panicked.
@@ -101,7 +101,7 @@ func (c *conn) pending() int { return len(c.out) - c.sent }
 
 // idle reports whether c waits for a request of which nothing has come.
 func (c *conn) idle() bool {
-	return c.phase == reading && c.pending() == 0 && len(c.in) == 0
+	return c.phase == reading && c.held == 0 && c.pending() == 0 && len(c.in) == 0
 }
 
 // turn does for c what can be done now, one read at a time.
@@ -192,7 +192,7 @@ func (l *loop) step(c *conn, in, out []byte) {
 	for len(in) > 0 && len(in) >= c.want {
 		var n int
 		c.want = 0
-		n, out, next = l.srv.step(&c.Conn, in, out)
+		n, out, next = step(&c.Conn, in, out)
 		in = in[n:]
 		if n > 0 {
 			c.partial = false
@@ -332,6 +332,8 @@ func (l *loop) arm(c *conn) {
 			c.partial = true
 			l.wheel.set(c, l.tick+1+ticks(cfg.Header), l.tick)
 		}
+	case c.held > 0:
+		l.wheel.set(c, 0, l.tick)
 	default:
 		l.wheel.set(c, l.tick+1+ticks(cfg.Idle), l.tick)
 	}
@@ -358,9 +360,14 @@ func (l *loop) look(c *conn) (ended bool) {
 	if !c.phase.in(served) {
 		return false
 	}
-	out, next := l.srv.proto.Tick(&c.Conn, l.out[:0])
+	l.callTick(c)
+	return false
+}
+
+// callTick calls the Tick of a connection that is served.
+func (l *loop) callTick(c *conn) {
+	out, next := c.proto.Tick(&c.Conn, l.out[:0])
 	if l.flush(c, out) && next == Close {
 		l.end(c, Close)
 	}
-	return false
 }

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"crypto/tls"
 	"net"
 
 	"golang.org/x/sys/unix"
@@ -76,6 +77,7 @@ func (l *loop) drop(c *conn) {
 	l.conns[c.fd] = nil
 	l.open--
 	c.queued.Store(closedQueue)
+	c.Hold(0)
 	release(c.in)
 	release(c.out)
 	c.in, c.out, c.lent = nil, nil, nil
@@ -154,6 +156,20 @@ func (c *conn) send(b []byte) bool {
 		c.loop.mail.post(letter{kind: cut, c: c})
 	}
 	return false
+}
+
+// poke is Conn.Poke.
+func (c *conn) poke() { c.loop.mail.post(letter{kind: tick, c: c}) }
+
+// hold is Conn.Hold.
+func (c *conn) hold(n int) { c.loop.busy += n - c.held }
+
+// secured returns the connection's TLS.
+func (c *conn) secured() *tls.Conn {
+	if c.secure == nil {
+		return nil
+	}
+	return c.secure.tls
 }
 
 // backlog is Conn.Backlog.

@@ -29,7 +29,7 @@ func (poster) Step(c *Conn, in, out []byte) (int, []byte, Next) {
 // looks at what each has brought: one answer that is waited for is enough to go on at once,
 // for a while.
 func TestLoop_LetsMoreComeWhereNobodyWaits(t *testing.T) {
-	s := &Server{cfg: Config{}.withDefaults(), proto: poster{}, start: time.Now(),
+	s := &Server{cfg: Config{Proto: poster{}}.withDefaults(), start: time.Now(),
 		aborted: make(chan struct{})}
 	l, err := newLoop(s)
 	if err != nil {

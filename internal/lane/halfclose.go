@@ -32,6 +32,9 @@ func (v *visit) detach(r *http.Request) (*http.Request, context.CancelFunc) {
 			v.present(ctx, mayProbe)
 		}
 	})
+	if g, ok := v.Lent.(interface{ WhenGone(func()) }); ok {
+		g.WhenGone(cancel)
+	}
 	return r.WithContext(ctx), func() { stop(); cancel() }
 }
 

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// handshake does TLS's, and sorts out h2: net/http must see the *tls.Conn. It
-// reports whether the connection stays.
+// handshake does TLS's. It reports whether the connection stays.
 func (s *stream) handshake(tc *tls.Conn) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), s.srv.cfg.Header)
 	defer cancel()
@@ -23,15 +22,20 @@ func (s *stream) handshake(tc *tls.Conn) bool {
 	switch {
 	case err != nil:
 		s.srv.refuse(s.nc, err)
-	case tc.ConnectionState().NegotiatedProtocol != "h2":
+	case !agreedOnHTTP2(tc):
 		return true
 	case s.srv.cfg.HTTP2 != nil:
-		s.all.forget(s)
-		s.srv.cfg.HTTP2(tc)
-		return false
+		s.proto = s.srv.cfg.HTTP2
+		s.speaksHTTP2.Store(true)
+		return true
 	}
 	s.close()
 	return false
+}
+
+// agreedOnHTTP2 reports whether the peer speaks h2 from now on.
+func agreedOnHTTP2(tc *tls.Conn) bool {
+	return tc.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // refuse says why a handshake has failed. A peer that does not speak TLS at all

@@ -37,9 +37,9 @@ type Protocol interface {
 	// appended to. Step does not change in.
 	Step(c *Conn, in, out []byte) (n int, grown []byte, next Next)
 
-	// Tick is called every Config.Tick, except while the connection is lent.
-	// It may append frames whose order does not matter, and return More or
-	// Close.
+	// Tick is called every Config.Tick and after Conn.Poke, except while the
+	// connection is lent. It may append frames whose order does not matter, and
+	// return More or Close.
 	Tick(c *Conn, out []byte) (grown []byte, next Next)
 }
 
@@ -100,9 +100,9 @@ const keptOutput = 1 << 20
 // Config says how connections are served. A zero field takes its default.
 type Config struct {
 	Proto Protocol
-	Full  func(Lent)      // gets what is handed over; must not block; nil: close
-	HTTP2 func(*tls.Conn) // gets connections that have agreed on h2; nil: close
-	Scope func() Scope    // makes the state of a loop; nil: none
+	HTTP2 Protocol     // of connections that have agreed on h2 under TLS; nil: close them
+	Full  func(Lent)   // gets what is handed over; must not block; nil: close
+	Scope func() Scope // makes the state of a loop; nil: none
 
 	TLS *tls.Config // speak TLS; nil: do not
 	// NotTLS returns what a peer is told whose first bytes are begin in place

@@ -181,22 +181,6 @@ func (x *lent) LocalAddr() net.Addr { return x.addrs.local }
 // RemoteAddr implements net.Conn.
 func (x *lent) RemoteAddr() net.Addr { return x.addrs.remote }
 
-// copy returns the socket as a connection of package net.
-func (x *lent) copy() (net.Conn, error) {
-	x.reading.Lock() // so that it is open
-	defer x.reading.Unlock()
-	if x.done.Load() {
-		return nil, x.failed("copy", net.ErrClosed)
-	}
-	fd, err := unix.FcntlInt(uintptr(x.c.fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, x.failed("copy", os.NewSyscallError("fcntl", err))
-	}
-	f := os.NewFile(uintptr(fd), "socket")
-	defer func() { _ = f.Close() }() // FileConn has made its own
-	return net.FileConn(f)
-}
-
 // CloseWrite implements Lent.
 func (x *lent) CloseWrite() error {
 	x.writing.Lock()

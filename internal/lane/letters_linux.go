@@ -1,7 +1,5 @@
 package lane
 
-import "golang.org/x/sys/unix"
-
 // read does what the letters ask for.
 func (l *loop) read() {
 	if !l.mail.full.Load() {
@@ -31,6 +29,7 @@ func (l *loop) obey(m *letter) {
 		if l.listener != nil {
 			l.listener.close(l)
 		}
+		l.tell()
 	case reap, abort:
 		l.closeAll(m.kind == abort)
 	default:
@@ -77,15 +76,22 @@ func (l *loop) obeyFor(c *conn, m *letter) {
 		if c.lent == m.lent {
 			l.shaken(c)
 		}
-	case left:
-		if c.lent == m.lent {
-			// Closing is not enough: the socket lives on under another number.
-			_ = unix.EpollCtl(l.ep, unix.EPOLL_CTL_DEL, c.fd, nil)
-			l.drop(c)
+	case tick:
+		if c.phase.in(served) {
+			l.callTick(c)
 		}
 	case giveUp:
 		if c.lent == m.lent {
 			l.drop(c)
+		}
+	}
+}
+
+// tell has those told that the server ends whose protocol says so by itself.
+func (l *loop) tell() {
+	for _, c := range l.conns {
+		if c != nil && c.http2 && c.phase.in(served) {
+			c.poke()
 		}
 	}
 }

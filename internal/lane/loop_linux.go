@@ -88,7 +88,7 @@ func newLoop(s *Server) (*loop, error) {
 		srv: s, scope: s.newScope(), now: s.start,
 		in: make([]byte, readSize), out: make([]byte, 0, FlushSize),
 	}
-	l.prefetcher, _ = s.proto.(Prefetcher)
+	l.prefetcher, _ = s.cfg.Proto.(Prefetcher)
 	var err error
 	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)

@@ -12,7 +12,7 @@ type letter struct {
 	kind letterKind
 	fd   int    // adopt; else, in tests, the checksum of b
 	c    *conn  // all others that are about a connection
-	lent *lent  // giveBack, giveUp, shaken, left
+	lent *lent  // giveBack, giveUp, shaken
 	b    []byte // resume, push, giveBack
 	next Next   // resume
 }
@@ -27,7 +27,7 @@ const (
 	giveBack                   // the visit is over
 	giveUp                     // and so is the connection
 	shaken                     // the handshake of TLS is done
-	left                       // the connection is net/http's for good
+	tick                       // Tick is to be called
 	drain                      // stop accepting
 	reap                       // close what is idle
 	abort                      // close everything

@@ -335,20 +335,6 @@ func TestVisit_ShowsTLS(t *testing.T) {
 		c := s.dial(t)
 		c.send(get("/tls"))
 		c.want(200, fmt.Sprint("HTTP/1.1 ", s.tls != nil))
-		if s.tls == nil {
-			return
-		}
-		tr := &http.Transport{TLSClientConfig: clientTLS(), ForceAttemptHTTP2: true}
-		defer tr.CloseIdleConnections()
-		a, err := (&http.Client{Transport: tr}).Get("https://" + s.addr.String() + "/tls")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.Body.Close()
-		body, err := io.ReadAll(a.Body)
-		if string(body) != "HTTP/2.0 true" || err != nil {
-			t.Errorf("h2: %q, %v", body, err)
-		}
 	})
 }
 

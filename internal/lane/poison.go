@@ -50,20 +50,20 @@ func poison(b []byte) {
 	}
 }
 
-// step calls the protocol's Step.
-func (s *Server) step(c *Conn, in, out []byte) (n int, grown []byte, next Next) {
+// step calls the Step of the connection's protocol.
+func step(c *Conn, in, out []byte) (n int, grown []byte, next Next) {
 	if poisoned {
-		return s.stepAlone(c, in, out)
+		return stepAlone(c, in, out)
 	}
-	return s.proto.Step(c, in, out)
+	return c.proto.Step(c, in, out)
 }
 
 // stepAlone is step with an input that is gone when Step returns, whoever keeps a part
 // of it, and sees to it that Step appends and does nothing else to the output.
-func (s *Server) stepAlone(c *Conn, in, out []byte) (n int, grown []byte, next Next) {
+func stepAlone(c *Conn, in, out []byte) (n int, grown []byte, next Next) {
 	was := slices.Clone(in)
 	alone, before := slices.Clone(in), slices.Clone(out)
-	n, grown, next = s.proto.Step(c, alone, out)
+	n, grown, next = c.proto.Step(c, alone, out)
 	if !bytes.Equal(alone, was) {
 		panic("BUG: Step has changed its input")
 	}

@@ -32,7 +32,7 @@ func TestPoison_FindsWhoKeepsOrChangesBytes(t *testing.T) {
 		t.Skip("benchmarks run: buffers are as they are in production")
 	}
 	each(t, []string{"epoll", "goroutine"}, Config{Proto: new(keeper)}, func(t *testing.T, s *site) {
-		s.server.proto.(*keeper).kept = nil
+		s.server.cfg.Proto.(*keeper).kept = nil
 		c := s.dial(t)
 		c.send("abc\n")
 		c.wantLine("\n")

@@ -169,8 +169,7 @@ func (l *loop) shake(c *conn) {
 	go c.secure.handshake(x)
 }
 
-// handshake ends with a letter to the loop: the connection comes home, or ends,
-// or goes to net/http for good because its peer speaks h2.
+// handshake ends with a letter to the loop: the connection comes home, or ends.
 func (s *secure) handshake(x *lent) {
 	srv := x.c.srv
 	ctx, cancel := context.WithTimeout(context.Background(), srv.cfg.Header)
@@ -180,34 +179,19 @@ func (s *secure) handshake(x *lent) {
 	case err != nil:
 		srv.refuse(s, err)
 		_ = x.Close()
-	case s.tls.ConnectionState().NegotiatedProtocol != "h2":
-		if x.end() {
-			x.c.loop.mail.post(letter{kind: shaken, c: x.c, lent: x})
-		}
-	case srv.cfg.HTTP2 == nil || !s.leave(x):
+	case srv.cfg.HTTP2 == nil && agreedOnHTTP2(s.tls):
 		_ = x.Close()
-	default:
-		srv.cfg.HTTP2(s.tls)
+	case x.end():
+		x.c.loop.mail.post(letter{kind: shaken, c: x.c, lent: x})
 	}
-}
-
-// leave takes the socket away from the loop, which keeps nothing of it.
-func (s *secure) leave(x *lent) bool {
-	nc, err := x.copy()
-	if err != nil {
-		return false
-	}
-	if !x.end() {
-		_ = nc.Close()
-		return false
-	}
-	s.away = nc
-	return x.c.loop.mail.post(letter{kind: left, c: x.c, lent: x})
 }
 
 // shaken goes on with a connection whose handshake is done.
 func (l *loop) shaken(c *conn) {
 	c.lent, c.secure.away = nil, nil
+	if agreedOnHTTP2(c.secure.tls) {
+		c.proto, c.http2 = l.srv.cfg.HTTP2, true
+	}
 	c.ready, c.blocked = true, false // crypto/tls may hold a request already
 	if l.begin(c) {
 		l.turn(c)

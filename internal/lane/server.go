@@ -12,9 +12,6 @@ import (
 // A Server serves the connections of one listener.
 type Server struct {
 	cfg     Config
-	proto   Protocol
-	ender   Ender   // or nil
-	drainer Drainer // or nil
 	start   time.Time
 	addr    net.Addr
 	overTCP bool // and not over a unix socket
@@ -48,7 +45,7 @@ type counters struct {
 type Stats struct {
 	Open         int64 // connections now
 	Accepted     int64
-	HandedOver   int64 // to Config.Full; h2 does not count
+	HandedOver   int64 // to Config.Full
 	Returned     int64 // and given back
 	TimedOut     int64 // closed because of Header, Idle or Write
 	Cut          int64 // closed because the peer took too little, or sent too much
@@ -60,11 +57,9 @@ type Stats struct {
 // on, even when it fails.
 func Serve(l net.Listener, c Config) (*Server, error) {
 	s := &Server{
-		cfg: c.withDefaults(), proto: c.Proto, start: time.Now(), addr: l.Addr(),
+		cfg: c.withDefaults(), start: time.Now(), addr: l.Addr(),
 		aborted: make(chan struct{}), done: make(chan struct{}),
 	}
-	s.ender, _ = c.Proto.(Ender)
-	s.drainer, _ = c.Proto.(Drainer)
 	s.overTCP = s.addr.Network() == "tcp"
 	if !c.Goroutines {
 		loops, err := startLoops(s, l)
@@ -175,7 +170,7 @@ func (s *Server) newScope() Scope {
 // end tells the protocol that c has ended, if it knows of it.
 func (s *Server) end(c *Conn, opened bool) {
 	s.count.ended.Add(1)
-	if opened && s.ender != nil {
-		s.ender.End(c)
+	if e, ok := c.proto.(Ender); ok && opened {
+		e.End(c)
 	}
 }

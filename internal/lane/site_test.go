@@ -274,14 +274,14 @@ func open(t testing.TB, form string, c Config) *site {
 	if strings.HasPrefix(form, "tls") {
 		c.TLS = &tls.Config{
 			Certificates: []tls.Certificate{*tlstest.New(t, "lane").Pair(t)},
-			NextProtos:   []string{"h2", "http/1.1"},
+			NextProtos:   []string{"http/1.1"},
 		}
 		s.tls = c.TLS
 	}
 	c.Goroutines = c.Goroutines || form == "goroutine" || form == "tls"
 	if c.Proto == nil {
 		s.visits = NewVisits(srv, http1.Frame)
-		c.Proto, c.Full, c.HTTP2 = s.proto, s.visits.Full, s.visits.HTTP2
+		c.Proto, c.Full = s.proto, s.visits.Full
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError + 1}))

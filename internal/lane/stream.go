@@ -16,6 +16,7 @@ const (
 	writeAtOnce = 64 << 10
 	recordSize  = 16 << 10 // of TLS
 	lingerTime  = 2 * time.Second
+	heldFor     = 24 * time.Hour // without a word of the peer while others answer it: see Conn.Hold
 )
 
 // A stream is a connection with a goroutine of its own, around any net.Conn. It
@@ -32,9 +33,11 @@ type stream struct {
 	half   bool // buf is an unfinished request, whose deadline is set
 	opened bool // the protocol knows of it
 
-	idle   atomic.Bool // waits for a request of which nothing has come
-	answer chan answer // what Resume gives
-	home   chan []byte // what comes back from a visit; closed: nothing does
+	speaksHTTP2 atomic.Bool // for those who have not its goroutine
+	poked       atomic.Bool // Tick is to be called
+	idle        atomic.Bool // waits for a request of which nothing has come
+	answer      chan answer // what Resume gives
+	home        chan []byte // what comes back from a visit; closed: nothing does
 
 	writing  sync.Mutex // held while something is written, and guards writeBy
 	writeBy  time.Time
@@ -58,7 +61,7 @@ type answer struct {
 // newStream returns a stream that has not been started.
 func newStream(all *streams, nc net.Conn) *stream {
 	s := &stream{nc: nc, all: all, answer: make(chan answer, 1)}
-	s.srv, s.own = all.srv, s
+	s.srv, s.proto, s.own = all.srv, all.srv.cfg.Proto, s
 	return s
 }
 
@@ -70,7 +73,7 @@ func (s *stream) run() {
 	defer s.close()
 	defer s.rescue()
 	s.opened = true
-	next := s.ask(func(out []byte) ([]byte, Next) { return s.srv.proto.Open(&s.Conn, out), More })
+	next := s.ask(func(out []byte) ([]byte, Next) { return s.proto.Open(&s.Conn, out), More })
 	for s.flush() {
 		switch next {
 		case More:
@@ -122,7 +125,7 @@ func (s *stream) step(out []byte) ([]byte, Next) {
 		return out, More
 	}
 	s.want = 0
-	n, out, next := s.srv.step(&s.Conn, s.buf, out)
+	n, out, next := step(&s.Conn, s.buf, out)
 	if n > 0 {
 		s.half = false
 	}
@@ -156,6 +159,13 @@ func (s *stream) read() bool {
 	}
 	for {
 		s.arm()
+		if s.poked.Swap(false) { // after the deadline is set: see poke
+			if !s.callTick() {
+				return false
+			}
+			s.setReadBy(s.readBy)
+			continue
+		}
 		if s.idle.Load() && s.srv.reaping.Load() {
 			return false
 		}
@@ -166,7 +176,11 @@ func (s *stream) read() bool {
 		case n > 0:
 			return true
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			if s.tick() {
+			if s.poked.Load() || s.tick() {
+				continue
+			}
+			if time.Now().Before(s.readBy) { // a poke that was heeded before it was over
+				s.setReadBy(s.readBy)
 				continue
 			}
 			if !s.srv.reaping.Load() {
@@ -208,10 +222,13 @@ func (s *stream) arm() {
 		}
 		return
 	}
-	if s.readBy.Before(now.Add(cfg.Idle*3/4)) || s.readBy.After(by) {
+	if s.held > 0 {
+		by = now.Add(heldFor)
+	}
+	if s.readBy.Before(by.Add(-cfg.Idle/4)) || s.readBy.After(by) {
 		s.setReadBy(by)
 	}
-	s.idle.Store(true)
+	s.idle.Store(s.held == 0)
 }
 
 // setReadBy sets the read deadline, or that of the next tick.
@@ -245,7 +262,7 @@ func (s *stream) tick() bool {
 
 // callTick reports whether the connection goes on.
 func (s *stream) callTick() bool {
-	next := s.ask(func(out []byte) ([]byte, Next) { return s.srv.proto.Tick(&s.Conn, out) })
+	next := s.ask(func(out []byte) ([]byte, Next) { return s.proto.Tick(&s.Conn, out) })
 	return s.flush() && next != Close
 }
 
@@ -319,6 +336,22 @@ func (s *stream) resume(b []byte, next Next) {
 		s.answered = true
 	default: // called twice
 	}
+}
+
+// poke is Conn.Poke. Who reads sets its deadline and looks at poked then, so that it sees
+// one of the two; or both, one after the other.
+func (s *stream) poke() {
+	s.poked.Store(true)
+	_ = s.nc.SetReadDeadline(time.Unix(1, 0))
+}
+
+// hold is Conn.Hold.
+func (s *stream) hold(int) {}
+
+// secured returns the connection's TLS.
+func (s *stream) secured() *tls.Conn {
+	tc, _ := s.nc.(*tls.Conn)
+	return tc
 }
 
 // send is Conn.Send.
@@ -417,8 +450,8 @@ func (s *stream) close() {
 	s.mu.Unlock()
 	_ = s.nc.Close()
 	s.all.forget(s)
-	if s.opened && s.srv.ender != nil {
-		s.srv.ender.End(&s.Conn)
+	if e, ok := s.proto.(Ender); ok && s.opened {
+		e.End(&s.Conn)
 	}
 }
 

@@ -89,6 +89,11 @@ func (all *streams) forget(s *stream) {
 
 // drain stops accepting: soon if the listener can wait so long, else now.
 func (all *streams) drain() {
+	all.each(func(s *stream) {
+		if s.speaksHTTP2.Load() { // it says so by itself
+			s.poke()
+		}
+	})
 	l, ok := all.listener.(interface{ SetDeadline(time.Time) error })
 	if !ok || l.SetDeadline(time.Now().Add(drainAccept)) != nil {
 		_ = all.listener.Close()

@@ -3,6 +3,7 @@ package lane
 import (
 	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -50,6 +51,29 @@ type tlsVisit struct {
 
 // ConnectionState returns what the handshake has agreed on.
 func (v tlsVisit) ConnectionState() tls.ConnectionState { return v.tls.ConnectionState() }
+
+// A sharer is a Lent that is one of several conversations over a connection.
+type sharer interface {
+	Shared(first func() any) any
+}
+
+// Shared returns a value that the requests of one connection have in common; first makes
+// it. c is what net/http takes for the connection, which each of several conversations
+// over one has for itself.
+func Shared(c net.Conn, first func() any) any {
+	if s, ok := c.(sharer); ok {
+		return s.Shared(first)
+	}
+	return first()
+}
+
+// Shared implements sharer.
+func (v *visit) Shared(first func() any) any {
+	if s, ok := v.Lent.(sharer); ok {
+		return s.Shared(first)
+	}
+	return first()
+}
 
 // newVisit returns the visit of l's next message. frame is as in NewVisits.
 func newVisit(l Lent, frame func([]byte) (int64, bool)) *visit {

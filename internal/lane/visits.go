@@ -61,9 +61,6 @@ func (v *Visits) Full(l Lent) {
 	v.give(vis)
 }
 
-// HTTP2 gives net/http a connection for good. It is for Config.HTTP2.
-func (v *Visits) HTTP2(c *tls.Conn) { v.give(c) }
-
 // give does not block: it is called by loops.
 func (v *Visits) give(c net.Conn) {
 	select {
@@ -173,11 +170,11 @@ func withVisit(hook func(context.Context, net.Conn) context.Context,
 	}
 }
 
-// visiting returns h for the requests of visits, and of h2.
+// visiting returns h for the requests of visits.
 //
 // The last answer of a connection says that it is the last; a handler that
 // upgrades writes an answer of its own. A handler that writes no answer, because
-// its client has gone, say, gets its connection (or its stream of h2) cut:
+// its client has gone, say, gets its connection cut:
 // net/http would answer 200 with an empty body, which nobody has said.
 func visiting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -185,7 +185,12 @@ var house = []room{
 	},
 	{
 		dir:   "internal/httpserve",
-		knows: []string{"lane", "wire/http1"},
+		knows: []string{"httpserve/h2", "lane", "wire/http1"},
+	},
+	{
+		dir:   "internal/httpserve/h2",
+		knows: []string{"lane", "wire/http1", "wire/http2"},
+		tests: []string{"tlstest", "golang.org/x/net/http2"},
 	},
 	{
 		dir:   "internal/httprule",
@@ -238,6 +243,11 @@ var house = []room{
 	},
 	{
 		dir: "internal/lane/nonblock",
+	},
+	{
+		dir:   "internal/wire/http2",
+		knows: []string{"wire/http1"},
+		heavy: []string{"golang.org/x/net/http/httpguts", "golang.org/x/net/http2"},
 	},
 	{
 		dir:   "internal/wire/http1",

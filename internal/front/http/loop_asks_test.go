@@ -48,7 +48,7 @@ func (a reply) without(names ...string) string {
 }
 
 // hasLoop reports whether the clients of do are served by an event loop.
-func (s *site) hasLoop() bool { return s.over != nil && !s.client.ForceAttemptHTTP2 }
+func (s *site) hasLoop() bool { return s.over != nil }
 
 // lent returns how many requests have left the loop; where there is none, 0.
 func (s *site) lent() uint64 {

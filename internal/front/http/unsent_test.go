@@ -123,10 +123,10 @@ func TestUnsent_StreamsWithoutWindow(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	before := m.HeapAlloc
-	for _, streams := range []int{reads, 200} {
+	for _, streams := range []int{reads, 100} {
 		clients = append(clients, s.h2(streams, "/depts?limit=3"))
 	}
-	eventually(t, "the others wait", func() bool { return u.Stats().Waiting > 200 })
+	eventually(t, "the others wait", func() bool { return u.Stats().Waiting > 100 })
 	for range 10 {
 		began := time.Now()
 		s.want(s.do("GET", "/cities/Tulsa,OK", "", "Cache-Control: no-cache"), 200, "")

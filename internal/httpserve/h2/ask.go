@@ -1,0 +1,170 @@
+package h2
+
+import (
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/wire/http2"
+)
+
+// takeHeaders begins a header block: a request, or the trailers of one.
+func (c *conn) takeHeaders(f *http2.Frame, payload, out []byte) ([]byte, error) {
+	fragment, err := f.Content(payload)
+	if err != nil {
+		return out, err
+	}
+	s := c.streams[f.Stream]
+	switch {
+	case s != nil && s.ended:
+		return out, &http2.Error{Code: http2.StreamClosed,
+			Reason: "fields come behind the end of a stream"}
+	case s == nil && f.Stream <= c.last:
+		return out, &http2.Error{Code: http2.StreamClosed, Reason: "a stream has ended"}
+	}
+	c.last = max(c.last, f.Stream)
+	c.block = block{stream: f.Stream, end: f.Has(http2.FlagEndStream)}
+	c.head.Reset(s != nil)
+	c.block.err = f.CheckPriority(payload)
+	return c.takeBlock(fragment, f.Has(http2.FlagEndHeaders), out)
+}
+
+// takeBlock goes on with a header block. What it says is part of the decoder's state,
+// whatever becomes of the stream.
+func (c *conn) takeBlock(fragment []byte, end bool, out []byte) ([]byte, error) {
+	b := &c.block
+	b.size += len(fragment)
+	if b.parts++; b.size > maxBlock || b.parts > maxParts {
+		return out, &http2.Error{Code: http2.EnhanceYourCalm, Reason: "a header block is too large"}
+	}
+	_, err := c.dec.Write(fragment)
+	if err == nil && end {
+		err = c.dec.Close()
+	}
+	switch {
+	case err != nil:
+		return out, &http2.Error{Code: http2.CompressionError, Reason: err.Error()}
+	case !end:
+		return out, nil
+	}
+	done := *b
+	*b = block{}
+	if done.err != nil {
+		return out, done.err
+	}
+	if s := c.streams[done.stream]; s != nil {
+		return out, c.takeTrailers(s, &done)
+	}
+	return c.begin(&done, out)
+}
+
+// takeTrailers ends a body. Nobody asks for what the trailers say.
+func (c *conn) takeTrailers(s *stream, b *block) error {
+	if c.head.Wrong() != "" || !b.end {
+		return &http2.Error{Stream: s.id, Code: http2.ProtocolError, Reason: "malformed trailers"}
+	}
+	return c.bodyOf(s, nil, 0, true)
+}
+
+// begin begins a stream, whose request is in c.head.
+func (c *conn) begin(b *block, out []byte) ([]byte, error) {
+	bad := func(code http2.Code, reason string) ([]byte, error) {
+		return out, &http2.Error{Stream: b.stream, Code: code, Reason: reason}
+	}
+	h := &c.head
+	switch reason := h.Check(b.end); {
+	case reason != "" && !h.Large:
+		return bad(http2.ProtocolError, reason)
+	case len(c.streams) >= maxStreams, c.working >= maxStreams:
+		return bad(http2.RefusedStream, "too many streams")
+	}
+	s := &stream{
+		id: b.stream, isHead: h.IsHead(), ended: b.end, length: h.Length(),
+		window: c.initial, recv: http2.InitialWindow,
+	}
+	c.streams[s.id] = s
+	if h.Large {
+		return c.reply(s, []byte(tooLarge), out), nil
+	}
+	buf := buffers.Get().(*buffer)
+	defer buffers.Put(buf)
+	buf.text = h.Append(buf.text[:0], b.end)
+	if c.unsent >= maxUnsent { // net/http makes no more of an answer than is taken
+		return c.lend(s, append([]byte(nil), buf.text...), out), nil
+	}
+	return c.ask(s, c.seat(), buf.text, buf, out), nil
+}
+
+// tooLarge is the answer to a request whose fields are too many.
+const tooLarge = "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\n\r\n"
+
+// seat returns one that is free.
+func (c *conn) seat() *seat {
+	t := c.spare
+	if c.spare = nil; t != nil {
+		return t
+	}
+	t = &seat{c: c}
+	t.lane = c.lane.Channel(c.of.one, t)
+	c.of.one.Open(t.lane, nil) // a server of HTTP/1.1 speaks second
+	return t
+}
+
+// ask has the protocol of HTTP/1.1 answer text, the request of s.
+func (c *conn) ask(s *stream, t *seat, text []byte, buf *buffer, out []byte) []byte {
+	t.s = s
+	n, answer, next := c.lane.StepChannel(t.lane, text, buf.answer[:0])
+	buf.answer = answer
+	switch {
+	case next == lane.Parked: // text may be another's soon
+		s.text = append([]byte(nil), text[n:]...)
+		c.working++
+		return c.reply(s, answer, out)
+	case next == lane.HandOver:
+		c.spare = t
+		return c.lend(s, append([]byte(nil), text[n:]...), out)
+	case next != lane.Close: // which is the end of a connection of HTTP/1.1
+		c.spare = t
+	}
+	return c.replyWhole(s, answer, out)
+}
+
+// replyWhole is reply where nothing more comes.
+func (c *conn) replyWhole(s *stream, b, out []byte) []byte {
+	out = c.reply(s, b, out)
+	if s.answer.state != atEnd && !s.reset {
+		return c.resetStream(out, s.id, http2.InternalError)
+	}
+	return out
+}
+
+// resumed goes on with a stream whose answer others have made.
+func (c *conn) resumed(e *event, out []byte) []byte {
+	s := e.s
+	c.working--
+	if s.reset {
+		return out // what its seat holds is of no use any more
+	}
+	switch {
+	case e.next == lane.HandOver:
+		return c.lend(s, s.text, c.reply(s, e.b, out))
+	case e.next == lane.More && len(s.text) > 0: // memory has it now, say
+		buf := buffers.Get().(*buffer)
+		defer buffers.Put(buf)
+		return c.ask(s, e.seat, s.text, buf, c.reply(s, e.b, out))
+	case e.next == lane.More:
+		c.spare = e.seat
+	}
+	return c.replyWhole(s, e.b, out)
+}
+
+// lend has net/http answer text, the request of s.
+func (c *conn) lend(s *stream, text, out []byte) []byte {
+	s.pipe = newPipe(s, c, text)
+	var x lane.Lent = s.pipe
+	if state, ok := c.lane.ConnectionState(); ok {
+		x = &securePipe{s.pipe, state}
+	}
+	if !c.lane.Lend(x) {
+		return c.resetStream(out, s.id, http2.InternalError)
+	}
+	c.working++
+	return out
+}

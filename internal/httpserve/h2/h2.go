@@ -1,0 +1,310 @@
+// Package h2 speaks HTTP/2 over the connections of an event loop. It is an adapter of
+// frames: each stream's request becomes one of HTTP/1.1, which the protocol of HTTP/1.1
+// answers, and that answer becomes the stream's. So there is one set of rules for both.
+// A request that the protocol hands over is lent to net/http as a connection of its own
+// (pipe), streams side by side.
+package h2
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/wire/http1"
+	"github.com/hotrow/hotrow/internal/wire/http2"
+)
+
+// What a connection may have of us. Sizes are bytes.
+const (
+	maxStreams  = 100               // that are not answered
+	recvWindow  = 1 << 20           // of bodies that are not read, of all streams
+	maxBlock    = 2 * http2.MaxHead // of a header block, as it is sent
+	maxParts    = 64                // frames of a header block
+	maxUnsent   = 256 << 10         // of answers that wait for windows: then all others are lent
+	maxBacklog  = 64 << 10          // that wait for the peer's socket: then no more are made
+	goOnBacklog = 16 << 10          // and so few before it goes on
+)
+
+// A Protocol is a lane.Protocol that answers by another one, of HTTP/1.1.
+type Protocol struct{ one lane.Protocol }
+
+var (
+	_ lane.Ender   = (*Protocol)(nil)
+	_ lane.Drainer = (*Protocol)(nil)
+)
+
+// New returns the protocol of connections whose requests one answers, and lane.Config.Full
+// what one hands over.
+func New(one lane.Protocol) *Protocol { return &Protocol{one} }
+
+// A conn is a connection. All but events belongs to the goroutine that owns the
+// lane.Conn.
+type conn struct {
+	of            *Protocol
+	lane          *lane.Conn
+	local, remote net.Addr
+
+	begun   bool   // the client's preface has come
+	settled bool   // and its first settings
+	leaving bool   // the peer was told that the connection ends
+	served  uint32 // the highest stream then
+
+	dec    *http2.Decoder
+	head   http2.Head
+	block  block
+	data   frame // whose payload has come in part
+	parsed http1.ResponseHead
+
+	streams map[uint32]*stream
+	last    uint32 // the highest stream that the peer has begun
+	working int    // requests that others answer, those of streams that were reset too
+	spare   *seat
+
+	window  int64     // what may be sent, of all streams
+	initial int64     // what may be sent of a new one
+	recv    int64     // what may come, of all streams
+	unsent  int       // bytes of answers that wait for a window
+	blocked []*stream // whose they are, in turn
+	starved []*stream // have output elsewhere, which waits for room here
+
+	sharing sync.Once
+	shared  any // of the streams that are lent, made by the first of them
+
+	mu     sync.Mutex // guards events
+	events []event
+	taken  []event // events that were; the loop's
+}
+
+// A frame whose payload has not come as a whole.
+type frame struct {
+	http2.Frame
+	left int
+}
+
+// A block is a header block that has not come as a whole.
+type block struct {
+	stream uint32 // 0: there is none
+	end    bool   // the request has no body
+	size   int
+	parts  int
+	err    error // of the stream
+}
+
+// An event is what other goroutines have to say.
+type event struct {
+	s    *stream
+	pipe bool // the stream's pipe has output, was read from, or is over
+	seat *seat
+	b    []byte
+	next lane.Next
+}
+
+// A stream is a request and its answer. Its window and recv are bytes.
+type stream struct {
+	id     uint32
+	text   []byte // the request, as HTTP/1.1, that was not consumed
+	isHead bool   // it is a HEAD
+	reset  bool   // nobody waits for the answer
+	ended  bool   // the request has come as a whole
+	length int64  // of its body, as announced; -1: it was not
+	got    int64  // of its body
+	recv   int64
+	pipe   *pipe // it is lent
+
+	answer reply
+	window int64
+	out    []byte    // the part of the answer's body that waits for a window
+	sent   int       // of out
+	outEnd bool      // the body ends with out
+	queued bool      // it is in conn.blocked
+	since  time.Time // when the peer took some of out last
+	hungry bool      // it is in conn.starved
+}
+
+// A seat is a channel of the protocol of HTTP/1.1, which has one request at a time.
+type seat struct {
+	c    *conn
+	lane *lane.Conn
+	s    *stream
+}
+
+// Resumed implements lane.Resumer.
+func (t *seat) Resumed(_ *lane.Conn, b []byte, next lane.Next) {
+	t.c.tell(event{s: t.s, seat: t, b: b, next: next})
+}
+
+// tell has the loop look at an event.
+func (c *conn) tell(e event) {
+	c.mu.Lock()
+	c.events = append(c.events, e)
+	first := len(c.events) == 1
+	c.mu.Unlock()
+	if first {
+		c.lane.Poke()
+	}
+}
+
+// Open implements lane.Protocol.
+func (p *Protocol) Open(lc *lane.Conn, out []byte) []byte {
+	c := &conn{
+		of: p, lane: lc, local: lc.LocalAddr(), remote: lc.RemoteAddr(),
+		streams: make(map[uint32]*stream),
+		window:  http2.InitialWindow, initial: http2.InitialWindow, recv: recvWindow,
+	}
+	c.dec = http2.NewDecoder(&c.head)
+	lc.Data = c
+	out = http2.AppendSettings(out, http2.SettingMaxConcurrentStreams, maxStreams,
+		http2.SettingMaxHeaderListSize, http2.MaxHead)
+	return http2.AppendWindowUpdate(out, 0, recvWindow-http2.InitialWindow)
+}
+
+// Step implements lane.Protocol.
+func (p *Protocol) Step(lc *lane.Conn, in, out []byte) (n int, _ []byte, next lane.Next) {
+	c := lc.Data.(*conn)
+	for {
+		used, grown, err := c.step(in[n:], out)
+		n, out = n+used, grown
+		switch {
+		case err != nil:
+			return len(in), c.fail(out, err), lane.Close
+		case used == 0:
+			out, next = c.after(out)
+			return n, out, next
+		case len(out) >= lane.FlushSize:
+			if out, next = c.after(out); next == lane.More {
+				next = lane.Flush
+			}
+			return n, out, next
+		}
+	}
+}
+
+// step takes one frame, or a part of a body's. used is 0 when more must come.
+func (c *conn) step(in, out []byte) (used int, _ []byte, err error) {
+	switch {
+	case len(in) == 0:
+		return 0, out, nil
+	case !c.begun:
+		return c.preface(in, out)
+	case c.data.left > 0:
+		used = min(c.data.left, len(in))
+		c.data.left -= used
+		out, err = c.takeBody(&c.data, in[:used], used, out)
+		return used, out, err
+	case len(in) < http2.FrameHead:
+		c.lane.Want(http2.FrameHead)
+		return 0, out, nil
+	}
+	f, err := http2.ParseFrame(in)
+	if err == nil {
+		err = c.inOrder(&f)
+	}
+	switch {
+	case err != nil:
+		return 0, out, err
+	case f.Type == http2.Data && !f.Has(http2.FlagPadded) && f.Length > 0:
+		c.data = frame{f, f.Length} // whatever has come of it is taken
+		return http2.FrameHead, out, nil
+	case len(in) < http2.FrameHead+f.Length:
+		c.lane.Want(http2.FrameHead + f.Length)
+		return 0, out, nil
+	}
+	used = http2.FrameHead + f.Length
+	out, err = c.takeFrame(&f, in[http2.FrameHead:used], out)
+	return used, out, err
+}
+
+// preface takes what a client sends first.
+func (c *conn) preface(in, out []byte) (used int, _ []byte, err error) {
+	n := min(len(in), len(http2.Preface))
+	switch {
+	case string(in[:n]) != http2.Preface[:n]:
+		return 0, out, &http2.Error{Code: http2.ProtocolError, Reason: "this is not HTTP/2"}
+	case n < len(http2.Preface):
+		c.lane.Want(len(http2.Preface))
+		return 0, out, nil
+	}
+	c.begun = true
+	return n, out, nil
+}
+
+// Tick implements lane.Protocol.
+func (p *Protocol) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
+	c := lc.Data.(*conn)
+	c.mu.Lock()
+	c.events, c.taken = c.taken[:0], c.events
+	c.mu.Unlock()
+	for i := range c.taken {
+		out = c.heed(&c.taken[i], out)
+		c.taken[i] = event{}
+	}
+	out = c.feedStarved(out)
+	return c.after(out)
+}
+
+// heed does what one event asks for.
+func (c *conn) heed(e *event, out []byte) []byte {
+	if e.pipe {
+		if e.s.pipe != nil {
+			e.s.pipe.heed()
+		}
+		return c.fromPipe(e.s, out)
+	}
+	return c.resumed(e, out)
+}
+
+// after ends each call: it sends what windows have let pass, and says whether the
+// connection goes on.
+func (c *conn) after(out []byte) ([]byte, lane.Next) {
+	out = c.cutStalled(c.pump(out))
+	c.lane.Hold(c.working)
+	switch {
+	case !c.lane.Draining():
+	case !c.leaving: // what the peer asks until it has read this is answered
+		c.leaving, c.served = true, c.last
+		out = http2.AppendGoAway(out, http2.MaxStream, http2.NoError, "")
+	case len(c.streams) == 0 && c.working == 0 && c.last > c.served:
+		return http2.AppendGoAway(out, c.last, http2.NoError, ""), lane.Close
+	}
+	return out, lane.More
+}
+
+// fail appends why the connection ends.
+func (c *conn) fail(out []byte, err error) []byte {
+	c.abandon()
+	e, ok := err.(*http2.Error)
+	if !ok {
+		e = &http2.Error{Code: http2.InternalError}
+	}
+	return http2.AppendGoAway(out, c.last, e.Code, e.Reason)
+}
+
+// End implements lane.Ender.
+func (p *Protocol) End(lc *lane.Conn) { lc.Data.(*conn).abandon() }
+
+// abandon gives up whatever is under way.
+func (c *conn) abandon() {
+	for _, s := range c.streams {
+		s.reset = true
+		if s.pipe != nil {
+			s.pipe.abort()
+		}
+	}
+	clear(c.streams)
+	c.blocked, c.starved = nil, nil
+}
+
+// Drained implements lane.Drainer.
+func (p *Protocol) Drained(lc *lane.Conn) { lc.Poke() }
+
+// room reports whether more answers may be made. If not, Tick is called when they may.
+func (c *conn) room(out []byte) bool {
+	if c.lane.Backlog()+len(out) < maxBacklog {
+		return true
+	}
+	if !c.lane.Below(goOnBacklog) {
+		c.lane.Poke()
+	}
+	return false
+}

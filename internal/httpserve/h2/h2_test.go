@@ -1,0 +1,264 @@
+package h2_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/net/http2"
+)
+
+// TestH2_AnswersAsHTTP1: whoever answers, from memory, late, asked again, or net/http, and
+// with whichever body. All over one connection.
+func TestH2_AnswersAsHTTP1(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		c, url := s.client(t), "https://"+s.addr
+		for _, path := range []string{"/hit/a", "/miss/a", "/again/a", "/full/a", "/hit/70000:a",
+			"/miss/500000:a", "/full/3000000:a"} {
+			for range 3 {
+				if code, body := do(t, c, "GET", url+path, nil); code != 200 || body != bodyOf(path) {
+					t.Fatalf("GET %s: %d, %d bytes %.40q", path, code, len(body), body)
+				}
+			}
+		}
+		if code, body := do(t, c, "HEAD", url+"/hit/a", nil); code != 200 || body != "" {
+			t.Errorf("HEAD: %d %q", code, body)
+		}
+		if code, _ := do(t, c, "GET", url+"/nothing", nil); code != 404 {
+			t.Errorf("GET /nothing: %d", code)
+		}
+		for _, size := range []int{0, 1, 65535, 65536, 5_000_000} {
+			b := bytes.Repeat([]byte("hotrow-"), size/7+1)[:size]
+			want := fmt.Sprintf("%d %08x", size, crc32.ChecksumIEEE(b))
+			if _, got := do(t, c, "POST", url+"/put", bytes.NewReader(b)); got != want {
+				t.Errorf("POST of %d bytes: %q, want %q", size, got, want)
+			}
+			// Without content-length.
+			if _, got := do(t, c, "POST", url+"/put", io.MultiReader(bytes.NewReader(b))); got != want {
+				t.Errorf("POST of %d bytes, length unknown: %q, want %q", size, got, want)
+			}
+			if _, got := do(t, c, "POST", url+"/unread", bytes.NewReader(b)); got != "unread" {
+				t.Errorf("POST of %d bytes that nobody reads: %q", size, got)
+			}
+		}
+		if n := s.server.Stats(); n.Accepted != 1 || n.Panics != 0 {
+			t.Errorf("%+v, want one connection", n)
+		}
+	})
+}
+
+// TestH2_RequestsAreWhole: what HTTP/1.1 says otherwise.
+func TestH2_RequestsAreWhole(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		p := s.dial(t)
+		p.ask(1, "DELETE", "/head/x?a=%20b", true, "cookie", "a=1", "cookie", "b=2", "te", "trailers")
+		p.want(1, "200", `DELETE localhost /head/x?a=%20b ["a=1; b=2"] true`)
+		p.must(p.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, EndHeaders: true, EndStream: true,
+			BlockFragment: p.fields(":method", "GET", ":scheme", "https", ":path", "/head",
+				"host", "other.example")}))
+		p.want(3, "200", `GET other.example /head [] true`)
+		p.ask(5, "POST", "/put", false)
+		p.must(p.WriteDataPadded(5, false, []byte("ab"), make([]byte, 20)))
+		p.must(p.WriteHeaders(http2.HeadersFrameParam{StreamID: 5, EndHeaders: true, EndStream: true,
+			BlockFragment: p.fields("x-trailer", "1")}))
+		p.want(5, "200", fmt.Sprintf("2 %08x", crc32.ChecksumIEEE([]byte("ab"))))
+	})
+}
+
+// TestH2_StreamsAreSideBySide: a slow answer keeps no other.
+func TestH2_StreamsAreSideBySide(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		p := s.dial(t)
+		p.ask(1, "GET", "/slow", true)
+		<-s.entered
+		p.ask(3, "GET", "/hit/a", true)
+		p.want(3, "200", "/hit/a")
+		p.ask(5, "GET", "/full/a", true)
+		p.want(5, "200", "/full/a")
+		close(s.release)
+		p.want(1, "200", "slow")
+	})
+}
+
+// TestH2_RefusesMalformedRequests: requests that are malformed, each of which ends its stream alone.
+func TestH2_RefusesMalformedRequests(t *testing.T) {
+	pseudo := func(method, path string) []string {
+		return []string{":method", method, ":scheme", "https", ":authority", "localhost", ":path", path}
+	}
+	each(t, func(t *testing.T, s *site) {
+		p := s.dial(t)
+		id := uint32(1)
+		for name, fields := range map[string][]string{
+			"no path":              {":method", "GET", ":scheme", "https", ":authority", "localhost"},
+			"no method":            {":scheme", "https", ":authority", "localhost", ":path", "/hit/a"},
+			"no authority":         {":method", "GET", ":scheme", "https", ":path", "/hit/a"},
+			"upper case":           append(pseudo("GET", "/hit/a"), "X-Upper", "1"),
+			"line end in a value":  append(pseudo("GET", "/hit/a"), "x", "1\r\nhost: evil"),
+			"line end in a name":   append(pseudo("GET", "/hit/a"), "x\r\n", "1"),
+			"blank in the path":    pseudo("GET", "/hit/a HTTP/1.1\r\nHost: evil\r\n\r\n"),
+			"blank in the method":  pseudo("GET /evil", "/hit/a"),
+			"blank in authority":   {":method", "GET", ":scheme", "https", ":authority", "a b", ":path", "/hit/a"},
+			"path without /":       pseudo("GET", "hit/a"),
+			"repeated pseudo":      append(pseudo("GET", "/hit/a"), ":path", "/hit/b"),
+			"pseudo behind others": {":method", "GET", ":scheme", "https", "x", "1", ":path", "/hit/a"},
+			"unknown pseudo":       append(pseudo("GET", "/hit/a"), ":status", "200"),
+			"connection":           append(pseudo("GET", "/hit/a"), "connection", "close"),
+			"transfer-encoding":    append(pseudo("GET", "/hit/a"), "transfer-encoding", "chunked"),
+			"te":                   append(pseudo("GET", "/hit/a"), "te", "gzip"),
+			"two hosts":            append(pseudo("GET", "/hit/a"), "host", "evil.example"),
+			"length of no body":    append(pseudo("POST", "/put"), "content-length", "5"),
+			"two lengths":          append(pseudo("POST", "/put"), "content-length", "0", "content-length", "1"),
+			"signed length":        append(pseudo("POST", "/put"), "content-length", "+0"),
+		} {
+			p.must(p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, EndHeaders: true, EndStream: true,
+				BlockFragment: p.fields(fields...)}))
+			if h := p.hear(id, true); h.reset != http2.ErrCodeProtocol {
+				t.Errorf("%s: %+v", name, h)
+			}
+			id += 2
+		}
+		p.ask(id, "POST", "/put", false, "content-length", "3")
+		p.must(p.WriteData(id, true, []byte("four")))
+		if h := p.hear(id, true); h.reset != http2.ErrCodeProtocol {
+			t.Errorf("a longer body: %+v", h)
+		}
+		id += 2
+		for _, size := range []int{100, 9000} { // of two fields
+			p.ask(id, "GET", "/hit/a", true, "x", strings.Repeat("x", size), "y", strings.Repeat("y", size))
+			want := map[int]string{100: "200", 9000: "431"}[size]
+			if h := p.hear(id, true); h.status != want {
+				t.Errorf("two fields of %d bytes: %+v, want %s", size, h, want)
+			}
+			id += 2
+		}
+	})
+}
+
+// TestH2_WindowsAreKept: nothing is sent beyond them, and all that fits.
+func TestH2_WindowsAreKept(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		for _, path := range []string{"/hit/200000:a", "/miss/200000:a", "/full/200000:a"} {
+			p := s.dial(t, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 10})
+			p.ask(1, "GET", path, true)
+			got := ""
+			for len(got) < 10 {
+				f, err := p.ReadFrame()
+				p.must(err)
+				if d, ok := f.(*http2.DataFrame); ok {
+					got += string(d.Data())
+				}
+			}
+			// Other streams are answered meanwhile, as far as their windows go.
+			p.ask(3, "GET", "/hit/b", true)
+			p.want(3, "200", "/hit/b")
+			if len(got) != 10 {
+				t.Fatalf("%s: %d bytes with a window of 10", path, len(got))
+			}
+			p.must(p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20}))
+			p.must(p.WriteWindowUpdate(0, 1<<20))
+			h := p.hear(1, false)
+			if got+h.body != bodyOf(path) {
+				t.Errorf("%s: %d bytes, want 200,000", path, len(got)+len(h.body))
+			}
+		}
+	})
+}
+
+// TestH2_ResetsEndHandlers, and so does the end of the connection.
+func TestH2_ResetsEndHandlers(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		p := s.dial(t)
+		p.ask(1, "GET", "/slow", true)
+		<-s.entered
+		p.must(p.WriteRSTStream(1, http2.ErrCodeCancel))
+		<-s.canceled
+		p.ask(3, "GET", "/slow", true)
+		<-s.entered
+		_ = p.nc.Close()
+		<-s.canceled
+		eventually(t, "the connection is forgotten", func() bool { return s.server.Stats().Open == 0 })
+	})
+}
+
+// TestH2_CutAnswersAreReset: an answer that its handler does not finish is no whole one.
+func TestH2_CutAnswersAreReset(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		p := s.dial(t)
+		p.ask(1, "GET", "/panic", true)
+		if h := p.hear(1, true); h.reset != http2.ErrCodeInternal || h.body != "beg" {
+			t.Errorf("%+v", h)
+		}
+		p.ask(3, "GET", "/hit/a", true)
+		p.want(3, "200", "/hit/a")
+	})
+}
+
+// TestH2_ShutdownFinishesWhatWasBegun and says that the connection ends.
+func TestH2_ShutdownFinishesWhatWasBegun(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		p, idle := s.dial(t), s.dial(t)
+		p.ask(1, "GET", "/slow", true)
+		<-s.entered
+		idle.ask(1, "GET", "/hit/a", true)
+		idle.want(1, "200", "/hit/a")
+		done := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
+			defer cancel()
+			done <- s.stop(ctx)
+		}()
+		if h := idle.hear(3, true); h.goAway != http2.ErrCodeNo || !h.closed {
+			t.Errorf("an idle connection: %+v", h)
+		}
+		close(s.release)
+		h := p.hear(1, true)
+		if h.status != "200" || h.body != "slow" || h.goAway != http2.ErrCodeNo {
+			t.Errorf("the answer that was begun: %+v", h)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestH2_ManyClientsAtOnce: every answer is that of its own request.
+func TestH2_ManyClientsAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		var all sync.WaitGroup
+		for n := range 8 {
+			all.Go(func() {
+				c := s.client(t)
+				var some sync.WaitGroup
+				for m := range 10 {
+					some.Go(func() { askMany(t, c, "https://"+s.addr, fmt.Sprint(n, "-", m)) })
+				}
+				some.Wait()
+			})
+		}
+		all.Wait()
+	})
+}
+
+func askMany(t *testing.T, c *http.Client, url, name string) {
+	kinds := []string{"hit", "miss", "again", "full", "put"}
+	for i := range 30 {
+		kind := kinds[i%len(kinds)]
+		path := fmt.Sprintf("/%s/%d:%s-%d", kind, 100+i*i*37, name, i)
+		if kind == "put" {
+			want := fmt.Sprintf("%d %08x", len(path), crc32.ChecksumIEEE([]byte(path)))
+			if _, got := do(t, c, "POST", url+"/put", strings.NewReader(path)); got != want {
+				t.Errorf("%s: %q, want %q", path, got, want)
+			}
+			continue
+		}
+		if _, got := do(t, c, "GET", url+path, nil); got != bodyOf(path) {
+			t.Errorf("%s: %.60q", path, got)
+		}
+	}
+}

@@ -1,0 +1,341 @@
+package h2_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/hotrow/hotrow/internal/httpserve/h2"
+	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/tlstest"
+	"github.com/hotrow/hotrow/internal/wire/http1"
+)
+
+const timeLimit = 60 * time.Second // of a busy machine
+
+// TestMain lets every test find whoever looks at a buffer that is not its own.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if flag.Lookup("test.bench").Value.String() == "" {
+		lane.PoisonBuffers()
+	}
+	os.Exit(m.Run())
+}
+
+// words answers GET /hit/NAME at once, /miss/NAME by a goroutine, /again/NAME by being
+// asked again, and hands all else over.
+type words struct{}
+
+func (words) Open(_ *lane.Conn, out []byte) []byte              { return out }
+func (words) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
+
+func (words) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+	var r http1.Request
+	n, v := r.Parse(in)
+	kind, _, _ := strings.Cut(strings.TrimPrefix(string(r.Path), "/"), "/")
+	switch {
+	case v == http1.HandOver:
+		return 0, out, lane.HandOver
+	case v != http1.Complete:
+		return len(in), http1.AppendRefusal(out, v, time.Now()), lane.Close
+	case kind == "hit" || kind == "again" && c.Data != nil:
+		c.Data = nil
+		return n, answer(out, &r), lane.More
+	case kind == "miss":
+		late := answer(nil, &r)
+		go c.Resume(late)
+		return n, out, lane.Parked
+	case kind == "again":
+		c.Data = true
+		go c.Resume(nil)
+		return 0, out, lane.Parked
+	}
+	return 0, out, lane.HandOver
+}
+
+func answer(out []byte, r *http1.Request) []byte {
+	body := bodyOf(string(r.Path))
+	out = http1.AppendHeader(http1.AppendStatus(out, 200), "Content-Type", "text/plain")
+	out = http1.AppendEnd(http1.AppendLength(out, len(body)))
+	if r.Head {
+		return out
+	}
+	return append(out, body...)
+}
+
+// bodyOf returns path, repeated to N bytes if its last part is "N:...".
+func bodyOf(path string) string {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	size, _, ok := strings.Cut(name, ":")
+	if n, err := strconv.Atoi(size); ok && err == nil {
+		return strings.Repeat(path, n/len(path)+1)[:n]
+	}
+	return path
+}
+
+// full answers what is handed over.
+type full struct{ entered, canceled, release chan struct{} }
+
+func (f *full) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch kind, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); kind {
+	case "put":
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "%d %08x", len(body), crc32.ChecksumIEEE(body))
+	case "unread":
+		_, _ = io.WriteString(w, "unread")
+	case "head":
+		_, _ = fmt.Fprintf(w, "%s %s %s %q %v", r.Method, r.Host, r.URL, r.Header["Cookie"], r.TLS != nil)
+	case "full", "hit": // hits, while the peer takes too little
+		_, _ = io.WriteString(w, bodyOf(r.URL.Path))
+	case "flow": // a megabyte, of which the handler holds nothing
+		for range 16 {
+			_, _ = w.Write(flow)
+		}
+	case "slow":
+		f.entered <- struct{}{}
+		select {
+		case <-r.Context().Done():
+			f.canceled <- struct{}{}
+		case <-f.release:
+			_, _ = io.WriteString(w, "slow")
+		}
+	case "panic":
+		_, _ = io.WriteString(w, "beg")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+var flow = make([]byte, 62_500)
+
+// A site is a server under test.
+type site struct {
+	*full
+	addr   string
+	trust  *tls.Config
+	server *lane.Server
+	visits *lane.Visits
+}
+
+// each runs a test over a loop and over goroutines.
+func each(t *testing.T, f func(t *testing.T, s *site)) {
+	for _, form := range []string{"loop", "goroutine"} {
+		t.Run("form="+form, func(t *testing.T) { f(t, open(t, lane.Config{Goroutines: form == "goroutine"})) })
+	}
+}
+
+func open(t testing.TB, c lane.Config) *site {
+	t.Helper()
+	made := tlstest.New(t, "h2")
+	s := &site{
+		full:  &full{make(chan struct{}, 4096), make(chan struct{}, 4096), make(chan struct{})},
+		trust: &tls.Config{RootCAs: made.Pool(), ServerName: "localhost", NextProtos: []string{"h2"}},
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.addr = l.Addr().String()
+	quiet := slog.New(slog.DiscardHandler)
+	s.visits = lane.NewVisits(&http.Server{Handler: s.full, ErrorLog: slog.NewLogLogger(quiet.Handler(), 0)},
+		http1.Frame)
+	c.Proto, c.Full, c.HTTP2 = words{}, s.visits.Full, h2.New(words{})
+	c.TLS = &tls.Config{Certificates: []tls.Certificate{*made.Pair(t)}, NextProtos: []string{"h2"}}
+	if c.Grace == 0 {
+		c.Grace = 20 * time.Millisecond
+	}
+	if s.server, err = lane.Serve(l, c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
+		defer cancel()
+		if err := s.stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *site) stop(ctx context.Context) error {
+	return errors.Join(s.server.Shutdown(ctx), s.visits.Shutdown(ctx))
+}
+
+// get asks through net/http's client, over one connection.
+func (s *site) client(t testing.TB) *http.Client {
+	tr := &http.Transport{TLSClientConfig: s.trust.Clone(), ForceAttemptHTTP2: true}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: timeLimit}
+}
+
+// do returns the status and the body of an answer.
+func do(t testing.TB, c *http.Client, method, url string, body io.Reader) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err != nil || a.ProtoMajor != 2 {
+		t.Fatalf("%s %s: %s, %v", method, url, a.Proto, err)
+	}
+	return a.StatusCode, string(b)
+}
+
+// A peer speaks frames.
+type peer struct {
+	t  testing.TB
+	nc *tls.Conn
+	*http2.Framer
+	block bytes.Buffer
+	enc   *hpack.Encoder
+}
+
+// dial connects; after it settings and preface are sent.
+func (s *site) dial(t testing.TB, settings ...http2.Setting) *peer {
+	t.Helper()
+	nc, err := tls.Dial("tcp", s.addr, s.trust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = nc.Close() })
+	_ = nc.SetDeadline(time.Now().Add(timeLimit))
+	p := &peer{t: t, nc: nc, Framer: http2.NewFramer(nc, nc)}
+	p.enc = hpack.NewEncoder(&p.block)
+	p.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	if _, err := io.WriteString(nc, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	p.must(p.WriteSettings(settings...))
+	return p
+}
+
+func (p *peer) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// fields returns a header block, of "name", "value" pairs.
+func (p *peer) fields(pairs ...string) []byte {
+	p.block.Reset()
+	for i := 0; i < len(pairs); i += 2 {
+		p.must(p.enc.WriteField(hpack.HeaderField{Name: pairs[i], Value: pairs[i+1]}))
+	}
+	return p.block.Bytes()
+}
+
+// ask begins a stream.
+func (p *peer) ask(id uint32, method, path string, end bool, more ...string) {
+	p.t.Helper()
+	pairs := append([]string{":method", method, ":scheme", "https", ":authority", "localhost",
+		":path", path}, more...)
+	p.must(p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, EndHeaders: true, EndStream: end,
+		BlockFragment: p.fields(pairs...)}))
+}
+
+// A heard is what a stream or the connection has come to.
+type heard struct {
+	status string
+	body   string
+	reset  http2.ErrCode // of the stream; noCode: it was not
+	goAway http2.ErrCode // of the connection
+	closed bool
+}
+
+const noCode = http2.ErrCode(1 << 31)
+
+// hear reads until stream id has ended, or the connection. It answers settings and opens
+// windows for what has come, if windows says so.
+func (p *peer) hear(id uint32, windows bool) heard {
+	p.t.Helper()
+	h := heard{reset: noCode, goAway: noCode}
+	for {
+		f, err := p.ReadFrame()
+		if err != nil {
+			var late net.Error
+			if errors.As(err, &late) && late.Timeout() {
+				p.t.Fatalf("stream %d: nothing comes", id)
+			}
+			h.closed = true
+			return h
+		}
+		switch f := f.(type) {
+		case *http2.SettingsFrame:
+			if !f.IsAck() {
+				_ = p.WriteSettingsAck() // to a server that ends, perhaps
+			}
+		case *http2.GoAwayFrame:
+			h.goAway = f.ErrCode
+		case *http2.MetaHeadersFrame:
+			if f.StreamID == id {
+				h.status = f.PseudoValue("status")
+			}
+		case *http2.DataFrame:
+			if f.StreamID == id {
+				h.body += string(f.Data())
+			}
+			if n := uint32(len(f.Data())); windows && n > 0 {
+				_ = p.WriteWindowUpdate(0, n)
+				if !f.StreamEnded() {
+					_ = p.WriteWindowUpdate(f.StreamID, n)
+				}
+			}
+		case *http2.RSTStreamFrame:
+			if f.StreamID == id {
+				h.reset = f.ErrCode
+				return h
+			}
+		}
+		if fh := f.Header(); fh.StreamID == id && (fh.Type == http2.FrameData || fh.Type == http2.FrameHeaders) &&
+			fh.Flags.Has(http2.FlagDataEndStream) {
+			return h
+		}
+	}
+}
+
+// wantStream ends a test unless stream id is answered so.
+func (p *peer) want(id uint32, status, body string) {
+	p.t.Helper()
+	if h := p.hear(id, true); h.status != status || h.body != body {
+		p.t.Fatalf("stream %d: %s %.80q (reset %v, goaway %v, closed %v), want %s %.80q",
+			id, h.status, h.body, h.reset, h.goAway, h.closed, status, body)
+	}
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(timeLimit); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, timeLimit)
+		}
+	}
+}
