@@ -176,11 +176,7 @@ func (s *stream) read() bool {
 		case n > 0:
 			return true
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			if s.poked.Load() || s.tick() {
-				continue
-			}
-			if time.Now().Before(s.readBy) { // a poke that was heeded before it was over
-				s.setReadBy(s.readBy)
+			if s.poked.Load() || s.early() || s.tick() {
 				continue
 			}
 			if !s.srv.reaping.Load() {
@@ -243,6 +239,17 @@ func (s *stream) setReadBy(t time.Time) {
 		}
 	}
 	_ = s.nc.SetReadDeadline(t) // fails when the connection has, and so will Read
+}
+
+// early reports whether no deadline has passed, after a poke that was heeded before it was
+// over. It sets the deadline again.
+func (s *stream) early() bool {
+	now := time.Now()
+	if !s.readBy.After(now) || !s.tickAt.IsZero() && !s.tickAt.After(now) {
+		return false
+	}
+	s.setReadBy(s.readBy)
+	return true
 }
 
 // tick calls the protocol's Tick if it is time for it. It reports false when
