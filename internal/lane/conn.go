@@ -13,10 +13,6 @@ type Conn struct {
 	// Data is the protocol's own state of this connection.
 	Data any
 
-	// OneWay is set by Step, if ever, when what it has consumed gets no answer: nobody
-	// waits for the loop, which may let more come before it looks again.
-	OneWay bool
-
 	srv   *Server
 	proto Protocol
 	own   owner

@@ -210,11 +210,6 @@ func (l *loop) step(c *conn, in, out []byte) {
 		}
 	}
 	c.keep(in)
-	if c.OneWay {
-		l.posted = true
-	} else {
-		l.askedAt = l.tick
-	}
 	if next == Parked {
 		c.again = true
 		l.become(c, parked)

@@ -45,7 +45,6 @@ type loop struct {
 	doze   func(uintptr) bool
 	dozed  bool
 	slept  bool // before this turn: it had parked
-	posted bool // this turn has brought what gets no answer
 	mail   mailbox
 	spare  []letter
 	events [256]unix.EpollEvent
@@ -74,7 +73,6 @@ type loop struct {
 
 	now     time.Time
 	tick    int64
-	askedAt int64     // the tick at which what gets an answer had come last
 	cutAt   time.Time // when a connection's time had come last
 	napped  time.Time // or slept
 	yielded time.Time // or napped or slept
@@ -181,10 +179,6 @@ func (l *loop) over() bool {
 // once: within Read of the runtime's poller, which from before that look on notes that
 // there is something new, so that none is needed before the loop parks.
 func (l *loop) wait() {
-	if l.mayGather() {
-		rest(l.scope)
-		nonblock.Yield()
-	}
 	l.got = 0
 	if len(l.later) > 0 || l.wheel.at < l.tick && l.mayCut() > 0 {
 		l.got = nonblock.EpollNow(l.ep, l.events[:])
@@ -199,14 +193,6 @@ func (l *loop) wait() {
 		_ = l.raw.Read(l.poll)
 	}
 	l.mail.asleep.Store(false)
-}
-
-// mayGather reports whether nobody has waited for the loop lately, so that it lets others
-// have its processor once before it looks again. A client that posts one message after the
-// other then gets on with it, where it shares the processor: more come at once, and it pays
-// for fewer packets and wake-ups. Who waits for an answer would wait for those others.
-func (l *loop) mayGather() bool {
-	return l.posted && l.tick-l.askedAt > 1 && len(l.later) == 0 && !l.mail.full.Load()
 }
 
 // setAlarm sees to it that the loop wakes up for the wheel's next tick, if
@@ -236,7 +222,6 @@ func (l *loop) paused() bool { return l.listener != nil && l.listener.paused }
 //
 //go:noinline
 func (l *loop) clock() {
-	l.posted = false
 	l.now = time.Now()
 	l.tick = int64(l.now.Sub(l.srv.start) / tickLength)
 	if l.slept {

@@ -19,7 +19,7 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	c, s := lc.Data.(*conn), lc.Scope().(*scope)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	start, n, next, asked := len(out), 0, lane.More, false
+	start, n, next := len(out), 0, lane.More
 	for n < len(in) {
 		used, side, err := c.session.Next(in[n:], c.side, &s.event)
 		c.side, n = side, n+used
@@ -32,14 +32,12 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 			lc.Want(c.session.Want())
 			break
 		}
-		asked = asked || s.event.Type != gofast.EventPost
 		out = c.handle(s, &s.event, out)
 		if len(out)+len(c.side) >= lane.FlushSize {
 			next = lane.Flush
 			break
 		}
 	}
-	lc.OneWay = n > 0 && !asked && len(out) == start && len(c.side) == 0
 	c.launch(s.live)
 	if f.draining.Load() {
 		c.tellGoingAway()

@@ -3,7 +3,6 @@ package wirefront
 import (
 	"bytes"
 	"encoding/hex"
-	"slices"
 	"testing"
 	"time"
 
@@ -218,39 +217,5 @@ func check(t *testing.T, out []byte) {
 			t.Fatalf("the front sends %x: %v", out, err)
 		}
 		out = out[n:]
-	}
-}
-
-// TestStep_PostsAreOneWay, and nothing that somebody waits for is, nor a part of it.
-func TestStep_PostsAreOneWay(t *testing.T) {
-	set, _ := openSet(t)
-	for _, perf := range []bool{true, false} {
-		f := New(Options{Resources: set, Perf: perf})
-		t.Cleanup(f.Close)
-		warm(t, f, "depts", "10")
-		s := newStepper(t, f)
-		if s.conn.OneWay {
-			t.Error("the handshake is one-way")
-		}
-		post, err := s.client.AppendPost(nil, &gofast.Message{ID: 5000, Data: make([]byte, 500)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		hit := s.gets(1, rows.Get{Resource: "depts", Key: "10"})
-		miss := s.gets(1, rows.Get{Resource: "depts", Key: "40"})
-		for _, c := range []struct {
-			name string
-			in   []byte
-			want bool
-		}{
-			{"posts", slices.Concat(post, post), true}, {"a hit", hit, false},
-			{"a post and a part", slices.Concat(post, post[:100]), true}, {"a part", hit[:20], false},
-			{"a post and a hit", slices.Concat(post, hit), false},
-			{"a miss and a post", slices.Concat(miss, post), false}, {"a post", post, true},
-		} {
-			if s.step(c.in); s.conn.OneWay != c.want {
-				t.Errorf("perf %t, %s: one-way %t, want %t", perf, c.name, s.conn.OneWay, c.want)
-			}
-		}
 	}
 }
