@@ -163,9 +163,6 @@ func (c *conn) pump(out []byte) []byte {
 		s := c.blocked[0]
 		copy(c.blocked, c.blocked[1:])
 		c.blocked = c.blocked[:len(c.blocked)-1]
-		if s.reset {
-			continue
-		}
 		rest := s.out[s.sent:]
 		part := rest[:min(len(rest), http2.MaxPayload)]
 		n, grown := c.sendNow(s, part, s.outEnd && len(part) == len(rest), out)

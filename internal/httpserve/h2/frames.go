@@ -59,7 +59,7 @@ func (c *conn) takeFrame(f *http2.Frame, payload, out []byte) ([]byte, error) {
 			out = http2.AppendPong(out, payload)
 		}
 	case http2.WindowUpdate:
-		err = c.takeWindow(f, int64(http2.Number(f.Type, payload)))
+		err = c.takeWindow(f, http2.WindowGrowth(payload))
 	}
 	return c.streamError(out, err)
 }

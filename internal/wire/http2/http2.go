@@ -255,11 +255,7 @@ func EachSetting(payload []byte, f func(name uint16, value uint32) error) error 
 	return nil
 }
 
-// Number returns the 31 bits that the payload of WindowUpdate has, or the 32 of ResetStream.
-func Number(t FrameType, payload []byte) uint32 {
-	n := binary.BigEndian.Uint32(payload)
-	if t == WindowUpdate {
-		n &= MaxWindow
-	}
-	return n
+// WindowGrowth returns by how many bytes the payload of WindowUpdate lets a window grow.
+func WindowGrowth(payload []byte) int64 {
+	return int64(binary.BigEndian.Uint32(payload) & MaxWindow)
 }
