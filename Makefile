@@ -115,6 +115,10 @@ interop: ## clients of Redis and memcached in six languages, and a collector of 
 	scripts/interop-kv
 	scripts/interop-otel
 
+.PHONY: h2spec
+h2spec: ## h2spec against hotrow and net/http, as a table of what fails (make test runs it too)
+	$(GO) test ./cmd/hotrow -run '^TestServe_H2Spec$$' -count=1 -v
+
 .PHONY: stress
 stress: ## real databases under load and faults for STRESS (60s); no read may stay stale
 	$(GO) test ./internal/stress -run '^TestStress' -stress.duration=$(STRESS) -timeout 30m -v

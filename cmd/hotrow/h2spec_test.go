@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/tlstest"
+)
+
+// TestServe_H2Spec runs h2spec, the suite of HTTP/2's conformance, against the server and
+// against net/http: every case holds that is not one of deviations, and every one that
+// net/http passes.
+//
+//	make h2spec
+func TestServe_H2Spec(t *testing.T) {
+	program := h2spec(t)
+	ours := serveTLS(t, tlstest.New(t, "h2spec"))
+	theirs := httptest.NewUnstartedServer(http.HandlerFunc(reference))
+	theirs.EnableHTTP2 = true
+	theirs.Config.ErrorLog = log.New(io.Discard, "", 0)
+	theirs.StartTLS()
+	t.Cleanup(theirs.Close)
+	theirCases := conformance(t, program, theirs.URL, "/dept/10")
+	t.Run("over=tls", func(t *testing.T) {
+		held(t, program, ours.http, "/dept/10", theirCases)
+	})
+}
+
+// deviations are the cases that may fail, with the reason.
+var deviations = map[string]string{}
+
+// held fails a test unless the server at base passes what it has to.
+func held(t *testing.T, program, base, path string, theirs map[string]verdict) {
+	t.Helper()
+	ours := conformance(t, program, base, path)
+	for _, name := range failures(ours) {
+		if again := conformance(t, program, base, path, ours[name].section); !again[name].failed {
+			t.Logf("at the second attempt: %s", name) // h2spec waits for two seconds, of a busy machine
+			continue
+		}
+		reason, known := deviations[name]
+		switch {
+		case !theirs[name].failed:
+			t.Errorf("net/http passes, and the server fails: %s: %s", name, ours[name].why)
+		case !known:
+			t.Errorf("%s: %s", name, ours[name].why)
+		default:
+			t.Logf("%s: %s", name, reason)
+		}
+	}
+	t.Logf("of %d cases the server fails %d, net/http %d", len(ours), len(failures(ours)),
+		len(failures(theirs)))
+	if len(ours) < 140 || len(ours) != len(theirs) {
+		t.Errorf("%d cases have run here, and %d with net/http", len(ours), len(theirs))
+	}
+}
+
+// reference answers as the server does: a GET by some bytes, a POST when its body has come.
+func reference(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	_, _ = w.Write([]byte(`{"deptno":10,"dname":"ACCOUNTING"}`))
+}
+
+// h2spec builds the suite, once: it is in go's build cache.
+func h2spec(t *testing.T) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "-C", filepath.Join("..", "..", "interop", "h2spec"),
+		"tool", "-n", "github.com/summerwind/h2spec/cmd/h2spec")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("build h2spec: %v: %s", err, stderr.Bytes())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// A verdict is that of one case.
+type verdict struct {
+	section string // which runs it alone
+	failed  bool
+	why     string
+}
+
+// conformance runs the suite, or sections of it, and returns the verdicts by section and
+// title.
+func conformance(t *testing.T, program, base, path string, sections ...string) map[string]verdict {
+	t.Helper()
+	at, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := filepath.Join(t.TempDir(), "report.xml")
+	args := []string{"-S", "-j", report, "-h", host, "-p", port, "-P", path}
+	if at.Scheme == "https" {
+		args = append(args, "-t", "-k")
+	}
+	out, err := exec.CommandContext(t.Context(), program, append(args, sections...)...).CombinedOutput()
+	text, rerr := os.ReadFile(report) // it fails when a case does
+	if rerr != nil {
+		t.Fatalf("h2spec: %v, %v\n%s", err, rerr, out)
+	}
+	return verdicts(t, text)
+}
+
+// verdicts reads a report in JUnit's form.
+func verdicts(t *testing.T, text []byte) map[string]verdict {
+	t.Helper()
+	type message struct {
+		Text string `xml:",chardata"`
+	}
+	var report struct {
+		Cases []struct {
+			Section string   `xml:"package,attr"`
+			Title   string   `xml:"classname,attr"`
+			Failure *message `xml:"failure"`
+			Error   *message `xml:"error"`
+		} `xml:"testsuite>testcase"`
+	}
+	if err := xml.Unmarshal(text, &report); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]verdict{}
+	for _, c := range report.Cases {
+		v := verdict{section: c.Section}
+		for _, m := range []*message{c.Failure, c.Error} {
+			if m != nil {
+				v.failed, v.why = true, m.Text
+			}
+		}
+		all[c.Section+": "+c.Title] = v
+	}
+	return all
+}
+
+// failures returns the cases that have failed, in order.
+func failures(all map[string]verdict) (names []string) {
+	for name, v := range all {
+		if v.failed {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
