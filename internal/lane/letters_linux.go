@@ -11,12 +11,24 @@ func (l *loop) read() {
 		letters[i] = letter{}
 	}
 	l.spare = letters
-	for i, c := range l.dirty {
-		l.dirty[i] = nil
+}
+
+// pushesAtOnce is how many connections are sent their pushes in a turn of the loop. When
+// thousands are told of a change, those who ask for something wait for so many at most.
+const pushesAtOnce = 16
+
+// sendPushes sends what letters have put out, to some of those that it is for.
+func (l *loop) sendPushes() {
+	some := l.dirty[l.pushed:]
+	some = some[:min(len(some), pushesAtOnce)]
+	for i, c := range some {
+		some[i] = nil
 		c.dirty = false
 		l.turn(c)
 	}
-	l.dirty = l.dirty[:0]
+	if l.pushed += len(some); l.pushed == len(l.dirty) {
+		l.dirty, l.pushed = l.dirty[:0], 0
+	}
 }
 
 // obey does what one letter asks for. A connection that has ended in the
@@ -49,20 +61,10 @@ func (l *loop) obeyFor(c *conn, m *letter) {
 		l.resume(c, m.b, m.next)
 	case push:
 		unchanged(m.b, m.fd)
-		c.queued.Add(-int64(len(m.b))) // what stays in out is added by account
-		if !c.phase.in(served) {
-			return
+		if c.phase.in(served) {
+			l.putOut(c, m.b)
 		}
-		b := m.b
-		if c.secure != nil {
-			b, _ = l.seal(c, b) // an error stays, and ends the next flush
-		}
-		c.out = append(c.out, b...)
-		release(l.sealedOut)
-		if !c.dirty {
-			c.dirty = true
-			l.dirty = append(l.dirty, c)
-		}
+		c.queued.Add(-int64(len(m.b))) // what is in out has been added
 	case cut:
 		if !c.phase.in(borrowed) {
 			l.srv.count.cut.Add(1)
@@ -84,6 +86,24 @@ func (l *loop) obeyFor(c *conn, m *letter) {
 		if c.lent == m.lent {
 			l.drop(c)
 		}
+	}
+}
+
+// putOut puts a push behind c's output. It is sent at c's turn, or with an answer.
+func (l *loop) putOut(c *conn, b []byte) {
+	first := c.pending() == 0
+	if c.secure != nil {
+		b, _ = l.seal(c, b) // an error stays, and ends the next flush
+	}
+	c.out = append(c.out, b...)
+	release(l.sealedOut)
+	l.account(c)
+	if first {
+		l.arm(c)
+	}
+	if !c.dirty {
+		c.dirty = true
+		l.dirty = append(l.dirty, c)
 	}
 }
 

@@ -51,12 +51,13 @@ type loop struct {
 	got    int       // events of this turn
 	alarm  time.Time // when the runtime's poller gives up waiting
 
-	conns []*conn // by descriptor
-	open  int
-	busy  int     // parked or lent: other goroutines work for them
-	later []*conn // have more to do, but others come first
-	dirty []*conn // have output from letters
-	batch batch
+	conns  []*conn // by descriptor
+	open   int
+	busy   int     // parked or lent: other goroutines work for them
+	later  []*conn // have more to do, but others come first
+	dirty  []*conn // have output from letters; the first of them, pushed, have been sent theirs
+	pushed int
+	batch  batch
 
 	prefetcher Prefetcher // the protocol, if it is one
 
@@ -163,6 +164,7 @@ func (l *loop) work() {
 	}
 	l.serveBatch()
 	l.read()
+	l.sendPushes()
 	l.others()
 	if l.wheel.at < l.tick {
 		l.wheel.advance(l.tick, l.mayCut(), l.look)
@@ -180,7 +182,7 @@ func (l *loop) over() bool {
 // there is something new, so that none is needed before the loop parks.
 func (l *loop) wait() {
 	l.got = 0
-	if len(l.later) > 0 || l.wheel.at < l.tick && l.mayCut() > 0 {
+	if len(l.later) > 0 || len(l.dirty) > 0 || l.wheel.at < l.tick && l.mayCut() > 0 {
 		l.got = nonblock.EpollNow(l.ep, l.events[:])
 		return
 	}

@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,7 @@ type Tracker struct {
 
 	mu        sync.Mutex // guards what follows; before a shard's
 	all       map[*Tracked]struct{}
+	bcast     map[*Tracked]struct{} // those of all that hear of every key
 	following map[*resource.Resource]*following
 	gates     map[string]bool // of sources: whether they were fresh at the last look
 	stop      chan struct{}   // of the look at the gates; nil: nobody listens
@@ -60,14 +62,14 @@ type Tracker struct {
 // A trackShard is a part of the table: who has read each key.
 type trackShard struct {
 	mu    sync.Mutex // guards byKey; innermost
-	byKey map[string][]*Tracked
+	byKey map[string]*readers
 }
 
 func newTracker(s *Store) *Tracker {
 	t := &Tracker{store: s, seed: maphash.MakeSeed(), all: make(map[*Tracked]struct{}),
-		following: make(map[*resource.Resource]*following)}
+		bcast: make(map[*Tracked]struct{}), following: make(map[*resource.Resource]*following)}
 	for i := range t.shards {
-		t.shards[i].byKey = make(map[string][]*Tracked)
+		t.shards[i].byKey = make(map[string]*readers)
 	}
 	return t
 }
@@ -82,18 +84,15 @@ func (t *Tracker) Track(key string, c *Tracked) {
 	s := t.shard(key)
 	s.mu.Lock()
 	list := s.byKey[key]
-	if slices.Contains(list, c) {
-		s.mu.Unlock()
-		return
-	}
-	if list == nil {
+	switch {
+	case list == nil:
 		if t.keys.Add(1) > int64(t.store.Live().TrackingKeys) {
 			t.evict(s)
 		}
-	} else {
-		list = slices.DeleteFunc(list, func(o *Tracked) bool { return o.left.Load() })
+		s.byKey[strings.Clone(key)] = &readers{few: []*Tracked{c}}
+	case !list.has(c):
+		list.add(c)
 	}
-	s.byKey[strings.Clone(key)] = append(list, c)
 	s.mu.Unlock()
 }
 
@@ -103,7 +102,7 @@ func (t *Tracker) evict(s *trackShard) {
 		delete(s.byKey, key)
 		t.keys.Add(-1)
 		t.store.Go(func(context.Context) {
-			for _, c := range list {
+			for c := range list.all() {
 				t.tell(c, []string{key})
 			}
 		})
@@ -121,20 +120,22 @@ func (t *Tracker) take(key string, token resource.Token) []*Tracked {
 	if !ok {
 		return nil
 	}
-	var own []*Tracked
-	for i := 0; i < len(list); i++ {
-		if list[i].loops(key, token) {
-			own, list = append(own, list[i]), slices.Delete(list, i, i+1)
-			i--
+	told := make([]*Tracked, 0, list.len())
+	var own readers
+	for c := range list.all() {
+		if c.loops(key, token) {
+			own.add(c)
+		} else {
+			told = append(told, c)
 		}
 	}
-	t.put(s, key, own)
-	return list
+	t.put(s, key, &own)
+	return told
 }
 
 // put makes list those who have read a key of the table. s.mu is held.
-func (t *Tracker) put(s *trackShard, key string, list []*Tracked) {
-	if len(list) > 0 {
+func (t *Tracker) put(s *trackShard, key string, list *readers) {
+	if list.len() > 0 {
 		s.byKey[key] = list
 		return
 	}
@@ -148,11 +149,11 @@ func (t *Tracker) drop(key string, c *Tracked) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := s.byKey[key]
-	i := slices.Index(list, c)
-	if i >= 0 {
-		t.put(s, key, slices.Delete(list, i, i+1))
+	if list == nil || !list.remove(c) {
+		return false
 	}
-	return i >= 0
+	t.put(s, key, list)
+	return true
 }
 
 // forget empties the table.
@@ -173,6 +174,9 @@ func (t *Tracker) Join(l Listener, bcast bool, prefixes []string) *Tracked {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all[c] = struct{}{}
+	if bcast {
+		t.bcast[c] = struct{}{}
+	}
 	if t.stop == nil {
 		t.stop = make(chan struct{})
 		stop := t.stop
@@ -191,6 +195,7 @@ func (t *Tracker) Leave(c *Tracked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.all, c)
+	delete(t.bcast, c)
 	if len(t.all) > 0 || t.stop == nil {
 		return
 	}
@@ -203,24 +208,18 @@ func (t *Tracker) Leave(c *Tracked) {
 	t.forget()
 }
 
-// listeners returns who hears of changes now.
-func (t *Tracker) listeners(which func(*Tracked) bool) []*Tracked {
+// listeners returns who is in a set of t's now.
+func (t *Tracker) listeners(set map[*Tracked]struct{}) []*Tracked {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var list []*Tracked
-	for c := range t.all {
-		if which(c) {
-			list = append(list, c)
-		}
-	}
-	return list
+	return slices.Collect(maps.Keys(set))
 }
 
 // Flush tells everybody that any row may have changed.
 func (t *Tracker) Flush() {
 	t.forget()
 	t.flush.Add(1)
-	for _, c := range t.listeners(func(*Tracked) bool { return true }) {
+	for _, c := range t.listeners(t.all) {
 		c.l.Flush()
 	}
 }
@@ -234,7 +233,7 @@ func (t *Tracker) Changed(r *resource.Resource, keys []string, token resource.To
 			byListener[c] = append(byListener[c], key)
 		}
 	}
-	for _, c := range t.listeners(func(c *Tracked) bool { return c.bcast }) {
+	for _, c := range t.listeners(t.bcast) {
 		if !c.l.MayRead(r) {
 			continue
 		}
