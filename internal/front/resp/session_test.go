@@ -1,7 +1,6 @@
 package respfront
 
 import (
-	"crypto/tls"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -9,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/tlstest"
 )
 
 func TestHello_TellsWhatClientsGoBy(t *testing.T) {
@@ -225,12 +222,7 @@ func TestBounds_EndConnections(t *testing.T) {
 }
 
 func TestListeners_TLSAndUnixSockets(t *testing.T) {
-	made := tlstest.New(t, "resp")
-	pair := made.Pair(t)
-	s := newSite(t, func(_ *Options, l *kv.Listen) {
-		l.TLS = front.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
-	})
-	s.trust = &tls.Config{RootCAs: made.Pool(), ServerName: "localhost"}
+	s := newSecureSite(t)
 	c := s.dial()
 	for range 2 {
 		c.want("GET depts:10", bulk(dept10))

@@ -15,10 +15,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/tlstest"
 )
 
 func TestMain(m *testing.M) {
@@ -66,6 +68,18 @@ func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 		s.over.Close()
 		s.f.Close()
 	})
+	return s
+}
+
+// newSecureSite starts a site over TLS.
+func newSecureSite(t testing.TB) *site {
+	t.Helper()
+	made := tlstest.New(t, "resp")
+	pair := made.Pair(t)
+	s := newSite(t, func(_ *Options, l *kv.Listen) {
+		l.TLS = front.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
+	})
+	s.trust = &tls.Config{RootCAs: made.Pool(), ServerName: "localhost"}
 	return s
 }
 
