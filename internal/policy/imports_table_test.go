@@ -133,6 +133,10 @@ var house = []room{
 		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
 	},
 	{
+		dir:   "internal/apps",
+		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
+	},
+	{
 		dir: "internal/front/links",
 		knows: []string{"front", "httpserve", "httprule", "accesslog", "crew", "lane",
 			"links/clicklog", "wire/http1", "resource", "source", "row"},
