@@ -41,7 +41,7 @@ func (s *server) keyValueOptions(cfg *config.Config) kv.Options {
 		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
 		Tokens: func() bool { return s.tokens.Len() > 0 }, Open: s.cmd.Open,
 		Prefix: cfg.KV.Prefix, Separator: cfg.KV.Separator, Default: cfg.KV.Default,
-		Queries: keyQueries(cfg), Format: keyFormats[cfg.KV.Format],
+		Names: keyNames(cfg), Queries: keyQueries(cfg), Format: keyFormats[cfg.KV.Format],
 		Unsent: s.unsent, Access: s.access, Log: s.log,
 	}
 }
@@ -49,6 +49,17 @@ func (s *server) keyValueOptions(cfg *config.Config) kv.Options {
 // keyFormats are the formats of kv.format.
 var keyFormats = map[string]row.Format{
 	"json": row.FormatJSON, "msgpack": row.FormatMsgPack, "cbor": row.FormatCBOR,
+}
+
+// keyNames returns the names that keys have for resources, in place of their own.
+func keyNames(cfg *config.Config) map[string]string {
+	all := make(map[string]string)
+	for name, r := range cfg.Resources {
+		if r.KV.Name != "" {
+			all[name] = r.KV.Name
+		}
+	}
+	return all
 }
 
 // keyQueries returns the names of keys that ask for lists.

@@ -146,10 +146,40 @@ func (v *validator) keyValue() {
 	}
 	v.store()
 	v.kvQueries()
+	v.kvNames()
 	_, served := v.c.Resources[k.Default]
 	served = served || k.Default == StoreSource && v.c.StoresItems()
 	if k.Default != "" && !served && len(v.c.Resources) > 0 {
 		v.addf("kv.default", "there is no resource %q", k.Default)
+	}
+}
+
+// kvNames checks the names that keys have for resources.
+func (v *validator) kvNames() {
+	taken := make(map[string]string, len(v.c.Resources))
+	for name, r := range v.c.Resources {
+		if r != nil && r.KV.Name == "" {
+			taken[name] = name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.c.Resources)) {
+		r := v.c.Resources[name]
+		if r == nil || r.KV.Name == "" {
+			continue
+		}
+		at, n := "resources."+name+".kv.name", r.KV.Name
+		switch {
+		case strings.Contains(n, v.c.KV.Separator):
+			v.addf(at, "has the separator of keys in it: %q", v.c.KV.Separator)
+		case strings.ContainsFunc(n, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+			v.addf(at, "has a blank: keys of lines of text cannot have it")
+		case v.c.KV.Queries[n] != nil:
+			v.addf(at, "kv.queries has this name: rename one")
+		case taken[n] != "":
+			v.addf(at, "keys of resource %s have this name: rename one", taken[n])
+		default:
+			taken[n] = name
+		}
 	}
 }
 
@@ -176,6 +206,7 @@ func (v *validator) kvQueries() {
 // resourceKV checks which columns are the value of a key.
 func (v *validator) resourceKV(at string, r *Resource) {
 	k := r.KV
+	k.Name = "" // any resource may have one
 	if k == (ResourceKV{}) {
 		return
 	}

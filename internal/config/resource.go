@@ -30,9 +30,10 @@ type Resource struct {
 	HideSecrets bool `yaml:"-"`
 }
 
-// ResourceKV says what the value of a key is to the key-value protocols. Its members are
-// names of columns; "" for all: the value is the document.
+// ResourceKV says what keys and values are to the key-value protocols. All members but Name
+// are names of columns; "" for all: the value is the document.
 type ResourceKV struct {
+	Name  string `yaml:"name,omitempty"`  // of the resource in keys; "": its own
 	Field string `yaml:"field,omitempty"` // the value
 	Flags string `yaml:"flags,omitempty"` // what clients of memcached keep with it
 	CAS   string `yaml:"cas,omitempty"`   // another number after each change of the row

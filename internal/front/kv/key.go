@@ -17,6 +17,27 @@ func (o *Options) cut(key string) (name, rest string, ok bool) {
 	return strings.Cut(key, o.Separator)
 }
 
+// resourceOf returns the resource that a key's name is for. It reports false when that is
+// the own name of a resource that has another one in keys.
+func (o *Options) resourceOf(name string) (res string, ok bool) {
+	if len(o.named) == 0 {
+		return name, true
+	}
+	if res, ok = o.named[name]; ok {
+		return res, true
+	}
+	_, other := o.Names[name]
+	return name, !other
+}
+
+// nameOf returns the name that keys have for a resource.
+func (o *Options) nameOf(res string) string {
+	if name, ok := o.Names[res]; ok {
+		return name
+	}
+	return res
+}
+
 // plainNumber returns the digits of a number without the zeros in front of them: 010 is
 // 10. redis-benchmark's keys always have twelve digits.
 func plainNumber(text string) string {
@@ -34,7 +55,7 @@ func isNumber(t row.KeyType) bool {
 // AppendKey appends the key of a row of a resource, as clients say it.
 func (o *Options) AppendKey(dst []byte, resource string, key row.Key) []byte {
 	dst = append(dst, o.Prefix...)
-	dst = append(dst, resource...)
+	dst = append(dst, o.nameOf(resource)...)
 	dst = append(dst, o.Separator...)
 	return append(dst, key...)
 }

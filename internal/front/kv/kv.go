@@ -45,6 +45,9 @@ type Options struct {
 	Separator string // ":"
 	Default   string
 
+	// Names are those that keys have for resources, in place of their own.
+	Names map[string]string
+
 	// Format is the one of values that are documents.
 	Format row.Format
 
@@ -60,6 +63,8 @@ type Options struct {
 	Unsent *front.Unsent // bounds the answers that peers do not take. nil: one of its own
 	Access *accesslog.Log
 	Log    *slog.Logger // nil: discard
+
+	named map[string]string // Names the other way round
 }
 
 // withDefaults returns o with its zero fields filled in.
@@ -81,6 +86,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.named = make(map[string]string, len(o.Names))
+	for res, name := range o.Names {
+		o.named[name] = res
 	}
 	return o
 }

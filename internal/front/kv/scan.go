@@ -140,7 +140,11 @@ func (s *Store) walks(o *Options, q *Scan, from string) []*resource.Resource {
 	only := ""
 	if rest, ok := strings.CutPrefix(Literal(q.Match), o.Prefix); ok {
 		if name, _, whole := strings.Cut(rest, o.Separator); whole {
-			only = name
+			if own, served := o.resourceOf(name); served {
+				only = own
+			} else {
+				return nil
+			}
 		}
 	}
 	var list []*resource.Resource

@@ -92,8 +92,8 @@ func (s *Scope) settle(took time.Duration) {
 func (s *Scope) Find(key []byte) (res *Served, of row.Key, exact bool) {
 	text := row.Alias(key)
 	name, rest, ok := s.Live.cut(text)
-	if ok {
-		res = s.resource(name)
+	if own, served := s.Live.resourceOf(name); ok && served {
+		res = s.resource(own)
 	}
 	exact = res != nil
 	if res == nil && s.Live.Default != "" && s.Live.Queries[name] == nil {

@@ -56,8 +56,8 @@ type Change struct {
 func (o *Options) Find(key []byte) (*resource.Resource, row.Key) {
 	text := row.Alias(key)
 	name, rest, ok := o.cut(text)
-	if ok {
-		if r, known := o.Resources.Lookup(name); known {
+	if own, served := o.resourceOf(name); ok && served {
+		if r, known := o.Resources.Lookup(own); known {
 			return r, row.Key(rest)
 		}
 	}
