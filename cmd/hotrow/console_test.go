@@ -103,6 +103,7 @@ func TestConsole_LooksAtADocument(t *testing.T) {
 	dbtest.SQLiteShell(t, file, "UPDATE word SET de = 'Hof' WHERE id = 1")
 	r.shows("/word/1", "Hof", 2*time.Second)
 	look("/word/2", "look", "any row of the resource may be meant") // there is no change log
+	look("/word?limit=1", "look", "it is a page of all rows")
 	look("/nope/1", "look", "no such resource")
 	look("/word/abc", "look", "not a key")
 	tab.Screenshot("console/inspect")

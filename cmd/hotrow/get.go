@@ -17,8 +17,9 @@ import (
 )
 
 type getCmd struct {
-	Document string `arg:"" help:"RESOURCE/KEY."`
-	Explain  bool   `help:"Say where the answer came from and how long it took."`
+	Document string `arg:"" help:"RESOURCE/KEY, or a list: RESOURCE?QUERY."`
+	Explain  bool   `help:"Say where the answer came from; of a list, what memory has of it."`
+	Ops      string `default:"http://127.0.0.1:8081" env:"HOTROW_OPS" help:"Where ops listens."`
 	Server   string `default:"http://127.0.0.1:8080" env:"HOTROW_URL" help:"The running server."`
 	Token    string `env:"HOTROW_TOKEN" help:"A bearer token."`
 	Direct   string `placeholder:"URL|FILE" help:"Read this database or configuration instead."`
@@ -31,6 +32,9 @@ type getCmd struct {
 func (c *getCmd) Run(p *program) error {
 	if c.Direct != "" {
 		return c.direct(p)
+	}
+	if name, _, _ := strings.Cut(c.Document, "?"); c.Explain && isList(name) {
+		return c.explainList(p)
 	}
 	address := strings.TrimRight(c.Server, "/") + "/" + strings.TrimPrefix(c.Document, "/")
 	req, err := http.NewRequestWithContext(p.ctx, http.MethodGet, address, nil)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
@@ -16,14 +17,20 @@ import (
 // inspectedBody is how many bytes of a document an inspection shows.
 const inspectedBody = 4 << 10
 
-// inspect says what is kept of a document; compare reads it from the database as well.
+// inspect says what is kept of a document, or of a list; compare reads the document from
+// the database as well.
 func (s *server) inspect(ctx context.Context, t ops.Target, compare bool) (ops.Inspection, error) {
+	var raw string
+	t.Path, raw, _ = strings.Cut(t.Path, "?")
 	r, key, err := s.target(t)
-	if err == nil && key == nil {
-		err = fmt.Errorf("%w: name a document, such as /%s/KEY", ops.ErrKey, r.Name())
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return ops.Inspection{}, err
+	case key == nil && compare:
+		return ops.Inspection{}, fmt.Errorf("%w: name a document, such as /%s/KEY", ops.ErrKey,
+			r.Name())
+	case key == nil:
+		return s.inspectList(ctx, r, raw)
 	}
 	in := ops.Inspection{Path: httpfront.DocumentPath(r.Name(), *key, len(r.KeyType()))}
 	if in.Kept, err = r.Kept(*key); err != nil {

@@ -16,6 +16,9 @@ var (
 
 	// ErrKey is the error of a key that no row of the resource can have.
 	ErrKey = errors.New("not a key of the resource")
+
+	// ErrQuery is the error of what asks for no list of the resource.
+	ErrQuery = errors.New("not a list of the resource")
 )
 
 // serveFeed and serveCache copy the lists, so that an empty one is [] and not

@@ -103,9 +103,10 @@ const (
 	numMetrics
 )
 
-const listsHelp = "Requests for lists: hit, or why memory had no answer: absent, " +
+const listsHelp = "Requests for lists: hit, or why memory had no answer: absent, evicted, " +
 	"moved (a change), dirty (one that is not settled), bypass (it was not to answer). " +
-	"once and too_large: lists not kept; unchanged: lists read again and found as they were."
+	"once, too_large and discarded (a change came): lists that were read and not kept; " +
+	"unchanged: lists read again and found as they were."
 
 const listTemplatesHelp = "Sets of columns by whose values lists are told apart."
 

@@ -7,20 +7,53 @@ import (
 	"net/url"
 )
 
-// An Inspection says what is kept of one document, and why.
+// An Inspection says what is kept of one document, or one list, and why.
 type Inspection struct {
-	Path     string   `json:"path"`            // as a request names the document
-	Kept     bool     `json:"kept"`            // memory or disk would answer a request
-	Where    string   `json:"where,omitempty"` // memory, disk
-	Row      bool     `json:"row"`             // there is a row; else that there is none is kept
-	Stale    bool     `json:"stale,omitempty"` // it would be flagged
-	Position string   `json:"position,omitempty"`
-	Lag      Seconds  `json:"lag"`
-	Bytes    int      `json:"bytes,omitempty"`
-	ETag     string   `json:"etag,omitempty"`
-	Body     string   `json:"body,omitempty"`     // JSON, shortened
-	Change   *Change  `json:"change,omitempty"`   // of the row, the last; none: nothing follows it
-	Database *Compare `json:"database,omitempty"` // when it was asked for
+	Path     string    `json:"path"`            // as a request names it
+	List     *KeptList `json:"list,omitempty"`  // what follows is of a list as well
+	Kept     bool      `json:"kept"`            // memory or disk would answer a request
+	Where    string    `json:"where,omitempty"` // memory, disk
+	Row      bool      `json:"row"`             // there is a row; else that there is none is kept
+	Stale    bool      `json:"stale,omitempty"` // it would be flagged
+	Position string    `json:"position,omitempty"`
+	Lag      Seconds   `json:"lag"`
+	Bytes    int       `json:"bytes,omitempty"`
+	ETag     string    `json:"etag,omitempty"`
+	Body     string    `json:"body,omitempty"`     // JSON, shortened
+	Change   *Change   `json:"change,omitempty"`   // of the row, the last; none: nothing follows it
+	Database *Compare  `json:"database,omitempty"` // when it was asked for
+}
+
+// A KeptList is what memory has of a list, and what that depends on.
+type KeptList struct {
+	Key     string `json:"key"`              // the query as all of its spellings are read
+	State   string `json:"state"`            // what memory would do: hit, or the cause of a miss
+	Why     string `json:"why"`              // that in words
+	Spelled bool   `json:"spelled"`          // found by its bytes, without being parsed
+	Precise bool   `json:"precise"`          // a change of rows that it does not find leaves it
+	Coarse  string `json:"coarse,omitempty"` // why any change of its table counts
+	Rows    int    `json:"rows,omitempty"`   // of what is kept, good or not
+	Clock   uint64 `json:"clock,omitempty"`  // of words, when that was read
+
+	Classes   []string   `json:"classes,omitempty"`   // of rows that can change the answer
+	Words     []ListWord `json:"words,omitempty"`     // that what is kept depends on
+	Guard     string     `json:"guard,omitempty"`     // what lets the database answer
+	Documents []ListKey  `json:"documents,omitempty"` // of a list that is made of kept documents
+}
+
+// A ListWord is one word that a list depends on. It is good while its stamp is not above
+// the list's clock and no unsettled change keeps it.
+type ListWord struct {
+	Name      string `json:"name"`
+	Stamp     uint64 `json:"stamp"`
+	Unsettled int    `json:"unsettled,omitempty"`
+	State     string `json:"state"` // still, moved, dirty
+}
+
+// A ListKey is one document of a list.
+type ListKey struct {
+	Path string `json:"path"`
+	Kept bool   `json:"kept"`
 }
 
 // A Change is the last change of a document that the feed has told of.
@@ -39,7 +72,7 @@ type Compare struct {
 	Took Seconds `json:"took"`
 }
 
-// serveInspect answers what is kept of the document that the query names.
+// serveInspect answers what is kept of the document, or the list, that the query names.
 func serveInspect(w http.ResponseWriter, r *http.Request,
 	inspect func(context.Context, Target, bool) (Inspection, error),
 ) {
@@ -60,7 +93,7 @@ func serveInspect(w http.ResponseWriter, r *http.Request,
 		writeJSON(w, in)
 	case errors.Is(err, ErrNoResource):
 		writeText(w, http.StatusNotFound, err.Error()+"\n")
-	case errors.Is(err, ErrKey):
+	case errors.Is(err, ErrKey), errors.Is(err, ErrQuery):
 		writeText(w, http.StatusBadRequest, err.Error()+"\n")
 	default:
 		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")

@@ -167,11 +167,13 @@ func (e *emitter) resource(r *Resource) {
 	e.value(cacheability, r.Cacheability, r.Name)
 	e.value(cacheLists, float64(r.Lists.Hits), r.Name, "hit")
 	e.value(cacheLists, float64(r.Lists.Absent), r.Name, "absent")
+	e.value(cacheLists, float64(r.Lists.Evicted), r.Name, "evicted")
 	e.value(cacheLists, float64(r.Lists.Moved), r.Name, "moved")
 	e.value(cacheLists, float64(r.Lists.Dirty), r.Name, "dirty")
 	e.value(cacheLists, float64(r.Lists.Bypassed), r.Name, "bypass")
 	e.value(cacheLists, float64(r.Lists.Once), r.Name, "once")
 	e.value(cacheLists, float64(r.Lists.TooLarge), r.Name, "too_large")
+	e.value(cacheLists, float64(r.Lists.Discarded), r.Name, "discarded")
 	e.value(cacheLists, float64(r.Lists.Unchanged), r.Name, "unchanged")
 	if r.Warm != nil {
 		e.value(warmKeys, float64(r.Warm.Keys), r.Name)

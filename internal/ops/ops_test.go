@@ -301,7 +301,8 @@ func TestFeedAndCache_AreJSON(t *testing.T) {
 			"lookups":[{"tier":"memory","hit":7,"miss":2,"stale":1,"negative":1}],
 			"fills":{"stored":2,"discarded":1,"collapsed":4,"error":1,"written":0},
 			"invalidations":{"feed":3,"write":2,"admin":1,"gap":1},"cacheability":0.75,"bypass":0,"watchers":0,
-			"lists":{"hits":0,"absent":0,"moved":0,"dirty":0,"bypass":0,"once":0,"too_large":0,"unchanged":0}}]}`},
+			"lists":{"hits":0,"absent":0,"evicted":0,"discarded":0,
+			"moved":0,"dirty":0,"bypass":0,"once":0,"too_large":0,"unchanged":0}}]}`},
 	}
 	for _, tt := range tests {
 		resp, body := ask(h, "GET", tt.path)

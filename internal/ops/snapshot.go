@@ -126,13 +126,15 @@ type Resource struct {
 // Lists are requests for lists, by what memory had, and those that were not kept.
 type Lists struct {
 	Hits     uint64 `json:"hits"`
-	Absent   uint64 `json:"absent"` // it was not in memory
-	Moved    uint64 `json:"moved"`  // it had changed
-	Dirty    uint64 `json:"dirty"`  // a change of it was not settled
-	Bypassed uint64 `json:"bypass"` // memory was not to answer
-	Once     uint64 `json:"once"`   // not kept: it was asked for once
+	Absent   uint64 `json:"absent"`  // it was not in memory
+	Evicted  uint64 `json:"evicted"` // it was, and others needed its room
+	Moved    uint64 `json:"moved"`   // it had changed
+	Dirty    uint64 `json:"dirty"`   // a change of it was not settled
+	Bypassed uint64 `json:"bypass"`  // memory was not to answer
+	Once     uint64 `json:"once"`    // not kept: it was asked for once
 	TooLarge uint64 `json:"too_large"`
 
+	Discarded uint64 `json:"discarded"` // not kept: a change came while it was read
 	Unchanged uint64 `json:"unchanged"` // read again, and found as they were
 }
 

@@ -145,3 +145,16 @@ func (t *Table) equals(term *Term) []Value {
 	}
 	return nil
 }
+
+// Blurred returns the columns that the filters restrict to values, but that make no classes:
+// a change does not tell them, or values that are equal may be spelled differently.
+func (q *Query) Blurred() []string {
+	var names []string
+	q.mentionsTerm(func(t *Term) {
+		c := &q.Table.Columns[t.Column]
+		if t.isEquality() && !c.Classed && !slices.Contains(names, c.Name) {
+			names = append(names, c.Name)
+		}
+	})
+	return names
+}

@@ -89,17 +89,24 @@ func (q *Query) isTail(i int) bool {
 }
 
 // mentions reports whether a comparison is of a column that is so.
-func (q *Query) mentions(so func(column int) bool) bool {
-	var in func(terms []Term) bool
-	in = func(terms []Term) bool {
-		return slices.ContainsFunc(terms, func(t Term) bool {
-			if t.Op >= And {
-				return in(t.Terms)
+func (q *Query) mentions(so func(column int) bool) (found bool) {
+	q.mentionsTerm(func(t *Term) { found = found || so(t.Column) })
+	return found
+}
+
+// mentionsTerm calls each for every comparison.
+func (q *Query) mentionsTerm(each func(*Term)) {
+	var in func(terms []Term)
+	in = func(terms []Term) {
+		for i := range terms {
+			if terms[i].Op >= And {
+				in(terms[i].Terms)
+			} else {
+				each(&terms[i])
 			}
-			return so(t.Column)
-		})
+		}
 	}
-	return in(q.Where)
+	in(q.Where)
 }
 
 // Wanted returns the columns of an index by which the query would be Indexed: those of

@@ -143,11 +143,7 @@ func (r *listRoot) class(u *upstream, c *query.Class) (fresh.Class, bool) {
 	if tm == nil {
 		return fresh.Class{}, false
 	}
-	cells := make(source.Tuple, len(c.Columns))
-	for i, v := range c.Values {
-		cells[i] = source.Cell{Column: c.Columns[i], Text: v.Text, Null: v.Null}
-	}
-	key, ok := cells.Values(tm.Columns)
+	key, ok := cellsOf(c.Columns, c.Values).Values(tm.Columns)
 	return fresh.Class{Table: r.table.words, Template: tm, Key: key}, ok
 }
 

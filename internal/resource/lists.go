@@ -128,7 +128,11 @@ func (f *form) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
 	slot := f.kept.get(key)
 	c := &f.r.counts.lists
 	if slot == nil {
-		c.unknown.Add(1)
+		if f.kept.fate(key) == evicted {
+			c.evicted.Add(1)
+		} else {
+			c.unknown.Add(1)
+		}
 		return nil
 	}
 	l, cause := slot.good(at)
@@ -306,8 +310,10 @@ func (f *form) finishList(
 	case list.refused != nil:
 	case list.Doc.Size() > maxKeptList || int64(list.Doc.Size()) > f.kept.budget/8:
 		c.tooLarge.Add(1)
+		f.kept.note(key, tooLarge)
 	case !f.kept.again(key):
 		c.once.Add(1)
+		f.kept.note(key, onceAsked)
 	default:
 		store = func(copied *fresh.Copy) {
 			list.copy = copied
@@ -320,6 +326,10 @@ func (f *form) finishList(
 	}
 	l.With = list
 	f.lists.FinishList(l, list.Doc, nil, found, store)
+	if store != nil && !l.Stored() {
+		c.discarded.Add(1)
+		f.kept.note(key, discarded)
+	}
 }
 
 // pack makes a List of what was found.
@@ -359,14 +369,16 @@ func (r *Resource) AskListCopy(l *List, c row.Coding) {
 
 // listCounts count answers with lists; those of event loops are in their tallies.
 type listCounts struct {
-	hits, moved, dirty, unknown, bypassed, once, tooLarge, unchanged atomic.Uint64
+	hits, moved, dirty, unknown, evicted, bypassed atomic.Uint64 // requests
+	once, tooLarge, discarded, unchanged           atomic.Uint64 // reads
 }
 
 func (c *listCounts) snapshot(onLoops uint64) ListCounts {
 	return ListCounts{
 		Hits: c.hits.Load() + onLoops, Absent: c.unknown.Load(), Moved: c.moved.Load(),
 		Dirty: c.dirty.Load(), Bypassed: c.bypassed.Load(), Once: c.once.Load(),
-		TooLarge: c.tooLarge.Load(), Unchanged: c.unchanged.Load(),
+		TooLarge: c.tooLarge.Load(), Unchanged: c.unchanged.Load(), Evicted: c.evicted.Load(),
+		Discarded: c.discarded.Load(),
 	}
 }
 

@@ -28,6 +28,9 @@ const (
 	// onceSlots is of how many lists it is remembered that they were asked for once.
 	onceSlots = 1 << 16
 
+	// fateSlots is of how many lists that are not kept it is remembered why.
+	fateSlots = 1 << 14
+
 	// evictSample is among how many lists the one that was used least lately goes.
 	evictSample = 8
 )
@@ -77,6 +80,7 @@ type listStore struct {
 	seed   maphash.Seed
 	raw    []bucket // a power of two
 	once   []atomic.Uint32
+	fates  []atomic.Uint32
 
 	mu    sync.Mutex // guards what follows; innermost
 	slots map[listKey]*listSlot
@@ -91,6 +95,7 @@ func newListStore(budget int64) *listStore {
 	return &listStore{
 		budget: budget, seed: maphash.MakeSeed(), slots: make(map[listKey]*listSlot),
 		raw: make([]bucket, 1<<bits.Len64(uint64(n-1))), once: make([]atomic.Uint32, onceSlots),
+		fates: make([]atomic.Uint32, fateSlots),
 	}
 }
 
@@ -160,6 +165,36 @@ func (s *listStore) again(key listKey) bool {
 	return at.Swap(mark) == mark
 }
 
+// A fate says why a list is not kept.
+type fate uint8
+
+// The fates.
+const (
+	unheard   fate = iota // it was not asked for, or that is forgotten
+	onceAsked             // it was missed for the first time
+	tooLarge              // it is larger than a list that is kept may be
+	discarded             // a change came while it was read
+	evicted               // others needed its room
+	differed              // another answer to its question was of another state
+)
+
+const fateBits = 1<<3 - 1
+
+// note remembers why a list is not kept, for a while.
+func (s *listStore) note(key listKey, why fate) {
+	h := s.hash(key.form, key.format, key.text)
+	s.fates[h>>32%fateSlots].Store(uint32(h)&^fateBits | uint32(why))
+}
+
+// fate returns why a list is not kept.
+func (s *listStore) fate(key listKey) fate {
+	h := s.hash(key.form, key.format, key.text)
+	if v := s.fates[h>>32%fateSlots].Load(); v&^fateBits == uint32(h)&^fateBits {
+		return fate(v & fateBits)
+	}
+	return unheard
+}
+
 // put keeps a list, and lets others go to stay within the bound.
 func (s *listStore) put(key listKey, l *List, now int64) *listSlot {
 	size := l.size(key)
@@ -199,6 +234,7 @@ func (s *listStore) evict(keep *listSlot) bool {
 		return false
 	}
 	s.remove(worst)
+	s.note(worst.key, evicted)
 	s.evicted.Add(1)
 	return true
 }
@@ -234,6 +270,7 @@ func (s *listStore) agree(form uint32, l *fresh.Lease, doc *row.Document, stored
 		}
 		if held := slot.list.Load(); held != nil && !fresh.Alike(held.Doc, doc) {
 			s.remove(slot)
+			s.note(slot.key, differed)
 		}
 	}
 }

@@ -69,9 +69,10 @@ type ResourceStats struct {
 
 // ListCounts count requests for lists, by what memory had, and those that were not kept.
 type ListCounts struct {
-	Hits, Absent, Moved, Dirty, Bypassed uint64
-	Once, TooLarge                       uint64
-	Unchanged                            uint64 // read again, and found as they were
+	Hits, Absent, Evicted, Moved, Dirty, Bypassed uint64
+	Once, TooLarge                                uint64
+	Discarded                                     uint64 // a change came while they were read
+	Unchanged                                     uint64 // read again, and found as they were
 }
 
 // SourceStats is a snapshot of one source.

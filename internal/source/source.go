@@ -80,6 +80,20 @@ type Plan interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
+// A Guarded is a Plan that refuses queries which would read many more rows than they find.
+type Guarded interface {
+	// Guard says whether it would refuse a query, by what is known already.
+	Guard(q *query.Query) Guard
+}
+
+// A Guard is why a query is admitted, or refused.
+type Guard struct {
+	Known   bool       // what follows; else no query has asked for the table's indexes yet
+	Small   bool       // the table has so few rows that every query is admitted
+	Indexes [][]string // the columns of the index that finds its rows, or of all that do together
+	Hint    string     // what would admit it; "" where an index does
+}
+
 // A Spec is a resource as configured, before it has met the database.
 type Spec struct {
 	Name      string   // of the resource, for errors

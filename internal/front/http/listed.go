@@ -46,7 +46,7 @@ func (c *call) page(q *question, l *listQuery) (*answer, error) {
 		p.after = &k
 	}
 	return c.keptOrRead(q, limit, &resource.ListAsk{After: p.after, Limit: limit, Pack: p.pack,
-		Variant: p.format + "," + strconv.Itoa(p.limit),
+		Variant: pageVariant(p.format, p.limit),
 		Raw:     string(c.m.spelling(c.r, q.media)), Alone: l.format == ""})
 }
 

@@ -339,8 +339,22 @@
 
   // ---- one document ----
   const term = (dl, dt, dd) => dl.append(make('dt', dt), make('dd', dd));
+  const showList = (v, dl) => {
+    const l = v.list;
+    term(dl, 'list', v.path);
+    if (l.key) term(dl, 'key', l.key);
+    term(dl, 'memory', l.state + ': ' + l.why);
+    if (v.kept) term(dl, 'kept', l.rows + ' rows, ' + v.bytes + ' bytes, read at clock ' + l.clock);
+    if (l.coarse) term(dl, 'depends', 'on any row of its table: ' + l.coarse);
+    for (const c of l.classes || []) term(dl, 'depends', 'on ' + c);
+    for (const w of l.words || []) term(dl, 'word', w.name + ': clock ' + w.stamp + ', ' + w.state);
+    for (const d of l.documents || []) term(dl, 'document', d.path + (d.kept ? ': kept' : ': not kept'));
+    if (l.guard) term(dl, 'index', l.guard);
+    $('found').replaceChildren(dl);
+  };
   const showFound = (v) => {
     const dl = make('dl'), all = [dl];
+    if (v.list) return showList(v, dl);
     term(dl, 'document', v.path);
     term(dl, 'kept', v.kept ? v.where + (v.stale ? ', flagged as stale' : '') : 'no: the next request loads it');
     if (v.where === 'memory') {

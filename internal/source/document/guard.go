@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/source"
 )
 
 // A query that no index answers is not run where the table has this many rows or more.
@@ -42,21 +43,49 @@ func (p *Plan) Admit(ctx context.Context, c Conn, s *Selection) error {
 	if known.small || q.Indexed(known.indexes) {
 		return nil
 	}
+	return &query.Error{Code: query.CodeUnindexed,
+		Message: "no index of " + n.Table.ID() + " answers these filters and this order, and the" +
+			" table is large",
+		Hint: p.admits(q, n)}
+}
+
+// admits returns the statement that makes an index which answers q, or says that none does.
+func (p *Plan) admits(q *query.Query, n *Node) string {
 	wanted := q.Wanted()
+	if !q.Indexed([][]string{wanted}) {
+		return "no one index would: ask for equality, or for a range ordered by its column"
+	}
 	quoted := make([]string, len(wanted))
 	for i, name := range wanted {
 		quoted[i] = p.Dialect.Quote(name)
 	}
 	index := strings.Join(append(append([]string{n.Table.Name}, wanted...), "idx"), "_")
-	refused := &query.Error{Code: query.CodeUnindexed,
-		Message: "no index of " + n.Table.ID() + " answers these filters and this order, and the" +
-			" table is large",
-		Hint: fmt.Sprintf("CREATE INDEX %s ON %s (%s)", p.Dialect.Quote(index), n.Table.Into,
-			strings.Join(quoted, ", "))}
-	if !q.Indexed([][]string{wanted}) {
-		refused.Hint = "no one index would: ask for equality, or for a range ordered by its column"
+	return fmt.Sprintf("CREATE INDEX %s ON %s (%s)", p.Dialect.Quote(index), n.Table.Into,
+		strings.Join(quoted, ", "))
+}
+
+// Guard says by what is known of the table's indexes whether Admit refuses a query. It asks
+// the database nothing.
+func (p *Plan) Guard(q *query.Query) source.Guard {
+	known := p.lookup.Load()
+	if known == nil {
+		return source.Guard{}
 	}
-	return refused
+	g := source.Guard{Known: true, Small: known.small}
+	for _, x := range known.indexes {
+		if q.Indexed([][]string{x}) {
+			g.Indexes = [][]string{x}
+			break
+		}
+	}
+	switch {
+	case len(g.Indexes) > 0:
+	case q.Indexed(known.indexes): // each branch of a condition by another
+		g.Indexes = known.indexes
+	default:
+		g.Hint = p.admits(q, p.Root)
+	}
+	return g
 }
 
 // look asks the database how rows of a table can be found.

@@ -1,0 +1,208 @@
+package resource
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A ListState is what memory would do with a question for a list.
+type ListState string
+
+// The states: a hit, and why memory has no answer.
+const (
+	ListHit       ListState = "hit"
+	ListAbsent    ListState = "absent"    // it was not asked for lately
+	ListOnce      ListState = "once"      // it was read once; the next read is kept
+	ListTooLarge  ListState = "too_large" // see maxKeptList
+	ListDiscarded ListState = "discarded" // a change came while it was read
+	ListEvicted   ListState = "evicted"   // others needed its room
+	ListDiffered  ListState = "differed"  // another answer was of another state of its rows
+	ListMoved     ListState = "moved"     // a row changed that it depends on
+	ListDirty     ListState = "dirty"     // such a change is not settled yet
+	ListEpoch     ListState = "epoch"     // the feed may have missed something since
+	ListForgotten ListState = "forgotten" // by an operator, or with a definition
+	ListLagging   ListState = "lagging"   // the feed does not say that it is good
+	ListUnkept    ListState = "unkept"    // lists like it are never kept
+)
+
+// fates are the states of lists that are not in memory.
+var fates = [...]ListState{unheard: ListAbsent, onceAsked: ListOnce, tooLarge: ListTooLarge,
+	discarded: ListDiscarded, evicted: ListEvicted, differed: ListDiffered}
+
+// A ListExplanation says what memory has of a list, and why.
+type ListExplanation struct {
+	Key     string // which all spellings of the question have in common
+	Spelled bool   // the bytes that were given are found without being parsed
+	State   ListState
+	Unkept  string // why lists like it are not kept
+
+	Doc   *row.Document // that is in memory, good or not; nil: none
+	Rows  int
+	Token Token         // every change up to here is in the answer of a hit
+	Lag   time.Duration // how long ago the feed was known to be complete
+
+	Clock   uint64 // of words, when Doc was read
+	Words   []ListWord
+	Precise bool // Doc depends on classes of rows alone
+
+	Classes []ListClass // that bound what can change the answer
+	Coarse  string      // why it depends on all rows of its table; "": on Classes alone
+	Within  []ListTable // whose rows are in its documents
+
+	Guard *source.Guard // of the database's indexes; nil: none is needed
+}
+
+// A ListClass is a class of rows, as the question names it.
+type ListClass struct {
+	Columns []string
+	Values  []source.Cell
+	By      []string // the columns by which changes tell it; nil: none yet
+	Counts  bool     // from now on, and not once the changes under way are settled
+}
+
+// A ListTable is a table whose rows are within documents, and by which columns changes say
+// in whose; nil: any change counts.
+type ListTable struct {
+	Table   string
+	Columns []string
+}
+
+// A ListWord is a word that a list in memory depends on.
+type ListWord struct {
+	fresh.Word
+	TableName string        // of the word, or of its class
+	Class     []source.Cell // of WordClass: what the question names; nil: rows that were read
+}
+
+// ExplainList says what memory has of a list in a format, and why it would not answer.
+// It counts, keeps and loads nothing, and makes no list be told apart that was not.
+func (r *Resource) ExplainList(
+	ctx context.Context, ask *ListAsk, of row.Format,
+) (*ListExplanation, error) {
+	f := r.form.Load()
+	if f.plan == nil {
+		return nil, f.src.notReady()
+	}
+	ask, err := f.own(ask)
+	if err != nil {
+		return nil, err
+	}
+	f.src.awake(ctx)
+	at := f.src.asOf(monotonic())
+	key := listKey{f.number, of, ask.text()}
+	e := &ListExplanation{Key: ask.canonical(), Token: at.Token, Lag: at.Lag}
+	f.explainClasses(e, ask)
+	if g, ok := f.plan.(source.Guarded); ok && ask.Query != nil {
+		guard := g.Guard(ask.Query)
+		e.Guard = &guard
+	}
+	if e.Unkept = f.unkept(ask); e.Unkept != "" {
+		e.State = ListUnkept
+		return e, nil
+	}
+	slot := f.kept.get(key)
+	spelled := f.kept.spelled(f.number, of, ask.Raw)
+	e.Spelled = ask.Alone && slot != nil && spelled == slot
+	var l *List
+	if slot != nil {
+		l = slot.list.Load()
+	}
+	if l == nil {
+		e.State = fates[f.kept.fate(key)]
+		return e, nil
+	}
+	f.explainKept(e, l, &at, ask)
+	return e, nil
+}
+
+// canonical is the text of the question without what tells apart its answers' words.
+func (a *ListAsk) canonical() string {
+	plain := *a
+	plain.Variant = ""
+	return plain.text()
+}
+
+// unkept says why a list like ask is never kept; "" if it may be.
+func (f *form) unkept(ask *ListAsk) string {
+	switch {
+	case f.spec.TTL > 0:
+		return "the resource has a ttl: lists are kept only where a feed tells of changes"
+	case f.memory == nil:
+		return "the resource keeps nothing in memory"
+	case f.kept.budget == 0 || f.lists == nil:
+		return "there is no room for lists: see cache.memory"
+	case !f.src.followed.Load():
+		return "no feed tells of changes"
+	case !ask.keepable():
+		return "a planner's estimate is of no state of the rows"
+	}
+	return ""
+}
+
+// explainKept fills in what memory has.
+func (f *form) explainKept(e *ListExplanation, l *List, at *AsOf, ask *ListAsk) {
+	c := l.copy
+	e.Doc, e.Rows, e.Clock, e.Precise = l.Doc, l.Rows, c.Clock(), c.Precise()
+	epoch, forgotten := c.Outlived()
+	cause := c.Check()
+	switch {
+	case epoch:
+		e.State = ListEpoch
+	case forgotten:
+		e.State = ListForgotten
+	case cause == fresh.Changed:
+		e.State = ListMoved
+	case cause == fresh.Dirty:
+		e.State = ListDirty
+	case !at.Fresh:
+		e.State = ListLagging
+	default:
+		e.State = ListHit
+	}
+	tables := make(map[*fresh.Table]string)
+	f.src.tables.Range(func(name, t any) bool {
+		tables[t.(*listTable).words] = name.(string)
+		return true
+	})
+	classes := f.classSlots(ask)
+	for _, w := range c.Words() {
+		word := ListWord{Word: w, TableName: tables[w.Table]}
+		if w.Kind == fresh.WordClass {
+			if word.Class = classes[w.Slot]; word.Class != nil {
+				word.TableName = f.table.Name
+			}
+		}
+		e.Words = append(e.Words, word)
+	}
+}
+
+// classSlots returns the classes that a question names, by their words.
+func (f *form) classSlots(ask *ListAsk) map[uint32][]source.Cell {
+	slots := make(map[uint32][]source.Cell)
+	if f.root == nil || ask.Query == nil {
+		return slots
+	}
+	for _, c := range ask.Query.Classes() {
+		cells := cellsOf(c.Columns, c.Values)
+		for _, tm := range *f.root.table.templates.Load() {
+			key, ok := cells.Values(tm.Columns)
+			class := fresh.Class{Table: f.root.table.words, Template: tm, Key: key}
+			if s, named := class.Slot(); ok && named {
+				slots[s] = only(cells, tm.Columns)
+			}
+		}
+	}
+	return slots
+}
+
+// only returns the cells of some columns.
+func only(cells source.Tuple, columns []string) []source.Cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c source.Cell) bool {
+		return !slices.Contains(columns, c.Column)
+	})
+}

@@ -1,0 +1,114 @@
+package resource
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// explainClasses says what can change the answer to ask, as depsOf decides it.
+func (f *form) explainClasses(e *ListExplanation, ask *ListAsk) {
+	r := f.root
+	if r == nil {
+		e.Coarse = "changes do not name the rows of its documents' own table: it is a view, or" +
+			" a query"
+		return
+	}
+	if ask.Query == nil || ask.Query.Select == nil {
+		for _, c := range r.children {
+			e.Within = append(e.Within, ListTable{c.name, c.columns})
+		}
+	}
+	if e.Coarse = r.coarse(ask.Query); e.Coarse != "" {
+		return
+	}
+	for _, c := range ask.Query.Classes() {
+		class := ListClass{Columns: c.Columns, Values: cellsOf(c.Columns, c.Values)}
+		tm, exact := r.table.find(c.Columns, !r.knows)
+		if tm != nil {
+			class.By, class.Counts = tm.Columns, tm.Counts()
+		}
+		e.Classes = append(e.Classes, class)
+		if full := len(*r.table.templates.Load()) >= maxTemplates; !exact && full && tm == nil {
+			e.Coarse = fmt.Sprintf("%d sets of columns are told apart already, and none of them "+
+				"is within %s", maxTemplates, strings.Join(c.Columns, ", "))
+		}
+	}
+}
+
+// coarse says why the rows of the list cannot be told apart by its question; "" if they can.
+func (r *listRoot) coarse(q *query.Query) string {
+	switch {
+	case q == nil:
+		return "it is a page of all rows"
+	case !r.knows && r.key == nil:
+		return "the key of its documents is not what names a row to the feed"
+	case len(q.Classes()) == 0:
+		return unclassed(q)
+	case !r.knows && q.Offset > 0:
+		return "with offset the feed has to tell what a row was (REPLICA IDENTITY FULL)"
+	case !r.knows && q.Count != query.CountNone:
+		return "with a count the feed has to tell what a row was (REPLICA IDENTITY FULL)"
+	}
+	return ""
+}
+
+// unclassed says why a question names no classes.
+func unclassed(q *query.Query) string {
+	if names := q.Blurred(); len(names) > 0 {
+		return "equal values of " + strings.Join(names, ", ") +
+			" may be spelled differently, or changes do not tell them"
+	}
+	if len(q.Where) == 0 {
+		return "it has no filter"
+	}
+	return "no filter asks for equality, or for too many values"
+}
+
+// cellsOf returns the values of columns.
+func cellsOf(columns []string, values []query.Value) source.Tuple {
+	cells := make(source.Tuple, len(columns))
+	for i, v := range values {
+		cells[i] = source.Cell{Column: columns[i], Text: v.Text, Null: v.Null}
+	}
+	return cells
+}
+
+// Name says what moves the word.
+func (w *ListWord) Name() string {
+	switch w.Kind {
+	case fresh.WordAll:
+		return "everything"
+	case fresh.WordWhole:
+		return w.TableName + " as a whole"
+	case fresh.WordAny:
+		return "any row of " + w.TableName
+	}
+	if w.Class == nil {
+		return fmt.Sprintf("rows that were read (slot %d)", w.Slot)
+	}
+	return fmt.Sprintf("%s %s (slot %d)", w.TableName, CellsText(w.Class), w.Slot)
+}
+
+// causeNames are the states of words.
+var causeNames = [...]string{fresh.Unmoved: "still", fresh.Dirty: "dirty", fresh.Changed: "moved"}
+
+// State says what has become of the word since the list was read: still, moved, or dirty.
+func (w *ListWord) State() string { return causeNames[w.Cause] }
+
+// Quiet reports whether the word is of a class and has not moved: a list has many of those.
+func (w *ListWord) Quiet() bool { return w.Kind == fresh.WordClass && w.Cause == fresh.Unmoved }
+
+// CellsText is values of columns, for people.
+func CellsText(cells []source.Cell) string {
+	parts := make([]string, len(cells))
+	for i, c := range cells {
+		if parts[i] = c.Column + "=" + c.Text; c.Null {
+			parts[i] = c.Column + " is null"
+		}
+	}
+	return strings.Join(parts, ", ")
+}
