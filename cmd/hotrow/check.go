@@ -16,8 +16,9 @@ import (
 )
 
 type checkCmd struct {
-	Config     string `short:"c" required:"" placeholder:"FILE" help:"The configuration."`
-	DumpConfig bool   `help:"Print the configuration as it counts, secrets masked, and stop."`
+	Config     string   `short:"c" required:"" placeholder:"FILE" help:"The configuration."`
+	Lists      []string `arg:"" optional:"" name:"list" help:"Lists to look at."`
+	DumpConfig bool     `help:"Print the configuration as it counts, secrets masked, and stop."`
 }
 
 // Run compares a configuration with its databases: what is served at which
@@ -54,9 +55,11 @@ func (c *checkCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	lists := append(listsOf(cfg), namedLists(c.Lists)...)
+	errs := unserved(lists, specs)
 	for i := range specs {
-		if err := c.resource(ctx, p, cfg, sources[specs[i].Source], &specs[i]); err != nil {
+		err := c.resource(ctx, p, cfg, sources[specs[i].Source], &specs[i], lists)
+		if err != nil {
 			errs = append(errs, err)
 		}
 		if f, ok := unkept(cfg.Sources[specs[i].Source], &specs[i]); ok {
@@ -69,6 +72,7 @@ func (c *checkCmd) Run(p *program) error {
 // resource prints one resource.
 func (c *checkCmd) resource(
 	ctx context.Context, p *program, cfg *config.Config, src source.Source, s *config.ResourceSpec,
+	lists []namedList,
 ) error {
 	plan, err := src.Compile(ctx, s.Spec)
 	if err != nil {
@@ -90,7 +94,7 @@ func (c *checkCmd) resource(
 	for _, f := range append(findings, coarse(cfg, plan, s)...) {
 		printFinding(p, f, false)
 	}
-	return nil
+	return checkLists(ctx, p, plan, s.Name, lists)
 }
 
 // coarse tells of the columns that depends names and that cannot say which document a

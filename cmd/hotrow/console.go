@@ -44,7 +44,8 @@ func (s *server) examine(ctx context.Context) ([]ops.Finding, error) {
 	var all []ops.Finding
 	for _, name := range slices.Sorted(maps.Keys(s.sources)) {
 		src := s.sources[name]
-		tables, findings := watched(ctx, src, name, cfg, specs)
+		tables, findings := watched(ctx, src, name, cfg, specs, listsOf(cfg))
+		findings = append(findings, s.observed(name, tables)...)
 		found, err := src.Doctor(ctx, source.FeedMode(cfg.Sources[name].Feed.Mode), tables)
 		if err != nil { // nothing else that is found then is of use
 			all = append(all, ops.Finding{Source: name, Level: levelNames[source.LevelError],

@@ -16,12 +16,13 @@ import (
 )
 
 type doctorCmd struct {
-	URL    string `arg:"" optional:"" help:"A SQLite file or a database URL."`
-	Config string `short:"c" placeholder:"FILE" help:"Look at the sources of this configuration."`
-	Feed   string `enum:",auto,logical,notify,binlog,sqlite" default:"" help:"The feed wanted."`
-	SQL    bool   `help:"Print only the statements that mend what was found."`
-	Apply  bool   `help:"Run them."`
-	Remove bool   `help:"Undo everything that hotrow has put into the database."`
+	URL    string   `arg:"" optional:"" help:"A SQLite file or a database URL."`
+	Config string   `short:"c" placeholder:"FILE" help:"Look at the sources of this configuration."`
+	Feed   string   `enum:",auto,logical,notify,binlog,sqlite" default:"" help:"The feed wanted."`
+	List   []string `placeholder:"RESOURCE?QUERY" help:"Look at what this list needs, too."`
+	SQL    bool     `help:"Print only the statements that mend what was found."`
+	Apply  bool     `help:"Run them."`
+	Remove bool     `help:"Undo everything that hotrow has put into the database."`
 }
 
 // Run says what a feed needs, and mends it when asked to.
@@ -110,7 +111,11 @@ func (c *doctorCmd) source(
 	if err != nil {
 		return err
 	}
-	tables, findings := watched(ctx, src, name, cfg, specs)
+	lists := append(listsOf(cfg), namedLists(c.List)...)
+	if err := errors.Join(unserved(lists, specs)...); err != nil {
+		return err
+	}
+	tables, findings := watched(ctx, src, name, cfg, specs, lists)
 	found, err := src.Doctor(ctx, c.mode(cfg.Sources[name]), tables)
 	if err != nil {
 		return err
@@ -135,8 +140,9 @@ func (c *doctorCmd) source(
 // at its table tells.
 func watched(
 	ctx context.Context, src source.Source, name string, cfg *config.Config,
-	specs []config.ResourceSpec,
+	specs []config.ResourceSpec, lists []namedList,
 ) (tables []source.Watched, findings []source.Finding) {
+	old := make(map[string]bool)
 	driver := cfg.Sources[name].Driver()
 	var plans []source.Plan
 	var broken []source.Watched
@@ -160,6 +166,7 @@ func watched(
 		}
 		plans = append(plans, plan)
 		findings = append(findings, coarse(cfg, plan, s)...)
+		findings = append(findings, needsOf(plan, s.Name, lists, old)...)
 		for _, d := range plan.Deps() {
 			// What is embedded in a document is not written with it.
 			writes[d.Table] = writes[d.Table] || s.Writable && isTable(d.Table, s.Spec.Table)
@@ -167,7 +174,7 @@ func watched(
 	}
 	tables = resource.Watched(plans)
 	for i := range tables {
-		tables[i].Writes = writes[tables[i].Table]
+		tables[i].Writes, tables[i].Old = writes[tables[i].Table], old[tables[i].Table]
 	}
 	return append(tables, broken...), findings
 }

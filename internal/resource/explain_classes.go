@@ -9,12 +9,14 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
+// noRoot is why lists of a view depend on whatever it reads.
+const noRoot = "changes do not name its rows: it is a view"
+
 // explainClasses says what can change the answer to ask, as depsOf decides it.
 func (f *form) explainClasses(e *ListExplanation, ask *ListAsk) {
 	r := f.root
 	if r == nil {
-		e.Coarse = "changes do not name the rows of its documents' own table: it is a view, or" +
-			" a query"
+		e.Coarse = noRoot
 		return
 	}
 	if ask.Query == nil || ask.Query.Select == nil {

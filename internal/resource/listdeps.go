@@ -38,10 +38,7 @@ func (f *form) rootOf(deps []source.Dep) *listRoot {
 	if f.table == nil || own.Table != f.table.Name || len(own.Columns) == 0 {
 		return nil
 	}
-	r := &listRoot{table: f.src.table(own.Table), key: own.Columns, knows: own.KnowsOld}
-	if !own.KnowsOld && len(own.Identity) > 0 {
-		r.key = nil // it does not name a row to the feed
-	}
+	r := &listRoot{table: f.src.table(own.Table), key: keyNamed(&own), knows: own.KnowsOld}
 	for _, d := range deps[1:] {
 		c := listChild{d.Table, f.src.table(d.Table), d.Columns, d.Identity, d.KnowsOld}
 		if f.wide { // a child's text for the key may be another one than the parent's
@@ -50,6 +47,15 @@ func (f *form) rootOf(deps []source.Dep) *listRoot {
 		r.children = append(r.children, c)
 	}
 	return r
+}
+
+// keyNamed returns the columns of the key of a form whose own table d is; nil if they do not
+// name a row to the feed.
+func keyNamed(d *source.Dep) []string {
+	if !d.KnowsOld && len(d.Identity) > 0 {
+		return nil
+	}
+	return d.Columns
 }
 
 // A listDeps is what a list depends on.
@@ -104,11 +110,15 @@ func (f *form) depsOf(ask *ListAsk) *listDeps {
 // classes adds the classes of the list's own rows to d. It reports false when they are not
 // known.
 func (r *listRoot) classes(u *upstream, d *listDeps, q *query.Query) bool {
-	if q == nil || !r.knows && (r.key == nil || q.Offset > 0 || q.Count != query.CountNone) {
+	if q == nil || !r.knows && r.key == nil {
 		return false
 	}
 	classes := q.Classes()
 	if len(classes) == 0 {
+		return false
+	}
+	if !r.knows && (q.Offset > 0 || q.Count != query.CountNone) {
+		r.table.needsOld.Store(true)
 		return false
 	}
 	if !r.knows {

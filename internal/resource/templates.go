@@ -21,6 +21,10 @@ type listTable struct {
 	columns source.ColumnSet
 
 	templates atomic.Pointer[[]*fresh.Template] // written under upstream.apply
+
+	// needsOld says that lists were asked for which would be told apart if the feed said
+	// what a row was.
+	needsOld atomic.Bool
 }
 
 // table returns what lists know of a table. Whoever asks for it first is compiled, and

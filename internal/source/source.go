@@ -84,6 +84,9 @@ type Plan interface {
 type Guarded interface {
 	// Guard says whether it would refuse a query, by what is known already.
 	Guard(q *query.Query) Guard
+
+	// Look asks the database what Guard needs to know.
+	Look(ctx context.Context) error
 }
 
 // A Guard is why a query is admitted, or refused.
@@ -345,6 +348,10 @@ type Watched struct {
 	Values *ColumnSet
 
 	Writes bool // rows are written through hotrow too; Doctor looks whether they can be
+
+	// Old says that lists are asked for which are precise only where the feed tells what a
+	// row was: Doctor proposes what makes it.
+	Old bool
 }
 
 // FeedMode names a kind of feed, as in the configuration.

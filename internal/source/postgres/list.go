@@ -132,6 +132,15 @@ func (p *plan) Select(ctx context.Context, q *query.Query) (*source.Selected, er
 	return out, nil
 }
 
+// Look asks the database what Guard goes by.
+func (p *plan) Look(ctx context.Context) error {
+	ctx, cancel := p.src.begin(ctx, 2)
+	defer cancel()
+	return p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		return p.LookOn(ctx, engineConn{conn})
+	})
+}
+
 // selectNested is Select of whole documents.
 func (p *plan) selectNested(
 	ctx context.Context, on querier, q *query.Query, s *document.Selection,

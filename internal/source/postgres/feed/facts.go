@@ -33,6 +33,7 @@ type Table struct {
 	*catalog.Table
 	Watched []string // the columns that make keys
 	Direct  []string // see source.Watched
+	Old     bool     // the same
 }
 
 // Names are the names that a feed uses on the server.
@@ -75,7 +76,7 @@ func ReadTables(
 	var out []*Table
 	for _, w := range tables {
 		if t := byID[w.Table]; t != nil {
-			out = append(out, &Table{t, w.Columns, w.Direct})
+			out = append(out, &Table{t, w.Columns, w.Direct, w.Old})
 		}
 	}
 	return out, nil

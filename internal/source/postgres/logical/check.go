@@ -90,6 +90,9 @@ func CheckIdentity(t *feed.Table) []source.Finding {
 		}}
 	}
 	unknown := t.Unknown()
+	if t.Old && t.Identity != "f" && t.Kind == "r" {
+		return []source.Finding{oldRows(t, undo)}
+	}
 	if len(unknown) == 0 {
 		return nil
 	}
@@ -111,6 +114,20 @@ func CheckIdentity(t *feed.Table) []source.Finding {
 			" precise"
 	}
 	return []source.Finding{f}
+}
+
+// oldRows is the finding that lists are less precise than they could be. FULL makes the
+// rest precise, too.
+func oldRows(t *feed.Table, undo []string) source.Finding {
+	return source.Finding{
+		Level: source.LevelWarning,
+		Text: fmt.Sprintf("lists of %s with an offset or a count are read again after every"+
+			" write to it", t.ID()),
+		Why: "the log does not tell what a row was; with REPLICA IDENTITY FULL it does, and\n" +
+			"they stay in memory when rows are written that they do not find. It costs: each\n" +
+			"UPDATE and DELETE of the table writes the whole old row to the log",
+		Apply: setIdentity(t, ""), Remove: undo,
+	}
 }
 
 // Blunt reports whether the log lacks old values that nothing replaces.

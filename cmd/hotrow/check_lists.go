@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A namedList is a list to look at.
+type namedList struct {
+	resource, raw string
+	from          string // where it was named; "": on the command line
+}
+
+// title is how the list is printed.
+func (l *namedList) title() string {
+	text := "/" + l.resource + "?" + l.raw
+	if l.from != "" {
+		text += "  (" + l.from + ")"
+	}
+	return text
+}
+
+// listsOf returns the lists that a configuration names: those of keys.
+func listsOf(cfg *config.Config) (all []namedList) {
+	for _, name := range slices.Sorted(maps.Keys(cfg.KV.Queries)) {
+		res, before, after, err := cfg.KV.Queries[name].Parts()
+		if err != nil { // it was checked
+			continue
+		}
+		all = append(all, namedList{resource: res, raw: before + "{}" + after,
+			from: "kv.queries." + name})
+	}
+	return all
+}
+
+// namedLists are lists as on a command line.
+func namedLists(paths []string) []namedList {
+	all := make([]namedList, len(paths))
+	for i, path := range paths {
+		name, raw, _ := strings.Cut(strings.TrimPrefix(path, "/"), "?")
+		if plain, err := url.PathUnescape(name); err == nil {
+			name = plain
+		}
+		all[i] = namedList{resource: name, raw: raw}
+	}
+	return all
+}
+
+// unserved are the errors of lists of resources that are not served.
+func unserved(lists []namedList, specs []config.ResourceSpec) (errs []error) {
+	for i := range lists {
+		if !slices.ContainsFunc(specs, func(s config.ResourceSpec) bool {
+			return s.Name == lists[i].resource
+		}) {
+			errs = append(errs, fmt.Errorf("%s: there is no resource %q", lists[i].title(),
+				lists[i].resource))
+		}
+	}
+	return errs
+}
+
+// look says what can be known of the list.
+func (l *namedList) look(plan source.Plan) (*resource.ListCheck, error) {
+	c, err := resource.CheckList(plan, l.raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.title(), err)
+	}
+	return c, nil
+}
+
+// checkLists prints what can be known of lists of a resource before anybody asks for them.
+func checkLists(
+	ctx context.Context, p *program, plan source.Plan, name string, lists []namedList,
+) error {
+	for i := range lists {
+		l := &lists[i]
+		if l.resource != name {
+			continue
+		}
+		c, err := l.look(plan)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.stdout, "%s\n", l.title())
+		if len(c.By) > 0 {
+			fmt.Fprintf(p.stdout, "    read again when a row changes that it finds, by %s\n",
+				columnSets(c.By))
+		} else {
+			fmt.Fprintf(p.stdout, "    read again when any row of %s changes: %s\n", c.Table,
+				c.Coarse)
+		}
+		fmt.Fprintf(p.stdout, "    the feed tells what a row was: %s\n",
+			map[bool]string{true: "yes", false: "only what names it"}[c.KnowsOld])
+		if c.NeedsOld {
+			printFinding(p, source.Finding{Level: source.LevelInfo,
+				Text: "REPLICA IDENTITY FULL of " + c.Table + " would have it stay in memory",
+				Why: "hotrow doctor -c FILE --list '" + l.resource + "?" + l.raw +
+					"' --sql prints it"}, false)
+		}
+		g, err := c.Guard(ctx, plan)
+		if err != nil {
+			return err
+		}
+		if g != nil {
+			printGuard(p, g)
+		}
+	}
+	return nil
+}
+
+// columnSets is sets of columns, for people.
+func columnSets(sets [][]string) string {
+	texts := make([]string, len(sets))
+	for i, set := range sets {
+		texts[i] = "(" + strings.Join(set, ", ") + ")"
+	}
+	return strings.Join(texts, " or ")
+}
+
+// printGuard prints by which index the database finds the rows of a list.
+func printGuard(p *program, g *source.Guard) {
+	if len(g.Indexes) > 0 {
+		fmt.Fprintf(p.stdout, "    found by the index on %s\n", columnSets(g.Indexes))
+		return
+	}
+	f := source.Finding{Level: source.LevelWarning,
+		Text: "no index answers these filters and this order: it is refused (400)"}
+	if g.Small {
+		f.Level = source.LevelInfo
+		f.Text = "no index answers these filters and this order: it is refused once the table" +
+			" is large"
+	}
+	if strings.HasPrefix(g.Hint, "CREATE") {
+		f.Apply = []string{g.Hint}
+	} else {
+		f.Why = g.Hint
+	}
+	printFinding(p, f, false)
+}
+
+// needsOf notes in old the tables of whose rows lists need the old values, and returns what
+// cannot be read.
+func needsOf(
+	plan source.Plan, name string, lists []namedList, old map[string]bool,
+) (findings []source.Finding) {
+	for i := range lists {
+		l := &lists[i]
+		if l.resource != name {
+			continue
+		}
+		c, err := l.look(plan)
+		if err != nil {
+			findings = append(findings, source.Finding{Level: source.LevelWarning,
+				Text: err.Error(), Why: "who asks for it gets an error"})
+			continue
+		}
+		old[c.Table] = old[c.Table] || c.NeedsOld
+		if len(c.By) == 0 && !c.NeedsOld && len(c.Blurred) > 0 {
+			findings = append(findings, source.Finding{Level: source.LevelInfo,
+				Text: l.title() + " is read again after every write to " + c.Table,
+				Why: "equal values of " + strings.Join(c.Blurred, ", ") + " may be spelled" +
+					" differently, or changes do not tell them: an exact collation would have it" +
+					" stay in memory"})
+		}
+	}
+	return findings
+}
+
+// observed says of which tables lists are asked for, and notes those whose old rows would
+// make them more precise.
+func (s *server) observed(name string, tables []source.Watched) (findings []source.Finding) {
+	for _, t := range s.set.Templates() {
+		if t.Source != name {
+			continue
+		}
+		for i := range tables {
+			if tables[i].Table == t.Table {
+				tables[i].Old = tables[i].Old || t.NeedsOld
+			}
+		}
+		if len(t.Columns) == 0 {
+			continue
+		}
+		f := source.Finding{Level: source.LevelInfo, Text: fmt.Sprintf(
+			"lists of %s are told apart by %s", t.Table, columnSets(t.Columns))}
+		if t.Full {
+			f.Level = source.LevelWarning
+			f.Why = "there is no room for other sets of columns: lists by those are read again" +
+				" after more writes than need be, or after every one"
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}

@@ -1,0 +1,123 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A ListCheck says of a list how precisely it can be kept, before anybody has asked for it.
+type ListCheck struct {
+	Table    string     // whose rows it finds
+	By       [][]string // the sets of columns that tell its rows apart; nil: any change counts
+	Coarse   string     // why any change counts
+	KnowsOld bool       // the feed tells what a row was, or is never in doubt
+
+	// NeedsOld says that By would tell its rows apart if the feed told what a row was.
+	NeedsOld bool
+
+	// Blurred are columns that it restricts to values which changes do not tell, or which
+	// may be spelled differently.
+	Blurred []string
+
+	query *query.Query
+}
+
+// samples are values of which a column of any type takes one.
+var samples = []string{"1", "x", "true", "2000-01-01", "2000-01-01T00:00:00Z", "00:00:00",
+	"00000000-0000-0000-0000-000000000001", "AA=="}
+
+// readSample reads a query, with a value in the place of {} that its column takes.
+func readSample(raw string, t *query.Table) (q *query.Query, err error) {
+	for _, value := range samples {
+		full := strings.ReplaceAll(raw, "{}", url.QueryEscape(value))
+		if q, err = query.Parse(full, t, query.Options{}); err == nil || full == raw {
+			break
+		}
+	}
+	return q, err
+}
+
+// CheckList says how precisely the list that raw asks a plan for can be kept. raw is the
+// query of a URL, in which {} stands for any value.
+func CheckList(plan source.Plan, raw string) (*ListCheck, error) {
+	t := plan.Table()
+	if t == nil {
+		return nil, errors.New("it has no lists")
+	}
+	q, err := readSample(raw, t)
+	if err != nil {
+		return nil, err
+	}
+	own := plan.Deps()[0] // of a view it is another table
+	c := &ListCheck{Table: own.Table, KnowsOld: own.KnowsOld, Blurred: q.Blurred(), query: q}
+	if own.Table != t.Name || len(own.Columns) == 0 {
+		c.Coarse = noRoot
+		return c, nil
+	}
+	r := listRoot{key: keyNamed(&own), knows: own.KnowsOld}
+	if c.Coarse = r.coarse(q); c.Coarse != "" {
+		told := listRoot{key: r.key, knows: true}
+		c.NeedsOld = told.coarse(q) == ""
+		return c, nil
+	}
+	for _, class := range q.Classes() {
+		if !slices.ContainsFunc(c.By, func(by []string) bool {
+			return slices.Equal(by, class.Columns)
+		}) {
+			c.By = append(c.By, class.Columns)
+		}
+	}
+	return c, nil
+}
+
+// Guard asks the database by which index it finds the rows of the list; nil: it has none.
+func (c *ListCheck) Guard(ctx context.Context, plan source.Plan) (*source.Guard, error) {
+	guarded, ok := plan.(source.Guarded)
+	if !ok {
+		return nil, nil
+	}
+	if err := guarded.Look(ctx); err != nil {
+		return nil, fmt.Errorf("look at the indexes of %s: %w", c.Table, err)
+	}
+	g := guarded.Guard(c.query)
+	return &g, nil
+}
+
+// A ListTemplates says by which columns the lists of a table that was asked for are told
+// apart.
+type ListTemplates struct {
+	Source, Table string
+	Columns       [][]string
+	Full          bool // there are as many sets as there may be
+	NeedsOld      bool // lists were asked for that would be precise if old rows were told
+}
+
+// Templates returns by which columns lists are told apart, of each table of which some are.
+func (s *Set) Templates() (all []ListTemplates) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, u := range s.sources {
+		u.tables.Range(func(id, t any) bool {
+			table := t.(*listTable)
+			list := ListTemplates{Source: name, Table: id.(string), NeedsOld: table.needsOld.Load()}
+			for _, tm := range *table.templates.Load() {
+				if !tm.Identity {
+					list.Columns = append(list.Columns, tm.Columns)
+				}
+			}
+			list.Full = len(*table.templates.Load()) >= maxTemplates
+			if len(list.Columns) > 0 || list.NeedsOld {
+				all = append(all, list)
+			}
+			return true
+		})
+	}
+	return all
+}
