@@ -184,10 +184,8 @@ func (s *server) makeLinksFront(ctx context.Context) error {
 
 // openLinks begins to answer there.
 func (s *server) openLinks() error {
-	cfg, err := s.cfg(), error(nil)
-	s.links.site, err = s.links.front.Serve(s.links.listener, httpserve.Timeouts{
-		Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
-	}, s.log)
+	var err error
+	s.links.site, err = s.links.front.Serve(s.links.listener, s.httpForm())
 	if err == nil {
 		s.links.begin.done.Store(true)
 	}

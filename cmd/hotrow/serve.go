@@ -346,17 +346,24 @@ func (s *server) serve(failed chan<- error) error {
 	if s.httpListener == nil {
 		return nil
 	}
-	cfg := s.cfg()
-	timeouts := httpserve.Timeouts{
-		Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
-	}
-	var cert *httpserve.Certificate
-	if cfg.HTTP.TLS.On() {
-		cert = &s.cert
+	form := s.httpForm()
+	if s.cfg().HTTP.TLS.On() {
+		form.Cert = &s.cert
 	}
 	var err error
-	s.site, err = httpfront.Serve(s.httpListener, cert, s.front, timeouts, s.log)
+	s.site, err = httpfront.Serve(s.httpListener, s.front, form)
 	return err
+}
+
+// httpForm returns how HTTP is spoken without TLS.
+func (s *server) httpForm() httpserve.Form {
+	cfg := s.cfg()
+	return httpserve.Form{
+		Timeouts: httpserve.Timeouts{
+			Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
+		},
+		H2C: cfg.HTTP.H2C, Log: s.log,
+	}
 }
 
 func (s *server) frontOptions(cfg *config.Config) httpfront.Options {

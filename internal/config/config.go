@@ -41,6 +41,7 @@ type HTTP struct {
 	MaxBody         Size     `yaml:"max_body" range:"1KiB..1GiB" apply:"reload"`
 	ReadTimeout     Duration `yaml:"read_timeout" range:"1s..1h" apply:"restart"`
 	IdleTimeout     Duration `yaml:"idle_timeout" range:"1s..24h" apply:"restart"`
+	H2C             bool     `yaml:"h2c" apply:"restart"` // HTTP/2 without TLS
 	ShutdownTimeout Duration `yaml:"shutdown_timeout" range:"0s..10m" apply:"reload"`
 	Compression     []string `yaml:"compression" oneof:"zstd gzip" apply:"reload"`
 	CacheControl    string   `yaml:"cache_control" apply:"reload"`

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 
 	"github.com/hotrow/hotrow/internal/httpserve/h2"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/http1"
+	"github.com/hotrow/hotrow/internal/wire/http2"
 )
 
 // A Site is a listener that is served: by the event loop, and what that hands over by a
@@ -19,15 +21,28 @@ type Site struct {
 	visits *lane.Visits
 }
 
+// A Form says how a listener is served.
+type Form struct {
+	Timeouts
+	Cert       *Certificate // speak TLS, with one that was set; nil: do not
+	H2C        bool         // without TLS: HTTP/2, too, to those who begin with its preface
+	Goroutines bool         // one per connection even where loops are possible
+	Log        *slog.Logger // nil: discard
+}
+
 // Serve serves the connections of l by the protocol of c, a form of HTTP/1.1,
 // and what that hands over by h, until Shutdown or Close. It owns l from now on,
-// and fills in what of c the visits to net/http and t decide.
-func Serve(l net.Listener, h http.Handler, t Timeouts, c lane.Config) (*Site, error) {
-	s := &Site{visits: lane.NewVisits(Server(h, t, c.Log), http1.Frame)}
+// and fills in what of c the visits to net/http and f decide.
+func Serve(l net.Listener, h http.Handler, f Form, c lane.Config) (*Site, error) {
+	s := &Site{visits: lane.NewVisits(Server(h, f.Timeouts, f.Log), http1.Frame)}
 	c.Full, c.HTTP2 = s.visits.Full, h2.New(c.Proto)
-	c.Header, c.Idle, c.Write = t.Header, t.Idle, t.Write
-	if c.TLS != nil {
-		c.NotTLS = notTLS
+	c.Header, c.Idle, c.Write = f.Header, f.Idle, f.Write
+	c.Goroutines, c.Log = f.Goroutines, f.Log
+	switch {
+	case f.Cert != nil:
+		c.TLS, c.NotTLS = f.Cert.Config(), notTLS
+	case f.H2C:
+		c.Preface = http2.Preface
 	}
 	var err error
 	s.lane, err = lane.Serve(l, c)

@@ -19,8 +19,8 @@ type Conn struct {
 	below atomic.Int64 // see Below; one more than the level, 0: nobody asked
 	scope Scope
 	want  int
-	held  int  // see Hold
-	http2 bool // proto is Config.HTTP2
+	held  int         // see Hold
+	http2 atomic.Bool // proto is Config.HTTP2
 }
 
 // An owner is the form of a connection.

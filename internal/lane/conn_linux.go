@@ -51,7 +51,7 @@ type conn struct {
 // adopt takes a new connection.
 func (l *loop) adopt(fd int) {
 	c := &conn{loop: l, fd: fd}
-	c.srv, c.proto, c.own, c.scope = l.srv, l.srv.cfg.Proto, c, l.scope
+	c.srv, c.proto, c.own, c.scope = l.srv, l.srv.first(), c, l.scope
 	err := l.watch(fd, fd, sockEvents)
 	if err != nil || l.srv.isAborted() {
 		l.srv.cfg.Log.Warn("a connection was closed at once", "error", err)

@@ -25,8 +25,7 @@ func (s *stream) handshake(tc *tls.Conn) bool {
 	case !agreedOnHTTP2(tc):
 		return true
 	case s.srv.cfg.HTTP2 != nil:
-		s.proto = s.srv.cfg.HTTP2
-		s.speaksHTTP2.Store(true)
+		s.speakHTTP2()
 		return true
 	}
 	s.close()

@@ -100,7 +100,10 @@ const keptOutput = 1 << 20
 // Config says how connections are served. A zero field takes its default.
 type Config struct {
 	Proto Protocol
-	HTTP2 Protocol     // of connections that have agreed on h2 under TLS; nil: close them
+	HTTP2 Protocol // of connections that have agreed on h2 under TLS; nil: close them
+	// Preface is what a connection without TLS begins with that is HTTP2's; "": none is.
+	Preface string
+
 	Full  func(Lent)   // gets what is handed over; must not block; nil: close
 	Scope func() Scope // makes the state of a loop; nil: none
 

@@ -110,7 +110,7 @@ func (l *loop) putOut(c *conn, b []byte) {
 // tell has those told that the server ends whose protocol says so by itself.
 func (l *loop) tell() {
 	for _, c := range l.conns {
-		if c != nil && c.http2 && c.phase.in(served) {
+		if c != nil && c.http2.Load() && c.phase.in(served) {
 			c.poke()
 		}
 	}

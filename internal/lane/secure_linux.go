@@ -190,7 +190,7 @@ func (s *secure) handshake(x *lent) {
 func (l *loop) shaken(c *conn) {
 	c.lent, c.secure.away = nil, nil
 	if agreedOnHTTP2(c.secure.tls) {
-		c.proto, c.http2 = l.srv.cfg.HTTP2, true
+		c.speakHTTP2()
 	}
 	c.ready, c.blocked = true, false // crypto/tls may hold a request already
 	if l.begin(c) {

@@ -33,11 +33,10 @@ type stream struct {
 	half   bool // buf is an unfinished request, whose deadline is set
 	opened bool // the protocol knows of it
 
-	speaksHTTP2 atomic.Bool // for those who have not its goroutine
-	poked       atomic.Bool // Tick is to be called
-	idle        atomic.Bool // waits for a request of which nothing has come
-	answer      chan answer // what Resume gives
-	home        chan []byte // what comes back from a visit; closed: nothing does
+	poked  atomic.Bool // Tick is to be called
+	idle   atomic.Bool // waits for a request of which nothing has come
+	answer chan answer // what Resume gives
+	home   chan []byte // what comes back from a visit; closed: nothing does
 
 	writing  sync.Mutex // held while something is written, and guards writeBy
 	writeBy  time.Time
@@ -61,7 +60,7 @@ type answer struct {
 // newStream returns a stream that has not been started.
 func newStream(all *streams, nc net.Conn) *stream {
 	s := &stream{nc: nc, all: all, answer: make(chan answer, 1)}
-	s.srv, s.proto, s.own = all.srv, all.srv.cfg.Proto, s
+	s.srv, s.proto, s.own = all.srv, all.srv.first(), s
 	return s
 }
 

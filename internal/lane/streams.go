@@ -90,7 +90,7 @@ func (all *streams) forget(s *stream) {
 // drain stops accepting: soon if the listener can wait so long, else now.
 func (all *streams) drain() {
 	all.each(func(s *stream) {
-		if s.speaksHTTP2.Load() { // it says so by itself
+		if s.http2.Load() { // it says so by itself
 			s.poke()
 		}
 	})

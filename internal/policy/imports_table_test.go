@@ -189,7 +189,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/httpserve",
-		knows: []string{"httpserve/h2", "lane", "wire/http1"},
+		knows: []string{"httpserve/h2", "lane", "wire/http1", "wire/http2"},
 	},
 	{
 		dir:   "internal/httpserve/h2",

@@ -136,8 +136,8 @@ func (s *stand) serve() {
 		s.t.Fatal(err)
 	}
 	s.addr = listener.Addr().String()
-	site, err := httpfront.Serve(listener, nil,
-		httpfront.New(httpfront.Options{Resources: s.set}), httpserve.Timeouts{}, nil)
+	site, err := httpfront.Serve(listener,
+		httpfront.New(httpfront.Options{Resources: s.set}), httpserve.Form{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

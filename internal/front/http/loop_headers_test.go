@@ -44,7 +44,7 @@ func BenchmarkSite_Headers(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := Serve(l, nil, h, httpserve.Timeouts{}, nil)
+	s, err := Serve(l, h, httpserve.Form{})
 	if err != nil {
 		b.Fatal(err)
 	}

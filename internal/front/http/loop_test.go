@@ -26,7 +26,7 @@ func TestSite_OverEveryRoad(t *testing.T) {
 	if os.Getenv("HOTROW_TEST_ROAD") != "" {
 		return // this is one of the runs below
 	}
-	for _, road := range []string{"loop", "goroutine", "tls", "h2"} {
+	for _, road := range []string{"loop", "goroutine", "tls", "h2", "h2c"} {
 		t.Run(road, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.count=1")
 			cmd.Env = append(os.Environ(), "HOTROW_TEST_ROAD="+road)

@@ -154,18 +154,22 @@ func (s *site) listen(log *slog.Logger) {
 	}
 	s.addr = l.Addr().String()
 	s.url = "http://" + s.addr
-	form := lane.Config{Goroutines: road == "goroutine"}
+	form := httpserve.Form{Goroutines: road == "goroutine", H2C: road == "h2c", Log: log}
 	if road == "tls" || road == "h2" {
 		made := tlstest.New(s.t, "first")
 		s.cert = new(httpserve.Certificate)
 		s.cert.Set(made.Pair(s.t), tls.VersionTLS12)
 		s.trust = &tls.Config{RootCAs: made.Pool()}
-		s.url, form.TLS = "https://"+s.addr, s.cert.Config()
+		s.url, form.Cert = "https://"+s.addr, s.cert
 	}
-	if s.over, err = serve(l, s.h, httpserve.Timeouts{}, log, form); err != nil {
+	if s.over, err = Serve(l, s.h, form); err != nil {
 		s.t.Fatal(err)
 	}
 	s.client = &http.Transport{TLSClientConfig: s.trust, ForceAttemptHTTP2: road == "h2"}
+	if road == "h2c" {
+		s.client.Protocols = new(http.Protocols)
+		s.client.Protocols.SetUnencryptedHTTP2(true)
+	}
 	s.t.Cleanup(s.over.Close)
 	s.t.Cleanup(s.client.CloseIdleConnections)
 }

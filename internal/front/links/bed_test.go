@@ -190,7 +190,7 @@ func (b *bed) serve(goroutines bool) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	site, err := b.front.serveAs(l, httpserve.Timeouts{}, nil, goroutines)
+	site, err := b.front.Serve(l, httpserve.Form{Goroutines: goroutines})
 	if err != nil {
 		b.t.Fatal(err)
 	}

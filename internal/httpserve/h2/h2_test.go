@@ -18,7 +18,7 @@ import (
 // with whichever body. All over one connection.
 func TestH2_AnswersAsHTTP1(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		c, url := s.client(t), "https://"+s.addr
+		c, url := s.client(t), s.url("")
 		for _, path := range []string{"/hit/a", "/miss/a", "/again/a", "/full/a", "/hit/70000:a",
 			"/miss/500000:a", "/full/3000000:a"} {
 			for range 3 {
@@ -58,11 +58,11 @@ func TestH2_RequestsAreWhole(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		p := s.dial(t)
 		p.ask(1, "DELETE", "/head/x?a=%20b", true, "cookie", "a=1", "cookie", "b=2", "te", "trailers")
-		p.want(1, "200", `DELETE localhost /head/x?a=%20b ["a=1; b=2"] true`)
+		p.want(1, "200", fmt.Sprintf(`DELETE localhost /head/x?a=%%20b ["a=1; b=2"] %t`, s.trust != nil))
 		p.must(p.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, EndHeaders: true, EndStream: true,
 			BlockFragment: p.fields(":method", "GET", ":scheme", "https", ":path", "/head",
 				"host", "other.example")}))
-		p.want(3, "200", `GET other.example /head [] true`)
+		p.want(3, "200", fmt.Sprintf("GET other.example /head [] %t", s.trust != nil))
 		p.ask(5, "POST", "/put", false)
 		p.must(p.WriteDataPadded(5, false, []byte("ab"), make([]byte, 20)))
 		p.must(p.WriteHeaders(http2.HeadersFrameParam{StreamID: 5, EndHeaders: true, EndStream: true,
@@ -236,7 +236,7 @@ func TestH2_ManyClientsAtOnce(t *testing.T) {
 				c := s.client(t)
 				var some sync.WaitGroup
 				for m := range 10 {
-					some.Go(func() { askMany(t, c, "https://"+s.addr, fmt.Sprint(n, "-", m)) })
+					some.Go(func() { askMany(t, c, s.url(""), fmt.Sprint(n, "-", m)) })
 				}
 				some.Wait()
 			})

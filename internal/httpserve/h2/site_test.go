@@ -45,13 +45,26 @@ type words struct{}
 func (words) Open(_ *lane.Conn, out []byte) []byte              { return out }
 func (words) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
 
-func (words) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+func (w words) Step(c *lane.Conn, in, out []byte) (n int, _ []byte, next lane.Next) {
+	for n < len(in) && next == lane.More {
+		var used int
+		if used, out, next = w.step(c, in[n:], out); used == 0 {
+			break
+		}
+		n += used
+	}
+	return n, out, next
+}
+
+func (words) step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	var r http1.Request
 	n, v := r.Parse(in)
 	kind, _, _ := strings.Cut(strings.TrimPrefix(string(r.Path), "/"), "/")
 	switch {
 	case v == http1.HandOver:
 		return 0, out, lane.HandOver
+	case v == http1.NeedMore:
+		return 0, out, lane.More
 	case v != http1.Complete:
 		return len(in), http1.AppendRefusal(out, v, time.Now()), lane.Close
 	case kind == "hit" || kind == "again" && c.Data != nil:
@@ -134,38 +147,56 @@ var flow = make([]byte, 62_500)
 type site struct {
 	*full
 	addr   string
-	trust  *tls.Config
+	trust  *tls.Config // nil: no TLS
 	server *lane.Server
 	visits *lane.Visits
 }
 
-// each runs a test over a loop and over goroutines.
+// forms are those of connections, with TLS and without.
+var forms = map[string]lane.Config{
+	"loop":          {TLS: new(tls.Config)},
+	"goroutine":     {TLS: new(tls.Config), Goroutines: true},
+	"h2c-loop":      {},
+	"h2c-goroutine": {Goroutines: true},
+}
+
+// each runs a test over every form.
 func each(t *testing.T, f func(t *testing.T, s *site)) {
-	for _, form := range []string{"loop", "goroutine"} {
-		t.Run("form="+form, func(t *testing.T) { f(t, open(t, lane.Config{Goroutines: form == "goroutine"})) })
+	for form, c := range forms {
+		t.Run("form="+form, func(t *testing.T) { f(t, open(t, c)) })
 	}
 }
 
+// open serves with a certificate if c has TLS, and else HTTP/2 to those who know.
 func open(t testing.TB, c lane.Config) *site {
 	t.Helper()
-	made := tlstest.New(t, "h2")
-	s := &site{
-		full:  &full{make(chan struct{}, 4096), make(chan struct{}, 4096), make(chan struct{})},
-		trust: &tls.Config{RootCAs: made.Pool(), ServerName: "localhost", NextProtos: []string{"h2"}},
-	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serve(t, l, c)
+}
+
+// serve is open over a listener.
+func serve(t testing.TB, l net.Listener, c lane.Config) *site {
+	t.Helper()
+	s := &site{full: &full{make(chan struct{}, 4096), make(chan struct{}, 4096), make(chan struct{})}}
 	s.addr = l.Addr().String()
 	quiet := slog.New(slog.DiscardHandler)
 	s.visits = lane.NewVisits(&http.Server{Handler: s.full, ErrorLog: slog.NewLogLogger(quiet.Handler(), 0)},
 		http1.Frame)
 	c.Proto, c.Full, c.HTTP2 = words{}, s.visits.Full, h2.New(words{})
-	c.TLS = &tls.Config{Certificates: []tls.Certificate{*made.Pair(t)}, NextProtos: []string{"h2"}}
+	if c.TLS != nil {
+		made := tlstest.New(t, "h2")
+		s.trust = &tls.Config{RootCAs: made.Pool(), ServerName: "localhost", NextProtos: []string{"h2"}}
+		c.TLS = &tls.Config{Certificates: []tls.Certificate{*made.Pair(t)}, NextProtos: []string{"h2"}}
+	} else if c.Preface == "" {
+		c.Preface = http2.ClientPreface
+	}
 	if c.Grace == 0 {
 		c.Grace = 20 * time.Millisecond
 	}
+	var err error
 	if s.server, err = lane.Serve(l, c); err != nil {
 		t.Fatal(err)
 	}
@@ -183,9 +214,22 @@ func (s *site) stop(ctx context.Context) error {
 	return errors.Join(s.server.Shutdown(ctx), s.visits.Shutdown(ctx))
 }
 
-// get asks through net/http's client, over one connection.
+// url returns the address of path.
+func (s *site) url(path string) string {
+	if s.trust == nil {
+		return "http://" + s.addr + path
+	}
+	return "https://" + s.addr + path
+}
+
+// client asks over one connection.
 func (s *site) client(t testing.TB) *http.Client {
-	tr := &http.Transport{TLSClientConfig: s.trust.Clone(), ForceAttemptHTTP2: true}
+	tr := &http.Transport{Protocols: new(http.Protocols)}
+	if s.trust != nil {
+		tr.TLSClientConfig = s.trust.Clone()
+	}
+	tr.Protocols.SetHTTP2(true)
+	tr.Protocols.SetUnencryptedHTTP2(s.trust == nil)
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr, Timeout: timeLimit}
 }
@@ -212,27 +256,46 @@ func do(t testing.TB, c *http.Client, method, url string, body io.Reader) (int, 
 // A peer speaks frames.
 type peer struct {
 	t  testing.TB
-	nc *tls.Conn
+	nc net.Conn
 	*http2.Framer
 	block bytes.Buffer
 	enc   *hpack.Encoder
 }
 
-// dial connects; after it settings and preface are sent.
-func (s *site) dial(t testing.TB, settings ...http2.Setting) *peer {
+// connect returns a connection on which nothing was sent.
+func (s *site) connect(t testing.TB) net.Conn {
 	t.Helper()
-	nc, err := tls.Dial("tcp", s.addr, s.trust)
+	var nc net.Conn
+	var err error
+	if s.trust != nil {
+		nc, err = tls.Dial("tcp", s.addr, s.trust)
+	} else {
+		nc, err = net.Dial("tcp", s.addr)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = nc.Close() })
 	_ = nc.SetDeadline(time.Now().Add(timeLimit))
-	p := &peer{t: t, nc: nc, Framer: http2.NewFramer(nc, nc)}
-	p.enc = hpack.NewEncoder(&p.block)
-	p.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	return nc
+}
+
+// dial connects; after it settings and preface are sent.
+func (s *site) dial(t testing.TB, settings ...http2.Setting) *peer {
+	t.Helper()
+	nc := s.connect(t)
 	if _, err := io.WriteString(nc, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}
+	return newPeer(t, nc, settings...)
+}
+
+// newPeer returns the peer whose preface was sent over nc, and sends its settings.
+func newPeer(t testing.TB, nc net.Conn, settings ...http2.Setting) *peer {
+	t.Helper()
+	t.Cleanup(func() { _ = nc.Close() })
+	p := &peer{t: t, nc: nc, Framer: http2.NewFramer(nc, nc)}
+	p.enc = hpack.NewEncoder(&p.block)
+	p.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	p.must(p.WriteSettings(settings...))
 	return p
 }
@@ -241,6 +304,22 @@ func (p *peer) must(err error) {
 	p.t.Helper()
 	if err != nil {
 		p.t.Fatal(err)
+	}
+}
+
+// ping ends a test unless a ping is answered.
+func (p *peer) ping() {
+	p.t.Helper()
+	p.must(p.WritePing(false, [8]byte{1}))
+	for {
+		f, err := p.ReadFrame()
+		p.must(err)
+		if pong, ok := f.(*http2.PingFrame); ok {
+			if !pong.IsAck() || pong.Data != [8]byte{1} {
+				p.t.Fatalf("%v", pong)
+			}
+			return
+		}
 	}
 }
 
