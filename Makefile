@@ -103,8 +103,9 @@ soak: ## the freshness simulation and the torture of connections for DURATION (1
 	HOTROW_ROBUST=soak $(GO) test ./internal/robust -run 'Matrix/(17|31)_' -count=1 -timeout 0 -v
 
 .PHONY: torture
-torture: ## connections that cut, close and reset at random for DURATION (1h): every answer its own
+torture: ## connections that cut, close and reset at random for DURATION (1h), and as long over HTTP/2: every answer its own
 	$(GO) test ./internal/lane -run '^TestTorture$$' -torture.duration=$(DURATION) -timeout 0 -v
+	$(GO) test ./internal/httpserve/h2 -run '^TestTorture$$' -torture.duration=$(DURATION) -timeout 0 -v
 
 .PHONY: robust
 robust: deps ## everything fails that hotrow depends on: the failure matrix, as a table

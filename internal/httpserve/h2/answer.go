@@ -149,6 +149,7 @@ func (c *conn) sent(s *stream, out []byte) []byte {
 	s.answer.state = atEnd
 	delete(c.streams, s.id)
 	if !s.ended {
+		c.cut.add(s.id)
 		out = http2.AppendReset(out, s.id, http2.NoError)
 		if s.pipe != nil { // net/http would wait for the rest of the body
 			s.pipe.abort()

@@ -16,12 +16,12 @@ func (c *conn) takeHeaders(f *http2.Frame, payload, out []byte) ([]byte, error) 
 	case s != nil && s.ended:
 		return out, &http2.Error{Code: http2.StreamClosed,
 			Reason: "fields come behind the end of a stream"}
-	case s == nil && f.Stream <= c.last:
+	case s == nil && f.Stream <= c.last && !c.cut.has(f.Stream):
 		return out, &http2.Error{Code: http2.StreamClosed, Reason: "a stream has ended"}
 	}
+	c.block = block{stream: f.Stream, end: f.Has(http2.FlagEndStream), begun: f.Stream <= c.last}
 	c.last = max(c.last, f.Stream)
-	c.block = block{stream: f.Stream, end: f.Has(http2.FlagEndStream)}
-	c.head.Reset(s != nil)
+	c.head.Reset(c.block.begun)
 	c.block.err = f.CheckPriority(payload)
 	return c.takeBlock(fragment, f.Has(http2.FlagEndHeaders), out)
 }
@@ -46,13 +46,19 @@ func (c *conn) takeBlock(fragment []byte, end bool, out []byte) ([]byte, error) 
 	}
 	done := *b
 	*b = block{}
-	if done.err != nil {
-		return out, done.err
-	}
-	if s := c.streams[done.stream]; s != nil {
+	s := c.streams[done.stream]
+	switch {
+	case s == nil && done.begun: // it was ended here, before its trailers or meanwhile
+		return out, nil
+	case s != nil && done.err == nil:
 		return out, c.takeTrailers(s, &done)
+	case s == nil && done.err == nil:
+		out, done.err = c.begin(&done, out)
 	}
-	return c.begin(&done, out)
+	if done.err != nil && s == nil && !done.end {
+		c.cut.add(done.stream)
+	}
+	return out, done.err
 }
 
 // takeTrailers ends a body. Nobody asks for what the trailers say.

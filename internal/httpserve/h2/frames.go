@@ -75,9 +75,26 @@ func (c *conn) streamError(out []byte, err error) ([]byte, error) {
 
 // resetStream ends a stream and says so.
 func (c *conn) resetStream(out []byte, id uint32, code http2.Code) []byte {
+	if s := c.streams[id]; s != nil && !s.ended {
+		c.cut.add(id)
+	}
 	c.drop(id)
 	return http2.AppendReset(out, id, code)
 }
+
+// A cut is the latest streams that were ended here before the peer had ended them: what it
+// has sent may still be on its way (RFC 9113 5.1).
+type cut struct {
+	ids [maxStreams]uint32
+	n   int
+}
+
+func (c *cut) add(id uint32) {
+	c.ids[c.n%len(c.ids)] = id
+	c.n++
+}
+
+func (c *cut) has(id uint32) bool { return slices.Contains(c.ids[:], id) }
 
 // drop forgets a stream for whose answer nobody waits.
 func (c *conn) drop(id uint32) {
@@ -147,7 +164,7 @@ func (c *conn) takeBody(f *frame, b []byte, flow int, out []byte) ([]byte, error
 	s := c.streams[f.Stream]
 	if s == nil || s.ended {
 		out = c.refund(out, 0, flow)
-		if f.left > 0 { // one RST_STREAM a frame
+		if f.left > 0 || c.cut.has(f.Stream) { // one RST_STREAM a frame, or a stream
 			return out, nil
 		}
 		return c.resetStream(out, f.Stream, http2.StreamClosed), nil

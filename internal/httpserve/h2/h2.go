@@ -58,6 +58,7 @@ type conn struct {
 
 	streams map[uint32]*stream
 	last    uint32 // the highest stream that the peer has begun
+	cut     cut    // streams that were ended early
 	working int    // requests that others answer, those of streams that were reset too
 	spare   *seat
 
@@ -89,6 +90,7 @@ type block struct {
 	size   int
 	parts  int
 	err    error // of the stream
+	begun  bool  // the stream was begun before: these are trailers
 }
 
 // An event is what other goroutines have to say.

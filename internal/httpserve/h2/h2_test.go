@@ -71,6 +71,36 @@ func TestH2_RequestsAreWhole(t *testing.T) {
 	})
 }
 
+// TestH2_TrailersOfCutStreamsAreIgnored: they were on their way when the stream was ended
+// here, and are part of the decoder's state.
+func TestH2_TrailersOfCutStreamsAreIgnored(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		p := s.dial(t)
+		trailers := func(id uint32, value string) {
+			p.must(p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, EndHeaders: true, EndStream: true,
+				BlockFragment: p.fields("x-trailer", value)}))
+		}
+		p.ask(1, "POST", "/put", false, "content-length", "3")
+		p.must(p.WriteData(1, false, []byte("abc")))
+		p.want(1, "200", fmt.Sprintf("3 %08x", crc32.ChecksumIEEE([]byte("abc"))))
+		if h := p.hear(1, true); h.reset != http2.ErrCodeNo {
+			t.Fatalf("behind the answer: %+v", h)
+		}
+		trailers(1, "a")
+		p.ask(3, "POST", "/put", false, "Upper", "1")
+		if h := p.hear(3, true); h.reset != http2.ErrCodeProtocol {
+			t.Fatalf("a malformed request: %+v", h)
+		}
+		trailers(3, "b")
+		p.ask(5, "GET", "/hit/a", true, "x-trailer", "b")
+		p.want(5, "200", "/hit/a")
+		trailers(5, "c") // this one had ended
+		if h := p.hear(5, true); h.goAway != http2.ErrCodeStreamClosed {
+			t.Errorf("fields behind the end: %+v", h)
+		}
+	})
+}
+
 // TestH2_StreamsAreSideBySide: a slow answer keeps no other.
 func TestH2_StreamsAreSideBySide(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
