@@ -81,6 +81,7 @@ func (l *loop) obeyFor(c *conn, m *letter) {
 	case tick:
 		if c.phase.in(served) {
 			l.callTick(c)
+			l.afterTurn(c) // it may be idle now
 		}
 	case giveUp:
 		if c.lent == m.lent {

@@ -257,6 +257,32 @@ func TestH2_ShutdownFinishesWhatWasBegun(t *testing.T) {
 	})
 }
 
+// TestH2_ShutdownWaitsForHandlersAlone: a handler that ends behind its answer, and then the
+// connection ends without a word of its client.
+func TestH2_ShutdownWaitsForHandlersAlone(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		p, idle := s.dial(t), s.dial(t)
+		idle.ask(1, "GET", "/hit/a", true)
+		idle.want(1, "200", "/hit/a")
+		p.ask(1, "GET", "/tail", true)
+		if h := p.hear(1, false); h.body != "/tail" {
+			t.Fatalf("%+v", h)
+		}
+		<-s.entered
+		done := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), timeLimit/2)
+			defer cancel()
+			done <- s.stop(ctx)
+		}()
+		idle.hear(3, true) // until what is idle is closed
+		close(s.release)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestH2_ManyClientsAtOnce: every answer is that of its own request.
 func TestH2_ManyClientsAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {

@@ -132,6 +132,12 @@ func (f *full) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-f.release:
 			_, _ = io.WriteString(w, "slow")
 		}
+	case "tail": // has work to do behind its answer
+		w.Header().Set("Content-Length", "5")
+		_, _ = io.WriteString(w, "/tail")
+		_ = http.NewResponseController(w).Flush()
+		f.entered <- struct{}{}
+		<-f.release
 	case "panic":
 		_, _ = io.WriteString(w, "beg")
 		_ = http.NewResponseController(w).Flush()
