@@ -48,8 +48,12 @@ func (c *conn) takeBlock(fragment []byte, end bool, out []byte) ([]byte, error) 
 	*b = block{}
 	s := c.streams[done.stream]
 	switch {
-	case s == nil && done.begun: // it was ended here, before its trailers or meanwhile
+	case s == nil && done.begun && done.end: // it was ended here, before its trailers or meanwhile
+		c.cut.remove(done.stream)
 		return out, nil
+	case s == nil && done.begun:
+		return out, &http2.Error{Stream: done.stream, Code: http2.ProtocolError,
+			Reason: "trailers do not end a stream"}
 	case s != nil && done.err == nil:
 		return out, c.takeTrailers(s, &done)
 	case s == nil && done.err == nil:

@@ -52,6 +52,7 @@ func (c *conn) takeFrame(f *http2.Frame, payload, out []byte) ([]byte, error) {
 		err = f.CheckPriority(payload)
 	case http2.ResetStream:
 		c.drop(f.Stream)
+		c.cut.remove(f.Stream)
 	case http2.Settings:
 		out, err = c.takeSettings(f, payload, out)
 	case http2.Ping:
@@ -95,6 +96,13 @@ func (c *cut) add(id uint32) {
 }
 
 func (c *cut) has(id uint32) bool { return slices.Contains(c.ids[:], id) }
+
+// remove notes that the peer has ended a stream, too: nothing of it may come now.
+func (c *cut) remove(id uint32) {
+	if i := slices.Index(c.ids[:], id); i >= 0 {
+		c.ids[i] = 0
+	}
+}
 
 // drop forgets a stream for whose answer nobody waits.
 func (c *conn) drop(id uint32) {
@@ -164,7 +172,11 @@ func (c *conn) takeBody(f *frame, b []byte, flow int, out []byte) ([]byte, error
 	s := c.streams[f.Stream]
 	if s == nil || s.ended {
 		out = c.refund(out, 0, flow)
-		if f.left > 0 || c.cut.has(f.Stream) { // one RST_STREAM a frame, or a stream
+		known := c.cut.has(f.Stream)
+		if f.left == 0 && f.Has(http2.FlagEndStream) {
+			c.cut.remove(f.Stream)
+		}
+		if f.left > 0 || known { // one RST_STREAM a frame, or a stream
 			return out, nil
 		}
 		return c.resetStream(out, f.Stream, http2.StreamClosed), nil
