@@ -40,8 +40,9 @@ func TestServe_H2Spec(t *testing.T) {
 
 // deviations are the cases that may fail, with the reason.
 var deviations = map[string]string{
-	"http2/6.9.1: Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream": "" +
-		"the stream may be answered before they come, and h2spec takes the RST_STREAM that RFC 9113 8.1 allows for theirs",
+	"http2/6.9.1: Sends multiple WINDOW_UPDATE frames increasing the flow control window " +
+		"to above 2^31-1 on a stream": "the stream may be answered before they come, and h2spec " +
+		"takes the RST_STREAM that RFC 9113 8.1 allows for theirs",
 }
 
 // attempts are those of a case that fails: h2spec waits for two seconds, of a busy machine,
