@@ -20,6 +20,13 @@ import (
 // fetch it first.
 const SampleKeys = 10_000
 
+// Small is the key of a document of smallSize bytes: a department with three employees.
+// Files have the first bytes of another in its place.
+const (
+	Small     = "10"
+	smallSize = 464
+)
+
 // A Fixture has the programs and the data that the peers need. What takes long
 // to make stays in options.work for the next time.
 type Fixture struct {
@@ -159,7 +166,7 @@ func (w *Fixture) WarmURL(ctx context.Context, r *Server, url string, header []s
 // writeFiles makes a file of each of the first documents.
 func (w *Fixture) writeFiles() error {
 	dir := filepath.Join(w.Static, "depts")
-	if _, err := os.Stat(dir); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, Small)); err == nil {
 		return nil
 	}
 	part := w.Static + ".part"
@@ -182,6 +189,17 @@ func (w *Fixture) writeFiles() error {
 		return os.WriteFile(filepath.Join(part, "depts", key), body, 0o644)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	body, err := os.ReadFile(w.One)
+	if err != nil {
+		return err
+	}
+	small := filepath.Join(part, "depts", Small)
+	if err := os.WriteFile(small, body[:min(len(body), smallSize)], 0o644); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(w.Static); err != nil { // of an older form
 		return err
 	}
 	return os.Rename(part, w.Static)

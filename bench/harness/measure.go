@@ -195,7 +195,7 @@ func (w *Fixture) Once(
 	peer.Cold = peer.Cold || row.Write.Percent > 0 || row.Write.Once ||
 		row.During != "" && peer.SQL != nil
 	if row.Generator != ours {
-		return w.onceByAnother(ctx, p, row, peer, connections)
+		return w.onceByAnother(ctx, p, row, peer, connections, offered)
 	}
 	w.Runs++
 	warmup := w.Opts.Warmup + time.Duration(connections)*connecting
@@ -240,9 +240,11 @@ func after(
 
 // onceByAnother measures one row once with a generator that is not ours.
 func (w *Fixture) onceByAnother(
-	ctx context.Context, p Placement, row *row, peer *Server, connections int,
+	ctx context.Context, p Placement, row *row, peer *Server, connections int, offered float64,
 ) (*load.Result, error) {
 	switch row.Generator {
+	case h2Load:
+		return w.onceByH2Load(ctx, p, row, peer, connections, offered)
 	case ownClient:
 		return w.onceByClient(ctx, p, row, peer, connections)
 	case program:

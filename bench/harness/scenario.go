@@ -24,9 +24,10 @@ type Scenario struct {
 	Baseline    string      `json:"baseline"` // the row that ratios are to; none: no ratios
 	Placements  []Placement `json:"placements"`
 	Connections []int       `json:"connections"`
-	Rate        *rate       `json:"rate"`  // open loop; none: closed
-	Keys        int         `json:"keys"`  // how many are asked for; none: all
-	Alone       bool        `json:"alone"` // a peer runs while it is measured only
+	Streams     []int       `json:"streams"` // of HTTP/2, for each number of connections
+	Rate        *rate       `json:"rate"`    // open loop; none: closed
+	Keys        int         `json:"keys"`    // how many are asked for; none: all
+	Alone       bool        `json:"alone"`   // a peer runs while it is measured only
 	Targets     []target    `json:"targets"`
 }
 
@@ -45,10 +46,12 @@ type row struct {
 	Write          load.Write `json:"write"`
 	During         string     `json:"during"`          // SQL that runs meanwhile
 	MaxConnections int        `json:"max_connections"` // the row ends here
+
+	streams map[int]int // by connections
 }
 
 // generators are what a row may name.
-var generators = []string{ours, tlsLoad, phpStreams, phpCurl, ownClient, program}
+var generators = []string{ours, tlsLoad, h2Load, phpStreams, phpCurl, ownClient, program}
 
 // A rate is a share of what one row reaches when all goes that can.
 type rate struct {
@@ -106,6 +109,10 @@ func readScenario(files fs.FS, file string, reg *Registry) (*Scenario, error) {
 	for i := range s.Rows {
 		SetDefault(&s.Rows[i].Name, s.Rows[i].Peer)
 		SetDefault(&s.Rows[i].Generator, ours)
+		s.Rows[i].streams = map[int]int{}
+		for j, n := range s.Streams[:min(len(s.Streams), len(s.Connections))] {
+			s.Rows[i].streams[s.Connections[j]] = n
+		}
 	}
 	return &s, s.validate(reg)
 }
@@ -150,6 +157,9 @@ func (s *Scenario) validate(reg *Registry) error {
 		if p != Pinned && p != Free {
 			return fmt.Errorf("placement %q: want %s or %s", p, Pinned, Free)
 		}
+	}
+	if len(s.Streams) > 0 && len(s.Streams) != len(s.Connections) {
+		return errors.New("streams: want one for each number of connections")
 	}
 	if len(s.Rows) == 0 || len(s.Placements) == 0 || len(s.Connections) == 0 {
 		return errors.New("rows, placements and connections must not be empty")

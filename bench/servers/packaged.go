@@ -179,7 +179,7 @@ max-connections: 32768
 pid-file: %[1]s/h2o.pid
 %[5]s
 http1-request-timeout: 3600
-listen: {host: 127.0.0.1, port: %[3]d}
+listen: {host: 127.0.0.1, port: %[3]d%[6]s}
 file.mime.setdefaulttype: application/json
 hosts:
   default:
@@ -190,6 +190,13 @@ hosts:
 // startH2O serves files.
 func startH2O(
 	ctx context.Context, w *harness.Fixture, on harness.Placement, dir string,
+) (*harness.Server, error) {
+	return startH2OWith(ctx, w, on, dir, "http", "")
+}
+
+// startH2OWith is startH2O with something more about its listener.
+func startH2OWith(
+	ctx context.Context, w *harness.Fixture, on harness.Placement, dir, scheme, more string,
 ) (*harness.Server, error) {
 	h2o, err := harness.Look("h2o")
 	if err != nil {
@@ -204,7 +211,7 @@ func startH2O(
 		user = "user: root"
 	}
 	config := filepath.Join(dir, "h2o.conf")
-	text := fmt.Sprintf(h2oConfig, dir, threads(on), port, w.Static, user)
+	text := fmt.Sprintf(h2oConfig, dir, threads(on), port, w.Static, user, more)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -212,5 +219,6 @@ func startH2O(
 	if err != nil {
 		return nil, err
 	}
-	return harness.NewServer(ctx, p, address, min(w.Opts.Keys, harness.SampleKeys), keyed)
+	return harness.NewServerAt(ctx, p, scheme+"://"+address, min(w.Opts.Keys, harness.SampleKeys),
+		keyed)
 }

@@ -32,6 +32,11 @@ func All() map[string]harness.Starter {
 		"nginx-proxycache": startNginxCache,
 		"varnish":          startVarnish,
 		"h2o":              startH2O,
+		"hotrow-h2c":       startHotrowH2C,
+		"nginx-tls":        nginxHTTP2(true),
+		"nginx-h2c":        nginxHTTP2(false),
+		"h2o-tls":          startSecureH2O,
+		"caddy-tls":        startCaddy,
 	}
 	for _, with := range []func(map[string]harness.Starter) map[string]harness.Starter{
 		withProxies, withLinks, withWire, withTiers, withUsers, withKeyValue,

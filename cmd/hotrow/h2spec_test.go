@@ -19,22 +19,23 @@ import (
 	"github.com/hotrow/hotrow/internal/tlstest"
 )
 
-// TestServe_H2Spec runs h2spec, the suite of HTTP/2's conformance, against the server and
-// against net/http: every case holds that is not one of deviations, and every one that
+// TestServe_H2Spec runs h2spec, the suite of HTTP/2's conformance, against the server,
+// over TLS and without, and against net/http: every case holds that is not one of deviations, and every one that
 // net/http passes.
 //
 //	make h2spec
 func TestServe_H2Spec(t *testing.T) {
 	program := h2spec(t)
-	ours := serveTLS(t, tlstest.New(t, "h2spec"))
-	theirs := httptest.NewUnstartedServer(http.HandlerFunc(reference))
-	theirs.EnableHTTP2 = true
-	theirs.Config.ErrorLog = log.New(io.Discard, "", 0)
-	theirs.StartTLS()
-	t.Cleanup(theirs.Close)
-	theirCases := conformance(t, program, theirs.URL, "/dept/10")
 	t.Run("over=tls", func(t *testing.T) {
-		held(t, program, ours.http, "/dept/10", theirCases)
+		t.Parallel()
+		ours := serveTLS(t, tlstest.New(t, "h2spec"))
+		held(t, program, ours.http, reference(t, true))
+	})
+	t.Run("over=h2c", func(t *testing.T) {
+		t.Parallel()
+		ours := start(t, []string{"HOTROW_HTTP_H2C=true"}, database(t, deptSQL))
+		until(t, ours.log, ours.complete)
+		held(t, program, ours.http, reference(t, false))
 	})
 }
 
@@ -45,16 +46,26 @@ var deviations = map[string]string{
 		"takes the RST_STREAM that RFC 9113 8.1 allows for theirs",
 }
 
+// plainDeviations are more of them, without TLS.
+var plainDeviations = map[string]string{
+	"http2/3.5: Sends invalid connection preface": "it is a request of HTTP/1.1, and gets 400",
+}
+
 // attempts are those of a case that fails: h2spec waits for two seconds, of a busy machine,
 // and has streams answered whose requests it has not ended.
 const attempts = 4
 
-// held fails a test unless the server at base passes what it has to.
-func held(t *testing.T, program, base, path string, theirs map[string]verdict) {
+// held fails a test unless the server at base passes what it has to, and what the reference
+// passes.
+func held(t *testing.T, program, base, reference string) {
 	t.Helper()
-	ours := conformance(t, program, base, path)
+	const path = "/dept/10"
+	ours, theirs := conformance(t, program, base, path), conformance(t, program, reference, path)
 	for _, name := range failures(ours) {
 		reason, known := deviations[name]
+		if !known && strings.HasPrefix(base, "http:") {
+			reason, known = plainDeviations[name]
+		}
 		for n := 1; n < attempts && !known && ours[name].failed; n++ {
 			t.Logf("once more: %s: %s", name, ours[name].why)
 			ours[name] = conformance(t, program, base, path, ours[name].section)[name]
@@ -76,10 +87,26 @@ func held(t *testing.T, program, base, path string, theirs map[string]verdict) {
 	}
 }
 
-// reference answers as the server does: a GET by some bytes, a POST when its body has come.
-func reference(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
-	_, _ = w.Write([]byte(`{"deptno":10,"dname":"ACCOUNTING"}`))
+// reference starts a server of net/http, which answers a GET by some bytes, and a POST when
+// its body has come.
+func reference(t *testing.T, secure bool) (url string) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = w.Write([]byte(`{"deptno":10,"dname":"ACCOUNTING"}`))
+	}))
+	t.Cleanup(s.Close)
+	s.EnableHTTP2 = secure
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if secure {
+		s.StartTLS()
+		return s.URL
+	}
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	return s.URL
 }
 
 // h2spec builds the suite, once: it is in go's build cache.

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/hotrow/hotrow/internal/httpserve/h2"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/tlstest"
@@ -58,6 +60,8 @@ var tortureForms = []struct {
 }{
 	{"loop", true, false},
 	{"goroutine", true, true},
+	{"h2c-loop", false, false},
+	{"h2c-goroutine", false, true},
 }
 
 const tortureActors = 30
@@ -99,6 +103,9 @@ func (x *torture) serve(t *testing.T, secure, goroutines bool) {
 		made := tlstest.New(t, "torture")
 		x.trust = &tls.Config{RootCAs: made.Pool(), ServerName: "localhost", NextProtos: []string{"h2"}}
 		c.TLS = &tls.Config{Certificates: []tls.Certificate{*made.Pair(t)}, NextProtos: []string{"h2"}}
+	}
+	if !secure {
+		c.Preface = http2.ClientPreface
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
