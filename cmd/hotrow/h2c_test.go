@@ -58,6 +58,41 @@ func TestServe_H2C(t *testing.T) {
 	}
 }
 
+// TestServe_H2CIsSeen in metrics and in the access log, whoever answers.
+func TestServe_H2CIsSeen(t *testing.T) {
+	r := start(t, []string{"HOTROW_HTTP_H2C=true", "HOTROW_LOG_ACCESS=all"},
+		database(t, deptSQL), "--writable")
+	until(t, r.log, r.complete)
+	c := h2cClient(t, "")
+	for range 3 {
+		a, err := c.Get(r.http + "/dept/10") // a miss, then hits
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Body.Close()
+	}
+	if a, err := c.Get(r.http + "/"); err != nil { // net/http
+		t.Fatal(err)
+	} else {
+		_ = a.Body.Close()
+	}
+	if code, _ := get(t, r.http+"/dept/10"); code != 200 {
+		t.Errorf("over HTTP/1.1: %d", code)
+	}
+	until(t, r.log, func() bool { return strings.Count(r.out.String(), `"protocol":"HTTP/2.0"`) == 4 })
+	until(t, r.log, func() bool { return strings.Count(r.out.String(), `"protocol":"HTTP/1.1"`) == 1 })
+	_, metrics := get(t, r.ops+"/metrics")
+	for _, want := range []string{
+		`hotrow_http_connections{listener="http",version="2"} 1`,
+		`hotrow_http2_streams_total{listener="http"} 4`,
+		`hotrow_http2_canceled_total{listener="http"} 0`,
+	} {
+		if !strings.Contains(metrics, want+"\n") {
+			t.Errorf("no %s in\n%s", want, metrics)
+		}
+	}
+}
+
 // TestServe_H2CToCurl has a client that is not Go's; --http2 asks for an upgrade. It asks
 // once: curl 7.88 fails when it uses such a connection again, with any server.
 func TestServe_H2CToCurl(t *testing.T) {

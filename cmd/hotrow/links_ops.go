@@ -28,6 +28,7 @@ func (s *server) addLinks(snap *ops.Snapshot) {
 		l.LogBytes = s.links.log.Stats().Bytes
 	}
 	snap.Links = l
+	addHTTP(snap, "links", s.links.site)
 	snap.Requests = append(snap.Requests, ops.Requests{
 		Proto: "links", Resource: "links", Codes: map[string]uint64{
 			"302": st.Redirected, "410": st.Gone, "404": st.Missed, "429": st.Limited,

@@ -184,6 +184,7 @@ func (s *server) snapshot() ops.Snapshot {
 	}}
 	s.addDisk(&snap)
 	s.addLinks(&snap)
+	addHTTP(&snap, "http", s.site)
 	s.wire.addTo(&snap)
 	s.resp.addTo(&snap)
 	s.memcache.addTo(&snap)

@@ -331,39 +331,28 @@ func (s *server) serve(failed chan<- error) error {
 	if err := s.serveMemcache(); err != nil {
 		return err
 	}
-	if s.opsListener != nil {
-		port := s.opsHandler()
-		s.ops = httpserve.Server(port, httpserve.Timeouts{
-			Write: 2 * time.Minute, // a CPU profile takes its time
-		}, s.log)
-		s.ops.RegisterOnShutdown(port.Stop)
-		go func() {
-			if err := s.ops.Serve(s.opsListener); !errors.Is(err, http.ErrServerClosed) {
-				failed <- err
-			}
-		}()
+	if err := s.serveHTTP(); err != nil {
+		return err
 	}
-	if s.httpListener == nil {
-		return nil
-	}
-	form := s.httpForm()
-	if s.cfg().HTTP.TLS.On() {
-		form.Cert = &s.cert
-	}
-	var err error
-	s.site, err = httpfront.Serve(s.httpListener, s.front, form)
-	return err
+	s.serveOps(failed) // it looks at what is above
+	return nil
 }
 
-// httpForm returns how HTTP is spoken without TLS.
-func (s *server) httpForm() httpserve.Form {
-	cfg := s.cfg()
-	return httpserve.Form{
-		Timeouts: httpserve.Timeouts{
-			Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
-		},
-		H2C: cfg.HTTP.H2C, Log: s.log,
+// serveOps starts the operator's server.
+func (s *server) serveOps(failed chan<- error) {
+	if s.opsListener == nil {
+		return
 	}
+	port := s.opsHandler()
+	s.ops = httpserve.Server(port, httpserve.Timeouts{
+		Write: 2 * time.Minute, // a CPU profile takes its time
+	}, s.log)
+	s.ops.RegisterOnShutdown(port.Stop)
+	go func() {
+		if err := s.ops.Serve(s.opsListener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	}()
 }
 
 func (s *server) frontOptions(cfg *config.Config) httpfront.Options {

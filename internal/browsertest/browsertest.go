@@ -34,8 +34,8 @@ type Browser struct {
 	ctx context.Context
 }
 
-// New starts a browser.
-func New(t testing.TB) *Browser {
+// New starts a browser, with more flags of its command line.
+func New(t testing.TB, flags ...string) *Browser {
 	t.Helper()
 	program := dbtest.Program(t, "chromium", "chromium", "/usr/bin", "/usr/lib/chromium")
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
@@ -43,6 +43,9 @@ func New(t testing.TB) *Browser {
 		// A test's own pages need no sandbox, and as root there is none.
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("lang", "en-US"),
 	)
+	for _, flag := range flags {
+		options = append(options, chromedp.Flag(flag, true))
+	}
 	ctx, cancelBrowser := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(ctx)
 	t.Cleanup(func() { cancel(); cancelBrowser() })

@@ -20,6 +20,7 @@ func AccessColumns() []accesslog.Column {
 		{Name: "remote_addr", Kind: accesslog.Text, Max: 64},
 		{Name: "method", Kind: accesslog.Text, Max: 16},
 		{Name: "path", Kind: accesslog.Text, Max: 1024},
+		{Name: "protocol", Kind: accesslog.Text, Max: 16}, // of HTTP, and its version
 		{Name: "status", Kind: accesslog.Int},
 		{Name: "bytes", Kind: accesslog.Int}, // of the body
 		{Name: "cache", Kind: accesslog.Text, Max: 32},
@@ -36,6 +37,7 @@ func AccessColumns() []accesslog.Column {
 // texts may alias a buffer.
 type AccessLine struct {
 	Peer, Method, Path  string
+	Protocol            string // "HTTP/1.1", say; "": not HTTP
 	Status, Bytes       int
 	Cache               string
 	Resource, Principal string
@@ -48,6 +50,7 @@ func (a *AccessLine) Fill(r *accesslog.Ring, weight int64) {
 	r.Text(a.Peer)
 	r.Text(a.Method)
 	r.Text(a.Path)
+	r.Text(a.Protocol)
 	r.Int(int64(a.Status))
 	r.Int(int64(a.Bytes))
 	r.Text(a.Cache)
@@ -57,6 +60,18 @@ func (a *AccessLine) Fill(r *accesslog.Ring, weight int64) {
 	r.Text(a.Trace)
 	r.Text(a.Agent)
 	r.Int(weight)
+}
+
+// ProtocolOf returns what AccessLine.Protocol says of a request that a loop has read,
+// under the name that net/http has for it.
+func ProtocolOf(http2, http10 bool) string {
+	switch {
+	case http2:
+		return "HTTP/2.0"
+	case http10:
+		return "HTTP/1.0"
+	}
+	return "HTTP/1.1"
 }
 
 // A LoopLog is where one loop logs the requests that it answers: a ring of its

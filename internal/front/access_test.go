@@ -53,8 +53,8 @@ func TestLoopLog_HasALineForEachRequest(t *testing.T) {
 	var l LoopLog
 	l.Open(access)
 	at := time.Date(1981, 6, 9, 1, 2, 3, 0, time.UTC)
-	line := AccessLine{Peer: "127.0.0.1:1", Method: "GET", Path: "/depts/10", Status: 200, Bytes: 7,
-		Cache: "hit", Resource: "depts", Principal: "ann", RequestID: "r-1", Agent: "test"}
+	line := AccessLine{Peer: "127.0.0.1:1", Method: "GET", Path: "/depts/10", Protocol: "HTTP/2.0",
+		Status: 200, Bytes: 7, Cache: "hit", Resource: "depts", Principal: "ann", RequestID: "r-1", Agent: "test"}
 	for range 2 {
 		l.log(t, at, &line)
 	}
@@ -67,7 +67,7 @@ func TestLoopLog_HasALineForEachRequest(t *testing.T) {
 	}
 	want := map[string]any{
 		"time": "1981-06-09T01:02:03.000Z", "duration": 0.25, "remote_addr": "127.0.0.1:1",
-		"method": "GET", "path": "/depts/10", "status": 200.0, "bytes": 7.0, "cache": "hit",
+		"method": "GET", "path": "/depts/10", "protocol": "HTTP/2.0", "status": 200.0, "bytes": 7.0, "cache": "hit",
 		"resource": "depts", "principal": "ann", "request_id": "r-1", "user_agent": "test",
 	}
 	if d := cmp.Diff([]map[string]any{want, want}, closed()); d != "" {

@@ -18,6 +18,7 @@ import (
 // handler on net/http.
 type Site struct {
 	lane   *lane.Server
+	two    *h2.Protocol
 	visits *lane.Visits
 }
 
@@ -34,8 +35,10 @@ type Form struct {
 // and what that hands over by h, until Shutdown or Close. It owns l from now on,
 // and fills in what of c the visits to net/http and f decide.
 func Serve(l net.Listener, h http.Handler, f Form, c lane.Config) (*Site, error) {
-	s := &Site{visits: lane.NewVisits(Server(h, f.Timeouts, f.Log), http1.Frame)}
-	c.Full, c.HTTP2 = s.visits.Full, h2.New(c.Proto)
+	s := &Site{
+		two: h2.New(c.Proto), visits: lane.NewVisits(Server(h, f.Timeouts, f.Log), http1.Frame),
+	}
+	c.Full, c.HTTP2 = s.visits.Full, s.two
 	c.Header, c.Idle, c.Write = f.Header, f.Idle, f.Write
 	c.Goroutines, c.Log = f.Goroutines, f.Log
 	switch {
@@ -57,6 +60,9 @@ func Serve(l net.Listener, h http.Handler, f Form, c lane.Config) (*Site, error)
 
 // Stats returns the counts of the site's connections.
 func (s *Site) Stats() lane.Stats { return s.lane.Stats() }
+
+// HTTP2 returns the counts of those that speak HTTP/2.
+func (s *Site) HTTP2() h2.Stats { return s.two.Stats() }
 
 // Shutdown stops taking connections and lets every request under way have its
 // answer. When ctx ends first, what is left is cut, and its error returned.

@@ -25,6 +25,7 @@ type channel struct {
 func (c *Conn) Channel(p Protocol, r Resumer) *Conn {
 	ch := &channel{of: c, to: r, local: c.LocalAddr(), peer: c.RemoteAddr()}
 	ch.own = &Conn{srv: c.srv, proto: p, own: ch}
+	ch.own.http2.Store(c.http2.Load())
 	return ch.own
 }
 

@@ -108,6 +108,10 @@ func (c *Conn) ConnectionState() (state tls.ConnectionState, ok bool) {
 	return tc.ConnectionState(), true
 }
 
+// HTTP2 reports whether the connection, or the one that it is a conversation over, speaks
+// Config.HTTP2. Any goroutine may call it.
+func (c *Conn) HTTP2() bool { return c.http2.Load() }
+
 // Want says that Step has no use for less than n bytes of input. It holds for
 // the next call.
 func (c *Conn) Want(n int) { c.want = n }

@@ -67,6 +67,12 @@ func Shared(c net.Conn, first func() any) any {
 	return first()
 }
 
+// stream reports whether the message is of one of several conversations.
+func (v *visit) stream() bool {
+	_, ok := v.Lent.(sharer)
+	return ok
+}
+
 // Shared implements sharer.
 func (v *visit) Shared(first func() any) any {
 	if s, ok := v.Lent.(sharer); ok {

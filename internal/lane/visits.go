@@ -135,6 +135,7 @@ type visitor interface {
 	net.Conn
 	setState(http.ConnState)
 	last() bool
+	stream() bool
 	detach(*http.Request) (*http.Request, context.CancelFunc)
 }
 
@@ -185,6 +186,9 @@ func visiting(h http.Handler) http.Handler {
 			var done context.CancelFunc
 			r, done = v.detach(r)
 			defer done()
+			if v.stream() { // its own connection is a pipe of HTTP/1.1
+				r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/2.0", 2, 0
+			}
 		}
 		a := &answering{ResponseWriter: w}
 		h.ServeHTTP(a, r)

@@ -68,6 +68,11 @@ const (
 	unsentWaiting
 	unsentRefused
 	traceSpans
+	httpConnections
+	http2Streams
+	http2Refused
+	http2Canceled
+	http2Broken
 	wireConnections
 	wireFrames
 	wireBytes
@@ -163,8 +168,8 @@ func families() [numMetrics]family {
 		accessLogDropped: {"access_log_dropped_total", counter, nil,
 			"Access log lines dropped because the file was too slow or failed."},
 	}
-	for _, more := range []map[metricID]family{diskFamilies(), wireFamilies(), respFamilies(),
-		memcacheFamilies(), linksFamilies(), careFamilies()} {
+	for _, more := range []map[metricID]family{diskFamilies(), httpFamilies(),
+		wireFamilies(), respFamilies(), memcacheFamilies(), linksFamilies(), careFamilies()} {
 		for id, f := range more {
 			all[id] = f
 		}
@@ -193,6 +198,22 @@ func careFamilies() map[metricID]family {
 			"Requests that wait because too many answers are unread."},
 		unsentRefused: {"unsent_refused_total", counter, nil,
 			"Requests refused because they waited too long for unread answers."},
+	}
+}
+
+// httpFamilies are those of the connections of HTTP.
+func httpFamilies() map[metricID]family {
+	listener := []string{"listener"}
+	return map[metricID]family{
+		httpConnections: {"http_connections", gauge, []string{"listener", "version"},
+			"Connections of HTTP, by its major version."},
+		http2Streams: {"http2_streams_total", counter, listener, "Requests over HTTP/2."},
+		http2Refused: {"http2_refused_total", counter, listener,
+			"Requests over HTTP/2 refused because a connection had too many at once."},
+		http2Canceled: {"http2_canceled_total", counter, listener,
+			"Requests over HTTP/2 that their clients have reset before the answer was sent."},
+		http2Broken: {"http2_broken_total", counter, listener,
+			"Connections of HTTP/2 ended because of what their peer sent."},
 	}
 }
 

@@ -99,6 +99,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.value(unsentBytes, float64(s.Unsent.Bytes))
 	e.value(unsentWaiting, float64(s.Unsent.Waiting))
 	e.value(unsentRefused, float64(s.Unsent.Refused))
+	e.http(s.HTTP)
 	if s.Wire != nil {
 		e.wire(s.Wire)
 	}
@@ -217,6 +218,19 @@ func (e *emitter) memcache(m *Memcache) {
 	e.value(memcacheBatches, float64(m.Batches))
 	e.value(memcacheUnknown, float64(m.Unknown), "no_resource")
 	e.value(memcacheUnknown, float64(m.NoKey), "no_key")
+}
+
+// http writes the metrics of the listeners of HTTP.
+func (e *emitter) http(listeners []HTTP) {
+	for i := range listeners {
+		h := &listeners[i]
+		e.value(httpConnections, float64(max(h.Open-h.Two, 0)), h.Listener, "1")
+		e.value(httpConnections, float64(h.Two), h.Listener, "2")
+		e.value(http2Streams, float64(h.Streams), h.Listener)
+		e.value(http2Refused, float64(h.Refused), h.Listener)
+		e.value(http2Canceled, float64(h.Canceled), h.Listener)
+		e.value(http2Broken, float64(h.Broken), h.Listener)
+	}
 }
 
 // resp writes the metrics of the protocol of Redis.

@@ -24,10 +24,22 @@ type Snapshot struct {
 	Spans        *Spans // nil: none are sent
 	Copies       Copies
 	Unsent       Unsent
+	HTTP         []HTTP    // by listener
 	Wire         *Wire     // nil: it is not served
 	RESP         *RESP     // nil: it is not served
 	Memcache     *Memcache // the same
 	Links        *Links    // nil: there is no shortener
+}
+
+// An HTTP is what the connections of one listener of HTTP do.
+type HTTP struct {
+	Listener string
+	Open     int64  // connections now
+	Two      int64  // of those, the ones that speak HTTP/2
+	Streams  uint64 // requests over HTTP/2
+	Refused  uint64 // of those, because a connection had too many at once
+	Canceled uint64 // streams that clients have reset before the answer was sent
+	Broken   uint64 // connections of HTTP/2 ended because of what their peer sent
 }
 
 // A Wire is what the connections of the wire protocol do.

@@ -16,7 +16,7 @@ const statusGone = 499
 func (c *call) log(a *answer, at time.Time, took time.Duration) {
 	line := front.AccessLine{
 		Peer: c.p.address(), Method: c.r.method, Path: string(c.r.Path),
-		Status: a.code, Resource: c.resourceName(), Principal: c.who,
+		Protocol: c.r.protocol(c.p), Status: a.code, Resource: c.resourceName(), Principal: c.who,
 		RequestID: requestID(string(c.r.RequestID)), Agent: c.r.agent(),
 		Trace: c.r.traceID(),
 	}

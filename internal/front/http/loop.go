@@ -50,7 +50,7 @@ func (l *protocol) register(r *loopResource) {
 
 // Open makes the state of a connection; the server speaks second.
 func (l *protocol) Open(c *lane.Conn, out []byte) []byte {
-	c.Data = &peer{conn: c}
+	c.Data = &peer{conn: c, http2: c.HTTP2()}
 	return out
 }
 
@@ -427,7 +427,7 @@ func (s *loop) logHit(
 		return
 	}
 	line := front.AccessLine{
-		Peer: p.address(), Method: r.method, Path: row.Alias(r.Path),
+		Peer: p.address(), Method: r.method, Path: row.Alias(r.Path), Protocol: r.protocol(p),
 		Cache: "hit", Resource: q.res.Name(), Principal: q.who,
 		Agent: r.agent(), RequestID: requestID(row.Alias(r.RequestID)), Trace: r.traceID(),
 	}

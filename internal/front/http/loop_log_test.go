@@ -38,6 +38,7 @@ type logLine struct {
 	RemoteAddr string `json:"remote_addr"`
 	Method     string
 	Path       string
+	Protocol   string
 	Status     int
 	Bytes      int
 	Cache      string
@@ -138,7 +139,10 @@ func TestAccessLog_SaysTheSameOfEveryRoad(t *testing.T) {
 		if tt.want.Bytes < 0 {
 			tt.want.Bytes = got.Bytes
 		}
-		tt.want.Method = tt.method
+		tt.want.Method, tt.want.Protocol = tt.method, "HTTP/1.1"
+		if strings.HasPrefix(os.Getenv("HOTROW_TEST_ROAD"), "h2") {
+			tt.want.Protocol = "HTTP/2.0"
+		}
 		got.Time, got.Duration, got.RemoteAddr, got.UserAgent = time.Time{}, 0, "", ""
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("%s %s (-want +got):\n%s", tt.method, tt.path, d)

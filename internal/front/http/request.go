@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
@@ -75,6 +76,14 @@ func (r *request) agent() string {
 	return row.Alias(headerOf(r.head, "user-agent:"))
 }
 
+// protocol returns which version of HTTP the request was sent by.
+func (r *request) protocol(p *peer) string {
+	if r.http != nil {
+		return r.http.Proto
+	}
+	return front.ProtocolOf(p.http2, r.HTTP10)
+}
+
 // A peer is at the other end of a connection.
 type peer struct {
 	conn endpoints
@@ -82,6 +91,8 @@ type peer struct {
 	host []byte    // the last Host that was allowed
 	by   *settings // that allowed it: a reload may change who is known
 	addr string    // see address
+
+	http2 bool // whose streams the requests are; of the event loop
 }
 
 // endpoints are the two ends of a connection.

@@ -48,7 +48,7 @@ func (s *scope) park(c *lane.Conn, head []byte) {
 		answer = x.answer(ctx, make([]byte, 0, 512))
 		s.f.observe(time.Since(now))
 		if access {
-			s.f.logParked(x, address, now, answer)
+			s.f.logParked(c, x, address, now, answer)
 		}
 	})
 }

@@ -52,7 +52,8 @@ func (s *scope) logHit(c *lane.Conn, answer []byte) {
 	s.x.readFields()
 	s.log(front.AccessLine{
 		Peer: c.Data.(*peer).address(c), Method: methodOf(&s.x), Path: row.Alias(s.req.Path),
-		Cache: "hit", Agent: row.Alias(s.x.fields.agent),
+		Protocol: front.ProtocolOf(c.HTTP2(), s.req.HTTP10), Cache: "hit",
+		Agent: row.Alias(s.x.fields.agent),
 	}, answer)
 }
 
@@ -75,9 +76,10 @@ func (s *scope) log(l front.AccessLine, answer []byte) {
 }
 
 // logParked logs a request that was answered off the loop.
-func (f *Front) logParked(x *exchange, peer string, began time.Time, answer []byte) {
+func (f *Front) logParked(c *lane.Conn, x *exchange, peer string, began time.Time, answer []byte) {
 	l := front.AccessLine{
 		Peer: peer, Method: methodOf(x), Path: string(x.req.Path), Cache: "miss",
+		Protocol: front.ProtocolOf(c.HTTP2(), x.req.HTTP10),
 		Resource: resourceName, Agent: string(x.fields.agent),
 	}
 	l.Status, l.Bytes = http1.AnswerSize(answer)
@@ -92,7 +94,7 @@ func (f *Front) logFull(c *counted, r *http.Request, began time.Time, took time.
 	}
 	l := front.AccessLine{
 		Peer: r.RemoteAddr, Method: r.Method, Path: r.URL.EscapedPath(),
-		Status: c.code, Bytes: c.bytes, Resource: resourceName,
+		Protocol: r.Proto, Status: c.code, Bytes: c.bytes, Resource: resourceName,
 		Agent: r.Header.Get("User-Agent"),
 	}
 	if r.Method == http.MethodHead {

@@ -79,10 +79,12 @@ func (c *conn) begin(b *block, out []byte) ([]byte, error) {
 		return out, &http2.Error{Stream: b.stream, Code: code, Reason: reason}
 	}
 	h := &c.head
+	c.asked++
 	switch reason := h.Check(b.end); {
 	case reason != "" && !h.Large:
 		return bad(http2.ProtocolError, reason)
 	case len(c.streams) >= maxStreams, c.working >= maxStreams:
+		c.of.count.refused.Add(1)
 		return bad(http2.RefusedStream, "too many streams")
 	}
 	s := &stream{

@@ -51,6 +51,9 @@ func (c *conn) takeFrame(f *http2.Frame, payload, out []byte) ([]byte, error) {
 	case http2.Priority:
 		err = f.CheckPriority(payload)
 	case http2.ResetStream:
+		if c.streams[f.Stream] != nil {
+			c.of.count.canceled.Add(1)
+		}
 		c.drop(f.Stream)
 		c.cut.remove(f.Stream)
 	case http2.Settings:

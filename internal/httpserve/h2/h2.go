@@ -27,7 +27,10 @@ const (
 )
 
 // A Protocol is a lane.Protocol that answers by another one, of HTTP/1.1.
-type Protocol struct{ one lane.Protocol }
+type Protocol struct {
+	one   lane.Protocol
+	count counters
+}
 
 var (
 	_ lane.Ender   = (*Protocol)(nil)
@@ -36,7 +39,7 @@ var (
 
 // New returns the protocol of connections whose requests one answers, and lane.Config.Full
 // what one hands over.
-func New(one lane.Protocol) *Protocol { return &Protocol{one} }
+func New(one lane.Protocol) *Protocol { return &Protocol{one: one} }
 
 // A conn is a connection. All but events belongs to the goroutine that owns the
 // lane.Conn.
@@ -68,6 +71,7 @@ type conn struct {
 	unsent  int       // bytes of answers that wait for a window
 	blocked []*stream // whose they are, in turn
 	starved []*stream // have output elsewhere, which waits for room here
+	asked   uint64    // streams that were begun and are not counted
 
 	sharing sync.Once
 	shared  any // of the streams that are lent, made by the first of them
@@ -154,6 +158,7 @@ func (p *Protocol) Open(lc *lane.Conn, out []byte) []byte {
 		streams: make(map[uint32]*stream),
 		window:  http2.InitialWindow, initial: http2.InitialWindow, recv: recvWindow,
 	}
+	p.count.open.Add(1)
 	c.dec = http2.NewDecoder(&c.head)
 	lc.Data = c
 	out = http2.AppendSettings(out, http2.SettingMaxConcurrentStreams, maxStreams,
@@ -259,6 +264,7 @@ func (c *conn) heed(e *event, out []byte) []byte {
 // after ends each call: it sends what windows have let pass, and says whether the
 // connection goes on.
 func (c *conn) after(out []byte) ([]byte, lane.Next) {
+	c.count()
 	out = c.cutStalled(c.pump(out))
 	c.lane.Hold(c.working)
 	switch {
@@ -274,6 +280,8 @@ func (c *conn) after(out []byte) ([]byte, lane.Next) {
 
 // fail appends why the connection ends.
 func (c *conn) fail(out []byte, err error) []byte {
+	c.count()
+	c.of.count.broken.Add(1)
 	c.abandon()
 	e, ok := err.(*http2.Error)
 	if !ok {
@@ -283,7 +291,10 @@ func (c *conn) fail(out []byte, err error) []byte {
 }
 
 // End implements lane.Ender.
-func (p *Protocol) End(lc *lane.Conn) { lc.Data.(*conn).abandon() }
+func (p *Protocol) End(lc *lane.Conn) {
+	p.count.open.Add(-1)
+	lc.Data.(*conn).abandon()
+}
 
 // abandon gives up whatever is under way.
 func (c *conn) abandon() {

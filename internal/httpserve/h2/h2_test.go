@@ -58,11 +58,11 @@ func TestH2_RequestsAreWhole(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		p := s.dial(t)
 		p.ask(1, "DELETE", "/head/x?a=%20b", true, "cookie", "a=1", "cookie", "b=2", "te", "trailers")
-		p.want(1, "200", fmt.Sprintf(`DELETE localhost /head/x?a=%%20b ["a=1; b=2"] %t`, s.trust != nil))
+		p.want(1, "200", fmt.Sprintf(`DELETE localhost /head/x?a=%%20b HTTP/2.0 ["a=1; b=2"] %t`, s.trust != nil))
 		p.must(p.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, EndHeaders: true, EndStream: true,
 			BlockFragment: p.fields(":method", "GET", ":scheme", "https", ":path", "/head",
 				"host", "other.example")}))
-		p.want(3, "200", fmt.Sprintf("GET other.example /head [] %t", s.trust != nil))
+		p.want(3, "200", fmt.Sprintf("GET other.example /head HTTP/2.0 [] %t", s.trust != nil))
 		p.ask(5, "POST", "/put", false)
 		p.must(p.WriteDataPadded(5, false, []byte("ab"), make([]byte, 20)))
 		p.must(p.WriteHeaders(http2.HeadersFrameParam{StreamID: 5, EndHeaders: true, EndStream: true,

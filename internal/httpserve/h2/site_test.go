@@ -117,7 +117,8 @@ func (f *full) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "unread":
 		_, _ = io.WriteString(w, "unread")
 	case "head":
-		_, _ = fmt.Fprintf(w, "%s %s %s %q %v", r.Method, r.Host, r.URL, r.Header["Cookie"], r.TLS != nil)
+		_, _ = fmt.Fprintf(w, "%s %s %s %s %q %v", r.Method, r.Host, r.URL, r.Proto, r.Header["Cookie"],
+			r.TLS != nil)
 	case "full", "hit": // hits, while the peer takes too little
 		_, _ = io.WriteString(w, bodyOf(r.URL.Path))
 	case "flow": // a megabyte, of which the handler holds nothing
@@ -156,6 +157,7 @@ type site struct {
 	trust  *tls.Config // nil: no TLS
 	server *lane.Server
 	visits *lane.Visits
+	two    *h2.Protocol
 }
 
 // forms are those of connections, with TLS and without.
@@ -191,7 +193,8 @@ func serve(t testing.TB, l net.Listener, c lane.Config) *site {
 	quiet := slog.New(slog.DiscardHandler)
 	s.visits = lane.NewVisits(&http.Server{Handler: s.full, ErrorLog: slog.NewLogLogger(quiet.Handler(), 0)},
 		http1.Frame)
-	c.Proto, c.Full, c.HTTP2 = words{}, s.visits.Full, h2.New(words{})
+	s.two = h2.New(words{})
+	c.Proto, c.Full, c.HTTP2 = words{}, s.visits.Full, s.two
 	if c.TLS != nil {
 		made := tlstest.New(t, "h2")
 		s.trust = &tls.Config{RootCAs: made.Pool(), ServerName: "localhost", NextProtos: []string{"h2"}}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"time"
+
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
+	"github.com/hotrow/hotrow/internal/httpserve"
+	"github.com/hotrow/hotrow/internal/ops"
+)
+
+// serveHTTP starts the server of the resources.
+func (s *server) serveHTTP() error {
+	if s.httpListener == nil {
+		return nil
+	}
+	form := s.httpForm()
+	if s.cfg().HTTP.TLS.On() {
+		form.Cert = &s.cert
+	}
+	var err error
+	s.site, err = httpfront.Serve(s.httpListener, s.front, form)
+	return err
+}
+
+// httpForm returns how HTTP is spoken without TLS.
+func (s *server) httpForm() httpserve.Form {
+	cfg := s.cfg()
+	return httpserve.Form{
+		Timeouts: httpserve.Timeouts{
+			Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
+		},
+		H2C: cfg.HTTP.H2C, Log: s.log,
+	}
+}
+
+// addHTTP adds what a listener of HTTP does; nil: there is none.
+func addHTTP(snap *ops.Snapshot, name string, site *httpserve.Site) {
+	if site == nil {
+		return
+	}
+	two := site.HTTP2()
+	snap.HTTP = append(snap.HTTP, ops.HTTP{
+		Listener: name, Open: site.Stats().Open, Two: two.Open, Streams: two.Streams,
+		Refused: two.Refused, Canceled: two.Canceled, Broken: two.Broken,
+	})
+}
