@@ -129,7 +129,8 @@ func TestServe_RestartFailsNoRequestOverHTTP2(t *testing.T) {
 			all.Go(func() {
 				for n := i; ctx.Err() == nil; n++ {
 					want := fmt.Sprintf(`{"id":%d,"name":"name %[1]d"}`, n%100+1)
-					if got := said(t, c, 2, "GET", fmt.Sprintf("%s/docs/%d", url, n%100+1)); !strings.HasSuffix(got, want) {
+					got := said(t, c, 2, "GET", fmt.Sprintf("%s/docs/%d", url, n%100+1))
+					if !strings.HasSuffix(got, want) {
 						t.Errorf("%s, want %s", got, want)
 					}
 					answers.Add(1)
@@ -159,7 +160,8 @@ func TestServe_BrowserSpeaksHTTP2(t *testing.T) {
 		(p) => fetch(p).then((a) => a.text().then((b) => a.status + ' ' + b)))).then((l) => window.texts = l), 1)`)
 	tab.Until(`window.texts`)
 	texts := fmt.Sprint(tab.Eval(`window.texts.join('|')`))
-	if strings.Count(texts, "200 ") != 4 || strings.Count(texts, "404 ") != 1 || !strings.Contains(texts, "ACCOUNTING") {
+	if strings.Count(texts, "200 ") != 4 || strings.Count(texts, "404 ") != 1 ||
+		!strings.Contains(texts, "ACCOUNTING") {
 		t.Errorf("%s", texts)
 	}
 	protocols := fmt.Sprint(tab.Eval(`performance.getEntriesByType('resource').concat(
@@ -244,7 +246,8 @@ func TestServe_ClicksAreFollowedOverHTTP2(t *testing.T) {
 		}
 		followed(t, "GET", r.linksAddr()+"/asdf")
 		until(t, r.log, func() bool {
-			return strings.Count(ours.String(), "event: click") > i && strings.Count(theirs.String(), "event: click") > i
+			return strings.Count(ours.String(), "event: click") > i &&
+				strings.Count(theirs.String(), "event: click") > i
 		})
 	}
 	if code := r.stop(); code != 0 {

@@ -125,6 +125,8 @@ func (f *full) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for range 16 {
 			_, _ = w.Write(flow)
 		}
+	case "watch":
+		f.watch(w, r)
 	case "slow":
 		f.entered <- struct{}{}
 		select {
