@@ -82,6 +82,8 @@ func FailureOf(err error) Failure {
 			f.Slug = "range-not-satisfiable"
 		case query.CodeUnindexed:
 			f.Slug = "unindexed-filter"
+		case query.CodeAmbiguous:
+			f.Slug = "ambiguous-relation"
 		}
 		return f
 	}
@@ -119,7 +121,7 @@ func Refused(err error) bool {
 // Slugs returns every slug that FailureOf may give: a front has a kind for each.
 func Slugs() []string {
 	list := []string{"bad-body", "internal", "bad-query", "range-not-satisfiable",
-		"unindexed-filter"}
+		"unindexed-filter", "ambiguous-relation"}
 	for _, r := range classRules {
 		list = append(list, r.slug)
 	}

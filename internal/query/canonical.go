@@ -93,7 +93,7 @@ func (q *Query) canonical() string {
 	if q.order != "" {
 		parts = append(parts, "order="+q.order)
 	}
-	parts = append(parts, "limit="+strconv.Itoa(q.Limit))
+	parts = append(append(parts, q.embedParts("")...), "limit="+strconv.Itoa(q.Limit))
 	if q.Offset > 0 {
 		parts = append(parts, "offset="+strconv.Itoa(q.Offset))
 	}
@@ -104,12 +104,22 @@ func (q *Query) canonical() string {
 }
 
 func (t *Table) selectText(members []Member) string {
-	items := make([]string, len(members))
-	for i, m := range members {
-		name := t.Columns[m.Column].Member
-		if items[i] = escape(quoteName(name)); m.Name != name {
-			items[i] = escape(quoteName(m.Name)) + ":" + items[i]
+	items := make([]string, 0, len(members))
+	if all := t.all(); len(all) > 1 && len(members) >= len(all) &&
+		slices.Equal(members[:len(all)], all) {
+		items, members = append(items, "*"), members[len(all):]
+	}
+	for _, m := range members {
+		if m.Embed != nil {
+			items = append(items, embedText(&m))
+			continue
 		}
+		name := t.Columns[m.Column].Member
+		text := escape(quoteName(name))
+		if m.Name != name {
+			text = escape(quoteName(m.Name)) + ":" + text
+		}
+		items = append(items, text)
 	}
 	return strings.Join(items, ",")
 }

@@ -5,13 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// The codes of errors: SQLSTATEs of PostgreSQL, and PostgREST's own.
+// The codes of errors: SQLSTATEs of PostgreSQL, and PostgREST's own. What is not said to be
+// otherwise is 400 over HTTP.
 const (
 	CodeSyntax    = "PGRST100" // the grammar, an operator, a limit of ours
-	CodeRange     = "PGRST103" // a window that no list has: the only one that is not 400, but 416
+	CodeRange     = "PGRST103" // a window that no list has: 416
 	CodeColumn    = "42703"    // no such column
 	CodeOperand   = "22P02"    // no value of the column's type
 	CodeUnindexed = "HR400"    // no index answers the query
+	CodeUnrelated = "PGRST200" // no foreign key leads to a table that is to be embedded
+	CodeAmbiguous = "PGRST201" // several do: 300
 	CodePattern   = "22025"    // a pattern that ends within an escape
 )
 

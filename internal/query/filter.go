@@ -125,7 +125,7 @@ func (p *parser) term(s string, depth int) (term Term, rest string, err error) {
 func (p *parser) comparison(column int, s string, inGroup bool) (Term, string, error) {
 	term := Term{Column: column}
 	c := &p.t.Columns[column]
-	if p.count++; p.count > MaxTerms {
+	if *p.count++; *p.count > MaxTerms {
 		return term, "", syntax("a query has at most "+strconv.Itoa(MaxTerms)+" conditions", "")
 	}
 	s, term.Not = strings.CutPrefix(s, "not.")

@@ -13,6 +13,10 @@ func (q *Query) Indexed(indexes [][]string) bool {
 	return slices.ContainsFunc(indexes, q.followed)
 }
 
+// Equality reports whether a condition of equality is on the first column of one of indexes,
+// in each branch where one of several must hold.
+func (q *Query) Equality(indexes [][]string) bool { return q.Table.equality(q.Where, indexes) }
+
 // equality reports whether terms, which all hold, have an equality on the first column of
 // an index.
 func (t *Table) equality(terms []Term, indexes [][]string) bool {

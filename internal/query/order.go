@@ -51,6 +51,10 @@ func (p *parser) orderItem(text string) (o Order, rest string, err error) {
 	if err != nil {
 		return o, "", err
 	}
+	if strings.HasPrefix(rest, "(") {
+		return o, "", syntax("an order by embedded rows (order="+clip(text)+") is not offered",
+			clip(name)+".order= orders these")
+	}
 	at, err := p.t.column(name)
 	if err != nil {
 		return o, "", err

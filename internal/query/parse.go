@@ -10,20 +10,35 @@ import (
 type Options struct {
 	Range string // the header of this name; "" when there is none
 	Count Count
+
+	// Relations returns the tables that may be embedded in rows of one. nil: none may.
+	Relations func(of *Table) []Relation
+
+	// Reads returns why the client may not read a resource, nil if it may. It is asked
+	// before the query is told anything of it.
+	Reads func(resource string) error
 }
 
 // A parser reads one query.
 type parser struct {
 	t     *Table
 	q     *Query
+	o     *Options
 	terms []Term
 	given map[string]string // parameters that are no filters, by name
-	count int               // comparisons
+	count *int              // comparisons, of all queries within the first
+
+	subs     map[string]*parser // of the embedded queries, by their members
+	embedded *int               // how many there are
+	depth    int                // how deep this one is
+	one      bool               // it is about one row
+	later    []parameter        // of embedded queries
 }
 
 // Parse reads the query of a URL, which is not unescaped. Every error is an *Error.
 func Parse(raw string, t *Table, o Options) (*Query, error) {
-	p := parser{t: t, q: &Query{Table: t, Count: o.Count}, given: make(map[string]string)}
+	p := parser{t: t, q: &Query{Table: t, Count: o.Count}, o: &o, given: make(map[string]string),
+		count: new(int), embedded: new(int)}
 	for raw != "" {
 		var pair string
 		pair, raw, _ = strings.Cut(raw, "&")
@@ -90,6 +105,10 @@ func (p *parser) parameter(name, value string, isPair bool) error {
 			name+"\"=eq.VALUE")
 	}
 	column, rest, err := cutName(name)
+	if strings.HasPrefix(rest, ".") && p.depth == 0 {
+		p.later = append(p.later, parameter{name, value, isPair})
+		return nil
+	}
 	if err == nil && rest != "" {
 		err = notOffered(name)
 	}
@@ -140,12 +159,12 @@ func (p *parser) finish(header string) error {
 	if err := p.selected(); err != nil {
 		return err
 	}
-	q.Where = p.normal(And, p.terms)
-	q.where = p.t.whereText(q.Where)
-	if err := p.orders(); err != nil {
+	if err := p.embeds(); err != nil {
 		return err
 	}
-	q.order = p.t.orderText(q.Order)
+	if err := p.conditions(); err != nil {
+		return err
+	}
 	if err := p.window(header); err != nil {
 		return err
 	}
@@ -153,6 +172,18 @@ func (p *parser) finish(header string) error {
 		return err
 	}
 	q.text = q.canonical()
+	return nil
+}
+
+// conditions takes the filters and order.
+func (p *parser) conditions() error {
+	q := p.q
+	q.Where = p.normal(And, p.terms)
+	q.where = p.t.whereText(q.Where)
+	if err := p.orders(); err != nil {
+		return err
+	}
+	q.order = p.t.orderText(q.Order)
 	return nil
 }
 

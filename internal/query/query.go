@@ -20,8 +20,9 @@ type Query struct {
 
 // A Member is one member of the documents of an answer.
 type Member struct {
-	Column int
+	Column int // -1 of an Embed
 	Name   string
+	Embed  *Embed // rows of another table; nil: a column
 }
 
 // A Term is one condition: a comparison of a column, or a group of Terms.

@@ -154,7 +154,7 @@ func TestParse_ErrorsNameWhatAndWhere(t *testing.T) {
 		{"select=sal.sum()", CodeSyntax, "aggregate"},
 		{"select=depts(*)", CodeSyntax, "embedded"},
 		{"select=...depts(*)", CodeSyntax, "spread"},
-		{"depts.name=eq.1", CodeSyntax, "embedded documents"},
+		{"depts.name=eq.1", CodeSyntax, "nothing called depts is embedded"},
 		{"note->a=eq.1", CodeSyntax, "JSON"},
 		{"order=sal.up", CodeSyntax, "unexpected .up"},
 		{"order=sal,", CodeSyntax, "comma"},

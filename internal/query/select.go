@@ -11,32 +11,44 @@ func (p *parser) selected() error {
 	if !ok {
 		return nil
 	}
-	seen := make(map[string]bool)
-	for text = withoutBlanks(text); ; {
-		var some []Member
-		var err error
-		if some, text, err = p.member(text); err != nil {
-			return err
-		}
-		for _, m := range some {
-			if seen[m.Name] {
-				return syntax("select has "+clip(m.Name)+" twice",
-					"alias:column gives it another name")
-			}
-			seen[m.Name] = true
-		}
-		if p.q.Select = append(p.q.Select, some...); text == "" {
-			break
-		}
-		if text[0] != ',' {
-			return notSelected(text)
-		}
-		text = text[1:]
+	rest, err := p.items(withoutBlanks(text))
+	if err == nil && rest != "" {
+		err = notSelected(rest)
+	}
+	if err != nil {
+		return err
 	}
 	if !p.t.Embeds && slices.Equal(p.q.Select, p.t.all()) {
 		p.q.Select = nil
 	}
 	return nil
+}
+
+// items reads the members of a query, up to what ends the list.
+func (p *parser) items(text string) (rest string, err error) {
+	seen := make(map[string]bool)
+	for {
+		var some []Member
+		if some, text, err = p.member(text); err != nil {
+			return "", err
+		}
+		for _, m := range some {
+			if seen[m.Name] {
+				return "", syntax("select has "+clip(m.Name)+" twice",
+					"alias:column gives it another name")
+			}
+			seen[m.Name] = true
+		}
+		p.q.Select = append(p.q.Select, some...)
+		switch {
+		case strings.HasPrefix(text, ","):
+			text = text[1:]
+		case text == "" || text[0] == ')' && p.depth > 0:
+			return text, nil
+		default:
+			return "", notSelected(text)
+		}
+	}
 }
 
 // withoutBlanks returns text without the blanks outside of double quotes.
@@ -90,7 +102,11 @@ func (p *parser) member(text string) (members []Member, rest string, err error) 
 			return nil, "", err
 		}
 	}
-	if rest != "" && rest[0] != ',' {
+	if strings.HasPrefix(rest, "(") || strings.HasPrefix(rest, "!") {
+		m, rest, err := p.embed(alias, name, rest)
+		return []Member{m}, rest, err
+	}
+	if rest != "" && rest[0] != ',' && (rest[0] != ')' || p.depth == 0) {
 		return nil, "", notSelected(rest)
 	}
 	at, err := p.t.column(name)
@@ -118,5 +134,6 @@ func notSelected(rest string) error {
 	case strings.HasPrefix(rest, "."):
 		what = "an aggregate (.sum() and its like)"
 	}
-	return syntax(what+" is not offered in select", "select takes *, column and alias:column")
+	return syntax(what+" is not offered in select", "select takes *, column, alias:column and "+
+		"alias:table(members)")
 }

@@ -90,6 +90,10 @@ func (s *Set) complete(f *form, plan source.Plan) {
 	}
 	f.tracked = len(Tracked(plan)) > 0
 	f.space = f.src.domain.NewSpace(f.drop, f.agree, f.tracked)
+	f.definition = f.src.domain.NewTable()
+	for _, d := range plan.Deps() {
+		f.src.table(d.Table) // for lists that embed rows of it, whatever is kept of f
+	}
 	f.keepLists(s.lists)
 	f.keepOnDisk(s.disk)
 	s.forms.Store(f.number, f)
@@ -222,6 +226,7 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan, told int) {
 	u.setForms(forms)
 	f.bind()
 	f.r.form.Store(f)
+	u.redefined(old)
 	old.tried(nil)
 	s.retire(old)
 	if old.root != nil {
@@ -237,7 +242,15 @@ func alike(a, b source.Plan) bool {
 	return reflect.DeepEqual(a.Shape(), b.Shape()) &&
 		reflect.DeepEqual(a.KeyType(), b.KeyType()) &&
 		reflect.DeepEqual(a.Deps(), b.Deps()) && reflect.DeepEqual(a.SQL(), b.SQL()) &&
-		reflect.DeepEqual(a.Table(), b.Table())
+		reflect.DeepEqual(a.Table(), b.Table()) && reflect.DeepEqual(foreign(a), foreign(b))
+}
+
+// foreign returns the foreign keys of a plan's table.
+func foreign(p source.Plan) []source.ForeignKey {
+	if r, ok := p.(related); ok && r.Base() != nil {
+		return r.Base().Foreign
+	}
+	return nil
 }
 
 // reads reports whether a plan reads one of tables.

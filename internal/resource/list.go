@@ -92,7 +92,8 @@ func (a *ListAsk) text() string {
 // of the rows, so that no change of them tells that it is another.
 func (a *ListAsk) keepable() bool { return a.Query == nil || a.Query.Count <= query.CountExact }
 
-// Query reads the query of a list.
+// Query reads the query of a list. It may embed rows of other resources if o.Reads says
+// which of them the client may read.
 func (r *Resource) Query(raw string, o query.Options) (*query.Query, error) {
 	f := r.form.Load()
 	switch {
@@ -101,6 +102,8 @@ func (r *Resource) Query(raw string, o query.Options) (*query.Query, error) {
 	case f.table == nil:
 		return nil, &source.Error{Class: source.Invalid, Message: r.name + " has no lists",
 			Hint: "ask for documents by their keys"}
+	case o.Reads != nil:
+		o.Relations = f.relations()
 	}
 	return query.Parse(raw, f.table, o)
 }

@@ -87,6 +87,13 @@ type foundChild struct {
 // one behind the last. An answer that tells of rows it has not read, by an offset or a
 // count, depends on them all.
 func (f *form) depsOf(ask *ListAsk) *listDeps {
+	d := f.ownDeps(ask)
+	f.embeds(d, ask.Query)
+	return d
+}
+
+// ownDeps is depsOf without what a query embeds.
+func (f *form) ownDeps(ask *ListAsk) *listDeps {
 	r := f.root
 	if r == nil {
 		return &listDeps{Question: *f.listDeps(ask)}

@@ -61,8 +61,12 @@ func (r *Resource) SelectList(
 ) (ListAnswer, error) {
 	for begun := monotonic(); ; {
 		f := r.form.Load()
-		a, err := f.selectList(ctx, ask, &o)
-		if !r.outdated(f, err, begun) {
+		own, err := f.own(ask)
+		if err != nil {
+			return ListAnswer{}, err
+		}
+		a, err := f.selectList(ctx, own, &o)
+		if !r.outdated(f, err, begun) && !f.outdatedEmbeds(own.Query, err, begun) {
 			return a, err
 		}
 	}
@@ -71,13 +75,6 @@ func (r *Resource) SelectList(
 func (f *form) selectList(
 	ctx context.Context, ask *ListAsk, o *Options,
 ) (ListAnswer, error) {
-	if f.plan == nil {
-		return ListAnswer{}, f.src.notReady()
-	}
-	ask, err := f.own(ask)
-	if err != nil {
-		return ListAnswer{}, err
-	}
 	need, err := f.await(ctx, o)
 	if err != nil {
 		return ListAnswer{}, err
@@ -103,6 +100,8 @@ func (f *form) selectList(
 func (f *form) own(ask *ListAsk) (*ListAsk, error) {
 	own := *ask
 	switch q := ask.Query; {
+	case f.plan == nil:
+		return nil, f.src.notReady()
 	case q == nil && ask.After == nil:
 		return ask, nil
 	case q == nil:
@@ -113,9 +112,10 @@ func (f *form) own(ask *ListAsk) (*ListAsk, error) {
 		own.After = &k
 	case f.table == nil:
 		return nil, f.src.notReady()
-	case q.Table != f.table:
+	case q.Table != f.table, !current(q):
 		var err error
-		own.Query, err = query.Parse(q.String(), f.table, query.Options{Count: q.Count})
+		own.Query, err = query.Parse(q.String(), f.table, query.Options{Count: q.Count,
+			Relations: f.relations(), Reads: func(string) error { return nil }})
 		if err != nil {
 			return nil, err
 		}
@@ -307,7 +307,7 @@ func (f *form) finishList(
 	c := &f.r.counts.lists
 	var store func(*fresh.Copy)
 	switch {
-	case list.refused != nil:
+	case list.refused != nil, !embedsKept(ask.Query):
 	case list.Doc.Size() > maxKeptList || int64(list.Doc.Size()) > f.kept.budget/8:
 		c.tooLarge.Add(1)
 		f.kept.note(key, tooLarge)

@@ -52,7 +52,9 @@ func (u *upstream) doubts(tables []string) {
 func (u *upstream) hold(f *form) {
 	if !f.doubt.held {
 		f.doubt.held = true
+		f.unsure.Store(true)
 		u.domain.Hold(f.everything())
+		u.redefined(f)
 	}
 }
 
@@ -88,6 +90,7 @@ func (u *upstream) trust(f *form, told int) {
 	f.tried(nil)
 	if f.doubt.held {
 		f.doubt.held = false
+		f.unsure.Store(false)
 		u.domain.Release(f.everything(), 0)
 	}
 }

@@ -64,8 +64,14 @@ type form struct {
 
 	renewed   int64  // when it was last compiled again; guarded by src.compiling
 	complaint string // why it did not compile; the same
-	doubt     doubt
-	trial     atomic.Pointer[trial] // which loads wait for; nil: none
+
+	// definition is a word that lists of other resources depend on which embed rows of
+	// this one: it moves when the form is replaced or doubted. unsure is true meanwhile.
+	definition *fresh.Table
+	unsure     atomic.Bool
+
+	doubt doubt
+	trial atomic.Pointer[trial] // which loads wait for; nil: none
 }
 
 // Name returns the name, as in the path.
@@ -143,6 +149,7 @@ func (r *Resource) Invalidate(key *row.Key) error {
 		if f.lists != nil {
 			f.lists.DropAll()
 		}
+		f.src.redefined(f)
 		return f.synced()
 	}
 	k, err := f.canonical(*key)

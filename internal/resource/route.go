@@ -36,6 +36,7 @@ func routesOf(forms []*form) map[string][]route {
 // knows u yet.
 func (u *upstream) setForms(forms []*form) {
 	u.forms, u.routes = forms, routesOf(forms)
+	u.served.Store(&forms)
 	u.bySpace = make(map[*fresh.Space]*form, len(forms))
 	for _, f := range forms {
 		if f.space != nil {

@@ -127,6 +127,7 @@ type upstream struct {
 	routes  map[string][]route
 	tables  sync.Map // of *fresh.Table by the name of the table: what lists depend on
 	forms   []*form
+	served  atomic.Pointer[[]*form] // forms
 	bySpace map[*fresh.Space]*form
 	changes changes
 }

@@ -59,7 +59,7 @@ func AppendCBORHead(dst []byte, major byte, n uint64) []byte {
 //   - JSON: the same value in CBOR, with the rules of AppendMsgPack for numbers
 //     and depth; of members with one name the last.
 //   - Date, Time, Datetime, DatetimeTZ, UUID: texts, the same as in JSON.
-//   - Array, Rows: arrays.
+//   - Array, Rows: arrays. Row: an map.
 func (s *Shape) AppendCBOR(dst []byte, v Values) []byte {
 	s = s.compiled()
 	n := len(s.order)
@@ -127,6 +127,10 @@ func appendCBORValue(dst []byte, f *Field, v *Value) []byte {
 				dst = f.Shape.AppendCBOR(dst, r)
 			}
 			return dst
+		}
+	case Row:
+		if f.Shape != nil {
+			return f.Shape.AppendCBOR(dst, v.more.rows[0])
 		}
 	}
 	return append(dst, cborNull)

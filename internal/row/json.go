@@ -27,7 +27,7 @@ import (
 //   - JSON: as it is, white space and all.
 //   - Date, Time, Datetime, DatetimeTZ, UUID: strings. With Field.RFC3339 a Date
 //     is "1981-06-09T00:00:00Z" and a Datetime ends with Z.
-//   - Array, Rows: arrays.
+//   - Array, Rows: arrays. Row: an object.
 func (s *Shape) AppendJSON(dst []byte, v Values) []byte {
 	s = s.compiled()
 	start := len(dst)
@@ -82,6 +82,10 @@ func appendJSONValue(dst []byte, f *Field, v *Value) []byte {
 	case Rows:
 		if f.Shape != nil {
 			return appendJSONRows(dst, f.Shape, v.Rows())
+		}
+	case Row:
+		if f.Shape != nil {
+			return f.Shape.AppendJSON(dst, v.more.rows[0])
 		}
 	}
 	return append(dst, "null"...)

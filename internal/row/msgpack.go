@@ -22,7 +22,7 @@ import (
 //     is nested deeper than 512 levels is a str that holds its JSON text, and so
 //     is the whole when it is not valid JSON.
 //   - Date, Time, Datetime, DatetimeTZ, UUID: strs, the same as in JSON.
-//   - Array, Rows: arrays.
+//   - Array, Rows: arrays. Row: an map.
 func (s *Shape) AppendMsgPack(dst []byte, v Values) []byte {
 	s = s.compiled()
 	n := len(s.Fields)
@@ -93,6 +93,10 @@ func appendMsgPackValue(dst []byte, f *Field, v *Value) []byte {
 				dst = f.Shape.AppendMsgPack(dst, r)
 			}
 			return dst
+		}
+	case Row:
+		if f.Shape != nil {
+			return f.Shape.AppendMsgPack(dst, v.more.rows[0])
 		}
 	}
 	return append(dst, mpNil)

@@ -27,7 +27,7 @@ type Field struct {
 	Dynamic  bool   // the column may hold a value of any kind, whatever Kind says (SQLite)
 	OmitNull bool   // leave the member out when the value is Null
 	RFC3339  bool   // write a Date as a date-time: "1981-06-09T00:00:00Z"
-	Shape    *Shape // of the embedded documents, when Kind is Rows
+	Shape    *Shape // of the embedded documents, when Kind is Rows or Row
 }
 
 // A head is what comes before a member's value in each format. The names of

@@ -30,6 +30,7 @@ const (
 	UUID            // 36 characters, lower case
 	Array           // a list of values
 	Rows            // embedded documents, one Values each
+	Row             // one embedded document
 )
 
 // A Value is one column of one row. The zero Value is Null. Values are made by
@@ -38,7 +39,7 @@ type Value struct {
 	kind Kind
 	num  uint64  // Bool, Int, Uint, Float, Float32 (as float64 bits)
 	text string  // Decimal, Text, Bytes, JSON, Date, Time, Datetime, DatetimeTZ, UUID
-	more *nested // Array, Rows
+	more *nested // Array, Rows, Row
 }
 
 // A nested is what few values hold: a Value is small, for there is one for each
@@ -89,6 +90,9 @@ func ArrayValue(list []Value) Value { return Value{kind: Array, more: &nested{li
 // RowsValue returns embedded documents, and keeps rows.
 func RowsValue(rows []Values) Value { return Value{kind: Rows, more: &nested{rows: rows}} }
 
+// RowValue returns one embedded document, and keeps r.
+func RowValue(r Values) Value { return Value{kind: Row, more: &nested{rows: []Values{r}}} }
+
 // Kind returns what v holds.
 func (v Value) Kind() Kind { return v.kind }
 
@@ -118,7 +122,7 @@ func (v Value) List() []Value {
 	return v.more.list
 }
 
-// Rows returns the embedded documents; they must not be written to.
+// Rows returns the embedded documents, of a Row the one that it is; they must not be written to.
 func (v Value) Rows() []Values {
 	if v.more == nil {
 		return nil

@@ -80,6 +80,7 @@ type Column struct {
 
 // A ForeignKey says that Columns hold the key of a row of Table.
 type ForeignKey struct {
+	Name       string // of the constraint; "" where the database has none
 	Columns    []string
 	Table      string // its ID
 	References []string

@@ -91,7 +91,8 @@ func TestErrorsPage_ListsEveryKind(t *testing.T) {
 	}
 	var got []string
 	for line := range strings.Lines(string(page)) {
-		if strings.HasPrefix(line, "| 4") || strings.HasPrefix(line, "| 5") {
+		if strings.HasPrefix(line, "| 3") || strings.HasPrefix(line, "| 4") ||
+			strings.HasPrefix(line, "| 5") {
 			got = append(got, strings.TrimSpace(line))
 		}
 	}

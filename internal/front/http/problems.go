@@ -36,6 +36,9 @@ var (
 	kindUnindexed = &kind{"unindexed-filter", http.StatusBadRequest,
 		"no index of the database answers the query",
 		"ask for equality, or for a range ordered by its column"}
+	kindAmbiguous = &kind{"ambiguous-relation", http.StatusMultipleChoices,
+		"foreign keys lead in several ways to the table that is to be embedded",
+		"say which, as the detail does: table!constraint(...) or table!column(...)"}
 	kindBadHeader = &kind{"bad-header", http.StatusBadRequest,
 		"a header cannot be read", "leave the header out, or send what the reference shows"}
 	kindBadBody = &kind{"bad-body", http.StatusBadRequest,
@@ -113,7 +116,8 @@ var (
 )
 
 // allKinds is every kind of problem, by status.
-var allKinds = []*kind{kindBadPath, kindBadKey, kindBadQuery, kindUnindexed, kindBadHeader,
+var allKinds = []*kind{kindAmbiguous,
+	kindBadPath, kindBadKey, kindBadQuery, kindUnindexed, kindBadHeader,
 	kindBadBody, kindInvalid, kindUnauthorized, kindForbidden, kindCrossOrigin,
 	kindDatabaseForbids, kindNotFound, kindGone, kindMethod, kindReadOnly, kindNotAcceptable,
 	kindNotSingular, kindTimeout, kindConflict, kindPrecondition, kindTooLarge, kindTooLong,

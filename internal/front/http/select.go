@@ -19,10 +19,12 @@ func (c *call) selected(q *question) (*answer, error) {
 	if c.r.method == http.MethodGet {
 		o.Range = string(c.r.Range)
 	}
+	o.Reads = c.mayEmbed
 	want, err := c.res.Query(string(c.r.Query), o)
 	if err != nil {
 		return nil, err
 	}
+	alone := c.coverEmbedded(q, want)
 	if want.Format != "" {
 		q.media, err = mediaByName(want.Format, nil)
 	} else {
@@ -33,7 +35,36 @@ func (c *call) selected(q *question) (*answer, error) {
 	}
 	p := &selection{listing: c.listing(), want: want, object: q.media.name == objectType}
 	return c.keptOrRead(q, want.Limit, &resource.ListAsk{Query: want, Pack: p.pack,
-		Variant: p.variant(), Raw: string(c.m.spelling(c.r, q.media)), Alone: want.Format == ""})
+		Variant: p.variant(), Raw: string(c.m.spelling(c.r, q.media)),
+		Alone: want.Format == "" && alone})
+}
+
+// mayEmbed returns the problem that keeps the client from reading a resource of which rows
+// are to be embedded.
+func (c *call) mayEmbed(name string) error {
+	res, ok := c.o.Resources.Lookup(name)
+	if !ok { // it has gone meanwhile
+		return problem{kind: kindNotFound, detail: "there is no resource " + clip(name)}
+	}
+	who, err := c.m.pass(c.o, c.r, name, res.Access().Read)
+	if c.who == "" {
+		c.who = who
+	}
+	return err
+}
+
+// coverEmbedded makes an answer private in which rows of a private resource are embedded.
+// It reports whether who may read the list's own resource may read all of the answer, so
+// that the event loop may give it out.
+func (c *call) coverEmbedded(q *question, want *query.Query) bool {
+	alone := true
+	for _, res := range resource.Embedded(want) {
+		if rule := res.Access().Read; rule != "public" {
+			q.private, c.private = true, true
+			alone = alone && rule == c.res.Access().Read
+		}
+	}
+	return alone
 }
 
 // A selection packs what a query has found. It holds nothing of the request.

@@ -29,6 +29,7 @@ var texts = map[string]string{
 	"invalid-value":         "CLIENT_ERROR invalid value: ",
 	"bad-query":             "CLIENT_ERROR invalid value: ",
 	"unindexed-filter":      "CLIENT_ERROR ",
+	"ambiguous-relation":    "CLIENT_ERROR ",
 	"key-mismatch":          "CLIENT_ERROR invalid value: ",
 	"precondition-required": "CLIENT_ERROR the resource is changed by cas only",
 	"too-large":             memcache.TooLarge,

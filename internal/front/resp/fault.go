@@ -26,6 +26,7 @@ var texts = map[string]string{
 	"invalid-value":         "ERR invalid value: ",
 	"bad-query":             "ERR invalid value: ",
 	"unindexed-filter":      "ERR ",
+	"ambiguous-relation":    "ERR ",
 	"key-mismatch":          "ERR invalid value: ",
 	"conflict":              "CONFLICT ",
 	"precondition-failed":   "CONFLICT the row is not the one that was meant",

@@ -29,6 +29,8 @@ var (
 		"no row of the resource can have this key", ""}
 	kindBadQuery = &kind{"bad-query", gofast.InvalidArgument, false,
 		"the query asks for something that is not offered", ""}
+	kindAmbiguous = &kind{"ambiguous-relation", gofast.InvalidArgument, false,
+		"foreign keys lead in several ways to the table that is to be embedded", ""}
 	kindUnindexed = &kind{"unindexed-filter", gofast.InvalidArgument, false,
 		"no index of the database answers the query",
 		"ask for equality, or for a range ordered by its column"}
@@ -125,7 +127,8 @@ var kindOf = func() map[string]*kind {
 	for _, k := range []*kind{kindBadKey, kindBadPosition, kindBadBody, kindInvalid,
 		kindDatabaseForbids, kindNotFound, kindGone, kindReadOnly, kindConflict, kindPrecondition,
 		kindUnconditional, kindTooLarge, kindFull, kindInternal, kindUnavailable, kindBusy,
-		kindRetry, kindUnknown, kindNotCached, kindBadQuery, kindUnindexed, kindRange} {
+		kindRetry, kindUnknown, kindNotCached, kindBadQuery, kindUnindexed, kindRange,
+		kindAmbiguous} {
 		bySlug[k.slug] = k
 	}
 	return bySlug

@@ -58,7 +58,8 @@ func (c *conn) ask(
 		if q.After != "" || q.Limit != 0 {
 			return nil, 0, fail(kindBadQuery, "limit and after are in the query where there is one")
 		}
-		want, err := res.Query(strings.Clone(q.Filter), query.Options{})
+		want, err := res.Query(strings.Clone(q.Filter), query.Options{
+			Reads: func(name string) error { return c.mayEmbed(o, name) }})
 		switch {
 		case err != nil:
 			return nil, 0, err
@@ -82,6 +83,19 @@ func (c *conn) ask(
 		ask.After = &key
 	}
 	return ask, ask.Limit, nil
+}
+
+// mayEmbed returns why the peer may not read a resource of which rows are to be embedded;
+// nil if it may. c.mu is held.
+func (c *conn) mayEmbed(o *Options, name string) error {
+	res, ok := o.Resources.Lookup(name)
+	if !ok { // it has gone meanwhile
+		return o.noResource(name)
+	}
+	if f := c.pass(o, o.issued(), res.Access().Read); f != nil {
+		return f
+	}
+	return nil
 }
 
 // page answers a Query.

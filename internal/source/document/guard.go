@@ -28,25 +28,39 @@ type lookup struct {
 // Admit refuses a query that would read many more rows than it finds.
 func (p *Plan) Admit(ctx context.Context, c Conn, s *Selection) error {
 	q, n := s.query, s.Node
+	ok, err := p.finds(ctx, c, n, q.Indexed)
+	if err != nil {
+		return err
+	}
+	if ok {
+		return p.admitEmbeds(ctx, c, n, q)
+	}
+	return n.unindexed("these filters and this order", p.admits(q, n))
+}
+
+// finds reports whether the table of n is small, or has indexes that are enough.
+func (p *Plan) finds(
+	ctx context.Context, c Conn, n *Node, enough func(indexes [][]string) bool,
+) (bool, error) {
 	known := p.lookup.Load()
-	if known != nil && (known.small || q.Indexed(known.indexes)) &&
+	if known != nil && (known.small || enough(known.indexes)) &&
 		time.Since(known.at) < time.Minute {
-		return nil
+		return true, nil
 	}
 	if known == nil || time.Since(known.at) > lookAgain {
 		var err error
 		if known, err = p.look(ctx, c, n); err != nil {
-			return err
+			return false, err
 		}
 		p.lookup.Store(known)
 	}
-	if known.small || q.Indexed(known.indexes) {
-		return nil
-	}
-	return &query.Error{Code: query.CodeUnindexed,
-		Message: "no index of " + n.Table.ID() + " answers these filters and this order, and the" +
-			" table is large",
-		Hint: p.admits(q, n)}
+	return known.small || enough(known.indexes), nil
+}
+
+// unindexed is the error of rows that no index finds, with what makes one.
+func (n *Node) unindexed(what, hint string) *query.Error {
+	return &query.Error{Code: query.CodeUnindexed, Hint: hint,
+		Message: "no index of " + n.Table.ID() + " answers " + what + ", and the table is large"}
 }
 
 // admits returns the statement that makes an index which answers q, or says that none does.
@@ -55,6 +69,11 @@ func (p *Plan) admits(q *query.Query, n *Node) string {
 	if !q.Indexed([][]string{wanted}) {
 		return "no one index would: ask for equality, or for a range ordered by its column"
 	}
+	return p.creating(n, wanted)
+}
+
+// creating returns the statement that makes an index of columns.
+func (p *Plan) creating(n *Node, wanted []string) string {
 	quoted := make([]string, len(wanted))
 	for i, name := range wanted {
 		quoted[i] = p.Dialect.Quote(name)

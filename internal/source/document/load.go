@@ -19,6 +19,7 @@ type record struct {
 	key      row.Key    // "" when it has none
 	read     row.Values // of the items; those of embedded documents are filled in later
 	children []source.Child
+	links    []row.Key // see Node.links
 }
 
 // values returns the values of the members.
@@ -192,6 +193,9 @@ func (n *Node) record(row Row) (*record, error) {
 	if ok {
 		r.children = []source.Child{child}
 	}
+	if err == nil && n.embeds() {
+		r.links, err = n.links(row)
+	}
 	return r, err
 }
 
@@ -263,7 +267,13 @@ func (p *Plan) fill(ctx context.Context, c Conn, n *Node, parents []*record) err
 	if len(parents) == 0 {
 		return nil
 	}
-	for _, kid := range n.Kids {
+	for i, kid := range n.Kids {
+		if kid.related != nil {
+			if err := p.relate(ctx, c, kid, i, parents); err != nil {
+				return err
+			}
+			continue
+		}
 		fill := p.fillNested
 		if len(kid.Kids) == 0 {
 			fill = p.fillFlat

@@ -75,7 +75,7 @@ func (p *Plan) Select(ctx context.Context, q *query.Query) (*source.Selected, er
 	if err != nil {
 		return nil, fmt.Errorf("select %s: %w", p.Name, err)
 	}
-	ctx, cancel := p.db.Begin(ctx, 3+p.depth)
+	ctx, cancel := p.db.Begin(ctx, 3+p.depth+4*len(q.Embeds()))
 	defer cancel()
 	var out *source.Selected
 	snapshot := len(s.Node.Kids) > 0 || q.Count != query.CountNone
@@ -98,7 +98,10 @@ func (p *Plan) Selection(q *query.Query, reads func(*Node) string) (*Selection, 
 	d := p.Dialect
 	n := p.Root
 	if q.Select != nil {
-		n = p.project(q)
+		var err error
+		if n, err = (&projection{d: d, left: query.MaxEmbedded}).node(p, q); err != nil {
+			return nil, err
+		}
 	}
 	s := &Selection{query: q, Statement: Statement{Node: n}}
 	for _, o := range q.Order {
@@ -113,13 +116,11 @@ func (p *Plan) Selection(q *query.Query, reads func(*Node) string) (*Selection, 
 			conds = append(conds, present)
 		}
 	}
-	for i := range q.Where {
-		cond, err := w.term(&q.Where[i])
-		if err != nil {
-			return nil, err
-		}
-		conds = append(conds, cond)
+	filters, err := w.conditions(q)
+	if err != nil {
+		return nil, err
 	}
+	conds = append(conds, filters...)
 	s.cond, s.conds = strings.Join(conds, " AND "), slices.Clone(w.args)
 	if q.After != nil {
 		cond, err := w.after(q)
@@ -127,6 +128,11 @@ func (p *Plan) Selection(q *query.Query, reads func(*Node) string) (*Selection, 
 			return nil, err
 		}
 		conds = append(conds, cond)
+	}
+	if n.embeds() {
+		if w.args, err = d.narrow(n, w.args); err != nil {
+			return nil, err
+		}
 	}
 	if s.SQL = n.selectList(d); reads != nil {
 		s.SQL = "SELECT " + reads(n) + " FROM " + n.aliased(d, n.Table.From)
@@ -154,44 +160,18 @@ func (d *Dialect) present(n *Node, col Column) string {
 	return d.Column(n, col) + " IS NOT NULL"
 }
 
-// project returns a node like the root that reads what q selects, and the columns of the
-// key and the order.
-func (p *Plan) project(q *query.Query) *Node {
-	root := p.Root
-	n := &Node{Name: root.Name, Alias: root.Alias, Table: root.Table, Spec: root.Spec,
-		KeyCols: root.KeyCols, IDCols: root.IDCols}
-	var fields []row.Field
-	for _, m := range q.Select {
-		at := slices.Index(root.Fields, p.cols[m.Column])
-		f := root.Shape.Fields[at]
-		f.Name = m.Name
-		fields = append(fields, f)
-		n.Fields = append(n.Fields, root.Fields[at])
-		n.Items = append(n.Items, Item{Column: root.Fields[at], Kind: f.Kind})
-	}
-	n.Shape = row.NewShape(fields)
-	n.Key = n.place(n.KeyCols, true)
-	for _, o := range q.Order {
-		n.place([]Column{p.cols[o.Column]}, false)
-	}
-	n.places = make([]int, len(n.Items))
-	for i := range n.places {
-		n.places[i] = i
-	}
-	return n
-}
-
 // SelectOn runs a Selection on c.
 func (p *Plan) SelectOn(ctx context.Context, c Conn, s *Selection) (*source.Selected, error) {
 	if err := p.Admit(ctx, c, s); err != nil {
 		return nil, err
 	}
+	s.Node.Afresh()
 	var all []*record
 	var last []query.Value
 	err := c.Query(ctx, &s.Statement, s.Args, func(row Row) error {
 		r, err := s.Node.record(row)
 		if all = append(all, r); len(all) == s.query.Limit {
-			last = s.cells(row)
+			last = s.Cells(row)
 		}
 		return err
 	})
@@ -218,9 +198,9 @@ func (p *Plan) SelectOn(ctx context.Context, c Conn, s *Selection) (*source.Sele
 	return out, err
 }
 
-// cells returns what a cursor needs of a row; nil where a value has no text that says it
+// Cells returns what a cursor needs of a row; nil where a value has no text that says it
 // exactly.
-func (s *Selection) cells(r Row) []query.Value {
+func (s *Selection) Cells(r Row) []query.Value {
 	values := make([]query.Value, len(s.order))
 	for i, at := range s.order {
 		cell, ok, err := r.Cell(s.Node.places[at], s.Node.Items[at].Column)
@@ -232,7 +212,7 @@ func (s *Selection) cells(r Row) []query.Value {
 	return values
 }
 
-// Last is cells of values that are read already: those of the members.
+// Last is Cells of values that are read already: those of the members.
 func (s *Selection) Last(read row.Values) []query.Value {
 	values := make([]query.Value, len(s.order))
 	for i, at := range s.order {

@@ -55,6 +55,8 @@ type Node struct {
 	Merge   bool // rows that a body does not list stay
 	Native  any  // the driver's own
 
+	*related // of rows that a query embeds; nil of those that the Spec does
+
 	places   []int          // of each item in an answer; -1 for documents
 	keyNames []string       // of KeyCols
 	onNames  []string       // of On

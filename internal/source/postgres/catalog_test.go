@@ -74,7 +74,7 @@ func TestPostgres_Catalog(t *testing.T) {
 	emp, _ := c.Table("public.emp")
 	wantEmp := &source.Table{Schema: "public", Name: "emp", Default: true, Rows: -1,
 		Key: []string{"b", "a"},
-		Foreign: []source.ForeignKey{{Columns: []string{"d"}, Table: "public.dept",
+		Foreign: []source.ForeignKey{{Name: "emp_d_fkey", Columns: []string{"d"}, Table: "public.dept",
 			References: []string{"deptno"}}},
 		Columns: []source.Column{
 			{Name: "a", Kind: row.Int, Native: "integer", NotNull: true, Bits: 32},

@@ -29,6 +29,10 @@ func reads(n *document.Node) string {
 
 // subquery returns the expression that reads the rows of n within parent.
 func subquery(n, parent *document.Node) string {
+	if related, _ := n.Related(); related {
+		return fmt.Sprintf("ARRAY(SELECT ROW(%s) FROM %s AS %s WHERE %s%s)", reads(n), n.Table.From,
+			n.Alias, n.Of(dialect, parent), n.Behind(dialect))
+	}
 	same := make([]string, len(n.On))
 	for i, col := range n.On {
 		same[i] = native(col).in(n) + " = " + native(parent.KeyCols[i]).in(parent)

@@ -93,8 +93,9 @@ func (p *plan) list(
 // come in one statement, and with the count in one snapshot.
 func (p *plan) Select(ctx context.Context, q *query.Query) (*source.Selected, error) {
 	var whole func(*document.Node) string
+	embeds := len(q.Embeds()) > 0
 	nested := len(p.Root.Kids) > 0 && q.Select == nil
-	if nested {
+	if nested || embeds {
 		whole = reads
 	}
 	s, err := p.Selection(q, whole)
@@ -102,8 +103,11 @@ func (p *plan) Select(ctx context.Context, q *query.Query) (*source.Selected, er
 		return nil, fmt.Errorf("select %s: %w", p.Name, err)
 	}
 	read := func(ctx context.Context, on querier) (*source.Selected, error) {
-		if nested {
+		switch {
+		case nested:
 			return p.selectNested(ctx, on, q, s)
+		case embeds:
+			return p.selectRelated(ctx, on, q, s)
 		}
 		return p.SelectOn(ctx, engineConn{on}, s)
 	}
@@ -139,6 +143,49 @@ func (p *plan) Look(ctx context.Context) error {
 	return p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		return p.LookOn(ctx, engineConn{conn})
 	})
+}
+
+// selectRelated is Select of rows in which the query embeds others.
+func (p *plan) selectRelated(
+	ctx context.Context, on querier, q *query.Query, s *document.Selection,
+) (*source.Selected, error) {
+	if err := p.Admit(ctx, engineConn{on}, s); err != nil {
+		return nil, err
+	}
+	s.Node.Afresh()
+	rows, err := on.Query(ctx, s.SQL, append([]any{binaryResults}, s.Args...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := &source.Selected{Shape: s.Node.Shape}
+	root, c := newLevel(s.Node), arrived(rows)
+	for rows.Next() {
+		c.data = rows.RawValues()
+		d := decoder{}
+		values, key, err := d.row(root, c, 0)
+		if err != nil {
+			return nil, fmt.Errorf("decode %s: %w", p.Name, err)
+		}
+		if len(out.Rows) == q.Limit {
+			out.More, out.Beyond = true, key
+			break
+		}
+		out.Rows = append(out.Rows, source.Loaded{Asked: key, Key: key, Values: values,
+			Children: d.children})
+		if len(out.Rows) == q.Limit {
+			out.Last = s.Cells(&c)
+		}
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if !out.More {
+		out.Last = nil
+	}
+	out.Total, err = p.Total(ctx, engineConn{on}, s)
+	return out, err
 }
 
 // selectNested is Select of whole documents.

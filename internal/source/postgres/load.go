@@ -250,6 +250,9 @@ func (d *decoder) row(n *level, c cells, depth int) (row.Values, row.Key, error)
 		var err error
 		if kid := n.items[i].kid; kid != nil {
 			values[i], err = d.rows(kid, c.data[i], depth+1)
+			if _, one := kid.Related(); one && err == nil {
+				values[i] = single(values[i])
+			}
 		} else {
 			values[i], err = n.decode(n.items[i].codec, c, i)
 		}
@@ -291,6 +294,9 @@ func (d *decoder) rows(n *level, src []byte, depth int) (row.Value, error) {
 	if len(dims) != 1 {
 		return row.Value{}, fmt.Errorf("%w: records in %d dimensions", errWire, len(dims))
 	}
+	if err := n.Take(dims[0].length); err != nil {
+		return row.Value{}, err
+	}
 	list := make([]row.Values, 0, dims[0].length)
 	var c cells
 	for range dims[0].length {
@@ -308,6 +314,14 @@ func (d *decoder) rows(n *level, src []byte, depth int) (row.Value, error) {
 		list = append(list, values)
 	}
 	return row.RowsValue(list), nil
+}
+
+// single returns the one row that there may be, or null.
+func single(v row.Value) row.Value {
+	if rows := v.Rows(); len(rows) > 0 {
+		return row.RowValue(rows[0])
+	}
+	return row.Value{}
 }
 
 // keyOf returns the key that the values at these places make. It reports false when

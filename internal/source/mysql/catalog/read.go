@@ -82,8 +82,8 @@ func (r *Reader) Tables(ctx context.Context, names ...Name) ([]*Table, error) {
 	}
 	for _, k := range keys {
 		if t := b.byName[k.Child]; t != nil {
-			t.Foreign = append(t.Foreign, source.ForeignKey{Columns: k.Columns,
-				Table: k.Parent.String(), References: k.References})
+			t.Foreign = append(t.Foreign, source.ForeignKey{Name: k.Constraint,
+				Columns: k.Columns, Table: k.Parent.String(), References: k.References})
 		}
 	}
 	for _, t := range b.tables {

@@ -161,7 +161,7 @@ func (b *builder) index(rows pgx.Rows) error {
 func (b *builder) foreign(rows pgx.Rows) error {
 	var of uint32
 	var f source.ForeignKey
-	err := rows.Scan(&of, &f.Table, &f.Columns, &f.References)
+	err := rows.Scan(&of, &f.Table, &f.Columns, &f.References, &f.Name)
 	if t := b.byOID[of]; err == nil && t != nil {
 		t.Foreign = append(t.Foreign, f)
 	}

@@ -63,7 +63,8 @@ const (
 			JOIN pg_catalog.pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.num), (
 			SELECT array_agg(a.attname::text ORDER BY k.n)
 			FROM unnest(f.confkey) WITH ORDINALITY AS k(num, n)
-			JOIN pg_catalog.pg_attribute a ON a.attrelid = f.confrelid AND a.attnum = k.num)
+			JOIN pg_catalog.pg_attribute a ON a.attrelid = f.confrelid AND a.attnum = k.num),
+			f.conname::text
 		FROM pg_catalog.pg_constraint f
 		JOIN pg_catalog.pg_class c ON c.oid = f.conrelid
 		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

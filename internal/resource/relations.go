@@ -1,0 +1,218 @@
+package resource
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A related is a plan of the rows of a table, which foreign keys may lead to.
+type related interface {
+	// Base returns the table whose rows the documents are; nil for a view or a query.
+	Base() *source.Table
+
+	// Unique reports whether no two rows of Base can have the same values in columns.
+	Unique(columns []string) bool
+}
+
+// base returns the table of f whose rows may be embedded and may embed others; nil for
+// none.
+func (f *form) base() (*source.Table, related) {
+	if plan, ok := f.plan.(related); ok && f.table != nil {
+		return plan.Base(), plan
+	}
+	return nil, nil
+}
+
+// relations returns what finds, for a parser, what may be embedded in rows of a table: rows
+// of the resources of the source.
+func (f *form) relations() func(of *query.Table) []query.Relation {
+	var forms []*form // of one moment
+	if served := f.src.served.Load(); served != nil {
+		forms = *served
+	}
+	return func(of *query.Table) []query.Relation {
+		from := f
+		for _, g := range forms {
+			if g.table == of {
+				from = g
+			}
+		}
+		own, _ := from.base()
+		if own == nil {
+			return nil
+		}
+		return relationsOf(own, forms)
+	}
+}
+
+// relationsOf returns the relations from the rows of a table to those of forms.
+func relationsOf(own *source.Table, forms []*form) []query.Relation {
+	var list []query.Relation
+	for _, g := range forms {
+		other, others := g.base()
+		if other == nil {
+			continue
+		}
+		for i := range own.Foreign {
+			if k := &own.Foreign[i]; k.Table == other.ID() && len(k.Columns) > 0 {
+				list = append(list, g.relation(k, false, true))
+			}
+		}
+		for i := range other.Foreign {
+			if k := &other.Foreign[i]; k.Table == own.ID() && len(k.Columns) > 0 {
+				list = append(list, g.relation(k, true, others.Unique(k.Columns)))
+			}
+		}
+		list = append(list, linked(forms, own, g, other)...)
+	}
+	return list
+}
+
+// relation returns the relation to the rows of g by a foreign key, of g's table if back.
+func (g *form) relation(k *source.ForeignKey, back, one bool) query.Relation {
+	r := query.Relation{Name: g.r.name, Table: g.table, One: one, From: k.Columns,
+		To: k.References, Plan: g.plan, Owner: g}
+	if back {
+		r.From, r.To = k.References, k.Columns
+	}
+	if base, _ := g.base(); k.Table == base.ID() && back { // of a table to itself
+		r.Hints = append(r.Hints, strings.Join(k.References, ","))
+	} else {
+		r.Hints = append(r.Hints, strings.Join(k.Columns, ","))
+	}
+	if k.Name != "" {
+		r.Hints = append(r.Hints, k.Name)
+	}
+	return r
+}
+
+// linked returns the relations from the rows of a table to those of g through a third one,
+// whose primary key holds foreign keys to both.
+func linked(forms []*form, own *source.Table, g *form, other *source.Table) []query.Relation {
+	var list []query.Relation
+	for _, l := range forms {
+		link, _ := l.base()
+		if link == nil {
+			continue
+		}
+		for i := range link.Foreign {
+			for j := range link.Foreign {
+				a, b := &link.Foreign[i], &link.Foreign[j]
+				if i == j || a.Table != own.ID() || b.Table != other.ID() ||
+					!within(link.Key, a, b) {
+					continue
+				}
+				r := query.Relation{Name: g.r.name, Table: g.table, From: a.References,
+					To: b.References, Plan: g.plan, Owner: g, Hints: []string{l.r.name},
+					Link: &query.Link{Name: l.r.name, Table: l.table, From: a.Columns,
+						To: b.Columns, Plan: l.plan, Owner: l}}
+				if own.ID() == other.ID() { // there and back
+					r.Hints = append(r.Hints, strings.Join(b.Columns, ","))
+				}
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// within reports whether a key holds the columns of both foreign keys.
+func within(key []string, a, b *source.ForeignKey) bool {
+	for _, c := range append(slices.Clone(a.Columns), b.Columns...) {
+		if !slices.Contains(key, c) {
+			return false
+		}
+	}
+	return len(a.Columns) > 0 && len(b.Columns) > 0
+}
+
+// embedded returns the forms whose rows take part in the answer to a query, besides its
+// own.
+func embedded(q *query.Query) []*form {
+	var list []*form
+	if q == nil {
+		return nil
+	}
+	for _, e := range q.Embeds() {
+		list = append(list, e.Owner.(*form))
+		if e.Link != nil {
+			list = append(list, e.Link.Owner.(*form))
+		}
+	}
+	return list
+}
+
+// Embedded returns the other resources that a query reads.
+func Embedded(q *query.Query) []*Resource {
+	forms := embedded(q)
+	list := make([]*Resource, len(forms))
+	for i, g := range forms {
+		list[i] = g.r
+	}
+	return list
+}
+
+// current reports whether the forms that a query embeds are those that their resources
+// have now.
+func current(q *query.Query) bool {
+	return !slices.ContainsFunc(embedded(q), func(g *form) bool { return g.r.form.Load() != g })
+}
+
+// embeds adds to d what a list depends on because of what it embeds: every change of a
+// row of these tables, and of what the tables are.
+func (f *form) embeds(d *listDeps, q *query.Query) {
+	forms := embedded(q)
+	if len(forms) == 0 {
+		return
+	}
+	d.Classes = slices.Clone(d.Classes)
+	for _, g := range forms {
+		d.Classes = append(d.Classes, fresh.Class{Table: f.src.table(g.table.Name).words},
+			fresh.Class{Table: g.definition})
+	}
+}
+
+// embedsKept reports whether a list may be kept as far as what it embeds is concerned: its
+// tables are what their resources were compiled for. It is asked when the list has been
+// read; a change of that since the read began has moved form.definition.
+func embedsKept(q *query.Query) bool {
+	return !slices.ContainsFunc(embedded(q), func(g *form) bool {
+		return g.unsure.Load() || g.r.form.Load() != g
+	})
+}
+
+// redefined has no list that embeds rows of f be good any more.
+func (u *upstream) redefined(f *form) {
+	if f.definition == nil {
+		return
+	}
+	m := u.domain.Moves()
+	m.Whole(f.definition)
+	touches := []fresh.Touch{m.Touch()}
+	u.domain.Hold(touches)
+	u.domain.Release(touches, 0)
+}
+
+// outdatedEmbeds reports whether err comes from a form that a query embeds and that is not
+// its resource's any more, so that the caller, who began at begun, asks again.
+func (f *form) outdatedEmbeds(q *query.Query, err error, begun int64) bool {
+	forms := embedded(q)
+	if err == nil || len(forms) == 0 || monotonic()-begun > int64(f.src.timeout) {
+		return false
+	}
+	reshaped := errors.Is(err, source.ErrReshaped)
+	if !reshaped && !source.Reshaped(err) {
+		return false
+	}
+	for _, g := range forms {
+		if g.r.form.Load() == g {
+			g.src.renew(g, reshaped)
+		}
+	}
+	return !current(q)
+}

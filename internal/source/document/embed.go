@@ -1,0 +1,348 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// engine returns p: a source.Plan that is made of a Plan has it.
+func (p *Plan) engine() *Plan { return p }
+
+// engineOf returns what a plan of a relation is made of.
+func engineOf(plan any) (*Plan, error) {
+	if of, ok := plan.(interface{ engine() *Plan }); ok {
+		return of.engine(), nil
+	}
+	return nil, &source.Error{Class: source.Invalid,
+		Message: "rows of another kind of source cannot be embedded"}
+}
+
+// Base returns the table whose rows the documents are; nil for a view or a query.
+func (p *Plan) Base() *source.Table {
+	if t := p.Root.Table; p.Query == nil && !t.View {
+		return &t.Table
+	}
+	return nil
+}
+
+// Unique reports whether no two rows of Base can have the same values in columns.
+func (p *Plan) Unique(columns []string) bool {
+	t := p.Root.Table
+	return slices.Equal(t.Key, columns) || t.Unique != nil && t.Unique(columns)
+}
+
+// A related is what a node has whose rows a query embeds in those of another.
+type related struct {
+	plan  *Plan
+	query *query.Query
+	inner bool     // rows that have none are left out
+	one   bool     // there is one row, or none
+	up    []Column // of the parent, which On, or From of via, is equal to
+	upAt  []int    // places of up among the items of the parent; nil where Dialect.ReadIn is used
+	via   *via
+	cond  string // of the query, beside which rows are whose; "": none
+	args  []any  // of cond, where they are its own
+	left  *int   // how many more rows the answer may have
+}
+
+// A via is the table between a node and its parent.
+type via struct {
+	node     *Node // which only names columns
+	plan     *Plan
+	from, to []Column
+}
+
+// A projection makes the nodes of one query.
+type projection struct {
+	d       *Dialect
+	aliases int
+	left    int
+}
+
+// node returns a node like the root of p that reads what q selects, and the columns of the
+// key and the order.
+func (s *projection) node(p *Plan, q *query.Query) (*Node, error) {
+	root := p.Root
+	n := &Node{Name: root.Name, Alias: fmt.Sprintf("t%d", s.aliases), Table: root.Table,
+		Spec: root.Spec, KeyCols: root.KeyCols, IDCols: root.IDCols}
+	s.aliases++
+	fields := make([]row.Field, 0, len(q.Select))
+	for i := range q.Select {
+		m := &q.Select[i]
+		if m.Embed != nil {
+			f, err := s.embed(n, m)
+			if err != nil {
+				return nil, err
+			}
+			fields = append(fields, f)
+			continue
+		}
+		at := slices.Index(root.Fields, p.cols[m.Column])
+		f := root.Shape.Fields[at]
+		f.Name = m.Name
+		fields = append(fields, f)
+		n.Fields = append(n.Fields, root.Fields[at])
+		n.Items = append(n.Items, Item{Column: root.Fields[at], Kind: f.Kind})
+	}
+	n.Shape = row.NewShape(fields)
+	n.Key = n.place(n.KeyCols, true)
+	for _, o := range q.Order {
+		n.place([]Column{p.cols[o.Column]}, false)
+	}
+	for _, kid := range n.Kids {
+		if s.d.ReadIn == nil {
+			kid.upAt = n.place(kid.up, false)
+		}
+	}
+	n.arrange(s.d.ReadIn != nil)
+	return n, nil
+}
+
+// arrange notes where items are in an answer. nested says that it has what is embedded.
+func (n *Node) arrange(nested bool) {
+	n.places = make([]int, len(n.Items))
+	at := 0
+	for i := range n.Items {
+		if n.places[i] = at; n.Items[i].Kid != nil && !nested {
+			n.places[i] = -1
+			continue
+		}
+		at++
+	}
+}
+
+// embed adds the node of an embedded query to n, and returns its member.
+func (s *projection) embed(n *Node, m *query.Member) (f row.Field, err error) {
+	e := m.Embed
+	of, err := engineOf(e.Plan)
+	if err != nil {
+		return f, err
+	}
+	kid, err := s.node(of, e.Query)
+	if err != nil {
+		return f, err
+	}
+	r := &related{plan: of, query: e.Query, inner: e.Inner, one: e.One, left: &s.left}
+	if r.up, err = n.Table.named(e.From); err != nil {
+		return f, err
+	}
+	if kid.On, err = kid.Table.named(e.To); err != nil {
+		return f, err
+	}
+	if e.Link != nil {
+		if r.via, err = s.link(e.Link); err != nil {
+			return f, err
+		}
+		if s.d.BindAsParent {
+			r.via.node.bind = r.up
+		}
+	}
+	kid.related = r
+	if s.d.BindAsParent {
+		kid.bind = r.up
+	}
+	kid.Exact = r.via == nil
+	for i, col := range kid.On {
+		part, up := col.KeyPart(), r.up[i%len(r.up)].KeyPart()
+		kid.Exact = kid.Exact && part.Kind == up.Kind && !part.Wide && !up.Wide
+	}
+	if s.d.ReadIn == nil {
+		kid.OnAt = kid.place(kid.On, false)
+		kid.arrange(false)
+	}
+	f = row.Field{Name: m.Name, Kind: row.Rows, Shape: kid.Shape}
+	if e.One {
+		f.Kind = row.Row
+	}
+	kid.Member = len(n.Fields)
+	n.Fields, n.Kids = append(n.Fields, nil), append(n.Kids, kid)
+	n.Items = append(n.Items, Item{Kid: kid, Kind: f.Kind})
+	return f, nil
+}
+
+// link returns the table between two nodes.
+func (s *projection) link(l *query.Link) (*via, error) {
+	plan, err := engineOf(l.Plan)
+	if err != nil {
+		return nil, err
+	}
+	t := plan.Root.Table
+	v := &via{plan: plan, node: &Node{Name: plan.Root.Name, Table: t,
+		Alias: fmt.Sprintf("t%d", s.aliases)}}
+	s.aliases++
+	if v.from, err = t.named(l.From); err != nil {
+		return nil, err
+	}
+	v.node.On = v.from
+	v.to, err = t.named(l.To)
+	return v, err
+}
+
+// named returns the columns with these names.
+func (t *Table) named(names []string) ([]Column, error) {
+	cols := make([]Column, len(names))
+	for i, name := range names {
+		var ok bool
+		if cols[i], ok = t.column(name, false); !ok {
+			return nil, &source.Error{Class: source.Missing, Message: fmt.Sprintf(
+				"column %s of %s, by which rows are related, cannot be read", name, t.ID())}
+		}
+	}
+	return cols, nil
+}
+
+// embeds reports whether a query embeds rows in those of n.
+func (n *Node) embeds() bool { return len(n.Kids) > 0 && n.Kids[0].related != nil }
+
+// conditions returns the condition of a query on the rows of w.n: its filters, and that
+// there are rows of what must not be missing.
+func (w *where) conditions(q *query.Query) ([]string, error) {
+	var conds []string
+	for i := range q.Where {
+		cond, err := w.term(&q.Where[i])
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, cond)
+	}
+	for _, kid := range w.n.Kids {
+		if kid.related == nil || !kid.inner {
+			continue
+		}
+		cond, err := w.within(kid)
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, cond)
+	}
+	return conds, nil
+}
+
+// within returns the condition that a row of w.n has rows of kid. Names of columns within
+// a subquery are those of its own table.
+func (w *where) within(kid *Node) (string, error) {
+	sub := &where{n: kid, d: w.d, cols: kid.plan.cols, args: w.args}
+	conds, err := sub.conditions(kid.query)
+	if err != nil {
+		return "", err
+	}
+	w.args = sub.args
+	sql := w.d.subselect(kid, kid.On, strings.Join(conds, " AND "))
+	if v := kid.via; v != nil {
+		sql = w.d.subselect(v.node, v.from, w.d.tuple(v.node, v.to)+" IN ("+sql+")")
+	}
+	return w.d.tuple(w.n, kid.up) + " IN (" + sql + ")", nil
+}
+
+// subselect reads columns of the rows of n for which a condition holds; "": of all.
+func (d *Dialect) subselect(n *Node, cols []Column, cond string) string {
+	sql := "SELECT " + strings.Join(d.columns(n, cols), ", ") + " FROM " +
+		n.aliased(d, n.Table.From)
+	if cond != "" {
+		sql += " WHERE " + cond
+	}
+	return sql
+}
+
+// columns returns columns as statements name them.
+func (d *Dialect) columns(n *Node, cols []Column) []string {
+	exprs := make([]string, len(cols))
+	for i, col := range cols {
+		exprs[i] = d.Column(n, col)
+	}
+	return exprs
+}
+
+// tuple returns columns as one value.
+func (d *Dialect) tuple(n *Node, cols []Column) string {
+	if len(cols) == 1 {
+		return d.Column(n, cols[0])
+	}
+	return "(" + strings.Join(d.columns(n, cols), ", ") + ")"
+}
+
+// narrow writes the conditions of what is embedded in n, where parameters are numbered
+// behind args, which it returns with theirs.
+func (d *Dialect) narrow(n *Node, args []any) ([]any, error) {
+	for _, kid := range n.Kids {
+		w := &where{n: kid, d: d, cols: kid.plan.cols}
+		if d.Numbered {
+			w.args = args
+		}
+		conds, err := w.conditions(kid.query)
+		if err != nil {
+			return nil, err
+		}
+		if kid.cond = strings.Join(conds, " AND "); d.Numbered {
+			args = w.args
+		} else {
+			kid.args = w.args
+		}
+		if args, err = d.narrow(kid, args); err != nil {
+			return nil, err
+		}
+	}
+	return args, nil
+}
+
+// most returns how many rows of one parent are read at most: one more than there may be,
+// where the query says nothing.
+func (r *related) most() int {
+	if r.query.Limit == query.AllRows {
+		return query.MaxEmbedded + 1
+	}
+	return r.query.Limit
+}
+
+// Behind returns what follows the condition that rows of n, which a query embeds, are those
+// of a parent: its other conditions, the order, the limit.
+func (n *Node) Behind(d *Dialect) string {
+	sql := ""
+	if n.cond != "" {
+		sql = " AND " + n.cond
+	}
+	if !n.one {
+		w := &where{n: n, d: d, cols: n.plan.cols}
+		sql += w.orderBy(n.query) + fmt.Sprintf(" LIMIT %d", n.most())
+	}
+	return sql
+}
+
+// Of returns the condition that rows of n, which a query embeds, are those of the row of
+// parent that the same statement reads.
+func (n *Node) Of(d *Dialect, parent *Node) string {
+	on, up := d.tuple(n, n.On), d.tuple(parent, n.up)
+	if v := n.via; v != nil {
+		return on + " IN (" + d.subselect(v.node, v.to, d.tuple(v.node, v.from)+" = "+up) + ")"
+	}
+	return on + " = " + up
+}
+
+// Related reports whether the rows of n are there because a query embeds them, and whether
+// they are one at most.
+func (n *Node) Related() (yes, one bool) { return n.related != nil, n.related != nil && n.one }
+
+// Afresh has rows embedded in n counted from the beginning.
+func (n *Node) Afresh() {
+	if n.embeds() {
+		*n.Kids[0].left = query.MaxEmbedded
+	}
+}
+
+// Take counts rows of n that have been read, and refuses more than an answer may have.
+func (n *Node) Take(rows int) error {
+	if n.related == nil {
+		return nil
+	}
+	if *n.left -= rows; *n.left < 0 {
+		return &source.Error{Class: source.TooLarge, Message: fmt.Sprintf(
+			"more than %d rows are embedded", query.MaxEmbedded),
+			Hint: "ask for fewer: limit=, and MEMBER.limit= of what is embedded"}
+	}
+	return nil
+}
