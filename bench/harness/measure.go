@@ -204,10 +204,15 @@ func (w *Fixture) Once(
 	}
 	write := row.Write
 	write.First = (100 + w.Runs) * keysPerRun
-	o := order{Expect: peer.expect, Within: peer.Within, Config: load.Config{
+	expect := peer.expect
+	if expect != "" && strings.Contains(peer.urlOf(row), "?") { // a list of documents
+		expect = "[" + expect
+	}
+	o := order{Expect: expect, Within: peer.Within, Config: load.Config{
 		URL: peer.urlOf(row), Header: row.Header, Write: write, Pipeline: row.Pipeline,
-		Batch:       row.Batch,
-		Keys:        load.Keys{First: peer.first, N: int64(peer.Keys)},
+		Batch: row.Batch,
+		Keys: load.Keys{First: peer.first, N: int64(peer.Keys),
+			Distribution: row.Distribution},
 		Connections: connections, Rate: offered, Seed: uint64(w.Runs),
 		Duration: w.Opts.Duration, Warmup: warmup, PID: peer.Main.pid(),
 	}}
@@ -249,6 +254,8 @@ func (w *Fixture) onceByAnother(
 		return w.onceByClient(ctx, p, row, peer, connections)
 	case program:
 		return w.onceByProgram(ctx, p, row, peer, connections)
+	case pgLoad:
+		return w.onceByPgLoad(ctx, p, row, peer, connections)
 	case tlsLoad:
 		return w.onceByTLSLoad(ctx, p, row, peer, connections)
 	}

@@ -33,25 +33,31 @@ type Scenario struct {
 
 // A row is one line of the table: a peer, and what is asked of it.
 type row struct {
-	Peer           string     `json:"peer"`
-	Name           string     `json:"name"` // that of the peer, if not given
-	Header         []string   `json:"header"`
-	Generator      string     `json:"generator"` // hotrow's (the default), or one of generators
-	Program        string     `json:"program"`   // of generator program: language, client, scheme
-	Pipeline       int        `json:"pipeline"`
-	Batch          int        `json:"batch"`  // keys of one read, of a key-value server
-	Path           string     `json:"path"`   // with {n}; that of the peer, if not given
-	Groups         []string   `json:"groups"` // panels of the plot that show it
-	Read           string     `json:"read"`   // a way to choose keys, where tiers are read
-	Write          load.Write `json:"write"`
-	During         string     `json:"during"`          // SQL that runs meanwhile
-	MaxConnections int        `json:"max_connections"` // the row ends here
+	Peer      string     `json:"peer"`
+	Name      string     `json:"name"` // that of the peer, if not given
+	Header    []string   `json:"header"`
+	Generator string     `json:"generator"` // hotrow's (the default), or one of generators
+	Program   string     `json:"program"`   // of generator program: language, client, scheme
+	Pipeline  int        `json:"pipeline"`
+	Batch     int        `json:"batch"`  // keys of one read
+	Path      string     `json:"path"`   // with {n}; that of the peer, if not given
+	Groups    []string   `json:"groups"` // panels of the plot that show it
+	Read      string     `json:"read"`   // a way to choose keys, where tiers are read
+	Write     load.Write `json:"write"`
+	During    string     `json:"during"` // SQL that runs meanwhile
+	SQL       string     `json:"sql"`    // of generator pgload, with $1
+
+	// Distribution is how keys are chosen; uniform, if not given.
+	Distribution load.Distribution `json:"distribution"`
+
+	MaxConnections int `json:"max_connections"` // the row ends here
 
 	streams map[int]int // by connections
 }
 
 // generators are what a row may name.
-var generators = []string{ours, tlsLoad, h2Load, phpStreams, phpCurl, ownClient, program}
+var generators = []string{ours, tlsLoad, h2Load, phpStreams, phpCurl, ownClient, program,
+	pgLoad}
 
 // A rate is a share of what one row reaches when all goes that can.
 type rate struct {

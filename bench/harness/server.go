@@ -71,9 +71,17 @@ func NewServer(
 func NewServerAt(
 	ctx context.Context, p *Process, base string, keys int, expect string,
 ) (*Server, error) {
-	r := &Server{Name: p.Name, Base: base, Main: p, first: demo.FirstDept, Keys: keys,
-		expect: expect}
-	r.URL = r.Base + "/depts/{n}"
+	return NewServerOf(ctx, p, base+"/depts/{n}", keys, expect)
+}
+
+// NewServerOf is NewServerAt for documents at a URL with {n}.
+func NewServerOf(
+	ctx context.Context, p *Process, url string, keys int, expect string,
+) (*Server, error) {
+	r := &Server{Name: p.Name, Main: p, first: demo.FirstDept, Keys: keys, expect: expect, URL: url}
+	scheme, rest, _ := strings.Cut(url, "://")
+	address, _, _ := strings.Cut(rest, "/")
+	r.Base = scheme + "://" + address
 	first := r.firstURL()
 	if err := p.AwaitURL(ctx, first); err != nil {
 		p.Stop()

@@ -29,4 +29,6 @@ var experiments = map[string]harness.Experiment{
 	"tiers":    measureTiers,
 	"links":    measureLinks,
 	"tracking": measureTracking,
+	"lists":    measureLists,
+	"mix":      measureMix,
 }

@@ -40,7 +40,7 @@ func All() map[string]harness.Starter {
 	}
 	for _, with := range []func(map[string]harness.Starter) map[string]harness.Starter{
 		withProxies, withLinks, withWire, withTiers, withUsers, withKeyValue,
-		withPrograms,
+		withPrograms, withLists,
 	} {
 		all = with(all)
 	}
@@ -113,6 +113,9 @@ type flavour struct {
 	cache  string // its bounds
 	wire   string // where the wire protocol is; off
 	fronts string // further lines of the configuration
+	config string // instead of the demo's: sources and resources
+	path   string // of documents, with {n}
+	expect string // what documents begin with
 }
 
 // hotrowOver starts hotrow over the database at url.
@@ -131,7 +134,10 @@ func hotrowOver(
 		return nil, err
 	}
 	config := filepath.Join(dir, name+".yaml")
-	text := demo.YAML(url) + fmt.Sprintf("http: {listen: %q%s}\nops: {listen: %q}\n"+
+	harness.SetDefault(&f.config, demo.YAML(url))
+	harness.SetDefault(&f.path, "/depts/{n}")
+	harness.SetDefault(&f.expect, keyed)
+	text := f.config + fmt.Sprintf("http: {listen: %q%s}\nops: {listen: %q}\n"+
 		"wire: {listen: %q}\ncache: {%s}\nlog: {level: warn}\n%s", address, f.http, ops, f.wire,
 		f.cache, f.fronts)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
@@ -141,7 +147,7 @@ func hotrowOver(
 	if err != nil {
 		return nil, err
 	}
-	r, err := harness.NewServerAt(ctx, p, f.scheme+"://"+address, w.Opts.Keys, keyed)
+	r, err := harness.NewServerOf(ctx, p, f.scheme+"://"+address+f.path, w.Opts.Keys, f.expect)
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,21 @@ func (c *cluster) url() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", c.port)
 }
 
-// startPostgres makes a server and fills it.
+// startPostgres makes a server and fills it with the demo's data.
 func startPostgres(ctx context.Context, w *harness.Fixture, dir string) (*cluster, error) {
+	c, err := newCluster(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.fill(ctx, w.Opts.Keys); err != nil {
+		c.server.Stop()
+		return nil, c.server.Failed(err)
+	}
+	return c, nil
+}
+
+// newCluster makes a server, and starts it.
+func newCluster(ctx context.Context, dir string) (*cluster, error) {
 	bin, err := postgresBin()
 	if err != nil {
 		return nil, err
@@ -60,10 +73,6 @@ func startPostgres(ctx context.Context, w *harness.Fixture, dir string) (*cluste
 		"-c", "wal_level=logical", "-c", "shared_buffers=512MB", "-c", "max_connections=200")
 	if err != nil {
 		return nil, err
-	}
-	if err := c.fill(ctx, w.Opts.Keys); err != nil {
-		c.server.Stop()
-		return nil, c.server.Failed(err)
 	}
 	return c, nil
 }

@@ -61,5 +61,7 @@ func startPostgresAlone(
 		db.server.Stop()
 		return nil, db.server.Failed(err)
 	}
-	return harness.NewDatabase(db.server, db.url(), w.Opts.Keys), nil
+	r := harness.NewDatabase(db.server, db.url(), w.Opts.Keys)
+	r.Database = db.url()
+	return r, nil
 }

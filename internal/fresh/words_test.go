@@ -2,6 +2,7 @@ package fresh
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -179,17 +180,33 @@ func BenchmarkWordsApplySettle(b *testing.B) {
 	}
 }
 
-// BenchmarkWordsChange is the same with all that it takes.
+// BenchmarkWordsChange is the same with all that it takes, while no list is kept and while a
+// million are, of other classes: a change does not look for them.
 func BenchmarkWordsChange(b *testing.B) {
-	w := newWordBench(4, 1)
-	b.ReportAllocs()
-	pos := Position(1)
-	old, new := values("7"), values("8")
-	for b.Loop() {
-		pos++
-		m := w.d.Moves()
-		m.Row(w.t, old, new)
-		w.d.Settle(w.d.Apply(pos, []Touch{m.Touch()}, w, 0))
+	for _, lists := range []int{0, 1_000_000} {
+		b.Run(fmt.Sprint("lists=", lists), func(b *testing.B) {
+			w := newWordBench(4, 1)
+			alive := make([]*Copy, lists)
+			for i := range alive {
+				w.q.Classes[0].Key = fmt.Sprint("k", i)
+				if alive[i] = w.list(); alive[i] == nil {
+					b.Fatal("not kept")
+				}
+			}
+			var rows [1000]Values
+			for i := range rows {
+				rows[i] = values(fmt.Sprint("r", i))
+			}
+			b.ReportAllocs()
+			pos := Position(1)
+			for i := 0; b.Loop(); i++ {
+				pos++
+				m := w.d.Moves()
+				m.Row(w.t, rows[i%1000], rows[(i+1)%1000])
+				w.d.Settle(w.d.Apply(pos, []Touch{m.Touch()}, w, 0))
+			}
+			runtime.KeepAlive(alive)
+		})
 	}
 }
 

@@ -3,8 +3,11 @@ package load
 import (
 	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 )
@@ -66,6 +69,57 @@ func TestReader_FindsTheEndOfReplies(t *testing.T) {
 			if n, done := feed(t, &r, []byte(tt.text), cut); n != len(tt.text) || !done {
 				t.Errorf("%q in parts of %d: %d bytes, done %v", tt.text, cut, n, done)
 			}
+		}
+	}
+}
+
+// The first value of several is what it was, though the buffer that it came in is filled again
+// before the answer ends.
+func TestReader_KeepsTheFirstValue(t *testing.T) {
+	for _, tt := range []struct {
+		protocol     protocol
+		batch        int
+		first, after string
+	}{
+		{redis, 2, "*2\r\n$5\r\nhello\r\n", "$1\r\nb\r\n"},
+		{memcached, 1, "VALUE k 0 5\r\nhello\r\n", "END\r\n"},
+	} {
+		r := reading(tt.protocol, tt.batch)
+		buffer := []byte(tt.first)
+		if n, done, err := r.step(buffer); n != len(tt.first) || done || err != nil {
+			t.Fatalf("%d of %d bytes, done %v, %v", n, len(tt.first), done, err)
+		}
+		for i := range buffer {
+			buffer[i] = '!'
+		}
+		if _, done, err := r.step([]byte(tt.after)); !done || err != nil {
+			t.Fatalf("done %v, %v", done, err)
+		}
+		if string(r.body) != "hello" {
+			t.Errorf("the first value is %q", r.body)
+		}
+	}
+}
+
+// Keys of one read of HTTP stand where the URL has {keys}.
+func TestLoad_SeveralKeysInAURL(t *testing.T) {
+	seen := make(chan string, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case seen <- r.URL.RequestURI():
+		default:
+		}
+	}))
+	defer s.Close()
+	c := Config{URL: s.URL + "/d?id=in.({keys})&a=1", Batch: 3, Connections: 1,
+		Keys: Keys{First: 7, N: 100, Distribution: Scan}, Duration: 50 * time.Millisecond}
+	wantNoErrors(t, mustRun(t, c))
+	if got, want := <-seen, "/d?id=in.(7,8,9)&a=1"; got != want {
+		t.Errorf("asked for %s, want %s", got, want)
+	}
+	for _, bad := range []Config{{URL: s.URL + "/d?id={n}", Batch: 3}, {URL: s.URL + "/d?id={keys}"}} {
+		if _, err := Run(t.Context(), bad); err == nil {
+			t.Errorf("%s with %d keys is no error", bad.URL, bad.Batch)
 		}
 	}
 }

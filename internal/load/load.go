@@ -34,7 +34,7 @@ type Config struct {
 
 	Method string   // of reads: GET (the default) or HEAD
 	Header []string // further header lines, "Name: value"
-	Batch  int      // keys of one read (1), of Redis (MGET) and memcached
+	Batch  int      // keys of one read (1); of HTTP they are where the URL has {keys}
 	Keys   Keys     // which keys are asked for
 	Write  Write    // requests that change something, mixed in
 
@@ -193,8 +193,9 @@ func (c *Config) validate(to target) error {
 		c.Pipeline, maxPipeline)
 	refuse(c.Batch < 0 || c.Batch > maxPipeline, "reads of %d keys: want 1 to %d", c.Batch,
 		maxPipeline)
-	refuse(to.protocol == http1 && c.Batch > 1,
-		"%d keys in one read of %s: write them into the URL", c.Batch, c.URL)
+	several := strings.Contains(to.path, severalKeys)
+	refuse(to.protocol == http1 && several != (c.Batch > 1),
+		"%d keys in one read of %s: {keys} says where they are", c.Batch, c.URL)
 	refuse(to.protocol != http1 && (c.Method != "GET" || len(c.Header) > 0),
 		"%s has no methods and no headers", c.URL)
 	refuse(c.Loops < 0, "%d loops", c.Loops)
@@ -228,7 +229,7 @@ func withoutUser(raw string) string {
 // parseTarget takes a URL apart. The path is kept as it is written: url.Parse
 // would escape the braces.
 func parseTarget(raw string) (target, error) {
-	u, err := url.Parse(strings.NewReplacer("{n}", "0", "{i}", "0").Replace(raw))
+	u, err := url.Parse(strings.NewReplacer("{n}", "0", "{i}", "0", severalKeys, "0").Replace(raw))
 	raw = withoutUser(raw)
 	if bad := (*url.Error)(nil); errors.As(err, &bad) {
 		return target{}, fmt.Errorf("url %q: %w", raw, bad.Err)

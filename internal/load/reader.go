@@ -146,7 +146,8 @@ func (r *reader) part(in []byte) (n int, done bool, err error) {
 // skip consumes bytes of a body or a chunk, of which there is one at least.
 func (r *reader) skip(in []byte) (n int, done bool, err error) {
 	n = int(min(r.left, int64(len(in))))
-	if r.keep && r.stage != inChunk && r.values == 0 && int64(n) == r.left && len(r.copied) == 0 {
+	last := r.stage == inBody || r.stage == inValue && r.protocol == redis && r.due <= 1
+	if r.keep && last && r.values == 0 && int64(n) == r.left && len(r.copied) == 0 {
 		r.body = in[:n] // Fast path: it is looked at before in is filled again.
 	} else {
 		r.copyBody(in[:n])

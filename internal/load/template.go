@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// severalKeys is where the keys of one read of HTTP go, with commas between them.
+const severalKeys = "{keys}"
+
 // A template is text with places for numbers, cut at its marks once so that
 // filling it in is a few copies.
 type template []piece
@@ -76,7 +79,9 @@ func newRequests(c *Config, to target) requests {
 
 // httpRequests are those of HTTP/1.1.
 type httpRequests struct {
-	read      template // a whole request
+	read      template // a whole request, or, of several keys, what stands before them
+	behind    template // what stands behind them
+	batch     int
 	writeHead template // up to the value of Content-Length
 	body      template
 }
@@ -89,16 +94,25 @@ func newHTTPRequests(c *Config, to target) *httpRequests {
 		lines.WriteString(h + "\r\n")
 	}
 	head := lines.String()
+	before, behind, _ := strings.Cut(c.Method+" "+to.path+head+"\r\n", severalKeys)
 	return &httpRequests{
-		read: newTemplate(c.Method + " " + to.path + head + "\r\n"),
+		read: newTemplate(before), behind: newTemplate(behind), batch: c.Batch,
 		writeHead: newTemplate(c.Write.Method + " " + c.Write.Path + head +
 			"Content-Type: " + c.Write.Type + "\r\nContent-Length: "),
 		body: newTemplate(c.Write.Body),
 	}
 }
 
-func (r *httpRequests) appendRead(dst []byte, _ *worker, key, seq int64) []byte {
-	return r.read.append(dst, key, seq)
+func (r *httpRequests) appendRead(dst []byte, w *worker, key, seq int64) []byte {
+	dst = r.read.append(dst, key, seq)
+	if r.batch == 1 {
+		return dst
+	}
+	dst = strconv.AppendInt(dst, key, 10)
+	for range r.batch - 1 {
+		dst = strconv.AppendInt(append(dst, ','), w.keys.next(), 10)
+	}
+	return r.behind.append(dst, key, seq)
 }
 
 func (r *httpRequests) appendWrite(dst []byte, w *worker, key, seq int64) []byte {
