@@ -432,3 +432,37 @@ func BenchmarkListStore_Spelled(b *testing.B) {
 		}
 	}
 }
+
+// What fetches lists ahead changes nothing and allocates nothing: of lists that are kept, of
+// one that nobody has asked for, and of one that was evicted.
+func TestListFetches_AreHints(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	r := h.resource("dept")
+	h.keepList("dept", 3)
+	h.keepAsked("dept", "deptno=gt.0")
+	ask := &ListAsk{Limit: 2, Alone: true, Pack: packLines} // its spelling is empty
+	h.until(func() bool {
+		a, err := r.SelectList(t.Context(), ask, Options{})
+		return err == nil && a.Origin == HitMemory
+	})
+	before := h.set.Stats().Resources
+	var l ListFetches
+	fetch := func() {
+		for range MaxLookups {
+			for _, raw := range []string{"limit=3", "deptno=gt.0", "", "limit=99"} {
+				l.Add(r, raw, row.FormatJSON)
+			}
+		}
+		l.Fetch()
+	}
+	if n := testing.AllocsPerRun(100, fetch); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	r.form.Load().kept.retire(r.form.Load().number)
+	fetch()
+	for i, s := range h.set.Stats().Resources {
+		if s.Lists != before[i].Lists {
+			t.Errorf("%s: %+v, before %+v", s.Name, s.Lists, before[i].Lists)
+		}
+	}
+}

@@ -57,7 +57,7 @@ func (l *protocol) Open(c *lane.Conn, out []byte) []byte {
 // Tick does nothing: HTTP/1.1 has nothing to say by itself.
 func (l *protocol) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
 
-// Prefetch implements lane.Prefetcher: the documents that the first requests ask
+// Prefetch implements lane.Prefetcher: the documents and lists that the first requests ask
 // for are on their way from main memory while those requests are parsed. It
 // guesses: the format is JSON and nothing in the path is escaped, and a request
 // that turns out to be another costs what it would have cost.
@@ -68,15 +68,22 @@ func (l *protocol) Prefetch(of lane.Scope, inputs [][]byte) {
 		if !ok || len(path) == 0 {
 			continue
 		}
-		name, key, ok := strings.Cut(row.Alias(path[1:]), "/")
-		if !ok {
+		what := row.Alias(path[1:])
+		at := strings.IndexAny(what, "/?")
+		if at < 0 || at == len(what)-1 {
 			continue
 		}
-		if res := s.resource(name); res != nil {
-			s.lookups.Add(res.Resource, row.Key(key), row.FormatJSON)
+		res := s.resource(what[:at])
+		switch {
+		case res == nil:
+		case what[at] == '/':
+			s.lookups.Add(res.Resource, row.Key(what[at+1:]), row.FormatJSON)
+		default:
+			s.fetches.Add(res.Resource, what[at+1:], row.FormatJSON)
 		}
 	}
 	s.lookups.Prefetch()
+	s.fetches.Fetch()
 }
 
 // Step answers the requests at the front of in.
@@ -294,6 +301,7 @@ type loop struct {
 	live     *settings
 	snapshot resource.Snapshot
 	lookups  resource.Lookups
+	fetches  resource.ListFetches
 	r        request              // that is being answered
 	once     map[row.Key]struct{} // the keys of a long list
 
