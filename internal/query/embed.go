@@ -49,8 +49,9 @@ type Link struct {
 // An Embed is rows of another table within those of a query.
 type Embed struct {
 	*Relation
-	Inner bool   // rows that have none are left out
-	Query *Query // of the other table. Its Limit may be AllRows; it has no Offset
+	Inner  bool   // rows that have none are left out
+	Spread bool   // its members are members of the row that it is embedded in
+	Query  *Query // of the other table. Its Limit may be AllRows; it has no Offset
 }
 
 // Embeds returns what q embeds, at all levels.
@@ -62,6 +63,38 @@ func (q *Query) Embeds() []*Embed {
 		}
 	}
 	return list
+}
+
+// spread reads ...table[!hint][!inner](members).
+func (p *parser) spread(text string) (m Member, rest string, err error) {
+	name, rest, err := cutName(text)
+	if err != nil {
+		return m, "", err
+	}
+	if !strings.HasPrefix(rest, "(") && !strings.HasPrefix(rest, "!") {
+		return m, "", syntax("a spread is ...table(members), not ..."+clip(text), "")
+	}
+	if m, rest, err = p.embed("", name, rest); err != nil {
+		return m, "", err
+	}
+	if !m.Embed.One {
+		return m, "", syntax("a spread of many rows (..."+clip(name)+") is not offered",
+			clip(name)+"(...) embeds them as an array")
+	}
+	m.Embed.Spread = true
+	return m, rest, nil
+}
+
+// shown returns the names of the members that m is in documents.
+func (m *Member) shown() []string {
+	if m.Embed == nil || !m.Embed.Spread {
+		return []string{m.Name}
+	}
+	var names []string
+	for i := range m.Embed.Query.Select {
+		names = append(names, m.Embed.Query.Select[i].shown()...)
+	}
+	return names
 }
 
 // embed reads what follows the name of an embedded table: [!hint][!inner](members).
@@ -109,6 +142,10 @@ func (p *parser) embed(alias, name, rest string) (m Member, after string, err er
 	}
 	if !strings.HasPrefix(rest, ")") {
 		return m, "", syntax("a ) is missing behind the members of "+clip(name), "")
+	}
+	if p.subs[m.Name] != nil {
+		return m, "", syntax("select has "+clip(m.Name)+" twice",
+			"alias:table(...) calls it otherwise")
 	}
 	if p.subs == nil {
 		p.subs = make(map[string]*parser)
@@ -303,7 +340,10 @@ func (p *parser) complete() error {
 func embedText(m *Member) string {
 	e := m.Embed
 	text := escape(quoteName(e.Name))
-	if m.Name != e.Name {
+	switch {
+	case e.Spread:
+		text = "..." + text
+	case m.Name != e.Name:
 		text = escape(quoteName(m.Name)) + ":" + text
 	}
 	if e.hint != "" {

@@ -60,6 +60,7 @@ func TestParse_EmbedsHaveOneText(t *testing.T) {
 		{"select=id,b!left!y(id)", "select=id,b!y(id)&limit=100"},
 		{"select=*,c(*)", "select=*,c(*)&limit=100"},
 		{"select=id,x,order,k:c(id,x,order)", "select=*,k:c(*)&limit=100"},
+		{"select=id,...c(cx:x)&c.x=gt.1", "select=id,...c(cx:x)&c.x=gt.1&limit=100"},
 		{`c.x=eq.1&select=c(id)&c.x=eq.01&x=eq.2`, "select=c(id)&x=eq.2&c.x=eq.1&limit=100"},
 		{"select=l:b!x(id,c(x))&l.limit=3&l.order=x.asc,id&l.c.or=(x.eq.1,id.gt.2)&limit=5",
 			"select=l:b!x(id,c(x))&l.order=x&l.limit=3&l.c.or=(id.gt.2,x.eq.1)&limit=5"},
@@ -97,6 +98,13 @@ func TestParse_EmbedsOnlyWhatMayBeRead(t *testing.T) {
 	}
 	if _, err := Parse("select=c(id)", a, Options{}); err == nil {
 		t.Error("rows are embedded where nobody says who may read them")
+	}
+	for _, raw := range []string{"select=id,...c(id)", "select=...b!x(x)", "select=c(id),...c(x)",
+		"select=...c"} {
+		if _, err := Parse(raw, a, embedOptions(relations)); !errors.As(err, &e) ||
+			e.Code != CodeSyntax {
+			t.Errorf("%s: %v", raw, err)
+		}
 	}
 	deep := "select=b!x(c(id)),k1:c(id),k2:c(id),k3:c(id),k4:c(id),k5:c(id),k6:c(id),k7:c(id)"
 	if _, err := Parse(deep, a, embedOptions(relations)); !errors.As(err, &e) {

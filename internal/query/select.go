@@ -32,12 +32,14 @@ func (p *parser) items(text string) (rest string, err error) {
 		if some, text, err = p.member(text); err != nil {
 			return "", err
 		}
-		for _, m := range some {
-			if seen[m.Name] {
-				return "", syntax("select has "+clip(m.Name)+" twice",
-					"alias:column gives it another name")
+		for i := range some {
+			for _, name := range some[i].shown() {
+				if seen[name] {
+					return "", syntax("select has "+clip(name)+" twice",
+						"alias:column gives it another name")
+				}
+				seen[name] = true
 			}
-			seen[m.Name] = true
 		}
 		p.q.Select = append(p.q.Select, some...)
 		switch {
@@ -88,8 +90,9 @@ func (p *parser) member(text string) (members []Member, rest string, err error) 
 	if rest, ok := strings.CutPrefix(text, "*"); ok {
 		return p.t.all(), rest, nil
 	}
-	if strings.HasPrefix(text, "...") {
-		return nil, "", notSelected(text)
+	if after, ok := strings.CutPrefix(text, "..."); ok {
+		m, rest, err := p.spread(after)
+		return []Member{m}, rest, err
 	}
 	name, rest, err := cutName(text)
 	if err != nil {

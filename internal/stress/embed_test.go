@@ -162,6 +162,14 @@ func TestStress_EmbedsByForeignKeys(t *testing.T) {
 {"id":2,"details":null}`},
 			{"details", "select=*,posts(*)",
 				`{"post":1,"note":"first","posts":{"id":1,"title":"one","author":1,"editor":2}}`},
+			// Members of one row among those of another.
+			{"comments", "select=id,...posts(title,...users!author(writer:name))&order=id.desc&limit=3",
+				`{"id":4,"title":null,"writer":null}
+{"id":3,"title":"two","writer":"bob"}
+{"id":2,"title":"one","writer":"ann"}`},
+			{"posts", "select=id,comments(id,...users(name))&comments.order=id.desc&id=eq.1",
+				`{"id":1,"comments":[{"id":2,"name":"cid"},{"id":1,"name":"bob"}]}`},
+			{"posts", "select=...users!author!inner(name),id&users.name=eq.bob", `{"name":"bob","id":2}`},
 			// Filters, order and limit of what is embedded.
 			{"posts", "select=id,comments(id)&comments.score=gt.5", `{"id":1,"comments":[{"id":2}]}
 {"id":2,"comments":[]}
@@ -213,7 +221,7 @@ func TestStress_EmbedErrorsSayWhatThereIs(t *testing.T) {
 			{"posts", "select=id,comments(id))", query.CodeSyntax, "unexpected"},
 			{"posts", "select=id,id(id)", query.CodeUnrelated, "related"},
 			{"posts", "select=comments(id),comments(body)", query.CodeSyntax, "twice"},
-			{"posts", "select=id,...details(note)", query.CodeSyntax, "spread"},
+			{"posts", "select=id,...comments(body)", query.CodeSyntax, "spread of many"},
 			{"posts", "select=id&comments.id=eq.1", query.CodeSyntax, "nothing called"},
 			{"posts", "select=id,comments(id)&comments.offset=1", query.CodeSyntax, "not offered"},
 			{"posts", "select=id,comments(id)&comments.nope=eq.1", query.CodeColumn, "nope"},
@@ -248,6 +256,7 @@ var embedAsks = []struct{ of, raw string }{
 	{"comments", "select=id,posts(title,details(note))&author=eq.1"},
 	{"comments", "select=body,users(name)&post=in.(1,2)&order=id.desc&limit=4"},
 	{"details", "select=note,posts(title,comments(body))&post=eq.1"},
+	{"comments", "select=id,...posts(title,...users!author(name))&id=lte.9"},
 }
 
 // change returns statements that change some rows and break no foreign key.
@@ -408,4 +417,56 @@ func TestStress_EmbedsFollowDefinitions(t *testing.T) {
 			return !strings.Contains(body, `"age"`)
 		})
 	})
+}
+
+// TestStress_EmbedsOfLargeTablesNeedAnIndex: rows of a large table are embedded only where an
+// index finds those of a parent, and are left out by what is embedded only where one does.
+func TestStress_EmbedsOfLargeTablesNeedAnIndex(t *testing.T) {
+	src := openSQLite(t, filepath.Join(t.TempDir(), "large.db"), sqlite.Options{Own: true})
+	exec := func(statements ...string) {
+		t.Helper()
+		if err := src.Exec(t.Context(), statements...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+	exec("CREATE TABLE posts (id INTEGER PRIMARY KEY, author INTEGER REFERENCES users)",
+		"CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)",
+		"CREATE TABLE comments (id INTEGER PRIMARY KEY, post INTEGER REFERENCES posts)",
+		many+"INSERT INTO users SELECT i, 'n' || i FROM n",
+		many+"INSERT INTO posts SELECT i, 1 + i % 7 FROM n",
+		many+"INSERT INTO comments SELECT i, 1 FROM n")
+	b := &blog{lemma: newLemma(t, nil)}
+	b.s = newStandOver(t, src, plan{mode: source.FeedAuto,
+		specs: []resource.Spec{spec("posts"), spec("users"), spec("comments")}})
+	refused := func(of, raw, hint string) {
+		t.Helper()
+		_, err := b.answer(t, of, raw)
+		var e *query.Error
+		if !errors.As(err, &e) || e.Code != query.CodeUnindexed || !strings.Contains(e.Hint, hint) {
+			t.Errorf("%s?%s: %v %+v, want the hint %s", of, raw, err, e, hint)
+		}
+	}
+	admitted := func(of, raw string) {
+		t.Helper()
+		if _, err := b.answer(t, of, raw); err != nil {
+			t.Errorf("%s?%s: %v", of, raw, err)
+		}
+	}
+	admitted("posts", "select=id,users(name)")
+	refused("posts", "select=id,comments(id)&id=eq.2", `CREATE INDEX "comments_post_idx" ON "comments" ("post")`)
+	refused("posts", "select=id,users!inner(name)&users.name=eq.n3", "equality")
+	admitted("posts", "select=id,users!inner(name)&users.name=eq.n3&id=in.(1,2,3)")
+	exec("CREATE INDEX a ON comments (post)", "CREATE INDEX b ON users (name)",
+		"CREATE INDEX c ON posts (author)")
+	until(t, "the indexes are seen", func() bool {
+		_, err := b.answer(t, "posts", "select=id,comments(id)&id=eq.2")
+		_, inner := b.answer(t, "posts", "select=id,users!inner(name)&users.name=eq.n3")
+		return err == nil && inner == nil
+	})
+	_, err := b.answer(t, "posts", "select=id,comments(id)&id=eq.1")
+	if source.ClassOf(err) != source.TooLarge {
+		t.Errorf("20,000 rows are embedded in one: %v", err)
+	}
+	admitted("posts", "select=id,comments(id)&id=eq.1&comments.limit=5")
 }

@@ -231,6 +231,37 @@ func TestQuery_Filters(t *testing.T) {
 	p.want(fault, gofast.Unauthenticated, "unauthorized")
 }
 
+// Rows of other resources are embedded for those who may read these.
+func TestQuery_Embeds(t *testing.T) {
+	s := newSite(t)
+	p := s.dial("")
+	const filter = "select=id,depts(dname)"
+	var page rows.Page
+	eventually(t, "memory has the list", func() bool {
+		page = p.ask("works", filter)
+		return page.Answers[0].Origin == rows.HitMemory
+	})
+	if got := string(page.Answers[0].Body); got != `{"id":1,"depts":{"dname":"RESEARCH"}}` {
+		t.Error(got)
+	}
+	if err := s.src.Exec(t.Context(), "UPDATE dept SET dname = 'X' WHERE deptno = 20"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the list follows another writer", func() bool {
+		return string(p.ask("works", filter).Answers[0].Body) == `{"id":1,"depts":{"dname":"X"}}`
+	})
+	for _, filter := range []string{"select=id,pay(sal)", "select=id,pay(nope)"} {
+		_, fault := p.call(rows.IDQuery, (&rows.Query{Resource: "works", Filter: filter}).Append(nil))
+		p.want(fault, gofast.Unauthenticated, "unauthorized")
+	}
+	_, fault := p.call(rows.IDQuery,
+		(&rows.Query{Resource: "works", Filter: "select=id,closed(dname)"}).Append(nil))
+	p.want(fault, gofast.PermissionDenied, "forbidden")
+	_, fault = p.call(rows.IDQuery,
+		(&rows.Query{Resource: "works", Filter: "select=id,big(id)"}).Append(nil))
+	p.want(fault, gofast.InvalidArgument, "bad-query")
+}
+
 // What a filter finds is not cut: an answer that is too large is refused.
 func TestQuery_FiltersAreNotCut(t *testing.T) {
 	s := newSite(t, func(o *Options, _ *Listen) { o.MaxList = 600 })
@@ -339,7 +370,7 @@ func TestInfo_ListsWhatMayBeRead(t *testing.T) {
 	for _, r := range i.Resources {
 		names = append(names, r.Name)
 	}
-	if got := fmt.Sprint(names); got != "[big cities crowd depts log slow]" || i.Server != "hotrow" {
+	if got := fmt.Sprint(names); got != "[big cities crowd depts log slow works]" || i.Server != "hotrow" {
 		t.Fatalf("%s serves %s", i.Server, got)
 	}
 	const all = rows.DoesCreate | rows.DoesPut | rows.DoesPatch | rows.DoesDelete | rows.DoesWatch

@@ -37,6 +37,9 @@ var siteTables = []string{
 	`INSERT INTO city VALUES ('Tulsa','OK',413066), ('a,b','c/d',1)`,
 	`CREATE TABLE pay (id INTEGER PRIMARY KEY, sal INTEGER)`,
 	`INSERT INTO pay VALUES (1,100)`,
+	`CREATE TABLE works (id INTEGER PRIMARY KEY, dept INTEGER REFERENCES dept,
+		pay INTEGER REFERENCES pay)`,
+	`INSERT INTO works VALUES (1,20,1)`,
 	`CREATE TABLE big (id INTEGER PRIMARY KEY, text TEXT)`,
 	`CREATE TABLE crowd (id INTEGER PRIMARY KEY, n INTEGER)`,
 	`INSERT INTO big VALUES (1, hex(zeroblob(50000))), (2, hex(zeroblob(300)))`,
@@ -61,6 +64,7 @@ func siteResources() []resource.Spec {
 		spec("big", "big", public, true),
 		spec("slow", "slow", public, false),
 		spec("crowd", "crowd", public, true),
+		spec("works", "works", public, false),
 	}
 }
 

@@ -42,6 +42,7 @@ type related struct {
 	query *query.Query
 	inner bool     // rows that have none are left out
 	one   bool     // there is one row, or none
+	flat  bool     // its members are members of the parent
 	up    []Column // of the parent, which On, or From of via, is equal to
 	upAt  []int    // places of up among the items of the parent; nil where Dialect.ReadIn is used
 	via   *via
@@ -79,7 +80,12 @@ func (s *projection) node(p *Plan, q *query.Query) (*Node, error) {
 			if err != nil {
 				return nil, err
 			}
-			fields = append(fields, f)
+			if !m.Embed.Spread {
+				fields = append(fields, f)
+				continue
+			}
+			n.spreads = true
+			fields = append(fields, f.Shape.Fields...)
 			continue
 		}
 		at := slices.Index(root.Fields, p.cols[m.Column])
@@ -127,7 +133,8 @@ func (s *projection) embed(n *Node, m *query.Member) (f row.Field, err error) {
 	if err != nil {
 		return f, err
 	}
-	r := &related{plan: of, query: e.Query, inner: e.Inner, one: e.One, left: &s.left}
+	r := &related{plan: of, query: e.Query, inner: e.Inner, one: e.One, flat: e.Spread,
+		left: &s.left}
 	if r.up, err = n.Table.named(e.From); err != nil {
 		return f, err
 	}
@@ -181,6 +188,24 @@ func (s *projection) link(l *query.Link) (*via, error) {
 	v.node.On = v.from
 	v.to, err = t.named(l.To)
 	return v, err
+}
+
+// spread returns the values of the members of a row of n whose items are read, those of
+// what is spread in it among them.
+func (n *Node) spread(read row.Values) row.Values {
+	values := make(row.Values, 0, len(n.Shape.Fields))
+	for i := range n.Fields {
+		kid := n.Items[i].Kid
+		switch {
+		case kid == nil || !kid.flat:
+			values = append(values, read[i])
+		case read[i].IsNull():
+			values = append(values, make(row.Values, len(kid.Shape.Fields))...)
+		default:
+			values = append(values, read[i].Rows()[0]...)
+		}
+	}
+	return values
 }
 
 // named returns the columns with these names.

@@ -22,8 +22,14 @@ type record struct {
 	links    []row.Key // see Node.links
 }
 
-// values returns the values of the members.
+// Members returns the values of the members of a row whose items are read.
+func (n *Node) Members(read row.Values) row.Values { return n.values(read) }
+
+// values is Members.
 func (n *Node) values(read row.Values) row.Values {
+	if n.spreads {
+		return n.spread(read)
+	}
 	return read[:len(n.Fields):len(n.Fields)]
 }
 

@@ -67,6 +67,7 @@ type Node struct {
 	bound    bool           // no row of the table can refer to a parent that is not there
 	must     []bool         // of each member: the Spec says that it is required
 	tells    bool           // Loaded.Children names its rows
+	spreads  bool           // members of what is embedded are its own: see spread
 }
 
 // An Item is one column that is read, or the documents of a child table.

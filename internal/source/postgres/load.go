@@ -266,7 +266,7 @@ func (d *decoder) row(n *level, c cells, depth int) (row.Values, row.Key, error)
 		}
 	}
 	key, _ := keyOf(values, n.Key)
-	return values[:len(n.Fields):len(n.Fields)], key, nil
+	return n.Members(values), key, nil
 }
 
 // decode reads the value of a column of n, which is in place i of c.
