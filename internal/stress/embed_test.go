@@ -432,7 +432,8 @@ func TestStress_EmbedsOfLargeTablesNeedAnIndex(t *testing.T) {
 	const many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
 	exec("CREATE TABLE posts (id INTEGER PRIMARY KEY, author INTEGER REFERENCES users)",
 		"CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)",
-		"CREATE TABLE comments (id INTEGER PRIMARY KEY, post INTEGER REFERENCES posts)",
+		"CREATE TABLE comments (id INTEGER PRIMARY KEY, post INTEGER, "+
+			"FOREIGN KEY (POST) REFERENCES Posts (ID))",
 		many+"INSERT INTO users SELECT i, 'n' || i FROM n",
 		many+"INSERT INTO posts SELECT i, 1 + i % 7 FROM n",
 		many+"INSERT INTO comments SELECT i, 1 FROM n")

@@ -213,7 +213,7 @@ func (t *Table) named(names []string) ([]Column, error) {
 	cols := make([]Column, len(names))
 	for i, name := range names {
 		var ok bool
-		if cols[i], ok = t.column(name, false); !ok {
+		if cols[i], ok = t.column(name, true); !ok { // a foreign key of SQLite has any case
 			return nil, &source.Error{Class: source.Missing, Message: fmt.Sprintf(
 				"column %s of %s, by which rows are related, cannot be read", name, t.ID())}
 		}
