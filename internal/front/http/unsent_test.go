@@ -51,13 +51,16 @@ type h2Client struct {
 
 func (s *site) h2(streams int, path string) *h2Client {
 	s.t.Helper()
-	conf := s.trust.Clone()
-	conf.NextProtos = []string{"h2"}
-	nc, err := tls.Dial("tcp", s.addr, conf)
+	nc, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = nc.Close() })
+	if s.trust != nil {
+		conf := s.trust.Clone()
+		conf.NextProtos, conf.ServerName = []string{"h2"}, "localhost"
+		nc = tls.Client(nc, conf)
+	}
 	out := append([]byte(h2Preface), h2Setting(0)...)
 	for i := range streams {
 		out = append(out, h2Get(uint32(2*i+1), path)...)
@@ -110,7 +113,15 @@ func TestUnsent_StreamsWithoutWindow(t *testing.T) {
 	if os.Getenv("HOTROW_TEST_ROAD") != "" {
 		t.Skip("it has its own road")
 	}
-	t.Setenv("HOTROW_TEST_ROAD", "h2")
+	for _, road := range []string{"h2", "h2c"} {
+		t.Run(road, func(t *testing.T) {
+			t.Setenv("HOTROW_TEST_ROAD", road)
+			streamsWithoutWindow(t)
+		})
+	}
+}
+
+func streamsWithoutWindow(t *testing.T) {
 	const reads = 60 // streams of who reads on: 90 MB, through TLS, on a busy machine
 	u := front.NewUnsent(0, 0)
 	u.Wait = time.Minute
