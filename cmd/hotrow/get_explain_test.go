@@ -13,7 +13,9 @@ import (
 // read, kept or counted.
 func TestGet_ExplainsLists(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "emps.db")
-	dbtest.SQLiteShell(t, db, `CREATE TABLE emp (empno INTEGER PRIMARY KEY, deptno INTEGER, sal INTEGER);
+	dbtest.SQLiteShell(t, db, `CREATE TABLE dept (deptno INTEGER PRIMARY KEY, dname TEXT);
+		INSERT INTO dept VALUES (10, 'A'), (20, 'B');
+		CREATE TABLE emp (empno INTEGER PRIMARY KEY, deptno INTEGER REFERENCES dept, sal INTEGER);
 		CREATE INDEX emp_deptno ON emp (deptno);
 		INSERT INTO emp VALUES (1, 10, 800), (2, 10, 900), (3, 20, 700)`)
 	r := serve(t, db, "--writable")
@@ -74,6 +76,10 @@ func TestGet_ExplainsLists(t *testing.T) {
 	}
 	says(explain("emp?sal=gt.1&order=sal"), "on any row of its table: no filter asks for equality")
 	says(explain("emp?limit=2"), "it is a page of all rows")
+	const embedding = "emp?deptno=eq.20&select=empno,dept(dname)"
+	r.hit("/" + embedding)
+	says(explain(embedding), "hit", "found by its bytes", "emp deptno=20 (slot", "any row of dept: clock",
+		"rows of dept within its documents: any row of it", "the definition of dept")
 	says(explain("emp"), "it is a page of all rows")
 	says(explain("emp?empno=in.(1,2)"), "documents", "/emp/1: not kept")
 	for path, want := range map[string]string{

@@ -169,6 +169,9 @@ func (f *form) explainKept(e *ListExplanation, l *List, at *AsOf, ask *ListAsk) 
 		tables[t.(*listTable).words] = name.(string)
 		return true
 	})
+	for _, g := range embedded(ask.Query) {
+		tables[g.definition] = "the definition of " + g.r.name
+	}
 	classes := f.classSlots(ask)
 	for _, w := range c.Words() {
 		word := ListWord{Word: w, TableName: tables[w.Table]}

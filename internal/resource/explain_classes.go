@@ -14,6 +14,9 @@ const noRoot = "changes do not name its rows: it is a view"
 
 // explainClasses says what can change the answer to ask, as depsOf decides it.
 func (f *form) explainClasses(e *ListExplanation, ask *ListAsk) {
+	for _, g := range embedded(ask.Query) {
+		e.Within = append(e.Within, ListTable{g.table.Name, nil})
+	}
 	r := f.root
 	if r == nil {
 		e.Coarse = noRoot

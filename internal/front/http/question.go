@@ -43,7 +43,8 @@ func ReadList(res *resource.Resource, raw string) (ListQuestion, error) {
 
 // readQuery reads a query in the language of package query.
 func readQuery(res *resource.Resource, raw string) (ListQuestion, error) {
-	want, err := res.Query(raw, query.Options{})
+	all := func(string) error { return nil } // an operator reads every resource
+	want, err := res.Query(raw, query.Options{Reads: all})
 	if err != nil {
 		return ListQuestion{}, err
 	}
