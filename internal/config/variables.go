@@ -14,7 +14,7 @@ var otherVariables = []Variable{
 	{Name: envDatabase, Key: "sources.main.url"},
 	{Name: "HOTROW_URL", Flag: "get --server"},
 	{Name: "HOTROW_TOKEN", Flag: "get --token, invalidate --token, top --token"},
-	{Name: "HOTROW_OPS", Flag: "invalidate --ops, top OPS"},
+	{Name: "HOTROW_OPS", Flag: "get --ops, invalidate --ops, top OPS"},
 	{Name: "HOTROW_LINKS_URL", Flag: "links --server"},
 	{Name: "HOTROW_LINKS_KEY", Flag: "links --key"},
 }
