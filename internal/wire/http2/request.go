@@ -181,8 +181,8 @@ func (h *Head) Check(end bool) string {
 			return "CONNECT has :scheme or :path"
 		}
 		return ""
-	case h.scheme == "", h.path == "":
-		return ":scheme or :path is missing"
+	case h.scheme != "https" && h.scheme != "http", h.path == "":
+		return ":scheme is neither http nor https, or :path is missing"
 	case h.path[0] != '/' && (h.path != "*" || h.method != "OPTIONS"):
 		return ":path does not begin with /"
 	case end && h.length > 0:
