@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -21,6 +22,7 @@ func (l *link) read(rnd *rand.Rand) error {
 		if err != nil {
 			return &ended{err}
 		}
+		_ = l.raw.SetDeadline(time.Now().Add(timeLimit)) // of silence
 		l.mu.Lock()
 		err = l.take(f, rnd)
 		l.mu.Unlock()
@@ -191,7 +193,7 @@ func (l *link) finishQuietly(read <-chan error, sent <-chan struct{}) error {
 		case l.seats <- struct{}{}:
 		case err := <-read:
 			l.stop()
-			return fmt.Errorf("%d streams wait: %w", len(l.waiting()), err)
+			return fmt.Errorf("streams wait%s: %w", l.waiting(), err)
 		}
 	}
 	l.put(func() { _ = l.fr.WriteGoAway(0, http2.ErrCodeNo, nil) })
@@ -209,16 +211,17 @@ func (l *link) finishQuietly(read <-chan error, sent <-chan struct{}) error {
 	return nil
 }
 
-// waiting returns the streams that were not answered.
-func (l *link) waiting() (ids []uint32) {
+// waiting says how far the streams are that were not answered.
+func (l *link) waiting() (text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, s := range l.streams {
 		if !s.done && !s.reset {
-			ids = append(ids, id)
+			text += fmt.Sprintf(", %d (%.30s: head %t, %d of %d bytes, windows %d and %d, request left %t)",
+				id, s.mark, s.head, s.at, len(s.body), s.window, l.window, s.left)
 		}
 	}
-	return ids
+	return text
 }
 
 // wrong puts a frame that ends a connection, and requests that are not to be answered.
