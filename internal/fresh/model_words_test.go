@@ -393,8 +393,8 @@ func (c cells) values() Values {
 	if c == nil {
 		return nil
 	}
-	return func(columns []string) (string, bool) {
-		v, ok := c[columns[0]]
+	return func(tm *Template) (string, bool) {
+		v, ok := c[tm.Columns[0]]
 		return v, ok
 	}
 }

@@ -10,7 +10,7 @@ func (d *Domain) Moves() *Moved { return &Moved{words: d.words} }
 
 // Values give the texts that the columns of a template have in a row, joined as a key
 // is. They report false if they are not known.
-type Values func(columns []string) (key string, ok bool)
+type Values func(tm *Template) (key string, ok bool)
 
 // Row says that a row of t has changed: what its columns were, and are. nil: there was
 // no row, or is none. What is not known of the old row is not moved: whoever reads t
@@ -29,7 +29,7 @@ func (m *Moved) Row(t *Table, old, new Values) {
 	}
 	for _, tm := range t.templates {
 		if old != nil {
-			key, ok := old(tm.Columns)
+			key, ok := old(tm)
 			switch {
 			case ok:
 				m.slots = append(m.slots, tm.slot(key))
@@ -39,7 +39,7 @@ func (m *Moved) Row(t *Table, old, new Values) {
 			}
 		}
 		if new != nil {
-			key, ok := new(tm.Columns)
+			key, ok := new(tm)
 			if !ok {
 				m.Whole(t)
 				return

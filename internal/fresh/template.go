@@ -14,6 +14,10 @@ import (
 type Template struct {
 	Columns []string
 
+	// Folded are those of Columns whose texts are equal to others: whoever gives Values makes
+	// one of those that are.
+	Folded []string
+
 	// Identity says that the columns name a row of the table.
 	Identity bool
 

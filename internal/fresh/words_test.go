@@ -44,7 +44,7 @@ func (b *wordBench) list() *Copy {
 
 // values are a row in which each column has one value.
 func values(v string) Values {
-	return func(columns []string) (string, bool) { return v, true }
+	return func(*Template) (string, bool) { return v, true }
 }
 
 // change applies a change of a row from one value to another, and settles it.
@@ -94,7 +94,7 @@ func TestWords_RowsThatAreNotNamed(t *testing.T) {
 	}
 	c = b.list()
 	m = b.d.Moves()
-	unknown := func([]string) (string, bool) { return "", false }
+	unknown := func(*Template) (string, bool) { return "", false }
 	m.Row(b.t, unknown, values("7"))
 	b.d.Settle(b.d.Apply(3, []Touch{m.Touch()}, b, 0))
 	if c.Valid() {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // Bounds of what Classes returns.
@@ -12,10 +14,13 @@ const (
 	maxClasses = 64
 )
 
-// A Class is the rows of the query's table whose Columns have these values.
+// A Class is the rows of the query's table whose Columns have these values, which are as
+// row.Fold makes them in the columns that are Folded. A row that has another text in one of
+// those, for which there is no such, is in every class.
 type Class struct {
 	Columns []string // names of columns, in their order in the table
 	Values  []Value
+	Folded  []string // some of Columns
 }
 
 // Classes returns classes of rows that bound what can change the answer: a change of a row
@@ -32,6 +37,9 @@ func (q *Query) Classes() []Class {
 		for _, column := range slices.Sorted(maps.Keys(pin)) {
 			c.Columns = append(c.Columns, q.Table.Columns[column].Name)
 			c.Values = append(c.Values, pin[column])
+			if q.Table.Columns[column].Folded {
+				c.Folded = append(c.Folded, q.Table.Columns[column].Name)
+			}
 		}
 	}
 	slices.SortFunc(classes, compareClasses)
@@ -124,7 +132,11 @@ func (t *Table) pinnedByOr(terms []Term) []pin {
 // equals returns the values that a term restricts its column to; nil when it does not, or
 // when they make no classes.
 func (t *Table) equals(term *Term) []Value {
-	if term.Op >= And || !t.Columns[term.Column].Classed {
+	if term.Op >= And {
+		return nil
+	}
+	column := &t.Columns[term.Column]
+	if !column.Classed && !column.Folded {
 		return nil
 	}
 	switch {
@@ -137,7 +149,13 @@ func (t *Table) equals(term *Term) []Value {
 		var values []Value
 		for _, v := range term.Values {
 			if term.Op == Is {
-				v = t.Columns[term.Column].truth(v)
+				v = column.truth(v)
+			}
+			if column.Folded {
+				var ok bool
+				if v, ok = row.Fold(v); !ok {
+					return nil
+				}
 			}
 			values = append(values, Value{Text: v})
 		}
@@ -152,7 +170,8 @@ func (q *Query) Blurred() []string {
 	var names []string
 	q.mentionsTerm(func(t *Term) {
 		c := &q.Table.Columns[t.Column]
-		if t.isEquality() && !c.Classed && !slices.Contains(names, c.Name) {
+		classed := c.Classed || c.Folded && q.Table.equals(t) != nil
+		if t.isEquality() && !classed && !slices.Contains(names, c.Name) {
 			names = append(names, c.Name)
 		}
 	})

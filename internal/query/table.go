@@ -53,6 +53,11 @@ type Column struct {
 	// Classed says that changes of rows tell the column's values, and that two values are
 	// equal to the database only if their texts are: see Query.Classes.
 	Classed bool
+
+	// Folded says that changes of rows tell the column's values, and that two texts for which
+	// row.Fold has a text are equal to the database only if it is the same one. Any other text
+	// may be equal to all.
+	Folded bool
 }
 
 // Limits of every query.

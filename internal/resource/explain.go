@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
@@ -193,10 +194,15 @@ func (f *form) classSlots(ask *ListAsk) map[uint32][]source.Cell {
 	for _, c := range ask.Query.Classes() {
 		cells := cellsOf(c.Columns, c.Values)
 		for _, tm := range *f.root.table.templates.Load() {
-			key, ok := cells.Values(tm.Columns)
+			key, ok := cells.Values(tm.Columns, tm.Folded)
 			class := fresh.Class{Table: f.root.table.words, Template: tm, Key: key}
 			if s, named := class.Slot(); ok && named {
 				slots[s] = only(cells, tm.Columns)
+			}
+			class = unfolded(class)
+			if s, named := class.Slot(); ok && named && len(tm.Folded) > 0 {
+				name := strings.Join(tm.Folded, " or ")
+				slots[s] = []source.Cell{{Column: name, Text: "(not ASCII)"}}
 			}
 		}
 	}

@@ -139,13 +139,22 @@ func (r *listRoot) classes(u *upstream, d *listDeps, q *query.Query) bool {
 			return false
 		}
 		d.Classes = append(d.Classes, c)
+		if other := unfolded(c); len(c.Template.Folded) > 0 && !slices.Contains(d.Classes, other) {
+			d.Classes = append(d.Classes, other)
+		}
 	}
 	return true
 }
 
+// unfolded returns the class of the rows whose texts do not fold: they may be in c.
+func unfolded(c fresh.Class) fresh.Class {
+	c.Key = source.UnfoldedText
+	return c
+}
+
 // named returns the template of what names rows of t, whose old values a feed may not know.
 func (t *listTable) named(u *upstream, key []string) named {
-	tm := u.template(t, key, true, true)
+	tm := u.template(t, key, nil, true, true)
 	if tm == nil || len(tm.Columns) != len(key) {
 		return named{}
 	}
@@ -156,11 +165,11 @@ func (t *listTable) named(u *upstream, key []string) named {
 // told apart.
 func (r *listRoot) class(u *upstream, c *query.Class) (fresh.Class, bool) {
 	identity := !r.knows && slices.Equal(c.Columns, r.key)
-	tm := u.template(r.table, c.Columns, !r.knows, identity)
+	tm := u.template(r.table, c.Columns, c.Folded, !r.knows, identity)
 	if tm == nil {
 		return fresh.Class{}, false
 	}
-	key, ok := cellsOf(c.Columns, c.Values).Values(tm.Columns)
+	key, ok := cellsOf(c.Columns, c.Values).Values(tm.Columns, tm.Folded)
 	return fresh.Class{Table: r.table.words, Template: tm, Key: key}, ok
 }
 
@@ -169,7 +178,7 @@ func (c *listChild) add(u *upstream, d *listDeps) {
 	found := foundChild{name: c.name}
 	if len(c.columns) > 0 {
 		identity := !c.knows && len(c.identity) == 0
-		tm := u.template(c.table, c.columns, !c.knows, identity)
+		tm := u.template(c.table, c.columns, nil, !c.knows, identity)
 		if tm != nil && len(tm.Columns) == len(c.columns) {
 			found.of = named{c.table.words, tm}
 		}

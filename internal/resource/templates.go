@@ -43,39 +43,44 @@ func newListTable(d *fresh.Domain) *listTable {
 	return t
 }
 
-// template returns the template of columns, made if there is room; else one of a part of
-// them, the widest; nil: there is none.
+// template returns the template of columns, some of them folded, made if there is room;
+// else one of a part of them, the widest; nil: there is none.
 func (u *upstream) template(
-	t *listTable, columns []string, forgets, identity bool,
+	t *listTable, columns, folded []string, forgets, identity bool,
 ) *fresh.Template {
-	tm, exact := t.find(columns, forgets)
+	tm, exact := t.find(columns, folded, forgets)
 	if exact {
 		return tm
 	}
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	if tm, exact = t.find(columns, forgets); exact || len(*t.templates.Load()) >= maxTemplates {
+	tm, exact = t.find(columns, folded, forgets)
+	if exact || len(*t.templates.Load()) >= maxTemplates {
 		return tm
 	}
 	tm = t.words.Register(&fresh.Template{
-		Columns: slices.Clone(columns), Forgets: forgets, Identity: identity,
+		Columns: slices.Clone(columns), Folded: slices.Clone(folded),
+		Forgets: forgets, Identity: identity,
 	})
 	t.set(append(slices.Clone(*t.templates.Load()), tm))
 	return tm
 }
 
 // find returns the template with the most of columns, and whether it has all of them.
-func (t *listTable) find(columns []string, forgets bool) (best *fresh.Template, exact bool) {
+func (t *listTable) find(
+	columns, folded []string, forgets bool,
+) (best *fresh.Template, exact bool) {
 	for _, tm := range *t.templates.Load() {
 		if tm.Forgets != forgets || len(tm.Columns) > len(columns) {
 			continue
 		}
-		if slices.Equal(tm.Columns, columns) {
+		within := !slices.ContainsFunc(tm.Columns, func(c string) bool {
+			return !slices.Contains(columns, c) ||
+				slices.Contains(tm.Folded, c) != slices.Contains(folded, c)
+		})
+		if within && slices.Equal(tm.Columns, columns) {
 			return tm, true
 		}
-		within := !slices.ContainsFunc(tm.Columns, func(c string) bool {
-			return !slices.Contains(columns, c)
-		})
 		if within && (best == nil || len(tm.Columns) > len(best.Columns)) {
 			best = tm
 		}
@@ -108,7 +113,7 @@ func (t *listTable) set(list []*fresh.Template) {
 
 // valuesOf returns what a change tells of a row.
 func valuesOf(t source.Tuple) fresh.Values {
-	return func(columns []string) (string, bool) { return t.Values(columns) }
+	return func(tm *fresh.Template) (string, bool) { return t.Values(tm.Columns, tm.Folded) }
 }
 
 // moves says what a transaction means for lists. u.apply is held.

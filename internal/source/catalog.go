@@ -75,6 +75,7 @@ type Column struct {
 	Generated bool // cannot be written
 	Bits      int  // of an Int: 16, 32, 64
 	Wide      bool // equality is wider than equality of bytes
+	Folds     bool // of a Wide text: two for which row.Fold has a text are equal only if it is one
 	Comment   string
 }
 

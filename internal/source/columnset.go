@@ -1,6 +1,7 @@
 package source
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -32,22 +33,35 @@ func (s *ColumnSet) Store(names []string) { s.names.Store(&names) }
 // makes two classes one, which costs a load and nothing else.
 const nullText = "\x00"
 
-// Values returns the texts of columns, NULL among them, joined as a key is. It reports
-// false when t does not know all of them.
-func (t Tuple) Values(columns []string) (string, bool) {
+// UnfoldedText is what Tuple.Values makes of texts that do not fold. It is one class of
+// all such rows, of which any list may have some.
+const UnfoldedText = "\x01"
+
+// Values returns the texts of columns, NULL among them, joined as a key is; those of folded,
+// which are some of the columns, as row.Fold makes them, and UnfoldedText if that has none
+// for one of them. It reports false when t does not know all of the columns.
+func (t Tuple) Values(columns, folded []string) (string, bool) {
 	parts := make([]string, len(columns))
+	unfolded := false
 next:
 	for i, c := range columns {
 		for j := range t {
 			if t[j].Column != c {
 				continue
 			}
-			if parts[i] = t[j].Text; t[j].Null {
+			switch parts[i] = t[j].Text; {
+			case t[j].Null:
 				parts[i] = nullText
+			case slices.Contains(folded, c):
+				text, ok := row.Fold(parts[i])
+				parts[i], unfolded = text, unfolded || !ok
 			}
 			continue next
 		}
 		return "", false
+	}
+	if unfolded {
+		return UnfoldedText, true
 	}
 	return string(row.JoinKey(parts...)), true
 }

@@ -317,7 +317,7 @@ func TestStressPostgres_LemmaOfClasses(t *testing.T) {
 		"numeric": "numeric"}, times("z", "timestamptz"), texts("v", "varchar(3)"),
 		column("u", "uuid", []string{"'00000000-0000-0000-0000-00000000000a'"},
 			[]string{"00000000-0000-0000-0000-00000000000A", "0000000000000000000000000000000b"}),
-		column("y", "bytea", []string{`'\x61'`, `'\x6162'`}, []string{"61", "6162"}),
+		texts("f", "citext"), column("y", "bytea", []string{`'\x61'`, `'\x6162'`}, []string{"61", "6162"}),
 		column("g", "int GENERATED ALWAYS AS (a * 10) STORED", nil, []string{"10", "20"}))
 	for name, sql := range map[string]string{"default": "", "full": "ALTER TABLE item REPLICA " +
 		"IDENTITY FULL; ALTER TABLE kid REPLICA IDENTITY FULL", "index": "ALTER TABLE item ALTER d " +
@@ -333,7 +333,7 @@ func TestStressPostgres_LemmaOfClasses(t *testing.T) {
 			if name == "index" {
 				l.columns[1].notNull = true
 			}
-			l.exec(append(l.create(), sql)...)
+			l.exec(append(append([]string{"CREATE EXTENSION citext"}, l.create()...), sql)...)
 			l.begin(openPostgres(t, url), source.FeedLogical)
 			l.run(length(time.Second))
 		})
@@ -353,7 +353,10 @@ func TestStressMariaDB_LemmaOfClasses(t *testing.T) {
 		column("k", "binary(2)", []string{"x'61'", "x'6162'"}, []string{"61", "6100", "6162"}),
 		column("i", "int unsigned", []string{"1", "4294967295"}, []string{"1", "4294967295"}),
 		column("m", "bit(3)", []string{"b'101'", "b'1'"}, []string{"5", "1"}),
-		column("r", "year", []string{"1999", "2024"}, []string{"1999", "2024"}))
+		column("r", "year", []string{"1999", "2024"}, []string{"1999", "2024"}),
+		texts("f", "varchar(9) COLLATE utf8mb4_unicode_520_ci", "ß", "ss", "SS", "a-b"),
+		column("l", "enum('a','B','é') COLLATE utf8mb4_unicode_ci", []string{"'a'", "'b'", "'E'"},
+			[]string{"A", "b", "e", "é"}))
 	if !dbtest.IsMySQL() { // which has no such type
 		columns = append(columns, column("u", "uuid", []string{"'00000000-0000-0000-0000-00000000000a'"},
 			[]string{"00000000-0000-0000-0000-00000000000A", "0000000000000000000000000000000b"}))
@@ -382,6 +385,7 @@ func TestStressSQLite_LemmaOfClasses(t *testing.T) {
 			l := newLemma(t, lemmaColumns(map[string]string{"boolean": "boolean", "true": "1",
 				"false": "0", "exact": "text", "wide": "text COLLATE NOCASE",
 				"datetime": "datetime", "numeric": "numeric"},
+				texts("f", "text COLLATE RTRIM"),
 				column("y", "blob", []string{"x'61'", "x'6100'"}, []string{"61", "6100"}),
 				column("o", "int", []string{"'a'", "1.5", "7", "'7'"}, []string{"7", "1"})))
 			l.replace = "INSERT OR REPLACE"

@@ -40,8 +40,8 @@ func (p *Plan) describe() {
 }
 
 // describe returns a column as queries know it. Of a floating-point number, as of what is
-// equal to other texts, a change does not tell whether a filter finds it; nor does every
-// feed tell a column that the database computes, unless it is of the key.
+// equal to other texts and does not fold, a change does not tell whether a filter finds it;
+// nor does every feed tell a column that the database computes, unless it is of the key.
 func (n *Node) describe(col Column, member string) query.Column {
 	info, part := col.Info(), col.KeyPart()
 	c := query.Column{Name: info.Name, Member: member, Part: part, NotNull: info.NotNull,
@@ -52,6 +52,7 @@ func (n *Node) describe(col Column, member string) query.Column {
 		plain := !part.Wide && !part.Zone && part.MaxBytes == 0
 		told := col.InTuple() && (!info.Generated || slices.Contains(n.KeyCols, col))
 		c.Classed = plain && told && col.CanBeKey()
+		c.Folded = part.Wide && info.Folds && part.MaxBytes == 0 && told && col.CanBeKey()
 	}
 	return c
 }

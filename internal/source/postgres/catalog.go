@@ -93,6 +93,7 @@ func tableOf(from *catalog.Table) *table {
 		c := column{Column: f.Column, valueType: valueTypeOf(&f.Type), num: f.Num, maxLen: f.MaxLen}
 		c.wide = c.wide || f.WideCollation
 		c.Kind, c.Bits, c.Wide = c.kind, c.bits, c.wide
+		c.Folds = c.folds && !f.WideCollation
 		t.cols = append(t.cols, c)
 		t.Columns = append(t.Columns, c.Column)
 	}

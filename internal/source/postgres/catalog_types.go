@@ -18,6 +18,11 @@ type valueType struct {
 	elem row.Kind // of an array's elements
 	bits int      // of an Int
 	wide bool     // equality is wider than that of the text
+
+	// folds says that of a wide type texts of printable ASCII are equal only if they are
+	// without case and blanks at the end (see row.Fold), by a collation that is not wide.
+	folds bool
+
 	// record says that values have columns of their own, into which unnest takes
 	// an array of keys apart.
 	record bool
@@ -54,6 +59,7 @@ func valueTypeOf(t *catalog.Type) valueType {
 	default: // citext, inet, interval, ...: who knows what their equality is
 		v.wide = binaryKinds[t.OID] == row.Null && t.TypeType != "e"
 	}
+	v.folds = v.kind == row.Text && (t.OID == pgtype.BPCharOID || isCitext(t.Base))
 	return v
 }
 

@@ -232,6 +232,8 @@ func (t *table) readCollations(ctx context.Context, c *conn) error {
 			return err
 		}
 		col.Wide = !col.exact()
+		col.Folds = (col.collation == "NOCASE" || col.collation == "RTRIM") &&
+			col.Kind == row.Text && col.affinity == affinityText
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,7 @@ func (c *Column) settle() {
 		c.Length = lengthOf(native)
 	}
 	c.Wide = c.isWide()
+	c.Folds = c.Wide && c.folds()
 	if c.Wide || c.Kind != row.Text {
 		c.MaxLen = 0 // a longer text may be equal all the same
 	}
@@ -67,6 +69,41 @@ func (c *Column) isWide() bool {
 func exactCollation(name string) bool {
 	return strings.HasSuffix(name, "_nopad_bin") || strings.HasSuffix(name, "_0900_bin")
 }
+
+// folds reports whether two texts of printable ASCII are equal in the column only if they
+// are without case and blanks at the end (see row.Fold). Whatever a feed tells of an enum
+// is a label; of a set it tells no text.
+func (c *Column) folds() bool {
+	switch c.Type {
+	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum":
+		return Folding(c.Collation)
+	}
+	return false
+}
+
+// Folding reports whether texts of printable ASCII are equal by a collation only if
+// row.Fold makes one text of them.
+func Folding(collation string) bool {
+	charset, rest, _ := strings.Cut(collation, "_")
+	return slices.Contains(foldings, collation) ||
+		slices.Contains(foldingCharsets, charset) && slices.Contains(foldings, rest)
+}
+
+// foldings are the collations that fold, without the character sets in foldingCharsets; a
+// test compares all texts of one and two characters by each. Those of a language are none:
+// there two letters may be one.
+var (
+	foldings = []string{
+		"bin", "general_ci", "general_cs", "general_nopad_ci", "general_mysql500_ci",
+		"unicode_ci", "unicode_nopad_ci", "unicode_520_ci", "unicode_520_nopad_ci",
+		"latin1_swedish_ci", "latin1_swedish_nopad_ci",
+		"0900_ai_ci", "0900_as_ci", "0900_as_cs",
+		"uca1400_ai_ci", "uca1400_as_ci", "uca1400_ai_cs", "uca1400_as_cs",
+		"uca1400_nopad_ai_ci", "uca1400_nopad_as_ci", "uca1400_nopad_ai_cs",
+		"uca1400_nopad_as_cs",
+	}
+	foldingCharsets = []string{"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"}
+)
 
 // integerBits are how many bits the integer types have.
 var integerBits = map[string]int{
