@@ -237,7 +237,7 @@ func TestMariaDB_Catalog(t *testing.T) {
 		{Name: "a", Kind: row.Uint, Default: true}, {Name: "b", Kind: row.Text, NotNull: true,
 			Comment: "the b"},
 		{Name: "c", Kind: row.JSON, Wide: true}, {Name: "d", Kind: row.Int, Generated: true, Bits: 32},
-		{Name: "e", Kind: row.Text, Wide: true}, {Name: "f", Kind: row.Int, Bits: 32},
+		{Name: "e", Kind: row.Text, Wide: true, Folds: true}, {Name: "f", Kind: row.Int, Bits: 32},
 	}
 	for i, c := range tab.Columns {
 		if c.Native == "" {

@@ -81,7 +81,7 @@ func TestPostgres_Catalog(t *testing.T) {
 			{Name: "b", Kind: row.Int, Native: "smallint", NotNull: true, Default: true, Bits: 16},
 			{Name: "d", Kind: row.Int, Native: "integer", Bits: 32},
 			{Name: "m", Kind: row.Text, Native: "mood"},
-			{Name: "c", Kind: row.Text, Native: "citext", Wide: true},
+			{Name: "c", Kind: row.Text, Native: "citext", Wide: true, Folds: true},
 			{Name: "twice", Kind: row.Int, Native: "integer", Generated: true, Bits: 32},
 			{Name: "x", Kind: row.Array, Native: "inet[]", Wide: true}}}
 	if d := cmp.Diff(wantEmp, emp); d != "" {
