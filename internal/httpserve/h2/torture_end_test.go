@@ -186,6 +186,13 @@ func (l *link) stop() {
 	l.poke()
 }
 
+// leave returns why the server has said that it ends the connection.
+func (l *link) leave() http2.ErrCode {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.goAway
+}
+
 // finishQuietly waits for all answers.
 func (l *link) finishQuietly(read <-chan error, sent <-chan struct{}) error {
 	for range linkStreams { // nobody waits when all can be had
@@ -193,7 +200,7 @@ func (l *link) finishQuietly(read <-chan error, sent <-chan struct{}) error {
 		case l.seats <- struct{}{}:
 		case err := <-read:
 			l.stop()
-			return fmt.Errorf("streams wait%s: %w", l.waiting(), err)
+			return fmt.Errorf("streams wait%s, GOAWAY %v: %w", l.waiting(), l.leave(), err)
 		}
 	}
 	l.put(func() { _ = l.fr.WriteGoAway(0, http2.ErrCodeNo, nil) })
