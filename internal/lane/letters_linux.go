@@ -1,5 +1,7 @@
 package lane
 
+import "slices"
+
 // read does what the letters ask for.
 func (l *loop) read() {
 	if !l.mail.full.Load() {
@@ -21,13 +23,13 @@ const pushesAtOnce = 16
 func (l *loop) sendPushes() {
 	some := l.dirty[l.pushed:]
 	some = some[:min(len(some), pushesAtOnce)]
-	for i, c := range some {
-		some[i] = nil
+	for _, c := range some {
 		c.dirty = false
 		l.turn(c)
 	}
-	if l.pushed += len(some); l.pushed == len(l.dirty) {
-		l.dirty, l.pushed = l.dirty[:0], 0
+	// Also when there are always more: the list is never twice what waits, and a turn's.
+	if l.pushed += len(some); l.pushed > len(l.dirty)/2 {
+		l.dirty, l.pushed = slices.Delete(l.dirty, 0, l.pushed), 0
 	}
 }
 

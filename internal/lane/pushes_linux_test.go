@@ -97,3 +97,21 @@ func (c *client) line() string {
 	}
 	return strings.TrimSuffix(text, "\n")
 }
+
+// TestPush_ListIsBounded: while there is always somebody who waits for a push.
+func TestPush_ListIsBounded(t *testing.T) {
+	l := new(loop)
+	put := func(n int) {
+		for range n {
+			l.dirty = append(l.dirty, &conn{phase: closed, dirty: true})
+		}
+	}
+	put(100)
+	for range 10_000 {
+		l.sendPushes()
+		put(pushesAtOnce)
+	}
+	if n := len(l.dirty) - l.pushed; n != 100 || cap(l.dirty) > 1000 {
+		t.Errorf("%d wait, in a list of %d", n, cap(l.dirty))
+	}
+}
