@@ -29,29 +29,18 @@ func (c *getCmd) explainList(p *program) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if c.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Token)
-	}
 	client, err := c.client()
 	if err != nil {
 		return err
 	}
-	resp, err := client.Do(req)
+	resp, err := askOperator(client, req, c.Token)
 	if err != nil {
-		return fmt.Errorf("%w (%s)", err,
-			trustHint(err, "is hotrow serving, with its operator's listener there? See --ops"))
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err
-	}
-	if resp.StatusCode == http.StatusUnauthorized {
-		return errors.New("the operator's port wants a token with the role operator: " +
-			"set HOTROW_TOKEN")
-	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}
 	var in ops.Inspection
 	if err := json.Unmarshal(text, &in); err != nil || in.List == nil {

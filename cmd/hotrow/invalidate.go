@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,27 +23,15 @@ func (c *invalidateCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	if c.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Token)
-	}
 	client, err := c.client()
 	if err != nil {
 		return err
 	}
-	resp, err := client.Do(req)
+	resp, err := askOperator(client, req, c.Token)
 	if err != nil {
-		return fmt.Errorf("%w (%s)", err,
-			trustHint(err, "is hotrow serving, with its operator's listener there?"))
+		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if resp.StatusCode == http.StatusUnauthorized {
-		return errors.New("the operator's port wants a token with the role operator: " +
-			"set HOTROW_TOKEN")
-	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
-	}
+	_ = resp.Body.Close()
 	if resp.Header.Get("Hotrow-Forgotten") == "none" {
 		fmt.Fprintf(p.stdout, "nothing was kept of %s\n", c.Document)
 		return nil

@@ -50,29 +50,16 @@ func (c *topCmd) open(ctx context.Context) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if c.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Token)
-	}
 	client, err := c.client()
 	if err != nil {
 		return nil, err
 	}
 	client.Timeout = 0 // a stream has no end
-	resp, err := client.Do(req)
+	resp, err := askOperator(client, req, c.Token)
 	if err != nil {
-		return nil, fmt.Errorf("%w (%s)", err,
-			trustHint(err, "is hotrow serving, with its operator's listener there?"))
+		return nil, err
 	}
-	if resp.StatusCode == http.StatusOK {
-		return resp.Body, nil
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode == http.StatusUnauthorized {
-		return nil, errors.New("the operator's port wants a token with the role operator: " +
-			"set HOTROW_TOKEN")
-	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	return nil, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
+	return resp.Body, nil
 }
 
 // print prints frames as lines of JSON, or one as text.

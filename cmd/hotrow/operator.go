@@ -1,0 +1,32 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// askOperator does a request of the operator's port, with a token if there is one. Whoever
+// gets the answer, which is a good one, closes its body.
+func askOperator(client *http.Client, req *http.Request, token string) (*http.Response, error) {
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s)", err,
+			trustHint(err, "is hotrow serving, with its operator's listener there?"))
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode == http.StatusUnauthorized {
+		return nil, errors.New("the operator's port wants a token with the role operator: " +
+			"set HOTROW_TOKEN")
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	return nil, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
+}
