@@ -46,8 +46,8 @@ func (w *Fixture) dump(ctx context.Context) error {
 	return os.Rename(part, w.Docs)
 }
 
-// fetchPage reads one page of a list.
-func fetchPage(ctx context.Context, url string) ([]json.RawMessage, error) {
+// Fetch returns what is at a URL, if the answer is 200.
+func Fetch(ctx context.Context, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -57,12 +57,18 @@ func fetchPage(ctx context.Context, url string) ([]json.RawMessage, error) {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET %s: %s: %.200s", url, resp.Status, body)
+	}
+	return body, err
+}
+
+// fetchPage reads one page of a list.
+func fetchPage(ctx context.Context, url string) ([]json.RawMessage, error) {
+	text, err := Fetch(ctx, url)
 	if err != nil {
 		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s: %s", url, resp.Status, text)
 	}
 	var page []json.RawMessage
 	if err := json.Unmarshal(text, &page); err != nil {

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -109,7 +107,7 @@ var (
 
 // staleServed returns how many answers were flagged as stale.
 func staleServed(ctx context.Context, ops string) (n float64, err error) {
-	text, err := fetch(ctx, ops+"/metrics")
+	text, err := harness.Fetch(ctx, ops+"/metrics")
 	if err != nil {
 		return 0, err
 	}
@@ -130,7 +128,7 @@ func watchLag(ctx context.Context, ops string, after, total time.Duration) (lags
 	defer cancel()
 	for ctx.Err() == nil {
 		harness.Wait(ctx, lagEvery)
-		text, err := fetch(ctx, ops+"/metrics")
+		text, err := harness.Fetch(ctx, ops+"/metrics")
 		if err != nil {
 			continue
 		}
@@ -141,24 +139,6 @@ func watchLag(ctx context.Context, ops string, after, total time.Duration) (lags
 		}
 	}
 	return lags
-}
-
-// fetch reads what is at a URL.
-func fetch(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("GET %s: %s: %.200s", url, resp.Status, text)
-	}
-	return text, err
 }
 
 // quantile returns the value that a share of sorted values do not exceed, 0 of

@@ -3,9 +3,7 @@ package servers
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"strings"
 
 	"github.com/hotrow/hotrow/bench/harness"
@@ -137,11 +135,11 @@ func startHotrowPosts(
 // fillPages makes pages as long as the lists.
 func fillPages(ctx context.Context, r *harness.Server, db *cluster) error {
 	first := fmt.Sprint(demo.FirstDept)
-	list, err := fetch(ctx, strings.ReplaceAll(r.Base+NewestPosts, "{n}", first))
+	list, err := harness.Fetch(ctx, strings.ReplaceAll(r.Base+NewestPosts, "{n}", first))
 	if err != nil {
 		return err
 	}
-	page, err := fetch(ctx, strings.ReplaceAll(r.URL, "{n}", first))
+	page, err := harness.Fetch(ctx, strings.ReplaceAll(r.URL, "{n}", first))
 	if err != nil {
 		return err
 	}
@@ -166,24 +164,6 @@ func warmLists(ctx context.Context, w *harness.Fixture, r *harness.Server) error
 	}
 	r.Keys, r.URL = authors(w), r.Base+NewestPosts
 	return nil
-}
-
-// fetch returns the body of an answer.
-func fetch(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %.200s", url, resp.Status, body)
-	}
-	return body, err
 }
 
 // uncachedYAML is the demo's configuration of a hotrow that keeps nothing.
