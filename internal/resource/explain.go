@@ -31,8 +31,8 @@ const (
 	ListUnkept    ListState = "unkept"    // lists like it are never kept
 )
 
-// fates are the states of lists that are not in memory.
-var fates = [...]ListState{unheard: ListAbsent, onceAsked: ListOnce, tooLarge: ListTooLarge,
+// stateOf are the states of lists that are not in memory.
+var stateOf = [...]ListState{unheard: ListAbsent, onceAsked: ListOnce, tooLarge: ListTooLarge,
 	discarded: ListDiscarded, evicted: ListEvicted, differed: ListDiffered}
 
 // A ListExplanation says what memory has of a list, and why.
@@ -114,7 +114,7 @@ func (r *Resource) ExplainList(
 		l = slot.list.Load()
 	}
 	if l == nil {
-		e.State = fates[f.kept.fate(key)]
+		e.State = stateOf[f.kept.reason(key)]
 		return e, nil
 	}
 	f.explainKept(e, l, &at, ask)

@@ -128,7 +128,7 @@ func (f *form) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
 	slot := f.kept.get(key)
 	c := &f.r.counts.lists
 	if slot == nil {
-		if f.kept.fate(key) == evicted {
+		if f.kept.reason(key) == evicted {
 			c.evicted.Add(1)
 		} else {
 			c.unknown.Add(1)

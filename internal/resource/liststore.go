@@ -28,8 +28,8 @@ const (
 	// onceSlots is of how many lists it is remembered that they were asked for once.
 	onceSlots = 1 << 16
 
-	// fateSlots is of how many lists that are not kept it is remembered why.
-	fateSlots = 1 << 14
+	// reasonSlots is of how many lists that are not kept it is remembered why.
+	reasonSlots = 1 << 14
 
 	// evictSample is among how many lists the one that was used least lately goes.
 	evictSample = 8
@@ -76,11 +76,11 @@ type bucket [ways]atomic.Pointer[spelling]
 // Nothing tells it of changes: whether a list is good its words say (fresh.Copy), and one
 // that is not is replaced by the next load or goes like any other.
 type listStore struct {
-	budget int64
-	seed   maphash.Seed
-	raw    []bucket // a power of two
-	once   []atomic.Uint32
-	fates  []atomic.Uint32
+	budget  int64
+	seed    maphash.Seed
+	raw     []bucket // a power of two
+	once    []atomic.Uint32
+	reasons []atomic.Uint32
 
 	mu    sync.Mutex // guards what follows; innermost
 	slots map[listKey]*listSlot
@@ -95,7 +95,7 @@ func newListStore(budget int64) *listStore {
 	return &listStore{
 		budget: budget, seed: maphash.MakeSeed(), slots: make(map[listKey]*listSlot),
 		raw: make([]bucket, 1<<bits.Len64(uint64(n-1))), once: make([]atomic.Uint32, onceSlots),
-		fates: make([]atomic.Uint32, fateSlots),
+		reasons: make([]atomic.Uint32, reasonSlots),
 	}
 }
 
@@ -165,32 +165,32 @@ func (s *listStore) again(key listKey) bool {
 	return at.Swap(mark) == mark
 }
 
-// A fate says why a list is not kept.
-type fate uint8
+// A reason says why a list is not kept.
+type reason uint8
 
-// The fates.
+// The reasons.
 const (
-	unheard   fate = iota // it was not asked for, or that is forgotten
-	onceAsked             // it was missed for the first time
-	tooLarge              // it is larger than a list that is kept may be
-	discarded             // a change came while it was read
-	evicted               // others needed its room
-	differed              // another answer to its question was of another state
+	unheard   reason = iota // it was not asked for, or that is forgotten
+	onceAsked               // it was missed for the first time
+	tooLarge                // it is larger than a list that is kept may be
+	discarded               // a change came while it was read
+	evicted                 // others needed its room
+	differed                // another answer to its question was of another state
 )
 
-const fateBits = 1<<3 - 1
+const reasonBits = 1<<3 - 1
 
 // note remembers why a list is not kept, for a while.
-func (s *listStore) note(key listKey, why fate) {
+func (s *listStore) note(key listKey, why reason) {
 	h := s.hash(key.form, key.format, key.text)
-	s.fates[h>>32%fateSlots].Store(uint32(h)&^fateBits | uint32(why))
+	s.reasons[h>>32%reasonSlots].Store(uint32(h)&^reasonBits | uint32(why))
 }
 
-// fate returns why a list is not kept.
-func (s *listStore) fate(key listKey) fate {
+// reason returns why a list is not kept.
+func (s *listStore) reason(key listKey) reason {
 	h := s.hash(key.form, key.format, key.text)
-	if v := s.fates[h>>32%fateSlots].Load(); v&^fateBits == uint32(h)&^fateBits {
-		return fate(v & fateBits)
+	if v := s.reasons[h>>32%reasonSlots].Load(); v&^reasonBits == uint32(h)&^reasonBits {
+		return reason(v & reasonBits)
 	}
 	return unheard
 }

@@ -59,7 +59,7 @@ func AppendCBORHead(dst []byte, major byte, n uint64) []byte {
 //   - JSON: the same value in CBOR, with the rules of AppendMsgPack for numbers
 //     and depth; of members with one name the last.
 //   - Date, Time, Datetime, DatetimeTZ, UUID: texts, the same as in JSON.
-//   - Array, Rows: arrays. Row: an map.
+//   - Array, Rows: arrays. Row: a map.
 func (s *Shape) AppendCBOR(dst []byte, v Values) []byte {
 	s = s.compiled()
 	n := len(s.order)

@@ -22,7 +22,7 @@ import (
 //     is nested deeper than 512 levels is a str that holds its JSON text, and so
 //     is the whole when it is not valid JSON.
 //   - Date, Time, Datetime, DatetimeTZ, UUID: strs, the same as in JSON.
-//   - Array, Rows: arrays. Row: an map.
+//   - Array, Rows: arrays. Row: a map.
 func (s *Shape) AppendMsgPack(dst []byte, v Values) []byte {
 	s = s.compiled()
 	n := len(s.Fields)
