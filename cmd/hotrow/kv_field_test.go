@@ -28,18 +28,7 @@ func TestServe_KVField(t *testing.T) {
 	}
 	config("field: html, flags: flags", "json")
 	r := serve(t, "-c", file)
-	ask := func(args ...string) string {
-		out, err := exec.CommandContext(t.Context(), cli, append([]string{"-p", r.respPort()}, args...)...).
-			CombinedOutput()
-		if err != nil {
-			t.Fatalf("redis-cli %v: %v: %s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	is := func(want string, args ...string) {
-		t.Helper()
-		until(t, r.log, func() bool { return ask(args...) == want })
-	}
+	is := redisCLI(t, cli, r)
 	is(`<p>"one"</p>`, "GET", "pages:1")
 	is("", "GET", "pages:2")
 	is("OK", "SET", "pages:2", "<p>2</p>")
@@ -62,4 +51,20 @@ func TestServe_KVField(t *testing.T) {
 	config("", "msgpack")
 	hangUp(t, r, "configuration reloaded")
 	is("\x84\xa2id\x01\xa4html\xa12\xa5title\xa3One\xa5flags\x07", "GET", "pages:1")
+}
+
+// redisCLI returns what waits until the reply of a running server to redis-cli is want.
+func redisCLI(t *testing.T, cli string, r *running) (is func(want string, args ...string)) {
+	ask := func(args ...string) string {
+		out, err := exec.CommandContext(t.Context(), cli, append([]string{"-p", r.respPort()}, args...)...).
+			CombinedOutput()
+		if err != nil {
+			t.Fatalf("redis-cli %v: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	return func(want string, args ...string) {
+		t.Helper()
+		until(t, r.log, func() bool { return ask(args...) == want })
+	}
 }

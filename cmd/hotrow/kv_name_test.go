@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,18 +29,7 @@ func TestServe_KVName(t *testing.T) {
 	}
 	rewrite(t, file, text("name: user", "", ""))
 	r := serve(t, "-c", file)
-	ask := func(args ...string) string {
-		out, err := exec.CommandContext(t.Context(), cli, append([]string{"-p", r.respPort()}, args...)...).
-			CombinedOutput()
-		if err != nil {
-			t.Fatalf("redis-cli %v: %v: %s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	is := func(want string, args ...string) {
-		t.Helper()
-		until(t, r.log, func() bool { return ask(args...) == want })
-	}
+	is := redisCLI(t, cli, r)
 	is(`{"id":1,"name":"Ada"}`, "GET", "user:1")
 	is("", "GET", "users:1")
 	is("", "HGET", "users:1", "name")
