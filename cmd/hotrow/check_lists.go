@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -138,10 +139,11 @@ func printGuard(p *program, g *source.Guard) {
 		f.Text = "no index answers these filters and this order: it is refused once the table" +
 			" is large"
 	}
+	f.Why = g.Passed
 	if strings.HasPrefix(g.Hint, "CREATE") {
 		f.Apply = []string{g.Hint}
 	} else {
-		f.Why = g.Hint
+		f.Why = cmp.Or(f.Why, g.Hint)
 	}
 	printFinding(p, f, false)
 }

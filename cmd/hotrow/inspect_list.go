@@ -131,15 +131,20 @@ func classText(c *resource.ListClass) string {
 
 // guardText says why the database is asked, or would not be.
 func guardText(g *source.Guard) string {
-	switch {
-	case g == nil:
+	if g == nil {
 		return ""
+	}
+	hint := g.Hint
+	if g.Passed != "" {
+		hint = g.Passed + ": " + hint
+	}
+	switch {
 	case !g.Known:
 		return "not known yet: no list with filters was read since the start"
 	case len(g.Indexes) == 0 && g.Small:
-		return "the table is small; a large one would be refused: " + g.Hint
+		return "the table is small; a large one would be refused: " + hint
 	case len(g.Indexes) == 0:
-		return "refused: " + g.Hint
+		return "refused: " + hint
 	}
 	names := make([]string, len(g.Indexes))
 	for i, x := range g.Indexes {

@@ -346,7 +346,7 @@ var house = []room{
 	{
 		dir: "internal/source/mysql",
 		knows: []string{"source/mysql/binlog", "source/mysql/catalog", "source/document", "source",
-			"row"},
+			"query", "row"},
 		heavy: []string{"github.com/go-sql-driver/mysql"},
 		tests: []string{"dbtest", "tlstest", "source/sourcetest", "github.com/Shopify/toxiproxy"},
 	},

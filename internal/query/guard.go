@@ -3,10 +3,10 @@ package query
 import "slices"
 
 // Indexed reports whether the database can find the rows that the query asks for by one of
-// indexes, which are the names of their columns, without reading those of others: a
-// condition of equality is on the first column of one, in each branch where one of several
-// must hold; or filters and order follow one.
-func (q *Query) Indexed(indexes [][]string) bool {
+// indexes without reading those of others: a condition of equality is on the first column of
+// one, in each branch where one of several must hold; or filters and order follow one. An
+// index must have all of these rows.
+func (q *Query) Indexed(indexes []Index) bool {
 	if q.Table.equality(q.Where, indexes) {
 		return true
 	}
@@ -15,11 +15,11 @@ func (q *Query) Indexed(indexes [][]string) bool {
 
 // Equality reports whether a condition of equality is on the first column of one of indexes,
 // in each branch where one of several must hold.
-func (q *Query) Equality(indexes [][]string) bool { return q.Table.equality(q.Where, indexes) }
+func (q *Query) Equality(indexes []Index) bool { return q.Table.equality(q.Where, indexes) }
 
 // equality reports whether terms, which all hold, have an equality on the first column of
 // an index.
-func (t *Table) equality(terms []Term, indexes [][]string) bool {
+func (t *Table) equality(terms []Term, indexes []Index) bool {
 	for i := range terms {
 		term := &terms[i]
 		switch {
@@ -35,7 +35,9 @@ func (t *Table) equality(terms []Term, indexes [][]string) bool {
 			}
 		case term.isEquality():
 			name := t.Columns[term.Column].Name
-			if slices.ContainsFunc(indexes, func(x []string) bool { return x[0] == name }) {
+			if slices.ContainsFunc(indexes, func(x Index) bool {
+				return x.Columns[0] == name && x.Has(t, terms)
+			}) {
 				return true
 			}
 		}
@@ -56,21 +58,27 @@ func (t *Term) isEquality() bool {
 
 // followed reports whether rows come in the wanted order from an index, and all that is
 // asked about them is in it.
-func (q *Query) followed(index []string) bool {
-	if q.mentions(func(column int) bool {
-		return !slices.Contains(index, q.Table.Columns[column].Name)
-	}) {
+func (q *Query) followed(x Index) bool {
+	if !x.Has(q.Table, q.Where) {
 		return false
 	}
-	bounded := len(q.Where) == 0
+	index := x.Columns
+	asks, bounded := false, false
 	for i := range q.Where {
 		t := &q.Where[i]
+		if slices.ContainsFunc(x.Where, func(c Condition) bool { return t.is(q.Table, c) }) {
+			continue
+		}
 		if !t.isEquality() && (t.Not || t.Op < Gt || t.Op > Lte) {
 			return false // rows that it leaves out may be any number
 		}
-		bounded = bounded || q.Table.Columns[t.Column].Name == index[0]
+		name := q.Table.Columns[t.Column].Name
+		if !slices.Contains(index, name) {
+			return false
+		}
+		asks, bounded = true, bounded || name == index[0]
 	}
-	if !bounded {
+	if asks && !bounded {
 		return false
 	}
 	for i, o := range q.Order {

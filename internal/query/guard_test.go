@@ -6,7 +6,8 @@ import (
 )
 
 func TestIndexed(t *testing.T) {
-	indexes := [][]string{{"empno"}, {"ename", "hired"}, {"hired"}, {"sal"}}
+	indexes := []Index{IndexOf("empno"), IndexOf("ename", "hired"),
+		IndexOf("hired"), IndexOf("sal")}
 	for _, c := range []struct {
 		query string
 		want  bool
@@ -44,7 +45,7 @@ func TestIndexed(t *testing.T) {
 		if got := q.Indexed(indexes); got != c.want {
 			t.Errorf("%s: indexed: %v, want %v", c.query, got, c.want)
 		}
-		if wanted := q.Wanted(); !c.want && len(wanted) > 0 && !q.Indexed([][]string{wanted}) &&
+		if wanted := q.Wanted(); !c.want && len(wanted) > 0 && !q.Indexed([]Index{IndexOf(wanted...)}) &&
 			q.Where != nil && q.Where[0].isEquality() {
 			t.Errorf("%s: with an index of %v it is not indexed either", c.query, wanted)
 		}
@@ -52,8 +53,8 @@ func TestIndexed(t *testing.T) {
 	pair := *emps
 	pair.Key = []int{0, 4}
 	reversed, err := Parse("order=hired,empNo", NewTable(pair), Options{})
-	if err != nil || reversed.Indexed([][]string{{"empno", "hired"}}) ||
-		!reversed.Indexed([][]string{reversed.Wanted()}) {
+	if err != nil || reversed.Indexed([]Index{IndexOf("empno", "hired")}) ||
+		!reversed.Indexed([]Index{IndexOf(reversed.Wanted()...)}) {
 		t.Errorf("a composite key in another order: wanted %v, %v", reversed.Wanted(), err)
 	}
 	q, err := Parse("fired=eq.true&sal=gt.1&order=hired.desc", emps, Options{})

@@ -95,6 +95,7 @@ type Guard struct {
 	Small   bool       // the table has so few rows that every query is admitted
 	Indexes [][]string // the columns of the index that finds its rows, or of all that do together
 	Hint    string     // what would admit it; "" where an index does
+	Passed  string     // why an index that is about its columns does not; "": there is none
 }
 
 // A Spec is a resource as configured, before it has met the database.

@@ -37,8 +37,8 @@ type Filters struct {
 	// meaning from what follows it. mark makes the placeholder of an argument.
 	Like func(n *Node, col Column, pattern string, fold bool, mark func(arg any) string) string
 
-	// Indexes returns the columns of the indexes in which rows of n's table are looked up.
-	Indexes func(ctx context.Context, c Conn, n *Node) ([][]string, error)
+	// Indexes returns the indexes in which rows of n's table are looked up.
+	Indexes func(ctx context.Context, c Conn, n *Node) ([]query.Index, error)
 
 	// Count runs a statement that counts, or, if planned, returns how many rows the planner
 	// expects of it.
@@ -74,6 +74,9 @@ func (w *where) terms(terms []query.Term, op string) (string, error) {
 // term returns the condition of one term, which binds as closely as a comparison.
 func (w *where) term(t *query.Term) (cond string, err error) {
 	switch {
+	case t.Op == query.Is && t.Not && t.Values[0] == "null" && w.cols[t.Column].Compares():
+		// So it is in partial indexes. What is no single value may be neither.
+		return w.d.Column(w.n, w.cols[t.Column]) + " IS NOT NULL", nil
 	case t.Op == query.And:
 		cond, err = w.terms(t.Terms, " AND ")
 	case t.Op == query.Or:

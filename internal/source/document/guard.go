@@ -3,7 +3,6 @@ package document
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ const lookAgain = 5 * time.Second
 // A lookup is what is known of how rows of a table can be found.
 type lookup struct {
 	at      time.Time
-	indexes [][]string // the columns of each, never empty
+	indexes []query.Index
 	small   bool
 }
 
@@ -35,12 +34,16 @@ func (p *Plan) Admit(ctx context.Context, c Conn, s *Selection) error {
 	if ok {
 		return p.admitEmbeds(ctx, c, n, q)
 	}
-	return n.unindexed("these filters and this order", p.admits(q, n))
+	refused := n.unindexed("these filters and this order", p.admits(q, n))
+	if why := q.Passed(p.lookup.Load().indexes); why != "" {
+		refused.Message += ": " + why
+	}
+	return refused
 }
 
 // finds reports whether the table of n is small, or has indexes that are enough.
 func (p *Plan) finds(
-	ctx context.Context, c Conn, n *Node, enough func(indexes [][]string) bool,
+	ctx context.Context, c Conn, n *Node, enough func(indexes []query.Index) bool,
 ) (bool, error) {
 	known := p.lookup.Load()
 	if known != nil && (known.small || enough(known.indexes)) &&
@@ -66,7 +69,7 @@ func (n *Node) unindexed(what, hint string) *query.Error {
 // admits returns the statement that makes an index which answers q, or says that none does.
 func (p *Plan) admits(q *query.Query, n *Node) string {
 	wanted := q.Wanted()
-	if !q.Indexed([][]string{wanted}) {
+	if !q.Indexed([]query.Index{query.IndexOf(wanted...)}) {
 		return "no one index would: ask for equality, or for a range ordered by its column"
 	}
 	return p.creating(n, wanted)
@@ -92,17 +95,21 @@ func (p *Plan) Guard(q *query.Query) source.Guard {
 	}
 	g := source.Guard{Known: true, Small: known.small}
 	for _, x := range known.indexes {
-		if q.Indexed([][]string{x}) {
-			g.Indexes = [][]string{x}
+		if q.Indexed([]query.Index{x}) {
+			g.Indexes = [][]string{x.Columns}
 			break
 		}
 	}
 	switch {
 	case len(g.Indexes) > 0:
 	case q.Indexed(known.indexes): // each branch of a condition by another
-		g.Indexes = known.indexes
+		for _, x := range known.indexes {
+			if x.Columns[0] != "" {
+				g.Indexes = append(g.Indexes, x.Columns)
+			}
+		}
 	default:
-		g.Hint = p.admits(q, p.Root)
+		g.Hint, g.Passed = p.admits(q, p.Root), q.Passed(known.indexes)
 	}
 	return g
 }
@@ -132,8 +139,7 @@ func (p *Plan) look(ctx context.Context, c Conn, n *Node) (*lookup, error) {
 	if err != nil {
 		return nil, err
 	}
-	indexes = slices.DeleteFunc(indexes, func(x []string) bool { return len(x) == 0 || x[0] == "" })
-	known := &lookup{at: time.Now(), indexes: append(indexes, Names(n.KeyCols))}
+	known := &lookup{at: time.Now(), indexes: append(indexes, query.IndexOf(Names(n.KeyCols)...))}
 	rows, err := f.Count(ctx, c, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)"+
 		" AS few", n.aliased(p.Dialect, n.Table.From), smallTable), nil, false)
 	known.small = rows < smallTable

@@ -15,11 +15,11 @@ func (p *Plan) admitEmbeds(ctx context.Context, c Conn, n *Node, q *query.Query)
 		if kid.related == nil {
 			return nil
 		}
-		of, at, cols := kid.plan, kid, kid.On
+		of, at, cols, terms := kid.plan, kid, kid.On, kid.query.Where
 		if kid.via != nil {
-			of, at, cols = kid.via.plan, kid.via.node, kid.via.from
+			of, at, cols, terms = kid.via.plan, kid.via.node, kid.via.from, nil
 		}
-		ok, err := of.finds(ctx, c, at, begins(cols))
+		ok, err := of.finds(ctx, c, at, of.begins(cols, terms))
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (p *Plan) admitEmbeds(ctx context.Context, c Conn, n *Node, q *query.Query)
 		}
 		inner = true
 		if ok, err = kid.plan.finds(ctx, c, kid, kid.query.Equality); err == nil && ok && !led {
-			led, err = p.finds(ctx, c, n, begins(kid.up))
+			led, err = p.finds(ctx, c, n, p.begins(kid.up, q.Where))
 		}
 		if err != nil {
 			return err
@@ -51,12 +51,13 @@ func (p *Plan) admitEmbeds(ctx context.Context, c Conn, n *Node, q *query.Query)
 		Hint: "ask for equality: of " + n.Table.ID() + ", or of what is embedded by !inner"}
 }
 
-// begins returns what reports whether one of indexes begins with one of columns.
-func begins(cols []Column) func(indexes [][]string) bool {
+// begins returns what reports whether one of indexes begins with one of columns, and has
+// every row for which terms hold and the columns equal something.
+func (p *Plan) begins(cols []Column, terms []query.Term) func(indexes []query.Index) bool {
 	names := Names(cols)
-	return func(indexes [][]string) bool {
-		return slices.ContainsFunc(indexes, func(x []string) bool {
-			return slices.Contains(names, x[0])
+	return func(indexes []query.Index) bool {
+		return slices.ContainsFunc(indexes, func(x query.Index) bool {
+			return slices.Contains(names, x.Columns[0]) && x.Has(p.table, terms, names...)
 		})
 	}
 }

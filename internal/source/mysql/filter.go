@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source/document"
 	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
@@ -31,10 +32,16 @@ var filters = document.Filters{
 	Indexes: lookups,
 }
 
-// lookups returns the columns of the indexes of a table in which rows are looked up.
-func lookups(ctx context.Context, c document.Conn, n *document.Node) ([][]string, error) {
+// lookups returns the indexes of a table in which rows are looked up.
+func lookups(
+	ctx context.Context, c document.Conn, n *document.Node,
+) (all []query.Index, err error) {
 	r := catalog.Reader{Conn: c.(engineConn).conn}
-	return r.Indexes(ctx, catalog.Name{Schema: n.Table.Schema, Table: n.Table.Name})
+	indexes, err := r.Indexes(ctx, catalog.Name{Schema: n.Table.Schema, Table: n.Table.Name})
+	for _, columns := range indexes {
+		all = append(all, query.IndexOf(columns...))
+	}
+	return all, err
 }
 
 // like returns the condition that a text matches a pattern. LIKE is by the column's

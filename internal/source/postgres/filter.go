@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source/document"
 )
 
@@ -34,10 +36,11 @@ var filters = document.Filters{
 	},
 	Distinct: func(expr, mark string) string { return expr + " IS DISTINCT FROM " + mark },
 	Truth: func(expr string, is bool) string {
+		// Before 17 the planner does not know that what IS TRUE is in an index WHERE it.
 		if is {
-			return expr + " IS TRUE"
+			return "(" + expr + " AND " + expr + " IS NOT NULL)"
 		}
-		return expr + " IS FALSE"
+		return "(NOT " + expr + " AND " + expr + " IS NOT NULL)"
 	},
 	Like: func(
 		n *document.Node, c document.Column, pattern string, fold bool, mark func(any) string,
@@ -51,33 +54,51 @@ var filters = document.Filters{
 	Count:   countRows,
 }
 
-// lookups returns the columns of the indexes of a table that find rows by order or
-// equality.
-func lookups(ctx context.Context, c document.Conn, n *document.Node) ([][]string, error) {
+// lookups returns the indexes of a table that find rows by order or equality.
+func lookups(ctx context.Context, c document.Conn, n *document.Node) ([]query.Index, error) {
 	rows, err := c.(engineConn).q.Query(ctx, `SELECT (
 			SELECT array_agg(COALESCE(a.attname::text, '') ORDER BY k.n)
 			FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(num, n)
 			LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
 				AND k.num > 0
-			WHERE k.n <= i.indnkeyatts)
+			WHERE k.n <= i.indnkeyatts),
+			pg_catalog.pg_get_indexdef(i.indexrelid, 1, true),
+			i.indpred IS NOT NULL, COALESCE(pg_catalog.pg_get_expr(i.indpred, i.indrelid), '')
 		FROM pg_catalog.pg_index i
 		JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
 		JOIN pg_catalog.pg_am m ON m.oid = x.relam
-		WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indpred IS NULL
-			AND m.amname = 'btree'`, n.Table.Native.(*table).oid)
+		WHERE i.indrelid = $1::oid AND i.indisvalid AND m.amname = 'btree'`,
+		n.Table.Native.(*table).oid)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var all [][]string
+	var all []query.Index
 	for rows.Next() {
-		var columns []string
-		if err := rows.Scan(&columns); err != nil {
+		var x query.Index
+		var predicate string
+		if err := rows.Scan(&x.Columns, &x.Expr, &x.Partial, &predicate); err != nil {
 			return nil, err
 		}
-		all = append(all, columns)
+		if x.Partial {
+			x.Where = n.Conditions(predicate, false, provable)
+		}
+		all = append(all, x)
 	}
 	return all, rows.Err()
+}
+
+// provable reports whether the planner knows the condition of an index in that of a query. It
+// does not where that has a parameter, once a statement that is prepared has one plan for all
+// values: it would read the whole table then.
+func provable(c document.Column, cond *query.Condition) bool {
+	switch {
+	case cond.Op == query.Eq:
+		return false
+	case cond.Value == "null":
+		return c.Compares()
+	}
+	return native(c).kind == row.Bool
 }
 
 // countRows runs a statement that counts, or asks the planner.

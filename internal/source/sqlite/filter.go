@@ -3,8 +3,11 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
+	lists "github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source/document"
 )
 
@@ -28,21 +31,61 @@ var filters = document.Filters{
 	Indexes: lookups,
 }
 
-// lookups returns the columns of the indexes of a table.
-func lookups(ctx context.Context, c document.Conn, n *document.Node) ([][]string, error) {
-	var all [][]string
-	err := c.(engineConn).query(ctx, `SELECT x.seqno, x.name
+// lookups returns the indexes of a table.
+func lookups(ctx context.Context, c document.Conn, n *document.Node) ([]lists.Index, error) {
+	var all []lists.Index
+	err := c.(engineConn).query(ctx, `SELECT x.seqno, x.name, l.partial, m.sql
 		FROM pragma_index_list(?) AS l, pragma_index_xinfo(l.name) AS x
-		WHERE l.partial = 0 AND x.key = 1 ORDER BY l.seq, x.seqno`,
+		LEFT JOIN sqlite_schema AS m ON m.type = 'index' AND m.name = l.name
+		WHERE x.key = 1 ORDER BY l.seq, x.seqno`,
 		[]any{n.Table.Name}, func(v []any) error {
 			if v[0] == int64(0) {
-				all = append(all, nil)
+				x := lists.Index{Partial: v[2] == int64(1)}
+				x.Expr, _ = v[3].(string) // NULL where a constraint makes the index
+				if x.Partial {
+					x.Where = n.Conditions(predicate(x.Expr), true, provable)
+				}
+				all = append(all, x)
 			}
 			name, _ := v[1].(string) // "" for an expression
-			all[len(all)-1] = append(all[len(all)-1], name)
+			x := &all[len(all)-1]
+			x.Columns = append(x.Columns, name)
 			return nil
 		})
 	return all, err
+}
+
+// behind matches a statement that makes a partial index. That it is the last WHERE behind a
+// parenthesis does no harm: if it were within a text or a name, half of the quotes of that
+// would be in what follows, which is no condition then.
+var behind = regexp.MustCompile(`(?is)^.*\)\s*WHERE\b(.*)$`)
+
+// predicate returns what a partial index is made with, as whoever made it has written it, with
+// one blank between words; "" if that is not known for sure.
+func predicate(sql string) string {
+	m := behind.FindStringSubmatch(sql)
+	if m == nil || strings.Contains(sql, "--") || strings.Contains(sql, "/*") {
+		return ""
+	}
+	return strings.Join(strings.Fields(m[1]), " ")
+}
+
+// provable reports whether the planner knows the condition of an index in that of a query: it
+// looks at values that are bound, but a truth value is a number to it.
+func provable(c document.Column, cond *lists.Condition) bool {
+	kind, quoted := native(c).Kind, strings.HasPrefix(cond.Value, "'")
+	switch {
+	case cond.Op == lists.Is:
+		return cond.Value == "null" && c.Compares()
+	case kind == row.Bool && !quoted:
+		value, ok := map[string]string{"0": "false", "1": "true"}[cond.Value]
+		cond.Value = value
+		return ok
+	case kind == row.Text && quoted:
+		cond.Value = strings.Trim(cond.Value, "'")
+		return true
+	}
+	return kind == row.Int && !quoted
 }
 
 // glob returns a pattern of LIKE as one of GLOB, which tells case apart.
