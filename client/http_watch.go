@@ -30,6 +30,9 @@ func (r *httpRemote) watch(ctx context.Context, q *watchCall) (subscription, err
 	if q.key != "" {
 		address = r.path(ctx, q.resource, q.key)
 	}
+	if q.query != "" {
+		address += "?" + q.query
+	}
 	// The stream outlives the call that opens it; until it is open it ends with it.
 	streamCtx, cancel := context.WithCancel(r.ctx)
 	opening := context.AfterFunc(ctx, cancel)

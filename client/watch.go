@@ -29,7 +29,7 @@ const (
 // An Event is one change.
 type Event struct {
 	Kind     EventKind
-	Key      string // of the document; "" with Reset
+	Key      string // of the document; "" with Reset, and of a query
 	Position string // MinPosition of this sees the change; "" when nobody knows
 
 	cursor string // where to go on from when the connection breaks
@@ -41,19 +41,29 @@ type WatchOption func(*watchCall)
 // A watchCall is one watch as it is asked for.
 type watchCall struct {
 	resource, key string
+	query         string
+	format        Format // of the answers to query that are asked for then
 	since         string
 }
 
 // name names the call in errors.
 func (q *watchCall) name() string {
-	if q.key == "" {
-		return "watch " + q.resource
+	switch {
+	case q.query != "":
+		return "watch " + q.resource + "?" + q.query
+	case q.key != "":
+		return "watch " + q.resource + "/" + q.key
 	}
-	return "watch " + q.resource + "/" + q.key
+	return "watch " + q.resource
 }
 
 // OfKey watches one document instead of all of a resource.
 func OfKey(key string) WatchOption { return func(q *watchCall) { q.key = key } }
+
+// OfQuery watches the answer to a query, as Query asks it, instead of documents: Changed,
+// without a Key, says that the answer is another than before. It is told exactly if there
+// was a change, too, when the watch goes on after its connection broke. It takes the wire.
+func OfQuery(query string) WatchOption { return func(q *watchCall) { q.query = query } }
 
 // Since tells what has changed after a position, too, or begins with Reset when
 // the server does not know that any more. It is the Position of the last event
@@ -88,7 +98,7 @@ type Watch struct {
 func (c *Client) Watch(
 	ctx context.Context, resource string, opts ...WatchOption,
 ) (*Watch, error) {
-	w := &Watch{client: c, call: watchCall{resource: resource}}
+	w := &Watch{client: c, call: watchCall{resource: resource, format: c.opts.format}}
 	for _, set := range opts {
 		set(&w.call)
 	}

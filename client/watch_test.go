@@ -181,3 +181,51 @@ func TestWatch_HTTPEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestWatch_OfAQuery: its changes are told, no others, and after a cut exactly if there was
+// one.
+func TestWatch_OfAQuery(t *testing.T) {
+	s := newSite(t)
+	p := newProxy(t, s.wireURL[len("hotrow://"):])
+	direct, c := open(t, s.wireURL), open(t, "hotrow://"+p.address())
+	const query = "deptLocation=eq.MARS"
+	w, err := c.Watch(within(t), "depts", OfQuery(query))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	move := func(key, location string) {
+		t.Helper()
+		if _, err := direct.Patch(within(t), "depts", key, map[string]any{"deptLocation": location}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := 0
+	for i, key := range []string{"10", "20", "30"} {
+		if i > 0 {
+			p.cut()
+		}
+		move("40", fmt.Sprint("ELSEWHERE", i))
+		move(key, "MARS")
+		wantChange(t, w, "")
+		page, err := c.Query(within(t), "depts", query)
+		if found++; err != nil || len(page.Documents) != found {
+			t.Errorf("behind event %d: %d documents, %v", found, len(page.Documents), err)
+		}
+	}
+	p.cut()
+	short, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if e, err := w.Next(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("nothing has changed: %+v, %v", e, err)
+	}
+	move("10", "EARTH")
+	wantChange(t, w, "")
+
+	if _, err := c.Watch(within(t), "depts", OfQuery("nothing=eq.1")); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a column that there is not: %v", err)
+	}
+	if _, err := open(t, s.httpURL).Watch(within(t), "depts", OfQuery(query)); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("over HTTP: %v", err)
+	}
+}

@@ -24,7 +24,8 @@ func (r *wireRemote) watch(ctx context.Context, q *watchCall) (subscription, err
 	if err != nil {
 		return nil, dialError(ctx, q.name(), err)
 	}
-	w := rows.Watch{Resource: q.resource, Key: q.key, Since: q.since}
+	w := rows.Watch{Resource: q.resource, Key: q.key, Since: q.since,
+		Filter: q.query, Format: rows.Format(q.format)}
 	// The watch outlives the call that opens it: its deadline is not the stream's.
 	st, err := c.Stream(context.WithoutCancel(ctx), rows.IDWatch, w.Append(nil))
 	if err != nil {

@@ -58,6 +58,8 @@ type ListAsk struct {
 	// Pack makes the answer of what was found. It is called by a load, once for all who
 	// wait, who get its error, too. It may keep nothing of p.
 	Pack func(p *Page, of row.Format) (Packed, error)
+
+	watched bool // it is kept even if nobody has asked before
 }
 
 // A Page is what was found for a list.

@@ -311,7 +311,7 @@ func (f *form) finishList(
 	case list.Doc.Size() > maxKeptList || int64(list.Doc.Size()) > f.kept.budget/8:
 		c.tooLarge.Add(1)
 		f.kept.note(key, tooLarge)
-	case !f.kept.again(key):
+	case !ask.watched && !f.kept.again(key):
 		c.once.Add(1)
 		f.kept.note(key, onceAsked)
 	default:

@@ -97,6 +97,7 @@ type upstream struct {
 	audits   audits
 
 	promises promises
+	watches  listWatches
 
 	waiting atomic.Int64
 

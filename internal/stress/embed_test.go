@@ -298,9 +298,9 @@ func (b *blog) change() string {
 		n(8), word(), n(8))
 }
 
-// TestStress_LemmaOfEmbeds: no list that memory answers with, in which rows of other tables
-// are embedded, is other than the database's, whichever of these tables was written to.
-func TestStress_LemmaOfEmbeds(t *testing.T) {
+// changingRows returns the rows that change is for: 8 users, posts and details, 20 comments,
+// 4 tags.
+func changingRows() []string {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var rows []string
 	for i := 1; i <= 8; i++ {
@@ -316,7 +316,13 @@ func TestStress_LemmaOfEmbeds(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("INSERT INTO tags VALUES (%d, 'a')", i),
 			fmt.Sprintf("INSERT INTO tagged VALUES (%d, %d)", i, i))
 	}
-	blogs(t, rows, func(t *testing.T, b *blog) {
+	return rows
+}
+
+// TestStress_LemmaOfEmbeds: no list that memory answers with, in which rows of other tables
+// are embedded, is other than the database's, whichever of these tables was written to.
+func TestStress_LemmaOfEmbeds(t *testing.T) {
+	blogs(t, changingRows(), func(t *testing.T, b *blog) {
 		b.next = 20
 		b.unmoved(t)
 	})

@@ -46,6 +46,8 @@ func vectors() []vector {
 			&Write{Resource: "depts", Key: "10", Body: []byte(`{"a":1}`), Flags: Minimal,
 				IfMatch: []string{"xxx"}}},
 		{"watch", "8365646570747362313060", &Watch{Resource: "depts", Key: "10"}},
+		{"watch of a query", "856564657074736060" + "67" + hex.EncodeToString([]byte("a=eq.10")) + "02",
+			&Watch{Resource: "depts", Filter: "a=eq.10", Format: CBOR}},
 		{"answer", "870000607122" + hex.EncodeToString([]byte("k3f9a1c27e0v4-j")) + "2275" +
 			hex.EncodeToString([]byte("hr1.main.7f3a.16B3748")) + "0c48" +
 			hex.EncodeToString([]byte(`{"id":1}`)), &answer},

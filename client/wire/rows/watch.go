@@ -6,32 +6,48 @@ import (
 	"github.com/hotrow/hotrow/client/wire/cbor"
 )
 
-// A Watch opens a stream of the changes of a resource, or of one document.
+// A Watch opens a stream of the changes of a resource, of one document, or of the answer
+// to a query.
 type Watch struct {
 	Resource string
 	Key      string // "": every document
 	// Since is the cursor of the last event that the client has worked in, or
 	// the position of an answer that it holds. "": from now on.
-	Since string
+	Since  string
+	Filter string // as in a Query; "": documents are watched
+	Format Format // of the answer that is kept in memory for who asks the Query then
 }
 
 // Append appends the payload of w.
 func (w *Watch) Append(dst []byte) []byte {
-	dst = cbor.AppendText(cbor.AppendText(cbor.AppendArray(dst, 3), w.Resource), w.Key)
-	return cbor.AppendText(dst, w.Since)
+	n := 3
+	if w.Filter != "" { // which older servers refuse
+		n = 5
+	}
+	dst = cbor.AppendText(cbor.AppendText(cbor.AppendArray(dst, n), w.Resource), w.Key)
+	if dst = cbor.AppendText(dst, w.Since); w.Filter != "" {
+		dst = cbor.AppendUint(cbor.AppendText(dst, w.Filter), uint64(w.Format))
+	}
+	return dst
 }
 
 // Decode reads the payload of a Watch.
 func (w *Watch) Decode(b []byte) error {
 	*w = Watch{}
 	r := newReader(b)
-	n := r.Array(1, 3)
+	n := r.Array(1, 5)
 	w.Resource = r.Text(MaxName)
 	if n > 1 {
 		w.Key = r.Text(maxText)
 	}
 	if n > 2 {
 		w.Since = r.Text(maxText)
+	}
+	if n > 3 {
+		w.Filter = r.Text(maxFilter)
+	}
+	if n > 4 {
+		w.Format = r.format()
 	}
 	return r.end("watch")
 }

@@ -115,13 +115,13 @@ func (h *hub) tell(e *resource.Event) {
 	h.list(h.all)
 	listed := h.listed
 	h.mu.Unlock()
-	h.fanOut(listed, payload)
+	fanOut(h.done, listed, payload)
 	clear(listed)
 }
 
 // fanOut delivers an event to many. What goes to one connection goes at once:
-// one lock and one write for all of its watchers.
-func (h *hub) fanOut(listed []*watcher, payload []byte) {
+// one lock and one write for all of its watchers. It pauses no more once done is closed.
+func fanOut(done <-chan struct{}, listed []*watcher, payload []byte) {
 	slices.SortFunc(listed, func(a, b *watcher) int {
 		return cmp.Compare(a.c.number, b.c.number)
 	})
@@ -136,18 +136,18 @@ func (h *hub) fanOut(listed []*watcher, payload []byte) {
 			some = some[n:]
 		}
 		if told < len(listed) {
-			h.pause()
+			pause(done)
 		}
 	}
 }
 
 // pause lets others go on.
-func (h *hub) pause() {
+func pause(done <-chan struct{}) {
 	t := time.NewTimer(fanoutPause)
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-h.done:
+	case <-done:
 	}
 }
 
@@ -197,7 +197,7 @@ func (h *hub) cursor() string { return h.epoch + "." + strconv.FormatUint(h.last
 // join adds a watcher and tells it first what it has missed after since, or to
 // begin anew where nobody knows, and then that this was all. deliver is called
 // with the hub locked, so that nothing overtakes.
-func (h *hub) join(w *watcher, since string) {
+func (h *hub) join(w *watcher, since string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	missed, ok := h.missed(since)
@@ -218,6 +218,7 @@ func (h *hub) join(w *watcher, since string) {
 		}
 	}
 	set[w] = struct{}{}
+	return true
 }
 
 // missed returns the events after since, a cursor or a position, oldest first;

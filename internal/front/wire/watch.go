@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -18,8 +19,9 @@ type watcher struct {
 	c      *conn
 	opaque uint64
 	res    *served
-	key    row.Key // "": every document
-	hub    *hub    // nil until it has joined; guarded by c.mu
+	key    row.Key    // "": every document
+	list   *listWatch // nil: documents are watched
+	hub    teller     // nil until it has joined; guarded by c.mu
 
 	// What follows is guarded by c.mu.
 	over   bool
@@ -28,6 +30,12 @@ type watcher struct {
 	rule   string   // and the rule
 	queue  [][]byte // events that the peer has not given credit for
 	since  time.Time
+}
+
+// A listWatch is the list that is watched.
+type listWatch struct {
+	ask    *resource.ListAsk
+	format row.Format
 }
 
 // watch opens a stream of changes. c.mu is held.
@@ -48,7 +56,7 @@ func (c *conn) watch(s *scope, e *gofast.Event) {
 		return
 	}
 	w := &watcher{c: c, opaque: e.Opaque, res: res}
-	f := w.watchable(q.Key)
+	f := w.watchable(s.live, &q)
 	if f == nil && c.told {
 		f = &fault{kind: kindDraining}
 	}
@@ -69,45 +77,73 @@ func (c *conn) watch(s *scope, e *gofast.Event) {
 	}
 }
 
-// watchable says why the documents of key cannot be watched, if so.
-func (w *watcher) watchable(key string) *fault {
-	if !w.res.Followed() {
+// watchable says why what is asked for cannot be watched, if so. c.mu is held.
+func (w *watcher) watchable(o *Options, q *rows.Watch) *fault {
+	switch {
+	case !w.res.Followed():
 		return &fault{kind: kindNoFeed}
+	case q.Filter != "" && q.Key != "":
+		return fail(kindBadQuery, "a watch is of a key or of a query")
+	case q.Filter != "":
+		ask, _, err := w.c.ask(o, w.res.Resource,
+			&rows.Query{Resource: q.Resource, Filter: q.Filter})
+		if err != nil {
+			return faultOf(err)
+		}
+		w.list = &listWatch{ask, row.Format(q.Format)}
+	case q.Key != "":
+		k, err := w.res.KeyType().Parse(row.Key(strings.Clone(q.Key)))
+		if err != nil {
+			return faultOf(err)
+		}
+		w.key = k
 	}
-	if key == "" {
-		return nil
-	}
-	k, err := w.res.KeyType().Parse(row.Key(strings.Clone(key)))
-	if err != nil {
-		return faultOf(err)
-	}
-	w.key = k
 	return nil
 }
 
-// join begins to follow the resource.
+// A teller tells watchers of changes: a hub or a listHub.
+type teller interface {
+	// join adds a watcher and tells it what it has missed. It reports false when the
+	// teller is no more.
+	join(w *watcher, since string) bool
+	leave(w *watcher)
+}
+
+// join begins to follow the resource, or the list.
 func (w *watcher) join(since string) {
-	h, err := w.c.f.hub(w.res.Resource)
-	w.c.mu.Lock()
-	switch {
-	case w.over || w.c.ended:
+	for joined := false; !joined; {
+		h, err := w.teller()
+		w.c.mu.Lock()
+		switch {
+		case w.over || w.c.ended:
+			w.c.mu.Unlock()
+			return
+		case err != nil:
+			w.end(faultOf(err))
+			w.c.flush()
+			w.c.mu.Unlock()
+			return
+		}
+		w.hub = h
 		w.c.mu.Unlock()
-		return
-	case err != nil:
-		w.end(faultOf(err))
-		w.c.flush()
-		w.c.mu.Unlock()
-		return
+		joined = h.join(w, since)
 	}
-	w.hub = h
-	w.c.mu.Unlock()
-	h.join(w, since)
 	w.c.mu.Lock()
-	over := w.over || w.c.ended
+	h, over := w.hub, w.over || w.c.ended
 	w.c.mu.Unlock()
 	if over { // while it joined
 		h.leave(w)
 	}
+}
+
+// teller returns who tells of what w watches.
+func (w *watcher) teller() (teller, error) {
+	if w.list == nil {
+		return w.c.f.hub(w.res.Resource)
+	}
+	ask := w.list.ask
+	return w.c.f.listHub(
+		listKey{w.res.Resource, ask.Query.Key(), ask.Variant, w.list.format}, ask)
 }
 
 // leave stops to follow the resource. c.mu is not held.
@@ -199,6 +235,8 @@ func (w *watcher) wait(payload []byte) {
 	}
 	if len(w.queue) == 0 {
 		w.since = time.Now()
+	} else if w.list != nil { // the answer of before is of no use any more
+		w.queue = w.queue[:0]
 	}
 	if len(w.queue) >= maxBehind {
 		w.cutOff()
@@ -241,6 +279,13 @@ func (w *watcher) look(now time.Time) {
 // allowed says why the peer may not read the resource any more, if so. What was
 // asked is remembered while tokens and rule are the same. c.mu is held.
 func (w *watcher) allowed(o *Options) *fault {
+	if w.list != nil {
+		for _, res := range resource.Embedded(w.list.ask.Query) {
+			if err := w.c.mayEmbed(o, res.Name()); err != nil {
+				return faultOf(err)
+			}
+		}
+	}
 	issued, rule := o.issued(), w.res.Access().Read
 	if w.asked && w.issued == issued && w.rule == string(rule) {
 		return nil

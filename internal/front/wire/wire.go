@@ -77,6 +77,7 @@ type Front struct {
 	closed  bool
 	conns   map[*conn]struct{}
 	hubs    map[*resource.Resource]*hub
+	lists   map[listKey]*listHub
 	counted []*served
 	ended   gofast.Stats // of connections that are no more
 	numbers uint64       // given to connections
@@ -86,6 +87,7 @@ type Front struct {
 func New(o Options) *Front {
 	f := &Front{
 		conns: make(map[*conn]struct{}), hubs: make(map[*resource.Resource]*hub),
+		lists: make(map[listKey]*listHub),
 	}
 	if f.unsent = o.Unsent; f.unsent == nil {
 		f.unsent = front.NewUnsent(0, 0)
