@@ -108,6 +108,12 @@ type Copy struct {
 	seen       atomic.Uint64 // the sum of all and of the tables' words when it was last good
 }
 
+// Bare returns a copy without its document, for who is only to know whether it is valid.
+func (c *Copy) Bare() *Copy {
+	return &Copy{space: c.space, generation: c.generation, c0: c.c0, epoch: c.epoch,
+		deps: c.deps}
+}
+
 // Valid reports whether nothing has touched c that is applied, the gate being open. Who
 // says as of when the answer is has loaded Applied before. It takes no lock and
 // allocates nothing.

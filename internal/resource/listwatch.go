@@ -23,43 +23,56 @@ const (
 	againMax = time.Second
 )
 
-// NextList waits until the answer to an ask is not what last is, and returns it; nil: it
-// returns the first. What was written and taken back in between is not told. The list is
-// kept in memory, so that who asks the same then is answered from there.
+// A SeenList is what somebody who waits for a list to change knows of it. It does not have
+// the answer itself: only memory that is accounted for does.
+type SeenList struct {
+	tag  string
+	copy *fresh.Copy // without a document; nil: the list was not kept
+}
+
+// NextList waits until the answer to an ask is not the one that last has seen, and returns
+// it; nil: it returns the first. What was written and taken back in between is not told. The
+// list is kept in memory, so that who asks the same then is answered from there.
 //
 // It goes on while the source cannot be reached. Errors: those of SelectList that another
 // attempt cannot mend, and the context's.
 func (r *Resource) NextList(
-	ctx context.Context, ask *ListAsk, of row.Format, last *List,
-) (ListAnswer, error) {
+	ctx context.Context, ask *ListAsk, of row.Format, last *SeenList,
+) (a ListAnswer, seen *SeenList, err error) {
 	r.watch.count.Add(1) // who watches asks all the time: see upstream.mayRest
 	defer r.watch.count.Add(-1)
 	watched := *ask
 	watched.watched = true
 	for pause := againMin; ; pause = min(2*pause, againMax) {
 		if last != nil {
-			if err := r.awaitMove(ctx, last, pause); err != nil {
-				return ListAnswer{}, err
-			}
+			r.awaitMove(ctx, last, pause)
 		}
-		a, err := r.SelectList(ctx, &watched, Options{Format: of})
+		a, err = r.SelectList(ctx, &watched, Options{Format: of})
 		switch {
 		case ctx.Err() != nil:
-			return ListAnswer{}, ctx.Err()
+			return a, nil, ctx.Err()
 		case passing(err):
-			if !sleep(ctx, pause) {
-				return ListAnswer{}, ctx.Err()
-			}
+			sleep(ctx, pause)
 			continue
 		case err != nil:
-			return ListAnswer{}, err
-		case last == nil || a.Doc.ETag() != last.Doc.ETag():
-			return a, nil
-		case a.copy != nil:
+			return a, nil, err
+		}
+		if seen = a.seen(); last == nil || seen.tag != last.tag {
+			return a, seen, nil
+		}
+		if last = seen; seen.copy != nil {
 			pause = againMin / 2
 		}
-		last = a.List
 	}
+}
+
+// seen returns what is known of l by who has got it.
+func (l *List) seen() *SeenList {
+	s := &SeenList{tag: l.Doc.ETag()}
+	if l.copy != nil {
+		s.copy = l.copy.Bare()
+	}
+	return s
 }
 
 // passing reports whether another attempt may mend an error.
@@ -68,22 +81,20 @@ func passing(err error) bool {
 		errors.Is(err, context.DeadlineExceeded))
 }
 
-// awaitMove returns when a list may not be good any more; one that is not kept after a
-// pause. Errors: the context's.
-func (r *Resource) awaitMove(ctx context.Context, l *List, pause time.Duration) error {
-	f := r.form.Load()
-	if l.copy == nil || !f.src.enter() {
+// awaitMove returns when a list may not be good any more, one that is not kept after a
+// pause, or when ctx ends.
+func (r *Resource) awaitMove(ctx context.Context, l *SeenList, pause time.Duration) {
+	u := r.form.Load().src
+	if l.copy == nil || !u.enter() {
 		sleep(ctx, pause)
-		return ctx.Err()
+		return
 	}
-	moved := f.src.watches.add(f.src, l)
-	f.src.loads.Done()
+	moved := u.watches.add(u, l)
+	u.loads.Done()
 	select {
 	case <-moved:
-		return nil
 	case <-ctx.Done():
-		f.src.watches.remove(l)
-		return ctx.Err()
+		u.watches.remove(l)
 	}
 }
 
@@ -91,27 +102,19 @@ func (r *Resource) awaitMove(ctx context.Context, l *List, pause time.Duration) 
 // looks at all of them, as long as there are any.
 type listWatches struct {
 	mu    sync.Mutex // guards what follows
-	moved map[*List]*listWait
+	moved map[*SeenList]chan struct{}
 	looks bool
 }
 
-// A listWait is those who wait for one list.
-type listWait struct {
-	n    int
-	done chan struct{}
-}
-
 // add returns what is closed when l may not be good any more. The caller has entered u.
-func (w *listWatches) add(u *upstream, l *List) <-chan struct{} {
+func (w *listWatches) add(u *upstream, l *SeenList) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.moved == nil {
-		w.moved = make(map[*List]*listWait)
+		w.moved = make(map[*SeenList]chan struct{})
 	}
-	if w.moved[l] == nil {
-		w.moved[l] = &listWait{done: make(chan struct{})}
-	}
-	w.moved[l].n++
+	moved := make(chan struct{})
+	w.moved[l] = moved
 	if !w.looks {
 		w.looks = true
 		u.loads.Add(1)
@@ -120,18 +123,14 @@ func (w *listWatches) add(u *upstream, l *List) <-chan struct{} {
 			w.run(u)
 		})
 	}
-	return w.moved[l].done
+	return moved
 }
 
-// remove takes back one add.
-func (w *listWatches) remove(l *List) {
+// remove takes back an add.
+func (w *listWatches) remove(l *SeenList) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if x := w.moved[l]; x != nil {
-		if x.n--; x.n == 0 {
-			delete(w.moved, l)
-		}
-	}
+	delete(w.moved, l)
 }
 
 // run looks at the lists whenever something has changed.
@@ -162,7 +161,7 @@ func (w *listWatches) run(u *upstream) {
 func (w *listWatches) look(end bool) (left, dirty bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for l, x := range w.moved {
+	for l, moved := range w.moved {
 		switch {
 		case end:
 		case l.copy.Valid():
@@ -171,7 +170,7 @@ func (w *listWatches) look(end bool) (left, dirty bool) {
 			dirty = true
 			continue
 		}
-		close(x.done)
+		close(moved)
 		delete(w.moved, l)
 	}
 	w.looks = len(w.moved) > 0

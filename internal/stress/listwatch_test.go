@@ -24,16 +24,16 @@ type watchedList struct {
 
 // follow notes what is told until ctx ends.
 func (w *watchedList) follow(ctx context.Context, r *resource.Resource) {
-	var last *resource.List
+	var seen *resource.SeenList
 	for {
-		a, err := r.NextList(ctx, w.ask, row.FormatJSON, last)
+		a, now, err := r.NextList(ctx, w.ask, row.FormatJSON, seen)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.err = err
 			}
 			return
 		}
-		last = a.List
+		seen = now
 		body := a.Doc.Body()
 		w.body.Store(&body)
 		w.told++

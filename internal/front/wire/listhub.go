@@ -55,14 +55,14 @@ func (f *Front) listHub(key listKey, ask *resource.ListAsk) (*listHub, error) {
 // run tells what has changed until nobody watches or the list cannot be read any more.
 func (h *listHub) run() {
 	defer h.cancel()
-	var last *resource.List
+	var seen *resource.SeenList
 	for {
-		a, err := h.key.res.NextList(h.ctx, h.ask, h.key.format, last)
+		a, now, err := h.key.res.NextList(h.ctx, h.ask, h.key.format, seen)
 		if err != nil {
 			h.fail(err)
 			return
 		}
-		last = a.List
+		seen = now
 		h.tell(&a)
 	}
 }
