@@ -57,8 +57,16 @@ func (c *checkCmd) Run(p *program) error {
 	}
 	lists := append(listsOf(cfg), namedLists(c.Lists)...)
 	errs := unserved(lists, specs)
+	resources, failed := make(map[string][]resource.Planned), make(map[string]map[string]error)
+	for name, src := range sources {
+		resources[name], failed[name] = compiled(ctx, src, name, specs)
+	}
 	for i := range specs {
-		err := c.resource(ctx, p, cfg, sources[specs[i].Source], &specs[i], lists)
+		s := &specs[i]
+		err := failed[s.Source][s.Name]
+		if err == nil {
+			err = c.resource(ctx, p, cfg, s, resources[s.Source], lists)
+		}
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -69,15 +77,13 @@ func (c *checkCmd) Run(p *program) error {
 	return errors.Join(errs...)
 }
 
-// resource prints one resource.
+// resource prints one resource, which is one of all those of its source.
 func (c *checkCmd) resource(
-	ctx context.Context, p *program, cfg *config.Config, src source.Source, s *config.ResourceSpec,
-	lists []namedList,
+	ctx context.Context, p *program, cfg *config.Config, s *config.ResourceSpec,
+	all []resource.Planned, lists []namedList,
 ) error {
-	plan, err := src.Compile(ctx, s.Spec)
-	if err != nil {
-		return err
-	}
+	of := called(all, s.Name)
+	plan := of.Plan
 	var columns []string
 	for _, part := range plan.KeyType() {
 		columns = append(columns, "{"+part.Column+"}")
@@ -94,7 +100,7 @@ func (c *checkCmd) resource(
 	for _, f := range append(findings, coarse(cfg, plan, s)...) {
 		printFinding(p, f, false)
 	}
-	return checkLists(ctx, p, plan, s.Name, lists)
+	return checkLists(ctx, p, of, all, lists)
 }
 
 // coarse tells of the columns that depends names and that cannot say which document a

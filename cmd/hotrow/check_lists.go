@@ -68,25 +68,58 @@ func unserved(lists []namedList, specs []config.ResourceSpec) (errs []error) {
 	return errs
 }
 
-// look says what can be known of the list.
-func (l *namedList) look(plan source.Plan) (*resource.ListCheck, error) {
-	c, err := resource.CheckList(plan, l.raw)
+// compiled compiles the resources of a source. It returns those that can be, and by name why
+// others cannot.
+func compiled(
+	ctx context.Context, src source.Source, name string, specs []config.ResourceSpec,
+) (all []resource.Planned, failed map[string]error) {
+	failed = make(map[string]error)
+	for i := range specs {
+		s := &specs[i]
+		if s.Source != name {
+			continue
+		}
+		if plan, err := src.Compile(ctx, s.Spec); err != nil {
+			failed[s.Name] = err
+		} else {
+			all = append(all, resource.Planned{Name: s.Name, Plan: plan})
+		}
+	}
+	return all, failed
+}
+
+// called returns the resource of all with this name.
+func called(all []resource.Planned, name string) *resource.Planned {
+	return &all[slices.IndexFunc(all, func(r resource.Planned) bool { return r.Name == name })]
+}
+
+// look says what can be known of the list. It may embed rows of all these resources, unless it
+// is one of keys.
+func (l *namedList) look(
+	of *resource.Planned, all []resource.Planned,
+) (*resource.ListCheck, error) {
+	if l.from != "" {
+		all = nil
+	}
+	c, err := resource.CheckList(of, all, l.raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.title(), err)
 	}
 	return c, nil
 }
 
-// checkLists prints what can be known of lists of a resource before anybody asks for them.
+// checkLists prints what can be known of lists of a resource, which is one of all, before
+// anybody asks for them.
 func checkLists(
-	ctx context.Context, p *program, plan source.Plan, name string, lists []namedList,
+	ctx context.Context, p *program, of *resource.Planned, all []resource.Planned,
+	lists []namedList,
 ) error {
 	for i := range lists {
 		l := &lists[i]
-		if l.resource != name {
+		if l.resource != of.Name {
 			continue
 		}
-		c, err := l.look(plan)
+		c, err := l.look(of, all)
 		if err != nil {
 			return err
 		}
@@ -106,12 +139,19 @@ func checkLists(
 				Why: "hotrow doctor -c FILE --list '" + l.resource + "?" + l.raw +
 					"' --sql prints it"}, false)
 		}
-		g, err := c.Guard(ctx, plan)
+		for _, w := range c.Within {
+			fmt.Fprintf(p.stdout, "    %s\n", withinText(&w))
+		}
+		g, err := c.Guard(ctx, of.Plan)
 		if err != nil {
 			return err
 		}
-		if g != nil {
-			printGuard(p, g)
+		if g == nil {
+			continue
+		}
+		printGuard(p, g)
+		for i := range g.Embeds {
+			printFinding(p, guardFinding(&g.Embeds[i]), false)
 		}
 	}
 	return nil
@@ -148,23 +188,48 @@ func printGuard(p *program, g *source.Guard) {
 	printFinding(p, f, false)
 }
 
+// guardFinding says whether an index finds what a list embeds.
+func guardFinding(g *source.EmbedGuard) source.Finding {
+	by := "the rows of " + g.Table + " by " + columnSets([][]string{g.Columns}) + ", for each row"
+	f := source.Finding{Level: source.LevelOK, Text: "an index finds " + by}
+	if g.Hint == "" {
+		return f
+	}
+	f.Level = source.LevelWarning
+	f.Text = "no index finds " + by + ": it is refused (400)"
+	if g.Columns == nil {
+		f.Text = "no index tells which rows of " + g.Table + " !inner leaves out: it is refused" +
+			" (400)"
+	}
+	if g.Small {
+		f.Level = source.LevelInfo
+		f.Text += " once the table is large"
+	}
+	if f.Why = g.Hint; g.Columns != nil {
+		f.Why, f.Apply = "", []string{g.Hint}
+	}
+	return f
+}
+
 // needsOf notes in old the tables of whose rows lists need the old values, and returns what
-// cannot be read.
+// cannot be read, and which indexes the embedded rows need.
 func needsOf(
-	plan source.Plan, name string, lists []namedList, old map[string]bool,
+	ctx context.Context, of *resource.Planned, all []resource.Planned, lists []namedList,
+	old map[string]bool,
 ) (findings []source.Finding) {
 	for i := range lists {
 		l := &lists[i]
-		if l.resource != name {
+		if l.resource != of.Name {
 			continue
 		}
-		c, err := l.look(plan)
+		c, err := l.look(of, all)
 		if err != nil {
 			findings = append(findings, source.Finding{Level: source.LevelWarning,
 				Text: err.Error(), Why: "who asks for it gets an error"})
 			continue
 		}
 		old[c.Table] = old[c.Table] || c.NeedsOld
+		findings = append(findings, l.embeds(ctx, c, of.Plan)...)
 		if len(c.By) == 0 && !c.NeedsOld && len(c.Blurred) > 0 {
 			findings = append(findings, source.Finding{Level: source.LevelInfo,
 				Text: l.title() + " is read again after every write to " + c.Table,
@@ -174,6 +239,42 @@ func needsOf(
 		}
 	}
 	return findings
+}
+
+// embeds says which tables a list embeds, and which indexes these need. An index is for a
+// person to make: it is the whole table that waits for it.
+func (l *namedList) embeds(
+	ctx context.Context, c *resource.ListCheck, plan source.Plan,
+) (findings []source.Finding) {
+	if len(c.Within) == 0 {
+		return nil
+	}
+	for _, w := range c.Within {
+		findings = append(findings, source.Finding{Level: source.LevelInfo,
+			Text: l.title() + " is " + withinText(&w)})
+	}
+	g, err := c.Guard(ctx, plan)
+	if err != nil || g == nil {
+		return findings
+	}
+	for i := range g.Embeds {
+		f := guardFinding(&g.Embeds[i])
+		f.Text = l.title() + ": " + f.Text
+		if len(f.Apply) > 0 {
+			f.Why, f.Apply = f.Apply[0], nil
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// withinText says which changes of an embedded table have a list read again.
+func withinText(w *resource.ListTable) string {
+	if len(w.Columns) > 0 {
+		return "read again when a row of " + w.Table + " changes that it embeds, by " +
+			columnSets([][]string{w.Columns})
+	}
+	return "read again when any row of " + w.Table + " changes: it embeds some"
 }
 
 // observed says of which tables lists are asked for, and notes those whose old rows would

@@ -19,7 +19,7 @@ type doctorCmd struct {
 	URL    string   `arg:"" optional:"" help:"A SQLite file or a database URL."`
 	Config string   `short:"c" placeholder:"FILE" help:"Look at the sources of this configuration."`
 	Feed   string   `enum:",auto,logical,notify,binlog,sqlite" default:"" help:"The feed wanted."`
-	List   []string `placeholder:"RESOURCE?QUERY" help:"Look at what this list needs, too."`
+	List   []string `sep:"none" placeholder:"RESOURCE?QUERY" help:"Look at this list, too."`
 	SQL    bool     `help:"Print only the statements that mend what was found."`
 	Apply  bool     `help:"Run them."`
 	Remove bool     `help:"Undo everything that hotrow has put into the database."`
@@ -147,13 +147,13 @@ func watched(
 	var plans []source.Plan
 	var broken []source.Watched
 	writes := make(map[string]bool)
+	all, failed := compiled(ctx, src, name, specs)
 	for i := range specs {
 		s := &specs[i]
 		if s.Source != name {
 			continue
 		}
-		plan, err := src.Compile(ctx, s.Spec)
-		if err != nil {
+		if err := failed[s.Name]; err != nil {
 			findings = append(findings, source.Finding{Level: source.LevelError,
 				Text: err.Error(), Why: "it cannot be served"})
 			if id := s.Spec.Table; id != "" && driver != "sqlite" {
@@ -164,9 +164,11 @@ func watched(
 			}
 			continue
 		}
+		of := called(all, s.Name)
+		plan := of.Plan
 		plans = append(plans, plan)
 		findings = append(findings, coarse(cfg, plan, s)...)
-		findings = append(findings, needsOf(plan, s.Name, lists, old)...)
+		findings = append(findings, needsOf(ctx, of, all, lists, old)...)
 		for _, d := range plan.Deps() {
 			// What is embedded in a document is not written with it.
 			writes[d.Table] = writes[d.Table] || s.Writable && isTable(d.Table, s.Spec.Table)

@@ -150,5 +150,11 @@ func guardText(g *source.Guard) string {
 	for i, x := range g.Indexes {
 		names[i] = "(" + strings.Join(x, ", ") + ")"
 	}
-	return "found by the index on " + strings.Join(names, ", ")
+	text := "found by the index on " + strings.Join(names, ", ")
+	for i := range g.Embeds {
+		if e := &g.Embeds[i]; e.Known && e.Hint != "" && !e.Small {
+			text += "; refused for what it embeds of " + e.Table + ": " + e.Hint
+		}
+	}
+	return text
 }

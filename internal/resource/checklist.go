@@ -26,7 +26,16 @@ type ListCheck struct {
 	// may be spelled differently.
 	Blurred []string
 
+	// Within are the tables whose rows it embeds.
+	Within []ListTable
+
 	query *query.Query
+}
+
+// A Planned is a resource that is not served yet.
+type Planned struct {
+	Name string
+	Plan source.Plan
 }
 
 // samples are values of which a column of any type takes one.
@@ -34,29 +43,37 @@ var samples = []string{"1", "x", "true", "2000-01-01", "2000-01-01T00:00:00Z", "
 	"00000000-0000-0000-0000-000000000001", "AA=="}
 
 // readSample reads a query, with a value in the place of {} that its column takes.
-func readSample(raw string, t *query.Table) (q *query.Query, err error) {
+func readSample(raw string, t *query.Table, o query.Options) (q *query.Query, err error) {
 	for _, value := range samples {
 		full := strings.ReplaceAll(raw, "{}", url.QueryEscape(value))
-		if q, err = query.Parse(full, t, query.Options{}); err == nil || full == raw {
+		if q, err = query.Parse(full, t, o); err == nil || full == raw {
 			break
 		}
 	}
 	return q, err
 }
 
-// CheckList says how precisely the list that raw asks a plan for can be kept. raw is the
-// query of a URL, in which {} stands for any value.
-func CheckList(plan source.Plan, raw string) (*ListCheck, error) {
-	t := plan.Table()
+// CheckList says how precisely the list that raw asks a resource for can be kept. raw is the
+// query of a URL, in which {} stands for any value. all are the resources of its source, whose
+// rows it may embed; none: it may embed nothing.
+func CheckList(of *Planned, all []Planned, raw string) (*ListCheck, error) {
+	t := of.Plan.Table()
 	if t == nil {
 		return nil, errors.New("it has no lists")
 	}
-	q, err := readSample(raw, t)
+	var o query.Options
+	if len(all) > 0 {
+		o.Relations, o.Reads = relationsAmong(all), func(string) error { return nil }
+	}
+	q, err := readSample(raw, t, o)
 	if err != nil {
 		return nil, err
 	}
-	own := plan.Deps()[0] // of a view it is another table
+	own := of.Plan.Deps()[0] // of a view it is another table
 	c := &ListCheck{Table: own.Table, KnowsOld: own.KnowsOld, Blurred: q.Blurred(), query: q}
+	for _, g := range embedded(q) {
+		c.Within = append(c.Within, ListTable{g.table.Name, nil})
+	}
 	if own.Table != t.Name || len(own.Columns) == 0 {
 		c.Coarse = noRoot
 		return c, nil
@@ -77,14 +94,42 @@ func CheckList(plan source.Plan, raw string) (*ListCheck, error) {
 	return c, nil
 }
 
-// Guard asks the database by which index it finds the rows of the list; nil: it has none.
+// relationsAmong is what finds, for a parser, what may be embedded in rows of resources that
+// are not served yet.
+func relationsAmong(all []Planned) func(of *query.Table) []query.Relation {
+	var forms []*form
+	for i := range all {
+		plan := all[i].Plan
+		forms = append(forms, &form{r: &Resource{name: all[i].Name}, plan: plan,
+			table: plan.Table()})
+	}
+	return func(of *query.Table) []query.Relation {
+		for _, f := range forms {
+			if own, _ := f.base(); own != nil && f.table == of {
+				return relationsOf(own, forms)
+			}
+		}
+		return nil
+	}
+}
+
+// Guard asks the database by which indexes it finds the rows of the list, and those that it
+// embeds; nil: it has none.
 func (c *ListCheck) Guard(ctx context.Context, plan source.Plan) (*source.Guard, error) {
 	guarded, ok := plan.(source.Guarded)
 	if !ok {
 		return nil, nil
 	}
-	if err := guarded.Look(ctx); err != nil {
-		return nil, fmt.Errorf("look at the indexes of %s: %w", c.Table, err)
+	tables := []source.Guarded{guarded}
+	for _, g := range embedded(c.query) {
+		if other, ok := g.plan.(source.Guarded); ok {
+			tables = append(tables, other)
+		}
+	}
+	for _, t := range tables {
+		if err := t.Look(ctx); err != nil {
+			return nil, fmt.Errorf("look at the indexes of %s and what it embeds: %w", c.Table, err)
+		}
 	}
 	g := guarded.Guard(c.query)
 	return &g, nil

@@ -85,7 +85,7 @@ type Guarded interface {
 	// Guard says whether it would refuse a query, by what is known already.
 	Guard(q *query.Query) Guard
 
-	// Look asks the database what Guard needs to know.
+	// Look asks the database what Guard needs to know of the table.
 	Look(ctx context.Context) error
 }
 
@@ -96,6 +96,17 @@ type Guard struct {
 	Indexes [][]string // the columns of the index that finds its rows, or of all that do together
 	Hint    string     // what would admit it; "" where an index does
 	Passed  string     // why an index that is about its columns does not; "": there is none
+
+	Embeds []EmbedGuard // how rows are found that the query embeds
+}
+
+// An EmbedGuard is how embedded rows of a table are found, or those of the table between.
+type EmbedGuard struct {
+	Table   string
+	Columns []string // of the foreign key, or what that leads to; nil: it is about !inner
+	Known   bool     // what follows
+	Small   bool     // as in Guard
+	Hint    string   // what would admit it; "": it is admitted, by an index
 }
 
 // A Spec is a resource as configured, before it has met the database.

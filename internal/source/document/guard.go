@@ -111,6 +111,7 @@ func (p *Plan) Guard(q *query.Query) source.Guard {
 	default:
 		g.Hint, g.Passed = p.admits(q, p.Root), q.Passed(known.indexes)
 	}
+	g.Embeds = p.guardEmbeds(q)
 	return g
 }
 
