@@ -37,6 +37,9 @@ type Filters struct {
 	// meaning from what follows it. mark makes the placeholder of an argument.
 	Like func(n *Node, col Column, pattern string, fold bool, mark func(arg any) string) string
 
+	// NamesIndexes says that CREATE INDEX needs no name, and finds one that is free.
+	NamesIndexes bool
+
 	// Indexes returns the indexes in which rows of n's table are looked up.
 	Indexes func(ctx context.Context, c Conn, n *Node) ([]query.Index, error)
 

@@ -81,9 +81,12 @@ func (p *Plan) creating(n *Node, wanted []string) string {
 	for i, name := range wanted {
 		quoted[i] = p.Dialect.Quote(name)
 	}
-	index := strings.Join(append(append([]string{n.Table.Name}, wanted...), "idx"), "_")
-	return fmt.Sprintf("CREATE INDEX %s ON %s (%s)", p.Dialect.Quote(index), n.Table.Into,
-		strings.Join(quoted, ", "))
+	name := ""
+	if !p.Dialect.Filters.NamesIndexes {
+		parts := append(append([]string{n.Table.Name}, wanted...), "idx")
+		name = p.Dialect.Quote(strings.Join(parts, "_")) + " "
+	}
+	return fmt.Sprintf("CREATE INDEX %sON %s (%s)", name, n.Table.Into, strings.Join(quoted, ", "))
 }
 
 // Guard says by what is known of the table's indexes whether Admit refuses a query. It asks

@@ -14,6 +14,8 @@ import (
 var filters = document.Filters{
 	NullsHigh:   true,
 	NullsClause: true,
+
+	NamesIndexes: true,
 	Mark: func(c document.Column, number int, pattern, many bool) string {
 		typ := native(c).base
 		if pattern {

@@ -75,6 +75,27 @@ func TestPostgres_PartialIndexes(t *testing.T) {
 	}
 }
 
+// TestPostgres_HintsNameNoIndex: the name that an index of these columns would have may be that
+// of one which has other rows.
+func TestPostgres_HintsNameNoIndex(t *testing.T) {
+	s := newSource(t, "CREATE TABLE toot (id int PRIMARY KEY, reply int)",
+		"INSERT INTO toot SELECT i, i FROM generate_series(1, 20000) i",
+		"CREATE INDEX toot_reply_idx ON toot (reply) WHERE reply > 5")
+	p := mustCompile(t, s, &source.Spec{Table: "toot"})
+	_, err := listPlan(t, p, "reply=eq.7")
+	var refused *query.Error
+	if !errors.As(err, &refused) || !strings.Contains(refused.Message, "only some of the rows") {
+		t.Fatalf("%v, want that it is refused", err)
+	}
+	mustExec(t, s, refused.Hint, "ANALYZE toot")
+	if err := p.Look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = listPlan(t, p, "reply=eq.7"); err != nil {
+		t.Errorf("with %s: %v", refused.Hint, err)
+	}
+}
+
 // listPlan returns how the server finds the rows of a list, whatever its values are.
 func listPlan(t *testing.T, p *plan, raw string) (text string, err error) {
 	t.Helper()
