@@ -78,8 +78,11 @@ func TestGet_ExplainsLists(t *testing.T) {
 	says(explain("emp?limit=2"), "it is a page of all rows")
 	const embedding = "emp?deptno=eq.20&select=empno,dept(dname)"
 	r.hit("/" + embedding)
-	says(explain(embedding), "hit", "found by its bytes", "emp deptno=20 (slot", "any row of dept: clock",
-		"rows of dept within its documents: any row of it", "the definition of dept")
+	says(explain(embedding), "hit", "found by its bytes", "emp deptno=20 (slot",
+		"rows of dept within its documents, by (deptno)\n", "the definition of dept")
+	const inner = "emp?deptno=eq.20&select=empno,dept!inner(dname)"
+	r.hit("/" + inner)
+	says(explain(inner), "any row of dept: clock", "rows of dept within its documents: any row of it")
 	says(explain("emp"), "it is a page of all rows")
 	says(explain("emp?empno=in.(1,2)"), "documents", "/emp/1: not kept")
 	for path, want := range map[string]string{

@@ -121,6 +121,13 @@ var chinook = []question{
 	{asks: "a track with its album and artist", path: "/track_pages/31", kept: coarse, why: whyJoin,
 		other:  `PATCH /albums/50 {"title":"Album fifty"}`,
 		change: `PATCH /artists/8 {"name":"Artist eight"}`},
+	{asks: "the same, embedded", path: "/tracks?track_id=eq.31&select=name,albums(title,artists(name))",
+		other:  `PATCH /albums/50 {"title":"Album 50 %d"}`,
+		change: `PATCH /albums/32 {"title":"Album thirty-two"}`},
+	{asks: "the invoices of a customer with what was bought",
+		path:   "/invoices?customer_id=eq.9&select=invoice_date,invoice_lines(quantity,tracks(name))",
+		other:  `PATCH /invoice_lines/300 {"quantity":%d}`,
+		change: `PATCH /invoice_lines/7 {"quantity":7}`},
 }
 
 func TestChinook_SQLite(t *testing.T) {

@@ -71,9 +71,7 @@ func CheckList(of *Planned, all []Planned, raw string) (*ListCheck, error) {
 	}
 	own := of.Plan.Deps()[0] // of a view it is another table
 	c := &ListCheck{Table: own.Table, KnowsOld: own.KnowsOld, Blurred: q.Blurred(), query: q}
-	for _, g := range embedded(q) {
-		c.Within = append(c.Within, ListTable{g.table.Name, nil})
-	}
+	c.Within = embeddedTables(q)
 	if own.Table != t.Name || len(own.Columns) == 0 {
 		c.Coarse = noRoot
 		return c, nil
@@ -100,8 +98,12 @@ func relationsAmong(all []Planned) func(of *query.Table) []query.Relation {
 	var forms []*form
 	for i := range all {
 		plan := all[i].Plan
-		forms = append(forms, &form{r: &Resource{name: all[i].Name}, plan: plan,
-			table: plan.Table()})
+		f := &form{r: &Resource{name: all[i].Name}, plan: plan, table: plan.Table()}
+		own := plan.Deps()[0]
+		if f.table != nil && own.Table == f.table.Name && len(own.Columns) > 0 {
+			f.root = &listRoot{key: keyNamed(&own), knows: own.KnowsOld}
+		}
+		forms = append(forms, f)
 	}
 	return func(of *query.Table) []query.Relation {
 		for _, f := range forms {

@@ -14,9 +14,7 @@ const noRoot = "changes do not name its rows: it is a view"
 
 // explainClasses says what can change the answer to ask, as depsOf decides it.
 func (f *form) explainClasses(e *ListExplanation, ask *ListAsk) {
-	for _, g := range embedded(ask.Query) {
-		e.Within = append(e.Within, ListTable{g.table.Name, nil})
-	}
+	e.Within = append(e.Within, embeddedTables(ask.Query)...)
 	r := f.root
 	if r == nil {
 		e.Coarse = noRoot
@@ -42,6 +40,36 @@ func (f *form) explainClasses(e *ListExplanation, ask *ListAsk) {
 				"is within %s", maxTemplates, strings.Join(c.Columns, ", "))
 		}
 	}
+}
+
+// embeddedTables returns the tables that a query embeds, each with the columns by whose values
+// its rows are told apart, if they are.
+func embeddedTables(q *query.Query) (list []ListTable) {
+	if q == nil {
+		return nil
+	}
+	for i := range q.Select {
+		e := q.Select[i].Embed
+		if e == nil {
+			continue
+		}
+		c, ok := embedClassOf(q.Table, e)
+		ok = ok && c.precise()
+		far := ListTable{e.Table.Name, nil}
+		if ok && c.far == nil {
+			far.Columns = c.columns
+		}
+		list = append(list, far)
+		if e.Link != nil {
+			link := ListTable{e.Link.Table.Name, nil}
+			if ok {
+				link.Columns = c.columns
+			}
+			list = append(list, link)
+		}
+		list = append(list, embeddedTables(e.Query)...)
+	}
+	return list
 }
 
 // coarse says why the rows of the list cannot be told apart by its question; "" if they can.

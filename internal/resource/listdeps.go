@@ -63,6 +63,7 @@ type listDeps struct {
 	fresh.Question
 	rows     named // the rows of the list itself
 	children []foundChild
+	embeds   []foundEmbed
 }
 
 // named are rows that are named once they are read.
@@ -155,7 +156,7 @@ func unfolded(c fresh.Class) fresh.Class {
 // named returns the template of what names rows of t, whose old values a feed may not know.
 func (t *listTable) named(u *upstream, key []string) named {
 	tm := u.template(t, key, nil, true, true)
-	if tm == nil || len(tm.Columns) != len(key) {
+	if tm == nil || !slices.Equal(tm.Columns, key) {
 		return named{}
 	}
 	return named{t.words, tm}
@@ -179,7 +180,7 @@ func (c *listChild) add(u *upstream, d *listDeps) {
 	if len(c.columns) > 0 {
 		identity := !c.knows && len(c.identity) == 0
 		tm := u.template(c.table, c.columns, nil, !c.knows, identity)
-		if tm != nil && len(tm.Columns) == len(c.columns) {
+		if tm != nil && slices.Equal(tm.Columns, c.columns) {
 			found.of = named{c.table.words, tm}
 		}
 		if !c.knows && !identity {
@@ -196,7 +197,10 @@ func (c *listChild) add(u *upstream, d *listDeps) {
 
 // found returns the classes that the rows which were read tell.
 func (d *listDeps) found(s *source.Selected) []fresh.Class {
-	var list []fresh.Class
+	list, ok := d.reached(s)
+	if !ok || len(list) > maxFound {
+		return d.whole()
+	}
 	add := func(n named, k row.Key) {
 		if n.by != nil {
 			list = append(list, fresh.Class{Table: n.table, Template: n.by, Key: string(k)})

@@ -163,20 +163,6 @@ func current(q *query.Query) bool {
 	return !slices.ContainsFunc(embedded(q), func(g *form) bool { return g.r.form.Load() != g })
 }
 
-// embeds adds to d what a list depends on because of what it embeds: every change of a
-// row of these tables, and of what the tables are.
-func (f *form) embeds(d *listDeps, q *query.Query) {
-	forms := embedded(q)
-	if len(forms) == 0 {
-		return
-	}
-	d.Classes = slices.Clone(d.Classes)
-	for _, g := range forms {
-		d.Classes = append(d.Classes, fresh.Class{Table: f.src.table(g.table.Name).words},
-			fresh.Class{Table: g.definition})
-	}
-}
-
 // embedsKept reports whether a list may be kept as far as what it embeds is concerned: its
 // tables are what their resources were compiled for. It is asked when the list has been
 // read; a change of that since the read began has moved form.definition.

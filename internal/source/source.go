@@ -184,6 +184,20 @@ type Selected struct {
 	Beyond row.Key       // the key of the first of those, which was read too
 	Last   []query.Value // of the last row, where the next page begins; nil: cannot be told
 	Total  int64         // of all rows that the filters find; -1: nobody asked
+
+	// Reached are the ways to embedded rows: those that were looked for, found or not, and
+	// those that were read. Each is there once.
+	Reached []Reached
+}
+
+// Reached is a value by which embedded rows were looked for, or a row that was read.
+type Reached struct {
+	Of *query.Query // of the embedded rows
+
+	// By is what Relation.To of the rows, or Link.From, is equal to; of a row its key. "":
+	// it cannot be told.
+	By  row.Key
+	Row bool
 }
 
 // A Child names one row of one table by its identity.

@@ -44,11 +44,18 @@ type related struct {
 	one   bool     // there is one row, or none
 	flat  bool     // its members are members of the parent
 	up    []Column // of the parent, which On, or From of via, is equal to
-	upAt  []int    // places of up among the items of the parent; nil where Dialect.ReadIn is used
+	upAt  []int    // places of up among the items of the parent
 	via   *via
 	cond  string // of the query, beside which rows are whose; "": none
 	args  []any  // of cond, where they are its own
-	left  *int   // how many more rows the answer may have
+	reads *reads // of the whole answer
+}
+
+// reads is what was read for one answer of what is embedded in it.
+type reads struct {
+	left    int // how many more rows the answer may have
+	reached []source.Reached
+	have    map[source.Reached]bool
 }
 
 // A via is the table between a node and its parent.
@@ -62,7 +69,7 @@ type via struct {
 type projection struct {
 	d       *Dialect
 	aliases int
-	left    int
+	reads   reads
 }
 
 // node returns a node like the root of p that reads what q selects, and the columns of the
@@ -101,9 +108,7 @@ func (s *projection) node(p *Plan, q *query.Query) (*Node, error) {
 		n.place([]Column{p.cols[o.Column]}, false)
 	}
 	for _, kid := range n.Kids {
-		if s.d.ReadIn == nil {
-			kid.upAt = n.place(kid.up, false)
-		}
+		kid.upAt = n.place(kid.up, false)
 	}
 	n.arrange(s.d.ReadIn != nil)
 	return n, nil
@@ -134,7 +139,7 @@ func (s *projection) embed(n *Node, m *query.Member) (f row.Field, err error) {
 		return f, err
 	}
 	r := &related{plan: of, query: e.Query, inner: e.Inner, one: e.One, flat: e.Spread,
-		left: &s.left}
+		reads: &s.reads}
 	if r.up, err = n.Table.named(e.From); err != nil {
 		return f, err
 	}
@@ -355,8 +360,33 @@ func (n *Node) Related() (yes, one bool) { return n.related != nil, n.related !=
 // Afresh has rows embedded in n counted from the beginning.
 func (n *Node) Afresh() {
 	if n.embeds() {
-		*n.Kids[0].left = query.MaxEmbedded
+		*n.Kids[0].reads = reads{left: query.MaxEmbedded}
 	}
+}
+
+// Up returns the places, among the items of the parent, of what rows of n are found by.
+func (n *Node) Up() []int { return n.upAt }
+
+// Reach notes that rows of n, which a query embeds, were looked for by a value, or that the
+// row of this key was read.
+func (n *Node) Reach(by row.Key, isRow bool) {
+	at := source.Reached{Of: n.query, By: by, Row: isRow}
+	if n.reads.have[at] {
+		return
+	}
+	if n.reads.have == nil {
+		n.reads.have = make(map[source.Reached]bool)
+	}
+	n.reads.have[at] = true
+	n.reads.reached = append(n.reads.reached, at)
+}
+
+// Reached returns what was noted of rows embedded in n, at any level, since Afresh.
+func (n *Node) Reached() []source.Reached {
+	if !n.embeds() {
+		return nil
+	}
+	return n.Kids[0].reads.reached
 }
 
 // Take counts rows of n that have been read, and refuses more than an answer may have.
@@ -364,7 +394,7 @@ func (n *Node) Take(rows int) error {
 	if n.related == nil {
 		return nil
 	}
-	if *n.left -= rows; *n.left < 0 {
+	if n.reads.left -= rows; n.reads.left < 0 {
 		return &source.Error{Class: source.TooLarge, Message: fmt.Sprintf(
 			"more than %d rows are embedded", query.MaxEmbedded),
 			Hint: "ask for fewer: limit=, and MEMBER.limit= of what is embedded"}

@@ -38,7 +38,7 @@ func (n *Node) told() string {
 // guardEmbeds says by what is known of the tables' indexes what admitEmbeds would say of
 // large tables.
 func (p *Plan) guardEmbeds(q *query.Query) (ways []source.EmbedGuard) {
-	n, err := (&projection{d: p.Dialect, left: query.MaxEmbedded}).node(p, q)
+	n, err := (&projection{d: p.Dialect}).node(p, q)
 	if err != nil { // a column cannot be read: the query fails with it
 		return nil
 	}

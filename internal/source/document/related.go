@@ -38,10 +38,14 @@ func (p *Plan) relate(
 			keys = append(keys, key)
 		}
 	}
+	for _, key := range keys {
+		n.Reach(key, false)
+	}
 	var all []*record
 	err := p.relatedTo(ctx, c, n, keys, func(key row.Key, r Row) error {
 		one, err := n.record(r)
 		if err == nil {
+			n.Reach(one.key, true)
 			err = n.Take(1)
 		}
 		groups[key], all = append(groups[key], one), append(all, one)

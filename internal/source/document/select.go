@@ -100,7 +100,7 @@ func (p *Plan) Selection(q *query.Query, reads func(*Node) string) (*Selection, 
 	n := p.Root
 	if q.Select != nil {
 		var err error
-		if n, err = (&projection{d: d, left: query.MaxEmbedded}).node(p, q); err != nil {
+		if n, err = (&projection{d: d}).node(p, q); err != nil {
 			return nil, err
 		}
 	}
@@ -195,6 +195,7 @@ func (p *Plan) SelectOn(ctx context.Context, c Conn, s *Selection) (*source.Sele
 	if out.More {
 		out.Last = last
 	}
+	out.Reached = s.Node.Reached()
 	out.Total, err = p.Total(ctx, c, s)
 	return out, err
 }

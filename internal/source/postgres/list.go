@@ -184,6 +184,7 @@ func (p *plan) selectRelated(
 	if !out.More {
 		out.Last = nil
 	}
+	out.Reached = s.Node.Reached()
 	out.Total, err = p.Total(ctx, engineConn{on}, s)
 	return out, err
 }

@@ -260,13 +260,37 @@ func (d *decoder) row(n *level, c cells, depth int) (row.Values, row.Key, error)
 			return nil, "", fmt.Errorf("column %d of %s: %w", i+1, n.Name, err)
 		}
 	}
+	n.reach(values)
 	if n.IDAt != nil && depth <= 1 {
 		if id, ok := keyOf(values, n.IDAt); ok {
 			d.children = append(d.children, source.Child{Table: n.Name, ID: id})
 		}
 	}
 	key, _ := keyOf(values, n.Key)
+	if related, _ := n.Related(); related {
+		n.Reach(key, true)
+	}
 	return n.Members(values), key, nil
+}
+
+// reach notes by which values rows embedded in a row were looked for.
+func (n *level) reach(values row.Values) {
+next:
+	for _, kid := range n.Kids {
+		if related, _ := kid.Related(); !related {
+			continue
+		}
+		for _, at := range kid.Up() {
+			if values[at].IsNull() {
+				continue next // equal to nothing
+			}
+		}
+		by, ok := keyOf(values, kid.Up())
+		if !ok {
+			by = ""
+		}
+		kid.Reach(by, false)
+	}
 }
 
 // decode reads the value of a column of n, which is in place i of c.
