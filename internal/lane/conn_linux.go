@@ -342,7 +342,7 @@ func (l *loop) look(c *conn) (ended bool) {
 		if c.phase != lingering {
 			l.srv.count.timedOut.Add(1)
 		}
-		l.drop(c)
+		l.expire(c)
 		l.cutAt = l.now
 		return true
 	}
@@ -357,6 +357,19 @@ func (l *loop) look(c *conn) (ended bool) {
 	}
 	l.callTick(c)
 	return false
+}
+
+// expire closes c, whose time is over, with the protocol's last word if the peer takes any.
+func (l *loop) expire(c *conn) {
+	e, ok := c.proto.(Expirer)
+	if !ok || c.phase != reading || c.pending() > 0 {
+		l.drop(c)
+		return
+	}
+	if l.flush(c, e.Expired(&c.Conn, l.out[:0])) {
+		c.ready = true // a request that comes now must not reset it
+		l.end(c, Close)
+	}
 }
 
 // callTick calls the Tick of a connection that is served.

@@ -67,6 +67,12 @@ type Scope interface {
 // called by any goroutine, but not within another call of the Protocol.
 type Drainer interface{ Drained(c *Conn) }
 
+// An Expirer is a Protocol that has a last word for a peer that has not sent a request in
+// time (Config.Header, Config.Idle). The connection is closed behind it.
+type Expirer interface {
+	Expired(c *Conn, out []byte) []byte
+}
+
 // Next is what Step wants done with the connection.
 type Next uint8
 

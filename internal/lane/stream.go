@@ -180,11 +180,24 @@ func (s *stream) read() bool {
 			}
 			if !s.srv.reaping.Load() {
 				s.srv.count.timedOut.Add(1)
+				s.expire()
 			}
 			return false
 		default:
 			return false
 		}
+	}
+}
+
+// expire gives the protocol's last word to a peer whose time is over.
+func (s *stream) expire() {
+	e, ok := s.proto.(Expirer)
+	if !ok {
+		return
+	}
+	s.ask(func(out []byte) ([]byte, Next) { return e.Expired(&s.Conn, out), Close })
+	if s.flush() {
+		lingerOn(s.nc)
 	}
 }
 

@@ -35,6 +35,7 @@ type Protocol struct {
 var (
 	_ lane.Ender   = (*Protocol)(nil)
 	_ lane.Drainer = (*Protocol)(nil)
+	_ lane.Expirer = (*Protocol)(nil)
 )
 
 // New returns the protocol of connections whose requests one answers, and lane.Config.Full
@@ -288,6 +289,13 @@ func (c *conn) fail(out []byte, err error) []byte {
 		e = &http2.Error{Code: http2.InternalError}
 	}
 	return http2.AppendGoAway(out, c.last, e.Code, e.Reason)
+}
+
+// Expired implements lane.Expirer. A request that is on its way is behind the last stream:
+// its client knows that nothing was done, and asks again.
+func (p *Protocol) Expired(lc *lane.Conn, out []byte) []byte {
+	c := lc.Data.(*conn)
+	return http2.AppendGoAway(out, c.last, http2.NoError, "nothing has come in time")
 }
 
 // End implements lane.Ender.

@@ -3,6 +3,7 @@ package h2_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -315,6 +317,49 @@ func askMany(t *testing.T, c *http.Client, url, name string) {
 		}
 		if _, got := do(t, c, "GET", url+path, nil); got != bodyOf(path) {
 			t.Errorf("%s: %.60q", path, got)
+		}
+	}
+}
+
+// TestH2_TimeoutsAreTold: the last word says which request was the last to be begun, whether
+// nothing has come in time or a part of a frame.
+func TestH2_TimeoutsAreTold(t *testing.T) {
+	for form, c := range forms {
+		for what, part := range map[string][]byte{"idle": nil, "part": {0, 0, 9, 1, 5}} {
+			t.Run("form="+form+"/"+what, func(t *testing.T) {
+				c := c
+				if c.Header, c.Idle = time.Minute, 200*time.Millisecond; part != nil {
+					c.Header, c.Idle = c.Idle, c.Header
+				}
+				s := open(t, c)
+				p := s.dial(t)
+				p.ask(1, "GET", "/hit/a", true)
+				p.want(1, "200", "/hit/a")
+				if _, err := p.nc.Write(part); err != nil {
+					t.Fatal(err)
+				}
+				told := false
+				for {
+					f, err := p.ReadFrame()
+					if err != nil {
+						if !told || !errors.Is(err, io.EOF) {
+							t.Errorf("the end: %v; told of before: %t", err, told)
+						}
+						break
+					}
+					if f, ok := f.(*http2.GoAwayFrame); ok {
+						told = true
+						if f.LastStreamID != 1 || f.ErrCode != http2.ErrCodeNo {
+							t.Errorf("GOAWAY of stream %d, %v", f.LastStreamID, f.ErrCode)
+						}
+						// What its client has sent in the meantime does no harm.
+						_, _ = p.nc.Write(make([]byte, 100))
+					}
+				}
+				if n := s.server.Stats(); n.TimedOut != 1 {
+					t.Errorf("%d timed out", n.TimedOut)
+				}
+			})
 		}
 	}
 }
