@@ -109,18 +109,17 @@ type teller interface {
 	leave(w *watcher)
 }
 
-// join begins to follow the resource, or the list.
+// join begins to follow the resource, or the list. One that is over joins all the same, and
+// leaves: a list that was made for it would never end otherwise.
 func (w *watcher) join(since string) {
 	for joined := false; !joined; {
 		h, err := w.teller()
 		w.c.mu.Lock()
-		switch {
-		case w.over || w.c.ended:
-			w.c.mu.Unlock()
-			return
-		case err != nil:
-			w.end(faultOf(err))
-			w.c.flush()
+		if err != nil {
+			if !w.c.ended {
+				w.end(faultOf(err))
+				w.c.flush()
+			}
 			w.c.mu.Unlock()
 			return
 		}
@@ -131,7 +130,7 @@ func (w *watcher) join(since string) {
 	w.c.mu.Lock()
 	h, over := w.hub, w.over || w.c.ended
 	w.c.mu.Unlock()
-	if over { // while it joined
+	if over { // before or while it joined
 		h.leave(w)
 	}
 }

@@ -88,6 +88,19 @@ func TestWatch_OfAQuery(t *testing.T) {
 	})
 }
 
+// TestWatch_OfAQueryByNobody: a watcher that ends before it has joined leaves no list that
+// is watched for ever.
+func TestWatch_OfAQueryByNobody(t *testing.T) {
+	s := newSite(t)
+	for i := range 100 {
+		p := s.dial("")
+		p.watch(rows.Watch{Resource: "depts", Filter: fmt.Sprintf("loc=eq.X%d", i)})
+		_ = p.nc.Close()
+	}
+	eventually(t, "all are gone", func() bool { return s.f.Stats().Watchers == 0 })
+	eventually(t, "nothing is watched", func() bool { return s.listHubs() == 0 })
+}
+
 // listHubs returns how many lists are watched.
 func (s *site) listHubs() int {
 	s.f.mu.Lock()
