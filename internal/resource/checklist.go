@@ -69,14 +69,14 @@ func CheckList(of *Planned, all []Planned, raw string) (*ListCheck, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := of.Plan.Deps()[0] // of a view it is another table
+	own := of.Plan.Deps()[0]
 	c := &ListCheck{Table: own.Table, KnowsOld: own.KnowsOld, Blurred: q.Blurred(), query: q}
 	c.Within = embeddedTables(q)
-	if own.Table != t.Name || len(own.Columns) == 0 {
+	r := toldRoot(t, &own)
+	if r == nil {
 		c.Coarse = noRoot
 		return c, nil
 	}
-	r := listRoot{key: keyNamed(&own), knows: own.KnowsOld}
 	if c.Coarse = r.coarse(q); c.Coarse != "" {
 		told := listRoot{key: r.key, knows: true}
 		c.NeedsOld = told.coarse(q) == ""
@@ -99,10 +99,7 @@ func relationsAmong(all []Planned) func(of *query.Table) []query.Relation {
 	for i := range all {
 		plan := all[i].Plan
 		f := &form{r: &Resource{name: all[i].Name}, plan: plan, table: plan.Table()}
-		own := plan.Deps()[0]
-		if f.table != nil && own.Table == f.table.Name && len(own.Columns) > 0 {
-			f.root = &listRoot{key: keyNamed(&own), knows: own.KnowsOld}
-		}
+		f.root = toldRoot(f.table, &plan.Deps()[0])
 		forms = append(forms, f)
 	}
 	return func(of *query.Table) []query.Relation {

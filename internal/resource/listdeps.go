@@ -34,11 +34,11 @@ type listChild struct {
 // rootOf returns the root of a form with these dependencies; nil: its lists depend on all
 // rows of their tables. It runs where complete does.
 func (f *form) rootOf(deps []source.Dep) *listRoot {
-	own := deps[0] // of a view it is another table
-	if f.table == nil || own.Table != f.table.Name || len(own.Columns) == 0 {
+	r := toldRoot(f.table, &deps[0])
+	if r == nil {
 		return nil
 	}
-	r := &listRoot{table: f.src.table(own.Table), key: keyNamed(&own), knows: own.KnowsOld}
+	r.table = f.src.table(deps[0].Table)
 	for _, d := range deps[1:] {
 		c := listChild{d.Table, f.src.table(d.Table), d.Columns, d.Identity, d.KnowsOld}
 		if f.wide { // a child's text for the key may be another one than the parent's
@@ -49,13 +49,17 @@ func (f *form) rootOf(deps []source.Dep) *listRoot {
 	return r
 }
 
-// keyNamed returns the columns of the key of a form whose own table d is; nil if they do not
-// name a row to the feed.
-func keyNamed(d *source.Dep) []string {
-	if !d.KnowsOld && len(d.Identity) > 0 {
+// toldRoot returns what a feed tells of the rows of t, where own is the first table that a
+// plan depends on: of a view it is another one, and nothing is told.
+func toldRoot(t *query.Table, own *source.Dep) *listRoot {
+	if t == nil || own.Table != t.Name || len(own.Columns) == 0 {
 		return nil
 	}
-	return d.Columns
+	r := &listRoot{knows: own.KnowsOld}
+	if own.KnowsOld || len(own.Identity) == 0 { // else the key does not name a row to the feed
+		r.key = own.Columns
+	}
+	return r
 }
 
 // A listDeps is what a list depends on.

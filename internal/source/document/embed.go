@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,8 +55,7 @@ type related struct {
 // reads is what was read for one answer of what is embedded in it.
 type reads struct {
 	left    int // how many more rows the answer may have
-	reached []source.Reached
-	have    map[source.Reached]bool
+	reached map[source.Reached]struct{}
 }
 
 // A via is the table between a node and its parent.
@@ -371,14 +371,10 @@ func (n *Node) Up() []int { return n.upAt }
 // row of this key was read.
 func (n *Node) Reach(by row.Key, isRow bool) {
 	at := source.Reached{Of: n.query, By: by, Row: isRow}
-	if n.reads.have[at] {
-		return
+	if n.reads.reached == nil {
+		n.reads.reached = make(map[source.Reached]struct{})
 	}
-	if n.reads.have == nil {
-		n.reads.have = make(map[source.Reached]bool)
-	}
-	n.reads.have[at] = true
-	n.reads.reached = append(n.reads.reached, at)
+	n.reads.reached[at] = struct{}{}
 }
 
 // Reached returns what was noted of rows embedded in n, at any level, since Afresh.
@@ -386,7 +382,7 @@ func (n *Node) Reached() []source.Reached {
 	if !n.embeds() {
 		return nil
 	}
-	return n.Kids[0].reads.reached
+	return slices.Collect(maps.Keys(n.Kids[0].reads.reached))
 }
 
 // Take counts rows of n that have been read, and refuses more than an answer may have.
