@@ -26,6 +26,9 @@ type Template struct {
 	// it has read, the one past its limit included if it tells of that.
 	Forgets bool
 
+	// Used is the caller's: when it was of use last.
+	Used atomic.Int64
+
 	table *Table
 	id    uint64
 	since atomic.Uint64 // the first clock of loads for which it counts

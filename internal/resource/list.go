@@ -22,9 +22,19 @@ type List struct {
 	Rows    int  // documents in it
 	Partial bool // all rows were counted, and there are more than Rows
 
-	refused error       // why the rows that were read are no answer
-	copy    *fresh.Copy // nil: it is not kept
-	slot    *listSlot   // set when it is kept
+	refused error             // why the rows that were read are no answer
+	copy    *fresh.Copy       // nil: it is not kept
+	slot    *listSlot         // set when it is kept
+	by      []*fresh.Template // by which what it depends on is told apart
+}
+
+// use notes that the list was of use at a time, in seconds of the caller's clock.
+func (l *List) use(now int64) {
+	for _, tm := range l.by {
+		if tm.Used.Load() < now {
+			tm.Used.Store(now)
+		}
+	}
 }
 
 func (l *List) size(key listKey) int64 {

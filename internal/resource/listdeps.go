@@ -199,6 +199,28 @@ func (c *listChild) add(u *upstream, d *listDeps) {
 	d.children = append(d.children, found)
 }
 
+// templates returns the templates that d needs.
+func (d *listDeps) templates() (list []*fresh.Template) {
+	add := func(tm *fresh.Template) {
+		if tm != nil && !slices.Contains(list, tm) {
+			list = append(list, tm)
+		}
+	}
+	for i := range d.Classes {
+		add(d.Classes[i].Template)
+	}
+	add(d.rows.by)
+	for i := range d.children {
+		add(d.children[i].of.by)
+		add(d.children[i].rows.by)
+	}
+	for i := range d.embeds {
+		add(d.embeds[i].of.by)
+		add(d.embeds[i].rows.by)
+	}
+	return list
+}
+
 // found returns the classes that the rows which were read tell.
 func (d *listDeps) found(s *source.Selected) []fresh.Class {
 	list, ok := d.reached(s)

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/query"
@@ -42,8 +41,9 @@ func (s *listSlot) good(at *AsOf) (*List, fresh.Cause) {
 	case !l.copy.Valid():
 		return nil, l.copy.Check()
 	}
-	if now := at.now / int64(time.Second); s.used.Load() != now {
+	if now := inSeconds(at.now); s.used.Load() != now {
 		s.used.Store(now)
+		l.use(now)
 	}
 	return l, fresh.Unmoved
 }
@@ -294,6 +294,8 @@ func (f *form) loadList(
 			return
 		}
 		list := f.pack(found, ask, key.format, l.Stamp)
+		list.by = deps.templates()
+		list.use(seconds())
 		f.finishList(l, list, ask, key, deps.found(found))
 	})
 }
@@ -320,7 +322,7 @@ func (f *form) finishList(
 			if was := f.kept.get(key); was != nil && fresh.Alike(was.list.Load().Doc, list.Doc) {
 				c.unchanged.Add(1)
 			}
-			slot := f.kept.put(key, list, monotonic()/int64(time.Second))
+			slot := f.kept.put(key, list, seconds())
 			f.kept.spell(ask, slot)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
@@ -88,6 +89,12 @@ type listStore struct {
 
 	evicted atomic.Uint64
 }
+
+// seconds is the clock of a listStore.
+func seconds() int64 { return inSeconds(monotonic()) }
+
+// inSeconds returns a time of the caller's clock in seconds.
+func inSeconds(now int64) int64 { return now / int64(time.Second) }
 
 // newListStore returns a store for so many bytes; 0: it keeps nothing.
 func newListStore(budget int64) *listStore {

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
@@ -8,9 +9,16 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// maxTemplates is by how many sets of columns the lists of a table are told apart. Each
-// costs every change of a row two words; of further ones a part of the columns is used.
-const maxTemplates = 16
+const (
+	// maxTemplates is by how many sets of columns the lists of a table are told apart. Each
+	// costs every change of a row two words; of further ones a part of the columns is used.
+	maxTemplates = 16
+
+	// Where there is no room a template goes that was of no use for so many seconds. All
+	// lists of the table are read again then, so that it is not often done.
+	idleTemplate  = 60
+	templatePause = 10
+)
 
 // A listTable is a table that lists are made of: its words, and by which columns its
 // lists are told apart.
@@ -20,7 +28,9 @@ type listTable struct {
 	// columns are those of the templates, which the feed tells of each row if it can.
 	columns source.ColumnSet
 
-	templates atomic.Pointer[[]*fresh.Template] // written under upstream.apply
+	// Written under upstream.apply: and, in seconds, when one of them last made room.
+	templates atomic.Pointer[[]*fresh.Template]
+	replaced  int64
 
 	// needsOld says that lists were asked for which would be told apart if the feed said
 	// what a row was.
@@ -38,7 +48,7 @@ func (u *upstream) table(name string) *listTable {
 }
 
 func newListTable(d *fresh.Domain) *listTable {
-	t := &listTable{words: d.NewTable()}
+	t := &listTable{words: d.NewTable(), replaced: seconds() - templatePause}
 	t.templates.Store(new([]*fresh.Template))
 	return t
 }
@@ -55,15 +65,38 @@ func (u *upstream) template(
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	tm, exact = t.find(columns, folded, forgets)
-	if exact || len(*t.templates.Load()) >= maxTemplates {
+	now := seconds()
+	if exact || !t.room(now) {
 		return tm
 	}
 	tm = t.words.Register(&fresh.Template{
 		Columns: slices.Clone(columns), Folded: slices.Clone(folded),
 		Forgets: forgets, Identity: identity,
 	})
+	tm.Used.Store(now)
 	t.set(append(slices.Clone(*t.templates.Load()), tm))
 	return tm
+}
+
+// room reports whether there is room for one more template, which the one that was of use
+// least lately makes if it must and may. upstream.apply is held.
+func (t *listTable) room(now int64) bool {
+	list := *t.templates.Load()
+	if len(list) < maxTemplates {
+		return true
+	}
+	least := slices.MinFunc(list, func(a, b *fresh.Template) int {
+		return cmp.Compare(a.Used.Load(), b.Used.Load())
+	})
+	if now-least.Used.Load() < idleTemplate || now-t.replaced < templatePause {
+		return false
+	}
+	t.replaced = now
+	t.words.Remove(least)
+	t.set(slices.DeleteFunc(slices.Clone(list), func(tm *fresh.Template) bool {
+		return tm == least
+	}))
+	return true
 }
 
 // find returns the template with the most of columns, and whether it has all of them.

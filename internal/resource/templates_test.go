@@ -135,10 +135,9 @@ func TestTemplates_RowsWithinDocuments(t *testing.T) {
 	}
 }
 
-// Lists of a table are told apart by so many sets of columns; a further one by a part of
-// its columns, or not at all. When its definition changes they begin anew.
-func TestTemplates_AreBounded(t *testing.T) {
-	h := newListHouse(t, manyWords)
+// wide serves a table with more columns than lists are told apart by.
+func (h *house) wide() {
+	h.t.Helper()
 	var columns []string
 	for i := range maxTemplates + 2 {
 		columns = append(columns, fmt.Sprintf("c%d INTEGER", i))
@@ -148,10 +147,17 @@ func TestTemplates_AreBounded(t *testing.T) {
 	specs := append(houseSpecs(), Spec{Source: "main", Writable: true,
 		Access: Access{Read: "public", Write: "public"},
 		Table:  &source.Spec{Name: "wide", Table: "wide"}})
-	if err := h.set.Reload(t.Context(), specs); err != nil {
-		t.Fatal(err)
+	if err := h.set.Reload(h.t.Context(), specs); err != nil {
+		h.t.Fatal(err)
 	}
 	h.ready()
+}
+
+// Lists of a table are told apart by so many sets of columns; a further one by a part of
+// its columns, or not at all. When its definition changes they begin anew.
+func TestTemplates_AreBounded(t *testing.T) {
+	h := newListHouse(t, manyWords)
+	h.wide()
 	for i := range maxTemplates {
 		h.keepPrecise("wide", fmt.Sprintf("c%d=eq.1", i))
 	}
@@ -164,5 +170,54 @@ func TestTemplates_AreBounded(t *testing.T) {
 	}
 	if h.finds("wide", last) {
 		t.Error("a list by columns that are not told apart is kept after a write")
+	}
+}
+
+// A set of columns by which nobody asks for lists any more makes room for another, and no
+// other does; what is told apart by the others stays precise.
+func TestTemplates_IdleOnesMakeRoom(t *testing.T) {
+	h := newListHouse(t, manyWords)
+	of := func(i int) string { return fmt.Sprintf("c%d=eq.1", i) }
+	h.wide()
+	for i := range maxTemplates {
+		h.keepPrecise("wide", of(i))
+	}
+	f := h.resource("wide").form.Load()
+	table := f.root.table
+	for _, tm := range *table.templates.Load() { // a minute passes
+		tm.Used.Store(seconds() - idleTemplate)
+	}
+	for _, slot := range f.kept.slots {
+		slot.used.Store(seconds() - idleTemplate)
+	}
+	for i := range maxTemplates { // hits count as use
+		if i != 3 && i != 7 {
+			h.keepAsked("wide", of(i))
+		}
+	}
+	h.keepPrecise("wide", of(maxTemplates))
+	if _, ok := table.find([]string{"c3"}, nil, false); ok {
+		t.Error("the set that nobody uses is told apart still")
+	}
+	h.keepPrecise("wide", of(0))
+	h.keepAsked("wide", of(3)) // within templatePause of the last that made room
+	h.applied(h.mustWrite("wide", Write{Op: source.OpMerge, Key: "2"}, `{"c1":5}`))
+	if !h.finds("wide", of(0)) || !h.finds("wide", of(maxTemplates)) {
+		t.Error("not kept when another row changes")
+	}
+	if h.finds("wide", of(3)) {
+		t.Error("a list whose rows are not told apart any more is kept after a write")
+	}
+	h.applied(h.mustWrite("wide", Write{Op: source.OpMerge, Key: "2"}, `{"c0":1}`))
+	if h.finds("wide", of(0)) {
+		t.Error("kept when a row has come")
+	}
+	f.src.apply.Lock()
+	table.replaced -= templatePause
+	f.src.apply.Unlock()
+	h.keepPrecise("wide", of(3))
+	h.keepAsked("wide", of(7))
+	if tm, _ := table.find([]string{"c7"}, nil, false); tm != nil {
+		t.Error("a set came back while all others are in use")
 	}
 }
