@@ -7,6 +7,7 @@ ARGS     ?=
 DURATION ?= 1h
 FUZZTIME ?= 10s
 STRESS   ?= 60s
+WRITES   ?= 10000000
 
 # What must be installed for the tests: a missing one fails them, see
 # internal/dbtest. scripts/install-test-deps installs it.
@@ -97,8 +98,10 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: soak
-soak: ## the freshness simulation and the torture of connections for DURATION (1h) each, a thousand kill -9, an hour of connections
+soak: ## simulations and torture of connections for DURATION (1h) each, lists beside WRITES rows, a thousand kill -9
 	$(GO) test ./internal/fresh -run '^TestSimulation$$' -sim.duration=$(DURATION) -timeout 0 -v
+	$(GO) test ./internal/fresh -run '^TestSimulationWords$$' -sim.words=$(DURATION) -timeout 0 -v
+	$(GO) test ./internal/stress -run ListsBesideMassWrites -stress.writes=$(WRITES) -timeout 0 -v
 	$(MAKE) torture
 	HOTROW_ROBUST=soak $(GO) test ./internal/robust -run 'Matrix/(17|31)_' -count=1 -timeout 0 -v
 
