@@ -275,6 +275,7 @@ func feedSnapshot(s *resource.SourceStats) ops.Feed {
 		Source: s.Name, Mode: string(s.Feed), Up: s.Attached, State: s.State,
 		Lag: ops.Seconds(s.Lag), Gaps: s.Gaps, Events: s.Stats.Changes, Epoch: s.Epoch,
 		FenceFailures:   s.FencesFailed,
+		Probes:          s.Probes,
 		Position:        strconv.FormatUint(uint64(s.Position), 16),
 		Unsettled:       s.Unsettled,
 		UnsettledOldest: ops.Seconds(s.UnsettledOldest), EpochWhy: s.EpochWhy,

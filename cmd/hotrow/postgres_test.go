@@ -144,7 +144,8 @@ func TestPostgres_ServeFollowsARenamedColumnAtOnce(t *testing.T) {
 	}
 	dbtest.Psql(t, url, "ALTER TABLE dept RENAME COLUMN place TO loc")
 	a := r.do("PATCH", "/dept/10", patch, "Content-Type: application/json")
-	if a.code != 503 || a.header.Get("Retry-After") == "" {
+	told := a.code == 200 && strings.Contains(a.body, `"loc"`) // the feed was faster than psql
+	if !told && (a.code != 503 || a.header.Get("Retry-After") == "") {
 		t.Errorf("PATCH = %d %s, want one that says to try again", a.code, a.body)
 	}
 	if a := r.do("PATCH", "/dept/10", patch, "Content-Type: application/json"); a.code != 200 {

@@ -49,6 +49,7 @@ const (
 	feedLag
 	feedGaps
 	feedFailed
+	feedProbes
 	feedEvents
 	feedState
 	auditChecked
@@ -177,11 +178,13 @@ func families() [numMetrics]family {
 	return all
 }
 
-// careFamilies are those of the auditor, of warming, of reading again and of clients
-// that do not read.
+// careFamilies are those of what shows changes to be visible, of the auditor, of warming, of
+// reading again and of clients that do not read.
 func careFamilies() map[metricID]family {
 	source, resource := []string{"source"}, []string{"resource"}
 	return map[metricID]family{
+		feedProbes: {"feed_probes_total", counter, source,
+			"Statements that asked which transactions are visible."},
 		auditChecked: {"audit_checked_total", counter, source,
 			"Documents that were read again and compared with what is kept."},
 		auditStale: {"audit_stale_total", counter, source,

@@ -254,6 +254,7 @@ func (e *emitter) feed(f *Feed) {
 	e.value(feedLag, time.Duration(f.Lag).Seconds(), f.Source)
 	e.value(feedGaps, float64(f.Gaps), f.Source)
 	e.value(feedFailed, float64(f.FenceFailures), f.Source)
+	e.value(feedProbes, float64(f.Probes), f.Source)
 	e.value(auditChecked, float64(f.Audited), f.Source)
 	e.value(auditStale, float64(f.AuditStale), f.Source)
 	e.value(listTemplates, float64(f.ListTemplates), f.Source)

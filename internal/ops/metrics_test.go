@@ -47,6 +47,7 @@ var frozen = []string{
 	"hotrow_feed_fence_failures_total counter source",
 	"hotrow_feed_gaps_total counter source",
 	"hotrow_feed_lag_seconds gauge source",
+	"hotrow_feed_probes_total counter source",
 	"hotrow_feed_state gauge source,state",
 	"hotrow_feed_up gauge source",
 	"hotrow_http2_broken_total counter listener",

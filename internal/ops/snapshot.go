@@ -227,6 +227,7 @@ type Feed struct {
 	Lag             Seconds `json:"lag_seconds"`
 	Gaps            uint64  `json:"gaps"`
 	FenceFailures   uint64  `json:"fence_failures,omitempty"` // not shown to be complete
+	Probes          uint64  `json:"probes,omitempty"`         // that settle transactions
 	Events          uint64  `json:"events"`
 	Position        string  `json:"position"`
 	Epoch           uint64  `json:"epoch"`

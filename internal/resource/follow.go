@@ -16,6 +16,11 @@ const (
 	fenceTimeout = time.Second
 	settleMin    = time.Millisecond
 	settleMax    = 20 * time.Millisecond
+
+	// A probe for new transactions comes so long after the one before at least: beyond two
+	// hundred transactions a second one settles several. With each on its own, a node that
+	// follows 500 a second costs PostgreSQL a sixth more CPU.
+	settleEvery = 5 * time.Millisecond
 )
 
 // A follower turns what a feed says into what package fresh needs: it is the
@@ -28,6 +33,7 @@ type follower struct {
 	suspect      atomic.Bool // the feed has resumed, and has not caught up yet
 	gaps, fences atomic.Uint64
 	failed       atomic.Uint64 // fences that were not reached
+	probes       atomic.Uint64 // of what is settled
 	failedSaid   atomic.Int64  // when the log said so
 
 	loss atomic.Pointer[string] // why the feed was lost last; nil: it was not
@@ -207,7 +213,7 @@ func (f *follower) fenceFailed(err error, now int64) {
 // asks again later for those that are not.
 func (f *follower) settle() {
 	defer f.u.loops.Done()
-	wait := settleMin
+	wait, probed := settleMin, monotonic()-int64(settleEvery)
 	for {
 		select {
 		case <-f.u.ctx.Done():
@@ -215,6 +221,10 @@ func (f *follower) settle() {
 		case <-f.kick:
 			wait = settleMin
 		}
+		if early := settleEvery - time.Duration(monotonic()-probed); early > 0 {
+			sleep(f.u.ctx, early)
+		}
+		probed = monotonic()
 		for f.settleOnce() > 0 && sleep(f.u.ctx, wait) {
 			wait = min(2*wait, settleMax)
 		}
@@ -239,6 +249,7 @@ func (f *follower) settleOnce() int {
 	if feed == nil || f.changed.Load() {
 		return len(pending)
 	}
+	f.probes.Add(1)
 	settled, err := feed.Settled(ctx, txs)
 	if err != nil {
 		return len(pending)

@@ -87,6 +87,7 @@ type SourceStats struct {
 	Fences   uint64
 
 	FencesFailed uint64 // times that the feed could not be shown to be complete
+	Probes       uint64 // times that the source was asked which transactions are visible
 	Position     source.Position
 	Epoch        uint64
 	EpochSince   time.Time // when it began; zero: there was none yet
@@ -212,7 +213,7 @@ func (u *upstream) stats() SourceStats {
 			s.Feed, s.Stats, s.State = c.feed.Mode(), c.feed.Stats(), "lagging"
 			s.Attached = u.follower.attached.Load()
 			s.Gaps, s.Fences = u.follower.gaps.Load(), u.follower.fences.Load()
-			s.FencesFailed = u.follower.failed.Load()
+			s.FencesFailed, s.Probes = u.follower.failed.Load(), u.follower.probes.Load()
 			if state == fresh.Fresh {
 				s.State = "fresh"
 			}
