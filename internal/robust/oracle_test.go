@@ -38,6 +38,7 @@ type oracle struct {
 	flagged atomic.Int64
 	refused atomic.Int64
 	failed  atomic.Int64 // connections that broke
+	slowest atomic.Int64 // answer, in ns
 }
 
 type commit struct {
@@ -129,6 +130,10 @@ func (o *oracle) once(c *http.Client, p *program, k int) error {
 	}
 	code, status := res.StatusCode, res.Header.Get("Cache-Status")
 	o.reads.Add(1)
+	took := int64(time.Since(begin))
+	for was := o.slowest.Load(); took > was && !o.slowest.CompareAndSwap(was, took); {
+		was = o.slowest.Load()
+	}
 	switch {
 	case code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout:
 		o.refused.Add(1)

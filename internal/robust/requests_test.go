@@ -13,9 +13,11 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 )
 
-// ask asks for a path with a token, and returns the answer's code, value, token and
-// how long it took.
-func (p *program) ask(path, token string) (code int, value int64, next string, took time.Duration) {
+// ask asks for a path with a token, and what is preferred, and returns the answer's code,
+// value, token and how long it took.
+func (p *program) ask(path, token string, prefer ...string) (
+	code int, value int64, next string, took time.Duration,
+) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.http+path, nil)
 	if err != nil {
@@ -23,6 +25,9 @@ func (p *program) ask(path, token string) (code int, value int64, next string, t
 	}
 	if token != "" {
 		req.Header.Set("Hotrow-Min-Position", token)
+	}
+	if len(prefer) > 0 {
+		req.Header["Prefer"] = prefer
 	}
 	begin := time.Now()
 	res, err := client.Do(req)

@@ -31,7 +31,7 @@ func doctor(
 	if mode == source.FeedNone {
 		return nil, nil
 	}
-	c := feed.NewControl(src.Conn)
+	c := feed.NewControl(src)
 	defer c.Close()
 	var facts *feed.Facts
 	var traces []source.Finding

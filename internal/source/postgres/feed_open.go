@@ -31,10 +31,11 @@ func (s *Source) OpenFeed(
 // feedSource returns what a feed needs of s.
 func (s *Source) feedSource() feed.Config {
 	return feed.Config{
-		Conn: s.cfg.ConnConfig,
-		Log:  s.log,
-		Pin:  s.Pin,
-		Slot: s.opts.Slot, SlotUnbounded: s.opts.SlotUnbounded,
+		Conn:     s.plain,
+		Log:      s.log,
+		Pin:      s.Pin,
+		Followed: s.pinned.Load,
+		Slot:     s.opts.Slot, SlotUnbounded: s.opts.SlotUnbounded,
 		Definitions: &s.defs, Reconnect: s.pool.Reset,
 		Read: s.read, Explain: pooled,
 		Names: feed.Names{
@@ -58,7 +59,7 @@ func openFeed(
 	if len(tables) == 0 {
 		return nil, "no feed: there is no table to follow", nil
 	}
-	c := feed.NewControl(src.Conn)
+	c := feed.NewControl(src)
 	defer c.Close()
 	var facts *feed.Facts
 	err := c.Do(ctx, func(conn *pgx.Conn) (err error) {

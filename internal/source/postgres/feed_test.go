@@ -163,7 +163,7 @@ func sourceOf(t testing.TB, url string) feed.Config {
 		t.Fatal(err)
 	}
 	return feed.Config{
-		Conn: cfg, Log: slog.New(slog.DiscardHandler), Pin: func(string) {}, Explain: pooled,
+		Conn: cfg, Log: slog.New(slog.DiscardHandler), Pin: func(feed.Server) {}, Explain: pooled,
 		Names: feed.Names{Publication: feed.DefaultPublication, Prefix: defaultPrefix},
 	}
 }

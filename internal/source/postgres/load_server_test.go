@@ -353,10 +353,47 @@ func TestPostgres_PreparedStatementThatIsGone(t *testing.T) {
 	}
 }
 
+// What a URL wants of a server is asked of the server: that the session may not write is
+// our own doing.
+func TestPostgres_ReadOnlyByAURLThatWantsReadWrite(t *testing.T) {
+	url := dbtest.Postgres(t)
+	mustExec(t, openSource(t, url, Options{}), scott...)
+	s := openSource(t, url+"&target_session_attrs=read-write", Options{ReadOnly: true})
+	if err := loadErr(mustCompile(t, s, deptSpec()), "10"); err != nil {
+		t.Errorf("a primary: %v", err)
+	}
+}
+
+// Of several hosts the pinned server is taken, whichever place it has, and no other.
+func TestPostgres_PinnedToOneOfSeveralHosts(t *testing.T) {
+	first, second := dbtest.NewPostgres(t, nil), dbtest.NewPostgres(t, nil)
+	url := second.URL()
+	second.Exec(strings.Join(scott, ";"))
+	s := openSource(t, strings.Replace(url, second.Address(),
+		first.Address()+","+second.Address(), 1), Options{})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	id, err := feed.OriginAt(t.Context(), conn.PgConn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{"", feed.AddressOf(conn.PgConn())} {
+		s.Pin(feed.Server{Origin: id, Address: address})
+		if err := loadErr(mustCompile(t, s, deptSpec()), "10"); err != nil {
+			t.Errorf("at %q: %v", address, err)
+		}
+		first.Pause() // a host that does not refuse either
+	}
+	first.Resume()
+}
+
 func TestPostgres_PinnedToOneCluster(t *testing.T) {
 	s := newSource(t, scott...)
 	p := mustCompile(t, s, deptSpec())
-	s.Pin("1")
+	s.Pin(feed.Server{Origin: "1"})
 	if err := loadErr(p, "10"); source.ClassOf(err) != source.Unavailable {
 		t.Errorf("another cluster: %v", err)
 	}
@@ -366,11 +403,11 @@ func TestPostgres_PinnedToOneCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	id, err := feed.OriginAt(t.Context(), conn)
+	id, err := feed.OriginAt(t.Context(), conn.PgConn())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Pin(id)
+	s.Pin(feed.Server{Origin: id})
 	if err := loadErr(p, "10"); err != nil {
 		t.Errorf("the right cluster: %v", err)
 	}

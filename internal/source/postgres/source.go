@@ -59,11 +59,14 @@ type Source struct {
 	log  *slog.Logger
 	opts Options
 
+	// plain is what cfg says of connections, without what keeps them to one server.
+	plain *pgx.ConnConfig
+
 	ctx  context.Context // ends when the source is closed
 	stop context.CancelFunc
 
-	defs     feed.Definitions       // of the resources that were compiled last
-	pinned   atomic.Pointer[string] // the origin that connections must have: see originOf
+	defs     feed.Definitions            // of the resources that were compiled last
+	pinned   atomic.Pointer[feed.Server] // the one that connections must lead to
 	waiting  atomic.Int64
 	timeouts atomic.Uint64
 }
@@ -135,7 +138,8 @@ func (s *Source) configure() {
 	if o.ReadOnly {
 		params["default_transaction_read_only"] = "on"
 	}
-	c.AfterConnect = s.checkServer
+	s.plain = c.ConnConfig.Copy()
+	s.keepToServer(c.ConnConfig)
 	c.ShouldPing = func(ctx context.Context, p pgxpool.ShouldPingParams) bool {
 		return ctx.Value(pingKey{}) != nil || p.IdleDuration > time.Second
 	}
@@ -145,38 +149,6 @@ func (s *Source) configure() {
 // pingKey marks the context of an acquire that must get a connection that
 // answers now: one has just turned out to be dead, and others may be too.
 type pingKey struct{}
-
-// Pin makes every new connection one to the server with this origin (cluster and
-// timeline), and drops those that were made before it was known. A feed pins the
-// server that it follows: loads from another one, such as a primary of before,
-// would not be covered by its changes.
-func (s *Source) Pin(origin string) {
-	old := s.pinned.Swap(&origin)
-	if old == nil || *old != origin {
-		s.pool.Reset()
-	}
-}
-
-// checkServer refuses a new connection to another server than the pinned one.
-func (s *Source) checkServer(ctx context.Context, conn *pgx.Conn) error {
-	pin := s.pinned.Load()
-	if pin == nil {
-		return nil
-	}
-	id, err := feed.OriginAt(ctx, conn)
-	if err != nil && !errors.Is(err, feed.ErrStandby) {
-		return err
-	}
-	if id != *pin {
-		return &source.Error{
-			Class:   source.Unavailable,
-			Message: "the connection leads to another database server than the feed follows",
-			Detail:  fmt.Sprintf("cluster and timeline %q, the feed follows %q", id, *pin),
-			After:   time.Second,
-		}
-	}
-	return nil
-}
 
 // Stats returns a snapshot of the connection pool.
 func (s *Source) Stats() source.PoolStats {

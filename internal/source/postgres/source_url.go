@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // parseURL reads a connection string. Where nobody says anything about TLS and
@@ -33,21 +35,11 @@ func parseURL(s string) (*pgxpool.Config, error) {
 			" results must be known; use cache_describe behind a pooler that cannot prepare"+
 			" statements", strings.ReplaceAll(m.String(), " ", "_"))
 	}
-	if severalHosts(cfg.ConnConfig) && cfg.ConnConfig.ValidateConnect == nil {
+	if feed.SeveralHosts(cfg.ConnConfig) && cfg.ConnConfig.ValidateConnect == nil {
 		// Loads must come from the server that the feed follows: the primary.
 		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
 	return cfg, nil
-}
-
-// severalHosts reports whether there is more than one server to connect to.
-func severalHosts(c *pgx.ConnConfig) bool {
-	for _, f := range c.Fallbacks {
-		if f.Host != c.Host || f.Port != c.Port {
-			return true
-		}
-	}
-	return false
 }
 
 // saysTLS reports whether the connection string or libpq's environment say

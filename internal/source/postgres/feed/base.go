@@ -25,7 +25,7 @@ func (b *Base) Init(
 	src Config, tables []source.Watched, check func(*Facts) []source.Finding, publication string,
 ) {
 	b.Src, b.Tables = src, tables
-	b.Control, b.Fences = NewControl(src.Conn), source.NewFences()
+	b.Control, b.Fences = NewControl(src), source.NewFences()
 	b.Watcher = Watcher{Tables: tables, Names: src.Names, Definitions: src.Definitions,
 		Check: check, Publication: publication, Reconnect: src.Reconnect}
 }
@@ -44,12 +44,12 @@ func (b *Base) Look(ctx context.Context) ([]string, error) {
 	return b.Watcher.LookAside(ctx, b.Src.Read)
 }
 
-// Adopt makes the connections of the feed, and those of loads, lead to one cluster.
-func (b *Base) Adopt(ctx context.Context, origin string) error {
-	if err := b.Control.Pin(ctx, origin); err != nil {
+// Adopt makes the connections of the feed, and those of loads, lead to one server.
+func (b *Base) Adopt(ctx context.Context, server Server) error {
+	if err := b.Control.Pin(ctx, server); err != nil {
 		return err
 	}
-	b.Src.Pin(origin)
+	b.Src.Pin(server)
 	return nil
 }
 

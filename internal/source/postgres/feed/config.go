@@ -38,7 +38,10 @@ const Schema = "hotrow"
 type Config struct {
 	Conn *pgx.ConnConfig
 	Log  *slog.Logger
-	Pin  func(system string) // makes the connections of loads go to this cluster
+	Pin  func(Server) // makes the connections of loads go to this one
+
+	// Followed returns the server that was followed last, nil for none yet.
+	Followed func() *Server
 
 	Names         Names
 	Slot          string // named replication slot; "": a temporary one

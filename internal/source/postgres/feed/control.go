@@ -6,16 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
-
-// ErrStandby is the error of a server that replays another one's log: it can
-// neither be followed nor asked which transactions are visible.
-var ErrStandby = errors.New("the server is a standby; point the URL at the primary")
 
 // A Control is a connection of a feed's own for its small questions: fences and
 // visibility. It is not one of the pool's, because a pool whose connections all
@@ -24,11 +19,11 @@ var ErrStandby = errors.New("the server is a standby; point the URL at the prima
 type Control struct {
 	cfg *pgx.ConnConfig
 
-	// turn holds one token: who takes it may use conn and origin. It is a
+	// turn holds one token: who takes it may use what follows. It is a
 	// channel and not a mutex so that waiting for it ends with the context.
 	turn   chan struct{}
 	conn   *pgx.Conn
-	origin string // that the server must have: see originOf; "": any
+	pinned Server // that it must be; the zero Server: any that may be followed
 	closed bool
 }
 
@@ -36,8 +31,8 @@ type Control struct {
 var errControlClosed = errors.New("the feed is closed")
 
 // NewControl returns a control that connects when it is first used. The caller closes it.
-func NewControl(cfg *pgx.ConnConfig) *Control {
-	cfg = ConnConfig(cfg, "hotrow control")
+func NewControl(src Config) *Control {
+	cfg := ConnConfig(src.Conn, "hotrow control")
 	cfg.RuntimeParams["synchronous_commit"] = "local"
 	cfg.RuntimeParams["default_transaction_read_only"] = "off"
 	cfg.RuntimeParams["lock_timeout"] = "2000" // milliseconds
@@ -46,7 +41,19 @@ func NewControl(cfg *pgx.ConnConfig) *Control {
 	// Many tables, or many changes of a few, make the planner think that a look is dear
 	// enough to be compiled to machine code: that takes up to a second, a look 2 ms.
 	cfg.RuntimeParams["jit"] = "off"
-	return &Control{cfg: cfg, turn: make(chan struct{}, 1)}
+	c := &Control{cfg: cfg, turn: make(chan struct{}, 1)}
+	Only(cfg, func() string { return c.pinned.Address })
+	Validate(cfg, func(origin string, err error) error {
+		switch {
+		case err != nil || c.pinned.Origin == "":
+			return src.MayFollow(origin, err)
+		case c.pinned.Origin != origin:
+			return fmt.Errorf("the connection leads to %s, the feed follows %s", origin,
+				c.pinned.Origin)
+		}
+		return nil
+	})
+	return c
 }
 
 // ConnConfig returns a copy of cfg for a connection of a feed.
@@ -85,55 +92,21 @@ func (c *Control) Do(ctx context.Context, f func(*pgx.Conn) error) error {
 			return err
 		}
 		c.conn = conn
-		if err := c.check(ctx); err != nil {
-			c.discard()
-			return err
-		}
 	}
 	return f(c.conn)
 }
 
-// check refuses a server that is not the one that the feed follows.
-func (c *Control) check(ctx context.Context) error {
-	origin, err := OriginAt(ctx, c.conn)
-	if err == nil && c.origin != "" && c.origin != origin {
-		err = fmt.Errorf("the connection leads to %s, the feed follows %s", origin, c.origin)
-	}
-	return err
-}
-
-// OriginAt returns the origin of the server that conn leads to: see originOf. A
-// standby has none of its own, and is an error.
-func OriginAt(ctx context.Context, conn *pgx.Conn) (string, error) {
-	var system, file string
-	err := conn.QueryRow(ctx, `SELECT system_identifier::text, CASE WHEN pg_is_in_recovery()
-		THEN '' ELSE pg_walfile_name(pg_current_wal_insert_lsn()) END
-		FROM pg_control_system()`).Scan(&system, &file)
-	switch {
-	case err != nil:
-		return "", err
-	case file == "":
-		return "", ErrStandby
-	}
-	// The name of a file of the log begins with the timeline.
-	timeline, err := strconv.ParseUint(file[:min(8, len(file))], 16, 32)
-	if err != nil {
-		return "", fmt.Errorf("timeline of %q: %w", file, err)
-	}
-	return OriginOf(system, strconv.FormatUint(timeline, 10)), nil
-}
-
-// Pin makes the connection one to the server with this origin. A connection made
-// before is made again: it may lead elsewhere.
-func (c *Control) Pin(ctx context.Context, origin string) error {
+// Pin makes the connection one to this server. A connection made before is made again: it
+// may lead elsewhere.
+func (c *Control) Pin(ctx context.Context, server Server) error {
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-c.turn }()
-	if c.origin != origin {
-		c.origin = origin
+	if c.pinned != server {
+		c.pinned = server
 		c.discard()
 	}
 	return nil
@@ -169,9 +142,6 @@ var feedSettings = map[string]string{
 	"bytea_output":       "hex",
 	"extra_float_digits": "1",
 }
-
-// OriginOf names a history: one cluster and one timeline of it.
-func OriginOf(system, timeline string) string { return system + "t" + timeline }
 
 // HangUp closes a connection that failed and waits until its resources are
 // freed, which pgconn does in the background after an interrupted command.

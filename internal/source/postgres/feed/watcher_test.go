@@ -50,7 +50,7 @@ func newWatcher(t testing.TB, f *database, defs *Definitions, tables ...string) 
 	for _, id := range tables {
 		l.Tables = append(l.Tables, source.Watched{Table: id})
 	}
-	c := NewControl(f.conn.Config())
+	c := NewControl(Config{Conn: f.conn.Config()})
 	t.Cleanup(c.Close)
 	found, err := l.Look(t.Context(), c)
 	if err != nil {
@@ -217,7 +217,7 @@ func TestPostgres_LooksAreNotCompiled(t *testing.T) {
 	f := newDatabase(t, "CREATE TABLE dept (id int PRIMARY KEY)")
 	f.exec("DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() ||" +
 		" ' SET jit_above_cost = 0'; END $$")
-	c := NewControl(f.conn.Config())
+	c := NewControl(Config{Conn: f.conn.Config()})
 	t.Cleanup(c.Close)
 	var plan []string
 	err := c.Do(t.Context(), func(conn *pgx.Conn) error {

@@ -72,7 +72,7 @@ func (f *Feed) Run(ctx context.Context, h source.Handler) error {
 func (f *Feed) run(
 	ctx context.Context, cancel context.CancelCauseFunc, h source.Handler,
 ) error {
-	conn, err := connectReplication(ctx, f.Src.Conn)
+	conn, err := connectReplication(ctx, f.Src)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,8 @@ func (f *Feed) attach(
 		return nil, err
 	}
 	at := &attached{origin: feed.OriginOf(rows[0][0], rows[0][1])}
-	if err := f.Adopt(ctx, at.origin); err != nil {
+	server := feed.Server{Origin: at.origin, Address: feed.AddressOf(conn)}
+	if err := f.Adopt(ctx, server); err != nil {
 		return nil, err
 	}
 	if err := publish(ctx, f.Control, f.Tables, f.Src.Names); err != nil {

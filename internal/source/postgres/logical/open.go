@@ -52,7 +52,7 @@ func Open(
 // Try opens a replication connection. Poolers and host-based access
 // rules are found out in no other way.
 func Try(ctx context.Context, src feed.Config) error {
-	conn, err := connectReplication(ctx, src.Conn)
+	conn, err := connectReplication(ctx, src)
 	if err != nil {
 		return fmt.Errorf("open a replication connection: %w", src.Explain(err))
 	}

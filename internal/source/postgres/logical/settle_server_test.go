@@ -23,7 +23,7 @@ func TestPostgres_BarrierDoesNotWaitForIdleTransactions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := feed.NewControl(open.Config())
+	c := feed.NewControl(feed.Config{Conn: open.Config()})
 	defer c.Close()
 	var s settler
 	id, err := s.newBarrier(t.Context(), c)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -17,19 +16,13 @@ import (
 )
 
 // connectReplication opens a connection that speaks the replication protocol.
-func connectReplication(ctx context.Context, cfg *pgx.ConnConfig) (*pgconn.PgConn, error) {
-	c := feed.ConnConfig(cfg, "hotrow feed").Config
+func connectReplication(ctx context.Context, src feed.Config) (*pgconn.PgConn, error) {
+	cfg := feed.ConnConfig(src.Conn, "hotrow feed")
+	feed.Validate(cfg, src.MayFollow)
+	c := cfg.Config
 	c.RuntimeParams["replication"] = "database"
 	delete(c.RuntimeParams, "statement_timeout")
 	delete(c.RuntimeParams, "default_transaction_read_only")
-	// A walsender takes no prepared statements, which pgconn's own check uses.
-	c.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		rows, err := simple(ctx, conn, "SELECT pg_is_in_recovery()")
-		if err == nil && rows[0][0] == "t" {
-			err = feed.ErrStandby
-		}
-		return err
-	}
 	c.AfterConnect = nil
 	return pgconn.ConnectConfig(ctx, &c)
 }

@@ -39,6 +39,7 @@ type Feed struct {
 
 // listening is one connection of a Feed, from Attached on.
 type listening struct {
+	server  feed.Server // that conn leads to
 	feed    *Feed
 	conn    *pgx.Conn
 	handler source.Handler
@@ -111,8 +112,7 @@ func (f *Feed) run(
 		return err
 	}
 	defer feed.HangUp(s.conn.PgConn())
-	origin, err := f.identify(ctx)
-	if err != nil {
+	if err := f.Adopt(ctx, s.server); err != nil {
 		return err
 	}
 	found, err := f.Watcher.Look(ctx, f.Control)
@@ -120,31 +120,13 @@ func (f *Feed) run(
 		return err
 	}
 	s.handler, s.cancel = h, cancel
-	f.Attach(h, origin, source.Position(s.pos), 0, found)
+	f.Attach(h, s.server.Origin, source.Position(s.pos), 0, found)
 	f.session.Store(s)
 	defer s.progress.End()
 	defer f.session.CompareAndSwap(s, nil)
 
 	defer feed.Beside(ctx, cancel, s.watch)()
 	return s.read(ctx)
-}
-
-// identify returns the origin, the same that a logical feed has, and pins the
-// connections of loads to this cluster.
-func (f *Feed) identify(ctx context.Context) (string, error) {
-	// A connection of before may lead to a server that is not the primary any more.
-	if err := f.Control.Pin(ctx, ""); err != nil {
-		return "", err
-	}
-	var origin string
-	err := f.Control.Do(ctx, func(conn *pgx.Conn) (err error) {
-		origin, err = feed.OriginAt(ctx, conn)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return origin, f.Adopt(ctx, origin)
 }
 
 // listen connects, listens and waits until a notification of its own has come
@@ -159,10 +141,18 @@ func (f *Feed) listen(ctx context.Context) (*listening, error) {
 	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
 		s.queue = append(s.queue, n)
 	}
+	feed.Validate(cfg, f.Src.MayFollow)
 	if s.conn, err = pgx.ConnectConfig(ctx, cfg); err != nil {
 		return nil, err
 	}
-	err = s.begin(ctx)
+	s.server.Address = feed.AddressOf(s.conn.PgConn())
+	if s.server.Origin, err = feed.OriginAt(ctx, s.conn.PgConn()); err == nil {
+		// Its connection of before may lead to another server.
+		err = f.Control.Pin(ctx, s.server)
+	}
+	if err == nil {
+		err = s.begin(ctx)
+	}
 	if err != nil {
 		feed.HangUp(s.conn.PgConn())
 		return nil, err
