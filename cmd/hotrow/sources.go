@@ -35,7 +35,7 @@ func openSource(
 			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
 			Publication: s.Feed.Publication, NotifyPrefix: s.Feed.Notify.Prefix,
-			Slot: s.Feed.Slot, SlotUnbounded: s.Feed.SlotUnbound,
+			Slot: s.Feed.Slot, SlotUnbounded: s.Feed.SlotUnbound, SlotFailover: s.Feed.Failover,
 		})
 	case "mysql":
 		return mysql.Open(ctx, s.URL.Reveal(), mysql.Options{

@@ -115,6 +115,7 @@ type Feed struct {
 	Publication  string   `yaml:"publication"`
 	Slot         string   `yaml:"slot" empty:"plain"`
 	SlotUnbound  bool     `yaml:"slot_unbounded"`
+	Failover     bool     `yaml:"failover"`
 	Notify       Notify   `yaml:"notify"`
 	OnLag        string   `yaml:"on_lag" oneof:"stale bypass fail"`
 	StaleAfter   Duration `yaml:"stale_after" range:"100ms..1m"`

@@ -142,6 +142,8 @@ func (v *validator) feed(at string, s *Source) {
 	switch {
 	case s.Feed.Slot == "" && s.Feed.SlotUnbound:
 		v.addf(at+".slot_unbounded", "needs slot, too: the name of the replication slot")
+	case s.Feed.Slot == "" && s.Feed.Failover:
+		v.addf(at+".failover", "needs slot, too: a temporary slot is on no standby")
 	case s.Feed.Slot == "":
 	case noLogical:
 		v.addf(at+".slot", "is of no use: only the logical feed has one")

@@ -52,7 +52,8 @@ func newMariaDB(t testing.TB, o *oracle) *database {
 	s := dbtest.NewMariaDB(t, nil)
 	d := &database{t: t, mariadb: s, stop: s.Stop, start: s.Start, url: s.Database(t),
 		freeze: s.Pause, thaw: s.Resume}
-	dbtest.MariaDBShell(t, d.url, "SET max_recursive_iterations = 1000000;"+o.schema())
+	dbtest.MariaDBShell(t, d.url, dbtest.MariaOrMySQL("SET max_recursive_iterations",
+		"SET cte_max_recursion_depth")+" = 1000000;"+o.schema())
 	d.query = func(sql string) string { return dbtest.MariaDBShell(t, d.url, sql) }
 	d.exec = newMariaSession(t, d.url)
 	return d

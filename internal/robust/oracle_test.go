@@ -86,12 +86,12 @@ func (o *oracle) least(k int, at time.Time) int64 {
 }
 
 // forgive says that the database has failed over, and has these values by key: what
-// was acknowledged beyond them is lost. Answers that are asked for from now on may
+// was acknowledged beyond them is lost. Answers that are asked for from a time on may
 // not have it. It returns how many values that are.
-func (o *oracle) forgive(has map[int]int64) int {
+func (o *oracle) forgive(has map[int]int64, from time.Time) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.lost, o.lostAt = make(map[int64]bool), time.Now()
+	o.lost, o.lostAt = make(map[int64]bool), from
 	for k := range o.acked {
 		for n := len(o.acked[k]); n > 0 && o.acked[k][n-1].value > has[k]; n-- {
 			o.lost[o.acked[k][n-1].value] = true
@@ -99,6 +99,13 @@ func (o *oracle) forgive(has map[int]int64) int {
 		}
 	}
 	return len(o.lost)
+}
+
+// goneSince says from when on nobody may have what was lost.
+func (o *oracle) goneSince(from time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lostAt = from
 }
 
 // undone reports whether a read that began at a time has a value that was lost

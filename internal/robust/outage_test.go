@@ -200,7 +200,7 @@ func failover(lost bool) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		x := newServed(t, pg(map[string]string{"wal_keep_size": "64MB"})(t),
 			setup{disk: diskFile(t), slot: "hotrow_f"})
-		standby := x.d.postgres.Standby(t)
+		standby := x.d.postgres.Standby(t, nil)
 		pause(t.Context(), time.Second)
 		if lost {
 			// What is committed from here on never arrives. (To stop the standby would
@@ -230,7 +230,7 @@ func failover(lost bool) func(t *testing.T) string {
 		figures := ""
 		if lost {
 			x.w.writers()
-			n := x.o.forgive(values(t, x.d.query))
+			n := x.o.forgive(values(t, x.d.query), time.Now())
 			if n == 0 {
 				t.Error("no commit was lost: the row shows nothing")
 			}

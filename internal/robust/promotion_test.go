@@ -45,7 +45,7 @@ func promoted(lead way, frozen, back bool) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		o := newOracle(t, 100)
 		d := newPostgres(t, o, map[string]string{"wal_keep_size": "64MB"})
-		standby := d.postgres.Standby(t)
+		standby := d.postgres.Standby(t, nil)
 		primary, next := d.postgres.Address(), standby.Address()
 		x := &served{o: o, d: d}
 		x.p = serve(t, d.config(setup{url: lead(t, d.url, primary, next), disk: diskFile(t)}))

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,18 +47,13 @@ func doctor(
 		traces = append(traces, slots...)
 		return err
 	})
+	if errors.Is(err, feed.ErrStandby) {
+		return doctorOfStandby(ctx, src)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("doctor: %w", pooled(err))
 	}
-	var out []source.Finding
-	for _, w := range tables {
-		if facts.Table(w.Table) == nil {
-			out = append(out, source.Finding{
-				Level: source.LevelError, Text: "table " + w.Table + " does not exist",
-				Why: "it cannot be served",
-			})
-		}
-	}
+	out := missing(facts, tables)
 	auto := mode == source.FeedAuto
 	if auto {
 		mode = best(facts)
@@ -84,6 +80,32 @@ func doctor(
 		return nil, fmt.Errorf("doctor: postgres has no feed %q", mode)
 	}
 	return append(append(out, leftovers(facts, mode)...), traces...), nil
+}
+
+// missing tells of the tables that are not there.
+func missing(facts *feed.Facts, tables []source.Watched) []source.Finding {
+	var out []source.Finding
+	for _, w := range tables {
+		if facts.Table(w.Table) == nil {
+			out = append(out, source.Finding{
+				Level: source.LevelError, Text: "table " + w.Table + " does not exist",
+				Why: "it cannot be served",
+			})
+		}
+	}
+	return out
+}
+
+// doctorOfStandby is about what a standby lacks to take over with the slots of feeds.
+func doctorOfStandby(ctx context.Context, src feed.Config) ([]source.Finding, error) {
+	cfg := feed.ConnConfig(src.Conn, "hotrow control")
+	cfg.ValidateConnect = nil
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("doctor: %w", pooled(err))
+	}
+	defer feed.HangUp(conn.PgConn())
+	return logical.CheckStandby(ctx, conn, src.Slot)
 }
 
 // slotFinding is about the named slot. The mode auto does without it: see openLogical.

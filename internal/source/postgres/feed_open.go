@@ -36,7 +36,8 @@ func (s *Source) feedSource() feed.Config {
 		Pin:      s.Pin,
 		Followed: s.pinned.Load,
 		Slot:     s.opts.Slot, SlotUnbounded: s.opts.SlotUnbounded,
-		Definitions: &s.defs, Reconnect: s.pool.Reset,
+		SlotFailover: s.opts.SlotFailover,
+		Definitions:  &s.defs, Reconnect: s.pool.Reset,
 		Read: s.read, Explain: pooled,
 		Names: feed.Names{
 			Publication: cmp.Or(s.opts.Publication, feed.DefaultPublication),

@@ -75,6 +75,7 @@ type slotStand struct {
 	url    string
 	conn   *pgx.Conn
 	shelf  *shelf
+	keep   bool // standbys keep the slot, too
 	feed   source.Feed
 	rec    *resumer
 	stop   func()
@@ -104,7 +105,7 @@ func (s *slotStand) exec(sql string) {
 func (s *slotStand) start(refuses bool) {
 	s.t.Helper()
 	src := sourceOf(s.t, s.url)
-	src.Slot = slotOfTest
+	src.Slot, src.SlotFailover = slotOfTest, s.keep
 	feed, _, err := openFeed(s.t.Context(), src, source.FeedLogical, feedTables)
 	if err != nil {
 		s.t.Fatal(err)

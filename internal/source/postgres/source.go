@@ -49,6 +49,7 @@ type Options struct {
 	NotifyPrefix     string        // of the channels of compatible triggers; "": events
 	Slot             string        // replication slot of the logical feed; "": a temporary one
 	SlotUnbounded    bool          // have Slot even if the server would keep its log for ever
+	SlotFailover     bool          // standbys keep Slot, too
 	Log              *slog.Logger  // nil: nothing is logged
 }
 

@@ -46,6 +46,7 @@ type Config struct {
 	Names         Names
 	Slot          string // named replication slot; "": a temporary one
 	SlotUnbounded bool   // take it although nothing bounds what it keeps
+	SlotFailover  bool   // have standbys keep it, too
 	Definitions   *Definitions
 
 	Reconnect func() // see Watcher

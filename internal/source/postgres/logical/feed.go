@@ -184,19 +184,23 @@ func (f *Feed) stream(
 		start.String()+" (proto_version '1', publication_names "+names+")")
 }
 
-// createSlot makes the slot and returns where it begins. PostgreSQL makes it
-// only when the transactions that are open now have ended: the log says so.
+// createSlot makes a slot, which standbys keep too or not, and returns where it begins.
+// PostgreSQL makes it only when the transactions that are open now have ended: the log
+// says so.
 func (f *Feed) createSlot(
-	ctx context.Context, conn *pgconn.PgConn, name, how string,
+	ctx context.Context, conn *pgconn.PgConn, slot string, failover bool,
 ) (feed.LSN, error) {
+	how := "NOEXPORT_SNAPSHOT" // as all versions have it
+	if failover {
+		how = "(SNAPSHOT 'nothing', FAILOVER true)"
+	}
 	notice := time.AfterFunc(waitNotice, func() {
 		f.Src.Log.Warn("the feed waits for transactions that were open when it started;"+
 			" nothing is cached until they end (see pg_stat_activity, backend_xid)",
 			"after", waitNotice)
 	})
 	defer notice.Stop()
-	rows, err := simple(ctx, conn, "CREATE_REPLICATION_SLOT "+catalog.QuoteName(name)+how+
-		" LOGICAL pgoutput NOEXPORT_SNAPSHOT")
+	rows, err := simple(ctx, conn, "CREATE_REPLICATION_SLOT "+slot+" LOGICAL pgoutput "+how)
 	if err != nil {
 		return 0, err
 	}

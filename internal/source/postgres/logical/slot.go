@@ -22,8 +22,9 @@ import (
 // node that is gone for ever would fill the server's disk if nothing bounded the
 // slot.
 type slot struct {
-	name  string
-	store atomic.Pointer[source.CheckpointStore]
+	name     string
+	failover bool // standbys keep it, too
+	store    atomic.Pointer[source.CheckpointStore]
 
 	pid     uint32            // of the server's process at the last connection; 0: none yet
 	refused source.Checkpoint // which the server could not go on from; both are of Run
@@ -33,6 +34,9 @@ type slot struct {
 	history     atomic.Pointer[string]
 	fingerprint atomic.Pointer[string]
 }
+
+// failoverVersion is the first whose standbys keep logical slots.
+const failoverVersion = 170000
 
 // slotNames are what PostgreSQL takes for a slot's name.
 var slotNames = regexp.MustCompile("^[a-z0-9_]{1,63}$")
@@ -48,7 +52,13 @@ var boundSlots = []string{"ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'",
 // CheckSlot says whether the named slot of the options may be had.
 func CheckSlot(ctx context.Context, c *feed.Control, o feed.Config) (source.Finding, error) {
 	var bound string
+	version := 0
 	err := c.Do(ctx, func(conn *pgx.Conn) error {
+		const ask = "SELECT current_setting('server_version_num')::int"
+		err := conn.QueryRow(ctx, ask).Scan(&version)
+		if err != nil {
+			return err
+		}
 		return conn.QueryRow(ctx, "SHOW max_slot_wal_keep_size").Scan(&bound)
 	})
 	if feed.SQLState(err) == "42704" { // before PostgreSQL 13
@@ -60,6 +70,10 @@ func CheckSlot(ctx context.Context, c *feed.Control, o feed.Config) (source.Find
 	case !slotNames.MatchString(o.Slot):
 		return source.Finding{Level: source.LevelError, Text: fmt.Sprintf(
 			"%q is not a name of a replication slot: small letters, digits and _", o.Slot)}, nil
+	case o.SlotFailover && version < failoverVersion:
+		return source.Finding{Level: source.LevelError, Text: fmt.Sprintf("feed.failover cannot be"+
+			" had from PostgreSQL %d: standbys keep slots from 17 on", version/10000),
+			Why: "take feed.failover out: after a promotion the feed begins anew"}, nil
 	case bound != "-1" || o.SlotUnbounded:
 		return source.Finding{Text: "max_slot_wal_keep_size is " + bound + ": slot " + o.Slot +
 			" may be taken"}, nil
@@ -83,7 +97,7 @@ func newSlot(ctx context.Context, c *feed.Control, o feed.Config) (*slot, error)
 	if f.Level == source.LevelError {
 		return nil, errors.New(feed.Sentence([]source.Finding{f}))
 	}
-	return &slot{name: o.Slot}, nil
+	return &slot{name: o.Slot, failover: o.SlotFailover}, nil
 }
 
 // A slotState is a slot as the server has it.
@@ -91,6 +105,7 @@ type slotState struct {
 	confirmed feed.LSN
 	active    uint32 // the process that uses it; 0: none
 	usable    bool   // a logical one of this database and of pgoutput, and not lost
+	failover  bool   // standbys keep it, too
 }
 
 // complete returns the checkpoint that the store's copies are complete up to.
@@ -124,9 +139,10 @@ func (s *slot) state(ctx context.Context, c *feed.Control) (*slotState, error) {
 		var got slotState
 		err := conn.QueryRow(ctx, `SELECT coalesce(confirmed_flush_lsn, '0/0')::text,
 			coalesce(active_pid, 0), plugin = 'pgoutput' AND database = current_database()
-				AND coalesce(wal_status, '') <> 'lost' AND confirmed_flush_lsn IS NOT NULL
-			FROM pg_replication_slots WHERE slot_name = $1`, s.name).
-			Scan(&confirmed, &got.active, &got.usable)
+				AND coalesce(wal_status, '') <> 'lost' AND confirmed_flush_lsn IS NOT NULL,
+			coalesce((to_jsonb(s)->>'failover')::bool, false)
+			FROM pg_replication_slots s WHERE slot_name = $1`, s.name).
+			Scan(&confirmed, &got.active, &got.usable, &got.failover)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -193,7 +209,7 @@ func (f *Feed) openSlot(
 ) (name string, err error) {
 	if f.slot == nil {
 		if name, err = feed.RandomName(); err == nil {
-			at.start, err = f.createSlot(ctx, conn, name, " TEMPORARY")
+			at.start, err = f.createSlot(ctx, conn, name+" TEMPORARY", false)
 		}
 		return name, err
 	}
@@ -222,7 +238,7 @@ func (f *Feed) openSlot(
 	if _, can := h.(source.ResumeHandler); can && f.slot.resumable(p, st, end, at.found) {
 		at.start, at.resumed = feed.LSN(p.Pos), &p
 		f.slot.fingerprint.Store(at.found.Digest())
-		return name, nil
+		return name, f.slot.setFailover(ctx, conn, st)
 	}
 	f.Src.Log.Info("the replication slot begins anew", "slot", name, "existed", st != nil)
 	if st != nil {
@@ -231,8 +247,20 @@ func (f *Feed) openSlot(
 			return "", err
 		}
 	}
-	at.start, err = f.createSlot(ctx, conn, name, "")
+	failover := f.slot.failover || st != nil && st.failover
+	at.start, err = f.createSlot(ctx, conn, catalog.QuoteName(name), failover)
 	return name, err
+}
+
+// setFailover has standbys keep a slot, which nobody uses, if the configuration says so.
+// One that somebody else has set so stays as it is.
+func (s *slot) setFailover(ctx context.Context, conn *pgconn.PgConn, st *slotState) error {
+	if !s.failover || st.failover {
+		return nil
+	}
+	_, err := conn.Exec(ctx,
+		"ALTER_REPLICATION_SLOT "+catalog.QuoteName(s.name)+" (FAILOVER true)").ReadAll()
+	return err
 }
 
 // UseCheckpoints implements source.Resumer.

@@ -1,0 +1,53 @@
+package dbtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Replica starts a server that has what s has: it reads the log of s from its beginning,
+// which s must still have, applies it and writes it to a log of its own. It takes no
+// writes until it is promoted.
+func (s *MariaDBServer) Replica(t testing.TB) *MariaDBServer {
+	t.Helper()
+	r := NewMariaDB(t, map[string]string{"server-id": "2", "log-slave-updates": "ON",
+		"read-only": "ON"})
+	host, port, _ := strings.Cut(s.Address(), ":")
+	r.Exec(MariaOrMySQL(
+		fmt.Sprintf("CHANGE MASTER TO MASTER_HOST = '%s', MASTER_PORT = %s, MASTER_USER = 'root',"+
+			" MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos; START SLAVE", host, port),
+		fmt.Sprintf("CHANGE REPLICATION SOURCE TO SOURCE_HOST = '%s', SOURCE_PORT = %s,"+
+			" SOURCE_USER = 'root', SOURCE_CONNECT_RETRY = 1, SOURCE_AUTO_POSITION = 1,"+
+			" GET_SOURCE_PUBLIC_KEY = 1; START REPLICA", host, port)))
+	return r
+}
+
+// AwaitReplica waits until r, a replica of s, has all that is committed on s.
+func (s *MariaDBServer) AwaitReplica(r *MariaDBServer) {
+	s.t.Helper()
+	const most = 30 // seconds
+	wait := "SELECT MASTER_GTID_WAIT('" + s.Exec("SELECT @@gtid_binlog_pos") + "', %d)"
+	if IsMySQL() {
+		wait = "SELECT WAIT_FOR_EXECUTED_GTID_SET('" +
+			strings.ReplaceAll(s.Exec("SELECT @@gtid_executed"), `\n`, "") + "', %d)"
+	}
+	begin := time.Now()
+	if out := r.Exec(fmt.Sprintf(wait, most)); out != "0" {
+		s.t.Fatalf("the replica is not there after %v: %q", time.Since(begin), out)
+	}
+}
+
+// StopReplication makes a replica apply nothing any more.
+func (s *MariaDBServer) StopReplication() {
+	s.t.Helper()
+	s.Exec(MariaOrMySQL("STOP SLAVE", "STOP REPLICA"))
+}
+
+// Promote makes a replica a primary.
+func (s *MariaDBServer) Promote() {
+	s.t.Helper()
+	s.Exec(MariaOrMySQL("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF",
+		"STOP REPLICA; RESET REPLICA ALL; SET GLOBAL read_only = OFF"))
+}
