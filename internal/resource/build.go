@@ -34,13 +34,13 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 	}
 	u.renew = func(f *form, reshaped bool) { s.renew(u, f, reshaped) }
 	var errs []error
-	for _, sp := range specs {
+	plans, failed := u.compileAll(ctx, specs)
+	for i, sp := range specs {
 		f := s.form(u, sp)
 		u.forms = append(u.forms, f)
-		plan, err := u.compile(ctx, &sp)
-		switch {
+		switch err := failed[i]; {
 		case err == nil:
-			s.complete(f, plan)
+			s.complete(f, plans[i])
 		case source.ClassOf(err).Passing():
 			u.log.Warn("resource not compiled yet", "resource", sp.Table.Name, "err", err)
 		default:
@@ -53,6 +53,22 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 	}
 	u.setForms(u.forms)
 	return u, nil
+}
+
+// compileAll makes the plans of resources, each with its own error.
+func (u *upstream) compileAll(ctx context.Context, specs []Spec) ([]source.Plan, []error) {
+	if c, ok := u.source.(source.ManyCompiler); ok {
+		list := make([]*source.Spec, len(specs))
+		for i := range specs {
+			list[i] = specs[i].Table
+		}
+		return c.CompileAll(ctx, list)
+	}
+	plans, errs := make([]source.Plan, len(specs)), make([]error, len(specs))
+	for i := range specs {
+		plans[i], errs[i] = u.compile(ctx, &specs[i])
+	}
+	return plans, errs
 }
 
 // compile makes the plan of a resource.
@@ -150,15 +166,8 @@ func (s *Set) start(u *upstream) {
 func (s *Set) openFeed(u *upstream) error {
 	ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
 	defer cancel()
-	for i, f := range u.forms {
-		if f.plan != nil {
-			continue
-		}
-		plan, err := u.compile(ctx, &f.spec)
-		if err != nil {
-			return err
-		}
-		s.replace(u, i, plan, 0)
+	if err := s.compileRest(ctx, u); err != nil {
+		return err
 	}
 	opened := u.watching()
 	feed, reason, err := u.source.OpenFeed(ctx, u.opts.Mode, opened)
@@ -187,6 +196,28 @@ func (s *Set) openFeed(u *upstream) error {
 	u.loops.Go(func() { s.recompile(u) })
 	u.follow(feed, opened)
 	u.wonders()
+	return nil
+}
+
+// compileRest compiles what is not compiled yet.
+func (s *Set) compileRest(ctx context.Context, u *upstream) error {
+	var rest []int
+	var specs []Spec
+	for i, f := range u.forms {
+		if f.plan == nil {
+			rest, specs = append(rest, i), append(specs, f.spec)
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	plans, errs := u.compileAll(ctx, specs)
+	for i, at := range rest {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		s.replace(u, at, plans[i], 0)
+	}
 	return nil
 }
 

@@ -80,6 +80,13 @@ type Plan interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
+// A ManyCompiler is a Source that compiles many resources by one look at the catalogue,
+// where one for each would take seconds.
+type ManyCompiler interface {
+	// CompileAll is Compile for each of specs: a plan or an error for each.
+	CompileAll(ctx context.Context, specs []*Spec) ([]Plan, []error)
+}
+
 // A Guarded is a Plan that refuses queries which would read many more rows than they find.
 type Guarded interface {
 	// Guard says whether it would refuse a query, by what is known already.

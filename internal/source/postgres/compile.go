@@ -31,14 +31,58 @@ type compiler struct {
 	src *Source
 	ctx context.Context
 
+	known map[string]*table // by the names that mean them; nil: nobody has looked before
+
 	views, procs, results []uint32 // what is read besides tables: see definition
 }
 
 // Compile checks spec against the catalogue and prepares its statements.
 func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, error) {
+	return s.compile(ctx, spec, nil)
+}
+
+// CompileAll implements source.ManyCompiler.
+func (s *Source) CompileAll(ctx context.Context, specs []*source.Spec) ([]source.Plan, []error) {
+	plans, errs := make([]source.Plan, len(specs)), make([]error, len(specs))
+	known, err := s.known(ctx)
+	for i, spec := range specs {
+		if errs[i] = err; err == nil {
+			plans[i], errs[i] = s.compile(ctx, spec, known)
+		}
+	}
+	return plans, errs
+}
+
+// known returns all tables by the names that mean them.
+func (s *Source) known(ctx context.Context) (map[string]*table, error) {
+	tables, _, err := s.tables(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]*table, 2*len(tables))
+	for _, t := range tables {
+		if t.Default {
+			known[t.Name] = t
+		}
+	}
+	for _, t := range tables { // the name with a schema comes first: see lookup
+		known[t.ID()] = t
+	}
+	return known, nil
+}
+
+// compile is Compile with what is known of tables. What fails by that is looked up.
+func (s *Source) compile(
+	ctx context.Context, spec *source.Spec, known map[string]*table,
+) (source.Plan, error) {
 	for try := 0; ; try++ {
-		c := &compiler{src: s, ctx: ctx}
+		c := &compiler{src: s, ctx: ctx, known: known}
 		p, err := c.plan(spec)
+		if err != nil && known != nil {
+			known = nil
+			continue
+		}
+		known = nil
 		if err == nil {
 			// A table may change between the catalogue and the statement.
 			if err = p.prepare(ctx); source.ClassOf(err) == source.Missing && try < 2 {
@@ -106,6 +150,9 @@ func (t *table) tellsOld() bool { return t.identity == "f" && t.kind == catalog.
 
 // lookup returns the table that name means.
 func (c *compiler) lookup(name string) (*table, error) {
+	if t := c.known[name]; t != nil {
+		return t, nil
+	}
 	ctx, cancel := c.src.begin(c.ctx, 1)
 	defer cancel()
 	var oid uint32
