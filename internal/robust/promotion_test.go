@@ -65,8 +65,7 @@ func promoted(lead way, frozen, back bool) func(t *testing.T) string {
 		}
 		goes()
 		standby.Promote()
-		x.state(t, false)
-		opened := x.state(t, true)
+		opened := x.freshAgain(t) // the gate may have closed and opened before anybody looks
 		x.w.stop()
 		url := strings.Replace(d.url, primary, next, 1)
 		d.query, d.exec = func(sql string) string { return dbtest.Psql(t, url, sql) }, newSession(t, url)
