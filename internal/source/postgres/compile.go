@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -43,32 +45,100 @@ func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, e
 
 // CompileAll implements source.ManyCompiler.
 func (s *Source) CompileAll(ctx context.Context, specs []*source.Spec) ([]source.Plan, []error) {
+	var names []string
+	for _, spec := range specs {
+		names = tablesOf(spec, names)
+	}
 	plans, errs := make([]source.Plan, len(specs)), make([]error, len(specs))
-	known, err := s.known(ctx)
+	known, err := s.named(ctx, names)
 	for i, spec := range specs {
-		if errs[i] = err; err == nil {
-			plans[i], errs[i] = s.compile(ctx, spec, known)
+		if err != nil {
+			errs[i] = fmt.Errorf("resource %s: %w", spec.Name, err)
+			continue
 		}
+		plans[i], errs[i] = s.compile(ctx, spec, known)
 	}
 	return plans, errs
 }
 
-// known returns all tables by the names that mean them.
-func (s *Source) known(ctx context.Context) (map[string]*table, error) {
-	tables, _, err := s.tables(ctx, nil)
+// tablesOf adds the names of the tables of spec, and of those within it, to names.
+func tablesOf(spec *source.Spec, names []string) []string {
+	if spec.Table != "" && !slices.Contains(names, spec.Table) {
+		names = append(names, spec.Table)
+	}
+	for i := range spec.Embeds {
+		names = tablesOf(spec.Embeds[i].Spec, names)
+	}
+	return names
+}
+
+// named returns the tables that names mean: those that are there.
+func (s *Source) named(ctx context.Context, names []string) (map[string]*table, error) {
+	if len(names) == 0 { // of queries
+		return nil, nil
+	}
+	oids, err := s.oids(ctx, names)
+	if err != nil {
+		what := names[0]
+		if more := len(names) - 1; more > 0 {
+			what += fmt.Sprintf(" and %d more", more)
+		}
+		return nil, fmt.Errorf("look up table %s: %w", what, err)
+	}
+	if len(oids) == 0 {
+		return nil, nil
+	}
+	tables, _, err := s.tables(ctx, slices.Collect(maps.Values(oids)))
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]*table, 2*len(tables))
+	byOID := make(map[uint32]*table, len(tables))
 	for _, t := range tables {
-		if t.Default {
-			known[t.Name] = t
+		byOID[t.oid] = t
+	}
+	known := make(map[string]*table, len(oids))
+	for name, oid := range oids {
+		if t := byOID[oid]; t != nil {
+			known[name] = t
 		}
 	}
-	for _, t := range tables { // the name with a schema comes first: see lookup
-		known[t.ID()] = t
-	}
 	return known, nil
+}
+
+// sqlNamed finds what names mean: "schema.name", or a name in the default schema. Each way
+// is a join of its own, which needs not compare each name with each table.
+const sqlNamed = `SELECT DISTINCT ON (name) name, oid FROM (
+	SELECT w.name, c.oid, false AS bare FROM unnest($1::text[]) AS w(name)
+		JOIN (SELECT c.oid, c.relkind, n.nspname || '.' || c.relname AS name
+			FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		) AS c ON c.name = w.name AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+	UNION ALL
+	SELECT w.name, c.oid, true FROM unnest($1::text[]) AS w(name)
+		JOIN pg_catalog.pg_class c ON c.relname = w.name AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+			AND n.nspname = pg_catalog.current_schema()) AS found
+	ORDER BY name, bare`
+
+// oids returns the OIDs of the tables that names mean.
+func (s *Source) oids(ctx context.Context, names []string) (map[string]uint32, error) {
+	ctx, cancel := s.begin(ctx, 1)
+	defer cancel()
+	var oids map[string]uint32
+	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		oids = make(map[string]uint32)
+		rows, err := conn.Query(ctx, sqlNamed, names)
+		if err != nil {
+			return err
+		}
+		var name string
+		var oid uint32
+		_, err = pgx.ForEachRow(rows, []any{&name, &oid}, func() error {
+			oids[name] = oid
+			return nil
+		})
+		return err
+	})
+	return oids, err
 }
 
 // compile is Compile with what is known of tables. What fails by that is looked up.
@@ -153,32 +223,12 @@ func (c *compiler) lookup(name string) (*table, error) {
 	if t := c.known[name]; t != nil {
 		return t, nil
 	}
-	ctx, cancel := c.src.begin(c.ctx, 1)
-	defer cancel()
-	var oid uint32
-	err := c.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		oid = 0
-		err := conn.QueryRow(ctx, `SELECT c.oid FROM pg_catalog.pg_class c
-			JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-			WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND (n.nspname || '.' || c.relname = $1
-				OR c.relname = $1 AND n.nspname = pg_catalog.current_schema())
-			ORDER BY c.relname = $1 LIMIT 1`, name).Scan(&oid)
-		if err == pgx.ErrNoRows {
-			return nil
-		}
-		return err
-	})
+	named, err := c.src.named(c.ctx, []string{name})
 	if err != nil {
-		return nil, fmt.Errorf("look up table %s: %w", name, err)
+		return nil, err
 	}
-	if oid != 0 {
-		tables, _, err := c.src.tables(c.ctx, []uint32{oid})
-		if err != nil {
-			return nil, err
-		}
-		if len(tables) == 1 {
-			return tables[0], nil
-		}
+	if t := named[name]; t != nil {
+		return t, nil
 	}
 	tables, _, err := c.src.tables(c.ctx, nil)
 	if err != nil {

@@ -32,7 +32,7 @@ func Tables(ctx context.Context, conn *pgx.Conn, which Which) ([]*Table, error) 
 	condition, args := "true", []any(nil)
 	switch {
 	case which.OIDs != nil:
-		condition, args = "c.oid = ANY($1::oid[])", []any{which.OIDs}
+		condition, args = "c.oid IN (SELECT unnest($1::oid[]))", []any{which.OIDs}
 	case which.Names != nil:
 		condition, args = "n.nspname || '.' || c.relname = ANY($1::text[])", []any{which.Names}
 	}
