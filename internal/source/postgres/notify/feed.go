@@ -141,16 +141,16 @@ func (f *Feed) listen(ctx context.Context) (*listening, error) {
 	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
 		s.queue = append(s.queue, n)
 	}
-	feed.Validate(cfg, f.Src.MayFollow)
+	feed.Validate(cfg, func(origin string, err error) error {
+		s.server.Origin = origin
+		return f.Src.MayFollow(origin, err)
+	})
 	if s.conn, err = pgx.ConnectConfig(ctx, cfg); err != nil {
 		return nil, err
 	}
 	s.server.Address = feed.AddressOf(s.conn.PgConn())
-	if s.server.Origin, err = feed.OriginAt(ctx, s.conn.PgConn()); err == nil {
-		// Its connection of before may lead to another server.
-		err = f.Control.Pin(ctx, s.server)
-	}
-	if err == nil {
+	// Its connection of before may lead to another server.
+	if err = f.Control.Pin(ctx, s.server); err == nil {
 		err = s.begin(ctx)
 	}
 	if err != nil {
