@@ -28,13 +28,11 @@ func (s *MariaDBServer) Replica(t testing.TB) *MariaDBServer {
 func (s *MariaDBServer) AwaitReplica(r *MariaDBServer) {
 	s.t.Helper()
 	const most = 30 // seconds
-	wait := "SELECT MASTER_GTID_WAIT('" + s.Exec("SELECT @@gtid_binlog_pos") + "', %d)"
-	if IsMySQL() {
-		wait = "SELECT WAIT_FOR_EXECUTED_GTID_SET('" +
-			strings.ReplaceAll(s.Exec("SELECT @@gtid_executed"), `\n`, "") + "', %d)"
-	}
+	at := strings.ReplaceAll(s.Exec("SELECT "+MariaOrMySQL("@@gtid_binlog_pos", "@@gtid_executed")),
+		`\n`, "")
+	wait := MariaOrMySQL("MASTER_GTID_WAIT", "WAIT_FOR_EXECUTED_GTID_SET")
 	begin := time.Now()
-	if out := r.Exec(fmt.Sprintf(wait, most)); out != "0" {
+	if out := r.Exec(fmt.Sprintf("SELECT %s('%s', %d)", wait, at, most)); out != "0" {
 		s.t.Fatalf("the replica is not there after %v: %q", time.Since(begin), out)
 	}
 }

@@ -18,12 +18,7 @@ func primaryChanged(lead way, lost bool) func(t *testing.T) string {
 		replica := d.mariadb.Replica(t)
 		d.mariadb.AwaitReplica(replica)
 		primary, next := d.mariadb.Address(), replica.Address()
-		x := &served{o: o, d: d}
-		x.p = serve(t, d.config(setup{url: lead(t, d.url, primary, next), disk: diskFile(t)}))
-		x.p.awaitReady()
-		x.w = d.work(o, x.p, 3)
-		x.more(t, "fresh answers", &o.fresh)
-		_, _, token, _ := x.p.ask("/kv/1", "")
+		x, token := d.servedBy(t, o, lead(t, d.url, primary, next))
 
 		url := strings.Replace(d.url, primary, next, 1)
 		d.query, d.exec = func(sql string) string { return dbtest.MariaDBShell(t, url, sql) },

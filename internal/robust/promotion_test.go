@@ -47,12 +47,7 @@ func promoted(lead way, frozen, back bool) func(t *testing.T) string {
 		d := newPostgres(t, o, map[string]string{"wal_keep_size": "64MB"})
 		standby := d.postgres.Standby(t, nil)
 		primary, next := d.postgres.Address(), standby.Address()
-		x := &served{o: o, d: d}
-		x.p = serve(t, d.config(setup{url: lead(t, d.url, primary, next), disk: diskFile(t)}))
-		x.p.awaitReady()
-		x.w = d.work(o, x.p, 3)
-		x.more(t, "fresh answers", &o.fresh)
-		_, _, token, _ := x.p.ask("/kv/1", "")
+		x, token := d.servedBy(t, o, lead(t, d.url, primary, next))
 
 		x.w.writers() // so that the standby can have everything
 		until(t, x.p.text, "the standby", func() bool {
@@ -96,6 +91,19 @@ func promoted(lead way, frozen, back bool) func(t *testing.T) string {
 		return fmt.Sprintf("fresh %v after the promotion, no answer took more than %v; %s",
 			ms(opened), ms(time.Duration(o.slowest.Load())), x.end(t))
 	}
+}
+
+// servedBy serves a database by a URL that leads to it, under load, and returns the token of
+// an answer.
+func (d *database) servedBy(t *testing.T, o *oracle, url string) (x *served, token string) {
+	t.Helper()
+	x = &served{o: o, d: d}
+	x.p = serve(t, d.config(setup{url: url, disk: diskFile(t)}))
+	x.p.awaitReady()
+	x.w = d.work(o, x.p, 3)
+	x.more(t, "fresh answers", &o.fresh)
+	_, _, token, _ = x.p.ask("/kv/1", "")
+	return x, token
 }
 
 // keepsToHistory asks with a token of a history that has ended: the database answers, and

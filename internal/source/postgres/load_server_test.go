@@ -364,6 +364,22 @@ func TestPostgres_ReadOnlyByAURLThatWantsReadWrite(t *testing.T) {
 	}
 }
 
+// serverAt returns the server that url leads to.
+func serverAt(t *testing.T, url string) (s feed.Server) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	s.Origin, err = feed.OriginAt(t.Context(), conn.PgConn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Address = feed.AddressOf(conn.PgConn())
+	return s
+}
+
 // Of several hosts the pinned server is taken, whichever place it has, and no other.
 func TestPostgres_PinnedToOneOfSeveralHosts(t *testing.T) {
 	first, second := dbtest.NewPostgres(t, nil), dbtest.NewPostgres(t, nil)
@@ -371,17 +387,9 @@ func TestPostgres_PinnedToOneOfSeveralHosts(t *testing.T) {
 	second.Exec(strings.Join(scott, ";"))
 	s := openSource(t, strings.Replace(url, second.Address(),
 		first.Address()+","+second.Address(), 1), Options{})
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	id, err := feed.OriginAt(t.Context(), conn.PgConn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, address := range []string{"", feed.AddressOf(conn.PgConn())} {
-		s.Pin(feed.Server{Origin: id, Address: address})
+	server := serverAt(t, url)
+	for _, address := range []string{"", server.Address} {
+		s.Pin(feed.Server{Origin: server.Origin, Address: address})
 		if err := loadErr(mustCompile(t, s, deptSpec()), "10"); err != nil {
 			t.Errorf("at %q: %v", address, err)
 		}
@@ -397,17 +405,7 @@ func TestPostgres_PinnedToOneCluster(t *testing.T) {
 	if err := loadErr(p, "10"); source.ClassOf(err) != source.Unavailable {
 		t.Errorf("another cluster: %v", err)
 	}
-	url := s.cfg.ConnString()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	id, err := feed.OriginAt(t.Context(), conn.PgConn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Pin(feed.Server{Origin: id})
+	s.Pin(feed.Server{Origin: serverAt(t, s.cfg.ConnString()).Origin})
 	if err := loadErr(p, "10"); err != nil {
 		t.Errorf("the right cluster: %v", err)
 	}
