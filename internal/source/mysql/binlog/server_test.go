@@ -2,8 +2,8 @@ package binlog_test
 
 import (
 	"context"
-	"errors"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"runtime"
