@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -41,8 +42,8 @@ func TestLoop_SharedLinesSayWhatIsSo(t *testing.T) {
 			}
 		}
 	}
-	first := "Date: " + now.UTC().Format(time.RFC1123)
-	first = strings.Replace(first, "UTC", "GMT", 1)
+	date := func(at time.Time) string { return "Date: " + at.UTC().Format(http.TimeFormat) }
+	first := date(now)
 	want("first", false, first, position()+"0.002", "Cache-Control: no-cache")
 	want("protected", true, first, position()+"0.002", "Cache-Control: private, no-cache")
 
@@ -54,8 +55,7 @@ func TestLoop_SharedLinesSayWhatIsSo(t *testing.T) {
 	at.Token.Pos++
 	want("a change later", false, first, position()+"0.003")
 	s.Wake(now.Add(time.Second))
-	want("a second later", false, strings.Replace(first, now.UTC().Format(":05 "),
-		now.Add(time.Second).UTC().Format(":05 "), 1), position()+"0.003")
+	want("a second later", false, date(now.Add(time.Second)), position()+"0.003")
 
 	o := s.live.Options
 	o.CacheControl = "max-age=7"
