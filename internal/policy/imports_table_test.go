@@ -354,7 +354,8 @@ var house = []room{
 		dir:   "internal/source/mysql/binlog",
 		knows: []string{"source/mysql/catalog", "source", "row"},
 		heavy: []string{"github.com/go-mysql-org/go-mysql"},
-		tests: []string{"dbtest", "source/sourcetest", "source/mysql"},
+		tests: []string{"dbtest", "source/sourcetest", "source/mysql",
+			"github.com/pingcap/tidb/pkg/parser"},
 	},
 	{
 		dir:   "internal/source/mysql/catalog",

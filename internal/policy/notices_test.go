@@ -110,12 +110,14 @@ func copied(of map[string][]string) error {
 	})
 }
 
-// linked returns the modules in the program and where their files are.
+// linked returns the modules in the program and where their files are. What a directory of
+// ours stands in for, and the client, are ours.
 func linked() (map[string]string, error) {
 	dirs := make(map[string]string)
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		cmd := exec.Command("go", "list", "-deps", "-f",
-			"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/hotrow")
+			"{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}",
+			"./cmd/hotrow")
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
 		out, err := cmd.Output()
@@ -124,7 +126,7 @@ func linked() (map[string]string, error) {
 		}
 		for line := range strings.Lines(string(out)) {
 			name, dir, found := strings.Cut(strings.TrimSpace(line), "\t")
-			if found && !strings.HasPrefix(name, module) { // the client's is ours
+			if found {
 				dirs[name] = dir
 			}
 		}

@@ -1,0 +1,3 @@
+module github.com/pingcap/tidb/pkg/parser
+
+go 1.26.0
