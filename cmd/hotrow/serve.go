@@ -370,7 +370,8 @@ func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 // starting reports whether the tables of a TARGET are not known yet.
 func (s *server) starting() bool { return !s.discovered.Load() }
 
-// discover waits for the database of a TARGET and serves its tables.
+// discover waits for the database of a TARGET and serves its tables. It fails where no
+// wait helps: whoever has typed the URL is there to mend it.
 func (s *server) discover(ctx context.Context, failed chan<- error) {
 	wait := 50 * time.Millisecond
 	for told := false; ; {
@@ -385,13 +386,17 @@ func (s *server) discover(ctx context.Context, failed chan<- error) {
 		if ctx.Err() != nil {
 			return
 		}
+		if e := source.LastingOf(err); e != nil {
+			failed <- fmt.Errorf("%v: %w; %s", s.cfg().Sources["main"].URL, e, e.Hint)
+			return
+		}
 		if !source.ClassOf(err).Passing() {
 			failed <- err
 			return
 		}
 		if !told {
 			log := s.log.With(reachHint(err)...)
-			source.LogRetry(log, "database not reached, trying again", err)
+			log.Warn("database not reached, trying again", "err", err)
 			told = true
 		}
 		select {
@@ -405,8 +410,7 @@ func (s *server) discover(ctx context.Context, failed chan<- error) {
 
 // reachHint says what mends a database that cannot be reached, where the error does not.
 func reachHint(err error) []any {
-	var e *source.Error
-	if errors.As(err, &e) && e.Lasting {
+	if source.LastingOf(err) != nil {
 		return nil
 	}
 	return []any{"hint", "check the host, the port, and that the database runs"}

@@ -26,12 +26,20 @@ type Error struct {
 // LogRetry logs the error of something that will be tried again; what says so. One that no
 // try mends, such as a wrong password, is an error and comes first.
 func LogRetry(log *slog.Logger, what string, err error) {
-	var e *Error
-	if errors.As(err, &e) && e.Lasting {
+	if e := LastingOf(err); e != nil {
 		log.Error(e.Message, "hint", e.Hint, "what", what, "err", err)
 		return
 	}
 	log.Warn(what, "err", err)
+}
+
+// LastingOf returns the Error within err that no other try mends, or nil.
+func LastingOf(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) && e.Lasting {
+		return e
+	}
+	return nil
 }
 
 // Class sorts errors by what they mean to the caller.

@@ -269,11 +269,17 @@ func connectError(err error) error {
 		}
 	}
 	if errors.Is(err, driver.ErrNoTLS) {
+		e.Lasting = true
 		e.Hint = "a server on another machine must speak TLS and prove its name;" +
 			" ssl-mode=disabled in the URL connects without"
 	}
 	return e
 }
+
+const (
+	passwordExpired = "the password has expired: ALTER USER ... IDENTIFIED BY '...'"
+	accountLocked   = "the account is locked: ALTER USER ... ACCOUNT UNLOCK"
+)
 
 // lastingHints are for the errors of a connection that no other try mends.
 var lastingHints = map[uint16]string{
@@ -283,6 +289,11 @@ var lastingHints = map[uint16]string{
 	1129: "the server has blocked this host after errors: FLUSH HOSTS lets it in again",
 	1130: "the server accepts no connection from this host: CREATE USER 'name'@'host'",
 	1698: "check the user and the password: MYSQL_PWD or the URL",
+	1820: passwordExpired,
+	1862: passwordExpired,
+	3118: accountLocked, // MySQL
+	3159: "the server takes TLS only: ssl-mode=required in the URL",
+	4151: accountLocked, // MariaDB
 }
 
 // interrupted reports whether err is the end of a context or of a deadline.

@@ -146,6 +146,7 @@ func connectError(err error, connect *pgconn.ConnectError) error {
 		e.Lasting, e.Hint, e.Message = true, hint, pg.Message
 	}
 	if strings.Contains(e.Message, "refused TLS") {
+		e.Lasting = true
 		e.Hint = "a server on another machine must speak TLS and prove its name;" +
 			" sslmode=disable in the URL connects without"
 	}
@@ -161,6 +162,9 @@ var lastingHints = map[string]string{
 	"28P01": "check the user and the password: PGPASSWORD, ~/.pgpass or the URL",
 	"3D000": "check the name of the database in the URL",
 	"42501": "GRANT CONNECT ON DATABASE ... TO the user",
+	"42704": "check the parameters of the URL",
+	"22023": "check the parameters of the URL",
+	"55000": "check the name of the database; ALTER DATABASE ... ALLOW_CONNECTIONS true",
 }
 
 // behindPooler is what an error of PgBouncer means, which does not know a session's
