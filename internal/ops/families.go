@@ -1,7 +1,5 @@
 package ops
 
-import "github.com/prometheus/client_golang/prometheus"
-
 // A family is one metric. Names, types and labels are a promise to those who
 // have dashboards (TestMetrics_NamesAreFrozen).
 type family struct {
@@ -18,6 +16,9 @@ const (
 	gauge
 	histogram
 )
+
+// String returns the kind as the text format names it.
+func (k kind) String() string { return [...]string{"counter", "gauge", "histogram"}[k] }
 
 // metricID is the index of a family.
 type metricID int
@@ -301,9 +302,4 @@ func diskFamilies() map[metricID]family {
 		diskFileBytes: {"disk_file_bytes", gauge, []string{"state"},
 			"Bytes of the file's pages: used or free."},
 	}
-}
-
-// desc returns the family as the library describes it.
-func (f *family) desc() *prometheus.Desc {
-	return prometheus.NewDesc("hotrow_"+f.name, f.help, f.labels, nil)
 }

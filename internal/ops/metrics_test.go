@@ -1,15 +1,23 @@
 package ops
 
 import (
+	"compress/gzip"
+	"io"
+	"maps"
+	"math"
 	"net/http/httptest"
+	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // frozen are the names, types and labels that dashboards and alerts rely on. A
@@ -127,28 +135,27 @@ func everything() Snapshot {
 	}
 }
 
-func collectorOf(s Snapshot) *collector {
-	return newCollector(Options{
-		Version: "1.0.0", Commit: "abc", Stats: func() Snapshot { return s },
-	})
-}
-
-func registryOf(t *testing.T, s Snapshot) *prometheus.Registry {
+// gathered returns the families of a scrape as Prometheus' own library reads them, and
+// fails where one has a series twice, as Prometheus does.
+func gathered(t *testing.T, s Snapshot) []*dto.MetricFamily {
 	t.Helper()
-	r := prometheus.NewPedanticRegistry() // compares what is described with what comes
-	if err := r.Register(collectorOf(s)); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func TestMetrics_NamesAreFrozen(t *testing.T) {
-	all, err := registryOf(t, everything()).Gather()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	all, err := parser.TextToMetricFamilies(strings.NewReader(body(t, s, "")))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var ours []*dto.MetricFamily
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if strings.HasPrefix(name, "hotrow_") {
+			ours = append(ours, all[name])
+		}
+	}
+	return ours
+}
+
+func TestMetrics_NamesAreFrozen(t *testing.T) {
 	var got []string
-	for _, f := range all {
+	for _, f := range gathered(t, everything()) {
 		var labels []string
 		for _, l := range f.GetMetric()[0].GetLabel() {
 			labels = append(labels, l.GetName())
@@ -162,12 +169,29 @@ func TestMetrics_NamesAreFrozen(t *testing.T) {
 	}
 }
 
-func TestMetrics_PassLint(t *testing.T) {
-	all, err := registryOf(t, everything()).Gather()
-	if err != nil {
-		t.Fatal(err)
+// Every sample has the labels of its family, in every place that makes one.
+func TestMetrics_HaveTheLabelsOfTheirFamilies(t *testing.T) {
+	all := families()
+	byName := make(map[string][]string)
+	for _, f := range all {
+		byName["hotrow_"+f.name] = slices.Sorted(slices.Values(f.labels))
 	}
-	problems, err := promlint.NewWithMetricFamilies(all).Lint()
+	for _, f := range gathered(t, everything()) {
+		for _, m := range f.GetMetric() {
+			got := []string(nil)
+			for _, l := range m.GetLabel() {
+				got = append(got, l.GetName())
+			}
+			if !slices.Equal(got, byName[f.GetName()]) {
+				t.Errorf("%s has the labels %v, want %v", f.GetName(), got, byName[f.GetName()])
+			}
+		}
+	}
+}
+
+func TestMetrics_PassLint(t *testing.T) {
+	problems, err := promlint.New(strings.NewReader(strings.Join(
+		ourLines(body(t, everything(), ""), true), ""))).Lint()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,22 +200,118 @@ func TestMetrics_PassLint(t *testing.T) {
 	}
 }
 
-// scrape returns the lines of hotrow's own metrics, without comments.
-func scrape(t *testing.T, s Snapshot) string {
+// The metrics of the runtime and of the process have the names that Prometheus' library
+// gives them, which dashboards know.
+func TestMetrics_HaveThoseOfTheProcess(t *testing.T) {
+	got := body(t, Snapshot{}, "")
+	want := []string{
+		"go_goroutines", "go_threads", "go_info", "go_gc_duration_seconds",
+		"go_memstats_alloc_bytes", "go_memstats_heap_inuse_bytes", "go_memstats_sys_bytes",
+	}
+	if runtime.GOOS == "linux" {
+		want = append(want, "process_cpu_seconds_total", "process_resident_memory_bytes",
+			"process_virtual_memory_bytes", "process_start_time_seconds", "process_open_fds",
+			"process_max_fds")
+	}
+	for _, name := range want {
+		if !strings.Contains(got, "\n# TYPE "+name+" ") {
+			t.Errorf("no %s in\n%s", name, got)
+		}
+	}
+}
+
+func TestMetrics_AreCompressedForWhoTakesThat(t *testing.T) {
+	for accept, packed := range map[string]bool{
+		"": false, "gzip": true, "deflate, gzip;q=0.5": true, "gzip;q=0": false, "br": false,
+		"GZIP": true, "gzip;q=x": false, "zstd, gzip;q=0.000": false,
+	} {
+		w := answer(t, everything(), accept)
+		if got := w.Header().Get("Content-Encoding") == "gzip"; got != packed {
+			t.Errorf("Accept-Encoding %q: compressed %v, want %v", accept, got, packed)
+		}
+		if got := body(t, everything(), accept); !strings.Contains(got, "hotrow_disk_up 1\n") {
+			t.Errorf("Accept-Encoding %q: no hotrow_disk_up 1 in\n%s", accept, got)
+		}
+	}
+}
+
+// answer returns the answer to a scrape.
+func answer(t *testing.T, s Snapshot, accept string) *httptest.ResponseRecorder {
 	t.Helper()
-	w := httptest.NewRecorder()
+	w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/metrics", nil)
+	if accept != "" {
+		r.Header.Set("Accept-Encoding", accept)
+	}
 	newMetrics(Options{Version: "1.0.0", Commit: "abc", Stats: func() Snapshot { return s }}).
-		ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		ServeHTTP(w, r)
 	if w.Code != 200 {
 		t.Fatalf("GET /metrics = %d %s", w.Code, w.Body)
 	}
-	var lines []string
-	for line := range strings.Lines(w.Body.String()) {
-		if strings.HasPrefix(line, "hotrow_") {
+	return w
+}
+
+// body returns the text of a scrape.
+func body(t *testing.T, s Snapshot, accept string) string {
+	t.Helper()
+	w := answer(t, s, accept)
+	if w.Header().Get("Content-Encoding") == "" {
+		return w.Body.String()
+	}
+	z, err := gzip.NewReader(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// ourLines returns the lines of hotrow's own metrics, with comments or without.
+func ourLines(text string, comments bool) (lines []string) {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "hotrow_") || comments && strings.Contains(line, " hotrow_") {
 			lines = append(lines, line)
 		}
 	}
-	return strings.Join(lines, "")
+	return lines
+}
+
+// scrape returns the lines of hotrow's own metrics, without comments.
+func scrape(t *testing.T, s Snapshot) string {
+	t.Helper()
+	return strings.Join(ourLines(body(t, s, ""), false), "")
+}
+
+// A name of a table may hold any bytes.
+func FuzzMetrics_LabelsAreReadBack(f *testing.F) {
+	for _, s := range []string{"", "a\"b", `a\`, "a\nb", "\xff", "\u00e9", "{le=\"1\"} 3\n", "\r"} {
+		f.Add(s, 1.5)
+	}
+	f.Add("a", math.Inf(1))
+	f.Fuzz(func(t *testing.T, name string, sum float64) {
+		s := Snapshot{Queries: []Queries{{Source: name, Op: "load", Duration: Histogram{Sum: sum,
+			Bounds: []float64{0.001}, Counts: []uint64{1, 2}}}}}
+		for _, f := range gathered(t, s) {
+			if f.GetName() != "hotrow_db_query_duration_seconds" {
+				continue
+			}
+			m := f.GetMetric()[0]
+			got, want := m.GetLabel()[1].GetValue(), strings.ToValidUTF8(name, "\uFFFD")
+			if len(f.GetMetric()) != 1 || got != want {
+				t.Errorf("the source %q is read as %q of %d", want, got, len(f.GetMetric()))
+			}
+			h := m.GetHistogram()
+			if v := h.GetSampleSum(); v != sum && !(math.IsNaN(v) && math.IsNaN(sum)) {
+				t.Errorf("the sum %v is read as %v", sum, v)
+			}
+			if b := h.GetBucket(); h.GetSampleCount() != 3 || len(b) != 2 ||
+				b[0].GetCumulativeCount() != 1 || b[1].GetCumulativeCount() != 3 {
+				t.Errorf("buckets of 1 and 2 are read as %v", h)
+			}
+		}
+	})
 }
 
 func TestMetrics_HaveTheValues(t *testing.T) {

@@ -107,11 +107,10 @@ var house = []room{
 	},
 	{
 		dir:   "internal/ops",
-		knows: []string{},
-		heavy: []string{
-			"github.com/prometheus/client_golang", "github.com/prometheus/client_model",
-		},
-		tests: []string{"dbtest", "source/sqlite", "row"},
+		knows: []string{"httprule"},
+		heavy: []string{"github.com/VictoriaMetrics/metrics"},
+		tests: []string{"dbtest", "source/sqlite", "row", "github.com/prometheus/client_golang",
+			"github.com/prometheus/client_model", "github.com/prometheus/common"},
 	},
 	{
 		dir:   "internal/load",
