@@ -108,6 +108,9 @@ func (c *checkCmd) resource(
 // does not keep.
 func coarse(cfg *config.Config, plan source.Plan, s *config.ResourceSpec) []source.Finding {
 	var out []source.Finding
+	if paths := resource.Paths(plan); paths != nil {
+		return coarsePaths(cfg, s, paths)
+	}
 	tables := resource.Tracked(plan)
 	if cfg.Cache.Disk.Path != "" && s.Memory && s.TTL == 0 && len(tables) > 0 {
 		out = append(out, source.Finding{Level: source.LevelWarning,
@@ -125,6 +128,34 @@ func coarse(cfg *config.Config, plan source.Plan, s *config.ResourceSpec) []sour
 					" names %s", d.Table, s.Name, strings.Join(want.Columns, ", ")),
 				Why: "texts that are equal there and spelled differently name one document: a" +
 					" column whose texts are only equal to themselves would drop one"})
+		}
+	}
+	return out
+}
+
+// coarsePaths is coarse of documents that depend on rows by paths.
+func coarsePaths(
+	cfg *config.Config, s *config.ResourceSpec, paths []source.Path,
+) (out []source.Finding) {
+	if cfg.Cache.Disk.Path != "" && s.Memory && s.TTL == 0 {
+		out = append(out, source.Finding{Level: source.LevelInfo,
+			Text: fmt.Sprintf("documents of %s are not kept on disk", s.Name),
+			Why:  "depends names a path: which of them depend on a row only memory knows"})
+	}
+	for _, path := range paths {
+		for i, step := range path.Steps {
+			if step.Named || len(step.On) == 0 {
+				continue
+			}
+			var behind []string
+			for _, s := range path.Steps[i:] {
+				behind = append(behind, s.Table)
+			}
+			out = append(out, source.Finding{Level: source.LevelWarning,
+				Text: fmt.Sprintf("every change of %s has all documents of %s read again, although"+
+					" depends names %s", strings.Join(behind, " and "), s.Name, path.Text),
+				Why: step.Why})
+			break
 		}
 	}
 	return out

@@ -256,8 +256,13 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 	if w := r.Warm; w.Asked {
 		warm = &ops.Warm{Running: w.Running, Keys: w.Keys, Rounds: w.Rounds}
 	}
+	var paths *ops.Paths
+	if r.Paths {
+		paths = &ops.Paths{Coarse: r.Over}
+	}
 	return ops.Resource{
-		Name: r.Name, Cacheability: kept, Lookups: lookups, Warm: warm, Bypass: r.Bypassed,
+		Paths: paths,
+		Name:  r.Name, Cacheability: kept, Lookups: lookups, Warm: warm, Bypass: r.Bypassed,
 		Watchers: r.Watchers,
 		Fills: ops.Fills{
 			Stored: r.Stored, Discarded: r.Discarded, Collapsed: r.Collapsed, Error: r.Errors,

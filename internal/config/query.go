@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
 )
 
 // query checks the text of a query and its parameters. What the tables and
@@ -60,8 +61,10 @@ func (v *validator) depends(at string, r *Resource) {
 	for i, d := range r.Depends {
 		here := fmt.Sprintf("%s.depends[%d]", at, i)
 		switch {
+		case d.Path != "":
+			v.path(here, r, &d)
 		case d.Table == "" && !v.c.isSet(here+".table"):
-			v.addf(here, "needs table")
+			v.addf(here, "needs table, or path")
 		case len(d.Key) == 0 && d.Via == "" && !v.c.isSet(here+".key") && !v.c.isSet(here+".via"):
 			v.addf(here, "needs key: the columns of the table that make the document's key, "+
 				"or via: table")
@@ -72,6 +75,20 @@ func (v *validator) depends(at string, r *Resource) {
 				columns(len(d.Key)), len(r.Key))
 		}
 		v.distinct(here+".key", d.Key)
+	}
+}
+
+// path checks a path of tables to the key.
+func (v *validator) path(at string, r *Resource, d *Depend) {
+	if d.Table != "" || d.Via != "" || len(d.Key) > 0 {
+		v.addf(at, "path says all of it: remove table, key and via")
+	}
+	p, err := source.ParsePath(d.Path)
+	if err == nil && len(r.Key) > 0 {
+		_, _, err = p.Ends(r.Key)
+	}
+	if err != nil {
+		v.addf(at+".path", "%v", err)
 	}
 }
 

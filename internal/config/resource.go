@@ -82,9 +82,12 @@ type Embed struct {
 
 // A Depend names a table whose rows feed the documents of a query.
 type Depend struct {
-	Table string   `yaml:"table"`
+	Table string   `yaml:"table,omitempty"`
 	Key   []string `yaml:"key,omitempty" one:"true"`
 	Via   string   `yaml:"via,omitempty" oneof:"table"`
+
+	// Path leads from rows to documents over several tables: see source.ParsePath.
+	Path string `yaml:"path,omitempty"`
 }
 
 // Lists bounds lists of documents.

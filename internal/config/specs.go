@@ -100,7 +100,14 @@ func (c *Config) spec(name string, r *Resource) (*source.Spec, error) {
 		}
 	}
 	for _, d := range r.Depends {
-		s.Depends = append(s.Depends, source.Dep{Table: d.Table, Columns: d.Key})
+		dep := source.Dep{Table: d.Table, Columns: d.Key}
+		if d.Path != "" {
+			var err error
+			if dep.Path, err = source.ParsePath(d.Path); err != nil {
+				return nil, fmt.Errorf("resources.%s.depends: %w", name, err)
+			}
+		}
+		s.Depends = append(s.Depends, dep)
 	}
 	for _, member := range sortedKeys(r.Embed) {
 		e := r.Embed[member]

@@ -44,9 +44,13 @@ func (d *deps) add(c *Class, c0 uint64) {
 	if !named {
 		return
 	}
-	if s := c.Template.slot(c.Key); !slices.Contains(d.slots, s) {
-		d.slots = append(d.slots, s)
-	}
+	d.slots = append(d.slots, c.Template.slot(c.Key))
+}
+
+// once leaves each slot once.
+func (d *deps) once() {
+	slices.Sort(d.slots)
+	d.slots = slices.Clip(slices.Compact(d.slots))
 }
 
 func (d *deps) addTable(t *Table, any bool) {

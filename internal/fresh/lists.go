@@ -68,6 +68,7 @@ func (s *Space) leaseList(k row.Key, f row.Format, q *Question) *Lease {
 	for _, t := range q.Read {
 		ll.read.addTable(t, true)
 	}
+	ll.read.once()
 	l.list = ll
 	l.settled = l.storable && w.look(&ll.read, ll.c0) == still
 	if !l.settled {
@@ -119,5 +120,6 @@ func (s *Space) copied(l *Lease, doc *row.Document, found []Class) *Copy {
 	for i := range found {
 		c.deps.add(&found[i], c.c0)
 	}
+	c.deps.once()
 	return c
 }

@@ -120,7 +120,15 @@ func rowScenarios() []wordScenario {
 		}
 		return changed, []wordClass{user("1")}
 	}
+	// Who is blind has read rows that nobody names: one of them goes to Bob.
+	blind := byAuthor
+	blind.blind = true
+	unseen := wordQuery{classes: []wordClass{ofAda, {0, "author", Unseen}},
+		read: func(v txs) (string, []wordClass) { return told(v, 0), nil }}
 	return []wordScenario{
+		{name: "old class not known to who is blind", query: unseen,
+			txs:       []wordTx{change(cells{"id": "2"}, cells{"id": "2", "author": "bob"})},
+			templates: []wordTemplate{blind}, readers: oneAndLast()},
 		{name: "old class not known", query: window,
 			txs:       []wordTx{change(cells{"id": "2"}, cells{"id": "2", "author": "bob"})},
 			templates: []wordTemplate{forgets, byID}, readers: oneAndLast()},

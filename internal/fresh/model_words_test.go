@@ -72,6 +72,7 @@ type wordTemplate struct {
 	table             int
 	column            string
 	identity, forgets bool
+	blind             bool
 	later, removed    bool // registered, or removed, while others go on
 }
 
@@ -255,7 +256,7 @@ func (w *wordWorld) register(i int) {
 	t := &w.sc.templates[i]
 	w.registered[i] = true
 	w.known[i] = w.tables[t.table].Register(&Template{Columns: []string{t.column},
-		Identity: t.identity, Forgets: t.forgets})
+		Identity: t.identity, Forgets: t.forgets, Blind: t.blind})
 }
 
 // quieten finds the words that are not both moved and looked at: what is done to them

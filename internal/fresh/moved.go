@@ -14,8 +14,8 @@ type Values func(tm *Template) (key string, ok bool)
 
 // Row says that a row of t has changed: what its columns were, and are. nil: there was
 // no row, or is none. What is not known of the old row is not moved: whoever reads t
-// names the rows that it has read (Template.Identity). What is not known of the new row
-// moves the whole.
+// names the rows that it has read (Template.Identity), or the class Unseen (Template.Blind).
+// What is not known of the new row moves the whole.
 //
 // It is called under the same lock as Register, and m is given to Apply or Hold
 // before that is released: its classes are those of the templates of now.
@@ -33,6 +33,8 @@ func (m *Moved) Row(t *Table, old, new Values) {
 			switch {
 			case ok:
 				m.slots = append(m.slots, tm.slot(key))
+			case tm.Blind:
+				m.slots = append(m.slots, tm.slot(Unseen))
 			case tm.Identity || !tm.Forgets:
 				m.Whole(t)
 				return

@@ -26,6 +26,11 @@ type Template struct {
 	// it has read, the one past its limit included if it tells of that.
 	Forgets bool
 
+	// Blind says that the feed may not know the old values of the columns, and that who
+	// depends on classes cannot name the rows that it has read. Such a change moves the
+	// class Unseen, which they name besides.
+	Blind bool
+
 	// Used is the caller's: when it was of use last.
 	Used atomic.Int64
 
@@ -35,6 +40,10 @@ type Template struct {
 }
 
 const never = math.MaxUint64
+
+// Unseen is the class, of a template that is Blind, of the rows of which nobody knows what
+// they were. A row whose values have this text shares it, which costs a load.
+const Unseen = "\x02"
 
 // A cohort is what was marked between two registrations. The templates that wait for it
 // count when it, and each cohort before it, is empty.

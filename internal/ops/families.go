@@ -29,6 +29,7 @@ const (
 	requestDuration
 	cacheLookups
 	cacheFills
+	cacheCoarse
 	cacheInvalidations
 	cacheEntries
 	cacheBytes
@@ -115,6 +116,10 @@ const listsHelp = "Requests for lists: hit, or why memory had no answer: absent,
 	"once, too_large and discarded (a change came): lists that were read and not kept; " +
 	"unchanged: lists read again and found as they were."
 
+const coarseHelp = "Documents stored whose paths led to too many rows to tell these apart."
+
+const fillsHelp = "Loads after a miss. discarded: a change arrived during the load."
+
 const listTemplatesHelp = "Sets of columns by whose values lists are told apart."
 
 // families returns every metric of ours.
@@ -132,8 +137,8 @@ func families() [numMetrics]family {
 				"wake-up, not for each request."},
 		cacheLookups: {"cache_lookups_total", counter, []string{resource, "tier", "result"},
 			"Look-ups in a tier: hit, miss, stale or negative (the key is known to have no row)."},
-		cacheFills: {"cache_fills_total", counter, []string{resource, "result"},
-			"Loads after a miss. discarded: a change arrived during the load."},
+		cacheFills:  {"cache_fills_total", counter, []string{resource, "result"}, fillsHelp},
+		cacheCoarse: {"cache_coarse_total", counter, []string{resource}, coarseHelp},
 		cacheInvalidations: {"cache_invalidations_total", counter, []string{resource, "origin"},
 			"Documents dropped, by origin: the feed, a write, the operator or a gap of the feed."},
 		cacheEntries: {"cache_entries", gauge, tier, "Documents held, absences included."},

@@ -133,6 +133,7 @@ type Resource struct {
 	Warm          *Warm         `json:"warm,omitempty"`
 	Memory        []Share       `json:"memory,omitempty"` // by representation
 	Lists         Lists         `json:"lists"`
+	Paths         *Paths        `json:"paths,omitempty"` // nil: it has none
 }
 
 // Lists are requests for lists, by what memory had, and those that were not kept.
@@ -148,6 +149,11 @@ type Lists struct {
 
 	Discarded uint64 `json:"discarded"` // not kept: a change came while it was read
 	Unchanged uint64 `json:"unchanged"` // read again, and found as they were
+}
+
+// Paths are about documents that depend on rows by paths of tables.
+type Paths struct {
+	Coarse uint64 `json:"coarse"` // stored, and depend on all rows: the paths led to too many
 }
 
 // A Share is what a resource takes of the memory in one representation.

@@ -104,6 +104,7 @@ func (s *Set) complete(f *form, plan source.Plan) {
 		bounded.MaxLimit = f.spec.MaxLimit
 		f.table = query.NewTable(bounded)
 	}
+	f.keepByPaths(s.lists)
 	f.tracked = len(Tracked(plan)) > 0
 	f.space = f.src.domain.NewSpace(f.drop, f.agree, f.tracked)
 	f.definition = f.src.domain.NewTable()
@@ -273,7 +274,8 @@ func alike(a, b source.Plan) bool {
 	return reflect.DeepEqual(a.Shape(), b.Shape()) &&
 		reflect.DeepEqual(a.KeyType(), b.KeyType()) &&
 		reflect.DeepEqual(a.Deps(), b.Deps()) && reflect.DeepEqual(a.SQL(), b.SQL()) &&
-		reflect.DeepEqual(a.Table(), b.Table()) && reflect.DeepEqual(foreign(a), foreign(b))
+		reflect.DeepEqual(a.Table(), b.Table()) && reflect.DeepEqual(foreign(a), foreign(b)) &&
+		reflect.DeepEqual(Paths(a), Paths(b))
 }
 
 // foreign returns the foreign keys of a plan's table.

@@ -43,11 +43,14 @@ func (c *changes) begin(now time.Time) {
 }
 
 // note remembers what a transaction has touched.
-func (c *changes) note(bySpace map[*fresh.Space]*form, touches []fresh.Touch, by Token) {
+func (c *changes) note(bySpace map[*fresh.Space]*form, a *applied, by Token) {
 	if c.places == nil {
 		c.places = make([]change, changesKept)
 	}
-	now := time.Now()
+	now, touches := time.Now(), a.touches
+	for _, f := range a.told {
+		c.whole[f.space] = change{at: now, by: by}
+	}
 	for i := range touches {
 		f := bySpace[touches[i].Space]
 		if f == nil {

@@ -54,7 +54,7 @@ func TestLastChange_WhatIsForgottenIsNotDenied(t *testing.T) {
 	for i := range 4 * changesKept {
 		keys = append(keys, row.Key(strconv.Itoa(i)))
 	}
-	c.note(bySpace, []fresh.Touch{{Space: f.space, Keys: keys}}, Token{})
+	c.note(bySpace, &applied{touches: []fresh.Touch{{Space: f.space, Keys: keys}}}, Token{})
 	known := 0
 	for _, k := range keys {
 		switch l := c.last(f, k); {
@@ -67,7 +67,7 @@ func TestLastChange_WhatIsForgottenIsNotDenied(t *testing.T) {
 	if known < changesKept/2 || known > changesKept {
 		t.Errorf("of %d changes %d are known, want about %d", len(keys), known, changesKept)
 	}
-	c.note(bySpace, []fresh.Touch{{Space: f.space, Whole: true}}, Token{})
+	c.note(bySpace, &applied{touches: []fresh.Touch{{Space: f.space, Whole: true}}}, Token{})
 	if l := c.last(f, keys[0]); !l.Whole || l.At.IsZero() {
 		t.Errorf("after a change of the whole table: %+v", l)
 	}

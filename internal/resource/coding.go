@@ -62,6 +62,13 @@ func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 
 	// Slow path: once for each document and coding.
 	f := r.form.Load()
+	if f.paths != nil {
+		slot := f.kept.get(listKey{f.number, doc.Format(), string(key)})
+		if slot != nil {
+			f.copier.ask(copyJob{listKeeper{f.kept, slot}, tier.Ref{}, doc, c})
+		}
+		return
+	}
 	keeper, ok := f.memory.(tier.CopyKeeper)
 	if !ok {
 		return

@@ -25,6 +25,11 @@ func (f *form) keepOnDisk(d *tier.Disk) {
 	if d == nil || f.memory == nil || f.spec.TTL > 0 || f.wide {
 		return
 	}
+	if f.paths != nil {
+		f.src.log.Warn("documents are not kept on disk: which of them depend on a row only memory"+
+			" knows", "resource", f.r.name, "why", "depends names a path")
+		return
+	}
 	if f.tracked {
 		f.src.log.Warn("documents are not kept on disk: the feed may not tell which of them a row"+
 			" was part of", "resource", f.r.name, "tables", Tracked(f.plan),

@@ -131,7 +131,8 @@ func (c *embedClass) add(u *upstream, d *listDeps, q *query.Query) bool {
 	}
 	r := c.form.root
 	identity := !r.knows && slices.Equal(c.columns, r.key)
-	tm := u.template(r.table, c.columns, nil, !r.knows, identity)
+	tm := u.template(r.table, &fresh.Template{Columns: c.columns, Forgets: !r.knows,
+		Identity: identity})
 	if tm == nil || !slices.Equal(tm.Columns, c.columns) {
 		return false
 	}

@@ -30,7 +30,8 @@ func (f *form) explainClasses(e *ListExplanation, ask *ListAsk) {
 	}
 	for _, c := range ask.Query.Classes() {
 		class := ListClass{Columns: c.Columns, Values: cellsOf(c.Columns, c.Values)}
-		tm, exact := r.table.find(c.Columns, c.Folded, !r.knows)
+		tm, exact := r.table.find(&fresh.Template{Columns: c.Columns, Folded: c.Folded,
+			Forgets: !r.knows})
 		if tm != nil {
 			class.By, class.Counts = tm.Columns, tm.Counts()
 		}

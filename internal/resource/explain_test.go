@@ -192,7 +192,7 @@ func TestExplain_Classes(t *testing.T) {
 	}
 	u := h.resource("emp").form.Load().src
 	for _, c := range many {
-		u.template(table, []string{c}, nil, false, false)
+		u.template(table, &fresh.Template{Columns: []string{c}})
 	}
 	e = h.explains("emp", "sal=eq.1", ListAbsent)
 	if !strings.Contains(e.Coarse, "16 sets of columns") {

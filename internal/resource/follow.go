@@ -56,6 +56,7 @@ type follower struct {
 type applied struct {
 	tx      *source.Tx
 	touches []fresh.Touch
+	told    []*form // that depend on it by paths
 }
 
 // follow runs the feed until the upstream is closed.
@@ -342,6 +343,7 @@ func (f *follower) Apply(tx *source.Tx) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	a := &applied{tx: tx, touches: f.u.touches(tx)}
+	a.told = f.u.toldOf(nil, tx.Changes, tx.Tables)
 	var ref any
 	if tx.ID != 0 {
 		ref = a
@@ -353,7 +355,7 @@ func (f *follower) Apply(tx *source.Tx) {
 		f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
 		f.u.tellChanged(a.touches)
 	}
-	f.u.changes.note(f.u.bySpace, a.touches, f.u.token(f.u.domain.Applied()))
+	f.u.changes.note(f.u.bySpace, a, f.u.token(f.u.domain.Applied()))
 	if ref == nil {
 		announceTo(a, f.u, f.u.bySpace)
 		return

@@ -159,7 +159,7 @@ func unfolded(c fresh.Class) fresh.Class {
 
 // named returns the template of what names rows of t, whose old values a feed may not know.
 func (t *listTable) named(u *upstream, key []string) named {
-	tm := u.template(t, key, nil, true, true)
+	tm := u.template(t, &fresh.Template{Columns: key, Forgets: true, Identity: true})
 	if tm == nil || !slices.Equal(tm.Columns, key) {
 		return named{}
 	}
@@ -170,7 +170,8 @@ func (t *listTable) named(u *upstream, key []string) named {
 // told apart.
 func (r *listRoot) class(u *upstream, c *query.Class) (fresh.Class, bool) {
 	identity := !r.knows && slices.Equal(c.Columns, r.key)
-	tm := u.template(r.table, c.Columns, c.Folded, !r.knows, identity)
+	tm := u.template(r.table, &fresh.Template{Columns: c.Columns, Folded: c.Folded,
+		Forgets: !r.knows, Identity: identity})
 	if tm == nil {
 		return fresh.Class{}, false
 	}
@@ -183,7 +184,8 @@ func (c *listChild) add(u *upstream, d *listDeps) {
 	found := foundChild{name: c.name}
 	if len(c.columns) > 0 {
 		identity := !c.knows && len(c.identity) == 0
-		tm := u.template(c.table, c.columns, nil, !c.knows, identity)
+		tm := u.template(c.table, &fresh.Template{Columns: c.columns, Forgets: !c.knows,
+			Identity: identity})
 		if tm != nil && slices.Equal(tm.Columns, c.columns) {
 			found.of = named{c.table.words, tm}
 		}

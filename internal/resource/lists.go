@@ -397,7 +397,7 @@ func (r *Resource) listed() (n uint64) {
 // keepLists lets lists of f be kept, if what they are made of can be followed. It runs
 // where complete does.
 func (f *form) keepLists(store *listStore) {
-	if f.kept = store; store.budget == 0 || f.memory == nil || f.spec.TTL > 0 {
+	if f.kept = store; store.budget == 0 || f.memory == nil || f.spec.TTL > 0 || f.paths != nil {
 		return
 	}
 	all, own := new(fresh.Question), new(fresh.Question)

@@ -246,6 +246,15 @@ func (s *listStore) evict(keep *listSlot) bool {
 	return true
 }
 
+// forget takes what is kept of a key out of the store.
+func (s *listStore) forget(key listKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slot := s.slots[key]; slot != nil {
+		s.remove(slot)
+	}
+}
+
 // remove takes a slot out of the store. s.mu is held.
 func (s *listStore) remove(slot *listSlot) {
 	slot.list.Store(nil)

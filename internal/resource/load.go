@@ -246,7 +246,15 @@ func (f *form) lease(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease,
 	if bit := uint32(1) << of; f.asked.Load()&bit == 0 {
 		f.asked.Or(bit)
 	}
-	return f.space.Begin(key, of, need)
+	if f.paths == nil {
+		return f.space.Begin(key, of, need)
+	}
+	ask := f.paths.ask(key)
+	l, leader := f.space.BeginList(key, of, need, &ask.Question)
+	if leader {
+		l.With = ask
+	}
+	return l, leader
 }
 
 // lead adds l to the leases to be fetched, with one for each other format that
@@ -336,6 +344,21 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *trip) {
 	begin := monotonic()
 	doc := f.document(l, found)
 	t.encode.Add(monotonic() - begin)
+	if f.paths != nil {
+		f.paths.finish(l, doc, found)
+	} else {
+		f.finishDocument(l, doc, found)
+	}
+	if l.Stored() {
+		f.r.counts.stored.Add(1)
+		f.sampled(l)
+	} else {
+		f.r.counts.discarded.Add(1)
+	}
+}
+
+// finishDocument ends the lease of a document that feeds drop by its key.
+func (f *form) finishDocument(l *fresh.Lease, doc *row.Document, found *source.Loaded) {
 	var store func()
 	if f.keeps(l, found) {
 		store = f.store(l, doc)
@@ -345,12 +368,6 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *trip) {
 		rows = children(found)
 	}
 	f.space.Finish(l, doc, nil, rows, store)
-	if l.Stored() {
-		f.r.counts.stored.Add(1)
-		f.sampled(l)
-	} else {
-		f.r.counts.discarded.Add(1)
-	}
 }
 
 // keeps reports whether the configuration lets what was found be stored under

@@ -107,7 +107,7 @@ func (r *Resource) Lookup(
 	if f.memory == nil {
 		return nil, Miss, nil
 	}
-	doc, _ := f.memory.Get(tier.Ref{Resource: f.number, Format: of, Key: key})
+	doc := f.held(&tier.Ref{Resource: f.number, Format: of, Key: key}, at.now)
 	doc, state, age := f.judge(doc, at, false)
 	if state == Miss {
 		return nil, Miss, nil
@@ -144,8 +144,22 @@ func (f *form) lookup(
 	if f.memory == nil {
 		return nil, Miss, 0
 	}
-	doc, _ := f.memory.Get(tier.Ref{Resource: f.number, Format: of, Key: key})
+	ref := tier.Ref{Resource: f.number, Format: of, Key: key}
+	doc := f.held(&ref, at.now)
+	if doc == nil && f.paths != nil {
+		doc = f.paths.find(ref, at.now)
+	}
 	return f.judge(doc, at, failed)
+}
+
+// held returns what memory holds for ref; nil: nothing, or what its words say is not good. It
+// takes no lock.
+func (f *form) held(ref *tier.Ref, now int64) *row.Document {
+	if f.paths != nil {
+		return f.paths.get(*ref, now)
+	}
+	doc, _ := f.memory.Get(*ref)
+	return doc
 }
 
 // judge is the gate: here alone is decided what a copy in memory, nil if there is none, may

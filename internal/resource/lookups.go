@@ -36,14 +36,16 @@ func (l *Lookups) Get(s *Snapshot) {
 		s.of(f.src) // before: an answer includes what is applied
 	}
 	memory, ok := l.memory()
-	switch {
-	case l.n > 1 && ok:
+	together := ok && l.n > 1
+	if together {
 		memory.MultiGet(l.refs[:l.n], l.docs[:l.n])
-	default:
-		for i, f := range l.forms[:l.n] {
-			if l.docs[i] = nil; f.memory != nil {
-				l.docs[i], _ = f.memory.Get(l.refs[i])
-			}
+	}
+	for i, f := range l.forms[:l.n] {
+		if together && f.paths == nil {
+			continue
+		}
+		if l.docs[i] = nil; f.memory != nil {
+			l.docs[i] = f.held(&l.refs[i], s.of(f.src).now)
 		}
 	}
 	l.n = 0
@@ -75,10 +77,11 @@ func (l *Lookups) Prefetch() {
 	l.n = 0
 }
 
-// memory returns the memory of what was added. All resources of a Set have one, or none.
+// memory returns the memory of what was added. All resources of a Set have one, or none,
+// but those with paths.
 func (l *Lookups) memory() (tier.MultiGetter, bool) {
 	for _, f := range l.forms[:l.n] {
-		if f.memory != nil {
+		if f.memory != nil && f.paths == nil {
 			memory, ok := f.memory.(tier.MultiGetter)
 			return memory, ok
 		}

@@ -50,6 +50,8 @@ type form struct {
 	root         *listRoot       // nil: lists depend on all rows of their tables
 	waiting      sync.Map        // of *waiters, by the *fresh.Lease that they wait for
 
+	paths *pathForm // nil: rows say of which documents they are a part
+
 	disk   *tier.Disk // nil: none, or one that cannot keep these documents
 	copier *copier
 

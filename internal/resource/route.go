@@ -18,7 +18,7 @@ type route struct {
 func routesOf(forms []*form) map[string][]route {
 	routes := make(map[string][]route)
 	for _, f := range forms {
-		if f.plan == nil {
+		if f.plan == nil || f.paths != nil {
 			continue
 		}
 		for i, d := range f.plan.Deps() {
@@ -37,6 +37,15 @@ func routesOf(forms []*form) map[string][]route {
 func (u *upstream) setForms(forms []*form) {
 	u.forms, u.routes = forms, routesOf(forms)
 	u.served.Store(&forms)
+	u.pathed = make(map[string][]*form)
+	for _, f := range forms {
+		if f.paths == nil {
+			continue
+		}
+		for _, d := range f.plan.Deps() {
+			u.pathed[d.Table] = append(u.pathed[d.Table], f)
+		}
+	}
 	u.bySpace = make(map[*fresh.Space]*form, len(forms))
 	for _, f := range forms {
 		if f.space != nil {
@@ -88,6 +97,13 @@ func Watched(plans []source.Plan) []source.Watched {
 		for _, d := range p.Deps() {
 			add(d.Table, d.Columns, len(d.Identity) == 0)
 			add(d.Table, d.Identity, false)
+		}
+		for _, path := range Paths(p) {
+			for _, s := range path.Steps {
+				if s.Named {
+					add(s.Table, s.On, true)
+				}
+			}
 		}
 	}
 	return list

@@ -221,6 +221,8 @@ func (s *Set) retire(f *form) {
 	}
 	if f.lists != nil {
 		f.lists.Remove()
+	}
+	if f.lists != nil || f.paths != nil {
 		s.lists.retire(f.number)
 	}
 	if s.disk != nil {

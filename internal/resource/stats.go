@@ -16,7 +16,7 @@ type counts struct {
 	_                                         [56]byte
 	negative, stale, misses                   atomic.Uint64
 	stored, discarded, collapsed, recalled    atomic.Uint64
-	kept, bypassed                            atomic.Uint64
+	kept, bypassed, over                      atomic.Uint64
 	errors, writes, fed, written, gaps, admin atomic.Uint64
 
 	lists listCounts
@@ -59,6 +59,8 @@ type ResourceStats struct {
 	Disk                                 bool   // the disk keeps its documents
 	Recalled                             uint64 // misses that the disk has answered
 	Kept                                 uint64 // as a write through here has read them back
+	Paths                                bool   // documents depend on rows by paths
+	Over                                 uint64 // of Stored, those whose paths led to too many rows
 	Fed, Written, Gaps, Admin            uint64 // invalidations by their cause
 	Warm                                 WarmStats
 	Watchers                             int
@@ -181,8 +183,8 @@ func (r *Resource) Stats() ResourceStats {
 		Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Disk: f.disk != nil, Recalled: c.recalled.Load(),
-		Kept: c.kept.Load(),
-		Fed:  c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
+		Kept: c.kept.Load(), Paths: f.paths != nil, Over: c.over.Load(),
+		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
 		Warm:     r.warmStats(),
 		Lists:    c.lists.snapshot(r.listed()),
 		Watchers: int(r.watch.count.Load()), WatchDropped: r.watch.dropped.Load(),

@@ -53,25 +53,23 @@ func newListTable(d *fresh.Domain) *listTable {
 	return t
 }
 
-// template returns the template of columns, some of them folded, made if there is room;
-// else one of a part of them, the widest; nil: there is none.
-func (u *upstream) template(
-	t *listTable, columns, folded []string, forgets, identity bool,
-) *fresh.Template {
-	tm, exact := t.find(columns, folded, forgets)
+// template returns the template that is like another, made if there is room; else one of a
+// part of its columns, the widest; nil: there is none.
+func (u *upstream) template(t *listTable, like *fresh.Template) *fresh.Template {
+	tm, exact := t.find(like)
 	if exact {
 		return tm
 	}
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	tm, exact = t.find(columns, folded, forgets)
+	tm, exact = t.find(like)
 	now := seconds()
 	if exact || !t.room(now) {
 		return tm
 	}
 	tm = t.words.Register(&fresh.Template{
-		Columns: slices.Clone(columns), Folded: slices.Clone(folded),
-		Forgets: forgets, Identity: identity,
+		Columns: slices.Clone(like.Columns), Folded: slices.Clone(like.Folded),
+		Forgets: like.Forgets, Identity: like.Identity, Blind: like.Blind,
 	})
 	tm.Used.Store(now)
 	t.set(append(slices.Clone(*t.templates.Load()), tm))
@@ -99,19 +97,18 @@ func (t *listTable) room(now int64) bool {
 	return true
 }
 
-// find returns the template with the most of columns, and whether it has all of them.
-func (t *listTable) find(
-	columns, folded []string, forgets bool,
-) (best *fresh.Template, exact bool) {
+// find returns the template with the most of like's columns, and whether it has all of them.
+func (t *listTable) find(like *fresh.Template) (best *fresh.Template, exact bool) {
 	for _, tm := range *t.templates.Load() {
-		if tm.Forgets != forgets || len(tm.Columns) > len(columns) {
+		if tm.Forgets != like.Forgets || tm.Blind != like.Blind ||
+			len(tm.Columns) > len(like.Columns) {
 			continue
 		}
 		within := !slices.ContainsFunc(tm.Columns, func(c string) bool {
-			return !slices.Contains(columns, c) ||
-				slices.Contains(tm.Folded, c) != slices.Contains(folded, c)
+			return !slices.Contains(like.Columns, c) ||
+				slices.Contains(tm.Folded, c) != slices.Contains(like.Folded, c)
 		})
-		if within && slices.Equal(tm.Columns, columns) {
+		if within && slices.Equal(tm.Columns, like.Columns) {
 			return tm, true
 		}
 		if within && (best == nil || len(tm.Columns) > len(best.Columns)) {

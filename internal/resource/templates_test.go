@@ -196,7 +196,7 @@ func TestTemplates_IdleOnesMakeRoom(t *testing.T) {
 		}
 	}
 	h.keepPrecise("wide", of(maxTemplates))
-	if _, ok := table.find([]string{"c3"}, nil, false); ok {
+	if _, ok := table.find(&fresh.Template{Columns: []string{"c3"}}); ok {
 		t.Error("the set that nobody uses is told apart still")
 	}
 	h.keepPrecise("wide", of(0))
@@ -217,7 +217,7 @@ func TestTemplates_IdleOnesMakeRoom(t *testing.T) {
 	f.src.apply.Unlock()
 	h.keepPrecise("wide", of(3))
 	h.keepAsked("wide", of(7))
-	if tm, _ := table.find([]string{"c7"}, nil, false); tm != nil {
+	if tm, _ := table.find(&fresh.Template{Columns: []string{"c7"}}); tm != nil {
 		t.Error("a set came back while all others are in use")
 	}
 }

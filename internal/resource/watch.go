@@ -169,6 +169,9 @@ func announceTo(a *applied, u *upstream, bySpace map[*fresh.Space]*form) {
 	if p := u.domain.Applied(); p.Origin != "" {
 		t = Token{Source: u.name, Origin: p.Origin, Pos: a.tx.Pos}
 	}
+	for _, f := range a.told {
+		f.r.watch.reset(t)
+	}
 	for i := range a.touches {
 		f := bySpace[a.touches[i].Space]
 		switch {

@@ -93,6 +93,7 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 			touches := f.src.touches(&source.Tx{Changes: changes})
 			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
 			h.hold(touches)
+			h.told = f.src.toldOf(h.told, changes, nil)
 			h.promise(at)
 		},
 	}
@@ -177,6 +178,7 @@ type holding struct {
 	f       *form
 	key     row.Key // of the document that the write names; "": the database makes it
 	touches []fresh.Touch
+	told    []*form      // whose documents may depend by paths on what it changes
 	had     []row.Format // in which memory had that document
 
 	at       fresh.Position // of the transaction, if the source knows; 0: it does not
@@ -204,6 +206,9 @@ func (h *holding) touched() []Touched {
 		if f := bySpace[t.Space]; f != nil {
 			list = append(list, Touched{Resource: f.r, Keys: t.Keys, Whole: t.Whole})
 		}
+	}
+	for _, f := range h.told {
+		list = append(list, Touched{Resource: f.r, Whole: true})
 	}
 	return list
 }

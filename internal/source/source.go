@@ -80,6 +80,38 @@ type Plan interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
+// A Pathed is a Plan whose documents depend on rows that are told apart by paths, and on no
+// others: a change of a row that no path leads to changes no document.
+type Pathed interface {
+	// Paths returns the paths; nil: the plan is none of these.
+	Paths() []Path
+}
+
+// A Path leads from the key of a document to the rows that feed it, table by table.
+type Path struct {
+	Parts []int  // of the key, that PathStep.On of the first step is equal to
+	Steps []Step // at least one
+	Text  string // as it was configured, for people
+}
+
+// A Step is one table of a Path. Its rows are found by their On.
+type Step struct {
+	Table string
+	On    []string // nil: any row of the table may feed the document
+	Named bool     // values of On that are equal have one text, which changes tell
+	Why   string   // On is not Named
+
+	// KnowsOld says that every feed of the source tells what On of a row was.
+	KnowsOld bool
+}
+
+// A Led is a value that Step.On of rows is equal to, of a step behind the first of a Path.
+type Led struct {
+	Path, Step int
+	By         row.Key
+	Over       bool // there are more than MaxLed: any rows of this step and those behind it
+}
+
 // A ManyCompiler is a Source that compiles many resources by one look at the catalogue,
 // where one for each would take seconds.
 type ManyCompiler interface {
@@ -170,6 +202,9 @@ type Dep struct {
 	// KnowsOld says that every feed of the source tells the old values of
 	// Columns, so that nobody needs to remember which documents hold a row.
 	KnowsOld bool
+
+	// Path is how rows lead to documents, in a Spec; all else is zero.
+	Path *DepPath
 }
 
 // Loaded is what Load found for one key.
@@ -178,6 +213,7 @@ type Loaded struct {
 	Key      row.Key    // as read back from the row; "" when there is none
 	Values   row.Values // nil when there is no row
 	Children []Child    // rows of other tables that the document holds
+	Led      []Led      // where the plan's Paths lead to, in the snapshot of the document
 }
 
 // Found reports whether there is a row.

@@ -24,6 +24,10 @@ var wordMutants = []mutant{
 		return
 	}
 `}}},
+	{"words: who is blind is not told of rows that were not known", []edit{{"moved.go",
+		`				m.slots = append(m.slots, tm.slot(Unseen))
+`, `				_ = key
+`}}},
 	{"words: bulk moves only the table", []edit{{"moved.go",
 		`		m.wholes = append(m.wholes, t)
 `, `		_ = t

@@ -46,6 +46,7 @@ type compiler struct {
 	dialect *Dialect
 	aliases int
 	deps    []source.Dep
+	paths   []*path
 }
 
 // Compile checks spec against the schema. db is a Reader unless the dialect has ReadIn.
@@ -62,7 +63,7 @@ func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error
 	if err := compile(p, spec); err != nil {
 		return nil, err
 	}
-	p.deps = c.deps
+	p.deps, p.paths = c.deps, c.paths
 	p.loose = slices.Clone(p.keys)
 	for i := range p.loose {
 		p.loose[i].MaxLen = 0

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -46,6 +47,11 @@ func (c *compiler) childDeps(kid *Node, ofRoot bool) error {
 // viewDeps notes the tables behind a view, which the Spec must name: what a row of
 // each says about the key is not in the catalogue.
 func (c *compiler) viewDeps(n *Node, key []Column) error {
+	for _, d := range n.Spec.Depends {
+		if d.Path != nil {
+			return fmt.Errorf("view %s: depends: a path is for queries", n.Name)
+		}
+	}
 	seen, err := c.Behind(n.Table)
 	if err != nil {
 		return fmt.Errorf("view %s: %w", n.Name, err)
@@ -77,13 +83,9 @@ func (c *compiler) declared(
 		}
 		missing[t.ID()] = true
 	}
-	named := make([]*Table, len(spec.Depends))
-	for i, d := range spec.Depends {
-		var err error
-		if named[i], err = c.Table(d.Table); err != nil {
-			return fmt.Errorf("depends: %w", err)
-		}
-		delete(missing, named[i].ID())
+	named, err := c.named(spec, missing)
+	if err != nil {
+		return fmt.Errorf("depends: %w", err)
 	}
 	for _, t := range seen {
 		if missing[t.ID()] {
@@ -91,6 +93,9 @@ func (c *compiler) declared(
 				" every document when it changes, or {table: %s, key: COLUMN} to drop one",
 				what, t.ID(), t.Resource(), t.Resource())
 		}
+	}
+	if slices.ContainsFunc(spec.Depends, func(d source.Dep) bool { return d.Path != nil }) {
+		return c.pathsOf(what, spec, key)
 	}
 	for i, t := range named {
 		dep, err := c.dependency(t, spec.Depends[i], key)
@@ -100,6 +105,27 @@ func (c *compiler) declared(
 		c.deps = append(c.deps, dep)
 	}
 	return nil
+}
+
+// named returns the tables that a Spec names, one for each of its dependencies but paths, and
+// takes them all out of missing.
+func (c *compiler) named(spec *source.Spec, missing map[string]bool) ([]*Table, error) {
+	tables := make([]*Table, len(spec.Depends))
+	for i, d := range spec.Depends {
+		names := []string{d.Table}
+		if d.Path != nil {
+			names = d.Path.Tables()
+		}
+		for _, name := range names {
+			t, err := c.Table(name)
+			if err != nil {
+				return nil, err
+			}
+			delete(missing, t.ID())
+			tables[i] = t
+		}
+	}
+	return tables, nil
 }
 
 // dependency checks one entry of depends. The columns are kept only if their texts

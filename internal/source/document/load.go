@@ -45,11 +45,13 @@ func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 			return nil, fmt.Errorf("load %s: %w", p.Name, err)
 		}
 	}
-	ctx, cancel := p.db.Begin(ctx, 2+p.depth+len(keys))
+	ctx, cancel := p.db.Begin(ctx, 2+p.depth+len(keys)*(1+len(p.paths)))
 	defer cancel()
 	var loaded []source.Loaded
 	read := func(ctx context.Context, c Conn) (err error) {
-		loaded, err = p.load(ctx, c, keys)
+		if loaded, err = p.load(ctx, c, keys); err == nil {
+			err = p.LeadAll(ctx, c, loaded)
+		}
 		return err
 	}
 	err := p.reader.Read(ctx, !p.oneStatement(len(keys)), read)
@@ -65,7 +67,7 @@ func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 // oneStatement reports whether Load of count keys runs one statement, which is a
 // snapshot by itself.
 func (p *Plan) oneStatement(count int) bool {
-	return len(p.Root.Kids) == 0 && (count == 1 ||
+	return len(p.Root.Kids) == 0 && p.paths == nil && (count == 1 ||
 		p.Query == nil && !p.keys.Wide() && count*len(p.Parts) <= chunk)
 }
 

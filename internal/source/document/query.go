@@ -115,25 +115,16 @@ func (q *Query) With(give func(part int) string) string {
 // parameters: they are those of the columns that depends names, or else those of
 // the answer.
 func (c *compiler) parts(q *Query, answer *Table) ([]Column, error) {
-	for _, d := range q.Spec.Depends {
-		if len(d.Columns) != len(q.Key) {
-			continue
-		}
-		t, err := c.Table(d.Table)
-		if err != nil {
-			return nil, fmt.Errorf("depends: %w", err)
-		}
-		cols, err := c.columns(t, d.Columns)
-		if err != nil {
-			return nil, fmt.Errorf("depends: %w", err)
-		}
-		for i, col := range cols {
-			cols[i] = col.As(q.Key[i])
-		}
-		return cols, nil
-	}
 	parts := make([]Column, len(q.Key))
 	for i, name := range q.Key {
+		col, err := c.holds(q, i)
+		if err != nil {
+			return nil, fmt.Errorf("depends: %w", err)
+		}
+		if col != nil {
+			parts[i] = col.As(name)
+			continue
+		}
 		col, ok := answer.column(name, c.dialect.Fold)
 		if !ok {
 			return nil, fmt.Errorf("key: the type of %q is not known: name the column that holds"+
@@ -142,6 +133,22 @@ func (c *compiler) parts(q *Query, answer *Table) ([]Column, error) {
 		parts[i] = col
 	}
 	return parts, nil
+}
+
+// holds returns the column that depends says has a part of the key; nil: it names none.
+func (c *compiler) holds(q *Query, part int) (Column, error) {
+	for i := range q.Spec.Depends {
+		table, column, ok := q.Spec.Depends[i].Holds(q.Key, part)
+		if !ok {
+			continue
+		}
+		t, err := c.Table(table)
+		if err != nil {
+			return nil, err
+		}
+		return c.column(t, column)
+	}
+	return nil, nil
 }
 
 // readsKey reports whether the query returns its key, and sets the key's columns

@@ -101,7 +101,7 @@ func (p *Plan) SQL() []string {
 	for _, n := range p.Nodes()[1:] {
 		out = append(out, n.byParent(p.Dialect, 1))
 	}
-	return out
+	return append(out, p.PathSQL()...)
 }
 
 // Find returns the statement that reads the rows of n of one key or one parent, and the

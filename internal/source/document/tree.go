@@ -28,6 +28,7 @@ type Plan struct {
 	keys   row.KeyType
 	loose  row.KeyType // keys, however long: a longer text is no error, it is no row
 	deps   []source.Dep
+	paths  []*path // by which documents depend on rows; nil: by deps
 	lookup atomic.Pointer[lookup]
 	table  *query.Table // what queries may ask about; nil for a query resource
 	cols   []Column     // of table, by their places

@@ -60,6 +60,13 @@ func (p *plan) direct() []source.Watched {
 			out = append(out, source.Watched{Table: d.Table, Columns: d.Columns, Direct: d.Columns})
 		}
 	}
+	for _, path := range p.Paths() {
+		for _, s := range path.Steps {
+			if s.Named && len(s.On) > 0 {
+				out = append(out, source.Watched{Table: s.Table, Columns: s.On, Direct: s.On})
+			}
+		}
+	}
 	return out
 }
 

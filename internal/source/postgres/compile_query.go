@@ -36,17 +36,18 @@ func (c *compiler) Describe(q *document.Query) error {
 		parts[i] = column{Column: source.Column{Name: q.Key[i], Kind: t.kind, Native: t.name},
 			valueType: t}
 	}
-	for _, d := range q.Spec.Depends {
-		if len(d.Columns) != len(parts) {
-			continue
-		}
-		t, err := c.lookup(d.Table)
-		if err != nil {
-			return fmt.Errorf("depends: %w", err)
-		}
-		for i, name := range d.Columns {
+	for i := range q.Spec.Depends {
+		for part := range parts {
+			table, name, ok := q.Spec.Depends[i].Holds(q.Key, part)
+			if !ok {
+				continue
+			}
+			t, err := c.lookup(table)
+			if err != nil {
+				return fmt.Errorf("depends: %w", err)
+			}
 			if col, ok := t.column(name); ok { // else the engine says so
-				parts[i].wide = parts[i].wide || col.wide
+				parts[part].wide = parts[part].wide || col.wide
 			}
 		}
 	}

@@ -125,7 +125,7 @@ func (p *plan) unordered(err error) error {
 }
 
 // SQL returns the statements of Load: of one document and of many.
-func (p *plan) SQL() []string { return []string{p.one, p.many} }
+func (p *plan) SQL() []string { return append([]string{p.one, p.many}, p.PathSQL()...) }
 
 // oneArgs returns the parameters of the statement for one key: the text of each
 // part, which the server parses as its column's type.

@@ -119,16 +119,10 @@ func (p *plan) Select(ctx context.Context, q *query.Query) (*source.Selected, er
 			out, err = read(ctx, conn)
 			return err
 		}
-		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead,
-			AccessMode: pgx.ReadOnly})
-		if err != nil {
+		return snapshot(ctx, conn, func(tx pgx.Tx) error {
+			out, err = read(ctx, tx)
 			return err
-		}
-		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-		if out, err = read(ctx, tx); err != nil {
-			return err
-		}
-		return tx.Commit(ctx)
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("select %s: %w", p.Name, err)

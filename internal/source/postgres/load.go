@@ -84,8 +84,16 @@ func (p *plan) loadKeys(ctx context.Context, keys []row.Key) ([]source.Loaded, e
 	defer cancel()
 	var loaded []source.Loaded
 	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
-		loaded, err = p.load(ctx, conn, keys)
-		return err
+		if p.Paths() == nil {
+			loaded, err = p.load(ctx, conn, keys)
+			return err
+		}
+		return snapshot(ctx, conn, func(tx pgx.Tx) error {
+			if loaded, err = p.load(ctx, tx, keys); err != nil {
+				return err
+			}
+			return p.LeadAll(ctx, engineConn{tx}, loaded)
+		})
 	})
 	if err != nil && badValue(err) {
 		if alone := p.loadAlone(ctx, keys); alone != nil {
@@ -93,6 +101,20 @@ func (p *plan) loadKeys(ctx context.Context, keys []row.Key) ([]source.Loaded, e
 		}
 	}
 	return loaded, err
+}
+
+// snapshot runs fn, which only reads, in a transaction whose statements see one state.
+func snapshot(ctx context.Context, conn *pgx.Conn, fn func(pgx.Tx) error) error {
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead,
+		AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
 }
 
 // loadAlone loads keys after the server has refused a value among them. It

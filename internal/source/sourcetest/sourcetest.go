@@ -75,6 +75,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Nested", (*suite).nested},
 		{"List", (*suite).list},
 		{"Query", (*suite).query},
+		{"Paths", (*suite).paths},
 		{"Select", (*suite).selects},
 		{"SelectGuard", (*suite).guard},
 		{"Types", (*suite).types},

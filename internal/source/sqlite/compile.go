@@ -39,6 +39,11 @@ func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, e
 	for _, d := range p.Deps() {
 		s.watchColumns(d.Table, union(d.Columns, d.Identity))
 	}
+	for _, path := range p.Paths() {
+		for _, step := range path.Steps {
+			s.watchColumns(step.Table, step.On)
+		}
+	}
 	return p, nil
 }
 

@@ -53,7 +53,7 @@ func (k *compiler) Describe(q *document.Query) error {
 		var part document.Column
 		if at >= 0 && k.origin(result[at]) != nil {
 			part = columns[at].As(name)
-		} else if of := k.depColumn(q.Spec, i); of != nil {
+		} else if of := k.depColumn(q, i); of != nil {
 			part = of.As(name)
 		} else {
 			return fmt.Errorf("key: the type of %s is not known: select it as a column of "+
@@ -125,13 +125,14 @@ func (k *compiler) origin(c driverpkg.ColumnInfo) *column {
 
 // depColumn returns the column that holds part i of the key in the first table of depends
 // that names one.
-func (k *compiler) depColumn(spec *source.Spec, i int) *column {
-	for _, d := range spec.Depends {
-		if len(d.Columns) != len(spec.Key) && len(spec.Key) > 0 || i >= len(d.Columns) {
+func (k *compiler) depColumn(q *document.Query, i int) *column {
+	for j := range q.Spec.Depends {
+		table, name, ok := q.Spec.Depends[j].Holds(q.Key, i)
+		if !ok {
 			continue
 		}
-		if t, err := k.find(d.Table); err == nil {
-			if col, err := t.need(d.Columns[i]); err == nil {
+		if t, err := k.find(table); err == nil {
+			if col, err := t.need(name); err == nil {
 				return col
 			}
 		}

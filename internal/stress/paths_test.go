@@ -1,0 +1,328 @@
+package stress
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/sqlite"
+)
+
+// socialTables are those of a timeline, after Mastodon's: accounts follow accounts and write
+// statuses, of which some belong to a conversation.
+var socialTables = []string{
+	`CREATE TABLE accounts (id int PRIMARY KEY, name varchar(20))`,
+	`CREATE TABLE statuses (id int PRIMARY KEY, account_id int NOT NULL, score int NOT NULL)`,
+	`CREATE TABLE follows (id int PRIMARY KEY, account_id int NOT NULL, target_id int NOT NULL)`,
+	`CREATE TABLE likes (id int PRIMARY KEY, status_id int NOT NULL)`,
+	`CREATE INDEX statuses_account ON statuses (account_id)`,
+	`CREATE INDEX follows_account ON follows (account_id)`,
+	`CREATE INDEX likes_status ON likes (status_id)`,
+	`INSERT INTO accounts VALUES (1, 'ann'), (2, 'bob'), (3, 'cid'), (4, 'dan'), (5, 'eve')`,
+	`INSERT INTO follows VALUES (1, 1, 2), (2, 1, 3), (3, 2, 3), (4, 4, 1)`,
+	`INSERT INTO statuses VALUES (10, 1, 1), (20, 2, 2), (30, 3, 3), (31, 3, 4), (50, 5, 5)`,
+	`INSERT INTO likes VALUES (1, 20), (2, 50)`,
+}
+
+const (
+	homeQuery = `SELECT a.id AS account_id, a.name, count(s.id) AS n, sum(s.score) AS total,
+		max(s.id) AS newest FROM accounts a LEFT JOIN follows f ON f.account_id = a.id
+		LEFT JOIN statuses s ON s.account_id = f.target_id WHERE a.id = :account_id GROUP BY a.id, a.name`
+
+	// likesQuery counts the likes of what those have written whom one follows, and is there
+	// for whoever has none, too.
+	likesQuery = `SELECT count(l.id) AS n FROM follows f JOIN statuses s ON s.account_id = f.target_id
+		JOIN likes l ON l.status_id = s.id WHERE f.account_id = :account_id`
+)
+
+// paths parses the paths of a query, and takes all else for the tables and columns of its key.
+func paths(t testing.TB, depends ...string) (list []source.Dep) {
+	t.Helper()
+	for _, d := range depends {
+		if table, key, ok := strings.Cut(d, ":"); ok && !strings.Contains(d, "->") {
+			list = append(list, source.Dep{Table: table, Columns: []string{key}})
+			continue
+		}
+		p, err := source.ParsePath(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, source.Dep{Path: p})
+	}
+	return list
+}
+
+func querySpec(t testing.TB, name, query, key string, depends ...string) resource.Spec {
+	s := spec(name)
+	s.Writable = false
+	s.Table = &source.Spec{Name: name, Query: query, Key: []string{key}, Depends: paths(t, depends...)}
+	return s
+}
+
+func socialSpecs(t testing.TB) []resource.Spec {
+	return []resource.Spec{
+		spec("accounts"), spec("statuses"), spec("follows"), spec("likes"),
+		querySpec(t, "home", homeQuery, "account_id", "accounts:id",
+			"statuses.account_id -> follows.target_id -> follows.account_id -> :key"),
+		querySpec(t, "likes_of", likesQuery, "account_id",
+			"likes.status_id -> statuses.id -> statuses.account_id -> follows.target_id -> :account_id"),
+	}
+}
+
+// A social is these tables served over one database.
+type social struct {
+	t    *testing.T
+	s    *stand
+	exec func(statements ...string) // in one transaction
+}
+
+// socials runs a test over each database; of PostgreSQL with both identities and feeds.
+func socials(t *testing.T, fn func(t *testing.T, b *social, knowsOld bool)) {
+	server := sync.OnceValue(func() *dbtest.Server { return dbtest.NewPostgres(t, logical) })
+	for _, v := range []struct {
+		name, identity string
+		mode           source.FeedMode
+	}{{"default", "", source.FeedLogical}, {"full", "FULL", source.FeedLogical},
+		{"notify", "", source.FeedNotify}} {
+		t.Run("postgres_"+v.name, func(t *testing.T) {
+			url := server().Database(t)
+			conn := dial(t, url)
+			b := &social{t: t}
+			b.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
+			b.exec(socialTables...)
+			for _, table := range []string{"accounts", "statuses", "follows", "likes"} {
+				if v.identity != "" {
+					b.exec("ALTER TABLE " + table + " REPLICA IDENTITY " + v.identity)
+				}
+			}
+			if v.mode == source.FeedNotify {
+				applyDoctor(t, url, socialSpecs(t))
+			}
+			b.s = newStandOver(t, openPostgres(t, url), plan{specs: socialSpecs(t), mode: v.mode})
+			fn(t, b, v.name != "default")
+		})
+	}
+	t.Run("mariadb", func(t *testing.T) {
+		url := dbtest.NewMariaDB(t, nil).Database(t)
+		conn := dialMariaDB(t, url)
+		b := &social{t: t}
+		b.exec = func(statements ...string) {
+			for _, s := range dbtest.SQLs(append(append([]string{"BEGIN"}, statements...), "COMMIT")...) {
+				if _, err := conn.ExecContext(context.Background(), s); err != nil {
+					t.Fatalf("%s: %v", s, err)
+				}
+			}
+		}
+		b.exec(socialTables...)
+		b.s = newStandOver(t, openMariaDB(t, url), plan{specs: socialSpecs(t), mode: source.FeedBinlog})
+		fn(t, b, true)
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		src := openSQLite(t, filepath.Join(t.TempDir(), "social.db"), sqlite.Options{Own: true})
+		b := &social{t: t}
+		b.exec = func(statements ...string) {
+			if err := src.Exec(context.Background(), statements...); err != nil {
+				t.Fatalf("%q: %v", statements, err)
+			}
+		}
+		b.exec(socialTables...)
+		b.s = newStandOver(t, src, plan{specs: socialSpecs(t), mode: source.FeedAuto})
+		fn(t, b, true)
+	})
+}
+
+func (b *social) get(of string, key row.Key, o resource.Options) resource.Answer {
+	b.t.Helper()
+	a, err := b.s.resource(of).Get(b.t.Context(), key, o)
+	if err != nil {
+		b.t.Fatalf("%s/%s: %v", of, key, err)
+	}
+	return a
+}
+
+// kept returns the answer that memory has.
+func (b *social) kept(of string, key row.Key) (a resource.Answer) {
+	b.t.Helper()
+	until(b.t, fmt.Sprintf("%s/%s is in memory", of, key), func() bool {
+		a = b.get(of, key, resource.Options{})
+		return a.Origin == resource.HitMemory
+	})
+	return a
+}
+
+// TestStress_PathsDropWhoFollows: a timeline goes from memory when somebody writes whom its
+// reader follows, and when that changes; it stays when others write.
+func TestStress_PathsDropWhoFollows(t *testing.T) {
+	socials(t, func(t *testing.T, b *social, knowsOld bool) {
+		b.t = t
+		for _, step := range []struct {
+			of      string
+			key     row.Key
+			write   string
+			keeps   bool
+			unknown bool // with the old values unknown it is not kept
+		}{
+			{"home", "1", "INSERT INTO statuses VALUES (100, 2, 7)", false, false},
+			{"home", "1", "INSERT INTO statuses VALUES (101, 5, 7)", true, false},
+			{"home", "1", "UPDATE statuses SET score = 9 WHERE id = 50", true, true},
+			{"home", "1", "UPDATE statuses SET score = 9 WHERE id = 30", false, false},
+			{"home", "1", "UPDATE statuses SET account_id = 5 WHERE id = 100", false, false}, // it leaves
+			{"home", "1", "UPDATE statuses SET account_id = 3 WHERE id = 100", false, false},
+			{"home", "1", "DELETE FROM statuses WHERE id = 50", true, true},
+			{"home", "1", "DELETE FROM statuses WHERE id = 100", false, false},
+			{"home", "1", "INSERT INTO follows VALUES (10, 1, 5)", false, false},
+			{"home", "1", "INSERT INTO statuses VALUES (102, 5, 7)", false, false}, // followed since
+			{"home", "1", "INSERT INTO follows VALUES (11, 3, 5)", true, false},
+			{"home", "1", "DELETE FROM follows WHERE id = 11", true, true},
+			{"home", "1", "DELETE FROM follows WHERE id = 10", false, false},
+			{"home", "1", "INSERT INTO statuses VALUES (103, 5, 7)", true, false}, // not any more
+			{"home", "1", "UPDATE follows SET target_id = 5 WHERE id = 2", false, false},
+			{"home", "1", "UPDATE accounts SET name = 'other' WHERE id = 2", true, false},
+			{"home", "1", "UPDATE accounts SET name = 'other' WHERE id = 1", false, false},
+			{"home", "5", "INSERT INTO statuses VALUES (104, 2, 7)", true, false}, // follows nobody
+			{"home", "5", "INSERT INTO follows VALUES (12, 5, 2)", false, false},
+			{"home", "9", "INSERT INTO statuses VALUES (105, 2, 7)", true, false}, // there is no such row
+			{"home", "9", "INSERT INTO accounts VALUES (9, 'new')", false, false},
+			{"likes_of", "4", "INSERT INTO likes VALUES (10, 20)", true, false}, // nothing of 1's is liked
+			{"likes_of", "4", "INSERT INTO likes VALUES (11, 10)", false, false},
+			{"likes_of", "4", "INSERT INTO statuses VALUES (106, 1, 7)", false, false},
+			{"likes_of", "4", "INSERT INTO likes VALUES (12, 106)", false, false}, // of what is new
+			{"likes_of", "4", "INSERT INTO follows VALUES (13, 4, 2)", false, false},
+			{"likes_of", "4", "DELETE FROM likes WHERE id = 12", false, false},
+			{"likes_of", "4", "DELETE FROM likes WHERE id = 2", true, true},
+		} {
+			was := b.kept(step.of, step.key)
+			b.exec(step.write)
+			b.s.quiet()
+			a := b.get(step.of, step.key, resource.Options{})
+			is := b.get(step.of, step.key, resource.Options{NoCache: true})
+			if !bytes.Equal(a.Doc.Body(), is.Doc.Body()) {
+				t.Errorf("%s/%s after %s is %s, and in the database %s", step.of, step.key, step.write,
+					a.Doc.Body(), is.Doc.Body())
+			}
+			stays := a.Origin == resource.HitMemory && a.Doc == was.Doc
+			if want := step.keeps && (knowsOld || !step.unknown); stays != want {
+				t.Errorf("%s/%s after %s: in memory still %v, want %v", step.of, step.key, step.write,
+					stays, want)
+			}
+		}
+	})
+}
+
+// TestStress_PathsBesideWriters: while rows of every table of a path are written, readers load
+// timelines all the time; whenever the writer rests, none in memory differs from the database.
+func TestStress_PathsBesideWriters(t *testing.T) {
+	socials(t, func(t *testing.T, b *social, _ bool) {
+		b.t = t
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		const accounts = 12
+		for id := 6; id <= accounts; id++ {
+			if id != 9 {
+				b.exec(fmt.Sprintf("INSERT INTO accounts VALUES (%d, 'x')", id))
+			}
+		}
+		var commits, reads, hits atomic.Int64
+		var wg sync.WaitGroup
+		var writing sync.Mutex
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(1, 2))
+			for next := 1000; ctx.Err() == nil; next++ {
+				writing.Lock()
+				b.exec(socialWrite(rng, next, accounts))
+				writing.Unlock()
+				commits.Add(1)
+				pause(ctx, time.Duration(rng.IntN(3))*time.Millisecond)
+			}
+		})
+		for r := range 4 {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(3, uint64(r)))
+				for ctx.Err() == nil {
+					of, key := "home", row.Key(fmt.Sprint(1+rng.IntN(accounts)))
+					if rng.IntN(2) == 0 {
+						of = "likes_of"
+					}
+					a, err := b.s.resource(of).Get(ctx, key, resource.Options{})
+					if err != nil && ctx.Err() == nil {
+						t.Errorf("%s/%s: %v", of, key, err)
+						return
+					}
+					if reads.Add(1); a.Origin == resource.HitMemory {
+						hits.Add(1)
+					}
+					pause(ctx, 200*time.Microsecond)
+				}
+			})
+		}
+		stale, compared := 0, 0
+		for end := time.Now().Add(length(2 * time.Second)); time.Now().Before(end); {
+			pause(ctx, time.Duration(100+rand.IntN(200))*time.Millisecond)
+			s, c := b.atRest(&writing, accounts)
+			stale, compared = stale+s, compared+c
+		}
+		cancel()
+		wg.Wait()
+		figures(t, "%d commits beside %d reads, %d of them hits; %d compared, %d stale", commits.Load(),
+			reads.Load(), hits.Load(), compared, stale)
+		if stale > 0 || commits.Load() == 0 || hits.Load() == 0 || compared == 0 {
+			t.Error("an answer was stale, or a part of the test has done nothing")
+		}
+	})
+}
+
+// socialWrite returns a random statement that changes what timelines are made of.
+func socialWrite(rng *rand.Rand, next, accounts int) string {
+	who := func() int { return 1 + rng.IntN(accounts) }
+	switch rng.IntN(10) {
+	case 0, 1:
+		return fmt.Sprintf("INSERT INTO statuses VALUES (%d, %d, %d)", next, who(), rng.IntN(100))
+	case 2:
+		return fmt.Sprintf("UPDATE statuses SET score = %d WHERE account_id = %d", rng.IntN(100), who())
+	case 3:
+		return fmt.Sprintf("UPDATE statuses SET account_id = %d WHERE account_id = %d", who(), who())
+	case 4:
+		return fmt.Sprintf("DELETE FROM statuses WHERE account_id = %d", who())
+	case 5, 6:
+		return fmt.Sprintf("INSERT INTO follows VALUES (%d, %d, %d)", next, who(), who())
+	case 7:
+		return fmt.Sprintf("DELETE FROM follows WHERE account_id = %d AND target_id = %d", who(), who())
+	case 8:
+		return fmt.Sprintf("UPDATE follows SET target_id = %d WHERE account_id = %d", who(), who())
+	}
+	return fmt.Sprintf("INSERT INTO likes SELECT %d, id FROM statuses WHERE account_id = %d LIMIT 1",
+		next, who())
+}
+
+// atRest compares what memory has of every document with the database while nobody writes.
+func (b *social) atRest(writing *sync.Mutex, accounts int) (stale, compared int) {
+	b.t.Helper()
+	writing.Lock()
+	defer writing.Unlock()
+	b.s.quiet()
+	for id := 1; id <= accounts; id++ {
+		for _, of := range []string{"home", "likes_of"} {
+			key := row.Key(fmt.Sprint(id))
+			a, is := b.get(of, key, resource.Options{}), b.get(of, key, resource.Options{NoCache: true})
+			if a.Origin == resource.HitMemory {
+				compared++
+			}
+			if !bytes.Equal(a.Doc.Body(), is.Doc.Body()) {
+				stale++
+				b.t.Errorf("%s/%s is %s, and in the database %s", of, key, a.Doc.Body(), is.Doc.Body())
+			}
+		}
+	}
+	return stale, compared
+}
