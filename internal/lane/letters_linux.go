@@ -15,14 +15,19 @@ func (l *loop) read() {
 	l.spare = letters
 }
 
-// pushesAtOnce is how many connections are sent their pushes in a turn of the loop. When
-// thousands are told of a change, those who ask for something wait for so many at most.
-const pushesAtOnce = 16
+// A turn of the loop sends their pushes to few connections, or to a small part of them. Each
+// is a system call that wakes a peer, and costs more than an answer. When thousands are told
+// of a change, those who ask for something wait for a few of them at most; and the last of
+// the thousands is told in time.
+const (
+	pushesAtOnce = 4
+	pushesPart   = 128 // one in so many of those that wait
+)
 
 // sendPushes sends what letters have put out, to some of those that it is for.
 func (l *loop) sendPushes() {
 	some := l.dirty[l.pushed:]
-	some = some[:min(len(some), pushesAtOnce)]
+	some = some[:min(len(some), max(pushesAtOnce, len(some)/pushesPart))]
 	for _, c := range some {
 		c.dirty = false
 		l.turn(c)

@@ -32,6 +32,10 @@ const (
 	cutsInNeed = 128                  // at once, while others wait for descriptors
 )
 
+// looksAtOnce is how many connections whose time has come are looked at in a turn. Those that
+// were opened together have it together, every Config.Tick.
+const looksAtOnce = 64
+
 // A loop owns connections and is the only one to touch them; others write it
 // letters. It runs on an unlocked goroutine that asks epoll without blocking,
 // and when nothing is there parks in the runtime's own poller, in which the
@@ -167,7 +171,7 @@ func (l *loop) work() {
 	l.sendPushes()
 	l.others()
 	if l.wheel.at < l.tick {
-		l.wheel.advance(l.tick, l.mayCut(), l.look)
+		l.wheel.advance(l.tick, looksAtOnce, l.mayCut(), l.look)
 	}
 	l.yield()
 }

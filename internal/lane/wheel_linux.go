@@ -82,19 +82,20 @@ func (w *wheel) unlink(c *conn) {
 	w.size--
 }
 
-// advance calls look for the connections that are due until now, outside the
-// wheel. look puts a connection back, or forgets it and reports that it did: no
-// more than most are forgotten. The rest stays due, and at behind now.
-func (w *wheel) advance(now int64, most int, look func(*conn) bool) {
+// advance calls look for the connections that are due until now, outside the wheel, but
+// for some of them only. look puts a connection back, or forgets it and reports that it did:
+// no more than cuts are forgotten. The rest stays due, and at behind now.
+func (w *wheel) advance(now int64, some, cuts int, look func(*conn) bool) {
 	for w.at = max(w.at, now-wheelSlots); w.at < now; w.at++ {
 		slot := &w.slots[(w.at+1)%wheelSlots]
 		for c := *slot; c != nil; c = *slot {
-			if most <= 0 {
+			if some <= 0 || cuts <= 0 {
 				return
 			}
+			some--
 			w.unlink(c)
 			if look(c) {
-				most--
+				cuts--
 			}
 		}
 	}
