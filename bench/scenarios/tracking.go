@@ -67,26 +67,68 @@ func measureTracking(
 
 // changeRows changes a random row again and again, until ctx ends.
 func changeRows(ctx context.Context, peer *harness.Server) error {
+	change := patchRow
+	if len(peer.Others) == 0 { // it has no other protocol
+		nc, err := new(net.Dialer).DialContext(ctx, "tcp", peer.Address())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = nc.Close() }()
+		in := bufio.NewReader(nc)
+		change = func(_ context.Context, peer *harness.Server) error {
+			return setAgain(nc, in, peer)
+		}
+	}
 	for harness.Wait(ctx, changesEvery); ctx.Err() == nil; harness.Wait(ctx, changesEvery) {
-		url := fmt.Sprintf("%s/depts/%d", peer.Others[0], demo.FirstDept+rand.IntN(peer.Keys))
-		body := fmt.Sprintf(`{"deptLocation":"%d"}`, rand.IntN(1e9))
-		req, err := http.NewRequestWithContext(ctx, http.MethodPatch, url, strings.NewReader(body))
-		if err != nil {
+		if err := change(ctx, peer); err != nil && ctx.Err() == nil {
 			return err
 		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
-		if resp.StatusCode >= 300 {
-			return fmt.Errorf("PATCH %s: %s", url, resp.Status)
-		}
+	}
+	return nil
+}
+
+// patchRow changes a random row by HTTP.
+func patchRow(ctx context.Context, peer *harness.Server) error {
+	url := fmt.Sprintf("%s/depts/%d", peer.Others[0], demo.FirstDept+rand.IntN(peer.Keys))
+	body := fmt.Sprintf(`{"deptLocation":"%d"}`, rand.IntN(1e9))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPatch, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("PATCH %s: %s", url, resp.Status)
+	}
+	return nil
+}
+
+// setAgain sets a random key of a Redis server to what it is, which is a change, too.
+func setAgain(nc net.Conn, in *bufio.Reader, peer *harness.Server) error {
+	key := fmt.Sprintf("depts:%d", demo.FirstDept+rand.IntN(peer.Keys))
+	if _, err := fmt.Fprintf(nc, "GET %s\r\n", key); err != nil {
+		return err
+	}
+	var size int
+	if _, err := fmt.Fscanf(in, "$%d\r\n", &size); err != nil || size < 1 {
+		return fmt.Errorf("GET %s: a value of %d bytes: %w", key, size, err)
+	}
+	value := make([]byte, size+2)
+	if _, err := io.ReadFull(in, value); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(nc, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s", len(key), key, size,
+		value)
+	if err != nil {
+		return err
+	}
+	if said, err := in.ReadString('\n'); err != nil || said != "+OK\r\n" {
+		return fmt.Errorf("SET %s: %q: %w", key, said, err)
 	}
 	return nil
 }
@@ -141,7 +183,7 @@ func (k *tracking) keep(nc net.Conn, read chan<- error) {
 		out = fmt.Appendf(out, "GET depts:%d\r\n", demo.FirstDept+rand.IntN(k.keys))
 	}
 	_, err := nc.Write(append(out, "ECHO read\r\n"...))
-	in := bufio.NewReaderSize(nc, 512)
+	in := bufio.NewReaderSize(nc, 2048) // a document is one read
 	for err == nil {
 		var line []byte
 		if line, err = in.ReadSlice('\n'); err != nil || line[0] != '$' {

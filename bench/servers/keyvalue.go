@@ -22,6 +22,7 @@ func withKeyValue(all map[string]harness.Starter) map[string]harness.Starter {
 		"hotrow-tracked":  hotrowKeyValue("resp", "redis", ", max_clients: 20000"),
 		"hotrow-memcache": hotrowKeyValue("memcache", "memcache", ""),
 		"redis":           startRedis("redis-server"),
+		"redis-tracked":   startRedis("redis-server", "--maxclients", "20000"),
 		"valkey":          startRedis("valkey-server"),
 		"memcached":       startMemcached,
 	})
@@ -52,8 +53,9 @@ func hotrowKeyValue(front, scheme, more string) harness.Starter {
 	}
 }
 
-// startRedis makes the starter of a server of Redis' kind, which keeps nothing on disk.
-func startRedis(program string) harness.Starter {
+// startRedis makes the starter of a server of Redis' kind, which keeps nothing on disk, with
+// more arguments.
+func startRedis(program string, more ...string) harness.Starter {
 	return func(
 		ctx context.Context, w *harness.Fixture, on harness.Placement, dir string,
 	) (*harness.Server, error) {
@@ -65,8 +67,9 @@ func startRedis(program string) harness.Starter {
 		if err != nil {
 			return nil, err
 		}
-		p, err := harness.Start(program, dir, on, path, "--bind", "127.0.0.1", "--port",
-			strconv.Itoa(port), "--save", "", "--appendonly", "no", "--dir", dir)
+		args := append([]string{path, "--bind", "127.0.0.1", "--port", strconv.Itoa(port),
+			"--save", "", "--appendonly", "no", "--dir", dir}, more...)
+		p, err := harness.Start(program, dir, on, args...)
 		if err != nil {
 			return nil, err
 		}
