@@ -30,6 +30,7 @@ const (
 	errMixMany      = 1271
 	errNoLetter     = 3988 // MySQL: a text has letters that the column's character set lacks
 	errDefinition   = 1412 // table definition has changed: the snapshot is older
+	errPrivilege    = 1227
 	errBinlogFormat = 1665
 	errKilled       = 1317
 	errTimeMariaDB  = 1969

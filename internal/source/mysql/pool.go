@@ -14,6 +14,7 @@ import (
 // A conn is one connection while somebody has it.
 type conn struct {
 	*sql.Conn
+	refused bool // for want of a privilege
 }
 
 // acquire takes a connection from the pool. The caller releases it.
@@ -25,7 +26,7 @@ func (s *Source) acquire(ctx context.Context) (*conn, error) {
 	c, err := s.db.Conn(wait)
 	if err == nil {
 		s.acquired.Add(1)
-		return &conn{c}, nil
+		return &conn{Conn: c}, nil
 	}
 	if s.ctx.Err() != nil {
 		return nil, &source.Error{Class: source.Unavailable, Message: "the source is closed",
@@ -50,16 +51,22 @@ func (s *Source) controlConn(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, connectError(err)
 	}
-	return &conn{c}, nil
+	return &conn{Conn: c}, nil
 }
 
-// release gives the connection back.
-func (c *conn) release() { _ = c.Close() } // the pool drops what it cannot use
+// release gives the connection back. A session has the global privileges that its user had
+// when it began: one that lacked some is not kept, for they may be granted by now.
+func (c *conn) release() {
+	if c.refused {
+		_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
+	}
+	_ = c.Close() // the pool drops what it cannot use
+}
 
 // discard closes the connection instead of giving it back.
 func (c *conn) discard() {
 	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
-	c.release()
+	_ = c.Close()
 }
 
 // server returns what the connection's server is.
@@ -83,6 +90,7 @@ func (c *conn) query(
 ) error {
 	rows, err := c.QueryContext(ctx, query, args...)
 	if err != nil {
+		c.refused = c.refused || number(err) == errPrivilege
 		return err
 	}
 	defer rows.Close()
