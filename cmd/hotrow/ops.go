@@ -277,7 +277,7 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 
 func feedSnapshot(s *resource.SourceStats) ops.Feed {
 	f := ops.Feed{
-		Source: s.Name, Mode: string(s.Feed), Up: s.Attached, State: s.State,
+		Source: s.Name, Mode: string(s.Feed), Why: s.Reason, Up: s.Attached, State: s.State,
 		Lag: ops.Seconds(s.Lag), Gaps: s.Gaps, Events: s.Stats.Changes, Epoch: s.Epoch,
 		FenceFailures:   s.FencesFailed,
 		Probes:          s.Probes,

@@ -54,6 +54,7 @@ const (
 	feedProbes
 	feedEvents
 	feedState
+	feedMode
 	auditChecked
 	auditStale
 	warmKeys
@@ -122,6 +123,10 @@ const fillsHelp = "Loads after a miss. discarded: a change arrived during the lo
 
 const listTemplatesHelp = "Sets of columns by whose values lists are told apart."
 
+const feedStateHelp = "1 for the state that the feed is in, 0 for the others."
+
+const feedModeHelp = "1 with the mode that is in use: logical, notify, binlog, sqlite or none."
+
 // families returns every metric of ours.
 func families() [numMetrics]family {
 	source, resource := []string{"source"}, "resource"
@@ -159,8 +164,8 @@ func families() [numMetrics]family {
 		feedGaps:      {"feed_gaps_total", counter, source, "Times that a change may be missing."},
 		feedFailed:    {"feed_fence_failures_total", counter, source, "Fences that failed."},
 		feedEvents:    {"feed_events_total", counter, source, "Changes of rows delivered."},
-		feedState: {"feed_state", gauge, []string{"source", "state"},
-			"1 for the state that the feed is in, 0 for the others."},
+		feedState:     {"feed_state", gauge, []string{"source", "state"}, feedStateHelp},
+		feedMode:      {"feed_mode", gauge, []string{"source", "mode"}, feedModeHelp},
 		unsettledOldest: {"unsettled_oldest_seconds", gauge, source,
 			"Age of the oldest change that reads may not see yet; 0 for none."},
 		poolInUse:   {"db_pool_in_use", gauge, source, "Connections in use."},

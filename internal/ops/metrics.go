@@ -251,6 +251,7 @@ func (e *emitter) feed(f *Feed) {
 	e.value(listTemplates, float64(f.ListTemplates), f.Source)
 	e.value(feedEvents, float64(f.Events), f.Source)
 	e.value(unsettledOldest, time.Duration(f.UnsettledOldest).Seconds(), f.Source)
+	e.value(feedMode, 1, f.Source, f.Mode)
 	for _, state := range FeedStates() {
 		e.value(feedState, oneIf(f.State == state), f.Source, state)
 	}

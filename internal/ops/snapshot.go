@@ -228,8 +228,9 @@ type Disk struct {
 type Feed struct {
 	Source          string  `json:"source"`
 	Mode            string  `json:"mode"`
-	Up              bool    `json:"up"`    // it is attached to its database
-	State           string  `json:"state"` // one of FeedStates
+	Why             string  `json:"why,omitempty"` // that mode, and no better one
+	Up              bool    `json:"up"`            // it is attached to its database
+	State           string  `json:"state"`         // one of FeedStates
 	Lag             Seconds `json:"lag_seconds"`
 	Gaps            uint64  `json:"gaps"`
 	FenceFailures   uint64  `json:"fence_failures,omitempty"` // not shown to be complete

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/source"
@@ -18,12 +19,21 @@ const (
 	// lookLost is lookAgain of a database that has allowed a feed before.
 	lookLost = time.Second
 
+	// lookBetter is how often it is looked, beside a feed that works, whether a better one
+	// is possible by now: an administrator has allowed it. It is doubled, up to
+	// lookBetterMax, for each that was chosen so and then did not attach.
+	lookBetter    = time.Minute
+	lookBetterMax = time.Hour
+
 	// chooseLimit bounds one choice.
 	chooseLimit = 5 * time.Second
 )
 
 // errOutgrown ends the Run of a feed that does not deliver what new plans need.
 var errOutgrown = errors.New("resources need columns that the feed does not tell")
+
+// errBetter ends the Run of a feed in whose place a better one can be.
+var errBetter = errors.New("a better feed is possible")
 
 // outgrown reports whether now has a table or a column that opened has not.
 func outgrown(opened, now []source.Watched) bool {
@@ -72,19 +82,59 @@ func (f *follower) replan() {
 	}
 }
 
-// runFeed runs the feed until it ends, or until it does not tell what the forms need.
+// runFeed runs the feed until it ends, until it does not tell what the forms need, or
+// until a better one is possible.
 func (f *follower) runFeed() error {
 	ctx, cancel := context.WithCancelCause(f.u.ctx)
+	var looking sync.WaitGroup
+	defer looking.Wait()
 	defer cancel(nil)
+	if f.u.opts.Mode == source.FeedAuto && rank(f.feed()) < bestRank {
+		looking.Go(func() { f.lookForBetter(ctx, cancel) })
+	}
 	f.u.apply.Lock()
 	f.end = cancel
 	f.replan()
 	f.u.apply.Unlock()
 	err := f.feed().Run(ctx, f)
-	if context.Cause(ctx) == errOutgrown {
-		return errOutgrown
+	if cause := context.Cause(ctx); cause == errOutgrown || cause == errBetter {
+		return cause
 	}
 	return err
+}
+
+// lookForBetter ends a feed that works once a better one would take its place at once.
+func (f *follower) lookForBetter(ctx context.Context, end context.CancelCauseFunc) {
+	f.patience = max(f.patience, f.u.opts.LookBetter)
+	for sleep(ctx, f.patience) {
+		if f.betterPossible(ctx) {
+			f.patience = min(2*f.patience, lookBetterMax)
+			end(errBetter)
+			return
+		}
+	}
+}
+
+// betterPossible reports whether a better feed than the present one could begin now.
+func (f *follower) betterPossible(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, chooseLimit)
+	defer cancel()
+	now, _, err := f.u.source.OpenFeed(ctx, f.u.opts.Mode, f.u.watching())
+	if err != nil || now == nil {
+		return false
+	}
+	defer f.shut(now)
+	if rank(now) <= rank(f.feed()) {
+		return false
+	}
+	if t, ok := now.(source.Trier); ok {
+		err = t.Try(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		f.u.log.Info("a better feed is possible, but not now", "event", eventFeed,
+			"feed", now.Mode(), "err", err)
+	}
+	return err == nil
 }
 
 // choose opens a feed again where another may be better than the one that has ended:

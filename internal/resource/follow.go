@@ -41,9 +41,11 @@ type follower struct {
 	changed atomic.Bool // another feed was chosen, and has not attached yet
 
 	// lost is since when no attempt has attached, 0: the last did; opened is what the
-	// feed was opened for. Only run uses them.
-	lost   int64
-	opened []source.Watched
+	// feed was opened for; patience is how long a feed that works is left before it is
+	// looked for a better one. Only run uses them.
+	lost     int64
+	opened   []source.Watched
+	patience time.Duration
 
 	// asked is what a feed was last asked for, and end ends its Run. They are guarded by
 	// upstream.apply.
@@ -104,6 +106,9 @@ func (f *follower) run() {
 			wait = reconnectMin
 			f.gaps.Add(1)
 			last, f.lost = "", 0
+			if rank(f.feed()) == bestRank {
+				f.patience = 0
+			}
 		} else if f.lost == 0 {
 			f.lost = monotonic()
 		}
@@ -113,7 +118,7 @@ func (f *follower) run() {
 		text := err.Error()
 		f.loss.Store(&text)
 		switch {
-		case errors.Is(err, errOutgrown):
+		case errors.Is(err, errOutgrown), errors.Is(err, errBetter):
 			f.u.log.Info("feed opened again", "event", eventFeed, "feed", f.feed().Mode(),
 				"why", text)
 		case text != last: // once, not at every attempt

@@ -28,6 +28,10 @@ type SourceOptions struct {
 	MaxStale     time.Duration // how long hits go on, flagged, while the feed lags
 	StaleIfError time.Duration // the same while the source cannot be read
 	Audit        int           // documents a second that are compared with the source; 0: none
+
+	// LookBetter is how often it is looked, beside a feed that works, whether the mode
+	// auto would choose a better one; 0: each minute.
+	LookBetter time.Duration
 }
 
 // maxWaiting is how many loads of a source may wait for a place; one more fails at once.
@@ -63,6 +67,7 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	set(&o.StaleAfter, 250*time.Millisecond)
 	set(&o.MaxStale, 10*time.Second)
 	set(&o.StaleIfError, time.Hour)
+	set(&o.LookBetter, lookBetter)
 	return o
 }
 

@@ -111,12 +111,12 @@ func choose(
 		return nil, "no feed, so nothing is cached: " + noLogical + "; " + err.Error(), nil
 	case mode == source.FeedNotify:
 		return opened, "notifications of triggers, as configured", nil
-	case src.Slot != "":
-		src.Log.Warn("feed.slot cannot be used: the feed is notifications, so what is on disk is"+
-			" not used again after a restart", "slot", src.Slot)
 	}
-	return opened, "notifications of triggers; logical replication would cost writers less: " +
-		noLogical, nil
+	why := "notifications of triggers; logical replication would cost writers less: " + noLogical
+	if src.Slot != "" {
+		why += "; without it what is on disk is not used again after a restart"
+	}
+	return opened, why, nil
 }
 
 // pooled explains the error of a pooler that does not know a session's setting,

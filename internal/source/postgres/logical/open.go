@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -47,6 +48,27 @@ func Open(
 	}
 	f.Watcher.Accept(found)
 	return f, slot, nil
+}
+
+// tryLimit bounds how long Try waits for transactions: while there are some that last
+// longer, a feed that works is worth more than one that waits for them.
+const tryLimit = 2 * time.Second
+
+// Try waits until the transactions have ended for which Run would wait: those that are
+// open when it makes its slot. It makes none itself, which would be left behind on the
+// server if it gave up.
+func (f *Feed) Try(ctx context.Context) error {
+	deadline := time.Now().Add(tryLimit)
+	return f.Control.Do(ctx, func(conn *pgx.Conn) error {
+		open, err := currentSnapshot(ctx, conn)
+		for now := open; err == nil && now.xmin < open.xmax; now, err = currentSnapshot(ctx, conn) {
+			if time.Now().After(deadline) {
+				return fmt.Errorf("transactions that were open %v ago have not ended", tryLimit)
+			}
+			time.Sleep(tryLimit / 50)
+		}
+		return err
+	})
 }
 
 // Try opens a replication connection. Poolers and host-based access
