@@ -67,6 +67,10 @@ class Programs {
                 var c = io.lettuce.core.RedisClient.create(RedisURI.create(at.getHost(), at.getPort())).connect().sync();
                 return () -> n -> c.get("depts:" + n);
             }
+            case "Lettuce-rows": { // with copies, as docs/howto/redis.md has it
+                var r = new Rows(at.getHost(), at.getPort());
+                return () -> n -> r.read("depts:" + n);
+            }
             case "JDBC":
                 return () -> {
                     try {

@@ -26,6 +26,15 @@ def redis_py(cached=False):
     return lambda n: r.get(f"depts:{n}")
 
 
+def rows():
+    sys.path.append("build/programs")
+    from rows import Rows  # of docs/howto/redis.md
+    r = Rows(host=at.hostname, port=at.port)
+    while r.told[0] is None:
+        time.sleep(0.001)
+    return lambda n: r.get(f"depts:{n}")
+
+
 def pymemcache():
     from pymemcache.client.base import Client
     c = Client((at.hostname, at.port), no_delay=True)
@@ -44,7 +53,7 @@ def psycopg():
     return lambda n: c.execute("SELECT doc FROM docs WHERE id = %s", (n,)).fetchone()[0]
 
 
-ask = {"redis-py": redis_py, "redis-py-cached": lambda: redis_py(True), "pymemcache": pymemcache,
+ask = {"redis-py": redis_py, "redis-py-cached": lambda: redis_py(True), "redis-py-rows": rows, "pymemcache": pymemcache,
        "requests": requests, "psycopg": psycopg}[client]()
 failed = 0
 

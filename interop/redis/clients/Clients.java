@@ -1,16 +1,14 @@
 // Jedis and Lettuce: the client script, and a cache of the client's. Clients.java HOST PORT HTTP-URL
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KeyValue;
+import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.ScanArgs;
 import io.lettuce.core.ScanIterator;
 import io.lettuce.core.SetArgs;
-import io.lettuce.core.TrackingArgs;
 import io.lettuce.core.protocol.ProtocolVersion;
-import io.lettuce.core.support.caching.CacheAccessor;
-import io.lettuce.core.support.caching.ClientSideCaching;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -20,7 +18,6 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.RedisClient;
@@ -162,13 +159,22 @@ class Clients {
         connection.close();
     }
 
+    /** lettuceCache reads by what docs/howto/redis.md has, also when its connection is lost. */
     static void lettuceCache() throws Exception {
-        var copies = new ConcurrentHashMap<String, String>();
-        var connection = client(ProtocolVersion.RESP3).connect();
-        var cache = ClientSideCaching.enable(CacheAccessor.forMap(copies), connection, TrackingArgs.Builder.enabled());
-        changes("Lettuce", 9000, () -> cache.get("emps:7839"));
-        check("Lettuce reads", cache.get("emps:7839") != null, true);
-        check("Lettuce keeps copies", copies.containsKey("emps:7839"), true);
-        connection.close();
+        var rows = new Rows(host, port);
+        changes("Lettuce", 9000, () -> rows.read("emps:7839"));
+        var admin = client(ProtocolVersion.RESP3).connect().sync();
+        for (int i = 0; i < 3; i++) {
+            var me = admin.clientId();
+            for (var line : admin.clientList().split("\n")) {
+                var id = Long.parseLong(line.split("[ =]")[1]);
+                if (id != me) admin.clientKill(KillArgs.Builder.id(id));
+            }
+            changes("Lettuce, connected again", 9100 + 100 * i, () -> rows.read("emps:7839"));
+        }
+        check("Lettuce reads", rows.read("emps:7839") != null, true);
+        for (long until = System.nanoTime() + 1_000_000_000L; rows.get("emps:7839") == null; rows.read("emps:7839"))
+            check("Lettuce keeps copies", System.nanoTime() < until, true);
+        admin.getStatefulConnection().close();
     }
 }

@@ -6,6 +6,8 @@ import urllib.request
 import redis
 from redis.cache import CacheConfig
 
+from rows import Rows
+
 host, port, url = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 
 
@@ -59,4 +61,24 @@ for i in range(20):
     shows(f'"sal":{6000 + i},', lambda: cached.get("emps:7839"))
 ask("/emps/7839", "PATCH", '{"sal":5000}')
 assert cached.get_cache().size > 0, "nothing is kept"
+
+# What docs/howto/redis.md keeps copies with, also when its connections are lost.
+rows = Rows(host=host, port=port)
+admin = redis.Redis(host, port, decode_responses=True)
+for i in range(60):
+    if i % 20 == 10:
+        me = admin.client_id()
+        for c in admin.client_list():
+            if c["id"] != str(me) and (i > 10 or c["sub"] == "0"):  # those that read; then who listens, too
+                admin.client_kill_filter(_id=c["id"])
+    ask("/emps/7839", "PATCH", '{"sal":%d}' % (7000 + i))
+    shows(b'"sal":%d,' % (7000 + i), lambda: rows.get("emps:7839"))
+    rows.get("emps:7839")
+ask("/emps/7839", "PATCH", '{"sal":5000}')
+shows(b'"sal":5000,', lambda: rows.get("emps:7839"))
+until = time.time() + 1
+while rows.told[0] is None or type(rows.told[0].get("emps:7839")) is not bytes:
+    assert time.time() < until, "nothing is kept"
+    rows.get("emps:7839")
+assert rows.get("depts:99") is None
 print("redis-py", redis.__version__, "ok")
