@@ -135,3 +135,40 @@ func TestReadLive_WhatIsNoStream(t *testing.T) {
 		}
 	}
 }
+
+func TestTopScreen_Keys(t *testing.T) {
+	s := &topScreen{view: topView{sort: "rate"}}
+	for _, k := range []struct {
+		typed, sort string
+		goes        bool
+	}{
+		{"n", "name", true}, {"\x1b[A", "name", true}, {"xh", "hits", true}, {"c", "changes", true},
+		{"\x1bOP", "changes", true}, {"r", "rate", true}, {"q", "rate", false}, {"\x03", "rate", false},
+		{"\x1b", "rate", false}, {"nq", "name", false},
+	} {
+		if goes := s.take(topKeys(k.typed)); goes != k.goes || s.view.sort != k.sort {
+			t.Errorf("%q: goes on %v, sorted by %s; want %v, %s", k.typed, goes, s.view.sort, k.goes, k.sort)
+		}
+	}
+}
+
+// The name of a table may hold anything, and a terminal obeys.
+func TestRenderTop_SendsNoControlCharacters(t *testing.T) {
+	f := &ops.Frame{Resources: []ops.ResourceFrame{{Name: "a\x1b]0;title\x07\u009b2J\tb"}}}
+	plain := renderTop(f, []ops.Event{{Message: "x\x1b[2Jy\r"}}, topView{width: 100})
+	for _, r := range plain {
+		if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 {
+			t.Fatalf("%q has the control character %q", plain, r)
+		}
+	}
+	colour := renderTop(f, nil, topView{width: 100, colour: true})
+	if !strings.Contains(colour, "\x1b[1mhotrow") || strings.Contains(plain, "\x1b") {
+		t.Errorf("styles: %q, without colour %q", colour, plain)
+	}
+	for env, want := range map[string]bool{"A=1": true, "NO_COLOR=1": false, "NO_COLOR=": true,
+		"TERM=dumb": false, "TERM=xterm": true} {
+		if got := hasColour(&program{env: []string{env}}); got != want {
+			t.Errorf("%s: colours %v", env, got)
+		}
+	}
+}

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"charm.land/lipgloss/v2"
+	"unicode"
 
 	"github.com/hotrow/hotrow/internal/ops"
 )
@@ -21,25 +20,26 @@ type topView struct {
 	colour        bool
 }
 
-var (
-	topGood  = lipgloss.NewStyle().Foreground(lipgloss.Color("2")).Bold(true)
-	topBad   = lipgloss.NewStyle().Foreground(lipgloss.Color("1")).Bold(true)
-	topTitle = lipgloss.NewStyle().Bold(true)
+// A topLine is a line of the screen, in one style.
+type topLine struct {
+	text  string
+	style string // of ECMA-48, "" for none
+}
+
+const (
+	topPlain = ""
+	topTitle = "\x1b[1m"
+	topGood  = "\x1b[1;32m"
+	topBad   = "\x1b[1;31m"
 )
 
 // renderTop returns the text of a frame, a line for each thing, and the events below it.
 func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
-	var lines []string
-	add := func(format string, args ...any) {
-		lines = append(lines, fmt.Sprintf(format, args...))
+	var lines []topLine
+	add := func(style, format string, args ...any) {
+		lines = append(lines, topLine{fmt.Sprintf(format, args...), style})
 	}
-	paint := func(s lipgloss.Style, text string) string {
-		if !v.colour {
-			return text
-		}
-		return s.Render(text)
-	}
-	add("%s  up %s  %s", paint(topTitle, "hotrow "+f.Version),
+	add(topTitle, "hotrow %s  up %s  %s", f.Version,
 		time.Duration(f.Uptime).Round(time.Second), sparkline(v.history, 40))
 	for i := range f.Sources {
 		s := &f.Sources[i]
@@ -47,27 +47,27 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 		if s.State == "fresh" {
 			style = topGood
 		}
-		add("%s", paint(style, s.Source+": "+s.Verdict))
-		add("  feed %s  epoch %d  changes/s %s  gaps %d  unsettled %s  connections %d+%d idle, "+
-			"%d wait  loads/s %s, p99 %s", cmp.Or(s.Mode, "none"), s.Epoch, amount(s.Changes),
-			s.Gaps, short(time.Duration(s.UnsettledOldest).Seconds()), s.InUse, s.Idle,
-			s.Waiting, amount(s.Loads.Rate), short(s.Loads.P99))
+		add(style, "%s: %s", s.Source, s.Verdict)
+		add(topPlain, "  feed %s  epoch %d  changes/s %s  gaps %d  unsettled %s  "+
+			"connections %d+%d idle, %d wait  loads/s %s, p99 %s", cmp.Or(s.Mode, "none"), s.Epoch,
+			amount(s.Changes), s.Gaps, short(time.Duration(s.UnsettledOldest).Seconds()), s.InUse,
+			s.Idle, s.Waiting, amount(s.Loads.Rate), short(s.Loads.P99))
 	}
 	a := f.Answers
-	add("answers/s %s: memory %s, disk %s, miss %s, bypass %s, stale %s; failed %s",
+	add(topPlain, "answers/s %s: memory %s, disk %s, miss %s, bypass %s, stale %s; failed %s",
 		amount(a.All()), amount(a.Memory), amount(a.Disk), amount(a.Miss), amount(a.Bypass),
 		amount(a.Stale), amount(a.Failed))
-	add("requests  p50 %s  p99 %s   watchers %d", short(f.Requests.P50), short(f.Requests.P99),
-		f.Watchers)
+	add(topPlain, "requests  p50 %s  p99 %s   watchers %d", short(f.Requests.P50),
+		short(f.Requests.P99), f.Watchers)
 	for _, t := range f.Tiers {
-		add("%-9s %d documents, %.1f of %.1f MiB, %d evicted", t.Name, t.Entries,
+		add(topPlain, "%-9s %d documents, %.1f of %.1f MiB, %d evicted", t.Name, t.Entries,
 			float64(t.Bytes)/(1<<20), float64(t.MaxBytes)/(1<<20), t.Evictions)
 	}
-	add("")
-	add("%s", paint(topTitle, fmt.Sprintf("%-28s %10s %9s %9s %9s %9s %12s", "resource",
-		"answers/s", "memory", "loads/s", "stale/s", "changes/s", "answers")))
+	add(topPlain, "")
+	add(topTitle, "%-28s %10s %9s %9s %9s %9s %12s", "resource",
+		"answers/s", "memory", "loads/s", "stale/s", "changes/s", "answers")
 	for _, r := range sortedResources(f.Resources, v.sort) {
-		add("%-28s %10s %8.1f%% %9s %9s %9s %12d", r.Name, amount(r.Rate), 100*r.HitRatio,
+		add(topPlain, "%-28s %10s %8.1f%% %9s %9s %9s %12d", r.Name, amount(r.Rate), 100*r.HitRatio,
 			amount(r.Answers.Database()), amount(r.Answers.Stale), amount(r.Changes), r.Total)
 	}
 	lines = append(lines, hottestLines(f.Hottest)...)
@@ -78,17 +78,18 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 const shownKeys = 5
 
 // hottestLines are the keys that are read most, and those that changes outweigh.
-func hottestLines(h *ops.Hottest) (lines []string) {
+func hottestLines(h *ops.Hottest) (lines []topLine) {
 	if h == nil {
 		return nil
 	}
 	add := func(title string, list []ops.HotKey) {
 		if len(list) > 0 {
-			lines = append(lines, "", fmt.Sprintf("%-48s %10s %10s", title, "reads/s", "changes/s"))
+			text := fmt.Sprintf("%-48s %10s %10s", title, "reads/s", "changes/s")
+			lines = append(lines, topLine{}, topLine{text: text})
 		}
 		for _, k := range list[:min(shownKeys, len(list))] {
-			lines = append(lines, fmt.Sprintf("%-48s %10s %10s", k.Path, amount(k.Reads),
-				amount(k.Changes)))
+			text := fmt.Sprintf("%-48s %10s %10s", k.Path, amount(k.Reads), amount(k.Changes))
+			lines = append(lines, topLine{text: text})
 		}
 	}
 	add("read most", h.Read)
@@ -97,7 +98,7 @@ func hottestLines(h *ops.Hottest) (lines []string) {
 }
 
 // eventLines are the newest first.
-func eventLines(events []ops.Event) (lines []string) {
+func eventLines(events []ops.Event) (lines []topLine) {
 	for _, e := range slices.Backward(events) {
 		line := e.Time.Local().Format("15:04:05") + " " + e.Level + " "
 		if e.Kind != "" {
@@ -107,14 +108,14 @@ func eventLines(events []ops.Event) (lines []string) {
 		for _, k := range slices.Sorted(maps.Keys(e.Fields)) {
 			line += " " + k + "=" + e.Fields[k]
 		}
-		lines = append(lines, line)
+		lines = append(lines, topLine{text: line})
 	}
 	return lines
 }
 
 // fit cuts what has no room: events first get a third of the height, then resources what
 // is left.
-func fit(lines, events []string, v topView) string {
+func fit(lines, events []topLine, v topView) string {
 	if v.height > 0 {
 		room := max(0, min(len(events), v.height/3, v.height-8))
 		events = events[:room]
@@ -124,13 +125,31 @@ func fit(lines, events []string, v topView) string {
 		lines = lines[:min(len(lines), max(0, v.height-room))]
 	}
 	if len(events) > 0 {
-		lines = append(append(lines, ""), events...)
+		lines = append(append(lines, topLine{}), events...)
 	}
-	for i, line := range lines {
-		line = strings.ReplaceAll(line, "\n", " ")
-		lines[i] = lipgloss.NewStyle().MaxWidth(v.width).Render(line)
+	var b strings.Builder
+	for _, line := range lines {
+		text := cut(line.text, v.width)
+		if v.colour && line.style != topPlain {
+			text = line.style + text + "\x1b[m"
+		}
+		b.WriteString(text + "\n")
 	}
-	return strings.Join(lines, "\n") + "\n"
+	return b.String()
+}
+
+// cut returns the first n characters of a text, whose control characters become spaces: names
+// and messages may hold anything, and a terminal obeys. A terminal that does not wrap cuts
+// what is wider than its characters.
+func cut(text string, n int) string {
+	runes := []rune(text)
+	runes = runes[:min(len(runes), n)]
+	for i, r := range runes {
+		if unicode.IsControl(r) {
+			runes[i] = ' '
+		}
+	}
+	return string(runes)
 }
 
 // sortedResources returns the resources in the order that was asked for.

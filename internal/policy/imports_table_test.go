@@ -23,7 +23,7 @@ var house = []room{
 			"source/memcached", "row", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/alecthomas/kong", "github.com/KimMachineGun/automemlimit",
-			"charm.land/bubbletea", "charm.land/lipgloss"},
+			"golang.org/x/term"},
 		tests: []string{"browsertest", "client", "dbtest", "restart", "tlstest", "wire/exchange",
 			"client/wire/gofast", "client/wire/rows"},
 	},
