@@ -241,7 +241,7 @@ func newAccessBed(t *testing.T, access, linkKeys, more string) *accessBed {
 	}
 	b.file = configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: 'sqlite:%s'}}\nresources:\n"+
 		"  pay: {table: pay, access: %s}\n%slinks:\n  database: 'sqlite:%s/l.db'\n"+
-		"  log: {dir: '%s/clicks', max: 64MiB, segment: 1MiB}\n%s", db, access, tokens, dir, dir, more))
+		"  log: {dir: '%s/clicks', max: 64MiB}\n%s", db, access, tokens, dir, dir, more))
 	for _, role := range strings.Fields(linkKeys) {
 		b.keys[role] = strings.TrimSpace(mustCommand(t, "links", "key", "add", role, "--role="+role, "-c", b.file))
 	}

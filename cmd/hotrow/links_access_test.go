@@ -50,7 +50,7 @@ func TestServe_LinksBehindAProxyHaveNoLocals(t *testing.T) {
 	dir := t.TempDir()
 	file := configFile(t, "version: 1\nlinks:\n  base_url: https://s.example\n"+
 		"  database: 'sqlite:"+dir+"/l.db'\n  log: {dir: '"+dir+
-		"/clicks', max: 64MiB, segment: 1MiB}\n")
+		"/clicks', max: 64MiB}\n")
 	r := serve(t, "-c", file)
 	ask := func(base, method, path, contentType, body string) int {
 		req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
@@ -112,7 +112,7 @@ func TestLinksKey_IntoTheDatabase(t *testing.T) {
 	dir := t.TempDir()
 	file := configFile(t, "version: 1\nlinks:\n  listen: 0.0.0.0:0\n  base_url: http://s.example\n"+
 		"  database: 'sqlite:"+dir+"/l.db'\n  log: {dir: '"+dir+
-		"/clicks', max: 64MiB, segment: 1MiB}\n")
+		"/clicks', max: 64MiB}\n")
 	mustCommand(t, "links", "key", "add", "ana", "--role=admin", "-c", file)
 	r := start(t, []string{"HOTROW_LINKS_LISTEN=0.0.0.0:0"}, "-c", file)
 	until(t, r.log, r.complete)

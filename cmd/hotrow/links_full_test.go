@@ -224,7 +224,7 @@ func TestLinks_MissesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "links.db")
 	r := serve(t, "-c", configFile(t, "version: 1\ncache: {memory: 16MiB}\nlinks:\n  database: 'sqlite:"+
-		db+"'\n  rate: {misses: 0}\n  log: {dir: '"+filepath.Join(dir, "clicks")+"', max: 64MiB, segment: 1MiB}\n"))
+		db+"'\n  rate: {misses: 0}\n  log: {dir: '"+filepath.Join(dir, "clicks")+"', max: 64MiB}\n"))
 	base := r.linksAddr()
 	const known = 40
 	for i := range known {

@@ -35,7 +35,7 @@ func TestLinks_AnswerWithinASecondWhileTheDatabaseHangs(t *testing.T) {
 
 func hangs(t *testing.T, url string, last time.Duration, freeze, thaw func()) {
 	r := serve(t, "-c", configFile(t, "version: 1\nlinks:\n  database: '"+url+"'\n  log: {dir: '"+
-		filepath.Join(t.TempDir(), "clicks")+"', max: 64MiB, segment: 1MiB}\n"))
+		filepath.Join(t.TempDir(), "clicks")+"', max: 64MiB}\n"))
 	base := r.linksAddr()
 	if code := makeLink(t, base, `{"code":"spring","url":"https://example.com/1"}`); code != 201 {
 		t.Fatalf("create: %d", code)

@@ -127,7 +127,7 @@ func TestLinks_KilledServerLosesNothing(t *testing.T) {
 	db := filepath.Join(dir, "links.db")
 	file := configFile(t, "version: 1\nhttp: {listen: 'off'}\nops: {listen: 'off'}\n"+
 		"wire: {listen: 'off'}\nlinks:\n  listen: 127.0.0.1:0\n  database: 'sqlite:"+db+"'\n"+
-		"  log: {dir: '"+filepath.Join(dir, "clicks")+"', max: 64MiB, segment: 1MiB}\n")
+		"  log: {dir: '"+filepath.Join(dir, "clicks")+"', max: 64MiB}\n")
 	first := startChild(t, file)
 	const most = 700
 	dbtest.SQLiteShell(t, db, `INSERT INTO links (id, code, url, url_hash, max_clicks, created_at,

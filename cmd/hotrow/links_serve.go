@@ -106,12 +106,19 @@ func (s *server) makeLinks(ctx context.Context) error {
 		Dir: cfg.LinksDir(), Node: cfg.Links.Log.Node, Loops: linksLoops,
 		Keep: int64(cfg.Links.Log.Max), OnFull: onFull[cfg.Links.Log.OnFull],
 		Sync: logSync[cfg.Links.Log.Sync], Cursors: sums, Rows: rows, Log: s.log,
-		Segment: int64(cfg.Links.Log.Segment),
+		Segment: logSegment(int64(cfg.Links.Log.Max)),
 	})
 	if err == nil {
 		s.links.log = log
 	}
 	return err
+}
+
+// logSegment returns the bytes of one file of a log that has most bytes at most: so many that a
+// file is begun seldom, so few that what is given back, a file at a time, is little of it.
+func logSegment(most int64) int64 {
+	const mebibyte = 1 << 20
+	return min(max(most/64/mebibyte*mebibyte, mebibyte), clicklog.DefaultSegment)
 }
 
 // linksLoops is how many event loops redirect.

@@ -55,7 +55,7 @@ func newLinks(t *testing.T, more string) (r *running, db string) {
 	dir := t.TempDir()
 	db = filepath.Join(dir, "links.db")
 	file := configFile(t, "version: 1\nlinks:\n  database: 'sqlite:"+db+"'\n  log: {dir: '"+
-		filepath.Join(dir, "clicks")+"', max: 64MiB, segment: 1MiB"+more+"}\n")
+		filepath.Join(dir, "clicks")+"', max: 64MiB"+more+"}\n")
 	return serve(t, "-c", file), db
 }
 
@@ -155,7 +155,7 @@ func TestServe_LinksForOthersNeedAKey(t *testing.T) {
 	t.Setenv("HOTROW_WIRE_LISTEN", "off")
 	dir := t.TempDir()
 	text := "version: 1\nlinks:\n  listen: 0.0.0.0:0\n  database: 'sqlite:" + dir + "/l.db'\n" +
-		"  log: {dir: '" + dir + "/clicks', max: 64MiB, segment: 1MiB}\n"
+		"  log: {dir: '" + dir + "/clicks', max: 64MiB}\n"
 	if code, _, stderr := command(t, "serve", "-c", configFile(t, text)); code == 0 ||
 		!strings.Contains(stderr, "links.base_url") {
 		t.Errorf("without base_url: %d %s", code, stderr)
@@ -175,7 +175,7 @@ func TestPostgres_LinksStartWithoutTheirDatabase(t *testing.T) {
 	url := server.Database(t)
 	dir := t.TempDir()
 	file := configFile(t, "version: 1\nlinks:\n  database: '"+url+"'\n  log: {dir: '"+
-		filepath.Join(dir, "clicks")+"', max: 64MiB, segment: 1MiB}\n")
+		filepath.Join(dir, "clicks")+"', max: 64MiB}\n")
 	for _, code := range []string{"first", "second"} {
 		server.Stop(dbtest.Immediate)
 		r := start(t, nil, "-c", file)
@@ -213,7 +213,7 @@ func TestPostgres_LinksStartWithoutTheirDatabase(t *testing.T) {
 func TestServe_EndsWhileLinksWait(t *testing.T) {
 	dir := t.TempDir()
 	file := configFile(t, "version: 1\nlinks:\n  database: 'postgres://nobody@127.0.0.1:1/none'\n"+
-		"  log: {dir: '"+filepath.Join(dir, "clicks")+"', max: 64MiB, segment: 1MiB}\n")
+		"  log: {dir: '"+filepath.Join(dir, "clicks")+"', max: 64MiB}\n")
 	r := start(t, nil, "-c", file)
 	until(t, r.log, func() bool { return strings.Contains(r.log.String(), "links is not reached") })
 	until(t, r.log, func() bool { return status(r.linksAddr()+"/x") == 503 })

@@ -57,7 +57,7 @@ INSERT INTO ShortcutLog VALUES
 func moved(t *testing.T) *running {
 	dir := t.TempDir()
 	file := configFile(t, "version: 1\nlinks:\n  database: 'sqlite:"+dir+"/l.db'\n  compat: shortcut\n"+
-		"  jwt_secret: 0123456789abcdef0123\n  log: {dir: '"+dir+"/clicks', max: 64MiB, segment: 1MiB}\n")
+		"  jwt_secret: 0123456789abcdef0123\n  log: {dir: '"+dir+"/clicks', max: 64MiB}\n")
 	r := serve(t, "-c", file)
 	t.Setenv("HOTROW_LINKS_KEY", strings.TrimSpace(
 		mustCommand(t, "links", "key", "add", "mover", "--role=admin", "-c", file)))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
@@ -25,7 +24,7 @@ func (s *server) serveMemcache() error {
 	}
 	cfg := s.cfg()
 	s.memcache.front = memcachefront.New(s.memcacheOptions(cfg))
-	listen := kv.Listen{Idle: time.Duration(cfg.Memcache.IdleTimeout), Log: s.log}
+	listen := kv.Listen{Log: s.log}
 	if cfg.Memcache.TLS {
 		listen.TLS = front.TLS(s.cert.Live)
 	}
@@ -40,8 +39,8 @@ func (s *server) memcacheOptions(cfg *config.Config) memcachefront.Options {
 	return memcachefront.Options{
 		Options: s.keyValueOptions(cfg), MaxClients: cfg.Memcache.MaxClients,
 		MaxValue: int(cfg.HTTP.MaxBody), ErrorMiss: cfg.Memcache.OnError == "miss",
-		UnknownError: cfg.KV.Unknown == "error", RefuseExpiry: cfg.KV.Expire == "refuse",
-		Version: version, Memory: s.memoryUsed,
+		RefuseExpiry: cfg.KV.Expire == "refuse",
+		Version:      version, Memory: s.memoryUsed,
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
@@ -26,7 +25,7 @@ func (s *server) serveRESP() error {
 	}
 	cfg := s.cfg()
 	s.resp.front = respfront.New(s.respOptions(cfg))
-	listen := kv.Listen{Idle: time.Duration(cfg.RESP.IdleTimeout), Log: s.log}
+	listen := kv.Listen{Log: s.log}
 	if cfg.RESP.TLS {
 		listen.TLS = front.TLS(s.cert.Live)
 	}
@@ -81,8 +80,8 @@ func (s *server) respOptions(cfg *config.Config) respfront.Options {
 	return respfront.Options{
 		Options: kvOptions, MaxClients: cfg.RESP.MaxClients,
 		MaxBody: int(cfg.HTTP.MaxBody), StaleError: cfg.RESP.OnStale == "error",
-		UnknownError: cfg.KV.Unknown == "error", ExpireIgnored: cfg.KV.Expire == "ignore",
-		Version: version, Memory: s.memoryUsed,
+		ExpireIgnored: cfg.KV.Expire == "ignore",
+		Version:       version, Memory: s.memoryUsed,
 	}
 }
 

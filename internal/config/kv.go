@@ -11,11 +11,10 @@ import (
 
 // RESP is the listener of the protocol of Redis.
 type RESP struct {
-	Listen      Listener `yaml:"listen" apply:"restart"`
-	TLS         bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
-	MaxClients  int      `yaml:"max_clients" range:"1..1000000" apply:"reload"`
-	IdleTimeout Duration `yaml:"idle_timeout" range:"0s..24h" apply:"restart"` // 0s: for ever
-	OnStale     string   `yaml:"on_stale" oneof:"answer error" apply:"reload"`
+	Listen     Listener `yaml:"listen" apply:"restart"`
+	TLS        bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
+	MaxClients int      `yaml:"max_clients" range:"1..1000000" apply:"reload"`
+	OnStale    string   `yaml:"on_stale" oneof:"answer error" apply:"reload"`
 
 	// TrackingMaxKeys bounds the table of who has read which key.
 	TrackingMaxKeys int `yaml:"tracking_max_keys" range:"1..1000000000" apply:"reload"`
@@ -23,11 +22,10 @@ type RESP struct {
 
 // Memcache is the listener of the protocol of memcached.
 type Memcache struct {
-	Listen      Listener `yaml:"listen" apply:"restart"`
-	TLS         bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
-	MaxClients  int      `yaml:"max_clients" range:"1..1000000" apply:"reload"`
-	IdleTimeout Duration `yaml:"idle_timeout" range:"0s..24h" apply:"restart"` // 0s: for ever
-	OnError     string   `yaml:"on_error" oneof:"error miss" apply:"reload"`
+	Listen     Listener `yaml:"listen" apply:"restart"`
+	TLS        bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
+	MaxClients int      `yaml:"max_clients" range:"1..1000000" apply:"reload"`
+	OnError    string   `yaml:"on_error" oneof:"error miss" apply:"reload"`
 }
 
 // KV says what keys mean to the key-value protocols.
@@ -36,7 +34,6 @@ type KV struct {
 	Separator string `yaml:"separator" apply:"reload"`
 	Default   string `yaml:"default" empty:"plain" apply:"reload"` // of keys that name no resource
 	Format    string `yaml:"format" oneof:"json msgpack cbor" apply:"reload"`
-	Unknown   string `yaml:"unknown" oneof:"miss error" apply:"reload"`
 
 	// Queries are lists by name: a key NAME:VALUE is the list with VALUE in its path.
 	Queries map[string]*KVQuery `yaml:"queries,omitempty" name:"NAME" apply:"reload"`
@@ -86,7 +83,7 @@ func defaultMemcache() Memcache {
 }
 
 func defaultKV() KV {
-	return KV{Separator: ":", Format: "json", Unknown: "miss", Expire: "usual",
+	return KV{Separator: ":", Format: "json", Expire: "usual",
 		Access: Access{Read: "public", Write: "public"}}
 }
 

@@ -41,14 +41,13 @@ type Links struct {
 
 // ClickLog is where clicks are until the database has them.
 type ClickLog struct {
-	Record  bool   `yaml:"record" apply:"restart"` // false: clicks are not counted
-	Dir     string `yaml:"dir" apply:"restart"`
-	Node    int    `yaml:"node" range:"0..1023" apply:"restart"`
-	Max     Size   `yaml:"max" range:"64MiB..64TiB" apply:"restart"`
-	Segment Size   `yaml:"segment" range:"1MiB..1GiB" apply:"restart"` // of one file
-	Sync    string `yaml:"sync" oneof:"second always off" apply:"restart"`
-	OnFull  string `yaml:"on_full" oneof:"drop refuse" apply:"restart"`
-	Drain   bool   `yaml:"drain" apply:"reload"` // false: clicks stay in the log
+	Record bool   `yaml:"record" apply:"restart"` // false: clicks are not counted
+	Dir    string `yaml:"dir" apply:"restart"`
+	Node   int    `yaml:"node" range:"0..1023" apply:"restart"`
+	Max    Size   `yaml:"max" range:"64MiB..64TiB" apply:"restart"`
+	Sync   string `yaml:"sync" oneof:"second always off" apply:"restart"`
+	OnFull string `yaml:"on_full" oneof:"drop refuse" apply:"restart"`
+	Drain  bool   `yaml:"drain" apply:"reload"` // false: clicks stay in the log
 }
 
 // Retention is how long clicks are kept.
@@ -88,7 +87,7 @@ func defaultLinks() Links {
 		Private: "allow", IP: "mask", Proxies: []string{}, Compat: "none",
 		Spend: "people",
 		Log: ClickLog{
-			Record: true, Dir: "clicks", Max: 4 << 30, Segment: 64 << 20, Sync: "second",
+			Record: true, Dir: "clicks", Max: 4 << 30, Sync: "second",
 			OnFull: "drop", Drain: true,
 		},
 		Keep: Retention{Clicks: minHours},
@@ -239,10 +238,6 @@ func (v *validator) links() {
 		if _, err := parsePrefix(text); err != nil {
 			v.addf(fmt.Sprintf("links.trusted_proxies[%d]", i), "%v", err)
 		}
-	}
-	if l.Log.Max < 16*l.Log.Segment {
-		v.addf("links.log.max", "%s is less than 16 segments of %s: raise it, or make "+
-			"links.log.segment smaller", l.Log.Max, l.Log.Segment)
 	}
 	v.schemes()
 	for key, target := range map[string]string{"root": l.Root, "miss_url": l.MissURL} {

@@ -6,7 +6,7 @@ import (
 )
 
 // removed are the keys that an earlier version had, and what to do instead. Each is
-// refused by name for one minor version: those of 0.1 until 0.3.
+// refused by name for one minor version at least, until 0.4.
 var removed = map[string]string{
 	"http.x_cache": "Cache-Status says the same and more, in the words of RFC 9211: remove " +
 		"the key",
@@ -22,8 +22,17 @@ var removed = map[string]string{
 	"links.orphans":  "codes that do not exist are always counted: remove the key",
 	"links.keep.hours": "links.keep.clicks is the time for hourly counts as well, 2160h at " +
 		"least",
+	"links.log.segment": "a file of the log has a 64th of links.log.max, from 1MiB to 64MiB: " +
+		"remove the key",
 	"links.limits.body": "a request of the API has at most 64KiB: use hotrow links import " +
 		"for more",
+	"resp.idle_timeout": "a connection may be silent for ever, and one whose client is gone is " +
+		"noticed within 8m: remove the key",
+	"memcache.idle_timeout": "a connection may be silent for ever, and one whose client is gone " +
+		"is noticed within 8m: remove the key",
+	"kv.unknown": "a read of a key that names no resource is a miss; the metrics " +
+		"hotrow_resp_unknown_keys_total and hotrow_memcache_unknown_keys_total count them: " +
+		"remove the key",
 	"cache.negative":         "that a row does not exist is always kept: remove the key",
 	"cache.disk.batch":       "a batch has at most 10,000 documents: remove the key",
 	"cache.disk.flush_every": "batches are written every second: remove the key",

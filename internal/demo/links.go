@@ -63,5 +63,5 @@ func (w *inserter) bytes(b []byte) {
 // database, with the click log in a directory dir.
 func LinksYAML(dir string) string {
 	return "links:\n  database: main\n  log: {dir: " +
-		strconv.QuoteToASCII(strings.ReplaceAll(dir, "${", "$${")) + ", max: 1GiB, segment: 8MiB}\n"
+		strconv.QuoteToASCII(strings.ReplaceAll(dir, "${", "$${")) + ", max: 512MiB}\n"
 }

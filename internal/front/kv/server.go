@@ -35,6 +35,7 @@ func Serve(
 	if o.Idle <= 0 {
 		o.Idle = forEver // pools keep connections
 	}
+	keepAlive(l)
 	server, err := lane.Serve(l, lane.Config{
 		Proto: proto, Scope: scope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
 		Header: time.Minute, Idle: o.Idle, Tick: tickEvery,

@@ -310,7 +310,7 @@ func (w *writing) getAndTouch() ([]byte, error) {
 	for _, key := range w.cmd.Keys {
 		res, of := live.Find(key)
 		if res == nil {
-			if err := live.NoResource(key); w.o.UnknownError || err != kv.ErrNoResource {
+			if err := live.NoResource(key); err != kv.ErrNoResource {
 				return nil, err
 			}
 			continue

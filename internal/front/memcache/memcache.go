@@ -26,7 +26,6 @@ type Options struct {
 	MaxClients   int  // connections at most: 10,000
 	MaxValue     int  // bytes of a value: 1 MiB; stays
 	ErrorMiss    bool // what cannot be read is a miss, and no error
-	UnknownError bool // a key that names no resource is an error, and no miss
 	RefuseExpiry bool // a time to live is an error, and not passed over
 
 	Version string                          // hotrow's own

@@ -50,11 +50,8 @@ func (c *conn) render(
 // problem returns the error of a key that has no answer, "" if it has one: that there is no
 // row is one.
 func (f *Front) problem(o *Options, cmd *memcache.Command, found *kv.Found) string {
-	switch {
-	case found.Err != nil:
+	if found.Err != nil {
 		return f.errorOf(o, cmd, found)
-	case found.Res == nil && o.UnknownError:
-		return noResource
 	}
 	return ""
 }

@@ -180,7 +180,7 @@ func (w *writing) delete() ([]byte, error) {
 	case errors.Is(err, resource.ErrPrecondition) && unique && w.existed:
 		return w.say(exists, nil), nil
 	case errors.Is(err, resource.ErrPrecondition), errors.Is(err, row.ErrKey),
-		errors.Is(err, kv.ErrNoResource) && !w.o.UnknownError,
+		errors.Is(err, kv.ErrNoResource),
 		source.ClassOf(err) == source.NoRow:
 		return w.say(notFound, nil), nil
 	case err != nil:
@@ -198,7 +198,7 @@ func (w *writing) invalidate() ([]byte, error) {
 	switch {
 	case res == nil:
 		err := live.NoResource(w.cmd.Keys[0])
-		if err == kv.ErrNoResource && !w.o.UnknownError {
+		if err == kv.ErrNoResource {
 			return w.say(notFound, nil), nil
 		}
 		return nil, err

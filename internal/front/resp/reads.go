@@ -67,8 +67,6 @@ func (c *conn) render(
 		switch {
 		case f.Err != nil:
 			return resp.AppendError(out, c.f.errorOf(cmd, f))
-		case f.Res == nil && o.UnknownError:
-			return resp.AppendError(out, noResource(cmd.keys(args)[i]))
 		case f.List && f.Doc != nil && cmd.hash:
 			return resp.AppendError(out, "WRONGTYPE Operation against a key holding the wrong "+
 				"kind of value")

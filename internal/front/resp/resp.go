@@ -26,10 +26,9 @@ import (
 type Options struct {
 	kv.Options
 
-	MaxClients   int  // connections at most: 10,000
-	MaxBody      int  // bytes of the value of a write: 1 MiB; stays
-	StaleError   bool // a stale copy is an error, and no answer
-	UnknownError bool // so is a key that names no resource
+	MaxClients int  // connections at most: 10,000
+	MaxBody    int  // bytes of the value of a write: 1 MiB; stays
+	StaleError bool // a stale copy is an error, and no answer
 
 	ExpireIgnored bool // SET with a time is taken, and the time means nothing
 

@@ -139,8 +139,8 @@ func TestKeys_AsConfigured(t *testing.T) {
 				bulk("app/depts::20") + bulk("app/depts::30") + bulk("app/depts::40"), ""}}},
 		{func(o *Options) { o.Default = "depts" }, []talk{
 			{"GET 10", bulk(dept10), ""}, {"GET depts:20", bulk(dept20), ""}, {"GET x:10", "$-1\r\n", ""}}},
-		{func(o *Options) { o.UnknownError = true }, []talk{
-			{"GET nope:1", "-ERR no resource for the key 'nope:1'\r\n", ""}, {"GET depts:99", "$-1\r\n", ""}}},
+		{func(*Options) {}, []talk{
+			{"GET nope:1", "$-1\r\n", ""}, {"GET depts:99", "$-1\r\n", ""}}},
 	}
 	for _, tt := range tests {
 		c := newSite(t, func(o *Options, _ *kv.Listen) { tt.change(o) }).dial()

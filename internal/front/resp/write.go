@@ -263,7 +263,7 @@ func (w *writing) hdel() ([]byte, error) {
 
 // nothing is the reply to a removal by a key that names no resource.
 func (w *writing) nothing() ([]byte, error) {
-	if err := w.c.f.store.Live().NoResource(w.key); w.o.UnknownError || err != kv.ErrNoResource {
+	if err := w.c.f.store.Live().NoResource(w.key); err != kv.ErrNoResource {
 		return nil, err
 	}
 	return resp.AppendInt(nil, 0), nil
@@ -279,7 +279,7 @@ func (w *writing) del() ([]byte, error) {
 			Before: func(_ *row.Shape, was row.Values) { existed = was != nil },
 		})
 		switch {
-		case errors.Is(err, kv.ErrNoResource) && !w.o.UnknownError:
+		case errors.Is(err, kv.ErrNoResource):
 		case errors.Is(err, row.ErrKey): // no row can have it
 		case source.ClassOf(err) == source.NoRow:
 		case err != nil:
