@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
 )
 
 // The databases, as the table names them.
@@ -103,7 +105,6 @@ func mariadbRows() []row {
 		{n: "5", what: "another primary behind HAProxy", test: primaryChanged(behindHAProxy, false)},
 		{n: "5", what: "another primary behind HAProxy, lost commits",
 			test: primaryChanged(behindHAProxy, true)},
-		{n: "5", what: "Galera: the followed node is killed", test: galeraNodeKilled},
 		{n: "7", what: "feed half open", test: halfOpen(maria), away: true},
 		{n: "9", what: "log purged and reset", test: purged, often: true},
 		{n: "9", what: "log purged, reset, server restarted while hotrow is down",
@@ -121,7 +122,12 @@ func mariadbRows() []row {
 		{n: "37", what: "missing privileges", elsewhere: "source/mysql",
 			tests: "TestMariaDB_DoctorMendsEachPrivilege TestMariaDB_FeedNeedsFewPrivileges"},
 	}
-	return on(mariadb, rows)
+	group := row{n: "5", what: "Galera: the followed node is killed", test: galera.nodeKilled}
+	if dbtest.IsMySQL() {
+		group = row{n: "5", what: "Group Replication: the primary is killed",
+			test: replicated.nodeKilled}
+	}
+	return on(mariadb, append(rows, group))
 }
 
 // otherRows are those that need neither.
