@@ -27,7 +27,7 @@ func (s *Source) Doctor(
 	ctx, cancel := s.begin(ctx, 10)
 	defer cancel()
 	var f *facts
-	err := s.read(ctx, func(ctx context.Context, c *conn) (err error) {
+	err := s.ask(ctx, func(ctx context.Context, c *conn) (err error) {
 		f, err = readFacts(ctx, c, s.cfg.DBName, tables)
 		return err
 	})

@@ -209,6 +209,25 @@ func TestMariaDB_FeedSaysWhyThereIsNone(t *testing.T) {
 	}
 }
 
+// A feed can be opened of the server that the URL leads to now, while loads are kept from it:
+// they belong to the one that was followed before.
+func TestMariaDB_FeedIsOpenedOfAnotherServer(t *testing.T) {
+	src := openSource(t, dbtest.MariaDB(t), Options{})
+	mustExec(t, src, flatSchema...)
+	tables := followed(src, "t id")
+	src.Pin("the primary of before")
+	if _, err := src.Catalog(t.Context()); source.ClassOf(err) != source.Unavailable {
+		t.Fatalf("a read of another server: %v", err)
+	}
+	feed, why, err := src.OpenFeed(t.Context(), source.FeedAuto, tables)
+	if feed == nil || err != nil {
+		t.Fatalf("OpenFeed(auto) = %v, %q, %v", feed, why, err)
+	}
+	if err := feed.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A user with no more than it needs can follow.
 func TestMariaDB_FeedNeedsFewPrivileges(t *testing.T) {
 	at := dbtest.MariaDB(t)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
+
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -52,6 +54,23 @@ func (s *Source) controlConn(ctx context.Context) (*conn, error) {
 		return nil, connectError(err)
 	}
 	return &conn{Conn: c}, nil
+}
+
+// ask runs fn on a connection of its own, to the server that the URL leads to now: what is
+// asked decides whether that can be followed in the place of the one that was.
+func (s *Source) ask(ctx context.Context, fn func(context.Context, *conn) error) error {
+	inner, err := driver.NewConnector(s.cfg)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(&connector{inner: inner, s: s, readOnly: s.opts.ReadOnly, free: true})
+	defer db.Close()
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return connectError(err)
+	}
+	defer c.Close()
+	return classify(fn(ctx, &conn{Conn: c}))
 }
 
 // release gives the connection back. A session has the global privileges that its user had

@@ -29,6 +29,7 @@ type connector struct {
 	inner    driver.Connector
 	s        *Source
 	readOnly bool
+	free     bool // of the pin: the server is the one that the URL leads to now
 }
 
 // Connect makes a session.
@@ -41,8 +42,10 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("the MySQL driver lacks an interface"), conn.Close())
 	}
-	ses := &session{driverConn: full, s: c.s, pin: c.s.pin.Load(),
-		prepared: make(map[string]driver.Stmt)}
+	ses := &session{driverConn: full, s: c.s, prepared: make(map[string]driver.Stmt)}
+	if !c.free {
+		ses.pin = c.s.pin.Load()
+	}
 	if err := ses.setUp(ctx, c.readOnly); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
