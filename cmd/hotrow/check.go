@@ -93,6 +93,9 @@ func (c *checkCmd) resource(
 	for _, sql := range plan.SQL() {
 		fmt.Fprintf(p.stdout, "    %s\n", strings.ReplaceAll(sql, "\n", "\n    "))
 	}
+	for _, path := range resource.Paths(plan) {
+		fmt.Fprintf(p.stdout, "    read again when rows change that lead to it: %s\n", path.Text)
+	}
 	findings, err := plan.Check(ctx)
 	if err != nil {
 		return fmt.Errorf("resource %s: %w", s.Name, err)

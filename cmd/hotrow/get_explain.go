@@ -50,6 +50,35 @@ func (c *getCmd) explainList(p *program) error {
 	return nil
 }
 
+// explainPaths prints on what a document depends by paths of tables, if it does and the
+// running server says so: the answer itself has been printed.
+func (c *getCmd) explainPaths(p *program, client *http.Client) {
+	q := url.Values{"path": {"/" + strings.TrimPrefix(c.Document, "/")}}
+	address := strings.TrimRight(c.Ops, "/") + "/-/inspect?" + q.Encode()
+	req, err := http.NewRequestWithContext(p.ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return
+	}
+	resp, err := askOperator(client, req, c.Token)
+	if err != nil {
+		return
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var in ops.Inspection
+	if json.NewDecoder(resp.Body).Decode(&in) != nil || in.Paths == nil {
+		return
+	}
+	for _, text := range in.Paths.Paths {
+		fmt.Fprintf(p.stderr, "depends   by %s\n", text)
+	}
+	for _, text := range in.Paths.Coarse {
+		fmt.Fprintf(p.stderr, "depends   on any row of %s\n", text)
+	}
+	for _, x := range in.Paths.Words {
+		fmt.Fprintf(p.stderr, "word      %s: clock %d, %s\n", x.Name, x.Stamp, x.State)
+	}
+}
+
 // printList prints what memory has of a list, a line for each thing.
 func printList(w io.Writer, in *ops.Inspection) {
 	l := in.List

@@ -104,15 +104,47 @@ func listInspection(e *resource.ListExplanation) *ops.KeptList {
 		}
 		l.Classes = append(l.Classes, text)
 	}
-	for i := range e.Words {
-		w := &e.Words[i]
-		if len(e.Words) > shownWords && w.Quiet() {
+	l.Words = wordsOf(e.Words)
+	return l
+}
+
+// wordsOf returns words as they are told.
+func wordsOf(words []resource.ListWord) (list []ops.ListWord) {
+	for i := range words {
+		w := &words[i]
+		if len(words) > shownWords && w.Quiet() {
 			continue
 		}
-		l.Words = append(l.Words, ops.ListWord{Name: w.Name(), Stamp: w.Stamp,
+		list = append(list, ops.ListWord{Name: w.Name(), Stamp: w.Stamp,
 			Unsettled: w.Marks, State: w.State()})
 	}
-	return l
+	return list
+}
+
+// inspectPaths says on what a document depends by paths; nil: it does not.
+func inspectPaths(r *resource.Resource, key row.Key) (*ops.KeptPaths, error) {
+	e, err := r.ExplainPaths(key, row.FormatJSON)
+	if err != nil || e == nil {
+		return nil, err
+	}
+	p := &ops.KeptPaths{State: string(e.State), Why: stateWords[e.State], Clock: e.Clock,
+		Precise: e.Precise, Words: wordsOf(e.Words)}
+	for i := range e.Paths {
+		path := &e.Paths[i]
+		p.Paths = append(p.Paths, path.Text)
+		for _, s := range path.Steps {
+			if !s.Named && s.Why != "" {
+				p.Coarse = append(p.Coarse, s.Table+": "+s.Why)
+			}
+		}
+	}
+	for i := range e.Words {
+		if w := &e.Words[i]; w.OfAny() && len(p.Coarse) == 0 {
+			p.Coarse = append(p.Coarse, w.TableName+": named as a whole, or the path leads to"+
+				" too many rows")
+		}
+	}
+	return p, nil
 }
 
 // classText says which rows a class has, and by which columns changes tell it.

@@ -16,7 +16,7 @@ var mastodonTables string
 //go:embed testdata/mastodon.yaml
 var mastodonResources string
 
-const whyFollowed = "`statuses` is named as a whole: any status drops every timeline"
+const whyEdited = "a write does not tell whose a status was: `REPLICA IDENTITY FULL`"
 
 var mastodon = []question{
 	{asks: "a status with its media", path: "/statuses/15",
@@ -83,11 +83,22 @@ var mastodon = []question{
 		why:    "a write does not tell what `username` was: `REPLICA IDENTITY FULL`",
 		other:  "UPDATE accounts SET note = '%d' WHERE id = 104",
 		change: "UPDATE accounts SET note = 'changed' WHERE id = 103"},
-	{asks: "the home timeline", path: "/home/111", kept: coarse, why: whyFollowed,
-		other: "UPDATE statuses SET text = 'Toot %d' WHERE id = 1",
+	{asks: "the home timeline", path: "/home/111",
+		other: "INSERT INTO statuses (id, text, created_at, updated_at, account_id)" +
+			" SELECT 30000 + %d, 'Other', now(), now(), min(id) FROM accounts WHERE id NOT IN" +
+			" (SELECT target_account_id FROM follows WHERE account_id = 111)",
 		change: "INSERT INTO statuses (id, text, " +
 			"created_at, updated_at, account_id)" +
 			" SELECT 20002, 'New', now(), now(), min(target_account_id) FROM follows WHERE account_id = 111"},
+	{asks: "the same, when its reader follows somebody", path: "/home/113",
+		other: "INSERT INTO follows (account_id, target_account_id) VALUES (5112, 6000 + %d)",
+		change: "INSERT INTO follows (account_id, target_account_id) SELECT 113, max(account_id)" +
+			" FROM statuses WHERE id > 19000 AND account_id NOT IN" +
+			" (SELECT target_account_id FROM follows WHERE account_id = 113)"},
+	{asks: "the same, when a status is edited", path: "/home/115", kept: coarse, why: whyEdited,
+		other: "UPDATE statuses SET text = 'Toot %d' WHERE id = 1",
+		change: "UPDATE statuses SET text = 'Edited' WHERE id = (SELECT max(statuses.id) FROM statuses" +
+			" JOIN follows ON target_account_id = statuses.account_id WHERE follows.account_id = 115)"},
 	{asks: "the public timeline",
 		path: "/statuses?visibility=eq.0&deleted_at=is.null&order=id.desc&limit=20", kept: refused,
 		why: "no index has `visibility`: 400 names the one that admits it"},

@@ -9,19 +9,20 @@ import (
 
 // An Inspection says what is kept of one document, or one list, and why.
 type Inspection struct {
-	Path     string    `json:"path"`            // as a request names it
-	List     *KeptList `json:"list,omitempty"`  // what follows is of a list as well
-	Kept     bool      `json:"kept"`            // memory or disk would answer a request
-	Where    string    `json:"where,omitempty"` // memory, disk
-	Row      bool      `json:"row"`             // there is a row; else that there is none is kept
-	Stale    bool      `json:"stale,omitempty"` // it would be flagged
-	Position string    `json:"position,omitempty"`
-	Lag      Seconds   `json:"lag"`
-	Bytes    int       `json:"bytes,omitempty"`
-	ETag     string    `json:"etag,omitempty"`
-	Body     string    `json:"body,omitempty"`     // JSON, shortened
-	Change   *Change   `json:"change,omitempty"`   // of the row, the last; none: nothing follows it
-	Database *Compare  `json:"database,omitempty"` // when it was asked for
+	Path     string     `json:"path"`            // as a request names it
+	List     *KeptList  `json:"list,omitempty"`  // what follows is of a list as well
+	Kept     bool       `json:"kept"`            // memory or disk would answer a request
+	Where    string     `json:"where,omitempty"` // memory, disk
+	Row      bool       `json:"row"`             // there is a row; else that there is none is kept
+	Stale    bool       `json:"stale,omitempty"` // it would be flagged
+	Position string     `json:"position,omitempty"`
+	Lag      Seconds    `json:"lag"`
+	Bytes    int        `json:"bytes,omitempty"`
+	ETag     string     `json:"etag,omitempty"`
+	Body     string     `json:"body,omitempty"`     // JSON, shortened
+	Paths    *KeptPaths `json:"paths,omitempty"`    // of a document that depends on rows by them
+	Change   *Change    `json:"change,omitempty"`   // of the row, the last; none: not followed
+	Database *Compare   `json:"database,omitempty"` // when it was asked for
 }
 
 // A KeptList is what memory has of a list, and what that depends on.
@@ -39,6 +40,17 @@ type KeptList struct {
 	Words     []ListWord `json:"words,omitempty"`     // that what is kept depends on
 	Guard     string     `json:"guard,omitempty"`     // what lets the database answer
 	Documents []ListKey  `json:"documents,omitempty"` // of a list that is made of kept documents
+}
+
+// KeptPaths are on what a document depends by paths of tables.
+type KeptPaths struct {
+	State   string     `json:"state"` // what memory would do: hit, or the cause of a miss
+	Why     string     `json:"why"`   // that in words
+	Paths   []string   `json:"paths"`
+	Precise bool       `json:"precise"`          // no change of other rows counts, as it was read
+	Coarse  []string   `json:"coarse,omitempty"` // of which tables any row counts, and why
+	Clock   uint64     `json:"clock,omitempty"`  // of words, when what is kept was read
+	Words   []ListWord `json:"words,omitempty"`  // that it depends on
 }
 
 // A ListWord is one word that a list depends on. It is good while its stamp is not above

@@ -149,27 +149,8 @@ func (f *form) unkept(ask *ListAsk) string {
 func (f *form) explainKept(e *ListExplanation, l *List, at *AsOf, ask *ListAsk) {
 	c := l.copy
 	e.Doc, e.Rows, e.Clock, e.Precise = l.Doc, l.Rows, c.Clock(), c.Precise()
-	epoch, forgotten := c.Outlived()
-	cause := c.Check()
-	switch {
-	case epoch:
-		e.State = ListEpoch
-	case forgotten:
-		e.State = ListForgotten
-	case cause == fresh.Changed:
-		e.State = ListMoved
-	case cause == fresh.Dirty:
-		e.State = ListDirty
-	case !at.Fresh:
-		e.State = ListLagging
-	default:
-		e.State = ListHit
-	}
-	tables := make(map[*fresh.Table]string)
-	f.src.tables.Range(func(name, t any) bool {
-		tables[t.(*listTable).words] = name.(string)
-		return true
-	})
+	e.State = l.state(at)
+	tables := f.src.tableNames()
 	for _, g := range embedded(ask.Query) {
 		tables[g.definition] = "the definition of " + g.r.name
 	}

@@ -136,6 +136,9 @@ func (w *ListWord) State() string { return causeNames[w.Cause] }
 // Quiet reports whether the word is of a class and has not moved: a list has many of those.
 func (w *ListWord) Quiet() bool { return w.Kind == fresh.WordClass && w.Cause == fresh.Unmoved }
 
+// OfAny reports whether the word is of any row of its table.
+func (w *ListWord) OfAny() bool { return w.Kind == fresh.WordAny }
+
 // CellsText is values of columns, for people.
 func CellsText(cells []source.Cell) string {
 	parts := make([]string, len(cells))

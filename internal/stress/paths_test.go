@@ -326,3 +326,123 @@ func (b *social) atRest(writing *sync.Mutex, accounts int) (stale, compared int)
 	}
 	return stale, compared
 }
+
+// TestStress_PathsReadYourWrites: who has written through hotrow reads it in every document
+// that a path leads to, at once, and who watches one is told.
+func TestStress_PathsReadYourWrites(t *testing.T) {
+	socials(t, func(t *testing.T, b *social, _ bool) {
+		b.t = t
+		statuses := b.s.resource("statuses")
+		key := row.Key("1")
+		w, err := b.s.resource("home").Watch(&key, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		for i := range 20 {
+			b.kept("home", key)
+			shape := statuses.Shape()
+			in := &row.Input{Present: make([]bool, len(shape.Fields)),
+				Values: make(row.Values, len(shape.Fields))}
+			for at, f := range shape.Fields {
+				in.Present[at] = true
+				in.Values[at] = row.IntValue(map[string]int64{"id": 2000 + int64(i), "account_id": 2,
+					"score": int64(i)}[f.Name])
+			}
+			if _, err := statuses.Write(t.Context(), resource.Write{Op: source.OpCreate, Input: in}); err != nil {
+				t.Fatal(err)
+			}
+			a := b.get("home", key, resource.Options{})
+			if want := fmt.Sprintf(`"newest":%d}`, 2000+i); !strings.HasSuffix(string(a.Doc.Body()), want) {
+				t.Fatalf("after a write home/1 is %s, want %s", a.Doc.Body(), want)
+			}
+			select {
+			case <-w.C:
+			case <-time.After(patience):
+				t.Fatal("who watches the document was not told of the write")
+			}
+		}
+	})
+}
+
+// TestStress_PathsOverTheLimit: a document whose path leads to more rows than are told apart
+// depends on all of them, and says so.
+func TestStress_PathsOverTheLimit(t *testing.T) {
+	socials(t, func(t *testing.T, b *social, _ bool) {
+		b.t = t
+		var rows []string
+		for i := range source.MaxLed {
+			rows = append(rows, fmt.Sprintf("(%d, 5, %d)", 5000+i, 100+i))
+		}
+		b.exec("INSERT INTO follows VALUES " + strings.Join(rows, ", "))
+		b.s.quiet()
+		stays := func(write string, want bool, coarse uint64) {
+			t.Helper()
+			was := b.kept("home", "5")
+			b.exec(write)
+			b.s.quiet()
+			a := b.get("home", "5", resource.Options{})
+			if is := a.Origin == resource.HitMemory && a.Doc == was.Doc; is != want {
+				t.Errorf("after %s: in memory still %v, want %v", write, is, want)
+			}
+			is := b.get("home", "5", resource.Options{NoCache: true})
+			if !bytes.Equal(a.Doc.Body(), is.Doc.Body()) {
+				t.Errorf("after %s: %s, and in the database %s", write, a.Doc.Body(), is.Doc.Body())
+			}
+			b.kept("home", "5")
+			if over := b.s.resource("home").Stats().Over; (over > 0) != (coarse > 0) {
+				t.Errorf("after %s: %d documents are counted that depend on all rows", write, over)
+			}
+		}
+		stays("INSERT INTO statuses VALUES (3000, 2, 1)", true, 0)
+		stays("INSERT INTO statuses VALUES (3001, 100, 1)", false, 0)
+		stays("INSERT INTO follows VALUES (9000, 5, 9000)", false, 1)
+		stays("INSERT INTO statuses VALUES (3002, 2, 1)", false, 1)  // of nobody whom it follows
+		stays("INSERT INTO follows VALUES (9001, 4, 9000)", true, 1) // the table before is told apart
+		stays("DELETE FROM follows WHERE id = 9000", false, 1)
+		stays("INSERT INTO statuses VALUES (3003, 2, 1)", true, 1)
+	})
+}
+
+// TestStress_PathsHitOnTheLoop: an event loop answers such a document as it does others: beside
+// them, without an allocation, and not once a row has changed that leads to it.
+func TestStress_PathsHitOnTheLoop(t *testing.T) {
+	socials(t, func(t *testing.T, b *social, _ bool) {
+		b.t = t
+		home, accounts := b.s.resource("home"), b.s.resource("accounts")
+		b.kept("home", "1")
+		b.kept("accounts", "1")
+		b.kept("accounts", "2")
+		var s resource.Snapshot
+		var l resource.Lookups
+		together := func() (found int) {
+			s.Begin(time.Now())
+			for _, of := range []*resource.Resource{home, accounts, home} {
+				l.Add(of, "1", row.FormatJSON)
+			}
+			l.Add(accounts, "2", row.FormatJSON)
+			l.Get(&s)
+			for i := range 4 {
+				doc, state, _ := l.Result(i, &s)
+				if state == resource.Hit && (i%2 == 0) == strings.Contains(string(doc.Body()), "total") {
+					found++
+				}
+			}
+			return found
+		}
+		one := func() resource.State {
+			s.Begin(time.Now())
+			_, state, _ := home.Lookup("1", row.FormatJSON, &s)
+			return state
+		}
+		until(t, "hits", func() bool { return one() == resource.Hit && together() == 4 })
+		if n := testing.AllocsPerRun(100, func() { one() }); n > 0 {
+			t.Errorf("a hit makes %v allocations", n)
+		}
+		b.exec("INSERT INTO statuses VALUES (100, 2, 7)")
+		b.s.quiet()
+		if state, found := one(), together(); state != resource.Miss || found != 2 {
+			t.Errorf("after a write: state %v, and %d of 4 together", state, found)
+		}
+	})
+}

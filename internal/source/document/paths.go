@@ -72,7 +72,10 @@ func (c *compiler) shortPath(d *source.Dep, key *keyOf) (*path, error) {
 		step.On, step.Named, step.Why = d.Columns, false, spelledWhy(t, d.Columns)
 	}
 	x := &path{steps: make([]pathStep, 1)}
-	x.Steps, x.Text = []source.Step{step}, d.Table
+	x.Steps, x.Text = []source.Step{step}, "any row of "+d.Table
+	if len(d.Columns) > 0 {
+		x.Text = (&source.DepPath{Hops: []source.Hop{{Table: d.Table, Out: d.Columns}}}).String()
+	}
 	for i := range key.parts {
 		x.Parts = append(x.Parts, i)
 	}

@@ -17,6 +17,7 @@ const phonesOfDept = `SELECT count(p.id) AS n FROM phone p JOIN emp e ON e.empno
 // paths checks a query whose dependencies are paths of tables.
 func (s *suite) paths() {
 	s.pathsLead()
+	s.pathsOfParts()
 	s.pathsOver()
 	s.pathsUnnamed()
 	s.pathsBad()
@@ -85,6 +86,32 @@ func (s *suite) pathsLead() {
 	if got := s.led(p, "10"); !reflect.DeepEqual(got, want) {
 		s.t.Errorf("led to %+v, want %+v", got, want)
 	}
+}
+
+// pathsOfParts: a path may end at a part of the key, and compare several columns.
+func (s *suite) pathsOfParts() {
+	s.env.Exec(s.t,
+		"CREATE TABLE visit (id integer PRIMARY KEY, name varchar(40), state varchar(2))",
+		"INSERT INTO visit VALUES (1, 'Tulsa', 'OK'), (2, 'Tulsa', 'TX'), (3, '100%', 'ZZ')")
+	spec := s.pathSpec(`SELECT count(v.id) AS n FROM city c JOIN visit v
+		ON v.name = c.name AND v.state = c.state WHERE c.people > :least AND c.state = :state`,
+		"visit.(name, state) -> city.(name, state) -> city.state -> :state",
+		"city.people -> :least")
+	spec.Key = []string{"state", "least"}
+	p := s.compile(spec)
+	paths := p.(source.Pathed).Paths()
+	if !reflect.DeepEqual(paths[0].Parts, []int{0}) ||
+		!reflect.DeepEqual(paths[1].Parts, []int{1}) {
+		s.t.Errorf("paths %+v, want them to end at each part", paths)
+	}
+	named := paths[0].Steps[0].Named // by a collation that finds other texts equal it is not
+	for key, want := range map[row.Key]row.Key{"OK,1": "Tulsa,OK", "ZZ,0": "100%25,ZZ"} {
+		got := s.led(p, key)
+		if led := reflect.DeepEqual(got, []source.Led{{Step: 1, By: want}}); led != named {
+			s.t.Errorf("%s led to %+v, want %q, if any (%v)", key, got, want, named)
+		}
+	}
+	s.want(p, "OK,1", `{"n":1}`)
 }
 
 // pathsOver: of more values than a document may depend on it is said that there are more.

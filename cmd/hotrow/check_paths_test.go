@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+const socialSQL = `CREATE TABLE accounts (id int PRIMARY KEY, rate decimal(9,2));
+	CREATE TABLE statuses (id int PRIMARY KEY, account_id int NOT NULL, rate decimal(9,3));
+	CREATE TABLE follows (account_id int NOT NULL, target_id int NOT NULL, PRIMARY KEY (account_id, target_id));
+	INSERT INTO follows VALUES (1, 2); INSERT INTO statuses VALUES (1, 2, 1), (2, 3, 1);
+	CREATE INDEX statuses_account ON statuses (account_id);`
+
+// socialConfig serves how many statuses those have whom an account follows.
+func socialConfig(t *testing.T, url, more string) string {
+	return configFile(t, fmt.Sprintf(`version: 1
+sources: {main: {url: %q}}
+resources:
+  statuses: {table: statuses, access: {write: public}}
+  home:
+    query: SELECT f.account_id, count(s.id) AS n FROM follows f LEFT JOIN statuses s ON s.account_id = f.target_id
+      WHERE f.account_id = :account_id GROUP BY f.account_id
+    key: account_id
+    depends:
+      - path: statuses.account_id -> follows.target_id -> :account_id
+%s`, url, more))
+}
+
+// rated is a resource whose path compares numbers of which equal ones have several texts.
+const rated = `  rated:
+    query: SELECT count(s.id) AS n FROM accounts a JOIN statuses s ON s.rate = a.rate WHERE a.id = :id
+    key: id
+    depends:
+      - path: statuses.rate -> accounts.rate -> accounts.id -> :key
+`
+
+// TestSQLite_CheckAndExplainPaths: check says what has documents read again, and the running
+// server on which rows one depends.
+func TestSQLite_CheckAndExplainPaths(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "social.db")
+	dbtest.SQLiteShell(t, db, socialSQL)
+	file := socialConfig(t, "sqlite:"+db, rated)
+	wants := func(text string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("no %q in\n%s", part, text)
+			}
+		}
+	}
+	text := mustCommand(t, "check", "-c", file)
+	wants(text, "read again when rows change that lead to it: statuses.account_id -> follows.target_id",
+		"SELECT DISTINCT", "every change of statuses has all documents of rated read again, although depends"+
+			" names statuses.rate -> accounts.rate -> accounts.id -> :key", "equal values of statuses.rate may be")
+	if strings.Contains(text, "all documents of home") {
+		t.Errorf("home is said to be coarse:\n%s", text)
+	}
+
+	r := serve(t, "-c", file)
+	explain := func() string {
+		t.Helper()
+		code, out, said := command(t, "get", "home/1", "--explain", "--server", r.http, "--ops", r.ops)
+		if code != 0 {
+			t.Fatalf("exit %d: %s", code, said)
+		}
+		return said + out
+	}
+	wants(explain(), "stored", "depends   by statuses.account_id -> follows.target_id -> :account_id")
+	wants(explain(), "hit; detail=mem", "follows account_id=1 (slot ", "rows that were read (slot ", ", still")
+	_, metrics := get(t, r.ops+"/metrics")
+	wants(metrics, `hotrow_cache_coarse_total{resource="home"} 0`)
+}
+
+// TestPostgres_DoctorKnowsPaths: of tables on a path it proposes the identity that makes an
+// UPDATE and a DELETE precise, and not where the primary key is that.
+func TestPostgres_DoctorKnowsPaths(t *testing.T) {
+	url := dbtest.Postgres(t, dbtest.Setup(socialSQL))
+	file := socialConfig(t, url, "")
+	_, text, _ := command(t, "doctor", "-c", file)
+	for _, part := range []string{"does not tell the old value of account_id of public.statuses",
+		"an UPDATE or DELETE there drops every document", `ALTER TABLE "public"."statuses" REPLICA IDENTITY FULL`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+	if strings.Contains(text, "of public.follows") {
+		t.Errorf("the primary key of follows tells what is asked for:\n%s", text)
+	}
+}
