@@ -43,7 +43,7 @@ type conn struct {
 	dirty    bool // in loop.dirty
 	lingered int  // bytes thrown away
 
-	queued atomic.Int64 // bytes of Send that are in the mail, and of out
+	queued atomic.Int64 // bytes of Send that are in the queue, and of out
 	noted  int64        // what queued has of out
 	addrs  *endpoints
 }

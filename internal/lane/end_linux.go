@@ -126,7 +126,7 @@ func (l *loop) lend(c *conn) {
 }
 
 // takeBack goes on with a connection that was lent.
-func (l *loop) takeBack(c *conn, m *letter) {
+func (l *loop) takeBack(c *conn, m *message) {
 	l.srv.count.returned.Add(1)
 	l.become(c, reading)
 	c.lent = nil
@@ -143,7 +143,7 @@ func (l *loop) takeBack(c *conn, m *letter) {
 
 // resume is Conn.Resume.
 func (c *conn) resume(b []byte, next Next) {
-	c.loop.mail.post(letter{kind: resume, c: c, b: b, next: next, fd: sum(b)})
+	c.loop.queue.post(message{kind: resume, c: c, b: b, next: next, fd: sum(b)})
 }
 
 // send is Conn.Send.
@@ -151,15 +151,15 @@ func (c *conn) send(b []byte) bool {
 	limit := 2 * int64(c.srv.cfg.MaxOutput)
 	switch n := c.queued.Add(int64(len(b))); {
 	case n <= limit:
-		return c.loop.mail.post(letter{kind: push, c: c, b: b, fd: sum(b)})
+		return c.loop.queue.post(message{kind: push, c: c, b: b, fd: sum(b)})
 	case n-int64(len(b)) <= limit: // the first that is too much
-		c.loop.mail.post(letter{kind: cut, c: c})
+		c.loop.queue.post(message{kind: cut, c: c})
 	}
 	return false
 }
 
 // poke is Conn.Poke.
-func (c *conn) poke() { c.loop.mail.post(letter{kind: tick, c: c}) }
+func (c *conn) poke() { c.loop.queue.post(message{kind: tick, c: c}) }
 
 // hold is Conn.Hold.
 func (c *conn) hold(n int) { c.loop.busy += n - c.held }

@@ -213,7 +213,7 @@ func (x *lent) end() bool {
 // Return implements Lent.
 func (x *lent) Return(unread []byte) {
 	if x.end() {
-		x.c.loop.mail.post(letter{kind: giveBack, c: x.c, lent: x, b: unread})
+		x.c.loop.queue.post(message{kind: giveBack, c: x.c, lent: x, b: unread})
 	}
 }
 
@@ -223,6 +223,6 @@ func (x *lent) Close() error {
 	if !x.end() {
 		return x.failed("close", net.ErrClosed)
 	}
-	x.c.loop.mail.post(letter{kind: giveUp, c: x.c, lent: x})
+	x.c.loop.queue.post(message{kind: giveUp, c: x.c, lent: x})
 	return nil
 }

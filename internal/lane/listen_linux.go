@@ -132,9 +132,9 @@ func (ls loops) drain() { ls.tell(drain) }
 func (ls loops) reap()  { ls.tell(reap) }
 func (ls loops) abort() { ls.tell(abort) }
 
-func (ls loops) tell(kind letterKind) {
+func (ls loops) tell(kind messageKind) {
 	for _, l := range ls {
-		l.mail.post(letter{kind: kind})
+		l.queue.post(message{kind: kind})
 	}
 }
 
@@ -179,7 +179,7 @@ func (a *listener) deal(l *loop, fd int) {
 	}
 	next := a.loops[a.turn%len(a.loops)]
 	a.turn++
-	if next == l || !next.mail.post(letter{kind: adopt, fd: fd}) {
+	if next == l || !next.queue.post(message{kind: adopt, fd: fd}) {
 		l.adopt(fd)
 	}
 }

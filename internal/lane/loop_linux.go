@@ -17,7 +17,7 @@ const (
 	largeInput = 16 << 10               // an unfinished request that is worth a buffer of its own
 	napEvery   = time.Millisecond       // under load, which leaves no time to sleep
 	yieldEvery = 100 * time.Microsecond // while others work for a connection
-	fdWake     = -1                     // an event's Fd for the mailbox
+	fdWake     = -1                     // an event's Fd for the queue
 	fdListen   = -2                     // and for the listener
 	sockEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 )
@@ -37,7 +37,7 @@ const (
 const looksAtOnce = 64
 
 // A loop owns connections and is the only one to touch them; others write it
-// letters. It runs on an unlocked goroutine that asks epoll without blocking,
+// messages. It runs on an unlocked goroutine that asks epoll without blocking,
 // and when nothing is there parks in the runtime's own poller, in which the
 // epoll descriptor is itself registered.
 type loop struct {
@@ -49,8 +49,8 @@ type loop struct {
 	doze   func(uintptr) bool
 	dozed  bool
 	slept  bool // before this turn: it had parked
-	mail   mailbox
-	spare  []letter
+	queue  queue
+	spare  []message
 	events [256]unix.EpollEvent
 	got    int       // events of this turn
 	alarm  time.Time // when the runtime's poller gives up waiting
@@ -59,7 +59,7 @@ type loop struct {
 	open   int
 	busy   int     // parked or lent: other goroutines work for them
 	later  []*conn // have more to do, but others come first
-	dirty  []*conn // have output from letters; the first of them, pushed, have been sent theirs
+	dirty  []*conn // have output from messages; the first of them, pushed, have been sent theirs
 	pushed int
 	batch  batch
 
@@ -103,19 +103,19 @@ func newLoop(s *Server) (*loop, error) {
 	if l.raw, err = l.file.SyscallConn(); err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	l.mail.wakefd, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	l.queue.wakefd, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
 		_ = l.file.Close()
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	// Edge-triggered, every write to it is an event: it is never read.
-	if err = l.watch(l.mail.wakefd, fdWake, unix.EPOLLIN|unix.EPOLLET); err != nil {
+	if err = l.watch(l.queue.wakefd, fdWake, unix.EPOLLIN|unix.EPOLLET); err != nil {
 		l.free()
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
 	l.poll = func(uintptr) bool {
 		l.got = nonblock.EpollNow(l.ep, l.events[:])
-		if l.got > 0 || !l.mail.asleep.Load() {
+		if l.got > 0 || !l.queue.asleep.Load() {
 			return true
 		}
 		if !l.slept {
@@ -127,7 +127,7 @@ func newLoop(s *Server) (*loop, error) {
 	l.doze = func(uintptr) bool {
 		if !l.dozed {
 			l.dozed = true
-			nonblock.Wake(l.mail.wakefd) // after the poller has forgotten what was before
+			nonblock.Wake(l.queue.wakefd) // after the poller has forgotten what was before
 			return false
 		}
 		return true
@@ -144,7 +144,7 @@ func (l *loop) watch(fd, id int, events uint32) error {
 // free closes the loop's own descriptors.
 func (l *loop) free() {
 	_ = l.file.Close()
-	_ = unix.Close(l.mail.wakefd)
+	_ = unix.Close(l.queue.wakefd)
 }
 
 // run serves until the server drains and nothing is left.
@@ -178,7 +178,7 @@ func (l *loop) work() {
 
 // over reports whether the loop has nothing left to do, ever.
 func (l *loop) over() bool {
-	return l.open == 0 && l.listener == nil && l.srv.draining.Load() && l.mail.close()
+	return l.open == 0 && l.listener == nil && l.srv.draining.Load() && l.queue.close()
 }
 
 // wait gets events, and sleeps when there is nothing to do at all. It looks for them
@@ -191,14 +191,14 @@ func (l *loop) wait() {
 		return
 	}
 	l.setAlarm()
-	l.mail.asleep.Store(true)
-	if l.mail.full.Load() { // see mailbox.post
+	l.queue.asleep.Store(true)
+	if l.queue.full.Load() { // see queue.post
 		l.got = nonblock.EpollNow(l.ep, l.events[:])
 	} else {
 		// An error is the alarm; the descriptor is closed by nobody else.
 		_ = l.raw.Read(l.poll)
 	}
-	l.mail.asleep.Store(false)
+	l.queue.asleep.Store(false)
 }
 
 // setAlarm sees to it that the loop wakes up for the wheel's next tick, if

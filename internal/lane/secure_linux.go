@@ -27,7 +27,7 @@ const secureRead = 32 << 10
 //
 // During the handshake and while the connection is lent, it reads and writes
 // the socket for another goroutine, and waits. It belongs to one side at a time:
-// it changes hands with the letters, as the connection does.
+// it changes hands with the messages, as the connection does.
 type secure struct {
 	tls    *tls.Conn
 	away   net.Conn // where to read and write while the loop is not the owner
@@ -169,7 +169,7 @@ func (l *loop) shake(c *conn) {
 	go c.secure.handshake(x)
 }
 
-// handshake ends with a letter to the loop: the connection comes home, or ends.
+// handshake ends with a message to the loop: the connection comes home, or ends.
 func (s *secure) handshake(x *lent) {
 	srv := x.c.srv
 	ctx, cancel := context.WithTimeout(context.Background(), srv.cfg.Header)
@@ -182,7 +182,7 @@ func (s *secure) handshake(x *lent) {
 	case srv.cfg.HTTP2 == nil && agreedOnHTTP2(s.tls):
 		_ = x.Close()
 	case x.end():
-		x.c.loop.mail.post(letter{kind: shaken, c: x.c, lent: x})
+		x.c.loop.queue.post(message{kind: shaken, c: x.c, lent: x})
 	}
 }
 
@@ -383,7 +383,7 @@ func (x *secureLent) end() bool {
 // Return implements Lent.
 func (x *secureLent) Return(unread []byte) {
 	if x.end() {
-		x.c.loop.mail.post(letter{kind: giveBack, c: x.c, lent: x.lent, b: unread})
+		x.c.loop.queue.post(message{kind: giveBack, c: x.c, lent: x.lent, b: unread})
 	}
 }
 

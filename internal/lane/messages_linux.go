@@ -2,17 +2,17 @@ package lane
 
 import "slices"
 
-// read does what the letters ask for.
+// read does what the messages ask for.
 func (l *loop) read() {
-	if !l.mail.full.Load() {
+	if !l.queue.full.Load() {
 		return
 	}
-	letters := l.mail.take(l.spare)
-	for i := range letters {
-		l.obey(&letters[i])
-		letters[i] = letter{}
+	messages := l.queue.take(l.spare)
+	for i := range messages {
+		l.handle(&messages[i])
+		messages[i] = message{}
 	}
-	l.spare = letters
+	l.spare = messages
 }
 
 // A turn of the loop sends their pushes to few connections, or to a small part of them. Each
@@ -24,7 +24,7 @@ const (
 	pushesPart   = 128 // one in so many of those that wait
 )
 
-// sendPushes sends what letters have put out, to some of those that it is for.
+// sendPushes sends what messages have put out, to some of those that it is for.
 func (l *loop) sendPushes() {
 	some := l.dirty[l.pushed:]
 	some = some[:min(len(some), max(pushesAtOnce, len(some)/pushesPart))]
@@ -38,9 +38,9 @@ func (l *loop) sendPushes() {
 	}
 }
 
-// obey does what one letter asks for. A connection that has ended in the
-// meantime gets no mail.
-func (l *loop) obey(m *letter) {
+// handle does what one message asks for. A connection that has ended in the
+// meantime gets no message.
+func (l *loop) handle(m *message) {
 	switch m.kind {
 	case adopt:
 		l.adopt(m.fd)
@@ -55,12 +55,12 @@ func (l *loop) obey(m *letter) {
 		if m.c.phase == closed {
 			return
 		}
-		l.obeyFor(m.c, m)
+		l.handleFor(m.c, m)
 	}
 }
 
-// obeyFor is obey for letters about an open connection.
-func (l *loop) obeyFor(c *conn, m *letter) {
+// handleFor is handle for messages about an open connection.
+func (l *loop) handleFor(c *conn, m *message) {
 	defer l.rescue(c)
 	switch m.kind {
 	case resume:
