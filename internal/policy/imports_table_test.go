@@ -137,7 +137,7 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/links",
-		knows: []string{"front", "httpserve", "httprule", "accesslog", "crew", "lane",
+		knows: []string{"front", "httpserve", "httprule", "accesslog", "workers", "lane",
 			"links/clicklog", "wire/http1", "resource", "source", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql", "tier"},
 	},
@@ -156,14 +156,14 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/http",
-		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "crew", "lane",
+		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "workers", "lane",
 			"wire/http1", "resource", "source", "query", "row"},
 		tests: []string{"dbtest", "front/fronttest", "tlstest", "source/sqlite", "fresh", "tier",
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir: "internal/front/wire",
-		knows: []string{"front", "accesslog", "crew", "lane", "wire/exchange",
+		knows: []string{"front", "accesslog", "workers", "lane", "wire/exchange",
 			"client/wire/gofast", "client/wire/rows", "resource", "query", "source", "row"},
 		tests: []string{"front/fronttest", "source/sqlite", "tier", "tlstest", "wiretest"},
 	},
@@ -179,7 +179,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front/kv",
-		knows: []string{"front", "accesslog", "crew", "lane", "query", "resource", "source", "row"},
+		knows: []string{"front", "accesslog", "workers", "lane", "query", "resource", "source", "row"},
 	},
 	{
 		dir:   "internal/front/fronttest",
@@ -285,7 +285,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/resource",
-		knows: []string{"crew", "fresh", "hotkeys", "tier", "source", "query", "row"},
+		knows: []string{"workers", "fresh", "hotkeys", "tier", "source", "query", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres"},
 	},
 	{
@@ -379,7 +379,7 @@ var house = []room{
 		knows: []string{"query", "row"},
 	},
 	{
-		dir: "internal/crew",
+		dir: "internal/workers",
 	},
 	{
 		dir:   "internal/query",

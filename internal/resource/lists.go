@@ -283,7 +283,7 @@ func (f *form) loadList(
 		fail(errReplaced)
 		return
 	}
-	f.src.crew.Go(func() {
+	f.src.workers.Go(func() {
 		defer f.src.loads.Done()
 		found, err := f.readList(ctx, ask, func() { f.lists.Send(l) })
 		if err != nil {

@@ -120,7 +120,7 @@ func (w *listWatches) add(u *upstream, l *SeenList) <-chan struct{} {
 	if !w.looks {
 		w.looks = true
 		u.loads.Add(1)
-		u.crew.Go(func() {
+		u.workers.Go(func() {
 			defer u.loads.Done()
 			w.run(u)
 		})

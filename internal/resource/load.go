@@ -280,7 +280,7 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 // those who have joined still want the answer.
 func (f *form) fetch(leases []*fresh.Lease, t *trip) {
 	if leases = f.enter(leases); len(leases) > 0 {
-		f.src.crew.Go(func() {
+		f.src.workers.Go(func() {
 			found, err := f.read(leases, t)
 			f.loaded(leases, found, err, t)
 		})

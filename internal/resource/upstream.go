@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // SourceOptions configure one source of a Set.
@@ -87,10 +87,10 @@ type upstream struct {
 	cancel context.CancelFunc
 	loops  sync.WaitGroup // the goroutines of follow.go
 
-	entry  sync.Mutex // guards closed, and the first Add of loads against their Wait
-	closed bool
-	loads  sync.WaitGroup // loads and late releases under way
-	crew   crew.Crew      // reads the source
+	entry   sync.Mutex // guards closed, and the first Add of loads against their Wait
+	closed  bool
+	loads   sync.WaitGroup // loads and late releases under way
+	workers workers.Pool   // reads the source
 
 	places chan struct{} // one for each load that may run
 	bypass chan struct{} // one for each that may run while the feed lags

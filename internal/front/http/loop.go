@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // A protocol answers on a connection's own event loop what memory holds, and has all else
@@ -24,8 +24,8 @@ import (
 // A hit is: parse, decide, look up, append. It takes no lock of ours and
 // allocates nothing (TestLoop_HitAllocatesNothing).
 type protocol struct {
-	h    *Handler
-	crew crew.Crew // answers what memory cannot
+	h       *Handler
+	workers workers.Pool // answers what memory cannot
 
 	mu      sync.Mutex // guards counted
 	counted []*loopResource
@@ -269,7 +269,7 @@ func (s *loop) repeated(keys []row.Key, i int) bool {
 // than a loop may be held. head, the request, is copied.
 func (l *protocol) park(c *lane.Conn, p *peer, o *settings, head []byte, closing bool) {
 	head = bytes.Clone(head)
-	l.crew.Go(func() {
+	l.workers.Go(func() {
 		m := memos.Get().(*memo)
 		defer m.release()
 		var r request

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
-	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // Options are what a Store needs. The zero value of every field but Resources is
@@ -111,7 +111,7 @@ type Store struct {
 	stats    stats
 	logLimit front.Limiter
 	unsent   *front.Unsent
-	crew     crew.Crew
+	workers  workers.Pool
 	work     sync.WaitGroup // reads that are under way
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -162,7 +162,7 @@ func (s *Store) Go(run func(ctx context.Context)) bool {
 		return false
 	}
 	s.work.Add(1)
-	s.crew.Go(func() {
+	s.workers.Go(func() {
 		defer s.work.Done()
 		run(s.ctx)
 	})

@@ -18,11 +18,11 @@ import (
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
-	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // Options are what a Front is made of.
@@ -93,8 +93,8 @@ type Front struct {
 	limits  *limits
 	rates   *rates
 	orphans *orphans
-	shared  counts    // of all roads but the loops'
-	crew    crew.Crew // answers what the loops cannot
+	shared  counts       // of all roads but the loops'
+	workers workers.Pool // answers what the loops cannot
 
 	mu      sync.Mutex // guards what follows
 	writers int        // given to loops

@@ -30,7 +30,7 @@ func (s *scope) park(c *lane.Conn, head []byte) {
 	if access {
 		address = peer.address(c)
 	}
-	s.f.crew.Go(func() {
+	s.f.workers.Go(func() {
 		var answer []byte
 		defer func() { c.ResumeThen(answer, next) }()
 		var req http1.Request

@@ -17,9 +17,9 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/internal/accesslog"
-	"github.com/hotrow/hotrow/internal/crew"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // Options are what a Front needs. The zero value of every field but Resources is
@@ -67,7 +67,7 @@ type Front struct {
 	stats    stats
 	logLimit front.Limiter
 	draining atomic.Bool
-	crew     crew.Crew
+	workers  workers.Pool
 	unsent   *front.Unsent
 	work     sync.WaitGroup // requests and hubs that run
 	ctx      context.Context
@@ -148,7 +148,7 @@ func (f *Front) start(run func()) bool {
 		return false
 	}
 	f.work.Add(1)
-	f.crew.Go(func() {
+	f.workers.Go(func() {
 		defer f.work.Done()
 		run()
 	})

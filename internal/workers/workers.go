@@ -1,8 +1,8 @@
-// Package crew runs functions on goroutines that are used again. A goroutine
+// Package workers runs functions on goroutines that are used again. A goroutine
 // begins with a small stack; one that answers a request or reads a database
 // outgrows it several times, and copying it each time was an eighth of what a hit
-// on disk costs. A Crew bounds nothing: whoever needs a bound has one.
-package crew
+// on disk costs. A Pool bounds nothing: whoever needs a bound has one.
+package workers
 
 import (
 	"slices"
@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// crewIdle is how long a goroutine of a Crew waits for work: between one and two
+// idleLimit is how long a goroutine of a Pool waits for work: between one and two
 // times this.
-const crewIdle = 100 * time.Millisecond
+const idleLimit = 100 * time.Millisecond
 
-// A Crew runs functions, each in a goroutine of its own, and uses goroutines
-// again (BenchmarkCrew). The zero Crew is ready for use; those of its goroutines
+// A Pool runs functions, each in a goroutine of its own, and uses goroutines
+// again (BenchmarkPool). The zero Pool is ready for use; those of its goroutines
 // that find nothing to do end by themselves.
-type Crew struct {
+type Pool struct {
 	mu    sync.Mutex    // guards what follows
 	idle  []chan func() // of those who wait, the latest last; nil ends one
 	least int           // so many have waited at any time since the last sweep
@@ -25,7 +25,7 @@ type Crew struct {
 }
 
 // Go runs f. It never waits for another function to end.
-func (c *Crew) Go(f func()) {
+func (c *Pool) Go(f func()) {
 	c.mu.Lock()
 	n := len(c.idle)
 	if n == 0 {
@@ -41,14 +41,14 @@ func (c *Crew) Go(f func()) {
 }
 
 // run runs f, and then what it is given, until it has waited in vain.
-func (c *Crew) run(f func()) {
+func (c *Pool) run(f func()) {
 	work := make(chan func(), 1)
 	for f != nil {
 		f()
 		c.mu.Lock()
 		c.idle = append(c.idle, work)
 		if c.sweep == nil {
-			c.least, c.sweep = 0, time.AfterFunc(crewIdle, c.dismiss)
+			c.least, c.sweep = 0, time.AfterFunc(idleLimit, c.dismiss)
 		}
 		c.mu.Unlock()
 		f = <-work
@@ -57,7 +57,7 @@ func (c *Crew) run(f func()) {
 
 // dismiss ends those who were not needed since it was called last: the ones at
 // the front have waited longest.
-func (c *Crew) dismiss() {
+func (c *Pool) dismiss() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, work := range c.idle[:c.least] {
@@ -68,5 +68,5 @@ func (c *Crew) dismiss() {
 		c.sweep = nil
 		return
 	}
-	c.sweep.Reset(crewIdle)
+	c.sweep.Reset(idleLimit)
 }

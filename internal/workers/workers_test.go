@@ -1,4 +1,4 @@
-package crew
+package workers
 
 import (
 	"runtime"
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-func TestCrew_RunsAllAtOnce(t *testing.T) {
-	var c Crew
+func TestPool_RunsAllAtOnce(t *testing.T) {
+	var c Pool
 	const n = 200
 	for range 3 {
 		var running sync.WaitGroup
@@ -29,8 +29,8 @@ func TestCrew_RunsAllAtOnce(t *testing.T) {
 	}
 }
 
-func TestCrew_UsesGoroutinesAgainAndEndsThem(t *testing.T) {
-	var c Crew
+func TestPool_UsesGoroutinesAgainAndEndsThem(t *testing.T) {
+	var c Pool
 	one := func() {
 		done := make(chan struct{})
 		c.Go(func() { close(done) })
@@ -61,7 +61,7 @@ func TestCrew_UsesGoroutinesAgainAndEndsThem(t *testing.T) {
 }
 
 // swept returns the timer: nil when all have ended.
-func (c *Crew) swept() *time.Timer {
+func (c *Pool) swept() *time.Timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sweep
@@ -79,12 +79,12 @@ func deep(n int) (sum byte) {
 	return sum + frame[n%len(frame)]
 }
 
-// BenchmarkCrew is a function that needs 12 KiB of stack, in a goroutine of a
-// crew and in one that begins with the smallest.
-func BenchmarkCrew(b *testing.B) {
-	var c Crew
+// BenchmarkPool is a function that needs 12 KiB of stack, in a goroutine of a
+// pool and in one that begins with the smallest.
+func BenchmarkPool(b *testing.B) {
+	var c Pool
 	for name, run := range map[string]func(func()){
-		"crew": c.Go, "go": func(f func()) { go f() },
+		"pool": c.Go, "go": func(f func()) { go f() },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
