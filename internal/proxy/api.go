@@ -28,7 +28,7 @@ var (
 // nil. chocon's are found by their beginning, as there.
 func (s *Server) ownAnswer(x *exchange) *ownPage {
 	if len(x.uri) < 2 || x.uri[1] != '.' && x.uri[1] != 'm' || x.looped || x.req.Connect ||
-		x.up.c.guest != nil {
+		x.up.c.tunnelClient != nil {
 		return nil
 	}
 	var page *ownPage

@@ -15,25 +15,25 @@ import (
 
 // A client is a connection that was accepted, and the goroutine that serves it.
 type client struct {
-	srv    *Server
-	sock   *socket
-	remote string    // if somebody wants to know
-	x      *exchange // what a request needs while it is under way; else nil
-	idleFn func(fd uintptr) bool
-	closed bool
-	after  bool   // a body came before: an empty line may follow it
-	waited bool   // for a first request
-	within bool   // the wait that is under way may answer requests
-	over   bool   // the last of those has ended the connection
-	looked int64  // due when the sweeper last looked at an idle client; its own
-	guest  *guest // the client is behind a wire; else nil
-	ops    bool   // it gets our own pages and nothing else
+	srv          *Server
+	sock         *socket
+	remote       string    // if somebody wants to know
+	x            *exchange // what a request needs while it is under way; else nil
+	idleFn       func(fd uintptr) bool
+	closed       bool
+	after        bool          // a body came before: an empty line may follow it
+	waited       bool          // for a first request
+	within       bool          // the wait that is under way may answer requests
+	over         bool          // the last of those has ended the connection
+	looked       int64         // due when the sweeper last looked at an idle client; its own
+	tunnelClient *tunnelClient // the client is behind a wire; else nil
+	ops          bool          // it gets our own pages and nothing else
 
-	state atomic.Uint32 // a clientState
-	due   atomic.Int64  // when what this side waits for is late; 0: never
-	upDue atomic.Int64  // the same for an upload beside it
-	since atomic.Int64  // since when only the upstream is waited for; 0: it is not
-	fate  atomic.Uint32 // a fate
+	state  atomic.Uint32 // a clientState
+	due    atomic.Int64  // when what this side waits for is late; 0: never
+	upDue  atomic.Int64  // the same for an upload beside it
+	since  atomic.Int64  // since when only the upstream is waited for; 0: it is not
+	reason atomic.Uint32 // a cancelReason
 
 	mu     sync.Mutex // guards what follows: the sweeper and Close use it
 	up     *upstream  // in use
@@ -50,13 +50,13 @@ const (
 	stateBusy
 )
 
-// A fate is why the sweeper has interrupted a client's waiting.
-type fate = uint32
+// A cancelReason is why the sweeper has interrupted a client's waiting.
+type cancelReason = uint32
 
 const (
-	fateNone fate = iota
-	fateLate      // it took too long
-	fateGone      // the client has left
+	reasonNone cancelReason = iota
+	reasonLate              // it took too long
+	reasonGone              // the client has left
 )
 
 // newClient returns a client for an accepted connection.
@@ -264,7 +264,7 @@ func (c *client) cutOff() {
 	c.mu.Lock()
 	c.cut = true
 	c.mu.Unlock()
-	c.fate.CompareAndSwap(fateNone, fateGone)
+	c.reason.CompareAndSwap(reasonNone, reasonGone)
 	c.interruptUpstream()
 	_ = c.sock.under.Close()
 }
@@ -299,7 +299,7 @@ const leaveAfter = time.Second
 func (c *client) sweep(now int64, draining bool) {
 	if due := c.due.Load(); due != 0 && now >= due {
 		if c.due.CompareAndSwap(due, 0) {
-			c.fate.CompareAndSwap(fateNone, fateLate)
+			c.reason.CompareAndSwap(reasonNone, reasonLate)
 			if c.since.Load() != 0 {
 				c.interruptUpstream()
 			} else {
@@ -310,7 +310,7 @@ func (c *client) sweep(now int64, draining bool) {
 	}
 	if due := c.upDue.Load(); due != 0 && now >= due {
 		c.upDue.CompareAndSwap(due, 0)
-		c.fate.CompareAndSwap(fateNone, fateLate)
+		c.reason.CompareAndSwap(reasonNone, reasonLate)
 		c.sock.interruptRead()
 		c.interruptUpstream()
 		return
@@ -318,7 +318,7 @@ func (c *client) sweep(now int64, draining bool) {
 	since := c.since.Load()
 	if since != 0 && now-since > int64(leaveAfter) && c.upDue.Load() == 0 &&
 		c.sock.look() == peekEnd {
-		c.fate.CompareAndSwap(fateNone, fateGone)
+		c.reason.CompareAndSwap(reasonNone, reasonGone)
 		c.interruptUpstream()
 	}
 	c.lookIdle(now)

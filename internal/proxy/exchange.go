@@ -71,7 +71,7 @@ func (s *Server) putExchange(x *exchange) {
 func (c *client) exchange(x *exchange, n int) (keep bool) {
 	x.began = time.Now()
 	x.sent, x.uploaded, x.whole = time.Time{}, nil, false
-	c.fate.Store(fateNone)
+	c.reason.Store(reasonNone)
 	x.cut, x.up.total, x.down.total = 0, 0, 0
 	c.note(x)
 	c.srv.count.requests.Add(1)
@@ -237,7 +237,7 @@ func (c *client) startUpload(x *exchange) {
 func (c *client) rescueUpload() {
 	if v := recover(); v != nil {
 		c.srv.log.Error("panic while relaying", "panic", v, "stack", string(debug.Stack()))
-		c.fate.CompareAndSwap(fateNone, fateGone)
+		c.reason.CompareAndSwap(reasonNone, reasonGone)
 		c.interruptUpstream()
 	}
 }
@@ -316,7 +316,8 @@ func (c *client) readResponse(x *exchange, up *upstream) error {
 // of it, or doing it twice does no harm.
 func (c *client) mayRetry(x *exchange, written bool, err error, t *target) bool {
 	var bad errResponse
-	if errors.As(err, &bad) || x.back.size() > 0 || c.fate.Load() != fateNone || x.log.Retries > 2 {
+	if errors.As(err, &bad) || x.back.size() > 0 || c.reason.Load() != reasonNone ||
+		x.log.Retries > 2 {
 		return false
 	}
 	if written && (!idempotent(x) || x.log.Retries > 0 || !t.budget()) {
@@ -356,7 +357,7 @@ func (c *client) blame(x *exchange, up *upstream, err error) error {
 		}
 	}
 	switch {
-	case c.fate.Load() == fateGone:
+	case c.reason.Load() == reasonGone:
 		return errClientGone
 	case errors.Is(err, os.ErrDeadlineExceeded) && x.up.readErr != nil:
 		return errSlowClient
@@ -385,7 +386,7 @@ func (c *client) bodyEnded() {
 		return
 	}
 	if x.resp.Persists() && x.down.kind != bodyToEOF && x.back.size() == 0 && !x.uploading() &&
-		(x.whole || x.up.done && x.up.writeErr == nil) && c.fate.Load() == fateNone {
+		(x.whole || x.up.done && x.up.writeErr == nil) && c.reason.Load() == reasonNone {
 		up.release(x.reuseFor())
 		return
 	}

@@ -31,7 +31,7 @@ type link struct {
 	ctx     context.Context
 
 	mu   sync.Mutex // guards what follows
-	rest map[uint64]*guest
+	rest map[uint64]*tunnelClient
 	last uint64
 	conn *wire.Conn // nil: not yet
 	cut  bool
@@ -47,7 +47,7 @@ func (s *Server) ServeExit(l net.Listener, e Exit) error {
 func (s *Server) acceptLink(nc net.Conn, e Exit) {
 	k := &link{
 		srv: s, nc: nc, remote: nc.RemoteAddr().String(), ready: make(chan struct{}),
-		rest: map[uint64]*guest{},
+		rest: map[uint64]*tunnelClient{},
 	}
 	s.mu.Lock()
 	if s.closed {
@@ -78,7 +78,7 @@ func (k *link) serve(e Exit) {
 	h.Reply(wirehttp.ID, k.request)
 	h.Stream(wirehttp.ID, k.stream)
 	conn, err := wire.Accept(ctx, k.nc, wire.Options{
-		Name: "hotrow proxy", Handlers: &h, TLS: e.TLS, MaxExchanges: maxGuests,
+		Name: "hotrow proxy", Handlers: &h, TLS: e.TLS, MaxExchanges: maxTunnelClients,
 		HandshakeTimeout: k.srv.opts.Header, StuckTimeout: k.srv.opts.Write,
 	})
 	if err != nil {
@@ -102,8 +102,8 @@ func (k *link) serve(e Exit) {
 	_ = conn.Close() // waits for the handlers
 }
 
-// maxGuests is how many exchanges a link may have open.
-const maxGuests = 4096
+// maxTunnelClients is how many exchanges a link may have open.
+const maxTunnelClients = 4096
 
 // accepts reports whether a peer with a token may relay through us.
 func (e *Exit) accepts(token []byte) bool {
@@ -162,7 +162,7 @@ func (k *link) request(ctx context.Context, data []byte, r *wire.Reply) error {
 	if !k.admits(ctx) {
 		return errUnwelcome
 	}
-	g := newGuest(k)
+	g := newTunnelClient(k)
 	g.reply = r
 	if g.ask.Decode(data) != nil || g.ask.Streamed {
 		return errMalformed
@@ -184,7 +184,7 @@ func (k *link) stream(ctx context.Context, st *wire.Stream) error {
 	if p.Decode(first) == nil && p.Kind == wirehttp.Number {
 		return k.resume(ctx, st, p.Number)
 	}
-	g := newGuest(k)
+	g := newTunnelClient(k)
 	g.st = st
 	if g.ask.Decode(first) != nil || !g.ask.Streamed {
 		return errMalformed
@@ -193,7 +193,7 @@ func (k *link) stream(ctx context.Context, st *wire.Stream) error {
 	return g.run(ctx)
 }
 
-// resume gives a guest the stream for the rest of its answer, and waits until it
+// resume gives a tunnel client the stream for the rest of its answer, and waits until it
 // has sent it.
 func (k *link) resume(ctx context.Context, st *wire.Stream, number uint64) error {
 	k.mu.Lock()
@@ -210,8 +210,8 @@ func (k *link) resume(ctx context.Context, st *wire.Stream, number uint64) error
 	return g.err
 }
 
-// register gives a guest whose answer goes on in a stream its number.
-func (k *link) register(g *guest) uint64 {
+// register gives a tunnel client whose answer goes on in a stream its number.
+func (k *link) register(g *tunnelClient) uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.last++
@@ -219,7 +219,7 @@ func (k *link) register(g *guest) uint64 {
 	return k.last
 }
 
-// forget takes the number back of a guest that nobody has asked for.
+// forget takes the number back of a tunnel client that nobody has asked for.
 func (k *link) forget(number uint64) {
 	k.mu.Lock()
 	delete(k.rest, number)

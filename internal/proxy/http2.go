@@ -155,7 +155,7 @@ func (c *client) askHTTP2(x *exchange, t *target, req *http.Request, cancel func
 		}
 		b.inflight.Add(-1)
 		var dial *dialError
-		if !errors.As(err, &dial) || errors.Is(err, errDenied) || c.fate.Load() != fateNone {
+		if !errors.As(err, &dial) || errors.Is(err, errDenied) || c.reason.Load() != reasonNone {
 			return nil, b, err
 		}
 		b.failed(c.srv, true)
@@ -200,7 +200,7 @@ func (c *client) awaitHTTP2(x *exchange, t *target, req *http.Request) (*http.Re
 		c.since.Store(0)
 		c.beforeWrite(false)
 		if _, err := c.sock.write(head); err != nil {
-			c.fate.CompareAndSwap(fateNone, fateGone)
+			c.reason.CompareAndSwap(reasonNone, reasonGone)
 		}
 	}
 	for wait(); ; wait() {
@@ -235,11 +235,11 @@ func appendInterim(out []byte, code int, header textproto.MIMEHeader) []byte {
 // blameHTTP2 returns why there was no answer. b is whose fault it may be, or nil.
 func (c *client) blameHTTP2(x *exchange, b *backend, err error) error {
 	switch {
-	case c.fate.Load() == fateGone:
+	case c.reason.Load() == reasonGone:
 		return errClientGone
 	case x.up.readErr != nil:
 		return x.up.readErr
-	case c.fate.Load() == fateLate:
+	case c.reason.Load() == reasonLate:
 		err = errSlowUpstream
 	}
 	if b != nil && !errors.Is(err, errDenied) {

@@ -68,7 +68,7 @@ func (c *client) finish(x *exchange, status int, err error) {
 
 // proto returns what the client speaks.
 func (c *client) proto(r *http1.RequestHead) string {
-	if c.guest != nil {
+	if c.tunnelClient != nil {
 		return "wire"
 	}
 	if r.HTTP10 {

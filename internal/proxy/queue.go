@@ -46,7 +46,7 @@ func (q *queue) enter(c *client) error {
 	if i < 0 { // our turn has come at the same moment
 		q.leave()
 	}
-	if c.fate.Load() == fateGone {
+	if c.reason.Load() == reasonGone {
 		return errClientGone
 	}
 	return errQueue

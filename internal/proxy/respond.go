@@ -103,7 +103,7 @@ func (c *client) relay(x *exchange) bool {
 // broken returns why a response was not relayed to its end, or nil.
 func (c *client) broken(x *exchange) error {
 	switch err := x.down.readErr; {
-	case x.down.writeErr != nil, c.fate.Load() == fateGone:
+	case x.down.writeErr != nil, c.reason.Load() == reasonGone:
 		return errClientGone
 	case err == nil:
 		return nil

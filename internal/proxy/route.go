@@ -33,8 +33,8 @@ func (s *Server) route(x *exchange) (*target, error) {
 		return nil, errTwoNames
 	case s.fixed != nil:
 		return s.fixed, nil
-	case x.up.c.guest != nil:
-		return s.routeGuest(x, x.up.c.guest.ask.Scheme)
+	case x.up.c.tunnelClient != nil:
+		return s.routeTunnelClient(x, x.up.c.tunnelClient.ask.Scheme)
 	case x.named != nil:
 		if x.isForeign() {
 			return nil, errForeign
@@ -69,8 +69,8 @@ func (s *Server) routeConnect(r *http1.RequestHead) (*target, error) {
 	return s.named([]byte("http://"+string(r.Host)), false)
 }
 
-// routeGuest returns the target that another proxy has found in a request.
-func (s *Server) routeGuest(x *exchange, scheme wirehttp.Scheme) (*target, error) {
+// routeTunnelClient returns the target that another proxy has found in a request.
+func (s *Server) routeTunnelClient(x *exchange, scheme wirehttp.Scheme) (*target, error) {
 	switch scheme {
 	case wirehttp.HTTP:
 		x.reply = append(x.reply[:0], "http://"...)

@@ -113,7 +113,7 @@ func (t *target) connect(c *client, fresh bool) (*upstream, error) {
 		if err == nil {
 			return up, nil
 		}
-		if c.fate.Load() == fateGone {
+		if c.reason.Load() == reasonGone {
 			return nil, errClientGone
 		}
 		if errors.Is(err, errDenied) || errors.Is(err, errUseHTTP2) {
@@ -199,7 +199,7 @@ func (t *target) resolveFirst(c *client) ([]*backend, error) {
 	ctx, done := c.cancellable(t.srv.opts.Dial)
 	defer done()
 	if err := t.resolve(ctx); err != nil {
-		if c.fate.Load() == fateGone {
+		if c.reason.Load() == reasonGone {
 			return nil, errClientGone
 		}
 		return nil, err

@@ -312,7 +312,7 @@ type loop struct {
 	second int64
 	date   []byte
 
-	lap
+	batchTiming
 	access front.LoopLog
 }
 

@@ -45,7 +45,7 @@ type ResourceStats struct {
 
 // Stats returns a snapshot of the counters, by the name of the resource. What
 // event loops have answered is among them, with the durations of its wake-ups (see
-// lap).
+// batchTiming).
 func (h *Handler) Stats() []ResourceStats {
 	all := h.handled()
 	if l := h.loops.Load(); l != nil {

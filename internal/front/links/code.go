@@ -12,7 +12,7 @@ const (
 	plain     form = iota // a code
 	deeper                // a code and more: /code/rest
 	odd                   // no code, but there may be one in it: /code. or /%63ode
-	hopeless              // no code, and there is none in it
+	invalid               // no code, and there is none in it
 	elsewhere             // what other handlers answer: /, /+, /code+, /api/...
 )
 
@@ -72,17 +72,17 @@ func formOf(path []byte, n int) form {
 		if path[0] == '%' {
 			return odd
 		}
-		return hopeless
+		return invalid
 	case n == len(path):
 		if path[0] == '-' || path[0] == '_' {
-			return hopeless
+			return invalid
 		}
 		return plain
 	case isName(path[n:], "+"), isName(path[n:], ".svg"), isName(path[n:], ".png"):
 		return elsewhere
 	case path[n] == '/' && n+1 < len(path):
 		if climbs(path[n+1:]) {
-			return hopeless
+			return invalid
 		}
 		return deeper
 	}

@@ -110,7 +110,7 @@ type scope struct {
 	second   int64
 	date     []byte
 
-	lap
+	batchTiming
 	access front.LoopLog
 }
 
@@ -162,7 +162,7 @@ func (s *scope) answer(
 	x.closing = closing
 	x.peer = c.Data.(*peer).ip
 	x.head = head
-	if x.asked.form == hopeless {
+	if x.asked.form == invalid {
 		return x.miss(out)
 	}
 	key := row.Key(row.Alias(x.asked.code))

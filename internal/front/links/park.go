@@ -62,7 +62,7 @@ func (x *exchange) answer(ctx context.Context, out []byte) []byte {
 			return answer
 		}
 	}
-	if x.asked.form != plain && x.asked.form != hopeless {
+	if x.asked.form != plain && x.asked.form != invalid {
 		if a, ok := repair(x.req.Path, x.o.Fold); ok {
 			if answer, ok := x.follow(ctx, out, a); ok {
 				return answer

@@ -10,9 +10,9 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// A lap gives the answers of one wake-up of a loop their duration: that of the
+// A batchTiming gives the answers of one wake-up of a loop their duration: that of the
 // whole wake-up, as the HTTP front has it.
-type lap struct {
+type batchTiming struct {
 	began   time.Time
 	untimed uint64
 	took    front.Durations

@@ -111,7 +111,7 @@ func (f *Front) End(lc *lane.Conn) {
 			u.abandon()
 		case *producer:
 			u.stop(true)
-		case *passage:
+		case *httpExchange:
 			u.end(&fault{kind: kindCanceled})
 		}
 	})

@@ -14,10 +14,10 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/exchange"
 )
 
-// A passage is an HTTP exchange that a proxy at the other end of the wire passes
+// An httpExchange is one that a proxy at the other end of the wire passes
 // on: Options.HTTP answers it in a goroutine, as if it had come over HTTP. It is
 // the exchange's http.ResponseWriter, and the body of its request.
-type passage struct {
+type httpExchange struct {
 	c      *conn
 	opaque uint64
 	stream bool
@@ -49,7 +49,7 @@ func (c *conn) relay(s *scope, e *gofast.Event) bool {
 		return false
 	}
 	stream := e.Type == gofast.EventStart
-	p := &passage{c: c, opaque: e.Opaque, stream: stream, poke: make(chan struct{}, 1)}
+	p := &httpExchange{c: c, opaque: e.Opaque, stream: stream, poke: make(chan struct{}, 1)}
 	req, err := p.read(append([]byte(nil), e.Data...))
 	if err != nil {
 		p.refuse(fail(kindBadMessage, err.Error()))
@@ -73,7 +73,7 @@ func (c *conn) relay(s *scope, e *gofast.Event) bool {
 }
 
 // read returns the request in a message.
-func (p *passage) read(data []byte) (*http.Request, error) {
+func (p *httpExchange) read(data []byte) (*http.Request, error) {
 	var m exchange.Request
 	if err := m.Decode(data); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (p *passage) read(data []byte) (*http.Request, error) {
 }
 
 // run has the handler answer, and sends what it has not sent itself.
-func (p *passage) run(h http.Handler, r *http.Request) {
+func (p *httpExchange) run(h http.Handler, r *http.Request) {
 	defer p.cancel()
 	defer p.recovered()
 	p.header = http.Header{}
@@ -129,9 +129,9 @@ func (p *passage) run(h http.Handler, r *http.Request) {
 	p.finish()
 }
 
-// recovered ends a passage whose handler has panicked: net/http would log it and
+// recovered ends an exchange whose handler has panicked: net/http would log it and
 // cut the connection, which others share.
-func (p *passage) recovered() {
+func (p *httpExchange) recovered() {
 	if v := recover(); v != nil {
 		if v != http.ErrAbortHandler {
 			p.c.f.live.Load().Log.Error("request panicked", "id", exchange.ID, "panic", v,
@@ -142,7 +142,7 @@ func (p *passage) recovered() {
 }
 
 // Read implements io.Reader for the request's body.
-func (p *passage) Read(b []byte) (int, error) {
+func (p *httpExchange) Read(b []byte) (int, error) {
 	c := p.c
 	for {
 		c.mu.Lock()
@@ -169,7 +169,7 @@ func (p *passage) Read(b []byte) (int, error) {
 }
 
 // wait waits for something to come.
-func (p *passage) wait() error {
+func (p *httpExchange) wait() error {
 	select {
 	case <-p.poke:
 		return nil
@@ -179,7 +179,7 @@ func (p *passage) wait() error {
 }
 
 // wake has the handler look again.
-func (p *passage) wake() {
+func (p *httpExchange) wake() {
 	select {
 	case p.poke <- struct{}{}:
 	default:
@@ -187,7 +187,7 @@ func (p *passage) wake() {
 }
 
 // take takes a part of the request. c.mu is held.
-func (p *passage) take(data []byte) {
+func (p *httpExchange) take(data []byte) {
 	var part exchange.Part
 	switch err := part.Decode(data); {
 	case err != nil, part.Kind == exchange.Head, part.Kind == exchange.Number:
@@ -209,14 +209,14 @@ func (p *passage) take(data []byte) {
 }
 
 // ended takes the end of the peer's side. c.mu is held.
-func (p *passage) ended() {
+func (p *httpExchange) ended() {
 	if !p.whole {
 		p.end(&fault{kind: kindCanceled})
 	}
 }
 
-// end ends a passage whose answer nobody wants. c.mu is held.
-func (p *passage) end(f *fault) {
+// end ends an exchange whose answer nobody wants. c.mu is held.
+func (p *httpExchange) end(f *fault) {
 	if !p.over {
 		p.over = true
 		p.c.tasks--
@@ -227,7 +227,7 @@ func (p *passage) end(f *fault) {
 }
 
 // refuse answers with a fault. c.mu is held.
-func (p *passage) refuse(f *fault) {
+func (p *httpExchange) refuse(f *fault) {
 	if p.stream {
 		p.c.endStream(p.opaque, f)
 		return
@@ -235,8 +235,8 @@ func (p *passage) refuse(f *fault) {
 	p.c.refuse(p.opaque, exchange.ID, f)
 }
 
-// give ends the passage with an answer, unless it has ended.
-func (p *passage) give(answer func()) {
+// give ends the exchange with an answer, unless it has ended.
+func (p *httpExchange) give(answer func()) {
 	c := p.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,10 +250,10 @@ func (p *passage) give(answer func()) {
 }
 
 // Header implements http.ResponseWriter.
-func (p *passage) Header() http.Header { return p.header }
+func (p *httpExchange) Header() http.Header { return p.header }
 
 // WriteHeader implements http.ResponseWriter. Interim answers are left out.
-func (p *passage) WriteHeader(status int) {
+func (p *httpExchange) WriteHeader(status int) {
 	if p.status == 0 && status >= 200 {
 		p.status = status
 		p.header = p.header.Clone()
@@ -262,7 +262,7 @@ func (p *passage) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter. The answer to a request is sent when it
 // is complete, that on a stream as it comes.
-func (p *passage) Write(b []byte) (int, error) {
+func (p *httpExchange) Write(b []byte) (int, error) {
 	p.WriteHeader(http.StatusOK)
 	if p.isHead {
 		return len(b), nil
@@ -277,7 +277,7 @@ func (p *passage) Write(b []byte) (int, error) {
 }
 
 // Flush implements http.Flusher.
-func (p *passage) Flush() {
+func (p *httpExchange) Flush() {
 	p.WriteHeader(http.StatusOK)
 	if p.stream {
 		_ = p.drain() // the next Write says so
@@ -285,7 +285,7 @@ func (p *passage) Flush() {
 }
 
 // fields returns the head's fields as they travel.
-func (p *passage) fields() (list []exchange.Field) {
+func (p *httpExchange) fields() (list []exchange.Field) {
 	for name, values := range p.header {
 		for _, v := range values {
 			if f := (exchange.Field{Name: []byte(name), Value: []byte(v)}); !exchange.Hop(f.Name) {
@@ -297,7 +297,7 @@ func (p *passage) fields() (list []exchange.Field) {
 }
 
 // finish sends what is left.
-func (p *passage) finish() {
+func (p *httpExchange) finish() {
 	p.WriteHeader(http.StatusOK)
 	bodiless := p.isHead || p.status == http.StatusNoContent || p.status == http.StatusNotModified
 	if p.header.Get("Content-Length") == "" && !bodiless && !p.told {
@@ -327,7 +327,7 @@ func (p *passage) finish() {
 }
 
 // drain sends what was written on the stream.
-func (p *passage) drain() error {
+func (p *httpExchange) drain() error {
 	if !p.told {
 		p.told = true
 		if err := p.send(exchange.AppendAnswerHead(nil, p.status, p.fields())); err != nil {
@@ -349,7 +349,7 @@ func (p *passage) drain() error {
 var errOver = errors.New("the exchange has ended")
 
 // send sends a part on the stream, as the peer takes it.
-func (p *passage) send(part []byte) error {
+func (p *httpExchange) send(part []byte) error {
 	c := p.c
 	for c.room() {
 		c.mu.Lock()
@@ -372,10 +372,10 @@ func (p *passage) send(part []byte) error {
 	return errOver
 }
 
-// passed tells a passage of what its peer has sent. It reports false if the event
-// is not one of a passage. c.mu is held.
+// passed tells an exchange of what its peer has sent. It reports false if the event
+// is not one of an exchange. c.mu is held.
 func passed(e *gofast.Event) bool {
-	p, ok := e.User.(*passage)
+	p, ok := e.User.(*httpExchange)
 	if !ok {
 		return false
 	}

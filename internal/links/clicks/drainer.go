@@ -95,12 +95,12 @@ type Drainer struct {
 	meaning  sync.Mutex // guards meanings
 	meanings meanings
 
-	counting sync.Mutex // guards scout and the fields of tail and live while they are filled
-	scout    *clicklog.Reader
-	scouted  clicklog.Batch
-	seen     []click // what scout has read, made into clicks
-	tail     tail
-	live     live
+	counting       sync.Mutex // guards backlog and, while they are filled, tail and live
+	backlog        *clicklog.Reader
+	backlogRecords clicklog.Batch
+	seen           []click // what backlog has read, made into clicks
+	tail           tail
+	live           live
 
 	counts  counts
 	empty   bool        // the log and what is pending were; the draining goroutine's
@@ -161,7 +161,7 @@ func Start(ctx context.Context, o Options) (*Drainer, error) {
 		return nil, err
 	}
 	from := d.reader.Places()
-	d.scout = o.Log.NewReader(from)
+	d.backlog = o.Log.NewReader(from)
 	d.live = live{fronts: make(fronts), wake: make(chan struct{}), dir: o.Log.ID()}
 	for _, c := range from {
 		d.live.fronts.move(c)

@@ -162,7 +162,7 @@ func (d *Drainer) understand(b *batch) {
 	b.sort()
 	d.count(b.clicks, b.raw.Moves)
 	for _, m := range b.raw.Moves {
-		d.scout.Seek(clicklog.Cursor{Node: m.To.Node, Writer: m.To.Writer, Dir: m.To.Dir,
+		d.backlog.Seek(clicklog.Cursor{Node: m.To.Node, Writer: m.To.Writer, Dir: m.To.Dir,
 			Seq: d.live.fronts.at(m.To.Seq)})
 	}
 }

@@ -50,7 +50,7 @@ func (d *Drainer) look() error {
 
 // lookOnce counts some of it. d.counting is held.
 func (d *Drainer) lookOnce() (int, error) {
-	n, err := d.scout.Read(&d.scouted, 4096)
+	n, err := d.backlog.Read(&d.backlogRecords, 4096)
 	if err != nil {
 		return 0, err
 	}
@@ -58,9 +58,9 @@ func (d *Drainer) lookOnce() (int, error) {
 	list := d.seen
 	d.meaning.Lock()
 	for i := range list {
-		d.meanings.read(&d.scouted.Records[i], &list[i])
+		d.meanings.read(&d.backlogRecords.Records[i], &list[i])
 	}
 	d.meaning.Unlock()
-	d.count(list, d.scouted.Moves)
-	return max(n, len(d.scouted.Moves)), nil
+	d.count(list, d.backlogRecords.Moves)
+	return max(n, len(d.backlogRecords.Moves)), nil
 }

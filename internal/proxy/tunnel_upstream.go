@@ -15,14 +15,14 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// An uplink is what an upstream connection is to the relay when the upstream is
+// A tunnelUpstream is what an upstream connection is to the relay when the upstream is
 // reached over the wire: a net.Conn that takes requests of HTTP/1.1, one after
 // the other, and gives their answers, each of them an exchange of its own. So
 // retries, deadlines and framing are those of the normal road.
 //
 // A request that is there whole and small is a request of the wire; any other is
 // a stream. One goroutine may read while another writes.
-type uplink struct {
+type tunnelUpstream struct {
 	far    *far
 	scheme wirehttp.Scheme
 	stop   stopper
@@ -51,9 +51,9 @@ type uplink struct {
 	ended   bool
 }
 
-// openFar returns a new uplink as an upstream connection.
+// openFar returns a new tunnelUpstream as an upstream connection.
 func (b *backend) openFar() *upstream {
-	u := &uplink{far: b.target.far, scheme: b.target.scheme}
+	u := &tunnelUpstream{far: b.target.far, scheme: b.target.scheme}
 	u.stop.init()
 	b.inflight.Add(1)
 	// The connection beneath was there before: a request that is lost with it is
@@ -64,7 +64,7 @@ func (b *backend) openFar() *upstream {
 }
 
 // Write takes a part of a request.
-func (u *uplink) Write(p []byte) (int, error) {
+func (u *tunnelUpstream) Write(p []byte) (int, error) {
 	if u.began && !u.over.Load() && !u.ready {
 		if err := u.upload(p); err != nil {
 			return 0, err
@@ -89,7 +89,7 @@ func (u *uplink) Write(p []byte) (int, error) {
 }
 
 // next makes u ready for another exchange.
-func (u *uplink) next() {
+func (u *tunnelUpstream) next() {
 	u.leave()
 	u.began, u.ready, u.ended, u.st = false, false, false, nil
 	u.over.Store(false)
@@ -99,7 +99,7 @@ func (u *uplink) next() {
 }
 
 // leave ends the use of a connection.
-func (u *uplink) leave() {
+func (u *tunnelUpstream) leave() {
 	if u.slot != nil {
 		u.slot.busy.Add(-1)
 		u.slot = nil
@@ -108,7 +108,7 @@ func (u *uplink) leave() {
 
 // begin begins an exchange whose head is in u.req, with what is there of the
 // body.
-func (u *uplink) begin(rest []byte) error {
+func (u *tunnelUpstream) begin(rest []byte) error {
 	r := &u.req
 	u.began = true
 	upgrade := r.Upgrade && !r.Chunked && r.Length <= 0
@@ -154,7 +154,7 @@ func (u *uplink) begin(rest []byte) error {
 }
 
 // small takes the body if all of it is there and fits into one message.
-func (u *uplink) small(rest []byte) bool {
+func (u *tunnelUpstream) small(rest []byte) bool {
 	if len(rest) > wirehttp.MaxBody {
 		return false
 	}
@@ -179,7 +179,7 @@ func (u *uplink) small(rest []byte) bool {
 }
 
 // open opens a stream with the head.
-func (u *uplink) open() (err error) {
+func (u *tunnelUpstream) open() (err error) {
 	u.out = u.ask.Append(u.out[:0])
 	for tries := 0; ; tries++ {
 		var conn *wire.Conn
@@ -198,7 +198,7 @@ func (u *uplink) open() (err error) {
 }
 
 // upload sends bytes that follow the head.
-func (u *uplink) upload(p []byte) error {
+func (u *tunnelUpstream) upload(p []byte) error {
 	for p = u.up.with(p); len(p) > 0 || u.up.kind == bodyNone; {
 		data, n, err := u.up.next(p)
 		if err != nil {
@@ -228,7 +228,7 @@ func (u *uplink) upload(p []byte) error {
 const maxPiece = wirehttp.MaxPart - 1<<10
 
 // finish says that the request is complete.
-func (u *uplink) finish() error {
+func (u *tunnelUpstream) finish() error {
 	u.over.Store(true)
 	if u.up.kind == bodyChunked { // the end of the stream alone may be that of a peer
 		u.out = wirehttp.AppendTrailers(u.out[:0], trailerFields(nil, u.up.chunks.Trailers))
@@ -241,7 +241,7 @@ func (u *uplink) finish() error {
 
 // uploadError is the error of sending a part of the body. An answer may come
 // nevertheless.
-func (u *uplink) uploadError(err error) error {
+func (u *tunnelUpstream) uploadError(err error) error {
 	if errors.Is(err, wire.ErrFinished) {
 		return os.ErrClosed
 	}
@@ -249,7 +249,7 @@ func (u *uplink) uploadError(err error) error {
 }
 
 // Read gives a part of the answer.
-func (u *uplink) Read(p []byte) (int, error) {
+func (u *tunnelUpstream) Read(p []byte) (int, error) {
 	for u.at == len(u.in) {
 		if u.ended {
 			return 0, io.EOF
@@ -265,7 +265,7 @@ func (u *uplink) Read(p []byte) (int, error) {
 }
 
 // more gets the next part of the answer.
-func (u *uplink) more() (err error) {
+func (u *tunnelUpstream) more() (err error) {
 	switch {
 	case u.ready:
 		u.ready = false
@@ -294,7 +294,7 @@ func (u *uplink) more() (err error) {
 
 // render writes the part that has come as text. It reports false if it has no
 // place in an answer.
-func (u *uplink) render() bool {
+func (u *tunnelUpstream) render() bool {
 	p := &u.part
 	if u.part.Decode(u.payload) != nil || u.down.begun == (p.Kind == wirehttp.Head) {
 		return false
@@ -314,7 +314,7 @@ func (u *uplink) render() bool {
 }
 
 // request sends the request and takes its answer, or the beginning of it.
-func (u *uplink) request() (err error) {
+func (u *tunnelUpstream) request() (err error) {
 	u.stop.limit(u.far.srv.opts.ProxyRead)
 	u.out = u.ask.Append(u.out[:0])
 	var conn *wire.Conn
@@ -357,7 +357,7 @@ func (u *uplink) request() (err error) {
 
 // another ends the use of a connection on which a request has failed, and reports
 // whether to try another one: that the far end has not seen it.
-func (u *uplink) another(conn *wire.Conn, err error, tries int) bool {
+func (u *tunnelUpstream) another(conn *wire.Conn, err error, tries int) bool {
 	again := unsent(err)
 	if again {
 		u.slot.leave(conn)
@@ -398,7 +398,7 @@ func farError(err error) error {
 }
 
 // Close ends the exchange, if one is under way.
-func (u *uplink) Close() error {
+func (u *tunnelUpstream) Close() error {
 	if u.st != nil && !(u.down.finished && u.over.Load()) {
 		_ = u.st.Close()
 	}
@@ -408,7 +408,7 @@ func (u *uplink) Close() error {
 }
 
 // CloseWrite says that nothing more is sent through a tunnel.
-func (u *uplink) CloseWrite() error {
+func (u *tunnelUpstream) CloseWrite() error {
 	if u.st == nil {
 		return net.ErrClosed
 	}
@@ -418,11 +418,11 @@ func (u *uplink) CloseWrite() error {
 
 // The rest of net.Conn.
 
-func (u *uplink) SetDeadline(t time.Time) error      { u.stop.set(t); return nil }
-func (u *uplink) SetReadDeadline(t time.Time) error  { u.stop.set(t); return nil }
-func (u *uplink) SetWriteDeadline(t time.Time) error { u.stop.set(t); return nil }
-func (u *uplink) LocalAddr() net.Addr                { return wireAddr{} }
-func (u *uplink) RemoteAddr() net.Addr               { return wireAddr{} }
+func (u *tunnelUpstream) SetDeadline(t time.Time) error      { u.stop.set(t); return nil }
+func (u *tunnelUpstream) SetReadDeadline(t time.Time) error  { u.stop.set(t); return nil }
+func (u *tunnelUpstream) SetWriteDeadline(t time.Time) error { u.stop.set(t); return nil }
+func (u *tunnelUpstream) LocalAddr() net.Addr                { return wireAddr{} }
+func (u *tunnelUpstream) RemoteAddr() net.Addr               { return wireAddr{} }
 
 // A wireAddr is the address of what has none.
 type wireAddr struct{}

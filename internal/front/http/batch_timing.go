@@ -6,7 +6,7 @@ import (
 	"github.com/hotrow/hotrow/internal/front"
 )
 
-// A lap is how the answers of one wake-up of a loop get their duration.
+// A batchTiming is how the answers of one wake-up of a loop get their duration.
 //
 // A loop reads the clock once per wake-up, not for each request. So every hit of
 // a wake-up counts as long as the whole of it took: from the clock read before
@@ -18,7 +18,7 @@ import (
 // The second clock read is that of the next wake-up where this follows at once,
 // as under load; else the loop reads the clock once more before it sleeps or
 // lets others run, so that their time is not counted.
-type lap struct {
+type batchTiming struct {
 	began   time.Time
 	touched []*loopResource // with hits that have no duration yet
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// A guest is what a client's connection is to the relay when the client is
+// A tunnelClient is what a client's connection is to the relay when the client is
 // behind a wire: a net.Conn that holds one request of HTTP/1.1, and takes its
 // answer, which goes back as an exchange. So everything about upstreams is that
 // of the normal road.
-type guest struct {
+type tunnelClient struct {
 	link   *link
 	client *client
 	stop   stopper
@@ -52,23 +52,23 @@ type guest struct {
 	err    error             // then
 }
 
-// newGuest returns a guest without a request.
-func newGuest(k *link) *guest {
-	g, _ := k.srv.guests.Get().(*guest)
+// newTunnelClient returns a tunnel client without a request.
+func newTunnelClient(k *link) *tunnelClient {
+	g, _ := k.srv.tunnelClients.Get().(*tunnelClient)
 	if g == nil {
-		g = &guest{}
+		g = &tunnelClient{}
 		g.stop.init()
-		g.client = &client{srv: k.srv, sock: newSocket(g, g), guest: g}
+		g.client = &client{srv: k.srv, sock: newSocket(g, g), tunnelClient: g}
 	}
 	g.link, g.client.remote = k, k.remote
 	return g
 }
 
-// reuse keeps a guest whose exchange went as most do, and to whom nobody else has
+// reuse keeps a tunnel client whose exchange went as most do, and to whom nobody else has
 // a reference.
-func (g *guest) reuse() {
+func (g *tunnelClient) reuse() {
 	c := g.client
-	if g.number != 0 || g.st != nil || g.stop.Err() != nil || c.fate.Load() != fateNone {
+	if g.number != 0 || g.st != nil || g.stop.Err() != nil || c.reason.Load() != reasonNone {
 		return
 	}
 	for _, b := range []*[]byte{&g.payload, &g.chunk, &g.head, &g.body, &g.out} {
@@ -82,11 +82,11 @@ func (g *guest) reuse() {
 	c.upDue.Store(0)
 	c.since.Store(0)
 	c.closed, c.after = false, false
-	g.link.srv.guests.Put(g)
+	g.link.srv.tunnelClients.Put(g)
 }
 
 // run relays the exchange and returns when it has ended.
-func (g *guest) run(ctx context.Context) error {
+func (g *tunnelClient) run(ctx context.Context) error {
 	s, c := g.link.srv, g.client
 	c.state.Store(stateBusy)
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (g *guest) run(ctx context.Context) error {
 	s.clients[c] = struct{}{}
 	s.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { g.left(ctx) })
-	c.serveGuest()
+	c.serveTunnelClient()
 	unheard := stop()
 	s.mu.Lock()
 	delete(s.clients, c)
@@ -111,19 +111,19 @@ func (g *guest) run(ctx context.Context) error {
 
 // left ends an exchange whose peer wants no answer any more. An answer that has
 // begun outlives the deadline for its beginning.
-func (g *guest) left(ctx context.Context) {
+func (g *tunnelClient) left(ctx context.Context) {
 	if g.begun.Load() && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return
 	}
 	g.client.cutOff()
 }
 
-// serveGuest answers the one request of a guest.
-func (c *client) serveGuest() {
+// serveTunnelClient answers the one request of a tunnel client.
+func (c *client) serveTunnelClient() {
 	defer c.end()
 	c.takeExchange()
 	x := c.x
-	x.in.b = c.guest.appendRequest(x.in.b[:0])
+	x.in.b = c.tunnelClient.appendRequest(x.in.b[:0])
 	x.in.r, x.in.w = 0, len(x.in.b)
 	x.in.b = x.in.b[:cap(x.in.b)]
 	c.next()
@@ -131,7 +131,7 @@ func (c *client) serveGuest() {
 }
 
 // end says how the exchange has ended, to all who want to know.
-func (g *guest) end() error {
+func (g *tunnelClient) end() error {
 	var err error
 	if !g.complete.Load() {
 		err = errCut
@@ -145,7 +145,7 @@ func (g *guest) end() error {
 }
 
 // appendRequest appends the request as text.
-func (g *guest) appendRequest(dst []byte) []byte {
+func (g *tunnelClient) appendRequest(dst []byte) []byte {
 	r := &g.ask
 	dst = append(append(append(dst, r.Method...), ' '), r.Path...)
 	dst = append(append(append(dst, " HTTP/1.1\r\nHost: "...), r.Authority...), "\r\n"...)
@@ -176,7 +176,7 @@ func (g *guest) appendRequest(dst []byte) []byte {
 }
 
 // Read gives a part of the request's body.
-func (g *guest) Read(p []byte) (int, error) {
+func (g *tunnelClient) Read(p []byte) (int, error) {
 	for len(g.text) == 0 {
 		if g.over || g.reply != nil {
 			return 0, io.EOF
@@ -191,7 +191,7 @@ func (g *guest) Read(p []byte) (int, error) {
 }
 
 // more gets the next part of the request.
-func (g *guest) more() (err error) {
+func (g *tunnelClient) more() (err error) {
 	g.payload, err = g.st.Recv(&g.stop, g.payload[:0])
 	switch {
 	case errors.Is(err, io.EOF) && g.chunked:
@@ -223,7 +223,7 @@ func (g *guest) more() (err error) {
 }
 
 // Write takes a part of the answer.
-func (g *guest) Write(p []byte) (int, error) {
+func (g *tunnelClient) Write(p []byte) (int, error) {
 	size := len(p)
 	for !g.final {
 		if len(g.head) == 0 && len(p) == 0 {
@@ -254,7 +254,7 @@ func (g *guest) Write(p []byte) (int, error) {
 }
 
 // takeHead takes a head that was written.
-func (g *guest) takeHead() error {
+func (g *tunnelClient) takeHead() error {
 	r := &g.resp
 	status := r.Status
 	g.final = status >= 200 || status == http.StatusSwitchingProtocols
@@ -287,7 +287,7 @@ func (g *guest) takeHead() error {
 }
 
 // sendHead sends a head, and what was kept of the body.
-func (g *guest) sendHead() error {
+func (g *tunnelClient) sendHead() error {
 	if g.st == nil && g.number == 0 {
 		g.opened, g.ended = make(chan *wire.Stream, 1), make(chan struct{})
 		g.number = g.link.register(g)
@@ -303,7 +303,7 @@ func (g *guest) sendHead() error {
 }
 
 // send sends a part on the stream, for which it may have to wait.
-func (g *guest) send(part []byte) error {
+func (g *tunnelClient) send(part []byte) error {
 	if g.st == nil {
 		select {
 		case g.st = <-g.opened:
@@ -317,7 +317,7 @@ func (g *guest) send(part []byte) error {
 }
 
 // takeBody takes bytes of the body that were written.
-func (g *guest) takeBody(p []byte) error {
+func (g *tunnelClient) takeBody(p []byte) error {
 	for p = g.down.with(p); len(p) > 0; {
 		data, n, err := g.down.next(p)
 		if err != nil {
@@ -344,7 +344,7 @@ func (g *guest) takeBody(p []byte) error {
 }
 
 // sendData sends bytes of the body, or keeps them while the answer may be small.
-func (g *guest) sendData(data []byte) error {
+func (g *tunnelClient) sendData(data []byte) error {
 	if g.reply != nil && g.number == 0 {
 		if g.body = append(g.body, data...); len(g.body) <= wirehttp.MaxBody {
 			return nil
@@ -363,7 +363,7 @@ func (g *guest) sendData(data []byte) error {
 }
 
 // finish takes the end of the body.
-func (g *guest) finish() error {
+func (g *tunnelClient) finish() error {
 	if g.complete.Load() {
 		return nil
 	}
@@ -388,7 +388,7 @@ func (g *guest) finish() error {
 }
 
 // CloseWrite ends the answer of a tunnel.
-func (g *guest) CloseWrite() error {
+func (g *tunnelClient) CloseWrite() error {
 	if !g.tunnel || g.st == nil || !g.final {
 		return errHalfClose
 	}
@@ -397,7 +397,7 @@ func (g *guest) CloseWrite() error {
 }
 
 // Close implements net.Conn. What is open is ended by run.
-func (g *guest) Close() error {
+func (g *tunnelClient) Close() error {
 	if !g.complete.Load() {
 		g.stop.stop()
 	}
@@ -406,8 +406,8 @@ func (g *guest) Close() error {
 
 // The rest of net.Conn.
 
-func (g *guest) SetDeadline(t time.Time) error      { g.stop.set(t); return nil }
-func (g *guest) SetReadDeadline(t time.Time) error  { g.stop.set(t); return nil }
-func (g *guest) SetWriteDeadline(t time.Time) error { return nil }
-func (g *guest) LocalAddr() net.Addr                { return wireAddr{} }
-func (g *guest) RemoteAddr() net.Addr               { return wireAddr{} }
+func (g *tunnelClient) SetDeadline(t time.Time) error      { g.stop.set(t); return nil }
+func (g *tunnelClient) SetReadDeadline(t time.Time) error  { g.stop.set(t); return nil }
+func (g *tunnelClient) SetWriteDeadline(t time.Time) error { return nil }
+func (g *tunnelClient) LocalAddr() net.Addr                { return wireAddr{} }
+func (g *tunnelClient) RemoteAddr() net.Addr               { return wireAddr{} }
