@@ -31,4 +31,5 @@ var experiments = map[string]harness.Experiment{
 	"tracking": measureTracking,
 	"lists":    measureLists,
 	"mix":      measureMix,
+	"nodes":    measureNodes,
 }

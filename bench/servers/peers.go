@@ -40,7 +40,7 @@ func All() map[string]harness.Starter {
 	}
 	for _, with := range []func(map[string]harness.Starter) map[string]harness.Starter{
 		withProxies, withLinks, withWire, withTiers, withUsers, withKeyValue,
-		withPrograms, withLists,
+		withPrograms, withLists, withFollowed,
 	} {
 		all = with(all)
 	}
