@@ -15,6 +15,7 @@ type call struct {
 	err     error
 	settled bool          // guarded by Conn.mu: the answer is there, or on its way to done
 	done    chan struct{} // holds one
+	limit   *time.Timer   // of a wait that only a deadline ends; nil: there was none yet
 	at      uint64        // where in the output the request begins
 	message gofast.Message
 }
@@ -150,18 +151,12 @@ func (c *Conn) call(
 func (c *Conn) answerOf(
 	ctx context.Context, k *call, opaque uint64, dst []byte,
 ) ([]byte, error) {
-	if len(k.done) > 0 || ctx.Done() == nil {
-		<-k.done // Fast path: nothing else can happen.
-	} else {
-		select {
-		case <-k.done:
-		case <-ctx.Done():
-			if c.giveUp(ctx, k, opaque) {
-				c.calls.Put(k)
-				return dst, ctx.Err()
-			}
-			<-k.done
+	if over := k.await(ctx); over != nil {
+		if c.giveUp(k, opaque, over) {
+			c.calls.Put(k)
+			return dst, over
 		}
+		<-k.done
 	}
 	answer, err := k.answer, k.err
 	k.answer, k.err, k.message = nil, nil, gofast.Message{}
@@ -172,8 +167,39 @@ func (c *Conn) answerOf(
 	return answer, nil
 }
 
-// giveUp cancels a call. It reports false when its answer has come.
-func (c *Conn) giveUp(ctx context.Context, k *call, opaque uint64) bool {
+// await waits for the answer. It returns why ctx has ended before, if it has.
+func (k *call) await(ctx context.Context) error {
+	if len(k.done) > 0 {
+		<-k.done // Fast path: nothing else can happen.
+		return nil
+	}
+	deadline, timed := ctx.Deadline()
+	if _, only := ctx.(OnlyTimed); only && timed {
+		// A context makes a channel and a timer for each call: this one is used again.
+		left := time.Until(deadline)
+		if k.limit == nil {
+			k.limit = time.NewTimer(left)
+		} else {
+			k.limit.Reset(left)
+		}
+		select {
+		case <-k.done:
+			k.limit.Stop()
+			return nil
+		case <-k.limit.C:
+			return context.DeadlineExceeded
+		}
+	}
+	select {
+	case <-k.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// giveUp cancels a call, whose context has ended. It reports false when its answer has come.
+func (c *Conn) giveUp(k *call, opaque uint64, over error) bool {
 	c.mu.Lock()
 	if k.settled {
 		c.mu.Unlock()
@@ -182,7 +208,7 @@ func (c *Conn) giveUp(ctx context.Context, k *call, opaque uint64) bool {
 	k.settled = true
 	k.answer, k.message = nil, gofast.Message{}
 	why := gofast.Canceled
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(over, context.DeadlineExceeded) {
 		why = gofast.DeadlineExceeded
 	}
 	// The exchange is there: it ends only with an answer, or with all others.
@@ -193,8 +219,10 @@ func (c *Conn) giveUp(ctx context.Context, k *call, opaque uint64) bool {
 
 // timeLeft returns how long an answer is of use to ctx, 0: for ever.
 func timeLeft(ctx context.Context) (time.Duration, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
+	if _, only := ctx.(OnlyTimed); !only { // else its deadline says all
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
