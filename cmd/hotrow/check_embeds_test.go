@@ -23,6 +23,18 @@ const blogSQL = `CREATE TABLE person (id int PRIMARY KEY, name varchar(20));
 func TestPostgres_CheckKnowsWhatListsEmbed(t *testing.T) {
 	url := dbtest.Postgres(t, dbtest.Setup(blogSQL))
 	checkEmbeds(t, url, "public.", func(sql string) { dbtest.Psql(t, url, sql) })
+	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q}}\nresources:\n"+
+		"  articles: {table: article}\n  tags: {table: tag}\n  tagged: {table: tagged}\n", url))
+	const tags = "articles?select=id,tags(word)&id=eq.1"
+	if text := mustCommand(t, "check", "-c", file, tags); !strings.Contains(text,
+		"any row of public.tagged changes: with REPLICA IDENTITY FULL only those") {
+		t.Errorf("check does not say what would have a link be told apart:\n%s", text)
+	}
+	mustCommand(t, "doctor", "-c", file, "--list", tags, "--apply")
+	if text := mustCommand(t, "check", "-c", file, tags); !strings.Contains(text,
+		"a row of public.tagged changes that it embeds, by (article)") {
+		t.Errorf("with the identity that doctor has set:\n%s", text)
+	}
 }
 
 func TestSQLite_CheckKnowsWhatListsEmbed(t *testing.T) {

@@ -124,12 +124,22 @@ func (c *embedClass) precise() bool {
 	return r != nil && (r.knows || r.key != nil && c.far == nil)
 }
 
+// needsOld reports whether rows of c would be told apart if the feed told what a row was:
+// those of a link, of which it is not known which were read.
+func (c *embedClass) needsOld() bool {
+	r := c.form.root
+	return r != nil && !r.knows && c.far != nil
+}
+
 // add adds to d what rows tell of an embedded table. It reports false when they cannot.
 func (c *embedClass) add(u *upstream, d *listDeps, q *query.Query) bool {
+	r := c.form.root
+	if c.needsOld() {
+		r.table.needsOld.Store(true)
+	}
 	if !c.precise() {
 		return false
 	}
-	r := c.form.root
 	identity := !r.knows && slices.Equal(c.columns, r.key)
 	tm := u.template(r.table, &fresh.Template{Columns: c.columns, Forgets: !r.knows,
 		Identity: identity})

@@ -22,7 +22,7 @@ func (f *form) explainClasses(e *ListExplanation, ask *ListAsk) {
 	}
 	if ask.Query == nil || ask.Query.Select == nil {
 		for _, c := range r.children {
-			e.Within = append(e.Within, ListTable{c.name, c.columns})
+			e.Within = append(e.Within, ListTable{Table: c.name, Columns: c.columns})
 		}
 	}
 	if e.Coarse = r.coarse(ask.Query); e.Coarse != "" {
@@ -54,15 +54,15 @@ func embeddedTables(q *query.Query) (list []ListTable) {
 		if e == nil {
 			continue
 		}
-		c, ok := embedClassOf(q.Table, e)
-		ok = ok && c.precise()
-		far := ListTable{e.Table.Name, nil}
+		c, classed := embedClassOf(q.Table, e)
+		ok := classed && c.precise()
+		far := ListTable{Table: e.Table.Name}
 		if ok && c.far == nil {
 			far.Columns = c.columns
 		}
 		list = append(list, far)
 		if e.Link != nil {
-			link := ListTable{e.Link.Table.Name, nil}
+			link := ListTable{Table: e.Link.Table.Name, NeedsOld: classed && c.needsOld()}
 			if ok {
 				link.Columns = c.columns
 			}

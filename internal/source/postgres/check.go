@@ -62,7 +62,10 @@ func (p *plan) direct() []source.Watched {
 	}
 	for _, path := range p.Paths() {
 		for _, s := range path.Steps {
-			if s.Named && len(s.On) > 0 {
+			seen := slices.ContainsFunc(out, func(w source.Watched) bool {
+				return w.Table == s.Table && slices.Equal(w.Columns, s.On)
+			})
+			if s.Named && len(s.On) > 0 && !seen {
 				out = append(out, source.Watched{Table: s.Table, Columns: s.On, Direct: s.On})
 			}
 		}
