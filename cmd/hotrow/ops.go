@@ -281,6 +281,7 @@ func feedSnapshot(s *resource.SourceStats) ops.Feed {
 		Lag: ops.Seconds(s.Lag), Gaps: s.Gaps, Events: s.Stats.Changes, Epoch: s.Epoch,
 		FenceFailures:   s.FencesFailed,
 		Probes:          s.Probes,
+		Elsewhere:       s.Elsewhere,
 		Position:        strconv.FormatUint(uint64(s.Position), 16),
 		Unsettled:       s.Unsettled,
 		UnsettledOldest: ops.Seconds(s.UnsettledOldest), EpochWhy: s.EpochWhy,

@@ -34,6 +34,7 @@ func openSource(
 		return postgres.Open(ctx, s.URL.Reveal(), postgres.Options{
 			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
+			Reads:       s.Reads.Reveal(),
 			Publication: s.Feed.Publication, NotifyPrefix: s.Feed.Notify.Prefix,
 			Slot: s.Feed.Slot, SlotUnbounded: s.Feed.SlotUnbound, SlotFailover: s.Feed.Failover,
 		})

@@ -98,6 +98,7 @@ type Cache struct {
 // A Source is one database.
 type Source struct {
 	URL              Secret   `yaml:"url"`
+	Reads            Secret   `yaml:"reads,omitempty" empty:"plain"` // "": URL is read
 	Pool             Pool     `yaml:"pool"`
 	StatementTimeout Duration `yaml:"statement_timeout" range:"10ms..1h"`
 	Feed             Feed     `yaml:"feed"`

@@ -84,6 +84,7 @@ func (v *validator) source(name string, s *Source) {
 		v.addf(at, "want a name of at most 32 letters, digits, - and _ that begins with a letter")
 	}
 	v.url(at, s)
+	v.reads(at, s)
 	f := s.Feed
 	if f.MaxStale != 0 && f.StaleAfter > f.MaxStale {
 		v.addf(at+".feed.stale_after", "%s is more than max_stale %s", f.StaleAfter, f.MaxStale)
@@ -115,6 +116,26 @@ func (v *validator) url(at string, s *Source) {
 		v.addf(at+".url", "want // after %s", m[0])
 	}
 	v.password(at+".url", s)
+}
+
+// reads checks the URL of a standby.
+func (v *validator) reads(at string, s *Source) {
+	if s.Reads == "" {
+		return
+	}
+	other := Source{URL: s.Reads}
+	mode := s.Feed.Mode
+	switch {
+	case s.Driver() != "postgres":
+		v.addf(at+".reads", "is of no use: only a standby of PostgreSQL is followed")
+	case other.Driver() != "postgres":
+		v.addf(at+".reads", "want a URL such as postgres://USER@STANDBY/DATABASE")
+	case mode == "notify" || mode == "none":
+		v.addf(at+".reads", "needs the logical feed: a standby is read while it is followed")
+	case s.Feed.Slot != "":
+		v.addf(at+".reads", "cannot be had with feed.slot, which is one of the primary")
+	}
+	v.password(at+".reads", s)
 }
 
 // slotName is what PostgreSQL takes for the name of a replication slot.

@@ -22,7 +22,13 @@ type Server struct {
 // removed when the test ends; its log is printed when the test has failed.
 func NewPostgres(t testing.TB, settings map[string]string) *Server {
 	t.Helper()
-	bin, psql := lookServer(t), lookShell(t, "psql")
+	return newPostgresIn(t, lookServer(t), settings)
+}
+
+// newPostgresIn is NewPostgres with the programs in a directory.
+func newPostgresIn(t testing.TB, bin string, settings map[string]string) *Server {
+	t.Helper()
+	psql := lookShell(t, "psql")
 	c, err := newCluster(bin, settings)
 	if err != nil {
 		t.Fatalf("start PostgreSQL: %v", err)

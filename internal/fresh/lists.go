@@ -57,7 +57,7 @@ func (s *Space) joinableList(l *Lease, need Need) bool {
 func (s *Space) leaseList(k row.Key, f row.Format, q *Question) *Lease {
 	w := s.domain.words
 	l := &Lease{Key: k, Format: f, done: make(chan struct{})}
-	l.AsOf = s.domain.applied.Load()
+	l.AsOf, l.Fenced = s.domain.applied.Load(), s.domain.fenced.Load()
 	l.Stamp.Epoch = w.load(&s.domain.epoch)
 	l.Stamp.Generation = s.generation.Load() // before wholes: see lease
 	l.storable = s.wholes.Load() == 0 && l.Stamp.Epoch != 0

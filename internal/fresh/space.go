@@ -107,6 +107,7 @@ type Lease struct {
 	Format row.Format
 	Stamp  row.Stamp // for the document that is made
 	AsOf   *Progress // includes every change up to here
+	Fenced int64     // when the last fence began that had been reached; 0: none had
 
 	done     chan struct{}
 	storable bool     // no change of the key was unsettled when the lease was taken
@@ -212,7 +213,7 @@ func (s *Space) joinable(l *Lease) bool {
 // sees the unsettled change as well.
 func (s *Space) lease(sh *shard, k row.Key, f row.Format) *Lease {
 	l := &Lease{Key: k, Format: f, done: make(chan struct{})}
-	l.AsOf = s.domain.applied.Load()
+	l.AsOf, l.Fenced = s.domain.applied.Load(), s.domain.fenced.Load()
 	l.Stamp.Epoch = s.domain.epoch.Load()
 	l.Stamp.Generation = s.generation.Load()
 	settled := s.children.begin(l)
@@ -232,6 +233,15 @@ func (s *Space) Send(l *Lease) bool {
 	defer sh.mu.Unlock()
 	l.sent = true
 	return !l.doomed
+}
+
+// WantsNow reports whether a reader who waits for l asked for the source itself. After Send
+// no other can.
+func (s *Space) WantsNow(l *Lease) bool {
+	sh := s.shard(l.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return l.now
 }
 
 // Finish ends a lease with what was read. read are the rows of other tables

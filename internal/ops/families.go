@@ -52,6 +52,7 @@ const (
 	feedGaps
 	feedFailed
 	feedProbes
+	feedElsewhere
 	feedEvents
 	feedState
 	feedMode
@@ -196,6 +197,8 @@ func careFamilies() map[metricID]family {
 	return map[metricID]family{
 		feedProbes: {"feed_probes_total", counter, source,
 			"Statements that asked which transactions are visible."},
+		feedElsewhere: {"feed_reads_elsewhere_total", counter, source,
+			"Reads of the primary, because the standby that is followed was late or away."},
 		auditChecked: {"audit_checked_total", counter, source,
 			"Documents that were read again and compared with what is kept."},
 		auditStale: {"audit_stale_total", counter, source,

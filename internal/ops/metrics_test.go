@@ -58,6 +58,7 @@ var frozen = []string{
 	"hotrow_feed_lag_seconds gauge source",
 	"hotrow_feed_mode gauge mode,source",
 	"hotrow_feed_probes_total counter source",
+	"hotrow_feed_reads_elsewhere_total counter source",
 	"hotrow_feed_state gauge source,state",
 	"hotrow_feed_up gauge source",
 	"hotrow_http2_broken_total counter listener",

@@ -233,8 +233,9 @@ type Feed struct {
 	State           string  `json:"state"`         // one of FeedStates
 	Lag             Seconds `json:"lag_seconds"`
 	Gaps            uint64  `json:"gaps"`
-	FenceFailures   uint64  `json:"fence_failures,omitempty"` // not shown to be complete
-	Probes          uint64  `json:"probes,omitempty"`         // that settle transactions
+	FenceFailures   uint64  `json:"fence_failures,omitempty"`  // not shown to be complete
+	Probes          uint64  `json:"probes,omitempty"`          // that settle transactions
+	Elsewhere       uint64  `json:"reads_elsewhere,omitempty"` // see resource
 	Events          uint64  `json:"events"`
 	Position        string  `json:"position"`
 	Epoch           uint64  `json:"epoch"`

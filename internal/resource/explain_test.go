@@ -137,12 +137,12 @@ func TestExplain_ListsThatAreNotKept(t *testing.T) {
 	if !leader {
 		t.Fatal("somebody reads it already")
 	}
-	found, err := f.readList(t.Context(), ask, func() { f.lists.Send(l) })
+	found, _, err := f.readList(t.Context(), ask, func() bool { return f.lists.Send(l) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.applied(h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7782"}, `{"sal":1}`))
-	f.finishList(l, f.pack(found, ask, key.format, l.Stamp), ask, key, deps.found(found))
+	f.finishList(l, f.pack(found, ask, key.format, l.Stamp), ask, key, deps.found(found), false)
 	h.explains("emp", ten, ListDiscarded)
 	for _, r := range h.set.Stats().Resources {
 		if r.Name == "emp" && r.Lists.Discarded != 1 {

@@ -150,7 +150,9 @@ func (f *form) page(
 		return nil, err
 	}
 	f.src.awake(ctx)
-	return f.readList(ctx, ask, func() {})
+	now := !f.src.asOf(monotonic()).Fresh
+	found, _, err := f.readList(ctx, ask, func() bool { return now })
+	return found, err
 }
 
 func keysOf(rows []source.Loaded) []row.Key {

@@ -91,7 +91,7 @@ func (f *form) selectList(
 	case o.OnlyIfCached:
 		return ListAnswer{}, ErrNotCached
 	case !kept:
-		return f.passList(ctx, ask, o.Format, &at)
+		return f.passList(ctx, ask, o.Format, need, &at)
 	}
 	return f.joinList(ctx, ask, key, f.src.domain.Need(need, monotonic()))
 }
@@ -152,9 +152,10 @@ func (f *form) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
 
 // passList reads a list that is not kept.
 func (f *form) passList(
-	ctx context.Context, ask *ListAsk, of row.Format, at *AsOf,
+	ctx context.Context, ask *ListAsk, of row.Format, need fresh.Need, at *AsOf,
 ) (ListAnswer, error) {
-	found, err := f.readList(ctx, ask, func() {})
+	now := need == fresh.Now || !at.Fresh
+	found, _, err := f.readList(ctx, ask, func() bool { return now })
 	if err != nil {
 		return ListAnswer{}, err
 	}
@@ -163,20 +164,29 @@ func (f *form) passList(
 }
 
 // readList reads what a list asks for once the source has a place for it, and calls begun
-// before.
+// before, which says whether a reader wants the source itself. What was read elsewhere
+// must not be kept.
 func (f *form) readList(
-	ctx context.Context, ask *ListAsk, begun func(),
-) (found *source.Selected, err error) {
+	ctx context.Context, ask *ListAsk, begun func() (now bool),
+) (found *source.Selected, elsewhere bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
 	defer cancel()
 	release, err := f.place(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer release()
-	begun()
-	begin := monotonic()
-	defer func() { f.src.observe("list", monotonic()-begin, err) }()
+	now, begin := begun(), monotonic()
+	elsewhere, err = f.src.reads(ctx, now, func() (err error) {
+		found, err = f.selects(ctx, ask)
+		return err
+	})
+	f.src.observe("list", monotonic()-begin, err)
+	return found, elsewhere, err
+}
+
+// selects reads what a list asks for.
+func (f *form) selects(ctx context.Context, ask *ListAsk) (*source.Selected, error) {
 	if ask.Query != nil {
 		return f.plan.Select(ctx, ask.Query)
 	}
@@ -216,8 +226,9 @@ func (f *form) joinList(
 	if a.refused != nil {
 		return ListAnswer{}, a.refused
 	}
-	state, lag := f.src.domain.Gate(monotonic())
-	a.Lag = lag
+	now := monotonic()
+	state, lag := f.src.domain.Gate(now)
+	a.Lag = f.src.lagOf(l, lag, now)
 	switch {
 	case state != fresh.Fresh, need == fresh.Now:
 		a.Origin = Bypassed
@@ -285,7 +296,10 @@ func (f *form) loadList(
 	}
 	f.src.workers.Go(func() {
 		defer f.src.loads.Done()
-		found, err := f.readList(ctx, ask, func() { f.lists.Send(l) })
+		found, elsewhere, err := f.readList(ctx, ask, func() bool {
+			f.lists.Send(l)
+			return f.lists.WantsNow(l)
+		})
 		if err != nil {
 			if ctx.Err() != nil {
 				err = errAbandoned
@@ -296,20 +310,20 @@ func (f *form) loadList(
 		list := f.pack(found, ask, key.format, l.Stamp)
 		list.by = deps.templates()
 		list.use(seconds())
-		f.finishList(l, list, ask, key, deps.found(found))
+		f.finishList(l, list, ask, key, deps.found(found), elsewhere)
 	})
 }
 
 // finishList ends the lease of a list, which is kept if the lease and the store allow. One
-// that is refused tells those who wait of a state of the rows all the same: what is kept
-// of others goes.
+// that is refused, or was read elsewhere, tells those who wait of a state of the rows all
+// the same: what is kept of others goes.
 func (f *form) finishList(
-	l *fresh.Lease, list *List, ask *ListAsk, key listKey, found []fresh.Class,
+	l *fresh.Lease, list *List, ask *ListAsk, key listKey, found []fresh.Class, elsewhere bool,
 ) {
 	c := &f.r.counts.lists
 	var store func(*fresh.Copy)
 	switch {
-	case list.refused != nil, !embedsKept(ask.Query):
+	case list.refused != nil, elsewhere, !embedsKept(ask.Query):
 	case list.Doc.Size() > maxKeptList || int64(list.Doc.Size()) > f.kept.budget/8:
 		c.tooLarge.Add(1)
 		f.kept.note(key, tooLarge)

@@ -324,13 +324,18 @@ func (f *form) read(leases []*fresh.Lease, t *trip) ([]source.Loaded, error) {
 		return nil, err
 	}
 	defer release()
-	keys := make([]row.Key, len(leases))
+	keys, now := make([]row.Key, len(leases)), false
 	for i, l := range leases {
 		keys[i] = l.Key
 		f.space.Send(l)
+		now = now || f.space.WantsNow(l)
 	}
 	begin := monotonic()
-	loaded, err := f.plan.Load(ctx, keys)
+	var loaded []source.Loaded
+	t.elsewhere, err = f.src.reads(ctx, now, func() (err error) {
+		loaded, err = f.plan.Load(ctx, keys)
+		return err
+	})
 	t.pool, t.database = begin-t.begun, monotonic()-begin
 	f.src.observe("load", t.database, err)
 	if err != nil {
@@ -345,9 +350,9 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *trip) {
 	doc := f.document(l, found)
 	t.encode.Add(monotonic() - begin)
 	if f.paths != nil {
-		f.paths.finish(l, doc, found)
+		f.paths.finish(l, doc, found, t.elsewhere)
 	} else {
-		f.finishDocument(l, doc, found)
+		f.finishDocument(l, doc, found, t.elsewhere)
 	}
 	if l.Stored() {
 		f.r.counts.stored.Add(1)
@@ -358,9 +363,11 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *trip) {
 }
 
 // finishDocument ends the lease of a document that feeds drop by its key.
-func (f *form) finishDocument(l *fresh.Lease, doc *row.Document, found *source.Loaded) {
+func (f *form) finishDocument(
+	l *fresh.Lease, doc *row.Document, found *source.Loaded, elsewhere bool,
+) {
 	var store func()
-	if f.keeps(l, found) {
+	if !elsewhere && f.keeps(l, found) {
 		store = f.store(l, doc)
 	}
 	var rows []fresh.Child
@@ -420,8 +427,9 @@ func (f *form) answer(
 		return Answer{}, err
 	}
 	a := Answer{Doc: doc, Key: l.Key, Token: f.src.token(l.AsOf), Origin: Unstored}
-	state, lag := f.src.domain.Gate(monotonic())
-	a.Lag = lag
+	now := monotonic()
+	state, lag := f.src.domain.Gate(now)
+	a.Lag = f.src.lagOf(l, lag, now)
 	switch {
 	case o.NoCache:
 		a.Origin = Requested

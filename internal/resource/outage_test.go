@@ -314,10 +314,11 @@ func TestOutage_WhoLeavesSaysNothingOfTheSource(t *testing.T) {
 	f := h.resource("dept").form.Load()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.readList(ctx, &ListAsk{Limit: 3}, func() {}); err == nil {
+	plain := func() bool { return false }
+	if _, _, err := f.readList(ctx, &ListAsk{Limit: 3}, plain); err == nil {
 		t.Fatal("a read that had ended before it began has an answer")
 	}
-	if _, err := f.readList(t.Context(), &ListAsk{Limit: 3}, func() {}); err != nil {
+	if _, _, err := f.readList(t.Context(), &ListAsk{Limit: 3}, plain); err != nil {
 		t.Errorf("the next read: %v", err)
 	}
 }

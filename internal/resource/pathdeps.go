@@ -180,13 +180,15 @@ func (s *listSlot) document(now int64) *row.Document {
 }
 
 // finish ends the lease of a document, which is kept if the lease and the store allow.
-func (p *pathForm) finish(l *fresh.Lease, doc *row.Document, found *source.Loaded) {
+func (p *pathForm) finish(
+	l *fresh.Lease, doc *row.Document, found *source.Loaded, elsewhere bool,
+) {
 	f, ask := p.f, l.With.(*pathAsk)
 	classes, precise := ask.found(found.Led)
 	var store func(*fresh.Copy)
 	large := doc.Size() > maxKeptList || int64(doc.Size()) > f.kept.budget/8
 	switch {
-	case !f.keeps(l, found):
+	case elsewhere, !f.keeps(l, found):
 	case large:
 		f.r.counts.lists.tooLarge.Add(1)
 	default:

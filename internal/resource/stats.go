@@ -90,6 +90,7 @@ type SourceStats struct {
 
 	FencesFailed uint64 // times that the feed could not be shown to be complete
 	Probes       uint64 // times that the source was asked which transactions are visible
+	Elsewhere    uint64 // reads of the primary for a standby that is late: see source.Replicated
 	Position     source.Position
 	Epoch        uint64
 	EpochSince   time.Time // when it began; zero: there was none yet
@@ -215,6 +216,9 @@ func (u *upstream) stats() SourceStats {
 			s.Feed, s.Stats, s.State = c.feed.Mode(), c.feed.Stats(), "lagging"
 			s.Attached = u.follower.attached.Load()
 			s.Gaps, s.Fences = u.follower.gaps.Load(), u.follower.fences.Load()
+			if r := u.replica(); r != nil {
+				s.Elsewhere = r.Elsewhere()
+			}
 			s.FencesFailed, s.Probes = u.follower.failed.Load(), u.follower.probes.Load()
 			if state == fresh.Fresh {
 				s.State = "fresh"

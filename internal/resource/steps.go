@@ -21,6 +21,8 @@ type trip struct {
 	pool     int64 // nanoseconds
 	database int64
 	encode   atomic.Int64
+
+	elsewhere bool // see upstream.reads
 }
 
 // steps are those of a reader who began at begun. t is nil where another has loaded.

@@ -217,6 +217,44 @@ func (u *upstream) notReady() error {
 	}
 }
 
+// replica returns the source if it reads a replica; nil: it does not.
+func (u *upstream) replica() source.Replicated {
+	if r, ok := u.source.(source.Replicated); ok && r.Replica() {
+		return r
+	}
+	return nil
+}
+
+// reads runs read, which reads the source; now says that it must see all that is visible in
+// the database now. It reports whether it may have read elsewhere than the feed follows: then
+// nothing of it may be kept.
+func (u *upstream) reads(
+	ctx context.Context, now bool, read func() error,
+) (elsewhere bool, err error) {
+	r := u.replica()
+	if r == nil {
+		return false, read()
+	}
+	if now {
+		if err := r.Current(ctx); err != nil {
+			return false, err
+		}
+	}
+	before := r.Elsewhere()
+	err = read()
+	return r.Elsewhere() != before, err
+}
+
+// lagOf returns how old an answer may be that was read under l, at now: where a replica is
+// read, it has what it had at the lease, whatever fence was reached since. lag is what the
+// gate says.
+func (u *upstream) lagOf(l *fresh.Lease, lag time.Duration, now int64) time.Duration {
+	if u.replica() != nil && l.Fenced != 0 {
+		return time.Duration(now - l.Fenced)
+	}
+	return lag
+}
+
 // enter counts a load in, unless the upstream has been closed.
 func (u *upstream) enter() bool {
 	u.entry.Lock()

@@ -31,11 +31,19 @@ type database struct {
 // newPostgres starts a server with a database that has the oracle's table.
 func newPostgres(t testing.TB, o *oracle, settings map[string]string) *database {
 	t.Helper()
+	return newPostgresSince(t, o, 0, settings)
+}
+
+// newPostgresSince is newPostgres with a server of a version or a later one.
+func newPostgresSince(
+	t testing.TB, o *oracle, version int, settings map[string]string,
+) *database {
+	t.Helper()
 	all := map[string]string{"wal_level": "logical", "max_slot_wal_keep_size": "256MB"}
 	for k, v := range settings {
 		all[k] = v
 	}
-	s := dbtest.NewPostgres(t, all)
+	s := dbtest.NewPostgresSince(t, version, all)
 	d := &database{t: t, postgres: s, stop: s.Stop, start: s.Start,
 		url: s.Database(t, dbtest.Setup(o.schema()))}
 	var frozen []int

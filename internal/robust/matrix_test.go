@@ -20,6 +20,9 @@ const (
 const slotInFile = "a slot that stays is a setting of a file: by a URL nothing on disk is" +
 	" trusted after a restart"
 
+// readsInFile is why rows about a standby that is read have one form.
+const readsInFile = "reads is a setting of a file"
+
 // postgresRows are the rows whose database is PostgreSQL. Their numbers are those
 // of docs/howto/failures.md.
 func postgresRows() []row {
@@ -37,6 +40,10 @@ func postgresRows() []row {
 		{n: "5", what: "promotion, both hosts in the URL, the first hangs",
 			test: promoted(severalHosts, true, false)},
 		{n: "5", what: "promotion behind HAProxy", test: promoted(behindHAProxy, false, true)},
+		{n: "5", what: "a standby that is read is promoted, the primary lives on",
+			test: promotedReads(true), often: true, file: readsInFile},
+		{n: "5", what: "a standby that is read is promoted, the primary is gone",
+			test: promotedReads(false), file: readsInFile},
 		{n: "6", what: "feed lags: its sender is stopped", test: senderFrozen},
 		{n: "7", what: "feed half open", test: halfOpen(plain), away: true},
 		{n: "8", what: "slot dropped under load", test: slotDropped, often: true, file: slotInFile},

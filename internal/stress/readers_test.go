@@ -33,6 +33,10 @@ type readers struct {
 	// happen on any machine that is busy enough.
 	faults bool
 
+	// replica says that a standby is read: an answer that comes from there may be as old as
+	// it says.
+	replica bool
+
 	reads, hits, stale, refused, tokens, direct atomic.Int64
 	wire, listed, filtered, wireListed          atomic.Int64 // of the reads, of the hits
 	lag, late                                   atomic.Int64 // the largest, in nanoseconds
@@ -180,6 +184,8 @@ func (rs *readers) age(status string, lag time.Duration) time.Duration {
 		return maxStale + rounding
 	case strings.HasSuffix(status, "collapsed"), status == "fwd=bypass":
 		return staleAfter
+	case rs.replica && strings.HasPrefix(status, "fwd=uri-miss"):
+		return lag + rounding
 	}
 	return 0
 }

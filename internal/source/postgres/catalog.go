@@ -63,7 +63,7 @@ func (s *Source) tables(ctx context.Context, oids []uint32) ([]*table, string, e
 	defer cancel()
 	var found []*catalog.Table
 	var server string
-	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+	err := s.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
 		server = "PostgreSQL " + conn.PgConn().ParameterStatus("server_version")
 		found, err = catalog.Tables(ctx, conn, catalog.Which{OIDs: oids})
 		return err

@@ -24,7 +24,7 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 	defer cancel()
 	var top planNode
 	var tables []*feed.Table
-	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+	err := p.src.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
 		if tables, err = feed.ReadTables(ctx, conn, p.direct(), ""); err == nil {
 			top, err = p.explain(ctx, conn)
 		}

@@ -124,7 +124,7 @@ func (s *Source) oids(ctx context.Context, names []string) (map[string]uint32, e
 	ctx, cancel := s.begin(ctx, 1)
 	defer cancel()
 	var oids map[string]uint32
-	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	err := s.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		oids = make(map[string]uint32)
 		rows, err := conn.Query(ctx, sqlNamed, names)
 		if err != nil {

@@ -62,7 +62,7 @@ func numbered(part int) string { return fmt.Sprintf("$%d", part+1) }
 func (c *compiler) describe(sql string) (params []valueType, columns []column, err error) {
 	ctx, cancel := c.src.begin(c.ctx, 2)
 	defer cancel()
-	err = c.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	err = c.src.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		d, err := conn.PgConn().Prepare(ctx, "", sql, nil)
 		if err != nil {
 			return err

@@ -101,7 +101,7 @@ func (c *compiler) reads(
 	ctx, cancel := c.src.begin(c.ctx, 2)
 	defer cancel()
 	var oids []uint32
-	err := c.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	err := c.src.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		tx, err := conn.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadWrite})
 		if err != nil {
 			return needTemp(err)

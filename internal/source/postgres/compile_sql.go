@@ -97,7 +97,7 @@ func (p *plan) buildList(read string, cols, params, present []string) {
 func (p *plan) prepare(ctx context.Context) error {
 	ctx, cancel := p.src.begin(ctx, 1)
 	defer cancel()
-	return p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	return p.src.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		for _, sql := range []string{p.one, p.many, p.next} {
 			if sql == "" { // a query has no list
 				continue

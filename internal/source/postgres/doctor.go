@@ -64,13 +64,11 @@ func doctor(
 			out = append(out, choice(facts)...)
 		}
 		out = append(out, praise(facts, logical.Check(facts))...)
-		if src.Slot != "" {
-			finding, err := slotFinding(ctx, src, c, auto)
-			if err != nil {
-				return nil, fmt.Errorf("doctor: %w", err)
-			}
-			out = append(out, finding)
+		more, err := settingFindings(ctx, src, c, auto)
+		if err != nil {
+			return nil, fmt.Errorf("doctor: %w", err)
 		}
+		out = append(out, more...)
 		out = append(out, tries(ctx, src, out, facts, mode, tables)...)
 	case source.FeedNotify:
 		out = append(out, regret(facts)...)
@@ -106,6 +104,25 @@ func doctorOfStandby(ctx context.Context, src feed.Config) ([]source.Finding, er
 	}
 	defer feed.HangUp(conn.PgConn())
 	return logical.CheckStandby(ctx, conn, src.Slot)
+}
+
+// settingFindings is about what settings of the source ask for: reads, and feed.slot.
+func settingFindings(
+	ctx context.Context, src feed.Config, c *feed.Control, auto bool,
+) (out []source.Finding, err error) {
+	if src.Standby != nil {
+		if out, err = logical.CheckReads(ctx, src); err != nil {
+			return nil, err
+		}
+	}
+	if src.Slot != "" {
+		f, err := slotFinding(ctx, src, c, auto)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
 }
 
 // slotFinding is about the named slot. The mode auto does without it: see openLogical.

@@ -28,6 +28,7 @@ func (s *Source) Exec(ctx context.Context, statements ...string) error {
 		} else {
 			n, err = 1, s.execAlone(ctx, statements[0])
 		}
+		s.wrote(0)
 		if err != nil {
 			return err
 		}

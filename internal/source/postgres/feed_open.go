@@ -37,8 +37,9 @@ func (s *Source) feedSource() feed.Config {
 		Followed: s.pinned.Load,
 		Slot:     s.opts.Slot, SlotUnbounded: s.opts.SlotUnbounded,
 		SlotFailover: s.opts.SlotFailover,
-		Definitions:  &s.defs, Reconnect: s.pool.Reset,
-		Read: s.read, Explain: pooled,
+		Standby:      s.feedStandby(),
+		Definitions:  &s.defs, Reconnect: s.reconnect,
+		Read: s.readPrimary, Explain: pooled,
 		Names: feed.Names{
 			Publication: cmp.Or(s.opts.Publication, feed.DefaultPublication),
 			Prefix:      cmp.Or(s.opts.NotifyPrefix, defaultPrefix),
@@ -60,11 +61,17 @@ func openFeed(
 	if len(tables) == 0 {
 		return nil, "no feed: there is no table to follow", nil
 	}
-	c := feed.NewControl(src)
+	if src.Standby != nil && mode == source.FeedNotify {
+		return nil, "", errors.New("feed notify: a standby sends no notifications;" +
+			" take reads out, or use logical")
+	}
+	c := followed(src)
 	defer c.Close()
 	var facts *feed.Facts
 	err := c.Do(ctx, func(conn *pgx.Conn) (err error) {
-		facts, err = feed.ReadFacts(ctx, conn, tables, src.Names)
+		if facts, err = feed.ReadFacts(ctx, conn, tables, src.Names); err == nil {
+			facts.Reads = src.Standby != nil
+		}
 		return err
 	})
 	if err != nil {
@@ -76,6 +83,14 @@ func openFeed(
 		}
 	}
 	return choose(ctx, src, c, facts, mode, tables)
+}
+
+// followed returns a control of the server that a feed follows. The caller closes it.
+func followed(src feed.Config) *feed.Control {
+	if src.Standby != nil {
+		return feed.NewStandbyControl(src)
+	}
+	return feed.NewControl(src)
 }
 
 // choose opens the first mode that works and says why not a better one.
@@ -93,7 +108,9 @@ func choose(
 		if mode == source.FeedLogical {
 			return nil, "", fmt.Errorf("feed logical: %w", err)
 		}
-		noLogical = err.Error()
+		if noLogical = err.Error(); src.Standby != nil {
+			return nil, "no feed, so nothing is cached: " + noLogical, nil
+		}
 	}
 	failed := feed.Failures(notify.Check(facts))
 	if len(failed) > 0 {

@@ -16,7 +16,7 @@ var _ source.KeyFinder = (*Source)(nil)
 // text, which is how keys are spelled.
 func (s *Source) Keys(ctx context.Context, query string) ([]row.Key, error) {
 	var keys []row.Key
-	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	err := s.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		keys = nil
 		results := conn.PgConn().Exec(ctx, query)
 		for results.NextResult() {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -22,23 +23,25 @@ var codecOrdinal = codec{oid: pgtype.Int8OID, kind: row.Int}
 // between that and its execution.
 const staleTries = 5
 
-// read runs fn, which only reads, on a connection of the pool. It runs it
+// readFrom runs fn, which only reads, on a connection of a pool. It runs it
 // again when a prepared statement no longer fits its tables (on the same
 // connection, where it is then prepared anew) and, once, when the connection died
 // before it answered (on another, which has been asked whether it lives).
-func (s *Source) read(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
-	died, err := s.readOnce(ctx, fn)
+func (s *Source) readFrom(
+	ctx context.Context, pool *pgxpool.Pool, fn func(context.Context, *pgx.Conn) error,
+) error {
+	died, err := s.readOnce(ctx, pool, fn)
 	if died && ctx.Err() == nil {
-		_, err = s.readOnce(context.WithValue(ctx, pingKey{}, true), fn)
+		_, err = s.readOnce(context.WithValue(ctx, pingKey{}, true), pool, fn)
 	}
 	return classify(err)
 }
 
-// readOnce is read on one connection. It reports whether that died meanwhile.
+// readOnce is readFrom on one connection. It reports whether that died meanwhile.
 func (s *Source) readOnce(
-	ctx context.Context, fn func(context.Context, *pgx.Conn) error,
+	ctx context.Context, pool *pgxpool.Pool, fn func(context.Context, *pgx.Conn) error,
 ) (bool, error) {
-	pooled, err := s.acquire(ctx)
+	pooled, err := s.acquireFrom(ctx, pool)
 	if err != nil {
 		return false, err
 	}

@@ -45,6 +45,7 @@ type Options struct {
 	AcquireTimeout   time.Duration // to wait for one of them; 0: 2 s
 	StatementTimeout time.Duration // for one statement; 0: 5 s
 	ReadOnly         bool          // no writes, and no session that could write
+	Reads            string        // URL of a standby that is followed and read; "": none
 	Publication      string        // of the logical feed; "": hotrow
 	NotifyPrefix     string        // of the channels of compatible triggers; "": events
 	Slot             string        // replication slot of the logical feed; "": a temporary one
@@ -68,6 +69,7 @@ type Source struct {
 
 	defs     feed.Definitions            // of the resources that were compiled last
 	pinned   atomic.Pointer[feed.Server] // the one that connections must lead to
+	standby  *standby                    // nil: the primary is read
 	waiting  atomic.Int64
 	timeouts atomic.Uint64
 }
@@ -83,10 +85,19 @@ func Open(ctx context.Context, url string, o Options) (*Source, error) {
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Source{cfg: cfg, log: o.Log, opts: o, ctx: life, stop: stop}
-	s.configure()
+	s.configure(cfg)
+	s.plain = cfg.ConnConfig.Copy()
+	s.keepToServer(cfg.ConnConfig)
 	if s.pool, err = pgxpool.NewWithConfig(life, cfg); err != nil {
 		stop()
 		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	if o.Reads != "" {
+		if err := s.openStandby(o.Reads); err != nil {
+			s.stop()
+			s.pool.Close()
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -108,11 +119,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// configure sets what every session of the pool has in common. The formats of
+// configure sets what every session of a pool has in common. The formats of
 // dates, numbers and bytes are pinned: texts that the server makes are part of
 // documents and keys, and must not follow somebody's role settings.
-func (s *Source) configure() {
-	c, o := s.cfg, s.opts
+func (s *Source) configure(c *pgxpool.Config) {
+	o := s.opts
 	c.MaxConns, c.MinConns, c.MinIdleConns = int32(min(o.MaxConns, 1<<20)), 0, 0
 	if c.ConnConfig.ConnectTimeout <= 0 || c.ConnConfig.ConnectTimeout > o.AcquireTimeout {
 		// A connection that is still being made holds a place in the pool.
@@ -139,8 +150,6 @@ func (s *Source) configure() {
 	if o.ReadOnly {
 		params["default_transaction_read_only"] = "on"
 	}
-	s.plain = c.ConnConfig.Copy()
-	s.keepToServer(c.ConnConfig)
 	c.ShouldPing = func(ctx context.Context, p pgxpool.ShouldPingParams) bool {
 		return ctx.Value(pingKey{}) != nil || p.IdleDuration > time.Second
 	}
@@ -153,21 +162,29 @@ type pingKey struct{}
 
 // Stats returns a snapshot of the connection pool.
 func (s *Source) Stats() source.PoolStats {
-	st := s.pool.Stat()
-	return source.PoolStats{
-		Max:      int(st.MaxConns()),
-		InUse:    int(st.AcquiredConns()),
-		Idle:     int(st.IdleConns()),
-		Waiting:  int(s.waiting.Load()),
-		Acquired: uint64(st.AcquireCount()),
-		Timeouts: s.timeouts.Load(),
+	out := source.PoolStats{Waiting: int(s.waiting.Load()), Timeouts: s.timeouts.Load()}
+	pools := []*pgxpool.Pool{s.pool}
+	if s.standby != nil {
+		pools = append(pools, s.standby.pool)
 	}
+	for _, p := range pools {
+		st := p.Stat()
+		out.Max += int(st.MaxConns())
+		out.InUse += int(st.AcquiredConns())
+		out.Idle += int(st.IdleConns())
+		out.Acquired += uint64(st.AcquireCount())
+	}
+	return out
 }
 
 // Close closes every connection. Loads under way end with an error.
 func (s *Source) Close() error {
 	s.stop()
 	s.pool.Close()
+	if s.standby != nil {
+		s.standby.pool.Close()
+		s.standby.shown.Close()
+	}
 	return nil
 }
 
@@ -183,13 +200,18 @@ func (s *Source) begin(ctx context.Context, n int) (context.Context, context.Can
 	}
 }
 
-// acquire takes a connection from the pool. The caller releases it.
+// acquire takes a connection to the primary from the pool. The caller releases it.
 func (s *Source) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	return s.acquireFrom(ctx, s.pool)
+}
+
+// acquireFrom takes a connection from a pool. The caller releases it.
+func (s *Source) acquireFrom(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)
 	wait, cancel := context.WithTimeout(ctx, s.opts.AcquireTimeout)
 	defer cancel()
-	conn, err := s.pool.Acquire(wait)
+	conn, err := pool.Acquire(wait)
 	if err == nil {
 		return conn, nil
 	}

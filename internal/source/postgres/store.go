@@ -58,22 +58,25 @@ func (s *Source) storeOnce(
 		err = classify(commitTx(ctx, tx))
 	}
 	if err != nil {
+		s.doubt(err)
 		again := source.ClassOf(err) == source.Retry ||
 			died(conn, err) && source.ClassOf(err) != source.Unknown
 		_ = tx.Rollback(context.WithoutCancel(ctx)) // else it is closed when released
 		return 0, again, err
 	}
-	return position(ctx, pooled), false, nil
+	at := position(ctx, pooled)
+	s.wrote(at)
+	return at, false, nil
 }
 
-// Query reads on a connection of the pool.
+// Query reads on the primary: what the Store writes is there at once.
 func (s *Source) Query(
 	ctx context.Context, sql string, args []any, each func(source.StoreRow) error,
 ) error {
 	ctx, cancel := s.begin(ctx, 1)
 	defer cancel()
 	given := false
-	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	err := s.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		if given {
 			return source.ErrBrokeOff
 		}

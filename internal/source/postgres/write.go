@@ -51,8 +51,12 @@ func (d database) Transact(
 	defer pooled.Release()
 	pos, retry, err := transact(ctx, pooled, fn)
 	if err != nil && stalePlan(err) && pooled.Conn().DeallocateAll(ctx) == nil {
-		return transact(ctx, pooled, fn)
+		pos, retry, err = transact(ctx, pooled, fn)
 	}
+	if err == nil {
+		d.wrote(pos)
+	}
+	d.doubt(err)
 	return pos, retry, err
 }
 

@@ -13,7 +13,8 @@ import (
 type Base struct {
 	Src     Config
 	Tables  []source.Watched
-	Control *Control
+	Control *Control // of the server that is followed
+	Primary *Control // the same, unless a standby is followed
 	Fences  *source.Fences
 	Watcher Watcher
 	Counts  Counters
@@ -25,7 +26,10 @@ func (b *Base) Init(
 	src Config, tables []source.Watched, check func(*Facts) []source.Finding, publication string,
 ) {
 	b.Src, b.Tables = src, tables
-	b.Control, b.Fences = NewControl(src), source.NewFences()
+	b.Primary, b.Fences = NewControl(src), source.NewFences()
+	if b.Control = b.Primary; src.Standby != nil {
+		b.Control = NewStandbyControl(src)
+	}
 	b.Watcher = Watcher{Tables: tables, Names: src.Names, Definitions: src.Definitions,
 		Check: check, Publication: publication, Reconnect: src.Reconnect}
 }
@@ -33,8 +37,11 @@ func (b *Base) Init(
 // Stats returns a snapshot of the feed's counters.
 func (b *Base) Stats() source.FeedStats { return b.Counts.Stats() }
 
-// Close closes the feed's own connection. Run must have returned.
+// Close closes the feed's own connections. Run must have returned.
 func (b *Base) Close() error {
+	if b.Primary != b.Control {
+		b.Primary.Close()
+	}
 	b.Control.Close()
 	return nil
 }
@@ -50,6 +57,19 @@ func (b *Base) Adopt(ctx context.Context, server Server) error {
 		return err
 	}
 	b.Src.Pin(server)
+	return nil
+}
+
+// AdoptStandby is Adopt of a primary and of the server that is followed in its place.
+func (b *Base) AdoptStandby(ctx context.Context, primary, followed Server) error {
+	if err := b.Control.Pin(ctx, followed); err != nil {
+		return err
+	}
+	if err := b.Primary.Pin(ctx, primary); err != nil {
+		return err
+	}
+	b.Src.Pin(primary)
+	b.Src.Standby.Follow(followed)
 	return nil
 }
 

@@ -40,6 +40,10 @@ type Config struct {
 	Log  *slog.Logger
 	Pin  func(Server) // makes the connections of loads go to this one
 
+	// Standby is the server that is followed and read in place of the primary; nil: the
+	// primary is.
+	Standby *Standby
+
 	// Followed returns the server that was followed last, nil for none yet.
 	Followed func() *Server
 

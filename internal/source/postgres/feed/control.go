@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,11 +47,25 @@ func NewControl(src Config) *Control {
 		case err != nil || c.pinned.Origin == "":
 			return src.MayFollow(origin, err)
 		case c.pinned.Origin != origin:
-			return fmt.Errorf("the connection leads to %s, the feed follows %s", origin,
-				c.pinned.Origin)
+			return &OtherHistory{Origin: origin, Followed: c.pinned.Origin}
 		}
 		return nil
 	})
+	return c
+}
+
+// NewStandbyControl returns a control of the standby that is followed.
+func NewStandbyControl(src Config) *Control {
+	c := NewControl(src)
+	c.cfg = ConnConfig(src.Standby.Conn, "hotrow control")
+	c.cfg.RuntimeParams["jit"] = "off"
+	Only(c.cfg, func() string { return c.pinned.Address })
+	c.cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if c.pinned == (Server{}) {
+			return nil
+		}
+		return c.pinned.Check(ctx, conn)
+	}
 	return c
 }
 

@@ -16,6 +16,7 @@ type Facts struct {
 	Tables      []*Table
 	Publication *catalog.Publication
 	Names       Names
+	Reads       bool // Server is a standby that is to be followed
 }
 
 // Table returns the facts about a table; nil: it is not there.

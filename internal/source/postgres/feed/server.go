@@ -20,6 +20,65 @@ var ErrStandby = errors.New("the server is a standby; point the URL at the prima
 type Server struct {
 	Origin  string // its history: see OriginOf
 	Address string // where it was reached, as package net has it; "": not known
+
+	// Life is set of a server that is followed in place of the primary.
+	Life Life
+}
+
+// A Life is that of a server process: one that has been started again has another. A
+// standby that has been may have replayed less of the log than before.
+type Life struct {
+	System  string // the cluster
+	Started string
+	Standby bool // until it is promoted
+}
+
+// Check returns an error unless conn leads to the life of s.
+func (s *Server) Check(ctx context.Context, conn *pgconn.PgConn) error {
+	life, err := LifeAt(ctx, conn)
+	if err == nil && life != s.Life {
+		err = fmt.Errorf("the connection leads to another server than is followed, or to one that"+
+			" has been promoted or started again: %+v, not %+v", life, s.Life)
+	}
+	return err
+}
+
+// LifeAt asks the server that conn leads to, which may be a replication connection.
+func LifeAt(ctx context.Context, conn *pgconn.PgConn) (Life, error) {
+	results, err := conn.Exec(ctx, `SELECT system_identifier::text,
+		pg_postmaster_start_time()::text, pg_is_in_recovery() FROM pg_control_system()`).ReadAll()
+	if err != nil {
+		return Life{}, err
+	}
+	if len(results) == 0 || len(results[0].Rows) == 0 {
+		return Life{}, errors.New("the server does not say which cluster it has")
+	}
+	r := results[0].Rows[0]
+	return Life{System: string(r[0]), Started: string(r[1]), Standby: string(r[2]) == "t"}, nil
+}
+
+// A Standby is a server that is followed and read in place of the primary. Its functions
+// tell the driver, whose reads go there.
+type Standby struct {
+	Conn *pgx.ConnConfig
+
+	// Follow says which server is followed from now on, and Lost that it is no more.
+	Follow func(Server)
+	Lost   func()
+
+	// Replayed says how far it is known to have replayed the log, and Late that it does
+	// not get as far as a fence wants in time.
+	Replayed func(LSN)
+	Late     func()
+}
+
+// An OtherHistory is the error of a connection that leads to a primary with another history
+// than the one that is followed.
+type OtherHistory struct{ Origin, Followed string }
+
+// Error names both.
+func (e *OtherHistory) Error() string {
+	return fmt.Sprintf("the connection leads to %s, the feed follows %s", e.Origin, e.Followed)
 }
 
 // AddressOf returns where a connection leads to.

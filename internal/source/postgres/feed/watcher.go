@@ -202,7 +202,8 @@ func (l *Watcher) compare(before, now *Diff, defs map[string]Definition) {
 // transactions that are visible, and the sum of the stamps unless nothing has become
 // visible since $7.
 func (m *stamps) fenceSQL() string {
-	return "SELECT pg_current_wal_insert_lsn()::text, pg_current_snapshot()::text," +
+	return "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()" +
+		" ELSE pg_current_wal_insert_lsn() END)::text, pg_current_snapshot()::text," +
 		" CASE WHEN pg_current_snapshot()::text IS DISTINCT FROM $7 THEN (" + m.totalSQL() + ") END"
 }
 
@@ -226,6 +227,31 @@ func (l *Watcher) Fence(ctx context.Context, c *Control) (end LSN, same bool, er
 	}
 	end, err = ParseLSN(text)
 	return end, same, err
+}
+
+// Same reports whether the catalogue of a standby, by c, is what the handler has been told
+// of. The standby must have replayed all that snapshot, one of the primary, sees: a
+// snapshot of its own does not name the transactions in progress.
+func (l *Watcher) Same(ctx context.Context, c *Control, snapshot string) (bool, error) {
+	told, last := l.told.Load(), l.snapshot.Load()
+	_, version := l.Definitions.all()
+	if told.stamps.version != version {
+		return false, nil
+	}
+	if last != nil && *last == snapshot {
+		return true, nil
+	}
+	var total *string
+	err := c.Do(ctx, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, told.stamps.totalSQL(), told.stamps.args()...).Scan(&total)
+	})
+	if err != nil || total == nil || *total != told.stamps.total {
+		return false, err
+	}
+	if l.told.Load() == told {
+		l.snapshot.Store(&snapshot)
+	}
+	return true, nil
 }
 
 // A Teller has its reader tell the handler what was found, and returns when that has

@@ -31,7 +31,11 @@ func CheckServer(f *feed.Facts) []source.Finding {
 			Level: source.LevelError, Text: text, Why: why, Apply: apply, Remove: remove,
 		})
 	}
-	if s.Standby {
+	switch {
+	case f.Reads && s.Version < StandbyVersion:
+		fail(fmt.Sprintf("reads leads to PostgreSQL %d", s.Version/10000),
+			"standbys send changes from version 16 on; leave reads out", nil, nil)
+	case s.Standby && !f.Reads:
 		fail("the server is a standby", "changes are followed on the primary; point the URL there",
 			nil, nil)
 	}

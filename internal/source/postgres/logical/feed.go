@@ -42,6 +42,8 @@ type Feed struct {
 	settler settler
 	slot    *slot // nil: a temporary one for each connection
 
+	followed feed.Server // a standby, or what is read in place of one; of Run
+
 	session atomic.Pointer[session] // nil: not attached
 }
 
@@ -59,7 +61,7 @@ func (f *Feed) Unobservable() string { return feed.Untold }
 
 // Settled asks the primary which transactions every new read sees.
 func (f *Feed) Settled(ctx context.Context, txs []*source.Tx) ([]bool, error) {
-	return f.settler.probe(ctx, f.Control, txs)
+	return f.settler.probe(ctx, f.Primary, txs)
 }
 
 // Run follows the database until ctx ends or the connection breaks.
@@ -87,20 +89,31 @@ func (f *Feed) run(
 	s := &session{
 		feed: f, stream: at.stream, handler: h, rows: newAssembler(f.Tables),
 		progress: source.NewProgress(source.Position(at.start)), kick: make(chan struct{}, 1),
-		cancel: cancel,
+		cancel: cancel, replays: at.replays, origin: at.origin,
+		identify: identifier{src: f.Src, server: f.followed},
 	}
 	s.rows.coarse = at.found.Coarse
+	s.answered.Store(time.Now().UnixNano())
 	if err := f.begin(s, at); err != nil {
 		return err
 	}
 	f.Counts.Position.Store(uint64(at.start))
 
 	f.session.Store(s)
-	defer s.progress.End()
-	defer f.session.CompareAndSwap(s, nil)
+	defer f.end(s)
 
 	defer feed.Beside(ctx, cancel, s.watch)()
 	return s.read()
+}
+
+// end ends a session. Fences that go on fail.
+func (f *Feed) end(s *session) {
+	if f.Src.Standby != nil {
+		f.Src.Standby.Lost()
+	}
+	f.session.CompareAndSwap(s, nil)
+	s.progress.End()
+	s.identify.close()
 }
 
 // begin tells the handler where the session begins.
@@ -130,6 +143,7 @@ type attached struct {
 	barrier uint64
 	found   *feed.Diff         // tables that changed while nobody followed, and coarse ones
 	resumed *source.Checkpoint // from which the stream goes on; nil: it begins
+	replays bool               // the server is a standby
 }
 
 // attach makes a slot and starts to stream from it.
@@ -142,11 +156,19 @@ func (f *Feed) attach(
 	}
 	at := &attached{origin: feed.OriginOf(rows[0][0], rows[0][1])}
 	server := feed.Server{Origin: at.origin, Address: feed.AddressOf(conn)}
-	if err := f.Adopt(ctx, server); err != nil {
+	if f.Src.Standby == nil {
+		err = f.Adopt(ctx, server)
+	} else {
+		at.replays, err = f.adoptStandby(ctx, conn, server)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := publish(ctx, f.Control, f.Tables, f.Src.Names); err != nil {
+	if err := f.published(ctx); err != nil {
 		return nil, err
+	}
+	if at.replays {
+		defer f.logSnapshots(ctx)()
 	}
 	slot, err := f.openSlot(ctx, conn, h, at)
 	if err != nil {
@@ -161,8 +183,10 @@ func (f *Feed) attach(
 	}
 	// Everything below is asked after the slot is ready: what changes later is
 	// in the stream or found by the next look.
-	if at.barrier, err = f.settler.newBarrier(ctx, f.Control); err != nil {
-		return nil, err
+	if !at.replays { // else all before is visible
+		if at.barrier, err = f.settler.newBarrier(ctx, f.Primary); err != nil {
+			return nil, err
+		}
 	}
 	if at.found, err = f.Watcher.Look(ctx, f.Control); err != nil {
 		return nil, err

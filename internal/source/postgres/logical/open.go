@@ -23,13 +23,23 @@ func Open(
 	if failed := feed.Failures(Check(facts)); len(failed) > 0 {
 		return nil, "", errors.New(feed.Sentence(failed))
 	}
-	if err := publish(ctx, c, tables, src.Names); err != nil {
-		return nil, "", err
-	}
 	if err := Try(ctx, src); err != nil {
 		return nil, "", err
 	}
 	f := newFeed(src, tables)
+	defer func() {
+		if err != nil {
+			_ = f.Close() // nothing of it is kept
+		}
+	}()
+	if src.Standby != nil {
+		if err := f.relatives(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := f.published(ctx); err != nil {
+		return nil, "", err
+	}
 	if src.Slot != "" {
 		f.slot, err = newSlot(ctx, c, src)
 		if err != nil && mode != source.FeedAuto {
@@ -59,7 +69,7 @@ const tryLimit = 2 * time.Second
 // server if it gave up.
 func (f *Feed) Try(ctx context.Context) error {
 	deadline := time.Now().Add(tryLimit)
-	return f.Control.Do(ctx, func(conn *pgx.Conn) error {
+	return f.Primary.Do(ctx, func(conn *pgx.Conn) error {
 		open, err := currentSnapshot(ctx, conn)
 		for now := open; err == nil && now.xmin < open.xmax; now, err = currentSnapshot(ctx, conn) {
 			if time.Now().After(deadline) {
@@ -83,6 +93,15 @@ func Try(ctx context.Context, src feed.Config) error {
 		return fmt.Errorf("the URL does not lead to PostgreSQL itself: %w", err)
 	}
 	return nil
+}
+
+// published makes sure of the publication, on the standby too if one is followed.
+func (f *Feed) published(ctx context.Context) error {
+	err := publish(ctx, f.Primary, f.Tables, f.Src.Names)
+	if err != nil || f.Src.Standby == nil {
+		return err
+	}
+	return f.replays(ctx)
 }
 
 // publish makes the publication or adds tables that it lacks, where the user

@@ -26,6 +26,13 @@ type session struct {
 	found  atomic.Pointer[feed.Diff]
 	kick   chan struct{} // asks look to look now
 	cancel context.CancelCauseFunc
+
+	// replays says that the server is a standby, which has replayed the history origin;
+	// identify asks it for that.
+	replays  bool
+	answered atomic.Int64 // when the primary did last, in nanoseconds
+	origin   string
+	identify identifier
 }
 
 // read delivers what the stream sends until it ends.
@@ -71,13 +78,18 @@ func (s *session) message(b []byte) error {
 		}
 	}
 	s.announce(c.changed)
+	if s.replays {
+		c.tx.ID = 0 // it is visible
+	}
 	if len(c.tx.Changes) == 0 && len(c.tx.Tables) == 0 {
 		s.handler.Advance(c.tx.Pos)
 	} else {
 		s.handler.Apply(c.tx)
 		s.feed.Counts.Add(c.tx)
 	}
-	s.feed.settler.delivered(uint32(c.tx.ID))
+	if !s.replays {
+		s.feed.settler.delivered(uint32(c.tx.ID))
+	}
 	s.moved(c.tx.Pos)
 	return nil
 }
@@ -126,6 +138,9 @@ func (s *session) announce(changed []string) {
 func (s *session) moved(pos source.Position) {
 	s.progress.Advance(pos)
 	s.feed.Counts.Position.Store(uint64(pos))
+	if s.replays {
+		s.feed.Src.Standby.Replayed(feed.LSN(pos))
+	}
 }
 
 func (s *session) position() source.Position {
@@ -194,6 +209,13 @@ func (f *Feed) Fence(ctx context.Context) (source.Position, error) {
 		s := f.session.Load()
 		if s == nil {
 			return 0, source.ErrDetached
+		}
+		if s.replays {
+			pos, err := s.fenceByPrimary(ctx)
+			if err != nil {
+				return 0, fmt.Errorf("fence: %w", err)
+			}
+			return pos, nil
 		}
 		target, same, err := f.Watcher.Fence(ctx, f.Control)
 		if err == nil && !same {
@@ -264,7 +286,7 @@ func (s *session) reach(
 // transaction is flushed by the commit; one that does not waits for the
 // background writer.
 func (f *Feed) flush(ctx context.Context) error {
-	return f.Control.Do(ctx, func(conn *pgx.Conn) error {
+	return f.Primary.Do(ctx, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "SELECT pg_logical_emit_message(true, 'hotrow', '')")
 		return err
 	})

@@ -213,6 +213,11 @@ func currentSnapshot(ctx context.Context, conn *pgx.Conn) (snapshot, error) {
 func idleTransactions(ctx context.Context, conn *pgx.Conn) ([]uint32, error) {
 	rows, err := conn.Query(ctx, `SELECT backend_xid::text::bigint FROM pg_stat_activity
 		WHERE backend_xid IS NOT NULL AND state LIKE 'idle in transaction%'`)
+	return collectXIDs(rows, err)
+}
+
+// collectXIDs reads the rows of a query that had no error.
+func collectXIDs(rows pgx.Rows, err error) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -17,14 +18,25 @@ import (
 
 // connectReplication opens a connection that speaks the replication protocol.
 func connectReplication(ctx context.Context, src feed.Config) (*pgconn.PgConn, error) {
-	cfg := feed.ConnConfig(src.Conn, "hotrow feed")
+	return pgconn.ConnectConfig(ctx, &replicationConfig(src).Config)
+}
+
+// replicationConfig is that of a connection that speaks the replication protocol.
+func replicationConfig(src feed.Config) *pgx.ConnConfig {
+	conn := src.Conn
+	if src.Standby != nil {
+		conn = src.Standby.Conn
+	}
+	cfg := feed.ConnConfig(conn, "hotrow feed")
 	feed.Validate(cfg, src.MayFollow)
-	c := cfg.Config
-	c.RuntimeParams["replication"] = "database"
-	delete(c.RuntimeParams, "statement_timeout")
-	delete(c.RuntimeParams, "default_transaction_read_only")
-	c.AfterConnect = nil
-	return pgconn.ConnectConfig(ctx, &c)
+	if src.Standby != nil {
+		cfg.ValidateConnect = nil // attach asks
+	}
+	cfg.RuntimeParams["replication"] = "database"
+	delete(cfg.RuntimeParams, "statement_timeout")
+	delete(cfg.RuntimeParams, "default_transaction_read_only")
+	cfg.AfterConnect = nil
+	return cfg
 }
 
 // simple runs one statement without parameters on a replication connection and
