@@ -1,6 +1,8 @@
 package fresh
 
 import (
+	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -38,10 +40,10 @@ type sim struct {
 	hot        int  // the key that most readers want
 	staleAfter int64
 
-	// The database. A document's version counts the transactions that have
-	// changed it; since says when each version became visible.
-	parent   [childs]int
-	version  [simForms][childs]int
+	// The database. since says when each change of a document became visible.
+	primary  simServer
+	initial  simServer   // the primary as it began
+	standby  *simStandby // nil: the primary is followed and read
 	since    [simForms][childs][]int64
 	rowLocks [2][childs]bool
 	tableTxs [2]int  // transactions that hold rows of a table
@@ -75,13 +77,13 @@ type sim struct {
 	fences   []simFence
 
 	// The readers, and what they have been promised.
-	loads   []*simLoad            // in the order of their begin
-	waiting []*simRead            // for the position of their token
-	known   [simForms][childs]int // versions that hotrow knows to be visible
-	nows    [simForms][childs]int // versions that were read from the source itself
+	loads   []*simLoad                 // in the order of their begin
+	waiting []*simRead                 // for the position of their token
+	known   [simForms][childs]simState // what hotrow knows to be visible
+	nows    [simForms][childs]simState // what was read from the source itself
 	tokens  []simToken
 
-	reads, hits, stored, kept int
+	reads, hits, stored, kept, fallen int
 }
 
 func newSim(seed uint64, sab sabotage) *sim {
@@ -92,14 +94,15 @@ func newSim(seed uint64, sab sabotage) *sim {
 	s.writes = 1 + s.rng.IntN(8)
 	s.hot = s.rng.IntN(parents)
 	s.staleAfter = int64(30 + s.rng.IntN(100))
-	for c := range s.parent {
-		s.parent[c] = s.rng.IntN(parents)
+	for c := range s.primary.parent {
+		s.primary.parent[c] = s.rng.IntN(parents)
 	}
 	for r := range s.since {
 		for k := range s.since[r] {
-			s.since[r][k] = append(make([]int64, 0, 16), 0)
+			s.since[r][k] = make([]int64, 0, 16)
 		}
 	}
+	s.initial = s.primary
 	s.d = NewDomain(0)
 	s.d.staleAfter = durationOf(s.staleAfter)
 	for r := range s.forms {
@@ -108,16 +111,43 @@ func newSim(seed uint64, sab sabotage) *sim {
 	return s
 }
 
+// A simState is the state of a document: a bit for each change that it has.
+type simState uint64
+
+// has reports whether s is not older than o.
+func (s simState) has(o simState) bool { return o&^s == 0 }
+
+// simNever is when a change became visible that did not yet.
+const simNever = math.MaxInt64
+
+// A simServer is what reads of one server see.
+type simServer struct {
+	parent [childs]int
+	state  [simForms][childs]simState
+}
+
+// show makes tx visible: every read that is made from now on sees it.
+func (v *simServer) show(tx *simTx) {
+	for _, op := range tx.ops {
+		if op.table == 1 {
+			v.parent[op.row] = op.to
+		}
+	}
+	for i, d := range tx.docs {
+		v.state[d.resource][d.key] |= tx.changes[i]
+	}
+}
+
 // A simTx is one transaction.
 type simTx struct {
-	pos      Position
-	ops      []simOp
-	whole    [2]bool // tables that it changes as a whole
-	bulk     bool    // the feed says of its tables, not of its rows
-	docs     []simDoc
-	versions []int // of docs, once visible
-	logged   bool
-	visible  bool
+	pos     Position
+	ops     []simOp
+	whole   [2]bool // tables that it changes as a whole
+	bulk    bool    // the feed says of its tables, not of its rows
+	docs    []simDoc
+	changes []simState // of docs, one bit each
+	logged  bool
+	visible bool
 
 	// A write through hotrow.
 	own     bool
@@ -152,6 +182,7 @@ func (s *sim) write() bool {
 	if tx.docs = tx.touched(); len(tx.docs) == 0 {
 		return false
 	}
+	s.number(tx)
 	s.open = append(s.open, tx)
 	if tx.own {
 		tx.unknown = s.rng.IntN(4) == 0
@@ -162,6 +193,18 @@ func (s *sim) write() bool {
 		s.d.Hold(tx.hold)
 	}
 	return true
+}
+
+// number gives each document that tx changes a bit for that.
+func (s *sim) number(tx *simTx) {
+	for _, d := range tx.docs {
+		since := &s.since[d.resource][d.key]
+		if len(*since) == 64 {
+			s.failf("a simState is too small")
+		}
+		tx.changes = append(tx.changes, 1<<len(*since))
+		*since = append(*since, simNever)
+	}
 }
 
 // operate adds a change of one row to tx.
@@ -177,7 +220,7 @@ func (s *sim) operate(tx *simTx) {
 		return
 	}
 	if op.table == 1 {
-		op.from = s.parent[op.row]
+		op.from = s.primary.parent[op.row]
 		if op.to = op.from; op.from == nobody || s.rng.IntN(2) == 0 {
 			op.to = s.rng.IntN(parents+1) - 1
 		}
@@ -239,11 +282,16 @@ func (s *sim) commit() bool {
 		s.logEnd += Position(1 + s.rng.IntN(3))
 		tx.pos, tx.logged = s.logEnd, true
 		s.log = append(s.log, tx)
+	case !tx.visible && s.waits(tx):
+		return false
 	case !tx.visible:
 		s.show(tx)
 	default:
 		s.open = slices.Delete(s.open, i, i+1)
 		if tx.hold != nil && !tx.unknown {
+			if s.standby != nil && !s.sab.unwritten {
+				s.standby.raise(tx.pos)
+			}
 			s.acknowledge(tx)
 		}
 		s.release(tx)
@@ -259,19 +307,12 @@ func (s *sim) undo(tx *simTx) {
 	s.keepNone(tx)
 }
 
-// show makes tx visible: every read that is made from now on sees it.
+// show makes tx visible.
 func (s *sim) show(tx *simTx) {
 	tx.visible = true
-	for _, op := range tx.ops {
-		if op.table == 1 {
-			s.parent[op.row] = op.to
-		}
-	}
-	tx.versions = make([]int, len(tx.docs))
+	s.primary.show(tx)
 	for i, d := range tx.docs {
-		s.version[d.resource][d.key]++
-		tx.versions[i] = s.version[d.resource][d.key]
-		s.since[d.resource][d.key] = append(s.since[d.resource][d.key], s.now)
+		s.since[d.resource][d.key][bits.TrailingZeros64(uint64(tx.changes[i]))] = s.now
 	}
 	s.unlock(tx)
 }
@@ -292,9 +333,9 @@ func (s *sim) unlock(tx *simTx) {
 func (s *sim) acknowledge(tx *simTx) {
 	for i, d := range tx.docs {
 		if s.forms[d.resource] == tx.held[d.resource] {
-			s.know(d, tx.versions[i])
+			s.know(d, tx.changes[i])
 		}
-		s.token(simToken{d, s.origin, tx.pos, tx.versions[i]})
+		s.token(simToken{d, s.origin, tx.pos, tx.changes[i]})
 	}
 }
 
@@ -312,15 +353,12 @@ func (s *sim) release(tx *simTx) {
 	s.writing--
 }
 
-// know notes that hotrow knows a version to be visible.
-func (s *sim) know(d simDoc, version int) {
-	k := &s.known[d.resource][d.key]
-	*k = max(*k, version)
-}
+// know notes that hotrow knows changes to be visible.
+func (s *sim) know(d simDoc, changes simState) { s.known[d.resource][d.key] |= changes }
 
 // knowTx is know for all that a transaction has changed.
 func (s *sim) knowTx(tx *simTx) {
 	for i, d := range tx.docs {
-		s.know(d, tx.versions[i])
+		s.know(d, tx.changes[i])
 	}
 }

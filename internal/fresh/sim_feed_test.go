@@ -71,11 +71,16 @@ func (s *sim) feedTurn() bool {
 	switch {
 	case s.steps < s.stalled:
 		return false
+	case !s.attached && !s.follows():
+		return false
 	case !s.attached:
 		s.attach()
 		return true
 	case s.barrier != nil: // only with sabotage.apart
 		s.applyBarrier()
+		return true
+	case s.standby != nil && (s.cursor == len(s.log) || !s.sees(s.log[s.cursor])):
+		s.d.Advance(s.standby.replayed)
 		return true
 	case s.cursor == len(s.log):
 		if s.rng.IntN(2) == 0 && s.locker == nil {
@@ -85,7 +90,7 @@ func (s *sim) feedTurn() bool {
 		return true
 	}
 	tx := s.log[s.cursor]
-	if s.notify && !tx.visible {
+	if s.notify && !s.sees(tx) {
 		return false
 	}
 	s.cursor++
@@ -96,11 +101,20 @@ func (s *sim) feedTurn() bool {
 	if s.notify || tx.visible && s.rng.IntN(4) == 0 { // a feed may know that it is visible
 		ref = nil
 	}
+	s.tells()
 	s.apply(tx.pos, s.touches(tx, false), ref)
 	if ref == nil {
 		s.knowTx(tx)
 	}
 	return true
+}
+
+// sees reports whether reads of the server that is followed see a transaction of the log.
+func (s *sim) sees(tx *simTx) bool {
+	if s.standby != nil {
+		return tx.pos <= s.standby.replayed
+	}
+	return tx.visible
 }
 
 // apply checks, in drop, that nothing of a transaction is known before all of
@@ -162,7 +176,7 @@ func (s *sim) attach() {
 	pos := s.logEnd
 	var invisible []*simTx
 	for i, tx := range s.log {
-		if tx.visible {
+		if s.sees(tx) {
 			continue
 		}
 		if s.notify { // it will be delivered when it is visible
@@ -212,6 +226,7 @@ func (s *sim) lose() bool {
 		s.place = s.cursor + 1
 	}
 	s.attached, s.barrier = false, nil
+	s.lost()
 	return true
 }
 
@@ -220,6 +235,7 @@ func (s *sim) rename() bool {
 	s.origin += "'"
 	s.place = 0
 	s.attached, s.barrier = false, nil
+	s.lost()
 	return true
 }
 
@@ -291,7 +307,11 @@ func (s *sim) fenceTurn() bool {
 	if !s.attached || len(s.fences) == 3 {
 		return false
 	}
-	s.fences = append(s.fences, simFence{s.now, s.logEnd, p.Epoch})
+	end := s.logEnd
+	if s.sab.replayed {
+		end = s.standby.replayed
+	}
+	s.fences = append(s.fences, simFence{s.now, end, p.Epoch})
 	return true
 }
 
@@ -300,14 +320,14 @@ type simForm struct {
 	resource, keys int
 	space          *Space
 	copies         [childs][row.NumFormats]simCopy
-	told           [childs]int // the newest version that was answered, in any format
-	disturbed      int         // events after which a load need not be joined
+	told           [childs]simState // what was answered, in any format
+	disturbed      int              // events after which a load need not be joined
 }
 
 type simCopy struct {
-	doc     *row.Document
-	version int
-	rows    int
+	doc   *row.Document
+	state simState
+	rows  int
 }
 
 type evictedCopy struct {

@@ -8,10 +8,10 @@ import (
 
 // A simPromise is what a write through hotrow has read back of one document.
 type simPromise struct {
-	form    *simForm
-	doc     simDoc
-	lease   *Lease
-	version int
+	form  *simForm
+	doc   simDoc
+	lease *Lease
+	state simState
 }
 
 // commitAlone moves a transaction on in a database that lets one commit at a time:
@@ -45,7 +45,7 @@ func (s *sim) promise(tx *simTx) {
 	again := s.touches(tx, true)
 	s.d.Hold(again)
 	tx.hold = append(tx.hold, again...)
-	for _, d := range tx.docs {
+	for i, d := range tx.docs {
 		f := s.forms[d.resource]
 		if s.rng.IntN(8) == 0 || f.space.children.on && s.rng.IntN(8) > 0 {
 			continue
@@ -63,7 +63,8 @@ func (s *sim) promise(tx *simTx) {
 			if f.space.children.on && l.storable {
 				s.failf("a write keeps %v, of which nobody knows which rows it holds", d)
 			}
-			p := &simPromise{f, d, l, s.version[d.resource][d.key] + 1}
+			state := s.primary.state[d.resource][d.key] | tx.changes[i]
+			p := &simPromise{f, d, l, state}
 			tx.promise = append(tx.promise, p)
 		}
 	}
@@ -107,13 +108,13 @@ func (s *sim) keepTurn() bool {
 // keep ends one promise.
 func (s *sim) keep(p *simPromise, wanted bool) {
 	f, l := p.form, p.lease
-	doc := row.NewDocument("", l.Format, nil, uint64(p.version), l.Stamp)
+	doc := row.NewDocument("", l.Format, nil, uint64(p.state), l.Stamp)
 	store := func() {
 		c := &f.copies[p.doc.key][l.Format]
 		if c.doc != nil {
 			s.evicted = append(s.evicted, evictedCopy{f, p.doc.key, c.doc})
 		}
-		*c = simCopy{doc, p.version, 0}
+		*c = simCopy{doc, p.state, 0}
 		s.kept++
 	}
 	if !wanted {

@@ -12,8 +12,8 @@ type simRead struct {
 	doc    simDoc
 	format row.Format
 	need   Need
-	floor  int   // version that the answer must not be older than
-	asked  int64 // when, or since when it need not wait for its token
+	floor  simState // that the answer must not be older than
+	asked  int64    // when, or since when it need not wait for its token
 
 	token   simToken
 	seen    *Progress       // when the token was looked for last
@@ -27,11 +27,12 @@ type simLoad struct {
 	format    row.Format
 	lease     *Lease
 	step      loadStep
-	version   int
+	state     simState
 	rows      []Child
 	readers   []*simRead
 	disturbed int  // of the form, when it began
 	quiet     bool // nothing was unsettled when it began
+	trip      simTrip
 }
 
 type loadStep uint8
@@ -44,10 +45,10 @@ const (
 
 // A simToken is a position that a client was given with a document.
 type simToken struct {
-	doc     simDoc
-	origin  string
-	pos     Position
-	version int // that an answer to it must have at least
+	doc    simDoc
+	origin string
+	pos    Position
+	state  simState // that an answer to it must not be older than
 }
 
 var errSource = errors.New("the source cannot be read")
@@ -85,9 +86,14 @@ func (s *sim) advance(l *simLoad) {
 		if l.form.space.Send(l.lease) == l.lease.doomed {
 			s.failf("Send does not say whether the lease is doomed")
 		}
+		s.depart(l)
 	case sent:
-		l.version = s.version[l.doc.resource][l.doc.key]
-		l.rows = s.rowsOf(l.doc)
+		if s.standby != nil && !s.travel(l) {
+			return
+		}
+		if s.standby == nil {
+			s.look(l, &s.primary)
+		}
 	case loaded:
 		s.finish(l)
 	}
@@ -111,17 +117,23 @@ func (s *sim) found(l *simLoad) bool {
 		s.failf("Result differs from what was found")
 	}
 	s.landed(l)
-	s.tell(l, c.version)
+	s.tell(l, c.state)
 	return true
 }
 
+// look is the read of a load.
+func (s *sim) look(l *simLoad, v *simServer) {
+	l.state = v.state[l.doc.resource][l.doc.key]
+	l.rows = s.rowsOf(v, l.doc)
+}
+
 // rowsOf returns the children in a document, for the spaces that keep account.
-func (s *sim) rowsOf(d simDoc) []Child {
+func (s *sim) rowsOf(v *simServer, d simDoc) []Child {
 	if d.resource != 0 || !s.unknown {
 		return nil
 	}
 	rows := make([]Child, 0, childs)
-	for c, p := range s.parent {
+	for c, p := range v.parent {
 		if p == d.key {
 			rows = append(rows, simChild(c))
 		}
@@ -162,7 +174,7 @@ func (s *sim) await(i int) bool {
 	case p.Origin != r.token.origin:
 		r.need = Now
 	case p.Pos >= r.token.pos:
-		r.floor = r.token.version
+		r.floor = r.token.state
 	case s.rng.IntN(8) == 0:
 		r.need = Now
 	default:
@@ -186,10 +198,9 @@ func (s *sim) await(i int) bool {
 func (s *sim) begin(r *simRead) {
 	d, f := r.doc, s.forms[r.doc.resource]
 	r.asked, r.need = s.now, s.d.Need(r.need, s.now)
-	r.floor = max(r.floor, s.known[d.resource][d.key], s.nows[d.resource][d.key])
-	r.floor = max(r.floor, f.told[d.key])
+	r.floor |= s.known[d.resource][d.key] | s.nows[d.resource][d.key] | f.told[d.key]
 	if r.need == Now {
-		r.floor = s.version[d.resource][d.key]
+		r.floor |= s.primary.state[d.resource][d.key]
 	} else if s.hit(r) {
 		return
 	}
@@ -260,7 +271,7 @@ func (s *sim) hit(r *simRead) bool {
 		return false
 	}
 	age, ok := s.d.Suspect(f.space, c.doc.Stamp(), s.now)
-	if ok && !s.wasCurrent(d, c.version, int64(age)) {
+	if ok && !s.wasCurrent(d, c.state, int64(age)) {
 		s.failf("a suspect copy of %v is older than %v", d, age)
 	}
 	if state != Fresh || !f.space.Valid(c.doc.Stamp()) {
@@ -269,21 +280,24 @@ func (s *sim) hit(r *simRead) bool {
 	if int64(lag) > s.staleAfter {
 		s.failf("the gate lets an answer pass that may be %v old", lag)
 	}
-	if !s.wasCurrent(d, c.version, s.staleAfter) {
-		s.failf("a hit of %v has version %d, replaced longer ago than %d", d, c.version, s.staleAfter)
+	if !s.wasCurrent(d, c.state, s.staleAfter) {
+		s.failf("a hit of %v is %b, which is older than %d", d, c.state, s.staleAfter)
 	}
 	s.hits++
-	told := &f.told[d.key]
-	*told = max(*told, c.version)
-	s.answered(r, c.version, p)
+	f.told[d.key] |= c.state
+	s.answered(r, c.state, p)
 	return true
 }
 
-// wasCurrent reports whether a version was the database's at some time within
-// age of now.
-func (s *sim) wasCurrent(d simDoc, version int, age int64) bool {
-	since := s.since[d.resource][d.key]
-	return version+1 >= len(since) || since[version+1] >= s.now-age
+// wasCurrent reports whether a state is not older than the database's was at some
+// time within age of now.
+func (s *sim) wasCurrent(d simDoc, state simState, age int64) bool {
+	for bit, since := range s.since[d.resource][d.key] {
+		if since < s.now-age && !state.has(1<<bit) {
+			return false
+		}
+	}
+	return true
 }
 
 // finish ends a load: with an error, a document to keep, or one not to keep.
@@ -293,7 +307,7 @@ func (s *sim) finish(l *simLoad) {
 	if s.rng.IntN(16) == 0 {
 		err = errSource
 	}
-	doc := row.NewDocument("", l.format, nil, uint64(l.version), l.lease.Stamp)
+	doc := row.NewDocument("", l.format, nil, uint64(l.state), l.lease.Stamp)
 	store := func() {
 		if err != nil {
 			s.failf("a load that has failed is stored")
@@ -302,9 +316,9 @@ func (s *sim) finish(l *simLoad) {
 		if c.doc != nil && s.rng.IntN(2) == 0 { // a tier may report what is replaced
 			s.evicted = append(s.evicted, evictedCopy{f, k, c.doc})
 		}
-		*c = simCopy{doc, l.version, len(l.rows)}
+		*c = simCopy{doc, l.state, len(l.rows)}
 	}
-	keep := s.rng.IntN(16) > 0
+	keep := s.rng.IntN(16) > 0 && s.keeps(l)
 	if !keep {
 		store = nil
 	}
@@ -321,7 +335,7 @@ func (s *sim) finish(l *simLoad) {
 	}
 	s.landed(l)
 	if err == nil {
-		s.tell(l, l.version)
+		s.tell(l, l.state)
 	}
 }
 
@@ -331,51 +345,43 @@ func (s *sim) landed(l *simLoad) {
 }
 
 // tell answers the readers of a load.
-func (s *sim) tell(l *simLoad, version int) {
+func (s *sim) tell(l *simLoad, state simState) {
 	k := l.doc.key
 	for _, r := range l.readers {
-		s.answered(r, version, l.lease.AsOf)
-		told := &l.form.told[k]
-		*told = max(*told, version)
+		s.answered(r, state, l.lease.AsOf)
+		l.form.told[k] |= state
 		// A form that has been replaced meanwhile cannot speak for the new one.
 		if r.need == Now && s.forms[l.doc.resource] == l.form {
-			n := &s.nows[l.doc.resource][k]
-			*n = max(*n, version)
+			s.nows[l.doc.resource][k] |= state
 		}
 	}
 }
 
 // answered checks an answer: no older than what its reader may expect, and
 // complete up to the position that travels with it.
-func (s *sim) answered(r *simRead, version int, p *Progress) {
+func (s *sim) answered(r *simRead, state simState, p *Progress) {
 	d := r.doc
-	if version < r.floor {
-		s.failf("%v: version %d, must be at least %d (need %d)", d, version, r.floor, r.need)
+	if !state.has(r.floor) {
+		s.failf("%v: %b, must have %b (need %d)", d, state, r.floor, r.need)
 	}
-	if !s.wasCurrent(d, version, s.now-r.asked+s.staleAfter) {
-		s.failf("%v: version %d, replaced longer than %d before it was asked for (need %d)", d, version,
+	if !s.wasCurrent(d, state, s.now-r.asked+s.staleAfter) {
+		s.failf("%v: %b, older than %d when it was asked for (need %d)", d, state,
 			s.staleAfter, r.need)
 	}
 	if p.Origin != s.origin {
 		return
 	}
-	claimed := 0
+	claimed := simState(0)
 	for _, tx := range s.log {
 		if tx.pos > p.Pos {
 			break
 		}
-		i := slices.Index(tx.docs, d)
-		if i < 0 {
-			continue
+		if i := slices.Index(tx.docs, d); i >= 0 {
+			claimed |= tx.changes[i]
 		}
-		if !tx.visible {
-			s.failf("%v is said to be as of %d, and %d is not visible", d, p.Pos, tx.pos)
-			return
-		}
-		claimed = max(claimed, tx.versions[i])
 	}
-	if version < claimed {
-		s.failf("%v: version %d is said to be as of %d, which is %d", d, version, p.Pos, claimed)
+	if !state.has(claimed) {
+		s.failf("%v: %b is said to be as of %d, which has %b", d, state, p.Pos, claimed)
 	}
 	s.token(simToken{d, p.Origin, p.Pos, claimed})
 }
@@ -386,7 +392,7 @@ func (s *sim) watch() {
 	for r, f := range s.forms {
 		for k := range f.keys {
 			for _, c := range f.copies[k] {
-				if c.doc != nil && c.version < s.nows[r][k] && f.space.Valid(c.doc.Stamp()) {
+				if c.doc != nil && !c.state.has(s.nows[r][k]) && f.space.Valid(c.doc.Stamp()) {
 					s.failf("the copy of %v is older than an answer from the source", simDoc{r, k})
 				}
 			}

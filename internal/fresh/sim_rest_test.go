@@ -14,9 +14,14 @@ func (s *sim) rest() {
 	for len(s.open) > 0 {
 		s.commit()
 	}
-	s.stalled = 0
+	if s.stalled = 0; s.standby != nil {
+		s.standby.paused = 0
+	}
 	for !s.attached || s.barrier != nil || s.cursor < len(s.log) || s.d.Applied().Pos < s.logEnd {
 		s.feedTurn()
+		if s.standby != nil {
+			s.replay()
+		}
 	}
 	for len(s.loads) > 0 {
 		s.advance(s.loads[0])
@@ -65,8 +70,8 @@ func (s *sim) checkCopies() {
 				if c.doc == nil || !f.space.Valid(c.doc.Stamp()) {
 					continue
 				}
-				if want := s.version[r][k]; c.version != want {
-					s.failf("%v is version %d for ever, the database has %d", simDoc{r, k}, c.version, want)
+				if want := s.primary.state[r][k]; c.state != want {
+					s.failf("%v is %b for ever, the database has %b", simDoc{r, k}, c.state, want)
 				}
 				h := f.space.children.held[flight{simKeys[k], row.Format(format)}]
 				if len(h.rows) != c.rows || c.rows > 0 && h.doc != c.doc {
@@ -147,8 +152,8 @@ func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
 		return
 	}
 	f.space.Send(l)
-	doc := row.NewDocument("", format, nil, uint64(s.version[d.resource][d.key]), l.Stamp)
-	f.space.Finish(l, doc, nil, s.rowsOf(d), func() {})
+	doc := row.NewDocument("", format, nil, uint64(s.primary.state[d.resource][d.key]), l.Stamp)
+	f.space.Finish(l, doc, nil, s.rowsOf(&s.primary, d), func() {})
 	if !l.Stored() || !f.space.Valid(doc.Stamp()) {
 		s.failf("at rest %v cannot be stored any more", d)
 	}
@@ -177,17 +182,31 @@ type sabotage struct {
 	fences    bool // a fence is said to be reached at once
 	ahead     bool // a feed that goes on leaves out what came meanwhile
 	formats   bool // copies that are older than an answer in another format stay
-	inexact   bool // others commit between what a write reads back and its commit
+	// Of a standby that is read.
+	elsewhere bool // what was read of the primary in its place is kept
+	unwritten bool // a read need not see what was written through hotrow
+	forgets   bool // nor what was read of the primary
+	passed    bool // nor what is visible when a reader asks for the source itself
+	early     bool // nor, when a standby is followed, what was shown before
+	replayed  bool // a fence is the end of what the standby has replayed
+	unproved  bool // the primary need not show what the standby has
+	undoubted bool // nor when a read of the standby has failed
+	untold    bool // nor what the feed has told of since
+
+	inexact bool // others commit between what a write reads back and its commit
 }
 
 // skips reports whether the feed forgets this transaction.
 func (sab sabotage) skips(s *sim) bool { return sab.lostTx && s.rng.IntN(8) == 0 }
 
+// sabotaged is a sabotage with its name.
+type sabotaged struct {
+	name string
+	sab  sabotage
+}
+
 func TestSimulation_SeesSabotage(t *testing.T) {
-	tests := []struct {
-		name string
-		sab  sabotage
-	}{
+	seesSabotage(t, newSim, []sabotaged{
 		{"transaction lost", sabotage{lostTx: true}},
 		{"settled without proof", sabotage{settles: true}},
 		{"feed begins without a barrier", sabotage{noBarrier: true}},
@@ -197,15 +216,19 @@ func TestSimulation_SeesSabotage(t *testing.T) {
 		{"feed goes on too late", sabotage{ahead: true}},
 		{"formats apart", sabotage{formats: true}},
 		{"write not alone", sabotage{inexact: true}},
-	}
+	})
+}
+
+// seesSabotage demands that a seed fails for each of a list.
+func seesSabotage(t *testing.T, begin simBegin, tests []sabotaged) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := playSeeds(1, 2000, 0, tt.sab)
+			r := playSeeds(1, 2000, 0, begin, tt.sab)
 			if r.failure == "" {
 				t.Fatalf("%d seeds, and none has failed", r.seeds)
 			}
 			t.Logf("after %d seeds: %s", r.seeds, r.failure)
-			if s := simulate(r.seed, tt.sab); s.failure == "" {
+			if s := simulate(begin(r.seed, tt.sab)); s.failure == "" {
 				t.Errorf("seed %d does not fail again", r.seed)
 			}
 		})

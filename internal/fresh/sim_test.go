@@ -27,9 +27,14 @@ const simSteps = 240
 // simPlayers is how many seeds are played at one time.
 const simPlayers = 2
 
-func TestSimulation(t *testing.T) {
+func TestSimulation(t *testing.T) { testSimulation(t, newSim) }
+
+// A simBegin makes a simulation from a seed.
+type simBegin func(seed uint64, sab sabotage) *sim
+
+func testSimulation(t *testing.T, begin simBegin) {
 	if *simSeed != 0 {
-		if s := simulate(*simSeed, sabotage{}); s.failure != "" {
+		if s := simulate(begin(*simSeed, sabotage{})); s.failure != "" {
 			t.Fatalf("seed %d: %s", s.seed, s.failure)
 		}
 		return
@@ -41,30 +46,32 @@ func TestSimulation(t *testing.T) {
 	if *simDuration > 0 { // other seeds each night
 		seeds, first = -1, rand.Uint64()>>1
 	}
-	r := playSeeds(first, seeds, *simDuration, sabotage{})
-	t.Logf("%d seeds and %d steps in %v: %.0f seeds/s, %.0f steps/s, %d reads (%d hits, %d stored, %d kept)",
+	r := playSeeds(first, seeds, *simDuration, begin, sabotage{})
+	t.Logf("%d seeds and %d steps in %v: %.0f seeds/s, %.0f steps/s, %d reads (%d hits, %d stored, "+
+		"%d kept, %d of the primary)",
 		r.seeds, r.steps, r.took.Round(time.Millisecond), float64(r.seeds)/r.took.Seconds(),
-		float64(r.steps)/r.took.Seconds(), r.reads, r.hits, r.stored, r.kept)
+		float64(r.steps)/r.took.Seconds(), r.reads, r.hits, r.stored, r.kept, r.fallen)
 	if r.failure != "" {
-		t.Fatalf("%s\nplay it again: go test ./internal/fresh -run '^TestSimulation$' -sim.seed=%d",
-			r.failure, r.seed)
+		t.Fatalf("%s\nplay it again: go test ./internal/fresh -run '^%s$' -sim.seed=%d",
+			r.failure, t.Name(), r.seed)
 	}
-	if r.hits*40 < r.reads || r.stored*20 < r.reads || r.kept*150 < r.reads {
+	if r.hits*40 < r.reads || r.stored*20 < r.reads || (r.kept+r.fallen)*150 < r.reads {
 		t.Error("hardly anything is stored or hit: the simulation does not try the protocol")
 	}
 }
 
 // played is what came of many seeds.
 type played struct {
-	seeds, steps, reads, hits, stored, kept int
-	took                                    time.Duration
-	seed                                    uint64 // that has failed
-	failure                                 string
+	seeds, steps, reads, hits, stored, kept, fallen int
+
+	took    time.Duration
+	seed    uint64 // that has failed
+	failure string
 }
 
 // playSeeds plays n seeds from first on, or (n < 0) until the duration is over,
 // and stops at the first failure.
-func playSeeds(first uint64, n int, d time.Duration, sab sabotage) played {
+func playSeeds(first uint64, n int, d time.Duration, start simBegin, sab sabotage) played {
 	var (
 		next  atomic.Uint64
 		stop  atomic.Bool
@@ -80,7 +87,7 @@ func playSeeds(first uint64, n int, d time.Duration, sab sabotage) played {
 				if n >= 0 && i >= uint64(n) || n < 0 && time.Since(begin) > d {
 					return
 				}
-				s := simulate(first+i, sab)
+				s := simulate(start(first+i, sab))
 				mu.Lock()
 				total.add(s)
 				mu.Unlock()
@@ -102,14 +109,14 @@ func (p *played) add(s *sim) {
 	p.hits += s.hits
 	p.stored += s.stored
 	p.kept += s.kept
+	p.fallen += s.fallen
 	if s.failure != "" && p.failure == "" {
 		p.seed, p.failure = s.seed, fmt.Sprintf("seed %d, step %d: %s", s.seed, s.steps, s.failure)
 	}
 }
 
-// simulate plays one seed to its end, or to its first failure.
-func simulate(seed uint64, sab sabotage) *sim {
-	s := newSim(seed, sab)
+// simulate plays s to its end, or to its first failure.
+func simulate(s *sim) *sim {
 	for s.steps < simSteps && s.failure == "" {
 		s.now += int64(s.rng.IntN(4))
 		if s.turn() {
@@ -132,6 +139,8 @@ func (s *sim) turn() bool {
 		return s.commit()
 	case n < 33:
 		return s.feedTurn()
+	case n < 42 && s.standby != nil:
+		return s.standbyTurn()
 	case n < 38 && s.serial:
 		return s.keepTurn()
 	case n < 42:
@@ -159,7 +168,7 @@ func (s *sim) rare() bool {
 	case n < 84: // the process was stopped
 		s.now += s.staleAfter + int64(s.rng.IntN(50))
 	case n < 88:
-		s.stalled = s.steps + s.rng.IntN(60)
+		s.stall()
 	case n < 95:
 		f := s.forms[s.rng.IntN(len(s.forms))]
 		f.disturbed++
@@ -172,6 +181,15 @@ func (s *sim) rare() bool {
 		return s.rename()
 	}
 	return true
+}
+
+// stall pauses the feed, or the standby that it follows.
+func (s *sim) stall() {
+	at := &s.stalled
+	if s.standby != nil && s.rng.IntN(2) == 0 {
+		at = &s.standby.paused
+	}
+	*at = s.steps + s.rng.IntN(60)
 }
 
 // failf notes the first failure.
