@@ -55,8 +55,9 @@ type standby struct {
 	elsewhere atomic.Uint64
 	currents  *source.Fences
 
-	// doubts counts how often a server was no longer trusted, and cleared those after which
-	// the primary was proved to show what that may have shown.
+	// doubts counts what may have been shown or told of before the primary shows it: how
+	// often a server was not trusted any more, or could not answer, or a change was told of.
+	// cleared counts those after which the primary was proved to show all of that.
 	doubts, cleared atomic.Uint64
 	clearing        *source.Fences
 	shown           *logical.Shown
@@ -107,9 +108,14 @@ func (s *Source) feedStandby() *feed.Standby {
 		return nil
 	}
 	return &feed.Standby{
-		Conn:     r.conn,
-		Follow:   r.follow,
-		Lost:     r.lost,
+		Conn:   r.conn,
+		Follow: r.follow,
+		Lost:   r.lost,
+		Tell: func() {
+			if r.trust.Load() == nil {
+				r.doubts.Add(1)
+			}
+		},
 		Replayed: func(at feed.LSN) { raise(&r.replayed, uint64(at)) },
 		Late: func() {
 			if t := r.trust.Load(); t != nil {
@@ -301,9 +307,11 @@ func (s *Source) read(ctx context.Context, fn func(context.Context, *pgx.Conn) e
 		return s.readPrimary(ctx, fn)
 	}
 	if t := r.trust.Load(); t != nil {
-		if failed, err := s.readStandby(ctx, t, fn); !failed {
+		failed, err := s.readStandby(ctx, t, fn)
+		if !failed {
 			return err
 		}
+		r.doubts.Add(1) // others may have read there meanwhile
 	}
 	if err := r.clear(ctx); err != nil {
 		return err

@@ -34,8 +34,8 @@ func withReads(t *testing.T, url, reads string) *Source {
 // standbyOf starts a primary with a table, and a standby, and returns their URLs.
 func standbyOf(t *testing.T) (primary, standby *dbtest.Server, url, reads string) {
 	t.Helper()
-	primary = dbtest.NewPostgresSince(t, logical.StandbyVersion/10000,
-		map[string]string{"wal_level": "logical"})
+	primary = dbtest.NewPostgresSince(t, logical.StandbyVersion/10000, map[string]string{
+		"wal_level": "logical", "synchronous_commit": "local", "synchronous_standby_names": "nobody"})
 	url = primary.Database(t, dbtest.Setup(oneTableSQL))
 	standby = primary.Standby(t, nil)
 	return primary, standby, url, strings.Replace(url, primary.Address(), standby.Address(), 1)

@@ -69,7 +69,6 @@ func (b *Base) AdoptStandby(ctx context.Context, primary, followed Server) error
 		return err
 	}
 	b.Src.Pin(primary)
-	b.Src.Standby.Follow(followed)
 	return nil
 }
 

@@ -66,8 +66,10 @@ type Standby struct {
 	Follow func(Server)
 	Lost   func()
 
+	// Tell says that a change is about to be told of: an answer is then said to have it.
 	// Replayed says how far it is known to have replayed the log, and Late that it does
 	// not get as far as a fence wants in time.
+	Tell     func()
 	Replayed func(LSN)
 	Late     func()
 }

@@ -167,6 +167,9 @@ func (f *Feed) attach(
 	if err := f.published(ctx); err != nil {
 		return nil, err
 	}
+	if f.Src.Standby != nil { // it has replayed what any server has shown before
+		f.Src.Standby.Follow(f.followed)
+	}
 	if at.replays {
 		defer f.logSnapshots(ctx)()
 	}

@@ -84,6 +84,9 @@ func (s *session) message(b []byte) error {
 	if len(c.tx.Changes) == 0 && len(c.tx.Tables) == 0 {
 		s.handler.Advance(c.tx.Pos)
 	} else {
+		if s.replays {
+			s.feed.Src.Standby.Tell()
+		}
 		s.handler.Apply(c.tx)
 		s.feed.Counts.Add(c.tx)
 	}

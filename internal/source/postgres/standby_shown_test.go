@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// valueOf reads the row of oneTable where s reads. The first failures tries end as a read
+// does that conflicts with what is replayed.
+func valueOf(t *testing.T, s *Source, failures int) (v string, err error) {
+	t.Helper()
+	err = s.read(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
+		if failures--; failures >= 0 {
+			return &pgconn.PgError{Code: "40001", Message: "conflict with recovery"}
+		}
+		return conn.QueryRow(ctx, "SELECT v FROM t").Scan(&v)
+	})
+	return v, err
+}
+
+// A commit that waits for another standby is visible on the one that is read, and not on
+// the primary, which does not answer in its place then.
+func TestPostgres_ReadsOfWhatThePrimaryDoesNotShow(t *testing.T) {
+	for _, name := range []string{"a read fails", "the feed tells of it"} {
+		t.Run(name, func(t *testing.T) {
+			primary, _, url, reads := standbyOf(t)
+			s := withReads(t, url, reads)
+			followReads(t, s)
+			await(t, "the standby to be read", func() bool { return s.standby.trust.Load() != nil })
+			failures := 2               // the first is tried again there
+			if name != "a read fails" { // the primary is read, and was proved to show all
+				failures = 0
+				s.standby.distrust(s.standby.trust.Load())
+				if v, err := valueOf(t, s, 0); v != "a" {
+					t.Fatalf("%q, %v", v, err)
+				}
+			}
+			conn, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(context.Background())
+			done := make(chan error, 1)
+			go func() {
+				_, err := conn.Exec(context.Background(),
+					"SET synchronous_commit = on; UPDATE t SET v = 'b'")
+				done <- err
+			}()
+			await(t, "the standby to show it", func() bool {
+				return dbtest.Psql(t, reads, "SELECT v FROM t") == "b"
+			})
+			time.Sleep(50 * time.Millisecond) // it is told
+			v, err := valueOf(t, s, failures)
+			if source.ClassOf(err) != source.Unavailable {
+				t.Errorf("read %q, %v", v, err)
+			}
+			primary.Exec("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			await(t, "the primary to show it", func() bool {
+				v, err := valueOf(t, s, failures)
+				return err == nil && v == "b"
+			})
+		})
+	}
+}
+
+// A standby is not read before it has replayed what others may have shown.
+func TestPostgres_ReadsOfAStandbyThatIsBehind(t *testing.T) {
+	_, standby, url, reads := standbyOf(t)
+	s := withReads(t, url, reads)
+	opened, why, err := s.OpenFeed(t.Context(), source.FeedLogical, oneTable)
+	if err != nil {
+		t.Fatalf("%s: %v", why, err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	standby.Exec("SELECT pg_wal_replay_pause()")
+	dbtest.Psql(t, url, "UPDATE t SET v = 'b'")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- opened.Run(ctx, new(recorder)) }()
+	time.Sleep(300 * time.Millisecond) // no read of the primary, which would be waited for
+	if v, err := valueOf(t, s, 0); v != "b" {
+		t.Errorf("%q, %v", v, err)
+	}
+	standby.Exec("SELECT pg_wal_replay_resume()")
+	await(t, "the standby to be read", func() bool { return s.standby.trust.Load() != nil })
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "closed") {
+		t.Error(err)
+	}
+}
