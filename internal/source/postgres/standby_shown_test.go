@@ -44,6 +44,7 @@ func TestPostgres_ReadsOfWhatThePrimaryDoesNotShow(t *testing.T) {
 					t.Fatalf("%q, %v", v, err)
 				}
 			}
+			before := s.standby.replayed.Load()
 			conn, err := pgx.Connect(t.Context(), url)
 			if err != nil {
 				t.Fatal(err)
@@ -58,7 +59,7 @@ func TestPostgres_ReadsOfWhatThePrimaryDoesNotShow(t *testing.T) {
 			await(t, "the standby to show it", func() bool {
 				return dbtest.Psql(t, reads, "SELECT v FROM t") == "b"
 			})
-			time.Sleep(50 * time.Millisecond) // it is told
+			await(t, "the feed to tell of it", func() bool { return s.standby.replayed.Load() > before })
 			v, err := valueOf(t, s, failures)
 			if source.ClassOf(err) != source.Unavailable {
 				t.Errorf("read %q, %v", v, err)
@@ -89,7 +90,11 @@ func TestPostgres_ReadsOfAStandbyThatIsBehind(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- opened.Run(ctx, new(recorder)) }()
-	time.Sleep(300 * time.Millisecond) // no read of the primary, which would be waited for
+	select { // no read of the primary, which would be waited for
+	case err := <-done:
+		t.Fatal(err)
+	case <-time.After(300 * time.Millisecond):
+	}
 	if v, err := valueOf(t, s, 0); v != "b" {
 		t.Errorf("%q, %v", v, err)
 	}
