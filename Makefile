@@ -99,7 +99,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 
 .PHONY: soak
 soak: ## simulations and torture of connections for DURATION (1h) each, lists beside WRITES rows, a thousand kill -9
-	$(GO) test ./internal/fresh -run '^TestSimulation$$' -sim.duration=$(DURATION) -timeout 0 -v
+	$(GO) test ./internal/fresh -run '^TestSimulation(_Standby)?$$' -sim.duration=$(DURATION) -timeout 0 -v
 	$(GO) test ./internal/fresh -run '^TestSimulationWords$$' -sim.words=$(DURATION) -timeout 0 -v
 	$(GO) test ./internal/stress -run ListsBesideMassWrites -stress.writes=$(WRITES) -timeout 0 -v
 	$(MAKE) torture
