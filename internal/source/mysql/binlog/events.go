@@ -98,6 +98,11 @@ func newReader(tables []source.Watched, database string, at place) (*reader, err
 // event takes the next event.
 func (r *reader) event(e *replication.BinlogEvent) error {
 	artificial := e.Header.Flags&replication.LOG_EVENT_ARTIFICIAL_F != 0
+	// A heartbeat is not in the log. After a rotation MariaDB gives it the name of the new
+	// file with the offset of the old one, until the first transaction there is visible.
+	if _, ok := e.Event.(*replication.HeartbeatEvent); ok {
+		return nil
+	}
 	if !artificial {
 		r.at = r.at.moved(e.Header.LogPos)
 	}

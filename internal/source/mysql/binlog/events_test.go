@@ -86,6 +86,19 @@ func TestReader_MovesOnlyBetweenTransactions(t *testing.T) {
 	}
 }
 
+// A heartbeat moves nothing: the offset in it may be that of another file.
+func TestReader_PassesOverHeartbeats(t *testing.T) {
+	r := newTold(t)
+	err := r.feedEvents(
+		&replication.BinlogEvent{Header: header(replication.ROTATE_EVENT, 5000),
+			Event: &replication.RotateEvent{NextLogName: []byte("binlog.000008"), Position: 4}},
+		&replication.BinlogEvent{Header: header(replication.HEARTBEAT_EVENT, 5000),
+			Event: &replication.HeartbeatEvent{Version: 1, Filename: "binlog.000008"}})
+	if want, _ := (place{"binlog.000008", 4}).position(); err != nil || r.pos != want {
+		t.Errorf("%v, at %x, want %x", err, r.pos, want)
+	}
+}
+
 func TestReader_RefusesWhatCannotBe(t *testing.T) {
 	for name, events := range map[string][]*replication.BinlogEvent{
 		"begin within": {gtid(1, 0), gtid(2, 0)},
