@@ -14,6 +14,9 @@ const LogStall = logStall
 // reports whether nobody had asked; answered ends that.
 func (f *Feed) Asking() (answered func(), ok bool) {
 	s := f.session.Load()
+	if s == nil { // the feed has begun, and has no session yet
+		return nil, false
+	}
 	return func() { s.asking.Store(false) }, s.asking.CompareAndSwap(false, true)
 }
 
