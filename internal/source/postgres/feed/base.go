@@ -60,18 +60,6 @@ func (b *Base) Adopt(ctx context.Context, server Server) error {
 	return nil
 }
 
-// AdoptStandby is Adopt of a primary and of the server that is followed in its place.
-func (b *Base) AdoptStandby(ctx context.Context, primary, followed Server) error {
-	if err := b.Control.Pin(ctx, followed); err != nil {
-		return err
-	}
-	if err := b.Primary.Pin(ctx, primary); err != nil {
-		return err
-	}
-	b.Src.Pin(primary)
-	return nil
-}
-
 // Attach tells the handler that a new epoch begins at a position, with the definitions
 // that were found: nothing of it is of an old one.
 func (b *Base) Attach(

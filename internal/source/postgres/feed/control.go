@@ -56,8 +56,7 @@ func NewControl(src Config) *Control {
 
 // NewStandbyControl returns a control of the standby that is followed.
 func NewStandbyControl(src Config) *Control {
-	c := NewControl(src)
-	c.cfg = ConnConfig(src.Standby.Conn, "hotrow control")
+	c := &Control{cfg: ConnConfig(src.Standby.Conn, "hotrow control"), turn: make(chan struct{}, 1)}
 	c.cfg.RuntimeParams["jit"] = "off"
 	Only(c.cfg, func() string { return c.pinned.Address })
 	c.cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {

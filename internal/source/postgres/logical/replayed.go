@@ -67,7 +67,10 @@ func (f *Feed) adoptStandby(
 			" the primary has %s", followed.Origin, primary.Origin)
 	}
 	f.followed = followed
-	return followed.Life.Standby, f.AdoptStandby(ctx, primary, followed)
+	if err := f.Control.Pin(ctx, followed); err != nil {
+		return false, err
+	}
+	return followed.Life.Standby, f.Primary.Pin(ctx, primary)
 }
 
 // related returns an error unless a server is a standby of the primary's cluster, or the

@@ -90,9 +90,7 @@ func (s *session) message(b []byte) error {
 		s.handler.Apply(c.tx)
 		s.feed.Counts.Add(c.tx)
 	}
-	if !s.replays {
-		s.feed.settler.delivered(uint32(c.tx.ID))
-	}
+	s.feed.settler.delivered(uint32(c.tx.ID))
 	s.moved(c.tx.Pos)
 	return nil
 }
