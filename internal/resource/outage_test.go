@@ -21,6 +21,7 @@ import (
 type failing struct {
 	source.Source
 	lags, down atomic.Bool
+	torn       atomic.Bool                   // the next compile meets a table that is being replaced
 	hold       atomic.Pointer[chan struct{}] // loads wait until it is closed
 	slow       atomic.Pointer[chan struct{}] // what the next load has read comes then
 	running    atomic.Int64
@@ -35,6 +36,9 @@ func (s *failing) OpenFeed(ctx context.Context, m source.FeedMode, w []source.Wa
 
 // Compile returns a plan whose loads can be held back.
 func (s *failing) Compile(ctx context.Context, spec *source.Spec) (source.Plan, error) {
+	if s.torn.Swap(false) {
+		return nil, errors.New("table public.dept has no primary key")
+	}
 	p, err := s.Source.Compile(ctx, spec)
 	return held{p, s}, err
 }
@@ -320,5 +324,17 @@ func TestOutage_WhoLeavesSaysNothingOfTheSource(t *testing.T) {
 	}
 	if _, _, err := f.readList(t.Context(), &ListAsk{Limit: 3}, plain); err != nil {
 		t.Errorf("the next read: %v", err)
+	}
+}
+
+// TestRecompile_ATableReplacedMeanwhile: a catalogue that was read while a table was
+// replaced is read again, before the resource is said not to compile.
+func TestRecompile_ATableReplacedMeanwhile(t *testing.T) {
+	h, s := newFailingHouse(t, nil, Outage{})
+	f := h.resource("dept").form.Load()
+	s.torn.Store(true)
+	h.set.renew(f.src, f, false)
+	if s.torn.Load() || f.unsure.Load() || f.complaint != "" {
+		t.Errorf("compiled: %v, unsure: %v, %q", !s.torn.Load(), f.unsure.Load(), f.complaint)
 	}
 }

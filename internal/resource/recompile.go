@@ -217,6 +217,10 @@ func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
 	told := f.doubt.told
 	u.apply.Unlock()
 	plan, err := u.compile(ctx, &f.spec)
+	if err != nil && !source.ClassOf(err).Passing() {
+		// The catalogue is read by several statements, and a table may be replaced between two.
+		plan, err = u.compile(ctx, &f.spec)
+	}
 	switch {
 	case err == nil && (anew || !alike(plan, f.plan)):
 		s.replace(u, i, plan, told)
