@@ -48,7 +48,7 @@ func (p *memcachePeer) do(text string) string {
 
 // walkMemcache sends commands of every sort as everybody.
 func walkMemcache(t *testing.T, page accessPage) {
-	w := roleWalk{section: "memcache", settings: "max_clients: 100", heading: "## memcached",
+	w := roleWalk{section: "memcache", heading: "## memcached",
 		lines: []string{"`get`", "`set`, `add`", "`set` of a name", "`flush_all`", "all else"},
 		roles: askMemcache}
 	w.run(t, page)

@@ -147,7 +147,7 @@ func walkSession(t *testing.T, page accessPage) {
 // walkShortcut asks the endpoints of shortcut, where anybody can register.
 func walkShortcut(t *testing.T, page accessPage) {
 	b := newAccessBed(t, byRoles, "",
-		"  base_url: https://s.example\n  compat: shortcut\n  jwt_secret: 0123456789abcdef\n")
+		"  base_url: https://s.example\n  jwt_secret: 0123456789abcdef\n")
 	w := newWalk(t, page, b.serve(t, formTCP), "links")
 	sign := func(path, email, password string) (code int, jwt string) {
 		resp, err := http.Post(w.door.base+path, "application/json", strings.NewReader(fmt.Sprintf(

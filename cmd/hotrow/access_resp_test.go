@@ -73,7 +73,7 @@ func (p *respPeer) reply() string {
 
 // walkRESP sends commands of every sort as everybody.
 func walkRESP(t *testing.T, page accessPage) {
-	w := roleWalk{section: "resp", settings: "max_clients: 100", heading: "## Redis",
+	w := roleWalk{section: "resp", heading: "## Redis",
 		lines: []string{"`GET`", "`SET`", "`AUTH`", "`CLIENT LIST`", "all else"}, roles: askRESP}
 	w.run(t, page)
 }

@@ -12,9 +12,20 @@ import (
 // accessSettings returns what cfg says of the access log.
 func accessSettings(cfg *config.Config) accesslog.Settings {
 	return accesslog.Settings{
-		Mode: accesslog.Mode(cfg.Log.Access), Format: accesslog.Format(cfg.Log.AccessFormat),
-		Every: cfg.Log.AccessSample, File: cfg.AccessFile(),
+		Mode: accessMode(cfg.Log.Access), Format: accesslog.Format(cfg.Log.AccessFormat),
+		Every: int(cfg.Log.Access), File: cfg.AccessFile(),
 	}
+}
+
+// accessMode returns which requests have a line.
+func accessMode(a config.AccessLog) accesslog.Mode {
+	switch a {
+	case 0:
+		return accesslog.Off
+	case 1:
+		return accesslog.All
+	}
+	return accesslog.Sampled
 }
 
 // openAccessLog opens the access log, which may be off.

@@ -27,7 +27,7 @@ func (s *server) httpForm() httpserve.Form {
 	cfg := s.cfg()
 	return httpserve.Form{
 		Timeouts: httpserve.Timeouts{
-			Read: time.Duration(cfg.HTTP.ReadTimeout), Idle: time.Duration(cfg.HTTP.IdleTimeout),
+			Read: cfg.HTTP.ReadTimeout(), Idle: time.Duration(cfg.HTTP.IdleTimeout),
 		},
 		H2C: cfg.HTTP.H2C, Log: s.log,
 	}

@@ -44,10 +44,10 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 			return ok && seq != 0
 		}
 	}
-	if l.Compat == "shortcut" {
+	if l.Shortcut() {
 		secret := []byte(l.JWTSecret.Reveal())
 		if o.Shortcut, err = api.NewShortcut(s.links.store, secret); err != nil {
-			return linksHandlers{}, fmt.Errorf("links.compat: %w", err)
+			return linksHandlers{}, fmt.Errorf("links.jwt_secret: %w", err)
 		}
 	}
 	o.Links = links.NewStore(deps)

@@ -238,7 +238,7 @@ func linksSettings(cfg *config.Config) linksfront.Settings {
 		Fold: l.Case == "fold", Hosts: cfg.LinksHosts(), Proxies: cfg.LinksProxies(),
 		MissURL: l.MissURL, Root: l.Root, MissRate: l.Rate.Misses, Orphans: true,
 	}
-	if l.Compat == "shortcut" {
+	if l.Shortcut() {
 		s.MissCode, s.MissPath = api.ShortcutMissing()
 	}
 	return s

@@ -56,7 +56,7 @@ INSERT INTO ShortcutLog VALUES
 // moved starts a shortener as the page says, and makes the key of the move.
 func moved(t *testing.T) *running {
 	dir := t.TempDir()
-	file := configFile(t, "version: 1\nlinks:\n  database: 'sqlite:"+dir+"/l.db'\n  compat: shortcut\n"+
+	file := configFile(t, "version: 1\nlinks:\n  database: 'sqlite:"+dir+"/l.db'\n"+
 		"  jwt_secret: 0123456789abcdef0123\n  log: {dir: '"+dir+"/clicks', max: 64MiB}\n")
 	r := serve(t, "-c", file)
 	t.Setenv("HOTROW_LINKS_KEY", strings.TrimSpace(

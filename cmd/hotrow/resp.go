@@ -75,13 +75,10 @@ func keyQueries(cfg *config.Config) map[string]*kv.Query {
 // respOptions returns what the front goes by.
 func (s *server) respOptions(cfg *config.Config) respfront.Options {
 	version, _ := buildVersion()
-	kvOptions := s.keyValueOptions(cfg)
-	kvOptions.TrackingKeys = cfg.RESP.TrackingMaxKeys
 	return respfront.Options{
-		Options: kvOptions, MaxClients: cfg.RESP.MaxClients,
-		MaxBody: int(cfg.HTTP.MaxBody), StaleError: cfg.RESP.OnStale == "error",
-		ExpireIgnored: cfg.KV.Expire == "ignore",
-		Version:       version, Memory: s.memoryUsed,
+		Options: s.keyValueOptions(cfg), MaxClients: cfg.KV.MaxClients,
+		MaxBody: int(cfg.HTTP.MaxBody), ExpireIgnored: cfg.KV.Expire == "ignore",
+		Version: version, Memory: s.memoryUsed,
 	}
 }
 

@@ -32,21 +32,22 @@ func openSource(
 		})
 	case "postgres":
 		return postgres.Open(ctx, s.URL.Reveal(), postgres.Options{
-			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
+			MaxConns:         s.Pool.Max,
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
 			Reads:       s.Reads.Reveal(),
-			Publication: s.Feed.Publication, NotifyPrefix: s.Feed.Notify.Prefix,
-			Slot: s.Feed.Slot, SlotUnbounded: s.Feed.SlotUnbound, SlotFailover: s.Feed.Failover,
+			Publication: s.Feed.Publication,
+			Slot:        s.Feed.Slot, SlotUnbounded: s.Feed.SlotUnbound,
+			SlotFailover: s.Feed.Failover,
 		})
 	case "mysql":
 		return mysql.Open(ctx, s.URL.Reveal(), mysql.Options{
-			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
+			MaxConns:         s.Pool.Max,
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
 			User: os.Getenv("USER"), Password: os.Getenv("MYSQL_PWD"),
 		})
 	case "memcached":
 		return memcached.Open(ctx, s.URL.Reveal(), memcached.Options{
-			MaxConns: s.Pool.Max, AcquireTimeout: time.Duration(s.Pool.AcquireTimeout),
+			MaxConns:         s.Pool.Max,
 			StatementTimeout: time.Duration(s.StatementTimeout), ReadOnly: readOnly, Log: log,
 		})
 	}
@@ -136,7 +137,7 @@ func sourceOptions(cfg *config.Config, o opened) []resource.SourceOptions {
 		s := cfg.Sources[name]
 		list = append(list, resource.SourceOptions{
 			Name: name, Source: src, Mode: source.FeedMode(s.Feed.Mode),
-			Readers: s.Pool.Max, Acquire: time.Duration(s.Pool.AcquireTimeout),
+			Readers:      s.Pool.Max,
 			Timeout:      time.Duration(s.StatementTimeout),
 			StaleAfter:   time.Duration(s.Feed.StaleAfter),
 			OnLag:        resource.OnLag(s.Feed.OnLag),

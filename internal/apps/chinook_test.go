@@ -66,7 +66,7 @@ const (
 	whyDecimal = "a decimal has several texts that are equal (0.99, 0.990)"
 	whyRange   = "no equality"
 	whyPage    = "the first of all rows: any new one may be among them"
-	whyJoin    = "a table that is joined is named as a whole (`via: table`)"
+	whyJoin    = "a table that is joined is named as a whole"
 )
 
 var chinook = []question{

@@ -39,7 +39,6 @@ type HTTP struct {
 	Hosts           []string `yaml:"hosts" apply:"reload"`
 	BasePath        string   `yaml:"base_path" apply:"restart"`
 	MaxBody         Size     `yaml:"max_body" range:"1KiB..1GiB" apply:"reload"`
-	ReadTimeout     Duration `yaml:"read_timeout" range:"1s..1h" apply:"restart"`
 	IdleTimeout     Duration `yaml:"idle_timeout" range:"1s..24h" apply:"restart"`
 	H2C             bool     `yaml:"h2c" apply:"restart"` // HTTP/2 without TLS
 	ShutdownTimeout Duration `yaml:"shutdown_timeout" range:"0s..10m" apply:"reload"`
@@ -63,12 +62,11 @@ type Ops struct {
 
 // Log says what is logged, and in which form.
 type Log struct {
-	Level        string `yaml:"level" oneof:"debug info warn error"`
-	Format       string `yaml:"format" oneof:"text json"`
-	Access       string `yaml:"access" oneof:"off sampled all"` // a line for each request
-	AccessFormat string `yaml:"access_format" oneof:"json ltsv"`
-	AccessFile   string `yaml:"access_file" empty:"plain"`        // "": standard output
-	AccessSample int    `yaml:"access_sample" range:"1..1000000"` // one request in so many
+	Level        string    `yaml:"level" oneof:"debug info warn error"`
+	Format       string    `yaml:"format" oneof:"text json"`
+	Access       AccessLog `yaml:"access"`
+	AccessFormat string    `yaml:"access_format" oneof:"json ltsv"`
+	AccessFile   string    `yaml:"access_file" empty:"plain"` // "": standard output
 }
 
 // Trace says where spans are sent.
@@ -106,8 +104,7 @@ type Source struct {
 
 // Pool bounds the connections to a database.
 type Pool struct {
-	Max            int      `yaml:"max" range:"1..10000"`
-	AcquireTimeout Duration `yaml:"acquire_timeout" range:"1ms..10m"`
+	Max int `yaml:"max" range:"1..10000"`
 }
 
 // Feed says how changes of a database are learnt, and what counts as fresh.
@@ -117,17 +114,11 @@ type Feed struct {
 	Slot         string   `yaml:"slot" empty:"plain"`
 	SlotUnbound  bool     `yaml:"slot_unbounded"`
 	Failover     bool     `yaml:"failover"`
-	Notify       Notify   `yaml:"notify"`
 	OnLag        string   `yaml:"on_lag" oneof:"stale bypass fail"`
 	StaleAfter   Duration `yaml:"stale_after" range:"100ms..1m"`
 	MaxStale     Duration `yaml:"max_stale" range:"0s..24h"`
 	StaleIfError Duration `yaml:"stale_if_error" range:"0s..168h"`
 	Audit        int      `yaml:"audit" range:"0..1000"`
-}
-
-// Notify is the naming of LISTEN/NOTIFY channels: PREFIX_TABLE.
-type Notify struct {
-	Prefix string `yaml:"prefix"`
 }
 
 // Default returns the configuration of an empty file.
@@ -139,7 +130,6 @@ func Default() *Config {
 			Hosts:           []string{},
 			BasePath:        "/",
 			MaxBody:         1 << 20,
-			ReadTimeout:     Duration(time.Minute),
 			IdleTimeout:     Duration(time.Minute),
 			ShutdownTimeout: Duration(10 * time.Second),
 			Compression:     []string{"zstd", "gzip"},
@@ -147,10 +137,10 @@ func Default() *Config {
 			Compat:          "none",
 			TLS:             TLS{MinVersion: "1.2"},
 		},
-		Wire: defaultWire(),
-		RESP: defaultRESP(), Memcache: defaultMemcache(),
-		KV:    defaultKV(),
-		Links: defaultLinks(),
+		Wire:     defaultWire(),
+		Memcache: Memcache{OnError: "error"},
+		KV:       defaultKV(),
+		Links:    defaultLinks(),
 		Ops: Ops{
 			HotKeys: true,
 			Listen:  Listener{Network: "tcp", Address: "127.0.0.1:8081"},
@@ -158,7 +148,7 @@ func Default() *Config {
 		},
 		Log: Log{
 			Level: "info", Format: "text",
-			Access: "off", AccessFormat: "json", AccessSample: 100,
+			AccessFormat: "json",
 		},
 		Auth:      Auth{Tokens: []Token{}},
 		Cache:     Cache{Disk: defaultDisk()},
@@ -177,16 +167,12 @@ func DefaultSource() *Source {
 // setDefaults makes s what an empty source is.
 func (s *Source) setDefaults() {
 	*s = Source{
-		Pool: Pool{
-			Max:            16,
-			AcquireTimeout: Duration(2 * time.Second),
-		},
+		Pool:             Pool{Max: 16},
 		StatementTimeout: Duration(5 * time.Second),
 		Feed: Feed{
 			Mode:         "auto",
 			Publication:  "hotrow",
 			Audit:        2,
-			Notify:       Notify{Prefix: "events"},
 			StaleAfter:   Duration(250 * time.Millisecond),
 			OnLag:        "stale",
 			MaxStale:     Duration(10 * time.Second),

@@ -30,7 +30,7 @@ cache: {memory: 64MiB}
 sources:
   main:
     url: postgres://u:${PW}@h/db
-    pool: {max: 4, acquire_timeout: 500ms}
+    pool: {max: 4}
     feed: {mode: logical, publication: pub}
 resources:
   depts:
@@ -55,7 +55,7 @@ resources:
     query: |
       SELECT name, mail FROM "user:s" WHERE id = :key AND x::text = 'a:b' -- :no
     key: id
-    depends: [{table: user, key: id}, {table: city, via: table}]
+    depends: [{table: user, key: id}, {table: city}]
     ttl: 5s
 `
 

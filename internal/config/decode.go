@@ -26,9 +26,6 @@ const maxKey = 256
 // defaulter is what a value of a map is set to before the file's keys.
 type defaulter interface{ setDefaults() }
 
-// shortener is a struct for which a plain value may stand.
-type shortener interface{ shortField() string }
-
 // addf adds a problem at a node.
 func (d *decoder) addf(n ast.Node, path, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
@@ -159,10 +156,6 @@ func (d *decoder) key(pair *ast.MappingValueNode, path string) (string, bool) {
 
 // structure fills a struct.
 func (d *decoder) structure(n ast.Node, v reflect.Value, path string) bool {
-	if s, ok := v.Interface().(shortener); ok && isScalar(n) {
-		f, _ := fieldByName(v.Type(), s.shortField())
-		return d.scalar(n, v.FieldByIndex(f.Index), path, f.Tag)
-	}
 	good := true
 	ok := d.eachPair(n, path, func(key string, pair *ast.MappingValueNode) {
 		f, known := fieldByName(v.Type(), key)

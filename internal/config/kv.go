@@ -11,25 +11,21 @@ import (
 
 // RESP is the listener of the protocol of Redis.
 type RESP struct {
-	Listen     Listener `yaml:"listen" apply:"restart"`
-	TLS        bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
-	MaxClients int      `yaml:"max_clients" range:"1..1000000" apply:"reload"`
-	OnStale    string   `yaml:"on_stale" oneof:"answer error" apply:"reload"`
-
-	// TrackingMaxKeys bounds the table of who has read which key.
-	TrackingMaxKeys int `yaml:"tracking_max_keys" range:"1..1000000000" apply:"reload"`
+	Listen Listener `yaml:"listen" apply:"restart"`
+	TLS    bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
 }
 
 // Memcache is the listener of the protocol of memcached.
 type Memcache struct {
-	Listen     Listener `yaml:"listen" apply:"restart"`
-	TLS        bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
-	MaxClients int      `yaml:"max_clients" range:"1..1000000" apply:"reload"`
-	OnError    string   `yaml:"on_error" oneof:"error miss" apply:"reload"`
+	Listen  Listener `yaml:"listen" apply:"restart"`
+	TLS     bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
+	OnError string   `yaml:"on_error" oneof:"error miss" apply:"reload"`
 }
 
-// KV says what keys mean to the key-value protocols.
+// KV says what keys mean to the key-value protocols, and how many clients each may have.
 type KV struct {
+	MaxClients int `yaml:"max_clients" range:"1..1000000" apply:"reload"`
+
 	Prefix    string `yaml:"prefix" empty:"plain" apply:"reload"`
 	Separator string `yaml:"separator" apply:"reload"`
 	Default   string `yaml:"default" empty:"plain" apply:"reload"` // of keys that name no resource
@@ -74,16 +70,8 @@ func (q KVQuery) Parts() (resource, before, after string, err error) {
 	return name, before, after, err
 }
 
-func defaultRESP() RESP {
-	return RESP{MaxClients: 10_000, OnStale: "answer", TrackingMaxKeys: 1_000_000}
-}
-
-func defaultMemcache() Memcache {
-	return Memcache{MaxClients: 10_000, OnError: "error"}
-}
-
 func defaultKV() KV {
-	return KV{Separator: ":", Format: "json", Expire: "usual",
+	return KV{MaxClients: 10_000, Separator: ":", Format: "json", Expire: "usual",
 		Access: Access{Read: "public", Write: "public"}}
 }
 

@@ -31,7 +31,6 @@ type Links struct {
 	Country   string   `yaml:"country" empty:"plain" apply:"restart"` // a file of address ranges
 	Spend     string   `yaml:"max_clicks_by" oneof:"people all" apply:"restart"`
 	Proxies   []string `yaml:"trusted_proxies" apply:"reload"`
-	Compat    string   `yaml:"compat" oneof:"none shortcut" apply:"restart"`
 	JWTSecret Secret   `yaml:"jwt_secret,omitempty" apply:"restart"`
 
 	Log  ClickLog  `yaml:"log"`
@@ -84,7 +83,7 @@ func defaultLinks() Links {
 	return Links{
 		Hosts: []string{}, Database: "sqlite:links.db", Migrate: true,
 		Case: "fold", CodeLen: 7, Status: 302, Schemes: []string{"http", "https"},
-		Private: "allow", IP: "mask", Proxies: []string{}, Compat: "none",
+		Private: "allow", IP: "mask", Proxies: []string{},
 		Spend: "people",
 		Log: ClickLog{
 			Record: true, Dir: "clicks", Max: 4 << 30, Sync: "second",
@@ -118,6 +117,10 @@ func (c *Config) completeLinks() {
 		c.Sources[linksSource] = s
 	}
 }
+
+// Shortcut reports whether the endpoints of shortcut are served, whose tokens need the
+// secret.
+func (l *Links) Shortcut() bool { return l.JWTSecret != "" }
 
 // LinksSource returns the name of the source that the shortener's tables are
 // in, "" when there is no shortener.
@@ -246,9 +249,9 @@ func (v *validator) links() {
 			v.addf("links."+key, "want a URL such as https://example.com/, found %q", target)
 		}
 	}
-	if l.Compat == "shortcut" && len(l.JWTSecret) < 16 {
-		v.addf("links.jwt_secret", "compat: shortcut signs its tokens with it: want at least 16 "+
-			"bytes, such as ${JWT_SECRET}")
+	if n := len(l.JWTSecret); n > 0 && n < 16 {
+		v.addf("links.jwt_secret", "tokens are signed with it: want at least 16 bytes, such as "+
+			"${JWT_SECRET}")
 	}
 }
 

@@ -65,11 +65,6 @@ func (v *validator) depends(at string, r *Resource) {
 			v.path(here, r, &d)
 		case d.Table == "" && !v.c.isSet(here+".table"):
 			v.addf(here, "needs table, or path")
-		case len(d.Key) == 0 && d.Via == "" && !v.c.isSet(here+".key") && !v.c.isSet(here+".via"):
-			v.addf(here, "needs key: the columns of the table that make the document's key, "+
-				"or via: table")
-		case len(d.Key) > 0 && d.Via != "":
-			v.addf(here, "key and via exclude each other")
 		case len(d.Key) > 0 && len(r.Key) > 0 && len(d.Key) != len(r.Key):
 			v.addf(here+".key", "has %s, the key of the resource has %d",
 				columns(len(d.Key)), len(r.Key))
@@ -80,8 +75,8 @@ func (v *validator) depends(at string, r *Resource) {
 
 // path checks a path of tables to the key.
 func (v *validator) path(at string, r *Resource, d *Depend) {
-	if d.Table != "" || d.Via != "" || len(d.Key) > 0 {
-		v.addf(at, "path says all of it: remove table, key and via")
+	if d.Table != "" || len(d.Key) > 0 {
+		v.addf(at, "path says all of it: remove table and key")
 	}
 	p, err := source.ParsePath(d.Path)
 	if err == nil && len(r.Key) > 0 {

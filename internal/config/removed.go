@@ -33,9 +33,27 @@ var removed = map[string]string{
 	"kv.unknown": "a read of a key that names no resource is a miss; the metrics " +
 		"hotrow_resp_unknown_keys_total and hotrow_memcache_unknown_keys_total count them: " +
 		"remove the key",
-	"cache.negative":         "that a row does not exist is always kept: remove the key",
-	"cache.disk.batch":       "a batch has at most 10,000 documents: remove the key",
-	"cache.disk.flush_every": "batches are written every second: remove the key",
+	"resp.max_clients":     "kv.max_clients is the bound of both: write it there",
+	"memcache.max_clients": "kv.max_clients is the bound of both: write it there",
+	"resp.on_stale": "on_lag: fail of the feed or of a resource has every protocol answer with " +
+		"an error",
+	"resp.tracking_max_keys": "1,000,000 keys are tracked, as by Redis: remove the key",
+	"http.read_timeout": "a request may take 1m to arrive, and longer where http.max_body is " +
+		"above 16MiB: remove the key",
+	"log.access_sample": "write it as log.access, such as 1/100",
+	"links.compat": "with links.jwt_secret the endpoints of shortcut are served, without it " +
+		"they are not: remove the key",
+	"sources.NAME.pool.acquire_timeout": "a request waits 2s for a connection: raise pool.max " +
+		"if that does not do",
+	"sources.NAME.feed.notify.prefix": "channels are called events_TABLE: remove the key, and " +
+		"make triggers anew by hotrow doctor",
+	"resources.NAME.depends.via": "a table without key or path touches every document: remove " +
+		"the key",
+	"resources.NAME.warm.what":  "write the word itself: warm: all",
+	"resources.NAME.warm.query": "write the SELECT itself: warm: SELECT id FROM users",
+	"cache.negative":            "that a row does not exist is always kept: remove the key",
+	"cache.disk.batch":          "a batch has at most 10,000 documents: remove the key",
+	"cache.disk.flush_every":    "batches are written every second: remove the key",
 	"cache.disk.verify": "the checksum of a document is compared whenever it is read: remove " +
 		"the key",
 	"sources.NAME.pool.max_waiting": "4,096 requests may wait for a connection: raise pool.max " +
@@ -54,7 +72,7 @@ var removed = map[string]string{
 
 var (
 	inMap  = regexp.MustCompile(`^(sources|resources)\.[^.]+\.`)
-	inList = regexp.MustCompile(`\[\d+\]`)
+	inList = regexp.MustCompile(`\[\d*\]`)
 )
 
 // removal returns what to do instead of a key, or a section, that is no longer

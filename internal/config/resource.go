@@ -1,5 +1,12 @@
 package config
 
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
+
 // A Resource is a named set of documents: the rows of a table, or of a query.
 type Resource struct {
 	Source         string            `yaml:"source"`
@@ -39,24 +46,28 @@ type ResourceKV struct {
 	CAS   string `yaml:"cas,omitempty"`   // another number after each change of the row
 }
 
-// Warm is what is loaded before anybody asks for it. In a file it is "off",
-// "all" or a mapping with a query.
-type Warm struct {
-	What  string `yaml:"what,omitempty" oneof:"off all"`
-	Query string `yaml:"query,omitempty"`
+// Warm is what is loaded before anybody asks for it: "off", "all", or a SELECT of keys.
+type Warm string
+
+// asksKeys is how a query begins.
+var asksKeys = regexp.MustCompile(`(?i)^\s*(SELECT|WITH|VALUES)\b`)
+
+// setText reads the text.
+func (w *Warm) setText(s string) error {
+	if s != "off" && s != "all" && !asksKeys.MatchString(s) {
+		return fmt.Errorf("want off, all or a SELECT of keys, found %q%s", s,
+			row.DidYouMean(s, []string{"off", "all"}))
+	}
+	*w = Warm(s)
+	return nil
 }
 
-// shortField names the member that a plain value stands for.
-func (Warm) shortField() string { return "what" }
-
-// MarshalYAML writes the shortest form.
-func (w Warm) MarshalYAML() (any, error) {
-	if w.Query == "" {
-		return w.What, nil
+// query returns the SELECT of the keys, "" for all.
+func (w Warm) query() string {
+	if w == "all" || w == "off" {
+		return ""
 	}
-	return struct {
-		Query string `yaml:"query"`
-	}{w.Query}, nil
+	return string(w)
 }
 
 // A Field says how one column appears in documents.
@@ -80,11 +91,11 @@ type Embed struct {
 	Children string `yaml:"children,omitempty" oneof:"replace merge"`
 }
 
-// A Depend names a table whose rows feed the documents of a query.
+// A Depend names a table whose rows feed the documents of a query. Without Key each change
+// of the table counts for every document.
 type Depend struct {
 	Table string   `yaml:"table,omitempty"`
 	Key   []string `yaml:"key,omitempty" one:"true"`
-	Via   string   `yaml:"via,omitempty" oneof:"table"`
 
 	// Path leads from rows to documents over several tables: see source.ParsePath.
 	Path string `yaml:"path,omitempty"`

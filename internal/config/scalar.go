@@ -33,12 +33,6 @@ func isScalarType(t reflect.Type) bool {
 	return false
 }
 
-// isScalar reports whether a node is one text.
-func isScalar(n ast.Node) bool {
-	_, ok := scalarText(n)
-	return ok
-}
-
 // scalarText returns the text of a plain value as it stands in the file.
 func scalarText(n ast.Node) (string, bool) {
 	switch t := n.(type) {

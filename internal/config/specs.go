@@ -60,7 +60,7 @@ func (c *Config) Specs() ([]ResourceSpec, error) {
 			OnLag: r.OnLag, MaxStale: time.Duration(r.MaxStale),
 			StaleIfError: time.Duration(r.StaleIfError),
 			KV:           r.KV,
-			Warm:         r.Warm.What == "all" || r.Warm.Query != "", WarmQuery: r.Warm.Query,
+			Warm:         r.Warm != "" && r.Warm != "off", WarmQuery: r.Warm.query(),
 		}
 		for _, f := range r.Formats {
 			s.Formats = append(s.Formats, formats[f])

@@ -152,9 +152,6 @@ func (v *validator) feed(at string, s *Source) {
 	if !identifier.MatchString(s.Feed.Publication) {
 		v.addf(at+".publication", "want letters, digits and _, found %q", s.Feed.Publication)
 	}
-	if !identifier.MatchString(s.Feed.Notify.Prefix) {
-		v.addf(at+".notify.prefix", "want letters, digits and _, found %q", s.Feed.Notify.Prefix)
-	}
 	def := DefaultSource().Feed
 	noLogical := driver != "postgres" || mode == "notify" || mode == "none"
 	if s.Feed.Publication != def.Publication && noLogical {
@@ -174,9 +171,5 @@ func (v *validator) feed(at string, s *Source) {
 	case v.c.Cache.Disk.Path == "":
 		v.addf(at+".slot", "needs %s, too: a slot is for going on after a restart with what is "+
 			"on disk", pathDisk)
-	}
-	noNotify := driver != "postgres" || mode == "logical" || mode == "none"
-	if s.Feed.Notify.Prefix != def.Notify.Prefix && noNotify {
-		v.addf(at+".notify.prefix", "is of no use: only the notify feed has one")
 	}
 }

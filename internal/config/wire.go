@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Wire is the listener of the binary protocol.
 type Wire struct {
@@ -25,6 +28,16 @@ const (
 // bytes: what a body over HTTP may have.
 func (c *Config) MaxMessage() int {
 	return int(min(max(c.HTTP.MaxBody, leastMessage), mostMessage))
+}
+
+// slowest is how many bytes of a body must arrive in a minute.
+const slowest = 16 << 20
+
+// ReadTimeout returns how long a request may take to arrive: a minute, and for larger
+// bodies a minute for each 16 MiB. A client that sends its head slowly is bounded by 5 s
+// before.
+func (h *HTTP) ReadTimeout() time.Duration {
+	return time.Duration(max(1, (int64(h.MaxBody)+slowest-1)/slowest)) * time.Minute
 }
 
 // wire checks the wire section.

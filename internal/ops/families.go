@@ -259,7 +259,7 @@ func memcacheFamilies() map[metricID]family {
 		memcacheConnections: {"memcache_connections", gauge, nil,
 			"Connections of memcached clients."},
 		memcacheRejected: {"memcache_rejected_total", counter, nil,
-			"Connections refused because there were memcache.max_clients."},
+			"Connections refused because there were kv.max_clients."},
 		memcacheBroken: {"memcache_broken_total", counter, nil,
 			"Connections ended because of what their peer sent."},
 		memcacheDenied: {"memcache_denied_total", counter, nil, "Tokens that were no good."},
@@ -277,7 +277,7 @@ func respFamilies() map[metricID]family {
 	return map[metricID]family{
 		respConnections: {"resp_connections", gauge, nil, "Connections of Redis clients."},
 		respRejected: {"resp_rejected_total", counter, nil,
-			"Connections refused because there were resp.max_clients."},
+			"Connections refused because there were kv.max_clients."},
 		respBroken: {"resp_broken_total", counter, nil,
 			"Connections ended because of what their peer sent."},
 		respDenied:   {"resp_denied_total", counter, nil, "Passwords that were no good."},

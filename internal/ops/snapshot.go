@@ -59,7 +59,7 @@ type Wire struct {
 // A Memcache is what the connections of memcached clients do.
 type Memcache struct {
 	Open     int    // connections now
-	Rejected uint64 // connections beyond memcache.max_clients
+	Rejected uint64 // connections beyond kv.max_clients
 	Broken   uint64 // connections ended because of what their peer sent
 	Denied   uint64 // tokens that were no good
 	Commands uint64
@@ -71,7 +71,7 @@ type Memcache struct {
 // A RESP is what the connections of Redis clients do.
 type RESP struct {
 	Open     int    // connections now
-	Rejected uint64 // connections beyond resp.max_clients
+	Rejected uint64 // connections beyond kv.max_clients
 	Broken   uint64 // connections ended because of what their peer sent
 	Denied   uint64 // passwords that were no good
 	Commands uint64

@@ -17,7 +17,7 @@ func (t *turn) begin() {
 
 // gather adds a read to the batch. What memory has is taken now.
 func (t *turn) gather(cmd *command, args [][]byte) {
-	c, o := t.c, t.s.live
+	c := t.c
 	c.reads(cmd, args)
 	args = cloned(args)
 	keys := cmd.keys(args)
@@ -28,7 +28,7 @@ func (t *turn) gather(cmd *command, args [][]byte) {
 			if tracks {
 				c.loose = appendLoose(c.loose, keys, found)
 			}
-			return c.render(o, out, cmd, args, found)
+			return c.render(out, cmd, args, found)
 		},
 	})
 	t.out = nil

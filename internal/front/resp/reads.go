@@ -60,7 +60,7 @@ func checkRange(args [][]byte) string {
 // render appends the reply of a read whose keys have been looked up. An error of one key
 // is that of the command.
 func (c *conn) render(
-	o *Options, out []byte, cmd *command, args [][]byte, found []kv.Found,
+	out []byte, cmd *command, args [][]byte, found []kv.Found,
 ) []byte {
 	for i := range found {
 		f := &found[i]
@@ -70,9 +70,6 @@ func (c *conn) render(
 		case f.List && f.Doc != nil && cmd.hash:
 			return resp.AppendError(out, "WRONGTYPE Operation against a key holding the wrong "+
 				"kind of value")
-		case f.Stale && o.StaleError:
-			return resp.AppendError(out, "STALE the copy in memory is older than stale_after, "+
-				"and the database cannot be asked")
 		}
 	}
 	return cmd.render(c, out, args, found)

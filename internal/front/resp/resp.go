@@ -26,9 +26,8 @@ import (
 type Options struct {
 	kv.Options
 
-	MaxClients int  // connections at most: 10,000
-	MaxBody    int  // bytes of the value of a write: 1 MiB; stays
-	StaleError bool // a stale copy is an error, and no answer
+	MaxClients int // connections at most: 10,000
+	MaxBody    int // bytes of the value of a write: 1 MiB; stays
 
 	ExpireIgnored bool // SET with a time is taken, and the time means nothing
 

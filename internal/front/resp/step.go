@@ -366,7 +366,7 @@ func (t *turn) miss(cmd *command, args [][]byte) {
 func (t *turn) reply(cmd *command, args, keys [][]byte, found []kv.Found) {
 	c, s := t.c, t.s
 	s.Count(found)
-	t.out = c.render(s.live, t.out, cmd, args, found)
+	t.out = c.render(t.out, cmd, args, found)
 	if c.track.client != nil {
 		t.loose = appendLoose(t.loose, keys, found)
 	}

@@ -43,7 +43,7 @@ func (c *call) takeUsers() error {
 		return err
 	}
 	if c.o.Shortcut == nil {
-		return problem{kind: kindNotFound, detail: "users are those of links.compat: shortcut"}
+		return problem{kind: kindNotFound, detail: "without links.jwt_secret there are no users"}
 	}
 	return c.lines(func(text []byte, a *takenAnswer) error {
 		var u takenUser

@@ -16,8 +16,8 @@ import (
 	"github.com/hotrow/hotrow/internal/source/postgres/notify"
 )
 
-// defaultPrefix is that of the channels of triggers that are not hotrow's.
-const defaultPrefix = "events"
+// channelPrefix is that of the channels of triggers that are not hotrow's.
+const channelPrefix = "events"
 
 // OpenFeed returns the feed for mode, or the best that the database allows: the
 // logical one, else notifications of triggers that are there, else none. See
@@ -42,7 +42,7 @@ func (s *Source) feedSource() feed.Config {
 		Read: s.readPrimary, Explain: pooled,
 		Names: feed.Names{
 			Publication: cmp.Or(s.opts.Publication, feed.DefaultPublication),
-			Prefix:      cmp.Or(s.opts.NotifyPrefix, defaultPrefix),
+			Prefix:      channelPrefix,
 		},
 	}
 }

@@ -164,7 +164,7 @@ func sourceOf(t testing.TB, url string) feed.Config {
 	}
 	return feed.Config{
 		Conn: cfg, Log: slog.New(slog.DiscardHandler), Pin: func(feed.Server) {}, Explain: pooled,
-		Names: feed.Names{Publication: feed.DefaultPublication, Prefix: defaultPrefix},
+		Names: feed.Names{Publication: feed.DefaultPublication, Prefix: channelPrefix},
 	}
 }
 

@@ -47,7 +47,6 @@ type Options struct {
 	ReadOnly         bool          // no writes, and no session that could write
 	Reads            string        // URL of a standby that is followed and read; "": none
 	Publication      string        // of the logical feed; "": hotrow
-	NotifyPrefix     string        // of the channels of compatible triggers; "": events
 	Slot             string        // replication slot of the logical feed; "": a temporary one
 	SlotUnbounded    bool          // have Slot even if the server would keep its log for ever
 	SlotFailover     bool          // standbys keep Slot, too
