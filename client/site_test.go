@@ -20,7 +20,7 @@ import (
 )
 
 // limit bounds everything that a test waits for.
-const limit = 20 * time.Second
+const limit = time.Minute
 
 // within returns a context that ends with the test, or after limit.
 func within(t testing.TB) context.Context {

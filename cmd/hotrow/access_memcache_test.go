@@ -29,7 +29,7 @@ func (r *running) dialMemcache() *memcachePeer {
 // do sends a command and returns what comes before the reply to mn.
 func (p *memcachePeer) do(text string) string {
 	p.t.Helper()
-	_ = p.nc.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = p.nc.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := p.nc.Write([]byte(text + "\r\nmn\r\n")); err != nil {
 		p.t.Fatal(err)
 	}

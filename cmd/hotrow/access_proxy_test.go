@@ -26,7 +26,7 @@ func rawStatus(t *testing.T, url, request string) int {
 		t.Fatal(err)
 	}
 	defer func() { _ = nc.Close() }()
-	_ = nc.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = nc.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := nc.Write([]byte(request)); err != nil {
 		t.Fatal(err)
 	}

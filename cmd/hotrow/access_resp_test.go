@@ -36,7 +36,7 @@ func (p *respPeer) do(text string) string {
 	for _, a := range args {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
 	}
-	_ = p.nc.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = p.nc.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := p.nc.Write([]byte(b.String())); err != nil {
 		p.t.Fatal(err)
 	}

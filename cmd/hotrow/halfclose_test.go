@@ -19,7 +19,7 @@ func halfClosed(addr, request string) (int, string, error) {
 		return 0, "", err
 	}
 	defer func() { _ = nc.Close() }()
-	_ = nc.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = nc.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(nc, request); err != nil {
 		return 0, "", err
 	}

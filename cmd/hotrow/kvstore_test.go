@@ -129,7 +129,7 @@ func TestStore_IsAResourceToo(t *testing.T) {
 	}
 	dbtest.SQLiteShell(t, filepath.Join(filepath.Dir(file), "kv.db"),
 		"UPDATE kv SET value=x'6279' WHERE key='greeting'")
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		got := c.do("get greeting")
 		if got == "VALUE greeting 3 2\r\nby\r\nEND\r\n" {
 			break

@@ -148,10 +148,10 @@ func (r *running) respPort() string {
 	return port
 }
 
-// until waits for ok, ten seconds at most.
+// until waits for ok, a minute at most.
 func until(t *testing.T, log *output, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); {
+	for deadline := time.Now().Add(time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain; the log:\n%s", log)
 		}

@@ -51,7 +51,7 @@ func newCgroup(t *testing.T, limit int64) *cgroup {
 		t.Skipf("no cgroup can be made: %v", err)
 	}
 	t.Cleanup(func() { // the last process leaves a moment after it has ended
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			err := os.Remove(g.dir)
 			if err == nil || time.Now().After(deadline) {
 				if err != nil {

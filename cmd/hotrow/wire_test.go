@@ -74,7 +74,7 @@ func (p *wirePeer) next() (e gofast.Event) {
 			return e
 		}
 		buf := make([]byte, 64<<10)
-		_ = p.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = p.nc.SetReadDeadline(time.Now().Add(time.Minute))
 		n, err = p.nc.Read(buf)
 		if err != nil {
 			p.t.Fatal(err)

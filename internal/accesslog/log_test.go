@@ -74,9 +74,9 @@ func open(t *testing.T, c Config, s Settings) *Log {
 // eventually polls f until it reports true.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !f(); {
+	for deadline := time.Now().Add(time.Minute); !f(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 10 s", what)
+			t.Fatalf("%s: not within a minute", what)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // A server is hotrow as a process, and what the tests write to its database by.
 type server struct {

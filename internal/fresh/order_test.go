@@ -24,7 +24,7 @@ func stopped(t *testing.T, function string, f func()) <-chan struct{} {
 	}()
 	frame := "fresh.(*children)." + function + "("
 	buf := make([]byte, 1<<20)
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(time.Minute); ; {
 		if strings.Contains(string(buf[:runtime.Stack(buf, true)]), frame) {
 			return done
 		}

@@ -175,13 +175,13 @@ func TestProcess_CountsOwnWork(t *testing.T) {
 	if !ok {
 		t.Skip("there is no /proc")
 	}
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		now, _ := processTree(os.Getpid())
 		if now.user+now.system >= before.user+before.system+3*tick && now.peak > 1<<20 {
 			return
 		}
 	}
-	t.Error("ten seconds of work do not show")
+	t.Error("a minute of work does not show")
 }
 
 // What a server's processes use counts, however they are nested.

@@ -143,7 +143,7 @@ func TestLive_TellsRatesAndEvents(t *testing.T) {
 
 	// While nobody looks no snapshot is taken.
 	_, _ = s.resp.Body.Close(), other.resp.Body.Close()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		n := taken.Load()
 		time.Sleep(1500 * time.Millisecond)
 		if taken.Load() == n {

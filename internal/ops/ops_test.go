@@ -142,13 +142,13 @@ func TestReady_IsBounded(t *testing.T) {
 		t.Errorf("a check that hangs was called %d times, want 1", n)
 	}
 	close(release)
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		if resp, _ := ask(h, "GET", "/readyz"); resp.StatusCode == 200 {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("not ready 5 s after the check has answered")
+			t.Fatal("not ready a minute after the check has answered")
 		}
 	}
 }

@@ -190,10 +190,10 @@ func (p *service) confined() {
 	}
 }
 
-// until waits for ok, ten seconds at most.
+// until waits for ok, a minute at most.
 func (p *service) until(ok func() bool) {
 	p.s.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.s.t.Fatalf("waited in vain; the log:\n%s", p.said())
 		}

@@ -98,10 +98,10 @@ func (h *house) ready() {
 	h.until(func() bool { return h.set.Ready() == nil })
 }
 
-// until waits for ok, five seconds at most.
+// until waits for ok, a minute at most.
 func (h *house) until(ok func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !ok(); {
+	for deadline := time.Now().Add(time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			h.t.Fatalf("waited in vain; %v", h.set.Ready())
 		}

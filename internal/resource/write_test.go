@@ -219,13 +219,13 @@ func TestWrite_Refused(t *testing.T) {
 	}
 }
 
-// next returns the next event, waiting five seconds at most.
+// next returns the next event, waiting a minute at most.
 func next(t *testing.T, w *Watch) Event {
 	t.Helper()
 	select {
 	case e := <-w.C:
 		return e
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no event")
 		return Event{}
 	}

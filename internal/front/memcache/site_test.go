@@ -117,7 +117,7 @@ func (c *client) raw(text string) {
 // read reads so many bytes, or up to the end.
 func (c *client) read(n int) string {
 	c.t.Helper()
-	_ = c.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
 	b := make([]byte, n)
 	got, err := io.ReadFull(c.r, b)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) &&
@@ -133,7 +133,7 @@ func (c *client) do(commands string) string {
 	c.t.Helper()
 	c.raw(commands + "\r\nflush_all x\r\n")
 	const end = memcache.BadExptime + "\r\n"
-	_ = c.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
 	var all strings.Builder
 	for {
 		line, err := c.r.ReadString('\n')

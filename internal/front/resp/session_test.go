@@ -306,7 +306,7 @@ func TestShutdown_AnswersWhatHasCome(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("Shutdown does not end")
 	}
 }

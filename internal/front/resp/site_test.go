@@ -159,11 +159,11 @@ func (c *client) raw(text string) {
 // reply returns the bytes of the next reply, "" at the end.
 func (c *client) reply() string {
 	c.t.Helper()
-	_ = c.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
 	text, err := readReply(c.r)
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		c.t.Fatalf("nothing came for 10 s, behind %q", text)
+		c.t.Fatalf("nothing came for a minute, behind %q", text)
 	}
 	return text
 }

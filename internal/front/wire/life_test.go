@@ -116,7 +116,7 @@ func TestLife_ConversationByTheByte(t *testing.T) {
 	d := gofast.NewDecoder(gofast.Limits{Packet: 1 << 20}, nil)
 	var in []byte
 	answers := 0
-	_ = nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = nc.SetReadDeadline(time.Now().Add(time.Minute))
 	for answers < 8 { // two whoami, six answers, and an event at least
 		buf := make([]byte, 4096)
 		n, err := nc.Read(buf)
@@ -227,7 +227,7 @@ func TestLife_GofastDefects(t *testing.T) {
 			if _, err := nc.Write(append(first, b...)); err != nil {
 				t.Fatal(err)
 			}
-			_ = nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_ = nc.SetReadDeadline(time.Now().Add(time.Minute))
 			var timeout net.Error
 			if _, err := io.Copy(io.Discard, nc); errors.As(err, &timeout) && timeout.Timeout() {
 				t.Errorf("%s: the connection stays", name)

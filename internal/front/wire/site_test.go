@@ -101,9 +101,9 @@ func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 // eventually polls f until it reports true.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !f(); {
+	for deadline := time.Now().Add(time.Minute); !f(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 10 s", what)
+			t.Fatalf("%s: not within a minute", what)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -225,13 +225,13 @@ func (p *peer) write(b []byte) {
 // read takes in what has come, and reports false when the connection has ended.
 func (p *peer) read() bool {
 	p.t.Helper()
-	_ = p.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = p.nc.SetReadDeadline(time.Now().Add(time.Minute))
 	buf := make([]byte, 64<<10)
 	n, err := p.nc.Read(buf)
 	if err != nil {
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
-			p.t.Fatal("nothing came for 10 s")
+			p.t.Fatal("nothing came for a minute")
 		}
 		return false
 	}

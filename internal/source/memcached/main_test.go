@@ -98,10 +98,10 @@ func mustWrite(t testing.TB, p *plan, op source.Op, key row.Key, body string) *s
 	return done
 }
 
-// within polls until ok, ten seconds at most.
+// within polls until ok, a minute at most.
 func within(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); {
+	for deadline := time.Now().Add(time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

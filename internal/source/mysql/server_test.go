@@ -15,12 +15,12 @@ import (
 	"github.com/hotrow/hotrow/internal/tlstest"
 )
 
-// eventually polls ok until it is true or twenty seconds are over.
+// eventually polls ok until it is true or a minute is over.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
+	for deadline := time.Now().Add(time.Minute); !ok(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 		<-time.After(10 * time.Millisecond)
 	}

@@ -161,7 +161,7 @@ func waitForLock(t *testing.T, s *Source) {
 	t.Helper()
 	tick := time.NewTicker(150 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-tick.C {
 		c, err := s.controlConn(t.Context())
 		if err != nil {
 			t.Fatal(err)

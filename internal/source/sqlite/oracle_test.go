@@ -116,7 +116,7 @@ func stress(t *testing.T, r *rand.Rand, logged bool) {
 // fence takes a fence. When it returns the handler is idle, unless somebody
 // writes: so its copies may be read.
 func fence(feed source.Feed) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, err := feed.Fence(ctx)
 	return err

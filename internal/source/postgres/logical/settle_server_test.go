@@ -33,7 +33,7 @@ func TestPostgres_BarrierDoesNotWaitForIdleTransactions(t *testing.T) {
 	if len(s.barriers[id].waiting) == 0 {
 		t.Fatal("the barrier does not know of the open transaction")
 	}
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(time.Minute); ; {
 		settled, err := s.probe(t.Context(), c, []*source.Tx{{ID: id, All: true}})
 		if err != nil {
 			t.Fatal(err)
