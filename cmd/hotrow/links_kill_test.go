@@ -29,7 +29,7 @@ import (
 const childConfig = "HOTROW_TEST_CHILD_CONFIG"
 
 func serveChild(file string) (code int) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return run(ctx, []string{"serve", "-c", file}, os.Stdout, os.Stderr, os.Environ())
 }

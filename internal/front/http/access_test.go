@@ -177,7 +177,7 @@ func TestOutage_IsAProblemWithRetryAfter(t *testing.T) {
 			t.Errorf("%s %s: %v", r.method, r.path, a.Header)
 		}
 	}
-	if !strings.Contains(s.log.String(), `"request failed" method=GET`) {
-		t.Errorf("the cause is not in the log:\n%s", s.log)
-	}
+	eventually(t, "the cause is in the log", func() bool {
+		return strings.Contains(s.log.String(), `"request failed" method=GET`)
+	})
 }

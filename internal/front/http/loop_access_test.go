@@ -159,7 +159,8 @@ func TestLoop_OneWriteGoesBackToTheLoop(t *testing.T) {
 			t.Fatalf("%d %s", a.StatusCode, a.body)
 		}
 	}
-	if st := s.over.Stats(); st.HandedOver != 1 || st.Returned != 1 || st.Accepted != 1 {
-		t.Errorf("one PATCH and 101 reads: %+v", st)
-	}
+	eventually(t, "one PATCH among 101 reads is counted", func() bool {
+		st := s.over.Stats()
+		return st.HandedOver == 1 && st.Returned == 1 && st.Accepted == 1
+	})
 }

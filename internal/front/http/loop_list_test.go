@@ -112,19 +112,15 @@ func TestLists_OnTheLoopFollowWritesAndCount(t *testing.T) {
 	eventually(t, "memory has both", func() bool {
 		return s.do("GET", path, "").Header.Get("Cache-Status") == "hotrow; hit; detail=mem"
 	})
-	requests, hits, lent := count(), r.Stats().Hits, s.lent()
-	for range 10 {
-		s.do("GET", path, "")
-	}
-	if n := count() - requests; n != 10 {
-		t.Errorf("%d requests counted, want 10", n)
-	}
-	if n := r.Stats().Hits - hits; n != 20 {
-		t.Errorf("%d look-ups counted, want 20", n)
-	}
-	if s.lent() == lent+10 && s.hasLoop() {
-		t.Error("all lists have left the loop")
-	}
+	// net/http counts behind its answers, and while the feed is late memory answers none.
+	eventually(t, "ten lists are counted as ten requests and twenty look-ups", func() bool {
+		requests, hits, lent := count(), r.Stats().Hits, s.lent()
+		for range 10 {
+			s.do("GET", path, "")
+		}
+		return count()-requests == 10 && r.Stats().Hits-hits == 20 &&
+			(s.lent() < lent+10 || !s.hasLoop())
+	})
 }
 
 // Who may not read gets no list, and who does not take what memory has, another.
