@@ -52,14 +52,14 @@ func TestStressPostgres_AutoTakesTheBetterFeed(t *testing.T) {
 		begun := time.Now()
 		chosen("the better feed", source.FeedLogical)
 		up := time.Since(begun)
-		pause(ctx, length(2*time.Second))
+		pause(ctx, length(time.Second))
 		mustExec(t, conn, "ALTER ROLE app NOREPLICATION",
 			"SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
 		begun = time.Now()
 		chosen("the lesser feed", source.FeedNotify)
 		figures(t, "logical after %v, notify after %v", up.Round(time.Millisecond),
 			time.Since(begun).Round(time.Millisecond))
-		pause(ctx, length(2*time.Second))
+		work(t, length(time.Second), &rs.hits, &ws.commits, &ws.through)
 	}
 	cancel()
 	wg.Wait()

@@ -326,7 +326,7 @@ func (r *morphing) explain() {
 func (r *morphing) runAll(s *stand) {
 	t := r.t
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), length(4*time.Second))
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, m := range r.morphs {
@@ -340,6 +340,8 @@ func (r *morphing) runAll(s *stand) {
 			r.explain()
 		}
 	})
+	work(t, length(2*time.Second), &r.hits, &r.ddl)
+	cancel()
 	wg.Wait()
 	pause(t.Context(), 2*staleAfter)
 	s.quiet()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +46,16 @@ func until(t testing.TB, what string, ok func() bool) {
 		}
 		time.Sleep(500 * time.Microsecond)
 	}
+}
+
+// work lets a load test go on for d, and longer until every part of it has done something:
+// on a busy machine a feed may be late all the while, and nothing comes from memory.
+func work(t testing.TB, d time.Duration, parts ...*atomic.Int64) {
+	t.Helper()
+	pause(t.Context(), d)
+	until(t, "every part does something", func() bool {
+		return !slices.ContainsFunc(parts, func(n *atomic.Int64) bool { return n.Load() == 0 })
+	})
 }
 
 // pause waits for d, or for the end of ctx, and reports whether ctx goes on.

@@ -55,7 +55,7 @@ func large(t *testing.T, src source.Source, mode source.FeedMode) {
 	before := resident(t)
 	begin := time.Now()
 	s := newStandOver(t, src, plan{specs: []resource.Spec{spec("flat")}, mode: mode, memory: bound})
-	ready := time.Since(begin)
+	ready, early := time.Since(begin), s.memory.Stats().Entries
 
 	r, n := s.resource("flat"), rows()
 	peak := int64(0)
@@ -80,8 +80,9 @@ func large(t *testing.T, src source.Source, mode source.FeedMode) {
 		"%d evicted; resident %+.1f MiB at most", n, ready.Round(time.Millisecond), reads,
 		took.Round(time.Millisecond), st.Entries, mib(int64(st.Bytes)), bound>>20, st.Evictions,
 		mib(peak-before))
-	if ready > 2*time.Second {
-		t.Errorf("ready after %v, want 2 s at most", ready)
+	// It takes milliseconds, or what a busy machine makes of them.
+	if ready > 20*time.Second || early > 0 {
+		t.Errorf("ready after %v with %d documents, want none before they are asked for", ready, early)
 	}
 	if st.Bytes > st.MaxBytes || st.Evictions == 0 {
 		t.Errorf("%d bytes of %d, %d evicted: the bound was not tried", st.Bytes, st.MaxBytes,

@@ -3,6 +3,7 @@ package stress
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,7 +74,11 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 			ws.own(ctx, &wg, s, 5*time.Millisecond)
 			rs.run(ctx, &wg, 8)
 			// From here on: on a busy machine to connect may take as long as the rest.
-			pause(ctx, length(2*time.Second))
+			parts := []*atomic.Int64{&rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.through}
+			if haunted {
+				parts = append(parts, &ws.held)
+			}
+			work(t, length(time.Second), parts...)
 			for i := 0; feed.disk && s.recalled() == 0 && i < 200; i++ {
 				pause(ctx, 100*time.Millisecond)
 			}

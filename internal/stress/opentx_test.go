@@ -22,13 +22,19 @@ func TestStressPostgres_OpenTransaction(t *testing.T) {
 
 	ws := &writers{t: t, world: w, url: url}
 	rs := newReaders(s, w)
-	ctx, cancel := context.WithTimeout(t.Context(), length(2*time.Second))
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, mode := range []string{"off", "on", "on"} {
 		ws.start(ctx, &wg, mode, writer{wait: 3 * time.Millisecond})
 	}
 	rs.run(ctx, &wg, 4)
+	work(t, length(time.Second), &ws.commits)
+	// A busy machine may be late now and then; a feed that the transaction holds up is late
+	// from then on, and no answer of memory is without a flag any more.
+	plain := rs.hits.Load()
+	until(t, "memory still answers", func() bool { return rs.hits.Load() > plain+100 })
+	cancel()
 	wg.Wait()
 	rs.finish()
 	swept, old := rs.sweep(t)
@@ -45,10 +51,4 @@ func TestStressPostgres_OpenTransaction(t *testing.T) {
 		float64(hits)/float64(reads), stale, ws.commits.Load(), len(rs.violations),
 		time.Duration(rs.lag.Load()), time.Duration(rs.late.Load()).Round(time.Microsecond),
 		swept, 2*len(rs.pages), old)
-	// A busy machine may be late now and then; a feed that the transaction holds up
-	// is late from then on, and what memory has is flagged. How much of it is lists, which
-	// miss after each commit, is a matter of who asks.
-	if hits == 0 || stale > reads/4 || ws.commits.Load() == 0 {
-		t.Errorf("%d reads, %d hits, %d flagged stale", reads, hits, stale)
-	}
 }

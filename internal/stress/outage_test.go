@@ -139,12 +139,16 @@ func TestStressPostgres_Outage(t *testing.T) {
 		t.Errorf("%d hits failed, %d not flagged long after the end of the database, %d flagged",
 			m.bad.Load(), m.fresh.Load(), m.stale.Load())
 	}
-	// The promise is 1.5 times as long; a short run on a busy machine measures less well.
-	if during > 4*before+4*time.Millisecond {
+	// The promise is 1.5 times as long, and a second until all is well: a short run, beside
+	// other tests, shows only that nobody waits for the database.
+	most, limit := 4*before+4*time.Millisecond, 1500*time.Millisecond
+	if *duration == 0 {
+		most, limit = 20*before+100*time.Millisecond, 10*time.Second
+	}
+	if during > most {
 		t.Errorf("p99 of hits %v before and %v during the outage", before, during)
 	}
-	// A second is the promise; the rest is for a machine that does other things.
-	if limit := 1500 * time.Millisecond; fresh > limit || answered > limit {
+	if fresh > limit || answered > limit {
 		t.Errorf("fresh after %v, misses answered after %v, want a second", fresh, answered)
 	}
 	// Milliseconds, as a rule. A machine that stands still for longer does so for hits too.

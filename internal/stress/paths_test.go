@@ -267,11 +267,12 @@ func TestStress_PathsBesideWriters(t *testing.T) {
 			})
 		}
 		stale, compared := 0, 0
-		for end := time.Now().Add(length(2 * time.Second)); time.Now().Before(end); {
+		for end := time.Now().Add(length(time.Second)); time.Now().Before(end); {
 			pause(ctx, time.Duration(100+rand.IntN(200))*time.Millisecond)
 			s, c := b.atRest(&writing, accounts)
 			stale, compared = stale+s, compared+c
 		}
+		work(t, 0, &commits, &hits)
 		cancel()
 		wg.Wait()
 		figures(t, "%d commits beside %d reads, %d of them hits; %d compared, %d stale", commits.Load(),

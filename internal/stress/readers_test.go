@@ -40,6 +40,7 @@ type readers struct {
 	reads, hits, stale, refused, tokens, direct atomic.Int64
 	wire, listed, filtered, wireListed          atomic.Int64 // of the reads, of the hits
 	lag, late                                   atomic.Int64 // the largest, in nanoseconds
+	sampled                                     atomic.Int64 // how long sample is
 
 	mu         sync.Mutex // guards what follows
 	pending    []Read
@@ -212,6 +213,7 @@ func (rs *readers) keep(p *page, r *Read, headers []string, begin Moment) {
 	if p.table == "flat" && p.limit == 0 && slices.Contains(headers, "Cache-Control: no-cache") &&
 		len(rs.sample) < 20_000 {
 		rs.sample = append(rs.sample, operation{p.key, begin, r.To, r.Looks[0].State.Value})
+		rs.sampled.Add(1)
 	}
 }
 

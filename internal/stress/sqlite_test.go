@@ -151,7 +151,7 @@ func TestStressSQLite_NoStaleRead(t *testing.T) {
 	ws := &sqliteWriters{t: t, world: w}
 	rs := newReaders(s, w)
 
-	ctx, cancel := context.WithTimeout(t.Context(), length(2*time.Second))
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var wg sync.WaitGroup
 	for range 3 {
@@ -163,6 +163,8 @@ func TestStressSQLite_NoStaleRead(t *testing.T) {
 		ws.own(ctx, &wg, s.road(i), 5*time.Millisecond)
 	}
 	rs.run(ctx, &wg, 8)
+	work(t, length(time.Second), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.foreign, &ws.through)
+	cancel()
 	wg.Wait()
 
 	rs.finish()

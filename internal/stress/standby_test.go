@@ -141,6 +141,7 @@ func TestStressPostgres_Standby(t *testing.T) {
 			}
 		}
 	}
+	work(t, 0, &rs.hits, &ws.through)
 	cancel()
 	wg.Wait()
 	rs.finish()
