@@ -15,6 +15,10 @@ export HOTROW_TEST_REQUIRE = postgres,sqlite3,psql,mariadb,memcached,pgbouncer,c
 
 HOTROW_TEST_REQUIRE += ,redis-server,redis-cli,redis-benchmark
 
+# No C anywhere, as in what is released: packages are compiled once for the vet, the tests
+# and the programs that tests build.
+export CGO_ENABLED = 0
+
 # Without symbol tables and debug information: a third smaller, and stack traces
 # have their names and lines all the same.
 SMALL := -s -w
@@ -39,7 +43,7 @@ run: ## serve the demo on 127.0.0.1:8080 (ARGS="app.db" serves something else)
 
 .PHONY: build
 build: ## build bin/hotrow, one static binary
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='$(SMALL)' -o bin/hotrow ./cmd/hotrow
+	$(GO) build -trimpath -ldflags='$(SMALL)' -o bin/hotrow ./cmd/hotrow
 	@test $$(wc -c <bin/hotrow) -le $(LARGEST) || { echo "bin/hotrow has more than $(LARGEST) bytes:" \
 		"go tool nm -size of a build without $(SMALL) shows what weighs" >&2; exit 1; }
 
@@ -79,7 +83,7 @@ vet: ## go vet
 cross: $(CROSS:%=cross/%) ## compile for the other systems
 
 cross/%:
-	CGO_ENABLED=0 GOOS=$(*D) GOARCH=$(*F) $(GO) build $(ALL)
+	GOOS=$(*D) GOARCH=$(*F) $(GO) build $(ALL)
 
 .PHONY: lint
 lint: ## gofmt and staticcheck; the rules of our own are tests, in internal/policy
@@ -88,6 +92,7 @@ lint: ## gofmt and staticcheck; the rules of our own are tests, in internal/poli
 	$(TOOL) staticcheck $(ALL)
 
 .PHONY: race
+race: export CGO_ENABLED = 1
 race: ## the packages with locks and goroutines under the race detector
 	$(GO) test -race -count=1 -timeout 30m -skip "^TestModel" ./internal/fresh
 	$(GO) test -race -count=1 -timeout 30m ./internal/tier ./internal/resource ./internal/lane \
