@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/ops"
@@ -11,9 +10,6 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
-
-// shownWords is how many words of a list are told; of more, those that have moved.
-const shownWords = 64
 
 // inspectList says what memory has of a list, and why. It loads, counts and keeps nothing.
 func (s *server) inspectList(
@@ -69,52 +65,16 @@ func listOfKeys(r *resource.Resource, keys []row.Key) (*ops.KeptList, error) {
 	return l, nil
 }
 
-// stateWords say what a state of a list means.
-var stateWords = map[resource.ListState]string{
-	resource.ListHit:       "it is in memory, and nothing that it depends on has changed",
-	resource.ListAbsent:    "it was not asked for lately",
-	resource.ListOnce:      "it was asked for once: it is kept when it is asked for again",
-	resource.ListTooLarge:  "it is larger than a list that is kept may be (1 MiB)",
-	resource.ListDiscarded: "a change came while it was read",
-	resource.ListEvicted:   "other lists needed its room: see cache.memory",
-	resource.ListDiffered:  "the same question was answered with another state of the rows",
-	resource.ListMoved:     "what it depends on has changed since it was read",
-	resource.ListDirty:     "a change of what it depends on is not settled yet",
-	resource.ListEpoch:     "the feed may have missed something since it was read",
-	resource.ListForgotten: "it was forgotten, by an operator or because a definition changed",
-	resource.ListLagging:   "the feed does not say that it is complete",
-}
-
 func listInspection(e *resource.ListExplanation) *ops.KeptList {
-	l := &ops.KeptList{Key: e.Key, State: string(e.State), Why: stateWords[e.State], Rows: e.Rows,
-		Spelled: e.Spelled, Coarse: e.Coarse, Clock: e.Clock, Guard: guardText(e.Guard),
-		Precise: e.Precise || e.Doc == nil && e.Coarse == ""}
-	if e.State == resource.ListUnkept {
-		l.Why = "lists like it are not kept: " + e.Unkept
-	}
-	for i := range e.Classes {
-		l.Classes = append(l.Classes, classText(&e.Classes[i]))
-	}
-	for _, t := range e.Within {
-		text := "rows of " + t.Table + " within its documents"
-		if len(t.Columns) > 0 {
-			text += ", by (" + strings.Join(t.Columns, ", ") + ")"
-		} else {
-			text += ": any row of it"
-		}
-		l.Classes = append(l.Classes, text)
-	}
-	l.Words = wordsOf(e.Words)
-	return l
+	return &ops.KeptList{Key: e.Key, State: string(e.State), Why: e.Why(), Rows: e.Rows,
+		Spelled: e.Spelled, Coarse: e.Coarse, Clock: e.Clock, Guard: e.Index(),
+		Precise: e.Precise || e.Doc == nil && e.Coarse == "",
+		Classes: e.Depends(), Words: wordsOf(e.Words)}
 }
 
 // wordsOf returns words as they are told.
 func wordsOf(words []resource.ListWord) (list []ops.ListWord) {
-	for i := range words {
-		w := &words[i]
-		if len(words) > shownWords && w.Quiet() {
-			continue
-		}
+	for _, w := range resource.ShownWords(words) {
 		list = append(list, ops.ListWord{Name: w.Name(), Stamp: w.Stamp,
 			Unsettled: w.Marks, State: w.State()})
 	}
@@ -127,66 +87,10 @@ func inspectPaths(r *resource.Resource, key row.Key) (*ops.KeptPaths, error) {
 	if err != nil || e == nil {
 		return nil, err
 	}
-	p := &ops.KeptPaths{State: string(e.State), Why: stateWords[e.State], Clock: e.Clock,
-		Precise: e.Precise, Words: wordsOf(e.Words)}
+	p := &ops.KeptPaths{State: string(e.State), Why: e.State.Why(), Clock: e.Clock,
+		Precise: e.Precise, Words: wordsOf(e.Words), Coarse: e.Coarse()}
 	for i := range e.Paths {
-		path := &e.Paths[i]
-		p.Paths = append(p.Paths, path.Text)
-		for _, s := range path.Steps {
-			if !s.Named && s.Why != "" {
-				p.Coarse = append(p.Coarse, s.Table+": "+s.Why)
-			}
-		}
-	}
-	for i := range e.Words {
-		if w := &e.Words[i]; w.OfAny() && len(p.Coarse) == 0 {
-			p.Coarse = append(p.Coarse, w.TableName+": named as a whole, or the path leads to"+
-				" too many rows")
-		}
+		p.Paths = append(p.Paths, e.Paths[i].Text)
 	}
 	return p, nil
-}
-
-// classText says which rows a class has, and by which columns changes tell it.
-func classText(c *resource.ListClass) string {
-	text := resource.CellsText(c.Values)
-	switch {
-	case c.By == nil:
-		text += ": told apart from the next read on"
-	case len(c.By) < len(c.Columns):
-		text += ": told by (" + strings.Join(c.By, ", ") + ") alone"
-	case !c.Counts:
-		text += ": told once the changes under way are settled"
-	}
-	return text
-}
-
-// guardText says why the database is asked, or would not be.
-func guardText(g *source.Guard) string {
-	if g == nil {
-		return ""
-	}
-	hint := g.Hint
-	if g.Passed != "" {
-		hint = g.Passed + ": " + hint
-	}
-	switch {
-	case !g.Known:
-		return "not known yet: no list with filters was read since the start"
-	case len(g.Indexes) == 0 && g.Small:
-		return "the table is small; a large one would be refused: " + hint
-	case len(g.Indexes) == 0:
-		return "refused: " + hint
-	}
-	names := make([]string, len(g.Indexes))
-	for i, x := range g.Indexes {
-		names[i] = "(" + strings.Join(x, ", ") + ")"
-	}
-	text := "found by the index on " + strings.Join(names, ", ")
-	for i := range g.Embeds {
-		if e := &g.Embeds[i]; e.Known && e.Hint != "" && !e.Small {
-			text += "; refused for what it embeds of " + e.Table + ": " + e.Hint
-		}
-	}
-	return text
 }

@@ -37,9 +37,19 @@ const ofList = "kv\n"
 // spell returns what q asks for with a value, behind ofList. It is good until the next
 // call.
 func (s *Scope) spell(q *Query, value string) string {
-	s.text = append(append(s.text[:0], ofList...), q.Before...)
-	s.text = append(query.AppendEscaped(s.text, value), q.After...)
+	s.text = q.appendTo(append(s.text[:0], ofList...), value)
 	return row.Alias(s.text)
+}
+
+// appendTo appends what q asks for with a value.
+func (q *Query) appendTo(dst []byte, value string) []byte {
+	dst = query.AppendEscaped(append(dst, q.Before...), value)
+	return append(dst, q.After...)
+}
+
+// listAsk is the question of a query that was read from raw, which begins with ofList.
+func listAsk(want *query.Query, raw string) *resource.ListAsk {
+	return &resource.ListAsk{Query: want, Variant: "kv", Raw: raw, Alone: true}
 }
 
 // getList is begin of a key of a query.
@@ -97,13 +107,11 @@ func (s *Store) loadList(ctx context.Context, res *Served, m *Miss) error {
 	if err != nil {
 		return err
 	}
-	most := s.Live().MaxAnswer
-	got, err := res.SelectList(ctx, &resource.ListAsk{
-		Query: want, Variant: "kv", Raw: m.list, Alone: true,
-		Pack: func(p *resource.Page, of row.Format) (resource.Packed, error) {
-			return pack(p, of, most)
-		},
-	}, m.options())
+	most, ask := s.Live().MaxAnswer, listAsk(want, m.list)
+	ask.Pack = func(p *resource.Page, of row.Format) (resource.Packed, error) {
+		return pack(p, of, most)
+	}
+	got, err := res.SelectList(ctx, ask, m.options())
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 const (
 	syntaxError   = "ERR syntax error"
 	internalError = "ERR internal error, see the log"
+	wrongType     = "WRONGTYPE Operation against a key holding the wrong kind of value"
 	unavailable   = "UNAVAILABLE the database cannot be reached and memory has no copy"
 
 	// loading has Redis' word, upon which clients try again.

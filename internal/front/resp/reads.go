@@ -68,8 +68,7 @@ func (c *conn) render(
 		case f.Err != nil:
 			return resp.AppendError(out, c.f.errorOf(cmd, f))
 		case f.List && f.Doc != nil && cmd.hash:
-			return resp.AppendError(out, "WRONGTYPE Operation against a key holding the wrong "+
-				"kind of value")
+			return resp.AppendError(out, wrongType)
 		}
 	}
 	return cmd.render(c, out, args, found)
