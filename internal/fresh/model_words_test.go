@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -62,6 +63,7 @@ type wordScenario struct {
 	templates []wordTemplate
 	slots     int          // 0: enough to keep classes apart
 	seed      maphash.Seed // set by prepare
+	every     []wordClass  // that the list may depend on; set by prepare
 	limit     int          // of marks; 0: maxMarks
 	notify    bool
 	evicts    bool
@@ -306,6 +308,7 @@ func (w *wordWorld) quieten() {
 
 // prepare finds a seed by which the classes of a scenario have slots of their own.
 func (sc *wordScenario) prepare() {
+	sc.every = sc.everyClass()
 	apart := sc.slots == 0
 	if apart {
 		sc.slots = 16
@@ -325,7 +328,7 @@ func (sc *wordScenario) prepare() {
 				}
 			}
 		}
-		for _, c := range w.everyClass() {
+		for _, c := range w.sc.every {
 			w.place(slots, names, c.table, cells{c.column: c.key})
 		}
 		if len(slots) == len(names) {
@@ -344,12 +347,16 @@ func (w *wordWorld) place(slots map[uint32]bool, names map[string]bool, table in
 	}
 }
 
-// everyClass returns the classes that the list may depend on.
-func (w *wordWorld) everyClass() []wordClass {
-	classes := w.sc.query.classes
-	for v := range txs(1) << len(w.sc.txs) {
-		_, more := w.sc.query.read(v)
-		classes = append(classes[:len(classes):len(classes)], more...)
+// everyClass returns the classes that the list may depend on, each once.
+func (sc *wordScenario) everyClass() []wordClass {
+	classes := slices.Clone(sc.query.classes)
+	for v := range txs(1) << len(sc.txs) {
+		_, more := sc.query.read(v)
+		for _, c := range more {
+			if !slices.Contains(classes, c) {
+				classes = append(classes, c)
+			}
+		}
 	}
 	return classes
 }
@@ -359,7 +366,7 @@ func (w *wordWorld) looks(x map[*atomic.Uint64]bool) {
 	for _, t := range w.sc.query.reads {
 		x[&w.tables[t].word.v], x[&w.tables[t].whole.v] = true, true
 	}
-	for _, c := range w.everyClass() {
+	for _, c := range w.sc.every {
 		x[&w.tables[c.table].word.v], x[&w.tables[c.table].whole.v] = true, true
 		if tm := w.template(c); tm != nil {
 			x[&w.d.words.slots[tm.slot(c.key)]] = true

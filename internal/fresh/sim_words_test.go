@@ -45,15 +45,30 @@ func TestSimulationWords(t *testing.T) {
 	}
 }
 
+// A simTold is what the feed of a scenario tells of the author that a row of table 0 had, and
+// what a list does where that is nothing (Template).
+type simTold uint8
+
+const (
+	simTells   simTold = iota // each change tells it
+	simForgets                // lists name the rows that they have read
+	simBlind                  // lists name the class Unseen
+)
+
 // randomScenario returns a scenario in which a list of Ada's rows, or of all rows, with
 // user 1 embedded perhaps, is read while rows change.
 func randomScenario(rng *rand.Rand) wordScenario {
-	names := []string{"ada", "bob", "eve"}
 	sc := wordScenario{slots: 1 << rng.IntN(5), notify: rng.IntN(4) == 0, evicts: rng.IntN(3) == 0}
 	if rng.IntN(4) == 0 {
 		sc.limit = 1 + rng.IntN(2)
 	}
-	sc.templates = []wordTemplate{byAuthor, {table: 1, column: "id", identity: true}}
+	r := newSimRows(rng)
+	own := byAuthor
+	own.forgets, own.blind = r.told == simForgets, r.told == simBlind
+	sc.templates = []wordTemplate{own, {table: 1, column: "id", identity: true}}
+	if r.told == simForgets {
+		sc.templates = append(sc.templates, wordTemplate{table: 0, column: "id", identity: true})
+	}
 	for i := range sc.templates {
 		switch rng.IntN(6) {
 		case 0:
@@ -62,26 +77,16 @@ func randomScenario(rng *rand.Rand) wordScenario {
 			sc.templates[i].removed = true
 		}
 	}
-	all, embeds := rng.IntN(4) == 0, rng.IntN(2) == 0
+	r.all, r.embeds = rng.IntN(4) == 0, rng.IntN(2) == 0
 	var ids []int
 	for i := range 1 + rng.IntN(7) {
-		tx, concerns := randomTx(rng, names, all, embeds)
+		tx, concerns := r.tx(rng)
 		if concerns && !tx.fails {
 			ids = append(ids, i)
 		}
 		sc.txs = append(sc.txs, tx)
 	}
-	class := ofAda
-	if all {
-		class = wordClass{0, "", ""}
-	}
-	sc.query = listOf(class, ids...)
-	if embeds {
-		sc.query.reads = []int{1}
-		sc.query.read = func(v txs) (string, []wordClass) {
-			return told(v, ids...), []wordClass{{1, "id", "1"}}
-		}
-	}
+	sc.query = r.query(ids)
 	for range 2 + rng.IntN(5) {
 		r := wordReader{last: rng.IntN(3) == 0, need: Need(rng.IntN(3)),
 			format: row.Format(rng.IntN(4) / 3)}
@@ -96,32 +101,103 @@ func randomScenario(rng *rand.Rand) wordScenario {
 	return sc
 }
 
-// randomTx returns a transaction and whether it changes the list.
-func randomTx(rng *rand.Rand, names []string, all, embeds bool) (tx wordTx, concerns bool) {
+// simRows are the rows of table 0: who their authors are, "" for none of a row that is not
+// there, at first and after each transaction.
+type simRows struct {
+	told        simTold
+	all, embeds bool
+	states      [][3]string
+}
+
+func newSimRows(rng *rand.Rand) *simRows {
+	r := &simRows{told: simTold(max(0, rng.IntN(5)-2)), states: make([][3]string, 1)}
+	for i := range r.states[0] {
+		r.states[0][i] = r.author(rng)
+	}
+	return r
+}
+
+func (r *simRows) author(rng *rand.Rand) string {
+	return [...]string{"ada", "bob", "eve", ""}[rng.IntN(4)]
+}
+
+// cells is what the feed tells of a row; old says that it has been so.
+func (r *simRows) cells(id int, author string, old bool) cells {
+	switch {
+	case author == "":
+		return nil
+	case old && r.told != simTells && id > 0: // of the first one it tells all the same
+		return cells{"id": fmt.Sprint(id)}
+	}
+	return cells{"id": fmt.Sprint(id), "author": author}
+}
+
+// query is the list, which some transactions change.
+func (r *simRows) query(ids []int) wordQuery {
+	q := listOf(ofAda, ids...)
+	switch {
+	case r.all:
+		q = listOf(wordClass{0, "", ""}, ids...)
+	case r.told == simBlind:
+		q.classes = append(q.classes, wordClass{0, "author", Unseen})
+	case r.told == simForgets:
+		q.reads = append(q.reads, 0)
+	}
+	if r.embeds {
+		q.reads = append(q.reads, 1)
+	}
+	q.read = func(v txs) (string, []wordClass) {
+		var classes []wordClass
+		last := 0
+		for i := range r.states {
+			if i > 0 && v.has(i-1) {
+				last = i
+			}
+		}
+		for id, author := range r.states[last] {
+			if r.told == simForgets && !r.all && author == "ada" {
+				classes = append(classes, wordClass{0, "id", fmt.Sprint(id)})
+			}
+		}
+		if r.embeds {
+			classes = append(classes, wordClass{1, "id", "1"})
+		}
+		return told(v, ids...), classes
+	}
+	return q
+}
+
+// tx returns a transaction and whether it changes the list.
+func (r *simRows) tx(rng *rand.Rand) (tx wordTx, concerns bool) {
+	is := r.states[len(r.states)-1]
+	defer func() {
+		if tx.fails {
+			is = r.states[len(r.states)-1]
+		}
+		r.states = append(r.states, is)
+	}()
 	switch rng.IntN(12) {
 	case 0:
 		return wordTx{lost: true}, true
 	case 1:
 		return wordTx{whole: []int{0}}, true
 	case 2:
-		return wordTx{whole: []int{1}}, embeds
+		return wordTx{whole: []int{1}}, r.embeds
 	}
 	for range 1 + rng.IntN(2) {
 		if rng.IntN(3) == 0 {
 			id := fmt.Sprint(1 + rng.IntN(2))
 			tx.rows = append(tx.rows, wordRow{1, cells{"id": id}, cells{"id": id}})
-			concerns = concerns || embeds && id == "1"
+			concerns = concerns || r.embeds && id == "1"
 			continue
 		}
-		var old, new cells
-		if rng.IntN(4) > 0 {
-			old = author(names[rng.IntN(len(names))])
+		id := rng.IntN(len(is))
+		was := is[id]
+		if is[id] = r.author(rng); was == "" && is[id] == "" {
+			is[id] = "eve"
 		}
-		if old == nil || rng.IntN(4) > 0 {
-			new = author(names[rng.IntN(len(names))])
-		}
-		tx.rows = append(tx.rows, wordRow{0, old, new})
-		concerns = concerns || all || old["author"] == "ada" || new["author"] == "ada"
+		tx.rows = append(tx.rows, wordRow{0, r.cells(id, was, true), r.cells(id, is[id], false)})
+		concerns = concerns || r.all || was == "ada" || is[id] == "ada"
 	}
 	tx.own = rng.IntN(3) == 0
 	tx.fails = tx.own && rng.IntN(5) == 0

@@ -28,6 +28,12 @@ var wordMutants = []mutant{
 		`				m.slots = append(m.slots, tm.slot(Unseen))
 `, `				_ = key
 `}}},
+	{"words: who is blind is told of rows only that have gone", []edit{{"moved.go",
+		`				m.slots = append(m.slots, tm.slot(Unseen))
+`, `				if new == nil {
+					m.slots = append(m.slots, tm.slot(Unseen))
+				}
+`}}},
 	{"words: bulk moves only the table", []edit{{"moved.go",
 		`		m.wholes = append(m.wholes, t)
 `, `		_ = t
