@@ -229,9 +229,6 @@ func needsOf(
 			continue
 		}
 		old[c.Table] = old[c.Table] || c.NeedsOld
-		for _, w := range c.Within {
-			old[w.Table] = old[w.Table] || w.NeedsOld
-		}
 		findings = append(findings, l.embeds(ctx, c, of.Plan)...)
 		if len(c.By) == 0 && !c.NeedsOld && len(c.Blurred) > 0 {
 			findings = append(findings, source.Finding{Level: source.LevelInfo,
@@ -277,11 +274,7 @@ func withinText(w *resource.ListTable) string {
 		return "read again when a row of " + w.Table + " changes that it embeds, by " +
 			columnSets([][]string{w.Columns})
 	}
-	why := ": it embeds some"
-	if w.NeedsOld {
-		why = ": with REPLICA IDENTITY FULL only those by which it embeds would count"
-	}
-	return "read again when any row of " + w.Table + " changes" + why
+	return "read again when any row of " + w.Table + " changes: it embeds some"
 }
 
 // observed says of which tables lists are asked for, and notes those whose old rows would

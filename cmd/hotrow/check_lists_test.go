@@ -55,7 +55,7 @@ func TestPostgres_DoctorTellsWhatListsNeed(t *testing.T) {
 	r := serve(t, "-c", file)
 	r.get("/" + paged)
 	_, found := get(t, r.ops+"/-/doctor")
-	wants(found, "lists of public.post with an offset or a count, and those that embed", "REPLICA IDENTITY FULL")
+	wants(found, "lists of public.post with an offset or a count are", "REPLICA IDENTITY FULL")
 	r.stop()
 
 	sql := mustCommand(t, "doctor", "-c", file, "--list", paged, "--sql")

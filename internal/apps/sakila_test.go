@@ -38,6 +38,10 @@ var sakila = []question{
 	{asks: "the actor and the titles of all films with it", path: "/films_of_actor/9", kept: coarse, why: whyJoin,
 		other:  "UPDATE film SET length = length + 1 WHERE film_id = 1",
 		change: "UPDATE film JOIN film_actor USING (film_id) SET title = concat('NEW ', title) WHERE actor_id = 9"},
+	{asks: "the same, embedded", path: "/actor?actor_id=eq.9&select=first_name,film(title)",
+		other: "UPDATE film SET length = length + 1 WHERE film_id NOT IN (SELECT film_id FROM film_actor" +
+			" WHERE actor_id = 9) LIMIT 1",
+		change: "UPDATE film JOIN film_actor USING (film_id) SET title = concat('NEWER ', title) WHERE actor_id = 9"},
 	{asks: "the films of a category, by their keys", path: "/film_category?category_id=eq.4&limit=50",
 		other:  "INSERT INTO film_category (film_id, category_id) VALUES (%d, 17)",
 		change: "DELETE FROM film_category WHERE category_id = 4 LIMIT 1"},

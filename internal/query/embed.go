@@ -44,7 +44,16 @@ type Link struct {
 	Table       *Table
 	From, To    []string // which Relation.From and Relation.To are equal to
 	Plan, Owner any
+
+	// Told says that it is to be told where its rows lead.
+	Told bool
 }
+
+// Of how many rows of a Link it is told at most: of one row that they lead from, and of an answer.
+const (
+	MaxLinks  = 128
+	MaxLinked = 512
+)
 
 // An Embed is rows of another table within those of a query.
 type Embed struct {

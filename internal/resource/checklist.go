@@ -105,7 +105,7 @@ func relationsAmong(all []Planned) func(of *query.Table) []query.Relation {
 	return func(of *query.Table) []query.Relation {
 		for _, f := range forms {
 			if own, _ := f.base(); own != nil && f.table == of {
-				return relationsOf(own, forms)
+				return relationsOf(own, of, forms)
 			}
 		}
 		return nil

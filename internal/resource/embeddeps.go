@@ -10,22 +10,27 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// A foundEmbed is what the rows that are read tell of an embedded table: the class of those
-// that belong to a row, and each of them where a feed may not know to which it belonged; or
-// nothing, where the list depends on all of its rows.
+// A foundEmbed is what the rows that are read tell of an embedded table, by what source.Reached
+// has: the class of those that belong to a row, and each of them where a feed may not know to
+// which it belonged; and of the link that leads to it. No template: the list depends on all rows.
 type foundEmbed struct {
-	query *query.Query // of the embedded rows
-	of    named        // by what source.Reached has
-	rows  named
+	query  *query.Query // of the embedded rows
+	linked bool
+	link   named
+	of     named
+	rows   named
 }
 
-// An embedClass is the class that the rows embedded in another are.
+// An embedClass is the class that the rows embedded in another are, or the class of those of a
+// link and that of each row that they lead to.
 type embedClass struct {
-	form    *form
-	columns []string // that hold the other row's values
+	own, link rowsClass
+}
 
-	// far is another form, behind a link, of which it is not known which rows they are.
-	far *form
+// A rowsClass is rows of a form by the values of some columns.
+type rowsClass struct {
+	form    *form // nil: there are none
+	columns []string
 }
 
 // embeds adds to d what a list depends on because of what it embeds: what the tables are,
@@ -50,17 +55,8 @@ func (f *form) embedsIn(d *listDeps, q *query.Query) {
 		if e == nil {
 			continue
 		}
-		c, ok := embedClassOf(q.Table, e)
-		if ok {
-			ok = c.add(f.src, d, e.Query)
-		}
-		if !ok {
-			d.all(f.src, e.Owner.(*form))
-			if e.Link != nil {
-				d.all(f.src, e.Link.Owner.(*form))
-			}
-			d.embeds = append(d.embeds, foundEmbed{query: e.Query})
-		}
+		c := embedClassOf(q.Table, e)
+		c.add(f.src, d, e)
 		f.embedsIn(d, e.Query)
 	}
 }
@@ -70,30 +66,39 @@ func (d *listDeps) all(u *upstream, g *form) {
 	d.Classes = append(d.Classes, fresh.Class{Table: u.table(g.table.Name).words})
 }
 
-// embedClassOf returns the class of rows embedded in those of a table. It reports false when
-// there is none: rows that must be there decide which others are read, so that a change of
-// any may matter; and equal values must have one text, on both sides.
-func embedClassOf(in *query.Table, e *query.Embed) (c embedClass, ok bool) {
+// embedClassOf returns the classes of rows embedded in those of a table; none where there are
+// none: rows that must be there decide which others are read, so that a change of any may
+// matter; and equal values must have one text, on both sides.
+func embedClassOf(in *query.Table, e *query.Embed) (c embedClass) {
 	if e.Inner {
-		return c, false
+		return c
 	}
-	c.form = e.Owner.(*form)
-	to, columns := e.Table, e.To
-	if e.Link != nil {
-		c.form, c.far, to, columns = e.Link.Owner.(*form), c.form, e.Link.Table, e.Link.From
+	if e.Link == nil {
+		return embedClass{own: classBy(in, e.From, e.Table, e.To, e.Owner)}
 	}
-	if len(columns) != len(e.From) {
-		return c, false
+	if e.Link.Told {
+		c.link = classBy(in, e.From, e.Link.Table, e.Link.From, e.Link.Owner)
+		c.own = classBy(e.Link.Table, e.Link.To, e.Table, e.To, e.Owner)
 	}
-	for i, name := range columns {
-		from, at := columnNamed(in, e.From[i]), columnNamed(to, name)
-		if from == nil || at == nil || !from.Classed || !at.Classed ||
-			from.Part.Kind != at.Part.Kind || !oneText(at.Part.Kind) {
-			return c, false
+	return c
+}
+
+// classBy returns the class of the rows of a form, owner, by columns that are equal to others,
+// in another table.
+func classBy(in *query.Table, from []string, of *query.Table, to []string, owner any) rowsClass {
+	if len(from) != len(to) {
+		return rowsClass{}
+	}
+	c := rowsClass{form: owner.(*form)}
+	for i, name := range to {
+		a, b := columnNamed(in, from[i]), columnNamed(of, name)
+		if a == nil || b == nil || !a.Classed || !b.Classed ||
+			a.Part.Kind != b.Part.Kind || !oneText(b.Part.Kind) {
+			return rowsClass{}
 		}
-		c.columns = append(c.columns, at.Name)
+		c.columns = append(c.columns, b.Name)
 	}
-	return c, true
+	return c
 }
 
 // columnNamed returns the column that a foreign key calls name: SQLite's may have another
@@ -118,46 +123,59 @@ func oneText(k row.Kind) bool {
 }
 
 // precise reports whether what rows have reached says which rows of c they depend on.
-func (c *embedClass) precise() bool {
-	r := c.form.root
-	// Of rows of a link nothing is read but to what they lead.
-	return r != nil && (r.knows || r.key != nil && c.far == nil)
-}
-
-// needsOld reports whether rows of c would be told apart if the feed told what a row was:
-// those of a link, of which it is not known which were read.
-func (c *embedClass) needsOld() bool {
-	r := c.form.root
-	return r != nil && !r.knows && c.far != nil
-}
-
-// add adds to d what rows tell of an embedded table. It reports false when they cannot.
-func (c *embedClass) add(u *upstream, d *listDeps, q *query.Query) bool {
-	r := c.form.root
-	if c.needsOld() {
-		r.table.needsOld.Store(true)
-	}
-	if !c.precise() {
+func (c *rowsClass) precise() bool {
+	if c.form == nil || c.form.root == nil {
 		return false
 	}
-	identity := !r.knows && slices.Equal(c.columns, r.key)
-	tm := u.template(r.table, &fresh.Template{Columns: c.columns, Forgets: !r.knows,
-		Identity: identity})
-	if tm == nil || !slices.Equal(tm.Columns, c.columns) {
-		return false
+	r := c.form.root
+	return r.knows || r.key != nil
+}
+
+// told reports whether the feed tells the class of what a row of c was, if it tells which row.
+func (c *rowsClass) told() bool {
+	r := c.form.root
+	return r.knows || !slices.ContainsFunc(c.columns, func(name string) bool {
+		return !slices.Contains(r.key, name)
+	})
+}
+
+// add adds to d what rows tell of what is embedded. Where that is nothing, it is all rows.
+func (c *embedClass) add(u *upstream, d *listDeps, e *query.Embed) {
+	found := foundEmbed{query: e.Query, linked: e.Link != nil}
+	var ok bool
+	if found.of, found.rows, ok = c.own.add(u, d); !ok {
+		d.all(u, e.Owner.(*form))
 	}
-	found := foundEmbed{query: q, of: named{r.table.words, tm}}
-	if !r.knows && !identity {
-		if found.rows = r.table.named(u, r.key); found.rows.by == nil {
-			return false
+	if found.linked {
+		// Its key holds the columns of its class, so that no row of it needs to be named.
+		if found.link, _, ok = c.link.add(u, d); !ok {
+			d.all(u, e.Link.Owner.(*form))
 		}
 	}
-	if c.far != nil {
-		d.all(u, c.far)
+	d.embeds = append(d.embeds, found)
+}
+
+// add returns what names the class c, and, where that is needed, each of its rows. It reports
+// false when changes do not say which rows those are.
+func (c *rowsClass) add(u *upstream, d *listDeps) (of, rows named, ok bool) {
+	if !c.precise() {
+		return of, rows, false
+	}
+	r := c.form.root
+	identity := !r.knows && slices.Equal(c.columns, r.key)
+	forgets := identity || !c.told()
+	tm := u.template(r.table, &fresh.Template{Columns: c.columns, Forgets: forgets,
+		Identity: identity})
+	if tm == nil || !slices.Equal(tm.Columns, c.columns) {
+		return of, rows, false
+	}
+	if !c.told() {
+		if rows = r.table.named(u, r.key); rows.by == nil {
+			return of, rows, false
+		}
 	}
 	d.Read = append(d.Read, r.table.words)
-	d.embeds = append(d.embeds, found)
-	return true
+	return named{r.table.words, tm}, rows, true
 }
 
 // reached returns the classes that the ways to embedded rows tell. It reports false when one
@@ -171,12 +189,12 @@ func (d *listDeps) reached(s *source.Selected) (list []fresh.Class, ok bool) {
 		if i < 0 {
 			return nil, false
 		}
-		n := d.embeds[i].of
-		if at.Row {
-			n = d.embeds[i].rows
-		}
+		e := &d.embeds[i]
+		n := e.named(at.As)
 		switch {
 		case n.by == nil:
+		case at.As == source.ReachedTo && at.By == "": // some are not told
+			list = append(list, fresh.Class{Table: n.table})
 		case at.By == "":
 			return nil, false
 		default:
@@ -184,4 +202,15 @@ func (d *listDeps) reached(s *source.Selected) (list []fresh.Class, ok bool) {
 		}
 	}
 	return list, true
+}
+
+// named returns what names what was reached.
+func (e *foundEmbed) named(as source.ReachedAs) named {
+	switch {
+	case as == source.ReachedRow:
+		return e.rows
+	case as == source.ReachedBy && e.linked:
+		return e.link
+	}
+	return e.of
 }

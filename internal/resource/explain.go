@@ -71,9 +71,6 @@ type ListClass struct {
 type ListTable struct {
 	Table   string
 	Columns []string
-
-	// NeedsOld says that changes would say in whose if the feed told what a row was.
-	NeedsOld bool
 }
 
 // A ListWord is a word that a list in memory depends on.

@@ -54,17 +54,16 @@ func embeddedTables(q *query.Query) (list []ListTable) {
 		if e == nil {
 			continue
 		}
-		c, classed := embedClassOf(q.Table, e)
-		ok := classed && c.precise()
-		far := ListTable{Table: e.Table.Name}
-		if ok && c.far == nil {
-			far.Columns = c.columns
+		c := embedClassOf(q.Table, e)
+		own := ListTable{Table: e.Table.Name}
+		if c.own.precise() {
+			own.Columns = c.own.columns
 		}
-		list = append(list, far)
+		list = append(list, own)
 		if e.Link != nil {
-			link := ListTable{Table: e.Link.Table.Name, NeedsOld: classed && c.needsOld()}
-			if ok {
-				link.Columns = c.columns
+			link := ListTable{Table: e.Link.Table.Name}
+			if c.link.precise() {
+				link.Columns = c.link.columns
 			}
 			list = append(list, link)
 		}

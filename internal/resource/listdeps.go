@@ -10,7 +10,7 @@ import (
 )
 
 // maxFound is how many classes the rows of a list may tell; with more it depends on all
-// rows of their tables.
+// rows of the tables that most are of.
 const maxFound = 512
 
 // A listRoot is the table whose rows the lists of a form are, where changes of its rows
@@ -217,8 +217,10 @@ func (d *listDeps) templates() (list []*fresh.Template) {
 		add(d.children[i].rows.by)
 	}
 	for i := range d.embeds {
-		add(d.embeds[i].of.by)
-		add(d.embeds[i].rows.by)
+		e := &d.embeds[i]
+		for _, n := range []named{e.link, e.of, e.rows} {
+			add(n.by)
+		}
 	}
 	return list
 }
@@ -226,7 +228,7 @@ func (d *listDeps) templates() (list []*fresh.Template) {
 // found returns the classes that the rows which were read tell.
 func (d *listDeps) found(s *source.Selected) []fresh.Class {
 	list, ok := d.reached(s)
-	if !ok || len(list) > maxFound {
+	if !ok {
 		return d.whole()
 	}
 	add := func(n named, k row.Key) {
@@ -246,12 +248,27 @@ func (d *listDeps) found(s *source.Selected) []fresh.Class {
 				}
 			}
 		}
-		if len(list) > maxFound {
-			return d.whole()
-		}
 	}
 	if s.More {
 		add(d.rows, s.Beyond)
+	}
+	return fewer(list)
+}
+
+// fewer has all rows of a table in the place of its classes, of the one with the most, until
+// there are no more than maxFound.
+func fewer(list []fresh.Class) []fresh.Class {
+	for len(list) > maxFound {
+		counts := make(map[*fresh.Table]int)
+		most := list[0].Table
+		for i := range list {
+			t := list[i].Table
+			if counts[t]++; counts[t] > counts[most] {
+				most = t
+			}
+		}
+		list = slices.DeleteFunc(list, func(c fresh.Class) bool { return c.Table == most })
+		list = append(list, fresh.Class{Table: most})
 	}
 	return list
 }

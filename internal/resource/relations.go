@@ -46,12 +46,13 @@ func (f *form) relations() func(of *query.Table) []query.Relation {
 		if own == nil {
 			return nil
 		}
-		return relationsOf(own, forms)
+		return relationsOf(own, of, forms)
 	}
 }
 
-// relationsOf returns the relations from the rows of a table to those of forms.
-func relationsOf(own *source.Table, forms []*form) []query.Relation {
+// relationsOf returns the relations from the rows of a table, which queries know as in, to
+// those of forms.
+func relationsOf(own *source.Table, in *query.Table, forms []*form) []query.Relation {
 	var list []query.Relation
 	for _, g := range forms {
 		other, others := g.base()
@@ -68,7 +69,7 @@ func relationsOf(own *source.Table, forms []*form) []query.Relation {
 				list = append(list, g.relation(k, true, others.Unique(k.Columns)))
 			}
 		}
-		list = append(list, linked(forms, own, g, other)...)
+		list = append(list, linked(forms, own, in, g, other)...)
 	}
 	return list
 }
@@ -93,7 +94,9 @@ func (g *form) relation(k *source.ForeignKey, back, one bool) query.Relation {
 
 // linked returns the relations from the rows of a table to those of g through a third one,
 // whose primary key holds foreign keys to both.
-func linked(forms []*form, own *source.Table, g *form, other *source.Table) []query.Relation {
+func linked(
+	forms []*form, own *source.Table, in *query.Table, g *form, other *source.Table,
+) []query.Relation {
 	var list []query.Relation
 	for _, l := range forms {
 		link, _ := l.base()
@@ -111,6 +114,7 @@ func linked(forms []*form, own *source.Table, g *form, other *source.Table) []qu
 					To: b.References, Plan: g.plan, Owner: g, Hints: []string{l.r.name},
 					Link: &query.Link{Name: l.r.name, Table: l.table, From: a.Columns,
 						To: b.Columns, Plan: l.plan, Owner: l}}
+				r.Link.Told = classBy(in, r.From, l.table, r.Link.From, l).form != nil
 				if own.ID() == other.ID() { // there and back
 					r.Hints = append(r.Hints, strings.Join(b.Columns, ","))
 				}

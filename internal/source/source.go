@@ -233,16 +233,6 @@ type Selected struct {
 	Reached []Reached
 }
 
-// Reached is a value by which embedded rows were looked for, or a row that was read.
-type Reached struct {
-	Of *query.Query // of the embedded rows
-
-	// By is what Relation.To of the rows, or Link.From, is equal to; of a row its key. "":
-	// it cannot be told.
-	By  row.Key
-	Row bool
-}
-
 // A Child names one row of one table by its identity.
 type Child struct {
 	Table string

@@ -256,6 +256,8 @@ var embedAsks = []struct{ of, raw string }{
 	{"posts", "select=id,comments(id,score)&comments.score=gt.3&comments.order=score.desc,id&comments.limit=2"},
 	{"posts", "select=id,tags(name)&tags.order=name"},
 	{"posts", "select=id,tags!inner(name)&tags.name=eq.a&id=gt.0"},
+	{"posts", "select=id,tags(id)&tags.name=eq.b&tags.order=id.desc&tags.limit=1&id=in.(1,2,3)"},
+	{"comments", "select=id,posts(id,tags(name),comments(id))&post=eq.2"},
 	{"posts", "select=id,comments!inner(id)&comments.score=eq.4&limit=3"},
 	{"tags", "select=name,posts(title,users!author(name))"},
 	{"users", "select=name,staff:users!id(name),boss:users!boss(name)&id=lte.6"},
@@ -276,7 +278,11 @@ func (b *blog) change() string {
 		return fmt.Sprint(n(most))
 	}
 	word := func() string { return "'" + string(rune('a'+b.rng.IntN(4))) + "'" }
-	switch b.rng.IntN(12) {
+	switch b.rng.IntN(13) {
+	case 12:
+		post, tag, other := n(8), n(4), n(8)
+		return fmt.Sprintf("DELETE FROM tagged WHERE post = %d AND tag = %d; "+
+			"UPDATE tagged SET post = %d WHERE post = %d AND tag = %d", other, tag, other, post, tag)
 	case 0:
 		return fmt.Sprintf("UPDATE users SET name = %s WHERE id = %d", word(), n(8))
 	case 1:

@@ -47,14 +47,22 @@ type related struct {
 	up    []Column // of the parent, which On, or From of via, is equal to
 	upAt  []int    // places of up among the items of the parent
 	via   *via
-	cond  string // of the query, beside which rows are whose; "": none
-	args  []any  // of cond, where they are its own
-	reads *reads // of the whole answer
+	cond  string   // of the query, beside which rows are whose; "": none
+	args  []any    // of cond, where they are its own
+	reads *reads   // of the whole answer
+	tell  *telling // of rows of a link, which are not shown
+}
+
+// A telling is what a node has besides whose rows, those of a link, only tell where they lead.
+type telling struct {
+	far *Node // of the embedded rows
+	at  []int // places, among the items, of where they lead
 }
 
 // reads is what was read for one answer of what is embedded in it.
 type reads struct {
 	left    int // how many more rows the answer may have
+	linked  int // rows of links, so far
 	reached map[source.Reached]struct{}
 }
 
@@ -103,6 +111,13 @@ func (s *projection) node(p *Plan, q *query.Query) (*Node, error) {
 		n.Items = append(n.Items, Item{Column: root.Fields[at], Kind: f.Kind})
 	}
 	n.Shape = row.NewShape(fields)
+	for i := range q.Select {
+		if e := q.Select[i].Embed; e != nil && e.Link != nil && e.Link.Told && !e.Inner {
+			if err := s.tell(n, e); err != nil {
+				return nil, err
+			}
+		}
+	}
 	n.Key = n.place(n.KeyCols, true)
 	for _, o := range q.Order {
 		n.place([]Column{p.cols[o.Column]}, false)
@@ -175,6 +190,31 @@ func (s *projection) embed(n *Node, m *query.Member) (f row.Field, err error) {
 	n.Fields, n.Kids = append(n.Fields, nil), append(n.Kids, kid)
 	n.Items = append(n.Items, Item{Kid: kid, Kind: f.Kind})
 	return f, nil
+}
+
+// tell adds to n the node of the rows of a link by which a query embeds others in it: it is
+// no member.
+func (s *projection) tell(n *Node, e *query.Embed) error {
+	far := n.Kids[slices.IndexFunc(n.Kids, func(kid *Node) bool { return kid.query == e.Query })]
+	of := far.via.plan
+	q := &query.Query{Table: of.table, Limit: query.AllRows}
+	kid, err := s.node(of, q)
+	if err != nil {
+		return err
+	}
+	kid.On, kid.Exact = far.via.from, true
+	kid.related = &related{plan: of, query: q, up: far.up, reads: &s.reads,
+		tell: &telling{far: far, at: kid.place(far.via.to, true)}}
+	if s.d.ReadIn == nil {
+		kid.OnAt = kid.place(kid.On, false)
+		kid.arrange(false)
+	}
+	if s.d.BindAsParent {
+		kid.bind = far.up
+	}
+	kid.Member = len(n.Items)
+	n.Kids, n.Items = append(n.Kids, kid), append(n.Items, Item{Kid: kid, Kind: row.Rows})
+	return nil
 }
 
 // link returns the table between two nodes.
@@ -320,25 +360,31 @@ func (d *Dialect) narrow(n *Node, args []any) ([]any, error) {
 	return args, nil
 }
 
-// most returns how many rows of one parent are read at most: one more than there may be,
-// where the query says nothing.
-func (r *related) most() int {
-	if r.query.Limit == query.AllRows {
+// most returns how many rows of so many parents are read at most: one more than there may
+// be, where the query says nothing.
+func (r *related) most(parents int) int {
+	switch {
+	case r.tell != nil:
+		return min(query.MaxLinks*parents, query.MaxLinked) + 1
+	case r.query.Limit == query.AllRows:
 		return query.MaxEmbedded + 1
 	}
 	return r.query.Limit
 }
 
 // Behind returns what follows the condition that rows of n, which a query embeds, are those
-// of a parent: its other conditions, the order, the limit.
-func (n *Node) Behind(d *Dialect) string {
+// of so many parents: its other conditions, the order, the limit.
+func (n *Node) Behind(d *Dialect, parents int) string {
+	if n.tell != nil {
+		return fmt.Sprintf(" LIMIT %d", n.most(parents))
+	}
 	sql := ""
 	if n.cond != "" {
 		sql = " AND " + n.cond
 	}
 	if !n.one {
 		w := &where{n: n, d: d, cols: n.plan.cols}
-		sql += w.orderBy(n.query) + fmt.Sprintf(" LIMIT %d", n.most())
+		sql += w.orderBy(n.query) + fmt.Sprintf(" LIMIT %d", n.most(parents))
 	}
 	return sql
 }
@@ -367,10 +413,34 @@ func (n *Node) Afresh() {
 // Up returns the places, among the items of the parent, of what rows of n are found by.
 func (n *Node) Up() []int { return n.upAt }
 
-// Reach notes that rows of n, which a query embeds, were looked for by a value, or that the
-// row of this key was read.
-func (n *Node) Reach(by row.Key, isRow bool) {
-	at := source.Reached{Of: n.query, By: by, Row: isRow}
+// Seek notes by what rows of n, which a query embeds, were looked for.
+func (n *Node) Seek(by row.Key) {
+	if n.tell == nil { // else those that they lead to were, too
+		n.reach(source.Reached{Of: n.query, As: source.ReachedBy, By: by})
+	}
+}
+
+// See notes that the row of n of a key was read.
+func (n *Node) See(key row.Key) {
+	n.reach(source.Reached{Of: n.query, As: source.ReachedRow, By: key})
+}
+
+// Lead notes where a row of a link leads.
+func (n *Node) Lead(to row.Key) {
+	n.reach(source.Reached{Of: n.tell.far.query, As: source.ReachedTo, By: to})
+}
+
+// Leads returns the places, among the items of n, of where rows of a link lead; nil: n is not
+// of such rows.
+func (n *Node) Leads() []int {
+	if n.related == nil || n.tell == nil {
+		return nil
+	}
+	return n.tell.at
+}
+
+// reach notes a way to embedded rows.
+func (n *Node) reach(at source.Reached) {
 	if n.reads.reached == nil {
 		n.reads.reached = make(map[source.Reached]struct{})
 	}
@@ -385,9 +455,16 @@ func (n *Node) Reached() []source.Reached {
 	return slices.Collect(maps.Keys(n.Kids[0].reads.reached))
 }
 
-// Take counts rows of n that have been read, and refuses more than an answer may have.
+// Take counts rows of n that have been read for one parent, and refuses more than an answer
+// may have. Of rows of a link it notes that there may be more.
 func (n *Node) Take(rows int) error {
-	if n.related == nil {
+	switch {
+	case n.related == nil:
+		return nil
+	case n.tell != nil:
+		if n.reads.linked += rows; rows > query.MaxLinks || n.reads.linked > query.MaxLinked {
+			n.Lead("")
+		}
 		return nil
 	}
 	if n.reads.left -= rows; n.reads.left < 0 {

@@ -93,6 +93,9 @@ func (g *embedGuard) admit(p *Plan, n *Node, q *query.Query) error {
 		if kid.related == nil {
 			return nil
 		}
+		if kid.tell != nil { // found as those that it leads to
+			continue
+		}
 		of, at, cols, terms := kid.plan, kid, kid.On, kid.query.Where
 		if kid.via != nil {
 			of, at, cols, terms = kid.via.plan, kid.via.node, kid.via.from, nil

@@ -39,13 +39,16 @@ func (p *Plan) relate(
 		}
 	}
 	for _, key := range keys {
-		n.Reach(key, false)
+		n.Seek(key)
+	}
+	if n.tell != nil {
+		return p.tellLinks(ctx, c, n, keys)
 	}
 	var all []*record
 	err := p.relatedTo(ctx, c, n, keys, func(key row.Key, r Row) error {
 		one, err := n.record(r)
 		if err == nil {
-			n.Reach(one.key, true)
+			n.See(one.key)
 			err = n.Take(1)
 		}
 		groups[key], all = append(groups[key], one), append(all, one)
@@ -61,6 +64,23 @@ func (p *Plan) relate(
 		parent.read[n.Member] = n.embedded(groups[parent.links[i]])
 	}
 	return nil
+}
+
+// tellLinks notes where the rows of a link lead from keys.
+func (p *Plan) tellLinks(ctx context.Context, c Conn, n *Node, keys []row.Key) error {
+	rows := make(map[row.Key]int)
+	err := p.relatedTo(ctx, c, n, keys, func(from row.Key, r Row) error {
+		rows[from]++
+		to, _, err := n.keyOf(r, n.tell.far.via.to, n.tell.at)
+		n.Lead(to)
+		return err
+	})
+	for _, count := range rows {
+		if err == nil {
+			err = n.Take(count)
+		}
+	}
+	return err
 }
 
 // embedded returns the value of a member of these rows.
@@ -133,7 +153,8 @@ func (p *Plan) relatedToSome(
 	if n.via != nil {
 		which = d.tuple(n, n.On) + " IN (" + d.subselect(of, n.via.to, which) + ")"
 	}
-	st := Statement{SQL: n.selectList(d) + " WHERE " + which + n.Behind(d), Node: n, Keys: count}
+	st := Statement{Node: n, Keys: count,
+		SQL: n.selectList(d) + " WHERE " + which + n.Behind(d, count)}
 	return c.Query(ctx, &st, append(args, n.args...), func(r Row) error {
 		if len(keys) == 1 {
 			return each(keys[0], r)

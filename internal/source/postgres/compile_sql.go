@@ -31,7 +31,7 @@ func reads(n *document.Node) string {
 func subquery(n, parent *document.Node) string {
 	if related, _ := n.Related(); related {
 		return fmt.Sprintf("ARRAY(SELECT ROW(%s) FROM %s AS %s WHERE %s%s)", reads(n), n.Table.From,
-			n.Alias, n.Of(dialect, parent), n.Behind(dialect))
+			n.Alias, n.Of(dialect, parent), n.Behind(dialect, 1))
 	}
 	same := make([]string, len(n.On))
 	for i, col := range n.On {

@@ -293,7 +293,7 @@ func (d *decoder) row(n *level, c cells, depth int) (row.Values, row.Key, error)
 	}
 	key, _ := keyOf(values, n.Key)
 	if related, _ := n.Related(); related {
-		n.Reach(key, true)
+		n.see(key, values)
 	}
 	return n.Members(values), key, nil
 }
@@ -314,8 +314,22 @@ next:
 		if !ok {
 			by = ""
 		}
-		kid.Reach(by, false)
+		kid.Seek(by)
 	}
+}
+
+// see notes that a row was read which a query embeds.
+func (n *level) see(key row.Key, values row.Values) {
+	at := n.Leads()
+	if at == nil {
+		n.See(key)
+		return
+	}
+	to, ok := keyOf(values, at)
+	if !ok {
+		to = ""
+	}
+	n.Lead(to)
 }
 
 // decode reads the value of a column of n, which is in place i of c.

@@ -125,8 +125,8 @@ func CheckIdentity(t *feed.Table) []source.Finding {
 func oldRows(t *feed.Table, undo []string) source.Finding {
 	return source.Finding{
 		Level: source.LevelWarning,
-		Text: fmt.Sprintf("lists of %s with an offset or a count, and those that embed rows by"+
-			" way of it, are read again after every write to it", t.ID()),
+		Text: fmt.Sprintf("lists of %s with an offset or a count are read again after every"+
+			" write to it", t.ID()),
 		Why: "the log does not tell what a row was; with REPLICA IDENTITY FULL it does, and\n" +
 			"they stay in memory when rows are written that they do not find. It costs: each\n" +
 			"UPDATE and DELETE of the table writes the whole old row to the log",
