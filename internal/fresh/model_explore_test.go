@@ -3,66 +3,67 @@ package fresh
 import (
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"testing"
 )
 
-// A node is a state that has been reached, by one move from another: the way
-// there is played again instead of copying the state.
-type node struct {
-	from int32 // -1: the beginning
-	move move
+// An explorer tries what can happen in a scenario.
+type explorer struct {
+	sc       *scenario
+	protocol func() protocol
+	seed     maphash.Seed
+	seen     map[uint64]struct{} // by the hash of a state
+	path     []move              // to the state that is visited
+	print    []byte
+	states   int
+	failures []string
 }
 
-// explore tries every order of moves, shortest first. It returns how many
-// states there are, and the first failures, each with the shortest way to it.
-// States are told apart by a hash of 64 bits: the chance that two of a million
-// share one is below 1 in 30 million.
+// explore tries every order of moves, depth first: a move that leads to a state of its own
+// goes on with the world that it was made in, and only the others play the way there again.
+// It returns how many states there are, and the first failures, each with a way to it. States
+// are told apart by a hash of 64 bits: the chance that two of a million share one is below 1
+// in 30 million.
 func explore(sc *scenario, protocol func() protocol) (states int, failures []string) {
-	var (
-		nodes = []node{{from: -1}}
-		seed  = maphash.MakeSeed()
-		seen  = map[uint64]struct{}{}
-		path  []move
-		moves []move
-		next  []move
-		print []byte
-	)
-	for ; states < len(nodes) && len(failures) < 3; states++ {
-		path = wayTo(path[:0], nodes, states)
-		w := play(sc, protocol(), path)
-		moves = w.moves(moves[:0])
-		for i, m := range moves {
-			if i > 0 { // the first goes on with the world that told the moves
-				w = play(sc, protocol(), path)
-			}
-			w.take(m)
-			print = w.fingerprint(print[:0])
-			f := maphash.Bytes(seed, print)
-			if _, ok := seen[f]; ok {
-				continue
-			}
-			seen[f] = struct{}{}
-			if next = w.moves(next[:0]); w.failure == "" && len(next) == 0 {
+	x := explorer{sc: sc, protocol: protocol, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+	w := newWorld(sc, protocol())
+	x.visit(w, w.moves(nil))
+	return x.states, x.failures
+}
+
+// visit tries the moves that can be made in w, which is at path.
+func (x *explorer) visit(w *world, moves []move) {
+	x.states++
+	for i, m := range moves {
+		if len(x.failures) >= 3 {
+			return
+		}
+		if i > 0 { // the first goes on with the world that told the moves
+			w = play(x.sc, x.protocol(), x.path)
+		}
+		w.take(m)
+		x.path = append(x.path, m)
+		if x.isNew(w) {
+			next := w.moves(nil)
+			if w.failure == "" && len(next) == 0 {
 				w.failure = w.final()
 			}
-			if w.failure != "" {
-				failures = append(failures, fmt.Sprint(w.failure, ": ", append(path, m)))
-				continue
+			if w.failure == "" {
+				x.visit(w, next)
+			} else {
+				x.failures = append(x.failures, fmt.Sprint(w.failure, ": ", x.path))
 			}
-			nodes = append(nodes, node{int32(states), m})
 		}
+		x.path = x.path[:len(x.path)-1]
 	}
-	return states, failures
 }
 
-// wayTo appends the moves that lead to a node.
-func wayTo(path []move, nodes []node, n int) []move {
-	for ; nodes[n].from >= 0; n = int(nodes[n].from) {
-		path = append(path, nodes[n].move)
-	}
-	slices.Reverse(path)
-	return path
+// isNew reports whether nothing has led to the state of w before.
+func (x *explorer) isNew(w *world) bool {
+	x.print = w.fingerprint(x.print[:0])
+	h := maphash.Bytes(x.seed, x.print)
+	_, old := x.seen[h]
+	x.seen[h] = struct{}{}
+	return !old
 }
 
 // play makes the moves of path from the beginning.

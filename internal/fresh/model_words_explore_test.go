@@ -9,56 +9,74 @@ import (
 	"testing"
 )
 
-// A wordNode is a state that has been reached, by one move from another.
-type wordNode struct {
-	from int32 // -1: the beginning
-	move wordMove
-}
-
-// exploreWords tries every order of moves, shortest first: see explore.
+// exploreWords tries every order of moves, depth first: a move that leads to a state of its
+// own goes on with the world that it was made in, and only the others play the way there again.
+// It returns how many states there are, and the first failure with a way to it.
 func exploreWords(sc *wordScenario) (states int, failures []string) {
 	sc.prepare()
-	var (
-		nodes = []wordNode{{from: -1}}
-		seed  = maphash.MakeSeed()
-		seen  = map[uint64]struct{}{}
-		path  []wordMove
-		moves []wordMove
-		print []byte
-	)
-	const most = 300_000 // a scenario that has more is to be cut in two
-	for ; states < len(nodes) && len(failures) < 1 && states < most; states++ {
-		path = path[:0]
-		for n := states; nodes[n].from >= 0; n = int(nodes[n].from) {
-			path = append(path, nodes[n].move)
-		}
-		slices.Reverse(path)
-		w := playWords(sc, path)
-		if moves = w.moves(moves[:0]); len(moves) == 0 {
-			if w.final(); w.failure != "" {
-				failures = append(failures, fmt.Sprint(w.failure, ": ", path))
-			}
-			w.stop()
-		}
-		for i, m := range moves {
-			if i > 0 { // the first goes on with the world that told the moves
-				w = playWords(sc, path)
-			}
-			w.take(m)
-			print = w.fingerprint(print[:0])
-			w.stop()
-			if w.failure != "" {
-				failures = append(failures, fmt.Sprint(w.failure, ": ", append(path, m)))
-				continue
-			}
-			h := maphash.Bytes(seed, print)
-			if _, old := seen[h]; !old {
-				seen[h] = struct{}{}
-				nodes = append(nodes, wordNode{int32(states), m})
-			}
-		}
+	x := wordExplorer{sc: sc, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+	x.visit(newWordWorld(sc))
+	return x.states, x.failures
+}
+
+// wordStates is how many a scenario may have: one that has more is to be cut in two.
+const wordStates = 300_000
+
+type wordExplorer struct {
+	sc       *wordScenario
+	seed     maphash.Seed
+	seen     map[uint64]struct{} // by the hash of 64 bits: see explore
+	path     []wordMove          // to the state that is visited
+	print    []byte
+	states   int
+	failures []string
+}
+
+// visit tries all that can happen to w, which is at path, and stops it.
+func (x *wordExplorer) visit(w *wordWorld) {
+	x.states++
+	moves := w.moves(nil)
+	if len(moves) == 0 {
+		w.final()
+		x.failed(w)
+		w.stop()
 	}
-	return states, failures
+	for i, m := range moves {
+		if len(x.failures) > 0 || x.states >= wordStates {
+			if i == 0 {
+				w.stop()
+			}
+			return
+		}
+		if i > 0 { // the first goes on with the world that told the moves
+			w = playWords(x.sc, x.path)
+		}
+		w.take(m)
+		x.path = append(x.path, m)
+		if x.failed(w) || !x.isNew(w) {
+			w.stop()
+		} else {
+			x.visit(w)
+		}
+		x.path = x.path[:len(x.path)-1]
+	}
+}
+
+// isNew reports whether nothing has led to the state of w before.
+func (x *wordExplorer) isNew(w *wordWorld) bool {
+	x.print = w.fingerprint(x.print[:0])
+	h := maphash.Bytes(x.seed, x.print)
+	_, old := x.seen[h]
+	x.seen[h] = struct{}{}
+	return !old
+}
+
+// failed notes a failure of w.
+func (x *wordExplorer) failed(w *wordWorld) bool {
+	if w.failure != "" {
+		x.failures = append(x.failures, fmt.Sprint(w.failure, ": ", x.path))
+	}
+	return w.failure != ""
 }
 
 func playWords(sc *wordScenario, path []wordMove) *wordWorld {
@@ -98,7 +116,7 @@ func TestModelWords(t *testing.T) {
 			t.Parallel()
 			states, failures := exploreWords(&sc)
 			t.Logf("%d states", states)
-			if states < 50 || states == 300_000 {
+			if states < 50 || states >= wordStates {
 				t.Errorf("%d states: the scenario does not run, or does not end", states)
 			}
 			for _, f := range failures {
