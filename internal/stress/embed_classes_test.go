@@ -3,10 +3,13 @@ package stress
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
 )
 
 // TestStress_EmbedsDependOnTheirRows: a list that embeds rows stays in memory when others of
@@ -123,6 +126,32 @@ func TestStress_EmbedsThroughManyLinks(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStressPostgres_EmbedsByIdentity: no list is stale that embeds rows by way of a table of
+// which the log tells all that a row was, or not whose it was.
+func TestStressPostgres_EmbedsByIdentity(t *testing.T) {
+	server := dbtest.NewPostgres(t, logical)
+	for name, sql := range map[string]string{
+		"full": "ALTER TABLE tagged REPLICA IDENTITY FULL; ALTER TABLE tags REPLICA IDENTITY FULL",
+		"another index": "ALTER TABLE tagged ADD n serial NOT NULL; CREATE UNIQUE INDEX n ON tagged (n);" +
+			"ALTER TABLE tagged REPLICA IDENTITY USING INDEX n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := server.Database(t)
+			conn := dial(t, url)
+			b := &blog{lemma: newLemma(t, nil)}
+			b.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
+			b.exec(append(append(slices.Clone(blogTables), changingRows()...), sql)...)
+			var specs []resource.Spec
+			for _, name := range []string{"users", "posts", "comments", "tags", "tagged", "details"} {
+				specs = append(specs, spec(name))
+			}
+			b.s = newStandOver(t, openPostgres(t, url), plan{specs: specs, mode: source.FeedLogical})
+			b.next = 20
+			b.unmoved(t)
+		})
+	}
 }
 
 // TestStress_EmbedsByTexts: where texts are equal that differ, no list is stale.
