@@ -75,19 +75,22 @@ func TestSQLite_CheckAndExplainPaths(t *testing.T) {
 	wants(metrics, `hotrow_cache_coarse_total{resource="home"} 0`)
 }
 
-// TestPostgres_DoctorKnowsPaths: of tables on a path it proposes the identity that makes an
+// TestPostgres_CheckAndDoctorKnowPaths: of tables on a path both propose the identity that makes an
 // UPDATE and a DELETE precise, and not where the primary key is that.
-func TestPostgres_DoctorKnowsPaths(t *testing.T) {
+func TestPostgres_CheckAndDoctorKnowPaths(t *testing.T) {
 	url := dbtest.Postgres(t, dbtest.Setup(socialSQL))
 	file := socialConfig(t, url, "")
-	_, text, _ := command(t, "doctor", "-c", file)
-	for _, part := range []string{"does not tell the old value of account_id of public.statuses",
-		"an UPDATE or DELETE there drops every document", `ALTER TABLE "public"."statuses" REPLICA IDENTITY FULL`} {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in\n%s", part, text)
+	for _, says := range []string{"doctor", "check"} {
+		_, text, _ := command(t, says, "-c", file)
+		for _, part := range []string{"does not tell the old value of account_id of public.statuses",
+			"an UPDATE or DELETE there drops every document",
+			`ALTER TABLE "public"."statuses" REPLICA IDENTITY FULL`} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: no %q in\n%s", says, part, text)
+			}
 		}
-	}
-	if strings.Contains(text, "of public.follows") {
-		t.Errorf("the primary key of follows tells what is asked for:\n%s", text)
+		if strings.Contains(text, "of public.follows") {
+			t.Errorf("%s: the primary key of follows tells what is asked for:\n%s", says, text)
+		}
 	}
 }
