@@ -11,9 +11,9 @@ import (
 	"github.com/hotrow/hotrow/internal/load"
 )
 
-// benchPatience is how long a server may take to begin, and the database to take
+// benchTimeout is how long a server may take to begin, and the database to take
 // what was recorded.
-const benchPatience = 2 * time.Minute
+const benchTimeout = 2 * time.Minute
 
 // startSelf starts this program as a process of its own that writes to the file said,
 // and waits until ready finds in what it has written that it can be used. unready is
@@ -50,7 +50,7 @@ func awaitReady(
 	ctx context.Context, said, unready string, ready func(text []byte) error,
 ) error {
 	last := errors.New("no answer")
-	for deadline := time.Now().Add(benchPatience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(benchTimeout); time.Now().Before(deadline); {
 		text, err := os.ReadFile(said)
 		if err != nil {
 			return err

@@ -147,7 +147,7 @@ func (b *linksBench) drained(ctx context.Context, want int64) (int64, error) {
 		if n != last {
 			last, since = n, time.Now()
 		}
-		if time.Since(since) > benchPatience/4 {
+		if time.Since(since) > benchTimeout/4 {
 			return n, nil
 		}
 		select {

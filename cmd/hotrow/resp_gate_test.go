@@ -18,9 +18,9 @@ import (
 	"github.com/hotrow/hotrow/internal/demo"
 )
 
-// A keeper is a client of Redis that keeps copies and believes the stream: what it has read
+// A cachingClient is a client of Redis that keeps copies and believes the stream: what it has read
 // stays until it is told, or until its connection ends.
-type keeper struct {
+type cachingClient struct {
 	t      *testing.T
 	nc     net.Conn
 	r      *bufio.Reader
@@ -28,14 +28,14 @@ type keeper struct {
 	flush  int // messages that anything may have changed
 }
 
-func (r *running) keeper(options string) *keeper {
+func (r *running) cachingClient(options string) *cachingClient {
 	r.t.Helper()
 	nc, err := net.Dial("tcp", "127.0.0.1:"+r.respPort())
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { _ = nc.Close() })
-	k := &keeper{t: r.t, nc: nc, r: bufio.NewReader(nc), copies: make(map[string]string)}
+	k := &cachingClient{t: r.t, nc: nc, r: bufio.NewReader(nc), copies: make(map[string]string)}
 	k.do("HELLO 3")
 	if got := k.do("CLIENT TRACKING ON " + options); got != "+OK" {
 		r.t.Fatalf("CLIENT TRACKING ON = %q", got)
@@ -45,7 +45,7 @@ func (r *running) keeper(options string) *keeper {
 
 // next takes in one reply or message, and returns the reply; "" for a message. Its parts
 // have blanks between them.
-func (k *keeper) next() (string, error) {
+func (k *cachingClient) next() (string, error) {
 	line, err := k.r.ReadString('\n')
 	if err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func (k *keeper) next() (string, error) {
 }
 
 // do sends a command and returns its reply.
-func (k *keeper) do(command string) string {
+func (k *cachingClient) do(command string) string {
 	k.t.Helper()
 	_, _ = fmt.Fprintf(k.nc, "%s\r\n", command)
 	_ = k.nc.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -101,7 +101,7 @@ func (k *keeper) do(command string) string {
 }
 
 // keep reads a key and keeps the answer, unless it is told at once not to.
-func (k *keeper) keep(key string) bool {
+func (k *cachingClient) keep(key string) bool {
 	k.t.Helper()
 	k.copies[key] = k.do("GET " + key)
 	k.hear(20 * time.Millisecond)
@@ -110,7 +110,7 @@ func (k *keeper) keep(key string) bool {
 }
 
 // hear takes in what is told within a time.
-func (k *keeper) hear(d time.Duration) {
+func (k *cachingClient) hear(d time.Duration) {
 	k.t.Helper()
 	for by := time.Now().Add(d); time.Now().Before(by); {
 		_ = k.nc.SetReadDeadline(by)
@@ -122,7 +122,7 @@ func (k *keeper) hear(d time.Duration) {
 
 // flushed waits for the message that anything may have changed, for the time that a copy
 // may be old.
-func (k *keeper) flushed(why string, before int) {
+func (k *cachingClient) flushed(why string, before int) {
 	k.t.Helper()
 	begin := time.Now()
 	for k.flush == before {
@@ -139,7 +139,7 @@ func (k *keeper) flushed(why string, before int) {
 }
 
 // keptAgain reads until an answer may be kept: the gate is open.
-func (k *keeper) keptAgain(log *output, key string) {
+func (k *cachingClient) keptAgain(log *output, key string) {
 	k.t.Helper()
 	until(k.t, log, func() bool {
 		k.keep(key)
@@ -157,7 +157,7 @@ func TestRESP_EveryRowOfTheGate(t *testing.T) {
 	url := server.Database(t)
 	dbtest.Psql(t, url, demo.PostgresSQL())
 	r := serve(t, "-c", configFile(t, demo.YAML(url)))
-	k, all := r.keeper(""), r.keeper("BCAST")
+	k, all := r.cachingClient(""), r.cachingClient("BCAST")
 	k.keptAgain(r.log, "depts:10")
 
 	// A change by SQL is told, and the copy is the new one.

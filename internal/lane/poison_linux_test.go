@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// A keeper answers a line with the line before, of which it has kept the bytes; or
+// A previousLine answers a line with the line before, of which it has kept the bytes; or
 // changes what it must not.
-type keeper struct {
+type previousLine struct {
 	seer
 	kept []byte
 }
 
-func (k *keeper) Step(_ *Conn, in, out []byte) (n int, _ []byte, next Next) {
+func (k *previousLine) Step(_ *Conn, in, out []byte) (n int, _ []byte, next Next) {
 	line, _, ok := bytes.Cut(in, []byte("\n"))
 	switch {
 	case !ok:
@@ -31,8 +31,8 @@ func TestPoison_FindsWhoKeepsOrChangesBytes(t *testing.T) {
 	if !poisoned {
 		t.Skip("benchmarks run: buffers are as they are in production")
 	}
-	each(t, []string{"epoll", "goroutine"}, Config{Proto: new(keeper)}, func(t *testing.T, s *site) {
-		s.server.cfg.Proto.(*keeper).kept = nil
+	each(t, []string{"epoll", "goroutine"}, Config{Proto: new(previousLine)}, func(t *testing.T, s *site) {
+		s.server.cfg.Proto.(*previousLine).kept = nil
 		c := s.dial(t)
 		c.send("abc\n")
 		c.wantLine("\n")

@@ -21,9 +21,9 @@ import (
 // sampleSize is how many keys of a resource the auditor chooses among.
 const sampleSize = 1024
 
-// auditPatience is how long the auditor waits for the feed to explain what it
+// auditTimeout is how long the auditor waits for the feed to explain what it
 // has seen.
-const auditPatience = 5 * time.Second
+const auditTimeout = 5 * time.Second
 
 // A sample is a random choice of the documents that were stored: each of them
 // has the same chance to be in it.
@@ -170,7 +170,7 @@ func (f *form) compare(ref tier.Ref, doc *row.Document) (same, ok bool) {
 // been applied by then, and should have dropped the copy.
 func (u *upstream) survives(f *form, ref tier.Ref, doc *row.Document) bool {
 	at := monotonic()
-	for end := time.Now().Add(auditPatience); u.domain.FencedAt() <= at; {
+	for end := time.Now().Add(auditTimeout); u.domain.FencedAt() <= at; {
 		if time.Now().After(end) || !sleep(u.ctx, fenceEvery) {
 			return false // a feed that lags is known to
 		}

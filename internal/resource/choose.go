@@ -105,10 +105,10 @@ func (f *follower) runFeed() error {
 
 // lookForBetter ends a feed that works once a better one would take its place at once.
 func (f *follower) lookForBetter(ctx context.Context, end context.CancelCauseFunc) {
-	f.patience = max(f.patience, f.u.opts.LookBetter)
-	for sleep(ctx, f.patience) {
+	f.backoff = max(f.backoff, f.u.opts.LookBetter)
+	for sleep(ctx, f.backoff) {
 		if f.betterPossible(ctx) {
-			f.patience = min(2*f.patience, lookBetterMax)
+			f.backoff = min(2*f.backoff, lookBetterMax)
 			end(errBetter)
 			return
 		}

@@ -23,7 +23,7 @@ const maxScratch = 64 << 10
 // most documents are read by nobody who takes the coding, or change before they
 // are read again. So that hit and those until the copy is there are answered
 // plainly, and a miss asks for nothing. A copy follows from the bytes of its
-// document alone and is kept with it or not at all (tier.CopyKeeper): whatever
+// document alone and is kept with it or not at all (tier.CopyStore): whatever
 // takes a document away takes its copies too, and no lease is needed.
 type copier struct {
 	jobs  chan copyJob
@@ -35,14 +35,14 @@ type copier struct {
 
 // A copyJob is one copy to be made.
 type copyJob struct {
-	keeper copyKeeper
+	store  copyStore
 	ref    tier.Ref
 	doc    *row.Document
 	coding row.Coding
 }
 
-// A copyKeeper is where a copy is kept: see tier.CopyKeeper.
-type copyKeeper interface {
+// A copyStore is where a copy is kept: see tier.CopyStore.
+type copyStore interface {
 	Get(ref tier.Ref) (*row.Document, bool)
 	KeepCopy(ref tier.Ref, d, k *row.Document) bool
 }
@@ -65,17 +65,17 @@ func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 	if f.paths != nil {
 		slot := f.kept.get(listKey{f.number, doc.Format(), string(key)})
 		if slot != nil {
-			f.copier.ask(copyJob{listKeeper{f.kept, slot}, tier.Ref{}, doc, c})
+			f.copier.ask(copyJob{listCopies{f.kept, slot}, tier.Ref{}, doc, c})
 		}
 		return
 	}
-	keeper, ok := f.memory.(tier.CopyKeeper)
+	store, ok := f.memory.(tier.CopyStore)
 	if !ok {
 		return
 	}
 	ref := tier.Ref{Resource: f.number, Format: doc.Format(),
 		Key: row.Key(strings.Clone(string(key)))}
-	f.copier.ask(copyJob{keeper, ref, doc, c})
+	f.copier.ask(copyJob{store, ref, doc, c})
 }
 
 // ask has a copy made, unless too many are waited for.
@@ -105,7 +105,7 @@ func (k *copier) run() {
 
 // make makes one copy and returns scratch, which it may have grown.
 func (k *copier) make(j *copyJob, scratch []byte) []byte {
-	if held, ok := j.keeper.Get(j.ref); !ok || held != j.doc {
+	if held, ok := j.store.Get(j.ref); !ok || held != j.doc {
 		k.late.Add(1)
 		return scratch
 	}
@@ -114,7 +114,7 @@ func (k *copier) make(j *copyJob, scratch []byte) []byte {
 	switch {
 	case !row.Pays(len(plain), len(scratch)):
 		k.refused.Add(1) // for good: the document stays asked
-	case !j.keeper.KeepCopy(j.ref, j.doc, row.NewCopy(j.doc, j.coding, scratch)):
+	case !j.store.KeepCopy(j.ref, j.doc, row.NewCopy(j.doc, j.coding, scratch)):
 		k.late.Add(1)
 	default:
 		k.made.Add(1)

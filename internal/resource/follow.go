@@ -41,11 +41,11 @@ type follower struct {
 	changed atomic.Bool // another feed was chosen, and has not attached yet
 
 	// lost is since when no attempt has attached, 0: the last did; opened is what the
-	// feed was opened for; patience is how long a feed that works is left before it is
+	// feed was opened for; backoff is how long a feed that works is left before it is
 	// looked for a better one. Only run uses them.
-	lost     int64
-	opened   []source.Watched
-	patience time.Duration
+	lost    int64
+	opened  []source.Watched
+	backoff time.Duration
 
 	// asked is what a feed was last asked for, and end ends its Run. They are guarded by
 	// upstream.apply.
@@ -107,7 +107,7 @@ func (f *follower) run() {
 			f.gaps.Add(1)
 			last, f.lost = "", 0
 			if rank(f.feed()) == bestRank {
-				f.patience = 0
+				f.backoff = 0
 			}
 		} else if f.lost == 0 {
 			f.lost = monotonic()

@@ -380,7 +380,7 @@ func (r *Resource) AskListCopy(l *List, c row.Coding) {
 		return
 	}
 	f := r.form.Load()
-	f.copier.ask(copyJob{listKeeper{f.kept, l.slot}, tier.Ref{}, l.Doc, c})
+	f.copier.ask(copyJob{listCopies{f.kept, l.slot}, tier.Ref{}, l.Doc, c})
 }
 
 // listCounts count answers with lists; those of event loops are in their tallies.

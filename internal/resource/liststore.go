@@ -291,14 +291,14 @@ func (s *listStore) agree(form uint32, l *fresh.Lease, doc *row.Document, stored
 	}
 }
 
-// A listKeeper keeps compressed copies with the list in one slot.
-type listKeeper struct {
+// A listCopies keeps compressed copies with the list in one slot.
+type listCopies struct {
 	store *listStore
 	slot  *listSlot
 }
 
 // Get returns the document of the slot's list.
-func (k listKeeper) Get(tier.Ref) (*row.Document, bool) {
+func (k listCopies) Get(tier.Ref) (*row.Document, bool) {
 	if l := k.slot.list.Load(); l != nil {
 		return l.Doc, true
 	}
@@ -306,7 +306,7 @@ func (k listKeeper) Get(tier.Ref) (*row.Document, bool) {
 }
 
 // KeepCopy adds a copy to the document if it is that of the slot's list.
-func (k listKeeper) KeepCopy(_ tier.Ref, d, c *row.Document) bool {
+func (k listCopies) KeepCopy(_ tier.Ref, d, c *row.Document) bool {
 	s := k.store
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ type Resource struct {
 	form   atomic.Pointer[form]
 	counts counts
 	watch  hub
-	warmth warmth
+	warmed warmProgress
 
 	tally   sync.Mutex // guards tallies
 	tallies []*Tally

@@ -33,8 +33,8 @@ const (
 	warmFull = 243
 )
 
-// warmth is how far the warming of a resource is.
-type warmth struct {
+// warmProgress is how far the warming of a resource is.
+type warmProgress struct {
 	keys    atomic.Uint64 // looked at in this round
 	loaded  atomic.Uint64 // from the source, in all rounds
 	running atomic.Bool
@@ -52,8 +52,8 @@ type WarmStats struct {
 
 func (r *Resource) warmStats() WarmStats {
 	return WarmStats{
-		Asked: r.form.Load().spec.Warm != nil, Running: r.warmth.running.Load(),
-		Keys: r.warmth.keys.Load(), Loaded: r.warmth.loaded.Load(), Rounds: r.warmth.rounds.Load(),
+		Asked: r.form.Load().spec.Warm != nil, Running: r.warmed.running.Load(),
+		Keys: r.warmed.keys.Load(), Loaded: r.warmed.loaded.Load(), Rounds: r.warmed.rounds.Load(),
 	}
 }
 
@@ -94,16 +94,16 @@ func (u *upstream) warmResource(r *Resource, epoch uint64) bool {
 		return f.memory == nil
 	}
 	w := &warming{f: f, epoch: epoch, reported: time.Now()}
-	r.warmth.keys.Store(0)
-	r.warmth.running.Store(true)
-	defer r.warmth.running.Store(false)
+	r.warmed.keys.Store(0)
+	r.warmed.running.Store(true)
+	defer r.warmed.running.Store(false)
 	var err error
 	if f.spec.Warm.Query == "" {
 		err = w.all(u.ctx)
 	} else {
 		err = w.query(u.ctx)
 	}
-	log := u.log.With("resource", r.name, "keys", r.warmth.keys.Load())
+	log := u.log.With("resource", r.name, "keys", r.warmed.keys.Load())
 	switch {
 	case u.ctx.Err() != nil:
 		return true
@@ -117,7 +117,7 @@ func (u *upstream) warmResource(r *Resource, epoch uint64) bool {
 		log.Warn("warming has stopped, trying again", "err", err)
 		return false
 	}
-	r.warmth.rounds.Add(1)
+	r.warmed.rounds.Add(1)
 	return true
 }
 
@@ -193,12 +193,12 @@ func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) err
 			}
 		}
 		recalled := f.r.counts.recalled.Load() - before
-		f.r.warmth.loaded.Add(uint64(len(missing)) - min(recalled, uint64(len(missing))))
+		f.r.warmed.loaded.Add(uint64(len(missing)) - min(recalled, uint64(len(missing))))
 	}
-	f.r.warmth.keys.Add(uint64(len(keys)))
+	f.r.warmed.keys.Add(uint64(len(keys)))
 	if time.Since(w.reported) >= warmReport {
 		w.reported = time.Now()
-		f.src.log.Info("warming", "resource", f.r.name, "keys", f.r.warmth.keys.Load())
+		f.src.log.Info("warming", "resource", f.r.name, "keys", f.r.warmed.keys.Load())
 	}
 	if !sleep(ctx, min(time.Since(begin), warmPauseMax)) {
 		return ctx.Err()

@@ -162,10 +162,10 @@ func (b *binder) value(k Kind, n *node) (Value, *DecodeError) {
 		v, ok = n.canonical(k)
 	case Array:
 		if n.kind == nodeList {
-			return b.loose(n), nil
+			return b.untyped(n), nil
 		}
 	case Null:
-		return b.loose(n), nil
+		return b.untyped(n), nil
 	}
 	if !ok {
 		return v, b.fail(n, "%s is not %s", n, wanted(k))
@@ -280,8 +280,8 @@ func (n *node) canonical(k Kind) (Value, bool) {
 	return TextValue(k, text), ok
 }
 
-// loose reads a value by what it is.
-func (b *binder) loose(n *node) Value {
+// untyped reads a value by what it is.
+func (b *binder) untyped(n *node) Value {
 	switch n.kind {
 	case nodeNull:
 		return Value{}
@@ -305,7 +305,7 @@ func (b *binder) loose(n *node) Value {
 	case nodeList:
 		list := make([]Value, len(n.items))
 		for i := range n.items {
-			list[i] = b.loose(&n.items[i])
+			list[i] = b.untyped(&n.items[i])
 		}
 		return ArrayValue(list)
 	case nodeMap:

@@ -6,10 +6,10 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// A CopyKeeper is a Tier that keeps compressed copies with their documents:
+// A CopyStore is a Tier that keeps compressed copies with their documents:
 // their bytes are within its bound, and they go when the document goes. In a
 // Tier that is none, documents have no copies.
-type CopyKeeper interface {
+type CopyStore interface {
 	Tier
 
 	// KeepCopy adds k, a copy of d, to d if the tier holds d for ref, and reports
@@ -19,9 +19,9 @@ type CopyKeeper interface {
 	KeepCopy(ref Ref, d, k *row.Document) bool
 }
 
-var _ CopyKeeper = (*Memory)(nil)
+var _ CopyStore = (*Memory)(nil)
 
-// KeepCopy implements CopyKeeper. The entry is weighed again, under the same
+// KeepCopy implements CopyStore. The entry is weighed again, under the same
 // lock of the cache that a Drop takes.
 func (m *Memory) KeepCopy(ref Ref, d, k *row.Document) bool {
 	if m.sizes.entry(ref, d)+m.sizes.copies(k) > m.rows.largest {

@@ -55,7 +55,7 @@ func listAsk(want *query.Query, raw string) *resource.ListAsk {
 // getList is begin of a key of a query.
 func (s *Scope) getList(r *Reader, q *Query, value string, f *Found) whereabouts {
 	res := s.resource(q.Resource)
-	*f = Found{Res: res, List: true, Loose: true}
+	*f = Found{Res: res, List: true, Uncacheable: true}
 	if res == nil {
 		if s.Live.starting() {
 			f.Err = ErrStarting
@@ -102,7 +102,7 @@ func (s *Store) loadLists(ctx context.Context, res *Served, list []Miss) (rows [
 // loadList reads one list.
 func (s *Store) loadList(ctx context.Context, res *Served, m *Miss) error {
 	f := m.To
-	*f = Found{Res: res, List: true, Loose: true, format: m.format}
+	*f = Found{Res: res, List: true, Uncacheable: true, format: m.format}
 	want, err := res.Query(m.list[len(ofList):], query.Options{})
 	if err != nil {
 		return err

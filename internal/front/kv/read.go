@@ -21,10 +21,10 @@ type Found struct {
 	Doc *row.Document // nil: there is no row, or no answer
 	Err error         // why there is no answer
 
-	// Loose says that no feed tells of changes of this answer: it is stale, or was read
+	// Uncacheable says that no feed tells of changes of this answer: it is stale, or was read
 	// past the cache, or the resource has none. Nobody may keep it.
-	Loose bool
-	Stale bool
+	Uncacheable bool
+	Stale       bool
 
 	// Inexact says that the row has another key: who is told of changes is told of that.
 	Inexact bool
@@ -154,7 +154,7 @@ func (f *Found) take(
 	if state == resource.Miss || !who.takes(f.Res, state, at) {
 		return false
 	}
-	f.Stale, f.Loose = state == resource.Stale, !f.Res.follows || state == resource.Stale
+	f.Stale, f.Uncacheable = state == resource.Stale, !f.Res.follows || state == resource.Stale
 	f.keep(doc)
 	return true
 }
@@ -269,12 +269,12 @@ func (m *Miss) set(a *resource.Answer) {
 		return // no row can have this key: so there is none
 	}
 	if a.Err != nil {
-		f.Err, f.Loose = a.Err, true
+		f.Err, f.Uncacheable = a.Err, true
 		return
 	}
 	f.keep(a.Doc)
 	f.Stale = a.Origin == resource.HitStale
-	f.Loose = !m.follows || f.Stale || a.Origin == resource.Bypassed
+	f.Uncacheable = !m.follows || f.Stale || a.Origin == resource.Bypassed
 	f.Inexact = f.Inexact || a.Key != m.Key
 }
 

@@ -99,7 +99,7 @@ func uniqueOf(d *row.Document) uint64 {
 
 // leftOf returns for how many seconds an answer is good: -1, as long as a feed follows it.
 func leftOf(f *kv.Found) int64 {
-	if !f.Loose {
+	if !f.Uncacheable {
 		return -1
 	}
 	return int64(f.Res.Left(f.Doc).Seconds())

@@ -26,7 +26,7 @@ func (t *turn) gather(cmd *command, args [][]byte) {
 		Name: cmd.upper, Keys: keys, Before: t.out,
 		Append: func(out []byte, found []kv.Found, _ bool) []byte {
 			if tracks {
-				c.loose = appendLoose(c.loose, keys, found)
+				c.uncacheable = appendUncacheable(c.uncacheable, keys, found)
 			}
 			return c.render(out, cmd, args, found)
 		},
@@ -71,7 +71,7 @@ func (t *turn) known() []byte {
 		c.mu.Unlock()
 	}
 	out := b.Append(t.step, t.out)
-	t.loose, c.loose = append(t.loose, c.loose...), nil
+	t.uncacheable, c.uncacheable = append(t.uncacheable, c.uncacheable...), nil
 	return out
 }
 

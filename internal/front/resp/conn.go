@@ -33,7 +33,7 @@ type conn struct {
 
 	keyspace *kv.Tracked // hears of keys for subs; nil: nobody does
 
-	loose []string // keys of a batch whose answers nobody may keep, until that is told
+	uncacheable []string // keys of a batch whose answers nobody may keep, until that is told
 
 	used atomic.Int64            // when it was last used, in seconds since 1970
 	last atomic.Pointer[command] // what it was last used for

@@ -154,7 +154,7 @@ func renderTTL(_ *conn, out []byte, args [][]byte, found []kv.Found) []byte {
 	switch {
 	case f.Doc == nil:
 		return resp.AppendInt(out, -2)
-	case !f.Loose:
+	case !f.Uncacheable:
 		return resp.AppendInt(out, -1)
 	}
 	left := f.Res.Left(f.Doc)

@@ -11,13 +11,13 @@ import (
 
 // A turn is one call of Step: where its replies go, and what is next.
 type turn struct {
-	c     *conn
-	s     *scope
-	out   []byte    // where replies go: the output of Step or, while there is a batch, its
-	batch *kv.Batch // reads that wait for the database; nil: none
-	step  []byte    // the output of Step while there is a batch
-	next  lane.Next
-	loose []string // keys whose answers no feed follows
+	c           *conn
+	s           *scope
+	out         []byte    // where replies go: the output of Step or, while there is a batch, its
+	batch       *kv.Batch // reads that wait for the database; nil: none
+	step        []byte    // the output of Step while there is a batch
+	next        lane.Next
+	uncacheable []string // keys whose answers no feed follows
 }
 
 // Step answers the commands at the front of in.
@@ -40,7 +40,7 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	} else {
 		out = t.out
 	}
-	c.tellLoose(t.loose)
+	c.invalidateUncacheable(t.uncacheable)
 	next := t.next
 	s.get[1] = nil
 	*t = turn{} // what is on the lane's buffers must not be kept
@@ -368,7 +368,7 @@ func (t *turn) reply(cmd *command, args, keys [][]byte, found []kv.Found) {
 	s.Count(found)
 	t.out = c.render(t.out, cmd, args, found)
 	if c.track.client != nil {
-		t.loose = appendLoose(t.loose, keys, found)
+		t.uncacheable = appendUncacheable(t.uncacheable, keys, found)
 	}
 	if s.Access.On() {
 		s.LogHit(&c.Session, cmd.upper, keys, found)

@@ -82,9 +82,9 @@ func (c *conn) reads(cmd *command, args [][]byte) {
 // resume goes on with a connection that was parked. What has changed since its reads began
 // is told again behind their answers.
 func (c *conn) resume(out []byte, next lane.Next) {
-	loose := c.loose // before the connection is its loop's again
-	c.loose = nil
-	defer c.tellLoose(loose)
+	uncacheable := c.uncacheable // before the connection is its loop's again
+	c.uncacheable = nil
+	defer c.invalidateUncacheable(uncacheable)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := &c.track
@@ -252,19 +252,19 @@ func invalidation(v resp.Version, keys []string) (out []byte) {
 	return out
 }
 
-// appendLoose appends the keys whose answers no feed follows: nobody may keep them.
-func appendLoose(list []string, keys [][]byte, found []kv.Found) []string {
+// appendUncacheable appends the keys whose answers no feed follows: nobody may keep them.
+func appendUncacheable(list []string, keys [][]byte, found []kv.Found) []string {
 	for i := range found {
-		if f := &found[i]; f.Loose || f.Inexact {
+		if f := &found[i]; f.Uncacheable || f.Inexact {
 			list = append(list, string(keys[i]))
 		}
 	}
 	return list
 }
 
-// tellLoose tells, behind their answers, of keys that nobody may keep, and once more a
+// invalidateUncacheable tells, behind their answers, of keys that nobody may keep, and once more a
 // little later.
-func (c *conn) tellLoose(keys []string) {
+func (c *conn) invalidateUncacheable(keys []string) {
 	if len(keys) == 0 {
 		return
 	}

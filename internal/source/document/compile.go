@@ -64,9 +64,9 @@ func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error
 		return nil, err
 	}
 	p.deps, p.paths = c.deps, c.paths
-	p.loose = slices.Clone(p.keys)
-	for i := range p.loose {
-		p.loose[i].MaxLen = 0
+	p.unbounded = slices.Clone(p.keys)
+	for i := range p.unbounded {
+		p.unbounded[i].MaxLen = 0
 	}
 	p.depth = len(p.Nodes())
 	p.describe()

@@ -22,16 +22,16 @@ type Plan struct {
 
 	Native any // the driver's own
 
-	db     Database
-	reader Reader // db; nil where Dialect.ReadIn reads
-	depth  int    // how many nodes there are
-	keys   row.KeyType
-	loose  row.KeyType // keys, however long: a longer text is no error, it is no row
-	deps   []source.Dep
-	paths  []*path // by which documents depend on rows; nil: by deps
-	lookup atomic.Pointer[lookup]
-	table  *query.Table // what queries may ask about; nil for a query resource
-	cols   []Column     // of table, by their places
+	db        Database
+	reader    Reader // db; nil where Dialect.ReadIn reads
+	depth     int    // how many nodes there are
+	keys      row.KeyType
+	unbounded row.KeyType // keys, however long: a longer text is no error, it is no row
+	deps      []source.Dep
+	paths     []*path // by which documents depend on rows; nil: by deps
+	lookup    atomic.Pointer[lookup]
+	table     *query.Table // what queries may ask about; nil for a query resource
+	cols      []Column     // of table, by their places
 }
 
 // A Node is one level of a document: a table or a query.
@@ -95,10 +95,10 @@ func (p *Plan) Deps() []source.Dep { return p.deps }
 
 // ParseKey returns k in its canonical form. A text that is longer than the column
 // is no error: no row has it.
-func (p *Plan) ParseKey(k row.Key) (row.Key, error) { return p.loose.Parse(k) }
+func (p *Plan) ParseKey(k row.Key) (row.Key, error) { return p.unbounded.Parse(k) }
 
 // ParseAfter is ParseKey for the key that a list begins after.
-func (p *Plan) ParseAfter(k row.Key) (row.Key, error) { return p.loose.ParseAfter(k) }
+func (p *Plan) ParseAfter(k row.Key) (row.Key, error) { return p.unbounded.ParseAfter(k) }
 
 // Nodes returns the tables of the document, from the root down.
 func (p *Plan) Nodes() []*Node {

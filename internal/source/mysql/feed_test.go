@@ -15,8 +15,8 @@ import (
 	"github.com/hotrow/hotrow/internal/source/sourcetest"
 )
 
-// feedPatience bounds every wait of these tests.
-const feedPatience = 30 * time.Second
+// feedTimeout bounds every wait of these tests.
+const feedTimeout = 30 * time.Second
 
 // A recorder is a handler that writes down what it is told.
 type recorder struct {
@@ -89,7 +89,7 @@ func (r *recorder) changed() []string {
 // await waits until ok says true.
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(feedPatience); !ok(); {
+	for end := time.Now().Add(feedTimeout); !ok(); {
 		if time.Now().After(end) {
 			t.Fatalf("gave up waiting: %s", what)
 		}
@@ -175,7 +175,7 @@ func (f *fixture) tryFence() bool {
 // fence returns what the feed has delivered up to now.
 func (f *fixture) fence() []string {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), feedPatience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), feedTimeout)
 	defer cancel()
 	if _, err := f.feed.Fence(ctx); err != nil {
 		f.t.Fatalf("fence: %v", err)

@@ -157,7 +157,7 @@ func TestMariaDB_FeedFencesWhileCommitsWait(t *testing.T) {
 	}()
 	fenced := 0
 	for !f.visible(1) {
-		ctx, cancel := context.WithTimeout(t.Context(), feedPatience)
+		ctx, cancel := context.WithTimeout(t.Context(), feedTimeout)
 		_, err := f.feed.Fence(ctx)
 		cancel()
 		if err != nil {

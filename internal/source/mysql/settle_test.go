@@ -211,7 +211,7 @@ func TestMariaDB_SettleIsAProof(t *testing.T) {
 	wg.Wait()
 	select {
 	case <-done:
-	case <-time.After(feedPatience):
+	case <-time.After(feedTimeout):
 		t.Error("not everything that was delivered is proven")
 	}
 	t.Logf("%d proven, %d looks at what was delivered and invisible, %d wrong", s.settled.Load(),
