@@ -125,8 +125,8 @@ func (b *beats) says(tab *browsertest.Tab, cut func()) time.Duration {
 			b.verify(text, began, said, at.Add(-behind))
 			return said.Sub(began)
 		}
-		if time.Since(began) > 5*time.Second {
-			b.t.Fatalf("5 s after the cut the page says %q", text)
+		if time.Since(began) > time.Minute {
+			b.t.Fatalf("a minute after the cut the page says %q", text)
 		}
 	}
 }
@@ -191,7 +191,8 @@ func TestConsole_VerdictUnderStress(t *testing.T) {
 	quickest := func(what string, cut, mend func()) {
 		t.Helper()
 		best := time.Minute
-		for range 3 { // one may be slow on a busy machine
+		// One, or more on a busy machine, may be slow: then one of ten must not be.
+		for i := 0; i < 3 || i < 10 && best > time.Second; i++ {
 			kept()
 			took := b.says(tab, cut)
 			t.Logf("%s: the page says so after %v", what, took)

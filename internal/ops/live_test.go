@@ -269,13 +269,21 @@ func TestLive_TellsAtOnceThatASourceIsBehind(t *testing.T) {
 	s.frame()
 	s.frame() // the next is due in a second
 	for n := range int64(2) {
-		began := time.Now()
-		behind.Store(1 - n)
 		const most = 700 * time.Millisecond
-		f := s.frame()
-		if took := time.Since(began); took > most || time.Duration(f.Interval) > most {
-			t.Errorf("told after %v, in a frame of %v s", took, f.Interval)
+		for try := 1; ; try++ { // on a busy machine one may be late, as the frame of a second is
+			behind.Store(n)
+			s.frame()
+			s.frame() // that of the second, or of the next
+			began := time.Now()
+			behind.Store(1 - n)
+			f := s.frame()
+			took := time.Since(began)
+			if took <= most && time.Duration(f.Interval) <= most {
+				break
+			}
+			if try == 10 {
+				t.Fatalf("told after %v, in a frame of %v", took, time.Duration(f.Interval))
+			}
 		}
-		s.frame() // that of the second, or of the next
 	}
 }
