@@ -38,6 +38,9 @@ func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pendi
 	defer d.mu.Unlock()
 	if ref != nil { // known to be pending only when every mark that Settle takes away is there
 		d.pending = append(d.pending, p)
+		if len(d.pending)%manyPending == 0 {
+			d.want()
+		}
 	}
 	d.publish(pos)
 	return p
@@ -103,6 +106,21 @@ func (d *Domain) Unsettled() []*Pending {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]*Pending(nil), d.pending...)
+}
+
+// manyPending is how many transactions are pending when it is worth to settle them, though
+// nobody waits for it.
+const manyPending = 64
+
+// Wanted is sent when it is worth to settle what is pending: a load has begun that may miss
+// it, and cannot be kept, or much is pending. It may be sent once too often.
+func (d *Domain) Wanted() <-chan struct{} { return d.wanted }
+
+func (d *Domain) want() {
+	select {
+	case d.wanted <- struct{}{}:
+	default:
+	}
 }
 
 // Settle says that every read which begins from now on sees p. A transaction

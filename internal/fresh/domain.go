@@ -52,6 +52,7 @@ type Domain struct {
 	past     [16]past   // the last fences of the epochs before, a ring
 	advanced chan struct{}
 	waiting  int
+	wanted   chan struct{} // see Wanted
 }
 
 // past is what is remembered of an epoch that has ended.
@@ -64,7 +65,8 @@ type past struct {
 // the begin of the last fence that was reached. No feed is attached yet: until
 // Reset and Fenced have been called its State is Lagging.
 func NewDomain(staleAfter time.Duration) *Domain {
-	d := &Domain{staleAfter: staleAfter, advanced: make(chan struct{}), words: newWords()}
+	d := &Domain{staleAfter: staleAfter, advanced: make(chan struct{}), words: newWords(),
+		wanted: make(chan struct{}, 1)}
 	d.applied.Store(&Progress{})
 	return d
 }

@@ -209,3 +209,42 @@ func TestDomain_RemoveForgetsTheSpace(t *testing.T) {
 		t.Errorf("%d spaces are left, want the other one", len(d.spaces))
 	}
 }
+
+// Who loads what is pending, and cannot keep it, has it settled soon; who loads anything
+// else has not.
+func TestDomain_Wanted(t *testing.T) {
+	d := NewDomain(100)
+	s := d.NewSpace(func(row.Key) {}, noCopies, false)
+	d.Reset("a", 10, nil, 0)
+	wanted := func(what string, want bool) {
+		t.Helper()
+		select {
+		case <-d.Wanted():
+			if !want {
+				t.Error(what + ": wanted")
+			}
+		default:
+			if want {
+				t.Error(what + ": not wanted")
+			}
+		}
+	}
+	load := func(k row.Key) {
+		l, _ := s.Begin(k, row.FormatJSON, Any)
+		s.Finish(l, nil, nil, nil, nil)
+	}
+	d.Apply(12, []Touch{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
+	wanted("a change", false)
+	load("other")
+	wanted("a load of another row", false)
+	load("k")
+	wanted("a load of the row", true)
+	d.Settle(d.Unsettled()[0])
+	load("k")
+	wanted("a load of what is settled", false)
+	for i := range manyPending {
+		wanted("few changes", false)
+		d.Apply(Position(20+i), nil, "x", 0)
+	}
+	wanted("many changes", true)
+}

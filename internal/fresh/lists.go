@@ -73,6 +73,7 @@ func (s *Space) leaseList(k row.Key, f row.Format, q *Question) *Lease {
 	l.settled = l.storable && w.look(&ll.read, ll.c0) == still
 	if !l.settled {
 		l.AsOf = s.domain.settledTo(l.AsOf)
+		s.domain.want()
 	}
 	return l
 }

@@ -221,6 +221,7 @@ func (s *Space) lease(sh *shard, k row.Key, f row.Format) *Lease {
 	l.settled = l.storable && settled
 	if !l.settled {
 		l.AsOf = s.domain.settledTo(l.AsOf)
+		s.domain.want()
 	}
 	return l
 }

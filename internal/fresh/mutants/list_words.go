@@ -194,9 +194,7 @@ var wordMutants = []mutant{
 `, `		return c != moved
 `}}},
 	{"lists: a token is told of what was not settled", []edit{{"lists.go",
-		`	if !l.settled {
-		l.AsOf = s.domain.settledTo(l.AsOf)
-	}
+		`		l.AsOf = s.domain.settledTo(l.AsOf)
 `, ``}}},
 	{"lists: a read of the source joins what was sent", []edit{{"lists.go",
 		`		return !l.sent && c != moved
