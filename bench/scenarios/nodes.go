@@ -23,8 +23,9 @@ var nodeCounts = []int{1, 4, 8}
 
 // A nodesRun is what a database has used beside a number of nodes.
 type nodesRun struct {
-	cpu float64 // ms a second
-	tx  float64 // transactions a second
+	cpu      float64 // ms a second
+	sessions float64 // of it, that of the nodes' sessions
+	tx       float64 // transactions a second
 }
 
 // measureNodes has the same writes made with no node, with more and more, and with none
@@ -72,9 +73,10 @@ func measureNodes(
 		if n > 1 {
 			name += "s"
 		}
-		figures = append(figures, harness.FigureOf(name+": ms/s", runs[i].cpu),
-			harness.FigureOf(name+": ms a transaction and node",
-				(runs[i].cpu-without)/runs[i].tx/float64(n)))
+		each := runs[i].tx * float64(n)
+		figures = append(figures,
+			harness.FigureOf(name+": ms a transaction and node", runs[i].sessions/each),
+			harness.FigureOf(name+": of the whole", (runs[i].cpu-without)/each))
 	}
 	return figures, nil
 }
@@ -93,16 +95,12 @@ func underWrites(
 	if err := cmd.Start(); err != nil {
 		return r, err
 	}
-	used := func() (time.Duration, bool) {
-		user, system, ok := load.Used(a.Peer.Main.Cmd.Process.Pid)
-		return user + system, ok
-	}
+	database := a.Peer.Main.Cmd.Process.Pid
 	harness.Wait(ctx, w.Opts.Warmup)
-	from, ok := used()
-	begun := time.Now()
+	from, ok := useOf(database)
 	harness.Wait(ctx, w.Opts.Duration)
-	till, still := used()
-	took := time.Since(begun)
+	till, still := useOf(database)
+	took := till.at.Sub(from.at).Seconds()
 	if err := cmd.Wait(); err != nil {
 		return r, fmt.Errorf("updates: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
 	}
@@ -113,9 +111,41 @@ func underWrites(
 	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
 		return r, err
 	}
-	return nodesRun{
-		cpu: (till - from).Seconds() * 1000 / took.Seconds(), tx: said.Commits / said.Seconds,
-	}, nil
+	r.cpu = (till.all - from.all).Seconds() * 1000 / took
+	r.tx = said.Commits / said.Seconds
+	sessions, err := sessionsOf(ctx, w, a.Peer.Database)
+	for _, id := range sessions {
+		r.sessions += (till.tasks[id] - from.tasks[id]).Seconds() * 1000 / took
+	}
+	return r, err
+}
+
+// A use is what a database has used by a time.
+type use struct {
+	at    time.Time
+	all   time.Duration
+	tasks map[int]time.Duration
+}
+
+func useOf(pid int) (u use, ok bool) {
+	user, system, ok := load.Used(pid)
+	u.at, u.all = time.Now(), user+system
+	if ok {
+		u.tasks, ok = load.UsedByTask(pid)
+	}
+	return u, ok
+}
+
+// sessionsOf returns the threads, or processes, of all sessions of a database.
+func sessionsOf(ctx context.Context, w *harness.Fixture, url string) (ids []int, err error) {
+	out, err := exec.CommandContext(ctx, w.Programs+"updates", "-url", url, "-sessions").Output()
+	if err == nil {
+		err = json.Unmarshal(out, &ids)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("updates -sessions: %w", err)
+	}
+	return ids, nil
 }
 
 // startNode starts hotrow in front of a database, by its URL alone, and waits until its

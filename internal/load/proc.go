@@ -30,6 +30,25 @@ func Used(pid int) (user, system time.Duration, ok bool) {
 	return u.user, u.system, ok
 }
 
+// UsedByTask returns the CPU time of each thread of a process and of those below it, by the
+// thread's number; ok is false where there is no such process or no such figure.
+func UsedByTask(pid int) (used map[int]time.Duration, ok bool) {
+	used = make(map[int]time.Duration)
+	for todo := []int{pid}; len(todo) > 0; todo = todo[1:] {
+		dir := filepath.Join("/proc", strconv.Itoa(todo[0]), "task")
+		threads, _ := os.ReadDir(dir) // none: it has ended
+		for _, thread := range threads {
+			text, err := os.ReadFile(filepath.Join(dir, thread.Name(), "schedstat"))
+			if fields := bytes.Fields(text); err == nil && len(fields) > 0 {
+				used[int(number([]byte(thread.Name())))] = time.Duration(number(fields[0]))
+			}
+		}
+		below, _ := childrenOf(todo[0])
+		todo = append(todo, below...)
+	}
+	return used, len(used) > 0
+}
+
 // process reads the usage of one process; ok is false where there is no /proc
 // or no such process.
 func process(pid int) (u usage, ok bool) {
