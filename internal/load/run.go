@@ -137,7 +137,7 @@ func (p *reporter) report() {
 		s.Errors += w.failed.Load()
 	}
 	now := time.Now()
-	s.Elapsed, s.Total = now.Sub(p.run.began), p.total
+	s.Elapsed, s.Total = min(now.Sub(p.run.began), p.total), p.total // a tick may come late
 	s.Rate = float64(s.Answers-p.answers) / now.Sub(p.at).Seconds()
 	p.at, p.answers = now, s.Answers
 	p.run.cfg.Progress(s)
