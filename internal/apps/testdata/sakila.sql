@@ -6,7 +6,9 @@ CREATE TABLE film (film_id smallint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY
 	rating enum('G','PG','PG-13','R','NC-17') DEFAULT 'G',
 	special_features set('Trailers','Commentaries','Deleted Scenes','Behind the Scenes'), KEY idx_title (title));
 CREATE TABLE film_actor (actor_id smallint unsigned NOT NULL, film_id smallint unsigned NOT NULL,
-	last_update timestamp NOT NULL DEFAULT now(), PRIMARY KEY (actor_id, film_id), KEY idx_fk_film_id (film_id));
+	last_update timestamp NOT NULL DEFAULT now(), PRIMARY KEY (actor_id, film_id), KEY idx_fk_film_id (film_id),
+	CONSTRAINT fk_film_actor_actor FOREIGN KEY (actor_id) REFERENCES actor (actor_id),
+	CONSTRAINT fk_film_actor_film FOREIGN KEY (film_id) REFERENCES film (film_id));
 CREATE TABLE film_category (film_id smallint unsigned NOT NULL, category_id tinyint unsigned NOT NULL,
 	last_update timestamp NOT NULL DEFAULT now(), PRIMARY KEY (film_id, category_id), KEY (category_id));
 CREATE TABLE customer (customer_id smallint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY, store_id tinyint unsigned NOT NULL,
