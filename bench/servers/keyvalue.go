@@ -19,7 +19,7 @@ import (
 func withKeyValue(all map[string]harness.Starter) map[string]harness.Starter {
 	maps.Copy(all, map[string]harness.Starter{
 		"hotrow-resp":     hotrowKeyValue("resp", "redis", ""),
-		"hotrow-tracked":  hotrowKeyValue("resp", "redis", ", max_clients: 20000"),
+		"hotrow-tracked":  hotrowKeyValue("resp", "redis", "kv: {max_clients: 20000}\n"),
 		"hotrow-memcache": hotrowKeyValue("memcache", "memcache", ""),
 		"redis":           startRedis("redis-server"),
 		"redis-tracked":   startRedis("redis-server", "--maxclients", "20000"),
@@ -39,7 +39,7 @@ func hotrowKeyValue(front, scheme, more string) harness.Starter {
 		if err != nil {
 			return nil, err
 		}
-		f := flavour{fronts: fmt.Sprintf("%s: {listen: %q%s}\n", front, address, more)}
+		f := flavour{fronts: fmt.Sprintf("%s: {listen: %q}\n%s", front, address, more)}
 		web, err := startHotrowWith(ctx, w, on, dir, f)
 		if err != nil {
 			return nil, err
