@@ -36,6 +36,14 @@ func (s *Server) Promote() {
 	}
 }
 
+// Follow has a standby replay the log of another server from now on.
+func (s *Server) Follow(other *Server) {
+	s.t.Helper()
+	s.Exec(fmt.Sprintf("ALTER SYSTEM SET primary_conninfo = 'host=127.0.0.1 port=%d user=postgres'",
+		other.cluster.port))
+	s.Exec("SELECT pg_reload_conf()")
+}
+
 // Address returns the host and the port of the server.
 func (s *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", s.cluster.port) }
 

@@ -44,6 +44,8 @@ func postgresRows() []row {
 			test: promotedReads(true), often: true, file: readsInFile},
 		{n: "5", what: "a standby that is read is promoted, the primary is gone",
 			test: promotedReads(false), file: readsInFile},
+		{n: "5", what: "a standby that is read follows another that is promoted",
+			test: readFollowsNext, file: readsInFile},
 		{n: "6", what: "feed lags: its sender is stopped", test: senderFrozen},
 		{n: "7", what: "feed half open", test: halfOpen(plain), away: true},
 		{n: "8", what: "slot dropped under load", test: slotDropped, often: true, file: slotInFile},

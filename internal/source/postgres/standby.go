@@ -32,11 +32,12 @@ const (
 	clearLimit = time.Second
 )
 
-// Why a standby is not read: it has not replayed in time what a read must see, or is none
-// any more.
+// Why a standby is not read: it has not replayed in time what a read must see, is none any
+// more, or is not known to have replayed the primary's history.
 var (
 	errBehind   = errors.New("the standby is behind")
 	errPromoted = errors.New("the standby has been promoted")
+	errOther    = errors.New("the standby may have another history")
 )
 
 // A standby is the server that is followed and read in place of the primary. A read there
@@ -48,7 +49,7 @@ type standby struct {
 	conn *pgx.ConnConfig // for the feed's connections
 
 	trust    atomic.Pointer[trust] // nil: reads go to the primary
-	followed atomic.Pointer[feed.Server]
+	followed atomic.Pointer[replica]
 
 	floor     atomic.Uint64 // what reads must see
 	replayed  atomic.Uint64 // what the server that is followed is known to have replayed
@@ -63,11 +64,17 @@ type standby struct {
 	shown           *logical.Shown
 }
 
+// A replica is a server that is followed.
+type replica struct {
+	server feed.Server
+	same   func(context.Context) error // see feed.Standby.Follow
+}
+
 // A trust lasts while reads go to one server.
 type trust struct {
-	server *feed.Server
-	ctx    context.Context
-	end    context.CancelFunc
+	of  *replica
+	ctx context.Context
+	end context.CancelFunc
 }
 
 // openStandby makes the pool of the server that reads names.
@@ -82,17 +89,17 @@ func (s *Source) openStandby(reads string) error {
 	s.configure(cfg)
 	r.conn = cfg.ConnConfig.Copy()
 	feed.Only(cfg.ConnConfig, func() string {
-		if server := r.followed.Load(); server != nil {
-			return server.Address
+		if of := r.followed.Load(); of != nil {
+			return of.server.Address
 		}
 		return ""
 	})
 	cfg.ConnConfig.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		server := r.followed.Load()
-		if server == nil {
+		of := r.followed.Load()
+		if of == nil {
 			return errors.New("the standby is not followed")
 		}
-		return server.Check(ctx, conn)
+		return of.server.Check(ctx, conn)
 	}
 	if r.pool, err = pgxpool.NewWithConfig(s.ctx, cfg); err != nil {
 		return fmt.Errorf("open the standby: %w", err)
@@ -126,20 +133,21 @@ func (s *Source) feedStandby() *feed.Standby {
 }
 
 // follow has reads go to a server.
-func (r *standby) follow(server feed.Server) {
+func (r *standby) follow(server feed.Server, same func(context.Context) error) {
 	r.lost()
 	r.replayed.Store(0) // of one that has been started again it may be less
-	r.followed.Store(&server)
+	of := &replica{server, same}
+	r.followed.Store(of)
 	r.pool.Reset()
-	r.trusts(&server)
+	r.trusts(of)
 }
 
 // trusts has reads go to the server unless it is followed no more.
-func (r *standby) trusts(server *feed.Server) {
-	t := &trust{server: server}
+func (r *standby) trusts(of *replica) {
+	t := &trust{of: of}
 	t.ctx, t.end = context.WithCancel(context.Background())
 	r.trust.Store(t)
-	if r.followed.Load() != server {
+	if r.followed.Load() != of {
 		r.distrust(t)
 	}
 }
@@ -193,14 +201,14 @@ func (s *Source) late(t *trust) {
 		return
 	}
 	s.log.Warn("the standby is late: the primary is read until it has caught up",
-		"standby", t.server.Address)
+		"standby", t.of.server.Address)
 	go func() {
 		begun := time.Now()
-		for s.ctx.Err() == nil && r.followed.Load() == t.server {
+		for s.ctx.Err() == nil && r.followed.Load() == t.of {
 			if s.caughtUp() {
-				s.log.Info("the standby has caught up", "standby", t.server.Address, "after",
+				s.log.Info("the standby has caught up", "standby", t.of.server.Address, "after",
 					time.Since(begun).Round(time.Millisecond))
-				r.trusts(t.server)
+				r.trusts(t.of)
 				return
 			}
 			select {
@@ -338,13 +346,20 @@ func (s *Source) readStandby(
 	defer cancel()
 	defer context.AfterFunc(t.ctx, cancel)()
 	err = s.readFrom(inner, r.pool, func(ctx context.Context, conn *pgx.Conn) error {
-		if r.replayed.Load() < floor && t.server.Life.Standby {
+		if r.replayed.Load() < floor && t.of.server.Life.Standby {
 			if err := s.reach(ctx, conn, floor); err != nil {
 				return err
 			}
 		}
 		return fn(ctx, conn)
 	})
+	if err == nil && t.of.server.Life.Standby {
+		// What was read is the primary's if the server replays its history yet: promoted, or
+		// behind another primary, it may have shown what the primary never had.
+		if same := t.of.same(inner); same != nil {
+			err = fmt.Errorf("%w: %w", errOther, same)
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return false, err
@@ -352,8 +367,8 @@ func (s *Source) readStandby(
 		return true, err
 	case err == nil:
 		return false, nil
-	case errors.Is(err, errBehind), errors.Is(err, errPromoted),
-		source.ClassOf(err) == source.Unavailable:
+	case errors.Is(err, errOther), errors.Is(err, errBehind),
+		errors.Is(err, errPromoted), source.ClassOf(err) == source.Unavailable:
 		s.late(t)
 		return true, err
 	}

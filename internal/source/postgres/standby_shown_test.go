@@ -105,3 +105,26 @@ func TestPostgres_ReadsOfAStandbyThatIsBehind(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a standby shows that is promoted while it is read is not told: the primary lives on,
+// and never had it.
+func TestPostgres_ReadsOfAStandbyThatIsPromoted(t *testing.T) {
+	_, standby, url, reads := standbyOf(t)
+	s := withReads(t, url, reads)
+	followReads(t, s)
+	await(t, "the standby to be read", func() bool { return s.standby.trust.Load() != nil })
+	var seen []string
+	err := s.read(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
+		if len(seen) == 0 {
+			standby.Promote()
+			dbtest.Psql(t, reads, "UPDATE t SET v = 'of another history'")
+		}
+		var v string
+		err := conn.QueryRow(ctx, "SELECT v FROM t").Scan(&v)
+		seen = append(seen, v)
+		return err
+	})
+	if err != nil || len(seen) < 2 || seen[0] == "a" || seen[len(seen)-1] != "a" {
+		t.Errorf("read %q, %v: want what the standby has, and then what the primary has", seen, err)
+	}
+}

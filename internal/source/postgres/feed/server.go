@@ -33,12 +33,13 @@ type Life struct {
 	Standby bool // until it is promoted
 }
 
-// Check returns an error unless conn leads to the life of s.
+// Check returns an error unless conn leads to the life of s: *Broken when it is another.
 func (s *Server) Check(ctx context.Context, conn *pgconn.PgConn) error {
 	life, err := LifeAt(ctx, conn)
 	if err == nil && life != s.Life {
-		err = fmt.Errorf("the connection leads to another server than is followed, or to one that"+
-			" has been promoted or started again: %+v, not %+v", life, s.Life)
+		err = &Broken{Reason: fmt.Sprintf("the connection leads to another server than is"+
+			" followed, or to one that has been promoted or started again: %+v, not %+v",
+			life, s.Life)}
 	}
 	return err
 }
@@ -62,8 +63,9 @@ func LifeAt(ctx context.Context, conn *pgconn.PgConn) (Life, error) {
 type Standby struct {
 	Conn *pgx.ConnConfig
 
-	// Follow says which server is followed from now on, and Lost that it is no more.
-	Follow func(Server)
+	// Follow says which server is followed from now on, and Lost that it is no more. same
+	// returns an error unless the server has the history yet with which it was found.
+	Follow func(s Server, same func(context.Context) error)
 	Lost   func()
 
 	// Tell says that a change is about to be told of: an answer is then said to have it.

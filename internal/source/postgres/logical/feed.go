@@ -89,8 +89,7 @@ func (f *Feed) run(
 	s := &session{
 		feed: f, stream: at.stream, handler: h, rows: newAssembler(f.Tables),
 		progress: source.NewProgress(source.Position(at.start)), kick: make(chan struct{}, 1),
-		cancel: cancel, replays: at.replays, origin: at.origin,
-		identify: identifier{src: f.Src, server: f.followed},
+		cancel: cancel, replays: at.replays, history: at.history,
 	}
 	s.rows.coarse = at.found.Coarse
 	s.answered.Store(time.Now().UnixNano())
@@ -113,7 +112,7 @@ func (f *Feed) end(s *session) {
 	}
 	f.session.CompareAndSwap(s, nil)
 	s.progress.End()
-	s.identify.close()
+	s.history.close()
 }
 
 // begin tells the handler where the session begins.
@@ -144,17 +143,18 @@ type attached struct {
 	found   *feed.Diff         // tables that changed while nobody followed, and coarse ones
 	resumed *source.Checkpoint // from which the stream goes on; nil: it begins
 	replays bool               // the server is a standby
+	history *history           // that the server had
 }
 
 // attach makes a slot and starts to stream from it.
 func (f *Feed) attach(
 	ctx context.Context, conn *pgconn.PgConn, h source.Handler,
-) (*attached, error) {
+) (at *attached, err error) {
 	rows, err := simple(ctx, conn, "IDENTIFY_SYSTEM")
 	if err != nil {
 		return nil, err
 	}
-	at := &attached{origin: feed.OriginOf(rows[0][0], rows[0][1])}
+	at = &attached{origin: feed.OriginOf(rows[0][0], rows[0][1])}
 	server := feed.Server{Origin: at.origin, Address: feed.AddressOf(conn)}
 	if f.Src.Standby == nil {
 		err = f.Adopt(ctx, server)
@@ -164,11 +164,18 @@ func (f *Feed) attach(
 	if err != nil {
 		return nil, err
 	}
+	history := newHistory(f.Src, f.followed, at.origin)
+	at.history = history
+	defer func() {
+		if err != nil {
+			history.close()
+		}
+	}()
 	if err := f.published(ctx); err != nil {
 		return nil, err
 	}
 	if f.Src.Standby != nil { // it has replayed what any server has shown before
-		f.Src.Standby.Follow(f.followed)
+		f.Src.Standby.Follow(f.followed, history.same)
 	}
 	if at.replays {
 		defer f.logSnapshots(ctx)()

@@ -260,6 +260,10 @@ func (s *session) fenceByPrimary(ctx context.Context) (source.Position, error) {
 	pos, err := s.reach(ctx, source.Position(end))
 	if err == nil {
 		err = s.sameHistory(ctx)
+	} else { // it may never get there: a server that was promoted has a log of its own
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), primarySilence)
+		_ = s.sameHistory(ctx) // whose error ends the session, or is no more than that of reach
+		cancel()
 	}
 	late.Stop()
 	if err != nil {
@@ -287,23 +291,21 @@ func (s *session) leave(ctx context.Context, err error) {
 // sameHistory returns an error, and ends the session, when the standby has left the history
 // with which the session began: it has been promoted, or follows another primary.
 func (s *session) sameHistory(ctx context.Context) error {
-	rows, err := s.identify.ask(ctx)
-	if err != nil {
-		return fmt.Errorf("ask the standby for its history: %w", err)
-	}
-	if now := feed.OriginOf(rows[0][0], rows[0][1]); now != s.origin {
-		err := &feed.Broken{Reason: fmt.Sprintf("the standby has the history %s (cluster and"+
-			" timeline), and had %s", now, s.origin)}
+	err := s.history.same(ctx)
+	var other *feed.Broken
+	if errors.As(err, &other) {
 		s.cancel(err)
-		return err
 	}
-	return nil
+	return err
 }
 
-// An identifier asks a server which history it has. Only a replication connection is told.
-type identifier struct {
+// A history is what a server had replayed, or written, when it was found. Only a replication
+// connection is told which that is.
+type history struct {
 	src    feed.Config
 	server feed.Server // that it must be
+	origin string
+	turns  *source.Fences // those who ask at the same time share an answer
 
 	// mu guards the rest, and is held while the server is asked.
 	mu     sync.Mutex
@@ -311,31 +313,56 @@ type identifier struct {
 	closed bool
 }
 
+// newHistory returns the history with which a server was found. The caller closes it.
+func newHistory(src feed.Config, server feed.Server, origin string) *history {
+	return &history{src: src, server: server, origin: origin, turns: source.NewFences()}
+}
+
+// same returns an error unless the server has that history yet: *feed.Broken when it has
+// another, or is another. It is asked after the call.
+func (h *history) same(ctx context.Context) error {
+	_, err := h.turns.Join(ctx, func(ctx context.Context) (source.Position, error) {
+		// Who leaves meanwhile does not cost the connection.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), primarySilence)
+		defer cancel()
+		rows, err := h.ask(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("ask the standby for its history: %w", err)
+		}
+		if now := feed.OriginOf(rows[0][0], rows[0][1]); now != h.origin {
+			return 0, &feed.Broken{Reason: fmt.Sprintf("the standby has the history %s (cluster"+
+				" and timeline), and had %s", now, h.origin)}
+		}
+		return 0, nil
+	})
+	return err
+}
+
 // ask returns the answer to IDENTIFY_SYSTEM.
-func (i *identifier) ask(ctx context.Context) ([][]string, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.closed {
+func (h *history) ask(ctx context.Context) ([][]string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
 		return nil, source.ErrDetached
 	}
-	if i.conn == nil || i.conn.IsClosed() {
-		cfg := replicationConfig(i.src)
-		feed.Only(cfg, func() string { return i.server.Address })
-		cfg.ValidateConnect = i.server.Check
+	if h.conn == nil || h.conn.IsClosed() {
+		cfg := replicationConfig(h.src)
+		feed.Only(cfg, func() string { return h.server.Address })
+		cfg.ValidateConnect = h.server.Check
 		conn, err := pgconn.ConnectConfig(ctx, &cfg.Config)
 		if err != nil {
 			return nil, err
 		}
-		i.conn = conn
+		h.conn = conn
 	}
-	return simple(ctx, i.conn, "IDENTIFY_SYSTEM")
+	return simple(ctx, h.conn, "IDENTIFY_SYSTEM")
 }
 
 // close ends the connection for good.
-func (i *identifier) close() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.closed = true; i.conn != nil {
-		feed.HangUp(i.conn)
+func (h *history) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed = true; h.conn != nil {
+		feed.HangUp(h.conn)
 	}
 }

@@ -27,12 +27,10 @@ type session struct {
 	kick   chan struct{} // asks look to look now
 	cancel context.CancelCauseFunc
 
-	// replays says that the server is a standby, which has replayed the history origin;
-	// identify asks it for that.
+	// replays says that the server is a standby, which has replayed a history.
 	replays  bool
 	answered atomic.Int64 // when the primary did last, in nanoseconds
-	origin   string
-	identify identifier
+	history  *history
 }
 
 // read delivers what the stream sends until it ends.
