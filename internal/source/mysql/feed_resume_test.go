@@ -78,16 +78,17 @@ func (f *fixture) again(kept source.Checkpoint, refuses bool) (rec *resumer, sto
 	return rec, stop
 }
 
-// place returns from where the feed would go on now.
-func (f *fixture) place() source.Checkpoint {
+// place returns from where the feed would go on now: soon after a feed has attached there is
+// such a place.
+func (f *fixture) place() (p source.Checkpoint) {
 	f.t.Helper()
-	f.rec.mu.Lock()
-	pos := f.rec.pos
-	f.rec.mu.Unlock()
-	p, ok := f.feed.(source.Resumer).Checkpoint(pos)
-	if !ok {
-		f.t.Fatal("the feed has no place to resume from")
-	}
+	await(f.t, "a place to resume from", func() (ok bool) {
+		f.rec.mu.Lock()
+		pos := f.rec.pos
+		f.rec.mu.Unlock()
+		p, ok = f.feed.(source.Resumer).Checkpoint(pos)
+		return ok
+	})
 	return p
 }
 
