@@ -210,11 +210,10 @@ func (r *running) get(path string, headers ...string) answer {
 // hit reads path until the answer comes from memory, or cannot.
 func (r *running) hit(path string) answer {
 	r.t.Helper()
-	var a answer
-	for range 50 {
-		if a = r.get(path); strings.Contains(a.header.Get("Cache-Status"), "hit") {
-			break
-		}
+	a := r.get(path)
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(a.header.Get("Cache-Status"),
+		"hit") && time.Now().Before(end); a = r.get(path) {
+		time.Sleep(2 * time.Millisecond) // between polls
 	}
 	return a
 }

@@ -65,6 +65,7 @@ func TestTracer_SendsMissesAndWritesAndNoHits(t *testing.T) {
 	r := start(t, nil, "-c", configFile(t, "version: 1\nsources: {main: {url: 'sqlite:"+db+"'}}\n"+
 		"resources: {depts: {table: dept, access: {write: public}}}\n"+
 		"log: {access: all}\ntrace: {endpoint: '"+url+"'}\n"))
+	r.hit("/depts/30") // the feed has attached: before, each read bypasses memory
 	r.get("/depts/20", "Traceparent: 00-"+other+"-00f067aa0ba902b7-00")
 	r.get("/depts/20")
 	r.get("/depts/10", in)
