@@ -79,6 +79,8 @@ func (s *sim) feedTurn() bool {
 	case s.barrier != nil: // only with sabotage.apart
 		s.applyBarrier()
 		return true
+	case s.standby != nil && s.standby.promoted && !s.sab.unvouched:
+		return s.lose()
 	case s.standby != nil && (s.cursor == len(s.log) || !s.sees(s.log[s.cursor])):
 		s.d.Advance(s.standby.replayed)
 		return true
@@ -111,10 +113,14 @@ func (s *sim) feedTurn() bool {
 
 // sees reports whether reads of the server that is followed see a transaction of the log.
 func (s *sim) sees(tx *simTx) bool {
-	if s.standby != nil {
-		return tx.pos <= s.standby.replayed
+	switch r := s.standby; {
+	case r == nil:
+		return tx.visible
+	case r.promoted:
+		return tx.pos <= r.fork
+	default:
+		return tx.pos <= r.replayed
 	}
-	return tx.visible
 }
 
 // apply checks, in drop, that nothing of a transaction is known before all of

@@ -361,6 +361,9 @@ func (s *sim) tell(l *simLoad, state simState) {
 // complete up to the position that travels with it.
 func (s *sim) answered(r *simRead, state simState, p *Progress) {
 	d := r.doc
+	if state&ofAnother != 0 {
+		s.failf("%v: %b, which the primary never had", d, state)
+	}
 	if !state.has(r.floor) {
 		s.failf("%v: %b, must have %b (need %d)", d, state, r.floor, r.need)
 	}

@@ -15,7 +15,10 @@ func (s *sim) rest() {
 		s.commit()
 	}
 	if s.stalled = 0; s.standby != nil {
-		s.standby.paused = 0
+		if s.standby.paused = 0; s.standby.promoted {
+			s.lose()
+			s.restart()
+		}
 	}
 	for !s.attached || s.barrier != nil || s.cursor < len(s.log) || s.d.Applied().Pos < s.logEnd {
 		s.feedTurn()
@@ -192,6 +195,8 @@ type sabotage struct {
 	unproved  bool // the primary need not show what the standby has
 	undoubted bool // nor when a read of the standby has failed
 	untold    bool // nor what the feed has told of since
+	another   bool // a read counts though the standby was promoted before it ended
+	unvouched bool // the feed goes on to tell what a promoted standby logs
 
 	inexact bool // others commit between what a write reads back and its commit
 }

@@ -14,6 +14,8 @@ type simStandby struct {
 	cursor   int // in log
 	lag      int // how seldom it replays
 	paused   int // until this step
+	promoted bool
+	fork     Position // what it had replayed then: all that it logs after is its own
 
 	// What the driver knows: see package postgres.
 	followed  bool
@@ -54,6 +56,10 @@ func newStandbySim(seed uint64, sab sabotage) *sim {
 	return s
 }
 
+// ofAnother is in the state of a document that a promoted standby has written: the primary
+// never had it.
+const ofAnother simState = 1 << 63
+
 // standbyTurn lets the standby replay more, or has reads go to the other server.
 func (s *sim) standbyTurn() bool {
 	r := s.standby
@@ -62,14 +68,27 @@ func (s *sim) standbyTurn() bool {
 		r.distrust()
 	case n == 1:
 		s.logEnd++
-	case n < 8 && s.attached && r.trust == 0:
+	case n < 8 && s.attached && r.trust == 0 && !r.promoted:
 		r.trusts()
+	case n == 8 && !r.promoted && s.rng.IntN(16) == 0:
+		r.promoted, r.fork = true, r.replayed
+	case r.promoted:
+		s.writeElsewhere()
 	case s.steps < r.paused || s.rng.IntN(1+r.lag) > 0:
 		return false
 	default:
 		return s.replay()
 	}
 	return true
+}
+
+// writeElsewhere has a client write to the promoted standby.
+func (s *sim) writeElsewhere() {
+	r := s.standby
+	r.replayed += Position(1 + s.rng.IntN(3))
+	for form := range r.state {
+		r.state[form][s.hot] |= ofAnother
+	}
 }
 
 // waits reports whether the commit of a transaction, which the standby may have replayed,
@@ -97,7 +116,7 @@ func (s *sim) replay() bool {
 func (s *sim) restart() {
 	r := s.standby
 	n := max(0, r.cursor-s.rng.IntN(6))
-	r.simServer, r.cursor, r.replayed = s.initial, 0, 0
+	r.simServer, r.cursor, r.replayed, r.promoted = s.initial, 0, 0, false
 	for r.cursor < n {
 		s.replay()
 	}
@@ -118,11 +137,16 @@ func (s *sim) lost() {
 }
 
 // follows reports whether a feed may attach: the standby has replayed what there was when
-// it was followed, whatever it has shown before.
+// it was followed, whatever it has shown before. One that was promoted must be made anew.
 func (s *sim) follows() bool {
 	r := s.standby
 	if r == nil {
 		return true
+	}
+	if r.promoted {
+		r.followed = false
+		s.restart()
+		return false
 	}
 	if !r.followed {
 		r.followed, r.attaches = true, s.logEnd
@@ -173,7 +197,7 @@ func (s *sim) travel(l *simLoad) bool {
 	switch t.step {
 	case replays:
 		switch n := s.rng.IntN(32); {
-		case t.trust != r.trust:
+		case t.trust != r.trust, r.promoted && !s.sab.another && n < 8:
 			s.fail(l)
 		case r.replayed >= t.floor && n == 0: // what is replayed conflicts with the read
 			s.fail(l)
@@ -184,7 +208,7 @@ func (s *sim) travel(l *simLoad) bool {
 			r.distrust()
 		}
 	case looked:
-		if t.trust == r.trust {
+		if t.trust == r.trust && (!r.promoted || s.sab.another) {
 			return true
 		}
 		s.fail(l)
@@ -244,6 +268,8 @@ func TestSimulation_StandbySeesSabotage(t *testing.T) {
 		{"standby read before it has what it had", sabotage{early: true}},
 		{"primary not proved", sabotage{unproved: true}},
 		{"primary not proved after a read has failed", sabotage{undoubted: true}},
+		{"promoted standby read", sabotage{another: true}},
+		{"promoted standby followed", sabotage{unvouched: true}},
 		{"primary not proved for what the feed tells", sabotage{untold: true}},
 	})
 }

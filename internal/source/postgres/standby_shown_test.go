@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // valueOf reads the row of oneTable where s reads. The first failures tries end as a read
@@ -126,5 +127,42 @@ func TestPostgres_ReadsOfAStandbyThatIsPromoted(t *testing.T) {
 	})
 	if err != nil || len(seen) < 2 || seen[0] == "a" || seen[len(seen)-1] != "a" {
 		t.Errorf("read %q, %v: want what the standby has, and then what the primary has", seen, err)
+	}
+}
+
+// A feed tells nothing of what its standby has logged by itself, once it is promoted: the
+// primary lives on, and these positions say nothing of what it has.
+func TestPostgres_FeedOfAStandbyThatIsPromoted(t *testing.T) {
+	_, standby, url, reads := standbyOf(t)
+	s := withReads(t, url, reads)
+	opened, why, err := s.OpenFeed(t.Context(), source.FeedLogical, oneTable)
+	if err != nil {
+		t.Fatalf("%s: %v", why, err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	f := &fixture{t: t, feed: opened}
+	f.run()
+	dbtest.Psql(t, url, "UPDATE t SET v = 'b'")
+	await(t, "the change", func() bool { return len(f.rec.taken()) > 0 })
+	standby.Promote()
+	end, err := feed.ParseLSN(dbtest.Psql(t, reads, "SELECT pg_current_wal_insert_lsn()"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		dbtest.Psql(t, reads, "UPDATE t SET v = v || 'of another history'")
+	}
+	select {
+	case err := <-f.done:
+		f.done <- err
+		var broken *feed.Broken
+		if !errors.As(err, &broken) {
+			t.Errorf("the feed ended by %v", err)
+		}
+	case <-time.After(feedPatience):
+		t.Fatal("the feed goes on")
+	}
+	if told := f.rec.taken(); len(told) > 0 || f.rec.pos > source.Position(end) {
+		t.Errorf("told of %v, up to %v; what is the primary's ended before %v", told, feed.LSN(f.rec.pos), end)
 	}
 }

@@ -90,10 +90,15 @@ func (f *Feed) run(
 		feed: f, stream: at.stream, handler: h, rows: newAssembler(f.Tables),
 		progress: source.NewProgress(source.Position(at.start)), kick: make(chan struct{}, 1),
 		cancel: cancel, replays: at.replays, history: at.history,
+		vouched: -1,
 	}
 	s.rows.coarse = at.found.Coarse
 	s.answered.Store(time.Now().UnixNano())
-	if err := f.begin(s, at); err != nil {
+	err = s.vouch(ctx)
+	if err == nil {
+		err = f.begin(s, at)
+	}
+	if err != nil {
 		return err
 	}
 	f.Counts.Position.Store(uint64(at.start))
@@ -102,7 +107,7 @@ func (f *Feed) run(
 	defer f.end(s)
 
 	defer feed.Beside(ctx, cancel, s.watch)()
-	return s.read()
+	return s.read(ctx)
 }
 
 // end ends a session. Fences that go on fail.

@@ -245,9 +245,8 @@ func GrantSnapshot(role string) string {
 	return "GRANT EXECUTE ON FUNCTION pg_log_standby_snapshot() TO " + catalog.QuoteName(role)
 }
 
-// fenceByPrimary is Fence of a feed of a standby. The order matters: when the standby has
-// replayed what the primary had, and is still on its history, then all that it has replayed
-// is the primary's; and its catalogue is not older than that.
+// fenceByPrimary is Fence of a feed of a standby. Its catalogue is asked for when it has
+// replayed what the primary had: then it is not older than that.
 func (s *session) fenceByPrimary(ctx context.Context) (source.Position, error) {
 	f := s.feed
 	end, snapshot, err := f.primaryEnd(ctx)
@@ -258,9 +257,7 @@ func (s *session) fenceByPrimary(ctx context.Context) (source.Position, error) {
 	s.answered.Store(time.Now().UnixNano())
 	late := time.AfterFunc(lateAfter, f.Src.Standby.Late)
 	pos, err := s.reach(ctx, source.Position(end))
-	if err == nil {
-		err = s.sameHistory(ctx)
-	} else { // it may never get there: a server that was promoted has a log of its own
+	if err != nil { // it may never get there: a server that was promoted has a log of its own
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), primarySilence)
 		_ = s.sameHistory(ctx) // whose error ends the session, or is no more than that of reach
 		cancel()
@@ -297,6 +294,33 @@ func (s *session) sameHistory(ctx context.Context) error {
 		s.cancel(err)
 	}
 	return err
+}
+
+// vouch returns once what the stream has sent up to here is known to be of the history with
+// which the session began. A standby that is promoted goes on to send, and its positions say
+// nothing of what the primary has. The server is asked after it has sent: what was received
+// by then needs not be asked for again.
+func (s *session) vouch(ctx context.Context) error {
+	if !s.replays || s.vouched >= 0 {
+		return nil
+	}
+	received := s.stream.buffered()
+	for begun := time.Now(); ; {
+		err := s.history.same(ctx)
+		if err == nil {
+			s.vouched = received
+			return nil
+		}
+		var other *feed.Broken
+		if errors.As(err, &other) || time.Since(begun) > silence {
+			return err
+		}
+		select {
+		case <-time.After(flushAfter):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // A history is what a server had replayed, or written, when it was found. Only a replication

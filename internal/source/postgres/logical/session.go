@@ -31,25 +31,27 @@ type session struct {
 	replays  bool
 	answered atomic.Int64 // when the primary did last, in nanoseconds
 	history  *history
+	vouched  int // bytes of the stream that were here when vouch asked; see there
 }
 
 // read delivers what the stream sends until it ends.
-func (s *session) read() error {
+func (s *session) read(ctx context.Context) error {
 	for {
 		b, err := s.stream.receive(silence)
 		if err != nil {
 			return err
 		}
 		s.feed.Counts.Bytes.Add(uint64(len(b)))
+		s.vouched -= copyHead + len(b)
 		m, err := decodeWAL(b)
 		if err != nil {
 			return err
 		}
 		switch m := m.(type) {
 		case xLogData:
-			err = s.message(m.data)
+			err = s.message(ctx, m.data)
 		case keepAlive:
-			err = s.alive(m)
+			err = s.alive(ctx, m)
 		}
 		if err != nil {
 			return err
@@ -59,13 +61,16 @@ func (s *session) read() error {
 
 // message takes one message of the plug-in and delivers the transaction that it
 // ends.
-func (s *session) message(b []byte) error {
+func (s *session) message(ctx context.Context, b []byte) error {
 	m, err := decodeMessage(b)
 	if err != nil {
 		return err
 	}
 	c, err := s.rows.add(m)
 	if err != nil || c == nil {
+		return err
+	}
+	if err := s.vouch(ctx); err != nil {
 		return err
 	}
 	if s.rows.again {
@@ -95,8 +100,11 @@ func (s *session) message(b []byte) error {
 
 // alive takes a keep-alive: what the server has read of its log so far has been
 // sent, unless a transaction is only half here.
-func (s *session) alive(m keepAlive) error {
+func (s *session) alive(ctx context.Context, m keepAlive) error {
 	if !s.rows.begun {
+		if err := s.vouch(ctx); err != nil {
+			return err
+		}
 		if found := s.found.Swap(nil); found != nil {
 			s.rows.coarse = found.Coarse
 			s.announce(found.Tables)

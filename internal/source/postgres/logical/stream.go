@@ -124,6 +124,12 @@ func (s *stream) receive(limit time.Duration) ([]byte, error) {
 	}
 }
 
+// copyHead is what a message of the stream has before its payload, in bytes.
+const copyHead = 5
+
+// buffered returns how many bytes were received that receive has not returned yet.
+func (s *stream) buffered() int { return s.frontend.ReadBufferLen() }
+
 // status tells the server how far we have got and what it need not send again (0:
 // says nothing of that), and with reply asks it for the same in return.
 func (s *stream) status(pos, done feed.LSN, reply bool) error {
