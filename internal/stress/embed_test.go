@@ -52,6 +52,7 @@ type blog struct {
 	*lemma
 	exec    func(statements ...string) // in one transaction
 	unnamed bool                       // constraints have no names
+	kill    func()                     // the feed's connection; nil: there is none
 }
 
 // blogs runs a test over each database, with rows and whatever tables are made with them.
@@ -75,6 +76,7 @@ func blogs(t *testing.T, rows []string, fn func(*testing.T, *blog)) {
 		conn := dial(t, url)
 		b := &blog{lemma: newLemma(t, nil)}
 		b.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
+		b.kill = func() { killSenders(t, conn) }
 		b.exec(tables...)
 		b.exec("CREATE INDEX ON comments (post)", "CREATE INDEX ON comments (author)",
 			"CREATE INDEX ON posts (author)")
@@ -83,7 +85,7 @@ func blogs(t *testing.T, rows []string, fn func(*testing.T, *blog)) {
 	t.Run("mariadb", func(t *testing.T) {
 		url := dbtest.NewMariaDB(t, nil).Database(t)
 		conn := dialMariaDB(t, url)
-		b := &blog{lemma: newLemma(t, nil)}
+		b := &blog{lemma: newLemma(t, nil), kill: func() { killDump(conn) }}
 		b.exec = func(statements ...string) {
 			for _, s := range dbtest.SQLs(append(append([]string{"BEGIN"}, statements...), "COMMIT")...) {
 				if _, err := conn.ExecContext(context.Background(), s); err != nil {
@@ -343,16 +345,10 @@ func TestStress_LemmaOfEmbeds(t *testing.T) {
 
 // unmoved changes rows and compares lists until the time is over.
 func (b *blog) unmoved(t *testing.T) {
-	asks := make([]*query.Query, len(embedAsks))
+	asks := b.embedQueries(t)
 	ask := func(i int, o resource.Options) resource.ListAnswer {
 		b.name = embedAsks[i].of
 		return b.ask(asks[i], o)
-	}
-	for i, a := range embedAsks {
-		var err error
-		if asks[i], err = b.query(t, a.of, a.raw); err != nil {
-			t.Fatalf("%s?%s: %v", a.of, a.raw, err)
-		}
 	}
 	kept, changed := 0, make([]int, len(asks))
 	for end, rounds := time.Now().Add(length(3*time.Second)), 0; rounds < 20 ||

@@ -3,6 +3,7 @@ package stress
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/query"
@@ -214,6 +217,21 @@ func newMass(t *testing.T) *mass {
 	return &mass{t: t, rng: rand.New(rand.NewPCG(seed, 1)), upsert: "excluded.%s"}
 }
 
+// killSenders kills the connections of feeds of PostgreSQL.
+func killSenders(t *testing.T, conn *pgx.Conn) {
+	number(t, conn, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_replication")
+}
+
+// killDump kills the connection of a feed of MariaDB, if there is one.
+func killDump(conn *sql.Conn) {
+	var id int64
+	row := conn.QueryRowContext(context.Background(), "SELECT id FROM information_schema.processlist "+
+		"WHERE command LIKE 'Binlog Dump%' LIMIT 1")
+	if row.Scan(&id) == nil {
+		_, _ = conn.ExecContext(context.Background(), fmt.Sprint("KILL ", id)) // it may have gone
+	}
+}
+
 // TestStressPostgres_ListsBesideMassWrites: no list is stale at rest, however many rows are
 // written and however often the feed is killed; with each replica identity.
 func TestStressPostgres_ListsBesideMassWrites(t *testing.T) {
@@ -225,9 +243,7 @@ func TestStressPostgres_ListsBesideMassWrites(t *testing.T) {
 			conn := dial(t, url)
 			m := newMass(t)
 			m.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
-			m.kill = func() {
-				number(t, conn, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_replication")
-			}
+			m.kill = func() { killSenders(t, conn) }
 			m.fill()
 			m.exec(sql)
 			m.run(openPostgres(t, url), source.FeedLogical)
@@ -248,14 +264,7 @@ func TestStressMariaDB_ListsBesideMassWrites(t *testing.T) {
 			}
 		}
 	}
-	m.kill = func() {
-		var id int64
-		row := conn.QueryRowContext(context.Background(), "SELECT id FROM information_schema.processlist "+
-			"WHERE command LIKE 'Binlog Dump%' LIMIT 1")
-		if row.Scan(&id) == nil {
-			_, _ = conn.ExecContext(context.Background(), fmt.Sprint("KILL ", id)) // it may have gone
-		}
-	}
+	m.kill = func() { killDump(conn) }
 	m.fill()
 	m.run(openMariaDB(t, url), source.FeedBinlog)
 }
