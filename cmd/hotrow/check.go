@@ -40,7 +40,7 @@ func (c *checkCmd) Run(p *program) error {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
-	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := textLogger(p.stderr, slog.LevelWarn)
 	sources, err := openSources(ctx, cfg, opening{look: true}, log)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func (c *doctorCmd) Run(p *program) error {
 	p.warn(warnings)
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
 	defer cancel()
-	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := textLogger(p.stderr, slog.LevelWarn)
 	if err := c.fits(cfg); err != nil {
 		return err
 	}

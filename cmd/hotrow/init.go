@@ -41,7 +41,7 @@ func withDatabase(
 	p.warn(warnings)
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
-	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := textLogger(p.stderr, slog.LevelWarn)
 	src, err := openSource(ctx, cfg.Sources["main"], true, false, log)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func (c *linksKeyAddCmd) write(p *program) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
-	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := textLogger(p.stderr, slog.LevelWarn)
 	if cfg.OwnsLinks() {
 		if err := makeFor(cfg.Sources[name].Path()); err != nil {
 			return "", fmt.Errorf("links.database: %w", err)

@@ -53,7 +53,7 @@ func (c *linksImportCmd) shortcutSource(p *program) (transfer.ShortcutSource, fu
 	}
 	s := config.DefaultSource()
 	s.URL = config.Secret(c.File)
-	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	log := textLogger(p.stderr, slog.LevelError)
 	src, err := openSource(p.ctx, s, false, false, log)
 	if err != nil {
 		return nil, nil, err

@@ -10,11 +10,24 @@ import (
 // newLogger returns the logger that a configuration asks for.
 func newLogger(w io.Writer, c config.Log) *slog.Logger {
 	level.Set(levels[c.Level])
-	o := &slog.HandlerOptions{Level: &level}
 	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: &level}))
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return textLogger(w, &level)
+}
+
+// textLogger returns a logger of lines of text. An error is what its Error says: the handler
+// by itself asks for more, and some have the stack then.
+func textLogger(w io.Writer, level slog.Leveler) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
+		Level: level,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if err, ok := a.Value.Any().(error); ok {
+				a.Value = slog.StringValue(err.Error())
+			}
+			return a
+		},
+	}))
 }
 
 // level is what the process logs; a reload may change it.
