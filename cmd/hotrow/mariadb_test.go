@@ -54,7 +54,7 @@ func TestMariaDB_ServeShowsForeignChanges(t *testing.T) {
 	}
 	for _, s := range steps {
 		for path := range s.shows {
-			r.hit(path)
+			r.ask(path)
 		}
 		dbtest.MariaDBShell(t, url, s.sql)
 		for path, part := range s.shows {

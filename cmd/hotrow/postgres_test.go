@@ -74,7 +74,7 @@ func changes(t *testing.T, r *running, psql func(string)) {
 	}
 	for _, s := range steps {
 		for path := range s.shows {
-			r.hit(path)
+			r.ask(path)
 		}
 		psql(s.sql)
 		for path, part := range s.shows {
@@ -111,7 +111,7 @@ func TestPostgres_ServeShowsChangesOfChildren(t *testing.T) {
 			}
 			for _, s := range steps {
 				for path := range s.shows {
-					r.hit(path)
+					r.ask(path)
 				}
 				dbtest.Psql(t, url, s.sql)
 				for path, part := range s.shows {
