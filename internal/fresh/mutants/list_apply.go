@@ -7,17 +7,17 @@ var applyMutants = []mutant{
 		`	for i := range touches {
 		touches[i].apply(pos, ref != nil)
 	}
+	d.words.step()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if ref`, `	d.mu.Lock()
+`, `	d.mu.Lock()
 	d.publish(pos)
 	d.mu.Unlock()
 	for i := range touches {
 		touches[i].apply(pos, ref != nil)
 	}
+	d.words.step()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if ref`}}},
+`}}},
 	{"apply: the position is not published", []edit{{"apply.go", `	d.publish(pos)
 	return p
 `, `	return p
@@ -26,6 +26,7 @@ var applyMutants = []mutant{
 		`	for i := range touches {
 		touches[i].apply(pos, ref != nil)
 	}
+	d.words.step()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if ref`, `	d.mu.Lock()
@@ -36,6 +37,7 @@ var applyMutants = []mutant{
 	for i := range touches {
 		touches[i].apply(pos, ref != nil)
 	}
+	d.words.step()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if ref = nil; ref`}}},

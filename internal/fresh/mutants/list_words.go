@@ -119,9 +119,11 @@ var wordMutants = []mutant{
 `, `	sum := uint64(0)
 `}}},
 	{"words: one table is not in the sum", []edit{{"copy.go",
-		`	for i := range c.deps.tables {
-		sum +=`, `	for i := range c.deps.tables[:1] {
-		sum +=`}}},
+		`	sum := w.load(&w.all.v)
+	for i := range c.deps.tables {
+`, `	sum := w.load(&w.all.v)
+	for i := range c.deps.tables[:1] {
+`}}},
 	{"words: one word twice", []edit{{"moved.go",
 		`		m.slots = slices.Compact(m.slots)
 `, ``}}},

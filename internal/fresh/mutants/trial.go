@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,10 +28,7 @@ type mutant struct {
 type edit struct{ file, old, new string }
 
 // stages are the tests that a mutant has to get past, fast ones first.
-var stages = []struct {
-	name string
-	args []string
-}{
+var stages = []stage{
 	{"unit", []string{
 		"-test.run=^Test(Words|Domain|Space|Children|Order|Hit|Alike|Recall|OnWhole|Settled|" +
 			"Promise)"}},
@@ -39,6 +37,34 @@ var stages = []struct {
 	{"words simulation", []string{"-test.run=^TestSimulationWords$"}},
 	{"words", []string{"-test.run=^TestModelWords$"}},
 	{"stress", []string{"-test.run=^TestStress", "-test.short"}},
+}
+
+// A stage is some of the tests.
+type stage struct {
+	name string
+	args []string
+}
+
+// ofLists reports whether the stage is about the rules of lists alone.
+func (s *stage) ofLists() bool { return strings.HasPrefix(s.name, "words") }
+
+// stages returns the stages in the order in which m is tried: what breaks a rule of lists is
+// noticed by no test of documents, which would all be run first.
+func (m *mutant) stages() []stage {
+	list := slices.Clone(stages)
+	rule, _, _ := strings.Cut(m.name, ":")
+	if slices.Contains([]string{"words", "template", "lists"}, rule) {
+		slices.SortStableFunc(list, func(a, b stage) int {
+			switch {
+			case a.ofLists() == b.ofLists():
+				return 0
+			case a.ofLists():
+				return -1
+			}
+			return 1
+		})
+	}
+	return list
 }
 
 // limit is for one stage; a mutant that hangs is noticed, too.
@@ -85,7 +111,7 @@ func (t *trial) try(n int, m mutant) (r result) {
 		return r
 	}
 	defer os.RemoveAll(dir)
-	for _, s := range stages {
+	for _, s := range m.stages() {
 		if !t.stages.MatchString(s.name) {
 			continue
 		}
@@ -105,26 +131,36 @@ func (t *trial) try(n int, m mutant) (r result) {
 	return r
 }
 
+// texts returns the files in dir that m changes, by their paths, as they are with m in. It
+// returns an error if m does not fit them.
+func (m *mutant) texts(dir string) (map[string]string, error) {
+	texts := make(map[string]string)
+	for _, e := range m.edits {
+		path := filepath.Join(dir, e.file)
+		text, read := texts[path]
+		if !read {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			text = string(b)
+		}
+		if c := strings.Count(text, e.old); c != 1 {
+			return nil, fmt.Errorf("its text stands %d times in %s", c, e.file)
+		}
+		texts[path] = strings.Replace(text, e.old, e.new, 1)
+	}
+	return texts, nil
+}
+
 // build writes the mutated files into dir and compiles the tests with them.
 func (t *trial) build(dir string, m mutant) (binary, out string, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", "", err
 	}
-	texts := make(map[string]string)
-	for _, e := range m.edits {
-		path := filepath.Join(t.root, pkg, e.file)
-		text, ok := texts[path]
-		if !ok {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				return "", "", err
-			}
-			text = string(b)
-		}
-		if c := strings.Count(text, e.old); c != 1 {
-			return "", e.old, fmt.Errorf("its text stands %d times in %s", c, e.file)
-		}
-		texts[path] = strings.Replace(text, e.old, e.new, 1)
+	texts, err := m.texts(filepath.Join(t.root, pkg))
+	if err != nil {
+		return "", "", err
 	}
 	overlay := struct{ Replace map[string]string }{make(map[string]string)}
 	for path, text := range texts {
