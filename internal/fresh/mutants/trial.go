@@ -45,23 +45,21 @@ type stage struct {
 	args []string
 }
 
-// ofLists reports whether the stage is about the rules of lists alone.
-func (s *stage) ofLists() bool { return strings.HasPrefix(s.name, "words") }
-
 // stages returns the stages in the order in which m is tried: what breaks a rule of lists is
-// noticed by no test of documents, which would all be run first.
+// noticed by no simulation and no model of documents, which would be played first.
 func (m *mutant) stages() []stage {
 	list := slices.Clone(stages)
 	rule, _, _ := strings.Cut(m.name, ":")
 	if slices.Contains([]string{"words", "template", "lists"}, rule) {
+		last := func(s stage) bool { return s.name == "simulation" || s.name == "model" }
 		slices.SortStableFunc(list, func(a, b stage) int {
 			switch {
-			case a.ofLists() == b.ofLists():
+			case last(a) == last(b):
 				return 0
-			case a.ofLists():
-				return -1
+			case last(a):
+				return 1
 			}
-			return 1
+			return -1
 		})
 	}
 	return list
