@@ -14,6 +14,7 @@ import (
 func withFollowed(all map[string]harness.Starter) map[string]harness.Starter {
 	maps.Copy(all, map[string]harness.Starter{
 		"postgres-followed": startPostgresFollowed, "mariadb-followed": startMariaDBFollowed,
+		"mysql-followed": startMySQLFollowed,
 	})
 	return all
 }
@@ -51,17 +52,37 @@ func startMariaDBFollowed(
 	if err != nil {
 		return nil, err
 	}
+	return followed(ctx, "MariaDB", db, port)
+}
+
+// startMySQLFollowed starts MySQL with one table.
+func startMySQLFollowed(
+	ctx context.Context, _ *harness.Fixture, on harness.Placement, dir string,
+) (*harness.Server, error) {
+	db, port, err := startMySQL(ctx, on, dir)
+	if err != nil {
+		return nil, err
+	}
+	return followed(ctx, "MySQL", db, port)
+}
+
+// followed makes the table in a MariaDB or MySQL.
+func followed(
+	ctx context.Context, name string, db *harness.Process, port int,
+) (*harness.Server, error) {
 	shell := mariadbShell(port)
-	if err = awaitMariaDB(ctx, shell); err == nil {
+	err := awaitMariaDB(ctx, shell)
+	if err == nil {
 		err = mariadbRuns(ctx, shell, fmt.Sprintf("CREATE DATABASE followed; USE followed;"+
 			" CREATE TABLE kv (id int PRIMARY KEY, v int NOT NULL, pad text NOT NULL);"+
-			" INSERT INTO kv SELECT seq, 0, repeat('x', 100) FROM seq_1_to_%d", followedRows))
+			" INSERT INTO kv WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s"+
+			" WHERE i < %d) SELECT i, 0, repeat('x', 100) FROM s", followedRows))
 	}
 	if err != nil {
 		db.Stop()
 		return nil, db.Failed(err)
 	}
-	return &harness.Server{Name: "MariaDB", Main: db, Keys: followedRows,
+	return &harness.Server{Name: name, Main: db, Keys: followedRows,
 		Database: fmt.Sprintf("mysql://root@127.0.0.1:%d/followed", port)}, nil
 }
 

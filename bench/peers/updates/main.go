@@ -108,7 +108,20 @@ func open(raw string) (*sql.DB, statements, error) {
 		return nil, statements{}, err
 	}
 	db, err := sql.Open("mysql", u.User.String()+"@tcp("+u.Host+")"+u.Path)
-	return db, statements{"UPDATE kv SET v = v + 1 WHERE id = ?",
+	if err != nil {
+		return nil, statements{}, err
+	}
+	of := statements{"UPDATE kv SET v = v + 1 WHERE id = ?",
 		"SELECT tid FROM information_schema.processlist WHERE id <> connection_id()" +
-			" AND command <> 'Daemon'"}, err
+			" AND command <> 'Daemon'"}
+	var version string
+	if err := db.QueryRow("SELECT VERSION()").Scan(&version); err != nil {
+		return nil, statements{}, err
+	}
+	if !strings.Contains(version, "MariaDB") {
+		of.sessions = "SELECT thread_os_id FROM performance_schema.threads" +
+			" WHERE processlist_id <> connection_id() AND type = 'FOREGROUND'" +
+			" AND processlist_command <> 'Daemon'"
+	}
+	return db, of, nil
 }
