@@ -64,10 +64,7 @@ func TestStress_EmbedsBesideWriters(t *testing.T) {
 		kept, compared := 0, 0
 		for end := time.Now().Add(length(time.Second)); time.Now().Before(end) || kept == 0; {
 			pause(ctx, time.Duration(50+rand.IntN(200))*time.Millisecond)
-			writing.Lock()
-			k := b.compareEmbeds(t, asks)
-			writing.Unlock()
-			kept, compared = kept+k, compared+len(asks)
+			kept, compared = kept+b.compareEmbeds(t, &writing, asks), compared+len(asks)
 		}
 		work(t, 0, &commits, &hits)
 		figures(t, "%d commits beside %d reads, %d of them hits; at rest %d lists compared, %d of "+
@@ -95,8 +92,12 @@ func (b *blog) embedAsk(
 
 // compareEmbeds compares each list with the database while nobody writes, and returns how
 // many came from memory.
-func (b *blog) compareEmbeds(t *testing.T, asks []*query.Query) (kept int) {
+func (b *blog) compareEmbeds(
+	t *testing.T, writing *sync.Mutex, asks []*query.Query,
+) (kept int) {
 	t.Helper()
+	writing.Lock()
+	defer writing.Unlock() // the writer ends, too, when a list is stale
 	b.s.quiet()
 	for i, q := range asks {
 		a, err := b.embedAsk(t.Context(), i, q, resource.Options{})
