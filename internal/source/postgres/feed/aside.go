@@ -24,7 +24,7 @@ func (l *Watcher) LookAside(
 		if base != nil && base.stamps.version == version {
 			var end, snapshot string
 			var total *string
-			err := conn.QueryRow(ctx, base.stamps.fence, append(base.stamps.args(), nil)...).
+			err := conn.QueryRow(ctx, base.stamps.fence, base.stamps.fenceArgs(nil)...).
 				Scan(&end, &snapshot, &total)
 			if err != nil || total != nil && *total == base.stamps.total {
 				return err

@@ -35,11 +35,7 @@ func NewControl(src Config) *Control {
 	cfg.RuntimeParams["synchronous_commit"] = "local"
 	cfg.RuntimeParams["default_transaction_read_only"] = "off"
 	cfg.RuntimeParams["lock_timeout"] = "2000" // milliseconds
-	// Planning what a fence asks of the catalogue costs several times what it does.
-	cfg.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	// Many tables, or many changes of a few, make the planner think that a look is dear
-	// enough to be compiled to machine code: that takes up to a second, a look 2 ms.
-	cfg.RuntimeParams["jit"] = "off"
+	planCheaply(cfg)
 	c := &Control{cfg: cfg, turn: make(chan struct{}, 1)}
 	Only(cfg, func() string { return c.pinned.Address })
 	Validate(cfg, func(origin string, err error) error {
@@ -57,7 +53,7 @@ func NewControl(src Config) *Control {
 // NewStandbyControl returns a control of the standby that is followed.
 func NewStandbyControl(src Config) *Control {
 	c := &Control{cfg: ConnConfig(src.Standby.Conn, "hotrow control"), turn: make(chan struct{}, 1)}
-	c.cfg.RuntimeParams["jit"] = "off"
+	planCheaply(c.cfg)
 	Only(c.cfg, func() string { return c.pinned.Address })
 	c.cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if c.pinned == (Server{}) {
@@ -66,6 +62,17 @@ func NewStandbyControl(src Config) *Control {
 		return c.pinned.Check(ctx, conn)
 	}
 	return c
+}
+
+// planCheaply has a connection plan what it asks of the catalogue once, and well.
+func planCheaply(cfg *pgx.ConnConfig) {
+	// Planning what a fence asks costs several times what answering it does.
+	cfg.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	// A plan for any number of tables would read the whole of pg_class each time.
+	cfg.RuntimeParams["enable_seqscan"] = "off"
+	// Many tables, or many changes of a few, make the planner think that a look is dear
+	// enough to be compiled to machine code: that takes up to a second, a look 2 ms.
+	cfg.RuntimeParams["jit"] = "off"
 }
 
 // ConnConfig returns a copy of cfg for a connection of a feed.

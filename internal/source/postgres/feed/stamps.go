@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,55 +80,81 @@ func stampNames() (parts []string) {
 	return parts
 }
 
-// stampSQL gives kind, OID and a hash for each row of the catalogue that what m names
-// stands on. $1 to $5 are the OIDs of its classes, leaves, types, functions and views,
-// and $6 is the publication.
-func (m *stamps) stampSQL() string {
-	parts := []string{
-		stampRow(stampClass, "x.oid", "pg_class x WHERE x.oid = ANY ($1)"),
-		stampRow(stampLeaf, "x.oid", "pg_class x WHERE x.oid = ANY ($2)"),
-		stampRow(stampClass, "attrelid", "pg_attribute x WHERE attrelid = ANY ($1) AND attnum > 0"),
-		stampRow(stampClass, "indrelid", "pg_index x WHERE indrelid = ANY ($1)"+
-			" AND (indisunique OR indisreplident)"),
-		stampRow(stampClass, "inhparent", "pg_inherits x WHERE inhparent = ANY ($1)"),
-		stampRow(stampClass, "polrelid", "pg_policy x WHERE polrelid = ANY ($1)"),
-		stampRow(stampClass, "c.oid", "pg_class c JOIN pg_namespace x ON x.oid = c.relnamespace"+
-			" WHERE c.oid = ANY ($1)"),
-		stampRow(stampType, "x.oid", "pg_type x WHERE x.oid = ANY ($3)"),
-		stampRow(stampType, "enumtypid", "pg_enum x WHERE enumtypid = ANY ($3)"),
-		stampRow(stampProc, "x.oid", "pg_proc x WHERE x.oid = ANY ($4)"),
-		"SELECT '" + stampClass + "', v, coalesce(pg_table_is_visible(v)::int, -1)::int8" +
-			" FROM unnest($5::oid[]) v",
-	}
-	if len(m.views) > 0 {
-		parts = append(parts,
-			stampRow(stampClass, "ev_class", "pg_rewrite x WHERE ev_class = ANY ($5)"))
-	}
-	if len(m.procs) > 0 { // what a function calls cannot be seen
-		parts = append(parts, stampRow(stampProc, "0::oid", "pg_proc x WHERE x.oid >= "+
-			strconv.Itoa(catalog.FirstUserOID)))
-	}
-	if m.names {
-		parts = append(parts, stampNames()...)
-	}
-	parts = append(parts, stampRow(stampPublish, "0::oid", "pg_publication x WHERE pubname = $6"))
-	switch {
-	case m.publication == "":
-		parts = append(parts, stampRow(stampClass, "tgrelid",
-			"pg_trigger x WHERE tgrelid = ANY ($1) AND NOT tgisinternal"))
-	case m.server >= 15:
-		parts = append(parts, stampRow(stampPublish, "0::oid", "pg_publication_namespace x"))
-		fallthrough
-	default:
-		parts = append(parts, stampRow(stampClass, "prrelid",
-			"pg_publication_rel x WHERE prrelid = ANY ($1)"))
-	}
-	return strings.Join(parts, "\n\tUNION ALL ")
+// A stampQuery is a statement in the making that reads the stamps.
+type stampQuery struct {
+	parts []string
+	args  []any
 }
 
-// totalSQL is the sum of all stamps; 0, and not NULL, when none of the objects is there.
-func (m *stamps) totalSQL() string {
-	return "SELECT coalesce(sum(h), 0)::text FROM (" + m.stampSQL() + ") s (kind, oid, h)"
+// arg adds a parameter and returns its place.
+func (q *stampQuery) arg(v any) string {
+	q.args = append(q.args, v)
+	return "$" + strconv.Itoa(len(q.args))
+}
+
+// row adds a part of one kind: the hash of each row of from.
+func (q *stampQuery) row(kind, oid, from string) {
+	q.parts = append(q.parts, stampRow(kind, oid, from))
+}
+
+// stampSQL gives kind, OID and a hash for each row of the catalogue that what m names
+// stands on, and the statement's parameters. It is asked 20 times a second, and every
+// table that it names costs, so there is no part for what m has none of.
+func (m *stamps) stampSQL() (sql string, args []any) {
+	q := new(stampQuery)
+	classes := "= ANY (" + q.arg(m.classes) + ")"
+	q.row(stampClass, "attrelid", "pg_attribute x WHERE attrelid "+classes+" AND attnum > 0")
+	q.row(stampClass, "indrelid", "pg_index x WHERE indrelid "+classes+
+		" AND (indisunique OR indisreplident)")
+	q.row(stampClass, "inhparent", "pg_inherits x WHERE inhparent "+classes)
+	q.row(stampClass, "polrelid", "pg_policy x WHERE polrelid "+classes)
+	q.parts = append(q.parts, "SELECT '"+stampClass+"', x.oid, hashtextextended(x.xmin::text"+
+		" || ' ' || n.xmin::text, 0) FROM pg_class x JOIN pg_namespace n"+
+		" ON n.oid = x.relnamespace WHERE x.oid "+classes)
+	if len(m.leaves) > 0 {
+		q.row(stampLeaf, "x.oid", "pg_class x WHERE x.oid = ANY ("+q.arg(m.leaves)+")")
+	}
+	if len(m.types) > 0 {
+		types := "= ANY (" + q.arg(m.types) + ")"
+		q.row(stampType, "x.oid", "pg_type x WHERE x.oid "+types)
+		q.row(stampType, "enumtypid", "pg_enum x WHERE enumtypid "+types)
+	}
+	if len(m.views) > 0 {
+		views := q.arg(m.views)
+		q.row(stampClass, "ev_class", "pg_rewrite x WHERE ev_class = ANY ("+views+")")
+		q.parts = append(q.parts, "SELECT '"+stampClass+"', v,"+
+			" coalesce(pg_table_is_visible(v)::int, -1)::int8 FROM unnest("+views+"::oid[]) v")
+	}
+	if len(m.procs) > 0 { // what a function calls cannot be seen
+		q.row(stampProc, "x.oid", "pg_proc x WHERE x.oid = ANY ("+q.arg(m.procs)+")")
+		q.row(stampProc, "0::oid", "pg_proc x WHERE x.oid >= "+strconv.Itoa(catalog.FirstUserOID))
+	}
+	if m.names {
+		q.parts = append(q.parts, stampNames()...)
+	}
+	if m.publication == "" {
+		q.row(stampClass, "tgrelid", "pg_trigger x WHERE tgrelid "+classes+
+			" AND NOT tgisinternal")
+	} else {
+		q.row(stampPublish, "0::oid", "pg_publication x WHERE pubname = "+q.arg(m.publication))
+		q.row(stampClass, "prrelid", "pg_publication_rel x WHERE prrelid "+classes)
+		if m.server >= 15 {
+			q.row(stampPublish, "0::oid", "pg_publication_namespace x")
+		}
+	}
+	return strings.Join(q.parts, "\n\tUNION ALL "), q.args
+}
+
+// prepare makes the statements that read the sum of all stamps: 0, and not NULL, when
+// none of the objects is there.
+func (m *stamps) prepare() {
+	sql, args := m.stampSQL()
+	m.sum = "SELECT coalesce(sum(h), 0)::text FROM (" + sql + ") s (kind, oid, h)"
+	m.args = args
+	m.fence = fmt.Sprintf("SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"+
+		" ELSE pg_current_wal_insert_lsn() END)::text, pg_current_snapshot()::text,"+
+		" CASE WHEN pg_current_snapshot()::text IS DISTINCT FROM $%d THEN (%s) END",
+		len(args)+1, m.sum)
 }
 
 // A stamps is what a fence compares: the objects, and the sum of their stamps.
@@ -140,12 +167,17 @@ type stamps struct {
 	version     int    // of the definitions
 
 	total string
-	fence string // the statement of a fence: see Watcher.Fence
+
+	// sum is the statement that reads total, with its parameters args. fence is that of a
+	// fence: it reads the end of the log, which no visible change is behind, the
+	// transactions that are visible, and the sum unless nothing has become visible since
+	// what one more parameter says.
+	sum, fence string
+	args       []any
 }
 
-func (m *stamps) args() []any {
-	return []any{m.classes, m.leaves, m.types, m.procs, m.views, m.publication}
-}
+// fenceArgs are the parameters of fence; last is the snapshot that the sum was read at.
+func (m *stamps) fenceArgs(last *string) []any { return append(slices.Clip(m.args), last) }
 
 // add notes one object of a closure.
 func (m *stamps) add(o object) {
@@ -219,8 +251,9 @@ const defOwner = "resource "
 
 // readStamps returns the stamp of each object of m.
 func readStamps(ctx context.Context, tx pgx.Tx, m *stamps) (map[object]string, error) {
-	rows, err := tx.Query(ctx, "SELECT kind, oid, sum(h)::text FROM ("+
-		m.stampSQL()+") s (kind, oid, h) GROUP BY kind, oid", m.args()...)
+	sql, args := m.stampSQL()
+	rows, err := tx.Query(ctx, "SELECT kind, oid, sum(h)::text FROM ("+sql+
+		") s (kind, oid, h) GROUP BY kind, oid", args...)
 	if err != nil {
 		return nil, err
 	}

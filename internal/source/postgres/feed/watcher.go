@@ -154,8 +154,8 @@ func (l *Watcher) read(
 		out.fingerprints[owner] = print.String()
 	}
 	var total *string
-	err = tx.QueryRow(ctx, out.stamps.totalSQL(), out.stamps.args()...).Scan(&total)
-	out.stamps.fence = out.stamps.fenceSQL()
+	out.stamps.prepare()
+	err = tx.QueryRow(ctx, out.stamps.sum, out.stamps.args...).Scan(&total)
 	if total != nil {
 		out.stamps.total = *total
 	}
@@ -198,15 +198,6 @@ func (l *Watcher) compare(before, now *Diff, defs map[string]Definition) {
 	}
 }
 
-// fenceSQL reads the end of the log, which no visible change is behind, the
-// transactions that are visible, and the sum of the stamps unless nothing has become
-// visible since $7.
-func (m *stamps) fenceSQL() string {
-	return "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()" +
-		" ELSE pg_current_wal_insert_lsn() END)::text, pg_current_snapshot()::text," +
-		" CASE WHEN pg_current_snapshot()::text IS DISTINCT FROM $7 THEN (" + m.totalSQL() + ") END"
-}
-
 // Fence returns the end of the log, and whether the catalogue was then what the
 // handler has been told of.
 func (l *Watcher) Fence(ctx context.Context, c *Control) (end LSN, same bool, err error) {
@@ -215,7 +206,7 @@ func (l *Watcher) Fence(ctx context.Context, c *Control) (end LSN, same bool, er
 	var text, snapshot string
 	var total *string
 	err = c.Do(ctx, func(conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, told.stamps.fence, append(told.stamps.args(), last)...).
+		return conn.QueryRow(ctx, told.stamps.fence, told.stamps.fenceArgs(last)...).
 			Scan(&text, &snapshot, &total)
 	})
 	if err != nil {
@@ -243,7 +234,7 @@ func (l *Watcher) Same(ctx context.Context, c *Control, snapshot string) (bool, 
 	}
 	var total *string
 	err := c.Do(ctx, func(conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, told.stamps.totalSQL(), told.stamps.args()...).Scan(&total)
+		return conn.QueryRow(ctx, told.stamps.sum, told.stamps.args...).Scan(&total)
 	})
 	if err != nil || total == nil || *total != told.stamps.total {
 		return false, err
