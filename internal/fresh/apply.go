@@ -12,6 +12,10 @@ type Touch struct {
 	// name, because it does not know the old values of the row.
 	Children []Child
 	Whole    bool // every document may have changed
+
+	// Shown is filled by Apply: documents that watchers may have with rows of Children, and
+	// memory has not.
+	Shown []row.Key
 }
 
 // A Pending is a transaction that was applied and is not settled: a read that
@@ -31,7 +35,7 @@ type Pending struct {
 func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pending {
 	p := &Pending{Pos: pos, Ref: ref, Since: now, touches: touches}
 	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+		touches[i].apply(pos, ref != nil, true)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -50,7 +54,7 @@ func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pendi
 // it and no copy is left until Release.
 func (d *Domain) Hold(touches []Touch) {
 	for i := range touches {
-		touches[i].apply(0, true)
+		touches[i].apply(0, true, false)
 	}
 }
 
@@ -61,14 +65,14 @@ func (d *Domain) Release(touches []Touch, pos Position) {
 	for i := range touches {
 		again := touches[i]
 		again.Keys = append([]row.Key(nil), again.Keys...)
-		again.apply(pos, false)
+		again.apply(pos, false, false)
 		touches[i].settle(pos)
 	}
 }
 
 // apply marks what t touches by the transaction at pos, or only drops it when the change
-// is settled.
-func (t *Touch) apply(pos Position, unsettled bool) {
+// is settled. told says that watchers will be told of t.
+func (t *Touch) apply(pos Position, unsettled, told bool) {
 	if t.Moved != nil {
 		t.Moved.words.touch(t.Moved, unsettled)
 		return
@@ -79,26 +83,31 @@ func (t *Touch) apply(pos Position, unsettled bool) {
 		if unsettled {
 			s.wholes.Add(1) // before generation: see Space.lease
 		}
-		s.children.clear()
+		s.children.clear(told)
 		s.generation.Add(1)
 		s.flushed()
 	}
 	for _, c := range t.Children {
 		// The documents that hold the row now are marked like the named ones.
-		t.Keys = append(t.Keys, s.children.touch(c, unsettled)...)
+		keys, shown := s.children.touch(c, unsettled, told)
+		t.Keys, t.Shown = append(t.Keys, keys...), append(t.Shown, shown...)
 	}
 	for _, k := range t.Keys {
 		sh := s.shard(k)
 		sh.mu.Lock()
 		if unsettled {
-			s.mark(sh, k, pos)
+			s.mark(sh, k, pos, told)
 		} else {
 			sh.doom(k, pos)
-			s.forget(k)
+			s.forget(k, told)
 		}
 		sh.mu.Unlock()
 	}
 }
+
+// Touches returns what p touches, of spaces that were added since as well. p has been
+// settled.
+func (p *Pending) Touches() []Touch { return p.touches }
 
 // Unsettled returns the transactions that are not settled, oldest first. Take
 // it before the proof: a transaction applied during it is not covered.

@@ -35,12 +35,17 @@ type children struct {
 	old   []Child   // rows whose marks may go when the leases of before are gone
 
 	unsettled int // changes of rows that are not settled, of all marks
+
+	watchers watchers // set before use
+	shown    shown
+	due      []row.Key // documents whose watchers are told when mu is free
 }
 
 // A mark is the last change of one row.
 type mark struct {
 	unsettled int
-	at        uint64 // of children.clock
+	at        uint64    // of children.clock
+	late      []row.Key // documents that watchers were shown with the row as it may have been
 }
 
 // held is what a kept document was made of.
@@ -82,6 +87,9 @@ func (c *children) end(l *Lease) {
 	defer c.mu.Unlock()
 	c.open.Remove(l.open)
 	c.sweep()
+	if !c.watchers.any() {
+		c.shown = shown{}
+	}
 }
 
 // admit reports whether a document that holds rows may be kept, and if so notes
@@ -92,14 +100,14 @@ func (c *children) admit(l *Lease, doc *row.Document, rows []Child) bool {
 		return true
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	for _, r := range rows {
 		if m := c.marks[r]; m != nil && (m.unsettled > 0 || m.at > l.clock) {
 			return false
 		}
 	}
 	fl := flight{l.Key, l.Format}
-	c.remove(fl)
+	c.remove(fl, true)
 	if len(rows) == 0 {
 		return true
 	}
@@ -117,8 +125,9 @@ func (c *children) admit(l *Lease, doc *row.Document, rows []Child) bool {
 	return true
 }
 
-// touch marks a row that changed, and returns the documents that hold it.
-func (c *children) touch(r Child, unsettled bool) []row.Key {
+// touch marks a row that changed, and returns the documents that hold it, and those that
+// watchers have been shown with it, if they are told of what is touched.
+func (c *children) touch(r Child, unsettled, told bool) (keys, shown []row.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.mark(r)
@@ -129,21 +138,25 @@ func (c *children) touch(r Child, unsettled bool) []row.Key {
 		c.old = append(c.old, r)
 		c.sweep()
 	}
-	keys := make([]row.Key, 0, len(c.index[r]))
+	keys = make([]row.Key, 0, len(c.index[r]))
 	for fl := range c.index[r] {
 		keys = append(keys, fl.key)
 	}
-	return keys
+	if told {
+		shown = c.shown.take(r)
+	}
+	return keys, shown
 }
 
 // settle says that a change of r is visible. It counts as a touch: a load that
 // began before may have read the row as it was.
 func (c *children) settle(r Child) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	m := c.mark(r)
 	c.unsettled--
 	if m.unsettled--; m.unsettled == 0 {
+		c.due, m.late = append(c.due, m.late...), nil
 		c.old = append(c.old, r)
 		c.sweep()
 	}
@@ -186,15 +199,18 @@ func (c *children) sweep() {
 	}
 }
 
-// forget takes the documents of k out of the index.
-func (c *children) forget(k row.Key) {
+// forget takes the documents of k out of the index. told says that watchers are told of k.
+func (c *children) forget(k row.Key, told bool) {
 	if !c.on {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	for f := range row.Format(row.NumFormats) {
-		c.remove(flight{k, f})
+		c.remove(flight{k, f}, !told)
+	}
+	if told {
+		c.shown.forget(k)
 	}
 }
 
@@ -204,10 +220,10 @@ func (c *children) agree(k row.Key, doc *row.Document) {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	for f := range row.Format(row.NumFormats) {
 		if h, ok := c.held[flight{k, f}]; ok && !Alike(h.doc, doc) {
-			c.remove(flight{k, f})
+			c.remove(flight{k, f}, true)
 		}
 	}
 }
@@ -218,25 +234,33 @@ func (c *children) evicted(k row.Key, doc *row.Document) {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	if fl := (flight{k, doc.Format()}); c.held[fl].doc == doc {
-		c.remove(fl)
+		c.remove(fl, true)
 	}
 }
 
 // clear empties the index. It is called before a stamp changes: what a load
-// adds after that and before the stamp is of a document that is not valid.
-func (c *children) clear() {
+// adds after that and before the stamp is of a document that is not valid. told says that
+// watchers are told that every document may have changed.
+func (c *children) clear(told bool) {
 	if !c.on {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.index, c.held = nil, nil
+	defer c.unlock()
+	if told {
+		c.index, c.held, c.shown = nil, nil, shown{}
+		return
+	}
+	for fl := range c.held {
+		c.remove(fl, true)
+	}
 }
 
-// remove takes one document out of the index.
-func (c *children) remove(fl flight) {
+// remove takes one document out of the index. shown says that watchers may have it still,
+// and are not told that it has changed.
+func (c *children) remove(fl flight, shown bool) {
 	h, ok := c.held[fl]
 	if !ok {
 		return
@@ -246,5 +270,8 @@ func (c *children) remove(fl flight) {
 		if delete(c.index[r], fl); len(c.index[r]) == 0 {
 			delete(c.index, r)
 		}
+	}
+	if shown {
+		c.show(fl.key, h.rows)
 	}
 }

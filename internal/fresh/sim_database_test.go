@@ -83,6 +83,8 @@ type sim struct {
 	nows    [simForms][childs]simState // what was read from the source itself
 	tokens  []simToken
 
+	watchers simWatchers
+
 	reads, hits, stored, kept, fallen int
 }
 
@@ -94,6 +96,7 @@ func newSim(seed uint64, sab sabotage) *sim {
 	s.writes = 1 + s.rng.IntN(8)
 	s.hot = s.rng.IntN(parents)
 	s.staleAfter = int64(30 + s.rng.IntN(100))
+	s.watchers.here = s.rng.IntN(4) > 0
 	for c := range s.primary.parent {
 		s.primary.parent[c] = s.rng.IntN(parents)
 	}

@@ -132,6 +132,9 @@ func (s *sim) apply(pos Position, touches []Touch, ref any) {
 	}
 	s.applyRef, s.applyKnown = ref, s.pendingOf(ref)
 	s.d.Apply(pos, touches, ref, s.now)
+	if ref == nil {
+		s.announce(touches)
+	}
 	if s.d.Applied().Pos < pos {
 		s.failf("%d has been applied, and only %d is published", pos, s.d.Applied().Pos)
 	}
@@ -206,6 +209,9 @@ func (s *sim) attach() {
 	s.disturb()
 	if !s.sab.noEpoch || s.d.Applied().Epoch == 0 {
 		s.d.Reset(s.origin, pos, ref, s.now)
+		for r := range simForms {
+			s.tellAll(r)
+		}
 		if len(s.d.Unsettled()) != want {
 			s.failf("a new epoch begins with transactions that nobody can prove")
 		}
@@ -283,6 +289,7 @@ func (s *sim) settle(p *Pending) {
 	pending := slices.Contains(s.d.pending, p)
 	s.disturb()
 	s.d.Settle(p)
+	s.announce(p.Touches())
 	if !pending || !proven(p) {
 		return
 	}
@@ -360,6 +367,8 @@ func (s *sim) newForm(resource int) *simForm {
 			f.agree(l, doc, stored)
 		}
 	}, resource == 0 && s.unknown)
+	f.space.Watched(func() bool { return s.watchers.here },
+		func(k row.Key) { s.tellOf(resource, keyNumber(k)) })
 	return f
 }
 
@@ -380,6 +389,7 @@ func (s *sim) reload() bool {
 	old := s.forms[r]
 	s.disturb()
 	s.forms[r] = s.newForm(r)
+	s.tellAll(r)
 	old.disturbed++
 	old.space.Remove()
 	s.removed = append(s.removed, old)

@@ -12,6 +12,7 @@ type simRead struct {
 	doc    simDoc
 	format row.Format
 	need   Need
+	told   int      // how often watchers had been told of doc
 	floor  simState // that the answer must not be older than
 	asked  int64    // when, or since when it need not wait for its token
 
@@ -158,6 +159,7 @@ func (s *sim) ask() {
 		t := s.tokens[s.rng.IntN(len(s.tokens))]
 		r.doc, r.need, r.token = t.doc, Settled, t
 	}
+	r.told = s.watchers.told[r.doc.resource][r.doc.key]
 	if r.need == Settled {
 		r.seen, r.changed = s.d.Changed()
 		s.waiting = append(s.waiting, r)
@@ -361,6 +363,7 @@ func (s *sim) tell(l *simLoad, state simState) {
 // complete up to the position that travels with it.
 func (s *sim) answered(r *simRead, state simState, p *Progress) {
 	d := r.doc
+	s.watchers.holds(r, state)
 	if state&ofAnother != 0 {
 		s.failf("%v: %b, which the primary never had", d, state)
 	}

@@ -48,15 +48,22 @@ func (s *sim) rest() {
 	}
 	s.d.Fenced(s.now)
 	s.checkCopies()
+	s.checkWatchers()
 	for _, f := range append(s.forms[:], s.removed...) {
 		s.checkEmpty(f)
 		s.checkIndex(f)
+		s.checkShown(f)
 	}
 	for _, f := range s.forms {
 		for k := range f.keys {
 			for format := range row.Format(row.NumFormats) {
 				s.checkStorable(f, simDoc{f.resource, k}, format)
 			}
+		}
+	}
+	for _, f := range s.forms {
+		if f.space.children.shown.n > 0 && !s.watchers.here {
+			s.failf("nobody watches, and %d rows are remembered", f.space.children.shown.n)
 		}
 	}
 	for _, f := range s.removed {
@@ -228,7 +235,7 @@ func TestSimulation_SeesSabotage(t *testing.T) {
 func seesSabotage(t *testing.T, begin simBegin, tests []sabotaged) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := playSeeds(1, 2000, 0, begin, tt.sab)
+			r := playSeeds(1, 20_000, 0, begin, tt.sab)
 			if r.failure == "" {
 				t.Fatalf("%d seeds, and none has failed", r.seeds)
 			}

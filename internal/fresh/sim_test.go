@@ -167,8 +167,10 @@ func (s *sim) rare() bool {
 		return s.reload()
 	case n < 84: // the process was stopped
 		s.now += s.staleAfter + int64(s.rng.IntN(50))
-	case n < 88:
+	case n < 87:
 		s.stall()
+	case n < 88:
+		s.come()
 	case n < 95:
 		f := s.forms[s.rng.IntN(len(s.forms))]
 		f.disturbed++

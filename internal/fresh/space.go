@@ -272,6 +272,8 @@ func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, sto
 		s.tell(sh, l, doc)
 		if l.stored {
 			store()
+		} else {
+			s.children.answered(l, read)
 		}
 	}
 	s.children.end(l)
@@ -329,13 +331,13 @@ func (s *Space) Drop(k row.Key) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.doom(k, 0)
-	s.forget(k)
+	s.forget(k, false)
 }
 
 // DropAll makes every copy of the space invalid.
 func (s *Space) DropAll() {
 	s.flushed()
-	s.children.clear()
+	s.children.clear(false)
 	s.generation.Add(1)
 	s.flushed()
 }
@@ -344,14 +346,14 @@ func (s *Space) DropAll() {
 func (s *Space) Evicted(k row.Key, doc *row.Document) { s.children.evicted(k, doc) }
 
 // mark adds a change of k, by the transaction at a position, that is not settled. The
-// shard is locked.
-func (s *Space) mark(sh *shard, k row.Key, by Position) {
+// shard is locked. told is that of apply.
+func (s *Space) mark(sh *shard, k row.Key, by Position, told bool) {
 	if sh.dirty == nil {
 		sh.dirty = make(map[row.Key]int32)
 	}
 	sh.dirty[k]++
 	sh.doom(k, by)
-	s.forget(k)
+	s.forget(k, told)
 }
 
 // unmark takes one mark away. The shard is locked.
@@ -372,8 +374,8 @@ func (sh *shard) doom(k row.Key, by Position) {
 	}
 }
 
-// forget drops every copy of k. The shard is locked.
-func (s *Space) forget(k row.Key) {
+// forget drops every copy of k. The shard is locked. told is that of apply.
+func (s *Space) forget(k row.Key, told bool) {
 	s.drop(k)
-	s.children.forget(k)
+	s.children.forget(k, told)
 }

@@ -107,6 +107,7 @@ func (s *Set) complete(f *form, plan source.Plan) {
 	f.keepByPaths(s.lists)
 	f.tracked = len(Tracked(plan)) > 0
 	f.space = f.src.domain.NewSpace(f.drop, f.agree, f.tracked)
+	f.space.Watched(f.watched, f.tellOf)
 	f.definition = f.src.domain.NewTable()
 	for _, d := range plan.Deps() {
 		f.src.table(d.Table) // for lists that embed rows of it, whatever is kept of f
@@ -258,6 +259,7 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan, told int) {
 	u.setForms(forms)
 	f.bind()
 	f.r.form.Store(f)
+	f.r.watch.reset(u.token(u.domain.Applied())) // what was answered by the old one is another
 	u.redefined(old)
 	old.tried(nil)
 	s.retire(old)

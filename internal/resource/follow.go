@@ -287,7 +287,7 @@ func (f *follower) settleOnce() int {
 			continue
 		}
 		f.u.domain.Settle(p)
-		announce(p.Ref.(*applied), f.u)
+		announce(p.Ref.(*applied), p.Touches(), f.u)
 	}
 	f.u.keepDue()
 	f.u.apply.Lock()
@@ -382,7 +382,7 @@ func (f *follower) Apply(tx *source.Tx) {
 	}
 	f.u.changes.note(f.u.bySpace, a, f.u.token(f.u.domain.Applied()))
 	if ref == nil {
-		announceTo(a, f.u, f.u.bySpace)
+		announceTo(a, a.touches, f.u, f.u.bySpace)
 		return
 	}
 	f.settleSoon()

@@ -156,15 +156,26 @@ func (h *hub) send(w *Watch, e Event) {
 	}
 }
 
-// announce tells the watchers what a transaction has touched, once reads see it.
-func announce(a *applied, u *upstream) {
+// watched reports whether somebody is to be told of changes of f's documents.
+func (f *form) watched() bool { return f.r.watch.count.Load() > 0 }
+
+// tellOf tells who watches that a document may have changed.
+func (f *form) tellOf(k row.Key) {
+	f.r.watch.changed([]row.Key{k}, f.src.token(f.src.domain.Applied()))
+}
+
+// announce tells the watchers what a transaction has touched, once reads see it: touches
+// are those of it now, with those of resources that were added since it was applied.
+func announce(a *applied, touches []fresh.Touch, u *upstream) {
 	u.apply.Lock()
 	bySpace := u.bySpace
 	u.apply.Unlock()
-	announceTo(a, u, bySpace)
+	announceTo(a, touches, u, bySpace)
 }
 
-func announceTo(a *applied, u *upstream, bySpace map[*fresh.Space]*form) {
+func announceTo(
+	a *applied, touches []fresh.Touch, u *upstream, bySpace map[*fresh.Space]*form,
+) {
 	t := Token{}
 	if p := u.domain.Applied(); p.Origin != "" {
 		t = Token{Source: u.name, Origin: p.Origin, Pos: a.tx.Pos}
@@ -172,14 +183,15 @@ func announceTo(a *applied, u *upstream, bySpace map[*fresh.Space]*form) {
 	for _, f := range a.told {
 		f.r.watch.reset(t)
 	}
-	for i := range a.touches {
-		f := bySpace[a.touches[i].Space]
+	for i := range touches {
+		f := bySpace[touches[i].Space]
 		switch {
 		case f == nil: // replaced meanwhile
-		case a.touches[i].Whole:
+		case touches[i].Whole:
 			f.r.watch.reset(t)
 		default:
-			f.r.watch.changed(a.touches[i].Keys, t)
+			f.r.watch.changed(touches[i].Keys, t)
+			f.r.watch.changed(touches[i].Shown, t)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,8 +58,13 @@ type blog struct {
 
 // blogs runs a test over each database, with rows and whatever tables are made with them.
 func blogs(t *testing.T, rows []string, fn func(*testing.T, *blog)) {
+	blogsOf(t, rows, plan{}, fn)
+}
+
+// blogsOf is blogs with what else is served, and how.
+func blogsOf(t *testing.T, rows []string, p plan, fn func(*testing.T, *blog)) {
 	begin := func(t *testing.T, b *blog, src source.Source, mode source.FeedMode) {
-		var specs []resource.Spec
+		p, specs := p, slices.Clone(p.specs)
 		for _, name := range []string{"users", "posts", "comments", "tags", "tagged", "details"} {
 			specs = append(specs, spec(name))
 		}
@@ -67,7 +73,8 @@ func blogs(t *testing.T, rows []string, fn func(*testing.T, *blog)) {
 				specs = append(specs, spec(words[2]))
 			}
 		}
-		b.s = newStandOver(t, src, plan{specs: specs, mode: mode})
+		p.specs, p.mode = specs, mode
+		b.s = newStandOver(t, src, p)
 		fn(t, b)
 	}
 	tables := append(append([]string(nil), blogTables...), rows...)

@@ -5,7 +5,7 @@ package main
 var applyMutants = []mutant{
 	{"apply: the position is published before", []edit{{"apply.go",
 		`	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+		touches[i].apply(pos, ref != nil, true)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -13,7 +13,7 @@ var applyMutants = []mutant{
 	d.publish(pos)
 	d.mu.Unlock()
 	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+		touches[i].apply(pos, ref != nil, true)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -24,7 +24,7 @@ var applyMutants = []mutant{
 `}}},
 	{"apply: pending before it is marked", []edit{{"apply.go",
 		`	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+		touches[i].apply(pos, ref != nil, true)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -35,7 +35,7 @@ var applyMutants = []mutant{
 	}
 	d.mu.Unlock()
 	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+		touches[i].apply(pos, ref != nil, true)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -45,46 +45,45 @@ var applyMutants = []mutant{
 		`		d.pending = append(d.pending, p)
 `, ``}}},
 	{"apply: nothing is marked", []edit{{"apply.go",
-		`touches[i].apply(pos, ref != nil)`, `touches[i].apply(pos, false)`}}},
-	{"apply: touches nothing", []edit{{"apply.go", `		touches[i].apply(pos, ref != nil)
+		`touches[i].apply(pos, ref != nil, true)`, `touches[i].apply(pos, false, true)`}}},
+	{"apply: touches nothing", []edit{{"apply.go", `		touches[i].apply(pos, ref != nil, true)
 `, `		_ = i
 `}}},
 	{"apply: a settled change is not marked as such", []edit{{"apply.go",
-		`touches[i].apply(pos, ref != nil)`, `touches[i].apply(pos, true)`}}},
+		`touches[i].apply(pos, ref != nil, true)`, `touches[i].apply(pos, true, true)`}}},
 	{"apply: a settled change leaves loads in flight", []edit{{"apply.go",
 		`			sh.doom(k, pos)
-			s.forget(k)
-`, `			s.forget(k)
+			s.forget(k, told)
+`, `			s.forget(k, told)
 `}}},
 	{"apply: a settled change leaves the copy", []edit{{"apply.go",
 		`			sh.doom(k, pos)
-			s.forget(k)
+			s.forget(k, told)
 `, `			sh.doom(k, pos)
 `}}},
 	{"apply: the documents that hold a row stay", []edit{{"apply.go",
-		`t.Keys = append(t.Keys, s.children.touch(c, unsettled)...)`,
-		`s.children.touch(c, unsettled)`}}},
+		`t.Keys, t.Shown = append(t.Keys, keys...),`, `_, t.Shown = keys,`}}},
 	{"apply: rows are not marked", []edit{{"apply.go", `range t.Children {
 		// The`, `range t.Children[:0] {
 		// The`}}},
 	{"whole: unsettled after the new generation", []edit{{"apply.go",
 		`			s.wholes.Add(1) // before generation: see Space.lease
 		}
-		s.children.clear()
+		s.children.clear(told)
 		s.generation.Add(1)
 `, `			defer s.wholes.Add(1)
 		}
-		s.children.clear()
+		s.children.clear(told)
 		s.generation.Add(1)
 `}}},
-	{"whole: the generation stays", []edit{{"apply.go", `		s.children.clear()
+	{"whole: the generation stays", []edit{{"apply.go", `		s.children.clear(told)
 		s.generation.Add(1)
-`, `		s.children.clear()
+`, `		s.children.clear(told)
 `}}},
-	{"whole: the index is emptied after", []edit{{"apply.go", `		s.children.clear()
+	{"whole: the index is emptied after", []edit{{"apply.go", `		s.children.clear(told)
 		s.generation.Add(1)
 `, `		s.generation.Add(1)
-		s.children.clear()
+		s.children.clear(told)
 `}}},
 	{"whole: not held until it is settled", []edit{
 		{"apply.go", `s.wholes.Add(1) //`, `s.wholes.Add(0) //`},
@@ -96,10 +95,10 @@ var applyMutants = []mutant{
 `, `		s.wholes.Add(-1)
 `}}},
 	{"hold: marks nothing", []edit{{"apply.go",
-		`touches[i].apply(0, true)`, `touches[i].apply(0, false)`}}},
-	{"release: the marks stay", []edit{{"apply.go", `		again.apply(pos, false)
+		`touches[i].apply(0, true, false)`, `touches[i].apply(0, false, false)`}}},
+	{"release: the marks stay", []edit{{"apply.go", `		again.apply(pos, false, false)
 		touches[i].settle(pos)
-`, `		again.apply(pos, false)
+`, `		again.apply(pos, false, false)
 `}}},
 	{"settle: loads begun under the mark are joined after", []edit{{"apply.go",
 		`		sh.doom(k, pos)
@@ -186,12 +185,12 @@ var applyMutants = []mutant{
 		`	d.epoch.Store(at.Epoch)
 `, `	d.epoch.Store(at.Epoch)
 	for _, s := range d.spaces {
-		s.children.clear()
+		s.children.clear(true)
 	}
-`}, {"domain.go", `		s.children.clear() // before the epoch: see children.clear
+`}, {"domain.go", `		s.children.clear(true) // before the epoch: see children.clear
 `, ``}}},
 	{"reset: the index stays", []edit{{"domain.go",
-		`		s.children.clear() // before the epoch: see children.clear
+		`		s.children.clear(true) // before the epoch: see children.clear
 `, `		_ = s
 `}}},
 	{"reset: the position stays", []edit{{"domain.go",

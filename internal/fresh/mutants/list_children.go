@@ -10,26 +10,26 @@ var childMutants = []mutant{
 	{"rows: one that moved before is not stored", []edit{{"children.go",
 		`m.at > l.clock)`, `m.at >= l.clock)`}}},
 	{"rows: the index keeps the rows of before", []edit{{"children.go",
-		`	c.remove(fl)
+		`	c.remove(fl, true)
 	if len(rows)`, `	if len(rows)`}}},
 	{"rows: a document without rows keeps those of before", []edit{{"children.go",
-		`	c.remove(fl)
+		`	c.remove(fl, true)
 	if len(rows) == 0 {
 		return true
 	}
 `, `	if len(rows) == 0 {
 		return true
 	}
-	c.remove(fl)
+	c.remove(fl, true)
 `}}},
 	{"rows: the index is not filled", []edit{{"children.go",
 		`		c.index[r][fl] = struct{}{}
 `, ``}}},
 	{"rows: one format takes the place of the other", []edit{
 		{"children.go", `	fl := flight{l.Key, l.Format}
-	c.remove(fl)
+	c.remove(fl, true)
 `, `	fl := flight{l.Key, 0}
-	c.remove(fl)
+	c.remove(fl, true)
 `}}},
 	{"rows: a change is not marked as unsettled", []edit{
 		{"children.go", `		m.unsettled++
@@ -92,7 +92,7 @@ var childMutants = []mutant{
 	{"rows: evictions are not noted", []edit{{"children.go",
 		`c.held[fl].doc == doc {`, `c.held[fl].doc == doc && false {`}}},
 	{"rows: the index is never emptied", []edit{{"children.go",
-		`	c.index, c.held = nil, nil
+		`		c.index, c.held, c.shown = nil, nil, shown{}
 `, ``}}},
 	{"rows: empty lists stay in the index", []edit{{"children.go",
 		`len(c.index[r]) == 0 {

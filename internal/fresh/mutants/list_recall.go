@@ -41,8 +41,8 @@ var recallMutants = []mutant{
 		`doc.Stamp().At+1`, `doc.Stamp().At`}}},
 	{"drop all: what outlives the process is flushed after only", []edit{{"space.go",
 		`	s.flushed()
-	s.children.clear()
-`, `	s.children.clear()
+	s.children.clear(false)
+`, `	s.children.clear(false)
 `}}},
 	{"drop all: what outlives the process is flushed before only", []edit{{"space.go",
 		`	s.generation.Add(1)

@@ -4,7 +4,7 @@ import "slices"
 
 // mutants are the wrong protocols that the tests must tell from the right one.
 var mutants = slices.Concat(spaceMutants, promiseMutants, recallMutants, applyMutants,
-	childMutants, wordMutants)
+	childMutants, shownMutants, wordMutants)
 
 // spaceMutants break the rules of space.go: who joins, and what is stored.
 var spaceMutants = []mutant{
@@ -170,27 +170,27 @@ var spaceMutants = []mutant{
 	{"drop: loads in flight are stored", []edit{{"space.go",
 		`	defer sh.mu.Unlock()
 	sh.doom(k, 0)
-	s.forget(k)
+	s.forget(k, false)
 }`, `	defer sh.mu.Unlock()
-	s.forget(k)
+	s.forget(k, false)
 }`}}},
 	{"drop: the copy stays", []edit{{"space.go",
 		`	defer sh.mu.Unlock()
 	sh.doom(k, 0)
-	s.forget(k)
+	s.forget(k, false)
 }`, `	defer sh.mu.Unlock()
 	sh.doom(k, 0)
 }`}}},
 	{"drop all: the generation stays", []edit{{"space.go",
-		`	s.children.clear()
+		`	s.children.clear(false)
 	s.generation.Add(1)
-`, `	s.children.clear()
+`, `	s.children.clear(false)
 `}}},
 	{"drop all: the index is emptied after", []edit{{"space.go",
-		`	s.children.clear()
+		`	s.children.clear(false)
 	s.generation.Add(1)
 `, `	s.generation.Add(1)
-	s.children.clear()
+	s.children.clear(false)
 `}}},
 	{"mark: loads in flight are stored", []edit{{"space.go",
 		`	sh.dirty[k]++
@@ -200,7 +200,7 @@ var spaceMutants = []mutant{
 	{"mark: the copy stays", []edit{{"space.go",
 		`	sh.dirty[k]++
 	sh.doom(k, by)
-	s.forget(k)
+	s.forget(k, told)
 `, `	sh.dirty[k]++
 	sh.doom(k, by)
 `}}},
@@ -220,7 +220,7 @@ var spaceMutants = []mutant{
 	{"doom: the last load only", []edit{{"space.go", `l != nil; l = l.older {
 			l.doomed`, `l != nil; l = nil {
 			l.doomed`}}},
-	{"forget: the index keeps the document", []edit{{"space.go", `	s.children.forget(k)
+	{"forget: the index keeps the document", []edit{{"space.go", `	s.children.forget(k, told)
 `, ``}}},
 	{"forget: the tier keeps the document", []edit{{"space.go", `	s.drop(k)
 `, ``}}},

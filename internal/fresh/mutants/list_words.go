@@ -66,7 +66,7 @@ var wordMutants = []mutant{
 `}}},
 	{"words: the position is published before", []edit{{"apply.go",
 		`	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+		touches[i].apply(pos, ref != nil, true)
 	}
 	d.words.step()
 `, `	d.mu.Lock()
@@ -74,7 +74,7 @@ var wordMutants = []mutant{
 	d.mu.Unlock()
 	d.words.step()
 	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+		touches[i].apply(pos, ref != nil, true)
 	}
 `}}},
 	{"words: the clock is read after the source", []edit{{"lists.go",
@@ -216,9 +216,9 @@ var wordMutants = []mutant{
 	}
 `, ``}}},
 	{"hold: lists are not held", []edit{{"apply.go",
-		`		touches[i].apply(0, true)
+		`		touches[i].apply(0, true, false)
 `, `		if touches[i].Moved == nil {
-			touches[i].apply(0, true)
+			touches[i].apply(0, true, false)
 		}
 `}, {"apply.go", `		again := touches[i]
 `, `		again := touches[i]

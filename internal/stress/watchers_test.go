@@ -1,0 +1,226 @@
+package stress
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A keeper keeps documents until it is told that they may have changed, as a client of
+// Redis with a cache of its own does.
+type keeper struct {
+	r *resource.Resource
+	w *resource.Watch
+
+	mu   sync.Mutex // guards what follows
+	told map[row.Key]int
+	all  int
+	have map[keptAs][]byte
+}
+
+// A keptAs is a document in one representation.
+type keptAs struct {
+	key row.Key
+	of  row.Format
+}
+
+// representations are what keepers ask for.
+var representations = []row.Format{row.FormatJSON, row.FormatMsgPack, row.FormatCBOR}
+
+// hear takes what is told until ctx ends.
+func (k *keeper) hear(ctx context.Context) {
+	defer k.w.Close()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-k.w.C:
+			k.mu.Lock()
+			if e.Reset {
+				k.all++
+				clear(k.have)
+			} else {
+				k.told[e.Key]++
+				for _, of := range representations {
+					delete(k.have, keptAs{e.Key, of})
+				}
+			}
+			k.mu.Unlock()
+		}
+	}
+}
+
+// get reads a document that k has not. What k was told of before the answer came is not kept.
+func (k *keeper) get(ctx context.Context, key row.Key, of row.Format) error {
+	k.mu.Lock()
+	_, has := k.have[keptAs{key, of}]
+	told, all := k.told[key], k.all
+	k.mu.Unlock()
+	if has {
+		return nil
+	}
+	a := k.r.Load(ctx, []row.Key{key}, resource.Options{Format: of})[0]
+	if a.Err != nil {
+		return a.Err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if told == k.told[key] && all == k.all {
+		k.have[keptAs{key, of}] = slices.Clone(bodyOf(a.Doc))
+	}
+	return nil
+}
+
+func bodyOf(d *row.Document) []byte {
+	if d.Absent() {
+		return nil
+	}
+	return d.Body()
+}
+
+// stale returns a document that k has and the database has not.
+func (k *keeper) stale(ctx context.Context) string {
+	k.mu.Lock()
+	have := maps.Clone(k.have)
+	k.mu.Unlock()
+	for as, body := range have {
+		a := k.r.Load(ctx, []row.Key{as.key}, resource.Options{Format: as.of, NoCache: true})[0]
+		if a.Err != nil {
+			return a.Err.Error()
+		}
+		if !bytes.Equal(bodyOf(a.Doc), body) {
+			return fmt.Sprintf("%q, and the database has %q", body, bodyOf(a.Doc))
+		}
+	}
+	return ""
+}
+
+// TestStress_WatchersKeepNothingStale: whoever keeps documents that hold rows of another
+// table is told of every change of them, whether memory has the document or not: rows are
+// moved, by statements and through hotrow, memory has no room for all, the feed is killed.
+func TestStress_WatchersKeepNothingStale(t *testing.T) {
+	comments := source.Embed{Name: "comments", On: []string{"post"},
+		Spec: &source.Spec{Name: "comments", Table: "comments"}}
+	threads := spec("posts", comments)
+	threads.Table.Name = "threads"
+	p := plan{specs: []resource.Spec{threads}, memory: 6 << 10}
+	blogsOf(t, changingRows(), p, func(t *testing.T, b *blog) {
+		b.next = 20
+		ctx, cancel := context.WithCancel(t.Context())
+		var writes, answers, own atomic.Int64
+		var writing sync.Mutex
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer cancel()
+		keepers := make([]*keeper, 3)
+		for i := range keepers {
+			k := &keeper{r: b.s.resource("threads"), told: make(map[row.Key]int),
+				have: make(map[keptAs][]byte)}
+			var err error
+			if k.w, err = k.r.Watch(nil, 1000); err != nil {
+				t.Fatal(err)
+			}
+			keepers[i] = k
+			wg.Go(func() { k.hear(ctx) })
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					err := k.get(ctx, row.Key(fmt.Sprint(1+rand.IntN(8))),
+						representations[rand.IntN(len(representations))])
+					if err != nil && ctx.Err() == nil && source.ClassOf(err) != source.Unavailable {
+						t.Error(err)
+						return
+					}
+					answers.Add(1)
+					pause(ctx, 50*time.Microsecond)
+				}
+			})
+		}
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				writing.Lock()
+				if b.rng.IntN(3) == 0 {
+					b.move(t)
+					own.Add(1)
+				} else {
+					b.exec(strings.Split(b.change(), "; ")...)
+				}
+				if b.kill != nil && b.rng.IntN(300) == 0 {
+					b.kill()
+				}
+				took := time.Duration(b.rng.IntN(2000)) * time.Microsecond
+				writing.Unlock()
+				writes.Add(1)
+				pause(ctx, took)
+			}
+		})
+		kept := 0
+		for end := time.Now().Add(length(2 * time.Second)); time.Now().Before(end) || kept < 20; {
+			pause(ctx, time.Duration(20+rand.IntN(100))*time.Millisecond)
+			kept += b.compareKeepers(t, &writing, keepers)
+		}
+		work(t, 0, &writes, &answers, &own)
+		figures(t, "%d writes, %d of them through hotrow, beside %d reads; at rest %d documents of watchers "+
+			"compared; %d evicted", writes.Load(), own.Load(), answers.Load(), kept,
+			b.s.memory.Stats().Evictions)
+		if b.s.memory.Stats().Evictions == 0 {
+			t.Error("memory had room for all")
+		}
+	})
+}
+
+// move moves a comment to another post through hotrow, if there is such a comment.
+func (b *blog) move(t *testing.T) {
+	t.Helper()
+	url := fmt.Sprintf("http://%s/comments/%d", b.s.addr, 1+b.rng.IntN(b.next))
+	body := fmt.Sprintf(`{"post": %d}`, 1+b.rng.IntN(8))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/merge-patch+json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	said, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode >= 400 && resp.StatusCode != http.StatusNotFound {
+		t.Fatalf("PATCH %s: %d %s", url, resp.StatusCode, said)
+	}
+}
+
+// compareKeepers compares what watchers have with the database while nobody writes, and
+// returns how many documents that were.
+func (b *blog) compareKeepers(t *testing.T, writing *sync.Mutex, keepers []*keeper) (n int) {
+	t.Helper()
+	writing.Lock()
+	defer writing.Unlock()
+	b.s.quiet()
+	for _, k := range keepers {
+		began := time.Now()
+		for stale := k.stale(t.Context()); stale != ""; stale = k.stale(t.Context()) {
+			if time.Since(began) > 2*time.Second {
+				t.Fatalf("a watcher has %s", stale)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		k.mu.Lock()
+		n += len(k.have)
+		k.mu.Unlock()
+	}
+	return n
+}
