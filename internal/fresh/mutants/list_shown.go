@@ -8,8 +8,6 @@ var shownMutants = []mutant{
 `, ``}}},
 	{"watchers: what a write has dropped is forgotten", []edit{{"children.go",
 		`c.remove(flight{k, f}, !told)`, `c.remove(flight{k, f}, false)`}}},
-	{"watchers: what they are told of is remembered", []edit{{"children.go",
-		`c.remove(flight{k, f}, !told)`, `c.remove(flight{k, f}, true)`}}},
 	{"watchers: what is evicted is forgotten", []edit{{"children.go",
 		`c.held[fl].doc == doc {
 		c.remove(fl, true)`, `c.held[fl].doc == doc {
@@ -48,12 +46,6 @@ var shownMutants = []mutant{
 	{"watchers: are told before reads see it", []edit{{"shown.go",
 		`			m.late = append(m.late, l.Key)
 `, `			passed = true
-`}}},
-	{"watchers: are told at the first of two settlings, not at the last", []edit{{"children.go",
-		`	if m.unsettled--; m.unsettled == 0 {
-		c.due, m.late = append(c.due, m.late...), nil
-`, `	c.due, m.late = append(c.due, m.late...), nil
-	if m.unsettled--; m.unsettled == 0 {
 `}}},
 	{"watchers: what is remembered has no bound", []edit{{"shown.go",
 		`c.shown.n <= maxShown`, `true`}}},
