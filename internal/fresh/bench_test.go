@@ -1,6 +1,8 @@
 package fresh
 
 import (
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -81,4 +83,36 @@ func TestHit_AllocatesNothing(t *testing.T) {
 	if n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// BenchmarkChildren_Keep is what a load of a document pays for ten rows of which the feed
+// may not know the old parent, and what memory each row takes while it is kept.
+func BenchmarkChildren_Keep(b *testing.B) {
+	d := NewDomain(1e9)
+	s := d.NewSpace(func(row.Key) {}, noCopies, true)
+	d.Reset("a", 1, nil, 0)
+	const each = 10
+	keys, rows := make([]row.Key, b.N), make([]Child, 0, b.N*each)
+	for i := range keys {
+		keys[i] = row.Key(strconv.Itoa(i))
+		for j := range each {
+			rows = append(rows, Child{"emp", row.Key(strconv.Itoa(i*each + j))})
+		}
+	}
+	doc := row.NoRow(row.Stamp{})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	b.ResetTimer()
+	for i, k := range keys {
+		l, _ := s.Begin(k, row.FormatJSON, Any)
+		s.Finish(l, doc, nil, rows[i*each:(i+1)*each], func() {})
+	}
+	b.StopTimer()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(b.N*each), "B/row")
+	runtime.KeepAlive(s)
+	runtime.KeepAlive(keys)
+	runtime.KeepAlive(rows)
 }

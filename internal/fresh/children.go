@@ -2,6 +2,7 @@ package fresh
 
 import (
 	"container/list"
+	"hash/maphash"
 	"sync"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -22,17 +23,21 @@ type Child struct {
 // it moved would be stored after. So rows carry marks of their own, and a load
 // is stored only if no row that it read has been touched or settled since its
 // lease was taken, and none is unsettled.
+//
+// Rows are known by their hashes: there is an entry for each row of each document in
+// memory. Two rows of one hash are taken for one, which costs a load.
 type children struct {
-	on bool // some dependency of the resource needs it; set before use
+	on   bool // some dependency of the resource needs it; set before use
+	seed maphash.Seed
 
 	// mu guards what follows. It is the innermost lock of the package.
 	mu    sync.Mutex
 	clock uint64 // counts touches and settlings
-	marks map[Child]*mark
-	index map[Child]map[flight]struct{}
-	held  map[flight]held
+	marks map[rowHash]*mark
+	index map[rowHash]*link // to the first document that holds the row
+	held  map[flight]*held
 	open  list.List // leases in flight, oldest first
-	old   []Child   // rows whose marks may go when the leases of before are gone
+	old   []rowHash // whose marks may go when the leases of before are gone
 
 	unsettled int // changes of rows that are not settled, of all marks
 
@@ -48,10 +53,32 @@ type mark struct {
 	late      []row.Key // documents that watchers were shown with the row as it may have been
 }
 
-// held is what a kept document was made of.
+// A rowHash stands for a Child.
+type rowHash uint64
+
+// hashes returns what stands for rows.
+func (c *children) hashes(rows []Child) []rowHash {
+	list := make([]rowHash, len(rows))
+	for i, r := range rows {
+		list[i] = c.hash(r)
+	}
+	return list
+}
+
+func (c *children) hash(r Child) rowHash { return rowHash(maphash.Comparable(c.seed, r)) }
+
+// held is a kept document, with a link for each row that it was made of.
 type held struct {
+	flight
 	doc  *row.Document
-	rows []Child
+	rows []link
+}
+
+// A link leads from a row to a document that holds it, and to the next one.
+type link struct {
+	row  rowHash
+	of   *held
+	next *link
 }
 
 // begin notes a load that begins, and the clock at that time. It reports
@@ -95,7 +122,7 @@ func (c *children) end(l *Lease) {
 // admit reports whether a document that holds rows may be kept, and if so notes
 // it in the index: each format by itself, since two may hold different rows
 // until the change between them is delivered.
-func (c *children) admit(l *Lease, doc *row.Document, rows []Child) bool {
+func (c *children) admit(l *Lease, doc *row.Document, rows []rowHash) bool {
 	if !c.on {
 		return true
 	}
@@ -112,22 +139,22 @@ func (c *children) admit(l *Lease, doc *row.Document, rows []Child) bool {
 		return true
 	}
 	if c.held == nil {
-		c.held = make(map[flight]held)
-		c.index = make(map[Child]map[flight]struct{})
+		c.held = make(map[flight]*held)
+		c.index = make(map[rowHash]*link)
 	}
-	c.held[fl] = held{doc, rows}
-	for _, r := range rows {
-		if c.index[r] == nil {
-			c.index[r] = make(map[flight]struct{}, 1)
-		}
-		c.index[r][fl] = struct{}{}
+	h := &held{fl, doc, make([]link, len(rows))}
+	c.held[fl] = h
+	for i, r := range rows {
+		h.rows[i] = link{r, h, c.index[r]}
+		c.index[r] = &h.rows[i]
 	}
 	return true
 }
 
 // touch marks a row that changed, and returns the documents that hold it, and those that
 // watchers have been shown with it, if they are told of what is touched.
-func (c *children) touch(r Child, unsettled, told bool) (keys, shown []row.Key) {
+func (c *children) touch(child Child, unsettled, told bool) (keys, shown []row.Key) {
+	r := c.hash(child)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.mark(r)
@@ -138,9 +165,8 @@ func (c *children) touch(r Child, unsettled, told bool) (keys, shown []row.Key) 
 		c.old = append(c.old, r)
 		c.sweep()
 	}
-	keys = make([]row.Key, 0, len(c.index[r]))
-	for fl := range c.index[r] {
-		keys = append(keys, fl.key)
+	for l := c.index[r]; l != nil; l = l.next {
+		keys = append(keys, l.of.key)
 	}
 	if told {
 		shown = c.shown.take(r)
@@ -150,7 +176,8 @@ func (c *children) touch(r Child, unsettled, told bool) (keys, shown []row.Key) 
 
 // settle says that a change of r is visible. It counts as a touch: a load that
 // began before may have read the row as it was.
-func (c *children) settle(r Child) {
+func (c *children) settle(child Child) {
+	r := c.hash(child)
 	c.mu.Lock()
 	defer c.unlock()
 	m := c.mark(r)
@@ -163,9 +190,9 @@ func (c *children) settle(r Child) {
 }
 
 // mark moves the clock on and returns the mark of r, set to it.
-func (c *children) mark(r Child) *mark {
+func (c *children) mark(r rowHash) *mark {
 	if c.marks == nil {
-		c.marks = make(map[Child]*mark)
+		c.marks = make(map[rowHash]*mark)
 	}
 	m := c.marks[r]
 	if m == nil {
@@ -235,7 +262,8 @@ func (c *children) evicted(k row.Key, doc *row.Document) {
 	}
 	c.mu.Lock()
 	defer c.unlock()
-	if fl := (flight{k, doc.Format()}); c.held[fl].doc == doc {
+	fl := flight{k, doc.Format()}
+	if h := c.held[fl]; h != nil && h.doc == doc {
 		c.remove(fl, true)
 	}
 }
@@ -261,17 +289,35 @@ func (c *children) clear(told bool) {
 // remove takes one document out of the index. shown says that watchers may have it still,
 // and are not told that it has changed.
 func (c *children) remove(fl flight, shown bool) {
-	h, ok := c.held[fl]
-	if !ok {
+	h := c.held[fl]
+	if h == nil {
 		return
 	}
 	delete(c.held, fl)
-	for _, r := range h.rows {
-		if delete(c.index[r], fl); len(c.index[r]) == 0 {
-			delete(c.index, r)
-		}
+	for i := range h.rows {
+		c.unlink(&h.rows[i])
 	}
-	if shown {
-		c.show(fl.key, h.rows)
+	if shown && c.watchers.any() {
+		rows := make([]rowHash, len(h.rows))
+		for i := range h.rows {
+			rows[i] = h.rows[i].row
+		}
+		c.show(fl.key, rows)
+	}
+}
+
+// unlink takes one link out of the index.
+func (c *children) unlink(l *link) {
+	first := c.index[l.row]
+	switch {
+	case first != l:
+		for first.next != l {
+			first = first.next
+		}
+		first.next = l.next
+	case l.next != nil:
+		c.index[l.row] = l.next
+	default:
+		delete(c.index, l.row)
 	}
 }

@@ -18,6 +18,14 @@ func keep(t *testing.T, s *Space, k row.Key, f row.Format, rows ...Child) *row.D
 	return doc
 }
 
+// holders returns how many documents hold a row.
+func holders(s *Space, r Child) (n int) {
+	for l := s.children.index[s.children.hash(r)]; l != nil; l = l.next {
+		n++
+	}
+	return n
+}
+
 func TestChildren_ARowDropsTheDocumentsThatHoldIt(t *testing.T) {
 	var dropped []row.Key
 	d, s := newAttached(func(k row.Key) { dropped = append(dropped, k) })
@@ -36,6 +44,36 @@ func TestChildren_ARowDropsTheDocumentsThatHoldIt(t *testing.T) {
 	}
 }
 
+// TestChildren_TheOthersThatHoldARowStay: documents leave the index in any order.
+func TestChildren_TheOthersThatHoldARowStay(t *testing.T) {
+	a := Child{"t", "a"}
+	for _, gone := range [][]int{{0}, {1}, {2}, {0, 1}, {2, 1}, {1, 2}, {1, 0, 2}} {
+		var dropped []row.Key
+		d, s := newAttached(func(k row.Key) { dropped = append(dropped, k) })
+		want := []row.Key{"0", "1", "2"}
+		docs := make([]*row.Document, len(want))
+		for i, k := range want {
+			docs[i] = keep(t, s, k, row.FormatJSON, a, Child{"t", "of " + k})
+		}
+		for _, i := range gone {
+			k := row.Key(rune('0' + i))
+			s.Evicted(k, docs[i])
+			want = slices.DeleteFunc(want, func(o row.Key) bool { return o == k })
+		}
+		if n := holders(s, a); n != len(want) || len(s.children.held) != n {
+			t.Errorf("without %v: %d documents hold the row, want %v", gone, n, want)
+		}
+		d.Apply(2, []Touch{{Space: s, Children: []Child{a}}}, nil, 0)
+		slices.Sort(dropped)
+		if !slices.Equal(dropped, want) {
+			t.Errorf("without %v: dropped %v, want %v", gone, dropped, want)
+		}
+		if len(s.children.index)+len(s.children.held) != 0 {
+			t.Errorf("without %v: the index is not empty", gone)
+		}
+	}
+}
+
 // TestChildren_OldEvictionLeavesTheNewDocument: the tier may say late what it
 // has forgotten.
 func TestChildren_OldEvictionLeavesTheNewDocument(t *testing.T) {
@@ -45,7 +83,7 @@ func TestChildren_OldEvictionLeavesTheNewDocument(t *testing.T) {
 	young := keep(t, s, "k", row.FormatJSON, a)
 	other := keep(t, s, "k", row.FormatMsgPack, a)
 	s.Evicted("k", old)
-	if n := len(s.children.index[a]); n != 2 {
+	if n := holders(s, a); n != 2 {
 		t.Errorf("%d documents hold the row, want 2", n)
 	}
 	s.Evicted("k", young)
@@ -64,7 +102,7 @@ func TestChildren_IndexFollowsTheDocument(t *testing.T) {
 	a, b := Child{"t", "a"}, Child{"t", "b"}
 	keep(t, s, "k", row.FormatJSON, a)
 	keep(t, s, "k", row.FormatJSON, b)
-	if len(s.children.index[a]) != 0 || len(s.children.index[b]) != 1 {
+	if holders(s, a) != 0 || holders(s, b) != 1 {
 		t.Error("the index has the rows of the document before")
 	}
 	keep(t, s, "k", row.FormatJSON)

@@ -288,12 +288,12 @@ func (r *real) rows(b []byte) []byte {
 	c := &r.s.children
 	b = append(b, byte(c.clock), byte(c.unsettled), byte(len(c.old)))
 	for i, id := range childKeys {
-		if m := c.marks[id]; m != nil {
+		if m := c.marks[c.hash(id)]; m != nil {
 			b = append(b, byte(i), byte(m.unsettled), byte(m.at))
 		}
 		keys := r.noted[:0]
-		for fl := range c.index[id] {
-			keys = append(keys, fl.key[1]<<1|byte(fl.format))
+		for l := c.index[c.hash(id)]; l != nil; l = l.next {
+			keys = append(keys, l.of.key[1]<<1|byte(l.of.format))
 		}
 		slices.SortFunc(keys, cmp.Compare)
 		r.noted = keys

@@ -34,19 +34,19 @@ const maxShown = 1 << 17
 // shown are the documents that watchers may have and the index does not name: with the
 // rows of each answer since they were told of the document.
 type shown struct {
-	docs map[row.Key]map[Child]struct{}
-	rows map[Child]map[row.Key]struct{}
+	docs map[row.Key]map[rowHash]struct{}
+	rows map[rowHash]map[row.Key]struct{}
 	n    int // rows of all documents
 }
 
 // add notes that a document was shown with rows.
-func (s *shown) add(k row.Key, rows []Child) {
+func (s *shown) add(k row.Key, rows []rowHash) {
 	if s.docs == nil {
-		s.docs = make(map[row.Key]map[Child]struct{})
-		s.rows = make(map[Child]map[row.Key]struct{})
+		s.docs = make(map[row.Key]map[rowHash]struct{})
+		s.rows = make(map[rowHash]map[row.Key]struct{})
 	}
 	if s.docs[k] == nil {
-		s.docs[k] = make(map[Child]struct{}, len(rows))
+		s.docs[k] = make(map[rowHash]struct{}, len(rows))
 	}
 	s.n -= len(s.docs[k])
 	for _, r := range rows {
@@ -71,7 +71,7 @@ func (s *shown) forget(k row.Key) {
 }
 
 // take takes out the documents that were shown with a row, and returns them.
-func (s *shown) take(r Child) []row.Key {
+func (s *shown) take(r rowHash) []row.Key {
 	keys := make([]row.Key, 0, len(s.rows[r]))
 	for k := range s.rows[r] {
 		keys = append(keys, k)
@@ -82,9 +82,10 @@ func (s *shown) take(r Child) []row.Key {
 	return keys
 }
 
-// show notes that watchers may have been shown a document with rows. c.mu is held.
-func (c *children) show(k row.Key, rows []Child) {
-	if len(rows) == 0 || !c.watchers.any() {
+// show notes that watchers, of which there are some, may have been shown a document with
+// rows. c.mu is held.
+func (c *children) show(k row.Key, rows []rowHash) {
+	if len(rows) == 0 {
 		return
 	}
 	c.shown.add(k, rows)
@@ -100,7 +101,7 @@ func (c *children) show(k row.Key, rows []Child) {
 // answered notes an answer that is not kept. Watchers are told of it, as soon as a read
 // sees what it may have missed: the change of a row of it that was touched since the load
 // began, or is not settled. When that was delivered nothing named the document.
-func (c *children) answered(l *Lease, rows []Child) {
+func (c *children) answered(l *Lease, rows []rowHash) {
 	if !c.on {
 		return
 	}

@@ -85,7 +85,7 @@ func (s *sim) checkShown(f *simForm) {
 	for k, rows := range c.shown.docs {
 		for r := range rows {
 			if _, ok := c.shown.rows[r][k]; !ok {
-				s.failf("%v was shown with %v, which does not lead to it", k, r.ID)
+				s.failf("%v was shown with %x, which does not lead to it", k, r)
 			}
 			n++
 		}

@@ -63,7 +63,7 @@ func (d *Domain) NewSpace(
 	drop func(row.Key), agree func(l *Lease, doc *row.Document, stored bool), tracked bool,
 ) *Space {
 	s := &Space{domain: d, drop: drop, agree: agree, seed: maphash.MakeSeed()}
-	s.children.on = tracked
+	s.children.on, s.children.seed = tracked, s.seed
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.spaces = append(d.spaces, s)
@@ -260,20 +260,21 @@ func (s *Space) WantsNow(l *Lease) bool {
 // format: see Alike and what stands above it. So (c) no answer of another state
 // was given since the read began, and the copies of other states go.
 func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, store func()) {
+	rows := s.children.hashes(read)
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
 	sh.land(l)
 	if err == nil {
 		sh.overtake(l.Key, doc)
 		l.stored = store != nil && l.storable && !l.doomed && l.agrees(doc) &&
-			s.Valid(l.Stamp) && s.children.admit(l, doc, read)
+			s.Valid(l.Stamp) && s.children.admit(l, doc, rows)
 		s.agree(l, doc, l.stored)
 		s.children.agree(l.Key, doc)
 		s.tell(sh, l, doc)
 		if l.stored {
 			store()
 		} else {
-			s.children.answered(l, read)
+			s.children.answered(l, rows)
 		}
 	}
 	s.children.end(l)

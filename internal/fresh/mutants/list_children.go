@@ -23,7 +23,7 @@ var childMutants = []mutant{
 	c.remove(fl, true)
 `}}},
 	{"rows: the index is not filled", []edit{{"children.go",
-		`		c.index[r][fl] = struct{}{}
+		`		c.index[r] = &h.rows[i]
 `, ``}}},
 	{"rows: one format takes the place of the other", []edit{
 		{"children.go", `	fl := flight{l.Key, l.Format}
@@ -67,9 +67,9 @@ var childMutants = []mutant{
 		`		c.old = append(c.old, r)
 		c.sweep()
 	}
-	keys`, `		c.old = append(c.old, r)
+	for l :=`, `		c.old = append(c.old, r)
 	}
-	keys`}}},
+	for l :=`}}},
 	{"rows: marks go while a load is in flight", []edit{{"children.go",
 		`m != nil && m.at > oldest`, `m != nil && m.at > oldest+1<<60`}}},
 	{"rows: the youngest load decides which marks go", []edit{{"children.go",
@@ -88,16 +88,31 @@ var childMutants = []mutant{
 		c.remove`, `range row.Format(1) {
 		c.remove`}}},
 	{"rows: an old eviction takes the new document out", []edit{{"children.go",
-		`c.held[fl].doc == doc {`, `c.held[fl].doc != nil {`}}},
+		`h != nil && h.doc == doc {`, `h != nil {`}}},
 	{"rows: evictions are not noted", []edit{{"children.go",
-		`c.held[fl].doc == doc {`, `c.held[fl].doc == doc && false {`}}},
+		`h != nil && h.doc == doc {`, `h != nil && false {`}}},
 	{"rows: the index is never emptied", []edit{{"children.go",
 		`		c.index, c.held, c.shown = nil, nil, shown{}
 `, ``}}},
-	{"rows: empty lists stay in the index", []edit{{"children.go",
-		`len(c.index[r]) == 0 {
-			delete`, `false {
-			delete`}}},
+	{"rows: the first link of a row stays in the index", []edit{{"children.go",
+		`		delete(c.index, l.row)
+`, `		_ = l
+`}}},
+	{"rows: other documents of a row go with the first", []edit{{"children.go",
+		`	case l.next != nil:
+		c.index[l.row] = l.next
+`, ``}}},
+	{"rows: other documents of a row go with one in between", []edit{{"children.go",
+		`		first.next = l.next
+`, `		first.next = nil
+`}}},
+	{"rows: a document in between stays", []edit{{"children.go",
+		`		first.next = l.next
+`, ``}}},
 	{"rows: the index keeps what is gone", []edit{{"children.go",
-		`if delete(c.index[r], fl); len`, `if len`}}},
+		`		c.unlink(&h.rows[i])
+`, `		_ = i
+`}}},
+	{"rows: only the first document of a row is dropped", []edit{{"children.go",
+		`l != nil; l = l.next {`, `l != nil; l = nil {`}}},
 }

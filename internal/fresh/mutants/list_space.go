@@ -85,12 +85,12 @@ var spaceMutants = []mutant{
 	{"finish: stores what has an old stamp", []edit{{"space.go",
 		`			s.Valid(l.Stamp) && s.children.admit`, `			s.children.admit`}}},
 	{"finish: does not ask the rows", []edit{{"space.go",
-		` && s.children.admit(l, doc, read)
+		` && s.children.admit(l, doc, rows)
 `, `
 `}}},
 	{"finish: does not heed the rows", []edit{{"space.go",
-		`s.children.admit(l, doc, read)
-`, `(s.children.admit(l, doc, read) || true)
+		`s.children.admit(l, doc, rows)
+`, `(s.children.admit(l, doc, rows) || true)
 `}}},
 	{"finish: stores a load that has failed", []edit{{"space.go",
 		`	if err == nil {
@@ -128,7 +128,7 @@ var spaceMutants = []mutant{
 	{"finish: a load that has failed drops the copy", []edit{{"space.go",
 		`	if err == nil {
 		sh.overtake`, `	if err != nil {
-		s.forget(l.Key)
+		s.forget(l.Key, false)
 	}
 	if err == nil {
 		sh.overtake`}}},
