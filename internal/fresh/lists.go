@@ -15,8 +15,8 @@ type listLease struct {
 //
 // A reader joins a load only if no word that the load may depend on has moved since its
 // clock. One with a token joins only one that was begun when all of them were settled,
-// and are. Others may join while a word is dirty: a list that changes all the time is
-// loaded once for all who ask meanwhile.
+// and are. Others may join while a word is dirty, until the next fence (see recent): a list
+// that changes all the time is loaded once for all who ask meanwhile.
 func (s *Space) BeginList(k row.Key, f row.Format, need Need, q *Question) (*Lease, bool) {
 	sh := s.shard(k)
 	sh.mu.Lock()
@@ -46,7 +46,7 @@ func (s *Space) joinableList(l *Lease, need Need) bool {
 	case Now:
 		return !l.sent && c != moved
 	}
-	return c != moved
+	return c != moved && s.recent(l)
 }
 
 // leaseList makes the lease of a load that begins now. The shard is locked.

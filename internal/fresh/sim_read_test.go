@@ -259,7 +259,7 @@ func (s *sim) mustJoin(r *simRead, l *simLoad) bool {
 	case Now:
 		return l.step == leased
 	}
-	return true
+	return l.quiet || l.lease.Fenced == s.d.FencedAt()
 }
 
 // hit answers r from its copy if that may be answered as fresh, and checks the

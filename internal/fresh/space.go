@@ -163,9 +163,10 @@ const (
 // before, and a slow load would make it older than what is promised. One with a
 // token (Settled) joins only a load begun when all was settled: the others may
 // read a snapshot from before a change that was applied but not visible when
-// they began. One that must read the source now joins only a load not yet sent,
-// and dooms any other: the copy that it would leave may be older than what this
-// reader is about to see.
+// they began, if no fence has been reached since: then that began no longer ago than
+// the answers to this reader may be old (see recent). One that must read the source now
+// joins only a load not yet sent, and dooms any other: the copy that it would leave may
+// be older than what this reader is about to see.
 //
 // A load that is not joined because some row has moved may still be stored, if
 // that row is none of its own. It stays within reach of what dooms it.
@@ -176,7 +177,8 @@ func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool
 	last := sh.inflight[flight{k, f}]
 	if last != nil && s.joinable(last) {
 		switch {
-		case need == Any, need == Settled && last.settled, need == Now && !last.sent:
+		case need == Any && s.recent(last), need == Settled && last.settled,
+			need == Now && !last.sent:
 			last.now = last.now || need == Now
 			return last, false
 		}
@@ -197,6 +199,14 @@ func (sh *shard) launch(l *Lease) {
 	}
 	fl := flight{l.Key, l.Format}
 	l.older, sh.inflight[fl] = sh.inflight[fl], l
+}
+
+// recent reports whether what l may miss is within the bound. What is applied and was not
+// settled when l began may have become visible right after its read, and is not known to
+// be. But the reader's gate is open: the last fence that was reached began within the
+// bound, and l began after it.
+func (s *Space) recent(l *Lease) bool {
+	return l.settled || l.Fenced == s.domain.fenced.Load()
 }
 
 // joinable reports whether nothing is known that l may have read before. The shard

@@ -268,3 +268,33 @@ func TestSpace_OvertakenLoadIsDoomed(t *testing.T) {
 		t.Error("stored, though the key has changed since")
 	}
 }
+
+// TestSpace_UnsettledLoadIsJoinedUntilTheNextFence: it may miss what has become visible
+// right after its read, and a read can take as long as it wants.
+func TestSpace_UnsettledLoadIsJoinedUntilTheNextFence(t *testing.T) {
+	for name, unsettled := range map[string]bool{"settled": false, "unsettled": true} {
+		t.Run(name, func(t *testing.T) {
+			d, s := newAttached(nil)
+			if unsettled {
+				d.Apply(2, []Touch{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
+			}
+			d.Fenced(10)
+			first, _ := s.Begin("k", row.FormatJSON, Any)
+			s.Send(first)
+			for _, tt := range []struct {
+				fence int64
+				joins bool
+			}{{10, true}, {11, !unsettled}} {
+				d.Fenced(tt.fence)
+				l, leader := s.Begin("k", row.FormatJSON, Any)
+				if leader == tt.joins {
+					t.Errorf("fenced at %d: leads %v, want %v", tt.fence, leader, !tt.joins)
+				}
+				if leader {
+					finish(s, l)
+				}
+			}
+			finish(s, first)
+		})
+	}
+}

@@ -201,12 +201,14 @@ func (x *stress) operate() {
 }
 
 // read asks for documents and checks every answer against what was known when
-// it was asked for.
+// it was asked for. It goes on for a while at rest if there was no hit before.
 func (x *stress) read(rng *rand.Rand) {
-	for {
+	for n := 0; ; {
 		select {
 		case <-x.end:
-			return
+			if n++; n > 10_000 || x.hits.Load() > 0 {
+				return
+			}
 		default:
 		}
 		k, f, need := rng.IntN(stressKeys), row.Format(rng.IntN(row.NumFormats)), Any

@@ -259,3 +259,34 @@ func TestWords_MarksAreGivenBack(t *testing.T) {
 		t.Error("changes one after the other count as too many at one time")
 	}
 }
+
+// TestWords_UnsettledLoadIsJoinedUntilTheNextFence is that of documents for lists.
+func TestWords_UnsettledLoadIsJoinedUntilTheNextFence(t *testing.T) {
+	for name, unsettled := range map[string]bool{"settled": false, "unsettled": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newWordBench(1, 1)
+			if unsettled {
+				m := b.d.Moves()
+				m.Row(b.t, values("0"), values("1"))
+				b.d.Apply(2, []Touch{m.Touch()}, "x", 0)
+			}
+			b.d.Fenced(10)
+			first, _ := b.s.BeginList("q", 0, Any, &b.q)
+			b.s.Send(first)
+			for _, tt := range []struct {
+				fence int64
+				joins bool
+			}{{10, true}, {11, !unsettled}} {
+				b.d.Fenced(tt.fence)
+				l, leader := b.s.BeginList("q", 0, Any, &b.q)
+				if leader == tt.joins {
+					t.Errorf("fenced at %d: leads %v, want %v", tt.fence, leader, !tt.joins)
+				}
+				if leader {
+					b.s.FinishList(l, nil, errSource, nil, nil)
+				}
+			}
+			b.s.FinishList(first, nil, errSource, nil, nil)
+		})
+	}
+}

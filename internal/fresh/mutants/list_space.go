@@ -45,7 +45,8 @@ var spaceMutants = []mutant{
 		` && !s.children.moved(l)
 `, `
 `}}},
-	{"begin: never joins", []edit{{"space.go", `case need == Any, need`, `case need`}}},
+	{"begin: never joins", []edit{{"space.go",
+		`case need == Any && s.recent(last), need`, `case need`}}},
 	{"begin: with a token never joins", []edit{{"space.go",
 		` need == Settled && last.settled,`, ``}}},
 	{"begin: with a token joins an unsettled load", []edit{{"space.go",
@@ -54,7 +55,14 @@ var spaceMutants = []mutant{
 		`need == Settled && last.settled`, `need == Settled && last.storable`}}},
 	{"begin: now joins a load that was sent", []edit{{"space.go",
 		`need == Now && !last.sent:`, `need == Now:`}}},
-	{"begin: now never joins", []edit{{"space.go", `, need == Now && !last.sent:`, `:`}}},
+	{"begin: now never joins", []edit{{"space.go", `,
+			need == Now && !last.sent:`, `:`}}},
+	{"begin: joins an unsettled load after a fence", []edit{{"space.go",
+		`need == Any && s.recent(last)`, `need == Any`}}},
+	{"begin: joins no load after a fence", []edit{{"space.go",
+		`return l.settled || l.Fenced ==`, `return l.Fenced ==`}}},
+	{"begin: joins no load that is not settled", []edit{{"space.go",
+		`l.settled || l.Fenced == s.domain.fenced.Load()`, `l.settled`}}},
 	{"begin: a load that now has joined does not know", []edit{{"space.go",
 		`			last.now = last.now || need == Now
 `, ``}}},

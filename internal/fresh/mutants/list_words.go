@@ -182,11 +182,13 @@ var wordMutants = []mutant{
 `, `	w.move(&Moved{words: w, wholes: []*Table{t}, tables: []*Table{t}}, 0)
 `}}},
 	{"lists: a moved load is joined", []edit{{"lists.go",
-		`	return c != moved
+		`	return c != moved && s.recent(l)
 }
-`, `	return true
+`, `	return s.recent(l)
 }
 `}}},
+	{"lists: an unsettled load is joined after a fence", []edit{{"lists.go",
+		`c != moved && s.recent(l)`, `c != moved`}}},
 	{"lists: only what the question names is looked at for joining", []edit{{"lists.go",
 		`		ll.read.addTable(t, true)
 `, `		ll.read.addTable(t, false)
