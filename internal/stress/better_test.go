@@ -16,6 +16,7 @@ import (
 // allowed to replicate and forbidden again. Each time another feed takes over, without a
 // restart of anything and without an old answer.
 func TestStressPostgres_AutoTakesTheBetterFeed(t *testing.T) {
+	t.Parallel() // it waits for the most part
 	server := dbtest.NewPostgres(t, logical)
 	url := server.Database(t)
 	conn := dial(t, url)
@@ -77,6 +78,7 @@ func TestStressPostgres_AutoTakesTheBetterFeed(t *testing.T) {
 // TestPostgres_AutoKeepsAFeedThatWorks while a better one would have to wait for
 // transactions that are open: nothing would be kept until they have ended.
 func TestPostgres_AutoKeepsAFeedThatWorks(t *testing.T) {
+	t.Parallel() // it waits for the most part
 	server := dbtest.NewPostgres(t, logical)
 	url := server.Database(t)
 	conn := dial(t, url)

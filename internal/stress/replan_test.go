@@ -86,6 +86,7 @@ func (s *stand) swapKey(exec func(sql string), change string) {
 // TestPostgres_AutoChoosesAgain: with the mode auto a better feed is taken when the
 // database allows it, and a worse one, or none, when nothing else has worked for long.
 func TestPostgres_AutoChoosesAgain(t *testing.T) {
+	t.Parallel() // it waits for the most part
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "replica"})
 	url := server.Database(t)
 	specs := []resource.Spec{spec("swap")}
