@@ -30,6 +30,7 @@ func (w *Fixture) onceByPgLoad(
 	defer cancel()
 	args := []string{w.Programs + pgLoad, "-url", peer.Database, "-sql", row.SQL,
 		"-clients", strconv.Itoa(connections), "-batch", strconv.Itoa(max(row.Batch, 1)),
+		"-pipeline", strconv.Itoa(max(row.Pipeline, 1)),
 		"-first", strconv.FormatInt(peer.first, 10), "-keys", strconv.Itoa(peer.Keys),
 		"-zipf=" + strconv.FormatBool(row.Distribution == load.Zipf),
 		"-warmup", o.Warmup.String(), "-time", o.Duration.String()}
@@ -58,7 +59,8 @@ func (w *Fixture) onceByPgLoad(
 	}
 	used := cmd.ProcessState
 	result.Client = cpuOf(used.UserTime(), used.SystemTime(), result)
-	result.Name, result.Connections, result.Pipeline = row.Name, connections, 1
+	result.Name, result.Connections = row.Name, connections
+	result.Pipeline = max(row.Pipeline, 1)
 	return result, nil
 }
 

@@ -31,6 +31,7 @@ func main() {
 	flag.StringVar(&r.sql, "sql", "", "statement of one parameter: a key, or an array of -batch keys")
 	clients := flag.Int("clients", 1, "connections")
 	flag.IntVar(&r.batch, "batch", 1, "keys of one statement")
+	flag.IntVar(&r.pipeline, "pipeline", 1, "statements sent together")
 	flag.Int64Var(&r.first, "first", 1, "the first key")
 	flag.Int64Var(&r.keys, "keys", 1, "how many there are")
 	flag.BoolVar(&r.zipf, "zipf", false, "key k as often as 1/(1+k)^1.1")
@@ -44,11 +45,12 @@ func main() {
 
 // A run is what all connections share.
 type run struct {
-	sql   string
-	batch int
-	first int64
-	keys  int64
-	zipf  bool
+	sql      string
+	batch    int
+	pipeline int
+	first    int64
+	keys     int64
+	zipf     bool
 }
 
 // measure asks for some time, and prints what it has seen.
@@ -128,33 +130,74 @@ func (c *client) key() string {
 	return strconv.FormatInt(c.run.first+n, 10)
 }
 
+// parameter chooses the parameter of one statement.
+func (c *client) parameter() []byte {
+	if c.run.batch <= 1 {
+		return []byte(c.key())
+	}
+	keys := make([]string, c.run.batch)
+	for i := range keys {
+		keys[i] = c.key()
+	}
+	return []byte("{" + strings.Join(keys, ",") + "}")
+}
+
 // ask asks until then. An answer without a row is an error.
 func (c *client) ask(until time.Time) error {
-	ctx := context.Background()
-	binary := []int16{1}
+	answers := func() error {
+		parameter := c.parameter()
+		result := c.conn.ExecPrepared(context.Background(), "q", [][]byte{parameter}, nil, binary)
+		return count(result)
+	}
+	if c.run.pipeline > 1 {
+		answers = c.together
+	}
 	for now := time.Now(); now.Before(until); {
-		parameter := c.key()
-		if c.run.batch > 1 {
-			keys := []string{parameter}
-			for range c.run.batch - 1 {
-				keys = append(keys, c.key())
-			}
-			parameter = "{" + strings.Join(keys, ",") + "}"
-		}
-		rows := 0
-		result := c.conn.ExecPrepared(ctx, "q", [][]byte{[]byte(parameter)}, nil, binary)
-		for result.NextRow() {
-			rows++
-		}
-		if _, err := result.Close(); err != nil {
+		if err := answers(); err != nil {
 			return err
 		}
-		if rows == 0 {
-			return fmt.Errorf("no row for %s", parameter)
-		}
 		done := time.Now()
-		c.took = append(c.took, float64(done.Sub(now).Nanoseconds())/1e3)
+		for range c.run.pipeline {
+			c.took = append(c.took, float64(done.Sub(now).Nanoseconds())/1e3)
+		}
 		now = done
+	}
+	return nil
+}
+
+var binary = []int16{1} // the format of all columns
+
+// together sends some statements and then takes their answers.
+func (c *client) together() error {
+	p := c.conn.StartPipeline(context.Background())
+	for range c.run.pipeline {
+		p.SendQueryPrepared("q", [][]byte{c.parameter()}, nil, binary)
+	}
+	err := p.Sync()
+	for i := 0; err == nil && i < c.run.pipeline; i++ {
+		var result any
+		if result, err = p.GetResults(); err == nil {
+			rows, ok := result.(*pgconn.ResultReader)
+			if !ok {
+				return fmt.Errorf("%T instead of rows", result)
+			}
+			err = count(rows)
+		}
+	}
+	return errors.Join(err, p.Close())
+}
+
+// count reads the rows of one answer.
+func count(result *pgconn.ResultReader) error {
+	rows := 0
+	for result.NextRow() {
+		rows++
+	}
+	if _, err := result.Close(); err != nil {
+		return err
+	}
+	if rows == 0 {
+		return errors.New("an answer without a row")
 	}
 	return nil
 }
