@@ -114,10 +114,10 @@ func (c *children) answered(l *Lease, rows []rowHash) {
 	for _, r := range rows {
 		switch m := c.marks[r]; {
 		case m == nil:
-		case m.unsettled > 0 && !slices.Contains(m.late, l.Key):
-			m.late = append(m.late, l.Key)
-		default:
+		case m.unsettled == 0:
 			passed = passed || m.at > l.clock
+		case !slices.Contains(m.late, l.Key):
+			m.late = append(m.late, l.Key)
 		}
 	}
 	if passed {

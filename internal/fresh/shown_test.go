@@ -90,7 +90,11 @@ func TestShown_AnswersThatAreNotKept(t *testing.T) {
 		t.Errorf("a row had moved: told of %v", got)
 	}
 
+	json, _ := s.Begin("k", row.FormatJSON, Any)
+	pack, _ := s.Begin("k", row.FormatMsgPack, Any)
 	p := change(3, Child{"t", "c"}, "x")
+	finish(s, json, Child{"t", "c"})
+	finish(s, pack, Child{"t", "c"})
 	for range 2 {
 		l, _ = s.Begin("k", row.FormatJSON, Any)
 		finish(s, l, Child{"t", "c"})

@@ -20,9 +20,9 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// A keeper keeps documents until it is told that they may have changed, as a client of
-// Redis with a cache of its own does.
-type keeper struct {
+// A cachingClient keeps documents until it is told that they may have changed, as a client
+// of Redis with a cache of its own does.
+type cachingClient struct {
 	r *resource.Resource
 	w *resource.Watch
 
@@ -38,11 +38,11 @@ type keptAs struct {
 	of  row.Format
 }
 
-// representations are what keepers ask for.
+// representations are what such clients ask for.
 var representations = []row.Format{row.FormatJSON, row.FormatMsgPack, row.FormatCBOR}
 
 // hear takes what is told until ctx ends.
-func (k *keeper) hear(ctx context.Context) {
+func (k *cachingClient) hear(ctx context.Context) {
 	defer k.w.Close()
 	for {
 		select {
@@ -65,7 +65,7 @@ func (k *keeper) hear(ctx context.Context) {
 }
 
 // get reads a document that k has not. What k was told of before the answer came is not kept.
-func (k *keeper) get(ctx context.Context, key row.Key, of row.Format) error {
+func (k *cachingClient) get(ctx context.Context, key row.Key, of row.Format) error {
 	k.mu.Lock()
 	_, has := k.have[keptAs{key, of}]
 	told, all := k.told[key], k.all
@@ -93,7 +93,7 @@ func bodyOf(d *row.Document) []byte {
 }
 
 // stale returns a document that k has and the database has not.
-func (k *keeper) stale(ctx context.Context) string {
+func (k *cachingClient) stale(ctx context.Context) string {
 	k.mu.Lock()
 	have := maps.Clone(k.have)
 	k.mu.Unlock()
@@ -126,15 +126,15 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		defer cancel()
-		keepers := make([]*keeper, 3)
-		for i := range keepers {
-			k := &keeper{r: b.s.resource("threads"), told: make(map[row.Key]int),
+		clients := make([]*cachingClient, 3)
+		for i := range clients {
+			k := &cachingClient{r: b.s.resource("threads"), told: make(map[row.Key]int),
 				have: make(map[keptAs][]byte)}
 			var err error
 			if k.w, err = k.r.Watch(nil, 1000); err != nil {
 				t.Fatal(err)
 			}
-			keepers[i] = k
+			clients[i] = k
 			wg.Go(func() { k.hear(ctx) })
 			wg.Go(func() {
 				for ctx.Err() == nil {
@@ -170,7 +170,7 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 		kept := 0
 		for end := time.Now().Add(length(2 * time.Second)); time.Now().Before(end) || kept < 20; {
 			pause(ctx, time.Duration(20+rand.IntN(100))*time.Millisecond)
-			kept += b.compareKeepers(t, &writing, keepers)
+			kept += b.compareCaches(t, &writing, clients)
 		}
 		work(t, 0, &writes, &answers, &own)
 		figures(t, "%d writes, %d of them through hotrow, beside %d reads; at rest %d documents of watchers "+
@@ -203,14 +203,14 @@ func (b *blog) move(t *testing.T) {
 	}
 }
 
-// compareKeepers compares what watchers have with the database while nobody writes, and
+// compareCaches compares what watchers have with the database while nobody writes, and
 // returns how many documents that were.
-func (b *blog) compareKeepers(t *testing.T, writing *sync.Mutex, keepers []*keeper) (n int) {
+func (b *blog) compareCaches(t *testing.T, writing *sync.Mutex, clients []*cachingClient) (n int) {
 	t.Helper()
 	writing.Lock()
 	defer writing.Unlock()
 	b.s.quiet()
-	for _, k := range keepers {
+	for _, k := range clients {
 		began := time.Now()
 		for stale := k.stale(t.Context()); stale != ""; stale = k.stale(t.Context()) {
 			if time.Since(began) > 2*time.Second {

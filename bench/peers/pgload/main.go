@@ -147,7 +147,10 @@ func (c *client) ask(until time.Time) error {
 	answers := func() error {
 		parameter := c.parameter()
 		result := c.conn.ExecPrepared(context.Background(), "q", [][]byte{parameter}, nil, binary)
-		return count(result)
+		if err := count(result); err != nil {
+			return fmt.Errorf("%s: %w", parameter, err)
+		}
+		return nil
 	}
 	if c.run.pipeline > 1 {
 		answers = c.together
@@ -157,8 +160,9 @@ func (c *client) ask(until time.Time) error {
 			return err
 		}
 		done := time.Now()
+		took := float64(done.Sub(now).Nanoseconds()) / 1e3
 		for range c.run.pipeline {
-			c.took = append(c.took, float64(done.Sub(now).Nanoseconds())/1e3)
+			c.took = append(c.took, took)
 		}
 		now = done
 	}
