@@ -303,12 +303,21 @@ func (s *site) dial(t testing.TB, settings ...http2.Setting) *peer {
 // newPeer returns the peer whose preface was sent over nc, and sends its settings.
 func newPeer(t testing.TB, nc net.Conn, settings ...http2.Setting) *peer {
 	t.Helper()
-	t.Cleanup(func() { _ = nc.Close() })
+	t.Cleanup(func() { cut(nc) })
 	p := &peer{t: t, nc: nc, Framer: http2.NewFramer(nc, nc)}
 	p.enc = hpack.NewEncoder(&p.block)
 	p.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	p.must(p.WriteSettings(settings...))
 	return p
+}
+
+// cut closes a connection without the last word of TLS, for which the client would wait 5 s
+// where the server takes nothing more.
+func cut(nc net.Conn) {
+	if secure, ok := nc.(*tls.Conn); ok {
+		nc = secure.NetConn()
+	}
+	_ = nc.Close()
 }
 
 func (p *peer) must(err error) {
