@@ -11,13 +11,13 @@ import (
 
 // A call is a request that waits for its answer.
 type call struct {
-	answer  []byte // what the answer is appended to, then the answer
-	err     error
-	settled bool          // guarded by Conn.mu: the answer is there, or on its way to done
-	done    chan struct{} // holds one
-	limit   *time.Timer   // of a wait that only a deadline ends; nil: there was none yet
-	at      uint64        // where in the output the request begins
-	message gofast.Message
+	answer   []byte // what the answer is appended to, then the answer
+	err      error
+	settled  bool          // guarded by Conn.mu: the answer is there, or on its way to done
+	done     chan struct{} // holds one
+	deadline time.Time     // guarded by Conn.mu: when expire ends it; zero: it does not
+	at       uint64        // where in the output the request begins
+	message  gofast.Message
 }
 
 // settle takes the answer, or an error. Conn.mu is held. Who calls it sends to
@@ -123,7 +123,7 @@ func (c *Conn) call(
 		return dst, err
 	}
 	k := c.calls.Get().(*call)
-	k.answer, k.err, k.settled = dst, nil, false
+	k.answer, k.err, k.settled, k.deadline = dst, nil, false, time.Time{}
 	k.at = c.taken + uint64(len(c.out))
 	k.message = gofast.Message{ID: id, Data: data, Deadline: remaining}
 	opaque, err := begin(c, k)
@@ -134,6 +134,11 @@ func (c *Conn) call(
 		}
 		k.at = c.taken + uint64(len(c.out))
 		opaque, err = begin(c, k)
+	}
+	if err == nil && endsOnlyByTime(ctx) {
+		if deadline, timed := ctx.Deadline(); timed {
+			c.endAt(k, deadline)
+		}
 	}
 	if err == nil && c.takesTurn() {
 		c.ask(ctx, k)
@@ -169,26 +174,9 @@ func (c *Conn) answerOf(
 
 // await waits for the answer. It returns why ctx has ended before, if it has.
 func (k *call) await(ctx context.Context) error {
-	if len(k.done) > 0 {
-		<-k.done // Fast path: nothing else can happen.
+	if endsOnlyByTime(ctx) || len(k.done) > 0 {
+		<-k.done // Fast path: nothing else can happen, see expire.
 		return nil
-	}
-	deadline, timed := ctx.Deadline()
-	if _, only := ctx.(OnlyTimed); only && timed {
-		// A context makes a channel and a timer for each call: this one is used again.
-		left := time.Until(deadline)
-		if k.limit == nil {
-			k.limit = time.NewTimer(left)
-		} else {
-			k.limit.Reset(left)
-		}
-		select {
-		case <-k.done:
-			k.limit.Stop()
-			return nil
-		case <-k.limit.C:
-			return context.DeadlineExceeded
-		}
 	}
 	select {
 	case <-k.done:
@@ -211,15 +199,20 @@ func (c *Conn) giveUp(k *call, opaque uint64, over error) bool {
 	if errors.Is(over, context.DeadlineExceeded) {
 		why = gofast.DeadlineExceeded
 	}
-	// The exchange is there: it ends only with an answer, or with all others.
-	c.out, _ = c.session.AppendCancel(c.out, opaque, why)
+	c.cancelCall(opaque, why)
 	c.unlockAndWake()
 	return true
 }
 
+// cancelCall tells the peer that nobody waits for an answer any more. c.mu is held.
+func (c *Conn) cancelCall(opaque uint64, why gofast.Code) {
+	// The exchange is there: it ends only with an answer, or with all others.
+	c.out, _ = c.session.AppendCancel(c.out, opaque, why)
+}
+
 // timeLeft returns how long an answer is of use to ctx, 0: for ever.
 func timeLeft(ctx context.Context) (time.Duration, error) {
-	if _, only := ctx.(OnlyTimed); !only { // else its deadline says all
+	if !endsOnlyByTime(ctx) { // else its deadline says all
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}

@@ -49,3 +49,92 @@ func TestDeadline_OfManyCallers(t *testing.T) {
 	}
 	callers.Wait()
 }
+
+// timed makes a request that ends only at its deadline, and returns how late it has ended.
+func timed(c *Conn, id uint64, limit time.Duration) (late time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_, err = c.Request(onlyTimed{ctx}, id, []byte("x"), nil)
+	at, _ := ctx.Deadline()
+	return time.Since(at), err
+}
+
+// TestDeadline_OfOneCaller: a caller that reads its own answer is ended too, and the
+// connection goes on.
+func TestDeadline_OfOneCaller(t *testing.T) {
+	release := make(chan struct{})
+	h := echoes()
+	h.Request(slowID, func(_ context.Context, _, dst []byte) ([]byte, error) {
+		<-release
+		return dst, nil
+	})
+	c, _ := pair(t, Options{}, Options{Handlers: h})
+	defer close(release)
+	for range 20 {
+		for range 10 {
+			if _, err := timed(c, echoID, limit); err != nil {
+				t.Fatal(err)
+			}
+		}
+		late, err := timed(c, slowID, 3*time.Millisecond)
+		if !errors.Is(err, context.DeadlineExceeded) || late < 0 {
+			t.Fatalf("%v, %v late", err, late)
+		}
+	}
+}
+
+// TestDeadline_EachHasItsOwn: one whose time comes sooner does not wait for those that have
+// begun before it, nor they for it.
+func TestDeadline_EachHasItsOwn(t *testing.T) {
+	release := make(chan struct{})
+	h := echoes()
+	h.Request(slowID, func(_ context.Context, _, dst []byte) ([]byte, error) {
+		<-release
+		return dst, nil
+	})
+	c, _ := pair(t, Options{}, Options{Handlers: h})
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		if _, err := timed(c, slowID, limit); err != nil {
+			t.Errorf("the one with time: %v", err)
+		}
+	})
+	for c.Live() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	var short sync.WaitGroup
+	for i := range 50 {
+		short.Go(func() {
+			late, err := timed(c, slowID, time.Duration(50-i)*time.Millisecond)
+			if !errors.Is(err, context.DeadlineExceeded) || late < 0 || late > limit/2 {
+				t.Errorf("%d ms: %v, %v late", 50-i, err, late)
+			}
+		})
+	}
+	short.Wait()
+	close(release)
+	callers.Wait()
+}
+
+// TestDeadline_OfAConnectionThatEnds: who waits is told of the end, not of the deadline.
+func TestDeadline_OfAConnectionThatEnds(t *testing.T) {
+	h := echoes()
+	h.Request(slowID, func(ctx context.Context, _, dst []byte) ([]byte, error) {
+		<-ctx.Done()
+		return dst, nil
+	})
+	c, s := pair(t, Options{}, Options{Handlers: h})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := timed(c, slowID, limit)
+		failed <- err
+	}()
+	for c.Live() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	go func() { _ = s.Close() }()
+	var lost *LostError
+	if err := <-failed; !errors.As(err, &lost) {
+		t.Errorf("%v, want a LostError", err)
+	}
+}

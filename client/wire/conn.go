@@ -26,6 +26,7 @@ type Conn struct {
 	running  sync.WaitGroup // reader, writer and handlers
 
 	writing atomic.Int64 // since when a write is on its way, in Unix ns; 0: none
+	leaving atomic.Bool  // it has ended, or one end has said that it takes nothing new
 
 	mu      sync.Mutex // guards what follows
 	session *gofast.Session
@@ -42,6 +43,7 @@ type Conn struct {
 	granted chan struct{} // closed when the peer takes more of all streams; nil: nobody waits
 	direct  int           // bytes of data that go out in one frame
 	turns   turns
+	expiry  expiry
 	woken   []*call // of who reads: whose answers have come
 	scratch []byte  // of who reads: what inline handlers append to
 
@@ -137,6 +139,10 @@ func (c *Conn) end(why error) {
 	if c.tick != nil {
 		c.tick.Stop()
 	}
+	if c.expiry.timer != nil {
+		c.expiry.timer.Stop()
+	}
+	c.leaving.Store(true)
 	c.session.End(func(_ uint64, user any, ours bool) {
 		switch x := user.(type) {
 		case *call:
@@ -188,6 +194,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	if c.err == nil {
 		c.out = c.session.AppendGoAway(c.out, gofast.OK, "")
 		c.drain = true
+		c.leaving.Store(true)
 	}
 	c.unlockAndWake()
 	c.mu.Lock()
@@ -245,12 +252,7 @@ func (c *Conn) Peer() Peer {
 }
 
 // GoingAway reports whether one end has said that it takes nothing new.
-func (c *Conn) GoingAway() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ours, theirs := c.session.GoingAway()
-	return ours || theirs || c.err != nil
-}
+func (c *Conn) GoingAway() bool { return c.leaving.Load() }
 
 // Live returns how many requests and streams this end has open.
 func (c *Conn) Live() int {

@@ -89,6 +89,9 @@ func (c *Conn) feed(in []byte, e *gofast.Event) (used int, err error) {
 		// An exchange that was given up has ended without an event, maybe.
 		c.signalFreed()
 	}
+	if _, theirs := c.session.GoingAway(); theirs {
+		c.leaving.Store(true)
+	}
 	over := c.drained()
 	woken := c.woken
 	c.woken = c.woken[:0]

@@ -46,6 +46,11 @@ type turns struct {
 // than the deadline.
 type OnlyTimed interface{ OnlyTimed() }
 
+func endsOnlyByTime(ctx context.Context) bool {
+	_, only := ctx.(OnlyTimed)
+	return only
+}
+
 // takesTurn reports whether the caller of the request that was appended last writes it,
 // and reads its answer: ask does that. c.mu is held.
 func (c *Conn) takesTurn() bool {
@@ -109,7 +114,7 @@ func (c *Conn) bound(ctx context.Context) (stop func()) {
 		_ = c.nc.SetReadDeadline(deadline)
 		c.turns.limited = timed
 	}
-	if _, only := ctx.(OnlyTimed); only || ctx.Done() == nil {
+	if endsOnlyByTime(ctx) || ctx.Done() == nil {
 		return func() {}
 	}
 	ended := make(chan struct{})

@@ -249,6 +249,15 @@ func (s *Session) SetUser(opaque uint64, user any) error {
 	return nil
 }
 
+// Each calls f for each exchange of ours that is open and not given up. f may give it up.
+func (s *Session) Each(f func(opaque uint64, user any)) {
+	for _, x := range s.locals.slots {
+		if x != nil && !x.is(abandoned) && x.opaque != s.whoamiAt {
+			f(x.opaque, x.user)
+		}
+	}
+}
+
 // End forgets everything, and calls f, which may be nil, for each exchange that
 // was open: ours is whether we had opened it. The connection is closed.
 func (s *Session) End(f func(opaque uint64, user any, ours bool)) {
