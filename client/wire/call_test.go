@@ -99,9 +99,7 @@ func TestDeadline_EachHasItsOwn(t *testing.T) {
 			t.Errorf("the one with time: %v", err)
 		}
 	})
-	for c.Live() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	poll(t, "the call is under way", func() bool { return c.Live() > 0 })
 	var short sync.WaitGroup
 	for i := range 50 {
 		short.Go(func() {
@@ -129,9 +127,7 @@ func TestDeadline_OfAConnectionThatEnds(t *testing.T) {
 		_, err := timed(c, slowID, limit)
 		failed <- err
 	}()
-	for c.Live() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	poll(t, "the call is under way", func() bool { return c.Live() > 0 })
 	go func() { _ = s.Close() }()
 	var lost *LostError
 	if err := <-failed; !errors.As(err, &lost) {
