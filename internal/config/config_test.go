@@ -287,6 +287,11 @@ func TestFromURL_TakesPathsAndURLs(t *testing.T) {
 			t.Errorf("%q is taken", url)
 		}
 	}
+	for _, file := range []string{"hotrow.yaml", "/etc/hotrow/a b.yml"} {
+		if _, _, err := FromURL(file, nil); err == nil || !strings.Contains(err.Error(), "-c "+file) {
+			t.Errorf("a configuration in place of a database: %v", err)
+		}
+	}
 }
 
 func TestDump_LoadsBackAndShowsNoPassword(t *testing.T) {

@@ -63,6 +63,10 @@ func load(file, text string, env []string) (*Config, []Warning, error) {
 // FromURL returns the configuration of "serve URL": every default, one source
 // called main, and the overrides of env. url may be the path of a SQLite file.
 func FromURL(url string, env []string) (*Config, []Warning, error) {
+	if ext := filepath.Ext(url); ext == ".yaml" || ext == ".yml" {
+		return nil, nil, fmt.Errorf("%s is the name of a configuration, not of a database:"+
+			" a configuration is given with -c %s", url, url)
+	}
 	c := Default()
 	c.doc = newDocument("", "", "")
 	s := DefaultSource()
