@@ -179,6 +179,7 @@ func withVisit(hook func(context.Context, net.Conn) context.Context,
 // net/http would answer 200 with an empty body, which nobody has said.
 func visiting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		growStack()
 		if v, ok := r.Context().Value(visitKey{}).(visitor); ok {
 			if v.last() {
 				w.Header().Set("Connection", "close")
