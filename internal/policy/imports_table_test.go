@@ -410,7 +410,8 @@ var house = []room{
 		tool:  true,
 	},
 	{
-		dir: "internal/policy",
+		dir:   "internal/policy",
+		tests: []string{"golang.org/x/tools/go/packages"},
 	},
 }
 
