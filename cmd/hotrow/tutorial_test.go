@@ -145,6 +145,7 @@ func TestDBA_StatementsPrintWhatThePageSays(t *testing.T) {
 	s := newTutorial(t)
 	s.env = append(s.env, "DATABASE_URL="+url)
 	s.serve(t, "hotrow serve \"$DATABASE_URL\"")
+	until(t, new(output), func() bool { return len(pg.WalSenders()) > 0 }) // it is ready before
 	s.follow(t, "../../docs/howto/dba.md", 4)
 }
 
