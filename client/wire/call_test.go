@@ -14,17 +14,24 @@ type onlyTimed struct{ context.Context }
 
 func (onlyTimed) OnlyTimed() {}
 
+// held returns a connection to a peer that answers slowID when release is called.
+func held(t *testing.T) (c *Conn, release func()) {
+	t.Helper()
+	released := make(chan struct{})
+	h := echoes()
+	h.Request(slowID, func(_ context.Context, _, dst []byte) ([]byte, error) {
+		<-released
+		return dst, nil
+	})
+	c, _ = pair(t, Options{}, Options{Handlers: h})
+	return c, func() { close(released) }
+}
+
 // TestDeadline_OfManyCallers: of those that wait side by side, who is out of time ends at its
 // deadline, not before, and the next call is not ended by what the one before has left.
 func TestDeadline_OfManyCallers(t *testing.T) {
-	release := make(chan struct{})
-	h := echoes()
-	h.Request(slowID, func(_ context.Context, _, dst []byte) ([]byte, error) {
-		<-release
-		return dst, nil
-	})
-	c, _ := pair(t, Options{}, Options{Handlers: h})
-	defer close(release)
+	c, release := held(t)
+	defer release()
 	ask := func(id uint64, limit time.Duration) error {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
@@ -62,14 +69,8 @@ func timed(c *Conn, id uint64, limit time.Duration) (late time.Duration, err err
 // TestDeadline_OfOneCaller: a caller that reads its own answer is ended too, and the
 // connection goes on.
 func TestDeadline_OfOneCaller(t *testing.T) {
-	release := make(chan struct{})
-	h := echoes()
-	h.Request(slowID, func(_ context.Context, _, dst []byte) ([]byte, error) {
-		<-release
-		return dst, nil
-	})
-	c, _ := pair(t, Options{}, Options{Handlers: h})
-	defer close(release)
+	c, release := held(t)
+	defer release()
 	for range 20 {
 		for range 10 {
 			if _, err := timed(c, echoID, limit); err != nil {
@@ -86,13 +87,7 @@ func TestDeadline_OfOneCaller(t *testing.T) {
 // TestDeadline_EachHasItsOwn: one whose time comes sooner does not wait for those that have
 // begun before it, nor they for it.
 func TestDeadline_EachHasItsOwn(t *testing.T) {
-	release := make(chan struct{})
-	h := echoes()
-	h.Request(slowID, func(_ context.Context, _, dst []byte) ([]byte, error) {
-		<-release
-		return dst, nil
-	})
-	c, _ := pair(t, Options{}, Options{Handlers: h})
+	c, release := held(t)
 	var callers sync.WaitGroup
 	callers.Go(func() {
 		if _, err := timed(c, slowID, limit); err != nil {
@@ -110,7 +105,7 @@ func TestDeadline_EachHasItsOwn(t *testing.T) {
 		})
 	}
 	short.Wait()
-	close(release)
+	release()
 	callers.Wait()
 }
 
