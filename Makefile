@@ -95,7 +95,7 @@ lint: ## gofmt and staticcheck; the rules of our own are tests, in internal/poli
 race: export CGO_ENABLED = 1
 race: ## the packages with locks and goroutines under the race detector
 	$(GO) test -race -count=1 -timeout 30m -skip "^TestModel" ./internal/fresh
-	$(GO) test -race -count=1 -timeout 30m ./internal/tier ./internal/resource ./internal/lane \
+	$(GO) test -race -count=1 -timeout 30m ./internal/tier ./internal/resource ./internal/eventloop \
 		./internal/source/... ./internal/front/...
 
 .PHONY: fuzz
@@ -112,7 +112,7 @@ soak: ## simulations and torture of connections for DURATION (1h) each, lists be
 
 .PHONY: torture
 torture: ## connections that cut, close and reset at random for DURATION (1h), and as long over HTTP/2: every answer its own
-	$(GO) test ./internal/lane -run '^TestTorture$$' -torture.duration=$(DURATION) -timeout 0 -v
+	$(GO) test ./internal/eventloop -run '^TestTorture$$' -torture.duration=$(DURATION) -timeout 0 -v
 	$(GO) test ./internal/httpserve/h2 -run '^TestTorture$$' -torture.duration=$(DURATION) -timeout 0 -v
 
 .PHONY: robust

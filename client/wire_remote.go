@@ -87,7 +87,7 @@ func wireError(ctx context.Context, op string, err error) *Error {
 	var lost *wire.LostError
 	switch {
 	case errors.As(err, &told):
-		return toldError(ctx, op, told)
+		return remoteError(ctx, op, told)
 	case errors.As(err, &lost):
 		return transportError(ctx, op, err, lost.Sent)
 	case errors.Is(err, wire.ErrClosed):
@@ -100,8 +100,8 @@ func wireError(ctx context.Context, op string, err error) *Error {
 	return transportError(ctx, op, err, true)
 }
 
-// toldError returns what the server has answered in place of an answer.
-func toldError(ctx context.Context, op string, told *wire.Error) *Error {
+// remoteError returns what the server has answered in place of an answer.
+func remoteError(ctx context.Context, op string, told *wire.Error) *Error {
 	e := &Error{Op: op, Kind: codeKinds[told.Code], Message: told.Text,
 		RetryAfter: told.RetryAfter, sent: true}
 	if e.Kind == nil {

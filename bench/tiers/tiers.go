@@ -137,7 +137,7 @@ func (t *tiers) read(n int64) (*rows.Document, whence) {
 	if doc, ok := t.memory.Get(ref); ok {
 		return doc, fromMemory
 	}
-	doc, ok := t.disk.Recall(ref, under)
+	doc, ok := t.disk.Load(ref, under)
 	if !ok {
 		return nil, fromNowhere
 	}

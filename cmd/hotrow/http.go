@@ -23,9 +23,9 @@ func (s *server) serveHTTP() error {
 }
 
 // httpForm returns how HTTP is spoken without TLS.
-func (s *server) httpForm() httpserve.Form {
+func (s *server) httpForm() httpserve.Options {
 	cfg := s.cfg()
-	return httpserve.Form{
+	return httpserve.Options{
 		Timeouts: httpserve.Timeouts{
 			Read: cfg.HTTP.ReadTimeout(), Idle: time.Duration(cfg.HTTP.IdleTimeout),
 		},

@@ -45,7 +45,7 @@ func (s *server) startLinks(ctx context.Context, failed chan<- error) error {
 	source.LogRetry(s.log.With(reachHint(l.begin.away)...),
 		"the database of links is not reached: redirects are answered with 503 until it is",
 		l.begin.away)
-	room, err := openRoom(l.listener, linksfront.Waiting(), s)
+	room, err := newPlaceholder(l.listener, linksfront.Waiting(), s)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *server) startLinks(ctx context.Context, failed chan<- error) error {
 
 // awaitLinks tries until links are served. Any error but an absent database ends
 // it.
-func (s *server) awaitLinks(ctx context.Context, room *waitingRoom) error {
+func (s *server) awaitLinks(ctx context.Context, room *placeholder) error {
 	defer room.close()
 	wait := linksPause / 32
 	for {
@@ -107,44 +107,44 @@ func (l *shortener) ready() error {
 	return nil
 }
 
-// A waitingRoom answers on a listener in place of a server that cannot begin
+// A placeholder answers on a listener in place of a server that cannot begin
 // yet, and gives the listener back.
-type waitingRoom struct {
-	lent   *lent
-	server *http.Server
-	ended  chan struct{}
-	once   sync.Once
+type placeholder struct {
+	listener *borrowedListener
+	server   *http.Server
+	ended    chan struct{}
+	once     sync.Once
 }
 
-// A lent is a listener that its borrower cannot close.
-type lent struct {
+// A borrowedListener is a listener that its borrower cannot close.
+type borrowedListener struct {
 	net.Listener
 	deadline interface{ SetDeadline(time.Time) error }
 }
 
 // Close ends Accept, and no more.
-func (l *lent) Close() error { return l.deadline.SetDeadline(time.Unix(1, 0)) }
+func (l *borrowedListener) Close() error { return l.deadline.SetDeadline(time.Unix(1, 0)) }
 
-// openRoom begins to answer with h.
-func openRoom(l net.Listener, h http.Handler, s *server) (*waitingRoom, error) {
+// newPlaceholder begins to answer with h.
+func newPlaceholder(l net.Listener, h http.Handler, s *server) (*placeholder, error) {
 	deadline, ok := l.(interface{ SetDeadline(time.Time) error })
 	if !ok {
 		return nil, fmt.Errorf("links: a listener of another kind: %T", l)
 	}
-	room := &waitingRoom{
-		lent: &lent{l, deadline}, ended: make(chan struct{}),
+	room := &placeholder{
+		listener: &borrowedListener{l, deadline}, ended: make(chan struct{}),
 		server: httpserve.Server(h, httpserve.Timeouts{Write: 10 * time.Second}, s.log),
 	}
 	room.server.SetKeepAlivesEnabled(false) // who asks again asks the one that comes
 	go func() {
 		defer close(room.ended)
-		_ = room.server.Serve(room.lent) // it ends when the room is closed
+		_ = room.server.Serve(room.listener) // it ends when the room is closed
 	}()
 	return room, nil
 }
 
 // close gives the listener back.
-func (r *waitingRoom) close() {
+func (r *placeholder) close() {
 	r.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -152,6 +152,6 @@ func (r *waitingRoom) close() {
 			_ = r.server.Close()
 		}
 		<-r.ended
-		_ = r.lent.deadline.SetDeadline(time.Time{}) // an open socket takes it
+		_ = r.listener.deadline.SetDeadline(time.Time{}) // an open socket takes it
 	})
 }

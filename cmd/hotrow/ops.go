@@ -249,7 +249,7 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 	}}
 	if r.Disk {
 		lookups = append(lookups, ops.Lookups{
-			Tier: "disk", Hit: r.Recalled, Miss: r.Misses - min(r.Recalled, r.Misses),
+			Tier: "disk", Hit: r.FromDisk, Miss: r.Misses - min(r.FromDisk, r.Misses),
 		})
 	}
 	var warm *ops.Warm

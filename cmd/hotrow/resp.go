@@ -117,7 +117,7 @@ func (w *respServer) addTo(snap *ops.Snapshot) {
 		Open: st.Open, Rejected: st.Rejected, Broken: st.Broken, Denied: st.Denied,
 		Commands: st.Commands, Batches: st.Batches, Unknown: st.Unknown, NoKey: st.NoKey,
 		TrackingClients: st.Tracking.Clients, TrackingKeys: st.Tracking.Keys,
-		Invalidations: st.Tracking.Told, Flushes: st.Tracking.Flushes,
+		Invalidations: st.Tracking.Invalidations, Flushes: st.Tracking.Flushes,
 	}
 	snap.Requests = append(snap.Requests, keyValueRequests("resp", st.Stats)...)
 }

@@ -164,7 +164,7 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 			Writable: s.Writable, Methods: s.Methods,
 			RequireIfMatch: s.RequireIfMatch, MaxLimit: s.MaxLimit, TTL: s.TTL,
 			Formats: s.Formats, Pass: !s.Memory, Negative: true,
-			Outage: resource.Outage{
+			Stale: resource.StalePolicy{
 				OnLag: (*resource.OnLag)(&s.OnLag), MaxStale: &s.MaxStale,
 				StaleIfError: &s.StaleIfError,
 			},

@@ -167,7 +167,7 @@ func (c *Config) complete() {
 		if r.Source == "" {
 			r.Source = c.defaultSource()
 		}
-		c.completeOutage("resources."+name, r)
+		c.completeStalePolicy("resources."+name, r)
 		if r.Methods != nil {
 			continue
 		}
@@ -186,9 +186,9 @@ func (c *Config) complete() {
 	c.completeLinks() // last: a source of its own is nobody's default
 }
 
-// completeOutage takes from the feed of the source what a resource does not say
+// completeStalePolicy takes from the feed of the source what a resource does not say
 // about outages.
-func (c *Config) completeOutage(at string, r *Resource) {
+func (c *Config) completeStalePolicy(at string, r *Resource) {
 	s, ok := c.Sources[r.Source]
 	if !ok {
 		return // validation says so

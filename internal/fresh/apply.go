@@ -60,7 +60,7 @@ func (d *Domain) Hold(touches []Touch) {
 
 // Release ends a Hold: the change is visible, or will never be, or nobody knows
 // and the feed will say. What was loaded meanwhile is not kept; what the write has
-// promised is, if pos is the position that it has been given (0: none).
+// written through is, if pos is the position that it has been given (0: none).
 func (d *Domain) Release(touches []Touch, pos Position) {
 	for i := range touches {
 		again := touches[i]
@@ -71,8 +71,8 @@ func (d *Domain) Release(touches []Touch, pos Position) {
 }
 
 // apply marks what t touches by the transaction at pos, or only drops it when the change
-// is settled. told says that watchers will be told of t.
-func (t *Touch) apply(pos Position, unsettled, told bool) {
+// is settled. notify says that watchers will be told of t.
+func (t *Touch) apply(pos Position, unsettled, notify bool) {
 	if t.Moved != nil {
 		t.Moved.words.touch(t.Moved, unsettled)
 		return
@@ -83,23 +83,23 @@ func (t *Touch) apply(pos Position, unsettled, told bool) {
 		if unsettled {
 			s.wholes.Add(1) // before generation: see Space.lease
 		}
-		s.children.clear(told)
+		s.children.clear(notify)
 		s.generation.Add(1)
 		s.flushed()
 	}
 	for _, c := range t.Children {
 		// The documents that hold the row now are marked like the named ones.
-		keys, shown := s.children.touch(c, unsettled, told)
+		keys, shown := s.children.touch(c, unsettled, notify)
 		t.Keys, t.Shown = append(t.Keys, keys...), append(t.Shown, shown...)
 	}
 	for _, k := range t.Keys {
 		sh := s.shard(k)
 		sh.mu.Lock()
 		if unsettled {
-			s.mark(sh, k, pos, told)
+			s.mark(sh, k, pos, notify)
 		} else {
-			sh.doom(k, pos)
-			s.forget(k, told)
+			sh.invalidate(k, pos)
+			s.forget(k, notify)
 		}
 		sh.mu.Unlock()
 	}
@@ -168,7 +168,7 @@ func (t *Touch) settle(pos Position) {
 	for _, k := range t.Keys {
 		sh := s.shard(k)
 		sh.mu.Lock()
-		sh.doom(k, pos)
+		sh.invalidate(k, pos)
 		unmark(sh, k)
 		sh.mu.Unlock()
 	}

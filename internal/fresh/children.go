@@ -153,7 +153,7 @@ func (c *children) admit(l *Lease, doc *row.Document, rows []rowHash) bool {
 
 // touch marks a row that changed, and returns the documents that hold it, and those that
 // watchers have been shown with it, if they are told of what is touched.
-func (c *children) touch(child Child, unsettled, told bool) (keys, shown []row.Key) {
+func (c *children) touch(child Child, unsettled, notify bool) (keys, shown []row.Key) {
 	r := c.hash(child)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *children) touch(child Child, unsettled, told bool) (keys, shown []row.K
 	for l := c.index[r]; l != nil; l = l.next {
 		keys = append(keys, l.of.key)
 	}
-	if told {
+	if notify {
 		shown = c.shown.take(r)
 	}
 	return keys, shown
@@ -204,7 +204,7 @@ func (c *children) mark(r rowHash) *mark {
 	return m
 }
 
-// sweep removes settled marks that no load in flight can have overtaken.
+// sweep removes settled marks that no load in flight can have superseded.
 func (c *children) sweep() {
 	oldest := c.clock
 	if e := c.open.Front(); e != nil {
@@ -226,30 +226,30 @@ func (c *children) sweep() {
 	}
 }
 
-// forget takes the documents of k out of the index. told says that watchers are told of k.
-func (c *children) forget(k row.Key, told bool) {
+// forget takes the documents of k out of the index. notify says that watchers are told of k.
+func (c *children) forget(k row.Key, notify bool) {
 	if !c.on {
 		return
 	}
 	c.mu.Lock()
 	defer c.unlock()
 	for f := range row.Format(row.NumFormats) {
-		c.remove(flight{k, f}, !told)
+		c.remove(flight{k, f}, !notify)
 	}
-	if told {
+	if notify {
 		c.shown.forget(k)
 	}
 }
 
-// agree takes the documents of k out that are of another state than doc.
-func (c *children) agree(k row.Key, doc *row.Document) {
+// evictOthers takes the documents of k out that are of another state than doc.
+func (c *children) evictOthers(k row.Key, doc *row.Document) {
 	if !c.on {
 		return
 	}
 	c.mu.Lock()
 	defer c.unlock()
 	for f := range row.Format(row.NumFormats) {
-		if h, ok := c.held[flight{k, f}]; ok && !Alike(h.doc, doc) {
+		if h, ok := c.held[flight{k, f}]; ok && !SameVersion(h.doc, doc) {
 			c.remove(flight{k, f}, true)
 		}
 	}
@@ -269,15 +269,15 @@ func (c *children) evicted(k row.Key, doc *row.Document) {
 }
 
 // clear empties the index. It is called before a stamp changes: what a load
-// adds after that and before the stamp is of a document that is not valid. told says that
+// adds after that and before the stamp is of a document that is not valid. notify says that
 // watchers are told that every document may have changed.
-func (c *children) clear(told bool) {
+func (c *children) clear(notify bool) {
 	if !c.on {
 		return
 	}
 	c.mu.Lock()
 	defer c.unlock()
-	if told {
+	if notify {
 		c.index, c.held, c.shown = nil, nil, shown{}
 		return
 	}

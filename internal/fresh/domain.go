@@ -95,7 +95,7 @@ func (d *Domain) Gate(now int64) (State, time.Duration) {
 
 // Need returns what a reader whose need is n must ask of a load at now. A load in
 // flight may have read at any time before, and while the gate is closed a change since
-// then may be one of those that nobody knows of, which do not doom it. So only a
+// then may be one of those that nobody knows of, which do not invalidate it. So only a
 // load that has not been sent will do.
 func (d *Domain) Need(n Need, now int64) Need {
 	if state, _ := d.Gate(now); state != Fresh {

@@ -12,9 +12,9 @@ import (
 func TestModel_BrokenFormatsFail(t *testing.T) {
 	all := scenarios()
 	for name, broken := range map[string]breach{
-		"copies of other formats stay":         keepsOthers,
-		"loads of other formats are stored":    storesOthers,
-		"loads that were overtaken are joined": joinsOthers,
+		"copies of other formats stay":          keepsOthers,
+		"loads of other formats are stored":     storesOthers,
+		"loads that were superseded are joined": joinsOthers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,8 +89,8 @@ func TestSpace_FormatsOfTwoStatesDoNot(t *testing.T) {
 	}
 }
 
-// TestAlike compares states, not representations.
-func TestAlike(t *testing.T) {
+// TestSameVersion compares states, not representations.
+func TestSameVersion(t *testing.T) {
 	doc := func(f row.Format, hash uint64) *row.Document {
 		return row.NewDocument("k", f, []byte("x"), hash, row.Stamp{})
 	}
@@ -103,20 +103,20 @@ func TestAlike(t *testing.T) {
 		{one, doc(row.FormatJSON, 2), false}, {one, doc(row.FormatCBOR, 2), false},
 		{none, none, true}, {one, none, false}, {none, one, false},
 	} {
-		if got := Alike(tt.a, tt.b); got != tt.want {
+		if got := SameVersion(tt.a, tt.b); got != tt.want {
 			t.Errorf("Alike(%q, %q) = %v", tt.a.ETag(), tt.b.ETag(), got)
 		}
 	}
 }
 
-// TestRecall_WaitsForAFenceAfterAnotherFormat: what the disk has in one format may
+// TestFromDisk_WaitsForAFenceAfterAnotherFormat: what the disk has in one format may
 // be older than what another has told, until the change between has come for sure.
-func TestRecall_WaitsForAFenceAfterAnotherFormat(t *testing.T) {
-	d, s := recallRoom(false)
+func TestFromDisk_WaitsForAFenceAfterAnotherFormat(t *testing.T) {
+	d, s := followedSpace(false)
 	s.OnWhole(func() {})
 	recall := func(f row.Format) bool {
 		l, _ := s.Begin("k", f, Any)
-		ok := s.Recall(l, row.NewDocument("k", f, nil, 1, l.Stamp), func() {})
+		ok := s.FinishFromDisk(l, row.NewDocument("k", f, nil, 1, l.Stamp), func() {})
 		if !ok {
 			s.Finish(l, nil, errSource, nil, nil)
 		}

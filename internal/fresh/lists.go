@@ -26,7 +26,7 @@ func (s *Space) BeginList(k row.Key, f row.Format, need Need, q *Question) (*Lea
 		return last, false
 	}
 	if need == Now {
-		sh.doom(k, 0)
+		sh.invalidate(k, 0)
 	}
 	l := s.leaseList(k, f, q)
 	l.now = need == Now
@@ -36,7 +36,7 @@ func (s *Space) BeginList(k row.Key, f row.Format, need Need, q *Question) (*Lea
 
 // joinableList reports whether a reader may have what l reads. The shard is locked.
 func (s *Space) joinableList(l *Lease, need Need) bool {
-	if l.doomed || l.after != nil || !s.Valid(l.Stamp) {
+	if l.invalidated || l.after != nil || !s.Valid(l.Stamp) {
 		return false
 	}
 	c := s.domain.words.look(&l.list.read, l.list.c0)
@@ -82,7 +82,7 @@ func (s *Space) leaseList(k row.Key, f row.Format, q *Question) *Lease {
 // tell, in the same snapshot. store is called with the shard locked if the copy may be
 // kept; it is kept as long as nobody forgets it, valid or not.
 //
-// It may be kept unless something has doomed the load, or others were answered with
+// It may be kept unless something has invalidated the load, or others were answered with
 // another state since the read began. A copy that no hit could answer with already, is
 // not.
 func (s *Space) FinishList(
@@ -92,13 +92,13 @@ func (s *Space) FinishList(
 	sh.mu.Lock()
 	sh.land(l)
 	if err == nil {
-		sh.overtake(l.Key, doc)
+		sh.supersede(l.Key, doc)
 		var c *Copy
-		if store != nil && l.storable && !l.doomed && l.agrees(doc) && s.Valid(l.Stamp) {
+		if store != nil && l.storable && !l.invalidated && l.sameVersion(doc) && s.Valid(l.Stamp) {
 			c = s.copied(l, doc, found)
 			l.stored = c.Valid()
 		}
-		s.agree(l, doc, l.stored)
+		s.evictOthers(l, doc, l.stored)
 		if l.stored {
 			store(c)
 		}

@@ -35,13 +35,13 @@ const (
 func newReal(notify bool) *real { return newRealOn(notify, nil, true) }
 
 // newRealFor is newReal for a scenario. Where writes are kept documents hold no rows whose
-// old parents nobody knows: see Space.Promise.
+// old parents nobody knows: see Space.WriteThrough.
 func newRealFor(sc *scenario) *real {
-	return newRealOn(sc.notify, nil, !sc.promised())
+	return newRealOn(sc.notify, nil, !sc.writtenThrough())
 }
 
 // newRealOn is newReal with a disk behind it. Documents with a disk hold no rows
-// whose old parents nobody knows: see Space.Recall.
+// whose old parents nobody knows: see Space.FinishFromDisk.
 func newRealOn(notify bool, disk *modelDisk, tracked bool) *real {
 	r := &real{d: NewDomain(0), store: make(map[flight]*row.Document), notify: notify, disk: disk}
 	r.s = r.d.NewSpace(func(k row.Key) {
@@ -62,7 +62,7 @@ func (r *real) agree(l *Lease, doc *row.Document, stored bool) {
 		if stored && f == l.Format || f != l.Format && r.broken == keepsOthers {
 			continue
 		}
-		if r.store[fl] != nil && Alike(r.store[fl], doc) {
+		if r.store[fl] != nil && SameVersion(r.store[fl], doc) {
 			continue
 		}
 		if delete(r.store, fl); f == l.Format && r.disk != nil {
@@ -104,8 +104,8 @@ func (r *real) finish(load int, value string, children []int, _ int) {
 	if r.broken == storesOthers {
 		for _, o := range r.loads {
 			if o.Format != l.Format {
-				after, doomed := o.after, o.doomed
-				defer func() { o.after, o.doomed = after, doomed }()
+				after, invalidated := o.after, o.invalidated
+				defer func() { o.after, o.invalidated = after, invalidated }()
 			}
 		}
 	}
@@ -192,20 +192,20 @@ func (r *real) hold(tx *modelTx) {
 	r.d.Hold([]Touch{t})
 }
 
-// A modelHold is a write under way: what it holds, and what it has promised.
+// A modelHold is a write under way: what it holds, and what it has read back.
 type modelHold struct {
 	touches []Touch
 	l       *Lease
 	value   string
 }
 
-// promise is the second hold of a write, of what it has changed.
-func (r *real) promise(tx *modelTx, value string) {
+// writeThrough is the second hold of a write, of what it has changed.
+func (r *real) writeThrough(tx *modelTx, value string) {
 	h := r.holds[tx.id]
 	t := Touch{Space: r.s, Keys: []row.Key{docKeys[tx.own]}}
 	r.d.Hold([]Touch{t})
 	h.touches, h.value = append(h.touches, t), value
-	h.l = r.s.Promise(docKeys[tx.own], 0, Position(tx.id), len(h.touches))
+	h.l = r.s.WriteThrough(docKeys[tx.own], 0, Position(tx.id), len(h.touches))
 }
 
 func (r *real) release(tx *modelTx) {
@@ -219,7 +219,7 @@ func (r *real) release(tx *modelTx) {
 func (r *real) keep(tx *modelTx) {
 	l := r.holds[tx.id].l
 	doc := r.document(l, r.holds[tx.id].value)
-	r.s.Keep(l, doc, func() { r.store[flight{l.Key, l.Format}] = doc })
+	r.s.EndWriteThrough(l, doc, func() { r.store[flight{l.Key, l.Format}] = doc })
 }
 
 // number names a lease, from 1 on.
@@ -244,7 +244,7 @@ func (r *real) state(b []byte) []byte {
 		sh := r.s.shard(k)
 		b = append(b, byte(sh.dirty[k]))
 		for f := range row.Format(row.NumFormats) {
-			told := sh.told[f] != nil && sh.told[f][r.s.slot(k)] > r.d.FencedAt()
+			told := sh.answeredAt[f] != nil && sh.answeredAt[f][r.s.slot(k)] > r.d.FencedAt()
 			b = append(b, bit(told), r.number(sh.inflight[flight{k, f}]))
 			v, ok := r.cached(doc, f)
 			b = appendText(append(b, bit(ok)), v)
@@ -261,7 +261,7 @@ func (r *real) state(b []byte) []byte {
 		if l.AsOf != nil {
 			progress = l.AsOf.Pos
 		}
-		b = append(b, bit(l.storable), bit(l.settled), bit(l.doomed), bit(l.sent), bit(l.now),
+		b = append(b, bit(l.storable), bit(l.settled), bit(l.invalidated), bit(l.sent), bit(l.now),
 			byte(l.clock), byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(progress),
 			r.number(l.older))
 		if l.after != nil {

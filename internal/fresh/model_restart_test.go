@@ -378,10 +378,10 @@ func (r *restarted) recall(load int) (string, bool) {
 	delete(r.disk.found, load)
 	doc := r.document(l, v)
 	if r.disk.fault == forgetsTold {
-		r.s.shard(l.Key).told = [row.NumFormats]*[slots]int64{}
+		r.s.shard(l.Key).answeredAt = [row.NumFormats]*[slots]int64{}
 	}
 	keep := func() { r.store[flight{l.Key, l.Format}] = doc }
-	if r.s.Recall(l, doc, keep) {
+	if r.s.FinishFromDisk(l, doc, keep) {
 		return v, true
 	}
 	if r.disk.fault == noLease && r.s.Found(l, doc) {

@@ -46,8 +46,8 @@ type protocol interface {
 	// hold and release are the two ends of a write of a document.
 	hold(tx *modelTx)
 	release(tx *modelTx)
-	// promise is a write that has read its document back, and keep what comes of that.
-	promise(tx *modelTx, value string)
+	// writeThrough is a write that has read its document back, and keep what comes of that.
+	writeThrough(tx *modelTx, value string)
 	keep(tx *modelTx)
 	// state appends everything that the protocol remembers.
 	state(b []byte) []byte
@@ -62,14 +62,14 @@ func (s *txs) add(i int)     { *s |= 1 << i }
 // A modelTx is one transaction: what it does to the database, and what the
 // feed says of it.
 type modelTx struct {
-	id       int // 1, 2, ...
-	docs     []int
-	children []int // rows that changed, old parents unknown
-	whole    bool
-	own      int  // the document that hotrow writes it through; -1: a foreign program
-	lost     bool // the feed misses it, and says so by a new epoch
-	barrier  bool // delivered as "anything", because the feed began after its log
-	promises bool // its writer keeps what it has read back, and waits for the one before it
+	id           int // 1, 2, ...
+	docs         []int
+	children     []int // rows that changed, old parents unknown
+	whole        bool
+	own          int  // the document that hotrow writes it through; -1: a foreign program
+	lost         bool // the feed misses it, and says so by a new epoch
+	barrier      bool // delivered as "anything", because the feed began after its log
+	writeThrough bool // its writer keeps what it has read back, and waits for the one before it
 }
 
 // A scenario is what the processes of a world do.
@@ -103,10 +103,10 @@ type world struct {
 	sc *scenario
 	p  protocol
 
-	held, promised, logged, visible, released, kept, settled txs
-	delivered                                                int // transactions are delivered in order
-	called                                                   int // calls made for the next of them
-	restart                                                  restartState
+	held, writtenThrough, logged, visible, released, kept, settled txs
+	delivered                                                      int // transactions are delivered in order
+	called                                                         int // calls made for the next of them
+	restart                                                        restartState
 
 	readers []readerState
 	loads   []loadState // by the protocol's number
@@ -167,12 +167,12 @@ const (
 	peek
 	recall
 	reconnect
-	promises
+	writeThrough
 	keeps
 )
 
 var turns = [...]string{"hold", "log", "visible", "release", "feed", "begin", "load", "find", "probe",
-	"commit", "kill", "fence", "reach", "peek", "recall", "reconnect", "promise",
+	"commit", "kill", "fence", "reach", "peek", "recall", "reconnect", "write-through",
 	"keep"}
 
 // String makes the way to a failure readable.
@@ -185,12 +185,12 @@ func (w *world) moves(m []move) []move {
 		before := i == 0 || w.visible.has(i-1) // the row lock of the transaction before
 		switch {
 		case tx.own >= 0 && !w.held.has(i):
-			if before || tx.promises {
+			if before || tx.writeThrough {
 				m = append(m, move{hold, int8(i)})
 			}
-		case tx.promises && !w.promised.has(i):
+		case tx.writeThrough && !w.writtenThrough.has(i):
 			if before {
-				m = append(m, move{promises, int8(i)})
+				m = append(m, move{writeThrough, int8(i)})
 			}
 		case !w.logged.has(i):
 			if before {
@@ -200,7 +200,7 @@ func (w *world) moves(m []move) []move {
 			m = append(m, move{visible, int8(i)})
 		case tx.own >= 0 && !w.released.has(i):
 			m = append(m, move{release, int8(i)})
-		case tx.promises && !w.kept.has(i):
+		case tx.writeThrough && !w.kept.has(i):
 			m = append(m, move{keeps, int8(i)})
 		}
 	}
@@ -243,11 +243,11 @@ func (w *world) take(m move) {
 	case release:
 		w.released.add(i)
 		w.p.release(&w.sc.txs[i])
-	case promises:
-		w.promised.add(i)
+	case writeThrough:
+		w.writtenThrough.add(i)
 		// Nobody else commits before it does.
 		v, _ := w.sc.value(w.sc.txs[i].own, w.visible|1<<i)
-		w.p.promise(&w.sc.txs[i], v)
+		w.p.writeThrough(&w.sc.txs[i], v)
 	case keeps:
 		w.kept.add(i)
 		w.p.keep(&w.sc.txs[i])
@@ -428,7 +428,7 @@ func (w *world) final() string {
 // fingerprint appends all that decides what can still happen.
 func (w *world) fingerprint(b []byte) []byte {
 	b = append(b, byte(w.held), byte(w.logged), byte(w.visible), byte(w.released),
-		byte(w.settled), byte(w.delivered), byte(w.called), byte(w.promised), byte(w.kept),
+		byte(w.settled), byte(w.delivered), byte(w.called), byte(w.writtenThrough), byte(w.kept),
 		byte(w.probe.step), byte(w.probe.batch), byte(w.probe.proof))
 	b = w.restart.fingerprint(b)
 	for i := range w.readers {

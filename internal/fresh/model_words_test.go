@@ -258,7 +258,7 @@ func (w *wordWorld) register(i int) {
 	t := &w.sc.templates[i]
 	w.registered[i] = true
 	w.known[i] = w.tables[t.table].Register(&Template{Columns: []string{t.column},
-		Identity: t.identity, Forgets: t.forgets, Blind: t.blind})
+		Identity: t.identity, Forgets: t.forgets, OldUnknown: t.blind})
 }
 
 // quieten finds the words that are not both moved and looked at: what is done to them
@@ -410,7 +410,7 @@ func (c cells) values() Values {
 // agree is what the resource's does: see fresh.Domain.NewSpace.
 func (w *wordWorld) agree(l *Lease, doc *row.Document, stored bool) {
 	for f, c := range w.store {
-		if c != nil && !(stored && row.Format(f) == l.Format) && !Alike(c.Doc, doc) {
+		if c != nil && !(stored && row.Format(f) == l.Format) && !SameVersion(c.Doc, doc) {
 			w.store[f] = nil
 		}
 	}

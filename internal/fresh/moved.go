@@ -14,7 +14,7 @@ type Values func(tm *Template) (key string, ok bool)
 
 // Row says that a row of t has changed: what its columns were, and are. nil: there was
 // no row, or is none. What is not known of the old row is not moved: whoever reads t
-// names the rows that it has read (Template.Identity), or the class Unseen (Template.Blind).
+// names the rows that it has read (Template.Identity), or the class Unseen (Template.OldUnknown).
 // What is not known of the new row moves the whole.
 //
 // It is called under the same lock as Register, and m is given to Apply or Hold
@@ -33,7 +33,7 @@ func (m *Moved) Row(t *Table, old, new Values) {
 			switch {
 			case ok:
 				m.slots = append(m.slots, tm.slot(key))
-			case tm.Blind:
+			case tm.OldUnknown:
 				m.slots = append(m.slots, tm.slot(Unseen))
 			case tm.Identity || !tm.Forgets:
 				m.Whole(t)

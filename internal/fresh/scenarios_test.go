@@ -26,9 +26,9 @@ func aside(doc int, visible txs) (string, []int) {
 	return letters(0, visible&^1)
 }
 
-// promised reports whether a write keeps what it has read back.
-func (sc *scenario) promised() bool {
-	return slices.ContainsFunc(sc.txs, func(tx modelTx) bool { return tx.promises })
+// writtenThrough reports whether a write keeps what it has read back.
+func (sc *scenario) writtenThrough() bool {
+	return slices.ContainsFunc(sc.txs, func(tx modelTx) bool { return tx.writeThrough })
 }
 
 func foreign(txs ...modelTx) []modelTx {
@@ -71,13 +71,13 @@ func scenarios() []scenario {
 	}
 	kept := func(others ...modelTx) []modelTx {
 		txs := foreign(append(others, write(0))...)
-		txs[len(txs)-1].own, txs[len(txs)-1].promises = 0, true
+		txs[len(txs)-1].own, txs[len(txs)-1].writeThrough = 0, true
 		return txs
 	}
 	twice := kept(write(0))
-	twice[0].own, twice[0].promises = 0, true
+	twice[0].own, twice[0].writeThrough = 0, true
 	before := foreign(write(0), write(0))
-	before[0].own, before[0].promises = 0, true
+	before[0].own, before[0].writeThrough = 0, true
 	return []scenario{
 		{name: "one key, log feed", docs: 1, value: letters, txs: foreign(write(0), write(0)),
 			readers: any2},

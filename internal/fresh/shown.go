@@ -15,16 +15,16 @@ import (
 // watchers are those of a resource.
 type watchers struct {
 	watched func() bool   // whether there are any; nil: there never are
-	tell    func(row.Key) // tells them that a document may have changed
+	notify  func(row.Key) // tells them that a document may have changed
 }
 
 func (w *watchers) any() bool { return w.watched != nil && w.watched() }
 
-// Watched says who is to be told of changes: watched reports whether anybody is, and tell
+// Watched says who is to be told of changes: watched reports whether anybody is, and notify
 // tells them that a document may have changed, that a read made now sees. It is called
-// before the space is used. tell is called with locks held, and must not call back.
-func (s *Space) Watched(watched func() bool, tell func(row.Key)) {
-	s.children.watchers = watchers{watched, tell}
+// before the space is used. notify is called with locks held, and must not call back.
+func (s *Space) Watched(watched func() bool, notify func(row.Key)) {
+	s.children.watchers = watchers{watched, notify}
 }
 
 // maxShown is how many rows of documents are remembered for watchers. Of what goes for
@@ -132,6 +132,6 @@ func (c *children) unlock() {
 	c.due = nil
 	c.mu.Unlock()
 	for _, k := range due {
-		c.watchers.tell(k)
+		c.watchers.notify(k)
 	}
 }

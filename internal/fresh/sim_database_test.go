@@ -41,20 +41,20 @@ type sim struct {
 	staleAfter int64
 
 	// The database. since says when each change of a document became visible.
-	primary  simServer
-	initial  simServer   // the primary as it began
-	standby  *simStandby // nil: the primary is followed and read
-	since    [simForms][childs][]int64
-	rowLocks [2][childs]bool
-	tableTxs [2]int  // transactions that hold rows of a table
-	locked   [2]bool // as a whole
-	open     []*simTx
-	log      []*simTx
-	logEnd   Position
-	writing  int    // writes through hotrow that are not released
-	serial   bool   // one transaction commits at a time, and knows where
-	locker   *simTx // is the one, nil: nobody
-	promised []*simPromise
+	primary        simServer
+	initial        simServer   // the primary as it began
+	standby        *simStandby // nil: the primary is followed and read
+	since          [simForms][childs][]int64
+	rowLocks       [2][childs]bool
+	tableTxs       [2]int  // transactions that hold rows of a table
+	locked         [2]bool // as a whole
+	open           []*simTx
+	log            []*simTx
+	logEnd         Position
+	writing        int    // writes through hotrow that are not released
+	serial         bool   // one transaction commits at a time, and knows where
+	locker         *simTx // is the one, nil: nobody
+	writtenThrough []*simWriteThrough
 
 	d        *Domain
 	forms    [simForms]*simForm
@@ -153,11 +153,11 @@ type simTx struct {
 	visible bool
 
 	// A write through hotrow.
-	own     bool
-	unknown bool // its writer will not hear what came of it
-	hold    []Touch
-	held    [simForms]*simForm
-	promise []*simPromise // by its own writer
+	own           bool
+	unknown       bool // its writer will not hear what came of it
+	hold          []Touch
+	held          [simForms]*simForm
+	writeThroughs []*simWriteThrough // by its own writer
 }
 
 // A simOp changes one row. from and to are the parents of a child.
@@ -348,8 +348,8 @@ func (s *sim) release(tx *simTx) {
 	}
 	s.disturb()
 	pos := Position(0)
-	if len(tx.promise) > 0 {
-		pos = tx.promise[0].lease.at
+	if len(tx.writeThroughs) > 0 {
+		pos = tx.writeThroughs[0].lease.at
 	}
 	s.d.Release(tx.hold, pos)
 	tx.hold = nil

@@ -377,7 +377,7 @@ func (f *simForm) agree(l *Lease, doc *row.Document, stored bool) {
 	copies := &f.copies[l.Key[0]-'0']
 	for of := range copies {
 		replaced := stored && row.Format(of) == l.Format
-		if c := &copies[of]; c.doc != nil && !replaced && !Alike(c.doc, doc) {
+		if c := &copies[of]; c.doc != nil && !replaced && !SameVersion(c.doc, doc) {
 			*c = simCopy{}
 		}
 	}

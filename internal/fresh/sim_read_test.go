@@ -84,8 +84,8 @@ func (s *sim) advance(l *simLoad) {
 		if s.rng.IntN(2) == 0 && s.found(l) {
 			return
 		}
-		if l.form.space.Send(l.lease) == l.lease.doomed {
-			s.failf("Send does not say whether the lease is doomed")
+		if l.form.space.Send(l.lease) == l.lease.invalidated {
+			s.failf("Send does not say whether the lease is invalidated")
 		}
 		s.depart(l)
 	case sent:
@@ -225,7 +225,7 @@ func (s *sim) begin(r *simRead) {
 // lead notes a load that begins.
 func (s *sim) lead(f *simForm, r *simRead, lease *Lease) *simLoad {
 	if r.need == Now {
-		f.disturbed++ // it dooms those beside it
+		f.disturbed++ // it invalidates those beside it
 	}
 	l := &simLoad{
 		form: f, doc: r.doc, format: r.format, lease: lease, disturbed: f.disturbed,

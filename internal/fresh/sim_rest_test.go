@@ -40,7 +40,7 @@ func (s *sim) rest() {
 	for len(s.d.pending) > 0 || s.probe.ready {
 		s.settleTurn()
 	}
-	for len(s.promised) > 0 {
+	for len(s.writtenThrough) > 0 {
 		s.keepTurn()
 	}
 	for len(s.evicted) > 0 {

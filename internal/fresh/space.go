@@ -15,10 +15,10 @@ const shards = 64
 // A Space is the keys of one resource: which are being loaded, and which have
 // changed without the change being settled yet.
 type Space struct {
-	domain *Domain
-	drop   func(row.Key)
-	agree  func(l *Lease, doc *row.Document, stored bool)
-	flush  func() // nil: see OnWhole
+	domain      *Domain
+	drop        func(row.Key)
+	evictOthers func(l *Lease, doc *row.Document, stored bool)
+	flush       func() // nil: see OnWhole
 
 	// generation counts the changes of the resource's tables as a whole, and
 	// wholes those of them that are not settled. Apply raises wholes first;
@@ -38,7 +38,7 @@ type shard struct {
 	inflight map[flight]*Lease // the newest; older ones follow it
 	dirty    map[row.Key]int32 // changes that are not settled, writes under way
 
-	told [row.NumFormats]*[slots]int64 // 1 + when the last answer was made: see tell
+	answeredAt [row.NumFormats]*[slots]int64 // 1 + when the last answer was made: see tell
 }
 
 // flight names a load: each representation has one of its own.
@@ -53,16 +53,16 @@ type flight struct {
 // drop is called with a key's shard locked, and must have removed every copy of
 // the key when it returns. agree is called in the same way for an answer that a
 // load gives, and must have removed every copy of the lease's key that a hit could
-// answer with and that is not Alike to doc; stored says that the answer is about to
+// answer with and that is not SameVersion to doc; stored says that the answer is about to
 // take the place of the copy in the lease's own format. A slower tier must have
-// removed that copy only (see Recall), unless the answer takes its place.
+// removed that copy only (see FinishFromDisk), unless the answer takes its place.
 //
 // It must not run beside Apply. What was applied before and is not settled
 // may touch the new space as well: it is taken to touch all of it.
 func (d *Domain) NewSpace(
 	drop func(row.Key), agree func(l *Lease, doc *row.Document, stored bool), tracked bool,
 ) *Space {
-	s := &Space{domain: d, drop: drop, agree: agree, seed: maphash.MakeSeed()}
+	s := &Space{domain: d, drop: drop, evictOthers: agree, seed: maphash.MakeSeed()}
 	s.children.on, s.children.seed = tracked, s.seed
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,22 +112,22 @@ type Lease struct {
 	done     chan struct{}
 	storable bool     // no change of the key was unsettled when the lease was taken
 	settled  bool     // nor one of any row that the document may hold
-	at       Position // of the write that has promised it; 0: it is a load
+	at       Position // of the write that it is a write-through of; 0: it is a load
 	clock    uint64
 	open     *list.Element // in children.open
 	list     *listLease    // nil: it is of a document
 
 	// Guarded by the shard's lock until done is closed.
-	doomed bool          // a change came after the lease was taken
-	after  *row.Document // what others were answered since it was sent: see overtake
-	now    bool          // a reader asked for the source itself
-	sent   bool
-	older  *Lease // the next of the same flight
-	stored bool
-	doc    *row.Document
-	err    error
+	invalidated bool          // a change came after the lease was taken
+	after       *row.Document // what others were answered since it was sent: see supersede
+	now         bool          // a reader asked for the source itself
+	sent        bool
+	older       *Lease // the next of the same flight
+	stored      bool
+	doc         *row.Document
+	err         error
 
-	recalled bool // doc is a copy that a slower tier had kept
+	fromDisk bool // doc is a copy that a slower tier had kept
 
 	// With is the caller's: the leader may set it before it ends the lease, for those who
 	// wait.
@@ -157,7 +157,7 @@ const (
 // leads: then it must call Finish, whatever happens.
 //
 // A reader never joins a load that began before a change which is known, or
-// known to be visible, by now (the load is doomed, its stamp is no longer valid,
+// known to be visible, by now (the load is invalidated, its stamp is no longer valid,
 // a row that it may hold has moved), nor one that was sent before others were
 // answered, in whatever format: its answer could be older than one given
 // before, and a slow load would make it older than what is promised. One with a
@@ -165,11 +165,11 @@ const (
 // read a snapshot from before a change that was applied but not visible when
 // they began, if no fence has been reached since: then that began no longer ago than
 // the answers to this reader may be old (see recent). One that must read the source now
-// joins only a load not yet sent, and dooms any other: the copy that it would leave may
+// joins only a load not yet sent, and invalidates any other: the copy that it would leave may
 // be older than what this reader is about to see.
 //
 // A load that is not joined because some row has moved may still be stored, if
-// that row is none of its own. It stays within reach of what dooms it.
+// that row is none of its own. It stays within reach of what invalidates it.
 func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool) {
 	sh := s.shard(k)
 	sh.mu.Lock()
@@ -184,7 +184,7 @@ func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool
 		}
 	}
 	if need == Now {
-		sh.doom(k, 0)
+		sh.invalidate(k, 0)
 	}
 	l = s.lease(sh, k, f)
 	l.now = need == Now
@@ -212,7 +212,7 @@ func (s *Space) recent(l *Lease) bool {
 // joinable reports whether nothing is known that l may have read before. The shard
 // is locked.
 func (s *Space) joinable(l *Lease) bool {
-	return l.at == 0 && !l.doomed && l.after == nil && s.Valid(l.Stamp) && !s.children.moved(l)
+	return l.at == 0 && !l.invalidated && l.after == nil && s.Valid(l.Stamp) && !s.children.moved(l)
 }
 
 // lease makes the lease of a load that begins now. The shard is locked.
@@ -237,13 +237,13 @@ func (s *Space) lease(sh *shard, k row.Key, f row.Format) *Lease {
 }
 
 // Send says that the leader reads the source from now on. It reports false when
-// the lease is doomed already: the read is then of use to its waiters only.
+// the lease is invalidated already: the read is then of use to its waiters only.
 func (s *Space) Send(l *Lease) bool {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	l.sent = true
-	return !l.doomed
+	return !l.invalidated
 }
 
 // WantsNow reports whether a reader who waits for l asked for the source itself. After Send
@@ -267,7 +267,7 @@ func (s *Space) WantsNow(l *Lease) bool {
 // commit before a new read sees it.
 //
 // What a reader has been told must not be followed by an older state, in any
-// format: see Alike and what stands above it. So (c) no answer of another state
+// format: see SameVersion and what stands above it. So (c) no answer of another state
 // was given since the read began, and the copies of other states go.
 func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, store func()) {
 	rows := s.children.hashes(read)
@@ -275,12 +275,12 @@ func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, sto
 	sh.mu.Lock()
 	sh.land(l)
 	if err == nil {
-		sh.overtake(l.Key, doc)
-		l.stored = store != nil && l.storable && !l.doomed && l.agrees(doc) &&
+		sh.supersede(l.Key, doc)
+		l.stored = store != nil && l.storable && !l.invalidated && l.sameVersion(doc) &&
 			s.Valid(l.Stamp) && s.children.admit(l, doc, rows)
-		s.agree(l, doc, l.stored)
-		s.children.agree(l.Key, doc)
-		s.tell(sh, l, doc)
+		s.evictOthers(l, doc, l.stored)
+		s.children.evictOthers(l.Key, doc)
+		s.noteAnswer(sh, l, doc)
 		if l.stored {
 			store()
 		} else {
@@ -327,21 +327,21 @@ func (sh *shard) land(l *Lease) {
 	l.older = nil
 }
 
-// overtake lets an answer overtake every load of k in flight. The shard is locked.
-func (sh *shard) overtake(k row.Key, doc *row.Document) {
+// supersede lets an answer supersede every load of k in flight. The shard is locked.
+func (sh *shard) supersede(k row.Key, doc *row.Document) {
 	for f := range row.Format(row.NumFormats) {
 		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
-			l.overtake(doc)
+			l.supersede(doc)
 		}
 	}
 }
 
-// Drop forgets k and dooms its loads, as an operator asks for.
+// Drop forgets k and invalidates its loads, as an operator asks for.
 func (s *Space) Drop(k row.Key) {
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.doom(k, 0)
+	sh.invalidate(k, 0)
 	s.forget(k, false)
 }
 
@@ -357,14 +357,14 @@ func (s *Space) DropAll() {
 func (s *Space) Evicted(k row.Key, doc *row.Document) { s.children.evicted(k, doc) }
 
 // mark adds a change of k, by the transaction at a position, that is not settled. The
-// shard is locked. told is that of apply.
-func (s *Space) mark(sh *shard, k row.Key, by Position, told bool) {
+// shard is locked. notify is that of apply.
+func (s *Space) mark(sh *shard, k row.Key, by Position, notify bool) {
 	if sh.dirty == nil {
 		sh.dirty = make(map[row.Key]int32)
 	}
 	sh.dirty[k]++
-	sh.doom(k, by)
-	s.forget(k, told)
+	sh.invalidate(k, by)
+	s.forget(k, notify)
 }
 
 // unmark takes one mark away. The shard is locked.
@@ -374,19 +374,19 @@ func unmark(sh *shard, k row.Key) {
 	}
 }
 
-// doom lets the loads of k in flight answer those who wait, and store nothing, because
-// of the transaction at a position (0: of something else). What that has promised itself
+// invalidate lets the loads of k in flight answer those who wait, and store nothing, because
+// of the transaction at a position (0: of something else). Its own write-through
 // is spared. The shard is locked.
-func (sh *shard) doom(k row.Key, by Position) {
+func (sh *shard) invalidate(k row.Key, by Position) {
 	for f := range row.Format(row.NumFormats) {
 		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
-			l.doomed = l.doomed || by == 0 || l.at != by
+			l.invalidated = l.invalidated || by == 0 || l.at != by
 		}
 	}
 }
 
-// forget drops every copy of k. The shard is locked. told is that of apply.
-func (s *Space) forget(k row.Key, told bool) {
+// forget drops every copy of k. The shard is locked. notify is that of apply.
+func (s *Space) forget(k row.Key, notify bool) {
 	s.drop(k)
-	s.children.forget(k, told)
+	s.children.forget(k, notify)
 }

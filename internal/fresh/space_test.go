@@ -219,10 +219,10 @@ func TestSpace_RemovedStoresNothing(t *testing.T) {
 	}
 }
 
-// TestSpace_OvertakenLoadIsStored: under a stream of changes of other rows
+// TestSpace_SupersededLoadIsStored: under a stream of changes of other rows
 // nobody joins the load of before, but its document is good and is kept; if it
 // were not, a hot document of a busy table would never be.
-func TestSpace_OvertakenLoadIsStored(t *testing.T) {
+func TestSpace_SupersededLoadIsStored(t *testing.T) {
 	d, s := newAttached(nil)
 	row1, row2 := Child{"t", "1"}, Child{"t", "2"}
 	first, _ := s.Begin("k", row.FormatJSON, Any)
@@ -237,11 +237,11 @@ func TestSpace_OvertakenLoadIsStored(t *testing.T) {
 	fourth, _ := s.Begin("k", row.FormatJSON, Any)
 	for _, l := range []*Lease{first, second, third} {
 		if !s.Send(l) {
-			t.Error("Send says that an overtaken load is of no use")
+			t.Error("Send says that an superseded load is of no use")
 		}
 	}
 	if !finishAs(2, s, second, row1) {
-		t.Error("the load was overtaken, and not stored")
+		t.Error("the load was superseded, and not stored")
 	}
 	if one, three := finishAs(1, s, first, row1), finishAs(2, s, third, row1); one || three {
 		t.Error("stored over an answer that may be newer")
@@ -254,15 +254,15 @@ func TestSpace_OvertakenLoadIsStored(t *testing.T) {
 	}
 }
 
-// TestSpace_OvertakenLoadIsDoomed: a change of its key reaches it all the same.
-func TestSpace_OvertakenLoadIsDoomed(t *testing.T) {
+// TestSpace_SupersededLoadIsInvalidated: a change of its key reaches it all the same.
+func TestSpace_SupersededLoadIsInvalidated(t *testing.T) {
 	d, s := newAttached(nil)
 	first, _ := s.Begin("k", row.FormatJSON, Any)
 	d.Apply(2, []Touch{{Space: s, Children: []Child{{"t", "2"}}}}, nil, 0)
 	second, _ := s.Begin("k", row.FormatJSON, Any)
 	d.Apply(3, []Touch{{Space: s, Keys: []row.Key{"k"}}}, nil, 0)
 	if s.Send(first) || s.Send(second) {
-		t.Error("Send says that a doomed load is of use")
+		t.Error("Send says that a invalidated load is of use")
 	}
 	if finish(s, first) || finish(s, second) {
 		t.Error("stored, though the key has changed since")

@@ -287,7 +287,7 @@ func (x *stress) agree(l *Lease, doc *row.Document, stored bool) {
 	for f := range row.Format(row.NumFormats) {
 		fl := flight{l.Key, f}
 		if held, ok := x.store.Load(fl); ok && !(stored && f == l.Format) &&
-			!Alike(held.(*row.Document), doc) {
+			!SameVersion(held.(*row.Document), doc) {
 			x.store.Delete(fl)
 		}
 	}

@@ -26,10 +26,10 @@ type Template struct {
 	// it has read, the one past its limit included if it tells of that.
 	Forgets bool
 
-	// Blind says that the feed may not know the old values of the columns, and that who
+	// OldUnknown says that the feed may not know the old values of the columns, and that who
 	// depends on classes cannot name the rows that it has read. Such a change moves the
 	// class Unseen, which they name besides.
-	Blind bool
+	OldUnknown bool
 
 	// Used is the caller's: when it was of use last.
 	Used atomic.Int64
@@ -41,7 +41,7 @@ type Template struct {
 
 const never = math.MaxUint64
 
-// Unseen is the class, of a template that is Blind, of the rows of which nobody knows what
+// Unseen is the class, of a template that is OldUnknown, of the rows of which nobody knows what
 // they were. A row whose values have this text shares it, which costs a load.
 const Unseen = "\x02"
 

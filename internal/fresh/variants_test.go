@@ -11,13 +11,13 @@ import (
 // A variant is a protocol with some rules left out, or with a wrong one in
 // their place: what the literature and other caches do. Each must be caught.
 type variant struct {
-	lease     bool // a delivered change dooms the loads in flight
+	lease     bool // a delivered change invalidates the loads in flight
 	settled   bool // a load is storable only if no change was unsettled at its lease
 	atStore   bool // the same, but looked at when it is stored
 	lsn       bool // a load carries the log's end; stored if no later change was delivered
 	marks     bool // rows with unknown parents have marks of their own
 	genStore  bool // the table's generation is taken at the store, not at the lease
-	joinAny   bool // every reader joins the load in flight, doomed or not
+	joinAny   bool // every reader joins the load in flight, invalidated or not
 	joinToken bool // a reader with a token joins a load that is not storable
 	keepNow   bool // an answer leaves copies and loads that may be older alone
 	noBarrier bool // a new feed forgets what was logged and not visible as it began
@@ -38,10 +38,10 @@ type variant struct {
 }
 
 type variantLoad struct {
-	doc, gen, clock       int
-	storable, doomed, now bool
-	settled               bool // storable, and no row is unsettled
-	sent, done            bool
+	doc, gen, clock            int
+	storable, invalidated, now bool
+	settled                    bool // storable, and no row is unsettled
+	sent, done                 bool
 }
 
 type variantCopy struct {
@@ -59,7 +59,7 @@ func (v variant) fresh() *variant {
 func (v *variant) begin(doc int, _ row.Format, need Need) (int, bool) {
 	if n, ok := v.inflight[doc]; ok {
 		l := &v.loads[n]
-		good := !l.doomed && l.gen == v.gen && (!v.marks || l.clock == v.clock)
+		good := !l.invalidated && l.gen == v.gen && (!v.marks || l.clock == v.clock)
 		l.now = l.now || need == Now && good && !l.sent
 		switch {
 		case v.joinAny, good && need == Any,
@@ -68,7 +68,7 @@ func (v *variant) begin(doc int, _ row.Format, need Need) (int, bool) {
 		}
 	}
 	if need == Now && !v.keepNow {
-		v.doom(doc)
+		v.invalidate(doc)
 	}
 	storable := !v.settled || v.dirty[doc] == 0 && (v.wholes == 0 || v.lateDirty)
 	v.loads = append(v.loads, variantLoad{
@@ -101,9 +101,9 @@ func (v *variant) finish(load int, value string, rows []int, logged int) {
 	}
 	for i := range v.loads { // those that may have read before
 		o := &v.loads[i]
-		o.doomed = o.doomed || !v.keepNow && o.doc == l.doc && !o.done && o.sent
+		o.invalidated = o.invalidated || !v.keepNow && o.doc == l.doc && !o.done && o.sent
 	}
-	ok := l.storable && (!l.doomed || !v.lease) && (v.genStore || l.gen == v.gen)
+	ok := l.storable && (!l.invalidated || !v.lease) && (v.genStore || l.gen == v.gen)
 	if v.atStore {
 		ok = ok && v.dirty[l.doc] == 0
 	}
@@ -123,16 +123,16 @@ func (v *variant) finish(load int, value string, rows []int, logged int) {
 	}
 }
 
-func (v *variant) doom(doc int) {
+func (v *variant) invalidate(doc int) {
 	for i := range v.loads {
 		if l := &v.loads[i]; l.doc == doc && !l.done {
-			l.doomed = true
+			l.invalidated = true
 		}
 	}
 }
 
 func (v *variant) drop(doc int) {
-	v.doom(doc)
+	v.invalidate(doc)
 	delete(v.store, doc)
 }
 
@@ -192,7 +192,7 @@ func (v *variant) settle(id int) {
 	for _, d := range v.pending[i].docs {
 		v.dirty[d]--
 		if v.settled {
-			v.doom(d)
+			v.invalidate(d)
 		}
 	}
 	for _, r := range v.pending[i].children {
@@ -221,12 +221,12 @@ func (v *variant) cached(doc int, f row.Format) (string, bool) {
 }
 
 // A variant reads again what a write has changed.
-func (v *variant) promise(*modelTx, string) {}
-func (v *variant) keep(*modelTx)            {}
+func (v *variant) writeThrough(*modelTx, string) {}
+func (v *variant) keep(*modelTx)                 {}
 
 func (v *variant) hold(tx *modelTx) { v.dirty[tx.own]++; v.drop(tx.own) }
 
-func (v *variant) release(tx *modelTx) { v.doom(tx.own); v.dirty[tx.own]-- }
+func (v *variant) release(tx *modelTx) { v.invalidate(tx.own); v.dirty[tx.own]-- }
 
 func (v *variant) state(b []byte) []byte {
 	return fmt.Append(b, v.gen, v.delivers, v.inflight, v.dirty, v.wholes, v.rowDirty, v.rowSeen,
@@ -248,7 +248,7 @@ func TestModel_RightVariantPasses(t *testing.T) {
 	for _, sc := range scenarios() {
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
-			if sc.promised() ||
+			if sc.writtenThrough() ||
 				slices.ContainsFunc(sc.readers, func(r modelReader) bool { return r.format != 0 }) {
 				return
 			}
@@ -285,10 +285,10 @@ func TestModel_VariantsFail(t *testing.T) {
 			"whole table"},
 		{"whole table not held until settled", with(func(v *variant) { v.lateDirty = true }),
 			"whole table"},
-		{"join of a doomed load", with(func(v *variant) { v.joinAny = true }), one},
+		{"join of a invalidated load", with(func(v *variant) { v.joinAny = true }), one},
 		{"join of an unstorable load with a token",
 			with(func(v *variant) { v.joinToken = true }), "token"},
-		{"answers doom nothing", with(func(v *variant) { v.keepNow = true }), "bypass"},
+		{"answers invalidate nothing", with(func(v *variant) { v.keepNow = true }), "bypass"},
 		{"gap not noticed", with(func(v *variant) { v.noGap = true }), "feed lost"},
 		{"feed begins without a barrier", with(func(v *variant) { v.noBarrier = true }),
 			"feed begins after a log"},

@@ -291,20 +291,20 @@ func TestWords_UnsettledLoadIsJoinedUntilTheNextFence(t *testing.T) {
 	}
 }
 
-// TestWords_OvertakenLoadIsNotJoined: what it has read may be older than an answer in
+// TestWords_SupersededLoadIsNotJoined: what it has read may be older than an answer in
 // another format.
-func TestWords_OvertakenLoadIsNotJoined(t *testing.T) {
+func TestWords_SupersededLoadIsNotJoined(t *testing.T) {
 	b := newWordBench(1, 1)
 	slow, _ := b.s.BeginList("q", row.FormatJSON, Any, &b.q)
 	b.s.Send(slow)
 	if _, leader := b.s.BeginList("q", row.FormatJSON, Any, &b.q); leader {
-		t.Error("a load that nothing has overtaken is not joined")
+		t.Error("a load that nothing has superseded is not joined")
 	}
 	other, _ := b.s.BeginList("q", row.FormatMsgPack, Any, &b.q)
 	b.s.Send(other)
 	doc := row.NewDocument("", row.FormatMsgPack, []byte("x"), 1, other.Stamp)
 	b.s.FinishList(other, doc, nil, nil, nil)
 	if _, leader := b.s.BeginList("q", row.FormatJSON, Any, &b.q); !leader {
-		t.Error("a load that an answer has overtaken is joined")
+		t.Error("a load that an answer has superseded is joined")
 	}
 }

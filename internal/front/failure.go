@@ -28,10 +28,10 @@ type Failure struct {
 // A rule says what becomes of an error.
 type rule struct {
 	slug string
-	// tell says that the error's own message goes to the client: it speaks of the
+	// showText says that the error's own message goes to the client: it speaks of the
 	// request's values. Others may name hosts, users or statements, and go to the
 	// log only.
-	tell bool
+	showText bool
 }
 
 // classRules has a rule for each source.Class.
@@ -90,7 +90,7 @@ func FailureOf(err error) Failure {
 	for _, r := range sentinelRules {
 		if errors.Is(err, r.err) {
 			f := Failure{Slug: r.slug}
-			if r.tell {
+			if r.showText {
 				f.Text = err.Error()
 			}
 			return f
@@ -102,7 +102,7 @@ func FailureOf(err error) Failure {
 	}
 	r := classRules[e.Class]
 	f := Failure{Slug: r.slug, Code: e.Code, After: e.After}
-	if r.tell {
+	if r.showText {
 		f.Text, f.Details, f.Hint = e.Message, e.Detail, e.Hint
 	}
 	return f

@@ -82,12 +82,12 @@ func (k *Keys) Rest() {
 }
 
 // Read tells of one read that no Sampler counts. key may alias a buffer.
-func (k *Keys) Read(resource, key string) { k.tell(read, 1, resource, key) }
+func (k *Keys) Read(resource, key string) { k.count(read, 1, resource, key) }
 
 // Changed tells of a change of a key. key may alias a buffer.
-func (k *Keys) Changed(resource, key string) { k.tell(change, 1, resource, key) }
+func (k *Keys) Changed(resource, key string) { k.count(change, 1, resource, key) }
 
-func (k *Keys) tell(what kind, weight uint32, resource, key string) bool {
+func (k *Keys) count(what kind, weight uint32, resource, key string) bool {
 	r := k.ring.Load()
 	if r != nil {
 		r.put(what, weight, resource, key)
@@ -114,7 +114,7 @@ func (s *Sampler) Due() bool {
 func (s *Sampler) Sample(k *Keys, resource, key string, now time.Time) {
 	weight := uint32(max(s.gap-s.left, 1))
 	s.gap, s.of = Every, k
-	if k.tell(read, weight, resource, key) {
+	if k.count(read, weight, resource, key) {
 		// Between 1 and twice Every, so that no pattern of requests keeps step with it.
 		s.seed = s.seed*1664525 + 1013904223
 		s.gap, s.last = int32(1+s.seed>>16%(2*Every-1)), now

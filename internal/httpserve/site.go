@@ -8,8 +8,8 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/httpserve/h2"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 	"github.com/hotrow/hotrow/internal/wire/http2"
 )
@@ -17,13 +17,13 @@ import (
 // A Site is a listener that is served: by the event loop, and what that hands over by a
 // handler on net/http.
 type Site struct {
-	lane   *lane.Server
-	two    *h2.Protocol
-	visits *lane.Visits
+	server   *eventloop.Server
+	two      *h2.Protocol
+	messages *eventloop.MessageServer
 }
 
-// A Form says how a listener is served.
-type Form struct {
+// Options say how a listener is served.
+type Options struct {
 	Timeouts
 	Cert       *Certificate // speak TLS, with one that was set; nil: do not
 	H2C        bool         // without TLS: HTTP/2, too, to those who begin with its preface
@@ -33,12 +33,13 @@ type Form struct {
 
 // Serve serves the connections of l by the protocol of c, a form of HTTP/1.1,
 // and what that hands over by h, until Shutdown or Close. It owns l from now on,
-// and fills in what of c the visits to net/http and f decide.
-func Serve(l net.Listener, h http.Handler, f Form, c lane.Config) (*Site, error) {
+// and fills in what of c net/http and f decide.
+func Serve(l net.Listener, h http.Handler, f Options, c eventloop.Config) (*Site, error) {
 	s := &Site{
-		two: h2.New(c.Proto), visits: lane.NewVisits(Server(h, f.Timeouts, f.Log), http1.Frame),
+		two:      h2.New(c.Proto),
+		messages: eventloop.NewMessageServer(Server(h, f.Timeouts, f.Log), http1.Frame),
 	}
-	c.Full, c.HTTP2 = s.visits.Full, s.two
+	c.HandedOver, c.HTTP2 = s.messages.Serve, s.two
 	c.Header, c.Idle, c.Write = f.Header, f.Idle, f.Write
 	c.Goroutines, c.Log = f.Goroutines, f.Log
 	switch {
@@ -48,18 +49,18 @@ func Serve(l net.Listener, h http.Handler, f Form, c lane.Config) (*Site, error)
 		c.Preface = http2.Preface
 	}
 	var err error
-	s.lane, err = lane.Serve(l, c)
+	s.server, err = eventloop.Serve(l, c)
 	if err != nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = s.visits.Shutdown(ctx) // nobody has visited
+		_ = s.messages.Shutdown(ctx) // nobody has visited
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
 	return s, nil
 }
 
 // Stats returns the counts of the site's connections.
-func (s *Site) Stats() lane.Stats { return s.lane.Stats() }
+func (s *Site) Stats() eventloop.Stats { return s.server.Stats() }
 
 // HTTP2 returns the counts of those that speak HTTP/2.
 func (s *Site) HTTP2() h2.Stats { return s.two.Stats() }
@@ -67,13 +68,13 @@ func (s *Site) HTTP2() h2.Stats { return s.two.Stats() }
 // Shutdown stops taking connections and lets every request under way have its
 // answer. When ctx ends first, what is left is cut, and its error returned.
 func (s *Site) Shutdown(ctx context.Context) error {
-	return errors.Join(s.lane.Shutdown(ctx), s.visits.Shutdown(ctx))
+	return errors.Join(s.server.Shutdown(ctx), s.messages.Shutdown(ctx))
 }
 
 // Close cuts every connection at once.
 func (s *Site) Close() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s.lane.Close()
-	_ = s.visits.Shutdown(ctx) // its error is that of ctx
+	s.server.Close()
+	_ = s.messages.Shutdown(ctx) // its error is that of ctx
 }

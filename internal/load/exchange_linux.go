@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hotrow/hotrow/internal/lane/nonblock"
+	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
 )
 
 // event takes what epoll says about a connection.

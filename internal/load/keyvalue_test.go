@@ -183,15 +183,15 @@ func TestRun_KeyValueServers(t *testing.T) {
 		"redis":     "redis://:secret@" + dbtest.NewRedis(t, "--requirepass", "secret").Addr(),
 		"memcached": "memcache://" + dbtest.NewMemcached(t).Addr(),
 	} {
-		t.Run(name, func(t *testing.T) { eachForm(t, func(t *testing.T, f form) { readsAndWrites(t, url, f) }) })
+		t.Run(name, func(t *testing.T) { eachForm(t, func(t *testing.T, f engine) { readsAndWrites(t, url, f) }) })
 	}
 }
 
 // readsAndWrites makes runs at a server that takes keys.
-func readsAndWrites(t *testing.T, url string, f form) {
+func readsAndWrites(t *testing.T, url string, f engine) {
 	c := Config{
 		URL: url + "/d:{n}", Keys: Keys{First: 10, N: 40, Distribution: Scan}, Connections: 4,
-		Pipeline: 3, form: f, CheckEvery: 1, Check: checkKey,
+		Pipeline: 3, engine: f, CheckEvery: 1, Check: checkKey,
 	}
 	write := c
 	write.Write = Write{Percent: 100, Body: "<{n}>\r\n{i}"}
@@ -224,12 +224,12 @@ func checkKey(a Answer) error {
 
 func TestRun_SaysThatAPasswordIsWrong(t *testing.T) {
 	s := dbtest.NewRedis(t, "--requirepass", "secret")
-	eachForm(t, func(t *testing.T, f form) {
-		r := mustRun(t, Config{URL: "redis://:wrong@" + s.Addr() + "/a", form: f})
+	eachForm(t, func(t *testing.T, f engine) {
+		r := mustRun(t, Config{URL: "redis://:wrong@" + s.Addr() + "/a", engine: f})
 		if r.Err() == nil || !strings.Contains(r.FirstError, "WRONGPASS") {
 			t.Errorf("errors %v, %q", r.Errors, r.FirstError)
 		}
-		r = mustRun(t, Config{URL: "redis://" + s.Addr() + "/a", form: f})
+		r = mustRun(t, Config{URL: "redis://" + s.Addr() + "/a", engine: f})
 		if r.Err() == nil || !strings.Contains(r.FirstError, "NOAUTH") {
 			t.Errorf("errors %v, %q", r.Errors, r.FirstError)
 		}

@@ -56,8 +56,8 @@ type Config struct {
 	Seed     uint64         // of the random keys: the same seed asks for the same keys
 	Progress func(Progress) `json:"-"` // called about once a second by one goroutine
 
-	// form forces one of the two forms, for tests.
-	form form
+	// engine forces one of the two, for tests.
+	engine engine
 }
 
 // Write is a share of requests that are not reads.
@@ -91,13 +91,13 @@ type Progress struct {
 	Rate    float64 // answers a second since the last call
 }
 
-// form is how connections are driven.
-type form uint8
+// engine is how connections are driven.
+type engine uint8
 
 const (
-	anyForm        form = iota // the best for the system and the URL
-	loopForm                   // epoll loops
-	goroutinesForm             // a goroutine for each connection
+	anyEngine        engine = iota // the best for the system and the URL
+	loopEngine                     // epoll loops
+	goroutinesEngine               // a goroutine for each connection
 )
 
 // The defaults of Config.
@@ -162,10 +162,10 @@ func (c Config) withDefaults() (Config, target, error) {
 	setDefault(&c.Loops, runtime.GOMAXPROCS(0))
 	c.Loops = min(c.Loops, c.Connections)
 	c.Keys = c.Keys.withDefaults()
-	if c.form == anyForm {
-		c.form = goroutinesForm
+	if c.engine == anyEngine {
+		c.engine = goroutinesEngine
 		if haveLoops && !to.tls {
-			c.form = loopForm
+			c.engine = loopEngine
 		}
 	}
 	return c, to, c.validate(to)
@@ -203,7 +203,7 @@ func (c *Config) validate(to target) error {
 	refuse(c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0, "a negative duration")
 	refuse(c.Write.Percent < 0 || c.Write.Percent > 100, "%v%% writes", c.Write.Percent)
 	refuse(c.CheckEvery < 0, "a check of every %dth answer", c.CheckEvery)
-	refuse(c.form == loopForm && (to.tls || !haveLoops), "there are no loops for %s here", c.URL)
+	refuse(c.engine == loopEngine && (to.tls || !haveLoops), "there are no loops for %s", c.URL)
 	for _, h := range c.Header {
 		name, _, ok := strings.Cut(h, ":")
 		refuse(!ok || name == "" || strings.ContainsAny(h, "\r\n"),

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hotrow/hotrow/internal/lane/nonblock"
+	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
 )
 
 // haveLoops says that this system has the epoll form.

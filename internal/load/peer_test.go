@@ -53,7 +53,7 @@ var errDone = errors.New("done")
 const small = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 func TestRun_ReadsAnswersByteByByte(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		url := script(t, func(_ *http.Request, conn net.Conn) error {
 			for i := range len(small) {
 				if _, err := conn.Write([]byte{small[i]}); err != nil {
@@ -69,7 +69,7 @@ func TestRun_ReadsAnswersByteByByte(t *testing.T) {
 			return nil
 		}
 		r := mustRun(t, Config{
-			URL: url, Connections: 3, Pipeline: 2, form: f, Check: checked, CheckEvery: 1,
+			URL: url, Connections: 3, Pipeline: 2, engine: f, Check: checked, CheckEvery: 1,
 		})
 		wantNoErrors(t, r)
 	})
@@ -89,20 +89,20 @@ func TestRun_OpensClosedConnectionsAgain(t *testing.T) {
 		{"within a head", "HTTP/1.1 200 OK\r\nContent-Le", true},
 		{"no HTTP", "220 smtp.example.org ESMTP\r\n\r\n", true},
 	}
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		for _, tt := range tests {
 			url := script(t, func(_ *http.Request, conn net.Conn) error {
 				_, _ = io.WriteString(conn, tt.answer)
 				return errDone
 			})
-			r := mustRun(t, Config{URL: url, Connections: 2, form: f})
+			r := mustRun(t, Config{URL: url, Connections: 2, engine: f})
 			if failed := r.Failed() > 0; failed != tt.fails && tt.name != "without a word" {
 				t.Errorf("%s: errors %v (%s)", tt.name, r.Errors, r.FirstError)
 			}
 			if tt.fails == (r.Reads.Count > 0) {
 				t.Errorf("%s: %d answers were measured", tt.name, r.Reads.Count)
 			}
-			if f == loopForm && r.Reconnects == 0 {
+			if f == loopEngine && r.Reconnects == 0 {
 				t.Errorf("%s: no connection was opened again", tt.name)
 			}
 		}
@@ -110,7 +110,7 @@ func TestRun_OpensClosedConnectionsAgain(t *testing.T) {
 }
 
 func TestRun_GivesUpSlowAnswers(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		hold := make(chan struct{})
 		url := script(t, func(*http.Request, net.Conn) error {
 			<-hold
@@ -118,7 +118,7 @@ func TestRun_GivesUpSlowAnswers(t *testing.T) {
 		})
 		defer close(hold)
 		r := mustRun(t, Config{
-			URL: url, Connections: 2, Timeout: 50 * time.Millisecond, form: f,
+			URL: url, Connections: 2, Timeout: 50 * time.Millisecond, engine: f,
 			Duration: 300 * time.Millisecond,
 		})
 		if n := r.Errors["timeout"]; n < 2 || r.Failed() != n {
@@ -130,7 +130,7 @@ func TestRun_GivesUpSlowAnswers(t *testing.T) {
 // TestRun_CountsUnfinished: what an open loop could not get answered is in its
 // latencies, with the time that it has waited at least.
 func TestRun_CountsUnfinished(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		hold := make(chan struct{})
 		url := script(t, func(*http.Request, net.Conn) error {
 			<-hold
@@ -138,7 +138,7 @@ func TestRun_CountsUnfinished(t *testing.T) {
 		})
 		defer close(hold)
 		r := mustRun(t, Config{
-			URL: url, Connections: 2, Rate: 100, Timeout: time.Second, form: f,
+			URL: url, Connections: 2, Rate: 100, Timeout: time.Second, engine: f,
 			Duration: 500 * time.Millisecond,
 		})
 		if n := r.Unfinished + r.Failed(); n != 50 {
@@ -153,7 +153,7 @@ func TestRun_CountsUnfinished(t *testing.T) {
 // TestRun_SendsLargeBodies needs short writes: the kernel takes less than such a
 // body at once.
 func TestRun_SendsLargeBodies(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		want := strings.Repeat("0123456789abcdef", 4<<20/16)
 		url := script(t, func(req *http.Request, conn net.Conn) error {
 			body, err := io.ReadAll(req.Body)
@@ -168,7 +168,7 @@ func TestRun_SendsLargeBodies(t *testing.T) {
 			return err
 		})
 		r := mustRun(t, Config{
-			URL: url, Connections: 2, form: f, Duration: time.Second,
+			URL: url, Connections: 2, engine: f, Duration: time.Second,
 			Write: Write{Percent: 100, Body: want},
 		})
 		if r.Failed() > 0 || r.Writes.Count == 0 {
@@ -178,7 +178,7 @@ func TestRun_SendsLargeBodies(t *testing.T) {
 }
 
 func TestRun_ReadsLargeAnswers(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		body := strings.Repeat("0123456789abcdef", 1<<16)
 		for _, chunked := range []bool{false, true} {
 			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -188,7 +188,7 @@ func TestRun_ReadsLargeAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, body)
 			})
 			r := mustRun(t, Config{
-				URL: url, Connections: 2, form: f, CheckEvery: 1, Duration: 300 * time.Millisecond,
+				URL: url, Connections: 2, engine: f, CheckEvery: 1, Duration: 300 * time.Millisecond,
 				Check: func(a Answer) error {
 					if string(a.Body) != body {
 						return errors.New("another body")
@@ -202,8 +202,8 @@ func TestRun_ReadsLargeAnswers(t *testing.T) {
 }
 
 func TestRun_AsksForHeads(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
-		r := mustRun(t, Config{URL: serve(t, document) + "/1", Method: "HEAD", Pipeline: 4, form: f})
+	eachForm(t, func(t *testing.T, f engine) {
+		r := mustRun(t, Config{URL: serve(t, document) + "/1", Method: "HEAD", Pipeline: 4, engine: f})
 		wantNoErrors(t, r)
 	})
 }

@@ -24,7 +24,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	r.closes = r.opens + int64(c.Duration)
 	r.began = time.Now()
 	form := runGoroutines
-	if c.form == loopForm {
+	if c.engine == loopEngine {
 		form = runLoops
 	}
 	if err := form(ctx, r); err != nil {

@@ -19,12 +19,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // eachForm runs a test with both forms, as far as this system has them.
-func eachForm(t *testing.T, test func(t *testing.T, f form)) {
+func eachForm(t *testing.T, test func(t *testing.T, f engine)) {
 	t.Helper()
 	if haveLoops {
-		t.Run("loops", func(t *testing.T) { test(t, loopForm) })
+		t.Run("loops", func(t *testing.T) { test(t, loopEngine) })
 	}
-	t.Run("goroutines", func(t *testing.T) { test(t, goroutinesForm) })
+	t.Run("goroutines", func(t *testing.T) { test(t, goroutinesEngine) })
 }
 
 // serve starts a server for one test.
@@ -66,7 +66,7 @@ func document(w http.ResponseWriter, req *http.Request) {
 }
 
 func TestRun_ClosedLoopCountsExactly(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		var got atomic.Uint64
 		url := serve(t, func(w http.ResponseWriter, req *http.Request) {
 			got.Add(1)
@@ -75,7 +75,7 @@ func TestRun_ClosedLoopCountsExactly(t *testing.T) {
 		const connections, depth = 7, 3
 		r := mustRun(t, Config{
 			URL: url + "/d/{n}", Connections: connections, Pipeline: depth, Loops: 2,
-			Keys: Keys{First: 100, N: 50}, form: f, PID: os.Getpid(),
+			Keys: Keys{First: 100, N: 50}, engine: f, PID: os.Getpid(),
 		})
 		wantNoErrors(t, r)
 		// Answers still on their way at the end are the only difference, but for
@@ -97,7 +97,7 @@ func TestRun_ClosedLoopCountsExactly(t *testing.T) {
 }
 
 func TestRun_OpenLoopCountsExactly(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		var got atomic.Uint64
 		url := serve(t, func(w http.ResponseWriter, req *http.Request) {
 			got.Add(1)
@@ -105,7 +105,7 @@ func TestRun_OpenLoopCountsExactly(t *testing.T) {
 		})
 		r := mustRun(t, Config{
 			URL: url + "/d/{n}", Connections: 10, Loops: 3, Rate: 1000,
-			Warmup: 100 * time.Millisecond, Duration: 500 * time.Millisecond, form: f,
+			Warmup: 100 * time.Millisecond, Duration: 500 * time.Millisecond, engine: f,
 		})
 		wantNoErrors(t, r)
 		if n := r.Reads.Count; n != 500 {
@@ -121,7 +121,7 @@ func TestRun_OpenLoopCountsExactly(t *testing.T) {
 // delays every request that is due meanwhile, sent or not. A closed loop sees
 // one slow answer.
 func TestRun_OpenLoopCountsTheWait(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		for _, rate := range []float64{500, 0} {
 			var once atomic.Bool
 			released := make(chan struct{})
@@ -133,7 +133,7 @@ func TestRun_OpenLoopCountsTheWait(t *testing.T) {
 				document(w, req)
 			})
 			r := mustRun(t, Config{
-				URL: url, Connections: 1, Rate: rate, Duration: 1200 * time.Millisecond, form: f,
+				URL: url, Connections: 1, Rate: rate, Duration: 1200 * time.Millisecond, engine: f,
 			})
 			wantNoErrors(t, r)
 			slow := r.Reads.P90 > 400_000
@@ -157,7 +157,7 @@ func TestRun_ChecksAnswers(t *testing.T) {
 		}
 		return nil
 	}
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		wrong := func(w http.ResponseWriter, req *http.Request) {
 			if req.URL.Path == "/d/7" {
 				req.URL.Path = "/d/8"
@@ -171,7 +171,7 @@ func TestRun_ChecksAnswers(t *testing.T) {
 		}{{"right", document, false}, {"wrong", wrong, true}} {
 			r := mustRun(t, Config{
 				URL: serve(t, tt.h) + "/d/{n}", Connections: 3, Pipeline: 2, CheckEvery: 5, Check: check,
-				Keys: Keys{N: 10}, form: f,
+				Keys: Keys{N: 10}, engine: f,
 			})
 			if failed := r.Errors["check"] > 0; failed != tt.fails {
 				t.Errorf("%s bodies: errors %v (%s)", tt.name, r.Errors, r.FirstError)
@@ -184,7 +184,7 @@ func TestRun_ChecksAnswers(t *testing.T) {
 }
 
 func TestRun_MixesWrites(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		var reads, writes, odd atomic.Int64
 		var seen [100_000]atomic.Bool
 		url := serve(t, func(w http.ResponseWriter, req *http.Request) {
@@ -207,7 +207,7 @@ func TestRun_MixesWrites(t *testing.T) {
 			w.WriteHeader(http.StatusNoContent)
 		})
 		r := mustRun(t, Config{
-			URL: url + "/d/{n}", Connections: 4, Loops: 2, Keys: Keys{N: 1000}, form: f,
+			URL: url + "/d/{n}", Connections: 4, Loops: 2, Keys: Keys{N: 1000}, engine: f,
 			Header: []string{"X-A: b"},
 			Write:  Write{Percent: 25, Path: "/w/{n}", Body: `{"id":{n},"seq":{i}}`},
 		})
@@ -226,7 +226,7 @@ func TestRun_MixesWrites(t *testing.T) {
 }
 
 func TestRun_WritesOnceOnEachConnection(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		var writes, reads atomic.Int64
 		url := serve(t, func(w http.ResponseWriter, req *http.Request) {
 			if req.Method == http.MethodPut {
@@ -238,7 +238,7 @@ func TestRun_WritesOnceOnEachConnection(t *testing.T) {
 			document(w, req)
 		})
 		r := mustRun(t, Config{
-			URL: url + "/d/{n}", Connections: 5, Loops: 2, Write: Write{Once: true, Body: "{}"}, form: f,
+			URL: url + "/d/{n}", Connections: 5, Loops: 2, Write: Write{Once: true, Body: "{}"}, engine: f,
 		})
 		wantNoErrors(t, r)
 		if writes.Load() != 5 || reads.Load() == 0 {
@@ -254,8 +254,8 @@ func TestRun_SpeaksTLS(t *testing.T) {
 }
 
 func TestRun_CountsBadStatuses(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
-		r := mustRun(t, Config{URL: serve(t, http.NotFound), Connections: 2, form: f})
+	eachForm(t, func(t *testing.T, f engine) {
+		r := mustRun(t, Config{URL: serve(t, http.NotFound), Connections: 2, engine: f})
 		if n := r.Errors["status"]; n == 0 || r.Statuses[404] == 0 || r.Failed() != n {
 			t.Errorf("errors %v, statuses %v", r.Errors, r.Statuses)
 		}
@@ -263,13 +263,13 @@ func TestRun_CountsBadStatuses(t *testing.T) {
 }
 
 func TestRun_EndsWithItsContext(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
+	eachForm(t, func(t *testing.T, f engine) {
 		hold := make(chan struct{})
 		url := serve(t, func(http.ResponseWriter, *http.Request) { <-hold })
 		defer close(hold)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_, err := Run(ctx, Config{URL: url, Duration: time.Hour, Timeout: 200 * time.Millisecond, form: f})
+		_, err := Run(ctx, Config{URL: url, Duration: time.Hour, Timeout: 200 * time.Millisecond, engine: f})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want the context's", err)
 		}

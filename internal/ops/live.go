@@ -141,7 +141,7 @@ func (l *live) run() {
 			told = f.Events[n-1].Number
 		}
 		before, at = now, t
-		if !l.tell(&f) {
+		if !l.send(&f) {
 			return
 		}
 		for due := false; !due; {
@@ -164,9 +164,9 @@ func (l *live) behind() int {
 	return l.o.Behind()
 }
 
-// tell gives a frame to all streams. It reports false, and the clock stops, when there
+// send gives a frame to all streams. It reports false, and the clock stops, when there
 // are none.
-func (l *live) tell(f *Frame) bool {
+func (l *live) send(f *Frame) bool {
 	whole, err := json.Marshal(f)
 	if err != nil {
 		whole = fmt.Appendf(nil, `{"error":%q}`, err.Error())

@@ -182,7 +182,7 @@ func TestCalls_ProtocolsAreTestedWithPoison(t *testing.T) {
 			}
 		}
 		calls(f, func(call *ast.CallExpr, _ []ast.Node) {
-			poisons[f.dir()] = poisons[f.dir()] || f.test && selector(call.Fun) == "lane.PoisonBuffers"
+			poisons[f.dir()] = poisons[f.dir()] || f.test && selector(call.Fun) == "eventloop.PoisonBuffers"
 		})
 	}
 	if len(steps) == 0 {
@@ -190,7 +190,7 @@ func TestCalls_ProtocolsAreTestedWithPoison(t *testing.T) {
 	}
 	for dir := range steps {
 		if !poisons[dir] {
-			t.Errorf("%s: its tests do not call lane.PoisonBuffers", dir)
+			t.Errorf("%s: its tests do not call eventloop.PoisonBuffers", dir)
 		}
 	}
 }
@@ -201,5 +201,5 @@ func isStep(fn *ast.FuncDecl) bool {
 		return false
 	}
 	star, ok := fn.Type.Params.List[0].Type.(*ast.StarExpr)
-	return ok && selector(star.X) == "lane.Conn"
+	return ok && selector(star.X) == "eventloop.Conn"
 }

@@ -114,12 +114,12 @@ var house = []room{
 	},
 	{
 		dir:   "internal/load",
-		knows: []string{"lane/nonblock"},
+		knows: []string{"eventloop/nonblock"},
 		tests: []string{"dbtest"},
 	},
 	{
 		dir: "internal/proxy",
-		knows: []string{"accesslog", "client/wire", "lane/nonblock", "trace", "wire/exchange",
+		knows: []string{"accesslog", "client/wire", "eventloop/nonblock", "trace", "wire/exchange",
 			"wire/http1"},
 		tests: []string{"dbtest", "tlstest"},
 	},
@@ -137,7 +137,7 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/links",
-		knows: []string{"front", "httpserve", "httprule", "accesslog", "workers", "lane",
+		knows: []string{"front", "httpserve", "httprule", "accesslog", "workers", "eventloop",
 			"links/clicklog", "wire/http1", "resource", "source", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql", "tier"},
 	},
@@ -156,30 +156,30 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/http",
-		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "workers", "lane",
+		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "workers", "eventloop",
 			"wire/http1", "resource", "source", "query", "row"},
 		tests: []string{"dbtest", "front/fronttest", "tlstest", "source/sqlite", "fresh", "tier",
 			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir: "internal/front/wire",
-		knows: []string{"front", "accesslog", "workers", "lane", "wire/exchange",
+		knows: []string{"front", "accesslog", "workers", "eventloop", "wire/exchange",
 			"client/wire/gofast", "client/wire/rows", "resource", "query", "source", "row"},
 		tests: []string{"front/fronttest", "source/sqlite", "tier", "tlstest", "wiretest"},
 	},
 	{
 		dir:   "internal/front/resp",
-		knows: []string{"front/kv", "front", "lane", "wire/resp", "resource", "source", "row"},
+		knows: []string{"front/kv", "front", "eventloop", "wire/resp", "resource", "source", "row"},
 		tests: []string{"dbtest", "front/fronttest", "tlstest"},
 	},
 	{
 		dir:   "internal/front/memcache",
-		knows: []string{"front/kv", "front", "lane", "wire/memcache", "resource", "source", "row"},
+		knows: []string{"front/kv", "front", "eventloop", "wire/memcache", "resource", "source", "row"},
 		tests: []string{"dbtest", "front/fronttest", "tlstest"},
 	},
 	{
 		dir:   "internal/front/kv",
-		knows: []string{"front", "accesslog", "workers", "lane", "query", "resource", "source", "row"},
+		knows: []string{"front", "accesslog", "workers", "eventloop", "query", "resource", "source", "row"},
 	},
 	{
 		dir:   "internal/front/fronttest",
@@ -188,11 +188,11 @@ var house = []room{
 	},
 	{
 		dir:   "internal/httpserve",
-		knows: []string{"httpserve/h2", "lane", "wire/http1", "wire/http2"},
+		knows: []string{"httpserve/h2", "eventloop", "wire/http1", "wire/http2"},
 	},
 	{
 		dir:   "internal/httpserve/h2",
-		knows: []string{"lane", "wire/http1", "wire/http2"},
+		knows: []string{"eventloop", "wire/http1", "wire/http2"},
 		tests: []string{"tlstest", "golang.org/x/net/http2"},
 	},
 	{
@@ -240,12 +240,12 @@ var house = []room{
 		dir: "internal/accesslog",
 	},
 	{
-		dir:   "internal/lane",
-		knows: []string{"lane/nonblock"},
+		dir:   "internal/eventloop",
+		knows: []string{"eventloop/nonblock"},
 		tests: []string{"tlstest", "wire/http1"},
 	},
 	{
-		dir: "internal/lane/nonblock",
+		dir: "internal/eventloop/nonblock",
 	},
 	{
 		dir:   "internal/wire/http2",

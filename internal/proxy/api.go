@@ -38,7 +38,7 @@ func (s *Server) ownAnswer(x *exchange) *ownPage {
 	case bytes.HasPrefix(x.uri, []byte("/.api/http-stats")):
 		page = pageHTTP
 	case path == "/.api/metrics", path == "/metrics" && x.up.c.ops,
-		path == "/metrics" && s.fixed == nil && s.far == nil:
+		path == "/metrics" && s.fixed == nil && s.remote == nil:
 		page = pageMetrics
 	}
 	if page == nil || !s.isOwnHost(x.req.Host) {
@@ -150,7 +150,7 @@ func (s *Server) metrics() []byte {
 	one("hotrow_proxy_tunnels_total", "counter", "Upgraded connections.", st.Tunnels)
 	one("hotrow_proxy_received_bytes_total", "counter", "Bytes of request bodies.", st.BytesIn)
 	one("hotrow_proxy_sent_bytes_total", "counter", "Bytes of response bodies.", st.BytesOut)
-	if far := st.Far; far != nil {
+	if far := st.Remote; far != nil {
 		one("hotrow_proxy_wire_connections", "gauge", "Connections to the far end open.",
 			far.Connections)
 		one("hotrow_proxy_wire_opened_total", "counter", "Connections opened to the far end.",

@@ -28,9 +28,9 @@ type backend struct {
 	opened   atomic.Int64
 	latency  atomic.Int64 // moving average, ns
 
-	failures atomic.Int32 // in a row
-	trips    atomic.Int32 // ejections in a row
-	until    atomic.Int64 // ejected until then; 0: not
+	failures  atomic.Int32 // in a row
+	ejections atomic.Int32 // ejections in a row
+	until     atomic.Int64 // ejected until then; 0: not
 }
 
 // lastBackend numbers the backends.
@@ -121,7 +121,7 @@ func (up *upstream) discard() {
 // end closes the connection.
 func (up *upstream) end() {
 	up.close()
-	if up.backend.target.far == nil {
+	if up.backend.target.remote == nil {
 		up.backend.target.srv.count.upstreams.Add(-1)
 	}
 }
@@ -156,8 +156,8 @@ func (b *backend) reap(now int64, n int) (closed int) {
 // open connects. hurried says that another address can be tried.
 func (b *backend) open(c *client, hurried bool) (*upstream, error) {
 	s := b.target.srv
-	if b.target.far != nil {
-		return b.openFar(), nil
+	if b.target.remote != nil {
+		return b.openRemote(), nil
 	}
 	if !b.target.trusted && b.origin.path == "" && !s.opts.permits(b.addr.Addr()) {
 		return nil, fmt.Errorf("%s is %s: %w", b.origin.name, b.addr.Addr(), errDenied)

@@ -25,7 +25,7 @@ type client struct {
 	waited       bool          // for a first request
 	within       bool          // the wait that is under way may answer requests
 	over         bool          // the last of those has ended the connection
-	looked       int64         // due when the sweeper last looked at an idle client; its own
+	seen         int64         // due when the sweeper last looked at an idle client; its own
 	tunnelClient *tunnelClient // the client is behind a wire; else nil
 	ops          bool          // it gets our own pages and nothing else
 

@@ -34,7 +34,7 @@ func (b *backend) failed(s *Server, connecting bool) {
 	if len(list) > 1 && 2*(out+1) > len(list) { // at most half of them
 		return
 	}
-	length := min(ejectFirst<<min(b.trips.Add(1)-1, 10), ejectLast)
+	length := min(ejectFirst<<min(b.ejections.Add(1)-1, 10), ejectLast)
 	if len(list) <= 1 {
 		length = ejectOnly
 	}
@@ -62,7 +62,7 @@ func (b *backend) answered(status int, s *Server, began time.Time) {
 func (b *backend) succeeded() {
 	if b.failures.Load() != 0 {
 		b.failures.Store(0)
-		b.trips.Store(0)
+		b.ejections.Store(0)
 		b.until.Store(0)
 	}
 }

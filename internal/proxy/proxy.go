@@ -103,7 +103,7 @@ type Server struct {
 	opts          Options
 	log           *slog.Logger
 	fixed         *target // of Options.Upstreams
-	far           *far    // the same, over the wire
+	remote        *remote // the same, over the wire
 	ids           ids
 	pseudonym     []byte // our name in Via
 	signature     []byte // the fields that every request gets, and the end of its head
@@ -167,8 +167,8 @@ func (s *Server) fix(upstreams []string) (err error) {
 	if _, _, ok := wireAddress(upstreams[0]); ok {
 		// The far end tells upstreams that the request was here.
 		s.signature = []byte("Via: 1.1 " + string(s.pseudonym) + "\r\n\r\n")
-		if s.far, err = newFar(s, upstreams); err == nil {
-			s.targets[s.far.name] = s.far.unnamed
+		if s.remote, err = newRemote(s, upstreams); err == nil {
+			s.targets[s.remote.name] = s.remote.unnamed
 		}
 		return err
 	}
@@ -197,7 +197,7 @@ func (s *Server) after(d time.Duration) int64 { return s.now.Load() + int64(d) }
 // Serve accepts connections from l, which it owns from now on, until Shutdown
 // or Close. It returns nil then.
 func (s *Server) Serve(l net.Listener) error {
-	l, err := openDoor(l)
+	l, err := newDeferredListener(l)
 	if err != nil {
 		return err
 	}
@@ -286,8 +286,8 @@ func (s *Server) Close() {
 	}
 	s.mu.Unlock()
 	s.ended.Wait()
-	if s.far != nil {
-		s.far.close()
+	if s.remote != nil {
+		s.remote.close()
 	}
 }
 

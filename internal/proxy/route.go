@@ -48,7 +48,7 @@ func (s *Server) route(x *exchange) (*target, error) {
 		return s.prefixed(x, rest)
 	}
 	// An Origin says nothing here: programs pass on that of their own visitors.
-	if x.cross && s.far == nil {
+	if x.cross && s.remote == nil {
 		return nil, errForeign
 	}
 	return s.named(r.Host, true)
@@ -63,7 +63,7 @@ func (x *exchange) isForeign() bool {
 
 // routeConnect returns the target of a CONNECT, if that is allowed.
 func (s *Server) routeConnect(r *http1.RequestHead) (*target, error) {
-	if !s.opts.Connect || s.far != nil {
+	if !s.opts.Connect || s.remote != nil {
 		return nil, errConnect
 	}
 	return s.named([]byte("http://"+string(r.Host)), false)
@@ -114,8 +114,8 @@ func (s *Server) named(name []byte, byHost bool) (*target, error) {
 		o, secure, ok = parseOrigin(string(name))
 	}
 	switch {
-	case !ok && byHost && s.far != nil:
-		return s.remember(name, s.far.unnamed), nil
+	case !ok && byHost && s.remote != nil:
+		return s.remember(name, s.remote.unnamed), nil
 	case !ok && byHost:
 		return nil, errHostRule
 	case !ok || o.path != "":
@@ -123,8 +123,8 @@ func (s *Server) named(name []byte, byHost bool) (*target, error) {
 	case !s.opts.allows(o.name, o.port):
 		return nil, errNotAllowed
 	}
-	if s.far != nil {
-		return s.remember(name, s.far.target(o, secure)), nil
+	if s.remote != nil {
+		return s.remember(name, s.remote.target(o, secure)), nil
 	}
 	return s.remember(name, newTarget(s, []origin{o}, secure)), nil
 }
@@ -154,7 +154,7 @@ func (s *Server) remember(name []byte, t *target) *target {
 func (s *Server) forgetTargets() {
 	s.names.Store(&map[string]*target{})
 	for key, t := range s.targets {
-		if t.active() == 0 && (s.far == nil || t != s.far.unnamed) {
+		if t.active() == 0 && (s.remote == nil || t != s.remote.unnamed) {
 			t.close()
 			delete(s.targets, key)
 		}

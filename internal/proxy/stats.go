@@ -26,12 +26,12 @@ type Stats struct {
 	BytesIn, BytesOut                     int64 // of bodies
 	Statuses                              map[int]int64
 	Targets                               []TargetStats
-	Far                                   *FarStats // nil: upstreams are not behind a wire
-	Links, Exchanges, Rests               int64     // of an exit: peers now, what they asked
+	Remote                                *RemoteStats // nil: upstreams are not behind a wire
+	Links, Exchanges, Rests               int64        // of an exit: peers now, what they asked
 }
 
-// FarStats is what is known of the far end of the wire.
-type FarStats struct {
+// RemoteStats is what is known of the far end of the wire.
+type RemoteStats struct {
 	Connections, Opened, Failed int64 // now; ever; tries
 	Requests, Streams           int64 // of the wire
 }
@@ -59,8 +59,8 @@ func (s *Server) Stats() Stats {
 		}
 	}
 	st.Links, st.Exchanges, st.Rests = c.links.Load(), c.exchanges.Load(), c.rests.Load()
-	if s.far != nil {
-		st.Far = s.far.stats()
+	if s.remote != nil {
+		st.Remote = s.remote.stats()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,8 +36,8 @@ func (s *Server) sweepAll() {
 		if n%10 == 0 {
 			s.count.errors.Store(0)
 			s.reap(0)
-			if s.far != nil {
-				s.far.look()
+			if s.remote != nil {
+				s.remote.look()
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package proxy
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/hotrow/hotrow/internal/lane/nonblock"
+	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
 )
 
 // rawSockets says that sockets are read and written by the calls below. Those

@@ -17,5 +17,5 @@ func send(uintptr, []byte) (int, syscall.Errno) { return 0, syscall.ENOSYS }
 // openFiles returns a number that nobody reaches: the limit is not known.
 func openFiles() int64 { return 1 << 40 }
 
-// openDoor returns l: connections are accepted as package net does it.
-func openDoor(l net.Listener) (net.Listener, error) { return l, nil }
+// newDeferredListener returns l: connections are accepted as package net does it.
+func newDeferredListener(l net.Listener) (net.Listener, error) { return l, nil }

@@ -25,7 +25,7 @@ type target struct {
 	passHost  bool // Host is the client's
 	trusted   bool // named by the operator: any address will do
 	origins   []origin
-	far       *far // through which it is reached; nil: by itself
+	remote    *remote // through which it is reached; nil: by itself
 	scheme    wirehttp.Scheme
 
 	list       atomic.Pointer[addresses]
@@ -72,7 +72,7 @@ func newTarget(s *Server, origins []origin, secure bool) *target {
 	}
 	t.authority = []byte(origins[0].authority())
 	t.queue.max = s.opts.MaxConns
-	if secure && s.opts.HTTP2 && s.far == nil {
+	if secure && s.opts.HTTP2 && s.remote == nil {
 		t.transport = newTransport(t)
 	}
 	return t

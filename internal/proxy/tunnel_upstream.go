@@ -23,7 +23,7 @@ import (
 // A request that is there whole and small is a request of the wire; any other is
 // a stream. One goroutine may read while another writes.
 type tunnelUpstream struct {
-	far    *far
+	remote *remote
 	scheme wirehttp.Scheme
 	stop   stopper
 	slot   *slot // whose connection is in use
@@ -51,9 +51,9 @@ type tunnelUpstream struct {
 	ended   bool
 }
 
-// openFar returns a new tunnelUpstream as an upstream connection.
-func (b *backend) openFar() *upstream {
-	u := &tunnelUpstream{far: b.target.far, scheme: b.target.scheme}
+// openRemote returns a new tunnelUpstream as an upstream connection.
+func (b *backend) openRemote() *upstream {
+	u := &tunnelUpstream{remote: b.target.remote, scheme: b.target.scheme}
 	u.stop.init()
 	b.inflight.Add(1)
 	// The connection beneath was there before: a request that is lost with it is
@@ -183,12 +183,12 @@ func (u *tunnelUpstream) open() (err error) {
 	u.out = u.ask.Append(u.out[:0])
 	for tries := 0; ; tries++ {
 		var conn *wire.Conn
-		if u.slot, conn, err = u.far.take(&u.stop); err != nil {
+		if u.slot, conn, err = u.remote.take(&u.stop); err != nil {
 			return err
 		}
 		u.st, err = conn.Stream(&u.stop, wirehttp.ID, u.out)
 		if err == nil {
-			u.far.streams.Add(1)
+			u.remote.streams.Add(1)
 			return nil
 		}
 		if !u.another(conn, err, tries) {
@@ -284,7 +284,7 @@ func (u *tunnelUpstream) more() (err error) {
 	case err != nil:
 		return farError(err)
 	case !u.render():
-		return errBadFar
+		return errBadRemote
 	}
 	if u.down.finished && u.over.Load() {
 		u.leave()
@@ -315,11 +315,11 @@ func (u *tunnelUpstream) render() bool {
 
 // request sends the request and takes its answer, or the beginning of it.
 func (u *tunnelUpstream) request() (err error) {
-	u.stop.limit(u.far.srv.opts.ProxyRead)
+	u.stop.limit(u.remote.srv.opts.ProxyRead)
 	u.out = u.ask.Append(u.out[:0])
 	var conn *wire.Conn
 	for tries := 0; ; tries++ {
-		if u.slot, conn, err = u.far.take(&u.stop); err != nil {
+		if u.slot, conn, err = u.remote.take(&u.stop); err != nil {
 			return err
 		}
 		u.payload, err = conn.Request(&u.stop, wirehttp.ID, u.out, u.payload[:0])
@@ -330,15 +330,15 @@ func (u *tunnelUpstream) request() (err error) {
 			return farError(err)
 		}
 	}
-	u.far.requests.Add(1)
+	u.remote.requests.Add(1)
 	a := &u.answer
 	if err := a.Decode(u.payload); err != nil {
-		return errBadFar
+		return errBadRemote
 	}
 	u.in = u.down.appendHead(u.in, a.Status, a.Fields, u.req.IsHead)
 	u.in = u.down.appendData(u.in, a.Body)
 	if a.Rest == 0 && !u.down.begun {
-		return errBadFar
+		return errBadRemote
 	}
 	if a.Rest == 0 {
 		u.ended = true
@@ -349,7 +349,7 @@ func (u *tunnelUpstream) request() (err error) {
 	u.stop.limit(0)
 	u.out = wirehttp.AppendNumber(u.out[:0], a.Rest)
 	if u.st, err = conn.Stream(&u.stop, wirehttp.ID, u.out); err == nil {
-		u.far.streams.Add(1)
+		u.remote.streams.Add(1)
 		err = u.st.Finish()
 	}
 	return farError(err)
@@ -363,7 +363,7 @@ func (u *tunnelUpstream) another(conn *wire.Conn, err error, tries int) bool {
 		u.slot.leave(conn)
 	}
 	u.leave()
-	return again && tries < len(u.far.slots)
+	return again && tries < len(u.remote.slots)
 }
 
 // unsent reports whether the far end has not seen what has failed with err, and
@@ -381,7 +381,7 @@ func farError(err error) error {
 	var told *wire.Error
 	switch {
 	case errors.As(err, &lost), errors.Is(err, wire.ErrClosed):
-		return errLostFar
+		return errLostRemote
 	case errors.As(err, &told):
 		status, text := http.StatusBadGateway, "the far end: "+told.Text
 		switch told.Code {

@@ -59,11 +59,11 @@ func (c *client) answerWhole(x *exchange) bool {
 // time that it becomes idle. It is called by the sweeper.
 func (c *client) lookIdle(now int64) {
 	due := c.due.Load()
-	if due == c.looked || c.state.Load() != stateIdle ||
+	if due == c.seen || c.state.Load() != stateIdle ||
 		now < due-int64(c.srv.opts.Idle)+int64(leaveAfter) {
 		return
 	}
-	c.looked = due
+	c.seen = due
 	if c.sock.look() == peekEnd {
 		c.sock.interruptRead()
 	}

@@ -59,7 +59,7 @@ func TestWire_RelaysSmallExchanges(t *testing.T) {
 			t.Fatalf("%d %q", resp.StatusCode, body)
 		}
 	}
-	if n := near.far.requests.Load(); n != 9 {
+	if n := near.remote.requests.Load(); n != 9 {
 		t.Errorf("%d requests of the wire, want 9", n)
 	}
 	if up.opened() != 1 {
@@ -112,8 +112,8 @@ func TestWire_StreamsLargeBodiesBothWays(t *testing.T) {
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
-	if near.far.streams.Load() != 2 {
-		t.Errorf("%d streams, want 2", near.far.streams.Load())
+	if near.remote.streams.Load() != 2 {
+		t.Errorf("%d streams, want 2", near.remote.streams.Load())
 	}
 }
 
@@ -153,8 +153,8 @@ func TestWire_AnAnswerGoesOnInAStream(t *testing.T) {
 	if rest, err := io.ReadAll(br); string(rest) != "two\n" || err != nil {
 		t.Fatalf("%q %v", rest, err)
 	}
-	if far.count.rests.Load() != 3 || near.far.requests.Load() != 3 {
-		t.Errorf("%d rests of %d requests", far.count.rests.Load(), near.far.requests.Load())
+	if far.count.rests.Load() != 3 || near.remote.requests.Load() != 3 {
+		t.Errorf("%d rests of %d requests", far.count.rests.Load(), near.remote.requests.Load())
 	}
 }
 

@@ -45,8 +45,8 @@ type Link struct {
 	From, To    []string // which Relation.From and Relation.To are equal to
 	Plan, Owner any
 
-	// Told says that it is to be told where its rows lead.
-	Told bool
+	// Observed says that a list depends on where its rows lead.
+	Observed bool
 }
 
 // Of how many rows of a Link it is told at most: of one row that they lead from, and of an answer.

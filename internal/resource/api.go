@@ -79,7 +79,7 @@ type Write struct {
 	// called for a create. nil: nobody asks.
 	Before func(*row.Shape, row.Values)
 
-	Tell bool // asks for Result.Touched
+	ReportTouched bool // asks for Result.Touched
 }
 
 // Result is what a Write did.

@@ -87,7 +87,7 @@ func (s *Set) form(u *upstream, sp Spec) *form {
 		sp.MaxLimit = 1000
 	}
 	f := &form{r: r, spec: sp, src: u, number: s.number.Add(1), copier: s.copier}
-	f.outage = u.outage(sp.Outage)
+	f.stale = u.stalePolicy(sp.Stale)
 	if !sp.Pass {
 		f.memory = s.memory
 	}
@@ -106,8 +106,8 @@ func (s *Set) complete(f *form, plan source.Plan) {
 	}
 	f.keepByPaths(s.lists)
 	f.tracked = len(Tracked(plan)) > 0
-	f.space = f.src.domain.NewSpace(f.drop, f.agree, f.tracked)
-	f.space.Watched(f.watched, f.tellOf)
+	f.space = f.src.domain.NewSpace(f.drop, f.evictOthers, f.tracked)
+	f.space.Watched(f.watched, f.notifyChanged)
 	f.definition = f.src.domain.NewTable()
 	for _, d := range plan.Deps() {
 		f.src.table(d.Table) // for lists that embed rows of it, whatever is kept of f
@@ -250,7 +250,7 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan, told int) {
 	old := u.forms[i]
 	f := s.form(u, old.spec)
 	s.complete(f, plan)
-	if f.doubt = (doubt{told: old.doubt.told, seen: told}); old.doubt.told != told {
+	if f.doubt = (doubt{changes: old.doubt.changes, compiled: told}); old.doubt.changes != told {
 		u.hold(f)
 		f.try()
 	}
@@ -271,8 +271,8 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan, told int) {
 	}
 }
 
-// alike reports whether two plans make the same documents of the same tables.
-func alike(a, b source.Plan) bool {
+// samePlan reports whether two plans make the same documents of the same tables.
+func samePlan(a, b source.Plan) bool {
 	return reflect.DeepEqual(a.Shape(), b.Shape()) &&
 		reflect.DeepEqual(a.KeyType(), b.KeyType()) &&
 		reflect.DeepEqual(a.Deps(), b.Deps()) && reflect.DeepEqual(a.SQL(), b.SQL()) &&

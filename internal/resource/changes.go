@@ -48,7 +48,7 @@ func (c *changes) note(bySpace map[*fresh.Space]*form, a *applied, by Token) {
 		c.places = make([]change, changesKept)
 	}
 	now, touches := time.Now(), a.touches
-	for _, f := range a.told {
+	for _, f := range a.pathed {
 		c.whole[f.space] = change{at: now, by: by}
 	}
 	for i := range touches {

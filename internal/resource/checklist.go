@@ -72,7 +72,7 @@ func CheckList(of *Planned, all []Planned, raw string) (*ListCheck, error) {
 	own := of.Plan.Deps()[0]
 	c := &ListCheck{Table: own.Table, KnowsOld: own.KnowsOld, Blurred: q.Blurred(), query: q}
 	c.Within = embeddedTables(q)
-	r := toldRoot(t, &own)
+	r := observedRoot(t, &own)
 	if r == nil {
 		c.Coarse = noRoot
 		return c, nil
@@ -99,7 +99,7 @@ func relationsAmong(all []Planned) func(of *query.Table) []query.Relation {
 	for i := range all {
 		plan := all[i].Plan
 		f := &form{r: &Resource{name: all[i].Name}, plan: plan, table: plan.Table()}
-		f.root = toldRoot(f.table, &plan.Deps()[0])
+		f.root = observedRoot(f.table, &plan.Deps()[0])
 		forms = append(forms, f)
 	}
 	return func(of *query.Table) []query.Relation {

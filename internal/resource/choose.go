@@ -196,7 +196,7 @@ func (f *follower) change(feed source.Feed, reason string, want []source.Watched
 		f.u.domain.Reset("", 0, nil, 0)
 		f.u.begun("no feed: " + reason)
 		f.beginOnDisk()
-		f.tellWatchers(false)
+		f.notifyWatchers(false)
 	}
 	f.u.apply.Unlock()
 	if old != nil {

@@ -80,16 +80,16 @@ func shapeText(s *row.Shape) string {
 	return text + "}"
 }
 
-// recall answers leases with copies from the disk and returns those that the
+// loadFromDisk answers leases with copies from the disk and returns those that the
 // source must answer. It may wait for the disk.
-func (f *form) recall(leases []*fresh.Lease) []*fresh.Lease {
+func (f *form) loadFromDisk(leases []*fresh.Lease) []*fresh.Lease {
 	if f.disk == nil {
 		return leases
 	}
 	var left []*fresh.Lease
 	for _, l := range leases {
-		if f.recalled(l) {
-			f.r.counts.recalled.Add(1)
+		if f.answerFromDisk(l) {
+			f.r.counts.fromDisk.Add(1)
 			f.sampled(l)
 		} else {
 			left = append(left, l)
@@ -98,10 +98,10 @@ func (f *form) recall(leases []*fresh.Lease) []*fresh.Lease {
 	return left
 }
 
-// recalled answers one lease from the disk, if the feed is complete by now: a
+// answerFromDisk answers one lease from the disk, if the feed is complete by now: a
 // copy that nobody can vouch for is not worth more than the source. What a front
 // prepares is made anew: its form is this process's own business.
-func (f *form) recalled(l *fresh.Lease) bool {
+func (f *form) answerFromDisk(l *fresh.Lease) bool {
 	if l.Format == row.FormatPrepared {
 		return false
 	}
@@ -111,8 +111,8 @@ func (f *form) recalled(l *fresh.Lease) bool {
 	ref := tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}
 	stamp := l.Stamp
 	stamp.Owner = f.number
-	doc, ok := f.disk.Recall(ref, stamp)
-	return ok && f.space.Recall(l, doc, func() { f.memory.Put(ref, doc) })
+	doc, ok := f.disk.Load(ref, stamp)
+	return ok && f.space.FinishFromDisk(l, doc, func() { f.memory.Put(ref, doc) })
 }
 
 // store returns what puts doc into the tiers under a lease. It must be called

@@ -57,8 +57,8 @@ func TestDisk_AnswersWhatMemoryForgot(t *testing.T) {
 		t.Errorf("a read of the database comes from %v", from)
 	}
 	s := h.resource("dept").Stats()
-	if !s.Disk || s.Recalled != 4 {
-		t.Errorf("Stats: disk %v, recalled %d, want true and 4", s.Disk, s.Recalled)
+	if !s.Disk || s.FromDisk != 4 {
+		t.Errorf("Stats: disk %v, recalled %d, want true and 4", s.Disk, s.FromDisk)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestDisk_ReadersNeverGoBack(t *testing.T) {
 			t.Errorf("key %d: %d in the end, want %d", k, got, writes)
 		}
 	}
-	if s := h.resource("emp").Stats(); s.Recalled == 0 {
+	if s := h.resource("emp").Stats(); s.FromDisk == 0 {
 		t.Error("the disk has answered nothing: nothing was tested")
 	}
 }

@@ -76,7 +76,7 @@ func embedClassOf(in *query.Table, e *query.Embed) (c embedClass) {
 	if e.Link == nil {
 		return embedClass{own: classBy(in, e.From, e.Table, e.To, e.Owner)}
 	}
-	if e.Link.Told {
+	if e.Link.Observed {
 		c.link = classBy(in, e.From, e.Link.Table, e.Link.From, e.Link.Owner)
 		c.own = classBy(e.Link.Table, e.Link.To, e.Table, e.To, e.Owner)
 	}
@@ -131,8 +131,8 @@ func (c *rowsClass) precise() bool {
 	return r.knows || r.key != nil
 }
 
-// told reports whether the feed tells the class of what a row of c was, if it tells which row.
-func (c *rowsClass) told() bool {
+// observed reports whether the feed reports the class of what a row of c was, if it names the row.
+func (c *rowsClass) observed() bool {
 	r := c.form.root
 	return r.knows || !slices.ContainsFunc(c.columns, func(name string) bool {
 		return !slices.Contains(r.key, name)
@@ -163,13 +163,13 @@ func (c *rowsClass) add(u *upstream, d *listDeps) (of, rows named, ok bool) {
 	}
 	r := c.form.root
 	identity := !r.knows && slices.Equal(c.columns, r.key)
-	forgets := identity || !c.told()
+	forgets := identity || !c.observed()
 	tm := u.template(r.table, &fresh.Template{Columns: c.columns, Forgets: forgets,
 		Identity: identity})
 	if tm == nil || !slices.Equal(tm.Columns, c.columns) {
 		return of, rows, false
 	}
-	if !c.told() {
+	if !c.observed() {
 		if rows = r.table.named(u, r.key); rows.by == nil {
 			return of, rows, false
 		}

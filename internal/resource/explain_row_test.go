@@ -75,7 +75,7 @@ func TestExplain_RowsThatAreNotKept(t *testing.T) {
 
 func TestExplain_RowWhileTheFeedLags(t *testing.T) {
 	for lag, want := range map[OnLag]ListState{LagStale: ListStale, LagFail: ListLagging, LagBypass: ListLagging} {
-		h, s := newFailingHouse(t, nil, Outage{OnLag: ptr(lag), MaxStale: ptr(time.Hour)})
+		h, s := newFailingHouse(t, nil, StalePolicy{OnLag: ptr(lag), MaxStale: ptr(time.Hour)})
 		h.get("dept", "10", Options{})
 		h.explainsRow("dept", "10", ListHit)
 		s.lag(h)

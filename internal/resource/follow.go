@@ -60,7 +60,7 @@ type follower struct {
 type applied struct {
 	tx      *source.Tx
 	touches []fresh.Touch
-	told    []*form // that depend on it by paths
+	pathed  []*form // that depend on it by paths
 }
 
 // follow runs the feed until the upstream is closed.
@@ -193,7 +193,7 @@ func (f *follower) fenceOnce(ctx context.Context) {
 		return
 	}
 	f.fences.Add(1)
-	f.u.keepDue()
+	f.u.storeDue()
 	if suspect {
 		f.caughtUp()
 	}
@@ -289,7 +289,7 @@ func (f *follower) settleOnce() int {
 		f.u.domain.Settle(p)
 		announce(p.Ref.(*applied), p.Touches(), f.u)
 	}
-	f.u.keepDue()
+	f.u.storeDue()
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	f.settledOnDisk()
@@ -316,7 +316,7 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 	f.beginOnDisk()
 	f.follows("feed attached: a new epoch", pos, "event", eventEpoch,
 		"epoch", f.u.domain.Applied().Epoch, "why", why)
-	f.tellWatchers(first)
+	f.notifyWatchers(first)
 	f.settleSoon()
 }
 
@@ -335,7 +335,7 @@ func (f *follower) Resumed(origin string, pos source.Position) bool {
 		f.u.changes.begin(time.Now())
 		f.suspect.Store(true)
 		f.follows("feed goes on where an earlier process stopped", pos, "event", eventFeed)
-		f.tellWatchers(true)
+		f.notifyWatchers(true)
 	default:
 		return false
 	}
@@ -352,9 +352,9 @@ func (f *follower) follows(how string, pos source.Position, more ...any) {
 	f.u.log.Info(how, append([]any{"feed", f.feed().Mode(), "position", uint64(pos)}, more...)...)
 }
 
-// tellWatchers ends what watchers have seen so far: they must read again. u.apply
+// notifyWatchers ends what watchers have seen so far: they must read again. u.apply
 // is held.
-func (f *follower) tellWatchers(first bool) {
+func (f *follower) notifyWatchers(first bool) {
 	for _, form := range f.u.forms {
 		if !first {
 			form.r.counts.gaps.Add(1)
@@ -368,17 +368,17 @@ func (f *follower) Apply(tx *source.Tx) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	a := &applied{tx: tx, touches: f.u.touches(tx)}
-	a.told = f.u.toldOf(nil, tx.Changes, tx.Tables)
+	a.pathed = f.u.pathedBy(nil, tx.Changes, tx.Tables)
 	var ref any
 	if tx.ID != 0 {
 		ref = a
 	}
 	f.u.domain.Apply(fresh.Position(tx.Pos), a.touches, ref, monotonic())
 	f.settledOnDisk()
-	f.u.keepDue()
+	f.u.storeDue()
 	if !tx.All { // which is counted as a gap, or is the beginning of a feed
 		f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
-		f.u.tellChanged(a.touches)
+		f.u.countHot(a.touches)
 	}
 	f.u.changes.note(f.u.bySpace, a, f.u.token(f.u.domain.Applied()))
 	if ref == nil {

@@ -34,7 +34,7 @@ type listChild struct {
 // rootOf returns the root of a form with these dependencies; nil: its lists depend on all
 // rows of their tables. It runs where complete does.
 func (f *form) rootOf(deps []source.Dep) *listRoot {
-	r := toldRoot(f.table, &deps[0])
+	r := observedRoot(f.table, &deps[0])
 	if r == nil {
 		return nil
 	}
@@ -49,9 +49,9 @@ func (f *form) rootOf(deps []source.Dep) *listRoot {
 	return r
 }
 
-// toldRoot returns what a feed tells of the rows of t, where own is the first table that a
+// observedRoot returns what a feed reports of the rows of t, where own is the first table that a
 // plan depends on: of a view it is another one, and nothing is told.
-func toldRoot(t *query.Table, own *source.Dep) *listRoot {
+func observedRoot(t *query.Table, own *source.Dep) *listRoot {
 	if t == nil || own.Table != t.Name || len(own.Columns) == 0 {
 		return nil
 	}

@@ -333,7 +333,8 @@ func (f *form) finishList(
 	default:
 		store = func(copied *fresh.Copy) {
 			list.copy = copied
-			if was := f.kept.get(key); was != nil && fresh.Alike(was.list.Load().Doc, list.Doc) {
+			was := f.kept.get(key)
+			if was != nil && fresh.SameVersion(was.list.Load().Doc, list.Doc) {
 				c.unchanged.Add(1)
 			}
 			slot := f.kept.put(key, list, seconds())
@@ -432,7 +433,7 @@ func (f *form) keepLists(store *listStore) {
 	f.lists = f.src.domain.NewSpace(func(row.Key) {}, func(
 		l *fresh.Lease, doc *row.Document, stored bool,
 	) {
-		store.agree(f.number, l, doc, stored)
+		store.evictOthers(f.number, l, doc, stored)
 	}, false)
 }
 

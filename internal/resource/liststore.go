@@ -274,9 +274,9 @@ func (s *listStore) retire(form uint32) {
 	}
 }
 
-// agree forgets the lists of a question that are of another state than an answer; see
+// evictOthers forgets the lists of a question that are of another state than an answer; see
 // fresh.Domain.NewSpace.
-func (s *listStore) agree(form uint32, l *fresh.Lease, doc *row.Document, stored bool) {
+func (s *listStore) evictOthers(form uint32, l *fresh.Lease, doc *row.Document, stored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for of := range row.Format(row.NumFormats) {
@@ -284,7 +284,7 @@ func (s *listStore) agree(form uint32, l *fresh.Lease, doc *row.Document, stored
 		if slot == nil || stored && of == l.Format {
 			continue
 		}
-		if held := slot.list.Load(); held != nil && !fresh.Alike(held.Doc, doc) {
+		if held := slot.list.Load(); held != nil && !fresh.SameVersion(held.Doc, doc) {
 			s.remove(slot)
 			s.note(slot.key, differed)
 		}

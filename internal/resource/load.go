@@ -58,7 +58,7 @@ type pending struct {
 	leader bool
 	need   fresh.Need
 	begun  int64
-	trip   *trip // nil: another loads, or nobody
+	timing *loadTiming // nil: another loads, or nobody
 }
 
 // begin begins to read keys, into list. It waits for a position, if o asks for one, and
@@ -81,10 +81,10 @@ func (f *form) begin(ctx context.Context, keys []row.Key, o *Options, list []pen
 	if len(lead) == 0 {
 		return
 	}
-	t := &trip{begun: monotonic()}
+	t := &loadTiming{begun: monotonic()}
 	for i := range list {
 		if list[i].leader {
-			list[i].trip = t
+			list[i].timing = t
 		}
 	}
 	f.fetch(lead, t)
@@ -128,7 +128,7 @@ func (f *form) end(ctx context.Context, rd *pending, o *Options) Answer {
 	}
 	a, err := f.answer(ctx, rd.lease, rd.leader, o, rd.need)
 	if err == nil {
-		a.Steps = rd.trip.steps(rd.begun)
+		a.Steps = rd.timing.steps(rd.begun)
 		return a
 	}
 	return f.rescue(rd.key, o, err)
@@ -278,7 +278,7 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 // fetch reads what the leases are for in one go. The disk is asked at once, which
 // takes microseconds; the source in a goroutine of its own: the caller may leave,
 // those who have joined still want the answer.
-func (f *form) fetch(leases []*fresh.Lease, t *trip) {
+func (f *form) fetch(leases []*fresh.Lease, t *loadTiming) {
 	if leases = f.enter(leases); len(leases) > 0 {
 		f.src.workers.Go(func() {
 			found, err := f.read(leases, t)
@@ -296,14 +296,14 @@ func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
 		}
 		return nil
 	}
-	if leases = f.recall(leases); len(leases) == 0 {
+	if leases = f.loadFromDisk(leases); len(leases) == 0 {
 		f.src.loads.Done()
 	}
 	return leases
 }
 
 // loaded ends the leases with what the source has answered.
-func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t *trip) {
+func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t *loadTiming) {
 	defer f.src.loads.Done()
 	for i, l := range leases {
 		if err != nil {
@@ -315,7 +315,7 @@ func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t
 }
 
 // read waits for a place among the source's readers and reads: see form.place.
-func (f *form) read(leases []*fresh.Lease, t *trip) ([]source.Loaded, error) {
+func (f *form) read(leases []*fresh.Lease, t *loadTiming) ([]source.Loaded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), f.src.timeout)
 	defer cancel()
 	release, err := f.place(ctx)
@@ -345,7 +345,7 @@ func (f *form) read(leases []*fresh.Lease, t *trip) ([]source.Loaded, error) {
 }
 
 // finish encodes what was read and stores it if the lease allows.
-func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *trip) {
+func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *loadTiming) {
 	begin := monotonic()
 	doc := f.document(l, found)
 	t.encode.Add(monotonic() - begin)
@@ -392,7 +392,7 @@ func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
 
 // document encodes a row under a lease. The stamp says when, which must be after
 // the read: what a fence that began later has applied is all that the read can
-// have seen (see fresh.Space.Recall).
+// have seen (see fresh.Space.FinishFromDisk).
 func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
 	stamp := l.Stamp
 	stamp.At, stamp.Owner = monotonic(), f.number
@@ -438,7 +438,7 @@ func (f *form) answer(
 	case !leader:
 		a.Origin = Collapsed
 		f.r.counts.collapsed.Add(1)
-	case l.Recalled():
+	case l.FromDisk():
 		a.Origin = HitDisk
 	case l.Stored():
 		a.Origin = Stored

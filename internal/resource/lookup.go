@@ -205,12 +205,12 @@ func (f *form) timed() bool { return f.spec.TTL > 0 && !f.src.followed.Load() }
 // which it does while the feed lags, that needs not be tried.
 func (f *form) staleLimit(at *AsOf, failed bool) time.Duration {
 	switch {
-	case f.outage.onLag == LagFail && !at.Fresh:
+	case f.stale.onLag == LagFail && !at.Fresh:
 		return 0
 	case failed, !at.Fresh && f.src.down.Load() > at.now:
-		return f.outage.staleIfError
-	case f.outage.onLag == LagStale && !at.Fresh && f.src.followed.Load():
-		return f.outage.maxStale
+		return f.stale.staleIfError
+	case f.stale.onLag == LagStale && !at.Fresh && f.src.followed.Load():
+		return f.stale.maxStale
 	}
 	return 0
 }

@@ -42,9 +42,9 @@ func (f *form) keepByPaths(store *listStore) {
 	f.memory = pathTier{f.paths}
 }
 
-// toldOf adds the forms to list whose documents may depend by paths on rows that a
+// pathedBy adds the forms to list whose documents may depend by paths on rows that a
 // transaction has changed: only a read says which do. u.apply is held.
-func (u *upstream) toldOf(list []*form, changes []source.Change, tables []string) []*form {
+func (u *upstream) pathedBy(list []*form, changes []source.Change, tables []string) []*form {
 	if len(u.pathed) == 0 {
 		return list
 	}
@@ -92,7 +92,7 @@ func (p *pathForm) ask(key row.Key) *pathAsk {
 				a.Classes = append(a.Classes, fresh.Class{Table: n.table})
 				continue
 			}
-			if a.steps[i][j] = n; n.by.Blind {
+			if a.steps[i][j] = n; n.by.OldUnknown {
 				a.Classes = append(a.Classes, n.class(fresh.Unseen))
 			}
 			if j > 0 {
@@ -116,7 +116,7 @@ func (n *named) class(key string) fresh.Class {
 // template returns the template of the rows of a step; nil: there is no room for it.
 func (p *pathForm) template(s *source.Step) *fresh.Template {
 	t := p.f.src.table(s.Table)
-	tm := p.f.src.template(t, &fresh.Template{Columns: s.On, Blind: !s.KnowsOld})
+	tm := p.f.src.template(t, &fresh.Template{Columns: s.On, OldUnknown: !s.KnowsOld})
 	if tm == nil || !slices.Equal(tm.Columns, s.On) {
 		return nil
 	}

@@ -66,7 +66,7 @@ func (p *pathForm) slots(key row.Key) map[uint32]ListWord {
 				continue
 			}
 			word := ListWord{TableName: names[n.table]}
-			if unseen := n.class(fresh.Unseen); n.by.Blind {
+			if unseen := n.class(fresh.Unseen); n.by.OldUnknown {
 				word.Class = []source.Cell{{Column: fmt.Sprint(p.paths[i].Steps[j].On),
 					Text: "(not told)"}}
 				slot, _ := unseen.Slot()

@@ -24,9 +24,9 @@ const (
 // A doubt is what a form knows of changes of what it was compiled from. It is guarded
 // by upstream.apply.
 type doubt struct {
-	told int  // how often the definition was said to have changed
-	seen int  // of those, how many it was compiled after
-	held bool // nothing is kept until it has been compiled again
+	changes  int  // how often the definition was said to have changed
+	compiled int  // of those, how many it was compiled after
+	held     bool // nothing is kept until it has been compiled again
 }
 
 // doubts has the forms over tables compiled again. Nothing is kept of them until that
@@ -39,7 +39,7 @@ func (u *upstream) doubts(tables []string) {
 	u.apply.Lock()
 	for _, f := range u.forms {
 		if f.plan != nil && reads(f.plan, tables) {
-			f.doubt.told++
+			f.doubt.changes++
 			u.hold(f)
 			f.try()
 		}
@@ -64,7 +64,7 @@ func (u *upstream) wonders() {
 	u.apply.Lock()
 	for _, f := range u.forms {
 		if len(f.spec.Table.Depends) > 0 {
-			f.doubt.told++
+			f.doubt.changes++
 		}
 	}
 	u.apply.Unlock()
@@ -83,8 +83,8 @@ func (u *upstream) compileSoon() {
 func (u *upstream) trust(f *form, told int) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	f.doubt.seen = told
-	if f.doubt.told != told {
+	f.doubt.compiled = told
+	if f.doubt.changes != told {
 		return
 	}
 	f.tried(nil)
@@ -110,15 +110,15 @@ func (f *form) everything() []fresh.Touch {
 func (u *upstream) distrust(f *form, told int) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	if f.doubt.told == told {
+	if f.doubt.changes == told {
 		f.tried(nil)
 	}
 	if !u.followed.Load() {
 		return
 	}
 	u.hold(f)
-	if f.doubt.told == f.doubt.seen {
-		f.doubt.told++
+	if f.doubt.changes == f.doubt.compiled {
+		f.doubt.changes++
 		u.compileSoon()
 	}
 }
@@ -151,7 +151,7 @@ func (s *Set) compileDoubted(u *upstream) bool {
 	forms := u.forms
 	var doubted []int
 	for i, f := range forms {
-		if f.doubt.told != f.doubt.seen {
+		if f.doubt.changes != f.doubt.compiled {
 			doubted = append(doubted, i)
 		}
 	}
@@ -200,7 +200,7 @@ func (s *Set) renewOnce(u *upstream, f *form, every time.Duration, anew bool) ti
 		return 0
 	}
 	s.refresh(u, i, f, anew)
-	if next := f.r.form.Load(); next != f && alike(next.plan, f.plan) {
+	if next := f.r.form.Load(); next != f && samePlan(next.plan, f.plan) {
 		next.renewed = f.renewed
 	}
 	return 0
@@ -214,7 +214,7 @@ func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
 	ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
 	defer cancel()
 	u.apply.Lock()
-	told := f.doubt.told
+	told := f.doubt.changes
 	u.apply.Unlock()
 	plan, err := u.compile(ctx, &f.spec)
 	if err != nil && !source.ClassOf(err).Passing() {
@@ -222,7 +222,7 @@ func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
 		plan, err = u.compile(ctx, &f.spec)
 	}
 	switch {
-	case err == nil && (anew || !alike(plan, f.plan)):
+	case err == nil && (anew || !samePlan(plan, f.plan)):
 		s.replace(u, i, plan, told)
 	case err == nil:
 		u.trust(f, told)

@@ -114,7 +114,7 @@ func linked(
 					To: b.References, Plan: g.plan, Owner: g, Hints: []string{l.r.name},
 					Link: &query.Link{Name: l.r.name, Table: l.table, From: a.Columns,
 						To: b.Columns, Plan: l.plan, Owner: l}}
-				r.Link.Told = classBy(in, r.From, l.table, r.Link.From, l).form != nil
+				r.Link.Observed = classBy(in, r.From, l.table, r.Link.From, l).form != nil
 				if own.ID() == other.ID() { // there and back
 					r.Hints = append(r.Hints, strings.Join(b.Columns, ","))
 				}

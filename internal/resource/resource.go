@@ -55,7 +55,7 @@ type form struct {
 	disk   *tier.Disk // nil: none, or one that cannot keep these documents
 	copier *copier
 
-	outage outage
+	stale  stalePolicy
 	sample sample // of what was stored, for the auditor
 
 	// asked has a bit for each format of which there has been a load: of the others

@@ -36,7 +36,7 @@ type Spec struct {
 	Formats  []row.Format  // made together when a document is loaded; others when asked for
 	Pass     bool          // no tier: every read goes to the source
 	Negative bool          // keep the absence of rows too
-	Outage   Outage        // what differs from the source's
+	Stale    StalePolicy   // what differs from the source's
 	Warm     *Warm         // what is loaded before it is asked for; nil: nothing
 
 	// Preparer makes the bytes of row.FormatPrepared, which only the front

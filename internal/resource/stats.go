@@ -15,7 +15,7 @@ type counts struct {
 	hits                                      atomic.Uint64
 	_                                         [56]byte
 	negative, stale, misses                   atomic.Uint64
-	stored, discarded, collapsed, recalled    atomic.Uint64
+	stored, discarded, collapsed, fromDisk    atomic.Uint64
 	kept, bypassed, over                      atomic.Uint64
 	errors, writes, fed, written, gaps, admin atomic.Uint64
 
@@ -38,8 +38,8 @@ func (u *upstream) count(touches []fresh.Touch, which func(*counts) *atomic.Uint
 	}
 }
 
-// tellChanged tells of the keys whose documents have changed. u.apply is held.
-func (u *upstream) tellChanged(touches []fresh.Touch) {
+// countHot counts the keys whose documents have changed. u.apply is held.
+func (u *upstream) countHot(touches []fresh.Touch) {
 	for i := range touches {
 		if f := u.bySpace[touches[i].Space]; f != nil {
 			for _, k := range touches[i].Keys {
@@ -57,7 +57,7 @@ type ResourceStats struct {
 	Stored, Discarded, Collapsed, Errors uint64
 	Writes                               uint64
 	Disk                                 bool   // the disk keeps its documents
-	Recalled                             uint64 // misses that the disk has answered
+	FromDisk                             uint64 // misses that the disk has answered
 	Kept                                 uint64 // as a write through here has read them back
 	Paths                                bool   // documents depend on rows by paths
 	Over                                 uint64 // of Stored, those whose paths led to too many rows
@@ -183,7 +183,7 @@ func (r *Resource) Stats() ResourceStats {
 		Misses: c.misses.Load(), Bypassed: c.bypassed.Load(),
 		Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
-		Disk: f.disk != nil, Recalled: c.recalled.Load(),
+		Disk: f.disk != nil, FromDisk: c.fromDisk.Load(),
 		Kept: c.kept.Load(), Paths: f.paths != nil, Over: c.over.Load(),
 		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
 		Warm:     r.warmStats(),

@@ -14,9 +14,9 @@ type Steps struct {
 	Encode   time.Duration // what was read, as bytes
 }
 
-// A trip is the way of one load to the database and back. What is plain is written before
+// A loadTiming is how long the parts of one load took. What is plain is written before
 // any of its leases ends.
-type trip struct {
+type loadTiming struct {
 	begun    int64 // when the database was to be asked
 	pool     int64 // nanoseconds
 	database int64
@@ -26,7 +26,7 @@ type trip struct {
 }
 
 // steps are those of a reader who began at begun. t is nil where another has loaded.
-func (t *trip) steps(begun int64) Steps {
+func (t *loadTiming) steps(begun int64) Steps {
 	if t == nil {
 		return Steps{Lease: time.Duration(monotonic() - begun)}
 	}

@@ -90,7 +90,7 @@ func (f *form) place(ctx context.Context) (release func(), err error) {
 // look asks the source for changes of definitions while the feed does not tell of them.
 func (u *upstream) look(ctx context.Context) error {
 	c := u.feed.Load()
-	if c == nil || !u.lags() || u.looked() {
+	if c == nil || !u.lags() || u.lookedRecently() {
 		return nil
 	}
 	feed, ok := c.feed.(source.SchemaWatcher)
@@ -98,7 +98,7 @@ func (u *upstream) look(ctx context.Context) error {
 		return nil
 	}
 	_, err := u.looks.Join(ctx, func(ctx context.Context) (source.Position, error) {
-		if u.looked() {
+		if u.lookedRecently() {
 			return 0, nil
 		}
 		at := monotonic()
@@ -112,8 +112,8 @@ func (u *upstream) look(ctx context.Context) error {
 	return err
 }
 
-// looked reports whether the last look is so recent that it need not be repeated.
-func (u *upstream) looked() bool {
+// lookedRecently reports whether the last look is so recent that it need not be repeated.
+func (u *upstream) lookedRecently() bool {
 	at := u.lookedAt.Load()
 	return at != 0 && monotonic()-at < int64(fenceEvery)
 }

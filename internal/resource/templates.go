@@ -69,7 +69,7 @@ func (u *upstream) template(t *listTable, like *fresh.Template) *fresh.Template 
 	}
 	tm = t.words.Register(&fresh.Template{
 		Columns: slices.Clone(like.Columns), Folded: slices.Clone(like.Folded),
-		Forgets: like.Forgets, Identity: like.Identity, Blind: like.Blind,
+		Forgets: like.Forgets, Identity: like.Identity, OldUnknown: like.OldUnknown,
 	})
 	tm.Used.Store(now)
 	t.set(append(slices.Clone(*t.templates.Load()), tm))
@@ -100,7 +100,7 @@ func (t *listTable) room(now int64) bool {
 // find returns the template with the most of like's columns, and whether it has all of them.
 func (t *listTable) find(like *fresh.Template) (best *fresh.Template, exact bool) {
 	for _, tm := range *t.templates.Load() {
-		if tm.Forgets != like.Forgets || tm.Blind != like.Blind ||
+		if tm.Forgets != like.Forgets || tm.OldUnknown != like.OldUnknown ||
 			len(tm.Columns) > len(like.Columns) {
 			continue
 		}

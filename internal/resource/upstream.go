@@ -92,17 +92,17 @@ type upstream struct {
 	loads   sync.WaitGroup // loads and late releases under way
 	workers workers.Pool   // reads the source
 
-	places chan struct{} // one for each load that may run
-	bypass chan struct{} // one for each that may run while the feed lags
-	down   atomic.Int64  // until when the source is taken to be unreachable; 0: it is not
-	timing timings
+	loadSlots chan struct{} // one for each load that may run
+	bypass    chan struct{} // one for each that may run while the feed lags
+	down      atomic.Int64  // until when the source is taken to be unreachable; 0: it is not
+	timing    timings
 
 	slowed   atomic.Uint64 // statements that took long
 	slowSaid atomic.Int64  // when the log said so; 0: never
 	audits   audits
 
-	promises promises
-	watches  listWatches
+	writeThroughs writeThroughs
+	watches       listWatches
 
 	waiting atomic.Int64
 
@@ -153,7 +153,7 @@ func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
 		domain:  fresh.NewDomain(o.StaleAfter),
 		timeout: o.Timeout,
 		ctx:     ctx, cancel: cancel,
-		places: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.bypass()),
+		loadSlots: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.bypass()),
 		doubted: make(chan struct{}, 1),
 		looks:   source.NewFences(), wakes: source.NewFences(),
 	}

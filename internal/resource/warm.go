@@ -184,7 +184,7 @@ func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) err
 		return err
 	}
 	if len(missing) > 0 {
-		before := f.r.counts.recalled.Load()
+		before := f.r.counts.fromDisk.Load()
 		answers := make([]Answer, len(missing))
 		f.load(ctx, missing, &Options{Format: f.warmFormat()}, answers)
 		for i := range answers {
@@ -192,7 +192,7 @@ func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) err
 				return err
 			}
 		}
-		recalled := f.r.counts.recalled.Load() - before
+		recalled := f.r.counts.fromDisk.Load() - before
 		f.r.warmed.loaded.Add(uint64(len(missing)) - min(recalled, uint64(len(missing))))
 	}
 	f.r.warmed.keys.Add(uint64(len(keys)))

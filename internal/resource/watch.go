@@ -159,8 +159,8 @@ func (h *hub) send(w *Watch, e Event) {
 // watched reports whether somebody is to be told of changes of f's documents.
 func (f *form) watched() bool { return f.r.watch.count.Load() > 0 }
 
-// tellOf tells who watches that a document may have changed.
-func (f *form) tellOf(k row.Key) {
+// notifyChanged tells who watches that a document may have changed.
+func (f *form) notifyChanged(k row.Key) {
 	f.r.watch.changed([]row.Key{k}, f.src.token(f.src.domain.Applied()))
 }
 
@@ -180,7 +180,7 @@ func announceTo(
 	if p := u.domain.Applied(); p.Origin != "" {
 		t = Token{Source: u.name, Origin: p.Origin, Pos: a.tx.Pos}
 	}
-	for _, f := range a.told {
+	for _, f := range a.pathed {
 		f.r.watch.reset(t)
 	}
 	for i := range touches {

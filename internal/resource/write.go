@@ -39,7 +39,7 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 			return Result{}, err
 		}
 	}
-	h := &holding{f: f, key: w.Key}
+	h := &writeIntent{f: f, key: w.Key}
 	if w.Key != "" {
 		h.hold([]fresh.Touch{{Space: f.space, Keys: []row.Key{w.Key}}})
 	}
@@ -54,11 +54,11 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 		return Result{}, fmt.Errorf("write %s/%s: %w", r.name, w.Key, err)
 	}
 	r.counts.writes.Add(1)
-	h.fulfil(&written.Loaded)
+	h.fill(&written.Loaded)
 	result := f.result(&w, written, h.document(w.Format))
 	result.Steps = Steps{Lease: time.Duration(sent - begun), Database: time.Duration(done - sent),
 		Encode: time.Duration(monotonic() - done)}
-	if w.Tell {
+	if w.ReportTouched {
 		result.Touched = h.touched()
 	}
 	return result, nil
@@ -77,7 +77,7 @@ func (r *Resource) reshaped() error {
 }
 
 // write sends the transaction within the source's bounds.
-func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written, error) {
+func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Written, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
 	defer cancel()
 	release, err := f.src.acquire(ctx)
@@ -93,8 +93,8 @@ func (f *form) write(ctx context.Context, w *Write, h *holding) (*source.Written
 			touches := f.src.touches(&source.Tx{Changes: changes})
 			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
 			h.hold(touches)
-			h.told = f.src.toldOf(h.told, changes, nil)
-			h.promise(at)
+			h.pathed = f.src.pathedBy(h.pathed, changes, nil)
+			h.leaseWriteThrough(at)
 		},
 	}
 	change.Check = f.checker(w)
@@ -173,20 +173,20 @@ func (f *form) result(w *Write, written *source.Written, doc *row.Document) Resu
 	return Result{Answer: a, Created: written.Created}
 }
 
-// holding is what one write keeps from being stored.
-type holding struct {
+// writeIntent is what one write keeps from being stored.
+type writeIntent struct {
 	f       *form
 	key     row.Key // of the document that the write names; "": the database makes it
 	touches []fresh.Touch
-	told    []*form      // whose documents may depend by paths on what it changes
+	pathed  []*form      // whose documents may depend by paths on what it changes
 	had     []row.Format // in which memory had that document
 
-	at       fresh.Position // of the transaction, if the source knows; 0: it does not
-	promises []promise
+	at            fresh.Position // of the transaction, if the source knows; 0: it does not
+	writeThroughs []writeThrough
 }
 
 // hold drops what touches name and keeps it from being stored.
-func (h *holding) hold(touches []fresh.Touch) {
+func (h *writeIntent) hold(touches []fresh.Touch) {
 	if h.touches == nil {
 		h.look()
 	}
@@ -195,7 +195,7 @@ func (h *holding) hold(touches []fresh.Touch) {
 }
 
 // touched returns the documents that were dropped. It is called after end.
-func (h *holding) touched() []Touched {
+func (h *writeIntent) touched() []Touched {
 	u := h.f.src
 	u.apply.Lock()
 	bySpace := u.bySpace
@@ -207,7 +207,7 @@ func (h *holding) touched() []Touched {
 			list = append(list, Touched{Resource: f.r, Keys: t.Keys, Whole: t.Whole})
 		}
 	}
-	for _, f := range h.told {
+	for _, f := range h.pathed {
 		list = append(list, Touched{Resource: f.r, Whole: true})
 	}
 	return list
@@ -216,9 +216,9 @@ func (h *holding) touched() []Touched {
 // end lets the documents be stored again. When nobody knows whether the
 // transaction was committed, that has to wait until it cannot be any more: the
 // database's own limit on a statement has passed twice.
-func (h *holding) end(err error) {
+func (h *writeIntent) end(err error) {
 	if err != nil {
-		breakPromises(h.promises)
+		dropWriteThroughs(h.writeThroughs)
 	}
 	d := h.f.src.domain
 	if err == nil || source.ClassOf(err) != source.Unknown {

@@ -21,7 +21,7 @@ func TestPostgres_NotifyNoticesTablesWithoutTriggers(t *testing.T) {
 			conn := dial(t, url)
 			mustExec(t, conn, r.setup)
 			bypass := resource.LagBypass
-			r.spec.Outage.OnLag = &bypass
+			r.spec.Stale.OnLag = &bypass
 			doctored(t, url, []resource.Spec{r.spec})
 			s := newStand(t, url, plan{specs: []resource.Spec{r.spec}, mode: source.FeedNotify})
 			s.redefine(t, r, func(sql string) { mustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })

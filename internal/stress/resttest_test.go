@@ -125,7 +125,7 @@ func TestResttest04_DocumentsAreWhole(t *testing.T) {
 }
 
 // 5: what a load had read before a change was stored after it.
-func TestResttest05_OvertakenLoadIsNotStored(t *testing.T) {
+func TestResttest05_SupersededLoadIsNotStored(t *testing.T) {
 	slow := resource.Spec{Source: "main", Access: resource.Access{Read: "public"},
 		Table: &source.Spec{Name: "slow", Key: []string{"deptno"}, Query: "SELECT deptno, loc, " +
 			"slowly(deptno) AS n FROM dept WHERE deptno = :deptno",
@@ -152,7 +152,7 @@ func TestResttest05_OvertakenLoadIsNotStored(t *testing.T) {
 			t.Fatalf("the load under way got %+v, %v", r.a, r.err)
 		}
 		if strings.Contains(r.a.status(), "stored") {
-			t.Errorf("a load that a change has overtaken was stored")
+			t.Errorf("a load that a change has superseded was stored")
 		}
 		h.shows("/slow/10", "BOSTON")
 	}, slow)

@@ -123,7 +123,7 @@ func openDisk(t testing.TB, p plan) *tier.Disk {
 func (s *stand) recalled() uint64 {
 	n := uint64(0)
 	for _, r := range s.set.Stats().Resources {
-		n += r.Recalled
+		n += r.FromDisk
 	}
 	return n
 }
@@ -137,7 +137,7 @@ func (s *stand) serve() {
 	}
 	s.addr = listener.Addr().String()
 	site, err := httpfront.Serve(listener,
-		httpfront.New(httpfront.Options{Resources: s.set}), httpserve.Form{})
+		httpfront.New(httpfront.Options{Resources: s.set}), httpserve.Options{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

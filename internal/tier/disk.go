@@ -25,7 +25,7 @@ type DiskOptions struct {
 // process. It writes behind: puts and drops go into a queue that every read
 // consults first, and are committed in batches, each with the position of the
 // sources' changes up to which it is complete (DiskSource). A read may take a
-// page fault: it is for goroutines that load, never for a loop of the lane.
+// page fault: it is for goroutines that load, never for a loop of the event loop.
 //
 // A crash takes away the end of the queue and nothing else. What is left is what
 // the tier held when a source had been applied up to the committed position;
@@ -151,12 +151,12 @@ func (d *Disk) Get(ref Ref) (*row.Document, bool) {
 	return doc, doc != nil
 }
 
-// Recall returns what the tier holds for ref as a copy under a lease: its stamp
+// Load returns what the tier holds for ref as a copy under a lease: its stamp
 // is under, the lease's. A copy that this process has put must have been put
 // under the same epoch and generation; one of before must be trusted by its
 // source. The caller has taken the lease before, and keeps the copy only if the
 // lease allows, as it would with what it reads from the source.
-func (d *Disk) Recall(ref Ref, under row.Stamp) (*row.Document, bool) {
+func (d *Disk) Load(ref Ref, under row.Stamp) (*row.Document, bool) {
 	doc := d.find(ref, &under)
 	d.lookups.count(doc != nil)
 	return doc, doc != nil

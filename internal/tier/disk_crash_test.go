@@ -176,7 +176,7 @@ func (v *victim) catchUp(now uint64) error {
 func (v *victim) exact() error {
 	held := 0
 	for k := range crashKeys {
-		d, ok := v.d.Recall(crashRef(k), row.Stamp{Epoch: 9})
+		d, ok := v.d.Load(crashRef(k), row.Stamp{Epoch: 9})
 		if !ok {
 			continue
 		}

@@ -69,7 +69,7 @@ func TestDisk_RestartTrustsOnlyWhatCaughtUp(t *testing.T) {
 
 	// It is handed out under the lease's stamp, and only it.
 	under := row.Stamp{Epoch: 4, Generation: 5, At: 6}
-	d, ok := w.d.Recall(ref("1"), under)
+	d, ok := w.d.Load(ref("1"), under)
 	if !ok || d.Stamp() != under {
 		t.Errorf("Recall = %+v, %v", d, ok)
 	}
@@ -199,11 +199,11 @@ func TestDisk_RecallWantsTheSameStamp(t *testing.T) {
 		if committed {
 			w.sync()
 		}
-		if _, ok := w.d.Recall(ref("1"), s); !ok {
+		if _, ok := w.d.Load(ref("1"), s); !ok {
 			t.Errorf("committed %v: a copy with the lease's stamp is not recalled", committed)
 		}
 		for _, other := range []row.Stamp{{Epoch: 2, Generation: 3}, {Epoch: 1, Generation: 4}} {
-			if _, ok := w.d.Recall(ref("1"), other); ok {
+			if _, ok := w.d.Load(ref("1"), other); ok {
 				t.Errorf("committed %v: a copy of %v is recalled under %v", committed, s, other)
 			}
 		}

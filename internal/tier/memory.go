@@ -19,11 +19,11 @@ const (
 	// larger one is not kept: it would push out too much for one key.
 	largestShare = 8
 
-	// toldEvery is of how many reads of rows the eviction policy is told of one,
-	// while nothing has had to be evicted; toldEvicting from then on
+	// refreshEvery is of how many reads of rows the eviction policy is told of one,
+	// while nothing has had to be evicted; refreshEvicting from then on
 	// (BenchmarkMemory_HitRatio).
-	toldEvery    = 32
-	toldEvicting = 2
+	refreshEvery    = 32
+	refreshEvicting = 2
 )
 
 // Memory is the Tier that keeps documents in memory, up to a number of bytes.
@@ -46,7 +46,7 @@ type Memory struct {
 	// copyBytes is what the compressed copies take: see KeepCopy.
 	copyBytes atomic.Int64
 	shares    shares
-	tell      atomic.Pointer[func(Ref, *row.Document)]
+	onEvict   atomic.Pointer[func(Ref, *row.Document)]
 	closed    atomic.Bool
 }
 
@@ -98,10 +98,10 @@ func (m *Memory) newSegment(budget uint64) segment {
 // OnEvict has tell called for every document that the tier forgets by itself,
 // to stay within its bound. tell runs within a Put or a Get, under a lock of the
 // cache: it must be short and not call the tier.
-func (m *Memory) OnEvict(tell func(Ref, *row.Document)) { m.tell.Store(&tell) }
+func (m *Memory) OnEvict(tell func(Ref, *row.Document)) { m.onEvict.Store(&tell) }
 
 func (m *Memory) forgot(ref Ref, d *row.Document) {
-	if tell := m.tell.Load(); tell != nil {
+	if tell := m.onEvict.Load(); tell != nil {
 		(*tell)(ref, d)
 	}
 }
@@ -113,7 +113,7 @@ func (m *Memory) Get(ref Ref) (*row.Document, bool) {
 	// Fast path: a row. Of these reads the eviction policy is told of a part:
 	// what is asked for often is still told of often.
 	if d := m.index.get(m.index.hash(&ref), &ref); d != nil {
-		if told(m.lookups.hit(), m.evicted.Load() > 0) {
+		if refreshes(m.lookups.hit(), m.evicted.Load() > 0) {
 			m.rows.cache.GetIfPresent(ref)
 		}
 		return d, true
@@ -123,12 +123,12 @@ func (m *Memory) Get(ref Ref) (*row.Document, bool) {
 	return m.ask(ref)
 }
 
-// told reports whether the eviction policy is told of the nth read: at distances
+// refreshes reports whether the eviction policy gets to know of the nth read: at distances
 // that no pattern of requests keeps step with.
-func told(n uint64, evicting bool) bool {
-	every := uint64(toldEvery)
+func refreshes(n uint64, evicting bool) bool {
+	every := uint64(refreshEvery)
 	if evicting {
-		every = toldEvicting
+		every = refreshEvicting
 	}
 	return n*0x9e3779b97f4a7c15 < math.MaxUint64/every
 }

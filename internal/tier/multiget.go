@@ -43,7 +43,7 @@ func (m *Memory) MultiGet(refs []Ref, docs []*row.Document) {
 		switch {
 		case d == nil:
 			d, _ = m.ask(*ref)
-		case told(m.lookups.hit(), m.evicted.Load() > 0):
+		case refreshes(m.lookups.hit(), m.evicted.Load() > 0):
 			m.rows.cache.GetIfPresent(*ref)
 		}
 		docs[i] = d

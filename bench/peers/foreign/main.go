@@ -80,7 +80,7 @@ func (w *writer) write(ctx context.Context, key int64, location string) error {
 			return err
 		}
 		// An answer that is new became so after it was asked for and before it
-		// came, or before both. What lies between is the lane's and the load's.
+		// came, or before both. What lies between is the event loop's and the load's.
 		if bytes.Contains(body, want) {
 			w.taken = append(w.taken, time.Since(committed).Seconds()*perSecond)
 			w.asked = append(w.asked, asked.Sub(committed).Seconds()*perSecond)

@@ -52,14 +52,14 @@ var applyMutants = []mutant{
 	{"apply: a settled change is not marked as such", []edit{{"apply.go",
 		`touches[i].apply(pos, ref != nil, true)`, `touches[i].apply(pos, true, true)`}}},
 	{"apply: a settled change leaves loads in flight", []edit{{"apply.go",
-		`			sh.doom(k, pos)
-			s.forget(k, told)
-`, `			s.forget(k, told)
+		`			sh.invalidate(k, pos)
+			s.forget(k, notify)
+`, `			s.forget(k, notify)
 `}}},
 	{"apply: a settled change leaves the copy", []edit{{"apply.go",
-		`			sh.doom(k, pos)
-			s.forget(k, told)
-`, `			sh.doom(k, pos)
+		`			sh.invalidate(k, pos)
+			s.forget(k, notify)
+`, `			sh.invalidate(k, pos)
 `}}},
 	{"apply: the documents that hold a row stay", []edit{{"apply.go",
 		`t.Keys, t.Shown = append(t.Keys, keys...),`, `_, t.Shown = keys,`}}},
@@ -69,21 +69,21 @@ var applyMutants = []mutant{
 	{"whole: unsettled after the new generation", []edit{{"apply.go",
 		`			s.wholes.Add(1) // before generation: see Space.lease
 		}
-		s.children.clear(told)
+		s.children.clear(notify)
 		s.generation.Add(1)
 `, `			defer s.wholes.Add(1)
 		}
-		s.children.clear(told)
+		s.children.clear(notify)
 		s.generation.Add(1)
 `}}},
-	{"whole: the generation stays", []edit{{"apply.go", `		s.children.clear(told)
+	{"whole: the generation stays", []edit{{"apply.go", `		s.children.clear(notify)
 		s.generation.Add(1)
-`, `		s.children.clear(told)
+`, `		s.children.clear(notify)
 `}}},
-	{"whole: the index is emptied after", []edit{{"apply.go", `		s.children.clear(told)
+	{"whole: the index is emptied after", []edit{{"apply.go", `		s.children.clear(notify)
 		s.generation.Add(1)
 `, `		s.generation.Add(1)
-		s.children.clear(told)
+		s.children.clear(notify)
 `}}},
 	{"whole: not held until it is settled", []edit{
 		{"apply.go", `s.wholes.Add(1) //`, `s.wholes.Add(0) //`},
@@ -101,7 +101,7 @@ var applyMutants = []mutant{
 `, `		again.apply(pos, false, false)
 `}}},
 	{"settle: loads begun under the mark are joined after", []edit{{"apply.go",
-		`		sh.doom(k, pos)
+		`		sh.invalidate(k, pos)
 		unmark(sh, k)
 `, `		unmark(sh, k)
 `}}},

@@ -57,7 +57,7 @@ var childMutants = []mutant{
 `}}},
 	{"rows: the mark is not moved on", []edit{{"children.go", `	m.at = c.clock
 `, ``}}},
-	{"rows: nothing overtakes a load", []edit{{"children.go",
+	{"rows: nothing supersedes a load", []edit{{"children.go",
 		`	return c.clock != l.clock
 `, `	return false
 `}}},

@@ -8,7 +8,7 @@ var shownMutants = []mutant{
 `, `		_ = rows
 `}}},
 	{"watchers: what a write has dropped is forgotten", []edit{{"children.go",
-		`c.remove(flight{k, f}, !told)`, `c.remove(flight{k, f}, false)`}}},
+		`c.remove(flight{k, f}, !notify)`, `c.remove(flight{k, f}, false)`}}},
 	{"watchers: what is evicted is forgotten", []edit{{"children.go",
 		`h != nil && h.doc == doc {
 		c.remove(fl, true)`, `h != nil && h.doc == doc {
@@ -36,7 +36,7 @@ var shownMutants = []mutant{
 	{"watchers: answers that are not kept are forgotten", []edit{{"shown.go",
 		`	c.show(l.Key, rows)
 `, ``}}},
-	{"watchers: an answer that was overtaken is not told of", []edit{{"shown.go",
+	{"watchers: an answer that was superseded is not told of", []edit{{"shown.go",
 		`passed || m.at > l.clock`, `passed`}}},
 	{"watchers: every answer that is not kept is told of", []edit{{"shown.go",
 		`passed || m.at > l.clock`, `true`}}},
@@ -61,7 +61,7 @@ var shownMutants = []mutant{
 	}
 `, ``}}},
 	{"watchers: nobody is told of what is due", []edit{{"shown.go",
-		`		c.watchers.tell(k)
+		`		c.watchers.notify(k)
 `, `		_ = k
 `}}},
 	{"watchers: rows are counted twice", []edit{{"shown.go",

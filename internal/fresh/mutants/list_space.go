@@ -3,7 +3,7 @@ package main
 import "slices"
 
 // mutants are the wrong protocols that the tests must tell from the right one.
-var mutants = slices.Concat(spaceMutants, promiseMutants, recallMutants, applyMutants,
+var mutants = slices.Concat(spaceMutants, writeThroughMutants, fromDiskMutants, applyMutants,
 	childMutants, shownMutants, wordMutants)
 
 // spaceMutants break the rules of space.go: who joins, and what is stored.
@@ -31,17 +31,17 @@ var spaceMutants = []mutant{
 		`if !l.settled {`, `if false {`}}},
 	{"lease: rows do not count for the position", []edit{{"space.go",
 		`l.settled = l.storable && settled`, `l.settled = l.storable || settled && false`}}},
-	{"begin: joins a doomed load", []edit{{"space.go",
-		`return l.at == 0 && !l.doomed && l.after`, `return l.at == 0 && l.after`}}},
-	{"begin: joins a load that others have overtaken", []edit{{"space.go",
-		`!l.doomed && l.after == nil && `, `!l.doomed && `}}},
+	{"begin: joins a invalidated load", []edit{{"space.go",
+		`return l.at == 0 && !l.invalidated && l.after`, `return l.at == 0 && l.after`}}},
+	{"begin: joins a load that others have superseded", []edit{{"space.go",
+		`!l.invalidated && l.after == nil && `, `!l.invalidated && `}}},
 	{"begin: joins a load while the gate is closed", []edit{{"domain.go",
 		`		return Now
 `, `		return n
 `}}},
 	{"begin: joins a load of an old stamp", []edit{{"space.go",
 		` && s.Valid(l.Stamp) && !s.children`, ` && !s.children`}}},
-	{"begin: joins a load that a row has overtaken", []edit{{"space.go",
+	{"begin: joins a load that a row has superseded", []edit{{"space.go",
 		` && !s.children.moved(l)
 `, `
 `}}},
@@ -69,27 +69,27 @@ var spaceMutants = []mutant{
 	{"begin: a load for now does not know", []edit{{"space.go",
 		`	l.now = need == Now
 `, ``}}},
-	{"begin: an overtaken load is out of reach", []edit{{"space.go",
+	{"begin: an superseded load is out of reach", []edit{{"space.go",
 		`	l.older, sh.inflight[fl] = sh.inflight[fl], l
 `, `	sh.inflight[fl] = l
 `}}},
-	{"begin: an overtaken load is not stored", []edit{{"space.go",
+	{"begin: an superseded load is not stored", []edit{{"space.go",
 		`	l.older, sh.inflight[fl] = sh.inflight[fl], l
 `, `	if l.older = sh.inflight[fl]; l.older != nil {
-		l.older.doomed = true
+		l.older.invalidated = true
 	}
 	sh.inflight[fl] = l
 `}}},
 	{"send: not noted", []edit{{"space.go", `	l.sent = true
 `, ``}}},
 	{"send: tells the opposite", []edit{{"space.go",
-		`	return !l.doomed
-`, `	return l.doomed
+		`	return !l.invalidated
+`, `	return l.invalidated
 `}}},
 	{"finish: stores what was not storable", []edit{{"space.go",
 		`store != nil && l.storable && `, `store != nil && `}}},
-	{"finish: stores what is doomed", []edit{{"space.go",
-		` && !l.doomed && l.agrees`, ` && l.agrees`}}},
+	{"finish: stores what is invalidated", []edit{{"space.go",
+		` && !l.invalidated && l.sameVersion`, ` && l.sameVersion`}}},
 	{"finish: stores what has an old stamp", []edit{{"space.go",
 		`			s.Valid(l.Stamp) && s.children.admit`, `			s.children.admit`}}},
 	{"finish: does not ask the rows", []edit{{"space.go",
@@ -102,18 +102,18 @@ var spaceMutants = []mutant{
 `}}},
 	{"finish: stores a load that has failed", []edit{{"space.go",
 		`	if err == nil {
-		sh.overtake`, `	if true {
-		sh.overtake`}}},
+		sh.supersede`, `	if true {
+		sh.supersede`}}},
 	{"finish: stores, and does not say so", []edit{{"space.go",
 		`		if l.stored {
 `, `		if l.stored {
 			l.stored = false
 `}}},
 	{"finish: an answer leaves older loads alone", []edit{{"space.go",
-		`		sh.overtake(l.Key, doc)
+		`		sh.supersede(l.Key, doc)
 		l.stored`, `		l.stored`}}},
 	{"finish: an answer leaves copies of other states alone", []edit{{"space.go",
-		`		s.agree(l, doc, l.stored)
+		`		s.evictOthers(l, doc, l.stored)
 `, ``}}},
 	{"finish: the lease stays open", []edit{{"space.go", `	s.children.end(l)
 	l.doc, l.err`, `	l.doc, l.err`}}},
@@ -131,15 +131,15 @@ var spaceMutants = []mutant{
 	{"found: nothing is answered", []edit{{"space.go", `	l.doc = doc
 	close`, `	close`}}},
 	{"finish: rows of copies that have gone stay", []edit{{"space.go",
-		`		s.children.agree(l.Key, doc)
+		`		s.children.evictOthers(l.Key, doc)
 `, ``}}},
 	{"finish: a load that has failed drops the copy", []edit{{"space.go",
 		`	if err == nil {
-		sh.overtake`, `	if err != nil {
+		sh.supersede`, `	if err != nil {
 		s.forget(l.Key, false)
 	}
 	if err == nil {
-		sh.overtake`}}},
+		sh.supersede`}}},
 	{"land: the load stays in flight", []edit{{"space.go",
 		`	sh.land(l)
 	if err == nil {`, `	if err == nil {`}}},
@@ -153,41 +153,41 @@ var spaceMutants = []mutant{
 		`			o.older = l.older
 `, `			o.older = nil
 `}}},
-	{"overtake: loads that have read another state are stored", []edit{{"space.go",
-		` && l.agrees(doc) &&`, ` &&`}}},
-	{"overtake: a load beside two states is stored", []edit{{"answer.go",
-		`		l.doomed = true // one of the two states is the older one
+	{"supersede: loads that have read another state are stored", []edit{{"space.go",
+		` && l.sameVersion(doc) &&`, ` &&`}}},
+	{"supersede: a load beside two states is stored", []edit{{"answer.go",
+		`		l.invalidated = true // one of the two states is the older one
 `, `		_ = l
 `}}},
-	{"overtake: one format only", []edit{{"space.go",
+	{"supersede: one format only", []edit{{"space.go",
 		`	for f := range row.Format(row.NumFormats) {
 		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
-			l.overtake`, `	for f := range row.Format(1) {
+			l.supersede`, `	for f := range row.Format(1) {
 		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
-			l.overtake`}}},
-	{"overtake: loads that will read later are not stored", []edit{{"answer.go",
+			l.supersede`}}},
+	{"supersede: loads that will read later are not stored", []edit{{"answer.go",
 		`	if !l.sent {
 `, `	if false {
 `}}},
-	{"overtake: a load that has failed overtakes the others", []edit{{"space.go",
+	{"supersede: a load that has failed supersedes the others", []edit{{"space.go",
 		`	if err == nil {
-		sh.overtake(l.Key, doc)
-`, `	sh.overtake(l.Key, doc)
+		sh.supersede(l.Key, doc)
+`, `	sh.supersede(l.Key, doc)
 	if err == nil {
 `}}},
 	{"drop: loads in flight are stored", []edit{{"space.go",
 		`	defer sh.mu.Unlock()
-	sh.doom(k, 0)
+	sh.invalidate(k, 0)
 	s.forget(k, false)
 }`, `	defer sh.mu.Unlock()
 	s.forget(k, false)
 }`}}},
 	{"drop: the copy stays", []edit{{"space.go",
 		`	defer sh.mu.Unlock()
-	sh.doom(k, 0)
+	sh.invalidate(k, 0)
 	s.forget(k, false)
 }`, `	defer sh.mu.Unlock()
-	sh.doom(k, 0)
+	sh.invalidate(k, 0)
 }`}}},
 	{"drop all: the generation stays", []edit{{"space.go",
 		`	s.children.clear(false)
@@ -202,15 +202,15 @@ var spaceMutants = []mutant{
 `}}},
 	{"mark: loads in flight are stored", []edit{{"space.go",
 		`	sh.dirty[k]++
-	sh.doom(k, by)
+	sh.invalidate(k, by)
 `, `	sh.dirty[k]++
 `}}},
 	{"mark: the copy stays", []edit{{"space.go",
 		`	sh.dirty[k]++
-	sh.doom(k, by)
-	s.forget(k, told)
+	sh.invalidate(k, by)
+	s.forget(k, notify)
 `, `	sh.dirty[k]++
-	sh.doom(k, by)
+	sh.invalidate(k, by)
 `}}},
 	{"mark: does not count", []edit{{"space.go", `	sh.dirty[k]++
 `, `	sh.dirty[k] = 1
@@ -219,16 +219,16 @@ var spaceMutants = []mutant{
 		`if sh.dirty[k]--; sh.dirty[k] <= 0 {`, `if true {`}}},
 	{"unmark: leaves the mark", []edit{{"space.go",
 		`if sh.dirty[k]--; sh.dirty[k] <= 0 {`, `if sh.dirty[k]--; sh.dirty[k] < 0 {`}}},
-	{"doom: one format only", []edit{{"space.go",
+	{"invalidate: one format only", []edit{{"space.go",
 		`	for f := range row.Format(row.NumFormats) {
 		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
-			l.doomed`, `	for f := range row.Format(1) {
+			l.invalidated`, `	for f := range row.Format(1) {
 		for l := sh.inflight[flight{k, f}]; l != nil; l = l.older {
-			l.doomed`}}},
-	{"doom: the last load only", []edit{{"space.go", `l != nil; l = l.older {
-			l.doomed`, `l != nil; l = nil {
-			l.doomed`}}},
-	{"forget: the index keeps the document", []edit{{"space.go", `	s.children.forget(k, told)
+			l.invalidated`}}},
+	{"invalidate: the last load only", []edit{{"space.go", `l != nil; l = l.older {
+			l.invalidated`, `l != nil; l = nil {
+			l.invalidated`}}},
+	{"forget: the index keeps the document", []edit{{"space.go", `	s.children.forget(k, notify)
 `, ``}}},
 	{"forget: the tier keeps the document", []edit{{"space.go", `	s.drop(k)
 `, ``}}},

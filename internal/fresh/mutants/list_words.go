@@ -204,13 +204,13 @@ var wordMutants = []mutant{
 		`		return !l.sent && c != moved
 `, `		return c != moved
 `}}},
-	{"lists: no overtake", []edit{{"lists.go", `		sh.overtake(l.Key, doc)
+	{"lists: no supersede", []edit{{"lists.go", `		sh.supersede(l.Key, doc)
 `, ``}}},
-	{"lists: no agree", []edit{{"lists.go", `		s.agree(l, doc, l.stored)
+	{"lists: other versions stay", []edit{{"lists.go", `		s.evictOthers(l, doc, l.stored)
 `, ``}}},
 	{"lists: another state than was answered is kept", []edit{{"lists.go",
-		` && l.agrees(doc) &&`, ` &&`}}},
-	{"lists: a load that others have overtaken is joined", []edit{{"lists.go",
+		` && l.sameVersion(doc) &&`, ` &&`}}},
+	{"lists: a load that others have superseded is joined", []edit{{"lists.go",
 		` || l.after != nil ||`, ` ||`}}},
 	{"lists: an answer's own classes are forgotten", []edit{{"lists.go",
 		`	for i := range found {
@@ -257,8 +257,8 @@ var harmless = []mutant{
 	if m.shared {
 		w.stamp(&w.all.v, k, delta)
 	} else {`}}},
-	{"lists: a read of the source dooms nothing", []edit{{"lists.go",
-		`		sh.doom(k, 0)
+	{"lists: a read of the source invalidates nothing", []edit{{"lists.go",
+		`		sh.invalidate(k, 0)
 `, `		_ = sh
 `}}},
 	{"lists: no epoch in a copy", []edit{{"copy.go",

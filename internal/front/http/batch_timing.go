@@ -45,7 +45,7 @@ func (s *loop) begin(now time.Time) {
 }
 
 // Rest ends a wake-up after which the loop sleeps or lets others run. It is
-// lane.Rester.
+// eventloop.Rester.
 func (s *loop) Rest() {
 	if len(s.touched) > 0 || s.access.Pending() {
 		s.settle(time.Since(s.began))

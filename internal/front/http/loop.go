@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
@@ -19,7 +19,7 @@ import (
 )
 
 // A protocol answers on a connection's own event loop what memory holds, and has all else
-// answered by goroutines that may wait (call), or by net/http. It is a lane.Protocol.
+// answered by goroutines that may wait (call), or by net/http. It is an eventloop.Protocol.
 //
 // A hit is: parse, decide, look up, append. It takes no lock of ours and
 // allocates nothing (TestLoop_HitAllocatesNothing).
@@ -31,7 +31,7 @@ type protocol struct {
 	counted []*loopResource
 }
 
-var _ lane.Prefetcher = (*protocol)(nil)
+var _ eventloop.Prefetcher = (*protocol)(nil)
 
 // newProtocol returns the protocol of event loops in front of h. What they answer is in
 // h's Stats.
@@ -49,22 +49,24 @@ func (l *protocol) register(r *loopResource) {
 }
 
 // Open makes the state of a connection; the server speaks second.
-func (l *protocol) Open(c *lane.Conn, out []byte) []byte {
+func (l *protocol) Open(c *eventloop.Conn, out []byte) []byte {
 	c.Data = &peer{conn: c, http2: c.HTTP2()}
 	return out
 }
 
 // Tick does nothing: HTTP/1.1 has nothing to say by itself.
-func (l *protocol) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
+func (l *protocol) Tick(_ *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
+	return out, eventloop.More
+}
 
-// Prefetch implements lane.Prefetcher: the documents and lists that the first requests ask
+// Prefetch implements eventloop.Prefetcher: the documents and lists that the first requests ask
 // for are on their way from main memory while those requests are parsed. It
 // guesses: the format is JSON and nothing in the path is escaped, and a request
 // that turns out to be another costs what it would have cost.
-func (l *protocol) Prefetch(of lane.Scope, inputs [][]byte) {
+func (l *protocol) Prefetch(of eventloop.Scope, inputs [][]byte) {
 	s := of.(*loop)
 	for _, in := range inputs {
-		path, ok := bytes.CutPrefix(http1.Glance(in), []byte(s.live.BasePath))
+		path, ok := bytes.CutPrefix(http1.PeekTarget(in), []byte(s.live.BasePath))
 		if !ok || len(path) == 0 {
 			continue
 		}
@@ -87,46 +89,46 @@ func (l *protocol) Prefetch(of lane.Scope, inputs [][]byte) {
 }
 
 // Step answers the requests at the front of in.
-func (l *protocol) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+func (l *protocol) Step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Next) {
 	s, p := c.Scope().(*loop), c.Data.(*peer)
 	r := &s.r
 	n := 0
 	for n < len(in) {
 		skip, gap := p.gap.Skip(in[n:])
 		if gap == http1.NeedMore {
-			return n, out, lane.More
+			return n, out, eventloop.More
 		}
 		n += skip
 		length, verdict := r.parse(in[n:])
 		switch verdict {
 		case http1.Complete:
 		case http1.NeedMore:
-			return n, out, lane.More
+			return n, out, eventloop.More
 		case http1.HandOver:
-			return n, out, lane.HandOver
+			return n, out, eventloop.HandOver
 		default:
 			refused := http1.AppendRefusal(out, verdict, s.now)
 			s.logRefusal(p, refused[len(out):])
-			return len(in), refused, lane.Close
+			return len(in), refused, eventloop.Close
 		}
 		closing := r.Close || c.Draining()
 		grown, where := s.answer(p, r, out, closing)
 		switch where {
 		case onFullPath:
-			return n, out, lane.HandOver
+			return n, out, eventloop.HandOver
 		case inDatabase:
 			l.park(c, p, s.live, in[n:n+length], closing)
-			return n + length, out, lane.Parked
+			return n + length, out, eventloop.Parked
 		}
 		out, n = grown, n+length
 		switch {
 		case closing:
-			return n, out, lane.Close
-		case len(out) >= lane.FlushSize:
-			return n, out, lane.Flush
+			return n, out, eventloop.Close
+		case len(out) >= eventloop.FlushSize:
+			return n, out, eventloop.Flush
 		}
 	}
-	return n, out, lane.More
+	return n, out, eventloop.More
 }
 
 // A place is where the answer to a request is.
@@ -267,7 +269,7 @@ func (s *loop) repeated(keys []row.Key, i int) bool {
 
 // park has a goroutine answer a request while its connection waits: a load takes longer
 // than a loop may be held. head, the request, is copied.
-func (l *protocol) park(c *lane.Conn, p *peer, o *settings, head []byte, closing bool) {
+func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, head []byte, closing bool) {
 	head = bytes.Clone(head)
 	l.workers.Go(func() {
 		m := memos.Get().(*memo)
@@ -280,9 +282,9 @@ func (l *protocol) park(c *lane.Conn, p *peer, o *settings, head []byte, closing
 			out = make([]byte, 0, 512+a.length())
 			out = appendAnswer(out, &r, a, closing, r.Head)
 		})
-		next := lane.More
+		next := eventloop.More
 		if closing {
-			next = lane.Close
+			next = eventloop.Close
 		}
 		c.ResumeThen(out, next) // from here on the peer is the loop's
 	})
@@ -376,7 +378,7 @@ func (r *loopResource) answered(state resource.State, code int) {
 }
 
 // newScope makes the state of a loop.
-func (l *protocol) newScope() lane.Scope {
+func (l *protocol) newScope() eventloop.Scope {
 	return &loop{of: l, byName: make(map[string]*loopResource)}
 }
 

@@ -147,7 +147,7 @@ func TestLoopAccess_RuleOfAReload(t *testing.T) {
 }
 
 // TestLoop_OneWriteGoesBackToTheLoop: a client that writes once and reads a
-// hundred times has one visit to net/http.
+// hundred times is handed over once.
 func TestLoop_OneWriteGoesBackToTheLoop(t *testing.T) {
 	s := newLoopSite(t)
 	s.ask("/depts/10", "")

@@ -50,8 +50,8 @@ func (a reply) without(names ...string) string {
 // hasLoop reports whether the clients of do are served by an event loop.
 func (s *site) hasLoop() bool { return s.over != nil }
 
-// lent returns how many requests have left the loop; where there is none, 0.
-func (s *site) lent() uint64 {
+// handedOver returns how many requests have left the loop; where there is none, 0.
+func (s *site) handedOver() uint64 {
 	if !s.hasLoop() {
 		return 0
 	}
@@ -65,14 +65,14 @@ func TestHeaders_OfOthersChangeNothing(t *testing.T) {
 	if len(passedOver) < 100 {
 		t.Fatalf("%d headers", len(passedOver))
 	}
-	before := s.lent()
+	before := s.handedOver()
 	for _, name := range passedOver {
 		for _, value := range []string{"x", "0", "bytes=0-1", "Thu, 01 Jan 1970 00:00:00 GMT"} {
 			a := s.hot("/depts/10", name+": "+value)
 			if got := a.without(); got != plain {
 				t.Errorf("%s: %s:\n%s\nwithout it:\n%s", name, value, got, plain)
 			}
-			if now := s.lent(); now != before {
+			if now := s.handedOver(); now != before {
 				t.Errorf("%s: %s takes a hit off the loop", name, value)
 				before = now
 			}
@@ -113,7 +113,7 @@ func TestHeaders_ThatAskForMore(t *testing.T) {
 		{"Accept: text/html,application/xml;q=0.9,*/*;q=0.8", 0, ""},
 		{"Accept: text/html", 406, "-"},
 	} {
-		before := s.lent()
+		before := s.handedOver()
 		switch a := s.do(http.MethodGet, "/depts/10", "", tt.header); {
 		case tt.code == 0:
 			a = s.hot("/depts/10", tt.header)
@@ -125,7 +125,7 @@ func TestHeaders_ThatAskForMore(t *testing.T) {
 			t.Errorf("%s: %d %q, want %d %q", tt.header, a.StatusCode,
 				a.Header.Get("Cache-Status"), tt.code, tt.status)
 		}
-		if s.lent() != before {
+		if s.handedOver() != before {
 			t.Errorf("%s leaves the loop", tt.header)
 		}
 		s.hot("/depts/10")
@@ -205,7 +205,7 @@ func TestHeaders_GetTheSameAnswerOverEveryForm(t *testing.T) {
 func TestHeaders_RequestIDIsEchoed(t *testing.T) {
 	s := newServer(t)
 	s.hot("/depts/10")
-	before := s.lent()
+	before := s.handedOver()
 	for _, path := range []string{"/depts/10", "/depts/10?format=msgpack", "/depts/20", "/depts/99", "/depts/99"} {
 		for id, want := range map[string]string{"r-1": "r-1", "a b": "", "<x>": ""} {
 			a := s.do(http.MethodGet, path, "", "X-Request-Id: "+id)
@@ -215,8 +215,8 @@ func TestHeaders_RequestIDIsEchoed(t *testing.T) {
 			}
 		}
 	}
-	if s.lent() != before {
-		t.Errorf("%d requests have left the loop", s.lent()-before)
+	if s.handedOver() != before {
+		t.Errorf("%d requests have left the loop", s.handedOver()-before)
 	}
 }
 
@@ -227,14 +227,14 @@ func TestFormat_InTheQueryIsAnsweredOnTheLoop(t *testing.T) {
 		"/depts/10?": "application/json", "/depts/10?format=json": "application/json",
 		"/depts/20?format=msgpack": "application/vnd.msgpack", "/depts/10?format=cbor": "application/cbor",
 	} {
-		before := s.lent()
+		before := s.handedOver()
 		for range 2 {
 			a := s.do(http.MethodGet, path, "", "Accept: application/json")
 			if got := a.Header.Get("Content-Type"); a.StatusCode != 200 || got != want {
 				t.Errorf("%s: %d %s, want %s", path, a.StatusCode, got, want)
 			}
 		}
-		if s.lent() != before {
+		if s.handedOver() != before {
 			t.Errorf("%s leaves the loop", path)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 )
 
 // stepSeeds are inputs of a connection: hits, misses, what is handed over, what
@@ -62,18 +62,18 @@ func FuzzStep(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, cut uint16) {
 		s := newStepper(t, h)
 		used, out, next := s.l.Step(s.conn, in, nil)
-		if used > len(in) || next == lane.Flush && used == 0 {
+		if used > len(in) || next == eventloop.Flush && used == 0 {
 			t.Fatalf("Step(%q) consumes %d and says %v", in, used, next)
 		}
 		again := newStepper(t, h)
 		part := int(cut) % (len(in) + 1)
 		at, got, then := again.l.Step(again.conn, in[:part], nil)
-		if then == lane.More {
+		if then == eventloop.More {
 			var more int
 			more, got, then = again.l.Step(again.conn, in[at:], got)
 			at += more
 		}
-		cutShort := then == lane.Close && at == part // refused by its beginning alone
+		cutShort := then == eventloop.Close && at == part // refused by its beginning alone
 		if then == next && (at != used && !cutShort || len(got) != len(out)) {
 			t.Fatalf("%q cut at %d: %d bytes consumed and %d answered, whole: %d and %d",
 				in, part, at, len(got), used, len(out))

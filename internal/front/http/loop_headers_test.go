@@ -44,7 +44,7 @@ func BenchmarkSite_Headers(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := Serve(l, h, httpserve.Form{})
+	s, err := Serve(l, h, httpserve.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -91,9 +91,9 @@ func TestLists_OnTheLoopFollowWritesAndCount(t *testing.T) {
 	s.hot("/depts/10")
 	s.hot("/depts/20")
 	const path = "/depts?deptno=in.(10,20)"
-	before := s.lent()
+	before := s.handedOver()
 	s.do("GET", "/depts?deptno=in.(10,40)", "")
-	if s.lent() == before && s.hasLoop() {
+	if s.handedOver() == before && s.hasLoop() {
 		t.Error("a list with a document that memory does not have is answered on the loop")
 	}
 	s.want(s.do("PATCH", "/depts/20", `{"loc":"OSLO"}`), 200, "")
@@ -114,12 +114,12 @@ func TestLists_OnTheLoopFollowWritesAndCount(t *testing.T) {
 	})
 	// net/http counts behind its answers, and while the feed is late memory answers none.
 	eventually(t, "ten lists are counted as ten requests and twenty look-ups", func() bool {
-		requests, hits, lent := count(), r.Stats().Hits, s.lent()
+		requests, hits, handedOver := count(), r.Stats().Hits, s.handedOver()
 		for range 10 {
 			s.do("GET", path, "")
 		}
 		return count()-requests == 10 && r.Stats().Hits-hits == 20 &&
-			(s.lent() < lent+10 || !s.hasLoop())
+			(s.handedOver() < handedOver+10 || !s.hasLoop())
 	})
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -224,10 +224,10 @@ func TestLoop_AccessLogHoldsNoHitUp(t *testing.T) {
 	const hits = 10_000
 	n := testing.AllocsPerRun(hits, func() {
 		used, got, next := s.l.Step(s.conn, in, out)
-		if used != len(in) || next != lane.More || len(got) < 100 {
+		if used != len(in) || next != eventloop.More || len(got) < 100 {
 			t.Fatalf("Step = %d, %q, %d", used, got, next)
 		}
-		s.scope.(lane.Rester).Rest()
+		s.scope.(eventloop.Rester).Rest()
 	})
 	if n != 0 {
 		t.Errorf("a hit that is logged allocates %v times", n)
@@ -288,7 +288,7 @@ func BenchmarkLoop_AccessLog(b *testing.B) {
 				if i++; i%16 == 0 {
 					s.scope.Wake(time.Now())
 				}
-				if _, _, next := s.l.Step(s.conn, in, out); next != lane.More {
+				if _, _, next := s.l.Step(s.conn, in, out); next != eventloop.More {
 					s.scope.Wake(time.Now()) // the feed was not looked at for long
 				}
 			}

@@ -44,10 +44,10 @@ var keptForms = []struct{ query, headers string }{
 func TestSelect_MemoryAnswersAsTheDatabase(t *testing.T) {
 	s := newLoopSite(t)
 	ask := func(method, query, headers string) (reply, uint64) {
-		before := s.lent()
+		before := s.handedOver()
 		a := s.answers(method+" /depts?"+query+" HTTP/1.1\r\nHost: localhost\r\n"+headers+"\r\n",
 			method)[0]
-		return a, s.lent() - before
+		return a, s.handedOver() - before
 	}
 	cursor := s.do("GET", "/depts?dname=neq.x&order=loc&limit=1", "").Header.Get("Link")
 	_, cursor, _ = strings.Cut(strings.TrimSuffix(cursor, `>; rel="next"`), "?")

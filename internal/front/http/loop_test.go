@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httprule"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
@@ -84,9 +84,9 @@ func (s *loopSite) both(raw, method string) (onLoop, behind reply, left uint64) 
 	s.t.Helper()
 	const status = "Cache-Status"
 	eventually(s.t, raw, func() bool {
-		before := s.lent()
+		before := s.handedOver()
 		onLoop = s.answers(raw+"\r\n", method)[0]
-		left = s.lent() - before
+		left = s.handedOver() - before
 		behind = s.answers(raw+"Connection: keep-alive, x\r\n\r\n", method)[0]
 		return onLoop.Header.Get(status) == behind.Header.Get(status)
 	})
@@ -144,14 +144,14 @@ func TestLoop_AnswersAsNetHTTPDoes(t *testing.T) {
 // What memory does not have is answered by the loop as behind net/http: a document
 // and all else.
 func TestLoop_AnswersMissesAsNetHTTPDoes(t *testing.T) {
-	lane, full := newLoopSite(t), newLoopSite(t)
-	for _, site := range []*loopSite{lane, full} {
+	loop, full := newLoopSite(t), newLoopSite(t)
+	for _, site := range []*loopSite{loop, full} {
 		site.configure(func(o *Options) {
 			o.HSTS, o.CacheControl = true, "max-age=7"
 			o.Compression = []row.Coding{row.Zstd, row.Gzip}
 		})
 	}
-	tag := lane.answers(plainGet, "GET")[0].Header.Get("ETag")
+	tag := loop.answers(plainGet, "GET")[0].Header.Get("ETag")
 	for _, tt := range []struct {
 		method, path, headers, status string
 		code                          int
@@ -171,7 +171,7 @@ func TestLoop_AnswersMissesAsNetHTTPDoes(t *testing.T) {
 		name := fmt.Sprintf("%s %s %q", tt.method, tt.path, tt.headers)
 		raw := tt.method + " " + tt.path + " HTTP/1.1\r\nHost: localhost\r\n" + tt.headers
 		var got [2]string
-		for i, site := range []*loopSite{lane, full} {
+		for i, site := range []*loopSite{loop, full} {
 			if r, _ := site.h.live.Load().Resources.Lookup("depts"); r.Invalidate(nil) != nil {
 				t.Fatal("depts cannot be forgotten")
 			}
@@ -327,15 +327,15 @@ func TestLoop_CountsWhatItAnswers(t *testing.T) {
 // stepper drives the protocol without sockets.
 type stepper struct {
 	l     *protocol
-	scope lane.Scope
-	conn  *lane.Conn
+	scope eventloop.Scope
+	conn  *eventloop.Conn
 }
 
 func newStepper(tb testing.TB, h *Handler) *stepper {
 	tb.Helper()
 	l := newProtocol(h)
 	s := &stepper{l: l, scope: l.newScope()}
-	s.conn = lane.NewTestConn(s.scope)
+	s.conn = eventloop.NewTestConn(s.scope)
 	l.Open(s.conn, nil)
 	s.scope.Wake(time.Now())
 	return s
@@ -347,7 +347,7 @@ func (s *stepper) allocs(t *testing.T, in []byte, good func(answer []byte) bool)
 	out := make([]byte, 0, 64<<10)
 	return testing.AllocsPerRun(1000, func() {
 		used, got, next := s.l.Step(s.conn, in, out)
-		if used != len(in) || next != lane.More || !good(got) {
+		if used != len(in) || next != eventloop.More || !good(got) {
 			t.Fatalf("%s: Step = %d, %.400q, %d", in, used, got, next)
 		}
 	})
@@ -361,7 +361,7 @@ func (s *stepper) bench(b *testing.B, in []byte, batch int) {
 		if i%batch == 0 {
 			s.scope.Wake(time.Now())
 		}
-		if _, _, next := s.l.Step(s.conn, in, out); next != lane.More {
+		if _, _, next := s.l.Step(s.conn, in, out); next != eventloop.More {
 			s.scope.Wake(time.Now()) // the feed was not looked at for long
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 )
 
 // durations returns how many requests of depts have one, and their sum.
@@ -35,10 +35,10 @@ func TestLoop_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
 		for range n {
 			eventually(t, "a hit", func() bool {
 				_, _, next := s.l.Step(s.conn, []byte(plainGet), nil)
-				if next != lane.More {
+				if next != eventloop.More {
 					s.scope.Wake(at) // on a busy machine the feed may be late
 				}
-				return next == lane.More
+				return next == eventloop.More
 			})
 		}
 	}
@@ -67,12 +67,12 @@ func TestLoop_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
 	// A rest ends the wake-up by a clock read of its own.
 	s.scope.Wake(time.Now())
 	hits(1)
-	s.scope.(lane.Rester).Rest()
+	s.scope.(eventloop.Rester).Rest()
 	n, rested := durations(h)
 	if took := rested.Seconds - 0.02104; n != 6 || took <= 0 || took > 10 {
 		t.Fatalf("%d durations after a rest, which took %v s", n, took)
 	}
-	s.scope.(lane.Rester).Rest()
+	s.scope.(eventloop.Rester).Rest()
 	s.scope.Wake(time.Now().Add(time.Hour))
 	want(6, -1, 0, rested.Seconds)
 }

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // ServeHTTP answers one request that net/http has read, by the rules and with the bytes
@@ -22,7 +22,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // WithConn gives the requests of a connection their part of the budget for answers
 // that clients do not read. Under HTTP/2 many handlers may wait for one client.
 func (h *Handler) WithConn(ctx context.Context, c net.Conn) context.Context {
-	peer := lane.Shared(c, func() any { return h.unsent.NewPeer() })
+	peer := eventloop.Shared(c, func() any { return h.unsent.NewPeer() })
 	return front.WithPeer(ctx, peer.(*front.Peer))
 }
 

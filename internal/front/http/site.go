@@ -3,12 +3,12 @@ package httpfront
 import (
 	"net"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/httpserve"
-	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // Serve serves the connections of l by h until Shutdown or Close. It owns l from now on.
-func Serve(l net.Listener, h *Handler, f httpserve.Form) (*httpserve.Site, error) {
+func Serve(l net.Listener, h *Handler, f httpserve.Options) (*httpserve.Site, error) {
 	on := newProtocol(h)
-	return httpserve.Serve(l, h, f, lane.Config{Proto: on, Scope: on.newScope})
+	return httpserve.Serve(l, h, f, eventloop.Config{Proto: on, Scope: on.newScope})
 }

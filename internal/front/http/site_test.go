@@ -20,9 +20,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httpserve"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
@@ -31,7 +31,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	lane.PoisonBuffers()
+	eventloop.PoisonBuffers()
 	// net/http waits half a second before it cuts a connection; that ends by itself.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
@@ -154,7 +154,7 @@ func (s *site) listen(log *slog.Logger) {
 	}
 	s.addr = l.Addr().String()
 	s.url = "http://" + s.addr
-	form := httpserve.Form{Goroutines: road == "goroutine", H2C: road == "h2c", Log: log}
+	form := httpserve.Options{Goroutines: road == "goroutine", H2C: road == "h2c", Log: log}
 	if road == "tls" || road == "h2" {
 		made := tlstest.New(s.t, "first")
 		s.cert = new(httpserve.Certificate)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 )
 
 // What one batch is for at most.
@@ -72,9 +72,9 @@ func (b *Batch) Append(out, tail []byte) []byte {
 
 // Load loads what b misses, and then resumes the connection with the replies, tail and
 // next. w says the rest.
-func (c *Session) Load(b *Batch, tail []byte, next lane.Next, w Work) {
+func (c *Session) Load(b *Batch, tail []byte, next eventloop.Next, w Work) {
 	b.began, w.Size = time.Now(), c.store.Size(b.misses)
-	w.Run = func(ctx context.Context) ([]byte, lane.Next) {
+	w.Run = func(ctx context.Context) ([]byte, eventloop.Next) {
 		c.store.Load(ctx, b.misses)
 		out := b.Append(nil, tail)
 		c.logBatch(b)

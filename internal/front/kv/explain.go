@@ -23,7 +23,7 @@ type Explanation struct {
 // Errors: ErrNoResource, ErrStarting, ErrForbidden, row.ErrKey, those of a query that cannot
 // be read.
 func (s *Store) Explain(
-	ctx context.Context, who *Identity, key []byte, as Form,
+	ctx context.Context, who *Identity, key []byte, as ReadAs,
 ) (*Explanation, error) {
 	live := s.Live()
 	ctx, cancel := context.WithTimeout(ctx, live.ReadTimeout)
@@ -56,7 +56,7 @@ func (s *Store) Explain(
 
 // explainList is Explain of a key of a query.
 func (s *Store) explainList(
-	ctx context.Context, who *Identity, q *Query, key []byte, value string, as Form,
+	ctx context.Context, who *Identity, q *Query, key []byte, value string, as ReadAs,
 ) (*Explanation, error) {
 	live := s.Live()
 	res, ok := live.Resources.Lookup(q.Resource)

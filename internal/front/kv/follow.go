@@ -101,13 +101,13 @@ func (t *Tracker) run(f *following) {
 		case <-t.store.ctx.Done():
 			return
 		case e := <-f.watch.C:
-			t.tellAll(f, e)
+			t.invalidateAll(f, e)
 		}
 	}
 }
 
-// tellAll tells of an event, and of those that wait behind it.
-func (t *Tracker) tellAll(f *following, e resource.Event) {
+// invalidateAll has clients drop the keys of an event, and of those that wait behind it.
+func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 	o := t.store.Live()
 	var keys []string
 	var token resource.Token
@@ -118,7 +118,7 @@ func (t *Tracker) tellAll(f *following, e resource.Event) {
 			token = e.Token // those before it are of an earlier position
 			keys = append(keys, string(o.AppendKey(nil, f.res.Name(), e.Key)))
 		}
-		if len(keys) >= MaxTold {
+		if len(keys) >= MaxInvalidations {
 			break
 		}
 		select {

@@ -107,5 +107,5 @@ func (t *Tracker) wrote(o *Options, w *Change, result *resource.Result) {
 		c.release(own)
 	}
 	slices.Sort(told)
-	t.tell(c, slices.Compact(told))
+	t.invalidate(c, slices.Compact(told))
 }

@@ -53,7 +53,7 @@ func (f *Found) state() resource.State {
 type Reader struct {
 	Who   *Identity
 	Track *Tracked // has the keys noted; nil: nobody
-	As    Form
+	As    ReadAs
 }
 
 // Get looks one key up in memory. It reports false when memory has no answer: then Miss is

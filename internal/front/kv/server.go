@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 )
 
 // A Listen says how connections are served. The zero value of every field is usable.
@@ -25,18 +25,18 @@ const (
 )
 
 // A Site is a listener that is served.
-type Site = lane.Server
+type Site = eventloop.Server
 
 // Serve serves the connections of l by proto until Shutdown or Close. It owns l from now
 // on. maxInput bounds the bytes of one command.
 func Serve(
-	l net.Listener, o Listen, proto lane.Protocol, scope func() lane.Scope, maxInput int,
+	l net.Listener, o Listen, proto eventloop.Protocol, scope func() eventloop.Scope, maxInput int,
 ) (*Site, error) {
 	if o.Idle <= 0 {
 		o.Idle = forEver // pools keep connections
 	}
 	keepAlive(l)
-	server, err := lane.Serve(l, lane.Config{
+	server, err := eventloop.Serve(l, eventloop.Config{
 		Proto: proto, Scope: scope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
 		Header: time.Minute, Idle: o.Idle, Tick: tickEvery,
 		MaxInput: maxInput, MaxOutput: maxOutput,

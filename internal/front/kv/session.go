@@ -5,30 +5,30 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // A Session is what every connection of a key-value front has. It is for the goroutine
 // that owns the connection: the loop, or who answers what it is parked for.
 type Session struct {
-	Who   Identity
-	Form  Form   // as what it reads keys
-	Addr  string // of the peer
-	Local bool   // only this machine reaches the listener
-	Peer  *front.Peer
+	Who    Identity
+	ReadAs ReadAs // as what it reads keys
+	Addr   string // of the peer
+	Local  bool   // only this machine reaches the listener
+	Peer   *front.Peer
 
-	// Resume goes on with the connection, which was parked: lane.Conn.ResumeThen, unless
+	// Resume goes on with the connection, which was parked: eventloop.Conn.ResumeThen, unless
 	// the front has more to do then.
-	Resume func(out []byte, next lane.Next)
+	Resume func(out []byte, next eventloop.Next)
 
-	Conn  *lane.Conn
+	Conn  *eventloop.Conn
 	store *Store
 	held  int64 // room for answers that the peer may not have taken
 }
 
 // NewSession makes the state of a connection.
-func (s *Store) NewSession(lc *lane.Conn) Session {
+func (s *Store) NewSession(lc *eventloop.Conn) Session {
 	c := Session{store: s, Conn: lc, Peer: s.NewPeer(), Local: front.IsLocal(lc.LocalAddr()),
 		Resume: lc.ResumeThen}
 	if a := lc.RemoteAddr(); a != nil {
@@ -70,7 +70,7 @@ func (c *Session) Principal() string {
 // Work is what a connection is parked for.
 type Work struct {
 	Size int64 // bytes that the answer may have
-	Run  func(context.Context) ([]byte, lane.Next)
+	Run  func(context.Context) ([]byte, eventloop.Next)
 
 	Busy  []byte // answered when there is no room for it for too long
 	Crash []byte // answered when Run has panicked
@@ -89,22 +89,22 @@ func (c *Session) Do(w Work) {
 		})
 		if !ok {
 			c.Peer.Add(-w.Size)
-			c.Resume(nil, lane.Close)
+			c.Resume(nil, eventloop.Close)
 		}
 	}
 	// When it is granted later and the store is closed, so are its connections.
-	refuse := func() { c.Resume(w.Busy, lane.Close) }
+	refuse := func() { c.Resume(w.Busy, eventloop.Close) }
 	if _, ok := c.Peer.Claim(w.Size, start, refuse); ok {
 		start()
 	}
 }
 
-func (c *Session) guarded(ctx context.Context, w *Work) (out []byte, next lane.Next) {
+func (c *Session) guarded(ctx context.Context, w *Work) (out []byte, next eventloop.Next) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.store.Live().Log.Error("command panicked", "panic", v, "stack",
 				string(debug.Stack()))
-			out, next = w.Crash, lane.Close
+			out, next = w.Crash, eventloop.Close
 		}
 	}()
 	return w.Run(ctx)

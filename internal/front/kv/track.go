@@ -12,8 +12,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
-// MaxTold is how many keys one message tells of at most.
-const MaxTold = 64
+// MaxInvalidations is how many keys one message names at most.
+const MaxInvalidations = 64
 
 // A Listener is a connection whose client keeps copies. Its methods are called by any
 // goroutine, with no lock of a Tracker held, and must not block.
@@ -44,12 +44,12 @@ type Tracked struct {
 // A read tracks its key before it looks into memory. The other way round, a change that
 // comes in between is never told.
 type Tracker struct {
-	store  *Store
-	seed   maphash.Seed
-	shards [64]trackShard
-	keys   atomic.Int64 // in the table
-	told   atomic.Uint64
-	flush  atomic.Uint64 // flushes of everybody
+	store         *Store
+	seed          maphash.Seed
+	shards        [64]trackShard
+	keys          atomic.Int64 // in the table
+	invalidations atomic.Uint64
+	flush         atomic.Uint64 // flushes of everybody
 
 	mu        sync.Mutex // guards what follows; before a shard's
 	all       map[*Tracked]struct{}
@@ -103,7 +103,7 @@ func (t *Tracker) evict(s *trackShard) {
 		t.keys.Add(-1)
 		t.store.Go(func(context.Context) {
 			for c := range list.all() {
-				t.tell(c, []string{key})
+				t.invalidate(c, []string{key})
 			}
 		})
 		return
@@ -244,14 +244,14 @@ func (t *Tracker) Changed(r *resource.Resource, keys []string, token resource.To
 		}
 	}
 	for c, list := range byListener {
-		t.tell(c, list)
+		t.invalidate(c, list)
 	}
 }
 
-// tell tells one of keys.
-func (t *Tracker) tell(c *Tracked, keys []string) {
+// invalidate has one client drop its copies of keys.
+func (t *Tracker) invalidate(c *Tracked, keys []string) {
 	if len(keys) > 0 && !c.left.Load() {
-		t.told.Add(uint64(len(keys)))
+		t.invalidations.Add(uint64(len(keys)))
 		c.l.Invalidate(keys)
 	}
 }
@@ -265,16 +265,16 @@ func (c *Tracked) hears(key string) bool {
 
 // TrackStats are the numbers of a Tracker.
 type TrackStats struct {
-	Clients int    // that listen now
-	Keys    int64  // in the table
-	Told    uint64 // keys told, each as often as it was
-	Flushes uint64 // of everybody
+	Clients       int    // that listen now
+	Keys          int64  // in the table
+	Invalidations uint64 // keys told, each as often as it was
+	Flushes       uint64 // of everybody
 }
 
 // Stats returns the numbers of now.
 func (t *Tracker) Stats() TrackStats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return TrackStats{Clients: len(t.all), Keys: t.keys.Load(), Told: t.told.Load(),
-		Flushes: t.flush.Load()}
+	return TrackStats{Clients: len(t.all), Keys: t.keys.Load(),
+		Invalidations: t.invalidations.Load(), Flushes: t.flush.Load()}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// A Form says as what rows are read.
-type Form uint8
+// A ReadAs says as what rows are read.
+type ReadAs uint8
 
 // The forms.
 const (
-	AsServed Form = iota // as the configuration says: a document, or one column
-	AsFields             // as a document whose members are the fields of a hash
-	AsJSON               // as a document in this format, or as one column
+	AsServed ReadAs = iota // as the configuration says: a document, or one column
+	AsFields               // as a document whose members are the fields of a hash
+	AsJSON                 // as a document in this format, or as one column
 	AsMsgPack
 	AsCBOR
 )
 
-// FormOf returns the form of documents in a format, by the name that configuration has for
+// ReadAsFormat returns the form of documents in a format, by the name that configuration has for
 // it; false: there is no such format.
-func FormOf(format string) (Form, bool) {
+func ReadAsFormat(format string) (ReadAs, bool) {
 	switch format {
 	case "json":
 		return AsJSON, true
@@ -37,7 +37,7 @@ func FormOf(format string) (Form, bool) {
 
 // Document returns the format of documents in this form, where usual is that of the
 // configuration.
-func (f Form) Document(usual row.Format) row.Format {
+func (f ReadAs) Document(usual row.Format) row.Format {
 	switch f {
 	case AsFields, AsJSON:
 		return row.FormatJSON
@@ -50,7 +50,7 @@ func (f Form) Document(usual row.Format) row.Format {
 }
 
 // formatOf returns in which format a row is read as a form.
-func (r *Served) formatOf(as Form) row.Format {
+func (r *Served) formatOf(as ReadAs) row.Format {
 	// Fast path: nobody has asked for another.
 	if as == AsServed || r.format == row.FormatPrepared && as != AsFields {
 		return r.format

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/httpserve"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	lane.PoisonBuffers()
+	eventloop.PoisonBuffers()
 	dbtest.Main(m)
 }
 
@@ -190,7 +190,7 @@ func (b *bed) serve(goroutines bool) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	site, err := b.front.Serve(l, httpserve.Form{Goroutines: goroutines})
+	site, err := b.front.Serve(l, httpserve.Options{Goroutines: goroutines})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -5,15 +5,15 @@ import "bytes"
 // maxCode is the longest code, in bytes.
 const maxCode = 64
 
-// A form is what the path of a request looks like.
-type form uint8
+// A pathKind is what the path of a request looks like.
+type pathKind uint8
 
 const (
-	plain     form = iota // a code
-	deeper                // a code and more: /code/rest
-	odd                   // no code, but there may be one in it: /code. or /%63ode
-	invalid               // no code, and there is none in it
-	elsewhere             // what other handlers answer: /, /+, /code+, /api/...
+	plain     pathKind = iota // a code
+	deeper                    // a code and more: /code/rest
+	maybe                     // no code, but there may be one in it: /code. or /%63ode
+	invalid                   // no code, and there is none in it
+	elsewhere                 // what other handlers answer: /, /+, /code+, /api/...
 )
 
 // codeByte is what a byte of a code is in lower case; 0: it stands in no code.
@@ -30,7 +30,7 @@ var codeByte = func() (lower [256]byte) {
 
 // An asked is the path of a request taken apart.
 type asked struct {
-	form form
+	kind pathKind
 	code []byte // in buf, folded if codes are
 	rest []byte // of a deeper path, without the slash, as it was sent
 	buf  [maxCode]byte
@@ -52,25 +52,25 @@ func (a *asked) parse(path []byte, fold bool) {
 		a.buf[n] = c
 		n++
 	}
-	a.form = formOf(path, n)
-	if a.form > deeper {
+	a.kind = pathKindOf(path, n)
+	if a.kind > deeper {
 		return
 	}
 	a.code = a.buf[:n]
-	if a.form == deeper {
+	if a.kind == deeper {
 		a.rest = path[n+1:]
 	}
 }
 
-// formOf says what a path without its slash is whose first n bytes stand in
+// pathKindOf says what a path without its slash is whose first n bytes stand in
 // codes.
-func formOf(path []byte, n int) form {
+func pathKindOf(path []byte, n int) pathKind {
 	switch {
 	case len(path) == 0, path[0] == '+', path[0] == '.', reserved(path):
 		return elsewhere
 	case n == 0:
 		if path[0] == '%' {
-			return odd
+			return maybe
 		}
 		return invalid
 	case n == len(path):
@@ -86,7 +86,7 @@ func formOf(path []byte, n int) form {
 		}
 		return deeper
 	}
-	return odd
+	return maybe
 }
 
 // climbs reports whether a path has a segment ".." in one of the spellings that
@@ -155,7 +155,7 @@ func repair(path []byte, fold bool) (*asked, bool) {
 	}
 	a := new(asked)
 	a.parse(path, fold)
-	return a, a.form == plain
+	return a, a.kind == plain
 }
 
 // unescape decodes the escapes of a path, which are well formed, into a copy.

@@ -10,13 +10,13 @@ import (
 )
 
 // An exchange is one request and what decides about its answer, whichever road
-// it takes: on a loop, parked, or on the full road. All three answer with the
+// it takes: on a loop, parked, or in net/http. All three answer with the
 // same bytes, made here.
 type exchange struct {
 	f    *Front
 	o    *settings
 	now  time.Time
-	date []byte // the Date line; nil on the full road, where net/http writes it
+	date []byte // the Date line; nil in net/http, which writes it
 
 	writer  *clicklog.Writer // of the loop; nil: the shared one
 	counts  *counts

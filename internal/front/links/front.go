@@ -99,7 +99,7 @@ type Front struct {
 	mu      sync.Mutex // guards what follows
 	writers int        // given to loops
 	scopes  []*scope
-	took    front.Durations // of the full road
+	took    front.Durations // of net/http
 }
 
 // New returns a front. The resource must be there.

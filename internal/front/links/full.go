@@ -12,7 +12,7 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// ServeHTTP answers on the full road: what the lane could not read with
+// ServeHTTP answers through net/http: what the event loop could not read with
 // certainty, other methods, and what is not about redirects at all. Paths are
 // taken as they were sent. http.ServeMux would clean them, and send a request for
 // //evil.example/.. somewhere else.
@@ -39,7 +39,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, now time.Time) {
 		return
 	}
 	x.asked.parse(x.req.Path, o.Fold)
-	if x.asked.form == elsewhere {
+	if x.asked.kind == elsewhere {
 		f.serveOther(w, r, x)
 		return
 	}

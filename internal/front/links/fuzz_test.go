@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 )
 
 // known are the headers that an answer of ours may have.
@@ -22,7 +22,7 @@ var known = map[string]bool{
 	"Content-Security-Policy": true, "X-Content-Type-Options": true, "Allow": true,
 }
 
-// FuzzStep: what the lane answers is what the full road answers to what net/http
+// FuzzStep: what the event loop answers is what the handler of net/http answers to what net/http
 // reads from the same bytes, however they are cut, and no input puts a header of
 // its own into an answer.
 func FuzzStep(f *testing.F) {
@@ -48,23 +48,23 @@ func FuzzStep(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, cut uint16) {
 		s := newStepper(b)
 		used, out, next := s.l.Step(s.conn, in, nil)
-		if used > len(in) || next == lane.Flush && used == 0 {
+		if used > len(in) || next == eventloop.Flush && used == 0 {
 			t.Fatalf("Step(%q) consumes %d and says %v", in, used, next)
 		}
 		again := newStepper(b)
 		part := int(cut) % (len(in) + 1)
 		var at int
 		var got []byte
-		then := lane.More
+		then := eventloop.More
 		if part > 0 {
 			at, got, then = again.l.Step(again.conn, in[:part], nil)
 		}
-		if then == lane.More && at < len(in) {
+		if then == eventloop.More && at < len(in) {
 			var more int
 			more, got, then = again.l.Step(again.conn, in[at:], got)
 			at += more
 		}
-		cutShort := then == lane.Close && at == part // refused by its beginning alone
+		cutShort := then == eventloop.Close && at == part // refused by its beginning alone
 		if then == next && (at != used && !cutShort || len(got) != len(out)) {
 			t.Fatalf("%q cut at %d: %d bytes consumed and %d answered, whole: %d and %d", in, part,
 				at, len(got), used, len(out))
@@ -73,7 +73,7 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// compareAnswers wants out to hold the answers of the full road to the requests
+// compareAnswers wants out to hold the answers of the handler to the requests
 // of in, in order; the last one may have been parked.
 func compareAnswers(t *testing.T, b *bed, in, out []byte) {
 	t.Helper()
@@ -119,7 +119,7 @@ func compareAnswers(t *testing.T, b *bed, in, out []byte) {
 		ours := fmt.Sprint(resp.StatusCode, resp.Header["Location"], resp.Header["Cache-Control"])
 		full := fmt.Sprint(w.Code, w.Header()["Location"], w.Header()["Cache-Control"])
 		if ours != full {
-			t.Fatalf("%s %q: the lane answers %s, the full road %s", req.Method, req.RequestURI,
+			t.Fatalf("%s %q: the event loop answers %s, the handler %s", req.Method, req.RequestURI,
 				ours, full)
 		}
 	}

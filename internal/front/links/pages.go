@@ -102,7 +102,7 @@ func (x *exchange) missing(p *page) string {
 	if p != &notFound || x.o == nil || string(x.req.Accept) != "application/json" {
 		return ""
 	}
-	if x.asked.form == plain {
+	if x.asked.kind == plain {
 		return x.o.MissCode
 	}
 	return x.o.MissPath

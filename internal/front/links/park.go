@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
@@ -17,14 +17,14 @@ const databaseTimeout = 10 * time.Second
 // park answers the request of head off the loop while the connection waits: what
 // memory does not hold has to be loaded, or a limit counted, or a code be found
 // in a path that is none.
-func (s *scope) park(c *lane.Conn, head []byte) {
+func (s *scope) park(c *eventloop.Conn, head []byte) {
 	head = bytes.Clone(head)
 	closing := s.req.Close || c.Draining()
 	peer := c.Data.(*peer)
 	now, o, access := s.x.now, s.x.o, s.access.On()
-	next := lane.More
+	next := eventloop.More
 	if closing {
-		next = lane.Close
+		next = eventloop.Close
 	}
 	address := ""
 	if access {
@@ -56,13 +56,13 @@ func (s *scope) park(c *lane.Conn, head []byte) {
 // answer appends the answer to x, whatever it takes.
 func (x *exchange) answer(ctx context.Context, out []byte) []byte {
 	x.asked.parse(x.req.Path, x.o.Fold)
-	switch x.asked.form {
+	switch x.asked.kind {
 	case plain, deeper:
 		if answer, ok := x.follow(ctx, out, &x.asked); ok {
 			return answer
 		}
 	}
-	if x.asked.form != plain && x.asked.form != invalid {
+	if x.asked.kind != plain && x.asked.kind != invalid {
 		if a, ok := repair(x.req.Path, x.o.Fold); ok {
 			if answer, ok := x.follow(ctx, out, a); ok {
 				return answer
@@ -85,7 +85,7 @@ func (x *exchange) follow(ctx context.Context, out []byte, a *asked) ([]byte, bo
 		return nil, false
 	}
 	p := prepared(found.Doc.Body())
-	if a.form == deeper && p.flags()&passesPath == 0 {
+	if a.kind == deeper && p.flags()&passesPath == 0 {
 		return nil, false
 	}
 	if p.flags()&hasLimit != 0 {

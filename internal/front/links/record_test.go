@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 )
 
@@ -48,7 +48,7 @@ func TestRecord_EveryRedirectIsInTheLog(t *testing.T) {
 				{Link: 0, IP: home, Path: "/nothing"},
 			}
 			got := b.clicks()
-			// Loads, the full road and each loop have logs of their own.
+			// Loads, net/http and each loop have logs of their own.
 			if diff := cmp.Diff(counted1(want), counted1(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -225,16 +225,16 @@ func TestOrphans_AreBounded(t *testing.T) {
 	}
 }
 
-// A stepper is the lane without a socket.
+// A stepper is the event loop without a socket.
 type stepper struct {
-	l    *Lane
+	l    *Protocol
 	s    *scope
-	conn *lane.Conn
+	conn *eventloop.Conn
 }
 
 func newStepper(b *bed) *stepper {
-	s := &stepper{l: &Lane{b.front}, s: b.front.newScope().(*scope)}
-	s.conn = lane.NewTestConn(s.s)
+	s := &stepper{l: &Protocol{b.front}, s: b.front.newScope().(*scope)}
+	s.conn = eventloop.NewTestConn(s.s)
 	s.l.Open(s.conn, nil)
 	s.s.Wake(time.Now())
 	return s
@@ -261,7 +261,7 @@ func (b *bed) warm(paths ...string) {
 	}
 }
 
-func TestLane_HitAllocatesNothing(t *testing.T) {
+func TestLoop_HitAllocatesNothing(t *testing.T) {
 	b := newBed(t, databases()[0], func(s *Settings) {
 		s.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})

@@ -75,7 +75,7 @@ var redirects = []wanted{
 }
 
 // roads are the ways that a request can take: an unknown header is one that
-// the lane leaves to net/http.
+// the event loop leaves to net/http.
 var roads = []struct {
 	name       string
 	goroutines bool

@@ -36,7 +36,7 @@ func (s Spec) Resource() resource.Spec {
 		Access:   resource.Access{Read: s.Access, Write: "none"},
 		Formats:  []row.Format{row.FormatJSON},
 		Negative: true, MaxLimit: 1000,
-		Outage: resource.Outage{
+		Stale: resource.StalePolicy{
 			OnLag: &stale, MaxStale: &s.MaxStale, StaleIfError: &s.MaxStale,
 		},
 		Preparer: &Preparer{MaxAge: s.MaxAge},

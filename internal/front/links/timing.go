@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
@@ -25,7 +25,7 @@ func (s *scope) begin(now time.Time) {
 }
 
 // Rest ends a wake-up after which the loop sleeps or lets others run. It is
-// lane.Rester.
+// eventloop.Rester.
 func (s *scope) Rest() {
 	if s.untimed > 0 || s.access.Pending() {
 		s.settle(time.Since(s.began))
@@ -48,7 +48,7 @@ func (f *Front) observe(took time.Duration) { f.took.Add(took, 1) }
 const resourceName = "links"
 
 // logHit logs a request that was answered from memory.
-func (s *scope) logHit(c *lane.Conn, answer []byte) {
+func (s *scope) logHit(c *eventloop.Conn, answer []byte) {
 	s.x.readFields()
 	s.log(front.AccessLine{
 		Peer: c.Data.(*peer).address(c), Method: methodOf(&s.x), Path: row.Alias(s.req.Path),
@@ -58,7 +58,7 @@ func (s *scope) logHit(c *lane.Conn, answer []byte) {
 }
 
 // logRefusal logs a request that was too broken to be one.
-func (s *scope) logRefusal(c *lane.Conn, answer []byte) {
+func (s *scope) logRefusal(c *eventloop.Conn, answer []byte) {
 	if s.access.On() {
 		s.log(front.AccessLine{Peer: c.Data.(*peer).address(c)}, answer)
 	}
@@ -76,7 +76,9 @@ func (s *scope) log(l front.AccessLine, answer []byte) {
 }
 
 // logParked logs a request that was answered off the loop.
-func (f *Front) logParked(c *lane.Conn, x *exchange, peer string, began time.Time, answer []byte) {
+func (f *Front) logParked(
+	c *eventloop.Conn, x *exchange, peer string, began time.Time, answer []byte,
+) {
 	l := front.AccessLine{
 		Peer: peer, Method: methodOf(x), Path: string(x.req.Path), Cache: "miss",
 		Protocol: front.ProtocolOf(c.HTTP2(), x.req.HTTP10),
@@ -87,7 +89,7 @@ func (f *Front) logParked(c *lane.Conn, x *exchange, peer string, began time.Tim
 	f.Access.Record(began, took, l.Status >= 500, l.Fill)
 }
 
-// logFull logs a request of the full road.
+// logFull logs a request that net/http has.
 func (f *Front) logFull(c *counted, r *http.Request, began time.Time, took time.Duration) {
 	if f.Access == nil || !f.Access.On() {
 		return
@@ -115,7 +117,7 @@ func methodOf(x *exchange) string {
 }
 
 // address returns the address of the connection's peer.
-func (p *peer) address(c *lane.Conn) string {
+func (p *peer) address(c *eventloop.Conn) string {
 	if p.addr == "" {
 		p.addr = c.RemoteAddr().String()
 	}

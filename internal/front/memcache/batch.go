@@ -1,8 +1,8 @@
 package memcachefront
 
 import (
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
@@ -32,14 +32,14 @@ func (t *turn) launch() []byte {
 	b, tail := t.batch, t.out
 	t.batch = nil
 	if !b.Missing() {
-		if t.next == lane.More {
-			t.next = lane.Flush // there may be more commands
+		if t.next == eventloop.More {
+			t.next = eventloop.Flush // there may be more commands
 		}
 		return b.Append(t.step, tail)
 	}
-	next := lane.More
-	if t.next == lane.Close {
-		next, t.next = lane.Close, lane.More
+	next := eventloop.More
+	if t.next == eventloop.Close {
+		next, t.next = eventloop.Close, eventloop.More
 	}
 	t.c.Load(b, tail, next, parked)
 	return t.step

@@ -3,8 +3,8 @@ package memcachefront
 import (
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
@@ -21,7 +21,7 @@ type conn struct {
 }
 
 // Open makes the state of a connection. The client speaks first.
-func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
+func (f *Front) Open(lc *eventloop.Conn, out []byte) []byte {
 	c := &conn{f: f, Session: f.store.NewSession(lc)}
 	lc.Data = c
 	f.stats.opened.Add(1)
@@ -37,17 +37,17 @@ func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 }
 
 // Tick ends a connection that is one too many, and looks after what its peer has not taken.
-func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
+func (f *Front) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
 	c := lc.Data.(*conn)
 	if c.refused {
-		return out, lane.Close
+		return out, eventloop.Close
 	}
 	c.Peer.Expire(time.Now())
-	return out, lane.More
+	return out, eventloop.More
 }
 
 // End forgets a connection.
-func (f *Front) End(lc *lane.Conn) {
+func (f *Front) End(lc *eventloop.Conn) {
 	c, ok := lc.Data.(*conn)
 	if !ok {
 		return

@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	touched    = verdict{"TOUCHED", "HD"}
+	touched    = outcome{"TOUCHED", "HD"}
 	notNumeric = "CLIENT_ERROR cannot increment or decrement non-numeric value"
 )
 
@@ -68,7 +68,7 @@ func (f *Front) nextUnique() uint64 {
 type change struct {
 	next   *kv.Item
 	gone   bool // the item is deleted
-	say    verdict
+	say    outcome
 	text   string // said by a text command in its place, or by both when it is an error
 	number bool   // text is the value of a counter
 	same   bool   // the unique stays
@@ -85,7 +85,7 @@ func (w *writing) item(key []byte) ([]byte, error) {
 		}
 		ch := w.apply(old)
 		if ch.next == nil && !ch.gone {
-			return w.tell(&ch), nil
+			return w.reply(&ch), nil
 		}
 		change := w.changeOf(&ch, tag)
 		done, err := w.c.f.store.Write(w.ctx, &w.c.Who, key, &change)
@@ -98,7 +98,7 @@ func (w *writing) item(key []byte) ([]byte, error) {
 		if w.column != nil && ch.next != nil {
 			ch.next.Unique = w.column.UniqueOf(w.shape, done.Doc)
 		}
-		return w.tell(&ch), nil
+		return w.reply(&ch), nil
 	}
 	return memcache.AppendLine(nil, "SERVER_ERROR try again"), nil
 }
@@ -278,8 +278,8 @@ func (w *writing) applyCount(old *kv.Item) change {
 	return change{next: &next, say: stored, show: &shown, text: string(shown.Value), number: true}
 }
 
-// tell replies with what came of a change.
-func (w *writing) tell(ch *change) []byte {
+// reply answers with what came of a change.
+func (w *writing) reply(ch *change) []byte {
 	switch {
 	case ch.text != "" && (!ch.number || !w.cmd.Op.Meta()):
 		return memcache.AppendLine(nil, ch.text)

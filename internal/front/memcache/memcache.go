@@ -1,7 +1,7 @@
 // Package memcachefront speaks the protocol of memcached for the resources, its text
 // commands and its meta commands: it reads commands, asks package kv, and replies.
 //
-// It is a lane.Protocol. What memory holds is answered by the loop that reads it; what it
+// It is an eventloop.Protocol. What memory holds is answered by the loop that reads it; what it
 // does not hold is read together, as it came together in one command or one burst. It
 // keeps no documents and knows no database and no configuration file; a caller gives the
 // listener.
@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
@@ -48,8 +48,8 @@ const (
 	maxKeys = 10_000   // of one command
 )
 
-// A Front answers the connections of any number of listeners. It is a lane.Protocol and
-// a lane.Ender.
+// A Front answers the connections of any number of listeners. It is an eventloop.Protocol and
+// an eventloop.Ender.
 type Front struct {
 	store  *kv.Store
 	live   atomic.Pointer[Options]
@@ -102,7 +102,7 @@ type scope struct {
 }
 
 // NewScope makes the state of a loop.
-func (f *Front) NewScope() lane.Scope {
+func (f *Front) NewScope() eventloop.Scope {
 	s := &scope{Scope: f.store.NewScope(), f: f}
 	s.Items = true
 	f.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -199,12 +199,12 @@ func TestAnswer_IsBounded(t *testing.T) {
 // A stepper calls Step without a socket.
 type stepper struct {
 	f    *Front
-	conn *lane.Conn
+	conn *eventloop.Conn
 }
 
 func newStepper(f *Front) *stepper {
 	scope := f.NewScope()
-	s := &stepper{f: f, conn: lane.NewTestConn(scope)}
+	s := &stepper{f: f, conn: eventloop.NewTestConn(scope)}
 	scope.Wake(time.Now())
 	f.Open(s.conn, nil)
 	return s
@@ -235,7 +235,7 @@ func TestStep_HitAllocatesNothing(t *testing.T) {
 		n := testing.AllocsPerRun(50, func() {
 			st.conn.Scope().(*scope).Wake(time.Now())
 			used, _, next := s.f.Step(st.conn, in, out[:0])
-			if used != len(in) || next != lane.More {
+			if used != len(in) || next != eventloop.More {
 				t.Fatalf("%s: %d of %d bytes, next %d", text, used, len(in), next)
 			}
 		})
@@ -261,10 +261,10 @@ func FuzzStep(f *testing.F) {
 		defer s.f.End(st.conn)
 		for len(in) > 0 {
 			n, _, next := s.f.Step(st.conn, in, nil)
-			if n > len(in) || n == 0 && next == lane.Flush {
+			if n > len(in) || n == 0 && next == eventloop.Flush {
 				t.Fatalf("%q: %d bytes, next %d", in, n, next)
 			}
-			if in = in[n:]; n == 0 || next != lane.Flush {
+			if in = in[n:]; n == 0 || next != eventloop.Flush {
 				return // what is parked is resumed without a socket
 			}
 		}

@@ -14,15 +14,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
 func TestMain(m *testing.M) {
-	lane.PoisonBuffers()
+	eventloop.PoisonBuffers()
 	goleak.VerifyTestMain(dbtest.Wrap(m))
 }
 

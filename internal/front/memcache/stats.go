@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
@@ -71,7 +71,7 @@ func (t *turn) other(cmd *memcache.Command) bool {
 	case memcache.Shutdown:
 		t.line("ERROR: shutdown not enabled")
 	case memcache.Quit:
-		t.next = lane.Close
+		t.next = eventloop.Close
 	case memcache.Stats:
 		t.stats(cmd)
 	default:

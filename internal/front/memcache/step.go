@@ -3,8 +3,8 @@ package memcachefront
 import (
 	"bytes"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
@@ -15,28 +15,28 @@ type turn struct {
 	out   []byte    // where replies go: the output of Step or, while there is a batch, its
 	batch *kv.Batch // reads that wait for the database; nil: none
 	step  []byte    // the output of Step while there is a batch
-	next  lane.Next
+	next  eventloop.Next
 }
 
 // Step answers the commands at the front of in.
-func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+func (f *Front) Step(lc *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Next) {
 	c, s := lc.Data.(*conn), lc.Scope().(*scope)
 	if c.refused {
-		return len(in), out, lane.Close
+		return len(in), out, eventloop.Close
 	}
 	c.Settle()
 	t := &s.turn
 	*t = turn{c: c, s: s, out: out}
 	n := t.run(in)
 	if t.batch != nil {
-		if out = t.launch(); t.next == lane.More {
-			t.next = lane.Parked
+		if out = t.launch(); t.next == eventloop.More {
+			t.next = eventloop.Parked
 		}
 	} else {
 		out = t.out
 	}
 	next := t.next
-	*t = turn{} // what is on the lane's buffers must not be kept
+	*t = turn{} // what is on the event loop's buffers must not be kept
 	clear(s.found)
 	return n, out, next
 }
@@ -44,7 +44,7 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 // run goes over the commands and returns how many bytes it has consumed.
 func (t *turn) run(in []byte) (n int) {
 	c, s := t.c, t.s
-	for n < len(in) && t.next == lane.More {
+	for n < len(in) && t.next == eventloop.More {
 		if c.swallow > 0 {
 			some := min(c.swallow, len(in)-n)
 			c.swallow, n = c.swallow-some, n+some
@@ -70,8 +70,8 @@ func (t *turn) run(in []byte) (n int) {
 			if t.batch.Full() {
 				return n
 			}
-		case t.next == lane.More && len(t.out) >= lane.FlushSize:
-			t.next = lane.Flush
+		case t.next == eventloop.More && len(t.out) >= eventloop.FlushSize:
+			t.next = eventloop.Flush
 		}
 	}
 	return n
@@ -80,7 +80,7 @@ func (t *turn) run(in []byte) (n int) {
 // broken ends a connection whose peer does not speak the protocol, without a word.
 func (t *turn) broken(err error) {
 	f := t.c.f
-	t.next = lane.Close
+	t.next = eventloop.Close
 	f.stats.broken.Add(1)
 	if err == memcache.ErrLine {
 		return
@@ -185,7 +185,7 @@ func (t *turn) admit(cmd *memcache.Command) (done, ok bool) {
 	}
 	c.f.stats.denied.Add(1)
 	if c.failed++; c.failed >= maxFailures {
-		t.next = lane.Close
+		t.next = eventloop.Close
 	}
 	t.line("CLIENT_ERROR authentication failure")
 	return true, true

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -29,7 +29,7 @@ func (t *turn) write(cmd *memcache.Command) bool {
 	}
 	c, o := t.c, t.s.live
 	w := &writing{c: c, o: o, cmd: cmd.Clone()}
-	t.next = lane.Parked
+	t.next = eventloop.Parked
 	work := parked
 	work.Size, work.Run = writeBytes, w.run
 	c.Do(work)
@@ -50,7 +50,7 @@ type writing struct {
 }
 
 // run makes the change and replies.
-func (w *writing) run(ctx context.Context) ([]byte, lane.Next) {
+func (w *writing) run(ctx context.Context) ([]byte, eventloop.Next) {
 	w.ctx = ctx
 	began := time.Now()
 	var out []byte
@@ -64,11 +64,11 @@ func (w *writing) run(ctx context.Context) ([]byte, lane.Next) {
 		out, err = w.row()
 	}
 	w.c.LogWrite(began, w.cmd.Op.String(), w.cmd.Keys[:1], w.cmd.Keys[0], err)
-	next := lane.More
+	next := eventloop.More
 	if err != nil {
 		out = memcache.AppendLine(nil, w.textOf(err))
 		if source.ClassOf(err) == source.Unknown {
-			next = lane.Close // who goes on might take it for refused
+			next = eventloop.Close // who goes on might take it for refused
 		}
 	}
 	if w.cmd.Noreply && !w.cmd.Op.Meta() {
@@ -106,19 +106,19 @@ func (w *writing) ask(change kv.Change) (resource.Result, error) {
 	return w.c.f.store.Write(w.ctx, &w.c.Who, w.cmd.Keys[0], &change)
 }
 
-// A verdict is the reply to a write: that of a text command, and that of a meta command.
-type verdict struct{ text, code string }
+// An outcome is the reply to a write: that of a text command, and that of a meta command.
+type outcome struct{ text, code string }
 
 var (
-	stored    = verdict{"STORED", "HD"}
-	deleted   = verdict{"DELETED", "HD"}
-	notStored = verdict{"NOT_STORED", "NS"}
-	exists    = verdict{"EXISTS", "EX"}
-	notFound  = verdict{"NOT_FOUND", "NF"}
+	stored    = outcome{"STORED", "HD"}
+	deleted   = outcome{"DELETED", "HD"}
+	notStored = outcome{"NOT_STORED", "NS"}
+	exists    = outcome{"EXISTS", "EX"}
+	notFound  = outcome{"NOT_FOUND", "NF"}
 )
 
 // say appends a reply. A quiet meta command that has succeeded says nothing.
-func (w *writing) say(v verdict, it *memcache.Item) []byte {
+func (w *writing) say(v outcome, it *memcache.Item) []byte {
 	switch {
 	case !w.cmd.Op.Meta():
 		return memcache.AppendLine(nil, v.text)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
@@ -53,10 +53,10 @@ func cloned(args [][]byte) [][]byte {
 // and returns the output of Step. Without misses it replies at once.
 func (t *turn) launch() []byte {
 	if !t.batch.Missing() {
-		t.next = lane.Flush // there may be more commands
+		t.next = eventloop.Flush // there may be more commands
 		return t.known()
 	}
-	t.c.Load(t.batch, t.out, lane.More, parked)
+	t.c.Load(t.batch, t.out, eventloop.More, parked)
 	return t.step
 }
 
@@ -95,10 +95,10 @@ func (t *turn) park(cmd *command, args [][]byte) bool {
 	c, own, live := t.c, cloned(args), t.s.live
 	quiet := !c.replies()
 	c.last.Store(cmd)
-	t.next = lane.Parked
+	t.next = eventloop.Parked
 	w := parked
 	w.Size = laterBytes
-	w.Run = func(ctx context.Context) ([]byte, lane.Next) {
+	w.Run = func(ctx context.Context) ([]byte, eventloop.Next) {
 		out, next := cmd.later(ctx, c, live, own)
 		if quiet {
 			out = nil

@@ -40,7 +40,7 @@ func clientID(t *turn, _ [][]byte) { t.out = resp.AppendInt(t.out, int64(t.c.id)
 
 func clientName(t *turn, _ [][]byte) {
 	t.c.mu.Lock()
-	name := t.c.told.name
+	name := t.c.shared.name
 	t.c.mu.Unlock()
 	if name == "" {
 		t.out = t.c.v.AppendNil(t.out)
@@ -55,7 +55,7 @@ func clientSetName(t *turn, args [][]byte) {
 		return
 	}
 	name := string(args[2])
-	t.c.tell(func(s *told) { s.name = name })
+	t.c.update(func(s *sharedState) { s.name = name })
 	ok(t, args)
 }
 
@@ -66,9 +66,9 @@ func clientSetInfo(t *turn, args [][]byte) {
 		t.fail("ERR " + lower(args[2]) + " cannot contain spaces, newlines or special characters.")
 		return
 	case option == "lib-name":
-		t.c.tell(func(s *told) { s.lib = value })
+		t.c.update(func(s *sharedState) { s.lib = value })
 	case option == "lib-ver":
-		t.c.tell(func(s *told) { s.version = value })
+		t.c.update(func(s *sharedState) { s.version = value })
 	default:
 		t.fail("ERR Unrecognized option '" + clip(args[2]) + "'")
 		return
@@ -104,7 +104,7 @@ func clientReply(t *turn, args [][]byte) {
 // line appends what CLIENT LIST says of a connection, in the order of Redis.
 func (c *conn) line(dst []byte, now time.Time) []byte {
 	c.mu.Lock()
-	told, holder, track := c.told, c.holder, c.track
+	told, holder, track := c.shared, c.holder, c.track
 	subs, patterns := len(c.subs.channels), len(c.subs.patterns)
 	c.mu.Unlock()
 	last := "NULL"

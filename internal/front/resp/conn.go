@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
@@ -40,14 +40,14 @@ type conn struct {
 	kill atomic.Bool             // the next tick ends it
 
 	mu     sync.Mutex // guards what follows, of which others read
-	told   told
+	shared sharedState
 	ended  bool
 	holder string // whose token it is: "default"
 	hears  kv.Identity
 }
 
-// told is what a client has said of itself, and others may list.
-type told struct {
+// sharedState is what a client has said of itself, and others may list.
+type sharedState struct {
 	name, lib, version string
 	db                 int
 	v                  resp.Version
@@ -55,10 +55,10 @@ type told struct {
 }
 
 // Open makes the state of a connection. The client speaks first.
-func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
+func (f *Front) Open(lc *eventloop.Conn, out []byte) []byte {
 	c := &conn{
 		Session: f.store.NewSession(lc), f: f, born: time.Now(), v: resp.V2,
-		holder: "default", told: told{v: resp.V2, multi: -1},
+		holder: "default", shared: sharedState{v: resp.V2, multi: -1},
 	}
 	c.Resume = c.resume
 	c.used.Store(c.born.Unix())
@@ -78,10 +78,10 @@ func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 }
 
 // Tick ends a connection that is to end, and looks after what its peer has not taken.
-func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
+func (f *Front) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
 	c := lc.Data.(*conn)
 	if c.kill.Load() {
-		return out, lane.Close
+		return out, eventloop.Close
 	}
 	c.Peer.Expire(time.Now())
 	o := f.store.Live()
@@ -89,7 +89,7 @@ func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
 	if hears && c.Who.Lost(o, o.IssuedNow()) {
 		c.lost()
 	}
-	return out, lane.More
+	return out, eventloop.More
 }
 
 // lost ends what a connection hears whose token was taken away: what that could read is
@@ -103,7 +103,7 @@ func (c *conn) lost() {
 }
 
 // End forgets a connection.
-func (f *Front) End(lc *lane.Conn) {
+func (f *Front) End(lc *eventloop.Conn) {
 	c, ok := lc.Data.(*conn)
 	if !ok {
 		return
@@ -119,8 +119,8 @@ func (f *Front) End(lc *lane.Conn) {
 	delete(f.conns, c.id)
 }
 
-// Drained implements lane.Drainer: the peer has taken output.
-func (f *Front) Drained(lc *lane.Conn) {
+// Drained implements eventloop.Drainer: the peer has taken output.
+func (f *Front) Drained(lc *eventloop.Conn) {
 	c, ok := lc.Data.(*conn)
 	if !ok {
 		return
@@ -132,9 +132,9 @@ func (f *Front) Drained(lc *lane.Conn) {
 	}
 }
 
-// tell changes what others may list.
-func (c *conn) tell(change func(*told)) {
+// update changes what others may list.
+func (c *conn) update(change func(*sharedState)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	change(&c.told)
+	change(&c.shared)
 }

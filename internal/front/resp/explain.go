@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/resp"
@@ -21,8 +21,8 @@ func explainCheck(args [][]byte) string {
 }
 
 // explain answers HOTROW.EXPLAIN with a map of what memory has of a key, and why.
-func explain(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, lane.Next) {
-	began, as := time.Now(), c.Form
+func explain(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, eventloop.Next) {
+	began, as := time.Now(), c.ReadAs
 	if len(args) == 3 {
 		as = kv.AsFields
 	}
@@ -38,12 +38,12 @@ func explain(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, l
 	c.LogAsk(began, "HOTROW.EXPLAIN", args[1], res, &resource.Answer{}, err)
 	switch {
 	case err != nil:
-		return c.askError(args, res, err), lane.More
+		return c.askError(args, res, err), eventloop.More
 	case as == kv.AsFields && e.List != nil:
-		return resp.AppendError(nil, wrongType), lane.More
+		return resp.AppendError(nil, wrongType), eventloop.More
 	}
 	m := &explained{v: c.v, Explanation: e, invalid: invalid}
-	return m.reply(), lane.More
+	return m.reply(), eventloop.More
 }
 
 // An explained is a reply of HOTROW.EXPLAIN.

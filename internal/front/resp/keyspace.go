@@ -82,7 +82,7 @@ func (k keyspace) Flush() {
 // appendEvent appends the messages of one event of a key. The rows are the same in every
 // database: a pattern that stands for several is told of one. c.mu is held.
 func (c *conn) appendEvent(out []byte, key, event string) []byte {
-	v := c.told.v
+	v := c.shared.v
 	for _, channel := range c.subs.channels {
 		kind, rest, ok := cutDatabase(channel)
 		switch {

@@ -36,7 +36,7 @@ func multi(t *turn, args [][]byte) {
 // begin begins or, with nil, ends a transaction.
 func (c *conn) begin(x *transaction, count int) {
 	c.multi = x
-	c.tell(func(s *told) { s.multi = count })
+	c.update(func(s *sharedState) { s.multi = count })
 }
 
 // queue keeps a command for EXEC. What is no read is refused: a write would not be undone
@@ -54,7 +54,7 @@ func (t *turn) queue(cmd *command, args [][]byte) {
 		return
 	}
 	x.list = append(x.list, queued{cmd, cloned(args)})
-	t.c.tell(func(s *told) { s.multi = len(x.list) })
+	t.c.update(func(s *sharedState) { s.multi = len(x.list) })
 	if t.c.replies() {
 		t.out = resp.AppendSimple(t.out, "QUEUED")
 	}

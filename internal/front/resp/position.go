@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/resp"
@@ -97,14 +97,14 @@ var origins = map[resource.Origin]string{
 }
 
 // ask answers HOTROW.GET with a map of what HTTP says in headers, and the document.
-func ask(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, lane.Next) {
+func ask(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, eventloop.Next) {
 	began := time.Now()
 	want, _ := askOptions(args)
-	want.Format = c.Form.Document(c.f.store.Live().Format)
+	want.Format = c.ReadAs.Document(c.f.store.Live().Format)
 	res, a, err := c.f.store.Ask(ctx, &c.Who, args[1], want.Options)
 	c.LogAsk(began, "HOTROW.GET", args[1], res, &a, err)
 	if err != nil {
-		return c.askError(args, res, err), lane.More
+		return c.askError(args, res, err), eventloop.More
 	}
 	state, etag := "absent", ""
 	if a.Doc != nil && !a.Doc.Absent() {
@@ -129,9 +129,9 @@ func ask(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, lane.
 	text("position", positionOf(a.Token))
 	out = resp.AppendInt(resp.AppendText(out, "lag_ms"), a.Lag.Milliseconds())
 	if out = resp.AppendText(out, "body"); state != "found" {
-		return c.v.AppendNil(out), lane.More
+		return c.v.AppendNil(out), eventloop.More
 	}
-	return resp.AppendBulk(out, a.Doc.Body()), lane.More
+	return resp.AppendBulk(out, a.Doc.Body()), eventloop.More
 }
 
 // positionOf returns a position as text; "": there is none.
@@ -156,19 +156,19 @@ func (c *conn) askError(args [][]byte, res *resource.Resource, err error) []byte
 
 // position answers HOTROW.POSITION: of the last write of the connection or, with a key, of
 // what is answered for it now.
-func position(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, lane.Next) {
+func position(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, eventloop.Next) {
 	at := c.wrote
 	if len(args) > 1 {
 		res, a, err := c.f.store.Ask(ctx, &c.Who, args[1], resource.Options{})
 		if err != nil {
-			return c.askError(args, res, err), lane.More
+			return c.askError(args, res, err), eventloop.More
 		}
 		at = a.Token
 	}
 	if at.IsZero() {
-		return c.v.AppendNil(nil), lane.More
+		return c.v.AppendNil(nil), eventloop.More
 	}
-	return resp.AppendText(nil, at.String()), lane.More
+	return resp.AppendText(nil, at.String()), eventloop.More
 }
 
 // least answers HOTROW.MIN: what is read on the connection from now on includes a position.

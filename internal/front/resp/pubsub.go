@@ -45,8 +45,8 @@ func (c *conn) subscribed(channel string) bool {
 	return slices.Contains(c.subs.channels, channel)
 }
 
-// tellSubscription appends what is said of one channel.
-func (t *turn) tellSubscription(verb string, patterns bool, channel []byte) {
+// replySubscription appends what is said of one channel.
+func (t *turn) replySubscription(verb string, patterns bool, channel []byte) {
 	if patterns {
 		verb = "p" + verb
 	}
@@ -74,7 +74,7 @@ func (t *turn) subscribe(args [][]byte, patterns bool) {
 			*list = append(*list, string(channel))
 			c.mu.Unlock()
 		}
-		t.tellSubscription("subscribe", patterns, channel)
+		t.replySubscription("subscribe", patterns, channel)
 	}
 }
 
@@ -87,7 +87,7 @@ func (t *turn) unsubscribe(args [][]byte, patterns bool) {
 			from = append(from, []byte(channel))
 		}
 		if len(from) == 0 {
-			t.tellSubscription("unsubscribe", patterns, nil)
+			t.replySubscription("unsubscribe", patterns, nil)
 		}
 	}
 	for _, channel := range from {
@@ -96,7 +96,7 @@ func (t *turn) unsubscribe(args [][]byte, patterns bool) {
 			*list = slices.Delete(*list, i, i+1)
 		}
 		c.mu.Unlock()
-		t.tellSubscription("unsubscribe", patterns, channel)
+		t.replySubscription("unsubscribe", patterns, channel)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -290,12 +290,12 @@ func TestScan_WalksOverWhatMayBeListed(t *testing.T) {
 // A stepper calls Step without a socket.
 type stepper struct {
 	f    *Front
-	conn *lane.Conn
+	conn *eventloop.Conn
 }
 
 func newStepper(f *Front) *stepper {
 	scope := f.NewScope()
-	s := &stepper{f: f, conn: lane.NewTestConn(scope)}
+	s := &stepper{f: f, conn: eventloop.NewTestConn(scope)}
 	scope.Wake(time.Now())
 	f.Open(s.conn, nil)
 	return s
@@ -305,7 +305,7 @@ func newStepper(f *Front) *stepper {
 // whatever each finds, up to a flush; each is answered once, and counted once.
 func TestPipeline_OfHitsIsAnsweredInOrder(t *testing.T) {
 	s := newSite(t)
-	long := strings.Repeat("x", lane.FlushSize/5)
+	long := strings.Repeat("x", eventloop.FlushSize/5)
 	s.Exec(`INSERT INTO dept (deptno, dname) VALUES (77, '` + long + `')`)
 	eventually(t, "the feed is fresh", func() bool { return s.Set.Ready() == nil })
 	c := s.dial()
@@ -318,7 +318,7 @@ func TestPipeline_OfHitsIsAnsweredInOrder(t *testing.T) {
 			st := newStepper(s.f)
 			defer s.f.End(st.conn)
 			_, out, next := s.f.Step(st.conn, []byte(encode("GET "+k)), nil)
-			return next == lane.More && string(out) == want[k]
+			return next == eventloop.More && string(out) == want[k]
 		})
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -337,10 +337,10 @@ func TestPipeline_OfHitsIsAnsweredInOrder(t *testing.T) {
 		st := newStepper(s.f)
 		before := s.f.Stats()
 		var got []byte
-		for next := lane.Flush; next == lane.Flush && len(in) > 0; {
+		for next := eventloop.Flush; next == eventloop.Flush && len(in) > 0; {
 			var used int
 			var out []byte
-			if used, out, next = s.f.Step(st.conn, in, nil); next == lane.Parked {
+			if used, out, next = s.f.Step(st.conn, in, nil); next == eventloop.Parked {
 				t.Fatalf("a pipeline of %d hits is parked", n)
 			}
 			got, in = append(got, out...), in[used:]
@@ -376,7 +376,7 @@ func TestStep_HitAllocatesNothing(t *testing.T) {
 		n := testing.AllocsPerRun(50, func() {
 			st.conn.Scope().(*scope).Wake(time.Now())
 			used, _, next := s.f.Step(st.conn, in, out[:0])
-			if used != len(in) || next != lane.More {
+			if used != len(in) || next != eventloop.More {
 				t.Fatalf("%s: %d of %d bytes, next %d", text, used, len(in), next)
 			}
 		})
@@ -402,10 +402,10 @@ func FuzzStep(f *testing.F) {
 		defer s.f.End(st.conn)
 		for len(in) > 0 {
 			n, _, next := s.f.Step(st.conn, in, nil)
-			if n > len(in) || n == 0 && next == lane.Flush {
+			if n > len(in) || n == 0 && next == eventloop.Flush {
 				t.Fatalf("%q: %d bytes, next %d", in, n, next)
 			}
-			if in = in[n:]; n == 0 || next != lane.Flush {
+			if in = in[n:]; n == 0 || next != eventloop.Flush {
 				return // what is parked is resumed without a socket
 			}
 		}

@@ -1,7 +1,7 @@
 // Package respfront speaks the protocol of Redis for the resources: it reads commands,
 // asks package kv, and replies.
 //
-// It is a lane.Protocol. What memory holds is answered by the loop that reads it; what it
+// It is an eventloop.Protocol. What memory holds is answered by the loop that reads it; what it
 // does not hold is read together, as it came together in one pipeline. It keeps no
 // documents and knows no database and no configuration file; a caller gives the listener.
 package respfront
@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
@@ -54,8 +54,8 @@ const (
 	strictBytes = 16 << 10 // of an argument of somebody whom nobody knows
 )
 
-// A Front answers the connections of any number of listeners. It is a lane.Protocol and
-// a lane.Ender.
+// A Front answers the connections of any number of listeners. It is an eventloop.Protocol and
+// an eventloop.Ender.
 type Front struct {
 	store *kv.Store
 	live  atomic.Pointer[Options]
@@ -144,7 +144,7 @@ type scope struct {
 }
 
 // NewScope makes the state of a loop.
-func (f *Front) NewScope() lane.Scope {
+func (f *Front) NewScope() eventloop.Scope {
 	s := &scope{Scope: f.store.NewScope(), f: f}
 	s.get[0] = []byte("GET")
 	f.mu.Lock()

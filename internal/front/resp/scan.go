@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
@@ -56,7 +56,7 @@ func scanOptions(args [][]byte) (q kv.Scan, problem string) {
 	return q, ""
 }
 
-func scan(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, lane.Next) {
+func scan(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, eventloop.Next) {
 	q, _ := scanOptions(args)
 	live := c.f.store.Live()
 	issued := live.IssuedNow()
@@ -64,14 +64,14 @@ func scan(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, lane
 	next, keys, err := c.f.store.Scan(ctx, &q)
 	switch {
 	case errors.Is(err, kv.ErrCursor):
-		return resp.AppendError(nil, "ERR invalid cursor"), lane.More
+		return resp.AppendError(nil, "ERR invalid cursor"), eventloop.More
 	case err != nil:
-		return resp.AppendError(nil, c.f.errorText(c.f.commands["scan"], "", err)), lane.More
+		return resp.AppendError(nil, c.f.errorText(c.f.commands["scan"], "", err)), eventloop.More
 	}
 	out := resp.AppendText(resp.AppendArray(nil, 2), strconv.FormatUint(next, 10))
 	out = resp.AppendArray(out, len(keys))
 	for _, k := range keys {
 		out = resp.AppendText(out, k)
 	}
-	return out, lane.More
+	return out, eventloop.More
 }

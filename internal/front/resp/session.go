@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
@@ -15,7 +15,7 @@ import (
 func (all table) serveSession() {
 	for name, f := range map[string]func(*turn, [][]byte){
 		"ping": ping, "echo": echo, "quit": quit, "reset": reset, "select": choose,
-		"time": tellTime, "hello": hello, "auth": auth, "multi": multi, "exec": exec,
+		"time": serverTime, "hello": hello, "auth": auth, "multi": multi, "exec": exec,
 		"discard": discard, "unwatch": ok, "role": role, "lastsave": lastSave, "wait": wait,
 		"dbsize": dbSize,
 	} {
@@ -86,7 +86,7 @@ func echo(t *turn, args [][]byte) { t.out = resp.AppendBulk(t.out, args[1]) }
 
 func quit(t *turn, args [][]byte) {
 	ok(t, args)
-	t.next = lane.Close
+	t.next = eventloop.Close
 }
 
 // reset makes the connection what it was when it began.
@@ -95,8 +95,10 @@ func reset(t *turn, _ [][]byte) {
 	c.stopTracking()
 	c.multi, c.reply, c.db, c.v, c.wrote = nil, replyOn, 0, resp.V2, resource.Token{}
 	c.Who.Forget()
-	c.Form = kv.AsServed
-	c.tell(func(s *told) { *s = told{v: resp.V2, multi: -1, lib: s.lib, version: s.version} })
+	c.ReadAs = kv.AsServed
+	c.update(func(s *sharedState) {
+		*s = sharedState{v: resp.V2, multi: -1, lib: s.lib, version: s.version}
+	})
 	c.mu.Lock()
 	c.subs = subscriptions{}
 	c.mu.Unlock()
@@ -119,11 +121,11 @@ func choose(t *turn, args [][]byte) {
 		return
 	}
 	t.c.db = int(n)
-	t.c.tell(func(s *told) { s.db = int(n) })
+	t.c.update(func(s *sharedState) { s.db = int(n) })
 	ok(t, args)
 }
 
-func tellTime(t *turn, _ [][]byte) {
+func serverTime(t *turn, _ [][]byte) {
 	now := time.Now()
 	t.out = resp.AppendText(resp.AppendArray(t.out, 2), strconv.FormatInt(now.Unix(), 10))
 	t.out = resp.AppendText(t.out, strconv.Itoa(now.Nanosecond()/1000))
@@ -179,7 +181,7 @@ func (t *turn) enter(user, token string) string {
 	c.failed++
 	c.f.stats.denied.Add(1)
 	if c.failed >= maxFailures {
-		t.next = lane.Close
+		t.next = eventloop.Close
 	}
 	return wrongPassword
 }
@@ -252,7 +254,7 @@ func hello(t *turn, args [][]byte) {
 		return
 	}
 	c.v = v
-	c.tell(func(s *told) {
+	c.update(func(s *sharedState) {
 		s.v = v
 		if name != nil {
 			s.name = string(name)

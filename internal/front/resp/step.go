@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
@@ -16,15 +16,15 @@ type turn struct {
 	out         []byte    // where replies go: the output of Step or, while there is a batch, its
 	batch       *kv.Batch // reads that wait for the database; nil: none
 	step        []byte    // the output of Step while there is a batch
-	next        lane.Next
+	next        eventloop.Next
 	uncacheable []string // keys whose answers no feed follows
 }
 
 // Step answers the commands at the front of in.
-func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+func (f *Front) Step(lc *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Next) {
 	c, s := lc.Data.(*conn), lc.Scope().(*scope)
 	if c.kill.Load() {
-		return len(in), out, lane.Close
+		return len(in), out, eventloop.Close
 	}
 	c.Settle()
 	if now := s.Began.Unix(); c.used.Load() != now {
@@ -34,8 +34,8 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	*t = turn{c: c, s: s, out: out}
 	n := t.run(in)
 	if t.batch != nil {
-		if out = t.launch(); t.next == lane.More {
-			t.next = lane.Parked
+		if out = t.launch(); t.next == eventloop.More {
+			t.next = eventloop.Parked
 		}
 	} else {
 		out = t.out
@@ -43,7 +43,7 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 	c.invalidateUncacheable(t.uncacheable)
 	next := t.next
 	s.get[1] = nil
-	*t = turn{} // what is on the lane's buffers must not be kept
+	*t = turn{} // what is on the event loop's buffers must not be kept
 	clear(s.found)
 	s.found = s.found[:0]
 	return n, out, next
@@ -62,7 +62,7 @@ func (t *turn) gets(in []byte) (n int) {
 	if !t.plain() {
 		return 0
 	}
-	for t.next == lane.More && t.batch == nil {
+	for t.next == eventloop.More && t.batch == nil {
 		keys, ends := t.s.keys[:0], t.s.ends[:0]
 		for at := n; at < len(in) && len(keys) < kv.Together; {
 			key, used := resp.Get(in[at:])
@@ -91,8 +91,8 @@ func (t *turn) getAll(keys [][]byte) int {
 		s.commands.Store(s.commands.Load() + 1)
 		s.get[1] = keys[i]
 		t.reply(get, s.get[:], keys[i:i+1], found[i:i+1])
-		if len(t.out) >= lane.FlushSize {
-			t.next = lane.Flush
+		if len(t.out) >= eventloop.FlushSize {
+			t.next = eventloop.Flush
 			return i + 1
 		}
 	}
@@ -105,9 +105,9 @@ func (t *turn) getAll(keys [][]byte) int {
 	return hits + 1
 }
 
-// Prefetch implements lane.Prefetcher: the rows that the first commands of several
+// Prefetch implements eventloop.Prefetcher: the rows that the first commands of several
 // connections ask for are on their way from main memory while those are parsed.
-func (f *Front) Prefetch(of lane.Scope, inputs [][]byte) {
+func (f *Front) Prefetch(of eventloop.Scope, inputs [][]byte) {
 	s := of.(*scope)
 	keys := s.keys[:0]
 	for _, in := range inputs[:min(len(inputs), kv.Together)] {
@@ -122,10 +122,10 @@ func (f *Front) Prefetch(of lane.Scope, inputs [][]byte) {
 // run goes over the commands and returns how many bytes it has consumed.
 func (t *turn) run(in []byte) (n int) {
 	c, s := t.c, t.s
-	for n < len(in) && t.next == lane.More {
+	for n < len(in) && t.next == eventloop.More {
 		// Fast path: what most commands are.
 		if t.batch == nil {
-			if n += t.gets(in[n:]); n == len(in) || t.next != lane.More {
+			if n += t.gets(in[n:]); n == len(in) || t.next != eventloop.More {
 				return n
 			}
 		}
@@ -151,7 +151,7 @@ func (t *turn) run(in []byte) (n int) {
 		switch {
 		case len(args) == 0:
 		case in[n] != '*' && isAttack(args):
-			t.next = lane.Close
+			t.next = eventloop.Close
 			t.foreign("an HTTP request")
 		case !t.command(args):
 			return n
@@ -162,8 +162,8 @@ func (t *turn) run(in []byte) (n int) {
 			if t.batch.Full() {
 				return n
 			}
-		case t.next == lane.More && len(t.out) >= lane.FlushSize:
-			t.next = lane.Flush
+		case t.next == eventloop.More && len(t.out) >= eventloop.FlushSize:
+			t.next = eventloop.Flush
 		}
 	}
 	return n
@@ -174,7 +174,7 @@ var errTLS = errors.New("a TLS handshake")
 
 // broken ends a connection whose peer does not speak the protocol.
 func (t *turn) broken(err error) {
-	t.next = lane.Close
+	t.next = eventloop.Close
 	t.c.f.stats.broken.Add(1)
 	if err == errTLS {
 		t.foreign("a TLS handshake, and the listener does not speak TLS")
@@ -340,7 +340,7 @@ func (t *turn) read(cmd *command, args [][]byte) {
 
 // reader says how the keys of a command are read.
 func (c *conn) reader(cmd *command) kv.Reader {
-	r := kv.Reader{Who: &c.Who, Track: c.tracks(), As: c.Form}
+	r := kv.Reader{Who: &c.Who, Track: c.tracks(), As: c.ReadAs}
 	if cmd.hash {
 		r.As = kv.AsFields
 	}

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // A command is one that is served, or refused by a rule. What COMMAND says of it is what
@@ -33,7 +33,7 @@ type command struct {
 	// One of these answers it: render from documents; now at once; later in a goroutine.
 	render func(c *conn, out []byte, args [][]byte, found []kv.Found) []byte
 	now    func(t *turn, args [][]byte)
-	later  func(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, lane.Next)
+	later  func(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, eventloop.Next)
 }
 
 // An argCheck returns the error of arguments that are not good, or "".

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
@@ -22,9 +22,9 @@ const (
 	// flushGap is how long after a flush another one waits.
 	flushGap = 50 * time.Millisecond
 
-	// toldAgain is when a key is told again that no feed follows: some clients keep an
+	// repeatAfter is when a key is told again that no feed follows: some clients keep an
 	// answer only after they have read the message behind it.
-	toldAgain = 100 * time.Millisecond
+	repeatAfter = 100 * time.Millisecond
 )
 
 // tracking is what CLIENT TRACKING has set. The goroutine that owns the connection changes
@@ -81,7 +81,7 @@ func (c *conn) reads(cmd *command, args [][]byte) {
 
 // resume goes on with a connection that was parked. What has changed since its reads began
 // is told again behind their answers.
-func (c *conn) resume(out []byte, next lane.Next) {
+func (c *conn) resume(out []byte, next eventloop.Next) {
 	uncacheable := c.uncacheable // before the connection is its loop's again
 	c.uncacheable = nil
 	defer c.invalidateUncacheable(uncacheable)
@@ -162,14 +162,14 @@ func (c *conn) MayRead(r *resource.Resource) bool {
 func (c *conn) push(keys []string) {
 	k := &c.track
 	if k.redirect == 0 {
-		if c.told.v == resp.V3 {
+		if c.shared.v == resp.V3 {
 			c.sendKeys(keys)
 		}
 		return
 	}
 	target := c.f.conn(k.redirect)
 	if target == nil {
-		if !k.broken && c.told.v == resp.V3 {
+		if !k.broken && c.shared.v == resp.V3 {
 			out := resp.AppendText(resp.V3.AppendPush(nil, 2), "tracking-redir-broken")
 			c.Conn.Send(resp.AppendInt(out, int64(k.redirect)))
 		}
@@ -180,7 +180,7 @@ func (c *conn) push(keys []string) {
 	c.f.store.Go(func(context.Context) {
 		target.mu.Lock()
 		defer target.mu.Unlock()
-		if !target.ended && (target.told.v == resp.V3 || target.subscribed(invalidateChannel)) {
+		if !target.ended && (target.shared.v == resp.V3 || target.subscribed(invalidateChannel)) {
 			target.sendKeys(keys)
 		}
 	})
@@ -191,7 +191,7 @@ func (c *conn) sendKeys(keys []string) {
 	k := &c.track
 	waits := k.owedFlush || len(k.owed) > 0
 	if !waits && c.Conn.Backlog() <= fullQueue {
-		c.Conn.Send(invalidation(c.told.v, keys))
+		c.Conn.Send(invalidation(c.shared.v, keys))
 		return
 	}
 	c.f.stats.owed.Add(1)
@@ -223,7 +223,7 @@ func (c *conn) pay() {
 	}
 	if k.owedFlush || len(keys) > 0 {
 		k.owed, k.owedFlush = nil, false
-		c.Conn.Send(invalidation(c.told.v, keys))
+		c.Conn.Send(invalidation(c.shared.v, keys))
 	}
 }
 
@@ -242,7 +242,7 @@ func invalidation(v resp.Version, keys []string) (out []byte) {
 		if keys == nil {
 			return v.AppendNil(out)
 		}
-		some := keys[:min(len(keys), kv.MaxTold)]
+		some := keys[:min(len(keys), kv.MaxInvalidations)]
 		keys = keys[len(some):]
 		out = resp.AppendArray(out, len(some))
 		for _, key := range some {
@@ -270,7 +270,7 @@ func (c *conn) invalidateUncacheable(keys []string) {
 	}
 	tell := func() { c.Invalidate(keys) }
 	tell()
-	time.AfterFunc(toldAgain, tell)
+	time.AfterFunc(repeatAfter, tell)
 }
 
 // stopTracking makes the connection one whose client keeps no copies.

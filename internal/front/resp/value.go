@@ -20,7 +20,7 @@ type valued struct {
 // is told what it was.
 func (w *writing) valued(reads bool) (v valued, err error) {
 	live := w.c.f.store.Live()
-	v.format = w.c.Form.Document(live.Format)
+	v.format = w.c.ReadAs.Document(live.Format)
 	res, _ := live.Find(w.key)
 	if res == nil {
 		return v, nil // the write says so
@@ -65,13 +65,13 @@ func (w *writing) setColumn(v valued, change kv.Change) error {
 // format answers HOTROW.FORMAT: documents on the connection are in a format from now on.
 // What its client keeps is in another one.
 func format(t *turn, args [][]byte) {
-	as, known := kv.FormOf(lower(args[1]))
+	as, known := kv.ReadAsFormat(lower(args[1]))
 	if !known {
 		t.fail("ERR unknown format '" + clip(args[1]) + "': want json, msgpack or cbor")
 		return
 	}
-	if t.c.Form != as {
-		t.c.Form = as
+	if t.c.ReadAs != as {
+		t.c.ReadAs = as
 		t.c.Flush()
 	}
 	ok(t, args)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -23,7 +23,7 @@ func (all table) serveWrites() {
 		cmd.writes = true
 		cmd.later = func(
 			ctx context.Context, c *conn, o *Options, args [][]byte,
-		) ([]byte, lane.Next) {
+		) ([]byte, eventloop.Next) {
 			w := &writing{ctx: ctx, c: c, o: o, cmd: cmd, args: args}
 			return w.run(f)
 		}
@@ -53,17 +53,17 @@ type writing struct {
 }
 
 // run answers the command by f.
-func (w *writing) run(f func(*writing) ([]byte, error)) ([]byte, lane.Next) {
+func (w *writing) run(f func(*writing) ([]byte, error)) ([]byte, eventloop.Next) {
 	began := time.Now()
 	w.key = w.args[1]
 	out, err := f(w)
 	w.c.LogWrite(began, w.cmd.upper, w.cmd.keys(w.args), w.key, err)
 	if err == nil {
-		return out, lane.More
+		return out, eventloop.More
 	}
-	next := lane.More
+	next := eventloop.More
 	if source.ClassOf(err) == source.Unknown {
-		next = lane.Close // who goes on might take it for refused
+		next = eventloop.Close // who goes on might take it for refused
 	}
 	if errors.Is(err, kv.ErrNoResource) {
 		return resp.AppendError(nil, noResource(w.key)), next

@@ -6,8 +6,8 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -30,18 +30,18 @@ const (
 // session; a loop takes the lock once for all that it has read.
 type conn struct {
 	f      *Front
-	lc     *lane.Conn
+	lc     *eventloop.Conn
 	name   string // as /gofast/transports lists it
 	number uint64 // in that name
 	addr   string // of the peer, once it was logged; guarded by mu
 	peer   *front.Peer
 
-	mu       sync.Mutex // guards what follows; held while output is given to the lane
+	mu       sync.Mutex // guards what follows; held while output is given to the event loop
 	session  *gofast.Session
 	side     []byte // output of a Step whose place among other output matters
 	ended    bool
 	pumping  bool          // a goroutine sends fragments
-	told     bool          // that we are going away
+	leaving  bool          // that we are going away
 	hinted   bool          // that Perf is off
 	tasks    int           // requests that are not answered
 	made     int64         // bytes of their answers that the peer has not taken
@@ -54,7 +54,7 @@ type conn struct {
 }
 
 // Open makes the state of a connection. The server speaks first.
-func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
+func (f *Front) Open(lc *eventloop.Conn, out []byte) []byte {
 	o := f.live.Load()
 	c := &conn{f: f, lc: lc, single: 256, peer: f.unsent.NewPeer()}
 	c.session = gofast.NewSession(gofast.Config{
@@ -73,7 +73,7 @@ func (f *Front) Open(lc *lane.Conn, out []byte) []byte {
 }
 
 // Tick sends what is due, and ends a connection whose peer is dead or late.
-func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
+func (f *Front) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
 	c := lc.Data.(*conn)
 	c.recheck()
 	now := time.Now()
@@ -83,20 +83,20 @@ func (f *Front) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
 	var err error
 	if c.side, err = c.session.Tick(now, c.side); err != nil {
 		c.broken(err)
-		return out, lane.Close
+		return out, eventloop.Close
 	}
 	for w := range c.watchers {
 		w.look(now)
 	}
 	c.flush()
 	if lc.Draining() && c.tasks == 0 {
-		return out, lane.Close
+		return out, eventloop.Close
 	}
-	return out, lane.More
+	return out, eventloop.More
 }
 
 // End forgets a connection.
-func (f *Front) End(lc *lane.Conn) {
+func (f *Front) End(lc *eventloop.Conn) {
 	c, ok := lc.Data.(*conn)
 	if !ok {
 		return
@@ -143,7 +143,7 @@ func (c *conn) hint(e *gofast.Event) {
 	}
 }
 
-// flush gives what is in side to the lane. c.mu is held: what was appended first
+// flush gives what is in side to the event loop. c.mu is held: what was appended first
 // is sent first, whoever appended it.
 func (c *conn) flush() {
 	c.pumpSome()
@@ -153,7 +153,7 @@ func (c *conn) flush() {
 	}
 }
 
-// send gives b, which nobody writes to any more, to the lane. c.mu is held.
+// send gives b, which nobody writes to any more, to the event loop. c.mu is held.
 func (c *conn) send(b []byte) bool {
 	if c.ended || len(b) == 0 {
 		return !c.ended
@@ -191,7 +191,7 @@ func (c *conn) pump() {
 }
 
 // room waits until the peer has taken enough of what was sent. It reports false
-// when the connection has ended: a peer that takes nothing is cut by the lane.
+// when the connection has ended: a peer that takes nothing is cut by the event loop.
 func (c *conn) room() bool {
 	for {
 		c.mu.Lock()
@@ -223,8 +223,8 @@ func (c *conn) wake() {
 	}
 }
 
-// Drained implements lane.Drainer: the peer has taken output.
-func (f *Front) Drained(lc *lane.Conn) {
+// Drained implements eventloop.Drainer: the peer has taken output.
+func (f *Front) Drained(lc *eventloop.Conn) {
 	c, ok := lc.Data.(*conn)
 	if !ok {
 		return
@@ -266,16 +266,16 @@ func (c *conn) busy() bool {
 func (c *conn) goAway() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tellGoingAway()
+	c.sendGoingAway()
 	c.flush()
 }
 
-// tellGoingAway is goAway without the lock, which is held.
-func (c *conn) tellGoingAway() {
-	if c.told || c.ended {
+// sendGoingAway is goAway without the lock, which is held.
+func (c *conn) sendGoingAway() {
+	if c.leaving || c.ended {
 		return
 	}
-	c.told = true
+	c.leaving = true
 	for w := range c.watchers {
 		w.end(&fault{kind: kindDraining})
 	}

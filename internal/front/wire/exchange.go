@@ -33,10 +33,10 @@ type httpExchange struct {
 	over   bool // nobody wants the answer, or it was given
 
 	// Of the answer; the handler's alone.
-	header http.Header
-	status int // 0: the head was not written
-	body   []byte
-	told   bool // the head was sent on the stream
+	header   http.Header
+	status   int // 0: the head was not written
+	body     []byte
+	headSent bool // the head was sent on the stream
 }
 
 // maxPiece is how much of a body goes into one message of a stream.
@@ -300,7 +300,7 @@ func (p *httpExchange) fields() (list []exchange.Field) {
 func (p *httpExchange) finish() {
 	p.WriteHeader(http.StatusOK)
 	bodiless := p.isHead || p.status == http.StatusNoContent || p.status == http.StatusNotModified
-	if p.header.Get("Content-Length") == "" && !bodiless && !p.told {
+	if p.header.Get("Content-Length") == "" && !bodiless && !p.headSent {
 		p.header.Set("Content-Length", strconv.Itoa(len(p.body)))
 	}
 	if !p.stream {
@@ -314,7 +314,7 @@ func (p *httpExchange) finish() {
 		})
 		return
 	}
-	chunked := p.told && p.header.Get("Content-Length") == "" && !bodiless
+	chunked := p.headSent && p.header.Get("Content-Length") == "" && !bodiless
 	err := p.drain()
 	if err == nil && chunked {
 		err = p.send(exchange.AppendTrailers(nil, nil))
@@ -328,8 +328,8 @@ func (p *httpExchange) finish() {
 
 // drain sends what was written on the stream.
 func (p *httpExchange) drain() error {
-	if !p.told {
-		p.told = true
+	if !p.headSent {
+		p.headSent = true
 		if err := p.send(exchange.AppendAnswerHead(nil, p.status, p.fields())); err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (h *hub) run() {
 			if e.Reset {
 				e = h.collapse(e)
 			}
-			h.tell(&e)
+			h.notify(&e)
 		}
 	}
 }
@@ -100,8 +100,8 @@ func (h *hub) collapse(e resource.Event) resource.Event {
 	}
 }
 
-// tell gives an event to those who watch.
-func (h *hub) tell(e *resource.Event) {
+// notify gives an event to those who watch.
+func (h *hub) notify(e *resource.Event) {
 	h.mu.Lock()
 	payload := h.remember(e)
 	h.listed = h.listed[:0]
@@ -196,7 +196,7 @@ func (h *hub) cursor() string { return h.epoch + "." + strconv.FormatUint(h.last
 
 // join adds a watcher and tells it first what it has missed after since, or to
 // begin anew where nobody knows, and then that this was all. deliver is called
-// with the hub locked, so that nothing overtakes.
+// with the hub locked, so that nothing supersedes.
 func (h *hub) join(w *watcher, since string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

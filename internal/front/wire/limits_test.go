@@ -169,7 +169,7 @@ func TestLimits_WatcherThatTakesNothing(t *testing.T) {
 		p.event(w, rows.Ready)
 		h := s.hub("depts")
 		for range 100 {
-			h.tell(&resource.Event{Key: "10", Token: h.res.Position()})
+			h.notify(&resource.Event{Key: "10", Token: h.res.Position()})
 		}
 		var got held
 		for got = p.next(w); got.Type == gofast.EventMessage; got = p.next(w) {

@@ -63,12 +63,12 @@ func (h *listHub) run() {
 			return
 		}
 		seen = now
-		h.tell(&a)
+		h.notify(&a)
 	}
 }
 
-// tell notes an answer, and tells those who know another.
-func (h *listHub) tell(a *resource.ListAnswer) {
+// notify notes an answer, and sends it to those who know another.
+func (h *listHub) notify(a *resource.ListAnswer) {
 	h.mu.Lock()
 	h.state = rows.Event{Kind: rows.Changed, Cursor: a.Doc.ETag()}
 	if !a.Token.IsZero() {
@@ -108,7 +108,7 @@ func (h *listHub) join(w *watcher, since string) bool {
 	return true
 }
 
-// welcome tells a watcher where it is. h.mu is held, so that nothing overtakes.
+// welcome tells a watcher where it is. h.mu is held, so that nothing supersedes.
 func (h *listHub) welcome(w *watcher, since string) {
 	h.watchers[w] = ""
 	if since != fromNow && since != h.state.Cursor {

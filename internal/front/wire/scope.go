@@ -6,8 +6,8 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -61,7 +61,7 @@ type asOf struct {
 }
 
 // NewScope makes the state of a loop.
-func (f *Front) NewScope() lane.Scope {
+func (f *Front) NewScope() eventloop.Scope {
 	return &scope{f: f, byName: make(map[string]*served)}
 }
 
@@ -82,7 +82,7 @@ func (s *scope) Wake(now time.Time) {
 }
 
 // Rest ends a wake-up after which the loop sleeps or lets others run. It is
-// lane.Rester. Hits count as long as the whole of their wake-up.
+// eventloop.Rester. Hits count as long as the whole of their wake-up.
 func (s *scope) Rest() {
 	if len(s.touched) > 0 || s.access.Pending() {
 		s.settle(time.Since(s.began))

@@ -9,7 +9,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 )
 
 // ALPN is the name of the protocol in a TLS handshake (RFC 7301).
@@ -27,8 +27,8 @@ type Listen struct {
 
 // A Site is a listener that is served.
 type Site struct {
-	f    *Front
-	lane *lane.Server
+	f      *Front
+	server *eventloop.Server
 }
 
 // Serve serves the connections of l until Shutdown or Close. It owns l from now
@@ -37,7 +37,7 @@ func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
 	if o.Idle <= 0 {
 		o.Idle = 10 * time.Minute
 	}
-	server, err := lane.Serve(l, lane.Config{
+	server, err := eventloop.Serve(l, eventloop.Config{
 		Proto: f, Scope: f.NewScope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
 		Header: 30 * time.Second, Idle: o.Idle, Write: o.Write,
 		Tick:     tickEvery,
@@ -53,17 +53,17 @@ func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
 const maxInput = 128 << 10
 
 // Addr returns the address of the listener.
-func (s *Site) Addr() net.Addr { return s.lane.Addr() }
+func (s *Site) Addr() net.Addr { return s.server.Addr() }
 
 // Stats returns the counts of the site's connections.
-func (s *Site) Stats() lane.Stats { return s.lane.Stats() }
+func (s *Site) Stats() eventloop.Stats { return s.server.Stats() }
 
 // Shutdown lets every request under way have its answer, and then ends the
 // connections, whose peers have been told. When ctx ends first, what is left is
 // cut, and its error returned.
 func (s *Site) Shutdown(ctx context.Context) error {
-	return errors.Join(s.f.Drain(ctx), s.lane.Shutdown(ctx))
+	return errors.Join(s.f.Drain(ctx), s.server.Shutdown(ctx))
 }
 
 // Close cuts every connection at once.
-func (s *Site) Close() { s.lane.Close() }
+func (s *Site) Close() { s.server.Close() }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	lane.PoisonBuffers()
+	eventloop.PoisonBuffers()
 	goleak.VerifyTestMain(m)
 }
 

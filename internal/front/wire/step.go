@@ -6,8 +6,8 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // Step answers the messages at the front of in.
@@ -15,17 +15,17 @@ import (
 // Answers that fit into one frame and are there at once go to out. Their order
 // is of no account: each has its own opaque. All other output is sent in the
 // order in which the session made it: see conn.flush.
-func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+func (f *Front) Step(lc *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Next) {
 	c, s := lc.Data.(*conn), lc.Scope().(*scope)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	start, n, next := len(out), 0, lane.More
+	start, n, next := len(out), 0, eventloop.More
 	for n < len(in) {
 		used, side, err := c.session.Next(in[n:], c.side, &s.event)
 		c.side, n = side, n+used
 		if err != nil {
 			c.broken(err)
-			n, next = len(in), lane.Close
+			n, next = len(in), eventloop.Close
 			break
 		}
 		if s.event.Type == gofast.EventNone {
@@ -33,14 +33,14 @@ func (f *Front) Step(lc *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
 			break
 		}
 		out = c.handle(s, &s.event, out)
-		if len(out)+len(c.side) >= lane.FlushSize {
-			next = lane.Flush
+		if len(out)+len(c.side) >= eventloop.FlushSize {
+			next = eventloop.Flush
 			break
 		}
 	}
 	c.launch(s.live)
 	if f.draining.Load() {
-		c.tellGoingAway()
+		c.sendGoingAway()
 	}
 	if c.pumpSome(); len(c.side) > 0 {
 		// What was answered first goes first: a barrier promises that.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -16,7 +16,7 @@ import (
 type stepper struct {
 	t      testing.TB
 	f      *Front
-	conn   *lane.Conn
+	conn   *eventloop.Conn
 	client *gofast.Session
 }
 
@@ -24,7 +24,7 @@ type stepper struct {
 func newStepper(t testing.TB, f *Front) *stepper {
 	t.Helper()
 	scope := f.NewScope()
-	s := &stepper{t: t, f: f, conn: lane.NewTestConn(scope),
+	s := &stepper{t: t, f: f, conn: eventloop.NewTestConn(scope),
 		client: gofast.NewSession(gofast.Config{})}
 	scope.Wake(time.Now())
 	hello := f.Open(s.conn, nil)
@@ -49,7 +49,7 @@ func (s *stepper) take(b []byte) {
 }
 
 // step gives the server input and returns what it answers at once.
-func (s *stepper) step(in []byte) (int, []byte, lane.Next) {
+func (s *stepper) step(in []byte) (int, []byte, eventloop.Next) {
 	s.conn.Scope().(*scope).Wake(time.Now())
 	return s.f.Step(s.conn, in, nil)
 }
@@ -188,17 +188,17 @@ func FuzzStep(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, cut uint16) {
 		whole := newStepper(t, front)
 		used, out, next := whole.step(in)
-		if used > len(in) || next == lane.Flush && used == 0 {
+		if used > len(in) || next == eventloop.Flush && used == 0 {
 			t.Fatalf("Step(%x) consumes %d and says %v", in, used, next)
 		}
 		parts := newStepper(t, front)
 		at := int(cut) % (len(in) + 1)
 		first, answered, then := parts.step(in[:at])
-		if then == lane.More && at < len(in) {
+		if then == eventloop.More && at < len(in) {
 			n, more, last := parts.step(in[first:])
 			first, answered, then = first+n, append(answered, more...), last
 		}
-		if then == lane.More && next == lane.More && first != used {
+		if then == eventloop.More && next == eventloop.More && first != used {
 			t.Fatalf("%x cut at %d: %d bytes consumed, whole: %d", in, at, first, used)
 		}
 		check(t, out)

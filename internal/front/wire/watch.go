@@ -21,7 +21,7 @@ type watcher struct {
 	res    *served
 	key    row.Key    // "": every document
 	list   *listWatch // nil: documents are watched
-	hub    teller     // nil until it has joined; guarded by c.mu
+	hub    notifier   // nil until it has joined; guarded by c.mu
 
 	// What follows is guarded by c.mu.
 	over   bool
@@ -57,7 +57,7 @@ func (c *conn) watch(s *scope, e *gofast.Event) {
 	}
 	w := &watcher{c: c, opaque: e.Opaque, res: res}
 	f := w.watchable(s.live, &q)
-	if f == nil && c.told {
+	if f == nil && c.leaving {
 		f = &fault{kind: kindDraining}
 	}
 	if f != nil {
@@ -101,8 +101,8 @@ func (w *watcher) watchable(o *Options, q *rows.Watch) *fault {
 	return nil
 }
 
-// A teller tells watchers of changes: a hub or a listHub.
-type teller interface {
+// A notifier tells watchers of changes: a hub or a listHub.
+type notifier interface {
 	// join adds a watcher and tells it what it has missed. It reports false when the
 	// teller is no more.
 	join(w *watcher, since string) bool
@@ -113,7 +113,7 @@ type teller interface {
 // leaves: a list that was made for it would never end otherwise.
 func (w *watcher) join(since string) {
 	for joined := false; !joined; {
-		h, err := w.teller()
+		h, err := w.joined()
 		w.c.mu.Lock()
 		if err != nil {
 			if !w.c.ended {
@@ -135,8 +135,8 @@ func (w *watcher) join(since string) {
 	}
 }
 
-// teller returns who tells of what w watches.
-func (w *watcher) teller() (teller, error) {
+// joined returns the hub of what w watches, once it has joined that.
+func (w *watcher) joined() (notifier, error) {
 	if w.list == nil {
 		return w.c.f.hub(w.res.Resource)
 	}

@@ -172,7 +172,7 @@ func TestWatch_CutsOffWhoIsTooSlow(t *testing.T) {
 	quick.event(q, rows.Ready)
 	h := s.hub("depts")
 	for range 2 * maxBehind {
-		h.tell(&resource.Event{Key: "10", Token: h.res.Position()})
+		h.notify(&resource.Event{Key: "10", Token: h.res.Position()})
 	}
 	var got held
 	for got = slow.next(w); got.Type == gofast.EventMessage; got = slow.next(w) {

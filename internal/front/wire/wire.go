@@ -1,7 +1,7 @@
 // Package wirefront speaks the wire protocol for the resources: it reads the
 // messages of package rows, asks package resource, and answers.
 //
-// It is a lane.Protocol. What memory holds is answered by the loop that reads
+// It is an eventloop.Protocol. What memory holds is answered by the loop that reads
 // it; what it does not hold is read together, as it came together, and answered
 // out of order; changes are pushed to those who watch. It keeps no documents
 // and knows no database and no configuration file; a caller gives the listener.
@@ -61,7 +61,7 @@ type Options struct {
 }
 
 // A Front answers the connections of any number of listeners. It is a
-// lane.Protocol and a lane.Ender.
+// eventloop.Protocol and an eventloop.Ender.
 type Front struct {
 	live     atomic.Pointer[Options]
 	stats    stats

@@ -187,7 +187,7 @@ func (c *conn) pump(out []byte) []byte {
 }
 
 // cutStalled resets the streams whose windows have let nothing of an answer pass for as long
-// as a peer may take nothing. net/http has limits of its own for what is lent.
+// as a peer may take nothing. net/http has limits of its own for what is handed over.
 func (c *conn) cutStalled(out []byte) []byte {
 	if len(c.blocked) == 0 {
 		return out
@@ -199,14 +199,14 @@ func (c *conn) cutStalled(out []byte) []byte {
 		case s.pipe != nil:
 		case s.since.IsZero():
 			s.since = now
-		case now.Sub(s.since) > c.lane.WriteLimit():
+		case now.Sub(s.since) > c.conn.WriteLimit():
 			out = c.resetStream(out, s.id, http2.Cancel)
 		}
 	}
 	return out
 }
 
-// fromPipe goes on with a stream that is lent: what has come, was read, or is over.
+// fromPipe goes on with a stream that is handed over: what has come, was read, or is over.
 func (c *conn) fromPipe(s *stream, out []byte) []byte {
 	p := s.pipe
 	if p == nil {
@@ -232,9 +232,9 @@ func (c *conn) fromPipe(s *stream, out []byte) []byte {
 	switch {
 	case s.reset:
 	case s.answer.state == atEnd:
-		c.lane.Returned()
+		c.conn.Returned()
 	case s.answer.state == untilEnd:
-		c.lane.Returned()
+		c.conn.Returned()
 		out = c.sendBody(s, nil, true, out)
 	default:
 		out = c.resetStream(out, s.id, http2.InternalError)

@@ -1,7 +1,7 @@
 package h2
 
 import (
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/wire/http2"
 )
 
@@ -99,7 +99,7 @@ func (c *conn) begin(b *block, out []byte) ([]byte, error) {
 	defer buffers.Put(buf)
 	buf.text = h.Append(buf.text[:0], b.end)
 	if c.unsent >= maxUnsent { // net/http makes no more of an answer than is taken
-		return c.lend(s, append([]byte(nil), buf.text...), out), nil
+		return c.handOver(s, append([]byte(nil), buf.text...), out), nil
 	}
 	return c.ask(s, c.seat(), buf.text, buf, out), nil
 }
@@ -114,25 +114,25 @@ func (c *conn) seat() *seat {
 		return t
 	}
 	t = &seat{c: c}
-	t.lane = c.lane.Channel(c.of.one, t)
-	c.of.one.Open(t.lane, nil) // a server of HTTP/1.1 speaks second
+	t.conn = c.conn.Channel(c.of.one, t)
+	c.of.one.Open(t.conn, nil) // a server of HTTP/1.1 speaks second
 	return t
 }
 
 // ask has the protocol of HTTP/1.1 answer text, the request of s.
 func (c *conn) ask(s *stream, t *seat, text []byte, buf *buffer, out []byte) []byte {
 	t.s = s
-	n, answer, next := c.lane.StepChannel(t.lane, text, buf.answer[:0])
+	n, answer, next := c.conn.StepChannel(t.conn, text, buf.answer[:0])
 	buf.answer = answer
 	switch {
-	case next == lane.Parked: // text may be another's soon
+	case next == eventloop.Parked: // text may be another's soon
 		s.text = append([]byte(nil), text[n:]...)
 		c.working++
 		return c.reply(s, answer, out)
-	case next == lane.HandOver:
+	case next == eventloop.HandOver:
 		c.spare = t
-		return c.lend(s, append([]byte(nil), text[n:]...), out)
-	case next != lane.Close: // which is the end of a connection of HTTP/1.1
+		return c.handOver(s, append([]byte(nil), text[n:]...), out)
+	case next != eventloop.Close: // which is the end of a connection of HTTP/1.1
 		c.spare = t
 	}
 	return c.replyWhole(s, answer, out)
@@ -155,26 +155,26 @@ func (c *conn) resumed(e *event, out []byte) []byte {
 		return out // what its seat holds is of no use any more
 	}
 	switch {
-	case e.next == lane.HandOver:
-		return c.lend(s, s.text, c.reply(s, e.b, out))
-	case e.next == lane.More && len(s.text) > 0: // memory has it now, say
+	case e.next == eventloop.HandOver:
+		return c.handOver(s, s.text, c.reply(s, e.b, out))
+	case e.next == eventloop.More && len(s.text) > 0: // memory has it now, say
 		buf := buffers.Get().(*buffer)
 		defer buffers.Put(buf)
 		return c.ask(s, e.seat, s.text, buf, c.reply(s, e.b, out))
-	case e.next == lane.More:
+	case e.next == eventloop.More:
 		c.spare = e.seat
 	}
 	return c.replyWhole(s, e.b, out)
 }
 
-// lend has net/http answer text, the request of s.
-func (c *conn) lend(s *stream, text, out []byte) []byte {
+// handOver has net/http answer text, the request of s.
+func (c *conn) handOver(s *stream, text, out []byte) []byte {
 	s.pipe = newPipe(s, c, text)
-	var x lane.Lent = s.pipe
-	if state, ok := c.lane.ConnectionState(); ok {
+	var x eventloop.Borrowed = s.pipe
+	if state, ok := c.conn.ConnectionState(); ok {
 		x = &securePipe{s.pipe, state}
 	}
-	if !c.lane.Lend(x) {
+	if !c.conn.HandOver(x) {
 		return c.resetStream(out, s.id, http2.InternalError)
 	}
 	c.working++

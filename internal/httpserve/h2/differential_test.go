@@ -18,8 +18,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/httpserve/h2"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
@@ -182,8 +182,8 @@ func pair(t testing.TB) (ours, theirs string) {
 	}
 	quiet := log.New(io.Discard, "", 0)
 	l := listen("ours")
-	visits := lane.NewVisits(&http.Server{Handler: http.HandlerFunc(seen), ErrorLog: quiet}, http1.Frame)
-	s, err := lane.Serve(l, lane.Config{Proto: lender{}, HTTP2: h2.New(lender{}), Full: visits.Full,
+	messages := eventloop.NewMessageServer(&http.Server{Handler: http.HandlerFunc(seen), ErrorLog: quiet}, http1.Frame)
+	s, err := eventloop.Serve(l, eventloop.Config{Proto: lender{}, HTTP2: h2.New(lender{}), HandedOver: messages.Serve,
 		Preface: http2.ClientPreface})
 	if err != nil {
 		t.Fatal(err)
@@ -200,8 +200,8 @@ func pair(t testing.TB) (ours, theirs string) {
 // A lender hands everything over.
 type lender struct{ marked }
 
-func (lender) Step(_ *lane.Conn, _, out []byte) (int, []byte, lane.Next) {
-	return 0, out, lane.HandOver
+func (lender) Step(_ *eventloop.Conn, _, out []byte) (int, []byte, eventloop.Next) {
+	return 0, out, eventloop.HandOver
 }
 
 // seen answers by what a handler sees of a request. Fields that say how it was sent are not

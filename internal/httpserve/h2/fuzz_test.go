@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/httpserve/h2"
-	"github.com/hotrow/hotrow/internal/lane"
 )
 
 // FuzzStep: whatever comes, in whichever pieces, the protocol neither panics nor takes more
@@ -63,8 +63,8 @@ func wantFrames(t *testing.T, b []byte) {
 }
 
 // steps gives in to the protocol, so many bytes more at a time.
-func steps(t *testing.T, in []byte, more int) ([]byte, lane.Next) {
-	p, c := h2.New(hits{}), lane.NewTestConn(nil)
+func steps(t *testing.T, in []byte, more int) ([]byte, eventloop.Next) {
+	p, c := h2.New(hits{}), eventloop.NewTestConn(nil)
 	out := p.Open(c, nil)
 	defer p.End(c)
 	for from, to := 0, 0; to < len(in); {
@@ -74,20 +74,20 @@ func steps(t *testing.T, in []byte, more int) ([]byte, lane.Next) {
 			t.Fatalf("%d bytes of %d were taken", n, to-from)
 		}
 		out = grown
-		if from += n; next == lane.Close {
+		if from += n; next == eventloop.Close {
 			return out, next
 		}
 	}
-	return out, lane.More
+	return out, eventloop.More
 }
 
 // hits answers every request at once, for one that hands over or waits needs a server.
 type hits struct{ words }
 
-func (hits) Step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+func (hits) Step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Next) {
 	n, grown, next := words{}.Step(c, in, out)
-	if next == lane.Parked || next == lane.HandOver {
-		return len(in), append(out, "HTTP/1.1 404 \r\nContent-Length: 2\r\n\r\nno"...), lane.More
+	if next == eventloop.Parked || next == eventloop.HandOver {
+		return len(in), append(out, "HTTP/1.1 404 \r\nContent-Length: 2\r\n\r\nno"...), eventloop.More
 	}
 	return n, grown, next
 }

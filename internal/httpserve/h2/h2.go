@@ -1,7 +1,7 @@
 // Package h2 speaks HTTP/2 over the connections of an event loop. It is an adapter of
 // frames: each stream's request becomes one of HTTP/1.1, which the protocol of HTTP/1.1
 // answers, and that answer becomes the stream's. So there is one set of rules for both.
-// A request that the protocol hands over is lent to net/http as a connection of its own
+// A request that the protocol hands over is handed over to net/http as a connection of its own
 // (pipe), streams side by side.
 package h2
 
@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 	"github.com/hotrow/hotrow/internal/wire/http2"
 )
@@ -21,32 +21,32 @@ const (
 	recvWindow  = 1 << 20           // of bodies that are not read, of all streams
 	maxBlock    = 2 * http2.MaxHead // of a header block, as it is sent
 	maxParts    = 64                // frames of a header block
-	maxUnsent   = 256 << 10         // of answers that wait for windows: then all others are lent
+	maxUnsent   = 256 << 10         // of answers that wait for windows: others are handed over then
 	maxBacklog  = 64 << 10          // that wait for the peer's socket: then no more are made
 	goOnBacklog = 16 << 10          // and so few before it goes on
 )
 
-// A Protocol is a lane.Protocol that answers by another one, of HTTP/1.1.
+// A Protocol is an eventloop.Protocol that answers by another one, of HTTP/1.1.
 type Protocol struct {
-	one   lane.Protocol
+	one   eventloop.Protocol
 	count counters
 }
 
 var (
-	_ lane.Ender   = (*Protocol)(nil)
-	_ lane.Drainer = (*Protocol)(nil)
-	_ lane.Expirer = (*Protocol)(nil)
+	_ eventloop.Ender   = (*Protocol)(nil)
+	_ eventloop.Drainer = (*Protocol)(nil)
+	_ eventloop.Expirer = (*Protocol)(nil)
 )
 
-// New returns the protocol of connections whose requests one answers, and lane.Config.Full
-// what one hands over.
-func New(one lane.Protocol) *Protocol { return &Protocol{one: one} }
+// New returns the protocol of connections whose requests one answers, and
+// eventloop.Config.HandedOver what one hands over.
+func New(one eventloop.Protocol) *Protocol { return &Protocol{one: one} }
 
 // A conn is a connection. All but events belongs to the goroutine that owns the
-// lane.Conn.
+// eventloop.Conn.
 type conn struct {
 	of            *Protocol
-	lane          *lane.Conn
+	conn          *eventloop.Conn
 	local, remote net.Addr
 
 	begun   bool   // the client's preface has come
@@ -75,7 +75,7 @@ type conn struct {
 	asked   uint64    // streams that were begun and are not counted
 
 	sharing sync.Once
-	shared  any // of the streams that are lent, made by the first of them
+	shared  any // of the streams that are handed over, made by the first of them
 
 	mu     sync.Mutex // guards events
 	events []event
@@ -104,7 +104,7 @@ type event struct {
 	pipe bool // the stream's pipe has output, was read from, or is over
 	seat *seat
 	b    []byte
-	next lane.Next
+	next eventloop.Next
 }
 
 // A stream is a request and its answer. Its window and recv are bytes.
@@ -117,7 +117,7 @@ type stream struct {
 	length int64  // of its body, as announced; -1: it was not
 	got    int64  // of its body
 	recv   int64
-	pipe   *pipe // it is lent
+	pipe   *pipe // it is handed over
 
 	answer reply
 	window int64
@@ -132,30 +132,30 @@ type stream struct {
 // A seat is a channel of the protocol of HTTP/1.1, which has one request at a time.
 type seat struct {
 	c    *conn
-	lane *lane.Conn
+	conn *eventloop.Conn
 	s    *stream
 }
 
-// Resumed implements lane.Resumer.
-func (t *seat) Resumed(_ *lane.Conn, b []byte, next lane.Next) {
-	t.c.tell(event{s: t.s, seat: t, b: b, next: next})
+// Resumed implements eventloop.Resumer.
+func (t *seat) Resumed(_ *eventloop.Conn, b []byte, next eventloop.Next) {
+	t.c.notify(event{s: t.s, seat: t, b: b, next: next})
 }
 
-// tell has the loop look at an event.
-func (c *conn) tell(e event) {
+// notify has the loop look at an event.
+func (c *conn) notify(e event) {
 	c.mu.Lock()
 	c.events = append(c.events, e)
 	first := len(c.events) == 1
 	c.mu.Unlock()
 	if first {
-		c.lane.Poke()
+		c.conn.Poke()
 	}
 }
 
-// Open implements lane.Protocol.
-func (p *Protocol) Open(lc *lane.Conn, out []byte) []byte {
+// Open implements eventloop.Protocol.
+func (p *Protocol) Open(lc *eventloop.Conn, out []byte) []byte {
 	c := &conn{
-		of: p, lane: lc, local: lc.LocalAddr(), remote: lc.RemoteAddr(),
+		of: p, conn: lc, local: lc.LocalAddr(), remote: lc.RemoteAddr(),
 		streams: make(map[uint32]*stream),
 		window:  http2.InitialWindow, initial: http2.InitialWindow, recv: recvWindow,
 	}
@@ -167,21 +167,21 @@ func (p *Protocol) Open(lc *lane.Conn, out []byte) []byte {
 	return http2.AppendWindowUpdate(out, 0, recvWindow-http2.InitialWindow)
 }
 
-// Step implements lane.Protocol.
-func (p *Protocol) Step(lc *lane.Conn, in, out []byte) (n int, _ []byte, next lane.Next) {
+// Step implements eventloop.Protocol.
+func (p *Protocol) Step(lc *eventloop.Conn, in, out []byte) (n int, _ []byte, next eventloop.Next) {
 	c := lc.Data.(*conn)
 	for {
 		used, grown, err := c.step(in[n:], out)
 		n, out = n+used, grown
 		switch {
 		case err != nil:
-			return len(in), c.fail(out, err), lane.Close
+			return len(in), c.fail(out, err), eventloop.Close
 		case used == 0:
 			out, next = c.after(out)
 			return n, out, next
-		case len(out) >= lane.FlushSize:
-			if out, next = c.after(out); next == lane.More {
-				next = lane.Flush
+		case len(out) >= eventloop.FlushSize:
+			if out, next = c.after(out); next == eventloop.More {
+				next = eventloop.Flush
 			}
 			return n, out, next
 		}
@@ -201,7 +201,7 @@ func (c *conn) step(in, out []byte) (used int, _ []byte, err error) {
 		out, err = c.takeBody(&c.data, in[:used], used, out)
 		return used, out, err
 	case len(in) < http2.FrameHead:
-		c.lane.Want(http2.FrameHead)
+		c.conn.Want(http2.FrameHead)
 		return 0, out, nil
 	}
 	f, err := http2.ParseFrame(in)
@@ -215,7 +215,7 @@ func (c *conn) step(in, out []byte) (used int, _ []byte, err error) {
 		c.data = frame{f, f.Length} // whatever has come of it is taken
 		return http2.FrameHead, out, nil
 	case len(in) < http2.FrameHead+f.Length:
-		c.lane.Want(http2.FrameHead + f.Length)
+		c.conn.Want(http2.FrameHead + f.Length)
 		return 0, out, nil
 	}
 	used = http2.FrameHead + f.Length
@@ -230,15 +230,15 @@ func (c *conn) preface(in, out []byte) (used int, _ []byte, err error) {
 	case string(in[:n]) != http2.Preface[:n]:
 		return 0, out, &http2.Error{Code: http2.ProtocolError, Reason: "this is not HTTP/2"}
 	case n < len(http2.Preface):
-		c.lane.Want(len(http2.Preface))
+		c.conn.Want(len(http2.Preface))
 		return 0, out, nil
 	}
 	c.begun = true
 	return n, out, nil
 }
 
-// Tick implements lane.Protocol.
-func (p *Protocol) Tick(lc *lane.Conn, out []byte) ([]byte, lane.Next) {
+// Tick implements eventloop.Protocol.
+func (p *Protocol) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
 	c := lc.Data.(*conn)
 	c.mu.Lock()
 	c.events, c.taken = c.taken[:0], c.events
@@ -264,19 +264,19 @@ func (c *conn) heed(e *event, out []byte) []byte {
 
 // after ends each call: it sends what windows have let pass, and says whether the
 // connection goes on.
-func (c *conn) after(out []byte) ([]byte, lane.Next) {
+func (c *conn) after(out []byte) ([]byte, eventloop.Next) {
 	c.count()
 	out = c.cutStalled(c.pump(out))
-	c.lane.Hold(c.working)
+	c.conn.Hold(c.working)
 	switch {
-	case !c.lane.Draining():
+	case !c.conn.Draining():
 	case !c.leaving: // what the peer asks until it has read this is answered
 		c.leaving, c.served = true, c.last
 		out = http2.AppendGoAway(out, http2.MaxStream, http2.NoError, "")
 	case len(c.streams) == 0 && c.working == 0 && c.last > c.served:
-		return http2.AppendGoAway(out, c.last, http2.NoError, ""), lane.Close
+		return http2.AppendGoAway(out, c.last, http2.NoError, ""), eventloop.Close
 	}
-	return out, lane.More
+	return out, eventloop.More
 }
 
 // fail appends why the connection ends.
@@ -291,15 +291,15 @@ func (c *conn) fail(out []byte, err error) []byte {
 	return http2.AppendGoAway(out, c.last, e.Code, e.Reason)
 }
 
-// Expired implements lane.Expirer. A request that is on its way is behind the last stream:
+// Expired implements eventloop.Expirer. A request that is on its way is behind the last stream:
 // its client knows that nothing was done, and asks again.
-func (p *Protocol) Expired(lc *lane.Conn, out []byte) []byte {
+func (p *Protocol) Expired(lc *eventloop.Conn, out []byte) []byte {
 	c := lc.Data.(*conn)
 	return http2.AppendGoAway(out, c.last, http2.NoError, "nothing has come in time")
 }
 
-// End implements lane.Ender.
-func (p *Protocol) End(lc *lane.Conn) {
+// End implements eventloop.Ender.
+func (p *Protocol) End(lc *eventloop.Conn) {
 	p.count.open.Add(-1)
 	lc.Data.(*conn).abandon()
 }
@@ -316,16 +316,16 @@ func (c *conn) abandon() {
 	c.blocked, c.starved = nil, nil
 }
 
-// Drained implements lane.Drainer.
-func (p *Protocol) Drained(lc *lane.Conn) { lc.Poke() }
+// Drained implements eventloop.Drainer.
+func (p *Protocol) Drained(lc *eventloop.Conn) { lc.Poke() }
 
 // room reports whether more answers may be made. If not, Tick is called when they may.
 func (c *conn) room(out []byte) bool {
-	if c.lane.Backlog()+len(out) < maxBacklog {
+	if c.conn.Backlog()+len(out) < maxBacklog {
 		return true
 	}
-	if !c.lane.Below(goOnBacklog) {
-		c.lane.Poke()
+	if !c.conn.Below(goOnBacklog) {
+		c.conn.Poke()
 	}
 	return false
 }

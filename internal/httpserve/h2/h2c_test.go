@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/hotrow/hotrow/internal/lane"
+	"github.com/hotrow/hotrow/internal/eventloop"
 )
 
 // plain runs a test over the forms without TLS, with one loop, which takes what has come in
@@ -140,7 +140,7 @@ func TestH2C_UpgradesAreNotOffered(t *testing.T) {
 // TestH2C_OffThePrefaceIsAnOtherVersion of HTTP.
 func TestH2C_OffThePrefaceIsAnOtherVersion(t *testing.T) {
 	for _, goroutines := range []bool{false, true} {
-		s := open(t, lane.Config{Goroutines: goroutines, Preface: "off"})
+		s := open(t, eventloop.Config{Goroutines: goroutines, Preface: "off"})
 		nc := s.send(t, http2.ClientPreface)
 		in := bufio.NewReader(nc)
 		if code, _ := reply(t, in); code != 505 {
@@ -195,7 +195,7 @@ func TestH2C_OverUnixSockets(t *testing.T) {
 		body := strings.Repeat("hotrow", 2000)
 		p.must(p.WriteData(3, true, []byte(body)))
 		p.want(3, "200", fmt.Sprintf("%d %08x", len(body), crc32.ChecksumIEEE([]byte(body))))
-		eventually(t, form+": one visit is counted", func() bool { // it ends behind its answer
+		eventually(t, form+": one hand-over is counted", func() bool { // it ends behind its answer
 			n := s.server.Stats()
 			return n.HandedOver == 1 && n.Returned == 1
 		})

@@ -13,9 +13,9 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/http2"
 )
 
-// A pipe is the connection of HTTP/1.1 over which net/http answers one stream: a lane.Lent
-// whose other end is the loop's. What it holds is bounded: of the request by the window
-// that the peer was given, of the answer by maxPipe.
+// A pipe is the connection of HTTP/1.1 over which net/http answers one stream: an
+// eventloop.Borrowed whose other end is the loop's. What it holds is bounded: of the
+// request by the window that the peer was given, of the answer by maxPipe.
 type pipe struct {
 	s    *stream
 	c    *conn
@@ -26,7 +26,7 @@ type pipe struct {
 	owed     int        // bytes of windows that in takes
 	end      bool       // the request ends with in
 	out      []byte     // of the answer, not taken by the loop
-	told     bool       // the loop will look
+	notified bool       // the loop will look
 	over     bool       // net/http has done with it
 	whenGone func()     // see WhenGone; nil: nobody asked
 	alone    bool       // the stream was reset, or the connection has ended
@@ -64,7 +64,7 @@ func (p *pipe) feed(b []byte, flow int, chunked, end bool) {
 	p.owed += flow
 	p.end = end
 	if p.over { // nobody reads: the windows are to be given back
-		p.tellLocked()
+		p.notifyLocked()
 	}
 	p.mu.Unlock()
 	poke(p.wakeR)
@@ -73,7 +73,7 @@ func (p *pipe) feed(b []byte, flow int, chunked, end bool) {
 // heed notes that the loop looks: what is new from now on it has to be told of.
 func (p *pipe) heed() {
 	p.mu.Lock()
-	p.told = false
+	p.notified = false
 	p.mu.Unlock()
 }
 
@@ -99,7 +99,7 @@ func (p *pipe) abort() {
 	p.mu.Lock()
 	first, f := !p.alone, p.whenGone
 	p.alone, p.in, p.out = true, nil, nil
-	p.tellLocked()
+	p.notifyLocked()
 	p.mu.Unlock()
 	if first {
 		close(p.gone)
@@ -111,21 +111,21 @@ func (p *pipe) abort() {
 	poke(p.wakeW)
 }
 
-// tellLocked has the loop look at the pipe.
-func (p *pipe) tellLocked() {
-	if !p.told {
-		p.told = true
-		p.c.tell(event{s: p.s, pipe: true})
+// notifyLocked has the loop look at the pipe.
+func (p *pipe) notifyLocked() {
+	if !p.notified {
+		p.notified = true
+		p.c.notify(event{s: p.s, pipe: true})
 	}
 }
 
-// Unread implements lane.Lent.
+// Unread implements eventloop.Borrowed.
 func (p *pipe) Unread() []byte { return p.text }
 
-// Draining implements lane.Lent. The peer of the stream is told by other means.
+// Draining implements eventloop.Borrowed. The peer of the stream is told by other means.
 func (p *pipe) Draining() bool { return false }
 
-// Gone implements lane.Lent.
+// Gone implements eventloop.Borrowed.
 func (p *pipe) Gone() <-chan struct{} { return p.gone }
 
 // WhenGone has f called when nobody waits for the answer any more, at once if that is so.
@@ -155,7 +155,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 			n := copy(b, p.in)
 			p.in = p.in[n:]
 			if p.owed-len(p.in) >= http2.MaxPayload || len(p.in) == 0 && p.owed > 0 {
-				p.tellLocked()
+				p.notifyLocked()
 			}
 			p.mu.Unlock()
 			return n, nil
@@ -186,7 +186,7 @@ func (p *pipe) Write(b []byte) (n int, err error) {
 		if part > 0 {
 			p.out = append(p.out, b[n:n+part]...)
 			n += part
-			p.tellLocked()
+			p.notifyLocked()
 		}
 		p.mu.Unlock()
 		if n == len(b) {
@@ -253,16 +253,16 @@ func (p *pipe) LocalAddr() net.Addr { return p.c.local }
 // RemoteAddr implements net.Conn.
 func (p *pipe) RemoteAddr() net.Addr { return p.c.remote }
 
-// Return implements lane.Lent. Nothing comes behind the request of a stream.
+// Return implements eventloop.Borrowed. Nothing comes behind the request of a stream.
 func (p *pipe) Return([]byte) { _ = p.Close() }
 
-// Shared returns what the streams of the connection have in common: see lane.Shared.
+// Shared returns what the streams of the connection have in common: see eventloop.Shared.
 func (p *pipe) Shared(first func() any) any {
 	p.c.sharing.Do(func() { p.c.shared = first() })
 	return p.c.shared
 }
 
-// CloseWrite implements lane.Lent.
+// CloseWrite implements eventloop.Borrowed.
 func (p *pipe) CloseWrite() error { return nil }
 
 // Close implements net.Conn.
@@ -273,7 +273,7 @@ func (p *pipe) Close() error {
 		return net.ErrClosed
 	}
 	p.over = true
-	p.tellLocked()
+	p.notifyLocked()
 	poke(p.wakeR)
 	poke(p.wakeW)
 	return nil

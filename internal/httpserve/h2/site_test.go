@@ -21,8 +21,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/httpserve/h2"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/tlstest"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
@@ -33,7 +33,7 @@ const timeLimit = 60 * time.Second // of a busy machine
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if flag.Lookup("test.bench").Value.String() == "" {
-		lane.PoisonBuffers()
+		eventloop.PoisonBuffers()
 	}
 	os.Exit(m.Run())
 }
@@ -42,11 +42,11 @@ func TestMain(m *testing.M) {
 // asked again, and hands all else over.
 type words struct{}
 
-func (words) Open(_ *lane.Conn, out []byte) []byte              { return out }
-func (words) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
+func (words) Open(_ *eventloop.Conn, out []byte) []byte                   { return out }
+func (words) Tick(_ *eventloop.Conn, out []byte) ([]byte, eventloop.Next) { return out, eventloop.More }
 
-func (w words) Step(c *lane.Conn, in, out []byte) (n int, _ []byte, next lane.Next) {
-	for n < len(in) && next == lane.More {
+func (w words) Step(c *eventloop.Conn, in, out []byte) (n int, _ []byte, next eventloop.Next) {
+	for n < len(in) && next == eventloop.More {
 		var used int
 		if used, out, next = w.step(c, in[n:], out); used == 0 {
 			break
@@ -56,30 +56,30 @@ func (w words) Step(c *lane.Conn, in, out []byte) (n int, _ []byte, next lane.Ne
 	return n, out, next
 }
 
-func (words) step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+func (words) step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Next) {
 	var r http1.Request
 	n, v := r.Parse(in)
 	kind, _, _ := strings.Cut(strings.TrimPrefix(string(r.Path), "/"), "/")
 	switch {
 	case v == http1.HandOver:
-		return 0, out, lane.HandOver
+		return 0, out, eventloop.HandOver
 	case v == http1.NeedMore:
-		return 0, out, lane.More
+		return 0, out, eventloop.More
 	case v != http1.Complete:
-		return len(in), http1.AppendRefusal(out, v, time.Now()), lane.Close
+		return len(in), http1.AppendRefusal(out, v, time.Now()), eventloop.Close
 	case kind == "hit" || kind == "again" && c.Data != nil:
 		c.Data = nil
-		return n, answer(out, &r), lane.More
+		return n, answer(out, &r), eventloop.More
 	case kind == "miss":
 		late := answer(nil, &r)
 		go c.Resume(late)
-		return n, out, lane.Parked
+		return n, out, eventloop.Parked
 	case kind == "again":
 		c.Data = true
 		go c.Resume(nil)
-		return 0, out, lane.Parked
+		return 0, out, eventloop.Parked
 	}
-	return 0, out, lane.HandOver
+	return 0, out, eventloop.HandOver
 }
 
 func answer(out []byte, r *http1.Request) []byte {
@@ -155,15 +155,15 @@ var flow = make([]byte, 62_500)
 // A site is a server under test.
 type site struct {
 	*full
-	addr   string
-	trust  *tls.Config // nil: no TLS
-	server *lane.Server
-	visits *lane.Visits
-	two    *h2.Protocol
+	addr     string
+	trust    *tls.Config // nil: no TLS
+	server   *eventloop.Server
+	messages *eventloop.MessageServer
+	two      *h2.Protocol
 }
 
 // forms are those of connections, with TLS and without.
-var forms = map[string]lane.Config{
+var forms = map[string]eventloop.Config{
 	"loop":          {TLS: new(tls.Config)},
 	"goroutine":     {TLS: new(tls.Config), Goroutines: true},
 	"h2c-loop":      {},
@@ -178,7 +178,7 @@ func each(t *testing.T, f func(t *testing.T, s *site)) {
 }
 
 // open serves with a certificate if c has TLS, and else HTTP/2 to those who know.
-func open(t testing.TB, c lane.Config) *site {
+func open(t testing.TB, c eventloop.Config) *site {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -188,15 +188,15 @@ func open(t testing.TB, c lane.Config) *site {
 }
 
 // serve is open over a listener.
-func serve(t testing.TB, l net.Listener, c lane.Config) *site {
+func serve(t testing.TB, l net.Listener, c eventloop.Config) *site {
 	t.Helper()
 	s := &site{full: &full{make(chan struct{}, 4096), make(chan struct{}, 4096), make(chan struct{})}}
 	s.addr = l.Addr().String()
 	quiet := slog.New(slog.DiscardHandler)
-	s.visits = lane.NewVisits(&http.Server{Handler: s.full, ErrorLog: slog.NewLogLogger(quiet.Handler(), 0)},
-		http1.Frame)
+	s.messages = eventloop.NewMessageServer(
+		&http.Server{Handler: s.full, ErrorLog: slog.NewLogLogger(quiet.Handler(), 0)}, http1.Frame)
 	s.two = h2.New(words{})
-	c.Proto, c.Full, c.HTTP2 = words{}, s.visits.Full, s.two
+	c.Proto, c.HandedOver, c.HTTP2 = words{}, s.messages.Serve, s.two
 	if c.TLS != nil {
 		made := tlstest.New(t, "h2")
 		s.trust = &tls.Config{RootCAs: made.Pool(), ServerName: "localhost", NextProtos: []string{"h2"}}
@@ -208,7 +208,7 @@ func serve(t testing.TB, l net.Listener, c lane.Config) *site {
 		c.Grace = 20 * time.Millisecond
 	}
 	var err error
-	if s.server, err = lane.Serve(l, c); err != nil {
+	if s.server, err = eventloop.Serve(l, c); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -222,7 +222,7 @@ func serve(t testing.TB, l net.Listener, c lane.Config) *site {
 }
 
 func (s *site) stop(ctx context.Context) error {
-	return errors.Join(s.server.Shutdown(ctx), s.visits.Shutdown(ctx))
+	return errors.Join(s.server.Shutdown(ctx), s.messages.Shutdown(ctx))
 }
 
 // url returns the address of path.

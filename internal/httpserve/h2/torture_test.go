@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/httpserve/h2"
-	"github.com/hotrow/hotrow/internal/lane"
 	"github.com/hotrow/hotrow/internal/tlstest"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
@@ -72,14 +72,14 @@ type torture struct {
 	addr   string
 	trust  *tls.Config // nil: no TLS
 	gate   gate
-	server *lane.Server
+	server *eventloop.Server
 
 	conns, streams, answers, resets, unanswered, stops atomic.Int64
 
 	failed atomic.Bool
 }
 
-// A gate is a lane.Scope that stops its loop.
+// A gate is an eventloop.Scope that stops its loop.
 type gate struct{ closed sync.RWMutex }
 
 func (g *gate) Wake(time.Time) {
@@ -89,15 +89,15 @@ func (g *gate) Wake(time.Time) {
 }
 
 func (x *torture) serve(t *testing.T, secure, goroutines bool) {
-	visits := lane.NewVisits(&http.Server{Handler: http.HandlerFunc(serveMarked),
+	messages := eventloop.NewMessageServer(&http.Server{Handler: http.HandlerFunc(serveMarked),
 		ErrorLog: log.New(io.Discard, "", 0)}, http1.Frame)
-	c := lane.Config{
-		Proto: marked{}, HTTP2: h2.New(marked{}), Full: visits.Full, Loops: 1, Goroutines: goroutines,
+	c := eventloop.Config{
+		Proto: marked{}, HTTP2: h2.New(marked{}), HandedOver: messages.Serve, Loops: 1, Goroutines: goroutines,
 		Header: timeLimit, Idle: timeLimit, Write: timeLimit, Grace: 20 * time.Millisecond,
-		Scope: func() lane.Scope { return &x.gate },
+		Scope: func() eventloop.Scope { return &x.gate },
 	}
 	if goroutines { // which a stop would hold up at each of hundreds of reads
-		c.Scope = func() lane.Scope { return new(gate) }
+		c.Scope = func() eventloop.Scope { return new(gate) }
 	}
 	if secure {
 		made := tlstest.New(t, "torture")
@@ -112,13 +112,13 @@ func (x *torture) serve(t *testing.T, secure, goroutines bool) {
 		t.Fatal(err)
 	}
 	x.addr = l.Addr().String()
-	if x.server, err = lane.Serve(l, c); err != nil {
+	if x.server, err = eventloop.Serve(l, c); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 		defer cancel()
-		if err := errors.Join(x.server.Shutdown(ctx), visits.Shutdown(ctx)); err != nil {
+		if err := errors.Join(x.server.Shutdown(ctx), messages.Shutdown(ctx)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -157,7 +157,8 @@ func (x *torture) run(t *testing.T, long time.Duration) {
 	cancel()
 	<-stopped
 	n := x.server.Stats()
-	t.Logf("seed %d: %d connections, %d streams, %d answers, %d reset, %d cut off, %d stops, %d lent, %v", x.seed,
+	t.Logf("seed %d: %d connections, %d streams, %d answers, %d reset, %d cut off, %d stops, %d handed over, %v",
+		x.seed,
 		x.conns.Load(), x.streams.Load(), x.answers.Load(), x.resets.Load(), x.unanswered.Load(),
 		x.stops.Load(), n.HandedOver, time.Since(start).Round(time.Millisecond))
 	if n.Panics > 0 || x.answers.Load() == 0 {
@@ -174,11 +175,13 @@ func pass(rnd *rand.Rand, most int) {
 // asked again, and hands all else over. In the head of an answer is what serveMarked has there.
 type marked struct{}
 
-func (marked) Open(_ *lane.Conn, out []byte) []byte              { return out }
-func (marked) Tick(_ *lane.Conn, out []byte) ([]byte, lane.Next) { return out, lane.More }
+func (marked) Open(_ *eventloop.Conn, out []byte) []byte { return out }
+func (marked) Tick(_ *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
+	return out, eventloop.More
+}
 
-func (m marked) Step(c *lane.Conn, in, out []byte) (n int, _ []byte, next lane.Next) {
-	for n < len(in) && next == lane.More {
+func (m marked) Step(c *eventloop.Conn, in, out []byte) (n int, _ []byte, next eventloop.Next) {
+	for n < len(in) && next == eventloop.More {
 		used := 0
 		if used, out, next = m.step(c, in[n:], out); used == 0 {
 			break
@@ -188,30 +191,30 @@ func (m marked) Step(c *lane.Conn, in, out []byte) (n int, _ []byte, next lane.N
 	return n, out, next
 }
 
-func (marked) step(c *lane.Conn, in, out []byte) (int, []byte, lane.Next) {
+func (marked) step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Next) {
 	var r http1.Request
 	n, v := r.Parse(in)
 	kind, _, _ := strings.Cut(strings.TrimPrefix(string(r.Path), "/"), "/")
 	switch {
 	case v == http1.NeedMore:
-		return 0, out, lane.More
+		return 0, out, eventloop.More
 	case v == http1.HandOver:
-		return 0, out, lane.HandOver
+		return 0, out, eventloop.HandOver
 	case v != http1.Complete:
-		return len(in), http1.AppendRefusal(out, v, time.Now()), lane.Close
+		return len(in), http1.AppendRefusal(out, v, time.Now()), eventloop.Close
 	case kind == "hit" || kind == "again" && c.Data != nil:
 		c.Data = nil
-		return n, markedAnswer(out, &r), lane.More
+		return n, markedAnswer(out, &r), eventloop.More
 	case kind == "miss":
 		late := markedAnswer(nil, &r)
 		go c.Resume(late)
-		return n, out, lane.Parked
+		return n, out, eventloop.Parked
 	case kind == "again":
 		c.Data = true
 		go c.Resume(nil)
-		return 0, out, lane.Parked
+		return 0, out, eventloop.Parked
 	}
-	return 0, out, lane.HandOver
+	return 0, out, eventloop.HandOver
 }
 
 func markedAnswer(out []byte, r *http1.Request) []byte {

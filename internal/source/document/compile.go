@@ -145,7 +145,7 @@ func (c *compiler) fill(n *Node, level int) error {
 	if c.dialect.ReadIn == nil {
 		n.OnAt = n.place(n.On, false)
 	}
-	if n.tells {
+	if n.namesRows {
 		n.IDAt = n.place(n.IDCols, true)
 	}
 	n.Shape = row.NewShape(n.Shape.Fields)

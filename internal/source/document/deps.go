@@ -15,10 +15,10 @@ func (c *compiler) rootDeps(n *Node) error {
 	if n.Table.View {
 		return c.viewDeps(n, n.KeyCols)
 	}
-	dep := source.Dep{Table: n.Name, Columns: Names(n.KeyCols), KnowsOld: n.Table.TellsOld}
+	dep := source.Dep{Table: n.Name, Columns: Names(n.KeyCols), KnowsOld: n.Table.ReportsOld}
 	if !sameColumns(n.KeyCols, n.IDCols) {
 		dep.Identity = Names(n.IDCols)
-		n.tells = true
+		n.namesRows = true
 	}
 	c.deps = append(c.deps, dep)
 	return nil
@@ -34,10 +34,10 @@ func (c *compiler) childDeps(kid *Node, ofRoot bool) error {
 	}
 	dep := source.Dep{Table: kid.Name}
 	if ofRoot && kid.Exact {
-		dep.Columns, dep.KnowsOld = Names(kid.On), kid.Table.TellsOld
+		dep.Columns, dep.KnowsOld = Names(kid.On), kid.Table.ReportsOld
 		if !sameColumns(kid.On, kid.IDCols) {
 			dep.Identity = Names(kid.IDCols)
-			kid.tells = true
+			kid.namesRows = true
 		}
 	}
 	c.deps = append(c.deps, dep)
@@ -155,7 +155,7 @@ func (c *compiler) dependency(t *Table, d source.Dep, key *keyOf) (source.Dep, e
 	}
 	// A row that is found by its own key has the key's text, whatever is equal to it.
 	if exact || key.read && t.Unique(Names(cols)) {
-		dep.Columns, dep.KnowsOld = Names(cols), t.TellsOld
+		dep.Columns, dep.KnowsOld = Names(cols), t.ReportsOld
 	}
 	return dep, nil
 }

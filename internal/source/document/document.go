@@ -66,8 +66,8 @@ type Table struct {
 	Result bool     // the answer of a query
 	Native any      // the driver's own
 
-	// TellsOld says that every feed tells the whole of a row as it was.
-	TellsOld bool
+	// ReportsOld says that every feed tells the whole of a row as it was.
+	ReportsOld bool
 
 	// Unique reports whether no two rows can have the same values in columns.
 	Unique func(columns []string) bool
@@ -126,7 +126,7 @@ type Database interface {
 
 	// Transact runs fn in a transaction that writes, commits it, and returns its
 	// position; 0 if that cannot be told. It may run fn again in another one. The
-	// changes are told to touch by a database whose Dialect.TellsChanges. retry
+	// changes are told to touch by a database whose Dialect.ReportsChanges. retry
 	// reports whether a whole new try may help; again says that this is one.
 	Transact(ctx context.Context, again bool, fn func(context.Context, Conn) error,
 		touch func([]source.Change, source.Position)) (pos source.Position, retry bool, err error)
@@ -202,10 +202,10 @@ type Dialect struct {
 	// its answer; %s is the alias. "": all columns of the row are compared.
 	Version string
 
-	// TellsChanges says that the database itself says which rows a transaction
+	// ReportsChanges says that the database itself says which rows a transaction
 	// changes, and lets nobody else write meanwhile: the engine need not compare rows,
 	// nor lock them. Exec says how many rows it has changed.
-	TellsChanges bool
+	ReportsChanges bool
 
 	// Lock is what ends a SELECT that locks its rows; %s is the table's alias.
 	Lock string

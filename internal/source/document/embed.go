@@ -39,24 +39,24 @@ func (p *Plan) Unique(columns []string) bool {
 
 // A related is what a node has whose rows a query embeds in those of another.
 type related struct {
-	plan  *Plan
-	query *query.Query
-	inner bool     // rows that have none are left out
-	one   bool     // there is one row, or none
-	flat  bool     // its members are members of the parent
-	up    []Column // of the parent, which On, or From of via, is equal to
-	upAt  []int    // places of up among the items of the parent
-	via   *via
-	cond  string   // of the query, beside which rows are whose; "": none
-	args  []any    // of cond, where they are its own
-	reads *reads   // of the whole answer
-	tell  *telling // of rows of a link, which are not shown
+	plan     *Plan
+	query    *query.Query
+	inner    bool     // rows that have none are left out
+	one      bool     // there is one row, or none
+	flat     bool     // its members are members of the parent
+	up       []Column // of the parent, which On, or From of via, is equal to
+	upAt     []int    // places of up among the items of the parent
+	via      *via
+	cond     string    // of the query, beside which rows are whose; "": none
+	args     []any     // of cond, where they are its own
+	reads    *reads    // of the whole answer
+	linkRows *linkRows // of rows of a link, which are not shown
 }
 
-// A telling is what a node has besides whose rows, those of a link, only tell where they lead.
-type telling struct {
-	far *Node // of the embedded rows
-	at  []int // places, among the items, of where they lead
+// linkRows is what a node has besides whose rows, those of a link, say only where they lead.
+type linkRows struct {
+	embedded *Node // of the embedded rows
+	at       []int // places, among the items, of where they lead
 }
 
 // reads is what was read for one answer of what is embedded in it.
@@ -112,8 +112,8 @@ func (s *projection) node(p *Plan, q *query.Query) (*Node, error) {
 	}
 	n.Shape = row.NewShape(fields)
 	for i := range q.Select {
-		if e := q.Select[i].Embed; e != nil && e.Link != nil && e.Link.Told && !e.Inner {
-			if err := s.tell(n, e); err != nil {
+		if e := q.Select[i].Embed; e != nil && e.Link != nil && e.Link.Observed && !e.Inner {
+			if err := s.addLinkRows(n, e); err != nil {
 				return nil, err
 			}
 		}
@@ -192,9 +192,9 @@ func (s *projection) embed(n *Node, m *query.Member) (f row.Field, err error) {
 	return f, nil
 }
 
-// tell adds to n the node of the rows of a link by which a query embeds others in it: it is
+// addLinkRows adds to n the node of the rows of a link by which a query embeds others in it: it is
 // no member.
-func (s *projection) tell(n *Node, e *query.Embed) error {
+func (s *projection) addLinkRows(n *Node, e *query.Embed) error {
 	far := n.Kids[slices.IndexFunc(n.Kids, func(kid *Node) bool { return kid.query == e.Query })]
 	of := far.via.plan
 	q := &query.Query{Table: of.table, Limit: query.AllRows}
@@ -204,7 +204,7 @@ func (s *projection) tell(n *Node, e *query.Embed) error {
 	}
 	kid.On, kid.Exact = far.via.from, true
 	kid.related = &related{plan: of, query: q, up: far.up, reads: &s.reads,
-		tell: &telling{far: far, at: kid.place(far.via.to, true)}}
+		linkRows: &linkRows{embedded: far, at: kid.place(far.via.to, true)}}
 	if s.d.ReadIn == nil {
 		kid.OnAt = kid.place(kid.On, false)
 		kid.arrange(false)
@@ -364,7 +364,7 @@ func (d *Dialect) narrow(n *Node, args []any) ([]any, error) {
 // be, where the query says nothing.
 func (r *related) most(parents int) int {
 	switch {
-	case r.tell != nil:
+	case r.linkRows != nil:
 		return min(query.MaxLinks*parents, query.MaxLinked) + 1
 	case r.query.Limit == query.AllRows:
 		return query.MaxEmbedded + 1
@@ -375,7 +375,7 @@ func (r *related) most(parents int) int {
 // Behind returns what follows the condition that rows of n, which a query embeds, are those
 // of so many parents: its other conditions, the order, the limit.
 func (n *Node) Behind(d *Dialect, parents int) string {
-	if n.tell != nil {
+	if n.linkRows != nil {
 		return fmt.Sprintf(" LIMIT %d", n.most(parents))
 	}
 	sql := ""
@@ -415,7 +415,7 @@ func (n *Node) Up() []int { return n.upAt }
 
 // Seek notes by what rows of n, which a query embeds, were looked for.
 func (n *Node) Seek(by row.Key) {
-	if n.tell == nil { // else those that they lead to were, too
+	if n.linkRows == nil { // else those that they lead to were, too
 		n.reach(source.Reached{Of: n.query, As: source.ReachedBy, By: by})
 	}
 }
@@ -427,16 +427,16 @@ func (n *Node) See(key row.Key) {
 
 // Lead notes where a row of a link leads.
 func (n *Node) Lead(to row.Key) {
-	n.reach(source.Reached{Of: n.tell.far.query, As: source.ReachedTo, By: to})
+	n.reach(source.Reached{Of: n.linkRows.embedded.query, As: source.ReachedTo, By: to})
 }
 
 // Leads returns the places, among the items of n, of where rows of a link lead; nil: n is not
 // of such rows.
 func (n *Node) Leads() []int {
-	if n.related == nil || n.tell == nil {
+	if n.related == nil || n.linkRows == nil {
 		return nil
 	}
-	return n.tell.at
+	return n.linkRows.at
 }
 
 // reach notes a way to embedded rows.
@@ -461,7 +461,7 @@ func (n *Node) Take(rows int) error {
 	switch {
 	case n.related == nil:
 		return nil
-	case n.tell != nil:
+	case n.linkRows != nil:
 		if n.reads.linked += rows; rows > query.MaxLinks || n.reads.linked > query.MaxLinked {
 			n.Lead("")
 		}

@@ -22,7 +22,7 @@ func (p *Plan) admitEmbeds(ctx context.Context, c Conn, n *Node, q *query.Query)
 			return at.unindexed("whose rows they are", of.creating(at, names))
 		},
 		inner: func(_ *Plan, n *Node) error {
-			return &query.Error{Code: query.CodeUnindexed, Hint: n.told(),
+			return &query.Error{Code: query.CodeUnindexed, Hint: n.innerHint(),
 				Message: n.Table.ID() + " is large, and !inner leaves out rows of it that no" +
 					" index tells apart"}
 		},
@@ -30,8 +30,8 @@ func (p *Plan) admitEmbeds(ctx context.Context, c Conn, n *Node, q *query.Query)
 	return g.admit(p, n, q)
 }
 
-// told is what admits rows of n that !inner leaves out.
-func (n *Node) told() string {
+// innerHint is what admits rows of n that !inner leaves out.
+func (n *Node) innerHint() string {
 	return "ask for equality: of " + n.Table.ID() + ", or of what is embedded by !inner"
 }
 
@@ -64,7 +64,7 @@ func (p *Plan) guardEmbeds(q *query.Query) (ways []source.EmbedGuard) {
 		},
 		inner: func(of *Plan, n *Node) error {
 			way := guard(of, n)
-			way.Hint = n.told()
+			way.Hint = n.innerHint()
 			ways = append(ways, way)
 			return nil
 		},
@@ -93,7 +93,7 @@ func (g *embedGuard) admit(p *Plan, n *Node, q *query.Query) error {
 		if kid.related == nil {
 			return nil
 		}
-		if kid.tell != nil { // found as those that it leads to
+		if kid.linkRows != nil { // found as those that it leads to
 			continue
 		}
 		of, at, cols, terms := kid.plan, kid, kid.On, kid.query.Where

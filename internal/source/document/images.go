@@ -54,7 +54,7 @@ func (wr *writer) lock(ctx context.Context) (bool, error) {
 
 // lockDocument reads and locks the embedded rows that the write may change.
 func (wr *writer) lockDocument(ctx context.Context) error {
-	if wr.write.Op == source.OpDelete && wr.plan.Dialect.TellsChanges {
+	if wr.write.Op == source.OpDelete && wr.plan.Dialect.ReportsChanges {
 		return nil // what becomes of other rows is for foreign keys to say
 	}
 	for _, kid := range wr.plan.Root.Kids {
@@ -177,7 +177,7 @@ func (n *Node) imageStatement(
 // imageColumns returns the columns that an image of a row of n is made of.
 func (n *Node) imageColumns(d *Dialect) []Column {
 	switch {
-	case d.TellsChanges:
+	case d.ReportsChanges:
 		return slices.Concat(n.KeyCols, n.On)
 	case d.Version == "":
 		return n.Table.Cols
@@ -214,7 +214,7 @@ func (wr *writer) image(n *Node, cols []Column, r Row) (image, error) {
 	var img image
 	var err error
 	at := 0
-	if d := wr.plan.Dialect; !d.TellsChanges {
+	if d := wr.plan.Dialect; !d.ReportsChanges {
 		if img.version, err = r.Version(); err != nil {
 			return image{}, err
 		}

@@ -67,7 +67,7 @@ func (c *compiler) shortPath(d *source.Dep, key *keyOf) (*path, error) {
 	if err != nil {
 		return nil, err
 	}
-	step := source.Step{Table: dep.Table, On: dep.Columns, KnowsOld: t.TellsOld, Named: true}
+	step := source.Step{Table: dep.Table, On: dep.Columns, KnowsOld: t.ReportsOld, Named: true}
 	if len(dep.Columns) == 0 && len(d.Columns) > 0 {
 		step.On, step.Named, step.Why = d.Columns, false, spelledWhy(t, d.Columns)
 	}
@@ -116,7 +116,7 @@ func (c *compiler) path(
 		if s.on, err = c.columns(t, out); err != nil {
 			return nil, err
 		}
-		step := source.Step{Table: t.ID(), On: Names(s.on), KnowsOld: t.TellsOld}
+		step := source.Step{Table: t.ID(), On: Names(s.on), KnowsOld: t.ReportsOld}
 		if step.Named, err = comparable(t, s.on, upTable, up); err != nil {
 			return nil, err
 		}

@@ -41,8 +41,8 @@ func (p *Plan) relate(
 	for _, key := range keys {
 		n.Seek(key)
 	}
-	if n.tell != nil {
-		return p.tellLinks(ctx, c, n, keys)
+	if n.linkRows != nil {
+		return p.reportLinks(ctx, c, n, keys)
 	}
 	var all []*record
 	err := p.relatedTo(ctx, c, n, keys, func(key row.Key, r Row) error {
@@ -66,12 +66,12 @@ func (p *Plan) relate(
 	return nil
 }
 
-// tellLinks notes where the rows of a link lead from keys.
-func (p *Plan) tellLinks(ctx context.Context, c Conn, n *Node, keys []row.Key) error {
+// reportLinks notes where the rows of a link lead from keys.
+func (p *Plan) reportLinks(ctx context.Context, c Conn, n *Node, keys []row.Key) error {
 	rows := make(map[row.Key]int)
 	err := p.relatedTo(ctx, c, n, keys, func(from row.Key, r Row) error {
 		rows[from]++
-		to, _, err := n.keyOf(r, n.tell.far.via.to, n.tell.at)
+		to, _, err := n.keyOf(r, n.linkRows.embedded.via.to, n.linkRows.at)
 		n.Lead(to)
 		return err
 	})

@@ -17,9 +17,9 @@ type Assignment struct {
 	Value  any
 }
 
-// agrees refuses a body that gives columns another value than key: that of its path, or
+// checkKey refuses a body that gives columns another value than key: that of its path, or
 // that of the parent.
-func (n *Node) agrees(in *row.Input, fixed []Column, key row.Key) error {
+func (n *Node) checkKey(in *row.Input, fixed []Column, key row.Key) error {
 	var parts []string
 	for i, col := range n.Fields {
 		if col == nil || !in.Present[i] {
@@ -100,7 +100,7 @@ func (wr *writer) insertRow(
 		for i, col := range fixed {
 			list = append(list, Assignment{col, values[i]})
 		}
-		if err := n.agrees(in, fixed, key); err != nil {
+		if err := n.checkKey(in, fixed, key); err != nil {
 			return "", err
 		}
 	}
@@ -200,11 +200,11 @@ func (wr *writer) update(
 func (n *Node) updating(
 	d *Dialect, in *row.Input, key, parent row.Key, whole bool,
 ) (*Statement, []any, error) {
-	if err := n.agrees(in, n.KeyCols, key); err != nil {
+	if err := n.checkKey(in, n.KeyCols, key); err != nil {
 		return nil, nil, err
 	}
 	if parent != "" {
-		if err := n.agrees(in, n.On, parent); err != nil {
+		if err := n.checkKey(in, n.On, parent); err != nil {
 			return nil, nil, err
 		}
 	}

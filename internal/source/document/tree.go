@@ -58,17 +58,17 @@ type Node struct {
 
 	*related // of rows that a query embeds; nil of those that the Spec does
 
-	places   []int          // of each item in an answer; -1 for documents
-	keyNames []string       // of KeyCols
-	onNames  []string       // of On
-	find     map[int]string // the statement that reads the rows of so many keys, or parents
-	imageOf  [2]string      // that which reads the image of a key; that which locks it, too
-	imagesIn [2]string      // and the images of the rows of one parent
-	bind     []Column       // whose KeyArg a value is bound by that On is compared with
-	bound    bool           // no row of the table can refer to a parent that is not there
-	must     []bool         // of each member: the Spec says that it is required
-	tells    bool           // Loaded.Children names its rows
-	spreads  bool           // members of what is embedded are its own: see spread
+	places    []int          // of each item in an answer; -1 for documents
+	keyNames  []string       // of KeyCols
+	onNames   []string       // of On
+	find      map[int]string // the statement that reads the rows of so many keys, or parents
+	imageOf   [2]string      // that which reads the image of a key; that which locks it, too
+	imagesIn  [2]string      // and the images of the rows of one parent
+	bind      []Column       // whose KeyArg a value is bound by that On is compared with
+	bound     bool           // no row of the table can refer to a parent that is not there
+	must      []bool         // of each member: the Spec says that it is required
+	namesRows bool           // Loaded.Children names its rows
+	spreads   bool           // members of what is embedded are its own: see spread
 }
 
 // An Item is one column that is read, or the documents of a child table.

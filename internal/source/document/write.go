@@ -12,12 +12,12 @@ import (
 // writeStatements bounds the time of a whole write: that of so many statements.
 const writeStatements = 4
 
-// A verdict is an error that Write.Check returned: it is handed back as it is, and
+// A checkError is an error that Write.Check returned: it is handed back as it is, and
 // the transaction is not tried again.
-type verdict struct{ err error }
+type checkError struct{ err error }
 
 // Error returns the text of the error within.
-func (v *verdict) Error() string { return v.err.Error() }
+func (v *checkError) Error() string { return v.err.Error() }
 
 // Write changes one document in one transaction and reads it again, for triggers
 // may have changed it. A transaction that the database asks to repeat (a
@@ -34,7 +34,7 @@ func (p *Plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 	if again && ctx.Err() == nil {
 		done, _, err = p.writeOnce(ctx, w, key, true)
 	}
-	var v *verdict
+	var v *checkError
 	if errors.As(err, &v) {
 		return nil, v.err
 	}
@@ -103,7 +103,7 @@ func (p *Plan) writeOnce(
 // again reports whether the transaction that failed with err may be repeated; retry
 // is what the driver says. wr is nil when it has not begun.
 func (wr *writer) again(err error, retry bool) bool {
-	var v *verdict
+	var v *checkError
 	if errors.As(err, &v) || source.ClassOf(err) == source.Unknown {
 		return false
 	}
@@ -138,7 +138,7 @@ func (wr *writer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tells := wr.plan.Dialect.TellsChanges
+	tells := wr.plan.Dialect.ReportsChanges
 	var changes []source.Change
 	if !tells {
 		if changes, err = wr.changes(ctx); err != nil {
@@ -171,7 +171,7 @@ func (wr *writer) change(ctx context.Context) error {
 // what it is changed to, it does nothing: which of the two it is matters.
 func (wr *writer) overwrite(ctx context.Context) (bool, error) {
 	p, w := wr.plan, wr.write
-	if !p.Dialect.TellsChanges || w.Check != nil || wr.key == "" || p.keys.Wide() ||
+	if !p.Dialect.ReportsChanges || w.Check != nil || wr.key == "" || p.keys.Wide() ||
 		w.Op != source.OpReplace && w.Op != source.OpMerge {
 		return false, nil
 	}
@@ -235,7 +235,7 @@ func (wr *writer) check(ctx context.Context) error {
 		}
 	}
 	if err := wr.write.Check(&current); err != nil {
-		return &verdict{err}
+		return &checkError{err}
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (p *plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 	switch {
 	case wr.verdict != nil:
 		return nil, wr.verdict
-	case err != nil && wr.sent && !told(err):
+	case err != nil && wr.sent && !answered(err):
 		err = &source.Error{Class: source.Unknown, After: retryAfter, Err: err,
 			Message: "whether the write took effect is not known: " + err.Error()}
 		fallthrough
@@ -51,9 +51,9 @@ func (p *plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 	return &wr.done, nil
 }
 
-// told reports whether an error is the server's own word that it has not stored
+// answered reports whether an error is the server's own word that it has not stored
 // a value. The word of a proxy that its server is gone is not.
-func told(err error) bool {
+func answered(err error) bool {
 	var reply *replyError
 	return errors.As(err, &reply) && source.ClassOf(err) != source.Unavailable ||
 		source.ClassOf(err) == source.Retry

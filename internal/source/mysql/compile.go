@@ -62,7 +62,7 @@ func (c *compiler) Table(name string) (*document.Table, error) {
 // old and new.
 func (t *table) document() *document.Table {
 	d := &document.Table{Table: t.Table.Table, From: quoteTable(t.Schema, t.Name), Native: t,
-		TellsOld: true, Unique: t.IsUnique}
+		ReportsOld: true, Unique: t.IsUnique}
 	d.Into = d.From
 	d.Cols = documentColumns(t.cols)
 	return d

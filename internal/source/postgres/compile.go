@@ -195,7 +195,7 @@ func (c *compiler) Table(name string) (*document.Table, error) {
 // table that INSERT names, where ONLY may not be written.
 func (t *table) document() *document.Table {
 	d := &document.Table{Table: t.Table, Native: t, Cols: documentColumns(t.cols),
-		TellsOld: t.tellsOld(), Unique: t.isUnique}
+		ReportsOld: t.reportsOld(), Unique: t.isUnique}
 	d.Into = pgx.Identifier{t.Schema, t.Name}.Sanitize()
 	if d.From = d.Into; t.inherited { // rows of its heirs would change without a word about it
 		d.From = "ONLY " + d.Into
@@ -212,11 +212,11 @@ func documentColumns(cols []column) []document.Column {
 	return out
 }
 
-// tellsOld reports whether every feed tells the whole of a row as it was: the
+// reportsOld reports whether every feed tells the whole of a row as it was: the
 // triggers always do, the log with this replica identity. A change that was logged
 // with another identity, before the plan or after, concerns every document. A
 // partition may have an identity of its own.
-func (t *table) tellsOld() bool { return t.identity == "f" && t.kind == catalog.KindTable }
+func (t *table) reportsOld() bool { return t.identity == "f" && t.kind == catalog.KindTable }
 
 // lookup returns the table that name means.
 func (c *compiler) lookup(name string) (*table, error) {

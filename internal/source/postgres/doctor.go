@@ -40,7 +40,7 @@ func doctor(
 		if facts, err = feed.ReadFacts(ctx, conn, tables, src.Names); err != nil {
 			return err
 		}
-		if traces, err = readTraces(ctx, conn, facts); err != nil {
+		if traces, err = readLeftovers(ctx, conn, facts); err != nil {
 			return err
 		}
 		slots, err := logical.ReadSlots(ctx, conn, src.Slot)
@@ -63,7 +63,7 @@ func doctor(
 		if auto {
 			out = append(out, choice(facts)...)
 		}
-		out = append(out, praise(facts, logical.Check(facts))...)
+		out = append(out, passedChecks(facts, logical.Check(facts))...)
 		more, err := settingFindings(ctx, src, c, auto)
 		if err != nil {
 			return nil, fmt.Errorf("doctor: %w", err)
@@ -71,7 +71,7 @@ func doctor(
 		out = append(out, more...)
 		out = append(out, tries(ctx, src, out, facts, mode, tables)...)
 	case source.FeedNotify:
-		out = append(out, regret(facts)...)
+		out = append(out, warnings(facts)...)
 		out = append(out, notify.Check(facts)...)
 		out = append(out, tries(ctx, src, out, facts, mode, tables)...)
 	default:
@@ -201,8 +201,8 @@ func choice(f *feed.Facts) []source.Finding {
 	}}
 }
 
-// regret tells as warnings what the server lacks for logical replication.
-func regret(f *feed.Facts) []source.Finding {
+// warnings returns what the server lacks for logical replication.
+func warnings(f *feed.Facts) []source.Finding {
 	out := logical.CheckServer(f)
 	for i := range out {
 		out[i].Level = source.LevelWarning
@@ -241,9 +241,9 @@ func leftovers(f *feed.Facts, mode source.FeedMode) []source.Finding {
 	return out
 }
 
-// praise adds what is as it should be, so that an operator sees that it was
+// passedChecks adds what is as it should be, so that an operator sees that it was
 // looked at.
-func praise(f *feed.Facts, findings []source.Finding) []source.Finding {
+func passedChecks(f *feed.Facts, findings []source.Finding) []source.Finding {
 	s := f.Server
 	good := func(text string) {
 		findings = append([]source.Finding{{Level: source.LevelOK, Text: text}}, findings...)
@@ -261,9 +261,9 @@ func praise(f *feed.Facts, findings []source.Finding) []source.Finding {
 	return findings
 }
 
-// readTraces finds what hotrow has put into the database for other tables and
+// readLeftovers finds what hotrow has put into the database for other tables and
 // what it has changed, so that it can be undone.
-func readTraces(
+func readLeftovers(
 	ctx context.Context, conn *pgx.Conn, facts *feed.Facts,
 ) ([]source.Finding, error) {
 	rows, err := conn.Query(ctx, `SELECT n.nspname::text, c.relname::text, p.proname::text

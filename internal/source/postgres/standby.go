@@ -118,7 +118,7 @@ func (s *Source) feedStandby() *feed.Standby {
 		Conn:   r.conn,
 		Follow: r.follow,
 		Lost:   r.lost,
-		Tell: func() {
+		Delivering: func() {
 			if r.trust.Load() == nil {
 				r.doubts.Add(1)
 			}

@@ -89,7 +89,7 @@ func (k *compiler) Table(name string) (*document.Table, error) {
 // rows.
 func (t *table) document() *document.Table {
 	d := &document.Table{Table: t.Table, From: quote(t.Name), Into: quote(t.Name), Native: t,
-		Cols: documentColumns(t.columns), TellsOld: true, Unique: t.isUnique}
+		Cols: documentColumns(t.columns), ReportsOld: true, Unique: t.isUnique}
 	return d
 }
 

@@ -12,22 +12,22 @@ import (
 
 // dialect is how SQLite writes what the engine asks.
 var dialect = &document.Dialect{
-	Column:       columnName,
-	Read:         readColumn,
-	Quote:        quote,
-	Fold:         true,
-	Param:        func(document.Column) string { return "?" },
-	Ordered:      columnName,
-	Present:      present,
-	RowValues:    true,
-	BindAsParent: true,
-	TellsChanges: true,
-	Made:         placeholder,
-	Changed:      placeholder,
-	Default:      preset,
-	Empty:        "DEFAULT VALUES",
-	Duplicate:    func(error) bool { return false }, // nobody else writes meanwhile
-	Filters:      filters,
+	Column:         columnName,
+	Read:           readColumn,
+	Quote:          quote,
+	Fold:           true,
+	Param:          func(document.Column) string { return "?" },
+	Ordered:        columnName,
+	Present:        present,
+	RowValues:      true,
+	BindAsParent:   true,
+	ReportsChanges: true,
+	Made:           placeholder,
+	Changed:        placeholder,
+	Default:        preset,
+	Empty:          "DEFAULT VALUES",
+	Duplicate:      func(error) bool { return false }, // nobody else writes meanwhile
+	Filters:        filters,
 }
 
 // native returns the column of ours that c is.

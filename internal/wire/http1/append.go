@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// AppendStatus appends the status line of an answer. Codes that the lane does
+// AppendStatus appends the status line of an answer. Codes that the event loop does
 // not send itself have no reason phrase, which RFC 9112 allows.
 func AppendStatus(dst []byte, code int) []byte {
 	dst = append(dst, "HTTP/1.1 "...)

@@ -35,7 +35,7 @@ func seeds() []string {
 	}
 }
 
-// FuzzParse: whatever the lane would answer, net/http reads as the same request.
+// FuzzParse: whatever the event loop would answer, net/http reads as the same request.
 func FuzzParse(f *testing.F) {
 	for _, s := range seeds() {
 		f.Add([]byte(s))

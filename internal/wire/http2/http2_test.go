@@ -33,8 +33,8 @@ func FuzzHead(f *testing.F) {
 			return
 		}
 		text := h.Append(nil, end)
-		var lane http1.Request
-		if n, v := lane.Parse(text); v == http1.Complete && n != len(text) {
+		var head http1.Request
+		if n, v := head.Parse(text); v == http1.Complete && n != len(text) {
 			t.Fatalf("%q: the loop sees %d bytes of %d", text, n, len(text))
 		}
 		r := bufio.NewReader(bytes.NewReader(text))

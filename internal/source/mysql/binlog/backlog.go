@@ -25,8 +25,8 @@ type barrier struct {
 	// mu guards what follows.
 	mu      sync.Mutex
 	scanned bool
-	need    *proof   // the last one of a watched table; nil: there is none
-	others  []*proof // those without an XID
+	need    *visibilityCheck   // the last one of a watched table; nil: there is none
+	others  []*visibilityCheck // those without an XID
 }
 
 // passed reports whether all before the barrier is visible, when all with an XID
@@ -54,7 +54,7 @@ func (b *barrier) prove(ctx context.Context, c Conn, s *settler) error {
 			s.sees(need.pos)
 		}
 	}
-	var left []*proof
+	var left []*visibilityCheck
 	for _, p := range others {
 		free, err := unlocked(ctx, c, p.locks)
 		if err != nil {
@@ -81,8 +81,8 @@ var errScanned = errors.New("the scan of the backlog has reached the feed's begi
 type backlogScan struct {
 	*reader
 	until      source.Position
-	need       *proof
-	others     []*proof
+	need       *visibilityCheck
+	others     []*visibilityCheck
 	last       source.Position // the last end of a transaction with an XID
 	checkpoint string
 	ddls       uint64
@@ -121,7 +121,7 @@ func (s *backlogScan) commit(c *commit) error {
 	if c.proven || len(c.tx.Changes) == 0 && len(c.tx.Tables) == 0 {
 		return nil
 	}
-	p := &proof{pos: s.pos, xid: c.xid, locks: c.locks}
+	p := &visibilityCheck{pos: s.pos, xid: c.xid, locks: c.locks}
 	if c.xid {
 		s.need = p
 	} else if len(p.locks) > 0 {

@@ -82,7 +82,7 @@ func (s *following) barrier(a *attached) uint64 {
 		return 0
 	}
 	s.bar = &barrier{start: a.pos, xa: a.xa}
-	return s.feed.settler.add(&proof{barrier: s.bar})
+	return s.feed.settler.add(&visibilityCheck{barrier: s.bar})
 }
 
 // HandleEvent takes the next event of the stream.
@@ -157,7 +157,7 @@ func (s *following) commit(c *commit) error {
 	}
 	if len(c.tx.Changes) > 0 || len(c.tx.Tables) > 0 {
 		if !c.proven {
-			p := &proof{pos: c.tx.Pos, xid: c.xid, locks: c.locks}
+			p := &visibilityCheck{pos: c.tx.Pos, xid: c.xid, locks: c.locks}
 			if s.mysql {
 				p.gtid = c.gtid
 			} else if len(p.locks) == 0 {

@@ -31,7 +31,7 @@ const (
 	rememberEnds = 1 << 14
 )
 
-// A proof is what proves that a transaction is visible.
+// A visibilityCheck is what shows that a transaction is visible.
 //
 // The server writes a transaction into the binary log, may then wait, for its
 // disk or for a semi-synchronous replica, and makes it visible only after that:
@@ -46,7 +46,7 @@ const (
 // The locks of a transaction go when it has become visible, not before: a
 // locking read of any of its rows that does not have to wait proves it. The read's own
 // lock goes as soon as it has been answered.
-type proof struct {
+type visibilityCheck struct {
 	pos   source.Position
 	xid   bool
 	locks []lockRow
@@ -66,7 +66,7 @@ type settler struct {
 	mu     sync.Mutex
 	last   uint64
 	gone   uint64 // the last that was given out before another stream began
-	proofs map[uint64]*proof
+	checks map[uint64]*visibilityCheck
 
 	// visible is a position before which all transactions with an XID are visible,
 	// those that end there included.
@@ -75,7 +75,7 @@ type settler struct {
 	ends   map[source.Position]bool // of transactions with an XID
 	order  []source.Position        // of ends, oldest first
 	newest source.Position          // of ends
-	lates  []*proof                 // the last ones with rows to be read yet
+	lates  []*visibilityCheck       // the last ones with rows to be read yet
 	asked  []source.Position        // of snapshots that are ahead of the feed
 }
 
@@ -84,18 +84,18 @@ func (s *settler) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gone = s.last
-	s.proofs = make(map[uint64]*proof)
+	s.checks = make(map[uint64]*visibilityCheck)
 	s.ends = make(map[source.Position]bool)
 	s.order, s.asked, s.lates, s.visible, s.newest = nil, nil, nil, 0, 0
 }
 
 // add returns the Tx.ID for a transaction that p proves.
-func (s *settler) add(p *proof) uint64 {
+func (s *settler) add(p *visibilityCheck) uint64 {
 	p.since = time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	s.proofs[s.last] = p
+	s.checks[s.last] = p
 	if p.late != nil {
 		if s.lates = append(s.lates, p); len(s.lates) > lockTries {
 			s.lates[0].late = nil
@@ -149,7 +149,7 @@ func (s *settler) settled(txs []*source.Tx) (out []bool, open []uint64) {
 	defer s.mu.Unlock()
 	out = make([]bool, len(txs))
 	for i, tx := range txs {
-		p := s.proofs[tx.ID]
+		p := s.checks[tx.ID]
 		switch {
 		case p == nil: // needs none, or was proven before
 			out[i] = tx.ID == 0 || tx.ID > s.gone
@@ -162,7 +162,7 @@ func (s *settler) settled(txs []*source.Tx) (out []bool, open []uint64) {
 			continue
 		}
 		if out[i] {
-			delete(s.proofs, tx.ID)
+			delete(s.checks, tx.ID)
 		} else {
 			open = append(open, tx.ID)
 		}
@@ -171,18 +171,18 @@ func (s *settler) settled(txs []*source.Tx) (out []bool, open []uint64) {
 }
 
 // of returns a proof that is still to be made, or nil.
-func (s *settler) of(id uint64) *proof {
+func (s *settler) of(id uint64) *visibilityCheck {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.proofs[id]
+	return s.checks[id]
 }
 
 // lockedOf returns a proof that is still to be made of a transaction that ends with an XID
 // and has known locks, or nil.
-func (s *settler) lockedOf(id uint64) *proof {
+func (s *settler) lockedOf(id uint64) *visibilityCheck {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.proofs[id]; p != nil && p.barrier == nil && p.xid && len(p.locks) > 0 {
+	if p := s.checks[id]; p != nil && p.barrier == nil && p.xid && len(p.locks) > 0 {
 		return p
 	}
 	return nil
@@ -192,7 +192,7 @@ func (s *settler) lockedOf(id uint64) *proof {
 func (s *settler) drop(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.proofs, id)
+	delete(s.checks, id)
 }
 
 // probe asks the server which of txs every new read sees.
@@ -275,7 +275,7 @@ func (s *settler) proveNewest(ctx context.Context, c Conn, txs []*source.Tx) err
 }
 
 // proveOne tries to prove one transaction by its locks.
-func (s *settler) proveOne(ctx context.Context, c Conn, id uint64, p *proof) error {
+func (s *settler) proveOne(ctx context.Context, c Conn, id uint64, p *visibilityCheck) error {
 	if p.barrier != nil {
 		return p.barrier.prove(ctx, c, s)
 	}
@@ -301,7 +301,9 @@ func (s *settler) proveOne(ctx context.Context, c Conn, id uint64, p *proof) err
 
 // locksOf returns the rows that a transaction has locked, or that it is proven because the
 // definition of their table has changed since.
-func (s *settler) locksOf(ctx context.Context, c Conn, p *proof) ([]lockRow, bool, error) {
+func (s *settler) locksOf(
+	ctx context.Context, c Conn, p *visibilityCheck,
+) ([]lockRow, bool, error) {
 	s.mu.Lock()
 	locks, late := p.locks, p.late
 	p.late = nil // nobody else reads them

@@ -11,9 +11,9 @@ import (
 func TestSettler_WhatAnotherStreamLeftIsNotProven(t *testing.T) {
 	s := new(settler)
 	s.reset()
-	old := s.add(&proof{pos: 10, xid: true})
+	old := s.add(&visibilityCheck{pos: 10, xid: true})
 	s.reset()
-	next := s.add(&proof{pos: 20, xid: true})
+	next := s.add(&visibilityCheck{pos: 20, xid: true})
 	s.sees(20)
 	out, open := s.settled([]*source.Tx{{ID: old}, {ID: next}, {}})
 	if out[0] || !out[1] || !out[2] || len(open) != 0 {

@@ -13,7 +13,7 @@ import (
 func (l *Watcher) LookAside(
 	ctx context.Context, read func(context.Context, func(context.Context, *pgx.Conn) error) error,
 ) ([]string, error) {
-	told := l.told.Load()
+	told := l.reported.Load()
 	base := told
 	if a := l.aside.Load(); a != nil && a.since == told {
 		base = a.found

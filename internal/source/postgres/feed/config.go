@@ -28,8 +28,8 @@ const (
 // DefaultPublication is the name of the publication unless another one is configured.
 const DefaultPublication = "hotrow"
 
-// Untold is what neither the log nor the catalogue tells.
-const Untold = "what a text search configuration or the library of a C function does"
+// Unreported is what neither the log nor the catalogue tells.
+const Unreported = "what a text search configuration or the library of a C function does"
 
 // Schema is that of what hotrow puts into a database.
 const Schema = "hotrow"

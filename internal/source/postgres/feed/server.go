@@ -68,12 +68,12 @@ type Standby struct {
 	Follow func(s Server, same func(context.Context) error)
 	Lost   func()
 
-	// Tell says that a change is about to be told of: an answer is then said to have it.
+	// Delivering says that a change is about to be delivered: an answer is then said to have it.
 	// Replayed says how far it is known to have replayed the log, and Late that it does
 	// not get as far as a fence wants in time.
-	Tell     func()
-	Replayed func(LSN)
-	Late     func()
+	Delivering func()
+	Replayed   func(LSN)
+	Late       func()
 }
 
 // An OtherHistory is the error of a connection that leads to a primary with another history

@@ -31,8 +31,8 @@ type Watcher struct {
 	// turn is held by who looks, until the handler has been told of what was found.
 	turn sync.Mutex
 
-	// told is what the handler was told of; nil: not looked yet.
-	told atomic.Pointer[Diff]
+	// reported is what the handler was told; nil: not looked yet.
+	reported atomic.Pointer[Diff]
 
 	// snapshot names the transactions that were visible when the sum was last found
 	// to be that of told: while it is the same, so is the catalogue.
@@ -54,7 +54,7 @@ type Diff struct {
 	Coarse       map[string]bool // the tables that are coarse now: see Table.Coarse
 	fingerprints map[string]string
 	stamps       stamps
-	Told         chan struct{} // closed when the handler has been told
+	Reported     chan struct{} // closed when the handler has been told
 }
 
 // Empty reports whether nothing has changed.
@@ -78,9 +78,9 @@ func (l *Diff) Tx(pos source.Position) *source.Tx {
 // Accept notes that the handler has been told, or is about to be. What was found
 // and not accepted is found again.
 func (l *Watcher) Accept(found *Diff) {
-	l.told.Store(found)
+	l.reported.Store(found)
 	l.snapshot.Store(nil)
-	close(found.Told)
+	close(found.Reported)
 }
 
 // lookTx is the transaction of a look: one snapshot.
@@ -125,7 +125,7 @@ func (l *Watcher) read(
 	if err != nil {
 		return nil, err
 	}
-	out := &Diff{fingerprints: make(map[string]string), Told: make(chan struct{})}
+	out := &Diff{fingerprints: make(map[string]string), Reported: make(chan struct{})}
 	out.stamps.publication, out.stamps.server = l.Publication, serverVersion(tx.Conn())
 	seen := make(map[object]bool)
 	for _, objects := range closure {
@@ -165,7 +165,7 @@ func (l *Watcher) read(
 // base returns what a look is compared with: what was last accepted, or what was found
 // before anything was; nil: there was no look.
 func (l *Watcher) base() *Diff {
-	told, aside := l.told.Load(), l.aside.Load()
+	told, aside := l.reported.Load(), l.aside.Load()
 	if told == nil && aside != nil {
 		return aside.found
 	}
@@ -201,7 +201,7 @@ func (l *Watcher) compare(before, now *Diff, defs map[string]Definition) {
 // Fence returns the end of the log, and whether the catalogue was then what the
 // handler has been told of.
 func (l *Watcher) Fence(ctx context.Context, c *Control) (end LSN, same bool, err error) {
-	told, last := l.told.Load(), l.snapshot.Load()
+	told, last := l.reported.Load(), l.snapshot.Load()
 	_, version := l.Definitions.all()
 	var text, snapshot string
 	var total *string
@@ -213,7 +213,7 @@ func (l *Watcher) Fence(ctx context.Context, c *Control) (end LSN, same bool, er
 		return 0, false, err
 	}
 	same = told.stamps.version == version && (total == nil || *total == told.stamps.total)
-	if same && l.told.Load() == told {
+	if same && l.reported.Load() == told {
 		l.snapshot.Store(&snapshot)
 	}
 	end, err = ParseLSN(text)
@@ -224,7 +224,7 @@ func (l *Watcher) Fence(ctx context.Context, c *Control) (end LSN, same bool, er
 // of. The standby must have replayed all that snapshot, one of the primary, sees: a
 // snapshot of its own does not name the transactions in progress.
 func (l *Watcher) Same(ctx context.Context, c *Control, snapshot string) (bool, error) {
-	told, last := l.told.Load(), l.snapshot.Load()
+	told, last := l.reported.Load(), l.snapshot.Load()
 	_, version := l.Definitions.all()
 	if told.stamps.version != version {
 		return false, nil
@@ -239,20 +239,20 @@ func (l *Watcher) Same(ctx context.Context, c *Control, snapshot string) (bool, 
 	if err != nil || total == nil || *total != told.stamps.total {
 		return false, err
 	}
-	if l.told.Load() == told {
+	if l.reported.Load() == told {
 		l.snapshot.Store(&snapshot)
 	}
 	return true, nil
 }
 
-// A Teller has its reader tell the handler what was found, and returns when that has
+// A Reporter has its reader tell the handler what was found, and returns when that has
 // been done.
-type Teller interface {
+type Reporter interface {
 	Report(ctx context.Context, found *Diff) error
 }
 
-// Tell looks, and has the handler told of what has changed.
-func (l *Watcher) Tell(ctx context.Context, c *Control, t Teller) error {
+// Report looks, and has the handler told what has changed.
+func (l *Watcher) Report(ctx context.Context, c *Control, t Reporter) error {
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)

@@ -57,7 +57,7 @@ func newFeed(src feed.Config, tables []source.Watched) *Feed {
 func (f *Feed) Mode() source.FeedMode { return source.FeedLogical }
 
 // Unobservable names what the feed cannot tell of.
-func (f *Feed) Unobservable() string { return feed.Untold }
+func (f *Feed) Unobservable() string { return feed.Unreported }
 
 // Settled asks the primary which transactions every new read sees.
 func (f *Feed) Settled(ctx context.Context, txs []*source.Tx) ([]bool, error) {

@@ -88,7 +88,7 @@ func (s *session) message(ctx context.Context, b []byte) error {
 		s.handler.Advance(c.tx.Pos)
 	} else {
 		if s.replays {
-			s.feed.Src.Standby.Tell()
+			s.feed.Src.Standby.Delivering()
 		}
 		s.handler.Apply(c.tx)
 		s.feed.Counts.Add(c.tx)
@@ -187,7 +187,7 @@ func (s *session) watch(ctx context.Context) {
 // watchNow looks, and has the handler told of what has changed. Finding that the
 // publication lost a table ends the session: changes may have been missed.
 func (s *session) watchNow(ctx context.Context) error {
-	err := s.feed.Watcher.Tell(ctx, s.feed.Control, s)
+	err := s.feed.Watcher.Report(ctx, s.feed.Control, s)
 	var broken *feed.Broken
 	if errors.As(err, &broken) {
 		s.cancel(err)
@@ -202,7 +202,7 @@ func (s *session) Report(ctx context.Context, found *feed.Diff) error {
 	// An error closes the stream, which the reader sees.
 	_ = s.status(true)
 	select {
-	case <-found.Told:
+	case <-found.Reported:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -84,7 +84,7 @@ func (f *Feed) Mode() source.FeedMode { return source.FeedNotify }
 
 // Unobservable names what the feed cannot tell of.
 func (f *Feed) Unobservable() string {
-	return feed.Untold + ", nor of writes of sessions with session_replication_role = replica" +
+	return feed.Unreported + ", nor of writes of sessions with session_replication_role = replica" +
 		" where the triggers are not hotrow's own"
 }
 
@@ -329,7 +329,7 @@ func (s *listening) watch(ctx context.Context) {
 // watchNow looks, and has the handler told of what has changed. What the triggers
 // cannot tell any more ends the session.
 func (s *listening) watchNow(ctx context.Context) error {
-	err := s.feed.Watcher.Tell(ctx, s.feed.Control, s)
+	err := s.feed.Watcher.Report(ctx, s.feed.Control, s)
 	if err == nil {
 		err = s.reload(ctx)
 	}
@@ -347,7 +347,7 @@ func (s *listening) Report(ctx context.Context, found *feed.Diff) error {
 		return err
 	}
 	select {
-	case <-found.Told:
+	case <-found.Reported:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

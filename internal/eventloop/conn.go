@@ -1,0 +1,134 @@
+package eventloop
+
+import (
+	"crypto/tls"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A Conn is what a Protocol sees of a connection. Its fields and methods are
+// for the goroutine that calls the Protocol, except where they say otherwise.
+type Conn struct {
+	// Data is the protocol's own state of this connection.
+	Data any
+
+	srv   *Server
+	proto Protocol
+	own   owner
+	below atomic.Int64 // see Below; one more than the level, 0: nobody asked
+	scope Scope
+	want  int
+	held  int         // see Hold
+	http2 atomic.Bool // proto is Config.HTTP2
+}
+
+// An owner is the form of a connection.
+type owner interface {
+	resume(b []byte, next Next)
+	send(b []byte) bool
+	backlog() int
+	poke()
+	hold(n int)
+	secured() *tls.Conn
+	localAddr() net.Addr
+	remoteAddr() net.Addr
+}
+
+// Resume gives the answer that the connection is parked for. It is called once
+// per Parked, by any goroutine, and even before Step has returned. b must not
+// be written to afterwards.
+func (c *Conn) Resume(b []byte) { c.own.resume(b, More) }
+
+// ResumeThen is Resume, and says what is next: More, HandOver or, after an
+// answer that says so, Close.
+//
+// Step sees again what it has not consumed. So it may leave the request that
+// it parks for in the input, and be resumed with nothing when memory holds the
+// answer, or with HandOver when it turns out to be for net/http.
+func (c *Conn) ResumeThen(b []byte, next Next) { c.own.resume(b, next) }
+
+// Send appends b to the output at any time: a frame that has no place in the
+// order of answers. Any goroutine may call it; it does not block. b must not be
+// written to afterwards. Send reports false when the connection is closed, or
+// is being cut because its peer does not take what it is sent.
+func (c *Conn) Send(b []byte) bool { return c.own.send(b) }
+
+// Backlog returns how many bytes of output the peer has not taken: those given to
+// Send, and on a loop all others, too. Who has much to send waits while it is
+// large. Any goroutine may call it.
+func (c *Conn) Backlog() int { return c.own.backlog() }
+
+// Below has the protocol's Drained called once, if it is a Drainer, when no more than
+// n bytes of output wait for the peer, or what a former call asked for if that is
+// more. It reports false when that is so already. Any goroutine may call it.
+func (c *Conn) Below(n int) bool {
+	for {
+		old := c.below.Load()
+		if old < int64(n)+1 && !c.below.CompareAndSwap(old, int64(n)+1) {
+			continue
+		}
+		return !c.drops(c.Backlog())
+	}
+}
+
+// drops reports whether a backlog is one that Below waits for, and that it waits no
+// more.
+func (c *Conn) drops(backlog int) bool {
+	level := c.below.Load()
+	return level > 0 && int64(backlog) < level && c.below.CompareAndSwap(level, 0)
+}
+
+// drained tells the protocol if the backlog is what Below waits for.
+func (c *Conn) drained() {
+	if c.below.Load() == 0 {
+		return
+	}
+	if d, ok := c.proto.(Drainer); ok && c.drops(c.Backlog()) {
+		d.Drained(c)
+	}
+}
+
+// Poke has the protocol's Tick called soon. Any goroutine may call it.
+func (c *Conn) Poke() { c.own.poke() }
+
+// Hold says how many answers are being made for the connection by others than its owner:
+// while there are some it is not idle, though nothing comes.
+func (c *Conn) Hold(n int) {
+	c.own.hold(n)
+	c.held = n
+}
+
+// ConnectionState returns what the handshake of TLS has agreed on, if there was one.
+func (c *Conn) ConnectionState() (state tls.ConnectionState, ok bool) {
+	tc := c.own.secured()
+	if tc == nil {
+		return state, false
+	}
+	return tc.ConnectionState(), true
+}
+
+// HTTP2 reports whether the connection, or the one that it is a conversation over, speaks
+// Config.HTTP2. Any goroutine may call it.
+func (c *Conn) HTTP2() bool { return c.http2.Load() }
+
+// Want says that Step has no use for less than n bytes of input. It holds for
+// the next call.
+func (c *Conn) Want(n int) { c.want = n }
+
+// Scope returns the state of the loop, or nil. It may be another one at the
+// next call of the Protocol.
+func (c *Conn) Scope() Scope { return c.scope }
+
+// Draining reports whether the server is shutting down: the answer should say
+// that the connection ends, and Step return Close. Any goroutine may call it.
+func (c *Conn) Draining() bool { return c.srv.draining.Load() }
+
+// WriteLimit returns how long a peer may take nothing of an answer: Config.Write.
+func (c *Conn) WriteLimit() time.Duration { return c.srv.cfg.Write }
+
+// LocalAddr returns the address at which the connection arrived.
+func (c *Conn) LocalAddr() net.Addr { return c.own.localAddr() }
+
+// RemoteAddr returns the address of the peer.
+func (c *Conn) RemoteAddr() net.Addr { return c.own.remoteAddr() }

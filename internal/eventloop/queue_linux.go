@@ -1,0 +1,84 @@
+package eventloop
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
+)
+
+// A message is what other goroutines have to say to a loop.
+type message struct {
+	kind     messageKind
+	fd       int           // adopt; else, in tests, the checksum of b
+	c        *conn         // all others that are about a connection
+	borrowed *borrowedConn // giveBack, giveUp, shaken
+	b        []byte        // resume, push, giveBack
+	next     Next          // resume
+}
+
+type messageKind uint8
+
+const (
+	adopt    messageKind = iota // a new connection
+	resume                      // the answer that the connection is parked for
+	push                        // output without order
+	cut                         // too much of it
+	giveBack                    // a connection that was handed over comes back
+	giveUp                      // and one that was closed
+	shaken                      // the handshake of TLS is done
+	tick                        // Tick is to be called
+	drain                       // stop accepting
+	reap                        // close what is idle
+	abort                       // close everything
+)
+
+// A queue is how other goroutines reach a loop. The loop looks into it at
+// every turn, and is woken when it sleeps.
+type queue struct {
+	mu       sync.Mutex // guards messages and closed
+	messages []message
+	closed   bool
+
+	full   atomic.Bool // there are messages
+	asleep atomic.Bool // a message must wake the loop
+	wakefd int
+}
+
+// post delivers a message. It reports false when the loop has ended.
+func (q *queue) post(l message) bool {
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return false
+	}
+	q.messages = append(q.messages, l)
+	q.full.Store(true)
+	// The loop says that it is asleep and looks for messages once more before
+	// it sleeps: one of the two sees the other. The descriptor is written to
+	// under the lock, for it is closed when the queue is.
+	if q.asleep.CompareAndSwap(true, false) {
+		nonblock.Wake(q.wakefd)
+	}
+	q.mu.Unlock()
+	return true
+}
+
+// take returns the messages and leaves empty in their place, to be filled next.
+func (q *queue) take(empty []message) []message {
+	q.mu.Lock()
+	messages := q.messages
+	q.messages = empty[:0]
+	q.full.Store(false)
+	q.mu.Unlock()
+	return messages
+}
+
+// close refuses messages from now on, unless there are some. It reports whether
+// the queue is closed.
+func (q *queue) close() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = q.closed || len(q.messages) == 0
+	return q.closed
+}

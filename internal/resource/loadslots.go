@@ -1,0 +1,156 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// acquire takes a place among the loads. While the feed lags every read may be a
+// load, and fewer may run at a time: the database that makes it lag is perhaps
+// as busy as it can be. The error is a *source.Error.
+func (u *upstream) acquire(ctx context.Context) (release func(), err error) {
+	if !u.admits() {
+		return nil, &source.Error{
+			Class: source.Unavailable, After: time.Second,
+			Message: fmt.Sprintf("source %s cannot be reached", u.name),
+		}
+	}
+	if release, err = u.place(ctx); err != nil && u.down.Load() != 0 {
+		u.down.Store(monotonic()) // who was to probe the source has not asked it
+	}
+	return release, err
+}
+
+// pause is how long a source that has failed while its feed lags is left alone.
+const pause = 100 * time.Millisecond
+
+// admits reports whether a load may ask the source. One that has failed while its
+// feed lags is asked by one load at a time, each a pause after the last has failed,
+// until it answers: all others fail at once, and do not each wait for a connection
+// that is not made.
+func (u *upstream) admits() bool {
+	until := u.down.Load()
+	if until == 0 || !u.suspect() {
+		return true
+	}
+	now := monotonic()
+	return now >= until && u.down.CompareAndSwap(until, now+2*int64(u.timeout)) // observe ends it
+}
+
+// suspect reports whether the feed does not say that the source is well.
+func (u *upstream) suspect() bool {
+	state, _ := u.domain.Gate(monotonic())
+	return state != fresh.Fresh
+}
+
+// observe counts a query, and says from its end whether the source can be reached.
+func (u *upstream) observe(op string, took int64, err error) {
+	u.timing.add(op, took)
+	u.slow(op, took)
+	class := source.ClassOf(err)
+	asked := u.down.Load() != 0
+	switch {
+	case errors.Is(err, context.Canceled): // who asked has left, and has learned nothing
+		if asked {
+			u.down.Store(monotonic())
+		}
+	case err == nil || class != source.Unavailable && class != source.Internal:
+		if asked {
+			u.down.Store(0)
+		}
+	case asked || class == source.Unavailable && u.suspect():
+		u.down.Store(monotonic() + int64(pause))
+	}
+}
+
+// place is acquire of a source that can be reached.
+func (u *upstream) place(ctx context.Context) (release func(), err error) {
+	// Fast path: nobody waits.
+	lags := u.lags()
+	if release, ok := u.take(lags); ok {
+		return release, nil
+	}
+
+	// Slow path.
+	if u.waiting.Add(1) > maxWaiting {
+		u.waiting.Add(-1)
+		return nil, u.busy(fmt.Sprintf("and %d requests wait already", maxWaiting))
+	}
+	defer u.waiting.Add(-1)
+	ctx, cancel := context.WithTimeout(ctx, u.opts.Acquire)
+	defer cancel()
+	if lags && !put(ctx, u.bypass) {
+		return nil, u.busy(fmt.Sprintf("or kept free, %d serve while the feed lags",
+			u.opts.bypass()))
+	}
+	if !put(ctx, u.loadSlots) {
+		if lags {
+			<-u.bypass
+		}
+		return nil, u.busy(fmt.Sprintf("for %v already", u.opts.Acquire))
+	}
+	return u.release(lags), nil
+}
+
+// lags reports whether the source has a feed that is not complete at present.
+func (u *upstream) lags() bool {
+	if !u.followed.Load() {
+		return false
+	}
+	state, _ := u.domain.Gate(monotonic())
+	return state != fresh.Fresh
+}
+
+// take takes a place if one is free.
+func (u *upstream) take(lags bool) (release func(), ok bool) {
+	if lags {
+		select {
+		case u.bypass <- struct{}{}:
+		default:
+			return nil, false
+		}
+	}
+	select {
+	case u.loadSlots <- struct{}{}:
+		return u.release(lags), true
+	default:
+	}
+	if lags {
+		<-u.bypass
+	}
+	return nil, false
+}
+
+// put waits until places takes one more; false: ctx has ended.
+func put(ctx context.Context, places chan<- struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// release returns what gives back the places of a load.
+func (u *upstream) release(lags bool) func() {
+	return func() {
+		<-u.loadSlots
+		if lags {
+			<-u.bypass
+		}
+	}
+}
+
+// busy is the error of a load that found no place.
+func (u *upstream) busy(how string) error {
+	u.timing.rejected.Add(1)
+	return &source.Error{
+		Class: source.Unavailable, After: time.Second,
+		Message: fmt.Sprintf("source %s: all %d readers are busy %s", u.name, u.opts.Readers, how),
+	}
+}
