@@ -31,7 +31,7 @@ func (l *loop) finish(c *conn) {
 		l.drop(c)
 	default:
 		// The peer is sending, or soon may be. Closing now would answer that
-		// with a reset, which may supersede the last answer.
+		// with a reset, which may overtake the last answer.
 		c.bye()
 		_ = unix.Shutdown(c.fd, unix.SHUT_WR)
 		l.become(c, lingering)

@@ -475,7 +475,7 @@ func (s *stream) close() {
 }
 
 // lingerOn gives the peer time to take the last answer: closing while it sends, or
-// before it sends more, would reset the connection, which may supersede the answer.
+// before it sends more, would reset the connection, which may overtake the answer.
 func lingerOn(nc net.Conn) {
 	half, ok := nc.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || nc.SetReadDeadline(time.Now().Add(lingerTime)) != nil {

@@ -204,7 +204,7 @@ func (c *children) mark(r rowHash) *mark {
 	return m
 }
 
-// sweep removes settled marks that no load in flight can have superseded.
+// sweep removes settled marks that no load in flight can have missed.
 func (c *children) sweep() {
 	oldest := c.clock
 	if e := c.open.Front(); e != nil {

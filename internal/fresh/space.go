@@ -38,7 +38,7 @@ type shard struct {
 	inflight map[flight]*Lease // the newest; older ones follow it
 	dirty    map[row.Key]int32 // changes that are not settled, writes under way
 
-	answeredAt [row.NumFormats]*[slots]int64 // 1 + when the last answer was made: see tell
+	answeredAt [row.NumFormats]*[slots]int64 // 1 + when the last answer was made: see noteAnswer
 }
 
 // flight names a load: each representation has one of its own.

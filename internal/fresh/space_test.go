@@ -237,7 +237,7 @@ func TestSpace_SupersededLoadIsStored(t *testing.T) {
 	fourth, _ := s.Begin("k", row.FormatJSON, Any)
 	for _, l := range []*Lease{first, second, third} {
 		if !s.Send(l) {
-			t.Error("Send says that an superseded load is of no use")
+			t.Error("Send says that a superseded load is of no use")
 		}
 	}
 	if !finishAs(2, s, second, row1) {

@@ -53,7 +53,7 @@ func Serve(l net.Listener, h http.Handler, f Options, c eventloop.Config) (*Site
 	if err != nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = s.messages.Shutdown(ctx) // nobody has visited
+		_ = s.messages.Shutdown(ctx) // nothing was handed over
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
 	return s, nil

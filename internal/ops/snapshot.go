@@ -183,7 +183,7 @@ type Lookups struct {
 // Fills are loads, by their end, and what was stored without one.
 type Fills struct {
 	Stored    uint64 `json:"stored"`
-	Discarded uint64 `json:"discarded"` // a change had superseded the load
+	Discarded uint64 `json:"discarded"` // a change had come during the load
 	Collapsed uint64 `json:"collapsed"` // waited for the load of another request
 	Error     uint64 `json:"error"`
 	Written   uint64 `json:"written"` // no load: stored as a write has read it back

@@ -128,7 +128,7 @@ func TestStream_ExpectIsBetweenTheEnds(t *testing.T) {
 	})
 	_, addr := start(t, Options{Upstreams: []string{"http://" + up.addr}})
 	c := call(t, addr)
-	for range 200 { // an answer may supersede the end of the last write
+	for range 200 { // an answer may overtake the end of the last write
 		c.send("POST / HTTP/1.1\r\nHost: up\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
 		if line := c.line(); line != "HTTP/1.1 100 Continue\r\n" || c.line() != "\r\n" {
 			t.Fatalf("%q", line)

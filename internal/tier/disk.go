@@ -25,7 +25,7 @@ type DiskOptions struct {
 // process. It writes behind: puts and drops go into a queue that every read
 // consults first, and are committed in batches, each with the position of the
 // sources' changes up to which it is complete (DiskSource). A read may take a
-// page fault: it is for goroutines that load, never for a loop of the event loop.
+// page fault: it is for goroutines that load, never for an event loop.
 //
 // A crash takes away the end of the queue and nothing else. What is left is what
 // the tier held when a source had been applied up to the committed position;

@@ -71,7 +71,7 @@ func TestDisk_RestartTrustsOnlyWhatCaughtUp(t *testing.T) {
 	under := row.Stamp{Epoch: 4, Generation: 5, At: 6}
 	d, ok := w.d.Load(ref("1"), under)
 	if !ok || d.Stamp() != under {
-		t.Errorf("Recall = %+v, %v", d, ok)
+		t.Errorf("Load = %+v, %v", d, ok)
 	}
 }
 

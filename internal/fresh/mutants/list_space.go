@@ -69,11 +69,11 @@ var spaceMutants = []mutant{
 	{"begin: a load for now does not know", []edit{{"space.go",
 		`	l.now = need == Now
 `, ``}}},
-	{"begin: an superseded load is out of reach", []edit{{"space.go",
+	{"begin: a superseded load is out of reach", []edit{{"space.go",
 		`	l.older, sh.inflight[fl] = sh.inflight[fl], l
 `, `	sh.inflight[fl] = l
 `}}},
-	{"begin: an superseded load is not stored", []edit{{"space.go",
+	{"begin: a superseded load is not stored", []edit{{"space.go",
 		`	l.older, sh.inflight[fl] = sh.inflight[fl], l
 `, `	if l.older = sh.inflight[fl]; l.older != nil {
 		l.older.invalidated = true

@@ -9,7 +9,7 @@
 // when a mutant of the list does not fit the code any more or the tests fail
 // without one.
 //
-// Left out, because no behaviour changes: the invalidate in Begin for Now (Finish
+// Left out, because no behaviour changes: the invalidation in Begin for Now (Finish
 // invalidates the same loads before anybody can have seen more), the drop in Release
 // (nothing is stored under a hold, and its settling invalidates), and the order of
 // generation and wholes in Touch.settle (no lease between the two is stored).

@@ -22,8 +22,8 @@ const (
 	// flushGap is how long after a flush another one waits.
 	flushGap = 50 * time.Millisecond
 
-	// repeatAfter is when a key is told again that no feed follows: some clients keep an
-	// answer only after they have read the message behind it.
+	// repeatAfter is when the invalidation of a key is repeated that no feed follows: some
+	// clients keep an answer only after they have read the message behind it.
 	repeatAfter = 100 * time.Millisecond
 )
 

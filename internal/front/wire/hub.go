@@ -196,7 +196,7 @@ func (h *hub) cursor() string { return h.epoch + "." + strconv.FormatUint(h.last
 
 // join adds a watcher and tells it first what it has missed after since, or to
 // begin anew where nobody knows, and then that this was all. deliver is called
-// with the hub locked, so that nothing supersedes.
+// with the hub locked, so that nothing overtakes it.
 func (h *hub) join(w *watcher, since string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -108,7 +108,7 @@ func (h *listHub) join(w *watcher, since string) bool {
 	return true
 }
 
-// welcome tells a watcher where it is. h.mu is held, so that nothing supersedes.
+// welcome tells a watcher where it is. h.mu is held, so that nothing overtakes it.
 func (h *listHub) welcome(w *watcher, since string) {
 	h.watchers[w] = ""
 	if since != fromNow && since != h.state.Cursor {

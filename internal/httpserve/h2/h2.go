@@ -1,7 +1,7 @@
 // Package h2 speaks HTTP/2 over the connections of an event loop. It is an adapter of
 // frames: each stream's request becomes one of HTTP/1.1, which the protocol of HTTP/1.1
 // answers, and that answer becomes the stream's. So there is one set of rules for both.
-// A request that the protocol hands over is handed over to net/http as a connection of its own
+// A request that the protocol hands over goes to net/http as a connection of its own
 // (pipe), streams side by side.
 package h2
 
