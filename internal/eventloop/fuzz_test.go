@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// FuzzVisit sends the same bytes to every form, in random cuts, and to a plain
+// FuzzHandOver sends the same bytes to every form, in random cuts, and to a plain
 // net/http server. A form may be stricter: refuse, or end the connection after
 // an answer that says so. It never gives another answer.
-func FuzzVisit(f *testing.F) {
+func FuzzHandOver(f *testing.F) {
 	request, _ := put("abc")
 	fake, _ := put(get("/hit/forged"))
 	post := strings.Replace(request, "PUT", "POST", 1)
@@ -39,9 +39,10 @@ func FuzzVisit(f *testing.F) {
 	}
 	var sites []*site
 	for _, form := range []string{"nethttp", "epoll", "goroutine"} {
-		s := open(f, form, Config{Idle: timeLimit, Header: timeLimit, Write: timeLimit})
-		s.proto.strict = true
-		s.full.all = true // so that a hit is one on both roads
+		s := open(f, form, Config{Idle: timeLimit, Header: timeLimit, Write: timeLimit}, func(s *site) {
+			s.proto.strict = true
+			s.full.all = true // so that a hit is one both ways
+		})
 		f.Cleanup(func() { _ = s.stop(f.Context()) })
 		sites = append(sites, s)
 	}

@@ -31,19 +31,20 @@ func TestPoison_FindsWhoKeepsOrChangesBytes(t *testing.T) {
 	if !poisoned {
 		t.Skip("benchmarks run: buffers are as they are in production")
 	}
-	each(t, []string{"epoll", "goroutine"}, Config{Proto: new(previousLine)}, func(t *testing.T, s *site) {
-		s.server.cfg.Proto.(*previousLine).kept = nil
-		c := s.dial(t)
-		c.send("abc\n")
-		c.wantLine("\n")
-		c.send("def\n")
-		c.wantLine(strings.Repeat(string([]byte{garbage}), 3) + "\n")
-		c.send("input\n")
-		c.wantEnd()
-		if n := s.server.Stats().Panics; n != 1 {
-			t.Errorf("%d panics, want one about the input", n)
-		}
-	})
+	for _, form := range []string{"epoll", "goroutine"} {
+		each(t, []string{form}, Config{Proto: new(previousLine)}, func(t *testing.T, s *site) {
+			c := s.dial(t)
+			c.send("abc\n")
+			c.wantLine("\n")
+			c.send("def\n")
+			c.wantLine(strings.Repeat(string([]byte{garbage}), 3) + "\n")
+			c.send("input\n")
+			c.wantEnd()
+			if n := s.server.Stats().Panics; n != 1 {
+				t.Errorf("%d panics, want one about the input", n)
+			}
+		})
+	}
 }
 
 // changer parks for a line, answers it, and changes the answer that it has given away.

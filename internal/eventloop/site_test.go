@@ -250,10 +250,13 @@ func run(t *testing.T, form string, c Config, f func(t *testing.T, s *site)) {
 	f(t, s)
 }
 
-// open starts a site.
-func open(t testing.TB, form string, c Config) *site {
+// open starts a site, once each of before has seen it.
+func open(t testing.TB, form string, c Config, before ...func(*site)) *site {
 	t.Helper()
 	s := &site{form: form, proto: new(hits), full: newFull()}
+	for _, f := range before {
+		f(s)
+	}
 	network, address := "tcp", "127.0.0.1:0"
 	if form == "unix" {
 		network, address = "unix", filepath.Join(t.TempDir(), "s")

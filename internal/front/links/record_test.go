@@ -172,12 +172,11 @@ func TestLimit_BeginsWithWhatWasTaken(t *testing.T) {
 // A limit is for people: bots, and browsers that ask ahead, spend nothing of it, and
 // once it is spent they are told so like everybody.
 func TestLimit_IsSpentByPeopleOnly(t *testing.T) {
-	b := newBed(t, databases()[0], nil)
-	b.front.Bot = func(agent []byte) bool { return string(agent) != "Firefox" }
 	for _, goroutines := range []bool{false, true} {
-		b.serve(goroutines)
-		b.front.limits = newLimits(b.countTaken)
+		b := newBed(t, databases()[0], nil)
+		b.front.Bot = func(agent []byte) bool { return string(agent) != "Firefox" }
 		b.taken.Store(4) // of five
+		b.serve(goroutines)
 		const bot, person, ahead = "User-Agent: Slackbot", "User-Agent: Firefox", "Sec-Purpose: prefetch"
 		for i, want := range []struct {
 			header []string
