@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestVisit_ReadAheadTakesNothing: net/http asks for 4 KiB at a time. The
+// TestHandOver_ReadAheadTakesNothing: net/http asks for 4 KiB at a time. The
 // requests behind the one that is handed over come with it, in one write, and are
 // answered by the event loop.
-func TestVisit_ReadAheadTakesNothing(t *testing.T) {
+func TestHandOver_ReadAheadTakesNothing(t *testing.T) {
 	request, answer := put("abc")
 	each(t, loopForms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)
@@ -26,10 +26,10 @@ func TestVisit_ReadAheadTakesNothing(t *testing.T) {
 	})
 }
 
-// TestVisit_BackgroundReadTakesNothing: while a handler runs net/http reads one
+// TestHandOver_BackgroundReadTakesNothing: while a handler runs net/http reads one
 // byte, to notice a client that leaves. That byte is the next request's, and
 // must stay so, whether the request comes while the handler runs or in parts.
-func TestVisit_BackgroundReadTakesNothing(t *testing.T) {
+func TestHandOver_BackgroundReadTakesNothing(t *testing.T) {
 	next := get("/hit/1") + get("/miss/2")
 	each(t, loopForms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)
@@ -51,8 +51,8 @@ func TestVisit_BackgroundReadTakesNothing(t *testing.T) {
 	})
 }
 
-// TestVisit_GoesBackToItsLoop: one PUT does not make a connection slow.
-func TestVisit_GoesBackToItsLoop(t *testing.T) {
+// TestHandOver_GoesBackToItsLoop: one PUT does not make a connection slow.
+func TestHandOver_GoesBackToItsLoop(t *testing.T) {
 	request, answer := put("abc")
 	each(t, loopForms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)

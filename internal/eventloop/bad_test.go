@@ -51,9 +51,9 @@ func TestLoop_RefusesGarbageAfterItsAnswers(t *testing.T) {
 	})
 }
 
-// TestVisit_BadChunksForgeNothing: where net/http is lenient with chunks, what
+// TestHandOver_BadChunksForgeNothing: where net/http is lenient with chunks, what
 // it makes of the bytes behind them does not matter: the connection ends.
-func TestVisit_BadChunksForgeNothing(t *testing.T) {
+func TestHandOver_BadChunksForgeNothing(t *testing.T) {
 	chunks := []string{
 		"\r\n", "0x5\r\nabcde\r\n0\r\n\r\n", "+5\r\nabcde\r\n0\r\n\r\n", "5 ;a\r\nabcde\r\n0\r\n\r\n",
 		"00000000000000005\r\nabcde\r\n0\r\n\r\n", "fffffffffffffffff\r\n", "5\nabcde\n0\n\n",
@@ -164,7 +164,7 @@ func TestLoop_ClosesIdleConnections(t *testing.T) {
 	})
 }
 
-func TestLoop_DoesNotTimeOutVisitsAndLoads(t *testing.T) {
+func TestLoop_DoesNotTimeOutHandOversAndLoads(t *testing.T) {
 	c := Config{Idle: 100 * time.Millisecond, Header: 100 * time.Millisecond}
 	eachAtOnce(t, loopForms, c, func(t *testing.T, s *site) {
 		c := s.dial(t)

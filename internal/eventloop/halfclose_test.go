@@ -16,10 +16,10 @@ func (c *client) halfClose() {
 	}
 }
 
-// TestVisit_HalfClosedPeerGetsItsAnswer: a client that says that it sends
+// TestHandOver_HalfClosedPeerGetsItsAnswer: a client that says that it sends
 // nothing more still reads. Its handler goes on, and its answer arrives, however
 // the end of its message was given.
-func TestVisit_HalfClosedPeerGetsItsAnswer(t *testing.T) {
+func TestHandOver_HalfClosedPeerGetsItsAnswer(t *testing.T) {
 	for name, request := range map[string]string{
 		"framed":   get("/slow"),
 		"chunked":  "PUT /slow HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -45,9 +45,9 @@ func TestVisit_HalfClosedPeerGetsItsAnswer(t *testing.T) {
 	}
 }
 
-// TestVisit_LongWorkOfAHalfClosedPeer: the peer is asked by an interim answer
+// TestHandOver_LongWorkOfAHalfClosedPeer: the peer is asked by an interim answer
 // whether it is still there, which clients pass over, but none of HTTP/1.0 gets.
-func TestVisit_LongWorkOfAHalfClosedPeer(t *testing.T) {
+func TestHandOver_LongWorkOfAHalfClosedPeer(t *testing.T) {
 	for proto, interim := range map[string]bool{"1.0": false, "1.1": true} {
 		eachAtOnce(t, []string{"epoll", "tls"}, Config{}, func(t *testing.T, s *site) {
 			c := s.dial(t)
@@ -65,10 +65,10 @@ func TestVisit_LongWorkOfAHalfClosedPeer(t *testing.T) {
 	}
 }
 
-// TestVisit_ClosedPeerIsCanceled: nobody works for a client that has gone,
+// TestHandOver_ClosedPeerIsCanceled: nobody works for a client that has gone,
 // whether it has said so by a reset or by the end of its stream, behind a
-// half-close too (for a plain close: TestVisit_CancelsWhenTheClientHasGone).
-func TestVisit_ClosedPeerIsCanceled(t *testing.T) {
+// half-close too (for a plain close: TestHandOver_CancelsWhenTheClientHasGone).
+func TestHandOver_ClosedPeerIsCanceled(t *testing.T) {
 	for name, leave := range map[string]func(c *client){
 		"reset": func(c *client) { c.reset() },
 		"half, then reset": func(c *client) {

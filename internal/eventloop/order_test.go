@@ -143,10 +143,10 @@ func TestLoop_AnswersLongPipelines(t *testing.T) {
 	})
 }
 
-// TestVisit_NeverTakesTheNextRequest: chunked uploads and upgrades end where
+// TestHandOver_NeverTakesTheNextRequest: chunked uploads and upgrades end where
 // only net/http knows, so what follows is not given back, and the connection
 // ends with the answer.
-func TestVisit_NeverTakesTheNextRequest(t *testing.T) {
+func TestHandOver_NeverTakesTheNextRequest(t *testing.T) {
 	chunked := "PUT /put HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" +
 		"3\r\nabc\r\n0\r\n\r\n"
 	_, answer := put("abc")
@@ -177,7 +177,7 @@ func TestVisit_NeverTakesTheNextRequest(t *testing.T) {
 	})
 }
 
-func TestVisit_SaysContinue(t *testing.T) {
+func TestHandOver_SaysContinue(t *testing.T) {
 	eachAtOnce(t, forms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)
 		c.send("PUT /put HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n" +
@@ -201,7 +201,7 @@ func TestVisit_SaysContinue(t *testing.T) {
 	})
 }
 
-func TestVisit_CanBeHijacked(t *testing.T) {
+func TestHandOver_CanBeHijacked(t *testing.T) {
 	each(t, forms, Config{}, func(t *testing.T, s *site) {
 		for _, lines := range [][]string{nil, {"Connection: Upgrade", "Upgrade: shout"}} {
 			for _, early := range []bool{true, false} {
@@ -280,7 +280,7 @@ func TestLoop_AnswersHalfClosedPeers(t *testing.T) {
 	})
 }
 
-func TestVisit_GivesSocketsBack(t *testing.T) {
+func TestHandOver_GivesSocketsBack(t *testing.T) {
 	request, answer := put("abc")
 	each(t, loopForms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)
@@ -305,7 +305,7 @@ func TestVisit_GivesSocketsBack(t *testing.T) {
 	})
 }
 
-func TestVisit_SurvivesPanics(t *testing.T) {
+func TestHandOver_SurvivesPanics(t *testing.T) {
 	each(t, forms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)
 		c.send(get("/panic") + get("/hit/1"))
@@ -316,7 +316,7 @@ func TestVisit_SurvivesPanics(t *testing.T) {
 	})
 }
 
-func TestVisit_CancelsWhenTheClientHasGone(t *testing.T) {
+func TestHandOver_CancelsWhenTheClientHasGone(t *testing.T) {
 	each(t, forms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)
 		c.send(get("/slow"))
@@ -330,7 +330,7 @@ func TestVisit_CancelsWhenTheClientHasGone(t *testing.T) {
 	})
 }
 
-func TestVisit_ShowsTLS(t *testing.T) {
+func TestHandOver_ShowsTLS(t *testing.T) {
 	each(t, forms, Config{}, func(t *testing.T, s *site) {
 		c := s.dial(t)
 		c.send(get("/tls"))

@@ -92,9 +92,9 @@ func TestLoop_RefusesWhatCouldSmuggle(t *testing.T) {
 	})
 }
 
-// TestVisit_BodyOfAGet: it belongs to its request, read or not; a large one
+// TestHandOver_BodyOfAGet: it belongs to its request, read or not; a large one
 // that nobody reads ends the connection.
-func TestVisit_BodyOfAGet(t *testing.T) {
+func TestHandOver_BodyOfAGet(t *testing.T) {
 	with := func(path string, body string) string {
 		request, _ := put(body)
 		return strings.Replace(request, "PUT /put", "GET "+path, 1)
