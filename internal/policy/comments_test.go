@@ -90,8 +90,14 @@ func undocumentedSpec(spec ast.Spec) []*ast.Ident {
 
 // exportedReceiver reports whether a function is none's, or an exported type's.
 func exportedReceiver(fn *ast.FuncDecl) bool {
+	of := receiver(fn)
+	return fn.Recv == nil || of != nil && of.IsExported()
+}
+
+// receiver returns the type that fn is a method of; nil: it is none.
+func receiver(fn *ast.FuncDecl) *ast.Ident {
 	if fn.Recv == nil {
-		return true
+		return nil
 	}
 	typ := fn.Recv.List[0].Type
 	for {
@@ -103,9 +109,9 @@ func exportedReceiver(fn *ast.FuncDecl) bool {
 		case *ast.IndexListExpr:
 			typ = x.X
 		case *ast.Ident:
-			return x.IsExported()
+			return x
 		default:
-			return false
+			return nil
 		}
 	}
 }

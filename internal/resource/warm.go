@@ -192,8 +192,8 @@ func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) err
 				return err
 			}
 		}
-		recalled := f.r.counts.fromDisk.Load() - before
-		f.r.warmed.loaded.Add(uint64(len(missing)) - min(recalled, uint64(len(missing))))
+		fromDisk := f.r.counts.fromDisk.Load() - before
+		f.r.warmed.loaded.Add(uint64(len(missing)) - min(fromDisk, uint64(len(missing))))
 	}
 	f.r.warmed.keys.Add(uint64(len(keys)))
 	if time.Since(w.reported) >= warmReport {

@@ -403,7 +403,7 @@ func TestStress_PathsOverTheLimit(t *testing.T) {
 			return fmt.Sprintf("INSERT INTO statuses VALUES (%d, %d, 1)", id, account)
 		}
 		// A class that the document depends on may share its word with one of another
-		// account, one time in 64 of as many: not with each of three.
+		// account, one time in 64: not with each of three.
 		others := func() bool { return drops(status(2)) && drops(status(3)) && drops(status(4)) }
 		if others() {
 			t.Error("statuses of accounts that it does not follow drop it")
