@@ -64,7 +64,7 @@ func (c *getCmd) Run(p *program) error {
 	}
 	if c.Explain {
 		explain(p, resp, len(body), time.Since(begin))
-		c.explainPaths(p, client)
+		c.explainWords(p, client)
 	}
 	fmt.Fprintf(p.stdout, "%s\n", body)
 	if resp.StatusCode/100 != 2 {

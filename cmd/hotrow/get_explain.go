@@ -50,9 +50,9 @@ func (c *getCmd) explainList(p *program) error {
 	return nil
 }
 
-// explainPaths prints on what a document depends by paths of tables, if it does and the
+// explainWords prints on which rows a document depends, if it is kept with words and the
 // running server says so: the answer itself has been printed.
-func (c *getCmd) explainPaths(p *program, client *http.Client) {
+func (c *getCmd) explainWords(p *program, client *http.Client) {
 	q := url.Values{"path": {"/" + strings.TrimPrefix(c.Document, "/")}}
 	address := strings.TrimRight(c.Ops, "/") + "/-/inspect?" + q.Encode()
 	req, err := http.NewRequestWithContext(p.ctx, http.MethodGet, address, nil)
@@ -65,16 +65,16 @@ func (c *getCmd) explainPaths(p *program, client *http.Client) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var in ops.Inspection
-	if json.NewDecoder(resp.Body).Decode(&in) != nil || in.Paths == nil {
+	if json.NewDecoder(resp.Body).Decode(&in) != nil || in.Depends == nil {
 		return
 	}
-	for _, text := range in.Paths.Paths {
+	for _, text := range in.Depends.Paths {
 		fmt.Fprintf(p.stderr, "depends   by %s\n", text)
 	}
-	for _, text := range in.Paths.Coarse {
+	for _, text := range in.Depends.Coarse {
 		fmt.Fprintf(p.stderr, "depends   on any row of %s\n", text)
 	}
-	for _, x := range in.Paths.Words {
+	for _, x := range in.Depends.Words {
 		fmt.Fprintf(p.stderr, "word      %s: clock %d, %s\n", x.Name, x.Stamp, x.State)
 	}
 }

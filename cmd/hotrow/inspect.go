@@ -47,7 +47,7 @@ func (s *server) inspect(ctx context.Context, t ops.Target, compare bool) (ops.I
 	default:
 		return ops.Inspection{}, badKey(err)
 	}
-	if in.Paths, err = inspectPaths(r, *key); err != nil {
+	if in.Depends, err = inspectWords(r, *key); err != nil {
 		return ops.Inspection{}, badKey(err)
 	}
 	if in.Change, err = lastChange(r, *key); err != nil {

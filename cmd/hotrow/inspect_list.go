@@ -81,13 +81,14 @@ func wordsOf(words []resource.ListWord) (list []ops.ListWord) {
 	return list
 }
 
-// inspectPaths says on what a document depends by paths; nil: it does not.
-func inspectPaths(r *resource.Resource, key row.Key) (*ops.KeptPaths, error) {
-	e, err := r.ExplainPaths(key, row.FormatJSON)
+// inspectWords says on what a document depends of which changes do not always name the key;
+// nil: they do.
+func inspectWords(r *resource.Resource, key row.Key) (*ops.KeptWords, error) {
+	e, err := r.ExplainWords(key, row.FormatJSON)
 	if err != nil || e == nil {
 		return nil, err
 	}
-	p := &ops.KeptPaths{State: string(e.State), Why: e.State.Why(), Clock: e.Clock,
+	p := &ops.KeptWords{State: string(e.State), Why: e.State.Why(), Clock: e.Clock,
 		Precise: e.Precise, Words: wordsOf(e.Words), Coarse: e.Coarse()}
 	for i := range e.Paths {
 		p.Paths = append(p.Paths, e.Paths[i].Text)

@@ -256,12 +256,12 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 	if w := r.Warm; w.Asked {
 		warm = &ops.Warm{Running: w.Running, Keys: w.Keys, Rounds: w.Rounds}
 	}
-	var paths *ops.Paths
-	if r.Paths {
-		paths = &ops.Paths{Coarse: r.Over}
+	var words *ops.Words
+	if r.Worded {
+		words = &ops.Words{Coarse: r.Over}
 	}
 	return ops.Resource{
-		Paths: paths,
+		Words: words,
 		Name:  r.Name, Cacheability: kept, Lookups: lookups, Warm: warm, Bypass: r.Bypassed,
 		Watchers: r.Watchers,
 		Fills: ops.Fills{

@@ -288,7 +288,6 @@ func (s *server) openSet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.memory.OnEvict(s.set.Evicted)
 	go s.keepHuge(ctx)
 	go s.watchPressure(ctx)
 	return nil

@@ -2,20 +2,17 @@ package fresh
 
 import "github.com/hotrow/hotrow/internal/row"
 
-// A Touch is what one transaction means for one space, or (Moved) for the lists of all.
+// A Touch is what one transaction means for one space, or (Moved) for the words of all.
 type Touch struct {
 	Moved *Moved // all else is zero
 
 	Space *Space
 	Keys  []row.Key // documents that changed, old and new
-	// Children are rows whose change touches documents that the feed cannot
-	// name, because it does not know the old values of the row.
-	Children []Child
-	Whole    bool // every document may have changed
+	Whole bool      // every document may have changed
 
-	// Shown is filled by Apply: documents that watchers may have with rows of Children, and
-	// memory has not.
-	Shown []row.Key
+	// Unnamed says that rows have changed of which only words know in which documents
+	// they were. Apply makes nothing of it.
+	Unnamed bool
 }
 
 // A Pending is a transaction that was applied and is not settled: a read that
@@ -35,7 +32,7 @@ type Pending struct {
 func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pending {
 	p := &Pending{Pos: pos, Ref: ref, Since: now, touches: touches}
 	for i := range touches {
-		touches[i].apply(pos, ref != nil, true)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -54,7 +51,7 @@ func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pendi
 // it and no copy is left until Release.
 func (d *Domain) Hold(touches []Touch) {
 	for i := range touches {
-		touches[i].apply(0, true, false)
+		touches[i].apply(0, true)
 	}
 }
 
@@ -63,16 +60,14 @@ func (d *Domain) Hold(touches []Touch) {
 // written through is, if pos is the position that it has been given (0: none).
 func (d *Domain) Release(touches []Touch, pos Position) {
 	for i := range touches {
-		again := touches[i]
-		again.Keys = append([]row.Key(nil), again.Keys...)
-		again.apply(pos, false, false)
+		touches[i].apply(pos, false)
 		touches[i].settle(pos)
 	}
 }
 
 // apply marks what t touches by the transaction at pos, or only drops it when the change
-// is settled. notify says that watchers will be told of t.
-func (t *Touch) apply(pos Position, unsettled, notify bool) {
+// is settled.
+func (t *Touch) apply(pos Position, unsettled bool) {
 	if t.Moved != nil {
 		t.Moved.words.touch(t.Moved, unsettled)
 		return
@@ -83,23 +78,18 @@ func (t *Touch) apply(pos Position, unsettled, notify bool) {
 		if unsettled {
 			s.wholes.Add(1) // before generation: see Space.lease
 		}
-		s.children.clear(notify)
+		s.domain.words.step()
 		s.generation.Add(1)
 		s.flushed()
-	}
-	for _, c := range t.Children {
-		// The documents that hold the row now are marked like the named ones.
-		keys, shown := s.children.touch(c, unsettled, notify)
-		t.Keys, t.Shown = append(t.Keys, keys...), append(t.Shown, shown...)
 	}
 	for _, k := range t.Keys {
 		sh := s.shard(k)
 		sh.mu.Lock()
 		if unsettled {
-			s.mark(sh, k, pos, notify)
+			s.mark(sh, k, pos)
 		} else {
 			sh.invalidate(k, pos)
-			s.forget(k, notify)
+			s.drop(k)
 		}
 		sh.mu.Unlock()
 	}
@@ -171,9 +161,6 @@ func (t *Touch) settle(pos Position) {
 		sh.invalidate(k, pos)
 		unmark(sh, k)
 		sh.mu.Unlock()
-	}
-	for _, c := range t.Children {
-		s.children.settle(c)
 	}
 	if t.Whole {
 		s.generation.Add(1)

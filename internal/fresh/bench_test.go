@@ -38,20 +38,15 @@ func BenchmarkGate(b *testing.B) {
 
 // BenchmarkBeginFinish is what a load pays besides its read.
 func BenchmarkBeginFinish(b *testing.B) {
-	for name, tracked := range map[string]bool{"plain": false, "tracked": true} {
-		b.Run(name, func(b *testing.B) {
-			d := NewDomain(100)
-			s := d.NewSpace(func(row.Key) {}, noCopies, tracked)
-			d.Reset("a", 1, nil, 0)
-			rows := []Child{{"t", "1"}, {"t", "2"}, {"t", "3"}}
-			doc := row.NewDocument("k", row.FormatJSON, []byte("x"), 0, row.Stamp{})
-			b.ReportAllocs()
-			for b.Loop() {
-				l, _ := s.Begin("k", row.FormatJSON, Any)
-				s.Send(l)
-				s.Finish(l, doc, nil, rows, func() {})
-			}
-		})
+	d := NewDomain(100)
+	s := d.NewSpace(func(row.Key) {}, noCopies)
+	d.Reset("a", 1, nil, 0)
+	doc := row.NewDocument("k", row.FormatJSON, []byte("x"), 0, row.Stamp{})
+	b.ReportAllocs()
+	for b.Loop() {
+		l, _ := s.Begin("k", row.FormatJSON, Any)
+		s.Send(l)
+		s.Finish(l, doc, nil, func() {})
 	}
 }
 
@@ -85,34 +80,34 @@ func TestHit_AllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkChildren_Keep is what a load of a document pays for ten rows of which the feed
-// may not know the old parent, and what memory each row takes while it is kept.
-func BenchmarkChildren_Keep(b *testing.B) {
+// BenchmarkWorded_Keep is what a load of a document pays for ten rows of which the feed may
+// not know the old parent, and what memory each row takes while it is kept.
+func BenchmarkWorded_Keep(b *testing.B) {
 	d := NewDomain(1e9)
-	s := d.NewSpace(func(row.Key) {}, noCopies, true)
+	w := newSimWorded(d, 1<<16)
+	s := d.NewSpace(func(row.Key) {}, noCopies)
 	d.Reset("a", 1, nil, 0)
 	const each = 10
-	keys, rows := make([]row.Key, b.N), make([]Child, 0, b.N*each)
-	for i := range keys {
-		keys[i] = row.Key(strconv.Itoa(i))
-		for j := range each {
-			rows = append(rows, Child{"emp", row.Key(strconv.Itoa(i*each + j))})
-		}
+	found := make([]Class, 0, b.N*each)
+	for i := range b.N * each {
+		found = append(found, Class{w.tables[1], w.child, strconv.Itoa(i)})
 	}
+	kept := make([]*Copy, b.N)
 	doc := row.NoRow(row.Stamp{})
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	b.ResetTimer()
-	for i, k := range keys {
-		l, _ := s.Begin(k, row.FormatJSON, Any)
-		s.Finish(l, doc, nil, rows[i*each:(i+1)*each], func() {})
+	for i := range kept {
+		k := row.Key(strconv.Itoa(i))
+		l, _ := s.BeginList(k, row.FormatJSON, Any, w.question(k))
+		s.FinishList(l, doc, nil, found[i*each:(i+1)*each], func(c *Copy) { kept[i] = c })
 	}
 	b.StopTimer()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(b.N*each), "B/row")
 	runtime.KeepAlive(s)
-	runtime.KeepAlive(keys)
-	runtime.KeepAlive(rows)
+	runtime.KeepAlive(kept)
+	runtime.KeepAlive(found)
 }

@@ -53,6 +53,11 @@ func (d *deps) once() {
 	d.slots = slices.Clip(slices.Compact(d.slots))
 }
 
+// equal reports whether two are the same words.
+func (d *deps) equal(o *deps) bool {
+	return slices.Equal(d.slots, o.slots) && slices.Equal(d.tables, o.tables)
+}
+
 func (d *deps) addTable(t *Table, any bool) {
 	for i := range d.tables {
 		if d.tables[i].table == t {
@@ -74,7 +79,11 @@ const (
 
 // look returns what has become of the words of d since the clock was c0.
 func (w *Words) look(d *deps, c0 uint64) condition {
-	c := since(w.load(&w.all.v), c0)
+	return max(since(w.load(&w.all.v), c0), w.named(d, c0))
+}
+
+// named is look without the word of all.
+func (w *Words) named(d *deps, c0 uint64) (c condition) {
 	for i := range d.tables {
 		t := &d.tables[i]
 		c = max(c, since(w.load(&t.table.whole.v), c0))
@@ -99,8 +108,8 @@ func since(v, c0 uint64) condition {
 	return still
 }
 
-// A Copy is a list that is kept, with the words that it depends on. It is never changed,
-// but for seen.
+// A Copy is a list that is kept, or a document, with the words that it depends on. It is
+// never changed, but for seen and shown.
 type Copy struct {
 	Doc *row.Document
 
@@ -110,6 +119,7 @@ type Copy struct {
 	epoch      uint64
 	deps       deps
 	seen       atomic.Uint64 // the sum of all and of the tables' words when it was last good
+	shown      atomic.Uint64 // the period in which Space.shown has noted it; 0: none
 }
 
 // Bare returns a copy without its document, for who is only to know whether it is valid.
@@ -179,6 +189,14 @@ func (c *Copy) Check() Cause {
 	return Cause(d.words.look(&c.deps, c.c0))
 }
 
+// Suspect reports whether nothing but a new epoch, or what makes everything of its space
+// invalid, has touched c: then it may be given as an answer that is flagged as stale. A copy
+// whose words have moved may be older than an answer that was given before.
+func (c *Copy) Suspect() bool {
+	w := c.space.domain.words
+	return w.named(&c.deps, c.c0) == still && since(w.load(&w.shared), c.c0) == still
+}
+
 // Deps returns how many words c depends on, apart from all.
 func (c *Copy) Deps() int {
 	n := len(c.deps.slots)
@@ -197,4 +215,4 @@ func (c *Copy) Precise() bool {
 }
 
 // Size returns how many bytes of memory c takes, without its document.
-func (c *Copy) Size() int { return 120 + 4*len(c.deps.slots) + 16*len(c.deps.tables) }
+func (c *Copy) Size() int { return 128 + 4*len(c.deps.slots) + 16*len(c.deps.tables) }

@@ -155,7 +155,7 @@ func (d *Domain) begin(at Progress, all *Moved, ref any, now int64) (before []*P
 			s.wholes.Add(1) // before the epoch: see Space.lease
 			p.touches = append(p.touches, Touch{Space: s, Whole: true})
 		}
-		s.children.clear(true) // before the epoch: see children.clear
+		s.shown.reset()
 	}
 	if ref != nil {
 		p.touches = append(p.touches, Touch{Moved: all})

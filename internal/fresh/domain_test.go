@@ -65,7 +65,7 @@ func TestDomain_PositionNeverGoesBackInAnEpoch(t *testing.T) {
 // behind is proven visible is stored, nor said to be complete up to anywhere.
 func TestDomain_ABeginningIsUnsettled(t *testing.T) {
 	d := NewDomain(100)
-	s := d.NewSpace(func(row.Key) {}, noCopies, false)
+	s := d.NewSpace(func(row.Key) {}, noCopies)
 	d.Reset("a", 10, "before", 7)
 	load := func(want bool, pos Position) {
 		t.Helper()
@@ -73,7 +73,7 @@ func TestDomain_ABeginningIsUnsettled(t *testing.T) {
 		if s.Send(l); l.AsOf.Pos != pos || l.settled != want {
 			t.Errorf("as of %d, settled %v, want %d, %v", l.AsOf.Pos, l.settled, pos, want)
 		}
-		s.Finish(l, row.NoRow(l.Stamp), nil, nil, func() {})
+		s.Finish(l, row.NoRow(l.Stamp), nil, func() {})
 		if l.Stored() != want {
 			t.Errorf("stored: %v, want %v", l.Stored(), want)
 		}
@@ -84,7 +84,7 @@ func TestDomain_ABeginningIsUnsettled(t *testing.T) {
 	if p := d.Settled(); p.Pos != 0 || d.Applied().Pos != 12 {
 		t.Errorf("settled to %d, applied to %d, want 0, 12", p.Pos, d.Applied().Pos)
 	}
-	late := d.NewSpace(func(row.Key) {}, noCopies, false)
+	late := d.NewSpace(func(row.Key) {}, noCopies)
 	if late.wholes.Load() != 1 {
 		t.Error("a space that comes meanwhile is not marked")
 	}
@@ -143,7 +143,7 @@ func TestDomain_ChangedWakes(t *testing.T) {
 
 func TestDomain_SuspectSaysHowOldACopyMayBe(t *testing.T) {
 	d := NewDomain(100)
-	s := d.NewSpace(func(row.Key) {}, noCopies, false)
+	s := d.NewSpace(func(row.Key) {}, noCopies)
 	d.Reset("a", 1, nil, 0)
 	first := row.Stamp{Epoch: 1}
 	d.Fenced(1000)
@@ -169,7 +169,7 @@ func TestDomain_SuspectSaysHowOldACopyMayBe(t *testing.T) {
 	check("of this generation", row.Stamp{Epoch: d.epoch.Load(), Generation: 1}, 1700, 200, true)
 
 	never := NewDomain(100)
-	s = never.NewSpace(func(row.Key) {}, noCopies, false)
+	s = never.NewSpace(func(row.Key) {}, noCopies)
 	never.Reset("a", 1, nil, 0)
 	never.Reset("a", 2, nil, 0)
 	if _, ok := never.Suspect(s, first, 50); ok {
@@ -201,8 +201,8 @@ func TestDomain_SettledToIsBeforeWhatIsPending(t *testing.T) {
 
 func TestDomain_RemoveForgetsTheSpace(t *testing.T) {
 	d := NewDomain(100)
-	a := d.NewSpace(func(row.Key) {}, noCopies, false)
-	b := d.NewSpace(func(row.Key) {}, noCopies, false)
+	a := d.NewSpace(func(row.Key) {}, noCopies)
+	b := d.NewSpace(func(row.Key) {}, noCopies)
 	a.Remove()
 	a.Remove()
 	if len(d.spaces) != 1 || d.spaces[0] != b {
@@ -214,7 +214,7 @@ func TestDomain_RemoveForgetsTheSpace(t *testing.T) {
 // else has not.
 func TestDomain_Wanted(t *testing.T) {
 	d := NewDomain(100)
-	s := d.NewSpace(func(row.Key) {}, noCopies, false)
+	s := d.NewSpace(func(row.Key) {}, noCopies)
 	d.Reset("a", 10, nil, 0)
 	wanted := func(what string, want bool) {
 		t.Helper()
@@ -231,7 +231,7 @@ func TestDomain_Wanted(t *testing.T) {
 	}
 	load := func(k row.Key) {
 		l, _ := s.Begin(k, row.FormatJSON, Any)
-		s.Finish(l, nil, nil, nil, nil)
+		s.Finish(l, nil, nil, nil)
 	}
 	d.Apply(12, []Touch{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
 	wanted("a change", false)

@@ -41,15 +41,12 @@ func TestSpace_FormatsOfOneStateStayTogether(t *testing.T) {
 			dropped := 0
 			_, s := newAttached(func(row.Key) { dropped++ })
 			json, _ := s.Begin("k", row.FormatJSON, need)
-			if !finish(s, json, Child{"t", "1"}) {
+			if !finish(s, json) {
 				t.Error("the first is not stored")
 			}
 			pack, _ := s.Begin("k", row.FormatMsgPack, need)
-			if !finish(s, pack, Child{"t", "1"}) || dropped != 0 {
+			if !finish(s, pack) || dropped != 0 {
 				t.Error("the second is not stored, or the first is dropped")
-			}
-			if n := len(s.children.held); n != 2 {
-				t.Errorf("%d documents are held, want both", n)
 			}
 		})
 	}
@@ -66,7 +63,7 @@ func TestSpace_FormatsOfOneStateStayTogether(t *testing.T) {
 // TestSpace_FormatsOfTwoStatesDoNot: nobody can tell which of them is older.
 func TestSpace_FormatsOfTwoStatesDoNot(t *testing.T) {
 	_, s := newAttached(nil)
-	keep(t, s, "k", row.FormatJSON, Child{"t", "1"})
+	keep(t, s, "k", row.FormatJSON)
 	old, _ := s.Begin("k", row.FormatJSON, Any)
 	s.Send(old)
 	cbor, _ := s.Begin("k", row.FormatCBOR, Any)
@@ -74,9 +71,6 @@ func TestSpace_FormatsOfTwoStatesDoNot(t *testing.T) {
 	pack, _ := s.Begin("k", row.FormatMsgPack, Any)
 	if !finishAs(1, s, pack) {
 		t.Fatal("not stored")
-	}
-	if len(s.children.held) != 0 {
-		t.Error("the copy of another state is in the index")
 	}
 	if _, leader := s.Begin("k", row.FormatJSON, Any); !leader {
 		t.Error("a load that may have read before the answer is joined")
@@ -112,19 +106,19 @@ func TestSameVersion(t *testing.T) {
 // TestFromDisk_WaitsForAFenceAfterAnotherFormat: what the disk has in one format may
 // be older than what another has told, until the change between has come for sure.
 func TestFromDisk_WaitsForAFenceAfterAnotherFormat(t *testing.T) {
-	d, s := followedSpace(false)
+	d, s := followedSpace()
 	s.OnWhole(func() {})
 	recall := func(f row.Format) bool {
 		l, _ := s.Begin("k", f, Any)
 		ok := s.FinishFromDisk(l, row.NewDocument("k", f, nil, 1, l.Stamp), func() {})
 		if !ok {
-			s.Finish(l, nil, errSource, nil, nil)
+			s.Finish(l, nil, errSource, nil)
 		}
 		return ok
 	}
 	d.Fenced(5)
 	l, _ := s.Begin("k", row.FormatMsgPack, Any)
-	s.Finish(l, row.NewDocument("k", row.FormatMsgPack, nil, 1, row.Stamp{At: 7}), nil, nil, func() {})
+	s.Finish(l, row.NewDocument("k", row.FormatMsgPack, nil, 1, row.Stamp{At: 7}), nil, func() {})
 	for _, step := range []struct {
 		fence int64
 		of    row.Format

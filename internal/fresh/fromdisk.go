@@ -22,14 +22,11 @@ func (s *Space) flushed() {
 // is called with the key's shard locked. Else, or when one of those who have
 // joined wants the source itself, or when an answer in another format may have
 // been newer, FinishFromDisk reports false and the lease goes on.
-//
-// Where documents depend on rows whose old parents nobody knows there is no such
-// copy: nothing would drop it once memory has forgotten which rows it holds.
 func (s *Space) FinishFromDisk(l *Lease, doc *row.Document, store func()) bool {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if l.now || l.invalidated || !l.storable || !s.Valid(l.Stamp) || s.children.on ||
+	if l.now || l.invalidated || !l.storable || !s.Valid(l.Stamp) ||
 		s.mayBeOlder(sh, l) {
 		return false
 	}

@@ -7,15 +7,15 @@ import (
 )
 
 // followedSpace is a domain whose one space is followed.
-func followedSpace(tracked bool) (*Domain, *Space) {
+func followedSpace() (*Domain, *Space) {
 	d := NewDomain(100)
-	s := d.NewSpace(func(row.Key) {}, noCopies, tracked)
+	s := d.NewSpace(func(row.Key) {}, noCopies)
 	d.Reset("o", 1, nil, 0)
 	return d, s
 }
 
 func TestFromDisk_IsStoredAndAnswers(t *testing.T) {
-	_, s := followedSpace(false)
+	_, s := followedSpace()
 	l, leader := s.Begin("k", row.FormatJSON, Any)
 	if !leader {
 		t.Fatal("nobody leads")
@@ -44,7 +44,6 @@ func TestFromDisk_RefusesWhatMayNotBeStored(t *testing.T) {
 	change := func(s *Space) []Touch { return []Touch{{Space: s, Keys: []row.Key{"k"}}} }
 	all := func(s *Space) []Touch { return []Touch{{Space: s, Whole: true}} }
 	tests := map[string]struct {
-		tracked       bool
 		before, after func(d *Domain, s *Space)
 	}{
 		"a change while it was read":   {after: func(d *Domain, s *Space) { d.Apply(2, change(s), nil, 0) }},
@@ -62,11 +61,10 @@ func TestFromDisk_RefusesWhatMayNotBeStored(t *testing.T) {
 		"one who wants the source": {after: func(_ *Domain, s *Space) {
 			s.Begin("k", row.FormatJSON, Now)
 		}},
-		"rows of unknown parents": {tracked: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, s := followedSpace(tt.tracked)
+			d, s := followedSpace()
 			if tt.before != nil {
 				tt.before(d, s)
 			}
@@ -77,7 +75,7 @@ func TestFromDisk_RefusesWhatMayNotBeStored(t *testing.T) {
 			if s.FinishFromDisk(l, row.NoRow(l.Stamp), func() { t.Error("it is stored") }) {
 				t.Error("it is the answer")
 			}
-			s.Finish(l, row.NoRow(l.Stamp), nil, nil, nil) // the lease goes on
+			s.Finish(l, row.NoRow(l.Stamp), nil, nil) // the lease goes on
 			if l.FromDisk() {
 				t.Error("what the source said counts as recalled")
 			}
@@ -94,7 +92,7 @@ func TestOnWhole_IsCalledOnBothSides(t *testing.T) {
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, s := followedSpace(false)
+			d, s := followedSpace()
 			st := row.Stamp{Epoch: 1}
 			if !s.Valid(st) {
 				t.Fatal("the stamp is not valid to begin with")
@@ -110,7 +108,7 @@ func TestOnWhole_IsCalledOnBothSides(t *testing.T) {
 }
 
 func TestSettled_StaysBeforeWhatIsPending(t *testing.T) {
-	d, s := followedSpace(false)
+	d, s := followedSpace()
 	touch := []Touch{{Space: s, Keys: []row.Key{"k"}}}
 	d.Apply(10, touch, 1, 0)
 	d.Apply(20, touch, 1, 0)
@@ -150,7 +148,7 @@ func TestDomain_ResumeOnlyWithoutAGap(t *testing.T) {
 // One who wants the source itself leads as well: no copy is the answer, from whichever
 // tier.
 func TestFromDisk_IsNotForOneWhoWantsTheSource(t *testing.T) {
-	_, s := followedSpace(false)
+	_, s := followedSpace()
 	l, _ := s.Begin("k", row.FormatJSON, Now)
 	if s.FinishFromDisk(l, row.NoRow(l.Stamp), func() { t.Error("it is stored") }) {
 		t.Error("a copy from a slower tier is the answer")
@@ -164,7 +162,7 @@ func TestFromDisk_IsNotForOneWhoWantsTheSource(t *testing.T) {
 // What is recalled is told, like any answer: a load beside it that has read another
 // state, in whatever format, is not stored.
 func TestFromDisk_SupersedesTheLoadsBesideIt(t *testing.T) {
-	_, s := followedSpace(false)
+	_, s := followedSpace()
 	document := func(l *Lease, state uint64) *row.Document {
 		return row.NewDocument("k", l.Format, nil, state, l.Stamp)
 	}
@@ -175,7 +173,7 @@ func TestFromDisk_SupersedesTheLoadsBesideIt(t *testing.T) {
 		if !s.FinishFromDisk(quick, document(quick, 1), func() {}) {
 			t.Fatal("nothing is recalled")
 		}
-		s.Finish(slow, document(slow, state), nil, nil, func() {})
+		s.Finish(slow, document(slow, state), nil, func() {})
 		if slow.Stored() != want {
 			t.Errorf("state %d was read beside an answer of state 1: stored is %v", state, !want)
 		}
@@ -184,11 +182,11 @@ func TestFromDisk_SupersedesTheLoadsBesideIt(t *testing.T) {
 
 // A load that has failed has told nothing.
 func TestSpace_FailedLoadSupersedesNobody(t *testing.T) {
-	_, s := followedSpace(false)
+	_, s := followedSpace()
 	slow, _ := s.Begin("k", row.FormatMsgPack, Any)
 	s.Send(slow)
 	other, _ := s.Begin("k", row.FormatJSON, Any)
-	s.Finish(other, row.NewDocument("k", row.FormatJSON, nil, 1, other.Stamp), errSource, nil, nil)
+	s.Finish(other, row.NewDocument("k", row.FormatJSON, nil, 1, other.Stamp), errSource, nil)
 	if _, leads := s.Begin("k", row.FormatMsgPack, Any); leads {
 		t.Error("a load beside one that has failed is not joined")
 	}

@@ -2,16 +2,16 @@ package fresh
 
 import "github.com/hotrow/hotrow/internal/row"
 
-// A listLease is what the lease of a list has besides that of a document: it has no
-// marks, and depends on words.
+// A listLease is what the lease of a list has besides that of a document, or of a document
+// that depends on words as a list of one row does: it has no marks.
 type listLease struct {
 	c0   uint64
 	read deps // what the question names, and the tables of which rows will tell more
 	q    *Question
 }
 
-// BeginList is Begin for a list: the space is one of lists only. Of the marks it has
-// those of everything (Touch.Whole), as when the definition of its tables has changed.
+// BeginList is Begin for what depends on words: the space is one of such only. Of the marks
+// it has those of everything (Touch.Whole), as when the definition of its tables has changed.
 //
 // A reader joins a load only if no word that the load may depend on has moved since its
 // clock. One with a token joins only one that was begun when all of them were settled,
@@ -78,8 +78,8 @@ func (s *Space) leaseList(k row.Key, f row.Format, q *Question) *Lease {
 	return l
 }
 
-// FinishList is Finish for a list. found are the classes that the rows which were read
-// tell, in the same snapshot. store is called with the shard locked if the copy may be
+// FinishList is Finish for what depends on words. found are the classes that the rows which
+// were read tell, in the same snapshot. store is called with the shard locked if the copy may be
 // kept; it is kept as long as nobody forgets it, valid or not.
 //
 // It may be kept unless something has invalidated the load, or others were answered with
@@ -93,11 +93,14 @@ func (s *Space) FinishList(
 	sh.land(l)
 	if err == nil {
 		sh.supersede(l.Key, doc)
+		keep := store != nil && l.storable && !l.invalidated && l.sameVersion(doc) &&
+			s.Valid(l.Stamp)
 		var c *Copy
-		if store != nil && l.storable && !l.invalidated && l.sameVersion(doc) && s.Valid(l.Stamp) {
+		if keep || s.shown.watches() {
 			c = s.copied(l, doc, found)
-			l.stored = c.Valid()
+			s.answered(l.Key, c) // before c is known to be good
 		}
+		l.stored = keep && c.Valid()
 		s.evictOthers(l, doc, l.stored)
 		if l.stored {
 			store(c)

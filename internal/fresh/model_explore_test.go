@@ -98,7 +98,7 @@ func TestModel(t *testing.T) {
 	for _, sc := range scenarios() {
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
-			states, failures := explore(&sc, func() protocol { return newRealFor(&sc) })
+			states, failures := explore(&sc, func() protocol { return newReal(sc.notify) })
 			t.Logf("%d states", states)
 			if states < 50 {
 				t.Errorf("only %d states: the scenario does not run", states)

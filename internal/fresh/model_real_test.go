@@ -1,7 +1,6 @@
 package fresh
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -15,7 +14,6 @@ type real struct {
 	loads  []*Lease
 	holds  map[int]*modelHold // by transaction
 	notify bool
-	noted  []byte     // scratch of state
 	disk   *modelDisk // nil: there is none
 	clock  int64      // counts the fences that have begun
 	broken breach
@@ -32,24 +30,17 @@ const (
 	beginsFirst         // an epoch begins before what is not visible yet is marked
 )
 
-func newReal(notify bool) *real { return newRealOn(notify, nil, true) }
+func newReal(notify bool) *real { return newRealOn(notify, nil) }
 
-// newRealFor is newReal for a scenario. Where writes are kept documents hold no rows whose
-// old parents nobody knows: see Space.WriteThrough.
-func newRealFor(sc *scenario) *real {
-	return newRealOn(sc.notify, nil, !sc.writtenThrough())
-}
-
-// newRealOn is newReal with a disk behind it. Documents with a disk hold no rows
-// whose old parents nobody knows: see Space.FinishFromDisk.
-func newRealOn(notify bool, disk *modelDisk, tracked bool) *real {
+// newRealOn is newReal with a disk behind it.
+func newRealOn(notify bool, disk *modelDisk) *real {
 	r := &real{d: NewDomain(0), store: make(map[flight]*row.Document), notify: notify, disk: disk}
 	r.s = r.d.NewSpace(func(k row.Key) {
 		for f := range row.Format(row.NumFormats) {
 			delete(r.store, flight{k, f})
 		}
 		disk.drop(k)
-	}, r.agree, tracked)
+	}, r.agree)
 	r.s.OnWhole(disk.dropAll)
 	r.d.Reset("o", 0, nil, 0)
 	return r
@@ -71,11 +62,8 @@ func (r *real) agree(l *Lease, doc *row.Document, stored bool) {
 	}
 }
 
-// Documents and rows of the model by their number.
-var (
-	docKeys   = [...]row.Key{"d0", "d1", "d2"}
-	childKeys = [...]Child{{"t", "c0"}, {"t", "c1"}}
-)
+// docKeys are the documents of the model by their number.
+var docKeys = [...]row.Key{"d0", "d1", "d2"}
 
 func (r *real) send(load int) { r.s.Send(r.loads[load]) }
 
@@ -99,7 +87,7 @@ func (r *real) found(load int) bool {
 	return r.s.Found(l, r.store[flight{l.Key, l.Format}])
 }
 
-func (r *real) finish(load int, value string, children []int, _ int) {
+func (r *real) finish(load int, value string, _ int) {
 	l := r.loads[load]
 	if r.broken == storesOthers {
 		for _, o := range r.loads {
@@ -110,11 +98,7 @@ func (r *real) finish(load int, value string, children []int, _ int) {
 		}
 	}
 	doc := r.document(l, value)
-	var read []Child
-	for _, c := range children {
-		read = append(read, childKeys[c])
-	}
-	r.s.Finish(l, doc, nil, read, func() {
+	r.s.Finish(l, doc, nil, func() {
 		r.store[flight{l.Key, l.Format}] = doc
 		r.disk.put(flight{l.Key, l.Format}, doc)
 	})
@@ -138,9 +122,6 @@ func (r *real) deliver(tx *modelTx, call int) (last bool) {
 	t := Touch{Space: r.s, Whole: tx.whole || tx.barrier}
 	for _, d := range tx.docs {
 		t.Keys = append(t.Keys, docKeys[d])
-	}
-	for _, c := range tx.children {
-		t.Children = append(t.Children, childKeys[c])
 	}
 	var ref any
 	if !r.notify {
@@ -262,18 +243,17 @@ func (r *real) state(b []byte) []byte {
 			progress = l.AsOf.Pos
 		}
 		b = append(b, bit(l.storable), bit(l.settled), bit(l.invalidated), bit(l.sent), bit(l.now),
-			byte(l.clock), byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(progress),
+			byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(progress),
 			r.number(l.older))
 		if l.after != nil {
 			b = appendText(b, l.after.ETag())
 		}
 		b = append(b, '|')
 	}
-	return r.rows(b)
+	return b
 }
 
-// touched appends the keys that a settling will unmark, in order: the index
-// yields them in none.
+// touched appends the keys that a settling will unmark, in order.
 func (r *real) touched(b []byte, t *Touch) []byte {
 	at := len(b)
 	for _, k := range t.Keys {
@@ -281,25 +261,6 @@ func (r *real) touched(b []byte, t *Touch) []byte {
 	}
 	slices.Sort(b[at:])
 	return append(b, '|')
-}
-
-// rows appends the marks and the index of rows.
-func (r *real) rows(b []byte) []byte {
-	c := &r.s.children
-	b = append(b, byte(c.clock), byte(c.unsettled), byte(len(c.old)))
-	for i, id := range childKeys {
-		if m := c.marks[c.hash(id)]; m != nil {
-			b = append(b, byte(i), byte(m.unsettled), byte(m.at))
-		}
-		keys := r.noted[:0]
-		for l := c.index[c.hash(id)]; l != nil; l = l.next {
-			keys = append(keys, l.of.key[1]<<1|byte(l.of.format))
-		}
-		slices.SortFunc(keys, cmp.Compare)
-		r.noted = keys
-		b = appendText(b, string(keys))
-	}
-	return b
 }
 
 func bit(b bool) byte {

@@ -269,7 +269,7 @@ type restarted struct {
 
 func newRestarted(f fault) *restarted {
 	d := newModelDisk(f)
-	return &restarted{newRealOn(false, d, false), d}
+	return &restarted{newRealOn(false, d), d}
 }
 
 // place tells the disk up to where it will be complete.
@@ -302,7 +302,7 @@ func (r *restarted) kill(lost bool, end int, hidden *modelTx) int {
 	d := r.disk
 	d.now, d.trusted, d.found = d.file.clone(), d.fault == trustsFirst, make(map[int]string)
 	d.run++
-	r.real = newRealOn(false, d, false)
+	r.real = newRealOn(false, d)
 	if lost {
 		r.beginAnew(end, hidden)
 		return end

@@ -28,9 +28,9 @@ type protocol interface {
 	// found ends a load that was not sent with the copy that there is now, unless
 	// a reader of it wants the source.
 	found(load int) bool
-	// finish ends a load with what was read: the value, the rows in it, and how
-	// many transactions the log had then.
-	finish(load int, value string, children []int, logged int)
+	// finish ends a load with what was read: the value, and how many transactions
+	// the log had then.
+	finish(load int, value string, logged int)
 	// deliver makes one call of the feed for a transaction, and reports whether it was
 	// the last: between two calls anything may happen.
 	deliver(tx *modelTx, call int) (last bool)
@@ -64,7 +64,6 @@ func (s *txs) add(i int)     { *s |= 1 << i }
 type modelTx struct {
 	id           int // 1, 2, ...
 	docs         []int
-	children     []int // rows that changed, old parents unknown
 	whole        bool
 	own          int  // the document that hotrow writes it through; -1: a foreign program
 	lost         bool // the feed misses it, and says so by a new epoch
@@ -78,9 +77,8 @@ type scenario struct {
 	txs     []modelTx
 	readers []modelReader
 	notify  bool // the feed delivers only what is visible
-	// value computes a document and the rows in it from the set of visible
-	// transactions.
-	value func(doc int, visible txs) (string, []int)
+	// value computes a document from the set of visible transactions.
+	value func(doc int, visible txs) string
 	docs  int
 
 	kill      bool // the process is killed once, and another goes on with its disk
@@ -124,13 +122,12 @@ type readerState struct {
 }
 
 type loadState struct {
-	doc      int
-	leader   int
-	step     int // 0 leased, 1 sent and read, 2 finished
-	value    string
-	children []int
-	logged   int
-	peeked   bool // a copy on disk was found
+	doc    int
+	leader int
+	step   int // 0 leased, 1 sent and read, 2 finished
+	value  string
+	logged int
+	peeked bool // a copy on disk was found
 }
 
 type probeState struct {
@@ -246,7 +243,7 @@ func (w *world) take(m move) {
 	case writeThrough:
 		w.writtenThrough.add(i)
 		// Nobody else commits before it does.
-		v, _ := w.sc.value(w.sc.txs[i].own, w.visible|1<<i)
+		v := w.sc.value(w.sc.txs[i].own, w.visible|1<<i)
 		w.p.writeThrough(&w.sc.txs[i], v)
 	case keeps:
 		w.kept.add(i)
@@ -309,7 +306,7 @@ func (w *world) advance(i int) {
 	switch l.step {
 	case 0:
 		w.p.send(w.readers[i].load)
-		l.value, l.children = w.sc.value(l.doc, w.visible)
+		l.value = w.sc.value(l.doc, w.visible)
 		for i := range w.sc.txs {
 			if w.logged.has(i) {
 				l.logged++
@@ -318,7 +315,7 @@ func (w *world) advance(i int) {
 		l.step = 1
 	case 1:
 		l.step = 2
-		w.p.finish(w.readers[i].load, l.value, l.children, l.logged)
+		w.p.finish(w.readers[i].load, l.value, l.logged)
 		w.answered(w.readers[i].load)
 	}
 }
@@ -352,19 +349,19 @@ func (w *world) answered(load int) {
 // set of transactions: see includes.
 func (w *world) judge(i, load int) {
 	r := &w.readers[i]
-	want, _ := w.sc.value(w.sc.readers[i].doc, r.floor)
+	want := w.sc.value(w.sc.readers[i].doc, r.floor)
 	if !includes(r.answer, want) {
 		w.failure = fmt.Sprintf("reader %d got %q, must include %q", i, r.answer, want)
 	}
 	if !includes(r.answer, r.told) {
 		w.failure = fmt.Sprintf("reader %d got %q after others got %q", i, r.answer, r.told)
 	}
-	want, _ = w.sc.value(w.sc.readers[i].doc, r.fenced)
+	want = w.sc.value(w.sc.readers[i].doc, r.fenced)
 	if (load < 0 || w.loads[load].peeked) && !includes(r.answer, want) {
 		w.failure = fmt.Sprintf("reader %d got the copy %q, must include %q", i, r.answer, want)
 	}
 	claim := w.p.claim(load)
-	want, _ = w.sc.value(w.sc.readers[i].doc, 1<<claim-1)
+	want = w.sc.value(w.sc.readers[i].doc, 1<<claim-1)
 	if !includes(r.answer, want) {
 		w.failure = fmt.Sprintf("reader %d got %q, which is not as of %d", i, r.answer, claim)
 	}
@@ -409,7 +406,7 @@ func (w *world) settle() {
 // final checks the end: no copy may differ from the database.
 func (w *world) final() string {
 	for d := range w.sc.docs {
-		want, _ := w.sc.value(d, w.visible)
+		want := w.sc.value(d, w.visible)
 		for f := range row.Format(row.NumFormats) {
 			if got, ok := w.p.cached(d, f); ok && got != want {
 				return fmt.Sprintf("document %d is %q for ever, the database has %q", d, got, want)
@@ -441,7 +438,6 @@ func (w *world) fingerprint(b []byte) []byte {
 		l := &w.loads[r.load]
 		b = append(b, byte(l.doc), byte(l.leader), byte(l.step), byte(l.logged), bit(l.peeked))
 		b = appendText(b, l.value)
-		b = appendInts(b, l.children)
 	}
 	return w.p.state(b)
 }
@@ -449,14 +445,6 @@ func (w *world) fingerprint(b []byte) []byte {
 // appendText appends s so that no other text is a beginning of it.
 func appendText(b []byte, s string) []byte {
 	return append(append(b, byte(len(s))), s...)
-}
-
-func appendInts(b []byte, list []int) []byte {
-	b = append(b, byte(len(list)))
-	for _, n := range list {
-		b = append(b, byte(n))
-	}
-	return b
 }
 
 // includes reports whether the value a has every transaction that b has. Values

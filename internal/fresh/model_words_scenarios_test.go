@@ -1,5 +1,7 @@
 package fresh
 
+import "slices"
+
 // told returns the letters of the visible ones among some transactions, from 0.
 func told(visible txs, ids ...int) string {
 	s := ""
@@ -78,7 +80,42 @@ func wordScenarios() []wordScenario {
 		{name: "feed begins between", txs: []wordTx{leaves, {lost: true}},
 			query: listOf(ofAda, 0, 1), templates: one, readers: oneReader()},
 	}
-	return append(append(list, templateScenarios()...), rowScenarios()...)
+	return slices.Concat(list, templateScenarios(), rowScenarios(), documentScenarios())
+}
+
+// documentScenarios have a document as a list of one row: the rows of a parent, which the
+// feed names by their new parent alone. A row goes to another parent, and comes back.
+func documentScenarios() []wordScenario {
+	byID := wordTemplate{table: 0, column: "id", forgets: true, identity: true}
+	of := byAuthor
+	of.forgets = true
+	templates := []wordTemplate{of, byID}
+	goes := change(cells{"id": "1"}, cells{"id": "1", "author": "bob"})
+	comes := change(cells{"id": "1"}, cells{"id": "1", "author": "ada"})
+	document := func(ids ...int) wordQuery {
+		return wordQuery{classes: []wordClass{ofAda}, reads: []int{0},
+			read: func(v txs) (string, []wordClass) {
+				if v.has(0) == v.has(1) {
+					return told(v, ids...), []wordClass{{0, "id", "1"}}
+				}
+				return told(v, ids...), nil
+			}}
+	}
+	return []wordScenario{
+		{name: "child moves, old parent unknown", txs: []wordTx{goes}, query: document(0),
+			templates: templates, readers: twoReaders()},
+		{name: "child moves and returns, old parent unknown", txs: []wordTx{goes, comes},
+			query: document(0, 1), templates: templates, readers: oneReader()},
+		{name: "child moves and returns, old parent unknown, notify feed",
+			txs: []wordTx{goes, comes}, query: document(0, 1), templates: templates,
+			readers: oneAndLast(), notify: true},
+		{name: "token, old parent unknown", txs: []wordTx{goes}, query: document(0),
+			templates: templates, readers: []wordReader{{}, {need: Settled, min: 1}}},
+		{name: "two formats, old parent unknown", txs: []wordTx{goes}, query: document(0),
+			templates: templates, readers: []wordReader{{}, {format: 1}}},
+		{name: "written through, old parent unknown", txs: []wordTx{own(goes)},
+			query: document(0), templates: templates, readers: oneAndLast()},
+	}
 }
 
 // templateScenarios have a template that comes or goes.

@@ -234,7 +234,7 @@ func newWordWorld(sc *wordScenario) *wordWorld {
 	if sc.limit > 0 {
 		w.d.words.limit = sc.limit
 	}
-	w.s = w.d.NewSpace(func(row.Key) {}, w.agree, false)
+	w.s = w.d.NewSpace(func(row.Key) {}, w.agree)
 	w.tables = []*Table{w.d.NewTable(), w.d.NewTable()}
 	w.d.Reset("o", 0, nil, 0)
 	for i, t := range sc.templates {

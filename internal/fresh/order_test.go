@@ -3,6 +3,7 @@ package fresh
 import (
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,28 +11,14 @@ import (
 )
 
 // The order of two steps within one call matters only to what runs beside it.
-// These tests stop a call between the two: it has to take a lock there that the
-// test holds.
 
-// stopped runs f until it waits in a function of children, while the caller
-// holds their lock; the channel is closed when f returns.
-func stopped(t *testing.T, function string, f func()) <-chan struct{} {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	frame := "fresh.(*children)." + function + "("
-	buf := make([]byte, 1<<20)
-	for end := time.Now().Add(time.Minute); ; {
-		if strings.Contains(string(buf[:runtime.Stack(buf, true)]), frame) {
-			return done
+// between has do called between two such steps of the next call.
+func between(d *Domain, do func()) {
+	d.words.turn = func(at access, _ *atomic.Uint64) {
+		if at == steps {
+			d.words.turn = nil
+			do()
 		}
-		if time.Now().After(end) {
-			t.Fatalf("the call does not come to %s", function)
-		}
-		time.Sleep(100 * time.Microsecond)
 	}
 }
 
@@ -39,16 +26,17 @@ func stopped(t *testing.T, function string, f func()) <-chan struct{} {
 // either of the old generation or not storable, and it does not count as seen.
 func TestOrder_OfALease(t *testing.T) {
 	d, s := newAttached(nil)
-	s.children.mu.Lock()
-	var l *Lease
-	done := stopped(t, "begin", func() { l, _ = s.Begin("k", row.FormatJSON, Any) })
-	s.wholes.Add(1) // as Touch.apply does
-	s.generation.Add(1)
-	d.mu.Lock()
-	d.publish(9)
-	d.mu.Unlock()
-	s.children.mu.Unlock()
-	<-done
+	between(d, func() {
+		s.wholes.Add(1) // as Touch.apply does
+		s.generation.Add(1)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.publish(9)
+	})
+	l, _ := s.Begin("k", row.FormatJSON, Any)
+	if d.Applied().Pos != 9 {
+		t.Fatal("nothing has come between")
+	}
 	if l.storable && s.Valid(l.Stamp) {
 		t.Error("storable, though everything has a change that is not settled")
 	}
@@ -58,39 +46,43 @@ func TestOrder_OfALease(t *testing.T) {
 }
 
 // TestOrder_OfAWholeChange: it is known to be unsettled before there is a new
-// generation to take a lease of, and the index is emptied before that.
+// generation to take a lease of.
 func TestOrder_OfAWholeChange(t *testing.T) {
 	d, s := newAttached(nil)
-	s.children.mu.Lock()
-	done := stopped(t, "clear", func() {
-		d.Apply(2, []Touch{{Space: s, Whole: true}}, "x", 0)
+	came := false
+	between(d, func() {
+		came = true
+		if n := s.wholes.Load(); n != 1 {
+			t.Errorf("%d whole changes are unsettled, want 1", n)
+		}
+		if s.generation.Load() != 0 {
+			t.Error("the generation is new before the change is known to be unsettled")
+		}
+		if d.Applied().Pos != 1 || len(d.pending) != 0 {
+			t.Error("known before it is done")
+		}
 	})
-	if n := s.wholes.Load(); n != 1 {
-		t.Errorf("%d whole changes are unsettled, want 1", n)
-	}
-	if g := s.generation.Load(); g != 0 {
-		t.Error("the generation is new before the index is empty")
-	}
-	if d.Applied().Pos != 1 || len(d.pending) != 0 {
-		t.Error("known before it is done")
-	}
-	s.children.mu.Unlock()
-	<-done
-	if s.generation.Load() != 1 || d.Applied().Pos != 2 || len(d.Unsettled()) != 1 {
+	d.Apply(2, []Touch{{Space: s, Whole: true}}, "x", 0)
+	if !came || s.generation.Load() != 1 || d.Applied().Pos != 2 || len(d.Unsettled()) != 1 {
 		t.Error("not done after Apply")
 	}
 }
 
-// TestOrder_OfAReset: what is noted in the index after it was emptied belongs to
-// the old epoch. The new one begins under its mark, and the marks of before are
-// there until it has.
+// TestOrder_OfAReset: the new epoch begins under its mark, and the marks of before are there
+// until it has. What watchers may have is forgotten before that: what is noted since is of an
+// answer that is not good any more. The call is stopped by the lock that this takes.
 func TestOrder_OfAReset(t *testing.T) {
 	d, s := newAttached(nil)
 	d.Apply(2, []Touch{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
-	s.children.mu.Lock()
-	done := stopped(t, "clear", func() { d.Reset("a", 2, "y", 0) })
+	s.shown.mu.Lock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.Reset("a", 2, "y", 0)
+	}()
+	waits(t, "fresh.(*shown).reset(")
 	if e := d.epoch.Load(); e != 1 {
-		t.Error("the epoch is new before the index is empty")
+		t.Error("the epoch is new before what watchers may have is forgotten")
 	}
 	if n := s.wholes.Load(); n != 1 {
 		t.Errorf("%d whole changes are unsettled before the epoch is new, want 1", n)
@@ -98,21 +90,24 @@ func TestOrder_OfAReset(t *testing.T) {
 	if s.shard("k").dirty["k"] != 1 {
 		t.Error("the marks of before are gone before the epoch is new")
 	}
-	s.children.mu.Unlock()
+	s.shown.mu.Unlock()
 	<-done
 	if s.shard("k").dirty["k"] != 0 {
 		t.Error("the marks of before stay")
 	}
 }
 
-// TestOrder_OfDropAll: the same for the generation.
-func TestOrder_OfDropAll(t *testing.T) {
-	_, s := newAttached(nil)
-	s.children.mu.Lock()
-	done := stopped(t, "clear", s.DropAll)
-	if g := s.generation.Load(); g != 0 {
-		t.Error("the generation is new before the index is empty")
+// waits returns once a goroutine is in a function.
+func waits(t *testing.T, frame string) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	for end := time.Now().Add(time.Minute); ; {
+		if strings.Contains(string(buf[:runtime.Stack(buf, true)]), frame) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the call does not come to %s", frame)
+		}
+		time.Sleep(100 * time.Microsecond)
 	}
-	s.children.mu.Unlock()
-	<-done
 }

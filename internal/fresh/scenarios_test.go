@@ -7,23 +7,14 @@ import (
 )
 
 // letters is the value of a document that every transaction appends to.
-func letters(_ int, visible txs) (string, []int) {
+func letters(_ int, visible txs) string {
 	v := ""
 	for t := range 8 {
 		if visible.has(t) {
 			v += string(rune('a' + t))
 		}
 	}
-	return v, nil
-}
-
-// aside is the value of document 0 when the first transaction moves a row
-// between others, and the second writes the document.
-func aside(doc int, visible txs) (string, []int) {
-	if doc != 0 {
-		return "", nil
-	}
-	return letters(0, visible&^1)
+	return v
 }
 
 // writtenThrough reports whether a write keeps what it has read back.
@@ -41,7 +32,7 @@ func foreign(txs ...modelTx) []modelTx {
 
 // moves is the value of documents 0 and 1 when row 0 moves from 0 to 1 by the
 // first transaction and back by the second.
-func moving(doc int, visible txs) (string, []int) {
+func moving(doc int, visible txs) string {
 	at := 0
 	n := 0
 	for t := range 2 {
@@ -50,9 +41,9 @@ func moving(doc int, visible txs) (string, []int) {
 		}
 	}
 	if at != doc {
-		return []string{"", "a", "ab"}[n], nil
+		return []string{"", "a", "ab"}[n]
 	}
-	return []string{"", "a", "ab"}[n] + "!", []int{0}
+	return []string{"", "a", "ab"}[n] + "!"
 }
 
 // scenarios are what the protocol is checked with. The database of moving
@@ -62,7 +53,6 @@ func scenarios() []scenario {
 	any2 := []modelReader{{doc: 0}, {doc: 0}}
 	both := []modelReader{{doc: 0}, {doc: 1}}
 	write := func(docs ...int) modelTx { return modelTx{docs: docs} }
-	child := func(docs ...int) modelTx { return modelTx{docs: docs, children: []int{0}} }
 	whole := modelTx{whole: true}
 	own := func() []modelTx {
 		txs := foreign(write(0), write(0))
@@ -85,12 +75,6 @@ func scenarios() []scenario {
 			readers: any2, notify: true},
 		{name: "child moves, parents known", docs: 2, value: moving, readers: both,
 			txs: foreign(write(0, 1))},
-		{name: "child moves, old parent unknown", docs: 2, value: moving, readers: both,
-			txs: foreign(child(1))},
-		{name: "child moves and returns, old parent unknown", docs: 2, value: moving,
-			readers: both, txs: foreign(child(1), child(0))},
-		{name: "child moves, old parent unknown, notify feed", docs: 2, value: moving,
-			readers: both, txs: foreign(child(1), child(0)), notify: true},
 		{name: "whole table", docs: 1, value: letters, txs: foreign(whole, write(0)),
 			readers: any2},
 		{name: "token", docs: 1, value: letters, txs: foreign(write(0), write(0)),
@@ -117,12 +101,6 @@ func scenarios() []scenario {
 		{name: "write kept, whole table", docs: 1, value: letters, txs: kept(whole), readers: any2[:1]},
 		{name: "feed lost", docs: 1, value: letters, readers: any2, notify: true,
 			txs: foreign(modelTx{docs: []int{0}, lost: true}, write(0))},
-		{name: "row of another document moves", docs: 2, value: aside, readers: any2,
-			txs: foreign(child(1), write(0))},
-		{name: "token, old parent unknown", docs: 2, value: moving, txs: foreign(child(1)),
-			readers: []modelReader{{doc: 0}, {doc: 0, need: Settled, min: 1}}},
-		{name: "two formats, old parent unknown", docs: 2, value: moving, txs: foreign(child(1)),
-			readers: []modelReader{{doc: 0}, {doc: 0, format: row.FormatMsgPack}}},
 		{name: "two formats, bypass", docs: 1, value: letters, txs: foreign(write(0)),
 			readers: []modelReader{{doc: 0}, {doc: 0, need: Now},
 				{doc: 0, format: row.FormatMsgPack}}},
@@ -136,7 +114,7 @@ func scenarios() []scenario {
 			readers: []modelReader{{doc: 0}, {doc: 0, format: row.FormatMsgPack}}},
 		{name: "three readers", docs: 1, value: letters, txs: foreign(write(0)),
 			readers: []modelReader{{doc: 0}, {doc: 0}, {doc: 0}}},
-		{name: "copy found late", docs: 2, value: aside, txs: foreign(child(1)),
+		{name: "copy found late", docs: 1, value: letters, txs: foreign(write(0)),
 			readers: []modelReader{{doc: 0}, {doc: 0}, {doc: 0, need: Now}}},
 		{name: "feed begins after a log", docs: 1, value: letters, readers: any2,
 			txs: foreign(modelTx{docs: []int{0}, barrier: true})},

@@ -3,154 +3,284 @@ package fresh
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// watching makes a space whose watchers note what they are told of.
-func watching(t *testing.T) (d *Domain, s *Space, told func(touches []Touch) []row.Key) {
-	t.Helper()
-	d, s = newAttached(nil)
-	var late []row.Key
-	s.Watched(func() bool { return true }, func(k row.Key) { late = append(late, k) })
-	return d, s, func(touches []Touch) []row.Key {
-		list := late
-		late = nil
-		for i := range touches {
-			list = append(append(list, touches[i].Keys...), touches[i].Shown...)
+// A watched is a space of documents that depend on words, whose watchers note what they are
+// told of.
+type watched struct {
+	t    *testing.T
+	d    *Domain
+	w    *simWorded
+	s    *Space
+	here bool
+	told []row.Key
+	pos  Position
+}
+
+func newWatched(t *testing.T) *watched {
+	x := &watched{t: t, d: NewDomain(100), here: true, pos: 1}
+	x.w = newSimWorded(x.d, 1<<20)
+	x.s = x.d.NewSpace(func(row.Key) {}, noCopies)
+	x.s.Watched(func() bool { return x.here }, func(k row.Key) { x.told = append(x.told, k) },
+		x.w.tables[:])
+	x.d.Reset("a", x.pos, nil, 0)
+	return x
+}
+
+// begin begins to load a document.
+func (x *watched) begin(k row.Key, of row.Format) *Lease {
+	l, _ := x.s.BeginList(k, of, Any, x.w.question(k))
+	x.s.Send(l)
+	return l
+}
+
+// end ends a load that has read children, and returns its copy; nil: it was not kept.
+func (x *watched) end(l *Lease, children ...int) (kept *Copy) {
+	doc := row.NewDocument("", l.Format, []byte("x"), 0, l.Stamp)
+	x.s.FinishList(l, doc, nil, x.w.found(children), func(c *Copy) { kept = c })
+	return kept
+}
+
+// keep loads a document that is kept.
+func (x *watched) keep(k row.Key, of row.Format, children ...int) *Copy {
+	x.t.Helper()
+	c := x.end(x.begin(k, of), children...)
+	if c == nil {
+		x.t.Fatalf("%v is not kept", k)
+	}
+	return c
+}
+
+// change applies a change of a child, whose old parent the feed does not know.
+func (x *watched) change(child int, ref any) (*Pending, *Moved) {
+	m := x.d.Moves()
+	id := cells{"id": string(simKeys[child])}
+	m.Row(x.w.tables[1], id.values(), nil)
+	x.pos++
+	return x.d.Apply(x.pos, []Touch{m.Touch()}, ref, 0), m
+}
+
+// tells demands that the watchers are told of these documents, once a read sees m.
+func (x *watched) tells(m *Moved, want ...row.Key) {
+	x.t.Helper()
+	got := x.told
+	if x.told = nil; m != nil {
+		keys, all := x.s.Shown(m)
+		if got = append(got, keys...); all {
+			x.t.Error("told that every document may have changed")
 		}
-		slices.Sort(list)
-		return slices.Compact(list)
+	}
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		x.t.Errorf("told of %v, want %v", got, want)
 	}
 }
 
-// TestShown_WatchersAreToldOfWhatMemoryHasNot: a feed names the row that has changed, and
-// the document that a watcher has is not in memory any more.
-func TestShown_WatchersAreToldOfWhatMemoryHasNot(t *testing.T) {
-	a := Child{"t", "a"}
-	for name, gone := range map[string]func(d *Domain, s *Space, doc *row.Document){
-		"evicted": func(_ *Domain, s *Space, doc *row.Document) { s.Evicted("k", doc) },
-		"dropped": func(_ *Domain, s *Space, _ *row.Document) { s.Drop("k") },
-		"all":     func(_ *Domain, s *Space, _ *row.Document) { s.DropAll() },
-		"written": func(d *Domain, s *Space, _ *row.Document) {
-			touches := []Touch{{Space: s, Keys: []row.Key{"k"}, Children: []Child{a}}}
-			d.Hold(touches)
-			d.Release(touches, 0)
-		},
-		"another state": func(_ *Domain, s *Space, _ *row.Document) {
-			l, _ := s.Begin("k", row.FormatMsgPack, Any)
-			finishAs(9, s, l)
-		},
-		"replaced": func(_ *Domain, s *Space, _ *row.Document) {
-			l, _ := s.Begin("k", row.FormatJSON, Any)
-			finishAs(9, s, l, Child{"t", "b"})
-		},
+// TestShown_WatchersAreToldOfWhatTheyMayHave: the words that a change moves name no
+// document, and what a watcher has may not be in memory any more.
+func TestShown_WatchersAreToldOfWhatTheyMayHave(t *testing.T) {
+	x := newWatched(t)
+	x.keep("0", row.FormatJSON, 0, 1)
+	x.keep("0", row.FormatMsgPack, 0, 1)
+	x.keep("1", row.FormatJSON, 2)
+	_, m := x.change(3, nil)
+	x.tells(m)
+	_, m = x.change(1, nil)
+	x.tells(m, "0")
+	_, m = x.change(0, nil)
+	x.tells(m) // told already, and not shown since
+	_, m = x.change(2, nil)
+	x.tells(m, "1")
+	if x.s.shown.n != 0 || len(x.s.shown.docs)+len(x.s.shown.by) != 0 {
+		t.Errorf("%d words are remembered", x.s.shown.n)
+	}
+}
+
+// TestShown_OfAllRows: a document that depends on all rows of a table.
+func TestShown_OfAllRows(t *testing.T) {
+	x := newWatched(t)
+	l, _ := x.s.BeginList("0", 0, Any, &Question{Classes: []Class{{Table: x.w.tables[1]}}})
+	x.s.Send(l)
+	x.end(l)
+	_, m := x.change(3, nil)
+	x.tells(m, "0")
+}
+
+// TestShown_TellsOfEverything: when nobody can say what has changed.
+func TestShown_TellsOfEverything(t *testing.T) {
+	x := newWatched(t)
+	other := x.d.NewTable()
+	for name, tt := range map[string]struct {
+		moves func(m *Moved)
+		all   bool
+	}{
+		"anything":        {func(m *Moved) { m.Any() }, true},
+		"a table":         {func(m *Moved) { m.Whole(x.w.tables[1]) }, true},
+		"of another one":  {func(m *Moved) { m.Whole(other) }, false},
+		"nothing at all":  {func(*Moved) {}, false},
+		"before a feed":   {func(m *Moved) { m.Any() }, true},
+		"nobody watches":  {func(m *Moved) { m.Any() }, true},
+		"one of no words": {func(m *Moved) { m.table(other) }, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			d, s, told := watching(t)
-			gone(d, s, keep(t, s, "k", row.FormatJSON, a))
-			if list := told(nil); len(list) > 0 {
-				t.Errorf("told of %v, and nothing has changed", list)
-			}
-			for i, want := range [][]row.Key{{"k"}, nil} {
-				touches := []Touch{{Space: s, Children: []Child{a}}}
-				d.Apply(Position(10+i), touches, nil, 0)
-				if got := told(touches); !slices.Equal(got, want) {
-					t.Errorf("change %d: told of %v, want %v", i, got, want)
-				}
-			}
-			if n := s.children.shown.n + len(s.children.shown.rows); name != "replaced" && n > 0 {
-				t.Errorf("%d rows are remembered", n)
-			}
-		})
-	}
-}
-
-// TestShown_AnswersThatAreNotKept: a row of theirs has changed, or is about to be seen to
-// have: nothing named the document when that was delivered.
-func TestShown_AnswersThatAreNotKept(t *testing.T) {
-	d, s, told := watching(t)
-	a, b := Child{"t", "a"}, Child{"t", "b"}
-	change := func(pos Position, r Child, ref any) *Pending {
-		touches := []Touch{{Space: s, Children: []Child{r}}}
-		p := d.Apply(pos, touches, ref, 0)
-		if list := told(touches); len(list) > 0 {
-			t.Errorf("told of %v, which nobody had", list)
+		x.keep("0", row.FormatJSON, 0)
+		m := x.d.Moves()
+		tt.moves(m)
+		keys, all := x.s.Shown(m)
+		if len(keys) > 0 || all != tt.all {
+			t.Errorf("%s: told of %v, of everything: %v", name, keys, all)
 		}
-		return p
+		if n := x.s.shown.n; all == (n > 0) {
+			t.Errorf("%s: %d words are remembered", name, n)
+		}
 	}
-
-	l, _ := s.Begin("k", row.FormatJSON, Any)
-	change(2, a, nil)
-	if finish(s, l, a, b) {
-		t.Fatal("stored with a row that has moved since")
-	}
-	if got := told(nil); !slices.Equal(got, []row.Key{"k"}) {
-		t.Errorf("a row had moved: told of %v", got)
-	}
-
-	json, _ := s.Begin("k", row.FormatJSON, Any)
-	pack, _ := s.Begin("k", row.FormatMsgPack, Any)
-	p := change(3, Child{"t", "c"}, "x")
-	finish(s, json, Child{"t", "c"})
-	finish(s, pack, Child{"t", "c"})
-	for range 2 {
-		l, _ = s.Begin("k", row.FormatJSON, Any)
-		finish(s, l, Child{"t", "c"})
-	}
-	if got := told(nil); len(got) > 0 {
-		t.Errorf("told of %v before a read sees the change", got)
-	}
-	d.Settle(p)
-	if got := told(nil); !slices.Equal(got, []row.Key{"k"}) {
-		t.Errorf("a row was not settled: told of %v", got)
-	}
-
-	// Its other rows may change later.
-	touches := []Touch{{Space: s, Children: []Child{b}}}
-	d.Apply(4, touches, nil, 0)
-	if got := told(touches); !slices.Equal(got, []row.Key{"k"}) {
-		t.Errorf("a row that it was shown with has changed: told of %v", got)
-	}
-	if left := leftover(s); left != "" {
-		t.Error(left)
+	x.keep("0", row.FormatJSON, 0)
+	x.d.Reset("a", 9, nil, 0)
+	if x.s.shown.n != 0 {
+		t.Error("an epoch has begun, of which watchers are told, and words are remembered")
 	}
 }
 
-// TestShown_IsBounded: of what there is no room for watchers are told at once.
+// TestShown_Hits: a copy that was there before anybody watched, and one that was told of.
+func TestShown_Hits(t *testing.T) {
+	x := newWatched(t)
+	x.here = false
+	c := x.keep("0", row.FormatJSON, 0)
+	x.s.Show("0", c)
+	if x.s.shown.n != 0 {
+		t.Error("remembered for nobody")
+	}
+	x.here = true
+	key := []byte("0")
+	for range 3 {
+		x.s.Show(row.Key(row.Alias(key)), c)
+	}
+	key[0] = '7' // the caller's buffer
+	if n := len(x.s.shown.docs["0"].copies); n != 1 {
+		t.Errorf("a copy is noted %d times", n)
+	}
+	_, m := x.change(0, nil)
+	x.tells(m, "0")
+	if c.Valid() {
+		t.Error("a copy is good of which watchers are told")
+	}
+	if x.s.Show("0", c); x.s.shown.n != 0 {
+		t.Error("a copy is noted that nobody is given")
+	}
+
+	// Watchers go, and others come.
+	c = x.keep("0", row.FormatJSON, 0)
+	x.here = false
+	x.s.Shown(x.d.Moves())
+	if x.s.shown.n != 0 {
+		t.Error("remembered though they have gone")
+	}
+	x.here = true
+	x.s.Show("0", c)
+	_, m = x.change(0, nil)
+	x.tells(m, "0")
+	c = x.keep("0", row.FormatJSON, 0)
+	if n := testing.AllocsPerRun(100, func() { x.s.Show("0", c) }); n > 0 {
+		t.Errorf("%v allocations to show what was shown", n)
+	}
+}
+
+// TestShown_AnswersThatAreNotKept: one of their words has moved since the load began, and
+// that was told when nothing named the document; or is about to be seen to have.
+func TestShown_AnswersThatAreNotKept(t *testing.T) {
+	x := newWatched(t)
+	l := x.begin("0", row.FormatJSON)
+	_, m := x.change(1, nil)
+	x.tells(m)
+	if x.end(l, 0, 1) != nil {
+		t.Fatal("kept with a row that has moved since")
+	}
+	x.tells(nil, "0")
+
+	p, m := x.change(2, "x")
+	for _, of := range []row.Format{row.FormatJSON, row.FormatMsgPack, row.FormatJSON} {
+		if x.end(x.begin("0", of), 2) != nil {
+			t.Fatal("kept with a row that is not settled")
+		}
+	}
+	x.tells(nil)
+	x.d.Settle(p)
+	x.tells(m, "0")
+
+	// Of another row there is nothing to tell.
+	l = x.begin("0", row.FormatJSON)
+	x.change(3, nil)
+	x.end(l, 0)
+	x.tells(nil)
+}
+
+// TestShown_AnswersAreNotedFirst: whether an answer is good is looked at when it has been
+// noted. Between the two a change could move its words, and be told of.
+func TestShown_AnswersAreNotedFirst(t *testing.T) {
+	x := newWatched(t)
+	l := x.begin("0", row.FormatJSON)
+	looks, all := 0, &x.d.words.all.v
+	x.d.words.turn = func(at access, word *atomic.Uint64) {
+		if at == loads && word == all {
+			looks++
+			if x.s.shown.docs["0"] == nil {
+				t.Error("the answer is looked at before it is noted")
+			}
+		}
+	}
+	if x.end(l, 0) == nil || looks == 0 {
+		t.Errorf("not kept, or not looked at (%d)", looks)
+	}
+	x.d.words.turn = nil
+}
+
+// TestShown_IsBounded: of what there is no room for watchers are told at once, and it is
+// noted again when it is shown again.
 func TestShown_IsBounded(t *testing.T) {
-	_, s, told := watching(t)
-	const docs, each = 20, maxShown / 16
-	rows := make([]Child, each)
-	for i := range docs {
-		for j := range rows {
-			rows[j] = Child{"t", row.Key(fmt.Sprint(i, ".", j))}
+	x := newWatched(t)
+	const each = maxShown / 16
+	found := make([]Class, each)
+	copies := make(map[row.Key]*Copy)
+	for i := range 20 {
+		for j := range found {
+			found[j] = Class{x.w.tables[1], x.w.child, fmt.Sprint(i, ".", j)}
 		}
 		k := row.Key(fmt.Sprint(i))
-		s.Evicted(k, keep(t, s, k, row.FormatJSON, rows...))
+		l := x.begin(k, 0)
+		x.s.FinishList(l, row.NoRow(l.Stamp), nil, found, func(c *Copy) { copies[k] = c })
 	}
-	if n := s.children.shown.n; n > maxShown || n != len(s.children.shown.rows) {
-		t.Errorf("%d rows are remembered of %d, %d are counted", len(s.children.shown.rows), maxShown, n)
+	w := &x.s.shown
+	if w.n > maxShown || len(w.docs)+len(x.told) != 20 || len(x.told) < 4 {
+		t.Errorf("%d words of %d documents are remembered, told of %d", w.n, len(w.docs),
+			len(x.told))
 	}
-	if n := len(told(nil)); n != docs-16 {
-		t.Errorf("told of %d documents, want %d", n, docs-16)
+	gone := x.told[0]
+	x.s.Show(gone, copies[gone])
+	if w.docs[gone] == nil && !slices.Contains(x.told[1:], gone) {
+		t.Error("what is shown again is not noted")
 	}
 }
 
-// TestShown_NobodyWatches: then nothing is remembered, and what was is forgotten with the
-// end of the next load.
-func TestShown_NobodyWatches(t *testing.T) {
-	_, s := newAttached(nil)
-	here := true
-	s.Watched(func() bool { return here }, func(row.Key) { t.Error("nobody is told") })
-	s.Evicted("k", keep(t, s, "k", row.FormatJSON, Child{"t", "a"}))
-	if s.children.shown.n != 1 {
-		t.Error("what a watcher may have is not remembered")
-	}
-	here = false
-	s.Evicted("other", keep(t, s, "other", row.FormatJSON, Child{"t", "b"}))
-	if n := s.children.shown.n + len(s.children.shown.docs); n > 0 {
-		t.Errorf("%d rows are remembered for nobody", n)
+// TestShown_TheOthersOfAWordStay: documents of one word leave in any order.
+func TestShown_TheOthersOfAWordStay(t *testing.T) {
+	for _, gone := range [][]int{{0}, {1}, {2}, {0, 1}, {2, 1}, {1, 2}, {1, 0, 2}} {
+		x := newWatched(t)
+		want := []row.Key{"0", "1", "2"}
+		for i, k := range want {
+			x.keep(k, 0, 3, i) // of all of them child 3 is one: two of them know it no more
+		}
+		for _, i := range gone {
+			_, m := x.change(i, nil)
+			x.tells(m, simKeys[i])
+			want = slices.DeleteFunc(want, func(o row.Key) bool { return o == simKeys[i] })
+		}
+		_, m := x.change(3, nil)
+		x.tells(m, want...)
+		if x.s.shown.n+len(x.s.shown.by)+len(x.s.shown.docs) > 0 {
+			t.Errorf("without %v: something is left", gone)
+		}
 	}
 }

@@ -35,7 +35,6 @@ type sim struct {
 
 	// What the seed decides once.
 	notify     bool // the feed delivers what is visible, with nothing to settle
-	unknown    bool // the feed does not know the old parent of a child
 	writes     int  // how often somebody writes
 	hot        int  // the key that most readers want
 	staleAfter int64
@@ -57,9 +56,9 @@ type sim struct {
 	writtenThrough []*simWriteThrough
 
 	d        *Domain
+	worded   *simWorded // nil: the feed knows the old parent of a child
 	forms    [simForms]*simForm
 	removed  []*simForm
-	evicted  []evictedCopy
 	applying Position // of Apply, while it runs
 	applyRef any
 
@@ -92,8 +91,11 @@ func newSim(seed uint64, sab sabotage) *sim {
 	s := &sim{rng: rand.New(rand.NewPCG(seed, 0)), seed: seed, sab: sab, now: 1000, origin: "o"}
 	s.notify = s.rng.IntN(3) == 0
 	s.serial = s.rng.IntN(3) == 0
-	s.unknown = s.rng.IntN(2) == 0
+	unknown := s.rng.IntN(2) == 0
 	s.writes = 1 + s.rng.IntN(8)
+	if sab.inexact { // which is about writes that are kept, alone
+		s.notify, s.serial, unknown, s.writes = true, true, false, 12
+	}
 	s.hot = s.rng.IntN(parents)
 	s.staleAfter = int64(30 + s.rng.IntN(100))
 	s.watchers.here = s.rng.IntN(4) > 0
@@ -108,6 +110,16 @@ func newSim(seed uint64, sab sabotage) *sim {
 	s.initial = s.primary
 	s.d = NewDomain(0)
 	s.d.staleAfter = durationOf(s.staleAfter)
+	if unknown {
+		slots := simSlots
+		if s.rng.IntN(8) == 0 {
+			slots = 1
+		}
+		s.worded = newSimWorded(s.d, slots)
+		if s.rng.IntN(4) == 0 {
+			s.d.words.limit = 1
+		}
+	}
 	for r := range s.forms {
 		s.forms[r] = s.newForm(r)
 	}

@@ -45,25 +45,27 @@ func (s *sim) touches(tx *simTx, old bool) []Touch {
 		if op.to != nobody {
 			t.Keys = append(t.Keys, simKeys[op.to])
 		}
-		if s.unknown {
-			t.Children = append(t.Children, simChild(op.row))
-		}
-		if (old || !s.unknown) && op.from != nobody {
+		switch {
+		case op.from == nobody:
+		case old || s.worded == nil:
 			t.Keys = append(t.Keys, simKeys[op.from])
+		default:
+			t.Unnamed = true
 		}
 	}
 	if tx.bulk {
-		t.Keys, t.Children = nil, nil
+		t.Keys = nil
 	}
 	for _, touch := range []Touch{t, u} {
-		if touch.Whole || len(touch.Keys)+len(touch.Children) > 0 {
+		if touch.Whole || touch.Unnamed || len(touch.Keys) > 0 {
 			list = append(list, touch)
 		}
 	}
+	if s.worded != nil {
+		list = append(list, s.worded.moved(s.d, tx, old).Touch())
+	}
 	return list
 }
-
-func simChild(c int) Child { return Child{Table: "child", ID: simKeys[c]} }
 
 // feedTurn attaches the feed, delivers the next transaction, or says that there
 // is none.
@@ -225,6 +227,11 @@ func (s *sim) applyBarrier() {
 	for _, f := range s.forms {
 		touches = append(touches, Touch{Space: f.space, Whole: true})
 	}
+	if s.worded != nil {
+		m := s.d.Moves()
+		m.Any()
+		touches = append(touches, m.Touch())
+	}
 	s.apply(b.pos, touches, b)
 }
 
@@ -331,6 +338,7 @@ func (s *sim) fenceTurn() bool {
 // A simForm is one resource as it is served: reloading makes another.
 type simForm struct {
 	resource, keys int
+	words          *simWorded // nil: changes name its documents
 	space          *Space
 	copies         [childs][row.NumFormats]simCopy
 	told           [childs]simState // what was answered, in any format
@@ -340,19 +348,24 @@ type simForm struct {
 type simCopy struct {
 	doc   *row.Document
 	state simState
-	rows  int
+	words *Copy // that it depends on; nil: changes name it
 }
 
-type evictedCopy struct {
-	form *simForm
-	key  int
-	doc  *row.Document
+// worded reports whether the documents of f depend on words.
+func (f *simForm) worded() bool { return f.words != nil }
+
+// valid reports whether a copy may be a hit.
+func (f *simForm) valid(c *simCopy) bool {
+	return f.space.Valid(c.doc.Stamp()) && (c.words == nil || c.words.Valid())
 }
 
 func (s *sim) newForm(resource int) *simForm {
 	f := &simForm{resource: resource, keys: childs}
+	var tables []*Table
 	if resource == 0 {
-		f.keys = parents
+		if f.keys, f.words = parents, s.worded; f.worded() {
+			tables = f.words.tables[:]
+		}
 	}
 	f.space = s.d.NewSpace(func(k row.Key) {
 		f.copies[k[0]-'0'] = [row.NumFormats]simCopy{}
@@ -366,9 +379,9 @@ func (s *sim) newForm(resource int) *simForm {
 		if !s.sab.formats {
 			f.agree(l, doc, stored)
 		}
-	}, resource == 0 && s.unknown)
+	})
 	f.space.Watched(func() bool { return s.watchers.here },
-		func(k row.Key) { s.tellOf(resource, keyNumber(k)) })
+		func(k row.Key) { s.tellOf(resource, keyNumber(k)) }, tables)
 	return f
 }
 
@@ -406,7 +419,7 @@ func (s *sim) disturb() {
 	}
 }
 
-// evict lets the tier forget a copy; it reports that some time later.
+// evict lets the tier forget a copy.
 func (s *sim) evict() bool {
 	f := s.forms[s.rng.IntN(simForms)]
 	k := s.rng.IntN(f.keys)
@@ -414,18 +427,6 @@ func (s *sim) evict() bool {
 	if c.doc == nil {
 		return false
 	}
-	s.evicted = append(s.evicted, evictedCopy{f, k, c.doc})
 	*c = simCopy{}
-	return true
-}
-
-func (s *sim) reportEvicted() bool {
-	if len(s.evicted) == 0 {
-		return false
-	}
-	i := s.rng.IntN(len(s.evicted))
-	e := s.evicted[i]
-	s.evicted = slices.Delete(s.evicted, i, i+1)
-	e.form.space.Evicted(simKeys[e.key], e.doc)
 	return true
 }

@@ -29,7 +29,7 @@ type simLoad struct {
 	lease     *Lease
 	step      loadStep
 	state     simState
-	rows      []Child
+	rows      []int // children that it has read
 	readers   []*simRead
 	disturbed int  // of the form, when it began
 	quiet     bool // nothing was unsettled when it began
@@ -107,7 +107,7 @@ func (s *sim) found(l *simLoad) bool {
 	d, f := l.doc, l.form
 	c := f.copies[d.key][l.format]
 	state, _ := s.d.Gate(s.now)
-	if l.readers[0].need == Now || c.doc == nil || state != Fresh || !f.space.Valid(c.doc.Stamp()) {
+	if l.readers[0].need == Now || c.doc == nil || state != Fresh || !f.shows(d.key, &c) {
 		return false
 	}
 	if !f.space.Found(l.lease, c.doc) {
@@ -129,17 +129,45 @@ func (s *sim) look(l *simLoad, v *simServer) {
 }
 
 // rowsOf returns the children in a document, for the spaces that keep account.
-func (s *sim) rowsOf(v *simServer, d simDoc) []Child {
-	if d.resource != 0 || !s.unknown {
+func (s *sim) rowsOf(v *simServer, d simDoc) []int {
+	if d.resource != 0 || s.worded == nil {
 		return nil
 	}
-	rows := make([]Child, 0, childs)
+	rows := make([]int, 0, childs)
 	for c, p := range v.parent {
 		if p == d.key {
-			rows = append(rows, simChild(c))
+			rows = append(rows, c)
 		}
 	}
 	return rows
+}
+
+// begin is Begin of the space of f.
+func (f *simForm) begin(k int, of row.Format, need Need) (*Lease, bool) {
+	if f.worded() {
+		return f.space.BeginList(simKeys[k], of, need, f.words.question(simKeys[k]))
+	}
+	return f.space.Begin(simKeys[k], of, need)
+}
+
+// end is Finish of it.
+func (f *simForm) end(l *Lease, doc *row.Document, err error, rows []int, store func(*Copy)) {
+	switch {
+	case f.worded():
+		f.space.FinishList(l, doc, err, f.words.found(rows), store)
+	case store == nil:
+		f.space.Finish(l, doc, err, nil)
+	default:
+		f.space.Finish(l, doc, err, func() { store(nil) })
+	}
+}
+
+// shows reports whether a copy may be a hit, which watchers may be given.
+func (f *simForm) shows(k int, c *simCopy) bool {
+	if c.words != nil {
+		f.space.Show(simKeys[k], c.words)
+	}
+	return f.valid(c)
 }
 
 // ask begins a read of any document, with or without a token.
@@ -208,7 +236,7 @@ func (s *sim) begin(r *simRead) {
 	}
 	last := s.flying(f, d, r.format)
 	mustJoin := last != nil && s.mustJoin(r, last)
-	lease, leader := f.space.Begin(simKeys[d.key], r.format, r.need)
+	lease, leader := f.begin(d.key, r.format, r.need)
 	switch {
 	case leader:
 		last = s.lead(f, r, lease)
@@ -273,10 +301,10 @@ func (s *sim) hit(r *simRead) bool {
 		return false
 	}
 	age, ok := s.d.Suspect(f.space, c.doc.Stamp(), s.now)
-	if ok && !s.wasCurrent(d, c.state, int64(age)) {
+	if ok && (c.words == nil || c.words.Suspect()) && !s.wasCurrent(d, c.state, int64(age)) {
 		s.failf("a suspect copy of %v is older than %v", d, age)
 	}
-	if state != Fresh || !f.space.Valid(c.doc.Stamp()) {
+	if state != Fresh || !f.shows(d.key, &c) {
 		return false
 	}
 	if int64(lag) > s.staleAfter {
@@ -310,22 +338,18 @@ func (s *sim) finish(l *simLoad) {
 		err = errSource
 	}
 	doc := row.NewDocument("", l.format, nil, uint64(l.state), l.lease.Stamp)
-	store := func() {
+	store := func(words *Copy) {
 		if err != nil {
 			s.failf("a load that has failed is stored")
 		}
-		c := &f.copies[k][l.format]
-		if c.doc != nil && s.rng.IntN(2) == 0 { // a tier may report what is replaced
-			s.evicted = append(s.evicted, evictedCopy{f, k, c.doc})
-		}
-		*c = simCopy{doc, l.state, len(l.rows)}
+		f.copies[k][l.format] = simCopy{doc, l.state, words}
 	}
 	keep := s.rng.IntN(16) > 0 && s.keeps(l)
 	if !keep {
 		store = nil
 	}
 	alone := l.disturbed == f.disturbed
-	f.space.Finish(l.lease, doc, err, l.rows, store)
+	f.end(l.lease, doc, err, l.rows, store)
 	f.disturbed++ // a load beside it need not be joined any more
 	if got, gotErr := l.lease.Result(); got != doc || gotErr != err {
 		s.failf("Result differs from what Finish was given")
@@ -398,7 +422,7 @@ func (s *sim) watch() {
 	for r, f := range s.forms {
 		for k := range f.keys {
 			for _, c := range f.copies[k] {
-				if c.doc != nil && !c.state.has(s.nows[r][k]) && f.space.Valid(c.doc.Stamp()) {
+				if c.doc != nil && !c.state.has(s.nows[r][k]) && f.valid(&c) {
 					s.failf("the copy of %v is older than an answer from the source", simDoc{r, k})
 				}
 			}

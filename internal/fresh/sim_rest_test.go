@@ -43,15 +43,11 @@ func (s *sim) rest() {
 	for len(s.writtenThrough) > 0 {
 		s.keepTurn()
 	}
-	for len(s.evicted) > 0 {
-		s.reportEvicted()
-	}
 	s.d.Fenced(s.now)
 	s.checkCopies()
 	s.checkWatchers()
 	for _, f := range append(s.forms[:], s.removed...) {
 		s.checkEmpty(f)
-		s.checkIndex(f)
 		s.checkShown(f)
 	}
 	for _, f := range s.forms {
@@ -61,34 +57,21 @@ func (s *sim) rest() {
 			}
 		}
 	}
-	for _, f := range s.forms {
-		if f.space.children.shown.n > 0 && !s.watchers.here {
-			s.failf("nobody watches, and %d rows are remembered", f.space.children.shown.n)
-		}
-	}
 	for _, f := range s.removed {
 		s.checkRemoved(f)
 	}
 }
 
-// checkCopies: at rest every copy that is valid is the database's value, and
-// the index knows the rows in it.
+// checkCopies: at rest every copy that is valid is the database's value.
 func (s *sim) checkCopies() {
 	for r, f := range s.forms {
 		for k := range f.keys {
-			for format, c := range f.copies[k] {
-				if c.doc == nil || !f.space.Valid(c.doc.Stamp()) {
+			for _, c := range f.copies[k] {
+				if c.doc == nil || !f.valid(&c) {
 					continue
 				}
 				if want := s.primary.state[r][k]; c.state != want {
 					s.failf("%v is %b for ever, the database has %b", simDoc{r, k}, c.state, want)
-				}
-				var h held
-				if p := f.space.children.held[flight{simKeys[k], row.Format(format)}]; p != nil {
-					h = *p
-				}
-				if len(h.rows) != c.rows || c.rows > 0 && h.doc != c.doc {
-					s.failf("%v holds %d rows, the index knows of %d", simDoc{r, k}, c.rows, len(h.rows))
 				}
 			}
 		}
@@ -109,31 +92,6 @@ func (s *sim) checkEmpty(f *simForm) {
 	}
 }
 
-// checkIndex: the index names what is kept, and nothing else.
-func (s *sim) checkIndex(f *simForm) {
-	c := &f.space.children
-	named := 0
-	for fl, h := range c.held {
-		if doc := f.copies[fl.key[0]-'0'][fl.format].doc; doc != h.doc {
-			s.failf("the index holds a copy of %v that is gone", fl.key)
-		}
-		named += len(h.rows)
-	}
-	for r, first := range c.index {
-		if first == nil {
-			s.failf("the index keeps a row that nothing holds")
-		}
-		for l := first; l != nil; l = l.next {
-			if named--; l.row != r || c.held[l.of.flight] != l.of {
-				s.failf("the index says that %v holds a row", l.of.key)
-			}
-		}
-	}
-	if named != 0 {
-		s.failf("the index misses %d rows of what is kept", named)
-	}
-}
-
 // leftover says what a space still remembers of loads and changes; "": nothing.
 func leftover(s *Space) string {
 	for i := range s.shards {
@@ -145,29 +103,21 @@ func leftover(s *Space) string {
 			return "a load is in flight"
 		}
 	}
-	c := &s.children
-	switch {
-	case len(c.marks) > 0 || len(c.old) > 0 || c.unsettled != 0:
-		return "a row is marked"
-	case c.open.Len() > 0:
-		return "a lease is open"
-	case len(c.index) > 0 && len(c.held) == 0:
-		return "the index names documents that are not held"
-	}
 	return ""
 }
 
 // checkStorable: a load of any document is stored, and a hit from then on.
 func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
-	l, leader := f.space.Begin(simKeys[d.key], format, Settled)
+	l, leader := f.begin(d.key, format, Settled)
 	if !leader {
 		s.failf("at rest a load of %v is still in flight", d)
 		return
 	}
 	f.space.Send(l)
 	doc := row.NewDocument("", format, nil, uint64(s.primary.state[d.resource][d.key]), l.Stamp)
-	f.space.Finish(l, doc, nil, s.rowsOf(&s.primary, d), func() {})
-	if !l.Stored() || !f.space.Valid(doc.Stamp()) {
+	c := simCopy{doc: doc}
+	f.end(l, doc, nil, s.rowsOf(&s.primary, d), func(words *Copy) { c.words = words })
+	if !l.Stored() || !f.valid(&c) {
 		s.failf("at rest %v cannot be stored any more", d)
 	}
 	if l.AsOf != s.d.Applied() {
@@ -180,8 +130,9 @@ func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
 
 // checkRemoved: nothing is stored through a form that is gone.
 func (s *sim) checkRemoved(f *simForm) {
-	l, _ := f.space.Begin(simKeys[0], row.FormatJSON, Any)
-	f.space.Finish(l, row.NoRow(l.Stamp), nil, nil, func() { s.failf("a form that was removed stores a load") })
+	l, _ := f.begin(0, row.FormatJSON, Any)
+	f.end(l, row.NoRow(l.Stamp), nil, nil,
+		func(*Copy) { s.failf("a form that was removed stores a load") })
 }
 
 // A sabotage breaks what package fresh relies on. The simulation must see it:

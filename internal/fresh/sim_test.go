@@ -157,10 +157,8 @@ func (s *sim) turn() bool {
 // rare is what happens seldom.
 func (s *sim) rare() bool {
 	switch n := s.rng.IntN(100); {
-	case n < 40:
-		return s.evict()
 	case n < 65:
-		return s.reportEvicted()
+		return s.evict()
 	case n < 71:
 		return s.lose()
 	case n < 78:

@@ -47,17 +47,25 @@ func (s *sim) tellAll(r int) {
 
 // announce tells the watchers of what a transaction touches.
 func (s *sim) announce(touches []Touch) {
+	m := s.d.Moves()
+	for i := range touches {
+		if touches[i].Moved != nil {
+			m = touches[i].Moved
+		}
+	}
 	for i := range touches {
 		t := &touches[i]
 		r := slices.IndexFunc(s.forms[:], func(f *simForm) bool { return f.space == t.Space })
-		switch {
-		case r < 0: // replaced
-		case t.Whole:
+		if r < 0 { // replaced
+			continue
+		}
+		shown, all := t.Space.Shown(m)
+		if t.Whole || all {
 			s.tellAll(r)
-		default:
-			for _, k := range slices.Concat(t.Keys, t.Shown) {
-				s.tellOf(r, keyNumber(k))
-			}
+			continue
+		}
+		for _, k := range slices.Concat(t.Keys, shown) {
+			s.tellOf(r, keyNumber(k))
 		}
 	}
 }
@@ -78,26 +86,36 @@ func (s *sim) checkWatchers() {
 	}
 }
 
-// checkShown: what was shown is found by its documents and by its rows alike.
+// checkShown: what was shown is found by its documents and by its words alike.
 func (s *sim) checkShown(f *simForm) {
-	c := &f.space.children
+	w := &f.space.shown
 	n := 0
-	for k, rows := range c.shown.docs {
-		for r := range rows {
-			if _, ok := c.shown.rows[r][k]; !ok {
-				s.failf("%v was shown with %x, which does not lead to it", k, r)
+	for k, doc := range w.docs {
+		for _, c := range doc.copies {
+			if c.shown.Load() != w.period.Load() {
+				s.failf("%v was shown, and its copy does not know", k)
 			}
-			n++
+		}
+		for _, links := range doc.links {
+			n += len(links)
 		}
 	}
-	pairs := 0
-	for _, docs := range c.shown.rows {
-		pairs += len(docs)
+	led := 0
+	for d, first := range w.by {
+		prev := (*shownLink)(nil)
+		for l := first; l != nil; prev, l = l, l.next {
+			if led++; l.dep != d || l.prev != prev || w.docs[l.of.key] != l.of {
+				s.failf("a word leads to %v, which was not shown with it", l.of.key)
+			}
+		}
 	}
-	if n != pairs || n != c.shown.n {
-		s.failf("%d rows of documents were shown, %d lead to them, %d are counted", n, pairs, c.shown.n)
+	if n != led || n != w.n {
+		s.failf("%d words of documents were shown, %d lead to them, %d are counted", n, led, w.n)
 	}
-	if len(c.due) > 0 {
-		s.failf("watchers were not told of %v", c.due)
+	if len(w.due) > 0 {
+		s.failf("watchers were not told of %v", w.due)
+	}
+	if f.space.Shown(s.d.Moves()); w.n+len(w.docs) > 0 && !s.watchers.here {
+		s.failf("nobody watches, and %d words are remembered", w.n)
 	}
 }

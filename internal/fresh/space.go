@@ -1,7 +1,6 @@
 package fresh
 
 import (
-	"container/list"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -26,9 +25,9 @@ type Space struct {
 	generation atomic.Uint64
 	wholes     atomic.Int64
 
-	children children
-	seed     maphash.Seed
-	shards   [shards]shard
+	shown  shown
+	seed   maphash.Seed
+	shards [shards]shard
 }
 
 // A shard is the part of a space that one lock guards. Its maps are made when
@@ -47,8 +46,7 @@ type flight struct {
 	format row.Format
 }
 
-// NewSpace adds the space of a resource to d. tracked says that transactions may
-// come with Children.
+// NewSpace adds the space of a resource to d.
 //
 // drop is called with a key's shard locked, and must have removed every copy of
 // the key when it returns. agree is called in the same way for an answer that a
@@ -60,10 +58,9 @@ type flight struct {
 // It must not run beside Apply. What was applied before and is not settled
 // may touch the new space as well: it is taken to touch all of it.
 func (d *Domain) NewSpace(
-	drop func(row.Key), agree func(l *Lease, doc *row.Document, stored bool), tracked bool,
+	drop func(row.Key), agree func(l *Lease, doc *row.Document, stored bool),
 ) *Space {
 	s := &Space{domain: d, drop: drop, evictOthers: agree, seed: maphash.MakeSeed()}
-	s.children.on, s.children.seed = tracked, s.seed
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.spaces = append(d.spaces, s)
@@ -110,12 +107,10 @@ type Lease struct {
 	Fenced int64     // when the last fence began that had been reached; 0: none had
 
 	done     chan struct{}
-	storable bool     // no change of the key was unsettled when the lease was taken
-	settled  bool     // nor one of any row that the document may hold
-	at       Position // of the write that it is a write-through of; 0: it is a load
-	clock    uint64
-	open     *list.Element // in children.open
-	list     *listLease    // nil: it is of a document
+	storable bool       // no change of the key was unsettled when the lease was taken
+	settled  bool       // the same; of what depends on words: nor of any of those
+	at       Position   // of the write that it is a write-through of; 0: it is a load
+	list     *listLease // nil: it is of a document that marks keep fresh
 
 	// Guarded by the shard's lock until done is closed.
 	invalidated bool          // a change came after the lease was taken
@@ -157,8 +152,8 @@ const (
 // leads: then it must call Finish, whatever happens.
 //
 // A reader never joins a load that began before a change which is known, or
-// known to be visible, by now (the load is invalidated, its stamp is no longer valid,
-// a row that it may hold has moved), nor one that was sent before others were
+// known to be visible, by now (the load is invalidated, its stamp is no longer
+// valid), nor one that was sent before others were
 // answered, in whatever format: its answer could be older than one given
 // before, and a slow load would make it older than what is promised. One with a
 // token (Settled) joins only a load begun when all was settled: the others may
@@ -167,9 +162,6 @@ const (
 // the answers to this reader may be old (see recent). One that must read the source now
 // joins only a load not yet sent, and invalidates any other: the copy that it would leave may
 // be older than what this reader is about to see.
-//
-// A load that is not joined because some row has moved may still be stored, if
-// that row is none of its own. It stays within reach of what invalidates it.
 func (s *Space) Begin(k row.Key, f row.Format, need Need) (l *Lease, leader bool) {
 	sh := s.shard(k)
 	sh.mu.Lock()
@@ -212,7 +204,7 @@ func (s *Space) recent(l *Lease) bool {
 // joinable reports whether nothing is known that l may have read before. The shard
 // is locked.
 func (s *Space) joinable(l *Lease) bool {
-	return l.at == 0 && !l.invalidated && l.after == nil && s.Valid(l.Stamp) && !s.children.moved(l)
+	return l.at == 0 && !l.invalidated && l.after == nil && s.Valid(l.Stamp)
 }
 
 // lease makes the lease of a load that begins now. The shard is locked.
@@ -226,9 +218,9 @@ func (s *Space) lease(sh *shard, k row.Key, f row.Format) *Lease {
 	l.AsOf, l.Fenced = s.domain.applied.Load(), s.domain.fenced.Load()
 	l.Stamp.Epoch = s.domain.epoch.Load()
 	l.Stamp.Generation = s.generation.Load()
-	settled := s.children.begin(l)
+	s.domain.words.step()
 	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
-	l.settled = l.storable && settled
+	l.settled = l.storable
 	if !l.settled {
 		l.AsOf = s.domain.settledTo(l.AsOf)
 		s.domain.want()
@@ -255,10 +247,8 @@ func (s *Space) WantsNow(l *Lease) bool {
 	return l.now
 }
 
-// Finish ends a lease with what was read. read are the rows of other tables
-// that the document holds, for resources whose feed does not know the old
-// parents of a row. If the document may be kept, store is called with the
-// key's shard locked; nil: the caller does not want it kept.
+// Finish ends a lease with what was read. If the document may be kept, store is
+// called with the key's shard locked; nil: the caller does not want it kept.
 //
 // It may be kept when (a) no change of the key was unsettled as the lease was
 // taken: the read, which began later, then has every change delivered before;
@@ -269,25 +259,20 @@ func (s *Space) WantsNow(l *Lease) bool {
 // What a reader has been told must not be followed by an older state, in any
 // format: see SameVersion and what stands above it. So (c) no answer of another state
 // was given since the read began, and the copies of other states go.
-func (s *Space) Finish(l *Lease, doc *row.Document, err error, read []Child, store func()) {
-	rows := s.children.hashes(read)
+func (s *Space) Finish(l *Lease, doc *row.Document, err error, store func()) {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
 	sh.land(l)
 	if err == nil {
 		sh.supersede(l.Key, doc)
 		l.stored = store != nil && l.storable && !l.invalidated && l.sameVersion(doc) &&
-			s.Valid(l.Stamp) && s.children.admit(l, doc, rows)
+			s.Valid(l.Stamp)
 		s.evictOthers(l, doc, l.stored)
-		s.children.evictOthers(l.Key, doc)
 		s.noteAnswer(sh, l, doc)
 		if l.stored {
 			store()
-		} else {
-			s.children.answered(l, rows)
 		}
 	}
-	s.children.end(l)
 	l.doc, l.err = doc, err
 	sh.mu.Unlock()
 	close(l.done)
@@ -305,7 +290,6 @@ func (s *Space) Found(l *Lease, doc *row.Document) bool {
 		return false
 	}
 	sh.land(l)
-	s.children.end(l)
 	l.doc = doc
 	close(l.done)
 	return true
@@ -342,29 +326,25 @@ func (s *Space) Drop(k row.Key) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.invalidate(k, 0)
-	s.forget(k, false)
+	s.drop(k)
 }
 
 // DropAll makes every copy of the space invalid.
 func (s *Space) DropAll() {
 	s.flushed()
-	s.children.clear(false)
 	s.generation.Add(1)
 	s.flushed()
 }
 
-// Evicted says that a tier has forgotten doc on its own.
-func (s *Space) Evicted(k row.Key, doc *row.Document) { s.children.evicted(k, doc) }
-
 // mark adds a change of k, by the transaction at a position, that is not settled. The
-// shard is locked. notify is that of apply.
-func (s *Space) mark(sh *shard, k row.Key, by Position, notify bool) {
+// shard is locked.
+func (s *Space) mark(sh *shard, k row.Key, by Position) {
 	if sh.dirty == nil {
 		sh.dirty = make(map[row.Key]int32)
 	}
 	sh.dirty[k]++
 	sh.invalidate(k, by)
-	s.forget(k, notify)
+	s.drop(k)
 }
 
 // unmark takes one mark away. The shard is locked.
@@ -383,10 +363,4 @@ func (sh *shard) invalidate(k row.Key, by Position) {
 			l.invalidated = l.invalidated || by == 0 || l.at != by
 		}
 	}
-}
-
-// forget drops every copy of k. The shard is locked. notify is that of apply.
-func (s *Space) forget(k row.Key, notify bool) {
-	s.drop(k)
-	s.children.forget(k, notify)
 }

@@ -10,7 +10,7 @@ import (
 // noCopies is for spaces whose copies nobody looks at.
 func noCopies(*Lease, *row.Document, bool) {}
 
-// newAttached returns a domain with a feed and a space that tracks rows.
+// newAttached returns a domain with a feed and a space.
 func newAttached(drop func(row.Key)) (*Domain, *Space) {
 	d := NewDomain(100)
 	if drop == nil {
@@ -20,20 +20,31 @@ func newAttached(drop func(row.Key)) (*Domain, *Space) {
 		if !stored {
 			drop(l.Key)
 		}
-	}, true)
+	})
 	d.Reset("a", 1, nil, 0)
 	return d, s
 }
 
-// finish ends a lease with a document that holds rows, and reports whether it
-// was kept. All such documents are of one state.
-func finish(s *Space, l *Lease, rows ...Child) bool { return finishAs(0, s, l, rows...) }
+// keep stores a document.
+func keep(t *testing.T, s *Space, k row.Key, f row.Format) *row.Document {
+	t.Helper()
+	l, _ := s.Begin(k, f, Any)
+	if !finish(s, l) {
+		t.Fatalf("%v was not stored", k)
+	}
+	doc, _ := l.Result()
+	return doc
+}
+
+// finish ends a lease with a document, and reports whether it was kept. All such
+// documents are of one state.
+func finish(s *Space, l *Lease) bool { return finishAs(0, s, l) }
 
 // finishAs is finish with a document of a state.
-func finishAs(state uint64, s *Space, l *Lease, rows ...Child) bool {
+func finishAs(state uint64, s *Space, l *Lease) bool {
 	doc := row.NewDocument("", l.Format, []byte("x"), state, l.Stamp)
 	kept := false
-	s.Finish(l, doc, nil, rows, func() { kept = true })
+	s.Finish(l, doc, nil, func() { kept = true })
 	return kept && l.Stored()
 }
 
@@ -52,7 +63,7 @@ func TestSpace_FollowersGetWhatTheLeaderReads(t *testing.T) {
 		default:
 		}
 		doc := row.NewDocument("", row.FormatJSON, []byte("x"), 0, l.Stamp)
-		s.Finish(l, doc, want, nil, nil)
+		s.Finish(l, doc, want, nil)
 		<-same.Done()
 		if got, err := same.Result(); got != doc || err != want || l.Stored() {
 			t.Errorf("Result() = %v, %v, want the document and %v", got, err, want)
@@ -66,7 +77,7 @@ func TestSpace_FollowersGetWhatTheLeaderReads(t *testing.T) {
 
 func TestSpace_StoresNothingBeforeAFeed(t *testing.T) {
 	d := NewDomain(100)
-	s := d.NewSpace(func(row.Key) {}, noCopies, false)
+	s := d.NewSpace(func(row.Key) {}, noCopies)
 	l, _ := s.Begin("k", row.FormatJSON, Any)
 	if finish(s, l) {
 		t.Error("stored, and no feed would say when it changes")
@@ -98,7 +109,7 @@ func TestSpace_WhatEndsALoad(t *testing.T) {
 		}},
 		{"a read of the source", func(_ *Domain, s *Space) {
 			l, _ := s.Begin("k", row.FormatMsgPack, Now)
-			s.Finish(l, row.NoRow(l.Stamp), nil, nil, nil)
+			s.Finish(l, row.NoRow(l.Stamp), nil, nil)
 		}},
 	}
 	for _, tt := range tests {
@@ -128,12 +139,9 @@ func TestSpace_WhatEndsALoad(t *testing.T) {
 // need go.
 func TestSpace_FailedLoadTellsNothing(t *testing.T) {
 	dropped := 0
-	d, s := newAttached(func(row.Key) { dropped++ })
-	first, _ := s.Begin("k", row.FormatJSON, Any)
-	d.Apply(2, []Touch{{Space: s, Children: []Child{{"t", "1"}}}}, nil, 0)
-	second, _ := s.Begin("k", row.FormatJSON, Any)
-	s.Send(second)
-	s.Finish(first, nil, errors.New("no route"), nil, nil)
+	_, s := newAttached(func(row.Key) { dropped++ })
+	first, second := twoLoads(t, s)
+	s.Finish(first, nil, errors.New("no route"), nil)
 	if dropped != 0 {
 		t.Error("a load that has failed drops the copy")
 	}
@@ -198,7 +206,7 @@ func TestSpace_SettleTwiceTakesOneMarkAway(t *testing.T) {
 func TestSpace_WhatIsPendingTouchesANewSpace(t *testing.T) {
 	d, _ := newAttached(nil)
 	p := d.Apply(2, nil, "x", 0)
-	s := d.NewSpace(func(row.Key) {}, noCopies, false)
+	s := d.NewSpace(func(row.Key) {}, noCopies)
 	l, _ := s.Begin("k", row.FormatJSON, Any)
 	if finish(s, l) {
 		t.Error("stored while a transaction is pending")
@@ -219,35 +227,26 @@ func TestSpace_RemovedStoresNothing(t *testing.T) {
 	}
 }
 
-// TestSpace_SupersededLoadIsStored: under a stream of changes of other rows
-// nobody joins the load of before, but its document is good and is kept; if it
-// were not, a hot document of a busy table would never be.
+// TestSpace_SupersededLoadIsStored: nobody joins a load that was sent before others were
+// answered, but if it has read the same its document is good and is kept.
 func TestSpace_SupersededLoadIsStored(t *testing.T) {
-	d, s := newAttached(nil)
-	row1, row2 := Child{"t", "1"}, Child{"t", "2"}
-	first, _ := s.Begin("k", row.FormatJSON, Any)
-	d.Apply(2, []Touch{{Space: s, Children: []Child{row2}}}, nil, 0)
-	second, leader := s.Begin("k", row.FormatJSON, Any)
-	if !leader {
-		t.Fatal("joined a load that may have read a row before it moved")
+	_, s := newAttached(nil)
+	first, second := twoLoads(t, s)
+	if !finish(s, first) || !finish(s, second) {
+		t.Error("a load was superseded, and not stored")
 	}
-	d.Apply(3, []Touch{{Space: s, Children: []Child{row2}}}, nil, 0)
-	third, _ := s.Begin("k", row.FormatJSON, Any)
-	d.Apply(4, []Touch{{Space: s, Children: []Child{row2}}}, nil, 0)
-	fourth, _ := s.Begin("k", row.FormatJSON, Any)
-	for _, l := range []*Lease{first, second, third} {
-		if !s.Send(l) {
-			t.Error("Send says that a superseded load is of no use")
-		}
+	first, second = twoLoads(t, s)
+	if !finishAs(2, s, second) {
+		t.Error("not stored, though it was sent after the last answer")
 	}
-	if !finishAs(2, s, second, row1) {
-		t.Error("the load was superseded, and not stored")
-	}
-	if one, three := finishAs(1, s, first, row1), finishAs(2, s, third, row1); one || three {
+	if finish(s, first) {
 		t.Error("stored over an answer that may be newer")
 	}
-	if !finishAs(3, s, fourth, row1) {
-		t.Error("not stored, though it was sent after the last answer")
+	later, _ := s.Begin("k", row.FormatJSON, Any)
+	pack, _ := s.Begin("k", row.FormatMsgPack, Any)
+	finishAs(3, s, pack)
+	if s.Send(later); !finishAs(4, s, later) {
+		t.Error("not stored, though it was sent after the answer of another state")
 	}
 	if left := leftover(s); left != "" {
 		t.Error(left)
@@ -257,12 +256,10 @@ func TestSpace_SupersededLoadIsStored(t *testing.T) {
 // TestSpace_SupersededLoadIsInvalidated: a change of its key reaches it all the same.
 func TestSpace_SupersededLoadIsInvalidated(t *testing.T) {
 	d, s := newAttached(nil)
-	first, _ := s.Begin("k", row.FormatJSON, Any)
-	d.Apply(2, []Touch{{Space: s, Children: []Child{{"t", "2"}}}}, nil, 0)
-	second, _ := s.Begin("k", row.FormatJSON, Any)
+	first, second := twoLoads(t, s)
 	d.Apply(3, []Touch{{Space: s, Keys: []row.Key{"k"}}}, nil, 0)
 	if s.Send(first) || s.Send(second) {
-		t.Error("Send says that a invalidated load is of use")
+		t.Error("Send says that an invalidated load is of use")
 	}
 	if finish(s, first) || finish(s, second) {
 		t.Error("stored, though the key has changed since")

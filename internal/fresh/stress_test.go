@@ -49,7 +49,7 @@ func TestStress_ManyGoroutines(t *testing.T) {
 		for f := range row.Format(row.NumFormats) {
 			x.store.Delete(flight{k, f})
 		}
-	}, x.agree, true)
+	}, x.agree)
 	x.d.Reset("a", 0, nil, 0)
 	x.d.Fenced(1)
 	writes := 1000
@@ -106,8 +106,8 @@ func (x *stress) know(k int, version uint64) {
 	}
 }
 
-// feed delivers what is logged: by key, by row, as a whole, or not at all, but
-// then with a new epoch. The keys of two rows are their documents.
+// feed delivers what is logged: by key, as a whole, or not at all, but then with a
+// new epoch.
 func (x *stress) feed() {
 	pos := Position(0)
 	for tx := range x.log {
@@ -126,9 +126,6 @@ func (x *stress) feed() {
 			x.epochs.Unlock()
 		case 1:
 			touch.Whole = true
-			x.d.Apply(pos, []Touch{touch}, ref, 0)
-		case 2, 3, 4:
-			touch.Children = []Child{{"t", name}}
 			x.d.Apply(pos, []Touch{touch}, ref, 0)
 		default:
 			touch.Keys = []row.Key{name}
@@ -186,9 +183,7 @@ func (x *stress) operate() {
 		case 1:
 			x.s.DropAll()
 		default:
-			if doc, ok := x.store.LoadAndDelete(flight{k, row.FormatJSON}); ok {
-				x.s.Evicted(k, doc.(*row.Document))
-			}
+			x.store.Delete(flight{k, row.FormatJSON})
 		}
 		x.d.Suspect(x.s, row.Stamp{Epoch: 1}, 5)
 		_, changed := x.d.Changed()
@@ -247,7 +242,7 @@ func (x *stress) answer(k int, f row.Format, need Need) uint64 {
 	}
 	x.s.Send(l)
 	doc := x.document(k, l)
-	x.s.Finish(l, doc, nil, []Child{{"t", fl.key}}, func() { x.store.Store(fl, doc) })
+	x.s.Finish(l, doc, nil, func() { x.store.Store(fl, doc) })
 	return versionOf(doc)
 }
 

@@ -15,7 +15,6 @@ type variant struct {
 	settled   bool // a load is storable only if no change was unsettled at its lease
 	atStore   bool // the same, but looked at when it is stored
 	lsn       bool // a load carries the log's end; stored if no later change was delivered
-	marks     bool // rows with unknown parents have marks of their own
 	genStore  bool // the table's generation is taken at the store, not at the lease
 	joinAny   bool // every reader joins the load in flight, invalidated or not
 	joinToken bool // a reader with a token joins a load that is not storable
@@ -29,41 +28,36 @@ type variant struct {
 	inflight map[int]int // document: load
 	dirty    map[int]int
 	wholes   int
-	rowDirty map[int]int
-	rowSeen  map[int]int // row: clock of its last touch
-	clock    int
 	loads    []variantLoad
 	store    map[int]variantCopy
 	pending  []modelTx
 }
 
 type variantLoad struct {
-	doc, gen, clock            int
+	doc, gen                   int
 	storable, invalidated, now bool
-	settled                    bool // storable, and no row is unsettled
 	sent, done                 bool
 }
 
 type variantCopy struct {
 	value string
 	gen   int
-	rows  []int
 }
 
 func (v variant) fresh() *variant {
 	v.delivers, v.inflight, v.dirty = map[int]int{}, map[int]int{}, map[int]int{}
-	v.rowDirty, v.rowSeen, v.store = map[int]int{}, map[int]int{}, map[int]variantCopy{}
+	v.store = map[int]variantCopy{}
 	return &v
 }
 
 func (v *variant) begin(doc int, _ row.Format, need Need) (int, bool) {
 	if n, ok := v.inflight[doc]; ok {
 		l := &v.loads[n]
-		good := !l.invalidated && l.gen == v.gen && (!v.marks || l.clock == v.clock)
+		good := !l.invalidated && l.gen == v.gen
 		l.now = l.now || need == Now && good && !l.sent
 		switch {
 		case v.joinAny, good && need == Any,
-			good && need == Settled && (l.settled || v.joinToken), good && need == Now && !l.sent:
+			good && need == Settled && (l.storable || v.joinToken), good && need == Now && !l.sent:
 			return n, false
 		}
 	}
@@ -72,8 +66,7 @@ func (v *variant) begin(doc int, _ row.Format, need Need) (int, bool) {
 	}
 	storable := !v.settled || v.dirty[doc] == 0 && (v.wholes == 0 || v.lateDirty)
 	v.loads = append(v.loads, variantLoad{
-		doc: doc, gen: v.gen, clock: v.clock, storable: storable, now: need == Now,
-		settled: storable && len(v.rowDirty) == 0,
+		doc: doc, gen: v.gen, storable: storable, now: need == Now,
 	})
 	v.inflight[doc] = len(v.loads) - 1
 	return len(v.loads) - 1, true
@@ -93,7 +86,7 @@ func (v *variant) found(load int) bool {
 	return true
 }
 
-func (v *variant) finish(load int, value string, rows []int, logged int) {
+func (v *variant) finish(load int, value string, logged int) {
 	l := &v.loads[load]
 	l.done = true
 	if n, ok := v.inflight[l.doc]; ok && n == load {
@@ -110,14 +103,9 @@ func (v *variant) finish(load int, value string, rows []int, logged int) {
 	if v.lsn {
 		ok = ok && logged >= v.delivers[l.doc]
 	}
-	if v.marks {
-		for _, r := range rows {
-			ok = ok && v.rowDirty[r] == 0 && v.rowSeen[r] <= l.clock
-		}
-	}
 	switch {
 	case ok:
-		v.store[l.doc] = variantCopy{value, v.gen, rows}
+		v.store[l.doc] = variantCopy{value, v.gen}
 	case !v.keepNow:
 		delete(v.store, l.doc)
 	}
@@ -152,17 +140,6 @@ func (v *variant) deliver(tx *modelTx, _ int) (last bool) {
 			return true
 		}
 	}
-	for _, r := range t.children {
-		v.clock++
-		v.rowDirty[r]++
-		v.rowSeen[r] = v.clock
-		for d, c := range v.store {
-			if slices.Contains(c.rows, r) {
-				t.docs = append(t.docs, d)
-			}
-		}
-	}
-	slices.Sort(t.docs)
 	if t.whole {
 		v.wholes++
 		v.gen++
@@ -195,13 +172,6 @@ func (v *variant) settle(id int) {
 			v.invalidate(d)
 		}
 	}
-	for _, r := range v.pending[i].children {
-		v.clock++
-		if v.rowDirty[r]--; v.rowDirty[r] == 0 {
-			delete(v.rowDirty, r)
-		}
-		v.rowSeen[r] = v.clock
-	}
 	if v.pending[i].whole {
 		v.wholes--
 		if !v.lateDirty {
@@ -229,12 +199,11 @@ func (v *variant) hold(tx *modelTx) { v.dirty[tx.own]++; v.drop(tx.own) }
 func (v *variant) release(tx *modelTx) { v.invalidate(tx.own); v.dirty[tx.own]-- }
 
 func (v *variant) state(b []byte) []byte {
-	return fmt.Append(b, v.gen, v.delivers, v.inflight, v.dirty, v.wholes, v.rowDirty, v.rowSeen,
-		v.clock, v.loads, v.store, v.pending)
+	return fmt.Append(b, v.gen, v.delivers, v.inflight, v.dirty, v.wholes, v.loads, v.store, v.pending)
 }
 
 // right is the protocol with all of its rules.
-var right = variant{lease: true, settled: true, marks: true}
+var right = variant{lease: true, settled: true}
 
 func with(change func(*variant)) variant {
 	v := right
@@ -264,7 +233,7 @@ func TestModel_RightVariantPasses(t *testing.T) {
 // TestModel_VariantsFail shows that the check can fail: every wrong variant
 // does, in the scenario named.
 func TestModel_VariantsFail(t *testing.T) {
-	const one, moves = "one key, log feed", "child moves, old parent unknown"
+	const one = "one key, log feed"
 	tests := []struct {
 		name     string
 		v        variant
@@ -278,9 +247,6 @@ func TestModel_VariantsFail(t *testing.T) {
 		{"lease and log position", variant{lease: true, lsn: true}, one},
 		{"settled at the store only", variant{lease: true, atStore: true}, one},
 		{"settled at the lease, no lease", variant{settled: true}, one},
-		{"marks by document only", with(func(v *variant) { v.marks = false }), moves},
-		{"marks by document only, notify feed", with(func(v *variant) { v.marks = false }),
-			moves + ", notify feed"},
 		{"generation taken at the store", with(func(v *variant) { v.genStore = true }),
 			"whole table"},
 		{"whole table not held until settled", with(func(v *variant) { v.lateDirty = true }),

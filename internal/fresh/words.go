@@ -52,6 +52,10 @@ type Words struct {
 	slots []atomic.Uint64
 	seed  maphash.Seed
 
+	// shared is when changes were last touched that keep all, and so no words of theirs. It
+	// is moved before all.
+	shared atomic.Uint64
+
 	// turn is told of each access before it is made, so that a test may let another
 	// come between (model_words_test.go); nil elsewhere.
 	turn func(at access, x *atomic.Uint64)
@@ -136,7 +140,7 @@ func (w *Words) unlock() {
 	}
 }
 
-// step is a place where a test may let others go on.
+// step is a place where a test may let others go on, between two steps whose order matters.
 func (w *Words) step() {
 	if w.turn != nil {
 		w.turn(steps, nil)
@@ -209,6 +213,7 @@ func (w *Words) move(m *Moved, delta int) {
 		return
 	}
 	if m.shared {
+		w.store(&w.shared, k<<dirtyBits)
 		w.stamp(&w.all.v, k, delta)
 	} else {
 		for _, s := range m.slots {

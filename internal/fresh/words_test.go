@@ -20,7 +20,7 @@ type wordBench struct {
 func newWordBench(templates, classes int) *wordBench {
 	b := &wordBench{d: NewDomain(100)}
 	b.d.Slots(1 << 16)
-	b.s = b.d.NewSpace(func(row.Key) {}, noCopies, false)
+	b.s = b.d.NewSpace(func(row.Key) {}, noCopies)
 	b.t = b.d.NewTable()
 	for i := range templates {
 		b.t.Register(&Template{Columns: []string{fmt.Sprint("c", i)}})
@@ -306,5 +306,31 @@ func TestWords_SupersededLoadIsNotJoined(t *testing.T) {
 	b.s.FinishList(other, doc, nil, nil, nil)
 	if _, leader := b.s.BeginList("q", row.FormatJSON, Any, &b.q); !leader {
 		t.Error("a load that an answer has superseded is joined")
+	}
+}
+
+// TestWords_Suspect: what a new epoch has made invalid may be flagged as stale as long as
+// nothing has moved its words, and nothing has changed whose words nobody knows.
+func TestWords_Suspect(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(b *wordBench)
+		want bool
+	}{
+		"nothing":                {func(*wordBench) {}, true},
+		"another class":          {func(b *wordBench) { b.change(2, "7", "8") }, true},
+		"its class":              {func(b *wordBench) { b.change(2, "0", "8") }, false},
+		"an epoch":               {func(b *wordBench) { b.d.Reset("a", 2, nil, 0) }, true},
+		"an epoch, not settled":  {func(b *wordBench) { b.d.Reset("a", 2, b, 0) }, true},
+		"its class and an epoch": {func(b *wordBench) { b.change(2, "0", "8"); b.d.Reset("a", 2, nil, 0) }, false},
+		"too much at once": {func(b *wordBench) {
+			b.d.words.limit = 0
+			b.change(2, "7", "8")
+		}, false},
+	} {
+		b := newWordBench(1, 1)
+		c := b.list()
+		if tt.do(b); c.Suspect() != tt.want {
+			t.Errorf("%s: a suspect: %v, want %v", name, !tt.want, tt.want)
+		}
 	}
 }

@@ -25,8 +25,7 @@ func (s *Space) WriteThrough(k row.Key, f row.Format, at Position, marks int) *L
 	l := &Lease{Key: k, Format: f, at: at, sent: true}
 	l.Stamp.Epoch = s.domain.epoch.Load()
 	l.Stamp.Generation = s.generation.Load() // before wholes: see lease
-	l.storable = int(sh.dirty[k]) == marks && s.wholes.Load() == 0 && l.Stamp.Epoch != 0 &&
-		!s.children.on
+	l.storable = int(sh.dirty[k]) == marks && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
 	sh.launch(l)
 	return l
 }

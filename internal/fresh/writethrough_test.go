@@ -14,9 +14,9 @@ type heldWrite struct {
 	kept  *row.Document
 }
 
-func newHeldWrite(tracked bool) *heldWrite {
+func newHeldWrite() *heldWrite {
 	r := &heldWrite{}
-	r.d, r.s = followedSpace(tracked)
+	r.d, r.s = followedSpace()
 	r.hold()
 	r.hold()
 	return r
@@ -79,13 +79,13 @@ func TestWriteThrough_IsKept(t *testing.T) {
 			r.d.Release(r.holds, 2)
 			l, _ := r.s.Begin("k", row.FormatMsgPack, Any)
 			r.s.Send(l)
-			r.s.Finish(l, row.NewDocument("k", row.FormatMsgPack, nil, 7, l.Stamp), nil, nil, nil)
+			r.s.Finish(l, row.NewDocument("k", row.FormatMsgPack, nil, 7, l.Stamp), nil, nil)
 			r.d.Apply(2, r.key(), nil, 0)
 		},
 	}
 	for name, between := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newHeldWrite(false)
+			r := newHeldWrite()
 			l := r.writeThrough()
 			if r.s.joinable(l) {
 				t.Error("others may join it")
@@ -110,17 +110,15 @@ func TestWriteThrough_IsBroken(t *testing.T) {
 	other := func(r *heldWrite, state uint64, of row.Format) {
 		l, _ := r.s.Begin("k", of, Any)
 		r.s.Send(l)
-		r.s.Finish(l, row.NewDocument("k", of, nil, state, l.Stamp), nil, nil, nil)
+		r.s.Finish(l, row.NewDocument("k", of, nil, state, l.Stamp), nil, nil)
 	}
 	tests := map[string]struct {
-		tracked       bool
 		before, after func(r *heldWrite)
 	}{
 		"another write waits":          {before: func(r *heldWrite) { r.d.Hold(r.key()) }},
 		"another write of all":         {before: func(r *heldWrite) { r.d.Hold(r.all()) }},
 		"a change that is not settled": {before: func(r *heldWrite) { r.d.Apply(1, r.key(), "ref", 0) }},
 		"no feed":                      {before: func(r *heldWrite) { r.d.epoch.Store(0) }},
-		"old parents unknown":          {tracked: true},
 		"a write since":                {after: func(r *heldWrite) { r.d.Hold(r.key()) }},
 		"a change since":               {after: func(r *heldWrite) { r.d.Apply(3, r.key(), nil, 0) }},
 		"a change since, not settled":  {after: func(r *heldWrite) { r.d.Apply(3, r.key(), "ref", 0) }},
@@ -134,7 +132,7 @@ func TestWriteThrough_IsBroken(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newHeldWrite(tt.tracked)
+			r := newHeldWrite()
 			if tt.before != nil {
 				tt.before(r)
 			}
@@ -154,7 +152,7 @@ func TestWriteThrough_IsBroken(t *testing.T) {
 
 // A write that was undone keeps nothing.
 func TestWriteThrough_OfNothing(t *testing.T) {
-	r := newHeldWrite(false)
+	r := newHeldWrite()
 	l := r.writeThrough()
 	r.s.EndWriteThrough(l, nil, nil)
 	r.d.Release(r.holds, 0)
@@ -175,7 +173,7 @@ func TestWriteThrough_SupersedesLoads(t *testing.T) {
 		if stored {
 			dropped = append(dropped, l.Format)
 		}
-	}, false)
+	})
 	r.d.Reset("o", 1, nil, 0)
 	r.hold()
 	l := r.writeThrough()
@@ -186,7 +184,7 @@ func TestWriteThrough_SupersedesLoads(t *testing.T) {
 	if !l.Stored() || len(dropped) != 1 || dropped[0] != row.FormatJSON {
 		t.Errorf("kept: %v, the tier was told of %v", l.Stored(), dropped)
 	}
-	r.s.Finish(another, row.NewDocument("k", another.Format, nil, 8, another.Stamp), nil, nil, func() {})
+	r.s.Finish(another, row.NewDocument("k", another.Format, nil, 8, another.Stamp), nil, func() {})
 	if another.Stored() {
 		t.Error("a load that has read another state is stored")
 	}
@@ -194,13 +192,13 @@ func TestWriteThrough_SupersedesLoads(t *testing.T) {
 
 // A load that has read the same state is stored beside it.
 func TestWriteThrough_LeavesLoadsOfItsState(t *testing.T) {
-	r := newHeldWrite(false)
+	r := newHeldWrite()
 	l := r.writeThrough()
 	r.deliver()
 	same, _ := r.s.Begin("k", row.FormatMsgPack, Any)
 	r.s.Send(same)
 	r.s.EndWriteThrough(l, row.NewDocument("k", l.Format, nil, 7, l.Stamp), func() {})
-	r.s.Finish(same, row.NewDocument("k", same.Format, nil, 7, same.Stamp), nil, nil, func() {})
+	r.s.Finish(same, row.NewDocument("k", same.Format, nil, 7, same.Stamp), nil, func() {})
 	if !l.Stored() || !same.Stored() {
 		t.Errorf("stored: the write-through %v, a load of the same state %v", l.Stored(), same.Stored())
 	}
@@ -209,7 +207,7 @@ func TestWriteThrough_LeavesLoadsOfItsState(t *testing.T) {
 // What a slower tier has in other formats may be older than what is kept, until a fence
 // says that it is not.
 func TestWriteThrough_IsNotFollowedByOlderCopies(t *testing.T) {
-	r := newHeldWrite(false)
+	r := newHeldWrite()
 	r.s.OnWhole(func() {})
 	l := r.writeThrough()
 	r.deliver()

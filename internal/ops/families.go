@@ -118,7 +118,7 @@ const listsHelp = "Requests for lists: hit, or why memory had no answer: absent,
 	"once, too_large and discarded (a change came): lists that were read and not kept; " +
 	"unchanged: lists read again and found as they were."
 
-const coarseHelp = "Documents stored whose paths led to too many rows to tell these apart."
+const coarseHelp = "Documents stored that were read with too many rows to tell these apart."
 
 const fillsHelp = "Loads after a miss. discarded: a change arrived during the load."
 

@@ -20,7 +20,7 @@ type Inspection struct {
 	Bytes    int        `json:"bytes,omitempty"`
 	ETag     string     `json:"etag,omitempty"`
 	Body     string     `json:"body,omitempty"`     // JSON, shortened
-	Paths    *KeptPaths `json:"paths,omitempty"`    // of a document that depends on rows by them
+	Depends  *KeptWords `json:"depends,omitempty"`  // of a document that is kept with words
 	Change   *Change    `json:"change,omitempty"`   // of the row, the last; none: not followed
 	Database *Compare   `json:"database,omitempty"` // when it was asked for
 }
@@ -28,7 +28,7 @@ type Inspection struct {
 // A KeptList is what memory has of a list, and what that depends on.
 type KeptList struct {
 	Key     string `json:"key"`              // the query as all of its spellings are read
-	State   string `json:"state"`            // what memory would do: hit, or the cause of a miss
+	State   string `json:"state"`            // what memory would do
 	Why     string `json:"why"`              // that in words
 	Spelled bool   `json:"spelled"`          // found by its bytes, without being parsed
 	Precise bool   `json:"precise"`          // a change of rows that it does not find leaves it
@@ -42,11 +42,11 @@ type KeptList struct {
 	Documents []ListKey  `json:"documents,omitempty"` // of a list that is made of kept documents
 }
 
-// KeptPaths are on what a document depends by paths of tables.
-type KeptPaths struct {
-	State   string     `json:"state"` // what memory would do: hit, or the cause of a miss
-	Why     string     `json:"why"`   // that in words
-	Paths   []string   `json:"paths"`
+// KeptWords are on what a document depends of which changes do not always name the key.
+type KeptWords struct {
+	State   string     `json:"state"`            // what memory would do
+	Why     string     `json:"why"`              // that in words
+	Paths   []string   `json:"paths,omitempty"`  // by which rows lead to it
 	Precise bool       `json:"precise"`          // no change of other rows counts, as it was read
 	Coarse  []string   `json:"coarse,omitempty"` // of which tables any row counts, and why
 	Clock   uint64     `json:"clock,omitempty"`  // of words, when what is kept was read

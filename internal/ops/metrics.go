@@ -149,8 +149,8 @@ func (e *emitter) resource(r *Resource) {
 	e.value(cacheFills, float64(r.Fills.Collapsed), r.Name, "collapsed")
 	e.value(cacheFills, float64(r.Fills.Error), r.Name, "error")
 	e.value(cacheFills, float64(r.Fills.Written), r.Name, "written")
-	if r.Paths != nil {
-		e.value(cacheCoarse, float64(r.Paths.Coarse), r.Name)
+	if r.Words != nil {
+		e.value(cacheCoarse, float64(r.Words.Coarse), r.Name)
 	}
 	e.value(cacheInvalidations, float64(r.Invalidations.Feed), r.Name, "feed")
 	e.value(cacheInvalidations, float64(r.Invalidations.Write), r.Name, "write")

@@ -119,7 +119,7 @@ func everything() Snapshot {
 		Resources: []Resource{{Name: "depts", Fills: Fills{Discarded: 4},
 			Lookups: []Lookups{{Tier: "memory", Hit: 7, Negative: 3}}, Cacheability: 0.5,
 			Warm: &Warm{Keys: 11, Rounds: 1}, Lists: Lists{Moved: 8, Bypassed: 9},
-			Paths: &Paths{Coarse: 6}}},
+			Words: &Words{Coarse: 6}}},
 		Tiers: []Tier{{Name: "memory", Entries: 3, Bytes: 6000, CopyBytes: 700, Evictions: 1}},
 		Disk:  &Disk{Up: true, CommitTime: 1500 * time.Millisecond, BrokenFiles: 1, FreeBytes: 40},
 		Feeds: []Feed{{Source: "main", Mode: "logical", Up: true, State: "fresh", Events: 12,

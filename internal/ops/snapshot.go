@@ -133,7 +133,7 @@ type Resource struct {
 	Warm          *Warm         `json:"warm,omitempty"`
 	Memory        []Share       `json:"memory,omitempty"` // by representation
 	Lists         Lists         `json:"lists"`
-	Paths         *Paths        `json:"paths,omitempty"` // nil: it has none
+	Words         *Words        `json:"words,omitempty"` // nil: changes always name its documents
 }
 
 // Lists are requests for lists, by what memory had, and those that were not kept.
@@ -151,9 +151,9 @@ type Lists struct {
 	Unchanged uint64 `json:"unchanged"` // read again, and found as they were
 }
 
-// Paths are about documents that depend on rows by paths of tables.
-type Paths struct {
-	Coarse uint64 `json:"coarse"` // stored, and depend on all rows: the paths led to too many
+// Words are about documents of which changes do not always name the keys.
+type Words struct {
+	Coarse uint64 `json:"coarse"` // stored, and depend on all rows: they were read with too many
 }
 
 // A Share is what a resource takes of the memory in one representation.

@@ -140,7 +140,7 @@ func (f *form) good(ref tier.Ref) (*row.Document, bool) {
 		return nil, false
 	}
 	doc, ok := f.memory.Get(ref)
-	return doc, ok && f.space.Valid(doc.Stamp())
+	return doc, ok && f.valid(doc)
 }
 
 // compare reads a document from the source and compares its content with doc.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -104,13 +105,16 @@ func (s *Set) complete(f *form, plan source.Plan) {
 		bounded.MaxLimit = f.spec.MaxLimit
 		f.table = query.NewTable(bounded)
 	}
-	f.keepByPaths(s.lists)
-	f.tracked = len(Tracked(plan)) > 0
-	f.space = f.src.domain.NewSpace(f.drop, f.evictOthers, f.tracked)
-	f.space.Watched(f.watched, f.notifyChanged)
+	f.dependOnWords()
+	f.space = f.src.domain.NewSpace(f.drop, f.evictOthers)
 	f.definition = f.src.domain.NewTable()
+	var tables []*fresh.Table
 	for _, d := range plan.Deps() {
-		f.src.table(d.Table) // for lists that embed rows of it, whatever is kept of f
+		t := f.src.table(d.Table) // for lists that embed rows of it, whatever is kept of f
+		tables = append(tables, t.words)
+	}
+	if f.worded != nil {
+		f.space.Watched(f.watched, f.notifyChanged, tables)
 	}
 	f.keepLists(s.lists)
 	f.keepOnDisk(s.disk)

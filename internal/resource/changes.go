@@ -48,15 +48,12 @@ func (c *changes) note(bySpace map[*fresh.Space]*form, a *applied, by Token) {
 		c.places = make([]change, changesKept)
 	}
 	now, touches := time.Now(), a.touches
-	for _, f := range a.pathed {
-		c.whole[f.space] = change{at: now, by: by}
-	}
 	for i := range touches {
 		f := bySpace[touches[i].Space]
 		if f == nil {
 			continue
 		}
-		if touches[i].Whole || len(touches[i].Children) > 0 { // these may be part of any
+		if touches[i].Whole || touches[i].Unnamed { // these may be part of any
 			c.whole[f.space] = change{at: now, by: by}
 		}
 		for _, k := range touches[i].Keys {

@@ -62,13 +62,6 @@ func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 
 	// Slow path: once for each document and coding.
 	f := r.form.Load()
-	if f.paths != nil {
-		slot := f.kept.get(listKey{f.number, doc.Format(), string(key)})
-		if slot != nil {
-			f.copier.ask(copyJob{listCopies{f.kept, slot}, tier.Ref{}, doc, c})
-		}
-		return
-	}
 	store, ok := f.memory.(tier.CopyStore)
 	if !ok {
 		return

@@ -18,19 +18,19 @@ const encoderVersion = 1
 // after a restart. It runs before anybody else sees f.
 //
 //   - A document that is kept for a time says so by a clock of this process.
-//   - Where the old parents of rows are unknown, only memory knows which
-//     documents hold a row.
+//   - Where the old parents of rows are unknown, words know which documents hold a
+//     row, and they are this process's own.
 //   - Where several texts name one key, reads ask the source in any case.
 func (f *form) keepOnDisk(d *tier.Disk) {
 	if d == nil || f.memory == nil || f.spec.TTL > 0 || f.wide {
 		return
 	}
-	if f.paths != nil {
+	if f.worded != nil && f.worded.paths != nil {
 		f.src.log.Warn("documents are not kept on disk: which of them depend on a row only memory"+
 			" knows", "resource", f.r.name, "why", "depends names a path")
 		return
 	}
-	if f.tracked {
+	if f.worded != nil {
 		f.src.log.Warn("documents are not kept on disk: the feed may not tell which of them a row"+
 			" was part of", "resource", f.r.name, "tables", Tracked(f.plan),
 			"hint", "hotrow doctor -c says what would; on PostgreSQL, REPLICA IDENTITY FULL")

@@ -26,7 +26,7 @@ type Explanation struct {
 	Token Token         // every change up to here is in the answer of a hit
 	Lag   time.Duration // how long ago the feed was known to be complete
 
-	Paths *PathExplanation // of a document that depends on rows by paths
+	Words *WordExplanation // of a document of which changes do not always name the key
 	Last  *LastChange      // nil: nothing tells of changes
 }
 
@@ -43,7 +43,7 @@ func (r *Resource) Explain(
 	f.src.awake(ctx)
 	at := f.src.asOf(monotonic())
 	e := &Explanation{Key: k, Token: at.Token, Lag: at.Lag, Unkept: f.unkeptRow()}
-	if e.Paths, err = r.ExplainPaths(k, of); err != nil {
+	if e.Words, err = r.ExplainWords(k, of); err != nil {
 		return nil, err
 	}
 	if last, ok, err := r.LastChange(k); err == nil && ok {
@@ -54,8 +54,8 @@ func (r *Resource) Explain(
 		return e, nil
 	}
 	ref := tier.Ref{Resource: f.number, Format: of, Key: k}
-	e.Doc = f.held(&ref, at.now)
-	switch _, state, _ := f.judge(e.Doc, &at, false); state {
+	e.Doc = f.held(&ref)
+	switch _, state, _ := f.judge(k, e.Doc, &at, false); state {
 	case Hit, Absent:
 		e.State = ListHit
 	case Stale:
@@ -80,17 +80,17 @@ func (f *form) unkeptRow() string {
 // whyMiss says why memory would not answer with what it has.
 func (f *form) whyMiss(e *Explanation, ref *tier.Ref, at *AsOf) ListState {
 	switch {
-	case e.Doc == nil && e.Paths != nil && e.Paths.Clock > 0 && e.Paths.State != ListHit:
-		return e.Paths.State
 	case e.Doc == nil && f.onDisk(ref):
 		return ListOnDisk
 	case e.Doc == nil:
 		return ListAbsent
 	case f.spec.TTL > 0 && at.now-e.Doc.Stamp().At > int64(f.spec.TTL):
 		return ListExpired
+	case e.Words != nil && e.Words.State != ListForgotten:
+		return e.Words.State
 	case e.Doc.Stamp().Epoch != at.epoch:
 		return ListEpoch
-	case !f.space.Valid(e.Doc.Stamp()):
+	case !f.valid(e.Doc):
 		return ListReplaced
 	}
 	return ListLagging

@@ -65,7 +65,7 @@ func (e *ListExplanation) Depends() (list []string) {
 }
 
 // Coarse says of which tables any row counts, and why.
-func (e *PathExplanation) Coarse() (list []string) {
+func (e *WordExplanation) Coarse() (list []string) {
 	for i := range e.Paths {
 		for _, s := range e.Paths[i].Steps {
 			if !s.Named && s.Why != "" {
@@ -76,7 +76,7 @@ func (e *PathExplanation) Coarse() (list []string) {
 	for i := range e.Words {
 		if w := &e.Words[i]; w.OfAny() && len(list) == 0 {
 			list = append(list, w.TableName+
-				": named as a whole, or the path leads to too many rows")
+				": named as a whole, or too many rows of it are read")
 		}
 	}
 	return list

@@ -60,7 +60,6 @@ type follower struct {
 type applied struct {
 	tx      *source.Tx
 	touches []fresh.Touch
-	pathed  []*form // that depend on it by paths
 }
 
 // follow runs the feed until the upstream is closed.
@@ -368,7 +367,6 @@ func (f *follower) Apply(tx *source.Tx) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	a := &applied{tx: tx, touches: f.u.touches(tx)}
-	a.pathed = f.u.pathedBy(nil, tx.Changes, tx.Tables)
 	var ref any
 	if tx.ID != 0 {
 		ref = a

@@ -229,7 +229,7 @@ func (d *listDeps) templates() (list []*fresh.Template) {
 func (d *listDeps) found(s *source.Selected) []fresh.Class {
 	list, ok := d.reached(s)
 	if !ok {
-		return d.whole()
+		return whole(d.Read)
 	}
 	add := func(n named, k row.Key) {
 		if n.by != nil {
@@ -273,10 +273,10 @@ func fewer(list []fresh.Class) []fresh.Class {
 	return list
 }
 
-// whole returns the tables of which rows tell classes, each as a whole.
-func (d *listDeps) whole() []fresh.Class {
-	list := make([]fresh.Class, len(d.Read))
-	for i, t := range d.Read {
+// whole returns tables of which rows would tell classes, each as a whole.
+func whole(read []*fresh.Table) []fresh.Class {
+	list := make([]fresh.Class, len(read))
+	for i, t := range read {
 		list[i].Table = t
 	}
 	return list

@@ -412,7 +412,8 @@ func (r *Resource) listed() (n uint64) {
 // keepLists lets lists of f be kept, if what they are made of can be followed. It runs
 // where complete does.
 func (f *form) keepLists(store *listStore) {
-	if f.kept = store; store.budget == 0 || f.memory == nil || f.spec.TTL > 0 || f.paths != nil {
+	f.kept = store
+	if store.budget == 0 || f.memory == nil || f.spec.TTL > 0 || Paths(f.plan) != nil {
 		return
 	}
 	all, own := new(fresh.Question), new(fresh.Question)
@@ -434,7 +435,7 @@ func (f *form) keepLists(store *listStore) {
 		l *fresh.Lease, doc *row.Document, stored bool,
 	) {
 		store.evictOthers(f.number, l, doc, stored)
-	}, false)
+	})
 }
 
 // listDeps returns what a list depends on.

@@ -106,14 +106,10 @@ func newListStore(budget int64) *listStore {
 	}
 }
 
-// words returns how many words the classes of a source's lists share: a 16th of the budget,
-// 512 KiB at least and 32 MiB at most; none where no list is kept.
-func (s *listStore) words() int {
-	if s.budget == 0 {
-		return 0
-	}
-	return int(min(max(s.budget/16, 512<<10), 32<<20) / 8)
-}
+// words returns how many words the classes of a source share, of lists and of documents:
+// a quarter of the budget, which is a 32nd of all that is kept; 512 KiB at least, 32 MiB at
+// most.
+func (s *listStore) words() int { return int(min(max(s.budget/4, 512<<10), 32<<20) / 8) }
 
 // get returns the slot of a list; nil: there is none. It takes a lock, unlike spelled.
 func (s *listStore) get(key listKey) *listSlot {
@@ -244,15 +240,6 @@ func (s *listStore) evict(keep *listSlot) bool {
 	s.note(worst.key, evicted)
 	s.evicted.Add(1)
 	return true
-}
-
-// forget takes what is kept of a key out of the store.
-func (s *listStore) forget(key listKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if slot := s.slots[key]; slot != nil {
-		s.remove(slot)
-	}
 }
 
 // remove takes a slot out of the store. s.mu is held.

@@ -246,10 +246,10 @@ func (f *form) lease(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease,
 	if bit := uint32(1) << of; f.asked.Load()&bit == 0 {
 		f.asked.Or(bit)
 	}
-	if f.paths == nil {
+	if f.worded == nil {
 		return f.space.Begin(key, of, need)
 	}
-	ask := f.paths.ask(key)
+	ask := f.worded.ask(key)
 	l, leader := f.space.BeginList(key, of, need, &ask.Question)
 	if leader {
 		l.With = ask
@@ -292,7 +292,7 @@ func (f *form) fetch(leases []*fresh.Lease, t *loadTiming) {
 func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
 	if !f.src.enter() {
 		for _, l := range leases {
-			f.space.Finish(l, nil, errReplaced, nil, nil)
+			f.space.Finish(l, nil, errReplaced, nil)
 		}
 		return nil
 	}
@@ -307,7 +307,7 @@ func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t
 	defer f.src.loads.Done()
 	for i, l := range leases {
 		if err != nil {
-			f.space.Finish(l, nil, err, nil, nil)
+			f.space.Finish(l, nil, err, nil)
 			continue
 		}
 		f.finish(l, &found[i], t)
@@ -349,8 +349,8 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *loadTiming) {
 	begin := monotonic()
 	doc := f.document(l, found)
 	t.encode.Add(monotonic() - begin)
-	if f.paths != nil {
-		f.paths.finish(l, doc, found, t.elsewhere)
+	if f.worded != nil {
+		f.worded.finish(l, doc, found, t.elsewhere)
 	} else {
 		f.finishDocument(l, doc, found, t.elsewhere)
 	}
@@ -370,11 +370,7 @@ func (f *form) finishDocument(
 	if !elsewhere && f.keeps(l, found) {
 		store = f.store(l, doc)
 	}
-	var rows []fresh.Child
-	if f.tracked {
-		rows = children(found)
-	}
-	f.space.Finish(l, doc, nil, rows, store)
+	f.space.Finish(l, doc, nil, store)
 }
 
 // keeps reports whether the configuration lets what was found be stored under
@@ -400,17 +396,6 @@ func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
 		return row.NoRow(stamp)
 	}
 	return f.encode(l.Key, found.Values, l.Format, stamp)
-}
-
-func children(found *source.Loaded) []fresh.Child {
-	if len(found.Children) == 0 {
-		return nil
-	}
-	list := make([]fresh.Child, len(found.Children))
-	for i, c := range found.Children {
-		list[i] = fresh.Child{Table: c.Table, ID: c.ID}
-	}
-	return list
 }
 
 // answer waits for the lease and says where the answer came from.

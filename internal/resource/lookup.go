@@ -107,8 +107,8 @@ func (r *Resource) Lookup(
 	if f.memory == nil {
 		return nil, Miss, nil
 	}
-	doc := f.held(&tier.Ref{Resource: f.number, Format: of, Key: key}, at.now)
-	doc, state, age := f.judge(doc, at, false)
+	doc := f.held(&tier.Ref{Resource: f.number, Format: of, Key: key})
+	doc, state, age := f.judge(key, doc, at, false)
 	if state == Miss {
 		return nil, Miss, nil
 	}
@@ -145,36 +145,31 @@ func (f *form) lookup(
 		return nil, Miss, 0
 	}
 	ref := tier.Ref{Resource: f.number, Format: of, Key: key}
-	doc := f.held(&ref, at.now)
-	if doc == nil && f.paths != nil {
-		doc = f.paths.find(ref, at.now)
-	}
-	return f.judge(doc, at, failed)
+	return f.judge(key, f.held(&ref), at, failed)
 }
 
-// held returns what memory holds for ref; nil: nothing, or what its words say is not good. It
-// takes no lock.
-func (f *form) held(ref *tier.Ref, now int64) *row.Document {
-	if f.paths != nil {
-		return f.paths.get(*ref, now)
-	}
+// held returns what memory holds for ref, good or not; nil: nothing. It takes no lock.
+func (f *form) held(ref *tier.Ref) *row.Document {
 	doc, _ := f.memory.Get(*ref)
 	return doc
 }
 
 // judge is the gate: here alone is decided what a copy in memory, nil if there is none, may
-// be answered as. failed says that the source has just failed to answer. The age is that
-// of a stale copy, at most.
+// be answered as for key. failed says that the source has just failed to answer. The age is
+// that of a stale copy, at most.
 func (f *form) judge(
-	doc *row.Document, at *AsOf, failed bool,
+	key row.Key, doc *row.Document, at *AsOf, failed bool,
 ) (*row.Document, State, time.Duration) {
 	if doc == nil || f.space == nil ||
 		f.spec.TTL > 0 && at.now-doc.Stamp().At > int64(f.spec.TTL) {
 		return nil, Miss, 0
 	}
+	if c := copyOf(doc); c != nil {
+		f.space.Show(key, c) // before c is known to be good
+	}
 
 	// Fast path: the copy is good.
-	if (at.Fresh || f.timed()) && f.space.Valid(doc.Stamp()) {
+	if (at.Fresh || f.timed()) && f.valid(doc) {
 		if doc.Absent() {
 			return doc, Absent, 0
 		}
@@ -190,10 +185,19 @@ func (f *form) judge(
 		return nil, Miss, 0
 	}
 	age, ok := f.src.domain.Suspect(f.space, doc.Stamp(), at.now)
-	if !ok || age > limit {
+	if c := copyOf(doc); !ok || age > limit || c != nil && !c.Suspect() {
 		return nil, Miss, 0
 	}
 	return doc, Stale, age
+}
+
+// valid reports whether nothing that is applied has touched a copy.
+func (f *form) valid(doc *row.Document) bool {
+	if !f.space.Valid(doc.Stamp()) {
+		return false
+	}
+	c := copyOf(doc)
+	return c == nil || c.Valid()
 }
 
 // timed reports whether copies are good for their time to live and nothing

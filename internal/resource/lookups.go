@@ -41,11 +41,11 @@ func (l *Lookups) Get(s *Snapshot) {
 		memory.MultiGet(l.refs[:l.n], l.docs[:l.n])
 	}
 	for i, f := range l.forms[:l.n] {
-		if together && f.paths == nil {
+		if together {
 			continue
 		}
 		if l.docs[i] = nil; f.memory != nil {
-			l.docs[i] = f.held(&l.refs[i], s.of(f.src).now)
+			l.docs[i] = f.held(&l.refs[i])
 		}
 	}
 	l.n = 0
@@ -55,7 +55,7 @@ func (l *Lookups) Get(s *Snapshot) {
 func (l *Lookups) Result(i int, s *Snapshot) (*row.Document, State, *AsOf) {
 	f := l.forms[i]
 	at := s.of(f.src)
-	doc, state, age := f.judge(l.docs[i], at, false)
+	doc, state, age := f.judge(l.refs[i].Key, l.docs[i], at, false)
 	if state == Miss {
 		return nil, Miss, nil
 	}
@@ -77,11 +77,10 @@ func (l *Lookups) Prefetch() {
 	l.n = 0
 }
 
-// memory returns the memory of what was added. All resources of a Set have one, or none,
-// but those with paths.
+// memory returns the memory of what was added. All resources of a Set have one, or none.
 func (l *Lookups) memory() (tier.MultiGetter, bool) {
 	for _, f := range l.forms[:l.n] {
-		if f.memory != nil && f.paths == nil {
+		if f.memory != nil {
 			memory, ok := f.memory.(tier.MultiGetter)
 			return memory, ok
 		}

@@ -50,7 +50,7 @@ type form struct {
 	root         *listRoot       // nil: lists depend on all rows of their tables
 	waiting      sync.Map        // of *waiters, by the *fresh.Lease that they wait for
 
-	paths *pathForm // nil: rows say of which documents they are a part
+	worded *wordForm // nil: changes always say which documents they are of
 
 	disk   *tier.Disk // nil: none, or one that cannot keep these documents
 	copier *copier
@@ -61,8 +61,6 @@ type form struct {
 	// asked has a bit for each format of which there has been a load: of the others
 	// memory has no copy.
 	asked atomic.Uint32
-
-	tracked bool // changes may name rows whose old parents nobody knows
 
 	renewed   int64  // when it was last compiled again; guarded by src.compiling
 	complaint string // why it did not compile; the same
@@ -175,8 +173,8 @@ func (r *Resource) Kept(key row.Key) (bool, error) {
 	}
 	for of := range row.Format(row.NumFormats) {
 		ref := tier.Ref{Resource: f.number, Format: of, Key: k}
-		_, kept := f.memory.Get(ref)
-		if !kept && f.disk != nil {
+		doc, kept := f.memory.Get(ref)
+		if kept = kept && f.valid(doc); !kept && f.disk != nil {
 			_, kept = f.disk.Get(ref)
 		}
 		if kept {

@@ -71,7 +71,6 @@ func newHouse(t testing.TB, change func(*SetOptions)) *house {
 	if h.set, err = Open(ctx, o); err != nil {
 		t.Fatal(err)
 	}
-	h.memory.OnEvict(h.set.Evicted)
 	t.Cleanup(func() { _ = h.set.Close() })
 	h.ready()
 	return h
@@ -226,7 +225,7 @@ func TestResource_ForeignChangeShows(t *testing.T) {
 // which documents hold a row: that would cost more than the documents.
 func TestResource_HoldsNoRowsWhereTheFeedKnowsOldParents(t *testing.T) {
 	h := newHouse(t, nil)
-	if h.resource("dept").form.Load().tracked {
+	if h.resource("dept").form.Load().worded != nil {
 		t.Error("dept over SQLite remembers its rows")
 	}
 }

@@ -18,14 +18,10 @@ type route struct {
 func routesOf(forms []*form) map[string][]route {
 	routes := make(map[string][]route)
 	for _, f := range forms {
-		if f.plan == nil || f.paths != nil {
+		if f.plan == nil {
 			continue
 		}
-		for i, d := range f.plan.Deps() {
-			if f.wide && i > 0 {
-				// A child's text for the key may differ from the parent's.
-				d.Columns, d.Identity = nil, nil
-			}
+		for _, d := range f.deps() {
 			routes[d.Table] = append(routes[d.Table], route{f, d})
 		}
 	}
@@ -37,15 +33,6 @@ func routesOf(forms []*form) map[string][]route {
 func (u *upstream) setForms(forms []*form) {
 	u.forms, u.routes = forms, routesOf(forms)
 	u.served.Store(&forms)
-	u.pathed = make(map[string][]*form)
-	for _, f := range forms {
-		if f.paths == nil {
-			continue
-		}
-		for _, d := range f.plan.Deps() {
-			u.pathed[d.Table] = append(u.pathed[d.Table], f)
-		}
-	}
 	u.bySpace = make(map[*fresh.Space]*form, len(forms))
 	for _, f := range forms {
 		if f.space != nil {
@@ -151,9 +138,13 @@ func (b *touching) touch(s *fresh.Space) *fresh.Touch {
 }
 
 // add says what one change means. What the feed does not know is taken for the
-// worst: an unknown new parent is any document, an unknown old parent is one of
-// those that hold the row.
+// worst: an unknown new parent is any document, and of an unknown old parent, and of
+// where paths lead, only words know.
 func (r *route) add(t *fresh.Touch, c *source.Change) {
+	if r.form.worded != nil && r.form.worded.paths != nil {
+		t.Unnamed = true
+		return
+	}
 	if len(r.dep.Columns) == 0 {
 		t.Whole = true
 		return
@@ -170,12 +161,12 @@ func (r *route) add(t *fresh.Touch, c *source.Change) {
 		addKey(t, k)
 		return
 	}
-	id, ok := c.Old.Key(r.dep.Identity)
+	_, ok := c.Old.Key(r.dep.Identity)
 	if !ok || len(r.dep.Identity) == 0 || r.dep.KnowsOld {
 		t.Whole = true
 		return
 	}
-	t.Children = append(t.Children, fresh.Child{Table: r.dep.Table, ID: id})
+	t.Unnamed = true
 }
 
 // addKey adds k unless it is none, or was added last: the rows of one document

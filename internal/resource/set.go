@@ -74,7 +74,7 @@ type Set struct {
 	lists  *listStore
 	log    *slog.Logger
 	byName atomic.Pointer[map[string]*Resource]
-	forms  sync.Map      // of *form by number: whose documents a tier has forgotten
+	forms  sync.Map      // of *form by number
 	number atomic.Uint32 // the last number given to a form
 
 	mu      sync.Mutex // guards what follows; held while the set is rebuilt
@@ -222,7 +222,10 @@ func (s *Set) retire(f *form) {
 	if f.lists != nil {
 		f.lists.Remove()
 	}
-	if f.lists != nil || f.paths != nil {
+	if f.worded != nil {
+		f.worded.unpin()
+	}
+	if f.lists != nil {
 		s.lists.retire(f.number)
 	}
 	if s.disk != nil {
@@ -334,12 +337,4 @@ func (s *Set) Close() error {
 	}
 	s.loops.Wait()
 	return nil
-}
-
-// Evicted tells the freshness of a resource that a tier has forgotten doc by
-// itself. It may be called with a key's shard locked.
-func (s *Set) Evicted(ref tier.Ref, doc *row.Document) {
-	if f, ok := s.forms.Load(ref.Resource); ok {
-		f.(*form).space.Evicted(ref.Key, doc)
-	}
 }

@@ -59,8 +59,8 @@ type ResourceStats struct {
 	Disk                                 bool   // the disk keeps its documents
 	FromDisk                             uint64 // misses that the disk has answered
 	Kept                                 uint64 // as a write through here has read them back
-	Paths                                bool   // documents depend on rows by paths
-	Over                                 uint64 // of Stored, those whose paths led to too many rows
+	Worded                               bool   // changes do not always name its documents
+	Over                                 uint64 // of Stored, those that depend on all rows
 	Fed, Written, Gaps, Admin            uint64 // invalidations by their cause
 	Warm                                 WarmStats
 	Watchers                             int
@@ -184,7 +184,7 @@ func (r *Resource) Stats() ResourceStats {
 		Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Disk: f.disk != nil, FromDisk: c.fromDisk.Load(),
-		Kept: c.kept.Load(), Paths: f.paths != nil, Over: c.over.Load(),
+		Kept: c.kept.Load(), Worded: f.worded != nil, Over: c.over.Load(),
 		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
 		Warm:     r.warmStats(),
 		Lists:    c.lists.snapshot(r.listed()),

@@ -135,7 +135,6 @@ type upstream struct {
 	forms   []*form
 	served  atomic.Pointer[[]*form] // forms
 	bySpace map[*fresh.Space]*form
-	pathed  map[string][]*form // whose documents depend by paths on rows of a table
 	changes changes
 }
 

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -164,6 +165,20 @@ func (f *form) notifyChanged(k row.Key) {
 	f.r.watch.changed([]row.Key{k}, f.src.token(f.src.domain.Applied()))
 }
 
+// touched returns the documents of f that those who watch are told of, or that it is all.
+func (f *form) touched(t *fresh.Touch, moved *fresh.Moved) (keys []row.Key, all bool) {
+	if f.worded == nil || moved == nil {
+		return t.Keys, t.Whole
+	}
+	shown, all := f.space.Shown(moved)
+	for _, k := range shown {
+		if !slices.Contains(t.Keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return append(keys, t.Keys...), all || t.Whole
+}
+
 // announce tells the watchers what a transaction has touched, once reads see it: touches
 // are those of it now, with those of resources that were added since it was applied.
 func announce(a *applied, touches []fresh.Touch, u *upstream) {
@@ -180,18 +195,22 @@ func announceTo(
 	if p := u.domain.Applied(); p.Origin != "" {
 		t = Token{Source: u.name, Origin: p.Origin, Pos: a.tx.Pos}
 	}
-	for _, f := range a.pathed {
-		f.r.watch.reset(t)
+	var moved *fresh.Moved
+	for i := range touches {
+		if touches[i].Moved != nil {
+			moved = touches[i].Moved
+		}
 	}
 	for i := range touches {
 		f := bySpace[touches[i].Space]
-		switch {
-		case f == nil: // replaced meanwhile
-		case touches[i].Whole:
+		if f == nil { // replaced meanwhile
+			continue
+		}
+		keys, all := f.touched(&touches[i], moved)
+		if all {
 			f.r.watch.reset(t)
-		default:
-			f.r.watch.changed(touches[i].Keys, t)
-			f.r.watch.changed(touches[i].Shown, t)
+		} else {
+			f.r.watch.changed(keys, t)
 		}
 	}
 }

@@ -93,7 +93,6 @@ func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Wri
 			touches := f.src.touches(&source.Tx{Changes: changes})
 			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
 			h.hold(touches)
-			h.pathed = f.src.pathedBy(h.pathed, changes, nil)
 			h.leaseWriteThrough(at)
 		},
 	}
@@ -178,7 +177,6 @@ type writeIntent struct {
 	f       *form
 	key     row.Key // of the document that the write names; "": the database makes it
 	touches []fresh.Touch
-	pathed  []*form      // whose documents may depend by paths on what it changes
 	had     []row.Format // in which memory had that document
 
 	at            fresh.Position // of the transaction, if the source knows; 0: it does not
@@ -204,11 +202,9 @@ func (h *writeIntent) touched() []Touched {
 	for i := range h.touches {
 		t := &h.touches[i]
 		if f := bySpace[t.Space]; f != nil {
-			list = append(list, Touched{Resource: f.r, Keys: t.Keys, Whole: t.Whole})
+			list = append(list,
+				Touched{Resource: f.r, Keys: t.Keys, Whole: t.Whole || t.Unnamed})
 		}
-	}
-	for _, f := range h.pathed {
-		list = append(list, Touched{Resource: f.r, Whole: true})
 	}
 	return list
 }

@@ -45,7 +45,7 @@ type writeThroughs struct {
 // look notes in which formats memory has the document of the write, before it is dropped.
 func (h *writeIntent) look() {
 	f := h.f
-	if h.key == "" || f.memory == nil || f.wide || f.tracked || !f.src.followed.Load() {
+	if h.key == "" || f.memory == nil || f.wide || f.worded != nil || !f.src.followed.Load() {
 		return
 	}
 	for asked := f.asked.Load(); asked != 0; asked &= asked - 1 {
@@ -62,7 +62,7 @@ func (h *writeIntent) look() {
 // knows.
 func (h *writeIntent) leaseWriteThrough(at source.Position) {
 	f := h.f
-	if at == 0 || f.tracked || f.wide {
+	if at == 0 || f.worded != nil || f.wide {
 		return
 	}
 	h.at = fresh.Position(at)

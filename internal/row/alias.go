@@ -8,3 +8,7 @@ func Alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) 
 
 // bytesOf returns s as bytes without a copy. Nobody may write to them.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// attachableOf returns the whole of a document that Attachable has returned: it is the first
+// field of that.
+func attachableOf(d *Document) *attachable { return (*attachable)(unsafe.Pointer(d)) }

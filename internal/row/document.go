@@ -48,6 +48,7 @@ type Document struct {
 	head       uint16 // where the body begins
 	format     Format
 	coding     Coding
+	attachable bool // it is the first field of an attachable
 }
 
 // NewDocument returns the document of key's row in one format. It copies body.

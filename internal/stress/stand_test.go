@@ -87,7 +87,6 @@ func newStandOver(t testing.TB, src source.Source, p plan) *stand {
 		t.Fatal(err)
 	}
 	s.set = set
-	s.memory.OnEvict(set.Evicted)
 	t.Cleanup(func() {
 		if err := set.Close(); err != nil {
 			t.Error(err)

@@ -46,7 +46,6 @@ type Memory struct {
 	// copyBytes is what the compressed copies take: see KeepCopy.
 	copyBytes atomic.Int64
 	shares    shares
-	onEvict   atomic.Pointer[func(Ref, *row.Document)]
 	closed    atomic.Bool
 }
 
@@ -87,22 +86,10 @@ func (m *Memory) newSegment(budget uint64) segment {
 				if e.WasEvicted() { // else Put, Drop or Close sees to the index
 					m.index.drop(&e.Key, e.Value)
 					m.evicted.Add(1)
-					m.forgot(e.Key, e.Value)
 				}
 			},
 		}),
 		largest: min(budget/largestShare, math.MaxUint32),
-	}
-}
-
-// OnEvict has tell called for every document that the tier forgets by itself,
-// to stay within its bound. tell runs within a Put or a Get, under a lock of the
-// cache: it must be short and not call the tier.
-func (m *Memory) OnEvict(tell func(Ref, *row.Document)) { m.onEvict.Store(&tell) }
-
-func (m *Memory) forgot(ref Ref, d *row.Document) {
-	if tell := m.onEvict.Load(); tell != nil {
-		(*tell)(ref, d)
 	}
 }
 
@@ -162,7 +149,6 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 	other.drop(ref)
 	if m.closed.Load() || m.sizes.entry(ref, d) > to.largest {
 		to.drop(ref)
-		m.forgot(ref, d)
 		return
 	}
 	m.shares.of(ref).add(1, int64(m.sizes.plain(ref, d)))

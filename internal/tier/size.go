@@ -34,6 +34,7 @@ type sizer struct {
 	// classes holds the size of the block for objects of up to 8*i bytes.
 	classes  [largestClass/8 + 1]uint16
 	document uint64 // of a row.Document, without what it points to
+	attached uint64 // of one with an attachment
 }
 
 // newSizer asks the allocator for one block of each of its size classes, so
@@ -47,7 +48,9 @@ func newSizer() *sizer {
 			s.classes[filled] = uint16(class)
 		}
 	}
-	s.document = s.block(uint64(reflect.TypeFor[row.Document]().Size()))
+	size := uint64(reflect.TypeFor[row.Document]().Size())
+	s.document = s.block(size)
+	s.attached = s.block(size + uint64(reflect.TypeFor[row.Attachment]().Size()))
 	return s
 }
 
@@ -73,6 +76,9 @@ func (s *sizer) entry(ref Ref, d *row.Document) uint64 {
 // plain returns the size of what is kept for ref without the copies of d.
 func (s *sizer) plain(ref Ref, d *row.Document) uint64 {
 	n := entryOverhead + s.document + s.block(uint64(d.Size()))
+	if a := d.Attached(); a != nil {
+		n += s.attached - s.document + s.block(uint64(a.Size()))
+	}
 	if !d.Absent() {
 		n += indexShare
 	}

@@ -5,7 +5,7 @@ package main
 var applyMutants = []mutant{
 	{"apply: the position is published before", []edit{{"apply.go",
 		`	for i := range touches {
-		touches[i].apply(pos, ref != nil, true)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -13,7 +13,7 @@ var applyMutants = []mutant{
 	d.publish(pos)
 	d.mu.Unlock()
 	for i := range touches {
-		touches[i].apply(pos, ref != nil, true)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -24,7 +24,7 @@ var applyMutants = []mutant{
 `}}},
 	{"apply: pending before it is marked", []edit{{"apply.go",
 		`	for i := range touches {
-		touches[i].apply(pos, ref != nil, true)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -35,7 +35,7 @@ var applyMutants = []mutant{
 	}
 	d.mu.Unlock()
 	for i := range touches {
-		touches[i].apply(pos, ref != nil, true)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.words.step()
 	d.mu.Lock()
@@ -45,45 +45,35 @@ var applyMutants = []mutant{
 		`		d.pending = append(d.pending, p)
 `, ``}}},
 	{"apply: nothing is marked", []edit{{"apply.go",
-		`touches[i].apply(pos, ref != nil, true)`, `touches[i].apply(pos, false, true)`}}},
-	{"apply: touches nothing", []edit{{"apply.go", `		touches[i].apply(pos, ref != nil, true)
+		`touches[i].apply(pos, ref != nil)`, `touches[i].apply(pos, false)`}}},
+	{"apply: touches nothing", []edit{{"apply.go", `		touches[i].apply(pos, ref != nil)
 `, `		_ = i
 `}}},
 	{"apply: a settled change is not marked as such", []edit{{"apply.go",
-		`touches[i].apply(pos, ref != nil, true)`, `touches[i].apply(pos, true, true)`}}},
+		`touches[i].apply(pos, ref != nil)`, `touches[i].apply(pos, true)`}}},
 	{"apply: a settled change leaves loads in flight", []edit{{"apply.go",
 		`			sh.invalidate(k, pos)
-			s.forget(k, notify)
-`, `			s.forget(k, notify)
+			s.drop(k)
+`, `			s.drop(k)
 `}}},
 	{"apply: a settled change leaves the copy", []edit{{"apply.go",
 		`			sh.invalidate(k, pos)
-			s.forget(k, notify)
+			s.drop(k)
 `, `			sh.invalidate(k, pos)
 `}}},
-	{"apply: the documents that hold a row stay", []edit{{"apply.go",
-		`t.Keys, t.Shown = append(t.Keys, keys...),`, `_, t.Shown = keys,`}}},
-	{"apply: rows are not marked", []edit{{"apply.go", `range t.Children {
-		// The`, `range t.Children[:0] {
-		// The`}}},
 	{"whole: unsettled after the new generation", []edit{{"apply.go",
 		`			s.wholes.Add(1) // before generation: see Space.lease
 		}
-		s.children.clear(notify)
+		s.domain.words.step()
 		s.generation.Add(1)
 `, `			defer s.wholes.Add(1)
 		}
-		s.children.clear(notify)
+		s.domain.words.step()
 		s.generation.Add(1)
 `}}},
-	{"whole: the generation stays", []edit{{"apply.go", `		s.children.clear(notify)
+	{"whole: the generation stays", []edit{{"apply.go", `		s.domain.words.step()
 		s.generation.Add(1)
-`, `		s.children.clear(notify)
-`}}},
-	{"whole: the index is emptied after", []edit{{"apply.go", `		s.children.clear(notify)
-		s.generation.Add(1)
-`, `		s.generation.Add(1)
-		s.children.clear(notify)
+`, `		s.domain.words.step()
 `}}},
 	{"whole: not held until it is settled", []edit{
 		{"apply.go", `s.wholes.Add(1) //`, `s.wholes.Add(0) //`},
@@ -95,10 +85,10 @@ var applyMutants = []mutant{
 `, `		s.wholes.Add(-1)
 `}}},
 	{"hold: marks nothing", []edit{{"apply.go",
-		`touches[i].apply(0, true, false)`, `touches[i].apply(0, false, false)`}}},
-	{"release: the marks stay", []edit{{"apply.go", `		again.apply(pos, false, false)
+		`touches[i].apply(0, true)`, `touches[i].apply(0, false)`}}},
+	{"release: the marks stay", []edit{{"apply.go", `		touches[i].apply(pos, false)
 		touches[i].settle(pos)
-`, `		again.apply(pos, false, false)
+`, `		touches[i].apply(pos, false)
 `}}},
 	{"settle: loads begun under the mark are joined after", []edit{{"apply.go",
 		`		sh.invalidate(k, pos)
@@ -113,9 +103,6 @@ var applyMutants = []mutant{
 `, ``}}},
 	{"settle: stays pending", []edit{{"apply.go",
 		`d.pending = append(d.pending[:i:i], d.pending[i+1:]...)`, `_ = i`}}},
-	{"settle: rows stay marked", []edit{{"apply.go", `		s.children.settle(c)
-`, `		_ = c
-`}}},
 	{"settled to: what is pending does not count", []edit{{"apply.go",
 		`		case o.Pos <= q.Pos && o.Pos > 0:`, `		case false && o.Pos > 0:`}}},
 	{"settled to: one too many", []edit{{"apply.go", `q.Pos = o.Pos - 1`, `q.Pos = o.Pos`}}},
@@ -181,18 +168,8 @@ var applyMutants = []mutant{
 `}}},
 	{"settled to: a beginning claims its position", []edit{{"apply.go",
 		`		case o.begins: //`, `		case false: //`}}},
-	{"reset: the index is emptied after", []edit{{"domain.go",
-		`	d.epoch.Store(at.Epoch)
-`, `	d.epoch.Store(at.Epoch)
-	for _, s := range d.spaces {
-		s.children.clear(true)
-	}
-`}, {"domain.go", `		s.children.clear(true) // before the epoch: see children.clear
+	{"reset: what watchers may have stays", []edit{{"domain.go", `		s.shown.reset()
 `, ``}}},
-	{"reset: the index stays", []edit{{"domain.go",
-		`		s.children.clear(true) // before the epoch: see children.clear
-`, `		_ = s
-`}}},
 	{"reset: the position stays", []edit{{"domain.go",
 		`	d.applied.Store(&at)
 `, `	at.Pos = max(at.Pos, d.applied.Load().Pos)

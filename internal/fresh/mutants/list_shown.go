@@ -1,70 +1,130 @@
 package main
 
-// shownMutants break the rules of shown.go: what watchers may have, of documents that the
-// feed names by a row of theirs.
+// shownMutants break the rules of shown.go: what watchers may have, of documents that depend
+// on words, and when they are told of it.
 var shownMutants = []mutant{
-	{"watchers: what is evicted, replaced or of another state is forgotten", []edit{{"children.go",
-		`		c.show(fl.key, rows)
-`, `		_ = rows
+	{"watchers: what is shown is looked at before it is noted", []edit{{"shown.go",
+		`	w.add(row.Key([]byte(k)), c)
+`, `	_ = k
 `}}},
-	{"watchers: what a write has dropped is forgotten", []edit{{"children.go",
-		`c.remove(flight{k, f}, !notify)`, `c.remove(flight{k, f}, false)`}}},
-	{"watchers: what is evicted is forgotten", []edit{{"children.go",
-		`h != nil && h.doc == doc {
-		c.remove(fl, true)`, `h != nil && h.doc == doc {
-		c.remove(fl, false)`}}},
-	{"watchers: what is replaced is forgotten", []edit{{"children.go",
-		`	fl := flight{l.Key, l.Format}
-	c.remove(fl, true)`, `	fl := flight{l.Key, l.Format}
-	c.remove(fl, false)`}}},
-	{"watchers: what is of another state is forgotten", []edit{{"children.go",
-		`			c.remove(flight{k, f}, true)`, `			c.remove(flight{k, f}, false)`}}},
-	{"watchers: an operator's order is taken for a change", []edit{{"space.go",
-		`s.children.clear(false)`, `s.children.clear(true)`}}},
-	{"watchers: dropping one is taken for a change", []edit{{"space.go",
-		`	s.forget(k, false)`, `	s.forget(k, true)`}}},
-	{"watchers: a write is taken for what the feed tells", []edit{{"apply.go",
-		`touches[i].apply(0, true, false)`, `touches[i].apply(0, true, true)`}}},
-	{"watchers: are not told of what memory has not", []edit{{"children.go",
-		`		shown = c.shown.take(r)
-`, ``}}},
-	{"watchers: a row told of leads on to documents", []edit{{"shown.go",
-		`	for _, k := range keys {
-		s.forget(k)
+	{"watchers: what nobody is given any more is noted", []edit{{"shown.go",
+		`	if !c.Suspect() {
+		return // nobody is given it any more
 	}
 `, ``}}},
-	{"watchers: answers that are not kept are forgotten", []edit{{"shown.go",
-		`	c.show(l.Key, rows)
+	{"watchers: answers of loads are not noted", []edit{{"lists.go",
+		`			s.answered(l.Key, c) // before c is known to be good
 `, ``}}},
-	{"watchers: an answer that was superseded is not told of", []edit{{"shown.go",
-		`passed || m.at > l.clock`, `passed`}}},
-	{"watchers: every answer that is not kept is told of", []edit{{"shown.go",
-		`passed || m.at > l.clock`, `true`}}},
-	{"watchers: an answer that may miss a change is not told of", []edit{{"shown.go",
-		`			m.late = append(m.late, l.Key)
-`, `			_ = m
+	{"watchers: answers of loads are looked at before they are noted", []edit{{"lists.go",
+		`			s.answered(l.Key, c) // before c is known to be good
+		}
+		l.stored = keep && c.Valid()
+`, `		}
+		l.stored = keep && c.Valid()
+		if c != nil {
+			s.answered(l.Key, c)
+		}
 `}}},
-	{"watchers: are told before reads see it", []edit{{"shown.go",
-		`			m.late = append(m.late, l.Key)
-`, `			passed = true
-`}}},
-	{"watchers: what is remembered has no bound", []edit{{"shown.go",
-		`c.shown.n <= maxShown`, `true`}}},
-	{"watchers: what goes for others is not told of", []edit{{"shown.go",
-		`		c.due = append(c.due, other)
-`, ``}}},
-	{"watchers: all is remembered though nobody watches", []edit{{"children.go",
-		`shown && c.watchers.any()`, `shown`}}},
-	{"watchers: what they had stays when they have gone", []edit{{"children.go",
-		`	if !c.watchers.any() {
-		c.shown = shown{}
-	}
-`, ``}}},
-	{"watchers: nobody is told of what is due", []edit{{"shown.go",
-		`		c.watchers.notify(k)
+	{"watchers: answers of loads are noted only if they are kept", []edit{{"lists.go",
+		`keep || s.shown.watches()`, `keep`}}},
+	{"watchers: are not told of an answer whose words have moved", []edit{{"shown.go",
+		`		w.due = append(w.due, k)
 `, `		_ = k
 `}}},
-	{"watchers: rows are counted twice", []edit{{"shown.go",
-		`	s.n -= len(s.docs[k])
-	for _, r := range rows {`, `	for _, r := range rows {`}}},
+	{"watchers: every answer is told of", []edit{{"shown.go",
+		`if c.Check() == Changed {`, `if true {`}}},
+	{"watchers: are told before reads see it", []edit{{"shown.go",
+		`if c.Check() == Changed {`, `if c.Check() != Unmoved {`}}},
+	{"watchers: classes tell of nothing", []edit{{"shown.go",
+		`		keys = w.take(keys, dep{slot: slot})
+`, `		_ = slot
+`}}},
+	{"watchers: tables tell of nothing", []edit{{"shown.go",
+		`		keys = w.take(keys, dep{table: t})
+`, `		_ = t
+`}}},
+	{"watchers: anything is nothing", []edit{{"shown.go",
+		`	all = m.all || slices`, `	all = slices`}}},
+	{"watchers: a whole table is nothing", []edit{{"shown.go",
+		`		return slices.Contains(w.tables, t)
+`, `		return slices.Contains(w.tables, t) && false
+`}}},
+	{"watchers: a whole table of others is everything", []edit{{"shown.go",
+		`		return slices.Contains(w.tables, t)
+`, `		return true
+`}}},
+	{"watchers: what they had stays when they have gone", []edit{{"shown.go",
+		`if all || !w.watches() {`, `if all {`}}},
+	{"watchers: all is remembered though nobody watches", []edit{
+		{"shown.go", `	if !w.watches() || c.shown.Load()`, `	if c.shown.Load()`},
+		{"shown.go", `func (w *shown) watches() bool { return w.watched != nil && w.watched() }`,
+			`func (w *shown) watches() bool { return w.watched != nil }`}}},
+	{"watchers: what was noted for others before counts", []edit{{"shown.go",
+		`		w.period.Add(1)
+`, ``}}},
+	{"watchers: what they are told of stays", []edit{{"shown.go",
+		`		keys = append(keys, l.of.key)
+		w.forget(l.of)
+`, `		keys = append(keys, l.of.key)
+		w.unlink(l)
+`}}},
+	{"watchers: the copy does not know that it was told of", []edit{{"shown.go",
+		`		c.shown.Store(0)
+`, `		_ = c
+`}}},
+	{"watchers: what is noted once is noted again", []edit{{"shown.go",
+		`	if c.shown.Load() == period {
+		return
+	}
+`, ``}, {"shown.go", ` || c.shown.Load() == w.period.Load() {`, ` {`}}},
+	{"watchers: a key is kept in the caller's buffer", []edit{{"shown.go",
+		`	w.add(row.Key([]byte(k)), c)
+`, `	w.add(k, c)
+`}}},
+	{"watchers: words of a second copy are left out", []edit{{"shown.go",
+		`return o.deps.equal(&c.deps)`, `return true`}}},
+	{"watchers: classes of what they have are left out", []edit{{"shown.go",
+		`		links = append(links, shownLink{of: doc, dep: dep{slot: slot}})
+`, `		_ = slot
+`}}},
+	{"watchers: tables of what they have are left out", []edit{{"shown.go",
+		`		if t.any {
+			links`, `		if false {
+			links`}}},
+	{"watchers: what is remembered has no bound", []edit{{"shown.go",
+		`w.n <= maxShown`, `true`}}},
+	{"watchers: what goes for others is not told of", []edit{{"shown.go",
+		`		w.due = append(w.due, other.key)
+`, ``}}},
+	{"watchers: nobody is told of what is due", []edit{{"shown.go",
+		`		w.notify(k)
+`, `		_ = k
+`}}},
+	{"watchers: the first document of a word stays", []edit{{"shown.go",
+		`		delete(w.by, l.dep)
+`, `		_ = l
+`}}},
+	{"watchers: others of a word go with the first", []edit{{"shown.go",
+		`	case l.next != nil:
+		w.by[l.dep] = l.next
+`, ``}}},
+	{"watchers: others of a word go with one in between", []edit{{"shown.go",
+		`		l.prev.next = l.next
+`, `		l.prev.next = nil
+`}}},
+	{"watchers: one in between stays", []edit{{"shown.go",
+		`		l.prev.next = l.next
+`, ``}}},
+	{"watchers: the way back leads to what is gone", []edit{{"shown.go",
+		`		l.next.prev = l.prev
+`, ``}}},
+	{"watchers: words are counted for ever", []edit{{"shown.go",
+		`		w.n -= len(links)
+`, ``}}},
+	{"suspect: a copy whose words have moved is given", []edit{{"copy.go",
+		`return w.named(&c.deps, c.c0) == still && `, `return `}}},
+	{"suspect: changes that share all are left out", []edit{{"copy.go",
+		` && since(w.load(&w.shared), c.c0) == still`, ``}}},
+	{"suspect: a new epoch has moved all words", []edit{{"copy.go",
+		`	return w.named(&c.deps, c.c0)`, `	return w.look(&c.deps, c.c0)`}}},
 }

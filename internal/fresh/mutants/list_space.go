@@ -4,7 +4,7 @@ import "slices"
 
 // mutants are the wrong protocols that the tests must tell from the right one.
 var mutants = slices.Concat(spaceMutants, writeThroughMutants, fromDiskMutants, applyMutants,
-	childMutants, shownMutants, wordMutants)
+	shownMutants, wordMutants)
 
 // spaceMutants break the rules of space.go: who joins, and what is stored.
 var spaceMutants = []mutant{
@@ -16,10 +16,10 @@ var spaceMutants = []mutant{
 		` && l.Stamp.Epoch != 0`, ``}}},
 	{"lease: generation read after wholes", []edit{{"space.go",
 		`	l.Stamp.Generation = s.generation.Load()
-	settled := s.children.begin(l)
+	s.domain.words.step()
 	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
 `, `	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
-	settled := s.children.begin(l)
+	s.domain.words.step()
 	l.Stamp.Generation = s.generation.Load()
 `}}},
 	{"lease: position read after the marks", []edit{{"space.go",
@@ -29,8 +29,6 @@ var spaceMutants = []mutant{
 `}}},
 	{"lease: position covers what is pending", []edit{{"space.go",
 		`if !l.settled {`, `if false {`}}},
-	{"lease: rows do not count for the position", []edit{{"space.go",
-		`l.settled = l.storable && settled`, `l.settled = l.storable || settled && false`}}},
 	{"begin: joins a invalidated load", []edit{{"space.go",
 		`return l.at == 0 && !l.invalidated && l.after`, `return l.at == 0 && l.after`}}},
 	{"begin: joins a load that others have superseded", []edit{{"space.go",
@@ -40,10 +38,8 @@ var spaceMutants = []mutant{
 `, `		return n
 `}}},
 	{"begin: joins a load of an old stamp", []edit{{"space.go",
-		` && s.Valid(l.Stamp) && !s.children`, ` && !s.children`}}},
-	{"begin: joins a load that a row has superseded", []edit{{"space.go",
-		` && !s.children.moved(l)
-`, `
+		`l.after == nil && s.Valid(l.Stamp)
+`, `l.after == nil
 `}}},
 	{"begin: never joins", []edit{{"space.go",
 		`case need == Any && s.recent(last), need`, `case need`}}},
@@ -51,8 +47,6 @@ var spaceMutants = []mutant{
 		` need == Settled && last.settled,`, ``}}},
 	{"begin: with a token joins an unsettled load", []edit{{"space.go",
 		`need == Settled && last.settled`, `need == Settled`}}},
-	{"begin: with a token joins a load that is only storable", []edit{{"space.go",
-		`need == Settled && last.settled`, `need == Settled && last.storable`}}},
 	{"begin: now joins a load that was sent", []edit{{"space.go",
 		`need == Now && !last.sent:`, `need == Now:`}}},
 	{"begin: now never joins", []edit{{"space.go", `,
@@ -91,14 +85,9 @@ var spaceMutants = []mutant{
 	{"finish: stores what is invalidated", []edit{{"space.go",
 		` && !l.invalidated && l.sameVersion`, ` && l.sameVersion`}}},
 	{"finish: stores what has an old stamp", []edit{{"space.go",
-		`			s.Valid(l.Stamp) && s.children.admit`, `			s.children.admit`}}},
-	{"finish: does not ask the rows", []edit{{"space.go",
-		` && s.children.admit(l, doc, rows)
-`, `
-`}}},
-	{"finish: does not heed the rows", []edit{{"space.go",
-		`s.children.admit(l, doc, rows)
-`, `(s.children.admit(l, doc, rows) || true)
+		` && l.sameVersion(doc) &&
+			s.Valid(l.Stamp)
+`, ` && l.sameVersion(doc)
 `}}},
 	{"finish: stores a load that has failed", []edit{{"space.go",
 		`	if err == nil {
@@ -115,28 +104,19 @@ var spaceMutants = []mutant{
 	{"finish: an answer leaves copies of other states alone", []edit{{"space.go",
 		`		s.evictOthers(l, doc, l.stored)
 `, ``}}},
-	{"finish: the lease stays open", []edit{{"space.go", `	s.children.end(l)
-	l.doc, l.err`, `	l.doc, l.err`}}},
-	{"found: the lease stays open", []edit{{"space.go", `	s.children.end(l)
-	l.doc = doc`, `	l.doc = doc`}}},
 	{"found: the load stays in flight", []edit{{"space.go",
 		`	sh.land(l)
-	s.children.end(l)
-	l.doc = doc`, `	s.children.end(l)
-	l.doc = doc`}}},
+	l.doc = doc`, `	l.doc = doc`}}},
 	{"found: a reader of the source gets the copy", []edit{{"space.go", `	if l.now {
 		return false
 	}
 `, ``}}},
 	{"found: nothing is answered", []edit{{"space.go", `	l.doc = doc
 	close`, `	close`}}},
-	{"finish: rows of copies that have gone stay", []edit{{"space.go",
-		`		s.children.evictOthers(l.Key, doc)
-`, ``}}},
 	{"finish: a load that has failed drops the copy", []edit{{"space.go",
 		`	if err == nil {
 		sh.supersede`, `	if err != nil {
-		s.forget(l.Key, false)
+		s.drop(l.Key)
 	}
 	if err == nil {
 		sh.supersede`}}},
@@ -178,27 +158,21 @@ var spaceMutants = []mutant{
 	{"drop: loads in flight are stored", []edit{{"space.go",
 		`	defer sh.mu.Unlock()
 	sh.invalidate(k, 0)
-	s.forget(k, false)
+	s.drop(k)
 }`, `	defer sh.mu.Unlock()
-	s.forget(k, false)
+	s.drop(k)
 }`}}},
 	{"drop: the copy stays", []edit{{"space.go",
 		`	defer sh.mu.Unlock()
 	sh.invalidate(k, 0)
-	s.forget(k, false)
+	s.drop(k)
 }`, `	defer sh.mu.Unlock()
 	sh.invalidate(k, 0)
 }`}}},
 	{"drop all: the generation stays", []edit{{"space.go",
-		`	s.children.clear(false)
+		`	s.flushed()
 	s.generation.Add(1)
-`, `	s.children.clear(false)
-`}}},
-	{"drop all: the index is emptied after", []edit{{"space.go",
-		`	s.children.clear(false)
-	s.generation.Add(1)
-`, `	s.generation.Add(1)
-	s.children.clear(false)
+`, `	s.flushed()
 `}}},
 	{"mark: loads in flight are stored", []edit{{"space.go",
 		`	sh.dirty[k]++
@@ -208,7 +182,7 @@ var spaceMutants = []mutant{
 	{"mark: the copy stays", []edit{{"space.go",
 		`	sh.dirty[k]++
 	sh.invalidate(k, by)
-	s.forget(k, notify)
+	s.drop(k)
 `, `	sh.dirty[k]++
 	sh.invalidate(k, by)
 `}}},
@@ -228,10 +202,6 @@ var spaceMutants = []mutant{
 	{"invalidate: the last load only", []edit{{"space.go", `l != nil; l = l.older {
 			l.invalidated`, `l != nil; l = nil {
 			l.invalidated`}}},
-	{"forget: the index keeps the document", []edit{{"space.go", `	s.children.forget(k, notify)
-`, ``}}},
-	{"forget: the tier keeps the document", []edit{{"space.go", `	s.drop(k)
-`, ``}}},
 	{"valid: any epoch", []edit{{"space.go", `st.Epoch == s.domain.epoch.Load() && `, ``}}},
 	{"valid: any generation", []edit{{"space.go",
 		` && st.Generation == s.generation.Load()`, ``}}},

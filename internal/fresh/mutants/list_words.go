@@ -66,7 +66,7 @@ var wordMutants = []mutant{
 `}}},
 	{"words: the position is published before", []edit{{"apply.go",
 		`	for i := range touches {
-		touches[i].apply(pos, ref != nil, true)
+		touches[i].apply(pos, ref != nil)
 	}
 	d.words.step()
 `, `	d.mu.Lock()
@@ -74,7 +74,7 @@ var wordMutants = []mutant{
 	d.mu.Unlock()
 	d.words.step()
 	for i := range touches {
-		touches[i].apply(pos, ref != nil, true)
+		touches[i].apply(pos, ref != nil)
 	}
 `}}},
 	{"words: the clock is read after the source", []edit{{"lists.go",
@@ -103,14 +103,15 @@ var wordMutants = []mutant{
 	w.store(&c.seen, sum)
 `}}},
 	{"words: the sum is set by the load", []edit{{"lists.go",
-		`			l.stored = c.Valid()
-`, `			l.stored = true
+		`		l.stored = keep && c.Valid()
+`, `		if l.stored = keep; keep {
 			w := s.domain.words
 			sum := w.load(&w.all.v)
 			for i := range c.deps.tables {
 				sum += w.load(&c.deps.tables[i].table.word.v)
 			}
 			c.seen.Store(sum)
+		}
 `}}},
 	{"words: xor for the sum", []edit{{"copy.go",
 		`		sum += w.load(`, `		sum ^= w.load(`}}},
@@ -134,9 +135,11 @@ var wordMutants = []mutant{
 `}, {"words.go", `	maxMarks = 1 << 15`, `	maxMarks = 1 << 17`}}},
 	{"words: the clock moves before the words", []edit{{"words.go",
 		`	if m.shared {
+		w.store(&w.shared, k<<dirtyBits)
 		w.stamp(&w.all.v, k, delta)
 	} else {`, `	w.store(&w.clock.v, k)
 	if m.shared {
+		w.store(&w.shared, k<<dirtyBits)
 		w.stamp(&w.all.v, k, delta)
 	} else {`}, {"lists.go", `l.settled && c == still`, `l.settled && c != moved`}}},
 	{"words: what is too much keeps nothing", []edit{{"words.go",
@@ -218,15 +221,17 @@ var wordMutants = []mutant{
 	}
 `, ``}}},
 	{"hold: lists are not held", []edit{{"apply.go",
-		`		touches[i].apply(0, true, false)
+		`		touches[i].apply(0, true)
 `, `		if touches[i].Moved == nil {
-			touches[i].apply(0, true, false)
+			touches[i].apply(0, true)
 		}
-`}, {"apply.go", `		again := touches[i]
-`, `		again := touches[i]
-		if again.Moved != nil {
+`}, {"apply.go", `		touches[i].apply(pos, false)
+		touches[i].settle(pos)
+`, `		if touches[i].Moved != nil {
 			continue
 		}
+		touches[i].apply(pos, false)
+		touches[i].settle(pos)
 `}}},
 	{"reset: no barrier for lists", []edit{{"domain.go",
 		`	d.words.touch(all, ref != nil) // before the epoch
@@ -252,9 +257,11 @@ var harmless = []mutant{
 `}}},
 	{"words: the clock moves before the words, and tokens ask for what is settled",
 		[]edit{{"words.go", `	if m.shared {
+		w.store(&w.shared, k<<dirtyBits)
 		w.stamp(&w.all.v, k, delta)
 	} else {`, `	w.store(&w.clock.v, k)
 	if m.shared {
+		w.store(&w.shared, k<<dirtyBits)
 		w.stamp(&w.all.v, k, delta)
 	} else {`}}},
 	{"lists: a read of the source invalidates nothing", []edit{{"lists.go",

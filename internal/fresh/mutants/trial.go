@@ -30,7 +30,7 @@ type edit struct{ file, old, new string }
 // stages are the tests that a mutant has to get past, fast ones first.
 var stages = []stage{
 	{"unit", []string{
-		"-test.run=^Test(Words|Domain|Space|Children|Shown|Order|Hit|SameVersion|FromDisk|" +
+		"-test.run=^Test(Words|Domain|Space|Shown|Answer|Order|Hit|SameVersion|FromDisk|" +
 			"OnWhole|Settled|WriteThrough)"}},
 	{"simulation", []string{"-test.run=^TestSimulation$", "-sim.seeds=6000"}},
 	{"model", []string{"-test.run=^TestModel(_Resume)?$"}},

@@ -95,7 +95,7 @@ func (m *explained) row() {
 	m.freshness(r.Token, r.Lag, r.Last)
 	var paths, coarse []string
 	var words []resource.ListWord
-	if p := r.Paths; p != nil {
+	if p := r.Words; p != nil {
 		coarse, words = p.Coarse(), p.Words
 		for i := range p.Paths {
 			paths = append(paths, p.Paths[i].Text)

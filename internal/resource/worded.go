@@ -1,0 +1,244 @@
+package resource
+
+import (
+	"math"
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// Documents of which a change does not always name the keys are kept as lists of one row
+// are: with the words that they depend on, which a hit looks at. That a row was part of a
+// document is not known where the feed does not tell the row's old values, nor where rows
+// lead to documents by paths. The database has said it when each document was read.
+//
+// Of the keys that a change does name, documents are dropped at once, as all are: it frees
+// memory, and those who watch are told.
+
+// A wordForm is what a form has whose documents depend on words.
+type wordForm struct {
+	f     *form
+	paths []source.Path // by which rows lead to documents; nil: deps say how
+	deps  []source.Dep  // of tables whose rows are within documents
+}
+
+// Paths returns the paths of a plan; nil: it has none.
+func Paths(p source.Plan) []source.Path {
+	if plan, ok := p.(source.Pathed); ok {
+		return plan.Paths()
+	}
+	return nil
+}
+
+// dependOnWords has the documents of f depend on words if changes do not always name their
+// keys. It runs where complete does, before f has a space.
+func (f *form) dependOnWords() {
+	if paths := Paths(f.plan); paths != nil {
+		f.worded = &wordForm{f: f, paths: paths}
+	} else if len(Tracked(f.plan)) > 0 {
+		f.worded = &wordForm{f: f, deps: f.deps()}
+	}
+}
+
+// deps returns the dependencies of f as far as changes of rows can name its documents.
+func (f *form) deps() []source.Dep {
+	list := slices.Clone(f.plan.Deps())
+	if f.wide { // a child's text for the key may be another one than the parent's
+		for i := range list[1:] {
+			list[1+i].Columns, list[1+i].Identity = nil, nil
+		}
+	}
+	return list
+}
+
+// A wordAsk is what a document depends on, as far as its key says, and the templates of what
+// reading it tells.
+type wordAsk struct {
+	fresh.Question
+
+	// steps are those of the paths, by path and step; the template is nil where a document
+	// depends on all rows of the table.
+	steps [][]named
+
+	rows []namedRows
+}
+
+// namedRows are rows of a table within a document of which the feed may not know what they
+// were: each is named once it is read.
+type namedRows struct {
+	name string // of the table
+	named
+}
+
+// ask returns what the document of a key depends on.
+func (w *wordForm) ask(key row.Key) *wordAsk {
+	if w.paths != nil {
+		return w.askPaths(key)
+	}
+	a := &wordAsk{}
+	for i := range w.deps {
+		w.askDep(a, &w.deps[i], key)
+	}
+	return a
+}
+
+// askDep adds what the document of a key depends on of one table: the class of the rows that
+// are within it by their values, and each row that is read where a feed may not know in
+// which document it was.
+func (w *wordForm) askDep(a *wordAsk, d *source.Dep, key row.Key) {
+	t := w.f.src.table(d.Table)
+	of, rows := named{table: t.words}, named{table: t.words}
+	names := !d.KnowsOld && len(d.Identity) > 0
+	if len(d.Columns) > 0 {
+		of.by = w.template(t, &fresh.Template{Columns: d.Columns, Forgets: !d.KnowsOld,
+			Identity: !d.KnowsOld && !names})
+	}
+	if names {
+		rows.by = w.template(t, &fresh.Template{Columns: d.Identity, Forgets: true,
+			Identity: true})
+	}
+	if of.by == nil || names && rows.by == nil {
+		a.Classes = append(a.Classes, fresh.Class{Table: t.words})
+		return
+	}
+	a.Classes = append(a.Classes, of.class(string(key)))
+	if names {
+		a.Read = append(a.Read, t.words)
+		a.rows = append(a.rows, namedRows{d.Table, rows})
+	}
+}
+
+// askPaths returns what the document of a key depends on by paths.
+func (w *wordForm) askPaths(key row.Key) *wordAsk {
+	a := &wordAsk{steps: make([][]named, len(w.paths))}
+	parts, ok := row.SplitKey(key, len(w.f.key))
+	for i := range w.paths {
+		x := &w.paths[i]
+		a.steps[i] = make([]named, len(x.Steps))
+		known := ok
+		for j := range x.Steps {
+			n := named{table: w.f.src.table(x.Steps[j].Table).words}
+			if known = known && x.Steps[j].Named && len(x.Steps[j].On) > 0; known {
+				n.by = w.stepTemplate(&x.Steps[j])
+			}
+			if known = n.by != nil; !known {
+				a.Classes = append(a.Classes, fresh.Class{Table: n.table})
+				continue
+			}
+			if a.steps[i][j] = n; n.by.OldUnknown {
+				a.Classes = append(a.Classes, n.class(fresh.Unseen))
+			}
+			if j > 0 {
+				a.Read = append(a.Read, n.table)
+				continue
+			}
+			ends := make([]string, len(x.Parts))
+			for k, part := range x.Parts {
+				ends[k] = parts[part]
+			}
+			a.Classes = append(a.Classes, n.class(string(row.JoinKey(ends...))))
+		}
+	}
+	return a
+}
+
+func (n *named) class(key string) fresh.Class {
+	return fresh.Class{Table: n.table, Template: n.by, Key: key}
+}
+
+// stepTemplate returns the template of the rows of a step; nil: there is no room for it.
+func (w *wordForm) stepTemplate(s *source.Step) *fresh.Template {
+	return w.template(w.f.src.table(s.Table),
+		&fresh.Template{Columns: s.On, OldUnknown: !s.KnowsOld})
+}
+
+// pinned is when a template was of use last that documents depend on: they do not say each
+// time that it is.
+const pinned = math.MaxInt64
+
+// template returns the template that is like another, which stays; nil: there is no room.
+func (w *wordForm) template(t *listTable, like *fresh.Template) *fresh.Template {
+	tm := w.f.src.template(t, like)
+	if tm == nil || !slices.Equal(tm.Columns, like.Columns) {
+		return nil
+	}
+	if tm.Used.Load() != pinned {
+		tm.Used.Store(pinned)
+	}
+	return tm
+}
+
+// unpin lets go of the templates: other forms that use them pin them again.
+func (w *wordForm) unpin() {
+	now := seconds()
+	w.f.src.tables.Range(func(_, t any) bool {
+		for _, tm := range *t.(*listTable).templates.Load() {
+			tm.Used.CompareAndSwap(pinned, now)
+		}
+		return true
+	})
+}
+
+// maxRows is how many rows within a document are named; with more it depends on all rows of
+// their tables.
+const maxRows = 1024
+
+// found returns the classes that reading a document has told, and whether these are all that
+// it depends on: else some are all rows of a table.
+func (a *wordAsk) found(l *source.Loaded) (list []fresh.Class, precise bool) {
+	precise = true
+	for i := range l.Led {
+		led := &l.Led[i]
+		steps := a.steps[led.Path][led.Step:]
+		switch {
+		case led.Over:
+			precise = false
+			for j := range steps {
+				if steps[j].by != nil {
+					list = append(list, fresh.Class{Table: steps[j].table})
+				}
+			}
+		case steps[0].by != nil:
+			list = append(list, steps[0].class(string(led.By)))
+		}
+	}
+	if len(l.Children) > maxRows {
+		return whole(a.Read), false
+	}
+	for i := range l.Children {
+		for j := range a.rows {
+			if a.rows[j].name == l.Children[i].Table {
+				list = append(list, a.rows[j].class(string(l.Children[i].ID)))
+			}
+		}
+	}
+	return list, precise
+}
+
+// copyOf returns what is known of the words that a document depends on; nil: it depends on
+// none.
+func copyOf(doc *row.Document) *fresh.Copy {
+	c, _ := doc.Attached().(*fresh.Copy)
+	return c
+}
+
+// finish ends the lease of a document, which is kept if the lease allows.
+func (w *wordForm) finish(
+	l *fresh.Lease, doc *row.Document, found *source.Loaded, elsewhere bool,
+) {
+	classes, precise := l.With.(*wordAsk).found(found)
+	var store func(*fresh.Copy)
+	if doc = doc.Attachable(); !elsewhere && w.f.keeps(l, found) {
+		put := w.f.store(l, doc)
+		store = func(c *fresh.Copy) {
+			doc.Attach(c)
+			put()
+		}
+	}
+	w.f.space.FinishList(l, doc, nil, classes, store)
+	if l.Stored() && !precise {
+		w.f.r.counts.over.Add(1)
+	}
+}
