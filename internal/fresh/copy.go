@@ -3,8 +3,6 @@ package fresh
 import (
 	"slices"
 	"sync/atomic"
-
-	"github.com/hotrow/hotrow/internal/row"
 )
 
 // A Class is what a list depends on: the rows of a table with these values in the
@@ -108,11 +106,9 @@ func since(v, c0 uint64) condition {
 	return still
 }
 
-// A Copy is a list that is kept, or a document, with the words that it depends on. It is
-// never changed, but for seen and shown.
+// A Copy is what is known of a list that is kept, or of a document: the words that it
+// depends on. It is never changed, but for seen and shown.
 type Copy struct {
-	Doc *row.Document
-
 	space      *Space
 	generation uint64
 	c0         uint64
@@ -120,12 +116,6 @@ type Copy struct {
 	deps       deps
 	seen       atomic.Uint64 // the sum of all and of the tables' words when it was last good
 	shown      atomic.Uint64 // the period in which Space.shown has noted it; 0: none
-}
-
-// Bare returns a copy without its document, for who is only to know whether it is valid.
-func (c *Copy) Bare() *Copy {
-	return &Copy{space: c.space, generation: c.generation, c0: c.c0, epoch: c.epoch,
-		deps: c.deps}
 }
 
 // Valid reports whether nothing has touched c that is applied, the gate being open. Who
@@ -215,4 +205,4 @@ func (c *Copy) Precise() bool {
 }
 
 // Size returns how many bytes of memory c takes, without its document.
-func (c *Copy) Size() int { return 128 + 4*len(c.deps.slots) + 16*len(c.deps.tables) }
+func (c *Copy) Size() int { return 112 + 4*len(c.deps.slots) + 16*len(c.deps.tables) }

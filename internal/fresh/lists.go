@@ -97,7 +97,7 @@ func (s *Space) FinishList(
 			s.Valid(l.Stamp)
 		var c *Copy
 		if keep || s.shown.watches() {
-			c = s.copied(l, doc, found)
+			c = s.copied(l, found)
 			s.answered(l.Key, c) // before c is known to be good
 		}
 		l.stored = keep && c.Valid()
@@ -112,8 +112,8 @@ func (s *Space) FinishList(
 }
 
 // copied makes the copy of what l has read.
-func (s *Space) copied(l *Lease, doc *row.Document, found []Class) *Copy {
-	c := &Copy{Doc: doc, space: s, generation: l.Stamp.Generation, c0: l.list.c0,
+func (s *Space) copied(l *Lease, found []Class) *Copy {
+	c := &Copy{space: s, generation: l.Stamp.Generation, c0: l.list.c0,
 		epoch: l.Stamp.Epoch}
 	for i := range l.list.q.Classes {
 		c.deps.add(&l.list.q.Classes[i], c.c0)

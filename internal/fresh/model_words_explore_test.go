@@ -201,18 +201,18 @@ func (w *wordWorld) printWord(b []byte, x *atomic.Uint64) []byte {
 	return append(b, byte(v>>dirtyBits), byte(v))
 }
 
-func printCopy(b []byte, c *Copy) []byte {
+func printCopy(b []byte, c *wordCopy) []byte {
 	if c == nil {
 		return append(b, 0)
 	}
 	b = append(b, 1, byte(c.c0), byte(c.epoch), byte(len(c.deps.slots)))
 	seen := c.seen.Load()
 	b = append(b, byte(seen), byte(seen>>8), byte(seen>>16), byte(seen>>24))
-	return appendText(b, string(c.Doc.Body()))
+	return appendText(b, string(c.doc.Body()))
 }
 
 // noteCopy notes which copy a reader has found.
-func (a *actor) noteCopy(c *Copy) {
+func (a *actor) noteCopy(c *wordCopy) {
 	b := printCopy(nil, c)
 	for _, v := range b {
 		a.note(uint64(v))

@@ -85,7 +85,7 @@ type wordWorld struct {
 	s      *Space
 	tables []*Table
 	known  []*Template // as in the scenario; nil: not registered
-	store  [row.NumFormats]*Copy
+	store  [row.NumFormats]*wordCopy
 	quiet  map[*atomic.Uint64]bool // words whose accesses are no turns
 
 	cur           *actor
@@ -103,6 +103,12 @@ type wordWorld struct {
 	leases                                           []*Lease
 	touches                                          [8][]Touch // of holds
 	failure                                          string
+}
+
+// A wordCopy is a list that is kept.
+type wordCopy struct {
+	*Copy
+	doc *row.Document
 }
 
 // An actor is a process: one call at a time.
@@ -410,7 +416,7 @@ func (c cells) values() Values {
 // agree is what the resource's does: see fresh.Domain.NewSpace.
 func (w *wordWorld) agree(l *Lease, doc *row.Document, stored bool) {
 	for f, c := range w.store {
-		if c != nil && !(stored && row.Format(f) == l.Format) && !SameVersion(c.Doc, doc) {
+		if c != nil && !(stored && row.Format(f) == l.Format) && !SameVersion(c.doc, doc) {
 			w.store[f] = nil
 		}
 	}

@@ -217,13 +217,17 @@ func (w *wordWorld) ask(a *actor) {
 		c := w.store[r.format]
 		a.noteCopy(c)
 		if c != nil && c.Valid() {
-			w.judge(a, string(c.Doc.Body()), int(asof.Pos))
+			w.judge(a, string(c.doc.Body()), int(asof.Pos))
 			return
 		}
 	}
 	a.pause(stop{sh: true})
 	w.shard = a
-	l, leader := w.s.BeginList("q", r.format, r.need, w.question())
+	q := w.question()
+	for i := range q.Classes { // those without a template are of their table, whatever comes
+		a.note(uint64(bit(q.Classes[i].Template != nil)))
+	}
+	l, leader := w.s.BeginList("q", r.format, r.need, q)
 	w.shard = nil
 	a.note(uint64(slices.Index(w.leases, l)))
 	if !leader {
@@ -239,7 +243,7 @@ func (w *wordWorld) ask(a *actor) {
 	a.pause(stop{sh: true})
 	w.shard = a
 	doc := row.NewDocument("", l.Format, []byte(value), row.Hash([]byte(value)), l.Stamp)
-	w.s.FinishList(l, doc, nil, w.classes(more), func(c *Copy) { w.store[l.Format] = c })
+	w.s.FinishList(l, doc, nil, w.classes(more), func(c *Copy) { w.store[l.Format] = &wordCopy{c, doc} })
 	w.shard = nil
 	w.judge(a, value, int(l.AsOf.Pos))
 }
@@ -280,8 +284,8 @@ func (w *wordWorld) judge(a *actor, answer string, claim int) {
 func (w *wordWorld) watch(m wordMove) {
 	for _, a := range w.actors {
 		for _, c := range w.store {
-			if a.ended && c != nil && !includes(string(c.Doc.Body()), a.answer) {
-				w.failf("%v: the copy %q is older than the answer %q", m, c.Doc.Body(), a.answer)
+			if a.ended && c != nil && !includes(string(c.doc.Body()), a.answer) {
+				w.failf("%v: the copy %q is older than the answer %q", m, c.doc.Body(), a.answer)
 			}
 		}
 	}
@@ -292,8 +296,8 @@ func (w *wordWorld) watch(m wordMove) {
 func (w *wordWorld) final() {
 	want, more := w.sc.query.read(w.visible)
 	for _, c := range w.store {
-		if c != nil && c.Valid() && string(c.Doc.Body()) != want {
-			w.failf("the list is %q for ever, the database has %q", c.Doc.Body(), want)
+		if c != nil && c.Valid() && string(c.doc.Body()) != want {
+			w.failf("the list is %q for ever, the database has %q", c.doc.Body(), want)
 		}
 	}
 	w.eachWord(func(name string, v uint64) {
@@ -306,7 +310,7 @@ func (w *wordWorld) final() {
 	})
 	l, _ := w.s.BeginList("q", 0, Now, w.question())
 	doc := row.NewDocument("", 0, []byte(want), row.Hash([]byte(want)), l.Stamp)
-	w.s.FinishList(l, doc, nil, w.classes(more), func(c *Copy) { w.store[0] = c })
+	w.s.FinishList(l, doc, nil, w.classes(more), func(c *Copy) { w.store[0] = &wordCopy{c, doc} })
 	if !l.Stored() || !w.store[0].Valid() {
 		w.failf("a list that is loaded at rest is not kept")
 	}

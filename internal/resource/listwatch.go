@@ -29,7 +29,7 @@ const (
 // the answer itself: only memory that is accounted for does.
 type SeenList struct {
 	tag  string
-	copy *fresh.Copy // without a document; nil: the list was not kept
+	copy *fresh.Copy // nil: the list was not kept
 }
 
 // NextList waits until the answer to an ask is not the one that last has seen, and returns
@@ -72,7 +72,7 @@ func (r *Resource) NextList(
 func (l *List) seen() *SeenList {
 	s := &SeenList{tag: l.Doc.ETag()}
 	if l.copy != nil {
-		s.copy = l.copy.Bare()
+		s.copy = l.copy
 	}
 	return s
 }

@@ -233,12 +233,6 @@ var wordMutants = []mutant{
 		touches[i].apply(pos, false)
 		touches[i].settle(pos)
 `}}},
-	{"reset: no barrier for lists", []edit{{"domain.go",
-		`	d.words.touch(all, ref != nil) // before the epoch
-`, `	d.words.touch(all, false)
-`}, {"domain.go", `		p.touches = append(p.touches, Touch{Moved: all})
-`, `		_ = all
-`}}},
 	{"reset: the epoch before the barrier", []edit{{"domain.go",
 		`	d.words.touch(all, ref != nil) // before the epoch
 	before := d.begin(Progress{Origin: origin, Pos: pos}, all, ref, now)
@@ -249,6 +243,14 @@ var wordMutants = []mutant{
 
 // harmless change nothing that anybody can notice; they must survive.
 var harmless = []mutant{
+	// The marks that a new epoch leaves on every space keep leases of its words from being
+	// stored, joined and believed as well.
+	{"reset: no barrier for lists", []edit{{"domain.go",
+		`	d.words.touch(all, ref != nil) // before the epoch
+`, `	d.words.touch(all, false)
+`}, {"domain.go", `		p.touches = append(p.touches, Touch{Moved: all})
+`, `		_ = all
+`}}},
 	{"template: the clock stands still", []edit{{"template.go",
 		`			k := w.clock.v.Load() + 1
 			tm.since.Store(k)
