@@ -20,6 +20,10 @@ import (
 // others they are told as if it had changed.
 const maxShown = 1 << 19
 
+// maxCopies is how many copies of a document are noted: reads of the database itself make one
+// each, which nobody is given again. One that is left out is noted anew when it is shown.
+const maxCopies = 8
+
 // shown are the documents of a space that watchers may have.
 type shown struct {
 	watched func() bool   // whether there are watchers; nil: there never are
@@ -164,6 +168,10 @@ func (w *shown) add(k row.Key, c *Copy) {
 		w.docs[k] = doc
 	}
 	known := slices.ContainsFunc(doc.copies, func(o *Copy) bool { return o.deps.equal(&c.deps) })
+	if len(doc.copies) == maxCopies {
+		doc.copies[0].shown.Store(0)
+		doc.copies = slices.Delete(doc.copies, 0, 1)
+	}
 	if doc.copies = append(doc.copies, c); !known {
 		w.link(doc, c)
 	}

@@ -237,6 +237,26 @@ func TestShown_AnswersAreNotedFirst(t *testing.T) {
 	x.d.words.turn = nil
 }
 
+// TestShown_CopiesAreBounded: who reads the database itself, again and again, makes a copy
+// each time. One that is left out is noted when it is shown, and all lead to the document.
+func TestShown_CopiesAreBounded(t *testing.T) {
+	x := newWatched(t)
+	first := x.keep("0", row.FormatJSON, 0, 1)
+	for range 100 {
+		x.end(x.begin("0", row.FormatJSON), 0, 1)
+	}
+	doc := x.s.shown.docs["0"]
+	if len(doc.copies) > maxCopies || len(doc.links) != 1 {
+		t.Errorf("%d copies are noted, and %d sets of words", len(doc.copies), len(doc.links))
+	}
+	x.s.Show("0", first)
+	if !slices.Contains(doc.copies, first) {
+		t.Error("a copy that was left out is not noted when it is shown")
+	}
+	_, m := x.change(1, nil)
+	x.tells(m, "0")
+}
+
 // TestShown_IsBounded: of what there is no room for watchers are told at once, and it is
 // noted again when it is shown again.
 func TestShown_IsBounded(t *testing.T) {
