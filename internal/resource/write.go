@@ -93,6 +93,7 @@ func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Wri
 			touches := f.src.touches(&source.Tx{Changes: changes})
 			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
 			h.hold(touches)
+			dropWriteThroughs(h.writeThroughs) // of a try that came to nothing
 			h.leaseWriteThrough(at)
 		},
 	}

@@ -74,11 +74,11 @@ func (h *writeIntent) leaseWriteThrough(at source.Position) {
 			}
 		}
 	}
+	h.writeThroughs = nil
 	for _, of := range h.had {
 		l := f.space.WriteThrough(h.key, of, h.at, marks)
 		h.writeThroughs = append(h.writeThroughs, writeThrough{form: f, lease: l, pos: h.at})
 	}
-	h.had = nil
 }
 
 // dropWriteThroughs ends the leases of what is not kept.

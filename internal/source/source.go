@@ -250,7 +250,9 @@ const (
 	OpDelete
 )
 
-// A Write changes one document.
+// A Write changes one document. A source may call its functions more than once, if a
+// transaction has come to nothing, and by another goroutine, but not once Plan.Write has
+// returned. They take no locks that who calls Plan.Write may hold.
 type Write struct {
 	Op    Op
 	Key   row.Key    // "" for OpCreate with the key in Input or made by the database

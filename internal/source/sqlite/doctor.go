@@ -64,7 +64,7 @@ func (s *Source) tryWrite(ctx context.Context) *source.Finding {
 			err = c.execOnce(ctx, fmt.Sprintf("PRAGMA user_version=%d", version))
 		}
 		return errors.Join(err, errTried)
-	}, nil)
+	})
 	switch codeOf(err) & 0xff {
 	case codeReadOnly, codeCantOpen, codePerm, codeIOErr, codeFull:
 	default: // it was written, or somebody else is writing: then it can be

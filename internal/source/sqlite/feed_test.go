@@ -459,7 +459,7 @@ func TestWriter_NamesColumnsAsTheyAreNow(t *testing.T) {
 	run(t, c, "ALTER TABLE child RENAME COLUMN parent TO was",
 		"ALTER TABLE child RENAME COLUMN body TO parent")
 	var got []source.Change
-	_, err := s.writerNow().transaction(t.Context(), func(c *conn) error {
+	_, err := s.writerNow().change(t.Context(), func(c *conn) error {
 		return c.execOnce(t.Context(), "UPDATE child SET parent = 'new' WHERE id = 1")
 	}, func(changes []source.Change, _ source.Position) { got = changes })
 	if err != nil {

@@ -106,6 +106,15 @@ func (k *collector) reset() {
 	k.w.ddl, k.committed, k.coarse = false, false, false
 }
 
+// take returns what was collected since it was called last, for the next change of the
+// transaction to begin with nothing.
+func (k *collector) take() (*source.Tx, span) {
+	tx, own := &source.Tx{}, k.logged
+	k.batch.Take(tx)
+	k.logged = span{}
+	return tx, own
+}
+
 // committing is called when a transaction is about to be committed.
 func (k *collector) committing() int32 {
 	k.committed = true

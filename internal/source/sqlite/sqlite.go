@@ -185,7 +185,7 @@ func (s *Source) Exec(ctx context.Context, statements ...string) error {
 			}
 		}
 		return nil
-	}, nil)
+	})
 	return err
 }
 

@@ -26,7 +26,7 @@ func (s *Source) Tx(ctx context.Context, fn func(source.StoreTx) error) (source.
 	return w.transaction(ctx, func(c *conn) error {
 		w.changes.coarse = true
 		return fn(&storeTx{c})
-	}, nil)
+	})
 }
 
 // Query reads on one of the connections that read.

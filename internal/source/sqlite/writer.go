@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,11 +15,16 @@ import (
 // busyTimeout is how long a write waits for another program's transaction.
 const busyTimeout = 5 * time.Second
 
+// errDone ends the wait for the writer's turn.
+var errDone = errors.New("done by somebody else")
+
 // A writer is the one connection that writes. Its hooks collect the changes of
 // the transaction under way.
 type writer struct {
-	s    *Source
-	dsn  string
+	s     *Source
+	dsn   string
+	queue changeQueue // of changes that wait for a transaction
+
 	turn chan struct{} // holds a token when nobody uses what follows
 	c    *conn
 	file os.FileInfo // of the file that the connection has open
@@ -85,9 +91,14 @@ func (w *writer) open(ctx context.Context) error {
 }
 
 // lock waits for the writer's turn.
-func (w *writer) lock(ctx context.Context) error {
+func (w *writer) lock(ctx context.Context) error { return w.lockUnless(ctx, nil) }
+
+// lockUnless is lock, and ends with errDone when done is closed.
+func (w *writer) lockUnless(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-w.turn:
+	case <-done:
+		return errDone
 	case <-ctx.Done():
 		return wrap(ctx.Err())
 	}
@@ -106,76 +117,6 @@ func (w *writer) taken() error {
 // unlock ends the writer's turn.
 func (w *writer) unlock() { w.turn <- struct{}{} }
 
-// transaction runs fn in a transaction, shows touch (which may be nil) what it
-// changed, commits, tells the feeds once COMMIT has returned, and returns its
-// position.
-func (w *writer) transaction(
-	ctx context.Context, fn func(*conn) error, touch func([]source.Change, source.Position),
-) (source.Position, error) {
-	if err := w.begin(ctx); err != nil {
-		return 0, err
-	}
-	defer w.unlock()
-	return w.transact(ctx, func(c *conn) error {
-		before := w.schema
-		if err := fn(c); err != nil {
-			return err
-		}
-		now, err := c.integer(ctx, "PRAGMA schema_version")
-		w.ddl = now != before
-		return err
-	}, touch)
-}
-
-// change is transaction for statements that leave the schema as it is.
-func (w *writer) change(
-	ctx context.Context, fn func(*conn) error, touch func([]source.Change, source.Position),
-) (source.Position, error) {
-	if err := w.begin(ctx); err != nil {
-		return 0, err
-	}
-	defer w.unlock()
-	return w.transact(ctx, fn, touch)
-}
-
-// transact does what transaction says after BEGIN.
-func (w *writer) transact(
-	ctx context.Context, fn func(*conn) error, touch func([]source.Change, source.Position),
-) (source.Position, error) {
-	w.changes.reset()
-	err := w.catchUp(ctx)
-	if err == nil {
-		err = w.fill(ctx, fn)
-	}
-	if err != nil {
-		w.rollback()
-		return 0, err
-	}
-	tx := &source.Tx{}
-	w.changes.batch.Take(tx)
-	if touch != nil {
-		touch(changesOf(tx), w.pos+1) // see publish: the turn is ours, and so is the lock
-	}
-	if err := w.commit(ctx); err != nil {
-		w.rollback()
-		// Copies dropped for a transaction that was undone do no harm, and a
-		// commit record that could not be synced may have reached the file.
-		w.publish(&event{tx: &source.Tx{All: true}})
-		if codeOf(err)&0xff == codeIOErr {
-			return 0, &source.Error{Class: source.Unknown, Message: err.Error(), Err: err}
-		}
-		return 0, err
-	}
-	ev := &event{tx: tx, own: w.changes.logged}
-	if w.ddl {
-		ev.schema, ev.tx = true, &source.Tx{All: true}
-		// If this fails, the next transaction or look tries again.
-		_ = w.refresh(context.WithoutCancel(ctx))
-	}
-	w.publish(ev)
-	return w.pos, nil
-}
-
 // catchUp has the feeds look for what other programs have committed before the
 // transaction that has begun: who is told its position is told of all that came
 // before, as by any database.
@@ -191,19 +132,11 @@ func (w *writer) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// fill runs fn within the transaction that begin began.
-func (w *writer) fill(ctx context.Context, fn func(*conn) error) error {
-	// The hook names columns as the schema of this moment does.
-	if err := w.refresh(ctx); err != nil {
-		return err
-	}
-	return fn(w.c)
-}
-
 // begin takes the writer's turn and the database's write lock. While another
 // program holds that lock it waits without the turn, so that the feed, which
-// polls on the same connection, is not held up.
-func (w *writer) begin(ctx context.Context) error {
+// polls on the same connection, is not held up. It ends with errDone when done is
+// closed: somebody else has done what there was to do.
+func (w *writer) begin(ctx context.Context, done <-chan struct{}) error {
 	var busy error
 	select {
 	case <-w.turn: // who need not wait needs no limit for it
@@ -215,7 +148,7 @@ func (w *writer) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
-		err := w.lock(ctx)
+		err := w.lockUnless(ctx, done)
 		if err == nil {
 			err = w.beginNow(ctx)
 		}
@@ -229,6 +162,8 @@ func (w *writer) begin(ctx context.Context) error {
 		}
 		select {
 		case <-time.After(wait):
+		case <-done:
+			return errDone
 		case <-ctx.Done():
 			return busy
 		}
