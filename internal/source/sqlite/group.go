@@ -42,7 +42,7 @@ var errTogether = errors.New("the transaction has ended")
 // A changeQueue has the changes that no transaction has taken yet, in the order in which
 // they came.
 type changeQueue struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards list
 	list []*pendingChange
 }
 
