@@ -162,7 +162,7 @@ func (c *conn) send(b []byte) bool {
 func (c *conn) poke() { c.loop.queue.post(message{kind: tick, c: c}) }
 
 // hold is Conn.Hold.
-func (c *conn) hold(n int) { c.loop.busy += n - c.held }
+func (c *conn) hold(n int) { c.loop.queue.busy.Add(int32(n - c.held)) }
 
 // secured returns the connection's TLS.
 func (c *conn) secured() *tls.Conn {

@@ -57,7 +57,6 @@ type loop struct {
 
 	conns  []*conn // by descriptor
 	open   int
-	busy   int     // parked or handed over: other goroutines work for them
 	later  []*conn // have more to do, but others come first
 	dirty  []*conn // have output from messages; the first of them, pushed, have been sent theirs
 	pushed int
@@ -103,6 +102,7 @@ func newLoop(s *Server) (*loop, error) {
 	if l.raw, err = l.file.SyscallConn(); err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
+	l.queue.file = l.file
 	l.queue.wakefd, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
 		_ = l.file.Close()
@@ -155,8 +155,8 @@ func (l *loop) run() {
 	}
 	rest(l.scope)
 	l.free()
-	if poisoned && l.busy != 0 {
-		panic(fmt.Sprintf("BUG: no connection is left, and %d are elsewhere", l.busy))
+	if poisoned && l.queue.busy.Load() != 0 {
+		panic(fmt.Sprintf("BUG: no connection is left, and %d are elsewhere", l.queue.busy.Load()))
 	}
 }
 
@@ -195,8 +195,10 @@ func (l *loop) wait() {
 	if l.queue.full.Load() { // see queue.post
 		l.got = nonblock.EpollNow(l.ep, l.events[:])
 	} else {
-		// An error is the alarm; the descriptor is closed by nobody else.
-		_ = l.raw.Read(l.poll)
+		// An error is the alarm, or a message; the descriptor is closed by nobody else.
+		if l.raw.Read(l.poll) != nil {
+			l.alarm = l.now // it has passed: see setAlarm
+		}
 	}
 	l.queue.asleep.Store(false)
 }
@@ -313,7 +315,7 @@ func (l *loop) yield() {
 		l.napped, l.yielded = l.now, l.now
 		rest(l.scope)
 		l.nap()
-	case l.busy > 0 && l.now.Sub(l.yielded) > yieldEvery:
+	case l.queue.busy.Load() > 0 && l.now.Sub(l.yielded) > yieldEvery:
 		l.yielded = l.now
 		rest(l.scope)
 		runtime.Gosched()
@@ -329,6 +331,7 @@ func (l *loop) yield() {
 // change that its feed has sent (bench/results/012-feed.md).
 func (l *loop) nap() {
 	l.dozed = false
+	l.setAlarm()
 	if l.raw.Read(l.doze) != nil {
 		runtime.Gosched() // the alarm is due
 	}

@@ -63,10 +63,10 @@ func (l *loop) become(c *conn, next phase) {
 		panic(fmt.Sprintf("BUG: a connection that is %v becomes %v", c.phase, next))
 	}
 	if c.phase.in(elsewhere) {
-		l.busy--
+		l.queue.busy.Add(-1)
 	}
 	if next.in(elsewhere) {
-		l.busy++
+		l.queue.busy.Add(1)
 	}
 	c.phase = next
 }

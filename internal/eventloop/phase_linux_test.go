@@ -36,13 +36,13 @@ func TestPhases_AreThoseOfTheTable(t *testing.T) {
 	c := new(conn)
 	for _, step := range []struct {
 		to   phase
-		busy int
+		busy int32
 	}{
 		{shaking, 1}, {reading, 0}, {parked, 1}, {reading, 0}, {handing, 0}, {away, 1}, {reading, 0},
 		{parked, 1}, {closing, 0}, {lingering, 0}, {closed, 0},
 	} {
-		if l.become(c, step.to); c.phase != step.to || l.busy != step.busy {
-			t.Errorf("%v: phase %v, %d busy, want %d", step.to, c.phase, l.busy, step.busy)
+		if l.become(c, step.to); c.phase != step.to || l.queue.busy.Load() != step.busy {
+			t.Errorf("%v: phase %v, %d busy, want %d", step.to, c.phase, l.queue.busy.Load(), step.busy)
 		}
 	}
 	defer func() {

@@ -1,11 +1,16 @@
 package eventloop
 
 import (
+	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
 )
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
 
 // A message is what other goroutines have to say to a loop.
 type message struct {
@@ -40,8 +45,10 @@ type queue struct {
 	messages []message
 	closed   bool
 
-	full   atomic.Bool // there are messages
-	asleep atomic.Bool // a message must wake the loop
+	full   atomic.Bool  // there are messages
+	asleep atomic.Bool  // a message must wake the loop
+	busy   atomic.Int32 // connections for which other goroutines work
+	file   *os.File     // in whose Read the loop sleeps
 	wakefd int
 }
 
@@ -58,10 +65,23 @@ func (q *queue) post(l message) bool {
 	// it sleeps: one of the two sees the other. The descriptor is written to
 	// under the lock, for it is closed when the queue is.
 	if q.asleep.CompareAndSwap(true, false) {
-		nonblock.Wake(q.wakefd)
+		q.wake()
 	}
 	q.mu.Unlock()
 	return true
+}
+
+// wake ends the sleep of the loop. A deadline that has passed has the loop run next on the
+// processor of who calls, by Go's scheduler alone. An event does it when the runtime's
+// poller is looked at, on a processor that has nothing else to do: it takes more than
+// twice as long, and meanwhile the answers of others may come, which the loop then sends
+// in one turn. So it is taken while others work for more than one connection.
+func (q *queue) wake() {
+	if q.busy.Load() <= 1 {
+		_ = q.file.SetReadDeadline(longAgo) // it can: the loop's own alarm is one
+		return
+	}
+	nonblock.Wake(q.wakefd)
 }
 
 // take returns the messages and leaves empty in their place, to be filled next.

@@ -89,3 +89,27 @@ func TestSpares_AreKept(t *testing.T) {
 		t.Error("other scopes than were put, or not the last one first")
 	}
 }
+
+// A loop that the answer of another goroutine has woken sleeps again: the deadline by which
+// it was woken is over.
+func TestLoop_SleepsAfterAMessage(t *testing.T) {
+	n := new(naps)
+	c := Config{Loops: 1, Scope: func() Scope { return &napping{n: n} }}
+	each(t, []string{"epoll"}, c, func(t *testing.T, s *site) {
+		wakes := func() int {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.wakes
+		}
+		c := s.dial(t)
+		for i := range 20 {
+			c.send(get(fmt.Sprintf("/miss/%d", i)))
+			c.want(200, fmt.Sprintf("miss %d", i))
+		}
+		before := wakes()
+		<-time.After(50 * time.Millisecond)
+		if more := wakes() - before; before > 1000 || more > 10 {
+			t.Errorf("%d wake-ups for 20 requests, and %d within 50 ms without one", before, more)
+		}
+	})
+}
