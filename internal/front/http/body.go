@@ -42,12 +42,8 @@ func bodyFormat(contentType string, patch bool) (row.Format, bool) {
 // input reads the request's body and decodes it by shape.
 func (c *call) input(shape *row.Shape) (*row.Input, error) {
 	patch := c.r.method == http.MethodPatch
-	types := c.r.http.Header.Values("Content-Type")
-	if len(types) != 1 {
-		types = []string{""}
-	}
-	format, ok := bodyFormat(types[0], patch)
-	coding := c.r.http.Header.Get("Content-Encoding")
+	name, coding := c.r.contentType()
+	format, ok := bodyFormat(name, patch)
 	if !ok || coding != "" && coding != "identity" {
 		p := problem{kind: kindMediaType}
 		if patch {
@@ -65,6 +61,9 @@ func (c *call) input(shape *row.Shape) (*row.Input, error) {
 // body reads the body as it arrives: memory is taken for what has come, never
 // for what a Content-Length promises.
 func (c *call) body() ([]byte, error) {
+	if c.r.http == nil {
+		return c.r.content, nil
+	}
 	limit := c.o.MaxBody
 	tooLarge := problem{kind: kindTooLarge,
 		detail: "the body is larger than " + strconv.FormatInt(limit, 10) + " bytes"}

@@ -99,7 +99,7 @@ func (c *call) serve() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.r.http != nil {
+	if c.r.http != nil { // else no page of a browser has sent it: see http1.Request.Body
 		if err := c.h.csrf.Check(c.r.http); err != nil {
 			return nil, problem{kind: kindCrossOrigin}
 		}

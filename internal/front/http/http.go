@@ -1,8 +1,9 @@
 // Package httpfront speaks HTTP for the resources: it reads paths, headers and
 // bodies, asks package resource, and writes answers and problems.
 //
-// A request comes from an event loop, which answers what memory holds (loop.go), or
-// from net/http (nethttp.go): every method, HTTP/2 and bodies. Both make one request value
+// A request comes from an event loop, which answers what memory holds (loop.go), and has
+// goroutines answer misses and writes, or from net/http (nethttp.go): what a page in a browser
+// sends, bodies that come in parts, and whatever is rare. Both make one request value
 // of it, which the same rules decide about and one function answers: decide.go and
 // answer.go.
 //

@@ -105,7 +105,12 @@ func (l *protocol) Step(c *eventloop.Conn, in, out []byte) (int, []byte, eventlo
 		case http1.NeedMore:
 			return n, out, eventloop.More
 		case http1.HandOver:
-			return n, out, eventloop.HandOver
+			length, ok := r.parseWhole(in[n:], s.live.MaxBody)
+			if !ok {
+				return n, out, eventloop.HandOver
+			}
+			l.park(c, p, s.live, in[n:n+length], r.Close || c.Draining())
+			return n + length, out, eventloop.Parked
 		default:
 			refused := http1.AppendRefusal(out, verdict, s.now)
 			s.logRefusal(p, refused[len(out):])
@@ -267,15 +272,17 @@ func (s *loop) repeated(keys []row.Key, i int) bool {
 	return len(s.once) == n
 }
 
-// park has a goroutine answer a request while its connection waits: a load takes longer
-// than a loop may be held. head, the request, is copied.
-func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, head []byte, closing bool) {
-	head = bytes.Clone(head)
+// park has a goroutine answer a request while its connection waits: a load or a write takes
+// longer than a loop may be held. message, the request with its body, is copied.
+func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte, closing bool) {
+	message = bytes.Clone(message)
 	l.workers.Go(func() {
 		m := memos.Get().(*memo)
 		defer m.release()
 		var r request
-		r.parse(head) // it was complete before
+		if _, v := r.parse(message); v == http1.HandOver { // it was complete before
+			r.parseWhole(message, o.MaxBody)
+		}
 		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
 		var out []byte
 		one.answer(func(a *answer) {

@@ -146,13 +146,14 @@ func TestLoopAccess_RuleOfAReload(t *testing.T) {
 	}
 }
 
-// TestLoop_OneWriteGoesBackToTheLoop: a client that writes once and reads a
+// TestLoop_OneWriteGoesBackToTheLoop: a page in a browser that writes once and reads a
 // hundred times is handed over once.
 func TestLoop_OneWriteGoesBackToTheLoop(t *testing.T) {
 	s := newLoopSite(t)
 	s.ask("/depts/10", "")
 	const body = `{"loc":"OSLO"}`
 	s.answers("PATCH /depts/10 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
+		"Sec-Fetch-Site: same-origin\r\n"+
 		"Content-Length: 14\r\n\r\n"+body+"\r\n", "PATCH") // and an old client's empty line
 	for range 100 {
 		if a := s.ask("/depts/10", ""); !strings.Contains(a.body, "OSLO") {

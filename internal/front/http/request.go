@@ -18,17 +18,39 @@ type request struct {
 	http1.Request // its slices are good for as long as the bytes that they are of
 	method        string
 	head          []byte        // as it came; nil: of net/http
+	content       []byte        // the body; nil: there is none, or net/http has it
 	http          *http.Request // nil: of the event loop
 }
 
 // parse reads the request at the beginning of b.
 func (r *request) parse(b []byte) (n int, v http1.Verdict) {
 	n, v = r.Parse(b)
-	r.method, r.head = http.MethodGet, b[:n]
-	if r.Head {
-		r.method = http.MethodHead
-	}
+	r.method, r.head, r.content = r.Method, b[:n], nil
 	return n, v
+}
+
+// parseWhole reads the request at the beginning of b, of which parse has said HandOver, if
+// all of it is there and nothing in it is for net/http: it changes something, and has a body
+// of at most limit bytes, or none.
+func (r *request) parseWhole(b []byte, limit int64) (n int, ok bool) {
+	body, n, ok := r.Body(b)
+	if !ok || int64(len(body)) > limit {
+		return 0, false
+	}
+	r.head, r.content = b[:n-len(body)], body
+	return n, true
+}
+
+// contentType returns what the body is, and how it is coded; "" where that is not said, or
+// not once.
+func (r *request) contentType() (name, coding string) {
+	if r.http == nil {
+		return row.Alias(r.ContentType), row.Alias(r.ContentEncoding) // see http1.Request.Body
+	}
+	if lines := r.http.Header.Values("Content-Type"); len(lines) == 1 {
+		name = lines[0]
+	}
+	return name, r.http.Header.Get("Content-Encoding")
 }
 
 // newRequest makes the request of net/http's. What was sent in several lines is one list

@@ -21,6 +21,11 @@ func seeds() []string {
 		put("Transfer-Encoding: chunked") + "3\r\nabc\r\n0\r\n\r\n" + get("/"),
 		put("Content-Length: 3", "Transfer-Encoding: chunked") + "0\r\n\r\n",
 		put("Content-Length: 3", "Expect: 100-continue") + "abc",
+		put("Content-Length: 3", "Content-Type: application/json") + "abc" + get("/"),
+		put("Content-Length: 2", "Content-Type: a/b", "Content-Encoding: gzip") + "{}",
+		put("Content-Length: 2", "Content-Type: a/b", "Content-Type: a/c") + "{}",
+		put("Content-Length: 2", "Origin: http://a") + "{}", put("Sec-Fetch-Site: none"),
+		"DELETE /a?b HTTP/1.1\r\nHost: a\r\nIf-Match: \"x\"\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: a\r\n\r\n\r\n" + get("/"),
 		"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", get("http://localhost/x"), get("//x/y"),
 		"GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n", get("/", " folded: x"), get("/", "a\x0b: x"),
@@ -66,16 +71,12 @@ func FuzzParse(f *testing.F) {
 // compare wants r and req to be the same request.
 func compare(t *testing.T, r *Request, req *http.Request) {
 	t.Helper()
-	method := "GET"
-	if r.Head {
-		method = "HEAD"
-	}
 	same := func(what, ours, theirs string) {
 		if ours != theirs {
 			t.Fatalf("%s: %q, net/http has %q", what, ours, theirs)
 		}
 	}
-	same("method", method, req.Method)
+	same("method", r.Method, req.Method)
 	same("path", string(r.Path), req.URL.EscapedPath())
 	same("query", string(r.Query), req.URL.RawQuery)
 	same("host", string(r.Host), req.Host)
@@ -90,8 +91,9 @@ func compare(t *testing.T, r *Request, req *http.Request) {
 		}
 		same(name, string(value), req.Header.Get(name))
 	}
-	if req.ContentLength != 0 || req.Body != http.NoBody || len(req.TransferEncoding) > 0 ||
-		req.Close != r.Close || req.ProtoAtLeast(1, 1) == r.HTTP10 || req.URL.Host != "" {
+	if req.ContentLength != r.length || (r.length == 0) != (req.Body == http.NoBody) ||
+		len(req.TransferEncoding) > 0 || req.Close != r.Close ||
+		req.ProtoAtLeast(1, 1) == r.HTTP10 || req.URL.Host != "" {
 		t.Fatalf("net/http sees another request: %+v", req)
 	}
 }
@@ -140,6 +142,59 @@ func FuzzFrame(f *testing.F) {
 			}
 			if req.ContentLength < 0 || req.Header.Get("Upgrade") != "" {
 				t.Fatalf("%q: Frame is certain of %+v", b, req)
+			}
+		}
+	})
+}
+
+// FuzzBody: what Body returns is what net/http reads of the same request, which no page of a
+// browser has sent.
+func FuzzBody(f *testing.F) {
+	for _, s := range seeds() {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r Request
+		_, v := r.Parse(b)
+		body, n, ok := r.Body(b)
+		if !ok {
+			return
+		}
+		if v != HandOver {
+			t.Fatalf("Parse(%q) says %v, and there is a body", b, v)
+		}
+		rd := bytes.NewReader(b)
+		br := bufio.NewReader(rd)
+		req, err := http.ReadRequest(br)
+		if err != nil {
+			t.Fatalf("Body accepts %q, net/http does not: %v", b[:n], err)
+		}
+		theirs, err := io.ReadAll(req.Body)
+		if err != nil || !bytes.Equal(body, theirs) {
+			t.Fatalf("%q: body %q, net/http has %q, %v", b, body, theirs, err)
+		}
+		if got := len(b) - rd.Len() - br.Buffered(); got != n {
+			t.Fatalf("%q: Body ends at %d, net/http at %d", b, n, got)
+		}
+		compare(t, &r, req)
+		for name, value := range map[string][]byte{
+			"Content-Type": r.ContentType, "Content-Encoding": r.ContentEncoding,
+			"If-Match": r.IfMatch, "Prefer": r.Prefer,
+		} {
+			if theirs := req.Header.Values(name); len(theirs) > 1 ||
+				string(value) != strings.Join(theirs, "") {
+				t.Fatalf("%s: %q, net/http has %q", name, value, theirs)
+			}
+		}
+		var pages http.CrossOriginProtection
+		if err := pages.Check(req); err != nil || req.Header.Get("Origin") != "" ||
+			req.Header.Get("Expect") != "" || req.Header.Get("Upgrade") != "" {
+			t.Fatalf("%q: %v, %v", b, err, req.Header)
+		}
+		for i := range b[:n] {
+			r.Parse(b[:i])
+			if _, n, ok := r.Body(b[:i]); ok {
+				t.Fatalf("Body(%q), cut at %d = %d", b, i, n)
 			}
 		}
 	})

@@ -41,6 +41,12 @@ func (r *Request) header(line []byte) bool {
 		r.keep(&r.Prefer, value)
 	case ranges:
 		r.keep(&r.Range, value)
+	case contentType:
+		r.keepOfBody(&r.ContentType, value)
+	case contentEncoding:
+		r.keepOfBody(&r.ContentEncoding, value)
+	case page:
+		r.bodies = true
 	case connection:
 		r.connection(value)
 	case contentLength:
@@ -72,6 +78,15 @@ func once(seen *bool) bool {
 func (r *Request) keep(field *[]byte, value []byte) {
 	if *field != nil || len(value) == 0 {
 		r.other = true
+	}
+	*field = value
+}
+
+// keepOfBody is keep for a header that says what a body is. No code of ours reads it of a
+// GET or HEAD.
+func (r *Request) keepOfBody(field *[]byte, value []byte) {
+	if *field != nil || len(value) == 0 {
+		r.bodies = true
 	}
 	*field = value
 }
@@ -132,6 +147,12 @@ const (
 	prefer
 	ranges
 
+	// Of a request that changes something: what its body is, and that a page in a
+	// browser may have sent it.
+	contentType
+	contentEncoding
+	page
+
 	// Framing: they say where the message ends, or what comes after it.
 	contentLength
 	transferEncoding
@@ -155,12 +176,12 @@ func classify(name []byte) kind {
 	case 10:
 		return either(name, "connection", connection)
 	case 12:
-		return either(name, "x-request-id", requestID)
+		return classify12(name)
 	case 13:
 		return classify13(name)
 	case 14:
-		return either(name, "content-length", contentLength)
-	case 15, 17, 19:
+		return classify14(name)
+	case 15, 16, 17, 19:
 		return classifyLong(name)
 	}
 	return unknown
@@ -173,8 +194,26 @@ func classify6(name []byte) kind {
 		return either(name, "accept", accept)
 	case 'p':
 		return either(name, "prefer", prefer)
+	case 'o':
+		return either(name, "origin", page)
 	}
 	return either(name, "expect", expect)
+}
+
+// classify12 is classify for names of twelve bytes.
+func classify12(name []byte) kind {
+	if name[0]|0x20 == 'c' {
+		return either(name, "content-type", contentType)
+	}
+	return either(name, "x-request-id", requestID)
+}
+
+// classify14 is classify for names of fourteen bytes.
+func classify14(name []byte) kind {
+	if name[0]|0x20 == 's' {
+		return either(name, "sec-fetch-site", page)
+	}
+	return either(name, "content-length", contentLength)
 }
 
 // classify13 is classify for names of thirteen bytes.
@@ -195,6 +234,8 @@ func classifyLong(name []byte) kind {
 		return acceptEncoding
 	case isName(name, "transfer-encoding"):
 		return transferEncoding
+	case isName(name, "content-encoding"):
+		return contentEncoding
 	case isName(name, "hotrow-min-position"):
 		return minPosition
 	}

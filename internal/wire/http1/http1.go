@@ -31,8 +31,8 @@ const (
 	// NeedMore: so far so good, but the head has not ended.
 	NeedMore
 	// HandOver: well framed, but something in it is for a complete
-	// implementation: another method, a body, a header that may change the
-	// answer.
+	// implementation: another method, a body (see Body), a header that may change
+	// the answer.
 	HandOver
 	// Bad: refuse with 400 and close. Nothing after it can be trusted.
 	Bad
@@ -69,9 +69,13 @@ type Request struct {
 	Prefer         []byte
 	Range          []byte
 
-	Head   bool // HEAD: the answer has no body
-	HTTP10 bool // else HTTP/1.1, or a later HTTP/1, which is read as that
-	Close  bool // the client wants the connection closed after the answer
+	ContentType     []byte // of what Body returns
+	ContentEncoding []byte
+
+	Method string // GET, HEAD, POST, PUT, PATCH or DELETE; "": another one
+	Head   bool   // HEAD: the answer has no body
+	HTTP10 bool   // else HTTP/1.1, or a later HTTP/1, which is read as that
+	Close  bool   // the client wants the connection closed after the answer
 
 	framing
 }
@@ -80,6 +84,7 @@ type Request struct {
 type framing struct {
 	authority []byte // of a target in absolute form
 	length    int64  // of the body, by Content-Length
+	head      int    // bytes of the head, once it has ended
 	headers   int
 	known     bool // the method is one whose framing is beyond doubt
 	hosts     bool // a Host header was seen, and so on
@@ -89,7 +94,9 @@ type framing struct {
 	expect    bool
 	connects  bool
 	persists  bool // Connection: keep-alive
-	other     bool // something for a complete implementation
+	writes    bool // the method is one that changes something
+	bodies    bool // something about the body is for a complete implementation,
+	other     bool // or about anything else
 }
 
 // Parse reads the request at the beginning of b into r, whatever r held
@@ -117,6 +124,19 @@ func Frame(b []byte) (n int64, certain bool) {
 		return 0, false
 	}
 	return int64(head) + r.length, true
+}
+
+// Body returns the body of a POST, PUT, PATCH or DELETE, which Parse hands over, and the
+// length of the whole message, if all of it is in b and needs no complete implementation:
+// one Content-Length or none ends it, nobody waits for 100 Continue, and it is from no page
+// in a browser, which sends Origin or Sec-Fetch-Site.
+func (r *Request) Body(b []byte) (body []byte, n int, ok bool) {
+	if !r.writes || r.other || r.bodies || r.HTTP10 || r.chunked || r.upgrade || r.expect ||
+		len(r.Host) == 0 || r.head == 0 || int64(len(b)-r.head) < r.length {
+		return nil, 0, false
+	}
+	n = r.head + int(r.length)
+	return b[r.head:n], n, true
 }
 
 // SkipEmptyLine returns how many bytes of an empty line are at the beginning
@@ -181,7 +201,10 @@ func (r *Request) scan(b []byte) (n int, v Verdict) {
 			return 0, TooLarge
 		}
 		if length == 1 {
-			return end + 1, r.judge()
+			if v = r.judge(); v != Bad {
+				r.head = end + 1
+			}
+			return end + 1, v
 		}
 		if r.headers++; r.headers > MaxHeaders {
 			return 0, TooLarge
@@ -222,7 +245,7 @@ func (r *Request) judge() Verdict {
 	if r.HTTP10 {
 		r.Close = !r.persists
 	}
-	if r.other || r.lengths || r.chunked || r.upgrade || r.expect || len(r.Host) == 0 {
+	if r.other || r.writes || r.lengths || r.chunked || r.upgrade || r.expect || len(r.Host) == 0 {
 		return HandOver
 	}
 	return Complete
@@ -269,15 +292,25 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func (r *Request) method(name []byte) bool {
 	switch string(name) {
 	case "GET":
-		r.known = true
+		r.Method = "GET"
 	case "HEAD":
-		r.known, r.Head = true, true
-	case "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+		r.Method, r.Head = "HEAD", true
+	case "POST":
+		r.Method, r.writes = "POST", true
+	case "PUT":
+		r.Method, r.writes = "PUT", true
+	case "PATCH":
+		r.Method, r.writes = "PATCH", true
+	case "DELETE":
+		r.Method, r.writes = "DELETE", true
+	case "OPTIONS":
 		r.known, r.other = true, true
+		return true
 	default:
 		r.other = true
 		return allToken(name)
 	}
+	r.known = true
 	return true
 }
 
