@@ -14,16 +14,42 @@ import (
 // load, and fewer may run at a time: the database that makes it lag is perhaps
 // as busy as it can be. The error is a *source.Error.
 func (u *upstream) acquire(ctx context.Context) (release func(), err error) {
+	return u.admit(ctx, u.place)
+}
+
+// acquireWrite is acquire for a write. Writes that a source makes one after the other take
+// no place among the loads: they would have all of them, and no read any, as long as
+// another program keeps the database locked.
+func (u *upstream) acquireWrite(ctx context.Context) (release func(), err error) {
+	if _, ok := u.source.(source.SerialWriter); ok {
+		return u.admit(ctx, u.placeOfWrite)
+	}
+	return u.acquire(ctx)
+}
+
+// admit takes a place of a source unless that cannot be reached.
+func (u *upstream) admit(
+	ctx context.Context, place func(context.Context) (func(), error),
+) (release func(), err error) {
 	if !u.admits() {
 		return nil, &source.Error{
 			Class: source.Unavailable, After: time.Second,
 			Message: fmt.Sprintf("source %s cannot be reached", u.name),
 		}
 	}
-	if release, err = u.place(ctx); err != nil && u.down.Load() != 0 {
+	if release, err = place(ctx); err != nil && u.down.Load() != 0 {
 		u.down.Store(monotonic()) // who was to probe the source has not asked it
 	}
 	return release, err
+}
+
+// placeOfWrite takes one of the places of writes that wait for their turn.
+func (u *upstream) placeOfWrite(context.Context) (release func(), err error) {
+	if u.writing.Add(1) > maxWaiting {
+		u.writing.Add(-1)
+		return nil, u.busy(fmt.Sprintf("or %d writes wait already", maxWaiting))
+	}
+	return func() { u.writing.Add(-1) }, nil
 }
 
 // pause is how long a source that has failed while its feed lags is left alone.

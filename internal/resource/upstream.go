@@ -104,7 +104,8 @@ type upstream struct {
 	writeThroughs writeThroughs
 	watches       listWatches
 
-	waiting atomic.Int64
+	waiting atomic.Int64 // loads that wait for a place
+	writing atomic.Int64 // writes of a source that makes one after the other
 
 	// followed is true once a feed has been chosen; reason says which and why.
 	followed atomic.Bool

@@ -80,7 +80,7 @@ func (r *Resource) reshaped() error {
 func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Written, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
 	defer cancel()
-	release, err := f.src.acquire(ctx)
+	release, err := f.src.acquireWrite(ctx)
 	if err != nil {
 		return nil, err
 	}

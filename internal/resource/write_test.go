@@ -266,3 +266,43 @@ func TestWatch_SlowWatcherGetsAReset(t *testing.T) {
 		}
 	}
 }
+
+// TestWrite_WaitingForALockKeepsNoReadOut: writes that wait for another program's transaction
+// take none of the places of reads.
+func TestWrite_WaitingForALockKeepsNoReadOut(t *testing.T) {
+	h := newHouse(t, func(o *SetOptions) { o.Sources[0].Readers = 2 })
+	c, err := h.other.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	lock := func(statement string) {
+		if _, err := c.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock("BEGIN IMMEDIATE")
+	const writes = 20
+	u := h.resource("emp").form.Load().src
+	var wg sync.WaitGroup
+	for i := range writes {
+		wg.Go(func() {
+			in, err := h.resource("emp").Shape().DecodeJSON(fmt.Appendf(nil, `{"sal":%d}`, i))
+			if err == nil {
+				_, err = h.resource("emp").Write(t.Context(), Write{Op: source.OpMerge, Key: "7839", Input: in})
+			}
+			if err != nil {
+				t.Errorf("write %d: %v", i, err)
+			}
+		})
+	}
+	h.until(func() bool { return u.writing.Load() == writes })
+	if got, origin := h.get("dept", "10", Options{NoCache: true}); got == "" {
+		t.Errorf("no document, from %v", origin)
+	}
+	lock("COMMIT")
+	wg.Wait()
+	if n := u.writing.Load(); n != 0 {
+		t.Errorf("%d writes wait when none does", n)
+	}
+}

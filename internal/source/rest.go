@@ -10,3 +10,12 @@ type Rester interface {
 	// wait, and may be called while the feed does not run.
 	Rest(rests bool)
 }
+
+// A SerialWriter is a Source that makes one write after the other, on a connection that no
+// read uses. Those that wait for their turn keep no read from the source.
+type SerialWriter interface {
+	Source
+
+	// SerialWrites does nothing.
+	SerialWrites()
+}

@@ -7,7 +7,10 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-var _ source.Store = (*Source)(nil)
+var (
+	_ source.Store        = (*Source)(nil)
+	_ source.SerialWriter = (*Source)(nil)
+)
 
 // bulkVariables bounds the parameters of one INSERT of many rows. Beyond a few
 // hundred a longer statement is not faster.
@@ -15,6 +18,9 @@ const bulkVariables = 512
 
 // Dialect returns that of SQLite.
 func (s *Source) Dialect() source.Dialect { return source.DialectSQLite }
+
+// SerialWrites implements source.SerialWriter: see writer.
+func (s *Source) SerialWrites() {}
 
 // Tx runs fn in a transaction of the writing connection. Tables that no plan
 // reads are told to the feeds as a whole.
