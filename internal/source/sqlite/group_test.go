@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ type groupTest struct {
 	s       *Source
 	p       source.Plan
 	feed    *followed
-	commits int // of the writing connection
+	commits atomic.Int64 // of the writing connection
 }
 
 // newGroupTest opens a file with the rows 1 to 9 of t, and what else statements make.
@@ -35,7 +36,7 @@ func newGroupTest(t *testing.T, columns string, statements ...string) *groupTest
 	g.hold()
 	w := g.s.writerNow()
 	w.c.c.RegisterCommitHook(func() int32 {
-		g.commits++
+		g.commits.Add(1)
 		return w.changes.committing()
 	})
 	w.unlock()
@@ -189,8 +190,8 @@ func TestChange_SharesACommit(t *testing.T) {
 	if !errors.Is(refused.err, no) || refused.touched != nil {
 		t.Errorf("refused: %v, shown as %d", refused.err, refused.touched)
 	}
-	if g.commits != 1 {
-		t.Errorf("%d commits, want one", g.commits)
+	if n := g.commits.Load(); n != 1 {
+		t.Errorf("%d commits, want one", n)
 	}
 	g.has("1=11 2=22 3=3 4=44 5=5 6=6 7=7 8=8 9=9", "1 1 2 4 4")
 	if n := string(g.p.Shape().AppendJSON(nil, writes[0].out.Loaded.Values)); n !=
@@ -305,11 +306,36 @@ func TestChange_MoreThanOneTransactionTakes(t *testing.T) {
 		})
 	})
 	g.judge(writes)
-	if g.commits != 3 {
-		t.Errorf("%d commits, want 3", g.commits)
+	if n := g.commits.Load(); n != 3 {
+		t.Errorf("%d commits, want 3", n)
 	}
 	g.feed.fence()
 	g.has(fmt.Sprintf("1=1 2=2 3=3 4=4 5=5 6=6 7=7 8=88 9=%d", len(writes)-1), "")
+}
+
+// TestChange_LetsAFeedLook: a look for changes of others waits for one transaction or two,
+// however many changes wait.
+func TestChange_LetsAFeedLook(t *testing.T) {
+	g := newGroupTest(t, "n integer")
+	f := g.feed.feed.(*Feed)
+	writes := make([]*groupWrite, 6*maxGroup)
+	for i := range writes {
+		writes[i] = &groupWrite{op: source.OpMerge, key: "9", body: fmt.Sprintf(`{"n":%d}`, i)}
+	}
+	looked := make(chan int64, 1)
+	g.together(writes, func() {
+		go func() {
+			if _, err := f.Fence(context.Background()); err != nil {
+				t.Error(err)
+			}
+			looked <- g.commits.Load()
+		}()
+		poll(t, func() bool { return len(looked) > 0 || !f.hasWaiting() }) // it looks
+	})
+	g.judge(writes)
+	if n := <-looked; n > 3 || g.commits.Load() < 6 {
+		t.Errorf("the feed has looked after %d of %d commits", n, g.commits.Load())
+	}
 }
 
 // TestChange_OfASourceThatIsClosed: all who wait are told.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/source"
@@ -24,6 +25,11 @@ type writer struct {
 	s     *Source
 	dsn   string
 	queue changeQueue // of changes that wait for a transaction
+
+	// next holds a token when no transaction waits for the turn. One does at a time:
+	// whoever looks for changes of others waits for that one alone, and not for all.
+	next chan struct{}
+	busy atomic.Pointer[error] // of the one that waits: why it does; nil: for the turn
 
 	turn chan struct{} // holds a token when nobody uses what follows
 	c    *conn
@@ -54,7 +60,7 @@ func openWriter(ctx context.Context, s *Source) (*writer, error) {
 		pragmas = append(pragmas, "query_only(1)")
 	}
 	w := &writer{s: s, dsn: dsn(s.path, mode, pragmas...), turn: make(chan struct{}, 1),
-		origin: newOrigin()}
+		next: make(chan struct{}, 1), origin: newOrigin()}
 	w.changes.w = w
 	if err := w.open(ctx); err != nil {
 		if w.c != nil {
@@ -63,6 +69,7 @@ func openWriter(ctx context.Context, s *Source) (*writer, error) {
 		return nil, err
 	}
 	w.turn <- struct{}{}
+	w.next <- struct{}{}
 	return w, nil
 }
 
@@ -137,16 +144,29 @@ func (w *writer) catchUp(ctx context.Context) error {
 // polls on the same connection, is not held up. It ends with errDone when done is
 // closed: somebody else has done what there was to do.
 func (w *writer) begin(ctx context.Context, done <-chan struct{}) error {
-	var busy error
-	select {
-	case <-w.turn: // who need not wait needs no limit for it
-		if busy = w.beginNow(ctx); !isBusy(busy) {
-			return busy
-		}
-	default:
+	// Fast path: who need not wait needs no limit for it.
+	if ok, err := w.tryBegin(ctx); ok {
+		return err
 	}
+
+	// Slow path.
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
+	select {
+	case <-w.next:
+	case <-done:
+		return errDone
+	case <-ctx.Done():
+		if busy := w.busy.Load(); busy != nil {
+			return *busy
+		}
+		return wrap(ctx.Err())
+	}
+	defer func() {
+		w.busy.Store(nil)
+		w.next <- struct{}{}
+	}()
+	var busy error
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		err := w.lockUnless(ctx, done)
 		if err == nil {
@@ -155,6 +175,7 @@ func (w *writer) begin(ctx context.Context, done <-chan struct{}) error {
 		switch {
 		case isBusy(err):
 			busy = err
+			w.busy.Store(&err)
 		case busy != nil && ctx.Err() != nil: // the lock is why the time has run out
 			return busy
 		default:
@@ -167,6 +188,23 @@ func (w *writer) begin(ctx context.Context, done <-chan struct{}) error {
 		case <-ctx.Done():
 			return busy
 		}
+	}
+}
+
+// tryBegin is begin if nobody has the turn, or waits for it, and no other program the lock.
+func (w *writer) tryBegin(ctx context.Context) (ok bool, err error) {
+	select {
+	case <-w.next:
+		defer func() { w.next <- struct{}{} }()
+	default:
+		return false, nil
+	}
+	select {
+	case <-w.turn:
+		err = w.beginNow(ctx)
+		return !isBusy(err), err
+	default:
+		return false, nil
 	}
 }
 
