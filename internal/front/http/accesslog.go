@@ -15,7 +15,7 @@ const statusGone = 499
 // and what took long: these are what a log is searched for.
 func (c *call) log(a *answer, at time.Time, took time.Duration) {
 	line := front.AccessLine{
-		Peer: c.p.address(), Method: c.r.method, Path: string(c.r.Path),
+		Peer: c.p.address(), Method: c.r.Method, Path: string(c.r.Path),
 		Protocol: c.r.protocol(c.p), Status: a.code, Resource: c.resourceName(), Principal: c.who,
 		RequestID: requestID(string(c.r.RequestID)), Agent: c.r.agent(),
 		Trace: c.r.traceID(),

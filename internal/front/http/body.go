@@ -41,7 +41,7 @@ func bodyFormat(contentType string, patch bool) (row.Format, bool) {
 
 // input reads the request's body and decodes it by shape.
 func (c *call) input(shape *row.Shape) (*row.Input, error) {
-	patch := c.r.method == http.MethodPatch
+	patch := c.r.Method == http.MethodPatch
 	name, coding := c.r.contentType()
 	format, ok := bodyFormat(name, patch)
 	if !ok || coding != "" && coding != "identity" {

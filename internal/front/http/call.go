@@ -121,7 +121,7 @@ func (c *call) serve() (*answer, error) {
 
 // collection answers /{resource}.
 func (c *call) collection() (*answer, error) {
-	switch c.r.method {
+	switch c.r.Method {
 	case http.MethodGet, http.MethodHead:
 		return c.list()
 	case http.MethodPost:
@@ -140,13 +140,13 @@ func (c *call) collection() (*answer, error) {
 
 // document answers /{resource}/{key}.
 func (c *call) document(segment string) (*answer, error) {
-	switch c.r.method {
+	switch c.r.Method {
 	case http.MethodGet, http.MethodHead:
 		return c.read(segment)
 	case http.MethodPut, http.MethodPatch, http.MethodDelete:
 		switch {
-		case !c.allows(documentOps[c.r.method]):
-		case c.r.method == http.MethodPut && c.o.isRandom(segment):
+		case !c.allows(documentOps[c.r.Method]):
+		case c.r.Method == http.MethodPut && c.o.isRandom(segment):
 			return c.rewriteRandom()
 		default:
 			return c.change(segment)

@@ -48,7 +48,7 @@ var indexMedia = []string{"application/json", "text/html", "text/plain"}
 // index answers /: what is served, with a URL to try for each resource that the
 // request's principal may read.
 func (c *call) index() (*answer, error) {
-	switch c.r.method {
+	switch c.r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodOptions:
 		return c.options("GET, HEAD, OPTIONS")
@@ -190,7 +190,7 @@ func (c *call) system(path string) (*answer, error) {
 	if !ok || k == nil {
 		return nil, problem{kind: kindNotFound, detail: "nothing is served at this path"}
 	}
-	if c.r.method != http.MethodGet && c.r.method != http.MethodHead {
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return nil, c.notAllowed("GET, HEAD")
 	}
 	text := fmt.Sprintf("%d %s (%s)\n\n%s.\n", k.status, http.StatusText(k.status), slug, k.means)

@@ -444,7 +444,7 @@ func (s *loop) logHit(
 		return
 	}
 	line := front.AccessLine{
-		Peer: p.address(), Method: r.method, Path: row.Alias(r.Path), Protocol: r.protocol(p),
+		Peer: p.address(), Method: r.Method, Path: row.Alias(r.Path), Protocol: r.protocol(p),
 		Cache: "hit", Resource: q.res.Name(), Principal: q.who,
 		Agent: r.agent(), RequestID: requestID(row.Alias(r.RequestID)), Trace: r.traceID(),
 	}

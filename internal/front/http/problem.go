@@ -115,7 +115,7 @@ func (c *call) refuse(err error) *answer {
 	}
 	p := problemOf(err)
 	if p.logged(err) && c.h.logLimit.Allow(c.o.Now()) {
-		fields := []any{"method", front.Clip(c.r.method, 64), "path",
+		fields := []any{"method", front.Clip(c.r.Method, 64), "path",
 			front.Clip(string(c.r.Path), 1024), "status", p.kind.status, "err", err}
 		if id := c.r.traceID(); id != "" {
 			fields = append(fields, "trace_id", id)

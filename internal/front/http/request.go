@@ -15,8 +15,7 @@ import (
 // A request is what the rules of this package look at. The event loop makes it from the
 // bytes that came, ServeHTTP from net/http's. A header that was not sent is nil.
 type request struct {
-	http1.Request // its slices are good for as long as the bytes that they are of
-	method        string
+	http1.Request               // its slices are good for as long as the bytes that they are of
 	head          []byte        // as it came; nil: of net/http
 	content       []byte        // the body; nil: there is none, or net/http has it
 	http          *http.Request // nil: of the event loop
@@ -25,7 +24,7 @@ type request struct {
 // parse reads the request at the beginning of b.
 func (r *request) parse(b []byte) (n int, v http1.Verdict) {
 	n, v = r.Parse(b)
-	r.method, r.head, r.content = r.Method, b[:n], nil
+	r.head, r.content = b[:n], nil
 	return n, v
 }
 
@@ -56,8 +55,8 @@ func (r *request) contentType() (name, coding string) {
 // newRequest makes the request of net/http's. What was sent in several lines is one list
 // (RFC 9110 5.3), except where two lines are as good as none.
 func newRequest(of *http.Request) *request {
-	r := &request{method: of.Method, http: of}
-	r.Head = of.Method == http.MethodHead
+	r := &request{http: of}
+	r.Method, r.Head = of.Method, of.Method == http.MethodHead
 	b := make([]byte, 0, 512)
 	keep := func(field *[]byte, text string) {
 		at := len(b)

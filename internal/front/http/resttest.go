@@ -91,7 +91,7 @@ func (o *settings) below(path string, t *target) bool {
 // createBelow answers POST /depts/emps, which makes a document of emps. ok is false where
 // the path is none of resttest's.
 func (c *call) createBelow(segment string) (a *answer, err error, ok bool) {
-	if c.o.random == nil || c.r.method != http.MethodPost {
+	if c.o.random == nil || c.r.Method != http.MethodPost {
 		return nil, nil, false
 	}
 	res, found := c.o.Resources.Lookup(segment)

@@ -16,7 +16,7 @@ func (c *call) selected(q *question) (*answer, error) {
 	if c.r.Prefer != nil {
 		o.Count = parsePrefer(string(c.r.Prefer)).count
 	}
-	if c.r.method == http.MethodGet {
+	if c.r.Method == http.MethodGet {
 		o.Range = string(c.r.Range)
 	}
 	o.Reads = c.mayEmbed

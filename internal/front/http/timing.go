@@ -73,12 +73,12 @@ func (c *call) trace(a *answer, began time.Time, took time.Duration) {
 		return
 	}
 	name := c.res.Name()
-	s := c.o.Trace.Start(c.r.traceparent(), c.r.method+" /"+name, began)
+	s := c.o.Trace.Start(c.r.traceparent(), c.r.Method+" /"+name, began)
 	if s == nil {
 		return
 	}
 	attrs := []trace.Attr{
-		trace.Text("http.request.method", c.r.method),
+		trace.Text("http.request.method", c.r.Method),
 		trace.Int("http.response.status_code", a.code),
 		trace.Text("url.path", string(c.r.Path)),
 		trace.Text("hotrow.resource", name),

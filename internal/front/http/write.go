@@ -45,9 +45,9 @@ func (c *call) change(segment string) (*answer, error) {
 		return nil, err
 	}
 	w := resource.Write{Key: key, Format: m.format, Op: source.OpDelete}
-	if c.r.method != http.MethodDelete {
+	if c.r.Method != http.MethodDelete {
 		w.Op = source.OpReplace
-		if c.r.method == http.MethodPatch {
+		if c.r.Method == http.MethodPatch {
 			w.Op = source.OpMerge
 		}
 		shape, err := c.shape()
