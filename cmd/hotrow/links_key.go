@@ -84,10 +84,8 @@ func (c *linksKeyAddCmd) write(p *program) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("links.database: source %s keeps no tables", name)
 	}
-	if cfg.Links.Migrate {
-		if _, err := schema.Migrate(ctx, store); err != nil {
-			return "", fmt.Errorf("make the tables of links: %w", err)
-		}
+	if _, err := schema.Migrate(ctx, store); err != nil {
+		return "", fmt.Errorf("make the tables of links: %w", err)
 	}
 	_, secret, err := links.NewKeys(store, nil).Add(ctx, c.Name, links.Role(c.Role))
 	return secret, err

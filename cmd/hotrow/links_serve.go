@@ -83,13 +83,11 @@ func (s *server) makeLinks(ctx context.Context) error {
 		return fmt.Errorf("links.database: source %s keeps no tables", cfg.LinksSource())
 	}
 	s.links.store = store
-	if cfg.Links.Migrate {
-		report, err := schema.Migrate(ctx, store)
-		if err != nil {
-			return fmt.Errorf("make the tables of links: %w", err)
-		}
-		s.log.Info("links", "tables", report.String())
+	report, err := schema.Migrate(ctx, store)
+	if err != nil {
+		return fmt.Errorf("make the tables of links: %w", err)
 	}
+	s.log.Info("links", "tables", report.String())
 	if s.demo {
 		if err := s.demoLinks(ctx); err != nil {
 			return err

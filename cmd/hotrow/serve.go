@@ -278,9 +278,7 @@ func (s *server) openSet(ctx context.Context) error {
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err
 	}
-	if s.hot = hotkeys.Off(); s.cfg().Ops.HotKeys {
-		s.hot = new(hotkeys.Keys)
-	}
+	s.hot = new(hotkeys.Keys)
 	s.set, err = resource.Open(ctx, resource.SetOptions{
 		Memory: s.memory, Lists: lists, Disk: s.disk, Sources: sourceOptions(s.cfg(), s.sources),
 		Resources: specs, Hot: s.hot, Log: s.log,

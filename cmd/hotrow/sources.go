@@ -130,6 +130,11 @@ func (o opened) close() error {
 	return errors.Join(errs...)
 }
 
+// auditRate is how many documents a second are read again from a database and compared
+// with what is kept: what a mistake of ours would be seen by, at a cost that no database
+// feels.
+const auditRate = 2
+
 // sourceOptions are the options of the resource package for every source.
 func sourceOptions(cfg *config.Config, o opened) []resource.SourceOptions {
 	var list []resource.SourceOptions
@@ -143,7 +148,7 @@ func sourceOptions(cfg *config.Config, o opened) []resource.SourceOptions {
 			OnLag:        resource.OnLag(s.Feed.OnLag),
 			MaxStale:     time.Duration(s.Feed.MaxStale),
 			StaleIfError: time.Duration(s.Feed.StaleIfError),
-			Audit:        s.Feed.Audit,
+			Audit:        auditRate,
 		})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
@@ -164,10 +169,7 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 			Writable: s.Writable, Methods: s.Methods,
 			RequireIfMatch: s.RequireIfMatch, MaxLimit: s.MaxLimit, TTL: s.TTL,
 			Formats: s.Formats, Pass: !s.Memory, Negative: true,
-			Stale: resource.StalePolicy{
-				OnLag: (*resource.OnLag)(&s.OnLag), MaxStale: &s.MaxStale,
-				StaleIfError: &s.StaleIfError,
-			},
+			Stale:  resource.StalePolicy{OnLag: (*resource.OnLag)(&s.OnLag)},
 			Access: resource.Access{Read: resource.Rule(s.Read), Write: resource.Rule(s.Write)},
 		}
 		if k := s.KV; k.Field != "" {

@@ -55,9 +55,6 @@ type Ops struct {
 
 	// PublicMetrics lets anybody read /metrics who reaches the listener.
 	PublicMetrics bool `yaml:"public_metrics" apply:"reload"`
-
-	// HotKeys lets the console tell which keys are read and changed most.
-	HotKeys bool `yaml:"hot_keys" apply:"restart"`
 }
 
 // Log says what is logged, and in which form.
@@ -118,7 +115,6 @@ type Feed struct {
 	StaleAfter   Duration `yaml:"stale_after" range:"100ms..1m"`
 	MaxStale     Duration `yaml:"max_stale" range:"0s..24h"`
 	StaleIfError Duration `yaml:"stale_if_error" range:"0s..168h"`
-	Audit        int      `yaml:"audit" range:"0..1000"`
 }
 
 // Default returns the configuration of an empty file.
@@ -130,7 +126,7 @@ func Default() *Config {
 			Hosts:           []string{},
 			BasePath:        "/",
 			MaxBody:         1 << 20,
-			IdleTimeout:     Duration(time.Minute),
+			IdleTimeout:     Duration(75 * time.Second), // balancers of AWS wait for 60
 			ShutdownTimeout: Duration(10 * time.Second),
 			Compression:     []string{"zstd", "gzip"},
 			CacheControl:    "no-cache",
@@ -142,9 +138,8 @@ func Default() *Config {
 		KV:       defaultKV(),
 		Links:    defaultLinks(),
 		Ops: Ops{
-			HotKeys: true,
-			Listen:  Listener{Network: "tcp", Address: "127.0.0.1:8081"},
-			Hosts:   []string{},
+			Listen: Listener{Network: "tcp", Address: "127.0.0.1:8081"},
+			Hosts:  []string{},
 		},
 		Log: Log{
 			Level: "info", Format: "text",
@@ -172,7 +167,6 @@ func (s *Source) setDefaults() {
 		Feed: Feed{
 			Mode:         "auto",
 			Publication:  "hotrow",
-			Audit:        2,
 			StaleAfter:   Duration(250 * time.Millisecond),
 			OnLag:        "stale",
 			MaxStale:     Duration(10 * time.Second),

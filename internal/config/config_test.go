@@ -362,7 +362,7 @@ func TestSpecs_ResolveEmbeds(t *testing.T) {
 		Name: "depts", Source: "main", Memory: true, Formats: []row.Format{row.FormatJSON},
 		Methods:  []string{"get", "list", "post", "put", "patch", "delete"},
 		Writable: true, RequireIfMatch: true, MaxLimit: 1000, Read: "public", Write: "role:editor",
-		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
+		OnLag: "stale",
 		Spec: &source.Spec{
 			Name: "depts", Table: "dept", Key: []string{"deptno"},
 			Fields: map[string]source.FieldSpec{
@@ -377,12 +377,12 @@ func TestSpecs_ResolveEmbeds(t *testing.T) {
 	}, {
 		Name: "emps", Source: "main", Formats: []row.Format{row.FormatJSON, row.FormatMsgPack},
 		Methods: []string{"get", "list"}, MaxLimit: 1000, Read: "public", Write: "none", Spec: emps,
-		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
+		OnLag: "stale",
 	}, {
 		Name: "users", Source: "main", Memory: true, Formats: []row.Format{row.FormatJSON},
 		Methods: []string{"get"}, MaxLimit: 1000, Read: "public", Write: "none",
 		TTL:   5 * time.Second,
-		OnLag: "stale", MaxStale: 10 * time.Second, StaleIfError: time.Hour,
+		OnLag: "stale",
 		Spec: &source.Spec{
 			Name: "users", Key: []string{"id"},
 			Query:   `SELECT name, mail FROM "user:s" WHERE id = :key AND x::text = 'a:b' -- :no`,

@@ -185,7 +185,7 @@ func TestSpecs_RefusesWhatIsNotComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	specs, err := c.Specs()
-	if err != nil || specs[0].StaleIfError == 0 || specs[0].MaxStale == 0 {
+	if err != nil || specs[0].OnLag != "stale" {
 		t.Errorf("got %+v, %v", specs, err)
 	}
 }

@@ -18,7 +18,6 @@ type Links struct {
 	Hosts     []string `yaml:"hosts" apply:"reload"` // further names of the same shortener
 	Open      bool     `yaml:"open" apply:"restart"`
 	Database  Secret   `yaml:"database" apply:"restart"` // a URL, or a source by its name
-	Migrate   bool     `yaml:"migrate" apply:"restart"`
 	Access    string   `yaml:"access" empty:"plain" apply:"reload"`
 	Case      string   `yaml:"case" oneof:"fold exact" apply:"restart"`
 	CodeLen   int      `yaml:"code_length" range:"1..64" apply:"restart"`
@@ -81,7 +80,7 @@ const LinksResource = "links"
 // defaultLinks is the links section of an empty file, in which it is off.
 func defaultLinks() Links {
 	return Links{
-		Hosts: []string{}, Database: "sqlite:links.db", Migrate: true,
+		Hosts: []string{}, Database: "sqlite:links.db",
 		Case: "fold", CodeLen: 7, Status: 302, Schemes: []string{"http", "https"},
 		Private: "allow", IP: "mask", Proxies: []string{},
 		Spend: "people",

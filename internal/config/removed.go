@@ -51,9 +51,19 @@ var removed = map[string]string{
 		"the key",
 	"resources.NAME.warm.what":  "write the word itself: warm: all",
 	"resources.NAME.warm.query": "write the SELECT itself: warm: SELECT id FROM users",
-	"cache.negative":            "that a row does not exist is always kept: remove the key",
-	"cache.disk.batch":          "a batch has at most 10,000 documents: remove the key",
-	"cache.disk.flush_every":    "batches are written every second: remove the key",
+	"links.migrate": "the tables are always made and brought up to date, as those of each " +
+		"month's clicks are: remove the key",
+	"ops.hot_keys": "keys are counted only while somebody looks at the console, which only " +
+		"operators can: remove the key",
+	"sources.NAME.feed.audit": "two documents a second are compared with the database: remove " +
+		"the key",
+	"resources.NAME.max_stale": "the feed's max_stale is for every resource of the source; " +
+		"on_lag: bypass or fail has one resource give no stale document",
+	"resources.NAME.stale_if_error": "the feed's stale_if_error is for every resource of the " +
+		"source; on_lag: fail has one resource give no stale document",
+	"cache.negative":         "that a row does not exist is always kept: remove the key",
+	"cache.disk.batch":       "a batch has at most 10,000 documents: remove the key",
+	"cache.disk.flush_every": "batches are written every second: remove the key",
 	"cache.disk.verify": "the checksum of a document is compared whenever it is read: remove " +
 		"the key",
 	"sources.NAME.pool.max_waiting": "4,096 requests may wait for a connection: raise pool.max " +

@@ -29,8 +29,6 @@ type Resource struct {
 	Warm           Warm              `yaml:"warm,omitempty"`
 	KV             ResourceKV        `yaml:"kv,omitempty"`
 	OnLag          string            `yaml:"on_lag,omitempty" oneof:"stale bypass fail"`
-	MaxStale       Duration          `yaml:"max_stale,omitempty" range:"0s..24h"`
-	StaleIfError   Duration          `yaml:"stale_if_error,omitempty" range:"0s..168h"`
 
 	// HideSecrets leaves out columns whose names look like those of secrets.
 	// Discover sets it; a file names what it hides.
@@ -163,11 +161,11 @@ func (r *Resource) Allows(method string) bool {
 
 // complete fills in what depends on the rest of the file.
 func (c *Config) complete() {
-	for name, r := range c.Resources {
+	for _, r := range c.Resources {
 		if r.Source == "" {
 			r.Source = c.defaultSource()
 		}
-		c.completeStalePolicy("resources."+name, r)
+		c.completeStalePolicy(r)
 		if r.Methods != nil {
 			continue
 		}
@@ -188,19 +186,13 @@ func (c *Config) complete() {
 
 // completeStalePolicy takes from the feed of the source what a resource does not say
 // about outages.
-func (c *Config) completeStalePolicy(at string, r *Resource) {
+func (c *Config) completeStalePolicy(r *Resource) {
 	s, ok := c.Sources[r.Source]
 	if !ok {
 		return // validation says so
 	}
 	if r.OnLag == "" {
 		r.OnLag = s.Feed.OnLag
-	}
-	if !c.isSet(at + ".max_stale") {
-		r.MaxStale = s.Feed.MaxStale
-	}
-	if !c.isSet(at + ".stale_if_error") {
-		r.StaleIfError = s.Feed.StaleIfError
 	}
 }
 

@@ -23,9 +23,7 @@ type ResourceSpec struct {
 	Read, Write    string // "public", "none" or "role:NAME"
 	TTL            time.Duration
 
-	// What happens when the feed lags or the source fails.
-	OnLag                  string // "stale", "bypass" or "fail"
-	MaxStale, StaleIfError time.Duration
+	OnLag string // when the feed lags: "stale", "bypass" or "fail"
 
 	KV ResourceKV // which columns are the value of a key
 
@@ -57,10 +55,8 @@ func (c *Config) Specs() ([]ResourceSpec, error) {
 			Writable: r.Writable(), RequireIfMatch: r.RequireIfMatch,
 			MaxLimit: r.Lists.MaxLimit, Read: r.Access.Read, Write: r.Access.Write,
 			TTL: time.Duration(r.TTL), Memory: len(r.Tiers) > 0,
-			OnLag: r.OnLag, MaxStale: time.Duration(r.MaxStale),
-			StaleIfError: time.Duration(r.StaleIfError),
-			KV:           r.KV,
-			Warm:         r.Warm != "" && r.Warm != "off", WarmQuery: r.Warm.query(),
+			OnLag: r.OnLag, KV: r.KV,
+			Warm: r.Warm != "" && r.Warm != "off", WarmQuery: r.Warm.query(),
 		}
 		for _, f := range r.Formats {
 			s.Formats = append(s.Formats, formats[f])

@@ -31,9 +31,6 @@ func (v *validator) resource(name string, r *Resource) {
 	if r.Query == "" && len(r.Depends) > 0 {
 		v.addf(at+".depends", "is for queries: what a table depends on is found")
 	}
-	if r.StaleIfError != 0 && r.MaxStale > r.StaleIfError {
-		v.addf(at+".max_stale", "%s is more than stale_if_error %s", r.MaxStale, r.StaleIfError)
-	}
 	v.key(at, r)
 	v.fields(at, r)
 	for _, member := range sortedKeys(r.Embed) {

@@ -24,9 +24,8 @@ const (
 	halfLife = 10 * time.Second
 )
 
-// Keys counts reads and changes by key. The zero Keys is on, and nobody looks yet.
+// Keys counts reads and changes by key. At the zero Keys nobody looks yet.
 type Keys struct {
-	off  bool
 	ring atomic.Pointer[ring] // nil: nobody looks
 
 	mu     sync.Mutex // guards what follows; no reader takes it
@@ -34,9 +33,6 @@ type Keys struct {
 	before time.Time // when the samples were taken out last
 	span   float64   // seconds that the counts are of, decayed as they are
 }
-
-// Off returns a Keys that counts nothing, whoever looks.
-func Off() *Keys { return &Keys{off: true} }
 
 // A Key is what is said of one.
 type Key struct {
@@ -53,9 +49,6 @@ type Report struct {
 // Look returns up to n keys of each kind, as of now. The first look begins to count, so
 // that it has nothing to tell; looks should be a second apart. Call Rest in the end.
 func (k *Keys) Look(n int, now time.Time) Report {
-	if k.off {
-		return Report{}
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r := k.ring.Load()

@@ -120,12 +120,6 @@ func TestKeys_CountNothingUnlooked(t *testing.T) {
 	if got := k.Look(10, start.Add(time.Second)); got.Read != nil {
 		t.Errorf("after a rest: %v", got)
 	}
-	off := Off()
-	off.Look(10, start)
-	off.Read("r", "k")
-	if got := off.Look(10, start.Add(time.Second)); got.Read != nil {
-		t.Errorf("off: %v", got)
-	}
 }
 
 func TestKeys_TellWhatChangesMoreThanItIsRead(t *testing.T) {

@@ -95,7 +95,7 @@ func Open(ctx context.Context, o SetOptions) (*Set, error) {
 		options: make(map[string]SourceOptions), sources: make(map[string]*upstream),
 	}
 	if s.hot == nil {
-		s.hot = hotkeys.Off()
+		s.hot = new(hotkeys.Keys) // at which nobody looks
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
