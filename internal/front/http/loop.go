@@ -109,7 +109,7 @@ func (l *protocol) Step(c *eventloop.Conn, in, out []byte) (int, []byte, eventlo
 			if !ok {
 				return n, out, eventloop.HandOver
 			}
-			l.park(c, p, s.live, in[n:n+length], r.Close || c.Draining())
+			l.park(c, p, s.live, in[n:n+length])
 			return n + length, out, eventloop.Parked
 		default:
 			refused := http1.AppendRefusal(out, verdict, s.now)
@@ -122,7 +122,7 @@ func (l *protocol) Step(c *eventloop.Conn, in, out []byte) (int, []byte, eventlo
 		case onFullPath:
 			return n, out, eventloop.HandOver
 		case inDatabase:
-			l.park(c, p, s.live, in[n:n+length], closing)
+			l.park(c, p, s.live, in[n:n+length])
 			return n + length, out, eventloop.Parked
 		}
 		out, n = grown, n+length
@@ -273,8 +273,10 @@ func (s *loop) repeated(keys []row.Key, i int) bool {
 }
 
 // park has a goroutine answer a request while its connection waits: a load or a write takes
-// longer than a loop may be held. message, the request with its body, is copied.
-func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte, closing bool) {
+// longer than a loop may be held. message, the request with its body, is copied. A server
+// that has begun to shut down meanwhile says so in the answer: the client must not send
+// another request.
+func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte) {
 	message = bytes.Clone(message)
 	l.workers.Go(func() {
 		m := memos.Get().(*memo)
@@ -285,7 +287,9 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte,
 		}
 		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
 		var out []byte
+		var closing bool
 		one.answer(func(a *answer) {
+			closing = r.Close || c.Draining()
 			out = make([]byte, 0, 512+a.length())
 			out = appendAnswer(out, &r, a, closing, r.Head)
 		})

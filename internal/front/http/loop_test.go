@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
@@ -241,6 +243,58 @@ func TestLoop_ClosesAfterAMiss(t *testing.T) {
 			t.Errorf("%s: %q and %v after the last answer", path, rest, err)
 		}
 	}
+}
+
+// A request that waits while the server begins to shut down is answered, and told that its
+// connection ends with that.
+func TestLoop_ShutdownSaysSoInTheAnswerThatWaits(t *testing.T) {
+	s := newLoopSite(t)
+	locked, release := make(chan struct{}), make(chan struct{})
+	var held sync.WaitGroup
+	held.Go(func() {
+		_, err := s.src.Tx(t.Context(), func(source.StoreTx) error {
+			close(locked)
+			<-release
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-locked
+	s.hot("/depts/10")
+	body := `{"loc":"TULSA"}`
+	write := fmt.Sprintf("PATCH /depts/10 HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Type: application/merge-patch+json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	if _, err := io.WriteString(s.conn, write); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the write has let the copy go, and waits", func() bool {
+		a := s.do(http.MethodGet, "/depts/10", "", "Cache-Control: only-if-cached")
+		return a.StatusCode == http.StatusGatewayTimeout
+	})
+	held.Go(func() {
+		if err := s.over.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "the server shuts down", func() bool {
+		c, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	})
+	close(release)
+	a := s.answers("", http.MethodPatch)[0]
+	if a.StatusCode != http.StatusOK || !a.Close {
+		t.Errorf("status %d, closes %v; want 200 that closes", a.StatusCode, a.Close)
+	}
+	if rest, err := io.ReadAll(s.in); err != nil || len(rest) > 0 {
+		t.Errorf("%q and %v after the answer", rest, err)
+	}
+	_ = s.conn.Close() // for which the server waits
+	held.Wait()
 }
 
 func TestLoop_NotModified(t *testing.T) {
