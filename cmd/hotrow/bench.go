@@ -10,50 +10,96 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/hotrow/hotrow/internal/load"
 )
 
-type benchCmd struct {
-	HTTP benchHTTPCmd `cmd:"" name:"http" help:"Load HTTP servers and compare them."`
-	KV   benchKVCmd   `cmd:"" name:"kv" help:"Load Redis and memcached servers and compare them."`
-	Wire benchWireCmd `cmd:"" name:"wire" help:"Make gofast's published runs at wire servers."`
-
-	Links benchLinksCmd `cmd:"" name:"links" help:"Follow a link with its hits recorded and not."`
-	Proxy benchProxyCmd `cmd:"" name:"proxy" help:"Ask an upstream directly and through proxies."`
+// benchCommand returns hotrow bench.
+func benchCommand(p *program) *cobra.Command {
+	return group("bench", "Load servers with requests and compare them.",
+		benchHTTPCommand(p), benchKVCommand(p), benchWireCommand(p), benchLinksCommand(p),
+		benchProxyCommand(p))
 }
 
 // A loading is what all runs of load can be told.
 type loading struct {
-	Connections []int         `short:"c" default:"64" help:"Open at once; several: a row for each."`
-	Duration    time.Duration `short:"d" default:"5s" help:"What is measured of each row."`
-	Warmup      time.Duration `default:"1s" help:"Before it, not measured."`
-	Timeout     time.Duration `default:"10s" help:"When an answer counts as lost."`
-	Rate        float64       `help:"Requests a second, timed from when they are due."`
-	Pipeline    int           `default:"1" help:"Requests on their way on one connection."`
-	Loops       int           `help:"Event loops; 0: one for each core."`
+	Connections               []int
+	Duration, Warmup, Timeout time.Duration
+	Rate                      float64
+	Pipeline, Loops           int
 
-	First        int64   `help:"The first key."`
-	Keys         int64   `default:"1" help:"How many keys there are."`
-	Distribution string  `enum:"one,uniform,zipf,scan" default:"uniform" help:"Which are taken."`
-	Skew         float64 `default:"1.1" help:"Of zipf, above 0."`
-	Seed         uint64  `help:"Of the random keys."`
+	First, Keys  int64
+	Distribution string
+	Skew         float64
+	Seed         uint64
 
-	Check        string  `placeholder:"TEXT" help:"What answers begin with, {n} being the key."`
-	WritePercent float64 `help:"Share of the requests that write, in percent."`
-	Body         string  `help:"Of writes, with {n}, and {i} for a number of its own."`
+	Check        string
+	WritePercent float64
+	Body         string
 
-	PID    []int  `help:"The servers' processes, one for each URL: shows their CPU."`
-	Format string `enum:"text,markdown,json,svg" default:"text" help:"text, markdown, json or svg."`
+	PID    []int
+	Format string
+}
+
+// add adds its flags to those of a command.
+func (c *loading) add(f *pflag.FlagSet) {
+	f.IntSliceVarP(&c.Connections, "connections", "c", []int{64},
+		"Open at once, `N,...`: a row for each.")
+	f.DurationVarP(&c.Duration, "duration", "d", 5*time.Second, "What is measured of each row.")
+	f.DurationVar(&c.Warmup, "warmup", time.Second, "Before it, not measured.")
+	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "When an answer counts as lost.")
+	f.Float64Var(&c.Rate, "rate", 0, "Requests a second, timed from when they are due.")
+	f.IntVar(&c.Pipeline, "pipeline", 1, "Requests on their way on one connection.")
+	f.IntVar(&c.Loops, "loops", 0, "Event loops; 0: one for each core.")
+
+	f.Int64Var(&c.First, "first", 0, "The first key.")
+	f.Int64Var(&c.Keys, "keys", 1, "How many keys there are.")
+	f.Var(newOneOf(&c.Distribution, "uniform", "one", "uniform", "zipf", "scan"), "distribution",
+		"Which are taken: `KIND` is one, uniform, zipf or scan.")
+	f.Float64Var(&c.Skew, "skew", 1.1, "Of zipf, above 0.")
+	f.Uint64Var(&c.Seed, "seed", 0, "Of the random keys.")
+
+	f.StringVar(&c.Check, "check", "", "`TEXT` that answers begin with, {n} being the key.")
+	f.Float64Var(&c.WritePercent, "write-percent", 0,
+		"Share of the requests that write, in percent.")
+	f.StringVar(&c.Body, "body", "", "`TEXT` of writes, with {n}, and {i} for a number of its own.")
+
+	f.IntSliceVar(&c.PID, "pid", nil,
+		"`PID,...` of the servers, one for each URL: shows their CPU.")
+	formatFlag(f, &c.Format, "text", "markdown", "json", "svg")
+}
+
+// formatFlag adds --format to the flags of a command; the first format is the default.
+func formatFlag(f *pflag.FlagSet, to *string, formats ...string) {
+	last := len(formats) - 1
+	f.Var(newOneOf(to, formats[0], formats...), "format",
+		"`FORMAT` of the result: "+strings.Join(formats[:last], ", ")+" or "+formats[last]+".")
 }
 
 type benchHTTPCmd struct {
-	URL []string `arg:"" help:"What to ask for, {n} being the key, or NAME=URL to name a row."`
+	URL []string
 	loading
 
-	Method      string   `enum:"GET,HEAD" default:"GET" help:"Of reads."`
-	Header      []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"Sent with each."`
-	WriteMethod string   `enum:"PUT,POST,PATCH,DELETE" default:"PUT" help:"Of writes."`
-	WritePath   string   `placeholder:"PATH" help:"Of writes, with {n} and {i}; none: that of URL."`
+	Method, WriteMethod, WritePath string
+	Header                         []string
+}
+
+// benchHTTPCommand returns hotrow bench http.
+func benchHTTPCommand(p *program) *cobra.Command {
+	c := new(benchHTTPCmd)
+	cmd := p.command("http", "Load HTTP servers and compare them.", c.Run, argument{
+		"<url> ...", "What to ask for, {n} being the key, or NAME=URL to name a row.", &c.URL})
+	f := cmd.Flags()
+	c.loading.add(f)
+	f.Var(newOneOf(&c.Method, "GET", "GET", "HEAD"), "method", "`METHOD` of reads: GET or HEAD.")
+	f.StringArrayVarP(&c.Header, "header", "H", nil, "`NAME: VALUE` that is sent with each.")
+	f.Var(newOneOf(&c.WriteMethod, "PUT", "PUT", "POST", "PATCH", "DELETE"), "write-method",
+		"`METHOD` of writes: PUT, POST, PATCH or DELETE.")
+	f.StringVar(&c.WritePath, "write-path", "",
+		"`PATH` of writes, with {n} and {i}; none: that of URL.")
+	return cmd
 }
 
 // Run measures one row after the other and prints them.
@@ -65,10 +111,20 @@ func (c *benchHTTPCmd) Run(p *program) error {
 }
 
 type benchKVCmd struct {
-	URL []string `arg:"" help:"redis://HOST:PORT/KEY or memcache://, {n} in the key; or NAME=URL."`
+	URL []string
 	loading
 
-	Batch int `default:"1" help:"Keys of one read: MGET, or get of several."`
+	Batch int
+}
+
+// benchKVCommand returns hotrow bench kv.
+func benchKVCommand(p *program) *cobra.Command {
+	c := new(benchKVCmd)
+	cmd := p.command("kv", "Load Redis and memcached servers and compare them.", c.Run, argument{
+		"<url> ...", "redis://HOST:PORT/KEY or memcache://, {n} in the key; or NAME=URL.", &c.URL})
+	c.loading.add(cmd.Flags())
+	cmd.Flags().IntVar(&c.Batch, "batch", 1, "Keys of one read: MGET, or get of several.")
+	return cmd
 }
 
 // Run measures one row after the other and prints them.

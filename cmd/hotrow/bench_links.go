@@ -9,17 +9,31 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/load"
 )
 
 type benchLinksCmd struct {
-	Connections int           `short:"c" default:"256" help:"Open at once."`
-	Duration    time.Duration `short:"d" default:"5s" help:"What is measured of each row."`
-	Warmup      time.Duration `default:"1s" help:"Before it, not measured."`
-	Rate        float64       `help:"Redirects a second; none: as many as there can be."`
+	Connections      int
+	Duration, Warmup time.Duration
+	Rate             float64
+	Database, Format string
+}
 
-	Database string `placeholder:"URL" help:"An empty PostgreSQL or MariaDB; none: SQLite."`
-	Format   string `enum:"text,markdown,json" default:"text" help:"text, markdown or json."`
+// benchLinksCommand returns hotrow bench links.
+func benchLinksCommand(p *program) *cobra.Command {
+	c := new(benchLinksCmd)
+	cmd := p.command("links", "Follow a link with its hits recorded and not.", c.Run)
+	f := cmd.Flags()
+	f.IntVarP(&c.Connections, "connections", "c", 256, "Open at once.")
+	f.DurationVarP(&c.Duration, "duration", "d", 5*time.Second, "What is measured of each row.")
+	f.DurationVar(&c.Warmup, "warmup", time.Second, "Before it, not measured.")
+	f.Float64Var(&c.Rate, "rate", 0, "Redirects a second; none: as many as there can be.")
+	f.StringVar(&c.Database, "database", "",
+		"`URL` of an empty PostgreSQL or MariaDB; none: SQLite.")
+	formatFlag(f, &c.Format, "text", "markdown", "json")
+	return cmd
 }
 
 // A linksRow is one way of recording hits.

@@ -14,18 +14,33 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/load"
 )
 
 type benchProxyCmd struct {
-	Connections []int         `short:"c" default:"64,256" help:"Open at once; rows for each."`
-	Duration    time.Duration `short:"d" default:"5s" help:"What is measured of each row."`
-	Warmup      time.Duration `default:"1s" help:"Before it, not measured."`
-	Size        int           `default:"1500" help:"Bytes of an answer's body."`
+	Connections      []int
+	Duration, Warmup time.Duration
+	Size             int
+	Upstream, Format string
+	Proxy            []string
+}
 
-	Upstream string   `placeholder:"URL" help:"What is asked; none: a server of its own."`
-	Proxy    []string `placeholder:"NAME=URL" help:"Another proxy to --upstream: a row more."`
-	Format   string   `enum:"text,markdown,json" default:"text" help:"text, markdown or json."`
+// benchProxyCommand returns hotrow bench proxy.
+func benchProxyCommand(p *program) *cobra.Command {
+	c := new(benchProxyCmd)
+	cmd := p.command("proxy", "Ask an upstream directly and through proxies.", c.Run)
+	f := cmd.Flags()
+	f.IntSliceVarP(&c.Connections, "connections", "c", []int{64, 256},
+		"Open at once, `N,...`: rows for each.")
+	f.DurationVarP(&c.Duration, "duration", "d", 5*time.Second, "What is measured of each row.")
+	f.DurationVar(&c.Warmup, "warmup", time.Second, "Before it, not measured.")
+	f.IntVar(&c.Size, "size", 1500, "Bytes of an answer's body.")
+	f.StringVar(&c.Upstream, "upstream", "", "`URL` that is asked; none: a server of its own.")
+	f.Var(list{&c.Proxy}, "proxy", "Another proxy to --upstream, `NAME=URL`: a row more.")
+	formatFlag(f, &c.Format, "text", "markdown", "json")
+	return cmd
 }
 
 // A proxyFigure is what was measured of a way to the upstream.

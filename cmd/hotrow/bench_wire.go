@@ -9,23 +9,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/client/wire"
 	"github.com/hotrow/hotrow/internal/wirebench"
 )
 
 type benchWireCmd struct {
-	URL []string `arg:"" optional:"" help:"hotrow://, raw://, grpc:// or gofast://HOST:PORT."`
+	URL                             []string
+	Duration, Warmup                time.Duration
+	Rounds                          int
+	Only, Get, GRPC, Gofast, Format string
+}
 
-	Duration time.Duration `short:"d" default:"3s" help:"What is measured of each row."`
-	Warmup   time.Duration `default:"500ms" help:"Before it, not measured."`
-	Only     string        `placeholder:"REGEXP" help:"Rows whose name matches; none: all."`
-	Rounds   int           `default:"1" help:"Of all rows; the best of each counts."`
-
-	Get    string `placeholder:"RESOURCE/KEY" help:"Also reads of this document, at hotrow://."`
-	GRPC   string `name:"grpc" placeholder:"PROGRAM" help:"The client of bench/peers/grpc."`
-	Gofast string `placeholder:"PROGRAM" help:"gofast's perf program."`
-
-	Format string `enum:"text,markdown,json" default:"text" help:"text, markdown or json."`
+// benchWireCommand returns hotrow bench wire.
+func benchWireCommand(p *program) *cobra.Command {
+	c := new(benchWireCmd)
+	cmd := p.command("wire", "Make gofast's published runs at wire servers.", c.Run, argument{
+		"[<url> ...]", "hotrow://, raw://, grpc:// or gofast://HOST:PORT.", &c.URL})
+	f := cmd.Flags()
+	f.DurationVarP(&c.Duration, "duration", "d", 3*time.Second, "What is measured of each row.")
+	f.DurationVar(&c.Warmup, "warmup", 500*time.Millisecond, "Before it, not measured.")
+	f.StringVar(&c.Only, "only", "", "Rows whose name matches this `REGEXP`; none: all.")
+	f.IntVar(&c.Rounds, "rounds", 1, "Of all rows; the best of each counts.")
+	f.StringVar(&c.Get, "get", "", "Also reads of this document, at hotrow://: `RESOURCE/KEY`.")
+	f.StringVar(&c.GRPC, "grpc", "", "The client `PROGRAM` of bench/peers/grpc.")
+	f.StringVar(&c.Gofast, "gofast", "", "gofast's perf `PROGRAM`.")
+	formatFlag(f, &c.Format, "text", "markdown", "json")
+	return cmd
 }
 
 // A contender makes runs at one server.

@@ -10,21 +10,38 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
 type checkCmd struct {
-	Config     string   `short:"c" required:"" placeholder:"FILE" help:"The configuration."`
-	Lists      []string `arg:"" optional:"" name:"list" help:"Lists to look at."`
-	DumpConfig bool     `help:"Print the configuration as it counts, secrets masked, and stop."`
+	Config     string
+	Lists      []string
+	DumpConfig bool
+}
+
+// checkCommand returns hotrow check.
+func checkCommand(p *program) *cobra.Command {
+	c := new(checkCmd)
+	cmd := p.command("check --config FILE", "Check a configuration against its databases.", c.Run,
+		argument{"[<list> ...]", "Lists to look at.", &c.Lists})
+	f := cmd.Flags()
+	f.StringVarP(&c.Config, "config", "c", "", "The configuration `FILE`; required.")
+	f.BoolVar(&c.DumpConfig, "dump-config", false,
+		"Print the configuration as it counts, secrets masked, and stop.")
+	return cmd
 }
 
 // Run compares a configuration with its databases: what is served at which
 // path, by which statement, and what an operator should know. It fails when
 // serve would.
 func (c *checkCmd) Run(p *program) error {
+	if c.Config == "" {
+		return usageError{errors.New("give a configuration: --config FILE")}
+	}
 	cfg, warnings, err := config.Load(c.Config, p.env)
 	if err != nil {
 		return err

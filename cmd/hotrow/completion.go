@@ -4,19 +4,28 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-type completionCmd struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+type completionCmd struct{ Shell string }
+
+// completionCommand returns hotrow completion.
+func completionCommand(p *program) *cobra.Command {
+	c := new(completionCmd)
+	var cmd *cobra.Command
+	cmd = p.command("completion", "Print a script that has a shell complete commands.",
+		func(p *program) error { return c.Run(p, cmd.Root()) },
+		argument{"<shell>", "bash, zsh or fish.", newOneOf(&c.Shell, "", "bash", "zsh", "fish")})
+	return cmd
 }
 
 // Run prints a script that has the shell complete command lines of hotrow.
-func (c *completionCmd) Run(p *program, k *kong.Context) error {
+func (c *completionCmd) Run(p *program, root *cobra.Command) error {
 	write := map[string]func([]place) string{
 		"bash": completeBash, "zsh": completeZsh, "fish": completeFish,
 	}[c.Shell]
-	_, err := fmt.Fprint(p.stdout, write(places(k.Model.Node)))
+	_, err := fmt.Fprint(p.stdout, write(p.places(root)))
 	return err
 }
 
@@ -34,37 +43,37 @@ type choice struct {
 	values     []string // all that it takes, if they are few
 }
 
-// places returns the tree below a node, itself first.
-func places(n *kong.Node) []place {
-	_, path, _ := strings.Cut(n.FullPath(), " ") // after the program's name
-	at := place{path: path}
-	for _, group := range n.AllFlags(true) {
-		for _, f := range group {
-			value := !f.IsBool() && !f.IsCounter()
-			var values []string
-			if value && f.Enum != "" {
-				values = f.EnumSlice()
-			}
-			at.flags = append(at.flags, choice{"--" + f.Name, f.Help, value, values})
-			if f.Short != 0 {
-				at.flags = append(at.flags, choice{"-" + string(f.Short), f.Help, value, values})
-			}
+// places returns the tree below a command, itself first.
+func (p *program) places(cmd *cobra.Command) []place {
+	at := place{path: pathOf(cmd)}
+	add := func(f *pflag.Flag) {
+		_, help := pflag.UnquoteUsage(f)
+		flag := choice{word: "--" + f.Name, help: help, value: takesValue(f)}
+		if of, ok := f.Value.(*oneOf); ok {
+			flag.values = of.words
+		}
+		at.flags = append(at.flags, flag)
+		if f.Shorthand != "" {
+			flag.word = "-" + f.Shorthand
+			at.flags = append(at.flags, flag)
 		}
 	}
-	for _, arg := range n.Positional {
-		if arg.Enum != "" { // as good as commands
-			for _, v := range arg.EnumSlice() {
-				at.commands = append(at.commands, choice{word: v, help: arg.Help})
+	cmd.LocalFlags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	for _, a := range p.arguments[cmd] {
+		if of, ok := a.to.(*oneOf); ok { // as good as commands
+			for _, word := range of.words {
+				at.commands = append(at.commands, choice{word: word, help: a.help})
 			}
 		}
 	}
 	all := []place{at}
-	for _, child := range n.Children {
-		if child.Hidden {
+	for _, child := range cmd.Commands() {
+		if !child.IsAvailableCommand() {
 			continue
 		}
-		all[0].commands = append(all[0].commands, choice{word: child.Name, help: child.Help})
-		all = append(all, places(child)...)
+		all[0].commands = append(all[0].commands, choice{word: child.Name(), help: child.Short})
+		all = append(all, p.places(child)...)
 	}
 	return all
 }

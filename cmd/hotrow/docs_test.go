@@ -2,14 +2,13 @@ package main
 
 import (
 	"cmp"
-	"io"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/pflag"
 
 	"github.com/hotrow/hotrow/internal/config"
 )
@@ -35,11 +34,10 @@ func TestDocs_HaveEveryFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parser := kong.Must(new(commands), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard))
 	written := regexp.MustCompile("--[a-z][a-z0-9-]*")
 	known := make(map[string]map[string]bool)
-	for _, leaf := range parser.Model.Leaves(true) {
-		full := strings.TrimSpace(strings.TrimPrefix(leaf.Path(), parser.Model.Name))
+	for _, leaf := range leaves(new(program).root()) {
+		full := pathOf(leaf)
 		name, _, _ := strings.Cut(full, " ")
 		page := section(string(text), "## "+name)
 		if name == "links" {
@@ -48,12 +46,12 @@ func TestDocs_HaveEveryFlag(t *testing.T) {
 		if known[name] == nil {
 			known[name] = make(map[string]bool)
 		}
-		for _, f := range leaf.Flags {
+		leaf.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			known[name]["--"+f.Name] = true
 			if !strings.Contains(page, "--"+f.Name) && !f.Hidden {
 				t.Errorf("docs/reference/cli.md, %s: there is no --%s", full, f.Name)
 			}
-		}
+		})
 	}
 	for name, flags := range known {
 		for _, f := range written.FindAllString(section(string(text), "## "+name), -1) {
@@ -102,19 +100,18 @@ func TestDocs_HaveEveryVariable(t *testing.T) {
 			}
 		}
 	}
-	parser := kong.Must(new(commands), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard))
 	read := make(map[string]bool)
-	for _, leaf := range parser.Model.Leaves(true) {
-		command, _, _ := strings.Cut(strings.TrimPrefix(leaf.Path(), parser.Model.Name+" "), " ")
-		for _, f := range leaf.Flags {
-			for _, name := range f.Envs {
+	for _, leaf := range leaves(new(program).root()) {
+		command, _, _ := strings.Cut(pathOf(leaf), " ")
+		leaf.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			for _, name := range f.Annotations[variable] {
 				read[name] = true
 				want := command + " --" + f.Name
 				if !slices.Contains(strings.Split(known[name].Flag, ", "), want) {
 					t.Errorf("%s of %s is not in config.Variables, which has %+v", name, want, known[name])
 				}
 			}
-		}
+		})
 	}
 	for name, v := range known {
 		if v.Flag != "" && !read[name] {

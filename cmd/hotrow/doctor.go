@@ -10,19 +10,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
 type doctorCmd struct {
-	URL    string   `arg:"" optional:"" help:"A SQLite file or a database URL."`
-	Config string   `short:"c" placeholder:"FILE" help:"Look at the sources of this configuration."`
-	Feed   string   `enum:",auto,logical,notify,binlog,sqlite" default:"" help:"The feed wanted."`
-	List   []string `sep:"none" placeholder:"RESOURCE?QUERY" help:"Look at this list, too."`
-	SQL    bool     `help:"Print only the statements that mend what was found."`
-	Apply  bool     `help:"Run them."`
-	Remove bool     `help:"Undo everything that hotrow has put into the database."`
+	URL, Config, Feed  string
+	List               []string
+	SQL, Apply, Remove bool
+}
+
+// doctorCommand returns hotrow doctor.
+func doctorCommand(p *program) *cobra.Command {
+	c := new(doctorCmd)
+	cmd := p.command("doctor", "Say what the change feed of a database needs.", c.Run,
+		argument{"[<url>]", "A SQLite file or a database URL.", &c.URL})
+	f := cmd.Flags()
+	f.StringVarP(&c.Config, "config", "c", "", "Look at the sources of this configuration `FILE`.")
+	f.Var(newOneOf(&c.Feed, "", "", "auto", "logical", "notify", "binlog", "sqlite"), "feed",
+		"`MODE` of the feed wanted: auto, logical, notify, binlog or sqlite.")
+	f.StringArrayVar(&c.List, "list", nil, "Look at this list, too: `RESOURCE?QUERY`.")
+	f.BoolVar(&c.SQL, "sql", false, "Print only the statements that mend what was found.")
+	f.BoolVar(&c.Apply, "apply", false, "Run them.")
+	f.BoolVar(&c.Remove, "remove", false,
+		"Undo everything that hotrow has put into the database.")
+	return cmd
 }
 
 // Run says what a feed needs, and mends it when asked to.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/config"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/row"
@@ -17,15 +19,29 @@ import (
 )
 
 type getCmd struct {
-	Document string `arg:"" help:"RESOURCE/KEY, or a list: RESOURCE?QUERY."`
-	Explain  bool   `help:"Say where the answer came from; of a list, what memory has of it."`
-	Ops      string `default:"http://127.0.0.1:8081" env:"HOTROW_OPS" help:"Where ops listens."`
-	Server   string `default:"http://127.0.0.1:8080" env:"HOTROW_URL" help:"The running server."`
-	Token    string `env:"HOTROW_TOKEN" help:"A bearer token."`
-	Direct   string `placeholder:"URL|FILE" help:"Read this database or configuration instead."`
-	NoCache  bool   `help:"Have the server read the database."`
+	Document, Ops, Server, Token, Direct string
+	Explain, NoCache                     bool
 
 	trustFlags
+}
+
+// getCommand returns hotrow get.
+func getCommand(p *program) *cobra.Command {
+	c := new(getCmd)
+	cmd := p.command("get", "Read one document, from the running server or directly.", c.Run,
+		argument{"<document>", "RESOURCE/KEY, or a list: RESOURCE?QUERY.", &c.Document})
+	f := cmd.Flags()
+	f.BoolVar(&c.Explain, "explain", false,
+		"Say where the answer came from; of a list, what memory has of it.")
+	opsFlag(f, &c.Ops)
+	f.StringVar(&c.Server, "server", "http://127.0.0.1:8080", "`URL` of the running server.")
+	fromEnvironment(f, "server", "HOTROW_URL")
+	tokenFlag(f, &c.Token, "A bearer `TOKEN`.")
+	f.StringVar(&c.Direct, "direct", "",
+		"Read this database or configuration instead: `URL|FILE`.")
+	f.BoolVar(&c.NoCache, "no-cache", false, "Have the server read the database.")
+	c.trustFlags.add(f)
+	return cmd
 }
 
 // Run prints one document.

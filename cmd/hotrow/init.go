@@ -6,12 +6,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-type initCmd struct {
-	URL string `arg:"" help:"A SQLite file or a database URL."`
+type initCmd struct{ URL string }
+
+// initCommand returns hotrow init.
+func initCommand(p *program) *cobra.Command {
+	c := new(initCmd)
+	return p.command("init", "Print a configuration for the tables of a database.", c.Run,
+		argument{"<url>", "A SQLite file or a database URL.", &c.URL})
 }
 
 // Run prints a configuration for the tables of a database.

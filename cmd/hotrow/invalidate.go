@@ -5,14 +5,27 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 type invalidateCmd struct {
-	Document string `arg:"" help:"RESOURCE/KEY as in a path, or RESOURCE for all of its documents."`
-	Token    string `env:"HOTROW_TOKEN" help:"A token with the role operator."`
-	Ops      string `default:"http://127.0.0.1:8081" env:"HOTROW_OPS" help:"Where ops listens."`
+	Document, Token, Ops string
 
 	trustFlags
+}
+
+// invalidateCommand returns hotrow invalidate.
+func invalidateCommand(p *program) *cobra.Command {
+	c := new(invalidateCmd)
+	cmd := p.command("invalidate", "Have the server forget a document or a resource.", c.Run,
+		argument{"<document>", "RESOURCE/KEY as in a path, or RESOURCE for all of its documents.",
+			&c.Document})
+	f := cmd.Flags()
+	tokenFlag(f, &c.Token, "A `TOKEN` with the role operator.")
+	opsFlag(f, &c.Ops)
+	c.trustFlags.add(f)
+	return cmd
 }
 
 // Run asks the running server to forget.

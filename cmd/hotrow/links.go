@@ -11,22 +11,17 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
-// linksCmd is the shortener from the command line: all but resolve asks the
-// running server.
-type linksCmd struct {
-	Add     linksAddCmd     `cmd:"" help:"Shorten a URL and print the short one."`
-	Edit    linksEditCmd    `cmd:"" help:"Change links: target, title, tags, times..."`
-	Ls      linksListCmd    `cmd:"" help:"List links."`
-	Rm      linksRemoveCmd  `cmd:"" help:"Delete links."`
-	Restore linksRestoreCmd `cmd:"" help:"Bring deleted links back, with their clicks."`
-	Stats   linksStatsCmd   `cmd:"" help:"Say how often a link was followed, and by whom."`
-	Tail    linksTailCmd    `cmd:"" help:"Print clicks as they come."`
-	Import  linksImportCmd  `cmd:"" help:"Import links from another shortener's file."`
-	Export  linksExportCmd  `cmd:"" help:"Print all links: a backup that import reads."`
-	Resolve linksResolveCmd `cmd:"" help:"Say where a code of an export leads; no server."`
-	Key     linksKeyCmd     `cmd:"" help:"Make, list and take away API keys."`
+// linksCommand returns hotrow links, the shortener from the command line: all but
+// resolve asks the running server.
+func linksCommand(p *program) *cobra.Command {
+	return group("links", "Make, find, import and export short links.",
+		linksAddCommand(p), linksEditCommand(p), linksListCommand(p), linksRemoveCommand(p),
+		linksRestoreCommand(p), linksStatsCommand(p), linksTailCommand(p), linksImportCommand(p),
+		linksExportCommand(p), linksResolveCommand(p), linksKeyCommand(p))
 }
 
 // A linkDocument is a link as the API shows it.
@@ -46,16 +41,31 @@ type linkDocument struct {
 }
 
 type linksAddCmd struct {
-	URL    string   `arg:"" help:"Where the link leads."`
-	Code   string   `arg:"" optional:"" help:"Its code; made up if not given."`
-	Expire string   `placeholder:"7d|TIME" help:"When it expires: after so long, or at that time."`
-	Max    int64    `placeholder:"N" help:"How often it may be followed."`
-	Tag    []string `help:"A tag; several are allowed."`
-	Title  string   `help:"A title, for the list."`
-	Status int      `placeholder:"302" help:"301, 302, 303, 307 or 308."`
-	Reuse  bool     `help:"Take a link that leads there already, if there is one."`
+	URL, Code, Expire, Title string
+	Max                      int64
+	Tag                      []string
+	Status                   int
+	Reuse                    bool
 
 	linksClient
+}
+
+// linksAddCommand returns hotrow links add.
+func linksAddCommand(p *program) *cobra.Command {
+	c := new(linksAddCmd)
+	cmd := p.command("add", "Shorten a URL and print the short one.", c.Run,
+		argument{"<url>", "Where the link leads.", &c.URL},
+		argument{"[<code>]", "Its code; made up if not given.", &c.Code})
+	f := cmd.Flags()
+	f.StringVar(&c.Expire, "expire", "", "When it expires, after so long or then: `7d|TIME`.")
+	f.Int64Var(&c.Max, "max", 0, "It may be followed `N` times.")
+	f.Var(list{&c.Tag}, "tag", "A `TAG`; several are allowed.")
+	f.StringVar(&c.Title, "title", "", "A `TITLE`, for the list.")
+	f.IntVar(&c.Status, "status", 0, "HTTP `STATUS`: 301, 302, 303, 307 or 308.")
+	f.BoolVar(&c.Reuse, "reuse", false,
+		"Take a link that leads there already, if there is one.")
+	c.linksClient.add(f)
+	return cmd
 }
 
 // Run makes a link.
@@ -115,12 +125,24 @@ func expiry(text string, now time.Time) (time.Time, error) {
 }
 
 type linksListCmd struct {
-	Search string `arg:"" optional:"" help:"What code, target or title has."`
-	Tag    string `help:"Only those with this tag."`
-	Order  string `enum:"-created_at,-clicks,code" default:"-created_at" help:"How to sort."`
-	Limit  int    `default:"50" help:"How many; 0: all."`
+	Search, Tag, Order string
+	Limit              int
 
 	linksClient
+}
+
+// linksListCommand returns hotrow links ls.
+func linksListCommand(p *program) *cobra.Command {
+	c := new(linksListCmd)
+	cmd := p.command("ls", "List links.", c.Run,
+		argument{"[<search>]", "What code, target or title has.", &c.Search})
+	f := cmd.Flags()
+	f.StringVar(&c.Tag, "tag", "", "Only those with this `TAG`.")
+	f.Var(newOneOf(&c.Order, "-created_at", "-created_at", "-clicks", "code"), "order",
+		"`ORDER` of the list: -created_at, -clicks or code.")
+	f.IntVar(&c.Limit, "limit", 50, "How many; 0: all.")
+	c.linksClient.add(f)
+	return cmd
 }
 
 // Run lists links, page by page.
@@ -184,9 +206,17 @@ func (c *linksListCmd) line(p *program, out io.Writer, text json.RawMessage) err
 }
 
 type linksRemoveCmd struct {
-	Code []string `arg:"" help:"The codes."`
+	Code []string
 
 	linksClient
+}
+
+// linksRemoveCommand returns hotrow links rm.
+func linksRemoveCommand(p *program) *cobra.Command {
+	c := new(linksRemoveCmd)
+	cmd := p.command("rm", "Delete links.", c.Run, argument{"<code> ...", "The codes.", &c.Code})
+	c.linksClient.add(cmd.Flags())
+	return cmd
 }
 
 // Run deletes links. It goes on after one that cannot be deleted.
@@ -202,13 +232,25 @@ func (c *linksRemoveCmd) Run(p *program) error {
 }
 
 type linksStatsCmd struct {
-	Code string `arg:"" optional:"" help:"The code; all links if not given."`
-	Unit string `enum:"hour,day,month" default:"day" help:"hour, day or month."`
-	From string `placeholder:"TIME" help:"From then on: a date or an RFC 3339 time."`
-	To   string `placeholder:"TIME" help:"Up to then."`
-	By   string `default:"referrer,country,browser,os" help:"What to break the clicks down by."`
+	Code, Unit, From, To, By string
 
 	linksClient
+}
+
+// linksStatsCommand returns hotrow links stats.
+func linksStatsCommand(p *program) *cobra.Command {
+	c := new(linksStatsCmd)
+	cmd := p.command("stats", "Say how often a link was followed, and by whom.", c.Run,
+		argument{"[<code>]", "The code; all links if not given.", &c.Code})
+	f := cmd.Flags()
+	f.Var(newOneOf(&c.Unit, "day", "hour", "day", "month"), "unit",
+		"`UNIT` of the series: hour, day or month.")
+	f.StringVar(&c.From, "from", "", "From this `TIME` on: a date or an RFC 3339 time.")
+	f.StringVar(&c.To, "to", "", "Up to this `TIME`.")
+	f.StringVar(&c.By, "by", "referrer,country,browser,os",
+		"What to break the clicks down by: `WORD,...`.")
+	c.linksClient.add(f)
+	return cmd
 }
 
 // A linkStats is what the API says of a link's clicks.

@@ -12,16 +12,28 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // linksClient are the flags of every command that asks the server, and the way
 // to ask it.
 type linksClient struct {
-	Server string `default:"http://127.0.0.1:9999" env:"HOTROW_LINKS_URL" help:"The shortener."`
-	Key    string `env:"HOTROW_LINKS_KEY" help:"An API key; better in the environment."`
-	JSON   bool   `name:"json" help:"Print the server's JSON."`
+	Server, Key string
+	JSON        bool
 
 	trustFlags
+}
+
+// add adds them to those of a command.
+func (c *linksClient) add(f *pflag.FlagSet) {
+	f.StringVar(&c.Server, "server", "http://127.0.0.1:9999", "`URL` of the shortener.")
+	fromEnvironment(f, "server", "HOTROW_LINKS_URL")
+	f.StringVar(&c.Key, "key", "", "An API `KEY`; better in the environment.")
+	fromEnvironment(f, "key", "HOTROW_LINKS_KEY")
+	f.BoolVar(&c.JSON, "json", false, "Print the server's JSON.")
+	c.trustFlags.add(f)
 }
 
 // request returns a request of a path below /api/v1/.
@@ -132,9 +144,18 @@ func (c *linksClient) print(p *program, text []byte) error {
 }
 
 type linksTailCmd struct {
-	Code string `arg:"" optional:"" help:"Only this link's clicks."`
+	Code string
 
 	linksClient
+}
+
+// linksTailCommand returns hotrow links tail.
+func linksTailCommand(p *program) *cobra.Command {
+	c := new(linksTailCmd)
+	cmd := p.command("tail", "Print clicks as they come.", c.Run,
+		argument{"[<code>]", "Only this link's clicks.", &c.Code})
+	c.linksClient.add(cmd.Flags())
+	return cmd
 }
 
 // Run prints clicks until it is interrupted. When the connection is lost it goes

@@ -7,58 +7,77 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // linksEditCmd changes links. A flag that is not given leaves its member alone.
 type linksEditCmd struct {
-	Code   []string `arg:"" help:"The codes; several take the same changes, but --rename."`
-	URL    *string  `name:"url" placeholder:"URL" help:"Where they lead."`
-	Title  *string  `placeholder:"TEXT" help:"The title; an empty one takes it away."`
-	Tag    []string `help:"Add a tag; several are allowed."`
-	Untag  []string `help:"Take a tag away; several are allowed."`
-	On     bool     `help:"Switch on." xor:"switch"`
-	Off    bool     `help:"Switch off." xor:"switch"`
-	Expire *string  `placeholder:"7d|TIME|never" help:"When they expire."`
-	Max    *int64   `placeholder:"N" help:"How often they may be followed; 0: any number."`
-	Status *int     `placeholder:"302" help:"301, 302, 303, 307 or 308."`
-	Rename string   `placeholder:"CODE" help:"Another code; the old one leads nowhere then."`
+	Code                       []string
+	URL, Title, Expire, Rename string
+	Tag, Untag                 []string
+	On, Off                    bool
+	Max                        int64
+	Status                     int
 
+	given func(flag string) bool
 	linksClient
+}
+
+// linksEditCommand returns hotrow links edit.
+func linksEditCommand(p *program) *cobra.Command {
+	c := new(linksEditCmd)
+	cmd := p.command("edit", "Change links: target, title, tags, times...", c.Run,
+		argument{"<code> ...", "The codes; several take the same changes, but --rename.", &c.Code})
+	f := cmd.Flags()
+	f.StringVar(&c.URL, "url", "", "The `URL` where they lead.")
+	f.StringVar(&c.Title, "title", "", "The title; an empty `TEXT` takes it away.")
+	f.Var(list{&c.Tag}, "tag", "Add a `TAG`; several are allowed.")
+	f.Var(list{&c.Untag}, "untag", "Take a `TAG` away; several are allowed.")
+	f.BoolVar(&c.On, "on", false, "Switch on.")
+	f.BoolVar(&c.Off, "off", false, "Switch off.")
+	f.StringVar(&c.Expire, "expire", "", "When they expire: `7d|TIME|never`.")
+	f.Int64Var(&c.Max, "max", 0, "They may be followed `N` times; 0: any number.")
+	f.IntVar(&c.Status, "status", 0, "HTTP `STATUS`: 301, 302, 303, 307 or 308.")
+	f.StringVar(&c.Rename, "rename", "", "Another `CODE`; the old one leads nowhere then.")
+	c.linksClient.add(f)
+	c.given = f.Changed
+	return cmd
 }
 
 // changes returns the body of the PATCH, but for tags.
 func (c *linksEditCmd) changes(now time.Time) (map[string]any, error) {
 	doc := map[string]any{}
-	if c.URL != nil {
-		doc["url"] = *c.URL
+	if c.given("url") {
+		doc["url"] = c.URL
 	}
-	if c.Title != nil {
-		doc["title"] = *c.Title
-		if *c.Title == "" {
+	if c.given("title") {
+		doc["title"] = c.Title
+		if c.Title == "" {
 			doc["title"] = nil
 		}
 	}
 	if c.On || c.Off {
 		doc["enabled"] = c.On
 	}
-	if c.Max != nil {
-		doc["max_clicks"] = *c.Max
-		if *c.Max == 0 {
+	if c.given("max") {
+		doc["max_clicks"] = c.Max
+		if c.Max == 0 {
 			doc["max_clicks"] = nil
 		}
 	}
-	if c.Status != nil {
-		doc["status"] = *c.Status
+	if c.given("status") {
+		doc["status"] = c.Status
 	}
 	if c.Rename != "" {
 		doc["code"] = c.Rename
 	}
 	switch {
-	case c.Expire == nil:
-	case *c.Expire == "never":
+	case !c.given("expire"):
+	case c.Expire == "never":
 		doc["expires_at"] = nil
 	default:
-		at, err := expiry(*c.Expire, now)
+		at, err := expiry(c.Expire, now)
 		if err != nil {
 			return nil, err
 		}
@@ -71,6 +90,8 @@ func (c *linksEditCmd) changes(now time.Time) (map[string]any, error) {
 func (c *linksEditCmd) Run(p *program) error {
 	doc, err := c.changes(time.Now())
 	switch {
+	case c.On && c.Off:
+		return usageError{errors.New("--on and --off exclude each other")}
 	case err != nil:
 		return usageError{err}
 	case len(doc) == 0 && len(c.Tag) == 0 && len(c.Untag) == 0:
@@ -112,9 +133,18 @@ func (c *linksEditCmd) edit(p *program, code string, doc map[string]any) error {
 }
 
 type linksRestoreCmd struct {
-	Code []string `arg:"" help:"The codes that they had."`
+	Code []string
 
 	linksClient
+}
+
+// linksRestoreCommand returns hotrow links restore.
+func linksRestoreCommand(p *program) *cobra.Command {
+	c := new(linksRestoreCmd)
+	cmd := p.command("restore", "Bring deleted links back, with their clicks.", c.Run,
+		argument{"<code> ...", "The codes that they had.", &c.Code})
+	c.linksClient.add(cmd.Flags())
+	return cmd
 }
 
 // Run brings links back. It goes on after one that cannot be.

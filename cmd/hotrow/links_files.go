@@ -15,15 +15,30 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/links/transfer"
 )
 
 type linksImportCmd struct {
-	File   string `arg:"" help:"The file, or - for standard input; of shortcut its database, too."`
-	From   string `default:"auto" help:"auto, bitly, yourls, shlink, kutt, golink, shortcut, csv."`
-	DryRun bool   `help:"Ask the server what it would not import, and why; change nothing."`
+	File, From string
+	DryRun     bool
 
 	linksClient
+}
+
+// linksImportCommand returns hotrow links import.
+func linksImportCommand(p *program) *cobra.Command {
+	c := new(linksImportCmd)
+	cmd := p.command("import", "Import links from another shortener's file.", c.Run, argument{
+		"<file>", "The file, or - for standard input; of shortcut its database, too.", &c.File})
+	f := cmd.Flags()
+	f.StringVar(&c.From, "from", "auto",
+		"`FORMAT`: auto, bitly, yourls, shlink, kutt, golink, shortcut or csv.")
+	f.BoolVar(&c.DryRun, "dry-run", false,
+		"Ask the server what it would not import, and why; change nothing.")
+	c.linksClient.add(f)
+	return cmd
 }
 
 // Run imports a file. Links whose codes are taken are left alone. What is not
@@ -208,12 +223,24 @@ func (b *progressBar) end() {
 }
 
 type linksExportCmd struct {
-	Format string `enum:"ndjson,csv" default:"ndjson" help:"ndjson, which import reads, or csv."`
-	Output string `short:"o" placeholder:"FILE" help:"Write there, as a whole or not at all."`
-	Search string `name:"search" help:"Only links whose code, target or title has this."`
-	Tag    string `help:"Only links with this tag."`
+	Format, Output, Search, Tag string
 
 	linksClient
+}
+
+// linksExportCommand returns hotrow links export.
+func linksExportCommand(p *program) *cobra.Command {
+	c := new(linksExportCmd)
+	cmd := p.command("export", "Print all links: a backup that import reads.", c.Run)
+	f := cmd.Flags()
+	f.Var(newOneOf(&c.Format, "ndjson", "ndjson", "csv"), "format",
+		"`FORMAT` of the file: ndjson, which import reads, or csv.")
+	f.StringVarP(&c.Output, "output", "o", "",
+		"Write into this `FILE`, as a whole or not at all.")
+	f.StringVar(&c.Search, "search", "", "Only links whose code, target or title has this `TEXT`.")
+	f.StringVar(&c.Tag, "tag", "", "Only links with this `TAG`.")
+	c.linksClient.add(f)
+	return cmd
 }
 
 // Run writes all links.
@@ -265,9 +292,18 @@ func (c *linksExportCmd) write(p *program, to io.Writer) error {
 }
 
 type linksResolveCmd struct {
-	File string `arg:"" help:"An export; - for standard input."`
-	Code string `arg:"" help:"The code, or the short URL."`
-	JSON bool   `name:"json" help:"Print the link as JSON."`
+	File, Code string
+	JSON       bool
+}
+
+// linksResolveCommand returns hotrow links resolve.
+func linksResolveCommand(p *program) *cobra.Command {
+	c := new(linksResolveCmd)
+	cmd := p.command("resolve", "Say where a code of an export leads; no server.", c.Run,
+		argument{"<file>", "An export; - for standard input.", &c.File},
+		argument{"<code>", "The code, or the short URL.", &c.Code})
+	cmd.Flags().BoolVar(&c.JSON, "json", false, "Print the link as JSON.")
+	return cmd
 }
 
 // Run says where a code leads. It needs no server: this is what is left when

@@ -11,26 +11,38 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/links"
 	"github.com/hotrow/hotrow/internal/links/schema"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// linksKeyCmd is about the keys of the API.
-type linksKeyCmd struct {
-	Add linksKeyAddCmd    `cmd:"" help:"Make a key and print it, once."`
-	Ls  linksKeyListCmd   `cmd:"" help:"List the keys: names and roles."`
-	Rm  linksKeyRemoveCmd `cmd:"" help:"Take a key away."`
+// linksKeyCommand returns hotrow links key: the keys of the API.
+func linksKeyCommand(p *program) *cobra.Command {
+	return group("key", "Make, list and take away API keys.",
+		linksKeyAddCommand(p), linksKeyListCommand(p), linksKeyRemoveCommand(p))
 }
 
 type linksKeyAddCmd struct {
-	Name string `arg:"" help:"Who will hold the key; it appears in the history of links."`
-	Role string `enum:"read,write,admin" default:"write" help:"read, write or admin."`
-
-	Config string `short:"c" placeholder:"FILE" help:"Write into this configuration's database."`
+	Name, Role, Config string
 
 	linksClient
+}
+
+// linksKeyAddCommand returns hotrow links key add.
+func linksKeyAddCommand(p *program) *cobra.Command {
+	c := new(linksKeyAddCmd)
+	cmd := p.command("add", "Make a key and print it, once.", c.Run, argument{
+		"<name>", "Who will hold the key; it appears in the history of links.", &c.Name})
+	f := cmd.Flags()
+	f.Var(newOneOf(&c.Role, "write", "read", "write", "admin"), "role",
+		"`ROLE` of the key: read, write or admin.")
+	f.StringVarP(&c.Config, "config", "c", "",
+		"Write into the database of this configuration `FILE`.")
+	c.linksClient.add(f)
+	return cmd
 }
 
 // Run makes a key.
@@ -104,6 +116,14 @@ func (c *linksKeyAddCmd) show(p *program, text []byte, key string) error {
 
 type linksKeyListCmd struct{ linksClient }
 
+// linksKeyListCommand returns hotrow links key ls.
+func linksKeyListCommand(p *program) *cobra.Command {
+	c := new(linksKeyListCmd)
+	cmd := p.command("ls", "List the keys: names and roles.", c.Run)
+	c.linksClient.add(cmd.Flags())
+	return cmd
+}
+
 // Run lists the keys.
 func (c *linksKeyListCmd) Run(p *program) error {
 	var answer struct {
@@ -135,13 +155,25 @@ func (c *linksKeyListCmd) Run(p *program) error {
 }
 
 type linksKeyRemoveCmd struct {
-	ID int64 `arg:"" help:"The number of the key (hotrow links key ls)."`
+	ID string
 
 	linksClient
 }
 
+// linksKeyRemoveCommand returns hotrow links key rm.
+func linksKeyRemoveCommand(p *program) *cobra.Command {
+	c := new(linksKeyRemoveCmd)
+	cmd := p.command("rm", "Take a key away.", c.Run,
+		argument{"<id>", "The number of the key (hotrow links key ls).", &c.ID})
+	c.linksClient.add(cmd.Flags())
+	return cmd
+}
+
 // Run takes a key away.
 func (c *linksKeyRemoveCmd) Run(p *program) error {
-	_, err := c.ask(p, http.MethodDelete, "keys/"+strconv.FormatInt(c.ID, 10), nil, nil)
+	if _, err := strconv.ParseInt(c.ID, 10, 64); err != nil {
+		return usageError{fmt.Errorf("<id> %q: want the number of a key", c.ID)}
+	}
+	_, err := c.ask(p, http.MethodDelete, "keys/"+c.ID, nil, nil)
 	return err
 }

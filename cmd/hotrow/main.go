@@ -11,38 +11,35 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/cobra"
 
 	"github.com/hotrow/hotrow/internal/config"
 )
-
-// commands is the command line: one field, one file, one command.
-type commands struct {
-	Serve      serveCmd      `cmd:"" help:"Serve a database, or the demo when none is given."`
-	Init       initCmd       `cmd:"" help:"Print a configuration for the tables of a database."`
-	Check      checkCmd      `cmd:"" help:"Check a configuration against its databases."`
-	Doctor     doctorCmd     `cmd:"" help:"Say what the change feed of a database needs."`
-	Get        getCmd        `cmd:"" help:"Read one document, from the running server or directly."`
-	Invalidate invalidateCmd `cmd:"" help:"Have the server forget a document or a resource."`
-	Top        topCmd        `cmd:"" help:"Show what a running hotrow does: a frame a second."`
-	Token      tokenCmd      `cmd:"" help:"Make a bearer token and its line for the configuration."`
-	Proxy      proxyCmd      `cmd:"" help:"Relay HTTP over upstream connections that stay open."`
-	Links      linksCmd      `cmd:"" help:"Make, find, import and export short links."`
-	Bench      benchCmd      `cmd:"" help:"Load servers with requests and compare them."`
-	Completion completionCmd `cmd:"" help:"Print a script that has a shell complete commands."`
-	Man        manCmd        `cmd:"" help:"Print the manual page."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
-}
 
 // program is what every command gets.
 type program struct {
 	ctx            context.Context
 	stdout, stderr io.Writer
-	env            []string
+	args, env      []string
 
 	sockets map[string]net.Listener // that systemd has opened for serve, by name
+
+	arguments  map[*cobra.Command][]argument // of the commands
+	understood bool                          // the command line, and a command runs
+	noHelp     error                         // why --help printed none
+}
+
+// getenv returns a variable of the environment; "": it is empty or not set.
+func (p *program) getenv(name string) string {
+	for _, e := range slices.Backward(p.env) {
+		if value, ok := strings.CutPrefix(e, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // warn tells what of a configuration is doubtful.
@@ -60,35 +57,29 @@ func (e usageError) Unwrap() error { return e.error }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	cobra.EnableCommandSorting = false // help has the commands as root lists them
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Environ()))
 }
 
 // run runs one command line and returns the exit status: 0 done, 1 failed, 2
 // wrong usage or configuration.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, env []string) int {
-	code := -1
+	args = append([]string{}, args...)      // cobra takes nil for the process's own
 	if len(args) > 0 && args[0] == "help" { // as people type it: help serve is serve --help
-		args = append(slices.Clone(args[1:]), "--help")
+		args = append(args[1:], "--help")
 	}
-	parser, err := kong.New(new(commands),
-		kong.Name("hotrow"),
-		kong.Description("Rows of your database at memory speed, kept fresh by its change feed."),
-		kong.UsageOnError(), kong.Writers(stdout, stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Exit(func(c int) { code = c }),
-	)
-	if err != nil {
-		panic("BUG: " + err.Error())
+	p := &program{ctx: ctx, stdout: stdout, stderr: stderr, args: args, env: env}
+	root := p.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteC()
+	if err == nil {
+		err = p.noHelp
 	}
-	p := &program{ctx: ctx, stdout: stdout, stderr: stderr, env: env}
-	kctx, err := parser.Parse(args)
-	if code >= 0 { // --help has been printed
-		return code
-	}
-	if err != nil {
-		err = usageError{err}
-	} else if err = kctx.Run(p); err == nil {
+	if err == nil {
 		return 0
+	}
+	if !p.understood {
+		err = usageError{flagError(cmd, err)}
 	}
 	fmt.Fprintf(stderr, "hotrow: %v\n", err)
 	var problems config.Problems
@@ -96,4 +87,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env []str
 		return 2
 	}
 	return 1
+}
+
+// root returns the command line: one function, one file, one command.
+func (p *program) root() *cobra.Command {
+	p.arguments = make(map[*cobra.Command][]argument)
+	root := group("hotrow", "Rows of your database at memory speed, kept fresh by its change feed.",
+		serveCommand(p), initCommand(p), checkCommand(p), doctorCommand(p), getCommand(p),
+		invalidateCommand(p), topCommand(p), tokenCommand(p), proxyCommand(p), linksCommand(p),
+		benchCommand(p), completionCommand(p), manCommand(p), versionCommand(p))
+	root.PersistentFlags().BoolP("help", "h", false, "Print this help.")
+	root.SetHelpFunc(p.help)
+	root.SetHelpCommand(&cobra.Command{ // which run replaces by --help
+		Use: "help <command>", Short: "Print the help of a command.", Hidden: true,
+	})
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SilenceErrors, root.SilenceUsage = true, true // run says what is wrong
+	root.TraverseChildren = true                       // a flag follows its command
+	return root
 }

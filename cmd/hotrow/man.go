@@ -2,27 +2,35 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hotrow/hotrow/internal/config"
 )
 
-type manCmd struct{}
+// manCommand returns hotrow man.
+func manCommand(p *program) *cobra.Command {
+	var cmd *cobra.Command
+	cmd = p.command("man", "Print the manual page.",
+		func(p *program) error { return p.printMan(cmd.Root()) })
+	return cmd
+}
 
-// Run prints the manual page hotrow(1), for man(1).
-func (*manCmd) Run(p *program, k *kong.Context) error {
+// printMan prints the manual page hotrow(1), for man(1).
+func (p *program) printMan(root *cobra.Command) error {
 	var b strings.Builder
 	v, _ := buildVersion()
 	fmt.Fprintf(&b, ".TH HOTROW 1 \"\" %s\n", roffQuote("hotrow "+v))
 	fmt.Fprintf(&b, ".SH NAME\nhotrow \\- %s\n", roff("rows of a database at memory speed"))
 	b.WriteString(".SH SYNOPSIS\n.B hotrow\n.I command\n[\\fIflags\\fR]\n")
 	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\nWithout a configuration \\fBhotrow serve\\fR serves a "+
-		"demo on 127.0.0.1:8080.\n", roff(k.Model.Help))
+		"demo on 127.0.0.1:8080.\n", roff(root.Short))
 	b.WriteString(".SH COMMANDS\n")
-	for _, n := range k.Model.Leaves(true) {
-		manCommand(&b, n)
+	for _, cmd := range leaves(root) {
+		p.manSection(&b, cmd)
 	}
 	b.WriteString(".SH ENVIRONMENT\n")
 	for _, v := range config.Variables() {
@@ -40,25 +48,27 @@ func (*manCmd) Run(p *program, k *kong.Context) error {
 	return err
 }
 
-// manCommand appends the part of one command.
-func manCommand(b *strings.Builder, n *kong.Node) {
-	fmt.Fprintf(b, ".SS %s\n%s\n", roffQuote(n.Summary()), roff(n.Help))
-	for _, arg := range n.Positional {
-		fmt.Fprintf(b, ".TP\n.I %s\n%s\n", roff(arg.Summary()), roff(arg.Help))
+// manSection appends the part of one command.
+func (p *program) manSection(b *strings.Builder, cmd *cobra.Command) {
+	_, usage, _ := strings.Cut(cmd.UseLine(), " ") // after the program's name
+	fmt.Fprintf(b, ".SS %s\n%s\n", roffQuote(usage), roff(cmd.Short))
+	for _, a := range p.arguments[cmd] {
+		fmt.Fprintf(b, ".TP\n.I %s\n%s\n", roff(a.use), roff(a.help))
 	}
-	for _, f := range n.Flags {
-		if f.Hidden {
-			continue
-		}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		name := "--" + f.Name
-		if f.Short != 0 {
-			name = "-" + string(f.Short) + ", " + name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
 		}
-		if !f.IsBool() && !f.IsCounter() {
-			name += "=" + f.FormatPlaceHolder()
+		value, help := pflag.UnquoteUsage(f)
+		if takesValue(f) {
+			name += "=" + value
 		}
-		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(f.Help))
-	}
+		if !slices.Contains([]string{"", "0", "false", "[]"}, f.DefValue) {
+			help += " (default " + f.DefValue + ")"
+		}
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(help))
+	})
 }
 
 // roff escapes text: a backslash, a hyphen that is to be one, and what would be a request

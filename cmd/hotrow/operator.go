@@ -6,7 +6,21 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
+
+// opsFlag adds --ops, which says where the operator's port is, to the flags of a command.
+func opsFlag(f *pflag.FlagSet, to *string) {
+	f.StringVar(to, "ops", "http://127.0.0.1:8081", "`URL` where ops listens.")
+	fromEnvironment(f, "ops", "HOTROW_OPS")
+}
+
+// tokenFlag adds --token to the flags of a command.
+func tokenFlag(f *pflag.FlagSet, to *string, help string) {
+	f.StringVar(to, "token", "", help)
+	fromEnvironment(f, "token", "HOTROW_TOKEN")
+}
 
 // askOperator does a request of the operator's port, with a token if there is one. Whoever
 // gets the answer, which is a good one, closes its body.

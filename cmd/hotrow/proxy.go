@@ -14,80 +14,137 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/proxy"
 	"github.com/hotrow/hotrow/internal/supervisor"
 )
 
-// proxyCmd has the flags of chocon, and then ours.
 type proxyCmd struct {
-	Listen string `short:"l" default:"127.0.0.1" placeholder:"ADDR" help:"Address, or unix:PATH."`
-	Port   int    `short:"p" default:"3000" help:"Port; 0: any that is free."`
+	Listen string
+	Port   int
 
-	AccessLogDir        string `placeholder:"DIR" help:"Directory, stdout or none; \"\": stderr."`
-	AccessLogRotate     int    `default:"30" help:"Files that are kept."`
-	AccessLogRotateTime int    `default:"1440" help:"Minutes to a file."`
-	AccessLogFormat     string `enum:"json,ltsv" default:"json" help:"json or ltsv."`
-	PidFile             string `placeholder:"FILE" help:"Where the process's number goes."`
+	AccessLogDir, AccessLogFormat        string
+	AccessLogRotate, AccessLogRotateTime int
+	PidFile                              string
 
-	KeepaliveConns  int `short:"c" default:"256" help:"Idle connections for an upstream address."`
-	MaxConnsPerHost int `help:"Connections in use for an upstream; 0: no bound."`
+	KeepaliveConns, MaxConnsPerHost int
 
-	ReadTimeout      seconds `default:"30" help:"Without progress of a request, in seconds."`
-	WriteTimeout     seconds `default:"90" help:"Without progress of a response, in seconds."`
-	ProxyReadTimeout seconds `default:"60" help:"For an answer to begin, in seconds."`
-	ShutdownTimeout  seconds `default:"1h" help:"For requests under way to end."`
+	ReadTimeout, WriteTimeout, ProxyReadTimeout, ShutdownTimeout seconds
 
-	Upstream []string `placeholder:"URL" help:"All goes there: http(s)://, unix:, wire(+tls)://."`
-	Stsize   int      `default:"1000" help:"Response times kept for the statistics."`
-	Spfactor int      `default:"3" help:"One response time in so many is kept."`
-	Show     bool     `short:"v" name:"version" help:"Print the version."`
+	Upstream         []string
+	Stsize, Spfactor int
+	Show             bool
 
-	Allow        []string `placeholder:"HOST" help:"Upstreams that may be named: host[:port]."`
-	AllowAddress []string `placeholder:"CIDR" help:"Addresses that are refused otherwise."`
-	Suffix       []string `placeholder:"DOMAIN" help:"Domain that may follow .ccnproxy in a Host."`
-	DenyPrivate  bool     `help:"Refuse upstreams in private networks."`
-	Connect      bool     `help:"Tunnel CONNECT."`
-	HTTP2        bool     `name:"http2" help:"Speak HTTP/2 with upstreams that choose it."`
-	DropInterim  bool     `help:"Keep 1xx answers from clients."`
-	Open         bool     `help:"Let other machines use the proxy although it takes any upstream."`
+	Allow, AllowAddress, Suffix                    []string
+	DenyPrivate, Connect, HTTP2, DropInterim, Open bool
 
-	Exit      bool   `help:"Be the far end: speak the wire protocol with proxies that relay here."`
-	TLSCert   string `placeholder:"FILE" help:"Certificate of --exit, for wire+tls://."`
-	TLSKey    string `placeholder:"FILE" help:"Its key."`
-	TokenFile string `placeholder:"FILE" help:"Token for the far end; of --exit: those it takes."`
-	WireConns int    `default:"2" help:"Connections to the far end of the wire."`
-	Ops       string `placeholder:"ADDR" help:"Port that answers /metrics and /.api/ alone."`
+	Exit                       bool
+	TLSCert, TLSKey, TokenFile string
+	WireConns                  int
+	Ops                        string
 
-	TraceEndpoint string `placeholder:"URL" help:"Collector of OpenTelemetry: http://HOST:4318."`
-	TraceSample   uint32 `placeholder:"N" help:"Record one in N requests that belong to no trace."`
+	TraceEndpoint string
+	TraceSample   uint32
+}
+
+// proxyCommand returns hotrow proxy. It has the flags of chocon, and then ours.
+func proxyCommand(p *program) *cobra.Command {
+	c := new(proxyCmd)
+	cmd := p.command("proxy", "Relay HTTP over upstream connections that stay open.", c.Run)
+	c.addChocon(cmd.Flags())
+	c.addOurs(cmd.Flags())
+	return cmd
+}
+
+// addChocon adds the flags that chocon has, too.
+func (c *proxyCmd) addChocon(f *pflag.FlagSet) {
+	f.StringVarP(&c.Listen, "listen", "l", "127.0.0.1", "`ADDR` to listen at, or unix:PATH.")
+	f.IntVarP(&c.Port, "port", "p", 3000, "Port; 0: any that is free.")
+
+	f.StringVar(&c.AccessLogDir, "access-log-dir", "",
+		"`DIR` for its files, stdout or none; \"\": stderr.")
+	f.IntVar(&c.AccessLogRotate, "access-log-rotate", 30, "Files that are kept.")
+	f.IntVar(&c.AccessLogRotateTime, "access-log-rotate-time", 1440, "Minutes to a file.")
+	f.Var(newOneOf(&c.AccessLogFormat, "json", "json", "ltsv"), "access-log-format",
+		"`FORMAT` of its lines: json or ltsv.")
+	f.StringVar(&c.PidFile, "pid-file", "", "`FILE` where the process's number goes.")
+
+	f.IntVarP(&c.KeepaliveConns, "keepalive-conns", "c", 256,
+		"Idle connections for an upstream address.")
+	f.IntVar(&c.MaxConnsPerHost, "max-conns-per-host", 0,
+		"Connections in use for an upstream; 0: no bound.")
+
+	c.ReadTimeout, c.WriteTimeout = seconds(30*time.Second), seconds(90*time.Second)
+	c.ProxyReadTimeout, c.ShutdownTimeout = seconds(time.Minute), seconds(time.Hour)
+	f.Var(&c.ReadTimeout, "read-timeout", "Without progress of a request, in seconds.")
+	f.Var(&c.WriteTimeout, "write-timeout", "Without progress of a response, in seconds.")
+	f.Var(&c.ProxyReadTimeout, "proxy-read-timeout", "For an answer to begin, in seconds.")
+	f.Var(&c.ShutdownTimeout, "shutdown-timeout", "For requests under way to end.")
+
+	f.Var(list{&c.Upstream}, "upstream", "All goes to `URL`: http(s)://, unix:, wire(+tls)://.")
+	f.IntVar(&c.Stsize, "stsize", 1000, "Response times kept for the statistics.")
+	f.IntVar(&c.Spfactor, "spfactor", 3, "One response time in so many is kept.")
+	f.BoolVarP(&c.Show, "version", "v", false, "Print the version.")
+}
+
+// addOurs adds the flags that chocon does not have.
+func (c *proxyCmd) addOurs(f *pflag.FlagSet) {
+	f.Var(list{&c.Allow}, "allow", "Upstream that may be named: `HOST[:PORT]`.")
+	f.Var(list{&c.AllowAddress}, "allow-address", "Addresses that are refused otherwise, a `CIDR`.")
+	f.Var(list{&c.Suffix}, "suffix", "`DOMAIN` that may follow .ccnproxy in a Host.")
+	f.BoolVar(&c.DenyPrivate, "deny-private", false, "Refuse upstreams in private networks.")
+	f.BoolVar(&c.Connect, "connect", false, "Tunnel CONNECT.")
+	f.BoolVar(&c.HTTP2, "http2", false, "Speak HTTP/2 with upstreams that choose it.")
+	f.BoolVar(&c.DropInterim, "drop-interim", false, "Keep 1xx answers from clients.")
+	f.BoolVar(&c.Open, "open", false,
+		"Let other machines use the proxy although it takes any upstream.")
+
+	f.BoolVar(&c.Exit, "exit", false,
+		"Be the far end: speak the wire protocol with proxies that relay here.")
+	f.StringVar(&c.TLSCert, "tls-cert", "", "Certificate `FILE` of --exit, for wire+tls://.")
+	f.StringVar(&c.TLSKey, "tls-key", "", "`FILE` of its key.")
+	f.StringVar(&c.TokenFile, "token-file", "",
+		"`FILE` of the token for the far end; of --exit: those it takes.")
+	f.IntVar(&c.WireConns, "wire-conns", 2, "Connections to the far end of the wire.")
+	f.StringVar(&c.Ops, "ops", "", "`ADDR` that answers /metrics and /.api/ alone.")
+
+	f.StringVar(&c.TraceEndpoint, "trace-endpoint", "",
+		"`URL` of a collector of OpenTelemetry: http://HOST:4318.")
+	f.Uint32Var(&c.TraceSample, "trace-sample", 0,
+		"Record one in `N` requests that belong to no trace.")
 }
 
 // seconds is a duration, in seconds where no unit is given.
 type seconds time.Duration
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *seconds) UnmarshalText(text []byte) error {
-	if n, err := strconv.ParseFloat(string(text), 64); err == nil {
+// Set implements pflag.Value.
+func (s *seconds) Set(text string) error {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		*s = seconds(n * float64(time.Second))
 	} else {
-		d, err := time.ParseDuration(string(text))
+		d, err := time.ParseDuration(text)
 		if err != nil {
-			return fmt.Errorf("%q: want seconds, or a number with a unit such as 1h", text)
+			return errors.New("want seconds, or a number with a unit such as 1h")
 		}
 		*s = seconds(d)
 	}
 	if *s <= 0 {
-		return fmt.Errorf("%q: must be more than 0", text)
+		return errors.New("must be more than 0")
 	}
 	return nil
 }
 
+func (s *seconds) String() string { return time.Duration(*s).String() }
+func (s *seconds) Type() string   { return "duration" }
+
 // Run relays until the context ends.
 func (c *proxyCmd) Run(p *program) error {
 	if c.Show {
-		return (&versionCmd{}).Run(p)
+		return printVersion(p)
 	}
 	log := slog.New(slog.NewJSONHandler(p.stderr, nil))
 	options, err := c.options(log)

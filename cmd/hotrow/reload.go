@@ -136,3 +136,12 @@ func (s *server) reload(ctx context.Context) {
 	s.live.Store(cfg)
 	s.log.Info("configuration reloaded", "event", "reload", "resources", len(cfg.Resources))
 }
+
+// reloadSet makes the resources of cfg the ones that are served.
+func (s *server) reloadSet(ctx context.Context, cfg *config.Config) error {
+	specs, err := resourceSpecs(cfg)
+	if err != nil {
+		return err
+	}
+	return s.set.Reload(ctx, specs)
+}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
@@ -29,16 +31,28 @@ import (
 )
 
 type serveCmd struct {
-	Target string `arg:"" optional:"" help:"A SQLite file or a database URL; none: the demo."`
+	Target, Config string
+	Writable, Open bool
+	Feed           string
+	DemoFile       string
+	DemoScale      int
+}
 
-	Config   string `short:"c" placeholder:"FILE" help:"Serve what this configuration says."`
-	Writable bool   `help:"Let a database given as TARGET be written (the demo is)."`
-	Open     bool   `help:"Let other machines read without a token."`
-
-	Feed string `enum:"auto,logical,notify,binlog,sqlite,none" default:"auto" help:"TARGET's feed."`
-
-	DemoFile  string `placeholder:"FILE" help:"Where the demo's database is."`
-	DemoScale int    `placeholder:"N" help:"N more departments of ten employees."`
+// serveCommand returns hotrow serve.
+func serveCommand(p *program) *cobra.Command {
+	c := new(serveCmd)
+	cmd := p.command("serve", "Serve a database, or the demo when none is given.", c.Run,
+		argument{"[<target>]", "A SQLite file or a database URL; none: the demo.", &c.Target})
+	f := cmd.Flags()
+	f.StringVarP(&c.Config, "config", "c", "", "Serve what this configuration `FILE` says.")
+	f.BoolVar(&c.Writable, "writable", false,
+		"Let a database given as TARGET be written (the demo is).")
+	f.BoolVar(&c.Open, "open", false, "Let other machines read without a token.")
+	f.Var(newOneOf(&c.Feed, "auto", "auto", "logical", "notify", "binlog", "sqlite", "none"),
+		"feed", "`MODE` of TARGET's feed: auto, logical, notify, binlog, sqlite or none.")
+	f.StringVar(&c.DemoFile, "demo-file", "", "Keep the demo's database in this `FILE`.")
+	f.IntVar(&c.DemoScale, "demo-scale", 0, "`N` more departments of ten employees.")
+	return cmd
 }
 
 // Run serves until the context ends.
@@ -411,15 +425,6 @@ func reachHint(err error) []any {
 		return nil
 	}
 	return []any{"hint", "check the host, the port, and that the database runs"}
-}
-
-// reloadSet makes the resources of cfg the ones that are served.
-func (s *server) reloadSet(ctx context.Context, cfg *config.Config) error {
-	specs, err := resourceSpecs(cfg)
-	if err != nil {
-		return err
-	}
-	return s.set.Reload(ctx, specs)
 }
 
 // drain ends the servers gently: no new connections, requests under way get

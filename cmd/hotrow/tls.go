@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/hotrow/hotrow/internal/config"
 )
 
@@ -38,8 +40,14 @@ func (s *server) renewCertificate(cfg *config.Config) {
 
 // trustFlags say which servers a client trusts.
 type trustFlags struct {
-	CA       string `name:"ca" placeholder:"FILE" help:"Trust this certificate too (PEM)."`
-	Insecure bool   `help:"Do not check the server's certificate."`
+	CA       string
+	Insecure bool
+}
+
+// add adds them to those of a command.
+func (f *trustFlags) add(to *pflag.FlagSet) {
+	to.StringVar(&f.CA, "ca", "", "Trust the certificate in this `FILE` too (PEM).")
+	to.BoolVar(&f.Insecure, "insecure", false, "Do not check the server's certificate.")
 }
 
 // client returns the HTTP client that the flags ask for.

@@ -4,12 +4,20 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/front"
 )
 
-type tokenCmd struct {
-	Name string `arg:"" help:"Who will hold the token; it appears in logs."`
-	Role string `help:"The role that the token has." default:"editor"`
+type tokenCmd struct{ Name, Role string }
+
+// tokenCommand returns hotrow token.
+func tokenCommand(p *program) *cobra.Command {
+	c := new(tokenCmd)
+	cmd := p.command("token", "Make a bearer token and its line for the configuration.", c.Run,
+		argument{"<name>", "Who will hold the token; it appears in logs.", &c.Name})
+	cmd.Flags().StringVar(&c.Role, "role", "editor", "The `ROLE` that the token has.")
+	return cmd
 }
 
 // Run makes a token. The token itself is printed once and kept nowhere.

@@ -11,24 +11,38 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotrow/hotrow/internal/ops"
 )
 
 type topCmd struct {
-	Ops string `arg:"" optional:"" env:"HOTROW_OPS" help:"The port of ops (127.0.0.1:8081)."`
-
-	Once  bool   `help:"Print the state once, after a second, and end."`
-	JSON  bool   `name:"json" help:"Print each frame as a line of JSON, as /-/live has it."`
-	Sort  string `default:"rate" enum:"rate,name,hits,changes" help:"Sort resources by ${enum}."`
-	Token string `env:"HOTROW_TOKEN" help:"A token with the role operator."`
+	Ops, Sort, Token string
+	Once, JSON       bool
 
 	trustFlags
+}
+
+// topCommand returns hotrow top.
+func topCommand(p *program) *cobra.Command {
+	c := new(topCmd)
+	cmd := p.command("top", "Show what a running hotrow does: a frame a second.", c.Run,
+		argument{"[<ops>]", "The port of ops (127.0.0.1:8081) ($HOTROW_OPS).", &c.Ops})
+	f := cmd.Flags()
+	f.BoolVar(&c.Once, "once", false, "Print the state once, after a second, and end.")
+	f.BoolVar(&c.JSON, "json", false, "Print each frame as a line of JSON, as /-/live has it.")
+	f.Var(newOneOf(&c.Sort, "rate", "rate", "name", "hits", "changes"), "sort",
+		"Sort resources by `COLUMN`: rate, name, hits or changes.")
+	tokenFlag(f, &c.Token, "A `TOKEN` with the role operator.")
+	c.trustFlags.add(f)
+	return cmd
 }
 
 // Run shows a running hotrow until somebody has seen enough.
 func (c *topCmd) Run(p *program) error {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
+	c.Ops = cmp.Or(c.Ops, p.getenv("HOTROW_OPS"), "http://127.0.0.1:8081")
 	body, err := c.open(ctx)
 	if err != nil {
 		return err
@@ -45,7 +59,7 @@ func (c *topCmd) Run(p *program) error {
 
 // open asks for the stream.
 func (c *topCmd) open(ctx context.Context) (io.ReadCloser, error) {
-	address := strings.TrimRight(cmp.Or(c.Ops, "http://127.0.0.1:8081"), "/") + "/-/live"
+	address := strings.TrimRight(c.Ops, "/") + "/-/live"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, usageError{err}

@@ -4,15 +4,20 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
 )
 
 // version is set by the release build; else it is what Go knows of the module.
 var version = ""
 
-type versionCmd struct{}
+// versionCommand returns hotrow version.
+func versionCommand(p *program) *cobra.Command {
+	return p.command("version", "Print the version.", printVersion)
+}
 
-// Run prints the version, the commit and the compiler.
-func (*versionCmd) Run(p *program) error {
+// printVersion prints the version, the commit and the compiler.
+func printVersion(p *program) error {
 	v, commit := buildVersion()
 	fmt.Fprintf(p.stdout, "hotrow %s (commit %s, %s, %s/%s)\n", v, commit, runtime.Version(),
 		runtime.GOOS, runtime.GOARCH)

@@ -85,7 +85,7 @@ func main() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []string{module + " ", "pgx", "sqlite", "prometheus", "kong"} {
+	for _, m := range []string{module + " ", "pgx", "sqlite", "prometheus", "cobra"} {
 		if strings.Contains(string(sums), m) {
 			t.Errorf("the program's go.sum has %s:\n%s", m, sums)
 		}
