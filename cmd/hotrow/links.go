@@ -105,10 +105,10 @@ func (c *linksAddCmd) Run(p *program) error {
 // expiry reads when a link expires: a duration, in which d is a day and w a
 // week, or a time.
 func expiry(text string, now time.Time) (time.Time, error) {
-	units := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-	if unit, ok := units[text[len(text)-1]]; ok {
-		n, err := strconv.ParseFloat(text[:len(text)-1], 64)
-		if err == nil && n > 0 && n < 1e5 {
+	units := map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
+	for suffix, unit := range units {
+		number, found := strings.CutSuffix(text, suffix)
+		if n, err := strconv.ParseFloat(number, 64); found && err == nil && n > 0 && n < 1e5 {
 			return now.Add(time.Duration(n * float64(unit))), nil
 		}
 	}

@@ -233,7 +233,8 @@ func TestLinksCommand_Edits(t *testing.T) {
 		t.Errorf("three leads by %d to %s", status, to)
 	}
 	for _, wrong := range [][]string{
-		{"one"}, {"three", "two", "--rename=x"}, {"three", "--expire=soon"}, {"three", "--on", "--off"},
+		{"one"}, {"three", "two", "--rename=x"}, {"three", "--expire=soon"}, {"three", "--expire="},
+		{"three", "--on", "--off"},
 	} {
 		if code, _, stderr := command(t, append([]string{"links", "edit", at}, wrong...)...); code != 2 {
 			t.Errorf("edit %v: exit %d, %s", wrong, code, stderr)
