@@ -13,7 +13,7 @@ const maxPackageComment = 15
 
 func TestComments_EveryPackageHasOne(t *testing.T) {
 	found := map[string]string{}
-	for _, f := range goFiles(t) {
+	for _, f := range writtenFiles(t) {
 		if _, seen := found[f.dir()]; !seen {
 			found[f.dir()] = ""
 		}
@@ -40,7 +40,7 @@ func TestComments_EveryPackageHasOne(t *testing.T) {
 // TestComments_ExportedSymbolsHaveOne: a group of constants or variables may
 // share one, and methods of unexported types are free.
 func TestComments_ExportedSymbolsHaveOne(t *testing.T) {
-	for _, f := range goFiles(t) {
+	for _, f := range writtenFiles(t) {
 		if f.test {
 			continue
 		}
@@ -119,7 +119,7 @@ func receiver(fn *ast.FuncDecl) *ast.Ident {
 // TestComments_LocksSayWhatTheyGuard wants a comment at every mutex, or one of
 // its struct that speaks of the lock.
 func TestComments_LocksSayWhatTheyGuard(t *testing.T) {
-	for _, f := range goFiles(t) {
+	for _, f := range writtenFiles(t) {
 		if f.test {
 			continue
 		}
@@ -158,7 +158,7 @@ var later = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX|HA` + `CK)\b`)
 
 // TestComments_PutNothingOff: what is missing belongs in an issue.
 func TestComments_PutNothingOff(t *testing.T) {
-	for _, f := range goFiles(t) {
+	for _, f := range writtenFiles(t) {
 		for _, group := range f.ast.Comments {
 			if word := later.FindString(group.Text()); word != "" {
 				t.Errorf("%s:%d: %s: what is missing belongs in an issue",

@@ -23,6 +23,7 @@ var root = filepath.Join("..", "..")
 type goFile struct {
 	path string // from the root, with slashes
 	test bool
+	made bool // by a generator: it is what that makes of a file that people write
 	text []byte
 	ast  *ast.File
 	fset *token.FileSet
@@ -55,7 +56,7 @@ var parseAll = sync.OnceValues(func() ([]*goFile, error) {
 		}
 		files = append(files, &goFile{
 			path: path, test: strings.HasSuffix(path, "_test.go"),
-			text: text, ast: tree, fset: fset,
+			made: ast.IsGenerated(tree), text: text, ast: tree, fset: fset,
 		})
 	}
 	return files, nil
@@ -73,6 +74,14 @@ func goFiles(t *testing.T) []*goFile {
 			len(files), root)
 	}
 	return files
+}
+
+// writtenFiles returns those that people write and read. The rules about sizes and comments are
+// for readers, so they are not for a generator's files, which begin with a line "// Code
+// generated ... DO NOT EDIT.". All other rules are for both.
+func writtenFiles(t *testing.T) []*goFile {
+	t.Helper()
+	return slices.DeleteFunc(slices.Clone(goFiles(t)), func(f *goFile) bool { return f.made })
 }
 
 // mustList returns all files of the repository, from the root, with slashes.

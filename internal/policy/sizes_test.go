@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -20,7 +21,7 @@ const (
 )
 
 func TestSizes_OfFunctions(t *testing.T) {
-	for _, f := range goFiles(t) {
+	for _, f := range writtenFiles(t) {
 		limit := maxFunction
 		if f.test {
 			limit = maxTestFunction
@@ -39,19 +40,35 @@ func TestSizes_OfFunctions(t *testing.T) {
 }
 
 func TestSizes_OfFilesAndLines(t *testing.T) {
-	for _, f := range goFiles(t) {
-		lines := bytes.Split(bytes.TrimSuffix(f.text, []byte("\n")), []byte("\n"))
-		if len(lines) > maxFile {
-			t.Errorf("%s has %d lines, at most %d", f.path, len(lines), maxFile)
-		}
+	for _, f := range writtenFiles(t) {
 		limit := maxColumns
 		if f.test {
 			limit = maxTestColumns
 		}
-		for i, line := range lines {
-			if n := columns(string(line)); n > limit {
-				t.Errorf("%s:%d has %d columns, at most %d", f.path, i+1, n, limit)
-			}
+		checkLines(t, f.path, f.text, limit)
+	}
+	for _, path := range mustList() {
+		if !strings.HasSuffix(path, ".templ") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkLines(t, path, text, maxColumns)
+	}
+}
+
+// checkLines fails the test if a file has too many lines, or too long ones.
+func checkLines(t *testing.T, path string, text []byte, limit int) {
+	t.Helper()
+	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+	if len(lines) > maxFile {
+		t.Errorf("%s has %d lines, at most %d", path, len(lines), maxFile)
+	}
+	for i, line := range lines {
+		if n := columns(string(line)); n > limit {
+			t.Errorf("%s:%d has %d columns, at most %d", path, i+1, n, limit)
 		}
 	}
 }
