@@ -85,10 +85,16 @@ cross: $(CROSS:%=cross/%) ## compile for the other systems (make test checks typ
 cross/%:
 	GOOS=$(*D) GOARCH=$(*F) $(GO) build $(ALL)
 
+.PHONY: generate
+generate: ## make the Go code of the web pages anew: *_templ.go of *.templ
+	$(TOOL) templ fmt -log-level=warn internal
+	$(TOOL) templ generate -log-level=warn
+
 .PHONY: lint
-lint: ## gofmt and staticcheck; the rules of our own are tests, in internal/policy
+lint: ## gofmt, staticcheck, and whether make generate was run; the rules of our own are tests, in internal/policy
 	@unformatted=$$(gofmt -l cmd internal client); test -z "$$unformatted" || \
 		{ echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; }
+	@$(TOOL) templ generate -check -log-level=warn || { echo "run make generate"; exit 1; }
 	$(TOOL) staticcheck $(ALL)
 
 .PHONY: race

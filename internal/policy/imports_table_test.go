@@ -206,7 +206,8 @@ var house = []room{
 	{
 		dir:   "internal/links/page",
 		knows: []string{"links/qr", "links/transfer"},
-		tests: []string{"browsertest", "dbtest"},
+		heavy: []string{"github.com/a-h/templ"},
+		tests: []string{"browsertest", "dbtest", "htmltest"},
 	},
 	{
 		dir:   "internal/links/qr",
@@ -394,6 +395,11 @@ var house = []room{
 		dir:   "internal/browsertest",
 		knows: []string{"dbtest"},
 		heavy: []string{"github.com/chromedp/chromedp", "github.com/chromedp/cdproto"},
+		tool:  true,
+	},
+	{
+		dir:   "internal/htmltest",
+		heavy: []string{"golang.org/x/net/html"},
 		tool:  true,
 	},
 	{

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -38,6 +39,15 @@ type link struct {
 func (l link) Mark() string {
 	return map[string]string{"off": "off", "scheduled": "scheduled", "expired": "expired",
 		"used": "used up"}[l.State]
+}
+
+// used returns how many of its clicks it has had: "7 of 10".
+func (l link) used() string {
+	text := count(l.Clicks) + " of " + count(l.MaxClicks)
+	if l.State == "used" {
+		text += ", used up"
+	}
+	return text
 }
 
 // stats are a series of counts and what they are made of.
@@ -115,6 +125,17 @@ func (p *problem) say() string {
 	}
 	return http.StatusText(p.Status)
 }
+
+// heading returns what a visitor is told first.
+func (p *problem) heading() string {
+	if p.Status == http.StatusConflict {
+		return "Code already in use"
+	}
+	return cmp.Or(p.Title, "Refused")
+}
+
+// isOf reports whether it is about that field of a form. A nil problem is about none.
+func (p *problem) isOf(field string) bool { return p != nil && p.Field == field }
 
 // keyless reports whether another key would help.
 func (p *problem) keyless() bool {

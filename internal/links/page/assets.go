@@ -2,14 +2,15 @@ package page
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"net/http"
-	"path"
 	"time"
+
+	"github.com/a-h/templ"
 )
 
 //go:embed assets
@@ -52,31 +53,17 @@ func (a asset) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, a.name, time.Time{}, bytes.NewReader(a.body))
 }
 
-// parseTemplates returns the pages, by the names of their files.
-func (p *Page) parseTemplates() (*template.Template, error) {
-	t := template.New("").Funcs(template.FuncMap{
-		"count": count, "short": short,
-		"ago":   func(t time.Time) string { return ago(p.o.Now(), t) },
-		"stamp": stamp, "day": day,
-		"until":  func(t time.Time) string { return until(p.o.Now(), t) },
-		"target": targetOf, "region": regionName, "kind": kindName,
-	})
-	t, err := t.ParseFS(files, "assets/*.html")
-	if err != nil {
-		return nil, fmt.Errorf("the page's templates: %w", err)
-	}
-	return t, nil
-}
-
 // render answers with a page. It is made as a whole first, so that an error is
-// no half of one.
-func (p *Page) render(w http.ResponseWriter, status int, name string, data any) {
+// no half of one, and of what is known by now, so that no context ends it. HTML has
+// no NUL: one in a text is written as U+FFFD, as a browser reads it.
+func (p *Page) render(w http.ResponseWriter, status int, page templ.Component) {
 	var out bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&out, path.Base(name), data); err != nil {
+	if err := page.Render(context.Background(), &out); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(out.Bytes()) // the visitor may be gone, and nobody is left to tell
+	text := bytes.ReplaceAll(out.Bytes(), []byte{0}, []byte("\uFFFD"))
+	_, _ = w.Write(text) // the visitor may be gone, and nobody is left to tell
 }

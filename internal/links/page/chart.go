@@ -158,6 +158,18 @@ func (c chart) Line() string {
 // Long says how far the chart reaches back.
 func (c chart) Long() string { return spans[c.Unit].long }
 
+// inWords returns the chart's sums, for those who do not see it.
+func (c chart) inWords() string {
+	return fmt.Sprintf("%s clicks of humans, %s of bots, %s. The table below has the numbers.",
+		count(c.Total.Clicks), count(c.Total.Bots), c.Long())
+}
+
+// counts returns the numbers of a bucket in words.
+func (b bar) counts() string {
+	return fmt.Sprintf("%s humans, %s bots, %s visitors",
+		count(b.Clicks), count(b.Bots), count(b.Visitors))
+}
+
 // roundUp returns the least of 2, 4, 6, 8, 10, 20, 40... that is not below n: half of
 // it is a round number, too.
 func roundUp(n int64) int64 {

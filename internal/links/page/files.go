@@ -28,10 +28,6 @@ var formats = []struct {
 // An importView is what /+/import shows.
 type importView struct {
 	frame
-	Formats []struct {
-		Value transfer.Format
-		Name  string
-	}
 	Report *imported
 	Err    string
 }
@@ -42,12 +38,20 @@ type imported struct {
 	Dry bool
 }
 
+// outcome says what has become of the links that it counts.
+func (r *imported) outcome() string {
+	if r.Dry {
+		return "would be imported; nothing was changed"
+	}
+	return "imported"
+}
+
 // serveImport shows the form for a file, or imports one.
 func (p *Page) serveImport(w http.ResponseWriter, r *http.Request) {
 	if !methods(w, r, http.MethodGet, http.MethodHead, http.MethodPost) {
 		return
 	}
-	view := importView{Formats: formats}
+	var view importView
 	status := http.StatusOK
 	if r.Method == http.MethodPost {
 		var err error
@@ -60,7 +64,7 @@ func (p *Page) serveImport(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	view.frame = p.frame(r, "Import")
-	p.render(w, status, "import.html", view)
+	p.render(w, status, importPage(view))
 }
 
 // importFile imports the file of a form, which is read as it arrives.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,6 +17,22 @@ type form struct {
 	MaxClicks                           string
 	Enabled, PassQuery, PassPath, Reuse bool
 	ETag                                string
+}
+
+// hasOptions reports whether a field has been filled that the form hides at first.
+func (f form) hasOptions() bool {
+	return cmp.Or(f.Title, f.Tags, f.ExpiresAt, f.MaxClicks, f.StartsAt, f.ExpiredURL) != ""
+}
+
+// redirects are the statuses that a link may answer with. The first is the usual one.
+var redirects = []struct{ Status, Name string }{
+	{"302", "302 found"}, {"301", "301 moved"}, {"303", "303 see other"},
+	{"307", "307 any method"}, {"308", "308 moved, any method"},
+}
+
+// redirects reports whether a status is the form's.
+func (f form) redirects(status string) bool {
+	return status == cmp.Or(f.Status, redirects[0].Status)
 }
 
 // formOf reads the fields that were posted.

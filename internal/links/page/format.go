@@ -25,6 +25,14 @@ func count(n int64) string {
 	return out.String()
 }
 
+// plural returns what n things are called: link, links.
+func plural(n int64, one string) string {
+	if n == 1 {
+		return one
+	}
+	return one + "s"
+}
+
 // short writes a number for an axis: 950, 1.2k, 34k, 5M.
 func short(n int64) string {
 	for _, unit := range []struct {

@@ -27,6 +27,14 @@ type dimension struct {
 	Shares []share
 }
 
+// says returns one of its names as people read it.
+func (d dimension) says(name string) string {
+	if d.Region {
+		return regionName(name)
+	}
+	return name
+}
+
 // A click is one of the log.
 type click struct {
 	At       time.Time `json:"at"`
@@ -54,9 +62,6 @@ type change struct{ Name, From, To string }
 
 // units are the buckets that a chart may have.
 var units = []string{"hour", "day", "month"}
-
-// Units returns the choices of the chart's buckets.
-func (linkView) Units() []string { return units }
 
 // serveLink answers /CODE+.
 func (p *Page) serveLink(w http.ResponseWriter, r *http.Request, code string) {
@@ -107,7 +112,7 @@ func (p *Page) link(
 	}
 	view.Last = p.lastClicks(r, view.Link.Code)
 	view.Edits = p.edits(r, path)
-	p.render(w, status, "link.html", view)
+	p.render(w, status, linkPage(view))
 }
 
 // noLink answers for a code that has no link, or none that the visitor may see.

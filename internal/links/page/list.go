@@ -30,8 +30,19 @@ type health struct {
 	Lost   int64   `json:"lost"`
 }
 
-// Well reports whether hits are recorded in time.
-func (h health) Well() bool { return h.State == "ok" && h.Lost == 0 && h.Lag < 60 }
+// well reports whether hits are recorded in time.
+func (h health) well() bool { return h.State == "ok" && h.Lost == 0 && h.Lag < 60 }
+
+// says returns the state as people read it.
+func (h health) says() string {
+	switch {
+	case h.well():
+		return "recording"
+	case h.State != "":
+		return h.State
+	}
+	return "state unknown"
+}
 
 // frame asks how the server is.
 func (p *Page) frame(r *http.Request, title string) frame {
@@ -63,6 +74,9 @@ type listView struct {
 // A query is what the list is asked for.
 type query struct{ Q, Tag, Order, After string }
 
+// filters reports whether the list may lack links for it.
+func (q query) filters() bool { return q.Q != "" || q.Tag != "" }
+
 // A row is a link in the list.
 type row struct {
 	link
@@ -89,9 +103,6 @@ func (o orphan) Code() string {
 var orders = []struct{ Value, Name string }{
 	{"-created_at", "newest"}, {"-clicks", "most clicks"}, {"code", "code"},
 }
-
-// Orders returns the choices of the list's order.
-func (listView) Orders() []struct{ Value, Name string } { return orders }
 
 // With returns the address of the list with one thing changed.
 func (q query) With(name, value string) string {
@@ -177,7 +188,7 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, status int, view lis
 	view.Links = p.rows(answer.Links, answer.Days)
 	view.Tags = tagsOf(answer.Links)
 	view.Orphans = p.orphans(r)
-	p.render(w, status, "list.html", view)
+	p.render(w, status, listPage(view))
 }
 
 // after returns the address of the next page of the list.

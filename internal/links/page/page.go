@@ -2,13 +2,13 @@
 // /+, a page for each link at /CODE+, QR codes, import and export. It keeps
 // nothing: every page is made of answers of the API, which is asked within the
 // process with the visitor's own key, so that nobody sees or changes here what
-// the API would refuse. HTML comes from templates, pictures are inline SVG, and
-// everything but the live tail works without a script.
+// the API would refuse. HTML comes from the *.templ files, of which make generate
+// makes Go, pictures are inline SVG, and everything but the live tail works
+// without a script.
 package page
 
 import (
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,12 +28,11 @@ type Options struct {
 // A Page answers /+, /+/..., /CODE+, /CODE.svg and /CODE.png, and passes /api/...
 // on to the API for visitors who have signed in here.
 type Page struct {
-	o         Options
-	host      string // of BaseURL, as people read it
-	qr        *qr.Handler
-	templates *template.Template
-	assets    map[string]asset
-	foreign   *http.CrossOriginProtection
+	o       Options
+	host    string // of BaseURL, as people read it
+	qr      *qr.Handler
+	assets  map[string]asset
+	foreign *http.CrossOriginProtection
 }
 
 // New returns the page of an API.
@@ -52,9 +51,6 @@ func New(o Options) (*Page, error) {
 		foreign: http.NewCrossOriginProtection(),
 	}
 	if p.assets, err = loadAssets(); err != nil {
-		return nil, err
-	}
-	if p.templates, err = p.parseTemplates(); err != nil {
 		return nil, err
 	}
 	return p, nil

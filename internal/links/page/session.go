@@ -96,6 +96,6 @@ type signInView struct {
 
 // signIn answers with the form that asks for a key.
 func (p *Page) signIn(w http.ResponseWriter, r *http.Request, back, why string) {
-	p.render(w, http.StatusUnauthorized, "signin.html",
-		signInView{frame: p.frame(r, "Sign in"), Back: back, Why: why})
+	view := signInView{frame: p.frame(r, "Sign in"), Back: back, Why: why}
+	p.render(w, http.StatusUnauthorized, signInPage(view))
 }
