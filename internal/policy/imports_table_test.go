@@ -158,8 +158,8 @@ var house = []room{
 		dir: "internal/front/http",
 		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "workers", "eventloop",
 			"wire/http1", "resource", "source", "query", "row"},
-		tests: []string{"dbtest", "front/fronttest", "tlstest", "source/sqlite", "fresh", "tier",
-			"github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
+		tests: []string{"dbtest", "front/fronttest", "htmltest", "tlstest", "source/sqlite", "fresh",
+			"tier", "github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir: "internal/front/wire",

@@ -7,7 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html/template"
+	"html"
 	"net/http"
 	"net/url"
 	"slices"
@@ -63,7 +63,8 @@ func (c *call) index() (*answer, error) {
 	a := &answer{code: http.StatusOK, shared: c.shared(privateControl), more: "Vary: Accept\r\n"}
 	switch indexMedia[i] {
 	case "text/html":
-		return a, a.page(entries)
+		a.page(entries)
+		return a, nil
 	case "text/plain":
 		a.kind, a.body = "text/plain; charset=utf-8", indexText(entries)
 		return a, nil
@@ -152,18 +153,49 @@ const indexStyle = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max
 	`padding:0 1rem}table{border-collapse:collapse}` +
 	`td,th{text-align:left;padding:.2rem 1rem .2rem 0}`
 
-// indexTemplate escapes every name by its place in the page.
-var indexTemplate = template.Must(template.New("index").Parse(`<!doctype html>
+const indexHead = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>hotrow</title>
 <meta name="viewport" content="width=device-width"><style>` + indexStyle + `</style>
 <h1>hotrow</h1>
-{{if .}}<table><tr><th>resource<th>key<th>try<th>methods
-{{range .}}<tr><td><a href="{{.URL}}">{{.Name}}</a><td>{{range $i, $k := .Key}}{{if $i}}, {{end}}` +
-	`{{$k}}{{end}}<td>{{if .Example}}<a href="{{.Example}}">{{.Example}}</a>{{end}}<td>` +
-	`{{range .Methods}}{{.}} {{end}}
-{{end}}</table>{{else}}<p>Nothing is served that you may read.{{end}}
-</html>
-`))
+`
+
+// indexPage returns the index as HTML.
+func indexPage(entries []entry) []byte {
+	var b bytes.Buffer
+	b.WriteString(indexHead)
+	if len(entries) == 0 {
+		b.WriteString("<p>Nothing is served that you may read.\n</html>\n")
+		return b.Bytes()
+	}
+	b.WriteString("<table><tr><th>resource<th>key<th>try<th>methods\n")
+	for _, e := range entries {
+		try := ""
+		if e.Example != "" {
+			try = htmlAnchor(e.Example, e.Example)
+		}
+		fmt.Fprintf(&b, "<tr><td>%s<td>%s<td>%s<td>%s\n", htmlAnchor(e.URL, e.Name),
+			htmlText(strings.Join(e.Key, ", ")), try, htmlText(strings.Join(e.Methods, " ")))
+	}
+	b.WriteString("</table>\n</html>\n")
+	return b.Bytes()
+}
+
+// htmlAnchor returns an anchor. It leads only to what is relative, or http, https or mailto.
+func htmlAnchor(address, text string) string {
+	if scheme, _, found := strings.Cut(address, ":"); found && !strings.Contains(scheme, "/") {
+		switch strings.ToLower(scheme) {
+		case "http", "https", "mailto":
+		default:
+			address = "#ZgotmplZ" // as html/template has it
+		}
+	}
+	return `<a href="` + htmlText(address) + `">` + htmlText(text) + `</a>`
+}
+
+// htmlText escapes a text for an element or an attribute in quotes. HTML has no NUL.
+func htmlText(s string) string {
+	return html.EscapeString(strings.ReplaceAll(s, "\x00", "\uFFFD"))
+}
 
 // indexPolicy lets the page have its own style and nothing else.
 func indexPolicy() string {
@@ -173,14 +205,9 @@ func indexPolicy() string {
 }
 
 // page makes the index a page for people.
-func (a *answer) page(entries []entry) error {
-	var b bytes.Buffer
-	if err := indexTemplate.Execute(&b, entries); err != nil {
-		return fmt.Errorf("write the index: %w", err)
-	}
+func (a *answer) page(entries []entry) {
 	a.more += "Content-Security-Policy: " + indexPolicy() + "\r\nReferrer-Policy: no-referrer\r\n"
-	a.kind, a.body = "text/html; charset=utf-8", b.Bytes()
-	return nil
+	a.kind, a.body = "text/html; charset=utf-8", indexPage(entries)
 }
 
 // system answers what is below /-/: the words behind each type of problem.
