@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -14,7 +15,7 @@ import (
 var dialect = &document.Dialect{
 	Column:         columnName,
 	Read:           readColumn,
-	Quote:          quote,
+	Quote:          identifier,
 	Fold:           true,
 	Param:          func(document.Column) string { return "?" },
 	Ordered:        columnName,
@@ -34,7 +35,7 @@ var dialect = &document.Dialect{
 func native(c document.Column) *column { return c.(*column) }
 
 // columnName returns a column as statements name it.
-func columnName(_ *document.Node, c document.Column) string { return quote(c.Info().Name) }
+func columnName(_ *document.Node, c document.Column) string { return identifier(c.Info().Name) }
 
 // readColumn returns the expression that reads a column. The unary plus takes the declared
 // type off it: the driver would make a time.Time of a DATE.
@@ -49,19 +50,28 @@ func present(n *document.Node, c document.Column) string {
 	case name == n.Table.Native.(*table).rowid:
 		return ""
 	case c.KeyPart().Kind == row.Int:
-		return "typeof(" + quote(name) + ") = 'integer'"
+		return "typeof(" + identifier(name) + ") = 'integer'"
 	default:
-		return quote(name) + " IS NOT NULL"
+		return identifier(name) + " IS NOT NULL"
 	}
 }
 
 // preset returns the expression of a column's default value.
 func preset(c document.Column) string {
-	if p := native(c).preset; p != "" {
-		return "(" + p + ")"
+	p := native(c).preset
+	switch {
+	case p == "":
+		return "NULL"
+	case quotedText.MatchString(p):
+		text := strings.ReplaceAll(p[1:len(p)-1], `""`, `"`)
+		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	}
-	return "NULL"
+	return "(" + p + ")"
 }
+
+// quotedText is a default value that is a text in double quotes. In a statement it would be
+// the column of that name, where there is one.
+var quotedText = regexp.MustCompile(`^"([^"]|"")*"$`)
 
 // What follows makes a column a document.Column.
 var _ document.Column = (*column)(nil)

@@ -11,6 +11,11 @@ import (
 // quote writes an identifier for SQL.
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
+// identifier quotes a name for a statement of our own. In double quotes SQLite takes one
+// that is no column any more for a text, and every row for the one of that key; it does
+// not so in these.
+func identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
 // column returns the column called name.
 func (t *table) column(name string) (*column, bool) {
 	for i := range t.columns {
