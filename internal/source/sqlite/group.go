@@ -230,6 +230,9 @@ func (w *writer) commitAll(ctx context.Context, group []*pendingChange) error {
 		w.rollback()
 		return w.undone(err, last, len(group) > 1)
 	}
+	if w.replaced() { // before COMMIT or after it: nobody can tell
+		return w.undone(errReplaced, last, false)
+	}
 	ddl := w.ddl
 	if ddl {
 		// If this fails, the next transaction or look tries again.
@@ -261,7 +264,7 @@ func (w *writer) undone(err error, last source.Position, several bool) error {
 	// Copies dropped for a transaction that was undone do no harm, and a commit
 	// record that could not be synced may have reached the file.
 	w.publish(&event{tx: &source.Tx{All: true}})
-	if codeOf(err)&0xff == codeIOErr {
+	if codeOf(err)&0xff == codeIOErr || errors.Is(err, errReplaced) {
 		return &source.Error{Class: source.Unknown, Message: err.Error(), Err: err}
 	}
 	return err

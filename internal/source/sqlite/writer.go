@@ -29,7 +29,7 @@ type writer struct {
 	// next holds a token when no transaction waits for the turn. One does at a time:
 	// whoever looks for changes of others waits for that one alone, and not for all.
 	next chan struct{}
-	busy atomic.Pointer[error] // of the one that waits: why it does; nil: for the turn
+	busy atomic.Pointer[error] // why the last BEGIN failed, if it was for a lock of others
 
 	turn chan struct{} // holds a token when nobody uses what follows
 	c    *conn
@@ -157,16 +157,9 @@ func (w *writer) begin(ctx context.Context, done <-chan struct{}) error {
 	case <-done:
 		return errDone
 	case <-ctx.Done():
-		if busy := w.busy.Load(); busy != nil {
-			return *busy
-		}
-		return wrap(ctx.Err())
+		return w.tooLate(ctx)
 	}
-	defer func() {
-		w.busy.Store(nil)
-		w.next <- struct{}{}
-	}()
-	var busy error
+	defer func() { w.next <- struct{}{} }()
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		err := w.lockUnless(ctx, done)
 		if err == nil {
@@ -174,10 +167,9 @@ func (w *writer) begin(ctx context.Context, done <-chan struct{}) error {
 		}
 		switch {
 		case isBusy(err):
-			busy = err
 			w.busy.Store(&err)
-		case busy != nil && ctx.Err() != nil: // the lock is why the time has run out
-			return busy
+		case err != nil && ctx.Err() != nil:
+			return w.tooLate(ctx)
 		default:
 			return err
 		}
@@ -186,9 +178,18 @@ func (w *writer) begin(ctx context.Context, done <-chan struct{}) error {
 		case <-done:
 			return errDone
 		case <-ctx.Done():
-			return busy
+			return w.tooLate(ctx)
 		}
 	}
+}
+
+// tooLate returns why the time of ctx has run out before a transaction began: another
+// program's lock, if the last BEGIN has found one.
+func (w *writer) tooLate(ctx context.Context) error {
+	if busy := w.busy.Load(); busy != nil {
+		return *busy
+	}
+	return wrap(ctx.Err())
 }
 
 // tryBegin is begin if nobody has the turn, or waits for it, and no other program the lock.
@@ -208,16 +209,24 @@ func (w *writer) tryBegin(ctx context.Context) (ok bool, err error) {
 	}
 }
 
-// beginNow is begin with the turn taken, which it gives back after an error.
+// beginNow is begin with the turn taken, which it gives back after an error. A file that is
+// at the path no more takes no writes: they would go with it.
 func (w *writer) beginNow(ctx context.Context) error {
 	if err := w.taken(); err != nil {
 		return err
 	}
-	err := w.c.execBrief(ctx, "BEGIN IMMEDIATE")
+	err := unavailable(errReplaced)
+	if !w.replaced() {
+		err = w.c.execBrief(ctx, "BEGIN IMMEDIATE")
+	}
 	if err != nil {
 		w.unlock()
+		return err
 	}
-	return err
+	if w.busy.Load() != nil {
+		w.busy.Store(nil)
+	}
+	return nil
 }
 
 // commit ends the transaction. Where there is no write-ahead log it waits for
