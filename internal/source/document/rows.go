@@ -149,7 +149,8 @@ func (wr *writer) returning(
 	}
 	st.SQL += " RETURNING " + strings.Join(exprs, ", ")
 	err := error(&source.Error{Class: source.Conflict, Message: "the database has not made the" +
-		" row of " + n.Name + ", and the write was undone: a trigger or ON CONFLICT IGNORE ignores it"})
+		" row of " + n.Name + ", and the write was undone: a trigger or ON CONFLICT IGNORE" +
+		" ignores it"})
 	var key row.Key
 	failed := wr.c.Query(ctx, st, args, func(r Row) error {
 		parts := make([]string, len(n.KeyCols))

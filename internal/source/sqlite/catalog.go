@@ -216,7 +216,8 @@ func (t *table) readCollations(ctx context.Context, c *conn) error {
 		if col.Generated || col.Name == t.rowid {
 			continue
 		}
-		q := "EXPLAIN SELECT 1 FROM " + identifier(t.Name) + " WHERE +" + identifier(col.Name) + " = 'x'"
+		q := "EXPLAIN SELECT 1 FROM " + identifier(t.Name) +
+			" WHERE +" + identifier(col.Name) + " = 'x'"
 		err := c.queryOnce(ctx, q, nil, func(v []any) error {
 			op, _ := v[1].(string)
 			p4, _ := v[5].(string)

@@ -31,7 +31,8 @@ func openPool(ctx context.Context, path string, o Options) (*pool, error) {
 		mode = "rwc"
 	}
 	p := &pool{
-		dsn: dsn(path, mode, "busy_timeout(5000)", "query_only(1)") + noQuotedTexts, size: o.Readers,
+		dsn:  dsn(path, mode, "busy_timeout(5000)", "query_only(1)") + noQuotedTexts,
+		size: o.Readers,
 		free: make(chan *conn, o.Readers), done: make(chan struct{}),
 	}
 	for range o.Readers {
