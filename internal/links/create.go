@@ -40,7 +40,8 @@ type Making struct {
 	Restore bool
 
 	// Keep keeps the number and the owner that a draft names, the number unless a
-	// link has it: for links that come from another program with its users.
+	// link has it or had it, or clicks are counted under it: for links that come from
+	// another program with its users.
 	Keep bool
 
 	// Dry makes nothing: it says what would have been made, and what refused.
@@ -86,7 +87,7 @@ func (s *Store) createAll(
 			if results[i].Err != nil {
 				continue
 			}
-			if err := s.createOne(ctx, tx, drafts[i], &results[i], m.Who); err != nil {
+			if err := s.createOne(ctx, tx, drafts[i], &results[i], m); err != nil {
 				return err
 			}
 			if results[i].Made {
@@ -173,7 +174,7 @@ func (s *Store) prepare(d *Draft, now int64, m Making) (Link, error) {
 
 // createOne stores one link within a transaction.
 func (s *Store) createOne(
-	ctx context.Context, tx source.StoreTx, d *Draft, out *Result, who string,
+	ctx context.Context, tx source.StoreTx, d *Draft, out *Result, m Making,
 ) error {
 	if d.Reuse {
 		found, ok, err := s.findSame(ctx, tx, &out.Link)
@@ -182,11 +183,7 @@ func (s *Store) createOne(
 			return err
 		}
 	}
-	ok, err := s.insert(ctx, tx, &out.Link, d.CodeLength)
-	if err == nil && !ok && out.Link.ID != 0 { // the number may be taken, and not the code
-		out.Link.ID = 0
-		ok, err = s.insert(ctx, tx, &out.Link, d.CodeLength)
-	}
+	ok, err := s.number(ctx, tx, &out.Link, d.CodeLength, m)
 	if err != nil {
 		return err
 	}
@@ -195,13 +192,8 @@ func (s *Store) createOne(
 		return nil
 	}
 	out.Made = true
-	_, err = tx.Exec(ctx, "INSERT INTO link_stats (link_id, clicks, bots) VALUES (?, 0, 0)",
-		out.Link.ID)
-	if err == nil {
-		err = insertTags(ctx, tx, &out.Link)
-	}
-	if err == nil {
-		err = s.note(ctx, tx, nil, &out.Link, who)
+	if err = insertTags(ctx, tx, &out.Link); err == nil {
+		err = s.note(ctx, tx, nil, &out.Link, m.Who)
 	}
 	return err
 }

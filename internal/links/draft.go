@@ -17,6 +17,11 @@ const (
 	maxTag   = 60 // characters
 )
 
+// MaxNumber is the largest number that is kept of another program: behind it the
+// database still has numbers for all links to come, and up to it programs read JSON's
+// numbers exactly that have no other ones than floating-point numbers.
+const MaxNumber = 1<<53 - 1
+
 // A Draft is the body of a request: what a link is to be. Which of its members
 // were there counts, for a merge and for a replacement alike.
 type Draft struct {

@@ -134,6 +134,8 @@ func runStore(t *testing.T, open func(testing.TB) (database, error)) {
 		{"Replace", replaces, Options{}},
 		{"Delete", deletes, Options{}},
 		{"Restore", restores, Options{}},
+		{"NumbersWithClicks", numbersWithClicks, Options{}},
+		{"NumbersOfDeleted", numbersOfDeleted, Options{}},
 		{"List", lists, Options{}},
 		{"Race", races, Options{}},
 		{"Grow", grows, Options{CodeAlphabet: "a", CodeLength: 1}},

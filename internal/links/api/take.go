@@ -75,7 +75,9 @@ type takenClick struct {
 }
 
 // takeClicks records clicks that were counted elsewhere, for the administrator. They
-// go the way of all clicks: into the log, and from there into rows and sums.
+// go the way of all clicks: into the log, and from there into rows and sums. Those of a
+// link that was deleted are kept for its return; those of a number that no link has yet
+// are refused, for they would be counted for a link that is none of theirs.
 func (c *call) takeClicks() error {
 	if err := c.may(links.RoleAdmin, false); err != nil {
 		return err
@@ -83,6 +85,7 @@ func (c *call) takeClicks() error {
 	if c.o.Record == nil {
 		return problem{kind: kindNotFound, detail: "clicks are not recorded (links.log.record)"}
 	}
+	had := make(map[int64]bool) // numbers of links that were looked up
 	return c.lines(func(text []byte, _ *takenAnswer) error {
 		var k takenClick
 		if err := decodeLine(text, &k); err != nil {
@@ -93,6 +96,15 @@ func (c *call) takeClicks() error {
 		}
 		if k.Link < 1 {
 			return &links.FieldError{Field: "link", Detail: "it is no number of a link"}
+		}
+		if !had[k.Link] {
+			var err error
+			if had[k.Link], err = c.o.Links.Had(c.r.Context(), k.Link); err != nil {
+				return err
+			}
+		}
+		if !had[k.Link] {
+			return &links.FieldError{Field: "link", Detail: "no link has this number, or had it"}
 		}
 		r := clicklog.Record{At: k.At.UnixMilli(), Link: k.Link, Agent: []byte(k.Agent),
 			Referrer: []byte(k.Referrer)}
