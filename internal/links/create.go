@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
@@ -28,7 +29,7 @@ func (s *Store) Create(ctx context.Context, d *Draft, who string) (l Link, made 
 type Result struct {
 	Link Link
 	Made bool  // it is new; else it was there already, and fits
-	Err  error // a *FieldError or ErrTaken
+	Err  error // a *FieldError, a *row.DecodeError or ErrTaken
 }
 
 // A Making says how links are made.
@@ -67,8 +68,8 @@ func (s *Store) CreateAll(ctx context.Context, drafts []*Draft, m Making) ([]Res
 	return s.createAll(ctx, drafts, results, m)
 }
 
-// Check returns the *FieldError for which the rules refuse a draft, or nil. Whether
-// its code is taken it does not say.
+// Check returns the *FieldError for which the rules refuse a draft, the *row.DecodeError
+// of a number that is not kept, or nil. Whether its code is taken it does not say.
 func (s *Store) Check(d *Draft, m Making) error {
 	_, err := s.prepare(d, s.Now().UnixMilli(), m)
 	return err
@@ -158,6 +159,10 @@ func (s *Store) prepare(d *Draft, now int64, m Making) (Link, error) {
 	if m.Keep {
 		if v, ok := d.get("owner"); ok {
 			l.Owner = v.Text()
+		}
+		if d.ID > MaxNumber {
+			return l, &row.DecodeError{Offset: -1, Path: "id", Message: fmt.Sprintf(
+				"%d is beyond %d, the largest number that is kept", d.ID, MaxNumber)}
 		}
 		l.ID = max(0, d.ID)
 	}

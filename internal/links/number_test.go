@@ -1,10 +1,12 @@
 package links
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/links/clicks"
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // keep makes links that keep the numbers of their drafts.
@@ -91,4 +93,26 @@ func numbersOfDeleted(t *testing.T, b *bed) {
 	if had, err := b.Had(t.Context(), old.ID); err != nil || !had {
 		t.Errorf("one that was deleted: %t, %v", had, err)
 	}
+}
+
+// A number that leaves no room for others is refused, and no other draft with it.
+func numbersAtTheEnd(t *testing.T, b *bed) {
+	drafts := []*Draft{draft(t, `{"url":"https://example.com/","code":"beyond","id":9007199254740992}`),
+		draft(t, `{"url":"https://example.com/","code":"end","id":9223372036854775807}`),
+		draft(t, `{"url":"https://example.com/","code":"last","id":9007199254740991}`)}
+	results, err := b.CreateAll(t.Context(), drafts, Making{Keep: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		_, refused := errors.AsType[*row.DecodeError](r.Err)
+		if want := i < 2; refused != want || r.Made == want {
+			t.Errorf("%s: made %t, %v", drafts[i].Code, r.Made, r.Err)
+		}
+	}
+	for range 2 {
+		b.make(t, `{"url":"https://example.com/"}`)
+	}
+	// Whose number is not kept may have any.
+	b.make(t, `{"url":"https://example.com/","id":9223372036854775807}`)
 }

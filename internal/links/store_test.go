@@ -136,6 +136,7 @@ func runStore(t *testing.T, open func(testing.TB) (database, error)) {
 		{"Restore", restores, Options{}},
 		{"NumbersWithClicks", numbersWithClicks, Options{}},
 		{"NumbersOfDeleted", numbersOfDeleted, Options{}},
+		{"NumbersAtTheEnd", numbersAtTheEnd, Options{}},
 		{"List", lists, Options{}},
 		{"Race", races, Options{}},
 		{"Grow", grows, Options{CodeAlphabet: "a", CodeLength: 1}},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -49,6 +50,10 @@ func (c *call) takeUsers() error {
 		var u takenUser
 		if err := decodeLine(text, &u); err != nil {
 			return err
+		}
+		if u.ID < 0 || u.ID > links.MaxNumber {
+			return problem{kind: kindBadJSON, field: "id", detail: fmt.Sprintf(
+				"id: %d is not from 0 to %d", u.ID, links.MaxNumber)}
 		}
 		u.Email = strings.ToLower(u.Email)
 		if at := strings.IndexByte(u.Email, '@'); at < 1 || len(u.Email) > 190 {

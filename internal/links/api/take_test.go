@@ -61,3 +61,31 @@ func TestAPI_ClicksOfNoLinkAreRefused(t *testing.T) {
 	}
 	b.want(201, "", "POST", "/api/v1/links/two/restore", "")
 }
+
+// A number that leaves no room for others is refused on its line, of links and of users.
+func TestAPI_NumbersAtTheEndAreRefused(t *testing.T) {
+	b := newCompat(t)
+	line := func(code, id string) string {
+		return `{"url":"https://example.com/","code":"` + code + `","id":` + id + "}\n"
+	}
+	lines := line("a", "7") + line("b", "9223372036854775807") + line("c", "9223372036854775808") +
+		line("d", "9007199254740992") + line("e", "9007199254740991")
+	for _, path := range []string{"/api/v1/links?keep=1&dry_run=1", "/api/v1/links?keep=1"} {
+		statuses, text := b.taken(path, lines)
+		if !slices.Equal(statuses, []int{201, 400, 422, 400, 201}) || !strings.Contains(text,
+			`"detail":"id: 9223372036854775807 is beyond 9007199254740991, the largest number that is kept",`+
+				`"field":"id"`) {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+	b.want(201, "", "POST", "/api/v1/links", `{"url":"https://example.com/"}`)
+	user := func(email, id string) string {
+		return `{"email":"` + email + `@example.com","password":"","id":` + id + "}\n"
+	}
+	statuses, text := b.taken("/api/v1/users", user("a", "9223372036854775807")+user("b", "-1")+
+		user("c", "9007199254740991")+user("d", "0"))
+	if !slices.Equal(statuses, []int{400, 400, 201, 201}) ||
+		!strings.Contains(text, "id: 9223372036854775807 is not from 0 to 9007199254740991") {
+		t.Errorf("%s", text)
+	}
+}
