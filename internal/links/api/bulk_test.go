@@ -2,12 +2,17 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/hotrow/hotrow/internal/links"
+	"github.com/hotrow/hotrow/internal/links/transfer"
 )
 
 func TestAPI_MessagePack(t *testing.T) {
@@ -87,6 +92,43 @@ func TestAPI_BulkAnswersEachLine(t *testing.T) {
 		strings.Repeat(" ", 70_000)+"}\n", "Content-Type", typeNDJSON)
 	if !strings.Contains(a.body, `"status":413`) || !strings.Contains(a.body, `"code":"z"`) {
 		t.Errorf("a line that is too long: %s", a.body)
+	}
+}
+
+// An export, in either form, is read back to the links that it was made of.
+func TestAPI_ExportsAreRestoredExactly(t *testing.T) {
+	b := newBed(t, links.Options{}, nil)
+	for i, members := range []string{
+		`"title":" two  blanks ","tags":["a,b","c|d","e;f","plain"]`, `"title":"no\u00a0break\u00a0"`,
+		`"title":"\"'=1, |;","tags":["[\"a\"]"]`, `"title":"'=1+1","tags":["=a","'b","|"]`, `"title":"\u3000"`,
+		`"tags":["[x","y]"],"expires_at":"2036-01-01T00:00:00.125Z"`, `"tags":["a","b"],"max_clicks":9007199254740993`,
+		`"enabled":false,"pass_query":false,"pass_path":true,"expired_url":"https://example.com/a,b|c"`,
+		`"title":"` + strings.Repeat("ü  ", 100) + `"`,
+	} {
+		b.want(201, "", "POST", "/api/v1/links", fmt.Sprintf(
+			`{"url":"https://example.com/?a=%d,b;c|d","code":"c%d",%s}`, i, i, members))
+	}
+	updated := regexp.MustCompile(`"updated_at":"[^"]*"`)
+	export := func(b *bed, mediaType string) string {
+		return b.want(200, "", "GET", "/api/v1/links?order=code", "", "Accept", mediaType).body
+	}
+	for _, mediaType := range []string{typeNDJSON, typeCSV} {
+		for _, format := range []transfer.Format{transfer.Auto, transfer.Hotrow} {
+			other := newBed(t, links.Options{}, nil)
+			send := func(_ context.Context, lines []byte, _ int) ([]transfer.Answer, error) {
+				a := other.do("POST", "/api/v1/links", string(lines), "Content-Type", typeNDJSON)
+				return transfer.ReadAnswers(strings.NewReader(a.body))
+			}
+			report, err := transfer.Import(t.Context(), transfer.Read(strings.NewReader(export(b, mediaType)),
+				format), send, false, func(int) {})
+			if err != nil || len(report.Refused) > 0 {
+				t.Errorf("%s: %+v, %v", mediaType, report, err)
+			}
+			was, is := export(b, typeNDJSON), export(other, typeNDJSON)
+			if diff := cmp.Diff(updated.ReplaceAllString(was, ""), updated.ReplaceAllString(is, "")); diff != "" {
+				t.Errorf("from %s (-exported +restored):\n%s", mediaType, diff)
+			}
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ var csvColumns = []string{"code", "short_url", "url", "status", "title", "tags",
 	"pass_query", "pass_path", "starts_at", "expires_at", "expired_url", "max_clicks", "created_at",
 	"updated_at", "clicks", "bots", "last_click_at"}
 
-// csv writes links as a table. Tags are joined by "|".
+// csv writes links as a table.
 func (c *call) csv(out *csv.Writer) func(*links.Link) error {
 	first := true
 	return func(l *links.Link) error {
@@ -94,7 +94,7 @@ func (c *call) csv(out *csv.Writer) func(*links.Link) error {
 			most = strconv.FormatInt(l.MaxClicks, 10)
 		}
 		cells := []string{l.Code, c.o.Links.Rules.ShortURL(l.Code), l.URL, strconv.Itoa(l.Status),
-			l.Title, strings.Join(l.Tags, "|"), strconv.FormatBool(l.Enabled),
+			l.Title, transfer.JoinTags(l.Tags), strconv.FormatBool(l.Enabled),
 			strconv.FormatBool(l.PassQuery), strconv.FormatBool(l.PassPath), cellTime(l.StartsAt),
 			cellTime(l.ExpiresAt), l.ExpiredURL, most, cellTime(l.CreatedAt), cellTime(l.UpdatedAt),
 			strconv.FormatInt(l.Clicks, 10), strconv.FormatInt(l.Bots, 10), cellTime(l.LastClickAt)}

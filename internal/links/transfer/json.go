@@ -138,6 +138,7 @@ func inOrder(object map[string]any) []string {
 // meta, and the total of its visitsSummary, are taken as the object's own.
 func fieldsOf(object map[string]any, format Format) *fields {
 	f := &fields{format: format, of: map[string]string{}}
+	f.own = isOwn(format, func(name string) bool { _, ok := object[name]; return ok })
 	add := func(object map[string]any) {
 		for _, key := range inOrder(object) { // two keys may mean the same: the first is taken
 			name := headings[normal(key)]
@@ -145,6 +146,9 @@ func fieldsOf(object map[string]any, format Format) *fields {
 				continue
 			}
 			f.of[name] = text(object[key])
+			if name == "tags" {
+				f.tags = f.tagsOf(object[key])
+			}
 		}
 	}
 	add(object)
@@ -161,6 +165,20 @@ func fieldsOf(object map[string]any, format Format) *fields {
 		f.golink(long)
 	}
 	return f
+}
+
+// tagsOf returns the tags that a member has: those of hotrow's list as they are, and of
+// others' also such as are several in one text.
+func (f *fields) tagsOf(v any) []string {
+	list, isList := v.([]any)
+	if !f.own || !isList {
+		return strings.FieldsFunc(text(v), isTagSeparator)
+	}
+	tags := make([]string, len(list))
+	for i, one := range list {
+		tags[i] = text(one)
+	}
+	return tags
 }
 
 // golink reads a target of golink. What follows the code in a request is put

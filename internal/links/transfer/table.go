@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -59,7 +60,7 @@ func readTable(in *bufio.Reader, format Format, head []byte, yield func(Link, er
 	rows.FieldsPerRecord = -1
 	rows.LazyQuotes = true
 	rows.ReuseRecord = true
-	columns, err := tableColumns(rows, format)
+	columns, own, err := tableColumns(rows, format)
 	if err != nil {
 		yield(Link{}, err)
 		return
@@ -80,11 +81,16 @@ func readTable(in *bufio.Reader, format Format, head []byte, yield func(Link, er
 			return
 		}
 		line, _ := rows.FieldPos(0)
-		f := fields{line: line, format: format, of: map[string]string{}}
+		f := fields{line: line, format: format, own: own, of: map[string]string{}}
 		for i, cell := range cells {
 			if i < len(columns) && columns[i] != "" && f.of[columns[i]] == "" {
 				f.of[columns[i]] = unguard(cell)
 			}
+		}
+		if own {
+			f.tags = parseTags(f.of["tags"])
+		} else {
+			f.tags = strings.FieldsFunc(f.of["tags"], isTagSeparator)
 		}
 		if !yield(f.link()) {
 			return
@@ -95,26 +101,28 @@ func readTable(in *bufio.Reader, format Format, head []byte, yield func(Link, er
 // yourlsColumns is the order of the columns in YOURLS's table of links.
 var yourlsColumns = []string{"keyword", "url", "title", "timestamp", "ip", "clicks"}
 
-// tableColumns reads the heading and returns which member each column is.
-func tableColumns(rows *csv.Reader, format Format) ([]string, error) {
+// tableColumns reads the heading and returns which member each column is, and whether
+// it is one of hotrow's own.
+func tableColumns(rows *csv.Reader, format Format) (columns []string, own bool, err error) {
 	first, err := rows.Read()
 	if err != nil {
-		return nil, fmt.Errorf("read the heading: %w", err)
+		return nil, false, fmt.Errorf("read the heading: %w", err)
 	}
-	columns := make([]string, len(first))
+	columns = make([]string, len(first))
 	known := map[string]bool{}
+	named := func(name string) bool { return slices.Contains(first, name) }
 	for i, heading := range first {
 		columns[i] = headings[normal(heading)]
 		known[columns[i]] = true
 	}
 	if known["url"] {
-		return columns, nil
+		return columns, isOwn(format, named), nil
 	}
 	if format == YOURLS {
-		return nil, fmt.Errorf("the first line names no columns: put %q before it",
+		return nil, false, fmt.Errorf("the first line names no columns: put %q before it",
 			strings.Join(yourlsColumns, ","))
 	}
-	return nil, fmt.Errorf("no column for the target in the heading %q: one must be called "+
+	return nil, false, fmt.Errorf("no column for the target in the heading %q: one must be called "+
 		"url, long_url, target or destination, and code or short_url says the code",
 		clip(strings.Join(first, string(rows.Comma))))
 }
@@ -135,7 +143,9 @@ func separator(head []byte) rune {
 type fields struct {
 	line   int
 	format Format
+	own    bool // it is hotrow's: its texts are what they are to be again
 	of     map[string]string
+	tags   []string
 	refuse string // why it cannot be taken over, whatever the fields say
 }
 
@@ -143,7 +153,10 @@ type fields struct {
 func (f *fields) link() (Link, error) {
 	l := Link{
 		Line: f.line, Code: strings.Trim(f.of["code"], " /"), URL: f.of["url"],
-		Title: oneLine(f.of["title"]), ExpiredURL: f.of["expired_url"],
+		Title: f.of["title"], ExpiredURL: f.of["expired_url"],
+	}
+	if !f.own {
+		l.Title = oneLine(l.Title)
 	}
 	if l.Code == "" || strings.Contains(l.Code, "/") {
 		// Bitly: a link that was given a name keeps the one that was made for it;
@@ -164,7 +177,7 @@ func (f *fields) link() (Link, error) {
 	if p := f.of["password"]; isYes(p) {
 		return refuse("it asks for a password, which hotrow does not: anybody could follow it")
 	}
-	for _, tag := range strings.FieldsFunc(f.of["tags"], isTagSeparator) {
+	for _, tag := range f.tags {
 		if tag = strings.TrimSpace(tag); tag != "" {
 			l.Tags = append(l.Tags, tag)
 		}

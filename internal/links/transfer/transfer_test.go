@@ -121,6 +121,19 @@ func TestRead_Formats(t *testing.T) {
 			{Line: 2, Code: "Off", URL: "https://example.com/off", Status: 301, Title: "T", Enabled: no, PassQuery: no,
 				PassPath: yes, ExpiredURL: "https://example.com/gone", MaxClicks: 7,
 				CreatedAt: at(t, "2026-11-21T19:03:00Z")},
+			{Line: 3, Code: "exact", URL: "https://example.com/", Status: 302, Title: " two  blanks\u00a0",
+				Tags: []string{"a,b", "c|d", "e;f", "g"}, Enabled: yes, PassQuery: yes, PassPath: no,
+				CreatedAt: at(t, "2026-11-21T19:03:00Z")},
+		}, nil},
+		{"hotrow.csv", Auto, []Link{
+			{Line: 2, Code: "spring", URL: "https://example.com/", Status: 301, Title: "two  blanks ",
+				Tags: []string{"a,b", "c;d"}, Enabled: yes, PassQuery: yes, PassPath: no,
+				CreatedAt: at(t, "2026-11-21T19:03:00Z"), Clicks: 5},
+			{Line: 3, Code: "list", URL: "https://example.com/", Status: 302, Title: "=1+1",
+				Tags: []string{"a|b", "c"}, Enabled: yes, PassQuery: yes, PassPath: no,
+				CreatedAt: at(t, "2026-11-21T19:03:00Z")},
+			{Line: 4, Code: "open", URL: "https://example.com/", Status: 302, Tags: []string{"[a", "b]"},
+				Enabled: no, PassQuery: yes, PassPath: no, CreatedAt: at(t, "2026-11-21T19:03:00Z")},
 		}, nil},
 	}
 	for _, tt := range tests {
@@ -179,6 +192,21 @@ func TestRead_StopsWhenNobodyWantsMore(t *testing.T) {
 		}
 		if n != 1 {
 			t.Errorf("%s: %d links before the end", name, n)
+		}
+	}
+}
+
+// What JoinTags makes a cell of is read as it was.
+func TestJoinTags(t *testing.T) {
+	for _, tags := range [][]string{nil, {"a"}, {"a", "b"}, {"a|b"}, {"a|b", "c"}, {"|"}, {"[a"}, {"[]"}, {`["a"]`},
+		{`["a","b"]`, "c"}, {"a,b", "c;d"}, {`a\`, "|"}, {`"`, "<&>|"}, {"'a", "=1|2"}} {
+		cell := JoinTags(tags)
+		got := parseTags(unguard(Guard(cell)))
+		if len(tags) == 0 && cell == "" {
+			continue
+		}
+		if diff := cmp.Diff(tags, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", cell, diff)
 		}
 	}
 }
