@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -89,6 +90,64 @@ func TestCut_ClientAtEveryByte(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client that ends its body early is told so, whatever the way to the upstream, which is not
+// blamed.
+func TestCut_ClientThatEndsItsBodyIsTold(t *testing.T) {
+	var lines lockedBuffer
+	log := slog.New(slog.NewTextHandler(&lines, nil))
+	up := upstreamScript(t, func(_ net.Conn, br *bufio.Reader) { _, _ = io.Copy(io.Discard, br) })
+	one, two := "http://"+up.addr, "http://localhost:"+up.addr[len("127.0.0.1:"):]
+	plain, plainAt := start(t, Options{Upstreams: []string{one, two}, Log: log})
+	_, exitAt := startExit(t, Options{Upstreams: []string{one}, Log: log}, Exit{})
+	near, nearAt := start(t, Options{Upstreams: []string{"wire://" + exitAt}, Log: log})
+	ts, config := secure(t, true, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	http2, http2At := start(t, Options{Upstreams: []string{ts.URL}, TLS: config, HTTP2: true, Log: log})
+	for way, to := range map[string]struct {
+		s    *Server
+		addr string
+	}{"plain": {plain, plainAt}, "wire": {near, nearAt}, "http2": {http2, http2At}} {
+		for kind, text := range map[string]string{
+			"length": "POST / HTTP/1.1\r\nHost: up\r\nContent-Length: 10\r\n\r\nab",
+			"chunks": "PUT / HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nab",
+		} {
+			c := call(t, to.addr)
+			c.send(text)
+			_ = c.nc.(*net.TCPConn).CloseWrite()
+			resp, body := c.answer("POST")
+			if resp.StatusCode != 400 || body != errBodyEnded.text+"\n" || !resp.Close {
+				t.Errorf("%s, %s: %d %q", way, kind, resp.StatusCode, body)
+			}
+		}
+		eventually(t, way+": counted", func() bool { return to.s.Stats().Statuses[400] == 2 })
+		to.s.mu.Lock()
+		for _, target := range to.s.targets {
+			for _, b := range target.backends() {
+				if n := b.failures.Load(); n > 0 {
+					t.Errorf("%s: %d failures of %s", way, n, b.name)
+				}
+			}
+		}
+		to.s.mu.Unlock()
+	}
+	if strings.Contains(lines.String(), "status=5") {
+		t.Error(lines.String())
+	}
+}
+
+// What a client that is gone had begun to send is no failure of the upstream.
+func TestCut_ClientThatResetsIsGone(t *testing.T) {
+	up := upstreamScript(t, func(_ net.Conn, br *bufio.Reader) { _, _ = io.Copy(io.Discard, br) })
+	s, addr := start(t, Options{Upstreams: []string{"http://" + up.addr}})
+	c := call(t, addr)
+	c.send("POST / HTTP/1.1\r\nHost: up\r\nContent-Length: 10\r\n\r\nab")
+	eventually(t, "asked", func() bool { return up.opened() > 0 })
+	_ = c.nc.(*net.TCPConn).SetLinger(0)
+	_ = c.nc.Close()
+	eventually(t, "499 counted", func() bool { return s.Stats().Statuses[499] == 1 })
 }
 
 func TestCut_OneByteAtATime(t *testing.T) {

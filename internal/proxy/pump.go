@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"io"
+	"os"
 	"strconv"
 	"sync/atomic"
 
@@ -197,11 +198,25 @@ func (p *pump) fill() bool {
 	case errors.Is(err, io.EOF) && p.kind == bodyToEOF:
 		p.finish(nil)
 		return true
+	case p.upload:
+		err = clientError(err)
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
 	p.readErr = err
 	return false
+}
+
+// clientError returns what an error of reading from the client says about the request.
+// A deadline is ours: who has set it knows why.
+func clientError(err error) error {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errBodyEnded
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	}
+	return errClientGone
 }
 
 // direct reports whether what was read can be written from where it is: a

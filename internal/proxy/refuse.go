@@ -27,6 +27,7 @@ const statusClientGone = 499
 var (
 	errHostRule       = &statusError{400, "the Host names no upstream"}
 	errUpstreamName   = &statusError{400, "malformed name of an upstream"}
+	errBodyEnded      = &statusError{400, "the request's body ended too early"}
 	errLoop           = &statusError{508, "the request has been through this proxy before"}
 	errTwoNames       = &statusError{400, "two names of an upstream"}
 	errForeign        = &statusError{403, "a page of another site may not use the proxy"}

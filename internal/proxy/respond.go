@@ -107,6 +107,8 @@ func (c *client) broken(x *exchange) error {
 		return errClientGone
 	case err == nil:
 		return nil
+	case errors.Is(x.up.readErr, errBodyEnded):
+		return errBodyEnded
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errCutShort
 	case errors.Is(err, os.ErrDeadlineExceeded) && x.up.readErr != nil:
