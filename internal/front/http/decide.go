@@ -25,6 +25,7 @@ func (o *settings) route(p *peer, r *request, t *target) error {
 	path, ok := row.Alias(r.Path), true
 	if o.BasePath != "" {
 		path, ok = strings.CutPrefix(path, o.BasePath)
+		ok = ok && path != "" && path[0] == '/'
 	}
 	if !ok {
 		return problem{kind: kindNotFound, detail: "nothing is served at this path"}

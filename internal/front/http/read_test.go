@@ -248,7 +248,16 @@ func TestSystemPaths(t *testing.T) {
 func TestBasePath(t *testing.T) {
 	s := newServer(t, func(o *Options) { o.BasePath = "/api/" })
 	s.want(s.do("GET", "/api/depts/10", ""), 200, "")
-	s.want(s.do("GET", "/depts/10", ""), 404, "")
+	s.want(s.do("GET", "/api/", ""), 200, "")
+	for _, path := range []string{
+		"/", "/depts/10", "/api", "/api?limit=1", "/apix", "/apix/y", "/api%2Fdepts/10", "/apidepts/10",
+	} {
+		a := s.do("GET", path, "")
+		s.want(a, 404, "")
+		if !strings.Contains(a.body, "nothing is served at this path") {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
 	a := s.do("GET", "/api/depts?limit=1", "")
 	if want := `</api/depts?after=10&limit=1>; rel="next"`; a.Header.Get("Link") != want {
 		t.Errorf("Link %q, want %q", a.Header.Get("Link"), want)
