@@ -221,6 +221,36 @@ func TestLoad_WarnsOfUnknownVariables(t *testing.T) {
 	}
 }
 
+func TestLoad_WarnsOfVariablesOfLinksThatThereAreNot(t *testing.T) {
+	env := []string{"HOTROW_LINKS_STATUS=301", "HOTROW_LINKS_LISTEN=127.0.0.1:0",
+		"HOTROW_LINKS_LOG_DIR=", "HOTROW_LINKS_URL=http://x"}
+	const text = `ignored: the file has no section "links", without which there are no short links`
+	for _, tt := range []struct {
+		file string
+		env  []string
+		want []Warning
+	}{
+		{"", env, []Warning{{"HOTROW_LINKS_LISTEN", text}, {"HOTROW_LINKS_STATUS", text}}},
+		{"links: {}\n", env, nil},
+		{"links:\n", env, nil},
+		{"", []string{"HOTROW_LINKS_LISTEN=off"}, nil},
+		{"http: {cache_control: \"${HOTROW_LINKS_STATUS}\"}\n", []string{"HOTROW_LINKS_STATUS=301"}, nil},
+	} {
+		_, got, err := load("hotrow.yaml", tt.file, tt.env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%q: -want +got:\n%s", tt.file, diff)
+		}
+	}
+	_, got, err := FromURL("sqlite:app.db", env[:1])
+	want := []Warning{{"HOTROW_LINKS_STATUS", `ignored: short links need a file (-c FILE) that has a section "links"`}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v; -want +got:\n%s", err, diff)
+	}
+}
+
 func TestLoad_WarnsOfWhatHasNoEffect(t *testing.T) {
 	const text = `sources: {main: {url: "sqlite:a.db"}, other: {url: "sqlite:b.db"}}
 auth: {tokens: [{name: ci, role: editor, sha256: HASH}]}

@@ -48,7 +48,7 @@ func (c *Config) overlay(env environment) ([]Warning, Problems) {
 		c.doc.set["sources.main.url"] = place{variable: envDatabase}
 	}
 	problems = append(problems, c.removedVariables(env)...)
-	return c.unknownVariables(env), problems
+	return append(c.unknownVariables(env), c.idleLinksVariables(env)...), problems
 }
 
 // override sets one key from a variable. The elements of a list are separated

@@ -117,6 +117,27 @@ func (c *Config) completeLinks() {
 	}
 }
 
+// idleLinksVariables warns of variables that override keys of a section that is not there.
+func (c *Config) idleLinksVariables(env environment) []Warning {
+	if c.isSet("links") {
+		return nil
+	}
+	text := `ignored: the file has no section "links", without which there are no short links`
+	if c.doc.file == "" {
+		text = `ignored: short links need a file (-c FILE) that has a section "links"`
+	}
+	var warnings []Warning
+	for _, k := range Keys() {
+		switch {
+		case !strings.HasPrefix(k.Path, "links.") || env[k.Env] == "" || c.doc.used[k.Env]:
+		case k.Path == "links.listen" && c.Links.Listen.Off(): // as it is
+		default:
+			warnings = append(warnings, Warning{Where: k.Env, Text: text})
+		}
+	}
+	return warnings
+}
+
 // Shortcut reports whether the endpoints of shortcut are served, whose tokens need the
 // secret.
 func (l *Links) Shortcut() bool { return l.JWTSecret != "" }
