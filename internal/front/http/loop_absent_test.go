@@ -45,8 +45,8 @@ func TestAbsent_AnswersAsNetHTTPDoes(t *testing.T) {
 					a.Header.Del("Hotrow-Position")
 					a.Header.Del("Server-Timing")
 				}
-				if f, w := fmt.Sprint(fast.StatusCode, fast.Header, fast.body),
-					fmt.Sprint(full.StatusCode, full.Header, full.body); f != w || fast.StatusCode != 404 {
+				if f, w := fmt.Sprint(fast.Status, fast.Header, fast.body),
+					fmt.Sprint(full.Status, full.Header, full.body); f != w || fast.StatusCode != 404 {
 					t.Errorf("%s %s:\nloop %s\nfull %s", method, tt.path, f, w)
 				}
 			}

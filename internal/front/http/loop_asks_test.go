@@ -44,7 +44,7 @@ func (a reply) without(names ...string) string {
 	for _, name := range append(names, "Date", "Hotrow-Position", "Server-Timing") {
 		h.Del(name)
 	}
-	return fmt.Sprint(a.StatusCode, h, a.body)
+	return fmt.Sprint(a.Status, h, a.body)
 }
 
 // hasLoop reports whether the clients of do are served by an event loop.

@@ -48,8 +48,8 @@ func TestLoop_CodedAsNetHTTPDoes(t *testing.T) {
 				a.Header.Del("Hotrow-Position")
 				a.Header.Del("Server-Timing")
 			}
-			if f, w := fmt.Sprint(fast.Header, fast.StatusCode, fast.body),
-				fmt.Sprint(full.Header, full.StatusCode, full.body); f != w {
+			if f, w := fmt.Sprint(fast.Header, fast.Status, fast.body),
+				fmt.Sprint(full.Header, full.Status, full.body); f != w {
 				t.Errorf("%s %q:\nloop %s\nfull %s", method, h, f, w)
 			}
 		}

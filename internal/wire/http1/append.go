@@ -2,35 +2,30 @@ package http1
 
 import (
 	"bytes"
+	"net/http"
 	"strconv"
 	"time"
 )
 
-// AppendStatus appends the status line of an answer. Codes that the event loop does
-// not send itself have no reason phrase, which RFC 9112 allows.
+// AppendStatus appends the status line of an answer, with the phrase of net/http.
 func AppendStatus(dst []byte, code int) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
+
+	// Fast path: what memory answers.
 	switch code {
 	case 200:
 		return append(dst, "200 OK\r\n"...)
-	case 301:
-		return append(dst, "301 Moved Permanently\r\n"...)
 	case 302:
 		return append(dst, "302 Found\r\n"...)
 	case 304:
 		return append(dst, "304 Not Modified\r\n"...)
-	case 400:
-		return append(dst, "400 Bad Request\r\n"...)
 	case 404:
 		return append(dst, "404 Not Found\r\n"...)
-	case 414:
-		return append(dst, "414 URI Too Long\r\n"...)
-	case 431:
-		return append(dst, "431 Request Header Fields Too Large\r\n"...)
-	case 505:
-		return append(dst, "505 HTTP Version Not Supported\r\n"...)
 	}
-	return append(strconv.AppendInt(dst, int64(code), 10), " \r\n"...)
+
+	// Slow path.
+	dst = append(strconv.AppendInt(dst, int64(code), 10), ' ')
+	return append(append(dst, http.StatusText(code)...), "\r\n"...)
 }
 
 // AppendHeader appends one header line. Neither name nor value may hold bytes

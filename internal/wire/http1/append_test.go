@@ -3,8 +3,10 @@ package http1
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -12,12 +14,18 @@ import (
 var now = time.Date(1994, 11, 6, 9, 49, 37, 5, time.FixedZone("CET", 3600))
 
 func TestAppend_WritesWhatNetHTTPReads(t *testing.T) {
-	for _, code := range []int{200, 301, 302, 304, 400, 404, 431, 599} {
+	for _, code := range []int{
+		200, 201, 204, 206, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 412, 413, 414, 415, 421, 422,
+		425, 428, 429, 431, 500, 503, 504, 505, 507, 599,
+	} {
 		b := AppendDate(AppendStatus(nil, code), now)
 		b = AppendEnd(AppendLength(AppendHeader(b, "ETag", `"x"`), 0))
 		a, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), nil)
 		if err != nil {
 			t.Fatalf("%q: %v", b, err)
+		}
+		if want := fmt.Sprintf("HTTP/1.1 %d %s\r\n", code, http.StatusText(code)); !strings.HasPrefix(string(b), want) {
+			t.Errorf("%q, want %q", b, want)
 		}
 		if a.StatusCode != code || a.Header.Get("ETag") != `"x"` || a.ContentLength != 0 ||
 			a.Header.Get("Date") != "Sun, 06 Nov 1994 08:49:37 GMT" {
