@@ -78,6 +78,7 @@ type change struct {
 // item changes an item, or only looks at it. What it is made of is what it was: somebody
 // else's change in between has the command begin anew.
 func (w *writing) item(key []byte) ([]byte, error) {
+	defer w.turn(key)()
 	for range maxRaces {
 		old, tag, err := w.current(key)
 		if err != nil {
@@ -147,7 +148,7 @@ func (w *writing) current(key []byte) (*kv.Item, string, error) {
 	case !w.c.Who.MayWrite(live, res), w.shows() &&
 		!w.c.Who.Passes(live, live.IssuedNow(), res.Access().Read):
 		return nil, "", kv.ErrForbidden
-	case w.cmd.Op == memcache.Set && w.column == nil:
+	case w.blind():
 		return nil, "", nil
 	}
 	answer, err := res.Get(w.ctx, row.Key(string(of)),
@@ -169,6 +170,9 @@ func (w *writing) current(key []byte) (*kv.Item, string, error) {
 	}
 	return &it, answer.Doc.ETag(), nil
 }
+
+// blind reports whether the command sets the item whatever it was.
+func (w *writing) blind() bool { return w.cmd.Op == memcache.Set && w.column == nil }
 
 // shows reports whether the reply has a value.
 func (w *writing) shows() bool {
@@ -348,6 +352,7 @@ func (w *writing) getAndTouch() ([]byte, error) {
 
 // touch gives an item another time, and returns it: nil for none.
 func (w *writing) touch(key []byte) (*kv.Item, error) {
+	defer w.turn(key)()
 	for range maxRaces {
 		old, tag, err := w.current(key)
 		if err != nil || old == nil {

@@ -123,6 +123,53 @@ func TestItems_CountersLoseNothing(t *testing.T) {
 	s.dial().want("get n", fmt.Sprintf("VALUE n 0 3\r\n%d\r\nEND\r\n", clients*times))
 }
 
+// TestItems_ManyChangeOne: however many clients change one item at the same time, none is
+// told to try again, and nothing is lost, be the commands what they may.
+func TestItems_ManyChangeOne(t *testing.T) {
+	s := newSite(t, items)
+	s.dial().want("set n 0 0 1\r\n0", "STORED\r\n")
+	s.dial().want("set text 0 0 0\r\n", "STORED\r\n")
+	commands := []string{"incr n 1", "ma n", "append text 0 0 1\r\nx", "ms text 1 MA\r\nx", "touch n 0"}
+	var group sync.WaitGroup
+	const clients, times = 100, 8
+	for i := range clients {
+		c := s.dial()
+		group.Go(func() {
+			for range times {
+				if got := c.do(commands[i%len(commands)]); strings.Contains(got, "ERROR") {
+					t.Errorf("%s = %q", commands[i%len(commands)], got)
+				}
+			}
+		})
+	}
+	group.Wait()
+	const sum = clients / 5 * 2 * times
+	c := s.dial()
+	c.want("get n", fmt.Sprintf("VALUE n 0 3\r\n%d\r\nEND\r\n", sum))
+	c.want("get text", fmt.Sprintf("VALUE text 0 %d\r\n%s\r\nEND\r\n", sum, strings.Repeat("x", sum)))
+	s.f.turns.mu.Lock()
+	defer s.f.turns.mu.Unlock()
+	if n := len(s.f.turns.of); n != 0 {
+		t.Errorf("turns at %d rows are kept", n)
+	}
+}
+
+// TestTurns_AreGivenUpWhenTheirTimeIsOver: whoever has waited for long goes on all the same.
+func TestTurns_AreGivenUpWhenTheirTimeIsOver(t *testing.T) {
+	var of turns
+	n := rowName{key: "a"}
+	first := of.take(t.Context(), n, true, time.Minute)
+	of.take(t.Context(), n, true, time.Minute)() // shared
+	late := of.take(t.Context(), n, false, time.Millisecond)
+	late()
+	of.take(t.Context(), rowName{key: "b"}, false, time.Minute)()
+	first()
+	of.take(t.Context(), n, false, time.Minute)()
+	if len(of.of) != 0 {
+		t.Errorf("turns at %d rows are kept", len(of.of))
+	}
+}
+
 func TestItems_Expire(t *testing.T) {
 	s := newSite(t, items)
 	c := s.dial()

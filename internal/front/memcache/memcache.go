@@ -55,6 +55,7 @@ type Front struct {
 	live   atomic.Pointer[Options]
 	began  time.Time
 	unique atomic.Uint64 // of the item that was changed last
+	turns  turns
 	limits memcache.Limits
 	stats  stats
 
