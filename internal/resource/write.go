@@ -51,7 +51,7 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 		return Result{}, r.reshaped()
 	}
 	if err != nil {
-		return Result{}, fmt.Errorf("write %s/%s: %w", r.name, w.Key, err)
+		return Result{}, fmt.Errorf("write %s: %w", r.nameOf(w.Key), err)
 	}
 	r.counts.writes.Add(1)
 	h.fill(&written.Loaded)
@@ -62,6 +62,15 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 		result.Touched = h.touched()
 	}
 	return result, nil
+}
+
+// nameOf returns what an error calls the document of a key: "depts/10", or "depts" where no
+// key was named.
+func (r *Resource) nameOf(key row.Key) string {
+	if key == "" {
+		return r.name
+	}
+	return r.name + "/" + string(key)
 }
 
 // decodes reports whether the fields of w's input are those of f.

@@ -217,6 +217,10 @@ func TestWrite_Refused(t *testing.T) {
 		row.ErrKey) {
 		t.Errorf("a write of a bad key = %v", err)
 	}
+	_, err := h.write("person", Write{Op: source.OpCreate}, `{"name":"","mail":"x"}`)
+	if want := "write person: key name: it is empty"; !errors.Is(err, row.ErrKey) || err.Error() != want {
+		t.Errorf("an empty key in a document = %v, want %s", err, want)
+	}
 }
 
 // next returns the next event, waiting a minute at most.

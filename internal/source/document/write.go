@@ -22,11 +22,11 @@ func (v *checkError) Error() string { return v.err.Error() }
 // Write changes one document in one transaction and reads it again, for triggers
 // may have changed it. A transaction that the database asks to repeat (a
 // serialization failure, a deadlock), or whose connection died before it could
-// commit, is tried once more.
+// commit, is tried once more. Who asks names the document in an error.
 func (p *Plan) Write(ctx context.Context, w *source.Write) (*source.Written, error) {
 	key, err := p.writeKey(w)
 	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", p.Name, err)
+		return nil, err
 	}
 	ctx, cancel := p.db.Begin(ctx, writeStatements)
 	defer cancel()
@@ -39,7 +39,7 @@ func (p *Plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 		return nil, v.err
 	}
 	if err = p.db.Classify(err); err != nil {
-		return nil, fmt.Errorf("write %s: %w", p.Name, err)
+		return nil, err
 	}
 	return done, nil
 }
