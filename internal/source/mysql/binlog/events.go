@@ -44,6 +44,12 @@ type reader struct {
 	// privileges were last changed.
 	whole map[catalog.Name]bool
 
+	checksums bool                                 // events end with one
+	sealed    map[*replication.TableMapEvent][]int // columns of the statement's tables
+
+	// undecoded is called for an event whose rows cannot be decoded (may be nil).
+	undecoded func(catalog.Name)
+
 	// Called for each transaction, and for the name of a file before which all
 	// transactions with an XID are visible (may be nil).
 	emit       func(*commit) error
@@ -109,6 +115,7 @@ func (r *reader) event(e *replication.BinlogEvent) error {
 	var err error
 	switch v := e.Event.(type) {
 	case *replication.FormatDescriptionEvent:
+		r.checksums = v.ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32
 		return r.opened(e.Header.Timestamp)
 	case *replication.RotateEvent:
 		return r.rotate(place{string(v.NextLogName), v.Position}, artificial)
@@ -122,8 +129,13 @@ func (r *reader) event(e *replication.BinlogEvent) error {
 		err = r.begin(set.String(), false, false)
 	case *replication.QueryEvent:
 		err = r.query(v, e.Header)
+	case *replication.TableMapEvent:
+		err = r.tableMap(v, e.RawData)
 	case *replication.RowsEvent:
 		err = r.rows(v)
+		if v.Flags&replication.RowsEventStmtEndFlag != 0 {
+			clear(r.sealed)
+		}
 	case *replication.XIDEvent:
 		if r.group != nil {
 			r.group.xid = true

@@ -3,6 +3,7 @@ package binlog
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -228,6 +229,43 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Rows with a column of a type that nobody knows count as a change of the whole table.
+func TestReader_GoesOnBehindRowsThatItCannotDecode(t *testing.T) {
+	r := newTold(t)
+	r.defs = knownTable()
+	var undecoded []catalog.Name
+	r.undecoded = func(n catalog.Name) { undecoded = append(undecoded, n) }
+	p := replication.NewBinlogParser()
+	p.SetFlavor("mariadb")
+	p.SetRowsEventDecodeFunc(r.decode)
+	table := "\x01\x00\x00\x00\x00\x00\x00\x00\x02db\x00\x01t\x00\x01\xc8\x00\x00"
+	rows := "\x01\x00\x00\x00\x00\x00\x01\x00\x01\xff\xfe\x05\x00\x00\x00"
+	for i, raw := range [][]byte{formatEvent(), rawEvent(162, make([]byte, 19)),
+		rawEvent(19, []byte(table)), rawEvent(23, []byte(rows)), rawEvent(16, make([]byte, 8))} {
+		if !r.takes(p, raw) {
+			t.Fatalf("event %d is refused", i)
+		}
+	}
+	if !slices.Equal(r.txs, []string{"t*"}) || len(undecoded) != 1 || len(r.whole) > 0 {
+		t.Errorf("it tells %q, of %v that they are not decoded", r.txs, undecoded)
+	}
+}
+
+// What an error of the library has of an event's data is not told.
+func TestWithoutData(t *testing.T) {
+	h := header(replication.WRITE_ROWS_EVENTv1, 700)
+	bad := &replication.EventError{Header: h, Err: "data \"hunter2\"", Data: []byte("hunter2")}
+	for _, err := range []error{fmt.Errorf("it: %w", bad), errors.New("panic \"hunter2\"\nstack")} {
+		got := withoutData(err)
+		if !errors.Is(got, errUnreadable) || strings.Contains(got.Error(), "hunter2") {
+			t.Errorf("of %v it tells %v", err, got)
+		}
+	}
+	if err := errors.New("bad connection"); withoutData(err) != err || withoutData(nil) != nil {
+		t.Errorf("of %v it tells %v", err, withoutData(err))
+	}
 }
 
 // knownTable is the definition of db.t.

@@ -25,6 +25,9 @@ const (
 
 	resumeMin = 20 * time.Millisecond
 	resumeMax = 500 * time.Millisecond
+
+	// lasting is how long a stream has to last to be one that has gone on.
+	lasting = time.Second
 )
 
 // A Feed follows a server by its binary log in the ROW format, as a replica
@@ -42,6 +45,7 @@ type Feed struct {
 	points atomic.Pointer[resumePoints] // of the session
 
 	refused source.Checkpoint // from which the log could not be followed; only Run uses it
+	broken  bool              // so could the log behind it; only Run uses it
 
 	// known are the definitions that the handler was told of; only Run uses it.
 	known map[string]string
@@ -234,23 +238,48 @@ func (f *Feed) announce(
 }
 
 // keep goes on with another stream whenever one ends, until one cannot go on
-// where the one before was.
+// where the one before was. What the log itself has against being followed would be met
+// again there: the feed begins anew, behind it.
 func (f *Feed) keep(ctx context.Context, a *attached, s *following, st *stream) error {
+	var pause, paused time.Duration
 	for {
+		opened := time.Now()
 		err := st.wait(ctx)
 		st.close()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case s.failed != nil:
+			f.broken = true
 			return s.failed
-		case final(err) || !a.server.mariadb:
+		case errors.Is(err, errUnreadable):
+			f.broken = true
+			return err
+		case final(err) || !a.server.mariadb || paused > resumeLimit:
 			return err
 		}
 		f.src.Log.Warn("the connection to the binary log broke; trying to go on", "err", err)
+		if time.Since(opened) > lasting {
+			pause, paused = 0, 0
+		}
+		if pause > 0 && !sleep(ctx, pause) {
+			return ctx.Err()
+		}
+		paused += pause
+		pause = min(max(2*pause, resumeMin), resumeMax)
 		if st, err = f.resume(ctx, a, s); err != nil {
 			return err
 		}
+	}
+}
+
+// sleep waits, and reports false when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -269,12 +298,10 @@ func (f *Feed) resume(ctx context.Context, a *attached, s *following) (*stream, 
 		if final(err) {
 			return nil, err
 		}
-		select {
-		case <-time.After(wait):
-			wait = min(2*wait, resumeMax)
-		case <-limit.Done():
+		if !sleep(limit, wait) {
 			return nil, err
 		}
+		wait = min(2*wait, resumeMax)
 	}
 }
 

@@ -61,7 +61,7 @@ func (f *Feed) readLate(
 		return nil, l.whole, nil
 	}
 	if err := l.event.DecodeData(l.at, l.data); err != nil {
-		return nil, l.whole, nil // columns of other types
+		return nil, false, nil // which says nothing of the definition
 	}
 	g := &group{}
 	step := 1

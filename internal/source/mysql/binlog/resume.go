@@ -160,11 +160,13 @@ func parseResumption(p source.Checkpoint) (r resumption, started int64, ok bool)
 }
 
 // resumeAt makes the stream go on from what is kept, if the server is the same,
-// has not been started since, and its log goes on from there. Whether the file
-// is the same, and is there at all, the stream finds out.
+// has not been started since, and its log goes on from there and could be read so far.
+// Whether the file is the same, and is there at all, the stream finds out.
 func (f *Feed) resumeAt(a *attached) {
 	k := f.store.Load()
-	if k == nil || !a.server.mariadb {
+	broken := f.broken
+	f.broken = false
+	if k == nil || !a.server.mariadb || broken {
 		return
 	}
 	p, _ := (*k).Complete()

@@ -17,7 +17,8 @@ import (
 const maxLocks = 3
 
 // decode reads a rows event as far as it matters. What the library decodes of a
-// row is the whole of it, which costs more than anything else here.
+// row is the whole of it, which costs more than anything else here. Rows that it cannot
+// decode are left out: the event then counts as a change of its whole table.
 func (r *reader) decode(e *replication.RowsEvent, data []byte) error {
 	pos, err := e.DecodeHeader(data)
 	if err != nil || r.group == nil {
@@ -34,8 +35,16 @@ func (r *reader) decode(e *replication.RowsEvent, data []byte) error {
 	case !r.wants(t, e):
 		return nil
 	}
+	if err := e.DecodeData(pos, data); err != nil {
+		e.Rows, e.SkippedColumns = nil, nil
+		if r.undecoded != nil {
+			r.undecoded(nameOf(e))
+		}
+		return nil
+	}
 	r.whole[nameOf(e)] = true
-	return e.DecodeData(pos, data)
+	r.seal(e)
+	return nil
 }
 
 // table returns the definition of the rows' table, or nil.

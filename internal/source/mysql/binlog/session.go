@@ -10,6 +10,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // A following is a Feed from Attached on, over one stream or several that
@@ -64,6 +65,7 @@ func (f *Feed) newFollowing(a *attached, h source.Handler) (*following, error) {
 	r.views = f.src.Views
 	s.gtids.add(a.gtids...)
 	r.emit = s.commit
+	r.undecoded = s.warnUndecoded()
 	if a.resumed != nil {
 		s.goOn(a)
 	}
@@ -73,6 +75,19 @@ func (f *Feed) newFollowing(a *attached, h source.Handler) (*following, error) {
 		}
 	}
 	return s, nil
+}
+
+// warnUndecoded returns a function that warns of tables whose rows cannot be decoded, once of
+// each. The library's reason may have values of the rows.
+func (s *following) warnUndecoded() func(catalog.Name) {
+	warned := make(map[catalog.Name]bool)
+	return func(name catalog.Name) {
+		if !warned[name] {
+			warned[name] = true
+			s.feed.src.Log.Warn("rows of the binary log cannot be decoded; a change of the table"+
+				" drops all that memory has of it", "table", name.String())
+		}
+	}
 }
 
 // barrier returns the Tx.ID that stands for transactions before the beginning; 0: MySQL

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,23 @@ const (
 // errElsewhere is the error of a connection that leads to another server than the
 // one that was asked where to begin.
 var errElsewhere = errors.New("the connection leads to another server")
+
+// errUnreadable is the error of an event that cannot be read, now or at another attempt.
+var errUnreadable = errors.New("the binary log has an event that cannot be read")
+
+// withoutData returns an error of the library that has nothing of an event's data, which
+// are values of rows: it ends in the log.
+func withoutData(err error) error {
+	var bad *replication.EventError
+	if errors.As(err, &bad) {
+		return fmt.Errorf("%w: %s, which ends at %d", errUnreadable, bad.Header.EventType,
+			bad.Header.LogPos)
+	}
+	if err != nil && strings.HasPrefix(err.Error(), "panic ") { // of the library, which recovers
+		return errUnreadable
+	}
+	return err
+}
 
 // A stream is a connection over which a server sends its binary log.
 type stream struct {
@@ -174,7 +192,8 @@ func (st *stream) end() <-chan struct{} {
 	st.waiting.Do(func() {
 		go func() {
 			defer close(st.ended)
-			_, st.err = st.events.GetEvent(context.Background()) // there are none but its end
+			_, err := st.events.GetEvent(context.Background()) // there are none but its end
+			st.err = withoutData(err)
 		}()
 	})
 	return st.ended
