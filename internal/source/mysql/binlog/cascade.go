@@ -51,11 +51,37 @@ func (d *definitions) readCascades(ctx context.Context, r *catalog.Reader) error
 	for i := range keys {
 		d.cascade(&keys[i], reach)
 	}
+	if len(d.unobservable) > 0 {
+		slices.Sort(d.unobservable)
+		for _, t := range d.tables {
+			t.onDelete = appendNew(t.onDelete, d.unobservable...)
+			t.onUpdate = append(t.onUpdate, cascade{t.referable(), d.unobservable})
+		}
+	}
 	return nil
 }
 
+// referable returns the columns that foreign keys of tables which the user may not see can
+// refer to, as indexes: those of the table's indexes; nil: any, as not all are shown.
+func (t *tableDef) referable() []int {
+	if len(t.Indexes) == 0 || len(t.Columns) != len(t.Cols) {
+		return nil
+	}
+	columns := make([]int, 0, len(t.Indexes))
+	for _, index := range t.Indexes {
+		for _, name := range index {
+			i := t.Index(name)
+			if i < 0 {
+				return nil
+			}
+			columns = appendNew(columns, i)
+		}
+	}
+	return columns
+}
+
 // appendNew appends what list does not have.
-func appendNew(list []string, more ...string) []string {
+func appendNew[T comparable](list []T, more ...T) []T {
 	for _, s := range more {
 		if !slices.Contains(list, s) {
 			list = append(list, s)

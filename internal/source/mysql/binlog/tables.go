@@ -27,7 +27,8 @@ type definitions struct {
 	names  []string // of tables whose definition matters, those that are not there included
 
 	// unobservable are the watched tables that a cascade may reach from tables which
-	// the user may not see: any table that is not known may be one.
+	// the user may not see: any table that is not known may be one, and any that is
+	// known may be what a foreign key of one refers to.
 	unobservable []string
 
 	// They hold from the end of the ddls-th change of definitions until the next,
