@@ -22,6 +22,7 @@ type table struct {
 	readable    bool
 	identity    string // pg_class.relreplident
 	inherited   bool   // tables that are not its partitions inherit from it
+	aside       []catalog.Leaf
 	cols        []column
 	unique      [][]string // columns of its unique indexes; the primary key first
 }
@@ -83,7 +84,7 @@ func tableOf(from *catalog.Table) *table {
 	t := &table{
 		Table: from.Table, oid: from.OID, kind: from.Kind, persistence: from.Persistence,
 		rls: from.RLS, readable: from.Usage && from.Select, identity: from.Identity,
-		inherited: from.Parent,
+		inherited: from.Parent, aside: from.Aside,
 	}
 	for i := range from.Cols {
 		f := &from.Cols[i]
@@ -146,19 +147,22 @@ func (c *column) canBeKey() bool {
 	return true
 }
 
-// unfollowed says why changes of the table are in no write-ahead log, or "".
+// unfollowed says why changes of the table, or of a part of it, are in no write-ahead log,
+// or "".
 func (t *table) unfollowed() string {
-	switch {
-	case t.kind == catalog.KindForeign:
-		return "a foreign table: its changes are not in this database"
-	case t.kind == catalog.KindMaterial:
-		return "a materialized view: its changes are not in the write-ahead log"
-	case t.persistence == "u":
-		return "unlogged: its changes are not in the write-ahead log"
-	case t.persistence == "t":
-		return "temporary: its changes are not in the write-ahead log"
+	how, aside := catalog.Unlogged(t.kind, t.persistence), ""
+	if how == "" && len(t.aside) > 0 {
+		l := &t.aside[0]
+		how = catalog.Unlogged(l.Kind, l.Persistence)
+		aside = "partitioned, and its partition " + l.Schema + "." + l.Name + " is "
 	}
-	return ""
+	switch how {
+	case "":
+		return ""
+	case "a foreign table":
+		return aside + how + ": its changes are not in this database"
+	}
+	return aside + how + ": its changes are not in the write-ahead log"
 }
 
 // isUnique reports whether no two rows can have the same values in columns.

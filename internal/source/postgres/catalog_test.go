@@ -33,6 +33,8 @@ func TestPostgres_Catalog(t *testing.T) {
 		`CREATE TABLE secure (a int PRIMARY KEY)`, `ALTER TABLE secure ENABLE ROW LEVEL SECURITY`,
 		`CREATE TABLE part (a int PRIMARY KEY) PARTITION BY RANGE (a)`,
 		`CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (0) TO (10)`,
+		`CREATE TABLE half (a int PRIMARY KEY) PARTITION BY RANGE (a)`,
+		`CREATE UNLOGGED TABLE other.half1 PARTITION OF half FOR VALUES FROM (0) TO (10)`,
 		`CREATE VIEW v AS SELECT * FROM dept`, `CREATE MATERIALIZED VIEW mv AS SELECT * FROM dept`,
 		`CREATE TABLE doc (d jsonb PRIMARY KEY)`, `CREATE TABLE list (a int, l int[], PRIMARY KEY (a, l))`,
 		`CREATE TABLE parent (a int PRIMARY KEY)`, `CREATE TABLE heir (b int PRIMARY KEY) INHERITS (parent)`,
@@ -48,7 +50,9 @@ func TestPostgres_Catalog(t *testing.T) {
 	}
 	want := map[string]string{
 		"public.dept": "", "public.emp": "", "public.part": "", "other.nokey": "no primary key",
-		"public.unl":    "unlogged: its changes are not in the write-ahead log",
+		"public.unl": "unlogged: its changes are not in the write-ahead log",
+		"public.half": "partitioned, and its partition other.half1 is unlogged:" +
+			" its changes are not in the write-ahead log",
 		"public.secure": "row-level security",
 		"public.v":      "a view: its key and the tables that it depends on must be configured",
 		"public.mv":     "a materialized view: its changes are not in the write-ahead log",

@@ -114,6 +114,14 @@ func TestPostgres_OpenFeedRefusesWhatNoFeedCanTell(t *testing.T) {
 			" CREATE TABLE x1 PARTITION OF x FOR VALUES IN (1); ALTER TABLE x REPLICA IDENTITY FULL",
 			"another replica identity"},
 		{"CREATE UNLOGGED TABLE x (id int PRIMARY KEY)", "unlogged"},
+		{"CREATE TABLE x (id int PRIMARY KEY) PARTITION BY LIST (id);" +
+			" CREATE TABLE x1 PARTITION OF x FOR VALUES IN (1) PARTITION BY LIST (id);" +
+			" CREATE UNLOGGED TABLE x2 PARTITION OF x1 FOR VALUES IN (1)",
+			"its partition public.x2 is unlogged"},
+		{"CREATE TABLE x (id int) PARTITION BY LIST (id); ALTER TABLE x REPLICA IDENTITY FULL;" +
+			" CREATE EXTENSION file_fdw; CREATE SERVER s FOREIGN DATA WRAPPER file_fdw;" +
+			" CREATE FOREIGN TABLE x1 PARTITION OF x FOR VALUES IN (1)" +
+			" SERVER s OPTIONS (filename '/dev/null')", "its partition public.x1 is a foreign table"},
 		{"CREATE TABLE x (id int)", "no replica identity"},
 		{"CREATE TABLE x (id int PRIMARY KEY); ALTER TABLE x REPLICA IDENTITY NOTHING",
 			"no replica identity"},

@@ -35,9 +35,32 @@ type Table struct {
 	Select       bool     // this user may read some of its columns
 	Parent       bool     // other tables inherit from it, and it is not partitioned
 	Leaves       []string // of a partitioned table: the replica identities of its partitions
+	Aside        []Leaf   // of a partitioned table: the partitions that no log has changes of
 	Cols         []Column // in order
 	Indexes      []Index  // unique, valid, of columns alone; the primary key first
 	Triggers     []Trigger
+}
+
+// A Leaf is a partition that holds rows, at whatever level.
+type Leaf struct{ Schema, Name, Kind, Persistence string }
+
+// SQL returns the partition's name for SQL.
+func (l *Leaf) SQL() string { return QuoteName(l.Schema, l.Name) }
+
+// Unlogged says how rows of such a kind and persistence are kept out of the write-ahead
+// log, or "".
+func Unlogged(kind, persistence string) string {
+	switch {
+	case kind == KindForeign:
+		return "a foreign table"
+	case kind == KindMaterial:
+		return "a materialized view"
+	case persistence == "u":
+		return "unlogged"
+	case persistence == "t":
+		return "temporary"
+	}
+	return ""
 }
 
 // A Column is one column of a table.

@@ -13,7 +13,16 @@ const (
 				WHERE inhparent = c.oid),
 			CASE c.relkind WHEN 'p' THEN ARRAY(SELECT DISTINCT l.relreplident::text
 				FROM pg_catalog.pg_partition_tree(c.oid) t
-				JOIN pg_catalog.pg_class l ON l.oid = t.relid WHERE t.isleaf)
+				JOIN pg_catalog.pg_class l ON l.oid = t.relid
+				WHERE t.isleaf AND l.relkind <> 'f')
+				ELSE '{}' END,
+			CASE c.relkind WHEN 'p' THEN ARRAY(SELECT unnest(ARRAY[ln.nspname::text,
+					l.relname::text, l.relkind::text, l.relpersistence::text])
+				FROM pg_catalog.pg_partition_tree(c.oid) t
+				JOIN pg_catalog.pg_class l ON l.oid = t.relid
+				JOIN pg_catalog.pg_namespace ln ON ln.oid = l.relnamespace
+				WHERE t.isleaf AND (l.relkind = 'f' OR l.relpersistence <> 'p')
+				ORDER BY l.oid)
 				ELSE '{}' END,
 			c.reltuples, COALESCE(n.nspname = pg_catalog.current_schema(), false),
 			COALESCE(d.description, ''), pg_catalog.pg_has_role(c.relowner, 'USAGE'),

@@ -21,6 +21,16 @@ func (f *Facts) CheckTable(t *Table) []source.Finding {
 			Why:   "nothing tells when its rows change; serve it with a ttl",
 		})
 	}
+	for i := range t.Aside {
+		if l := &t.Aside[i]; l.Kind == catalog.KindForeign {
+			out = append(out, source.Finding{
+				Level: source.LevelError,
+				Text: fmt.Sprintf("%s is partitioned, and its partition %s.%s is a foreign table",
+					t.ID(), l.Schema, l.Name),
+				Why: "nothing tells when its rows change; serve it with a ttl",
+			})
+		}
+	}
 	if on, role := " ON "+t.SQL(), catalog.QuoteName(f.Server.User); !t.Select {
 		out = append(out, source.Finding{
 			Level:  source.LevelError,

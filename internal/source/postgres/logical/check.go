@@ -78,6 +78,8 @@ func CheckIdentity(t *feed.Table) []source.Finding {
 			Why: "its changes are not in the log that is followed; ALTER TABLE " + t.SQL() +
 				" SET LOGGED rewrites the table",
 		}}
+	case slices.ContainsFunc(t.Aside, unlogged):
+		return unloggedParts(t)
 	case !t.Identified():
 		return []source.Finding{{
 			Level: source.LevelError,
@@ -118,6 +120,26 @@ func CheckIdentity(t *feed.Table) []source.Finding {
 			" precise"
 	}
 	return []source.Finding{f}
+}
+
+// unlogged reports whether changes of a partition are in no log.
+func unlogged(l catalog.Leaf) bool { return l.Kind == catalog.KindTable }
+
+// unloggedParts are the findings that partitions are in no log.
+func unloggedParts(t *feed.Table) []source.Finding {
+	var out []source.Finding
+	for i := range t.Aside {
+		if l := &t.Aside[i]; unlogged(*l) {
+			out = append(out, source.Finding{
+				Level: source.LevelError,
+				Text: fmt.Sprintf("%s is partitioned, and its partition %s.%s is %s", t.ID(),
+					l.Schema, l.Name, catalog.Unlogged(l.Kind, l.Persistence)),
+				Why: "changes there are not in the log that is followed; ALTER TABLE " + l.SQL() +
+					" SET LOGGED rewrites the partition",
+			})
+		}
+	}
+	return out
 }
 
 // oldRows is the finding that lists are less precise than they could be. FULL makes the
