@@ -215,6 +215,10 @@ type Dialect struct {
 	Made    func(n *Node, col Column, param int) string
 	Changed func(n *Node, col Column, param int) string
 
+	// Finish has the database do, when all rows of a write of p are written, what it
+	// would else do to them at COMMIT. nil: it does nothing then.
+	Finish func(ctx context.Context, c Conn, p *Plan) error
+
 	// Numbered says that parameters are numbered. Else each ? takes an argument.
 	Numbered bool
 

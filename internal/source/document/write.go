@@ -135,6 +135,9 @@ func (wr *writer) run(ctx context.Context) error {
 	if !done && err == nil {
 		err = wr.change(ctx)
 	}
+	if finish := wr.plan.Dialect.Finish; err == nil && finish != nil {
+		err = finish(ctx, wr.c, wr.plan)
+	}
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
 )
 
-// A plan is one resource, compiled. It never changes. It implements source.Plan.
+// A plan is one resource, compiled. It never changes, but for what late knows. It implements
+// source.Plan.
 type plan struct {
 	*document.Plan
 	src   *Source
@@ -23,6 +24,8 @@ type plan struct {
 	one, many   string // read one document, and those of arrays of keys
 	first, next string // read the first documents, and those after a key
 	probe       string // reads the key's parameters and no table
+
+	late late // deferred triggers of what it writes
 }
 
 var _ source.Plan = (*plan)(nil)

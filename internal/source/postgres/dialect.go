@@ -30,6 +30,7 @@ var dialect = &document.Dialect{
 		return fmt.Sprintf("$%d::%s", param, native(c).name)
 	},
 	Changed:   changed,
+	Finish:    finish,
 	Numbered:  true,
 	Default:   func(document.Column) string { return "DEFAULT" },
 	Empty:     "DEFAULT VALUES",
