@@ -207,7 +207,9 @@ func (u *upstream) stats() SourceStats {
 		return true
 	})
 	state, lag := u.condition(now)
-	s.Lag = lag
+	if s.Lag = lag; u.domain.FencedAt() == 0 { // the clock begins somewhere
+		s.Lag = time.Duration(now - u.born)
+	}
 	b := u.beginning()
 	s.EpochSince, s.EpochWhy = b.at, b.why
 	if c := u.feed.Load(); c != nil {

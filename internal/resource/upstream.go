@@ -112,6 +112,7 @@ type upstream struct {
 	feed     atomic.Pointer[chosen]
 	follower *follower
 	epoch    atomic.Pointer[beginning] // of the present epoch
+	born     int64                     // when it was made
 
 	renew   func(f *form, reshaped bool) // compiles a form again; see Set.renew
 	doubted chan struct{}                // forms are to be compiled again; see Set.recompile
@@ -157,7 +158,8 @@ func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
 		doubted: make(chan struct{}, 1),
 		looks:   source.NewFences(), wakes: source.NewFences(),
 	}
-	u.asked.Store(monotonic())
+	u.born = monotonic()
+	u.asked.Store(u.born)
 	return u
 }
 
