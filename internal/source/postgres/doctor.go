@@ -106,14 +106,24 @@ func doctorOfStandby(ctx context.Context, src feed.Config) ([]source.Finding, er
 	return logical.CheckStandby(ctx, conn, src.Slot)
 }
 
-// settingFindings is about what settings of the source ask for: reads, and feed.slot.
+// settingFindings is about what keeps a feed from beginning, and what settings of the source
+// ask for: reads, and feed.slot.
 func settingFindings(
 	ctx context.Context, src feed.Config, c *feed.Control, auto bool,
 ) (out []source.Finding, err error) {
+	err = c.Do(ctx, func(conn *pgx.Conn) (err error) {
+		out, err = logical.CheckPrepared(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	if src.Standby != nil {
-		if out, err = logical.CheckReads(ctx, src); err != nil {
+		found, err := logical.CheckReads(ctx, src)
+		if err != nil {
 			return nil, err
 		}
+		out = append(out, found...)
 	}
 	if src.Slot != "" {
 		f, err := slotFinding(ctx, src, c, auto)

@@ -235,7 +235,8 @@ func (f *Feed) createSlot(
 	}
 	notice := time.AfterFunc(waitNotice, func() {
 		f.Src.Log.Warn("the feed waits for transactions that were open when it started;"+
-			" nothing is cached until they end (see pg_stat_activity, backend_xid)",
+			" nothing is cached until they end (see pg_stat_activity, backend_xid, and"+
+			" pg_prepared_xacts)",
 			"after", waitNotice)
 	})
 	defer notice.Stop()

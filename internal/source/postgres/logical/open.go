@@ -73,7 +73,8 @@ func (f *Feed) Try(ctx context.Context) error {
 		open, err := currentSnapshot(ctx, conn)
 		for now := open; err == nil && now.xmin < open.xmax; now, err = currentSnapshot(ctx, conn) {
 			if time.Now().After(deadline) {
-				return fmt.Errorf("transactions that were open %v ago have not ended", tryLimit)
+				return fmt.Errorf("transactions that were open %v ago have not ended"+
+					" (pg_stat_activity, pg_prepared_xacts)", tryLimit)
 			}
 			time.Sleep(tryLimit / 50)
 		}
