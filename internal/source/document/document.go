@@ -153,6 +153,10 @@ type Dialect struct {
 	// Column returns a column as statements about n name it.
 	Column func(n *Node, col Column) string
 
+	// Compared returns a column as it is compared with a value, or with another column. It
+	// is also what is read where the other side of IN is a SELECT. nil: as Column.
+	Compared func(n *Node, col Column) string
+
 	// Read returns the expression that reads a column.
 	Read func(n *Node, col Column) string
 

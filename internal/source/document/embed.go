@@ -319,11 +319,11 @@ func (d *Dialect) subselect(n *Node, cols []Column, cond string) string {
 	return sql
 }
 
-// columns returns columns as statements name them.
+// columns returns columns as they are compared.
 func (d *Dialect) columns(n *Node, cols []Column) []string {
 	exprs := make([]string, len(cols))
 	for i, col := range cols {
-		exprs[i] = d.Column(n, col)
+		exprs[i] = d.compared(n, col)
 	}
 	return exprs
 }
@@ -331,7 +331,7 @@ func (d *Dialect) columns(n *Node, cols []Column) []string {
 // tuple returns columns as one value.
 func (d *Dialect) tuple(n *Node, cols []Column) string {
 	if len(cols) == 1 {
-		return d.Column(n, cols[0])
+		return d.compared(n, cols[0])
 	}
 	return "(" + strings.Join(d.columns(n, cols), ", ") + ")"
 }

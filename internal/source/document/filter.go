@@ -99,9 +99,10 @@ func (w *where) term(t *query.Term) (cond string, err error) {
 // comparison returns the condition of a comparison without its Not.
 func (w *where) comparison(t *query.Term) (string, error) {
 	col := w.cols[t.Column]
-	expr := w.d.Column(w.n, col)
+	expr := w.d.compared(w.n, col)
 	switch t.Op {
 	case query.Is:
+		expr = w.d.Column(w.n, col)
 		if t.Values[0] == "null" {
 			return expr + " IS NULL", nil
 		}
@@ -280,7 +281,7 @@ func (w *where) oneWay(q *query.Query) bool {
 func (w *where) rowAfter(q *query.Query, args []any) string {
 	exprs, marks := make([]string, len(args)), make([]string, len(args))
 	for i, o := range q.Order {
-		exprs[i] = w.d.ordered(w.n, w.cols[o.Column])
+		exprs[i] = w.d.passed(w.n, w.cols[o.Column])
 		marks[i] = w.mark(w.cols[o.Column], args[i])
 	}
 	sign := " > "
@@ -297,7 +298,7 @@ func (w *where) equals(q *query.Query, i int, arg any) string {
 	if q.After[i].Null {
 		return w.d.ordered(w.n, col) + " IS NULL"
 	}
-	return w.d.ordered(w.n, col) + " = " + w.mark(col, arg)
+	return w.d.passed(w.n, col) + " = " + w.mark(col, arg)
 }
 
 // follows returns the condition that a row follows the cursor in a column of the order.
@@ -312,7 +313,7 @@ func (w *where) follows(q *query.Query, i int, arg any) string {
 	if o.Desc {
 		sign = " < "
 	}
-	cond := expr + sign + w.mark(col, arg)
+	cond := w.d.passed(w.n, col) + sign + w.mark(col, arg)
 	if !q.Table.Columns[o.Column].NotNull && !o.NullsFirst {
 		cond = "(" + cond + " OR " + expr + " IS NULL)"
 	}
@@ -325,6 +326,14 @@ func (d *Dialect) ordered(n *Node, col Column) string {
 		return d.Ordered(n, col)
 	}
 	return d.Column(n, col)
+}
+
+// passed returns the expression that is compared with the cursor's value in the order.
+func (d *Dialect) passed(n *Node, col Column) string {
+	if d.Compared != nil {
+		return d.Compared(n, col)
+	}
+	return d.ordered(n, col)
 }
 
 // orderBy returns the ORDER BY of a query.

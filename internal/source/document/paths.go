@@ -368,8 +368,8 @@ func (p *Plan) PathSQL() (list []string) {
 func (d *Dialect) personal(n *Node, cols []Column) string {
 	parts := make([]string, len(cols))
 	for i, col := range cols {
-		if parts[i] = d.Column(n, col) + " = ?"; d.Numbered {
-			parts[i] = fmt.Sprintf("%s = $%d", d.Column(n, col), i+1)
+		if parts[i] = d.compared(n, col) + " = ?"; d.Numbered {
+			parts[i] = fmt.Sprintf("%s = $%d", d.compared(n, col), i+1)
 		}
 	}
 	return strings.Join(parts, " AND ")

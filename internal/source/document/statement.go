@@ -24,18 +24,26 @@ func (d *Dialect) match(n *Node, cols []Column, keys []row.Key, after int) (stri
 	return d.oneOf(n, cols, len(keys)), args, true
 }
 
+// compared returns a column as it is compared, see Dialect.Compared.
+func (d *Dialect) compared(n *Node, col Column) string {
+	if d.Compared != nil {
+		return d.Compared(n, col)
+	}
+	return d.Column(n, col)
+}
+
 // oneOf returns the condition that columns are one of count tuples.
 func (d *Dialect) oneOf(n *Node, cols []Column, count int) string {
 	if len(cols) == 1 {
 		mark := d.Param(cols[0])
 		if count == 1 {
-			return d.Column(n, cols[0]) + " = " + mark
+			return d.compared(n, cols[0]) + " = " + mark
 		}
-		return d.Column(n, cols[0]) + " IN (" + mark + strings.Repeat(", "+mark, count-1) + ")"
+		return d.compared(n, cols[0]) + " IN (" + mark + strings.Repeat(", "+mark, count-1) + ")"
 	}
 	parts := make([]string, len(cols))
 	for i, col := range cols {
-		parts[i] = d.Column(n, col) + " = " + d.Param(col)
+		parts[i] = d.compared(n, col) + " = " + d.Param(col)
 	}
 	one := strings.Join(parts, " AND ")
 	if count == 1 {

@@ -13,6 +13,7 @@ import (
 type valueType struct {
 	name string   // as SQL writes it: what the parameters of writes are cast to
 	base string   // under its domains: what keys are cast to
+	cast string   // what a column is cast to where it is compared; "": to nothing
 	oid  uint32   // under its domains
 	kind row.Kind // of its values: Array for arrays
 	elem row.Kind // of an array's elements
@@ -36,6 +37,9 @@ type valueType struct {
 // valueTypeOf says how values of a type are read and written.
 func valueTypeOf(t *catalog.Type) valueType {
 	v := valueType{oid: t.OID, name: t.Name, base: t.Base}
+	if t.TypeType == "e" && t.Domain { // of all domains, the operators take none over enums
+		v.cast = t.Base
+	}
 	if t.Elem != 0 { // not ordered: what lists compare is single values
 		v.kind, v.wide = row.Array, true
 		v.codec, v.read = readArray(t.Elem, t.ElemName, t.Domain || t.ElemDomain)

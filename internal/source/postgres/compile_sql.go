@@ -35,7 +35,8 @@ func subquery(n, parent *document.Node) string {
 	}
 	same := make([]string, len(n.On))
 	for i, col := range n.On {
-		same[i] = native(col).in(n) + " = " + native(parent.KeyCols[i]).in(parent)
+		same[i] = native(col).comparedIn(n) + " = " +
+			native(parent.KeyCols[i]).comparedIn(parent)
 	}
 	return fmt.Sprintf("ARRAY(SELECT ROW(%s) FROM %s AS %s WHERE %s%s)", reads(n), n.Table.From,
 		n.Alias, strings.Join(same, " AND "), n.OrderBy(dialect))
@@ -61,30 +62,32 @@ func (p *plan) build() {
 			keys, p.Query.With(func(part int) string { return "k." + given[part] }), n.Alias)
 		return
 	}
-	cols, one, many := make([]string, len(params)), make([]string, len(params)), make([]string,
-		len(params))
+	parts := len(params)
+	cols, by := make([]string, parts), make([]string, parts)
+	one, many := make([]string, parts), make([]string, parts)
 	var present []string
 	for i, col := range n.KeyCols {
-		cols[i] = native(col).in(n)
+		cols[i], by[i] = native(col).comparedIn(n), native(col).in(n)
 		one[i] = cols[i] + " = " + params[i]
 		many[i] = cols[i] + " = k." + given[i]
 		if !col.Info().NotNull {
-			present = append(present, cols[i]+" IS NOT NULL")
+			present = append(present, by[i]+" IS NOT NULL")
 		}
 	}
 	read := fmt.Sprintf("SELECT %s FROM %s AS %s", reads(n), n.Table.From, n.Alias)
 	p.one = read + " WHERE " + strings.Join(one, " AND ")
 	p.many = fmt.Sprintf("SELECT k.ord, %s FROM %s JOIN %s AS %s ON %s",
 		reads(n), keys, n.Table.From, n.Alias, strings.Join(many, " AND "))
-	p.buildList(read, cols, params, present)
+	p.buildList(read, cols, by, params, present)
 }
 
 // buildList writes the statements of List. A row comparison follows the order
-// of a composite key and uses its index.
-func (p *plan) buildList(read string, cols, params, present []string) {
-	list := strings.Join(cols, ", ")
+// of a composite key and uses its index. cols are the key's columns as they are compared,
+// by as they are ordered.
+func (p *plan) buildList(read string, cols, by, params, present []string) {
+	list := strings.Join(by, ", ")
 	after := append(slices.Clone(present),
-		fmt.Sprintf("(%s) > (%s)", list, strings.Join(params, ", ")))
+		fmt.Sprintf("(%s) > (%s)", strings.Join(cols, ", "), strings.Join(params, ", ")))
 	if len(present) > 0 {
 		p.first = " WHERE " + strings.Join(present, " AND ")
 	}

@@ -17,7 +17,10 @@ import (
 // dialect is how PostgreSQL writes what the engine asks. A row is another version when it
 // is stored at another place.
 var dialect = &document.Dialect{
-	Column:  func(n *document.Node, c document.Column) string { return native(c).in(n) },
+	Column: func(n *document.Node, c document.Column) string { return native(c).in(n) },
+	Compared: func(n *document.Node, c document.Column) string {
+		return native(c).comparedIn(n)
+	},
 	Read:    func(n *document.Node, c document.Column) string { return native(c).readIn(n) },
 	Quote:   func(name string) string { return pgx.Identifier{name}.Sanitize() },
 	Aliased: true,
@@ -48,6 +51,14 @@ func (c *column) in(n *document.Node) string {
 	return n.Alias + "." + pgx.Identifier{c.Name}.Sanitize()
 }
 
+// comparedIn returns the column of n as it is compared. An index on the column serves it.
+func (c *column) comparedIn(n *document.Node) string {
+	if c.cast == "" {
+		return c.in(n)
+	}
+	return c.in(n) + "::" + c.cast
+}
+
 // readIn returns the expression that reads the column of n.
 func (c *column) readIn(n *document.Node) string {
 	return strings.Replace(c.read, "%s", c.in(n), 1)
@@ -67,7 +78,7 @@ func match(
 ) (string, []any, bool) {
 	names, params := make([]string, len(cols)), make([]string, len(cols))
 	for i, col := range cols {
-		names[i] = native(col).in(n)
+		names[i] = native(col).comparedIn(n)
 		params[i] = fmt.Sprintf("$%d::%s", after+i+1, native(col).base)
 	}
 	if len(keys) == 1 {
