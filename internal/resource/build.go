@@ -281,7 +281,16 @@ func samePlan(a, b source.Plan) bool {
 		reflect.DeepEqual(a.KeyType(), b.KeyType()) &&
 		reflect.DeepEqual(a.Deps(), b.Deps()) && reflect.DeepEqual(a.SQL(), b.SQL()) &&
 		reflect.DeepEqual(a.Table(), b.Table()) && reflect.DeepEqual(foreign(a), foreign(b)) &&
-		reflect.DeepEqual(Paths(a), Paths(b))
+		reflect.DeepEqual(Paths(a), Paths(b)) &&
+		reflect.DeepEqual(types(a), types(b))
+}
+
+// types returns the names of the types that a plan's statements have.
+func types(p source.Plan) []string {
+	if t, ok := p.(source.Typed); ok {
+		return t.Types()
+	}
+	return nil
 }
 
 // foreign returns the foreign keys of a plan's table.

@@ -80,6 +80,13 @@ type Plan interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
+// A Typed is a Plan whose statements name types. A type may be renamed while all else is as
+// it was.
+type Typed interface {
+	// Types returns the names, in an order that depends on the tables alone.
+	Types() []string
+}
+
 // A Pathed is a Plan whose documents depend on rows that are told apart by paths, and on no
 // others: a change of a row that no path leads to changes no document.
 type Pathed interface {

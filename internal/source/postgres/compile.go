@@ -28,7 +28,10 @@ type plan struct {
 	late late // deferred triggers of what it writes
 }
 
-var _ source.Plan = (*plan)(nil)
+var (
+	_ source.Plan  = (*plan)(nil)
+	_ source.Typed = (*plan)(nil)
+)
 
 // A compiler answers what the engine asks about the schema. It implements
 // document.Schema.

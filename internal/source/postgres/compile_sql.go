@@ -130,6 +130,22 @@ func (p *plan) unordered(err error) error {
 // SQL returns the statements of Load: of one document and of many.
 func (p *plan) SQL() []string { return append([]string{p.one, p.many}, p.PathSQL()...) }
 
+// Types implements source.Typed: of every column that a statement may read, compare or
+// assign to.
+func (p *plan) Types() []string {
+	var names []string
+	add := func(cols []document.Column) {
+		for _, c := range cols {
+			names = append(names, native(c).name, native(c).base, native(c).read)
+		}
+	}
+	for _, n := range p.Nodes() {
+		add(n.Table.Cols)
+	}
+	add(p.Parts)
+	return names
+}
+
 // oneArgs returns the parameters of the statement for one key: the text of each
 // part, which the server parses as its column's type.
 func (p *plan) oneArgs(k row.Key) ([]any, error) {
