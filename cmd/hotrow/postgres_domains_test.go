@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -140,4 +141,26 @@ func TestPostgres_DomainsOverEnums(t *testing.T) {
 	until(t, r.log, func() bool { return strings.Contains(r.get("/den_t/a").body, "99") })
 	until(t, r.log, func() bool { return strings.Contains(r.get("/den_x?parent=eq.a").body, "77") })
 	until(t, r.log, func() bool { return strings.Contains(r.get("/den_nest/a").body, "77") })
+}
+
+// TestPostgres_ServeLeavesOutWhatDoesNotCompile: a table whose statements the database refuses
+// is named, and does not keep the others away. In a configuration it is an error.
+func TestPostgres_ServeLeavesOutWhatDoesNotCompile(t *testing.T) {
+	url := dbtest.Postgres(t, dbtest.Setup(`CREATE EXTENSION hstore; CREATE TABLE odd (k hstore PRIMARY KEY);
+		CREATE TABLE ok1 (id int PRIMARY KEY); INSERT INTO ok1 VALUES (1)`))
+	r := serve(t, url)
+	if a := r.get("/ok1/1"); a.code != 200 {
+		t.Errorf("GET = %d %s", a.code, a.body)
+	}
+	if log := r.log.String(); !strings.Contains(log, `msg="left out" what="table odd" err=`) ||
+		!strings.Contains(log, "has no operator >") {
+		t.Errorf("the log does not say that odd is left out, and why:\n%s", log)
+	}
+	r.stop()
+	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q}}\nresources:\n"+
+		"  odd: {table: odd, key: [k]}\n  ok1: {table: ok1, key: [id]}\n", url))
+	var out, log output
+	if code := run(t.Context(), []string{"serve", "-c", file}, &out, &log, os.Environ()); code == 0 {
+		t.Errorf("a configuration with it is served:\n%s", &log)
+	}
 }

@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/supervisor"
 )
 
@@ -78,11 +81,35 @@ func (s *server) findTables(ctx context.Context) (server string, err error) {
 		}
 		s.log.Info("left out", "what", o.String())
 	}
-	if err := s.reloadSet(ctx, cfg); err != nil {
+	if err = s.reloadSet(ctx, cfg); err != nil && s.leaveOut(cfg, err) {
+		err = s.reloadSet(ctx, cfg)
+	}
+	if err != nil {
 		return "", err
 	}
 	s.live.Store(cfg)
 	return server, nil
+}
+
+// leaveOut takes the tables that cannot be compiled out of cfg, which Discover has made. It
+// reports false if there is another error, or no table left.
+func (s *server) leaveOut(cfg *config.Config, err error) bool {
+	bad := resource.Uncompiled(err)
+	left := len(cfg.Resources)
+	for name := range bad {
+		if cfg.Resources[name] == nil { // one of hotrow's own
+			return false
+		}
+		left--
+	}
+	if len(bad) == 0 || left == 0 {
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(bad)) {
+		s.log.Warn("left out", "what", "table "+cfg.Resources[name].Table, "err", bad[name])
+		delete(cfg.Resources, name)
+	}
+	return true
 }
 
 // reload reads the configuration file again. When anything is wrong with it

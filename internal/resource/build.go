@@ -45,7 +45,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 		case source.ClassOf(err).Passing():
 			u.log.Warn("resource not compiled yet", "resource", sp.Table.Name, "err", err)
 		default:
-			errs = append(errs, err)
+			errs = append(errs, &CompileError{Resource: sp.Table.Name, Err: err})
 		}
 	}
 	if len(errs) > 0 {

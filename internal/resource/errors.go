@@ -1,6 +1,9 @@
 package resource
 
-import "errors"
+import (
+	"errors"
+	"maps"
+)
 
 // The errors that callers branch on. Errors of the database are *source.Error.
 var (
@@ -31,3 +34,34 @@ var (
 	// errClosed is the error of a reload after the end.
 	errClosed = errors.New("the resources are closed")
 )
+
+// A CompileError says why a resource cannot be made of its tables.
+type CompileError struct {
+	Resource string
+	Err      error
+}
+
+func (e *CompileError) Error() string { return e.Err.Error() }
+
+func (e *CompileError) Unwrap() error { return e.Err }
+
+// Uncompiled returns the errors of Reload by resource, if all that is wrong is that some
+// do not compile; else nil.
+func Uncompiled(err error) map[string]error {
+	if e, ok := err.(*CompileError); ok {
+		return map[string]error{e.Resource: e.Err}
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	all := make(map[string]error)
+	for _, err := range joined.Unwrap() {
+		some := Uncompiled(err)
+		if some == nil {
+			return nil
+		}
+		maps.Copy(all, some)
+	}
+	return all
+}
