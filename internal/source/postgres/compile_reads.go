@@ -25,6 +25,8 @@ var (
 	treeRelation = regexp.MustCompile(`:relid (\d+)`)
 	treeFunction = regexp.MustCompile(`:(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)`)
 	treeClock    = regexp.MustCompile(`\{SQLVALUEFUNCTION :op [0-8] `)
+	treeUser     = regexp.MustCompile(`\{SQLVALUEFUNCTION :op (?:9|1\d) `)
+	treeLock     = regexp.MustCompile(`\{ROWMARKCLAUSE `)
 	treeSample   = regexp.MustCompile(`\{TABLESAMPLECLAUSE `)
 )
 
@@ -149,6 +151,13 @@ func (r *reading) view(ctx context.Context, view uint32) error {
 		return fmt.Errorf("the result changes with the time of day (%s): no table says when",
 			r.clock)
 	}
+	if treeUser.MatchString(tree) {
+		return fmt.Errorf("the result depends on the session (CURRENT_USER and its like):" +
+			" no table says when it changes")
+	}
+	if treeLock.MatchString(tree) {
+		return fmt.Errorf("it locks rows (FOR UPDATE, FOR SHARE), and reads may lock none")
+	}
 	if treeSample.MatchString(tree) {
 		return fmt.Errorf("the result of TABLESAMPLE changes without a change of the table")
 	}
@@ -244,6 +253,20 @@ var clocks = []string{
 	"database_to_xml", "database_to_xml_and_xmlschema",
 }
 
+// told finds more of them by their names: what reads the catalogue, statistics or the
+// session's state.
+var told = regexp.MustCompile(`^(?:pg_|has_|inet_|to_reg|txid_|current_|` +
+	`(?:obj|col|shobj)_description$|row_security_active$)`)
+
+// pure are functions that told finds, and whose results depend on their arguments alone.
+var pure = []string{"pg_typeof", "pg_collation_for"}
+
+// changes reports whether the result of a function of PostgreSQL, which is not immutable,
+// changes without a change of any table.
+func changes(name string) bool {
+	return slices.Contains(clocks, name) || told.MatchString(name) && !slices.Contains(pure, name)
+}
+
 // ageOfNow is age(timestamptz) and age(timestamp): from today's midnight.
 var ageOfNow = []uint32{1386, 2059}
 
@@ -265,8 +288,7 @@ func (r *reading) functions(ctx context.Context, oids []uint32) error {
 		}
 		users := oid >= firstUserOID
 		switch {
-		case volatility == "v", !users && slices.Contains(clocks,
-			name), slices.Contains(ageOfNow, oid):
+		case volatility == "v", !users && changes(name), slices.Contains(ageOfNow, oid):
 			return fmt.Errorf("it calls %s(), whose result changes without a change of any "+
 				"table", name)
 		case users && language != "c" && language != "internal":
