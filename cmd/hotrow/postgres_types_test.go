@@ -20,7 +20,8 @@ func TestPostgres_TypesAreRenamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := dbtest.Postgres(t, dbtest.Setup(`CREATE SCHEMA s2; `+c.create+`;
-				CREATE TABLE t (id int PRIMARY KEY, v ty, list ty[]); INSERT INTO t SELECT i FROM generate_series(1, 50) i;`))
+				CREATE TABLE t (id int PRIMARY KEY, v ty, list ty[]);
+				INSERT INTO t SELECT i FROM generate_series(1, 50) i;`))
 			r := serve(t, url, "--writable")
 			kind := "TYPE"
 			if name == "domain" {

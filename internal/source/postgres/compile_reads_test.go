@@ -17,9 +17,11 @@ func TestPostgres_QueriesOfWhatNoTableTells(t *testing.T) {
 			Depends: []source.Dep{{Table: "d"}}})
 		return err
 	}
-	for _, expr := range []string{"obj_description(d.id)", "col_description(d.id, 1)", "shobj_description(d.id, 'pg_role')",
+	for _, expr := range []string{"obj_description(d.id)", "col_description(d.id, 1)",
+		"shobj_description(d.id, 'pg_role')",
 		"has_table_privilege('d', 'SELECT')", "pg_has_role('postgres', 'USAGE')", "to_regclass(s)::text",
-		"pg_get_viewdef(d.id)", "pg_table_is_visible(d.id)", "current_setting('work_mem')", "current_user", "session_user",
+		"pg_get_viewdef(d.id)", "pg_table_is_visible(d.id)", "current_setting('work_mem')",
+		"current_user", "session_user",
 		"current_role", "current_schema", "current_database()", "pg_backend_pid()", "inet_client_addr()",
 		"pg_stat_get_numscans(d.id)", "pg_relation_size(d.id)", "row_security_active('d')"} {
 		err := compile("SELECT id, " + expr + " AS v FROM d WHERE id = :key")
