@@ -41,8 +41,10 @@ type CompileError struct {
 	Err      error
 }
 
+// Error returns that of the source.
 func (e *CompileError) Error() string { return e.Err.Error() }
 
+// Unwrap returns the source's error.
 func (e *CompileError) Unwrap() error { return e.Err }
 
 // Uncompiled returns the errors of Reload by resource, if all that is wrong is that some
