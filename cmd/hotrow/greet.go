@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
@@ -18,6 +19,7 @@ func (s *server) greet(ctx context.Context) {
 	if base == "" || s.logsToStdout() { // whose lines alone are to stand there
 		return
 	}
+	base += strings.TrimSuffix(s.cfg().HTTP.BasePath, "/")
 	// What is asked for at once should be a hit the second time, and the log of
 	// the start not stand in the middle of the greeting.
 	for deadline := time.Now().Add(time.Second); s.set.Ready() != nil; {

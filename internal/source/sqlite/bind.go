@@ -51,6 +51,8 @@ func boundAs(k row.Kind, v row.Value) (arg any, why string) {
 			return nil, "SQLite has no NaN"
 		case errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0):
 			return nil, v.Text() + " is larger than the numbers of SQLite"
+		case k == row.Null && tooLarge(v.Text()):
+			return nil, v.Text() + " is larger than the integers of SQLite"
 		case err == nil && (k == row.Null || math.IsInf(f, 0)):
 			return f, ""
 		}
@@ -68,8 +70,18 @@ func boundAs(k row.Kind, v row.Value) (arg any, why string) {
 		if k == row.Null {
 			return nil, "SQLite has no objects"
 		}
+		// The column makes a number of a text that is one.
+		if f, err := strconv.ParseFloat(v.Text(), 64); err != nil && math.IsInf(f, 0) {
+			return nil, v.Text() + " is larger than the numbers of SQLite"
+		}
 	}
 	return valueArg(v), ""
+}
+
+// tooLarge reports whether a text is an integer that SQLite would round.
+func tooLarge(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return errors.Is(err, strconv.ErrRange)
 }
 
 // valueArg returns what a value of a body is bound as.
