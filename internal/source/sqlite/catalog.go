@@ -132,7 +132,7 @@ func (t *table) read(ctx context.Context, c *conn) error {
 	t.judgeIndexes()
 	t.judgeKey()
 	if !t.withoutRowID && t.rowidName() != "" {
-		n, err := c.integer(ctx, "SELECT max("+t.rowidName()+") FROM "+identifier(t.Name))
+		n, err := c.integer(ctx, "SELECT max("+t.rowidName()+") FROM "+quote(t.Name))
 		if err != nil {
 			return err
 		}
@@ -216,8 +216,8 @@ func (t *table) readCollations(ctx context.Context, c *conn) error {
 		if col.Generated || col.Name == t.rowid {
 			continue
 		}
-		q := "EXPLAIN SELECT 1 FROM " + identifier(t.Name) +
-			" WHERE +" + identifier(col.Name) + " = 'x'"
+		q := "EXPLAIN SELECT 1 FROM " + quote(t.Name) +
+			" WHERE +" + columnExpr(col.Name) + " = 'x'"
 		err := c.queryOnce(ctx, q, nil, func(v []any) error {
 			op, _ := v[1].(string)
 			p4, _ := v[5].(string)

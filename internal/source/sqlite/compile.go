@@ -88,7 +88,7 @@ func (k *compiler) Table(name string) (*document.Table, error) {
 // document returns the table as the engine sees it. The hooks and the change log have whole
 // rows.
 func (t *table) document() *document.Table {
-	name := identifier(t.Name)
+	name := quote(t.Name)
 	d := &document.Table{Table: t.Table, From: name, Into: name, Native: t,
 		Cols: documentColumns(t.columns), ReportsOld: true, Unique: t.isUnique}
 	return d

@@ -54,7 +54,7 @@ func dsn(path, mode string, pragmas ...string) string {
 
 // noQuotedTexts is what follows the dsn of a connection that runs queries of users: a name
 // in double quotes that is no column is an error. SQLite's old habit is to take it for a
-// text. The writer keeps it, since many triggers have their texts so: see identifier.
+// text. The writer keeps it, since many triggers have their texts so: see columnExpr.
 const noQuotedTexts = "&_dqs=0"
 
 // newConn opens a connection. It has a busy_timeout.

@@ -15,7 +15,7 @@ import (
 var dialect = &document.Dialect{
 	Column:         columnName,
 	Read:           readColumn,
-	Quote:          identifier,
+	Quote:          quote,
 	Fold:           true,
 	Param:          func(document.Column) string { return "?" },
 	Ordered:        columnName,
@@ -35,7 +35,7 @@ var dialect = &document.Dialect{
 func native(c document.Column) *column { return c.(*column) }
 
 // columnName returns a column as statements name it.
-func columnName(_ *document.Node, c document.Column) string { return identifier(c.Info().Name) }
+func columnName(_ *document.Node, c document.Column) string { return columnExpr(c.Info().Name) }
 
 // readColumn returns the expression that reads a column. The unary plus takes the declared
 // type off it: the driver would make a time.Time of a DATE.
@@ -50,9 +50,9 @@ func present(n *document.Node, c document.Column) string {
 	case name == n.Table.Native.(*table).rowid:
 		return ""
 	case c.KeyPart().Kind == row.Int:
-		return "typeof(" + identifier(name) + ") = 'integer'"
+		return "typeof(" + columnExpr(name) + ") = 'integer'"
 	default:
-		return identifier(name) + " IS NOT NULL"
+		return columnExpr(name) + " IS NOT NULL"
 	}
 }
 

@@ -8,13 +8,12 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// quote writes an identifier for SQL.
+// quote writes an identifier for SQL, where there can be nothing but one.
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// identifier quotes a name for a statement of our own. In double quotes SQLite takes one
-// that is no column any more for a text, and every row for the one of that key; it does
-// not so in these.
-func identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+// columnExpr writes a column for an expression. In double quotes SQLite takes one that is
+// there no more for a text, and every row for the one of that key; it does not so in these.
+func columnExpr(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 // column returns the column called name.
 func (t *table) column(name string) (*column, bool) {

@@ -143,7 +143,8 @@ func TestWrite_RefusesWhatSQLiteCannotHold(t *testing.T) {
 	s := openTest(t, path, Options{})
 	p := compile(t, s, &source.Spec{Table: "t"})
 	for _, body := range []string{`"v":[1]`, `"v":{"a":1}`, `"v":18446744073709551615`, `"v":1e999`,
-		`"v":18446744073709551616`, `"v":-9223372036854775809`, `"j":1e400`, `"j":-1e400`, `"f":"NaN"`, `"d":"NaN"`, `"d":1e400`} {
+		`"v":18446744073709551616`, `"v":-9223372036854775809`,
+		`"j":1e400`, `"j":-1e400`, `"f":"NaN"`, `"d":"NaN"`, `"d":1e400`} {
 		in, err := p.Shape().DecodeJSON([]byte(`{` + body + `}`))
 		if err != nil {
 			t.Fatal(err)
