@@ -150,19 +150,16 @@ func (c *column) canBeKey() bool {
 // unfollowed says why changes of the table, or of a part of it, are in no write-ahead log,
 // or "".
 func (t *table) unfollowed() string {
-	how, aside := catalog.Unlogged(t.kind, t.persistence), ""
-	if how == "" && len(t.aside) > 0 {
+	what, why := catalog.Unlogged(t.kind, t.persistence)
+	if what == "" && len(t.aside) > 0 {
 		l := &t.aside[0]
-		how = catalog.Unlogged(l.Kind, l.Persistence)
-		aside = "partitioned, and its partition " + l.Schema + "." + l.Name + " is "
+		what, why = catalog.Unlogged(l.Kind, l.Persistence)
+		what = "partitioned, and its partition " + l.Schema + "." + l.Name + " is " + what
 	}
-	switch how {
-	case "":
+	if what == "" {
 		return ""
-	case "a foreign table":
-		return aside + how + ": its changes are not in this database"
 	}
-	return aside + how + ": its changes are not in the write-ahead log"
+	return what + ": " + why
 }
 
 // isUnique reports whether no two rows can have the same values in columns.

@@ -47,20 +47,21 @@ type Leaf struct{ Schema, Name, Kind, Persistence string }
 // SQL returns the partition's name for SQL.
 func (l *Leaf) SQL() string { return QuoteName(l.Schema, l.Name) }
 
-// Unlogged says how rows of such a kind and persistence are kept out of the write-ahead
-// log, or "".
-func Unlogged(kind, persistence string) string {
+// Unlogged says what a table of such a kind and persistence is that keeps its changes out
+// of the write-ahead log, and where they are not; "" if they are there.
+func Unlogged(kind, persistence string) (what, why string) {
+	const notLogged = "its changes are not in the write-ahead log"
 	switch {
 	case kind == KindForeign:
-		return "a foreign table"
+		return "a foreign table", "its changes are not in this database"
 	case kind == KindMaterial:
-		return "a materialized view"
+		return "a materialized view", notLogged
 	case persistence == "u":
-		return "unlogged"
+		return "unlogged", notLogged
 	case persistence == "t":
-		return "temporary"
+		return "temporary", notLogged
 	}
-	return ""
+	return "", ""
 }
 
 // A Column is one column of a table.

@@ -130,10 +130,11 @@ func unloggedParts(t *feed.Table) []source.Finding {
 	var out []source.Finding
 	for i := range t.Aside {
 		if l := &t.Aside[i]; unlogged(*l) {
+			what, _ := catalog.Unlogged(l.Kind, l.Persistence)
 			out = append(out, source.Finding{
 				Level: source.LevelError,
 				Text: fmt.Sprintf("%s is partitioned, and its partition %s.%s is %s", t.ID(),
-					l.Schema, l.Name, catalog.Unlogged(l.Kind, l.Persistence)),
+					l.Schema, l.Name, what),
 				Why: "changes there are not in the log that is followed; ALTER TABLE " + l.SQL() +
 					" SET LOGGED rewrites the partition",
 			})
