@@ -47,8 +47,7 @@ type loading struct {
 func (c *loading) add(f *pflag.FlagSet) {
 	f.IntSliceVarP(&c.Connections, "connections", "c", []int{64},
 		"Open at once, `N,...`: a row for each.")
-	f.DurationVarP(&c.Duration, "duration", "d", 5*time.Second, "What is measured of each row.")
-	f.DurationVar(&c.Warmup, "warmup", time.Second, "Before it, not measured.")
+	timeFlags(f, &c.Duration, &c.Warmup, 5*time.Second, time.Second)
 	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "When an answer counts as lost.")
 	f.Float64Var(&c.Rate, "rate", 0, "Requests a second, timed from when they are due.")
 	f.IntVar(&c.Pipeline, "pipeline", 1, "Requests on their way on one connection.")
@@ -69,6 +68,12 @@ func (c *loading) add(f *pflag.FlagSet) {
 	f.IntSliceVar(&c.PID, "pid", nil,
 		"`PID,...` of the servers, one for each URL: shows their CPU.")
 	formatFlag(f, &c.Format, "text", "markdown", "json", "svg")
+}
+
+// timeFlags adds --duration and --warmup, with these defaults, to the flags of a command.
+func timeFlags(f *pflag.FlagSet, duration, warmup *time.Duration, measured, before time.Duration) {
+	f.DurationVarP(duration, "duration", "d", measured, "What is measured of each row.")
+	f.DurationVar(warmup, "warmup", before, "Before it, not measured.")
 }
 
 // formatFlag adds --format to the flags of a command; the first format is the default.

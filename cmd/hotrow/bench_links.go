@@ -27,8 +27,7 @@ func benchLinksCommand(p *program) *cobra.Command {
 	cmd := p.command("links", "Follow a link with its hits recorded and not.", c.Run)
 	f := cmd.Flags()
 	f.IntVarP(&c.Connections, "connections", "c", 256, "Open at once.")
-	f.DurationVarP(&c.Duration, "duration", "d", 5*time.Second, "What is measured of each row.")
-	f.DurationVar(&c.Warmup, "warmup", time.Second, "Before it, not measured.")
+	timeFlags(f, &c.Duration, &c.Warmup, 5*time.Second, time.Second)
 	f.Float64Var(&c.Rate, "rate", 0, "Redirects a second; none: as many as there can be.")
 	f.StringVar(&c.Database, "database", "",
 		"`URL` of an empty PostgreSQL or MariaDB; none: SQLite.")

@@ -34,8 +34,7 @@ func benchProxyCommand(p *program) *cobra.Command {
 	f := cmd.Flags()
 	f.IntSliceVarP(&c.Connections, "connections", "c", []int{64, 256},
 		"Open at once, `N,...`: rows for each.")
-	f.DurationVarP(&c.Duration, "duration", "d", 5*time.Second, "What is measured of each row.")
-	f.DurationVar(&c.Warmup, "warmup", time.Second, "Before it, not measured.")
+	timeFlags(f, &c.Duration, &c.Warmup, 5*time.Second, time.Second)
 	f.IntVar(&c.Size, "size", 1500, "Bytes of an answer's body.")
 	f.StringVar(&c.Upstream, "upstream", "", "`URL` that is asked; none: a server of its own.")
 	f.Var(list{&c.Proxy}, "proxy", "Another proxy to --upstream, `NAME=URL`: a row more.")

@@ -28,8 +28,7 @@ func benchWireCommand(p *program) *cobra.Command {
 	cmd := p.command("wire", "Make gofast's published runs at wire servers.", c.Run, argument{
 		"[<url> ...]", "hotrow://, raw://, grpc:// or gofast://HOST:PORT.", &c.URL})
 	f := cmd.Flags()
-	f.DurationVarP(&c.Duration, "duration", "d", 3*time.Second, "What is measured of each row.")
-	f.DurationVar(&c.Warmup, "warmup", 500*time.Millisecond, "Before it, not measured.")
+	timeFlags(f, &c.Duration, &c.Warmup, 3*time.Second, 500*time.Millisecond)
 	f.StringVar(&c.Only, "only", "", "Rows whose name matches this `REGEXP`; none: all.")
 	f.IntVar(&c.Rounds, "rounds", 1, "Of all rows; the best of each counts.")
 	f.StringVar(&c.Get, "get", "", "Also reads of this document, at hotrow://: `RESOURCE/KEY`.")
