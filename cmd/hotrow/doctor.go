@@ -181,6 +181,9 @@ func watched(
 		}
 		of := called(all, s.Name)
 		plan := of.Plan
+		if s.TTL > 0 && !followable(ctx, src, s.Spec) {
+			continue // a ttl keeps what no feed tells of
+		}
 		plans = append(plans, plan)
 		findings = append(findings, coarse(cfg, plan, s)...)
 		findings = append(findings, needsOf(ctx, of, all, lists, old)...)
@@ -194,6 +197,14 @@ func watched(
 		tables[i].Writes, tables[i].Old = writes[tables[i].Table], old[tables[i].Table]
 	}
 	return append(tables, broken...), findings
+}
+
+// followable reports whether the resource of spec, which is Timed, could be without.
+func followable(ctx context.Context, src source.Source, spec *source.Spec) bool {
+	spec.SetTimed(false)
+	defer spec.SetTimed(true)
+	_, err := src.Compile(ctx, spec)
+	return err == nil
 }
 
 // isTable reports whether id, which may name a schema, is the table called name.

@@ -282,6 +282,7 @@ func feedSnapshot(s *resource.SourceStats) ops.Feed {
 		FenceFailures:   s.FencesFailed,
 		Probes:          s.Probes,
 		Elsewhere:       s.Elsewhere,
+		LeftOut:         s.Left,
 		Position:        strconv.FormatUint(uint64(s.Position), 16),
 		Unsettled:       s.Unsettled,
 		UnsettledOldest: ops.Seconds(s.UnsettledOldest), EpochWhy: s.EpochWhy,

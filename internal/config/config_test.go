@@ -414,7 +414,7 @@ func TestSpecs_ResolveEmbeds(t *testing.T) {
 		TTL:   5 * time.Second,
 		OnLag: "stale",
 		Spec: &source.Spec{
-			Name: "users", Key: []string{"id"},
+			Name: "users", Key: []string{"id"}, Timed: true,
 			Query:   `SELECT name, mail FROM "user:s" WHERE id = :key AND x::text = 'a:b' -- :no`,
 			Depends: []source.Dep{{Table: "user", Columns: []string{"id"}}, {Table: "city"}},
 		},

@@ -50,12 +50,9 @@ func (v *validator) query(at string, r *Resource) {
 	}
 }
 
-// depends checks the tables that a query names.
+// depends checks the tables that a query names, or a view.
 func (v *validator) depends(at string, r *Resource) {
-	if r.Query == "" {
-		return
-	}
-	if v.c.isSet(at+".depends") && len(r.Depends) == 0 {
+	if r.Query != "" && v.c.isSet(at+".depends") && len(r.Depends) == 0 {
 		v.addf(at+".depends", "is empty: name the tables whose rows change what the query returns")
 	}
 	for i, d := range r.Depends {

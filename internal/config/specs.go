@@ -50,6 +50,7 @@ func (c *Config) Specs() ([]ResourceSpec, error) {
 		if err != nil {
 			return nil, err
 		}
+		spec.SetTimed(r.TTL > 0)
 		s := ResourceSpec{
 			Name: name, Source: r.Source, Spec: spec, Methods: r.Methods,
 			Writable: r.Writable(), RequireIfMatch: r.RequireIfMatch,

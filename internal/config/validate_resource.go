@@ -28,9 +28,6 @@ func (v *validator) resource(name string, r *Resource) {
 	case r.Table == "" && !v.c.isSet(at+".table") && !v.c.isSet(at+".query"):
 		v.addf(at, "needs table or query, such as table: %s", name)
 	}
-	if r.Query == "" && len(r.Depends) > 0 {
-		v.addf(at+".depends", "is for queries: what a table depends on is found")
-	}
 	v.key(at, r)
 	v.fields(at, r)
 	for _, member := range sortedKeys(r.Embed) {

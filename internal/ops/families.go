@@ -53,6 +53,7 @@ const (
 	feedFailed
 	feedProbes
 	feedElsewhere
+	feedLeftOut
 	feedEvents
 	feedState
 	feedMode
@@ -199,6 +200,8 @@ func careFamilies() map[metricID]family {
 			"Statements that asked which transactions are visible."},
 		feedElsewhere: {"feed_reads_elsewhere_total", counter, source,
 			"Reads of the primary, because the standby that is followed was late or away."},
+		feedLeftOut: {"feed_left_out_tables", gauge, source,
+			"Tables whose changes the feed cannot tell: only a ttl keeps their rows."},
 		auditChecked: {"audit_checked_total", counter, source,
 			"Documents that were read again and compared with what is kept."},
 		auditStale: {"audit_stale_total", counter, source,

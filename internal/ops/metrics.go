@@ -247,6 +247,7 @@ func (e *emitter) feed(f *Feed) {
 	e.value(feedFailed, float64(f.FenceFailures), f.Source)
 	e.value(feedProbes, float64(f.Probes), f.Source)
 	e.value(feedElsewhere, float64(f.Elsewhere), f.Source)
+	e.value(feedLeftOut, float64(f.LeftOut), f.Source)
 	e.value(auditChecked, float64(f.Audited), f.Source)
 	e.value(auditStale, float64(f.AuditStale), f.Source)
 	e.value(listTemplates, float64(f.ListTemplates), f.Source)

@@ -56,6 +56,7 @@ var frozen = []string{
 	"hotrow_feed_fence_failures_total counter source",
 	"hotrow_feed_gaps_total counter source",
 	"hotrow_feed_lag_seconds gauge source",
+	"hotrow_feed_left_out_tables gauge source",
 	"hotrow_feed_mode gauge mode,source",
 	"hotrow_feed_probes_total counter source",
 	"hotrow_feed_reads_elsewhere_total counter source",

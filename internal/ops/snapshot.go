@@ -236,6 +236,7 @@ type Feed struct {
 	FenceFailures   uint64  `json:"fence_failures,omitempty"`  // not shown to be complete
 	Probes          uint64  `json:"probes,omitempty"`          // that settle transactions
 	Elsewhere       uint64  `json:"reads_elsewhere,omitempty"` // see resource
+	LeftOut         int     `json:"left_out,omitempty"`        // tables that it cannot follow
 	Events          uint64  `json:"events"`
 	Position        string  `json:"position"`
 	Epoch           uint64  `json:"epoch"`

@@ -105,6 +105,7 @@ func (s *Set) complete(f *form, plan source.Plan) {
 		bounded.MaxLimit = f.spec.MaxLimit
 		f.table = query.NewTable(bounded)
 	}
+	f.src.mark(f)
 	f.dependOnWords()
 	f.space = f.src.domain.NewSpace(f.drop, f.evictOthers)
 	f.definition = f.src.domain.NewTable()
@@ -175,8 +176,8 @@ func (s *Set) openFeed(u *upstream) error {
 	if err := s.compileRest(ctx, u); err != nil {
 		return err
 	}
-	opened := u.watching()
-	feed, reason, err := u.source.OpenFeed(ctx, u.opts.Mode, opened)
+	o, err := u.open(ctx)
+	feed, reason := o.feed, o.reason
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (s *Set) openFeed(u *upstream) error {
 	}
 	u.log.Info("feed chosen", "event", eventFeed, "feed", feed.Mode(), "why", reason)
 	u.loops.Go(func() { s.recompile(u) })
-	u.follow(feed, opened)
+	u.follow(&o)
 	u.wonders()
 	return nil
 }

@@ -95,7 +95,7 @@ func hashOf(f *form, k row.Key) uint64 {
 // Errors: row.ErrKey.
 func (r *Resource) LastChange(key row.Key) (l LastChange, ok bool, err error) {
 	f := r.form.Load()
-	if f.plan == nil || f.space == nil || !f.src.followed.Load() {
+	if f.plan == nil || f.space == nil || !f.followed() {
 		return l, false, nil
 	}
 	k, err := f.canonical(key)

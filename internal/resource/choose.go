@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -51,13 +52,6 @@ func outgrown(opened, now []source.Watched) bool {
 	return false
 }
 
-// watching returns what the forms need of a feed, as they are compiled now.
-func (u *upstream) watching() []source.Watched {
-	u.apply.Lock()
-	defer u.apply.Unlock()
-	return u.wanted()
-}
-
 // rank orders feeds by what they are worth.
 func rank(feed source.Feed) int {
 	switch {
@@ -77,7 +71,7 @@ func (f *follower) feed() source.Feed { return f.u.feed.Load().feed }
 // replan has the feed opened anew when the forms need what was not asked of one yet.
 // u.apply is held.
 func (f *follower) replan() {
-	if f.end != nil && outgrown(f.asked, f.u.wanted()) {
+	if f.end != nil && outgrown(f.asked, f.u.wanted(f.u.left)) {
 		f.end(errOutgrown)
 	}
 }
@@ -89,7 +83,7 @@ func (f *follower) runFeed() error {
 	var looking sync.WaitGroup
 	defer looking.Wait()
 	defer cancel(nil)
-	if f.u.opts.Mode == source.FeedAuto && rank(f.feed()) < bestRank {
+	if f.u.opts.Mode == source.FeedAuto && rank(f.feed()) < bestRank || len(f.left) > 0 {
 		looking.Go(func() { f.lookForBetter(ctx, cancel) })
 	}
 	f.u.apply.Lock()
@@ -106,7 +100,11 @@ func (f *follower) runFeed() error {
 // lookForBetter ends a feed that works once a better one would take its place at once.
 func (f *follower) lookForBetter(ctx context.Context, end context.CancelCauseFunc) {
 	f.backoff = max(f.backoff, f.u.opts.LookBetter)
-	for sleep(ctx, f.backoff) {
+	every := f.backoff
+	if len(f.left) > 0 { // somebody may be about to mend that
+		every = min(every, lookAgain)
+	}
+	for ; sleep(ctx, every); every = min(2*every, f.backoff) {
 		if f.betterPossible(ctx) {
 			f.backoff = min(2*f.backoff, lookBetterMax)
 			end(errBetter)
@@ -115,16 +113,18 @@ func (f *follower) lookForBetter(ctx context.Context, end context.CancelCauseFun
 	}
 }
 
-// betterPossible reports whether a better feed than the present one could begin now.
+// betterPossible reports whether a better feed than the present one could begin now, or one
+// that follows more tables.
 func (f *follower) betterPossible(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, chooseLimit)
 	defer cancel()
-	now, _, err := f.u.source.OpenFeed(ctx, f.u.opts.Mode, f.u.watching())
+	o, err := f.u.open(ctx)
+	now := o.feed
 	if err != nil || now == nil {
 		return false
 	}
 	defer f.shut(now)
-	if rank(now) <= rank(f.feed()) {
+	if more := rank(now) - rank(f.feed()); more < 0 || more == 0 && !f.regains(&o) {
 		return false
 	}
 	if t, ok := now.(source.Trier); ok {
@@ -141,27 +141,27 @@ func (f *follower) betterPossible(ctx context.Context) bool {
 // what that depends on may have changed. It reports whether there is a feed to run.
 func (f *follower) choose() bool {
 	f.u.apply.Lock()
-	feed, want := f.feed(), f.u.wanted()
+	feed, want := f.feed(), f.u.wanted(f.u.left)
 	f.asked = want
 	f.u.apply.Unlock()
-	auto, grown := f.u.opts.Mode == source.FeedAuto, outgrown(f.opened, want)
+	auto, grown := f.u.opts.Mode == source.FeedAuto, f.again || outgrown(f.opened, want)
 	if !grown && (!auto || f.lost == 0 && rank(feed) == bestRank) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(f.u.ctx, chooseLimit)
 	defer cancel()
-	now, reason, err := f.u.source.OpenFeed(ctx, f.u.opts.Mode, want)
+	o, err := f.u.open(ctx)
 	switch {
 	case err != nil: // with auto, the same database decides when it answers
 		return feed != nil && !(auto && source.ClassOf(err).Passing())
-	case !f.better(now, grown):
-		if now != nil {
-			f.shut(now)
+	case !f.better(o.feed, grown):
+		if o.feed != nil {
+			f.shut(o.feed)
 		}
 		return feed != nil
 	}
-	f.change(now, reason, want)
-	return now != nil
+	f.change(&o)
+	return o.feed != nil
 }
 
 // better reports whether now is to take the place of the feed: if it is worth more, or
@@ -178,8 +178,8 @@ func (f *follower) better(now source.Feed, grown bool) bool {
 
 // change puts a feed, or none, in the place of the one that has ended. A new feed does
 // not know of changes of definitions before it was opened: every form is compiled again.
-func (f *follower) change(feed source.Feed, reason string, want []source.Watched) {
-	old := f.feed()
+func (f *follower) change(o *opened) {
+	old, feed, reason := f.feed(), o.feed, o.reason
 	f.changed.Store(true) // before the new feed is asked about transactions of the old
 	f.u.followed.Store(feed != nil)
 	if feed == nil {
@@ -189,8 +189,12 @@ func (f *follower) change(feed source.Feed, reason string, want []source.Watched
 		f.keep(feed)
 	}
 	f.u.feed.Store(&chosen{feed, reason})
-	f.opened, f.lost = want, 0
+	f.opened, f.left, f.lost, f.again = o.want, o.left, 0, false
 	f.u.apply.Lock()
+	f.asked = o.want
+	both := maps.Clone(o.left)
+	maps.Copy(both, f.u.left) // until the feed has attached
+	f.u.leave(both)
 	if feed == nil {
 		f.beginOnDisk()
 		f.u.domain.Reset("", 0, nil, 0)
@@ -203,7 +207,7 @@ func (f *follower) change(feed source.Feed, reason string, want []source.Watched
 		f.shut(old)
 	}
 	if feed != nil {
-		f.u.doubts(tablesOf(want))
+		f.u.doubts(tablesOf(o.want))
 	}
 }
 

@@ -102,7 +102,7 @@ func (f *form) loadFromDisk(leases []*fresh.Lease) []*fresh.Lease {
 // copy that nobody can vouch for is not worth more than the source. What a front
 // prepares is made anew: its form is this process's own business.
 func (f *form) answerFromDisk(l *fresh.Lease) bool {
-	if l.Format == row.FormatPrepared {
+	if l.Format == row.FormatPrepared || !f.followed() {
 		return false
 	}
 	if state, _ := f.src.domain.Gate(monotonic()); state != fresh.Fresh {

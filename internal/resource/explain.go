@@ -137,8 +137,10 @@ func (f *form) unkept(ask *ListAsk) string {
 		return "the resource keeps nothing in memory"
 	case f.kept.budget == 0 || f.lists == nil:
 		return "there is no room for lists: see cache.memory"
-	case !f.src.followed.Load():
-		return "no feed tells of changes"
+	case !f.followed():
+		return f.unfollowed()
+	case !embedsFollowed(ask.Query):
+		return "no feed tells of the changes of what it embeds"
 	case !ask.keepable():
 		return "a planner's estimate is of no state of the rows"
 	}

@@ -71,7 +71,7 @@ func (f *form) unkeptRow() string {
 	switch {
 	case f.memory == nil || f.space == nil:
 		return "the resource keeps nothing in memory"
-	case f.spec.TTL == 0 && !f.src.followed.Load():
+	case f.spec.TTL == 0 && !f.followed():
 		return "no feed tells of changes, and the resource has no ttl"
 	}
 	return ""

@@ -43,10 +43,12 @@ type follower struct {
 	changed atomic.Bool // another feed was chosen, and has not attached yet
 
 	// lost is since when no attempt has attached, 0: the last did; opened is what the
-	// feed was opened for; backoff is how long a feed that works is left before it is
-	// looked for a better one. Only run uses them.
+	// feed was opened for, without left; backoff is how long a feed that works is left
+	// before it is looked for a better one. Only run and what it calls use them.
 	lost    int64
 	opened  []source.Watched
+	left    map[string]string // the tables that the feed leaves out, and why
+	again   bool              // the feed is to be opened again, whatever it was opened for
 	backoff time.Duration
 
 	// asked is what a feed was last asked for, and end ends its Run. They are guarded by
@@ -63,11 +65,14 @@ type applied struct {
 }
 
 // follow runs the feed until the upstream is closed.
-func (u *upstream) follow(feed source.Feed, opened []source.Watched) {
-	f := &follower{u: u, opened: opened, asked: opened,
+func (u *upstream) follow(o *opened) {
+	f := &follower{u: u, opened: o.want, asked: o.want, left: o.left,
 		kick: make(chan struct{}, 1), begun: make(chan struct{}, 1)}
 	u.follower = f
-	f.keep(feed)
+	f.keep(o.feed)
+	u.apply.Lock()
+	u.leave(o.left)
+	u.apply.Unlock()
 	u.followed.Store(true)
 	u.loops.Add(3)
 	go f.run()
@@ -116,6 +121,7 @@ func (f *follower) run() {
 		if err == nil {
 			err = errors.New("the feed ended")
 		}
+		f.again = f.again || errors.Is(err, errBetter) || source.UnfollowedOf(err) != nil
 		text := err.Error()
 		f.loss.Store(&text)
 		switch {
@@ -309,6 +315,7 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 		ref = &applied{tx: tx, touches: f.u.touches(tx)}
 	}
 	f.u.domain.Reset(origin, fresh.Position(pos), ref, monotonic())
+	f.u.leave(f.left)
 	why := f.cause(first)
 	f.u.begun(why)
 	f.u.changes.begin(time.Now())
@@ -321,11 +328,14 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 
 // Resumed goes on in the epoch that there is. In a process that has just begun
 // it is the first, with nothing in memory, and what is on disk is good as soon
-// as the feed has caught up.
+// as the feed has caught up. Where tables are left out, or were, copies may be of what no
+// feed has told.
 func (f *follower) Resumed(origin string, pos source.Position) bool {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
 	switch {
+	case len(f.left)+len(f.u.left) > 0:
+		return false
 	case f.u.domain.Resume(origin, fresh.Position(pos)):
 		f.follows("feed goes on without a gap", pos, "event", eventFeed)
 	case f.u.domain.Applied().Epoch == 0 && f.resumeOnDisk():

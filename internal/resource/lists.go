@@ -51,7 +51,7 @@ func (s *listSlot) good(at *AsOf) (*List, fresh.Cause) {
 // listable reports whether lists of f are kept: if a feed tells of every change of the
 // tables that they are made of.
 func (f *form) listable() bool {
-	return f.lists != nil && f.src.followed.Load()
+	return f.lists != nil && f.followed()
 }
 
 // SelectList answers a list: from memory, or with one read of the database for all who ask
@@ -81,7 +81,7 @@ func (f *form) selectList(
 	}
 	at := f.src.asOf(monotonic()) // after the wait
 	key := listKey{f.number, o.Format, ask.text()}
-	kept := f.listable() && ask.keepable()
+	kept := f.listable() && ask.keepable() && embedsFollowed(ask.Query)
 	if !kept || need == fresh.Now || !at.Fresh {
 		f.r.counts.lists.bypassed.Add(1)
 	} else if l := f.keptList(ask, key, &at); l != nil {

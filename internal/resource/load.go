@@ -187,7 +187,7 @@ func (f *form) await(ctx context.Context, o *Options) (fresh.Need, error) {
 	switch {
 	case o.NoCache:
 		return fresh.Now, nil
-	case !f.src.followed.Load():
+	case !f.followed():
 		if f.timed() && o.Min.IsZero() {
 			return fresh.Any, nil
 		}
@@ -377,7 +377,7 @@ func (f *form) finishDocument(
 // the lease's key: only under the key read back from the row, and the absence
 // of a row only where the key asked for is the only text that could name it.
 func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
-	if f.memory == nil || !f.src.followed.Load() && f.spec.TTL == 0 {
+	if f.memory == nil || !f.followed() && f.spec.TTL == 0 {
 		return false
 	}
 	if !found.Found() {
@@ -418,7 +418,7 @@ func (f *form) answer(
 	switch {
 	case o.NoCache:
 		a.Origin = Requested
-	case !f.src.followed.Load(), f.memory == nil, state != fresh.Fresh, need == fresh.Now:
+	case !f.followed(), f.memory == nil, state != fresh.Fresh, need == fresh.Now:
 		a.Origin = Bypassed
 	case !leader:
 		a.Origin = Collapsed

@@ -202,7 +202,7 @@ func (f *form) valid(doc *row.Document) bool {
 
 // timed reports whether copies are good for their time to live and nothing
 // else, because no feed says when they change.
-func (f *form) timed() bool { return f.spec.TTL > 0 && !f.src.followed.Load() }
+func (f *form) timed() bool { return f.spec.TTL > 0 && !f.followed() }
 
 // staleLimit returns how old a copy may be that is answered flagged as stale; 0: none
 // is. failed says that the source has just failed. Where it fails every load at once,
@@ -213,7 +213,7 @@ func (f *form) staleLimit(at *AsOf, failed bool) time.Duration {
 		return 0
 	case failed, !at.Fresh && f.src.down.Load() > at.now:
 		return f.stale.staleIfError
-	case f.stale.onLag == LagStale && !at.Fresh && f.src.followed.Load():
+	case f.stale.onLag == LagStale && !at.Fresh && f.followed():
 		return f.stale.maxStale
 	}
 	return 0

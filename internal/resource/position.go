@@ -10,4 +10,4 @@ func (r *Resource) Position() Token {
 
 // Followed reports whether a feed tells of r's changes, so that a Watch of it
 // will hear of them.
-func (r *Resource) Followed() bool { return r.form.Load().src.followed.Load() }
+func (r *Resource) Followed() bool { return r.form.Load().followed() }

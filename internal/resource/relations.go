@@ -167,12 +167,17 @@ func current(q *query.Query) bool {
 	return !slices.ContainsFunc(embedded(q), func(g *form) bool { return g.r.form.Load() != g })
 }
 
+// embedsFollowed reports whether a feed tells of the changes of all that a query embeds.
+func embedsFollowed(q *query.Query) bool {
+	return !slices.ContainsFunc(embedded(q), func(g *form) bool { return !g.followed() })
+}
+
 // embedsKept reports whether a list may be kept as far as what it embeds is concerned: its
 // tables are what their resources were compiled for. It is asked when the list has been
 // read; a change of that since the read began has moved form.definition.
 func embedsKept(q *query.Query) bool {
 	return !slices.ContainsFunc(embedded(q), func(g *form) bool {
-		return g.unsure.Load() || g.r.form.Load() != g
+		return g.unsure.Load() || !g.followed() || g.r.form.Load() != g
 	})
 }
 

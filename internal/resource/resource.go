@@ -71,7 +71,8 @@ type form struct {
 	unsure     atomic.Bool
 
 	doubt doubt
-	trial atomic.Pointer[trial] // which loads wait for; nil: none
+	trial atomic.Pointer[trial]   // which loads wait for; nil: none
+	left  atomic.Pointer[leftOut] // by the feed of the source; nil: it is not
 }
 
 // Name returns the name, as in the path.

@@ -41,12 +41,15 @@ func (u *upstream) setForms(forms []*form) {
 	}
 }
 
-// wanted returns the tables and columns that a feed for the forms of u follows. u.apply
-// is held.
-func (u *upstream) wanted() []source.Watched {
+// wanted returns the tables and columns that a feed follows for the forms of u, but those
+// that read a table of left. u.apply is held.
+func (u *upstream) wanted(left map[string]string) []source.Watched {
 	var plans []source.Plan
 	for _, f := range u.forms {
-		if f.plan != nil {
+		if f.plan == nil {
+			continue
+		}
+		if table, _ := without(f.plan, left); table == "" {
 			plans = append(plans, f.plan)
 		}
 	}

@@ -82,6 +82,7 @@ type SourceStats struct {
 	Name     string
 	Feed     source.FeedMode
 	Reason   string // why that feed
+	Left     int    // tables that it leaves out: see UnfollowedError of package source
 	State    string // fresh, lagging, none, down
 	Attached bool
 	Lag      time.Duration
@@ -201,6 +202,7 @@ func (u *upstream) stats() SourceStats {
 		Rejected: u.timing.rejected.Load(), Timings: u.timing.snapshot(),
 		Audited: u.audits.checked.Load(), AuditStale: u.audits.stale.Load(),
 		Position: source.Position(u.domain.Applied().Pos), Epoch: u.domain.Applied().Epoch,
+		Left: int(u.leaves.Load()),
 	}
 	u.tables.Range(func(_, t any) bool {
 		s.Templates += len(*t.(*listTable).templates.Load())

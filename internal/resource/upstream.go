@@ -137,6 +137,8 @@ type upstream struct {
 	forms   []*form
 	served  atomic.Pointer[[]*form] // forms
 	bySpace map[*fresh.Space]*form
+	left    map[string]string // the tables that the feed leaves out, and why
+	leaves  atomic.Int64      // len(left)
 	changes changes
 }
 

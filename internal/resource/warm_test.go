@@ -181,7 +181,7 @@ func TestDisk_RestartGoesOn(t *testing.T) {
 	first := newDiskHouse(t, file, nil)
 	db := databaseOf(t, first)
 	src := first.source
-	tables := first.resource("dept").form.Load().src.watching()
+	tables := first.resource("dept").form.Load().src.wanted(nil)
 	found, err := src.Doctor(t.Context(), source.FeedSQLite, tables)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,19 @@ import (
 //
 // Errors: ErrReadOnly, ErrPrecondition, row.ErrKey, *source.Error.
 func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
-	f, begun := r.form.Load(), monotonic()
+	for begun := monotonic(); ; {
+		f := r.form.Load()
+		result, err := f.change(ctx, w)
+		if !source.Reshaped(err) || !r.outdated(f, err, begun) {
+			return result, err
+		}
+		// The table has another form since the statements were made: they did nothing.
+	}
+}
+
+// change is Write by one form.
+func (f *form) change(ctx context.Context, w Write) (Result, error) {
+	r, begun := f.r, monotonic()
 	if f.plan == nil {
 		return Result{}, f.src.notReady()
 	}
@@ -47,9 +59,6 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	written, err := f.write(ctx, &w, h)
 	done := monotonic()
 	h.end(err)
-	if r.outdated(f, err, monotonic()) && source.Reshaped(err) {
-		return Result{}, r.reshaped()
-	}
 	if err != nil {
 		return Result{}, fmt.Errorf("write %s: %w", r.nameOf(w.Key), err)
 	}

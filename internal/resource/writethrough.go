@@ -45,7 +45,7 @@ type writeThroughs struct {
 // look notes in which formats memory has the document of the write, before it is dropped.
 func (h *writeIntent) look() {
 	f := h.f
-	if h.key == "" || f.memory == nil || f.wide || f.worded != nil || !f.src.followed.Load() {
+	if h.key == "" || f.memory == nil || f.wide || f.worded != nil || !f.followed() {
 		return
 	}
 	for asked := f.asked.Load(); asked != 0; asked &= asked - 1 {

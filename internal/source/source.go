@@ -26,7 +26,8 @@ type Source interface {
 
 	// OpenFeed returns the feed for mode that follows these tables, or the best
 	// that this database and user allow when mode is FeedAuto, with a sentence
-	// that says why that one. It returns FeedNone's nil Feed when there is none.
+	// that says why that one. It returns FeedNone's nil Feed when there is none. An
+	// UnfollowedError names tables without which there may be one.
 	OpenFeed(ctx context.Context, mode FeedMode, tables []Watched) (Feed, string, error)
 
 	// Doctor compares the database with what mode needs for these tables. It
@@ -167,10 +168,19 @@ type Spec struct {
 	Embeds    []Embed // documents of other tables within this one
 	Depends   []Dep   // of a query; a table's are found
 	RLSIgnore bool    // serve a table with row-level security as this user sees it
+	Timed     bool    // documents are kept for a time: tables may be read that no feed follows
 
 	// Value is how a server of keys and values keeps the documents; nil for a
 	// database, which has a Table or a Query.
 	Value *ValueSpec
+}
+
+// SetTimed sets Timed, of what is within as well.
+func (s *Spec) SetTimed(timed bool) {
+	s.Timed = timed
+	for i := range s.Embeds {
+		s.Embeds[i].Spec.SetTimed(timed)
+	}
 }
 
 // A FieldSpec says how one column appears in documents.
@@ -298,7 +308,8 @@ type Feed interface {
 
 	// Run connects and delivers changes to h until ctx ends or the connection
 	// breaks. The caller runs it again. Run never delivers less than it says:
-	// whatever may have been missed is announced by h.Attached.
+	// whatever may have been missed is announced by h.Attached. With an UnfollowedError
+	// it would end so again: the caller opens a feed without these tables.
 	Run(ctx context.Context, h Handler) error
 
 	// Fence returns once every change that was visible when it was called has
@@ -450,30 +461,6 @@ type PoolStats struct {
 	Acquired         uint64 // since the start
 	Timeouts         uint64 // callers that waited too long
 }
-
-// A Finding is one thing that Doctor or Check has to say.
-type Finding struct {
-	Level  Level
-	Text   string   // one sentence, with the table or setting it is about
-	Why    string   // what happens if it stays; may have several lines
-	Apply  []string // statements that mend it; empty when a person must
-	ByHand []string // statements that mend it and concern others too: for a person to run
-	Remove []string // statements that undo Apply
-
-	// RemoveByHand are statements that undo what may be another program's.
-	RemoveByHand []string
-}
-
-// Level says how bad a Finding is.
-type Level uint8
-
-// The levels.
-const (
-	LevelOK Level = iota
-	LevelInfo
-	LevelWarning
-	LevelError // the mode cannot work until it is mended
-)
 
 // A Replicated is a Source that may read from a replica of the database that it writes to,
 // and follow that.

@@ -15,6 +15,10 @@ func (c *compiler) rootDeps(n *Node) error {
 	if n.Table.View {
 		return c.viewDeps(n, n.KeyCols)
 	}
+	if len(n.Spec.Depends) > 0 {
+		return fmt.Errorf("depends is for queries and views: what the table %s depends on is found",
+			n.Name)
+	}
 	dep := source.Dep{Table: n.Name, Columns: Names(n.KeyCols), KnowsOld: n.Table.ReportsOld}
 	if !sameColumns(n.KeyCols, n.IDCols) {
 		dep.Identity = Names(n.IDCols)
@@ -55,6 +59,10 @@ func (c *compiler) viewDeps(n *Node, key []Column) error {
 	seen, err := c.Behind(n.Table)
 	if err != nil {
 		return fmt.Errorf("view %s: %w", n.Name, err)
+	}
+	if len(n.Spec.Depends) == 0 && len(seen) == 1 && seen[0].ID() == n.Table.ID() {
+		c.deps = append(c.deps, source.Dep{Table: n.Table.ID()}) // it has rows of its own
+		return c.Followed("it", n.Table, n.Spec)
 	}
 	var parts row.KeyType
 	for _, col := range key {

@@ -103,9 +103,9 @@ func (c *compiler) lookup(name string) (*table, error) {
 }
 
 // Allowed implements document.Schema.
-func (c *compiler) Allowed(d *document.Table, _ *source.Spec) error {
+func (c *compiler) Allowed(d *document.Table, spec *source.Spec) error {
 	t := d.Native.(*table)
-	if why := t.Unfollowed(); why != "" {
+	if why := t.Unfollowed(); why != "" && !spec.Timed {
 		return fmt.Errorf("table %s cannot be a resource: %s", t.ID(), why)
 	}
 	if !t.Readable() {
@@ -117,8 +117,8 @@ func (c *compiler) Allowed(d *document.Table, _ *source.Spec) error {
 }
 
 // Followed implements document.Schema.
-func (c *compiler) Followed(what string, d *document.Table, _ *source.Spec) error {
-	if why := d.Native.(*table).Unfollowed(); why != "" {
+func (c *compiler) Followed(what string, d *document.Table, spec *source.Spec) error {
+	if why := d.Native.(*table).Unfollowed(); why != "" && !spec.Timed {
 		return fmt.Errorf("%s reads %s, but %s", what, d.ID(), why)
 	}
 	return nil

@@ -339,8 +339,9 @@ func (f *facts) checkFilters() []source.Finding {
 		left := f.doDB != "" && !slices.Contains(do, t.Schema) || slices.Contains(ignore, t.Schema)
 		if left {
 			out = append(out, source.Finding{
-				Level: source.LevelError,
-				Text:  fmt.Sprintf("changes of %s are left out of the binlog", t.ID()),
+				Level:  source.LevelError,
+				Text:   fmt.Sprintf("changes of %s are left out of the binlog", t.ID()),
+				Tables: []string{t.ID()},
 				Why: fmt.Sprintf("binlog_do_db is %q and binlog_ignore_db is %q: hotrow is not "+
 					"told of its changes; take the filters out of the option file", f.doDB,
 					f.ignoreDB),
@@ -354,13 +355,13 @@ func (f *facts) checkFilters() []source.Finding {
 func (f *facts) checkTables() []source.Finding {
 	var out []source.Finding
 	for _, name := range f.missing {
-		out = append(out, source.Finding{Level: source.LevelError,
+		out = append(out, source.Finding{Level: source.LevelError, Tables: []string{name},
 			Text: "table " + name + " does not exist", Why: "it cannot be served"})
 	}
 	for _, t := range f.tables {
 		if why := t.Unfollowed(); why != "" {
 			out = append(out, source.Finding{Level: source.LevelError, Text: t.ID() + ": " + why,
-				Why:   "it cannot be served",
+				Tables: []string{t.ID()}, Why: "it cannot be served",
 				Apply: []string{"ALTER TABLE " + quoteTable(t.Schema, t.Name) + " ENGINE=InnoDB"}})
 		}
 	}

@@ -111,6 +111,14 @@ func (f *facts) readUpdate(
 	return err
 }
 
+// idOf returns the table of l as source.Table.ID gives it.
+func (f *facts) idOf(l lack) string {
+	if l.schema == f.home {
+		return l.name
+	}
+	return l.schema + "." + l.name
+}
+
 // checkRights tells what is to be granted on tables.
 func (f *facts) checkRights() []source.Finding {
 	var out []source.Finding
@@ -127,7 +135,7 @@ func (f *facts) checkRights() []source.Finding {
 		}
 		on := " ON " + quoteTable(l.schema, l.name)
 		out = append(out, source.Finding{
-			Level: source.LevelError, Why: why,
+			Level: source.LevelError, Why: why, Tables: []string{f.idOf(l)},
 			Text:   fmt.Sprintf("%s lacks %s on %s.%s", f.user, list, l.schema, l.name),
 			Apply:  []string{"GRANT " + list + on + " TO " + f.user},
 			Remove: []string{"REVOKE " + list + on + " FROM " + f.user},

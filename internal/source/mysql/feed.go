@@ -33,13 +33,17 @@ func (s *Source) OpenFeed(
 		return nil, "", fmt.Errorf("open feed: %w", err)
 	}
 	var bad []string
+	var failed []source.Finding
 	for _, f := range findings {
 		if f.Level == source.LevelError {
-			bad = append(bad, f.Text)
+			bad, failed = append(bad, f.Text), append(failed, f)
 		}
 	}
+	unfollowed := source.NewUnfollowedError(failed, func(f source.Finding) string { return f.Text })
 	switch why := strings.Join(bad, "; "); {
 	case len(bad) == 0:
+	case unfollowed != nil && unfollowed.Leaves(tables):
+		return nil, "", fmt.Errorf("feed binlog: %w; see hotrow doctor", unfollowed)
 	case mode == source.FeedBinlog:
 		return nil, "", fmt.Errorf("feed binlog: %s; see hotrow doctor", why)
 	default:

@@ -250,7 +250,7 @@ func (c *compiler) lookup(name string) (*table, error) {
 // Allowed implements document.Schema.
 func (c *compiler) Allowed(d *document.Table, spec *source.Spec) error {
 	t := d.Native.(*table)
-	if why := t.unfollowed(); why != "" {
+	if why := t.unfollowed(); why != "" && !spec.Timed {
 		return fmt.Errorf("table %s is %s", t.ID(), why)
 	}
 	if !t.readable {
@@ -270,7 +270,7 @@ func (c *compiler) Allowed(d *document.Table, spec *source.Spec) error {
 // Followed implements document.Schema.
 func (c *compiler) Followed(what string, d *document.Table, spec *source.Spec) error {
 	t := d.Native.(*table)
-	if why := t.unfollowed(); why != "" {
+	if why := t.unfollowed(); why != "" && !spec.Timed {
 		return fmt.Errorf("%s reads %s, which is %s", what, t.ID(), why)
 	}
 	if t.rls && !spec.RLSIgnore {
@@ -282,6 +282,9 @@ func (c *compiler) Followed(what string, d *document.Table, spec *source.Spec) e
 
 // Behind implements document.Schema.
 func (c *compiler) Behind(view *document.Table) ([]*document.Table, error) {
+	if t := view.Native.(*table); t.kind == catalog.KindMaterial {
+		return []*document.Table{view}, nil
+	}
 	return c.readsOfView(view.Native.(*table).oid)
 }
 

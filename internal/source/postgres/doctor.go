@@ -199,6 +199,16 @@ func choice(f *feed.Facts) []source.Finding {
 	for _, s := range failed {
 		lacks = append(lacks, s.Text)
 	}
+	partly := source.UnfollowedOf(feed.Refusal(failed))
+	if partly != nil && slices.ContainsFunc(f.Tables, func(t *feed.Table) bool {
+		return partly.Why[t.ID()] == ""
+	}) {
+		return []source.Finding{{
+			Level: source.LevelWarning,
+			Text:  "the feed would leave out some tables: nothing of them would be kept in memory",
+			Why:   strings.Join(lacks, "; "),
+		}}
+	}
 	return []source.Finding{{
 		Level: source.LevelWarning,
 		Text:  "no change feed works yet, so nothing would be kept in memory; there are two ways:",

@@ -77,10 +77,14 @@ func openFeed(
 	if err != nil {
 		return nil, "", fmt.Errorf("open feed: %w", pooled(err))
 	}
+	gone := make(map[string]string)
 	for _, w := range tables {
 		if facts.Table(w.Table) == nil {
-			return nil, "", fmt.Errorf("open feed: table %s does not exist", w.Table)
+			gone[w.Table] = "table " + w.Table + " does not exist"
 		}
+	}
+	if len(gone) > 0 {
+		return nil, "", fmt.Errorf("open feed: %w", &source.UnfollowedError{Why: gone})
 	}
 	return choose(ctx, src, c, facts, mode, tables)
 }
@@ -93,11 +97,13 @@ func followed(src feed.Config) *feed.Control {
 	return feed.NewControl(src)
 }
 
-// choose opens the first mode that works and says why not a better one.
+// choose opens the first mode that works and says why not a better one. A mode that follows
+// every table comes before a better one that does not.
 func choose(
 	ctx context.Context, src feed.Config, c *feed.Control, facts *feed.Facts,
 	mode source.FeedMode, tables []source.Watched,
 ) (source.Feed, string, error) {
+	failed := feed.Failures(notify.Check(facts))
 	var noLogical string
 	if mode != source.FeedNotify {
 		opened, slot, err := logical.Open(ctx, src, c, facts, mode, tables)
@@ -105,17 +111,18 @@ func choose(
 			why := "logical replication with publication " + src.Names.Publication + slot
 			return opened, why, nil
 		}
-		if mode == source.FeedLogical {
+		noLogical = err.Error()
+		switch partly := leavesSome(err, tables); {
+		case mode == source.FeedLogical, partly && (src.Standby != nil || len(failed) > 0):
 			return nil, "", fmt.Errorf("feed logical: %w", err)
-		}
-		if noLogical = err.Error(); src.Standby != nil {
+		case src.Standby != nil:
 			return nil, "no feed, so nothing is cached: " + noLogical, nil
 		}
 	}
-	failed := feed.Failures(notify.Check(facts))
 	if len(failed) > 0 {
-		if mode == source.FeedNotify {
-			return nil, "", fmt.Errorf("feed notify: %s", feed.Sentence(failed))
+		err := feed.Refusal(failed)
+		if mode == source.FeedNotify || leavesSome(err, tables) {
+			return nil, "", fmt.Errorf("feed notify: %w", err)
 		}
 		return nil, "no feed, so nothing is cached: " + noLogical + "; without a restart:" +
 			" hotrow doctor URL --feed notify --apply installs triggers", nil
@@ -134,6 +141,12 @@ func choose(
 		why += "; without it what is on disk is not used again after a restart"
 	}
 	return opened, why, nil
+}
+
+// leavesSome reports whether err is about some tables, and not about all.
+func leavesSome(err error, tables []source.Watched) bool {
+	e := source.UnfollowedOf(err)
+	return e != nil && e.Leaves(tables)
 }
 
 // pooled explains the error of a pooler that does not know a session's setting,

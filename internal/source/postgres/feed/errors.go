@@ -17,7 +17,13 @@ func SQLState(err error) string {
 
 // A Broken is the error of a feed that goes on but does not tell everything
 // any more. It ends Run: what was cached may not be trusted.
-type Broken struct{ Reason string }
+type Broken struct {
+	Reason string
+	Err    error // the cause, or nil
+}
 
 // Error returns the reason.
 func (e *Broken) Error() string { return e.Reason }
+
+// Unwrap returns the cause.
+func (e *Broken) Unwrap() error { return e.Err }

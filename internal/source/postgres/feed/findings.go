@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,15 +17,15 @@ func (f *Facts) CheckTable(t *Table) []source.Finding {
 		"f": "a foreign table", "v": "a view", "m": "a materialized view",
 	}[t.Kind]; kind != "" {
 		out = append(out, source.Finding{
-			Level: source.LevelError,
-			Text:  fmt.Sprintf("%s is %s", t.ID(), kind),
-			Why:   "nothing tells when its rows change; serve it with a ttl",
+			Level: source.LevelError, Tables: []string{t.ID()},
+			Text: fmt.Sprintf("%s is %s", t.ID(), kind),
+			Why:  "nothing tells when its rows change; serve it with a ttl",
 		})
 	}
 	for i := range t.Aside {
 		if l := &t.Aside[i]; l.Kind == catalog.KindForeign {
 			out = append(out, source.Finding{
-				Level: source.LevelError,
+				Level: source.LevelError, Tables: []string{t.ID()},
 				Text: fmt.Sprintf("%s is partitioned, and its partition %s.%s is a foreign table",
 					t.ID(), l.Schema, l.Name),
 				Why: "nothing tells when its rows change; serve it with a ttl",
@@ -33,7 +34,7 @@ func (f *Facts) CheckTable(t *Table) []source.Finding {
 	}
 	if on, role := " ON "+t.SQL(), catalog.QuoteName(f.Server.User); !t.Select {
 		out = append(out, source.Finding{
-			Level:  source.LevelError,
+			Level: source.LevelError, Tables: []string{t.ID()},
 			Text:   fmt.Sprintf("role %s may not read %s", f.Server.User, t.ID()),
 			Why:    "its rows cannot be served",
 			Apply:  []string{"GRANT SELECT" + on + " TO " + role},
@@ -42,8 +43,8 @@ func (f *Facts) CheckTable(t *Table) []source.Finding {
 	}
 	if t.Parent {
 		out = append(out, source.Finding{
-			Level: source.LevelError,
-			Text:  fmt.Sprintf("other tables inherit from %s", t.ID()),
+			Level: source.LevelError, Tables: []string{t.ID()},
+			Text: fmt.Sprintf("other tables inherit from %s", t.ID()),
 			Why: "a read of it sees their rows, whose changes have the other table's name;" +
 				" use declarative partitions",
 		})
@@ -58,13 +59,13 @@ func (f *Facts) CheckTable(t *Table) []source.Finding {
 	return out
 }
 
-// IDs names tables for people.
-func IDs(tables []*Table) string {
+// IDs returns the names of tables.
+func IDs(tables []*Table) []string {
 	out := make([]string, len(tables))
 	for i, t := range tables {
 		out[i] = t.ID()
 	}
-	return strings.Join(out, ", ")
+	return out
 }
 
 // SQLNames names tables for SQL.
@@ -81,6 +82,18 @@ func Failures(findings []source.Finding) []source.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f source.Finding) bool {
 		return f.Level != source.LevelError
 	})
+}
+
+// Refusal returns the error of failures, of which there is one at least: a
+// source.UnfollowedError if each is about tables, without which there may be a feed.
+func Refusal(failed []source.Finding) error {
+	e := source.NewUnfollowedError(failed, func(f source.Finding) string {
+		return Sentence([]source.Finding{f})
+	})
+	if e != nil {
+		return e
+	}
+	return errors.New(Sentence(failed))
 }
 
 // Sentence tells the first of several failures and how to mend it. Many statements are

@@ -87,7 +87,7 @@ func (l *Watcher) Accept(found *Diff) {
 var lookTx = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
 // Look returns what has changed since what was last accepted; the first finds nothing.
-// Its error is a *feedBroken when the feed cannot be trusted any more.
+// Its error is a *Broken when the feed cannot be trusted any more.
 func (l *Watcher) Look(ctx context.Context, c *Control) (*Diff, error) {
 	var out *Diff
 	err := c.Do(ctx, func(conn *pgx.Conn) error {
@@ -102,7 +102,7 @@ func (l *Watcher) Look(ctx context.Context, c *Control) (*Diff, error) {
 				return err
 			}
 			if failed := l.Check(facts); len(failed) > 0 {
-				return &Broken{Reason: Sentence(failed)}
+				return &Broken{Reason: Sentence(failed), Err: Refusal(failed)}
 			}
 			now.stamps.version = version
 			l.compare(l.base(), now, defs)

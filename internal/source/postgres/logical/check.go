@@ -73,8 +73,8 @@ func CheckIdentity(t *feed.Table) []source.Finding {
 		return nil
 	case t.Persistence == "u":
 		return []source.Finding{{
-			Level: source.LevelError,
-			Text:  fmt.Sprintf("%s is unlogged", t.ID()),
+			Level: source.LevelError, Tables: []string{t.ID()},
+			Text: fmt.Sprintf("%s is unlogged", t.ID()),
 			Why: "its changes are not in the log that is followed; ALTER TABLE " + t.SQL() +
 				" SET LOGGED rewrites the table",
 		}}
@@ -82,15 +82,15 @@ func CheckIdentity(t *feed.Table) []source.Finding {
 		return unloggedParts(t)
 	case !t.Identified():
 		return []source.Finding{{
-			Level: source.LevelError,
+			Level: source.LevelError, Tables: []string{t.ID()},
 			Text:  fmt.Sprintf("%s has no replica identity", t.ID()),
 			Why:   "PostgreSQL would refuse to update and delete its rows once it is published",
 			Apply: setIdentity(t, ""), Remove: undo,
 		}}
 	case !t.Even():
 		return []source.Finding{{
-			Level: source.LevelError,
-			Text:  "partitions of " + t.ID() + " have another replica identity than it has",
+			Level: source.LevelError, Tables: []string{t.ID()},
+			Text: "partitions of " + t.ID() + " have another replica identity than it has",
 			Why: "the change stream describes all of them as the table; set the same," +
 				" DEFAULT or FULL, on the table and on each partition",
 		}}
@@ -132,7 +132,7 @@ func unloggedParts(t *feed.Table) []source.Finding {
 		if l := &t.Aside[i]; unlogged(*l) {
 			what, _ := catalog.Unlogged(l.Kind, l.Persistence)
 			out = append(out, source.Finding{
-				Level: source.LevelError,
+				Level: source.LevelError, Tables: []string{t.ID()},
 				Text: fmt.Sprintf("%s is partitioned, and its partition %s.%s is %s", t.ID(),
 					l.Schema, l.Name, what),
 				Why: "changes there are not in the log that is followed; ALTER TABLE " + l.SQL() +
@@ -191,17 +191,9 @@ func identityIndex(t *feed.Table) string {
 func checkPublication(f *feed.Facts) []source.Finding {
 	p, name := f.Publication, catalog.QuoteName(f.Names.Publication)
 	drop := DropPublication(f)
-	missing := unpublished(f)
-	if !p.Exists {
-		return []source.Finding{{
-			Level: mayPublish(f, missing),
-			Text:  fmt.Sprintf("there is no publication %s", f.Names.Publication),
-			Why:   "it says which tables the change stream has",
-			Apply: []string{"CREATE PUBLICATION " + name + " FOR TABLE " + feed.SQLNames(missing) +
-				" WITH (publish_via_partition_root = true)",
-				"COMMENT ON PUBLICATION " + name + " IS " + catalog.QuoteText(madeByUs)},
-			Remove: drop,
-		}}
+	mine, others := unpublished(f)
+	if !p.Exists && len(mine) == 0 {
+		return []source.Finding{noPublication(f, source.LevelError, others)}
 	}
 	var out []source.Finding
 	add := func(level source.Level, text, why, apply string) {
@@ -210,9 +202,22 @@ func checkPublication(f *feed.Facts) []source.Finding {
 			Apply: []string{"ALTER PUBLICATION " + name + " " + apply}, Remove: drop,
 		})
 	}
-	if len(missing) > 0 {
-		add(mayPublish(f, missing), "lacks "+feed.IDs(missing), "their changes would go unnoticed",
-			"ADD TABLE "+feed.SQLNames(missing))
+	lacks := func(level source.Level, tables []*feed.Table) {
+		add(level, "lacks "+strings.Join(feed.IDs(tables), ", "),
+			"their changes would go unnoticed", "ADD TABLE "+feed.SQLNames(tables))
+	}
+	switch {
+	case !p.Exists:
+		out = append(out, noPublication(f, source.LevelInfo, mine))
+	case len(mine) > 0:
+		lacks(source.LevelInfo, mine)
+	}
+	if len(others) > 0 {
+		lacks(source.LevelError, others)
+		out[len(out)-1].Tables = feed.IDs(others)
+	}
+	if !p.Exists {
+		return out
 	}
 	if !p.Operations {
 		add(source.LevelError, "leaves out some kinds of changes", "they would go unnoticed",
@@ -230,7 +235,7 @@ func checkPublication(f *feed.Facts) []source.Finding {
 				"changes would go unnoticed",
 				"DROP TABLE "+t.SQL()+"; ALTER PUBLICATION "+name+" ADD TABLE "+t.SQL())
 			last := &out[len(out)-1]
-			last.Apply = strings.Split(last.Apply[0], "; ")
+			last.Tables, last.Apply = []string{t.ID()}, strings.Split(last.Apply[0], "; ")
 		}
 	}
 	if len(out) == 0 {
@@ -257,27 +262,41 @@ func DropPublication(f *feed.Facts) []string {
 	return []string{"DROP PUBLICATION IF EXISTS " + catalog.QuoteName(name)}
 }
 
-// unpublished returns the tables that the publication lacks.
-func unpublished(f *feed.Facts) []*feed.Table {
-	var out []*feed.Table
-	for _, t := range f.Tables {
-		if !slices.Contains(f.Publication.Tables, t.ID()) {
-			out = append(out, t)
-		}
+// noPublication is the finding that there is no publication, for tables.
+func noPublication(f *feed.Facts, level source.Level, tables []*feed.Table) source.Finding {
+	name := catalog.QuoteName(f.Names.Publication)
+	return source.Finding{
+		Level: level,
+		Text:  fmt.Sprintf("there is no publication %s", f.Names.Publication),
+		Why:   "it says which tables the change stream has",
+		Apply: []string{"CREATE PUBLICATION " + name + " FOR TABLE " + feed.SQLNames(tables) +
+			" WITH (publish_via_partition_root = true)",
+			"COMMENT ON PUBLICATION " + name + " IS " + catalog.QuoteText(madeByUs)},
+		Remove: DropPublication(f),
 	}
-	return out
 }
 
-// mayPublish says how bad it is that these tables are not published: a feed
-// that starts mends it by itself when the user may.
-func mayPublish(f *feed.Facts, tables []*feed.Table) source.Level {
+// publishable reports whether a publication can have the table. That one that is watched
+// cannot be is a finding of its own.
+func publishable(t *feed.Table) bool {
+	what, _ := catalog.Unlogged(t.Kind, t.Persistence)
+	return what == "" && t.Kind != catalog.KindView
+}
+
+// unpublished returns the tables that the publication lacks: those that a feed which
+// starts adds by itself, or makes the publication for, and those that this user may not
+// publish.
+func unpublished(f *feed.Facts) (mine, others []*feed.Table) {
 	p := f.Publication
 	may := p.Exists && p.Owner || !p.Exists && f.Server.Create
-	for _, t := range tables {
-		may = may && t.Owner
+	for _, t := range f.Tables {
+		switch {
+		case slices.Contains(p.Tables, t.ID()), !publishable(t):
+		case may && t.Owner:
+			mine = append(mine, t)
+		default:
+			others = append(others, t)
+		}
 	}
-	if may {
-		return source.LevelInfo
-	}
-	return source.LevelError
+	return mine, others
 }

@@ -2,8 +2,8 @@ package logical
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,7 +21,7 @@ func Open(
 	tables []source.Watched,
 ) (opened source.Feed, slot string, err error) {
 	if failed := feed.Failures(Check(facts)); len(failed) > 0 {
-		return nil, "", errors.New(feed.Sentence(failed))
+		return nil, "", feed.Refusal(failed)
 	}
 	if err := Try(ctx, src); err != nil {
 		return nil, "", err
@@ -121,7 +121,7 @@ func publish(
 			}
 			findings := checkPublication(facts)
 			if bad := feed.Failures(findings); len(bad) > 0 {
-				return errors.New(feed.Sentence(bad))
+				return feed.Refusal(bad)
 			}
 			for _, f := range findings {
 				for _, sql := range f.Apply {
@@ -153,10 +153,11 @@ func checkLogicalTables(f *feed.Facts) []source.Finding {
 		out = append(out, CheckIdentity(t)...)
 	}
 	out = append(out, checkPublication(f)...)
-	if missing := unpublished(f); len(missing) > 0 {
+	if mine, _ := unpublished(f); len(mine) > 0 { // the others are among the findings
 		out = append(out, source.Finding{
-			Level: source.LevelError,
-			Text:  fmt.Sprintf("publication %s lacks %s", f.Names.Publication, feed.IDs(missing)),
+			Level: source.LevelError, Tables: feed.IDs(mine),
+			Text: fmt.Sprintf("publication %s lacks %s", f.Names.Publication,
+				strings.Join(feed.IDs(mine), ", ")),
 		})
 	}
 	return feed.Failures(out)

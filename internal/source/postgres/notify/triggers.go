@@ -182,10 +182,11 @@ func Check(f *feed.Facts) []source.Finding {
 	if len(without) == 0 {
 		return out
 	}
-	lacks.Text = feed.IDs(without) + " has no triggers that tell of its changes"
+	lacks.Tables = feed.IDs(without)
+	lacks.Text = lacks.Tables[0] + " has no triggers that tell of its changes"
 	if len(without) > 1 {
 		lacks.Text = fmt.Sprintf("%d tables have no triggers that tell of their changes: %s",
-			len(without), feed.IDs(without))
+			len(without), strings.Join(lacks.Tables, ", "))
 	}
 	for _, t := range without {
 		if outdated(t) {

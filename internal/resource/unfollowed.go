@@ -1,0 +1,131 @@
+package resource
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A table that the feed cannot follow costs the resources that read it, and no others: of
+// them nothing is kept, or it is kept for their ttl, as of a source without a feed.
+//
+// Its resources are left out before a feed is run that does not follow it, and come back in
+// the epoch that begins with one that does. No copy of one lives in the other.
+
+// leftOut says why no feed tells of a form's changes, while the source has one.
+type leftOut struct{ why string }
+
+// followed reports whether a feed tells of what changes the form's documents.
+func (f *form) followed() bool { return f.src.followed.Load() && f.left.Load() == nil }
+
+// unfollowed says why no feed tells of changes, where followed reports that.
+func (f *form) unfollowed() string {
+	if l := f.left.Load(); l != nil {
+		return "no feed tells of changes: " + l.why
+	}
+	return "no feed tells of changes"
+}
+
+// opened is a feed, or none, with what it was opened for.
+type opened struct {
+	feed   source.Feed // nil: none is possible
+	reason string
+	want   []source.Watched
+	left   map[string]string // the tables that it leaves out, and why
+}
+
+// open opens the best feed for the forms of u, as they are now: of all their tables, or
+// without those of which none can tell every change.
+func (u *upstream) open(ctx context.Context) (o opened, err error) {
+	o.left = make(map[string]string)
+	for {
+		u.apply.Lock()
+		o.want = u.wanted(o.left)
+		u.apply.Unlock()
+		o.feed, o.reason, err = u.source.OpenFeed(ctx, u.opts.Mode, o.want)
+		e := source.UnfollowedOf(err)
+		if e == nil || !e.Leaves(o.want) || !slices.ContainsFunc(o.want, e.Names) {
+			break
+		}
+		maps.Copy(o.left, e.Why)
+	}
+	if err == nil && len(o.want) == 0 && len(o.left) > 0 {
+		none := source.UnfollowedError{Why: o.left}
+		o.reason = "no feed, so nothing is cached: " + none.Error()
+	}
+	return o, err
+}
+
+// without returns the first of a plan's tables that is in left, and why; "": none is.
+func without(p source.Plan, left map[string]string) (table, why string) {
+	if len(left) == 0 {
+		return "", ""
+	}
+	for _, w := range Watched([]source.Plan{p}) {
+		if why, found := left[w.Table]; found {
+			return w.Table, why
+		}
+	}
+	return "", ""
+}
+
+// leave makes left the tables that the feed leaves out. u.apply is held.
+func (u *upstream) leave(left map[string]string) {
+	for _, table := range slices.Sorted(maps.Keys(left)) {
+		if _, known := u.left[table]; known {
+			continue
+		}
+		log := u.log.With("event", eventFeed, "table", table, "why", left[table])
+		if u.allTimed(table) {
+			log.Info("a table is not followed: its rows are kept for the ttl of their resources")
+		} else {
+			log.Error("a table cannot be followed: no resource without a ttl keeps its rows")
+		}
+	}
+	for _, table := range slices.Sorted(maps.Keys(u.left)) {
+		if _, still := left[table]; !still {
+			u.log.Info("a table is followed again", "event", eventFeed, "table", table)
+		}
+	}
+	u.left = left
+	u.leaves.Store(int64(len(left)))
+	for _, f := range u.forms {
+		u.mark(f)
+	}
+}
+
+// allTimed reports whether every resource that reads a table has a ttl. u.apply is held.
+func (u *upstream) allTimed(table string) bool {
+	only := map[string]string{table: ""}
+	return !slices.ContainsFunc(u.forms, func(f *form) bool {
+		if f.plan == nil || f.spec.TTL > 0 {
+			return false
+		}
+		reads, _ := without(f.plan, only)
+		return reads != ""
+	})
+}
+
+// mark notes whether the feed leaves f out. u.apply is held, or nobody else sees f yet.
+func (u *upstream) mark(f *form) {
+	if f.plan == nil {
+		return
+	}
+	if _, why := without(f.plan, u.left); why != "" {
+		f.left.Store(&leftOut{why})
+	} else {
+		f.left.Store(nil)
+	}
+}
+
+// regains reports whether a feed follows a table that the present one leaves out.
+func (f *follower) regains(o *opened) bool {
+	for table := range f.left {
+		if _, still := o.left[table]; !still {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,243 @@
+package stress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// An unfollowing makes changes of the table x unknown to the feed, and mends that.
+type unfollowing struct {
+	name, do, mend string
+	unreadable     bool // x cannot be read meanwhile
+	reader         bool // hotrow is a user who owns neither the tables nor the publication
+}
+
+var unfollowings = []unfollowing{
+	{name: "replica identity", do: "ALTER TABLE x REPLICA IDENTITY NOTHING",
+		mend: "ALTER TABLE x REPLICA IDENTITY DEFAULT"},
+	{name: "child", do: "CREATE TABLE x_child () INHERITS (x)", mend: "DROP TABLE x_child"},
+	{name: "publication", reader: true, do: "ALTER PUBLICATION hotrow DROP TABLE x",
+		mend: "ALTER PUBLICATION hotrow ADD TABLE x"},
+	{name: "privilege", reader: true, unreadable: true, do: "REVOKE SELECT ON x FROM reader",
+		mend: "GRANT SELECT ON x TO reader"},
+}
+
+// TestPostgres_UnfollowedTables: what the feed cannot tell of one table costs only the
+// resources that read it, whether it comes while hotrow runs or was so before.
+func TestPostgres_UnfollowedTables(t *testing.T) {
+	for _, u := range unfollowings {
+		for _, before := range []bool{false, true} {
+			if before && u.unreadable { // then the resource does not compile
+				continue
+			}
+			t.Run(fmt.Sprint(u.name, " before ", before), func(t *testing.T) {
+				at := dbtest.Postgres(t)
+				conn := dial(t, at)
+				mustExec(t, conn, plain("x")+";"+plain("y")+
+					"; ALTER TABLE y ADD x int REFERENCES x DEFAULT 1;"+
+					" CREATE PUBLICATION hotrow FOR TABLE x, y")
+				if u.reader {
+					mustExec(t, conn, "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN"+
+						" REPLICATION PASSWORD 'reader'; GRANT SELECT ON x, y TO reader")
+					t.Cleanup(func() { mustExec(t, conn, "DROP OWNED BY reader; DROP ROLE reader") })
+					at = asUser(t, at, "reader")
+				}
+				exec := func(sql string) { mustExec(t, conn, "BEGIN; "+sql+"; COMMIT") }
+				if before {
+					exec(u.do)
+				}
+				bypass := resource.LagBypass
+				specs := []resource.Spec{spec("x"), spec("y")}
+				for i := range specs {
+					specs[i].Stale.OnLag = &bypass
+				}
+				s := newStand(t, at, plan{specs: specs, mode: source.FeedAuto,
+					change: func(o *resource.SourceOptions) { o.LookBetter = 300 * time.Millisecond }})
+				s.unfollow(u, before, exec)
+			})
+		}
+	}
+}
+
+// asUser returns a URL with another user, whose password is the name.
+func asUser(t *testing.T, text, user string) string {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(user, user)
+	return u.String()
+}
+
+// unfollow reads x and y while x is not followed, and after.
+func (s *stand) unfollow(u unfollowing, before bool, exec func(sql string)) {
+	s.t.Helper()
+	read := func(name string) (string, resource.Origin) {
+		a, err := s.resource(name).Get(context.Background(), "1",
+			resource.Options{Format: row.FormatJSON})
+		var e *source.Error
+		switch {
+		case u.unreadable && errors.As(err, &e) && e.Class == source.Forbidden:
+			return "forbidden", resource.Bypassed
+		case err != nil:
+			s.t.Fatal(err)
+		}
+		return string(a.Doc.Body()), a.Origin
+	}
+	hit := func(name string) func() bool {
+		return func() bool { _, from := read(name); return from == resource.HitMemory }
+	}
+	until(s.t, "a hit of y", hit("y"))
+	if !before {
+		until(s.t, "a hit of x", hit("x"))
+		exec(u.do)
+		pause(s.t.Context(), definitionBound)
+		until(s.t, "a hit of y beside", hit("y"))
+	}
+	for i := range 20 {
+		want := fmt.Sprint("new", i)
+		if u.name == "replica identity" { // which no update of a published table passes
+			exec("INSERT INTO y VALUES (" + fmt.Sprint(100+i) + ", '')")
+		} else {
+			exec("UPDATE x SET v = '" + want + "' WHERE id = 1")
+		}
+		wantY := fmt.Sprint("new", i/2) // so that lists of y are kept, if they may be
+		exec("UPDATE y SET v = '" + wantY + "' WHERE id = 1 AND v <> '" + wantY + "'")
+		pause(s.t.Context(), definitionBound/10)
+		for range 3 {
+			now, from := read("x")
+			if from == resource.HitMemory {
+				s.t.Fatalf("x is kept: %s", now)
+			}
+			if u.name == "replica identity" || u.unreadable {
+				continue
+			}
+			if list := s.listOf("y?select=id,x(v)"); !strings.Contains(now, want) ||
+				!strings.Contains(list, want) {
+				s.t.Fatalf("x is %s from %v, and %s as part of a list; want %s", now, from, list, want)
+			}
+		}
+		until(s.t, "the change of y", func() bool {
+			now, _ := read("y")
+			return strings.Contains(now, wantY)
+		})
+	}
+	until(s.t, "a hit of y at the end", hit("y"))
+	if s.resource("x").Followed() || !s.resource("y").Followed() {
+		s.t.Error("x is said to be followed, or y is not")
+	}
+	exec(u.mend)
+	until(s.t, "a hit of x after it is mended", hit("x"))
+	exec("UPDATE x SET v = 'last' WHERE id = 1")
+	pause(s.t.Context(), definitionBound)
+	if now, from := read("x"); !strings.Contains(now, "last") {
+		s.t.Errorf("x is %s from %v", now, from)
+	}
+}
+
+// listOf returns the answer to a list that HTTP asks for.
+func (s *stand) listOf(path string) string {
+	s.t.Helper()
+	resp, err := http.Get("http://" + s.addr + "/" + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: %s, %v: %s", path, resp.Status, err, body)
+	}
+	return string(body)
+}
+
+// TestUnfollowed_TTL: rows that no feed tells of are kept for the ttl of their resource,
+// beside rows of the same source that a feed follows.
+func TestUnfollowed_TTL(t *testing.T) {
+	t.Run("PostgreSQL", func(t *testing.T) {
+		at := dbtest.Postgres(t)
+		conn := dial(t, at)
+		mustExec(t, conn, plain("x")+";"+plain("y")+"; ALTER TABLE x SET UNLOGGED;"+
+			" CREATE MATERIALIZED VIEW m AS SELECT * FROM x")
+		s := newStand(t, at, plan{mode: source.FeedAuto, specs: []resource.Spec{timed(spec("x")),
+			spec("y"), timed(ofQuery("m", "SELECT id, v FROM m WHERE id = :key", "m"))}})
+		s.keptForTTL("x", func(v string) { mustExec(t, conn, "UPDATE x SET v = '"+v+"'") })
+		s.keptForTTL("m", func(v string) {
+			mustExec(t, conn, "UPDATE x SET v = '"+v+"'; REFRESH MATERIALIZED VIEW m")
+		})
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		at := dbtest.MariaDB(t)
+		db := dialMariaDB(t, at)
+		for _, sql := range []string{"CREATE TABLE x (id int PRIMARY KEY, v varchar(20)) ENGINE=MyISAM",
+			"CREATE TABLE y (id int PRIMARY KEY, v varchar(20))", "INSERT INTO x VALUES (1, 'old')",
+			"INSERT INTO y VALUES (1, 'old')"} {
+			if _, err := db.ExecContext(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := newStandOver(t, openMariaDB(t, at), plan{mode: source.FeedAuto,
+			specs: []resource.Spec{timed(spec("x")), spec("y")}})
+		s.keptForTTL("x", func(v string) {
+			if _, err := db.ExecContext(t.Context(), "UPDATE x SET v = '"+v+"'"); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// ttl is that of timed: shorter than any wait of a test, longer than its reads.
+const ttl = 2 * time.Second
+
+// timed returns sp with a ttl.
+func timed(sp resource.Spec) resource.Spec {
+	sp.TTL = ttl
+	sp.Table.SetTimed(true)
+	return sp
+}
+
+// keptForTTL reads row 1 of a resource beside y, before and after set changes it.
+func (s *stand) keptForTTL(name string, set func(v string)) {
+	s.t.Helper()
+	read := func(name string) (string, resource.Origin) {
+		a, err := s.resource(name).Get(context.Background(), "1",
+			resource.Options{Format: row.FormatJSON})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return string(a.Doc.Body()), a.Origin
+	}
+	for _, of := range []string{"y", name} {
+		until(s.t, "a hit of "+of, func() bool {
+			_, from := read(of)
+			return from == resource.HitMemory
+		})
+	}
+	begun := time.Now()
+	set("new")
+	for {
+		now, from := read(name)
+		switch {
+		case strings.Contains(now, "new"):
+			if from == resource.HitMemory || s.resource(name).Followed() {
+				s.t.Errorf("%s: %s from %v, followed: %t", name, now, from, s.resource(name).Followed())
+			}
+			return
+		case time.Since(begun) > 2*ttl:
+			s.t.Fatalf("%s: still %s from %v", name, now, from)
+		}
+		pause(s.t.Context(), 20*time.Millisecond)
+	}
+}
