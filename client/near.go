@@ -131,7 +131,8 @@ func (n *near) get(ctx context.Context, q *readCall) (Document, error) {
 	}
 	l := s.take(q.key)
 	doc, err := n.c.fetch(ctx, q)
-	s.give(key, l, &doc, err == nil && doc.Origin != FromStale)
+	// Changes are told by the key that the row has, whatever its spelling here.
+	s.give(key, l, &doc, err == nil && doc.Origin != FromStale && doc.Key == q.key)
 	return doc, err
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -135,5 +136,28 @@ func TestNear_AClockThatIsSetMakesNoCopyYounger(t *testing.T) {
 	space.complete.Store(&was)
 	if doc, ok := space.copyOf(copyKey{"10", JSON}); !ok || doc.Lag < 0 || doc.Lag > lag {
 		t.Errorf("the copy is gone, or said to be %v old", doc.Lag)
+	}
+}
+
+// TestNear_KeepsNoOtherSpelling: changes are told by the key that the row has.
+func TestNear_KeepsNoOtherSpelling(t *testing.T) {
+	s := newSite(t)
+	other, c := open(t, s.wireURL), open(t, s.wireURL, WithNearCache(NearCache{}))
+	nearly(t, c, "10")
+	for i := range 5 {
+		want := fmt.Sprint("SPELT ", i)
+		doc, err := c.Get(within(t), "depts", "010")
+		if err != nil || doc.Key != "10" || doc.Origin == FromNear {
+			t.Fatalf("depts/010 is %+v, %v", doc, err)
+		}
+		patch := map[string]any{"deptLocation": want}
+		if _, err := other.Patch(within(t), "depts", "10", patch); err != nil {
+			t.Fatal(err)
+		}
+		poll(t, "the change is seen", func() bool { return location(t, c, "10") == want })
+		doc, err = c.Get(within(t), "depts", "010")
+		if err != nil || doc.Origin == FromNear || !strings.Contains(string(doc.Body), want) {
+			t.Errorf("depts/010 is %s, %v, want %s", doc.Body, err, want)
+		}
 	}
 }

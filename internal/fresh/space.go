@@ -124,9 +124,11 @@ type Lease struct {
 
 	fromDisk bool // doc is a copy that a slower tier had kept
 
-	// With is the caller's: the leader may set it before it ends the lease, for those who
-	// wait.
+	// With and Row are the caller's: the leader may set them before it ends the lease, for
+	// those who wait. Row is the key of the row that was found, where it may be another text
+	// than Key.
 	With any
+	Row  row.Key
 }
 
 // Done is closed when the lease is finished.

@@ -80,6 +80,7 @@ type Write struct {
 	Before func(*row.Shape, row.Values)
 
 	ReportTouched bool // asks for Result.Touched
+	Identify      bool // asks for Result.Mark
 }
 
 // Result is what a Write did.
@@ -87,6 +88,7 @@ type Result struct {
 	Answer  // the document after the write; Absent after a delete
 	Created bool
 	Touched []Touched // what it has dropped, here and in other resources
+	Mark    uint64    // of its transaction, as Event.Mark has it; 0: it is not known
 }
 
 // Touched are documents of one resource that a write has changed.

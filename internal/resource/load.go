@@ -349,6 +349,9 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *loadTiming) {
 	begin := monotonic()
 	doc := f.document(l, found)
 	t.encode.Add(monotonic() - begin)
+	if f.wide {
+		l.Row = found.Key
+	}
 	if f.worded != nil {
 		f.worded.finish(l, doc, found, t.elsewhere)
 	} else {
@@ -415,10 +418,14 @@ func (f *form) answer(
 	now := monotonic()
 	state, lag := f.src.domain.Gate(now)
 	a.Lag = f.src.lagOf(l, lag, now)
+	if f.wide && !doc.Absent() {
+		a.Key = l.Row
+	}
 	switch {
 	case o.NoCache:
 		a.Origin = Requested
-	case !f.followed(), f.memory == nil, state != fresh.Fresh, need == fresh.Now:
+	case !f.followed(), f.memory == nil, state != fresh.Fresh, need == fresh.Now,
+		f.wide && (doc.Absent() || l.Row != l.Key): // no change names the text that was asked for
 		a.Origin = Bypassed
 	case !leader:
 		a.Origin = Collapsed

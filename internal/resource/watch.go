@@ -15,6 +15,7 @@ type Event struct {
 	Key   row.Key // "" with Reset
 	Reset bool    // anything may have changed, or the watcher was too slow
 	Token Token   // includes the change
+	Mark  uint64  // Result.Mark of the write that it tells of; 0: nobody can tell
 }
 
 // A Watch is a subscription to the changes of a resource or of one document.
@@ -97,9 +98,9 @@ func (h *hub) remove(w *Watch) {
 	}
 }
 
-// changed tells who watches one of keys. Its cost grows with the keys and
-// with their watchers, not with all watchers.
-func (h *hub) changed(keys []row.Key, t Token) {
+// changed tells who watches one of keys of a change by the transaction mark. Its cost
+// grows with the keys and with their watchers, not with all watchers.
+func (h *hub) changed(keys []row.Key, t Token, mark uint64) {
 	if h.count.Load() == 0 {
 		return
 	}
@@ -107,10 +108,10 @@ func (h *hub) changed(keys []row.Key, t Token) {
 	defer h.mu.Unlock()
 	for _, k := range keys {
 		for w := range h.byKey[k] {
-			h.send(w, Event{Key: k, Token: t})
+			h.send(w, Event{Key: k, Token: t, Mark: mark})
 		}
 		for w := range h.every {
-			h.send(w, Event{Key: k, Token: t})
+			h.send(w, Event{Key: k, Token: t, Mark: mark})
 		}
 	}
 }
@@ -162,7 +163,7 @@ func (f *form) watched() bool { return f.r.watch.count.Load() > 0 }
 
 // notifyChanged tells who watches that a document may have changed.
 func (f *form) notifyChanged(k row.Key) {
-	f.r.watch.changed([]row.Key{k}, f.src.token(f.src.domain.Applied()))
+	f.r.watch.changed([]row.Key{k}, f.src.token(f.src.domain.Applied()), 0)
 }
 
 // touched returns the documents of f that those who watch are told of, or that it is all.
@@ -210,7 +211,7 @@ func announceTo(
 		if all {
 			f.r.watch.reset(t)
 		} else {
-			f.r.watch.changed(keys, t)
+			f.r.watch.changed(keys, t, a.tx.Mark)
 		}
 	}
 }

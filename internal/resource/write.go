@@ -104,7 +104,7 @@ func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Wri
 	}
 	defer release()
 	change := &source.Write{
-		Op: w.Op, Key: w.Key, Input: w.Input,
+		Op: w.Op, Key: w.Key, Input: w.Input, Identify: w.Identify,
 		Touch: func(changes []source.Change, at source.Position) {
 			f.src.apply.Lock()
 			defer f.src.apply.Unlock()
@@ -188,7 +188,7 @@ func (f *form) result(w *Write, written *source.Written, doc *row.Document) Resu
 	default:
 		a.Key, a.Doc = w.Key, row.NoRow(row.Stamp{})
 	}
-	return Result{Answer: a, Created: written.Created}
+	return Result{Answer: a, Created: written.Created, Mark: written.Mark}
 }
 
 // writeIntent is what one write keeps from being stored.

@@ -286,6 +286,8 @@ type Write struct {
 	// commits before that, so that Written.Loaded is all there is at that position.
 	// 0: the source does not know. It may be nil.
 	Touch func(changes []Change, at Position)
+
+	Identify bool // asks for Written.Mark, which may take another statement
 }
 
 // Written is what a Write did.
@@ -294,6 +296,7 @@ type Written struct {
 	Created  bool
 	Deleted  bool
 	Position Position // includes the write; 0 when the source has none
+	Mark     uint64   // Tx.Mark of the write, told by a feed of the log; 0: it is not known
 }
 
 // A Position is a place in the order of a source's changes: an LSN, a binlog
@@ -354,6 +357,7 @@ type Tx struct {
 	// ID lets Settled prove that the transaction is visible. 0: it already is,
 	// to every read that begins from now on.
 	ID      uint64
+	Mark    uint64 // Written.Mark of the write that it is; 0: nobody can tell
 	Pos     Position
 	Time    time.Time // of the commit, where the feed says; else zero
 	Changes []Change

@@ -110,13 +110,13 @@ func (t *Tracker) run(f *following) {
 func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 	o := t.store.Live()
 	var keys []string
-	var token resource.Token
+	var marks []uint64
 	reset := false
 	for more := true; more; {
 		reset = reset || e.Reset
 		if !e.Reset {
-			token = e.Token // those before it are of an earlier position
 			keys = append(keys, string(o.AppendKey(nil, f.res.Name(), e.Key)))
+			marks = append(marks, e.Mark)
 		}
 		if len(keys) >= MaxInvalidations {
 			break
@@ -131,5 +131,5 @@ func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 		t.Flush()
 		return
 	}
-	t.Changed(f.res, keys, token)
+	t.Changed(f.res, keys, marks)
 }

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -10,7 +9,7 @@ import (
 )
 
 const (
-	// maxOwn is how many rows a client may have written of which the feed has not told.
+	// maxOwn is how many writes of a client are remembered, of which the feed will tell.
 	maxOwn = 4096
 
 	// longestHeld is for how long what the feed tells waits for the end of a write, which
@@ -18,67 +17,64 @@ const (
 	longestHeld = 50 * time.Millisecond
 )
 
-// A loop is what a client has written that is not to hear of its own changes.
-type loop struct {
-	mu   sync.Mutex // guards what follows; after a shard's
-	own  map[string]resource.Token
-	held map[string]resource.Token // told while a write is under way; nil: none is
-	late *time.Timer
+// ownWrites are those of a client that is not to hear of its own changes. Of others it hears
+// whatever their order: a change that cannot be told apart from its own is taken for another's.
+type ownWrites struct {
+	mu    sync.Mutex          // guards what follows; after a shard's
+	marks map[uint64]struct{} // of its transactions
+	held  map[string]uint64   // by whom keys were changed while a write is under way; nil: none is
+	late  *time.Timer
 }
 
 // begin says that a write of c begins.
 func (c *Tracked) begin() {
-	l := &c.loop
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.held = make(map[string]resource.Token)
-	l.late = time.AfterFunc(longestHeld, func() { c.release(nil) })
+	w := &c.own
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held = make(map[string]uint64)
+	w.late = time.AfterFunc(longestHeld, func() { c.release(0) })
 }
 
-// release ends what begin has begun, and tells c of what has come meanwhile and is not its
-// own.
-func (c *Tracked) release(own map[string]resource.Token) {
-	l := &c.loop
-	l.mu.Lock()
-	if len(l.own)+len(own) > maxOwn {
-		l.own = nil // it is told of its own: that does no harm
+// release ends what begin has begun, and tells c of what has come meanwhile and is not of
+// the transaction mark; 0: it is not known.
+func (c *Tracked) release(mark uint64) {
+	w := &c.own
+	w.mu.Lock()
+	if mark != 0 {
+		if w.marks == nil || len(w.marks) >= maxOwn { // it is told of its own: that does no harm
+			w.marks = make(map[uint64]struct{})
+		}
+		w.marks[mark] = struct{}{}
 	}
-	if l.own == nil {
-		l.own = make(map[string]resource.Token)
-	}
-	maps.Copy(l.own, own)
 	var others []string
-	for key, token := range l.held {
-		if mine, ok := own[key]; !ok || !mine.Includes(token) {
+	for key, by := range w.held {
+		if by == 0 || by != mark {
 			others = append(others, key)
 		}
 	}
-	l.held = nil
-	l.mu.Unlock()
+	w.held = nil
+	w.mu.Unlock()
 	if len(others) > 0 && !c.left.Load() {
 		c.l.Invalidate(others)
 	}
 }
 
-// loops reports whether c is not to be told of a change now: it is its own, or will be
-// told when its write has ended.
-func (c *Tracked) loops(key string, token resource.Token) bool {
-	l := &c.loop
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if token.IsZero() {
+// loops reports whether c is not to be told now that a transaction has changed key: it is its
+// own, or will be told when its write has ended.
+func (c *Tracked) loops(key string, mark uint64) bool {
+	w := &c.own
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, own := w.marks[mark]; own {
+		return true
+	}
+	if w.held == nil {
 		return false
 	}
-	if own, ok := l.own[key]; ok {
-		if own.Includes(token) {
-			return true
-		}
-		delete(l.own, key)
+	if by, known := w.held[key]; known && by != mark {
+		mark = 0 // two have: one of them is another's
 	}
-	if l.held == nil {
-		return false
-	}
-	l.held[key] = token
+	w.held[key] = mark
 	return true
 }
 
@@ -87,7 +83,6 @@ func (c *Tracked) loops(key string, token resource.Token) bool {
 func (t *Tracker) wrote(o *Options, w *Change, result *resource.Result) {
 	c := w.By
 	var told []string
-	own := make(map[string]resource.Token)
 	for _, touched := range result.Touched {
 		if touched.Whole {
 			c.l.Flush()
@@ -96,15 +91,14 @@ func (t *Tracker) wrote(o *Options, w *Change, result *resource.Result) {
 			key := string(o.AppendKey(nil, touched.Resource.Name(), k))
 			switch {
 			case w.NoLoop:
-				own[key] = result.Token
 			case c.bcast && c.hears(key) && c.l.MayRead(touched.Resource), t.drop(key, c):
 				told = append(told, key)
 			}
 		}
 	}
 	if w.NoLoop {
-		c.loop.late.Stop()
-		c.release(own)
+		c.own.late.Stop()
+		c.release(result.Mark)
 	}
 	slices.Sort(told)
 	t.invalidate(c, slices.Compact(told))

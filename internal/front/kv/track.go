@@ -35,7 +35,7 @@ type Tracked struct {
 	prefixes []string // of the keys that it hears of with bcast; none: all
 	left     atomic.Bool
 
-	loop loop
+	own ownWrites
 }
 
 // A Tracker tells Listeners of changes: of the keys that they have read, or with bcast of
@@ -112,7 +112,7 @@ func (t *Tracker) evict(s *trackShard) {
 
 // take takes a key out of the table, and returns who is to be told. Whose own change it
 // is stays in it.
-func (t *Tracker) take(key string, token resource.Token) []*Tracked {
+func (t *Tracker) take(key string, mark uint64) []*Tracked {
 	s := t.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (t *Tracker) take(key string, token resource.Token) []*Tracked {
 	told := make([]*Tracked, 0, list.len())
 	var own readers
 	for c := range list.all() {
-		if c.loops(key, token) {
+		if c.loops(key, mark) {
 			own.add(c)
 		} else {
 			told = append(told, c)
@@ -224,12 +224,15 @@ func (t *Tracker) Flush() {
 	}
 }
 
-// Changed tells who may have copies of these rows of a resource. token includes the
-// changes: a client that has asked for that is not told of its own.
-func (t *Tracker) Changed(r *resource.Resource, keys []string, token resource.Token) {
+// Changed tells who may have copies of these rows of a resource. marks has the transaction of
+// each: a client that has asked for that is not told of its own. nil: nobody knows.
+func (t *Tracker) Changed(r *resource.Resource, keys []string, marks []uint64) {
+	if marks == nil {
+		marks = make([]uint64, len(keys))
+	}
 	byListener := make(map[*Tracked][]string)
-	for _, key := range keys {
-		for _, c := range t.take(key, token) {
+	for i, key := range keys {
+		for _, c := range t.take(key, marks[i]) {
 			byListener[c] = append(byListener[c], key)
 		}
 	}
@@ -237,8 +240,8 @@ func (t *Tracker) Changed(r *resource.Resource, keys []string, token resource.To
 		if !c.l.MayRead(r) {
 			continue
 		}
-		for _, key := range keys {
-			if c.hears(key) && !c.loops(key, token) {
+		for i, key := range keys {
+			if c.hears(key) && !c.loops(key, marks[i]) {
 				byListener[c] = append(byListener[c], key)
 			}
 		}

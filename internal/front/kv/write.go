@@ -104,7 +104,7 @@ func (s *Store) write(
 		return resource.Result{}, ErrForbidden
 	}
 	w := resource.Write{Op: c.Op, Key: key, IfMatch: c.IfMatch, IfNoneMatch: c.IfNoneMatch,
-		Before: c.Before, ReportTouched: c.By != nil}
+		Before: c.Before, ReportTouched: c.By != nil, Identify: c.NoLoop}
 	if c.Op != source.OpDelete {
 		if w.Shape = res.Shape(); w.Shape == nil {
 			return resource.Result{}, &source.Error{Class: source.Unavailable,

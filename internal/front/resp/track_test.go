@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -346,7 +345,7 @@ func TestTracking_PeerThatReadsNothing(t *testing.T) {
 	}
 	r, _ := s.Set.Lookup("depts")
 	for i := 0; s.f.Stats().Owed < 200; i++ {
-		s.f.store.Tracker().Changed(r, keys, resource.Token{})
+		s.f.store.Tracker().Changed(r, keys, nil)
 		if i > 100_000 {
 			t.Fatal("nothing waits")
 		}
@@ -356,7 +355,7 @@ func TestTracking_PeerThatReadsNothing(t *testing.T) {
 		for j := range many {
 			many[j] = fmt.Sprintf("depts:%d-%d", i, j)
 		}
-		s.f.store.Tracker().Changed(r, many, resource.Token{})
+		s.f.store.Tracker().Changed(r, many, nil)
 	}
 	c.send("ECHO done")
 	for isDone, isFlushed := false, false; !isDone || !isFlushed; {

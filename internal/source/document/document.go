@@ -119,17 +119,30 @@ type Conn interface {
 	Exec(ctx context.Context, st *Statement, args []any) (int64, error)
 }
 
+// A Transaction is what Database.Transact runs between BEGIN and COMMIT.
+type Transaction struct {
+	Run      func(context.Context, Conn) error
+	Again    bool // it is a whole new try
+	Identify bool // asks for Committed.Mark
+
+	// Touch is told the changes by a database whose Dialect.ReportsChanges.
+	Touch func([]source.Change, source.Position)
+}
+
+// Committed is what is known of a transaction: see source.Written.
+type Committed struct {
+	Position source.Position
+	Mark     uint64
+}
+
 // A Database is the driver, as far as a plan needs it.
 type Database interface {
 	// Writable returns the error of a write to a database that takes none.
 	Writable() error
 
-	// Transact runs fn in a transaction that writes, commits it, and returns its
-	// position; 0 if that cannot be told. It may run fn again in another one. The
-	// changes are told to touch by a database whose Dialect.ReportsChanges. retry
-	// reports whether a whole new try may help; again says that this is one.
-	Transact(ctx context.Context, again bool, fn func(context.Context, Conn) error,
-		touch func([]source.Change, source.Position)) (pos source.Position, retry bool, err error)
+	// Transact runs a transaction that writes, and commits it. It may run it again. retry
+	// reports whether a whole new try may help.
+	Transact(ctx context.Context, t *Transaction) (done Committed, retry bool, err error)
 
 	// Begin bounds the time of so many statements.
 	Begin(ctx context.Context, statements int) (context.Context, context.CancelFunc)

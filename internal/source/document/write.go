@@ -92,11 +92,12 @@ func (p *Plan) writeOnce(
 			before: make(map[*Node]images), parents: make(map[*Node][]row.Key)}
 		return wr.run(ctx)
 	}
-	pos, retry, err := p.db.Transact(ctx, again, run, w.Touch)
+	t := &Transaction{Run: run, Again: again, Touch: w.Touch, Identify: w.Identify}
+	done, retry, err := p.db.Transact(ctx, t)
 	if err != nil {
 		return nil, wr.again(err, retry), err
 	}
-	wr.done.Position = pos
+	wr.done.Position, wr.done.Mark = done.Position, done.Mark
 	return &wr.done, false, nil
 }
 

@@ -55,12 +55,11 @@ func (d database) Classify(err error) error { return classify(err) }
 // locks are what keeps others out, and a lock on a row that is not there yet would only
 // make writers wait for each other.
 func (d database) Transact(
-	ctx context.Context, _ bool, fn func(context.Context, document.Conn) error,
-	_ func([]source.Change, source.Position),
-) (source.Position, bool, error) {
+	ctx context.Context, t *document.Transaction,
+) (done document.Committed, retry bool, err error) {
 	c, err := d.acquire(ctx)
 	if err != nil {
-		return 0, false, err
+		return done, false, err
 	}
 	defer c.release()
 	for _, sql := range []string{
@@ -68,21 +67,38 @@ func (d database) Transact(
 	} {
 		if err := c.exec(ctx, sql); err != nil {
 			c.discard()
-			return 0, died(err), err
+			return done, died(err), err
 		}
 	}
-	if err = fn(ctx, engineConn{c}); err == nil {
+	before := c.mark(ctx, t)
+	if err = t.Run(ctx, engineConn{c}); err == nil {
 		err = c.commit(ctx)
 	}
 	if err != nil {
 		if e := c.exec(context.WithoutCancel(ctx), "ROLLBACK"); e != nil {
 			c.discard()
 		}
-		return 0, serialization(err) || died(err), err
+		return done, serialization(err) || died(err), err
 	}
 	// 0 when it cannot be told: the write has happened all the same.
-	pos, _ := binlog.WritePosition(ctx, c)
-	return pos, false, nil
+	done.Position, _ = binlog.WritePosition(ctx, c)
+	if after := c.mark(ctx, t); after != before {
+		done.Mark = after
+	}
+	return done, false, nil
+}
+
+// mark returns the mark of the connection's last transaction, if t asks for its own; 0: it
+// cannot be told.
+func (c *conn) mark(ctx context.Context, t *document.Transaction) uint64 {
+	if v, err := c.server(); !t.Identify || err != nil || !v.mariadb {
+		return 0
+	}
+	mark, err := binlog.LastMark(ctx, c)
+	if err != nil {
+		return 0
+	}
+	return mark
 }
 
 // commit commits. When the answer to that is lost, nobody knows the outcome.

@@ -38,48 +38,61 @@ func (d database) Classify(err error) error { return classify(err) }
 // Transact implements document.Database. Statements that do not fit their tables any more
 // are prepared anew first, all of them.
 func (d database) Transact(
-	ctx context.Context, again bool, fn func(context.Context, document.Conn) error,
-	_ func([]source.Change, source.Position),
-) (source.Position, bool, error) {
-	if again {
+	ctx context.Context, t *document.Transaction,
+) (document.Committed, bool, error) {
+	if t.Again {
 		ctx = context.WithValue(ctx, pingKey{}, true)
 	}
 	pooled, err := d.acquire(ctx)
 	if err != nil {
-		return 0, false, err
+		return document.Committed{}, false, err
 	}
 	defer pooled.Release()
-	pos, retry, err := transact(ctx, pooled, fn)
+	done, retry, err := transact(ctx, pooled, t)
 	if err != nil && stalePlan(err) && pooled.Conn().DeallocateAll(ctx) == nil {
-		pos, retry, err = transact(ctx, pooled, fn)
+		done, retry, err = transact(ctx, pooled, t)
 	}
 	if err == nil {
-		d.wrote(pos)
+		d.wrote(done.Position)
 	}
 	d.doubt(err)
-	return pos, retry, err
+	return done, retry, err
 }
 
 // transact is one transaction of Transact.
 func transact(
-	ctx context.Context, pooled *pgxpool.Conn, fn func(context.Context, document.Conn) error,
-) (source.Position, bool, error) {
+	ctx context.Context, pooled *pgxpool.Conn, t *document.Transaction,
+) (done document.Committed, retry bool, err error) {
 	conn := pooled.Conn()
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{
 		IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite,
 	})
 	if err != nil {
-		return 0, died(conn, err), err
+		return done, died(conn, err), err
 	}
-	if err = fn(ctx, engineConn{tx}); err == nil {
+	if err = t.Run(ctx, engineConn{tx}); err == nil && t.Identify {
+		done.Mark, err = markOf(ctx, tx)
+	}
+	if err == nil {
 		err = commitTx(ctx, tx)
 	}
 	if err != nil {
-		again := serialization(err) || died(conn, err)
+		retry = serialization(err) || died(conn, err)
 		_ = tx.Rollback(ctx) // a connection that cannot is closed when it is released
-		return 0, again, err
+		return document.Committed{}, retry, err
 	}
-	return position(ctx, pooled), false, nil
+	done.Position = position(ctx, pooled)
+	return done, false, nil
+}
+
+// markOf returns the number of a transaction as the log has it; 0: it has not written.
+func markOf(ctx context.Context, tx pgx.Tx) (uint64, error) {
+	var id *int64 // with the epoch in front, which the log leaves out
+	err := tx.QueryRow(ctx, "SELECT pg_catalog.txid_current_if_assigned()").Scan(&id)
+	if err != nil || id == nil {
+		return 0, err
+	}
+	return uint64(uint32(*id)), nil
 }
 
 // commitTx commits. When the answer to that is lost, nobody knows the outcome.

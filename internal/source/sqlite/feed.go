@@ -345,7 +345,7 @@ func (f *Feed) relevant(tx *source.Tx) *source.Tx {
 	if tx.All {
 		return tx
 	}
-	out := &source.Tx{Pos: tx.Pos, Time: tx.Time}
+	out := &source.Tx{Pos: tx.Pos, Time: tx.Time, Mark: tx.Mark}
 	for _, c := range tx.Changes {
 		if f.watches(c.Table) {
 			out.Changes = append(out.Changes, c)

@@ -217,7 +217,7 @@ func (w *writer) commitAll(ctx context.Context, group []*pendingChange) error {
 			continue
 		}
 		last++ // see publish: the turn is ours, and so is the lock
-		c.pos = last
+		c.pos, c.tx.Mark = last, uint64(last)
 		if c.touch != nil {
 			c.touch(changesOf(c.tx), c.pos)
 		}

@@ -68,13 +68,12 @@ func (d database) Read(
 // Transact implements document.Database. Only one connection writes, so that a transaction
 // has no need to be repeated.
 func (d database) Transact(
-	ctx context.Context, _ bool, fn func(context.Context, document.Conn) error,
-	touch func([]source.Change, source.Position),
-) (source.Position, bool, error) {
+	ctx context.Context, t *document.Transaction,
+) (document.Committed, bool, error) {
 	pos, err := d.writerNow().change(ctx, func(c *conn) error {
-		return fn(ctx, engineConn{c})
-	}, touch)
-	return pos, false, err
+		return t.Run(ctx, engineConn{c})
+	}, t.Touch)
+	return document.Committed{Position: pos, Mark: uint64(pos)}, false, err
 }
 
 // Classify implements document.Database.

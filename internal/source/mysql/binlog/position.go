@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"strings"
 
@@ -102,6 +103,27 @@ func WritePosition(ctx context.Context, c catalog.Conn) (source.Position, error)
 		return 0, err
 	}
 	return p.position()
+}
+
+// LastMark returns the mark of the last transaction of the connection to MariaDB that is in
+// the log. MySQL tells no connection what its transactions are called.
+func LastMark(ctx context.Context, c catalog.Conn) (mark uint64, err error) {
+	err = c.Query(ctx, "SELECT @@SESSION.last_gtid", nil, func(v []any) error {
+		mark = markOf(catalog.AsText(v[0]))
+		return nil
+	})
+	return mark, err
+}
+
+// markOf returns the source.Tx.Mark of a transaction of MariaDB: a number for its GTID; 0:
+// it has none.
+func markOf(gtid string) uint64 {
+	if gtid == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(gtid))
+	return h.Sum64() | 1
 }
 
 // originOf names the history that positions belong to: the one of this server.

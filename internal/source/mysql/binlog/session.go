@@ -171,6 +171,9 @@ func (s *following) commit(c *commit) error {
 		s.handler.SchemaChanged(c.changed)
 	}
 	if len(c.tx.Changes) > 0 || len(c.tx.Tables) > 0 {
+		if !s.mysql {
+			c.tx.Mark = markOf(c.gtid)
+		}
 		if !c.proven {
 			p := &visibilityCheck{pos: c.tx.Pos, xid: c.xid, locks: c.locks}
 			if s.mysql {

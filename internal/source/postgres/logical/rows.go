@@ -116,6 +116,7 @@ func (a *assembler) commit(m commitMessage) *commit {
 	c := &commit{
 		tx: &source.Tx{
 			ID:   uint64(a.xid),
+			Mark: uint64(a.xid),
 			Pos:  source.Position(m.end),
 			Time: time.UnixMicro(m.time + postgresEpoch),
 		},
