@@ -77,6 +77,10 @@ func redefinitions() []redefinition {
 		{name: "publication", spec: spec("published"), setup: plain("published"), want: "new",
 			do:   "ALTER PUBLICATION hotrow DROP TABLE published; UPDATE published SET v = 'new'",
 			only: source.FeedLogical},
+		{name: "operations of the publication", spec: spec("silent"), setup: plain("silent"), want: "new",
+			do: "ALTER PUBLICATION hotrow SET (publish = 'insert'); UPDATE silent SET v = 'new';" +
+				" ALTER PUBLICATION hotrow SET (publish = 'insert, update, delete, truncate')",
+			only: source.FeedLogical},
 		{name: "schema", spec: spec("place.t"), want: "new",
 			setup: "CREATE SCHEMA place; CREATE SCHEMA other; " + plain("place.t") + "; " + plain("other.t") +
 				"; UPDATE other.t SET v = 'new'",

@@ -237,7 +237,12 @@ func TestPostgres_SlotDoubts(t *testing.T) {
 			s.shelf.set(p)
 		},
 		"set back": func(s *slotStand, p source.Checkpoint) { p.Pos += 1 << 40; s.shelf.set(p) },
-		"altered":  func(s *slotStand, _ source.Checkpoint) { s.exec("ALTER TABLE dept ADD x int") },
+		"silenced": func(s *slotStand, _ source.Checkpoint) {
+			s.exec("ALTER PUBLICATION hotrow SET (publish = 'insert')")
+			s.exec("UPDATE dept SET loc = 'unsaid' WHERE deptno = 10")
+			s.exec("ALTER PUBLICATION hotrow SET (publish = 'insert, update, delete, truncate')")
+		},
+		"altered": func(s *slotStand, _ source.Checkpoint) { s.exec("ALTER TABLE dept ADD x int") },
 		"rewritten": func(s *slotStand, _ source.Checkpoint) {
 			s.exec("ALTER TABLE dept ALTER loc TYPE text USING loc || 'x'")
 		},

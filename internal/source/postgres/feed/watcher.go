@@ -145,6 +145,9 @@ func (l *Watcher) read(
 	}
 	for owner, objects := range closure {
 		print := new(strings.Builder)
+		if l.watches(owner) { // what was not published meanwhile is in no stream
+			fmt.Fprintf(print, "%s;", found[object{stampPublish, 0}])
+		}
 		for _, o := range objects {
 			fmt.Fprintf(print, "%s%d %s;", o.kind, o.oid, found[o])
 			if o.kind == stampProc {
@@ -160,6 +163,11 @@ func (l *Watcher) read(
 		out.stamps.total = *total
 	}
 	return out, err
+}
+
+// watches reports whether owner is a table, and not a resource's definition.
+func (l *Watcher) watches(owner string) bool {
+	return slices.ContainsFunc(l.Tables, func(w source.Watched) bool { return w.Table == owner })
 }
 
 // base returns what a look is compared with: what was last accepted, or what was found
