@@ -156,10 +156,16 @@ func (c *column) made(parsed string) string {
 // changed returns the expression that a row's column is changed to. A geometry whose text is
 // what was read stays as it is, and another one keeps the SRID.
 func (c *column) changed(parsed string) string {
-	if !c.geometry() {
+	name := quote(c.Name)
+	switch {
+	case c.Kind == row.JSON && c.Charset != "":
+		// MariaDB's JSON is a text, which keeps the blanks around its value. No document has
+		// them: they stay unless the value changes.
+		return "IF(BINARY REGEXP_REPLACE(" + name + ", '^[[:space:]]+|[[:space:]]+$', '')" +
+			" <=> BINARY ?, " + name + ", ?)"
+	case !c.geometry():
 		return c.made(parsed)
 	}
-	name := quote(c.Name)
 	return "IF(" + c.expr() + " <=> ?, " + name + ", " +
 		fmt.Sprintf(parsed, "ST_GeomFromText(?, IFNULL(ST_SRID("+name+"), 0))") + ")"
 }
