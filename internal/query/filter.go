@@ -195,7 +195,7 @@ func (p *parser) operands(
 		if term.Quant != One {
 			if items, ok = cutArray(text); !ok {
 				return term, "", syntax("the values of "+clip(c.Member)+" must be in braces: "+
-					`{a,"b,c"}`, `null is in double quotes as a text; is.null finds what has no value`)
+					`{a,"b,c"}`, `a text null is in double quotes; is.null finds what has no value`)
 			}
 		}
 	}
