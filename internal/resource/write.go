@@ -45,6 +45,11 @@ func (f *form) change(ctx context.Context, w Write) (Result, error) {
 	if w.Input != nil && !f.decodes(&w) {
 		return Result{}, r.reshaped()
 	}
+	if w.Input != nil && w.Op == source.OpCreate {
+		if err := w.Input.FirstOdd(); err != nil {
+			return Result{}, err
+		}
+	}
 	var err error
 	if w.Key != "" || w.Op != source.OpCreate {
 		if w.Key, err = f.canonical(w.Key); err != nil {
@@ -137,10 +142,13 @@ func (f *form) checker(w *Write) func(*source.Loaded) error {
 			w.Before(f.plan.Shape(), current.Values)
 		}
 		err := f.check(w, current)
-		if err == nil && body != nil && current != nil {
-			err = f.plan.Shape().Keep(w.Input, body, current.Values)
+		switch {
+		case err != nil || body == nil:
+			return err
+		case current == nil || !current.Found():
+			return body.FirstOdd()
 		}
-		return err
+		return f.plan.Shape().Keep(w.Input, body, current.Values)
 	}
 }
 

@@ -61,6 +61,12 @@ func (b *binder) object(s *Shape, n *node) (Input, *DecodeError) {
 		} else {
 			in.Values[at], err = b.field(f, m)
 		}
+		if err != nil && f.mayBeOdd() {
+			if in.Odd == nil {
+				in.Odd = make([]*DecodeError, len(s.Fields))
+			}
+			in.Values[at], in.Odd[at], err = b.untyped(m), err, nil
+		}
 		if err != nil {
 			return in, err
 		}

@@ -27,7 +27,7 @@ func (s *Shape) uncertain(in *Input, f Format) bool {
 					return true
 				}
 			}
-		case field.uncertain(&in.Values[i], f):
+		case in.odd(i) != nil, field.uncertain(&in.Values[i], f):
 			return true
 		}
 	}
@@ -57,7 +57,7 @@ func (f *Field) ambiguous(v *Value, format Format) bool {
 	case Decimal:
 		return namedNumber(v.text) != ""
 	case Float:
-		return math.IsInf(v.Float(), 0)
+		return math.IsInf(v.Float(), 0) || math.IsNaN(v.Float())
 	case Bytes:
 		return !v.IsNull()
 	case Text:
@@ -85,6 +85,9 @@ func isBase64(s string) bool {
 	return ok
 }
 
+// mayBeOdd reports whether a row may have a value that the member is not declared for.
+func (f *Field) mayBeOdd() bool { return (f.Dynamic || f.Loose) && !f.Key && f.Kind != Rows }
+
 // json reports whether the member is JSON, or a list of JSON.
 func (f *Field) json() bool { return f.Kind == JSON || f.Kind == Array && f.Elem == JSON }
 
@@ -111,7 +114,8 @@ func (s *Shape) keep(in, body *Input, row Values, format Format) error {
 		}
 		in.Values[i] = body.Values[i]
 		in.keeps(i, false)
-		if row[i].IsNull() || !f.uncertain(&body.Values[i], format) {
+		odd := body.odd(i)
+		if odd == nil && (row[i].IsNull() || !f.uncertain(&body.Values[i], format)) {
 			continue
 		}
 		said, whole := f.said(&row[i], format)
@@ -119,6 +123,8 @@ func (s *Shape) keep(in, body *Input, row Values, format Format) error {
 		case sameValue(&said, &body.Values[i]):
 			in.Values[i] = row[i]
 			in.keeps(i, true)
+		case odd != nil:
+			return odd
 		case f.Dynamic && f.confused(&row[i], &body.Values[i], format):
 			return &DecodeError{Offset: -1, Path: f.Name, Message: "bytes and texts look alike " +
 				"here, and the row has the other of the two: set it to null before"}
@@ -132,7 +138,7 @@ func (s *Shape) keep(in, body *Input, row Values, format Format) error {
 
 // keepRows is keep of embedded documents. They are found by their keys.
 func (f *Field) keepRows(in, body []Input, rows []Values, format Format) error {
-	if f.Shape == nil || len(body) == 0 || len(rows) == 0 {
+	if f.Shape == nil || len(body) == 0 {
 		return nil
 	}
 	s := f.Shape.compiled()
@@ -147,8 +153,13 @@ func (f *Field) keepRows(in, body []Input, rows []Values, format Format) error {
 		if row := byKey[key]; ok && row != nil {
 			if err := s.keep(&in[i], &body[i], row, format); err != nil {
 				err := *err.(*DecodeError)
+				if err.Offset >= 0 { // it is one of Odd, which says where
+					return &err
+				}
 				return err.within(&node{kind: nodeMap}, f.Name)
 			}
+		} else if err := body[i].FirstOdd(); err != nil {
+			return err
 		}
 	}
 	return nil

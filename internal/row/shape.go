@@ -25,6 +25,7 @@ type Field struct {
 	Elem     Kind   // of an Array's elements; Null: whatever they are
 	Key      bool   // the column is part of what names a row
 	Dynamic  bool   // the column may hold a value of any kind, whatever Kind says (SQLite)
+	Loose    bool   // rows may have what Kind has not: days such as 0000-00-00, 2 for true (MySQL)
 	OmitNull bool   // leave the member out when the value is Null
 	RFC3339  bool   // write a Date as a date-time: "1981-06-09T00:00:00Z"
 	Shape    *Shape // of the embedded documents, when Kind is Rows or Row

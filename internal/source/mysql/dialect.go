@@ -187,7 +187,14 @@ func (c *column) As(name string) document.Column {
 }
 
 // Field returns the column as a member of documents. An INVISIBLE one is none.
-func (c *column) Field(bool) (row.Field, bool) { return row.Field{Kind: c.Kind}, !c.Hidden }
+func (c *column) Field(bool) (row.Field, bool) {
+	f := row.Field{Kind: c.Kind}
+	switch c.Kind {
+	case row.Bool, row.Date, row.Time, row.Datetime, row.DatetimeTZ:
+		f.Loose = true
+	}
+	return f, !c.Hidden
+}
 
 // Arg returns what a value is bound as. The server says what a column cannot hold.
 func (c *column) Arg(v row.Value) (any, error) { return c.Column.Arg(v), nil }
