@@ -42,6 +42,7 @@ type conn struct {
 	mu     sync.Mutex // guards what follows, of which others read
 	shared sharedState
 	ended  bool
+	owed   owed   // to the peer
 	holder string // whose token it is: "default"
 	hears  kv.Identity
 }

@@ -80,6 +80,9 @@ func (t *turn) subscribe(args [][]byte, patterns bool) {
 
 func (t *turn) unsubscribe(args [][]byte, patterns bool) {
 	c := t.c
+	if !patterns && c.v == resp.V2 {
+		t.payFirst()
+	}
 	defer c.watchKeys()
 	list, from := c.heard(patterns), args[1:]
 	if len(from) == 0 {

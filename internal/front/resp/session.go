@@ -92,6 +92,7 @@ func quit(t *turn, args [][]byte) {
 // reset makes the connection what it was when it began.
 func reset(t *turn, _ [][]byte) {
 	c := t.c
+	t.payFirst()
 	c.stopTracking()
 	c.multi, c.reply, c.db, c.v, c.wrote = nil, replyOn, 0, resp.V2, resource.Token{}
 	c.Who.Forget()
@@ -252,6 +253,9 @@ func hello(t *turn, args [][]byte) {
 	if c.MustAuth(t.s.Scope) {
 		t.fail(helloFirst)
 		return
+	}
+	if v != c.v {
+		t.payFirst()
 	}
 	c.v = v
 	c.update(func(s *sharedState) {

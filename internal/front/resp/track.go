@@ -12,13 +12,6 @@ import (
 )
 
 const (
-	// maxOwed is how many keys wait for a client that takes nothing, before they become
-	// one flush.
-	maxOwed = 4096
-
-	// fullQueue is what the peer may not have taken when keys wait.
-	fullQueue = 256 << 10
-
 	// flushGap is how long after a flush another one waits.
 	flushGap = 50 * time.Millisecond
 
@@ -43,10 +36,8 @@ type tracking struct {
 	under    map[string]bool
 	underAll bool // all of them have
 
-	owed      map[string]struct{} // keys that the peer is to be told, when it takes more
-	owedFlush bool
-	flushed   time.Time // when everything was told last
-	flushing  bool      // and will be once more
+	flushed  time.Time // when everything was told last
+	flushing bool      // and will be once more
 }
 
 // tracks returns who is to be noted for the keys of a command, nil for nobody.
@@ -180,51 +171,10 @@ func (c *conn) push(keys []string) {
 	c.f.store.Go(func(context.Context) {
 		target.mu.Lock()
 		defer target.mu.Unlock()
-		if !target.ended && (target.shared.v == resp.V3 || target.subscribed(invalidateChannel)) {
+		if !target.ended && target.hearsKeys() {
 			target.sendKeys(keys)
 		}
 	})
-}
-
-// sendKeys sends what push tells, or keeps it while the peer takes nothing. c.mu is held.
-func (c *conn) sendKeys(keys []string) {
-	k := &c.track
-	waits := k.owedFlush || len(k.owed) > 0
-	if !waits && c.Conn.Backlog() <= fullQueue {
-		c.Conn.Send(invalidation(c.shared.v, keys))
-		return
-	}
-	c.f.stats.owed.Add(1)
-	switch {
-	case keys == nil || len(k.owed)+len(keys) > maxOwed:
-		k.owedFlush, k.owed = true, nil
-	case !k.owedFlush:
-		if k.owed == nil {
-			k.owed = make(map[string]struct{})
-		}
-		for _, key := range keys {
-			k.owed[key] = struct{}{}
-		}
-	}
-	if !c.Conn.Below(fullQueue / 2) {
-		c.pay()
-	}
-}
-
-// pay sends what is owed. c.mu is held.
-func (c *conn) pay() {
-	k := &c.track
-	var keys []string
-	for key := range k.owed {
-		keys = append(keys, key)
-	}
-	if k.owedFlush {
-		keys = nil
-	}
-	if k.owedFlush || len(keys) > 0 {
-		k.owed, k.owedFlush = nil, false
-		c.Conn.Send(invalidation(c.shared.v, keys))
-	}
 }
 
 // invalidateChannel is where a client of RESP2 hears of changes.
@@ -280,8 +230,7 @@ func (c *conn) stopTracking() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	flushed := c.track.flushing
-	c.track = tracking{flushing: flushed}
+	c.track = tracking{flushing: c.track.flushing}
 }
 
 // overlap returns the error of prefixes of which one begins with another.
@@ -397,8 +346,7 @@ func (c *conn) startTracking(k tracking) {
 		k.client = c.f.store.Tracker().Join(c, k.bcast, k.prefixes)
 	}
 	c.mu.Lock()
-	k.flushed, k.flushing, k.owed, k.owedFlush = c.track.flushed, c.track.flushing, c.track.owed,
-		c.track.owedFlush
+	k.flushed, k.flushing = c.track.flushed, c.track.flushing
 	c.track = k
 	c.mu.Unlock()
 	if old != nil {
