@@ -65,7 +65,8 @@ func Resources() []resource.Spec {
 
 // NoteTable is for resources whose keys have columns as values: see Notes.
 const NoteTable = `CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT, n INTEGER, flags INTEGER,
-	version INTEGER NOT NULL DEFAULT 1, raw BLOB)`
+	version INTEGER NOT NULL DEFAULT 1, raw BLOB, doc JSON,
+	twice INTEGER GENERATED ALWAYS AS (n * 2))`
 
 // Notes are resources over NoteTable: a column of each is the value of a key, which prepare
 // is told, with those of memcached's flags and unique.
@@ -76,7 +77,7 @@ func Notes(prepare func(value, flags, unique string) resource.Preparer) []resour
 	}
 	return []resource.Spec{
 		spec("notes", "BODY", "flags", "version"), spec("counts", "n", "", ""),
-		spec("raws", "raw", "", ""),
+		spec("raws", "raw", "", ""), spec("docs", "doc", "", ""),
 	}
 }
 

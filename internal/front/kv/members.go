@@ -10,8 +10,9 @@ import (
 // AppendMembers appends fields as a document in JSON: each text is read by the type of its
 // column, so that what Fields has returned is the same value again. A field with a Value of
 // nil is null. Of fields with one name the last counts. What no column of the type can have
-// stays a text, for the decoder of bodies to refuse by its member.
-func AppendMembers(dst []byte, shape *row.Shape, fields []Field) []byte {
+// stays a text, for the decoder of bodies to refuse by its member. Where a text would be
+// taken, as JSON, the error is a *row.DecodeError.
+func AppendMembers(dst []byte, shape *row.Shape, fields []Field) ([]byte, error) {
 	last := make(map[string]int, len(fields))
 	for i := range fields {
 		last[string(fields[i].Name)] = i
@@ -26,9 +27,14 @@ func AppendMembers(dst []byte, shape *row.Shape, fields []Field) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(appendQuoted(dst, f.Name), ':')
-		dst = appendMember(dst, kindOf(shape, f.Name), f.Value)
+		kind := kindOf(shape, f.Name)
+		if f.Value != nil && (kind == row.JSON || kind == row.Rows) && !json.Valid(f.Value) {
+			return nil, &row.DecodeError{Offset: -1, Path: string(f.Name),
+				Message: "not JSON, in which a text stands in quotes"}
+		}
+		dst = appendMember(dst, kind, f.Value)
 	}
-	return append(dst, '}')
+	return append(dst, '}'), nil
 }
 
 // kindOf returns what the column of a member holds; Null: it is not known.

@@ -118,11 +118,11 @@ func columnAt(shape *row.Shape, name string) int {
 }
 
 // AppendMembers appends a value, and its flags where a column has them, as members of a
-// document in JSON. value may be nil for null, flags for none.
-func (c Column) AppendMembers(dst []byte, shape *row.Shape, value, flags []byte) []byte {
-	if shape == nil {
-		return append(dst, "{}"...) // the write says that the database is away
-	}
+// document in JSON. value may be nil for null, flags for none. The error is that of the
+// function AppendMembers.
+func (c Column) AppendMembers(
+	dst []byte, shape *row.Shape, value, flags []byte,
+) ([]byte, error) {
 	var fields []Field
 	if i := columnAt(shape, c.Value); i >= 0 {
 		fields = append(fields, Field{Name: []byte(shape.Fields[i].Name), Value: value})

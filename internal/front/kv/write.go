@@ -39,6 +39,15 @@ type Change struct {
 	Value  []byte     // the document or, for a merge, some members of it
 	Format row.Format // of Value
 
+	// Members, if it is not nil, makes Value, in JSON, by the columns of the table: nil when
+	// nothing is to be written. It is called when it is known that the client may write, for
+	// what it says tells of them.
+	Members func(*row.Shape) ([]byte, error)
+
+	// JSONNull says that a null in Value is that of JSON, where the column holds JSON, and
+	// not SQL's: a key whose value is the column reads it back.
+	JSONNull bool
+
 	// Of which entity tags the row must have one, or none: see resource.Write.
 	IfMatch, IfNoneMatch []string
 
@@ -75,7 +84,7 @@ func (o *Options) Find(key []byte) (*resource.Resource, row.Key) {
 // closed: a statement that is cut off has one that nobody knows.
 //
 // Errors: ErrNoResource, ErrStarting, ErrForbidden, row.ErrKey, *row.DecodeError, those of
-// resource.Write.
+// c.Members and of resource.Write. The zero Result says that there was nothing to write.
 func (s *Store) Write(
 	ctx context.Context, who *Identity, key []byte, c *Change,
 ) (resource.Result, error) {
@@ -111,7 +120,7 @@ func (s *Store) write(
 				Message: "the database has not been reached yet"}
 		}
 		var err error
-		if w.Input, err = w.Shape.Decode(c.Format, c.Value); err != nil {
+		if w.Input, err = c.decode(w.Shape); err != nil || w.Input == nil {
 			return resource.Result{}, err
 		}
 		if err := checkBodyKey(w.Shape, res.KeyType(), w.Input, key); err != nil {
@@ -127,6 +136,28 @@ func (s *Store) write(
 	result, err := res.Write(ctx, w)
 	s.tracker.wrote(o, c, &result)
 	return result, err
+}
+
+// decode reads what c makes of a row, nil for nothing.
+func (c *Change) decode(shape *row.Shape) (*row.Input, error) {
+	format, value := c.Format, c.Value
+	if c.Members != nil {
+		var err error
+		if value, err = c.Members(shape); err != nil || value == nil {
+			return nil, err
+		}
+		format = row.FormatJSON
+	}
+	in, err := shape.Decode(format, value)
+	if err != nil || !c.JSONNull {
+		return in, err
+	}
+	for i := range shape.Fields {
+		if shape.Fields[i].Kind == row.JSON && in.Present[i] && in.Values[i].IsNull() {
+			in.Values[i] = row.TextValue(row.JSON, "null")
+		}
+	}
+	return in, nil
 }
 
 // checkBodyKey returns an error when the body names another key than the request. A key

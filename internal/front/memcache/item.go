@@ -127,7 +127,9 @@ func (w *writing) changeOf(ch *change, tag string) kv.Change {
 		if w.cmd.Op.Stores() {
 			flags = strconv.AppendUint(nil, uint64(ch.next.Flags), 10)
 		}
-		c.Value = w.column.AppendMembers(nil, w.shape, ch.next.Value, flags)
+		c.JSONNull, c.Members = true, func(shape *row.Shape) ([]byte, error) {
+			return w.column.AppendMembers(nil, shape, ch.next.Value, flags)
+		}
 	default:
 		if !ch.same {
 			ch.next.Unique = w.c.f.nextUnique()

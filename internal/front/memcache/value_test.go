@@ -100,3 +100,24 @@ func TestColumn_NoCountIsLost(t *testing.T) {
 	group.Wait()
 	s.dial().want("get counts:1", fmt.Sprintf("VALUE counts:1 0 3\r\n%d\r\nEND\r\n", clients*each))
 }
+
+// A column of JSON takes JSON alone.
+func TestColumn_OfJSON(t *testing.T) {
+	s := newSite(t)
+	c := s.dial()
+	const bad = "CLIENT_ERROR invalid value: doc: not JSON, in which a text stands in quotes\r\n"
+	for _, text := range []string{`{"a":1}`, `"x"`, `7`, `null`} {
+		put := fmt.Sprintf("set docs:1 0 0 %d\r\n%s", len(text), text)
+		c.want(put, "STORED\r\n")
+		c.want("get docs:1", value("docs:1", text)+"END\r\n")
+		for _, command := range []string{"set docs:1 0 0 5\r\n{\"a\":", "add docs:2 0 0 1\r\nx",
+			"append docs:1 0 0 1\r\nx", "prepend docs:1 0 0 1\r\n[", "set docs:1 0 0 0\r\n",
+			"ms docs:1 1\r\nx", "ms docs:1 1 MA\r\nx"} {
+			c.want(command, bad)
+		}
+		c.want("get docs:1 docs:2", value("docs:1", text)+"END\r\n")
+	}
+	c.want("set docs:1 0 0 1\r\n7", "STORED\r\n")
+	c.want("append docs:1 0 0 1\r\n7", "STORED\r\n")
+	c.want("incr docs:1 1", "78\r\n")
+}

@@ -54,7 +54,7 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 			}
 			// Anything may have changed: of every resource that may be read.
 			s.f.store.Tracker().Flush()
-			for _, name := range []string{"big", "brief", "cities", "codes", "counts", "depts", "log", "notes",
+			for _, name := range []string{"big", "brief", "cities", "codes", "counts", "depts", "docs", "log", "notes",
 				"raws"} {
 				want := event(v, "pmessage", all, "__keyspace@0__:"+name+":*", "reset")
 				if got := c.reply(); got != want {

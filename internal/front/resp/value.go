@@ -13,7 +13,6 @@ type valued struct {
 	format   row.Format // of documents
 	column   kv.Column
 	isColumn bool
-	shape    *row.Shape // of a resource with a column; nil: it is not known
 }
 
 // valued returns what the value of the key at hand is, for who writes it and, with reads,
@@ -28,9 +27,7 @@ func (w *writing) valued(reads bool) (v valued, err error) {
 	if reads && !w.c.Who.Passes(live, live.IssuedNow(), res.Access().Read) {
 		return v, kv.ErrForbidden
 	}
-	if v.column, v.isColumn = kv.ColumnOf(res); v.isColumn {
-		v.shape = res.Shape()
-	}
+	v.column, v.isColumn = kv.ColumnOf(res)
 	return v, nil
 }
 
@@ -45,8 +42,11 @@ func (v *valued) of(shape *row.Shape, was row.Values) []byte {
 // setColumn is SET of a key whose value is one column: change has the value, and the
 // conditions on the row. The other columns stay as they are.
 func (w *writing) setColumn(v valued, change kv.Change) error {
-	change.Value = v.column.AppendMembers(nil, v.shape, change.Value, nil)
-	change.Format = row.FormatJSON
+	value := change.Value
+	change.Members = func(shape *row.Shape) ([]byte, error) {
+		return v.column.AppendMembers(nil, shape, value, nil)
+	}
+	change.JSONNull = true
 	switch {
 	case change.IfNoneMatch != nil:
 		_, err := w.write(change)

@@ -154,3 +154,32 @@ func TestColumn_Set(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A column of JSON takes JSON alone, and what is written is read back, null too.
+func TestColumn_OfJSON(t *testing.T) {
+	s := newSite(t)
+	c := s.dial()
+	const bad = "-ERR invalid value: doc: not JSON, in which a text stands in quotes\r\n"
+	for _, text := range []string{`{"a": [1, 2]}`, `"x"`, `1`, `true`, `[]`, `null`, `""`} {
+		for range 2 { // what has made the row, and what was read
+			c.want("SET docs:1 '"+text+"'", "+OK\r\n")
+			c.want("GET docs:1", bulk(text))
+		}
+		for _, none := range []string{`{"a":`, `x`, ``, `nul`, `1 2`} {
+			for _, command := range []string{"SET docs:1 '%s'", "SET docs:1 '%s' XX", "SET docs:2 '%s'",
+				"SET docs:2 '%s' NX", "HSET docs:1 doc '%s'", "HSET docs:2 n 1 doc '%s'"} {
+				c.want(fmt.Sprintf(command, none), bad)
+			}
+		}
+		c.want("GET docs:1", bulk(text))
+		c.want("EXISTS docs:2 notes:2", ":0\r\n")
+		c.want("DEL docs:1", ":1\r\n")
+	}
+	// As a field null is no value, as in a document.
+	c.want("HSET docs:1 doc '\"x\"' body null", ":2\r\n")
+	c.want("HGET docs:1 doc", bulk(`"x"`))
+	c.want("GET notes:1", bulk("null"))
+	c.want("HSET docs:1 doc null", ":0\r\n")
+	c.want("HEXISTS docs:1 doc", ":0\r\n")
+	c.want("GET docs:1", "$-1\r\n")
+}

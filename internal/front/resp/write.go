@@ -82,7 +82,7 @@ func noResource(key []byte) string { return "ERR no resource for the key '" + cl
 func (w *writing) write(change kv.Change) (resource.Result, error) {
 	change.By, change.NoLoop = w.c.track.client, w.c.track.noLoop
 	done, err := w.c.f.store.Write(w.ctx, &w.c.Who, w.key, &change)
-	if err == nil {
+	if err == nil && done.Doc != nil {
 		w.c.wrote = done.Token
 	}
 	return done, err
@@ -181,7 +181,10 @@ func (w *writing) hset() ([]byte, error) {
 		names[string(w.args[i])] = true
 	}
 	created := int64(0)
-	made, err := w.upsert(kv.Change{Value: w.members(fields),
+	made, err := w.upsert(kv.Change{
+		Members: func(shape *row.Shape) ([]byte, error) {
+			return kv.AppendMembers(nil, shape, fields)
+		},
 		Before: func(shape *row.Shape, was row.Values) {
 			created = countNull(shape, was, names, true)
 		}})
@@ -210,15 +213,6 @@ func (w *writing) upsert(change kv.Change) (made bool, err error) {
 	return false, err
 }
 
-// members returns fields as the members of a document.
-func (w *writing) members(fields []kv.Field) []byte {
-	var shape *row.Shape
-	if res, _ := w.c.f.store.Live().Find(w.key); res != nil {
-		shape = res.Shape()
-	}
-	return kv.AppendMembers(nil, shape, fields)
-}
-
 // countNull returns how many of the fields called names have no value in a row or, without
 // null, have one.
 func countNull(shape *row.Shape, was row.Values, names map[string]bool, null bool) (n int64) {
@@ -232,41 +226,31 @@ func countNull(shape *row.Shape, was row.Values, names map[string]bool, null boo
 
 // hdel is PATCH of a document with nulls. It replies with how many fields had a value.
 func (w *writing) hdel() ([]byte, error) {
-	res, _ := w.c.f.store.Live().Find(w.key)
-	if res == nil {
-		return w.nothing()
-	}
-	shape := res.Shape()
-	var fields []kv.Field
 	names := make(map[string]bool)
-	for _, name := range w.args[2:] {
-		if shape == nil || kv.IndexOf(shape, name) >= 0 {
-			fields = append(fields, kv.Field{Name: name})
-			names[string(name)] = true
-		}
-	}
-	if len(fields) == 0 { // no row has them
-		return resp.AppendInt(nil, 0), nil
-	}
 	removed := int64(0)
 	_, err := w.write(kv.Change{
-		Op: source.OpMerge, Value: kv.AppendMembers(nil, shape, fields),
+		Op: source.OpMerge,
+		Members: func(shape *row.Shape) ([]byte, error) {
+			var fields []kv.Field
+			for _, name := range w.args[2:] {
+				if kv.IndexOf(shape, name) >= 0 {
+					fields = append(fields, kv.Field{Name: name})
+					names[string(name)] = true
+				}
+			}
+			if len(fields) == 0 { // no row has them
+				return nil, nil
+			}
+			return kv.AppendMembers(nil, shape, fields)
+		},
 		Before: func(shape *row.Shape, was row.Values) {
 			removed = countNull(shape, was, names, false)
 		},
 	})
-	if source.ClassOf(err) == source.NoRow {
+	if errors.Is(err, kv.ErrNoResource) || source.ClassOf(err) == source.NoRow {
 		return resp.AppendInt(nil, 0), nil
 	}
 	return resp.AppendInt(nil, removed), err
-}
-
-// nothing is the reply to a removal by a key that names no resource.
-func (w *writing) nothing() ([]byte, error) {
-	if err := w.c.f.store.Live().NoResource(w.key); err != kv.ErrNoResource {
-		return nil, err
-	}
-	return resp.AppendInt(nil, 0), nil
 }
 
 // del deletes rows, each in a transaction of its own, and replies with how many there were.
