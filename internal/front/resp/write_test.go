@@ -68,6 +68,12 @@ var refused = []talk{
 	{"HDEL depts:10 dname", "-", ""},
 	{"SET log:10 '{}'", "-NOPERM this user has no permissions to run the 'set' command\r\n", ""},
 	{"HSET closed:10 loc X", "-NOPERM this user has no permissions to run the 'hset' command\r\n", ""},
+	// Who may not write does not hear which columns there are.
+	{"HDEL pay:1 nope", "-NOPERM this user has no permissions to run the 'hdel' command\r\n", ""},
+	{"HDEL closed:10 nope", "-NOPERM this user has no permissions to run the 'hdel' command\r\n", ""},
+	{"HDEL log:10 nope", "-NOPERM this user has no permissions to run the 'hdel' command\r\n", ""},
+	{"HSET pay:1 nope x", "-NOPERM this user has no permissions to run the 'hset' command\r\n", ""},
+	{"HSET pay:1 sal x", "-NOPERM this user has no permissions to run the 'hset' command\r\n", ""},
 	{"HDEL pay:1 sal", "-NOPERM this user has no permissions to run the 'hdel' command\r\n", ""},
 	{"DEL pay:1", "-NOPERM this user has no permissions to run the 'del' command\r\n", ""},
 	{"UNLINK log:10", "-NOPERM this user has no permissions to run the 'unlink' command\r\n", ""},
