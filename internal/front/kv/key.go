@@ -17,6 +17,19 @@ func (o *Options) cut(key string) (name, rest string, ok bool) {
 	return strings.Cut(key, o.Separator)
 }
 
+// keyOfDefault returns the key that a row of Default has by a key whose name is not that of
+// another resource. It reports false when it is none: every key has the prefix, and those
+// of queries are lists.
+func (o *Options) keyOfDefault(key string) (rest string, ok bool) {
+	if o.Default == "" || !strings.HasPrefix(key, o.Prefix) {
+		return "", false
+	}
+	if name, _, ok := o.cut(key); ok && o.Queries[name] != nil {
+		return "", false
+	}
+	return key[len(o.Prefix):], true
+}
+
 // resourceOf returns the resource that a key's name is for. It reports false when that is
 // the own name of a resource that has another one in keys.
 func (o *Options) resourceOf(name string) (res string, ok bool) {

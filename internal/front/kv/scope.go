@@ -96,10 +96,9 @@ func (s *Scope) Find(key []byte) (res *Served, of row.Key, exact bool) {
 		res = s.resource(own)
 	}
 	exact = res != nil
-	if res == nil && s.Live.Default != "" && s.Live.Queries[name] == nil {
-		res, rest = s.resource(s.Live.Default), text
-		if res != nil && s.Live.Prefix != "" && ok {
-			rest = rest[len(s.Live.Prefix):]
+	if res == nil {
+		if whole, has := s.Live.keyOfDefault(text); has {
+			res, rest = s.resource(s.Live.Default), whole
 		}
 	}
 	if res == nil {

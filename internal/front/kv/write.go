@@ -70,14 +70,12 @@ func (o *Options) Find(key []byte) (*resource.Resource, row.Key) {
 			return r, row.Key(rest)
 		}
 	}
-	if o.Default == "" || o.Prefix != "" && !ok || ok && o.Queries[name] != nil {
-		return nil, ""
+	if whole, has := o.keyOfDefault(text); has {
+		if r, known := o.Resources.Lookup(o.Default); known {
+			return r, row.Key(whole)
+		}
 	}
-	r, known := o.Resources.Lookup(o.Default)
-	if !known {
-		return nil, ""
-	}
-	return r, row.Key(text[len(o.Prefix):])
+	return nil, ""
 }
 
 // Write changes the row of a key for who. An outcome is waited for even when the Store is

@@ -32,3 +32,34 @@ func TestLists_ByName(t *testing.T) {
 	c.want("delete by_name:RESEARCH", "NOT_FOUND\r\n")
 	c.want("set by_name:RESEARCH 0 0 2\r\n{}", "CLIENT_ERROR the key names no resource\r\n")
 }
+
+// A key with the name of a query, and no value behind it, is one of the default as every
+// other: what is written by it is read by it.
+func TestDefault_OfTheNameOfAQuery(t *testing.T) {
+	for _, prefix := range []string{"", "my:", "my-"} {
+		s := newSite(t, func(o *Options, _ *kv.Listen) {
+			o.Default, o.Prefix = "kv", prefix
+			o.Queries = map[string]*kv.Query{"by_name": {Resource: "depts", Before: "dname=eq."}}
+		})
+		c := s.dial()
+		for _, key := range []string{"by_name", "by_nam", "by_names:1", "x", "a:b", "my", "kv:a"} {
+			key = prefix + key
+			c.want("set "+key+" 0 0 1\r\n1", "STORED\r\n")
+			for range 2 {
+				c.want("get "+key, value(key, "1")+"END\r\n")
+				c.want("gat 0 "+key, value(key, "1")+"END\r\n")
+				c.want("mg "+key+" v", "VA 1\r\n1\r\n")
+			}
+			c.want("delete "+key, "DELETED\r\n")
+			c.want("get "+key, "END\r\n")
+		}
+		list := "[" + dept20 + "]"
+		key := prefix + "by_name:RESEARCH"
+		c.want("set "+key+" 0 0 1\r\n1", "CLIENT_ERROR the key names no resource\r\n")
+		c.want("get "+key, value(key, list)+"END\r\n")
+		if prefix != "" { // every key has it
+			c.want("set x 0 0 1\r\n1", "CLIENT_ERROR the key names no resource\r\n")
+			c.want("get x by_name:RESEARCH", "END\r\n")
+		}
+	}
+}
