@@ -154,7 +154,7 @@ func clientInfo(t *turn, _ [][]byte) {
 	t.out = t.c.v.AppendVerbatim(t.out, t.c.line(nil, t.s.Began))
 }
 
-// fellows returns the connections with the same token, by their number.
+// fellows returns the connections with the same token, in the order of their numbers.
 func (c *conn) fellows() []*conn {
 	c.mu.Lock()
 	holder := c.holder
@@ -166,6 +166,16 @@ func (c *conn) fellows() []*conn {
 	})
 	slices.SortFunc(list, func(a, b *conn) int { return cmp.Compare(a.id, b.id) })
 	return list
+}
+
+// fellow returns the connection with a number, nil if there is none with the same token.
+func (c *conn) fellow(id uint64) *conn {
+	for _, o := range c.fellows() {
+		if o.id == id {
+			return o
+		}
+	}
+	return nil
 }
 
 func clientList(t *turn, args [][]byte) {
@@ -215,14 +225,13 @@ func clientKill(t *turn, args [][]byte) {
 		t.fail("ERR client-id should be greater than 0")
 		return
 	}
-	for _, c := range t.c.fellows() {
-		if c.id == uint64(id) {
-			c.kill.Store(true)
-			t.out = resp.AppendInt(t.out, 1)
-			return
-		}
+	c := t.c.fellow(uint64(id))
+	if c == nil {
+		t.out = resp.AppendInt(t.out, 0)
+		return
 	}
-	t.out = resp.AppendInt(t.out, 0)
+	c.kill.Store(true)
+	t.out = resp.AppendInt(t.out, 1)
 }
 
 // clientUnblock finds nobody who is blocked.

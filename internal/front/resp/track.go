@@ -158,23 +158,48 @@ func (c *conn) push(keys []string) {
 		}
 		return
 	}
-	target := c.f.conn(k.redirect)
+	id, holder := k.redirect, c.holder
+	target := c.f.conn(id)
 	if target == nil {
-		if !k.broken && c.shared.v == resp.V3 {
-			out := resp.AppendText(resp.V3.AppendPush(nil, 2), "tracking-redir-broken")
-			c.Conn.Send(resp.AppendInt(out, int64(k.redirect)))
-		}
-		k.broken = true
+		c.breakRedirect(id)
 		return
 	}
 	// Another goroutine takes the other lock: two connections may redirect to each other.
 	c.f.store.Go(func(context.Context) {
-		target.mu.Lock()
-		defer target.mu.Unlock()
-		if !target.ended && target.hearsKeys() {
-			target.sendKeys(keys)
+		if !target.hear(holder, keys) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.breakRedirect(id)
 		}
 	})
+}
+
+// hear tells a connection of keys for another one that redirects to it. It reports false
+// when that is of another holder, since one of the two has sent a token.
+func (c *conn) hear(holder string, keys []string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holder != holder {
+		return false
+	}
+	if !c.ended && c.hearsKeys() {
+		c.sendKeys(keys)
+	}
+	return true
+}
+
+// breakRedirect notes, and tells once, that the connection to which this one redirects
+// hears nothing of it any more. c.mu is held.
+func (c *conn) breakRedirect(id uint64) {
+	k := &c.track
+	if k.redirect != id || k.broken {
+		return
+	}
+	k.broken = true
+	if !c.ended && c.shared.v == resp.V3 {
+		out := resp.AppendText(resp.V3.AppendPush(nil, 2), "tracking-redir-broken")
+		c.Conn.Send(resp.AppendInt(out, int64(id)))
+	}
 }
 
 // invalidateChannel is where a client of RESP2 hears of changes.
@@ -265,7 +290,7 @@ func (t *turn) trackingOptions(args [][]byte) (k tracking, problem string) {
 			if !ok {
 				return k, notInteger
 			}
-			if id < 1 || t.c.f.conn(uint64(id)) == nil {
+			if id < 1 || t.c.fellow(uint64(id)) == nil {
 				return k, "ERR The client ID you want redirect to does not exist"
 			}
 			k.redirect = uint64(id)
