@@ -72,14 +72,6 @@ func ColumnOf(r *resource.Resource) (Column, bool) {
 	return c, ok
 }
 
-// FormatOf returns in which format rows of a resource are read that are no items.
-func (o *Options) FormatOf(r *resource.Resource) row.Format {
-	if _, ok := ColumnOf(r); ok {
-		return row.FormatPrepared
-	}
-	return o.Format
-}
-
 // AppendPrepared implements resource.Preparer: it appends an item, or nothing when the
 // column is null.
 func (c Column) AppendPrepared(dst []byte, shape *row.Shape, v row.Values) []byte {

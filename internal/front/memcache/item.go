@@ -145,6 +145,8 @@ func (w *writing) current(key []byte) (*kv.Item, string, error) {
 	live := w.c.f.store.Live()
 	res, of := live.Find(key)
 	switch {
+	case res == nil: // since the command was begun
+		return nil, "", live.NoResource(key)
 	case !res.Writable():
 		return nil, "", resource.ErrReadOnly
 	case !w.c.Who.MayWrite(live, res), w.shows() &&
@@ -179,7 +181,7 @@ func (w *writing) blind() bool { return w.cmd.Op == memcache.Set && w.column == 
 // shows reports whether the reply has a value.
 func (w *writing) shows() bool {
 	switch w.cmd.Op {
-	case memcache.MetaGet:
+	case memcache.MetaGet, memcache.Gat, memcache.Gats:
 		return true
 	case memcache.Incr, memcache.Decr, memcache.MetaArith:
 		return w.column != nil
@@ -308,44 +310,59 @@ func (w *writing) reply(ch *change) []byte {
 	return memcache.AppendMeta(nil, w.cmd, &it, value)
 }
 
-// getAndTouch is gat and gats, of items and rows.
-func (w *writing) getAndTouch() ([]byte, error) {
-	var out []byte
-	unique := w.cmd.Op == memcache.Gats
-	live := w.c.f.store.Live()
-	for _, key := range w.cmd.Keys {
-		res, of := live.Find(key)
-		if res == nil {
-			if err := live.NoResource(key); err != kv.ErrNoResource {
-				return nil, err
-			}
+// A gatRead is what gat and gats read besides items: rows and lists, which are looked up on
+// the loop as those of get are.
+type gatRead struct {
+	items  []bool     // of the keys: it is one of an item
+	found  []kv.Found // of the others
+	misses []kv.Miss
+}
+
+// readBeside looks up what the keys of a gat are of that are not of items.
+func (t *turn) readBeside(keys [][]byte) (r gatRead) {
+	c, s := t.c, t.s
+	r.items, r.found = make([]bool, len(keys)), make([]kv.Found, len(keys))
+	for i, key := range keys {
+		if r.items[i] = t.isItem(key); r.items[i] {
 			continue
 		}
-		if !w.c.Who.Passes(live, live.IssuedNow(), res.Access().Read) {
-			return nil, kv.ErrForbidden
+		if f := &r.found[i]; s.Get(kv.Reader{Who: &c.Who}, key, f) {
+			s.Count(r.found[i : i+1])
+		} else {
+			r.misses = append(r.misses, s.Miss(&c.Who, key, f))
 		}
-		it := memcache.Item{Key: key}
-		if kv.HasItems(res) {
+	}
+	return r
+}
+
+// getAndTouch is gat and gats of items, and of what was looked up beside them.
+func (w *writing) getAndTouch() ([]byte, error) {
+	r := &w.beside
+	if len(r.misses) > 0 {
+		w.c.f.store.Load(w.ctx, r.misses)
+	}
+	for i := range r.found {
+		if text := w.c.f.problem(w.o, w.cmd, &r.found[i]); text != "" {
+			return memcache.AppendLine(nil, text), nil
+		}
+	}
+	var out []byte
+	unique, most := w.cmd.Op == memcache.Gats, w.c.f.store.Live().MaxAnswer
+	for i, key := range w.cmd.Keys {
+		it, ok := itemOf(&r.found[i], key, unique)
+		if r.items[i] {
 			got, err := w.touch(key)
 			if err != nil {
 				return nil, err
 			}
-			if got == nil {
-				continue
+			if ok = got != nil; ok {
+				it = memcache.Item{Key: key, Value: got.Value, Flags: got.Flags, Unique: got.Unique}
 			}
-			it.Value, it.Flags, it.Unique = got.Value, got.Flags, got.Unique
-		} else {
-			answer, err := res.Get(w.ctx, row.Key(string(of)),
-				resource.Options{Format: live.FormatOf(res)})
-			if errors.Is(err, row.ErrKey) || err == nil && !kv.HasValue(answer.Doc) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			it = rowItem(answer.Doc, key, -1, unique)
 		}
-		if out = memcache.AppendValue(out, &it, unique); len(out) > live.MaxAnswer {
+		if !ok {
+			continue
+		}
+		if out = memcache.AppendValue(out, &it, unique); len(out) > most {
 			return memcache.AppendLine(nil, "SERVER_ERROR out of memory writing get response"), nil
 		}
 	}

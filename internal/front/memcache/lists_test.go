@@ -63,3 +63,37 @@ func TestDefault_OfTheNameOfAQuery(t *testing.T) {
 		}
 	}
 }
+
+// gat of items and of what does not expire, in one command: each is read as get reads it.
+func TestGat_OfItemsListsAndRows(t *testing.T) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
+		s := newSite(t, form, func(o *Options, _ *kv.Listen) {
+			o.Default = "kv"
+			o.Queries = map[string]*kv.Query{"by_name": {Resource: "depts", Before: "dname=eq."},
+				"pays": {Resource: "pay", Before: "id=eq."}}
+		})
+		s.Exec("INSERT INTO note (id, body, flags, version) VALUES (1, 'one', 7, 5), (2, NULL, 1, 1)")
+		c := s.dial()
+		c.want("set a 3 0 1\r\n1", "STORED\r\n")
+		list := value("by_name:RESEARCH", "["+dept20+"]")
+		for range 3 { // read, and then from memory
+			c.want("gat 100 a by_name:RESEARCH depts:20 b by_name:NOBODY depts:99 depts:x notes:1 notes:2 depts:10",
+				"VALUE a 3 1\r\n1\r\n"+list+value("depts:20", dept20)+"VALUE notes:1 7 3\r\none\r\n"+
+					value("depts:10", dept10)+"END\r\n")
+			got := c.do("gats 100 by_name:RESEARCH a depts:20")
+			c.want("gets by_name:RESEARCH a depts:20", got)
+			c.want("gat 0 a pay:1", "CLIENT_ERROR forbidden\r\n")
+			c.want("gat 0 pays:1 a", "CLIENT_ERROR forbidden\r\n")
+		}
+		if got := c.do("mg a t"); got == "HD t-1\r\n" {
+			t.Error("what was refused has touched the item")
+		}
+		if st := s.f.Stats(); st.Hits < 10 {
+			t.Errorf("%d hits", st.Hits)
+		}
+		_ = s.Src.Close()
+		if got := c.do("gat 0 depts:98 a"); got != "SERVER_ERROR backend unavailable\r\n" {
+			t.Errorf("without the database: %q", got)
+		}
+	})
+}

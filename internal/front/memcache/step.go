@@ -2,6 +2,7 @@ package memcachefront
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
@@ -133,12 +134,13 @@ func (t *turn) command(cmd *memcache.Command) bool {
 
 // items reports whether one of the keys is of an item, which may expire.
 func (t *turn) items(cmd *memcache.Command) bool {
-	for _, key := range cmd.Keys {
-		if res, _, _ := t.s.Find(key); res != nil && res.Items() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cmd.Keys, t.isItem)
+}
+
+// isItem reports whether a key is of an item.
+func (t *turn) isItem(key []byte) bool {
+	res, _, _ := t.s.Find(key)
+	return res != nil && res.Items()
 }
 
 // line replies with a line.

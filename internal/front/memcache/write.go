@@ -32,6 +32,10 @@ func (t *turn) write(cmd *memcache.Command) bool {
 	t.next = eventloop.Parked
 	work := parked
 	work.Size, work.Run = writeBytes, w.run
+	if cmd.Op == memcache.Gat || cmd.Op == memcache.Gats {
+		w.beside = t.readBeside(w.cmd.Keys)
+		work.Size += c.f.store.Size(w.beside.misses)
+	}
 	c.Do(work)
 	return true
 }
@@ -44,6 +48,7 @@ type writing struct {
 	o       *Options
 	cmd     *memcache.Command
 	existed bool // there was a row before
+	beside  gatRead
 
 	column *kv.Column // whose value the command is about; nil: an item, or a document
 	shape  *row.Shape // of its row
