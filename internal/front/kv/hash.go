@@ -41,6 +41,19 @@ func fieldsOf(doc *row.Document, shape *row.Shape, list []Field) []Field {
 	return list
 }
 
+// FieldNames returns the names of the members with a value of a document in JSON, which may
+// be nil.
+func FieldNames(doc *row.Document) map[string]bool {
+	if doc == nil || doc.Absent() {
+		return nil
+	}
+	names := make(map[string]bool)
+	for _, f := range fieldsOf(doc, nil, nil) {
+		names[string(f.Name)] = true
+	}
+	return names
+}
+
 // member returns the text in quotes at the front of b, quotes and all.
 func member(b []byte) ([]byte, int) {
 	n := stringEnd(b)

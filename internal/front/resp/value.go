@@ -58,7 +58,7 @@ func (w *writing) setColumn(v valued, change kv.Change) error {
 		}
 		return resource.ErrPrecondition
 	}
-	_, err := w.upsert(change)
+	_, _, err := w.upsert(change)
 	return err
 }
 

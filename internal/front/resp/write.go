@@ -3,6 +3,7 @@ package respfront
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
@@ -172,7 +173,7 @@ func (w *writing) set() ([]byte, error) {
 // meanwhile.
 const maxRaces = 8
 
-// hset changes fields. It replies with how many had no value.
+// hset changes fields. It replies with how many of them have got a value.
 func (w *writing) hset() ([]byte, error) {
 	var fields []kv.Field
 	names := make(map[string]bool)
@@ -180,55 +181,60 @@ func (w *writing) hset() ([]byte, error) {
 		fields = append(fields, kv.Field{Name: w.args[i], Value: w.args[i+1]})
 		names[string(w.args[i])] = true
 	}
-	created := int64(0)
-	made, err := w.upsert(kv.Change{
+	var had map[string]bool
+	done, made, err := w.upsert(kv.Change{
 		Members: func(shape *row.Shape) ([]byte, error) {
 			return kv.AppendMembers(nil, shape, fields)
 		},
-		Before: func(shape *row.Shape, was row.Values) {
-			created = countNull(shape, was, names, true)
-		}})
-	switch {
-	case err != nil:
+		Before: func(shape *row.Shape, was row.Values) { had = havingValue(shape, was, names) },
+	})
+	if err != nil {
 		return nil, err
-	case made:
-		return resp.AppendInt(nil, int64(len(names))), nil
 	}
-	return resp.AppendInt(nil, created), nil
+	got, has := int64(0), kv.FieldNames(done.Doc)
+	for name := range names {
+		if (made || !had[name]) && has[name] {
+			got++
+		}
+	}
+	return resp.AppendInt(nil, got), nil
 }
 
 // upsert changes columns of a row as change says, or makes it of them: it is PATCH of a
 // document, or PUT when there is no row yet.
-func (w *writing) upsert(change kv.Change) (made bool, err error) {
+func (w *writing) upsert(change kv.Change) (done resource.Result, made bool, err error) {
 	for range maxRaces {
 		change.Op, change.IfNoneMatch = source.OpMerge, nil
-		if _, err = w.write(change); source.ClassOf(err) != source.NoRow {
-			return false, err
+		if done, err = w.write(change); source.ClassOf(err) != source.NoRow {
+			return done, false, err
 		}
 		change.Op, change.IfNoneMatch = source.OpReplace, []string{"*"}
-		if _, err = w.write(change); !errors.Is(err, resource.ErrPrecondition) {
-			return true, err
+		if done, err = w.write(change); !errors.Is(err, resource.ErrPrecondition) {
+			return done, true, err
 		}
 	}
-	return false, err
+	return done, false, err
 }
 
-// countNull returns how many of the fields called names have no value in a row or, without
-// null, have one.
-func countNull(shape *row.Shape, was row.Values, names map[string]bool, null bool) (n int64) {
-	for i := range shape.Fields {
-		if names[shape.Fields[i].Name] && (was == nil || was[i].IsNull()) == null {
-			n++
+// havingValue returns which of the fields called names have a value in a row; it may be nil.
+func havingValue(shape *row.Shape, was row.Values, names map[string]bool) map[string]bool {
+	have := make(map[string]bool)
+	for i := range was {
+		v, name := &was[i], shape.Fields[i].Name
+		null := v.IsNull() || v.Kind() == row.JSON && strings.TrimSpace(v.Text()) == "null"
+		if names[name] && !null {
+			have[name] = true
 		}
 	}
-	return n
+	return have
 }
 
-// hdel is PATCH of a document with nulls. It replies with how many fields had a value.
+// hdel is PATCH of a document with nulls. It replies with how many fields have lost their
+// value: what the database fills itself has not.
 func (w *writing) hdel() ([]byte, error) {
 	names := make(map[string]bool)
-	removed := int64(0)
-	_, err := w.write(kv.Change{
+	var had map[string]bool
+	done, err := w.write(kv.Change{
 		Op: source.OpMerge,
 		Members: func(shape *row.Shape) ([]byte, error) {
 			var fields []kv.Field
@@ -243,14 +249,21 @@ func (w *writing) hdel() ([]byte, error) {
 			}
 			return kv.AppendMembers(nil, shape, fields)
 		},
-		Before: func(shape *row.Shape, was row.Values) {
-			removed = countNull(shape, was, names, false)
-		},
+		Before: func(shape *row.Shape, was row.Values) { had = havingValue(shape, was, names) },
 	})
 	if errors.Is(err, kv.ErrNoResource) || source.ClassOf(err) == source.NoRow {
 		return resp.AppendInt(nil, 0), nil
 	}
-	return resp.AppendInt(nil, removed), err
+	if err != nil {
+		return nil, err
+	}
+	lost, has := int64(0), kv.FieldNames(done.Doc)
+	for name := range had {
+		if !has[name] {
+			lost++
+		}
+	}
+	return resp.AppendInt(nil, lost), nil
 }
 
 // del deletes rows, each in a transaction of its own, and replies with how many there were.

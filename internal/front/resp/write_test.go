@@ -228,3 +228,25 @@ func TestWrites_AnOutageIsNeverNil(t *testing.T) {
 		}
 	}
 }
+
+// TestWrites_OfGeneratedColumns: they are passed over, as over HTTP, and the replies count what
+// has changed.
+func TestWrites_OfGeneratedColumns(t *testing.T) {
+	s := newSite(t)
+	c := s.dial()
+	for _, step := range [][2]string{
+		{"HSET notes:1 n 4 body x", ":2\r\n"}, {"HGET notes:1 twice", bulk("8")},
+		{"HDEL notes:1 twice", ":0\r\n"}, {"HGET notes:1 twice", bulk("8")},
+		{"HSET notes:1 twice 99", ":0\r\n"}, {"HGET notes:1 twice", bulk("8")},
+		{"HDEL notes:1 twice body nope", ":1\r\n"}, {"HDEL notes:1 twice body", ":0\r\n"},
+		{"HSET notes:1 twice 99 body y", ":1\r\n"}, {"HSET notes:1 twice 99 body z", ":0\r\n"},
+		{"HDEL notes:1 n", ":1\r\n"}, {"HEXISTS notes:1 twice", ":0\r\n"},
+		{"HSET notes:1 twice 99", ":0\r\n"}, {"HEXISTS notes:1 twice", ":0\r\n"},
+		{"HSET notes:2 twice 99 body x id 2", ":2\r\n"}, {"HEXISTS notes:2 twice", ":0\r\n"},
+		{"HSET docs:1 doc 7", ":1\r\n"}, {"HSET docs:1 doc null", ":0\r\n"}, {"SET docs:1 null", "+OK\r\n"},
+		{"HDEL docs:1 doc", ":0\r\n"}, {"SET docs:1 null", "+OK\r\n"}, {"HSET docs:1 doc 7", ":1\r\n"},
+		{"HDEL docs:1 doc", ":1\r\n"},
+	} {
+		c.want(step[0], step[1])
+	}
+}
