@@ -195,3 +195,21 @@ func TestItems_KeysThatAreNoText(t *testing.T) {
 	}
 	c.want("delete \xff", "NOT_FOUND\r\n")
 }
+
+// me takes a key in base64, and shows it as memcached does: as it is, unless no line can have
+// it.
+func TestGolden_DebugOfAKeyInBase64(t *testing.T) {
+	server := dbtest.NewMemcached(t)
+	s := newSite(t, items)
+	a, b := dialAt(t, "tcp", server.Addr(), nil), s.dial()
+	rest := regexp.MustCompile(` exp=.*`)
+	for _, text := range []string{"set depts 0 0 1\r\nx", "ms YSBi 1 b k\r\nx", "me depts", "me ZGVwdHM= b",
+		"me YSBi b", "me YSBi b q", "me YSBi", "me YQ== b"} {
+		want, got := rest.ReplaceAllString(a.do(text), ""), rest.ReplaceAllString(b.do(text), "")
+		if got != want {
+			t.Errorf("%q = %q, memcached %q", text, got, want)
+		}
+	}
+	a.do("delete depts")
+	a.do("md YSBi b")
+}

@@ -35,7 +35,7 @@ var reads = []struct{ command, reply string }{
 	{"mg ZGVwdHM6MjA= b k s", fmt.Sprintf("HD kZGVwdHM6MjA= s%d b\r\n", len(dept20))},
 	{"mg depts:20 q N30 R30 T0 E1 P1 L1", "HD\r\n"},
 	{"mg cities:YSxi v", "EN\r\n"},
-	{"me depts:99", "EN\r\n"},
+	{"me depts:99", "EN\r\n"}, {"me ZGVwdHM6MjA=", "EN\r\n"}, {"me ZGVwdHM6MjA= q b", "EN\r\n"},
 	{"get pay:1", "CLIENT_ERROR forbidden\r\n"}, {"get depts:10 closed:10", "CLIENT_ERROR forbidden\r\n"},
 	{"mg pay:1 v q", "CLIENT_ERROR forbidden\r\n"},
 	{"get", "ERROR\r\n"}, {"mg depts:20 W", "CLIENT_ERROR invalid flag\r\n"}, {"nope", "ERROR\r\n"},

@@ -1,6 +1,8 @@
 package memcachefront
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"strconv"
 	"time"
@@ -130,6 +132,14 @@ func debug(out []byte, cmd *memcache.Command, f *kv.Found, fresh bool) []byte {
 		fetched = "no"
 	}
 	return fmt.Appendf(out, "ME %s exp=%d la=0 cas=%s fetch=%s cls=1 size=%d src=%s\r\n",
-		cmd.Keys[0], it.TTL, strconv.FormatUint(it.Unique, 10), fetched, f.Doc.Size(),
+		shown(cmd.Keys[0]), it.TTL, strconv.FormatUint(it.Unique, 10), fetched, f.Doc.Size(),
 		f.Res.Name())
+}
+
+// shown returns a key as a line can have it: in base64 if it has blanks or the like.
+func shown(key []byte) string {
+	if bytes.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return base64.StdEncoding.EncodeToString(key)
+	}
+	return string(key)
 }

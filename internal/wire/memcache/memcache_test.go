@@ -78,6 +78,8 @@ var commands = []struct {
 	{"\r\n", parsed{Op: "unknown", Fault: Error}},
 	{"mn\r\n", parsed{Op: "mn"}},
 	{"me\r\n", parsed{Op: "me", Fault: BadLine}},
+	{"me a b\r\n", parsed{Op: "me", Keys: "a", Fault: BadLine}}, {"me YQ== q b\r\n", parsed{Op: "me", Keys: "YQ=="}},
+	{"me YQ== b q\r\n", parsed{Op: "me", Keys: "a"}}, {"me YQ== bq\r\n", parsed{Op: "me", Keys: "YQ=="}},
 	{"mg a v O1 q k\r\n", parsed{Op: "mg", Keys: "a", Noreply: true}},
 	{"mg YQ== b v\r\n", parsed{Op: "mg", Keys: "a"}},
 	{"mg Y!Q b v\r\n", parsed{Op: "mg", Keys: "Y!Q", Fault: "CLIENT_ERROR error decoding key"}},

@@ -169,11 +169,7 @@ func (c *Command) parse(name []byte) {
 			c.number(&level, c.Args[0], BadLine)
 		}
 	case MetaDebug:
-		if args == 0 {
-			c.Fault = BadLine
-		} else {
-			c.key(c.Args[0])
-		}
+		c.debug()
 	case MemLimit:
 		var megabytes uint64
 		if c.want(1, 2) {
@@ -184,6 +180,18 @@ func (c *Command) parse(name []byte) {
 		c.Fault = Error
 	}
 	c.Noreply = c.quiet()
+}
+
+// debug reads me. A b right behind the key says that this is in base64; other words are
+// passed over.
+func (c *Command) debug() {
+	switch {
+	case len(c.Args) == 0:
+		c.Fault = BadLine
+	case !c.key(c.Args[0]):
+	case len(c.Args) > 1 && string(c.Args[1]) == "b" && !c.decodeKey():
+		c.Fault = BadLine
+	}
 }
 
 // quiet reports whether the last word of a command that may say so is noreply.
