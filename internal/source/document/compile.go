@@ -49,7 +49,7 @@ type compiler struct {
 	paths   []*path
 }
 
-// Compile checks spec against the schema. db is a Reader unless the dialect has ReadIn.
+// Compile checks spec against the schema.
 func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error) {
 	if (spec.Table == "") == (spec.Query == "") {
 		return nil, fmt.Errorf("give it a table or a query, one of the two")
@@ -71,7 +71,6 @@ func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error
 	p.depth = len(p.Nodes())
 	p.describe()
 	if d.ReadIn == nil {
-		p.reader = db.(Reader)
 		p.prepare()
 	}
 	return p, nil

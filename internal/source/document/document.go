@@ -144,20 +144,15 @@ type Database interface {
 	// reports whether a whole new try may help.
 	Transact(ctx context.Context, t *Transaction) (done Committed, retry bool, err error)
 
+	// Read runs fn, which only reads, on a connection; in a transaction in which all
+	// statements see one state of the database, if snapshot. It may run fn again.
+	Read(ctx context.Context, snapshot bool, fn func(context.Context, Conn) error) error
+
 	// Begin bounds the time of so many statements.
 	Begin(ctx context.Context, statements int) (context.Context, context.CancelFunc)
 
 	// Classify returns err as a *source.Error, unless it is one or nil.
 	Classify(err error) error
-}
-
-// A Reader is a Database without Dialect.ReadIn.
-type Reader interface {
-	Database
-
-	// Read runs fn, which only reads, on a connection; in a transaction in which all
-	// statements see one state of the database, if snapshot. It may run fn again.
-	Read(ctx context.Context, snapshot bool, fn func(context.Context, Conn) error) error
 }
 
 // A Dialect is how a database writes what the engine asks: data and a few
@@ -182,10 +177,10 @@ type Dialect struct {
 	// Fold says that the database takes the name of a column in any case.
 	Fold bool
 
-	// ReadIn reads the document of a canonical key on c, for a database that reads a
-	// document with all that is embedded by one statement. nil: the engine reads one
-	// level after the other.
-	ReadIn func(ctx context.Context, c Conn, p *Plan, key row.Key) (source.Loaded, error)
+	// ReadIn reads the documents of canonical keys on c, in order, for a database that reads
+	// documents with all that is embedded by one statement. nil: the engine reads one level
+	// after the other.
+	ReadIn func(ctx context.Context, c Conn, p *Plan, keys []row.Key) ([]source.Loaded, error)
 
 	// Param returns the placeholder of a parameter that is compared with a column.
 	// It is asked only where parameters are not Numbered.

@@ -122,18 +122,13 @@ func (p *Plan) Guard(q *query.Query) source.Guard {
 func (p *Plan) Look(ctx context.Context) error {
 	ctx, cancel := p.db.Begin(ctx, 2)
 	defer cancel()
-	return p.reader.Read(ctx, false, func(ctx context.Context, c Conn) error {
-		return p.LookOn(ctx, c)
+	return p.db.Read(ctx, false, func(ctx context.Context, c Conn) error {
+		known, err := p.look(ctx, c, p.Root)
+		if err == nil {
+			p.lookup.Store(known)
+		}
+		return err
 	})
-}
-
-// LookOn is Look on a connection.
-func (p *Plan) LookOn(ctx context.Context, c Conn) error {
-	known, err := p.look(ctx, c, p.Root)
-	if err == nil {
-		p.lookup.Store(known)
-	}
-	return err
 }
 
 // look asks the database how rows of a table can be found.

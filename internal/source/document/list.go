@@ -38,7 +38,7 @@ func (p *Plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Lo
 	ctx, cancel := p.db.Begin(ctx, 3+p.depth)
 	defer cancel()
 	var all []*record
-	err := p.reader.Read(ctx, true, func(ctx context.Context, c Conn) (err error) {
+	err := p.db.Read(ctx, true, func(ctx context.Context, c Conn) (err error) {
 		if all, err = p.page(ctx, c, args, limit); err != nil {
 			return err
 		}

@@ -45,7 +45,11 @@ func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 			return nil, fmt.Errorf("load %s: %w", p.Name, err)
 		}
 	}
-	ctx, cancel := p.db.Begin(ctx, 2+p.depth+len(keys)*(1+len(p.paths)))
+	statements := 1
+	if p.Dialect.ReadIn == nil {
+		statements = 2 + p.depth + len(keys)*(1+len(p.paths))
+	}
+	ctx, cancel := p.db.Begin(ctx, statements)
 	defer cancel()
 	var loaded []source.Loaded
 	read := func(ctx context.Context, c Conn) (err error) {
@@ -54,7 +58,7 @@ func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 		}
 		return err
 	}
-	err := p.reader.Read(ctx, !p.oneStatement(len(keys)), read)
+	err := p.db.Read(ctx, !p.oneStatement(len(keys)), read)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
@@ -67,12 +71,18 @@ func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 // oneStatement reports whether Load of count keys runs one statement, which is a
 // snapshot by itself.
 func (p *Plan) oneStatement(count int) bool {
+	if p.Dialect.ReadIn != nil {
+		return p.paths == nil
+	}
 	return len(p.Root.Kids) == 0 && p.paths == nil && (count == 1 ||
 		p.Query == nil && !p.keys.Wide() && count*len(p.Parts) <= chunk)
 }
 
 // load reads the documents of canonical keys on c, in order.
 func (p *Plan) load(ctx context.Context, c Conn, keys []row.Key) ([]source.Loaded, error) {
+	if read := p.Dialect.ReadIn; read != nil {
+		return read(ctx, c, p, keys)
+	}
 	found := make([]*record, len(keys))
 	load := p.loadMany
 	if p.Query != nil || len(keys) == 1 {

@@ -80,7 +80,7 @@ func (p *Plan) Select(ctx context.Context, q *query.Query) (*source.Selected, er
 	defer cancel()
 	var out *source.Selected
 	snapshot := len(s.Node.Kids) > 0 || q.Count != query.CountNone
-	err = p.reader.Read(ctx, snapshot, func(ctx context.Context, c Conn) (err error) {
+	err = p.db.Read(ctx, snapshot, func(ctx context.Context, c Conn) (err error) {
 		out, err = p.SelectOn(ctx, c, s)
 		return err
 	})

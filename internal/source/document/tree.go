@@ -23,8 +23,7 @@ type Plan struct {
 	Native any // the driver's own
 
 	db        Database
-	reader    Reader // db; nil where Dialect.ReadIn reads
-	depth     int    // how many nodes there are
+	depth     int // how many nodes there are
 	keys      row.KeyType
 	unbounded row.KeyType // keys, however long: a longer text is no error, it is no row
 	deps      []source.Dep

@@ -216,9 +216,6 @@ func (wr *writer) readBack(ctx context.Context) error {
 
 // load reads the document in the transaction.
 func (wr *writer) load(ctx context.Context) (source.Loaded, error) {
-	if read := wr.plan.Dialect.ReadIn; read != nil {
-		return read(ctx, wr.c, wr.plan, wr.key)
-	}
 	loaded, err := wr.plan.load(ctx, wr.c, []row.Key{wr.key})
 	if err != nil {
 		return source.Loaded{}, err

@@ -66,9 +66,9 @@ func (c *column) readIn(n *document.Node) string {
 
 // readIn reads the document of a key in a transaction.
 func readIn(
-	ctx context.Context, c document.Conn, p *document.Plan, key row.Key,
-) (source.Loaded, error) {
-	return p.Native.(*plan).loadOne(ctx, c.(engineConn).q, key)
+	ctx context.Context, c document.Conn, p *document.Plan, keys []row.Key,
+) ([]source.Loaded, error) {
+	return p.Native.(*plan).load(ctx, c.(engineConn).q, keys)
 }
 
 // match returns the condition that columns of n are those of one of keys: of several, as

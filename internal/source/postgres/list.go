@@ -130,15 +130,6 @@ func (p *plan) Select(ctx context.Context, q *query.Query) (*source.Selected, er
 	return out, nil
 }
 
-// Look asks the database what Guard goes by.
-func (p *plan) Look(ctx context.Context) error {
-	ctx, cancel := p.src.begin(ctx, 2)
-	defer cancel()
-	return p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return p.LookOn(ctx, engineConn{conn})
-	})
-}
-
 // selectRelated is Select of rows in which the query embeds others.
 func (p *plan) selectRelated(
 	ctx context.Context, on querier, q *query.Query, s *document.Selection,

@@ -59,45 +59,10 @@ func (s *Source) readOnce(
 	return err != nil && died(conn, err), err
 }
 
-// Load reads the documents of keys with one statement.
-func (p *plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, error) {
-	if len(asked) == 0 {
-		return nil, nil
-	}
-	keys := make([]row.Key, len(asked))
-	for i, k := range asked {
-		var err error
-		if keys[i], err = p.ParseKey(k); err != nil {
-			return nil, fmt.Errorf("load %s: %w", p.Name, err)
-		}
-	}
-	loaded, err := p.loadKeys(ctx, keys)
-	if err != nil {
-		return nil, fmt.Errorf("load %s: %w", p.Name, err)
-	}
-	for i := range loaded {
-		loaded[i].Asked = asked[i]
-	}
-	return loaded, nil
-}
-
-// loadKeys is Load of keys that are canonical.
-func (p *plan) loadKeys(ctx context.Context, keys []row.Key) ([]source.Loaded, error) {
-	ctx, cancel := p.src.begin(ctx, 1)
-	defer cancel()
-	var loaded []source.Loaded
-	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
-		if p.Paths() == nil {
-			loaded, err = p.load(ctx, conn, keys)
-			return err
-		}
-		return snapshot(ctx, conn, func(tx pgx.Tx) error {
-			if loaded, err = p.load(ctx, tx, keys); err != nil {
-				return err
-			}
-			return p.LeadAll(ctx, engineConn{tx}, loaded)
-		})
-	})
+// Load reads the documents of keys. Where the server refuses a value among them it is that
+// of a key which no row has.
+func (p *plan) Load(ctx context.Context, keys []row.Key) ([]source.Loaded, error) {
+	loaded, err := p.Plan.Load(ctx, keys)
 	if err != nil && badValue(err) {
 		if alone := p.loadAlone(ctx, keys); alone != nil {
 			return alone, nil
@@ -129,7 +94,7 @@ func (p *plan) loadAlone(ctx context.Context, keys []row.Key) []source.Loaded {
 	var at []int
 	for i, k := range keys {
 		loaded[i].Asked = k
-		if p.isKey(ctx, k) {
+		if c, err := p.ParseKey(k); err == nil && p.isKey(ctx, c) {
 			good, at = append(good, k), append(at, i)
 		}
 	}
@@ -139,7 +104,7 @@ func (p *plan) loadAlone(ctx context.Context, keys []row.Key) []source.Loaded {
 	var found []source.Loaded
 	if len(good) > 0 {
 		var err error
-		if found, err = p.loadKeys(ctx, good); err != nil {
+		if found, err = p.Plan.Load(ctx, good); err != nil {
 			return nil
 		}
 	}

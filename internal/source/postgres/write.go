@@ -25,6 +25,18 @@ func (d database) Writable() error {
 	return nil
 }
 
+// Read implements document.Database.
+func (d database) Read(
+	ctx context.Context, whole bool, fn func(context.Context, document.Conn) error,
+) error {
+	return d.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		if !whole {
+			return fn(ctx, engineConn{conn})
+		}
+		return snapshot(ctx, conn, func(tx pgx.Tx) error { return fn(ctx, engineConn{tx}) })
+	})
+}
+
 // Begin implements document.Database.
 func (d database) Begin(
 	ctx context.Context, statements int,
