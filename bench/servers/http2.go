@@ -13,7 +13,7 @@ import (
 func startHotrowH2C(
 	ctx context.Context, w *harness.Fixture, on harness.Placement, dir string,
 ) (*harness.Server, error) {
-	return startHotrowWith(ctx, w, on, dir, flavour{http: ", h2c: true"})
+	return startHotrowWith(ctx, w, on, dir, flavour{})
 }
 
 // nginxHTTP2 makes the starter of nginx with files by HTTP/2. Without TLS a port of nginx

@@ -72,7 +72,7 @@ func TestPostgres_HTTP2InAnOutage(t *testing.T) {
 	url := db.Database(t, dbtest.Setup("CREATE TABLE users (id int PRIMARY KEY, name text);"+
 		"INSERT INTO users VALUES (1, 'ada'), (2, 'bob')"))
 	made := tlstest.New(t, "first")
-	file := configFile(t, fmt.Sprintf("version: 1\nhttp: {h2c: true}\nsources: {main: {url: %q}}\n"+
+	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q}}\n"+
 		"resources: {users: {table: users, access: {read: public, write: public}}}\n", url))
 	made.Write(t, filepath.Dir(file))
 	servers := map[*running]map[int]*http.Client{
@@ -116,7 +116,7 @@ func TestPostgres_HTTP2InAnOutage(t *testing.T) {
 // TestServe_RestartFailsNoRequestOverHTTP2: the client is told which of its requests were
 // taken, and asks for the others again over a connection to who comes next.
 func TestServe_RestartFailsNoRequestOverHTTP2(t *testing.T) {
-	u := newUnit(t, "http: {h2c: true}\n")
+	u := newUnit(t, "")
 	url := "http://" + u.socket("tcp", "127.0.0.1:0")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -183,7 +183,7 @@ func TestServe_BehindProxiesOverHTTP2AsThePageSays(t *testing.T) {
 		return m[1]
 	}
 	caddy, haproxy := part(`reverse_proxy (h2c://)127`), part(`8080 (proto h2 check check-proto h1) port`)
-	r := start(t, []string{"HOTROW_HTTP_HOSTS=" + behindHost, "HOTROW_HTTP_H2C=true"},
+	r := start(t, []string{"HOTROW_HTTP_HOSTS=" + behindHost},
 		database(t, deptSQL), "--writable")
 	until(t, r.log, r.complete)
 	addr, _ := hostPort(t, r.http)
@@ -215,7 +215,7 @@ func TestServe_ClicksAreFollowedOverHTTP2(t *testing.T) {
 	if err != nil {
 		t.Skip("needs curl")
 	}
-	r := start(t, []string{"HOTROW_HTTP_H2C=true"}, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	r := start(t, nil, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
 	until(t, r.log, r.complete)
 	live := r.linksAddr() + "/api/v1/clicks/live"
 	c := clientsOf(t, nil)[2]

@@ -33,7 +33,7 @@ func TestServe_H2Spec(t *testing.T) {
 	})
 	t.Run("over=h2c", func(t *testing.T) {
 		t.Parallel()
-		ours := start(t, []string{"HOTROW_HTTP_H2C=true"}, database(t, deptSQL))
+		ours := start(t, nil, database(t, deptSQL))
 		until(t, ours.log, ours.complete)
 		held(t, program, ours.http, reference(t, false))
 	})

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/ops"
@@ -26,10 +24,7 @@ func (s *server) serveHTTP() error {
 func (s *server) httpForm() httpserve.Options {
 	cfg := s.cfg()
 	return httpserve.Options{
-		Timeouts: httpserve.Timeouts{
-			Read: cfg.HTTP.ReadTimeout(), Idle: time.Duration(cfg.HTTP.IdleTimeout),
-		},
-		H2C: cfg.HTTP.H2C, Log: s.log,
+		Timeouts: httpserve.Timeouts{Read: cfg.HTTP.ReadTimeout()}, Log: s.log,
 	}
 }
 

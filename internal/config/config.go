@@ -39,8 +39,6 @@ type HTTP struct {
 	Hosts           []string `yaml:"hosts" apply:"reload"`
 	BasePath        string   `yaml:"base_path" apply:"restart"`
 	MaxBody         Size     `yaml:"max_body" range:"1KiB..1GiB" apply:"reload"`
-	IdleTimeout     Duration `yaml:"idle_timeout" range:"1s..24h" apply:"restart"`
-	H2C             bool     `yaml:"h2c" apply:"restart"` // HTTP/2 without TLS
 	ShutdownTimeout Duration `yaml:"shutdown_timeout" range:"0s..10m" apply:"reload"`
 	Compression     []string `yaml:"compression" oneof:"zstd gzip" apply:"reload"`
 	CacheControl    string   `yaml:"cache_control" apply:"reload"`
@@ -126,7 +124,6 @@ func Default() *Config {
 			Hosts:           []string{},
 			BasePath:        "/",
 			MaxBody:         1 << 20,
-			IdleTimeout:     Duration(75 * time.Second), // balancers of AWS wait for 60
 			ShutdownTimeout: Duration(10 * time.Second),
 			Compression:     []string{"zstd", "gzip"},
 			CacheControl:    "no-cache",

@@ -10,6 +10,10 @@ import (
 var removed = map[string]string{
 	"http.x_cache": "Cache-Status says the same and more, in the words of RFC 9211: remove " +
 		"the key",
+	"http.h2c": "HTTP/2 without TLS is always spoken to clients that begin with it: remove " +
+		"the key",
+	"http.idle_timeout": "a connection may be idle for 10m20s, longer than any balancer keeps " +
+		"one: remove the key",
 	"wire.max_message": "http.max_body bounds the messages of the wire protocol as well",
 	"wire.max_in_flight": "a connection may have 1,024 requests open: open another one for " +
 		"more",

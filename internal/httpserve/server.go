@@ -17,8 +17,12 @@ type Timeouts struct {
 	Header time.Duration // to send a request's header: 5 s
 	Read   time.Duration // to send the whole request: 60 s
 	Write  time.Duration // to take the answer: 60 s
-	Idle   time.Duration // between requests: 60 s
+	Idle   time.Duration // between requests: longestIdle
 }
+
+// longestIdle is longer than balancers keep a connection for the next request, those of AWS
+// for 60 s, those of Google Cloud for 600 s: whoever gives up first loses no request.
+const longestIdle = 620 * time.Second
 
 // maxHeader is the most bytes of a request's header, less the 4 KiB that
 // net/http allows on top of what it is told.
@@ -48,7 +52,7 @@ func Server(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 		ReadHeaderTimeout: pick(t.Header, 5*time.Second),
 		ReadTimeout:       pick(t.Read, time.Minute),
 		WriteTimeout:      pick(t.Write, time.Minute),
-		IdleTimeout:       pick(t.Idle, time.Minute),
+		IdleTimeout:       pick(t.Idle, longestIdle),
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}

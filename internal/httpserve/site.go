@@ -1,6 +1,7 @@
 package httpserve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,6 @@ type Site struct {
 type Options struct {
 	Timeouts
 	Cert       *Certificate // speak TLS, with one that was set; nil: do not
-	H2C        bool         // without TLS: HTTP/2, too, to those who begin with its preface
 	Goroutines bool         // one per connection even where loops are possible
 	Log        *slog.Logger // nil: discard
 }
@@ -40,13 +40,12 @@ func Serve(l net.Listener, h http.Handler, f Options, c eventloop.Config) (*Site
 		messages: eventloop.NewMessageServer(Server(h, f.Timeouts, f.Log), http1.Frame),
 	}
 	c.HandedOver, c.HTTP2 = s.messages.Serve, s.two
-	c.Header, c.Idle, c.Write = f.Header, f.Idle, f.Write
+	c.Header, c.Idle, c.Write = f.Header, cmp.Or(f.Idle, longestIdle), f.Write
 	c.Goroutines, c.Log = f.Goroutines, f.Log
-	switch {
-	case f.Cert != nil:
+	if f.Cert != nil {
 		c.TLS, c.NotTLS = f.Cert.Config(), notTLS
-	case f.H2C:
-		c.Preface = http2.Preface
+	} else {
+		c.Preface = http2.Preface // who begins so speaks HTTP/2
 	}
 	var err error
 	s.server, err = eventloop.Serve(l, c)

@@ -154,7 +154,7 @@ func (s *site) listen(log *slog.Logger) {
 	}
 	s.addr = l.Addr().String()
 	s.url = "http://" + s.addr
-	form := httpserve.Options{Goroutines: road == "goroutine", H2C: road == "h2c", Log: log}
+	form := httpserve.Options{Goroutines: road == "goroutine", Log: log}
 	if road == "tls" || road == "h2" {
 		made := tlstest.New(s.t, "first")
 		s.cert = new(httpserve.Certificate)
