@@ -16,19 +16,13 @@ type Event struct {
 	Number  uint64            `json:"number"` // counts from 1
 	Time    time.Time         `json:"time"`
 	Level   string            `json:"level"`          // INFO, WARN or ERROR
-	Kind    string            `json:"kind,omitempty"` // one of EventKinds; "": another record
+	Kind    string            `json:"kind,omitempty"` // as feed, gap; "": another record
 	Message string            `json:"message"`
 	Fields  map[string]string `json:"fields,omitempty"`
 }
 
 // kindAttr is the attribute of a record that says what has happened.
 const kindAttr = "event"
-
-// EventKinds returns what an event may be of.
-func EventKinds() []string {
-	return []string{"feed", "gap", "epoch", "schema", "reload", "audit", "watcher", "evictions",
-		"slow"}
-}
 
 // Events keeps the last records of the log. The zero Events keeps none yet.
 type Events struct {

@@ -217,14 +217,9 @@ func (d *Disk) seal() *batch {
 
 // committed publishes a commit.
 func (d *Disk) committed(b *batch, after commitResult, took time.Duration) {
-	type told struct {
-		tell func(Mark)
-		mark Mark
-	}
-	var tell []told
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.state != diskRunning {
-		d.mu.Unlock()
 		return // it was given up meanwhile, and the file is gone
 	}
 	d.closing = nil
@@ -234,13 +229,6 @@ func (d *Disk) committed(b *batch, after commitResult, took time.Duration) {
 	d.totals.commitTime += took
 	for s, m := range b.marks {
 		s.committed = m
-		if s.onCommit != nil {
-			tell = append(tell, told{s.onCommit, m})
-		}
-	}
-	d.mu.Unlock()
-	for _, t := range tell {
-		t.tell(t.mark)
 	}
 }
 

@@ -138,14 +138,17 @@ func runVictim(dir string) error {
 	if v.file, err = os.OpenFile(filepath.Join(dir, "position"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err
 	}
-	s.OnCommit(func(m tier.Mark) { fmt.Printf("committed %d\n", m.Pos) })
 	if err := v.catchUp(now); err != nil {
 		return err
 	}
 	fmt.Println("ready")
-	for {
+	for said := (tier.Mark{}); ; {
 		if err := v.step(); err != nil {
 			return err
+		}
+		if m, ok := s.Committed(); ok && m != said {
+			fmt.Printf("committed %d\n", m.Pos)
+			said = m
 		}
 	}
 }

@@ -42,7 +42,6 @@ type DiskSource struct {
 	trusted   bool // records of an earlier process are good
 	known     bool // there is a mark
 	dirty     bool // not yet as on disk
-	onCommit  func(Mark)
 }
 
 // A diskSpace is the documents of one resource as it is compiled: another
@@ -217,14 +216,6 @@ func (s *DiskSource) Committed() (Mark, bool) {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	return s.committed, s.committed != Mark{} && s.disk.state != diskOff
-}
-
-// OnCommit has tell called with each new committed mark, by the goroutine that
-// commits.
-func (s *DiskSource) OnCommit(tell func(Mark)) {
-	s.disk.mu.Lock()
-	defer s.disk.mu.Unlock()
-	s.onCommit = tell
 }
 
 // Lost reports that nothing is kept on disk any more: the tier has failed, or is

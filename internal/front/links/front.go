@@ -62,7 +62,6 @@ type Settings struct {
 	Proxies []netip.Prefix // whose X-Forwarded-For is believed
 	MissURL string         // where those go who follow a link that is not there; "": 404
 	Root    string         // where / leads; "": to Page
-	Robots  string         // the text of /robots.txt; "": nothing is for robots
 
 	// MissRate is how many codes that do not exist a client may ask for in a
 	// minute; 0: any number.

@@ -90,11 +90,7 @@ func (f *Front) serveOther(w http.ResponseWriter, r *http.Request, x *exchange) 
 		http.Redirect(w, r, x.o.Root, http.StatusFound)
 	case path == "/robots.txt":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		text := x.o.Robots
-		if text == "" {
-			text = "User-agent: *\nDisallow: /\n"
-		}
-		_, _ = w.Write([]byte(text))
+		_, _ = w.Write([]byte("User-agent: *\nDisallow: /\n"))
 	case f.API != nil && isAPI(path):
 		f.API.ServeHTTP(w, r)
 	case f.Page != nil && !isAPI(path):

@@ -50,9 +50,6 @@ func sumsEqualRows(t *testing.T, kind string) {
 	if st := b.d.Stats(); st.Tail != 0 || st.Drained != 5000 || st.Failures+st.Poison+st.Twice+st.Bad > 0 {
 		t.Errorf("%+v\n%s", st, b.logged())
 	}
-	if c, _ := b.d.Tails(); len(c) != 0 {
-		t.Errorf("the tail has %v", c)
-	}
 }
 
 // poison: no bytes of a client make a batch fail.

@@ -90,17 +90,6 @@ func (d *Drainer) Tail(link int64) (c Count, version uint64) {
 	return d.tail.counts[link], d.tail.commit
 }
 
-// Tails returns the counts of all links that have any.
-func (d *Drainer) Tails() (counts map[int64]Count, version uint64) {
-	d.tail.mu.Lock()
-	defer d.tail.mu.Unlock()
-	counts = make(map[int64]Count, len(d.tail.counts))
-	for link, c := range d.tail.counts {
-		counts[link] = c
-	}
-	return counts, d.tail.commit
-}
-
 // fronts are how far each stream has been counted.
 type fronts map[[2]int]clicklog.Seq
 

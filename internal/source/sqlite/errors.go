@@ -37,7 +37,6 @@ const (
 
 	codeForeignKey = codeConstraint | 3<<8
 	codePrimaryKey = codeConstraint | 6<<8
-	codeTrigger    = codeConstraint | 7<<8
 	codeUnique     = codeConstraint | 8<<8
 	codeRowID      = codeConstraint | 10<<8
 	codeSnapshot   = codeBusy | 2<<8

@@ -10,11 +10,10 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// The operations that the pre-update hook tells (sqlite.org/c3ref).
+// The operations that the pre-update hook tells (sqlite.org/c3ref); all others are updates.
 const (
 	hookDelete = 9
 	hookInsert = 18
-	hookUpdate = 23
 )
 
 // A watchList is the columns of each table whose values make keys, and those that lists

@@ -226,9 +226,8 @@ func AppendGoAway(dst []byte, last uint32, code Code, reason string) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, uint32(code)), reason...)
 }
 
-// The names of settings.
+// The names of settings, but that of the size of the table of headers.
 const (
-	SettingHeaderTableSize      = 1
 	SettingEnablePush           = 2
 	SettingMaxConcurrentStreams = 3
 	SettingInitialWindowSize    = 4

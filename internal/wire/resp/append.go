@@ -81,14 +81,6 @@ func (v Version) AppendNil(dst []byte) []byte {
 	return append(dst, "$-1\r\n"...)
 }
 
-// AppendNilArray appends that there is no array.
-func (v Version) AppendNilArray(dst []byte) []byte {
-	if v == V3 {
-		return append(dst, "_\r\n"...)
-	}
-	return append(dst, "*-1\r\n"...)
-}
-
 // AppendArray begins an array of n replies.
 func AppendArray(dst []byte, n int) []byte { return line(dst, '*', int64(n)) }
 

@@ -128,7 +128,6 @@ func TestAppend_WritesReplies(t *testing.T) {
 		{both(Version.AppendNil), "$-1\r\n|_\r\n"},
 		{both(func(v Version, b []byte) []byte { return v.AppendVerbatim(b, []byte("a")) }),
 			"$1\r\na\r\n|=5\r\ntxt:a\r\n"},
-		{both(Version.AppendNilArray), "*-1\r\n|_\r\n"},
 		{both(func(v Version, b []byte) []byte { return v.AppendMap(b, 2) }), "*4\r\n|%2\r\n"},
 		{both(func(v Version, b []byte) []byte { return v.AppendSet(b, 2) }), "*2\r\n|~2\r\n"},
 		{both(func(v Version, b []byte) []byte { return v.AppendPush(b, 2) }), "*2\r\n|>2\r\n"},
