@@ -168,7 +168,7 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 			Source: s.Source, Table: s.Spec,
 			Writable: s.Writable, Methods: s.Methods,
 			RequireIfMatch: s.RequireIfMatch, MaxLimit: s.MaxLimit, TTL: s.TTL,
-			Formats: s.Formats, Pass: !s.Memory, Negative: true,
+			Formats: s.Formats, Pass: !s.Memory,
 			Stale:  resource.StalePolicy{OnLag: (*resource.OnLag)(&s.OnLag)},
 			Access: resource.Access{Read: resource.Rule(s.Read), Write: resource.Rule(s.Write)},
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
@@ -18,9 +17,6 @@ type wireServer struct {
 	site  *wirefront.Site
 }
 
-// wireIdle is how long a connection may be silent: clients send heartbeats.
-const wireIdle = 10 * time.Minute
-
 // serveWire starts to serve the wire protocol.
 func (s *server) serveWire() error {
 	if s.wireListener == nil {
@@ -28,7 +24,7 @@ func (s *server) serveWire() error {
 	}
 	cfg := s.cfg()
 	s.wire.front = wirefront.New(s.wireOptions(cfg))
-	listen := wirefront.Listen{Idle: wireIdle, Log: s.log}
+	listen := wirefront.Listen{Log: s.log}
 	if cfg.Wire.TLS {
 		listen.TLS = front.TLS(s.cert.Live, wirefront.ALPN)
 	}

@@ -93,7 +93,7 @@ func (up *upstream) stale(now int64) bool {
 func (up *upstream) release(keep time.Duration) {
 	b := up.backend
 	s := b.target.srv
-	up.keep = s.opts.IdleConn
+	up.keep = idleConn
 	if keep > 0 {
 		up.keep = min(up.keep, keep)
 	}
@@ -216,6 +216,9 @@ func (b *backend) dial(ctx context.Context) (conn, under net.Conn, err error) {
 }
 
 const handshakeTimeout = 10 * time.Second
+
+// idleConn is how long an upstream connection is kept that nobody uses.
+const idleConn = 55 * time.Second
 
 // cancellable returns a context that ends when the client leaves, and after a
 // time. done must be called.

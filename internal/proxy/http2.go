@@ -65,7 +65,7 @@ func newTransport(t *target) *http.Transport {
 	}
 	return &http.Transport{
 		DialTLSContext: dial, ForceAttemptHTTP2: true, DisableCompression: true,
-		IdleConnTimeout: t.srv.opts.IdleConn, TLSHandshakeTimeout: handshakeTimeout,
+		IdleConnTimeout: idleConn, TLSHandshakeTimeout: handshakeTimeout,
 		MaxResponseHeaderBytes: http1.MaxRelayHead,
 		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: streamWindow},
 	}

@@ -45,7 +45,6 @@ type Options struct {
 	Dial      time.Duration // for an upstream to accept: 30 s
 	Grace     time.Duration // for clients to notice a shutdown: 500 ms
 
-	IdleConn   time.Duration // of an upstream connection: 55 s
 	MaxAge     time.Duration // of an upstream connection: 15 min
 	DNSRefresh time.Duration // after which addresses are looked up again: 5 s
 
@@ -83,7 +82,6 @@ func (o Options) withDefaults() Options {
 	o.ProxyRead = cmp.Or(o.ProxyRead, time.Minute)
 	o.Dial = cmp.Or(o.Dial, 30*time.Second)
 	o.Grace = cmp.Or(o.Grace, 500*time.Millisecond)
-	o.IdleConn = cmp.Or(o.IdleConn, 55*time.Second)
 	o.MaxAge = cmp.Or(o.MaxAge, 15*time.Minute)
 	o.DNSRefresh = cmp.Or(o.DNSRefresh, 5*time.Second)
 	o.StatsSize = cmp.Or(max(o.StatsSize, 0), 1000)

@@ -145,7 +145,7 @@ func (f *form) good(ref tier.Ref) (*row.Document, bool) {
 
 // compare reads a document from the source and compares its content with doc.
 func (f *form) compare(ref tier.Ref, doc *row.Document) (same, ok bool) {
-	ctx, cancel := context.WithTimeout(f.src.ctx, f.src.timeout)
+	ctx, cancel := context.WithTimeout(f.src.ctx, f.src.opts.Timeout)
 	defer cancel()
 	release, err := f.src.acquire(ctx)
 	if err != nil {

@@ -169,7 +169,7 @@ func (f *form) passList(
 func (f *form) readList(
 	ctx context.Context, ask *ListAsk, begun func() (now bool),
 ) (found *source.Selected, elsewhere bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
 	defer cancel()
 	release, err := f.place(ctx)
 	if err != nil {

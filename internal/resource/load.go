@@ -319,7 +319,7 @@ func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t
 
 // read waits for a place among the source's readers and reads: see form.place.
 func (f *form) read(leases []*fresh.Lease, t *loadTiming) ([]source.Loaded, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), f.src.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), f.src.opts.Timeout)
 	defer cancel()
 	release, err := f.place(ctx)
 	if err != nil {
@@ -379,7 +379,7 @@ func (f *form) finishDocument(
 	f.space.Finish(l, doc, nil, store)
 }
 
-// keeps reports whether the configuration lets what was found be stored under
+// keeps reports whether what was found may be stored under
 // the lease's key: only under the key read back from the row, and the absence
 // of a row only where the key asked for is the only text that could name it.
 func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
@@ -387,7 +387,7 @@ func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
 		return false
 	}
 	if !found.Found() {
-		return f.spec.Negative && !f.wide
+		return !f.wide
 	}
 	return found.Key == l.Key
 }

@@ -65,7 +65,8 @@ func (u *upstream) admits() bool {
 		return true
 	}
 	now := monotonic()
-	return now >= until && u.down.CompareAndSwap(until, now+2*int64(u.timeout)) // observe ends it
+	retry := now + 2*int64(u.opts.Timeout) // observe ends it
+	return now >= until && u.down.CompareAndSwap(until, retry)
 }
 
 // suspect reports whether the feed does not say that the source is well.

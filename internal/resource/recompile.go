@@ -252,7 +252,7 @@ func (r *Resource) outdated(f *form, err error, begun int64) bool {
 	case err == nil:
 		return false
 	case errors.Is(err, source.ErrReshaped):
-		if monotonic()-begun > int64(f.src.timeout) {
+		if monotonic()-begun > int64(f.src.opts.Timeout) {
 			return false
 		}
 		f.src.renew(f, true)

@@ -197,7 +197,7 @@ func (u *upstream) redefined(f *form) {
 // its resource's any more, so that the caller, who began at begun, asks again.
 func (f *form) outdatedEmbeds(q *query.Query, err error, begun int64) bool {
 	forms := embedded(q)
-	if err == nil || len(forms) == 0 || monotonic()-begun > int64(f.src.timeout) {
+	if err == nil || len(forms) == 0 || monotonic()-begun > int64(f.src.opts.Timeout) {
 		return false
 	}
 	reshaped := errors.Is(err, source.ErrReshaped)

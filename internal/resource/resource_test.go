@@ -85,7 +85,7 @@ func houseSpecs() []Spec {
 		{Table: &source.Spec{Name: "city", Table: "city"}},
 		{Table: &source.Spec{Name: "person", Table: "person"}}}
 	for i := range specs {
-		specs[i].Source, specs[i].Writable, specs[i].Negative = "main", true, true
+		specs[i].Source, specs[i].Writable = "main", true
 		specs[i].Access = Access{Read: "public", Write: "public"}
 	}
 	return specs

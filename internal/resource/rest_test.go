@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/hotrow/hotrow/internal/row"
 )
 
 // rest has the source of h go to rest, as if nobody had asked for a while.
@@ -105,11 +103,7 @@ func TestRest_IsQuietAndReady(t *testing.T) {
 func TestRest_NotWhileSomebodyWatches(t *testing.T) {
 	h := newHouse(t, nil)
 	u := h.rest()
-	key := row.Key("10")
-	w, err := h.resource("dept").Watch(&key, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := h.resource("dept").Watch(8)
 	defer w.Close()
 	h.until(func() bool { return u.asked.Load() != 0 })
 	for range 3 {

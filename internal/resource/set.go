@@ -35,7 +35,6 @@ type Spec struct {
 	TTL      time.Duration // keep documents this long, feed or none; 0: as the feed says
 	Formats  []row.Format  // made together when a document is loaded; others when asked for
 	Pass     bool          // no tier: every read goes to the source
-	Negative bool          // keep the absence of rows too
 	Stale    StalePolicy   // what differs from the source's
 	Warm     *Warm         // what is loaded before it is asked for; nil: nothing
 

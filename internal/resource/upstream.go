@@ -81,8 +81,6 @@ type upstream struct {
 	log    *slog.Logger
 	opts   SourceOptions
 
-	timeout time.Duration
-
 	ctx    context.Context // of the feed; ends when the upstream is closed
 	cancel context.CancelFunc
 	loops  sync.WaitGroup // the goroutines of follow.go
@@ -153,9 +151,8 @@ func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
 	ctx, cancel := context.WithCancel(context.Background())
 	u := &upstream{
 		name: o.Name, source: o.Source, opts: o, log: log.With("source", o.Name),
-		domain:  fresh.NewDomain(o.StaleAfter),
-		timeout: o.Timeout,
-		ctx:     ctx, cancel: cancel,
+		domain: fresh.NewDomain(o.StaleAfter),
+		ctx:    ctx, cancel: cancel,
 		loadSlots: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.bypass()),
 		doubted: make(chan struct{}, 1),
 		looks:   source.NewFences(), wakes: source.NewFences(),

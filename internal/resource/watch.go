@@ -18,88 +18,57 @@ type Event struct {
 	Mark  uint64  // Result.Mark of the write that it tells of; 0: nobody can tell
 }
 
-// A Watch is a subscription to the changes of a resource or of one document.
+// A Watch is a subscription to the changes of a resource.
 type Watch struct {
 	// C delivers the events. It is never closed. When the watcher does not keep
 	// up, events are dropped and a Reset is delivered in their place.
 	C <-chan Event
 
-	hub   *hub
-	c     chan Event
-	key   row.Key
-	every bool
-	lost  bool // guarded by hub.mu: a Reset is owed
+	hub  *hub
+	c    chan Event
+	lost bool // guarded by hub.mu: a Reset is owed
 }
 
 // hub holds the watches of one resource.
 type hub struct {
-	mu      sync.Mutex // guards all
-	byKey   map[row.Key]map[*Watch]struct{}
-	every   map[*Watch]struct{}
-	count   atomic.Int64
+	mu      sync.Mutex // guards watches
+	watches map[*Watch]struct{}
+	count   atomic.Int64 // len(watches)
 	dropped atomic.Uint64
 }
 
-// Watch subscribes to the changes of the document of key, or of all documents
-// when key is nil, with room for buffer events (at least 1). Call Close.
-func (r *Resource) Watch(key *row.Key, buffer int) (*Watch, error) {
-	w := &Watch{hub: &r.watch, c: make(chan Event, max(buffer, 1)), every: key == nil}
+// Watch subscribes to the changes of all documents, with room for buffer events (at least
+// 1). Call Close.
+func (r *Resource) Watch(buffer int) *Watch {
+	w := &Watch{hub: &r.watch, c: make(chan Event, max(buffer, 1))}
 	w.C = w.c
-	if key != nil {
-		k, err := r.form.Load().canonical(*key)
-		if err != nil {
-			return nil, err
-		}
-		w.key = k
-	}
 	r.watch.add(w)
 	if u := r.form.Load().src; u.followed.Load() {
 		u.follower.fenceSoon() // who watches ends a rest
 	}
-	return w, nil
+	return w
 }
 
 // Close ends the subscription.
-func (w *Watch) Close() { w.hub.remove(w) }
+func (w *Watch) Close() {
+	h := w.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.watches, w)
+	h.count.Store(int64(len(h.watches)))
+}
 
 func (h *hub) add(w *Watch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.count.Add(1)
-	if w.every {
-		if h.every == nil {
-			h.every = make(map[*Watch]struct{})
-		}
-		h.every[w] = struct{}{}
-		return
+	if h.watches == nil {
+		h.watches = make(map[*Watch]struct{})
 	}
-	if h.byKey == nil {
-		h.byKey = make(map[row.Key]map[*Watch]struct{})
-	}
-	if h.byKey[w.key] == nil {
-		h.byKey[w.key] = make(map[*Watch]struct{}, 1)
-	}
-	h.byKey[w.key][w] = struct{}{}
+	h.watches[w] = struct{}{}
+	h.count.Store(int64(len(h.watches)))
 }
 
-func (h *hub) remove(w *Watch) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	set := h.every
-	if !w.every {
-		set = h.byKey[w.key]
-	}
-	if _, ok := set[w]; !ok {
-		return
-	}
-	h.count.Add(-1)
-	if delete(set, w); !w.every && len(set) == 0 {
-		delete(h.byKey, w.key)
-	}
-}
-
-// changed tells who watches one of keys of a change by the transaction mark. Its cost
-// grows with the keys and with their watchers, not with all watchers.
+// changed tells everybody of a change of keys by the transaction mark.
 func (h *hub) changed(keys []row.Key, t Token, mark uint64) {
 	if h.count.Load() == 0 {
 		return
@@ -107,10 +76,7 @@ func (h *hub) changed(keys []row.Key, t Token, mark uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, k := range keys {
-		for w := range h.byKey[k] {
-			h.send(w, Event{Key: k, Token: t, Mark: mark})
-		}
-		for w := range h.every {
+		for w := range h.watches {
 			h.send(w, Event{Key: k, Token: t, Mark: mark})
 		}
 	}
@@ -123,12 +89,7 @@ func (h *hub) reset(t Token) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, set := range h.byKey {
-		for w := range set {
-			h.send(w, Event{Reset: true, Token: t})
-		}
-	}
-	for w := range h.every {
+	for w := range h.watches {
 		h.send(w, Event{Reset: true, Token: t})
 	}
 }

@@ -101,7 +101,7 @@ func (r *Resource) reshaped() error {
 
 // write sends the transaction within the source's bounds.
 func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Written, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.src.timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
 	defer cancel()
 	release, err := f.src.acquireWrite(ctx)
 	if err != nil {
@@ -255,7 +255,7 @@ func (h *writeIntent) end(err error) {
 	}
 	go func() {
 		defer u.loads.Done()
-		sleep(u.ctx, 2*u.timeout)
+		sleep(u.ctx, 2*u.opts.Timeout)
 		d.Release(h.touches, h.at)
 	}()
 }

@@ -237,11 +237,7 @@ func next(t *testing.T, w *Watch) Event {
 
 func TestWatch_ReadAfterEventSeesTheChange(t *testing.T) {
 	h := newHouse(t, nil)
-	key := row.Key("010")
-	w, err := h.resource("dept").Watch(&key, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := h.resource("dept").Watch(8)
 	defer w.Close()
 	h.hit("dept", "10")
 	h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7839"}, `{"sal":42}`)
@@ -255,10 +251,7 @@ func TestWatch_ReadAfterEventSeesTheChange(t *testing.T) {
 
 func TestWatch_SlowWatcherGetsAReset(t *testing.T) {
 	h := newHouse(t, nil)
-	w, err := h.resource("emp").Watch(nil, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := h.resource("emp").Watch(2)
 	defer w.Close()
 	for i := range 50 {
 		h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7839"}, fmt.Sprintf(`{"sal":%d}`, i))

@@ -30,7 +30,7 @@ type redefinition struct {
 // ofQuery returns a resource of a query over a table.
 func ofQuery(name, query, table string) resource.Spec {
 	return resource.Spec{
-		Source: "main", Negative: true, Access: resource.Access{Read: "public"},
+		Source: "main", Access: resource.Access{Read: "public"},
 		Table: &source.Spec{Name: name, Query: query, Key: []string{"id"},
 			Depends: []source.Dep{{Table: table}}},
 	}

@@ -177,7 +177,7 @@ func (s *stand) quiet() {
 // spec returns a resource over a table, open to everybody.
 func spec(table string, embeds ...source.Embed) resource.Spec {
 	return resource.Spec{
-		Source: "main", Writable: true, Negative: true,
+		Source: "main", Writable: true,
 		Access: resource.Access{Read: "public", Write: "public"},
 		Table:  &source.Spec{Name: table, Table: table, Embeds: embeds},
 	}

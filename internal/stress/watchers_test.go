@@ -130,10 +130,7 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 		for i := range clients {
 			k := &cachingClient{r: b.s.resource("threads"), told: make(map[row.Key]int),
 				have: make(map[keptAs][]byte)}
-			var err error
-			if k.w, err = k.r.Watch(nil, 1000); err != nil {
-				t.Fatal(err)
-			}
+			k.w = k.r.Watch(1000)
 			clients[i] = k
 			wg.Go(func() { k.hear(ctx) })
 			wg.Go(func() {

@@ -72,10 +72,7 @@ func TestStressPostgres_DocumentsOfUnknownParents(t *testing.T) {
 		}
 	}
 	kept() // and watched from then on
-	w, err := r.Watch(nil, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := r.Watch(100)
 	defer w.Close()
 	for _, step := range []struct{ write, moved string }{
 		{"UPDATE birds SET name = 'b' WHERE id = 1", "1"},
@@ -149,10 +146,7 @@ func TestStress_PathsTellWhoWatches(t *testing.T) {
 	socials(t, func(t *testing.T, b *social, knowsOld bool) {
 		b.t = t
 		readers := []string{"1", "2", "4", "5"}
-		w, err := b.s.resource("home").Watch(nil, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := b.s.resource("home").Watch(100)
 		defer w.Close()
 		for _, step := range []struct{ write, moved string }{
 			{"INSERT INTO statuses VALUES (100, 2, 7)", "1"},

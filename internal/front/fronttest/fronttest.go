@@ -45,7 +45,7 @@ var Public = resource.Access{Read: "public", Write: "public"}
 // Resources is what is served, without what a test has besides.
 func Resources() []resource.Spec {
 	spec := func(name, table string, a resource.Access, w bool) resource.Spec {
-		return resource.Spec{Source: "main", Access: a, Writable: w, Negative: true,
+		return resource.Spec{Source: "main", Access: a, Writable: w,
 			Table: &source.Spec{Name: name, Table: table}}
 	}
 	depts := spec("depts", "dept", Public, true)
@@ -72,7 +72,7 @@ const NoteTable = `CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT, n INTEG
 // is told, with those of memcached's flags and unique.
 func Notes(prepare func(value, flags, unique string) resource.Preparer) []resource.Spec {
 	spec := func(name, value, flags, unique string) resource.Spec {
-		return resource.Spec{Source: "main", Access: Public, Writable: true, Negative: true,
+		return resource.Spec{Source: "main", Access: Public, Writable: true,
 			Table: &source.Spec{Name: name, Table: "note"}, Preparer: prepare(value, flags, unique)}
 	}
 	return []resource.Spec{

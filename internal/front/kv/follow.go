@@ -78,10 +78,7 @@ func (t *Tracker) look() (changed bool) {
 
 // follow begins to follow a resource. t.mu is held.
 func (t *Tracker) follow(r *resource.Resource) bool {
-	w, err := r.Watch(nil, followEvents)
-	if err != nil {
-		return false
-	}
+	w := r.Watch(followEvents)
 	f := &following{res: r, watch: w, done: make(chan struct{})}
 	if !t.store.Go(func(context.Context) { t.run(f) }) {
 		w.Close()

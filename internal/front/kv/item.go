@@ -28,7 +28,7 @@ const StoreSweep = `DELETE FROM kv WHERE key IN
 func StoreSpec(src string, access resource.Access) resource.Spec {
 	return resource.Spec{
 		Source: src, Table: &source.Spec{Name: StoreName, Table: StoreName, Key: []string{"key"}},
-		Access: access, Writable: true, Negative: true, Preparer: ItemPreparer{},
+		Access: access, Writable: true, Preparer: ItemPreparer{},
 	}
 }
 
@@ -81,15 +81,6 @@ func itemOf(shape *row.Shape, v row.Values) (it Item) {
 		}
 	}
 	return it
-}
-
-// ItemOf reads a row as it was before a change: nil for none.
-func ItemOf(shape *row.Shape, v row.Values) *Item {
-	if v == nil {
-		return nil
-	}
-	it := itemOf(shape, v)
-	return &it
 }
 
 // PreparedItem returns the item of a prepared document, whose value aliases it; false: the

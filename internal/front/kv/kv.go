@@ -54,7 +54,6 @@ type Options struct {
 	// Queries are names of keys that ask for lists.
 	Queries map[string]*Query
 
-	MaxAnswer    int           // bytes of the documents of one answer: 8 MiB
 	ReadTimeout  time.Duration // 30 s
 	WriteTimeout time.Duration // of one write: 30 s
 
@@ -67,13 +66,13 @@ type Options struct {
 	named map[string]string // Names the other way round
 }
 
+// MaxAnswer bounds the bytes of the documents of one answer.
+const MaxAnswer = 8 << 20
+
 // withDefaults returns o with its zero fields filled in.
 func (o Options) withDefaults() Options {
 	if o.Separator == "" {
 		o.Separator = ":"
-	}
-	if o.MaxAnswer <= 0 {
-		o.MaxAnswer = 8 << 20
 	}
 	if o.ReadTimeout <= 0 {
 		o.ReadTimeout = 30 * time.Second

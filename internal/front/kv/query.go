@@ -107,10 +107,8 @@ func (s *Store) loadList(ctx context.Context, res *Served, m *Miss) error {
 	if err != nil {
 		return err
 	}
-	most, ask := s.Live().MaxAnswer, listAsk(want, m.list)
-	ask.Pack = func(p *resource.Page, of row.Format) (resource.Packed, error) {
-		return pack(p, of, most)
-	}
+	ask := listAsk(want, m.list)
+	ask.Pack = pack
 	got, err := res.SelectList(ctx, ask, m.options())
 	if err != nil {
 		return err
@@ -126,10 +124,10 @@ var errLarge = &source.Error{Class: source.TooLarge, Message: "the rows together
 	Hint: "limit= in the query takes fewer"}
 
 // pack makes an array of documents.
-func pack(p *resource.Page, of row.Format, most int) (resource.Packed, error) {
+func pack(p *resource.Page, of row.Format) (resource.Packed, error) {
 	size := row.ListFrame(of, len(p.Docs))
 	for _, d := range p.Docs {
-		if size += len(d.Body()) + 1; size > most {
+		if size += len(d.Body()) + 1; size > MaxAnswer {
 			return resource.Packed{}, errLarge
 		}
 	}

@@ -195,15 +195,15 @@ func (m *Miss) options() resource.Options {
 
 // Size returns how large the answers to misses may become.
 func (s *Store) Size(list []Miss) int64 {
-	o, count := s.Live(), make(map[*Served]int)
+	count := make(map[*Served]int)
 	for _, m := range list {
 		count[m.Res]++
 	}
 	var sum int64
 	for r, n := range count {
-		sum += s.unsent.Estimate(r.name, n, o.MaxAnswer)
+		sum += s.unsent.Estimate(r.name, n, MaxAnswer)
 	}
-	return min(sum, int64(o.MaxAnswer))
+	return min(sum, MaxAnswer)
 }
 
 // Load reads misses, those of one resource and format together: one query for MaxMisses of

@@ -12,14 +12,13 @@ import (
 
 // A Listen says how connections are served. The zero value of every field is usable.
 type Listen struct {
-	TLS        *tls.Config   // nil: plain
-	Idle       time.Duration // that a connection may be silent: for ever
-	Goroutines bool          // a goroutine for each connection even where loops are possible
+	TLS        *tls.Config // nil: plain
+	Goroutines bool        // a goroutine for each connection even where loops are possible
 	Log        *slog.Logger
 }
 
 const (
-	forEver   = 10 * 365 * 24 * time.Hour
+	forEver   = 10 * 365 * 24 * time.Hour // pools keep connections
 	maxOutput = 1 << 20
 	tickEvery = time.Second
 )
@@ -32,13 +31,10 @@ type Site = eventloop.Server
 func Serve(
 	l net.Listener, o Listen, proto eventloop.Protocol, scope func() eventloop.Scope, maxInput int,
 ) (*Site, error) {
-	if o.Idle <= 0 {
-		o.Idle = forEver // pools keep connections
-	}
 	keepAlive(l)
 	server, err := eventloop.Serve(l, eventloop.Config{
 		Proto: proto, Scope: scope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
-		Header: time.Minute, Idle: o.Idle, Tick: tickEvery,
+		Header: time.Minute, Idle: forEver, Tick: tickEvery,
 		MaxInput: maxInput, MaxOutput: maxOutput,
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ func (s Spec) Resource() resource.Spec {
 		},
 		Access:   resource.Access{Read: s.Access, Write: "none"},
 		Formats:  []row.Format{row.FormatJSON},
-		Negative: true, MaxLimit: 1000,
+		MaxLimit: 1000,
 		Stale: resource.StalePolicy{
 			OnLag: &stale, MaxStale: &s.MaxStale, StaleIfError: &s.MaxStale,
 		},

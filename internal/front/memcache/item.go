@@ -347,7 +347,7 @@ func (w *writing) getAndTouch() ([]byte, error) {
 		}
 	}
 	var out []byte
-	unique, most := w.cmd.Op == memcache.Gats, w.c.f.store.Live().MaxAnswer
+	unique := w.cmd.Op == memcache.Gats
 	for i, key := range w.cmd.Keys {
 		it, ok := itemOf(&r.found[i], key, unique)
 		if r.items[i] {
@@ -362,7 +362,7 @@ func (w *writing) getAndTouch() ([]byte, error) {
 		if !ok {
 			continue
 		}
-		if out = memcache.AppendValue(out, &it, unique); len(out) > most {
+		if out = memcache.AppendValue(out, &it, unique); len(out) > kv.MaxAnswer {
 			return memcache.AppendLine(nil, "SERVER_ERROR out of memory writing get response"), nil
 		}
 	}

@@ -22,7 +22,7 @@ func (c *conn) render(
 			return memcache.AppendLine(out, text)
 		}
 	}
-	if len(found) > 1 && kv.BytesOf(found) > c.f.store.Live().MaxAnswer {
+	if len(found) > 1 && kv.BytesOf(found) > kv.MaxAnswer {
 		return memcache.AppendLine(out, "SERVER_ERROR out of memory writing get response")
 	}
 	switch cmd.Op {

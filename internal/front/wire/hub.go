@@ -53,16 +53,12 @@ type remembered struct {
 }
 
 // newHub starts to follow a resource.
-func newHub(res *resource.Resource) (*hub, error) {
-	w, err := res.Watch(nil, hubEvents)
-	if err != nil {
-		return nil, err
-	}
-	h := &hub{
+func newHub(res *resource.Resource) *hub {
+	w := res.Watch(hubEvents) // before the position
+	return &hub{
 		res: res, watch: w, done: make(chan struct{}), epoch: newEpoch(), since: res.Position(),
 		byKey: make(map[row.Key]map[*watcher]struct{}), all: make(map[*watcher]struct{}),
 	}
-	return h, nil
 }
 
 // newEpoch returns what cursors begin with that are good until the next reset.

@@ -19,7 +19,6 @@ const ALPN = "hotrow/1"
 // usable.
 type Listen struct {
 	TLS        *tls.Config   // nil: plain
-	Idle       time.Duration // that a connection may be silent: 10 min
 	Write      time.Duration // that a peer may take nothing of what is sent: 30 s
 	Goroutines bool          // a goroutine for each connection even where loops are possible
 	Log        *slog.Logger
@@ -34,12 +33,9 @@ type Site struct {
 // Serve serves the connections of l until Shutdown or Close. It owns l from now
 // on.
 func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
-	if o.Idle <= 0 {
-		o.Idle = 10 * time.Minute
-	}
 	server, err := eventloop.Serve(l, eventloop.Config{
 		Proto: f, Scope: f.NewScope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
-		Header: 30 * time.Second, Idle: o.Idle, Write: o.Write,
+		Header: 30 * time.Second, Idle: idle, Write: o.Write,
 		Tick:     tickEvery,
 		MaxInput: maxInput, MaxOutput: maxOutput,
 	})
@@ -48,6 +44,9 @@ func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
 	}
 	return &Site{f, server}, nil
 }
+
+// idle is how long a connection may be silent: clients send heartbeats.
+const idle = 10 * time.Minute
 
 // maxInput bounds a frame: the longest packet and what is around it.
 const maxInput = 128 << 10

@@ -49,7 +49,7 @@ var siteTables = []string{
 func siteResources() []resource.Spec {
 	public := resource.Access{Read: "public", Write: "public"}
 	spec := func(name, table string, a resource.Access, w bool) resource.Spec {
-		return resource.Spec{Source: "main", Access: a, Writable: w, Negative: true,
+		return resource.Spec{Source: "main", Access: a, Writable: w,
 			Table: &source.Spec{Name: name, Table: table}}
 	}
 	depts := spec("depts", "dept", public, true)

@@ -165,10 +165,7 @@ func (f *Front) hub(res *resource.Resource) (*hub, error) {
 	if f.closed {
 		return nil, fail(kindDraining, "")
 	}
-	h, err := newHub(res)
-	if err != nil {
-		return nil, err
-	}
+	h := newHub(res)
 	f.hubs[res] = h
 	f.work.Go(h.run)
 	return h, nil
