@@ -23,7 +23,7 @@ const maxScratch = 64 << 10
 // most documents are read by nobody who takes the coding, or change before they
 // are read again. So that hit and those until the copy is there are answered
 // plainly, and a miss asks for nothing. A copy follows from the bytes of its
-// document alone and is kept with it or not at all (tier.CopyStore): whatever
+// document alone and is kept with it or not at all (tier.Memory.KeepCopy): whatever
 // takes a document away takes its copies too, and no lease is needed.
 type copier struct {
 	jobs  chan copyJob
@@ -41,7 +41,7 @@ type copyJob struct {
 	coding row.Coding
 }
 
-// A copyStore is where a copy is kept: see tier.CopyStore.
+// A copyStore is where a copy is kept, memory or that of lists: see tier.Memory.KeepCopy.
 type copyStore interface {
 	Get(ref tier.Ref) (*row.Document, bool)
 	KeepCopy(ref tier.Ref, d, k *row.Document) bool
@@ -62,13 +62,12 @@ func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 
 	// Slow path: once for each document and coding.
 	f := r.form.Load()
-	store, ok := f.memory.(tier.CopyStore)
-	if !ok {
+	if f.memory == nil {
 		return
 	}
 	ref := tier.Ref{Resource: f.number, Format: doc.Format(),
 		Key: row.Key(strings.Clone(string(key)))}
-	f.copier.ask(copyJob{store, ref, doc, c})
+	f.copier.ask(copyJob{f.memory, ref, doc, c})
 }
 
 // ask has a copy made, unless too many are waited for.

@@ -5,7 +5,7 @@ import (
 )
 
 // ListFetches are look-ups of lists that are about to be made: what they read is fetched
-// for all of them together; see tier.MultiGetter. They belong to one goroutine.
+// for all of them together; see tier.Memory.MultiGet. They belong to one goroutine.
 type ListFetches struct {
 	of    [MaxLookups]listFetch
 	n     int

@@ -35,8 +35,8 @@ func (l *Lookups) Get(s *Snapshot) {
 	for _, f := range l.forms[:l.n] {
 		s.of(f.src) // before: an answer includes what is applied
 	}
-	memory, ok := l.memory()
-	together := ok && l.n > 1
+	memory := l.memory()
+	together := memory != nil && l.n > 1
 	if together {
 		memory.MultiGet(l.refs[:l.n], l.docs[:l.n])
 	}
@@ -71,19 +71,18 @@ func (l *Lookups) Result(i int, s *Snapshot) (*row.Document, State, *AsOf) {
 // Prefetch has memory at hand what was added since the last Get or Prefetch: Lookup will
 // be called for it. It is a hint.
 func (l *Lookups) Prefetch() {
-	if memory, ok := l.memory(); l.n > 1 && ok {
+	if memory := l.memory(); l.n > 1 && memory != nil {
 		memory.Prefetch(l.refs[:l.n])
 	}
 	l.n = 0
 }
 
 // memory returns the memory of what was added. All resources of a Set have one, or none.
-func (l *Lookups) memory() (tier.MultiGetter, bool) {
+func (l *Lookups) memory() *tier.Memory {
 	for _, f := range l.forms[:l.n] {
 		if f.memory != nil {
-			memory, ok := f.memory.(tier.MultiGetter)
-			return memory, ok
+			return f.memory
 		}
 	}
-	return nil, false
+	return nil
 }

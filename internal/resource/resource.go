@@ -41,7 +41,7 @@ type form struct {
 	wide   bool
 	number uint32
 	space  *fresh.Space
-	memory tier.Tier // nil: pass-through
+	memory *tier.Memory // nil: pass-through
 
 	kept         *listStore
 	lists        *fresh.Space    // nil: lists are not kept

@@ -55,9 +55,9 @@ type Preparer interface {
 
 // SetOptions configure a Set.
 type SetOptions struct {
-	Memory    tier.Tier  // closed by the caller, after the Set
-	Disk      *tier.Disk // behind memory; nil: none. Closed by the caller, after the Set
-	Lists     int64      // bytes that lists may take, besides Memory; 0: none is kept
+	Memory    *tier.Memory // closed by the caller, after the Set
+	Disk      *tier.Disk   // behind memory; nil: none. Closed by the caller, after the Set
+	Lists     int64        // bytes that lists may take, besides Memory; 0: none is kept
 	Sources   []SourceOptions
 	Resources []Spec
 	Hot       *hotkeys.Keys // is told which keys are read and changed; nil: nobody is
@@ -66,7 +66,7 @@ type SetOptions struct {
 
 // A Set is every resource that is served.
 type Set struct {
-	memory tier.Tier
+	memory *tier.Memory
 	disk   *tier.Disk
 	copier *copier
 	hot    *hotkeys.Keys

@@ -6,22 +6,10 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// A CopyStore is a Tier that keeps compressed copies with their documents:
-// their bytes are within its bound, and they go when the document goes. In a
-// Tier that is none, documents have no copies.
-type CopyStore interface {
-	Tier
-
-	// KeepCopy adds k, a copy of d, to d if the tier holds d for ref, and reports
-	// whether it did. Unlike Put it needs no order with Drop: it never makes
-	// anything appear, and a document that has been dropped meanwhile, or
-	// replaced, gets no copy.
-	KeepCopy(ref Ref, d, k *row.Document) bool
-}
-
-var _ CopyStore = (*Memory)(nil)
-
-// KeepCopy implements CopyStore. The entry is weighed again, under the same
+// KeepCopy adds k, a compressed copy of d, to d if m holds d for ref, and reports whether
+// it did. The copy's bytes are within m's bound, and it goes when d goes. Unlike Put this
+// needs no order with Drop: it never makes anything appear, and a document that has been
+// dropped meanwhile, or replaced, gets no copy. The entry is weighed again, under the same
 // lock of the cache that a Drop takes.
 func (m *Memory) KeepCopy(ref Ref, d, k *row.Document) bool {
 	if m.sizes.entry(ref, d)+m.sizes.copies(k) > m.rows.largest {

@@ -10,28 +10,14 @@ import (
 // once.
 const MaxMultiGet = 16
 
-// A MultiGetter is a Tier that can make several look-ups together.
-type MultiGetter interface {
-	Tier
-
-	// MultiGet is Get of up to MaxMultiGet refs: docs[i] is what the tier holds for
-	// refs[i], nil for nothing. refs may alias buffers.
-	MultiGet(refs []Ref, docs []*row.Document)
-
-	// Prefetch has the processor fetch what Get will read of up to MaxMultiGet refs.
-	// It is a hint, and changes nothing. refs may alias buffers.
-	Prefetch(refs []Ref)
-}
-
-var _ MultiGetter = (*Memory)(nil)
-
 // A group is look-ups that are made together, as far as the index knows.
 type group struct {
 	hashes [MaxMultiGet]uint64
 	docs   [MaxMultiGet]*row.Document // with the right tag, most likely the right ones
 }
 
-// MultiGet implements MultiGetter.
+// MultiGet is Get of up to MaxMultiGet refs: docs[i] is what m holds for refs[i], nil for
+// nothing. refs may alias buffers.
 func (m *Memory) MultiGet(refs []Ref, docs []*row.Document) {
 	var g group
 	m.fetch(refs, &g)
@@ -50,7 +36,8 @@ func (m *Memory) MultiGet(refs []Ref, docs []*row.Document) {
 	}
 }
 
-// Prefetch implements MultiGetter.
+// Prefetch has the processor fetch what Get will read of up to MaxMultiGet refs. It is a
+// hint, and changes nothing. refs may alias buffers.
 func (m *Memory) Prefetch(refs []Ref) {
 	var g group
 	m.fetch(refs[:min(len(refs), MaxMultiGet)], &g)
