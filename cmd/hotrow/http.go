@@ -13,7 +13,7 @@ func (s *server) serveHTTP() error {
 	}
 	form := s.httpForm()
 	if s.cfg().HTTP.TLS.On() {
-		form.Cert = &s.cert
+		form.TLS = s.cert.Config(httpserve.ALPN...)
 	}
 	var err error
 	s.site, err = httpfront.Serve(s.httpListener, s.front, form)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/hotrow/hotrow/internal/config"
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	memcachefront "github.com/hotrow/hotrow/internal/front/memcache"
 	"github.com/hotrow/hotrow/internal/ops"
@@ -26,7 +25,7 @@ func (s *server) serveMemcache() error {
 	s.memcache.front = memcachefront.New(s.memcacheOptions(cfg))
 	listen := kv.Listen{Log: s.log}
 	if cfg.Memcache.TLS {
-		listen.TLS = front.TLS(s.cert.Live)
+		listen.TLS = s.cert.Config()
 	}
 	var err error
 	s.memcache.site, err = s.memcache.front.Serve(s.memcacheListener, listen)

@@ -27,7 +27,7 @@ func (s *server) serveRESP() error {
 	s.resp.front = respfront.New(s.respOptions(cfg))
 	listen := kv.Listen{Log: s.log}
 	if cfg.RESP.TLS {
-		listen.TLS = front.TLS(s.cert.Live)
+		listen.TLS = s.cert.Config()
 	}
 	var err error
 	s.resp.site, err = s.resp.front.Serve(s.respListener, listen)

@@ -129,7 +129,7 @@ type server struct {
 	set        *resource.Set
 	hot        *hotkeys.Keys
 	tokens     front.Tokens
-	cert       httpserve.Certificate
+	cert       front.Certificate
 	front      *httpfront.Handler
 	site       *httpserve.Site // on httpListener
 	wire       wireServer      // on wireListener

@@ -26,7 +26,7 @@ func (s *server) serveWire() error {
 	s.wire.front = wirefront.New(s.wireOptions(cfg))
 	listen := wirefront.Listen{Log: s.log}
 	if cfg.Wire.TLS {
-		listen.TLS = front.TLS(s.cert.Live, wirefront.ALPN)
+		listen.TLS = s.cert.Config(wirefront.ALPN)
 	}
 	var err error
 	s.wire.site, err = s.wire.front.Serve(s.wireListener, listen)

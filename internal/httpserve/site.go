@@ -3,6 +3,7 @@ package httpserve
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,7 +27,7 @@ type Site struct {
 // Options say how a listener is served.
 type Options struct {
 	Timeouts
-	Cert       *Certificate // speak TLS, with one that was set; nil: do not
+	TLS        *tls.Config  // which agrees on one of ALPN; nil: plain
 	Goroutines bool         // one per connection even where loops are possible
 	Log        *slog.Logger // nil: discard
 }
@@ -42,8 +43,8 @@ func Serve(l net.Listener, h http.Handler, f Options, c eventloop.Config) (*Site
 	c.HandedOver, c.HTTP2 = s.messages.Serve, s.two
 	c.Header, c.Idle, c.Write = f.Header, cmp.Or(f.Idle, longestIdle), f.Write
 	c.Goroutines, c.Log = f.Goroutines, f.Log
-	if f.Cert != nil {
-		c.TLS, c.NotTLS = f.Cert.Config(), notTLS
+	if f.TLS != nil {
+		c.TLS, c.NotTLS = f.TLS, notTLS
 	} else {
 		c.Preface = http2.Preface // who begins so speaks HTTP/2
 	}

@@ -113,9 +113,10 @@ type site struct {
 	addr   string
 	tokens *front.Tokens
 	log    *syncBuffer
-	over   *httpserve.Site        // nil: the Handler alone
-	cert   *httpserve.Certificate // of the listener
-	trust  *tls.Config            // of its clients; nil: no TLS
+	over   *httpserve.Site    // nil: the Handler alone
+	cert   *front.Certificate // of the listener, which begins with pair
+	pair   *tls.Certificate
+	trust  *tls.Config // of its clients; nil: no TLS
 	client *http.Transport
 }
 
@@ -157,10 +158,10 @@ func (s *site) listen(log *slog.Logger) {
 	form := httpserve.Options{Goroutines: road == "goroutine", Log: log}
 	if road == "tls" || road == "h2" {
 		made := tlstest.New(s.t, "first")
-		s.cert = new(httpserve.Certificate)
-		s.cert.Set(made.Pair(s.t), tls.VersionTLS12)
+		s.cert, s.pair = new(front.Certificate), made.Pair(s.t)
+		s.cert.Set(s.pair, tls.VersionTLS12)
 		s.trust = &tls.Config{RootCAs: made.Pool()}
-		s.url, form.Cert = "https://"+s.addr, s.cert
+		s.url, form.TLS = "https://"+s.addr, s.cert.Config(httpserve.ALPN...)
 	}
 	if s.over, err = Serve(l, s.h, form); err != nil {
 		s.t.Fatal(err)

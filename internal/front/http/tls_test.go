@@ -99,7 +99,7 @@ func TestTLS_OldVersionsAreRefused(t *testing.T) {
 	if err := try(tls.VersionTLS11); err == nil {
 		t.Error("TLS 1.1 is spoken")
 	}
-	s.cert.Set(&s.cert.Live().Certificates[0], tls.VersionTLS13)
+	s.cert.Set(s.pair, tls.VersionTLS13)
 	if err := try(tls.VersionTLS12); err == nil {
 		t.Error("TLS 1.2 is spoken although 1.3 was asked for")
 	}

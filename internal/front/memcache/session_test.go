@@ -124,11 +124,12 @@ func TestConnections_AreBounded(t *testing.T) {
 
 func TestServe_TLSAndUnixSockets(t *testing.T) {
 	cert := tlstest.New(t, "memcache")
-	pair := cert.Pair(t)
+	shown := new(front.Certificate)
+	shown.Set(cert.Pair(t), tls.VersionTLS12)
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, func(o *Options, l *kv.Listen) {
 			form(o, l)
-			l.TLS = front.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
+			l.TLS = shown.Config()
 		})
 		s.trust = &tls.Config{RootCAs: cert.Pool(), ServerName: "localhost"}
 		c := s.dial()

@@ -75,10 +75,9 @@ func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 func newSecureSite(t testing.TB) *site {
 	t.Helper()
 	made := tlstest.New(t, "resp")
-	pair := made.Pair(t)
-	s := newSite(t, func(_ *Options, l *kv.Listen) {
-		l.TLS = front.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} })
-	})
+	shown := new(front.Certificate)
+	shown.Set(made.Pair(t), tls.VersionTLS12)
+	s := newSite(t, func(_ *Options, l *kv.Listen) { l.TLS = shown.Config() })
 	s.trust = &tls.Config{RootCAs: made.Pool(), ServerName: "localhost"}
 	return s
 }

@@ -174,10 +174,9 @@ func TestLife_DrainsGently(t *testing.T) {
 // TestLife_TLS: the protocol's own name is agreed upon, nothing else.
 func TestLife_TLS(t *testing.T) {
 	made := tlstest.New(t, "first")
-	pair := made.Pair(t)
-	s := newSite(t, func(_ *Options, l *Listen) {
-		l.TLS = front.TLS(func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{*pair}} }, ALPN)
-	})
+	shown := new(front.Certificate)
+	shown.Set(made.Pair(t), tls.VersionTLS12)
+	s := newSite(t, func(_ *Options, l *Listen) { l.TLS = shown.Config(ALPN) })
 	s.trust = &tls.Config{RootCAs: made.Pool(), NextProtos: []string{ALPN}, ServerName: "localhost"}
 	p := s.dial("")
 	if got := p.nc.(*tls.Conn).ConnectionState().NegotiatedProtocol; got != ALPN {
