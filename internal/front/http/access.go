@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -19,9 +20,9 @@ func (m *memo) pass(
 	}
 	p, ok := m.principal(o, r)
 	if !ok {
-		return "", unauthorized(r, "")
+		return "", unauthorized(r, front.WhyToken(rule))
 	}
-	if !rule.Allows(p.Roles) {
+	if !p.Passes(rule) {
 		return p.Name, problem{kind: kindForbidden,
 			detail: "the token's role is not enough for this",
 			header: `WWW-Authenticate: Bearer realm="hotrow", error="insufficient_scope"` + "\r\n"}
@@ -38,23 +39,12 @@ func unauthorized(r *request, detail string) error {
 	return problem{kind: kindUnauthorized, detail: detail, header: challenge + "\r\n"}
 }
 
-// mayWrite returns the problem that keeps the request from writing c.res. A
-// listener that is open takes no anonymous writes, whatever the rule and whoever
-// asks: --open speaks of reading, and behind a proxy on this machine everybody
-// comes from here.
+// mayWrite returns the problem that keeps the request from writing c.res.
 func (c *call) mayWrite() (err error) {
 	c.private = c.res.Access().Read != "public"
-	rule := c.res.Access().Write
-	if rule != "public" || !c.o.Open {
-		c.who, err = c.m.pass(c.o, c.r, c.res.Name(), rule)
-		return err
-	}
-	p, ok := c.m.principal(c.o, c.r)
-	if !ok {
-		return unauthorized(c.r, "this listener is open for reading: a write needs a token")
-	}
-	c.who = p.Name
-	return nil
+	rule := front.WriteRule(c.res.Access().Write, c.o.Open)
+	c.who, err = c.m.pass(c.o, c.r, c.res.Name(), rule)
+	return err
 }
 
 // reads reports whether the request's principal may read a resource.

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
@@ -10,11 +11,7 @@ import (
 // An Identity is whose token a connection has sent, as far as that was looked up. It is
 // for the goroutine that owns the connection.
 type Identity struct {
-	token  string
-	issued any // the tokens by which it was looked up
-	asked  bool
-	who    front.Principal
-	known  bool
+	of front.Identity
 
 	// Least is what answers must include of its source; the zero Token asks for nothing.
 	// Wait bounds the wait for it: see resource.Options.
@@ -22,22 +19,14 @@ type Identity struct {
 	Wait  time.Duration
 }
 
-// Principal returns who asks. The set of tokens is compared by every request, so that a
-// token that is taken away is worth nothing on open connections too.
+// Principal returns who asks: see front.Identity.
 func (i *Identity) Principal(o *Options, issued any) (front.Principal, bool) {
-	if i.token == "" || o.Auth == nil || issued == nil {
-		return front.Principal{}, false
-	}
-	if !i.asked || i.issued != issued {
-		i.who, i.known = o.Auth(i.token)
-		i.issued, i.asked = issued, true
-	}
-	return i.who, i.known
+	return i.of.Principal(o.Auth, issued)
 }
 
 // Lost reports whether a token was sent that is worth nothing any more.
 func (i *Identity) Lost(o *Options, issued any) bool {
-	if i.token == "" {
+	if i.of.Token() == "" {
 		return false
 	}
 	_, ok := i.Principal(o, issued)
@@ -47,7 +36,7 @@ func (i *Identity) Lost(o *Options, issued any) bool {
 // Identify takes a token, for the user of that name or, with "default" or "", for
 // whoever has it. It reports false, and changes nothing, when it is not good.
 func (i *Identity) Identify(o *Options, user, token string) bool {
-	next := Identity{token: token, Least: i.Least, Wait: i.Wait}
+	next := Identity{of: front.NewIdentity(token), Least: i.Least, Wait: i.Wait}
 	p, ok := next.Principal(o, o.IssuedNow())
 	if !ok || user != "" && user != "default" && user != p.Name {
 		return false
@@ -60,12 +49,7 @@ func (i *Identity) Identify(o *Options, user, token string) bool {
 func (i *Identity) Forget() { *i = Identity{} }
 
 // Name returns the name of the token's holder, or "default".
-func (i *Identity) Name() string {
-	if !i.known || i.who.Name == "" {
-		return "default"
-	}
-	return i.who.Name
-}
+func (i *Identity) Name() string { return cmp.Or(i.of.Holder(), "default") }
 
 // Passes reports whether a rule lets the connection through.
 func (i *Identity) Passes(o *Options, issued any, rule resource.Rule) bool {
@@ -76,7 +60,7 @@ func (i *Identity) Passes(o *Options, issued any, rule resource.Rule) bool {
 		return false
 	}
 	p, ok := i.Principal(o, issued)
-	return ok && rule.Allows(p.Roles)
+	return ok && p.Passes(rule)
 }
 
 // takes reports whether an answer from memory includes what the connection asks for.
@@ -85,14 +69,7 @@ func (i *Identity) takes(res *Served, state resource.State, at *resource.AsOf) b
 		state != resource.Stale && at.Fresh && at.Token.Includes(i.Least)
 }
 
-// MayWrite reports whether the connection may write a resource. A listener that is open
-// takes no anonymous writes, whatever the rule.
+// MayWrite reports whether the connection may write a resource.
 func (i *Identity) MayWrite(o *Options, res *resource.Resource) bool {
-	issued := o.IssuedNow()
-	rule := res.Access().Write
-	if rule != "public" || !o.Open {
-		return i.Passes(o, issued, rule)
-	}
-	_, ok := i.Principal(o, issued)
-	return ok
+	return i.Passes(o, o.IssuedNow(), front.WriteRule(res.Access().Write, o.Open))
 }

@@ -7,34 +7,6 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
-// An identity is whose token the peer has sent, as far as that was looked up.
-type identity struct {
-	token  string
-	issued any // the tokens by which it was looked up
-	asked  bool
-	who    front.Principal
-	known  bool
-}
-
-// principal returns who asks. The set of tokens is compared by every request, so
-// that a token that is taken away is worth nothing on open connections too.
-// c.mu is held.
-func (c *conn) principal(o *Options, issued any) (front.Principal, bool) {
-	if c.who.token == "" || o.Auth == nil || issued == nil {
-		return front.Principal{}, false
-	}
-	if !c.who.asked || c.who.issued != issued {
-		c.who.who, c.who.known = o.Auth(c.who.token)
-		c.who.issued, c.who.asked = issued, true
-	}
-	return c.who.who, c.who.known
-}
-
-// identify takes the token of the peer. c.mu is held.
-func (c *conn) identify(token []byte) {
-	c.who = identity{token: string(token)}
-}
-
 // issued returns the tokens of now.
 func (o *Options) issued() any {
 	if o.Issued == nil {
@@ -51,29 +23,19 @@ func (c *conn) pass(o *Options, issued any, rule resource.Rule) *fault {
 	if rule == "none" || rule == "" {
 		return &fault{kind: kindForbidden}
 	}
-	p, ok := c.principal(o, issued)
+	p, ok := c.who.Principal(o.Auth, issued)
 	if !ok {
-		return &fault{kind: kindUnauthorized}
+		return fail(kindUnauthorized, front.WhyToken(rule))
 	}
-	if !rule.Allows(p.Roles) {
+	if !p.Passes(rule) {
 		return fail(kindForbidden, "the token's role is not enough for this")
 	}
 	return nil
 }
 
-// mayWrite returns nil when the peer may write res. A listener that is open takes
-// no anonymous writes, whatever the rule and whoever asks: Open speaks of reading.
-// c.mu is held.
+// mayWrite returns nil when the peer may write res. c.mu is held.
 func (c *conn) mayWrite(o *Options, res *resource.Resource) *fault {
-	issued := o.issued()
-	rule := res.Access().Write
-	if rule != "public" || !o.Open {
-		return c.pass(o, issued, rule)
-	}
-	if _, ok := c.principal(o, issued); !ok {
-		return fail(kindUnauthorized, "this listener is open for reading: a write needs a token")
-	}
-	return nil
+	return c.pass(o, o.issued(), front.WriteRule(res.Access().Write, o.Open))
 }
 
 // mayRead returns nil when the peer may read res. c.mu is held.

@@ -135,8 +135,5 @@ func (c *conn) address() string {
 // holder returns whose token the peer has sent, if one was needed so far. c.mu
 // is held.
 func (c *conn) holder() string {
-	if !c.who.asked || !c.who.known {
-		return ""
-	}
-	return c.who.who.Name
+	return c.who.Holder()
 }

@@ -47,7 +47,7 @@ type conn struct {
 	made     int64         // bytes of their answers that the peer has not taken
 	drained  chan struct{} // closed when output was taken, if somebody waits for that
 	single   int           // bytes of data that surely fit into one frame
-	who      identity
+	who      front.Identity
 	min      minimum
 	batch    []*task // reads of this Step that memory cannot answer
 	watchers map[*watcher]struct{}

@@ -105,7 +105,7 @@ func (p *httpExchange) read(data []byte) (*http.Request, error) {
 		}
 		r.ContentLength = n
 	}
-	if token := p.c.who.token; token != "" && r.Header.Get("Authorization") == "" {
+	if token := p.c.who.Token(); token != "" && r.Header.Get("Authorization") == "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	p.isHead, p.unread = r.Method == http.MethodHead, m.Body

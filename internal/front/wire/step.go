@@ -65,7 +65,7 @@ func (c *conn) handle(s *scope, e *gofast.Event, out []byte) []byte {
 	case gofast.EventReady:
 		c.ready()
 	case gofast.EventAuth:
-		c.identify(e.Data)
+		c.who = front.NewIdentity(string(e.Data))
 	case gofast.EventStart:
 		c.begin(s, e)
 	case gofast.EventMessage:
@@ -85,7 +85,7 @@ func (c *conn) ready() {
 	peer := c.session.Peer()
 	c.single = min(int(min(peer.Buffer, 1<<20)), c.session.MaxData()) - gofast.Overhead
 	if peer.Ext != nil {
-		c.identify(peer.Ext.Token)
+		c.who = front.NewIdentity(string(peer.Ext.Token))
 	}
 }
 
