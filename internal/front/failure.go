@@ -23,33 +23,40 @@ type Failure struct {
 	Hint    string        // how to mend it; "": the slug's
 	Code    string        // the database's own code
 	After   time.Duration // when to try again; 0: nothing is known
+	Logged  bool          // the log has the error: the client is not told all of it
 }
 
 // A rule says what becomes of an error.
 type rule struct {
 	slug string
-	// showText says that the error's own message goes to the client: it speaks of the
-	// request's values. Others may name hosts, users or statements, and go to the
-	// log only.
-	showText bool
+	text fate
 }
+
+// A fate is what becomes of an error's own message.
+type fate int
+
+const (
+	untold fate = iota // the slug says all
+	shown              // it speaks of the request's values, and goes to the client
+	logged             // it may name hosts, users or statements, and goes to the log only
+)
 
 // classRules has a rule for each source.Class.
 var classRules = [...]rule{
-	source.Internal:     {"internal", false},
-	source.Unavailable:  {"database-unavailable", false},
-	source.Retry:        {"try-again", false},
-	source.Conflict:     {"conflict", true},
-	source.Invalid:      {"invalid-value", true},
-	source.Forbidden:    {"database-forbids", false},
-	source.Missing:      {"table-missing", false},
-	source.ReadOnly:     {"read-only", false},
-	source.TooLarge:     {"too-large", false},
-	source.Full:         {"database-full", false},
-	source.Unknown:      {"outcome-unknown", false},
-	source.Precondition: {"precondition-failed", false},
-	source.NoRow:        {"not-found", false},
-	source.Busy:         {"database-busy", false},
+	source.Internal:     {"internal", logged},
+	source.Unavailable:  {"database-unavailable", logged},
+	source.Retry:        {"try-again", logged},
+	source.Conflict:     {"conflict", shown},
+	source.Invalid:      {"invalid-value", shown},
+	source.Forbidden:    {"database-forbids", logged},
+	source.Missing:      {"table-missing", logged},
+	source.ReadOnly:     {"read-only", logged},
+	source.TooLarge:     {"too-large", untold},
+	source.Full:         {"database-full", logged},
+	source.Unknown:      {"outcome-unknown", logged},
+	source.Precondition: {"precondition-failed", untold},
+	source.NoRow:        {"not-found", untold},
+	source.Busy:         {"database-busy", logged},
 }
 
 // sentinelRules has the errors that are not a source's.
@@ -57,14 +64,14 @@ var sentinelRules = []struct {
 	err error
 	rule
 }{
-	{resource.ErrNotCached, rule{"not-cached", false}},
-	{resource.ErrPrecondition, rule{"precondition-failed", false}},
-	{resource.ErrReadOnly, rule{"read-only", false}},
-	{resource.ErrUnconditional, rule{"precondition-required", false}},
-	{resource.ErrToken, rule{"bad-header", true}},
-	{row.ErrKey, rule{"bad-key", true}},
-	{context.DeadlineExceeded, rule{"database-unavailable", false}},
-	{context.Canceled, rule{"database-unavailable", false}},
+	{resource.ErrNotCached, rule{"not-cached", untold}},
+	{resource.ErrPrecondition, rule{"precondition-failed", untold}},
+	{resource.ErrReadOnly, rule{"read-only", untold}},
+	{resource.ErrUnconditional, rule{"precondition-required", untold}},
+	{resource.ErrToken, rule{"bad-header", shown}},
+	{row.ErrKey, rule{"bad-key", shown}},
+	{context.DeadlineExceeded, rule{"database-unavailable", logged}},
+	{context.Canceled, rule{"database-unavailable", logged}},
 }
 
 // FailureOf returns what a client is told of an error of a resource.
@@ -89,8 +96,8 @@ func FailureOf(err error) Failure {
 	}
 	for _, r := range sentinelRules {
 		if errors.Is(err, r.err) {
-			f := Failure{Slug: r.slug}
-			if r.showText {
+			f := Failure{Slug: r.slug, Logged: r.text == logged}
+			if r.text == shown {
 				f.Text = err.Error()
 			}
 			return f
@@ -98,24 +105,14 @@ func FailureOf(err error) Failure {
 	}
 	var e *source.Error
 	if !errors.As(err, &e) || int(e.Class) >= len(classRules) {
-		return Failure{Slug: "internal"}
+		return Failure{Slug: "internal", Logged: true}
 	}
 	r := classRules[e.Class]
-	f := Failure{Slug: r.slug, Code: e.Code, After: e.After}
-	if r.showText {
+	f := Failure{Slug: r.slug, Code: e.Code, After: e.After, Logged: r.text == logged}
+	if r.text == shown {
 		f.Text, f.Details, f.Hint = e.Message, e.Detail, e.Hint
 	}
 	return f
-}
-
-// Refused reports whether the database has refused something to hotrow's own user.
-// The client is not told more than that, so the log is.
-func Refused(err error) bool {
-	switch source.ClassOf(err) {
-	case source.Forbidden, source.Missing, source.ReadOnly:
-		return true
-	}
-	return false
 }
 
 // Slugs returns every slug that FailureOf may give: a front has a kind for each.

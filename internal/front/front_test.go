@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -21,16 +22,19 @@ func TestFailureOf(t *testing.T) {
 		err  error
 		want Failure
 	}{
-		{secret, Failure{Slug: "internal"}},
+		{secret, Failure{Slug: "internal", Logged: true}},
 		{fmt.Errorf("x: %w", row.ErrKey), Failure{Slug: "bad-key", Text: "x: " + row.ErrKey.Error()}},
-		{context.Canceled, Failure{Slug: "database-unavailable"}},
+		{context.Canceled, Failure{Slug: "database-unavailable", Logged: true}},
+		{fmt.Errorf("write: %w", resource.ErrReadOnly), Failure{Slug: "read-only"}},
+		{&source.Error{Class: source.ReadOnly, Message: "standby db2"},
+			Failure{Slug: "read-only", Logged: true}},
 		{&source.Error{Class: source.Unavailable, Message: "host db1", After: time.Second,
-			Err: secret}, Failure{Slug: "database-unavailable", After: time.Second}},
+			Err: secret}, Failure{Slug: "database-unavailable", After: time.Second, Logged: true}},
 		{fmt.Errorf("write: %w", &source.Error{Class: source.Conflict, Code: "23505",
 			Message: "twice", Detail: "key 10", Hint: "another", Err: secret}),
 			Failure{Slug: "conflict", Text: "twice", Details: "key 10", Hint: "another",
 				Code: "23505"}},
-		{&source.Error{Class: 250, Message: "host db1"}, Failure{Slug: "internal"}},
+		{&source.Error{Class: 250, Message: "host db1"}, Failure{Slug: "internal", Logged: true}},
 	}
 	for _, tt := range tests {
 		if d := cmp.Diff(tt.want, FailureOf(tt.err)); d != "" {

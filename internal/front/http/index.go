@@ -220,9 +220,9 @@ func (c *call) system(path string) (*answer, error) {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return nil, c.notAllowed("GET, HEAD")
 	}
-	text := fmt.Sprintf("%d %s (%s)\n\n%s.\n", k.status, http.StatusText(k.status), slug, k.means)
-	if k.hint != "" {
-		text += "What to do: " + k.hint + ".\n"
+	text := fmt.Sprintf("%d %s (%s)\n\n%s.\n", k.status, http.StatusText(k.status), slug, k.Means)
+	if k.Hint != "" {
+		text += "What to do: " + k.Hint + ".\n"
 	}
 	return &answer{code: http.StatusOK, shared: c.shared(""), kind: "text/plain; charset=utf-8",
 		body: []byte(text)}, nil

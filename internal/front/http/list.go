@@ -23,7 +23,7 @@ func (q *question) askList(
 		}
 	}
 	if spec == nil { // the database has not been reached since the start
-		return problem{kind: kindUnavailable}
+		return problem{kind: kindUnavailable, logged: true}
 	}
 	l := &m.list
 	m.text, err = l.parse(row.Alias(r.Query), spec, m.text[:0])

@@ -69,7 +69,7 @@ func wantProblem(t *testing.T, what string, err error, want *kind) {
 	t.Helper()
 	var p problem
 	if !errors.As(err, &p) || p.kind != want {
-		t.Errorf("%.60q: error %v, want a problem of the kind %s", what, err, want.slug)
+		t.Errorf("%.60q: error %v, want a problem of the kind %s", what, err, want.Slug)
 	}
 }
 

@@ -23,6 +23,7 @@ type problem struct {
 	code    string        // the database's own code; "": the kind's
 	after   time.Duration // when to try again; 0: in a second
 	header  string        // header lines of its own, with their ends
+	logged  bool          // the log has the cause: the client is not told it
 }
 
 // problemType is the media type of a problem.
@@ -33,7 +34,7 @@ func (p problem) Error() string {
 	if p.detail != "" {
 		return p.detail
 	}
-	return p.kind.means
+	return p.kind.Means
 }
 
 // append appends the body of p for a request of path. subject is what the detail speaks
@@ -45,10 +46,10 @@ func (p *problem) append(dst []byte, base, path, subject string) []byte {
 	}
 	hint := p.hint
 	if hint == "" {
-		hint = p.kind.hint
+		hint = p.kind.Hint
 	}
 	dst = appendMember(dst, `{"type":`, base, "/-/problems/")
-	dst = append(append(dst[:len(dst)-1], p.kind.slug...), `","title":"`...)
+	dst = append(append(dst[:len(dst)-1], p.kind.Slug...), `","title":"`...)
 	dst = append(append(dst, http.StatusText(p.kind.status)...), `","status":`...)
 	dst = strconv.AppendInt(dst, int64(p.kind.status), 10)
 	dst = append(dst, `,"detail":`...)
@@ -114,7 +115,7 @@ func (c *call) refuse(err error) *answer {
 		return &answer{code: statusGone}
 	}
 	p := problemOf(err)
-	if p.logged(err) && c.h.logLimit.Allow(c.o.Now()) {
+	if p.logged && c.h.logLimit.Allow(c.o.Now()) {
 		fields := []any{"method", front.Clip(c.r.Method, 64), "path",
 			front.Clip(string(c.r.Path), 1024), "status", p.kind.status, "err", err}
 		if id := c.r.traceID(); id != "" {
@@ -123,15 +124,6 @@ func (c *call) refuse(err error) *answer {
 		c.o.Log.Error("request failed", fields...)
 	}
 	return c.problem(p)
-}
-
-// logged reports whether the log has what the client is not told of err.
-func (p *problem) logged(err error) bool {
-	switch p.kind {
-	case kindNotCached, kindUnread, kindStarting: // the client is told all
-		return front.Refused(err)
-	}
-	return p.kind.status >= 500 || front.Refused(err)
 }
 
 // problem returns the answer that p is. Caches are told to keep none.

@@ -99,7 +99,7 @@ func TestErrorsPage_ListsEveryKind(t *testing.T) {
 	var want []string
 	for _, k := range allKinds {
 		want = append(want, fmt.Sprintf("| %d | `%s` | `%s` | %s | %s |",
-			k.status, k.code(), k.slug, k.means, k.hint))
+			k.status, k.code(), k.Slug, k.Means, k.Hint))
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("docs/reference/errors.md (-want +got):\n%s", d)
@@ -110,10 +110,10 @@ func TestAllKinds_OncePerSlugInOrder(t *testing.T) {
 	seen := map[string]bool{}
 	last := 0
 	for _, k := range allKinds {
-		if seen[k.slug] || k.status < last || k.means == "" {
-			t.Errorf("kind %s: twice, out of order or without words", k.slug)
+		if seen[k.Slug] || k.status < last || k.Means == "" {
+			t.Errorf("kind %s: twice, out of order or without words", k.Slug)
 		}
-		seen[k.slug] = true
+		seen[k.Slug] = true
 		last = k.status
 	}
 	for _, slug := range front.Slugs() {

@@ -8,12 +8,25 @@ import (
 	"github.com/hotrow/hotrow/internal/front"
 )
 
-// A kind is one sort of problem, as docs/reference/errors.md lists them.
+// A kind is one sort of problem, as docs/reference/errors.md lists them. Its slug is the
+// end of the problem's type: /-/problems/{slug}.
 type kind struct {
-	slug   string // the end of the problem's type: /-/problems/{slug}
+	front.Kind
 	status int
-	means  string // what is told when nothing more is known
-	hint   string // how to mend it
+}
+
+// common returns a kind that other fronts have, too.
+func common(slug string, status int) *kind { return &kind{front.KindOf(slug), status} }
+
+// hinted gives k a hint that speaks of HTTP.
+func (k *kind) hinted(hint string) *kind {
+	k.Hint = hint
+	return k
+}
+
+// own returns a kind of HTTP alone.
+func own(slug string, status int, means, hint string) *kind {
+	return &kind{front.Kind{Slug: slug, Means: means, Hint: hint}, status}
 }
 
 // code returns what the problem's code member is when no database gave one.
@@ -26,93 +39,65 @@ func (k *kind) code() string {
 
 // The kinds of problems. allKinds has them in the order of the page.
 var (
-	kindBadPath = &kind{"bad-path", http.StatusBadRequest,
+	kindBadPath = own("bad-path", http.StatusBadRequest,
 		"the path cannot be read",
-		"paths are /{resource} and /{resource}/{key}, percent-encoded UTF-8"}
-	kindBadKey = &kind{"bad-key", http.StatusBadRequest,
-		"no row of the resource can have this key", "GET / shows an example key of each resource"}
-	kindBadQuery = &kind{"bad-query", http.StatusBadRequest,
-		"the query asks for something that is not offered", "see the HTTP API reference, lists"}
-	kindUnindexed = &kind{"unindexed-filter", http.StatusBadRequest,
-		"no index of the database answers the query",
-		"ask for equality, or for a range ordered by its column"}
-	kindAmbiguous = &kind{"ambiguous-relation", http.StatusMultipleChoices,
-		"foreign keys lead in several ways to the table that is to be embedded",
-		"say which, as the detail does: table!constraint(...) or table!column(...)"}
-	kindBadHeader = &kind{"bad-header", http.StatusBadRequest,
-		"a header cannot be read", "leave the header out, or send what the reference shows"}
-	kindBadBody = &kind{"bad-body", http.StatusBadRequest,
-		"the body is not a document of this resource", "GET a document to see its members"}
-	kindInvalid = &kind{"invalid-value", http.StatusBadRequest,
-		"the database refuses a value", "change the value that the detail names"}
-	kindUnauthorized = &kind{"unauthorized", http.StatusUnauthorized,
-		"this needs a token", "send Authorization: Bearer TOKEN; hotrow token NAME makes one"}
-	kindForbidden = &kind{"forbidden", http.StatusForbidden,
-		"this is not allowed", "ask for another role, or change access in the configuration"}
-	kindCrossOrigin = &kind{"cross-origin", http.StatusForbidden,
-		"a page of another site may not write", "write from the same origin, or without a browser"}
-	kindDatabaseForbids = &kind{"database-forbids", http.StatusForbidden,
-		"the database user may not do this", "grant it to the user that hotrow connects as"}
-	kindNotFound = &kind{"not-found", http.StatusNotFound,
-		"there is nothing here", ""}
-	kindGone = &kind{"table-missing", http.StatusNotFound,
-		"the table behind the resource is not there any more, or has another form",
-		"reload hotrow after a migration"}
-	kindMethod = &kind{"method-not-allowed", http.StatusMethodNotAllowed,
-		"the method is not allowed here", "the Allow header lists those that are"}
-	kindReadOnly = &kind{"read-only", http.StatusMethodNotAllowed,
-		"the resource takes no writes", "write to the database, or to another resource"}
-	kindNotAcceptable = &kind{"not-acceptable", http.StatusNotAcceptable,
+		"paths are /{resource} and /{resource}/{key}, percent-encoded UTF-8")
+	kindBadKey = common("bad-key", http.StatusBadRequest).
+			hinted("GET / shows an example key of each resource")
+	kindBadQuery = common("bad-query", http.StatusBadRequest).
+			hinted("see the HTTP API reference, lists")
+	kindUnindexed = common("unindexed-filter", http.StatusBadRequest)
+	kindAmbiguous = common("ambiguous-relation", http.StatusMultipleChoices)
+	kindBadHeader = own("bad-header", http.StatusBadRequest,
+		"a header cannot be read", "leave the header out, or send what the reference shows")
+	kindBadBody      = common("bad-body", http.StatusBadRequest)
+	kindInvalid      = common("invalid-value", http.StatusBadRequest)
+	kindUnauthorized = common("unauthorized", http.StatusUnauthorized).
+				hinted("send Authorization: Bearer TOKEN; hotrow token NAME makes one")
+	kindForbidden   = common("forbidden", http.StatusForbidden)
+	kindCrossOrigin = own("cross-origin", http.StatusForbidden,
+		"a page of another site may not write",
+		"write from the same origin, or without a browser")
+	kindDatabaseForbids = common("database-forbids", http.StatusForbidden)
+	kindNotFound        = common("not-found", http.StatusNotFound)
+	kindGone            = common("table-missing", http.StatusNotFound)
+	kindMethod          = own("method-not-allowed", http.StatusMethodNotAllowed,
+		"the method is not allowed here", "the Allow header lists those that are")
+	kindReadOnly      = common("read-only", http.StatusMethodNotAllowed)
+	kindNotAcceptable = own("not-acceptable", http.StatusNotAcceptable,
 		"no representation fits the Accept header",
-		"accept application/json, application/vnd.msgpack or application/cbor"}
-	kindTimeout = &kind{"request-timeout", http.StatusRequestTimeout,
-		"the request took too long to arrive", "send the whole body at once"}
-	kindConflict = &kind{"conflict", http.StatusConflict,
-		"the write breaks a constraint of the database", "the detail names the constraint"}
-	kindPrecondition = &kind{"precondition-failed", http.StatusPreconditionFailed,
-		"the document is not the one that the request names",
-		"GET the document again and retry with its ETag"}
-	kindUnconditional = &kind{"precondition-required", http.StatusPreconditionRequired,
-		"the resource is changed only by requests that say which document they change",
-		"send If-Match with the ETag that you hold, or If-None-Match: *"}
-	kindTooLarge = &kind{"too-large", http.StatusRequestEntityTooLarge,
-		"the request, or its answer, is too large", "send or ask for less at a time"}
-	kindTooLong = &kind{"key-too-long", http.StatusRequestURITooLong,
-		"a name or key is longer than 2048 bytes", "no document has such a key"}
-	kindMediaType = &kind{"unsupported-media-type", http.StatusUnsupportedMediaType,
+		"accept application/json, application/vnd.msgpack or application/cbor")
+	kindTimeout = own("request-timeout", http.StatusRequestTimeout,
+		"the request took too long to arrive", "send the whole body at once")
+	kindConflict     = common("conflict", http.StatusConflict)
+	kindPrecondition = common("precondition-failed", http.StatusPreconditionFailed).
+				hinted("GET the document again and retry with its ETag")
+	kindUnconditional = common("precondition-required", http.StatusPreconditionRequired).
+				hinted("send If-Match with the ETag that you hold, or If-None-Match: *")
+	kindTooLarge = common("too-large", http.StatusRequestEntityTooLarge)
+	kindTooLong  = own("key-too-long", http.StatusRequestURITooLong,
+		"a name or key is longer than 2048 bytes", "no document has such a key")
+	kindMediaType = own("unsupported-media-type", http.StatusUnsupportedMediaType,
 		"the body must be JSON, MessagePack or CBOR",
-		"send Content-Type: application/json, application/vnd.msgpack or application/cbor"}
-	kindMisdirected = &kind{"misdirected", http.StatusMisdirectedRequest,
-		"this Host is not served here", "add the name to http.hosts in the configuration"}
-	kindRange = &kind{"range-not-satisfiable", http.StatusRequestedRangeNotSatisfiable,
-		"the list has no such range of rows", "ask for fewer rows, or from an earlier one on"}
-	kindNotSingular = &kind{"not-singular", http.StatusNotAcceptable,
+		"send Content-Type: application/json, application/vnd.msgpack or application/cbor")
+	kindMisdirected = own("misdirected", http.StatusMisdirectedRequest,
+		"this Host is not served here", "add the name to http.hosts in the configuration")
+	kindRange       = common("range-not-satisfiable", http.StatusRequestedRangeNotSatisfiable)
+	kindNotSingular = own("not-singular", http.StatusNotAcceptable,
 		"the list has not exactly one row, so it is no object",
-		"accept application/json, or filter by a unique column"}
-	kindKeyMismatch = &kind{"key-mismatch", http.StatusUnprocessableEntity,
-		"the key in the body is not the key in the path", "leave it out of the body"}
-	kindInternal = &kind{"internal", http.StatusInternalServerError,
-		"hotrow cannot answer this; the log has the cause", "look for the request in hotrow's log"}
-	kindUnavailable = &kind{"database-unavailable", http.StatusServiceUnavailable,
-		"the database cannot be reached and memory cannot answer", "try again later"}
-	kindBusy = &kind{"database-busy", http.StatusServiceUnavailable,
-		"the database was reached, but could not do this now: a lock, a time limit, its own state",
-		"try again later; hotrow's log has the database's words"}
-	kindRetry = &kind{"try-again", http.StatusServiceUnavailable,
-		"the database gave up the transaction in favour of another", "send the request again"}
-	kindUnknown = &kind{"outcome-unknown", http.StatusServiceUnavailable,
-		"the connection broke during the write, which may have happened or not",
-		"GET the document before you write again"}
-	kindStarting = &kind{"starting", http.StatusServiceUnavailable,
-		"hotrow has just started and does not know the tables of the database yet",
-		"send the request again"}
-	kindUnread = &kind{"unread-answers", http.StatusServiceUnavailable,
-		"too many answers wait for their clients to read them", "read the answers, and ask again"}
-	kindNotCached = &kind{"not-cached", http.StatusGatewayTimeout,
-		"memory has no fresh copy, and the request forbids reading the database",
-		"leave only-if-cached out"}
-	kindFull = &kind{"database-full", http.StatusInsufficientStorage,
-		"the database has no space left", "free space on the database's disk"}
+		"accept application/json, or filter by a unique column")
+	kindKeyMismatch = own("key-mismatch", http.StatusUnprocessableEntity,
+		"the key in the body is not the key in the path", "leave it out of the body")
+	kindInternal    = common("internal", http.StatusInternalServerError)
+	kindUnavailable = common("database-unavailable", http.StatusServiceUnavailable)
+	kindBusy        = common("database-busy", http.StatusServiceUnavailable)
+	kindRetry       = common("try-again", http.StatusServiceUnavailable)
+	kindUnknown     = common("outcome-unknown", http.StatusServiceUnavailable)
+	kindStarting    = common("starting", http.StatusServiceUnavailable)
+	kindUnread      = common("unread-answers", http.StatusServiceUnavailable)
+	kindNotCached   = common("not-cached", http.StatusGatewayTimeout).
+			hinted("leave only-if-cached out")
+	kindFull = common("database-full", http.StatusInsufficientStorage)
 )
 
 // allKinds is every kind of problem, by status.
@@ -129,7 +114,7 @@ var allKinds = []*kind{kindAmbiguous,
 var kindOf = func() map[string]*kind {
 	bySlug := make(map[string]*kind, len(allKinds))
 	for _, k := range allKinds {
-		bySlug[k.slug] = k
+		bySlug[k.Slug] = k
 	}
 	return bySlug
 }()
@@ -142,5 +127,5 @@ func problemOf(err error) problem {
 	}
 	f := front.FailureOf(err)
 	return problem{kind: kindOf[f.Slug], detail: f.Text, details: f.Details, hint: f.Hint,
-		code: f.Code, after: f.After}
+		code: f.Code, after: f.After, logged: f.Logged}
 }

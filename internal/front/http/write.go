@@ -71,7 +71,7 @@ func (c *call) shape() (*row.Shape, error) {
 	if s := c.res.Shape(); s != nil {
 		return s, nil
 	}
-	return nil, problem{kind: kindUnavailable}
+	return nil, problem{kind: kindUnavailable, logged: true}
 }
 
 // writeMedia picks the representation of the answer before anything is

@@ -1,13 +1,16 @@
 package kv
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
 )
 
 func TestMatch_IsThatOfRedis(t *testing.T) {
@@ -86,5 +89,32 @@ func TestCursors_AreForgottenAtLast(t *testing.T) {
 	}
 	if c.keep(place{resource: "c"}, now.Add(cursorLife)); len(c.byID) != 1 {
 		t.Errorf("%d cursors are kept when all are too old", len(c.byID))
+	}
+}
+
+// TestStore_ErrorText: the log has what clients are not told, and not what the configuration
+// refuses them.
+func TestStore_ErrorText(t *testing.T) {
+	texts := map[string]string{"internal": "no", "read-only": "read only", "conflict": "twice: ",
+		"invalid-value": "bad: ", "forbidden": "go away"}
+	for _, tt := range []struct {
+		err    error
+		want   string
+		logged bool
+	}{
+		{ErrForbidden, "go away", false}, {ErrStarting, "no", false},
+		{resource.ErrReadOnly, "read only", false},
+		{&source.Error{Class: source.ReadOnly, Message: "standby"}, "read only", true},
+		{&source.Error{Class: source.Unavailable, Message: "db1"}, "no", true},
+		{&source.Error{Class: source.Conflict, Message: "key 1"}, "twice: key 1", false},
+		{&source.Error{Class: source.Invalid}, "bad: the database refuses it", false},
+	} {
+		var log strings.Builder
+		s := new(Store)
+		s.live.Store(&Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		got := s.ErrorText(texts, "SET", "depts", tt.err)
+		if got != tt.want || log.Len() > 0 != tt.logged {
+			t.Errorf("%v: %q, want %q; logged: %s", tt.err, got, tt.want, &log)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -276,27 +275,4 @@ func (m *Miss) set(a *resource.Answer) {
 	f.Stale = a.Origin == resource.HitStale
 	f.Uncacheable = !m.follows || f.Stale || a.Origin == resource.Bypassed
 	f.Inexact = f.Inexact || a.Key != m.Key
-}
-
-// CodeOf returns the sort of a failure: one of docs/reference/errors.md, "" for none.
-func CodeOf(err error) string {
-	switch {
-	case err == nil:
-		return ""
-	case errors.Is(err, ErrForbidden):
-		return "forbidden"
-	case errors.Is(err, ErrStarting):
-		return "starting"
-	}
-	return front.FailureOf(err).Slug
-}
-
-// LogFailure logs the cause of a failure that the client is not told, ten times a second
-// at most: an outage must not become an outage of the log.
-func (s *Store) LogFailure(command, res string, err error) {
-	if s.logLimit.Allow(time.Now()) {
-		o := s.Live()
-		o.Log.Error("request failed", "proto", o.Proto, "command", command, "resource", res,
-			"err", err)
-	}
 }

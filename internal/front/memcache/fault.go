@@ -1,10 +1,8 @@
 package memcachefront
 
 import (
-	"errors"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
@@ -20,8 +18,7 @@ const (
 	unsupported = "CLIENT_ERROR not supported for this resource"
 )
 
-// texts are the errors of failures by their slugs. What ends with a blank is followed by
-// what the client is told besides.
+// texts are the errors of failures by their slugs: see kv.Store.ErrorText.
 var texts = map[string]string{
 	"bad-body":              "CLIENT_ERROR invalid value: ",
 	"bad-key":               "CLIENT_ERROR invalid value: ",
@@ -44,6 +41,7 @@ var texts = map[string]string{
 	"read-only":             readOnly,
 	"table-missing":         "SERVER_ERROR the table behind the resource is not there",
 	"internal":              internal,
+	"starting":              starting,
 }
 
 // longestText is the length of an error at most.
@@ -62,32 +60,9 @@ func (f *Front) errorOf(o *Options, cmd *memcache.Command, found *kv.Found) stri
 	return text
 }
 
-// errorText returns the error that a client is told of err. What it is not told is logged.
+// errorText returns the error that a client is told of err.
 func (f *Front) errorText(cmd *memcache.Command, res string, err error) string {
-	if errors.Is(err, kv.ErrForbidden) {
-		return forbidden
-	}
-	if errors.Is(err, kv.ErrStarting) {
-		return starting
-	}
-	of := front.FailureOf(err)
-	switch of.Slug {
-	case "internal", "database-unavailable", "database-busy", "outcome-unknown", "try-again",
-		"database-full", "table-missing", "database-forbids":
-		f.store.LogFailure(cmd.Op.String(), res, err)
-	}
-	text, ok := texts[of.Slug]
-	if !ok {
-		return internal
-	}
-	if strings.HasSuffix(text, " ") {
-		detail := of.Text
-		if detail == "" {
-			detail = "the database refuses it"
-		}
-		text += detail
-	}
-	return plain(text)
+	return plain(f.store.ErrorText(texts, cmd.Op.String(), res, err))
 }
 
 // plain returns a text as a line may have it.

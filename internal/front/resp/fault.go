@@ -1,10 +1,8 @@
 package respfront
 
 import (
-	"errors"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 )
 
@@ -18,8 +16,10 @@ const (
 	loading = "LOADING the tables of the database are not known yet"
 )
 
-// texts are the errors of failures by their slugs. What ends with a blank is followed by
-// what the client is told besides.
+// forbidden stands for noPermission.
+const forbidden = "NOPERM"
+
+// texts are the errors of failures by their slugs: see kv.Store.ErrorText.
 var texts = map[string]string{
 	"bad-body":              "ERR invalid value: ",
 	"bad-key":               "ERR invalid value: ",
@@ -42,6 +42,10 @@ var texts = map[string]string{
 	"not-found":             "ERR there is no such row",
 	"table-missing":         "ERR the table behind the resource is not there any more",
 	"internal":              internalError,
+	"starting":              loading,
+	"forbidden":             forbidden,
+	"database-forbids":      forbidden,
+	"read-only":             forbidden,
 }
 
 // errorOf returns the error of a key that has no answer. What the client is not told is
@@ -56,31 +60,9 @@ func (f *Front) errorOf(cmd *command, found *kv.Found) string {
 
 // errorText returns the error that a client is told of err.
 func (f *Front) errorText(cmd *command, res string, err error) string {
-	if errors.Is(err, kv.ErrForbidden) {
+	text := f.store.ErrorText(texts, cmd.upper, res, err)
+	if text == forbidden {
 		return noPermission(cmd)
-	}
-	if errors.Is(err, kv.ErrStarting) {
-		return loading
-	}
-	of := front.FailureOf(err)
-	switch of.Slug {
-	case "database-forbids", "read-only", "forbidden":
-		f.store.LogFailure(cmd.upper, res, err)
-		return noPermission(cmd)
-	case "internal", "database-unavailable", "database-busy", "outcome-unknown", "try-again",
-		"database-full", "table-missing":
-		f.store.LogFailure(cmd.upper, res, err)
-	}
-	text, ok := texts[of.Slug]
-	if !ok {
-		return internalError
-	}
-	if strings.HasSuffix(text, " ") {
-		detail := of.Text
-		if detail == "" {
-			detail = "the database refuses it"
-		}
-		text += detail
 	}
 	return text
 }

@@ -12,94 +12,84 @@ import (
 // A kind is one sort of failure. Its slug is that of the same problem over HTTP,
 // so that a client tells failures apart whichever way it came.
 type kind struct {
-	slug string
+	front.Kind
 	code gofast.Code
 	// again says that nothing was done, and that the same request may succeed
 	// later or elsewhere.
 	again bool
-	means string // what is told when nothing more is known
-	hint  string
+}
+
+// common returns a kind that other fronts have, too.
+func common(slug string, code gofast.Code) *kind {
+	return &kind{Kind: front.KindOf(slug), code: code}
+}
+
+// own returns a kind of the wire alone.
+func own(slug string, code gofast.Code, means, hint string) *kind {
+	return &kind{Kind: front.Kind{Slug: slug, Means: means, Hint: hint}, code: code}
+}
+
+// hinted gives k a hint that speaks of the wire.
+func (k *kind) hinted(hint string) *kind {
+	k.Hint = hint
+	return k
+}
+
+// repeatable says that the same request may succeed later.
+func (k *kind) repeatable() *kind {
+	k.again = true
+	return k
 }
 
 // The kinds of failures.
 var (
-	kindBadMessage = &kind{"bad-message", gofast.InvalidArgument, false,
-		"the message cannot be read", "see the wire reference, rows"}
-	kindBadKey = &kind{"bad-key", gofast.InvalidArgument, false,
-		"no row of the resource can have this key", ""}
-	kindBadQuery = &kind{"bad-query", gofast.InvalidArgument, false,
-		"the query asks for something that is not offered", ""}
-	kindAmbiguous = &kind{"ambiguous-relation", gofast.InvalidArgument, false,
-		"foreign keys lead in several ways to the table that is to be embedded", ""}
-	kindUnindexed = &kind{"unindexed-filter", gofast.InvalidArgument, false,
-		"no index of the database answers the query",
-		"ask for equality, or for a range ordered by its column"}
-	kindRange = &kind{"range-not-satisfiable", gofast.InvalidArgument, false,
-		"the list has no such range of rows", ""}
-	kindBadPosition = &kind{"bad-header", gofast.InvalidArgument, false,
-		"the position cannot be read", "send a position as an answer had it"}
-	kindBadBody = &kind{"bad-body", gofast.InvalidArgument, false,
-		"the body is not a document of this resource", "get a document to see its members"}
-	kindInvalid = &kind{"invalid-value", gofast.InvalidArgument, false,
-		"the database refuses a value", ""}
-	kindKeyMismatch = &kind{"key-mismatch", gofast.InvalidArgument, false,
-		"the key in the body is not the key of the request", "leave it out of the body"}
-	kindUnauthorized = &kind{"unauthorized", gofast.Unauthenticated, false,
-		"this needs a token", "send a token with whoami; hotrow token NAME makes one"}
-	kindForbidden = &kind{"forbidden", gofast.PermissionDenied, false,
-		"this is not allowed", "ask for another role, or change access in the configuration"}
-	kindDatabaseForbids = &kind{"database-forbids", gofast.PermissionDenied, false,
-		"the database user may not do this", "grant it to the user that hotrow connects as"}
-	kindNotFound = &kind{"not-found", gofast.NotFound, false, "there is nothing here", ""}
-	kindGone     = &kind{"table-missing", gofast.NotFound, false,
-		"the table behind the resource is not there any more, or has another form",
-		"reload hotrow after a migration"}
-	kindNotAllowed = &kind{"method-not-allowed", gofast.Unimplemented, false,
-		"the resource does not take this request", ""}
-	kindReadOnly = &kind{"read-only", gofast.Unimplemented, false,
-		"the resource takes no writes", "write to the database, or to another resource"}
-	kindNoMessage = &kind{"unknown-message", gofast.Unimplemented, false,
-		"nothing answers messages of this id", ""}
-	kindNoFeed = &kind{"no-feed", gofast.Unimplemented, false,
-		"no feed tells of changes of this resource", "see feed.mode of its source"}
-	kindConflict = &kind{"conflict", gofast.AlreadyExists, false,
-		"the write breaks a constraint of the database", ""}
-	kindPrecondition = &kind{"precondition-failed", gofast.FailedPrecondition, false,
-		"the document is not the one that the request names",
-		"get the document again and retry with its entity tag"}
-	kindUnconditional = &kind{"precondition-required", gofast.FailedPrecondition, false,
-		"the resource is changed only by requests that say which document they change",
-		"send the entity tag that you hold"}
-	kindTooLarge = &kind{"too-large", gofast.ResourceExhausted, false,
-		"the request, or its answer, is too large", "send or ask for less at a time"}
-	kindFull = &kind{"database-full", gofast.ResourceExhausted, false,
-		"the database has no space left", ""}
-	kindSlow = &kind{"slow-watcher", gofast.ResourceExhausted, true,
-		"the watcher does not keep up", "watch again from the last cursor"}
-	kindStarting = &kind{"starting", gofast.Unavailable, true,
-		"hotrow has just started and does not know the tables of the database yet",
-		"send the request again"}
-	kindUnread = &kind{"unread-answers", gofast.Unavailable, true,
-		"too many answers wait for their clients to read them", "read the answers, and ask again"}
-	kindInternal = &kind{"internal", gofast.Internal, false,
-		"hotrow cannot answer this; the log has the cause", ""}
-	kindUnavailable = &kind{"database-unavailable", gofast.Unavailable, true,
-		"the database cannot be reached and memory cannot answer", ""}
-	kindBusy = &kind{"database-busy", gofast.Unavailable, true,
-		"the database was reached, but could not do this now: a lock, a time limit, its own state",
-		""}
-	kindRetry = &kind{"try-again", gofast.Aborted, true,
-		"the database gave up the transaction in favour of another", "send the request again"}
-	kindUnknown = &kind{"outcome-unknown", gofast.Unknown, false,
-		"the connection broke during the write, which may have happened or not",
-		"get the document before you write again"}
-	kindNotCached = &kind{"not-cached", gofast.Unavailable, false,
-		"memory has no fresh copy, and the request forbids reading the database", ""}
-	kindDeadline = &kind{"deadline", gofast.DeadlineExceeded, false,
-		"the time that the request gave is up", ""}
-	kindCanceled = &kind{"canceled", gofast.Canceled, false, "the request was cancelled", ""}
-	kindDraining = &kind{"going-away", gofast.Unavailable, true,
-		"hotrow is stopping", "connect again"}
+	kindBadMessage = own("bad-message", gofast.InvalidArgument,
+		"the message cannot be read", "see the wire reference, rows")
+	kindBadKey      = common("bad-key", gofast.InvalidArgument)
+	kindBadQuery    = common("bad-query", gofast.InvalidArgument)
+	kindAmbiguous   = common("ambiguous-relation", gofast.InvalidArgument)
+	kindUnindexed   = common("unindexed-filter", gofast.InvalidArgument)
+	kindRange       = common("range-not-satisfiable", gofast.InvalidArgument)
+	kindBadPosition = own("bad-header", gofast.InvalidArgument,
+		"the position cannot be read", "send a position as an answer had it")
+	kindBadBody     = common("bad-body", gofast.InvalidArgument)
+	kindInvalid     = common("invalid-value", gofast.InvalidArgument)
+	kindKeyMismatch = own("key-mismatch", gofast.InvalidArgument,
+		"the key in the body is not the key of the request", "leave it out of the body")
+	kindUnauthorized = common("unauthorized", gofast.Unauthenticated).
+				hinted("send a token with whoami; hotrow token NAME makes one")
+	kindForbidden       = common("forbidden", gofast.PermissionDenied)
+	kindDatabaseForbids = common("database-forbids", gofast.PermissionDenied)
+	kindNotFound        = common("not-found", gofast.NotFound)
+	kindGone            = common("table-missing", gofast.NotFound)
+	kindNotAllowed      = own("method-not-allowed", gofast.Unimplemented,
+		"the resource does not take this request", "")
+	kindReadOnly  = common("read-only", gofast.Unimplemented)
+	kindNoMessage = own("unknown-message", gofast.Unimplemented,
+		"nothing answers messages of this id", "")
+	kindNoFeed = own("no-feed", gofast.Unimplemented,
+		"no feed tells of changes of this resource", "see feed.mode of its source")
+	kindConflict      = common("conflict", gofast.AlreadyExists)
+	kindPrecondition  = common("precondition-failed", gofast.FailedPrecondition)
+	kindUnconditional = common("precondition-required", gofast.FailedPrecondition)
+	kindTooLarge      = common("too-large", gofast.ResourceExhausted)
+	kindFull          = common("database-full", gofast.ResourceExhausted)
+	kindSlow          = own("slow-watcher", gofast.ResourceExhausted,
+		"the watcher does not keep up", "watch again from the last cursor").repeatable()
+	kindStarting    = common("starting", gofast.Unavailable).repeatable()
+	kindUnread      = common("unread-answers", gofast.Unavailable).repeatable()
+	kindInternal    = common("internal", gofast.Internal)
+	kindUnavailable = common("database-unavailable", gofast.Unavailable).repeatable()
+	kindBusy        = common("database-busy", gofast.Unavailable).repeatable()
+	kindRetry       = common("try-again", gofast.Aborted).repeatable()
+	kindUnknown     = common("outcome-unknown", gofast.Unknown)
+	kindNotCached   = common("not-cached", gofast.Unavailable)
+	kindDeadline    = own("deadline", gofast.DeadlineExceeded,
+		"the time that the request gave is up", "")
+	kindCanceled = own("canceled", gofast.Canceled,
+		"the request was cancelled", "")
+	kindDraining = own("going-away", gofast.Unavailable,
+		"hotrow is stopping", "connect again").repeatable()
 )
 
 // A fault is why a request has failed, as its peer is told.
@@ -109,13 +99,15 @@ type fault struct {
 	hint  string // "": the kind's
 	code  string // the database's own
 	after time.Duration
+
+	logged bool // the log has the cause: who asked is not told it
 }
 
 func (f *fault) Error() string {
 	if f.text != "" {
 		return f.text
 	}
-	return f.kind.means
+	return f.kind.Means
 }
 
 // fail returns a fault with a sentence of its own.
@@ -129,7 +121,7 @@ var kindOf = func() map[string]*kind {
 		kindUnconditional, kindTooLarge, kindFull, kindInternal, kindUnavailable, kindBusy,
 		kindRetry, kindUnknown, kindNotCached, kindBadQuery, kindUnindexed, kindRange,
 		kindAmbiguous} {
-		bySlug[k.slug] = k
+		bySlug[k.Slug] = k
 	}
 	return bySlug
 }()
@@ -145,26 +137,16 @@ func faultOf(err error) *fault {
 	}
 	of := front.FailureOf(err)
 	return &fault{kind: kindOf[of.Slug], text: of.Text, hint: of.Hint, code: of.Code,
-		after: of.After}
-}
-
-// logged reports whether the cause belongs into the log: who asked is not told.
-func (f *fault) logged() bool {
-	switch f.kind.code {
-	case gofast.Internal, gofast.Unknown, gofast.Unavailable, gofast.Aborted:
-		return f.kind != kindNotCached && f.kind != kindDraining && f.kind != kindUnread &&
-			f.kind != kindStarting
-	}
-	return f.kind == kindFull
+		after: of.After, logged: of.Logged}
 }
 
 // wire returns f as an error message says it.
 func (f *fault) wire() *gofast.Error {
 	hint := f.hint
 	if hint == "" {
-		hint = f.kind.hint
+		hint = f.kind.Hint
 	}
-	detail := rows.Detail{Kind: f.kind.slug, Code: clip(f.code), Hint: clip(hint)}
+	detail := rows.Detail{Kind: f.kind.Slug, Code: clip(f.code), Hint: clip(hint)}
 	e := &gofast.Error{Code: f.kind.code, Text: clip(f.Error()), Retryable: f.kind.again,
 		RetryAfter: f.after, Details: detail.Append(nil)}
 	if e.Retryable && e.RetryAfter == 0 && f.kind == kindUnavailable {

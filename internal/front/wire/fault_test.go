@@ -23,7 +23,7 @@ func TestFaultOf_HasAKindForEveryFailure(t *testing.T) {
 		{fail(kindSlow, "late"), kindSlow}, {fmt.Errorf("what"), kindInternal},
 	} {
 		if got := faultOf(tt.err).kind; got != tt.kind {
-			t.Errorf("%v is %s, want %s", tt.err, got.slug, tt.kind.slug)
+			t.Errorf("%v is %s, want %s", tt.err, got.Slug, tt.kind.Slug)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -276,7 +275,7 @@ func (t *task) loadMany(ctx context.Context) {
 // most ten times a second: an outage must not become an outage of the log.
 func (t *task) logged(err error) *fault {
 	f := faultOf(err)
-	if (f.logged() || front.Refused(err)) && t.c.f.logLimit.Allow(time.Now()) {
+	if f.logged && t.c.f.logLimit.Allow(time.Now()) {
 		t.c.f.live.Load().Log.Error("request failed", "proto", "wire", "id", t.id,
 			"resource", t.res.Name(), "err", err)
 	}

@@ -75,7 +75,7 @@ func decodeWrite(
 	}
 	shape := res.Shape()
 	if shape == nil {
-		return nil, &fault{kind: kindUnavailable}
+		return nil, &fault{kind: kindUnavailable, logged: true}
 	}
 	var err error
 	change.Input, err = shape.Decode(row.Format(w.BodyFormat), w.Body)
