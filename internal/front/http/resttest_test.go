@@ -12,13 +12,13 @@ import (
 func TestResttest_Paths(t *testing.T) {
 	s := newServer(t, func(o *Options) { o.Resttest = true })
 	seen := make(map[string]bool)
-	for range 100 {
+	for range 400 { // a miss draws twice: each new one must be drawn so
 		a := s.do("GET", "/depts/random", "")
 		s.want(a, 200, "")
 		seen[a.body] = true
 	}
 	if len(seen) != 4 {
-		t.Errorf("100 documents at random are %d ones, of 4", len(seen))
+		t.Errorf("400 documents at random are %d ones, of 4", len(seen))
 	}
 	s.want(s.do("GET", "/depts/random?format=msgpack", ""), 200, "")
 	s.want(s.do("GET", "/cities/random", ""), 200, "")
