@@ -95,6 +95,15 @@ func TagLength(s string) int {
 	return 0
 }
 
+// WeakTags returns tags without the W/ of the weak ones: If-None-Match compares weakly, and
+// a weak tag matches the strong one (RFC 9110, 13.1.2). It writes to tags.
+func WeakTags(tags []string) []string {
+	for i, t := range tags {
+		tags[i] = strings.TrimPrefix(t, "W/")
+	}
+	return tags
+}
+
 // StrongTags returns tags without the weak ones, which If-Match never matches.
 func StrongTags(tags []string) []string {
 	var strong []string

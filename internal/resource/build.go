@@ -152,7 +152,7 @@ func (s *Set) start(u *upstream) {
 			if u.ctx.Err() != nil {
 				return
 			}
-			if err == nil && (u.followed.Load() || u.opts.Mode != source.FeedAuto) {
+			if err == nil && (u.followed.Load() || u.opts.Mode == source.FeedNone) {
 				return
 			}
 			if err == nil { // none is possible now, but whoever mends that need not restart us
@@ -193,6 +193,9 @@ func (s *Set) openFeed(u *upstream) error {
 	if feed == nil {
 		if before == nil {
 			u.log.Warn("no feed: nothing is kept", "event", eventFeed, "why", reason)
+			u.apply.Lock()
+			u.leave(o.left)
+			u.apply.Unlock()
 			u.domain.Reset("", 0, nil, 0)
 			u.begun("no feed: " + reason)
 			u.listenForRestarts()

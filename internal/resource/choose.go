@@ -145,7 +145,7 @@ func (f *follower) choose() bool {
 	f.asked = want
 	f.u.apply.Unlock()
 	auto, grown := f.u.opts.Mode == source.FeedAuto, f.again || outgrown(f.opened, want)
-	if !grown && (!auto || f.lost == 0 && rank(feed) == bestRank) {
+	if feed != nil && !grown && (!auto || f.lost == 0 && rank(feed) == bestRank) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(f.u.ctx, chooseLimit)

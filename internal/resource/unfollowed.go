@@ -46,14 +46,18 @@ func (u *upstream) open(ctx context.Context) (o opened, err error) {
 		u.apply.Unlock()
 		o.feed, o.reason, err = u.source.OpenFeed(ctx, u.opts.Mode, o.want)
 		e := source.UnfollowedOf(err)
-		if e == nil || !e.Leaves(o.want) || !slices.ContainsFunc(o.want, e.Names) {
+		if e == nil || !slices.ContainsFunc(o.want, e.Names) {
 			break
 		}
 		maps.Copy(o.left, e.Why)
+		if !e.Leaves(o.want) { // as if the mode were none, until that is mended
+			o.feed, o.want, err = nil, nil, nil
+			break
+		}
 	}
 	if err == nil && len(o.want) == 0 && len(o.left) > 0 {
 		none := source.UnfollowedError{Why: o.left}
-		o.reason = "no feed, so nothing is cached: " + none.Error()
+		o.reason = "no feed, so nothing is cached but for a ttl: " + none.Error()
 	}
 	return o, err
 }

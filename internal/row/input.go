@@ -49,12 +49,14 @@ func (in *Input) keeps(i int, kept bool) {
 // FirstOdd returns the error of the first member that is good only for a row which has it
 // already; nil: there is none. It is the error of a body that makes a row.
 func (in *Input) FirstOdd() error {
-	for i := range in.Present {
-		if in.Odd != nil && in.Odd[i] != nil {
-			return in.Odd[i]
+	for _, err := range in.Odd {
+		if err != nil {
+			return err
 		}
-		for j := range in.Rows[i] {
-			if err := in.Rows[i][j].FirstOdd(); err != nil {
+	}
+	for _, rows := range in.Rows {
+		for i := range rows {
+			if err := rows[i].FirstOdd(); err != nil {
 				return err
 			}
 		}

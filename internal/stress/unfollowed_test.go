@@ -21,6 +21,7 @@ import (
 type unfollowing struct {
 	name, do, mend string
 	unreadable     bool // x cannot be read meanwhile
+	parts          bool // x is partitioned
 	reader         bool // hotrow is a user who owns neither the tables nor the publication
 }
 
@@ -30,6 +31,8 @@ var unfollowings = []unfollowing{
 	{name: "child", do: "CREATE TABLE x_child () INHERITS (x)", mend: "DROP TABLE x_child"},
 	{name: "publication", reader: true, do: "ALTER PUBLICATION hotrow DROP TABLE x",
 		mend: "ALTER PUBLICATION hotrow ADD TABLE x"},
+	{name: "root", do: "ALTER PUBLICATION hotrow SET (publish_via_partition_root = false)",
+		mend: "ALTER PUBLICATION hotrow SET (publish_via_partition_root = true)", parts: true},
 	{name: "privilege", reader: true, unreadable: true, do: "REVOKE SELECT ON x FROM reader",
 		mend: "GRANT SELECT ON x TO reader"},
 }
@@ -45,9 +48,13 @@ func TestPostgres_UnfollowedTables(t *testing.T) {
 			t.Run(fmt.Sprint(u.name, " before ", before), func(t *testing.T) {
 				at := dbtest.Postgres(t)
 				conn := dial(t, at)
-				mustExec(t, conn, plain("x")+";"+plain("y")+
+				x := plain("x")
+				if u.parts {
+					x = partitioned("x")
+				}
+				mustExec(t, conn, x+";"+plain("y")+
 					"; ALTER TABLE y ADD x int REFERENCES x DEFAULT 1;"+
-					" CREATE PUBLICATION hotrow FOR TABLE x, y")
+					" CREATE PUBLICATION hotrow FOR TABLE x, y WITH (publish_via_partition_root)")
 				if u.reader {
 					mustExec(t, conn, "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN"+
 						" REPLICATION PASSWORD 'reader'; GRANT SELECT ON x, y TO reader")

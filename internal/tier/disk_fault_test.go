@@ -280,6 +280,16 @@ func TestDisk_OpenErrors(t *testing.T) {
 	if _, err := trusted(t, tier.DiskOptions{Path: filepath.Dir(path)}); err == nil {
 		t.Error("a directory was opened")
 	}
+	other := filepath.Join(t.TempDir(), "app.db")
+	head := append([]byte("SQLite format 3\x00"), make([]byte, 8192)...)
+	if err := os.WriteFile(other, head, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trusted(t, tier.DiskOptions{Path: other}); err == nil ||
+		!strings.Contains(err.Error(), "database of SQLite") {
+		t.Errorf("the database of another program: %v", err)
+	}
+	wantFiles(t, other, 0)
 	none := filepath.Join(filepath.Dir(path), "none", "cache.db")
 	if _, err := trusted(t, tier.DiskOptions{Path: none}); err == nil {
 		t.Error("a file in no directory was opened")

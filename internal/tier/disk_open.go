@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,6 +44,9 @@ func (d *Disk) openFile() error {
 		if err := os.Remove(d.opts.Path); err != nil {
 			return err
 		}
+	case errors.Is(err, errBroken) && isDatabase(d.opts.Path):
+		return fmt.Errorf("%s is a database of SQLite, not a cache of hotrow: give cache.disk.path"+
+			" a file of its own", d.opts.Path)
 	case errors.Is(err, errBroken):
 		kept, moveErr := quarantine(d.opts.Path)
 		if moveErr != nil {
@@ -60,6 +64,18 @@ func (d *Disk) openFile() error {
 	}
 	d.file = f
 	return d.load(f)
+}
+
+// isDatabase reports whether a file is one of SQLite, which no damage makes of ours.
+func isDatabase(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 16)
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == "SQLite format 3\x00"
 }
 
 // openDiskFile opens or makes a file. The error wraps errBroken when the file is

@@ -89,7 +89,8 @@ func (q *question) concludeList(
 
 // A page is what a list found.
 type page struct {
-	answers []resource.Answer
+	answers []resource.Answer // of what is there, each once
+	asked   []resource.Answer // of all keys
 }
 
 // list answers GET and HEAD of a collection.
@@ -115,7 +116,7 @@ func (c *call) list() (*answer, error) {
 		c.m.docs = append(c.m.docs, p.answers[i].Doc)
 		size += len(p.answers[i].Doc.Body())
 	}
-	c.from = summary(p.answers)
+	c.from = summary(p.asked) // that a row is not there is an answer as well
 	shared := c.shared(c.o.cacheControl(q.private))
 	return q.concludeList(c.o, c.m, c.r, size, shared, &c.h.coder)
 }
@@ -140,10 +141,10 @@ func (c *call) byKeys(q *question, l *listQuery) (page, error) {
 	if err := c.claim(len(l.keys)); err != nil {
 		return page{}, err
 	}
-	var p page
+	p := page{asked: c.res.Load(c.ctx, l.keys, q.options(c.r))}
 	seen := make(map[row.Key]bool, len(l.keys))
 	size := 0
-	for _, a := range c.res.Load(c.ctx, l.keys, q.options(c.r)) {
+	for _, a := range p.asked {
 		if a.Err != nil {
 			return page{}, a.Err
 		}

@@ -66,6 +66,27 @@ func TestList_PagesCompositeKeys(t *testing.T) {
 	}
 }
 
+// TestList_ByKeysSaysWhereAbsencesAreFrom: that a row is not there is an answer as well.
+func TestList_ByKeysSaysWhereAbsencesAreFrom(t *testing.T) {
+	s := newServer(t)
+	for _, key := range []string{"10", "98", "99"} {
+		s.do("GET", "/depts/"+key, "")
+	}
+	if err := s.src.Close(); err != nil { // what is kept is stale, rows that are not there as well
+		t.Fatal(err)
+	}
+	eventually(t, "a stale answer", func() bool {
+		return s.do("GET", "/depts/98", "").Header.Get("Cache-Status") == "hotrow; fwd=stale"
+	})
+	for _, query := range []string{"in.(98,99)", "in.(10,98)", "eq.98"} {
+		a := s.do("GET", "/depts?deptno="+query, "")
+		s.want(a, 200, "")
+		if got := a.Header.Get("Cache-Status"); got != "hotrow; fwd=stale" {
+			t.Errorf("%s: %s, Cache-Status %q", query, a.body, got)
+		}
+	}
+}
+
 func TestList_ByKeys(t *testing.T) {
 	s := newServer(t)
 	tests := []struct{ query, want string }{

@@ -196,7 +196,7 @@ func (r *request) conditions() (conditions, error) {
 	}
 	cond.match = httprule.StrongTags(httprule.Tags(string(r.IfMatch)))
 	cond.impossible = r.IfMatch != nil && cond.match == nil
-	cond.noneMatch = httprule.Tags(string(r.IfNoneMatch))
+	cond.noneMatch = httprule.WeakTags(httprule.Tags(string(r.IfNoneMatch)))
 	return cond, nil
 }
 

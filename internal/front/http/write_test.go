@@ -106,6 +106,7 @@ func TestWrite_Conditional(t *testing.T) {
 	s.want(put("If-Match: W/"+tag), 412, "precondition-failed")
 	s.want(put("If-None-Match: *"), 412, "precondition-failed")
 	s.want(put("If-None-Match: "+tag), 412, "precondition-failed")
+	s.want(put("If-None-Match: W/"+tag), 412, "precondition-failed")
 	s.want(put("If-Match: nonsense"), 400, "bad-header")
 	s.want(put(`If-Match: "x", `+strings.Replace(tag, "-j", "-m", 1)), 200, "")
 	s.want(put("If-Match: "+tag), 412, "precondition-failed")

@@ -12,6 +12,9 @@ import (
 // writeStatements bounds the time of a whole write: that of so many statements.
 const writeStatements = 4
 
+// writeTries is how often a write is tried that others are in the way of.
+const writeTries = 5
+
 // A checkError is an error that Write.Check returned: it is handed back as it is, and
 // the transaction is not tried again.
 type checkError struct{ err error }
@@ -31,8 +34,12 @@ func (p *Plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 	ctx, cancel := p.db.Begin(ctx, writeStatements)
 	defer cancel()
 	done, again, err := p.writeOnce(ctx, w, key, false)
-	if again && ctx.Err() == nil {
-		done, _, err = p.writeOnce(ctx, w, key, true)
+	for try := 1; again && try < writeTries && ctx.Err() == nil; try++ {
+		done, again, err = p.writeOnce(ctx, w, key, true)
+	}
+	if again && w.Op == source.OpReplace && p.Dialect.Duplicate(err) {
+		err = &source.Error{Class: source.Retry, Err: err, Message: "others made and deleted " +
+			"the row meanwhile, again and again"}
 	}
 	var v *checkError
 	if errors.As(err, &v) {

@@ -223,11 +223,11 @@ func checkPublication(f *feed.Facts) []source.Finding {
 		add(source.LevelError, "leaves out some kinds of changes", "they would go unnoticed",
 			"SET (publish = 'insert, update, delete, truncate')")
 	}
-	partitioned := func(t *feed.Table) bool { return t.Kind == "p" }
-	if !p.ViaRoot && slices.ContainsFunc(f.Tables, partitioned) {
+	if parts := partitioned(f); !p.ViaRoot && len(parts) > 0 {
 		add(source.LevelError, "publishes partitions under their own names",
 			"changes would not be known as those of the table",
 			"SET (publish_via_partition_root = true)")
+		out[len(out)-1].Tables = parts
 	}
 	for _, t := range f.Tables {
 		if slices.Contains(p.Partial, t.ID()) {
@@ -246,6 +246,16 @@ func checkPublication(f *feed.Facts) []source.Finding {
 		})
 	}
 	return out
+}
+
+// partitioned returns the names of the tables that have partitions.
+func partitioned(f *feed.Facts) (names []string) {
+	for _, t := range f.Tables {
+		if t.Kind == catalog.KindPartitioned {
+			names = append(names, t.ID())
+		}
+	}
+	return names
 }
 
 // madeByUs is the comment of a publication that hotrow has made.
