@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/query"
@@ -42,15 +43,21 @@ type Planned struct {
 var samples = []string{"1", "x", "true", "2000-01-01", "2000-01-01T00:00:00Z", "00:00:00",
 	"00000000-0000-0000-0000-000000000001", "AA=="}
 
-// readSample reads a query, with a value in the place of {} that its column takes.
-func readSample(raw string, t *query.Table, o query.Options) (q *query.Query, err error) {
+// readSample reads a query, with a value in the place of {} that its column takes. An error
+// that is not about the value comes first.
+func readSample(raw string, t *query.Table, o query.Options) (*query.Query, error) {
+	var first error
 	for _, value := range samples {
 		full := strings.ReplaceAll(raw, "{}", url.QueryEscape(value))
-		if q, err = query.Parse(full, t, o); err == nil || full == raw {
-			break
+		q, err := query.Parse(full, t, o)
+		if err == nil || full == raw {
+			return q, err
+		}
+		if first == nil || !strings.Contains(err.Error(), strconv.Quote(value)) {
+			first = err
 		}
 	}
-	return q, err
+	return nil, first
 }
 
 // CheckList says how precisely the list that raw asks a resource for can be kept. raw is the
