@@ -129,9 +129,6 @@ func (f *form) end(ctx context.Context, rd *pending, o *Options) Answer {
 	a, err := f.answer(ctx, rd.lease, rd.leader, o, rd.need)
 	if err == nil {
 		a.Steps = rd.timing.steps(rd.begun)
-		if o.Min.Origin == a.Token.Origin && o.Min.Includes(a.Token) {
-			a.Token = o.Min // the database had that, whether the feed has told of it or not
-		}
 		return a
 	}
 	return f.rescue(rd.key, o, err)

@@ -451,9 +451,6 @@ func TestResource_TokenIsWaitedFor(t *testing.T) {
 		if err != nil || got.Origin != Bypassed {
 			t.Errorf("token %v: origin %d, %v; want Bypassed", tok, got.Origin, err)
 		}
-		if !got.Token.Includes(tok) && tok.Origin == a.Token.Origin && tok.Source == "main" {
-			t.Errorf("token %v: the answer's is %v, by which a session would go back", tok, got.Token)
-		}
 		if d := time.Since(begin); d > time.Second {
 			t.Errorf("token %v was waited for %v", tok, d)
 		}
