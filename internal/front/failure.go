@@ -29,16 +29,16 @@ type Failure struct {
 // A rule says what becomes of an error.
 type rule struct {
 	slug string
-	text fate
+	text disclosure
 }
 
-// A fate is what becomes of an error's own message.
-type fate int
+// A disclosure is who sees an error's own message.
+type disclosure int
 
 const (
-	untold fate = iota // the slug says all
-	shown              // it speaks of the request's values, and goes to the client
-	logged             // it may name hosts, users or statements, and goes to the log only
+	untold disclosure = iota // the slug says all
+	shown                    // it speaks of the request's values, and goes to the client
+	logged                   // it may name hosts, users or statements, and goes to the log only
 )
 
 // classRules has a rule for each source.Class.

@@ -71,8 +71,8 @@ type form struct {
 	unsure     atomic.Bool
 
 	doubt doubt
-	trial atomic.Pointer[trial]   // which loads wait for; nil: none
-	left  atomic.Pointer[leftOut] // by the feed of the source; nil: it is not
+	trial atomic.Pointer[trial]  // which loads wait for; nil: none
+	left  atomic.Pointer[string] // why the feed of the source leaves it out; nil: it does not
 }
 
 // Name returns the name, as in the path.

@@ -14,16 +14,13 @@ import (
 // Its resources are left out before a feed is run that does not follow it, and come back in
 // the epoch that begins with one that does. No copy of one lives in the other.
 
-// leftOut says why no feed tells of a form's changes, while the source has one.
-type leftOut struct{ why string }
-
 // followed reports whether a feed tells of what changes the form's documents.
 func (f *form) followed() bool { return f.src.followed.Load() && f.left.Load() == nil }
 
 // unfollowed says why no feed tells of changes, where followed reports that.
 func (f *form) unfollowed() string {
-	if l := f.left.Load(); l != nil {
-		return "no feed tells of changes: " + l.why
+	if why := f.left.Load(); why != nil {
+		return "no feed tells of changes: " + *why
 	}
 	return "no feed tells of changes"
 }
@@ -118,7 +115,7 @@ func (u *upstream) mark(f *form) {
 		return
 	}
 	if _, why := without(f.plan, u.left); why != "" {
-		f.left.Store(&leftOut{why})
+		f.left.Store(&why)
 	} else {
 		f.left.Store(nil)
 	}

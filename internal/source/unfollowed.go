@@ -42,9 +42,10 @@ func NewUnfollowedError(failed []Finding, say func(Finding) string) *UnfollowedE
 // Names reports whether the error is about a table.
 func (e *UnfollowedError) Names(w Watched) bool { return e.Why[w.Table] != "" }
 
-// Leaves reports whether the error is about some of tables, and not about all.
+// Leaves reports whether the error is about some of tables, and not about all; nil is about
+// none of them, but about the mode.
 func (e *UnfollowedError) Leaves(tables []Watched) bool {
-	return slices.ContainsFunc(tables, func(w Watched) bool { return !e.Names(w) })
+	return e != nil && slices.ContainsFunc(tables, func(w Watched) bool { return !e.Names(w) })
 }
 
 // UnfollowedOf returns the UnfollowedError within err; nil: it is about something else.

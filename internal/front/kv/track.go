@@ -225,11 +225,8 @@ func (t *Tracker) Flush() {
 }
 
 // Changed tells who may have copies of these rows of a resource. marks has the transaction of
-// each: a client that has asked for that is not told of its own. nil: nobody knows.
+// each, 0 where nobody knows: a client that has asked for that is not told of its own.
 func (t *Tracker) Changed(r *resource.Resource, keys []string, marks []uint64) {
-	if marks == nil {
-		marks = make([]uint64, len(keys))
-	}
 	byListener := make(map[*Tracked][]string)
 	for i, key := range keys {
 		for _, c := range t.take(key, marks[i]) {

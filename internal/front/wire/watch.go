@@ -90,9 +90,7 @@ func (w *watcher) watchable(o *Options, q *rows.Watch) *fault {
 		if err != nil {
 			return faultOf(err)
 		}
-		if w.list = (&listWatch{ask, row.Format(q.Format)}); !w.followed() {
-			return &fault{kind: kindNoFeed}
-		}
+		w.list = &listWatch{ask, row.Format(q.Format)}
 	case q.Key != "":
 		k, err := w.res.KeyType().Parse(row.Key(strings.Clone(q.Key)))
 		if err != nil {
@@ -279,26 +277,17 @@ func (w *watcher) look(now time.Time) {
 	}
 }
 
-// followed reports whether a feed tells of the changes of all that is watched.
-func (w *watcher) followed() bool {
-	if w.list != nil {
-		for _, res := range resource.Embedded(w.list.ask.Query) {
-			if !res.Followed() {
-				return false
-			}
-		}
-	}
-	return w.res.Followed()
-}
-
 // allowed says why the peer may not read the resource any more, if so. What was
 // asked is remembered while tokens and rule are the same. c.mu is held.
 func (w *watcher) allowed(o *Options) *fault {
-	if !w.followed() {
+	if !w.res.Followed() {
 		return &fault{kind: kindNoFeed}
 	}
 	if w.list != nil {
 		for _, res := range resource.Embedded(w.list.ask.Query) {
+			if !res.Followed() {
+				return &fault{kind: kindNoFeed}
+			}
 			if err := w.c.mayEmbed(o, res.Name()); err != nil {
 				return faultOf(err)
 			}

@@ -42,7 +42,7 @@ func (s *Source) OpenFeed(
 	unfollowed := source.NewUnfollowedError(failed, func(f source.Finding) string { return f.Text })
 	switch why := strings.Join(bad, "; "); {
 	case len(bad) == 0:
-	case unfollowed != nil && unfollowed.Leaves(tables):
+	case unfollowed.Leaves(tables):
 		return nil, "", fmt.Errorf("feed binlog: %w; see hotrow doctor", unfollowed)
 	case mode == source.FeedBinlog:
 		return nil, "", fmt.Errorf("feed binlog: %s; see hotrow doctor", why)

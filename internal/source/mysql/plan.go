@@ -91,7 +91,10 @@ func (d database) Transact(
 // mark returns the mark of the connection's last transaction, if t asks for its own; 0: it
 // cannot be told.
 func (c *conn) mark(ctx context.Context, t *document.Transaction) uint64 {
-	if v, err := c.server(); !t.Identify || err != nil || !v.mariadb {
+	if !t.Identify {
+		return 0
+	}
+	if v, err := c.server(); err != nil || !v.mariadb {
 		return 0
 	}
 	mark, err := binlog.LastMark(ctx, c)

@@ -61,7 +61,7 @@ func doctor(
 	switch mode {
 	case source.FeedLogical:
 		if auto {
-			out = append(out, choice(facts)...)
+			out = append(out, choice(facts, tables)...)
 		}
 		out = append(out, passedChecks(facts, logical.Check(facts))...)
 		more, err := settingFindings(ctx, src, c, auto)
@@ -190,7 +190,7 @@ func stands(f *feed.Facts) []source.Finding {
 }
 
 // choice says which ways there are, and what each costs, where neither works.
-func choice(f *feed.Facts) []source.Finding {
+func choice(f *feed.Facts, tables []source.Watched) []source.Finding {
 	failed := stands(f)
 	if len(failed) == 0 {
 		return nil
@@ -199,10 +199,7 @@ func choice(f *feed.Facts) []source.Finding {
 	for _, s := range failed {
 		lacks = append(lacks, s.Text)
 	}
-	partly := source.UnfollowedOf(feed.Refusal(failed))
-	if partly != nil && slices.ContainsFunc(f.Tables, func(t *feed.Table) bool {
-		return partly.Why[t.ID()] == ""
-	}) {
+	if source.UnfollowedOf(feed.Refusal(failed)).Leaves(tables) {
 		return []source.Finding{{
 			Level: source.LevelWarning,
 			Text:  "the feed would leave out some tables: nothing of them would be kept in memory",

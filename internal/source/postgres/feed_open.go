@@ -112,7 +112,7 @@ func choose(
 			return opened, why, nil
 		}
 		noLogical = err.Error()
-		switch partly := leavesSome(err, tables); {
+		switch partly := source.UnfollowedOf(err).Leaves(tables); {
 		case mode == source.FeedLogical, partly && (src.Standby != nil || len(failed) > 0):
 			return nil, "", fmt.Errorf("feed logical: %w", err)
 		case src.Standby != nil:
@@ -121,7 +121,7 @@ func choose(
 	}
 	if len(failed) > 0 {
 		err := feed.Refusal(failed)
-		if mode == source.FeedNotify || leavesSome(err, tables) {
+		if mode == source.FeedNotify || source.UnfollowedOf(err).Leaves(tables) {
 			return nil, "", fmt.Errorf("feed notify: %w", err)
 		}
 		return nil, "no feed, so nothing is cached: " + noLogical + "; without a restart:" +
@@ -141,12 +141,6 @@ func choose(
 		why += "; without it what is on disk is not used again after a restart"
 	}
 	return opened, why, nil
-}
-
-// leavesSome reports whether err is about some tables, and not about all.
-func leavesSome(err error, tables []source.Watched) bool {
-	e := source.UnfollowedOf(err)
-	return e != nil && e.Leaves(tables)
 }
 
 // pooled explains the error of a pooler that does not know a session's setting,

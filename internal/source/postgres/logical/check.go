@@ -196,10 +196,11 @@ func checkPublication(f *feed.Facts) []source.Finding {
 		return []source.Finding{noPublication(f, source.LevelError, others)}
 	}
 	var out []source.Finding
-	add := func(level source.Level, text, why, apply string) {
+	add := func(level source.Level, text, why, apply string, tables ...string) {
 		out = append(out, source.Finding{
 			Level: level, Text: "publication " + f.Names.Publication + " " + text, Why: why,
-			Apply: []string{"ALTER PUBLICATION " + name + " " + apply}, Remove: drop,
+			Tables: tables, Remove: drop,
+			Apply: []string{"ALTER PUBLICATION " + name + " " + apply},
 		})
 	}
 	lacks := func(level source.Level, tables []*feed.Table) {
@@ -226,8 +227,7 @@ func checkPublication(f *feed.Facts) []source.Finding {
 	if parts := partitioned(f); !p.ViaRoot && len(parts) > 0 {
 		add(source.LevelError, "publishes partitions under their own names",
 			"changes would not be known as those of the table",
-			"SET (publish_via_partition_root = true)")
-		out[len(out)-1].Tables = parts
+			"SET (publish_via_partition_root = true)", parts...)
 	}
 	for _, t := range f.Tables {
 		if slices.Contains(p.Partial, t.ID()) {
