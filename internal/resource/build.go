@@ -38,6 +38,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 	plans, failed := u.compileAll(ctx, specs)
 	for i, sp := range specs {
 		f := s.form(u, sp)
+		f.doubt.known.begun = u.born // or later
 		u.forms = append(u.forms, f)
 		switch err := failed[i]; {
 		case err == nil:
@@ -143,6 +144,7 @@ func (s *Set) start(u *upstream) {
 		u.feed.Store(&chosen{nil, "no resource uses this source"})
 		return
 	}
+	u.loops.Go(func() { s.recompile(u) })
 	s.loops.Add(1)
 	go func() {
 		defer s.loops.Done()
@@ -203,7 +205,6 @@ func (s *Set) openFeed(u *upstream) error {
 		return nil
 	}
 	u.log.Info("feed chosen", "event", eventFeed, "feed", feed.Mode(), "why", reason)
-	u.loops.Go(func() { s.recompile(u) })
 	u.follow(&o)
 	u.wonders()
 	return nil
@@ -221,12 +222,13 @@ func (s *Set) compileRest(ctx context.Context, u *upstream) error {
 	if len(rest) == 0 {
 		return nil
 	}
+	c := compilation{begun: monotonic()}
 	plans, errs := u.compileAll(ctx, specs)
 	for i, at := range rest {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		s.replace(u, at, plans[i], 0)
+		s.replace(u, at, plans[i], c)
 	}
 	return nil
 }
@@ -245,9 +247,9 @@ func (u *upstream) listenForRestarts() {
 	})
 }
 
-// replace puts a new form of a resource in the place of u.forms[i]. told is what that
-// had been told of its definition when the plan began to be compiled.
-func (s *Set) replace(u *upstream, i int, plan source.Plan, told int) {
+// replace puts a new form of a resource, with the plan that c has made, in the place of
+// u.forms[i].
+func (s *Set) replace(u *upstream, i int, plan source.Plan, c compilation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || u.ctx.Err() != nil {
@@ -258,7 +260,7 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan, told int) {
 	old := u.forms[i]
 	f := s.form(u, old.spec)
 	s.complete(f, plan)
-	if f.doubt = (doubt{changes: old.doubt.changes, compiled: told}); old.doubt.changes != told {
+	if f.doubt = (doubt{changes: old.doubt.changes, known: c}); f.doubt.old() {
 		u.hold(f)
 		f.try()
 	}

@@ -100,11 +100,11 @@ func (f *follower) runFeed() error {
 // lookForBetter ends a feed that works once a better one would take its place at once.
 func (f *follower) lookForBetter(ctx context.Context, end context.CancelCauseFunc) {
 	f.backoff = max(f.backoff, f.u.opts.LookBetter)
-	every := f.backoff
+	every, most := f.backoff, f.backoff
 	if len(f.left) > 0 { // somebody may be about to mend that
-		every = min(every, lookAgain)
+		every, most = min(every, lookLost), min(most, lookAgain)
 	}
-	for ; sleep(ctx, every); every = min(2*every, f.backoff) {
+	for ; sleep(ctx, every); every = min(2*every, most) {
 		if f.betterPossible(ctx) {
 			f.backoff = min(2*f.backoff, lookBetterMax)
 			end(errBetter)

@@ -171,6 +171,12 @@ func (f *form) readList(
 ) (found *source.Selected, elsewhere bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
 	defer cancel()
+	for _, g := range embedded(ask.Query) {
+		g.recompile()
+		if err := g.sure(ctx); err != nil {
+			return nil, false, err
+		}
+	}
 	release, err := f.place(ctx)
 	if err != nil {
 		return nil, false, err

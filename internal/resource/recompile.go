@@ -24,10 +24,20 @@ const (
 // A doubt is what a form knows of changes of what it was compiled from. It is guarded
 // by upstream.apply.
 type doubt struct {
-	changes  int  // how often the definition was said to have changed
-	compiled int  // of those, how many it was compiled after
-	held     bool // nothing is kept until it has been compiled again
+	changes int         // how often the definition was said to have changed
+	known   compilation // the last that compiled
+	held    bool        // nothing is kept until it has been compiled again
 }
+
+// A compilation is when a form was compiled: told is how many changes it was told of before,
+// and begun when the catalogue was read, or tried to be.
+type compilation struct {
+	told  int
+	begun int64
+}
+
+// old reports whether there are changes that the last compilation does not know.
+func (d *doubt) old() bool { return d.changes != d.known.told }
 
 // doubts has the forms over tables compiled again. Nothing is kept of them until that
 // is done: a document made by an old form would be served for as long as no row of it
@@ -78,13 +88,13 @@ func (u *upstream) compileSoon() {
 	}
 }
 
-// trust says that a form is what it would be if it were compiled now, told being what
-// it had been told before. A change of which it was told since goes on.
-func (u *upstream) trust(f *form, told int) {
+// trust says that a form is what c would make of it. A change of which it was told since
+// goes on.
+func (u *upstream) trust(f *form, c compilation) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	f.doubt.compiled = told
-	if f.doubt.changes != told {
+	f.doubt.known = c
+	if f.doubt.old() {
 		return
 	}
 	f.tried(nil)
@@ -104,20 +114,21 @@ func (f *form) everything() []fresh.Touch {
 	return list
 }
 
-// distrust says that a form does not compile, told being what it had been told before.
-// Its loads go on, and say what is wrong, if anything is. It is tried again; where there
-// is no feed nobody does, and nothing is kept but for a time.
-func (u *upstream) distrust(f *form, told int) {
+// distrust says that a form does not compile. Its loads go on, and say what is wrong, if
+// anything is. It is tried again; of one that no feed follows the loads do that, and nothing
+// is kept but for a time.
+func (u *upstream) distrust(f *form, c compilation) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	if f.doubt.changes == told {
+	if f.doubt.changes == c.told {
 		f.tried(nil)
 	}
-	if !u.followed.Load() {
+	if !f.followed() {
+		f.doubt.known = c
 		return
 	}
 	u.hold(f)
-	if f.doubt.changes == f.doubt.compiled {
+	if !f.doubt.old() {
 		f.doubt.changes++
 		u.compileSoon()
 	}
@@ -151,7 +162,7 @@ func (s *Set) compileDoubted(u *upstream) bool {
 	forms := u.forms
 	var doubted []int
 	for i, f := range forms {
-		if f.doubt.changes != f.doubt.compiled {
+		if f.doubt.old() {
 			doubted = append(doubted, i)
 		}
 	}
@@ -214,7 +225,7 @@ func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
 	ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
 	defer cancel()
 	u.apply.Lock()
-	told := f.doubt.changes
+	c := compilation{told: f.doubt.changes, begun: monotonic()}
 	u.apply.Unlock()
 	plan, err := u.compile(ctx, &f.spec)
 	if err != nil && !source.ClassOf(err).Passing() {
@@ -223,9 +234,9 @@ func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
 	}
 	switch {
 	case err == nil && (anew || !samePlan(plan, f.plan)):
-		s.replace(u, i, plan, told)
+		s.replace(u, i, plan, c)
 	case err == nil:
-		u.trust(f, told)
+		u.trust(f, c)
 	case source.ClassOf(err) == source.Unavailable:
 		u.apply.Lock()
 		f.tried(err)
@@ -234,7 +245,7 @@ func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
 	case source.ClassOf(err).Passing():
 		return false
 	default:
-		u.distrust(f, told)
+		u.distrust(f, c)
 		if text := err.Error(); text != f.complaint { // once, not at every attempt
 			f.complaint = text
 			u.log.Error("resource does not compile any more: nothing of it is kept",

@@ -200,6 +200,9 @@ func (f *form) outdatedEmbeds(q *query.Query, err error, begun int64) bool {
 	if err == nil || len(forms) == 0 || monotonic()-begun > int64(f.src.opts.Timeout) {
 		return false
 	}
+	if errors.Is(err, errReplaced) {
+		return !current(q)
+	}
 	reshaped := errors.Is(err, source.ErrReshaped)
 	if !reshaped && !source.Reshaped(err) {
 		return false

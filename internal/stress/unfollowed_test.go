@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/sqlite"
 )
 
 // An unfollowing makes changes of the table x unknown to the feed, and mends that.
@@ -142,6 +144,10 @@ func (s *stand) unfollow(u unfollowing, before bool, exec func(sql string)) {
 			return strings.Contains(now, wantY)
 		})
 	}
+	if !u.unreadable {
+		s.grows("x", func() { exec("ALTER TABLE x ADD COLUMN more int NOT NULL DEFAULT 7") }, "x/1",
+			"y?select=id,x(*)")
+	}
 	until(s.t, "a hit of y at the end", hit("y"))
 	if s.resource("x").Followed() || !s.resource("y").Followed() {
 		s.t.Error("x is said to be followed, or y is not")
@@ -155,7 +161,59 @@ func (s *stand) unfollow(u unfollowing, before bool, exec func(sql string)) {
 	}
 }
 
-// listOf returns the answer to a list that HTTP asks for.
+// grows has add give rows of a resource that no feed follows a member "more", which paths
+// tell of from definitionBound on.
+func (s *stand) grows(name string, add func(), paths ...string) {
+	s.t.Helper()
+	for _, p := range paths { // what makes the answers is as new as it can be
+		if now := s.listOf(p); strings.Contains(now, "more") {
+			s.t.Fatalf("%s: %s", p, now)
+		}
+	}
+	add()
+	for end := time.Now().Add(definitionBound); time.Now().Before(end); {
+		s.listOf(paths[0])
+	}
+	for _, p := range paths {
+		if now := s.listOf(p); !strings.Contains(now, `"more":7`) {
+			s.t.Errorf("%v after %s has another column, %s is %s", definitionBound, name, p, now)
+		}
+	}
+}
+
+// TestUnfollowed_NoFeed: without any feed a definition that has changed is known as soon.
+func TestUnfollowed_NoFeed(t *testing.T) {
+	const more = "ALTER TABLE x ADD COLUMN more int NOT NULL DEFAULT 7"
+	none := plan{mode: source.FeedNone, specs: []resource.Spec{spec("x")}}
+	t.Run("PostgreSQL", func(t *testing.T) {
+		at := dbtest.Postgres(t)
+		conn := dial(t, at)
+		mustExec(t, conn, plain("x"))
+		s := newStand(t, at, none)
+		s.grows("x", func() { mustExec(t, conn, more) }, "x/1", "x")
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		at := dbtest.MariaDB(t)
+		db := dialMariaDB(t, at)
+		exec := func(sql string) {
+			if _, err := db.ExecContext(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exec("CREATE TABLE x (id int PRIMARY KEY, v varchar(20))")
+		exec("INSERT INTO x VALUES (1, 'old')")
+		s := newStandOver(t, openMariaDB(t, at), none)
+		s.grows("x", func() { exec(more) }, "x/1", "x")
+	})
+	t.Run("SQLite", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "x.db")
+		dbtest.SQLiteShell(t, path, plain("x"))
+		s := newStandOver(t, openSQLite(t, path, sqlite.Options{}), none)
+		s.grows("x", func() { dbtest.SQLiteShell(t, path, more) }, "x/1", "x")
+	})
+}
+
+// listOf returns the body of what HTTP answers.
 func (s *stand) listOf(path string) string {
 	s.t.Helper()
 	resp, err := http.Get("http://" + s.addr + "/" + path)
