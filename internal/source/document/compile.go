@@ -70,7 +70,7 @@ func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error
 	}
 	p.depth = len(p.Nodes())
 	p.describe()
-	if d.ReadIn == nil {
+	if d.Nested == nil {
 		p.prepare()
 	}
 	return p, nil
@@ -141,22 +141,14 @@ func (c *compiler) fill(n *Node, level int) error {
 	}
 	n.Key = n.place(n.KeyCols, true)
 	n.keyNames, n.onNames = Names(n.KeyCols), Names(n.On)
-	if c.dialect.ReadIn == nil {
+	if c.dialect.Nested == nil {
 		n.OnAt = n.place(n.On, false)
 	}
 	if n.namesRows {
 		n.IDAt = n.place(n.IDCols, true)
 	}
 	n.Shape = row.NewShape(n.Shape.Fields)
-	n.places = make([]int, len(n.Items))
-	at := 0
-	for i := range n.Items {
-		if n.places[i] = at; n.Items[i].Kid != nil {
-			n.places[i] = -1
-			continue
-		}
-		at++
-	}
+	n.arrange(c.dialect.Nested)
 	return nil
 }
 

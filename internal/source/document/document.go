@@ -177,17 +177,17 @@ type Dialect struct {
 	// Fold says that the database takes the name of a column in any case.
 	Fold bool
 
-	// ReadIn reads the documents of canonical keys on c, in order, for a database that reads
-	// documents with all that is embedded by one statement. nil: the engine reads one level
-	// after the other.
-	ReadIn func(ctx context.Context, c Conn, p *Plan, keys []row.Key) ([]source.Loaded, error)
+	// Nested is how one statement reads documents with all that is embedded in them. nil: the
+	// engine reads one level after the other.
+	Nested *Nested
 
 	// Param returns the placeholder of a parameter that is compared with a column.
 	// It is asked only where parameters are not Numbered.
 	Param func(col Column) string
 
-	// Ordered returns the expression by which a list is ordered, and Present the
-	// condition that a row's value may be in a key; "" for none. They serve Plan.List.
+	// Ordered returns the expression by which a list is ordered; nil: as Column. Present
+	// returns the condition that a row's value may be in a key, "" for none; nil: that it is
+	// not NULL.
 	Ordered func(n *Node, col Column) string
 	Present func(n *Node, col Column) string
 
@@ -253,4 +253,19 @@ type Dialect struct {
 
 	// Duplicate reports whether an error is that of a unique value twice.
 	Duplicate func(error) bool
+}
+
+// Nested is how a database reads the rows that are embedded in another as one value of it.
+type Nested struct {
+	// Expr returns the expression that reads the rows with these expressions that a SELECT
+	// finds, from being what follows them there.
+	Expr func(exprs, from string) string
+
+	// Rows calls begin with how many rows the value in this place of r has, and each for
+	// every one, with so many columns.
+	Rows func(r Row, place, columns int, begin func(rows int) error, each func(Row) error) error
+
+	// ByKeys reads the rows of canonical keys, and calls each with which key one is of.
+	ByKeys func(ctx context.Context, c Conn, p *Plan, keys []row.Key,
+		each func(key int, r Row) error) error
 }

@@ -118,33 +118,6 @@ func TestQuery_KeyNames(t *testing.T) {
 	}
 }
 
-// The rows behind a composite key, without row values: as many rows as the order of tuples
-// has, whatever the values.
-func TestPageArgs_FollowTheMarks(t *testing.T) {
-	for n := range 5 {
-		args := make([]any, n)
-		for i := range args {
-			args[i] = i
-		}
-		for _, values := range []bool{false, true} {
-			d := &Dialect{RowValues: values}
-			got := new(Node).pageArgs(d, args)
-			want := n
-			if n > 1 && !values {
-				want = 1 + n*(n+1)/2 // one for >=, and of each alternative a prefix
-			}
-			if len(got) != want {
-				t.Errorf("%d parts, row values %v: %v", n, values, got)
-			}
-			for at, i := 1, 1; n > 1 && !values && i <= n; at, i = at+i, i+1 {
-				if !slices.Equal(got[at:at+i], args[:i]) {
-					t.Errorf("alternative %d of %v", i, got)
-				}
-			}
-		}
-	}
-}
-
 // Errors of a write say which row, and what is wrong with the body.
 func TestErrors_NameTheRow(t *testing.T) {
 	err := noRow("depts", row.Key("10"))

@@ -125,16 +125,17 @@ func (s *projection) node(p *Plan, q *query.Query) (*Node, error) {
 	for _, kid := range n.Kids {
 		kid.upAt = n.place(kid.up, false)
 	}
-	n.arrange(s.d.ReadIn != nil)
+	n.arrange(s.d.Nested)
 	return n, nil
 }
 
-// arrange notes where items are in an answer. nested says that it has what is embedded.
-func (n *Node) arrange(nested bool) {
-	n.places = make([]int, len(n.Items))
+// arrange notes where items are in an answer, and by what it has what is embedded; nil: it
+// has not.
+func (n *Node) arrange(nested *Nested) {
+	n.nested, n.places = nested, make([]int, len(n.Items))
 	at := 0
 	for i := range n.Items {
-		if n.places[i] = at; n.Items[i].Kid != nil && !nested {
+		if n.places[i] = at; n.Items[i].Kid != nil && nested == nil {
 			n.places[i] = -1
 			continue
 		}
@@ -178,10 +179,10 @@ func (s *projection) embed(n *Node, m *query.Member) (f row.Field, err error) {
 		part, up := col.KeyPart(), r.up[i%len(r.up)].KeyPart()
 		kid.Exact = kid.Exact && part.Kind == up.Kind && !part.Wide && !up.Wide
 	}
-	if s.d.ReadIn == nil {
+	if s.d.Nested == nil {
 		kid.OnAt = kid.place(kid.On, false)
-		kid.arrange(false)
 	}
+	kid.arrange(s.d.Nested)
 	f = row.Field{Name: m.Name, Kind: row.Rows, Shape: kid.Shape}
 	if e.One {
 		f.Kind = row.Row
@@ -205,10 +206,10 @@ func (s *projection) addLinkRows(n *Node, e *query.Embed) error {
 	kid.On, kid.Exact = far.via.from, true
 	kid.related = &related{plan: of, query: q, up: far.up, reads: &s.reads,
 		linkRows: &linkRows{embedded: far, at: kid.place(far.via.to, true)}}
-	if s.d.ReadIn == nil {
+	if s.d.Nested == nil {
 		kid.OnAt = kid.place(kid.On, false)
-		kid.arrange(false)
 	}
+	kid.arrange(s.d.Nested)
 	if s.d.BindAsParent {
 		kid.bind = far.up
 	}
@@ -372,9 +373,9 @@ func (r *related) most(parents int) int {
 	return r.query.Limit
 }
 
-// Behind returns what follows the condition that rows of n, which a query embeds, are those
+// behind returns what follows the condition that rows of n, which a query embeds, are those
 // of so many parents: its other conditions, the order, the limit.
-func (n *Node) Behind(d *Dialect, parents int) string {
+func (n *Node) behind(d *Dialect, parents int) string {
 	if n.linkRows != nil {
 		return fmt.Sprintf(" LIMIT %d", n.most(parents))
 	}
@@ -389,9 +390,9 @@ func (n *Node) Behind(d *Dialect, parents int) string {
 	return sql
 }
 
-// Of returns the condition that rows of n, which a query embeds, are those of the row of
+// of returns the condition that rows of n, which a query embeds, are those of the row of
 // parent that the same statement reads.
-func (n *Node) Of(d *Dialect, parent *Node) string {
+func (n *Node) of(d *Dialect, parent *Node) string {
 	on, up := d.tuple(n, n.On), d.tuple(parent, n.up)
 	if v := n.via; v != nil {
 		return on + " IN (" + d.subselect(v.node, v.to, d.tuple(v.node, v.from)+" = "+up) + ")"
@@ -399,44 +400,23 @@ func (n *Node) Of(d *Dialect, parent *Node) string {
 	return on + " = " + up
 }
 
-// Related reports whether the rows of n are there because a query embeds them, and whether
-// they are one at most.
-func (n *Node) Related() (yes, one bool) { return n.related != nil, n.related != nil && n.one }
-
-// Afresh has rows embedded in n counted from the beginning.
-func (n *Node) Afresh() {
+// afresh has rows embedded in n counted from the beginning.
+func (n *Node) afresh() {
 	if n.embeds() {
 		*n.Kids[0].reads = reads{left: query.MaxEmbedded}
 	}
 }
 
-// Up returns the places, among the items of the parent, of what rows of n are found by.
-func (n *Node) Up() []int { return n.upAt }
-
-// Seek notes by what rows of n, which a query embeds, were looked for.
-func (n *Node) Seek(by row.Key) {
+// seek notes by what rows of n, which a query embeds, were looked for.
+func (n *Node) seek(by row.Key) {
 	if n.linkRows == nil { // else those that they lead to were, too
 		n.reach(source.Reached{Of: n.query, As: source.ReachedBy, By: by})
 	}
 }
 
-// See notes that the row of n of a key was read.
-func (n *Node) See(key row.Key) {
-	n.reach(source.Reached{Of: n.query, As: source.ReachedRow, By: key})
-}
-
-// Lead notes where a row of a link leads.
-func (n *Node) Lead(to row.Key) {
+// lead notes where a row of a link leads.
+func (n *Node) lead(to row.Key) {
 	n.reach(source.Reached{Of: n.linkRows.embedded.query, As: source.ReachedTo, By: to})
-}
-
-// Leads returns the places, among the items of n, of where rows of a link lead; nil: n is not
-// of such rows.
-func (n *Node) Leads() []int {
-	if n.related == nil || n.linkRows == nil {
-		return nil
-	}
-	return n.linkRows.at
 }
 
 // reach notes a way to embedded rows.
@@ -447,23 +427,23 @@ func (n *Node) reach(at source.Reached) {
 	n.reads.reached[at] = struct{}{}
 }
 
-// Reached returns what was noted of rows embedded in n, at any level, since Afresh.
-func (n *Node) Reached() []source.Reached {
+// reachedRows returns what was noted of rows embedded in n, at any level, since afresh.
+func (n *Node) reachedRows() []source.Reached {
 	if !n.embeds() {
 		return nil
 	}
 	return slices.Collect(maps.Keys(n.Kids[0].reads.reached))
 }
 
-// Take counts rows of n that have been read for one parent, and refuses more than an answer
+// take counts rows of n that have been read for one parent, and refuses more than an answer
 // may have. Of rows of a link it notes that there may be more.
-func (n *Node) Take(rows int) error {
+func (n *Node) take(rows int) error {
 	switch {
 	case n.related == nil:
 		return nil
 	case n.linkRows != nil:
 		if n.reads.linked += rows; rows > query.MaxLinks || n.reads.linked > query.MaxLinked {
-			n.Lead("")
+			n.lead("")
 		}
 		return nil
 	}

@@ -62,6 +62,16 @@ func (w *where) mark(col Column, arg any) string {
 	return w.d.Filters.Mark(col, len(w.args), false, false)
 }
 
+// limit returns the LIMIT of so many rows. It is an argument where it can be: a statement
+// without any is sent to MySQL as text, and answered as text, which has less digits.
+func (w *where) limit(rows int) string {
+	if w.d.Numbered {
+		return fmt.Sprintf(" LIMIT %d", rows)
+	}
+	w.args = append(w.args, int64(rows))
+	return " LIMIT ?"
+}
+
 // terms returns the condition that all of terms hold; "" for none.
 func (w *where) terms(terms []query.Term, op string) (string, error) {
 	conds := make([]string, len(terms))
@@ -246,8 +256,20 @@ func (w *where) after(q *query.Query) (string, error) {
 				Message: fmt.Sprintf("after: %s: %v", col.Info().Name, err)}
 		}
 	}
-	if w.d.RowValues && w.oneWay(q) {
-		return w.rowAfter(q, args), nil
+	return w.behind(q, args), nil
+}
+
+// behind is after with what the values are bound as. Where rows cannot be compared the
+// condition on the first column alone is there for the index.
+func (w *where) behind(q *query.Query, args []any) string {
+	oneWay := w.oneWay(q)
+	if oneWay && (w.d.RowValues || len(args) == 1) {
+		return w.rowAfter(q, args)
+	}
+	first := ""
+	if oneWay {
+		first = w.d.passed(w.n, w.cols[q.Order[0].Column]) + signOf(q.Order[0]) + "= " +
+			w.mark(w.cols[q.Order[0].Column], args[0]) + " AND "
 	}
 	var either []string
 	for i := range q.Order {
@@ -262,9 +284,17 @@ func (w *where) after(q *query.Query) (string, error) {
 		either = append(either, "("+strings.Join(all, " AND ")+")")
 	}
 	if len(either) == 0 {
-		return "1 = 0", nil
+		return "1 = 0"
 	}
-	return "(" + strings.Join(either, " OR ") + ")", nil
+	return first + "(" + strings.Join(either, " OR ") + ")"
+}
+
+// signOf returns how a value that follows another in an order compares with it.
+func signOf(o query.Order) string {
+	if o.Desc {
+		return " <"
+	}
+	return " >"
 }
 
 // oneWay reports whether all of an order goes in one direction and nothing in it is null.
@@ -284,9 +314,9 @@ func (w *where) rowAfter(q *query.Query, args []any) string {
 		exprs[i] = w.d.passed(w.n, w.cols[o.Column])
 		marks[i] = w.mark(w.cols[o.Column], args[i])
 	}
-	sign := " > "
-	if q.Order[0].Desc {
-		sign = " < "
+	sign := signOf(q.Order[0]) + " "
+	if len(args) == 1 {
+		return exprs[0] + sign + marks[0]
 	}
 	return "(" + strings.Join(exprs, ", ") + ")" + sign + "(" + strings.Join(marks, ", ") + ")"
 }
@@ -309,11 +339,7 @@ func (w *where) follows(q *query.Query, i int, arg any) string {
 	if q.After[i].Null { // nulls come first
 		return expr + " IS NOT NULL"
 	}
-	sign := " > "
-	if o.Desc {
-		sign = " < "
-	}
-	cond := w.d.passed(w.n, col) + sign + w.mark(col, arg)
+	cond := w.d.passed(w.n, col) + signOf(o) + " " + w.mark(col, arg)
 	if !q.Table.Columns[o.Column].NotNull && !o.NullsFirst {
 		cond = "(" + cond + " OR " + expr + " IS NULL)"
 	}

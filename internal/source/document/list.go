@@ -3,8 +3,8 @@ package document
 import (
 	"context"
 	"fmt"
-	"strings"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -35,10 +35,14 @@ func (p *Plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Lo
 			return nil, fmt.Errorf("list %s: %w", p.Name, row.ErrKey)
 		}
 	}
-	ctx, cancel := p.db.Begin(ctx, 3+p.depth)
+	statements, snapshot := 1, p.Dialect.Nested == nil
+	if snapshot {
+		statements = 3 + p.depth
+	}
+	ctx, cancel := p.db.Begin(ctx, statements)
 	defer cancel()
 	var all []*record
-	err := p.db.Read(ctx, true, func(ctx context.Context, c Conn) (err error) {
+	err := p.db.Read(ctx, snapshot, func(ctx context.Context, c Conn) (err error) {
 		if all, err = p.page(ctx, c, args, limit); err != nil {
 			return err
 		}
@@ -57,94 +61,57 @@ func (p *Plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Lo
 
 // page reads rows until limit of them have a key. An empty text, for one, is none.
 func (p *Plan) page(ctx context.Context, c Conn, after []any, limit int) ([]*record, error) {
-	n, d := p.Root, p.Dialect
+	n := p.Root
 	var all []*record
+	var some records
 	for len(all) < limit {
 		want, got := limit-len(all), 0
-		args := append(n.pageArgs(d, after), int64(want))
-		st := Statement{SQL: n.pageSQL(d, after != nil), Node: n}
-		err := c.Query(ctx, &st, args, func(row Row) error {
+		st, args := p.pageOf(after, want)
+		var last row.Values
+		err := c.Query(ctx, st, args, func(row Row) error {
 			got++
-			r, err := n.record(row)
+			r, err := n.record(row, &some)
 			if err != nil {
 				return err
 			}
-			after = make([]any, len(n.KeyCols))
-			for i, at := range n.Key {
-				if after[i], err = n.KeyCols[i].Arg(r.read[at]); err != nil {
-					return err
-				}
-			}
+			last = r.read
 			if r.key != "" {
 				all = append(all, r)
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
+		if err != nil || got < want {
+			return all, err
 		}
-		if got < want {
-			break
+		after = make([]any, len(n.KeyCols))
+		for i, at := range n.Key {
+			if after[i], err = n.KeyCols[i].Arg(last[at]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return all, nil
 }
 
-// pageSQL returns the statement that reads rows in the order of the key: the first
-// page, or the one that follows a key. Its parameters are those of pageArgs.
-func (n *Node) pageSQL(d *Dialect, follow bool) string {
-	var where, order []string
-	for _, col := range n.KeyCols {
-		order = append(order, d.Ordered(n, col))
-		if present := d.Present(n, col); present != "" {
-			where = append(where, present)
-		}
-	}
-	if follow {
-		where = append(where, n.follows(d, order))
-	}
-	sql := n.selectList(d)
-	if len(where) > 0 {
-		sql += " WHERE " + strings.Join(where, " AND ")
-	}
-	return sql + " ORDER BY " + strings.Join(order, ", ") + " LIMIT ?"
+// PageSQL returns the statement by which List reads what follows a key.
+func (p *Plan) PageSQL() string {
+	st, _ := p.pageOf(make([]any, len(p.Root.KeyCols)), 1)
+	return st.SQL
 }
 
-// follows returns the condition that a row's key, of which exprs are the parts, follows
-// another. Without row values the condition on the first column alone is there for
-// the index.
-func (n *Node) follows(d *Dialect, exprs []string) string {
-	marks := make([]string, len(exprs))
-	for i, col := range n.KeyCols {
-		marks[i] = d.Param(col)
+// pageOf returns the statement that reads up to limit rows in the order of the key, those that
+// follow one if after binds its parts, and its arguments.
+func (p *Plan) pageOf(after []any, limit int) (*Statement, []any) {
+	n, d := p.Root, p.Dialect
+	q := &query.Query{Table: p.table, After: make([]query.Value, len(after))}
+	for _, at := range p.table.Key {
+		q.Order = append(q.Order, query.Order{Column: at})
 	}
-	switch {
-	case len(exprs) == 1:
-		return exprs[0] + " > " + marks[0]
-	case d.RowValues:
-		return "(" + strings.Join(exprs, ", ") + ") > (" + strings.Join(marks, ", ") + ")"
+	w := &where{n: n, d: d, cols: p.cols}
+	conds := n.present(d)
+	if after != nil {
+		conds = append(conds, w.behind(q, after))
 	}
-	var either []string
-	for i := range exprs {
-		var all []string
-		for j := range i {
-			all = append(all, exprs[j]+" = "+marks[j])
-		}
-		all = append(all, exprs[i]+" > "+marks[i])
-		either = append(either, "("+strings.Join(all, " AND ")+")")
-	}
-	return fmt.Sprintf("%s >= %s AND (%s)", exprs[0], marks[0], strings.Join(either, " OR "))
-}
-
-// pageArgs returns the parameters of pageSQL for the key that args bind.
-func (n *Node) pageArgs(d *Dialect, args []any) []any {
-	out := append([]any(nil), args...)
-	if len(args) <= 1 || d.RowValues {
-		return out
-	}
-	out = out[:1]
-	for i := range args {
-		out = append(out, args[:i+1]...)
-	}
-	return out
+	sql := n.selectList(d) + whereAll(conds) + w.orderBy(q) + w.limit(limit)
+	return &Statement{SQL: sql, Node: n}, w.args
 }

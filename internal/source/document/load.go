@@ -22,10 +22,20 @@ type record struct {
 	links    []row.Key // see Node.links
 }
 
-// Members returns the values of the members of a row whose items are read.
-func (n *Node) Members(read row.Values) row.Values { return n.values(read) }
+// records makes records, many at a time.
+type records struct{ free []record }
 
-// values is Members.
+// next returns a new record.
+func (s *records) next() *record {
+	if len(s.free) == 0 {
+		s.free = make([]record, usualRows)
+	}
+	r := &s.free[0]
+	s.free = s.free[1:]
+	return r
+}
+
+// values returns the values of the members of a row whose items are read.
 func (n *Node) values(read row.Values) row.Values {
 	if n.spreads {
 		return n.spread(read)
@@ -46,7 +56,7 @@ func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 		}
 	}
 	statements := 1
-	if p.Dialect.ReadIn == nil {
+	if p.Dialect.Nested == nil {
 		statements = 2 + p.depth + len(keys)*(1+len(p.paths))
 	}
 	ctx, cancel := p.db.Begin(ctx, statements)
@@ -71,7 +81,7 @@ func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 // oneStatement reports whether Load of count keys runs one statement, which is a
 // snapshot by itself.
 func (p *Plan) oneStatement(count int) bool {
-	if p.Dialect.ReadIn != nil {
+	if p.Dialect.Nested != nil {
 		return p.paths == nil
 	}
 	return len(p.Root.Kids) == 0 && p.paths == nil && (count == 1 ||
@@ -80,18 +90,18 @@ func (p *Plan) oneStatement(count int) bool {
 
 // load reads the documents of canonical keys on c, in order.
 func (p *Plan) load(ctx context.Context, c Conn, keys []row.Key) ([]source.Loaded, error) {
-	if read := p.Dialect.ReadIn; read != nil {
-		return read(ctx, c, p, keys)
-	}
 	found := make([]*record, len(keys))
 	load := p.loadMany
-	if p.Query != nil || len(keys) == 1 {
+	switch {
+	case p.Dialect.Nested != nil:
+		load = p.loadNested
+	case p.Query != nil || len(keys) == 1:
 		load = p.loadEach
 	}
 	if err := load(ctx, c, keys, found); err != nil {
 		return nil, err
 	}
-	if len(p.Root.Kids) > 0 {
+	if len(p.Root.Kids) > 0 && p.Dialect.Nested == nil {
 		var all []*record
 		seen := make(map[*record]bool, len(found))
 		for _, r := range found {
@@ -119,7 +129,7 @@ func (p *Plan) load(ctx context.Context, c Conn, keys []row.Key) ([]source.Loade
 // that is not found so may still be equal to a row's in the eyes of the database,
 // where its equality is wide: then it is asked for by itself.
 func (p *Plan) loadMany(ctx context.Context, c Conn, keys []row.Key, found []*record) error {
-	byKey := make(map[row.Key]*record, len(keys))
+	byKey, some := make(map[row.Key]*record, len(keys)), records{}
 	args := make([][]any, 0, len(keys))
 	for _, k := range keys {
 		if a, ok := KeyArgs(p.Parts, k); ok {
@@ -129,7 +139,7 @@ func (p *Plan) loadMany(ctx context.Context, c Conn, keys []row.Key, found []*re
 	err := inChunks(args, len(p.Parts), func(count int, args []any) error {
 		st := Statement{SQL: p.byKey(count), Use: UseByKey, Node: p.Root, Keys: count}
 		return c.Query(ctx, &st, args, func(row Row) error {
-			r, err := p.Root.record(row)
+			r, err := p.Root.record(row, &some)
 			if err == nil && r.key != "" {
 				byKey[r.key] = r
 			}
@@ -163,6 +173,7 @@ func (p *Plan) loadEach(ctx context.Context, c Conn, keys []row.Key, found []*re
 	if p.Query != nil || p.keys.Wide() {
 		st.Use = UseOther
 	}
+	one := records{make([]record, len(keys))}
 	for i, k := range keys {
 		args, ok := KeyArgs(p.Parts, k)
 		if !ok {
@@ -171,21 +182,7 @@ func (p *Plan) loadEach(ctx context.Context, c Conn, keys []row.Key, found []*re
 		if p.Query != nil {
 			args = p.QueryArgs(args)
 		}
-		err := c.Query(ctx, &st, args, func(row Row) error {
-			if found[i] != nil {
-				return &source.Error{
-					Class:   source.Internal,
-					Message: fmt.Sprintf("%s: more than one row for the key %q", p.Name, k),
-					Hint:    "the key of a resource must name one row",
-				}
-			}
-			r, err := p.Root.record(row)
-			if err == nil && !p.KeyRead {
-				r.key = k
-			}
-			found[i] = r
-			return err
-		})
+		err := c.Query(ctx, &st, args, func(row Row) error { return p.find(row, k, &found[i], &one) })
 		if err != nil && !p.Dialect.noSuchText(err) {
 			return err
 		}
@@ -197,13 +194,45 @@ func (p *Plan) loadEach(ctx context.Context, c Conn, keys []row.Key, found []*re
 	return nil
 }
 
-// record makes a record of a row.
-func (n *Node) record(row Row) (*record, error) {
+// loadNested reads rows with all that is embedded in them.
+func (p *Plan) loadNested(ctx context.Context, c Conn, keys []row.Key, found []*record) error {
+	one := records{make([]record, len(keys))}
+	err := p.Dialect.Nested.ByKeys(ctx, c, p, keys, func(i int, r Row) error {
+		return p.find(r, keys[i], &found[i], &one)
+	})
+	for i, r := range found {
+		if r != nil && r.key == "" {
+			found[i] = nil
+		}
+	}
+	return err
+}
+
+// find makes the record of a key of a row, which must be the only one.
+func (p *Plan) find(row Row, k row.Key, found **record, of *records) error {
+	if *found != nil {
+		return &source.Error{
+			Class:   source.Internal,
+			Message: fmt.Sprintf("%s: more than one row for the key %q", p.Name, k),
+			Hint:    "the key of a resource must name one row",
+		}
+	}
+	r, err := p.Root.record(row, of)
+	if err == nil && !p.KeyRead {
+		r.key = k
+	}
+	*found = r
+	return err
+}
+
+// record makes a record of a row, and takes it from of.
+func (n *Node) record(row Row, of *records) (*record, error) {
 	read, err := n.read(row)
 	if err != nil {
 		return nil, err
 	}
-	r := &record{read: read}
+	r := of.next()
+	r.read = read
 	if r.key, _, err = n.keyOf(row, n.KeyCols, n.Key); err != nil {
 		return nil, err
 	}
@@ -211,26 +240,29 @@ func (n *Node) record(row Row) (*record, error) {
 	if ok {
 		r.children = []source.Child{child}
 	}
-	if err == nil && n.embeds() {
+	switch {
+	case err != nil || len(n.Kids) == 0:
+		return r, err
+	case n.nested != nil:
+		return r, n.unfold(r.read, row, &r.children)
+	case n.embeds():
 		r.links, err = n.links(row)
 	}
 	return r, err
 }
 
-// read returns the values of the items of a row.
+// read returns the values of the items of a row, but for what is embedded.
 func (n *Node) read(r Row) (row.Values, error) {
 	values := make(row.Values, len(n.Items))
-	place := 0
 	for i := range n.Items {
 		it := &n.Items[i]
 		if it.Kid != nil {
 			continue
 		}
 		var err error
-		if values[i], err = r.Value(place, it); err != nil {
+		if values[i], err = r.Value(n.places[i], it); err != nil {
 			return nil, n.reshaped(err)
 		}
-		place++
 	}
 	return values, nil
 }
@@ -282,7 +314,7 @@ func (n *Node) child(r Row) (c source.Child, ok bool, err error) {
 // fill reads what is embedded in parents, rows of n, at every level, one level at a
 // time.
 func (p *Plan) fill(ctx context.Context, c Conn, n *Node, parents []*record) error {
-	if len(parents) == 0 {
+	if len(parents) == 0 || n.nested != nil { // which are whole
 		return nil
 	}
 	for i, kid := range n.Kids {
@@ -343,8 +375,9 @@ func (p *Plan) fillFlat(ctx context.Context, c Conn, n *Node, parents []*record)
 func (p *Plan) fillNested(ctx context.Context, c Conn, n *Node, parents []*record) error {
 	groups := make([][]*record, len(parents))
 	var all []*record
+	var some records
 	err := p.children(ctx, c, n, parents, func(i int, row Row) error {
-		r, err := n.record(row)
+		r, err := n.record(row, &some)
 		groups[i], all = append(groups[i], r), append(all, r)
 		return err
 	})

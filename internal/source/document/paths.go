@@ -157,7 +157,7 @@ func (c *compiler) pathTable(what, name string, spec *source.Spec) (*Table, erro
 func (s *pathStep) reader(t *Table) {
 	s.node = &Node{Name: t.ID(), Table: t, Alias: "p"}
 	s.node.OnAt = s.node.place(s.to, false)
-	s.node.arrange(false)
+	s.node.arrange(nil)
 }
 
 // comparable reports whether values of columns that are equal to values of others have the

@@ -60,7 +60,7 @@ func (c *compiler) queryPlan(p *Plan, spec *source.Spec) error {
 		return fmt.Errorf("to embed documents the query must return its key: %s",
 			strings.Join(q.Key, ", "))
 	}
-	if c.dialect.ReadIn == nil {
+	if c.dialect.Nested == nil {
 		n.Table.From = "(" + q.With(func(part int) string {
 			return c.dialect.Param(p.Parts[part])
 		}) + "\n) AS q"

@@ -39,17 +39,20 @@ func (p *Plan) relate(
 		}
 	}
 	for _, key := range keys {
-		n.Seek(key)
+		n.seek(key)
 	}
 	if n.linkRows != nil {
 		return p.reportLinks(ctx, c, n, keys)
 	}
 	var all []*record
+	var some records
 	err := p.relatedTo(ctx, c, n, keys, func(key row.Key, r Row) error {
-		one, err := n.record(r)
+		one, err := n.record(r, &some)
 		if err == nil {
-			n.See(one.key)
-			err = n.Take(1)
+			err = n.see(r)
+		}
+		if err == nil {
+			err = n.take(1)
 		}
 		groups[key], all = append(groups[key], one), append(all, one)
 		return err
@@ -61,7 +64,11 @@ func (p *Plan) relate(
 		return err
 	}
 	for _, parent := range parents {
-		parent.read[n.Member] = n.embedded(groups[parent.links[i]])
+		var list []row.Values
+		for _, r := range groups[parent.links[i]] {
+			list = append(list, n.values(r.read))
+		}
+		parent.read[n.Member] = n.member(list)
 	}
 	return nil
 }
@@ -71,31 +78,25 @@ func (p *Plan) reportLinks(ctx context.Context, c Conn, n *Node, keys []row.Key)
 	rows := make(map[row.Key]int)
 	err := p.relatedTo(ctx, c, n, keys, func(from row.Key, r Row) error {
 		rows[from]++
-		to, _, err := n.keyOf(r, n.linkRows.embedded.via.to, n.linkRows.at)
-		n.Lead(to)
-		return err
+		return n.see(r)
 	})
 	for _, count := range rows {
 		if err == nil {
-			err = n.Take(count)
+			err = n.take(count)
 		}
 	}
 	return err
 }
 
-// embedded returns the value of a member of these rows.
-func (n *Node) embedded(group []*record) row.Value {
-	if n.one {
-		if len(group) == 0 {
-			return row.Value{}
-		}
-		return row.RowValue(n.values(group[0].read))
+// member returns the value of the member that the rows of n make, of which there are these.
+func (n *Node) member(list []row.Values) row.Value {
+	if n.related == nil || !n.one {
+		return row.RowsValue(list)
 	}
-	list := make([]row.Values, len(group))
-	for i, r := range group {
-		list[i] = n.values(r.read)
+	if len(list) == 0 {
+		return row.Value{}
 	}
-	return row.RowsValue(list)
+	return row.RowValue(list[0])
 }
 
 // relatedTo reads the rows of n for each of keys. One statement reads those of many,
@@ -154,7 +155,7 @@ func (p *Plan) relatedToSome(
 		which = d.tuple(n, n.On) + " IN (" + d.subselect(of, n.via.to, which) + ")"
 	}
 	st := Statement{Node: n, Keys: count,
-		SQL: n.selectList(d) + " WHERE " + which + n.Behind(d, count)}
+		SQL: n.selectList(d) + " WHERE " + which + n.behind(d, count)}
 	return c.Query(ctx, &st, append(args, n.args...), func(r Row) error {
 		if len(keys) == 1 {
 			return each(keys[0], r)

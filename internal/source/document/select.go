@@ -72,16 +72,20 @@ type Selection struct {
 
 // Select reads the rows that q asks for.
 func (p *Plan) Select(ctx context.Context, q *query.Query) (*source.Selected, error) {
-	s, err := p.Selection(q, nil)
+	s, err := p.Selection(q)
 	if err != nil {
 		return nil, fmt.Errorf("select %s: %w", p.Name, err)
 	}
-	ctx, cancel := p.db.Begin(ctx, 3+p.depth+4*len(q.Embeds()))
+	statements, snapshot := 3, q.Count != query.CountNone
+	if p.Dialect.Nested == nil {
+		statements += p.depth + 4*len(q.Embeds())
+		snapshot = snapshot || len(s.Node.Kids) > 0
+	}
+	ctx, cancel := p.db.Begin(ctx, statements)
 	defer cancel()
 	var out *source.Selected
-	snapshot := len(s.Node.Kids) > 0 || q.Count != query.CountNone
 	err = p.db.Read(ctx, snapshot, func(ctx context.Context, c Conn) (err error) {
-		out, err = p.SelectOn(ctx, c, s)
+		out, err = p.selectOn(ctx, c, s)
 		return err
 	})
 	if err != nil {
@@ -90,9 +94,8 @@ func (p *Plan) Select(ctx context.Context, q *query.Query) (*source.Selected, er
 	return out, nil
 }
 
-// Selection writes the statement of q. reads writes what is read of a node; nil: its
-// columns.
-func (p *Plan) Selection(q *query.Query, reads func(*Node) string) (*Selection, error) {
+// Selection writes the statement of q.
+func (p *Plan) Selection(q *query.Query) (*Selection, error) {
 	if p.table == nil {
 		return nil, p.NoList()
 	}
@@ -111,12 +114,7 @@ func (p *Plan) Selection(q *query.Query, reads func(*Node) string) (*Selection, 
 		}))
 	}
 	w := &where{n: n, d: d, cols: p.cols}
-	var conds []string
-	for _, col := range n.KeyCols {
-		if present := d.present(n, col); present != "" {
-			conds = append(conds, present)
-		}
-	}
+	conds := n.present(d)
 	filters, err := w.conditions(q)
 	if err != nil {
 		return nil, err
@@ -135,14 +133,7 @@ func (p *Plan) Selection(q *query.Query, reads func(*Node) string) (*Selection, 
 			return nil, err
 		}
 	}
-	if s.SQL = n.selectList(d); reads != nil {
-		s.SQL = "SELECT " + reads(n) + " FROM " + n.aliased(d, n.Table.From)
-	}
-	if len(conds) > 0 {
-		s.SQL += " WHERE " + strings.Join(conds, " AND ")
-	}
-	s.SQL += w.orderBy(q)
-	s.SQL += fmt.Sprintf(" LIMIT %d", q.Limit+1)
+	s.SQL = n.selectList(d) + whereAll(conds) + w.orderBy(q) + w.limit(q.Limit+1)
 	if q.Offset > 0 {
 		s.SQL += fmt.Sprintf(" OFFSET %d", q.Offset)
 	}
@@ -150,29 +141,43 @@ func (p *Plan) Selection(q *query.Query, reads func(*Node) string) (*Selection, 
 	return s, nil
 }
 
-// present returns the condition that a row's value can be a key; "" for none.
-func (d *Dialect) present(n *Node, col Column) string {
-	switch {
-	case d.Present != nil:
-		return d.Present(n, col)
-	case col.Info().NotNull:
+// whereAll returns the WHERE that all of these conditions hold; "" for none.
+func whereAll(conds []string) string {
+	if len(conds) == 0 {
 		return ""
 	}
-	return d.Column(n, col) + " IS NOT NULL"
+	return " WHERE " + strings.Join(conds, " AND ")
 }
 
-// SelectOn runs a Selection on c.
-func (p *Plan) SelectOn(ctx context.Context, c Conn, s *Selection) (*source.Selected, error) {
+// present returns the conditions that a row's values can be a key.
+func (n *Node) present(d *Dialect) []string {
+	var conds []string
+	for _, col := range n.KeyCols {
+		switch {
+		case d.Present != nil:
+			if present := d.Present(n, col); present != "" {
+				conds = append(conds, present)
+			}
+		case !col.Info().NotNull:
+			conds = append(conds, d.Column(n, col)+" IS NOT NULL")
+		}
+	}
+	return conds
+}
+
+// selectOn runs a Selection on c.
+func (p *Plan) selectOn(ctx context.Context, c Conn, s *Selection) (*source.Selected, error) {
 	if err := p.Admit(ctx, c, s); err != nil {
 		return nil, err
 	}
-	s.Node.Afresh()
+	s.Node.afresh()
 	var all []*record
+	var some records
 	var last []query.Value
 	err := c.Query(ctx, &s.Statement, s.Args, func(row Row) error {
-		r, err := s.Node.record(row)
+		r, err := s.Node.record(row, &some)
 		if all = append(all, r); len(all) == s.query.Limit {
-			last = s.Cells(row)
+			last = s.cells(row)
 		}
 		return err
 	})
@@ -195,14 +200,14 @@ func (p *Plan) SelectOn(ctx context.Context, c Conn, s *Selection) (*source.Sele
 	if out.More {
 		out.Last = last
 	}
-	out.Reached = s.Node.Reached()
-	out.Total, err = p.Total(ctx, c, s)
+	out.Reached = s.Node.reachedRows()
+	out.Total, err = p.total(ctx, c, s)
 	return out, err
 }
 
-// Cells returns what a cursor needs of a row; nil where a value has no text that says it
+// cells returns what a cursor needs of a row; nil where a value has no text that says it
 // exactly.
-func (s *Selection) Cells(r Row) []query.Value {
+func (s *Selection) cells(r Row) []query.Value {
 	values := make([]query.Value, len(s.order))
 	for i, at := range s.order {
 		cell, ok, err := r.Cell(s.Node.places[at], s.Node.Items[at].Column)
@@ -210,24 +215,6 @@ func (s *Selection) Cells(r Row) []query.Value {
 			return nil
 		}
 		values[i] = query.Value{Text: cell.Text, Null: cell.Null}
-	}
-	return values
-}
-
-// Last is Cells of values that are read already: those of the members.
-func (s *Selection) Last(read row.Values) []query.Value {
-	values := make([]query.Value, len(s.order))
-	for i, at := range s.order {
-		if at >= len(read) {
-			return nil
-		}
-		text, ok := row.KeyText(read[at])
-		if values[i] = (query.Value{Text: text, Null: read[at].IsNull()}); values[i].Null {
-			continue
-		}
-		if !ok || !s.exact(i, text, false) {
-			return nil
-		}
 	}
 	return values
 }
@@ -244,8 +231,8 @@ func (s *Selection) exact(i int, text string, null bool) bool {
 // countAll is up to how many rows an estimated count is exact.
 const countAll = 10_000
 
-// Total returns how many rows the filters find; -1 if nobody asks.
-func (p *Plan) Total(ctx context.Context, c Conn, s *Selection) (int64, error) {
+// total returns how many rows the filters find; -1 if nobody asks.
+func (p *Plan) total(ctx context.Context, c Conn, s *Selection) (int64, error) {
 	f := &p.Dialect.Filters
 	from := " FROM " + s.Node.aliased(p.Dialect, s.Node.Table.From)
 	if s.cond != "" {

@@ -52,12 +52,15 @@ func (d *Dialect) oneOf(n *Node, cols []Column, count int) string {
 	return "(" + one + strings.Repeat(") OR ("+one, count-1) + ")"
 }
 
-// Reads returns the expressions of the columns that are read, in order.
+// Reads returns the expressions of the items that are read, in order.
 func (n *Node) Reads(d *Dialect) []string {
 	var exprs []string
 	for _, it := range n.Items {
-		if it.Column != nil {
+		switch {
+		case it.Column != nil:
 			exprs = append(exprs, d.Read(n, it.Column))
+		case n.nested != nil:
+			exprs = append(exprs, it.Kid.expr(d, n))
 		}
 	}
 	if len(exprs) == 0 { // documents without a member of their own

@@ -45,7 +45,7 @@ type Node struct {
 	KeyCols []Column
 	Key     []int    // places of KeyCols among Items
 	On      []Column // that hold the parent's key
-	OnAt    []int    // places of On among Items; nil where Dialect.ReadIn is used
+	OnAt    []int    // places of On among Items; nil where rows are nested
 	Exact   bool     // On equals the parent's key only if their texts are equal
 	IDCols  []Column // that name a row: its primary key, or else its key
 	IDAt    []int    // places of IDCols, where Loaded.Children names its rows
@@ -57,7 +57,8 @@ type Node struct {
 
 	*related // of rows that a query embeds; nil of those that the Spec does
 
-	places    []int          // of each item in an answer; -1 for documents
+	places    []int          // of each item in an answer; -1 for documents, unless nested
+	nested    *Nested        // an answer has the documents within; nil: it has not
 	keyNames  []string       // of KeyCols
 	onNames   []string       // of On
 	find      map[int]string // the statement that reads the rows of so many keys, or parents

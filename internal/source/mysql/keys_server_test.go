@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -151,7 +152,24 @@ func TestMariaDB_RoundTripsEveryType(t *testing.T) {
 		if got := jsonOf(p, mustLoad(t, p, "1")[0]); got != body {
 			t.Errorf("%s: %s reads %s", c.typ, body, got)
 		}
+		if got := jsonOf(p, mustSelect(t, p, "order=id.desc").Rows[0]); got != body {
+			t.Errorf("%s: %s is %s in a list", c.typ, body, got)
+		}
 	}
+}
+
+// mustSelect runs a query.
+func mustSelect(t *testing.T, p source.Plan, raw string) *source.Selected {
+	t.Helper()
+	q, err := query.Parse(raw, p.Table(), query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := p.Select(t.Context(), q)
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return found
 }
 
 func TestMariaDB_ChildrenByTextsWithoutCase(t *testing.T) {

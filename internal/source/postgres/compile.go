@@ -18,12 +18,10 @@ import (
 type plan struct {
 	*document.Plan
 	src   *Source
-	root  *level
 	types []string // of the key's parts, as SQL writes them
 
-	one, many   string // read one document, and those of arrays of keys
-	first, next string // read the first documents, and those after a key
-	probe       string // reads the key's parameters and no table
+	one, many string // read one document, and those of arrays of keys
+	probe     string // reads the key's parameters and no table
 
 	late late // deferred triggers of what it writes
 }
@@ -179,7 +177,7 @@ func (c *compiler) plan(spec *source.Spec) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{Plan: compiled, src: c.src, root: newLevel(compiled.Root)}
+	p := &plan{Plan: compiled, src: c.src}
 	compiled.Native = p
 	for _, part := range p.Parts {
 		p.types = append(p.types, native(part).base)
@@ -294,29 +292,4 @@ func (c *compiler) Reads(q *document.Query) ([]*document.Table, error) {
 	return c.readsOfQuery(q.With(func(part int) string {
 		return "(NULL::" + native(q.Parts[part]).base + ")"
 	}))
-}
-
-// A level is how one level of a document is read from an answer.
-type level struct {
-	*document.Node
-	items []item // as those of the node
-}
-
-// An item is one column that is read, or the documents of a child table.
-type item struct {
-	codec codec
-	kid   *level
-}
-
-// newLevel returns how n is read.
-func newLevel(n *document.Node) *level {
-	r := &level{Node: n, items: make([]item, len(n.Items))}
-	for i, it := range n.Items {
-		if it.Kid != nil {
-			r.items[i].kid = newLevel(it.Kid)
-			continue
-		}
-		r.items[i].codec = native(it.Column).codec
-	}
-	return r
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -13,34 +12,6 @@ import (
 	"github.com/hotrow/hotrow/internal/source/document"
 	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
-
-// reads returns the expressions of the items of n, separated by commas.
-func reads(n *document.Node) string {
-	exprs := make([]string, len(n.Items))
-	for i, it := range n.Items {
-		if it.Kid != nil {
-			exprs[i] = subquery(it.Kid, n)
-			continue
-		}
-		exprs[i] = native(it.Column).readIn(n)
-	}
-	return strings.Join(exprs, ", ")
-}
-
-// subquery returns the expression that reads the rows of n within parent.
-func subquery(n, parent *document.Node) string {
-	if related, _ := n.Related(); related {
-		return fmt.Sprintf("ARRAY(SELECT ROW(%s) FROM %s AS %s WHERE %s%s)", reads(n), n.Table.From,
-			n.Alias, n.Of(dialect, parent), n.Behind(dialect, 1))
-	}
-	same := make([]string, len(n.On))
-	for i, col := range n.On {
-		same[i] = native(col).comparedIn(n) + " = " +
-			native(parent.KeyCols[i]).comparedIn(parent)
-	}
-	return fmt.Sprintf("ARRAY(SELECT ROW(%s) FROM %s AS %s WHERE %s%s)", reads(n), n.Table.From,
-		n.Alias, strings.Join(same, " AND "), n.OrderBy(dialect))
-}
 
 // build writes the statements of p.
 func (p *plan) build() {
@@ -53,47 +24,27 @@ func (p *plan) build() {
 		given[i] = fmt.Sprintf("k%d", i+1)
 	}
 	p.probe = "SELECT " + strings.Join(params, ", ")
+	reads := strings.Join(n.Reads(dialect), ", ")
 	keys := fmt.Sprintf("unnest(%s) WITH ORDINALITY AS k(%s, ord)",
 		strings.Join(arrays, ", "), strings.Join(given, ", "))
 	if p.Query != nil {
-		p.one = fmt.Sprintf("SELECT %s FROM (%s\n) AS %s", reads(n),
+		p.one = fmt.Sprintf("SELECT %s FROM (%s\n) AS %s", reads,
 			p.Query.With(func(part int) string { return params[part] }), n.Alias)
-		p.many = fmt.Sprintf("SELECT k.ord, %s FROM %s CROSS JOIN LATERAL (%s\n) AS %s", reads(n),
+		p.many = fmt.Sprintf("SELECT k.ord, %s FROM %s CROSS JOIN LATERAL (%s\n) AS %s", reads,
 			keys, p.Query.With(func(part int) string { return "k." + given[part] }), n.Alias)
 		return
 	}
 	parts := len(params)
-	cols, by := make([]string, parts), make([]string, parts)
 	one, many := make([]string, parts), make([]string, parts)
-	var present []string
 	for i, col := range n.KeyCols {
-		cols[i], by[i] = native(col).comparedIn(n), native(col).in(n)
-		one[i] = cols[i] + " = " + params[i]
-		many[i] = cols[i] + " = k." + given[i]
-		if !col.Info().NotNull {
-			present = append(present, by[i]+" IS NOT NULL")
-		}
+		compared := native(col).comparedIn(n)
+		one[i] = compared + " = " + params[i]
+		many[i] = compared + " = k." + given[i]
 	}
-	read := fmt.Sprintf("SELECT %s FROM %s AS %s", reads(n), n.Table.From, n.Alias)
-	p.one = read + " WHERE " + strings.Join(one, " AND ")
+	p.one = fmt.Sprintf("SELECT %s FROM %s AS %s WHERE %s", reads, n.Table.From, n.Alias,
+		strings.Join(one, " AND "))
 	p.many = fmt.Sprintf("SELECT k.ord, %s FROM %s JOIN %s AS %s ON %s",
-		reads(n), keys, n.Table.From, n.Alias, strings.Join(many, " AND "))
-	p.buildList(read, cols, by, params, present)
-}
-
-// buildList writes the statements of List. A row comparison follows the order
-// of a composite key and uses its index. cols are the key's columns as they are compared,
-// by as they are ordered.
-func (p *plan) buildList(read string, cols, by, params, present []string) {
-	list := strings.Join(by, ", ")
-	after := append(slices.Clone(present),
-		fmt.Sprintf("(%s) > (%s)", strings.Join(cols, ", "), strings.Join(params, ", ")))
-	if len(present) > 0 {
-		p.first = " WHERE " + strings.Join(present, " AND ")
-	}
-	p.first = fmt.Sprintf("%s%s ORDER BY %s LIMIT $1::bigint", read, p.first, list)
-	p.next = fmt.Sprintf("%s WHERE %s ORDER BY %s LIMIT $%d::bigint",
-		read, strings.Join(after, " AND "), list, len(params)+1)
+		reads, keys, n.Table.From, n.Alias, strings.Join(many, " AND "))
 }
 
 // prepare lets the server parse the statements, so that a mistake is known now.
@@ -101,12 +52,14 @@ func (p *plan) prepare(ctx context.Context) error {
 	ctx, cancel := p.src.begin(ctx, 1)
 	defer cancel()
 	return p.src.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		for _, sql := range []string{p.one, p.many, p.next} {
-			if sql == "" { // a query has no list
-				continue
-			}
+		statements, page := []string{p.one, p.many}, ""
+		if p.Query == nil { // which has no list
+			page = p.PageSQL()
+			statements = append(statements, page)
+		}
+		for _, sql := range statements {
 			if _, err := conn.PgConn().Prepare(ctx, "", sql, nil); err != nil {
-				if sql == p.next && feed.SQLState(err) == "42883" {
+				if sql == page && feed.SQLState(err) == "42883" {
 					return p.unordered(err)
 				}
 				return err
@@ -156,10 +109,6 @@ func (p *plan) oneArgs(k row.Key) ([]any, error) {
 	}
 	return args, err
 }
-
-// manyArgs returns the parameters of the statement for many keys: an array of
-// texts for each part.
-func (p *plan) manyArgs(keys []row.Key) ([]any, error) { return keyArrays(keys, p.Parts) }
 
 // keyArrays returns an array's text for each column of a key, with the parts
 // of all keys.

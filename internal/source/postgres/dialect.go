@@ -24,7 +24,7 @@ var dialect = &document.Dialect{
 	Read:    func(n *document.Node, c document.Column) string { return native(c).readIn(n) },
 	Quote:   func(name string) string { return pgx.Identifier{name}.Sanitize() },
 	Aliased: true,
-	ReadIn:  readIn,
+	Nested:  nested,
 	Match:   match,
 	Many:    true,
 	Version: "%s.tableoid::text || %s.ctid::text",
@@ -62,13 +62,6 @@ func (c *column) comparedIn(n *document.Node) string {
 // readIn returns the expression that reads the column of n.
 func (c *column) readIn(n *document.Node) string {
 	return strings.Replace(c.read, "%s", c.in(n), 1)
-}
-
-// readIn reads the document of a key in a transaction.
-func readIn(
-	ctx context.Context, c document.Conn, p *document.Plan, keys []row.Key,
-) ([]source.Loaded, error) {
-	return p.Native.(*plan).load(ctx, c.(engineConn).q, keys)
 }
 
 // match returns the condition that columns of n are those of one of keys: of several, as
@@ -211,11 +204,19 @@ func (c engineConn) Exec(
 
 // Value implements document.Row.
 func (c *cells) Value(place int, it *document.Item) (row.Value, error) {
+	data, err := c.at(place)
+	if err != nil {
+		return row.Value{}, err
+	}
 	codec, ok := native(it.Column).codec.of(c.oids[place])
 	if !ok {
 		return row.Value{}, source.ErrReshaped
 	}
-	return codec.decode(c.data[place])
+	v, err := codec.decode(data)
+	if err != nil {
+		err = fmt.Errorf("column %d: %w", place+1, err)
+	}
+	return v, err
 }
 
 // Cell implements document.Row.

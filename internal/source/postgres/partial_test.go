@@ -106,7 +106,7 @@ func listPlan(t *testing.T, p *plan, raw string) (text string, err error) {
 	if _, err := p.Select(t.Context(), q); err != nil {
 		return "", err
 	}
-	selection, err := p.Selection(q, nil)
+	selection, err := p.Selection(q)
 	if err != nil {
 		t.Fatal(err)
 	}

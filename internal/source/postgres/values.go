@@ -256,6 +256,14 @@ type cells struct {
 	oids []uint32
 }
 
+// at returns the bytes of one column.
+func (c *cells) at(place int) ([]byte, error) {
+	if place >= len(c.data) || place >= len(c.oids) {
+		return nil, fmt.Errorf("%w: %d columns", errWire, len(c.data))
+	}
+	return c.data[place], nil
+}
+
 // split reads a record of exactly n columns into c, whose bytes alias src.
 func (c *cells) split(src []byte, n int) error {
 	c.data, c.oids = c.data[:0], c.oids[:0]

@@ -111,8 +111,8 @@ func FuzzDecode(f *testing.F) {
 		pgtype.Float8OID, pgtype.TextOID, pgtype.ByteaOID, pgtype.DateOID,
 		pgtype.TimeOID, pgtype.TimetzOID,
 		pgtype.TimestampOID, pgtype.TimestamptzOID, pgtype.UUIDOID, pgtype.JSONBOID}
-	leaf := &level{Node: &document.Node{Name: "leaf", Fields: make([]document.Column, 1)},
-		items: []item{{codec: codec{oid: pgtype.Int4OID, kind: row.Int}}}}
+	leaf := &document.Item{Column: &column{
+		valueType: valueType{codec: codec{oid: pgtype.Int4OID, kind: row.Int}}}}
 	f.Fuzz(func(t *testing.T, which uint8, src []byte) {
 		oid := oids[int(which)%len(oids)]
 		c := codec{oid: oid, kind: binaryKinds[oid]}
@@ -125,9 +125,20 @@ func FuzzDecode(f *testing.F) {
 		if v, err := c.decode(src); err == nil && count(v) > len(src) {
 			t.Errorf("%d values in %d bytes", count(v), len(src))
 		}
-		d := decoder{}
-		if v, err := d.rows(leaf, src, 1); err == nil && len(v.Rows()) > len(src) {
-			t.Errorf("%d rows in %d bytes", len(v.Rows()), len(src))
+		rows := 0
+		in := &cells{data: [][]byte{src}, oids: []uint32{0}}
+		err := records(in, 0, 1, func(count int) error {
+			if count > len(src) {
+				t.Errorf("%d rows in %d bytes", count, len(src))
+			}
+			return nil
+		}, func(r document.Row) error {
+			rows++
+			_, err := r.Value(0, leaf)
+			return err
+		})
+		if err == nil && rows > len(src) {
+			t.Errorf("%d rows in %d bytes", rows, len(src))
 		}
 	})
 }

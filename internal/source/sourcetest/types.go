@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -28,6 +29,7 @@ func (s *suite) types() {
 	if !l.Found() {
 		s.t.Fatal("the row is not there")
 	}
+	s.sameInLists(p, l.Values)
 	for i, c := range cases {
 		s.t.Run(c.Type+" "+c.Literal, func(t *testing.T) {
 			one := row.NewShape([]row.Field{p.Shape().Fields[i+1]})
@@ -45,6 +47,31 @@ func (s *suite) types() {
 				t.Errorf("MessagePack %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// sameInLists checks that lists have the row 1 as a load has it, whatever they ask for.
+func (s *suite) sameInLists(p source.Plan, want row.Values) {
+	s.t.Helper()
+	text := string(p.Shape().AppendJSON(nil, want))
+	same := func(how string, found []source.Loaded) {
+		s.t.Helper()
+		if len(found) != 1 {
+			s.t.Fatalf("%s: %d rows", how, len(found))
+		}
+		if got := string(p.Shape().AppendJSON(nil, found[0].Values)); got != text {
+			s.t.Errorf("%s: %s, want %s", how, got, text)
+		}
+	}
+	list, err := p.List(s.ctx, nil, 2)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	same("the first page", list)
+	k := &trial{s: s}
+	for _, raw := range []string{"order=id.desc", "id=eq.1", "limit=1"} {
+		_, found := k.one(p, raw, query.CountNone)
+		same(raw, found.Rows)
 	}
 }
 

@@ -85,7 +85,7 @@ func listSteps(t *testing.T, p *plan, raw string) (steps string, err error) {
 	if _, err := p.Select(t.Context(), q); err != nil {
 		return "", err
 	}
-	selection, err := p.Selection(q, nil)
+	selection, err := p.Selection(q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// Value returns what the driver gave for the column: int64, float32, float64,
+// Value returns what the driver gave for the column: int64, uint64, float32, float64,
 // []byte or nil. What does not fit the column's kind, such as a date of zeros
 // or a tinyint(1) that holds 7, is what it is.
 func (c *Column) Value(v any) (row.Value, error) {
@@ -22,6 +22,8 @@ func (c *Column) Value(v any) (row.Value, error) {
 		return row.Value{}, nil
 	case int64:
 		return c.Integer(v), nil
+	case uint64: // by the protocol of texts
+		return row.UintValue(v), nil
 	case float32:
 		if c.Kind == row.Float {
 			return row.FloatValue(float64(v)), nil
