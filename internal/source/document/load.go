@@ -182,7 +182,9 @@ func (p *Plan) loadEach(ctx context.Context, c Conn, keys []row.Key, found []*re
 		if p.Query != nil {
 			args = p.QueryArgs(args)
 		}
-		err := c.Query(ctx, &st, args, func(row Row) error { return p.find(row, k, &found[i], &one) })
+		err := c.Query(ctx, &st, args, func(row Row) error {
+			return p.find(row, k, &found[i], &one)
+		})
 		if err != nil && !p.Dialect.noSuchText(err) {
 			return err
 		}

@@ -137,7 +137,9 @@ type querier interface {
 
 // nested is how arrays of records are read, and documents by one statement.
 var nested = &document.Nested{
-	Expr:   func(exprs, from string) string { return "ARRAY(SELECT ROW(" + exprs + ")" + from + ")" },
+	Expr: func(exprs, from string) string {
+		return "ARRAY(SELECT ROW(" + exprs + ")" + from + ")"
+	},
 	Rows:   records,
 	ByKeys: byKeys,
 }
