@@ -30,10 +30,10 @@ type doubt struct {
 }
 
 // A compilation is when a form was compiled: told is how many changes it was told of before,
-// and begun when the catalogue was read, or tried to be.
+// begun when that began, and took how long it took.
 type compilation struct {
-	told  int
-	begun int64
+	told        int
+	begun, took int64
 }
 
 // old reports whether there are changes that the last compilation does not know.
@@ -232,6 +232,7 @@ func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
 		// The catalogue is read by several statements, and a table may be replaced between two.
 		plan, err = u.compile(ctx, &f.spec)
 	}
+	c.took = monotonic() - c.begun
 	switch {
 	case err == nil && (anew || !samePlan(plan, f.plan)):
 		s.replace(u, i, plan, c)

@@ -120,21 +120,31 @@ func (u *upstream) lookedRecently() bool {
 	return at != 0 && monotonic()-at < int64(fenceEvery)
 }
 
+// recompileShare bounds what compiling forms again that no feed follows may take of one
+// connection: one part of so many. One that took longer than recompileMost counts as that: the
+// database was slow.
+const (
+	recompileShare = 10
+	recompileMost  = 100 * time.Millisecond
+)
+
 // recompile has a form that no feed follows compiled again, when that was last done as long
 // ago as half the age that its copies may have, and makes loads wait for that once it was as
-// long ago as all of it.
+// long ago as all of it. Where many forms are loaded it is done less often.
 func (f *form) recompile() {
 	if f.plan == nil || f.followed() {
 		return
 	}
 	u, most := f.src, max(f.src.opts.StaleAfter, f.spec.TTL)
 	u.apply.Lock()
-	age := time.Duration(monotonic() - f.doubt.known.begun)
-	if age >= most/2 && !f.doubt.old() {
+	now := monotonic()
+	age := time.Duration(now - f.doubt.known.begun)
+	if age >= most/2 && !f.doubt.old() && u.compiled-now <= int64(u.opts.StaleAfter/2) {
 		f.doubt.changes++
+		u.compiled = max(u.compiled, now) + recompileShare*min(f.doubt.known.took, int64(recompileMost))
 	}
 	due := f.doubt.old()
-	if age >= most {
+	if due && age >= most {
 		f.try()
 	}
 	u.apply.Unlock()

@@ -138,6 +138,9 @@ type upstream struct {
 	left    map[string]string // the tables that the feed leaves out, and why
 	leaves  atomic.Int64      // len(left)
 	changes changes
+
+	// compiled is until when what form.recompile has had compiled is paid for.
+	compiled int64
 }
 
 // chosen is a feed with the sentence that says why it was chosen.
