@@ -141,7 +141,8 @@ func (f *form) recompile() {
 	age := time.Duration(now - f.doubt.known.begun)
 	if age >= most/2 && !f.doubt.old() && u.compiled-now <= int64(u.opts.StaleAfter/2) {
 		f.doubt.changes++
-		u.compiled = max(u.compiled, now) + recompileShare*min(f.doubt.known.took, int64(recompileMost))
+		took := min(f.doubt.known.took, int64(recompileMost))
+		u.compiled = max(u.compiled, now) + recompileShare*took
 	}
 	due := f.doubt.old()
 	if due && age >= most {
