@@ -15,7 +15,7 @@ import (
 func (s *server) greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	base := baseURL(s.httpListener, s.cfg().HTTP.TLS.On())
+	base := baseURL(s.listeners["http"], s.cfg().HTTP.TLS.On())
 	if base == "" || s.logsToStdout() { // whose lines alone are to stand there
 		return
 	}
@@ -53,13 +53,12 @@ func (s *server) greet(ctx context.Context) {
 			"  sqlite3 %s 'UPDATE emp SET sal = sal + 1 WHERE empno = 7839' && curl %s/depts/10\n",
 			base, base, s.cfg().Sources["main"].Path(), base)
 	}
-	if s.demo && s.respListener != nil && s.respListener.Addr().Network() == "tcp" {
-		_, port, _ := net.SplitHostPort(s.respListener.Addr().String())
-		fmt.Fprintf(s.p.stdout, "  redis-cli -p %s GET depts:10\n", port)
-	}
-	if s.demo && s.memcacheListener != nil && s.memcacheListener.Addr().Network() == "tcp" {
-		_, port, _ := net.SplitHostPort(s.memcacheListener.Addr().String())
-		fmt.Fprintf(s.p.stdout, "  printf 'get depts:10\\r\\nquit\\r\\n' | nc 127.0.0.1 %s\n", port)
+	for _, try := range [][2]string{{"resp", "redis-cli -p %s GET depts:10"},
+		{"memcache", "printf 'get depts:10\\r\\nquit\\r\\n' | nc 127.0.0.1 %s"}} {
+		if ln := s.listeners[try[0]]; s.demo && ln != nil && ln.Addr().Network() == "tcp" {
+			_, port, _ := net.SplitHostPort(ln.Addr().String())
+			fmt.Fprintf(s.p.stdout, "  "+try[1]+"\n", port)
+		}
 	}
 	fmt.Fprintln(s.p.stdout)
 }

@@ -8,7 +8,8 @@ import (
 
 // serveHTTP starts the server of the resources.
 func (s *server) serveHTTP() error {
-	if s.httpListener == nil {
+	ln := s.listeners["http"]
+	if ln == nil {
 		return nil
 	}
 	form := s.httpForm()
@@ -16,7 +17,7 @@ func (s *server) serveHTTP() error {
 		form.TLS = s.cert.Config(httpserve.ALPN...)
 	}
 	var err error
-	s.site, err = httpfront.Serve(s.httpListener, s.front, form)
+	s.site, err = httpfront.Serve(ln, s.front, form)
 	return err
 }
 

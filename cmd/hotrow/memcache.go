@@ -18,7 +18,7 @@ type memcacheServer struct {
 
 // serveMemcache starts to serve the protocol of memcached.
 func (s *server) serveMemcache() error {
-	if s.memcacheListener == nil {
+	if s.listeners["memcache"] == nil {
 		return nil
 	}
 	cfg := s.cfg()
@@ -28,7 +28,7 @@ func (s *server) serveMemcache() error {
 		listen.TLS = s.cert.Config()
 	}
 	var err error
-	s.memcache.site, err = s.memcache.front.Serve(s.memcacheListener, listen)
+	s.memcache.site, err = s.memcache.front.Serve(s.listeners["memcache"], listen)
 	return err
 }
 

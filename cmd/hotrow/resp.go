@@ -20,7 +20,7 @@ type respServer struct {
 
 // serveRESP starts to serve the protocol of Redis.
 func (s *server) serveRESP() error {
-	if s.respListener == nil {
+	if s.listeners["resp"] == nil {
 		return nil
 	}
 	cfg := s.cfg()
@@ -30,7 +30,7 @@ func (s *server) serveRESP() error {
 		listen.TLS = s.cert.Config()
 	}
 	var err error
-	s.resp.site, err = s.resp.front.Serve(s.respListener, listen)
+	s.resp.site, err = s.resp.front.Serve(s.listeners["resp"], listen)
 	return err
 }
 

@@ -121,7 +121,7 @@ type server struct {
 	access    *accesslog.Log
 	accessNow accesslog.Settings // of access; changed by reload
 
-	httpListener, wireListener, respListener, memcacheListener, opsListener net.Listener
+	listeners map[string]net.Listener // those that are on, by name
 
 	sources    opened
 	memory     *tier.Memory
@@ -131,11 +131,11 @@ type server struct {
 	tokens     front.Tokens
 	cert       front.Certificate
 	front      *httpfront.Handler
-	site       *httpserve.Site // on httpListener
-	wire       wireServer      // on wireListener
-	resp       respServer      // on respListener
-	memcache   memcacheServer  // on memcacheListener
-	ops        *http.Server    // on opsListener
+	site       *httpserve.Site // nil: HTTP is off
+	wire       wireServer
+	resp       respServer
+	memcache   memcacheServer
+	ops        *http.Server // nil: it is off
 	links      shortener
 	discovered atomic.Bool // the resources are known
 	draining   atomic.Bool // no new requests, please
@@ -205,58 +205,41 @@ func (s *server) run() error {
 
 // listen opens the ports.
 func (s *server) listen() error {
-	open := func(name string, l config.Listener) (net.Listener, error) {
+	s.listeners = make(map[string]net.Listener)
+	for _, l := range s.cfg().Listeners() {
 		if l.Off() {
-			return nil, nil
+			continue
 		}
-		if ln := s.p.sockets[name]; ln != nil {
-			s.log.Info("listening", "proto", s.protocol(name), "addr", ln.Addr().String(),
-				"opened_by", "systemd")
-			return ln, nil
+		ln, systemd := s.p.sockets[l.Name]
+		if !systemd {
+			if l.Network == "unix" {
+				removeStaleSocket(l.Address)
+			}
+			var err error
+			if ln, err = net.Listen(l.Network, l.Address); err != nil {
+				return fmt.Errorf("%s.listen: %w%s", l.Name, err, portHint(l.Name, err))
+			}
 		}
-		if l.Network == "unix" {
-			removeStaleSocket(l.Address)
+		s.listeners[l.Name] = ln
+		said := []any{"proto", protocol(l), "addr", ln.Addr().String()}
+		if systemd {
+			said = append(said, "opened_by", "systemd")
 		}
-		ln, err := net.Listen(l.Network, l.Address)
-		if err != nil {
-			return nil, fmt.Errorf("%s.listen: %w%s", name, err, portHint(name, err))
-		}
-		s.log.Info("listening", "proto", s.protocol(name), "addr", ln.Addr().String())
-		return ln, nil
+		s.log.Info("listening", said...)
 	}
-	var err error
-	if s.httpListener, err = open("http", s.cfg().HTTP.Listen); err != nil {
-		return err
-	}
-	if s.wireListener, err = open("wire", s.cfg().Wire.Listen); err != nil {
-		return err
-	}
-	if s.respListener, err = open("resp", s.cfg().RESP.Listen); err != nil {
-		return err
-	}
-	if s.memcacheListener, err = open("memcache", s.cfg().Memcache.Listen); err != nil {
-		return err
-	}
-	if s.links.listener, err = open("links", s.cfg().Links.Listen); err != nil {
-		return err
-	}
-	s.opsListener, err = open("ops", s.cfg().Ops.Listen)
-	return err
+	s.links.listener = s.listeners["links"]
+	return nil
 }
 
-// protocol returns what the listener called name speaks.
-func (s *server) protocol(name string) string {
+// protocol returns what a listener speaks.
+func protocol(l config.NamedListener) string {
 	switch {
-	case name == "http" && s.cfg().HTTP.TLS.On():
+	case l.TLS && l.Name == "http":
 		return "https"
-	case name == "wire" && s.cfg().Wire.TLS:
-		return "wire-tls"
-	case name == "resp" && s.cfg().RESP.TLS:
-		return "resp-tls"
-	case name == "memcache" && s.cfg().Memcache.TLS:
-		return "memcache-tls"
+	case l.TLS:
+		return l.Name + "-tls"
 	}
-	return name
+	return l.Name
 }
 
 // portHint says how to mend an address that is taken.
@@ -351,7 +334,8 @@ func (s *server) serve(failed chan<- error) error {
 
 // serveOps starts the operator's server.
 func (s *server) serveOps(failed chan<- error) {
-	if s.opsListener == nil {
+	ln := s.listeners["ops"]
+	if ln == nil {
 		return
 	}
 	port := s.opsHandler()
@@ -360,7 +344,7 @@ func (s *server) serveOps(failed chan<- error) {
 	}, s.log)
 	s.ops.RegisterOnShutdown(port.Stop)
 	go func() {
-		if err := s.ops.Serve(s.opsListener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.ops.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
 		}
 	}()
@@ -464,11 +448,8 @@ func (s *server) close() {
 	if s.ops != nil {
 		_ = s.ops.Close()
 	}
-	for _, ln := range []net.Listener{s.httpListener, s.wireListener, s.respListener,
-		s.memcacheListener, s.opsListener} {
-		if ln != nil {
-			_ = ln.Close()
-		}
+	for _, ln := range s.listeners {
+		_ = ln.Close()
 	}
 	if s.access != nil {
 		if err := s.access.Close(); err != nil {

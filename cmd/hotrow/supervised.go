@@ -57,11 +57,12 @@ func (p *program) takeSockets() error {
 
 // watch lets systemd's watchdog know that the server answers, until ctx ends.
 func (s *server) watch(ctx context.Context) {
-	if s.httpListener == nil {
+	ln := s.listeners["http"]
+	if ln == nil {
 		supervisor.Watch(ctx, s.log, func(context.Context) error { return nil })
 		return
 	}
-	addr := s.httpListener.Addr()
+	addr := ln.Addr()
 	var dialer net.Dialer
 	client := &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

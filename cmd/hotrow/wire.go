@@ -19,7 +19,7 @@ type wireServer struct {
 
 // serveWire starts to serve the wire protocol.
 func (s *server) serveWire() error {
-	if s.wireListener == nil {
+	if s.listeners["wire"] == nil {
 		return nil
 	}
 	cfg := s.cfg()
@@ -29,7 +29,7 @@ func (s *server) serveWire() error {
 		listen.TLS = s.cert.Config(wirefront.ALPN)
 	}
 	var err error
-	s.wire.site, err = s.wire.front.Serve(s.wireListener, listen)
+	s.wire.site, err = s.wire.front.Serve(s.listeners["wire"], listen)
 	return err
 }
 

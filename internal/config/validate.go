@@ -208,12 +208,12 @@ func (c *Config) CheckExposure(open bool) error {
 	if open || len(c.Auth.Tokens) > 0 {
 		return v.problems.err()
 	}
-	for _, e := range c.listening() {
+	for _, l := range c.Listeners() {
 		// Who follows a link has no token.
-		if e.path != "links.listen" && e.path != "ops.listen" && !e.l.Local() {
-			v.addf(e.path, "%s can be reached from other machines and auth.tokens is empty: "+
-				"listen on 127.0.0.1 or unix:PATH, add a token (hotrow token NAME), or say "+
-				"--open if reading by anybody is meant", e.l)
+		if l.Name != "links" && l.Name != "ops" && !l.Local() {
+			v.addf(l.Name+".listen", "%s can be reached from other machines and auth.tokens is "+
+				"empty: listen on 127.0.0.1 or unix:PATH, add a token (hotrow token NAME), or say "+
+				"--open if reading by anybody is meant", l)
 		}
 	}
 	return v.problems.err()

@@ -50,28 +50,29 @@ func (v *validator) wire() {
 // listeners keeps two listeners from wanting one address.
 func (v *validator) listeners() {
 	seen := make(map[Listener]string)
-	for _, e := range v.c.listening() {
-		if e.l.Off() || strings.HasSuffix(e.l.Address, ":0") {
+	for _, l := range v.c.Listeners() {
+		if l.Off() || strings.HasSuffix(l.Address, ":0") {
 			continue
 		}
-		if first, taken := seen[e.l]; taken {
-			v.addf(e.path, "is the address of %s, too: %s", first, e.l)
+		if first, taken := seen[l.Listener]; taken {
+			v.addf(l.Name+".listen", "is the address of %s.listen, too: %s", first, l)
 			continue
 		}
-		seen[e.l] = e.path
+		seen[l.Listener] = l.Name
 	}
 }
 
-// A listening is a listener and the key that it is configured by.
-type listening struct {
-	path string
-	l    Listener
+// A NamedListener is the listener of a section.
+type NamedListener struct {
+	Name string // of the section: "http"
+	Listener
+	TLS bool // is spoken
 }
 
-// listening returns every listener.
-func (c *Config) listening() []listening {
-	return []listening{{"http.listen", c.HTTP.Listen}, {"wire.listen", c.Wire.Listen},
-		{"resp.listen", c.RESP.Listen},
-		{"memcache.listen", c.Memcache.Listen},
-		{"links.listen", c.Links.Listen}, {"ops.listen", c.Ops.Listen}}
+// Listeners returns every listener, in the order in which they are opened.
+func (c *Config) Listeners() []NamedListener {
+	return []NamedListener{{"http", c.HTTP.Listen, c.HTTP.TLS.On()},
+		{"wire", c.Wire.Listen, c.Wire.TLS}, {"resp", c.RESP.Listen, c.RESP.TLS},
+		{"memcache", c.Memcache.Listen, c.Memcache.TLS}, {"links", c.Links.Listen, false},
+		{"ops", c.Ops.Listen, false}}
 }
