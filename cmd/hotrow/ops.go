@@ -31,7 +31,11 @@ func (s *server) opsHandler() *ops.Port {
 		Strict: s.strict, Invalidate: s.invalidate, Inspect: s.inspect, Events: s.events,
 		Behind: s.set.Behind, Hottest: s.hottest, Rest: s.hot.Rest, Doctor: s.examine,
 	}
-	s.wire.gofast(&o)
+	for _, p := range s.protocols {
+		if w, ok := p.front.(wireFront); ok { // gofast's tools ask for these
+			o.Transports, o.Transport = w.Transports, w.Transport
+		}
+	}
 	return ops.New(o)
 }
 
@@ -185,9 +189,9 @@ func (s *server) snapshot() ops.Snapshot {
 	s.addDisk(&snap)
 	s.addLinks(&snap)
 	addHTTP(&snap, "http", s.site)
-	s.wire.addTo(&snap)
-	s.resp.addTo(&snap)
-	s.memcache.addTo(&snap)
+	for _, p := range s.protocols {
+		p.front.addTo(&snap)
+	}
 	for i := range st.Sources {
 		src := &st.Sources[i]
 		snap.Feeds = append(snap.Feeds, feedSnapshot(src))

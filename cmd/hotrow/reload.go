@@ -157,9 +157,9 @@ func (s *server) reload(ctx context.Context) {
 	s.changeAccessLog(cfg)
 	s.front.Configure(s.frontOptions(cfg))
 	s.reloadLinks(cfg)
-	s.wire.configure(s, cfg)
-	s.resp.configure(s, cfg)
-	s.memcache.configure(s, cfg)
+	for _, p := range s.protocols {
+		p.front.configure(cfg)
+	}
 	s.live.Store(cfg)
 	s.log.Info("configuration reloaded", "event", "reload", "resources", len(cfg.Resources))
 }

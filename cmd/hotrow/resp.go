@@ -1,7 +1,8 @@
 package main
 
 import (
-	"context"
+	"crypto/tls"
+	"net"
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
@@ -11,28 +12,21 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// A respServer is what serves the protocol of Redis. Its fields are nil when resp.listen
-// is off.
-type respServer struct {
-	front *respfront.Front
-	site  *kv.Site
+// A respFront speaks the protocol of Redis.
+type respFront struct {
+	*respfront.Front
+	s *server
 }
 
-// serveRESP starts to serve the protocol of Redis.
-func (s *server) serveRESP() error {
-	if s.listeners["resp"] == nil {
-		return nil
-	}
-	cfg := s.cfg()
-	s.resp.front = respfront.New(s.respOptions(cfg))
-	listen := kv.Listen{Log: s.log}
-	if cfg.RESP.TLS {
-		listen.TLS = s.cert.Config()
-	}
-	var err error
-	s.resp.site, err = s.resp.front.Serve(s.listeners["resp"], listen)
-	return err
+func openRESP(s *server) protocolFront {
+	return respFront{respfront.New(s.respOptions(s.cfg())), s}
 }
+
+func (r respFront) serve(l net.Listener, secure *tls.Config) (protocolSite, error) {
+	return r.Serve(l, kv.Listen{TLS: secure, Log: r.s.log})
+}
+
+func (r respFront) configure(cfg *config.Config) { r.Configure(r.s.respOptions(cfg)) }
 
 // keyValueOptions returns what the key-value fronts go by.
 func (s *server) keyValueOptions(cfg *config.Config) kv.Options {
@@ -82,37 +76,8 @@ func (s *server) respOptions(cfg *config.Config) respfront.Options {
 	}
 }
 
-// configure has cfg count for the next command.
-func (w *respServer) configure(s *server, cfg *config.Config) {
-	if w.front != nil {
-		w.front.Configure(s.respOptions(cfg))
-	}
-}
-
-// shutdown ends the connections gently.
-func (w *respServer) shutdown(ctx context.Context) error {
-	if w.site == nil {
-		return nil
-	}
-	return w.site.Shutdown(ctx)
-}
-
-// close ends what is left.
-func (w *respServer) close() {
-	if w.site != nil {
-		w.site.Close()
-	}
-	if w.front != nil {
-		w.front.Close()
-	}
-}
-
-// addTo adds what is counted to a snapshot.
-func (w *respServer) addTo(snap *ops.Snapshot) {
-	if w.front == nil {
-		return
-	}
-	st := w.front.Stats()
+func (r respFront) addTo(snap *ops.Snapshot) {
+	st := r.Stats()
 	snap.RESP = &ops.RESP{
 		Open: st.Open, Rejected: st.Rejected, Broken: st.Broken, Denied: st.Denied,
 		Commands: st.Commands, Batches: st.Batches, Unknown: st.Unknown, NoKey: st.NoKey,

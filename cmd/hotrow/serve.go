@@ -132,9 +132,7 @@ type server struct {
 	cert       front.Certificate
 	front      *httpfront.Handler
 	site       *httpserve.Site // nil: HTTP is off
-	wire       wireServer
-	resp       respServer
-	memcache   memcacheServer
+	protocols  []protocolServer
 	ops        *http.Server // nil: it is off
 	links      shortener
 	discovered atomic.Bool // the resources are known
@@ -316,13 +314,7 @@ func (s *server) serve(failed chan<- error) error {
 	if err := s.setCertificate(s.cfg()); err != nil {
 		return err
 	}
-	if err := s.serveWire(); err != nil {
-		return err
-	}
-	if err := s.serveRESP(); err != nil {
-		return err
-	}
-	if err := s.serveMemcache(); err != nil {
+	if err := s.serveProtocols(); err != nil {
 		return err
 	}
 	if err := s.serveHTTP(); err != nil {
@@ -425,7 +417,9 @@ func (s *server) drain() error {
 		errs = append(errs, s.site.Shutdown(ctx))
 	}
 	errs = append(errs, s.drainLinks(ctx))
-	errs = append(errs, s.wire.shutdown(ctx), s.resp.shutdown(ctx), s.memcache.shutdown(ctx))
+	for _, p := range s.protocols {
+		errs = append(errs, p.site.Shutdown(ctx))
+	}
 	if s.ops != nil {
 		errs = append(errs, s.ops.Shutdown(ctx))
 	}
@@ -442,9 +436,10 @@ func (s *server) close() {
 		s.site.Close()
 	}
 	s.closeLinks()
-	s.wire.close()
-	s.resp.close()
-	s.memcache.close()
+	for _, p := range s.protocols {
+		p.site.Close()
+		p.front.Close()
+	}
 	if s.ops != nil {
 		_ = s.ops.Close()
 	}

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"net"
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
@@ -10,28 +11,21 @@ import (
 	"github.com/hotrow/hotrow/internal/ops"
 )
 
-// A wireServer is what serves the wire protocol. Its fields are nil when
-// wire.listen is off.
-type wireServer struct {
-	front *wirefront.Front
-	site  *wirefront.Site
+// A wireFront speaks the wire protocol.
+type wireFront struct {
+	*wirefront.Front
+	s *server
 }
 
-// serveWire starts to serve the wire protocol.
-func (s *server) serveWire() error {
-	if s.listeners["wire"] == nil {
-		return nil
-	}
-	cfg := s.cfg()
-	s.wire.front = wirefront.New(s.wireOptions(cfg))
-	listen := wirefront.Listen{Log: s.log}
-	if cfg.Wire.TLS {
-		listen.TLS = s.cert.Config(wirefront.ALPN)
-	}
-	var err error
-	s.wire.site, err = s.wire.front.Serve(s.listeners["wire"], listen)
-	return err
+func openWire(s *server) protocolFront {
+	return wireFront{wirefront.New(s.wireOptions(s.cfg())), s}
 }
+
+func (w wireFront) serve(l net.Listener, secure *tls.Config) (protocolSite, error) {
+	return w.Serve(l, wirefront.Listen{TLS: secure, Log: w.s.log})
+}
+
+func (w wireFront) configure(cfg *config.Config) { w.Configure(w.s.wireOptions(cfg)) }
 
 // wireOptions returns what the front goes by.
 func (s *server) wireOptions(cfg *config.Config) wirefront.Options {
@@ -45,44 +39,8 @@ func (s *server) wireOptions(cfg *config.Config) wirefront.Options {
 	}
 }
 
-// configure has cfg count for the next message.
-func (w *wireServer) configure(s *server, cfg *config.Config) {
-	if w.front != nil {
-		w.front.Configure(s.wireOptions(cfg))
-	}
-}
-
-// shutdown ends the connections gently.
-func (w *wireServer) shutdown(ctx context.Context) error {
-	if w.site == nil {
-		return nil
-	}
-	return w.site.Shutdown(ctx)
-}
-
-// close ends what is left.
-func (w *wireServer) close() {
-	if w.site != nil {
-		w.site.Close()
-	}
-	if w.front != nil {
-		w.front.Close()
-	}
-}
-
-// gofast gives the operator's port what gofast's tools ask for.
-func (w *wireServer) gofast(o *ops.Options) {
-	if w.front != nil {
-		o.Transports, o.Transport = w.front.Transports, w.front.Transport
-	}
-}
-
-// addTo adds what is counted to a snapshot.
-func (w *wireServer) addTo(snap *ops.Snapshot) {
-	if w.front == nil {
-		return
-	}
-	st := w.front.Stats()
+func (w wireFront) addTo(snap *ops.Snapshot) {
+	st := w.Stats()
 	snap.Wire = &ops.Wire{
 		Open: st.Open, FramesIn: st.Wire.Rx, FramesOut: st.Wire.Tx, BytesIn: st.Wire.RxByte,
 		BytesOut: st.Wire.TxByte, Broken: st.Broken, Batches: st.Batches,
