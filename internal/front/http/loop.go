@@ -112,7 +112,7 @@ func (l *protocol) Step(c *eventloop.Conn, in, out []byte) (int, []byte, eventlo
 			l.park(c, p, s.live, in[n:n+length])
 			return n + length, out, eventloop.Parked
 		default:
-			refused := http1.AppendRefusal(out, verdict, s.now)
+			refused := http1.AppendRefusal(out, verdict, s.Began)
 			s.logRefusal(p, refused[len(out):])
 			return len(in), refused, eventloop.Close
 		}
@@ -190,9 +190,9 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 func (s *loop) append(
 	p *peer, r *request, res *loopResource, state resource.State, out []byte, closing bool,
 ) []byte {
-	s.touch(res)
+	s.Touch(&res.hits)
 	grown := appendAnswer(out, r, &s.a, closing, r.Head)
-	if s.access.On() {
+	if s.Access.On() {
 		s.logHit(p, r, &s.q, state, grown[len(out):])
 	}
 	return grown
@@ -310,7 +310,6 @@ const maxSeen = 8
 type loop struct {
 	memo
 	of       *protocol
-	now      time.Time
 	live     *settings
 	snapshot resource.Snapshot
 	lookups  resource.Lookups
@@ -325,8 +324,7 @@ type loop struct {
 	second int64
 	date   []byte
 
-	batchTiming
-	access front.LoopLog
+	front.WakeUp
 }
 
 // A loopResource is a resource as one loop sees it, with the counters that
@@ -338,7 +336,7 @@ type loopResource struct {
 	tally       *resource.Tally
 	notModified atomic.Uint64
 	counts
-	timed
+	hits front.Timed
 
 	spec  *querySpec // of its lists
 	shape *row.Shape // that spec is for
@@ -396,7 +394,6 @@ func (l *protocol) newScope() eventloop.Scope {
 // Wake begins a wake-up of the loop: what the gates and the clock say is asked
 // once, and before the first look-up.
 func (s *loop) Wake(now time.Time) {
-	s.now = now
 	live, sec := s.of.h.live.Load(), now.Unix()
 	if live != s.live || sec != s.second {
 		s.live, s.second = live, sec
@@ -406,7 +403,7 @@ func (s *loop) Wake(now time.Time) {
 	for i := range s.blocks {
 		s.blocks[i].current = false
 	}
-	s.begin(now)
+	s.Begin(now, live.Access)
 	s.snapshot.Begin(now)
 	s.seen = s.seen[:0]
 }
@@ -443,7 +440,7 @@ func (s *loop) resource(name string) *loopResource {
 func (s *loop) logHit(
 	p *peer, r *request, q *question, state resource.State, answer []byte,
 ) {
-	weight, picked := s.access.Start(s.began)
+	weight, picked := s.Access.Start(s.Began)
 	if !picked {
 		return
 	}
@@ -456,19 +453,19 @@ func (s *loop) logHit(
 		line.Cache = "stale"
 	}
 	line.Status, line.Bytes = http1.AnswerSize(answer)
-	s.access.End(&line, weight)
+	s.Access.End(&line, weight)
 }
 
 // logRefusal logs a request that was too broken to be one.
 func (s *loop) logRefusal(p *peer, answer []byte) {
-	if !s.access.On() {
+	if !s.Access.On() {
 		return
 	}
-	weight, picked := s.access.Start(s.began)
+	weight, picked := s.Access.Start(s.Began)
 	if !picked {
 		return
 	}
 	line := front.AccessLine{Peer: p.address()}
 	line.Status, line.Bytes = http1.AnswerSize(answer)
-	s.access.End(&line, weight)
+	s.Access.End(&line, weight)
 }

@@ -45,7 +45,7 @@ type ResourceStats struct {
 
 // Stats returns a snapshot of the counters, by the name of the resource. What
 // event loops have answered is among them, with the durations of its wake-ups (see
-// batchTiming).
+// front.WakeUp).
 func (h *Handler) Stats() []ResourceStats {
 	all := h.handled()
 	if l := h.loops.Load(); l != nil {
@@ -68,7 +68,7 @@ func (l *protocol) addStats(of func(resource string) *ResourceStats) {
 	defer l.mu.Unlock()
 	for _, r := range l.counted {
 		s := of(r.Name())
-		r.took.AddTo(&s.Histogram)
+		r.hits.AddTo(&s.Histogram)
 		same := r.notModified.Load()
 		lists, listed, unlisted := r.lists.Load(), r.listed.Load(), r.unlisted.Load()
 		found := max(r.tally.Hits()+r.tally.Stale(), same+listed)
@@ -93,7 +93,7 @@ func (h *Handler) Hits() front.Histogram {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.counted {
-		r.took.AddTo(&all)
+		r.hits.AddTo(&all)
 	}
 	return all
 }

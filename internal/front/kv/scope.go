@@ -16,17 +16,15 @@ const maxSeen = 8
 // A Scope is what the connections of one loop share. The loop is its one writer;
 // counters are read by others.
 type Scope struct {
-	Began  time.Time // of this wake-up
-	Live   *Options  // for this wake-up
-	Issued any       // the tokens of this wake-up
-	Access front.LoopLog
-	Items  bool // resources of items are read as such, and not as documents
+	front.WakeUp
+	Live   *Options // for this wake-up
+	Issued any      // the tokens of this wake-up
+	Items  bool     // resources of items are read as such, and not as documents
 
 	store    *Store
 	snapshot resource.Snapshot
 	byName   map[string]*Served
 	seen     []*Served // looked up in this wake-up: a handful
-	touched  []*Served // with hits that have no duration yet
 	lookups  resource.Lookups
 	path     []byte // scratch of the access log
 	text     []byte // scratch of what a query asks for
@@ -47,9 +45,7 @@ type Served struct {
 	tally    *resource.Tally
 	nothing  atomic.Uint64 // keys that no row can have
 	lists    atomic.Uint64 // that memory had
-
-	untimed uint64 // hits of this wake-up; nobody else looks
-	took    front.Durations
+	hits     front.Timed
 }
 
 // NewScope makes the state of a loop. Wake it before it is used.
@@ -60,30 +56,11 @@ func (s *Store) NewScope() *Scope {
 // Wake begins a wake-up of the loop: what the gates and the clock say is asked once, and
 // before the first look-up.
 func (s *Scope) Wake(now time.Time) {
-	s.settle(now.Sub(s.Began))
-	s.Began = now
 	s.Live = s.store.Live()
+	s.Begin(now, s.Live.Access)
 	s.Issued = s.Live.IssuedNow()
-	s.Access.Open(s.Live.Access)
 	s.snapshot.Begin(now)
 	s.seen = s.seen[:0]
-}
-
-// Rest ends a wake-up after which the loop sleeps or lets others run.
-func (s *Scope) Rest() {
-	if len(s.touched) > 0 || s.Access.Pending() {
-		s.settle(time.Since(s.Began))
-	}
-}
-
-// settle gives what the wake-up has answered its duration.
-func (s *Scope) settle(took time.Duration) {
-	for _, r := range s.touched {
-		r.took.Add(took, r.untimed)
-		r.untimed = 0
-	}
-	s.touched = s.touched[:0]
-	s.Access.Publish(took)
 }
 
 // Find returns the resource that a key is of, and the key of the row, which aliases it:
@@ -173,10 +150,7 @@ func (s *Scope) Count(found []Found) {
 		if r == nil || f.Err != nil {
 			continue
 		}
-		if r.untimed == 0 {
-			s.touched = append(s.touched, r)
-		}
-		r.untimed++
+		s.Touch(&r.hits)
 		if f.List {
 			r.tally.List()
 			r.lists.Store(r.lists.Load() + 1)

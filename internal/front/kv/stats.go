@@ -99,7 +99,7 @@ func (s *Store) Stats() Stats {
 			st.Hits += n
 		}
 		st.NoKey += r.nothing.Load()
-		r.took.AddTo(&of(r.name).Histogram)
+		r.hits.AddTo(&of(r.name).Histogram)
 	}
 	s.mu.Unlock()
 	for _, r := range all {

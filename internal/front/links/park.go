@@ -21,7 +21,7 @@ func (s *scope) park(c *eventloop.Conn, head []byte) {
 	head = bytes.Clone(head)
 	closing := s.req.Close || c.Draining()
 	peer := c.Data.(*peer)
-	now, o, access := s.x.now, s.x.o, s.access.On()
+	now, o, access := s.x.now, s.x.o, s.Access.On()
 	next := eventloop.More
 	if closing {
 		next = eventloop.Close

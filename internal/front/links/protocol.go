@@ -84,10 +84,10 @@ func (l *Protocol) step(c *eventloop.Conn, s *scope, in, out []byte) (int, []byt
 			s.park(c, head)
 			return n + length, out, eventloop.Parked
 		}
-		if s.access.On() {
+		if s.Access.On() {
 			s.logHit(c, grown[len(out):])
 		}
-		s.untimed++
+		s.Touch(&s.answered)
 		out, n = grown, n+length
 		switch {
 		case closing:
@@ -112,8 +112,8 @@ type scope struct {
 	second   int64
 	date     []byte
 
-	batchTiming
-	access front.LoopLog
+	front.WakeUp
+	answered front.Timed
 }
 
 // newScope makes the state of a loop.
@@ -135,9 +135,8 @@ func (s *scope) Wake(now time.Time) {
 		s.tally = s.links.Tally()
 	}
 	s.x.now = now
-	s.begin(now)
+	s.Begin(now, s.f.Access)
 	s.snapshot.Begin(now)
-	s.access.Open(s.f.Access)
 	if sec := now.Unix(); sec != s.second {
 		s.second = sec
 		s.date = http1.AppendDate(s.date[:0], now)

@@ -29,7 +29,7 @@ func (f *Front) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, loop := range f.scopes {
-		s.add(&loop.counts, &loop.took)
+		s.add(&loop.counts, &loop.answered.Durations)
 	}
 	return s
 }

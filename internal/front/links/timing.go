@@ -10,37 +10,6 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// A batchTiming gives the answers of one wake-up of a loop their duration: that of the
-// whole wake-up, as the HTTP front has it.
-type batchTiming struct {
-	began   time.Time
-	untimed uint64
-	took    front.Durations
-}
-
-// begin begins a wake-up at now, which ends the one before if it did not rest.
-func (s *scope) begin(now time.Time) {
-	s.settle(now.Sub(s.began))
-	s.began = now
-}
-
-// Rest ends a wake-up after which the loop sleeps or lets others run. It is
-// eventloop.Rester.
-func (s *scope) Rest() {
-	if s.untimed > 0 || s.access.Pending() {
-		s.settle(time.Since(s.began))
-	}
-}
-
-// settle gives what the wake-up has answered its duration.
-func (s *scope) settle(took time.Duration) {
-	if s.untimed > 0 {
-		s.took.Add(took, s.untimed)
-		s.untimed = 0
-	}
-	s.access.Publish(took)
-}
-
 // observe counts one answer of another road.
 func (f *Front) observe(took time.Duration) { f.took.Add(took, 1) }
 
@@ -59,20 +28,20 @@ func (s *scope) logHit(c *eventloop.Conn, answer []byte) {
 
 // logRefusal logs a request that was too broken to be one.
 func (s *scope) logRefusal(c *eventloop.Conn, answer []byte) {
-	if s.access.On() {
+	if s.Access.On() {
 		s.log(front.AccessLine{Peer: c.Data.(*peer).address(c)}, answer)
 	}
 }
 
 // log logs one line, if it is in the sample.
 func (s *scope) log(l front.AccessLine, answer []byte) {
-	weight, picked := s.access.Start(s.began)
+	weight, picked := s.Access.Start(s.Began)
 	if !picked {
 		return
 	}
 	l.Resource = resourceName
 	l.Status, l.Bytes = http1.AnswerSize(answer)
-	s.access.End(&l, weight)
+	s.Access.End(&l, weight)
 }
 
 // logParked logs a request that was answered off the loop.

@@ -33,12 +33,12 @@ var cacheWords = [...]string{
 
 // logHit logs a message that was answered from memory. c.mu is held.
 func (s *scope) logHit(c *conn, id uint64, res *served, bytes int, keys ...string) {
-	weight, picked := s.access.Start(s.began)
+	weight, picked := s.Access.Start(s.Began)
 	if !picked {
 		return
 	}
 	s.path = appendPath(s.path[:0], res.name, keys)
-	s.access.End(&front.AccessLine{
+	s.Access.End(&front.AccessLine{
 		Peer: c.address(), Method: methodOf(id), Path: row.Alias(s.path), Bytes: bytes,
 		Cache: "hit", Resource: res.name, Principal: c.holder(), Agent: c.session.Peer().Name,
 	}, weight)

@@ -47,7 +47,7 @@ func (c *conn) get(s *scope, e *gofast.Event, out []byte) []byte {
 		}
 	}
 	s.count(res, state)
-	if s.access.On() {
+	if s.Access.On() {
 		s.logHit(c, e.ID, res, len(body), g.Key)
 	}
 	s.prefix = s.prefix[:0]
@@ -182,7 +182,7 @@ func (c *conn) allHits(s *scope, e *gofast.Event, res *served) bool {
 		}
 		s.count(res, state)
 	}
-	if s.access.On() {
+	if s.Access.On() {
 		s.logHit(c, e.ID, res, len(b), g.Keys...)
 	}
 	s.answer = b

@@ -19,18 +19,15 @@ const maxSeen = 8
 // writer; counters are read by others.
 type scope struct {
 	f        *Front
-	now      time.Time
-	began    time.Time
 	live     *Options
 	issued   any // the tokens of this wake-up
 	snapshot resource.Snapshot
 
-	byName  map[string]*served
-	seen    []*served // looked up in this wake-up: a handful
-	touched []*served // with hits that have no duration yet
+	byName map[string]*served
+	seen   []*served // looked up in this wake-up: a handful
 
-	access front.LoopLog
-	path   []byte // scratch of its lines
+	front.WakeUp
+	path []byte // scratch of the access log
 
 	asOf    []asOf
 	event   gofast.Event
@@ -49,9 +46,7 @@ type served struct {
 	rule        resource.Rule
 	tally       *resource.Tally
 	notModified atomic.Uint64
-
-	untimed uint64 // hits of this wake-up; nobody else looks
-	took    front.Durations
+	hits        front.Timed
 }
 
 // An asOf is what every hit of one source and one wake-up has in common.
@@ -68,11 +63,9 @@ func (f *Front) NewScope() eventloop.Scope {
 // Wake begins a wake-up of the loop: what the gates and the clock say is asked
 // once, and before the first look-up.
 func (s *scope) Wake(now time.Time) {
-	s.settle(now.Sub(s.began))
-	s.now, s.began = now, now
 	s.live = s.f.live.Load()
+	s.Begin(now, s.live.Access)
 	s.issued = nil
-	s.access.Open(s.live.Access)
 	if s.live.Issued != nil {
 		s.issued = s.live.Issued()
 	}
@@ -81,30 +74,9 @@ func (s *scope) Wake(now time.Time) {
 	s.asOf = s.asOf[:0]
 }
 
-// Rest ends a wake-up after which the loop sleeps or lets others run. It is
-// eventloop.Rester. Hits count as long as the whole of their wake-up.
-func (s *scope) Rest() {
-	if len(s.touched) > 0 || s.access.Pending() {
-		s.settle(time.Since(s.began))
-	}
-}
-
-// settle gives what the wake-up has answered its duration.
-func (s *scope) settle(took time.Duration) {
-	for _, r := range s.touched {
-		r.took.Add(took, r.untimed)
-		r.untimed = 0
-	}
-	s.touched = s.touched[:0]
-	s.access.Publish(took)
-}
-
 // count notes a hit of r.
 func (s *scope) count(r *served, state rows.State) {
-	if r.untimed == 0 {
-		s.touched = append(s.touched, r)
-	}
-	r.untimed++
+	s.Touch(&r.hits)
 	switch state {
 	case rows.Absent:
 		r.tally.Answered(resource.Absent)

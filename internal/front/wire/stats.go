@@ -107,7 +107,7 @@ func (r *served) addTo(s *ResourceStats) {
 	if n := r.tally.Hits() + r.tally.Absent(); n > 0 {
 		s.Codes[gofast.OK] += n
 	}
-	r.took.AddTo(&s.Histogram)
+	r.hits.AddTo(&s.Histogram)
 }
 
 // register adds the counters of one loop to what Stats adds up.
