@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/ops"
 )
 
@@ -34,6 +33,6 @@ func (s *server) addLinks(snap *ops.Snapshot) {
 			"302": st.Redirected, "410": st.Gone, "404": st.Missed, "429": st.Limited,
 			"405": st.Other, "503": st.Failed + st.Refused,
 		},
-		Duration: ops.Histogram{Bounds: front.Buckets[:], Counts: st.Buckets, Sum: st.Seconds},
+		Duration: histogram(st.Histogram),
 	})
 }

@@ -49,5 +49,5 @@ func (m memcacheFront) addTo(snap *ops.Snapshot) {
 		Open: st.Open, Rejected: st.Rejected, Broken: st.Broken, Denied: st.Denied,
 		Commands: st.Commands, Batches: st.Batches, Unknown: st.Unknown, NoKey: st.NoKey,
 	}
-	snap.Requests = append(snap.Requests, keyValueRequests("memcache", st.Stats)...)
+	addRequests(snap, "memcache", st.Resources)
 }

@@ -158,7 +158,8 @@ func badKey(err error) error {
 // snapshot collects what everybody counts.
 func (s *server) snapshot() ops.Snapshot {
 	st := s.set.Stats()
-	snap := ops.Snapshot{Requests: requests(s.front.Stats()), Hits: histogram(s.front.Hits())}
+	snap := ops.Snapshot{Hits: histogram(s.front.Hits())}
+	addRequests(&snap, "http", s.front.Stats())
 	t := s.memory.Stats()
 	shares := s.shares(s.memory.Shares())
 	for i := range st.Resources {
@@ -220,23 +221,19 @@ func (s *server) shares(list []tier.Share) map[string][]ops.Share {
 	return byName
 }
 
-// requests are those of the HTTP front.
-func requests(list []httpfront.ResourceStats) []ops.Requests {
-	var all []ops.Requests
+// addRequests adds those of a front.
+func addRequests[C comparable](
+	snap *ops.Snapshot, proto string, list []front.ResourceStats[C],
+) {
 	for _, r := range list {
 		codes := make(map[string]uint64, len(r.Codes))
 		for code, n := range r.Codes {
-			if code == 0 {
-				code = 499 // the client had gone, as nginx counts it
-			}
-			codes[strconv.Itoa(code)] += n
+			codes[fmt.Sprint(code)] += n
 		}
-		all = append(all, ops.Requests{
-			Proto: "http", Resource: r.Resource, Codes: codes,
-			Duration: histogram(r.Histogram),
+		snap.Requests = append(snap.Requests, ops.Requests{
+			Proto: proto, Resource: r.Resource, Codes: codes, Duration: histogram(r.Histogram),
 		})
 	}
-	return all
 }
 
 func histogram(h front.Histogram) ops.Histogram {

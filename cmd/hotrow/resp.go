@@ -5,7 +5,6 @@ import (
 	"net"
 
 	"github.com/hotrow/hotrow/internal/config"
-	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	respfront "github.com/hotrow/hotrow/internal/front/resp"
 	"github.com/hotrow/hotrow/internal/ops"
@@ -84,18 +83,5 @@ func (r respFront) addTo(snap *ops.Snapshot) {
 		TrackingClients: st.Tracking.Clients, TrackingKeys: st.Tracking.Keys,
 		Invalidations: st.Tracking.Invalidations, Flushes: st.Tracking.Flushes,
 	}
-	snap.Requests = append(snap.Requests, keyValueRequests("resp", st.Stats)...)
-}
-
-// keyValueRequests are those of a key-value front: keys that were read.
-func keyValueRequests(proto string, st kv.Stats) (list []ops.Requests) {
-	for _, r := range st.Resources {
-		list = append(list, ops.Requests{
-			Proto: proto, Resource: r.Resource, Codes: r.Codes,
-			Duration: ops.Histogram{
-				Bounds: front.Buckets[:], Counts: r.Buckets, Sum: r.Seconds,
-			},
-		})
-	}
-	return list
+	addRequests(snap, "resp", st.Resources)
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"github.com/hotrow/hotrow/internal/config"
-	"github.com/hotrow/hotrow/internal/front"
 	wirefront "github.com/hotrow/hotrow/internal/front/wire"
 	"github.com/hotrow/hotrow/internal/ops"
 )
@@ -46,16 +45,5 @@ func (w wireFront) addTo(snap *ops.Snapshot) {
 		BytesOut: st.Wire.TxByte, Broken: st.Broken, Batches: st.Batches,
 		SlowWatchersLost: st.Slow, Watchers: st.Watchers, Events: st.Events,
 	}
-	for _, r := range st.Resources {
-		codes := make(map[string]uint64, len(r.Codes))
-		for code, n := range r.Codes {
-			codes[code.String()] += n
-		}
-		snap.Requests = append(snap.Requests, ops.Requests{
-			Proto: "wire", Resource: r.Resource, Codes: codes,
-			Duration: ops.Histogram{
-				Bounds: front.Buckets[:], Counts: r.Buckets, Sum: r.Seconds,
-			},
-		})
-	}
+	addRequests(snap, "wire", st.Resources)
 }

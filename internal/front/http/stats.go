@@ -1,8 +1,6 @@
 package httpfront
 
 import (
-	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,44 +28,46 @@ func (s *stats) observe(resource string, code int, d time.Duration) {
 	}
 	c := v.(*counters)
 	if code <= 0 || code >= len(c.codes) {
-		code = 0 // the client went away before there was an answer
+		code = statusGone
 	}
 	c.codes[code].Add(1)
 	c.took.Add(d, 1)
 }
 
-// ResourceStats are the counters of one resource.
-type ResourceStats struct {
-	Resource string         // "" for requests that reached none
-	Codes    map[int]uint64 // requests by status; 0: gone before an answer
-	front.Histogram
-}
+// ResourceStats are the counters of one resource, by status.
+type ResourceStats = front.ResourceStats[int]
 
 // Stats returns a snapshot of the counters, by the name of the resource. What
 // event loops have answered is among them, with the durations of its wake-ups (see
 // front.WakeUp).
 func (h *Handler) Stats() []ResourceStats {
-	all := h.handled()
+	all := make(front.ByResource[int])
+	h.stats.byResource.Range(func(name, v any) bool {
+		v.(*counters).addTo(all.Of(name.(string)))
+		return true
+	})
 	if l := h.loops.Load(); l != nil {
-		l.addStats(func(resource string) *ResourceStats {
-			i := slices.IndexFunc(all, func(s ResourceStats) bool { return s.Resource == resource })
-			if i < 0 {
-				i = len(all)
-				all = append(all, ResourceStats{Resource: resource, Codes: map[int]uint64{}})
-			}
-			return &all[i]
-		})
+		l.addStats(all)
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].Resource < all[j].Resource })
-	return all
+	return all.List()
 }
 
-// addStats adds what the loops have answered. of returns where to.
-func (l *protocol) addStats(of func(resource string) *ResourceStats) {
+// addTo adds what the Handler itself has answered.
+func (c *counters) addTo(s *ResourceStats) {
+	for code := range c.codes {
+		if n := c.codes[code].Load(); n > 0 {
+			s.Codes[code] += n
+		}
+	}
+	c.took.AddTo(&s.Histogram)
+}
+
+// addStats adds what the loops have answered.
+func (l *protocol) addStats(all front.ByResource[int]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.counted {
-		s := of(r.Name())
+		s := all.Of(r.Name())
 		r.hits.AddTo(&s.Histogram)
 		same := r.notModified.Load()
 		lists, listed, unlisted := r.lists.Load(), r.listed.Load(), r.unlisted.Load()
@@ -95,23 +95,5 @@ func (h *Handler) Hits() front.Histogram {
 	for _, r := range l.counted {
 		r.hits.AddTo(&all)
 	}
-	return all
-}
-
-// handled returns what the Handler itself has answered.
-func (h *Handler) handled() []ResourceStats {
-	var all []ResourceStats
-	h.stats.byResource.Range(func(name, v any) bool {
-		c := v.(*counters)
-		s := ResourceStats{Resource: name.(string), Codes: map[int]uint64{}}
-		for code := range c.codes {
-			if n := c.codes[code].Load(); n > 0 {
-				s.Codes[code] = n
-			}
-		}
-		c.took.AddTo(&s.Histogram)
-		all = append(all, s)
-		return true
-	})
 	return all
 }

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,11 +48,7 @@ func (s *Store) register(r *Served) {
 
 // ResourceStats are the counters of one resource. A code is that of a failure, "ok"
 // stands for all else.
-type ResourceStats struct {
-	Resource string
-	Codes    map[string]uint64
-	front.Histogram
-}
+type ResourceStats = front.ResourceStats[string]
 
 // Stats are the counters of a Store.
 type Stats struct {
@@ -68,17 +63,9 @@ type Stats struct {
 // Stats returns a snapshot of the counters, resources by name.
 func (s *Store) Stats() Stats {
 	st := Stats{Unknown: s.stats.unknown.Load(), Batches: s.stats.batches.Load()}
-	all := make(map[string]*ResourceStats)
-	of := func(name string) *ResourceStats {
-		r := all[name]
-		if r == nil {
-			r = &ResourceStats{Resource: name, Codes: make(map[string]uint64)}
-			all[name] = r
-		}
-		return r
-	}
+	all := make(front.ByResource[string])
 	s.stats.byResource.Range(func(name, v any) bool {
-		c, r := v.(*counters), of(name.(string))
+		c, r := v.(*counters), all.Of(name.(string))
 		c.byCode.Range(func(code, n any) bool {
 			text := code.(string)
 			if text == "" {
@@ -95,18 +82,13 @@ func (s *Store) Stats() Stats {
 	for _, r := range s.counted {
 		n := r.tally.Hits() + r.tally.Absent() + r.tally.Stale() + r.lists.Load()
 		if n > 0 {
-			of(r.name).Codes["ok"] += n
+			all.Of(r.name).Codes["ok"] += n
 			st.Hits += n
 		}
 		st.NoKey += r.nothing.Load()
-		r.hits.AddTo(&of(r.name).Histogram)
+		r.hits.AddTo(&all.Of(r.name).Histogram)
 	}
 	s.mu.Unlock()
-	for _, r := range all {
-		st.Resources = append(st.Resources, *r)
-	}
-	sort.Slice(st.Resources, func(i, j int) bool {
-		return st.Resources[i].Resource < st.Resources[j].Resource
-	})
+	st.Resources = all.List()
 	return st
 }

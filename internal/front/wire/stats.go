@@ -42,11 +42,7 @@ func (s *stats) observe(resource string, code gofast.Code, d time.Duration) {
 }
 
 // ResourceStats are the counters of one resource.
-type ResourceStats struct {
-	Resource string // "" for requests that reached none
-	Codes    map[gofast.Code]uint64
-	front.Histogram
-}
+type ResourceStats = front.ResourceStats[gofast.Code]
 
 // Stats are the counters of a Front.
 type Stats struct {
@@ -65,31 +61,18 @@ func (f *Front) Stats() Stats {
 	st := Stats{Wire: f.total(), Broken: f.stats.broken.Load(), Slow: f.stats.slow.Load(),
 		Batches: f.stats.batches.Load(), Watchers: int(f.stats.watchers.Load()),
 		Events: f.stats.events.Load()}
-	all := make(map[string]*ResourceStats)
-	of := func(name string) *ResourceStats {
-		s := all[name]
-		if s == nil {
-			s = &ResourceStats{Resource: name, Codes: make(map[gofast.Code]uint64)}
-			all[name] = s
-		}
-		return s
-	}
+	all := make(front.ByResource[gofast.Code])
 	f.stats.byResource.Range(func(name, v any) bool {
-		v.(*counters).addTo(of(name.(string)))
+		v.(*counters).addTo(all.Of(name.(string)))
 		return true
 	})
 	f.mu.Lock()
 	st.Open = len(f.conns)
 	for _, r := range f.counted {
-		r.addTo(of(r.name))
+		r.addTo(all.Of(r.name))
 	}
 	f.mu.Unlock()
-	for _, s := range all {
-		st.Resources = append(st.Resources, *s)
-	}
-	sort.Slice(st.Resources, func(i, j int) bool {
-		return st.Resources[i].Resource < st.Resources[j].Resource
-	})
+	st.Resources = all.List()
 	return st
 }
 
