@@ -1,8 +1,6 @@
 package front
 
 import (
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -50,30 +48,4 @@ func bucketOf(d time.Duration) int {
 		i++
 	}
 	return i
-}
-
-// ResourceStats are the counters of one resource, whose requests have codes of type C.
-type ResourceStats[C comparable] struct {
-	Resource string // "" for requests that reached none
-	Codes    map[C]uint64
-	Histogram
-}
-
-// ByResource adds up what loops and others have counted, by the name of the resource.
-type ByResource[C comparable] map[string]*ResourceStats[C]
-
-// Of returns the counters of a resource, which are made at the first call for it.
-func (b ByResource[C]) Of(name string) *ResourceStats[C] {
-	if b[name] == nil {
-		b[name] = &ResourceStats[C]{Resource: name, Codes: make(map[C]uint64)}
-	}
-	return b[name]
-}
-
-// List returns the counters by name.
-func (b ByResource[C]) List() (list []ResourceStats[C]) {
-	for _, name := range slices.Sorted(maps.Keys(b)) {
-		list = append(list, *b[name])
-	}
-	return list
 }

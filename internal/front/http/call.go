@@ -44,7 +44,7 @@ func (c *call) answer(send func(*answer)) {
 		}
 		c.release()
 		took := c.o.Now().Sub(start)
-		c.h.stats.observe(c.resourceName(), a.code, took)
+		c.h.requests.Observe(c.resourceName(), a.code, took)
 		if c.o.Access != nil && c.o.Access.On() {
 			c.log(a, start, took)
 		}

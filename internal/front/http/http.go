@@ -74,7 +74,7 @@ type Options struct {
 type Handler struct {
 	live     atomic.Pointer[settings]
 	csrf     http.CrossOriginProtection
-	stats    stats
+	requests front.Requests[int]      // by status
 	loops    atomic.Pointer[protocol] // nil: there are none in front
 	coder    row.Coder
 	examples sync.Map // of *example, by the name of the resource

@@ -3,9 +3,7 @@ package wirefront
 import (
 	"sort"
 	"strconv"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/internal/front"
@@ -13,32 +11,12 @@ import (
 
 // stats counts what no loop counts for itself. It takes no lock.
 type stats struct {
-	byResource sync.Map      // of *counters, by name; "" is what reached none
-	broken     atomic.Uint64 // connections that ended because of their peer
-	slow       atomic.Uint64 // watchers that were cut off
-	watchers   atomic.Int64  // that there are
-	events     atomic.Uint64 // told to watchers: readies, changes and resets
-	batches    atomic.Uint64 // reads of several requests' documents at once
-}
-
-// counters are what is counted for one resource.
-type counters struct {
-	codes [17]atomic.Uint64 // by gofast.Code
-	took  front.Durations
-}
-
-// observe counts one request that was answered with code after d.
-func (s *stats) observe(resource string, code gofast.Code, d time.Duration) {
-	v, ok := s.byResource.Load(resource)
-	if !ok {
-		v, _ = s.byResource.LoadOrStore(resource, new(counters))
-	}
-	c := v.(*counters)
-	if int(code) >= len(c.codes) {
-		code = gofast.Unknown
-	}
-	c.codes[code].Add(1)
-	c.took.Add(d, 1)
+	front.Requests[gofast.Code]
+	broken   atomic.Uint64 // connections that ended because of their peer
+	slow     atomic.Uint64 // watchers that were cut off
+	watchers atomic.Int64  // that there are
+	events   atomic.Uint64 // told to watchers: readies, changes and resets
+	batches  atomic.Uint64 // reads of several requests' documents at once
 }
 
 // ResourceStats are the counters of one resource.
@@ -61,11 +39,7 @@ func (f *Front) Stats() Stats {
 	st := Stats{Wire: f.total(), Broken: f.stats.broken.Load(), Slow: f.stats.slow.Load(),
 		Batches: f.stats.batches.Load(), Watchers: int(f.stats.watchers.Load()),
 		Events: f.stats.events.Load()}
-	all := make(front.ByResource[gofast.Code])
-	f.stats.byResource.Range(func(name, v any) bool {
-		v.(*counters).addTo(all.Of(name.(string)))
-		return true
-	})
+	all := f.stats.Sum()
 	f.mu.Lock()
 	st.Open = len(f.conns)
 	for _, r := range f.counted {
@@ -74,15 +48,6 @@ func (f *Front) Stats() Stats {
 	f.mu.Unlock()
 	st.Resources = all.List()
 	return st
-}
-
-func (c *counters) addTo(s *ResourceStats) {
-	for code := range c.codes {
-		if n := c.codes[code].Load(); n > 0 {
-			s.Codes[gofast.Code(code)] += n
-		}
-	}
-	c.took.AddTo(&s.Histogram)
 }
 
 // addTo adds what a loop has answered. That there is no row is an answer, too.

@@ -164,7 +164,7 @@ func (c *conn) canceled(e *gofast.Event) {
 		if !u.isWrite {
 			u.abandon()
 			c.refuse(u.opaque, u.id, f)
-			c.f.stats.observe(u.resourceName(), f.kind.code, time.Since(u.began))
+			c.f.stats.Observe(u.resourceName(), f.kind.code, time.Since(u.began))
 			u.log(f.kind.code)
 		}
 	case *watcher:
@@ -194,7 +194,7 @@ func (c *conn) credited(e *gofast.Event) {
 // deny refuses a request at once. c.mu is held.
 func (c *conn) deny(e *gofast.Event, f *fault) {
 	c.refuse(e.Opaque, e.ID, f)
-	c.f.stats.observe("", f.kind.code, 0)
+	c.f.stats.Observe("", f.kind.code, 0)
 	c.logNow(e.ID, e.Data, f.kind.code)
 }
 
@@ -226,7 +226,7 @@ func (c *conn) endStream(opaque uint64, f *fault) {
 		c.side, _ = c.session.AppendFinish(c.side, opaque)
 		return
 	}
-	c.f.stats.observe("", f.kind.code, 0)
+	c.f.stats.Observe("", f.kind.code, 0)
 	c.side, _ = c.session.AppendError(c.side, opaque, f.wire())
 }
 

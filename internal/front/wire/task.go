@@ -315,7 +315,7 @@ func (t *task) end(code gofast.Code, say func(*conn)) {
 	say(c)
 	c.flush()
 	c.settle()
-	c.f.stats.observe(t.resourceName(), code, time.Since(t.began))
+	c.f.stats.Observe(t.resourceName(), code, time.Since(t.began))
 	t.log(code)
 }
 
