@@ -65,10 +65,7 @@ func (f *Front) NewScope() eventloop.Scope {
 func (s *scope) Wake(now time.Time) {
 	s.live = s.f.live.Load()
 	s.Begin(now, s.live.Access)
-	s.issued = nil
-	if s.live.Issued != nil {
-		s.issued = s.live.Issued()
-	}
+	s.issued = s.live.issued()
 	s.snapshot.Begin(now)
 	s.seen = s.seen[:0]
 	s.asOf = s.asOf[:0]

@@ -26,8 +26,8 @@ type Listen struct {
 
 // A Site is a listener that is served.
 type Site struct {
-	f      *Front
-	server *eventloop.Server
+	*eventloop.Server
+	f *Front
 }
 
 // Serve serves the connections of l until Shutdown or Close. It owns l from now
@@ -42,7 +42,7 @@ func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
-	return &Site{f, server}, nil
+	return &Site{server, f}, nil
 }
 
 // idle is how long a connection may be silent: clients send heartbeats.
@@ -51,18 +51,9 @@ const idle = 10 * time.Minute
 // maxInput bounds a frame: the longest packet and what is around it.
 const maxInput = 128 << 10
 
-// Addr returns the address of the listener.
-func (s *Site) Addr() net.Addr { return s.server.Addr() }
-
-// Stats returns the counts of the site's connections.
-func (s *Site) Stats() eventloop.Stats { return s.server.Stats() }
-
 // Shutdown lets every request under way have its answer, and then ends the
 // connections, whose peers have been told. When ctx ends first, what is left is
 // cut, and its error returned.
 func (s *Site) Shutdown(ctx context.Context) error {
-	return errors.Join(s.f.Drain(ctx), s.server.Shutdown(ctx))
+	return errors.Join(s.f.Drain(ctx), s.Server.Shutdown(ctx))
 }
-
-// Close cuts every connection at once.
-func (s *Site) Close() { s.server.Close() }
