@@ -34,6 +34,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 		u.disk = s.disk.Source(o.Name)
 	}
 	u.renew = func(f *form, reshaped bool) { s.renew(u, f, reshaped) }
+	u.again = func(f *form) { s.again(u, f) }
 	var errs []error
 	plans, failed := u.compileAll(ctx, specs)
 	for i, sp := range specs {
@@ -144,7 +145,6 @@ func (s *Set) start(u *upstream) {
 		u.feed.Store(&chosen{nil, "no resource uses this source"})
 		return
 	}
-	u.loops.Go(func() { s.recompile(u) })
 	s.loops.Add(1)
 	go func() {
 		defer s.loops.Done()
@@ -205,6 +205,7 @@ func (s *Set) openFeed(u *upstream) error {
 		return nil
 	}
 	u.log.Info("feed chosen", "event", eventFeed, "feed", feed.Mode(), "why", reason)
+	u.loops.Go(func() { s.recompile(u) })
 	u.follow(&o)
 	u.wonders()
 	return nil
@@ -222,13 +223,13 @@ func (s *Set) compileRest(ctx context.Context, u *upstream) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	c := compilation{begun: monotonic()}
+	at := compiledAt{begun: monotonic()}
 	plans, errs := u.compileAll(ctx, specs)
-	for i, at := range rest {
+	for i, which := range rest {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		s.replace(u, at, plans[i], c)
+		s.replace(u, which, &compilation{compiledAt: at, plan: plans[i]})
 	}
 	return nil
 }
@@ -249,7 +250,7 @@ func (u *upstream) listenForRestarts() {
 
 // replace puts a new form of a resource, with the plan that c has made, in the place of
 // u.forms[i].
-func (s *Set) replace(u *upstream, i int, plan source.Plan, c compilation) {
+func (s *Set) replace(u *upstream, i int, c *compilation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || u.ctx.Err() != nil {
@@ -259,8 +260,8 @@ func (s *Set) replace(u *upstream, i int, plan source.Plan, c compilation) {
 	defer u.apply.Unlock()
 	old := u.forms[i]
 	f := s.form(u, old.spec)
-	s.complete(f, plan)
-	if f.doubt = (doubt{changes: old.doubt.changes, known: c}); f.doubt.old() {
+	s.complete(f, c.plan)
+	if f.doubt = (doubt{changes: old.doubt.changes, known: c.compiledAt}); f.doubt.old() {
 		u.hold(f)
 		f.try()
 	}

@@ -117,7 +117,25 @@ func (r *Resource) Query(raw string, o query.Options) (*query.Query, error) {
 	case o.Reads != nil:
 		o.Relations = f.relations()
 	}
-	return query.Parse(raw, f.table, o)
+	q, err := query.Parse(raw, f.table, o)
+	if err != nil { // it may name what is new
+		f.recompileSoon()
+		for _, g := range f.related(o.Relations) {
+			g.recompileSoon()
+		}
+	}
+	return q, err
+}
+
+// related returns the forms that rows of f may embed.
+func (f *form) related(to func(of *query.Table) []query.Relation) []*form {
+	var list []*form
+	if to != nil {
+		for _, r := range to(f.table) {
+			list = append(list, r.Owner.(*form))
+		}
+	}
+	return list
 }
 
 // Keys returns up to limit keys that follow after (nil: from the beginning), in their

@@ -172,7 +172,7 @@ func (f *form) readList(
 	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
 	defer cancel()
 	for _, g := range embedded(ask.Query) {
-		g.recompile()
+		g.recompile(ctx)
 		if err := g.sure(ctx); err != nil {
 			return nil, false, err
 		}

@@ -24,16 +24,23 @@ const (
 // A doubt is what a form knows of changes of what it was compiled from. It is guarded
 // by upstream.apply.
 type doubt struct {
-	changes int         // how often the definition was said to have changed
-	known   compilation // the last that compiled
-	held    bool        // nothing is kept until it has been compiled again
+	changes int        // how often the definition was said to have changed
+	known   compiledAt // the last that compiled
+	held    bool       // nothing is kept until it has been compiled again
 }
 
-// A compilation is when a form was compiled: told is how many changes it was told of before,
+// A compiledAt is when a form was compiled: told is how many changes it was told of before,
 // begun when that began, and took how long it took.
-type compilation struct {
+type compiledAt struct {
 	told        int
 	begun, took int64
+}
+
+// A compilation is what has come of compiling a form.
+type compilation struct {
+	compiledAt
+	plan source.Plan
+	err  error
 }
 
 // old reports whether there are changes that the last compilation does not know.
@@ -90,10 +97,10 @@ func (u *upstream) compileSoon() {
 
 // trust says that a form is what c would make of it. A change of which it was told since
 // goes on.
-func (u *upstream) trust(f *form, c compilation) {
+func (u *upstream) trust(f *form, c *compilation) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	f.doubt.known = c
+	f.doubt.known = c.compiledAt
 	if f.doubt.old() {
 		return
 	}
@@ -117,14 +124,14 @@ func (f *form) everything() []fresh.Touch {
 // distrust says that a form does not compile. Its loads go on, and say what is wrong, if
 // anything is. It is tried again; of one that no feed follows the loads do that, and nothing
 // is kept but for a time.
-func (u *upstream) distrust(f *form, c compilation) {
+func (u *upstream) distrust(f *form, c *compilation) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	if f.doubt.changes == c.told {
 		f.tried(nil)
 	}
 	if !f.followed() {
-		f.doubt.known = c
+		f.doubt.known = c.compiledAt
 		return
 	}
 	u.hold(f)
@@ -222,20 +229,31 @@ func (s *Set) renewOnce(u *upstream, f *form, every time.Duration, anew bool) ti
 // wrong, if anything is. With anew it has a new form even if that is like the old one.
 // u.compiling is held.
 func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
+	c := u.compilationOf(f)
+	return s.compiled(u, i, f, &c, anew)
+}
+
+// compilationOf compiles a form.
+func (u *upstream) compilationOf(f *form) (c compilation) {
 	ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
 	defer cancel()
 	u.apply.Lock()
-	c := compilation{told: f.doubt.changes, begun: monotonic()}
+	c.told, c.begun = f.doubt.changes, monotonic()
 	u.apply.Unlock()
-	plan, err := u.compile(ctx, &f.spec)
-	if err != nil && !source.ClassOf(err).Passing() {
+	c.plan, c.err = u.compile(ctx, &f.spec)
+	if c.err != nil && !source.ClassOf(c.err).Passing() {
 		// The catalogue is read by several statements, and a table may be replaced between two.
-		plan, err = u.compile(ctx, &f.spec)
+		c.plan, c.err = u.compile(ctx, &f.spec)
 	}
 	c.took = monotonic() - c.begun
-	switch {
-	case err == nil && (anew || !samePlan(plan, f.plan)):
-		s.replace(u, i, plan, c)
+	return c
+}
+
+// compiled does what a compilation of u.forms[i] means, see refresh. u.compiling is held.
+func (s *Set) compiled(u *upstream, i int, f *form, c *compilation, anew bool) bool {
+	switch err := c.err; {
+	case err == nil && (anew || !samePlan(c.plan, f.plan)):
+		s.replace(u, i, c)
 	case err == nil:
 		u.trust(f, c)
 	case source.ClassOf(err) == source.Unavailable:

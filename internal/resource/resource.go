@@ -73,6 +73,7 @@ type form struct {
 	doubt doubt
 	trial atomic.Pointer[trial]  // which loads wait for; nil: none
 	left  atomic.Pointer[string] // why the feed of the source leaves it out; nil: it does not
+	again *recompilation         // where no feed follows it, the last; guarded by upstream.apply
 }
 
 // Name returns the name, as in the path.
@@ -84,10 +85,12 @@ func (r *Resource) Source() string { return r.form.Load().src.name }
 // Shape returns how its documents are made; nil while the database has not been
 // reached since the start.
 func (r *Resource) Shape() *row.Shape {
-	if p := r.form.Load().plan; p != nil {
-		return p.Shape()
+	f := r.form.Load()
+	if f.plan == nil {
+		return nil
 	}
-	return nil
+	f.recompileSoon()
+	return f.plan.Shape()
 }
 
 // KeyType returns the columns of its key.

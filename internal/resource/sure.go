@@ -11,8 +11,7 @@ import (
 // No load is made by a form that is known to be of another definition than its tables
 // have: a document lacks a column, or has one that is gone, for as long as that goes on.
 // Loads wait for the form to be compiled again. While the feed lags nobody tells of
-// definitions, so that loads ask the source for them. Where no feed tells of them at all,
-// loads have the form compiled again.
+// definitions, so that loads ask the source for them.
 
 // A trial is an attempt to compile a form that loads wait for.
 type trial struct {
@@ -69,7 +68,7 @@ func (f *form) sure(ctx context.Context) error {
 // errReplaced or a *source.Error.
 func (f *form) place(ctx context.Context) (release func(), err error) {
 	for {
-		f.recompile()
+		f.recompile(ctx)
 		if err := f.sure(ctx); err != nil {
 			return nil, err
 		}
@@ -118,38 +117,4 @@ func (u *upstream) look(ctx context.Context) error {
 func (u *upstream) lookedRecently() bool {
 	at := u.lookedAt.Load()
 	return at != 0 && monotonic()-at < int64(fenceEvery)
-}
-
-// recompileShare bounds what compiling forms again that no feed follows may take of one
-// connection: one part of so many. One that took longer than recompileMost counts as that: the
-// database was slow.
-const (
-	recompileShare = 10
-	recompileMost  = 100 * time.Millisecond
-)
-
-// recompile has a form that no feed follows compiled again, when that was last done as long
-// ago as half the age that its copies may have, and makes loads wait for that once it was as
-// long ago as all of it. Where many forms are loaded it is done less often.
-func (f *form) recompile() {
-	if f.plan == nil || f.followed() {
-		return
-	}
-	u, most := f.src, max(f.src.opts.StaleAfter, f.spec.TTL)
-	u.apply.Lock()
-	now := monotonic()
-	age := time.Duration(now - f.doubt.known.begun)
-	if age >= most/2 && !f.doubt.old() && u.compiled-now <= int64(u.opts.StaleAfter/2) {
-		f.doubt.changes++
-		took := min(f.doubt.known.took, int64(recompileMost))
-		u.compiled = max(u.compiled, now) + recompileShare*took
-	}
-	due := f.doubt.old()
-	if due && age >= most {
-		f.try()
-	}
-	u.apply.Unlock()
-	if due {
-		u.compileSoon()
-	}
 }

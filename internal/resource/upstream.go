@@ -113,6 +113,7 @@ type upstream struct {
 	born     int64                     // when it was made
 
 	renew   func(f *form, reshaped bool) // compiles a form again; see Set.renew
+	again   func(f *form)                // the same; see Set.again
 	doubted chan struct{}                // forms are to be compiled again; see Set.recompile
 
 	asked   atomic.Int64   // when somebody has asked last; 0: the upstream rests
@@ -139,8 +140,10 @@ type upstream struct {
 	leaves  atomic.Int64      // len(left)
 	changes changes
 
-	// compiled is until when what form.recompile has had compiled is paid for.
-	compiled int64
+	// recompiling is how many recompilations there are, and recompiled until when the last
+	// ones are paid for; see again.go.
+	recompiling int
+	recompiled  int64
 }
 
 // chosen is a feed with the sentence that says why it was chosen.

@@ -192,6 +192,37 @@ func TestUnfollowed_NoFeed(t *testing.T) {
 		s := newStand(t, at, none)
 		s.grows("x", func() { mustExec(t, conn, more) }, "x/1", "x")
 	})
+	t.Run("PostgreSQL by its name", func(t *testing.T) {
+		at := dbtest.Postgres(t)
+		conn := dial(t, at)
+		mustExec(t, conn, plain("x")+";"+plain("y")+"; ALTER TABLE y ADD x int REFERENCES x DEFAULT 1")
+		s := newStand(t, at, plan{mode: source.FeedNone,
+			specs: []resource.Spec{spec("x"), spec("y")}})
+		mustExec(t, conn, more)
+		for _, p := range []string{"x?more=eq.7", "y?select=id,x(more)"} {
+			until(t, p, func() bool { code, _ := s.ask(p); return code == http.StatusOK })
+		}
+	})
+	t.Run("PostgreSQL beside a lock", func(t *testing.T) {
+		at := dbtest.Postgres(t)
+		conn, other := dial(t, at), dial(t, at)
+		mustExec(t, conn, plain("x")+";"+plain("y"))
+		s := newStand(t, at, plan{mode: source.FeedNone, specs: []resource.Spec{spec("x"), spec("y")},
+			change: func(o *resource.SourceOptions) { o.Timeout = 30 * time.Second }})
+		mustExec(t, conn, "BEGIN; LOCK TABLE x IN ACCESS EXCLUSIVE MODE")
+		go s.ask("x/1") // waits
+		for begun := time.Now(); time.Since(begun) < 4*definitionBound; {
+			one := time.Now()
+			if s.listOf("y/1"); time.Since(one) > time.Second/2 {
+				t.Fatalf("a read of y has waited for %v beside a lock of x", time.Since(one))
+			}
+		}
+		mustExec(t, other, "ALTER TABLE y ADD COLUMN more int NOT NULL DEFAULT 7")
+		until(t, "the new column of y", func() bool {
+			return strings.Contains(s.listOf("y/1"), "more")
+		})
+		mustExec(t, conn, "COMMIT")
+	})
 	t.Run("MariaDB", func(t *testing.T) {
 		at := dbtest.MariaDB(t)
 		db := dialMariaDB(t, at)
@@ -216,16 +247,25 @@ func TestUnfollowed_NoFeed(t *testing.T) {
 // listOf returns the body of what HTTP answers.
 func (s *stand) listOf(path string) string {
 	s.t.Helper()
+	code, body := s.ask(path)
+	if code != http.StatusOK {
+		s.t.Fatalf("%s: %d: %s", path, code, body)
+	}
+	return body
+}
+
+// ask returns what HTTP answers; 0: nothing.
+func (s *stand) ask(path string) (code int, body string) {
 	resp, err := http.Get("http://" + s.addr + "/" + path)
 	if err != nil {
-		s.t.Fatal(err)
+		return 0, err.Error()
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		s.t.Fatalf("%s: %s, %v: %s", path, resp.Status, err, body)
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
 	}
-	return string(body)
+	return resp.StatusCode, string(text)
 }
 
 // TestUnfollowed_TTL: rows that no feed tells of are kept for the ttl of their resource,

@@ -50,7 +50,7 @@ func TestRecompile_TakesItsShare(t *testing.T) {
 				}
 			}
 			n, took := c.count.Load()-before, time.Since(begun)
-			most := int64(took/(recompileShare*takes)) + int64(resources)
+			most := int64(took/(recompileShare*takes)) + 2*recompileMany
 			least := min(int64(took/h.resource("dept0").form.Load().src.opts.StaleAfter), most) / 2
 			if n > most || n < least {
 				t.Errorf("%d resources are compiled %d times in %v, want %d to %d", resources, n, took,

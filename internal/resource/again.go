@@ -1,0 +1,114 @@
+package resource
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Nobody tells of changes of what a form was compiled from that no feed follows: those who
+// read it have it compiled again, each form beside the others, whose tables may be locked.
+
+const (
+	// Compiling forms again may take one part of recompileShare of a connection, and is done
+	// for recompileMany at one time. One that takes less than recompileLeast, or more than
+	// recompileMost, counts as that: a lock, or the network, says nothing of what it costs.
+	recompileShare = 5
+	recompileMany  = 4
+	recompileLeast = 5 * time.Millisecond
+	recompileMost  = 100 * time.Millisecond
+
+	// recompileWait is how long after a compilation has begun a load waits for it: beyond that
+	// the table is locked, or the database does not answer.
+	recompileWait = time.Second
+)
+
+// A recompilation is that of a form that no feed follows.
+type recompilation struct {
+	begun int64
+	done  chan struct{} // closed when it has ended
+}
+
+// ended reports whether nothing is under way.
+func (r *recompilation) ended() bool {
+	if r == nil {
+		return true
+	}
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// recompile has a form that no feed follows compiled again if that is due. A load waits for
+// that once its copies would be too old, but not for ever: then it reads by the form that there
+// is, and has the error of that, if any.
+func (f *form) recompile(ctx context.Context) {
+	r, age := f.recompileSoon()
+	if r == nil || age < f.recompileWithin() {
+		return
+	}
+	wait := time.Duration(r.begun + int64(recompileWait) - monotonic())
+	if r.ended() || wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// recompileWithin is how old what a form was compiled from may be.
+func (f *form) recompileWithin() time.Duration { return max(f.src.opts.StaleAfter, f.spec.TTL) }
+
+// recompileSoon begins to compile a form that no feed follows again, when that was last begun
+// as long ago as half of recompileWithin, and waits for nothing. It returns the last one, nil
+// for none, and how old what the form was compiled from is.
+func (f *form) recompileSoon() (*recompilation, time.Duration) {
+	if f.plan == nil || f.followed() {
+		return nil, 0
+	}
+	u, half := f.src, f.recompileWithin()/2
+	u.apply.Lock()
+	defer u.apply.Unlock()
+	now := monotonic()
+	age := time.Duration(now - f.doubt.known.begun)
+	last := f.again
+	switch {
+	case age < half, !last.ended(), last != nil && time.Duration(now-last.begun) < half,
+		u.recompiled-now > int64(u.opts.StaleAfter/2), u.recompiling >= recompileMany,
+		u.down.Load() != 0, !u.enter():
+		return last, age
+	}
+	took := min(max(f.doubt.known.took, int64(recompileLeast)), int64(recompileMost))
+	u.recompiled = max(u.recompiled, now) + recompileShare*took
+	u.recompiling++
+	f.again = &recompilation{begun: now, done: make(chan struct{})}
+	go func(done chan<- struct{}) {
+		defer u.loads.Done()
+		defer close(done)
+		u.again(f)
+		u.apply.Lock()
+		u.recompiling--
+		u.apply.Unlock()
+	}(f.again.done)
+	return f.again, age
+}
+
+// again compiles a form again, beside others.
+func (s *Set) again(u *upstream, f *form) {
+	c := u.compilationOf(f)
+	u.compiling.Lock()
+	defer u.compiling.Unlock()
+	u.apply.Lock()
+	i, known := slices.Index(u.forms, f), f.doubt.known.begun
+	u.apply.Unlock()
+	if i >= 0 && known < c.begun && f.r.form.Load() == f {
+		s.compiled(u, i, f, &c, false)
+	}
+}
