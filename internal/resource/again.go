@@ -10,13 +10,10 @@ import (
 // read it have it compiled again, each form beside the others, whose tables may be locked.
 
 const (
-	// Compiling forms again may take one part of recompileShare of a connection, and is done
-	// for recompileMany at one time. One that takes less than recompileLeast, or more than
-	// recompileMost, counts as that: a lock, or the network, says nothing of what it costs.
-	recompileShare = 5
-	recompileMany  = 4
-	recompileLeast = 5 * time.Millisecond
-	recompileMost  = 100 * time.Millisecond
+	// One form is compiled again every recompileEvery, or recompileBurst of them after a while
+	// without any: compiling one takes a database some milliseconds.
+	recompileEvery = 40 * time.Millisecond
+	recompileBurst = 50
 
 	// recompileWait is how long after a compilation has begun a load waits for it: beyond that
 	// the table is locked, or the database does not answer.
@@ -81,12 +78,11 @@ func (f *form) recompileSoon() (*recompilation, time.Duration) {
 	last := f.again
 	switch {
 	case age < half, !last.ended(), last != nil && time.Duration(now-last.begun) < half,
-		u.recompiled-now > int64(u.opts.StaleAfter/2), u.recompiling >= recompileMany,
-		u.down.Load() != 0, !u.enter():
+		u.recompiled > now, u.recompiling >= u.opts.bypass(), u.down.Load() != 0, !u.enter():
 		return last, age
 	}
-	took := min(max(f.doubt.known.took, int64(recompileLeast)), int64(recompileMost))
-	u.recompiled = max(u.recompiled, now) + recompileShare*took
+	const every = int64(recompileEvery)
+	u.recompiled = max(u.recompiled, now-recompileBurst*every) + every
 	u.recompiling++
 	f.again = &recompilation{begun: now, done: make(chan struct{})}
 	go func(done chan<- struct{}) {

@@ -30,10 +30,10 @@ type doubt struct {
 }
 
 // A compiledAt is when a form was compiled: told is how many changes it was told of before,
-// begun when that began, and took how long it took.
+// and begun when that began.
 type compiledAt struct {
-	told        int
-	begun, took int64
+	told  int
+	begun int64
 }
 
 // A compilation is what has come of compiling a form.
@@ -245,7 +245,6 @@ func (u *upstream) compilationOf(f *form) (c compilation) {
 		// The catalogue is read by several statements, and a table may be replaced between two.
 		c.plan, c.err = u.compile(ctx, &f.spec)
 	}
-	c.took = monotonic() - c.begun
 	return c
 }
 

@@ -140,8 +140,8 @@ type upstream struct {
 	leaves  atomic.Int64      // len(left)
 	changes changes
 
-	// recompiling is how many recompilations there are, and recompiled until when the last
-	// ones are paid for; see again.go.
+	// recompiling is how many recompilations there are, and recompiled from when on there may
+	// be one more; see again.go.
 	recompiling int
 	recompiled  int64
 }
