@@ -111,6 +111,11 @@ func (m *stamps) stampSQL() (sql string, args []any) {
 	q.parts = append(q.parts, "SELECT '"+stampClass+"', x.oid, hashtextextended(x.xmin::text"+
 		" || ' ' || n.xmin::text, 0) FROM pg_class x JOIN pg_namespace n"+
 		" ON n.oid = x.relnamespace WHERE x.oid "+classes)
+	if len(m.missing) > 0 { // it has no OID yet
+		q.parts = append(q.parts, "SELECT '"+stampClass+"', x.oid, hashtextextended(x.oid::text,"+
+			" 0) FROM pg_class x JOIN pg_namespace n ON n.oid = x.relnamespace"+
+			" WHERE n.nspname || '.' || x.relname = ANY ("+q.arg(m.missing)+")")
+	}
 	if len(m.leaves) > 0 {
 		q.row(stampLeaf, "x.oid", "pg_class x WHERE x.oid = ANY ("+q.arg(m.leaves)+")")
 	}
@@ -161,6 +166,7 @@ func (m *stamps) prepare() {
 type stamps struct {
 	classes, leaves, types, procs, views []uint32
 
+	missing     []string // the tables that are not there, as Table.ID gives them
 	names       bool
 	publication string // "": triggers tell of changes
 	server      int    // its major version

@@ -139,6 +139,11 @@ func (l *Watcher) read(
 	for _, d := range defs {
 		out.stamps.views = append(out.stamps.views, d.Views...)
 	}
+	for _, id := range watchedIDs(l.Tables) {
+		if len(closure[id]) == 0 {
+			out.stamps.missing = append(out.stamps.missing, id)
+		}
+	}
 	found, err := readStamps(ctx, tx, &out.stamps)
 	if err != nil {
 		return nil, err

@@ -143,6 +143,30 @@ func TestPostgres_LookNamesWhatHasChanged(t *testing.T) {
 	}
 }
 
+// TestPostgres_LookSeesATableComeBack: a table that is dropped, and made after a look, has
+// changed once more: it is another one, of which nobody has told anything.
+func TestPostgres_LookSeesATableComeBack(t *testing.T) {
+	f := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY)")
+	l, c := newWatcher(t, f, nil, "public.a")
+	for range 2 {
+		for _, sql := range []string{"DROP TABLE a", "CREATE TABLE a (id int PRIMARY KEY)"} {
+			f.exec(sql)
+			_, same, err := l.Fence(t.Context(), c)
+			if same || err != nil {
+				t.Errorf("%s: a fence says the same: %v, %v", sql, same, err)
+			}
+			found, err := l.Look(t.Context(), c)
+			if err != nil || len(found.Tables) != 1 {
+				t.Fatalf("%s: %v have changed, %v", sql, found, err)
+			}
+			l.Accept(found)
+			if _, same, err = l.Fence(t.Context(), c); !same || err != nil {
+				t.Errorf("%s: a fence after it was told: %v, %v", sql, same, err)
+			}
+		}
+	}
+}
+
 // TestPostgres_LookSeesWhoIsCompiledAnew: what a resource stands on after it was compiled
 // was not looked at before.
 func TestPostgres_LookSeesWhoIsCompiledAnew(t *testing.T) {
