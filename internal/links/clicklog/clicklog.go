@@ -71,7 +71,7 @@ type Options struct {
 var ErrLocked = errors.New("another process uses this click log")
 
 // ErrWriters is what Open wraps when no writer's number is left.
-var ErrWriters = errors.New("all 64 writer numbers of this node are taken")
+var ErrWriters = fmt.Errorf("all %d writer numbers of this node are taken", writers)
 
 // A Log is a directory of segments. Its methods may be called by any goroutine.
 type Log struct {
@@ -112,6 +112,7 @@ type stream struct {
 	next         uint64     // number of the segment that is provided next
 	provided     int        // segments to w
 	short        error      // why w got no segment when last tried
+	nearEnd      bool       // it was told that few segments are left
 	synced       uint64     // what w wrote before is on disk; the syncer's
 }
 
@@ -165,8 +166,8 @@ func (o *Options) complete() error {
 	switch {
 	case o.Node < 0 || o.Node > maxNode:
 		return fmt.Errorf("click log: node %d is not between 0 and %d", o.Node, maxNode)
-	case o.Loops < 0 || o.Loops > maxWriter:
-		return fmt.Errorf("click log: %d loops, at most %d have a writer", o.Loops, maxWriter)
+	case o.Loops < 0 || o.Loops > maxLoops:
+		return fmt.Errorf("click log: %d loops, at most %d have a writer", o.Loops, maxLoops)
 	case o.Segment < minSegment || o.Segment%pageSize != 0 || o.Segment > maxSegment:
 		return fmt.Errorf("click log: a segment of %d bytes: must be a multiple of %d, "+
 			"%d to %d", o.Segment, pageSize, minSegment, maxSegment)

@@ -251,7 +251,7 @@ func TestOpen_TakesAnotherNumberThanOtherDirectories(t *testing.T) {
 	if seq := mustAppend(t, l.Writer(0), 0); seq.Writer() != 1 {
 		t.Errorf("writer %d", seq.Writer())
 	}
-	if !strings.Contains(log.String(), "belongs to another directory") {
+	if !strings.Contains(log.String(), "belong to another directory") {
 		t.Errorf("no warning: %s", log.String())
 	}
 }
@@ -335,7 +335,7 @@ func TestOpen_RefusesWhatCannotBe(t *testing.T) {
 		}
 	}
 	full := small(dir)
-	for i := range 64 {
+	for i := range writers {
 		full.Cursors = append(full.Cursors, Cursor{Writer: i, Dir: ID{1}})
 	}
 	if _, err := Open(full); !errors.Is(err, ErrWriters) {

@@ -46,6 +46,11 @@ func (l *Log) openStreams() error {
 			return err
 		}
 		s := l.find(f.node, f.writer)
+		if seg.end >= streamBytes {
+			return errors.Join(seg.file.Close(), fmt.Errorf("%s is behind the %d bytes that a "+
+				"writer of the click log may have: move the directory away to begin a new log",
+				f.name, uint64(streamBytes)))
+		}
 		if s == nil {
 			s = &stream{node: f.node, writer: f.writer}
 			l.streams = append(l.streams, s)
@@ -78,7 +83,8 @@ func (l *Log) openSegment(f foundSegment) (*segment, error) {
 
 // dropForeign takes the database's cursors over, and puts away the segments
 // whose number the database knows from another directory: their records would be
-// taken for that one's.
+// taken for that one's. Those that were only prepared are no loss: another process
+// has had the number first.
 func (l *Log) dropForeign() {
 	for _, c := range l.opts.Cursors {
 		s := l.find(c.Node, c.Writer)
@@ -89,20 +95,38 @@ func (l *Log) dropForeign() {
 			s.cursor = max(s.cursor, c.Seq.bytes())
 			continue
 		}
+		aside := 0
 		for _, seg := range s.segments {
-			name := seg.file.Name()
-			_ = seg.file.Close()
-			if err := os.Rename(name, name+".aside"); err != nil {
-				l.log.Warn("cannot put a segment aside", "file", name, "err", err)
-			}
-			l.bytes -= seg.size
-			l.aside++
+			aside += l.putAway(s, seg)
 		}
-		l.log.Error("segments of the click log have a number that the database knows from "+
-			"another log: they are put aside (*.aside) and their clicks are not counted",
-			"node", c.Node, "writer", c.Writer, "segments", len(s.segments), "other", c.Dir)
+		l.aside += aside
+		if aside > 0 {
+			l.log.Error("segments of the click log have a number that the database knows from "+
+				"another log: they are put aside (*.aside) and their clicks are not counted",
+				"node", c.Node, "writer", c.Writer, "segments", aside, "other", c.Dir)
+		}
 		l.streams = slices.DeleteFunc(l.streams, func(o *stream) bool { return o == s })
 	}
+}
+
+// putAway takes a segment out of the log, and removes it when nobody has ever written
+// to it. It returns how many it has put aside.
+func (l *Log) putAway(s *stream, seg *segment) int {
+	name := seg.file.Name()
+	at, what, err := lastRecord(s.prefix(), seg, seg.start)
+	unused := err == nil && what == foundEmpty && at == seg.start
+	_ = seg.file.Close()
+	l.bytes -= seg.size
+	if unused {
+		if err := os.Remove(name); err != nil {
+			l.log.Warn("cannot remove a segment of the click log", "file", name, "err", err)
+		}
+		return 0
+	}
+	if err := os.Rename(name, name+".aside"); err != nil {
+		l.log.Warn("cannot put a segment aside", "file", name, "err", err)
+	}
+	return 1
 }
 
 // assign makes the writers and gives each the lowest number that it may have.
@@ -114,7 +138,7 @@ func (l *Log) assign() error {
 		for number++; taken[number]; {
 			number++
 		}
-		if number >= 1<<writerBits {
+		if number >= writers {
 			return fmt.Errorf("node %d: %w: give this process another node number",
 				l.opts.Node, ErrWriters)
 		}
@@ -130,17 +154,19 @@ func (l *Log) assign() error {
 	return nil
 }
 
-// refusedNumbers returns the numbers of this node that no writer may take.
+// refusedNumbers returns the numbers of this node that no writer may take. One that
+// is another directory's stays so for ever: nothing tells what that one has not sent
+// to the database yet, under this very number.
 func (l *Log) refusedNumbers() map[int]bool {
 	refused := make(map[int]bool)
+	others, one := 0, ID{}
 	for _, c := range l.opts.Cursors {
 		if c.Node != l.opts.Node {
 			continue
 		}
-		if c.Dir != l.id {
-			refused[c.Writer] = true
-			l.log.Warn("a writer number of the click log belongs to another directory: "+
-				"another one is taken", "node", c.Node, "writer", c.Writer, "other", c.Dir)
+		if c.Dir != l.id || c.strays() {
+			refused[c.Writer], refused[c.Seq.Writer()] = true, true
+			others, one = others+1, c.Dir
 			continue
 		}
 		s := l.find(c.Node, c.Writer)
@@ -149,6 +175,21 @@ func (l *Log) refusedNumbers() map[int]bool {
 			l.log.Warn("the database is ahead of the click log, which has lost its end: "+
 				"another writer number is taken", "node", c.Node, "writer", c.Writer)
 		}
+		refused[c.Writer] = refused[c.Writer] || c.Seq.bytes() > streamBytes/2
+	}
+	for _, c := range l.opts.Rows {
+		if c.Node == l.opts.Node && (c.Dir != l.id || c.strays()) {
+			refused[c.Writer], refused[c.Seq.Writer()] = true, true
+		}
+	}
+	for _, s := range l.streams { // there is time enough to begin anew
+		if s.node == l.opts.Node && s.first > streamBytes/2 {
+			refused[s.writer] = true
+		}
+	}
+	if others > 0 {
+		l.log.Warn("writer numbers of the click log belong to another directory: others are "+
+			"taken", "node", l.opts.Node, "numbers", others, "of", writers, "other", one)
 	}
 	return refused
 }

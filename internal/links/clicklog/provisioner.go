@@ -2,6 +2,7 @@ package clicklog
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -205,7 +206,7 @@ func (l *Log) fill(s *stream, enough int64) error {
 		if slot.Load() != nil {
 			break
 		}
-		seg, err := l.provide(s, s.next)
+		seg, err := l.next(s)
 		if err != nil {
 			s.short = err
 			return err
@@ -220,6 +221,26 @@ func (l *Log) fill(s *stream, enough int64) error {
 	}
 	return nil
 }
+
+// next is provide for the next segment of a stream, which has so many and no more.
+// l.mu is held.
+func (l *Log) next(s *stream) (*segment, error) {
+	end := (s.next + 1) * uint64(l.opts.Segment)
+	if end >= streamBytes {
+		return nil, errEnd
+	}
+	if end > streamBytes/8*7 && !s.nearEnd {
+		s.nearEnd = true
+		l.log.Error("a writer of the click log has little room left: the next start of this "+
+			"process takes another number", "node", s.node, "writer", s.writer,
+			"left", streamBytes-end)
+	}
+	return l.provide(s, s.next)
+}
+
+// errEnd says that a writer has written all that one number may.
+var errEnd = fmt.Errorf("a writer has written %d bytes, as many as it may under one number: "+
+	"restart this process, and it takes another one", uint64(streamBytes))
 
 // touch touches the pages that a writer comes to next: those of a second, and
 // once a second all of them again, for the kernel takes away from the process

@@ -40,7 +40,7 @@ func parseSegmentName(name string) (node, writer int, number uint64, ok bool) {
 	if err != nil || n != 3 || segmentName(node, writer, number) != name {
 		return 0, 0, 0, false
 	}
-	return node, writer, number, node <= maxNode && writer < 1<<writerBits && number > 0
+	return node, writer, number, node <= maxNode && writer < writers && number > 0
 }
 
 // create makes the file of a segment, with its space on the disk, and maps it.

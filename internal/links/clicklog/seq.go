@@ -6,29 +6,47 @@ import (
 )
 
 // A Seq names one record among all that share a database: node (10 bits), writer
-// (6) and position in the writer's log (47, in units of 8 bytes), below a zero
+// (14) and position in the writer's log (39, in units of 8 bytes), below a zero
 // bit. Seqs of one writer grow with time; those of different writers say nothing
 // about each other.
+//
+// The lowest 6 bits of a writer's number are in front of its others: there were
+// 64 numbers once, of 47 bits of positions. So the first 4 TiB of a log of that
+// time, which none has come to the end of, are called what they were called, and
+// what was behind them are the numbers from 64 on.
 type Seq uint64
 
 const (
-	positionBits = 47
-	writerBits   = 6
+	positionBits = 39
+	highBits     = 8 // of a writer's number
+	lowBits      = 6
+	writers      = 1 << (highBits + lowBits)
+	lowMask      = 1<<lowBits - 1
+	highMask     = 1<<highBits - 1
+	nodeAt       = positionBits + highBits + lowBits
 	maxNode      = 1<<10 - 1
-	maxWriter    = 1<<writerBits - 2 // of loops: one number is for the shared writer
+	maxLoops     = 62
 	positionMask = 1<<positionBits - 1
+
+	// streamBytes is how many bytes a writer's log has at most: its last segment
+	// ends before, so that the place behind the last record is no other writer's.
+	streamBytes = 8 << positionBits
 )
 
 // makeSeq returns the name of the record at a place of a log, in bytes.
 func makeSeq(node, writer int, at uint64) Seq {
-	return Seq(node)<<(positionBits+writerBits) | Seq(writer)<<positionBits | Seq(at>>3)
+	low, high := Seq(writer&lowMask), Seq(writer>>lowBits)
+	return Seq(node)<<nodeAt | low<<(positionBits+highBits) | high<<positionBits | Seq(at>>3)
 }
 
 // Node returns the number of the process.
-func (s Seq) Node() int { return int(s >> (positionBits + writerBits)) }
+func (s Seq) Node() int { return int(s >> nodeAt) }
 
 // Writer returns the number of the log within the node.
-func (s Seq) Writer() int { return int(s>>positionBits) & (1<<writerBits - 1) }
+func (s Seq) Writer() int {
+	low, high := int(s>>(positionBits+highBits))&lowMask, int(s>>positionBits)&highMask
+	return high<<lowBits | low
+}
 
 // Position returns the place within the log, in units of 8 bytes.
 func (s Seq) Position() uint64 { return uint64(s) & positionMask }
@@ -57,4 +75,10 @@ type Cursor struct {
 	Node, Writer int
 	Dir          ID
 	Seq          Seq
+}
+
+// strays reports whether the place is not in the stream of that number: a log of an
+// earlier version has written more than streamBytes, into what are other numbers now.
+func (c *Cursor) strays() bool {
+	return c.Seq.Node() != c.Node || c.Seq.Writer() != c.Writer
 }

@@ -108,7 +108,8 @@ func moveCursor(
 	ctx context.Context, tx source.StoreTx, to clicklog.Cursor, which int, from clicklog.Seq,
 ) error {
 	n, err := tx.Exec(ctx, "UPDATE click_cursor SET seq = ? WHERE node = ? AND writer = ?"+
-		" AND dir = ? AND seq = ?", int64(to.Seq), to.Node, to.Writer+which, to.Dir[:], int64(from))
+		" AND dir = ? AND seq = ?", int64(to.Seq), to.Node, columnOf(to.Writer, which), to.Dir[:],
+		int64(from))
 	if err == nil && n != 1 {
 		err = errMoved
 	}

@@ -3,42 +3,62 @@ package clicks
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// click_cursor has two rows for each writer: where its sums are complete, under
-// its number, and where its rows are, under its number and rowsCursor.
+// click_cursor has two rows for each writer: where its sums are complete, and where
+// its rows are. Their column writer has the number of the writer, with the bit
+// rowsCursor put in between for the second one: there were 64 numbers once.
 const (
 	sumsCursor = 0
 	rowsCursor = 64
 )
 
+// columnOf returns what the column writer has for a cursor of a writer.
+func columnOf(writer, which int) int {
+	low := writer % rowsCursor
+	return (writer-low)*2 + which + low
+}
+
+// writerOf is the reverse of columnOf.
+func writerOf(column int) (writer, which int) {
+	low, which := column%rowsCursor, column&rowsCursor
+	return (column-which-low)/2 + low, which
+}
+
+// A place is a row of click_cursor.
+type place struct {
+	clicklog.Cursor
+	which int
+}
+
 // Cursors reads the rows of click_cursor that clicklog.Open needs: where sums are
 // complete, which is where reading begins, and where rows are.
 func Cursors(ctx context.Context, s source.Store) (sums, rows []clicklog.Cursor, err error) {
 	all, err := cursors(ctx, s)
-	for _, c := range all {
-		if c.Writer < rowsCursor {
-			sums = append(sums, c)
-			continue
+	for _, p := range all {
+		if p.which == sumsCursor {
+			sums = append(sums, p.Cursor)
+		} else {
+			rows = append(rows, p.Cursor)
 		}
-		c.Writer -= rowsCursor
-		rows = append(rows, c)
 	}
 	return sums, rows, err
 }
 
 // cursors reads all rows of click_cursor.
-func cursors(ctx context.Context, s source.Store) ([]clicklog.Cursor, error) {
-	var list []clicklog.Cursor
+func cursors(ctx context.Context, s source.Store) ([]place, error) {
+	var list []place
 	err := s.Query(ctx, "SELECT node, writer, dir, seq FROM click_cursor", nil,
 		func(r source.StoreRow) error {
-			c := clicklog.Cursor{Node: int(r.Int(0)), Writer: int(r.Int(1)),
-				Seq: clicklog.Seq(r.Int(3))}
-			copy(c.Dir[:], r.Bytes(2))
-			list = append(list, c)
+			writer, which := writerOf(int(r.Int(1)))
+			p := place{clicklog.Cursor{Node: int(r.Int(0)), Writer: writer,
+				Seq: clicklog.Seq(r.Int(3))}, which}
+			copy(p.Dir[:], r.Bytes(2))
+			list = append(list, p)
 			return nil
 		})
 	if err != nil {
@@ -51,6 +71,9 @@ func cursors(ctx context.Context, s source.Store) ([]clicklog.Cursor, error) {
 // learns where they are.
 func (d *Drainer) claim(ctx context.Context) error {
 	mine := d.click.Cursors()
+	slices.SortFunc(mine, func(a, b clicklog.Cursor) int { // others begin at the same time
+		return order(int64(a.Node)<<32|int64(a.Writer), int64(b.Node)<<32|int64(b.Writer))
+	})
 	_, err := d.store.Tx(ctx, func(tx source.StoreTx) error {
 		return tx.Bulk(ctx, &source.Bulk{
 			Table: "click_cursor", Columns: []string{"node", "writer", "dir", "seq"},
@@ -58,7 +81,7 @@ func (d *Drainer) claim(ctx context.Context) error {
 			Row: func(i int, into []any) {
 				c := &mine[i/2]
 				into[0], into[1], into[2], into[3] = int64(c.Node),
-					int64(c.Writer+i%2*rowsCursor), c.Dir[:], int64(c.Seq)
+					int64(columnOf(c.Writer, i%2*rowsCursor)), c.Dir[:], int64(c.Seq)
 			},
 		})
 	})
@@ -74,26 +97,25 @@ func (d *Drainer) seek(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there := make(map[[2]int]clicklog.Cursor)
-	for _, c := range list {
-		there[[2]int{c.Node, c.Writer}] = c
+	there := make(map[[3]int]clicklog.Cursor)
+	for _, p := range list {
+		there[[3]int{p.Node, p.Writer, p.which}] = p.Cursor
 	}
 	d.sumsTo, d.rowsTo = make(fronts), make(fronts)
 	nodes := make(map[int]bool)
 	for _, want := range d.click.Cursors() {
 		nodes[want.Node] = true
-		sums, rows := there[[2]int{want.Node, want.Writer}],
-			there[[2]int{want.Node, want.Writer + rowsCursor}]
+		sums, rows := there[[3]int{want.Node, want.Writer, sumsCursor}],
+			there[[3]int{want.Node, want.Writer, rowsCursor}]
 		if sums.Dir != want.Dir || rows.Dir != want.Dir {
 			return fmt.Errorf("writer %d of node %d of the click log: %w", want.Writer, want.Node,
-				errTaken)
+				ErrTaken)
 		}
 		if sums.Seq < want.Seq {
 			// What the database has lost and the log still has is sent again.
 			d.log.Warn("the database has less than the click log was told: clicks are lost",
 				"node", want.Node, "writer", want.Writer)
 		}
-		rows.Writer = want.Writer
 		d.sumsTo.move(sums)
 		d.rowsTo.move(rows)
 		d.click.Release(sums)

@@ -129,8 +129,10 @@ type counts struct {
 	busyNanos atomic.Int64
 }
 
-// errTaken says that a writer's number is another directory's.
-var errTaken = errors.New("the database has it for another directory: open the log again")
+// ErrTaken is what Start wraps when another process has taken a number of the log after
+// the log was opened. Nothing has been written under it: the log is closed and opened
+// again with Cursors, and takes another number.
+var ErrTaken = errors.New("another process has taken it: restart this one")
 
 // Start claims the writers of the log, counts what the database does not have yet
 // and begins to drain. Close ends it; the log is the caller's.

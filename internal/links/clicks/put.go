@@ -76,7 +76,7 @@ func (d *Drainer) arrived(ctx context.Context) bool {
 		return false
 	}
 	for _, want := range d.pending.ends {
-		if !slices.Contains(list, want) {
+		if !slices.Contains(list, place{want, sumsCursor}) {
 			return false
 		}
 	}
