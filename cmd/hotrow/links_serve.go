@@ -93,10 +93,16 @@ func (s *server) makeLinks(ctx context.Context) error {
 			return err
 		}
 	}
+	return s.openClickLog(ctx)
+}
+
+// openClickLog opens the log of clicks, if there is to be one and there is none.
+func (s *server) openClickLog(ctx context.Context) error {
+	cfg := s.cfg()
 	if !cfg.Links.Log.Record || s.links.log != nil {
 		return nil
 	}
-	sums, rows, err := clicks.Cursors(ctx, store)
+	sums, rows, err := clicks.Cursors(ctx, s.links.store)
 	if err != nil {
 		return err
 	}
@@ -213,12 +219,36 @@ func (s *server) startDrainer(ctx context.Context, cfg *config.Config) error {
 		}
 	}
 	drainer, err := clicks.Start(ctx, o)
+	for tries := 0; errors.Is(err, clicks.ErrTaken) && tries < mostTaken; tries++ {
+		s.log.Info("another process has taken a writer number of the click log: the log is "+
+			"opened again", "err", err)
+		if err := s.reopenClickLog(ctx); err != nil {
+			return err
+		}
+		o.Log = s.links.log
+		drainer, err = clicks.Start(ctx, o)
+	}
 	if err != nil {
 		return fmt.Errorf("links: %w", err)
 	}
 	s.links.drainer = drainer
 	s.links.drainer.Hold(!cfg.Links.Log.Drain)
 	return nil
+}
+
+// mostTaken bounds the tries to get numbers that no other process takes at the same time.
+// At each of them one of those processes has got what it wanted.
+const mostTaken = 64
+
+// reopenClickLog closes the log, to which nobody has written yet, and opens it again with
+// what the database knows now.
+func (s *server) reopenClickLog(ctx context.Context) error {
+	log := s.links.log
+	s.links.log = nil
+	if err := log.Close(); err != nil {
+		return err
+	}
+	return s.openClickLog(ctx)
 }
 
 // forEver returns a time to keep something; 0 in the configuration is for ever.

@@ -209,6 +209,43 @@ func TestPostgres_LinksStartWithoutTheirDatabase(t *testing.T) {
 	}
 }
 
+// Servers that begin at the same time with new logs take different writer numbers, and
+// each records what it answers.
+func TestPostgres_LinksOfTwoServersBeginTogether(t *testing.T) {
+	url := dbtest.Postgres(t)
+	for round := range 3 {
+		var servers []*running
+		for range 3 {
+			file := configFile(t, "version: 1\nlinks:\n  database: '"+url+"'\n  log: {dir: '"+
+				filepath.Join(t.TempDir(), "clicks")+"', max: 64MiB}\n")
+			servers = append(servers, begin(t, nil, "-c", file))
+		}
+		for _, r := range servers {
+			r.listens()
+			until(t, r.log, r.complete)
+		}
+		if round == 0 {
+			body := `{"code":"one","url":"https://example.com/"}`
+			if got := makeLink(t, servers[0].linksAddr(), body); got != 201 {
+				t.Fatalf("create = %d", got)
+			}
+		}
+		for _, r := range servers {
+			until(t, r.log, func() bool {
+				code, _ := followed(t, "GET", r.linksAddr()+"/one")
+				return code == 302
+			})
+			if code := r.stop(); code != 0 || strings.Contains(r.log.String(), "put aside") {
+				t.Errorf("it ended with %d:\n%s", code, r.log)
+			}
+		}
+	}
+	n := strings.TrimSpace(dbtest.Psql(t, url, "SELECT count(*) FROM clicks WHERE link_id > 0"))
+	if n != "9" {
+		t.Errorf("%s clicks in the database, want 9", n)
+	}
+}
+
 // A server that waits for the database of its links ends when it is told to.
 func TestServe_EndsWhileLinksWait(t *testing.T) {
 	dir := t.TempDir()

@@ -97,6 +97,14 @@ func (r *running) complete() bool {
 // start starts hotrow serve with more environment, and waits until it listens.
 func start(t *testing.T, env []string, args ...string) *running {
 	t.Helper()
+	r := begin(t, env, args...)
+	r.listens()
+	return r
+}
+
+// begin starts hotrow serve and does not wait for it.
+func begin(t *testing.T, env []string, args ...string) *running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, out: new(output), log: new(output)}
 	env = append(append(os.Environ(), "HOTROW_HTTP_LISTEN=127.0.0.1:0",
@@ -119,6 +127,12 @@ func start(t *testing.T, env []string, args ...string) *running {
 		return code
 	}
 	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+// listens waits until the server listens.
+func (r *running) listens() {
+	r.t.Helper()
 	listening := func(proto string) string {
 		m := regexp.MustCompile(`proto=(` + proto + `s?) addr=(\S+)`).FindStringSubmatch(r.log.String())
 		switch {
@@ -129,9 +143,8 @@ func start(t *testing.T, env []string, args ...string) *running {
 		}
 		return "http://" + m[2]
 	}
-	until(t, r.log, func() bool { return listening("http") != "" && listening("ops") != "" })
+	until(r.t, r.log, func() bool { return listening("http") != "" && listening("ops") != "" })
 	r.http, r.ops = listening("http"), listening("ops")
-	return r
 }
 
 // respPort returns the port at which clients of Redis are served.
