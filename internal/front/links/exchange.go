@@ -131,14 +131,21 @@ func (x *exchange) send(out []byte, p prepared, flags uint16, rest []byte) []byt
 	}
 
 	// Fast path: the target as it is.
-	if len(query) == 0 && len(rest) == 0 {
+	if len(query) == 0 && len(rest) == 0 && flags&hasExpiry == 0 {
 		return append(out, p.rest()...)
 	}
 
-	// Slow path: with what the request passes on.
+	// Slow path: with what the request passes on, or an end that may be near.
 	out = append(out, prefix...)
-	out = appendTarget(out, p.url(), rest, query)
-	return append(out, p.tail()...)
+	if len(query) == 0 && len(rest) == 0 {
+		out = append(out, p.url()...)
+	} else {
+		out = appendTarget(out, p.url(), rest, query)
+	}
+	if flags&hasExpiry == 0 {
+		return append(out, p.tail()...)
+	}
+	return p.appendTail(out, p.expires()-x.now.UnixMilli())
 }
 
 // append gives the record to the log, with what is the same for all kinds of

@@ -1,6 +1,7 @@
 package linksfront
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"strconv"
@@ -109,7 +110,7 @@ func (pr *Preparer) AppendPrepared(dst []byte, shape *row.Shape, v row.Values) [
 		l.expiredURL = ""
 	}
 	rest := append(append([]byte(prefix), l.url...), "\r\n"...)
-	rest = append(rest, pr.lines(l.status)...)
+	rest = append(rest, pr.lines(l.status, l.flags)...)
 	put.PutUint16(p[atFlags:], l.flags)
 	put.PutUint16(p[atURL:], uint16(len(l.url)))
 	put.PutUint16(p[atRest:], uint16(len(rest)))
@@ -117,14 +118,39 @@ func (pr *Preparer) AppendPrepared(dst []byte, shape *row.Shape, v row.Values) [
 	return append(dst, l.expiredURL...)
 }
 
-// lines returns what stands behind the target in an answer.
-func (pr *Preparer) lines(status int) string {
+// lines returns what stands behind the target in an answer. Where redirects are
+// counted off, one that a browser follows from its memory would be one too many.
+func (pr *Preparer) lines(status int, flags uint16) string {
 	text := "X-Robots-Tag: noindex\r\n"
-	if status == 301 || status == 308 {
-		text += "Cache-Control: private, max-age=" +
+	switch {
+	case status != 301 && status != 308:
+	case flags&hasLimit != 0:
+		text += "Cache-Control: private, no-store\r\n"
+	default:
+		text += "Cache-Control: private, " + maxAge +
 			strconv.Itoa(int(pr.MaxAge/time.Second)) + "\r\n"
 	}
 	return text + "Content-Length: 0\r\n\r\n"
+}
+
+// maxAge is what stands in front of how long a browser may keep a redirect.
+const maxAge = "max-age="
+
+// appendTail appends tail, with so many milliseconds as a redirect is followed at all
+// in place of a longer time that it may be kept.
+func (p prepared) appendTail(dst []byte, left int64) []byte {
+	tail := p.tail()
+	from := bytes.Index(tail, []byte(maxAge))
+	if from < 0 {
+		return append(dst, tail...)
+	}
+	from += len(maxAge)
+	to := from + bytes.IndexByte(tail[from:], '\r')
+	most, err := strconv.ParseInt(string(tail[from:to]), 10, 64)
+	if left /= 1000; err != nil || left >= most {
+		return append(dst, tail...)
+	}
+	return append(strconv.AppendInt(append(dst, tail[:from]...), left, 10), tail[to:]...)
 }
 
 // statusLine returns the status line of a redirect.

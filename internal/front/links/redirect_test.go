@@ -2,8 +2,10 @@ package linksfront
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // wanted is what a path is answered with.
@@ -139,6 +141,39 @@ func TestRedirect_HasNoOtherHeaders(t *testing.T) {
 	}
 	if got := b.do("GET", "/temp").Header.Get("Cache-Control"); got != "" {
 		t.Errorf("307: Cache-Control %q", got)
+	}
+}
+
+// A browser does not keep a redirect for longer than the link leads anywhere, and one that
+// is counted off not at all.
+func TestRedirect_IsKeptNoLongerThanItsLink(t *testing.T) {
+	b := newBed(t, databases()[0], nil)
+	b.serve(false)
+	now := time.Now().UnixMilli()
+	b.sql(fmt.Sprintf(`INSERT INTO links (id, code, url, status, enabled, pass_query, pass_path,
+		starts_at, expires_at, max_clicks, expired_url) VALUES
+		(101, 'kept1', 'https://example.com/s', 301, 1, 1, 1, NULL, %d, NULL, NULL),
+		(102, 'kept2', 'https://example.com/l', 308, 1, 1, 1, NULL, %d, NULL, NULL),
+		(103, 'kept3', 'https://example.com/o', 301, 1, 1, 1, NULL, %d, 50, NULL),
+		(104, 'kept4', 'https://example.com/b', 302, 1, 1, 1, NULL, %[1]d, NULL, NULL)`,
+		now+30_000, now+3_600_000, now+30_000))
+	b.eventually("the links are there", func() bool { return b.do("GET", "/kept4").StatusCode == 302 })
+	for path, want := range map[string]string{"/kept2": "private, max-age=90", "/kept4": "",
+		"/kept3": "private, no-store", "/kept3/more?a=b": "private, no-store"} {
+		for range 3 { // each road
+			if got := b.do("GET", path).Header.Get("Cache-Control"); got != want {
+				t.Errorf("%s: %q, want %q", path, got, want)
+			}
+		}
+	}
+	for _, path := range []string{"/kept1", "/kept1?x=y", "/kept1/rest", "/kept1"} {
+		a := b.do("GET", path)
+		left := (now + 30_000 - time.Now().UnixMilli()) / 1000
+		text, ok := strings.CutPrefix(a.Header.Get("Cache-Control"), "private, max-age=")
+		age, err := strconv.ParseInt(text, 10, 64)
+		if !ok || err != nil || age < left || age > 30 || !strings.HasPrefix(a.location(), "https://example.com/s") {
+			t.Errorf("%s: %v, with %d s left", path, a.Header, left)
+		}
 	}
 }
 
