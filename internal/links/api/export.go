@@ -3,9 +3,9 @@ package api
 import (
 	"bufio"
 	"encoding/csv"
+	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/links"
@@ -39,9 +39,9 @@ func (c *call) export(q links.Query, mediaType string) error {
 	}
 	head.Add("Vary", "Accept")
 	out := bufio.NewWriterSize(c.w, 64<<10)
-	each := c.ndjson(out)
+	each, end := c.ndjson(out), out.Flush
 	if mediaType == typeCSV {
-		each = c.csv(csv.NewWriter(out))
+		each, end = c.csv(out)
 	}
 	n := 0
 	err := c.o.Links.Each(c.r.Context(), q, func(l *links.Link) error {
@@ -55,12 +55,11 @@ func (c *call) export(q links.Query, mediaType string) error {
 	if err != nil {
 		return err
 	}
-	if !c.sent && mediaType == typeCSV {
-		_, _ = out.WriteString(strings.Join(csvColumns, ",") + "\n")
+	if n == 0 { // an export of no links may have no bytes
+		c.w.WriteHeader(http.StatusOK)
 	}
 	c.sent = true
-	c.w.WriteHeader(http.StatusOK) // an export of no links has no bytes
-	return out.Flush()
+	return end()
 }
 
 // ndjson writes links one a line.
@@ -79,15 +78,20 @@ var csvColumns = []string{"code", "short_url", "url", "status", "title", "tags",
 	"pass_query", "pass_path", "starts_at", "expires_at", "expired_url", "max_clicks", "created_at",
 	"updated_at", "clicks", "bots", "last_click_at"}
 
-// csv writes links as a table.
-func (c *call) csv(out *csv.Writer) func(*links.Link) error {
+// csv writes links as a table, which end completes: its heading is there without links.
+func (c *call) csv(w io.Writer) (each func(*links.Link) error, end func() error) {
+	out := csv.NewWriter(w)
 	first := true
-	return func(l *links.Link) error {
-		if first {
-			first = false
-			if err := out.Write(csvColumns); err != nil {
-				return err
-			}
+	heading := func() error {
+		if !first {
+			return nil
+		}
+		first = false
+		return out.Write(csvColumns)
+	}
+	each = func(l *links.Link) error {
+		if err := heading(); err != nil {
+			return err
 		}
 		most := ""
 		if l.MaxClicks > 0 {
@@ -101,7 +105,10 @@ func (c *call) csv(out *csv.Writer) func(*links.Link) error {
 		for i := range cells {
 			cells[i] = transfer.Guard(cells[i])
 		}
-		if err := out.Write(cells); err != nil {
+		return out.Write(cells)
+	}
+	return each, func() error {
+		if err := heading(); err != nil {
 			return err
 		}
 		out.Flush()
