@@ -120,10 +120,35 @@ func (d *Drainer) seek(ctx context.Context) error {
 		d.rowsTo.move(rows)
 		d.click.Release(sums)
 	}
-	d.alone = true
-	for _, c := range list {
-		d.alone = d.alone && nodes[c.Node]
+	d.alone, d.others = true, make(fronts)
+	for _, p := range list {
+		d.alone = d.alone && nodes[p.Node]
+		if p.which == sumsCursor && p.Dir != d.click.ID() {
+			d.others.move(p.Cursor)
+		}
 	}
 	d.rewind()
+	return nil
+}
+
+// noticeOthers finds out whether another process writes sums of clicks by now, under any
+// number: what this one remembers of sketches is not all that they have then.
+func (d *Drainer) noticeOthers(ctx context.Context, tx source.StoreTx) error {
+	if !d.alone {
+		return nil
+	}
+	id := d.click.ID()
+	err := tx.Query(ctx, "SELECT node, writer, seq FROM click_cursor WHERE dir <> ?",
+		[]any{id[:]}, func(r source.StoreRow) error {
+			writer, which := writerOf(int(r.Int(1)))
+			was, known := d.others[[2]int{int(r.Int(0)), writer}]
+			if which == sumsCursor && (!known || was != clicklog.Seq(r.Int(2))) {
+				d.alone = false
+			}
+			return nil
+		})
+	if err != nil {
+		return fmt.Errorf("look for other processes: %w", err)
+	}
 	return nil
 }

@@ -79,7 +79,8 @@ type Drainer struct {
 	months   map[string]bool // whose table the view shows
 	sketches *recent[timeKey, *sketch]
 	values   *recent[dimDay, *valueSet]
-	alone    bool // no other node writes the same rows
+	alone    bool   // no other process writes the same rows
+	others   fronts // where sums of other directories were complete when last sought
 	saltDay  int64
 	salted   bool
 	pruned   int64 // day

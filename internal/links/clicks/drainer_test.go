@@ -15,7 +15,7 @@ var onEach = map[string]func(*testing.T, string){
 	"SumsEqualRows": sumsEqualRows, "SurvivesKill": survivesKill, "Poison": poison,
 	"Months": months, "Replay": replay, "Conflict": conflict, "Private": private, "Capped": capped,
 	"Visitors": visitors, "Resumes": resumes, "Preview": preview, "HalfMonth": halfMonth,
-	"ManyDirectories": manyDirectories, "Taken": taken,
+	"ManyDirectories": manyDirectories, "Taken": taken, "Others": others,
 }
 
 func TestSQLite_Drainer(t *testing.T)   { sameOn(t, "sqlite", onEach) }

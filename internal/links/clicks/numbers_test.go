@@ -92,6 +92,36 @@ func taken(t *testing.T, kind string) {
 	}
 }
 
+// others: what one process remembers of visitors is not written over those that another
+// one has counted, which has begun later or comes back, under the same node or not.
+func others(t *testing.T, kind string) {
+	a := newBed(t, kind, Options{})
+	r := func(n int) *clicklog.Record {
+		v := visit(1, 12*n)
+		v.At = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixMilli()
+		return v
+	}
+	a.start()
+	for n := range 50 {
+		a.append(r(n))
+	}
+	a.drained()
+	b := &bed{t: t, kind: kind, url: a.url, dir: t.TempDir()}
+	b.openStore()
+	t.Cleanup(b.closeAll)
+	b.start()
+	for n := range 100 {
+		b.append(r(1000 + 40*n))
+	}
+	b.drained()
+	a.append(r(0))
+	a.drained()
+	b.append(r(1000))
+	b.drained()
+	a.want("SELECT unit, visitors, clicks FROM click_time WHERE link_id = 1 ORDER BY unit",
+		"d 150 152", "h 150 152")
+}
+
 // The columns of the first 64 numbers are what they were, and no two are the same.
 func TestCursors_HaveAColumnEach(t *testing.T) {
 	seen := make(map[int]bool)

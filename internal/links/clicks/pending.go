@@ -75,6 +75,9 @@ func (d *Drainer) due(n int) bool {
 
 // writeSums writes everything that is counted.
 func (d *Drainer) writeSums(ctx context.Context, tx source.StoreTx) error {
+	if err := d.noticeOthers(ctx, tx); err != nil {
+		return err
+	}
 	w := &sumWriter{d: d, tx: tx, sums: d.pending.sums}
 	if err := w.addTimes(ctx); err != nil {
 		return fmt.Errorf("sums by time: %w", err)
