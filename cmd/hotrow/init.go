@@ -24,7 +24,7 @@ func initCommand(p *program) *cobra.Command {
 // Run prints a configuration for the tables of a database.
 func (c *initCmd) Run(p *program) error {
 	return withDatabase(p, c.URL, func(ctx context.Context, src source.Source) error {
-		cat, err := src.Catalog(ctx)
+		cat, err := catalog(ctx, src)
 		if err != nil {
 			return err
 		}

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"sort"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/links/schema"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/memcached"
@@ -191,10 +193,33 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 func discover(
 	ctx context.Context, cfg *config.Config, src source.Source, name string, writable bool,
 ) (found *config.Config, server string, leftOut []config.Omission, err error) {
-	cat, err := src.Catalog(ctx)
+	cat, err := catalog(ctx, src)
 	if err != nil {
 		return nil, "", nil, err
 	}
 	found, leftOut, err = cfg.Discover(cat, name, writable)
 	return found, cat.Server, leftOut, err
+}
+
+// catalog returns the tables of a source. Those of the link shortener are no resources by
+// themselves: they have its keys, and what visitors are told apart by.
+func catalog(ctx context.Context, src source.Source) (*source.Catalog, error) {
+	cat, err := src.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bySchema := make(map[string][]string)
+	for i := range cat.Tables {
+		t := &cat.Tables[i]
+		bySchema[t.Schema] = append(bySchema[t.Schema], t.Name)
+	}
+	for name, tables := range bySchema {
+		own := schema.Own(tables)
+		for i := range cat.Tables {
+			if t := &cat.Tables[i]; t.Schema == name && slices.Contains(own, t.Name) {
+				t.Refused = "it is one of hotrow's own, for links"
+			}
+		}
+	}
+	return cat, nil
 }

@@ -160,6 +160,33 @@ var steps = []step{
 // Latest is the version of the schema that this program makes and needs.
 var Latest = steps[len(steps)-1].version
 
+// Own returns those of the tables of one schema that are the link shortener's; none where
+// it has not made its tables there. A user may not see all of them.
+func Own(tables []string) (own []string) {
+	names := map[string]bool{versions: true, ViewName: true}
+	for _, s := range steps {
+		for _, t := range s.tables {
+			names[t.name] = true
+		}
+	}
+	known := 0
+	for _, name := range tables {
+		if names[name] || monthTable.MatchString(name) {
+			own = append(own, name)
+		}
+		if names[name] && name != ViewName {
+			known++
+		}
+	}
+	if known < enoughOwn {
+		return nil
+	}
+	return own
+}
+
+// enoughOwn is how many tables with names of the shortener's are no chance.
+const enoughOwn = 4
+
 // ViewName is the name of the view of all clicks.
 const ViewName = "clicks"
 
