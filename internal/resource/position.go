@@ -11,3 +11,11 @@ func (r *Resource) Position() Token {
 // Followed reports whether a feed tells of r's changes, so that a Watch of it
 // will hear of them.
 func (r *Resource) Followed() bool { return r.form.Load().followed() }
+
+// NoFeed reports whether it is known that no feed tells of changes. At the start, and after a
+// reload, it is not known before the source has been asked for one.
+func (r *Resource) NoFeed() bool {
+	f := r.form.Load()
+	c := f.src.feed.Load()
+	return c != nil && (c.feed == nil || f.left.Load() != nil)
+}

@@ -80,7 +80,7 @@ func (c *conn) watch(s *scope, e *gofast.Event) {
 // watchable says why what is asked for cannot be watched, if so. c.mu is held.
 func (w *watcher) watchable(o *Options, q *rows.Watch) *fault {
 	switch {
-	case !w.res.Followed():
+	case w.res.NoFeed():
 		return &fault{kind: kindNoFeed}
 	case q.Filter != "" && q.Key != "":
 		return fail(kindBadQuery, "a watch is of a key or of a query")
@@ -280,12 +280,12 @@ func (w *watcher) look(now time.Time) {
 // allowed says why the peer may not read the resource any more, if so. What was
 // asked is remembered while tokens and rule are the same. c.mu is held.
 func (w *watcher) allowed(o *Options) *fault {
-	if !w.res.Followed() {
+	if w.res.NoFeed() {
 		return &fault{kind: kindNoFeed}
 	}
 	if w.list != nil {
 		for _, res := range resource.Embedded(w.list.ask.Query) {
-			if !res.Followed() {
+			if res.NoFeed() {
 				return &fault{kind: kindNoFeed}
 			}
 			if err := w.c.mayEmbed(o, res.Name()); err != nil {

@@ -142,6 +142,7 @@ func TestWatch_ResetsWithTheEpoch(t *testing.T) {
 	if err := s.set.Reload(t.Context(), specs); err != nil {
 		t.Fatal(err)
 	}
+	s.f.Configure(s.opts) // its feed may not have begun
 	reset := p.event(w, rows.Reset)
 	if reset.Cursor == ready.Cursor {
 		t.Error("a reset does not change the cursor")
