@@ -175,7 +175,8 @@ func (s *Set) start(u *upstream) {
 func (s *Set) openFeed(u *upstream) error {
 	ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
 	defer cancel()
-	if err := s.compileRest(ctx, u); err != nil {
+	refused, err := s.compileRest(ctx, u)
+	if err != nil {
 		return err
 	}
 	o, err := u.open(ctx)
@@ -206,32 +207,63 @@ func (s *Set) openFeed(u *upstream) error {
 	}
 	u.log.Info("feed chosen", "event", eventFeed, "feed", feed.Mode(), "why", reason)
 	u.loops.Go(func() { s.recompile(u) })
+	if refused > 0 {
+		u.loops.Go(func() { s.compileLater(u) })
+	}
 	u.follow(&o)
 	u.wonders()
 	return nil
 }
 
-// compileRest compiles what is not compiled yet.
-func (s *Set) compileRest(ctx context.Context, u *upstream) error {
+// compileRest compiles what is not compiled yet, and returns how many forms do not compile:
+// they cost themselves. Its error is that the database is not there.
+func (s *Set) compileRest(ctx context.Context, u *upstream) (refused int, err error) {
+	u.compiling.Lock()
+	defer u.compiling.Unlock()
 	var rest []int
 	var specs []Spec
-	for i, f := range u.forms {
+	u.apply.Lock()
+	forms := u.forms
+	u.apply.Unlock()
+	for i, f := range forms {
 		if f.plan == nil {
 			rest, specs = append(rest, i), append(specs, f.spec)
 		}
 	}
 	if len(rest) == 0 {
-		return nil
+		return 0, nil
 	}
 	at := compiledAt{begun: monotonic()}
 	plans, errs := u.compileAll(ctx, specs)
 	for i, which := range rest {
-		if errs[i] != nil {
-			return errs[i]
+		switch f := forms[which]; {
+		case errs[i] == nil:
+			s.replace(u, which, &compilation{compiledAt: at, plan: plans[i]})
+		case source.ClassOf(errs[i]).Passing():
+			return refused, errs[i]
+		default:
+			refused++
+			f.refused.Store(&errs[i])
+			if text := errs[i].Error(); text != f.complaint { // once, not at every attempt
+				f.complaint = text
+				u.log.Error("resource does not compile: it is not served", "event", eventSchema,
+					"resource", f.r.name, "err", errs[i])
+			}
 		}
-		s.replace(u, which, &compilation{compiledAt: at, plan: plans[i]})
 	}
-	return nil
+	return refused, nil
+}
+
+// compileLater compiles what did not compile when the database came, until it does.
+func (s *Set) compileLater(u *upstream) {
+	for sleep(u.ctx, lookAgain) {
+		ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
+		refused, err := s.compileRest(ctx, u)
+		cancel()
+		if err == nil && refused == 0 {
+			return
+		}
+	}
 }
 
 // listenForRestarts forgets what is kept of a server that has forgotten it, too.
@@ -282,8 +314,12 @@ func (s *Set) replace(u *upstream, i int, c *compilation) {
 	}
 }
 
-// samePlan reports whether two plans make the same documents of the same tables.
+// samePlan reports whether two plans make the same documents of the same tables; nil is as no
+// plan.
 func samePlan(a, b source.Plan) bool {
+	if a == nil || b == nil {
+		return false
+	}
 	return reflect.DeepEqual(a.Shape(), b.Shape()) &&
 		reflect.DeepEqual(a.KeyType(), b.KeyType()) &&
 		reflect.DeepEqual(a.Deps(), b.Deps()) && reflect.DeepEqual(a.SQL(), b.SQL()) &&

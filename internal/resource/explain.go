@@ -87,7 +87,7 @@ func (r *Resource) ExplainList(
 ) (*ListExplanation, error) {
 	f := r.form.Load()
 	if f.plan == nil {
-		return nil, f.src.notReady()
+		return nil, f.notReady()
 	}
 	ask, err := f.own(ask)
 	if err != nil {

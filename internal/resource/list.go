@@ -110,7 +110,7 @@ func (r *Resource) Query(raw string, o query.Options) (*query.Query, error) {
 	f := r.form.Load()
 	switch {
 	case f.plan == nil:
-		return nil, f.src.notReady()
+		return nil, f.notReady()
 	case f.table == nil:
 		return nil, &source.Error{Class: source.Invalid, Message: r.name + " has no lists",
 			Hint: "ask for documents by their keys"}
@@ -161,7 +161,7 @@ func (f *form) page(
 	ctx context.Context, after *row.Key, limit int,
 ) (*source.Selected, error) {
 	if f.plan == nil {
-		return nil, f.src.notReady()
+		return nil, f.notReady()
 	}
 	ask, err := f.own(&ListAsk{After: after, Limit: limit})
 	if err != nil {

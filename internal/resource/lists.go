@@ -101,7 +101,7 @@ func (f *form) own(ask *ListAsk) (*ListAsk, error) {
 	own := *ask
 	switch q := ask.Query; {
 	case f.plan == nil:
-		return nil, f.src.notReady()
+		return nil, f.notReady()
 	case q == nil && ask.After == nil:
 		return ask, nil
 	case q == nil:
@@ -111,7 +111,7 @@ func (f *form) own(ask *ListAsk) (*ListAsk, error) {
 		}
 		own.After = &k
 	case f.table == nil:
-		return nil, f.src.notReady()
+		return nil, f.notReady()
 	case q.Table != f.table, !current(q):
 		var err error
 		own.Query, err = query.Parse(q.String(), f.table, query.Options{Count: q.Count,

@@ -168,7 +168,7 @@ func (f *form) remembered(
 // own.
 func (f *form) canonical(asked row.Key) (row.Key, error) {
 	if f.plan == nil {
-		return "", f.src.notReady()
+		return "", f.notReady()
 	}
 	key, err := f.key.Parse(asked)
 	if err != nil {

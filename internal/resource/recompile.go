@@ -80,7 +80,7 @@ func (u *upstream) hold(f *form) {
 func (u *upstream) wonders() {
 	u.apply.Lock()
 	for _, f := range u.forms {
-		if len(f.spec.Table.Depends) > 0 {
+		if f.plan != nil && len(f.spec.Table.Depends) > 0 {
 			f.doubt.changes++
 		}
 	}
@@ -253,6 +253,8 @@ func (s *Set) compiled(u *upstream, i int, f *form, c *compilation, anew bool) b
 	switch err := c.err; {
 	case err == nil && (anew || !samePlan(c.plan, f.plan)):
 		s.replace(u, i, c)
+	case f.plan == nil: // see compileRest
+		return false
 	case err == nil:
 		u.trust(f, c)
 	case source.ClassOf(err) == source.Unavailable:

@@ -62,8 +62,9 @@ type form struct {
 	// memory has no copy.
 	asked atomic.Uint32
 
-	renewed   int64  // when it was last compiled again; guarded by src.compiling
-	complaint string // why it did not compile; the same
+	refused   atomic.Pointer[error] // why it did not compile when the database came; nil: it did
+	renewed   int64                 // when it was last compiled again; guarded by src.compiling
+	complaint string                // why it did not compile; the same
 
 	// definition is a word that lists of other resources depend on which embed rows of
 	// this one: it moves when the form is replaced or doubted. unsure is true meanwhile.

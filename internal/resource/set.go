@@ -143,15 +143,24 @@ func (s *Set) All() []*Resource {
 // A source whose resources change is followed anew: what its tables are is
 // what its feed must watch. Its resources begin with nothing in memory.
 func (s *Set) Reload(ctx context.Context, specs []Spec) error {
+	gone, err := s.reload(ctx, specs)
+	for _, u := range gone { // without s.mu, for which what it waits for may wait
+		u.close()
+	}
+	return err
+}
+
+// reload is Reload, and returns the sources that are to be closed.
+func (s *Set) reload(ctx context.Context, specs []Spec) (gone []*upstream, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return errClosed // what is built now nobody would close
+		return nil, errClosed // what is built now nobody would close
 	}
 	bySource := make(map[string][]Spec)
 	for _, sp := range specs {
 		if _, ok := s.options[sp.Source]; !ok {
-			return fmt.Errorf("resource %s: there is no source %q", sp.Table.Name, sp.Source)
+			return nil, fmt.Errorf("resource %s: there is no source %q", sp.Table.Name, sp.Source)
 		}
 		bySource[sp.Source] = append(bySource[sp.Source], sp)
 	}
@@ -173,16 +182,16 @@ func (s *Set) Reload(ctx context.Context, specs []Spec) error {
 		for _, u := range built {
 			u.close()
 		}
-		return errors.Join(errs...)
+		return nil, errors.Join(errs...)
 	}
-	s.swap(built)
+	gone = s.swap(built)
 	s.specs = specs
-	return nil
+	return gone, nil
 }
 
-// swap puts the new upstreams in the place of the old. s.mu is held.
-func (s *Set) swap(built map[string]*upstream) {
-	var gone []*upstream
+// swap puts the new upstreams in the place of the old, which do nothing any more, and returns
+// those. s.mu is held.
+func (s *Set) swap(built map[string]*upstream) (gone []*upstream) {
 	for name, u := range built {
 		if old := s.sources[name]; old != nil {
 			gone = append(gone, old)
@@ -208,8 +217,9 @@ func (s *Set) swap(built map[string]*upstream) {
 		for _, f := range u.forms {
 			s.retire(f)
 		}
-		u.close()
+		u.cancel()
 	}
+	return gone
 }
 
 // retire takes a form out of use. Requests that hold it still get answers, and

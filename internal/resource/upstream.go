@@ -215,8 +215,17 @@ func (u *upstream) feedless() bool {
 	return c != nil && c.feed == nil
 }
 
-// notReady is the error of a resource that could not be compiled because the
-// database has not been reached since the start.
+// notReady is the error of a resource that has no plan: it does not compile, or the database
+// has not been reached since the start.
+func (f *form) notReady() error {
+	if err := f.refused.Load(); err != nil {
+		return &source.Error{Class: source.Missing, Err: *err,
+			Message: (*err).Error() + ": it is not served until it compiles"}
+	}
+	return f.src.notReady()
+}
+
+// notReady is the error of a source that has not been reached since the start.
 func (u *upstream) notReady() error {
 	return &source.Error{
 		Class: source.Unavailable, After: time.Second,

@@ -33,7 +33,7 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 func (f *form) change(ctx context.Context, w Write) (Result, error) {
 	r, begun := f.r, monotonic()
 	if f.plan == nil {
-		return Result{}, f.src.notReady()
+		return Result{}, f.notReady()
 	}
 	if !r.Allows(w.Op) {
 		return Result{}, fmt.Errorf("%s: %w", r.name, ErrReadOnly)
