@@ -19,7 +19,11 @@ type Conn struct {
 	below atomic.Int64 // see Below; one more than the level, 0: nobody asked
 	scope Scope
 	want  int
-	held  int         // see Hold
+	held  int // see Hold
+
+	coming atomic.Int64 // bytes given to Resume that the output does not have yet
+	came   int64        // of them, what the output has from the next flush on; the owner's
+
 	http2 atomic.Bool // proto is Config.HTTP2
 }
 
@@ -59,17 +63,41 @@ func (c *Conn) Send(b []byte) bool { return c.own.send(b) }
 // large. Any goroutine may call it.
 func (c *Conn) Backlog() int { return c.own.backlog() }
 
+// Untaken is Backlog, and what was given to Resume and is not in the output yet. It may
+// be too much for a moment, never too little. Any goroutine may call it.
+func (c *Conn) Untaken() int {
+	coming := c.coming.Load() // first: what leaves it is in the backlog by then
+	return int(coming) + c.Backlog()
+}
+
 // Below has the protocol's Drained called once, if it is a Drainer, when no more than
 // n bytes of output wait for the peer, or what a former call asked for if that is
 // more. It reports false when that is so already. Any goroutine may call it.
 func (c *Conn) Below(n int) bool {
+	c.NextBelow(n)
+	return !c.drops(c.Backlog())
+}
+
+// NextBelow is Below for who has output that is not written yet: within a call of the
+// protocol, or given to Resume. Drained is called when something has been written next, even
+// if no more than n bytes wait now. Any goroutine may call it.
+func (c *Conn) NextBelow(n int) {
 	for {
 		old := c.below.Load()
-		if old < int64(n)+1 && !c.below.CompareAndSwap(old, int64(n)+1) {
-			continue
+		if old >= int64(n)+1 || c.below.CompareAndSwap(old, int64(n)+1) {
+			return
 		}
-		return !c.drops(c.Backlog())
 	}
+}
+
+// written notes that the output has been written, or waits for the peer where Backlog
+// counts it, and tells the protocol. It is for the owner.
+func (c *Conn) written() {
+	if c.came != 0 {
+		c.coming.Add(-c.came)
+		c.came = 0
+	}
+	c.drained()
 }
 
 // drops reports whether a backlog is one that Below waits for, and that it waits no

@@ -310,7 +310,7 @@ func (l *loop) account(c *conn) {
 		c.queued.Add(n - c.noted)
 		c.noted = n
 	}
-	c.drained()
+	c.written()
 }
 
 // arm gives c the deadline of what it waits for now.

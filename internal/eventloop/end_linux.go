@@ -95,6 +95,7 @@ func (l *loop) resume(c *conn, b []byte, next Next) {
 	}
 	l.become(c, reading)
 	out := append(l.out[:0], b...)
+	c.came += int64(len(b))
 	if next == More && len(c.in) > 0 && c.pending() < l.srv.cfg.MaxOutput {
 		l.step(c, c.in, out) // so that all is sent at once
 	} else {
@@ -143,6 +144,7 @@ func (l *loop) takeBack(c *conn, m *message) {
 
 // resume is Conn.Resume.
 func (c *conn) resume(b []byte, next Next) {
+	c.coming.Add(int64(len(b)))
 	c.loop.queue.post(message{kind: resume, c: c, b: b, next: next, fd: sum(b)})
 }
 

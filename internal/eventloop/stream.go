@@ -144,9 +144,10 @@ func (s *stream) flush() bool {
 	s.all.putOutput(s.out)
 	s.out = nil
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.atWork = false
 	s.startPushed()
+	s.mu.Unlock()
+	s.written()
 	return ok
 }
 
@@ -299,6 +300,7 @@ func (s *stream) await() Next {
 			unchanged(a.b, a.sum)
 			s.out = s.all.getOutput()
 			s.out.b = append(s.out.b, a.b...)
+			s.came += int64(len(a.b))
 			s.mu.Lock()
 			s.atWork, s.answered = true, false
 			s.mu.Unlock()
@@ -350,10 +352,12 @@ func (s *stream) write(b []byte) bool {
 func (s *stream) resume(b []byte, next Next) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.coming.Add(int64(len(b))) // before it is taken
 	select {
 	case s.answer <- answer{b, next, sum(b)}:
 		s.answered = true
 	default: // called twice
+		s.coming.Add(-int64(len(b)))
 	}
 }
 

@@ -193,6 +193,23 @@ func (p *Peer) Add(n int64) {
 	}
 }
 
+// Taken gives back n bytes, which the peer has taken of what it was sent. Its claims wait
+// anew: it reads, and has to be waited for.
+func (p *Peer) Taken(n int64) {
+	if n == 0 {
+		return
+	}
+	u, now := p.u, time.Now()
+	u.mu.Lock()
+	for _, waits := range p.claims {
+		for _, c := range waits {
+			c.since = now
+		}
+	}
+	u.mu.Unlock()
+	p.Add(-n)
+}
+
 // Close gives back all that p has, and forgets its claims.
 func (p *Peer) Close() {
 	u := p.u

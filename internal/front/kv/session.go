@@ -3,6 +3,8 @@ package kv
 import (
 	"context"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
@@ -24,25 +26,68 @@ type Session struct {
 
 	Conn  *eventloop.Conn
 	store *Store
-	held  int64 // room for answers that the peer may not have taken
+	room  *room
 }
+
+// A room is what answers have of the budget that the peer may not have taken. Whoever makes
+// an answer adds to it, and whoever hears that output was taken gives back.
+type room struct {
+	held  atomic.Int64 // changed with mu held
+	mu    sync.Mutex   // guards what follows
+	ahead int64        // bytes of answers that the connection does not have yet
+}
+
+// settleStep is how much a peer takes before room is given back.
+const settleStep = 256 << 10
 
 // NewSession makes the state of a connection.
 func (s *Store) NewSession(lc *eventloop.Conn) Session {
-	c := Session{store: s, Conn: lc, Peer: s.NewPeer(), Local: front.IsLocal(lc.LocalAddr()),
-		Resume: lc.ResumeThen}
+	c := Session{store: s, Conn: lc, room: new(room), Peer: s.NewPeer(),
+		Local: front.IsLocal(lc.LocalAddr()), Resume: lc.ResumeThen}
 	if a := lc.RemoteAddr(); a != nil {
 		c.Addr = a.String()
 	}
 	return c
 }
 
-// Settle gives back the room of answers that the peer has taken.
+// Settle gives back the room of answers that the peer has taken, and asks to be told when it
+// has taken more: the front's Drained calls it. So room comes back while the connection is
+// parked, when it waits for some itself, and while it is idle. Any goroutine may call it,
+// without a lock that Resume takes.
 func (c *Session) Settle() {
-	if c.held > 0 && c.Conn.Backlog() == 0 {
-		c.Peer.Add(-c.held)
-		c.held = 0
+	r := c.room
+	if r.held.Load() == 0 { // Fast path: nothing was loaded
+		return
 	}
+	r.mu.Lock()
+	taken, left := int64(0), int64(0)
+	for told := false; ; told = true {
+		untaken := c.Conn.Untaken()
+		left = min(r.held.Load(), r.ahead+int64(untaken))
+		taken += r.held.Load() - left
+		r.held.Store(left)
+		if left == 0 || told {
+			break
+		}
+		c.Conn.NextBelow(max(0, untaken-settleStep)) // and what was taken meanwhile?
+	}
+	r.mu.Unlock()
+	c.Peer.Taken(taken)
+}
+
+// answer resumes the connection with an answer for which there is room of so many bytes.
+func (c *Session) answer(out []byte, next eventloop.Next, claimed int64) {
+	r, n := c.room, int64(len(out))
+	r.mu.Lock()
+	r.held.Add(n)
+	r.ahead += n
+	r.mu.Unlock()
+	c.Peer.Add(n - claimed)
+	c.Resume(out, next)
+	r.mu.Lock()
+	r.ahead -= n
+	r.mu.Unlock()
+	c.Settle()
 }
 
 // MustAuth reports whether nothing is answered before a token has been sent.
@@ -83,9 +128,7 @@ func (c *Session) Do(w Work) {
 	start := func() {
 		ok := c.store.Go(func(ctx context.Context) {
 			out, next := c.guarded(ctx, &w)
-			c.held += int64(len(out))
-			c.Peer.Add(int64(len(out)) - w.Size)
-			c.Resume(out, next)
+			c.answer(out, next, w.Size)
 		})
 		if !ok {
 			c.Peer.Add(-w.Size)

@@ -126,9 +126,11 @@ func (f *Front) Drained(lc *eventloop.Conn) {
 	if !ok {
 		return
 	}
+	c.Settle()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ended {
+	if owes := c.owed.all || len(c.owed.keys) > 0; owes && !c.ended &&
+		!c.Conn.Below(fullQueue/2) {
 		c.pay()
 	}
 }
