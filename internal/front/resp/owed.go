@@ -20,6 +20,7 @@ const (
 // itself and for those who redirect to it: what it tracks itself is no matter.
 type owed struct {
 	keys map[string]struct{}
+	each bool // one key in a message: somebody tracks without BCAST
 	all  bool // anything may have changed
 }
 
@@ -29,15 +30,17 @@ func (c *conn) hearsKeys() bool {
 	return c.shared.v == resp.V3 || c.subscribed(invalidateChannel)
 }
 
-// sendKeys sends what push tells, or keeps it while the peer takes nothing. c.mu is held.
-func (c *conn) sendKeys(keys []string) {
+// sendKeys sends what push tells, or keeps it while the peer takes nothing. bcast says how
+// it is tracked. c.mu is held.
+func (c *conn) sendKeys(keys []string, bcast bool) {
 	o := &c.owed
 	waits := o.all || len(o.keys) > 0
 	if !waits && c.Conn.Backlog() <= fullQueue {
-		c.Conn.Send(invalidation(c.shared.v, keys))
+		c.Conn.Send(invalidation(c.shared.v, keys, bcast))
 		return
 	}
 	c.f.stats.owed.Add(1)
+	o.each = o.each || !bcast
 	switch {
 	case keys == nil || len(o.keys)+len(keys) > maxOwed:
 		*o = owed{all: true}
@@ -70,11 +73,11 @@ func (c *conn) takeOwed() []byte {
 	case !c.hearsKeys():
 		return nil
 	case o.all:
-		return invalidation(c.shared.v, nil)
+		return invalidation(c.shared.v, nil, true)
 	case len(o.keys) == 0:
 		return nil
 	}
-	return invalidation(c.shared.v, slices.Collect(maps.Keys(o.keys)))
+	return invalidation(c.shared.v, slices.Collect(maps.Keys(o.keys)), !o.each)
 }
 
 // payFirst tells what is owed in front of the reply of a command behind which the client

@@ -154,11 +154,11 @@ func (c *conn) push(keys []string) {
 	k := &c.track
 	if k.redirect == 0 {
 		if c.shared.v == resp.V3 {
-			c.sendKeys(keys)
+			c.sendKeys(keys, k.bcast)
 		}
 		return
 	}
-	id, holder := k.redirect, c.holder
+	id, holder, bcast := k.redirect, c.holder, k.bcast
 	target := c.f.conn(id)
 	if target == nil {
 		c.breakRedirect(id)
@@ -166,7 +166,7 @@ func (c *conn) push(keys []string) {
 	}
 	// Another goroutine takes the other lock: two connections may redirect to each other.
 	c.f.store.Go(func(context.Context) {
-		if !target.hear(holder, keys) {
+		if !target.hear(holder, keys, bcast) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.breakRedirect(id)
@@ -176,14 +176,14 @@ func (c *conn) push(keys []string) {
 
 // hear tells a connection of keys for another one that redirects to it. It reports false
 // when that is of another holder, since one of the two has sent a token.
-func (c *conn) hear(holder string, keys []string) bool {
+func (c *conn) hear(holder string, keys []string, bcast bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.holder != holder {
 		return false
 	}
 	if !c.ended && c.hearsKeys() {
-		c.sendKeys(keys)
+		c.sendKeys(keys, bcast)
 	}
 	return true
 }
@@ -205,8 +205,14 @@ func (c *conn) breakRedirect(id uint64) {
 // invalidateChannel is where a client of RESP2 hears of changes.
 const invalidateChannel = "__redis__:invalidate"
 
-// invalidation returns the messages that tell of keys, nil: of everything.
-func invalidation(v resp.Version, keys []string) (out []byte) {
+// invalidation returns the messages that tell of keys, nil: of everything. One has several
+// keys for who has asked for bcast, and one key for all others: so it is with Redis, and
+// there are clients that pass over what is behind a key of which they keep nothing any more.
+func invalidation(v resp.Version, keys []string, bcast bool) (out []byte) {
+	most := 1
+	if bcast {
+		most = kv.MaxInvalidations
+	}
 	for first := true; first || len(keys) > 0; first = false {
 		if v == resp.V3 {
 			out = resp.AppendText(resp.V3.AppendPush(out, 2), "invalidate")
@@ -217,7 +223,7 @@ func invalidation(v resp.Version, keys []string) (out []byte) {
 		if keys == nil {
 			return v.AppendNil(out)
 		}
-		some := keys[:min(len(keys), kv.MaxInvalidations)]
+		some := keys[:min(len(keys), most)]
 		keys = keys[len(some):]
 		out = resp.AppendArray(out, len(some))
 		for _, key := range some {
