@@ -177,7 +177,8 @@ func TestStats_AreWhatExportersAskFor(t *testing.T) {
 	c := s.dial()
 	c.do("get depts:10 depts:99")
 	got := c.do("stats")
-	for _, name := range []string{"pid ", "uptime ", "time ", "version 1.6.45-hotrow-1.2.3\r\n", "pointer_size 64",
+	for _, name := range []string{"pid ", "uptime ", "time ", "version 1.6.45\r\n",
+		"hotrow_version 1.2.3\r\n", "pointer_size 64",
 		"curr_connections 1\r\n", "total_connections ", "cmd_get 2\r\n", "get_hits 1\r\n", "get_misses 1\r\n",
 		"limit_maxbytes ", "threads ", "bytes ", "curr_items ", "evictions ", "hotrow_source_main fresh"} {
 		if !strings.Contains(got, "STAT "+name) {
@@ -185,7 +186,7 @@ func TestStats_AreWhatExportersAskFor(t *testing.T) {
 		}
 	}
 	for command, want := range map[string]string{
-		"version": "VERSION 1.6.45-hotrow-1.2.3\r\n", "stats items": "END\r\n", "stats slabs": "END\r\n",
+		"version": "VERSION 1.6.45\r\n", "stats items": "END\r\n", "stats slabs": "END\r\n",
 		"stats sizes": "STAT sizes_status disabled\r\nEND\r\n", "stats reset": "RESET\r\n", "stats nope": "ERROR\r\n",
 		"stats detail on": "OK\r\n", "stats detail dump": "END\r\n", "flush_all": "CLIENT_ERROR forbidden\r\n",
 		"stats conns": "END\r\n", "verbosity 1": "OK\r\n", "shutdown": "ERROR: shutdown not enabled\r\n",

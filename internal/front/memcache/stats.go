@@ -52,7 +52,8 @@ func (f *Front) Stats() Stats {
 	return st
 }
 
-// protocolVersion is what clients go by that have learnt what memcached can.
+// protocolVersion is what clients go by that have learnt what memcached can: some want
+// three numbers and nothing else.
 const protocolVersion = "1.6.45"
 
 // other answers what is no read of rows.
@@ -61,7 +62,7 @@ func (t *turn) other(cmd *memcache.Command) bool {
 	case memcache.MetaNoop:
 		t.line("MN")
 	case memcache.Version:
-		t.line("VERSION " + protocolVersion + "-hotrow-" + t.s.live.Version)
+		t.line("VERSION " + protocolVersion)
 	case memcache.Verbosity:
 		t.reply(cmd, "OK")
 	case memcache.MemLimit, memcache.FlushAll:
@@ -133,7 +134,7 @@ func (t *turn) general() {
 	for _, s := range [][2]string{
 		{"pid", strconv.Itoa(os.Getpid())}, {"uptime", count(int(now.Sub(f.began).Seconds()))},
 		{"time", count(now.Unix())},
-		{"version", protocolVersion + "-hotrow-" + t.s.live.Version},
+		{"version", protocolVersion}, {"hotrow_version", t.s.live.Version},
 		{"pointer_size", strconv.Itoa(strconv.IntSize)},
 		{"max_connections", count(t.s.live.MaxClients)}, {"curr_connections", count(st.Open)},
 		{"total_connections", count(st.Opened)}, {"rejected_connections", count(st.Rejected)},
