@@ -43,7 +43,7 @@ func settings(t *turn) [][2]string {
 		{"databases", strconv.Itoa(databases)},
 		{"maxmemory", strconv.FormatInt(most, 10)},
 		{"maxclients", strconv.Itoa(t.s.live.MaxClients)},
-		{"notify-keyspace-events", "KA"},
+		{"notify-keyspace-events", "AKE"},
 		{"slave-read-only", "no"}, {"replica-read-only", "no"},
 	}
 }

@@ -25,8 +25,9 @@ func (all table) serveSession() {
 		all[name].queued, all[name].batch = true, true
 	}
 	for _, name := range []string{"expire", "pexpire", "expireat", "pexpireat", "persist"} {
-		all[name].now, all[name].queued, all[name].batch = zero, true, true
+		all[name].now, all[name].queued, all[name].batch = expire, true, true
 	}
+	all["persist"].now = zero
 	for _, name := range []string{"quit", "reset", "multi", "exec", "discard", "watch"} {
 		all[name].always = true
 	}
@@ -62,6 +63,37 @@ func (c *conn) replies() bool { return c.reply == replyOn }
 func ok(t *turn, _ [][]byte) { t.out = resp.AppendSimple(t.out, "OK") }
 
 func zero(t *turn, _ [][]byte) { t.out = resp.AppendInt(t.out, 0) }
+
+// expire gives no row a time, as if there were none, once the arguments make sense to Redis.
+func expire(t *turn, args [][]byte) {
+	var onlyNew, onlyOld, greater, less bool
+	for _, a := range args[3:] {
+		switch lower(a) {
+		case "nx":
+			onlyNew = true
+		case "xx":
+			onlyOld = true
+		case "gt":
+			greater = true
+		case "lt":
+			less = true
+		default:
+			t.fail("ERR Unsupported option " + clip(a))
+			return
+		}
+	}
+	_, isNumber := resp.ParseInt(args[2])
+	switch {
+	case onlyNew && (onlyOld || greater || less):
+		t.fail("ERR NX and XX, GT or LT options at the same time are not compatible")
+	case greater && less:
+		t.fail("ERR GT and LT options at the same time are not compatible")
+	case !isNumber:
+		t.fail(notInteger)
+	default:
+		zero(t, args)
+	}
+}
 
 func ping(t *turn, args [][]byte) {
 	switch len(args) {
