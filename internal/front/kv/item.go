@@ -37,7 +37,20 @@ type Item struct {
 	Value   []byte
 	Flags   uint32
 	Expires int64  // in seconds since 1970; 0: never
-	Unique  uint64 // another one after each change
+	CAS     uint64 // a number of its last change by memcached's protocol: see Unique
+}
+
+// Unique returns what memcached's clients are told of an item, and compare: another one after
+// each change of its value and flags, whoever makes it. Other fronts and SQL leave the number
+// as it is, and those of memcached take a new one with the same value. It is never 0, which
+// is for none, and a touch leaves it: when the item expires is no part of it.
+func (it *Item) Unique() uint64 {
+	const odd = 0x9e3779b97f4a7c15 // spreads the bits: neighbours do not cancel out
+	hash := row.Hash(it.Value)
+	hash = (hash ^ uint64(it.Flags)) * odd
+	hash ^= hash >> 32
+	hash = (hash ^ it.CAS) * odd
+	return max(hash^hash>>32, 1)
 }
 
 // Expired reports whether the item is not there any more.
@@ -59,7 +72,7 @@ func (ItemPreparer) AppendPrepared(dst []byte, shape *row.Shape, v row.Values) [
 	it := itemOf(shape, v)
 	dst = binary.LittleEndian.AppendUint32(dst, it.Flags)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(it.Expires))
-	dst = binary.LittleEndian.AppendUint64(dst, it.Unique)
+	dst = binary.LittleEndian.AppendUint64(dst, it.CAS)
 	return append(dst, it.Value...)
 }
 
@@ -77,7 +90,7 @@ func itemOf(shape *row.Shape, v row.Values) (it Item) {
 		case "expires":
 			it.Expires = v[i].Int()
 		case "cas":
-			it.Unique = uint64(v[i].Int())
+			it.CAS = uint64(v[i].Int())
 		}
 	}
 	return it
@@ -93,7 +106,7 @@ func PreparedItem(d *row.Document) (Item, bool) {
 	return Item{
 		Flags:   binary.LittleEndian.Uint32(b),
 		Expires: int64(binary.LittleEndian.Uint64(b[atExpires:])),
-		Unique:  binary.LittleEndian.Uint64(b[atUnique:]),
+		CAS:     binary.LittleEndian.Uint64(b[atUnique:]),
 		Value:   b[atValue:len(b):len(b)],
 	}, true
 }
@@ -104,7 +117,7 @@ func AppendItem(dst []byte, it *Item) []byte {
 	dst = base64.StdEncoding.AppendEncode(dst, it.Value)
 	dst = strconv.AppendUint(append(dst, `","flags":`...), uint64(it.Flags), 10)
 	dst = strconv.AppendInt(append(dst, `,"expires":`...), it.Expires, 10)
-	dst = strconv.AppendInt(append(dst, `,"cas":`...), int64(it.Unique), 10)
+	dst = strconv.AppendInt(append(dst, `,"cas":`...), int64(it.CAS), 10)
 	return append(dst, '}')
 }
 

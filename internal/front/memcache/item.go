@@ -73,6 +73,13 @@ type change struct {
 	number bool   // text is the value of a counter
 	same   bool   // the unique stays
 	show   *kv.Item
+	unique uint64 // that is told of what came of it
+}
+
+// A standing is an item as it is, with the unique that is told of it and compared.
+type standing struct {
+	kv.Item
+	unique uint64
 }
 
 // item changes an item, or only looks at it. What it is made of is what it was: somebody
@@ -97,7 +104,7 @@ func (w *writing) item(key []byte) ([]byte, error) {
 			return nil, err
 		}
 		if w.column != nil && ch.next != nil {
-			ch.next.Unique = w.column.UniqueOf(w.shape, done.Doc)
+			ch.unique = w.column.UniqueOf(w.shape, done.Doc)
 		}
 		return w.reply(&ch), nil
 	}
@@ -132,8 +139,9 @@ func (w *writing) changeOf(ch *change, tag string) kv.Change {
 		}
 	default:
 		if !ch.same {
-			ch.next.Unique = w.c.f.nextUnique()
+			ch.next.CAS = w.c.f.nextUnique()
 		}
+		ch.unique = ch.next.Unique()
 		c.Value = kv.AppendItem(nil, ch.next)
 	}
 	return c
@@ -141,7 +149,7 @@ func (w *writing) changeOf(ch *change, tag string) kv.Change {
 
 // current returns the item as it is in the database, nil for none and for one that has
 // expired, and the tag of its row, "" for none. Who sets a value in any case need not know.
-func (w *writing) current(key []byte) (*kv.Item, string, error) {
+func (w *writing) current(key []byte) (*standing, string, error) {
 	live := w.c.f.store.Live()
 	res, of := live.Find(key)
 	switch {
@@ -169,10 +177,13 @@ func (w *writing) current(key []byte) (*kv.Item, string, error) {
 	if !there || it.Expired(time.Now()) {
 		return nil, answer.Doc.ETag(), nil
 	}
-	if it.Unique == 0 {
-		it.Unique = uniqueOf(answer.Doc)
+	old := &standing{Item: it, unique: it.Unique()}
+	if w.column != nil {
+		if old.unique = it.CAS; it.CAS == 0 {
+			old.unique = uniqueOf(answer.Doc)
+		}
 	}
-	return &it, answer.Doc.ETag(), nil
+	return old, answer.Doc.ETag(), nil
 }
 
 // blind reports whether the command sets the item whatever it was.
@@ -190,7 +201,7 @@ func (w *writing) shows() bool {
 }
 
 // apply returns what the command makes of an item.
-func (w *writing) apply(old *kv.Item) change {
+func (w *writing) apply(old *standing) change {
 	cmd := w.cmd
 	switch cmd.Op {
 	case memcache.Delete, memcache.MetaDelete:
@@ -199,7 +210,7 @@ func (w *writing) apply(old *kv.Item) change {
 		if old == nil {
 			return change{say: notFound}
 		}
-		next := *old
+		next := old.Item
 		next.Expires = w.expiresAt(cmd.Exptime)
 		return change{next: &next, say: touched, show: &next, same: true}
 	case memcache.Incr, memcache.Decr, memcache.MetaArith:
@@ -212,15 +223,15 @@ func (w *writing) apply(old *kv.Item) change {
 	switch {
 	case unique && old == nil:
 		return change{say: notFound}
-	case unique && old.Unique != cmd.Unique:
+	case unique && old.unique != cmd.Unique:
 		return change{say: exists}
 	case (cmd.Op == memcache.Add || cmd.Mode == 'E') && old != nil,
 		(cmd.Op == memcache.Replace || cmd.Mode == 'R' || before || behind) && old == nil:
 		return change{say: notStored}
 	case before:
-		next = joined(old, cmd.Data, old.Value)
+		next = joined(&old.Item, cmd.Data, old.Value)
 	case behind:
-		next = joined(old, old.Value, cmd.Data)
+		next = joined(&old.Item, old.Value, cmd.Data)
 	}
 	if len(next.Value) > w.c.f.limits.Value {
 		return change{text: memcache.TooLarge}
@@ -235,18 +246,18 @@ func joined(old *kv.Item, a, b []byte) *kv.Item {
 	return &next
 }
 
-func (w *writing) applyDelete(old *kv.Item) change {
+func (w *writing) applyDelete(old *standing) change {
 	switch {
 	case old == nil:
 		return change{say: notFound}
-	case w.cmd.Op == memcache.MetaDelete && w.cmd.Has('C') && w.cmd.Unique != old.Unique:
+	case w.cmd.Op == memcache.MetaDelete && w.cmd.Has('C') && w.cmd.Unique != old.unique:
 		return change{say: exists}
 	}
 	return change{gone: true, say: deleted}
 }
 
 // applyCount is incr, decr and ma.
-func (w *writing) applyCount(old *kv.Item) change {
+func (w *writing) applyCount(old *standing) change {
 	cmd := w.cmd
 	meta := cmd.Op == memcache.MetaArith
 	delta, down := cmd.Delta, cmd.Op == memcache.Decr || cmd.Mode == 'D'
@@ -261,7 +272,7 @@ func (w *writing) applyCount(old *kv.Item) change {
 			Expires: w.expiresAt(cmd.Vivify)}
 		return change{next: next, say: stored, show: next}
 	}
-	if meta && cmd.Has('C') && cmd.Unique != old.Unique {
+	if meta && cmd.Has('C') && cmd.Unique != old.unique {
 		return change{say: exists}
 	}
 	n, err := strconv.ParseUint(string(bytes.TrimRight(old.Value, " ")), 10, 64)
@@ -273,7 +284,7 @@ func (w *writing) applyCount(old *kv.Item) change {
 	default:
 		n -= min(n, delta)
 	}
-	next := *old
+	next := old.Item
 	next.Value = strconv.AppendUint(nil, n, 10)
 	shown := next
 	// As memcached has it: a value does not get shorter.
@@ -300,9 +311,9 @@ func (w *writing) reply(ch *change) []byte {
 		return w.say(ch.say, nil)
 	}
 	if ch.next != nil {
-		ch.show.Unique, ch.show.Expires = ch.next.Unique, ch.next.Expires
+		ch.show.Expires = ch.next.Expires
 	}
-	it, _ := itemAt(*ch.show, w.cmd.Keys[0], time.Now())
+	it, _ := itemAt(*ch.show, ch.unique, w.cmd.Keys[0], time.Now())
 	value := w.cmd.Has('v')
 	if w.cmd.Noreply && w.cmd.Op != memcache.MetaGet {
 		return nil
@@ -356,7 +367,8 @@ func (w *writing) getAndTouch() ([]byte, error) {
 				return nil, err
 			}
 			if ok = got != nil; ok {
-				it = memcache.Item{Key: key, Value: got.Value, Flags: got.Flags, Unique: got.Unique}
+				it = memcache.Item{Key: key, Value: got.Value, Flags: got.Flags,
+					Unique: got.Unique()}
 			}
 		}
 		if !ok {
@@ -377,7 +389,7 @@ func (w *writing) touch(key []byte) (*kv.Item, error) {
 		if err != nil || old == nil {
 			return nil, err
 		}
-		next := *old
+		next := old.Item
 		next.Expires = w.expiresAt(w.cmd.Exptime)
 		_, err = w.c.f.store.Write(w.ctx, &w.c.Who, key, &kv.Change{Op: source.OpReplace,
 			Value: kv.AppendItem(nil, &next), IfMatch: []string{tag}})

@@ -65,7 +65,11 @@ func itemOf(f *kv.Found, key []byte, unique bool) (it memcache.Item, ok bool) {
 	}
 	if f.Res.Items() && !f.List {
 		was, _ := kv.PreparedItem(f.Doc)
-		return itemAt(was, key, time.Now())
+		told := uint64(0)
+		if unique {
+			told = was.Unique()
+		}
+		return itemAt(was, told, key, time.Now())
 	}
 	return rowItem(f.Doc, key, leftOf(f), unique), true
 }
@@ -75,7 +79,7 @@ func rowItem(d *row.Document, key []byte, left int64, unique bool) memcache.Item
 	it := memcache.Item{Key: key, Value: d.Body(), TTL: left}
 	if d.Format() == row.FormatPrepared {
 		was, _ := kv.PreparedItem(d)
-		it.Value, it.Flags, it.Unique = was.Value, was.Flags, was.Unique
+		it.Value, it.Flags, it.Unique = was.Value, was.Flags, was.CAS
 	}
 	if unique && it.Unique == 0 {
 		it.Unique = uniqueOf(d)
@@ -84,8 +88,8 @@ func rowItem(d *row.Document, key []byte, left int64, unique bool) memcache.Item
 }
 
 // itemAt returns what is told of an item at a time, and false when it has expired.
-func itemAt(i kv.Item, key []byte, now time.Time) (memcache.Item, bool) {
-	it := memcache.Item{Key: key, Value: i.Value, Flags: i.Flags, Unique: i.Unique, TTL: -1}
+func itemAt(i kv.Item, unique uint64, key []byte, now time.Time) (memcache.Item, bool) {
+	it := memcache.Item{Key: key, Value: i.Value, Flags: i.Flags, Unique: unique, TTL: -1}
 	if i.Expires != 0 {
 		it.TTL = i.Expires - now.Unix()
 	}
