@@ -43,9 +43,10 @@ type conn struct {
 	dirty    bool // in loop.dirty
 	lingered int  // bytes thrown away
 
-	queued atomic.Int64 // bytes of Send that are in the queue, and of out
-	noted  int64        // what queued has of out
-	addrs  *endpoints
+	queued  atomic.Int64 // bytes of Send that are in the queue, and of out
+	noted   int64        // what queued has of out
+	refused atomic.Bool  // Send has refused something, and the connection is cut
+	addrs   *endpoints
 }
 
 // adopt takes a new connection.

@@ -150,11 +150,10 @@ func (c *conn) resume(b []byte, next Next) {
 
 // send is Conn.Send.
 func (c *conn) send(b []byte) bool {
-	limit := 2 * int64(c.srv.cfg.MaxOutput)
-	switch n := c.queued.Add(int64(len(b))); {
-	case n <= limit:
+	if c.queued.Add(int64(len(b))) <= 2*int64(c.srv.cfg.MaxOutput) {
 		return c.loop.queue.post(message{kind: push, c: c, b: b, fd: sum(b)})
-	case n-int64(len(b)) <= limit: // the first that is too much
+	}
+	if !c.refused.Swap(true) { // the first that is too much
 		c.loop.queue.post(message{kind: cut, c: c})
 	}
 	return false

@@ -270,6 +270,31 @@ func TestPush_CutsPeersThatDoNotRead(t *testing.T) {
 	})
 }
 
+// TestPush_CutsBehindALargeAnswer: what cannot be sent behind an answer that the peer has not
+// taken is not lost in silence.
+func TestPush_CutsBehindALargeAnswer(t *testing.T) {
+	c := Config{MaxInput: 1 << 20, MaxOutput: 16 << 10, Write: time.Minute}
+	eachToy(t, c, func(t *testing.T, s *site, p *toy) {
+		c := s.dial(t)
+		c.small()
+		c.frame(0, toyBanner, "toy")
+		p.mu.Lock()
+		conn := p.conns[len(p.conns)-1]
+		p.mu.Unlock()
+		go c.send(string(toyFrame(nil, 1, toyEcho, make([]byte, 1<<20-100))))
+		begun := time.Now() // a goroutine does not count what it is writing
+		eventually(t, "the answer waits", func() bool {
+			return conn.Backlog() > 64<<10 || time.Since(begun) > 300*time.Millisecond
+		})
+		if !conn.Send(toyFrame(nil, 2, toyLate, []byte("push"))) {
+			eventually(t, "the connection is cut", func() bool { return s.server.Stats().Cut == 1 })
+			return
+		}
+		c.frame(1, toyEcho, string(make([]byte, 1<<20-100)))
+		c.frame(2, toyLate, "push")
+	})
+}
+
 // TestPush_ReadsLargeRequests: beyond the loop's buffer, up to MaxInput.
 func TestPush_ReadsLargeRequests(t *testing.T) {
 	c := Config{MaxInput: 1 << 20}
