@@ -68,6 +68,14 @@ func TestRelay_RequestsByteForByte(t *testing.T) {
 				"HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: up\r\n" + ours,
 		},
+		"http/1.0 switches to nothing": {
+			"GET / HTTP/1.0\r\nHost: up\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: up\r\n" + ours,
+		},
+		"other fields of proxies are not": {
+			"GET / HTTP/1.1\r\nHost: up\r\nProxy-Status: a\r\nProxy-Features: b\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: up\r\nProxy-Status: a\r\nProxy-Features: b\r\n" + ours,
+		},
 		"what begins like h2c is not": {
 			"GET / HTTP/1.1\r\nHost: up\r\nConnection: Upgrade\r\nUpgrade: h2cx/1\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: up\r\nUpgrade: h2cx/1\r\nConnection: Upgrade\r\n" + ours,
@@ -82,9 +90,9 @@ func TestRelay_RequestsByteForByte(t *testing.T) {
 		},
 		"chunks and trailers": {
 			"PUT / HTTP/1.1\r\nHost: up\r\ntransfer-encoding: Chunked\r\nTrailer: X-Sum\r\n\r\n" +
-				"003;ext=1\r\nabc\r\n0\r\nX-Sum: 6\r\n\r\n",
+				"003;ext=1\r\nabc\r\n2 \t; a=\"b\"\r\nde\r\n1 \r\nf\r\n0 ;z\r\nX-Sum: 6\r\n\r\n",
 			"PUT / HTTP/1.1\r\nHost: up\r\ntransfer-encoding: chunked\r\nTrailer: X-Sum\r\n" + ours +
-				"3\r\nabc\r\n0\r\nX-Sum: 6\r\n\r\n",
+				"3\r\nabc\r\n2\r\nde\r\n1\r\nf\r\n0\r\nX-Sum: 6\r\n\r\n",
 		},
 		"absolute form": {
 			"GET http://up?q HTTP/1.1\r\nHost: up\r\n\r\n", "GET /?q HTTP/1.1\r\nHost: up\r\n" + ours,
@@ -131,11 +139,12 @@ func TestRelay_ResponsesByteForByte(t *testing.T) {
 		},
 		"what is for the next hop alone goes": {
 			get, "HTTP/1.1 200 OK\r\nConnection: X-Secret, keep-alive\r\nKeep-Alive: timeout=9\r\nX-Secret: 1\r\n" +
-				"Proxy-Connection: x\r\nContent-Length: 0\r\nx-chocon-id: theirs\r\n\r\n",
-			"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + closing,
+				"Proxy-Connection: x\r\nProxy-Authenticate: x\r\nProxy-Status: a\r\nContent-Length: 0\r\n" +
+				"x-chocon-id: theirs\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nProxy-Status: a\r\nContent-Length: 0\r\n" + closing,
 		},
 		"chunks and trailers": {
-			get, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nTrailer: X\r\n\r\n2;a=b\r\nab\r\n0001\r\nc\r\n" +
+			get, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nTrailer: X\r\n\r\n2 ;a=b\r\nab\r\n0001   \r\nc\r\n" +
 				"0\r\nX: 1\r\n\r\n",
 			"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nTrailer: X\r\n" + closing + "2\r\nab\r\n1\r\nc\r\n" +
 				"0\r\nX: 1\r\n\r\n",

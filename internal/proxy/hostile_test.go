@@ -37,7 +37,8 @@ var smuggled = []string{
 
 // badChunks are bodies that two servers may read differently.
 var badChunks = []string{
-	"0x3\r\nabc\r\n0\r\n\r\n", "3\nabc\r\n0\r\n\r\n", "3 ;a\r\nabc\r\n0\r\n\r\n", "3;a\rb\r\nabc\r\n0\r\n\r\n",
+	"0x3\r\nabc\r\n0\r\n\r\n", "3\nabc\r\n0\r\n\r\n", "3 a\r\nabc\r\n0\r\n\r\n", "3 \nabc\r\n0\r\n\r\n",
+	"3;a\rb\r\nabc\r\n0\r\n\r\n",
 	"12345678901234567\r\n", "3\r\nabcX\r\n0\r\n\r\n", "0\r\nContent-Length: 5\r\n\r\n", "0\r\nHost: evil\r\n\r\n",
 }
 

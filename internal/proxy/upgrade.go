@@ -17,7 +17,8 @@ func (c *client) upgrade(x *exchange) bool {
 	out := appendStatus(x.reply[:0], &x.resp)
 	for i := range x.resp.Fields {
 		f := &x.resp.Fields[i]
-		if f.Kind == http1.FieldUpgrade || f.Kind == http1.EndToEnd && !x.resp.Nominated(f) {
+		if f.Kind == http1.FieldUpgrade || f.Kind == http1.EndToEnd && !x.resp.Nominated(f) &&
+			!isName(x.resp.Name(f), fieldID) {
 			out = append(out, x.resp.Line(f)...)
 		}
 	}

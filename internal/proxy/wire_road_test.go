@@ -211,14 +211,15 @@ func TestWire_SwitchesProtocols(t *testing.T) {
 			return
 		}
 		_, _ = io.WriteString(nc, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n"+
-			"Connection: Upgrade\r\n\r\nhi\n")
+			"X-Chocon-Id: theirs\r\nConnection: Upgrade\r\n\r\nhi\n")
 		_, _ = io.Copy(nc, br)
 	})
 	_, _, addr := overWire(t, Options{Upstreams: []string{"http://" + up.addr}})
 	c := call(t, addr)
 	c.send("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n")
 	resp, err := http.ReadResponse(c.br, nil)
-	if err != nil || resp.StatusCode != 101 || resp.Header.Get("Upgrade") != "echo" {
+	if err != nil || resp.StatusCode != 101 || resp.Header.Get("Upgrade") != "echo" ||
+		len(resp.Header["X-Chocon-Id"]) != 1 || resp.Header.Get("X-Chocon-Id") == "theirs" {
 		t.Fatalf("%v %v", resp, err)
 	}
 	if line := c.line(); line != "hi" && line != "hi\n" {

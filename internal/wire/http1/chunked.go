@@ -89,8 +89,11 @@ func (c *Chunked) size(b []byte) (int, error) {
 		size = size<<4 | int64(unhex(line[digits]))
 		digits++
 	}
+	// Blanks may stand before an extension (RFC 9112 7.1.1), and some old servers pad
+	// the size with them. Who relays the chunk writes its size anew.
+	rest := bytes.TrimLeft(line[digits:], " \t")
 	if digits == 0 || digits > maxChunkSize ||
-		digits < len(line) && line[digits] != ';' || hasControl(line[digits:]) {
+		len(rest) > 0 && rest[0] != ';' || hasControl(rest) {
 		return 0, errChunk
 	}
 	c.left, c.state = size, chunkData
@@ -102,11 +105,14 @@ func (c *Chunked) size(b []byte) (int, error) {
 
 // canBeSize refuses early what cannot become the line in front of a chunk.
 func canBeSize(b []byte) bool {
+	blank := false
 	for i, c := range b {
 		switch {
 		case c == ';' && i > 0, c == '\r' && i > 0 && i == len(b)-1:
 			return true
-		case !isHex(c) || i >= maxChunkSize:
+		case i > 0 && (c == ' ' || c == '\t'):
+			blank = true
+		case blank || !isHex(c) || i >= maxChunkSize:
 			return false
 		}
 	}

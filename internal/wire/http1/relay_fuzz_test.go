@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httputil"
+	"regexp"
 	"testing"
 )
 
@@ -81,11 +82,14 @@ func FuzzResponseHead(f *testing.F) {
 	})
 }
 
+// blanks stand between the size of a chunk and its extensions.
+var blanks = regexp.MustCompile(`(?i)[0-9a-f][ \t]+;`)
+
 // FuzzChunked: what is decoded, net/http decodes to the same.
 func FuzzChunked(f *testing.F) {
 	for _, s := range []string{
 		"3\r\nabc\r\n0\r\n\r\n", "A;x=y\r\n0123456789\r\n0\r\nX: y\r\n\r\nGET", "5\nabcde\r\n", "0\r\n\r\n",
-		"00003\r\nabc\r\n0\r\n\r\n", "3\r\nabc\r\n3;\r\nabc\r\n0\r\n\r\n",
+		"00003\r\nabc\r\n0\r\n\r\n", "3\r\nabc\r\n3;\r\nabc\r\n0\r\n\r\n", "3 ;a\r\nabc\r\n0 \r\n\r\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -102,6 +106,9 @@ func FuzzChunked(f *testing.F) {
 			rest = rest[n:]
 		}
 		want, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(b)))
+		if err != nil && blanks.Match(b) {
+			return // net/http takes them at the end of the line alone
+		}
 		if err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%q is %q, net/http has %q, %v", b, got, want, err)
 		}

@@ -151,7 +151,7 @@ func TestResponseHead(t *testing.T) {
 }
 
 func TestChunked_ReadsWhatIsWellFormed(t *testing.T) {
-	in := "3\r\nabc\r\n0A;x=\"y\"\r\n0123456789\r\n0\r\nX-Sum: 1\r\nY: 2\r\n\r\nnext"
+	in := "3 \r\nabc\r\n05 \t ; x = \"y\"\r\n01234\r\n5;x\r\n56789\r\n0\t\r\nX-Sum: 1\r\nY: 2\r\n\r\nnext"
 	for size := 1; size <= len(in); size++ {
 		var c Chunked
 		var got []byte
@@ -184,11 +184,12 @@ func TestChunked_ReadsWhatIsWellFormed(t *testing.T) {
 
 func TestChunked_RefusesWhatTwoMayReadDifferently(t *testing.T) {
 	for _, in := range []string{
-		"\r\n", "0x5\r\nabcde\r\n", "+5\r\n", "5 ;a\r\n", "12345678901234567\r\n", "5\nabcde\r\n",
+		"\r\n", "0x5\r\nabcde\r\n", "+5\r\n", "5 a\r\n", "5 ;a\x01\r\n", "5 5\r\n", " 5;a\r\n",
+		"5 \n", "5 \r;a\r\n", "12345678901234567\r\n", "5\nabcde\r\n",
 		"5;a\rb\r\n", "5;a\nb\r\n", "5;" + strings.Repeat("a", 10<<10) + "\r\n", "3\r\nabcX\r\n",
 		"3\r\nabc\n", "3\r\nabcd\r\n", "0\r\nContent-Length: 3\r\n\r\n", "0\r\nHost: a\r\n\r\n", " 3\r\nabc\r\n",
 		"0\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\nX : a\r\n\r\n", "0\r\n folded\r\n\r\n", "0\r\nX: a\n\r\n",
-		"-1\r\n", "g\r\n", "3 \r\nabc\r\n", "0\r\nX: " + strings.Repeat("a", maxTrailers+1) + "\r\n\r\n",
+		"-1\r\n", "g\r\n", "3\v\r\nabc\r\n", "0\r\nX: " + strings.Repeat("a", maxTrailers+1) + "\r\n\r\n",
 	} {
 		var c Chunked
 		b := []byte(in)

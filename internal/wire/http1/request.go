@@ -71,6 +71,7 @@ func (h *RequestHead) judge() error {
 		return err
 	}
 	h.Expect = h.expects
+	h.Upgrade = h.Upgrade && !h.HTTP10 // which has none (RFC 9110 7.8)
 	if h.hosts == 0 && !h.HTTP10 || h.hosts > 0 && len(h.host) == 0 && !h.Connect {
 		return errHost
 	}
