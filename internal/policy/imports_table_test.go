@@ -121,7 +121,7 @@ var house = []room{
 		dir: "internal/proxy",
 		knows: []string{"accesslog", "client/wire", "eventloop/nonblock", "trace", "wire/exchange",
 			"wire/http1"},
-		tests: []string{"dbtest", "tlstest"},
+		tests: []string{"dbtest", "tlstest", "golang.org/x/net/http2"},
 	},
 	{
 		dir:   "internal/supervisor",

@@ -201,7 +201,10 @@ func (b *backend) dial(ctx context.Context) (conn, under net.Conn, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	config := b.target.srv.tlsConfig(b.origin.name, b.target.transport != nil)
+	// HTTP/2 is offered while it is not known what the upstream speaks (see learn): where
+	// it is, only Upgrade is left for these connections, and needs HTTP/1.
+	learning := b.target.transport != nil && !b.target.http2.Load() && !b.target.known.Load()
+	config := b.target.srv.tlsConfig(b.origin.name, learning)
 	t := tls.Client(under, config)
 	if err := t.HandshakeContext(ctx); err != nil {
 		_ = under.Close()

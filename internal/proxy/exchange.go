@@ -96,7 +96,7 @@ func (c *client) exchange(x *exchange, n int) (keep bool) {
 		x.in.consume(n)
 		return c.fail(x, err)
 	}
-	if t.speaksHTTP2() && !x.req.Upgrade {
+	if t.speaksHTTP2() && (!x.req.Upgrade || c.h2c(&x.req)) {
 		return c.roundTripHTTP2(x, t, n)
 	}
 	c.prepare(x, t, n)

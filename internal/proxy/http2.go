@@ -7,14 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -120,7 +115,7 @@ func (c *client) roundTripHTTP2(x *exchange, t *target, n int) bool {
 	c.onCancel(cancel)
 	defer c.onCancel(nil)
 	keep := c.relayHTTP2(x, resp)
-	_ = resp.Body.Close()
+	endHTTP2(x, resp, cancel)
 	if body != nil && !body.end(c.sock) {
 		c.linger()
 		return false
@@ -164,72 +159,6 @@ func (c *client) askHTTP2(x *exchange, t *target, req *http.Request, cancel func
 		}
 		last = b
 	}
-}
-
-// awaitHTTP2 has net/http send the request, and relays the interim answers. They
-// come in the goroutine that reads the connection, which others share: so it only
-// hands them over.
-func (c *client) awaitHTTP2(x *exchange, t *target, req *http.Request) (*http.Response, error) {
-	interim := make(chan []byte, maxInterim)
-	trace := &httptrace.ClientTrace{
-		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
-			select {
-			case interim <- appendInterim(nil, code, header):
-				return nil
-			default:
-				return errInterim
-			}
-		},
-	}
-	if x.req.HTTP10 || c.srv.opts.NoInterim {
-		trace = &httptrace.ClientTrace{}
-	}
-	var resp *http.Response
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ctx := httptrace.WithClientTrace(req.Context(), trace)
-		resp, err = t.transport.RoundTrip(req.WithContext(ctx))
-	}()
-	wait := func() {
-		c.since.Store(c.srv.now.Load())
-		c.due.Store(c.srv.after(c.srv.opts.ProxyRead))
-	}
-	write := func(head []byte) {
-		c.since.Store(0)
-		c.beforeWrite(false)
-		if _, err := c.sock.write(head); err != nil {
-			c.reason.CompareAndSwap(reasonNone, reasonGone)
-		}
-	}
-	for wait(); ; wait() {
-		select {
-		case head := <-interim:
-			write(head)
-			continue
-		case <-done:
-		}
-		break
-	}
-	for len(interim) > 0 {
-		write(<-interim)
-	}
-	c.since.Store(0)
-	c.due.Store(0)
-	return resp, err
-}
-
-// appendInterim appends the head of an interim answer.
-func appendInterim(out []byte, code int, header textproto.MIMEHeader) []byte {
-	out = append(strconv.AppendInt(append(out, "HTTP/1.1 "...), int64(code), 10), ' ')
-	out = append(append(out, http.StatusText(code)...), "\r\n"...)
-	for _, name := range slices.Sorted(maps.Keys(header)) {
-		for _, value := range header[name] {
-			out = http1.AppendHeader(out, name, value)
-		}
-	}
-	return append(out, "\r\n"...)
 }
 
 // blameHTTP2 returns why there was no answer. b is whose fault it may be, or nil.
@@ -394,64 +323,4 @@ func (r *pumpReader) ended() bool {
 	}
 	defer r.mu.Unlock()
 	return r.p.done
-}
-
-// relayHTTP2 relays the response of net/http.
-func (c *client) relayHTTP2(x *exchange, resp *http.Response) bool {
-	p := &x.down
-	sized := resp.ContentLength >= 0 || x.req.IsHead || resp.Body == http.NoBody
-	p.begin(bodyToEOF, 0)
-	p.to, p.framed = c.sock, !sized && !x.req.HTTP10
-	closing := c.mustClose(x) || !sized && !p.framed || !x.whole
-	p.out = append(strconv.AppendInt(append(p.out[:0], "HTTP/1.1 "...),
-		int64(resp.StatusCode), 10), ' ')
-	p.out = append(append(p.out, http.StatusText(resp.StatusCode)...), "\r\n"...)
-	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
-		for _, value := range resp.Header[name] {
-			if name != "X-Chocon-Id" && name != "Connection" && name != "Transfer-Encoding" {
-				p.out = http1.AppendHeader(p.out, name, value)
-			}
-		}
-	}
-	if p.framed {
-		p.out = append(p.out, "Transfer-Encoding: chunked\r\n"...)
-	}
-	p.out = http1.AppendHeader(p.out, "X-Chocon-Id", string(x.id))
-	p.out = append(c.appendConnection(p.out, x, closing), "\r\n"...)
-	err := c.copyHTTP2(x, resp)
-	c.finish(x, resp.StatusCode, err)
-	if err != nil && !p.framed && !sized {
-		c.sock.reset()
-	}
-	return err == nil && !closing
-}
-
-// copyHTTP2 sends the head that has been prepared and the body as it comes.
-func (c *client) copyHTTP2(x *exchange, resp *http.Response) error {
-	p := &x.down
-	for !p.done {
-		if !p.flush() {
-			return errClientGone
-		}
-		c.beforeRead(false)
-		n, err := resp.Body.Read(x.back.b)
-		c.afterRead(false)
-		p.put(x.back.b[:n])
-		if errors.Is(err, io.EOF) {
-			var trailers []byte
-			for name, values := range resp.Trailer {
-				for _, v := range values {
-					trailers = http1.AppendHeader(trailers, name, v)
-				}
-			}
-			p.finish(trailers)
-		} else if err != nil {
-			p.flush()
-			return errCutShort
-		}
-	}
-	if !p.flush() {
-		return errClientGone
-	}
-	return nil
 }
