@@ -41,10 +41,15 @@ func TestProxyWire_ThroughAnExit(t *testing.T) {
 	if code, body := get(t, stranger); code != 502 || !strings.Contains(body, "token") {
 		t.Errorf("without a token: %d %q", code, body)
 	}
+	hasty, _, _ := startProxy(t, "--upstream", "wire://"+addr, "--token-file", tokens,
+		"--proxy-read-timeout", "1")
+	if code, _ := get(t, hasty+"/x"); code != 200 {
+		t.Errorf("before: %d", code)
+	}
 	if code := stop(); code != 0 {
 		t.Errorf("exit %d\n%s", code, exitLog)
 	}
-	if code, body := get(t, url); code != 503 || !strings.Contains(body, "far end is away") {
+	if code, body := get(t, hasty); code != 503 || !strings.Contains(body, "far end is away") {
 		t.Errorf("%d %q", code, body)
 	}
 }

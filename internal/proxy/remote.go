@@ -31,6 +31,7 @@ type remote struct {
 	mu      sync.Mutex    // guards what follows
 	changed chan struct{} // closed when a slot has got a connection, or none
 	why     error         // the last try has failed so; nil: one is under way
+	lost    time.Time     // when a connection was there last; zero: never
 }
 
 // A slot is the place of one connection, which is made again when it is lost.
@@ -124,6 +125,7 @@ func (f *remote) keep(one *slot) {
 		case <-one.next:
 		case <-f.ctx.Done():
 		}
+		f.lose()
 		one.conn.Store(nil)
 		f.retire(conn)
 	}
@@ -158,31 +160,52 @@ func (f *remote) note(why error) {
 	f.mu.Unlock()
 }
 
+// lose notes that a connection is about to be there no more.
+func (f *remote) lose() {
+	f.mu.Lock()
+	f.lost = time.Now()
+	f.mu.Unlock()
+}
+
 // take returns a connection, the less busy of two taken at random. Who takes it
-// calls done.
+// calls done. One that there is not is waited for, for as long as a far end has to
+// accept, since the last one was there: an exit that is started anew costs no request,
+// and one that stays away, or never was there, is not waited for by each.
 func (f *remote) take(ctx *stopper) (*slot, *wire.Conn, error) {
+	began := time.Now()
 	for {
 		f.mu.Lock()
-		changed, why := f.changed, f.why
+		changed, why, from := f.changed, f.why, f.lost
 		f.mu.Unlock()
 		if one, conn := f.pick(); conn != nil {
 			one.busy.Add(1)
 			return one, conn, nil
 		}
-		if why != nil {
-			return nil, nil, &statusError{503, "the far end is away: " + why.Error()}
+		if why == nil {
+			from = began
 		}
-		timer := time.NewTimer(f.srv.opts.Dial)
+		left := time.Until(from.Add(f.srv.opts.Dial))
+		if left <= 0 {
+			return nil, nil, awayError(why, errSlowRemote)
+		}
+		timer := time.NewTimer(left)
 		select {
 		case <-changed:
-			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, nil, ctx.Err()
+			return nil, nil, awayError(why, ctx.Err())
 		case <-timer.C:
-			return nil, nil, errSlowRemote
 		}
+		timer.Stop()
 	}
+}
+
+// awayError says why there is no connection; other is for when nothing is known.
+func awayError(why, other error) error {
+	if why == nil {
+		return other
+	}
+	return &statusError{503, "the far end is away: " + why.Error()}
 }
 
 // pick returns the less busy of two slots that have a connection.
@@ -206,7 +229,8 @@ func (f *remote) pick() (best *slot, conn *wire.Conn) {
 }
 
 // leave has a connection whose far end goes away be replaced.
-func (one *slot) leave(conn *wire.Conn) {
+func (f *remote) leave(one *slot, conn *wire.Conn) {
+	f.lose() // before others can see it
 	if one.conn.CompareAndSwap(conn, nil) {
 		select {
 		case one.next <- struct{}{}:
@@ -219,7 +243,7 @@ func (one *slot) leave(conn *wire.Conn) {
 func (f *remote) look() {
 	for _, one := range f.slots {
 		if c := one.conn.Load(); c != nil && c.GoingAway() {
-			one.leave(c)
+			f.leave(one, c)
 		}
 	}
 }

@@ -360,7 +360,7 @@ func (u *tunnelUpstream) request() (err error) {
 func (u *tunnelUpstream) another(conn *wire.Conn, err error, tries int) bool {
 	again := unsent(err)
 	if again {
-		u.slot.leave(conn)
+		u.remote.leave(u.slot, conn)
 	}
 	u.leave()
 	return again && tries < len(u.remote.slots)

@@ -90,7 +90,7 @@ func TestWire_ConnectsAgainWhenTheFarEndIsBack(t *testing.T) {
 		return s
 	}
 	first := serve(l)
-	_, addr := start(t, Options{Upstreams: []string{"wire://" + at}})
+	_, addr := start(t, Options{Upstreams: []string{"wire://" + at}, Dial: 200 * time.Millisecond})
 	status := func() int {
 		c := call(t, addr)
 		defer func() { _ = c.nc.Close() }()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // startExit serves the far end of the wire on a free port until the test ends.
@@ -191,7 +192,7 @@ func TestWire_ShutdownLosesNoRequest(t *testing.T) {
 		_, _ = io.WriteString(w, "ok")
 	})
 	far, at := startExit(t, Options{Upstreams: []string{up}}, Exit{})
-	_, addr := start(t, Options{Upstreams: []string{"wire://" + at}})
+	_, addr := start(t, Options{Upstreams: []string{"wire://" + at}, Dial: 500 * time.Millisecond})
 	c := call(t, addr)
 	c.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	release <- struct{}{}
