@@ -59,7 +59,7 @@ func (p *Plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Lo
 	return out, nil
 }
 
-// page reads rows until limit of them have a key. An empty text, for one, is none.
+// page reads rows until limit of them have a key. A text that is no UTF-8, for one, is none.
 func (p *Plan) page(ctx context.Context, c Conn, after []any, limit int) ([]*record, error) {
 	n := p.Root
 	var all []*record
@@ -75,7 +75,7 @@ func (p *Plan) page(ctx context.Context, c Conn, after []any, limit int) ([]*rec
 				return err
 			}
 			last = r.read
-			if r.key != "" {
+			if r.named && (r.key != "" || p.Dialect.EmptyKeys) {
 				all = append(all, r)
 			}
 			return nil

@@ -16,7 +16,8 @@ const retryAfter = time.Second
 
 // A record is one row as it was read, on its way to be a document.
 type record struct {
-	key      row.Key    // "" when it has none
+	key      row.Key    // "" when it has none, or when it is the empty text
+	named    bool       // it has one
 	read     row.Values // of the items; those of embedded documents are filled in later
 	children []source.Child
 	links    []row.Key // see Node.links
@@ -235,7 +236,7 @@ func (n *Node) record(row Row, of *records) (*record, error) {
 	}
 	r := of.next()
 	r.read = read
-	if r.key, _, err = n.keyOf(row, n.KeyCols, n.Key); err != nil {
+	if r.key, r.named, err = n.keyOf(row, n.KeyCols, n.Key); err != nil {
 		return nil, err
 	}
 	child, ok, err := n.child(row)
