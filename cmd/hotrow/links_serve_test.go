@@ -213,6 +213,10 @@ func TestPostgres_LinksStartWithoutTheirDatabase(t *testing.T) {
 // each records what it answers.
 func TestPostgres_LinksOfTwoServersBeginTogether(t *testing.T) {
 	url := dbtest.Postgres(t)
+	clicks, counted := 0, func() string {
+		const sql = "SELECT COALESCE(sum(clicks), 0) FROM link_stats WHERE link_id > 0"
+		return strings.TrimSpace(dbtest.Psql(t, url, sql))
+	}
 	for round := range 3 {
 		var servers []*running
 		for range 3 {
@@ -235,14 +239,16 @@ func TestPostgres_LinksOfTwoServersBeginTogether(t *testing.T) {
 				code, _ := followed(t, "GET", r.linksAddr()+"/one")
 				return code == 302
 			})
+			clicks++ // an end does not wait for long for the database
+			until(t, r.log, func() bool { return counted() == strconv.Itoa(clicks) })
 			if code := r.stop(); code != 0 || strings.Contains(r.log.String(), "put aside") {
 				t.Errorf("it ended with %d:\n%s", code, r.log)
 			}
 		}
 	}
-	n := strings.TrimSpace(dbtest.Psql(t, url, "SELECT count(*) FROM clicks WHERE link_id > 0"))
-	if n != "9" {
-		t.Errorf("%s clicks in the database, want 9", n)
+	const sql = "SELECT count(*) FROM clicks WHERE link_id > 0"
+	if n := strings.TrimSpace(dbtest.Psql(t, url, sql)); n != "9" || counted() != "9" {
+		t.Errorf("%s clicks in the database, and %s counted, want 9", n, counted())
 	}
 }
 
