@@ -236,19 +236,13 @@ func (s *Set) compileRest(ctx context.Context, u *upstream) (refused int, err er
 	at := compiledAt{begun: monotonic()}
 	plans, errs := u.compileAll(ctx, specs)
 	for i, which := range rest {
-		switch f := forms[which]; {
-		case errs[i] == nil:
-			s.replace(u, which, &compilation{compiledAt: at, plan: plans[i]})
-		case source.ClassOf(errs[i]).Passing():
-			return refused, errs[i]
+		c := &compilation{compiledAt: at, plan: plans[i], err: errs[i]}
+		switch {
+		case s.compiled(u, which, forms[which], c, false):
+		case source.ClassOf(c.err).Passing():
+			return refused, c.err
 		default:
 			refused++
-			f.refused.Store(&errs[i])
-			if text := errs[i].Error(); text != f.complaint { // once, not at every attempt
-				f.complaint = text
-				u.log.Error("resource does not compile: it is not served", "event", eventSchema,
-					"resource", f.r.name, "err", errs[i])
-			}
 		}
 	}
 	return refused, nil

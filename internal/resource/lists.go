@@ -172,7 +172,6 @@ func (f *form) readList(
 	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
 	defer cancel()
 	for _, g := range embedded(ask.Query) {
-		g.recompile(ctx)
 		if err := g.sure(ctx); err != nil {
 			return nil, false, err
 		}

@@ -16,6 +16,5 @@ func (r *Resource) Followed() bool { return r.form.Load().followed() }
 // reload, it is not known before the source has been asked for one.
 func (r *Resource) NoFeed() bool {
 	f := r.form.Load()
-	c := f.src.feed.Load()
-	return c != nil && (c.feed == nil || f.left.Load() != nil)
+	return f.src.feedless() || f.left.Load() != nil
 }

@@ -25,7 +25,7 @@ const (
 // by upstream.apply.
 type doubt struct {
 	changes int        // how often the definition was said to have changed
-	known   compiledAt // the last that compiled
+	known   compiledAt // the last that compiled; of a form that no feed follows: that was tried
 	held    bool       // nothing is kept until it has been compiled again
 }
 
@@ -253,8 +253,6 @@ func (s *Set) compiled(u *upstream, i int, f *form, c *compilation, anew bool) b
 	switch err := c.err; {
 	case err == nil && (anew || !samePlan(c.plan, f.plan)):
 		s.replace(u, i, c)
-	case f.plan == nil: // see compileRest
-		return false
 	case err == nil:
 		u.trust(f, c)
 	case source.ClassOf(err) == source.Unavailable:
@@ -265,11 +263,16 @@ func (s *Set) compiled(u *upstream, i int, f *form, c *compilation, anew bool) b
 	case source.ClassOf(err).Passing():
 		return false
 	default:
-		u.distrust(f, c)
+		what := "resource does not compile: it is not served"
+		if f.plan == nil {
+			f.refused.Store(&err)
+		} else {
+			what = "resource does not compile any more: nothing of it is kept"
+			u.distrust(f, c)
+		}
 		if text := err.Error(); text != f.complaint { // once, not at every attempt
 			f.complaint = text
-			u.log.Error("resource does not compile any more: nothing of it is kept",
-				"event", eventSchema, "resource", f.r.name, "err", err)
+			u.log.Error(what, "event", eventSchema, "resource", f.r.name, "err", err)
 		}
 		return false
 	}

@@ -43,6 +43,7 @@ func (f *form) tried(err error) {
 // sure waits until f is not known to be of another definition than its tables have. Its
 // error is errReplaced when the resource has another form meanwhile.
 func (f *form) sure(ctx context.Context) error {
+	f.recompile(ctx)
 	for t := f.trial.Load(); t != nil; t = f.trial.Load() {
 		f.src.compileSoon()
 		select {
@@ -68,7 +69,6 @@ func (f *form) sure(ctx context.Context) error {
 // errReplaced or a *source.Error.
 func (f *form) place(ctx context.Context) (release func(), err error) {
 	for {
-		f.recompile(ctx)
 		if err := f.sure(ctx); err != nil {
 			return nil, err
 		}

@@ -96,6 +96,11 @@ func (n *Node) see(r Row) error {
 		return err
 	}
 	key, _, err := n.keyOf(r, n.KeyCols, n.Key)
-	n.reach(source.Reached{Of: n.query, As: source.ReachedRow, By: key})
+	n.saw(key)
 	return err
+}
+
+// saw notes that the row of n of a key was read.
+func (n *Node) saw(key row.Key) {
+	n.reach(source.Reached{Of: n.query, As: source.ReachedRow, By: key})
 }

@@ -49,9 +49,7 @@ func (p *Plan) relate(
 	err := p.relatedTo(ctx, c, n, keys, func(key row.Key, r Row) error {
 		one, err := n.record(r, &some)
 		if err == nil {
-			err = n.see(r)
-		}
-		if err == nil {
+			n.saw(one.key)
 			err = n.take(1)
 		}
 		groups[key], all = append(groups[key], one), append(all, one)
