@@ -23,6 +23,13 @@ type toy struct {
 	conns []*Conn
 }
 
+// last returns the connection that was opened last.
+func (p *toy) last() *Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.conns[len(p.conns)-1]
+}
+
 // The kinds of frames.
 const (
 	toyEcho   = 'e' // answered by Step
@@ -228,9 +235,7 @@ func TestPush_ForgetsWhatIsTaken(t *testing.T) {
 			(<-p.late)()
 			c.frame(id, toyLate, text)
 		}
-		p.mu.Lock()
-		conn := p.conns[len(p.conns)-1]
-		p.mu.Unlock()
+		conn := p.last()
 		eventually(t, "nothing is left", func() bool { return conn.Backlog() == 0 })
 	})
 }
@@ -242,9 +247,7 @@ func TestPush_CutsPeersThatDoNotRead(t *testing.T) {
 		c := s.dial(t)
 		c.small()
 		c.frame(0, toyBanner, "toy")
-		p.mu.Lock()
-		conn := p.conns[len(p.conns)-1]
-		p.mu.Unlock()
+		conn := p.last()
 		b := toyFrame(nil, 1, toyMany, make([]byte, 1000))
 		taken := 0
 		eventually(t, "Send refuses", func() bool {
@@ -278,9 +281,7 @@ func TestPush_CutsBehindALargeAnswer(t *testing.T) {
 		c := s.dial(t)
 		c.small()
 		c.frame(0, toyBanner, "toy")
-		p.mu.Lock()
-		conn := p.conns[len(p.conns)-1]
-		p.mu.Unlock()
+		conn := p.last()
 		go c.send(string(toyFrame(nil, 1, toyEcho, make([]byte, 1<<20-100))))
 		begun := time.Now() // a goroutine does not count what it is writing
 		eventually(t, "the answer waits", func() bool {
