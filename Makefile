@@ -7,6 +7,8 @@ ARGS     ?=
 DURATION ?= 1h
 FUZZTIME ?= 10s
 STRESS   ?= 60s
+SINCE    ?= main
+COUNT    ?= 20
 WRITES   ?= 10000000
 
 # What must be installed for the tests: a missing one fails them, see
@@ -64,6 +66,10 @@ vulnerabilities: ## known ones in what the program and the client call; needs vu
 .PHONY: test
 test: deps vet lint ## everything that a change must pass
 	scripts/test $(TESTFLAGS)
+
+.PHONY: test-new
+test-new: deps ## the tests that SINCE (main) does not have, COUNT (20) times each beside busy processors
+	scripts/test-new $(SINCE) $(COUNT)
 
 .PHONY: deps
 deps: ## install the servers and shells that the tests need, if missing
