@@ -83,7 +83,7 @@ func (c *Client) Close() error {
 // A remote is one way to reach a server. Its errors are *Error. It makes one
 // attempt: Client decides what is tried again.
 type remote interface {
-	get(ctx context.Context, q *readCall) (Document, error)
+	get(ctx context.Context, q *getCall) (Document, error)
 	getMany(ctx context.Context, q *readCall, keys []string) ([]Document, error)
 	list(ctx context.Context, q *listCall) (Page, error)
 	write(ctx context.Context, w *writeCall) (Document, error)
@@ -97,6 +97,11 @@ type remote interface {
 func (c *Client) Get(
 	ctx context.Context, resource, key string, opts ...ReadOption,
 ) (Document, error) {
+	if c.near != nil && len(opts) == 0 { // Fast path: nothing is made for a copy.
+		if doc, ok := c.near.space(resource).copyOf(copyKey{key, c.opts.format}); ok {
+			return doc, nil
+		}
+	}
 	q := c.newRead(resource, key, opts)
 	if c.near != nil && q.plain() {
 		return c.near.get(ctx, q)
@@ -105,9 +110,9 @@ func (c *Client) Get(
 }
 
 // fetch asks the server for a document.
-func (c *Client) fetch(ctx context.Context, q *readCall) (Document, error) {
-	ctx, cancel := c.bound(ctx)
-	defer cancel()
+func (c *Client) fetch(ctx context.Context, q *getCall) (Document, error) {
+	ctx = q.limit.within(ctx, c.opts.timeout)
+	defer q.limit.end()
 	return retried(ctx, c, q, safe, func() (Document, error) {
 		return c.remote.get(ctx, q)
 	})
@@ -126,7 +131,7 @@ func (c *Client) GetMany(
 	defer cancel()
 	q := c.newRead(resource, "", opts)
 	return retried(ctx, c, q, safe, func() ([]Document, error) {
-		return c.remote.getMany(ctx, q, keys)
+		return c.remote.getMany(ctx, &q.readCall, keys)
 	})
 }
 
@@ -240,17 +245,15 @@ func (c *Client) See(position string) {
 
 // bound gives a call the client's time limit if its context has no deadline.
 func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok || c.opts.timeout <= 0 {
-		return ctx, func() {}
-	}
-	return newTimeLimit(ctx, c.opts.timeout)
+	l := new(timeLimit)
+	return l.within(ctx, c.opts.timeout), l.end
 }
 
 // newRead returns a read with the client's defaults and its own options.
-func (c *Client) newRead(resource, key string, opts []ReadOption) *readCall {
-	q := &readCall{resource: resource, key: key, format: c.opts.format}
+func (c *Client) newRead(resource, key string, opts []ReadOption) *getCall {
+	q := &getCall{readCall: readCall{resource: resource, key: key, format: c.opts.format}}
 	for _, set := range opts {
-		set(q)
+		set(&q.readCall)
 	}
 	if c.opts.ownWrites && q.min == "" && !q.noCache {
 		q.min = c.seen.text()

@@ -180,10 +180,10 @@ func readHeader(q *readCall) http.Header {
 }
 
 // get reads one document.
-func (r *httpRemote) get(ctx context.Context, q *readCall) (Document, error) {
+func (r *httpRemote) get(ctx context.Context, q *getCall) (Document, error) {
 	op := "get"
 	address := r.path(ctx, q.resource, q.key)
-	x, err := r.do(ctx, op, http.MethodGet, address, readHeader(q), nil)
+	x, err := r.do(ctx, op, http.MethodGet, address, readHeader(&q.readCall), nil)
 	if isKind(err, ErrNotFound) && x.head.Get("Cache-Status") != "" {
 		d := document(q.key, q.format, x)
 		d.Missing, d.Body = true, nil // which is why there is no document
@@ -212,7 +212,7 @@ func (r *httpRemote) getMany(
 	for range min(manyAtOnce, len(keys)) {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(keys)); i = next.Add(1) - 1 {
-				one := *q
+				one := getCall{readCall: *q}
 				one.key = keys[i]
 				d, err := r.get(ctx, &one)
 				if errors.Is(err, ErrNotFound) {

@@ -123,7 +123,7 @@ func (n *near) close() {
 }
 
 // get answers from a copy, or asks the server and keeps what it says.
-func (n *near) get(ctx context.Context, q *readCall) (Document, error) {
+func (n *near) get(ctx context.Context, q *getCall) (Document, error) {
 	s := n.space(q.resource)
 	key := copyKey{q.key, q.format}
 	if doc, ok := s.copyOf(key); ok {
@@ -346,7 +346,8 @@ func (s *space) ask(ctx context.Context) (time.Duration, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*s.near.opts.MaxLag)
 	defer cancel()
-	doc, err := s.near.c.remote.get(ctx, &readCall{resource: s.resource, key: key})
+	q := &getCall{readCall: readCall{resource: s.resource, key: key}}
+	doc, err := s.near.c.remote.get(ctx, q)
 	switch {
 	case isKind(err, ErrNotFound):
 		return -1, nil // it was deleted; the next copy is asked for instead

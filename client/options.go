@@ -72,6 +72,14 @@ type readCall struct {
 	maxAge        time.Duration // 0: any
 }
 
+// A getCall is a read of one document, with what it needs while it is under way: one
+// allocation for all of it (BenchmarkGet).
+type getCall struct {
+	readCall
+	limit  timeLimit
+	buffer [128]byte // for what is sent
+}
+
 // name names the call in errors.
 func (q *readCall) name() string {
 	if q.key == "" {

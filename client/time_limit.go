@@ -18,13 +18,18 @@ type timeLimit struct {
 	over   bool
 }
 
-// newTimeLimit returns parent with a limit, and what ends it.
-func newTimeLimit(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if parent.Done() != nil {
-		return context.WithTimeout(parent, d)
+// within returns parent with a limit, unless it has one already, or d is not positive. The
+// limit must be new, and be ended.
+func (l *timeLimit) within(parent context.Context, d time.Duration) context.Context {
+	if _, limited := parent.Deadline(); limited || d <= 0 {
+		return parent
 	}
-	l := &timeLimit{Context: parent, at: time.Now().Add(d)}
-	return l, l.end
+	if parent.Done() != nil {
+		l.timed, l.cancel = context.WithTimeout(parent, d)
+		return l.timed
+	}
+	l.Context, l.at = parent, time.Now().Add(d)
+	return l
 }
 
 // Deadline implements context.Context.

@@ -7,8 +7,14 @@ import (
 	"time"
 )
 
+// limited returns parent with a limit, and what ends it.
+func limited(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	l := new(timeLimit)
+	return l.within(parent, d), l.end
+}
+
 func TestTimeLimit_EndsAtItsTime(t *testing.T) {
-	ctx, cancel := newTimeLimit(context.Background(), 20*time.Millisecond)
+	ctx, cancel := limited(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	at, ok := ctx.Deadline()
 	if err := ctx.Err(); err != nil || !ok || time.Until(at) > 20*time.Millisecond {
@@ -21,7 +27,7 @@ func TestTimeLimit_EndsAtItsTime(t *testing.T) {
 		t.Errorf("%v, %v before its time", err, time.Until(at))
 	}
 	<-ctx.Done()
-	unseen, cancel := newTimeLimit(context.Background(), time.Millisecond)
+	unseen, cancel := limited(context.Background(), time.Millisecond)
 	defer cancel()
 	for until := time.Now().Add(time.Minute); unseen.Err() == nil; {
 		if time.Now().After(until) {
@@ -35,7 +41,7 @@ func TestTimeLimit_EndsAtItsTime(t *testing.T) {
 
 func TestTimeLimit_IsEndedByItsCall(t *testing.T) {
 	for _, waited := range []bool{false, true} {
-		ctx, cancel := newTimeLimit(context.Background(), time.Hour)
+		ctx, cancel := limited(context.Background(), time.Hour)
 		if waited {
 			_ = ctx.Done()
 		}
@@ -53,7 +59,7 @@ func TestTimeLimit_IsEndedByItsCall(t *testing.T) {
 
 func TestTimeLimit_EndsWithItsParent(t *testing.T) {
 	parent, stop := context.WithCancel(context.Background())
-	ctx, cancel := newTimeLimit(parent, time.Hour)
+	ctx, cancel := limited(parent, time.Hour)
 	defer cancel()
 	stop()
 	<-ctx.Done()

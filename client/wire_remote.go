@@ -187,22 +187,20 @@ func (r *wireRemote) position(ctx context.Context, resource, positions string) s
 }
 
 // get reads one document.
-func (r *wireRemote) get(ctx context.Context, q *readCall) (Document, error) {
+func (r *wireRemote) get(ctx context.Context, q *getCall) (Document, error) {
 	d, err := r.getOnce(ctx, q)
 	if err == nil && q.maxAge > 0 && d.Lag > q.maxAge && !q.noCache && !q.onlyIfCached {
-		again := *q
-		again.noCache = true // older than the caller takes
-		return r.getOnce(ctx, &again)
+		q.noCache = true // older than the caller takes
+		return r.getOnce(ctx, q)
 	}
 	return d, err
 }
 
-func (r *wireRemote) getOnce(ctx context.Context, q *readCall) (Document, error) {
+func (r *wireRemote) getOnce(ctx context.Context, q *getCall) (Document, error) {
 	g := rows.Get{Resource: q.resource, Key: q.key, Format: rows.Format(q.format),
 		Flags: q.flags(), Min: r.position(ctx, q.resource, q.min), IfNoneMatch: q.noneMatch}
-	var buf [256]byte
 	op := "get"
-	answer, err := r.request(ctx, op, rows.IDGet, g.Append(buf[:0]))
+	answer, err := r.request(ctx, op, rows.IDGet, g.Append(q.buffer[:0]))
 	if err != nil {
 		return Document{}, err
 	}
