@@ -46,7 +46,7 @@ func (b *barrier) prove(ctx context.Context, c Conn, s *settler) error {
 	need, others := b.need, b.others
 	b.mu.Unlock()
 	if need != nil && !s.isVisible(need.pos) {
-		free, err := unlocked(ctx, c, need.locks)
+		_, free, err := s.free(ctx, c, need)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (b *barrier) prove(ctx context.Context, c Conn, s *settler) error {
 	}
 	var left []*visibilityCheck
 	for _, p := range others {
-		free, err := unlocked(ctx, c, p.locks)
+		_, free, err := s.free(ctx, c, p)
 		if err != nil {
 			return err
 		}
@@ -100,8 +100,8 @@ func (s *backlogScan) HandleEvent(e *replication.BinlogEvent) error {
 	return nil
 }
 
-// commit keeps a transaction. Of rows before a change of definitions nobody knows
-// what the columns were.
+// commit keeps a transaction. Of rows before a change of definitions nobody knows what the
+// columns were: they are read later, see lateRows.
 func (s *backlogScan) commit(c *commit) error {
 	if s.ddls != s.reader.ddls {
 		s.ddls = s.reader.ddls
@@ -121,10 +121,10 @@ func (s *backlogScan) commit(c *commit) error {
 	if c.proven || len(c.tx.Changes) == 0 && len(c.tx.Tables) == 0 {
 		return nil
 	}
-	p := &visibilityCheck{pos: s.pos, xid: c.xid, locks: c.locks}
+	p := &visibilityCheck{pos: s.pos, xid: c.xid, locks: c.locks, late: c.late}
 	if c.xid {
 		s.need = p
-	} else if len(p.locks) > 0 {
+	} else if len(p.locks) > 0 || p.late != nil {
 		s.others = append(s.others, p)
 	}
 	return nil
@@ -172,7 +172,7 @@ func (f *Feed) scanFrom(
 		mine.ddls, mine.end = 0, 0
 		r.defs = &mine
 	}
-	r.views = f.src.Views
+	r.views, r.keepsAll = f.src.Views, true
 	s := &backlogScan{reader: r, until: until}
 	r.emit = s.commit
 	r.checkpoint = func(file string) { s.checkpoint = file }

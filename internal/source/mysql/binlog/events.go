@@ -32,6 +32,8 @@ type reader struct {
 	defs *definitions // what the catalogue said last; nil: nothing yet
 	ddls uint64       // changes of definitions so far
 
+	keepsAll bool // rows are kept to be read later, too, whose columns are known: see late
+
 	at       place
 	done     place           // of the end of the last group
 	pos      source.Position // the same

@@ -16,8 +16,9 @@ import (
 const maxLate = 64 << 10
 
 // lateRows are rows of a transaction that came when nobody knew the columns of their
-// table: its definition had just changed, or that of another one. Without a row that it
-// has locked, a transaction could be proven only by a later one, which may never come.
+// table: its definition had just changed, or that of another one, or was changed before the
+// feed's beginning. Without a row that it has locked, a transaction could be proven only by
+// a later one, which may never come.
 type lateRows struct {
 	event *replication.RowsEvent // as far as its header
 	at    int                    // where in data the rows begin
@@ -57,9 +58,11 @@ func (f *Feed) readLate(
 		return nil, errors.As(err, &e) && e.Number == errNoTable, nil
 	}
 	t := (&definitions{tables: make(map[catalog.Name]*tableDef)}).add(found[0])
-	if len(t.Cols) != int(l.event.ColumnCount) {
-		return nil, l.whole, nil
+	if shown := len(t.Cols); shown != int(l.event.ColumnCount) {
+		// A user may be shown fewer columns than there are, and never more.
+		return nil, l.whole || shown > int(l.event.ColumnCount), nil
 	}
+	l.event.Rows, l.event.SkippedColumns = nil, nil // if it was read before
 	if err := l.event.DecodeData(l.at, l.data); err != nil {
 		return nil, false, nil // which says nothing of the definition
 	}

@@ -35,6 +35,9 @@ func (r *reader) decode(e *replication.RowsEvent, data []byte) error {
 	case !r.wants(t, e):
 		return nil
 	}
+	if r.keepsAll {
+		r.keepLate(e, pos, data)
+	}
 	if err := e.DecodeData(pos, data); err != nil {
 		e.Rows, e.SkippedColumns = nil, nil
 		if r.undecoded != nil {

@@ -284,10 +284,7 @@ func (s *settler) proveOne(ctx context.Context, c Conn, id uint64, p *visibility
 			return nil
 		}
 	}
-	locks, free, err := s.locksOf(ctx, c, p)
-	if err == nil && !free {
-		free, err = unlocked(ctx, c, locks)
-	}
+	locks, free, err := s.free(ctx, c, p)
 	switch {
 	case err != nil:
 		return err
@@ -299,6 +296,18 @@ func (s *settler) proveOne(ctx context.Context, c Conn, id uint64, p *visibility
 	return nil
 }
 
+// free returns the locks of a transaction, and whether it is proven: one of them is held no
+// more.
+func (s *settler) free(
+	ctx context.Context, c Conn, p *visibilityCheck,
+) (locks []lockRow, free bool, err error) {
+	locks, free, err = s.locksOf(ctx, c, p)
+	if err == nil && !free {
+		free, err = unlocked(ctx, c, locks)
+	}
+	return locks, free, err
+}
+
 // locksOf returns the rows that a transaction has locked, or that it is proven because the
 // definition of their table has changed since.
 func (s *settler) locksOf(
@@ -308,7 +317,7 @@ func (s *settler) locksOf(
 	locks, late := p.locks, p.late
 	p.late = nil // nobody else reads them
 	s.mu.Unlock()
-	if late == nil {
+	if late == nil || len(locks) > 0 {
 		return locks, false, nil
 	}
 	locks, proven, err := s.readLate(ctx, c, late)
