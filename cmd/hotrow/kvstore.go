@@ -33,7 +33,7 @@ func (s *server) makeStore(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("kv.store: source %s keeps no tables", config.StoreSource)
 	}
-	err := storeExec(ctx, store, kv.StoreTable)
+	_, err := storeExec(ctx, store, kv.StoreTable)
 	if err != nil {
 		return fmt.Errorf("kv.store: make the table of items: %w", err)
 	}
@@ -46,7 +46,7 @@ func (s *server) makeStore(ctx context.Context) error {
 				return
 			case <-tick.C:
 			}
-			if err := storeExec(ctx, store, kv.StoreSweep, time.Now().Unix()); err != nil {
+			if err := sweep(ctx, store, time.Now().Unix()); err != nil {
 				s.log.Warn("expired items are not deleted", "err", err)
 			}
 		}
@@ -54,10 +54,24 @@ func (s *server) makeStore(ctx context.Context) error {
 	return nil
 }
 
-func storeExec(ctx context.Context, store source.Store, sql string, args ...any) error {
-	_, err := store.Tx(ctx, func(tx source.StoreTx) error {
-		_, err := tx.Exec(ctx, sql, args...)
+// sweep deletes all items that expired before a time, some in a transaction.
+func sweep(ctx context.Context, store source.Store, now int64) error {
+	for some := int64(1); some > 0; {
+		var err error
+		if some, err = storeExec(ctx, store, kv.StoreSweep, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeExec runs a statement in a transaction, and returns how many rows it has changed.
+func storeExec(
+	ctx context.Context, store source.Store, sql string, args ...any,
+) (changed int64, err error) {
+	_, err = store.Tx(ctx, func(tx source.StoreTx) (err error) {
+		changed, err = tx.Exec(ctx, sql, args...)
 		return err
 	})
-	return err
+	return changed, err
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -16,7 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/source"
 )
 
 // storeConfig writes a configuration of a database of items and nothing else.
@@ -137,5 +141,32 @@ func TestStore_IsAResourceToo(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the change of another program does not show: %q", got)
 		}
+	}
+}
+
+// However many items have expired, one sweep deletes them.
+func TestStore_SweepsAllThatExpired(t *testing.T) {
+	cfg, _, err := config.FromURL("sqlite:"+filepath.Join(t.TempDir(), "items.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := openSource(t.Context(), cfg.Sources["main"], false, true, slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	store := src.(source.Store)
+	for _, sql := range []string{kv.StoreTable, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL" +
+		" SELECT i + 1 FROM n WHERE i < 2500) INSERT INTO kv (key, value, expires)" +
+		" SELECT i, x'00', i FROM n"} {
+		if _, err := storeExec(t.Context(), store, sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sweep(t.Context(), store, 2400); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := storeExec(t.Context(), store, "DELETE FROM kv"); err != nil || left != 100 {
+		t.Errorf("%d items are left: %v", left, err)
 	}
 }

@@ -42,7 +42,7 @@ func TestServe_LeavesOutItsOwnTables(t *testing.T) {
 			own = append(own, schema.CreateView(src.(source.Store).Dialect(), []string{month})...)
 			own = append(own, "CREATE TABLE other (id int PRIMARY KEY)")
 			for _, sql := range own {
-				if err := storeExec(t.Context(), src.(source.Store), sql); err != nil {
+				if _, err := storeExec(t.Context(), src.(source.Store), sql); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -143,8 +143,11 @@ func (q *Query) sql(d source.Dialect, end *cursor) (string, []any, error) {
 	}
 	if q.Search != "" {
 		has := "lower(%s) LIKE ? ESCAPE '!'"
-		if d == source.DialectSQLite {
+		switch d {
+		case source.DialectSQLite:
 			has = "%s LIKE ? ESCAPE '!'" // whose LIKE does not mind the case
+		case source.DialectMySQL:
+			has = "lower(CONVERT(%s USING utf8mb4)) LIKE ? ESCAPE '!'" // some are of ASCII
 		}
 		where = append(where, fmt.Sprintf("("+has+" OR "+has+" OR "+has+")", "l.code", "l.url",
 			"l.title"))

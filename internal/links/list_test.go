@@ -28,6 +28,7 @@ func lists(t *testing.T, b *bed) {
 	for _, q := range []Query{
 		{}, {Order: ByCode}, {Order: ByClicks}, {Tag: "fifth"}, {Search: "HOST1.example"},
 		{Search: "p2", Order: ByCode}, {Search: "0% no. 7_"}, {Search: "c0"}, {Search: "nothing"},
+		{Search: "ÜNÏ 😀", Order: ByCode},
 		{Tag: "all", Search: "host2", Order: ByClicks}, {Owner: "me"}, {Owner: "you"},
 	} {
 		q.Limit = MaxPage
@@ -51,7 +52,7 @@ func lists(t *testing.T, b *bed) {
 			t.Errorf("%+v: pages differ from the whole: %s", q, diff)
 		}
 		want := map[string]int{"": 25, "HOST1.example": 8, "p2": 6, "0% no. 7_": 1, "c0": 10,
-			"nothing": 0, "host2": 8}[q.Search]
+			"nothing": 0, "host2": 8, "ÜNÏ 😀": 0}[q.Search]
 		if q.Tag == "fifth" {
 			want = 5
 		}

@@ -88,19 +88,24 @@ func (f *Front) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
 	o := f.store.Live()
 	hears := c.track.client != nil || c.keyspace != nil
 	if hears && c.Who.Lost(o, o.IssuedNow()) {
-		c.lost()
+		if c.lost() {
+			return out, eventloop.Close
+		}
 	}
 	return out, eventloop.More
 }
 
 // lost ends what a connection hears whose token was taken away: what that could read is
-// not for this client any more.
-func (c *conn) lost() {
+// not for this client any more. It reports whether the connection is to be closed: nothing
+// else would tell the client that it hears nothing of its channels any more.
+func (c *conn) lost() bool {
 	c.Flush()
 	c.mu.Lock()
+	subscribed := c.subs.count() > 0
 	c.subs = subscriptions{}
 	c.mu.Unlock()
 	c.watchKeys()
+	return subscribed
 }
 
 // End forgets a connection.

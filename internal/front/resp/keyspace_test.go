@@ -1,8 +1,10 @@
 package respfront
 
 import (
+	"io"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/resp"
@@ -74,6 +76,23 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 			if n := s.f.Stats().Tracking.Clients; n != 0 {
 				t.Errorf("%d listen when nobody has subscribed", n)
 			}
+		}
+	})
+}
+
+// TestKeyspace_EndsWithItsToken: a client whose subscriptions go with its token is cut, as by
+// Redis: it would take the silence for peace.
+func TestKeyspace_EndsWithItsToken(t *testing.T) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
+		s := newSite(t, form)
+		s.Allow(map[string]string{"ann": "reader"})
+		c := s.dial()
+		c.want("AUTH secret-ann", "+OK\r\n")
+		c.do("SUBSCRIBE __keyevent@0__:set")
+		s.Allow(map[string]string{"bob": "reader"})
+		_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+		if left, err := io.ReadAll(c.r); err != nil {
+			t.Errorf("it goes on, and said %q: %v", left, err)
 		}
 	})
 }

@@ -37,10 +37,6 @@ func (p *Plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 	for try := 1; again && try < writeTries && ctx.Err() == nil; try++ {
 		done, again, err = p.writeOnce(ctx, w, key, true)
 	}
-	if again && w.Op == source.OpReplace && p.Dialect.Duplicate(err) {
-		err = &source.Error{Class: source.Retry, Err: err, Message: "others made and deleted " +
-			"the row meanwhile, again and again"}
-	}
 	var v *checkError
 	if errors.As(err, &v) {
 		return nil, v.err

@@ -20,9 +20,10 @@ const maxPrepared = 200
 
 // sqlMode is pinned, so that what is written is refused rather than bent, and
 // texts mean the same whatever the server's own setting is: a backslash
-// escapes, "x" is a string, CHAR columns are read without their padding.
+// escapes, "x" is a string, CHAR columns are read without their padding, 0 is no order to
+// make the next number of an AUTO_INCREMENT column.
 const sqlMode = "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO," +
-	"NO_ENGINE_SUBSTITUTION"
+	"NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO"
 
 // A connector makes the sessions of a pool.
 type connector struct {

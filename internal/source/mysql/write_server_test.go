@@ -39,6 +39,11 @@ func TestMariaDB_ErrorsOfWrites(t *testing.T) {
 			t.Errorf("%s: %v, want class %d", tt.body, err, tt.want)
 		}
 	}
+	// A row that is made anew is as little that of another with the same value.
+	_, err := tryWrite(t, p, source.OpReplace, "2", `{"u":1,"nn":1}`)
+	if source.ClassOf(err) != source.Conflict {
+		t.Errorf("a PUT with another row's value: %v", err)
+	}
 	// A value that the database computes may be sent back, and is not written.
 	out := mustWrite(t, p, source.OpReplace, "1", `{"id":1,"nn":1,"u":5,"g":100}`)
 	if got := jsonOf(p, out.Loaded); !strings.Contains(got, `"u":5`) || !strings.Contains(got, `"g":6`) {
@@ -70,6 +75,9 @@ func TestMariaDB_KeysThatTheDatabaseMakes(t *testing.T) {
 		out := mustWrite(t, a, source.OpCreate, "", `{"v":"x"}`)
 		if want := row.Key("1"); i == 0 && out.Loaded.Key != want || out.Loaded.Key == "" {
 			t.Errorf("returning %v: key %q, want %q", returning, out.Loaded.Key, want)
+		}
+		if out = mustWrite(t, a, source.OpReplace, "0", `{"v":"zero"}`); out.Loaded.Key != "0" {
+			t.Errorf("a PUT of 0 has made %s", out.Loaded.Key)
 		}
 		out = mustWrite(t, a, source.OpCreate, "", `{"id":null,"v":"y"}`)
 		if !strings.Contains(jsonOf(a, out.Loaded), `"v":"y"`) {

@@ -106,7 +106,9 @@ func (t *Table) Coarse() bool {
 func (t *Table) Identified() bool {
 	switch t.Identity {
 	case "d":
-		return len(t.Key) > 0
+		return len(t.Key) > 0 && !slices.ContainsFunc(t.Indexes, func(x catalog.Index) bool {
+			return x.Primary && !x.Immediate // DEFERRABLE
+		})
 	case "i":
 		return len(t.IdentityKey()) > 0
 	}
