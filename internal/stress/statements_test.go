@@ -155,7 +155,8 @@ var kindsOfPostgres = []kindOfStatement{
 	{name: "rewritten", do: "VACUUM FULL x"},
 	{name: "clustered", do: "CLUSTER x USING x_pkey"},
 	{name: "another schema", do: "CREATE SCHEMA aside; ALTER TABLE x SET SCHEMA aside", refused: true},
-	{name: "a primary key of another column", do: "ALTER TABLE x DROP CONSTRAINT x_pkey; ALTER TABLE x ADD PRIMARY KEY (v)",
+	{name: "a primary key of another column",
+		do: "ALTER TABLE x DROP CONSTRAINT x_pkey; ALTER TABLE x ADD PRIMARY KEY (v)",
 		refused: true},
 	{name: "identity full", do: "ALTER TABLE x REPLICA IDENTITY FULL"},
 	{name: "identity nothing", do: "ALTER TABLE x REPLICA IDENTITY NOTHING", unkept: true,
@@ -229,7 +230,8 @@ var kindsOfMariaDB = []kindOfStatement{
 		" INSERT INTO x VALUES (1, 2, 'new')"},
 	{name: "renames of two", setup: "CREATE TABLE y (id int PRIMARY KEY, n int, v varchar(20));" +
 		" INSERT INTO y VALUES (1, 2, 'new')", do: "RENAME TABLE x TO old, y TO x"},
-	{name: "a statement in the log", do: "SET SESSION binlog_format = 'STATEMENT'; UPDATE x SET v = 'new' WHERE id = 1;" +
+	{name: "a statement in the log",
+		do: "SET SESSION binlog_format = 'STATEMENT'; UPDATE x SET v = 'new' WHERE id = 1;" +
 		" SET SESSION binlog_format = 'ROW'"},
 	{name: "minimal images", do: "SET SESSION binlog_row_image = 'MINIMAL'; UPDATE x SET n = 2 WHERE id = 1;" +
 		" SET SESSION binlog_row_image = 'FULL'"},
@@ -237,7 +239,8 @@ var kindsOfMariaDB = []kindOfStatement{
 	{name: "XA", do: "XA START 'a'; UPDATE x SET n = 2 WHERE id = 1; XA END 'a'; XA PREPARE 'a'; XA COMMIT 'a'"},
 	{name: "compound", do: "BEGIN NOT ATOMIC UPDATE x SET n = 2 WHERE id = 1;END"},
 	{name: "versioned", do: "ALTER TABLE x ADD SYSTEM VERSIONING"},
-	{name: "sequence of names", do: "CREATE TABLE y LIKE x; INSERT INTO y SELECT id, 2, 'new' FROM x; DROP TABLE x;" +
+	{name: "sequence of names",
+		do: "CREATE TABLE y LIKE x; INSERT INTO y SELECT id, 2, 'new' FROM x; DROP TABLE x;" +
 		" RENAME TABLE y TO x"},
 }
 
@@ -278,7 +281,8 @@ var kindsOfSQLite = []kindOfStatement{
 	{name: "reindex", do: "REINDEX"},
 	{name: "update from", do: "UPDATE x SET n = o.n + 1 FROM x AS o WHERE o.id = x.id"},
 	{name: "rowid", do: "UPDATE x SET rowid = 50 WHERE id = 1"},
-	{name: "strict", do: "CREATE TABLE y (id int PRIMARY KEY, n int, v text) STRICT; INSERT INTO y SELECT * FROM x;" +
+	{name: "strict",
+		do: "CREATE TABLE y (id int PRIMARY KEY, n int, v text) STRICT; INSERT INTO y SELECT * FROM x;" +
 		" DROP TABLE x; ALTER TABLE y RENAME TO x"},
 }
 
