@@ -156,7 +156,7 @@ var kindsOfPostgres = []kindOfStatement{
 	{name: "clustered", do: "CLUSTER x USING x_pkey"},
 	{name: "another schema", do: "CREATE SCHEMA aside; ALTER TABLE x SET SCHEMA aside", refused: true},
 	{name: "a primary key of another column",
-		do: "ALTER TABLE x DROP CONSTRAINT x_pkey; ALTER TABLE x ADD PRIMARY KEY (v)",
+		do:      "ALTER TABLE x DROP CONSTRAINT x_pkey; ALTER TABLE x ADD PRIMARY KEY (v)",
 		refused: true},
 	{name: "identity full", do: "ALTER TABLE x REPLICA IDENTITY FULL"},
 	{name: "identity nothing", do: "ALTER TABLE x REPLICA IDENTITY NOTHING", unkept: true,
@@ -232,7 +232,7 @@ var kindsOfMariaDB = []kindOfStatement{
 		" INSERT INTO y VALUES (1, 2, 'new')", do: "RENAME TABLE x TO old, y TO x"},
 	{name: "a statement in the log",
 		do: "SET SESSION binlog_format = 'STATEMENT'; UPDATE x SET v = 'new' WHERE id = 1;" +
-		" SET SESSION binlog_format = 'ROW'"},
+			" SET SESSION binlog_format = 'ROW'"},
 	{name: "minimal images", do: "SET SESSION binlog_row_image = 'MINIMAL'; UPDATE x SET n = 2 WHERE id = 1;" +
 		" SET SESSION binlog_row_image = 'FULL'"},
 	{name: "a collation", do: "ALTER TABLE x CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"},
@@ -241,7 +241,7 @@ var kindsOfMariaDB = []kindOfStatement{
 	{name: "versioned", do: "ALTER TABLE x ADD SYSTEM VERSIONING"},
 	{name: "sequence of names",
 		do: "CREATE TABLE y LIKE x; INSERT INTO y SELECT id, 2, 'new' FROM x; DROP TABLE x;" +
-		" RENAME TABLE y TO x"},
+			" RENAME TABLE y TO x"},
 }
 
 func TestMariaDB_StatementsOfEachKind(t *testing.T) {
@@ -283,7 +283,7 @@ var kindsOfSQLite = []kindOfStatement{
 	{name: "rowid", do: "UPDATE x SET rowid = 50 WHERE id = 1"},
 	{name: "strict",
 		do: "CREATE TABLE y (id int PRIMARY KEY, n int, v text) STRICT; INSERT INTO y SELECT * FROM x;" +
-		" DROP TABLE x; ALTER TABLE y RENAME TO x"},
+			" DROP TABLE x; ALTER TABLE y RENAME TO x"},
 }
 
 func TestSQLite_StatementsOfEachKind(t *testing.T) {
