@@ -53,10 +53,11 @@ func (l *live) stop() {
 	}
 }
 
-// ServeHTTP streams frames until the client has gone or the server stops. First come the
+// ServeHTTP streams frames until the client has gone, or is the operator's no more, or the
+// server stops. First come the
 // frames of the last minutes in which somebody looked, as one event named history, and
 // what is kept of the log, as one named events.
-func (l *live) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k, history, ok := l.join()
 	if !ok {
 		w.Header().Set("Retry-After", "5")
@@ -86,7 +87,7 @@ func (l *live) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		case <-l.done:
 			return
 		case frame := <-k.frames:
-			if !send(frame) {
+			if l.o.Authorize(r) != nil || !send(frame) {
 				return
 			}
 		}

@@ -177,6 +177,26 @@ func TestLive_StopEndsStreams(t *testing.T) {
 	}
 }
 
+// TestLive_EndsWithItsToken: who is the operator no more sees nothing further.
+func TestLive_EndsWithItsToken(t *testing.T) {
+	o, _ := counting()
+	var gone atomic.Bool
+	o.Authorize = func(*http.Request) error {
+		if gone.Load() {
+			return ops.ErrUnauthorized
+		}
+		return nil
+	}
+	srv := httptest.NewServer(ops.New(o))
+	defer srv.Close()
+	s, _ := follow(t, srv.URL)
+	s.frame()
+	gone.Store(true)
+	if _, err := io.Copy(io.Discard, s.in); err != nil {
+		t.Errorf("the stream ended with %v", err)
+	}
+}
+
 func TestLive_BoundsHowManyLook(t *testing.T) {
 	o, _ := counting()
 	port := ops.New(o)

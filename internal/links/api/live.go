@@ -53,7 +53,7 @@ func (c *call) live() error {
 	head.Set("X-Accel-Buffering", "no") // nginx would wait for more
 	c.sent = true
 	c.w.WriteHeader(http.StatusOK)
-	f := &follower{c: c, link: link, sub: sub, codes: make(map[int64]string)}
+	f := &follower{c: c, link: link, sub: sub, codes: make(map[int64]string), checked: time.Now()}
 	return f.run()
 }
 
@@ -65,7 +65,12 @@ type follower struct {
 	codes map[int64]string // of links met so far
 	lost  uint64
 	out   bytes.Buffer
+
+	checked time.Time // when it was last looked at whether the client may follow
 }
+
+// checkEvery is how often it is looked at whether a client may still follow clicks.
+const checkEvery = time.Second
 
 // maxCodes bounds the codes that a stream remembers.
 const maxCodes = 10_000
@@ -91,7 +96,7 @@ func (f *follower) run() error {
 		events, err := f.sub.Next(wait)
 		stop()
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, !f.may():
 			return nil
 		case errors.Is(err, context.DeadlineExceeded):
 			f.out.WriteString(": here\n\n")
@@ -103,6 +108,16 @@ func (f *follower) run() error {
 			}
 		}
 	}
+}
+
+// may reports whether the client may still follow: its key may have been deleted since.
+func (f *follower) may() bool {
+	if time.Since(f.checked) < checkEvery {
+		return true
+	}
+	f.checked = time.Now()
+	var refused problem
+	return !errors.As(f.c.may(links.RoleRead, false), &refused)
 }
 
 // flush sends what has been added. A client has the time of two heartbeats to

@@ -142,6 +142,40 @@ func TestAPI_LiveClicksGoOnWhereTheyBrokeOff(t *testing.T) {
 	b.want(404, "not-found", "GET", "/api/v1/clicks/live?code=zz", "")
 }
 
+// TestAPI_LiveClicksEndWithTheirKey: what a deleted key could read is told no further.
+func TestAPI_LiveClicksEndWithTheirKey(t *testing.T) {
+	b, log := newDrained(t)
+	a := b.want(201, "", "POST", "/api/v1/links", `{"url":"https://a.com","code":"a"}`)
+	ids := idsOf(t, b, a.member("code"))
+	key, secret, err := b.h.o.Keys.Add(t.Context(), "ann", links.RoleRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := b.follow("/api/v1/clicks/live", "Authorization", "Bearer "+secret)
+	click(t, log, ids[0], "")
+	s.next()
+	if err := b.h.o.Keys.Remove(t.Context(), key.ID); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for s.lines.Scan() {
+		}
+	}()
+	for {
+		select {
+		case <-ended:
+			if err := s.lines.Err(); err != nil {
+				t.Error(err)
+			}
+			return
+		case <-time.After(50 * time.Millisecond):
+			click(t, log, ids[0], "")
+		}
+	}
+}
+
 // idsOf returns the numbers of links.
 func idsOf(t *testing.T, b *bed, codes ...string) []int64 {
 	t.Helper()
