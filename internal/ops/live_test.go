@@ -187,7 +187,9 @@ func TestLive_EndsWithItsToken(t *testing.T) {
 		}
 		return nil
 	}
-	srv := httptest.NewServer(ops.New(o))
+	port := ops.New(o)
+	defer port.Stop()
+	srv := httptest.NewServer(port)
 	defer srv.Close()
 	s, _ := follow(t, srv.URL)
 	s.frame()
