@@ -33,8 +33,7 @@ func (s *server) makeStore(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("kv.store: source %s keeps no tables", config.StoreSource)
 	}
-	_, err := storeExec(ctx, store, kv.StoreTable)
-	if err != nil {
+	if _, err := storeExec(ctx, store, kv.StoreTable); err != nil {
 		return fmt.Errorf("kv.store: make the table of items: %w", err)
 	}
 	go func() {

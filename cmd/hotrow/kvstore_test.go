@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -17,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/source"
@@ -146,15 +144,7 @@ func TestStore_IsAResourceToo(t *testing.T) {
 
 // However many items have expired, one sweep deletes them.
 func TestStore_SweepsAllThatExpired(t *testing.T) {
-	cfg, _, err := config.FromURL("sqlite:"+filepath.Join(t.TempDir(), "items.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := openSource(t.Context(), cfg.Sources["main"], false, true, slog.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
+	_, src := openURL(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
 	store := src.(source.Store)
 	for _, sql := range []string{kv.StoreTable, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL" +
 		" SELECT i + 1 FROM n WHERE i < 2500) INSERT INTO kv (key, value, expires)" +

@@ -15,6 +15,21 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
+// openURL opens a database to write, until the test ends.
+func openURL(t *testing.T, url string) (*config.Config, source.Source) {
+	t.Helper()
+	cfg, _, err := config.FromURL(url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := openSource(t.Context(), cfg.Sources["main"], false, true, slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = src.Close() })
+	return cfg, src
+}
+
 // TestServe_LeavesOutItsOwnTables: a database that keeps links is served without what they
 // are kept in: the keys of the API, what visitors are told apart by.
 func TestServe_LeavesOutItsOwnTables(t *testing.T) {
@@ -25,15 +40,7 @@ func TestServe_LeavesOutItsOwnTables(t *testing.T) {
 	for name, url := range map[string]string{"SQLite": file,
 		"PostgreSQL": dbtest.Postgres(t), "MariaDB": dbtest.MariaDB(t)} {
 		t.Run(name, func(t *testing.T) {
-			cfg, _, err := config.FromURL(url, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			src, err := openSource(t.Context(), cfg.Sources["main"], false, true, slog.Default())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer src.Close()
+			cfg, src := openURL(t, url)
 			if _, err := schema.Migrate(t.Context(), src.(source.Store)); err != nil {
 				t.Fatal(err)
 			}

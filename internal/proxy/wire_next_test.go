@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,21 +11,8 @@ import (
 // before another has its place, are answered by that one.
 func TestWire_RequestsWaitForTheNextExit(t *testing.T) {
 	up := echo(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	serve := func(l net.Listener) *Server {
-		s, err := New(Options{Upstreams: []string{"http://" + up.addr}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() { _ = s.ServeExit(l, Exit{}) }()
-		t.Cleanup(s.Close)
-		return s
-	}
-	first := serve(l)
+	exit := Options{Upstreams: []string{"http://" + up.addr}}
+	first, at := startExit(t, exit, Exit{})
 	near, addr := start(t, Options{Upstreams: []string{"wire://" + at}, WireConns: 1})
 	for name, body := range map[string]string{"one message": "abc", "a stream": strings.Repeat("x", 100_000)} {
 		ask := func(c *caller) {
@@ -45,10 +31,7 @@ func TestWire_RequestsWaitForTheNextExit(t *testing.T) {
 		ask(c)
 		failed = near.remote.failed.Load()
 		eventually(t, "it is tried again", func() bool { return near.remote.failed.Load() > failed })
-		if l, err = net.Listen("tcp", at); err != nil {
-			t.Fatal(err)
-		}
-		first = serve(l)
+		first, _ = startExitAt(t, at, exit, Exit{})
 		if resp, got := c.answer("POST"); resp.StatusCode != 200 || got != "POST /p "+body {
 			t.Errorf("%s: %d %.80q", name, resp.StatusCode, got)
 		}

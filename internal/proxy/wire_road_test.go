@@ -76,20 +76,8 @@ func TestWire_NamesWhyTheFarEndIsAway(t *testing.T) {
 
 func TestWire_ConnectsAgainWhenTheFarEndIsBack(t *testing.T) {
 	up := echo(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	serve := func(l net.Listener) *Server {
-		s, err := New(Options{Upstreams: []string{"http://" + up.addr}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() { _ = s.ServeExit(l, Exit{}) }()
-		return s
-	}
-	first := serve(l)
+	exit := Options{Upstreams: []string{"http://" + up.addr}}
+	first, at := startExit(t, exit, Exit{})
 	_, addr := start(t, Options{Upstreams: []string{"wire://" + at}, Dial: 200 * time.Millisecond})
 	status := func() int {
 		c := call(t, addr)
@@ -103,11 +91,7 @@ func TestWire_ConnectsAgainWhenTheFarEndIsBack(t *testing.T) {
 	}
 	first.Close()
 	eventually(t, "it is away", func() bool { return status() == 503 })
-	if l, err = net.Listen("tcp", at); err != nil {
-		t.Fatal(err)
-	}
-	second := serve(l)
-	defer second.Close()
+	startExitAt(t, at, exit, Exit{})
 	eventually(t, "it is back", func() bool { return status() == 200 })
 }
 

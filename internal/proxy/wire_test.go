@@ -15,11 +15,17 @@ import (
 // startExit serves the far end of the wire on a free port until the test ends.
 func startExit(t testing.TB, o Options, e Exit) (*Server, string) {
 	t.Helper()
+	return startExitAt(t, "127.0.0.1:0", o, e)
+}
+
+// startExitAt is startExit at an address.
+func startExitAt(t testing.TB, at string, o Options, e Exit) (*Server, string) {
+	t.Helper()
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}

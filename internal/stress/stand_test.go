@@ -2,8 +2,10 @@ package stress
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -143,6 +145,17 @@ func (s *stand) serve() {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(site.Close)
+}
+
+// get asks over HTTP, and reads the answer whole.
+func (s *stand) get(path string) (*http.Response, string, error) {
+	resp, err := http.Get("http://" + s.addr + "/" + path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp, string(text), err
 }
 
 // stats returns the counters of the one source.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -256,16 +255,11 @@ func (s *stand) listOf(path string) string {
 
 // ask returns what HTTP answers; 0: nothing.
 func (s *stand) ask(path string) (code int, body string) {
-	resp, err := http.Get("http://" + s.addr + "/" + path)
+	resp, body, err := s.get(path)
 	if err != nil {
 		return 0, err.Error()
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return resp.StatusCode, string(text)
+	return resp.StatusCode, body
 }
 
 // TestUnfollowed_TTL: rows that no feed tells of are kept for the ttl of their resource,

@@ -25,7 +25,8 @@ func (v *checkError) Error() string { return v.err.Error() }
 // Write changes one document in one transaction and reads it again, for triggers
 // may have changed it. A transaction that the database asks to repeat (a
 // serialization failure, a deadlock), or whose connection died before it could
-// commit, is tried once more. Who asks names the document in an error.
+// commit, is tried again, as is one that others were in the way of, writeTries times at
+// most. Who asks names the document in an error.
 func (p *Plan) Write(ctx context.Context, w *source.Write) (*source.Written, error) {
 	key, err := p.writeKey(w)
 	if err != nil {
