@@ -258,15 +258,24 @@ type Dialect struct {
 	Duplicate func(error) bool
 }
 
+// A RowTaker takes rows: first it is told how many there are.
+type RowTaker interface {
+	Begin(rows int) error
+	Take(Row) error
+}
+
 // Nested is how a database reads the rows that are embedded in another as one value of it.
 type Nested struct {
 	// Expr returns the expression that reads the rows with these expressions that a SELECT
 	// finds, from being what follows them there.
 	Expr func(exprs, from string) string
 
-	// Rows calls begin with how many rows the value in this place of r has, and each for
-	// every one, with so many columns.
-	Rows func(r Row, place, columns int, begin func(rows int) error, each func(Row) error) error
+	// Rows gives to the rows that the value in this place of r has, of so many columns.
+	Rows func(r Row, place, columns int, to RowTaker) error
+
+	// ByKey returns the statement that reads the row of one key, whose parts are its
+	// parameters.
+	ByKey func(p *Plan) *Statement
 
 	// ByKeys reads the rows of canonical keys, and calls each with which key one is of.
 	ByKeys func(ctx context.Context, c Conn, p *Plan, keys []row.Key,

@@ -59,11 +59,14 @@ func (p *Plan) List(ctx context.Context, after *row.Key, limit int) ([]source.Lo
 	return out, nil
 }
 
+// usualPage is for how many rows of a list there is room at first, at most.
+const usualPage = 100
+
 // page reads rows until limit of them have a key. A text that is no UTF-8, for one, is none.
 func (p *Plan) page(ctx context.Context, c Conn, after []any, limit int) ([]*record, error) {
 	n := p.Root
-	var all []*record
-	var some records
+	usual := min(limit, usualPage)
+	all, some := make([]*record, 0, usual), records{make([]record, usual)}
 	for len(all) < limit {
 		want, got := limit-len(all), 0
 		st, args := p.pageOf(after, want)

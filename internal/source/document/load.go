@@ -2,59 +2,21 @@ package document
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
-
-// retryAfter is when a caller may try again what the plan does not fit now.
-const retryAfter = time.Second
-
-// A record is one row as it was read, on its way to be a document.
-type record struct {
-	key      row.Key    // "" when it has none, or when it is the empty text
-	named    bool       // it has one
-	read     row.Values // of the items; those of embedded documents are filled in later
-	children []source.Child
-	links    []row.Key // see Node.links
-}
-
-// records makes records, many at a time.
-type records struct{ free []record }
-
-// next returns a new record.
-func (s *records) next() *record {
-	if len(s.free) == 0 {
-		s.free = make([]record, usualRows)
-	}
-	r := &s.free[0]
-	s.free = s.free[1:]
-	return r
-}
-
-// values returns the values of the members of a row whose items are read.
-func (n *Node) values(read row.Values) row.Values {
-	if n.spreads {
-		return n.spread(read)
-	}
-	return read[:len(n.Fields):len(n.Fields)]
-}
 
 // Load reads the documents of keys.
 func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, error) {
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	keys := make([]row.Key, len(asked))
-	for i, k := range asked {
-		var err error
-		if keys[i], err = p.ParseKey(k); err != nil {
-			return nil, fmt.Errorf("load %s: %w", p.Name, err)
-		}
+	keys, err := p.parseKeys(asked)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
 	statements := 1
 	if p.Dialect.Nested == nil {
@@ -69,14 +31,32 @@ func (p *Plan) Load(ctx context.Context, asked []row.Key) ([]source.Loaded, erro
 		}
 		return err
 	}
-	err := p.db.Read(ctx, !p.oneStatement(len(keys)), read)
-	if err != nil {
+	if err := p.db.Read(ctx, !p.oneStatement(len(keys)), read); err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
 	for i := range loaded {
 		loaded[i].Asked = asked[i]
 	}
 	return loaded, nil
+}
+
+// parseKeys returns keys in their canonical form: the same slice if they all have it.
+func (p *Plan) parseKeys(asked []row.Key) ([]row.Key, error) {
+	keys := asked
+	for i, k := range asked {
+		canonical, err := p.ParseKey(k)
+		if err != nil {
+			return nil, err
+		}
+		if canonical == k {
+			continue
+		}
+		if &keys[0] == &asked[0] {
+			keys = slices.Clone(asked)
+		}
+		keys[i] = canonical
+	}
+	return keys, nil
 }
 
 // oneStatement reports whether Load of count keys runs one statement, which is a
@@ -91,12 +71,16 @@ func (p *Plan) oneStatement(count int) bool {
 
 // load reads the documents of canonical keys on c, in order.
 func (p *Plan) load(ctx context.Context, c Conn, keys []row.Key) ([]source.Loaded, error) {
+	out := make([]source.Loaded, len(keys))
+	for i, k := range keys {
+		out[i].Asked = k
+	}
+	if nested := p.Dialect.Nested; nested != nil && len(keys) > 1 {
+		return out, p.loadNested(ctx, c, keys, out)
+	}
 	found := make([]*record, len(keys))
 	load := p.loadMany
-	switch {
-	case p.Dialect.Nested != nil:
-		load = p.loadNested
-	case p.Query != nil || len(keys) == 1:
+	if p.Query != nil || len(keys) == 1 {
 		load = p.loadEach
 	}
 	if err := load(ctx, c, keys, found); err != nil {
@@ -115,15 +99,17 @@ func (p *Plan) load(ctx context.Context, c Conn, keys []row.Key) ([]source.Loade
 			return nil, err
 		}
 	}
-	out := make([]source.Loaded, len(keys))
 	for i, r := range found {
-		out[i].Asked = keys[i]
 		if r != nil {
-			out[i].Key, out[i].Values = r.key, p.Root.values(r.read)
-			out[i].Children = r.children
+			p.finish(r, &out[i])
 		}
 	}
 	return out, nil
+}
+
+// finish makes a document of a row that has a key.
+func (p *Plan) finish(r *record, out *source.Loaded) {
+	out.Key, out.Values, out.Children = r.key, p.Root.values(r.read), r.children
 }
 
 // loadMany reads many rows with few statements, and finds each by its key. A key
@@ -170,148 +156,79 @@ func (p *Plan) loadMany(ctx context.Context, c Conn, keys []row.Key, found []*re
 
 // loadEach reads one row after the other.
 func (p *Plan) loadEach(ctx context.Context, c Conn, keys []row.Key, found []*record) error {
-	st := Statement{SQL: p.byKey(1), Use: UseByKey, Node: p.Root, Keys: 1}
-	if p.Query != nil || p.keys.Wide() {
-		st.Use = UseOther
-	}
-	one := records{make([]record, len(keys))}
+	st := p.statementByKey()
 	for i, k := range keys {
 		args, ok := KeyArgs(p.Parts, k)
 		if !ok {
 			continue
 		}
-		if p.Query != nil {
+		if p.Query != nil && !p.Dialect.Numbered {
 			args = p.QueryArgs(args)
 		}
-		err := c.Query(ctx, &st, args, func(row Row) error {
-			return p.find(row, k, &found[i], &one)
-		})
+		s := &search{plan: p, key: k}
+		err := c.Query(ctx, st, args, s.find)
 		if err != nil && !p.Dialect.noSuchText(err) {
 			return err
 		}
-		// A row may be equal to the key asked for, and have none itself.
-		if r := found[i]; err != nil || r != nil && r.key == "" {
-			found[i] = nil
+		// A row may be equal to the key that was asked for, and have none itself.
+		if err == nil && s.found && s.record.key != "" {
+			found[i] = &s.record
 		}
 	}
 	return nil
 }
 
-// loadNested reads rows with all that is embedded in them.
-func (p *Plan) loadNested(ctx context.Context, c Conn, keys []row.Key, found []*record) error {
-	one := records{make([]record, len(keys))}
+// statementByKey returns the statement that reads the row of one key.
+func (p *Plan) statementByKey() *Statement {
+	if nested := p.Dialect.Nested; nested != nil {
+		return nested.ByKey(p)
+	}
+	return p.one
+}
+
+// loadNested reads rows with all that is embedded in them, by one statement.
+func (p *Plan) loadNested(
+	ctx context.Context, c Conn, keys []row.Key, out []source.Loaded,
+) error {
+	var s search
 	err := p.Dialect.Nested.ByKeys(ctx, c, p, keys, func(i int, r Row) error {
-		return p.find(r, keys[i], &found[i], &one)
+		s = search{plan: p, key: keys[i], found: out[i].Found()}
+		err := s.find(r)
+		p.finish(&s.record, &out[i])
+		return err
 	})
-	for i, r := range found {
-		if r != nil && r.key == "" {
-			found[i] = nil
+	for i := range out {
+		if out[i].Key == "" {
+			out[i] = source.Loaded{Asked: keys[i]}
 		}
 	}
 	return err
 }
 
-// find makes the record of a key of a row, which must be the only one.
-func (p *Plan) find(row Row, k row.Key, found **record, of *records) error {
-	if *found != nil {
+// A search is for the row of one key.
+type search struct {
+	plan   *Plan
+	key    row.Key
+	found  bool
+	record record
+}
+
+// find takes a row, which must be the only one.
+func (s *search) find(r Row) error {
+	p := s.plan
+	if s.found {
 		return &source.Error{
 			Class:   source.Internal,
-			Message: fmt.Sprintf("%s: more than one row for the key %q", p.Name, k),
+			Message: fmt.Sprintf("%s: more than one row for the key %q", p.Name, s.key),
 			Hint:    "the key of a resource must name one row",
 		}
 	}
-	r, err := p.Root.record(row, of)
+	s.found = true
+	err := p.Root.into(&s.record, r)
 	if err == nil && !p.KeyRead {
-		r.key = k
+		s.record.key = s.key
 	}
-	*found = r
 	return err
-}
-
-// record makes a record of a row, and takes it from of.
-func (n *Node) record(row Row, of *records) (*record, error) {
-	read, err := n.read(row)
-	if err != nil {
-		return nil, err
-	}
-	r := of.next()
-	r.read = read
-	if r.key, r.named, err = n.keyOf(row, n.KeyCols, n.Key); err != nil {
-		return nil, err
-	}
-	child, ok, err := n.child(row)
-	if ok {
-		r.children = []source.Child{child}
-	}
-	switch {
-	case err != nil || len(n.Kids) == 0:
-		return r, err
-	case n.nested != nil:
-		return r, n.unfold(r.read, row, &r.children)
-	case n.embeds():
-		r.links, err = n.links(row)
-	}
-	return r, err
-}
-
-// read returns the values of the items of a row, but for what is embedded.
-func (n *Node) read(r Row) (row.Values, error) {
-	values := make(row.Values, len(n.Items))
-	for i := range n.Items {
-		it := &n.Items[i]
-		if it.Kid != nil {
-			continue
-		}
-		var err error
-		if values[i], err = r.Value(n.places[i], it); err != nil {
-			return nil, n.reshaped(err)
-		}
-	}
-	return values, nil
-}
-
-// reshaped returns the error of a value that is not of the type that its column was
-// when the plan was compiled. It lasts until the feed has noticed and the plan is
-// made anew.
-func (n *Node) reshaped(err error) error {
-	if !errors.Is(err, source.ErrReshaped) {
-		return err
-	}
-	return &source.Error{Class: source.Busy, After: retryAfter, Err: err,
-		Message: n.Name + " has columns of other types than when its resource was compiled"}
-}
-
-// keyOf returns the key that columns which are items make. It reports false when
-// one of them can be no part of a key.
-func (n *Node) keyOf(r Row, cols []Column, at []int) (row.Key, bool, error) {
-	if len(at) == 0 {
-		return "", false, nil
-	}
-	var first [1]string
-	parts := first[:]
-	if len(at) > 1 {
-		parts = make([]string, len(at))
-	}
-	for i, item := range at {
-		cell, ok, err := r.Cell(n.places[item], cols[i])
-		if err != nil || !ok || cell.Null {
-			return "", false, n.reshaped(err)
-		}
-		parts[i] = cell.Text
-	}
-	if len(parts) == 1 {
-		return row.Key(parts[0]), true, nil
-	}
-	return row.JoinKey(parts...), true, nil
-}
-
-// child returns the identity by which a feed calls the row, where Load reports it.
-func (n *Node) child(r Row) (c source.Child, ok bool, err error) {
-	if len(n.IDAt) == 0 {
-		return c, false, nil
-	}
-	id, ok, err := n.keyOf(r, n.IDCols, n.IDAt)
-	return source.Child{Table: n.Name, ID: id}, ok, err
 }
 
 // fill reads what is embedded in parents, rows of n, at every level, one level at a

@@ -40,21 +40,33 @@ func (n *Node) unfold(read row.Values, r Row, children *[]source.Child) error {
 				return err
 			}
 		}
-		var list []row.Values
-		err := n.nested.Rows(r, n.places[i], kid.columns(), func(rows int) error {
-			list = make([]row.Values, 0, rows)
-			return kid.take(rows)
-		}, func(r Row) error {
-			values, err := kid.embedded(r, children)
-			list = append(list, values)
-			return err
-		})
-		if err != nil {
+		u := unfolding{kid: kid, children: children}
+		if err := n.nested.Rows(r, n.places[i], kid.columns(), &u); err != nil {
 			return err
 		}
-		read[i] = kid.member(list)
+		read[i] = kid.member(u.list)
 	}
 	return nil
+}
+
+// An unfolding reads the rows of one list. It implements RowTaker.
+type unfolding struct {
+	kid      *Node
+	list     []row.Values
+	children *[]source.Child
+}
+
+// Begin implements RowTaker.
+func (u *unfolding) Begin(rows int) error {
+	u.list = make([]row.Values, 0, rows)
+	return u.kid.take(rows)
+}
+
+// Take implements RowTaker.
+func (u *unfolding) Take(r Row) error {
+	values, err := u.kid.embedded(r, u.children)
+	u.list = append(u.list, values)
+	return err
 }
 
 // embedded returns the values of the members of a row of n that is embedded in another.

@@ -126,6 +126,10 @@ func (p *Plan) Find(n *Node) (sql string, cols []Column) {
 
 // prepare writes the statements that most loads and writes are of.
 func (p *Plan) prepare() {
+	p.one = &Statement{SQL: p.byKey(1), Use: UseByKey, Node: p.Root, Keys: 1}
+	if p.Query != nil || p.keys.Wide() {
+		p.one.Use = UseOther
+	}
 	for _, n := range p.Nodes() {
 		find := make(map[int]string, len(widths))
 		for _, count := range widths {

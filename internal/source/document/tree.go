@@ -23,7 +23,8 @@ type Plan struct {
 	Native any // the driver's own
 
 	db        Database
-	depth     int // how many nodes there are
+	one       *Statement // reads the row of one key; nil where Dialect.Nested has it
+	depth     int        // how many nodes there are
 	keys      row.KeyType
 	unbounded row.KeyType // keys, however long: a longer text is no error, it is no row
 	deps      []source.Dep

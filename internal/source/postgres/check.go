@@ -102,7 +102,7 @@ func (p *plan) explain(ctx context.Context, conn *pgx.Conn) (planNode, error) {
 	for _, sql := range []string{
 		"SET LOCAL plan_cache_mode = force_generic_plan",
 		"SET LOCAL enable_seqscan = off",
-		"PREPARE hotrow_check AS " + p.one,
+		"PREPARE hotrow_check AS " + p.one.SQL,
 	} {
 		if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeExec); err != nil {
 			return planNode{}, err

@@ -20,8 +20,8 @@ type plan struct {
 	src   *Source
 	types []string // of the key's parts, as SQL writes them
 
-	one, many string // read one document, and those of arrays of keys
-	probe     string // reads the key's parameters and no table
+	one, many document.Statement // read one document, and those of arrays of keys
+	probe     string             // reads the key's parameters and no table
 
 	late late // deferred triggers of what it writes
 }

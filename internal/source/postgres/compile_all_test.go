@@ -54,8 +54,8 @@ func TestPostgres_CompilesManyByOneLookAtTheCatalogue(t *testing.T) {
 			continue
 		}
 		one, all := p.(*plan), plans[i].(*plan)
-		if one.one != all.one || one.many != all.many || one.Deps()[0].Table != all.Deps()[0].Table {
-			t.Errorf("%s: %s, and alone %s", spec.Name, all.one, one.one)
+		if one.one.SQL != all.one.SQL || one.many.SQL != all.many.SQL || one.Deps()[0].Table != all.Deps()[0].Table {
+			t.Errorf("%s: %s, and alone %s", spec.Name, all.one.SQL, one.one.SQL)
 		}
 	}
 	if errs[tables] != nil || errs[tables+2] == nil || errs[tables+4] == nil {

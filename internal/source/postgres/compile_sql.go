@@ -28,9 +28,9 @@ func (p *plan) build() {
 	keys := fmt.Sprintf("unnest(%s) WITH ORDINALITY AS k(%s, ord)",
 		strings.Join(arrays, ", "), strings.Join(given, ", "))
 	if p.Query != nil {
-		p.one = fmt.Sprintf("SELECT %s FROM (%s\n) AS %s", reads,
+		p.one.SQL = fmt.Sprintf("SELECT %s FROM (%s\n) AS %s", reads,
 			p.Query.With(func(part int) string { return params[part] }), n.Alias)
-		p.many = fmt.Sprintf("SELECT k.ord, %s FROM %s CROSS JOIN LATERAL (%s\n) AS %s", reads,
+		p.many.SQL = fmt.Sprintf("SELECT k.ord, %s FROM %s CROSS JOIN LATERAL (%s\n) AS %s", reads,
 			keys, p.Query.With(func(part int) string { return "k." + given[part] }), n.Alias)
 		return
 	}
@@ -41,9 +41,9 @@ func (p *plan) build() {
 		one[i] = compared + " = " + params[i]
 		many[i] = compared + " = k." + given[i]
 	}
-	p.one = fmt.Sprintf("SELECT %s FROM %s AS %s WHERE %s", reads, n.Table.From, n.Alias,
+	p.one.SQL = fmt.Sprintf("SELECT %s FROM %s AS %s WHERE %s", reads, n.Table.From, n.Alias,
 		strings.Join(one, " AND "))
-	p.many = fmt.Sprintf("SELECT k.ord, %s FROM %s JOIN %s AS %s ON %s",
+	p.many.SQL = fmt.Sprintf("SELECT k.ord, %s FROM %s JOIN %s AS %s ON %s",
 		reads, keys, n.Table.From, n.Alias, strings.Join(many, " AND "))
 }
 
@@ -52,7 +52,7 @@ func (p *plan) prepare(ctx context.Context) error {
 	ctx, cancel := p.src.begin(ctx, 1)
 	defer cancel()
 	return p.src.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		statements, page := []string{p.one, p.many}, ""
+		statements, page := []string{p.one.SQL, p.many.SQL}, ""
 		if p.Query == nil { // which has no list
 			page = p.PageSQL()
 			statements = append(statements, page)
@@ -81,7 +81,7 @@ func (p *plan) unordered(err error) error {
 }
 
 // SQL returns the statements of Load: of one document and of many.
-func (p *plan) SQL() []string { return append([]string{p.one, p.many}, p.PathSQL()...) }
+func (p *plan) SQL() []string { return append([]string{p.one.SQL, p.many.SQL}, p.PathSQL()...) }
 
 // Types implements source.Typed: of every column that a statement may read, compare or
 // assign to.
@@ -97,17 +97,6 @@ func (p *plan) Types() []string {
 	}
 	add(p.Parts)
 	return names
-}
-
-// oneArgs returns the parameters of the statement for one key: the text of each
-// part, which the server parses as its column's type.
-func (p *plan) oneArgs(k row.Key) ([]any, error) {
-	parts, err := splitKey(k, p.Parts)
-	args := make([]any, len(parts))
-	for i := range parts {
-		args[i] = parts[i]
-	}
-	return args, err
 }
 
 // keyArrays returns an array's text for each column of a key, with the parts

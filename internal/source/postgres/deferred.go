@@ -38,7 +38,7 @@ const lateSQL = `WITH late AS (SELECT tgrelid FROM pg_catalog.pg_trigger
 // that; and deferred constraints are checked now, too. Where there are no such triggers it
 // asks the server nothing.
 func finish(ctx context.Context, c document.Conn, p *document.Plan) error {
-	pl, q := p.Native.(*plan), c.(engineConn).q
+	pl, q := p.Native.(*plan), c.(engineConn).conn
 	l, now := &pl.late, int64(time.Since(lateSince))
 	if at := l.asked.Load(); at == 0 || now-at > int64(lateFor) {
 		rows, err := q.Query(ctx, lateSQL, pl.written())

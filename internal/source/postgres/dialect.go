@@ -174,13 +174,14 @@ func (c *column) Arg(v row.Value) (any, error) {
 }
 
 // An engineConn is a connection or a transaction as the engine sees it.
-type engineConn struct{ q querier }
+type engineConn struct{ conn *pgx.Conn }
 
 // Query implements document.Conn.
 func (c engineConn) Query(
 	ctx context.Context, st *document.Statement, args []any, each func(document.Row) error,
 ) error {
-	rows, err := c.q.Query(ctx, st.SQL, append([]any{binaryResults}, args...)...)
+	params := append(make([]any, 0, 1+len(args)), binaryResults)
+	rows, err := c.conn.Query(ctx, st.SQL, append(params, args...)...)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (c engineConn) Query(
 	answer := arrived(rows)
 	for rows.Next() {
 		answer.data = rows.RawValues()
-		if err := each(&answer); err != nil {
+		if err := each(answer); err != nil {
 			return err
 		}
 	}
@@ -199,7 +200,7 @@ func (c engineConn) Query(
 func (c engineConn) Exec(
 	ctx context.Context, st *document.Statement, args []any,
 ) (int64, error) {
-	tag, err := c.q.Exec(ctx, st.SQL, args...)
+	tag, err := c.conn.Exec(ctx, st.SQL, args...)
 	return tag.RowsAffected(), err
 }
 

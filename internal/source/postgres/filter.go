@@ -58,7 +58,7 @@ var filters = document.Filters{
 
 // lookups returns the indexes of a table that find rows by order or equality.
 func lookups(ctx context.Context, c document.Conn, n *document.Node) ([]query.Index, error) {
-	rows, err := c.(engineConn).q.Query(ctx, `SELECT (
+	rows, err := c.(engineConn).conn.Query(ctx, `SELECT (
 			SELECT array_agg(COALESCE(a.attname::text, '') ORDER BY k.n)
 			FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(num, n)
 			LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
@@ -107,7 +107,7 @@ func provable(c document.Column, cond *query.Condition) bool {
 func countRows(
 	ctx context.Context, c document.Conn, sql string, args []any, planned bool,
 ) (int64, error) {
-	q := c.(engineConn).q
+	q := c.(engineConn).conn
 	if !planned {
 		var n int64
 		rows, err := q.Query(ctx, sql, args...)

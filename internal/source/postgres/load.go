@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,8 +15,9 @@ import (
 	"github.com/hotrow/hotrow/internal/source/document"
 )
 
-// binaryResults asks for every column in PostgreSQL's binary format.
-var binaryResults = pgx.QueryResultFormats{pgx.BinaryFormatCode}
+// binaryResults asks for every column in PostgreSQL's binary format. It is an any, as it is
+// passed, for that would take memory at each statement.
+var binaryResults any = pgx.QueryResultFormats{pgx.BinaryFormatCode}
 
 // codecOrdinal reads the number that the statement for many keys gives each row.
 var codecOrdinal = codec{oid: pgtype.Int8OID, kind: row.Int}
@@ -38,17 +40,22 @@ func (s *Source) readFrom(
 	return classify(err)
 }
 
-// readOnce is readFrom on one connection. It reports whether that died meanwhile.
+// readOnce is readFrom on one connection. It reports whether that died meanwhile. One timer
+// bounds the wait for the connection, and then what is asked on it.
 func (s *Source) readOnce(
 	ctx context.Context, pool *pgxpool.Pool, fn func(context.Context, *pgx.Conn) error,
 ) (bool, error) {
-	pooled, err := s.acquireFrom(ctx, pool)
+	outer := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	limit := time.AfterFunc(s.opts.AcquireTimeout, cancel)
+	defer limit.Stop()
+	pooled, err := s.acquireWithin(ctx, outer, pool)
 	if err != nil {
 		return false, err
 	}
 	defer pooled.Release()
-	ctx, cancel := context.WithTimeout(ctx, s.opts.StatementTimeout+answerGrace)
-	defer cancel()
+	limit.Reset(s.opts.StatementTimeout + answerGrace)
 	conn := pooled.Conn()
 	err = fn(ctx, conn)
 	if err != nil && serialization(err) {
@@ -73,14 +80,14 @@ func (p *plan) Load(ctx context.Context, keys []row.Key) ([]source.Loaded, error
 }
 
 // snapshot runs fn, which only reads, in a transaction whose statements see one state.
-func snapshot(ctx context.Context, conn *pgx.Conn, fn func(pgx.Tx) error) error {
+func snapshot(ctx context.Context, conn *pgx.Conn, fn func() error) error {
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead,
 		AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	if err := fn(tx); err != nil {
+	if err := fn(); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
@@ -118,11 +125,11 @@ func (p *plan) loadAlone(ctx context.Context, keys []row.Key) []source.Loaded {
 // isKey asks the server whether k can be a key: whether its parts are texts of
 // their columns' types. What cannot be asked counts as yes.
 func (p *plan) isKey(ctx context.Context, k row.Key) bool {
-	args, err := p.oneArgs(k)
-	if err != nil {
+	args, ok := document.KeyArgs(p.Parts, k)
+	if !ok {
 		return false
 	}
-	err = p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	err := p.src.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, p.probe, args...)
 		return err
 	})
@@ -141,13 +148,12 @@ var nested = &document.Nested{
 		return "ARRAY(SELECT ROW(" + exprs + ")" + from + ")"
 	},
 	Rows:   records,
+	ByKey:  func(p *document.Plan) *document.Statement { return &p.Native.(*plan).one },
 	ByKeys: byKeys,
 }
 
-// records calls each for every record of an array of them.
-func records(
-	r document.Row, place, columns int, begin func(int) error, each func(document.Row) error,
-) error {
+// records gives to the records of an array of them.
+func records(r document.Row, place, columns int, to document.RowTaker) error {
 	src, err := r.(*cells).at(place)
 	if err != nil {
 		return err
@@ -159,10 +165,10 @@ func records(
 	if len(dims) != 1 {
 		return fmt.Errorf("%w: records in %d dimensions", errWire, len(dims))
 	}
-	if err := begin(dims[0].length); err != nil {
+	if err := to.Begin(dims[0].length); err != nil {
 		return err
 	}
-	record := new(cells)
+	record := &cells{make([][]byte, 0, columns), make([]uint32, 0, columns)}
 	for range dims[0].length {
 		var item []byte
 		if item, rest, err = nextItem(rest); err != nil {
@@ -171,7 +177,7 @@ func records(
 		if err := record.split(item, columns); err != nil {
 			return err
 		}
-		if err := each(record); err != nil {
+		if err := to.Take(record); err != nil {
 			return err
 		}
 	}
@@ -184,21 +190,12 @@ func byKeys(
 	each func(int, document.Row) error,
 ) error {
 	p := of.Native.(*plan)
-	// Fast path: one key, whose row needs no number.
-	if len(keys) == 1 {
-		args, err := p.oneArgs(keys[0])
-		if err != nil {
-			return err
-		}
-		return c.Query(ctx, &document.Statement{SQL: p.one}, args,
-			func(r document.Row) error { return each(0, r) })
-	}
 	args, err := keyArrays(keys, p.Parts)
 	if err != nil {
 		return err
 	}
 	var r cells
-	return c.Query(ctx, &document.Statement{SQL: p.many}, args, func(numbered document.Row) error {
+	return c.Query(ctx, &p.many, args, func(numbered document.Row) error {
 		all := numbered.(*cells)
 		n, err := codecOrdinal.decode(all.data[0])
 		if err != nil {
@@ -214,10 +211,11 @@ func byKeys(
 }
 
 // arrived returns the types of an answer's columns.
-func arrived(rows pgx.Rows) cells {
-	var c cells
-	for _, f := range rows.FieldDescriptions() {
-		c.oids = append(c.oids, f.DataTypeOID)
+func arrived(rows pgx.Rows) *cells {
+	fields := rows.FieldDescriptions()
+	c := &cells{oids: make([]uint32, len(fields))}
+	for i := range fields {
+		c.oids[i] = fields[i].DataTypeOID
 	}
 	return c
 }

@@ -12,7 +12,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -206,15 +205,23 @@ func (s *Source) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 
 // acquireFrom takes a connection from a pool. The caller releases it.
 func (s *Source) acquireFrom(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
-	s.waiting.Add(1)
-	defer s.waiting.Add(-1)
 	wait, cancel := context.WithTimeout(ctx, s.opts.AcquireTimeout)
 	defer cancel()
+	return s.acquireWithin(wait, ctx, pool)
+}
+
+// acquireWithin is acquireFrom with a context that ends after AcquireTimeout, within the
+// caller's.
+func (s *Source) acquireWithin(
+	wait, outer context.Context, pool *pgxpool.Pool,
+) (*pgxpool.Conn, error) {
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
 	conn, err := pool.Acquire(wait)
 	if err == nil {
 		return conn, nil
 	}
-	if ctx.Err() == nil && errors.Is(wait.Err(), context.DeadlineExceeded) {
+	if outer.Err() == nil && wait.Err() != nil {
 		s.timeouts.Add(1)
 		return nil, &source.Error{
 			Class:   source.Unavailable,

@@ -54,7 +54,7 @@ func (c codec) decode(src []byte) (row.Value, error) {
 
 // decodeScalar reads one value that is not NULL and not an array.
 func (c codec) decodeScalar(src []byte) (row.Value, error) {
-	if n, fixed := widths[c.oid]; fixed && len(src) != n {
+	if n := width(c.oid); n != 0 && len(src) != n {
 		return row.Value{}, fmt.Errorf("%w: %d bytes for type %d", errWire, len(src), c.oid)
 	}
 	switch c.oid {
@@ -93,11 +93,25 @@ func (c codec) decodeScalar(src []byte) (row.Value, error) {
 	return row.TextValue(c.kind, string(src)), nil
 }
 
-// widths are the lengths of the types that have one length.
-var widths = map[uint32]int{
-	pgtype.BoolOID: 1, pgtype.Int2OID: 2, pgtype.Int4OID: 4, pgtype.Int8OID: 8,
-	pgtype.Float4OID: 4, pgtype.Float8OID: 8, pgtype.UUIDOID: 16, pgtype.DateOID: 4,
-	pgtype.TimeOID: 8, pgtype.TimetzOID: 12, pgtype.TimestampOID: 8, pgtype.TimestamptzOID: 8,
+// width returns how many bytes the values of a type have; 0 where that differs. It is no
+// map, for it is asked of every value.
+func width(oid uint32) int {
+	switch oid {
+	case pgtype.BoolOID:
+		return 1
+	case pgtype.Int2OID:
+		return 2
+	case pgtype.Int4OID, pgtype.Float4OID, pgtype.DateOID:
+		return 4
+	case pgtype.Int8OID, pgtype.Float8OID, pgtype.TimeOID, pgtype.TimestampOID,
+		pgtype.TimestamptzOID:
+		return 8
+	case pgtype.TimetzOID:
+		return 12
+	case pgtype.UUIDOID:
+		return 16
+	}
+	return 0
 }
 
 // validText returns src as a string. A database with the encoding SQL_ASCII

@@ -33,7 +33,7 @@ func (d database) Read(
 		if !whole {
 			return fn(ctx, engineConn{conn})
 		}
-		return snapshot(ctx, conn, func(tx pgx.Tx) error { return fn(ctx, engineConn{tx}) })
+		return snapshot(ctx, conn, func() error { return fn(ctx, engineConn{conn}) })
 	})
 }
 
@@ -82,7 +82,7 @@ func transact(
 	if err != nil {
 		return done, died(conn, err), err
 	}
-	if err = t.Run(ctx, engineConn{tx}); err == nil && t.Identify {
+	if err = t.Run(ctx, engineConn{conn}); err == nil && t.Identify {
 		done.Mark, err = markOf(ctx, tx)
 	}
 	if err == nil {

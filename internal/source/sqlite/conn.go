@@ -174,10 +174,10 @@ func readAll(ctx context.Context, rows driver.Rows, each func([]any) error) erro
 		if err := ctx.Err(); err != nil {
 			return wrap(err)
 		}
-		switch err := rows.Next(dest); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+		if err := rows.Next(dest); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
 			return wrap(err)
 		}
 		for i, v := range dest {
