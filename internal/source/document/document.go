@@ -188,6 +188,11 @@ type Dialect struct {
 	// It is asked only where parameters are not Numbered.
 	Param func(col Column) string
 
+	// KeyParam is the placeholder of a parameter that is compared with a column of a key;
+	// "": Param. Rows of any key are found in the same way, so nothing is to be learned from
+	// its value.
+	KeyParam string
+
 	// Ordered returns the expression by which a list is ordered; nil: as Column. Present
 	// returns the condition that a row's value may be in a key, "" for none; nil: that it is
 	// not NULL.

@@ -32,10 +32,18 @@ func (d *Dialect) compared(n *Node, col Column) string {
 	return d.Column(n, col)
 }
 
+// keyParam returns a placeholder, see Dialect.KeyParam.
+func (d *Dialect) keyParam(col Column) string {
+	if d.KeyParam != "" {
+		return d.KeyParam
+	}
+	return d.Param(col)
+}
+
 // oneOf returns the condition that columns are one of count tuples.
 func (d *Dialect) oneOf(n *Node, cols []Column, count int) string {
 	if len(cols) == 1 {
-		mark := d.Param(cols[0])
+		mark := d.keyParam(cols[0])
 		if count == 1 {
 			return d.compared(n, cols[0]) + " = " + mark
 		}
@@ -43,7 +51,7 @@ func (d *Dialect) oneOf(n *Node, cols []Column, count int) string {
 	}
 	parts := make([]string, len(cols))
 	for i, col := range cols {
-		parts[i] = d.compared(n, col) + " = " + d.Param(col)
+		parts[i] = d.compared(n, col) + " = " + d.keyParam(col)
 	}
 	one := strings.Join(parts, " AND ")
 	if count == 1 {

@@ -18,6 +18,7 @@ var dialect = &document.Dialect{
 	Quote:          quote,
 	Fold:           true,
 	Param:          func(document.Column) string { return "?" },
+	KeyParam:       keyParam,
 	Ordered:        columnName,
 	Present:        present,
 	RowValues:      true,
@@ -40,6 +41,10 @@ func columnName(_ *document.Node, c document.Column) string { return columnExpr(
 // readColumn returns the expression that reads a column. The unary plus takes the declared
 // type off it: the driver would make a time.Time of a DATE.
 func readColumn(n *document.Node, c document.Column) string { return "+" + columnName(n, c) }
+
+// keyParam hides a parameter from the planner. After an ANALYZE it would look at the value,
+// and SQLite then prepares the statement anew for every other one.
+const keyParam = "+?"
 
 // placeholder returns that of a value that is stored.
 func placeholder(*document.Node, document.Column, int) string { return "?" }
