@@ -80,7 +80,7 @@ func Reshaped(err error) bool {
 func Gone(resource string, key row.Key) *Error {
 	return &Error{Class: Conflict, Message: resource + "/" + string(key) +
 		" is not there after the write, which was undone: a trigger deletes the row or" +
-		" changes its key"}
+		" changes its key, or the column stores the key as another value"}
 }
 
 // Error returns the message with the code.

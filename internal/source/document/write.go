@@ -255,6 +255,9 @@ func (wr *writer) apply(ctx context.Context, exists bool) error {
 	case op == source.OpCreate || op == source.OpReplace && !exists:
 		wr.done.Created = true
 		key, err := wr.insert(ctx, root, in, root.KeyCols, wr.key)
+		if err == nil && op == source.OpReplace && key != wr.key {
+			err = wr.findsAs(ctx, key)
+		}
 		if err != nil {
 			return err
 		}
@@ -273,6 +276,17 @@ func (wr *writer) apply(ctx context.Context, exists bool) error {
 		}
 	}
 	return wr.reconcileKids(ctx, root, wr.key, in)
+}
+
+// findsAs refuses a row that has been made with another key than was asked for, by which it
+// is not found: a number that its column rounds.
+func (wr *writer) findsAs(ctx context.Context, key row.Key) error {
+	loaded, err := wr.load(ctx)
+	if err != nil || loaded.Found() {
+		return err
+	}
+	return invalid(fmt.Sprintf("the database stores the key %s as %s, and the write was undone:"+
+		" write %[2]s", wr.key, key))
 }
 
 // checkInput refuses a whole document without a member that is required, and one

@@ -82,6 +82,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Write", (*suite).write},
 		{"WriteNested", (*suite).writeNested},
 		{"WriteGenerated", (*suite).writeGenerated},
+		{"WriteRounded", (*suite).writeRounded},
 		{"Document", (*suite).document},
 		{"Bad", (*suite).bad},
 	}

@@ -283,3 +283,23 @@ func (s *suite) writeGenerated() {
 	}
 	s.want(p, second.Loaded.Key, `{"id":`+string(second.Loaded.Key)+`,"body":"two"}`)
 }
+
+// writeRounded checks that no document is made at another key than it was written to: one that
+// its column rounds is refused, unless the column keeps it as it is.
+func (s *suite) writeRounded() {
+	s.env.Exec(s.t, "CREATE TABLE rounded (k numeric(5,2) PRIMARY KEY, n integer)")
+	p := s.compile(&source.Spec{Table: "rounded"})
+	for _, key := range []row.Key{"1.234", "1.235"} {
+		w := &source.Write{Op: source.OpReplace, Key: key, Input: s.input(p, `{"n":1}`)}
+		done, err := p.Write(s.ctx, w)
+		switch {
+		case err == nil && done.Loaded.Key == key:
+		case source.ClassOf(err) != source.Invalid:
+			s.t.Errorf("PUT %s: %+v, %v, want an invalid one", key, done, err)
+		}
+	}
+	loaded, err := p.Load(s.ctx, []row.Key{"1.23"})
+	if err != nil || loaded[0].Found() {
+		s.t.Errorf("after the writes: %+v, %v", loaded, err)
+	}
+}
