@@ -28,6 +28,7 @@ type column struct {
 	affinity  affinity
 	collation string // BINARY, NOCASE, RTRIM or the user's own
 	preset    string // DEFAULT's expression; ""
+	virtual   bool   // generated when it is read: the hook does not have its value
 }
 
 // An index is a unique index over whole columns.
@@ -141,6 +142,9 @@ func (t *table) read(ctx context.Context, c *conn) error {
 	return nil
 }
 
+// virtualColumn is what pragma_table_xinfo says of a column GENERATED ALWAYS AS ... VIRTUAL.
+const virtualColumn = 2
+
 // readColumns reads the columns of t and its primary key.
 func (t *table) readColumns(ctx context.Context, c *conn) error {
 	keys := map[int64]string{}
@@ -150,7 +154,8 @@ func (t *table) readColumns(ctx context.Context, c *conn) error {
 		native, _ := v[1].(string)
 		preset, _ := v[3].(string)
 		hidden, _ := v[5].(int64)
-		col := column{affinity: affinityOf(native), preset: preset, collation: "BINARY"}
+		col := column{affinity: affinityOf(native), preset: preset, collation: "BINARY",
+			virtual: hidden == virtualColumn}
 		col.Column = source.Column{
 			Name: name, Kind: kindOf(native), Native: native, NotNull: v[2] == int64(1),
 			Default: preset != "", Generated: hidden != 0,

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -125,8 +126,16 @@ func (k *collector) committing() int32 {
 // drops copies that were right.
 func (k *collector) rolledBack() { k.reset() }
 
-// preUpdate is called for every row before it changes.
+// preUpdate is called for every row before it changes. No panic leaves it: it would end the
+// statement half way, whose locks nobody could release then.
 func (k *collector) preUpdate(d driverpkg.SQLitePreUpdateData) {
+	defer func() {
+		if v := recover(); v != nil {
+			k.w.s.log.Error("a change cannot be read: all of its table counts as changed",
+				"table", d.TableName, "panic", v, "stack", string(debug.Stack()))
+			k.batch.Table(d.TableName)
+		}
+	}()
 	if d.DatabaseName != "main" {
 		return // a temporary table, which no resource reads
 	}
@@ -169,6 +178,9 @@ func (k *collector) tuples(
 	d *driverpkg.SQLitePreUpdateData, t *table, watched, more []string,
 ) (older, newer source.Tuple, ok bool) {
 	n := max(t.reach(watched), t.reach(more))
+	if n > 0 && t.columns[0].virtual {
+		return nil, nil, false // the driver reads the columns in order, and cannot read that one
+	}
 	if cap(k.old) < n {
 		k.old, k.new = make([]any, n), make([]any, n)
 	}

@@ -99,7 +99,7 @@ func (t *table) cell(name string, values []any) (source.Cell, bool) {
 	for i < len(t.columns) && t.columns[i].Name != name {
 		i++
 	}
-	if i >= len(values) {
+	if i >= len(values) || t.columns[i].virtual {
 		return source.Cell{}, false
 	}
 	return cellOf(&t.columns[i], values[i])
