@@ -61,7 +61,7 @@ func (f *Field) ambiguous(v *Value, format Format) bool {
 	case Bytes:
 		return !v.IsNull()
 	case Text:
-		return format == FormatJSON && isBase64(v.text)
+		return format == FormatJSON && (isBase64(v.text) || namedNumber(v.text) != "")
 	}
 	return false
 }

@@ -91,11 +91,15 @@ func (c *column) As(name string) document.Column {
 	return &other
 }
 
-// Field returns the column as a member of documents. A key is named as it is written.
+// Field returns the column as a member of documents. A key is named as it is written. What
+// SQLite prefers to be a number, and is not named as one, LONG or UUID, may be either.
 func (c *column) Field(key bool) (row.Field, bool) {
 	f := row.Field{Kind: c.Kind, Dynamic: true}
 	if key {
 		f.Kind = keyKind(c.Kind)
+	}
+	if f.Kind == row.Text && c.affinity == affinityNumeric {
+		f.Kind = row.Null
 	}
 	return f, true
 }
