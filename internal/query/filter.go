@@ -348,12 +348,26 @@ func cutValue(s string) (value, rest string) {
 	return s[:n], s[n:]
 }
 
-// cutOperand reads the operand of a condition in a group: in double quotes, in braces
-// without braces in it, or up to a comma or a parenthesis.
+// cutOperand reads the operand of a condition in a group: in double quotes, in braces with
+// no other braces in it but in double quotes, or up to a comma or a parenthesis.
 func cutOperand(s string) (operand, rest string) {
-	if strings.HasPrefix(s, "{") {
-		if n := strings.IndexAny(s[1:], "{}"); n >= 0 && s[n+1] == '}' {
-			return s[:n+2], s[n+2:]
+	if !strings.HasPrefix(s, "{") {
+		return cutValue(s)
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '}':
+			return s[:i+1], s[i+1:]
+		case '{':
+			return cutValue(s)
+		case '\\':
+			i++
+		case '"':
+			_, behind, ok := cutQuoted(s[i:])
+			if !ok {
+				return cutValue(s)
+			}
+			i = len(s) - len(behind) - 1
 		}
 	}
 	return cutValue(s)

@@ -81,6 +81,8 @@ func TestParse_OneTextForEachQuestion(t *testing.T) {
 		{"or=(empNo.eq.1,or(empNo.eq.2,empNo.eq.1))", "or=(empNo.eq.1,empNo.eq.2)&limit=100"},
 		{"or=(empNo.eq.1,not.and(sal.gt.2,ename.is.null))",
 			"or=(empNo.eq.1,not.and(ename.is.null,sal.gt.2))&limit=100"},
+		{`or=(ename.eq(any).{"a}","{,\""},empNo.eq.1)`,
+			`or=(empNo.eq.1,ename.in.(%22a}%22,%22{,%5C%22%22))&limit=100`},
 		{`or=(ename.eq."a,b)",ename.like(any).{a,b},ename.in.(x,y))`,
 			`or=(ename.eq.%22a,b)%22,ename.in.(x,y),ename.like(any).%22{a,b}%22)&limit=100`},
 		{"order=sal.desc", "order=sal.desc&limit=100"},
