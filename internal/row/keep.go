@@ -86,7 +86,9 @@ func isBase64(s string) bool {
 }
 
 // mayBeOdd reports whether a row may have a value that the member is not declared for.
-func (f *Field) mayBeOdd() bool { return (f.Dynamic || f.Loose) && !f.Key && f.Kind != Rows }
+func (f *Field) mayBeOdd() bool {
+	return (f.Loose || f.Dynamic && !f.Key) && f.Kind != Rows
+}
 
 // json reports whether the member is JSON, or a list of JSON.
 func (f *Field) json() bool { return f.Kind == JSON || f.Kind == Array && f.Elem == JSON }

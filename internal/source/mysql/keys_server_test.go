@@ -125,6 +125,9 @@ func TestMariaDB_KeysOfEveryType(t *testing.T) {
 		if out.Loaded.Key != tt.key || !strings.HasSuffix(jsonOf(p, out.Loaded), `"n":2}`) {
 			t.Errorf("%s: written %q %s", tt.typ, out.Loaded.Key, jsonOf(p, out.Loaded))
 		}
+		if body := jsonOf(p, l); mustWrite(t, p, source.OpReplace, tt.key, body).Loaded.Key != tt.key {
+			t.Errorf("%s: %s was written back as another", tt.typ, body)
+		}
 		if found, err := p.Check(t.Context()); err != nil || len(found) > 0 {
 			t.Errorf("%s: Check says %+v, %v", tt.typ, found, err)
 		}
