@@ -85,8 +85,8 @@ func (q *Query) followed(x Index) bool {
 		if i >= len(index) { // the key behind it tells apart what is equal in all of it
 			break
 		}
-		usual := q.Table.ordered(o.Column, o.Desc)
-		if q.Table.Columns[o.Column].Name != index[i] || o.Desc != q.Order[0].Desc &&
+		usual, col := q.Table.ordered(o.Column, o.Desc), &q.Table.Columns[o.Column]
+		if col.Name != index[i] || col.Unsorted || o.Desc != q.Order[0].Desc &&
 			!q.isTail(i) || o.NullsFirst != usual.NullsFirst {
 			return q.isTail(i) && i > 0
 		}

@@ -1,6 +1,10 @@
 package query
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
 
 // TestIndexed_ByPartialIndexes: an index of some rows answers where the filters ask for no
 // others.
@@ -78,6 +82,26 @@ func TestQuery_SaysWhichIndexesPass(t *testing.T) {
 		}
 		if got := q.Passed(indexes); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+// No index follows an order that is not that of its column's values.
+func TestIndexed_ByAColumnThatIsOrderedByAnExpression(t *testing.T) {
+	table := NewTable(Table{Name: "t", Key: []int{0}, Columns: []Column{
+		{Name: "id", Member: "id", Part: row.KeyPart{Kind: row.Int}, NotNull: true, Compares: true},
+		{Name: "e", Member: "e", Part: row.KeyPart{Kind: row.Text}, Compares: true, Unsorted: true},
+	}})
+	for query, want := range map[string]bool{
+		"e=eq.a": true, "e=in.(a,b)&order=e": true, "order=id": false, "order=e": false,
+		"e=gt.a&order=e": false,
+	} {
+		q, err := Parse(query, table, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.Indexed([]Index{IndexOf("e")}); got != want {
+			t.Errorf("%s: %v, want %v", query, got, want)
 		}
 	}
 }

@@ -44,6 +44,10 @@ type Column struct {
 	// a query can only ask whether they are null.
 	Compares bool
 
+	// Unsorted says that rows are ordered by an expression of the column, which no index of it
+	// follows.
+	Unsorted bool
+
 	// Bool says that values are truth values, whatever they are in a key.
 	Bool bool
 

@@ -24,7 +24,11 @@ func (p *Plan) describe() {
 			t.Embeds = true
 			continue
 		}
-		t.Columns = append(t.Columns, n.describe(col, n.Shape.Fields[i].Name))
+		c := n.describe(col, n.Shape.Fields[i].Name)
+		ordered := p.Dialect.Ordered
+		c.Unsorted = ordered != nil && ordered(n, col) != p.Dialect.Column(n, col) &&
+			!slices.Contains(n.KeyCols, col) // a list is in the order of its key
+		t.Columns = append(t.Columns, c)
 		p.cols = append(p.cols, col)
 	}
 	for _, col := range n.KeyCols {

@@ -196,3 +196,13 @@ func TestMariaDB_ChildrenByTextsWithoutCase(t *testing.T) {
 		t.Errorf("Check says %+v, %v, want that texts differ", found, err)
 	}
 }
+
+func TestMariaDB_NoIndexFollowsTheTextOfAnEnum(t *testing.T) {
+	s := newSource(t, "CREATE TABLE en (id int PRIMARY KEY, e enum('z','a'), v int, KEY (e), KEY (v))")
+	table := mustCompile(t, s, &source.Spec{Table: "en"}).Table()
+	for _, c := range table.Columns {
+		if c.Unsorted != (c.Name == "e") {
+			t.Errorf("%s: unsorted is %v", c.Name, c.Unsorted)
+		}
+	}
+}
