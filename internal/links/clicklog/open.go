@@ -187,7 +187,8 @@ func (l *Log) refusedNumbers() map[int]bool {
 			refused[s.writer] = true
 		}
 	}
-	if others > 0 {
+	ours := slices.ContainsFunc(l.streams, func(s *stream) bool { return s.node == l.opts.Node })
+	if others > 0 && !ours { // a directory that stays keeps its numbers
 		l.log.Warn("writer numbers of the click log belong to another directory: others are "+
 			"taken", "node", l.opts.Node, "numbers", others, "of", writers, "other", one)
 	}
