@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -29,7 +27,7 @@ import (
 const childConfig = "HOTROW_TEST_CHILD_CONFIG"
 
 func serveChild(file string) (code int) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	return run(ctx, []string{"serve", "-c", file}, os.Stdout, os.Stderr, os.Environ())
 }

@@ -55,10 +55,18 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	cobra.EnableCommandSorting = false // help has the commands as root lists them
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Environ()))
+}
+
+// untilSignal returns a context that the first signal to stop ends. The second one ends the
+// program, as if nobody had asked for signals.
+func untilSignal() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // run runs one command line and returns the exit status: 0 done, 1 failed, 2
