@@ -39,3 +39,13 @@ func makeFor(path string) error {
 	}
 	return errors.Join(f.Chown(int(owner.Uid), int(owner.Gid)), f.Close())
 }
+
+// keepOwner gives f the owner and the group of old, or those of them that this user may
+// give. The mode is set later: it may have been meant for another group, and a file of
+// ours with it is then for ours.
+func keepOwner(f *os.File, old fs.FileInfo) {
+	owner, ok := old.Sys().(*syscall.Stat_t)
+	if ok && f.Chown(int(owner.Uid), int(owner.Gid)) != nil {
+		_ = f.Chown(-1, int(owner.Gid))
+	}
+}

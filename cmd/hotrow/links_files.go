@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -236,7 +234,7 @@ func linksExportCommand(p *program) *cobra.Command {
 	f.Var(newOneOf(&c.Format, "ndjson", "ndjson", "csv"), "format",
 		"`FORMAT` of the file: ndjson, which import reads, or csv.")
 	f.StringVarP(&c.Output, "output", "o", "",
-		"Write into this `FILE`, as a whole or not at all.")
+		"Write into this `FILE`, as a whole or not at all; - for standard output.")
 	f.StringVar(&c.Search, "search", "", "Only links whose code, target or title has this `TEXT`.")
 	f.StringVar(&c.Tag, "tag", "", "Only links with this `TAG`.")
 	c.linksClient.add(f)
@@ -245,22 +243,14 @@ func linksExportCommand(p *program) *cobra.Command {
 
 // Run writes all links.
 func (c *linksExportCmd) Run(p *program) error {
-	if c.Output == "" {
+	if c.Output == "" || c.Output == "-" {
 		return c.write(p, p.stdout)
 	}
-	file, err := os.CreateTemp(filepath.Dir(c.Output), ".links-*")
+	err := replaceFile(p.ctx, c.Output, 0o600, func(to io.Writer) error { return c.write(p, to) })
 	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // it is gone when all went well
-	err = c.write(p, file)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("export to %s: %w", c.Output, err)
 	}
-	return os.Rename(file.Name(), c.Output)
+	return nil
 }
 
 // write writes all links to a place.

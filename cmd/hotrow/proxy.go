@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -177,7 +178,7 @@ func (c *proxyCmd) Run(p *program) error {
 		return usageError{err}
 	}
 	defer s.Close()
-	if err := c.writePID(); err != nil {
+	if err := c.writePID(p.ctx); err != nil {
 		return err
 	}
 	failed, err := c.serve(p, s, listeners, log)
@@ -338,16 +339,15 @@ func (c *proxyCmd) listen(p *program, log *slog.Logger) ([]net.Listener, error) 
 }
 
 // writePID writes the process's number, all of it or nothing.
-func (c *proxyCmd) writePID() error {
+func (c *proxyCmd) writePID(ctx context.Context) error {
 	if c.PidFile == "" {
 		return nil
 	}
-	tmp := c.PidFile + ".tmp"
-	text := strconv.Itoa(os.Getpid()) + "\n"
-	if err := os.WriteFile(tmp, []byte(text), 0o644); err != nil {
-		return fmt.Errorf("--pid-file: %w", err)
-	}
-	if err := os.Rename(tmp, c.PidFile); err != nil {
+	err := replaceFile(ctx, c.PidFile, 0o644, func(to io.Writer) error {
+		_, err := fmt.Fprintln(to, os.Getpid())
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("--pid-file: %w", err)
 	}
 	return nil
