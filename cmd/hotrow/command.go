@@ -126,7 +126,7 @@ func (p *program) help(cmd *cobra.Command, _ []string) {
 		return
 	}
 	out := tabwriter.NewWriter(p.stdout, 0, 0, 4, ' ', 0)
-	defer func() { _ = out.Flush() }() // standard output: there is nowhere to say that it is gone
+	defer func() { _ = out.Flush() }() // run says what is lost
 	fmt.Fprintf(out, "Usage: %s\n\n%s\n", cmd.UseLine(), cmd.Short)
 	if len(p.arguments[cmd]) > 0 {
 		fmt.Fprintln(out, "\nArguments:")

@@ -302,7 +302,7 @@ func (s *linkStats) print(to io.Writer, unit string, dims []string) {
 		bar := strings.Repeat("█", int(n/most*40+0.5))
 		fmt.Fprintf(out, "%v\t%v\t%v\t%v\t %s\n", b[0], b[1], b[2], b[3], bar)
 	}
-	_ = out.Flush() // standard output: there is nowhere to say that it is gone
+	_ = out.Flush() // run says what is lost
 	for _, dim := range dims {
 		if len(s.By[dim]) == 0 {
 			continue

@@ -23,6 +23,7 @@ import (
 type program struct {
 	ctx            context.Context
 	stdout, stderr io.Writer
+	given          io.Writer // what stdout writes to
 	args, env      []string
 
 	sockets map[string]net.Listener // that systemd has opened for serve, by name
@@ -76,18 +77,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env []str
 	if len(args) > 0 && args[0] == "help" { // as people type it: help serve is serve --help
 		args = append(args[1:], "--help")
 	}
-	p := &program{ctx: ctx, stdout: stdout, stderr: stderr, args: args, env: env}
+	out := &checkedWriter{w: stdout}
+	p := &program{ctx: ctx, stdout: out, given: stdout, stderr: stderr, args: args, env: env}
 	root := p.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
 	if err == nil {
 		err = p.noHelp
 	}
+	if err != nil && !p.understood {
+		err = usageError{flagError(cmd, err)}
+	}
+	if err == nil {
+		err = out.lost()
+	}
 	if err == nil {
 		return 0
-	}
-	if !p.understood {
-		err = usageError{flagError(cmd, err)}
 	}
 	fmt.Fprintf(stderr, "hotrow: %v\n", err)
 	var problems config.Problems

@@ -147,6 +147,7 @@ func (c *proxyCmd) Run(p *program) error {
 	if c.Show {
 		return printVersion(p)
 	}
+	p.stdout = p.given // as for serve
 	log := slog.New(slog.NewJSONHandler(p.stderr, nil))
 	options, err := c.options(log)
 	if err != nil {

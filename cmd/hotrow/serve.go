@@ -57,6 +57,7 @@ func serveCommand(p *program) *cobra.Command {
 
 // Run serves until the context ends.
 func (c *serveCmd) Run(p *program) error {
+	p.stdout = p.given // a server goes on without it, and says what the access log misses
 	if err := p.takeSockets(); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (c *topCmd) Run(p *program) error {
 	switch {
 	case c.JSON, c.Once:
 		return c.print(p, body)
-	case !isTerminal(p.stdout):
+	case !isTerminal(p.given):
 		return usageError{errors.New("the output is no terminal: use --once or --json")}
 	}
 	return c.show(ctx, p, body)

@@ -50,7 +50,7 @@ type (
 // show fills the screen with frame after frame until q is pressed. Without a keyboard, ctx
 // ends it.
 func (c *topCmd) show(ctx context.Context, p *program, body io.Reader) error {
-	out := p.stdout.(*os.File)
+	out := p.given.(*os.File)
 	restore, err := openScreen(os.Stdin, out)
 	if err != nil {
 		return fmt.Errorf("the terminal: %w", err)
