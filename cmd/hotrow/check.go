@@ -65,7 +65,7 @@ func (c *checkCmd) Run(p *program) error {
 	defer func() { _ = sources.close() }()
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
 		if sources[name] == nil {
-			printFinding(p, unmade(cfg.Sources[name]), false)
+			printFinding(p, unmade(cfg.Sources[name]), "")
 		}
 	}
 	specs, err := cfg.Specs()
@@ -88,7 +88,7 @@ func (c *checkCmd) Run(p *program) error {
 			errs = append(errs, err)
 		}
 		if f, ok := unkept(cfg.Sources[specs[i].Source], &specs[i]); ok {
-			printFinding(p, f, false)
+			printFinding(p, f, "mend:")
 		}
 	}
 	return errors.Join(errs...)
@@ -118,7 +118,7 @@ func (c *checkCmd) resource(
 		return fmt.Errorf("resource %s: %w", s.Name, err)
 	}
 	for _, f := range append(findings, coarse(cfg, plan, s)...) {
-		printFinding(p, f, false)
+		printFinding(p, f, "mend:")
 	}
 	return checkLists(ctx, p, of, all, lists)
 }

@@ -137,7 +137,7 @@ func checkLists(
 			printFinding(p, source.Finding{Level: source.LevelInfo,
 				Text: "REPLICA IDENTITY FULL of " + c.Table + " would have it stay in memory",
 				Why: "hotrow doctor -c FILE --list '" + l.resource + "?" + l.raw +
-					"' --sql prints it"}, false)
+					"' --sql prints it"}, "mend:")
 		}
 		for _, w := range c.Within {
 			fmt.Fprintf(p.stdout, "    %s\n", withinText(&w))
@@ -151,7 +151,7 @@ func checkLists(
 		}
 		printGuard(p, g)
 		for i := range g.Embeds {
-			printFinding(p, guardFinding(&g.Embeds[i]), false)
+			printFinding(p, guardFinding(&g.Embeds[i]), "mend:")
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func printGuard(p *program, g *source.Guard) {
 	} else {
 		f.Why = cmp.Or(f.Why, g.Hint)
 	}
-	printFinding(p, f, false)
+	printFinding(p, f, "mend:")
 }
 
 // guardFinding says whether an index finds what a list embeds.

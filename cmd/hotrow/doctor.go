@@ -66,10 +66,11 @@ func (c *doctorCmd) Run(p *program) error {
 	if err := c.fits(cfg); err != nil {
 		return err
 	}
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
 		s := cfg.Sources[name]
 		if toBeMade(cfg, name) {
-			printFinding(p, unmade(s), false)
+			printFinding(p, unmade(s), "")
 			continue
 		}
 		src, err := openSource(ctx, s, false, false, log)
@@ -78,10 +79,10 @@ func (c *doctorCmd) Run(p *program) error {
 		}
 		err = c.source(ctx, p, cfg, name, src)
 		if err = errors.Join(err, src.Close()); err != nil {
-			return fmt.Errorf("source %s: %w", name, err)
+			errs = append(errs, fmt.Errorf("source %s: %w", name, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // fits refuses a feed that none of the databases has.
@@ -212,42 +213,72 @@ func isTable(id, name string) bool {
 	return id == name || name != "" && strings.HasSuffix(id, "."+name)
 }
 
-// treat prints the findings, and runs what they say if it was asked for.
+// treat prints the findings, and runs what they say if it was asked for. It goes on after
+// one whose statements fail.
 func (c *doctorCmd) treat(
 	ctx context.Context, p *program, src source.Source, findings []source.Finding,
 ) error {
-	failed := 0
+	wrong, failed := 0, 0
 	for _, f := range findings {
 		statements := f.Apply
 		if c.Remove {
 			statements = f.Remove
 		}
-		if c.SQL || c.Remove && !c.Apply {
-			for _, s := range statements {
-				fmt.Fprintf(p.stdout, "%s;\n", s)
-			}
-			c.byHand(p, f)
-		} else {
-			printFinding(p, f, c.Apply)
+		run := (c.Apply || c.Remove) && !c.SQL && len(statements) > 0
+		var err error
+		if run {
+			err = src.Exec(ctx, statements...)
 		}
-		if (c.Apply || c.Remove) && len(statements) > 0 && !c.SQL {
-			if err := src.Exec(ctx, statements...); err != nil {
-				return fmt.Errorf("%s: %w", f.Text, err)
-			}
-			continue
-		}
-		if f.Level == source.LevelError {
+		c.show(p, f, statements, err)
+		switch {
+		case err != nil:
 			failed++
+		case f.Level == source.LevelError && !run:
+			wrong++
 		}
 	}
-	if failed > 0 && !c.SQL && !c.Remove {
+	var errs []error
+	if failed > 0 {
+		errs = append(errs, fmt.Errorf("the statements of %s failed: see above; if privileges are "+
+			"missing, run them as a user who may", countOf(failed, "finding")))
+	}
+	if wrong > 0 && !c.SQL && !c.Remove {
 		things := "1 thing keeps"
-		if failed > 1 {
-			things = fmt.Sprintf("%d things keep", failed)
+		if wrong > 1 {
+			things = fmt.Sprintf("%d things keep", wrong)
 		}
-		return fmt.Errorf("%s the feed from working: see above", things)
+		errs = append(errs, fmt.Errorf("%s the feed from working: see above", things))
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// show prints one finding, or its statements alone; failed is why they could not be run.
+func (c *doctorCmd) show(p *program, f source.Finding, statements []string, failed error) {
+	if !c.SQL && !c.Remove {
+		verb := "mend:"
+		switch {
+		case failed != nil:
+			verb = "failed:"
+		case c.Apply:
+			verb = "done:"
+		}
+		printFinding(p, f, verb)
+		if failed != nil {
+			indent(p, "because: "+failed.Error())
+		}
+		return
+	}
+	prefix := ""
+	if failed != nil {
+		prefix = "-- failed: "
+	}
+	for _, s := range statements {
+		fmt.Fprintf(p.stdout, "%s%s;\n", prefix, strings.ReplaceAll(s, "\n", "\n"+prefix))
+	}
+	if failed != nil {
+		fmt.Fprintf(p.stdout, "-- because: %s\n", strings.ReplaceAll(failed.Error(), "\n", "\n-- "))
+	}
+	c.byHand(p, f)
 }
 
 // byHand prints, as comments, the statements that only a person should run.
@@ -266,30 +297,28 @@ var levelNames = [...]string{"ok", "info", "warning", "error"}
 // shownStatements is how many statements of a finding are shown; more are for --sql.
 const shownStatements = 4
 
-// printFinding prints one finding, with the statements that mend it.
-func printFinding(p *program, f source.Finding, applied bool) {
-	indent := func(text string) { // below the level's column
-		fmt.Fprintf(p.stdout, "         %s\n", strings.ReplaceAll(text, "\n", "\n         "))
-	}
+// indent prints text below a finding's, right of its level.
+func indent(p *program, text string) {
+	fmt.Fprintf(p.stdout, "         %s\n", strings.ReplaceAll(text, "\n", "\n         "))
+}
+
+// printFinding prints one finding, with the statements that mend it behind a verb.
+func printFinding(p *program, f source.Finding, verb string) {
 	fmt.Fprintf(p.stdout, "%-8s %s\n", levelNames[f.Level], f.Text)
 	if f.Why != "" {
-		indent(f.Why)
+		indent(p, f.Why)
 	}
 	for _, s := range f.ByHand {
-		indent("by hand: " + s + ";")
-	}
-	verb := "mend:"
-	if applied {
-		verb = "done:"
+		indent(p, "by hand: " + s + ";")
 	}
 	if n := len(f.Apply); n > shownStatements {
-		indent(fmt.Sprintf("%s %d statements, which --sql prints", verb, n))
+		indent(p, fmt.Sprintf("%s %d statements, which --sql prints", verb, n))
 		return
 	}
 	for _, s := range f.Apply {
 		if first, _, more := strings.Cut(s, "\n"); more {
 			s = first + " ..."
 		}
-		indent(verb + " " + s + ";")
+		indent(p, verb + " " + s + ";")
 	}
 }

@@ -3,13 +3,16 @@ package main
 import (
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/demo"
+	"github.com/hotrow/hotrow/internal/source"
 )
 
 // TestMariaDB_DoctorPrintsTheSQLThatMends: for a user who may do nothing but connect,
@@ -197,5 +200,43 @@ resources:
 	r.hit("/dept/10")
 	if strings.Contains(r.log.String(), "are not kept on disk") {
 		t.Errorf("with the identity, the log:\n%s", r.log)
+	}
+}
+
+// TestDoctor_GoesOnAfterAFailure, and says of each finding whether it is mended.
+func TestDoctor_GoesOnAfterAFailure(t *testing.T) {
+	for _, remove := range []bool{false, true} {
+		cfg := config.DefaultSource()
+		cfg.URL = config.Secret("sqlite:" + database(t, deptSQL))
+		src, err := openSource(t.Context(), cfg, false, false, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = src.Close() }()
+		statements := [][]string{{"CREATE TABLE one (id)", "CREATE TABLE dept (id)"}, {"CREATE TABLE two (id)"}}
+		findings := make([]source.Finding, len(statements))
+		for i, s := range statements {
+			findings[i] = source.Finding{Level: source.LevelError, Text: "it lacks a table", Apply: s, Remove: s}
+		}
+		var out output
+		cmd := doctorCmd{Apply: !remove, Remove: remove}
+		err = cmd.treat(t.Context(), &program{stdout: &out}, src, findings)
+		if err == nil || !strings.Contains(err.Error(), "1 finding failed") ||
+			!strings.Contains(err.Error(), "as a user who may") || strings.Contains(err.Error(), "keep") {
+			t.Errorf("remove %v: %v", remove, err)
+		}
+		wants := []string{"failed: CREATE TABLE one (id);\n", "failed: CREATE TABLE dept (id);\n", "already exists",
+			"done: CREATE TABLE two (id);\n"}
+		if remove {
+			wants[3] = "\nCREATE TABLE two (id);\n"
+		}
+		for _, want := range wants {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("remove %v has no %q:\n%s", remove, want, out.String())
+			}
+		}
+		if err := src.Exec(t.Context(), "DROP TABLE two"); err != nil {
+			t.Errorf("remove %v, what could be run: %v", remove, err)
+		}
 	}
 }
