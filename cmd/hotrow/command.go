@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -44,6 +45,10 @@ func (p *program) command(
 
 // take gives a command the arguments that follow it.
 func take(arguments []argument, args []string) error {
+	if i := slices.Index(args, ""); i >= 0 && len(arguments) > 0 {
+		use := arguments[min(i, len(arguments)-1)].use // the last may be several
+		return fmt.Errorf("%s is empty: is a variable not set?", use)
+	}
 	var missing []string
 	for _, a := range arguments {
 		if len(args) == 0 {

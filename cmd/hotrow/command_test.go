@@ -84,6 +84,50 @@ func TestCommand_TakesTheEnvironment(t *testing.T) {
 	}
 }
 
+// The address of a server may be HOST:PORT. What is no address is told with the right form.
+func TestCommand_TakesAddresses(t *testing.T) {
+	var asked string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		asked = req.URL.Path
+		_, _ = w.Write([]byte("event: frame\ndata: {\"interval\":1}\n\n"))
+	}))
+	defer s.Close()
+	bare := strings.TrimPrefix(s.URL, "http://")
+	for _, tt := range []struct{ path, variable, args string }{
+		{"/a/1", "HOTROW_URL", "get a/1 --server"},
+		{"/-/invalidate", "HOTROW_OPS", "invalidate a --ops"},
+		{"/api/v1/links", "HOTROW_LINKS_URL", "links export --server"},
+		{"/-/live", "HOTROW_OPS", "top --once"},
+	} {
+		args := strings.Fields(tt.args)
+		for _, address := range []string{s.URL, bare, s.URL + "/", bare + "/"} {
+			asked = ""
+			if mustCommand(t, append(args, address)...); asked != tt.path {
+				t.Errorf("%s %s asks for %q", tt.args, address, asked)
+			}
+		}
+		for _, wrong := range []string{"localhost", "unix:/run/s", "ftp://h:1", "http://", "http://h:x", "[::1"} {
+			code, _, said := command(t, append(args, wrong)...)
+			if code != 2 || !strings.Contains(said, "want http://HOST:PORT") || !strings.Contains(said, wrong) {
+				t.Errorf("%s %s: exit %d, %s", tt.args, wrong, code, said)
+			}
+		}
+		if i := len(args) - 1; args[i] == "--server" || args[i] == "--ops" {
+			args = args[:i]
+		}
+		t.Setenv(tt.variable, bare)
+		if asked = ""; mustCommand(t, args...) == "" || asked != tt.path {
+			t.Errorf("%s=%s: %v asks for %q", tt.variable, bare, args, asked)
+		}
+		t.Setenv(tt.variable, "localhost")
+		code, _, said := command(t, args...)
+		if code != 2 || !strings.Contains(said, tt.variable+` "localhost": want http://HOST:PORT`) {
+			t.Errorf("%s=localhost, %v: exit %d, %s", tt.variable, args, code, said)
+		}
+		t.Setenv(tt.variable, "")
+	}
+}
+
 // Every command and group has help, wherever it is asked for.
 func TestCommand_HasHelp(t *testing.T) {
 	for _, cmd := range leaves(new(program).root()) {

@@ -48,6 +48,9 @@ func (c *doctorCmd) Run(p *program) error {
 	if c.Apply && c.Remove {
 		return usageError{errors.New("--apply and --remove exclude each other")}
 	}
+	if c.Apply && c.SQL {
+		return usageError{errors.New("--apply and --sql exclude each other: --sql only prints")}
+	}
 	var cfg *config.Config
 	var warnings []config.Warning
 	var err error
@@ -309,7 +312,7 @@ func printFinding(p *program, f source.Finding, verb string) {
 		indent(p, f.Why)
 	}
 	for _, s := range f.ByHand {
-		indent(p, "by hand: " + s + ";")
+		indent(p, "by hand: "+s+";")
 	}
 	if n := len(f.Apply); n > shownStatements {
 		indent(p, fmt.Sprintf("%s %d statements, which --sql prints", verb, n))
@@ -319,6 +322,6 @@ func printFinding(p *program, f source.Finding, verb string) {
 		if first, _, more := strings.Cut(s, "\n"); more {
 			s = first + " ..."
 		}
-		indent(p, verb + " " + s + ";")
+		indent(p, verb+" "+s+";")
 	}
 }

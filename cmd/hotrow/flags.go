@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,9 @@ func fromEnvironment(f *pflag.FlagSet, flag, name string) {
 	at.Usage = fmt.Sprintf("%s ($%s).", strings.TrimSuffix(at.Usage, "."), name)
 }
 
+// notEmpty are the flags without which a command is about another database, server or file.
+var notEmpty = []string{"config", "demo-file", "direct", "output"}
+
 // complete takes from the environment what the flags do not say. It refuses a flag as the
 // value of another one, which lacks its own; with a = before it, it is meant.
 func (p *program) complete(f *pflag.FlagSet) error {
@@ -32,9 +36,14 @@ func (p *program) complete(f *pflag.FlagSet) error {
 		if flag.Changed && isFlag(f, text) && slices.Contains(p.args, text) {
 			errs = append(errs, fmt.Errorf("--%s needs a value, and %s is a flag", flag.Name, text))
 		}
+		if flag.Changed && text == "" && slices.Contains(notEmpty, flag.Name) {
+			errs = append(errs, fmt.Errorf("--%s is empty: is a variable not set?", flag.Name))
+		}
 		for _, name := range flag.Annotations[variable] {
 			if value := p.getenv(name); value != "" && !flag.Changed {
-				errs = append(errs, flag.Value.Set(value))
+				if err := flag.Value.Set(value); err != nil {
+					errs = append(errs, fmt.Errorf("%s %q: %w", name, value, err))
+				}
 			}
 		}
 	})
@@ -113,6 +122,34 @@ func (o *oneOf) Set(text string) error {
 
 func (o *oneOf) String() string { return *o.to }
 func (o *oneOf) Type() string   { return "word" }
+
+// An address is the value of a flag, or an argument, that is the URL of a server; HOST:PORT
+// is one of http.
+type address struct{ to *string }
+
+// newAddress returns one that is value while the flag is not given.
+func newAddress(to *string, value string) address {
+	*to = value
+	return address{to}
+}
+
+// Set implements pflag.Value.
+func (a address) Set(text string) error {
+	bare := !strings.Contains(text, "://")
+	if bare {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		bare && u.Port() == "" {
+		return errors.New("want http://HOST:PORT")
+	}
+	*a.to = text
+	return nil
+}
+
+func (a address) String() string { return *a.to }
+func (a address) Type() string   { return "string" } // help quotes its default
 
 // A list is the value of a flag that may be given again and takes several at once, with
 // commas between them. \, is a comma within one.

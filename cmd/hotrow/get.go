@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,7 +34,8 @@ func getCommand(p *program) *cobra.Command {
 	f.BoolVar(&c.Explain, "explain", false,
 		"Say where the answer came from; of a list, what memory has of it.")
 	opsFlag(f, &c.Ops)
-	f.StringVar(&c.Server, "server", "http://127.0.0.1:8080", "`URL` of the running server.")
+	f.Var(newAddress(&c.Server, "http://127.0.0.1:8080"), "server",
+		"`URL` of the running server.")
 	fromEnvironment(f, "server", "HOTROW_URL")
 	tokenFlag(f, &c.Token, "A bearer `TOKEN`.")
 	f.StringVar(&c.Direct, "direct", "",
@@ -110,8 +111,8 @@ func (c *getCmd) direct(p *program) error {
 	if err != nil || !ok {
 		return usageError{errors.Join(errors.New("name a document: RESOURCE/KEY"), err)}
 	}
-	if info, err := os.Stat(c.Direct); err == nil && !info.IsDir() &&
-		(strings.HasSuffix(c.Direct, ".yaml") || strings.HasSuffix(c.Direct, ".yml")) {
+	if ext := filepath.Ext(c.Direct); (ext == ".yaml" || ext == ".yml") &&
+		!strings.Contains(c.Direct, "://") {
 		cfg, warnings, err := config.Load(c.Direct, p.env)
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ type linksClient struct {
 
 // add adds them to those of a command.
 func (c *linksClient) add(f *pflag.FlagSet) {
-	f.StringVar(&c.Server, "server", "http://127.0.0.1:9999", "`URL` of the shortener.")
+	f.Var(newAddress(&c.Server, "http://127.0.0.1:9999"), "server", "`URL` of the shortener.")
 	fromEnvironment(f, "server", "HOTROW_LINKS_URL")
 	f.StringVar(&c.Key, "key", "", "An API `KEY`; better in the environment.")
 	fromEnvironment(f, "key", "HOTROW_LINKS_KEY")

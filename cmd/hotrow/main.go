@@ -77,6 +77,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env []str
 	if len(args) > 0 && args[0] == "help" { // as people type it: help serve is serve --help
 		args = append(args[1:], "--help")
 	}
+	if len(args) > 0 && args[0] == "--version" { // as people type it, too
+		args[0] = "version"
+	}
 	out := &checkedWriter{w: stdout}
 	p := &program{ctx: ctx, stdout: out, given: stdout, stderr: stderr, args: args, env: env}
 	root := p.root()

@@ -10,9 +10,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// defaultOps is where the operator's port is if nobody says anything else.
+const defaultOps = "http://127.0.0.1:8081"
+
 // opsFlag adds --ops, which says where the operator's port is, to the flags of a command.
 func opsFlag(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "ops", "http://127.0.0.1:8081", "`URL` where ops listens.")
+	f.Var(newAddress(to, defaultOps), "ops", "`URL` where ops listens.")
 	fromEnvironment(f, "ops", "HOTROW_OPS")
 }
 

@@ -36,6 +36,8 @@ type serveCmd struct {
 	Feed           string
 	DemoFile       string
 	DemoScale      int
+
+	given func(flag string) bool
 }
 
 // serveCommand returns hotrow serve.
@@ -52,12 +54,16 @@ func serveCommand(p *program) *cobra.Command {
 		"feed", "`MODE` of TARGET's feed: auto, logical, notify, binlog, sqlite or none.")
 	f.StringVar(&c.DemoFile, "demo-file", "", "Keep the demo's database in this `FILE`.")
 	f.IntVar(&c.DemoScale, "demo-scale", 0, "`N` more departments of ten employees.")
+	c.given = f.Changed
 	return cmd
 }
 
 // Run serves until the context ends.
 func (c *serveCmd) Run(p *program) error {
 	p.stdout = p.given // a server goes on without it, and says what the access log misses
+	if err := c.fits(); err != nil {
+		return usageError{err}
+	}
 	if err := p.takeSockets(); err != nil {
 		return err
 	}
@@ -77,11 +83,29 @@ func (c *serveCmd) Run(p *program) error {
 	return s.run()
 }
 
+// fits refuses what would be ignored: the flags that say something of what is not served.
+func (c *serveCmd) fits() error {
+	if c.Target != "" && c.Config != "" {
+		return errors.New("give a TARGET or a configuration, not both")
+	}
+	for _, flag := range []string{"writable", "feed", "demo-file", "demo-scale"} {
+		demo := strings.HasPrefix(flag, "demo-")
+		switch {
+		case !c.given(flag):
+		case c.Config != "" && !demo:
+			return fmt.Errorf("--%s is of a TARGET and excludes --config: the configuration has "+
+				"access.write and feed.mode", flag)
+		case c.Config != "":
+			return fmt.Errorf("--%s is of the demo and excludes --config", flag)
+		case c.Target != "" && demo:
+			return fmt.Errorf("--%s is of the demo and excludes a TARGET", flag)
+		}
+	}
+	return nil
+}
+
 // load reads the configuration that the command line asks for.
 func (c *serveCmd) load(p *program) (*config.Config, error) {
-	if c.Target != "" && c.Config != "" {
-		return nil, usageError{errors.New("give a TARGET or a configuration, not both")}
-	}
 	var cfg *config.Config
 	var warnings []config.Warning
 	var err error

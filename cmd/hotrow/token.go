@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
 )
 
@@ -25,6 +26,9 @@ func (c *tokenCmd) Run(p *program) error {
 	if c.Name == "" || c.Role == "" {
 		return usageError{errors.New("give a name, and with --role a role: the configuration " +
 			"takes no token without them")}
+	}
+	if err := config.CheckToken(c.Name, c.Role); err != nil {
+		return usageError{fmt.Errorf("the configuration takes no such token: %w", err)}
 	}
 	secret, sum := front.MakeSecret()
 	fmt.Fprintf(p.stderr, "The token, which is shown only now, then its line for the "+

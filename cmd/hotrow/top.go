@@ -27,7 +27,8 @@ type topCmd struct {
 func topCommand(p *program) *cobra.Command {
 	c := new(topCmd)
 	cmd := p.command("top", "Show what a running hotrow does: a frame a second.", c.Run,
-		argument{"[<ops>]", "The port of ops (127.0.0.1:8081) ($HOTROW_OPS).", &c.Ops})
+		argument{"[<ops>]", "The port of ops (127.0.0.1:8081) ($HOTROW_OPS).",
+			newAddress(&c.Ops, "")})
 	f := cmd.Flags()
 	f.BoolVar(&c.Once, "once", false, "Print the state once, after a second, and end.")
 	f.BoolVar(&c.JSON, "json", false, "Print each frame as a line of JSON, as /-/live has it.")
@@ -42,7 +43,12 @@ func topCommand(p *program) *cobra.Command {
 func (c *topCmd) Run(p *program) error {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	c.Ops = cmp.Or(c.Ops, p.getenv("HOTROW_OPS"), "http://127.0.0.1:8081")
+	if c.Ops == "" {
+		at := cmp.Or(p.getenv("HOTROW_OPS"), defaultOps)
+		if err := newAddress(&c.Ops, "").Set(at); err != nil {
+			return usageError{fmt.Errorf("HOTROW_OPS %q: %w", at, err)}
+		}
+	}
 	body, err := c.open(ctx)
 	if err != nil {
 		return err

@@ -141,6 +141,14 @@ func (v *validator) tokens() {
 	}
 }
 
+// CheckToken returns what a configuration would refuse of a token with this name and role.
+func CheckToken(name, role string) error {
+	t := Token{Name: name, Role: role, SHA256: strings.Repeat("0", 64)}
+	v := &validator{c: &Config{Auth: Auth{Tokens: []Token{t}}}}
+	v.tokens()
+	return v.problems.err()
+}
+
 // token checks the hash and the role of one token.
 func (v *validator) token(at string, t Token, hashes map[string]bool) {
 	b, err := hex.DecodeString(t.SHA256)
