@@ -39,8 +39,8 @@ func TestInvalidate_TakesTheNamesOfGet(t *testing.T) {
 		t.Errorf("invalidate a%%2Fb: %s", text)
 	}
 	for name, says := range map[string]string{
-		"a/b": "no such resource", "city/Tulsa": "key", "word/%zz": "percent sign", "": "names no resource",
-		"nope/1": "no such resource",
+		"a/b": "no such resource", "city/Tulsa": "key", "word/%zz": "percent sign", "/": "names no resource",
+		"nope/1": "no such resource", "": "<document> is empty",
 	} {
 		code, stdout, stderr := command(t, "invalidate", name, "--ops", r.ops)
 		if code == 0 || !strings.Contains(stderr, says) {
