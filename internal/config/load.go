@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -44,6 +45,7 @@ func tooLarge(name string) error {
 
 // load reads the text of a file called file.
 func load(file, text string, env []string) (*Config, []Warning, error) {
+	text = strings.TrimPrefix(text, "\ufeff") // which some editors put there
 	doc := newDocument(file, filepath.Dir(file), text)
 	environ := newEnvironment(env)
 	root, problems := parse(doc, text)

@@ -69,3 +69,21 @@ func tell(text string, env []string) string {
 	}
 	return err.Error() + "\n"
 }
+
+// TestLoad_Encodings: what editors put at the start of a file is no part of it, and a file of
+// another encoding is named.
+func TestLoad_Encodings(t *testing.T) {
+	const good, bad = "version: 1\n", "version: 1\nhtpp: {}\n"
+	if _, _, err := Parse("hotrow.yaml", "\ufeff"+good, nil); err != nil {
+		t.Errorf("with a byte order mark: %v", err)
+	}
+	if got, want := tell("\ufeff"+bad, nil), tell(bad, nil); got != want {
+		t.Errorf("with a byte order mark: %s, without: %s", got, want)
+	}
+	for _, text := range []string{"\xff\xfev\x00e\x00", "\xfe\xff\x00v\x00e"} {
+		const want = "hotrow.yaml: it is UTF-16: save it as UTF-8\n"
+		if got := tell(text, nil); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

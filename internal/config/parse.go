@@ -35,6 +35,9 @@ func parse(doc *document, text string) (root ast.Node, problems Problems) {
 			problems = Problems{{File: doc.file, Text: text}}
 		}
 	}()
+	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
+		return nil, Problems{{File: doc.file, Text: "it is UTF-16: save it as UTF-8"}}
+	}
 	if !utf8.ValidString(text) {
 		return nil, Problems{{File: doc.file, Text: "is not valid UTF-8"}}
 	}
