@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -105,7 +106,7 @@ func (c *checkCmd) resource(
 	for _, part := range plan.KeyType() {
 		columns = append(columns, "{"+part.Column+"}")
 	}
-	fmt.Fprintf(p.stdout, "/%s/%s  %s\n", s.Name, strings.Join(columns, ","),
+	fmt.Fprintf(p.stdout, "/%s/%s  %s\n", url.PathEscape(s.Name), strings.Join(columns, ","),
 		strings.Join(s.Methods, " "))
 	for _, sql := range plan.SQL() {
 		fmt.Fprintf(p.stdout, "    %s\n", strings.ReplaceAll(sql, "\n", "\n    "))

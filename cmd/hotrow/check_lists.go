@@ -22,12 +22,15 @@ type namedList struct {
 
 // title is how the list is printed.
 func (l *namedList) title() string {
-	text := "/" + l.resource + "?" + l.raw
+	text := "/" + l.path()
 	if l.from != "" {
 		text += "  (" + l.from + ")"
 	}
 	return text
 }
+
+// path is what a request for the list has behind the base path.
+func (l *namedList) path() string { return url.PathEscape(l.resource) + "?" + l.raw }
 
 // listsOf returns the lists that a configuration names: those of keys.
 func listsOf(cfg *config.Config) (all []namedList) {
@@ -136,8 +139,7 @@ func checkLists(
 		if c.NeedsOld {
 			printFinding(p, source.Finding{Level: source.LevelInfo,
 				Text: "REPLICA IDENTITY FULL of " + c.Table + " would have it stay in memory",
-				Why: "hotrow doctor -c FILE --list '" + l.resource + "?" + l.raw +
-					"' --sql prints it"}, "mend:")
+				Why:  "hotrow doctor -c FILE --list '" + l.path() + "' --sql prints it"}, "mend:")
 		}
 		for _, w := range c.Within {
 			fmt.Fprintf(p.stdout, "    %s\n", withinText(&w))

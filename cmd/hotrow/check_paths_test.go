@@ -94,3 +94,23 @@ func TestPostgres_CheckAndDoctorKnowPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestCheck_PrintsPathsThatExist: a name is in them as a request has it.
+func TestCheck_PrintsPathsThatExist(t *testing.T) {
+	db := database(t, `CREATE TABLE "a b" (id INTEGER PRIMARY KEY); CREATE TABLE "#" (id INTEGER PRIMARY KEY);`)
+	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q}}\nresources:\n"+
+		"  'a b': {table: 'a b'}\n  'a,b/c': {table: 'a b'}\n  '#': {table: '#'}\n", "sqlite:"+db))
+	r := serve(t, "-c", file)
+	out := mustCommand(t, "check", "-c", file, "/a%20b?id=eq.1")
+	for _, path := range []string{"/a%20b", "/a%2Cb%2Fc", "/%23"} {
+		if !strings.Contains(out, "\n"+path+"/{id}  get list\n") && !strings.HasPrefix(out, path+"/{id}  ") {
+			t.Errorf("no path %s in\n%s", path, out)
+		}
+		if code := r.get(path).code; code != 200 {
+			t.Errorf("GET %s = %d", path, code)
+		}
+	}
+	if !strings.Contains(out, "\n/a%20b?id=eq.1\n") {
+		t.Errorf("no path of the list in\n%s", out)
+	}
+}
