@@ -56,6 +56,9 @@ func (c *checkCmd) Run(p *program) error {
 		_, err = p.stdout.Write(text)
 		return err
 	}
+	if err := cfg.CheckServes(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	log := textLogger(p.stderr, slog.LevelWarn)

@@ -63,6 +63,11 @@ func (c *doctorCmd) Run(p *program) error {
 		return err
 	}
 	p.warn(warnings)
+	if c.Config != "" {
+		if err := cfg.CheckServes(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
 	defer cancel()
 	log := textLogger(p.stderr, slog.LevelWarn)

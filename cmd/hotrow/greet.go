@@ -30,8 +30,13 @@ func (s *server) greet(ctx context.Context) {
 	}
 	all := s.set.All()
 	if len(all) == 0 {
-		fmt.Fprintf(s.p.stdout, "\nhotrow serves nothing at %s/: the log says which tables it "+
-			"has left out, and why\n\n", base)
+		why := "the log says which tables it has left out, and why"
+		if src := s.sources["main"]; src != nil { // a TARGET's
+			if cat, err := src.Catalog(ctx); err == nil && len(cat.Tables) == 0 {
+				why = "there are no tables in the database"
+			}
+		}
+		fmt.Fprintf(s.p.stdout, "\nhotrow serves nothing at %s/: %s\n\n", base, why)
 		return
 	}
 	fmt.Fprintf(s.p.stdout, "\nhotrow serves\n")

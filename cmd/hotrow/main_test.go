@@ -62,6 +62,17 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
+// failing is command that finds a mistake of the configuration, which it does before it looks
+// whether it is to end: hotrow serve that finds none ends, too.
+func failing(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs output
+	code = run(ctx, args, &out, &errs, os.Environ())
+	return code, out.String(), errs.String()
+}
+
 // mustCommand is command that must succeed.
 func mustCommand(t *testing.T, args ...string) string {
 	t.Helper()

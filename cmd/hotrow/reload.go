@@ -128,6 +128,9 @@ func (s *server) reload(ctx context.Context) {
 	if err == nil && len(cfg.Resources) == 0 && len(s.cfg().Resources) > 0 {
 		err = errors.New("it has no resource: an empty or cut file is taken for a mistake")
 	}
+	if err == nil {
+		err = cfg.CheckServes()
+	}
 	if err != nil {
 		s.log.Error("configuration not reloaded, the old one stays", "event", "reload", "err", err)
 		return

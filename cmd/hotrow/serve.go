@@ -121,6 +121,11 @@ func (c *serveCmd) load(p *program) (*config.Config, error) {
 		return nil, err
 	}
 	p.warn(warnings)
+	if c.Config != "" {
+		if err := cfg.CheckServes(); err != nil {
+			return nil, err
+		}
+	}
 	if s := cfg.Sources["main"]; s != nil && c.Config == "" && c.Feed != "auto" {
 		s.Feed.Mode = c.Feed
 		if !slices.Contains(s.Feeds(), c.Feed) {

@@ -265,5 +265,38 @@ func TestServe_GreetsWithWhatThereIs(t *testing.T) {
 	r := serve(t, database(t, "CREATE TABLE bare (id INTEGER PRIMARY KEY)"))
 	until(t, r.log, func() bool { return strings.Contains(r.out.String(), "/bare\n") })
 	r = serve(t, database(t, "CREATE TABLE keyless (a)"))
-	until(t, r.log, func() bool { return strings.Contains(r.out.String(), "serves nothing") })
+	until(t, r.log, func() bool { return strings.Contains(r.out.String(), "/: the log says which tables") })
+	r = serve(t, database(t, ""))
+	until(t, r.log, func() bool { return strings.Contains(r.out.String(), "/: there are no tables") })
+}
+
+// TestServe_RefusesAFileThatNamesNothing, as check and doctor do: it is what a failed
+// hotrow init URL > FILE leaves.
+func TestServe_RefusesAFileThatNamesNothing(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "hotrow.yaml")
+	for _, text := range []string{
+		"", "# nothing\n", "version: 1\n", "sources: {main: {url: 'sqlite:" + database(t, deptSQL) + "'}}\n",
+		"links: {listen: off}\n", "resp: {listen: '127.0.0.1:0'}\nresources: {}\n",
+	} {
+		rewrite(t, file, text)
+		for _, name := range []string{"serve", "check", "doctor"} {
+			code, _, stderr := failing(t, name, "-c", file)
+			if code != 2 || !strings.HasPrefix(stderr, "hotrow: "+file+": it names no resource") ||
+				!strings.Contains(stderr, "hotrow init URL > FILE") {
+				t.Errorf("hotrow %s of %q: exit %d: %s", name, text, code, stderr)
+			}
+		}
+	}
+	for _, text := range []string{
+		"kv: {store: 'sqlite:kv.db'}\n", "links: {log: {dir: clicks, max: 64MiB}}\n",
+	} {
+		rewrite(t, file, text)
+		mustCommand(t, "check", "-c", file)
+		mustCommand(t, "doctor", "-c", file)
+		r := serve(t, "-c", file)
+		rewrite(t, file, "version: 1\n")
+		hangUp(t, r, "it names no resource")
+		r.stop()
+	}
 }

@@ -200,6 +200,20 @@ func (v *validator) unused() {
 	}
 }
 
+// CheckServes refuses a configuration that names nothing to serve: no resource, no shortener,
+// no database of items. It is taken for a file that was cut, or was never written.
+func (c *Config) CheckServes() error {
+	if len(c.Resources) > 0 || c.LinksSource() != "" || c.StoresItems() {
+		return nil
+	}
+	p := Problem{Text: "it names no resource, nor anything else to serve: hotrow init URL > FILE" +
+		" writes one for the tables of a database"}
+	if c.doc != nil {
+		p.File = c.doc.file
+	}
+	return Problems{p}
+}
+
 // CheckExposure keeps listeners that know nobody on this machine: without
 // tokens they must be on the loopback or a unix socket, unless open says that
 // reading by anybody is meant.
