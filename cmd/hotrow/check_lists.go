@@ -82,7 +82,11 @@ func compiled(
 		if s.Source != name {
 			continue
 		}
-		if plan, err := src.Compile(ctx, s.Spec); err != nil {
+		plan, err := src.Compile(ctx, s.Spec)
+		if err == nil {
+			err = resource.CheckWarm(ctx, src, s.Name, s.WarmQuery)
+		}
+		if err != nil {
 			failed[s.Name] = err
 		} else {
 			all = append(all, resource.Planned{Name: s.Name, Plan: plan})

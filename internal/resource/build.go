@@ -41,7 +41,11 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 		f := s.form(u, sp)
 		f.doubt.known.begun = u.born // or later
 		u.forms = append(u.forms, f)
-		switch err := failed[i]; {
+		err := failed[i]
+		if err == nil && sp.Warm != nil {
+			err = CheckWarm(ctx, u.source, sp.Table.Name, sp.Warm.Query)
+		}
+		switch {
 		case err == nil:
 			s.complete(f, plans[i])
 		case source.ClassOf(err).Passing():

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -145,11 +146,30 @@ func (w *warming) all(ctx context.Context) error {
 	}
 }
 
+// errNoQueries is why no query can say what is loaded.
+var errNoQueries = errors.New("this kind of source has no queries: warm: all")
+
+// CheckWarm returns why the query that says what of a resource is loaded cannot be run on its
+// source, without running it. "" is no query, which is none that is wrong.
+func CheckWarm(ctx context.Context, src source.Source, name, query string) error {
+	if query == "" {
+		return nil
+	}
+	err := errNoQueries
+	if finder, ok := src.(source.KeyFinder); ok {
+		err = finder.CheckKeys(ctx, query)
+	}
+	if err != nil {
+		return fmt.Errorf("resource %s: warm: %w", name, err)
+	}
+	return nil
+}
+
 // query walks through the keys that the configuration's query gives.
 func (w *warming) query(ctx context.Context) error {
 	finder, ok := w.f.src.source.(source.KeyFinder)
 	if !ok {
-		return errors.New("this kind of source has no queries: warm: all")
+		return errNoQueries
 	}
 	keys, err := finder.Keys(ctx, w.f.spec.Warm.Query)
 	for err == nil && len(keys) > 0 {

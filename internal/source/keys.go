@@ -15,16 +15,20 @@ type KeyFinder interface {
 	// its rows as keys, spelled as the database spells them, in the order of the
 	// query. Rows with a null are left out.
 	Keys(ctx context.Context, query string) ([]row.Key, error)
+
+	// CheckKeys has the database prepare the SELECT, without running it: the error is that of
+	// Keys where the text is wrong, or names what is not there.
+	CheckKeys(ctx context.Context, query string) error
 }
 
-// errNoColumns is the error of a query for keys that returns none.
-var errNoColumns = errors.New("the query for keys has no columns")
+// ErrNoColumns is the error of a query for keys that returns none.
+var ErrNoColumns = errors.New("the query for keys has no columns")
 
 // AppendKey appends the key of one row of a query for keys, whose values are as a
 // driver gives them.
 func AppendKey(keys []row.Key, values []any) ([]row.Key, error) {
 	if len(values) == 0 {
-		return keys, errNoColumns
+		return keys, ErrNoColumns
 	}
 	parts := make([]string, len(values))
 	for i, v := range values {

@@ -25,3 +25,20 @@ func (s *Source) Keys(ctx context.Context, query string) ([]row.Key, error) {
 	}
 	return keys, nil
 }
+
+// CheckKeys implements source.KeyFinder.
+func (s *Source) CheckKeys(ctx context.Context, query string) error {
+	ctx, cancel := s.begin(ctx, 1)
+	defer cancel()
+	err := s.read(ctx, func(ctx context.Context, c *conn) error {
+		st, err := c.PrepareContext(ctx, query)
+		if err != nil {
+			return err
+		}
+		return st.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("query for keys: %w", err)
+	}
+	return nil
+}

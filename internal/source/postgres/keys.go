@@ -44,3 +44,20 @@ func (s *Source) Keys(ctx context.Context, query string) ([]row.Key, error) {
 	}
 	return keys, nil
 }
+
+// CheckKeys implements source.KeyFinder.
+func (s *Source) CheckKeys(ctx context.Context, query string) error {
+	ctx, cancel := s.begin(ctx, 1)
+	defer cancel()
+	err := s.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		d, err := conn.PgConn().Prepare(ctx, "", query, nil)
+		if err == nil && len(d.Fields) == 0 {
+			err = source.ErrNoColumns
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("query for keys: %w", err)
+	}
+	return nil
+}

@@ -24,3 +24,19 @@ func (s *Source) Keys(ctx context.Context, query string) ([]row.Key, error) {
 	}
 	return keys, nil
 }
+
+// CheckKeys implements source.KeyFinder.
+func (s *Source) CheckKeys(ctx context.Context, query string) error {
+	err := s.readPool().use(ctx, func(c *conn) error {
+		// A connection learns of another's DDL when it steps a statement.
+		if _, err := c.integer(ctx, "SELECT count(*) FROM main.sqlite_schema"); err != nil {
+			return err
+		}
+		_, err := c.c.ColumnInfo(query)
+		return wrap(err)
+	})
+	if err != nil {
+		return fmt.Errorf("query for keys: %w", err)
+	}
+	return nil
+}
