@@ -62,11 +62,19 @@ func (c *checkCmd) Run(p *program) error {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	log := textLogger(p.stderr, slog.LevelWarn)
+	wrong := checkFiles(cfg)
 	sources, err := openSources(ctx, cfg, opening{look: true}, log)
 	if err != nil {
-		return err
+		return errors.Join(wrong, err)
 	}
 	defer func() { _ = sources.close() }()
+	return errors.Join(wrong, checkLinks(ctx, cfg, sources), c.sources(ctx, p, cfg, sources))
+}
+
+// sources says what is served of each source.
+func (c *checkCmd) sources(
+	ctx context.Context, p *program, cfg *config.Config, sources opened,
+) error {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
 		if sources[name] == nil {
 			printFinding(p, unmade(cfg.Sources[name]), "")

@@ -42,6 +42,10 @@ const warmSQL = "CREATE TABLE p (id int PRIMARY KEY, grp int)"
 
 func TestCheck_WarmQuery(t *testing.T) { warmMistakes(t, "sqlite:"+database(t, warmSQL)) }
 
-func TestPostgres_CheckWarmQuery(t *testing.T) { warmMistakes(t, dbtest.Postgres(t, dbtest.Setup(warmSQL))) }
+func TestPostgres_CheckWarmQuery(t *testing.T) {
+	warmMistakes(t, dbtest.Postgres(t, dbtest.Setup(warmSQL)))
+}
 
-func TestMariaDB_CheckWarmQuery(t *testing.T) { warmMistakes(t, dbtest.MariaDB(t, dbtest.Setup(warmSQL))) }
+func TestMariaDB_CheckWarmQuery(t *testing.T) {
+	warmMistakes(t, dbtest.MariaDB(t, dbtest.Setup(warmSQL)))
+}

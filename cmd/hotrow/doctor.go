@@ -77,6 +77,9 @@ func (c *doctorCmd) Run(p *program) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
 		s := cfg.Sources[name]
+		if err := inDirectory(cfg, name); err != nil {
+			return err
+		}
 		if toBeMade(cfg, name) {
 			printFinding(p, unmade(s), "")
 			continue

@@ -82,6 +82,9 @@ func (c *linksKeyAddCmd) write(p *program) (string, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	log := textLogger(p.stderr, slog.LevelWarn)
+	if err := inDirectory(cfg, name); err != nil {
+		return "", err
+	}
 	if cfg.OwnsLinks() {
 		if err := makeFor(cfg.Sources[name].Path()); err != nil {
 			return "", fmt.Errorf("links.database: %w", err)

@@ -349,22 +349,32 @@ func (s *server) reloadLinks(cfg *config.Config) {
 // checkLinksExposure refuses to let anybody make links on a listener that other
 // machines reach, unless that is said.
 func (s *server) checkLinksExposure(ctx context.Context) error {
-	cfg := s.cfg()
-	if !s.links.on() || cfg.Links.Listen.Local() || cfg.Links.Open {
+	if !s.links.on() {
+		return nil
+	}
+	return linksExposure(ctx, s.cfg(), s.links.store)
+}
+
+// linksExposure is checkLinksExposure for the database of links, which has no tables before the
+// first start; nil: it is not there.
+func linksExposure(ctx context.Context, cfg *config.Config, store source.Store) error {
+	if cfg.Links.Listen.Local() || cfg.Links.Open {
 		return nil
 	}
 	n := int64(0)
-	err := s.links.store.Query(ctx, "SELECT count(*) FROM link_keys", nil,
-		func(r source.StoreRow) error { n = r.Int(0); return nil })
-	if err != nil {
-		return fmt.Errorf("links: %w", err)
+	if store != nil {
+		err := store.Query(ctx, "SELECT count(*) FROM link_keys", nil,
+			func(r source.StoreRow) error { n = r.Int(0); return nil })
+		if err != nil && source.ClassOf(err) != source.Missing {
+			return fmt.Errorf("links: %w", err)
+		}
 	}
 	if n > 0 {
 		return nil
 	}
-	return fmt.Errorf("links.listen: %s can be reached from other machines and there is no key: "+
-		"make one (hotrow links key add NAME --role admin -c FILE), or say links.open if making "+
-		"links by anybody is meant", cfg.Links.Listen)
+	return config.Problems{cfg.Problem("links.listen", fmt.Sprintf("%s can be reached from other "+
+		"machines and there is no key: make one (hotrow links key add NAME --role admin -c FILE), "+
+		"or say links.open if making links by anybody is meant", cfg.Links.Listen))}
 }
 
 // drainLinks ends the listener of links gently.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"sort"
 	"time"
@@ -82,6 +83,9 @@ func openSources(
 	}
 	all := make(opened)
 	for name, s := range cfg.Sources {
+		if err := inDirectory(cfg, name); err != nil {
+			return nil, errors.Join(err, all.close())
+		}
 		if o.look && toBeMade(cfg, name) {
 			continue
 		}
@@ -116,6 +120,24 @@ func toBeMade(cfg *config.Config, name string) bool {
 	}
 	_, err := os.Stat(cfg.Sources[name].Path())
 	return errors.Is(err, fs.ErrNotExist)
+}
+
+// inDirectory returns why serve cannot make the file of a source of its own: there is no
+// directory for it.
+func inDirectory(cfg *config.Config, name string) error {
+	if !isOwn(cfg, name) {
+		return nil
+	}
+	dir := filepath.Dir(cfg.Sources[name].Path())
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	key := "links.database"
+	if isStore(cfg, name) {
+		key = "kv.store"
+	}
+	return config.Problems{cfg.Problem(key, fmt.Sprintf("there is no directory %s: mkdir -p %s",
+		dir, dir))}
 }
 
 // unmade says so.

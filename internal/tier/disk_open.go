@@ -44,9 +44,8 @@ func (d *Disk) openFile() error {
 		if err := os.Remove(d.opts.Path); err != nil {
 			return err
 		}
-	case errors.Is(err, errBroken) && isDatabase(d.opts.Path):
-		return fmt.Errorf("%s is a database of SQLite, not a cache of hotrow: give cache.disk.path"+
-			" a file of its own", d.opts.Path)
+	case errors.Is(err, errBroken) && CheckDisk(d.opts.Path) != nil:
+		return CheckDisk(d.opts.Path)
 	case errors.Is(err, errBroken):
 		kept, moveErr := quarantine(d.opts.Path)
 		if moveErr != nil {
@@ -64,6 +63,15 @@ func (d *Disk) openFile() error {
 	}
 	d.file = f
 	return d.load(f)
+}
+
+// CheckDisk returns why OpenDisk would leave the file at path alone, which it only looks at.
+func CheckDisk(path string) error {
+	if isDatabase(path) {
+		return fmt.Errorf("%s is a database of SQLite, not a cache of hotrow: give cache.disk.path"+
+			" a file of its own", path)
+	}
+	return nil
 }
 
 // isDatabase reports whether a file is one of SQLite, which no damage makes of ours.
