@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/load"
 )
 
@@ -62,6 +63,9 @@ type linksFigure struct {
 // nowhere; in the log alone, after which the server is killed and another one
 // takes them to the database; and in the database all the time.
 func (c *benchLinksCmd) Run(p *program) error {
+	if err := c.placeDatabase(); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "hotrow-bench-links-")
 	if err != nil {
 		return err
@@ -90,6 +94,26 @@ func (c *benchLinksCmd) Run(p *program) error {
 		errs = append(errs, all[i].wrong())
 	}
 	return errors.Join(errs...)
+}
+
+// placeDatabase makes the path of a SQLite file absolute: the servers have directories of
+// their own.
+func (c *benchLinksCmd) placeDatabase() error {
+	if c.Database == "" {
+		return nil
+	}
+	cfg, _, err := config.FromURL(c.Database, nil)
+	if err != nil {
+		return fmt.Errorf("--database: %w", err)
+	}
+	if s := cfg.Sources["main"]; s.Driver() == "sqlite" {
+		path, err := filepath.Abs(s.Path())
+		if err != nil {
+			return fmt.Errorf("--database: %w", err)
+		}
+		c.Database = "sqlite:" + path
+	}
+	return nil
 }
 
 // wrong returns what a row must not be: an answered hit that is not stored, or
@@ -143,7 +167,7 @@ func (b *linksBench) measure(ctx context.Context) (_ *linksFigure, err error) {
 func (b *linksBench) load(ctx context.Context, d time.Duration) (*load.Result, error) {
 	return load.Run(ctx, load.Config{
 		URL: b.url + benchCode, Connections: b.cmd.Connections, Rate: b.cmd.Rate, Duration: d,
-		PID:    b.child.Process.Pid,
+		PID:    b.child.Pid,
 		Header: []string{"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Firefox/145.0"},
 	})
 }

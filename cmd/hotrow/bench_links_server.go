@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -33,8 +33,8 @@ type linksBench struct {
 	env   []string
 	row   linksRow
 	dir   string
-	child *exec.Cmd // nil: none runs
-	url   string    // where links are
+	child *selfChild // nil: none runs
+	url   string     // where links are
 	ops   string
 	db    source.Store
 	close func() error // of db
@@ -90,6 +90,9 @@ func (b *linksBench) ready(ctx context.Context, said []byte) error {
 	if b.url == "" || b.ops == "" {
 		return errors.New("no answer")
 	}
+	if bytes.Contains(said, []byte(linksAway)) { // it would wait for as long as we do
+		return fmt.Errorf("%w: the database is not reached", errHopeless)
+	}
 	return b.prepare(ctx)
 }
 
@@ -102,7 +105,11 @@ func (b *linksBench) prepare(ctx context.Context) error {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusConflict {
-		return fmt.Errorf("POST /api/v1/links: %s", resp.Status)
+		err := fmt.Errorf("POST /api/v1/links: %s", resp.Status)
+		if resp.StatusCode != http.StatusServiceUnavailable {
+			err = fmt.Errorf("%w: %w", errHopeless, err)
+		}
+		return err
 	}
 	if b.db != nil || !b.records() {
 		return nil
@@ -114,7 +121,7 @@ func (b *linksBench) prepare(ctx context.Context) error {
 	db, err := openSource(context.WithoutCancel(ctx), cfg.Sources["main"], true, false,
 		slog.New(slog.DiscardHandler))
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errHopeless, err)
 	}
 	store, ok := db.(source.Store)
 	if !ok {
@@ -206,16 +213,15 @@ func (b *linksBench) redirects(ctx context.Context) (int64, error) {
 // kill ends the server as kill -9 does.
 func (b *linksBench) kill() {
 	if b.child != nil {
-		_ = b.child.Process.Kill()
-		_ = b.child.Wait() // it was killed
+		b.child.kill()
 		b.child, b.url, b.ops = nil, "", ""
 	}
 }
 
 // stop ends the server: gently where the database is to keep what it has.
 func (b *linksBench) stop(gently bool) error {
-	if b.child != nil && gently && b.child.Process.Signal(os.Interrupt) == nil {
-		_ = b.child.Wait()
+	if b.child != nil && gently && b.child.Signal(os.Interrupt) == nil {
+		b.child.wait()
 		b.child = nil
 	}
 	b.kill()

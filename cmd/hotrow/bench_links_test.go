@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 )
@@ -67,6 +69,32 @@ func TestBench_LinksReadsLargeCounts(t *testing.T) {
 	} {
 		if n, err := sample(text, "b "); n != want || err != nil {
 			t.Errorf("%q: %d, %v", text, n, err)
+		}
+	}
+}
+
+// A SQLite file is where whoever starts the command says, whatever directory the servers have.
+func TestBench_LinksOverAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	checkBenchLinks(t, mustCommand(t, "bench", "links", "-c", "4", "-d", "100ms", "--warmup", "0s",
+		"--format", "json", "--database", "sqlite:x.db"))
+	if _, err := os.Stat("x.db"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server that ends, or waits for its database, is not waited for: its first words say why.
+func TestBench_LinksSaysWhyNothingIsServed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for database, want := range map[string]string{
+		"sqlite:no/x.db":                     "links.database: there is no directory ",
+		"postgres://nobody@127.0.0.1:1/none": "the database is not reached; ",
+	} {
+		began := time.Now()
+		code, _, stderr := command(t, "bench", "links", "--database", database)
+		if code != 1 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "last words") ||
+			time.Since(began) > benchTimeout/2 {
+			t.Errorf("over %s, exit %d after %v: %s", database, code, time.Since(began), stderr)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -71,11 +70,8 @@ func (c *benchProxyCmd) Run(p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		_ = child.Process.Kill()
-		_ = child.Wait() // it was killed
-	}()
-	ways := []proxyWay{{"direct", target, 0}, {"hotrow proxy", url, child.Process.Pid}}
+	defer child.kill()
+	ways := []proxyWay{{"direct", target, 0}, {"hotrow proxy", url, child.Pid}}
 	for _, other := range c.Proxy {
 		name, url := splitName(other)
 		ways = append(ways, proxyWay{name, url, 0})
@@ -210,7 +206,7 @@ var proxyListens = regexp.MustCompile(`listening.*addr"?[=:]"?([0-9.:]+)`)
 // startBenchProxy starts a proxy to upstream, and returns where it is.
 func startBenchProxy(
 	ctx context.Context, env []string, said, upstream string,
-) (child *exec.Cmd, url string, err error) {
+) (child *selfChild, url string, err error) {
 	args := []string{"proxy", "-p", "0", "--access-log-dir", "none",
 		"--upstream", strings.TrimSuffix(upstream, "/")}
 	child, err = startSelf(ctx, env, said, args, "the proxy does not listen",

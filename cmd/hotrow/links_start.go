@@ -27,6 +27,9 @@ type beginning struct {
 // at most.
 const linksPause = 2 * time.Second
 
+// linksAway is what the log says then.
+const linksAway = "the database of links is not reached"
+
 // startLinks serves links, at once if their database is there. While it is away
 // the listener answers 503, readiness says why, and the database is asked again
 // and again.
@@ -43,8 +46,7 @@ func (s *server) startLinks(ctx context.Context, failed chan<- error) error {
 		l.begin.away = err
 	}
 	source.LogRetry(s.log.With(reachHint(l.begin.away)...),
-		"the database of links is not reached: redirects are answered with 503 until it is",
-		l.begin.away)
+		linksAway+": redirects are answered with 503 until it is", l.begin.away)
 	room, err := newPlaceholder(l.listener, linksfront.Waiting(), s)
 	if err != nil {
 		return err
