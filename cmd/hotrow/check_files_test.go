@@ -23,7 +23,8 @@ func TestCheck_OpensWhatServeOpens(t *testing.T) {
 		{"disk", "cache: {disk: {path: app.db}}", "cache.disk.path: {dir}/app.db is a database of SQLite"},
 		{"items", `kv: {store: "sqlite:no/kv.db"}`, "kv.store: there is no directory {dir}/no: mkdir -p"},
 		{"links", `links: {database: "sqlite:no/l.db"}`, "links.database: there is no directory {dir}/no: mkdir -p"},
-		{"keys", `links: {listen: "0.0.0.0:0", base_url: "https://s.example"}`, "links.listen: 0.0.0.0:0 can be reached from other machines and there is no key"},
+		{"keys", `links: {listen: "0.0.0.0:0", base_url: "https://s.example"}`,
+			"links.listen: 0.0.0.0:0 can be reached from other machines and there is no key"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
