@@ -290,6 +290,7 @@ func TestServe_RefusesAFileThatNamesNothing(t *testing.T) {
 	}
 	for _, text := range []string{
 		"kv: {store: 'sqlite:kv.db'}\n", "links: {log: {dir: clicks, max: 64MiB}}\n",
+		"wire: {perf: true}\n",
 	} {
 		rewrite(t, file, text)
 		mustCommand(t, "check", "-c", file)

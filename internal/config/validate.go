@@ -201,9 +201,11 @@ func (v *validator) unused() {
 }
 
 // CheckServes refuses a configuration that names nothing to serve: no resource, no shortener,
-// no database of items. It is taken for a file that was cut, or was never written.
+// no database of items, no answers to gofast's perf. It is taken for a file that was cut, or was
+// never written.
 func (c *Config) CheckServes() error {
-	if len(c.Resources) > 0 || c.LinksSource() != "" || c.StoresItems() {
+	perf := c.Wire.Perf && !c.Wire.Listen.Off()
+	if len(c.Resources) > 0 || c.LinksSource() != "" || c.StoresItems() || perf {
 		return nil
 	}
 	p := Problem{Text: "it names no resource, nor anything else to serve: hotrow init URL > FILE" +
