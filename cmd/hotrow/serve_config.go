@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/config"
+)
+
+// fits refuses what would be ignored: the flags that say something of what is not served.
+func (c *serveCmd) fits() error {
+	if c.Target != "" && c.Config != "" {
+		return errors.New("give a TARGET or a configuration, not both")
+	}
+	for _, flag := range []string{"writable", "feed", "demo-file", "demo-scale"} {
+		demo := strings.HasPrefix(flag, "demo-")
+		switch {
+		case !c.given(flag):
+		case c.Config != "" && !demo:
+			return fmt.Errorf("--%s is of a TARGET and excludes --config: the configuration has "+
+				"access.write and feed.mode", flag)
+		case c.Config != "":
+			return fmt.Errorf("--%s is of the demo and excludes --config", flag)
+		case c.Target != "" && demo:
+			return fmt.Errorf("--%s is of the demo and excludes a TARGET", flag)
+		}
+	}
+	return nil
+}
+
+// load reads the configuration that the command line asks for.
+func (c *serveCmd) load(p *program) (*config.Config, error) {
+	var cfg *config.Config
+	var warnings []config.Warning
+	var err error
+	switch {
+	case c.Config != "":
+		cfg, warnings, err = config.Load(c.Config, p.env)
+	case c.Target != "":
+		cfg, warnings, err = config.FromURL(c.Target, p.env)
+	default:
+		cfg, warnings, err = c.demoConfig(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.warn(warnings)
+	if c.Config != "" {
+		if err := cfg.CheckServes(); err != nil {
+			return nil, err
+		}
+	}
+	if s := cfg.Sources["main"]; s != nil && c.Config == "" && c.Feed != "auto" {
+		s.Feed.Mode = c.Feed
+		if !slices.Contains(s.Feeds(), c.Feed) {
+			return nil, usageError{fmt.Errorf("--feed %s: no feed of this kind of database (%s)",
+				c.Feed, s.Driver())}
+		}
+	}
+	return cfg, nil
+}
