@@ -77,7 +77,7 @@ func (c *checkCmd) sources(
 ) error {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
 		if sources[name] == nil {
-			printFinding(p, unmade(cfg.Sources[name]), "")
+			printFinding(p, unmade(cfg.Sources[name]))
 		}
 	}
 	specs, err := cfg.Specs()
@@ -100,7 +100,7 @@ func (c *checkCmd) sources(
 			errs = append(errs, err)
 		}
 		if f, ok := unkept(cfg.Sources[specs[i].Source], &specs[i]); ok {
-			printFinding(p, f, "mend:")
+			printFinding(p, f)
 		}
 	}
 	return errors.Join(errs...)
@@ -130,7 +130,7 @@ func (c *checkCmd) resource(
 		return fmt.Errorf("resource %s: %w", s.Name, err)
 	}
 	for _, f := range append(findings, coarse(cfg, plan, s)...) {
-		printFinding(p, f, "mend:")
+		printFinding(p, f)
 	}
 	return checkLists(ctx, p, of, all, lists)
 }

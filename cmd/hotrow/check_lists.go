@@ -143,7 +143,7 @@ func checkLists(
 		if c.NeedsOld {
 			printFinding(p, source.Finding{Level: source.LevelInfo,
 				Text: "REPLICA IDENTITY FULL of " + c.Table + " would have it stay in memory",
-				Why:  "hotrow doctor -c FILE --list '" + l.path() + "' --sql prints it"}, "mend:")
+				Why:  "hotrow doctor -c FILE --list '" + l.path() + "' --sql prints it"})
 		}
 		for _, w := range c.Within {
 			fmt.Fprintf(p.stdout, "    %s\n", withinText(&w))
@@ -157,7 +157,7 @@ func checkLists(
 		}
 		printGuard(p, g)
 		for i := range g.Embeds {
-			printFinding(p, guardFinding(&g.Embeds[i]), "mend:")
+			printFinding(p, guardFinding(&g.Embeds[i]))
 		}
 	}
 	return nil
@@ -191,7 +191,7 @@ func printGuard(p *program, g *source.Guard) {
 	} else {
 		f.Why = cmp.Or(f.Why, g.Hint)
 	}
-	printFinding(p, f, "mend:")
+	printFinding(p, f)
 }
 
 // guardFinding says whether an index finds what a list embeds.

@@ -81,7 +81,7 @@ func (c *doctorCmd) Run(p *program) error {
 			return err
 		}
 		if toBeMade(cfg, name) {
-			printFinding(p, unmade(s), "")
+			printFinding(p, unmade(s))
 			continue
 		}
 		src, err := openSource(ctx, s, false, false, log)
@@ -273,7 +273,7 @@ func (c *doctorCmd) show(p *program, f source.Finding, statements []string, fail
 		case c.Apply:
 			verb = "done:"
 		}
-		printFinding(p, f, verb)
+		printTreated(p, f, verb)
 		if failed != nil {
 			indent(p, "because: "+failed.Error())
 		}
@@ -313,8 +313,11 @@ func indent(p *program, text string) {
 	fmt.Fprintf(p.stdout, "         %s\n", strings.ReplaceAll(text, "\n", "\n         "))
 }
 
-// printFinding prints one finding, with the statements that mend it behind a verb.
-func printFinding(p *program, f source.Finding, verb string) {
+// printFinding prints one finding, with the statements that mend it.
+func printFinding(p *program, f source.Finding) { printTreated(p, f, "mend:") }
+
+// printTreated is printFinding with another verb before the statements.
+func printTreated(p *program, f source.Finding, verb string) {
 	fmt.Fprintf(p.stdout, "%-8s %s\n", levelNames[f.Level], f.Text)
 	if f.Why != "" {
 		indent(p, f.Why)

@@ -173,7 +173,7 @@ func (c *column) Arg(v row.Value) (any, error) {
 	return string(appendArray(nil, v.List(), c.codec.delim)), nil
 }
 
-// An engineConn is a connection or a transaction as the engine sees it.
+// An engineConn is a connection, within a transaction or without, as the engine sees it.
 type engineConn struct{ conn *pgx.Conn }
 
 // Query implements document.Conn.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -134,12 +133,6 @@ func (p *plan) isKey(ctx context.Context, k row.Key) bool {
 		return err
 	})
 	return err == nil || !badValue(err)
-}
-
-// A querier runs queries: a connection or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
 // nested is how arrays of records are read, and documents by one statement.

@@ -91,9 +91,10 @@ func (s *Source) Query(
 // storeQuery runs a query and calls each for every row. An error of each is
 // not one of the database: it is returned as it is.
 func storeQuery(
-	ctx context.Context, q querier, sql string, args []any, each func(source.StoreRow) error,
+	ctx context.Context, conn *pgx.Conn, sql string, args []any,
+	each func(source.StoreRow) error,
 ) error {
-	rows, err := q.Query(ctx, rebinder.Rebind(sql), plainArgs(args)...)
+	rows, err := conn.Query(ctx, rebinder.Rebind(sql), plainArgs(args)...)
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (t *storeTx) Insert(
 func (t *storeTx) Query(
 	ctx context.Context, sql string, args []any, each func(source.StoreRow) error,
 ) error {
-	return classify(storeQuery(ctx, t.tx, sql, args, each))
+	return classify(storeQuery(ctx, t.tx.Conn(), sql, args, each))
 }
 
 // Bulk copies rows in (COPY), or, when rows may be there already, sends each
