@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestMain(m *testing.M) {
@@ -172,15 +173,10 @@ func (r *running) respPort() string {
 	return port
 }
 
-// until waits for ok, a minute at most.
+// until waits for ok.
 func until(t *testing.T, log *output, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain; the log:\n%s", log)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waittest.UntilEvery(t, time.Millisecond, "waited in vain; the log", ok, log.String)
 }
 
 func status(url string) int {

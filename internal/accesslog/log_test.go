@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A gate is a sink that takes what it is allowed to.
@@ -74,12 +76,7 @@ func open(t *testing.T, c Config, s Settings) *Log {
 // eventually polls f until it reports true.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !f(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, what, f)
 }
 
 // one logs a request by the road of those without a ring.

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // patience bounds every wait.
@@ -101,12 +103,7 @@ func (s *server) text() string {
 // until waits for ok.
 func (s *server) until(what string, ok func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(patience); !ok(); {
-		if time.Now().After(end) {
-			s.t.Fatalf("gave up waiting for it to %s", what)
-		}
-		time.Sleep(200 * time.Microsecond) // between polls
-	}
+	waittest.Until(s.t, what, ok)
 }
 
 // An answer is what hotrow says to a request.

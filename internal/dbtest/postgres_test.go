@@ -4,18 +4,14 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // eventually polls ok until it is true or a minute is over.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
+	waittest.Until(t, what, ok)
 }
 
 func TestPostgres_GivesEachCallAnEmptyDatabase(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotrow/hotrow/internal/tlstest"
+	"github.com/hotrow/hotrow/internal/waittest"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
@@ -394,11 +395,7 @@ func put(body string) (request, answer string) {
 // eventually waits for cond.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(timeLimit); !cond(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
+	waittest.Until(t, what, cond)
 }
 
 // clientTLS trusts every server.

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // serviceUser is of the range that systemd takes dynamic users from.
@@ -190,12 +192,8 @@ func (p *service) confined() {
 	}
 }
 
-// until waits for ok, a minute at most.
+// until waits for ok.
 func (p *service) until(ok func() bool) {
 	p.s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.s.t.Fatalf("waited in vain; the log:\n%s", p.said())
-		}
-	}
+	waittest.UntilEvery(p.s.t, 10*time.Millisecond, "waited in vain; the log", ok, p.said)
 }

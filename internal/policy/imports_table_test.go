@@ -411,6 +411,10 @@ var house = []room{
 		tool: true,
 	},
 	{
+		dir:  "internal/waittest",
+		tool: true,
+	},
+	{
 		dir:   "internal/wiretest",
 		tests: []string{"client/wire", "client/wire/gofast"},
 		tool:  true,
@@ -429,6 +433,9 @@ var light = []string{
 	"github.com/cespare/xxhash/v2",
 	"github.com/fxamacker/cbor/v2", // in the protocol, and among the formats of documents
 }
+
+// lightTools lists what serves tests and any test may import: it knows nothing of ours.
+var lightTools = []string{"waittest"}
 
 // lightTests lists those that any test may import.
 var lightTests = []string{

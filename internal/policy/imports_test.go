@@ -47,7 +47,8 @@ func refuseOurs(r room, test bool, dir string) string {
 	if dir == r.dir && test { // an external test package
 		return ""
 	}
-	if slices.Contains(r.knows, name) || test && slices.Contains(r.tests, name) {
+	if slices.Contains(r.knows, name) || test && slices.Contains(r.tests, name) ||
+		(test || r.tool) && slices.Contains(lightTools, name) {
 		return ""
 	}
 	why := "the line of " + r.dir + " in " + table + " does not have " + name

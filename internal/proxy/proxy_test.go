@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // patience is how long a test waits for what must happen.
@@ -207,12 +209,7 @@ func (c *caller) rest() string {
 // eventually polls until what holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+	waittest.Until(t, what, holds)
 }
 
 // simple returns a GET for an upstream in the words of chocon's Host rule.

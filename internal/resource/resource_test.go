@@ -17,6 +17,7 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -100,12 +101,8 @@ func (h *house) ready() {
 // until waits for ok, a minute at most.
 func (h *house) until(ok func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); {
-		if time.Now().After(deadline) {
-			h.t.Fatalf("waited in vain; %v", h.set.Ready())
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waittest.UntilEvery(h.t, time.Millisecond, "waited in vain", ok,
+		func() string { return fmt.Sprint(h.set.Ready()) })
 }
 
 // exec changes the database as another program does.

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // patience bounds every wait.
@@ -235,12 +237,7 @@ func (p *program) get(path string) (code int, status, body string) {
 // until waits for ok.
 func until(t testing.TB, say func() string, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); {
-		if time.Now().After(end) {
-			t.Fatalf("gave up waiting: %s\n%s", what, say())
-		}
-		time.Sleep(2 * time.Millisecond) // between polls
-	}
+	waittest.UntilEvery(t, 2*time.Millisecond, what, ok, say)
 }
 
 // pause waits, unless ctx ends before.

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A link that breaks off while it passes something on leaves what reads and passes on
@@ -40,12 +41,7 @@ func length(short time.Duration) time.Duration {
 // until polls ok, and fails the test when it does not come true in time.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-		time.Sleep(500 * time.Microsecond)
-	}
+	waittest.Until(t, what, ok)
 }
 
 // work lets a load test go on for d, and longer until every part of it has done something:

@@ -16,6 +16,7 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // Rows of the tables, as documents in JSON.
@@ -184,10 +185,5 @@ func (k *Tokens) Auth(token string) (front.Principal, bool) {
 // Eventually polls f until it reports true, for ten seconds.
 func Eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !f(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 10 s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, what, f)
 }

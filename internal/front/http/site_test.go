@@ -3,7 +3,6 @@ package httpfront
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -28,6 +27,7 @@ import (
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/tier"
 	"github.com/hotrow/hotrow/internal/tlstest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestMain(m *testing.M) {
@@ -312,17 +312,7 @@ func (a reply) path() string {
 // eventually polls f until it reports true.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !f() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: not within a minute", what)
-		case <-tick.C:
-		}
-	}
+	waittest.Until(t, what, f)
 }
 
 // hot reads path until memory answers, and returns that answer.

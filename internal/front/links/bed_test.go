@@ -22,6 +22,7 @@ import (
 	"github.com/hotrow/hotrow/internal/source/postgres"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestMain(m *testing.M) {
@@ -200,12 +201,7 @@ func (b *bed) serve(goroutines bool) {
 
 func (b *bed) eventually(what string, ok func() bool) {
 	b.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			b.t.Fatalf("not after 20 s: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+	waittest.Until(b.t, what, ok)
 }
 
 // An answer is what came back, body read.

@@ -21,6 +21,7 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestMain(m *testing.M) {
@@ -101,12 +102,7 @@ func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 // eventually polls f until it reports true.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !f(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, what, f)
 }
 
 // tokens are the tokens of a site, by their text.

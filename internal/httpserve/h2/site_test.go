@@ -24,6 +24,7 @@ import (
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/httpserve/h2"
 	"github.com/hotrow/hotrow/internal/tlstest"
+	"github.com/hotrow/hotrow/internal/waittest"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
@@ -432,9 +433,5 @@ func (p *peer) want(id uint32, status, body string) {
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(timeLimit); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, timeLimit)
-		}
-	}
+	waittest.Until(t, what, ok)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hotrow/hotrow/internal/links"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/links/clicks"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:131.0) Gecko/20100101 Firefox/131.0"
@@ -230,9 +231,5 @@ func TestAPI_ClicksAreSeenAtOnceAndCountedOnce(t *testing.T) {
 // await polls until ok, for 20 seconds at most.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for start := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
-			t.Fatalf("%s: not within 20 s", what)
-		}
-	}
+	waittest.Until(t, what, ok)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/links/schema"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 var onEach = map[string]func(*testing.T, string){
@@ -322,9 +323,5 @@ func resumes(t *testing.T, kind string) {
 // waitFor waits until a condition holds.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for start := time.Now(); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
+	waittest.Until(t, what, ok)
 }

@@ -2,13 +2,13 @@ package memcached
 
 import (
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.Wrap(m)) }
@@ -101,10 +101,5 @@ func mustWrite(t testing.TB, p *plan, op source.Op, key row.Key, body string) *s
 // within polls until ok, a minute at most.
 func within(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, what, ok)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sourcetest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // feedTimeout bounds every wait of these tests.
@@ -89,12 +90,7 @@ func (r *recorder) changed() []string {
 // await waits until ok says true.
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(feedTimeout); !ok(); {
-		if time.Now().After(end) {
-			t.Fatalf("gave up waiting: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond) // between polls
-	}
+	waittest.Until(t, what, ok)
 }
 
 // A fixture is a database with a feed of it that runs, and is run again when it

@@ -13,17 +13,13 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tlstest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // eventually polls ok until it is true or a minute is over.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
+	waittest.Until(t, what, ok)
 }
 
 func TestMariaDB_OutlivesItsServer(t *testing.T) {

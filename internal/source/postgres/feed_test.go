@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres/feed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // feedPatience bounds every wait of these tests.
@@ -114,12 +115,7 @@ func tupleText(t source.Tuple) string {
 // await waits until ok says true.
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(feedPatience); !ok(); {
-		if time.Now().After(end) {
-			t.Fatalf("gave up waiting: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond) // between polls
-	}
+	waittest.Until(t, what, ok)
 }
 
 // A fixture is a database with a feed of it that runs.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // An Env is one database, empty when the suite gets it, which it may fill and
@@ -184,9 +185,5 @@ func (s *suite) want(p source.Plan, key row.Key, document string) {
 // eventually waits until ok holds.
 func (s *suite) eventually(what string, ok func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("after 20 s still not: %s", what)
-		}
-	}
+	waittest.Until(s.t, what, ok)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A followed is a running feed that remembers what it was told.
@@ -114,11 +115,7 @@ func (f *followed) fence() []*source.Tx {
 // poll waits until ok holds.
 func poll(t testing.TB, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("still not after a minute")
-		}
-	}
+	waittest.Until(t, "what is polled", ok)
 }
 
 // all reports whether txs say that everything changed.
