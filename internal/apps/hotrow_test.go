@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = time.Minute
+var patience = waittest.Limit(time.Minute)
 
 // A server is hotrow as a process, and what the tests write to its database by.
 type server struct {

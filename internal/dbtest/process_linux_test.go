@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestPostgres_ServerCanBeFrozen(t *testing.T) {
@@ -35,7 +37,7 @@ func TestPostgres_ServerCanBeFrozen(t *testing.T) {
 		if out != "awake" {
 			t.Errorf("the answer is %q, want awake", out)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(waittest.Limit(time.Minute)):
 		t.Error("no answer after Resume")
 	}
 	s.Pause()

@@ -29,7 +29,7 @@ import (
 )
 
 // timeLimit bounds whatever a test waits for.
-const timeLimit = time.Minute
+var timeLimit = waittest.Limit(time.Minute)
 
 // hits is a protocol that answers GET /hit/NAME at once, parks for /miss/NAME
 // and /now/NAME, and hands the rest over. Package front/http has the real one.

@@ -7,6 +7,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // dialSilent connects and says nothing.
@@ -32,7 +34,7 @@ func TestTLS_HandshakesHaveADeadline(t *testing.T) {
 		}
 		start := time.Now()
 		for _, c := range []net.Conn{silent, slow} {
-			if b, err := io.ReadAll(c); len(b) > 100 || time.Since(start) > 3*time.Second {
+			if b, err := io.ReadAll(c); len(b) > 100 || time.Since(start) > waittest.Limit(3*time.Second) {
 				t.Errorf("%q, %v after %v", b, err, time.Since(start))
 			}
 		}

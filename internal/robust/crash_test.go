@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // kills is how often the program is killed.
@@ -38,7 +40,9 @@ func killed(
 	var ready []time.Duration
 	resumed := 0
 	n := kills(t)
-	for i := range n {
+	// A machine that is busy may have no answer from disk in all of them: it goes on.
+	shown := func() bool { return o.disk.Load() > 0 && resumed >= (n-1)/2 }
+	for i, last := 0, false; !last; i++ {
 		p := serve(t, c)
 		ready = append(ready, p.awaitReady())
 		w := d.work(o, p, 2)
@@ -47,8 +51,7 @@ func killed(
 			until(t, p.text, "a commit on disk",
 				func() bool { return p.metric("hotrow_disk_commits_total") > 0 })
 		}
-		if i == n-1 {
-			until(t, p.text, "an answer from disk", func() bool { return o.disk.Load() > 0 })
+		if last = i >= n-1 && shown() || i >= 10*n; last {
 			w.stop()
 			o.sweep(p, d.query)
 		}
@@ -66,17 +69,17 @@ func killed(
 		}
 	}
 	o.check()
-	if o.disk.Load() == 0 || resumed < (n-1)/2 {
+	if !shown() {
 		t.Errorf("%d answers from disk, %d of %d starts went on: the row shows little",
-			o.disk.Load(), resumed, n-1)
+			o.disk.Load(), resumed, len(ready)-1)
 	}
 	slices.Sort(ready)
 	worst := ready[len(ready)-1]
 	// The fastest tenth counts: the machine may be busy with other things.
-	if fast := ready[len(ready)/10]; fast > 2*time.Second {
+	if fast := ready[len(ready)/10]; fast > waittest.Limit(2*time.Second) {
 		t.Errorf("ready after %v at best", fast)
 	}
-	return fmt.Sprintf("%d kills, %d resumed; ready after %v median, %v worst; %s", n, resumed,
+	return fmt.Sprintf("%d kills, %d resumed; ready after %v median, %v worst; %s", len(ready), resumed,
 		ready[len(ready)/2].Round(time.Millisecond), worst.Round(time.Millisecond), o.figures())
 }
 
@@ -95,7 +98,8 @@ func largeDisk(t *testing.T) string {
 	p.awaitReady()
 	begin := time.Now()
 	for p.metric("hotrow_warm_rounds_total") == 0 {
-		if p.ended() || !pause(t.Context(), time.Second) || time.Since(begin) > 20*time.Minute {
+		if p.ended() || !pause(t.Context(), time.Second) ||
+			time.Since(begin) > waittest.Limit(20*time.Minute) {
 			t.Fatalf("warming does not end:\n%s", p.text())
 		}
 	}
@@ -112,7 +116,7 @@ func largeDisk(t *testing.T) string {
 		_, status, _ := p.get(fmt.Sprintf("/kv/%d", 1+rand.IntN(keys)))
 		return strings.Contains(status, "detail=disk")
 	})
-	if held < 0.99*float64(keys) || ready > 2*time.Second {
+	if held < 0.99*float64(keys) || ready > waittest.Limit(2*time.Second) {
 		t.Errorf("%.0f documents of %d on disk, ready after %v", held, keys, ready)
 	}
 	return fmt.Sprintf("%.0f documents on disk, warmed in %v; after a kill ready in %v, and answers"+

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // How the program ends, and how it does not begin.
@@ -51,7 +53,7 @@ func terminated(t *testing.T) string {
 	cancel()
 	<-done
 	x.w.stop()
-	if code := x.p.cmd.ProcessState.ExitCode(); code != 0 || took > 11*time.Second {
+	if code := x.p.cmd.ProcessState.ExitCode(); code != 0 || took > waittest.Limit(11*time.Second) {
 		t.Errorf("exit %d after %v", code, took)
 	}
 	if cut != nil {

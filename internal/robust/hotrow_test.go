@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 2 * time.Minute
+var patience = waittest.Limit(2 * time.Minute)
 
 // A program is hotrow as a process.
 type program struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // served is a row's usual beginning: a database with the oracle's table, hotrow
@@ -67,7 +68,7 @@ func (x *served) more(t *testing.T, what string, count *atomic.Int64) {
 // counts as fresh for longer than the contract says is for the readers, whatever
 // the machine does meanwhile; this is what tells a fence from a connection's own
 // timeouts.
-const notice = 10 * time.Second
+var notice = waittest.Limit(10 * time.Second)
 
 // downAtStart: hotrow listens, is not ready, and becomes so by itself.
 func downAtStart(t *testing.T) string {

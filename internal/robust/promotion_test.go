@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // readLimit bounds a read: what it may wait for a connection and for a statement, and what
 // a busy machine takes.
-const readLimit = 10 * time.Second
+var readLimit = waittest.Limit(10 * time.Second)
 
 // A way is how the URL leads to the primary, whichever server that is.
 type way func(t *testing.T, url, primary, standby string) (through string)

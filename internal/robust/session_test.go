@@ -11,10 +11,12 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // execLimit bounds one statement of a writer.
-const execLimit = 3 * time.Second
+var execLimit = waittest.Limit(3 * time.Second)
 
 // newSession returns a function that runs a statement on a PostgreSQL database and
 // connects again when the server has gone.

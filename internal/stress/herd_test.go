@@ -15,6 +15,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // crowd is how many clients come at once.
@@ -177,7 +178,7 @@ func TestStressPostgres_Herd_ManyKeys(t *testing.T) {
 		most = max(most, number(t, conn, `SELECT count(*) FROM pg_stat_activity
 			WHERE application_name = 'hotrow' AND datname = current_database()`))
 		return s.stats().Waiting >= keys-limit && most >= int64(limit) ||
-			time.Since(begin) > time.Second
+			time.Since(begin) > waittest.Limit(time.Second)
 	})
 	thaw()
 	r := <-done

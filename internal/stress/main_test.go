@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 var duration = flag.Duration("stress.duration", 0, "how long each load test runs; 0: short forms")
 
 // patience bounds every wait for something that has to happen.
-const patience = time.Minute
+var patience = waittest.Limit(time.Minute)
 
 // length returns how long a load test runs.
 func length(short time.Duration) time.Duration {

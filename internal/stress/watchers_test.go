@@ -18,6 +18,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A cachingClient keeps documents until it is told that they may have changed, as a client
@@ -210,7 +211,7 @@ func (b *blog) compareCaches(t *testing.T, writing *sync.Mutex, clients []*cachi
 	for _, k := range clients {
 		began := time.Now()
 		for stale := k.stale(t.Context()); stale != ""; stale = k.stale(t.Context()) {
-			if time.Since(began) > 2*time.Second {
+			if time.Since(began) > waittest.Limit(2*time.Second) {
 				t.Fatalf("a watcher has %s", stale)
 			}
 			time.Sleep(time.Millisecond)

@@ -15,6 +15,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/tier"
 	"github.com/hotrow/hotrow/internal/tier/tiertest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // filled makes a closed file with n documents under a trusted source, without
@@ -146,7 +147,7 @@ func TestDisk_AFaultHoldsNobodyUp(t *testing.T) {
 		for n := range readers {
 			select {
 			case <-ended:
-			case <-time.After(30 * time.Second):
+			case <-time.After(waittest.Limit(30 * time.Second)):
 				t.Fatalf("round %d: %d of %d readers hang", i, readers-n, readers)
 			}
 		}

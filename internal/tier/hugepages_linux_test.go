@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // hugeBytes returns how much of the process's memory is in huge pages.
@@ -37,7 +39,7 @@ func TestKeepHuge_MovesTheHeapIntoHugePages(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- KeepHuge(ctx, func() uint64 { return hugeFrom }) }()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := waittest.Deadline(20 * time.Second)
 	for hugeBytes(t)-before < size/2 {
 		select {
 		case err := <-ended:

@@ -16,11 +16,12 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/waittest"
 	"go.uber.org/goleak"
 )
 
 // limit bounds what a run is given to get anything done.
-const limit = 10 * time.Second
+var limit = waittest.Limit(10 * time.Second)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/client/wire"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestConn_ServerOfGofast talks to gofast's own server, and compares its
@@ -22,7 +23,7 @@ func TestConn_ServerOfGofast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit(time.Minute))
 	defer cancel()
 	c, err := wire.Client(ctx, nc, wire.Options{})
 	if err != nil {

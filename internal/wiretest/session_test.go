@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // The messages of gofast's perf.
@@ -141,7 +142,7 @@ func TestPerf_ClientOfGofast(t *testing.T) {
 			}
 			select {
 			case <-w.done:
-			case <-time.After(time.Minute):
+			case <-time.After(waittest.Limit(time.Minute)):
 				t.Fatal("the connection does not end")
 			}
 			if !errors.Is(w.err, io.EOF) {
@@ -241,7 +242,7 @@ func TestPerf_ServerOfGofast(t *testing.T) {
 		}
 	case <-w.done:
 		t.Fatal(w.err)
-	case <-time.After(time.Minute):
+	case <-time.After(waittest.Limit(time.Minute)):
 		t.Fatal("no end")
 	}
 	if err := conn.Close(); err != nil {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestPool_RunsAllAtOnce(t *testing.T) {
@@ -50,7 +52,7 @@ func TestPool_UsesGoroutinesAgainAndEndsThem(t *testing.T) {
 	if n := waiting(); n != 1 {
 		t.Errorf("%d goroutines for functions one after the other", n)
 	}
-	deadline := time.Now().Add(time.Minute)
+	deadline := waittest.Deadline(time.Minute)
 	for c.swept() != nil && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
