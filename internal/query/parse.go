@@ -249,6 +249,12 @@ func (q *Query) narrow(header string, limited bool, longest int) error {
 	return nil
 }
 
+// IsRange reports whether the header Range asks for a range of rows, and not of bytes.
+func IsRange(header string) bool {
+	_, _, ok := parseRange(header)
+	return ok
+}
+
 // parseRange reads "0-24" and "10-". to is -1 for an open end. It reports false for
 // anything else.
 func parseRange(header string) (from, to int, ok bool) {

@@ -81,7 +81,7 @@ func (c *call) body() ([]byte, error) {
 	case err != nil:
 		return nil, problem{kind: kindBadBody, detail: "the body ended too early"}
 	}
-	return b, nil
+	return b, checkDigest(c.r.http.Header, b)
 }
 
 // checkBodyKey returns a problem when the body names another key than the path.

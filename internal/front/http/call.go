@@ -95,7 +95,7 @@ func (c *call) resourceName() string {
 // serve checks what holds for every path, and routes.
 func (c *call) serve() (*answer, error) {
 	var t target
-	err := c.o.route(c.p, c.r, &t)
+	err := c.o.route(c.m, c.p, c.r, &t)
 	if err != nil {
 		return nil, err
 	}

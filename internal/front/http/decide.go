@@ -17,10 +17,14 @@ import (
 // for, in which representation, how fresh (ask), and, once there is a document, whether
 // the conditions hold and in which coding it is sent (conclude).
 
-// route checks the Host of a request and reads its path into t.
-func (o *settings) route(p *peer, r *request, t *target) error {
+// route checks the Host of a request, refuses what it may not ask of anything, and reads its
+// path into t.
+func (o *settings) route(m *memo, p *peer, r *request, t *target) error {
 	if !p.mayAsk(o, r.Host) {
 		return problem{kind: kindMisdirected}
+	}
+	if err := m.demands(r); err != nil {
+		return err
 	}
 	path, ok := row.Alias(r.Path), true
 	if o.BasePath != "" {

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -70,18 +71,35 @@ type preferences struct {
 	count   query.Count
 }
 
+// eachPreference goes over the preferences of a list, without their parameters.
+func eachPreference(list string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for list != "" {
+			var element string
+			element, list, _ = strings.Cut(list, ",")
+			element, _, _ = strings.Cut(element, ";")
+			name, value, _ := strings.Cut(strings.TrimSpace(element), "=")
+			name = strings.ToLower(strings.TrimSpace(name))
+			value = strings.Trim(strings.TrimSpace(value), `"`)
+			if name != "" && !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// isReturn reports whether a value of return is one that is known.
+func isReturn(value string) bool {
+	return value == "minimal" || value == "headers-only" || value == "representation"
+}
+
 // parsePrefer reads a list of preferences. Of a preference that is given twice the first
-// counts; unknown ones are ignored.
+// counts; unknown ones are ignored (see checkPrefer).
 func parsePrefer(list string) preferences {
 	var p preferences
-	for element := range strings.SplitSeq(list, ",") {
-		element, _, _ = strings.Cut(element, ";")
-		name, value, _ := strings.Cut(strings.TrimSpace(element), "=")
-		name = strings.ToLower(strings.TrimSpace(name))
-		value = strings.Trim(strings.TrimSpace(value), `"`)
+	for name, value := range eachPreference(list) {
 		switch {
-		case name == "return" && p.given == "" &&
-			(value == "minimal" || value == "headers-only" || value == "representation"):
+		case name == "return" && p.given == "" && isReturn(value):
 			p.given = "return=" + value
 			p.minimal = value != "representation"
 		case name == "count" && p.count == query.CountNone:

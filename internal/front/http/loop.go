@@ -148,7 +148,7 @@ const (
 // answer appends the answer to r if memory has it.
 func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, place) {
 	var t target
-	switch err := s.live.route(p, r, &t); {
+	switch err := s.live.route(&s.memo, p, r, &t); {
 	case err != nil:
 		return out, inDatabase
 	case t.kind == pathIndex, t.kind == pathSystem:

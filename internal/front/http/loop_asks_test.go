@@ -21,7 +21,7 @@ var passedOver = strings.Fields(`
 	True-Client-IP Forwarded Baggage Sentry-Trace traceparent tracestate x-datadog-trace-id
 	x-datadog-parent-id x-datadog-origin x-datadog-sampling-priority x-datadog-tags
 	X-Cloud-Trace-Context uber-trace-id uberctx-a X-Requested-With Origin apikey X-Client-Info
-	X-Supabase-Api-Version Accept-Profile Content-Profile Max-Forwards From grpc-timeout
+	X-Supabase-Api-Version Range-Unit Max-Forwards From grpc-timeout
 	grpc-encoding Alt-Used If-Modified-Since If-Unmodified-Since If-Range Range Prefer
 	Content-Type Content-Language Content-Encoding Pragma Accept-Language Accept-Charset
 	Cookie DNT Sec-GPC Sec-Fetch-Site Sec-Fetch-Mode Sec-Fetch-Dest Sec-Fetch-User Sec-CH-UA
@@ -33,7 +33,7 @@ var passedOver = strings.Fields(`
 	X-Correlation-Id X-Trace-Id X-Span-Id X-Request-Start X-Queue-Start X-Varnish
 	X-Azure-Ref X-Azure-FDID X-ARR-LOG-ID X-ARR-SSL X-MS-Client-Request-Id Request-Id
 	X-Goog-Api-Client X-Goog-User-Project X-Linkerd-Proxy l5d-dst-override l5d-ctx-trace
-	X-Http-Method-Override X-Csrf-Token X-Api-Version X-Device-Id X-Newrelic-Id newrelic
+	Content-MD5 Digest Content-Digest X-Csrf-Token X-Api-Version X-Device-Id X-Newrelic-Id newrelic
 	elastic-apm-traceparent X-Instana-T X-Instana-S X-Dynatrace x-ot-span-context Proxy-Authorization
 	Idempotency-Key X-Idempotency-Key Authentication-Info Warning X-Vercel-Id X-Fastly-Request-Id
 	Fastly-Client-IP Surrogate-Capability X-Wap-Profile A Zz X- Hotrow Hotrow-Min-Positiom Hosts`)
@@ -145,7 +145,9 @@ var readHeaders = []string{
 	"Cache-Control: no-cache, only-if-cached", "Cache-Control: no-transform", "Prefer: wait=1",
 	"Prefer: return=minimal", "Hotrow-Min-Position: POSITION", "Hotrow-Min-Position: x",
 	"Hotrow-Min-Position: hr1.other.x.1", "Authorization: Bearer x", "Authorization: Basic x",
-	"X-Request-Id: r-1", "X-Request-Id: a b", "Host: evil.example", "Connection: keep-alive",
+	"X-Request-Id: r-1", "X-Request-Id: a b", "Accept-Profile: public", "Accept-Profile: x",
+	"Content-Profile: x", "Prefer: tx=rollback", "Prefer: handling=strict, x",
+	"X-HTTP-Method: PUT", "Host: evil.example", "Connection: keep-alive",
 }
 
 // Every header that the decision reads, and a hundred that it does not, get the same
@@ -249,6 +251,7 @@ func TestLoop_DemandingHitAllocatesNothing(t *testing.T) {
 	for _, header := range []string{
 		"Cache-Control: max-age=3600, no-store", "X-Request-Id: 5f2b", "If-Match: " + a.Header.Get("ETag"),
 		"Hotrow-Min-Position: " + a.Header.Get("Hotrow-Position"), "Origin: https://x.example",
+		"Prefer: return=minimal, wait=1", "Accept-Profile: public",
 		"Accept: application/json, text/plain, */*",
 	} {
 		s := newStepper(t, site.h)

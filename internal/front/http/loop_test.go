@@ -439,11 +439,11 @@ func TestLoop_HitAllocatesNothing(t *testing.T) {
 // What a path names is read without an allocation where nothing in it is escaped.
 func TestRoute_AllocatesNothing(t *testing.T) {
 	o := &settings{Options: Options{BasePath: "/api"}, hosts: httprule.NewHosts(nil)}
-	p := &peer{conn: ends{}}
+	p, m := &peer{conn: ends{}}, new(memo)
 	r := request{Request: http1.Request{Host: []byte("localhost"), Path: []byte("/api/depts/a,b")}}
 	n := testing.AllocsPerRun(100, func() {
 		var got target
-		if err := o.route(p, &r, &got); err != nil || got.name != "depts" || got.key != "a,b" {
+		if err := o.route(m, p, &r, &got); err != nil || got.name != "depts" || got.key != "a,b" {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	})

@@ -17,6 +17,8 @@ type memo struct {
 	tokens  map[string]front.Principal // by Authorization
 	issued  any                        // the set of tokens that tokens was filled from
 
+	preferred []byte // the last Prefer of a GET that was not refused
+
 	q     question
 	list  listQuery       // of q, when it asks for a list
 	docs  []*row.Document // that a list has found

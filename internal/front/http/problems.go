@@ -50,6 +50,8 @@ var (
 	kindAmbiguous = common("ambiguous-relation", http.StatusMultipleChoices)
 	kindBadHeader = own("bad-header", http.StatusBadRequest,
 		"a header cannot be read", "leave the header out, or send what the reference shows")
+	kindRefusedHeader = own("refused-header", http.StatusBadRequest,
+		"a header asks for what is not done here", "leave the header out")
 	kindBadBody      = common("bad-body", http.StatusBadRequest)
 	kindInvalid      = common("invalid-value", http.StatusBadRequest)
 	kindUnauthorized = common("unauthorized", http.StatusUnauthorized).
@@ -67,6 +69,9 @@ var (
 	kindNotAcceptable = own("not-acceptable", http.StatusNotAcceptable,
 		"no representation fits the Accept header",
 		"accept application/json, application/vnd.msgpack or application/cbor")
+	kindProfile = own("unknown-schema", http.StatusNotAcceptable,
+		"Accept-Profile or Content-Profile names another schema than public",
+		"leave the header out; resources of other schemas are called schema.table")
 	kindTimeout = own("request-timeout", http.StatusRequestTimeout,
 		"the request took too long to arrive", "send the whole body at once")
 	kindConflict     = common("conflict", http.StatusConflict)
@@ -103,9 +108,11 @@ var (
 // allKinds is every kind of problem, by status.
 var allKinds = []*kind{kindAmbiguous,
 	kindBadPath, kindBadKey, kindBadQuery, kindUnindexed, kindBadHeader,
+	kindRefusedHeader,
 	kindBadBody, kindInvalid, kindUnauthorized, kindForbidden, kindCrossOrigin,
-	kindDatabaseForbids, kindNotFound, kindGone, kindMethod, kindReadOnly, kindNotAcceptable,
-	kindNotSingular, kindTimeout, kindConflict, kindPrecondition, kindTooLarge, kindTooLong,
+	kindDatabaseForbids, kindNotFound, kindGone, kindMethod, kindReadOnly,
+	kindNotAcceptable, kindNotSingular, kindProfile,
+	kindTimeout, kindConflict, kindPrecondition, kindTooLarge, kindTooLong,
 	kindMediaType, kindRange, kindMisdirected, kindKeyMismatch, kindUnconditional, kindInternal,
 	kindUnavailable, kindBusy, kindRetry, kindUnknown, kindStarting, kindUnread, kindNotCached,
 	kindFull}

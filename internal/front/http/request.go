@@ -49,7 +49,7 @@ func (r *request) contentType() (name, coding string) {
 	if lines := r.http.Header.Values("Content-Type"); len(lines) == 1 {
 		name = lines[0]
 	}
-	return name, r.http.Header.Get("Content-Encoding")
+	return name, strings.Join(r.http.Header.Values("Content-Encoding"), ",")
 }
 
 // newRequest makes the request of net/http's. What was sent in several lines is one list
@@ -73,11 +73,15 @@ func newRequest(of *http.Request) *request {
 		{"Accept", &r.Accept}, {"Accept-Encoding", &r.AcceptEncoding},
 		{"If-Match", &r.IfMatch}, {"If-None-Match", &r.IfNoneMatch},
 		{"Cache-Control", &r.CacheControl}, {"Prefer", &r.Prefer},
-		{positionHeader, &r.MinPosition}, {"Range", &r.Range},
+		{positionHeader, &r.MinPosition}, {"Range", &r.Range}, {"If-Range", &r.IfRange},
 	} {
 		if lines := of.Header.Values(h.name); len(lines) > 0 {
 			keep(h.field, strings.Join(lines, ","))
 		}
+	}
+	profiles := append(of.Header.Values("Accept-Profile"), of.Header.Values("Content-Profile")...)
+	if len(profiles) > 0 {
+		keep(&r.Profile, strings.Join(profiles, ","))
 	}
 	if lines := of.Header.Values("Authorization"); len(lines) == 1 {
 		keep(&r.Authorization, lines[0])
@@ -193,6 +197,10 @@ func (r *request) conditions() (conditions, error) {
 	var cond conditions
 	if err := checkConditions(r); err != nil {
 		return cond, err
+	}
+	if r.IfMatch == nil && r.http != nil && r.http.Header.Get("If-Unmodified-Since") != "" {
+		return cond, refused("If-Unmodified-Since cannot be held: documents have no date",
+			"send If-Match with the ETag of the document")
 	}
 	cond.match = httprule.StrongTags(httprule.Tags(string(r.IfMatch)))
 	cond.impossible = r.IfMatch != nil && cond.match == nil

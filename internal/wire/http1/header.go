@@ -17,7 +17,7 @@ func (r *Request) header(line []byte) bool {
 		return false
 	}
 	name := line[:colon]
-	switch classify(name) {
+	switch k := classify(name); k {
 	case host:
 		r.Host = value
 		return once(&r.hosts)
@@ -41,12 +41,14 @@ func (r *Request) header(line []byte) bool {
 		r.keep(&r.Prefer, value)
 	case ranges:
 		r.keep(&r.Range, value)
+	case ifRange:
+		r.keep(&r.IfRange, value)
+	case profile:
+		r.keep(&r.Profile, value)
 	case contentType:
 		r.keepOfBody(&r.ContentType, value)
 	case contentEncoding:
 		r.keepOfBody(&r.ContentEncoding, value)
-	case page:
-		r.bodies = true
 	case connection:
 		r.connection(value)
 	case contentLength:
@@ -57,12 +59,24 @@ func (r *Request) header(line []byte) bool {
 		return isName(value, "chunked") && once(&r.chunked)
 	case expect:
 		return isName(value, "100-continue") && once(&r.expect)
-	case upgrade:
-		r.upgrade = true
-	default:
+	case unknown:
 		return allToken(name)
+	default:
+		r.mark(k)
 	}
 	return true
+}
+
+// mark notes that there is a header whose value is for others to read.
+func (r *Request) mark(k kind) {
+	switch k {
+	case override:
+		r.other = true
+	case ofWrite:
+		r.bodies = true
+	case upgrade:
+		r.upgrade = true
+	}
 }
 
 // once sets seen and reports whether it was false: two lines of a header that
@@ -146,12 +160,18 @@ const (
 	requestID
 	prefer
 	ranges
+	ifRange
+	profile
 
-	// Of a request that changes something: what its body is, and that a page in a
-	// browser may have sent it.
+	// Handed over: it names another method than the request line.
+	override
+
+	// Of a request that changes something: what its body is, and what is for a complete
+	// implementation to look at: that a page in a browser may have sent it, a digest of the
+	// body, a condition by a date.
 	contentType
 	contentEncoding
-	page
+	ofWrite
 
 	// Framing: they say where the message ends, or what comes after it.
 	contentLength
@@ -172,16 +192,18 @@ func classify(name []byte) kind {
 	case 7:
 		return either(name, "upgrade", upgrade)
 	case 8:
-		return either(name, "if-match", ifMatch)
+		return classify8(name)
 	case 10:
 		return either(name, "connection", connection)
+	case 11:
+		return classify11(name)
 	case 12:
 		return classify12(name)
 	case 13:
 		return classify13(name)
 	case 14:
 		return classify14(name)
-	case 15, 16, 17, 19:
+	case 15, 16, 17, 19, 22:
 		return classifyLong(name)
 	}
 	return unknown
@@ -195,9 +217,27 @@ func classify6(name []byte) kind {
 	case 'p':
 		return either(name, "prefer", prefer)
 	case 'o':
-		return either(name, "origin", page)
+		return either(name, "origin", ofWrite)
+	case 'd':
+		return either(name, "digest", ofWrite)
 	}
 	return either(name, "expect", expect)
+}
+
+// classify8 is classify for names of eight bytes.
+func classify8(name []byte) kind {
+	if name[3]|0x20 == 'r' {
+		return either(name, "if-range", ifRange)
+	}
+	return either(name, "if-match", ifMatch)
+}
+
+// classify11 is classify for names of eleven bytes.
+func classify11(name []byte) kind {
+	if name[0]|0x20 == 'r' {
+		return either(name, "repr-digest", ofWrite)
+	}
+	return either(name, "content-md5", ofWrite)
 }
 
 // classify12 is classify for names of twelve bytes.
@@ -210,8 +250,14 @@ func classify12(name []byte) kind {
 
 // classify14 is classify for names of fourteen bytes.
 func classify14(name []byte) kind {
-	if name[0]|0x20 == 's' {
-		return either(name, "sec-fetch-site", page)
+	switch name[0] | 0x20 {
+	case 's':
+		return either(name, "sec-fetch-site", ofWrite)
+	case 'a':
+		return either(name, "accept-profile", profile)
+	}
+	if name[8]|0x20 == 'd' {
+		return either(name, "content-digest", ofWrite)
 	}
 	return either(name, "content-length", contentLength)
 }
@@ -223,6 +269,8 @@ func classify13(name []byte) kind {
 		return either(name, "if-none-match", ifNoneMatch)
 	case 'c':
 		return either(name, "cache-control", cacheControl)
+	case 'x':
+		return either(name, "x-http-method", override)
 	}
 	return either(name, "authorization", authorization)
 }
@@ -238,6 +286,12 @@ func classifyLong(name []byte) kind {
 		return contentEncoding
 	case isName(name, "hotrow-min-position"):
 		return minPosition
+	case isName(name, "content-profile"):
+		return profile
+	case isName(name, "if-unmodified-since"):
+		return ofWrite
+	case isName(name, "x-http-method-override"), isName(name, "x-method-override"):
+		return override
 	}
 	return unknown
 }

@@ -68,6 +68,8 @@ type Request struct {
 	RequestID      []byte // X-Request-Id
 	Prefer         []byte
 	Range          []byte
+	IfRange        []byte
+	Profile        []byte // Accept-Profile or Content-Profile
 
 	ContentType     []byte // of what Body returns
 	ContentEncoding []byte
@@ -128,8 +130,9 @@ func Frame(b []byte) (n int64, certain bool) {
 
 // Body returns the body of a POST, PUT, PATCH or DELETE, which Parse hands over, and the
 // length of the whole message, if all of it is in b and needs no complete implementation:
-// one Content-Length or none ends it, nobody waits for 100 Continue, and it is from no page
-// in a browser, which sends Origin or Sec-Fetch-Site.
+// one Content-Length or none ends it, nobody waits for 100 Continue, it is from no page
+// in a browser, which sends Origin or Sec-Fetch-Site, and has no digest of the body and no
+// condition by a date.
 func (r *Request) Body(b []byte) (body []byte, n int, ok bool) {
 	if !r.writes || r.other || r.bodies || r.HTTP10 || r.chunked || r.upgrade || r.expect ||
 		len(r.Host) == 0 || r.head == 0 || int64(len(b)-r.head) < r.length {
