@@ -131,14 +131,13 @@ func TestStress_EmbedsThroughManyLinks(t *testing.T) {
 // TestStressPostgres_EmbedsByIdentity: no list is stale that embeds rows by way of a table of
 // which the log tells all that a row was, or not whose it was.
 func TestStressPostgres_EmbedsByIdentity(t *testing.T) {
-	server := dbtest.NewPostgres(t, logical)
 	for name, sql := range map[string]string{
 		"full": "ALTER TABLE tagged REPLICA IDENTITY FULL; ALTER TABLE tags REPLICA IDENTITY FULL",
 		"another index": "ALTER TABLE tagged ADD n serial NOT NULL; CREATE UNIQUE INDEX n ON tagged (n);" +
 			"ALTER TABLE tagged REPLICA IDENTITY USING INDEX n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := server.Database(t)
+			url := dbtest.Postgres(t)
 			conn := dial(t, url)
 			b := &blog{lemma: newLemma(t, nil)}
 			b.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }

@@ -79,7 +79,7 @@ func blogsOf(t *testing.T, rows []string, p plan, fn func(*testing.T, *blog)) {
 	}
 	tables := append(append([]string(nil), blogTables...), rows...)
 	t.Run("postgres", func(t *testing.T) {
-		url := dbtest.NewPostgres(t, logical).Database(t)
+		url := dbtest.Postgres(t)
 		conn := dial(t, url)
 		b := &blog{lemma: newLemma(t, nil)}
 		b.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
@@ -90,7 +90,7 @@ func blogsOf(t *testing.T, rows []string, p plan, fn func(*testing.T, *blog)) {
 		begin(t, b, openPostgres(t, url), source.FeedLogical)
 	})
 	t.Run("mariadb", func(t *testing.T) {
-		url := dbtest.NewMariaDB(t, nil).Database(t)
+		url := dbtest.MariaDB(t)
 		conn := dialMariaDB(t, url)
 		b := &blog{lemma: newLemma(t, nil), kill: func() { killDump(conn) }}
 		b.exec = func(statements ...string) {

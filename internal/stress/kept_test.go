@@ -18,11 +18,10 @@ import (
 // rows of its table are written that it does not find, and at once when one is that it does.
 func TestLists_AreKeptBesideWritesToOtherRows(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) {
-		server := dbtest.NewPostgres(t, logical)
 		for name, sql := range map[string]string{"identity default": "SELECT 1",
 			"identity full": "ALTER TABLE post REPLICA IDENTITY FULL"} {
 			t.Run(name, func(t *testing.T) {
-				url := server.Database(t)
+				url := dbtest.Postgres(t)
 				conn := dial(t, url)
 				exec := func(statements ...string) { mustExec(t, conn, statements...) }
 				exec(posts...)
@@ -32,7 +31,7 @@ func TestLists_AreKeptBesideWritesToOtherRows(t *testing.T) {
 		}
 	})
 	t.Run("MariaDB", func(t *testing.T) {
-		url := dbtest.NewMariaDB(t, nil).Database(t)
+		url := dbtest.MariaDB(t)
 		conn := dialMariaDB(t, url)
 		exec := func(statements ...string) {
 			for _, s := range statements {

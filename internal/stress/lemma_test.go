@@ -311,7 +311,6 @@ func newLemma(t *testing.T, columns []lemmaColumn) *lemma {
 // TestStressPostgres_LemmaOfClasses: no list that memory answers with is other than the
 // database's, with each replica identity.
 func TestStressPostgres_LemmaOfClasses(t *testing.T) {
-	server := dbtest.NewPostgres(t, logical)
 	columns := lemmaColumns(map[string]string{"boolean": "boolean", "true": "true",
 		"false": "false", "exact": "text", "wide": `char(4)`, "datetime": "timestamp",
 		"numeric": "numeric"}, times("z", "timestamptz"), texts("v", "varchar(3)"),
@@ -324,7 +323,7 @@ func TestStressPostgres_LemmaOfClasses(t *testing.T) {
 		"SET NOT NULL; CREATE UNIQUE INDEX x ON item (id, d); ALTER TABLE item REPLICA IDENTITY " +
 		"USING INDEX x"} {
 		t.Run(name, func(t *testing.T) {
-			url := server.Database(t)
+			url := dbtest.Postgres(t)
 			conn := dial(t, url)
 			l := newLemma(t, columns)
 			l.exec = func(statements ...string) {
@@ -342,7 +341,7 @@ func TestStressPostgres_LemmaOfClasses(t *testing.T) {
 
 // TestStressMariaDB_LemmaOfClasses is the same over the binary log.
 func TestStressMariaDB_LemmaOfClasses(t *testing.T) {
-	url := dbtest.NewMariaDB(t, nil).Database(t)
+	url := dbtest.MariaDB(t)
 	conn := dialMariaDB(t, url)
 	const exact = " COLLATE utf8mb4_nopad_bin"
 	columns := lemmaColumns(map[string]string{"boolean": "boolean", "true": "true",
@@ -409,7 +408,7 @@ func TestStressSQLite_LemmaOfClasses(t *testing.T) {
 // TestMariaDB_WiderCollationIsSeen: a column whose texts have come to be equal to others makes
 // no classes any more, although no statement and no document is another for it.
 func TestMariaDB_WiderCollationIsSeen(t *testing.T) {
-	url := dbtest.NewMariaDB(t, nil).Database(t)
+	url := dbtest.MariaDB(t)
 	conn := dialMariaDB(t, url)
 	exec := func(sql string) {
 		t.Helper()

@@ -235,11 +235,10 @@ func killDump(conn *sql.Conn) {
 // TestStressPostgres_ListsBesideMassWrites: no list is stale at rest, however many rows are
 // written and however often the feed is killed; with each replica identity.
 func TestStressPostgres_ListsBesideMassWrites(t *testing.T) {
-	server := dbtest.NewPostgres(t, logical)
 	for name, sql := range map[string]string{"default": "SELECT 1",
 		"full": "ALTER TABLE post REPLICA IDENTITY FULL; ALTER TABLE note REPLICA IDENTITY FULL"} {
 		t.Run(name, func(t *testing.T) {
-			url := server.Database(t)
+			url := dbtest.Postgres(t)
 			conn := dial(t, url)
 			m := newMass(t)
 			m.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
@@ -253,7 +252,7 @@ func TestStressPostgres_ListsBesideMassWrites(t *testing.T) {
 
 // TestStressMariaDB_ListsBesideMassWrites is the same over the binary log.
 func TestStressMariaDB_ListsBesideMassWrites(t *testing.T) {
-	url := dbtest.NewMariaDB(t, nil).Database(t)
+	url := dbtest.MariaDB(t)
 	conn := dialMariaDB(t, url)
 	m := newMass(t)
 	m.upsert = "VALUES(%s)"

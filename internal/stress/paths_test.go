@@ -89,14 +89,13 @@ type social struct {
 
 // socials runs a test over each database; of PostgreSQL with both identities and feeds.
 func socials(t *testing.T, fn func(t *testing.T, b *social, knowsOld bool)) {
-	server := sync.OnceValue(func() *dbtest.Server { return dbtest.NewPostgres(t, logical) })
 	for _, v := range []struct {
 		name, identity string
 		mode           source.FeedMode
 	}{{"default", "", source.FeedLogical}, {"full", "FULL", source.FeedLogical},
 		{"notify", "", source.FeedNotify}} {
 		t.Run("postgres_"+v.name, func(t *testing.T) {
-			url := server().Database(t)
+			url := dbtest.Postgres(t)
 			conn := dial(t, url)
 			b := &social{t: t}
 			b.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
@@ -114,7 +113,7 @@ func socials(t *testing.T, fn func(t *testing.T, b *social, knowsOld bool)) {
 		})
 	}
 	t.Run("mariadb", func(t *testing.T) {
-		url := dbtest.NewMariaDB(t, nil).Database(t)
+		url := dbtest.MariaDB(t)
 		conn := dialMariaDB(t, url)
 		b := &social{t: t}
 		b.exec = func(statements ...string) {

@@ -44,7 +44,7 @@ func TestPostgres_OneProbeSettlesManyTransactions(t *testing.T) {
 
 // TestMariaDB_OneProbeSettlesManyTransactions is the same over the binary log.
 func TestMariaDB_OneProbeSettlesManyTransactions(t *testing.T) {
-	url := dbtest.NewMariaDB(t, nil).Database(t)
+	url := dbtest.MariaDB(t)
 	conn := dialMariaDB(t, url)
 	exec := func(sql string) {
 		if _, err := conn.ExecContext(context.Background(), sql); err != nil {

@@ -102,6 +102,7 @@ var standbyFaults = []struct {
 // older than the contract allows, what was written through hotrow is read back, and
 // nothing that memory holds at the end is old.
 func TestStressPostgres_Standby(t *testing.T) {
+	t.Parallel() // it waits, most of the time
 	p := newPair(t)
 	w := newWorld(t, dial(t, p.url))
 	src := p.open(t)
@@ -161,6 +162,7 @@ func TestStressPostgres_Standby(t *testing.T) {
 
 // What no change stream tells is found on a standby as on a primary.
 func TestPostgres_DefinitionsOfAStandby(t *testing.T) {
+	t.Parallel() // it waits, most of the time
 	p := newPair(t)
 	conn := dial(t, p.url)
 	var list []redefinition

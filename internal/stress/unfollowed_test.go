@@ -41,6 +41,7 @@ var unfollowings = []unfollowing{
 // TestPostgres_UnfollowedTables: what the feed cannot tell of one table costs only the
 // resources that read it, whether it comes while hotrow runs or was so before.
 func TestPostgres_UnfollowedTables(t *testing.T) {
+	t.Parallel() // it waits, most of the time
 	for _, u := range unfollowings {
 		for _, before := range []bool{false, true} {
 			if before && u.unreadable { // then the resource does not compile

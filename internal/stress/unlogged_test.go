@@ -50,6 +50,7 @@ func unloggings() []unlogging {
 // TestPostgres_UnloggedPartitions: when a partition is no more in the log, or one that is
 // not comes, beside reads, no answer of before a change there is given that is not flagged.
 func TestPostgres_UnloggedPartitions(t *testing.T) {
+	t.Parallel() // it waits, most of the time
 	for _, mode := range []source.FeedMode{source.FeedLogical, source.FeedAuto, source.FeedNotify} {
 		for _, u := range unloggings() {
 			if mode != source.FeedLogical && u.name != "partition" {
