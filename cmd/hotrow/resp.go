@@ -82,6 +82,7 @@ func (r respFront) addTo(snap *ops.Snapshot) {
 		Commands: st.Commands, Batches: st.Batches, Unknown: st.Unknown, NoKey: st.NoKey,
 		TrackingClients: st.Tracking.Clients, TrackingKeys: st.Tracking.Keys,
 		Invalidations: st.Tracking.Invalidations, Flushes: st.Tracking.Flushes,
+		Subscribers: st.Tracking.Subscribers, Late: st.Tracking.Late,
 	}
 	addRequests(snap, "resp", st.Resources)
 }

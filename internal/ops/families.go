@@ -105,6 +105,8 @@ const (
 	respTrackingKeys
 	respInvalidations
 	respFlushes
+	respSubscribers
+	respLate
 	linksRequests
 	linksClicks
 	linksPending
@@ -294,6 +296,10 @@ func respFamilies() map[metricID]family {
 			"Keys that those clients were told of, each as often as it was."},
 		respFlushes: {"resp_flushes_total", counter, nil,
 			"Times that those clients were told that anything may have changed."},
+		respSubscribers: {"resp_subscribers", gauge, nil,
+			"Connections that hear the channels of keys."},
+		respLate: {"resp_late_subscribers_total", counter, nil,
+			"Connections closed because they did not take in time what they heard."},
 		respUnknown: {"resp_unknown_keys_total", counter, []string{"why"},
 			"Keys answered with nil because they name no resource, or no row can have them."},
 	}

@@ -238,6 +238,8 @@ func (e *emitter) resp(r *RESP) {
 	e.value(respTrackingKeys, float64(r.TrackingKeys))
 	e.value(respInvalidations, float64(r.Invalidations))
 	e.value(respFlushes, float64(r.Flushes))
+	e.value(respSubscribers, float64(r.Subscribers))
+	e.value(respLate, float64(r.Late))
 }
 
 func (e *emitter) feed(f *Feed) {

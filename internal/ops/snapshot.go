@@ -83,6 +83,8 @@ type RESP struct {
 	TrackingKeys    int64  // that are tracked for them
 	Invalidations   uint64 // keys that they were told of, each as often as it was
 	Flushes         uint64 // times that everybody was told that anything may have changed
+	Subscribers     int    // connections that hear the channels of keys
+	Late            uint64 // of them, closed because they did not take in time what they heard
 }
 
 // Spans are those of traces, by what became of them.

@@ -180,6 +180,7 @@ var house = []room{
 	{
 		dir:   "internal/front/kv",
 		knows: []string{"front", "accesslog", "workers", "eventloop", "query", "resource", "source", "row"},
+		tests: []string{"front/fronttest"},
 	},
 	{
 		dir:   "internal/front/fronttest",

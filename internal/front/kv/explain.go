@@ -49,7 +49,7 @@ func (s *Store) Explain(
 	}
 	var err error
 	if e.Row, err = res.Explain(ctx, of, e.Format); err == nil {
-		e.Key = string(live.AppendKey(nil, res.Name(), e.Row.Key))
+		e.Key = live.NameOf(res.Name(), e.Row.Key).Main
 	}
 	return e, err
 }

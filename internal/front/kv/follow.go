@@ -106,16 +106,16 @@ func (t *Tracker) run(f *following) {
 // invalidateAll has clients drop the keys of an event, and of those that wait behind it.
 func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 	o := t.store.Live()
-	var keys []string
+	var names []Name
 	var marks []uint64
 	reset := false
 	for more := true; more; {
 		reset = reset || e.Reset
 		if !e.Reset {
-			keys = append(keys, string(o.AppendKey(nil, f.res.Name(), e.Key)))
+			names = append(names, o.NameOf(f.res.Name(), e.Key))
 			marks = append(marks, e.Mark)
 		}
-		if len(keys) >= MaxInvalidations {
+		if len(names) >= MaxInvalidations {
 			break
 		}
 		select {
@@ -128,5 +128,5 @@ func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 		t.Flush()
 		return
 	}
-	t.Changed(f.res, keys, marks)
+	t.Changed(f.res, names, marks)
 }

@@ -1,5 +1,7 @@
 package kv
 
+import "slices"
+
 // Match reports whether name is one of those that a pattern of Redis stands for: * is
 // anything, ? one byte, [a-z] and [^a-z] one of some, \c is c. It takes time in
 // proportion to both lengths, whatever the pattern.
@@ -83,4 +85,43 @@ func Literal(pattern string) string {
 		}
 	}
 	return pattern
+}
+
+// MatchAfter returns the patterns one of which what stands behind head must match, for
+// pattern to stand for head and it; none: pattern stands for nothing that begins so.
+func MatchAfter(pattern, head string) []string {
+	at := skipStars(pattern, nil, 0)
+	for i := range len(head) {
+		var next []int
+		for _, p := range at {
+			if p < len(pattern) && pattern[p] == '*' {
+				next = skipStars(pattern, next, p)
+			} else if size, ok := matchOne(pattern[p:], head[i]); ok {
+				next = skipStars(pattern, next, p+size)
+			}
+		}
+		slices.Sort(next)
+		at = slices.Compact(next)
+	}
+	var rests []string
+	for _, p := range slices.Backward(at) {
+		rests = append(rests, pattern[p:])
+		if p < len(pattern) && pattern[p] == '*' {
+			break // those before it stand for less
+		}
+	}
+	return rests
+}
+
+// skipStars appends where a pattern may go on at p: there, and behind the stars that are
+// there.
+func skipStars(pattern string, list []int, p int) []int {
+	if p == len(pattern) || pattern[p] != '*' {
+		return append(list, p)
+	}
+	list = append(list, p)
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return append(list, p)
 }

@@ -65,10 +65,43 @@ func isNumber(t row.KeyType) bool {
 	return len(t) == 1 && (t[0].Kind == row.Int || t[0].Kind == row.Uint)
 }
 
-// AppendKey appends the key of a row of a resource, as clients say it.
-func (o *Options) AppendKey(dst []byte, resource string, key row.Key) []byte {
+// A Name is what clients call a row by: the rows of Default have two names, as a rule.
+type Name struct {
+	Main  string // without the name of the resource, where that is Default
+	Other string // with it; "": there is none
+}
+
+// appendNamed appends the key of a row with the name of its resource.
+func (o *Options) appendNamed(dst []byte, resource string, key row.Key) []byte {
 	dst = append(dst, o.Prefix...)
 	dst = append(dst, o.nameOf(resource)...)
 	dst = append(dst, o.Separator...)
 	return append(dst, key...)
+}
+
+// NameOf returns what clients call a row of a resource.
+func (o *Options) NameOf(resource string, key row.Key) Name {
+	named := string(o.appendNamed(nil, resource, key))
+	if resource != o.Default || o.namesOther(string(key)) {
+		return Name{Main: named}
+	}
+	return Name{Main: o.Prefix + string(key), Other: named}
+}
+
+// namesOther reports whether a key of a row of Default, without its name, is a key of
+// something else.
+func (o *Options) namesOther(key string) bool {
+	name, _, ok := strings.Cut(key, o.Separator)
+	if !ok {
+		return false
+	}
+	if o.Queries[name] != nil {
+		return true
+	}
+	own, served := o.resourceOf(name)
+	if !served {
+		return false
+	}
+	_, known := o.Resources.Lookup(own)
+	return known
 }

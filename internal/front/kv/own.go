@@ -88,11 +88,17 @@ func (t *Tracker) wrote(o *Options, w *Change, result *resource.Result) {
 			c.l.Flush()
 		}
 		for _, k := range touched.Keys {
-			key := string(o.AppendKey(nil, touched.Resource.Name(), k))
-			switch {
-			case w.NoLoop:
-			case c.bcast && c.hears(key) && c.l.MayRead(touched.Resource), t.drop(key, c):
-				told = append(told, key)
+			if w.NoLoop {
+				continue
+			}
+			name := o.NameOf(touched.Resource.Name(), k)
+			if c.bcast && c.l.MayRead(touched.Resource) {
+				told = t.appendHeard(told, c, &name)
+			}
+			for _, key := range name.all() {
+				if t.drop(key, c) {
+					told = append(told, key)
+				}
 			}
 		}
 	}

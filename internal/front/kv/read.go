@@ -86,6 +86,17 @@ func (s *Scope) GetAll(r Reader, keys [][]byte, found []Found) (n int) {
 	return n
 }
 
+// Track notes keys for r.Track, as Get does, and looks nothing up.
+func (s *Scope) Track(r Reader, keys [][]byte) {
+	if r.Track == nil {
+		return
+	}
+	for _, key := range keys {
+		var f Found
+		s.begin(&r, key, &f)
+	}
+}
+
 // getSome is GetAll of Together keys at most.
 func (s *Scope) getSome(r *Reader, keys [][]byte, found []Found) int {
 	var where [Together]whereabouts

@@ -119,9 +119,12 @@ func (s *Store) Scan(ctx context.Context, q *Scan) (next uint64, keys []string, 
 		return 0, nil, err
 	}
 	for _, k := range page {
-		key := string(o.AppendKey(nil, r.Name(), k))
-		if q.Match == "" || Match(q.Match, key) {
-			keys = append(keys, key)
+		name := o.NameOf(r.Name(), k)
+		switch {
+		case q.Match == "" || Match(q.Match, name.Main):
+			keys = append(keys, name.Main)
+		case name.Other != "" && Match(q.Match, name.Other):
+			keys = append(keys, name.Other)
 		}
 	}
 	switch {
@@ -140,9 +143,14 @@ func (s *Store) walks(o *Options, q *Scan, from string) []*resource.Resource {
 	only := ""
 	if rest, ok := strings.CutPrefix(Literal(q.Match), o.Prefix); ok {
 		if name, _, whole := strings.Cut(rest, o.Separator); whole {
-			if own, served := o.resourceOf(name); served {
+			own, served := o.resourceOf(name)
+			_, known := o.Resources.Lookup(own)
+			switch {
+			case served && known:
 				only = own
-			} else {
+			case o.Default != "" && o.Queries[name] == nil:
+				only = o.Default // the name is part of a key
+			default:
 				return nil
 			}
 		}

@@ -34,11 +34,12 @@ type Scope struct {
 // writes.
 type Served struct {
 	*resource.Resource
-	name    string
-	rule    resource.Rule
-	number  bool       // its keys are whole numbers
-	follows bool       // a feed says when its copies change, and nothing else
-	format  row.Format // in which it is read, unless somebody asks for another
+	name      string
+	rule      resource.Rule
+	number    bool       // its keys are whole numbers
+	follows   bool       // a feed says when its copies change, and nothing else
+	isDefault bool       // it is Options.Default: its rows have two names
+	format    row.Format // in which it is read, unless somebody asks for another
 
 	document row.Format // in which documents are
 	items    bool       // what is found of it are items
@@ -70,9 +71,10 @@ func (s *Scope) Find(key []byte) (res *Served, of row.Key, exact bool) {
 	text := row.Alias(key)
 	name, rest, ok := s.Live.cut(text)
 	if own, served := s.Live.resourceOf(name); ok && served {
-		res = s.resource(own)
+		if res = s.resource(own); res != nil && res.isDefault {
+			s.store.tracker.otherUsed()
+		}
 	}
-	exact = res != nil
 	if res == nil {
 		if whole, has := s.Live.keyOfDefault(text); has {
 			res, rest = s.resource(s.Live.Default), whole
@@ -81,9 +83,10 @@ func (s *Scope) Find(key []byte) (res *Served, of row.Key, exact bool) {
 	if res == nil {
 		return nil, "", false
 	}
+	exact = true
 	if res.number {
 		plain := plainNumber(rest)
-		exact, rest = exact && len(plain) == len(rest), plain
+		exact, rest = len(plain) == len(rest), plain
 	}
 	return res, row.Key(rest), exact
 }
@@ -118,6 +121,7 @@ func (s *Scope) resource(name string) *Served {
 		s.store.register(known)
 	}
 	known.rule, known.number = spec.Access.Read, isNumber(r.KeyType())
+	known.isDefault = known.name == s.Live.Default
 	known.follows = r.Followed() && spec.TTL == 0 && !spec.Pass
 	if len(s.seen) < maxSeen {
 		s.seen = append(s.seen, known)

@@ -32,7 +32,7 @@ type Listener interface {
 type Tracked struct {
 	l        Listener
 	bcast    bool
-	prefixes []string // of the keys that it hears of with bcast; none: all
+	prefixes []string // of the keys that it hears of with bcast, sorted; none: all
 	left     atomic.Bool
 
 	own ownWrites
@@ -50,10 +50,13 @@ type Tracker struct {
 	keys          atomic.Int64 // in the table
 	invalidations atomic.Uint64
 	flush         atomic.Uint64 // flushes of everybody
+	late          atomic.Uint64 // subscribers that were cut
+	other         atomic.Bool   // somebody has read a row by Name.Other
 
 	mu        sync.Mutex // guards what follows; before a shard's
 	all       map[*Tracked]struct{}
 	bcast     map[*Tracked]struct{} // those of all that hear of every key
+	subs      map[*Subscriber]struct{}
 	following map[*resource.Resource]*following
 	gates     map[string]bool // of sources: whether they were fresh at the last look
 	stop      chan struct{}   // of the look at the gates; nil: nobody listens
@@ -67,7 +70,8 @@ type trackShard struct {
 
 func newTracker(s *Store) *Tracker {
 	t := &Tracker{store: s, seed: maphash.MakeSeed(), all: make(map[*Tracked]struct{}),
-		bcast: make(map[*Tracked]struct{}), following: make(map[*resource.Resource]*following)}
+		bcast: make(map[*Tracked]struct{}), subs: make(map[*Subscriber]struct{}),
+		following: make(map[*resource.Resource]*following)}
 	for i := range t.shards {
 		t.shards[i].byKey = make(map[string]*readers)
 	}
@@ -168,25 +172,32 @@ func (t *Tracker) forget() {
 }
 
 // Join makes l hear of changes from now on. Every key that is looked up afterwards, and
-// tracked before that, is told.
+// tracked before that, is told. Of prefixes none begins with another.
 func (t *Tracker) Join(l Listener, bcast bool, prefixes []string) *Tracked {
-	c := &Tracked{l: l, bcast: bcast, prefixes: prefixes}
+	c := &Tracked{l: l, bcast: bcast, prefixes: slices.Sorted(slices.Values(prefixes))}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all[c] = struct{}{}
 	if bcast {
 		t.bcast[c] = struct{}{}
 	}
-	if t.stop == nil {
-		t.stop = make(chan struct{})
-		stop := t.stop
-		t.gates = make(map[string]bool)
-		t.look() // everything is followed when Join returns
-		if !t.store.Go(func(context.Context) { t.watchGates(stop) }) {
-			t.stop = nil
-		}
-	}
+	t.begin()
 	return c
+}
+
+// begin begins to follow the resources, for the first that hears of changes: everything is
+// followed when it returns. t.mu is held.
+func (t *Tracker) begin() {
+	if t.stop != nil {
+		return
+	}
+	t.stop = make(chan struct{})
+	stop := t.stop
+	t.gates = make(map[string]bool)
+	t.look()
+	if !t.store.Go(func(context.Context) { t.watchGates(stop) }) {
+		t.stop = nil
+	}
 }
 
 // Leave ends what Join has begun.
@@ -196,7 +207,15 @@ func (t *Tracker) Leave(c *Tracked) {
 	defer t.mu.Unlock()
 	delete(t.all, c)
 	delete(t.bcast, c)
-	if len(t.all) > 0 || t.stop == nil {
+	t.end()
+}
+
+// end ends what begin has begun when nobody hears of changes any more. t.mu is held.
+func (t *Tracker) end() {
+	if len(t.all) == 0 {
+		t.forget()
+	}
+	if len(t.all)+len(t.subs) > 0 || t.stop == nil {
 		return
 	}
 	close(t.stop)
@@ -205,7 +224,6 @@ func (t *Tracker) Leave(c *Tracked) {
 		close(f.done)
 		delete(t.following, r)
 	}
-	t.forget()
 }
 
 // listeners returns who is in a set of t's now.
@@ -222,30 +240,36 @@ func (t *Tracker) Flush() {
 	for _, c := range t.listeners(t.all) {
 		c.l.Flush()
 	}
+	t.announce(&Notice{})
 }
 
-// Changed tells who may have copies of these rows of a resource. marks has the transaction of
-// each, 0 where nobody knows: a client that has asked for that is not told of its own.
-func (t *Tracker) Changed(r *resource.Resource, keys []string, marks []uint64) {
+// Changed tells who may have copies of these rows of a resource, and then subscribers. marks
+// has the transaction of each, 0 where nobody knows: a client that has asked for that is not
+// told of its own.
+func (t *Tracker) Changed(r *resource.Resource, names []Name, marks []uint64) {
 	byListener := make(map[*Tracked][]string)
-	for i, key := range keys {
-		for _, c := range t.take(key, marks[i]) {
-			byListener[c] = append(byListener[c], key)
+	for i := range names {
+		for _, key := range names[i].all() {
+			for _, c := range t.take(key, marks[i]) {
+				byListener[c] = append(byListener[c], key)
+			}
 		}
 	}
 	for _, c := range t.listeners(t.bcast) {
 		if !c.l.MayRead(r) {
 			continue
 		}
-		for i, key := range keys {
-			if c.hears(key) && !c.loops(key, marks[i]) {
-				byListener[c] = append(byListener[c], key)
+		for i := range names {
+			heard := t.appendHeard(nil, c, &names[i])
+			if len(heard) > 0 && !c.loops(names[i].Main, marks[i]) {
+				byListener[c] = append(byListener[c], heard...)
 			}
 		}
 	}
 	for c, list := range byListener {
 		t.invalidate(c, list)
 	}
+	t.announce(&Notice{Resource: r, Names: names})
 }
 
 // invalidate has one client drop its copies of keys.
@@ -256,16 +280,52 @@ func (t *Tracker) invalidate(c *Tracked, keys []string) {
 	}
 }
 
-// hears reports whether c, with bcast, hears of a key.
+// appendHeard appends by which of its names c, with bcast, is told of a row: of those that it
+// hears of, the other one only where it is the only one, or clients use it.
+func (t *Tracker) appendHeard(dst []string, c *Tracked, name *Name) []string {
+	main := c.hears(name.Main)
+	if main {
+		dst = append(dst, name.Main)
+	}
+	if name.Other != "" && (!main || t.other.Load()) && c.hears(name.Other) {
+		dst = append(dst, name.Other)
+	}
+	return dst
+}
+
+// hears reports whether c, with bcast, hears of a key. Of the sorted prefixes only the last
+// that is not behind the key can be one of it, for none begins with another.
 func (c *Tracked) hears(key string) bool {
-	return len(c.prefixes) == 0 || slices.ContainsFunc(c.prefixes, func(p string) bool {
-		return strings.HasPrefix(key, p)
-	})
+	if len(c.prefixes) == 0 {
+		return true
+	}
+	i, found := slices.BinarySearch(c.prefixes, key)
+	return found || i > 0 && strings.HasPrefix(key, c.prefixes[i-1])
+}
+
+// otherUsed notes that a client has read a row of Options.Default by its other name.
+func (t *Tracker) otherUsed() {
+	if !t.other.Load() {
+		t.other.Store(true)
+	}
+}
+
+// OtherUsed reports whether clients read rows of Options.Default by their other names.
+func (t *Tracker) OtherUsed() bool { return t.other.Load() }
+
+// all returns the names of a row.
+func (n *Name) all() []string {
+	if n.Other == "" {
+		return []string{n.Main}
+	}
+	return []string{n.Main, n.Other}
 }
 
 // TrackStats are the numbers of a Tracker.
 type TrackStats struct {
-	Clients       int    // that listen now
+	Clients       int    // that keep copies now
+	Subscribers   int    // that hear the channels of keys now
+	Late          uint64 // of them, closed because they did not take what they were told in time
 	Keys          int64  // in the table
 	Invalidations uint64 // keys told, each as often as it was
 	Flushes       uint64 // of everybody
@@ -275,6 +335,6 @@ type TrackStats struct {
 func (t *Tracker) Stats() TrackStats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return TrackStats{Clients: len(t.all), Keys: t.keys.Load(),
-		Invalidations: t.invalidations.Load(), Flushes: t.flush.Load()}
+	return TrackStats{Clients: len(t.all), Subscribers: len(t.subs), Late: t.late.Load(),
+		Keys: t.keys.Load(), Invalidations: t.invalidations.Load(), Flushes: t.flush.Load()}
 }

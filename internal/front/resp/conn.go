@@ -31,7 +31,8 @@ type conn struct {
 	wrote  resource.Token // of the last write
 	subs   subscriptions  // changed with mu held
 
-	keyspace *kv.Tracked // hears of keys for subs; nil: nobody does
+	keyspace *kv.Subscriber // hears of keys for subs; nil: nobody does
+	taken    chan struct{}  // has room for one: the peer has taken output
 
 	uncacheable []string // keys of a batch whose answers nobody may keep, until that is told
 
@@ -60,6 +61,7 @@ func (f *Front) Open(lc *eventloop.Conn, out []byte) []byte {
 	c := &conn{
 		Session: f.store.NewSession(lc), f: f, born: time.Now(), v: resp.V2,
 		holder: "default", shared: sharedState{v: resp.V2, multi: -1},
+		taken: make(chan struct{}, 1),
 	}
 	c.Resume = c.resume
 	c.used.Store(c.born.Unix())
@@ -100,11 +102,8 @@ func (f *Front) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
 // else would tell the client that it hears nothing of its channels any more.
 func (c *conn) lost() bool {
 	c.Flush()
-	c.mu.Lock()
 	subscribed := c.subs.count() > 0
-	c.subs = subscriptions{}
-	c.mu.Unlock()
-	c.watchKeys()
+	c.forgetSubscriptions()
 	return subscribed
 }
 
@@ -116,9 +115,9 @@ func (f *Front) End(lc *eventloop.Conn) {
 	}
 	c.stopTracking()
 	c.mu.Lock()
-	c.ended, c.subs = true, subscriptions{}
+	c.ended = true
 	c.mu.Unlock()
-	c.watchKeys()
+	c.forgetSubscriptions()
 	c.Peer.Close()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,6 +131,10 @@ func (f *Front) Drained(lc *eventloop.Conn) {
 		return
 	}
 	c.Settle()
+	select {
+	case c.taken <- struct{}{}:
+	default:
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if owes := c.owed.all || len(c.owed.keys) > 0; owes && !c.ended &&

@@ -1,17 +1,19 @@
 package respfront
 
 import (
-	"strconv"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/resource"
-	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
 // A keyspace is a connection that hears the channels of keys: it is told of every change
-// of a row that it may read, as a client is that keeps copies. It implements kv.Listener.
-type keyspace struct{ c *conn }
+// of a row that it may read. It implements kv.Hearer.
+type keyspace struct {
+	c     *conn
+	built *channelIndex // what c has subscribed to; for who calls Hear
+}
 
 // mayHearKeys reports whether a channel, or a pattern, is one of those that tell of keys.
 func mayHearKeys(channel string, pattern bool) bool {
@@ -34,94 +36,122 @@ func (c *conn) watchKeys() {
 	}
 	switch t := c.f.store.Tracker(); {
 	case wants && c.keyspace == nil:
-		c.keyspace = t.Join(keyspace{c}, true, nil)
+		c.keyspace = t.Subscribe(&keyspace{c: c})
 	case !wants && c.keyspace != nil:
-		t.Leave(c.keyspace)
+		t.Unsubscribe(c.keyspace)
 		c.keyspace = nil
 	}
 }
 
-// MayRead implements kv.Listener.
-func (k keyspace) MayRead(r *resource.Resource) bool { return k.c.MayRead(r) }
-
-// Invalidate implements kv.Listener: what has happened to a row is not known, so that
-// every change is a set.
-func (k keyspace) Invalidate(keys []string) {
-	c := k.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var out []byte
-	for _, key := range keys {
-		out = c.appendEvent(out, key, "set")
-	}
-	if len(out) > 0 && !c.ended {
-		c.Conn.Send(out)
-	}
+// An event is something that has happened to a key.
+type event struct {
+	name kv.Name
+	what string
 }
 
-// Flush implements kv.Listener.
-func (k keyspace) Flush() {
-	c, o := k.c, k.c.f.store.Live()
-	var names []string
-	for _, r := range o.Resources.All() {
-		if c.MayRead(r) {
-			names = append(names, r.Name())
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var out []byte
-	for _, name := range names {
-		out = c.appendEvent(out, string(o.AppendKey(nil, name, "*")), "reset")
-	}
-	if len(out) > 0 && !c.ended {
-		c.Conn.Send(out)
-	}
-}
-
-// appendEvent appends the messages of one event of a key. The rows are the same in every
-// database: a pattern that stands for several is told of one. c.mu is held.
-func (c *conn) appendEvent(out []byte, key, event string) []byte {
-	v := c.shared.v
-	for _, channel := range c.subs.channels {
-		kind, rest, ok := cutDatabase(channel)
-		switch {
-		case ok && kind == "keyspace" && rest == key:
-			out = appendMessage(out, v, "message", channel, event)
-		case ok && kind == "keyevent" && rest == event:
-			out = appendMessage(out, v, "message", channel, key)
-		}
-	}
-	for _, p := range c.subs.patterns {
-		for _, of := range [2][3]string{{"__keyspace@", key, event}, {"__keyevent@", event, key}} {
-			for n := range databases {
-				channel := of[0] + strconv.Itoa(n) + "__:" + of[1]
-				if kv.Match(p, channel) {
-					out = appendMessage(out, v, "pmessage", p, channel, of[2])
-					break
-				}
+// events returns what a notice says to a connection. What has happened to a row is not
+// known, so that every change is a set.
+func (c *conn) events(n *kv.Notice) (list []event) {
+	if n.Resource == nil {
+		o := c.f.store.Live()
+		for _, r := range o.Resources.All() {
+			if c.MayRead(r) {
+				list = append(list, event{o.NameOf(r.Name(), "*"), "reset"})
 			}
 		}
+		return list
 	}
-	return out
+	if !c.MayRead(n.Resource) {
+		return nil
+	}
+	for _, name := range n.Names {
+		list = append(list, event{name, "set"})
+	}
+	return list
 }
 
-// cutDatabase takes __keyspace@N__:KEY apart.
-func cutDatabase(channel string) (kind, rest string, ok bool) {
-	name, rest, ok := strings.Cut(channel, "__:")
-	if !ok || !strings.HasPrefix(name, "__") {
-		return "", "", false
+// pieceBytes is about how much is sent to a subscriber at a time.
+const pieceBytes = 16 << 10
+
+// Hear implements kv.Hearer.
+func (k *keyspace) Hear(n *kv.Notice) bool {
+	c, list := k.c, k.c.events(n)
+	other := c.f.store.Tracker().OtherUsed()
+	var out []byte
+	for i, from := 0, 0; i < len(list); {
+		if from == i {
+			out = nil // what was sent is not written to any more
+			k.build()
+		}
+		out = k.built.appendEvent(out, &list[i], other)
+		if i++; len(out) < pieceBytes && i < len(list) {
+			continue
+		}
+		if !c.waitRoom(n.Until()) {
+			return false
+		}
+		if !c.sendHeard(out, k.built) {
+			i = from // the client has subscribed to something else
+		}
+		from = i
 	}
-	kind, number, ok := strings.Cut(name[2:], "@")
-	n, err := strconv.Atoi(number)
-	return kind, rest, ok && err == nil && n >= 0 && n < databases && number == strconv.Itoa(n)
+	return true
 }
 
-// appendMessage appends what a subscriber is told.
-func appendMessage(out []byte, v resp.Version, parts ...string) []byte {
-	out = v.AppendPush(out, len(parts))
-	for _, p := range parts {
-		out = resp.AppendText(out, p)
+// Late implements kv.Hearer.
+func (k *keyspace) Late() {
+	k.c.kill.Store(true)
+	k.c.Conn.Poke()
+}
+
+// build makes k.built what the connection hears now.
+func (k *keyspace) build() {
+	c := k.c
+	c.mu.Lock()
+	b := k.built
+	if b == nil || b.number != c.subs.number || b.v != c.shared.v {
+		b = nil
 	}
-	return out
+	number, v := c.subs.number, c.shared.v
+	names, patterns := c.subs.channels, c.subs.patterns
+	if b == nil {
+		names, patterns = slices.Clone(names), slices.Clone(patterns)
+	}
+	c.mu.Unlock()
+	if b == nil {
+		k.built = newChannelIndex(v, names, patterns)
+		k.built.number = number
+	}
+}
+
+// waitRoom waits until the peer has taken enough of what it was sent, and reports whether it
+// has before until.
+func (c *conn) waitRoom(until time.Time) bool {
+	var timer *time.Timer
+	for c.Conn.Backlog() > fullQueue && c.Conn.Below(fullQueue/2) {
+		if timer == nil {
+			timer = time.NewTimer(time.Until(until))
+			defer timer.Stop()
+		}
+		select {
+		case <-c.taken:
+		case <-timer.C:
+			return false
+		}
+	}
+	return true
+}
+
+// sendHeard sends messages that were made by what the connection heard. It reports false when
+// it hears something else now.
+func (c *conn) sendHeard(out []byte, by *channelIndex) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if by.number != c.subs.number || by.v != c.shared.v {
+		return c.ended
+	}
+	if len(out) > 0 && !c.ended {
+		c.Conn.Send(out)
+	}
+	return true
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
-// event returns a message as a subscriber gets it.
-func event(v int, parts ...string) string {
+// told returns a message as a subscriber gets it.
+func told(v int, parts ...string) string {
 	return string(appendMessage(nil, resp.Version(v), parts...))
 }
 
@@ -34,13 +34,13 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 				c.reply()
 			}
 			s.Exec("UPDATE codes SET n = 5 WHERE id = 1")
-			for _, want := range []string{event(v, "message", space, "set"), event(v, "message", events, "codes:1")} {
+			for _, want := range []string{told(v, "message", space, "set"), told(v, "message", events, "codes:1")} {
 				if got := c.reply(); got != want {
 					t.Errorf("version %d: %q, want %q", v, got, want)
 				}
 			}
 			s.Exec("DELETE FROM codes WHERE id = 3", "UPDATE pay SET sal = 3") // pay may not be read
-			if got, want := c.reply(), event(v, "message", events, "codes:3"); got != want {
+			if got, want := c.reply(), told(v, "message", events, "codes:3"); got != want {
 				t.Errorf("version %d: of a deleted row: %q, want %q", v, got, want)
 			}
 			c.send("UNSUBSCRIBE " + space + " " + events)
@@ -48,8 +48,8 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 			c.reply()
 			c.do("PSUBSCRIBE " + all)
 			s.Exec("UPDATE codes SET n = 5 WHERE id = 2")
-			for _, want := range []string{event(v, "pmessage", all, "__keyspace@0__:codes:2", "set"),
-				event(v, "pmessage", all, "__keyevent@0__:set", "codes:2")} {
+			for _, want := range []string{told(v, "pmessage", all, "__keyspace@0__:codes:2", "set"),
+				told(v, "pmessage", all, "__keyevent@0__:set", "codes:2")} {
 				if got := c.reply(); got != want {
 					t.Errorf("version %d: %q, want %q", v, got, want)
 				}
@@ -58,11 +58,11 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 			s.f.store.Tracker().Flush()
 			for _, name := range []string{"big", "brief", "cities", "codes", "counts", "depts", "docs", "log", "notes",
 				"raws"} {
-				want := event(v, "pmessage", all, "__keyspace@0__:"+name+":*", "reset")
+				want := told(v, "pmessage", all, "__keyspace@0__:"+name+":*", "reset")
 				if got := c.reply(); got != want {
 					t.Errorf("version %d: %q, want %q", v, got, want)
 				}
-				if got := c.reply(); got != event(v, "pmessage", all, "__keyevent@0__:reset", name+":*") {
+				if got := c.reply(); got != told(v, "pmessage", all, "__keyevent@0__:reset", name+":*") {
 					t.Errorf("version %d: %q", v, got)
 				}
 			}
@@ -73,7 +73,7 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 				t.Errorf("version %d: told although nothing is subscribed: %q", v, got)
 			}
 			c.do("RESET")
-			if n := s.f.Stats().Tracking.Clients; n != 0 {
+			if n := s.f.Stats().Tracking.Subscribers; n != 0 {
 				t.Errorf("%d listen when nobody has subscribed", n)
 			}
 		}

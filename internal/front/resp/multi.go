@@ -79,6 +79,11 @@ func exec(t *turn, _ [][]byte) {
 	}
 	c.begin(nil, -1)
 	if !c.replies() {
+		for _, q := range x.list {
+			if q.cmd.render != nil && !x.spoiled {
+				t.track(q.cmd, q.args)
+			}
+		}
 		return
 	}
 	if x.spoiled {

@@ -3,7 +3,9 @@ package respfront
 import (
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
@@ -22,6 +24,8 @@ type owed struct {
 	keys map[string]struct{}
 	each bool // one key in a message: somebody tracks without BCAST
 	all  bool // anything may have changed
+
+	since time.Time // of keys, when the first of them was told
 }
 
 // hearsKeys reports whether those who redirect to the connection reach its client, in
@@ -46,7 +50,7 @@ func (c *conn) sendKeys(keys []string, bcast bool) {
 		*o = owed{all: true}
 	case !o.all:
 		if o.keys == nil {
-			o.keys = make(map[string]struct{})
+			o.keys, o.since = make(map[string]struct{}), time.Now()
 		}
 		for _, key := range keys {
 			o.keys[key] = struct{}{}
@@ -72,7 +76,7 @@ func (c *conn) takeOwed() []byte {
 	switch {
 	case !c.hearsKeys():
 		return nil
-	case o.all:
+	case o.all || len(o.keys) > 0 && time.Since(o.since) > kv.TellWithin:
 		return invalidation(c.shared.v, nil, true)
 	case len(o.keys) == 0:
 		return nil

@@ -124,7 +124,7 @@ func ask(ctx context.Context, c *conn, _ *Options, args [][]byte) ([]byte, event
 	live := c.f.store.Live()
 	text("state", state)
 	text("origin", origins[a.Origin])
-	text("key", string(live.AppendKey(nil, res.Name(), a.Key)))
+	text("key", live.NameOf(res.Name(), a.Key).Main)
 	text("etag", etag)
 	text("position", positionOf(a.Token))
 	out = resp.AppendInt(resp.AppendText(out, "lag_ms"), a.Lag.Milliseconds())

@@ -7,12 +7,46 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
-// maxSubscribed is how many channels, and how many patterns, a connection may hear.
-const maxSubscribed = 1000
+const (
+	// maxSubscribed is how many channels, patterns, and prefixes of keys a connection may
+	// hear.
+	maxSubscribed = 1000
+
+	// maxSubscribedBytes is how long they may be together: a change of one row may be told
+	// by each of them.
+	maxSubscribedBytes = 256 << 10
+)
 
 // subscriptions are what a connection hears, in the order in which it was asked for.
 type subscriptions struct {
 	channels, patterns []string
+
+	bytes  int    // of all of them
+	number uint64 // another one after each change
+}
+
+// add adds a channel or a pattern to list, which is one of s's.
+func (s *subscriptions) add(list *[]string, name string) {
+	*list = append(*list, name)
+	s.bytes += len(name)
+	s.number++
+}
+
+// remove takes a channel or a pattern out of list, if it is there.
+func (s *subscriptions) remove(list *[]string, name string) {
+	if i := slices.Index(*list, name); i >= 0 {
+		*list = slices.Delete(*list, i, i+1)
+		s.bytes -= len(name)
+		s.number++
+	}
+}
+
+// forgetSubscriptions ends all subscriptions.
+func (c *conn) forgetSubscriptions() {
+	c.mu.Lock()
+	c.subs = subscriptions{number: c.subs.number + 1}
+	c.mu.Unlock()
+	c.watchKeys()
 }
 
 func (s *subscriptions) count() int { return len(s.channels) + len(s.patterns) }
@@ -66,12 +100,12 @@ func (t *turn) subscribe(args [][]byte, patterns bool) {
 	list := c.heard(patterns)
 	for _, channel := range args[1:] {
 		if !slices.Contains(*list, string(channel)) {
-			if len(*list) >= maxSubscribed {
+			if len(*list) >= maxSubscribed || c.subs.bytes+len(channel) > maxSubscribedBytes {
 				t.fail("ERR too many subscriptions")
 				return
 			}
 			c.mu.Lock()
-			*list = append(*list, string(channel))
+			c.subs.add(list, string(channel))
 			c.mu.Unlock()
 		}
 		t.replySubscription("subscribe", patterns, channel)
@@ -95,9 +129,7 @@ func (t *turn) unsubscribe(args [][]byte, patterns bool) {
 	}
 	for _, channel := range from {
 		c.mu.Lock()
-		if i := slices.Index(*list, string(channel)); i >= 0 {
-			*list = slices.Delete(*list, i, i+1)
-		}
+		c.subs.remove(list, string(channel))
 		c.mu.Unlock()
 		t.replySubscription("unsubscribe", patterns, channel)
 	}

@@ -132,10 +132,7 @@ func reset(t *turn, _ [][]byte) {
 	c.update(func(s *sharedState) {
 		*s = sharedState{v: resp.V2, multi: -1, lib: s.lib, version: s.version}
 	})
-	c.mu.Lock()
-	c.subs = subscriptions{}
-	c.mu.Unlock()
-	c.watchKeys()
+	c.forgetSubscriptions()
 	c.holds("default")
 	t.out = resp.AppendSimple(t.out, "RESET")
 }

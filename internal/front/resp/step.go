@@ -217,6 +217,8 @@ func (t *turn) dispatch(args [][]byte) bool {
 	if cmd.render != nil && c.multi == nil {
 		if c.replies() {
 			t.read(cmd, args)
+		} else {
+			t.track(cmd, args)
 		}
 		return true
 	}
@@ -345,6 +347,12 @@ func (c *conn) reader(cmd *command) kv.Reader {
 		r.As = kv.AsFields
 	}
 	return r
+}
+
+// track notes the keys of a read whose reply the client does not want: it is told of changes
+// all the same.
+func (t *turn) track(cmd *command, args [][]byte) {
+	t.s.Track(t.c.reader(cmd), cmd.keys(args))
 }
 
 // room returns room for what is found under so many keys, until the end of Step.

@@ -266,6 +266,9 @@ func (c *conn) stopTracking() {
 
 // overlap returns the error of prefixes of which one begins with another.
 func overlap(old, more []string) string {
+	if len(old)+len(more) > maxSubscribed {
+		return "ERR too many prefixes"
+	}
 	for i, p := range more {
 		for _, q := range old {
 			if strings.HasPrefix(p, q) || strings.HasPrefix(q, p) {

@@ -339,9 +339,9 @@ func TestTracking_PeerThatReadsNothing(t *testing.T) {
 	s := newSite(t)
 	c := s.tracking("BCAST")
 	_ = c.nc.(*net.TCPConn).SetReadBuffer(4096)
-	keys := make([]string, 64)
+	keys := make([]kv.Name, 64)
 	for i := range keys {
-		keys[i] = "depts:" + strings.Repeat("x", 1000) + strconv.Itoa(i)
+		keys[i].Main = "depts:" + strings.Repeat("x", 1000) + strconv.Itoa(i)
 	}
 	r, _ := s.Set.Lookup("depts")
 	for i := 0; s.f.Stats().Owed < 200; i++ {
@@ -351,9 +351,9 @@ func TestTracking_PeerThatReadsNothing(t *testing.T) {
 		}
 	}
 	for i := range 200 { // more than may wait
-		many := make([]string, 64)
+		many := make([]kv.Name, 64)
 		for j := range many {
-			many[j] = fmt.Sprintf("depts:%d-%d", i, j)
+			many[j].Main = fmt.Sprintf("depts:%d-%d", i, j)
 		}
 		s.f.store.Tracker().Changed(r, many, make([]uint64, len(many)))
 	}
