@@ -124,6 +124,10 @@ func (f *follower) run() {
 		f.again = f.again || errors.Is(err, errBetter) || source.UnfollowedOf(err) != nil
 		text := err.Error()
 		f.loss.Store(&text)
+		if errors.Is(err, source.ErrUnseen) { // nothing kept is worth anything any more
+			f.change(&opened{reason: text, left: f.left})
+			continue
+		}
 		switch {
 		case errors.Is(err, errOutgrown), errors.Is(err, errBetter):
 			f.u.log.Info("feed opened again", "event", eventFeed, "feed", f.feed().Mode(),
@@ -214,7 +218,7 @@ func (f *follower) fenceFailed(err error, now int64) {
 	f.failed.Add(1)
 	said := f.failedSaid.Load()
 	recent := said != 0 && now-said < int64(time.Minute)
-	if recent || errors.Is(err, source.ErrDetached) {
+	if recent || errors.Is(err, source.ErrDetached) || errors.Is(err, source.ErrUnseen) {
 		return
 	}
 	f.failedSaid.Store(now)

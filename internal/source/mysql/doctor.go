@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/binlog"
 	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
@@ -36,8 +37,8 @@ func (s *Source) Doctor(
 	}
 	var out []source.Finding
 	for _, check := range []func() []source.Finding{
-		f.checkLog, f.checkGTID, f.checkGrants, f.checkFilters, f.checkSilent, f.checkTables,
-		f.checkRights,
+		f.checkLog, f.checkApplying, f.checkGTID, f.checkGrants, f.checkFilters, f.checkSilent,
+		f.checkTables, f.checkRights,
 		func() []source.Finding { return f.checkConnections(s.opts.MaxConns) },
 	} {
 		out = append(out, check()...)
@@ -52,16 +53,18 @@ type facts struct {
 	variables map[string]string // of those in factVariables that there are
 	user      string            // 'name'@'host', as GRANT takes it
 	grants    string            // of the user, in upper case
-	status    bool              // the user may see where the binlog is
-	doDB      string            // binlog_do_db
-	ignoreDB  string            // binlog_ignore_db
-	tables    []*catalog.Table  // those that are watched and there
-	missing   []string          // those that are watched and not there
-	rights    rights            // what the user lacks on tables
-	limits    limits            // on connections
-	silent    []string          // users that may write past the binlog, of those that are shown
-	cascades  []string          // watched tables that a cascade may change
-	unseen    []*catalog.Table  // those of which hotrow may not know that
+	applying  binlog.Applying
+	unasked   error            // why applying is not known
+	status    bool             // the user may see where the binlog is
+	doDB      string           // binlog_do_db
+	ignoreDB  string           // binlog_ignore_db
+	tables    []*catalog.Table // those that are watched and there
+	missing   []string         // those that are watched and not there
+	rights    rights           // what the user lacks on tables
+	limits    limits           // on connections
+	silent    []string         // users that may write past the binlog, of those that are shown
+	cascades  []string         // watched tables that a cascade may change
+	unseen    []*catalog.Table // those of which hotrow may not know that
 }
 
 // factVariables are the settings that matter to a feed.
@@ -91,6 +94,10 @@ func readFacts(
 		return nil, err
 	}
 	f.readStatus(ctx, c)
+	f.applying, f.unasked = binlog.ReadApplying(ctx, c, f.server.mariadb)
+	if f.unasked != nil && number(f.unasked) == 0 {
+		return nil, f.unasked
+	}
 	if err := f.readSilent(ctx, c); err != nil {
 		return nil, err
 	}
@@ -264,6 +271,37 @@ func (f *facts) checkLog() []source.Finding {
 		})
 	}
 	return out
+}
+
+// checkApplying looks at what the server applies of other servers.
+func (f *facts) checkApplying() []source.Finding {
+	if !f.on("log_bin") {
+		return nil
+	}
+	a := &f.applying
+	if f.unasked != nil {
+		return []source.Finding{{
+			Level: source.LevelError,
+			Text:  fmt.Sprintf("whether the server is a replica is not shown to %s", f.user),
+			Why: "log_replica_updates is OFF, so its binlog lacks what it applies as a replica," +
+				" and nothing may be kept in memory: " + f.unasked.Error(),
+			Apply:  []string{"GRANT REPLICATION CLIENT ON *.* TO " + f.user},
+			Remove: []string{"REVOKE REPLICATION CLIENT ON *.* FROM " + f.user},
+		}}
+	}
+	if what, mend := a.Unseen(); what != "" {
+		return []source.Finding{{Level: source.LevelError, Text: what, Why: mend}}
+	}
+	if a.Logs {
+		return []source.Finding{good("what the server applies as a replica is in its own binlog")}
+	}
+	return []source.Finding{{
+		Level: source.LevelInfo,
+		Text:  "the binlog would lack what the server applies if it were made a replica",
+		Why: "it is none now; should it become one, nothing is kept in memory while it is one;" +
+			" log_slave_updates=ON (MySQL: log_replica_updates) in the option file, and a" +
+			" restart, would change that",
+	}}
 }
 
 // checkGTID looks at how transactions are numbered.

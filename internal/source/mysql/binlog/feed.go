@@ -115,6 +115,7 @@ func (f *Feed) Settled(ctx context.Context, txs []*source.Tx) ([]bool, error) {
 // attached is where a feed begins.
 type attached struct {
 	server server
+	apply  Applying
 	start  place
 	pos    source.Position
 	after  binlog.GTIDSet // MySQL: what was executed
@@ -141,6 +142,12 @@ func (f *Feed) attach(ctx context.Context) (*attached, error) {
 	defer c.Release()
 	a := new(attached)
 	if a.server, err = serverOf(c); err != nil {
+		return nil, err
+	}
+	if a.apply, err = ReadApplying(ctx, c, a.server.mariadb); err == nil {
+		err = a.apply.Err(&a.apply)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if !a.server.mariadb {
@@ -207,13 +214,18 @@ func (f *Feed) run(ctx context.Context, h source.Handler) error {
 	}
 	close(s.ready)
 
-	inner, stop := context.WithCancel(ctx)
+	inner, stop := context.WithCancelCause(ctx)
+	s.stop = stop
 	wait := s.begin(inner, a)
-	defer func() { stop(); wait() }()
+	defer func() { stop(nil); wait() }()
 	f.session.Store(s)
 	defer s.progress.End()
 	defer f.session.CompareAndSwap(s, nil)
-	return f.keep(ctx, a, s, st)
+	err = f.keep(inner, a, s, st)
+	if cause := context.Cause(inner); errors.Is(cause, source.ErrUnseen) {
+		return cause
+	}
+	return err
 }
 
 // announce tells the handler where the stream begins, or goes on. The stream

@@ -2,6 +2,7 @@ package binlog
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -158,8 +159,11 @@ func (s *following) reachLast(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer c.Release()
 	names, err := lastGTIDs(ctx, c)
-	c.Release()
+	if err == nil {
+		err = s.observe(ctx, c)
+	}
 	if err != nil {
 		return err
 	}
@@ -197,7 +201,27 @@ func (s *following) askEnd() <-chan end {
 		}
 		defer c.Release()
 		pos, err := WritePosition(ctx, c)
+		if err == nil {
+			err = s.observe(ctx, c)
+		}
 		answer <- end{pos, err}
 	})
 	return answer
+}
+
+// observe ends the feed if the server has changes that its log does not have: with them the
+// log's end is not the end of what is visible. MySQL's setting cannot change while a stream
+// of it lasts.
+func (s *following) observe(ctx context.Context, c Conn) error {
+	if s.mysql && s.apply.complete() {
+		return nil
+	}
+	now, err := ReadApplying(ctx, c, !s.mysql)
+	if err == nil {
+		err = now.Err(&s.apply)
+	}
+	if errors.Is(err, source.ErrUnseen) {
+		s.stop(err)
+	}
+	return err
 }

@@ -41,8 +41,10 @@ type following struct {
 	bar   *barrier
 
 	gtids  gtids
+	apply  Applying        // what the server applied of others at the beginning: nothing
 	ctx    context.Context // of the helpers
-	asking atomic.Bool     // somebody waits for where the log ends
+	stop   context.CancelCauseFunc
+	asking atomic.Bool // somebody waits for where the log ends
 
 	// work is held while a helper is started, so that none is after they are
 	// waited for.
@@ -60,6 +62,7 @@ func (f *Feed) newFollowing(a *attached, h source.Handler) (*following, error) {
 		progress: source.NewProgress(a.pos),
 		ready:    make(chan struct{}), read: make(chan struct{}, 1),
 		points: &resumePoints{started: a.started}, server: a.server.identity,
+		apply: a.apply,
 	}
 	s.found.Store(a.defs)
 	r.views = f.src.Views
