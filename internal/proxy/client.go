@@ -214,6 +214,7 @@ func (c *client) readLine(x *exchange) bool {
 func (c *client) beforeRead(upload bool) {
 	if upload {
 		c.upDue.Store(c.srv.after(c.srv.opts.Read))
+		c.wait()
 		return
 	}
 	c.due.Store(0)
@@ -233,9 +234,19 @@ func (c *client) afterRead(upload bool) {
 func (c *client) beforeWrite(upload bool) {
 	if upload {
 		c.upDue.Store(c.srv.after(c.srv.opts.Write))
+		c.wait()
 		return
 	}
 	c.due.Store(c.srv.after(c.srv.opts.Write))
+}
+
+// wait begins the wait for an answer anew: nobody can have answered a request that has not
+// come whole. It is for who moves the request while another waits for the answer, and leaves
+// any other wait as it is.
+func (c *client) wait() {
+	if due := c.due.Load(); due != 0 && c.since.Load() != 0 {
+		c.due.CompareAndSwap(due, c.srv.after(c.srv.opts.ProxyRead))
+	}
 }
 
 // attach notes the upstream connection that is in use.

@@ -63,10 +63,11 @@ func (p *pump) begin(kind bodyKind, length int64) {
 	p.ending.Store(false)
 }
 
-// gather appends what was read to the output, framed as it should be.
+// gather appends what was read to the output, framed as it should be. Who could write it from
+// where it is has done so: see run.
 func (p *pump) gather() {
 	p.starved = false
-	for !p.done && p.in.size() > 0 && len(p.out) < flushSize && !p.direct() {
+	for !p.done && p.in.size() > 0 && len(p.out) < flushSize {
 		b := p.in.bytes()
 		switch p.kind {
 		case bodyLength:
