@@ -21,7 +21,7 @@ type client struct {
 	x            *exchange // what a request needs while it is under way; else nil
 	idleFn       func(fd uintptr) bool
 	closed       bool
-	after        bool          // a body came before: an empty line may follow it
+	gap          http1.Gap     // before the next request
 	waited       bool          // for a first request
 	within       bool          // the wait that is under way may answer requests
 	over         bool          // the last of those has ended the connection
@@ -115,7 +115,6 @@ func (c *client) answer(x *exchange, n int) bool {
 	if !c.exchange(x, n) || c.closed {
 		return false
 	}
-	c.after = x.req.Length > 0 || x.req.Chunked
 	if x.in.size() == 0 {
 		c.dropExchange()
 	}
@@ -173,12 +172,9 @@ func (c *client) dropExchange() {
 // gone or is too slow.
 func (c *client) readHead(x *exchange) (int, error) {
 	for first := true; ; first = false {
-		if c.after {
-			n, v := http1.SkipEmptyLine(x.in.bytes())
-			x.in.consume(n)
-			c.after = v == http1.NeedMore
-		}
-		if x.in.size() > 0 && !c.after {
+		skip, gap := c.gap.Skip(x.in.bytes())
+		x.in.consume(skip)
+		if x.in.size() > 0 && gap != http1.NeedMore {
 			n, err := x.req.Parse(x.in.bytes())
 			if n > 0 || err != nil {
 				return n, err

@@ -167,6 +167,9 @@ func (c *client) copyHTTP2(x *exchange, resp *http.Response) error {
 			var trailers []byte
 			for name, values := range resp.Trailer {
 				for _, v := range values {
+					if !http1.MayTrail([]byte(name)) {
+						continue
+					}
 					trailers = http1.AppendHeader(trailers, name, v)
 				}
 			}

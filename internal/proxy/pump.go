@@ -56,7 +56,7 @@ type pump struct {
 // begin prepares p for a message whose body is of a kind.
 func (p *pump) begin(kind bodyKind, length int64) {
 	p.kind, p.left, p.framed = kind, length, false
-	p.chunks = http1.Chunked{}
+	p.chunks = http1.Chunked{Drop: !p.upload}
 	p.done = kind == bodyNone || kind == bodyLength && length == 0
 	p.total, p.starved, p.saving, p.saved = 0, false, false, p.saved[:0]
 	p.readErr, p.writeErr = nil, nil

@@ -81,7 +81,7 @@ func (g *tunnelClient) reuse() {
 	c.due.Store(0)
 	c.upDue.Store(0)
 	c.since.Store(0)
-	c.closed, c.after = false, false
+	c.closed, c.gap = false, http1.Gap{}
 	g.link.srv.tunnelClients.Put(g)
 }
 

@@ -40,8 +40,13 @@ func (c *client) waitsWithin() bool {
 // is still to be answered.
 func (c *client) answerWhole(x *exchange) bool {
 	r := &x.req
-	if x.in.size() == 0 || x.in.size() == len(x.in.b) || c.after {
+	if x.in.size() == 0 || x.in.size() == len(x.in.b) {
 		return false // it has ended, or there is more
+	}
+	skip, _ := c.gap.Skip(x.in.bytes())
+	x.in.consume(skip)
+	if x.in.size() == 0 {
+		return false
 	}
 	n, err := r.Parse(x.in.bytes())
 	if err != nil || n != x.in.size() || r.Chunked || r.Length > 0 || r.Upgrade || r.Connect {

@@ -13,8 +13,12 @@ const (
 // that two readers might read differently. The zero value is ready.
 type Chunked struct {
 	// Trailers are the lines of the trailer section, each with its CRLF, when
-	// Done. They point into the bytes of the last call.
+	// Done. They may point into the bytes of the last call.
 	Trailers []byte
+
+	// Drop leaves fields out of Trailers that no trailer section may have, as it is done of
+	// responses. Without it they are an error.
+	Drop bool
 
 	state chunkState
 	left  int64 // of the chunk's data
@@ -132,6 +136,7 @@ func unhex(c byte) byte {
 
 // trailers reads the trailer section when all of it is there.
 func (c *Chunked) trailers(b []byte) (int, error) {
+	forbidden := false
 	for at := 0; ; {
 		length := bytes.IndexByte(b[at:], '\n')
 		end := at + length
@@ -144,21 +149,39 @@ func (c *Chunked) trailers(b []byte) (int, error) {
 			return 0, errTrailer
 		case length == 1:
 			c.Trailers, c.state = b[:at], chunkDone
+			if forbidden {
+				c.Trailers = withoutForbidden(b[:at])
+			}
 			return end + 1, nil
 		}
-		if !goodTrailer(b[at : end-1]) {
+		line := b[at : end-1]
+		colon := bytes.IndexByte(line, ':')
+		if colon <= 0 || !allToken(line[:colon]) || hasControl(line[colon+1:]) {
 			return 0, errTrailer
+		}
+		if !MayTrail(line[:colon]) {
+			if !c.Drop {
+				return 0, errTrailer
+			}
+			forbidden = true
 		}
 		at = end + 1
 	}
 }
 
-// goodTrailer reports whether a line may be in a trailer section: nothing that
-// decides about framing, routing or the connection (RFC 9110 6.5.1).
-func goodTrailer(line []byte) bool {
-	colon := bytes.IndexByte(line, ':')
-	if colon <= 0 || !allToken(line[:colon]) || hasControl(line[colon+1:]) {
-		return false
+// withoutForbidden returns the lines of a trailer section that may be there, elsewhere.
+func withoutForbidden(lines []byte) []byte {
+	kept := make([]byte, 0, len(lines))
+	for line := range bytes.Lines(lines) {
+		if name, _, _ := bytes.Cut(line, []byte{':'}); MayTrail(name) {
+			kept = append(kept, line...)
+		}
 	}
-	return relayKind(line[:colon]) == EndToEnd && !isName(line[:colon], "trailer")
+	return kept
+}
+
+// MayTrail reports whether a field may be in a trailer section: it decides about no framing,
+// no route and no connection (RFC 9110 6.5.1).
+func MayTrail(name []byte) bool {
+	return relayKind(name) == EndToEnd && !isName(name, "trailer")
 }

@@ -78,6 +78,7 @@ type Message struct {
 	Trailers  bool // TE: trailers
 
 	raw       []byte
+	lenient   bool // of a response: the same Content-Length may be said again
 	nominates bool // Connection names other fields
 	upgrades  bool // Connection: upgrade
 	offered   bool // there is an Upgrade field
@@ -182,10 +183,27 @@ func (m *Message) field(b []byte, start, end int) error {
 		Start: int32(start), Colon: int32(start + colon), Value: int32(value),
 		ValueEnd: int32(last), End: int32(end + 2), Kind: relayKind(line[:colon]),
 	})
-	if f := &m.Fields[len(m.Fields)-1]; f.Kind != EndToEnd {
-		return m.note(f.Kind, b[value:last])
+	f := &m.Fields[len(m.Fields)-1]
+	switch {
+	case f.Kind == EndToEnd:
+		return nil
+	case f.Kind == FieldContentLength && m.lenient && m.repeats(f):
+		m.Fields = m.Fields[:len(m.Fields)-1]
+		return nil
 	}
-	return nil
+	return m.note(f.Kind, b[value:last])
+}
+
+// repeats reports whether a Content-Length is the same as one before it, to the letter, as
+// net/http compares them.
+func (m *Message) repeats(last *Field) bool {
+	for i := range m.Fields[:len(m.Fields)-1] {
+		f := &m.Fields[i]
+		if f.Kind == FieldContentLength && bytes.Equal(m.FieldValue(f), m.FieldValue(last)) {
+			return true
+		}
+	}
+	return false
 }
 
 // note draws the conclusions from a field that is not end to end.

@@ -90,6 +90,7 @@ func TestRequestHead_ReadsEveryForm(t *testing.T) {
 		"authority": {"CONNECT h:1 HTTP/1.1\r\nHost: h:1\r\n\r\n", "CONNECT", "", "h:1"},
 		"asterisk":  {"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "OPTIONS", "*", "h"},
 		"no path":   {"GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", "GET", "", "h"},
+		"later":     {"GET / HTTP/1.9\r\nHost: h\r\n\r\n", "GET", "/", "h"},
 		"1.0":       {"GET / HTTP/1.0\r\n\r\n", "GET", "/", ""},
 	}
 	for name, tt := range tests {
@@ -129,7 +130,7 @@ func TestMessage_KnowsWhatConnectionNames(t *testing.T) {
 func TestResponseHead(t *testing.T) {
 	good := map[string]int{
 		"HTTP/1.1 200 OK\r\n\r\n": 200, "HTTP/1.0 404\r\n\r\n": 404, "HTTP/1.1 599 \r\nA: b\r\n\r\n": 599,
-		"HTTP/1.1 204 No \xfcContent\r\n\r\n": 204,
+		"HTTP/1.1 204 No \xfcContent\r\n\r\n": 204, "HTTP/1.2 200 OK\r\n\r\n": 200,
 	}
 	var h ResponseHead
 	for head, status := range good {
@@ -140,12 +141,54 @@ func TestResponseHead(t *testing.T) {
 	for _, head := range []string{
 		"HTTP/1.1 200 OK\n\n", "HTTP/1.1 99 X\r\n\r\n", "HTTP/1.1 600 X\r\n\r\n", "HTTP/2 200 OK\r\n\r\n",
 		"HTTP/1.1 2000 OK\r\n\r\n", "ICY 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n" +
-			"Content-Length: 1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+			"Content-Length: 2\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 01\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\n", "HTTP/1.a 200 OK\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "<html>", "HTTP/1.0 200 OK\r\n" +
 			"Transfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\n a: b\r\n\r\n",
 	} {
 		if n, err := h.Parse([]byte(head)); err == nil {
 			t.Errorf("%q: %d, no error", head, n)
+		}
+	}
+}
+
+// A length that is said again in the same words is said once.
+func TestResponseHead_RepeatedLength(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX: y\r\ncontent-length:3 \r\n" +
+		"Content-Length: 3\r\n\r\n"
+	var h ResponseHead
+	if n, err := h.Parse([]byte(head)); n != len(head) || err != nil || h.Length != 3 {
+		t.Fatalf("%d, %v, length %d", n, err, h.Length)
+	}
+	if len(h.Fields) != 2 || string(h.Line(&h.Fields[1])) != "X: y\r\n" {
+		t.Errorf("%d fields", len(h.Fields))
+	}
+}
+
+// What may be in no trailer section is left out where that is asked for.
+func TestChunked_DropsForbiddenTrailers(t *testing.T) {
+	for in, want := range map[string]string{
+		"0\r\nContent-Length: 3\r\nX: y\r\nHost: a\r\nZ:\r\nTrailer: X\r\nTE: a\r\n\r\n": "X: y\r\nZ:\r\n",
+		"0\r\nTransfer-Encoding: chunked\r\n\r\n":                                        "",
+		"0\r\nX: y\r\n\r\n": "X: y\r\n",
+	} {
+		for cut := range in {
+			c := Chunked{Drop: true}
+			n, _, err := c.Next([]byte(in[:cut]))
+			if err != nil || c.Done() {
+				t.Fatalf("%q: %v", in[:cut], err)
+			}
+			_, _, err = c.Next([]byte(in[n:]))
+			if err != nil || !c.Done() || string(c.Trailers) != want {
+				t.Fatalf("%q cut at %d: %q, %v, want %q", in, cut, c.Trailers, err, want)
+			}
+		}
+	}
+	for _, in := range []string{"0\r\nX : a\r\n\r\n", "0\r\n folded\r\n\r\n", "0\r\nX: a\n\r\n"} {
+		c := Chunked{Drop: true}
+		if _, _, err := c.Next([]byte(in)); err == nil {
+			t.Errorf("%q: no error", in)
 		}
 	}
 }

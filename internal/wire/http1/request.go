@@ -102,13 +102,11 @@ func (h *RequestHead) requestLine(line []byte) bool {
 	if string(line[cut:cut+8]) != version[:8] {
 		return false
 	}
-	switch line[len(line)-1] {
-	case '1':
-	case '0':
-		h.HTTP10 = true
-	default:
+	minor := line[len(line)-1]
+	if !isDigit(minor) {
 		return false
 	}
+	h.HTTP10 = minor == '0' // a later version of HTTP/1 is framed as HTTP/1.1 is
 	return h.target(line[space+1 : cut])
 }
 

@@ -3,7 +3,8 @@ package http1
 import "bytes"
 
 // A ResponseHead is the head of a response, for a relay. Its slices point into
-// the bytes that were parsed.
+// the bytes that were parsed. A Content-Length that says the same again has no place in its
+// Fields: of a request that is an error, for there two servers may disagree about it.
 type ResponseHead struct {
 	Message
 	Status int
@@ -18,6 +19,7 @@ func (h *ResponseHead) Parse(b []byte) (int, error) {
 	*h = ResponseHead{}
 	h.Fields = fields
 	h.reset(b)
+	h.lenient = true
 	end := bytes.IndexByte(b, '\n')
 	switch {
 	case end < 0 && (len(b) > MaxRelayLine || !canBeStatus(b)):
@@ -47,13 +49,10 @@ func (h *ResponseHead) statusLine(line []byte) bool {
 	if len(line) < len(shortest) || !canBeStatus(line) || line[8] != ' ' {
 		return false
 	}
-	switch line[7] {
-	case '1':
-	case '0':
-		h.HTTP10 = true
-	default:
+	if !isDigit(line[7]) {
 		return false
 	}
+	h.HTTP10 = line[7] == '0' // a later version of HTTP/1 is framed as HTTP/1.1 is
 	for _, c := range line[9:12] {
 		if c < '0' || c > '9' {
 			return false
