@@ -165,6 +165,10 @@ type Dialect struct {
 	// is also what is read where the other side of IN is a SELECT. nil: as Column.
 	Compared func(n *Node, col Column) string
 
+	// Operator returns how a comparison of two columns, or of one and a value of its type
+	// (b is nil), is written whose sign SQL has. nil: as the sign.
+	Operator func(a, b Column, sign string) string
+
 	// Read returns the expression that reads a column.
 	Read func(n *Node, col Column) string
 

@@ -303,11 +303,12 @@ func (w *where) within(kid *Node) (string, error) {
 		return "", err
 	}
 	w.args = sub.args
-	sql := w.d.subselect(kid, kid.On, strings.Join(conds, " AND "))
+	cond := strings.Join(conds, " AND ")
 	if v := kid.via; v != nil {
-		sql = w.d.subselect(v.node, v.from, w.d.tuple(v.node, v.to)+" IN ("+sql+")")
+		cond = w.d.among(v.node, v.to, kid, kid.On, cond)
+		return w.d.among(w.n, kid.up, v.node, v.from, cond), nil
 	}
-	return w.d.tuple(w.n, kid.up) + " IN (" + sql + ")", nil
+	return w.d.among(w.n, kid.up, kid, kid.On, cond), nil
 }
 
 // subselect reads columns of the rows of n for which a condition holds; "": of all.
@@ -393,11 +394,10 @@ func (n *Node) behind(d *Dialect, parents int) string {
 // of returns the condition that rows of n, which a query embeds, are those of the row of
 // parent that the same statement reads.
 func (n *Node) of(d *Dialect, parent *Node) string {
-	on, up := d.tuple(n, n.On), d.tuple(parent, n.up)
 	if v := n.via; v != nil {
-		return on + " IN (" + d.subselect(v.node, v.to, d.tuple(v.node, v.from)+" = "+up) + ")"
+		return d.among(n, n.On, v.node, v.to, d.equal(v.node, v.from, parent, n.up))
 	}
-	return on + " = " + up
+	return d.equal(n, n.On, parent, n.up)
 }
 
 // afresh has rows embedded in n counted from the beginning.

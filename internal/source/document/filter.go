@@ -140,9 +140,9 @@ func (w *where) compare(t *query.Term, col Column, expr string) (string, error) 
 		if t.Quant == query.One {
 			switch t.Op { // no row has it
 			case query.Eq:
-				return never(expr), nil
+				return w.never(col, expr), nil
 			case query.Neq:
-				return expr + " = " + expr, nil
+				return expr + " " + w.d.sign(col, nil, "=") + " " + expr, nil
 			case query.IsDistinct:
 				return "1 = 1", nil
 			}
@@ -150,26 +150,38 @@ func (w *where) compare(t *query.Term, col Column, expr string) (string, error) 
 		return "", &source.Error{Class: source.Invalid, Code: query.CodeOperand,
 			Message: fmt.Sprintf("%s: %v", col.Info().Name, err)}
 	}
-	f := &w.d.Filters
+	f, sign := &w.d.Filters, w.d.sign(col, nil, signs[t.Op])
 	switch {
 	case t.Op == query.IsDistinct:
-		return f.Distinct(expr, w.mark(col, args[0])), nil
+		return w.distinct(col, expr, args[0]), nil
 	case t.Quant == query.One:
-		return expr + " " + signs[t.Op] + " " + w.mark(col, args[0]), nil
+		return expr + " " + sign + " " + w.mark(col, args[0]), nil
 	case f.Array != nil:
 		w.args = append(w.args, f.Array(args))
-		return expr + " " + signs[t.Op] + " " + quantifier(t) +
+		return expr + " " + sign + " " + quantifier(t) +
 			f.Mark(col, len(w.args), false, true) + ")", nil
 	}
 	conds := make([]string, len(args))
 	for i, arg := range args {
-		conds[i] = expr + " " + signs[t.Op] + " " + w.mark(col, arg)
+		conds[i] = expr + " " + sign + " " + w.mark(col, arg)
 	}
 	return joined(t, conds), nil
 }
 
 // never returns a condition that holds for no row: it is NULL where expr is.
-func never(expr string) string { return expr + " <> " + expr }
+func (w *where) never(col Column, expr string) string {
+	return expr + " " + w.d.sign(col, nil, "<>") + " " + expr
+}
+
+// distinct returns the condition that a column is not a value, or is NULL. IS DISTINCT FROM
+// takes no operator but the = that it finds.
+func (w *where) distinct(col Column, expr string, arg any) string {
+	mark := w.mark(col, arg)
+	if sign := w.d.sign(col, nil, "<>"); sign != "<>" {
+		return "(" + expr + " " + sign + " " + mark + " OR " + expr + " IS NULL)"
+	}
+	return w.d.Filters.Distinct(expr, mark)
+}
 
 // quantifier returns ANY or ALL with the parenthesis behind it.
 func quantifier(t *query.Term) string {
@@ -205,10 +217,11 @@ func (w *where) in(t *query.Term, col Column, expr string) string {
 	case len(t.Values) == 0:
 		return "1 = 0"
 	case len(args) == 0:
-		return never(expr)
+		return w.never(col, expr)
 	case f.Array != nil:
 		w.args = append(w.args, f.Array(args))
-		return expr + " = ANY(" + f.Mark(col, len(w.args), false, true) + ")"
+		return expr + " " + w.d.sign(col, nil, "=") + " ANY(" +
+			f.Mark(col, len(w.args), false, true) + ")"
 	}
 	marks := make([]string, len(args))
 	for i, arg := range args {
@@ -263,13 +276,14 @@ func (w *where) after(q *query.Query) (string, error) {
 // condition on the first column alone is there for the index.
 func (w *where) behind(q *query.Query, args []any) string {
 	oneWay := w.oneWay(q)
-	if oneWay && (w.d.RowValues || len(args) == 1) {
+	if oneWay && (w.d.RowValues && w.alike(q) || len(args) == 1) {
 		return w.rowAfter(q, args)
 	}
 	first := ""
 	if oneWay {
-		first = w.d.passed(w.n, w.cols[q.Order[0].Column]) + signOf(q.Order[0]) + "= " +
-			w.mark(w.cols[q.Order[0].Column], args[0]) + " AND "
+		col := w.cols[q.Order[0].Column]
+		first = w.d.passed(w.n, col) + " " + w.d.sign(col, nil, signOf(q.Order[0])+"=") + " " +
+			w.mark(col, args[0]) + " AND "
 	}
 	var either []string
 	for i := range q.Order {
@@ -292,15 +306,28 @@ func (w *where) behind(q *query.Query, args []any) string {
 // signOf returns how a value that follows another in an order compares with it.
 func signOf(o query.Order) string {
 	if o.Desc {
-		return " <"
+		return "<"
 	}
-	return " >"
+	return ">"
 }
 
 // oneWay reports whether all of an order goes in one direction and nothing in it is null.
 func (w *where) oneWay(q *query.Query) bool {
 	for i, o := range q.Order {
 		if o.Desc != q.Order[0].Desc || !q.Table.Columns[o.Column].NotNull || q.After[i].Null {
+			return false
+		}
+	}
+	return true
+}
+
+// alike reports whether one operator compares all columns of an order: a comparison of rows
+// has one.
+func (w *where) alike(q *query.Query) bool {
+	sign := signOf(q.Order[0])
+	one := w.d.sign(w.cols[q.Order[0].Column], nil, sign)
+	for _, o := range q.Order {
+		if w.d.sign(w.cols[o.Column], nil, sign) != one {
 			return false
 		}
 	}
@@ -314,7 +341,7 @@ func (w *where) rowAfter(q *query.Query, args []any) string {
 		exprs[i] = w.d.passed(w.n, w.cols[o.Column])
 		marks[i] = w.mark(w.cols[o.Column], args[i])
 	}
-	sign := signOf(q.Order[0]) + " "
+	sign := " " + w.d.sign(w.cols[q.Order[0].Column], nil, signOf(q.Order[0])) + " "
 	if len(args) == 1 {
 		return exprs[0] + sign + marks[0]
 	}
@@ -328,7 +355,7 @@ func (w *where) equals(q *query.Query, i int, arg any) string {
 	if q.After[i].Null {
 		return w.d.ordered(w.n, col) + " IS NULL"
 	}
-	return w.d.passed(w.n, col) + " = " + w.mark(col, arg)
+	return w.d.passed(w.n, col) + " " + w.d.sign(col, nil, "=") + " " + w.mark(col, arg)
 }
 
 // follows returns the condition that a row follows the cursor in a column of the order.
@@ -339,7 +366,7 @@ func (w *where) follows(q *query.Query, i int, arg any) string {
 	if q.After[i].Null { // nulls come first
 		return expr + " IS NOT NULL"
 	}
-	cond := w.d.passed(w.n, col) + signOf(o) + " " + w.mark(col, arg)
+	cond := w.d.passed(w.n, col) + " " + w.d.sign(col, nil, signOf(o)) + " " + w.mark(col, arg)
 	if !q.Table.Columns[o.Column].NotNull && !o.NullsFirst {
 		cond = "(" + cond + " OR " + expr + " IS NULL)"
 	}

@@ -15,8 +15,8 @@ func (n *Node) expr(d *Dialect, parent *Node) string {
 		cond, behind = n.of(d, parent), n.behind(d, 1)
 	} else {
 		same := make([]string, len(n.On))
-		for i, col := range n.On {
-			same[i] = d.compared(n, col) + " = " + d.compared(parent, parent.KeyCols[i])
+		for i := range n.On {
+			same[i] = d.equal(n, n.On[i:i+1], parent, parent.KeyCols[i:i+1])
 		}
 		cond, behind = strings.Join(same, " AND "), n.OrderBy(d)
 	}

@@ -368,8 +368,11 @@ func (p *Plan) PathSQL() (list []string) {
 func (d *Dialect) personal(n *Node, cols []Column) string {
 	parts := make([]string, len(cols))
 	for i, col := range cols {
-		if parts[i] = d.compared(n, col) + " = ?"; d.Numbered {
-			parts[i] = fmt.Sprintf("%s = $%d", d.compared(n, col), i+1)
+		parts[i] = d.compared(n, col) + " " + d.sign(col, nil, "=") + " "
+		if d.Numbered {
+			parts[i] += fmt.Sprintf("$%d", i+1)
+		} else {
+			parts[i] += "?"
 		}
 	}
 	return strings.Join(parts, " AND ")

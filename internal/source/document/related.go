@@ -150,7 +150,7 @@ func (p *Plan) relatedToSome(
 	}
 	which := "(" + d.oneOf(of, on, count) + ")"
 	if n.via != nil {
-		which = d.tuple(n, n.On) + " IN (" + d.subselect(of, n.via.to, which) + ")"
+		which = d.among(n, n.On, of, n.via.to, which)
 	}
 	st := Statement{Node: n, Keys: count,
 		SQL: n.selectList(d) + " WHERE " + which + n.behind(d, count)}

@@ -31,12 +31,16 @@ type valueType struct {
 	ordered bool // there are = and <, and they are an order
 	matches bool // LIKE takes it
 	codec   codec
-	read    string // the expression for which codec is, with %s for the column
+
+	// operators compare values of an extension's type: by the signs of SQL, with their schema.
+	operators map[string]string
+
+	read string // the expression for which codec is, with %s for the column
 }
 
 // valueTypeOf says how values of a type are read and written.
 func valueTypeOf(t *catalog.Type) valueType {
-	v := valueType{oid: t.OID, name: t.Name, base: t.Base}
+	v := valueType{oid: t.OID, name: t.Name, base: t.Base, operators: t.Operators}
 	if t.TypeType == "e" && t.Domain { // of all domains, the operators take none over enums
 		v.cast = t.Base
 	}

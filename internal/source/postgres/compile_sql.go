@@ -38,8 +38,8 @@ func (p *plan) build() {
 	one, many := make([]string, parts), make([]string, parts)
 	for i, col := range n.KeyCols {
 		compared := native(col).comparedIn(n)
-		one[i] = compared + " = " + params[i]
-		many[i] = compared + " = k." + given[i]
+		is := " " + operator(col, nil, "=") + " "
+		one[i], many[i] = compared+is+params[i], compared+is+"k."+given[i]
 	}
 	p.one.SQL = fmt.Sprintf("SELECT %s FROM %s AS %s WHERE %s", reads, n.Table.From, n.Alias,
 		strings.Join(one, " AND "))

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -21,14 +22,15 @@ var dialect = &document.Dialect{
 	Compared: func(n *document.Node, c document.Column) string {
 		return native(c).comparedIn(n)
 	},
-	Read:    func(n *document.Node, c document.Column) string { return native(c).readIn(n) },
-	Quote:   func(name string) string { return pgx.Identifier{name}.Sanitize() },
-	Aliased: true,
-	Nested:  nested,
-	Match:   match,
-	Many:    true,
-	Version: "%s.tableoid::text || %s.ctid::text",
-	Lock:    " FOR UPDATE OF %s",
+	Operator: operator,
+	Read:     func(n *document.Node, c document.Column) string { return native(c).readIn(n) },
+	Quote:    func(name string) string { return pgx.Identifier{name}.Sanitize() },
+	Aliased:  true,
+	Nested:   nested,
+	Match:    match,
+	Many:     true,
+	Version:  "%s.tableoid::text || %s.ctid::text",
+	Lock:     " FOR UPDATE OF %s",
 	Made: func(_ *document.Node, c document.Column, param int) string {
 		return fmt.Sprintf("$%d::%s", param, native(c).name)
 	},
@@ -78,16 +80,47 @@ func match(
 	if len(keys) == 1 {
 		args, ok := document.KeyArgs(cols, keys[0])
 		for i := range names {
-			names[i] += " = " + params[i]
+			names[i] += " " + operator(cols[i], nil, "=") + " " + params[i]
 		}
 		return strings.Join(names, " AND "), args, ok
 	}
 	args, err := keyArrays(keys, cols)
 	if len(cols) == 1 {
-		return fmt.Sprintf("%s = ANY(%s[])", names[0], params[0]), args, err == nil
+		return fmt.Sprintf("%s %s ANY(%s[])", names[0], operator(cols[0], nil, "="), params[0]),
+			args, err == nil
+	}
+	named := func(c document.Column) bool { return operator(c, nil, "=") != "=" }
+	if slices.ContainsFunc(cols, named) {
+		return sameAsOne(cols, names, params), args, err == nil
 	}
 	return fmt.Sprintf("(%s) IN (SELECT * FROM unnest(%s[]))", strings.Join(names, ", "),
 		strings.Join(params, "[], ")), args, err == nil
+}
+
+// sameAsOne returns the condition that the columns with these names are those of one of the
+// keys whose parts are these arrays, where no one operator compares all of them.
+func sameAsOne(cols []document.Column, names, arrays []string) string {
+	given, same := make([]string, len(cols)), make([]string, len(cols))
+	for i, c := range cols {
+		given[i] = fmt.Sprintf("k%d", i+1)
+		same[i] = names[i] + " " + operator(c, nil, "=") + " k." + given[i]
+	}
+	return fmt.Sprintf("EXISTS (SELECT FROM unnest(%s[]) AS k(%s) WHERE %s)",
+		strings.Join(arrays, "[], "), strings.Join(given, ", "), strings.Join(same, " AND "))
+}
+
+// operator returns how a comparison is written, see document.Dialect. That of a type which is
+// not PostgreSQL's own is named with its schema: where that is not in the search path, citext =
+// citext would be text = text.
+func operator(a, b document.Column, sign string) string {
+	of := native(a)
+	if b != nil && native(b).oid != of.oid {
+		return sign
+	}
+	if op := of.operators[sign]; op != "" {
+		return op
+	}
+	return sign
 }
 
 // changed returns the expression that a column is changed to. One of type json keeps the

@@ -47,10 +47,14 @@ var filters = document.Filters{
 	Like: func(
 		n *document.Node, c document.Column, pattern string, fold bool, mark func(any) string,
 	) string {
+		name, sign := "LIKE", "~~" // which is what LIKE means
 		if fold {
-			return native(c).in(n) + " ILIKE " + mark(pattern)
+			name, sign = "ILIKE", "~~*"
 		}
-		return native(c).in(n) + " LIKE " + mark(pattern)
+		if op := operator(c, nil, sign); op != sign {
+			name = op
+		}
+		return native(c).in(n) + " " + name + " " + mark(pattern)
 	},
 	Indexes: lookups,
 	Count:   countRows,

@@ -44,8 +44,9 @@ func Tables(ctx context.Context, conn *pgx.Conn, which Which) ([]*Table, error) 
 	for _, sql := range []string{sqlTables, sqlColumns, sqlIndexes, sqlForeign} {
 		queue(sql, args...)
 	}
+	batch.Queue(sqlOperators)
 	b := &builder{byOID: make(map[uint32]*Table), dropped: make(map[uint32]bool)}
-	reads := []func(pgx.Rows) error{b.table, b.column, b.index, b.foreign}
+	reads := []func(pgx.Rows) error{b.table, b.column, b.index, b.foreign, b.operator}
 	if which.Triggers {
 		queue(strings.ReplaceAll(sqlTriggers, "{prefix}", QuoteText(which.Prefix)), args...)
 		reads = append(reads, b.trigger)
@@ -81,6 +82,32 @@ type builder struct {
 	byOID  map[uint32]*Table
 
 	dropped map[uint32]bool // tables of which columns have been dropped meanwhile
+
+	operators map[uint32]map[string]string // by types
+}
+
+// operator reads one row of sqlOperators, for the columns that are read already.
+func (b *builder) operator(rows pgx.Rows) error {
+	var of uint32
+	var name, schema string
+	if err := rows.Scan(&of, &name, &schema); err != nil {
+		return err
+	}
+	if b.operators[of] == nil {
+		if b.operators == nil {
+			b.operators = make(map[uint32]map[string]string)
+		}
+		b.operators[of] = make(map[string]string)
+		for _, t := range b.tables {
+			for i := range t.Cols {
+				if t.Cols[i].Type.OID == of {
+					t.Cols[i].Type.Operators = b.operators[of]
+				}
+			}
+		}
+	}
+	b.operators[of][name] = "OPERATOR(" + QuoteName(schema) + "." + name + ")"
+	return nil
 }
 
 // table reads one row of sqlTables.

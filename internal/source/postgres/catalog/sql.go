@@ -82,6 +82,24 @@ const (
 		WHERE f.contype = 'f' AND f.conparentid = 0 AND ` + ours + `
 		ORDER BY f.conrelid, f.conname`
 
+	// sqlOperators finds the operators of types that extensions and users have made: those by
+	// which an index orders, or at least tells apart, values of one, <> and LIKE.
+	sqlOperators = `WITH own AS (
+			SELECT o.opcintype AS typ, s.amopopr AS op FROM pg_catalog.pg_opclass o
+			JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod AND m.amname IN ('btree', 'hash')
+			JOIN pg_catalog.pg_amop s ON s.amopfamily = o.opcfamily AND s.amoppurpose = 's'
+				AND s.amoplefttype = o.opcintype AND s.amoprighttype = o.opcintype
+			WHERE o.opcdefault AND o.opcintype >= 16384)
+		SELECT w.typ, p.oprname::text, n.nspname::text FROM (
+			SELECT typ, op FROM own
+			UNION SELECT own.typ, e.oprnegate FROM own
+				JOIN pg_catalog.pg_operator e ON e.oid = own.op AND e.oprname = '='
+			UNION SELECT l.oprleft, l.oid FROM pg_catalog.pg_operator l
+				WHERE l.oprname IN ('~~', '~~*') AND l.oprright = 'text'::regtype
+				AND l.oprleft IN (SELECT typ FROM own)) w
+		JOIN pg_catalog.pg_operator p ON p.oid = w.op
+		JOIN pg_catalog.pg_namespace n ON n.oid = p.oprnamespace`
+
 	// {prefix} is that of the channels of triggers that are not hotrow's.
 	sqlTriggers = `SELECT g.tgrelid, g.tgname::text, fn.nspname || '.' || p.proname,
 			g.tgenabled::text, g.tgtype::int, g.tgqual IS NOT NULL OR cardinality(g.tgattr) > 0,

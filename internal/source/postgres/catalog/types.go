@@ -40,6 +40,10 @@ type Type struct {
 	ElemDomain bool
 	ElemName   string
 	Delim      string // between elements: a semicolon for boxes
+
+	// Operators are those of a type that is not PostgreSQL's own, in its indexes by default:
+	// by their names, with their schema. Table has them, TypeColumns has not.
+	Operators map[string]string
 }
 
 // Targets returns where to scan TypeColumns to.
