@@ -11,11 +11,19 @@ import (
 // An Option says more about a database to create.
 type Option func(*options)
 
-type options struct{ setup []string }
+type options struct {
+	setup    []string
+	encoding string
+}
 
 // Setup runs SQL in the new database, as psql would.
 func Setup(sql ...string) Option {
 	return func(o *options) { o.setup = append(o.setup, sql...) }
+}
+
+// Encoding makes a database of PostgreSQL that stores texts in an encoding such as LATIN1.
+func Encoding(name string) Option {
+	return func(o *options) { o.encoding = name }
 }
 
 // databases counts those made by this process, for their names.
@@ -33,7 +41,11 @@ func newDatabase(
 	}
 	psql := lookShell(t, "psql")
 	name := databaseName(t.Name(), os.Getpid(), databases.Add(1))
-	if _, err := runPsql(psql, admin, "CREATE DATABASE "+name+";"); err != nil {
+	create := "CREATE DATABASE " + name
+	if o.encoding != "" {
+		create += " TEMPLATE template0 LOCALE 'C' ENCODING '" + o.encoding + "'"
+	}
+	if _, err := runPsql(psql, admin, create+";"); err != nil {
 		t.Fatalf("create database: %v", err)
 	}
 	t.Cleanup(func() { dropDatabase(t, psql, admin, name) })

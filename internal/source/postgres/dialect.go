@@ -216,7 +216,7 @@ func (c engineConn) Query(
 	params := append(make([]any, 0, 1+len(args)), binaryResults)
 	rows, err := c.conn.Query(ctx, st.SQL, append(params, args...)...)
 	if err != nil {
-		return err
+		return c.unheld(err, args)
 	}
 	defer rows.Close()
 	answer := arrived(rows)
@@ -226,7 +226,7 @@ func (c engineConn) Query(
 			return err
 		}
 	}
-	return rows.Err()
+	return c.unheld(rows.Err(), args)
 }
 
 // Exec implements document.Conn.
@@ -234,7 +234,7 @@ func (c engineConn) Exec(
 	ctx context.Context, st *document.Statement, args []any,
 ) (int64, error) {
 	tag, err := c.conn.Exec(ctx, st.SQL, args...)
-	return tag.RowsAffected(), err
+	return tag.RowsAffected(), c.unheld(err, args)
 }
 
 // Value implements document.Row.

@@ -98,7 +98,7 @@ func missing(facts *feed.Facts, tables []source.Watched) []source.Finding {
 func doctorOfStandby(ctx context.Context, src feed.Config) ([]source.Finding, error) {
 	cfg := feed.ConnConfig(src.Conn, "hotrow control")
 	cfg.ValidateConnect = nil
-	conn, err := pgx.ConnectConfig(ctx, cfg)
+	conn, err := feed.Connect(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("doctor: %w", pooled(err))
 	}

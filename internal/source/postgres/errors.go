@@ -186,14 +186,12 @@ func lost(err error) bool {
 }
 
 // stalePlan reports whether err says that a prepared statement no longer fits
-// its tables, or is not there (a pooler gave the connection to another server).
+// its tables, or is not there (a pooler gave the connection to another server). Its text may
+// be in any language.
 func stalePlan(err error) bool {
-	switch code := feed.SQLState(err); code {
-	case "0A000":
-		return strings.Contains(err.Error(), "cached plan")
-	default:
-		return code == "26000"
-	}
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "26000" ||
+		pg.Code == "0A000" && pg.Routine == "RevalidateCachedQuery")
 }
 
 // serialization reports whether err asks to run the transaction again.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/hotrow/hotrow/internal/source/postgres/feed"
 )
 
 // alone matches the statements that PostgreSQL does not run in a transaction.
@@ -68,7 +70,7 @@ func (s *Source) execAlone(ctx context.Context, sql string) error {
 	cfg := s.cfg.ConnConfig.Copy()
 	cfg.RuntimeParams["statement_timeout"] = "0"
 	delete(cfg.RuntimeParams, "default_transaction_read_only")
-	conn, err := pgx.ConnectConfig(ctx, cfg)
+	conn, err := feed.Connect(ctx, cfg)
 	if err != nil {
 		return classify(err)
 	}

@@ -86,7 +86,7 @@ func Open(ctx context.Context, url string, o Options) (*Source, error) {
 	s.configure(cfg)
 	s.plain = cfg.ConnConfig.Copy()
 	s.keepToServer(cfg.ConnConfig)
-	if s.pool, err = pgxpool.NewWithConfig(life, cfg); err != nil {
+	if s.pool, err = feed.NewPool(life, cfg); err != nil {
 		stop()
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
@@ -117,9 +117,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// configure sets what every session of a pool has in common. The formats of
-// dates, numbers and bytes are pinned: texts that the server makes are part of
-// documents and keys, and must not follow somebody's role settings.
+// configure sets what the sessions of a pool have in common beside what every connection
+// has: see feed.Connect.
 func (s *Source) configure(c *pgxpool.Config) {
 	o := s.opts
 	c.MaxConns, c.MinConns, c.MinIdleConns = int32(min(o.MaxConns, 1<<20)), 0, 0
@@ -129,16 +128,6 @@ func (s *Source) configure(c *pgxpool.Config) {
 	}
 	c.MaxConnLifetime = min(c.MaxConnLifetime, lifetime)
 	params := c.ConnConfig.RuntimeParams
-	for name, value := range map[string]string{
-		"DateStyle":                   "ISO, YMD",
-		"IntervalStyle":               "postgres",
-		"TimeZone":                    "UTC",
-		"bytea_output":                "hex",
-		"extra_float_digits":          "1",
-		"standard_conforming_strings": "on",
-	} {
-		params[name] = value
-	}
 	if params["application_name"] == "" {
 		params["application_name"] = "hotrow"
 	}

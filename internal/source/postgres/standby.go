@@ -101,7 +101,7 @@ func (s *Source) openStandby(reads string) error {
 		}
 		return of.server.Check(ctx, conn)
 	}
-	if r.pool, err = pgxpool.NewWithConfig(s.ctx, cfg); err != nil {
+	if r.pool, err = feed.NewPool(s.ctx, cfg); err != nil {
 		return fmt.Errorf("open the standby: %w", err)
 	}
 	s.standby = r

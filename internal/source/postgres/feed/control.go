@@ -81,14 +81,6 @@ func ConnConfig(cfg *pgx.ConnConfig, name string) *pgx.ConnConfig {
 	if cfg.RuntimeParams == nil {
 		cfg.RuntimeParams = make(map[string]string)
 	}
-	for k, v := range feedSettings {
-		cfg.RuntimeParams[k] = v
-	}
-	// The pool's own spelling of the same settings; a name given twice would
-	// leave it to the order of a map which one counts.
-	delete(cfg.RuntimeParams, "DateStyle")
-	delete(cfg.RuntimeParams, "IntervalStyle")
-	delete(cfg.RuntimeParams, "TimeZone")
 	cfg.RuntimeParams["application_name"] = name
 	return cfg
 }
@@ -106,7 +98,7 @@ func (c *Control) Do(ctx context.Context, f func(*pgx.Conn) error) error {
 		return errControlClosed
 	}
 	if c.conn == nil || c.conn.IsClosed() {
-		conn, err := pgx.ConnectConfig(ctx, c.cfg)
+		conn, err := Connect(ctx, c.cfg)
 		if err != nil {
 			return err
 		}
@@ -149,17 +141,6 @@ func (c *Control) Close() {
 	defer func() { <-c.turn }()
 	c.closed = true
 	c.discard()
-}
-
-// feedSettings are the session settings under which the texts of values do not
-// depend on the server's configuration or on who wrote the row.
-var feedSettings = map[string]string{
-	"client_encoding":    "UTF8",
-	"datestyle":          "ISO",
-	"timezone":           "UTC",
-	"intervalstyle":      "postgres",
-	"bytea_output":       "hex",
-	"extra_float_digits": "1",
 }
 
 // HangUp closes a connection that failed and waits until its resources are

@@ -373,7 +373,7 @@ func (h *history) ask(ctx context.Context) ([][]string, error) {
 		cfg := replicationConfig(h.src)
 		feed.Only(cfg, func() string { return h.server.Address })
 		cfg.ValidateConnect = h.server.Check
-		conn, err := pgconn.ConnectConfig(ctx, &cfg.Config)
+		conn, err := feed.ConnectRaw(ctx, cfg)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ import (
 
 // connectReplication opens a connection that speaks the replication protocol.
 func connectReplication(ctx context.Context, src feed.Config) (*pgconn.PgConn, error) {
-	return pgconn.ConnectConfig(ctx, &replicationConfig(src).Config)
+	return feed.ConnectRaw(ctx, replicationConfig(src))
 }
 
 // replicationConfig is that of a connection that speaks the replication protocol.
@@ -33,9 +33,8 @@ func replicationConfig(src feed.Config) *pgx.ConnConfig {
 		cfg.ValidateConnect = nil // attach asks
 	}
 	cfg.RuntimeParams["replication"] = "database"
-	delete(cfg.RuntimeParams, "statement_timeout")
+	cfg.RuntimeParams["statement_timeout"] = "0"
 	delete(cfg.RuntimeParams, "default_transaction_read_only")
-	cfg.AfterConnect = nil
 	return cfg
 }
 

@@ -145,7 +145,7 @@ func (f *Feed) listen(ctx context.Context) (*listening, error) {
 		s.server.Origin = origin
 		return f.Src.MayFollow(origin, err)
 	})
-	if s.conn, err = pgx.ConnectConfig(ctx, cfg); err != nil {
+	if s.conn, err = feed.Connect(ctx, cfg); err != nil {
 		return nil, err
 	}
 	s.server.Address = feed.AddressOf(s.conn.PgConn())
@@ -164,9 +164,6 @@ func (s *listening) begin(ctx context.Context) error {
 	if err := s.reload(ctx); err != nil {
 		return err
 	}
-	// A server that ends idle sessions must not end this one; before version 14
-	// there is no such setting, and no such server.
-	_, _ = s.conn.Exec(ctx, "SET idle_session_timeout = 0")
 	listen := []string{ownChannel, s.echoes}
 	for c := range s.reader.Load().channels {
 		listen = append(listen, c)

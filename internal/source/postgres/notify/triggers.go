@@ -18,6 +18,7 @@ const (
 	RowTrigger     = "hotrow_row"
 	truncTrigger   = "hotrow_truncate"
 	maxPayload     = 7900 // PostgreSQL takes 7999 bytes
+	moneyOID       = 790  // of the type, which pgtype has no name for
 	triggerAlways  = "A"  // fires for replicated changes too
 	triggerRow     = 1    // bits of pg_trigger.tgtype
 	triggerBefore  = 2
@@ -45,6 +46,9 @@ func functionName(t *feed.Table) string {
 func functionBody(t *feed.Table) string {
 	whole := fmt.Sprintf(`{"table": %s, "op": "T"}`, jsonText(t.ID()))
 	b := new(strings.Builder)
+	if watchesMoney(t) { // those who have the function as it was before are to make it anew
+		b.WriteString("\n-- amounts are told as lc_monetary = 'C' has them")
+	}
 	fmt.Fprintf(b, `
 DECLARE
 	o jsonb; n jsonb; m text;
@@ -79,6 +83,16 @@ END
 	return b.String()
 }
 
+// watchesMoney reports whether a column that is told holds amounts of money.
+func watchesMoney(t *feed.Table) bool {
+	for i := range t.Cols {
+		if t.Cols[i].Type.OID == moneyOID && slices.Contains(t.Watched, t.Cols[i].Name) {
+			return true
+		}
+	}
+	return false
+}
+
 // functionColumns returns the arguments of jsonb_build_object: every watched
 // column with its value as the type's output function writes it. A cast to text
 // would lose the padding of char(n).
@@ -104,7 +118,8 @@ func install(t *feed.Table) []string {
 		"CREATE OR REPLACE FUNCTION " + function + "() RETURNS trigger LANGUAGE plpgsql" +
 			" SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET datestyle = 'ISO'" +
 			" SET intervalstyle = 'postgres' SET bytea_output = 'hex'" +
-			" SET extra_float_digits = 1 AS " + catalog.DollarQuote(functionBody(t)),
+			" SET extra_float_digits = 1 SET lc_monetary = 'C'" +
+			" AS " + catalog.DollarQuote(functionBody(t)),
 	}, dropTriggers(t)...),
 		create(RowTrigger, "INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW"),
 		create(truncTrigger, "TRUNCATE ON %s FOR EACH STATEMENT"),
