@@ -28,7 +28,8 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	if err != nil {
 		return linksHandlers{}, err
 	}
-	deps := links.Deps{DB: s.links.store, Rules: rules, Changed: s.linksChanged, Log: s.log}
+	deps := links.Deps{DB: s.links.store, Rules: rules, Changed: s.linksChanged,
+		Watch: s.watchLinks, Log: s.log}
 	stats := &links.Stats{DB: s.links.store}
 	o := api.Options{
 		Keys: links.NewKeys(s.links.store, nil), Stats: stats, Open: l.Open,
@@ -56,7 +57,11 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	if err != nil {
 		return linksHandlers{}, fmt.Errorf("the page of links: %w", err)
 	}
-	return linksHandlers{api: signedIn{h, p}, page: startPage{p}, close: h.Close}, nil
+	end := func() {
+		h.Close()
+		o.Links.Close()
+	}
+	return linksHandlers{api: signedIn{h, p}, page: startPage{p}, close: end}, nil
 }
 
 // signedIn gives the page what it answers of the API's paths: those of visitors

@@ -133,6 +133,7 @@ func (s *Store) change(
 		return Link{}, changeError(code, err)
 	}
 	if codes != nil {
+		s.index.add(&after)
 		s.Changed(ctx, pos, codes)
 	}
 	return after, nil

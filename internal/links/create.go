@@ -109,6 +109,11 @@ func (s *Store) createAll(
 	if err != nil {
 		return nil, fmt.Errorf("create links: %w", err)
 	}
+	for i := range results {
+		if results[i].Made {
+			s.index.add(&results[i].Link)
+		}
+	}
 	if len(codes) > 0 {
 		s.count.add(int64(len(codes)))
 		s.Changed(ctx, pos, codes)

@@ -1,8 +1,11 @@
 package links
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
+	"math"
+	"strings"
 )
 
 // An Order is one in which links are listed.
@@ -28,8 +31,25 @@ func ParseOrder(name string) (Order, bool) {
 type cursor struct {
 	order Order
 	code  string // ByCode
-	value int64  // created_at or clicks
+	value int64  // created_at or clicks; noClicks for a link without a row of counts
 	id    int64
+}
+
+// noClicks is what a link without a row of counts is ordered by: behind all that have
+// one. Links have none that another program has written and nobody has followed.
+const noClicks = -1
+
+// beginning returns the cursor before all links.
+func beginning(o Order) cursor {
+	return cursor{order: o, code: " ", value: math.MaxInt64, id: math.MaxInt64}
+}
+
+// compare orders two places of one order.
+func (c cursor) compare(d cursor) int {
+	if c.order == ByCode {
+		return strings.Compare(c.code, d.code)
+	}
+	return cmp.Or(cmp.Compare(d.value, c.value), cmp.Compare(d.id, c.id))
 }
 
 // String returns the cursor as clients hold it.

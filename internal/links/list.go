@@ -2,7 +2,9 @@ package links
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,29 +17,33 @@ const MaxPage = 1000
 
 // A Query says which links are listed.
 type Query struct {
-	Search string // in code, target and title, whatever the case
+	Search string // in code, target and title, whatever the case; a link with this code is first
 	Tag    string
 	Owner  string
 	Order  Order
 	After  string // the Next of the page before; "": from the beginning
 	Limit  int    // 0: 50
 
-	window int // links that a Search looks through; 0: searchWindow
+	window int           // links that one statement of a scan looks at; 0: scanWindow
+	time   time.Duration // that a scan takes for a page; 0: scanTime, less than 0: one window
 }
 
-// searchWindow is how many links a Search looks through for one page. No index
-// finds a text within a text, and a page must not take seconds.
-const searchWindow = 7_500
+// filtered reports whether links may be left out.
+func (q *Query) filtered() bool { return q.Search != "" || q.Tag != "" || q.Owner != "" }
 
 // A Page is a part of a list.
 type Page struct {
 	Links []Link
 	Next  string // of the page behind it; "" when this is the last
+
+	// Looked is how many links were looked at for this page one by one: more of them
+	// are behind Next. 0: an index has found those that fit.
+	Looked int64
 }
 
-// List returns a page of links. What it costs hangs on the size of the page and
-// not on where it is. A Search looks through so many links and no more: a page of
-// it may have fewer than it could, or none, and yet a Next.
+// List returns a page of links. What it costs depends on the size of the page and
+// not on where it is. Where no index finds what fits, the links are looked at for a
+// bounded time: such a page may have fewer links than it could, or none, and yet a Next.
 func (s *Store) List(ctx context.Context, q Query) (Page, error) {
 	if q.Limit <= 0 {
 		q.Limit = 50
@@ -46,160 +52,65 @@ func (s *Store) List(ctx context.Context, q Query) (Page, error) {
 	if q.Order == 0 {
 		q.Order = ByCreated
 	}
-	end, err := s.windowEnd(ctx, &q)
-	if err != nil {
-		return Page{}, err
+	var at *cursor
+	if q.After != "" {
+		c, err := parseCursor(q.After, q.Order)
+		if err != nil {
+			return Page{}, err
+		}
+		at = &c
 	}
-	sql, args, err := q.sql(s.DB.Dialect(), end)
-	if err != nil {
-		return Page{}, err
-	}
-	var p Page
-	err = whole(s.Tail, func() error {
-		p = Page{}
-		return s.page(ctx, &q, sql, args, &p)
-	})
+	p, err := s.list(ctx, &q, at)
 	if err != nil {
 		return Page{}, fmt.Errorf("list links: %w", err)
-	}
-	if p.Next == "" && end != nil {
-		p.Next = end.String()
 	}
 	return p, s.addTags(ctx, s.DB, p.Links)
 }
 
-// windowEnd returns the last link that a search looks at, nil when that is the
-// last of all.
-func (s *Store) windowEnd(ctx context.Context, q *Query) (*cursor, error) {
-	if q.Search == "" {
+// list returns the page of q behind at, nil for the first one, without tags.
+func (s *Store) list(ctx context.Context, q *Query, at *cursor) (Page, error) {
+	exact, err := s.exact(ctx, q)
+	if err != nil {
+		return Page{}, err
+	}
+	limit, without := q.Limit, int64(0)
+	if exact != nil {
+		without = exact.ID // it is on the first page, whatever its place
+	}
+	first := exact != nil && at == nil
+	if first {
+		exact.Tags = nil // as those of the others, they are read at the end
+		if limit--; limit == 0 {
+			return Page{Links: []Link{*exact}, Next: beginning(q.Order).String()}, nil
+		}
+		if q.time == 0 {
+			q.time = -1 // it is not kept waiting for others
+		}
+	}
+	l := lister{s: s, q: q, limit: limit, without: without}
+	p, err := l.page(ctx, at)
+	if first {
+		p.Links = append([]Link{*exact}, p.Links...)
+	}
+	return p, err
+}
+
+// exact returns the link whose code, or short URL, is what is searched for, if the
+// other conditions of q let it in; nil: there is none.
+func (s *Store) exact(ctx context.Context, q *Query) (*Link, error) {
+	code := strings.TrimPrefix(strings.TrimSpace(q.Search), s.Rules.ShortURL(""))
+	if code == "" {
 		return nil, nil
 	}
-	if q.window == 0 {
-		q.window = searchWindow
+	l, err := s.Get(ctx, code)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
 	}
-	_, order, where, args, err := q.place()
-	if err != nil {
+	if err != nil || q.Tag != "" && !slices.Contains(l.Tags, q.Tag) ||
+		q.Owner != "" && q.Owner != l.Owner {
 		return nil, err
 	}
-	sql := map[Order]string{
-		ByCreated: "SELECT l.created_at, l.id FROM links l",
-		ByClicks:  "SELECT s.clicks, s.link_id FROM link_stats s",
-		ByCode:    "SELECT 0, 0, l.code FROM links l",
-	}[q.Order]
-	if len(where) > 0 {
-		sql += " WHERE " + strings.Join(where, " AND ")
-	}
-	var end *cursor
-	err = s.DB.Query(ctx, sql+" ORDER BY "+order+" LIMIT 1 OFFSET ?", append(args, q.window-1),
-		func(r source.StoreRow) error {
-			end = &cursor{order: q.Order, value: r.Int(0), id: r.Int(1)}
-			if q.Order == ByCode {
-				end.code = r.Text(2)
-			}
-			return nil
-		})
-	if err != nil {
-		return nil, fmt.Errorf("search links: %w", err)
-	}
-	return end, nil
-}
-
-// page runs the statement of a page.
-func (s *Store) page(ctx context.Context, q *Query, sql string, args []any, p *Page) error {
-	var last cursor
-	return s.DB.Query(ctx, sql, args, func(r source.StoreRow) error {
-		if len(p.Links) == q.Limit {
-			p.Next = last.String()
-			return nil
-		}
-		l := s.readLink(r)
-		last = cursor{order: q.Order, code: l.Code, value: l.CreatedAt, id: l.ID}
-		if q.Order == ByClicks {
-			last.value = r.Int(16) // as stored: what is not drained yet moves nothing
-		}
-		p.Links = append(p.Links, l)
-		return nil
-	})
-}
-
-// sql returns the statement of a page and one link more. end is the last link
-// that is looked at; nil: there is no bound.
-func (q *Query) sql(d source.Dialect, end *cursor) (string, []any, error) {
-	from, order, where, args, err := q.place()
-	if err != nil {
-		return "", nil, err
-	}
-	if end != nil {
-		switch q.Order {
-		case ByCode:
-			where, args = append(where, "l.code <= ?"), append(args, end.code)
-		case ByClicks:
-			where = append(where, "s.clicks >= ? AND (s.clicks > ? OR s.link_id >= ?)")
-			args = append(args, end.value, end.value, end.id)
-		default:
-			where = append(where, "l.created_at >= ? AND (l.created_at > ? OR l.id >= ?)")
-			args = append(args, end.value, end.value, end.id)
-		}
-	}
-	if q.Search != "" {
-		has := "lower(%s) LIKE ? ESCAPE '!'"
-		switch d {
-		case source.DialectSQLite:
-			has = "%s LIKE ? ESCAPE '!'" // whose LIKE does not mind the case
-		case source.DialectMySQL:
-			has = "lower(CONVERT(%s USING utf8mb4)) LIKE ? ESCAPE '!'" // some are of ASCII
-		}
-		where = append(where, fmt.Sprintf("("+has+" OR "+has+" OR "+has+")", "l.code", "l.url",
-			"l.title"))
-		like := "%" + likeEscaper.Replace(strings.ToLower(q.Search)) + "%"
-		args = append(args, like, like, like)
-	}
-	if q.Tag != "" {
-		where = append(where,
-			"EXISTS (SELECT 1 FROM link_tags t WHERE t.tag = ? AND t.link_id = l.id)")
-		args = append(args, q.Tag)
-	}
-	if q.Owner != "" {
-		where, args = append(where, "l.owner = ?"), append(args, q.Owner)
-	}
-	sql := "SELECT " + linkColumns + from
-	if len(where) > 0 {
-		sql += " WHERE " + strings.Join(where, " AND ")
-	}
-	return sql + " ORDER BY " + order + " LIMIT ?", append(args, q.Limit+1), nil
-}
-
-// likeEscaper makes the characters that LIKE knows mean themselves.
-var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
-
-// place returns what makes the order, and what lies behind the cursor.
-func (q *Query) place() (from, order string, where []string, args []any, err error) {
-	c := cursor{}
-	if q.After != "" {
-		if c, err = parseCursor(q.After, q.Order); err != nil {
-			return "", "", nil, nil, err
-		}
-	}
-	switch q.Order {
-	case ByCode:
-		if q.After != "" {
-			where, args = []string{"l.code > ?"}, []any{c.code}
-		}
-		return fromLinks, "l.code", where, args, nil
-	case ByClicks:
-		// Every link has its row of counts, which are an index in this order.
-		from = " FROM link_stats s JOIN links l ON l.id = s.link_id"
-		if q.After != "" {
-			where = []string{"s.clicks <= ? AND (s.clicks < ? OR s.link_id < ?)"}
-			args = []any{c.value, c.value, c.id}
-		}
-		return from, "s.clicks DESC, s.link_id DESC", where, args, nil
-	}
-	if q.After != "" {
-		where = []string{"l.created_at <= ? AND (l.created_at < ? OR l.id < ?)"}
-		args = []any{c.value, c.value, c.id}
-	}
-	return fromLinks, "l.created_at DESC, l.id DESC", where, args, nil
+	return &l, nil
 }
 
 // Each calls fn for every link that q finds, in its order, page by page: a link

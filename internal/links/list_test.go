@@ -37,7 +37,7 @@ func lists(t *testing.T, b *bed) {
 			t.Fatalf("%+v: %v", q, err)
 		}
 		var pages []Link
-		q.window = 3 // a search goes on from window to window
+		q.window, q.time = 3, -1 // a search goes on from window to window
 		for q.Limit = 4; ; {
 			p, err := b.List(t.Context(), q)
 			if err != nil {

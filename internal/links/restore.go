@@ -42,6 +42,7 @@ func (s *Store) Restore(ctx context.Context, code, who string) (Link, error) {
 		return Link{}, changeError(own, err)
 	}
 	s.count.add(1)
+	s.index.add(&l)
 	s.Changed(ctx, pos, []string{l.Code})
 	return l, nil
 }

@@ -27,6 +27,10 @@ type Deps struct {
 	// Tail has the clicks that are not in the database yet; nil: there are none.
 	Tail Tail
 
+	// Watch begins to tell of the links that anybody changes. nil, or what returns nil:
+	// nobody tells, and searches have no index.
+	Watch func() Watcher
+
 	Now func() time.Time // nil: time.Now
 	Log *slog.Logger     // nil: nothing is logged
 }
@@ -38,6 +42,7 @@ type Store struct {
 	Deps
 	codes generator
 	count counted
+	index index
 	warn  atomic.Bool // that codes collide has been logged
 }
 
@@ -56,6 +61,9 @@ func NewStore(d Deps) *Store {
 	s.codes.alphabet = d.Rules.o.CodeAlphabet
 	return s
 }
+
+// Close ends what the Store does in the background. Searches go on without an index.
+func (s *Store) Close() { s.index.close() }
 
 // linkColumns are the columns that readLink reads, of the tables l and s.
 const linkColumns = "l.id, l.code, l.url, l.status, l.enabled, l.pass_query, l.pass_path," +

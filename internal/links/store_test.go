@@ -138,6 +138,7 @@ func runStore(t *testing.T, open func(testing.TB) (database, error)) {
 		{"NumbersOfDeleted", numbersOfDeleted, Options{}},
 		{"NumbersAtTheEnd", numbersAtTheEnd, Options{}},
 		{"List", lists, Options{}},
+		{"Search", searches, Options{BaseURL: "https://s.example"}},
 		{"Race", races, Options{}},
 		{"Grow", grows, Options{CodeAlphabet: "a", CodeLength: 1}},
 		{"Keys", keys, Options{}},

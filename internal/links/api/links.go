@@ -275,6 +275,9 @@ func (c *call) list() error {
 		c.linkNext("/api/v1/links", page.Next)
 	}
 	members := []member{{"links", json.RawMessage(append(body, ']'))}, {"next", next}}
+	if page.Next != "" && page.Looked > 0 {
+		members = append(members, member{"looked", page.Looked})
+	}
 	if c.form.Get("count") == "1" {
 		n, err := c.o.Links.Count(c.r.Context())
 		if err != nil {

@@ -58,6 +58,7 @@ type listView struct {
 	frame
 	Query   query
 	Links   []row
+	Looked  int64  // links that a search has looked at so far; 0: all that there are
 	Next    string // of the page after this one; "" when there is none
 	First   string // of the first page, on all others
 	Tags    []string
@@ -152,21 +153,7 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, status int, view lis
 	view.Query = query{
 		Q: v.Get("q"), Tag: v.Get("tag"), Order: v.Get("order"), After: v.Get("after"),
 	}
-	ask := url.Values{"limit": {strconv.Itoa(pageSize)}, "days": {strconv.Itoa(sparkDays)}}
-	for name, value := range map[string]string{
-		"q": view.Query.Q, "tag": view.Query.Tag, "order": view.Query.Order,
-		"after": view.Query.After,
-	} {
-		if value != "" {
-			ask.Set(name, value)
-		}
-	}
-	var answer struct {
-		Links []link `json:"links"`
-		Next  string `json:"next"`
-		Days  week   `json:"days"`
-	}
-	_, bad := p.ask(r, call{method: http.MethodGet, path: "/api/v1/links?" + ask.Encode()}, &answer)
+	answer, bad := p.search(r, &view)
 	if bad != nil && (bad.Status == http.StatusUnauthorized || bad.Status == http.StatusForbidden) {
 		p.signIn(w, r, r.URL.RequestURI(), "")
 		return
@@ -181,6 +168,9 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, status int, view lis
 	}
 	if answer.Next != "" {
 		view.Next = p.after(view.Query, answer.Next)
+		if view.Looked > 0 {
+			view.Next += "&looked=" + strconv.FormatInt(view.Looked, 10)
+		}
 	}
 	if view.Query.After != "" {
 		view.First = view.Query.With("", "")
@@ -189,6 +179,47 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, status int, view lis
 	view.Tags = tagsOf(answer.Links)
 	view.Orphans = p.orphans(r)
 	p.render(w, status, listPage(view))
+}
+
+// searchTime is how long a page of the list goes on to look for links while it has none.
+const searchTime = 1500 * time.Millisecond
+
+// A listAnswer is a part of a list as the API tells it.
+type listAnswer struct {
+	Links  []link `json:"links"`
+	Next   string `json:"next"`
+	Looked int64  `json:"looked"`
+	Days   week   `json:"days"`
+}
+
+// search asks for the part of the list that view shows. While a part has no links and yet
+// there are more to look at, it goes on.
+func (p *Page) search(r *http.Request, view *listView) (listAnswer, *problem) {
+	ask := url.Values{"limit": {strconv.Itoa(pageSize)}, "days": {strconv.Itoa(sparkDays)}}
+	for name, value := range map[string]string{
+		"q": view.Query.Q, "tag": view.Query.Tag, "order": view.Query.Order,
+		"after": view.Query.After,
+	} {
+		if value != "" {
+			ask.Set(name, value)
+		}
+	}
+	before, _ := strconv.ParseInt(r.URL.Query().Get("looked"), 10, 64)
+	view.Looked = max(0, before) // what is no number says nothing
+	for begin := time.Now(); ; {
+		var answer listAnswer
+		path := "/api/v1/links?" + ask.Encode()
+		_, bad := p.ask(r, call{method: http.MethodGet, path: path}, &answer)
+		if answer.Looked == 0 {
+			view.Looked = 0
+		}
+		view.Looked += answer.Looked
+		if bad != nil || len(answer.Links) > 0 || answer.Next == "" ||
+			time.Since(begin) >= p.searchTime {
+			return answer, bad
+		}
+		ask.Set("after", answer.Next)
+	}
 }
 
 // after returns the address of the next page of the list.

@@ -28,11 +28,13 @@ type Options struct {
 // A Page answers /+, /+/..., /CODE+, /CODE.svg and /CODE.png, and passes /api/...
 // on to the API for visitors who have signed in here.
 type Page struct {
-	o       Options
-	host    string // of BaseURL, as people read it
-	qr      *qr.Handler
-	assets  map[string]asset
-	foreign *http.CrossOriginProtection
+	o Options
+
+	searchTime time.Duration // see the constant
+	host       string        // of BaseURL, as people read it
+	qr         *qr.Handler
+	assets     map[string]asset
+	foreign    *http.CrossOriginProtection
 }
 
 // New returns the page of an API.
@@ -45,7 +47,7 @@ func New(o Options) (*Page, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &Page{
+	p := &Page{searchTime: searchTime,
 		o: o, host: base.Host + strings.TrimSuffix(base.Path, "/"),
 		qr:      &qr.Handler{BaseURL: o.BaseURL, Fold: o.Fold},
 		foreign: http.NewCrossOriginProtection(),
