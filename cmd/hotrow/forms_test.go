@@ -59,7 +59,7 @@ func formOf(t *testing.T, cmd *serveCmd) form {
 		}
 	}
 	f := form{cfg: cfg, sources: sourceOptions(cfg, all), plans: make(map[string]planned)}
-	if f.specs, err = resourceSpecs(cfg); err != nil {
+	if f.specs, err = resourceSpecs(cfg, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range f.specs {

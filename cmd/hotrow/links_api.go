@@ -31,8 +31,10 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	deps := links.Deps{DB: s.links.store, Rules: rules, Changed: s.linksChanged,
 		Watch: s.watchLinks, Log: s.log}
 	stats := &links.Stats{DB: s.links.store}
+	keys := links.NewKeys(s.links.store, nil)
+	keys.Made = s.linksKeyed
 	o := api.Options{
-		Keys: links.NewKeys(s.links.store, nil), Stats: stats, Open: l.Open,
+		Keys: keys, Stats: stats, Open: l.Open,
 		Private:    func() bool { return s.cfg().LinksPrivate() },
 		CreateRate: l.Rate.Create, Log: s.log,
 		ClientIP: func(r *http.Request) netip.Addr { return s.links.front.ClientIP(r) },

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
@@ -33,6 +34,8 @@ type shortener struct {
 	site     *httpserve.Site
 	api      linksHandlers
 	begin    beginning // what is above is not read by others before it is done
+
+	keyless atomic.Bool // that there is no key is known; once there is one, it stays so
 }
 
 // on reports whether there is a shortener.
@@ -48,14 +51,15 @@ const (
 	linksMaxStale = 10 * time.Minute
 )
 
-// linksSpec returns the resource of links, nil when there is none.
-func linksSpec(cfg *config.Config) *resource.Spec {
+// linksSpec returns the resource of links, nil when there is none. keyed says that the
+// shortener may have a key.
+func linksSpec(cfg *config.Config, keyed bool) *resource.Spec {
 	name := cfg.LinksSource()
 	if name == "" {
 		return nil
 	}
 	s := linksfront.Spec{
-		Source: name, Name: config.LinksResource, Access: resource.Rule(cfg.LinksAccess()),
+		Source: name, Name: config.LinksResource, Access: resource.Rule(cfg.LinksAccess(keyed)),
 		MaxAge: linksMaxAge, MaxStale: linksMaxStale,
 	}.Resource()
 	return &s
@@ -88,6 +92,11 @@ func (s *server) makeLinks(ctx context.Context) error {
 		return fmt.Errorf("make the tables of links: %w", err)
 	}
 	s.log.Info("links", "tables", report.String())
+	keys, err := countKeys(ctx, store)
+	if err != nil {
+		return err
+	}
+	s.links.keyless.Store(keys == 0)
 	if s.demo {
 		if err := s.demoLinks(ctx); err != nil {
 			return err
@@ -361,16 +370,11 @@ func linksExposure(ctx context.Context, cfg *config.Config, store source.Store) 
 	if cfg.Links.Listen.Local() || cfg.Links.Open {
 		return nil
 	}
-	n := int64(0)
 	if store != nil {
-		err := store.Query(ctx, "SELECT count(*) FROM link_keys", nil,
-			func(r source.StoreRow) error { n = r.Int(0); return nil })
-		if err != nil && source.ClassOf(err) != source.Missing {
-			return fmt.Errorf("links: %w", err)
+		n, err := countKeys(ctx, store)
+		if err != nil || n > 0 {
+			return err
 		}
-	}
-	if n > 0 {
-		return nil
 	}
 	return config.Problems{cfg.Problem("links.listen", fmt.Sprintf("%s can be reached from other "+
 		"machines and there is no key: make one (hotrow links key add NAME --role admin -c FILE), "+

@@ -26,6 +26,7 @@ func (s *server) whatChanges(ctx context.Context, failed chan<- error) (stop fun
 	if s.cmd.Target != "" {
 		under.Go(func() { s.discover(ctx, failed) })
 	}
+	under.Go(func() { s.watchKeys(ctx) })
 	hangups := make(chan os.Signal, 1)
 	if hangup != nil {
 		signal.Notify(hangups, hangup)
@@ -116,6 +117,8 @@ func (s *server) leaveOut(cfg *config.Config, err error) bool {
 // nothing changes, and the log says what. Listeners and sources need a restart:
 // a change of them is told and left alone.
 func (s *server) reload(ctx context.Context) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	s.reopenAccessLog()
 	if s.cmd.Config == "" {
 		s.rediscover(ctx)
@@ -169,7 +172,7 @@ func (s *server) reload(ctx context.Context) {
 
 // reloadSet makes the resources of cfg the ones that are served.
 func (s *server) reloadSet(ctx context.Context, cfg *config.Config) error {
-	specs, err := resourceSpecs(cfg)
+	specs, err := resourceSpecs(cfg, !s.links.keyless.Load())
 	if err != nil {
 		return err
 	}

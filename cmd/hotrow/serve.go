@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -111,6 +112,7 @@ type server struct {
 	protocols  []protocolServer
 	ops        *http.Server // nil: it is off
 	links      shortener
+	changing   sync.Mutex  // held while a reload, or a first key, changes the resources
 	discovered atomic.Bool // the resources are known
 	draining   atomic.Bool // no new requests, please
 }
@@ -238,7 +240,7 @@ func removeStaleSocket(path string) {
 
 // openSet opens the tier and the resources.
 func (s *server) openSet(ctx context.Context) error {
-	specs, err := resourceSpecs(s.cfg())
+	specs, err := resourceSpecs(s.cfg(), !s.links.keyless.Load())
 	if err != nil {
 		return err
 	}

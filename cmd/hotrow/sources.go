@@ -179,8 +179,9 @@ func sourceOptions(cfg *config.Config, o opened) []resource.SourceOptions {
 	return list
 }
 
-// resourceSpecs are the resources of cfg in the words of the resource package.
-func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
+// resourceSpecs are the resources of cfg in the words of the resource package. keyed says
+// that the shortener may have a key.
+func resourceSpecs(cfg *config.Config, keyed bool) ([]resource.Spec, error) {
 	specs, err := cfg.Specs()
 	if err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func resourceSpecs(cfg *config.Config) ([]resource.Spec, error) {
 			list[i].Warm = &resource.Warm{Query: s.WarmQuery}
 		}
 	}
-	for _, spec := range []*resource.Spec{linksSpec(cfg), storeSpec(cfg)} {
+	for _, spec := range []*resource.Spec{linksSpec(cfg, keyed), storeSpec(cfg)} {
 		if spec != nil {
 			list = append(list, *spec)
 		}

@@ -155,6 +155,23 @@ func (c *Config) LinksSource() string {
 	}
 }
 
+// linksSecrets are the tables of the shortener with keys, passwords and what visitors are
+// told apart by.
+var linksSecrets = []string{"link_keys", "link_users", "click_salt"}
+
+// linksSecret refuses to show a secret table of the shortener.
+func (v *validator) linksSecret(at, source, table string) {
+	of, links := v.c.Sources[source], v.c.Sources[v.c.LinksSource()]
+	if of == nil || links == nil || of.URL.Reveal() != links.URL.Reveal() {
+		return
+	}
+	name := strings.ToLower(table[strings.LastIndexByte(table, '.')+1:])
+	if slices.Contains(linksSecrets, name) {
+		v.addf(at+".table", "%s has the keys and passwords of the shortener, or what its visitors "+
+			"are told apart by: no resource shows it", table)
+	}
+}
+
 // OwnsLinks reports whether the database of links is a file of the shortener's
 // own, which is made if it is missing.
 func (c *Config) OwnsLinks() bool {
@@ -174,14 +191,20 @@ func (c *Config) LinksCountry() string {
 	return c.relative("links.country", c.Links.Country)
 }
 
-// LinksAccess returns who may read links over the other fronts. Where there are
-// tokens, nobody without one: a list of all links is not for who has one.
-func (c *Config) LinksAccess() string {
+// LinksAccess returns who may read links over the other fronts. keyed says that the
+// shortener has a key, or may have one. A list of all links is for nobody who has no key or
+// token, unless everything is for this machine alone.
+func (c *Config) LinksAccess(keyed bool) string {
 	switch {
 	case c.Links.Access != "":
 		return c.Links.Access
-	case len(c.Auth.Tokens) > 0:
+	case keyed, len(c.Auth.Tokens) > 0, !c.LinksPrivate(), !onlyLoopback(c.HTTP.Hosts):
 		return "none"
+	}
+	for _, l := range c.Listeners() {
+		if !l.Off() && !l.Local() {
+			return "none"
+		}
 	}
 	return "public"
 }

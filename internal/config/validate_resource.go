@@ -28,6 +28,7 @@ func (v *validator) resource(name string, r *Resource) {
 	case r.Table == "" && !v.c.isSet(at+".table") && !v.c.isSet(at+".query"):
 		v.addf(at, "needs table or query, such as table: %s", name)
 	}
+	v.linksSecret(at, r.Source, r.Table)
 	v.key(at, r)
 	v.fields(at, r)
 	for _, member := range sortedKeys(r.Embed) {
@@ -134,6 +135,7 @@ func (v *validator) member(at, name string) {
 // embed checks one kind of embedded documents.
 func (v *validator) embed(at, name string, r *Resource, e *Embed) {
 	child, known := v.c.Resources[e.Resource]
+	v.linksSecret(at, r.Source, e.Table)
 	switch {
 	case r.Query != "":
 		v.addf(at, "a query embeds nothing: select it, or make a resource of the table")

@@ -52,6 +52,10 @@ type Key struct {
 // another program has made or taken away is noticed within seconds. Methods may
 // be called by many goroutines.
 type Keys struct {
+	// Made is called when a key has been made here, before anybody is told its text. It is
+	// set before the Keys are used; nil: nobody is told.
+	Made func(context.Context)
+
 	db  source.Store
 	now func() time.Time
 
@@ -185,6 +189,9 @@ func (k *Keys) Add(ctx context.Context, name string, role Role) (Key, string, er
 		return Key{}, "", fmt.Errorf("make an API key: %w", err)
 	}
 	k.forget()
+	if k.Made != nil {
+		k.Made(ctx)
+	}
 	return key, secret, nil
 }
 
