@@ -24,7 +24,7 @@ type channel struct {
 // own: Send reports false.
 func (c *Conn) Channel(p Protocol, r Resumer) *Conn {
 	ch := &channel{of: c, to: r, local: c.LocalAddr(), peer: c.RemoteAddr()}
-	ch.own = &Conn{srv: c.srv, proto: p, own: ch}
+	ch.own = &Conn{srv: c.srv, proto: p, own: ch, meter: c.meter}
 	ch.own.http2.Store(c.http2.Load())
 	return ch.own
 }

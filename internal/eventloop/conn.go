@@ -21,6 +21,12 @@ type Conn struct {
 	want  int
 	held  int // see Hold
 
+	within bool // the output ends within an answer; the owner's
+
+	meter Meter        // or nil
+	told  atomic.Int64 // what it knows of
+	kept  atomic.Int64 // see Keep
+
 	coming atomic.Int64 // bytes given to Resume that the output does not have yet
 	came   int64        // of them, what the output has from the next flush on; the owner's
 
@@ -63,11 +69,59 @@ func (c *Conn) Send(b []byte) bool { return c.own.send(b) }
 // large. Any goroutine may call it.
 func (c *Conn) Backlog() int { return c.own.backlog() }
 
-// Untaken is Backlog, and what was given to Resume and is not in the output yet. It may
-// be too much for a moment, never too little. Any goroutine may call it.
+// Untaken is Backlog, what was given to Resume and is not in the output yet, and what the
+// protocol keeps. It may be too much for a moment, never too little. Any goroutine may
+// call it.
 func (c *Conn) Untaken() int {
 	coming := c.coming.Load() // first: what leaves it is in the backlog by then
-	return int(coming) + c.Backlog()
+	return int(coming+c.kept.Load()) + c.Backlog()
+}
+
+// Keep says that the protocol keeps n bytes more for the peer, or fewer, that are not
+// output yet. Any goroutine may call it.
+func (c *Conn) Keep(n int) {
+	if n != 0 {
+		c.kept.Add(int64(n))
+		c.meterUntaken()
+	}
+}
+
+// closeMeter says that the connection has ended.
+func (c *Conn) closeMeter() {
+	if c.meter != nil {
+		c.meter.Close()
+	}
+}
+
+// Within says that the output of this Step, which returns Parked, ends within an answer: as
+// behind Again, what is given to Send comes behind that.
+func (c *Conn) Within() { c.within = true }
+
+// goesWithin notes what Step or Resume has said of the output: Parked leaves it as it is.
+func (c *Conn) goesWithin(next Next) {
+	if next != Parked {
+		c.within = next == Again
+	}
+}
+
+// Meter returns what Config.Meter has made for the connection, or nil.
+func (c *Conn) Meter() Meter { return c.meter }
+
+// meterUntaken tells the meter what has changed. Who changes it calls this behind the
+// change, so that the last of several who do it at once tells the truth.
+func (c *Conn) meterUntaken() {
+	if c.meter == nil {
+		return
+	}
+	for {
+		now := int64(c.Untaken())
+		if old := c.told.Swap(now); old != now {
+			c.meter.Untaken(now - old)
+		}
+		if int64(c.Untaken()) == now {
+			return
+		}
+	}
 }
 
 // Below has the protocol's Drained called once, if it is a Drainer, when no more than

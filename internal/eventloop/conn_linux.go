@@ -25,6 +25,7 @@ type conn struct {
 	time  timing
 
 	in       []byte // read and not consumed
+	aside    []byte // pushes that wait for the end of an answer
 	out      []byte // not taken by the peer yet, from sent on
 	sent     int
 	borrowed *borrowedConn // who has borrowed it, or nil
@@ -53,10 +54,12 @@ type conn struct {
 func (l *loop) adopt(fd int) {
 	c := &conn{loop: l, fd: fd}
 	c.srv, c.proto, c.own, c.scope = l.srv, l.srv.first(), c, l.scope
+	c.meter = l.srv.newMeter()
 	err := l.watch(fd, fd, sockEvents)
 	if err != nil || l.srv.isAborted() {
 		l.srv.cfg.Log.Warn("a connection was closed at once", "error", err)
 		_ = unix.Close(fd)
+		c.closeMeter()
 		l.srv.count.ended.Add(1)
 		return
 	}
@@ -102,7 +105,7 @@ func (c *conn) pending() int { return len(c.out) - c.sent }
 
 // idle reports whether c waits for a request of which nothing has come.
 func (c *conn) idle() bool {
-	return c.phase == reading && c.held == 0 && c.pending() == 0 && len(c.in) == 0
+	return c.phase == reading && c.held == 0 && c.pending() == 0 && len(c.in) == 0 && !c.within
 }
 
 // turn does for c what can be done now, one read at a time.
@@ -188,9 +191,9 @@ func (l *loop) received(c *conn, buf []byte, kept, n int, e unix.Errno) {
 // step lets the protocol consume in, sends its answers behind out, and does
 // what comes next.
 func (l *loop) step(c *conn, in, out []byte) {
-	next := More
+	next, made := More, 0
 	c.again = false
-	for len(in) > 0 && len(in) >= c.want {
+	for c.within || len(in) > 0 && len(in) >= c.want {
 		var n int
 		c.want = 0
 		n, out, next = step(&c.Conn, in, out)
@@ -198,14 +201,16 @@ func (l *loop) step(c *conn, in, out []byte) {
 		if n > 0 {
 			c.partial = false
 		}
-		if next != Flush {
+		out = c.rejoin(next, out)
+		if next != Flush && next != Again {
 			break
 		}
+		made += max(len(out), turnSize/8) // also when nothing comes of it
 		if !l.flush(c, out) {
 			return
 		}
 		out = l.out[:0]
-		if c.pending() >= l.srv.cfg.MaxOutput {
+		if made >= turnSize || c.pending() >= l.srv.cfg.MaxOutput {
 			c.again = true
 			break
 		}
@@ -227,6 +232,18 @@ func (l *loop) step(c *conn, in, out []byte) {
 	case HandOver, Close:
 		l.end(c, next)
 	}
+}
+
+// rejoin notes whether the output ends within an answer. If not, the pushes that have waited
+// for that come behind it.
+func (c *conn) rejoin(next Next, out []byte) []byte {
+	c.goesWithin(next)
+	if !c.within && len(c.aside) > 0 {
+		out = append(out, c.aside...)
+		c.queued.Add(-int64(len(c.aside)))
+		c.aside = nil
+	}
+	return out
 }
 
 // keep stores what was not consumed. rest may be a part of c.in.
@@ -285,6 +302,9 @@ func (l *loop) flush(c *conn, out []byte) bool {
 	release(l.sealedOut)
 	fresh := c.noted == 0
 	l.account(c)
+	if c.noted != 0 || c.told.Load() != 0 {
+		c.meterUntaken()
+	}
 	if fresh || sent > 0 {
 		l.arm(c)
 	}
@@ -321,7 +341,7 @@ func (l *loop) arm(c *conn) {
 	case c.pending() > 0:
 		l.wheel.set(c, l.tick+1+ticks(cfg.Write), l.tick)
 	case c.phase == lingering:
-	case c.phase == parked:
+	case c.phase == parked, c.within: // it waits for us
 		l.wheel.set(c, 0, l.tick)
 	case len(c.in) > 0:
 		if !c.partial { // once: a trickle does not put it off

@@ -72,6 +72,7 @@ func (l *loop) discard(fd int) (n int, e unix.Errno) {
 // drop closes c.
 func (l *loop) drop(c *conn) {
 	opened := c.phase != shaking
+	c.closeMeter() // before the backlog is what it is of a closed one
 	l.become(c, closed)
 	l.wheel.unlink(c)
 	l.conns[c.fd] = nil
@@ -80,7 +81,7 @@ func (l *loop) drop(c *conn) {
 	c.Hold(0)
 	release(c.in)
 	release(c.out)
-	c.in, c.out, c.borrowed = nil, nil, nil
+	c.in, c.out, c.aside, c.borrowed = nil, nil, nil, nil
 	_ = unix.Close(c.fd)
 	l.srv.end(&c.Conn, opened)
 }
@@ -94,16 +95,17 @@ func (l *loop) resume(c *conn, b []byte, next Next) {
 		return
 	}
 	l.become(c, reading)
-	out := append(l.out[:0], b...)
+	out := c.rejoin(next, append(l.out[:0], b...))
 	c.came += int64(len(b))
-	if next == More && len(c.in) > 0 && c.pending() < l.srv.cfg.MaxOutput {
+	goesOn := next == Again || next == More && len(c.in) > 0
+	if goesOn && c.pending() < l.srv.cfg.MaxOutput {
 		l.step(c, c.in, out) // so that all is sent at once
 	} else {
-		c.again = len(c.in) > 0
+		c.again = goesOn
 		if !l.flush(c, out) {
 			return
 		}
-		if next != More {
+		if next != More && next != Again {
 			l.end(c, next)
 			return
 		}
@@ -145,6 +147,7 @@ func (l *loop) takeBack(c *conn, m *message) {
 // resume is Conn.Resume.
 func (c *conn) resume(b []byte, next Next) {
 	c.coming.Add(int64(len(b)))
+	c.meterUntaken()
 	c.loop.queue.post(message{kind: resume, c: c, b: b, next: next, fd: sum(b)})
 }
 

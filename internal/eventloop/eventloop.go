@@ -83,6 +83,11 @@ const (
 	// Flush: there are FlushSize bytes of answers or more. Write them and call
 	// Step again.
 	Flush
+	// Again: the output ends within an answer, whose rest needs no input. Write what
+	// there is, and call Step again when the peer has taken enough of it and others
+	// have had their turn, with what was not consumed, which may be nothing. What is
+	// given to Send comes behind the answer. That holds over Parked.
+	Again
 	// Parked: the answer will come by one call of Conn.Resume. The input waits
 	// until then, so that answers keep the order of requests.
 	Parked
@@ -95,6 +100,9 @@ const (
 
 // FlushSize is how long the output may become before Step returns Flush.
 const FlushSize = 64 << 10
+
+// A turn of a connection, in which others wait, ends behind so many bytes of answers.
+const turnSize = 256 << 10
 
 // processors is how many Go used when the process began. Threads that are added
 // beside the loops are not for more loops.
@@ -136,7 +144,20 @@ type Config struct {
 	// its largest message.
 	MaxOutput int
 
+	// Meter makes what is told of the output that a new peer does not take. nil: nobody is.
+	Meter func() Meter
+
 	Log *slog.Logger // nil: discard
+}
+
+// A Meter is told of every byte that one peer has not taken: what was given to Resume and
+// Send, what the socket does not take, and what a Protocol says by Conn.Keep. Any goroutine
+// calls it.
+type Meter interface {
+	// Untaken says that there are so many bytes more, or fewer: the peer has taken them.
+	Untaken(change int64)
+	// Close says that the connection has ended.
+	Close()
 }
 
 // withDefaults returns c with its zero fields filled in.

@@ -287,9 +287,19 @@ func (l *loop) event(e *unix.EpollEvent) {
 	l.gather(c)
 }
 
+// othersTime is how long those who have more to do have their turns before who has
+// something new is looked for.
+const othersTime = time.Millisecond
+
 // others goes on with connections that had to let others pass.
 func (l *loop) others() {
-	for range len(l.later) {
+	var began time.Time
+	for i := range len(l.later) {
+		if i == 0 {
+			began = time.Now()
+		} else if time.Since(began) > othersTime {
+			return
+		}
 		c := l.later[0]
 		l.later = l.later[1:]
 		c.waits = false

@@ -99,6 +99,11 @@ func (l *loop) handleFor(c *conn, m *message) {
 
 // putOut puts a push behind c's output. It is sent at c's turn, or with an answer.
 func (l *loop) putOut(c *conn, b []byte) {
+	if c.within {
+		c.aside = append(c.aside, b...)
+		c.queued.Add(int64(len(b)))
+		return
+	}
 	first := c.pending() == 0
 	if c.secure != nil {
 		b, _ = l.seal(c, b) // an error stays, and ends the next flush

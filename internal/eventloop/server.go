@@ -159,6 +159,14 @@ func (s *Server) isAborted() bool {
 	}
 }
 
+// newMeter returns what is told of the output of a new connection.
+func (s *Server) newMeter() Meter {
+	if s.cfg.Meter == nil {
+		return nil
+	}
+	return s.cfg.Meter()
+}
+
 // newScope returns the state of a new loop.
 func (s *Server) newScope() Scope {
 	if s.cfg.Scope == nil {

@@ -60,7 +60,7 @@ type answer struct {
 // newStream returns a stream that has not been started.
 func newStream(all *streams, nc net.Conn) *stream {
 	s := &stream{nc: nc, all: all, answer: make(chan answer, 1)}
-	s.srv, s.proto, s.own = all.srv, all.srv.first(), s
+	s.srv, s.proto, s.own, s.meter = all.srv, all.srv.first(), s, all.srv.newMeter()
 	return s
 }
 
@@ -120,7 +120,7 @@ func (s *stream) ask(f func(out []byte) ([]byte, Next)) (next Next) {
 
 // step lets the protocol consume the input.
 func (s *stream) step(out []byte) ([]byte, Next) {
-	if len(s.buf) == 0 || len(s.buf) < s.want {
+	if !s.within && (len(s.buf) == 0 || len(s.buf) < s.want) {
 		return out, More
 	}
 	s.want = 0
@@ -130,6 +130,9 @@ func (s *stream) step(out []byte) ([]byte, Next) {
 	}
 	s.buf = s.buf[:copy(s.buf, s.buf[n:])]
 	release(s.buf[len(s.buf):])
+	s.mu.Lock()
+	s.goesWithin(next)
+	s.mu.Unlock()
 	return out, next
 }
 
@@ -138,16 +141,24 @@ func (s *stream) flush() bool {
 	if s.out == nil {
 		return true
 	}
+	large := len(s.out.b) - int(s.came) // what was given to Resume is counted until it is written
+	if large >= recordSize {            // what is less is not worth a lock
+		s.Keep(large)
+	}
 	s.writing.Lock()
 	ok := s.write(s.out.b)
 	s.writing.Unlock()
+	if large >= recordSize {
+		s.Keep(-large)
+	}
 	s.all.putOutput(s.out)
 	s.out = nil
 	s.mu.Lock()
-	s.atWork = false
+	s.atWork = s.within
 	s.startPushed()
 	s.mu.Unlock()
 	s.written()
+	s.meterUntaken()
 	return ok
 }
 
@@ -303,6 +314,7 @@ func (s *stream) await() Next {
 			s.came += int64(len(a.b))
 			s.mu.Lock()
 			s.atWork, s.answered = true, false
+			s.goesWithin(a.next)
 			s.mu.Unlock()
 			return a.next
 		case <-tick:
@@ -350,6 +362,7 @@ func (s *stream) write(b []byte) bool {
 
 // resume is Conn.Resume.
 func (s *stream) resume(b []byte, next Next) {
+	defer s.meterUntaken() // behind the lock, which Backlog takes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.coming.Add(int64(len(b))) // before it is taken
@@ -377,85 +390,6 @@ func (s *stream) secured() *tls.Conn {
 	return tc
 }
 
-// send is Conn.Send.
-func (s *stream) send(b []byte) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.away {
-		return !s.closed
-	}
-	if len(s.pushed)+len(b) > 2*s.srv.cfg.MaxOutput {
-		s.closed = true
-		s.srv.count.cut.Add(1)
-		s.cut()
-		return false
-	}
-	s.pushed = append(s.pushed, b...)
-	s.startPushed()
-	return true
-}
-
-// startPushed has what was pushed written, unless answers are to be written before it.
-// s.mu is held.
-func (s *stream) startPushed() {
-	if len(s.pushed) > 0 && !s.flushing && !s.atWork && !s.answered && !s.closed {
-		s.flushing = true
-		go s.flushPushed()
-	}
-}
-
-// backlog is Conn.Backlog.
-func (s *stream) backlog() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.pushed) + s.taken
-}
-
-// flushPushed writes what was given to Send until nothing is left.
-func (s *stream) flushPushed() {
-	for {
-		s.writing.Lock() // first, so that handOver can wait for what is under way
-		s.mu.Lock()
-		var b []byte
-		if !s.atWork && !s.answered {
-			b, s.pushed = s.pushed, nil
-		}
-		s.taken = len(b)
-		s.flushing = len(b) > 0 && !s.closed
-		goOn := s.flushing
-		s.mu.Unlock()
-		ok := goOn && s.write(b)
-		release(b)
-		if ok {
-			s.mu.Lock()
-			s.taken = 0
-			s.mu.Unlock()
-		}
-		s.writing.Unlock()
-		switch {
-		case !goOn:
-			return
-		case !ok:
-			s.cut() // ends the stream's Read
-			return
-		}
-		s.drained()
-	}
-}
-
-// setAway says whether the connection is handed over. When it has become so, nothing
-// that was pushed is written any more.
-func (s *stream) setAway(away bool) {
-	s.mu.Lock()
-	s.away, s.pushed = away, nil
-	s.mu.Unlock()
-	if away {
-		s.writing.Lock()
-		//lint:ignore SA2001 to have had it is what counts
-		s.writing.Unlock()
-	}
-}
-
 // cut closes the connection without another word. Under TLS the last one would
 // have to wait for the peer.
 func (s *stream) cut() {
@@ -472,6 +406,7 @@ func (s *stream) close() {
 	s.closed, s.pushed = true, nil
 	s.mu.Unlock()
 	_ = s.nc.Close()
+	s.closeMeter()
 	s.all.forget(s)
 	if e, ok := s.proto.(Ender); ok && s.opened {
 		e.End(&s.Conn)

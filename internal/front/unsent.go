@@ -9,16 +9,7 @@ import (
 	"time"
 )
 
-// Bounds of the answers that are made, or being made, and not sent.
 const (
-	// UnsentPeer is for one connection. An answer that is larger than this is
-	// made alone.
-	UnsentPeer = 4 << 20
-	// UnsentAll is for the process.
-	UnsentAll = 128 << 20
-	// UnsentWait is how long a request waits for room at most.
-	UnsentWait = 10 * time.Second
-
 	unsentSmall  = 64 << 10  // an answer that need not wait behind large ones
 	smallPeer    = 3         // times as much as a peer may have, if it has small ones
 	unknownSize  = 256 << 10 // of a document of a list whose resource has answered nothing yet
@@ -99,7 +90,9 @@ func (u *Unsent) Learn(resource string, documents, bytes int) {
 	size.Store(mean) // of two at once either may count
 }
 
-// A Peer is one connection's part of the budget.
+// A Peer is one connection's part of the budget: every byte that its peer has not taken,
+// whatever front or protocol made it. The event loop counts those (it is an
+// eventloop.Meter), and requests claim room for what they will be.
 type Peer struct {
 	u      *Unsent
 	held   int64
@@ -193,21 +186,28 @@ func (p *Peer) Add(n int64) {
 	}
 }
 
-// Taken gives back n bytes, which the peer has taken of what it was sent. Its claims wait
-// anew: it reads, and has to be waited for.
-func (p *Peer) Taken(n int64) {
-	if n == 0 {
+// Untaken implements eventloop.Meter: it is Add. When the peer has taken something of what
+// it was sent, its claims wait anew: it reads, and has to be waited for.
+func (p *Peer) Untaken(change int64) {
+	if change < 0 {
+		p.waitAnew()
+	}
+	p.Add(change)
+}
+
+func (p *Peer) waitAnew() {
+	u := p.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(p.claims[0])+len(p.claims[1]) == 0 {
 		return
 	}
-	u, now := p.u, time.Now()
-	u.mu.Lock()
+	now := time.Now()
 	for _, waits := range p.claims {
 		for _, c := range waits {
 			c.since = now
 		}
 	}
-	u.mu.Unlock()
-	p.Add(-n)
 }
 
 // Close gives back all that p has, and forgets its claims.

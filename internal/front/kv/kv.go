@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -65,9 +66,6 @@ type Options struct {
 
 	named map[string]string // Names the other way round
 }
-
-// MaxAnswer bounds the bytes of the documents of one answer.
-const MaxAnswer = 8 << 20
 
 // withDefaults returns o with its zero fields filled in.
 func (o Options) withDefaults() Options {
@@ -149,8 +147,8 @@ func (s *Store) Tracker() *Tracker { return s.tracker }
 // Live returns the options of now.
 func (s *Store) Live() *Options { return s.live.Load() }
 
-// NewPeer returns the part of a new connection in the budget of unread answers.
-func (s *Store) NewPeer() *front.Peer { return s.unsent.NewPeer() }
+// newMeter returns the part of a new connection in the budget of unread answers.
+func (s *Store) newMeter() eventloop.Meter { return s.unsent.NewPeer() }
 
 // Go runs a piece of work that Close waits for. It reports false when the Store is
 // closed. The context ends with the Store.

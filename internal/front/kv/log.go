@@ -58,13 +58,13 @@ func (s *Scope) LogHit(c *Session, command string, keys [][]byte, found []Found)
 func (c *Session) logBatch(b *Batch) {
 	for _, r := range b.reads {
 		var err error
-		for i := range r.found {
-			if CodeOf(r.found[i].Err) != "" {
-				err = r.found[i].Err
+		for i := range r.Found {
+			if CodeOf(r.Found[i].Err) != "" {
+				err = r.Found[i].Err
 			}
 		}
 		c.log(b.began, r.Name, r.Keys, err, func(line *front.AccessLine) {
-			line.Cache, line.Resource, line.Bytes = "miss", resourceOf(r.found), BytesOf(r.found)
+			line.Cache, line.Resource, line.Bytes = "miss", resourceOf(r.Found), BytesOf(r.Found)
 		})
 	}
 }

@@ -2,9 +2,12 @@ package kv
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -80,22 +83,33 @@ func (s *Scope) getList(r *Reader, q *Query, value string, f *Found) whereabouts
 }
 
 // loadLists reads the lists among misses of a resource, and returns the others. Lists are
-// read side by side; the source bounds how many at a time.
-func (s *Store) loadLists(ctx context.Context, res *Served, list []Miss) (rows []Miss) {
-	var group sync.WaitGroup
+// read side by side, as many as are one answer's at most.
+func (s *Store) loadLists(
+	ctx context.Context, res *Served, list []Miss, read *atomic.Int64,
+) (rows []Miss) {
+	var group errgroup.Group
+	group.SetLimit(front.AnswerBytes / front.ListBytes)
 	for i := range list {
 		m := &list[i]
 		if m.list == "" {
 			rows = append(rows, *m)
 			continue
 		}
-		group.Go(func() {
+		group.Go(func() error {
+			if read.Load() > front.AnswerBytes {
+				m.To.Err = ErrAnswer
+				return nil
+			}
 			began := time.Now()
 			m.To.Err = s.loadList(ctx, res, m)
 			s.observe(res.name, CodeOf(m.To.Err), time.Since(began))
+			if d := m.To.Doc; d != nil {
+				read.Add(int64(len(d.Body())))
+			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // each has its own error
 	return rows
 }
 
@@ -127,7 +141,7 @@ var errLarge = &source.Error{Class: source.TooLarge, Message: "the rows together
 func pack(p *resource.Page, of row.Format) (resource.Packed, error) {
 	size := row.ListFrame(of, len(p.Docs))
 	for _, d := range p.Docs {
-		if size += len(d.Body()) + 1; size > MaxAnswer {
+		if size += len(d.Body()) + 1; size > front.ListBytes {
 			return resource.Packed{}, errLarge
 		}
 	}

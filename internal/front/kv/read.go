@@ -3,12 +3,16 @@ package kv
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
 )
 
 // MaxMisses is how many rows one query of the database is for.
@@ -211,10 +215,14 @@ func (s *Store) Size(list []Miss) int64 {
 	}
 	var sum int64
 	for r, n := range count {
-		sum += s.unsent.Estimate(r.name, n, MaxAnswer)
+		sum += s.unsent.Estimate(r.name, n, front.AnswerBytes)
 	}
-	return min(sum, MaxAnswer)
+	return min(sum, front.AnswerBytes)
 }
+
+// ErrAnswer is the error of what is not read because the answer would have too much.
+var ErrAnswer = &source.Error{Class: source.TooLarge,
+	Message: "the rows together are too large for one answer", Hint: "ask for fewer keys at once"}
 
 // Load reads misses, those of one resource and format together: one query for MaxMisses of
 // them.
@@ -234,22 +242,38 @@ func (s *Store) Load(ctx context.Context, list []Miss) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Live().ReadTimeout)
 	defer cancel()
+	read := new(atomic.Int64)
 	if len(of) == 1 {
-		s.loadAll(ctx, of[0].res, list)
+		s.loadAll(ctx, of[0].res, list, read)
 		return
 	}
 	var loads sync.WaitGroup
 	for _, g := range of {
-		loads.Go(func() { s.loadAll(ctx, g.res, together[g]) })
+		loads.Go(func() { s.loadAll(ctx, g.res, together[g], read) })
 	}
 	loads.Wait()
 }
 
-// loadAll reads misses of one resource and format.
-func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
-	list = s.loadLists(ctx, res, list)
+// atOnce returns how many misses of a resource one query is for: as many as are about an
+// eighth of what an answer may have.
+func (s *Store) atOnce(res *Served) int {
+	each := s.unsent.Estimate(res.name, 2, math.MaxInt) / 2
+	return int(min(MaxMisses, front.AnswerBytes/8/max(each, 1)))
+}
+
+// loadAll reads misses of one resource and format. read has the bytes of all documents of
+// the answer.
+func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss, read *atomic.Int64) {
+	list = s.loadLists(ctx, res, list, read)
+	seen := make(map[*row.Document]struct{}) // whoever names a row often reads it once
 	for len(list) > 0 {
-		some := list[:min(len(list), MaxMisses)]
+		if read.Load() > front.AnswerBytes {
+			for i := range list {
+				list[i].To.Err = ErrAnswer
+			}
+			return
+		}
+		some := list[:min(len(list), s.atOnce(res))]
 		list = list[len(some):]
 		began := time.Now()
 		keys := make([]row.Key, len(some))
@@ -263,6 +287,10 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss) {
 			some[i].set(&answers[i])
 			if d := some[i].To.Doc; d != nil {
 				documents, size = documents+1, size+len(d.Body())
+				if _, ok := seen[d]; !ok {
+					seen[d] = struct{}{}
+					read.Add(int64(len(d.Body())))
+				}
 			}
 			s.observe(res.name, CodeOf(some[i].To.Err), time.Since(began))
 		}

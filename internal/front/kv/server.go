@@ -28,14 +28,14 @@ type Site = eventloop.Server
 
 // Serve serves the connections of l by proto until Shutdown or Close. It owns l from now
 // on. maxInput bounds the bytes of one command.
-func Serve(
+func (s *Store) Serve(
 	l net.Listener, o Listen, proto eventloop.Protocol, scope func() eventloop.Scope, maxInput int,
 ) (*Site, error) {
 	keepAlive(l)
 	server, err := eventloop.Serve(l, eventloop.Config{
 		Proto: proto, Scope: scope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
 		Header: time.Minute, Idle: forEver, Tick: tickEvery,
-		MaxInput: maxInput, MaxOutput: maxOutput,
+		MaxInput: maxInput, MaxOutput: maxOutput, Meter: s.newMeter,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)

@@ -3,12 +3,11 @@ package kv
 import (
 	"context"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // A Session is what every connection of a key-value front has. It is for the goroutine
@@ -26,68 +25,65 @@ type Session struct {
 
 	Conn  *eventloop.Conn
 	store *Store
-	room  *room
+	rest  *Batch // the answer that is made as the peer takes it; nil: none
 }
-
-// A room is what answers have of the budget that the peer may not have taken. Whoever makes
-// an answer adds to it, and whoever hears that output was taken gives back.
-type room struct {
-	held  atomic.Int64 // changed with mu held
-	mu    sync.Mutex   // guards what follows
-	ahead int64        // bytes of answers that the connection does not have yet
-}
-
-// settleStep is how much a peer takes before room is given back.
-const settleStep = 256 << 10
 
 // NewSession makes the state of a connection.
 func (s *Store) NewSession(lc *eventloop.Conn) Session {
-	c := Session{store: s, Conn: lc, room: new(room), Peer: s.NewPeer(),
-		Local: front.IsLocal(lc.LocalAddr()), Resume: lc.ResumeThen}
+	c := Session{store: s, Conn: lc, Local: front.IsLocal(lc.LocalAddr()), Resume: lc.ResumeThen}
+	var ok bool
+	if c.Peer, ok = lc.Meter().(*front.Peer); !ok { // it is no connection of Serve's
+		c.Peer = s.unsent.NewPeer()
+	}
 	if a := lc.RemoteAddr(); a != nil {
 		c.Addr = a.String()
 	}
 	return c
 }
 
-// Settle gives back the room of answers that the peer has taken, and asks to be told when it
-// has taken more: the front's Drained calls it. So room comes back while the connection is
-// parked, when it waits for some itself, and while it is idle. Any goroutine may call it,
-// without a lock that Resume takes.
-func (c *Session) Settle() {
-	r := c.room
-	if r.held.Load() == 0 { // Fast path: nothing was loaded
-		return
+// GoOn appends more of an answer that is made as the peer takes it, and says what is next:
+// eventloop.Again, or what was to be next behind the answer.
+func (c *Session) GoOn(out []byte) ([]byte, eventloop.Next) {
+	b := c.rest
+	out, whole := b.Append(out)
+	if !whole {
+		return out, eventloop.Again
 	}
-	r.mu.Lock()
-	taken, left := int64(0), int64(0)
-	for told := false; ; told = true {
-		untaken := c.Conn.Untaken()
-		left = min(r.held.Load(), r.ahead+int64(untaken))
-		taken += r.held.Load() - left
-		r.held.Store(left)
-		if left == 0 || told {
-			break
-		}
-		c.Conn.NextBelow(max(0, untaken-settleStep)) // and what was taken meanwhile?
+	c.rest = nil
+	c.Peer.Add(-b.claimed)
+	if b.then == eventloop.More {
+		return out, eventloop.Flush // what was pushed meanwhile comes first
 	}
-	r.mu.Unlock()
-	c.Peer.Taken(taken)
+	return out, b.then
 }
 
-// answer resumes the connection with an answer for which there is room of so many bytes.
-func (c *Session) answer(out []byte, next eventloop.Next, claimed int64) {
-	r, n := c.room, int64(len(out))
-	r.mu.Lock()
-	r.held.Add(n)
-	r.ahead += n
-	r.mu.Unlock()
-	c.Peer.Add(n - claimed)
-	c.Resume(out, next)
-	r.mu.Lock()
-	r.ahead -= n
-	r.mu.Unlock()
-	c.Settle()
+// Unfinished reports whether there is more of an answer to be made.
+func (c *Session) Unfinished() bool { return c.rest != nil }
+
+// Owe has GoOn make the rest of an answer that memory has given. It reports false when the
+// documents are more than one answer may keep in memory.
+func (c *Session) Owe(r *Read) bool {
+	n := pinned(r.Found)
+	if n > front.AnswerBytes {
+		return false
+	}
+	c.rest = &Batch{reads: []*Read{r}, claimed: n}
+	c.Peer.Add(n)
+	return true
+}
+
+// pinned returns how many bytes documents have, each counted once.
+func pinned(found []Found) (sum int64) {
+	seen := make(map[*row.Document]struct{}, len(found))
+	for i := range found {
+		d := found[i].Doc
+		if _, ok := seen[d]; d == nil || ok {
+			continue
+		}
+		seen[d] = struct{}{}
+		sum += int64(len(d.Body()))
+	}
+	return sum
 }
 
 // MustAuth reports whether nothing is answered before a token has been sent.
@@ -128,7 +124,8 @@ func (c *Session) Do(w Work) {
 	start := func() {
 		ok := c.store.Go(func(ctx context.Context) {
 			out, next := c.guarded(ctx, &w)
-			c.answer(out, next, w.Size)
+			c.Resume(out, next)
+			c.Peer.Add(-w.Size) // the connection counts it from now on
 		})
 		if !ok {
 			c.Peer.Add(-w.Size)

@@ -14,35 +14,46 @@ func (t *turn) begin() {
 
 // gather adds a read to the batch. What memory has is taken now.
 func (t *turn) gather(cmd *memcache.Command) {
+	r := t.readOf(cmd.Clone(), false)
+	r.Before, t.out = t.out, nil
+	t.batch.Add(t.s.Scope, kv.Reader{Who: &t.c.Who}, r)
+}
+
+// readOf returns a command as a read whose reply is made in parts, if it is long. The
+// command is the read's from now on. counted says that its absent rows have been.
+func (t *turn) readOf(cmd *memcache.Command, counted bool) *kv.Read {
 	c, o := t.c, t.s.live
-	cmd = cmd.Clone()
-	t.batch.Add(t.s.Scope, kv.Reader{Who: &c.Who}, &kv.Read{
-		Name: cmd.Op.String(), Keys: cmd.Keys, Before: t.out,
-		Append: func(out []byte, found []kv.Found, missed bool) []byte {
-			c.f.stats.absent.Add(uint64(absent(found)))
-			return c.render(o, out, cmd, found, missed)
+	return &kv.Read{
+		Name: cmd.Op.String(), Keys: cmd.Keys,
+		Append: func(out []byte, r *kv.Read) ([]byte, bool) {
+			if !counted {
+				counted = true
+				c.f.stats.absent.Add(uint64(absent(r.Found)))
+			}
+			out, r.At = c.render(o, out, cmd, r.Found, r.Missed, r.At)
+			return out, r.At == whole
 		},
-	})
-	t.out = nil
+	}
 }
 
 // launch loads what the batch misses, in a goroutine that then resumes the connection,
 // and returns the output of Step. Without misses it replies at once.
 func (t *turn) launch() []byte {
-	b, tail := t.batch, t.out
+	b, then := t.batch, eventloop.More
 	t.batch = nil
-	if !b.Missing() {
-		if t.next == eventloop.More {
-			t.next = eventloop.Flush // there may be more commands
-		}
-		return b.Append(t.step, tail)
-	}
-	next := eventloop.More
 	if t.next == eventloop.Close {
-		next, t.next = eventloop.Close, eventloop.More
+		then = eventloop.Close
 	}
-	t.c.Load(b, tail, next, parked)
-	return t.step
+	if b.Missing() {
+		t.next = eventloop.Parked
+		t.c.Load(b, t.out, then, parked)
+		return t.step
+	}
+	var out []byte
+	if out, t.next = t.c.Answer(b, t.step, t.out, then); t.next == eventloop.More {
+		t.next = eventloop.Flush // there may be more commands
+	}
+	return out
 }
 
 // parked is what is replied when a parked connection has no other reply.

@@ -46,20 +46,11 @@ func (f *Front) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
 	return out, eventloop.More
 }
 
-// Drained implements eventloop.Drainer: the peer has taken output.
-func (f *Front) Drained(lc *eventloop.Conn) {
-	if c, ok := lc.Data.(*conn); ok {
-		c.Settle()
-	}
-}
-
 // End forgets a connection.
 func (f *Front) End(lc *eventloop.Conn) {
-	c, ok := lc.Data.(*conn)
-	if !ok {
+	if _, ok := lc.Data.(*conn); !ok {
 		return
 	}
-	c.Peer.Close()
 	f.mu.Lock()
 	f.open--
 	f.mu.Unlock()

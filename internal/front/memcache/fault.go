@@ -9,6 +9,7 @@ import (
 
 const (
 	forbidden   = "CLIENT_ERROR forbidden"
+	tooMuch     = "SERVER_ERROR out of memory writing get response"
 	internal    = "SERVER_ERROR internal"
 	unavailable = "SERVER_ERROR backend unavailable"
 	starting    = "SERVER_ERROR the tables are not known yet"
@@ -52,6 +53,9 @@ func (f *Front) errorOf(o *Options, cmd *memcache.Command, found *kv.Found) stri
 	res := ""
 	if found.Res != nil {
 		res = found.Res.Name()
+	}
+	if found.Err == kv.ErrAnswer {
+		return tooMuch
 	}
 	text := f.errorText(cmd, res, found.Err)
 	if o.ErrorMiss && (text == unavailable || text == starting) {

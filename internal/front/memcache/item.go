@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -374,8 +375,8 @@ func (w *writing) getAndTouch() ([]byte, error) {
 		if !ok {
 			continue
 		}
-		if out = memcache.AppendValue(out, &it, unique); len(out) > kv.MaxAnswer {
-			return memcache.AppendLine(nil, "SERVER_ERROR out of memory writing get response"), nil
+		if out = memcache.AppendValue(out, &it, unique); len(out) > front.ListBytes {
+			return memcache.AppendLine(nil, tooMuch), nil
 		}
 	}
 	return memcache.AppendLine(out, "END"), nil

@@ -43,10 +43,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-const (
-	maxLine = 64 << 10 // of a get of many keys
-	maxKeys = 10_000   // of one command
-)
+const maxLine = 64 << 10 // of a get of many keys
 
 // A Front answers the connections of any number of listeners. It is an eventloop.Protocol and
 // an eventloop.Ender.
@@ -82,7 +79,7 @@ func (f *Front) Configure(o Options) {
 
 // Serve serves the connections of l until Shutdown or Close. It owns l from now on.
 func (f *Front) Serve(l net.Listener, o kv.Listen) (*kv.Site, error) {
-	return kv.Serve(l, o, f, f.NewScope, maxLine+f.limits.Value+4)
+	return f.store.Serve(l, o, f, f.NewScope, maxLine+f.limits.Value+4)
 }
 
 // Close ends what is still being read. The listeners come first.

@@ -3,12 +3,15 @@ package memcachefront
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -183,17 +186,42 @@ func TestTTL_OfAResourceWithTimeToLive(t *testing.T) {
 	}
 }
 
-func TestAnswer_IsBounded(t *testing.T) {
-	s := newSite(t)
-	c := s.dial()
-	keys := strings.Repeat(" big:1", 100) // of 100 kB each
-	for range 2 {
-		c.want("get"+keys, "SERVER_ERROR out of memory writing get response\r\n")
-		if got := c.do("get big:1"); len(got) < 100_000 {
-			t.Errorf("one of them: %d bytes", len(got))
+// TestAnswer_ComesInPieces: a long answer is made as its peer takes it, from memory or the
+// database; what it would have to read, or to keep, is bounded.
+func TestAnswer_ComesInPieces(t *testing.T) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
+		unsent := front.NewUnsent(0, 0)
+		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
+		c, other := s.dial(), s.dial()
+		one := c.do("get big:1")
+		value := strings.TrimSuffix(one, "END\r\n")
+		if len(value) < 100_000 {
+			t.Fatalf("one value: %d bytes", len(value))
 		}
-	}
-	c.want("get"+strings.Repeat(" x", 10_001), "SERVER_ERROR too many keys\r\n")
+		size := int64(3000*len(value) + len("END\r\n"))
+		for range 2 {
+			if err := c.nc.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+				t.Fatal(err)
+			}
+			c.raw("get" + strings.Repeat(" big:1", 3000) + "\r\nmn\r\n") // 300 MB
+			if _, err := c.r.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+			other.want("mn", "MN\r\n")
+			if got := unsent.Stats().Bytes; got > 4<<20 {
+				t.Errorf("%d bytes wait for one peer", got)
+			}
+			_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+			if n, err := io.CopyN(io.Discard, c.r, size); err != nil {
+				t.Fatalf("%v, behind %d bytes of %d", err, n, size)
+			}
+			if line, err := c.r.ReadString('\n'); err != nil || line != "MN\r\n" {
+				t.Fatalf("%q, %v behind the answer", line, err)
+			}
+		}
+		c.want("get"+strings.Repeat(" x", 10_001), "SERVER_ERROR too many keys\r\n")
+		eventually(t, "nothing waits", func() bool { return unsent.Stats().Bytes == 0 })
+	})
 }
 
 // A stepper calls Step without a socket.

@@ -12,41 +12,45 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
-// render appends the reply of a read whose keys have been looked up. An error of one key
-// is that of the command. fresh says that some of it was not in memory.
+// whole says that a reply has been made to its end.
+const whole = -1
+
+// render appends the reply of a read whose keys have been looked up, from one of them on,
+// and returns at which it goes on: see kv.Read. An error of one key is that of the command.
+// fresh says that some of it was not in memory.
 func (c *conn) render(
-	o *Options, out []byte, cmd *memcache.Command, found []kv.Found, fresh bool,
-) []byte {
-	for i := range found {
+	o *Options, out []byte, cmd *memcache.Command, found []kv.Found, fresh bool, at int,
+) (grown []byte, next int) {
+	for i := 0; at == 0 && i < len(found); i++ {
 		if text := c.f.problem(o, cmd, &found[i]); text != "" {
-			return memcache.AppendLine(out, text)
+			return memcache.AppendLine(out, text), whole
 		}
-	}
-	if len(found) > 1 && kv.BytesOf(found) > kv.MaxAnswer {
-		return memcache.AppendLine(out, "SERVER_ERROR out of memory writing get response")
 	}
 	switch cmd.Op {
 	case memcache.MetaGet:
-		return c.metaGet(out, cmd, &found[0], fresh)
+		return c.metaGet(out, cmd, &found[0], fresh), whole
 	case memcache.MetaDebug:
-		return debug(out, cmd, &found[0], fresh)
+		return debug(out, cmd, &found[0], fresh), whole
 	case memcache.Touch:
 		text := "TOUCHED"
 		if _, ok := itemOf(&found[0], cmd.Keys[0], false); !ok {
 			text = "NOT_FOUND"
 		}
-		if cmd.Noreply {
-			return out
+		if !cmd.Noreply {
+			out = memcache.AppendLine(out, text)
 		}
-		return memcache.AppendLine(out, text)
+		return out, whole
 	}
 	unique := cmd.Op == memcache.Gets || cmd.Op == memcache.Gats
-	for i := range found {
+	for i := at; i < len(found); i++ {
+		if i > at && len(out) >= kv.PieceSize {
+			return out, i
+		}
 		if it, ok := itemOf(&found[i], cmd.Keys[i], unique); ok {
 			out = memcache.AppendValue(out, &it, unique)
 		}
 	}
-	return memcache.AppendLine(out, "END")
+	return memcache.AppendLine(out, "END"), whole
 }
 
 // problem returns the error of a key that has no answer, "" if it has one: that there is no

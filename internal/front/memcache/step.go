@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
@@ -25,16 +26,15 @@ func (f *Front) Step(lc *eventloop.Conn, in, out []byte) (int, []byte, eventloop
 	if c.refused {
 		return len(in), out, eventloop.Close
 	}
-	c.Settle()
+	if c.Unfinished() {
+		out, next := c.GoOn(out)
+		return 0, out, next
+	}
 	t := &s.turn
 	*t = turn{c: c, s: s, out: out}
 	n := t.run(in)
-	if t.batch != nil {
-		if out = t.launch(); t.next == eventloop.More {
-			t.next = eventloop.Parked
-		}
-	} else {
-		out = t.out
+	if out = t.out; t.batch != nil {
+		out = t.launch()
 	}
 	next := t.next
 	*t = turn{} // what is on the event loop's buffers must not be kept
@@ -104,7 +104,7 @@ func (t *turn) command(cmd *memcache.Command) bool {
 			t.line(cmd.Fault)
 		}
 		return true
-	case len(cmd.Keys) > maxKeys:
+	case len(cmd.Keys) > front.CommandKeys:
 		t.line("SERVER_ERROR too many keys")
 		return true
 	}
@@ -214,7 +214,15 @@ func (t *turn) read(cmd *memcache.Command) {
 	}
 	s.Count(found)
 	add(&s.absent, absent(found))
-	t.out = c.render(s.live, t.out, cmd, found, false)
+	before, at := len(t.out), 0
+	if t.out, at = c.render(s.live, t.out, cmd, found, false, 0); at != whole {
+		r := t.readOf(cmd.Clone(), true)
+		r.Found, r.At = slices.Clone(found), at
+		if t.next = eventloop.Again; !c.Owe(r) {
+			t.next = eventloop.More
+			t.out = memcache.AppendLine(t.out[:before], tooMuch)
+		}
+	}
 	if s.Access.On() {
 		s.LogHit(&c.Session, cmd.Op.String(), cmd.Keys, found)
 	}

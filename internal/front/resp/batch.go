@@ -17,21 +17,28 @@ func (t *turn) begin() {
 
 // gather adds a read to the batch. What memory has is taken now.
 func (t *turn) gather(cmd *command, args [][]byte) {
-	c := t.c
-	c.reads(cmd, args)
+	t.c.reads(cmd, args)
 	args = cloned(args)
+	r := t.c.readOf(cmd, args)
+	r.Before, t.out = t.out, nil
+	t.batch.Add(t.s.Scope, t.c.reader(cmd), r)
+}
+
+// readOf returns a command as a read whose reply is made in parts, if it is long. args are
+// the read's from now on.
+func (c *conn) readOf(cmd *command, args [][]byte) *kv.Read {
 	keys := cmd.keys(args)
 	tracks := c.track.client != nil // not to be looked at while it is parked
-	t.batch.Add(t.s.Scope, c.reader(cmd), &kv.Read{
-		Name: cmd.upper, Keys: keys, Before: t.out,
-		Append: func(out []byte, found []kv.Found, _ bool) []byte {
-			if tracks {
-				c.uncacheable = appendUncacheable(c.uncacheable, keys, found)
+	return &kv.Read{
+		Name: cmd.upper, Keys: keys,
+		Append: func(out []byte, r *kv.Read) ([]byte, bool) {
+			if tracks && r.At == 0 {
+				c.uncacheable = appendUncacheable(c.uncacheable, keys, r.Found)
 			}
-			return c.render(out, cmd, args, found)
+			out, r.At = c.render(out, cmd, args, r.Found, r.At)
+			return out, r.At == whole
 		},
-	})
-	t.out = nil
+	}
 }
 
 // cloned returns arguments in memory of their own.
@@ -52,26 +59,32 @@ func cloned(args [][]byte) [][]byte {
 // launch loads what the batch misses, in a goroutine that then resumes the connection,
 // and returns the output of Step. Without misses it replies at once.
 func (t *turn) launch() []byte {
-	if !t.batch.Missing() {
-		t.next = eventloop.Flush // there may be more commands
-		return t.known()
-	}
-	t.c.Load(t.batch, t.out, eventloop.More, parked)
-	return t.step
-}
-
-// known ends a batch that memory has answered, and returns the output of Step. What is told
-// of its reads from now on lands behind their replies.
-func (t *turn) known() []byte {
 	c, b := t.c, t.batch
 	t.batch = nil
+	then := eventloop.More
+	if len(c.exec) > 0 { // the rest of a transaction comes behind it
+		then = eventloop.Again
+	}
+	if b.Missing() {
+		if t.next == eventloop.More || t.next == eventloop.Again {
+			t.next = eventloop.Parked
+		}
+		if t.within {
+			c.Conn.Within()
+		}
+		c.Load(b, t.out, then, parked)
+		return t.step
+	}
+	// What is told of its reads from now on lands behind their replies.
 	if c.track.client != nil {
 		c.mu.Lock()
 		c.track.under, c.track.underAll = nil, false
 		c.mu.Unlock()
 	}
-	out := b.Append(t.step, t.out)
-	t.uncacheable, c.uncacheable = append(t.uncacheable, c.uncacheable...), nil
+	var out []byte
+	if out, t.next = c.Answer(b, t.step, t.out, then); t.next == eventloop.More {
+		t.next = eventloop.Flush // there may be more commands
+	}
 	return out
 }
 

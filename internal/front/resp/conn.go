@@ -25,6 +25,9 @@ type conn struct {
 	failed int // wrong passwords
 	db     int
 	multi  *transaction // nil: none
+	exec   []queued     // what is left of one that is answered
+	cached bool         // CLIENT CACHING has been said for it
+	queued int64        // bytes of both
 	reply  replies
 	fields []kv.Field     // scratch
 	track  tracking       // see there
@@ -114,11 +117,11 @@ func (f *Front) End(lc *eventloop.Conn) {
 		return
 	}
 	c.stopTracking()
+	c.dropQueued()
 	c.mu.Lock()
 	c.ended = true
 	c.mu.Unlock()
 	c.forgetSubscriptions()
-	c.Peer.Close()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.conns, c.id)
@@ -130,7 +133,6 @@ func (f *Front) Drained(lc *eventloop.Conn) {
 	if !ok {
 		return
 	}
-	c.Settle()
 	select {
 	case c.taken <- struct{}{}:
 	default:

@@ -10,6 +10,7 @@ const (
 	syntaxError   = "ERR syntax error"
 	internalError = "ERR internal error, see the log"
 	wrongType     = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	tooMuch       = "ERR the rows together are too large for one answer: ask for fewer keys at once"
 	unavailable   = "UNAVAILABLE the database cannot be reached and memory has no copy"
 
 	// loading has Redis' word, upon which clients try again.
@@ -54,6 +55,9 @@ func (f *Front) errorOf(cmd *command, found *kv.Found) string {
 	res := ""
 	if found.Res != nil {
 		res = found.Res.Name()
+	}
+	if found.Err == kv.ErrAnswer {
+		return tooMuch
 	}
 	return f.errorText(cmd, res, found.Err)
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
@@ -12,16 +13,17 @@ import (
 func (all table) serveReads() {
 	type render = func(c *conn, out []byte, args [][]byte, found []kv.Found) []byte
 	for name, f := range map[string]render{
-		"get": renderGet, "getex": renderGet, "mget": renderMGet,
+		"get": renderGet, "getex": renderGet,
 		"exists": renderExists, "touch": renderExists, "strlen": renderStrlen,
 		"getrange": renderRange, "substr": renderRange, "type": renderType,
 		"ttl": renderTTL, "pttl": renderTTL, "expiretime": renderTTL, "pexpiretime": renderTTL,
-		"hgetall": renderHGetAll, "hget": renderHGet, "hmget": renderHMGet,
+		"hgetall": renderHGetAll, "hget": renderHGet,
 		"hexists": renderHExists, "hlen": renderHLen, "hkeys": renderHKeys, "hvals": renderHVals,
 		"hstrlen": renderHStrlen, "hscan": renderHScan,
 	} {
 		all[name].render, all[name].hash = f, all[name].group == "hash"
 	}
+	all["mget"].parts, all["hmget"].parts, all["hmget"].hash = mgetParts, hmgetParts, true
 	all["object"].subs["encoding"].render = renderEncoding
 	all["memory"].subs["usage"].render = renderUsage
 	all["getex"].check = func(args [][]byte) string {
@@ -31,16 +33,14 @@ func (all table) serveReads() {
 		return ""
 	}
 	all["mget"].check = checkKeys
+	all["hmget"].check = func(args [][]byte) string { return checkKeys(args[1:]) }
 	all["exists"].check, all["touch"].check = checkKeys, checkKeys
 	all["getrange"].check, all["substr"].check = checkRange, checkRange
 	all["hscan"].check = checkHScan
 }
 
-// maxKeys is how many keys one command may have.
-const maxKeys = 10_000
-
 func checkKeys(args [][]byte) string {
-	if len(args)-1 > maxKeys {
+	if len(args)-1 > front.CommandKeys {
 		return "ERR too many keys"
 	}
 	return ""
@@ -57,33 +57,45 @@ func checkRange(args [][]byte) string {
 	return ""
 }
 
-// render appends the reply of a read whose keys have been looked up. An error of one key
-// is that of the command.
+// whole says that a reply has been made to its end.
+const whole = -1
+
+// render appends the reply of a read whose keys have been looked up, from one of its parts
+// on, and returns at which it goes on: see kv.Read. An error of one key is that of the
+// command.
 func (c *conn) render(
-	out []byte, cmd *command, args [][]byte, found []kv.Found,
-) []byte {
-	for i := range found {
+	out []byte, cmd *command, args [][]byte, found []kv.Found, at int,
+) (grown []byte, next int) {
+	for i := 0; at == 0 && i < len(found); i++ {
 		f := &found[i]
 		switch {
 		case f.Err != nil:
-			return resp.AppendError(out, c.f.errorOf(cmd, f))
+			return resp.AppendError(out, c.f.errorOf(cmd, f)), whole
 		case f.List && f.Doc != nil && cmd.hash:
-			return resp.AppendError(out, wrongType)
+			return resp.AppendError(out, wrongType), whole
 		}
 	}
-	return cmd.render(c, out, args, found)
+	if cmd.parts != nil {
+		return cmd.parts(c, out, args, found, at)
+	}
+	return cmd.render(c, out, args, found), whole
 }
 
 func renderGet(c *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
 	return appendValue(c, out, &found[0])
 }
 
-func renderMGet(c *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
-	out = resp.AppendArray(out, len(found))
-	for i := range found {
+func mgetParts(c *conn, out []byte, _ [][]byte, found []kv.Found, at int) ([]byte, int) {
+	if at == 0 {
+		out = resp.AppendArray(out, len(found))
+	}
+	for i := at; i < len(found); i++ {
+		if i > at && len(out) >= kv.PieceSize {
+			return out, i
+		}
 		out = appendValue(c, out, &found[i])
 	}
-	return out
+	return out, whole
 }
 
 func renderExists(_ *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
@@ -208,13 +220,18 @@ func renderHGet(c *conn, out []byte, args [][]byte, found []kv.Found) []byte {
 	return appendField(c, out, fieldOf(c.fieldsOf(&found[0]), args[2]))
 }
 
-func renderHMGet(c *conn, out []byte, args [][]byte, found []kv.Found) []byte {
-	list := c.fieldsOf(&found[0])
-	out = resp.AppendArray(out, len(args)-2)
-	for _, name := range args[2:] {
-		out = appendField(c, out, fieldOf(list, name))
+func hmgetParts(c *conn, out []byte, args [][]byte, found []kv.Found, at int) ([]byte, int) {
+	list, names := c.fieldsOf(&found[0]), args[2:]
+	if at == 0 {
+		out = resp.AppendArray(out, len(names))
 	}
-	return out
+	for i := at; i < len(names); i++ {
+		if i > at && len(out) >= kv.PieceSize {
+			return out, i
+		}
+		out = appendField(c, out, fieldOf(list, names[i]))
+	}
+	return out, whole
 }
 
 func renderHExists(c *conn, out []byte, args [][]byte, found []kv.Found) []byte {

@@ -70,6 +70,8 @@ type Front struct {
 
 	limits, strict resp.Limits
 
+	queued atomic.Int64 // bytes of all transactions
+
 	mu     sync.Mutex // guards what follows; after conn.mu
 	conns  map[uint64]*conn
 	number uint64 // of the last connection
@@ -104,7 +106,7 @@ func (f *Front) Configure(o Options) {
 
 // Serve serves the connections of l until Shutdown or Close. It owns l from now on.
 func (f *Front) Serve(l net.Listener, o kv.Listen) (*kv.Site, error) {
-	return kv.Serve(l, o, f, f.NewScope, maxCommand+f.limits.Arg)
+	return f.store.Serve(l, o, f, f.NewScope, maxCommand+f.limits.Arg)
 }
 
 // Close ends what is still being read. The listeners come first.

@@ -126,6 +126,7 @@ func reset(t *turn, _ [][]byte) {
 	c := t.c
 	t.payFirst()
 	c.stopTracking()
+	c.dropQueued()
 	c.multi, c.reply, c.db, c.v, c.wrote = nil, replyOn, 0, resp.V2, resource.Token{}
 	c.Who.Forget()
 	c.ReadAs = kv.AsServed

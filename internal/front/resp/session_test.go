@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 )
 
@@ -211,7 +212,7 @@ func TestBounds_EndConnections(t *testing.T) {
 	if st := s.f.Stats(); st.Rejected != 1 || st.Broken < 2 {
 		t.Errorf("counted: %+v", st)
 	}
-	keys := strings.Repeat(" x", maxKeys+1)
+	keys := strings.Repeat(" x", front.CommandKeys+1)
 	eventually(t, "there is room", func() bool { return s.f.Stats().Open < 3 })
 	_ = c.nc.Close()
 	other := newSite(t).dial()

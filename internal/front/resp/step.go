@@ -3,6 +3,7 @@ package respfront
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
@@ -17,6 +18,7 @@ type turn struct {
 	batch       *kv.Batch // reads that wait for the database; nil: none
 	step        []byte    // the output of Step while there is a batch
 	next        eventloop.Next
+	within      bool     // the output of Step ends within a transaction
 	uncacheable []string // keys whose answers no feed follows
 }
 
@@ -26,19 +28,22 @@ func (f *Front) Step(lc *eventloop.Conn, in, out []byte) (int, []byte, eventloop
 	if c.kill.Load() {
 		return len(in), out, eventloop.Close
 	}
-	c.Settle()
 	if now := s.Began.Unix(); c.used.Load() != now {
 		c.used.Store(now)
 	}
 	t := &s.turn
 	*t = turn{c: c, s: s, out: out}
-	n := t.run(in)
-	if t.batch != nil {
-		if out = t.launch(); t.next == eventloop.More {
-			t.next = eventloop.Parked
-		}
+	n := 0
+	if c.Unfinished() || len(c.exec) > 0 {
+		t.goOn()
 	} else {
-		out = t.out
+		n = t.run(in)
+	}
+	if out = t.out; t.batch != nil {
+		out = t.launch()
+	}
+	if t.next != eventloop.Parked && len(c.uncacheable) > 0 {
+		t.uncacheable, c.uncacheable = append(t.uncacheable, c.uncacheable...), nil
 	}
 	c.invalidateUncacheable(t.uncacheable)
 	next := t.next
@@ -91,8 +96,10 @@ func (t *turn) getAll(keys [][]byte) int {
 		s.commands.Store(s.commands.Load() + 1)
 		s.get[1] = keys[i]
 		t.reply(get, s.get[:], keys[i:i+1], found[i:i+1])
-		if len(t.out) >= eventloop.FlushSize {
+		if t.next == eventloop.More && len(t.out) >= eventloop.FlushSize {
 			t.next = eventloop.Flush
+		}
+		if t.next != eventloop.More {
 			return i + 1
 		}
 	}
@@ -157,6 +164,9 @@ func (t *turn) run(in []byte) (n int) {
 			return n
 		}
 		n += used
+		if len(c.exec) > 0 {
+			t.execute()
+		}
 		switch {
 		case t.batch != nil:
 			if t.batch.Full() {
@@ -214,7 +224,7 @@ func (t *turn) dispatch(args [][]byte) bool {
 		return true
 	}
 	// Fast path: a read.
-	if cmd.render != nil && c.multi == nil {
+	if cmd.reads() && c.multi == nil {
 		if c.replies() {
 			t.read(cmd, args)
 		} else {
@@ -374,7 +384,15 @@ func (t *turn) miss(cmd *command, args [][]byte) {
 func (t *turn) reply(cmd *command, args, keys [][]byte, found []kv.Found) {
 	c, s := t.c, t.s
 	s.Count(found)
-	t.out = c.render(t.out, cmd, args, found)
+	before, at := len(t.out), 0
+	if t.out, at = c.render(t.out, cmd, args, found, 0); at != whole {
+		r := c.readOf(cmd, cloned(args))
+		r.Found, r.At = slices.Clone(found), at
+		if t.next = eventloop.Again; !c.Owe(r) {
+			t.next = eventloop.More
+			t.out = resp.AppendError(t.out[:before], tooMuch)
+		}
+	}
 	if c.track.client != nil {
 		t.uncacheable = appendUncacheable(t.uncacheable, keys, found)
 	}

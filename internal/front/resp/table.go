@@ -31,13 +31,18 @@ type command struct {
 	check      argCheck // nil: every argument is good
 
 	// One of these answers it: render from documents; now at once; later in a goroutine.
+	// parts is render for replies that may be longer than any document: see conn.render.
 	render func(c *conn, out []byte, args [][]byte, found []kv.Found) []byte
+	parts  func(c *conn, out []byte, args [][]byte, found []kv.Found, at int) ([]byte, int)
 	now    func(t *turn, args [][]byte)
 	later  func(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, eventloop.Next)
 }
 
 // An argCheck returns the error of arguments that are not good, or "".
 type argCheck func(args [][]byte) string
+
+// reads reports whether the command is a read of rows by their keys.
+func (cmd *command) reads() bool { return cmd.render != nil || cmd.parts != nil }
 
 // keys returns the arguments that are keys. No command of the table has others between
 // them.

@@ -46,7 +46,7 @@ func (c *conn) tracks() *kv.Tracked {
 	switch {
 	case k.client == nil || k.bcast:
 		return nil
-	case k.optIn && !k.caching, k.optOut && k.caching:
+	case k.optIn && !k.caching && !c.cached, k.optOut && (k.caching || c.cached):
 		return nil
 	}
 	return k.client

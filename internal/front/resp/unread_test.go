@@ -79,3 +79,118 @@ func TestUnread_WhatIsNotTakenIsCounted(t *testing.T) {
 		t.Errorf("%d bytes are counted of an answer of %d that nobody reads", got, noteBytes(120))
 	}
 }
+
+// TestUnread_LongAnswersComeInPieces: an answer however long is made as its peer takes it,
+// so that it costs neither memory nor others' time.
+func TestUnread_LongAnswersComeInPieces(t *testing.T) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
+		unsent := front.NewUnsent(0, 0)
+		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
+		s.manyNotes(1)
+		mget := "MGET" + strings.Repeat(" notes:1", 5000) // 300 MB
+		hmget := "HMGET notes:1" + strings.Repeat(" body", 5000)
+		other := s.dial()
+		for _, text := range []string{mget, hmget, "EXEC", mget} {
+			c := s.dial()
+			if err := c.nc.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+				t.Fatal(err)
+			}
+			want := noteBytes(5000)
+			if text == "EXEC" {
+				c.raw(encode("MULTI") + encode(mget) + encode("GET notes:2") + encode("PING") +
+					encode(hmget) + encode("EXEC") + encode("ECHO behind"))
+				c.skip("+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*4\r\n")
+				want = 2*want + int64(len("$-1\r\n+PONG\r\n"))
+			} else {
+				c.raw(encode(text) + encode("ECHO behind"))
+			}
+			if _, err := c.r.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+			other.want("PING", "+PONG\r\n")
+			if got := unsent.Stats().Bytes; got > 4<<20 {
+				t.Errorf("%.20q: %d bytes wait for one peer", text, got)
+			}
+			_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+			if n, err := io.CopyN(io.Discard, c.r, want); err != nil {
+				t.Fatalf("%.20q: %v, behind %d bytes of %d", text, err, n, want)
+			}
+			c.skip("$6\r\nbehind\r\n")
+		}
+		eventually(t, "nothing waits", func() bool { return unsent.Stats().Bytes == 0 })
+	})
+}
+
+// skip reads what the server must say next.
+func (c *client) skip(want string) {
+	c.t.Helper()
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(c.r, got); err != nil || string(got) != want {
+		c.t.Fatalf("%q, %v, want %q", got, err, want)
+	}
+}
+
+// TestUnread_PushesComeBehindLongAnswers: a client that keeps copies hears of a change
+// behind the answer that is being made.
+func TestUnread_PushesComeBehindLongAnswers(t *testing.T) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
+		s := newSite(t, form)
+		s.manyNotes(2)
+		c := s.dial()
+		c.do("HELLO 3")
+		c.want("CLIENT TRACKING ON", "+OK\r\n")
+		if err := c.nc.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+			t.Fatal(err)
+		}
+		c.raw(encode("MGET notes:2" + strings.Repeat(" notes:1", 2000)))
+		if _, err := c.r.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		s.Exec(`UPDATE note SET body = 'x' WHERE id = 2`)
+		tracker := s.f.store.Tracker()
+		eventually(t, "the change is told", func() bool { return tracker.Stats().Invalidations > 0 })
+		_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+		if n, err := io.CopyN(io.Discard, c.r, noteBytes(2001)); err != nil {
+			t.Fatalf("%v, behind %d bytes", err, n)
+		}
+		c.skip(">2\r\n$10\r\ninvalidate\r\n*1\r\n$7\r\nnotes:2\r\n")
+	})
+}
+
+// TestUnread_WhatIsReadForAnAnswerIsBounded: one answer does not take the memory of all.
+func TestUnread_WhatIsReadForAnAnswerIsBounded(t *testing.T) {
+	unsent := front.NewUnsent(0, 0)
+	s := newSite(t, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
+	s.manyNotes(1300) // 78 MB
+	c := s.dial()
+	if got := c.do(mget(1, 1300)); !strings.HasPrefix(got, "-ERR the rows together are too large") {
+		t.Errorf("%.100q", got)
+	}
+	c.want("PING", "+PONG\r\n")
+	eventually(t, "nothing waits", func() bool { return unsent.Stats().Bytes == 0 })
+}
+
+// TestMulti_BytesAreBounded: what transactions keep has a bound, for one and for all.
+func TestMulti_BytesAreBounded(t *testing.T) {
+	s := newSite(t)
+	c := s.dial()
+	c.want("MULTI", "+OK\r\n")
+	large := encode("ECHO " + strings.Repeat("x", 1<<20-100))
+	refused := 0
+	for range front.QueuedBytes>>20 + 2 {
+		c.raw(large)
+		if line, err := c.r.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		} else if strings.HasPrefix(line, "-ERR") {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing is refused")
+	}
+	if got := s.f.queued.Load(); got > front.QueuedBytes {
+		t.Errorf("%d bytes are kept", got)
+	}
+	_ = c.nc.Close()
+	eventually(t, "nothing is kept for who has left", func() bool { return s.f.queued.Load() == 0 })
+}

@@ -1,0 +1,39 @@
+package front
+
+import "time"
+
+// The limits of a connection, whatever protocol it speaks. Each says its unit, which setting
+// changes it, and which metric tells of it. What an operator can set has its default here.
+const (
+	// AnswerBytes is the bytes of the documents of one answer to a key-value command:
+	// those that are read from the database for it, and those that it keeps while its peer
+	// takes it. An answer with more is refused by name. Its parts that are in memory are
+	// made as the peer takes them, so that their number is no matter.
+	AnswerBytes = 64 << 20
+
+	// ListBytes is the bytes of one list, or of another answer that is made as a whole.
+	ListBytes = 8 << 20
+
+	// CommandKeys is the keys, or columns, of one command.
+	CommandKeys = 10_000
+
+	// QueuedCommands is the commands of one transaction (MULTI), and QueuedBytes is the
+	// bytes of their arguments.
+	QueuedCommands = 1000
+	QueuedBytes    = 64 << 20
+
+	// QueuedAll is the bytes of the transactions of all connections.
+	QueuedAll = 256 << 20
+
+	// UnsentPeer is the bytes of answers that are made, or being made, for one connection,
+	// and that it has not taken. An answer that is larger than this is made alone.
+	// Metric: hotrow_unsent_bytes.
+	UnsentPeer = 4 << 20
+
+	// UnsentAll is UnsentPeer for the process.
+	UnsentAll = 128 << 20
+
+	// UnsentWait is how long a request waits for room at most.
+	// Metrics: hotrow_unsent_waiting, hotrow_unsent_refused_total.
+	UnsentWait = 10 * time.Second
+)
