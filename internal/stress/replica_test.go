@@ -57,6 +57,12 @@ func TestMariaDB_OfAReplica(t *testing.T) {
 	until(t, "a hit of a replica with a log of what it applies", s.hit)
 	s.write()
 	until(t, "the change in memory", func() bool { now, from := s.row(); return s.is(now) && from })
+	r.Set(map[string]string{"binlog-ignore-db": "shop"})
+	r.Restart(dbtest.Fast)
+	s.readsEachTime() // it logs what it applies, but for this database
+	r.Set(map[string]string{"binlog-ignore-db": "another"})
+	r.Restart(dbtest.Fast)
+	until(t, "a hit of a replica that logs the database again", s.hit)
 	r.StopReplication()
 	r.Exec(dbtest.MariaOrMySQL("SET GLOBAL slave_run_triggers_for_rbr = YES", "DO 0"))
 	if dbtest.MariaOrMySQL("x", "") == "x" {

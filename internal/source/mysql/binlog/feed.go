@@ -47,6 +47,10 @@ type Feed struct {
 	refused source.Checkpoint // from which the log could not be followed; only Run uses it
 	broken  bool              // so could the log behind it; only Run uses it
 
+	// filters are those of the log when the feed first attached: they had been looked at then.
+	// They change with a restart of the server only. They are set before there is a session.
+	filters string
+
 	// known are the definitions that the handler was told of; only Run uses it.
 	known map[string]string
 }
@@ -161,9 +165,17 @@ func (f *Feed) attach(ctx context.Context) (*attached, error) {
 		}
 	}
 	// From here on nothing may be missed.
-	if a.start, err = binlogEnd(ctx, c); err != nil {
+	end, err := binlogEnd(ctx, c)
+	if err != nil {
 		return nil, err
 	}
+	if f.filters == "" {
+		f.filters = end.filters
+	}
+	if err := f.filtered(end.filters); err != nil {
+		return nil, err
+	}
+	a.start = end.place
 	a.pos, err = a.start.position()
 	if err != nil {
 		return nil, err
@@ -179,6 +191,16 @@ func (f *Feed) attach(ctx context.Context) (*attached, error) {
 		a.defs, err = f.definitions(ctx, 0)
 	}
 	return a, err
+}
+
+// filtered returns an error if the log leaves out other databases than it did: who opens the
+// feed again looks whose changes these are.
+func (f *Feed) filtered(filters string) error {
+	if filters == f.filters {
+		return nil
+	}
+	return fmt.Errorf("%w: binlog_do_db and binlog_ignore_db were %s and are %s now",
+		source.ErrUnseen, f.filters, filters)
 }
 
 // Run follows the server until ctx ends or the log cannot be followed any more.

@@ -162,7 +162,7 @@ func (s *following) reachLast(ctx context.Context) error {
 	defer c.Release()
 	names, err := lastGTIDs(ctx, c)
 	if err == nil {
-		err = s.observe(ctx, c)
+		err = s.observe(ctx, c, s.feed.filters) // which would wait, as the log's end does
 	}
 	if err != nil {
 		return err
@@ -200,9 +200,13 @@ func (s *following) askEnd() <-chan end {
 			return
 		}
 		defer c.Release()
-		pos, err := WritePosition(ctx, c)
+		at, err := binlogEnd(ctx, c)
+		var pos source.Position
 		if err == nil {
-			err = s.observe(ctx, c)
+			pos, err = at.position()
+		}
+		if err == nil {
+			err = s.observe(ctx, c, at.filters)
 		}
 		answer <- end{pos, err}
 	})
@@ -212,13 +216,13 @@ func (s *following) askEnd() <-chan end {
 // observe ends the feed if the server has changes that its log does not have: with them the
 // log's end is not the end of what is visible. MySQL's setting cannot change while a stream
 // of it lasts.
-func (s *following) observe(ctx context.Context, c Conn) error {
-	if s.mysql && s.apply.complete() {
-		return nil
-	}
-	now, err := ReadApplying(ctx, c, !s.mysql)
-	if err == nil {
-		err = now.Err(&s.apply)
+func (s *following) observe(ctx context.Context, c Conn, filters string) error {
+	err := s.feed.filtered(filters)
+	if err == nil && !(s.mysql && s.apply.complete()) {
+		var now Applying
+		if now, err = ReadApplying(ctx, c, !s.mysql); err == nil {
+			err = now.Err(&s.apply)
+		}
 	}
 	if errors.Is(err, source.ErrUnseen) {
 		s.stop(err)

@@ -32,6 +32,12 @@ type place struct {
 	offset uint64
 }
 
+// An ending is where the binary log ends, and which databases it leaves out.
+type ending struct {
+	place
+	filters string // binlog_do_db and binlog_ignore_db
+}
+
 // position returns the place as a position: it does not hold the base name of
 // the files, which is the same for all of one server.
 func (p place) position() (source.Position, error) {
@@ -70,7 +76,7 @@ const errSyntax = 1064
 
 // binlogEnd returns the end of the binary log, which no visible change is
 // behind: a transaction is written to the log first and becomes visible later.
-func binlogEnd(ctx context.Context, c catalog.Conn) (place, error) {
+func binlogEnd(ctx context.Context, c catalog.Conn) (ending, error) {
 	p, err := masterStatus(ctx, c, "SHOW MASTER STATUS")
 	var e *driver.MySQLError
 	if errors.As(err, &e) && e.Number == errSyntax { // MySQL 8.4
@@ -79,14 +85,15 @@ func binlogEnd(ctx context.Context, c catalog.Conn) (place, error) {
 	return p, err
 }
 
-// masterStatus reads the first two columns of the statement's one row.
-func masterStatus(ctx context.Context, c catalog.Conn, statement string) (place, error) {
-	var p place
+// masterStatus reads the first four columns of the statement's one row.
+func masterStatus(ctx context.Context, c catalog.Conn, statement string) (ending, error) {
+	var p ending
 	err := c.Query(ctx, statement, nil, func(v []any) error {
-		if len(v) < 2 {
+		if len(v) < 4 {
 			return fmt.Errorf("%s: %d columns", statement, len(v))
 		}
-		p = place{file: catalog.AsText(v[0]), offset: uint64(catalog.AsInt(v[1]))}
+		p.place = place{file: catalog.AsText(v[0]), offset: uint64(catalog.AsInt(v[1]))}
+		p.filters = fmt.Sprintf("%q %q", catalog.AsText(v[2]), catalog.AsText(v[3]))
 		return nil
 	})
 	if err == nil && p.file == "" {
