@@ -136,12 +136,15 @@ func (c *checkCmd) resource(
 }
 
 // coarse tells of the columns that depends names and that cannot say which document a
-// row is part of: their texts are not those of the key; and of documents that the disk
-// does not keep.
+// row is part of: their texts are not those of the key; and of documents that memory or the
+// disk does not keep.
 func coarse(cfg *config.Config, plan source.Plan, s *config.ResourceSpec) []source.Finding {
 	var out []source.Finding
+	if f, found := source.ByItself(plan, s.Name); found && s.TTL == 0 {
+		out = append(out, f)
+	}
 	if paths := resource.Paths(plan); paths != nil {
-		return coarsePaths(cfg, s, paths)
+		return append(out, coarsePaths(cfg, s, paths)...)
 	}
 	tables := resource.Tracked(plan)
 	if cfg.Cache.Disk.Path != "" && s.Memory && s.TTL == 0 && len(tables) > 0 {

@@ -114,7 +114,12 @@ func (u *upstream) mark(f *form) {
 	if f.plan == nil {
 		return
 	}
-	if _, why := without(f.plan, u.left); why != "" {
+	if found, ok := source.ByItself(f.plan, f.r.name); ok {
+		why := f.plan.ByItself()
+		if f.left.Swap(&why) == nil && f.spec.TTL == 0 {
+			u.log.Warn(found.Text, "event", eventFeed, "resource", f.r.name, "mend", found.Why)
+		}
+	} else if _, why := without(f.plan, u.left); why != "" {
 		f.left.Store(&why)
 	} else {
 		f.left.Store(nil)

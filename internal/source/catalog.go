@@ -77,6 +77,10 @@ type Column struct {
 	Wide      bool // equality is wider than equality of bytes
 	Folds     bool // of a Wide text: two for which row.Fold has a text are equal only if it is one
 	Comment   string
+
+	// Volatile says why the column's value changes without a change of its row: it is made
+	// when it is read. "": it does not.
+	Volatile string
 }
 
 // A ForeignKey says that Columns hold the key of a row of Table.

@@ -14,6 +14,17 @@ type Finding struct {
 	RemoveByHand []string
 }
 
+// ByItself returns the finding that nothing is kept of a resource; false: something is.
+func ByItself(p Plan, resource string) (Finding, bool) {
+	why := p.ByItself()
+	return Finding{
+		Level: LevelWarning,
+		Text:  "nothing of " + resource + " is kept in memory: " + why,
+		Why: "every read is a read of the database, unless the resource has a ttl; a column that" +
+			" fields leaves out does not count",
+	}, why != ""
+}
+
 // Level says how bad a Finding is.
 type Level uint8
 

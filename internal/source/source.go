@@ -56,6 +56,10 @@ type Plan interface {
 	// Deps returns the tables whose rows feed the documents.
 	Deps() []Dep
 
+	// ByItself says why a document can change without a change of any row, so that no copy
+	// of one may be kept but for a time: a column is made when it is read. "": none can.
+	ByItself() string
+
 	// Load reads the documents of keys: one statement, or one transaction with
 	// one snapshot. The answer has one Loaded for each key, in order.
 	Load(ctx context.Context, keys []row.Key) ([]Loaded, error)

@@ -298,6 +298,48 @@ func TestUnfollowed_TTL(t *testing.T) {
 	})
 }
 
+// TestUnfollowed_ByItself: of rows that have a column which is made when it is read nothing
+// is kept, nor of what they are embedded in; whatever leaves the column out is kept.
+func TestUnfollowed_ByItself(t *testing.T) {
+	at := dbtest.MariaDB(t)
+	db := dialMariaDB(t, at)
+	for _, sql := range []string{"CREATE TABLE y (id int PRIMARY KEY, v varchar(20))",
+		"CREATE TABLE x (id int PRIMARY KEY, y int REFERENCES y (id), w double AS (rand()) VIRTUAL)",
+		"INSERT INTO y VALUES (1, 'old')", "INSERT INTO x (id, y) VALUES (1, 1)"} {
+		if _, err := db.ExecContext(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	without := spec("x")
+	without.Table = &source.Spec{Name: "without", Table: "x",
+		Fields: map[string]source.FieldSpec{"w": {Hide: true}}}
+	with := spec("y", source.Embed{Name: "x", On: []string{"y"}, Spec: &source.Spec{Table: "x"}})
+	with.Table.Name = "with"
+	s := newStandOver(t, openMariaDB(t, at), plan{mode: source.FeedAuto,
+		specs: []resource.Spec{spec("x"), spec("y"), without, with}})
+	for _, path := range []string{"y/1", "without/1", "without?id=eq.1", "y?id=eq.1"} {
+		until(t, "a hit of "+path, func() bool { return s.answeredBy(path, "hit") })
+	}
+	for range 5 {
+		for _, path := range []string{"x/1", "with/1", "x?id=eq.1", "y?select=id,x(w)"} {
+			before := s.listOf(path)
+			if now := s.listOf(path); now == before || s.answeredBy(path, "hit") {
+				t.Fatalf("%s is kept: %s, then %s", path, before, now)
+			}
+		}
+	}
+}
+
+// answeredBy reports whether the Cache-Status of an answer has a word.
+func (s *stand) answeredBy(path, word string) bool {
+	s.t.Helper()
+	resp, _, err := s.get(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.Contains(resp.Header.Get("Cache-Status"), word)
+}
+
 // ttl is that of timed: shorter than any wait of a test, longer than its reads.
 const ttl = 2 * time.Second
 

@@ -47,6 +47,8 @@ type compiler struct {
 	aliases int
 	deps    []source.Dep
 	paths   []*path
+
+	byItself string // of the Plan
 }
 
 // Compile checks spec against the schema.
@@ -63,7 +65,7 @@ func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error
 	if err := compile(p, spec); err != nil {
 		return nil, err
 	}
-	p.deps, p.paths = c.deps, c.paths
+	p.deps, p.paths, p.byItself = c.deps, c.paths, c.byItself
 	p.unbounded = slices.Clone(p.keys)
 	for i := range p.unbounded {
 		p.unbounded[i].MaxLen = 0
@@ -117,7 +119,21 @@ func (c *compiler) node(spec *source.Spec) (*Node, error) {
 		id = key
 	}
 	n.IDCols, err = c.keyColumns(t, id)
+	c.depends(t, n.KeyCols...)
 	return n, err
+}
+
+// depends notes columns that documents depend on, if their values change by themselves.
+func (c *compiler) depends(t *Table, cols ...Column) {
+	if c.byItself == "" {
+		c.byItself = t.ByItself
+	}
+	for _, col := range cols {
+		if why := col.Info().Volatile; why != "" && c.byItself == "" {
+			c.byItself = fmt.Sprintf("the column %s of %s is made when it is read, and %s",
+				col.Info().Name, t.ID(), why)
+		}
+	}
 }
 
 // alias returns a new alias of a table.
@@ -188,6 +204,7 @@ func (c *compiler) members(n *Node) error {
 		f.Column, f.Key, f.OmitNull, f.RFC3339 = name, key, spec.OmitNull, spec.RFC3339
 		n.Shape.Fields = append(n.Shape.Fields, f)
 		n.Fields, n.must = append(n.Fields, col), append(n.must, spec.Required)
+		c.depends(n.Table, col)
 		n.Items = append(n.Items, Item{Column: col, Kind: f.Kind})
 	}
 	return nil
@@ -221,6 +238,7 @@ func (c *compiler) embed(n *Node, e *source.Embed, level int) error {
 	if kid.On, err = c.parentColumns(kid, n, e.On); err != nil {
 		return err
 	}
+	c.depends(kid.Table, kid.On...)
 	if c.dialect.BindAsParent {
 		kid.bind = n.KeyCols
 	}
@@ -267,6 +285,7 @@ func (c *compiler) orderBy(n *Node, order []string) error {
 			return fmt.Errorf("order %q: want a column, or a column and desc", o)
 		}
 		n.Order = append(n.Order, Order{Column: col, Desc: direction == "desc"})
+		c.depends(n.Table, col)
 		named = append(named, col)
 	}
 	for _, col := range n.KeyCols {

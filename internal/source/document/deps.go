@@ -90,6 +90,7 @@ func (c *compiler) declared(
 			return err
 		}
 		missing[t.ID()] = true
+		c.depends(t, t.Cols...) // which of them it reads is not known
 	}
 	named, err := c.named(spec, missing)
 	if err != nil {

@@ -66,6 +66,10 @@ type Table struct {
 	Result bool     // the answer of a query
 	Native any      // the driver's own
 
+	// ByItself says why what a read finds changes without a change of a row; "": it does not.
+	// Schema.Allowed and Schema.Followed may set it.
+	ByItself string
+
 	// ReportsOld says that every feed tells the whole of a row as it was.
 	ReportsOld bool
 

@@ -28,6 +28,7 @@ type Plan struct {
 	keys      row.KeyType
 	unbounded row.KeyType // keys, however long: a longer text is no error, it is no row
 	deps      []source.Dep
+	byItself  string  // why a document changes without a change of a row; ""
 	paths     []*path // by which documents depend on rows; nil: by deps
 	lookup    atomic.Pointer[lookup]
 	table     *query.Table // what queries may ask about; nil for a query resource
@@ -93,6 +94,9 @@ func (p *Plan) KeyType() row.KeyType { return p.keys }
 
 // Deps returns the tables whose rows feed the documents.
 func (p *Plan) Deps() []source.Dep { return p.deps }
+
+// ByItself implements source.Plan.
+func (p *Plan) ByItself() string { return p.byItself }
 
 // ParseKey returns k in its canonical form. A text that is longer than the column
 // is no error: no row has it.

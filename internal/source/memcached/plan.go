@@ -89,6 +89,9 @@ func (p *plan) KeyType() row.KeyType { return p.keys }
 // Table returns nil: a server of keys and values knows no lists.
 func (p *plan) Table() *query.Table { return nil }
 
+// ByItself implements source.Plan.
+func (p *plan) ByItself() string { return "" }
+
 // Deps returns the values of the prefix, as if they were a table: a write by one
 // resource then drops what another one with the same prefix has kept.
 func (p *plan) Deps() []source.Dep {

@@ -20,35 +20,20 @@ type reading struct {
 	routines map[string]bool
 }
 
-// clocks are functions whose results change without a change of any table.
-// Those in words are also called without parentheses.
-var (
-	clocks = []string{"now", "sysdate", "curdate", "curtime", "unix_timestamp", "rand", "uuid",
-		"uuid_short", "uuid_v4", "uuid_v7", "sys_guid", "random_bytes", "connection_id", "user",
-		"session_user", "system_user", "last_insert_id", "row_count", "found_rows", "sleep",
-		"benchmark", "get_lock", "release_lock", "release_all_locks", "is_free_lock",
-		"is_used_lock", "encrypt", "nextval", "lastval", "setval", "load_file", "master_pos_wait",
-		"master_gtid_wait"}
-	clockWords = []string{"current_timestamp", "current_date", "current_time", "localtime",
-		"localtimestamp", "utc_date", "utc_time", "utc_timestamp", "current_user", "current_role"}
-	systemSchemas = []string{"information_schema", "mysql", "performance_schema", "sys"}
-)
+// systemSchemas are the databases of the server itself.
+var systemSchemas = []string{"information_schema", "mysql", "performance_schema", "sys"}
 
 // beforeTable are the words and marks after which a table may be named.
 var beforeTable = []string{"from", "join", "straight_join", ",", "(", "table", "oj"}
 
 // query adds what a text reads, in which a bare name is one of schema.
 func (r *reading) query(tokens []token, schema string) error {
+	if name := clock(tokens); name != "" {
+		return changesByItself(name)
+	}
 	for i, t := range tokens {
 		if !t.isName() {
 			continue
-		}
-		if !t.quoted && slices.Contains(clockWords, strings.ToLower(t.text)) &&
-			!follows(tokens, i, ".") && !before(tokens, i, ".") {
-			return changesByItself(t.text)
-		}
-		if isSequence(tokens, i) {
-			return changesByItself(t.text)
 		}
 		if before(tokens, i, "(") {
 			if err := r.call(tokens, i, schema); err != nil {
@@ -61,17 +46,6 @@ func (r *reading) query(tokens []token, schema string) error {
 		}
 	}
 	return nil
-}
-
-// isSequence reports whether token i begins NEXT VALUE FOR s, or ends s.nextval.
-func isSequence(tokens []token, i int) bool {
-	switch {
-	case tokens[i].is("next"), tokens[i].is("previous"):
-		return i+2 < len(tokens) && tokens[i+1].is("value") && tokens[i+2].is("for")
-	case tokens[i].is("nextval"), tokens[i].is("currval"):
-		return follows(tokens, i, ".")
-	}
-	return false
 }
 
 // follows reports whether the mark stands before token i.
@@ -170,24 +144,13 @@ func (r *reading) view(t *table) error {
 	return r.query(q.tokens, t.Schema)
 }
 
-// call refuses functions whose results can change while the tables do not.
+// call refuses stored functions.
 func (r *reading) call(tokens []token, i int, schema string) error {
 	name := strings.ToLower(tokens[i].text)
 	if follows(tokens, i, ".") && i >= 2 {
 		return r.routine(tokens[i-2].text, name)
 	}
-	empty := i+2 < len(tokens) && tokens[i+2].is(")")
-	if slices.Contains(clockWords, name) ||
-		slices.Contains(clocks, name) && (name != "unix_timestamp" || empty) {
-		return changesByItself(name)
-	}
 	return r.routine(schema, name)
-}
-
-// changesByItself is the error of a result that no feed can tell about.
-func changesByItself(name string) error {
-	return fmt.Errorf("it calls %s, whose result changes without a change of any table",
-		strings.ToLower(name))
 }
 
 // routine refuses stored functions.

@@ -62,6 +62,7 @@ func (s *Source) tables(ctx context.Context, schema, name string) ([]*table, ser
 		t := &table{Table: *f}
 		for _, c := range f.Cols {
 			if c.Readable {
+				c.Volatile = volatile(&c, f.Cols)
 				t.cols = append(t.cols, column{c})
 			}
 		}

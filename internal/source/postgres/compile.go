@@ -262,7 +262,7 @@ func (c *compiler) Allowed(d *document.Table, spec *source.Spec) error {
 		return fmt.Errorf("table %s has row-level security: every reader would see the rows"+
 			" that this user may see; rls: ignore says that this is meant", t.ID())
 	}
-	return nil
+	return c.judgePolicies(d)
 }
 
 // Followed implements document.Schema.
@@ -275,7 +275,7 @@ func (c *compiler) Followed(what string, d *document.Table, spec *source.Spec) e
 		return fmt.Errorf("%s reads %s, which has row-level security; rls: ignore says that"+
 			" one user's view may be everybody's", what, t.ID())
 	}
-	return nil
+	return c.judgePolicies(d)
 }
 
 // Behind implements document.Schema.

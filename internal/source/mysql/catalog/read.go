@@ -16,7 +16,7 @@ const (
 			AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') ORDER BY TABLE_NAME`
 	sqlColumns = `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_DEFAULT,
 			IS_NULLABLE, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_SET_NAME,
-			COLLATION_NAME, EXTRA, PRIVILEGES, COLUMN_COMMENT
+			COLLATION_NAME, EXTRA, PRIVILEGES, COLUMN_COMMENT, GENERATION_EXPRESSION
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? {AND TABLE_NAME = ?}
 		ORDER BY TABLE_NAME, ORDINAL_POSITION`
 	sqlIndexes = `SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, INDEX_TYPE
@@ -186,6 +186,9 @@ func (b *builder) column(t *Table, v []any) {
 	c.Hidden = strings.Contains(extra, "INVISIBLE")
 	c.Generated = strings.Contains(extra, "VIRTUAL GENERATED") ||
 		strings.Contains(extra, "STORED GENERATED") || strings.Contains(extra, "PERSISTENT")
+	if strings.Contains(extra, "VIRTUAL GENERATED") {
+		c.Virtual = AsText(v[12])
+	}
 	// MariaDB writes a default of NULL as the text NULL.
 	c.Default = c.Auto || v[2] != nil && AsText(v[2]) != "NULL"
 	if v[6] != nil {

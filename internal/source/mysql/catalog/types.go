@@ -25,6 +25,7 @@ type Column struct {
 	Hidden    bool     // INVISIBLE: SELECT * leaves it out
 	Readable  bool     // by this user
 	Length    int      // of a binary of one length, in bytes
+	Virtual   string   // the expression that makes it whenever it is read; "": it is stored
 	Read      string   // the expression that reads it, with %s for the column; "": the column
 }
 
