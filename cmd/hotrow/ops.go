@@ -19,6 +19,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // opsHandler returns what the operator's port answers with.
@@ -30,6 +31,7 @@ func (s *server) opsHandler() *ops.Port {
 		Stats: s.snapshot, Ready: s.ready, Notes: s.notes,
 		Strict: s.strict, Invalidate: s.invalidate, Inspect: s.inspect, Events: s.events,
 		Behind: s.set.Behind, Hottest: s.hottest, Rest: s.hot.Rest, Doctor: s.examine,
+		Check: s.set.Check,
 	}
 	for _, p := range s.protocols {
 		if w, ok := p.front.(wireFront); ok { // gofast's tools ask for these
@@ -158,7 +160,7 @@ func badKey(err error) error {
 // snapshot collects what everybody counts.
 func (s *server) snapshot() ops.Snapshot {
 	st := s.set.Stats()
-	snap := ops.Snapshot{Hits: histogram(s.front.Hits())}
+	snap := ops.Snapshot{Hits: histogram(s.front.Hits()), Panics: workers.Panics()}
 	addRequests(&snap, "http", s.front.Stats())
 	t := s.memory.Stats()
 	shares := s.shares(s.memory.Shares())

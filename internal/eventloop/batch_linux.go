@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 const (
@@ -85,7 +86,7 @@ func (l *loop) prefetch(inputs [][]byte) {
 	defer func() {
 		if v := recover(); v != nil {
 			l.srv.count.panics.Add(1)
-			l.srv.cfg.Log.Error("protocol panicked while it prefetched", "panic", v)
+			_ = workers.Caught(l.srv.cfg.Log, "prefetch", v)
 		}
 	}()
 	if poisoned {

@@ -1,13 +1,13 @@
 package eventloop
 
 import (
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 const (
@@ -93,7 +93,7 @@ func (l *loop) rescue(c *conn) {
 		return
 	}
 	l.srv.count.panics.Add(1)
-	l.srv.cfg.Log.Error("protocol panicked", "panic", v, "stack", string(debug.Stack()))
+	_ = workers.Caught(l.srv.cfg.Log, "serve a connection", v)
 	l.out = nil // the protocol may have kept it
 	if c.phase != closed {
 		l.drop(c)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // secureRead is what a loop reads at once under TLS. It mostly fits into the
@@ -174,6 +175,11 @@ func (s *secure) handshake(x *borrowedConn) {
 	srv := x.c.srv
 	ctx, cancel := context.WithTimeout(context.Background(), srv.cfg.Header)
 	defer cancel()
+	defer func() {
+		if workers.Caught(srv.cfg.Log, "shake hands", recover()) != nil {
+			_ = x.Close()
+		}
+	}()
 	err := s.tls.HandshakeContext(ctx)
 	switch {
 	case err != nil:

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"net"
 	"os"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 const (
@@ -99,7 +100,7 @@ func (s *stream) run() {
 func (s *stream) rescue() {
 	if v := recover(); v != nil {
 		s.srv.count.panics.Add(1)
-		s.srv.cfg.Log.Error("protocol panicked", "panic", v, "stack", string(debug.Stack()))
+		_ = workers.Caught(s.srv.cfg.Log, "serve a connection", v)
 	}
 }
 

@@ -50,6 +50,7 @@ func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pendi
 // Hold marks what a write is about to touch, before it commits: no load stores
 // it and no copy is left until Release.
 func (d *Domain) Hold(touches []Touch) {
+	d.holding(touches, 1)
 	for i := range touches {
 		touches[i].apply(0, true)
 	}
@@ -63,6 +64,7 @@ func (d *Domain) Release(touches []Touch, pos Position) {
 		touches[i].apply(pos, false)
 		touches[i].settle(pos)
 	}
+	d.holding(touches, -1)
 }
 
 // apply marks what t touches by the transaction at pos, or only drops it when the change

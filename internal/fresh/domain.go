@@ -44,6 +44,8 @@ type Domain struct {
 
 	words *Words // of lists
 
+	held, heldMoves atomic.Int64 // touches of Holds that are not released: see Check
+
 	// mu guards what follows. It is taken before no other lock of the package
 	// but Space.mu and shard.mu, and never inside them.
 	mu       sync.Mutex
@@ -113,6 +115,15 @@ func (d *Domain) Fenced(begin int64) {
 			return
 		}
 	}
+}
+
+// Break ends d for good: a panic has left undone what a change means. Nothing that is kept is
+// valid any more, and nothing is stored. The source begins anew, in another domain.
+func (d *Domain) Break() {
+	all := d.Moves()
+	all.Any()
+	d.words.touch(all, true)
+	d.epoch.Store(0)
 }
 
 // FencedAt returns when the last fence that was reached began; 0: none was.

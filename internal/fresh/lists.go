@@ -90,6 +90,8 @@ func (s *Space) FinishList(
 ) {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
+	defer l.finish(sh)
+	l.err = errUnfinished
 	sh.land(l)
 	if err == nil {
 		sh.supersede(l.Key, doc)
@@ -107,8 +109,6 @@ func (s *Space) FinishList(
 		}
 	}
 	l.doc, l.err = doc, err
-	sh.mu.Unlock()
-	close(l.done)
 }
 
 // copied makes the copy of what l has read.

@@ -1,6 +1,7 @@
 package fresh
 
 import (
+	"errors"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -71,19 +72,33 @@ func (d *Domain) NewSpace(
 	return s
 }
 
-// Remove takes s out of its domain. Nothing is stored through it any more.
+// Remove takes s out of its domain. When it has returned nothing is stored through it any
+// more.
 func (s *Space) Remove() {
-	d := s.domain
+	s.domain.forget(s)
+	s.wholes.Add(1) // never settled: no lease is storable
+	s.generation.Add(1)
+	for i := range s.shards {
+		s.shards[i].passed()
+	}
+}
+
+// forget takes s out of d.
+func (d *Domain) forget(s *Space) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, o := range d.spaces {
 		if o == s {
 			d.spaces = append(d.spaces[:i:i], d.spaces[i+1:]...)
-			break
+			return
 		}
 	}
-	s.wholes.Add(1) // never settled: no lease is storable
-	s.generation.Add(1)
+}
+
+// passed returns when those have gone on who have locked the shard before.
+func (sh *shard) passed() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
 }
 
 func (s *Space) shard(k row.Key) *shard {
@@ -95,6 +110,9 @@ func (s *Space) shard(k row.Key) *shard {
 func (s *Space) Valid(st row.Stamp) bool {
 	return st.Epoch == s.domain.epoch.Load() && st.Generation == s.generation.Load()
 }
+
+// errUnfinished is the result of a lease whose leader has panicked while ending it.
+var errUnfinished = errors.New("fresh: what was loaded could not be taken over")
 
 // A Lease is the permission, taken before the source is read, to store what is
 // read. Its leader calls Send just before the read and Finish after it; others
@@ -264,6 +282,8 @@ func (s *Space) WantsNow(l *Lease) bool {
 func (s *Space) Finish(l *Lease, doc *row.Document, err error, store func()) {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
+	defer l.finish(sh)
+	l.err = errUnfinished
 	sh.land(l)
 	if err == nil {
 		sh.supersede(l.Key, doc)
@@ -276,8 +296,23 @@ func (s *Space) Finish(l *Lease, doc *row.Document, err error, store func()) {
 		}
 	}
 	l.doc, l.err = doc, err
+}
+
+// finish lets those who wait for l go on, and the next have the shard. What a function of
+// the caller's has left unfinished by a panic is not stored, and no answer.
+func (l *Lease) finish(sh *shard) {
+	l.stored = l.stored && l.err == nil
 	sh.mu.Unlock()
 	close(l.done)
+}
+
+// Fail ends a lease by err if it has not ended yet: its leader has panicked.
+func (s *Space) Fail(l *Lease, err error) {
+	select {
+	case <-l.done:
+	default:
+		s.Finish(l, nil, err, nil)
+	}
 }
 
 // Found ends a lease whose reader has found a valid copy after all, stored

@@ -68,6 +68,7 @@ const (
 	queryDuration
 	watchers
 	watchDropped
+	panics
 	accessLogLines
 	accessLogDropped
 	unsentBytes
@@ -198,6 +199,8 @@ func families() [numMetrics]family {
 func careFamilies() map[metricID]family {
 	source, resource := []string{"source"}, []string{"resource"}
 	return map[metricID]family{
+		panics: {"panics_total", counter, nil,
+			"Defects of hotrow that ended what they happened in; the log shows each."},
 		feedProbes: {"feed_probes_total", counter, source,
 			"Statements that asked which transactions are visible."},
 		feedElsewhere: {"feed_reads_elsewhere_total", counter, source,

@@ -75,6 +75,7 @@ func collect(o *Options, all *[numMetrics]family) *exposition {
 	e.value(watchers, float64(s.Watchers))
 	e.value(watchDropped, float64(s.WatchDropped))
 	e.copies(&s.Copies)
+	e.value(panics, float64(s.Panics))
 	e.value(accessLogLines, float64(s.AccessLog.Lines))
 	e.value(accessLogDropped, float64(s.AccessLog.Dropped))
 	e.spans(s.Spans)

@@ -80,6 +80,7 @@ var frozen = []string{
 	"hotrow_memcache_denied_total counter ",
 	"hotrow_memcache_rejected_total counter ",
 	"hotrow_memcache_unknown_keys_total counter why",
+	"hotrow_panics_total counter ",
 	"hotrow_request_duration_seconds histogram proto,resource",
 	"hotrow_requests_total counter code,proto,resource",
 	"hotrow_resp_batches_total counter ",
@@ -130,6 +131,7 @@ func everything() Snapshot {
 		Pools:   []Pool{{Source: "main", InUse: 2}},
 		Queries: []Queries{{Source: "main", Op: "load", Duration: h}},
 
+		Panics:    7,
 		AccessLog: AccessLog{Lines: 8, Dropped: 2},
 		Spans:     &Spans{Sent: 4},
 		HTTP:      []HTTP{{Listener: "http", Open: 9, Two: 4, Streams: 8, Refused: 1}},

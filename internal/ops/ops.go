@@ -59,6 +59,10 @@ type Options struct {
 	// Doctor says what the feeds need and what is in their way. It asks the databases.
 	Doctor func(context.Context) ([]Finding, error)
 
+	// Check compares what the cache holds with what it says of it, and returns what is
+	// wrong, each a line; nil: nothing is. It may take seconds. One call runs at a time.
+	Check func() error
+
 	// Events are the last records of the log; nil: none are told.
 	Events *Events
 
@@ -123,6 +127,7 @@ func routes(o Options, l *live) []Route {
 			serveInspect(w, r, o.Inspect)
 		}),
 		to("GET /-/doctor", Operator, newDoctor(o.Doctor).ServeHTTP),
+		to("GET /-/check", Operator, (&checker{check: o.Check}).ServeHTTP),
 		to("POST /-/invalidate", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveInvalidate(w, r, o.Invalidate)
 		}),
@@ -156,6 +161,7 @@ GET  /-/cache            tiers and resources
 GET  /-/live             all of it, a frame a second (server-sent events)
 GET  /-/inspect?path=/RESOURCE/KEY[&compare]
 GET  /-/doctor           what the feeds need, with the SQL
+GET  /-/check            whether the cache holds what it says
 POST /-/invalidate?resource=NAME[&key=KEY] or ?path=/RESOURCE[/KEY]
 GET  /debug/pprof/       profiles
 GET  /gofast/transports, /gofast/statistics[?name=N&keys=A,B], /gofast/memstats

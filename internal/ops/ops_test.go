@@ -162,6 +162,26 @@ func TestReady_SurvivesPanic(t *testing.T) {
 	}
 }
 
+// What is wrong with the cache is told an operator, a line each.
+func TestCheck(t *testing.T) {
+	o := options()
+	wrong := errors.Join(errors.New("bytes differ"), errors.New("a lease is lost"))
+	o.Check = func() error { return wrong }
+	h := ops.New(o)
+	if resp, body := ask(h, "GET", "/-/check"); resp.StatusCode != 500 ||
+		body != "bytes differ\na lease is lost\n" {
+		t.Errorf("GET /-/check = %d %q", resp.StatusCode, body)
+	}
+	wrong = nil
+	if resp, body := ask(h, "GET", "/-/check"); resp.StatusCode != 200 || body != "ok\n" {
+		t.Errorf("GET /-/check = %d %q of what is right", resp.StatusCode, body)
+	}
+	o.Authorize = func(*http.Request) error { return ops.ErrUnauthorized }
+	if resp, _ := ask(ops.New(o), "GET", "/-/check"); resp.StatusCode != 401 {
+		t.Errorf("GET /-/check = %d for others than the operator", resp.StatusCode)
+	}
+}
+
 func TestHost(t *testing.T) {
 	o := options()
 	o.Hosts = func() []string { return []string{"hotrow.internal", "Ops.Example.COM:8081"} }

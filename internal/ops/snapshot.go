@@ -20,6 +20,7 @@ type Snapshot struct {
 	Queries      []Queries
 	Watchers     int    // clients that watch now
 	WatchDropped uint64 // watchers cut off because they did not keep up
+	Panics       uint64 // caught: see workers.Caught
 	AccessLog    AccessLog
 	Spans        *Spans // nil: none are sent
 	Copies       Copies

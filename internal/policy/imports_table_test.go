@@ -20,7 +20,7 @@ var house = []room{
 			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front",
 			"httpserve", "httprule", "accesslog", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
-			"source/memcached", "row", "supervisor", "links/transfer", "front/links", "links", "links/api",
+			"source/memcached", "row", "workers", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/spf13/cobra", "github.com/spf13/pflag",
 			"github.com/KimMachineGun/automemlimit", "golang.org/x/term"},
@@ -243,7 +243,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/eventloop",
-		knows: []string{"eventloop/nonblock"},
+		knows: []string{"eventloop/nonblock", "workers"},
 		tests: []string{"tlstest", "wire/http1"},
 	},
 	{

@@ -85,14 +85,13 @@ func (f *form) recompileSoon() (*recompilation, time.Duration) {
 	u.recompiled = max(u.recompiled, now-recompileBurst*every) + every
 	u.recompiling++
 	f.again = &recompilation{begun: now, done: make(chan struct{})}
-	go func(done chan<- struct{}) {
+	done := f.again.done
+	go u.guarded("compile "+f.r.name, func() {
 		defer u.loads.Done()
 		defer close(done)
+		defer u.locked(func() { u.recompiling-- })
 		u.again(f)
-		u.apply.Lock()
-		u.recompiling--
-		u.apply.Unlock()
-	}(f.again.done)
+	})
 	return f.again, age
 }
 

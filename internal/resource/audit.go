@@ -82,7 +82,7 @@ func (u *upstream) audit() {
 		forms := u.forms
 		u.apply.Unlock()
 		if len(forms) > 0 {
-			u.auditForm(forms[turn%len(forms)])
+			u.guarded("audit", func() { u.auditForm(forms[turn%len(forms)]) })
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // specs returns what the upstream's resources were made of.
@@ -35,6 +36,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 	}
 	u.renew = func(f *form, reshaped bool) { s.renew(u, f, reshaped) }
 	u.again = func(f *form) { s.again(u, f) }
+	u.rebuild = func() { s.rebuild(u) }
 	var errs []error
 	plans, failed := u.compileAll(ctx, specs)
 	for i, sp := range specs {
@@ -55,7 +57,7 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 		}
 	}
 	if len(errs) > 0 {
-		u.close()
+		s.discard(u)
 		return nil, errors.Join(errs...)
 	}
 	u.setForms(u.forms)
@@ -64,12 +66,8 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 
 // compileAll makes the plans of resources, each with its own error.
 func (u *upstream) compileAll(ctx context.Context, specs []Spec) ([]source.Plan, []error) {
-	if c, ok := u.source.(source.ManyCompiler); ok {
-		list := make([]*source.Spec, len(specs))
-		for i := range specs {
-			list[i] = specs[i].Table
-		}
-		return c.CompileAll(ctx, list)
+	if plans, errs, ok := u.compileMany(ctx, specs); ok {
+		return plans, errs
 	}
 	plans, errs := make([]source.Plan, len(specs)), make([]error, len(specs))
 	for i := range specs {
@@ -78,8 +76,34 @@ func (u *upstream) compileAll(ctx context.Context, specs []Spec) ([]source.Plan,
 	return plans, errs
 }
 
+// compileMany is compileAll by a source that compiles many at a time. It reports false for
+// others, and if that panics: compiling one after the other shows which of them does.
+func (u *upstream) compileMany(
+	ctx context.Context, specs []Spec,
+) (plans []source.Plan, errs []error, ok bool) {
+	c, ok := u.source.(source.ManyCompiler)
+	if !ok {
+		return nil, nil, false
+	}
+	list := make([]*source.Spec, len(specs))
+	for i := range specs {
+		list[i] = specs[i].Table
+	}
+	ok = false
+	u.guarded("compile all", func() {
+		plans, errs = c.CompileAll(ctx, list)
+		ok = true
+	})
+	return plans, errs, ok
+}
+
 // compile makes the plan of a resource.
-func (u *upstream) compile(ctx context.Context, sp *Spec) (source.Plan, error) {
+func (u *upstream) compile(ctx context.Context, sp *Spec) (plan source.Plan, err error) {
+	defer func() {
+		if v := workers.Caught(u.log, "compile "+sp.Table.Name, recover()); v != nil {
+			err = v
+		}
+	}()
 	return u.source.Compile(ctx, sp.Table)
 }
 
@@ -154,7 +178,7 @@ func (s *Set) start(u *upstream) {
 		defer s.loops.Done()
 		wait := reconnectMin
 		for last := ""; ; {
-			err := s.openFeed(u)
+			err := s.opensFeed(u)
 			if u.ctx.Err() != nil {
 				return
 			}
@@ -173,6 +197,16 @@ func (s *Set) start(u *upstream) {
 			wait = min(2*wait, reconnectMax)
 		}
 	}()
+}
+
+// opensFeed is openFeed, whose panic is its error.
+func (s *Set) opensFeed(u *upstream) (err error) {
+	defer func() {
+		if v := workers.Caught(u.log, "open the feed", recover()); v != nil {
+			err = v
+		}
+	}()
+	return s.openFeed(u)
 }
 
 // openFeed compiles what is not compiled yet, chooses the feed and follows it.
@@ -200,9 +234,7 @@ func (s *Set) openFeed(u *upstream) error {
 	if feed == nil {
 		if before == nil {
 			u.log.Warn("no feed: nothing is kept", "event", eventFeed, "why", reason)
-			u.apply.Lock()
-			u.leave(o.left)
-			u.apply.Unlock()
+			u.locked(func() { u.leave(o.left) })
 			u.domain.Reset("", 0, nil, 0)
 			u.begun("no feed: " + reason)
 			u.listenForRestarts()
@@ -210,9 +242,9 @@ func (s *Set) openFeed(u *upstream) error {
 		return nil
 	}
 	u.log.Info("feed chosen", "event", eventFeed, "feed", feed.Mode(), "why", reason)
-	u.loops.Go(func() { s.recompile(u) })
+	u.loops.Go(func() { u.outlives("compile again", func() { s.recompile(u) }) })
 	if refused > 0 {
-		u.loops.Go(func() { s.compileLater(u) })
+		u.loops.Go(func() { u.outlives("compile later", func() { s.compileLater(u) }) })
 	}
 	u.follow(&o)
 	u.wonders()
@@ -273,6 +305,9 @@ func (u *upstream) listenForRestarts() {
 	r.OnRestart(func() {
 		u.apply.Lock()
 		defer u.apply.Unlock()
+		if u.broken {
+			return
+		}
 		u.domain.Reset("", 0, nil, 0)
 		u.begun("the server has forgotten what it kept")
 	})

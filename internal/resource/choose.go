@@ -84,12 +84,14 @@ func (f *follower) runFeed() error {
 	defer looking.Wait()
 	defer cancel(nil)
 	if f.u.opts.Mode == source.FeedAuto && rank(f.feed()) < bestRank || len(f.left) > 0 {
-		looking.Go(func() { f.lookForBetter(ctx, cancel) })
+		looking.Go(func() {
+			f.u.guarded("look for a better feed", func() { f.lookForBetter(ctx, cancel) })
+		})
 	}
-	f.u.apply.Lock()
-	f.end = cancel
-	f.replan()
-	f.u.apply.Unlock()
+	f.u.locked(func() {
+		f.end = cancel
+		f.replan()
+	})
 	err := f.feed().Run(ctx, f)
 	if cause := context.Cause(ctx); cause == errOutgrown || cause == errBetter {
 		return cause
@@ -140,10 +142,9 @@ func (f *follower) betterPossible(ctx context.Context) bool {
 // choose opens a feed again where another may be better than the one that has ended:
 // what that depends on may have changed. It reports whether there is a feed to run.
 func (f *follower) choose() bool {
-	f.u.apply.Lock()
-	feed, want := f.feed(), f.u.wanted(f.u.left)
-	f.asked = want
-	f.u.apply.Unlock()
+	feed := f.feed()
+	f.u.locked(func() { f.asked = f.u.wanted(f.u.left) })
+	want := f.asked
 	auto, grown := f.u.opts.Mode == source.FeedAuto, f.again || outgrown(f.opened, want)
 	if feed != nil && !grown && (!auto || f.lost == 0 && rank(feed) == bestRank) {
 		return true
@@ -190,19 +191,19 @@ func (f *follower) change(o *opened) {
 	}
 	f.u.feed.Store(&chosen{feed, reason})
 	f.opened, f.left, f.lost, f.again = o.want, o.left, 0, false
-	f.u.apply.Lock()
-	f.asked = o.want
-	both := maps.Clone(o.left)
-	maps.Copy(both, f.u.left) // until the feed has attached
-	f.u.leave(both)
-	if feed == nil {
-		f.beginOnDisk()
-		f.u.domain.Reset("", 0, nil, 0)
-		f.u.begun("no feed: " + reason)
-		f.beginOnDisk()
-		f.notifyWatchers(false)
-	}
-	f.u.apply.Unlock()
+	f.u.locked(func() {
+		f.asked = o.want
+		both := maps.Clone(o.left)
+		maps.Copy(both, f.u.left) // until the feed has attached
+		f.u.leave(both)
+		if feed == nil && !f.u.broken {
+			f.beginOnDisk()
+			f.u.domain.Reset("", 0, nil, 0)
+			f.u.begun("no feed: " + reason)
+			f.beginOnDisk()
+			f.notifyWatchers(false)
+		}
+	})
 	if old != nil {
 		f.shut(old)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/tier"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // maxCopyJobs bounds the compressed copies that wait to be made. When as many
@@ -88,8 +89,11 @@ func (k *copier) run() {
 		case <-k.done:
 			return
 		case j := <-k.jobs:
-			if scratch = k.make(&j, scratch[:0]); cap(scratch) > maxScratch {
-				scratch = nil
+			made := scratch[:0]
+			scratch = nil // of a copy that is not made
+			workers.Guard(nil, "compress a copy", func() { made = k.make(&j, made) })()
+			if cap(made) <= maxScratch {
+				scratch = made
 			}
 		}
 	}

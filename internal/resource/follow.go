@@ -70,16 +70,13 @@ func (u *upstream) follow(o *opened) {
 		kick: make(chan struct{}, 1), begun: make(chan struct{}, 1)}
 	u.follower = f
 	f.keep(o.feed)
-	u.apply.Lock()
-	u.leave(o.left)
-	u.apply.Unlock()
+	u.locked(func() { u.leave(o.left) })
 	u.followed.Store(true)
-	u.loops.Add(3)
-	go f.run()
-	go f.fence()
-	go f.settle()
+	u.loops.Go(func() { u.outlives("follow the feed", f.run) })
+	u.loops.Go(func() { u.outlives("take fences", f.fence) })
+	u.loops.Go(func() { u.outlives("settle changes", f.settle) })
 	if u.opts.Audit > 0 {
-		u.loops.Go(u.audit)
+		u.loops.Go(func() { u.outlives("audit", u.audit) })
 	}
 	var warm []*Resource
 	for _, form := range u.forms {
@@ -88,13 +85,12 @@ func (u *upstream) follow(o *opened) {
 		}
 	}
 	if len(warm) > 0 {
-		u.loops.Go(func() { u.warm(warm) })
+		u.loops.Go(func() { u.outlives("warm", func() { u.warm(warm) }) })
 	}
 }
 
 // run keeps the feed connected, and chooses another when that is due.
 func (f *follower) run() {
-	defer f.u.loops.Done()
 	wait := reconnectMin
 	var last string
 	for f.u.ctx.Err() == nil {
@@ -151,7 +147,6 @@ func (f *follower) run() {
 // what bounds the age of an answer, and what notices a feed that is dead or
 // stalled, whatever the connection says. While the upstream rests it asks less often.
 func (f *follower) fence() {
-	defer f.u.loops.Done()
 	every := fenceEvery
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -229,7 +224,6 @@ func (f *follower) fenceFailed(err error, now int64) {
 // settle proves transactions visible, all that are pending with one probe, and
 // asks again later for those that are not.
 func (f *follower) settle() {
-	defer f.u.loops.Done()
 	wait, probed := settleMin, monotonic()-int64(settleIdle)
 	for {
 		select {
@@ -310,6 +304,10 @@ func (f *follower) settleOnce() int {
 func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
+	defer f.caught("begin to follow the feed")
+	if f.u.broken {
+		return
+	}
 	first := f.u.domain.Applied().Epoch == 0
 	f.suspect.Store(false)
 	f.beginOnDisk()
@@ -334,11 +332,12 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 // it is the first, with nothing in memory, and what is on disk is good as soon
 // as the feed has caught up. Where tables are left out, or were, copies may be of what no
 // feed has told.
-func (f *follower) Resumed(origin string, pos source.Position) bool {
+func (f *follower) Resumed(origin string, pos source.Position) (goesOn bool) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
+	defer f.caught("go on with the feed")
 	switch {
-	case len(f.left)+len(f.u.left) > 0:
+	case f.u.broken, len(f.left)+len(f.u.left) > 0:
 		return false
 	case f.u.domain.Resume(origin, fresh.Position(pos)):
 		f.follows("feed goes on without a gap", pos, "event", eventFeed)
@@ -380,6 +379,10 @@ func (f *follower) notifyWatchers(first bool) {
 func (f *follower) Apply(tx *source.Tx) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
+	defer f.caught("apply a change")
+	if f.u.broken {
+		return
+	}
 	a := &applied{tx: tx, touches: f.u.touches(tx)}
 	var ref any
 	if tx.ID != 0 {
@@ -412,6 +415,10 @@ func (f *follower) settleSoon() {
 func (f *follower) Advance(pos source.Position) {
 	f.u.apply.Lock()
 	defer f.u.apply.Unlock()
+	defer f.caught("note a position")
+	if f.u.broken {
+		return
+	}
 	f.u.domain.Advance(fresh.Position(pos))
 	f.settledOnDisk()
 }
@@ -420,7 +427,7 @@ func (f *follower) Advance(pos source.Position) {
 // them is kept.
 func (f *follower) SchemaChanged(tables []string) {
 	f.u.log.Info("tables have changed their definition", "event", eventSchema, "tables", tables)
-	f.u.doubts(tables)
+	f.u.outlives("note a changed definition", func() { f.u.doubts(tables) })
 }
 
 // sleep waits for d and reports whether ctx goes on.

@@ -213,8 +213,8 @@ func (f *form) joinList(
 	for err = errAbandoned; err == errAbandoned; {
 		l, leader = f.lists.BeginList(row.Key(key.text), key.format, need, &deps.Question)
 		w := f.wait(l)
-		if leader && !f.lateList(l, key, need) {
-			f.loadList(w.ctx, l, ask, key, deps)
+		if leader {
+			f.leadList(w.ctx, l, ask, key, need, deps)
 		}
 		select {
 		case <-l.Done():
@@ -289,6 +289,17 @@ func (f *form) lateList(l *fresh.Lease, key listKey, need fresh.Need) bool {
 	return f.lists.Found(l, list.Doc)
 }
 
+// leadList has a list read if memory does not have it by now.
+func (f *form) leadList(
+	ctx context.Context, l *fresh.Lease, ask *ListAsk, key listKey, need fresh.Need,
+	deps *listDeps,
+) {
+	defer f.listLoaded(l)
+	if !f.lateList(l, key, need) {
+		f.loadList(ctx, l, ask, key, deps)
+	}
+}
+
 // loadList has a list read in a goroutine of its own, until ctx ends: the caller may leave
 // while others wait.
 func (f *form) loadList(
@@ -301,6 +312,7 @@ func (f *form) loadList(
 	}
 	f.src.workers.Go(func() {
 		defer f.src.loads.Done()
+		defer f.listLoaded(l)
 		found, elsewhere, err := f.readList(ctx, ask, func() bool {
 			f.lists.Send(l)
 			return f.lists.WantsNow(l)
@@ -338,11 +350,10 @@ func (f *form) finishList(
 	default:
 		store = func(copied *fresh.Copy) {
 			list.copy = copied
-			was := f.kept.get(key)
-			if was != nil && fresh.SameVersion(was.list.Load().Doc, list.Doc) {
+			slot, was := f.kept.put(key, list, seconds())
+			if was != nil && fresh.SameVersion(was.Doc, list.Doc) {
 				c.unchanged.Add(1)
 			}
-			slot := f.kept.put(key, list, seconds())
 			f.kept.spell(ask, slot)
 		}
 	}

@@ -391,7 +391,7 @@ func TestListStore_FindsManySpellings(t *testing.T) {
 	for i := range lists {
 		l := &List{Doc: row.NewDocument("", row.FormatJSON, []byte("[]"), 1, row.Stamp{}),
 			copy: new(fresh.Copy)}
-		slot := s.put(listKey{text: raw(i)}, l, 1)
+		slot, _ := s.put(listKey{text: raw(i)}, l, 1)
 		s.spell(&ListAsk{Raw: raw(i), Alone: true}, slot)
 		s.spell(&ListAsk{Raw: raw(i), Alone: true}, slot)
 	}
@@ -425,7 +425,8 @@ func BenchmarkListStore_Spelled(b *testing.B) {
 		raws[i] = fmt.Sprint("author=eq.", i, "&order=created.desc&limit=25")
 		l := &List{Doc: row.NewDocument("", row.FormatJSON, []byte("[]"), 1, row.Stamp{}),
 			copy: new(fresh.Copy)}
-		s.spell(&ListAsk{Raw: raws[i], Alone: true}, s.put(listKey{text: raws[i]}, l, 1))
+		slot, _ := s.put(listKey{text: raws[i]}, l, 1)
+		s.spell(&ListAsk{Raw: raws[i], Alone: true}, slot)
 	}
 	i := 0
 	for b.Loop() {

@@ -198,16 +198,17 @@ func (s *listStore) reason(key listKey) reason {
 	return unheard
 }
 
-// put keeps a list, and lets others go to stay within the bound.
-func (s *listStore) put(key listKey, l *List, now int64) *listSlot {
+// put keeps a list, and lets others go to stay within the bound. It returns the list that
+// was there; nil: none was.
+func (s *listStore) put(key listKey, l *List, now int64) (slot *listSlot, was *List) {
 	size := l.size(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slot := s.slots[key]
-	if slot == nil {
+	if slot = s.slots[key]; slot == nil {
 		slot = &listSlot{key: key}
 		s.slots[key] = slot
 	}
+	was = slot.list.Load()
 	s.bytes += size - slot.size
 	slot.size = size
 	slot.used.Store(now)
@@ -215,7 +216,7 @@ func (s *listStore) put(key listKey, l *List, now int64) *listSlot {
 	slot.list.Store(l)
 	for s.bytes > s.budget && s.evict(slot) {
 	}
-	return slot
+	return slot, was
 }
 
 // evict lets one list go, not that in keep. s.mu is held.

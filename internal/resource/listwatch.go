@@ -122,7 +122,8 @@ func (w *listWatches) add(u *upstream, l *SeenList) <-chan struct{} {
 		u.loads.Add(1)
 		u.workers.Go(func() {
 			defer u.loads.Done()
-			w.run(u)
+			defer w.look(true) // whatever has ended it: those who wait look themselves
+			u.guarded("look at lists that are watched", func() { w.run(u) })
 		})
 	}
 	return moved

@@ -68,6 +68,7 @@ func (f *form) begin(ctx context.Context, keys []row.Key, o *Options, list []pen
 	need, err := f.await(ctx, o)
 	at := f.src.asOf(monotonic()) // after the wait
 	var lead []*fresh.Lease
+	defer f.begunAll(list, &lead)
 	for i, asked := range keys {
 		rd := &list[i]
 		rd.need, rd.answer.Err, rd.begun = need, err, begun
@@ -281,14 +282,16 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 func (f *form) fetch(leases []*fresh.Lease, t *loadTiming) {
 	if leases = f.enter(leases); len(leases) > 0 {
 		f.src.workers.Go(func() {
+			defer f.src.loads.Done()
+			defer f.loadedAll(leases)
 			found, err := f.read(leases, t)
 			f.loaded(leases, found, err, t)
 		})
 	}
 }
 
-// enter returns the leases that the source is to be asked for. If there are any it is
-// to be asked, and loaded called: whoever replaces the source waits for that.
+// enter returns the leases that the source is to be asked for. If there are any, it counts
+// among the source's loads until it has answered: whoever replaces the source waits for that.
 func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
 	if !f.src.enter() {
 		for _, l := range leases {
@@ -296,15 +299,19 @@ func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
 		}
 		return nil
 	}
-	if leases = f.loadFromDisk(leases); len(leases) == 0 {
-		f.src.loads.Done()
-	}
+	asks := false
+	defer func() {
+		if !asks {
+			f.src.loads.Done()
+		}
+	}()
+	leases = f.loadFromDisk(leases)
+	asks = len(leases) > 0
 	return leases
 }
 
 // loaded ends the leases with what the source has answered.
 func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t *loadTiming) {
-	defer f.src.loads.Done()
 	for i, l := range leases {
 		if err != nil {
 			f.space.Finish(l, nil, err, nil)

@@ -53,15 +53,15 @@ func (u *upstream) doubts(tables []string) {
 	if len(tables) == 0 {
 		return
 	}
-	u.apply.Lock()
-	for _, f := range u.forms {
-		if f.plan != nil && reads(f.plan, tables) {
-			f.doubt.changes++
-			u.hold(f)
-			f.try()
+	u.locked(func() {
+		for _, f := range u.forms {
+			if f.plan != nil && reads(f.plan, tables) {
+				f.doubt.changes++
+				u.hold(f)
+				f.try()
+			}
 		}
-	}
-	u.apply.Unlock()
+	})
 	u.compileSoon()
 }
 
@@ -78,13 +78,13 @@ func (u *upstream) hold(f *form) {
 // wonders has the forms compiled again that stand on more than tables. The feed knows
 // of every change of those since it was opened; they were compiled before.
 func (u *upstream) wonders() {
-	u.apply.Lock()
-	for _, f := range u.forms {
-		if f.plan != nil && len(f.spec.Table.Depends) > 0 {
-			f.doubt.changes++
+	u.locked(func() {
+		for _, f := range u.forms {
+			if f.plan != nil && len(f.spec.Table.Depends) > 0 {
+				f.doubt.changes++
+			}
 		}
-	}
-	u.apply.Unlock()
+	})
 	u.compileSoon()
 }
 
@@ -155,7 +155,9 @@ func (s *Set) recompile(u *upstream) {
 		case <-timer.C:
 			wait = min(2*wait, doubtEvery)
 		}
-		if !s.compileDoubted(u) {
+		done := false
+		u.guarded("compile again", func() { done = s.compileDoubted(u) })
+		if !done {
 			timer.Reset(wait)
 		}
 	}

@@ -72,7 +72,7 @@ func newHouse(t testing.TB, change func(*SetOptions)) *house {
 	if h.set, err = Open(ctx, o); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = h.set.Close() })
+	t.Cleanup(func() { checks(t, h.set) })
 	h.ready()
 	return h
 }
@@ -474,4 +474,19 @@ func TestResource_FormatsAreMadeTogether(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// checks closes a set at the end of a test. What it holds must be what it says, before that
+// and after.
+func checks(t testing.TB, s *Set) {
+	t.Helper()
+	if err := s.Check(); err != nil {
+		t.Errorf("before the end: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := s.Check(); err != nil {
+		t.Errorf("at the end: %v", err)
+	}
 }

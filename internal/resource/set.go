@@ -180,7 +180,7 @@ func (s *Set) reload(ctx context.Context, specs []Spec) (gone []*upstream, err e
 	}
 	if len(errs) > 0 {
 		for _, u := range built {
-			u.close()
+			s.discard(u)
 		}
 		return nil, errors.Join(errs...)
 	}
@@ -220,6 +220,14 @@ func (s *Set) swap(built map[string]*upstream) (gone []*upstream) {
 		u.cancel()
 	}
 	return gone
+}
+
+// discard ends an upstream that was built for nothing: nothing of it stays known.
+func (s *Set) discard(u *upstream) {
+	for _, f := range u.forms {
+		s.retire(f)
+	}
+	u.close()
 }
 
 // retire takes a form out of use. Requests that hold it still get answers, and

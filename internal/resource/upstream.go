@@ -114,6 +114,7 @@ type upstream struct {
 
 	renew   func(f *form, reshaped bool) // compiles a form again; see Set.renew
 	again   func(f *form)                // the same; see Set.again
+	rebuild func()                       // has another upstream take the place; see Set.rebuild
 	doubted chan struct{}                // forms are to be compiled again; see Set.recompile
 
 	asked   atomic.Int64   // when somebody has asked last; 0: the upstream rests
@@ -139,6 +140,7 @@ type upstream struct {
 	left    map[string]string // the tables that the feed leaves out, and why
 	leaves  atomic.Int64      // len(left)
 	changes changes
+	broken  bool // see breaks
 
 	// recompiling is how many recompilations there are, and recompiled from when on there may
 	// be one more; see again.go.
@@ -184,13 +186,13 @@ func (u *upstream) reached(ctx context.Context, t Token) bool {
 		return ok(p)
 	}
 	fenced := make(chan source.Position, 1)
-	go func() {
-		pos, err := c.feed.Fence(ctx)
-		if err != nil {
-			pos = 0
+	go u.guarded("take a fence", func() {
+		var at source.Position // 0: there is none
+		defer func() { fenced <- at }()
+		if pos, err := c.feed.Fence(ctx); err == nil {
+			at = pos
 		}
-		fenced <- pos
-	}()
+	})
 	for {
 		select {
 		case <-ctx.Done():

@@ -72,7 +72,9 @@ func (u *upstream) warm(list []*Resource) {
 		}
 		ok := true
 		for _, r := range list {
-			ok = u.warmResource(r, p.Epoch) && ok
+			done := false
+			u.guarded("warm "+r.name, func() { done = u.warmResource(r, p.Epoch) })
+			ok = done && ok
 		}
 		if ok {
 			done = p.Epoch

@@ -30,7 +30,7 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 }
 
 // change is Write by one form.
-func (f *form) change(ctx context.Context, w Write) (Result, error) {
+func (f *form) change(ctx context.Context, w Write) (result Result, err error) {
 	r, begun := f.r, monotonic()
 	if f.plan == nil {
 		return Result{}, f.notReady()
@@ -50,13 +50,13 @@ func (f *form) change(ctx context.Context, w Write) (Result, error) {
 			return Result{}, err
 		}
 	}
-	var err error
 	if w.Key != "" || w.Op != source.OpCreate {
 		if w.Key, err = f.canonical(w.Key); err != nil {
 			return Result{}, err
 		}
 	}
 	h := &writeIntent{f: f, key: w.Key}
+	defer h.written(&err)
 	if w.Key != "" {
 		h.hold([]fresh.Touch{{Space: f.space, Keys: []row.Key{w.Key}}})
 	}
@@ -69,7 +69,7 @@ func (f *form) change(ctx context.Context, w Write) (Result, error) {
 	}
 	r.counts.writes.Add(1)
 	h.fill(&written.Loaded)
-	result := f.result(&w, written, h.document(w.Format))
+	result = f.result(&w, written, h.document(w.Format))
 	result.Steps = Steps{Lease: time.Duration(sent - begun), Database: time.Duration(done - sent),
 		Encode: time.Duration(monotonic() - done)}
 	if w.ReportTouched {
@@ -205,6 +205,7 @@ type writeIntent struct {
 	key     row.Key // of the document that the write names; "": the database makes it
 	touches []fresh.Touch
 	had     []row.Format // in which memory had that document
+	ended   bool
 
 	at            fresh.Position // of the transaction, if the source knows; 0: it does not
 	writeThroughs []writeThrough
@@ -236,10 +237,14 @@ func (h *writeIntent) touched() []Touched {
 	return list
 }
 
-// end lets the documents be stored again. When nobody knows whether the
+// end lets the documents be stored again, once. When nobody knows whether the
 // transaction was committed, that has to wait until it cannot be any more: the
 // database's own limit on a statement has passed twice.
 func (h *writeIntent) end(err error) {
+	if h.ended {
+		return
+	}
+	h.ended = true
 	if err != nil {
 		dropWriteThroughs(h.writeThroughs)
 	}
@@ -253,9 +258,9 @@ func (h *writeIntent) end(err error) {
 		d.Release(h.touches, h.at)
 		return
 	}
-	go func() {
+	go u.guarded("release an unknown write", func() {
 		defer u.loads.Done()
 		sleep(u.ctx, 2*u.opts.Timeout)
 		d.Release(h.touches, h.at)
-	}()
+	})
 }

@@ -2,6 +2,7 @@ package stress
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -90,7 +91,7 @@ func newStandOver(t testing.TB, src source.Source, p plan) *stand {
 	}
 	s.set = set
 	t.Cleanup(func() {
-		if err := set.Close(); err != nil {
+		if err := errors.Join(set.Check(), set.Close(), set.Check()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -16,7 +16,8 @@ const idleLimit = 100 * time.Millisecond
 
 // A Pool runs functions, each in a goroutine of its own, and uses goroutines
 // again (BenchmarkPool). The zero Pool is ready for use; those of its goroutines
-// that find nothing to do end by themselves.
+// that find nothing to do end by themselves. A function that panics ends alone: what
+// others wait for it has to give back by defer.
 type Pool struct {
 	mu    sync.Mutex    // guards what follows
 	idle  []chan func() // of those who wait, the latest last; nil ends one
@@ -44,7 +45,7 @@ func (c *Pool) Go(f func()) {
 func (c *Pool) run(f func()) {
 	work := make(chan func(), 1)
 	for f != nil {
-		f()
+		guarded(f)
 		c.mu.Lock()
 		c.idle = append(c.idle, work)
 		if c.sweep == nil {
@@ -53,6 +54,12 @@ func (c *Pool) run(f func()) {
 		c.mu.Unlock()
 		f = <-work
 	}
+}
+
+// guarded runs f, and outlives its panic.
+func guarded(f func()) {
+	defer func() { _ = Caught(nil, "work in the background", recover()) }()
+	f()
 }
 
 // dismiss ends those who were not needed since it was called last: the ones at

@@ -119,7 +119,9 @@ func Open(t testing.TB, more More) *Database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(d.Set.Close(), d.Src.Close(), d.Memory.Close()); err != nil {
+		before := d.Set.Check()
+		err := errors.Join(before, d.Set.Close(), d.Set.Check())
+		if err = errors.Join(err, d.Src.Close(), d.Memory.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -154,7 +154,7 @@ func TestServeHTTP_SurvivesAPanic(t *testing.T) {
 	if w.Code != 500 || strings.Contains(w.Body.String(), "goroutine") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if !strings.Contains(log.String(), "request panicked") {
+	if !strings.Contains(log.String(), "a defect of hotrow") {
 		t.Error("the panic is not in the log")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/wire/http1"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // A call is one request that is answered off the event loop, by a goroutine that may
@@ -67,8 +67,7 @@ func (c *call) recovered(v any, sent *answer, send func(*answer)) *answer {
 	if v == http.ErrAbortHandler {
 		panic(v)
 	}
-	c.o.Log.Error("request panicked", "path", string(c.r.Path), "panic", v,
-		"stack", string(debug.Stack()))
+	_ = workers.Caught(c.o.Log, "answer "+string(c.r.Path), v)
 	if sent != nil {
 		return sent
 	}

@@ -279,6 +279,10 @@ func (s *loop) repeated(keys []row.Key, i int) bool {
 func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte) {
 	message = bytes.Clone(message)
 	l.workers.Go(func() {
+		var out []byte
+		next := eventloop.Close // unless there is an answer
+		// From there on the peer is the loop's.
+		defer func() { c.ResumeThen(out, next) }()
 		m := memos.Get().(*memo)
 		defer m.release()
 		var r request
@@ -286,18 +290,13 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 			r.parseWhole(message, o.MaxBody)
 		}
 		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
-		var out []byte
-		var closing bool
 		one.answer(func(a *answer) {
-			closing = r.Close || c.Draining()
-			out = make([]byte, 0, 512+a.length())
-			out = appendAnswer(out, &r, a, closing, r.Head)
+			closing := r.Close || c.Draining()
+			out = appendAnswer(make([]byte, 0, 512+a.length()), &r, a, closing, r.Head)
+			if !closing {
+				next = eventloop.More
+			}
 		})
-		next := eventloop.More
-		if closing {
-			next = eventloop.Close
-		}
-		c.ResumeThen(out, next) // from here on the peer is the loop's
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -90,7 +91,7 @@ func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := set.Close(); err != nil {
+		if err := errors.Join(set.Check(), set.Close(), set.Check()); err != nil {
 			t.Error(err)
 		}
 		if err := src.Close(); err != nil {

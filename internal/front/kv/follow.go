@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 const (
@@ -98,7 +99,14 @@ func (t *Tracker) run(f *following) {
 		case <-t.store.ctx.Done():
 			return
 		case e := <-f.watch.C:
-			t.invalidateAll(f, e)
+			told := false
+			workers.Guard(t.store.Live().Log, "tell clients of a change", func() {
+				t.invalidateAll(f, e)
+				told = true
+			})()
+			if !told { // who does not know what has changed drops all
+				workers.Guard(t.store.Live().Log, "have clients drop all", t.Flush)()
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // A Query is what keys of one name ask for: NAME:VALUE is the list of a resource that is
@@ -101,8 +102,13 @@ func (s *Store) loadLists(
 				return nil
 			}
 			began := time.Now()
+			defer func() {
+				if err := workers.Caught(s.Live().Log, "list "+res.name, recover()); err != nil {
+					m.To.Err = err
+				}
+				s.observe(res.name, CodeOf(m.To.Err), time.Since(began))
+			}()
 			m.To.Err = s.loadList(ctx, res, m)
-			s.observe(res.name, CodeOf(m.To.Err), time.Since(began))
 			if d := m.To.Doc; d != nil {
 				read.Add(int64(len(d.Body())))
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // MaxMisses is how many rows one query of the database is for.
@@ -249,7 +250,15 @@ func (s *Store) Load(ctx context.Context, list []Miss) {
 	}
 	var loads sync.WaitGroup
 	for _, g := range of {
-		loads.Go(func() { s.loadAll(ctx, g.res, together[g], read) })
+		loads.Go(func() {
+			defer func() {
+				err := workers.Caught(s.Live().Log, "read "+g.res.name, recover())
+				for i := 0; err != nil && i < len(together[g]); i++ {
+					together[g][i].To.Err = err
+				}
+			}()
+			s.loadAll(ctx, g.res, together[g], read)
+		})
 	}
 	loads.Wait()
 }

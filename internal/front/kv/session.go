@@ -2,12 +2,12 @@ package kv
 
 import (
 	"context"
-	"runtime/debug"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // A Session is what every connection of a key-value front has. It is for the goroutine
@@ -142,8 +142,7 @@ func (c *Session) Do(w Work) {
 func (c *Session) guarded(ctx context.Context, w *Work) (out []byte, next eventloop.Next) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.store.Live().Log.Error("command panicked", "panic", v, "stack",
-				string(debug.Stack()))
+			_ = workers.Caught(c.store.Live().Log, "answer a command", v)
 			out, next = w.Crash, eventloop.Close
 		}
 	}()

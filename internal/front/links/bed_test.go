@@ -177,7 +177,8 @@ func (b *bed) countTaken(context.Context, int64) (int64, error) {
 }
 
 func (b *bed) close(src source.Source, memory *tier.Memory) {
-	for _, err := range []error{b.set.Close(), src.Close(), memory.Close(), b.log.Close()} {
+	for _, err := range []error{b.set.Check(), b.set.Close(), b.set.Check(), src.Close(),
+		memory.Close(), b.log.Close()} {
 		if err != nil {
 			b.t.Error(err)
 		}

@@ -75,6 +75,8 @@ var (
 		"A link is followed with GET or HEAD", "Open it in a browser.")
 	logFull = newPage("503 Service Unavailable", "log-full", "Service Unavailable",
 		"Hits cannot be recorded at present", "The link is there. Try again in a moment.")
+	defect = newPage("500 Internal Server Error", "internal", "Internal Server Error",
+		"A defect has ended the answer", "The log of the server shows it.")
 	unread = newPage("503 Service Unavailable", "unavailable", "Service Unavailable",
 		"Links cannot be read at present", "This passes by itself. Try again in a moment.")
 	unknownHost = newPage("421 Misdirected Request", "misdirected", "Misdirected Request",

@@ -9,6 +9,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // databaseTimeout is how long a redirect may wait for the database.
@@ -32,15 +33,21 @@ func (s *scope) park(c *eventloop.Conn, head []byte) {
 	}
 	s.f.workers.Go(func() {
 		var answer []byte
-		defer func() { c.ResumeThen(answer, next) }()
 		var req http1.Request
+		x := &exchange{
+			f: s.f, o: o, req: &req, counts: &s.f.shared, closing: closing, peer: peer.ip,
+		}
+		defer func() {
+			if workers.Caught(nil, "answer a link", recover()) != nil {
+				x.closing, next = true, eventloop.Close
+				answer = x.problem(nil, &defect)
+			}
+			c.ResumeThen(answer, next)
+		}()
 		if _, v := req.Parse(head); v != http1.Complete {
 			return // it was complete before
 		}
-		x := &exchange{
-			f: s.f, o: o, now: time.Now(), req: &req, counts: &s.f.shared,
-			closing: closing, peer: peer.ip,
-		}
+		x.now = time.Now()
 		x.date = http1.AppendDate(nil, x.now)
 		x.fields.scan(head)
 		ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout)

@@ -6,12 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"strconv"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/exchange"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // An httpExchange is one that a proxy at the other end of the wire passes
@@ -134,8 +134,7 @@ func (p *httpExchange) run(h http.Handler, r *http.Request) {
 func (p *httpExchange) recovered() {
 	if v := recover(); v != nil {
 		if v != http.ErrAbortHandler {
-			p.c.f.live.Load().Log.Error("request panicked", "id", exchange.ID, "panic", v,
-				"stack", string(debug.Stack()))
+			_ = workers.Caught(p.c.f.live.Load().Log, "answer an HTTP request", v)
 		}
 		p.give(func() { p.refuse(&fault{kind: kindInternal}) })
 	}

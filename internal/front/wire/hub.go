@@ -12,6 +12,7 @@ import (
 	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 const (
@@ -75,7 +76,15 @@ func (h *hub) run() {
 			if e.Reset {
 				e = h.collapse(e)
 			}
-			h.notify(&e)
+			told := false
+			workers.Guard(nil, "tell of a change", func() {
+				h.notify(&e)
+				told = true
+			})()
+			if !told { // who does not know what has changed reads again
+				e = resource.Event{Reset: true, Token: e.Token}
+				workers.Guard(nil, "tell that anything may have changed", func() { h.notify(&e) })()
+			}
 		}
 	}
 }
@@ -98,8 +107,17 @@ func (h *hub) collapse(e resource.Event) resource.Event {
 
 // notify gives an event to those who watch.
 func (h *hub) notify(e *resource.Event) {
+	listed, payload := h.listen(e)
+	fanOut(h.done, listed, payload)
+	clear(listed)
+}
+
+// listen returns those who are to be told of an event, and what they are told. They are good
+// until the next call.
+func (h *hub) listen(e *resource.Event) (listed []*watcher, payload []byte) {
 	h.mu.Lock()
-	payload := h.remember(e)
+	defer h.mu.Unlock()
+	payload = h.remember(e)
 	h.listed = h.listed[:0]
 	if e.Reset {
 		for _, set := range h.byKey {
@@ -109,10 +127,7 @@ func (h *hub) notify(e *resource.Event) {
 		h.list(h.byKey[e.Key])
 	}
 	h.list(h.all)
-	listed := h.listed
-	h.mu.Unlock()
-	fanOut(h.done, listed, payload)
-	clear(listed)
+	return h.listed, payload
 }
 
 // fanOut delivers an event to many. What goes to one connection goes at once:

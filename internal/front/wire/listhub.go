@@ -8,6 +8,7 @@ import (
 	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // A listKey names what the watchers of one list have in common.
@@ -55,6 +56,11 @@ func (f *Front) listHub(key listKey, ask *resource.ListAsk) (*listHub, error) {
 // run tells what has changed until nobody watches or the list cannot be read any more.
 func (h *listHub) run() {
 	defer h.cancel()
+	defer func() {
+		if err := workers.Caught(nil, "watch a list", recover()); err != nil {
+			h.fail(err)
+		}
+	}()
 	var seen *resource.SeenList
 	for {
 		a, now, err := h.key.res.NextList(h.ctx, h.ask, h.key.format, seen)
@@ -69,13 +75,19 @@ func (h *listHub) run() {
 
 // notify notes an answer, and sends it to those who know another.
 func (h *listHub) notify(a *resource.ListAnswer) {
+	listed, changed := h.note(a)
+	fanOut(h.ctx.Done(), listed, changed)
+}
+
+// note notes an answer, and returns those who know another, and what they are told.
+func (h *listHub) note(a *resource.ListAnswer) (listed []*watcher, changed []byte) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.state = rows.Event{Kind: rows.Changed, Cursor: a.Doc.ETag()}
 	if !a.Token.IsZero() {
 		h.state.Position = a.Token.String()
 	}
-	changed := h.state.Append(nil)
-	var listed []*watcher
+	changed = h.state.Append(nil)
 	for w, since := range h.watchers {
 		if since == "" {
 			listed = append(listed, w)
@@ -83,8 +95,7 @@ func (h *listHub) notify(a *resource.ListAnswer) {
 			h.welcome(w, since)
 		}
 	}
-	h.mu.Unlock()
-	fanOut(h.ctx.Done(), listed, changed)
+	return listed, changed
 }
 
 // fromNow stands for a watcher that asks for no changes of before.

@@ -91,7 +91,7 @@ func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(set.Close(), src.Close(), memory.Close()); err != nil {
+		if err := errors.Join(set.Check(), set.Close(), set.Check(), src.Close(), memory.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -2,13 +2,13 @@ package wirefront
 
 import (
 	"context"
-	"runtime/debug"
 	"time"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // A task is a request that is not answered at once.
@@ -136,8 +136,7 @@ func (f *Front) recovered(list ...*task) {
 	if v == nil {
 		return
 	}
-	f.live.Load().Log.Error("request panicked", "id", list[0].id, "panic", v,
-		"stack", string(debug.Stack()))
+	_ = workers.Caught(f.live.Load().Log, "answer a message", v)
 	for _, t := range list {
 		t.fault(&fault{kind: kindInternal})
 	}

@@ -1,0 +1,176 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/fresh"
+)
+
+const (
+	// checkTimes is how often Check looks: what goes on beside one look seems wrong in it,
+	// and not in all of them.
+	checkTimes = 5
+	checkPause = 20 * time.Millisecond
+)
+
+// Check compares what the set holds with what it says of it, and returns what is wrong; nil:
+// nothing is. It looks at all that is kept, several times: it is for tests and operators. A
+// set that is closed must have come to its end besides.
+func (s *Set) Check() error {
+	var wrong []string
+	for i := range checkTimes {
+		if i > 0 {
+			time.Sleep(checkPause)
+		}
+		now := s.check()
+		if i > 0 {
+			now = slices.DeleteFunc(now, func(w string) bool { return !slices.Contains(wrong, w) })
+		}
+		if wrong = now; len(wrong) == 0 {
+			return nil
+		}
+	}
+	slices.Sort(wrong)
+	errs := make([]error, 0, len(wrong))
+	for _, w := range slices.Compact(wrong) {
+		errs = append(errs, errors.New(w))
+	}
+	return errors.Join(errs...)
+}
+
+// check is one look.
+func (s *Set) check() (wrong []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	if s.memory != nil {
+		wrong = s.memory.Check()
+	}
+	forms := make(map[*form]bool)
+	for _, u := range s.sources {
+		u.check(forms, s.closed, func(format string, args ...any) {
+			say("source "+u.name+": "+format, args...)
+		})
+	}
+	numbers := make(map[uint32]bool)
+	s.forms.Range(func(number, f any) bool {
+		if numbers[number.(uint32)] = true; !forms[f.(*form)] {
+			say("resource %s: a form that was replaced is still known", f.(*form).r.name)
+		}
+		return true
+	})
+	for f := range forms {
+		r, known := (*s.byName.Load())[f.r.name]
+		if !known || r != f.r || r.form.Load() != f {
+			say("resource %s: its name leads elsewhere", f.r.name)
+		}
+		if f.plan != nil && !numbers[f.number] {
+			say("resource %s: its documents lead to no resource", f.r.name)
+		}
+	}
+	if n := len(*s.byName.Load()); n != len(forms) {
+		say("%d names lead to %d resources", n, len(forms))
+	}
+	s.lists.check(numbers, say)
+	return wrong
+}
+
+// check is Check of one source, whose forms are added to forms.
+func (u *upstream) check(forms map[*form]bool, closed bool, say func(string, ...any)) {
+	u.apply.Lock()
+	defer u.apply.Unlock()
+	var spaces []*fresh.Space
+	for _, f := range u.forms {
+		forms[f] = true
+		if f.space != nil {
+			spaces = append(spaces, f.space)
+			if u.bySpace[f.space] != f {
+				say("changes of %s are told to nobody", f.r.name)
+			}
+		}
+		if f.lists != nil {
+			spaces = append(spaces, f.lists)
+		}
+		f.checkWaits(say)
+	}
+	if !u.broken {
+		for _, w := range u.domain.Check(spaces, closed) {
+			say("%s", w)
+		}
+	}
+	w := &u.watches
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.moved) > 0 && (!w.looks || closed) {
+		say("%d lists are waited for, and nobody looks at them", len(w.moved))
+	}
+}
+
+// checkWaits is Check of what waits for one form. upstream.apply is held.
+func (f *form) checkWaits(say func(string, ...any)) {
+	f.waiting.Range(func(l, w any) bool {
+		if !w.(*waiters).of(l.(*fresh.Lease)) {
+			say("somebody waits for a list of %s that nobody loads", f.r.name)
+		}
+		return true
+	})
+	switch {
+	case f.trial.Load() != nil && !f.doubt.old():
+		say("loads of %s wait until it is compiled again, which nobody does", f.r.name)
+	case f.doubt.held != f.unsure.Load():
+		say("whether %s is sure is told in two ways", f.r.name)
+	}
+}
+
+// of reports whether l, which w waits for, is under way.
+func (w *waiters) of(l *fresh.Lease) bool {
+	select {
+	case <-l.Done():
+		return false
+	default:
+		return w.n.Load() > 0
+	}
+}
+
+// check is Check of the lists in memory, of the forms with these numbers.
+func (s *listStore) check(forms map[uint32]bool, say func(string, ...any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bytes := int64(0)
+	for key, slot := range s.slots {
+		l := slot.list.Load()
+		bytes += slot.size
+		switch {
+		case l == nil || slot.key != key || l.slot != slot:
+			say("lists: a slot has no list, or another's")
+		case slot.size < l.size(key):
+			say("lists: %d bytes are counted of a list of %d", slot.size, l.size(key))
+		case !forms[key.form]:
+			say("lists: one is kept of a resource that is no more")
+		}
+	}
+	if bytes != s.bytes || bytes < 0 {
+		say("lists: %d bytes are counted, %d are held", s.bytes, bytes)
+	}
+	if s.bytes > s.budget && len(s.slots) > 1 {
+		say("lists: %d bytes are kept of at most %d", s.bytes, s.budget)
+	}
+	for i := range s.raw {
+		for j := range s.raw[i] {
+			p := s.raw[i][j].Load()
+			if p == nil {
+				continue
+			}
+			k := &p.slot.key
+			if p.hash != s.hash(p.form, p.of, p.raw) || k.form != p.form || k.format != p.of {
+				say("lists: a spelling leads to another question")
+			}
+			if p.slot.list.Load() != nil && s.slots[*k] != p.slot {
+				say("lists: a spelling leads to a list that is forgotten")
+			}
+		}
+	}
+}
