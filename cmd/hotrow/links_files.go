@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,8 +20,8 @@ import (
 )
 
 type linksImportCmd struct {
-	File, From string
-	DryRun     bool
+	File, From, Domain string
+	DryRun             bool
 
 	linksClient
 }
@@ -33,6 +34,8 @@ func linksImportCommand(p *program) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.From, "from", "auto",
 		"`FORMAT`: auto, bitly, yourls, shlink, kutt, golink, shortcut or csv.")
+	f.StringVar(&c.Domain, "domain", "",
+		"Only the links of this `DOMAIN` of a file that has several; '*' for all.")
 	f.BoolVar(&c.DryRun, "dry-run", false,
 		"Ask the server what it would not import, and why; change nothing.")
 	c.linksClient.add(f)
@@ -58,21 +61,22 @@ func (c *linksImportCmd) Run(p *program) error {
 	bar := &progressBar{
 		to: p.stderr, on: isTerminal(p.stderr) && !c.JSON, size: size, read: counted,
 	}
-	report, err := transfer.Import(p.ctx, transfer.Read(counted, format), c.send, c.DryRun,
+	skipped := make(map[string]int)
+	report, err := transfer.Import(p.ctx,
+		transfer.OneDomain(transfer.Read(counted, format), c.Domain, skipped), c.send, c.DryRun,
 		bar.draw)
 	bar.end()
+	if len(skipped) > 0 {
+		fmt.Fprintf(p.stderr, "left out, of other domains: %s\n", transfer.Domains(skipped))
+	}
 	if printErr := c.report(p, report); printErr != nil && err == nil {
 		err = printErr
 	}
 	if err != nil {
 		return fmt.Errorf("import %s, after %s: %w", c.File, countOf(report.Made, "link"), err)
 	}
-	what := "were not imported"
-	if c.DryRun {
-		what = "would not be imported"
-	}
-	if n := len(report.Refused) + report.More; n > 0 {
-		return fmt.Errorf("%d of %s %s", n, countOf(report.Read, "link"), what)
+	if err := c.incomplete(report); err != nil {
+		return err
 	}
 	if report.Limited > 0 {
 		return fmt.Errorf("the server takes only so many links in a minute without a key, and the "+
@@ -80,6 +84,29 @@ func (c *linksImportCmd) Run(p *program) error {
 			report.Limited)
 	}
 	return nil
+}
+
+// incomplete returns the error of an import that has not taken over all that the file has.
+func (c *linksImportCmd) incomplete(r *transfer.Report) error {
+	verb := "were"
+	if c.DryRun {
+		verb = "would be"
+	}
+	refused, lost := len(r.Refused)+r.More, len(r.Lost)+r.Missed
+	var parts []string
+	if refused > 0 {
+		not := strings.Replace(verb+" not", "would be not", "would not be", 1)
+		parts = append(parts, fmt.Sprintf("%d of %s %s imported", refused,
+			countOf(r.Read, "link"), not))
+	}
+	if lost > 0 {
+		parts = append(parts, fmt.Sprintf("%s that the file has %s not taken over",
+			countOf(lost, "thing"), map[bool]string{true: "is", false: "are"}[lost == 1]))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(parts, "; "))
 }
 
 // send gives links to the server.
@@ -113,22 +140,18 @@ func (c *linksImportCmd) report(p *program, r *transfer.Report) error {
 			Made    int                `json:"imported"`
 			Refused []transfer.Refusal `json:"refused"`
 			More    int                `json:"refused_not_listed"`
+			Lost    []transfer.Refusal `json:"not_taken_over"`
+			Missed  int                `json:"not_taken_over_not_listed"`
 			Limited int                `json:"over_allowance,omitempty"`
 			Clashes []transfer.Clash   `json:"differ_by_case"`
-		}{r.Read, r.Made, r.Refused, r.More, r.Limited, r.Survey.Clashes})
+		}{r.Read, r.Made, r.Refused, r.More, r.Lost, r.Missed, r.Limited, r.Survey.Clashes})
 	}
-	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	if len(r.Refused) > 0 {
-		fmt.Fprintln(out, "LINE\tCODE\tNOT IMPORTED, BECAUSE")
+	err := printRefusals(p.stdout, "NOT IMPORTED, BECAUSE", r.Refused, r.More)
+	if err == nil {
+		err = printRefusals(p.stdout, "NOT TAKEN OVER", r.Lost, r.Missed)
 	}
-	for _, one := range r.Refused {
-		fmt.Fprintf(out, "%d\t%s\t%s\n", one.Line, one.Code, one.Reason)
-	}
-	if err := out.Flush(); err != nil {
+	if err != nil {
 		return err
-	}
-	if r.More > 0 {
-		fmt.Fprintf(p.stdout, "... and %d more\n", r.More)
 	}
 	if n := len(r.Survey.Clashes); n > 0 {
 		first := r.Survey.Clashes[0]
@@ -143,6 +166,21 @@ func (c *linksImportCmd) report(p *program, r *transfer.Report) error {
 	}
 	fmt.Fprintf(p.stderr, "%d of %s imported\n", r.Made, countOf(r.Read, "link"))
 	return nil
+}
+
+// printRefusals prints a line for each of a list, and how many more there are.
+func printRefusals(to io.Writer, heading string, list []transfer.Refusal, more int) error {
+	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	if len(list) > 0 {
+		fmt.Fprintf(out, "LINE\tCODE\t%s\n", heading)
+	}
+	for _, one := range list {
+		fmt.Fprintf(out, "%d\t%s\t%s\n", one.Line, one.Code, one.Reason)
+	}
+	if more > 0 {
+		fmt.Fprintf(out, "... and %d more\n", more)
+	}
+	return out.Flush()
 }
 
 // countOf writes "1 link", "2 links".

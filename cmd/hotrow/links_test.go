@@ -120,6 +120,9 @@ func TestLinksCommand_ImportsExportsResolves(t *testing.T) {
 		{"yourls.sql", "auto", 0, nil},
 		{"golink.jsonl", "golink", 1, []string{"search", "is a template"}},
 		{"kutt.json", "kutt", 1, []string{"secret", "password"}},
+		{"shlink-rules.json", "auto", 1, []string{"NOT TAKEN OVER", "ruled", "redirect rules", "other.example",
+			"4 of the 7 links"}},
+		{"polr.csv", "auto", 1, []string{"hush", "secret ending"}},
 	}
 	for _, tt := range tests {
 		code, stdout, stderr := command(t, "links", "import", at, "--from="+tt.from, filepath.Join(fixtures, tt.file))
@@ -139,6 +142,15 @@ func TestLinksCommand_ImportsExportsResolves(t *testing.T) {
 			t.Errorf("%s leads to %s", code, to)
 		}
 	}
+	list := mustCommand(t, "links", "ls", at, "--json", "--limit=0")
+	for _, want := range []string{`"code":"who"`, `"owner":"amelie@example.com"`, `"owner":"ana"`} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list lacks %s: %s", want, list)
+		}
+	}
+	if status, _ := follow(t, server+"/gone"); status != 404 {
+		t.Errorf("a link that Polr had switched off is followed by %d", status)
+	}
 	file := filepath.Join(t.TempDir(), "links.ndjson")
 	mustCommand(t, "links", "export", at, "-o", file)
 	if got := mustCommand(t, "links", "resolve", file, "https://s.example/ozh"); got != "http://ozh.org/\n" {
@@ -157,8 +169,9 @@ func TestLinksCommand_ImportsExportsResolves(t *testing.T) {
 	// What was exported can be restored where there is nothing.
 	_, other := demoLinks(t)
 	mustCommand(t, append([]string{"links", "rm", "--server=" + other}, demoCodes(t, other)...)...)
-	// With a key, for without one only so many links are made in a minute.
-	t.Setenv("HOTROW_LINKS_KEY", strings.TrimSpace(mustCommand(t, "links", "key", "add", "--server="+other, "me")))
+	// With an admin's key, for others do not say whose a link is.
+	key := mustCommand(t, "links", "key", "add", "--server="+other, "--role=admin", "me")
+	t.Setenv("HOTROW_LINKS_KEY", strings.TrimSpace(key))
 	if code, _, stderr := command(t, "links", "import", "--server="+other, file); code != 0 {
 		t.Errorf("restore: exit %d\n%s", code, stderr)
 	}
@@ -170,7 +183,7 @@ func TestLinksCommand_ImportsExportsResolves(t *testing.T) {
 	if csv := mustCommand(t, "links", "export", at, "--format=csv"); !strings.HasPrefix(csv, "code,short_url,url") {
 		t.Errorf("as CSV: %.60s", csv)
 	}
-	mustCommand(t, "links", "import", at, "--dry-run", filepath.Join(fixtures, "shlink.json"))
+	mustCommand(t, "links", "import", at, "--dry-run", "--domain=s.example", filepath.Join(fixtures, "shlink.json"))
 	if list := mustCommand(t, "links", "ls", at, "example.com/a?b=c"); strings.Contains(list, "ry9zd") {
 		t.Errorf("--dry-run has imported:\n%s", list)
 	}

@@ -45,9 +45,15 @@ type Making struct {
 	// another program with its users.
 	Keep bool
 
+	// Owners keeps the owner that a draft names.
+	Owners bool
+
 	// Dry makes nothing: it says what would have been made, and what refused.
 	Dry bool
 }
+
+// maxOwner is how many characters the name of an owner has at most.
+const maxOwner = 100
 
 // errDry ends the transaction of a Making that is Dry.
 var errDry = errors.New("nothing is to be stored")
@@ -159,6 +165,11 @@ func (s *Store) prepare(d *Draft, now int64, m Making) (Link, error) {
 		}
 		if at > 0 && at < now {
 			l.CreatedAt, asOf = at, at
+		}
+	}
+	if v, ok := d.get("owner"); m.Owners && ok && v.Text() != "" {
+		if l.Owner = v.Text(); !isLine(l.Owner, maxOwner) {
+			return l, refuse("owner", "it must have 1 to %d characters, no control ones", maxOwner)
 		}
 	}
 	if m.Keep {

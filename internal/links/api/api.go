@@ -130,13 +130,14 @@ func peerOf(r *http.Request) netip.Addr {
 
 // A call is one request that is being answered. It belongs to one goroutine.
 type call struct {
-	h    *Handler
-	o    *Options
-	w    http.ResponseWriter
-	r    *http.Request
-	form url.Values // of the query
-	who  string     // the name of the key, "" without one
-	sent bool       // an answer has been begun
+	h     *Handler
+	o     *Options
+	w     http.ResponseWriter
+	r     *http.Request
+	form  url.Values // of the query
+	who   string     // the name of the key, "" without one
+	local bool       // without a key, and all the same may do everything
+	sent  bool       // an answer has been begun
 }
 
 // ServeHTTP answers one request. Errors become problem documents here and

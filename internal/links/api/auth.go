@@ -37,6 +37,7 @@ func (c *call) may(role links.Role, open bool) error {
 	}
 	if c.o.Private() && front.FromHere(c.r) {
 		if keys, err := c.o.Keys.List(ctx); err != nil || len(keys) == 0 {
+			c.local = err == nil
 			return err
 		}
 	}
@@ -52,9 +53,10 @@ func (c *call) mayMake(n int) error {
 	return c.limit(c.h.rate, n)
 }
 
-// limit counts n links more of a client without a key.
+// limit counts n links more of a client without a key. Who alone has the shortener needs
+// none.
 func (c *call) limit(rate *rate, n int) error {
-	if c.who != "" {
+	if c.who != "" || c.local {
 		return nil
 	}
 	if wait := rate.take(c.o.ClientIP(c.r), n, c.o.Now()); wait > 0 {
@@ -66,7 +68,7 @@ func (c *call) limit(rate *rate, n int) error {
 
 // spare takes back n links that limit has counted: they were refused.
 func (c *call) spare(n int) {
-	if c.who == "" {
+	if c.who == "" && !c.local {
 		c.h.rate.giveBack(c.o.ClientIP(c.r), n)
 	}
 }

@@ -22,7 +22,8 @@ type bulkAnswer struct {
 	Status   int    `json:"status"`
 	Code     string `json:"code,omitempty"`
 	ShortURL string `json:"short_url,omitempty"`
-	ID       int64  `json:"id,omitempty"` // only with keep
+	ID       int64  `json:"id,omitempty"`    // only with keep
+	Owner    string `json:"owner,omitempty"` // of the link
 	Type     string `json:"type,omitempty"`
 	Title    string `json:"title,omitempty"`
 	Detail   string `json:"detail,omitempty"`
@@ -50,6 +51,7 @@ func (c *call) bulk() error {
 	lines.Buffer(make([]byte, 0, 4096), int(c.o.MaxBody))
 	c.w.Header().Set("Content-Type", typeNDJSON)
 	b := &bulk{c: c, out: json.NewEncoder(c.w), dry: dry, keep: keep, codes: make(map[string]int)}
+	b.owners = b.mayName()
 	c.extend()
 	for lines.Scan() {
 		b.line++
@@ -101,9 +103,10 @@ type bulk struct {
 	drafts  []*links.Draft
 	at      []int // which answer each draft is to have
 
-	dry   bool           // nothing is made
-	keep  bool           // numbers and owners are those of the lines
-	codes map[string]int // of a dry run: the lines that would have taken them
+	dry    bool           // nothing is made
+	keep   bool           // numbers and owners are those of the lines
+	owners bool           // who sends the lines may name owners
+	codes  map[string]int // of a dry run: the lines that would have taken them
 }
 
 // add reads one line.
@@ -135,7 +138,15 @@ func (b *bulk) add(text []byte) error {
 
 // making is how the links are made.
 func (b *bulk) making() links.Making {
-	return links.Making{Who: b.c.who, Restore: true, Dry: b.dry, Keep: b.keep}
+	return links.Making{Who: b.c.who, Restore: true, Dry: b.dry, Keep: b.keep,
+		Owners: b.owners}
+}
+
+// mayName reports whether who asks may say whose a link is: an admin.
+func (b *bulk) mayName() bool {
+	who, local := b.c.who, b.c.local
+	defer func() { b.c.who, b.c.local = who, local }()
+	return b.c.may(links.RoleAdmin, false) == nil
 }
 
 // refuse makes answer i the problem that err is.
@@ -201,6 +212,7 @@ func (b *bulk) result(r *links.Result, at int) {
 	if b.keep {
 		a.ID = l.ID
 	}
+	a.Owner = l.Owner
 }
 
 // spare takes n refused lines back from the allowance.

@@ -56,7 +56,7 @@ func TestAPI_DryRunIsWhatTheImportSays(t *testing.T) {
 // Only links that are made are counted against the allowance of a minute; a dry
 // run says how far it would go, and spends nothing.
 func TestAPI_RefusedLinesSpendNoAllowance(t *testing.T) {
-	b := newBed(t, links.Options{}, func(o *Options) { o.CreateRate = 3 })
+	b := newBed(t, links.Options{}, func(o *Options) { o.CreateRate, o.Open, o.Hosts = 3, true, nil })
 	bad := `{"url":"https://example.com/","code":"x y"}` + "\n"
 	good := `{"url":"https://example.com/"}` + "\n"
 	for range 5 {
@@ -75,4 +75,50 @@ func TestAPI_RefusedLinesSpendNoAllowance(t *testing.T) {
 		t.Errorf("the import: %s, want %s", got, want)
 	}
 	b.want(429, "rate-limited", "POST", "/api/v1/links", good)
+}
+
+// Who alone has the shortener imports as much as there is to import.
+func TestAPI_NoAllowanceForThisMachineAlone(t *testing.T) {
+	b := newBed(t, links.Options{}, func(o *Options) { o.CreateRate = 3 })
+	lines := strings.Repeat(`{"url":"https://example.com/"}`+"\n", 10)
+	for _, path := range []string{"/api/v1/links?dry_run=1", "/api/v1/links"} {
+		if got := b.statuses(path, lines); got != strings.TrimSpace(strings.Repeat("201 ", 10)) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	if _, _, err := b.keys.Add(t.Context(), "ana", links.RoleAdmin); err != nil {
+		t.Fatal(err)
+	}
+	b.want(401, "unauthorized", "POST", "/api/v1/links", `{"url":"https://example.com/"}`)
+}
+
+// An admin's lines keep the owners that they name; anybody else's do not, and each answer
+// says whose the link is.
+func TestAPI_OwnersOfAnImport(t *testing.T) {
+	b := newBed(t, links.Options{}, nil)
+	_, admin, err := b.keys.Add(t.Context(), "root", links.RoleAdmin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, writer, err := b.keys.Add(t.Context(), "mailer", links.RoleWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[string]string{"a": "ana", "b": "mailer"} {
+		key := map[string]string{"a": admin, "b": writer}[code]
+		got := b.do("POST", "/api/v1/links", `{"url":"https://example.com/","owner":"ana","code":"`+code+`"}`,
+			"Content-Type", "application/x-ndjson", "Authorization", "Bearer "+key)
+		if !strings.Contains(got.body, `"owner":"`+want+`"`) {
+			t.Errorf("the answer is %s, want the owner %s", got.body, want)
+		}
+		l := b.do("GET", "/api/v1/links/"+code, "", "Authorization", "Bearer "+admin)
+		if l.member("owner") != want {
+			t.Errorf("the link is %s, want the owner %s", l.body, want)
+		}
+	}
+	bad := b.do("POST", "/api/v1/links", `{"url":"https://example.com/","owner":"`+strings.Repeat("x", 101)+`"}`,
+		"Content-Type", "application/x-ndjson", "Authorization", "Bearer "+admin)
+	if !strings.Contains(bad.body, `"field":"owner"`) {
+		t.Errorf("a long owner: %s", bad.body)
+	}
 }

@@ -76,7 +76,7 @@ func (c *call) ndjson(out *bufio.Writer) func(*links.Link) error {
 // csvColumns are the columns of an export.
 var csvColumns = []string{"code", "short_url", "url", "status", "title", "tags", "enabled",
 	"pass_query", "pass_path", "starts_at", "expires_at", "expired_url", "max_clicks", "created_at",
-	"updated_at", "clicks", "bots", "last_click_at"}
+	"updated_at", "clicks", "bots", "last_click_at", "owner"}
 
 // csv writes links as a table, which end completes: its heading is there without links.
 func (c *call) csv(w io.Writer) (each func(*links.Link) error, end func() error) {
@@ -101,7 +101,8 @@ func (c *call) csv(w io.Writer) (each func(*links.Link) error, end func() error)
 			l.Title, transfer.JoinTags(l.Tags), strconv.FormatBool(l.Enabled),
 			strconv.FormatBool(l.PassQuery), strconv.FormatBool(l.PassPath), cellTime(l.StartsAt),
 			cellTime(l.ExpiresAt), l.ExpiredURL, most, cellTime(l.CreatedAt), cellTime(l.UpdatedAt),
-			strconv.FormatInt(l.Clicks, 10), strconv.FormatInt(l.Bots, 10), cellTime(l.LastClickAt)}
+			strconv.FormatInt(l.Clicks, 10), strconv.FormatInt(l.Bots, 10), cellTime(l.LastClickAt),
+			l.Owner}
 		for i := range cells {
 			cells[i] = transfer.Guard(cells[i])
 		}

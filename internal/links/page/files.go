@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/hotrow/hotrow/internal/links/transfer"
 )
@@ -35,7 +36,8 @@ type importView struct {
 // An imported is what an import has done, or would do.
 type imported struct {
 	*transfer.Report
-	Dry bool
+	Dry     bool
+	Skipped string // domains whose links were left out, as they were to be
 }
 
 // outcome says what has become of the links that it counts.
@@ -74,7 +76,7 @@ func (p *Page) importFile(w http.ResponseWriter, r *http.Request) (*imported, er
 	if err != nil {
 		return nil, err
 	}
-	format, dry := transfer.Auto, false
+	format, dry, domain := transfer.Auto, false, ""
 	for {
 		part, err := parts.NextPart()
 		if err == io.EOF {
@@ -92,13 +94,21 @@ func (p *Page) importFile(w http.ResponseWriter, r *http.Request) (*imported, er
 				return nil, err
 			}
 		}
+		if part.FormName() == "domain" {
+			name, err := io.ReadAll(io.LimitReader(part, 256))
+			if err != nil {
+				return nil, err
+			}
+			domain = strings.TrimSpace(string(name))
+		}
 		if part.FormName() == "dry" {
 			dry = true
 		}
 		if part.FormName() == "file" {
-			report, err := transfer.Import(r.Context(), transfer.Read(part, format),
-				p.sender(r, dry), dry, func(int) {})
-			return &imported{report, dry}, err
+			skipped := make(map[string]int)
+			links := transfer.OneDomain(transfer.Read(part, format), domain, skipped)
+			report, err := transfer.Import(r.Context(), links, p.sender(r, dry), dry, func(int) {})
+			return &imported{report, dry, transfer.Domains(skipped)}, err
 		}
 	}
 }

@@ -17,6 +17,7 @@ type Answer struct {
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
 	Type   string `json:"type"`
+	Owner  string `json:"owner"` // whose the link is, where the line has named somebody
 }
 
 // A Sender gives NDJSON to POST /api/v1/links and returns an answer for each
@@ -29,6 +30,8 @@ type Report struct {
 	Made    int
 	Refused []Refusal // by the reader or the server, in the order of the file
 	More    int       // refusals beyond maxRefused, which are counted only
+	Lost    []Refusal // what was not taken over of links that were made, and of the file
+	Missed  int       // losses beyond maxRefused
 	Limited int       // of a dry run: links that are fine, and more than may be made in a minute
 	Survey  Survey
 }
@@ -48,6 +51,15 @@ func (r *Report) refuse(one Refusal) {
 	r.More++
 }
 
+// lose notes what was not taken over.
+func (r *Report) lose(one Refusal) {
+	if len(r.Lost) < maxRefused {
+		r.Lost = append(r.Lost, one)
+		return
+	}
+	r.Missed++
+}
+
 // Import sends the links of a file in batches and tells progress how many entries
 // are done after each. It returns a report of what was done even when it ends
 // with an error. With dry send changes nothing, and Import sees what only the
@@ -64,6 +76,10 @@ func Import(
 		if bad, ok := errors.AsType[*Refusal](err); ok {
 			im.report.Read++
 			im.report.refuse(*bad)
+			continue
+		}
+		if loss, ok := errors.AsType[*Loss](err); ok {
+			im.report.lose(Refusal(*loss))
 			continue
 		}
 		if err != nil {
@@ -122,7 +138,7 @@ func (im *importer) flush(ctx context.Context) error {
 			continue
 		}
 		if a.Status/100 == 2 || a.Status/100 == 3 {
-			im.report.Made++
+			im.made(l, a)
 			continue
 		}
 		im.report.refuse(Refusal{Line: l.Line, Code: l.Code, Reason: im.reason(l, a)})
@@ -141,6 +157,19 @@ func (im *importer) flush(ctx context.Context) error {
 	}
 	im.batch, im.lines = im.batch[:0], im.lines[:0]
 	return nil
+}
+
+// made notes a link that was made, or would be, and what is not with it.
+func (im *importer) made(l *Link, a Answer) {
+	im.report.Made++
+	lost := l.Lost
+	if l.Owner != "" && a.Owner != l.Owner {
+		lost = append(lost, fmt.Sprintf("its owner %s is not taken over: that takes the key of an "+
+			"admin", clip(l.Owner)))
+	}
+	for _, reason := range lost {
+		im.report.lose(Refusal{Line: l.Line, Code: l.Code, Reason: reason})
+	}
 }
 
 // dry looks at an answer of a dry run: a code that an earlier line of the file

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,11 +22,12 @@ const (
 func readJSON(in *bufio.Reader, format Format, head []byte, yield func(Link, error) bool) {
 	first, _, whole := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
 	var object map[string]any
-	if whole && json.Unmarshal(first, &object) == nil && fieldsOf(object, format).of["url"] != "" {
+	if whole && json.Unmarshal(first, &object) == nil &&
+		fieldsOf(object, format, nil).of["url"] != "" {
 		readLines(in, format, yield)
 		return
 	}
-	w := &walk{format: format, yield: yield}
+	w := &walk{format: format, yield: yield, unknown: make(strangers)}
 	dec := json.NewDecoder(in)
 	dec.UseNumber()
 	for {
@@ -35,6 +37,9 @@ func readJSON(in *bufio.Reader, format Format, head []byte, yield func(Link, err
 			if w.entry == 0 {
 				yield(Link{}, errors.New("the file is JSON, but nothing in it is a link: "+
 					"an object with a code and a url"))
+			} else if int64(w.entry) < w.total {
+				yield(Link{}, &Loss{Line: w.entry, Reason: fmt.Sprintf("the file has %d of the %d "+
+					"links that it speaks of: export the other pages, too", w.entry, w.total)})
 			}
 			return
 		}
@@ -52,7 +57,8 @@ func readJSON(in *bufio.Reader, format Format, head []byte, yield func(Link, err
 func readLines(in *bufio.Reader, format Format, yield func(Link, error) bool) {
 	scan := bufio.NewScanner(in)
 	scan.Buffer(nil, maxLine)
-	line := 0
+	line, unknown := 0, make(strangers)
+	known := aliases{of: make(map[string]Link)}
 	for scan.Scan() {
 		line++
 		text := bytes.TrimSpace(scan.Bytes())
@@ -68,9 +74,18 @@ func readLines(in *bufio.Reader, format Format, yield func(Link, error) bool) {
 			}
 			continue
 		}
-		f := fieldsOf(object, format)
+		f := fieldsOf(object, format, unknown)
 		f.line = line
-		if !yield(f.link()) {
+		l, err := f.link()
+		if _, golink := object["Long"]; golink && known.keep(l, err) {
+			continue
+		}
+		if !yield(l, err) {
+			return
+		}
+	}
+	for _, l := range known.waiting {
+		if !yield(known.lead(l)) {
 			return
 		}
 	}
@@ -85,10 +100,15 @@ func readLines(in *bufio.Reader, format Format, yield func(Link, error) bool) {
 // {"shortUrls":{"data":[...]}} of Shlink, {"links":{"link_1":{...}}} of YOURLS,
 // {"data":[...]} of Kutt.
 type walk struct {
-	format Format
-	yield  func(Link, error) bool
-	entry  int
+	format  Format
+	yield   func(Link, error) bool
+	entry   int
+	total   int64 // links that there are, as the API says of which it is a page
+	unknown strangers
 }
+
+// totals are where APIs say it.
+var totals = []string{"totalItems", "total", "total_links"}
 
 // value looks for links in v and reports whether to go on.
 func (w *walk) value(v any, depth int) bool {
@@ -103,11 +123,17 @@ func (w *walk) value(v any, depth int) bool {
 			}
 		}
 	case map[string]any:
-		f := fieldsOf(v, w.format)
+		f := fieldsOf(v, w.format, w.unknown)
 		if f.of["url"] != "" && (f.of["code"] != "" || f.of["short"] != "") {
 			w.entry++
 			f.line = w.entry
 			return w.yield(f.link())
+		}
+		for _, key := range totals {
+			n, err := strconv.ParseInt(text(v[key]), 10, 64)
+			if err == nil {
+				w.total = max(w.total, n)
+			}
 		}
 		for _, key := range inOrder(v) {
 			if !w.value(v[key], depth+1) {
@@ -136,19 +162,22 @@ func inOrder(object map[string]any) []string {
 
 // fieldsOf returns the members of an object that a link has. Members of Shlink's
 // meta, and the total of its visitsSummary, are taken as the object's own.
-func fieldsOf(object map[string]any, format Format) *fields {
+// unknown, if it is not nil, gets the members that nobody knows.
+func fieldsOf(object map[string]any, format Format, unknown strangers) *fields {
 	f := &fields{format: format, of: map[string]string{}}
 	f.own = isOwn(format, func(name string) bool { _, ok := object[name]; return ok })
 	add := func(object map[string]any) {
 		for _, key := range inOrder(object) { // two keys may mean the same: the first is taken
-			name := headings[normal(key)]
-			if name == "" || f.of[name] != "" {
-				continue
+			value := text(object[key])
+			switch headings[normal(key)] {
+			case "tags":
+				if f.of["tags"] == "" {
+					f.tags = f.tagsOf(object[key])
+				}
+			case "rules", "devices":
+				value = documentOf(object[key])
 			}
-			f.of[name] = text(object[key])
-			if name == "tags" {
-				f.tags = f.tagsOf(object[key])
-			}
+			f.put(key, value)
 		}
 	}
 	add(object)
@@ -164,7 +193,46 @@ func fieldsOf(object map[string]any, format Format) *fields {
 	if long, ok := object["Long"].(string); ok {
 		f.golink(long)
 	}
+	if f.of["url"] != "" && (f.of["code"] != "" || f.of["short"] != "") { // else it is no link
+		f.unknown = unknown
+		f.strange(object)
+	}
 	return f
+}
+
+// strange notes the members of a link that nobody knows.
+func (f *fields) strange(object map[string]any) {
+	for _, key := range inOrder(object) {
+		if headings[normal(key)] == "" {
+			f.put(key, documentOf(object[key]))
+		}
+	}
+}
+
+// documentOf returns a JSON value as text, without what is empty in it: "" when it says
+// nothing.
+func documentOf(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, one any) bool { return documentOf(one) == "" })
+		if len(v) == 0 {
+			return ""
+		}
+	case []any:
+		if len(v) == 0 {
+			return ""
+		}
+	default:
+		if value := text(v); !isNothing(value) {
+			return value
+		}
+		return ""
+	}
+	doc, err := json.Marshal(v)
+	if err != nil { // what was decoded can be encoded
+		return fmt.Sprint(v)
+	}
+	return string(doc)
 }
 
 // tagsOf returns the tags that a member has: those of hotrow's list as they are, and of

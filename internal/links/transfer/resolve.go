@@ -15,7 +15,8 @@ func Resolve(r io.Reader, code string) (Link, error) {
 	var exact, folded *Link
 	for link, err := range Read(r, Auto) {
 		if err != nil {
-			if _, bad := err.(*Refusal); bad {
+			switch err.(type) {
+			case *Refusal, *Loss:
 				continue
 			}
 			return Link{}, err

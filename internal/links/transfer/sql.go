@@ -13,6 +13,7 @@ import (
 // in _url, whatever the prefix) from what mysqldump and phpMyAdmin write.
 func readSQL(in *bufio.Reader, yield func(Link, error) bool) {
 	s := &statements{lex: lexer{in: in, line: 1}}
+	unknown := make(strangers)
 	s.columns = func(table string) []string {
 		if strings.HasSuffix(strings.ToLower(table), "_url") {
 			return yourlsColumns
@@ -20,7 +21,7 @@ func readSQL(in *bufio.Reader, yield func(Link, error) bool) {
 		return nil
 	}
 	s.row = func(line int, columns, values []string) error {
-		if !yield(yourlsLink(line, columns, values)) {
+		if !yield(yourlsLink(line, columns, values, unknown)) {
 			return errStop
 		}
 		return nil
@@ -121,13 +122,11 @@ func (s *statements) insert() error {
 }
 
 // yourlsLink reads a row of YOURLS's table.
-func yourlsLink(line int, columns, values []string) (Link, error) {
-	f := fields{line: line, format: YOURLS, of: map[string]string{}}
+func yourlsLink(line int, columns, values []string, unknown strangers) (Link, error) {
+	f := fields{line: line, format: YOURLS, of: map[string]string{}, unknown: unknown}
 	for i, v := range values {
 		if i < len(columns) {
-			if name := headings[normal(columns[i])]; name != "" {
-				f.of[name] = v
-			}
+			f.put(columns[i], v)
 		}
 	}
 	return f.link()

@@ -33,7 +33,15 @@ type Link struct {
 	ExpiredURL string     `json:"expired_url,omitempty"`
 	MaxClicks  int64      `json:"max_clicks,omitempty"`
 	CreatedAt  *time.Time `json:"created_at,omitempty"`
-	Clicks     int64      `json:"-"` // what the other shortener counted; not imported
+	Owner      string     `json:"owner,omitempty"` // kept if the key of the import is an admin's
+	Clicks     int64      `json:"-"`               // what the other shortener counted; not imported
+
+	// Domain is what the code is a code of, where a file has several name spaces.
+	Domain string `json:"-"`
+
+	// Lost are what else the file says of the link, and nothing here can hold: each as a
+	// sentence.
+	Lost []string `json:"-"`
 }
 
 // A Refusal says why an entry of a file is left out. Reading goes on after it.
@@ -42,6 +50,13 @@ type Refusal struct {
 	Code   string `json:"code,omitempty"`
 	Reason string `json:"reason"`
 }
+
+// A Loss says what a file has, and nobody takes over: of one link, or of the whole file. It
+// refuses no link. Reading goes on after it.
+type Loss Refusal
+
+// Error returns the loss in one line.
+func (l *Loss) Error() string { return (*Refusal)(l).Error() }
 
 // Error returns the refusal in one line.
 func (r *Refusal) Error() string {
@@ -86,7 +101,8 @@ const sniffed = 4096
 
 // Read returns the links of a file in their order. The error beside a link is a
 // *Refusal of that entry alone; any other error is the last thing that is
-// returned. The format Auto goes by what the file looks like.
+// returned, but for a *Loss, which is of the file. The format Auto goes by what the file
+// looks like.
 func Read(r io.Reader, format Format) iter.Seq2[Link, error] {
 	return func(yield func(Link, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)

@@ -64,15 +64,16 @@ func TestRead_Formats(t *testing.T) {
 		}, nil},
 		{"shlink.csv", Shlink, []Link{
 			{Line: 2, Code: "rY9zd", URL: "https://example.com/a?b=c", Title: "A page", Tags: []string{"news", "mail"},
-				CreatedAt: at(t, "2024-01-10T11:00:00Z"), Clicks: 54},
-			{Line: 3, Code: "docs/api", URL: "https://example.com/api",
+				CreatedAt: at(t, "2024-01-10T11:00:00Z"), Clicks: 54, Domain: "s.example"},
+			{Line: 3, Code: "docs/api", URL: "https://example.com/api", Domain: "s.example",
 				CreatedAt: at(t, "2024-01-11T11:00:00Z"), Clicks: 3},
 		}, nil},
 		{"shlink.json", Auto, []Link{
 			{Line: 1, Code: "rY9zd", URL: "https://example.com/a?b=c", Title: "A page", Tags: []string{"news", "mail"},
-				PassQuery: no, ExpiresAt: at(t, "2030-01-01T00:00:00Z"), MaxClicks: 100,
+				PassQuery: no, ExpiresAt: at(t, "2030-01-01T00:00:00Z"), MaxClicks: 100, Domain: "s.example",
 				CreatedAt: at(t, "2024-01-10T11:00:00Z"), Clicks: 54},
-			{Line: 2, Code: "b", URL: "https://example.com/b", PassQuery: yes,
+			{Line: 2, Code: "b", URL: "https://example.com/b", PassQuery: yes, Domain: "other.example",
+				Lost:      []string{"that search engines may list it is not taken over: hotrow tells them not to"},
 				CreatedAt: at(t, "2024-01-11T11:00:00Z")},
 		}, nil},
 		{"kutt.json", Auto, []Link{
@@ -100,8 +101,10 @@ func TestRead_Formats(t *testing.T) {
 				CreatedAt: at(t, "2009-05-11T09:41:13Z"), Clicks: 17},
 		}, nil},
 		{"golink.jsonl", Auto, []Link{
-			{Line: 1, Code: "go", URL: "http://go/", PassPath: yes, CreatedAt: at(t, "2022-06-17T18:05:43.562948451Z")},
-			{Line: 2, Code: "who", URL: "http://who", PassPath: yes, CreatedAt: at(t, "2022-06-17T18:05:43Z")},
+			{Line: 1, Code: "go", URL: "http://go/", PassPath: yes, Owner: "amelie@example.com",
+				CreatedAt: at(t, "2022-06-17T18:05:43.562948451Z")},
+			{Line: 2, Code: "who", URL: "http://who", PassPath: yes, Owner: "amelie@example.com",
+				CreatedAt: at(t, "2022-06-17T18:05:43Z")},
 		}, []string{
 			"line 3: search: its target is a template, which hotrow has not: " +
 				"https://search.example/{{if .Path}}?q={{QueryEscape .Path}}{...",
