@@ -174,13 +174,21 @@ func columnSets(sets [][]string) string {
 
 // printGuard prints by which index the database finds the rows of a list.
 func printGuard(p *program, g *source.Guard) {
-	if len(g.Indexes) > 0 {
+	switch {
+	case g.Free:
+		fmt.Fprintln(p.stdout, "    needs no index: lists.filters has its columns")
+		return
+	case len(g.Indexes) > 0:
 		fmt.Fprintf(p.stdout, "    found by the index on %s\n", columnSets(g.Indexes))
 		return
 	}
 	f := source.Finding{Level: source.LevelWarning,
 		Text: "no index answers these filters and this order: it is refused (400)"}
-	if g.Small {
+	switch {
+	case g.Tried:
+		f.Text = "no index answers these filters and this order: it is run, and given up after" +
+			" a time (lists.guard)"
+	case g.Small:
 		f.Level = source.LevelInfo
 		f.Text = "no index answers these filters and this order: it is refused once the table" +
 			" is large"

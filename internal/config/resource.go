@@ -102,6 +102,12 @@ type Depend struct {
 // Lists bounds lists of documents.
 type Lists struct {
 	MaxLimit int `yaml:"max_limit" range:"1..10000"`
+
+	// Filters are columns of which lists are filtered and ordered whatever the indexes.
+	Filters []string `yaml:"filters,omitempty"`
+
+	// Guard says what becomes of a list that no index answers.
+	Guard string `yaml:"guard" oneof:"refuse timeout"`
 }
 
 // Access says who may read and write: public, none or role:NAME.
@@ -125,7 +131,7 @@ func (r *Resource) setDefaults() {
 		Tiers:   []string{"memory"},
 		Formats: []string{"json"},
 		RLS:     "refuse",
-		Lists:   Lists{MaxLimit: 1000},
+		Lists:   Lists{MaxLimit: 1000, Guard: "refuse"},
 		Access:  Access{Read: "public", Write: "none"},
 	}
 }

@@ -74,6 +74,7 @@ func (c *Config) spec(name string, r *Resource) (*source.Spec, error) {
 	s := &source.Spec{
 		Name: name, Table: r.Table, Query: strings.TrimRight(r.Query, "; \t\r\n"), Key: r.Key,
 		Only: r.Only, Hide: r.HideSecrets, RLSIgnore: r.RLS == "ignore",
+		Filters: r.Lists.Filters, Unguarded: r.Lists.Guard == "timeout",
 	}
 	if c.ofMemcached(r) {
 		s.Value = r.valueSpec()

@@ -189,6 +189,10 @@ func (v *validator) lists(at string, r *Resource) {
 	v.distinct(at+".tiers", r.Tiers)
 	v.distinct(at+".formats", r.Formats)
 	v.distinct(at+".methods", r.Methods)
+	v.distinct(at+".lists.filters", r.Lists.Filters)
+	if r.Query != "" && len(r.Lists.Filters) > 0 {
+		v.addf(at+".lists.filters", "is of no use: a query has no lists")
+	}
 	if len(r.Formats) == 0 {
 		v.addf(at+".formats", "is empty: want json, msgpack or both")
 	}

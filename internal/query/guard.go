@@ -5,12 +5,45 @@ import "slices"
 // Indexed reports whether the database can find the rows that the query asks for by one of
 // indexes without reading those of others: a condition of equality is on the first column of
 // one, in each branch where one of several must hold; or filters and order follow one. An
-// index must have all of these rows.
+// index must have all of these rows. A column that is Free needs no index.
 func (q *Query) Indexed(indexes []Index) bool {
-	if q.Table.equality(q.Where, indexes) {
+	return q.Free() || q.Table.equality(q.Where, indexes) ||
+		slices.ContainsFunc(indexes, q.followed)
+}
+
+// Free reports whether the query needs no index: an equality is of a column that is Free, or
+// all that it asks about and is ordered by is of such.
+func (q *Query) Free() bool {
+	t := q.Table
+	if t.equality(q.Where, nil) {
 		return true
 	}
-	return slices.ContainsFunc(indexes, q.followed)
+	ordered := slices.IndexFunc(q.Order, func(o Order) bool { return !t.Columns[o.Column].Free })
+	free := len(q.Where) > 0 || !q.isTail(0)
+	for i := range q.Where {
+		free = free && t.isFree(&q.Where[i])
+	}
+	return free && (ordered < 0 || ordered > 0 && q.isTail(ordered))
+}
+
+// isFree reports whether a term is about columns alone that are Free.
+func (t *Table) isFree(term *Term) bool {
+	if term.Op < And {
+		return t.Columns[term.Column].Free
+	}
+	return !slices.ContainsFunc(term.Terms, func(one Term) bool { return !t.isFree(&one) })
+}
+
+// Range returns the conditions by which the values of a column lie in a range.
+func (q *Query) Range(column string) []Term {
+	var terms []Term
+	for _, t := range q.Where {
+		if t.Op >= Gt && t.Op <= Lte && !t.Not && t.Quant == One &&
+			q.Table.Columns[t.Column].Name == column {
+			terms = append(terms, t)
+		}
+	}
+	return terms
 }
 
 // Equality reports whether a condition of equality is on the first column of one of indexes,
@@ -35,7 +68,7 @@ func (t *Table) equality(terms []Term, indexes []Index) bool {
 			}
 		case term.isEquality():
 			name := t.Columns[term.Column].Name
-			if slices.ContainsFunc(indexes, func(x Index) bool {
+			if t.Columns[term.Column].Free || slices.ContainsFunc(indexes, func(x Index) bool {
 				return x.Columns[0] == name && x.Has(t, terms)
 			}) {
 				return true
@@ -66,7 +99,8 @@ func (q *Query) followed(x Index) bool {
 	asks, bounded := false, false
 	for i := range q.Where {
 		t := &q.Where[i]
-		if slices.ContainsFunc(x.Where, func(c Condition) bool { return t.is(q.Table, c) }) {
+		if q.Table.isFree(t) ||
+			slices.ContainsFunc(x.Where, func(c Condition) bool { return t.is(q.Table, c) }) {
 			continue
 		}
 		if !t.isEquality() && (t.Not || t.Op < Gt || t.Op > Lte) {

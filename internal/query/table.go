@@ -58,6 +58,9 @@ type Column struct {
 	// equal to the database only if their texts are: see Query.Classes.
 	Classed bool
 
+	// Free says that filters on the column and orders by it are run whatever indexes there are.
+	Free bool
+
 	// Folded says that changes of rows tell the column's values, and that two texts for which
 	// row.Fold has a text are equal to the database only if it is the same one. Any other text
 	// may be equal to all.
@@ -100,6 +103,9 @@ func NewTable(t Table) *Table {
 	}
 	return &t
 }
+
+// Find returns the place of the column that a query calls name.
+func (t *Table) Find(name string) (int, error) { return t.column(name) }
 
 // column returns the place of the column that a query calls name.
 func (t *Table) column(name string) (int, error) {

@@ -122,9 +122,11 @@ func (e *ListExplanation) Index() string {
 	switch {
 	case !g.Known:
 		return "not known yet: no list with filters was read since the start"
-	case len(g.Indexes) == 0 && g.Small:
+	case len(g.Indexes) == 0 && !g.Free && g.Tried:
+		return "none: the query is run, and given up after a time (lists.guard): " + hint
+	case len(g.Indexes) == 0 && !g.Free && g.Small:
 		return "the table is small; a large one would be refused: " + hint
-	case len(g.Indexes) == 0:
+	case len(g.Indexes) == 0 && !g.Free:
 		return "refused: " + hint
 	}
 	names := make([]string, len(g.Indexes))
@@ -132,6 +134,9 @@ func (e *ListExplanation) Index() string {
 		names[i] = "(" + strings.Join(x, ", ") + ")"
 	}
 	text := "found by the index on " + strings.Join(names, ", ")
+	if g.Free {
+		text = "needs none: lists.filters has its columns"
+	}
 	for i := range g.Embeds {
 		if e := &g.Embeds[i]; e.Known && e.Hint != "" && !e.Small {
 			text += "; refused for what it embeds of " + e.Table + ": " + e.Hint

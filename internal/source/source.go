@@ -147,6 +147,8 @@ type Guard struct {
 	Indexes [][]string // the columns of the index that finds its rows, or of all that do together
 	Hint    string     // what would admit it; "" where an index does
 	Passed  string     // why an index that is about its columns does not; "": there is none
+	Free    bool       // no index is needed: Spec.Filters has its columns
+	Tried   bool       // it is run all the same, and given up after a time: Spec.Unguarded
 
 	Embeds []EmbedGuard // how rows are found that the query embeds
 }
@@ -167,12 +169,14 @@ type Spec struct {
 	Query     string   // a SELECT with :key (or :COLUMN for each key column)
 	Key       []string // key columns; empty: the table's primary key
 	Fields    map[string]FieldSpec
-	Only      bool    // only the columns of Fields
-	Hide      bool    // leave out columns whose names look like secrets (IsSecret)
-	Embeds    []Embed // documents of other tables within this one
-	Depends   []Dep   // of a query; a table's are found
-	RLSIgnore bool    // serve a table with row-level security as this user sees it
-	Timed     bool    // documents are kept for a time: tables may be read that no feed follows
+	Only      bool     // only the columns of Fields
+	Hide      bool     // leave out columns whose names look like secrets (IsSecret)
+	Embeds    []Embed  // documents of other tables within this one
+	Depends   []Dep    // of a query; a table's are found
+	RLSIgnore bool     // serve a table with row-level security as this user sees it
+	Filters   []string // columns of which lists are filtered and ordered whatever the indexes
+	Unguarded bool     // lists that no index answers are run, and given up after a time
+	Timed     bool     // documents are kept for a time: tables may be read that no feed follows
 
 	// Value is how a server of keys and values keeps the documents; nil for a
 	// database, which has a Table or a Query.

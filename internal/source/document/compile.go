@@ -71,7 +71,9 @@ func Compile(db Database, d *Dialect, s Schema, spec *source.Spec) (*Plan, error
 		p.unbounded[i].MaxLen = 0
 	}
 	p.depth = len(p.Nodes())
-	p.describe()
+	if err := p.describe(spec); err != nil {
+		return nil, err
+	}
 	if d.Nested == nil {
 		p.prepare()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/source"
@@ -42,6 +43,12 @@ type Filters struct {
 
 	// Indexes returns the indexes in which rows of n's table are looked up.
 	Indexes func(ctx context.Context, c Conn, n *Node) ([]query.Index, error)
+
+	// Limit is how long a query may take that no index answers and that is run all the same;
+	// 0: as long as any statement. AtOnce returns such a statement in a form that finds all of
+	// its rows before it gives the first: where nothing else can be ended in time. nil: itself.
+	Limit  time.Duration
+	AtOnce func(sql string) string
 
 	// Count runs a statement that counts, or, if planned, returns how many rows the planner
 	// expects of it.

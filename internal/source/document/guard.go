@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,10 +25,30 @@ type lookup struct {
 	small   bool
 }
 
-// Admit refuses a query that would read many more rows than it finds.
-func (p *Plan) Admit(ctx context.Context, c Conn, s *Selection) error {
+// Admit refuses a query that would read many more rows than it finds. refused is that of one
+// that may be tried all the same.
+func (p *Plan) Admit(ctx context.Context, c Conn, s *Selection) (refused *query.Error, err error) {
+	if err = p.admit(ctx, c, s); err != nil && p.unguarded && errors.As(err, &refused) &&
+		refused.Code == query.CodeUnindexed {
+		return refused, nil
+	}
+	return nil, err
+}
+
+// gaveUp reports whether err is that of a statement which took too long.
+func gaveUp(ctx context.Context, err error) bool {
+	var e *source.Error
+	return err != nil && (errors.As(err, &e) && e.Class == source.Busy ||
+		errors.Is(ctx.Err(), context.DeadlineExceeded))
+}
+
+// admit is Admit without the exception.
+func (p *Plan) admit(ctx context.Context, c Conn, s *Selection) error {
 	q, n := s.query, s.Node
 	ok, err := p.finds(ctx, c, n, q.Indexed)
+	if err == nil && !ok {
+		ok, err = p.few(ctx, c, s)
+	}
 	if err != nil {
 		return err
 	}
@@ -39,6 +60,37 @@ func (p *Plan) Admit(ctx context.Context, c Conn, s *Selection) error {
 		refused.Message += ": " + why
 	}
 	return refused
+}
+
+// few reports whether the query asks for a range of a column with an index, such as the key,
+// that has few rows. They are counted, as far as that matters, each time.
+func (p *Plan) few(ctx context.Context, c Conn, s *Selection) (bool, error) {
+	counted := make(map[string]bool)
+	for _, x := range p.lookup.Load().indexes {
+		terms := s.query.Range(x.Columns[0])
+		if len(terms) == 0 || counted[x.Columns[0]] || !x.Has(p.table, s.query.Where) {
+			continue
+		}
+		counted[x.Columns[0]] = true
+		w := &where{n: s.Node, d: p.Dialect, cols: p.cols}
+		cond, err := w.terms(terms, " AND ")
+		if err != nil {
+			return false, err
+		}
+		n, err := p.countFew(ctx, c, s.Node, " WHERE "+cond, w.args)
+		if err != nil || n < smallTable {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// countFew counts rows of the table of n, up to as many as are too many for no index.
+func (p *Plan) countFew(
+	ctx context.Context, c Conn, n *Node, where string, args []any,
+) (int64, error) {
+	return p.Dialect.Filters.Count(ctx, c, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s%s"+
+		" LIMIT %d) AS few", n.aliased(p.Dialect, n.Table.From), where, smallTable), args, false)
 }
 
 // finds reports whether the table of n is small, or has indexes that are enough.
@@ -96,7 +148,11 @@ func (p *Plan) Guard(q *query.Query) source.Guard {
 	if known == nil {
 		return source.Guard{}
 	}
-	g := source.Guard{Known: true, Small: known.small}
+	g := source.Guard{Known: true, Small: known.small, Free: q.Free(), Tried: p.unguarded}
+	if g.Free {
+		g.Embeds = p.guardEmbeds(q)
+		return g
+	}
 	for _, x := range known.indexes {
 		if q.Indexed([]query.Index{x}) {
 			g.Indexes = [][]string{x.Columns}
@@ -139,8 +195,7 @@ func (p *Plan) look(ctx context.Context, c Conn, n *Node) (*lookup, error) {
 		return nil, err
 	}
 	known := &lookup{at: time.Now(), indexes: append(indexes, query.IndexOf(Names(n.KeyCols)...))}
-	rows, err := f.Count(ctx, c, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)"+
-		" AS few", n.aliased(p.Dialect, n.Table.From), smallTable), nil, false)
+	rows, err := p.countFew(ctx, c, n, "", nil)
 	known.small = rows < smallTable
 	return known, err
 }

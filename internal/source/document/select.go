@@ -13,10 +13,11 @@ import (
 
 // describe makes the table that queries of p are about. Columns that no member shows are
 // unknown to them; those of the key are there all the same, for the order.
-func (p *Plan) describe() {
+func (p *Plan) describe(spec *source.Spec) error {
 	if p.Query != nil {
-		return
+		return nil
 	}
+	p.unguarded = spec.Unguarded
 	n := p.Root
 	t := query.Table{Name: n.Table.ID(), NullsHigh: p.Dialect.Filters.NullsHigh}
 	for i, col := range n.Fields {
@@ -41,6 +42,14 @@ func (p *Plan) describe() {
 		t.Key = append(t.Key, at)
 	}
 	p.table = query.NewTable(t)
+	for _, name := range spec.Filters {
+		at, err := p.table.Find(name)
+		if err != nil {
+			return fmt.Errorf("lists.filters: %w", err)
+		}
+		p.table.Columns[at].Free = true
+	}
+	return nil
 }
 
 // describe returns a column as queries know it. Of a floating-point number, as of what is
@@ -87,11 +96,28 @@ func (p *Plan) Select(ctx context.Context, q *query.Query) (*source.Selected, er
 	}
 	ctx, cancel := p.db.Begin(ctx, statements)
 	defer cancel()
+	if limit := p.Dialect.Filters.Limit; p.unguarded && limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
 	var out *source.Selected
+	var refused *query.Error
 	err = p.db.Read(ctx, snapshot, func(ctx context.Context, c Conn) (err error) {
-		out, err = p.selectOn(ctx, c, s)
+		if refused, err = p.Admit(ctx, c, s); err != nil {
+			return err
+		}
+		run := *s
+		if at := p.Dialect.Filters.AtOnce; refused != nil && at != nil {
+			run.SQL = at(s.SQL)
+		}
+		out, err = p.selectOn(ctx, c, &run)
 		return err
 	})
+	if refused != nil && gaveUp(ctx, err) {
+		refused.Message = "the query was given up: " + refused.Message
+		err = refused
+	}
 	if err != nil {
 		return nil, fmt.Errorf("select %s: %w", p.Name, err)
 	}
@@ -169,11 +195,8 @@ func (n *Node) present(d *Dialect) []string {
 	return conds
 }
 
-// selectOn runs a Selection on c.
+// selectOn runs a Selection that is admitted on c.
 func (p *Plan) selectOn(ctx context.Context, c Conn, s *Selection) (*source.Selected, error) {
-	if err := p.Admit(ctx, c, s); err != nil {
-		return nil, err
-	}
 	s.Node.afresh()
 	var all []*record
 	var some records

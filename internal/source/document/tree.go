@@ -33,6 +33,7 @@ type Plan struct {
 	lookup    atomic.Pointer[lookup]
 	table     *query.Table // what queries may ask about; nil for a query resource
 	cols      []Column     // of table, by their places
+	unguarded bool         // see source.Spec
 }
 
 // A Node is one level of a document: a table or a query.

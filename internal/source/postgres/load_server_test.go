@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres/feed"
@@ -275,6 +276,36 @@ func TestPostgres_StatementTimeoutKeepsTheConnection(t *testing.T) {
 	if err := loadErr(p, "10"); err != nil || s.pool.Stat().NewConnsCount() != made {
 		t.Errorf("afterwards: %v, %d connections made, %d before", err,
 			s.pool.Stat().NewConnsCount(), made)
+	}
+}
+
+// A query that is run although no index answers it is given up with the time of a statement,
+// and refused.
+func TestPostgres_GuardGivesUpWhatTakesLong(t *testing.T) {
+	s := openSource(t, dbtest.Postgres(t), Options{StatementTimeout: 500 * time.Millisecond})
+	mustExec(t, s, "CREATE TABLE large (id integer PRIMARY KEY, n integer)",
+		"INSERT INTO large SELECT i, i FROM generate_series(1, 20000) AS i")
+	p := mustCompile(t, s, &source.Spec{Name: "large", Table: "large", Unguarded: true})
+	q, err := query.Parse("n=eq.7", p.Table(), query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := p.Select(t.Context(), q); err != nil || len(found.Rows) != 1 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	conn, err := pgx.Connect(t.Context(), s.cfg.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE large"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Select(t.Context(), q)
+	var refused *query.Error
+	if !errors.As(err, &refused) || refused.Code != query.CodeUnindexed ||
+		!strings.HasPrefix(refused.Hint, "CREATE INDEX") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -414,10 +414,11 @@ func quoted(s string) string {
 
 // guard refuses on a large table what no index answers, until one does.
 func (s *suite) guard() {
-	s.env.Exec(s.t, "CREATE TABLE large (id integer PRIMARY KEY, n integer)",
-		"INSERT INTO large VALUES (0, 0)")
+	s.env.Exec(s.t, "CREATE TABLE large (id integer PRIMARY KEY, n integer, m integer)",
+		"INSERT INTO large VALUES (0, 0, 0)")
 	for i := 1; i <= 8192; i *= 2 {
-		s.env.Exec(s.t, fmt.Sprintf("INSERT INTO large SELECT id + %d, id + %d FROM large", i, i))
+		s.env.Exec(s.t, fmt.Sprintf("INSERT INTO large SELECT id + %d, id + %[1]d, id + %[1]d + 1"+
+			" FROM large", i))
 	}
 	k := &trial{s: s}
 	plan := s.compile(&source.Spec{Table: "large"})
@@ -436,6 +437,7 @@ func (s *suite) guard() {
 	if !errors.As(err, &refused) || refused.Code != query.CodeUnindexed {
 		s.t.Fatalf("a filter without an index: %v", err)
 	}
+	s.waysPastTheGuard()
 	s.env.Exec(s.t, refused.Hint)
 	plan = s.compile(&source.Spec{Table: "large"})
 	if _, found := k.one(plan, "n=eq.7", query.CountEstimated); len(found.Rows) != 1 ||

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	lists "github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
@@ -29,6 +30,13 @@ var filters = document.Filters{
 	},
 	Count:   count,
 	Indexes: lookups,
+	Limit:   5 * time.Second, // as statements have of other databases
+
+	// The driver ends a statement up to its first row. An ephemeral table is read in the order
+	// in which it was written.
+	AtOnce: func(sql string) string {
+		return "WITH found AS MATERIALIZED (" + sql + ") SELECT * FROM found"
+	},
 }
 
 // lookups returns the indexes of a table.
