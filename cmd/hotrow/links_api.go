@@ -102,8 +102,7 @@ func (s *server) linksChanged(_ context.Context, _ source.Position, codes []stri
 		return
 	}
 	for _, code := range codes {
-		key := row.Key(code)
-		if err := r.Invalidate(&key); err != nil {
+		if err := r.Forget(row.Key(code)); err != nil {
 			s.log.Warn("a changed link is still in memory", "code", code, "err", err)
 		}
 	}

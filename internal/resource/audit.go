@@ -15,56 +15,81 @@ import (
 
 // The auditor is the insurance against what no proof covers: a feed that leaves
 // something out and does not say so, a database whose definitions were changed
-// behind its back, a defect of hotrow. It reads random documents that are kept
-// again from the source, and compares. It costs a few reads a second.
+// behind its back, a defect of hotrow. It reads random documents and lists that are
+// kept again from the source, and compares. It costs a few reads a second.
 
-// sampleSize is how many keys of a resource the auditor chooses among.
-const sampleSize = 1024
+// sampleSize is how many keys of a resource the auditor chooses among, and sampledLists the
+// same of lists: each keeps its question.
+const (
+	sampleSize   = 1024
+	sampledLists = 32
+)
 
 // auditTimeout is how long the auditor waits for the feed to explain what it
 // has seen.
 const auditTimeout = 5 * time.Second
 
-// A sample is a random choice of the documents that were stored: each of them
-// has the same chance to be in it.
+// An audited is a document or a list that was stored, as the auditor finds it again.
+type audited struct {
+	ref  tier.Ref
+	list listKey
+	ask  *ListAsk // nil: it is a document
+}
+
+// is reports whether two are the same document or list.
+func (a *audited) is(b *audited) bool {
+	return a.ref == b.ref && a.list == b.list && (a.ask == nil) == (b.ask == nil)
+}
+
+// name is what the log calls it: its key, or its question.
+func (a *audited) name() string {
+	if a.ask != nil {
+		return a.list.text
+	}
+	return string(a.ref.Key)
+}
+
+// A sample is a random choice of the documents, or of the lists, that were stored: each of
+// them has the same chance to be in it.
 type sample struct {
 	mu   sync.Mutex // guards what follows
 	seen uint64
-	kept []tier.Ref
+	kept []audited
 }
 
-// add offers a document that was stored.
-func (s *sample) add(ref tier.Ref) {
+// add offers one that was stored, to one of size.
+func (s *sample) add(one audited, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen++
-	if len(s.kept) < sampleSize {
-		s.kept = append(s.kept, ref)
+	if len(s.kept) < size {
+		s.kept = append(s.kept, one)
 		return
 	}
-	if i := rand.Uint64N(s.seen); i < sampleSize {
-		s.kept[i] = ref
+	if i := rand.Uint64N(s.seen); i < uint64(size) {
+		s.kept[i] = one
 	}
 }
 
 // take returns one at random; one that is not kept any more is to be removed.
-func (s *sample) take() (tier.Ref, bool) {
+func (s *sample) take() (audited, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.kept) == 0 {
-		return tier.Ref{}, false
+		return audited{}, false
 	}
 	return s.kept[rand.IntN(len(s.kept))], true
 }
 
-// remove takes a document out that is not kept any more.
-func (s *sample) remove(ref tier.Ref) {
+// remove takes one out that is not kept any more.
+func (s *sample) remove(one *audited) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.kept {
-		if s.kept[i] == ref {
+		if s.kept[i].is(one) {
 			last := len(s.kept) - 1
 			s.kept[i] = s.kept[last]
+			s.kept[last] = audited{}
 			s.kept = s.kept[:last]
 			return
 		}
@@ -74,47 +99,56 @@ func (s *sample) remove(ref tier.Ref) {
 // audits counts what the auditor of a source has done.
 type audits struct{ checked, stale atomic.Uint64 }
 
-// audit looks at as many documents a second as the options say, until the
-// upstream is closed.
+// audit looks at as many documents and lists a second as the options say, until the upstream
+// is closed: at a list of each resource after a document.
 func (u *upstream) audit() {
 	for turn := 0; sleep(u.ctx, time.Second/time.Duration(u.opts.Audit)); turn++ {
 		u.apply.Lock()
 		forms := u.forms
 		u.apply.Unlock()
-		if len(forms) > 0 {
-			u.guarded("audit", func() { u.auditForm(forms[turn%len(forms)]) })
+		if n := len(forms); n > 0 {
+			u.guarded("audit", func() { u.auditForm(forms[turn%n], turn/n%2 == 1) })
 		}
 	}
 }
 
-// auditForm looks at one document of a form.
-func (u *upstream) auditForm(f *form) {
+// auditForm looks at one document of a form, or at one list. Where there is none of these it
+// looks at one of the others.
+func (u *upstream) auditForm(f *form, list bool) {
 	if f.plan == nil || f.memory == nil || f.spec.TTL > 0 {
 		return
 	}
-	ref, ok := f.sample.take()
+	from, other := &f.sample, &f.sampleOfLists
+	if list {
+		from, other = other, from
+	}
+	one, ok := from.take()
+	if !ok {
+		from = other
+		one, ok = from.take()
+	}
 	if !ok {
 		return
 	}
-	doc, ok := f.good(ref)
-	if !ok {
-		if _, held := f.memory.Get(ref); !held {
-			f.sample.remove(ref)
+	kept, held := f.good(&one)
+	if kept == nil {
+		if !held {
+			from.remove(&one)
 		}
 		return
 	}
-	same, ok := f.compare(ref, doc)
+	same, ok := f.compare(&one, kept)
 	if !ok {
 		return
 	}
 	u.audits.checked.Add(1)
-	if same || !u.survives(f, ref, doc) {
+	if same || !u.survives(f, &one, kept) {
 		return
 	}
 	u.log.Error("the auditor has found a copy that is not what the database has: all copies of"+
 		" the resource are forgotten", "event", eventAudit, "resource", f.r.name,
-		"key", string(ref.Key),
-		"made", time.Duration(monotonic()-doc.Stamp().At).String()+" ago", "cause", u.causes())
+		"list", one.ask != nil, "key", one.name(),
+		"made", time.Duration(monotonic()-kept.Stamp().At).String()+" ago", "cause", u.causes())
 	f.space.DropAll()
 	if f.lists != nil {
 		f.lists.DropAll()
@@ -134,17 +168,33 @@ func (u *upstream) causes() string {
 	return "unknown: please report this"
 }
 
-// good returns the copy of ref that a hit would answer with now.
-func (f *form) good(ref tier.Ref) (*row.Document, bool) {
+// good returns the copy that a hit would answer with now, nil if none would, and whether
+// memory holds any.
+func (f *form) good(one *audited) (kept *row.Document, held bool) {
 	if state, _ := f.src.domain.Gate(monotonic()); state != fresh.Fresh {
+		return nil, true
+	}
+	if one.ask == nil {
+		doc, held := f.memory.Get(one.ref)
+		if !held || !f.valid(doc) {
+			return nil, held
+		}
+		return doc, true
+	}
+	slot := f.kept.get(one.list)
+	if slot == nil {
 		return nil, false
 	}
-	doc, ok := f.memory.Get(ref)
-	return doc, ok && f.valid(doc)
+	at := f.src.asOf(monotonic())
+	if l, _ := slot.good(&at); l != nil {
+		return l.Doc, true
+	}
+	return nil, true
 }
 
-// compare reads a document from the source and compares its content with doc.
-func (f *form) compare(ref tier.Ref, doc *row.Document) (same, ok bool) {
+// compare reads a document or a list from the source and compares its content with what is
+// kept.
+func (f *form) compare(one *audited, kept *row.Document) (same, ok bool) {
 	ctx, cancel := context.WithTimeout(f.src.ctx, f.src.opts.Timeout)
 	defer cancel()
 	release, err := f.src.acquire(ctx)
@@ -153,22 +203,38 @@ func (f *form) compare(ref tier.Ref, doc *row.Document) (same, ok bool) {
 	}
 	defer release()
 	begin := monotonic()
-	loaded, err := f.plan.Load(ctx, []row.Key{ref.Key})
+	now, err := f.readAgain(ctx, one)
 	f.src.observe("audit", monotonic()-begin, err)
-	if err != nil || len(loaded) != 1 {
+	if err != nil {
 		return false, false
 	}
-	now := row.NoRow(row.Stamp{})
-	if loaded[0].Found() {
-		now = f.encode(ref.Key, loaded[0].Values, ref.Format, row.Stamp{})
+	return now.Absent() == kept.Absent() && (kept.Absent() || now.ETag() == kept.ETag()), true
+}
+
+// readAgain reads what a copy is of.
+func (f *form) readAgain(ctx context.Context, one *audited) (*row.Document, error) {
+	if one.ask != nil {
+		found, err := f.selects(ctx, one.ask)
+		if err != nil {
+			return nil, err
+		}
+		l := f.pack(found, one.ask, one.list.format, row.Stamp{})
+		return l.Doc, l.refused
 	}
-	return now.Absent() == doc.Absent() && (doc.Absent() || now.ETag() == doc.ETag()), true
+	loaded, err := f.plan.Load(ctx, []row.Key{one.ref.Key})
+	switch {
+	case err != nil:
+		return nil, err
+	case !loaded[0].Found():
+		return row.NoRow(row.Stamp{}), nil
+	}
+	return f.encode(one.ref.Key, loaded[0].Values, one.ref.Format, row.Stamp{}), nil
 }
 
 // survives reports whether a copy that differs from the source is served even
 // after a fence that was begun later: whatever was visible to the comparison has
 // been applied by then, and should have dropped the copy.
-func (u *upstream) survives(f *form, ref tier.Ref, doc *row.Document) bool {
+func (u *upstream) survives(f *form, one *audited, kept *row.Document) bool {
 	at := monotonic()
 	for end := time.Now().Add(auditTimeout); u.domain.FencedAt() <= at; {
 		if time.Now().After(end) || !sleep(u.ctx, fenceEvery) {
@@ -176,19 +242,27 @@ func (u *upstream) survives(f *form, ref tier.Ref, doc *row.Document) bool {
 		}
 	}
 	unchanged := func() bool { // the same copy, made by the same load
-		now, ok := f.good(ref)
-		return ok && now.Stamp() == doc.Stamp()
+		now, _ := f.good(one)
+		return now != nil && now.Stamp() == kept.Stamp()
 	}
 	if !unchanged() {
 		return false
 	}
-	same, ok := f.compare(ref, doc)
+	same, ok := f.compare(one, kept)
 	return ok && !same && unchanged()
 }
 
 // sampled lets the auditor know of what was stored under a lease.
 func (f *form) sampled(l *fresh.Lease) {
 	if f.src.opts.Audit > 0 {
-		f.sample.add(tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key})
+		ref := tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}
+		f.sample.add(audited{ref: ref}, sampleSize)
+	}
+}
+
+// sampledList lets the auditor know of a list that was stored.
+func (f *form) sampledList(key listKey, ask *ListAsk) {
+	if f.src.opts.Audit > 0 {
+		f.sampleOfLists.add(audited{list: key, ask: ask}, sampledLists)
 	}
 }

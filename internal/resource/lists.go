@@ -359,7 +359,10 @@ func (f *form) finishList(
 	}
 	l.With = list
 	f.lists.FinishList(l, list.Doc, nil, found, store)
-	if store != nil && !l.Stored() {
+	switch {
+	case l.Stored():
+		f.sampledList(key, ask)
+	case store != nil:
 		c.discarded.Add(1)
 		f.kept.note(key, discarded)
 	}

@@ -40,7 +40,8 @@ func TestLists_EvictedBesideLoads(t *testing.T) {
 // A badSource is a source whose plans panic when they are asked for what bad names.
 type badSource struct {
 	source.Source
-	bad atomic.Pointer[string]
+	bad     atomic.Pointer[string]
+	touched atomic.Pointer[func()] // is called by a write, before its commit; nil: nothing is
 }
 
 type badPlan struct {
@@ -88,12 +89,20 @@ func (p *badPlan) Write(ctx context.Context, w *source.Write) (*source.Written, 
 	w.Touch = func(changes []source.Change, at source.Position) {
 		touch(changes, at)
 		p.s.is("touch")
+		if f := p.s.touched.Load(); f != nil {
+			(*f)()
+		}
 	}
 	return p.Plan.Write(ctx, w)
 }
 
 // newBadHouse is a house whose source panics as told by the function.
 func newBadHouse(t *testing.T, change func(*SetOptions)) (*house, func(what string)) {
+	h, bad := newHooked(t, change)
+	return h, func(what string) { bad.bad.Store(&what) }
+}
+
+func newHooked(t *testing.T, change func(*SetOptions)) (*house, *badSource) {
 	bad := &badSource{}
 	h := newHouse(t, func(o *SetOptions) {
 		bad.Source = o.Sources[0].Source
@@ -104,7 +113,7 @@ func newBadHouse(t *testing.T, change func(*SetOptions)) (*house, func(what stri
 			change(o)
 		}
 	})
-	return h, func(what string) { bad.bad.Store(&what) }
+	return h, bad
 }
 
 // A panic in what a load, a write or a list is made by is the error of all who wait, and

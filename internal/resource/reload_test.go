@@ -77,3 +77,40 @@ func TestSet_ReloadUnderLoad(t *testing.T) {
 	cancel()
 	wg.Wait()
 }
+
+// A write that is under way while its resources are replaced, by a reload or because their
+// definition has changed, drops what the new ones have read before its commit.
+func TestSet_ReloadBesideAWrite(t *testing.T) {
+	h, hooked := newHooked(t, nil)
+	specs := houseSpecs()
+	specs[1].MaxLimit = 7
+	for sal, replace := range map[string]func(){
+		"4711": func() {
+			if err := h.set.Reload(t.Context(), specs); err != nil {
+				t.Error(err)
+			}
+			h.get("emp", "7369", Options{}) // by the new form, of before the commit
+		},
+		"4712": func() {
+			f := h.resource("emp").form.Load()
+			f.src.renew(f, true)
+			if h.resource("emp").form.Load() == f {
+				t.Error("the form was not replaced")
+			}
+			h.hit("emp", "7369")
+			h.list("emp", 5, Options{})
+		},
+	} {
+		h.hit("emp", "7369")
+		var once sync.Once
+		first := func() { once.Do(replace) }
+		hooked.touched.Store(&first)
+		h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7369"}, `{"sal":`+sal+`}`)
+		if got, origin := h.get("emp", "7369", Options{}); !strings.Contains(got, sal) {
+			t.Errorf("after the write: %s (%d)", got, origin)
+		}
+		if got := string(h.list("emp", 5, Options{}).Doc.Body()); !strings.Contains(got, sal) {
+			t.Errorf("the list after the write: %s", got)
+		}
+	}
+}

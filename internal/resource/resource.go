@@ -55,8 +55,8 @@ type form struct {
 	disk   *tier.Disk // nil: none, or one that cannot keep these documents
 	copier *copier
 
-	stale  stalePolicy
-	sample sample // of what was stored, for the auditor
+	stale                 stalePolicy
+	sample, sampleOfLists sample // of what was stored, for the auditor
 
 	// asked has a bit for each format of which there has been a load: of the others
 	// memory has no copy.
@@ -141,30 +141,6 @@ func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, err
 	return a, a.Err
 }
 
-// Invalidate forgets the document of key in every form; with no key, all of
-// them.
-func (r *Resource) Invalidate(key *row.Key) error {
-	f := r.form.Load()
-	if f.plan == nil {
-		return nil // nothing was ever kept
-	}
-	r.counts.admin.Add(1)
-	if key == nil {
-		f.space.DropAll()
-		if f.lists != nil {
-			f.lists.DropAll()
-		}
-		f.src.redefined(f)
-		return f.synced()
-	}
-	k, err := f.canonical(*key)
-	if err != nil {
-		return err
-	}
-	f.space.Drop(k)
-	return f.synced()
-}
-
 // Kept reports whether memory, or the disk behind it, has a document of key in any
 // form, or the knowledge that there is none.
 func (r *Resource) Kept(key row.Key) (bool, error) {
@@ -176,17 +152,7 @@ func (r *Resource) Kept(key row.Key) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for of := range row.Format(row.NumFormats) {
-		ref := tier.Ref{Resource: f.number, Format: of, Key: k}
-		doc, kept := f.memory.Get(ref)
-		if kept = kept && f.valid(doc); !kept && f.disk != nil {
-			_, kept = f.disk.Get(ref)
-		}
-		if kept {
-			return true, nil
-		}
-	}
-	return false, nil
+	return f.keepsKey(k), nil
 }
 
 // Example returns a key that exists, for the index page; "" when there is none.

@@ -194,6 +194,7 @@ func (s *Set) reload(ctx context.Context, specs []Spec) (gone []*upstream, err e
 func (s *Set) swap(built map[string]*upstream) (gone []*upstream) {
 	for name, u := range built {
 		if old := s.sources[name]; old != nil {
+			old.next.Store(u)
 			gone = append(gone, old)
 		}
 		s.sources[name] = u

@@ -111,6 +111,7 @@ type upstream struct {
 	follower *follower
 	epoch    atomic.Pointer[beginning] // of the present epoch
 	born     int64                     // when it was made
+	next     atomic.Pointer[upstream]  // which has taken its place; nil: none has
 
 	renew   func(f *form, reshaped bool) // compiles a form again; see Set.renew
 	again   func(f *form)                // the same; see Set.again

@@ -114,6 +114,7 @@ func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Wri
 			f.src.apply.Lock()
 			defer f.src.apply.Unlock()
 			touches := f.src.touches(&source.Tx{Changes: changes})
+			h.changes, h.served = append(h.changes, changes...), f.src.served.Load()
 			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
 			h.hold(touches)
 			dropWriteThroughs(h.writeThroughs) // of a try that came to nothing
@@ -205,6 +206,8 @@ type writeIntent struct {
 	key     row.Key // of the document that the write names; "": the database makes it
 	touches []fresh.Touch
 	had     []row.Format // in which memory had that document
+	changes []source.Change
+	served  *[]*form // the forms that touches are of; nil: the transaction has changed nothing
 	ended   bool
 
 	at            fresh.Position // of the transaction, if the source knows; 0: it does not
@@ -248,19 +251,39 @@ func (h *writeIntent) end(err error) {
 	if err != nil {
 		dropWriteThroughs(h.writeThroughs)
 	}
-	d := h.f.src.domain
-	if err == nil || source.ClassOf(err) != source.Unknown {
-		d.Release(h.touches, h.at)
-		return
-	}
 	u := h.f.src
-	if !u.enter() {
-		d.Release(h.touches, h.at)
+	if err == nil || source.ClassOf(err) != source.Unknown || !u.enter() {
+		h.release()
 		return
 	}
 	go u.guarded("release an unknown write", func() {
 		defer u.loads.Done()
 		sleep(u.ctx, 2*u.opts.Timeout)
-		d.Release(h.touches, h.at)
+		h.release()
+	})
+}
+
+// release ends the hold. Forms that have come meanwhile, by a reload or a changed definition,
+// may keep what they have read before the commit: it is dropped there, too.
+func (h *writeIntent) release() {
+	u := h.f.src
+	u.domain.Release(h.touches, h.at)
+	if h.served == nil {
+		return
+	}
+	if u.served.Load() != h.served {
+		u.drops(h.changes)
+	}
+	for next := u.next.Load(); next != nil; next = next.next.Load() {
+		next.drops(h.changes)
+	}
+}
+
+// drops forgets what changes that are committed touch.
+func (u *upstream) drops(changes []source.Change) {
+	u.locked(func() {
+		if !u.broken {
+			u.domain.Apply(0, u.touches(&source.Tx{Changes: changes}), nil, monotonic())
+		}
 	})
 }
