@@ -144,6 +144,7 @@ func TestLinks_FullLogCountsExactly(t *testing.T) {
 			if code := status(base + "/api/v1/health"); code != 503 {
 				t.Errorf("health with a full log = %d", code)
 			}
+			r.tellsOfLosses(strconv.FormatInt(lost, 10))
 			free()
 			stored := int64(-1)
 			for start := time.Now(); stored < recorded && time.Since(start) < 2*time.Minute; {

@@ -26,7 +26,7 @@ func (s *server) addLinks(snap *ops.Snapshot) {
 		l.Pending, l.Lag, l.Away = d.Tail, d.Lag, d.Away
 		l.LogBytes = s.links.log.Stats().Bytes
 	}
-	snap.Links = l
+	snap.Links, snap.Alarms = l, s.linksAlarms()
 	addHTTP(snap, "links", s.links.site)
 	snap.Requests = append(snap.Requests, ops.Requests{
 		Proto: "links", Resource: "links", Codes: map[string]uint64{

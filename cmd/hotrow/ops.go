@@ -105,7 +105,7 @@ func (s *server) notes() []string {
 			lines = append(lines, fmt.Sprintf("warming %s: %d keys", r.Name, r.Warm.Keys))
 		}
 	}
-	return lines
+	return append(lines, s.linksAlarms()...)
 }
 
 // invalidate forgets what an operator names, and reports whether there was any of it.

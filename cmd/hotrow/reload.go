@@ -27,6 +27,7 @@ func (s *server) whatChanges(ctx context.Context, failed chan<- error) (stop fun
 		under.Go(func() { s.discover(ctx, failed) })
 	}
 	under.Go(func() { s.watchKeys(ctx) })
+	under.Go(func() { s.watchLosses(ctx) })
 	hangups := make(chan os.Signal, 1)
 	if hangup != nil {
 		signal.Notify(hangups, hangup)

@@ -41,6 +41,9 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 	}
 	add(topTitle, "hotrow %s  up %s  %s", f.Version,
 		time.Duration(f.Uptime).Round(time.Second), sparkline(v.history, 40))
+	for _, alarm := range f.Alarms {
+		add(topBad, "%s", alarm)
+	}
 	for i := range f.Sources {
 		s := &f.Sources[i]
 		style := topBad

@@ -25,6 +25,7 @@ type Frame struct {
 	Tiers     []Tier          `json:"tiers"`
 	Watchers  int             `json:"watchers"`
 	Hottest   *Hottest        `json:"hottest,omitempty"`
+	Alarms    []string        `json:"alarms,omitempty"` // what is lost and does not come back
 	Events    []Event         `json:"events,omitempty"` // since the frame before
 }
 
@@ -154,7 +155,7 @@ func spoken(d time.Duration) string {
 func newFrame(before, now *Snapshot, interval time.Duration) Frame {
 	f := Frame{
 		Time: time.Now(), Interval: Seconds(interval), Tiers: append([]Tier{}, now.Tiers...),
-		Sources: []SourceFrame{}, Watchers: now.Watchers,
+		Sources: []SourceFrame{}, Watchers: now.Watchers, Alarms: now.Alarms,
 	}
 	f.Requests = allRequests(before, now, interval)
 	f.Latency = latency(before, now, interval)

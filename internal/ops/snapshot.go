@@ -30,6 +30,7 @@ type Snapshot struct {
 	RESP         *RESP     // nil: it is not served
 	Memcache     *Memcache // the same
 	Links        *Links    // nil: there is no shortener
+	Alarms       []string  // what is lost and does not come back, one sentence each
 }
 
 // An HTTP is what the connections of one listener of HTTP do.

@@ -153,6 +153,11 @@
     });
     $('sources').replaceChildren(...all);
   };
+  const showAlarms = (list) => $('alarms').replaceChildren(...(list || []).map((text) => {
+    const li = make('li', undefined, 'verdict down');
+    li.append(make('b', text));
+    return li;
+  }));
   const showNow = (f) => {
     const a = f.answers, all = a.memory + a.disk + a.miss + a.bypass + a.stale;
     const list = [['answers/s', count(all)],
@@ -240,6 +245,7 @@
   const show = (f) => {
     $('version').textContent = f.version;
     showSources(f.sources, f.time);
+    showAlarms(f.alarms);
     watchStates(f.sources);
     showNow(f);
     showResources(f.resources);
