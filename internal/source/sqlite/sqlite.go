@@ -92,7 +92,7 @@ func checkPath(path string, own bool) (string, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case os.IsNotExist(err) && own:
-		return abs, nil
+		return abs, makeFile(abs)
 	case os.IsNotExist(err):
 		return "", fmt.Errorf("open %s: there is no such file; create the database first, "+
 			"for example with the sqlite3 program", path)
@@ -102,6 +102,19 @@ func checkPath(path string, own bool) (string, error) {
 		return "", fmt.Errorf("open %s: it is a directory; give the path of a database file", path)
 	}
 	return abs, nil
+}
+
+// makeFile makes an empty file that its owner alone may read, for SQLite to fill. Its log and
+// its shared memory get the mode of the database.
+func makeFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if os.IsExist(err) { // another process has made it meanwhile
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make %s: %w", path, err)
+	}
+	return f.Close()
 }
 
 // attach opens the connections and looks at what the file holds. It serves
