@@ -103,6 +103,12 @@ func (s *Source) OpenFeed(
 	return f, why, nil
 }
 
+// Unobservable names what the feed cannot tell of.
+func (f *Feed) Unobservable() string {
+	return "writes of programs that switch triggers off (SQLITE_DBCONFIG_ENABLE_TRIGGER), where" +
+		" there is a change log"
+}
+
 // Mode returns the feed's name.
 func (f *Feed) Mode() source.FeedMode { return source.FeedSQLite }
 

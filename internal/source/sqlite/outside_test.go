@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 )
@@ -117,5 +119,24 @@ func TestWrite_AllAreToldOfALock(t *testing.T) {
 	}
 	if busy := s.writerNow().busy.Load(); busy != nil {
 		t.Errorf("after the lock: %v", *busy)
+	}
+}
+
+// TestFeed_FileRewrittenFromOutside: what rewrites the file and fires no trigger makes another
+// version of the schema, which is everything.
+func TestFeed_FileRewrittenFromOutside(t *testing.T) {
+	path, c := newFile(t, "WAL", childSchema...)
+	s := openTest(t, path, Options{})
+	installLog(t, s, childWatch)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	dbtest.SQLiteShell(t, path, ".backup '"+backup+"'")
+	f := follow(t, s, childWatch)
+	run(t, c, "UPDATE child SET parent = 5 WHERE id = 1")
+	f.fence()
+	for _, what := range []string{"VACUUM", ".restore '" + backup + "'"} {
+		dbtest.SQLiteShell(t, path, what)
+		if txs := f.fence(); !all(txs) {
+			t.Errorf("%s was told as %+v", what, txs)
+		}
 	}
 }

@@ -34,6 +34,7 @@ type Table struct {
 	Usage        bool     // this user may use its schema
 	Select       bool     // this user may read some of its columns
 	Parent       bool     // other tables inherit from it, and it is not partitioned
+	Subscribed   bool     // a subscription writes rows of it, for which only some triggers fire
 	Leaves       []string // of a partitioned table: the replica identities of its partitions
 	Aside        []Leaf   // of a partitioned table: the partitions that no log has changes of
 	Cols         []Column // in order

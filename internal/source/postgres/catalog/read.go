@@ -117,7 +117,8 @@ func (b *builder) table(rows pgx.Rows) error {
 	var owner, usage, sel *bool
 	var aside []string
 	err := rows.Scan(&t.OID, &t.Schema, &t.Name, &t.Kind, &t.Persistence, &t.RLS, &t.Identity,
-		&t.Parent, &t.Leaves, &aside, &estimate, &t.Default, &t.Comment, &owner, &usage, &sel)
+		&t.Parent, &t.Leaves, &aside, &t.Subscribed, &estimate, &t.Default,
+		&t.Comment, &owner, &usage, &sel)
 	if err != nil || owner == nil || usage == nil || sel == nil {
 		return err // without an error: it has been dropped, see present
 	}

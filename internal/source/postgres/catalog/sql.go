@@ -24,6 +24,7 @@ const (
 				WHERE t.isleaf AND (l.relkind = 'f' OR l.relpersistence <> 'p')
 				ORDER BY l.oid)
 				ELSE '{}' END,
+			EXISTS (SELECT FROM pg_catalog.pg_subscription_rel WHERE srrelid = c.oid),
 			c.reltuples, COALESCE(n.nspname = pg_catalog.current_schema(), false),
 			COALESCE(d.description, ''), pg_catalog.pg_has_role(c.relowner, 'USAGE'),
 			pg_catalog.has_schema_privilege(n.oid, 'USAGE'),

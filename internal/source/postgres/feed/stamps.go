@@ -140,6 +140,7 @@ func (m *stamps) stampSQL() (sql string, args []any) {
 	if m.publication == "" {
 		q.row(stampClass, "tgrelid", "pg_trigger x WHERE tgrelid "+classes+
 			" AND NOT tgisinternal")
+		q.row(stampClass, "srrelid", "pg_subscription_rel x WHERE srrelid "+classes)
 	} else {
 		q.row(stampPublish, "0::oid", "pg_publication x WHERE pubname = "+q.arg(m.publication))
 		q.row(stampClass, "prrelid", "pg_publication_rel x WHERE prrelid "+classes)

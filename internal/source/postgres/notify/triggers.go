@@ -157,11 +157,13 @@ func installed(t *feed.Table) bool {
 }
 
 // notifying reports whether the table has triggers of somebody else that notify
-// the channel named after the table of every insert, update and delete.
+// the channel named after the table of every insert, update and delete. What a subscription
+// applies fires those alone that are enabled ALWAYS.
 func notifying(t *feed.Table) bool {
 	events := 0
 	for _, g := range t.Triggers {
-		if g.Notifies && !g.Partial && (g.Enabled == "O" || g.Enabled == triggerAlways) &&
+		if g.Notifies && !g.Partial && (g.Enabled == "O" && !t.Subscribed ||
+			g.Enabled == triggerAlways) &&
 			g.Type&triggerRow != 0 && g.Type&(triggerBefore|triggerInstead) == 0 {
 			events |= g.Type
 		}
@@ -204,6 +206,10 @@ func Check(f *feed.Facts) []source.Finding {
 			len(without), strings.Join(lacks.Tables, ", "))
 	}
 	for _, t := range without {
+		if t.Subscribed {
+			lacks.Why = "a subscription writes rows of " + t.ID() + ", and triggers tell of those" +
+				" only if they are enabled ALWAYS, as hotrow's are"
+		}
 		if outdated(t) {
 			lacks.Why = t.ID() + " has triggers of hotrow that are not those that it needs now"
 		}
