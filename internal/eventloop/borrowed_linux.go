@@ -65,6 +65,9 @@ func (x *borrowedConn) event(input, reset bool) {
 // Unread implements Borrowed.
 func (x *borrowedConn) Unread() []byte { return x.unread }
 
+// Meter returns that of the connection: see MeterOf.
+func (x *borrowedConn) Meter() Meter { return x.c.meter }
+
 // Draining implements Borrowed.
 func (x *borrowedConn) Draining() bool { return x.c.srv.draining.Load() }
 

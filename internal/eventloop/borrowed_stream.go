@@ -58,6 +58,9 @@ func (s *stream) handOver() bool {
 // Unread implements Borrowed.
 func (x *streamBorrowed) Unread() []byte { return x.unread }
 
+// Meter returns that of the connection: see MeterOf.
+func (x *streamBorrowed) Meter() Meter { return x.s.meter }
+
 // Draining implements Borrowed.
 func (x *streamBorrowed) Draining() bool { return x.s.srv.draining.Load() }
 

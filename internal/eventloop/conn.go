@@ -107,6 +107,9 @@ func (c *Conn) goesWithin(next Next) {
 // Meter returns what Config.Meter has made for the connection, or nil.
 func (c *Conn) Meter() Meter { return c.meter }
 
+// closedQueue as the backlog says that the connection is closed.
+const closedQueue = 1 << 62
+
 // meterUntaken tells the meter what has changed. Who changes it calls this behind the
 // change, so that the last of several who do it at once tells the truth.
 func (c *Conn) meterUntaken() {
@@ -115,6 +118,9 @@ func (c *Conn) meterUntaken() {
 	}
 	for {
 		now := int64(c.Untaken())
+		if now >= closedQueue {
+			return
+		}
 		if old := c.told.Swap(now); old != now {
 			c.meter.Untaken(now - old)
 		}

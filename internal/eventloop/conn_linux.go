@@ -59,8 +59,7 @@ func (l *loop) adopt(fd int) {
 	if err != nil || l.srv.isAborted() {
 		l.srv.cfg.Log.Warn("a connection was closed at once", "error", err)
 		_ = unix.Close(fd)
-		c.closeMeter()
-		l.srv.count.ended.Add(1)
+		l.srv.end(&c.Conn, false)
 		return
 	}
 	for len(l.conns) <= fd {

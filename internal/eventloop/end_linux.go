@@ -72,7 +72,6 @@ func (l *loop) discard(fd int) (n int, e unix.Errno) {
 // drop closes c.
 func (l *loop) drop(c *conn) {
 	opened := c.phase != shaking
-	c.closeMeter() // before the backlog is what it is of a closed one
 	l.become(c, closed)
 	l.wheel.unlink(c)
 	l.conns[c.fd] = nil
@@ -85,9 +84,6 @@ func (l *loop) drop(c *conn) {
 	_ = unix.Close(c.fd)
 	l.srv.end(&c.Conn, opened)
 }
-
-// closedQueue in conn.queued says that the connection is closed.
-const closedQueue = 1 << 62
 
 // resume takes the answer that c is parked for, and goes on with its input.
 func (l *loop) resume(c *conn, b []byte, next Next) {

@@ -32,7 +32,7 @@ func (m *messageConn) detach(r *http.Request) (*http.Request, context.CancelFunc
 			m.present(ctx, mayProbe)
 		}
 	})
-	if g, ok := m.Borrowed.(interface{ WhenGone(func()) }); ok {
+	if g, ok := m.Borrowed.(conversation); ok {
 		g.WhenGone(cancel)
 	}
 	return r.WithContext(ctx), func() { stop(); cancel() }

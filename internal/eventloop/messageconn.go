@@ -52,34 +52,26 @@ type tlsMessageConn struct {
 // ConnectionState returns what the handshake has agreed on.
 func (m tlsMessageConn) ConnectionState() tls.ConnectionState { return m.tls.ConnectionState() }
 
-// A sharer is a Borrowed that is one of several conversations over a connection.
-type sharer interface {
-	Shared(first func() any) any
+// MeterOf returns the Meter of the connection over which net/http answers a request, which
+// each of several conversations over one has in common; nil if there is none.
+func MeterOf(c net.Conn) Meter {
+	if m, ok := c.(interface{ Meter() Meter }); ok {
+		return m.Meter()
+	}
+	return nil
 }
 
-// Shared returns a value that the requests of one connection have in common; first makes
-// it. c is what net/http takes for the connection, which each of several conversations
-// over one has for itself.
-func Shared(c net.Conn, first func() any) any {
-	if s, ok := c.(sharer); ok {
-		return s.Shared(first)
-	}
-	return first()
-}
+// A conversation is a Borrowed that is one of several over a connection.
+type conversation interface{ WhenGone(func()) }
 
 // stream reports whether the message is of one of several conversations.
 func (m *messageConn) stream() bool {
-	_, ok := m.Borrowed.(sharer)
+	_, ok := m.Borrowed.(conversation)
 	return ok
 }
 
-// Shared implements sharer.
-func (m *messageConn) Shared(first func() any) any {
-	if s, ok := m.Borrowed.(sharer); ok {
-		return s.Shared(first)
-	}
-	return first()
-}
+// Meter returns that of the connection: see MeterOf.
+func (m *messageConn) Meter() Meter { return MeterOf(m.Borrowed) }
 
 // newMessageConn returns the messageConn of l's next message. frame is as in NewMessageServer.
 func newMessageConn(l Borrowed, frame func([]byte) (int64, bool)) *messageConn {

@@ -181,4 +181,5 @@ func (s *Server) end(c *Conn, opened bool) {
 	if e, ok := c.proto.(Ender); ok && opened {
 		e.End(c)
 	}
+	c.closeMeter()
 }

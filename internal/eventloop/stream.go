@@ -407,11 +407,11 @@ func (s *stream) close() {
 	s.closed, s.pushed = true, nil
 	s.mu.Unlock()
 	_ = s.nc.Close()
-	s.closeMeter()
 	s.all.forget(s)
 	if e, ok := s.proto.(Ender); ok && s.opened {
 		e.End(&s.Conn)
 	}
+	s.closeMeter()
 }
 
 // lingerOn gives the peer time to take the last answer: closing while it sends, or

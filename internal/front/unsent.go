@@ -123,7 +123,7 @@ type Claim struct {
 
 // Claim takes n bytes and reports true, or has the claim wait: then one of grant and
 // refuse is called later by any goroutine, under locks of other connections, unless
-// the peer is closed or the claim withdrawn. refuse is called by Expire only.
+// the claim is withdrawn. refuse is called by Expire and Close only.
 func (p *Peer) Claim(n int64, grant, refuse func()) (*Claim, bool) {
 	u := p.u
 	u.mu.Lock()
@@ -131,6 +131,9 @@ func (p *Peer) Claim(n int64, grant, refuse func()) (*Claim, bool) {
 	waits := p.waits(n)
 	if len(*waits) == 0 && u.fits(p, n) {
 		u.take(p, n)
+		return nil, true
+	}
+	if p.closed { // nobody waits for the answer
 		return nil, true
 	}
 	c := &Claim{p: p, n: n, since: time.Now(), grant: grant, refuse: refuse}
@@ -186,6 +189,22 @@ func (p *Peer) Add(n int64) {
 	}
 }
 
+// Grow takes n bytes more for an answer that is larger than was claimed for it. It reports
+// false when there is no room for them now.
+func (p *Peer) Grow(n int64) bool {
+	u := p.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case p.closed:
+		return true
+	case u.held+n > u.all, p.held+n > u.peer:
+		return false
+	}
+	u.take(p, n)
+	return true
+}
+
 // Untaken implements eventloop.Meter: it is Add. When the peer has taken something of what
 // it was sent, its claims wait anew: it reads, and has to be waited for.
 func (p *Peer) Untaken(change int64) {
@@ -210,15 +229,20 @@ func (p *Peer) waitAnew() {
 	}
 }
 
-// Close gives back all that p has, and forgets its claims.
+// Close implements eventloop.Meter: the connection has ended. It gives back all that p has,
+// and refuses its claims.
 func (p *Peer) Close() {
 	u := p.u
 	u.mu.Lock()
 	u.held -= p.held
-	u.claims -= len(p.claims[0]) + len(p.claims[1])
+	lost := append(p.claims[0], p.claims[1]...)
+	u.claims -= len(lost)
 	p.held, p.claims, p.closed = 0, [2][]*Claim{}, true
 	granted := u.grantSome()
 	u.mu.Unlock()
+	for _, c := range lost {
+		c.refuse()
+	}
 	for _, c := range granted {
 		c.grant()
 	}
@@ -288,8 +312,8 @@ func (p *Peer) Expire(now time.Time) {
 // Acquire waits until p has n bytes more, for Unsent.Wait at most: then, or when p
 // was closed, the error is ErrBusy.
 func (p *Peer) Acquire(ctx context.Context, n int64) error {
-	granted := make(chan struct{})
-	c, ok := p.Claim(n, func() { close(granted) }, func() {})
+	granted, closed := make(chan struct{}), make(chan struct{})
+	c, ok := p.Claim(n, func() { close(granted) }, func() { close(closed) })
 	if ok {
 		return nil
 	}
@@ -299,6 +323,8 @@ func (p *Peer) Acquire(ctx context.Context, n int64) error {
 	select {
 	case <-granted:
 		return nil
+	case <-closed:
+		return ErrBusy
 	case <-timer.C:
 		err = ErrBusy
 		p.u.refused.Add(1)

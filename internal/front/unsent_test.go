@@ -12,8 +12,13 @@ import (
 func TestUnsent_PeerTurnsAndBounds(t *testing.T) {
 	u := NewUnsent(1<<20, 4<<20)
 	var order []string
+	ended := false
 	claim := func(p *Peer, name string, n int64) bool {
-		_, ok := p.Claim(n, func() { order = append(order, name) }, func() { t.Error(name, "refused") })
+		_, ok := p.Claim(n, func() { order = append(order, name) }, func() {
+			if !ended {
+				t.Error(name, "refused")
+			}
+		})
 		return ok
 	}
 	a, b := u.NewPeer(), u.NewPeer()
@@ -26,11 +31,14 @@ func TestUnsent_PeerTurnsAndBounds(t *testing.T) {
 	if c := u.NewPeer(); claim(c, "c1", 1<<20) || !claim(c, "c2", 1000) || claim(c, "c3", 1000) {
 		t.Fatal("all is taken: a small answer for who has none, no more")
 	} else {
+		ended = true
 		c.Close()
+		ended = false
 	}
 	if a.Add(-3 << 20); len(order) != 1 || order[0] != "a2" {
 		t.Fatalf("granted %v, want a2", order)
 	}
+	ended = true // what waits is refused
 	b.Close()
 	a.Close()
 	if s := u.Stats(); s != (UnsentStats{}) {

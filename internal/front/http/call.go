@@ -30,6 +30,7 @@ type call struct {
 	private bool               // the answer is not for everybody
 	who     string             // the name of the principal, once it was asked for
 	from    *provenance        // what the resource has said; nil: it was not asked
+	budget  *front.Peer        // the client's part of it; nil: nobody bounds the answer
 	claimed int64              // room for the answer
 }
 
@@ -178,22 +179,36 @@ func (c *call) read(segment string) (*answer, error) {
 	if err := c.claim(1); err != nil {
 		return nil, err
 	}
+	got, err := c.get(q)
+	if err == nil && !got.Doc.Absent() {
+		if size := len(got.Doc.Body()); !c.fits(size) {
+			got = resource.Answer{} // it waits for room, and is read again then
+			if err = c.claimBytes(int64(size)); err == nil {
+				got, err = c.get(q)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.from = provenanceOf(&got)
+	f := found{doc: got.Doc, key: got.Key, kept: got.Origin == resource.HitMemory,
+		shared: c.shared(c.o.cacheControl(q.private))}
+	return q.conclude(c.o, c.m, c.r, &f, &c.h.coder)
+}
+
+// get reads the document that is asked for.
+func (c *call) get(q *question) (resource.Answer, error) {
 	o := q.options(c.r)
 	got, err := c.res.Get(c.ctx, q.key, o)
 	if err == nil && q.tooOld(&got) && !o.OnlyIfCached {
 		o.NoCache = true // older than the client takes: ask the database
 		got, err = c.res.Get(c.ctx, q.key, o)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if !got.Doc.Absent() {
+	if err == nil && !got.Doc.Absent() {
 		c.learn(1, len(got.Doc.Body()))
 	}
-	c.from = provenanceOf(&got)
-	f := found{doc: got.Doc, key: got.Key, kept: got.Origin == resource.HitMemory,
-		shared: c.shared(c.o.cacheControl(q.private))}
-	return q.conclude(c.o, c.m, c.r, &f, &c.h.coder)
+	return got, err
 }
 
 // provenanceOf returns where an answer of a resource is from.
@@ -259,12 +274,14 @@ func (c *call) notAllowed(allow string) error {
 
 // claim waits until there is room for an answer with so many documents.
 func (c *call) claim(documents int) error {
-	p := front.PeerOf(c.ctx)
-	if p == nil {
+	return c.claimBytes(c.h.unsent.Estimate(c.res.Name(), documents, c.o.MaxList))
+}
+
+func (c *call) claimBytes(n int64) error {
+	if c.budget == nil {
 		return nil
 	}
-	n := c.h.unsent.Estimate(c.res.Name(), documents, c.o.MaxList)
-	switch err := p.Acquire(c.ctx, n); err {
+	switch err := c.budget.Acquire(c.ctx, n); err {
 	case nil:
 		c.claimed = n
 		return nil
@@ -275,11 +292,27 @@ func (c *call) claim(documents int) error {
 	}
 }
 
+// fits reports whether there is room for an answer of so many bytes, which are more than
+// were claimed for it. If not the room is given back: whoever waits for more must not hold
+// what was read.
+func (c *call) fits(bytes int) bool {
+	more := int64(bytes) - c.claimed
+	switch {
+	case c.claimed == 0 || more <= 0:
+		return true
+	case c.budget.Grow(more):
+		c.claimed += more
+		return true
+	}
+	c.release()
+	return false
+}
+
 // settle says how large the answer has become.
 func (c *call) settle(bytes int) {
 	if c.claimed != 0 {
 		n := max(int64(bytes), 1)
-		front.PeerOf(c.ctx).Add(n - c.claimed)
+		c.budget.Add(n - c.claimed)
 		c.claimed = n
 	}
 }
@@ -287,7 +320,7 @@ func (c *call) settle(bytes int) {
 // release gives the room back.
 func (c *call) release() {
 	if c.claimed != 0 {
-		front.PeerOf(c.ctx).Add(-c.claimed)
+		c.budget.Add(-c.claimed)
 		c.claimed = 0
 	}
 }

@@ -290,6 +290,7 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 			r.parseWhole(message, o.MaxBody)
 		}
 		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
+		one.budget, _ = c.Meter().(*front.Peer)
 		one.answer(func(a *answer) {
 			closing := r.Close || c.Draining()
 			out = appendAnswer(make([]byte, 0, 512+a.length()), &r, a, closing, r.Head)

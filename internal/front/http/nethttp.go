@@ -16,14 +16,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := memos.Get().(*memo)
 	defer m.release()
 	c := call{h: h, o: h.live.Load(), m: m, p: peerOf(r), r: newRequest(r), w: w, ctx: r.Context()}
+	c.budget = front.PeerOf(c.ctx)
 	c.answer(c.send)
 }
 
 // WithConn gives the requests of a connection their part of the budget for answers
 // that clients do not read. Under HTTP/2 many handlers may wait for one client.
 func (h *Handler) WithConn(ctx context.Context, c net.Conn) context.Context {
-	peer := eventloop.Shared(c, func() any { return h.unsent.NewPeer() })
-	return front.WithPeer(ctx, peer.(*front.Peer))
+	if peer, ok := eventloop.MeterOf(c).(*front.Peer); ok {
+		return front.WithPeer(ctx, peer)
+	}
+	return ctx
 }
 
 // send gives an answer to net/http, which frames it for the client's protocol. To who has

@@ -32,10 +32,14 @@ func h2Setting(window uint32) []byte {
 }
 
 // h2Get is a request in literal header fields.
-func h2Get(stream uint32, path string) []byte {
+func h2Get(stream uint32, path string, more ...string) []byte {
 	var b []byte
-	for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"},
-		{":authority", "localhost"}, {":path", path}} {
+	fields := [][2]string{{":method", "GET"}, {":scheme", "https"},
+		{":authority", "localhost"}, {":path", path}}
+	for i := 0; i < len(more); i += 2 {
+		fields = append(fields, [2]string{more[i], more[i+1]})
+	}
+	for _, f := range fields {
 		b = append(append(b, 0, byte(len(f[0]))), f[0]...)
 		b = append(append(b, byte(len(f[1]))), f[1]...)
 	}
@@ -49,7 +53,7 @@ type h2Client struct {
 	data, ended atomic.Int64
 }
 
-func (s *site) h2(streams int, path string) *h2Client {
+func (s *site) h2(streams int, path string, more ...string) *h2Client {
 	s.t.Helper()
 	nc, err := net.Dial("tcp", s.addr)
 	if err != nil {
@@ -63,7 +67,7 @@ func (s *site) h2(streams int, path string) *h2Client {
 	}
 	out := append([]byte(h2Preface), h2Setting(0)...)
 	for i := range streams {
-		out = append(out, h2Get(uint32(2*i+1), path)...)
+		out = append(out, h2Get(uint32(2*i+1), path, more...)...)
 	}
 	if _, err := nc.Write(out); err != nil {
 		s.t.Fatal(err)
@@ -163,4 +167,50 @@ func streamsWithoutWindow(t *testing.T) {
 		return clients[0].ended.Load() == reads && clients[0].data.Load() >= reads*1_500_000
 	})
 	eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.UnsentStats{} })
+}
+
+// TestUnsent_DocumentsOfSilentStreams: documents that memory has not, asked for on many
+// streams by many connections whose windows are 0, stay within the budget, which tells of
+// them; small answers go on, and all is given back when the connections end.
+func TestUnsent_DocumentsOfSilentStreams(t *testing.T) {
+	for _, road := range []string{"h2", "h2c"} {
+		t.Run(road, func(t *testing.T) {
+			t.Setenv("HOTROW_TEST_ROAD", road)
+			const all = 16 << 20
+			u := front.NewUnsent(2<<20, all)
+			s := newServer(t, func(o *Options) { o.Unsent = u })
+			err := s.src.Exec(t.Context(), `UPDATE dept SET loc = hex(zeroblob(200000))`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			before := m.HeapAlloc
+			var clients []*h2Client
+			for range 10 { // 400 MB
+				c := s.h2(100, "/depts/10", "cache-control", "no-cache")
+				clients = append(clients, c)
+			}
+			eventually(t, "others wait", func() bool { return u.Stats().Waiting > 100 })
+			eventually(t, "what was made is counted", func() bool {
+				return u.Stats().Bytes > all/4
+			})
+			s.want(s.do("GET", "/cities/Tulsa,OK", "", "Cache-Control: no-cache"), 200, "")
+			eventually(t, "silent clients hold little", func() bool {
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				return int64(m.HeapAlloc)-int64(before) <= 3*all
+			})
+			if held := u.Stats().Bytes; held > 2*all {
+				t.Errorf("%d MiB are counted, of at most %d", held>>20, all>>20)
+			}
+			for _, c := range clients {
+				_ = c.nc.Close()
+			}
+			eventually(t, "nothing is kept for who has left", func() bool {
+				return u.Stats().Bytes == 0 && u.Stats().Waiting == 0
+			})
+		})
+	}
 }

@@ -187,23 +187,39 @@ func (c *conn) pump(out []byte) []byte {
 }
 
 // cutStalled resets the streams whose windows have let nothing of an answer pass for as long
-// as a peer may take nothing. net/http has limits of its own for what is handed over.
-func (c *conn) cutStalled(out []byte) []byte {
-	if len(c.blocked) == 0 {
-		return out
-	}
-	now := time.Now()
+// as a peer may take nothing. net/http has limits of its own for what is handed over. stuck
+// says that the window of the whole connection is what they have waited for. While streams
+// wait a timer has them looked at, for a silent peer causes no event.
+func (c *conn) cutStalled(out []byte) (_ []byte, stuck bool) {
+	now, limit := time.Now(), c.conn.WriteLimit()
+	waits := false
 	for i := len(c.blocked) - 1; i >= 0; i-- {
 		s := c.blocked[i]
 		switch {
 		case s.pipe != nil:
 		case s.since.IsZero():
-			s.since = now
-		case now.Sub(s.since) > c.conn.WriteLimit():
+			s.since, waits = now, true
+		case now.Sub(s.since) > limit:
 			out = c.resetStream(out, s.id, http2.Cancel)
+			stuck = stuck || c.window <= 0
+		default:
+			waits = true
 		}
 	}
-	return out
+	if waits && !c.stalled {
+		c.stalled = true
+		c.lookAgain(limit / 4)
+	}
+	return out, stuck
+}
+
+// lookAgain has Tick called after d.
+func (c *conn) lookAgain(d time.Duration) {
+	if c.timer == nil {
+		c.timer = time.AfterFunc(d, func() { c.notify(event{timer: true}) })
+		return
+	}
+	c.timer.Reset(d)
 }
 
 // fromPipe goes on with a stream that is handed over: what has come, was read, or is over.

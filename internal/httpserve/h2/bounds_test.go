@@ -5,11 +5,14 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/hotrow/hotrow/internal/eventloop"
 )
 
 // TestH2_EndsConnectionsOfWrongFrames: RFC 9113 says so of each.
@@ -110,6 +113,38 @@ func TestH2_StalledAnswersAreCut(t *testing.T) {
 		}
 	}
 }
+
+// TestH2_SilentPeersAreCut: who says nothing more is no event; a timer finds its streams, and
+// the connection when that is what takes nothing.
+func TestH2_SilentPeersAreCut(t *testing.T) {
+	for form, c := range forms {
+		c.Write = 300 * time.Millisecond
+		g := new(gauge)
+		c.Meter = func() eventloop.Meter { return g }
+		s := open(t, c)
+		p := s.dial(t, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+		p.ask(1, "GET", "/hit/100000:a", true)
+		p.ask(3, "GET", "/miss/200000:a", true)
+		eventually(t, "what waits is counted", func() bool { return g.Load() >= 300_000 })
+		if h := p.hear(3, false); h.reset != http2.ErrCodeCancel {
+			t.Errorf("%s: a silent peer: %+v", form, h)
+		}
+		eventually(t, "nothing is counted", func() bool { return g.Load() == 0 })
+		p = s.dial(t, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20})
+		p.ask(1, "GET", "/hit/100000:a", true) // the window of the connection is 65,535
+		p.hear(1, false)
+		if h := p.hear(3, false); !h.closed {
+			t.Errorf("%s: a silent connection goes on: %+v", form, h)
+		}
+		eventually(t, "nothing is counted", func() bool { return g.Load() == 0 })
+	}
+}
+
+// gauge is a Meter.
+type gauge struct{ atomic.Int64 }
+
+func (g *gauge) Untaken(n int64) { g.Add(n) }
+func (g *gauge) Close()          {}
 
 // heap returns the bytes that are alive.
 func heap() int64 {

@@ -66,16 +66,17 @@ type conn struct {
 	working int    // requests that others answer, those of streams that were reset too
 	spare   *seat
 
-	window  int64     // what may be sent, of all streams
-	initial int64     // what may be sent of a new one
-	recv    int64     // what may come, of all streams
-	unsent  int       // bytes of answers that wait for a window
+	window  int64 // what may be sent, of all streams
+	initial int64 // what may be sent of a new one
+	recv    int64 // what may come, of all streams
+	unsent  int   // bytes of answers that wait for a window
+	kept    int   // bytes of them that the connection knows of
+	heard   int   // bytes of events that were heeded, and that it still counts
+	stalled bool  // a timer has streams looked at that wait for a window
+	timer   *time.Timer
 	blocked []*stream // whose they are, in turn
 	starved []*stream // have output elsewhere, which waits for room here
 	asked   uint64    // streams that were begun and are not counted
-
-	sharing sync.Once
-	shared  any // of the streams that are handed over, made by the first of them
 
 	mu     sync.Mutex // guards events
 	events []event
@@ -100,11 +101,12 @@ type block struct {
 
 // An event is what other goroutines have to say.
 type event struct {
-	s    *stream
-	pipe bool // the stream's pipe has output, was read from, or is over
-	seat *seat
-	b    []byte
-	next eventloop.Next
+	s     *stream
+	timer bool // it is time to look for streams that wait
+	pipe  bool // the stream's pipe has output, was read from, or is over
+	seat  *seat
+	b     []byte
+	next  eventloop.Next
 }
 
 // A stream is a request and its answer. Its window and recv are bytes.
@@ -138,6 +140,7 @@ type seat struct {
 
 // Resumed implements eventloop.Resumer.
 func (t *seat) Resumed(_ *eventloop.Conn, b []byte, next eventloop.Next) {
+	t.c.conn.Keep(len(b)) // until it is output, or waits for a window
 	t.c.notify(event{s: t.s, seat: t, b: b, next: next})
 }
 
@@ -253,6 +256,11 @@ func (p *Protocol) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next)
 
 // heed does what one event asks for.
 func (c *conn) heed(e *event, out []byte) []byte {
+	c.heard += len(e.b)
+	if e.timer {
+		c.stalled = false
+		return out
+	}
 	if e.pipe {
 		if e.s.pipe != nil {
 			e.s.pipe.heed()
@@ -266,9 +274,14 @@ func (c *conn) heed(e *event, out []byte) []byte {
 // connection goes on.
 func (c *conn) after(out []byte) ([]byte, eventloop.Next) {
 	c.count()
-	out = c.cutStalled(c.pump(out))
+	out, stuck := c.cutStalled(c.pump(out))
+	c.conn.Keep(c.unsent - c.kept - c.heard)
+	c.kept, c.heard = c.unsent, 0
 	c.conn.Hold(c.working)
 	switch {
+	case stuck:
+		c.abandon()
+		return http2.AppendGoAway(out, c.last, http2.NoError, "nothing is taken"), eventloop.Close
 	case !c.conn.Draining():
 	case !c.leaving: // what the peer asks until it has read this is answered
 		c.leaving, c.served = true, c.last
@@ -313,7 +326,10 @@ func (c *conn) abandon() {
 		}
 	}
 	clear(c.streams)
-	c.blocked, c.starved = nil, nil
+	c.blocked, c.starved, c.unsent = nil, nil, 0
+	if c.timer != nil {
+		c.timer.Stop()
+	}
 }
 
 // Drained implements eventloop.Drainer.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/wire/http2"
 )
 
@@ -80,6 +81,7 @@ func (p *pipe) heed() {
 // take returns what is new of the answer, how many bytes of windows the request does not
 // take any more, and whether the pipe is done with.
 func (p *pipe) take() (b []byte, read int, over bool) {
+	defer func() { p.c.conn.Keep(-len(b)) }() // behind the lock
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b, p.out = p.out, nil
@@ -97,10 +99,11 @@ func (p *pipe) take() (b []byte, read int, over bool) {
 // abort says that nobody waits for the answer.
 func (p *pipe) abort() {
 	p.mu.Lock()
-	first, f := !p.alone, p.whenGone
+	first, f, lost := !p.alone, p.whenGone, len(p.out)
 	p.alone, p.in, p.out = true, nil, nil
 	p.notifyLocked()
 	p.mu.Unlock()
+	p.c.conn.Keep(-lost)
 	if first {
 		close(p.gone)
 	}
@@ -189,6 +192,7 @@ func (p *pipe) Write(b []byte) (n int, err error) {
 			p.notifyLocked()
 		}
 		p.mu.Unlock()
+		p.c.conn.Keep(max(part, 0))
 		if n == len(b) {
 			return n, nil
 		}
@@ -256,11 +260,8 @@ func (p *pipe) RemoteAddr() net.Addr { return p.c.remote }
 // Return implements eventloop.Borrowed. Nothing comes behind the request of a stream.
 func (p *pipe) Return([]byte) { _ = p.Close() }
 
-// Shared returns what the streams of the connection have in common: see eventloop.Shared.
-func (p *pipe) Shared(first func() any) any {
-	p.c.sharing.Do(func() { p.c.shared = first() })
-	return p.c.shared
-}
+// Meter returns what the streams of the connection have in common: see eventloop.MeterOf.
+func (p *pipe) Meter() eventloop.Meter { return p.c.conn.Meter() }
 
 // CloseWrite implements eventloop.Borrowed.
 func (p *pipe) CloseWrite() error { return nil }
