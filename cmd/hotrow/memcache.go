@@ -31,7 +31,7 @@ func (s *server) memcacheOptions(cfg *config.Config) memcachefront.Options {
 	version, _ := buildVersion()
 	return memcachefront.Options{
 		Options: s.keyValueOptions(cfg), MaxClients: cfg.KV.MaxClients,
-		MaxValue: int(cfg.HTTP.MaxBody), ErrorMiss: cfg.Memcache.OnError == "miss",
+		MaxValue:     int(cfg.HTTP.MaxBody),
 		RefuseExpiry: cfg.KV.Expire == "refuse",
 		Version:      version, Memory: s.memoryUsed,
 	}

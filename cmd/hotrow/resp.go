@@ -34,7 +34,7 @@ func (s *server) keyValueOptions(cfg *config.Config) kv.Options {
 		Tokens: func() bool { return s.tokens.Len() > 0 }, Open: s.cmd.Open,
 		Prefix: cfg.KV.Prefix, Separator: cfg.KV.Separator, Default: cfg.KV.Default,
 		Names: keyNames(cfg), Queries: keyQueries(cfg), Format: keyFormats[cfg.KV.Format],
-		Unsent: s.unsent, Access: s.access, Log: s.log,
+		StaleAllowed: cfg.KV.Stale == "allow", Unsent: s.unsent, Access: s.access, Log: s.log,
 	}
 }
 

@@ -130,10 +130,9 @@ func Default() *Config {
 			Compat:          "none",
 			TLS:             TLS{MinVersion: "1.2"},
 		},
-		Wire:     defaultWire(),
-		Memcache: Memcache{OnError: "error"},
-		KV:       defaultKV(),
-		Links:    defaultLinks(),
+		Wire:  defaultWire(),
+		KV:    defaultKV(),
+		Links: defaultLinks(),
 		Ops: Ops{
 			Listen: Listener{Network: "tcp", Address: "127.0.0.1:8081"},
 			Hosts:  []string{},

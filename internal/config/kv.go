@@ -17,9 +17,8 @@ type RESP struct {
 
 // Memcache is the listener of the protocol of memcached.
 type Memcache struct {
-	Listen  Listener `yaml:"listen" apply:"restart"`
-	TLS     bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
-	OnError string   `yaml:"on_error" oneof:"error miss" apply:"reload"`
+	Listen Listener `yaml:"listen" apply:"restart"`
+	TLS    bool     `yaml:"tls" apply:"restart"` // with the certificate of http.tls
 }
 
 // KV says what keys mean to the key-value protocols, and how many clients each may have.
@@ -42,6 +41,10 @@ type KV struct {
 	// Expire says what becomes of a write with a time: as is usual for the protocol (Redis
 	// refuses, memcached ignores), or one of these for both.
 	Expire string `yaml:"expire" oneof:"usual refuse ignore" apply:"reload"`
+
+	// Stale says whether an answer that cannot say so may be stale: as on_lag, max_stale and
+	// stale_if_error of its resource have it.
+	Stale string `yaml:"stale" oneof:"never allow" apply:"reload"`
 }
 
 // A KVQuery is the path of a list, with {} where the value of a key goes:
@@ -71,7 +74,7 @@ func (q KVQuery) Parts() (resource, before, after string, err error) {
 }
 
 func defaultKV() KV {
-	return KV{MaxClients: 10_000, Separator: ":", Format: "json", Expire: "usual",
+	return KV{MaxClients: 10_000, Separator: ":", Format: "json", Expire: "usual", Stale: "never",
 		Access: Access{Read: "public", Write: "public"}}
 }
 

@@ -34,6 +34,8 @@ var removed = map[string]string{
 		"noticed within 8m: remove the key",
 	"memcache.idle_timeout": "a connection may be silent for ever, and one whose client is gone " +
 		"is noticed within 8m: remove the key",
+	"memcache.on_error": "an outage closes the connection of get, gets, gat and gats, and is an " +
+		"error for other commands: remove the key",
 	"kv.unknown": "a read of a key that names no resource is a miss; the metrics " +
 		"hotrow_resp_unknown_keys_total and hotrow_memcache_unknown_keys_total count them: " +
 		"remove the key",

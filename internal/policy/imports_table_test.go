@@ -184,7 +184,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front/fronttest",
-		knows: []string{"front", "resource", "tier", "source", "source/sqlite"},
+		knows: []string{"front", "resource", "tier", "source", "source/sqlite", "row"},
 		tool:  true,
 	},
 	{

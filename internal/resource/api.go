@@ -16,6 +16,10 @@ type Options struct {
 	// sent yet, and never gets a stale answer.
 	NoCache bool
 
+	// NoStale never gets a copy that is flagged as stale: while the feed lags the database
+	// is read. It is for who cannot be told that an answer is one.
+	NoStale bool
+
 	// OnlyIfCached never reads the database: a miss is ErrNotCached.
 	OnlyIfCached bool
 
@@ -26,8 +30,8 @@ type Options struct {
 	Wait time.Duration
 }
 
-// plain reports whether whatever the gate lets memory answer is an answer.
-func (o *Options) plain() bool { return !o.NoCache && o.Min.IsZero() }
+// takesStale reports whether a copy that is flagged as stale is an answer.
+func (o *Options) takesStale() bool { return !o.NoCache && !o.NoStale && o.Min.IsZero() }
 
 // An Answer is one document, or the knowledge that there is none, with where
 // it came from; or why there is no answer.

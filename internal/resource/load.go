@@ -98,7 +98,7 @@ func (f *form) open(
 ) []*fresh.Lease {
 	if rd.need != fresh.Now {
 		doc, state, age := f.lookup(rd.key, o.Format, at, false)
-		if state != Miss && (state != Stale || o.Min.IsZero()) {
+		if state != Miss && (state != Stale || o.takesStale()) {
 			rd.answer = f.remembered(rd.key, doc, state, age, at)
 			return lead
 		}
@@ -138,7 +138,7 @@ func (f *form) end(ctx context.Context, rd *pending, o *Options) Answer {
 // rescue answers a read that the source has failed: with a copy flagged as
 // stale if the reader takes one, else with the error.
 func (f *form) rescue(key row.Key, o *Options, err error) Answer {
-	if source.ClassOf(err).Passing() && o.plain() {
+	if source.ClassOf(err).Passing() && o.takesStale() {
 		at := f.src.asOf(monotonic())
 		if doc, state, age := f.lookup(key, o.Format, &at, true); state != Miss {
 			return f.remembered(key, doc, state, age, &at)
@@ -194,7 +194,8 @@ func (f *form) await(ctx context.Context, o *Options) (fresh.Need, error) {
 		}
 		return fresh.Now, nil
 	case o.Min.IsZero():
-		return f.need(f.src.domain.Gate(monotonic()))
+		state, lag := f.src.domain.Gate(monotonic())
+		return f.need(o, state, lag)
 	case o.Min.Source != f.src.name:
 		return fresh.Now, nil
 	}

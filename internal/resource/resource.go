@@ -128,7 +128,7 @@ func (r *Resource) MaxLimit() int { return r.form.Load().spec.MaxLimit }
 // an allocation (TestResource_HitAllocatesNothing).
 func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, error) {
 	// Fast path: memory may answer.
-	if o.plain() {
+	if o.takesStale() {
 		f := r.form.Load()
 		at := f.src.asOf(monotonic())
 		if doc, state, age := f.lookup(key, o.Format, &at, false); state != Miss {

@@ -55,8 +55,9 @@ func (u *upstream) stalePolicy(o StalePolicy) stalePolicy {
 	return d
 }
 
-// need says how a plain read must be made at a time when the gate says state.
-func (f *form) need(state fresh.State, lag time.Duration) (fresh.Need, error) {
+// need says how a read that asks for no position must be made at a time when the gate says
+// state.
+func (f *form) need(o *Options, state fresh.State, lag time.Duration) (fresh.Need, error) {
 	if state == fresh.Fresh {
 		return fresh.Any, nil
 	}
@@ -70,7 +71,7 @@ func (f *form) need(state fresh.State, lag time.Duration) (fresh.Need, error) {
 	case LagBypass:
 		return fresh.Now, nil
 	}
-	if lag > f.stale.maxStale {
+	if o.NoStale || lag > f.stale.maxStale {
 		return fresh.Now, nil // stale for too long: the source, while it answers
 	}
 	return fresh.Any, nil

@@ -87,6 +87,7 @@ type More struct {
 	Tables     []string // statements
 	Resources  []resource.Spec
 	StaleAfter time.Duration
+	Faults     *Faults // what the resources see in place of the file; nil: the file
 }
 
 // A Database is resources over an SQLite file, whose only writer it is.
@@ -109,9 +110,14 @@ func Open(t testing.TB, more More) *Database {
 		t.Fatal(err)
 	}
 	d.Exec(slices.Concat(tables, more.Tables)...)
+	var src source.Source = d.Src
+	if f := more.Faults; f != nil {
+		f.Source = d.Src
+		src = f
+	}
 	d.Set, err = resource.Open(ctx, resource.SetOptions{
 		Memory: d.Memory, Lists: 8 << 20,
-		Sources: []resource.SourceOptions{{Name: "main", Source: d.Src, Mode: source.FeedAuto,
+		Sources: []resource.SourceOptions{{Name: "main", Source: src, Mode: source.FeedAuto,
 			Timeout: time.Minute, StaleAfter: more.StaleAfter}},
 		Resources: append(Resources(), more.Resources...),
 	})
@@ -119,6 +125,9 @@ func Open(t testing.TB, more More) *Database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if f := more.Faults; f != nil {
+			f.Lag(false)
+		}
 		before := d.Set.Check()
 		err := errors.Join(before, d.Set.Close(), d.Set.Check())
 		if err = errors.Join(err, d.Src.Close(), d.Memory.Close()); err != nil {

@@ -41,6 +41,7 @@ type Read struct {
 	Found  []Found // what there is under the keys
 	Missed bool    // some of it was not in memory
 	At     int     // where Append goes on; it is Append's
+	Ends   bool    // the connection is closed in place of the reply; it is Append's
 
 	// Append appends the reply, or as much of it as makes out PieceSize long. It reports
 	// whether the reply is whole; if not, it has appended something and is called again.
@@ -59,7 +60,7 @@ func (b *Batch) Add(s *Scope, by Reader, r *Read) {
 	for i, key := range r.Keys {
 		f := &r.Found[i]
 		if !s.Get(by, key, f) {
-			b.misses = append(b.misses, s.Miss(by.Who, key, f))
+			b.misses = append(b.misses, s.Miss(&by, key, f))
 			r.Missed = true
 			continue
 		}
@@ -84,6 +85,10 @@ func (b *Batch) Append(out []byte) (grown []byte, whole bool) {
 		if out, whole = r.Append(out, r); !whole {
 			return out, false
 		}
+		if r.Ends {
+			b.then = eventloop.Close
+			return out, true
+		}
 		b.reads[b.at] = nil
 	}
 	return append(out, b.tail...), true
@@ -97,7 +102,7 @@ func (c *Session) Answer(
 	b.tail, b.then = tail, then
 	out, whole := b.Append(out)
 	if whole {
-		return out, then
+		return out, b.then
 	}
 	c.rest = b
 	for _, r := range b.reads[b.at:] {

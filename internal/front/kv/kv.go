@@ -52,6 +52,10 @@ type Options struct {
 	// Format is the one of values that are documents.
 	Format row.Format
 
+	// StaleAllowed says that answers may be stale though the protocol cannot say so: as the
+	// resource has it for those that can.
+	StaleAllowed bool
+
 	// Queries are names of keys that ask for lists.
 	Queries map[string]*Query
 

@@ -36,6 +36,7 @@ type Found struct {
 	// List says that Doc is an array of documents: the key is one of a query.
 	List bool
 
+	gone   bool       // it was said to be absent, flagged as stale
 	format row.Format // in which Doc is, or is to be loaded
 }
 
@@ -58,7 +59,14 @@ type Reader struct {
 	Who   *Identity
 	Track *Tracked // has the keys noted; nil: nobody
 	As    ReadAs
+
+	// Flags says that the reply can say that an answer is stale. One that cannot has none:
+	// while the feed lags the database is read.
+	Flags bool
 }
+
+// takesStale reports whether a stale answer is one for the reader.
+func (s *Scope) takesStale(r *Reader) bool { return r.Flags || s.Live.StaleAllowed }
 
 // Get looks one key up in memory. It reports false when memory has no answer: then Miss is
 // what to load. Before that it notes the key for r.Track, if that is not nil. A hit takes no
@@ -69,7 +77,7 @@ func (s *Scope) Get(r Reader, key []byte, f *Found) bool {
 		return where == atHand
 	}
 	doc, state, at := f.Res.Lookup(of, f.format, &s.snapshot)
-	return f.take(r.Who, doc, state, at)
+	return s.take(&r, f, doc, state, at)
 }
 
 // GetAll is Get of several keys, which are looked up together. It returns how many it has
@@ -120,7 +128,7 @@ func (s *Scope) getSome(r *Reader, keys [][]byte, found []Found) int {
 			return i
 		case inTier:
 			doc, state, at := s.lookups.Result(looked, &s.snapshot)
-			if looked++; !found[i].take(r.Who, doc, state, at) {
+			if looked++; !s.take(r, &found[i], doc, state, at) {
 				return i
 			}
 		}
@@ -163,15 +171,22 @@ func (s *Scope) begin(r *Reader, key []byte, f *Found) (of row.Key, where wherea
 }
 
 // take makes what memory says of a row the answer. It reports false when that is none.
-func (f *Found) take(
-	who *Identity, doc *row.Document, state resource.State, at *resource.AsOf,
+func (s *Scope) take(
+	r *Reader, f *Found, doc *row.Document, state resource.State, at *resource.AsOf,
 ) bool {
-	if state == resource.Miss || !who.takes(f.Res, state, at) {
+	if state == resource.Miss || state == resource.Stale && !s.takesStaleRow(r, f, doc) ||
+		!r.Who.takes(f.Res, state, at) {
 		return false
 	}
 	f.Stale, f.Uncacheable = state == resource.Stale, !f.Res.follows || state == resource.Stale
 	f.keep(doc)
 	return true
+}
+
+// takesStaleRow is takesStale of a row: no reply can say that it is only said to be absent.
+func (s *Scope) takesStaleRow(r *Reader, f *Found, doc *row.Document) bool {
+	f.gone = doc.Absent() && !s.Live.StaleAllowed
+	return s.takesStale(r) && !f.gone
 }
 
 // A Miss is a key that memory does not answer.
@@ -180,16 +195,19 @@ type Miss struct {
 	Key row.Key
 	To  *Found
 
-	list    string // what a key of a query asks for; "": the row of Key
-	format  row.Format
-	least   resource.Token
-	wait    time.Duration
-	follows bool // as the loop has seen the resource, which alone may look
+	list                  string // what a key of a query asks for; "": the row of Key
+	format                row.Format
+	least                 resource.Token
+	wait                  time.Duration
+	follows               bool // as the loop has seen the resource, which alone may look
+	noStale, staleAllowed bool
 }
 
 // Miss returns what Get did not answer, to be loaded into f.
-func (s *Scope) Miss(who *Identity, key []byte, f *Found) Miss {
-	m := Miss{Res: f.Res, To: f, format: f.format}
+func (s *Scope) Miss(r *Reader, key []byte, f *Found) Miss {
+	m := Miss{Res: f.Res, To: f, format: f.format, noStale: f.gone || !s.takesStale(r)}
+	m.staleAllowed = s.Live.StaleAllowed
+	who := r.Who
 	if l := who.Least; !l.IsZero() && l.Source == f.Res.Source() {
 		m.least, m.wait = l, who.Wait
 	}
@@ -205,7 +223,7 @@ func (s *Scope) Miss(who *Identity, key []byte, f *Found) Miss {
 
 // options returns how a miss may be answered: all of one load are of one client.
 func (m *Miss) options() resource.Options {
-	return resource.Options{Format: m.format, Min: m.least, Wait: m.wait}
+	return resource.Options{Format: m.format, Min: m.least, Wait: m.wait, NoStale: m.noStale}
 }
 
 // Size returns how large the answers to misses may become.
@@ -225,17 +243,18 @@ func (s *Store) Size(list []Miss) int64 {
 var ErrAnswer = &source.Error{Class: source.TooLarge,
 	Message: "the rows together are too large for one answer", Hint: "ask for fewer keys at once"}
 
-// Load reads misses, those of one resource and format together: one query for MaxMisses of
-// them.
+// Load reads misses, those of one resource and format together that take the same answers: one
+// query for MaxMisses of them.
 func (s *Store) Load(ctx context.Context, list []Miss) {
 	type group struct {
-		res    *Served
-		format row.Format
+		res     *Served
+		format  row.Format
+		noStale bool
 	}
 	var of []group
 	together := make(map[group][]Miss)
 	for _, m := range list {
-		g := group{m.Res, m.format}
+		g := group{m.Res, m.format, m.noStale}
 		if together[g] == nil {
 			of = append(of, g)
 		}
@@ -307,6 +326,11 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss, read *ato
 	}
 }
 
+// errStaleAbsence is the error of a row of which memory alone says, flagged as stale, that it
+// is not there.
+var errStaleAbsence = &source.Error{Class: source.Unavailable,
+	Message: "the database cannot be reached, and whether the row is there is not known"}
+
 // set makes a the answer to what was missed.
 func (m *Miss) set(a *resource.Answer) {
 	f := m.To
@@ -319,7 +343,10 @@ func (m *Miss) set(a *resource.Answer) {
 		f.Err, f.Uncacheable = a.Err, true
 		return
 	}
-	f.keep(a.Doc)
+	if f.keep(a.Doc); f.Doc == nil && a.Origin == resource.HitStale && !m.staleAllowed {
+		f.Err, f.Uncacheable = errStaleAbsence, true
+		return
+	}
 	f.Stale = a.Origin == resource.HitStale
 	f.Uncacheable = !m.follows || f.Stale || a.Origin == resource.Bypassed
 	f.Inexact = f.Inexact || a.Key != m.Key

@@ -29,6 +29,7 @@ type exchange struct {
 	asked   asked
 	record  clicklog.Record
 	lost    bool // the log was full: nothing was recorded
+	stale   bool // the link is as it was before the feed lagged
 }
 
 // A place is where the answer to a request is.
@@ -121,10 +122,16 @@ func (x *exchange) giveBack(p prepared, flags uint16) {
 	}
 }
 
+// staleLine says of a redirect what Cache-Status says of a document.
+const staleLine = "Cache-Status: hotrow; fwd=stale\r\n"
+
 // send appends the redirect.
 func (x *exchange) send(out []byte, p prepared, flags uint16, rest []byte) []byte {
 	out = append(append(out, p.line()...), x.date...)
 	out = x.req.AppendConnection(out, x.closing)
+	if x.stale {
+		out = append(out, staleLine...)
+	}
 	query := x.req.Query
 	if flags&passesQuery == 0 {
 		query = nil

@@ -101,6 +101,9 @@ func TestPostgres_RedirectsGoOnWithoutTheDatabase(t *testing.T) {
 	for range 200 {
 		b.want(wanted{"/plain", 302, "https://example.com/a"})
 	}
+	if got := b.do("GET", "/plain").Header.Get("Cache-Status"); got != "hotrow; fwd=stale" {
+		t.Errorf("Cache-Status: %q of a redirect that may be old", got)
+	}
 	if n := b.front.Stats().Failed - before; n != 0 {
 		t.Errorf("%d of 400 redirects failed", n)
 	}

@@ -91,6 +91,7 @@ func (x *exchange) follow(ctx context.Context, out []byte, a *asked) ([]byte, bo
 	if found.Doc.Absent() {
 		return nil, false
 	}
+	x.stale = found.Origin == resource.HitStale
 	p := prepared(found.Doc.Body())
 	if a.kind == deeper && p.flags()&passesPath == 0 {
 		return nil, false

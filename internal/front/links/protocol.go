@@ -167,7 +167,7 @@ func (s *scope) answer(
 		return x.miss(out)
 	}
 	key := row.Key(row.Alias(x.asked.code))
-	// Nobody flags a redirect as stale: better stale than late.
+	// Better stale, and flagged as such, than late.
 	doc, state, _ := x.o.links.Lookup(key, row.FormatPrepared, &s.snapshot)
 	switch {
 	case state == resource.Miss:
@@ -176,6 +176,7 @@ func (s *scope) answer(
 		return out, inQuestions
 	}
 	s.tally.Answered(state)
+	x.stale = state == resource.Stale
 	if doc.Absent() {
 		return x.miss(out)
 	}

@@ -14,15 +14,16 @@ func (t *turn) begin() {
 
 // gather adds a read to the batch. What memory has is taken now.
 func (t *turn) gather(cmd *memcache.Command) {
+	t.classic = t.classic || isClassic(cmd.Op)
 	r := t.readOf(cmd.Clone(), false)
 	r.Before, t.out = t.out, nil
-	t.batch.Add(t.s.Scope, kv.Reader{Who: &t.c.Who}, r)
+	t.batch.Add(t.s.Scope, t.c.reader(cmd), r)
 }
 
 // readOf returns a command as a read whose reply is made in parts, if it is long. The
 // command is the read's from now on. counted says that its absent rows have been.
 func (t *turn) readOf(cmd *memcache.Command, counted bool) *kv.Read {
-	c, o := t.c, t.s.live
+	c := t.c
 	return &kv.Read{
 		Name: cmd.Op.String(), Keys: cmd.Keys,
 		Append: func(out []byte, r *kv.Read) ([]byte, bool) {
@@ -30,8 +31,9 @@ func (t *turn) readOf(cmd *memcache.Command, counted bool) *kv.Read {
 				counted = true
 				c.f.stats.absent.Add(uint64(absent(r.Found)))
 			}
-			out, r.At = c.render(o, out, cmd, r.Found, r.Missed, r.At)
-			return out, r.At == whole
+			out, r.At = c.render(out, cmd, r.Found, r.Missed, r.At)
+			r.Ends = r.At == ends
+			return out, r.At < 0
 		},
 	}
 }
@@ -45,8 +47,12 @@ func (t *turn) launch() []byte {
 		then = eventloop.Close
 	}
 	if b.Missing() {
+		w := parked
+		if t.classic {
+			w.Busy, w.Crash = nil, nil
+		}
 		t.next = eventloop.Parked
-		t.c.Load(b, t.out, then, parked)
+		t.c.Load(b, t.out, then, w)
 		return t.step
 	}
 	var out []byte

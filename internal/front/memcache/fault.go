@@ -48,8 +48,8 @@ var texts = map[string]string{
 // longestText is the length of an error at most.
 const longestText = 400
 
-// errorOf returns the error of a key that has no answer, "" when that is to be a miss.
-func (f *Front) errorOf(o *Options, cmd *memcache.Command, found *kv.Found) string {
+// errorOf returns the error of a key that has no answer.
+func (f *Front) errorOf(cmd *memcache.Command, found *kv.Found) string {
 	res := ""
 	if found.Res != nil {
 		res = found.Res.Name()
@@ -57,11 +57,7 @@ func (f *Front) errorOf(o *Options, cmd *memcache.Command, found *kv.Found) stri
 	if found.Err == kv.ErrAnswer {
 		return tooMuch
 	}
-	text := f.errorText(cmd, res, found.Err)
-	if o.ErrorMiss && (text == unavailable || text == starting) {
-		return ""
-	}
-	return text
+	return f.errorText(cmd, res, found.Err)
 }
 
 // errorText returns the error that a client is told of err.

@@ -338,10 +338,11 @@ func (t *turn) readBeside(keys [][]byte) (r gatRead) {
 		if r.items[i] = t.isItem(key); r.items[i] {
 			continue
 		}
-		if f := &r.found[i]; s.Get(kv.Reader{Who: &c.Who}, key, f) {
+		by := kv.Reader{Who: &c.Who}
+		if f := &r.found[i]; s.Get(by, key, f) {
 			s.Count(r.found[i : i+1])
 		} else {
-			r.misses = append(r.misses, s.Miss(&c.Who, key, f))
+			r.misses = append(r.misses, s.Miss(&by, key, f))
 		}
 	}
 	return r
@@ -354,8 +355,8 @@ func (w *writing) getAndTouch() ([]byte, error) {
 		w.c.f.store.Load(w.ctx, r.misses)
 	}
 	for i := range r.found {
-		if text := w.c.f.problem(w.o, w.cmd, &r.found[i]); text != "" {
-			return memcache.AppendLine(nil, text), nil
+		if text := w.c.f.problem(w.cmd, &r.found[i]); text != "" {
+			return w.readError(text), nil
 		}
 	}
 	var out []byte
@@ -380,6 +381,13 @@ func (w *writing) getAndTouch() ([]byte, error) {
 		}
 	}
 	return memcache.AppendLine(out, "END"), nil
+}
+
+// readError returns an error of a read, or has the connection closed in its place.
+func (w *writing) readError(text string) []byte {
+	out, ok := appendReadError(nil, w.cmd.Op, text)
+	w.closes = w.closes || !ok
+	return out
 }
 
 // touch gives an item another time, and returns it: nil for none.

@@ -25,7 +25,6 @@ type Options struct {
 
 	MaxClients   int  // connections at most: 10,000
 	MaxValue     int  // bytes of a value: 1 MiB; stays
-	ErrorMiss    bool // what cannot be read is a miss, and no error
 	RefuseExpiry bool // a time to live is an error, and not passed over
 
 	Version string                          // hotrow's own

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front/kv"
@@ -12,18 +13,45 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
-// whole says that a reply has been made to its end.
-const whole = -1
+const (
+	whole = -1 // a reply has been made to its end
+	ends  = -2 // the connection is closed in place of the reply
+)
+
+// isClassic reports whether a command is one of those whose replies clients take for "there
+// is no such item" when they are an error of the server: libmemcached, and what is built on it.
+func isClassic(op memcache.Op) bool {
+	switch op {
+	case memcache.Get, memcache.Gets, memcache.Gat, memcache.Gats:
+		return true
+	}
+	return false
+}
+
+// appendReadError appends an error of a read. It reports false when the connection is to be
+// closed in its place: an outage must never be a miss, and every client says of a connection
+// that is gone that it has failed. What is too large is no outage: memcached says that, too.
+func appendReadError(out []byte, op memcache.Op, text string) (reply []byte, ok bool) {
+	if isClassic(op) && strings.HasPrefix(text, "SERVER_ERROR") && text != memcache.TooLarge &&
+		text != tooMuch {
+		return out, false
+	}
+	return memcache.AppendLine(out, text), true
+}
 
 // render appends the reply of a read whose keys have been looked up, from one of them on,
 // and returns at which it goes on: see kv.Read. An error of one key is that of the command.
 // fresh says that some of it was not in memory.
 func (c *conn) render(
-	o *Options, out []byte, cmd *memcache.Command, found []kv.Found, fresh bool, at int,
+	out []byte, cmd *memcache.Command, found []kv.Found, fresh bool, at int,
 ) (grown []byte, next int) {
 	for i := 0; at == 0 && i < len(found); i++ {
-		if text := c.f.problem(o, cmd, &found[i]); text != "" {
-			return memcache.AppendLine(out, text), whole
+		if text := c.f.problem(cmd, &found[i]); text != "" {
+			out, ok := appendReadError(out, cmd.Op, text)
+			if !ok {
+				return out, ends
+			}
+			return out, whole
 		}
 	}
 	switch cmd.Op {
@@ -55,9 +83,9 @@ func (c *conn) render(
 
 // problem returns the error of a key that has no answer, "" if it has one: that there is no
 // row is one.
-func (f *Front) problem(o *Options, cmd *memcache.Command, found *kv.Found) string {
+func (f *Front) problem(cmd *memcache.Command, found *kv.Found) string {
 	if found.Err != nil {
-		return f.errorOf(o, cmd, found)
+		return f.errorOf(cmd, found)
 	}
 	return ""
 }

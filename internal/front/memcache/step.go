@@ -18,6 +18,8 @@ type turn struct {
 	batch *kv.Batch // reads that wait for the database; nil: none
 	step  []byte    // the output of Step while there is a batch
 	next  eventloop.Next
+
+	classic bool // the batch has a command of isClassic
 }
 
 // Step answers the commands at the front of in.
@@ -193,6 +195,11 @@ func (t *turn) admit(cmd *memcache.Command) (done, ok bool) {
 	return true, true
 }
 
+// reader says how the keys of a command are read: the reply to mg can say that a value is stale.
+func (c *conn) reader(cmd *memcache.Command) kv.Reader {
+	return kv.Reader{Who: &c.Who, Flags: cmd.Op == memcache.MetaGet}
+}
+
 // read answers a read from memory, or adds it to the batch.
 func (t *turn) read(cmd *memcache.Command) {
 	c, s := t.c, t.s
@@ -206,7 +213,7 @@ func (t *turn) read(cmd *memcache.Command) {
 	}
 	found := s.found[:len(cmd.Keys)]
 	s.found = found
-	if s.GetAll(kv.Reader{Who: &c.Who}, cmd.Keys, found) < len(found) {
+	if s.GetAll(c.reader(cmd), cmd.Keys, found) < len(found) {
 		// Slow path: the database, for this and for all reads that have come behind it.
 		t.begin()
 		t.gather(cmd)
@@ -215,7 +222,11 @@ func (t *turn) read(cmd *memcache.Command) {
 	s.Count(found)
 	add(&s.absent, absent(found))
 	before, at := len(t.out), 0
-	if t.out, at = c.render(s.live, t.out, cmd, found, false, 0); at != whole {
+	switch t.out, at = c.render(t.out, cmd, found, false, 0); at {
+	case whole:
+	case ends:
+		t.next = eventloop.Close
+	default:
 		r := t.readOf(cmd.Clone(), true)
 		r.Found, r.At = slices.Clone(found), at
 		if t.next = eventloop.Again; !c.Owe(r) {

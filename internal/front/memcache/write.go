@@ -35,6 +35,7 @@ func (t *turn) write(cmd *memcache.Command) bool {
 	if cmd.Op == memcache.Gat || cmd.Op == memcache.Gats {
 		w.beside = t.readBeside(w.cmd.Keys)
 		work.Size += c.f.store.Size(w.beside.misses)
+		work.Busy, work.Crash = nil, nil
 	}
 	c.Do(work)
 	return true
@@ -48,6 +49,7 @@ type writing struct {
 	o       *Options
 	cmd     *memcache.Command
 	existed bool // there was a row before
+	closes  bool // the connection is closed behind the reply
 	beside  gatRead
 
 	column *kv.Column // whose value the command is about; nil: an item, or a document
@@ -71,10 +73,13 @@ func (w *writing) run(ctx context.Context) ([]byte, eventloop.Next) {
 	w.c.LogWrite(began, w.cmd.Op.String(), w.cmd.Keys[:1], w.cmd.Keys[0], err)
 	next := eventloop.More
 	if err != nil {
-		out = memcache.AppendLine(nil, w.textOf(err))
+		out = w.readError(w.textOf(err))
 		if source.ClassOf(err) == source.Unknown {
 			next = eventloop.Close // who goes on might take it for refused
 		}
+	}
+	if w.closes {
+		next = eventloop.Close
 	}
 	if w.cmd.Noreply && !w.cmd.Op.Meta() {
 		out = nil

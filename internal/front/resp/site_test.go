@@ -37,15 +37,21 @@ type site struct {
 	over  *kv.Site
 	opts  Options
 	trust *tls.Config
+	fault *fronttest.Faults // nil: there is none
 }
 
 // newSite starts a site. change may alter its options.
 func newSite(t testing.TB, change ...func(*Options, *kv.Listen)) *site {
 	t.Helper()
-	s := &site{t: t, Database: fronttest.Open(t, fronttest.More{
-		Tables: []string{fronttest.NoteTable}, Resources: fronttest.Notes(column),
-		StaleAfter: time.Minute, // a busy machine would be told as a reset
-	})}
+	// A short time: a busy machine would be told as a reset.
+	return newSiteOver(t, fronttest.More{StaleAfter: time.Minute}, change...)
+}
+
+// newSiteOver is newSite with what more has besides.
+func newSiteOver(t testing.TB, more fronttest.More, change ...func(*Options, *kv.Listen)) *site {
+	t.Helper()
+	more.Tables, more.Resources = []string{fronttest.NoteTable}, fronttest.Notes(column)
+	s := &site{t: t, Database: fronttest.Open(t, more), fault: more.Faults}
 	s.opts.Resources = s.Set
 	s.opts.Version = "1.2.3"
 	s.opts.Issued, s.opts.Auth, s.opts.Tokens = s.Issued, s.Auth, s.Any
