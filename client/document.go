@@ -54,7 +54,7 @@ const (
 type Document struct {
 	Key      string
 	ETag     string // with its quotes
-	Position string // every change up to here is in the answer
+	Position string // nothing in the answer is behind it: see Client.See
 	Lag      time.Duration
 	Origin   Origin
 	Format   Format

@@ -42,6 +42,10 @@ type Domain struct {
 	// the caller's monotonic clock; 0: none was reached yet.
 	fenced atomic.Int64
 
+	// seen is the highest position of this origin that a read has shown nothing behind: see
+	// Saw. It is written under mu.
+	seen atomic.Uint64
+
 	words *Words // of lists
 
 	held, heldMoves atomic.Int64 // touches of Holds that are not released: see Check
@@ -130,7 +134,8 @@ func (d *Domain) Break() {
 func (d *Domain) FencedAt() int64 { return d.fenced.Load() }
 
 // Applied returns how far the feed has been applied. Load it before a look-up:
-// then the answer includes every change up to there.
+// then the answer includes every change up to there. What it shows may be ahead of that: see
+// Shown.
 func (d *Domain) Applied() *Progress { return d.applied.Load() }
 
 // Reset begins a new epoch at pos of origin: something may have been missed, so
@@ -173,6 +178,9 @@ func (d *Domain) begin(at Progress, all *Moved, ref any, now int64) (before []*P
 	}
 	at.Epoch = d.epoch.Load() + 1
 	d.past[(at.Epoch-1)%uint64(len(d.past))] = past{at.Epoch - 1, d.fenced.Load()}
+	if at.Origin != d.applied.Load().Origin {
+		d.seen.Store(0)
+	}
 	d.epoch.Store(at.Epoch)
 	d.applied.Store(&at)
 	before, d.pending = d.pending, nil

@@ -28,6 +28,7 @@ const (
 	storesOthers        // and their loads, which are stored whatever they read
 	joinsOthers         // a load is joined although others have been answered since
 	beginsFirst         // an epoch begins before what is not visible yet is marked
+	appliedOnly         // a token is what is applied, whatever the answer shows
 )
 
 func newReal(notify bool) *real { return newRealOn(notify, nil) }
@@ -87,8 +88,9 @@ func (r *real) found(load int) bool {
 	return r.s.Found(l, r.store[flight{l.Key, l.Format}])
 }
 
-func (r *real) finish(load int, value string, _ int) {
+func (r *real) finish(load int, value string, logged int) {
 	l := r.loads[load]
+	r.s.Saw(l, Position(logged))
 	if r.broken == storesOthers {
 		for _, o := range r.loads {
 			if o.Format != l.Format {
@@ -111,7 +113,22 @@ func (r *real) document(l *Lease, value string) *row.Document {
 	return row.NewDocument("", l.Format, []byte(value), row.Hash([]byte(value)), stamp)
 }
 
-func (r *real) claim(load int) int {
+// shows is what package resource makes of an answer.
+func (r *real) shows(load, doc int, f row.Format) int {
+	p, fenced := r.d.Applied().Pos, r.d.FencedAt()
+	switch {
+	case r.broken == appliedOnly:
+	case load < 0:
+		p = r.d.Shown(r.store[flight{docKeys[doc], f}].At(), fenced, p)
+	case r.loads[load].Shows() != 0:
+		p = max(r.loads[load].AsOf.Pos, r.loads[load].Shows())
+	default:
+		p = r.d.Shown(r.loads[load].doc.At(), fenced, p)
+	}
+	return int(p)
+}
+
+func (r *real) claim(load, _ int) int {
 	if load < 0 {
 		return int(r.d.Applied().Pos)
 	}
@@ -195,6 +212,7 @@ func (r *real) release(tx *modelTx) {
 		pos = h.l.at
 	}
 	r.d.Release(h.touches, pos)
+	r.d.Saw(r.d.Applied(), Position(tx.id))
 }
 
 func (r *real) keep(tx *modelTx) {
@@ -214,7 +232,7 @@ func (r *real) number(l *Lease) byte {
 // state leaves nothing out that a later move could show: two states that are
 // taken for one are explored once.
 func (r *real) state(b []byte) []byte {
-	b = append(b, byte(r.clock), byte(r.d.epoch.Load()), byte(r.s.generation.Load()), byte(r.s.wholes.Load()))
+	b = append(b, byte(r.d.seen.Load()), byte(r.clock), byte(r.d.epoch.Load()), byte(r.s.generation.Load()), byte(r.s.wholes.Load()))
 	for _, p := range r.d.pending {
 		b = append(b, byte(p.Ref.(int)), bit(p.begins))
 		for i := range p.touches {
@@ -243,7 +261,7 @@ func (r *real) state(b []byte) []byte {
 			progress = l.AsOf.Pos
 		}
 		b = append(b, bit(l.storable), bit(l.settled), bit(l.invalidated), bit(l.sent), bit(l.now),
-			byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(progress),
+			byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(progress), byte(l.shows),
 			r.number(l.older))
 		if l.after != nil {
 			b = appendText(b, l.after.ETag())

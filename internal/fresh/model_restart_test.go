@@ -83,7 +83,7 @@ func (w *world) restartMoves(m []move) []move {
 	for i := range w.readers {
 		x := &w.readers[i]
 		if !w.sc.kill && !w.sc.recalls || x.step != 1 || w.loads[x.load].leader != i || w.loads[x.load].step != 0 ||
-			w.sc.readers[i].need == Now {
+			x.need == Now {
 			continue
 		}
 		if w.loads[x.load].peeked { // with step 0 it has not been recalled yet

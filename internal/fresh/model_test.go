@@ -40,9 +40,12 @@ type protocol interface {
 	settle(tx int)
 	// cached returns the copy that a hit would answer with.
 	cached(doc int, f row.Format) (string, bool)
-	// claim returns up to which transaction the answer of a load (-1: of a hit)
+	// claim returns up to which transaction the answer of a load (-1: of a hit on doc)
 	// is said to be complete; 0: nothing is said.
-	claim(load int) int
+	claim(load, doc int) int
+	// shows returns behind which transaction the answer is said to show nothing: the token
+	// that travels with it.
+	shows(load, doc int, f row.Format) int
 	// hold and release are the two ends of a write of a document.
 	hold(tx *modelTx)
 	release(tx *modelTx)
@@ -84,6 +87,7 @@ type scenario struct {
 	kill      bool // the process is killed once, and another goes on with its disk
 	lost      bool // and the feed cannot go on where it was
 	reconnect bool // the feed is lost once, and comes back at any place
+	blind     bool // nobody compares what an answer shows with its token
 	recalls   bool // copies on disk are recalled, in the process that put them too
 }
 
@@ -92,6 +96,7 @@ type modelReader struct {
 	doc    int
 	need   Need
 	min    int // the transaction that its token names; 0: none
+	of     int // or the reader, from 1 on, whose answer's token it sends; 0: nobody's
 	format row.Format
 	after  bool // it asks the process that comes after the one that is killed, or comes last
 }
@@ -115,7 +120,9 @@ type world struct {
 type readerState struct {
 	step   int // 0 not begun, 1 waits, 2 done
 	load   int
-	floor  txs    // transactions that the answer must include
+	floor  txs // transactions that the answer must include
+	need   Need
+	shows  int    // what travels with the answer
 	told   string // what others had been answered, who were done as it began
 	fenced txs    // what a fence had been reached for: a copy must include it
 	answer string
@@ -209,11 +216,12 @@ func (w *world) moves(m []move) []move {
 		r, spec := &w.readers[i], &w.sc.readers[i]
 		switch {
 		case r.step == 0 && spec.after && !w.afterwards(i):
+		case r.step == 0 && spec.of > 0 && w.readers[spec.of-1].step != 2:
 		case r.step == 0 && (spec.min == 0 || w.visible.has(spec.min-1) && w.delivered >= spec.min):
 			m = append(m, move{begin, int8(i)})
 		case r.step == 1 && w.loads[r.load].leader == i:
 			m = append(m, move{load, int8(i)})
-			if w.loads[r.load].step == 0 && spec.need != Now {
+			if w.loads[r.load].step == 0 && r.need != Now {
 				if _, ok := w.p.cached(spec.doc, spec.format); ok {
 					m = append(m, move{find, int8(i)})
 				}
@@ -272,11 +280,17 @@ func (w *world) take(m move) {
 // of and knows to be visible, and what readers before it have been told.
 func (w *world) begin(i int) {
 	r, spec := &w.readers[i], &w.sc.readers[i]
-	r.step, r.fenced = 1, w.restart.reached|w.restart.born
+	r.step, r.fenced, r.need = 1, w.restart.reached|w.restart.born, spec.need
+	if spec.of > 0 { // it waits for the position, or gives up, and reads the source
+		o := &w.readers[spec.of-1]
+		if r.told, r.need = o.answer, Settled; w.p.claim(-1, spec.doc) < o.shows {
+			r.need = Now
+		}
+	}
 	for t := range w.sc.txs {
 		known := w.settled.has(t) || w.released.has(t) && !w.restart.orphans.has(t) ||
 			w.sc.notify && t < w.delivered
-		if known || spec.min > t || spec.need == Now && w.visible.has(t) {
+		if known || spec.min > t || r.need == Now && w.visible.has(t) {
 			r.floor.add(t)
 		}
 	}
@@ -286,12 +300,12 @@ func (w *world) begin(i int) {
 			r.told += w.readers[j].answer
 		}
 	}
-	if v, ok := w.p.cached(spec.doc, spec.format); ok && spec.need != Now {
+	if v, ok := w.p.cached(spec.doc, spec.format); ok && r.need != Now {
 		r.step, r.answer = 2, v
 		w.judge(i, -1)
 		return
 	}
-	load, leader := w.p.begin(spec.doc, spec.format, spec.need)
+	load, leader := w.p.begin(spec.doc, spec.format, r.need)
 	r.load = load
 	if leader {
 		w.loads = append(w.loads, loadState{doc: spec.doc, leader: i})
@@ -360,10 +374,15 @@ func (w *world) judge(i, load int) {
 	if (load < 0 || w.loads[load].peeked) && !includes(r.answer, want) {
 		w.failure = fmt.Sprintf("reader %d got the copy %q, must include %q", i, r.answer, want)
 	}
-	claim := w.p.claim(load)
+	claim := w.p.claim(load, w.sc.readers[i].doc)
 	want = w.sc.value(w.sc.readers[i].doc, 1<<claim-1)
 	if !includes(r.answer, want) {
 		w.failure = fmt.Sprintf("reader %d got %q, which is not as of %d", i, r.answer, claim)
+	}
+	r.shows = w.p.shows(load, w.sc.readers[i].doc, w.sc.readers[i].format)
+	all := w.sc.value(w.sc.readers[i].doc, 1<<r.shows-1)
+	if !w.sc.blind && !includes(all, r.answer) {
+		w.failure = fmt.Sprintf("reader %d got %q, and %d for its token", i, r.answer, r.shows)
 	}
 }
 
@@ -430,7 +449,8 @@ func (w *world) fingerprint(b []byte) []byte {
 	b = w.restart.fingerprint(b)
 	for i := range w.readers {
 		r := &w.readers[i]
-		b = append(b, byte(r.step), byte(r.load), byte(r.floor), byte(r.fenced))
+		b = append(b, byte(r.step), byte(r.load), byte(r.floor), byte(r.fenced), byte(r.need),
+			byte(r.shows))
 		b = appendText(appendText(b, r.answer), r.told)
 		if r.step == 0 || r.load >= len(w.loads) {
 			continue

@@ -346,6 +346,7 @@ func (s *sim) unlock(tx *simTx) {
 // now on this node answers with it, and its token names it everywhere. A form
 // made since the write began is not held by it.
 func (s *sim) acknowledge(tx *simTx) {
+	s.d.Saw(s.d.Applied(), tx.pos)
 	for i, d := range tx.docs {
 		if s.forms[d.resource] == tx.held[d.resource] {
 			s.know(d, tx.changes[i])

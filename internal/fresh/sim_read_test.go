@@ -29,7 +29,8 @@ type simLoad struct {
 	lease     *Lease
 	step      loadStep
 	state     simState
-	rows      []int // children that it has read
+	shows     Position // read from the server after state was
+	rows      []int    // children that it has read
 	readers   []*simRead
 	disturbed int  // of the form, when it began
 	quiet     bool // nothing was unsettled when it began
@@ -118,12 +119,21 @@ func (s *sim) found(l *simLoad) bool {
 		s.failf("Result differs from what was found")
 	}
 	s.landed(l)
-	s.tell(l, c.state)
+	s.tell(l, c.state, s.copyShows(&c))
 	return true
+}
+
+// copyShows returns what is said of how far an answer with a copy may reach.
+func (s *sim) copyShows(c *simCopy) Position {
+	fenced := s.d.FencedAt()
+	return s.d.Shown(c.doc.At(), fenced, s.d.Applied().Pos)
 }
 
 // look is the read of a load.
 func (s *sim) look(l *simLoad, v *simServer) {
+	if l.shows = s.logEnd; s.standby != nil && v == &s.standby.simServer {
+		l.shows = s.standby.replayed
+	}
 	l.state = v.state[l.doc.resource][l.doc.key]
 	l.rows = s.rowsOf(v, l.doc)
 }
@@ -315,7 +325,7 @@ func (s *sim) hit(r *simRead) bool {
 	}
 	s.hits++
 	f.told[d.key] |= c.state
-	s.answered(r, c.state, p)
+	s.answered(r, c.state, p, s.copyShows(&c))
 	return true
 }
 
@@ -337,7 +347,10 @@ func (s *sim) finish(l *simLoad) {
 	if s.rng.IntN(16) == 0 {
 		err = errSource
 	}
-	doc := row.NewDocument("", l.format, nil, uint64(l.state), l.lease.Stamp)
+	stamp := l.lease.Stamp
+	stamp.At = s.now
+	doc := row.NewDocument("", l.format, nil, uint64(l.state), stamp)
+	l.form.space.Saw(l.lease, l.shows)
 	store := func(words *Copy) {
 		if err != nil {
 			s.failf("a load that has failed is stored")
@@ -361,7 +374,7 @@ func (s *sim) finish(l *simLoad) {
 	}
 	s.landed(l)
 	if err == nil {
-		s.tell(l, l.state)
+		s.tell(l, l.state, max(l.lease.AsOf.Pos, l.lease.Shows()))
 	}
 }
 
@@ -370,11 +383,11 @@ func (s *sim) landed(l *simLoad) {
 	s.loads = slices.DeleteFunc(s.loads, func(o *simLoad) bool { return o == l })
 }
 
-// tell answers the readers of a load.
-func (s *sim) tell(l *simLoad, state simState) {
+// tell answers the readers of a load with a state that reaches up to a position.
+func (s *sim) tell(l *simLoad, state simState, shows Position) {
 	k := l.doc.key
 	for _, r := range l.readers {
-		s.answered(r, state, l.lease.AsOf)
+		s.answered(r, state, l.lease.AsOf, shows)
 		l.form.told[k] |= state
 		// A form that has been replaced meanwhile cannot speak for the new one.
 		if r.need == Now && s.forms[l.doc.resource] == l.form {
@@ -383,9 +396,10 @@ func (s *sim) tell(l *simLoad, state simState) {
 	}
 }
 
-// answered checks an answer: no older than what its reader may expect, and
-// complete up to the position that travels with it.
-func (s *sim) answered(r *simRead, state simState, p *Progress) {
+// answered checks an answer: no older than what its reader may expect, complete up to the
+// position that it includes, and without anything behind the one that it shows, which is its
+// token.
+func (s *sim) answered(r *simRead, state simState, p *Progress, shows Position) {
 	d := r.doc
 	s.watchers.holds(r, state)
 	if state&ofAnother != 0 {
@@ -403,17 +417,18 @@ func (s *sim) answered(r *simRead, state simState, p *Progress) {
 	}
 	claimed := simState(0)
 	for _, tx := range s.log {
-		if tx.pos > p.Pos {
-			break
-		}
-		if i := slices.Index(tx.docs, d); i >= 0 {
+		i := slices.Index(tx.docs, d)
+		if i >= 0 && tx.pos <= p.Pos {
 			claimed |= tx.changes[i]
+		}
+		if i >= 0 && tx.pos > shows && state.has(tx.changes[i]) {
+			s.failf("%v: %b shows the transaction at %d, and its token is %d", d, state, tx.pos, shows)
 		}
 	}
 	if !state.has(claimed) {
 		s.failf("%v: %b is said to be as of %d, which has %b", d, state, p.Pos, claimed)
 	}
-	s.token(simToken{d, p.Origin, p.Pos, claimed})
+	s.token(simToken{d, p.Origin, shows, state})
 }
 
 // watch checks after every turn that no copy is older than what a reader was

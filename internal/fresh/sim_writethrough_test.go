@@ -105,7 +105,9 @@ func (s *sim) keepTurn() bool {
 // keep ends one write-through.
 func (s *sim) keep(p *simWriteThrough, wanted bool) {
 	f, l := p.form, p.lease
-	doc := row.NewDocument("", l.Format, nil, uint64(p.state), l.Stamp)
+	stamp := l.Stamp
+	stamp.At = s.now
+	doc := row.NewDocument("", l.Format, nil, uint64(p.state), stamp)
 	store := func() {
 		f.copies[p.doc.key][l.Format] = simCopy{doc, p.state, nil}
 		s.kept++

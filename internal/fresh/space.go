@@ -140,7 +140,8 @@ type Lease struct {
 	doc         *row.Document
 	err         error
 
-	fromDisk bool // doc is a copy that a slower tier had kept
+	fromDisk bool     // doc is a copy that a slower tier had kept
+	shows    Position // see Space.Saw
 
 	// With and Row are the caller's: the leader may set them before it ends the lease, for
 	// those who wait. Row is the key of the row that was found, where it may be another text

@@ -162,7 +162,10 @@ func (v *variant) unsettled() txs {
 }
 
 // claim: a variant says nothing of how complete its answers are.
-func (v *variant) claim(int) int { return 0 }
+func (v *variant) claim(int, int) int { return 0 }
+
+// shows: nor of how far they reach.
+func (v *variant) shows(int, int, row.Format) int { return 8 }
 
 func (v *variant) settle(id int) {
 	i := slices.IndexFunc(v.pending, func(t modelTx) bool { return t.id == id })

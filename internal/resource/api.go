@@ -40,7 +40,7 @@ type Answer struct {
 	Doc    *row.Document // it may be Absent
 	Key    row.Key       // canonical
 	Origin Origin
-	Token  Token         // every change up to here is in the answer
+	Token  Token         // covers what the answer shows
 	Lag    time.Duration // how long ago the feed was known to be complete
 	Steps  Steps
 }

@@ -111,6 +111,7 @@ func (f *form) answerFromDisk(l *fresh.Lease) bool {
 	ref := tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}
 	stamp := l.Stamp
 	stamp.Owner = f.number
+	stamp.At = monotonic() // it may have been put a moment ago: see fresh.Domain.Shown
 	doc, ok := f.disk.Load(ref, stamp)
 	return ok && f.space.FinishFromDisk(l, doc, func() { f.memory.Put(ref, doc) })
 }

@@ -45,7 +45,7 @@ func (l *List) size(key listKey) int64 {
 type ListAnswer struct {
 	*List
 	Origin Origin
-	Token  Token         // every change up to here is in the answer
+	Token  Token         // covers what the answer shows
 	Lag    time.Duration // how long ago the feed was known to be complete
 }
 

@@ -29,6 +29,9 @@ func (r *Resource) LookupList(raw string, of row.Format, s *Snapshot) (*List, *A
 		return nil, nil
 	}
 	l, _ := slot.good(at)
+	if l != nil {
+		at = s.shows(at, l.Doc.At())
+	}
 	return l, at
 }
 
@@ -85,7 +88,7 @@ func (f *form) selectList(
 	if !kept || need == fresh.Now || !at.Fresh {
 		f.r.counts.lists.bypassed.Add(1)
 	} else if l := f.keptList(ask, key, &at); l != nil {
-		return ListAnswer{l, HitMemory, at.Token, at.Lag}, nil
+		return ListAnswer{l, HitMemory, at.shows(l.Doc.At()), at.Lag}, nil
 	}
 	switch {
 	case o.OnlyIfCached:
@@ -155,12 +158,13 @@ func (f *form) passList(
 	ctx context.Context, ask *ListAsk, of row.Format, need fresh.Need, at *AsOf,
 ) (ListAnswer, error) {
 	now := need == fresh.Now || !at.Fresh
+	ctx, seen := f.seeing(ctx)
 	found, _, err := f.readList(ctx, ask, func() bool { return now })
 	if err != nil {
 		return ListAnswer{}, err
 	}
 	l := f.pack(found, ask, of, row.Stamp{})
-	return ListAnswer{l, Bypassed, at.Token, at.Lag}, l.refused
+	return ListAnswer{l, Bypassed, at.Token.Showing(seen.Position()), at.Lag}, l.refused
 }
 
 // readList reads what a list asks for once the source has a place for it, and calls begun
@@ -227,7 +231,8 @@ func (f *form) joinList(
 	if err != nil {
 		return ListAnswer{}, err
 	}
-	a = ListAnswer{List: l.With.(*List), Token: f.src.token(l.AsOf), Origin: Unstored}
+	a = ListAnswer{List: l.With.(*List), Origin: Unstored}
+	a.Token = f.src.tokenOf(l, a.Doc)
 	if a.refused != nil {
 		return ListAnswer{}, a.refused
 	}
@@ -313,7 +318,8 @@ func (f *form) loadList(
 	f.src.workers.Go(func() {
 		defer f.src.loads.Done()
 		defer f.listLoaded(l)
-		found, elsewhere, err := f.readList(ctx, ask, func() bool {
+		reading, seen := f.seeing(ctx)
+		found, elsewhere, err := f.readList(reading, ask, func() bool {
 			f.lists.Send(l)
 			return f.lists.WantsNow(l)
 		})
@@ -324,6 +330,7 @@ func (f *form) loadList(
 			fail(err)
 			return
 		}
+		f.lists.Saw(l, fresh.Position(seen.Position()))
 		list := f.pack(found, ask, key.format, l.Stamp)
 		list.by = deps.templates()
 		list.use(seconds())

@@ -151,7 +151,7 @@ func (f *form) rescue(key row.Key, o *Options, err error) Answer {
 func (f *form) remembered(
 	key row.Key, doc *row.Document, state State, age time.Duration, at *AsOf,
 ) Answer {
-	a := Answer{Doc: doc, Key: key, Origin: HitMemory, Token: at.Token, Lag: at.Lag}
+	a := Answer{Doc: doc, Key: key, Origin: HitMemory, Token: at.shows(doc.At()), Lag: at.Lag}
 	switch state {
 	case Absent:
 		f.r.counts.negative.Add(1)
@@ -339,11 +339,13 @@ func (f *form) read(leases []*fresh.Lease, t *loadTiming) ([]source.Loaded, erro
 		now = now || f.space.WantsNow(l)
 	}
 	begin := monotonic()
+	ctx, seen := f.seeing(ctx)
 	var loaded []source.Loaded
 	t.elsewhere, err = f.src.reads(ctx, now, func() (err error) {
 		loaded, err = f.plan.Load(ctx, keys)
 		return err
 	})
+	t.shows = fresh.Position(seen.Position())
 	t.pool, t.database = begin-t.begun, monotonic()-begin
 	f.src.observe("load", t.database, err)
 	if err != nil {
@@ -352,9 +354,19 @@ func (f *form) read(leases []*fresh.Lease, t *loadTiming) ([]source.Loaded, erro
 	return loaded, err
 }
 
+// seeing has a read of the source say how far what it has seen may reach, if a feed gives
+// positions a meaning.
+func (f *form) seeing(ctx context.Context) (context.Context, *source.Seen) {
+	if !f.followed() {
+		return ctx, new(source.Seen)
+	}
+	return source.Seeing(ctx)
+}
+
 // finish encodes what was read and stores it if the lease allows.
 func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *loadTiming) {
 	begin := monotonic()
+	f.space.Saw(l, t.shows)
 	doc := f.document(l, found)
 	t.encode.Add(monotonic() - begin)
 	if f.wide {
@@ -409,6 +421,15 @@ func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
 	return f.encode(l.Key, found.Values, l.Format, stamp)
 }
 
+// tokenOf returns the token of what a lease has given: what was read, or a copy.
+func (u *upstream) tokenOf(l *fresh.Lease, doc *row.Document) Token {
+	t := u.token(l.AsOf)
+	if pos := l.Shows(); pos != 0 {
+		return t.Showing(source.Position(pos))
+	}
+	return u.copied(t, doc.At())
+}
+
 // answer waits for the lease and says where the answer came from.
 func (f *form) answer(
 	ctx context.Context, l *fresh.Lease, leader bool, o *Options, need fresh.Need,
@@ -422,7 +443,7 @@ func (f *form) answer(
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Doc: doc, Key: l.Key, Token: f.src.token(l.AsOf), Origin: Unstored}
+	a := Answer{Doc: doc, Key: l.Key, Token: f.src.tokenOf(l, doc), Origin: Unstored}
 	now := monotonic()
 	state, lag := f.src.domain.Gate(now)
 	a.Lag = f.src.lagOf(l, lag, now)

@@ -30,24 +30,26 @@ type Snapshot struct {
 	now   time.Time
 	picks hotkeys.Sampler // which of the look-ups are told of
 	list  []AsOf
-	stale AsOf // of the last stale answer
+	own   AsOf // of the last answer that needed one of its own
 }
 
 // AsOf is how far what memory holds of one source is complete.
 type AsOf struct {
 	Fresh bool          // a fence was reached within stale_after
-	Token Token         // every change up to here is included
+	Token Token         // covers what is shown
 	Lag   time.Duration // how long ago the feed was known to be complete
+	Own   bool          // it is of one answer, and of no other
 
-	rests bool      // nobody has asked for a while: Load has the answer, see upstream.awake
-	src   *upstream // nil: of one stale answer
-	epoch uint64
-	now   int64
+	fenced int64 // when the last fence began that had been reached; taken before Token
+	rests  bool  // nobody has asked for a while: Load has the answer, see upstream.awake
+	src    *upstream
+	epoch  uint64
+	now    int64
 }
 
 // SameSource reports whether a and o are of one source: then what an answer says of
-// them is the same. It never is for stale answers.
-func (a *AsOf) SameSource(o *AsOf) bool { return a.src != nil && a.src == o.src }
+// them is the same. It never is for one that is Own.
+func (a *AsOf) SameSource(o *AsOf) bool { return a.src == o.src && !a.Own && !o.Own }
 
 // Begin forgets what was seen before. now is the clock as read at the wake-up, before
 // the first look-up.
@@ -76,12 +78,51 @@ func (s *Snapshot) look(u *upstream) *AsOf {
 // what is applied. The caller is somebody who asks.
 func (u *upstream) asOf(now int64) AsOf {
 	rests := u.asks(now)
-	p := u.domain.Applied()
 	state, lag := u.domain.Gate(now)
+	p := u.domain.Applied() // after the gate: what its fence has proved is applied
 	return AsOf{
 		Fresh: state == fresh.Fresh && !rests, Token: u.token(p), Lag: lag, rests: rests, src: u,
-		epoch: p.Epoch, now: now,
+		epoch: p.Epoch, now: now, fenced: now - int64(lag),
 	}
+}
+
+// shows returns what is said of an answer with a valid copy that was made at a time, until
+// the next answer that needs its own.
+func (s *Snapshot) shows(at *AsOf, made int64) *AsOf {
+	// Fast path: a fence that began later has been reached, and so all that the copy shows is
+	// applied.
+	if made < at.fenced {
+		return at
+	}
+
+	// Slow path: it may show more than that.
+	t := at.shows(made)
+	if t == at.Token {
+		return at
+	}
+	s.own = *at
+	s.own.Token, s.own.Own = t, true
+	return &s.own
+}
+
+// shows returns the token of an answer with a valid copy that was made at a time.
+func (a *AsOf) shows(made int64) Token {
+	if a.Token.IsZero() {
+		return a.Token
+	}
+	pos := a.src.domain.Shown(made, a.fenced, fresh.Position(a.Token.Pos))
+	return a.Token.Showing(source.Position(pos))
+}
+
+// copied returns the token of an answer with a copy that others have been given, too: t says
+// what was applied before it was looked for.
+func (u *upstream) copied(t Token, made int64) Token {
+	fenced := u.domain.FencedAt()
+	p := u.domain.Applied() // after the fence
+	if p.Origin != t.Origin {
+		return t
+	}
+	return t.Showing(source.Position(u.domain.Shown(made, fenced, p.Pos)))
 }
 
 func (u *upstream) token(p *fresh.Progress) Token {
@@ -116,23 +157,23 @@ func (r *Resource) Lookup(
 		s.picks.Sample(r.hot, r.name, string(key), s.now)
 	}
 	if state == Stale {
-		at = s.staleAt(at, doc, age)
+		return doc, state, s.staleAt(at, doc, age)
 	}
-	return doc, state, at
+	return doc, state, s.shows(at, doc.At())
 }
 
 // staleAt returns what is said of a stale answer that is of age, until the next one.
 func (s *Snapshot) staleAt(at *AsOf, doc *row.Document, age time.Duration) *AsOf {
-	s.stale = at.stale(doc, age)
-	return &s.stale
+	s.own = at.stale(doc, age)
+	return &s.own
 }
 
 // stale returns what is said of a stale answer that is of age: an older epoch's copy
 // includes nobody knows what.
 func (a *AsOf) stale(doc *row.Document, age time.Duration) AsOf {
-	one := AsOf{Lag: age, now: a.now}
+	one := AsOf{Lag: age, now: a.now, src: a.src, Own: true}
 	if doc.Stamp().Epoch == a.epoch {
-		one.Token = a.Token
+		one.Token = a.shows(doc.At())
 	}
 	return one
 }

@@ -63,9 +63,9 @@ func (l *Lookups) Result(i int, s *Snapshot) (*row.Document, State, *AsOf) {
 		s.picks.Sample(r.hot, r.name, string(l.refs[i].Key), s.now)
 	}
 	if state == Stale {
-		at = s.staleAt(at, doc, age)
+		return doc, state, s.staleAt(at, doc, age)
 	}
-	return doc, state, at
+	return doc, state, s.shows(at, doc.At())
 }
 
 // Prefetch has memory at hand what was added since the last Get or Prefetch: Lookup will

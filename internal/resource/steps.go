@@ -3,6 +3,8 @@ package resource
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/fresh"
 )
 
 // Steps are how long the parts of an answer took that memory did not have; 0: there was no
@@ -22,7 +24,8 @@ type loadTiming struct {
 	database int64
 	encode   atomic.Int64
 
-	elsewhere bool // see upstream.reads
+	elsewhere bool           // see upstream.reads
+	shows     fresh.Position // see fresh.Space.Saw
 }
 
 // steps are those of a reader who began at begun. t is nil where another has loaded.

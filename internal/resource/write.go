@@ -185,10 +185,8 @@ func matches(tags []string, tag string) bool {
 func (f *form) result(w *Write, written *source.Written, doc *row.Document) Result {
 	p := f.src.domain.Applied()
 	t := f.src.token(p)
-	if !t.IsZero() && written.Position > t.Pos {
-		t.Pos = written.Position
-	}
-	a := Answer{Key: written.Loaded.Key, Origin: Requested, Token: t}
+	f.src.domain.Saw(p, fresh.Position(written.Position))
+	a := Answer{Key: written.Loaded.Key, Origin: Requested, Token: t.Showing(written.Position)}
 	switch {
 	case doc != nil:
 		a.Doc = doc

@@ -110,6 +110,9 @@ func (d *Document) ETag() string {
 // Stamp returns the stamp of the load that made the document.
 func (d *Document) Stamp() Stamp { return Stamp{d.epoch, d.generation, d.at, d.owner} }
 
+// At returns Stamp's At.
+func (d *Document) At() int64 { return d.at }
+
 // Owner returns Stamp's Owner.
 func (d *Document) Owner() uint32 { return d.owner }
 

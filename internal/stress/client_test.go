@@ -27,7 +27,8 @@ type answer struct {
 	code   int
 	header http.Header
 	body   []byte
-	format int // of the representation that it was made from
+	format int  // of the representation that it was made from
+	wire   bool // it came by the wire
 }
 
 // connect opens a connection that ends with the test.

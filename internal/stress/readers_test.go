@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/resource"
 )
 
 const (
@@ -141,7 +143,7 @@ func (rs *readers) judge(
 	if flagged && len(headers) > len(p.headers()) {
 		return fmt.Errorf("GET %s %v: flagged as stale", p.path(), headers)
 	}
-	r := Read{Looks: looks, To: end, Begin: begin, Upto: uint64(token.Pos), Token: upto,
+	r := Read{Looks: looks, To: end, Begin: begin, Upto: since(a, token), Token: upto,
 		From: begin - Moment(rs.age(status, lag)),
 		What: fmt.Sprintf("GET %s %v at %v: %s, lag %v", p.path(), headers,
 			time.Duration(begin), status, lag)}
@@ -171,6 +173,15 @@ func (rs *readers) judge(
 	}
 	rs.keep(p, &r, headers, begin)
 	return nil
+}
+
+// since returns up to where an answer says that every commit is in it. Over HTTP none does: its
+// position is what the answer shows at most.
+func since(a *answer, token resource.Token) uint64 {
+	if !a.wire {
+		return 0
+	}
+	return uint64(token.Since())
 }
 
 // age returns how old an answer may be when the request is sent, from what the

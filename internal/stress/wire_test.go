@@ -134,7 +134,7 @@ func (w *wireRoad) do(method, path, body string, _ ...string) (*answer, error) {
 // answer tells as HTTP does what the client has been told. status is that of
 // what comes from the database.
 func (w *wireRoad) answer(doc *hotrow.Document, status string, err error) (*answer, error) {
-	a := &answer{code: http.StatusOK, header: make(http.Header), format: int(w.format)}
+	a := &answer{code: http.StatusOK, header: make(http.Header), format: int(w.format), wire: true}
 	var told *hotrow.Error
 	switch {
 	case err == nil:

@@ -33,7 +33,7 @@ var stages = []stage{
 		"-test.run=^Test(Words|Domain|Space|Shown|Answer|Order|Hit|SameVersion|FromDisk|" +
 			"OnWhole|Settled|WriteThrough)"}},
 	{"simulation", []string{"-test.run=^TestSimulation$", "-sim.seeds=6000"}},
-	{"model", []string{"-test.run=^TestModel(_Resume)?$"}},
+	{"model", []string{"-test.run=^TestModel(_Resume|_Token.*)?$"}},
 	{"words simulation", []string{"-test.run=^TestSimulationWords$"}},
 	{"words", []string{"-test.run=^TestModelWords$"}},
 	{"stress", []string{"-test.run=^TestStress", "-test.short"}},

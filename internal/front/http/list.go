@@ -164,7 +164,7 @@ func (c *call) byKeys(q *question, l *listQuery) (page, error) {
 }
 
 // summary returns where a list is from: the weakest of the answers, what all of them
-// include.
+// include and what any of them shows.
 func summary(answers []resource.Answer) *provenance {
 	if len(answers) == 0 {
 		return new(provenance)
@@ -174,9 +174,7 @@ func summary(answers []resource.Answer) *provenance {
 	stale := false
 	for i := range answers {
 		a := &answers[i]
-		if a.Token.Pos < weakest.token.Pos {
-			weakest.token = a.Token
-		}
+		weakest.token = weakest.token.And(a.Token)
 		weakest.lag = max(weakest.lag, a.Lag)
 		if cacheStatus(a.Origin) != weakest.status {
 			weakest.status = "hotrow; fwd=partial; detail=db"

@@ -179,7 +179,9 @@ func TestSummary_IsTheWeakest(t *testing.T) {
 			t.Errorf("summary = %q, want %q", got, tt.want)
 		}
 	}
-	if a := summary([]resource.Answer{hit, miss}); a.token.Pos != 5 || a.lag != 2 {
-		t.Errorf("position %v, lag %v", a.token.Pos, a.lag)
+	// It shows what the newer of the two does, and includes what both do.
+	if a := summary([]resource.Answer{hit, miss}); a.token.Pos != 7 || a.token.Since() != 5 ||
+		a.lag != 2 {
+		t.Errorf("position %v, since %v, lag %v", a.token.Pos, a.token.Since(), a.lag)
 	}
 }

@@ -174,7 +174,7 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 	}
 	f := found{doc: doc, key: q.key, kept: state == resource.Hit}
 	if state == resource.Stale {
-		f.shared = s.stale(at, q.private)
+		f.shared = s.own(at, resource.HitStale, q.private)
 	} else {
 		f.shared = s.block(at, q.private)
 	}
@@ -231,6 +231,7 @@ func (s *loop) collect(
 ) (size int, absent uint64, at *resource.AsOf) {
 	s.docs = s.docs[:0]
 	clear(s.once)
+	var own *resource.AsOf // of the newest copy: it shows what the others show
 	for i := range l.keys {
 		if i%fewKeys == 0 {
 			for _, k := range l.keys[i:min(i+fewKeys, len(l.keys))] {
@@ -242,6 +243,9 @@ func (s *loop) collect(
 		if state == resource.Stale || !q.takes(state, as) {
 			return 0, 0, nil
 		}
+		if as.Own {
+			own = as
+		}
 		switch {
 		case state == resource.Absent:
 			absent++
@@ -250,6 +254,9 @@ func (s *loop) collect(
 			s.docs, at = append(s.docs, doc), as
 			size += len(doc.Body())
 		}
+	}
+	if at != nil && own != nil {
+		at = own
 	}
 	return size, absent, at
 }

@@ -12,8 +12,12 @@ type block struct {
 }
 
 // block returns the header lines that all hits of a source in one wake-up share. They are
-// good until the next wake-up.
+// good until the next wake-up. An answer that shows more than all others has its own, good
+// until the next of those.
 func (s *loop) block(at *resource.AsOf, private bool) []byte {
+	if at.Own {
+		return s.own(at, resource.HitMemory, private)
+	}
 	for i := range s.blocks {
 		b := &s.blocks[i]
 		if b.private != private || !b.at.SameSource(at) {
@@ -43,9 +47,9 @@ func (s *loop) write(b *block, at *resource.AsOf) {
 	b.text = s.shared(b.text[:0], &from, b.private)
 }
 
-// stale returns the header lines of one answer that is flagged as stale.
-func (s *loop) stale(at *resource.AsOf, private bool) []byte {
-	from := provenance{status: cacheStatus(resource.HitStale), token: at.Token, lag: at.Lag}
+// own returns the header lines of one answer that says something of its own.
+func (s *loop) own(at *resource.AsOf, origin resource.Origin, private bool) []byte {
+	from := provenance{status: cacheStatus(origin), token: at.Token, lag: at.Lag}
 	s.head = s.shared(s.head[:0], &from, private)
 	return s.head
 }

@@ -74,7 +74,7 @@ func minOf(list []resource.Token, source string) (found resource.Token) {
 func includes(at resource.Token, list []resource.Token) bool {
 	for i := range list {
 		t := &list[i]
-		if t.Source == at.Source && (t.Origin != at.Origin || t.Pos > at.Pos) {
+		if t.Source == at.Source && !at.Includes(*t) {
 			return false
 		}
 	}

@@ -249,15 +249,16 @@ func (h *hub) missed(since string) ([]remembered, bool) {
 	return h.after(func(m *remembered) bool { return m.seq > seq }), true
 }
 
-// missedAt is missed for the position of an answer. An event may be told later
+// missedAt is missed for the position of an answer: after what that includes for certain. An
+// event may be told later
 // than one of a higher position, so every event of the ring is looked at.
 func (h *hub) missedAt(since string) ([]remembered, bool) {
 	t, err := resource.ParseToken(since)
 	if err != nil || h.since.IsZero() || t.Source != h.since.Source ||
-		t.Origin != h.since.Origin || t.Pos < h.since.Pos || t.Pos < h.lost.Pos {
+		t.Origin != h.since.Origin || t.Since() < h.since.Pos || t.Since() < h.lost.Pos {
 		return nil, false
 	}
-	return h.after(func(m *remembered) bool { return m.at.Pos > t.Pos }), true
+	return h.after(func(m *remembered) bool { return m.at.Pos > t.Since() }), true
 }
 
 // after returns the events of the ring that which picks, oldest first.

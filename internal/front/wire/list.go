@@ -112,7 +112,7 @@ func (t *task) page(ctx context.Context, ask *resource.ListAsk) {
 	}
 	position := ""
 	if !got.Token.IsZero() {
-		position = got.Token.String()
+		position = string(got.Token.AppendSince(nil))
 	}
 	for i := range p.Answers {
 		a := &p.Answers[i]

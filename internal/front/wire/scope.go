@@ -30,6 +30,7 @@ type scope struct {
 	path []byte // scratch of the access log
 
 	asOf    []asOf
+	own     []byte // of one answer: see resource.AsOf.Own
 	event   gofast.Event
 	get     rows.Get
 	many    rows.GetMulti
@@ -114,6 +115,10 @@ func (s *scope) resource(name string) *served {
 
 // asOfText returns the part of an answer that says as of when it is.
 func (s *scope) asOfText(at *resource.AsOf) []byte {
+	if at.Own {
+		s.own = appendAsOf(s.own[:0], at)
+		return s.own
+	}
 	for i := range s.asOf {
 		if a := &s.asOf[i]; a.at.SameSource(at) {
 			return a.text
@@ -126,13 +131,17 @@ func (s *scope) asOfText(at *resource.AsOf) []byte {
 	}
 	a := &s.asOf[len(s.asOf)-1]
 	a.at = *at
+	a.text = appendAsOf(a.text[:0], at)
+	return a.text
+}
+
+func appendAsOf(dst []byte, at *resource.AsOf) []byte {
 	var room [128]byte
 	position := room[:0]
 	if !at.Token.IsZero() {
-		position = at.Token.Append(position)
+		position = at.Token.AppendSince(position)
 	}
-	a.text = rows.AppendAsOf(a.text[:0], position, millis(at.Lag))
-	return a.text
+	return rows.AppendAsOf(dst, position, millis(at.Lag))
 }
 
 // millis returns d in milliseconds, rounded up: what is promised must not be

@@ -222,7 +222,7 @@ func answerOf(a *resource.Answer, asked string) rows.Answer {
 		out.Key = string(a.Key)
 	}
 	if !a.Token.IsZero() {
-		out.Position = a.Token.String()
+		out.Position = string(a.Token.AppendSince(nil))
 	}
 	if a.Doc.Absent() {
 		out.State = rows.Absent

@@ -64,6 +64,7 @@ type Source struct {
 	stop context.CancelFunc
 
 	views views
+	ends  *source.Fences // who has read shares where the log ends: see noteSeen
 
 	pin      atomic.Pointer[pin]
 	compiled atomic.Uint64 // how many times a resource was compiled
@@ -90,7 +91,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Source, error) {
 		cfg.Timeout = o.AcquireTimeout
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Source{cfg: cfg, log: o.Log, opts: o, ctx: life, stop: stop}
+	s := &Source{cfg: cfg, log: o.Log, opts: o, ctx: life, stop: stop, ends: source.NewFences()}
 	inner, err := driver.NewConnector(cfg)
 	if err != nil {
 		stop()

@@ -34,11 +34,31 @@ func (d database) Read(
 	ctx context.Context, snapshot bool, fn func(context.Context, document.Conn) error,
 ) error {
 	return d.read(ctx, func(ctx context.Context, c *conn) error {
-		if !snapshot {
-			return fn(ctx, engineConn{c})
+		var err error
+		if snapshot {
+			err = c.snapshot(ctx, func() error { return fn(ctx, engineConn{c}) })
+		} else {
+			err = fn(ctx, engineConn{c})
 		}
-		return c.snapshot(ctx, func() error { return fn(ctx, engineConn{c}) })
+		if seen := source.SeenOf(ctx); seen != nil && err == nil {
+			err = d.noteSeen(ctx, c, seen)
+		}
+		return err
 	})
+}
+
+// noteSeen notes a place in the log that nothing is behind which c has shown. Who has read at
+// the same time shares the question: it costs the server more than most reads.
+func (d database) noteSeen(ctx context.Context, c *conn, seen *source.Seen) error {
+	pos, err := d.ends.Join(ctx, func(ctx context.Context) (source.Position, error) {
+		v, err := c.server()
+		if err != nil {
+			return 0, err
+		}
+		return binlog.SeenPosition(ctx, c, v.mariadb)
+	})
+	seen.Note(pos)
+	return err
 }
 
 // Begin implements document.Database.

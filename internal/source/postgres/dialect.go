@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -204,37 +203,6 @@ func (c *column) Arg(v row.Value) (any, error) {
 		return scalarText(v), nil
 	}
 	return string(appendArray(nil, v.List(), c.codec.delim)), nil
-}
-
-// An engineConn is a connection, within a transaction or without, as the engine sees it.
-type engineConn struct{ conn *pgx.Conn }
-
-// Query implements document.Conn.
-func (c engineConn) Query(
-	ctx context.Context, st *document.Statement, args []any, each func(document.Row) error,
-) error {
-	params := append(make([]any, 0, 1+len(args)), binaryResults)
-	rows, err := c.conn.Query(ctx, st.SQL, append(params, args...)...)
-	if err != nil {
-		return c.unheld(err, args)
-	}
-	defer rows.Close()
-	answer := arrived(rows)
-	for rows.Next() {
-		answer.data = rows.RawValues()
-		if err := each(answer); err != nil {
-			return err
-		}
-	}
-	return c.unheld(rows.Err(), args)
-}
-
-// Exec implements document.Conn.
-func (c engineConn) Exec(
-	ctx context.Context, st *document.Statement, args []any,
-) (int64, error) {
-	tag, err := c.conn.Exec(ctx, st.SQL, args...)
-	return tag.RowsAffected(), c.unheld(err, args)
 }
 
 // Value implements document.Row.

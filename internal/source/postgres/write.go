@@ -29,11 +29,25 @@ func (d database) Writable() error {
 func (d database) Read(
 	ctx context.Context, whole bool, fn func(context.Context, document.Conn) error,
 ) error {
+	seen := source.SeenOf(ctx)
 	return d.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		if !whole {
-			return fn(ctx, engineConn{conn})
+		c := engineConn{conn: conn, end: d.newSeenEnd(seen)} // of this try
+		all := func() error {
+			if err := fn(ctx, c); err != nil {
+				return err
+			}
+			return c.end.read(ctx, conn)
 		}
-		return snapshot(ctx, conn, func() error { return fn(ctx, engineConn{conn}) })
+		var err error
+		if whole {
+			err = snapshot(ctx, conn, all)
+		} else {
+			err = all()
+		}
+		if err == nil && c.end != nil {
+			seen.Note(c.end.at)
+		}
+		return err
 	})
 }
 
@@ -82,7 +96,7 @@ func transact(
 	if err != nil {
 		return done, died(conn, err), err
 	}
-	if err = t.Run(ctx, engineConn{conn}); err == nil && t.Identify {
+	if err = t.Run(ctx, engineConn{conn: conn}); err == nil && t.Identify {
 		done.Mark, err = markOf(ctx, tx)
 	}
 	if err == nil {

@@ -29,7 +29,7 @@ type Feed struct {
 	tables []source.Watched
 	log    changeLog
 
-	version int64 // PRAGMA data_version at the last look; of the Run goroutine
+	version int64 // PRAGMA data_version at the last look; of who has the writer's turn
 	schema  int64 // PRAGMA schema_version then
 	resumed bool  // a resumption was tried: only the first Run of a process does
 

@@ -226,6 +226,7 @@ func (w *writer) commitAll(ctx context.Context, group []*pendingChange) error {
 		w.rollback()
 		return nil
 	}
+	w.taken.Store(uint64(last)) // before anybody can see it
 	if err := w.commit(ctx); err != nil {
 		w.rollback()
 		return w.undone(err, last, len(group) > 1)

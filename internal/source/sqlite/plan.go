@@ -57,12 +57,16 @@ func (d database) Begin(ctx context.Context, _ int) (context.Context, context.Ca
 func (d database) Read(
 	ctx context.Context, snapshot bool, fn func(context.Context, document.Conn) error,
 ) error {
-	return d.readPool().use(ctx, func(c *conn) error {
+	err := d.readPool().use(ctx, func(c *conn) error {
 		if !snapshot {
 			return fn(ctx, engineConn{c})
 		}
 		return c.snapshot(ctx, func() error { return fn(ctx, engineConn{c}) })
 	})
+	if seen := source.SeenOf(ctx); seen != nil && err == nil {
+		seen.Note(d.writerNow().seen(ctx))
+	}
+	return err
 }
 
 // Transact implements document.Database. Only one connection writes, so that a transaction

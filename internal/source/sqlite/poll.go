@@ -33,6 +33,16 @@ func (f *Feed) look(ctx context.Context) (bool, error) {
 // lookNow is look with the writer's turn held. The version is noted last: a
 // look that failed half way is made again.
 func (f *Feed) lookNow(ctx context.Context, w *writer) error {
+	promised := source.Position(w.promised.Load()) // before: those readers have seen what is there
+	err := f.lookFor(ctx, w)
+	if err == nil {
+		f.reach(w, promised)
+	}
+	return err
+}
+
+// lookFor is lookNow without the position that readers were promised.
+func (f *Feed) lookFor(ctx context.Context, w *writer) error {
 	version, err := w.c.integer(ctx, "PRAGMA data_version")
 	// Our own DDL leaves data_version as it is, but not w.schema.
 	if err != nil || version == f.version && w.schema == f.schema && !f.passes() {
@@ -87,9 +97,24 @@ func (f *Feed) newSchema(ctx context.Context, w *writer) error {
 // enqueue queues a commit of another program for this feed alone: others look
 // for themselves.
 func (f *Feed) enqueue(w *writer, ev *event) {
-	w.pos++
+	w.move(w.pos + 1)
 	ev.tx.Pos = w.pos
 	f.push(ev)
+}
+
+// reach has the feed reach a position that was promised to readers, after all that is queued:
+// see writer.seen.
+func (f *Feed) reach(w *writer, promised source.Position) {
+	f.mu.Lock()
+	last := f.stats.Position
+	if n := len(f.queue); n > 0 {
+		last = f.queue[n-1].tx.Pos
+	}
+	f.mu.Unlock()
+	if last < promised {
+		w.move(max(w.pos, promised))
+		f.push(&event{tx: &source.Tx{Pos: w.pos}})
+	}
 }
 
 // ownSpans returns the rows of the change log that our transactions made since

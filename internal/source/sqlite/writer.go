@@ -43,6 +43,35 @@ type writer struct {
 
 	origin string
 	pos    source.Position // of the last commit seen, ours and others'
+
+	// taken is the last position that was given to a commit which somebody may see: ours get
+	// theirs before COMMIT, and pos moves after it. promised is the highest that readers were
+	// told; see seen.
+	taken, promised atomic.Uint64
+}
+
+// seen returns a position that nothing is behind which a read has seen that has just ended. Our
+// own commits have theirs. One of another program that nobody has looked for yet gets the
+// next, whoever looks first: the feed, or our next transaction. Where there was none, or
+// nobody can tell because a transaction is under way, the next look gives that position to
+// nothing, so that fences reach it.
+func (w *writer) seen(ctx context.Context) source.Position {
+	select {
+	case <-w.turn:
+		pos, looked := w.pos, w.looked(ctx)
+		w.unlock()
+		if looked {
+			return pos
+		}
+	default:
+	}
+	next := w.taken.Load() + 1
+	for {
+		old := w.promised.Load()
+		if next <= old || w.promised.CompareAndSwap(old, next) {
+			return source.Position(next)
+		}
+	}
 }
 
 // openWriter opens the writing connection of s.
@@ -97,6 +126,23 @@ func (w *writer) open(ctx context.Context) error {
 	return nil
 }
 
+// looked reports whether the feeds have looked for all that other programs have committed. The
+// writer's turn is held.
+func (w *writer) looked(ctx context.Context) bool {
+	if w.gone != nil {
+		return false
+	}
+	version, err := w.c.integer(context.WithoutCancel(ctx), "PRAGMA data_version")
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	for f := range w.s.feeds {
+		if f.version != version {
+			return false
+		}
+	}
+	return err == nil
+}
+
 // lock waits for the writer's turn.
 func (w *writer) lock(ctx context.Context) error { return w.lockUnless(ctx, nil) }
 
@@ -109,11 +155,11 @@ func (w *writer) lockUnless(ctx context.Context, done <-chan struct{}) error {
 	case <-ctx.Done():
 		return wrap(ctx.Err())
 	}
-	return w.taken()
+	return w.mine()
 }
 
-// taken gives the turn back if there is nothing to be done with it any more.
-func (w *writer) taken() error {
+// mine gives the turn back if there is nothing to be done with it any more.
+func (w *writer) mine() error {
 	if w.gone == nil {
 		return nil
 	}
@@ -212,7 +258,7 @@ func (w *writer) tryBegin(ctx context.Context) (ok bool, err error) {
 // beginNow is begin with the turn taken, which it gives back after an error. A file that is
 // at the path no more takes no writes: they would go with it.
 func (w *writer) beginNow(ctx context.Context) error {
-	if err := w.taken(); err != nil {
+	if err := w.mine(); err != nil {
 		return err
 	}
 	err := unavailable(errReplaced)
@@ -285,10 +331,16 @@ func (w *writer) refresh(ctx context.Context) error {
 	return nil
 }
 
+// move sets the position. The writer's turn is held.
+func (w *writer) move(to source.Position) {
+	w.pos = to
+	w.taken.Store(max(w.taken.Load(), uint64(to)))
+}
+
 // publish gives the next position to what was committed and hands it to the
 // feeds. The writer's turn is held, so that they get it in order.
 func (w *writer) publish(ev *event) {
-	w.pos++
+	w.move(w.pos + 1)
 	ev.tx.Pos, ev.tx.Time = w.pos, time.Now()
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()

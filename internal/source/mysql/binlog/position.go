@@ -112,6 +112,40 @@ func WritePosition(ctx context.Context, c catalog.Conn) (source.Position, error)
 	return p.position()
 }
 
+// SeenPosition returns a position that nothing is behind which is visible when it is asked.
+//
+// MariaDB notes where a commit ends in the log right before the commit becomes visible, and
+// says that at any time. Where its log ends it does not say while a commit waits for the disk
+// or for a semi-synchronous replica.
+func SeenPosition(ctx context.Context, c catalog.Conn, mariadb bool) (source.Position, error) {
+	if !mariadb {
+		return WritePosition(ctx, c)
+	}
+	p, err := commitPlace(ctx, c)
+	if err == nil && p.file == "" {
+		err = errNoBinlog
+	}
+	if err != nil {
+		return 0, err
+	}
+	return p.position()
+}
+
+// commitPlace returns where the snapshot of MariaDB's transaction is in the log or, where
+// there is none, the last commit.
+func commitPlace(ctx context.Context, c catalog.Conn) (p place, err error) {
+	err = c.Query(ctx, "SHOW STATUS LIKE 'binlog\\_snapshot\\_%'", nil, func(v []any) error {
+		switch strings.ToLower(catalog.AsText(v[0])) {
+		case "binlog_snapshot_file":
+			p.file = catalog.AsText(v[1])
+		case "binlog_snapshot_position":
+			p.offset = uint64(catalog.AsInt(v[1]))
+		}
+		return nil
+	})
+	return p, err
+}
+
 // LastMark returns the mark of the last transaction of the connection to MariaDB that is in
 // the log. MySQL tells no connection what its transactions are called.
 func LastMark(ctx context.Context, c catalog.Conn) (mark uint64, err error) {

@@ -340,16 +340,7 @@ func snapshotPosition(ctx context.Context, c Conn) (source.Position, error) {
 	if err := c.Exec(ctx, "START TRANSACTION WITH CONSISTENT SNAPSHOT"); err != nil {
 		return 0, err
 	}
-	var p place
-	err := c.Query(ctx, "SHOW STATUS LIKE 'binlog\\_snapshot\\_%'", nil, func(v []any) error {
-		switch strings.ToLower(catalog.AsText(v[0])) {
-		case "binlog_snapshot_file":
-			p.file = catalog.AsText(v[1])
-		case "binlog_snapshot_position":
-			p.offset = uint64(catalog.AsInt(v[1]))
-		}
-		return nil
-	})
+	p, err := commitPlace(ctx, c)
 	end := c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
 	if end != nil {
 		c.Discard()
