@@ -1,6 +1,10 @@
 package fresh
 
-import "github.com/hotrow/hotrow/internal/row"
+import (
+	"math"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
 
 // A Touch is what one transaction means for one space, or (Moved) for the words of all.
 type Touch struct {
@@ -23,6 +27,7 @@ type Pending struct {
 	Since   int64 // when it was applied, by the caller's clock
 	touches []Touch
 	begins  bool // it stands for what was logged before an epoch began: see Reset
+	pends   bool // guarded by Domain.mu: it is in Domain.pending
 }
 
 // Apply makes sure that no copy of what a transaction touched is left and that
@@ -38,7 +43,7 @@ func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pendi
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if ref != nil { // known to be pending only when every mark that Settle takes away is there
-		d.pending = append(d.pending, p)
+		d.pend(p)
 		if len(d.pending)%manyPending == 0 {
 			d.want()
 		}
@@ -124,23 +129,68 @@ func (d *Domain) want() {
 	}
 }
 
-// Settle says that every read which begins from now on sees p. A transaction
-// that is not pending any more is left alone.
-func (d *Domain) Settle(p *Pending) {
+// pend adds p to what is not settled. d.mu is held.
+func (d *Domain) pend(p *Pending) {
+	p.pends = true
+	d.pending = append(d.pending, p)
+	d.least = min(d.least, p.least())
+}
+
+// least returns up to where a load is complete that may miss p.
+func (p *Pending) least() Position {
+	switch {
+	case p.begins: // what it stands for may have any place before the first
+		return 0
+	case p.Pos > 0:
+		return p.Pos - 1
+	}
+	return noLimit
+}
+
+// noLimit is the least of nothing.
+const noLimit Position = math.MaxUint64
+
+// Settle says that every read which begins from now on sees these transactions. One that is
+// not pending any more is left alone. However many they are, what is pending is looked through
+// once: the feed waits for that.
+func (d *Domain) Settle(list ...*Pending) {
+	for _, p := range d.settled(list) {
+		p.unmark()
+	}
+}
+
+// settled takes those of list that are pending out, and returns them.
+func (d *Domain) settled(list []*Pending) []*Pending {
+	found := make([]*Pending, 0, len(list))
 	d.mu.Lock()
-	found := false
-	for i, o := range d.pending {
-		if found = o == p; found {
-			d.pending = append(d.pending[:i:i], d.pending[i+1:]...)
-			break
+	defer d.mu.Unlock()
+	for _, p := range list {
+		if p.pends {
+			p.pends = false
+			found = append(found, p)
 		}
 	}
-	d.mu.Unlock()
-	if !found {
-		return
+	if len(found) == 0 {
+		return nil
 	}
-	p.unmark()
+	d.looked += uint64(len(d.pending))
+	d.least = noLimit
+	rest := d.pending[:0]
+	for _, p := range d.pending {
+		if p.pends {
+			rest = append(rest, p)
+			d.least = min(d.least, p.least())
+		}
+	}
+	clear(d.pending[len(rest):])
+	if d.pending = rest; len(rest) == 0 && cap(rest) > maxPendingKept {
+		d.pending = nil
+	}
+	return found
 }
+
+// maxPendingKept is for how many transactions there is room when none is pending.
+const maxPendingKept = 4096
 
 // unmark takes the marks of p away.
 func (p *Pending) unmark() {
@@ -176,13 +226,6 @@ func (d *Domain) settledTo(p *Progress) *Progress {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := *p
-	for _, o := range d.pending {
-		switch {
-		case o.begins: // what it stands for may have any place before the first
-			q.Pos = 0
-		case o.Pos <= q.Pos && o.Pos > 0:
-			q.Pos = o.Pos - 1
-		}
-	}
+	q.Pos = min(q.Pos, d.least)
 	return &q
 }

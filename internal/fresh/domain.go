@@ -55,6 +55,8 @@ type Domain struct {
 	mu       sync.Mutex
 	spaces   []*Space
 	pending  []*Pending // not settled, in the order of Apply
+	least    Position   // up to where a load is complete that may miss what is pending
+	looked   uint64     // how many of pending Settle has looked at
 	past     [16]past   // the last fences of the epochs before, a ring
 	advanced chan struct{}
 	waiting  int
@@ -72,7 +74,7 @@ type past struct {
 // Reset and Fenced have been called its State is Lagging.
 func NewDomain(staleAfter time.Duration) *Domain {
 	d := &Domain{staleAfter: staleAfter, advanced: make(chan struct{}), words: newWords(),
-		wanted: make(chan struct{}, 1)}
+		least: noLimit, wanted: make(chan struct{}, 1)}
 	d.applied.Store(&Progress{})
 	return d
 }
@@ -183,9 +185,12 @@ func (d *Domain) begin(at Progress, all *Moved, ref any, now int64) (before []*P
 	}
 	d.epoch.Store(at.Epoch)
 	d.applied.Store(&at)
-	before, d.pending = d.pending, nil
+	before, d.pending, d.least = d.pending, nil, noLimit
+	for _, o := range before {
+		o.pends = false
+	}
 	if ref != nil {
-		d.pending = []*Pending{p}
+		d.pend(p)
 	}
 	d.wake()
 	return before

@@ -232,7 +232,8 @@ func (r *real) number(l *Lease) byte {
 // state leaves nothing out that a later move could show: two states that are
 // taken for one are explored once.
 func (r *real) state(b []byte) []byte {
-	b = append(b, byte(r.d.seen.Load()), byte(r.clock), byte(r.d.epoch.Load()), byte(r.s.generation.Load()), byte(r.s.wholes.Load()))
+	b = append(b, byte(r.d.seen.Load()), byte(r.clock), byte(r.d.epoch.Load()),
+		byte(r.s.generation.Load()), byte(r.s.wholes.Load()))
 	for _, p := range r.d.pending {
 		b = append(b, byte(p.Ref.(int)), bit(p.begins))
 		for i := range p.touches {

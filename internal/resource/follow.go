@@ -283,13 +283,15 @@ func (f *follower) settleOnce() int {
 	if err != nil {
 		return len(pending)
 	}
-	left := 0
+	proved := pending[:0]
 	for i, p := range pending {
-		if !settled[i] {
-			left++
-			continue
+		if settled[i] {
+			proved = append(proved, p)
 		}
-		f.u.domain.Settle(p)
+	}
+	left := len(pending) - len(proved)
+	f.u.domain.Settle(proved...)
+	for _, p := range proved {
 		announce(p.Ref.(*applied), p.Touches(), f.u)
 	}
 	f.u.storeDue()

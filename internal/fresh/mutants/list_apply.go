@@ -31,7 +31,7 @@ var applyMutants = []mutant{
 	defer d.mu.Unlock()
 	if ref`, `	d.mu.Lock()
 	if ref != nil {
-		d.pending = append(d.pending, p)
+		d.pend(p)
 	}
 	d.mu.Unlock()
 	for i := range touches {
@@ -42,8 +42,8 @@ var applyMutants = []mutant{
 	defer d.mu.Unlock()
 	if ref = nil; ref`}}},
 	{"apply: nothing is ever pending", []edit{{"apply.go",
-		`		d.pending = append(d.pending, p)
-`, ``}}},
+		`		d.pend(p)
+		if len`, `		if len`}}},
 	{"apply: nothing is marked", []edit{{"apply.go",
 		`touches[i].apply(pos, ref != nil)`, `touches[i].apply(pos, false)`}}},
 	{"apply: touches nothing", []edit{{"apply.go", `		touches[i].apply(pos, ref != nil)
@@ -97,16 +97,35 @@ var applyMutants = []mutant{
 `}}},
 	{"settle: the mark stays", []edit{{"apply.go", `		unmark(sh, k)
 `, ``}}},
-	{"settle: twice counts twice", []edit{{"apply.go", `	if !found {
-		return
-	}
-`, ``}}},
-	{"settle: stays pending", []edit{{"apply.go",
-		`d.pending = append(d.pending[:i:i], d.pending[i+1:]...)`, `_ = i`}}},
+	{"settle: twice counts twice", []edit{{"apply.go", `		if p.pends {
+			p.pends = false
+`, `		{
+			p.pends = false
+`}}},
+	{"settle: stays pending", []edit{{"apply.go", `		if p.pends {
+			rest = append`, `		{
+			rest = append`}}},
+	{"settle: what is settled counts still", []edit{{"apply.go", `	d.least = noLimit
+	rest`, `	rest`}}},
+	{"settle: what is left does not count", []edit{{"apply.go",
+		`			rest = append(rest, p)
+			d.least = min(d.least, p.least())
+`, `			rest = append(rest, p)
+`}}},
 	{"settled to: what is pending does not count", []edit{{"apply.go",
-		`		case o.Pos <= q.Pos && o.Pos > 0:`, `		case false && o.Pos > 0:`}}},
-	{"settled to: one too many", []edit{{"apply.go", `q.Pos = o.Pos - 1`, `q.Pos = o.Pos`}}},
-	{"settled to: below zero", []edit{{"apply.go", ` && o.Pos > 0:`, `:`}}},
+		`	d.pending = append(d.pending, p)
+	d.least = min(d.least, p.least())
+`, `	d.pending = append(d.pending, p)
+`}}},
+	{"settled to: the last counts alone", []edit{{"apply.go",
+		`	d.pending = append(d.pending, p)
+	d.least = min(d.least, p.least())
+`, `	d.pending = append(d.pending, p)
+	d.least = p.least()
+`}}},
+	{"settled to: more than was applied", []edit{{"apply.go",
+		`min(q.Pos, d.least)`, `d.least`}}},
+	{"settled to: one too many", []edit{{"apply.go", `return p.Pos - 1`, `return p.Pos`}}},
 
 	{"gate: open before the first fence", []edit{{"domain.go", `fenced != 0 && lag`, `lag`}}},
 	{"gate: closed too early", []edit{{"domain.go", `lag <= d.staleAfter`, `lag < d.staleAfter`}}},
@@ -120,14 +139,8 @@ var applyMutants = []mutant{
 	{"reset: the epoch stays", []edit{{"domain.go",
 		`d.epoch.Store(at.Epoch)`, `d.epoch.Store(1)`}}},
 	{"reset: what was pending stays", []edit{{"domain.go",
-		`	before, d.pending = d.pending, nil
-	if ref != nil {
-		d.pending = []*Pending{p}
-	}
-`, `	if ref != nil {
-		d.pending = append(d.pending, p)
-	}
-`}}},
+		`	before, d.pending, d.least = d.pending, nil, noLimit
+`, ``}}},
 	{"reset: what was pending is forgotten with its marks", []edit{{"domain.go",
 		`		p.unmark()
 `, `		_ = p
@@ -163,11 +176,11 @@ var applyMutants = []mutant{
 `, `			defer s.wholes.Add(1)
 `}}},
 	{"reset: its beginning is not pending", []edit{{"domain.go",
-		`		d.pending = []*Pending{p}
+		`		d.pend(p)
 `, `		_ = p
 `}}},
 	{"settled to: a beginning claims its position", []edit{{"apply.go",
-		`		case o.begins: //`, `		case false: //`}}},
+		`	case p.begins: //`, `	case false: //`}}},
 	{"reset: what watchers may have stays", []edit{{"domain.go", `		s.shown.reset()
 `, ``}}},
 	{"reset: the position stays", []edit{{"domain.go",
