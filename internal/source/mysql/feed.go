@@ -2,11 +2,8 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
-
-	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/mysql/binlog"
@@ -97,21 +94,11 @@ func (c feedConn) Server() (identity string, mariadb bool, err error) {
 // Identify returns the identity of the server that the URL leads to now, on a
 // connection that no pin binds to the one followed before.
 func (d feedDriver) Identify(ctx context.Context) (string, error) {
-	inner, err := driver.NewConnector(d.s.cfg)
-	if err != nil {
-		return "", err
-	}
-	db := sql.OpenDB(inner)
-	defer db.Close()
-	var version, identity string
-	err = db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
-	if err != nil {
-		return "", connectError(err)
-	}
-	query := "SELECT " + binlog.IdentityMySQL
-	if strings.Contains(version, "MariaDB") {
-		query = "SELECT " + binlog.IdentityMariaDB
-	}
-	err = db.QueryRowContext(ctx, query).Scan(&identity)
+	identity := ""
+	err := d.s.ask(ctx, func(_ context.Context, c *conn) error {
+		v, err := c.server()
+		identity = v.identity
+		return err
+	})
 	return identity, err
 }

@@ -97,11 +97,11 @@ func Open(ctx context.Context, rawURL string, o Options) (*Source, error) {
 		stop()
 		return nil, fmt.Errorf("open mysql: %w", err)
 	}
-	s.db = sql.OpenDB(&connector{inner: inner, s: s, readOnly: o.ReadOnly})
+	s.db = s.open(inner, o.ReadOnly, false)
 	s.db.SetMaxOpenConns(o.MaxConns)
 	s.db.SetMaxIdleConns(o.MaxConns)
 	s.db.SetConnMaxLifetime(lifetime)
-	s.control = sql.OpenDB(&connector{inner: inner, s: s})
+	s.control = s.open(inner, false, false)
 	s.control.SetMaxOpenConns(controlConns)
 	s.control.SetMaxIdleConns(controlConns)
 	s.control.SetConnMaxLifetime(lifetime)

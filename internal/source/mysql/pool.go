@@ -63,7 +63,7 @@ func (s *Source) ask(ctx context.Context, fn func(context.Context, *conn) error)
 	if err != nil {
 		return err
 	}
-	db := sql.OpenDB(&connector{inner: inner, s: s, readOnly: s.opts.ReadOnly, free: true})
+	db := s.open(inner, s.opts.ReadOnly, true)
 	defer db.Close()
 	c, err := db.Conn(ctx)
 	if err != nil {

@@ -18,13 +18,6 @@ import (
 // has places for 16,382 by default, for all of its clients.
 const maxPrepared = 200
 
-// sqlMode is pinned, so that what is written is refused rather than bent, and
-// texts mean the same whatever the server's own setting is: a backslash
-// escapes, "x" is a string, CHAR columns are read without their padding, 0 is no order to
-// make the next number of an AUTO_INCREMENT column.
-const sqlMode = "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO," +
-	"NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO"
-
 // A connector makes the sessions of a pool.
 type connector struct {
 	inner    driver.Connector
@@ -87,7 +80,7 @@ type server struct {
 	mariadb  bool
 }
 
-// setUp gives the session the settings that all have in common.
+// setUp finds out which server the session leads to, and gives it its settings.
 func (ses *session) setUp(ctx context.Context, readOnly bool) error {
 	row, err := ses.oneRow(ctx, "SELECT VERSION(), "+binlog.IdentityMariaDB)
 	if err != nil {
@@ -109,22 +102,7 @@ func (ses *session) setUp(ctx context.Context, readOnly bool) error {
 			After:   time.Second,
 		}
 	}
-	limit := ses.s.opts.StatementTimeout
-	access := "READ WRITE"
-	if readOnly {
-		access = "READ ONLY"
-	}
-	for _, sql := range []string{
-		fmt.Sprintf("SET SESSION time_zone = '+00:00', sql_mode = '%s', autocommit = 1, "+
-			"innodb_lock_wait_timeout = %d, %s", sqlMode, max(1, int(limit.Seconds())),
-			ses.server.timeLimit(limit)),
-		"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, " + access,
-	} {
-		if _, err := ses.driverConn.ExecContext(ctx, sql, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	return ses.pinSettings(ctx, readOnly)
 }
 
 // timeLimit returns the assignment that bounds a statement's time; 0 takes the
@@ -145,9 +123,10 @@ func (v *server) explain() string {
 	return "EXPLAIN FORMAT=TRADITIONAL "
 }
 
-// oneRow runs a query without parameters and returns its one row as texts.
+// oneRow runs a query without parameters and returns its one row as texts. The query has no
+// LIMIT: the one that it gets keeps sql_select_limit from counting.
 func (ses *session) oneRow(ctx context.Context, sql string) ([]string, error) {
-	rows, err := ses.driverConn.QueryContext(ctx, sql, nil)
+	rows, err := ses.driverConn.QueryContext(ctx, sql+" LIMIT 1", nil)
 	if err != nil {
 		return nil, err
 	}
