@@ -74,6 +74,13 @@ var sentinelRules = []struct {
 	{context.Canceled, rule{"database-unavailable", logged}},
 }
 
+// byClass reports whether the class of err says more than a sentinel: that of a statement whose
+// time was over, which may have met a lock.
+func byClass(err, sentinel error) bool {
+	ended := sentinel == context.DeadlineExceeded || sentinel == context.Canceled
+	return ended && errors.As(err, new(*source.Error))
+}
+
 // FailureOf returns what a client is told of an error of a resource.
 func FailureOf(err error) Failure {
 	var d *row.DecodeError
@@ -95,7 +102,7 @@ func FailureOf(err error) Failure {
 		return f
 	}
 	for _, r := range sentinelRules {
-		if errors.Is(err, r.err) {
+		if errors.Is(err, r.err) && !byClass(err, r.err) {
 			f := Failure{Slug: r.slug, Logged: r.text == logged}
 			if r.text == shown {
 				f.Text = err.Error()

@@ -25,6 +25,8 @@ func TestFailureOf(t *testing.T) {
 		{secret, Failure{Slug: "internal", Logged: true}},
 		{fmt.Errorf("x: %w", row.ErrKey), Failure{Slug: "bad-key", Text: "x: " + row.ErrKey.Error()}},
 		{context.Canceled, Failure{Slug: "database-unavailable", Logged: true}},
+		{&source.Error{Class: source.Busy, Err: context.DeadlineExceeded},
+			Failure{Slug: "database-busy", Logged: true}},
 		{fmt.Errorf("write: %w", resource.ErrReadOnly), Failure{Slug: "read-only"}},
 		{&source.Error{Class: source.ReadOnly, Message: "standby db2"},
 			Failure{Slug: "read-only", Logged: true}},

@@ -297,6 +297,31 @@ var lastingHints = map[uint16]string{
 	4151: accountLocked, // MariaDB
 }
 
+// aliveLimit is how long a server has to show that it answers.
+const aliveLimit = time.Second
+
+// late returns the error of a statement whose time has run out, as the driver tells it: it
+// closes the connection, and does not say why there was no answer. A server that answers
+// something else was reached: the statement met a lock, or was slow.
+func (s *Source) late(err error) error {
+	var known *source.Error
+	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, aliveLimit)
+	defer cancel()
+	c, failed := s.controlConn(ctx)
+	if failed != nil {
+		return err
+	}
+	defer c.release()
+	if c.PingContext(ctx) != nil {
+		return err
+	}
+	return &source.Error{Class: source.Busy, After: retryAfter, Err: err,
+		Message: "the database did not end the statement in time: it met a lock, or was slow"}
+}
+
 // interrupted reports whether err is the end of a context or of a deadline.
 func interrupted(err error) bool {
 	var network net.Error

@@ -77,6 +77,14 @@ func (d database) Classify(err error) error { return classify(err) }
 func (d database) Transact(
 	ctx context.Context, t *document.Transaction,
 ) (done document.Committed, retry bool, err error) {
+	done, retry, err = d.transact(ctx, t)
+	return done, retry, d.late(err)
+}
+
+// transact is Transact without a word about why time has run out.
+func (d database) transact(
+	ctx context.Context, t *document.Transaction,
+) (done document.Committed, retry bool, err error) {
 	c, err := d.acquire(ctx)
 	if err != nil {
 		return done, false, err

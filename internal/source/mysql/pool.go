@@ -154,7 +154,7 @@ func (s *Source) read(ctx context.Context, fn func(context.Context, *conn) error
 	if err != nil && ctx.Err() == nil && (died(err) || serialization(err)) {
 		err = s.readOnce(ctx, fn)
 	}
-	return classify(err)
+	return classify(s.late(err))
 }
 
 // readOnce is read on one connection.

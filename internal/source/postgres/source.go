@@ -86,6 +86,7 @@ func Open(ctx context.Context, url string, o Options) (*Source, error) {
 	s.configure(cfg)
 	s.plain = cfg.ConnConfig.Copy()
 	s.keepToServer(cfg.ConnConfig)
+	askToEnd(cfg.ConnConfig)
 	if s.pool, err = feed.NewPool(life, cfg); err != nil {
 		stop()
 		return nil, fmt.Errorf("open postgres: %w", err)

@@ -101,6 +101,7 @@ func (s *Source) openStandby(reads string) error {
 		}
 		return of.server.Check(ctx, conn)
 	}
+	askToEnd(cfg.ConnConfig)
 	if r.pool, err = feed.NewPool(s.ctx, cfg); err != nil {
 		return fmt.Errorf("open the standby: %w", err)
 	}

@@ -123,7 +123,7 @@ func markOf(ctx context.Context, tx pgx.Tx) (uint64, error) {
 
 // commitTx commits. When the answer to that is lost, nobody knows the outcome.
 func commitTx(ctx context.Context, tx pgx.Tx) error {
-	err := tx.Commit(ctx)
+	err := tx.Commit(context.WithValue(ctx, committingKey{}, true))
 	var pg *pgconn.PgError
 	switch {
 	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback), pgconn.SafeToRetry(err):

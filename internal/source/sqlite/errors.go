@@ -73,9 +73,11 @@ func wrap(err error) error {
 		return classify(e, err)
 	}
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return &source.Error{Class: source.Unavailable,
-			Message: "the database did not answer in time", Err: err}
+	case errors.Is(err, context.DeadlineExceeded): // a file is always there
+		return &source.Error{Class: source.Busy, After: time.Second, Err: err,
+			Message: "the statement did not end in time: another program holds a lock, or it was slow"}
+	case errors.Is(err, context.Canceled):
+		return &source.Error{Class: source.Unavailable, Message: "the caller has gone", Err: err}
 	case errors.Is(err, driver.ErrBadConn):
 		return unavailable(err)
 	}
@@ -101,9 +103,9 @@ func classify(e *driverpkg.Error, err error) error {
 	switch e.Code() & 0xff {
 	case codeConstraint, codeMismatch:
 		out.Class = source.Invalid
-	case codeBusy, codeLocked:
+	case codeBusy, codeLocked, codeInterrupt: // which ends a statement whose time is over
 		out.Class, out.After = source.Busy, time.Second
-	case codeIOErr, codeCantOpen, codeInterrupt, codeNoMem, codeProtocol, codeAbort:
+	case codeIOErr, codeCantOpen, codeNoMem, codeProtocol, codeAbort:
 		out.Class = source.Unavailable
 	case codeSchema:
 		out.Class = source.Retry
