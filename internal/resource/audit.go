@@ -197,7 +197,7 @@ func (f *form) good(one *audited) (kept *row.Document, held bool) {
 func (f *form) compare(one *audited, kept *row.Document) (same, ok bool) {
 	ctx, cancel := context.WithTimeout(f.src.ctx, f.src.opts.Timeout)
 	defer cancel()
-	release, err := f.src.acquire(ctx)
+	release, err := f.src.acquire(ctx, f.lanes)
 	if err != nil {
 		return false, false
 	}

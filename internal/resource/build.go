@@ -143,7 +143,9 @@ func (s *Set) complete(f *form, plan source.Plan) {
 	for _, d := range plan.Deps() {
 		t := f.src.table(d.Table) // for lists that embed rows of it, whatever is kept of f
 		tables = append(tables, t.words)
+		f.lanes = append(f.lanes, f.src.lane(d.Table))
 	}
+	f.lanes = lanesOf(f, f)
 	if f.worded != nil {
 		f.space.Watched(f.watched, f.notifyChanged, tables)
 	}

@@ -175,12 +175,13 @@ func (f *form) readList(
 ) (found *source.Selected, elsewhere bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
 	defer cancel()
-	for _, g := range embedded(ask.Query) {
+	others := embedded(ask.Query)
+	for _, g := range others {
 		if err := g.sure(ctx); err != nil {
 			return nil, false, err
 		}
 	}
-	release, err := f.place(ctx)
+	release, err := f.place(ctx, others...)
 	if err != nil {
 		return nil, false, err
 	}

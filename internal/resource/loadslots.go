@@ -10,21 +10,23 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// acquire takes a place among the loads. While the feed lags every read may be a
+// acquire takes a place among the loads, and among those of each table. While the feed lags every read may be a
 // load, and fewer may run at a time: the database that makes it lag is perhaps
 // as busy as it can be. The error is a *source.Error.
-func (u *upstream) acquire(ctx context.Context) (release func(), err error) {
-	return u.admit(ctx, u.place)
+func (u *upstream) acquire(ctx context.Context, lanes []*lane) (release func(), err error) {
+	return u.admit(ctx, func(ctx context.Context) (func(), error) { return u.place(ctx, lanes) })
 }
 
 // acquireWrite is acquire for a write. Writes that a source makes one after the other take
 // no place among the loads: they would have all of them, and no read any, as long as
 // another program keeps the database locked.
-func (u *upstream) acquireWrite(ctx context.Context) (release func(), err error) {
+func (u *upstream) acquireWrite(
+	ctx context.Context, lanes []*lane,
+) (release func(), err error) {
 	if _, ok := u.source.(source.SerialWriter); ok {
 		return u.admit(ctx, u.placeOfWrite)
 	}
-	return u.acquire(ctx)
+	return u.acquire(ctx, lanes)
 }
 
 // admit takes a place of a source unless that cannot be reached.
@@ -47,7 +49,7 @@ func (u *upstream) admit(
 func (u *upstream) placeOfWrite(context.Context) (release func(), err error) {
 	if u.writing.Add(1) > maxWaiting {
 		u.writing.Add(-1)
-		return nil, u.busy(fmt.Sprintf("or %d writes wait already", maxWaiting))
+		return nil, u.busy(fmt.Sprintf("source %s: %d writes wait already", u.name, maxWaiting))
 	}
 	return func() { u.writing.Add(-1) }, nil
 }
@@ -96,32 +98,29 @@ func (u *upstream) observe(op string, took int64, err error) {
 }
 
 // place is acquire of a source that can be reached.
-func (u *upstream) place(ctx context.Context) (release func(), err error) {
+func (u *upstream) place(ctx context.Context, lanes []*lane) (release func(), err error) {
 	// Fast path: nobody waits.
-	lags := u.lags()
-	if release, ok := u.take(lags); ok {
-		return release, nil
+	slots := u.slots(lanes, u.lags())
+	if takeNow(slots) {
+		return func() { giveBack(slots) }, nil
 	}
 
 	// Slow path.
 	if u.waiting.Add(1) > maxWaiting {
 		u.waiting.Add(-1)
-		return nil, u.busy(fmt.Sprintf("and %d requests wait already", maxWaiting))
+		return nil, u.busy(fmt.Sprintf("all %d readers of source %s are busy and %d requests"+
+			" wait already", u.opts.Readers, u.name, maxWaiting))
 	}
 	defer u.waiting.Add(-1)
 	ctx, cancel := context.WithTimeout(ctx, u.opts.Acquire)
 	defer cancel()
-	if lags && !put(ctx, u.bypass) {
-		return nil, u.busy(fmt.Sprintf("or kept free, %d serve while the feed lags",
-			u.opts.bypass()))
-	}
-	if !put(ctx, u.loadSlots) {
-		if lags {
-			<-u.bypass
+	for i, s := range slots {
+		if !put(ctx, s.places) {
+			giveBack(slots[:i])
+			return nil, u.full(s)
 		}
-		return nil, u.busy(fmt.Sprintf("for %v already", u.opts.Acquire))
 	}
-	return u.release(lags), nil
+	return func() { giveBack(slots) }, nil
 }
 
 // lags reports whether the source has a feed that is not complete at present.
@@ -131,26 +130,6 @@ func (u *upstream) lags() bool {
 	}
 	state, _ := u.domain.Gate(monotonic())
 	return state != fresh.Fresh
-}
-
-// take takes a place if one is free.
-func (u *upstream) take(lags bool) (release func(), ok bool) {
-	if lags {
-		select {
-		case u.bypass <- struct{}{}:
-		default:
-			return nil, false
-		}
-	}
-	select {
-	case u.loadSlots <- struct{}{}:
-		return u.release(lags), true
-	default:
-	}
-	if lags {
-		<-u.bypass
-	}
-	return nil, false
 }
 
 // put waits until places takes one more; false: ctx has ended.
@@ -163,21 +142,8 @@ func put(ctx context.Context, places chan<- struct{}) bool {
 	}
 }
 
-// release returns what gives back the places of a load.
-func (u *upstream) release(lags bool) func() {
-	return func() {
-		<-u.loadSlots
-		if lags {
-			<-u.bypass
-		}
-	}
-}
-
 // busy is the error of a load that found no place.
-func (u *upstream) busy(how string) error {
+func (u *upstream) busy(why string) error {
 	u.timing.rejected.Add(1)
-	return &source.Error{
-		Class: source.Unavailable, After: time.Second,
-		Message: fmt.Sprintf("source %s: all %d readers are busy %s", u.name, u.opts.Readers, how),
-	}
+	return &source.Error{Class: source.Busy, After: time.Second, Message: why}
 }

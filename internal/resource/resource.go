@@ -56,7 +56,8 @@ type form struct {
 	copier *copier
 
 	stale                 stalePolicy
-	sample, sampleOfLists sample // of what was stored, for the auditor
+	lanes                 []*lane // of the tables that it reads
+	sample, sampleOfLists sample  // of what was stored, for the auditor
 
 	// asked has a bit for each format of which there has been a load: of the others
 	// memory has no copy.

@@ -65,14 +65,14 @@ func (f *form) sure(ctx context.Context) error {
 	return nil
 }
 
-// place takes a place among the loads of the source once f may load. Its error is
-// errReplaced or a *source.Error.
-func (f *form) place(ctx context.Context) (release func(), err error) {
+// place takes a place among the loads of the source once f may load, which reads rows of
+// others, too. Its error is errReplaced or a *source.Error.
+func (f *form) place(ctx context.Context, others ...*form) (release func(), err error) {
 	for {
 		if err := f.sure(ctx); err != nil {
 			return nil, err
 		}
-		if release, err = f.src.acquire(ctx); err != nil {
+		if release, err = f.src.acquire(ctx, lanesOf(f, others...)); err != nil {
 			return nil, err
 		}
 		begin := monotonic()

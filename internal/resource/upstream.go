@@ -90,6 +90,9 @@ type upstream struct {
 	loads   sync.WaitGroup // loads and late releases under way
 	workers workers.Pool   // reads the source
 
+	lanes        sync.Map // of *lane by the name of the table
+	tablesServed atomic.Int64
+
 	loadSlots chan struct{} // one for each load that may run
 	bypass    chan struct{} // one for each that may run while the feed lags
 	down      atomic.Int64  // until when the source is taken to be unreachable; 0: it is not

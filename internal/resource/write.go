@@ -103,7 +103,7 @@ func (r *Resource) reshaped() error {
 func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Written, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
 	defer cancel()
-	release, err := f.src.acquireWrite(ctx)
+	release, err := f.src.acquireWrite(ctx, f.lanes)
 	if err != nil {
 		return nil, err
 	}
