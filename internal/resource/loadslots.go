@@ -10,9 +10,9 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// acquire takes a place among the loads, and among those of each table. While the feed lags every read may be a
-// load, and fewer may run at a time: the database that makes it lag is perhaps
-// as busy as it can be. The error is a *source.Error.
+// acquire takes a place among the loads, and among those of each table. While the feed lags
+// every read may be a load, and fewer may run at a time: the database that makes it lag is
+// perhaps as busy as it can be. The error is a *source.Error.
 func (u *upstream) acquire(ctx context.Context, lanes []*lane) (release func(), err error) {
 	return u.admit(ctx, func(ctx context.Context) (func(), error) { return u.place(ctx, lanes) })
 }

@@ -103,8 +103,8 @@ func (ses *session) pinSettings(ctx context.Context, readOnly bool) error {
 // settings returns the variables of the session that hotrow looks at.
 func (ses *session) settings(ctx context.Context) (map[string]string, error) {
 	names := slices.Concat(slices.Collect(maps.Keys(pins)), slices.Collect(maps.Keys(shedding)))
-	rows, err := ses.driverConn.QueryContext(ctx, "SHOW SESSION VARIABLES WHERE Variable_name IN ('"+
-		strings.Join(names, "', '")+"')", nil)
+	query := "SHOW SESSION VARIABLES WHERE Variable_name IN ('" + strings.Join(names, "', '") + "')"
+	rows, err := ses.driverConn.QueryContext(ctx, query, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,8 @@ const cancelLimit = time.Second
 func askToEnd(c *pgx.ConnConfig) {
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &interrupter{
-			ask:   &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelLimit},
+			ask: &pgconn.CancelRequestContextWatcherHandler{
+				Conn: conn, DeadlineDelay: cancelLimit},
 			leave: &pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()},
 		}
 	}

@@ -75,7 +75,8 @@ func wrap(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded): // a file is always there
 		return &source.Error{Class: source.Busy, After: time.Second, Err: err,
-			Message: "the statement did not end in time: another program holds a lock, or it was slow"}
+			Message: "the statement did not end in time: another program holds a lock," +
+				" or it was slow"}
 	case errors.Is(err, context.Canceled):
 		return &source.Error{Class: source.Unavailable, Message: "the caller has gone", Err: err}
 	case errors.Is(err, driver.ErrBadConn):
