@@ -236,6 +236,11 @@ func (c *Column) operand(op Op, text string) (string, error) {
 		return c.pattern(text)
 	}
 	value, err := c.Part.Parse(text)
+	if err != nil {
+		if moment, ok := c.moment(op, text); ok {
+			return moment, nil
+		}
+	}
 	switch {
 	case err != nil && c.Bool && (text == "true" || text == "false"):
 		return c.truth(text), nil

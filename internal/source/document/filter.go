@@ -38,6 +38,12 @@ type Filters struct {
 	// meaning from what follows it. mark makes the placeholder of an argument.
 	Like func(n *Node, col Column, pattern string, fold bool, mark func(arg any) string) string
 
+	// Moment returns the condition that a column compares so with a text, where the database
+	// stores times as texts in several spellings; false: it does not store times so. IsDistinct
+	// and In are asked for as Eq. mark makes the placeholder of an argument. nil: there are none.
+	Moment func(n *Node, col Column, op query.Op, text string, mark func(arg any) string) (
+		cond string, ok bool)
+
 	// NamesIndexes says that CREATE INDEX needs no name, and finds one that is free.
 	NamesIndexes bool
 
@@ -138,6 +144,12 @@ var signs = map[query.Op]string{query.Eq: "=", query.Neq: "<>", query.Gt: ">", q
 
 // compare returns the condition of a comparison by a sign, or by whether it is distinct.
 func (w *where) compare(t *query.Term, col Column, expr string) (string, error) {
+	if conds, ok := w.moments(t, col); ok {
+		if t.Op == query.IsDistinct {
+			return "(" + expr + " IS NULL OR NOT (" + conds[0] + "))", nil
+		}
+		return joined(t, conds), nil
+	}
 	args := make([]any, len(t.Values))
 	for i, v := range t.Values {
 		var err error
@@ -173,6 +185,25 @@ func (w *where) compare(t *query.Term, col Column, expr string) (string, error) 
 		conds[i] = expr + " " + sign + " " + w.mark(col, arg)
 	}
 	return joined(t, conds), nil
+}
+
+// moments returns the conditions that a column of times compares so with each value of t;
+// false: it is none.
+func (w *where) moments(t *query.Term, col Column) ([]string, bool) {
+	if w.d.Filters.Moment == nil {
+		return nil, false
+	}
+	conds := make([]string, len(t.Values))
+	for i, v := range t.Values {
+		var ok bool
+		conds[i], ok = w.d.Filters.Moment(w.n, col, t.Op, v, func(arg any) string {
+			return w.mark(col, arg)
+		})
+		if !ok {
+			return nil, false
+		}
+	}
+	return conds, true
 }
 
 // never returns a condition that holds for no row: it is NULL where expr is.
@@ -213,6 +244,9 @@ func joined(t *query.Term, conds []string) string {
 
 // in returns the condition that a column is one of several values.
 func (w *where) in(t *query.Term, col Column, expr string) string {
+	if conds, ok := w.moments(t, col); ok && len(conds) > 0 {
+		return joined(t, conds)
+	}
 	args := make([]any, 0, len(t.Values))
 	for _, v := range t.Values {
 		if arg, err := col.Operand(v); err == nil { // else no row has it

@@ -62,10 +62,13 @@ func (n *Node) describe(col Column, member string) query.Column {
 	switch part.Kind {
 	case row.Bool, row.Int, row.Uint, row.Text, row.UUID, row.Bytes, row.Date, row.Time,
 		row.Datetime, row.DatetimeTZ:
-		plain := !part.Wide && !part.Zone && part.MaxBytes == 0
-		told := col.InTuple() && (!info.Generated || slices.Contains(n.KeyCols, col))
+		key := slices.Contains(n.KeyCols, col)
+		spelled := part.Kind == row.Text && info.Kind != row.Text && !key // see Filters.Moment
+		plain := !part.Wide && !part.Zone && part.MaxBytes == 0 && !spelled
+		told := col.InTuple() && (!info.Generated || key)
 		c.Classed = plain && told && col.CanBeKey()
-		c.Folded = part.Wide && info.Folds && part.MaxBytes == 0 && told && col.CanBeKey()
+		c.Folded = part.Wide && info.Folds && part.MaxBytes == 0 && told && col.CanBeKey() &&
+			!spelled
 	}
 	return c
 }

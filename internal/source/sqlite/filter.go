@@ -28,6 +28,7 @@ var filters = document.Filters{
 		}
 		return columnName(n, c) + " GLOB " + mark(glob(pattern))
 	},
+	Moment:  moment,
 	Count:   count,
 	Indexes: lookups,
 	Limit:   5 * time.Second, // as statements have of other databases
