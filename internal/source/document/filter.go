@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -133,7 +134,7 @@ func (w *where) comparison(t *query.Term) (string, error) {
 	case query.Like, query.ILike:
 		return w.like(t, col), nil
 	case query.In:
-		return w.in(t, col, expr), nil
+		return w.in(t, col, expr)
 	}
 	return w.compare(t, col, expr)
 }
@@ -155,6 +156,9 @@ func (w *where) compare(t *query.Term, col Column, expr string) (string, error) 
 		var err error
 		if args[i], err = col.Operand(v); err == nil {
 			continue
+		}
+		if errors.As(err, new(*source.Error)) { // nobody knows what is meant
+			return "", err
 		}
 		if t.Quant == query.One {
 			switch t.Op { // no row has it
@@ -243,32 +247,35 @@ func joined(t *query.Term, conds []string) string {
 }
 
 // in returns the condition that a column is one of several values.
-func (w *where) in(t *query.Term, col Column, expr string) string {
+func (w *where) in(t *query.Term, col Column, expr string) (string, error) {
 	if conds, ok := w.moments(t, col); ok && len(conds) > 0 {
-		return joined(t, conds)
+		return joined(t, conds), nil
 	}
 	args := make([]any, 0, len(t.Values))
 	for _, v := range t.Values {
-		if arg, err := col.Operand(v); err == nil { // else no row has it
+		arg, err := col.Operand(v)
+		if err == nil { // else no row has it
 			args = append(args, arg)
+		} else if errors.As(err, new(*source.Error)) {
+			return "", err
 		}
 	}
 	f := &w.d.Filters
 	switch {
 	case len(t.Values) == 0:
-		return "1 = 0"
+		return "1 = 0", nil
 	case len(args) == 0:
-		return w.never(col, expr)
+		return w.never(col, expr), nil
 	case f.Array != nil:
 		w.args = append(w.args, f.Array(args))
 		return expr + " " + w.d.sign(col, nil, "=") + " ANY(" +
-			f.Mark(col, len(w.args), false, true) + ")"
+			f.Mark(col, len(w.args), false, true) + ")", nil
 	}
 	marks := make([]string, len(args))
 	for i, arg := range args {
 		marks[i] = w.mark(col, arg)
 	}
-	return expr + " IN (" + strings.Join(marks, ", ") + ")"
+	return expr + " IN (" + strings.Join(marks, ", ") + ")", nil
 }
 
 // like returns the condition that a text matches patterns.

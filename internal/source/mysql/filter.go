@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
 	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
@@ -75,6 +76,10 @@ func (c *column) Operand(text string) (any, error) {
 			return nil, fmt.Errorf("%s is not a number that the database can hold", text)
 		}
 		return text, nil
+	case c.Type == "year" && len(text) < 3 && text != "0":
+		return nil, &source.Error{Class: source.Invalid, Code: query.CodeOperand,
+			Message: fmt.Sprintf("%s: the database takes %s for a year of another century", c.Name,
+				text), Hint: "write the year with four digits"}
 	case c.Kind == row.Text && !c.Holds(text):
 		return nil, fmt.Errorf("the character set %s does not have all of its letters", c.Charset)
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -25,7 +26,7 @@ var dialect = &document.Dialect{
 	BindAsParent:   true,
 	ReportsChanges: true,
 	Made:           placeholder,
-	Changed:        placeholder,
+	Changed:        changed,
 	Default:        preset,
 	Empty:          "DEFAULT VALUES",
 	Duplicate:      func(error) bool { return false }, // nobody else writes meanwhile
@@ -40,7 +41,25 @@ func columnName(_ *document.Node, c document.Column) string { return columnExpr(
 
 // readColumn returns the expression that reads a column. The unary plus takes the declared
 // type off it: the driver would make a time.Time of a DATE.
-func readColumn(n *document.Node, c document.Column) string { return "+" + columnName(n, c) }
+func readColumn(n *document.Node, c document.Column) string {
+	name := columnName(n, c)
+	if native(c).Kind == row.JSON { // jsonb() makes bytes of it, which mean the same
+		return fmt.Sprintf("CASE WHEN typeof(%[1]s) = 'blob' AND json_valid(%[1]s, 8)"+
+			" THEN json(%[1]s) ELSE +%[1]s END", name)
+	}
+	return "+" + name
+}
+
+// changed returns what a column of a row is set to. JSON that is stored as bytes stays so.
+func changed(n *document.Node, c document.Column, param int) string {
+	mark := placeholder(n, c, param)
+	if native(c).Kind != row.JSON {
+		return mark
+	}
+	return fmt.Sprintf("(SELECT CASE WHEN typeof(%[1]s) = 'blob' AND json_valid(%[1]s, 8) AND"+
+		" typeof(v) = 'text' AND json_valid(v) THEN jsonb(v) ELSE v END FROM (SELECT %[2]s AS v))",
+		columnName(n, c), mark)
+}
 
 // keyParam hides a parameter from the planner. After an ANALYZE it would look at the value,
 // and SQLite then prepares the statement anew for every other one.

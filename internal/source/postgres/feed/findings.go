@@ -45,8 +45,8 @@ func (f *Facts) CheckTable(t *Table) []source.Finding {
 		out = append(out, source.Finding{
 			Level: source.LevelError, Tables: []string{t.ID()},
 			Text: fmt.Sprintf("other tables inherit from %s", t.ID()),
-			Why: "a read of it sees their rows, whose changes have the other table's name;" +
-				" use declarative partitions",
+			Why: "it is served without their rows (FROM ONLY), and nothing of it is kept;" +
+				" use declarative partitions to have all of them",
 		})
 	}
 	if t.RLS {
