@@ -99,11 +99,8 @@ func serverError(err error, pg *pgconn.PgError) error {
 	e := &source.Error{
 		Code: pg.Code, Message: pg.Message, Detail: pg.Detail, Hint: pg.Hint, Err: err,
 	}
-	switch pg.Code {
-	case "23502", "23514":
+	if pg.Code == "23502" || pg.Code == "23514" {
 		e.Detail = ""
-	case "57014":
-		e.Message = "the database did not end the statement in time: " + pg.Message
 	}
 	e.Class = classOf(pg)
 	if e.Class.Passing() {

@@ -36,7 +36,15 @@ func (s *Source) readFrom(
 	if died && ctx.Err() == nil {
 		_, err = s.readOnce(context.WithValue(ctx, pingKey{}, true), pool, fn)
 	}
-	return classify(err)
+	return classify(s.closing(err))
+}
+
+// closing returns the error of a statement that was ended because the source was closed.
+func (s *Source) closing(err error) error {
+	if err == nil || s.ctx.Err() == nil {
+		return err
+	}
+	return &source.Error{Class: source.Unavailable, Message: "the source is closed", Err: err}
 }
 
 // readOnce is readFrom on one connection. It reports whether that died meanwhile. One timer

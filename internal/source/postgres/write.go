@@ -82,6 +82,9 @@ func (d database) Transact(
 		d.wrote(done.Position)
 	}
 	d.doubt(err)
+	if source.ClassOf(err) != source.Unknown {
+		err = d.closing(err)
+	}
 	return done, retry, err
 }
 
