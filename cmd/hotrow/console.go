@@ -37,7 +37,7 @@ func (s *server) paths(list []hotkeys.Key) []ops.HotKey {
 // examine looks at every source as hotrow doctor does.
 func (s *server) examine(ctx context.Context) ([]ops.Finding, error) {
 	cfg := s.cfg()
-	specs, err := cfg.Specs()
+	specs, err := followedSpecs(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (c *doctorCmd) source(
 			return err
 		}
 	}
-	specs, err := cfg.Specs()
+	specs, err := followedSpecs(cfg)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,12 @@ func watched(
 		if s.Source != name {
 			continue
 		}
-		if err := failed[s.Name]; err != nil {
+		if err := failed[s.Name]; err != nil && isOwnSpec(cfg, s) {
+			findings = append(findings, source.Finding{Level: source.LevelInfo,
+				Text: "the table of " + s.Name + " is not there: " + err.Error(),
+				Why:  "serve makes it when it starts; look again then"})
+			continue
+		} else if err != nil {
 			findings = append(findings, source.Finding{Level: source.LevelError,
 				Text: err.Error(), Why: "it cannot be served"})
 			if id := s.Spec.Table; id != "" && driver != "sqlite" {

@@ -204,12 +204,42 @@ func resourceSpecs(cfg *config.Config, keyed bool) ([]resource.Spec, error) {
 			list[i].Warm = &resource.Warm{Query: s.WarmQuery}
 		}
 	}
-	for _, spec := range []*resource.Spec{linksSpec(cfg, keyed), storeSpec(cfg)} {
-		if spec != nil {
-			list = append(list, *spec)
-		}
+	for _, spec := range ownSpecs(cfg, keyed) {
+		list = append(list, *spec)
 	}
 	return list, nil
+}
+
+// followedSpecs returns what is followed of the sources of cfg: its resources, and those of
+// hotrow's own, as resourceSpecs has them. By it doctor looks at what serve asks for.
+func followedSpecs(cfg *config.Config) ([]config.ResourceSpec, error) {
+	list, err := cfg.Specs()
+	if err != nil {
+		return nil, err
+	}
+	for _, spec := range ownSpecs(cfg, true) {
+		list = append(list, config.ResourceSpec{Name: spec.Table.Name, Source: spec.Source,
+			Spec: spec.Table, Memory: true, Read: string(spec.Access.Read),
+			Write: string(spec.Access.Write)})
+	}
+	return list, nil
+}
+
+// ownSpecs returns the resources over tables that hotrow makes.
+func ownSpecs(cfg *config.Config, keyed bool) (list []*resource.Spec) {
+	for _, spec := range []*resource.Spec{linksSpec(cfg, keyed), storeSpec(cfg)} {
+		if spec != nil {
+			list = append(list, spec)
+		}
+	}
+	return list
+}
+
+// isOwnSpec reports whether a resource is over a table that hotrow makes when it serves.
+func isOwnSpec(cfg *config.Config, s *config.ResourceSpec) bool {
+	return slices.ContainsFunc(ownSpecs(cfg, true), func(own *resource.Spec) bool {
+		return own.Source == s.Source && own.Table.Name == s.Name
+	})
 }
 
 // discover returns cfg with a resource for every table of its one source.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -78,17 +79,25 @@ func (l *changeLog) installed(ctx context.Context, c *conn) (bool, error) {
 		return false, nil
 	}
 	have, err := objects(ctx, c)
-	if err != nil || have[logTable] == "" {
-		return false, err
-	}
-	for _, lt := range l.tables {
-		for _, tr := range lt.triggers() {
+	return err == nil && l.complete(have), err
+}
+
+// complete reports whether have has the log and every trigger: by it the doctor says what the
+// feed does.
+func (l *changeLog) complete(have map[string]string) bool {
+	return l.reason == "" && have[logTable] != "" && len(l.missing(have)) == 0
+}
+
+// missing returns the triggers that have lacks, or has otherwise, by the names of the tables.
+func (l *changeLog) missing(have map[string]string) (list []trigger) {
+	for _, name := range slices.Sorted(maps.Keys(l.tables)) {
+		for _, tr := range l.tables[name].triggers() {
 			if have[tr.name] != tr.create {
-				return false, nil
+				list = append(list, tr)
 			}
 		}
 	}
-	return true, nil
+	return list
 }
 
 // objects returns the definitions of what belongs to hotrow in the schema.

@@ -34,7 +34,7 @@ func (s *Source) Doctor(
 		if err != nil {
 			return err
 		}
-		out = append(out, log.finding(have, tables))
+		out = append(out, log.finding(have))
 		journal, err := journalFinding(ctx, c)
 		if err == nil && journal != nil {
 			out = append(out, *journal)
@@ -79,34 +79,26 @@ func (s *Source) tryWrite(ctx context.Context) *source.Finding {
 
 // finding says whether the change log is there, with the statements that
 // install and remove it.
-func (l *changeLog) finding(have map[string]string, tables []source.Watched) source.Finding {
+func (l *changeLog) finding(have map[string]string) source.Finding {
 	f := source.Finding{Remove: removeLog(have)}
 	if l.reason != "" {
 		f.Level, f.Text = source.LevelWarning, "the change log cannot be installed: "+l.reason
 		f.Why = "a write by another program drops everything that is in memory"
 		return f
 	}
-	complete := have[logTable] != ""
-	apply := slices.Clone(createLog)
-	for _, w := range tables {
-		lt := l.tables[w.Table]
-		for _, tr := range lt.triggers() {
-			switch have[tr.name] {
-			case tr.create:
-				continue
-			case "":
-			default:
-				apply = append(apply, "DROP TRIGGER IF EXISTS "+quote(tr.name))
-			}
-			complete = false
-			apply = append(apply, tr.create)
-			f.Remove = append([]string{"DROP TRIGGER IF EXISTS " + quote(tr.name)}, f.Remove...)
-		}
-	}
-	if complete {
+	if l.complete(have) {
 		f.Level = source.LevelOK
 		f.Text = "the change log is installed: writes by other programs are followed row by row"
 		return f
+	}
+	apply := slices.Clone(createLog)
+	for _, tr := range l.missing(have) {
+		drop := "DROP TRIGGER IF EXISTS " + quote(tr.name)
+		if have[tr.name] != "" {
+			apply = append(apply, drop)
+		}
+		apply = append(apply, tr.create)
+		f.Remove = append([]string{drop}, f.Remove...)
 	}
 	f.Level, f.Apply = source.LevelInfo, apply
 	f.Text = "there is no change log for all served tables"
