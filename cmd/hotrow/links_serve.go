@@ -274,6 +274,7 @@ func linksSettings(cfg *config.Config) linksfront.Settings {
 	s := linksfront.Settings{
 		Fold: l.Case == "fold", Hosts: cfg.LinksHosts(), Proxies: cfg.LinksProxies(),
 		MissURL: l.MissURL, Root: l.Root, MissRate: l.Rate.Misses, Orphans: true,
+		Own: cfg.LinksPrivate(),
 	}
 	if l.Shortcut() {
 		s.MissCode, s.MissPath = api.ShortcutMissing()

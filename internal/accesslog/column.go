@@ -7,6 +7,8 @@ type Column struct {
 	// Max bounds the bytes of a Text; what is longer is cut, and ends with the
 	// mark "…".
 	Max int
+	// Always says that a line has an empty Text, too.
+	Always bool
 }
 
 // A Kind is what a column holds. Time and Duration come from the batch that a

@@ -42,7 +42,7 @@ func (e *encoder) line(out []byte, d *reader, b []byte) []byte {
 		}
 		out = append(out, e.names[i]...)
 		var some bool
-		if out, b, some = e.value(out, c.Kind, d, b); !some {
+		if out, b, some = e.value(out, c.Kind, d, b); !some && !c.Always {
 			out = out[:before]
 		}
 	}

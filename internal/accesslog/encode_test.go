@@ -102,6 +102,30 @@ func TestEncoder_Lines(t *testing.T) {
 	}
 }
 
+// A column that a line always has is there when it is empty.
+func TestEncoder_AlwaysHasAColumn(t *testing.T) {
+	columns := []Column{{Name: "ua", Kind: Text, Max: 9, Always: true}, {Name: "host", Kind: Text, Max: 9}}
+	l, err := Open(Config{Columns: columns}, Settings{Mode: Off})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	for f, want := range map[Format]string{JSON: `{"ua":""}` + "\n", LTSV: "ua:\n"} {
+		r := newRing(l)
+		if !r.Start(time.Unix(0, 0)) {
+			t.Fatal("no room")
+		}
+		r.Text("")
+		r.Text("")
+		r.End()
+		r.Publish(0)
+		out, n, _ := (&reader{r: r}).read(newEncoder(columns, f), nil, r.head.Load(), 1<<20)
+		if n != 1 || string(out) != want {
+			t.Errorf("%d lines: %q, want %q", n, out, want)
+		}
+	}
+}
+
 // Whatever a request holds, it makes one line, from which it can be read again.
 func FuzzEncoder(f *testing.F) {
 	for _, s := range []string{"/depts/10", "", "a\nb\tc\r\\\"", "\xff\xc3", "\x00\x7f\u0085\u2028",

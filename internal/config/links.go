@@ -294,7 +294,7 @@ func (v *validator) links() {
 	}
 	if n := len(l.JWTSecret); n > 0 && n < 16 {
 		v.addf("links.jwt_secret", "tokens are signed with it: want at least 16 bytes, such as "+
-			"${JWT_SECRET}")
+			"of openssl rand -hex 16; with another secret the tokens that are out are void")
 	}
 }
 

@@ -15,7 +15,8 @@ func AccessColumns() []accesslog.Column {
 	return []accesslog.Column{
 		text("time", 40), text("remote_addr", 64), text("method", 16), text("uri", 2048),
 		{Name: "status", Kind: accesslog.Int}, {Name: "size", Kind: accesslog.Int},
-		text("ua", 512), {Name: "ptime", Kind: accesslog.Duration}, text("host", 256),
+		{Name: "ua", Kind: accesslog.Text, Max: 512, Always: true}, // as chocon's lines
+		{Name: "ptime", Kind: accesslog.Duration}, text("host", 256),
 		text("chocon_req", 128),
 		text("proto", 8), text("upstream_addr", 128),
 		{Name: "upstream_ms", Kind: accesslog.Count}, {Name: "reused", Kind: accesslog.Count},

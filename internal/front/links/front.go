@@ -62,6 +62,7 @@ type Settings struct {
 	Proxies []netip.Prefix // whose X-Forwarded-For is believed
 	MissURL string         // where those go who follow a link that is not there; "": 404
 	Root    string         // where / leads; "": to Page
+	Own     bool           // who follows links is who makes them: pages lead to Page
 
 	// MissRate is how many codes that do not exist a client may ask for in a
 	// minute; 0: any number.

@@ -14,7 +14,7 @@ import (
 type page struct {
 	status, json string
 	html         [2]string // before the code and behind it
-	bare         string    // where there is no code
+	bare         [2]string // the same where there is no code
 	again        bool      // the way on is to ask again
 }
 
@@ -35,8 +35,11 @@ const pageStyle = `:root{color-scheme:light dark;--g:#f6f5f2;--c:#fff;--l:#e3e0d
 	`a{color:var(--a);padding:.25rem 0;text-underline-offset:3px}` +
 	`:focus-visible{outline:2px solid var(--a);outline-offset:3px;border-radius:3px}`
 
-// pageEnd is the end of every page.
-const pageEnd = `<a href="/">Start page</a></nav></main></body></html>` + "\n"
+// pageHome leads on, and pageEnd is the end of every page.
+const (
+	pageHome = `<a href="/">Start page</a>`
+	pageEnd  = `</nav></main></body></html>` + "\n"
+)
 
 // pagePolicy lets a page have its style, and nothing else.
 var pagePolicy = func() string {
@@ -56,7 +59,7 @@ func newPage(status, name, title, text, advice string) page {
 		status: status,
 		json: `{"type":"/-/problems/` + name + `","title":"` + title + `","status":` + status[:3] +
 			`,"detail":"` + text + `"}` + "\n",
-		bare: head + what + pageEnd, again: status[:3] == "503",
+		bare: [2]string{head, what}, again: status[:3] == "503",
 	}
 	p.html = [2]string{head + `<code>/`, `</code>` + what}
 	return p
@@ -84,17 +87,24 @@ var (
 		"Look whether the address is spelled as you were given it.")
 )
 
-// appendHTML appends the page of a code: its name, what has happened, and the way on:
-// again where that helps, else to what can be done about the link. "" is no code.
-func (p *page) appendHTML(dst, code []byte) []byte {
+// appendHTML appends the page of a code: its name, what has happened, and the way on: again
+// where that helps, else, for who may, to what can be done about the link. "" is no code.
+// Visitors are not led to a page that asks them for a key.
+func (p *page) appendHTML(dst, code []byte, o *settings) []byte {
+	parts := p.html
 	if len(code) == 0 {
-		return append(dst, p.bare...)
+		parts = p.bare
 	}
-	dst = append(append(append(dst, p.html[0]...), code...), p.html[1]...)
-	if p.again {
+	dst = append(append(append(dst, parts[0]...), code...), parts[1]...)
+	if p.again && len(code) > 0 {
 		dst = append(append(append(dst, `<a href="/`...), code...), `">Try again</a>`...)
 	}
-	dst = append(append(append(dst, `<a href="/`...), code...), `+">About this link</a>`...)
+	if o != nil && o.Own && len(code) > 0 {
+		dst = append(append(append(dst, `<a href="/`...), code...), `+">About this link</a>`...)
+	}
+	if o != nil && (o.Own || o.Root != "") {
+		dst = append(dst, pageHome...)
+	}
 	return append(dst, pageEnd...)
 }
 
@@ -142,7 +152,7 @@ func (x *exchange) problem(out []byte, p *page, headers ...string) []byte {
 			kind, body = "application/json", []byte(own)
 		}
 	} else {
-		body = p.appendHTML(make([]byte, 0, maxPage), x.asked.code)
+		body = p.appendHTML(make([]byte, 0, maxPage), x.asked.code, x.o)
 	}
 	out = append(append(append(out, "Content-Type: "...), kind...), "\r\n"...)
 	out = append(append(out, "Cache-Control: no-store\r\n"...), pagePolicy...)

@@ -303,7 +303,7 @@ func TestRedirect_AbsentAsTheOperatorSays(t *testing.T) {
 			t.Errorf("%s = %s to %q", path, a.Status, a.location())
 		}
 	}
-	plain := newBed(t, databases()[0], nil)
+	plain := newBed(t, databases()[0], func(s *Settings) { s.Own = true })
 	plain.serve(false)
 	for i := range 5 { // the seed lost the status after the first one
 		a := plain.do("GET", "/nothing", "Accept: application/json")

@@ -31,7 +31,8 @@ const minSecret = 16
 // tokens.
 func NewShortcut(db source.Store, secret []byte) (*Shortcut, error) {
 	if len(secret) < minSecret {
-		return nil, fmt.Errorf("links.jwt_secret: it needs at least %d bytes", minSecret)
+		return nil, fmt.Errorf("it needs at least %d bytes, such as of openssl rand -hex 16",
+			minSecret)
 	}
 	const logins = 20 // of one client in a minute: each costs much work
 	return &Shortcut{users: newUsers(db), secret: secret, logins: newRate(logins)}, nil

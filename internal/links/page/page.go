@@ -117,7 +117,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/+/export.ndjson", "/+/export.csv":
 		p.serveExport(w, r)
 	default:
-		http.NotFound(w, r)
+		p.render(w, http.StatusNotFound, noPage(p.frame(r, "No such page")))
 	}
 }
 

@@ -65,6 +65,18 @@ func TestPage_HeadersAreStrict(t *testing.T) {
 	}
 }
 
+// An address of ours that has nothing is answered by a page, too.
+func TestPage_NoSuchPage(t *testing.T) {
+	_, srv := newPage(t)
+	for _, path := range []string{"/+/nosuch", "/+/nosuch/deeper", "/+x/y"} {
+		resp, body := send(t, request(t, "GET", srv.URL+path, nil))
+		if resp.StatusCode != 404 || !strings.Contains(body, "<h1>There is no such page</h1>") ||
+			!strings.Contains(resp.Header.Get("Content-Type"), "text/html") {
+			t.Errorf("%s: %d %.80s", path, resp.StatusCode, body)
+		}
+	}
+}
+
 // TestPage_HasNothingInline: what the policy forbids would not work.
 func TestPage_HasNothingInline(t *testing.T) {
 	_, srv := newPage(t)
