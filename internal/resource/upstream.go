@@ -296,6 +296,7 @@ func (u *upstream) close() {
 	u.cancel()
 	u.loops.Wait()
 	u.loads.Wait()
+	dropWriteThroughs(u.writeThroughs.take(^fresh.Position(0), 0)) // nobody tells of them now
 	if c := u.feed.Load(); c != nil && c.feed != nil {
 		if err := c.feed.Close(); err != nil {
 			u.log.Warn("feed did not close", "err", err)
