@@ -300,20 +300,23 @@ func (c *Column) decimal(text string) (string, error) {
 // maxExponent bounds the exponent of a decimal: no database holds more digits.
 const maxExponent = 400
 
-// pattern returns a pattern in which % stands for any text.
+// pattern returns a pattern in which % stands for any text, as an asterisk does that no
+// backslash is before.
 func (c *Column) pattern(text string) (string, error) {
-	text = strings.ReplaceAll(text, "*", "%")
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		if i++; i == len(text) {
-			return "", &Error{Code: CodePattern,
-				Message: "the pattern of " + clip(c.Member) + " ends with a backslash",
-				Hint:    `\\ is a backslash, \% a percent sign, \_ an underscore`}
+	b := []byte(text)
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '*':
+			b[i] = '%'
+		case '\\':
+			if i++; i == len(b) {
+				return "", &Error{Code: CodePattern,
+					Message: "the pattern of " + clip(c.Member) + " ends with a backslash",
+					Hint:    `\\ is a backslash, \* an asterisk, \% a percent sign, \_ a _`}
+			}
 		}
 	}
-	return text, nil
+	return string(b), nil
 }
 
 // cutItems reads "(a,"b,c",d)" and what follows it. A value is all up to a comma or a

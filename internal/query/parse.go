@@ -209,6 +209,10 @@ func (p *parser) window(header string) error {
 	}
 	if text, ok := p.given["offset"]; ok {
 		n, err := strconv.Atoi(text)
+		if err == nil && n > MaxOffset && text[0] != '+' && q.Count != CountNone {
+			q.beyond(n)
+			return nil
+		}
 		if err != nil || n > MaxOffset || text[0] == '+' {
 			return syntax("offset must be a number up to "+strconv.Itoa(MaxOffset)+", not "+
 				clip(text), "pages by after= have no such bound: order by columns whose values a "+
@@ -218,6 +222,10 @@ func (p *parser) window(header string) error {
 	}
 	return q.narrow(header, limited, longest)
 }
+
+// beyond makes the window an empty one that begins behind more rows than are passed over:
+// of rows that are counted the answer says whether there are so many.
+func (q *Query) beyond(offset int) { q.Offset, q.Limit = offset, 0 }
 
 // narrow makes the window that of a header Range. limited says that the query has a limit;
 // longest is the largest one.
@@ -229,6 +237,10 @@ func (q *Query) narrow(header string, limited bool, longest int) error {
 	if to >= 0 && to < from {
 		return unsatisfiable("The lower boundary must be lower than or equal to the upper " +
 			"boundary in the Range header.")
+	}
+	if from > MaxOffset && q.Count != CountNone {
+		q.beyond(max(q.Offset, from))
+		return nil
 	}
 	if from > MaxOffset {
 		return syntax("the Range begins after row "+strconv.Itoa(MaxOffset),

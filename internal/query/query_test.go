@@ -59,6 +59,8 @@ func TestParse_OneTextForEachQuestion(t *testing.T) {
 		{`ename=in.(b,"a,b",a"b,"x"y,,a(b)`, `ename=in.(%22%22,%22%5C%22x%5C%22y%22,` +
 			`%22a%5C%22b%22,%22a(b%22,%22a,b%22,b)&limit=100`},
 		{"ename=like.a*b%25", "ename=like.a%25b%25&limit=100"},
+		{`ename=like.a\*b*`, "ename=like.a%5C*b%25&limit=100"},
+		{`ename=like.a\\*`, "ename=like.a%5C%5C%25&limit=100"},
 		{`ename=like(any).{a*,"b,*"}`, "ename=like(any).{a%25,%22b,%25%22}&limit=100"},
 		{"ename=like(all).{a*,a*}", "ename=like.a%25&limit=100"},
 		{"ename=is.NULL", "ename=is.null&limit=100"},

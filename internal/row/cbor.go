@@ -143,6 +143,8 @@ func appendCBORInt(dst []byte, n int64) []byte {
 	return AppendCBORHead(dst, CBORNegInt, ^uint64(n)) // -1 - n
 }
 
+func appendCBORBelow(dst []byte, n uint64) []byte { return AppendCBORHead(dst, CBORNegInt, n) }
+
 func appendCBORUint(dst []byte, n uint64) []byte { return AppendCBORHead(dst, CBORUint, n) }
 
 func appendCBORArray(dst []byte, n int) []byte {
@@ -215,6 +217,6 @@ func fromHalf(h uint16) float64 {
 // packCBOR turns the JSON of a column into CBOR.
 var packCBOR = packing{
 	null: cborNull, no: CBORFalse, yes: CBORTrue,
-	int: appendCBORInt, uint: appendCBORUint, float: appendCBORFloat,
+	int: appendCBORInt, uint: appendCBORUint, less: appendCBORBelow, float: appendCBORFloat,
 	string: appendCBORText, array: appendCBORArray, object: appendCBORMap, sorted: true,
 }

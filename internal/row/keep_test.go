@@ -34,6 +34,8 @@ func TestKeep_WhatComesBackAsItWasRead(t *testing.T) {
 		{json, doc(`"\ud800"`), doc(`""`), "", binary},
 		{json, doc(`{"a":1,"a":2}`), doc(`{"a":2}`), "cbor", "msgpack"},
 		{json, doc("[18446744073709551616]"), doc("[18446744073709551617]"), "", binary},
+		{json, doc("[-18446744073709551616]"), doc("[-18446744073709551615]"), "", "msgpack"},
+		{json, doc("-9223372036854775809"), doc("-18446744073709551616"), "", "msgpack"},
 		{list, ArrayValue([]Value{doc("1.0"), {}}), ArrayValue([]Value{doc("1"), {}}), binary, ""},
 		{list, ArrayValue([]Value{doc("1e400")}), ArrayValue([]Value{doc("1")}), "", binary},
 		{text, TextValue(Text, "a\xffb"), TextValue(Text, "a\uFFFDb"), all, ""},

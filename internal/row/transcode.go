@@ -18,6 +18,7 @@ type packing struct {
 	null, no, yes byte
 	int           func(dst []byte, n int64) []byte
 	uint          func(dst []byte, n uint64) []byte
+	less          func(dst []byte, n uint64) []byte // -1 - n; nil: n is at most 1<<63 - 1
 	float         func(dst []byte, f float64) []byte
 	string        func(dst []byte, s string) []byte
 	array         func(dst []byte, n int) []byte // the head of n elements
@@ -46,11 +47,25 @@ func (p *packing) number(dst []byte, text string) []byte {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return p.uint(dst, n)
 	}
+	if n, ok := below(text); ok && p.less != nil {
+		return p.less(dst, n)
+	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || !strings.ContainsAny(text, ".eE") {
 		return p.string(dst, text)
 	}
 	return p.float(dst, f)
+}
+
+// below returns n of a text that is -1 - n.
+func below(text string) (n uint64, ok bool) {
+	const least = "-18446744073709551616"
+	if text == least {
+		return math.MaxUint64, true
+	}
+	digits, negative := strings.CutPrefix(text, "-")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n - 1, negative && err == nil && n > 0
 }
 
 // A transcoder turns JSON into another format as it reads it.

@@ -104,6 +104,9 @@ func (c *call) serve() (*answer, error) {
 			return nil, problem{kind: kindCrossOrigin}
 		}
 	}
+	if !isMethod(c.r.Method) {
+		return nil, problem{kind: kindUnknownMethod}
+	}
 	switch t.kind {
 	case pathIndex:
 		return c.index()
@@ -117,6 +120,16 @@ func (c *call) serve() (*answer, error) {
 		return c.collection()
 	}
 	return c.document(t.key)
+}
+
+// isMethod reports whether a method is one of HTTP (RFC 9110 9, RFC 5789).
+func isMethod(name string) bool {
+	switch name {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodOptions, http.MethodTrace, http.MethodConnect:
+		return true
+	}
+	return false
 }
 
 // collection answers /{resource}.

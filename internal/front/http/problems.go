@@ -102,6 +102,8 @@ var (
 	kindUnread      = common("unread-answers", http.StatusServiceUnavailable)
 	kindNotCached   = common("not-cached", http.StatusGatewayTimeout).
 			hinted("leave only-if-cached out")
+	kindUnknownMethod = own("unknown-method", http.StatusNotImplemented,
+		"no method of HTTP that is known here has this name", "methods are in capitals")
 	kindFull = common("database-full", http.StatusInsufficientStorage)
 )
 
@@ -114,6 +116,7 @@ var allKinds = []*kind{kindAmbiguous,
 	kindNotAcceptable, kindNotSingular, kindProfile,
 	kindTimeout, kindConflict, kindPrecondition, kindTooLarge, kindTooLong,
 	kindMediaType, kindRange, kindMisdirected, kindKeyMismatch, kindUnconditional, kindInternal,
+	kindUnknownMethod,
 	kindUnavailable, kindBusy, kindRetry, kindUnknown, kindStarting, kindUnread, kindNotCached,
 	kindFull}
 

@@ -125,6 +125,10 @@ func (s *selection) check(rows int, total int64) error {
 			details: "An offset of " + strconv.Itoa(first) +
 				" was requested, but there are only " + strconv.FormatInt(total, 10) + " rows.",
 			header: "Content-Range: */" + strconv.FormatInt(total, 10) + "\r\n"}
+	case first > query.MaxOffset:
+		return problem{kind: kindBadQuery, code: query.CodeSyntax,
+			detail: "the list begins after row " + strconv.Itoa(query.MaxOffset),
+			hint:   "a page by after= has no such bound: follow the Link header"}
 	case s.object && rows != 1:
 		return problem{kind: kindNotSingular, code: "PGRST116",
 			detail:  "Cannot coerce the result to a single JSON object",

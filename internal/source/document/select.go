@@ -167,7 +167,7 @@ func (p *Plan) Selection(q *query.Query) (*Selection, error) {
 		}
 	}
 	s.SQL = n.selectList(d) + whereAll(conds) + w.orderBy(q) + w.limit(q.Limit+1)
-	if q.Offset > 0 {
+	if q.Offset > 0 && q.Offset <= query.MaxOffset { // beyond it the count alone is wanted
 		s.SQL += fmt.Sprintf(" OFFSET %d", q.Offset)
 	}
 	s.Args = w.args

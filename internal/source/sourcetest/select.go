@@ -32,8 +32,8 @@ var pools = []pool{
 	{name: "t", types: map[string]string{"": "text", "mysql": "varchar(40)"}, quoted: true,
 		texts: []string{"", "a", "A", "Ab", "ab", "a,b", "null", `x"y`, "(z)", "50%", "a_b", "über",
 			"a*b", "a?b", "[a]", "it's", "{q}", "a.b", "!"},
-		like: []string{"a*", "*b", "%", "_", "A_", `50\%`, `a\_b`, `*\*`, "ü*", "[a]", "!", "",
-			"a?*"}},
+		like: []string{"a*", "*b", "%", "_", "A_", `50\%`, `a\_b`, `*\*`, `*\**`, "ü*", "[a]", "!",
+			"", "a?*"}},
 	{name: "c", types: map[string]string{"": "text", "sqlite": "text COLLATE NOCASE",
 		"mysql": "varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"}, quoted: true,
 		texts: []string{"x", "X", "xy", "Xy", "z"}, like: []string{"x*", "X*", "*Y", "__"}},
@@ -251,12 +251,12 @@ func (k *trial) pattern(at int) (op, operand, cond string) {
 		re.WriteString("(?i)")
 	}
 	escaped := false
-	for _, r := range strings.ReplaceAll(operand, "*", "%") {
+	for _, r := range operand {
 		switch {
 		case !escaped && r == '\\':
 			escaped = true
 			continue
-		case !escaped && r == '%':
+		case !escaped && (r == '%' || r == '*'):
 			re.WriteString(".*")
 		case !escaped && r == '_':
 			re.WriteString(".")
