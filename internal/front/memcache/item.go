@@ -234,7 +234,10 @@ func (w *writing) apply(old *standing) change {
 	case behind:
 		next = joined(&old.Item, old.Value, cmd.Data)
 	}
-	if len(next.Value) > w.c.f.limits.Value {
+	switch tooLarge := len(next.Value) > w.c.f.limits.Value; {
+	case tooLarge && (before || behind): // as memcached has it
+		return change{say: notStored}
+	case tooLarge:
 		return change{text: memcache.TooLarge}
 	}
 	return change{next: next, say: stored, show: next}

@@ -21,6 +21,9 @@ func setting(name, key string, flags, exptime int, value, more string) string {
 	return fmt.Sprintf("%s %s %d %d %d%s\r\n%s\r\n", name, key, flags, exptime, len(value), more, value)
 }
 
+// tooLong is one byte longer than a value may be.
+var tooLong = strings.Repeat("x", 1<<20+1)
+
 // itemTalk are commands whose replies have to be equal to those of memcached, byte by byte.
 var itemTalk = []string{
 	"get a\r\n", "gets a\r\n", "delete a\r\n", "touch a 0\r\n", "gat 0 a\r\n", "incr a 1\r\n", "mg a v\r\n",
@@ -45,7 +48,19 @@ var itemTalk = []string{
 	"mg a s v f t\r\n", "ms zz 1 MA k\r\nx\r\n", "ms a 1 ME\r\nx\r\n", "ms zz 1 MR\r\nx\r\n",
 	"ms zz 1 C1\r\nx\r\n", "ms a 1 C1\r\nx\r\n", "ms a 1 T50 q\r\nx\r\nmg a t v\r\n", "gets a\r\n",
 	"ms a 3 CU k\r\nnew\r\n", "get a\r\n", "mg a T0 t v\r\n", "mg a t\r\n", "md a C1\r\n", "md a q\r\nmn\r\n",
-	"md a\r\n", "mg a v\r\n", setting("set", "a", 0, 0, strings.Repeat("x", 1<<20+1), ""), "get a\r\n",
+	"md a\r\n", "mg a v\r\n", setting("set", "a", 0, 0, tooLong, ""), "get a\r\n",
+	// What is too large leaves no old value behind a set, and what follows it is no command.
+	setting("set", "a", 0, 0, "old", ""), setting("set", "a", 0, 0, tooLong, ""), "get a\r\n",
+	setting("set", "a", 0, 0, "old", ""), setting("set", "a", 0, 0, tooLong, " noreply") + "get a\r\n",
+	setting("set", "a", 0, 0, "old", ""), setting("add", "a", 0, 0, tooLong, ""), "get a\r\n",
+	setting("replace", "a", 0, 0, tooLong, ""), "get a\r\n", setting("append", "a", 0, 0, tooLong, ""), "get a\r\n",
+	setting("prepend", "a", 0, 0, tooLong, ""), "get a\r\n", setting("cas", "a", 0, 0, tooLong, " 1"), "get a\r\n",
+	"ms a 1048577\r\n" + tooLong + "\r\n", "get a\r\n", setting("set", "a", 0, 0, "old", ""),
+	"ms a 1048577 ME\r\n" + tooLong + "\r\n", "get a\r\n", setting("set", "a", 0, 0, "old", ""),
+	"ms a 1048577 MA q k O7\r\n" + tooLong + "\r\n", "get a\r\n",
+	setting("set", "a", 0, 0, tooLong[:700_000], ""), setting("append", "a", 0, 0, tooLong[:700_000], ""),
+	"mg a s\r\n", "ms a 700000 MA\r\n" + tooLong[:700_000] + "\r\n", "mg a s\r\n", "delete a\r\n",
+	"set a 0 0 2147483647\r\n", "ms a 2147483647\r\n", "cas a 0 0 1\r\n", "get a\r\n",
 	setting("set", "a:b", 0, 0, "colon", ""), "get a:b\r\n", "delete a:b noreply\r\nget a:b\r\n",
 	"flush_all x\r\n", setting("set", "a", 0, 0, "y", " noreply") + "get a\r\n",
 }

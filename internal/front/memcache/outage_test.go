@@ -73,6 +73,21 @@ func TestStale_OnlyWithASign(t *testing.T) {
 	})
 }
 
+// TestSet_OfTwoGigabytes is refused at once, and nothing is waited for.
+func TestSet_OfTwoGigabytes(t *testing.T) {
+	s := newSite(t, items)
+	for _, command := range []string{"set a 0 0 2000000000", "set depts:10 0 0 2000000000",
+		"ms a 2000000000", "add a 0 0 2000000000"} {
+		c := s.dial()
+		c.raw("set a 0 0 1\r\n1\r\n" + command + "\r\n")
+		_ = c.nc.SetReadDeadline(time.Now().Add(30 * time.Second))
+		const want = "STORED\r\nSERVER_ERROR object too large for cache\r\n"
+		if got, err := io.ReadAll(c.r); string(got) != want || err != nil {
+			t.Errorf("%s: %q, %v", command, got, err)
+		}
+	}
+}
+
 // TestOutage_ClosesTheConnectionOfClassicReads: an error of the server is a miss to
 // libmemcached. What was answered before it is sent.
 func TestOutage_ClosesTheConnectionOfClassicReads(t *testing.T) {

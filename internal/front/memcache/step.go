@@ -67,7 +67,9 @@ func (t *turn) run(in []byte) (n int) {
 			return n
 		}
 		n += used
-		c.swallow = s.cmd.Swallow
+		if c.swallow = s.cmd.Swallow; c.swallow > maxSwallow && t.next == eventloop.More {
+			t.next = eventloop.Close
+		}
 		switch {
 		case t.batch != nil:
 			if t.batch.Full() {
@@ -101,6 +103,8 @@ func (t *turn) command(cmd *memcache.Command) bool {
 		}
 	}
 	switch {
+	case cmd.Fault == memcache.TooLarge && t.dropsOld(cmd):
+		return t.write(cmd)
 	case cmd.Fault != "":
 		if !cmd.Noreply || cmd.Op.Meta() {
 			t.line(cmd.Fault)
@@ -137,6 +141,16 @@ func (t *turn) command(cmd *memcache.Command) bool {
 // items reports whether one of the keys is of an item, which may expire.
 func (t *turn) items(cmd *memcache.Command) bool {
 	return slices.ContainsFunc(cmd.Keys, t.isItem)
+}
+
+// maxSwallow is how much of a value that is refused is read: memcached can have none that is
+// larger. Beyond it the connection ends.
+const maxSwallow = 1 << 30
+
+// dropsOld reports whether a command, whose value is too large, deletes the item that is
+// there, as memcached has it: a client that goes on must not read the value of before.
+func (t *turn) dropsOld(cmd *memcache.Command) bool {
+	return (cmd.Op == memcache.Set || cmd.Op == memcache.MetaSet) && t.items(cmd)
 }
 
 // isItem reports whether a key is of an item.

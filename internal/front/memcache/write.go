@@ -63,6 +63,8 @@ func (w *writing) run(ctx context.Context) ([]byte, eventloop.Next) {
 	var out []byte
 	var err error
 	switch op := w.cmd.Op; {
+	case w.cmd.Fault != "":
+		out, err = w.dropOld()
 	case op == memcache.Gat, op == memcache.Gats:
 		out, err = w.getAndTouch()
 	case w.hasItem() && (op != memcache.MetaDelete || !w.cmd.Has('I')):
@@ -85,6 +87,17 @@ func (w *writing) run(ctx context.Context) ([]byte, eventloop.Next) {
 		out = nil
 	}
 	return out, next
+}
+
+// dropOld deletes the item that a value which is too large was to replace.
+func (w *writing) dropOld() ([]byte, error) {
+	defer w.turn(w.cmd.Keys[0])()
+	_, err := w.ask(kv.Change{Op: source.OpDelete})
+	if err != nil && !errors.Is(err, row.ErrKey) && source.ClassOf(err) != source.NoRow {
+		return nil, err
+	}
+	w.closes = w.cmd.Swallow > maxSwallow
+	return memcache.AppendLine(nil, w.cmd.Fault), nil
 }
 
 // row changes a row whose document is the value.

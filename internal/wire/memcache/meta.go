@@ -29,7 +29,7 @@ func (c *Command) meta() {
 			return
 		}
 		size, err := strconv.ParseUint(string(flags[0]), 10, 31)
-		if err != nil {
+		if err != nil || size > longestValue {
 			c.Fault = BadLine
 			return
 		}

@@ -256,7 +256,7 @@ func (c *Command) store() {
 	if c.Op == CAS {
 		c.number(&c.Unique, c.Args[4], BadLine)
 	}
-	if err1 != nil || err2 != nil {
+	if err1 != nil || err2 != nil || size > longestValue {
 		c.Fault = BadLine
 	}
 	c.Flags = uint32(flags)
@@ -264,6 +264,10 @@ func (c *Command) store() {
 		c.Swallow = int(size) + 2
 	}
 }
+
+// longestValue is how many bytes of a value can be said, as memcached has it: beyond it
+// nothing is swallowed.
+const longestValue = 1<<31 - 3
 
 // remove reads delete: a time that is not 0 was taken long ago.
 func (c *Command) remove() {
