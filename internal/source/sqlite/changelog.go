@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -45,6 +46,7 @@ type changeLog struct {
 	reason string // why they cannot be; "" when they can
 	tables map[string]*loggedTable
 	last   int64 // seq of the last row read
+	looked int64 // rows that were read
 }
 
 // A loggedTable is a watched table, with the columns whose values are logged.
@@ -137,9 +139,9 @@ func lastLogged(ctx context.Context, c *conn) (int64, error) {
 	return c.integer(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'hotrow_changes'")
 }
 
-// read returns what other programs have logged since the last read, without
-// the rows in own; nil when that is nothing. A hole in the log, or more than it
-// keeps, is "everything".
+// read returns what other programs have logged since the last read, between the
+// spans in own, which are in order; nil when that is nothing. A hole in the log, or
+// more than it keeps, is "everything".
 func (l *changeLog) read(ctx context.Context, w *writer, own []span) (*source.Tx, error) {
 	last, err := lastLogged(ctx, w.c)
 	switch {
@@ -147,26 +149,31 @@ func (l *changeLog) read(ctx context.Context, w *writer, own []span) (*source.Tx
 		return nil, err
 	case last == l.last:
 		return nil, nil
-	case last < l.last || last-l.last > logKeeps:
+	}
+	foreign := span{l.last + 1, last}.without(own)
+	want := int64(0)
+	for _, s := range foreign {
+		want += s.last - s.first + 1
+	}
+	if last < l.last || want > logKeeps {
 		l.last = last
 		return &source.Tx{All: true}, nil
 	}
 	var batch source.Batch
 	rows := int64(0)
-	err = w.c.query(ctx, `SELECT seq, tbl, op, old, new FROM hotrow_changes
-		WHERE seq > ? AND seq <= ? ORDER BY seq`, []any{l.last, last}, func(v []any) error {
-		rows++
-		seq, _ := v[0].(int64)
-		if !slices.ContainsFunc(own, func(s span) bool { return s.first <= seq && seq <= s.last }) {
+	for _, s := range foreign {
+		err := w.c.query(ctx, `SELECT seq, tbl, op, old, new FROM hotrow_changes
+			WHERE seq >= ? AND seq <= ? ORDER BY seq`, []any{s.first, s.last}, func(v []any) error {
+			rows++
 			l.add(&batch, v)
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
-	hole := rows != last-l.last
-	l.last = last
+	hole := rows != want
+	l.last, l.looked = last, l.looked+rows
 	tx := &source.Tx{All: hole}
 	if batch.Take(tx); hole {
 		tx.Changes, tx.Tables = nil, nil
@@ -175,6 +182,44 @@ func (l *changeLog) read(ctx context.Context, w *writer, own []span) (*source.Tx
 		return nil, nil
 	}
 	return tx, nil
+}
+
+// after appends s to list, which is in order, and makes one of two that adjoin. A number that
+// s has again was not committed before: something was undone within the transaction.
+func (s span) after(list []span) []span {
+	if s.last == 0 {
+		return list
+	}
+	for len(list) > 0 && list[len(list)-1].first >= s.first {
+		list = list[:len(list)-1]
+	}
+	if n := len(list); n > 0 && list[n-1].last+1 >= s.first {
+		list[n-1].last = s.last
+		return list
+	}
+	return append(list, s)
+}
+
+// without returns the parts of s that none of own has, in order, as own is. What is of before
+// s does not count: the log may have been read up to its end in another way.
+func (s span) without(own []span) (parts []span) {
+	next := s.first
+	from, _ := slices.BinarySearchFunc(own, next, func(o span, at int64) int {
+		return cmp.Compare(o.last, at)
+	})
+	for _, o := range own[from:] {
+		if o.first > s.last {
+			break
+		}
+		if o.first > next {
+			parts = append(parts, span{next, o.first - 1})
+		}
+		next = o.last + 1
+	}
+	if next <= s.last {
+		parts = append(parts, span{next, s.last})
+	}
+	return parts
 }
 
 // add adds one row of the log to batch.

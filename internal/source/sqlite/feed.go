@@ -39,7 +39,7 @@ type Feed struct {
 	rests   bool         // it looks when it is asked to
 	ticker  *time.Ticker // of Run; stopped while the feed rests and nobody waits
 	queue   []*event
-	own     []span // of the change log: rows that our transactions made
+	own     []span // of the change log: rows that our transactions made, see span.after
 	waiting []chan source.Position
 	stats   source.FeedStats
 	store   source.CheckpointStore // nil: nobody keeps copies
@@ -266,9 +266,7 @@ func (f *Feed) detach() {
 func (f *Feed) push(ev *event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if ev.own.last != 0 {
-		f.own = append(f.own, ev.own)
-	}
+	f.own = ev.own.after(f.own)
 	if len(f.queue) >= maxQueued {
 		// Keep no more than the handler can soon take: say "everything".
 		schema := slices.ContainsFunc(f.queue, func(e *event) bool { return e.schema })

@@ -52,6 +52,7 @@ func (f *Feed) lookFor(ctx context.Context, w *writer) error {
 	if err != nil {
 		return err
 	}
+	own := f.ownSpans()
 	switch {
 	case schema != f.schema:
 		if err := f.newSchema(ctx, w); err != nil {
@@ -59,8 +60,9 @@ func (f *Feed) lookFor(ctx context.Context, w *writer) error {
 		}
 		f.enqueue(w, &event{tx: &source.Tx{All: true}, schema: true})
 	case f.log.ready:
-		tx, err := f.log.read(ctx, w, f.ownSpans())
+		tx, err := f.log.read(ctx, w, own)
 		if err != nil {
+			f.keepSpans(own)
 			return err
 		}
 		if tx != nil {
@@ -125,6 +127,14 @@ func (f *Feed) ownSpans() []span {
 	out := f.own
 	f.own = nil
 	return out
+}
+
+// keepSpans gives back what ownSpans has returned, for the look that is made again. The
+// writer's turn is held, so none has come since.
+func (f *Feed) keepSpans(own []span) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.own = own
 }
 
 // reattach opens the connections again when the path is another file now, or
