@@ -159,3 +159,24 @@ func (s *stand) sees(kept bool, change func(), gone bool) {
 		}
 	}
 }
+
+// TestPostgres_BusySender: a server's process that is at work for longer than a silent one
+// would be waited for is not taken for one that is gone.
+func TestPostgres_BusySender(t *testing.T) {
+	at := dbtest.Postgres(t)
+	conn, locks := dial(t, at), dial(t, at)
+	mustExec(t, conn, plain("x"))
+	s := newBlindStand(t, at, source.FeedLogical, false)
+	s.quiet()
+	gaps := s.stats().Gaps
+	// It asks which publications have the table, for the first change of one.
+	mustExec(t, locks, "BEGIN", "LOCK TABLE pg_catalog.pg_publication IN ACCESS EXCLUSIVE MODE")
+	mustExec(t, conn, "INSERT INTO x VALUES (2, 'new')")
+	pause(t.Context(), 8*time.Second)
+	mustExec(t, locks, "COMMIT")
+	s.quiet()
+	if now := s.stats().Gaps; now != gaps {
+		t.Errorf("the feed was lost %d times while its server was at work", now-gaps)
+	}
+	s.sees(true, func() { mustExec(t, conn, update) }, false)
+}

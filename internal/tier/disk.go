@@ -61,6 +61,7 @@ type Disk struct {
 
 	// mu guards what follows. It is not held during I/O and is innermost.
 	mu       sync.Mutex
+	crcSaid  time.Time // when the log last told of broken records
 	state    diskState
 	open     *batch // takes puts and drops
 	closing  *batch // is being committed; nil: none
@@ -207,14 +208,21 @@ func fits(s row.Stamp, under *row.Stamp) bool {
 	return under == nil || s.Epoch == under.Epoch && s.Generation == under.Generation
 }
 
+// crcEvery is how often the log says that records are broken, with how many have been.
+const crcEvery = time.Minute
+
 // unreadable forgets a record that is broken, or the whole file when it is that.
 func (d *Disk) unreadable(slot []byte, err error) {
 	switch {
 	case errors.Is(err, errRecord):
-		d.crcFailures.Add(1)
-		d.log.Warn("a record of the cache on disk is broken and is dropped", "err", err)
+		dropped := d.crcFailures.Add(1)
 		d.mu.Lock()
 		defer d.mu.Unlock()
+		if now := time.Now(); now.Sub(d.crcSaid) >= crcEvery { // a disk that fails has many
+			d.crcSaid = now
+			d.log.Warn("a record of the cache on disk is broken and is dropped", "err", err,
+				"dropped", dropped)
+		}
 		if _, waits := d.waiting(slot); !waits {
 			d.open.add(string(slot), diskOp{})
 		}

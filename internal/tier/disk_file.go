@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -82,10 +83,22 @@ func guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errBroken, r)
+			err = fmt.Errorf("%w: %v", errBroken, reason(r))
 		}
 	}()
 	return do()
+}
+
+// reason says what a panic of reading pages means: what the runtime says of them, such as
+// "invalid memory address", is about a program.
+func reason(panicked any) any {
+	if _, fault := panicked.(interface{ Addr() uintptr }); fault {
+		return "a page cannot be read: the file is shorter than it was, or the disk fails"
+	}
+	if _, of := panicked.(runtime.Error); of {
+		return "a page is not what was written there"
+	}
+	return panicked
 }
 
 // begin begins a read. bbolt looks at its first pages while it holds its locks: a

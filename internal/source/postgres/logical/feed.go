@@ -25,6 +25,10 @@ const (
 	// may be behind is known by its fences much sooner.
 	silence = 5 * time.Second
 
+	// busyFor is how long a connection may say nothing whose server is at work: a
+	// transaction of many rows is decoded whole before the first of them is sent.
+	busyFor = time.Minute
+
 	// flushAfter is when a fence stops waiting for the log to be written by
 	// itself and writes something that flushes it: open transactions and
 	// asynchronous commits leave a tail that is not sent until then.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -36,11 +37,16 @@ type session struct {
 
 // read delivers what the stream sends until it ends.
 func (s *session) read(ctx context.Context) error {
+	heard := time.Now()
 	for {
 		b, err := s.stream.receive(silence)
+		if errors.Is(err, os.ErrDeadlineExceeded) && time.Since(heard) < busyFor && s.busy(ctx) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		heard = time.Now()
 		s.feed.Counts.Bytes.Add(uint64(len(b)))
 		s.vouched -= copyHead + len(b)
 		m, err := decodeWAL(b)
@@ -57,6 +63,21 @@ func (s *session) read(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// busy reports whether the process that sends is at work, or waits for a lock or a disk. One
+// that waits for us, or for something to send, would have answered.
+func (s *session) busy(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	busy := false
+	err := s.feed.Control.Do(ctx, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `SELECT count(*) > 0 FROM pg_catalog.pg_stat_activity
+			WHERE pid = $1 AND backend_type = 'walsender'
+			AND coalesce(wait_event_type, '') NOT IN ('Activity', 'Client')`,
+			int32(s.stream.pid)).Scan(&busy)
+	})
+	return err == nil && busy
 }
 
 // message takes one message of the plug-in and delivers the transaction that it

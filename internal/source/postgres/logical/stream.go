@@ -64,6 +64,7 @@ func simple(ctx context.Context, conn *pgconn.PgConn, sql string) ([][]string, e
 type stream struct {
 	conn     net.Conn
 	frontend *pgproto3.Frontend
+	pid      uint32 // of the server's process that sends
 
 	// write makes status updates whole on the wire, and guards closed.
 	write  sync.Mutex
@@ -91,7 +92,7 @@ func startStream(ctx context.Context, conn *pgconn.PgConn, sql string) (*stream,
 			if err != nil {
 				return nil, err
 			}
-			return &stream{conn: h.Conn, frontend: h.Frontend}, nil
+			return &stream{conn: h.Conn, frontend: h.Frontend, pid: h.PID}, nil
 		case *pgproto3.ErrorResponse:
 			return nil, pgconn.ErrorResponseToPgError(m)
 		case *pgproto3.NoticeResponse, *pgproto3.ParameterStatus:
@@ -102,7 +103,7 @@ func startStream(ctx context.Context, conn *pgconn.PgConn, sql string) (*stream,
 }
 
 // receive returns the next payload, valid until the next call. It fails when
-// nothing comes for limit.
+// nothing comes for limit, and goes on from there when it is called again.
 func (s *stream) receive(limit time.Duration) ([]byte, error) {
 	for {
 		if err := s.conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
