@@ -83,7 +83,18 @@ func (p *parser) spread(text string) (m Member, rest string, err error) {
 	if !strings.HasPrefix(rest, "(") && !strings.HasPrefix(rest, "!") {
 		return m, "", syntax("a spread is ...table(members), not ..."+clip(text), "")
 	}
-	if m, rest, err = p.embed("", name, rest); err != nil {
+	key := name
+	spreads := slices.DeleteFunc(slices.Clone(p.q.Select), func(m Member) bool {
+		return m.Embed == nil || !m.Embed.Spread || m.Embed.Name != name
+	})
+	if len(spreads) > 0 { // their members have names: the table's says nothing here
+		if p.again == nil {
+			p.again = make(map[string]bool)
+		}
+		p.again[name] = true
+		key += "\x00" + strconv.Itoa(len(p.subs)) // which is no name that a query can have
+	}
+	if m, rest, err = p.embed(key, name, rest); err != nil {
 		return m, "", err
 	}
 	if !m.Embed.One {
@@ -284,6 +295,9 @@ func (p *parser) inner(a parameter) error {
 			return p.own(name, a)
 		case rest[0] != '.':
 			return notOffered(a.name)
+		case p.again[first]:
+			return syntax(clip(first)+" is spread twice, so that it is not clear what "+
+				clip(a.name)+" is about", "alias:"+clip(first)+"(...) has a name of its own")
 		case sub == nil:
 			return syntax("nothing called "+clip(first)+" is embedded, so that "+clip(a.name)+
 				" has no meaning", "embed it: select=*,"+clip(first)+"(*)")

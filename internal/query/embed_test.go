@@ -61,6 +61,7 @@ func TestParse_EmbedsHaveOneText(t *testing.T) {
 		{"select=*,c(*)", "select=*,c(*)&limit=100"},
 		{"select=id,x,order,k:c(id,x,order)", "select=*,k:c(*)&limit=100"},
 		{"select=id,...c(cx:x)&c.x=gt.1", "select=id,...c(cx:x)&c.x=gt.1&limit=100"},
+		{"select=id,...c(cx:x),...c!x(ci:id)", "select=id,...c(cx:x),...c(ci:id)&limit=100"},
 		{`c.x=eq.1&select=c(id)&c.x=eq.01&x=eq.2`, "select=c(id)&x=eq.2&c.x=eq.1&limit=100"},
 		{"select=l:b!x(id,c(x))&l.limit=3&l.order=x.asc,id&l.c.or=(x.eq.1,id.gt.2)&limit=5",
 			"select=l:b!x(id,c(x))&l.order=x&l.limit=3&l.c.or=(id.gt.2,x.eq.1)&limit=5"},
@@ -100,7 +101,8 @@ func TestParse_EmbedsOnlyWhatMayBeRead(t *testing.T) {
 		t.Error("rows are embedded where nobody says who may read them")
 	}
 	for _, raw := range []string{"select=id,...c(id)", "select=...b!x(x)", "select=c(id),...c(x)",
-		"select=...c"} {
+		"select=...c", "select=...c(x),...c(x)", "select=...c(x),...c(k:id)&c.x=gt.1",
+		"select=...c(x),c(id)", "select=...c(x),...c(k:id)&c.order=x"} {
 		if _, err := Parse(raw, a, embedOptions(relations)); !errors.As(err, &e) ||
 			e.Code != CodeSyntax {
 			t.Errorf("%s: %v", raw, err)

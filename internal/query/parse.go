@@ -29,6 +29,7 @@ type parser struct {
 	count *int              // comparisons, of all queries within the first
 
 	subs     map[string]*parser // of the embedded queries, by their members
+	again    map[string]bool    // tables of which there are several spreads
 	embedded *int               // how many there are
 	depth    int                // how deep this one is
 	one      bool               // it is about one row

@@ -186,6 +186,12 @@ func TestStress_EmbedsByForeignKeys(t *testing.T) {
 			{"posts", "select=id,comments(id,...users(name))&comments.order=id.desc&id=eq.1",
 				`{"id":1,"comments":[{"id":2,"name":"cid"},{"id":1,"name":"bob"}]}`},
 			{"posts", "select=...users!author!inner(name),id&users.name=eq.bob", `{"name":"bob","id":2}`},
+			{"posts", "select=id,...users!author(writer:name),...users!editor(second:name)",
+				`{"id":1,"writer":"ann","second":"bob"}
+{"id":2,"writer":"bob","second":null}
+{"id":3,"writer":null,"second":null}`},
+			{"comments", "select=id,...posts(...users!author(w:name),...users!editor(e:name))&id=eq.1",
+				`{"id":1,"w":"ann","e":"bob"}`},
 			// Filters, order and limit of what is embedded.
 			{"posts", "select=id,comments(id)&comments.score=gt.5", `{"id":1,"comments":[{"id":2}]}
 {"id":2,"comments":[]}
