@@ -145,7 +145,7 @@ func (l *loop) afterTurn(c *conn) {
 
 // runs reports whether c may go on with its input.
 func (l *loop) runs(c *conn) bool {
-	return c.phase == reading && c.pending() < l.srv.cfg.MaxOutput
+	return c.phase == reading && c.pending() < l.srv.cfg.MaxUnread
 }
 
 // receive reads once and steps over what has come.
@@ -209,7 +209,7 @@ func (l *loop) step(c *conn, in, out []byte) {
 			return
 		}
 		out = l.out[:0]
-		if made >= turnSize || c.pending() >= l.srv.cfg.MaxOutput {
+		if made >= turnSize || c.pending() >= l.srv.cfg.MaxUnread {
 			c.again = true
 			break
 		}

@@ -94,7 +94,7 @@ func (l *loop) resume(c *conn, b []byte, next Next) {
 	out := c.rejoin(next, append(l.out[:0], b...))
 	c.came += int64(len(b))
 	goesOn := next == Again || next == More && len(c.in) > 0
-	if goesOn && c.pending() < l.srv.cfg.MaxOutput {
+	if goesOn && c.pending() < l.srv.cfg.MaxUnread {
 		l.step(c, c.in, out) // so that all is sent at once
 	} else {
 		c.again = goesOn

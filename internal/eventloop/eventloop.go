@@ -15,6 +15,7 @@
 package eventloop
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -143,6 +144,8 @@ type Config struct {
 	// connection is cut. A protocol that uses Send sets it to several times
 	// its largest message.
 	MaxOutput int
+	// MaxUnread is MaxOutput for what is read: beyond it nothing more is. 0: MaxOutput.
+	MaxUnread int
 
 	// Meter makes what is told of the output that a new peer does not take. nil: nobody is.
 	Meter func() Meter
@@ -183,6 +186,7 @@ func (c Config) withDefaults() Config {
 	if c.MaxOutput <= 0 {
 		c.MaxOutput = 64 << 10
 	}
+	c.MaxUnread = cmp.Or(c.MaxUnread, c.MaxOutput)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

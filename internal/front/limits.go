@@ -33,6 +33,14 @@ const (
 	// UnsentAll is UnsentPeer for the process.
 	UnsentAll = 128 << 20
 
+	// OutputBytes is the bytes that a peer has not taken before nothing more is read from it,
+	// where answers from memory go on for as long as something is.
+	OutputBytes = 1 << 20
+
+	// ParkedKeys is the keys of the requests of one connection of the wire that wait: beyond
+	// it nothing more is read from it.
+	ParkedKeys = 64 << 10
+
 	// UnsentWait is how long a request waits for room at most.
 	// Metrics: hotrow_unsent_waiting, hotrow_unsent_refused_total.
 	UnsentWait = 10 * time.Second

@@ -20,10 +20,11 @@ const (
 	maxInFlight = 1024
 
 	// maxOutput is what a peer may not have taken before nothing more is read
-	// from it; at twice as much it is cut. Answers are bounded before they are
-	// made (see front.Unsent), so that only pushes to one that takes nothing come
-	// to twice as much.
-	maxOutput = 2 * front.UnsentPeer
+	// from it; at twice as much as pushOutput it is cut. Answers are bounded before they
+	// are made (see front.Unsent), so that only pushes to one that takes nothing come
+	// to as much.
+	maxOutput  = front.OutputBytes
+	pushOutput = 2 * front.UnsentPeer
 )
 
 // A conn is one connection. Its loop and those who work for it share the
@@ -44,7 +45,9 @@ type conn struct {
 	leaving  bool          // that we are going away
 	hinted   bool          // that Perf is off
 	tasks    int           // requests that are not answered
-	made     int64         // bytes of their answers that the peer has not taken
+	kept     int64         // bytes that the session keeps, and the connection knows of
+	keys     int           // of the tasks
+	full     bool          // nothing is read until there are fewer
 	drained  chan struct{} // closed when output was taken, if somebody waits for that
 	single   int           // bytes of data that surely fit into one frame
 	who      front.Identity
@@ -56,7 +59,11 @@ type conn struct {
 // Open makes the state of a connection. The server speaks first.
 func (f *Front) Open(lc *eventloop.Conn, out []byte) []byte {
 	o := f.live.Load()
-	c := &conn{f: f, lc: lc, single: 256, peer: f.unsent.NewPeer()}
+	c := &conn{f: f, lc: lc, single: 256}
+	var counted bool
+	if c.peer, counted = lc.Meter().(*front.Peer); !counted { // it is no connection of Serve's
+		c.peer = f.unsent.NewPeer()
+	}
 	c.session = gofast.NewSession(gofast.Config{
 		Server: true, Name: o.Server, Instance: o.Instance,
 		// No Tags: a gofast peer compresses everything that it sends by each of
@@ -118,7 +125,6 @@ func (f *Front) End(lc *eventloop.Conn) {
 	stats := c.session.Stats()
 	c.wake()
 	c.mu.Unlock()
-	c.peer.Close()
 	for w := range watchers {
 		w.leave()
 	}
@@ -151,6 +157,7 @@ func (c *conn) flush() {
 		c.send(c.side)
 		c.side = nil
 	}
+	c.settle()
 }
 
 // send gives b, which nobody writes to any more, to the event loop. c.mu is held.
@@ -232,25 +239,13 @@ func (f *Front) Drained(lc *eventloop.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wake()
-	c.settle()
 }
 
-// settle gives back the room of answers that the peer has taken, and asks to be told
-// of the rest. c.mu is held.
+// settle says how much waits in the session: all else the event loop counts. c.mu is held.
 func (c *conn) settle() {
-	for c.made > 0 && !c.ended {
-		backlog := c.lc.Backlog()
-		if left := int64(backlog) + c.session.Unsent(); left < c.made {
-			c.peer.Add(left - c.made)
-			c.made = left
-		}
-		level := 0
-		if backlog > fullQueue/2 {
-			level = fullQueue / 2
-		}
-		if backlog == 0 || c.lc.Below(level) {
-			return // what is in the session is pumped, which settles
-		}
+	if n := c.session.Unsent(); n != c.kept && !c.ended {
+		c.lc.Keep(int(n - c.kept))
+		c.kept = n
 	}
 }
 

@@ -307,8 +307,6 @@ func (p *httpExchange) finish() {
 		payload := a.Append(nil)
 		p.give(func() {
 			p.c.respond(p.opaque, exchange.ID, nil, payload)
-			p.c.made += int64(len(payload))
-			p.c.peer.Add(int64(len(payload)))
 			p.c.settle()
 		})
 		return

@@ -144,6 +144,7 @@ func (c *conn) getMulti(s *scope, e *gofast.Event) {
 	for i, k := range g.Keys {
 		t.keys[i] = row.Key(strings.Clone(k))
 	}
+	c.addKeys(len(t.keys))
 	c.run(s.live, t, c.f.estimate(s.live, t.res, len(t.keys)), t.loadMany)
 }
 

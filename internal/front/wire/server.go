@@ -37,7 +37,8 @@ func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
 		Proto: f, Scope: f.NewScope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
 		Header: 30 * time.Second, Idle: idle, Write: o.Write,
 		Tick:     tickEvery,
-		MaxInput: maxInput, MaxOutput: maxOutput,
+		MaxInput: maxInput, MaxOutput: pushOutput, MaxUnread: maxOutput,
+		Meter: func() eventloop.Meter { return f.unsent.NewPeer() },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)

@@ -33,6 +33,10 @@ func (f *Front) Step(lc *eventloop.Conn, in, out []byte) (int, []byte, eventloop
 			break
 		}
 		out = c.handle(s, &s.event, out)
+		if c.keys > front.ParkedKeys { // what waits for its turn has a bound, too
+			c.full, next = true, eventloop.Parked
+			break
+		}
 		if len(out)+len(c.side) >= eventloop.FlushSize {
 			next = eventloop.Flush
 			break

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/workers"
@@ -49,6 +50,15 @@ func (c *conn) newTask(e *gofast.Event, res *resource.Resource) *task {
 	return t
 }
 
+// addKeys counts the keys of tasks, and reads on when there are few again. c.mu is held.
+func (c *conn) addKeys(n int) {
+	c.keys += n
+	if c.full && c.keys <= front.ParkedKeys/2 {
+		c.full = false
+		c.lc.Resume(nil)
+	}
+}
+
 // abandon says that nobody wants the answer. c.mu is held.
 func (t *task) abandon() {
 	if t.done {
@@ -56,6 +66,7 @@ func (t *task) abandon() {
 	}
 	t.done = true
 	t.c.tasks--
+	t.c.addKeys(-len(t.keys))
 	if t.cancel != nil && !t.isWrite {
 		t.cancel()
 	}
@@ -286,15 +297,14 @@ func (t *task) logged(err error) *fault {
 func (t *task) answer(status rows.Status, payload []byte, cache string) {
 	t.end(gofast.OK, func(c *conn) {
 		t.bytes, t.cache = len(payload), cache
-		c.made += int64(len(payload))
-		c.peer.Add(int64(len(payload)) - t.claimed)
-		t.claimed = 0
 		var prefix []byte
 		if c.session.Legacy() {
 			prefix = rows.AppendStatus(nil, status)
 		}
 		c.respond(t.opaque, t.id, prefix, payload)
 	})
+	t.c.peer.Add(-t.claimed) // the connection counts it from now on
+	t.claimed = 0
 }
 
 // fault ends the task with a failure.
@@ -313,7 +323,6 @@ func (t *task) end(code gofast.Code, say func(*conn)) {
 	t.abandon()
 	say(c)
 	c.flush()
-	c.settle()
 	c.f.stats.Observe(t.resourceName(), code, time.Since(t.began))
 	t.log(code)
 }

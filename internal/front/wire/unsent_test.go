@@ -128,3 +128,40 @@ func TestTask_LogOfWhatEndsAnyway(t *testing.T) {
 		p.next(opaque)
 	}
 }
+
+// TestUnsent_SmallDocumentsThatNobodyReads: many keys in many requests, of which memory has
+// all, are bounded like large documents: their answers, and the keys that wait.
+func TestUnsent_SmallDocumentsThatNobodyReads(t *testing.T) {
+	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
+		u := front.NewUnsent(0, 0)
+		u.Wait = time.Minute
+		s := newSite(t, form, func(o *Options, _ *Listen) { o.Unsent = u })
+		s.dial("").hot("depts", "10")
+		before := heap()
+		data := (&rows.GetMulti{Resource: "depts", Keys: slices.Repeat([]string{"10"}, 1000)}).Append(nil)
+		for range 10 {
+			p := s.dialAs(gofast.Config{MaxMessage: 16 << 20})
+			go func() {
+				for range 900 { // 180 MB
+					out, _, err := p.s.AppendRequest(nil, &gofast.Message{ID: rows.IDGetMulti, Data: data}, nil)
+					if err != nil {
+						return
+					}
+					if _, err := p.nc.Write(out); err != nil {
+						return
+					}
+				}
+			}()
+		}
+		eventually(t, "answers wait", func() bool { return u.Stats().Bytes > 20<<20 })
+		s.dial("").hot("depts", "10")
+		eventually(t, "they hold what is counted, and little more", func() bool {
+			return heap()-before < 2*u.Stats().Bytes+64<<20
+		})
+		if held := u.Stats().Bytes; held > front.UnsentAll+16<<20 {
+			t.Errorf("%d MiB are counted", held>>20)
+		}
+		s.over.Close()
+		eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.UnsentStats{} })
+	})
+}
