@@ -3,6 +3,7 @@ package eventloop
 import (
 	"crypto/tls"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 )
@@ -21,7 +22,8 @@ type Conn struct {
 	want  int
 	held  int // see Hold
 
-	within bool // the output ends within an answer; the owner's
+	from   netip.Addr // of the peer, where it is counted
+	within bool       // the output ends within an answer; the owner's
 
 	meter Meter        // or nil
 	told  atomic.Int64 // what it knows of

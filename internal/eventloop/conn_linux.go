@@ -1,6 +1,7 @@
 package eventloop
 
 import (
+	"net/netip"
 	"slices"
 	"sync/atomic"
 
@@ -50,9 +51,10 @@ type conn struct {
 	addrs   *endpoints
 }
 
-// adopt takes a new connection.
-func (l *loop) adopt(fd int) {
+// adopt takes a new connection from an address.
+func (l *loop) adopt(fd int, from netip.Addr) {
 	c := &conn{loop: l, fd: fd}
+	c.from = from
 	c.srv, c.proto, c.own, c.scope = l.srv, l.srv.first(), c, l.scope
 	c.meter = l.srv.newMeter()
 	err := l.watch(fd, fd, sockEvents)

@@ -147,6 +147,13 @@ type Config struct {
 	// MaxUnread is MaxOutput for what is read: beyond it nothing more is. 0: MaxOutput.
 	MaxUnread int
 
+	// MaxConns bounds the connections, MaxConnsOf those of one address that is not this
+	// machine's, MaxHandshakes those whose handshake of TLS is under way: others wait, for
+	// Header. 0: any number.
+	MaxConns, MaxConnsOf, MaxHandshakes int
+	// Refusal is what a peer without TLS is told whose connection is one too many.
+	Refusal []byte
+
 	// Meter makes what is told of the output that a new peer does not take. nil: nobody is.
 	Meter func() Meter
 

@@ -16,7 +16,10 @@ func (s *stream) handshake(tc *tls.Conn) bool {
 	s.idle.Store(true) // nobody has asked for anything yet: a shutdown does not wait
 	err := os.ErrDeadlineExceeded
 	if !s.srv.reaping.Load() {
-		err = tc.HandshakeContext(ctx)
+		if end, ok := s.srv.admit.beginHandshake(ctx); ok {
+			err = tc.HandshakeContext(ctx)
+			end()
+		}
 	}
 	s.idle.Store(false)
 	switch {

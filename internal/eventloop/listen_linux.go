@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"syscall"
 
@@ -156,7 +157,7 @@ func (a *listener) acceptSome(l *loop) bool {
 		fd, e := nonblock.Accept(a.fd)
 		switch e {
 		case 0:
-			a.deal(l, fd)
+			a.admit(l, fd)
 		case unix.EINTR, unix.ECONNABORTED:
 		case unix.EAGAIN:
 			return false
@@ -171,16 +172,35 @@ func (a *listener) acceptSome(l *loop) bool {
 	return true
 }
 
+// admit deals out a new connection, unless it is one too many.
+func (a *listener) admit(l *loop, fd int) {
+	var from netip.Addr
+	if l.srv.overTCP && l.srv.cfg.MaxConnsOf > 0 {
+		remote, err := unix.Getpeername(fd)
+		from = addrOf(l.srv.address(remote, err))
+	}
+	if l.srv.admit.enter(from) {
+		a.deal(l, fd, from)
+		return
+	}
+	l.srv.turnedAway(from)
+	if r := l.srv.cfg.Refusal; len(r) > 0 && l.srv.cfg.TLS == nil {
+		_, _ = nonblock.Send(fd, r) // a new socket has room for it
+		_ = unix.Shutdown(fd, unix.SHUT_WR)
+	}
+	_ = unix.Close(fd)
+}
+
 // deal gives a new connection to the loop whose turn it is.
-func (a *listener) deal(l *loop, fd int) {
+func (a *listener) deal(l *loop, fd int, from netip.Addr) {
 	l.srv.count.accepted.Add(1)
 	if l.srv.overTCP {
 		tune(fd)
 	}
 	next := a.loops[a.turn%len(a.loops)]
 	a.turn++
-	if next == l || !next.queue.post(message{kind: adopt, fd: fd}) {
-		l.adopt(fd)
+	if next == l || !next.queue.post(message{kind: adopt, fd: fd, from: from}) {
+		l.adopt(fd, from)
 	}
 }
 

@@ -43,7 +43,7 @@ func (l *loop) sendPushes() {
 func (l *loop) handle(m *message) {
 	switch m.kind {
 	case adopt:
-		l.adopt(m.fd)
+		l.adopt(m.fd, m.from)
 	case drain:
 		if l.listener != nil {
 			l.listener.close(l)

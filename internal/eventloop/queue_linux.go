@@ -1,6 +1,7 @@
 package eventloop
 
 import (
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ var longAgo = time.Unix(1, 0)
 type message struct {
 	kind     messageKind
 	fd       int           // adopt; else, in tests, the checksum of b
+	from     netip.Addr    // adopt: of the peer
 	c        *conn         // all others that are about a connection
 	borrowed *borrowedConn // giveBack, giveUp, shaken
 	b        []byte        // resume, push, giveBack

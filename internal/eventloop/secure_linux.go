@@ -180,7 +180,13 @@ func (s *secure) handshake(x *borrowedConn) {
 			_ = x.Close()
 		}
 	}()
-	err := s.tls.HandshakeContext(ctx)
+	var err error
+	if end, ok := srv.admit.beginHandshake(ctx); ok {
+		err = s.tls.HandshakeContext(ctx)
+		end()
+	} else {
+		err = ctx.Err()
+	}
 	switch {
 	case err != nil:
 		srv.refuse(s, err)

@@ -24,6 +24,7 @@ type Server struct {
 	drain    sync.Once
 
 	engine engine
+	admit  *admission
 	count  counters
 }
 
@@ -38,6 +39,9 @@ type engine interface {
 type counters struct {
 	refusedAt atomic.Int64 // when acceptErrors were logged last, since Server.start; 0: never
 
+	turnedAway atomic.Int64
+	turnedAt   atomic.Int64 // as refusedAt
+
 	accepted, ended, handedOver, returned, timedOut, cut, panics, acceptErrors atomic.Int64
 }
 
@@ -51,6 +55,7 @@ type Stats struct {
 	Cut          int64 // closed because the peer took too little, or sent too much
 	Panics       int64 // closed because the protocol panicked
 	AcceptErrors int64 // out of file descriptors or memory
+	Refused      int64 // connections that were one too many
 }
 
 // Serve serves the connections of l until Shutdown or Close. It owns l from now
@@ -60,6 +65,8 @@ func Serve(l net.Listener, c Config) (*Server, error) {
 		cfg: c.withDefaults(), start: time.Now(), addr: l.Addr(),
 		aborted: make(chan struct{}), done: make(chan struct{}),
 	}
+	keepAlive(l)
+	s.admit = newAdmission(&s.cfg)
 	s.overTCP = s.addr.Network() == "tcp"
 	if !c.Goroutines {
 		loops, err := startLoops(s, l)
@@ -88,6 +95,7 @@ func (s *Server) Stats() Stats {
 		Open: accepted - ended, Accepted: accepted, HandedOver: c.handedOver.Load(),
 		Returned: c.returned.Load(), TimedOut: c.timedOut.Load(), Cut: c.cut.Load(),
 		Panics: c.panics.Load(), AcceptErrors: c.acceptErrors.Load(),
+		Refused: c.turnedAway.Load(),
 	}
 }
 
@@ -182,4 +190,5 @@ func (s *Server) end(c *Conn, opened bool) {
 		e.End(c)
 	}
 	c.closeMeter()
+	s.admit.leave(c.from)
 }

@@ -64,12 +64,23 @@ func (all *streams) accept() {
 
 // start serves one connection.
 func (all *streams) start(nc net.Conn) {
+	from := addrOf(nc.RemoteAddr())
+	if !all.srv.admit.enter(from) {
+		all.srv.turnedAway(from)
+		if r := all.srv.cfg.Refusal; len(r) > 0 && all.srv.cfg.TLS == nil {
+			_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = nc.Write(r) // a new socket has room for it
+		}
+		_ = nc.Close()
+		return
+	}
 	all.srv.count.accepted.Add(1)
 	tuneConn(nc)
 	if c := all.srv.cfg.TLS; c != nil {
 		nc = tls.Server(nc, c)
 	}
 	s := newStream(all, nc)
+	s.from = from
 	all.mu.Lock()
 	all.open[s] = struct{}{}
 	all.mu.Unlock()

@@ -202,7 +202,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front",
-		knows: []string{"accesslog", "resource", "source", "query", "row"},
+		knows: []string{"accesslog", "eventloop", "resource", "source", "query", "row"},
 	},
 	{
 		dir:   "internal/links/page",

@@ -299,7 +299,10 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
 		one.budget, _ = c.Meter().(*front.Peer)
 		one.answer(func(a *answer) {
-			closing := r.Close || c.Draining()
+			if a.code == http.StatusUnauthorized && r.Authorization != nil {
+				p.wrong++
+			}
+			closing := r.Close || c.Draining() || p.wrong >= front.WrongTokens
 			out = appendAnswer(make([]byte, 0, 512+a.length()), &r, a, closing, r.Head)
 			if !closing {
 				next = eventloop.More

@@ -117,6 +117,8 @@ type peer struct {
 	by   *settings // that allowed it: a reload may change who is known
 	addr string    // see address
 
+	wrong int // tokens that nobody has
+
 	http2 bool // whose streams the requests are; of the event loop
 }
 

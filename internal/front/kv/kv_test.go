@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -79,13 +80,20 @@ func TestCursors_AreForgottenAtLast(t *testing.T) {
 	if _, ok := c.get(first, now.Add(cursorLife)); ok {
 		t.Error("a cursor is good for longer than it lives")
 	}
-	for range maxCursors {
+	for range front.Cursors {
 		if id := c.keep(place{resource: "b"}, now); id == 0 || id >= 1<<53 {
 			t.Fatalf("cursor %d", id)
 		}
 	}
-	if _, ok := c.get(first, now); ok || len(c.byID) != maxCursors || len(c.given) != maxCursors {
+	if _, ok := c.get(first, now); ok || len(c.byID) != front.Cursors || len(c.given) != front.Cursors {
 		t.Errorf("%d cursors are kept, the first too: %v", len(c.byID), ok)
+	}
+	own := c.keep(place{resource: "c", owner: "other"}, now)
+	for range 100 {
+		c.keep(place{resource: "b"}, now)
+	}
+	if _, ok := c.get(own, now); !ok || len(c.byID) != front.Cursors {
+		t.Errorf("who has the most takes another's cursor; %d are kept", len(c.byID))
 	}
 	if c.keep(place{resource: "c"}, now.Add(cursorLife)); len(c.byID) != 1 {
 		t.Errorf("%d cursors are kept when all are too old", len(c.byID))

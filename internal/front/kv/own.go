@@ -55,7 +55,7 @@ func (c *Tracked) release(mark uint64) {
 	w.held = nil
 	w.mu.Unlock()
 	if len(others) > 0 && !c.left.Load() {
-		c.l.Invalidate(others)
+		c.tell(others)
 	}
 }
 
@@ -85,14 +85,14 @@ func (t *Tracker) wrote(o *Options, w *Change, result *resource.Result) {
 	var told []string
 	for _, touched := range result.Touched {
 		if touched.Whole {
-			c.l.Flush()
+			c.flush()
 		}
 		for _, k := range touched.Keys {
 			if w.NoLoop {
 				continue
 			}
 			name := o.NameOf(touched.Resource.Name(), k)
-			if c.bcast && c.l.MayRead(touched.Resource) {
+			if c.bcast && c.mayRead(touched.Resource) {
 				told = t.appendHeard(told, c, &name)
 			}
 			for _, key := range name.all() {

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
 const (
-	maxCursors = 10_000
 	cursorLife = 5 * time.Minute
 	leastPage  = 10
 )
@@ -25,7 +26,8 @@ var ErrCursor = errors.New("invalid cursor")
 type cursors struct {
 	mu    sync.Mutex // guards what follows; innermost
 	byID  map[uint64]place
-	given []uint64 // in the order in which they were
+	count map[string]int // by owner
+	given []uint64       // in the order in which they were
 }
 
 // A place is a row behind which a walk goes on.
@@ -33,6 +35,7 @@ type place struct {
 	resource string
 	after    row.Key
 	whole    bool // at the beginning of the resource
+	owner    string
 	until    time.Time
 }
 
@@ -41,15 +44,13 @@ func (c *cursors) keep(p place, now time.Time) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byID == nil {
-		c.byID = make(map[uint64]place)
+		c.byID, c.count = make(map[uint64]place), make(map[string]int)
 	}
-	for len(c.given) > 0 {
-		first := c.given[0]
-		if len(c.given) < maxCursors && now.Before(c.byID[first].until) {
-			break
-		}
-		delete(c.byID, first)
-		c.given = c.given[1:]
+	for len(c.given) > 0 && !now.Before(c.byID[c.given[0]].until) {
+		c.forget(0)
+	}
+	if len(c.given) >= front.Cursors {
+		c.forget(c.greedy())
 	}
 	id := 1 + rand.Uint64N(1<<53-1)
 	for c.byID[id] != (place{}) {
@@ -57,7 +58,30 @@ func (c *cursors) keep(p place, now time.Time) uint64 {
 	}
 	p.until = now.Add(cursorLife)
 	c.byID[id], c.given = p, append(c.given, id)
+	c.count[p.owner]++
 	return id
+}
+
+// forget takes back the cursor that was given at place i.
+func (c *cursors) forget(i int) {
+	id := c.given[i]
+	owner := c.byID[id].owner
+	if c.count[owner]--; c.count[owner] == 0 {
+		delete(c.count, owner)
+	}
+	delete(c.byID, id)
+	c.given = slices.Delete(c.given, i, i+1)
+}
+
+// greedy returns the place of the oldest cursor of who has the most: others keep theirs.
+func (c *cursors) greedy() int {
+	owner, most := "", 0
+	for o, n := range c.count {
+		if n > most {
+			owner, most = o, n
+		}
+	}
+	return slices.IndexFunc(c.given, func(id uint64) bool { return c.byID[id].owner == owner })
 }
 
 func (c *cursors) get(id uint64, now time.Time) (place, bool) {
@@ -73,6 +97,7 @@ type Scan struct {
 	Match  string // a pattern; "": every key
 	Count  int    // about how many rows to look at
 	None   bool   // of a type that no key has
+	Owner  string // the address of who walks, whichever connection asks for a step
 
 	// May reports whether the rows of a resource may be listed.
 	May func(*resource.Resource) bool
@@ -135,6 +160,7 @@ func (s *Store) Scan(ctx context.Context, q *Scan) (next uint64, keys []string, 
 	default:
 		return 0, keys, nil
 	}
+	at.owner = q.Owner
 	return s.cursors.keep(at, time.Now()), keys, nil
 }
 

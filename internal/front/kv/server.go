@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // A Listen says how connections are served. The zero value of every field is usable.
@@ -31,11 +32,11 @@ type Site = eventloop.Server
 func (s *Store) Serve(
 	l net.Listener, o Listen, proto eventloop.Protocol, scope func() eventloop.Scope, maxInput int,
 ) (*Site, error) {
-	keepAlive(l)
 	server, err := eventloop.Serve(l, eventloop.Config{
 		Proto: proto, Scope: scope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
 		Header: time.Minute, Idle: forEver, Tick: tickEvery,
 		MaxInput: maxInput, MaxOutput: maxOutput, Meter: s.newMeter,
+		MaxHandshakes: front.Handshakes, // connections: kv.max_clients
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)

@@ -30,12 +30,29 @@ type Listener interface {
 
 // A Tracked is a Listener that a Tracker knows of.
 type Tracked struct {
-	l        Listener
+	l        atomic.Pointer[Listener] // nil when it has left: keys may name it still
 	bcast    bool
 	prefixes []string // of the keys that it hears of with bcast, sorted; none: all
 	left     atomic.Bool
 
 	own ownWrites
+}
+
+func (c *Tracked) flush() {
+	if l := c.l.Load(); l != nil {
+		(*l).Flush()
+	}
+}
+
+func (c *Tracked) tell(keys []string) {
+	if l := c.l.Load(); l != nil {
+		(*l).Invalidate(keys)
+	}
+}
+
+func (c *Tracked) mayRead(r *resource.Resource) bool {
+	l := c.l.Load()
+	return l != nil && (*l).MayRead(r)
 }
 
 // A Tracker tells Listeners of changes: of the keys that they have read, or with bcast of
@@ -174,7 +191,8 @@ func (t *Tracker) forget() {
 // Join makes l hear of changes from now on. Every key that is looked up afterwards, and
 // tracked before that, is told. Of prefixes none begins with another.
 func (t *Tracker) Join(l Listener, bcast bool, prefixes []string) *Tracked {
-	c := &Tracked{l: l, bcast: bcast, prefixes: slices.Sorted(slices.Values(prefixes))}
+	c := &Tracked{bcast: bcast, prefixes: slices.Sorted(slices.Values(prefixes))}
+	c.l.Store(&l)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all[c] = struct{}{}
@@ -203,6 +221,7 @@ func (t *Tracker) begin() {
 // Leave ends what Join has begun.
 func (t *Tracker) Leave(c *Tracked) {
 	c.left.Store(true)
+	c.l.Store(nil)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.all, c)
@@ -238,7 +257,7 @@ func (t *Tracker) Flush() {
 	t.forget()
 	t.flush.Add(1)
 	for _, c := range t.listeners(t.all) {
-		c.l.Flush()
+		c.flush()
 	}
 	t.announce(&Notice{})
 }
@@ -256,7 +275,7 @@ func (t *Tracker) Changed(r *resource.Resource, names []Name, marks []uint64) {
 		}
 	}
 	for _, c := range t.listeners(t.bcast) {
-		if !c.l.MayRead(r) {
+		if !c.mayRead(r) {
 			continue
 		}
 		for i := range names {
@@ -276,7 +295,7 @@ func (t *Tracker) Changed(r *resource.Resource, names []Name, marks []uint64) {
 func (t *Tracker) invalidate(c *Tracked, keys []string) {
 	if len(keys) > 0 && !c.left.Load() {
 		t.invalidations.Add(uint64(len(keys)))
-		c.l.Invalidate(keys)
+		c.tell(keys)
 	}
 }
 

@@ -8,9 +8,6 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
-// maxFailures is how many wrong tokens end a connection.
-const maxFailures = 10
-
 // A conn is the state of one connection, for the goroutine that owns it.
 type conn struct {
 	kv.Session

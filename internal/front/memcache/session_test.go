@@ -76,7 +76,7 @@ func TestTokens_AreNeededWhereOthersReach(t *testing.T) {
 	}
 	c = dial()
 	c.raw(strings.Repeat("set depts:10 0 0 5\r\na bcd\r\n", 11))
-	want = strings.Repeat("CLIENT_ERROR authentication failure\r\n", maxFailures)
+	want = strings.Repeat("CLIENT_ERROR authentication failure\r\n", front.WrongTokens)
 	if got := c.read(1 << 10); got != want {
 		t.Errorf("ten wrong tokens = %q", got)
 	}

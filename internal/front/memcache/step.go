@@ -202,7 +202,7 @@ func (t *turn) admit(cmd *memcache.Command) (done, ok bool) {
 		return false, true
 	}
 	c.f.stats.denied.Add(1)
-	if c.failed++; c.failed >= maxFailures {
+	if c.failed++; c.failed >= front.WrongTokens {
 		t.next = eventloop.Close
 	}
 	t.line("CLIENT_ERROR authentication failure")

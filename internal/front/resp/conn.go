@@ -11,9 +11,6 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
-// maxFailures is how many wrong passwords end a connection.
-const maxFailures = 10
-
 // A conn is the state of one connection. The goroutine that owns it uses it alone: the
 // loop, or who answers what it is parked for. The exceptions are guarded by mu or atomic.
 type conn struct {

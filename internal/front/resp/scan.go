@@ -3,6 +3,7 @@ package respfront
 import (
 	"context"
 	"errors"
+	"net"
 	"strconv"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
@@ -61,6 +62,7 @@ func scan(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, even
 	live := c.f.store.Live()
 	issued := live.IssuedNow()
 	q.May = func(r *resource.Resource) bool { return c.Who.Passes(live, issued, r.Access().Read) }
+	q.Owner, _, _ = net.SplitHostPort(c.Addr) // "" behind a unix socket
 	next, keys, err := c.f.store.Scan(ctx, &q)
 	switch {
 	case errors.Is(err, kv.ErrCursor):

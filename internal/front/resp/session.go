@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
@@ -211,7 +212,7 @@ func (t *turn) enter(user, token string) string {
 	}
 	c.failed++
 	c.f.stats.denied.Add(1)
-	if c.failed >= maxFailures {
+	if c.failed >= front.WrongTokens {
 		t.next = eventloop.Close
 	}
 	return wrongPassword

@@ -61,11 +61,11 @@ func TestAuth_OnThisMachine(t *testing.T) {
 	c.want("PING", "-NOAUTH Authentication required.\r\n")
 	c.want("RESET", "+RESET\r\n")
 	c.want("GET depts:10", bulk(dept10))
-	for range maxFailures - 2 { // there were two
+	for range front.WrongTokens - 2 { // there were two
 		c.do("AUTH wrong")
 	}
 	if got := c.reply(); got != "" {
-		t.Errorf("after %d wrong passwords: %q", maxFailures, got)
+		t.Errorf("after %d wrong passwords: %q", front.WrongTokens, got)
 	}
 }
 

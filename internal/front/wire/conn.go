@@ -46,6 +46,7 @@ type conn struct {
 	hinted   bool          // that Perf is off
 	tasks    int           // requests that are not answered
 	kept     int64         // bytes that the session keeps, and the connection knows of
+	wrong    int           // tokens that nobody has
 	keys     int           // of the tasks
 	full     bool          // nothing is read until there are fewer
 	drained  chan struct{} // closed when output was taken, if somebody waits for that

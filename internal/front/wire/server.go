@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // ALPN is the name of the protocol in a TLS handshake (RFC 7301).
@@ -33,13 +34,13 @@ type Site struct {
 // Serve serves the connections of l until Shutdown or Close. It owns l from now
 // on.
 func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
-	server, err := eventloop.Serve(l, eventloop.Config{
+	server, err := eventloop.Serve(l, front.Limited(eventloop.Config{
 		Proto: f, Scope: f.NewScope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
 		Header: 30 * time.Second, Idle: idle, Write: o.Write,
 		Tick:     tickEvery,
 		MaxInput: maxInput, MaxOutput: pushOutput, MaxUnread: maxOutput,
 		Meter: func() eventloop.Meter { return f.unsent.NewPeer() },
-	})
+	}, "")) // it knows no error before the peer has said who it is
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}

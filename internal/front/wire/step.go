@@ -33,6 +33,10 @@ func (f *Front) Step(lc *eventloop.Conn, in, out []byte) (int, []byte, eventloop
 			break
 		}
 		out = c.handle(s, &s.event, out)
+		if c.wrong >= front.WrongTokens {
+			n, next = len(in), eventloop.Close
+			break
+		}
 		if c.keys > front.ParkedKeys { // what waits for its turn has a bound, too
 			c.full, next = true, eventloop.Parked
 			break
@@ -69,7 +73,7 @@ func (c *conn) handle(s *scope, e *gofast.Event, out []byte) []byte {
 	case gofast.EventReady:
 		c.ready()
 	case gofast.EventAuth:
-		c.who = front.NewIdentity(string(e.Data))
+		c.identify(s.live, string(e.Data))
 	case gofast.EventStart:
 		c.begin(s, e)
 	case gofast.EventMessage:

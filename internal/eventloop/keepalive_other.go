@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kv
+package eventloop
 
 import "net"
 
