@@ -47,7 +47,7 @@ func (c *call) page(q *question, l *listQuery) (*answer, error) {
 	}
 	return c.keptOrRead(q, limit, &resource.ListAsk{After: p.after, Limit: limit, Pack: p.pack,
 		Variant: pageVariant(p.format, p.limit),
-		Raw:     string(c.m.spelling(c.r, q.media)), Alone: l.format == ""})
+		Raw:     strings.Clone(c.m.spelling(c.r, q.media)), Alone: l.format == ""})
 }
 
 // pack makes the body of a page and its lines. Documents that would make it larger than

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -35,7 +36,7 @@ func (c *call) selected(q *question) (*answer, error) {
 	}
 	p := &selection{listing: c.listing(), want: want, object: q.media.name == objectType}
 	return c.keptOrRead(q, want.Limit, &resource.ListAsk{Query: want, Pack: p.pack,
-		Variant: p.variant(), Raw: string(c.m.spelling(c.r, q.media)),
+		Variant: p.variant(), Raw: strings.Clone(c.m.spelling(c.r, q.media)),
 		Alone: want.Format == "" && alone})
 }
 
