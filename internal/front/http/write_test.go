@@ -187,7 +187,7 @@ func TestMethods(t *testing.T) {
 		{"POST", "/depts/10", "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"},
 		{"PUT", "/depts", "GET, HEAD, OPTIONS, POST"},
 		{"TRACE", "/depts", "GET, HEAD, OPTIONS, POST"},
-		{"PROPFIND", "/depts/10", "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"},
+		{"TRACE", "/depts/10", "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"},
 		{"PUT", "/log/10", "GET, HEAD, OPTIONS"},
 		{"POST", "/log", "GET, HEAD, OPTIONS"},
 		{"DELETE", "/closed/10", "GET, HEAD, OPTIONS"},
