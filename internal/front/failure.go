@@ -68,6 +68,7 @@ var sentinelRules = []struct {
 	{resource.ErrPrecondition, rule{"precondition-failed", untold}},
 	{resource.ErrReadOnly, rule{"read-only", untold}},
 	{resource.ErrUnconditional, rule{"precondition-required", untold}},
+	{resource.ErrUnreadable, rule{"internal", logged}},
 	{resource.ErrToken, rule{"bad-header", shown}},
 	{row.ErrKey, rule{"bad-key", shown}},
 	{context.DeadlineExceeded, rule{"database-unavailable", logged}},

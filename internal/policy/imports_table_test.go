@@ -170,7 +170,7 @@ var house = []room{
 	{
 		dir:   "internal/front/resp",
 		knows: []string{"front/kv", "front", "eventloop", "wire/resp", "resource", "source", "row"},
-		tests: []string{"dbtest", "front/fronttest", "tlstest"},
+		tests: []string{"accesslog", "dbtest", "front/fronttest", "tlstest"},
 	},
 	{
 		dir:   "internal/front/memcache",

@@ -24,6 +24,11 @@ var (
 	// ErrToken is the error of a position token that cannot be read.
 	ErrToken = errors.New("not a position token")
 
+	// ErrUnreadable is within the error of a read that the database forbids hotrow's own user:
+	// that is no matter of the client's rights, which a client would take it for.
+	ErrUnreadable = errors.New("the database user that hotrow connects as may not read the" +
+		" table: grant SELECT on it")
+
 	// errReplaced is the error of a load through a form that a reload has
 	// replaced: the caller asks the new one.
 	errReplaced = errors.New("the resource is being replaced")

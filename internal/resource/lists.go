@@ -192,7 +192,7 @@ func (f *form) readList(
 		return err
 	})
 	f.src.observe("list", monotonic()-begin, err)
-	return found, elsewhere, err
+	return found, elsewhere, unreadable(err)
 }
 
 // selects reads what a list asks for.

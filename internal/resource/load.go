@@ -351,7 +351,15 @@ func (f *form) read(leases []*fresh.Lease, t *loadTiming) ([]source.Loaded, erro
 	if err != nil {
 		f.r.counts.errors.Add(uint64(len(leases)))
 	}
-	return loaded, err
+	return loaded, unreadable(err)
+}
+
+// unreadable returns err, the error of a read, with ErrUnreadable if it is that.
+func unreadable(err error) error {
+	if source.ClassOf(err) != source.Forbidden {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnreadable, err)
 }
 
 // seeing has a read of the source say how far what it has seen may reach, if a feed gives

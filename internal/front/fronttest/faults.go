@@ -12,7 +12,7 @@ import (
 // Faults is a source whose feed lags, and that cannot be reached, as a test says.
 type Faults struct {
 	source.Source
-	Down atomic.Bool
+	Down, Denied atomic.Bool // nothing is loaded
 
 	lags atomic.Bool
 	told sync.RWMutex // held by Lag while the feed lags: nothing is told
@@ -85,6 +85,9 @@ type failingPlan struct {
 func (p failingPlan) Load(ctx context.Context, keys []row.Key) ([]source.Loaded, error) {
 	if p.f.Down.Load() {
 		return nil, &source.Error{Class: source.Unavailable, Message: "a test has cut it off"}
+	}
+	if p.f.Denied.Load() {
+		return nil, &source.Error{Class: source.Forbidden, Message: "permission denied"}
 	}
 	return p.Plan.Load(ctx, keys)
 }

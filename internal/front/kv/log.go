@@ -49,6 +49,24 @@ func (s *Scope) LogHit(c *Session, command string, keys [][]byte, found []Found)
 		Peer: c.Addr, Method: command, Path: row.Alias(s.path), Bytes: BytesOf(found),
 		Cache: "hit", Resource: resourceOf(found), Principal: c.Principal(),
 	}
+	for i := range found {
+		if found[i].Err != nil { // the error of a key is that of the command
+			line.Cache, line.Bytes = CodeOf(found[i].Err), 0
+		}
+	}
+	if weight, picked := s.Access.Start(s.Began); picked {
+		s.Access.End(&line, weight)
+	}
+}
+
+// LogRefusal writes the line of a command that is not done, for a reason of front.Failure.
+func (s *Scope) LogRefusal(c *Session, command string, keys [][]byte, code string) {
+	if !s.Access.On() {
+		return
+	}
+	s.path = appendPath(s.path[:0], keys)
+	line := front.AccessLine{Peer: c.Addr, Method: command, Path: row.Alias(s.path),
+		Cache: code, Principal: c.Principal()}
 	if weight, picked := s.Access.Start(s.Began); picked {
 		s.Access.End(&line, weight)
 	}

@@ -187,6 +187,7 @@ func (t *turn) admit(cmd *memcache.Command) (done, ok bool) {
 	if cmd.Op != memcache.Set || cmd.Fault != "" {
 		if must {
 			t.line("CLIENT_ERROR unauthenticated")
+			t.s.LogRefusal(&c.Session, cmd.Op.String(), cmd.Keys, "unauthorized")
 		}
 		return must, true
 	}

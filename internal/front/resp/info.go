@@ -24,8 +24,28 @@ func (all table) serveInfo() {
 	all["config"].subs["resetstat"].refuse = noPermission(
 		all["config"].subs["resetstat"])
 	all["latency"].subs["latest"].now = emptyArray
-	all["slowlog"].subs["get"].now = emptyArray
+	all["latency"].subs["history"].now, all["module"].subs["list"].now = emptyArray, emptyArray
+	all["slowlog"].subs["get"].now, all["slowlog"].subs["len"].now = emptyArray, zero
+	all["memory"].subs["stats"].now = memoryStats
 	all["acl"].subs["whoami"].now = whoAmI
+}
+
+// memoryStats says of the memory what exporters ask for.
+func memoryStats(t *turn, _ [][]byte) {
+	keys, bytes, most := int64(0), int64(0), int64(0)
+	if m := t.s.live.Memory; m != nil {
+		keys, bytes, most = m()
+	}
+	t.out = t.c.v.AppendMap(t.out, 4)
+	for _, v := range []struct {
+		name string
+		n    int64
+	}{
+		{"peak.allocated", most}, {"total.allocated", bytes}, {"keys.count", keys},
+		{"dataset.bytes", bytes},
+	} {
+		t.out = resp.AppendInt(resp.AppendText(t.out, v.name), v.n)
+	}
 }
 
 func emptyArray(t *turn, _ [][]byte) { t.out = resp.AppendArray(t.out, 0) }

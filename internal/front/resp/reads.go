@@ -24,11 +24,19 @@ func (all table) serveReads() {
 		all[name].render, all[name].hash = f, all[name].group == "hash"
 	}
 	all["mget"].parts, all["hmget"].parts, all["hmget"].hash = mgetParts, hmgetParts, true
-	all["object"].subs["encoding"].render = renderEncoding
+	object := all["object"].subs
+	object["encoding"].render = renderEncoding
+	object["refcount"].render, object["idletime"].render = renderObject(1), renderObject(0)
+	object["freq"].render = func(c *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
+		if found[0].Doc == nil {
+			return c.v.AppendNil(out)
+		}
+		return resp.AppendError(out, noFrequency)
+	}
 	all["memory"].subs["usage"].render = renderUsage
 	all["getex"].check = func(args [][]byte) string {
 		if len(args) > 2 {
-			return "ERR rows do not expire"
+			return noExpiry
 		}
 		return ""
 	}
@@ -37,6 +45,21 @@ func (all table) serveReads() {
 	all["exists"].check, all["touch"].check = checkKeys, checkKeys
 	all["getrange"].check, all["substr"].check = checkRange, checkRange
 	all["hscan"].check = checkHScan
+}
+
+// noFrequency is what Redis says where it does not count reads.
+const noFrequency = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. " +
+	"Please note that when switching between policies at runtime LRU and LFU data will take " +
+	"some time to adjust."
+
+// renderObject says a number of every row that is there.
+func renderObject(n int64) func(*conn, []byte, [][]byte, []kv.Found) []byte {
+	return func(c *conn, out []byte, _ [][]byte, found []kv.Found) []byte {
+		if found[0].Doc == nil {
+			return c.v.AppendNil(out)
+		}
+		return resp.AppendInt(out, n)
+	}
 }
 
 func checkKeys(args [][]byte) string {

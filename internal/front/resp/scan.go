@@ -3,6 +3,7 @@ package respfront
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"strconv"
 
@@ -14,7 +15,7 @@ import (
 
 // serveScan says how its commands are answered.
 func (all table) serveScan() {
-	all["scan"].later = scan
+	all["scan"].later, all["randomkey"].later = scan, randomKey
 	all["scan"].check = func(args [][]byte) string {
 		_, problem := scanOptions(args)
 		return problem
@@ -55,6 +56,28 @@ func scanOptions(args [][]byte) (q kv.Scan, problem string) {
 		}
 	}
 	return q, ""
+}
+
+// randomKey answers with the key of some row: one of the first.
+func randomKey(ctx context.Context, c *conn, _ *Options, _ [][]byte) ([]byte, eventloop.Next) {
+	live := c.f.store.Live()
+	issued := live.IssuedNow()
+	q := kv.Scan{Count: defaultCount}
+	q.Owner, _, _ = net.SplitHostPort(c.Addr)
+	q.May = func(r *resource.Resource) bool { return c.Who.Passes(live, issued, r.Access().Read) }
+	for {
+		next, keys, err := c.f.store.Scan(ctx, &q)
+		switch {
+		case err != nil:
+			text := c.f.errorText(c.f.commands["randomkey"], "", err)
+			return resp.AppendError(nil, text), eventloop.More
+		case len(keys) > 0:
+			return resp.AppendText(nil, keys[rand.IntN(len(keys))]), eventloop.More
+		case next == 0:
+			return c.v.AppendNil(nil), eventloop.More
+		}
+		q.Cursor = next
+	}
 }
 
 func scan(ctx context.Context, c *conn, o *Options, args [][]byte) ([]byte, eventloop.Next) {

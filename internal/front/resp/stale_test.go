@@ -92,3 +92,15 @@ func TestStale_IsServedByName(t *testing.T) {
 	s.fault.Down.Store(true)
 	s.dial().want("MGET depts:10", "*1\r\n"+bulk(dept10))
 }
+
+// TestRead_TheDatabaseForbids: that hotrow may not read a table is no matter of the client's
+// rights.
+func TestRead_TheDatabaseForbids(t *testing.T) {
+	s := newFaultySite(t)
+	s.fault.Denied.Store(true)
+	c := s.dial()
+	for _, text := range []string{"GET depts:30", "HGETALL depts:30", "MGET depts:10 depts:30"} {
+		c.want(text, "-"+internalError+"\r\n")
+	}
+	c.want("GET pay:1", "-"+noPermission(s.f.get)+"\r\n")
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
@@ -221,6 +222,11 @@ func (t *turn) dispatch(args [][]byte) bool {
 	if problem := t.refuses(cmd, args); problem != "" {
 		c.multi.spoil()
 		t.fail(problem)
+		for _, code := range refusals {
+			if strings.HasPrefix(problem, code.text) {
+				s.LogRefusal(&c.Session, cmd.upper, nil, code.slug)
+			}
+		}
 		return true
 	}
 	// Fast path: a read.
@@ -248,6 +254,12 @@ func (t *turn) dispatch(args [][]byte) bool {
 	}
 	cmd.now(t, args)
 	return true
+}
+
+// refusals are what errors of commands are called in the access log, where somebody may not do
+// something.
+var refusals = []struct{ text, slug string }{
+	{"NOAUTH ", "unauthorized"}, {"NOPERM ", "forbidden"},
 }
 
 // refuses says why a command is not served now, if so.

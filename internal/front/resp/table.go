@@ -89,6 +89,8 @@ hvals|2|readonly|1 1 1|read hash slow|hash|2.0.0|Returns the values of columns
 hstrlen|3|readonly fast|1 1 1|read hash fast|hash|3.2.0|Returns the length of a column
 hscan|-3|readonly|1 1 1|read hash slow|hash|2.8.0|Returns the columns of a row
 set|-3|write denyoom|1 1 1|write string slow|string|1.0.0|Puts a row
+setex|4|write denyoom|1 1 1|write string slow|string|2.0.0|Puts a row
+psetex|4|write denyoom|1 1 1|write string slow|string|2.6.0|Puts a row
 hset|-4|write denyoom fast|1 1 1|write hash fast|hash|2.0.0|Changes columns of a row
 hdel|-3|write fast|1 1 1|write hash fast|hash|2.0.0|Empties columns of a row
 del|-2|write|1 -1 1|keyspace write slow|generic|1.0.0|Deletes rows
@@ -122,6 +124,8 @@ lastsave|1|loading stale fast|0 0 0|admin fast dangerous|server|1.0.0|Says when 
 latency|-2||0 0 0|slow|server|2.8.13|Says nothing
 slowlog|-2||0 0 0|slow|server|2.2.12|Says nothing
 memory|-2||0 0 0|slow|server|4.0.0|Tells how large a row is
+module|-2||0 0 0|slow|server|4.0.0|Says that there are none
+randomkey|1|readonly|0 0 0|keyspace read slow|generic|1.0.0|Returns a key of the database
 acl|-2||0 0 0|slow|server|6.0.0|Tells whose token the connection has sent
 subscribe|-2|pubsub noscript loading stale|0 0 0|pubsub slow|pubsub|2.0.0|Hears channels
 psubscribe|-2|pubsub noscript loading stale|0 0 0|pubsub slow|pubsub|2.0.0|Hears channels
@@ -141,6 +145,9 @@ hotrow.min|-2|fast|0 0 0|fast connection|connection|1.0.0|Says what answers must
 // subTable has a line for each subcommand: its name, arity and the places of its keys.
 const subTable = `
 object|encoding|3|2 2 1
+object|freq|3|2 2 1
+object|idletime|3|2 2 1
+object|refcount|3|2 2 1
 client|id|2|0 0 0
 client|info|2|0 0 0
 client|list|-2|0 0 0
@@ -168,8 +175,12 @@ config|get|-3|0 0 0
 config|set|-4|0 0 0
 config|resetstat|2|0 0 0
 latency|latest|2|0 0 0
+latency|history|3|0 0 0
 slowlog|get|-2|0 0 0
+slowlog|len|2|0 0 0
+module|list|2|0 0 0
 memory|usage|-3|2 2 1
+memory|stats|2|0 0 0
 acl|whoami|2|0 0 0
 `
 

@@ -17,7 +17,8 @@ import (
 // serveWrites says how its commands are answered.
 func (all table) serveWrites() {
 	for name, f := range map[string]func(w *writing) ([]byte, error){
-		"set": (*writing).set, "hset": (*writing).hset, "hdel": (*writing).hdel,
+		"set": (*writing).set, "setex": (*writing).setex, "psetex": (*writing).setex,
+		"hset": (*writing).hset, "hdel": (*writing).hdel,
 		"del": (*writing).del, "unlink": (*writing).del,
 	} {
 		cmd := all[name]
@@ -33,6 +34,7 @@ func (all table) serveWrites() {
 		_, problem := setOptions(args)
 		return problem
 	}
+	all["setex"].check, all["psetex"].check = setexCheck, setexCheck
 	all["hset"].check = func(args [][]byte) string {
 		if len(args)%2 != 0 {
 			return "ERR wrong number of arguments for 'hset' command"
@@ -123,11 +125,41 @@ func setOptions(args [][]byte) (s setting, problem string) {
 	return s, ""
 }
 
+const (
+	noExpiry = "ERR rows do not expire"
+
+	// noLocks is said even where times mean nothing: whoever takes a lock relies on its end.
+	noLocks = "ERR rows do not expire: a lock, SET with NX and a time, would be held for ever"
+)
+
+// setexCheck returns the error of the time of SETEX and PSETEX, or "".
+func setexCheck(args [][]byte) string {
+	switch n, ok := resp.ParseInt(args[2]); {
+	case !ok:
+		return notInteger
+	case n <= 0:
+		return "ERR invalid expire time in '" + lower(args[0]) + "' command"
+	}
+	return ""
+}
+
+// setex is SET with a time.
+func (w *writing) setex() ([]byte, error) {
+	if !w.o.ExpireIgnored {
+		return resp.AppendError(nil, noExpiry), nil
+	}
+	w.args = [][]byte{w.args[0], w.args[1], w.args[3]}
+	return w.set()
+}
+
 // set is PUT of a document.
 func (w *writing) set() ([]byte, error) {
 	s, _ := setOptions(w.args)
-	if s.expires && !w.o.ExpireIgnored {
-		return resp.AppendError(nil, "ERR rows do not expire"), nil
+	switch {
+	case s.expires && !w.o.ExpireIgnored:
+		return resp.AppendError(nil, noExpiry), nil
+	case s.expires && s.onlyNew:
+		return resp.AppendError(nil, noLocks), nil
 	}
 	if len(w.args[2]) > w.o.MaxBody {
 		return resp.AppendError(nil, texts["too-large"]), nil
