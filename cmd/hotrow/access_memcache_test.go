@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -26,7 +27,11 @@ func (r *running) dialMemcache() *memcachePeer {
 	return &memcachePeer{r.t, nc, bufio.NewReader(nc)}
 }
 
-// do sends a command and returns what comes before the reply to mn.
+// hungUp stands for the end of a connection among replies.
+const hungUp = "(the end)"
+
+// do sends a command and returns what comes before the reply to mn, or with hungUp behind it
+// before the end of the connection.
 func (p *memcachePeer) do(text string) string {
 	p.t.Helper()
 	_ = p.nc.SetDeadline(time.Now().Add(time.Minute))
@@ -36,10 +41,12 @@ func (p *memcachePeer) do(text string) string {
 	all := ""
 	for {
 		line, err := p.r.ReadString('\n')
-		if err != nil {
+		switch {
+		case err == io.EOF:
+			return all + line + hungUp
+		case err != nil:
 			p.t.Fatal(err)
-		}
-		if line == "MN\r\n" {
+		case line == "MN\r\n":
 			return all
 		}
 		all += line
