@@ -77,19 +77,23 @@ func compiled(
 	ctx context.Context, src source.Source, name string, specs []config.ResourceSpec,
 ) (all []resource.Planned, failed map[string]error) {
 	failed = make(map[string]error)
+	var own []*config.ResourceSpec
+	var list []*source.Spec
 	for i := range specs {
-		s := &specs[i]
-		if s.Source != name {
-			continue
+		if s := &specs[i]; s.Source == name {
+			own, list = append(own, s), append(list, s.Spec)
 		}
-		plan, err := src.Compile(ctx, s.Spec)
+	}
+	plans, errs := source.CompileAll(ctx, src, list)
+	for i, s := range own {
+		err := errs[i]
 		if err == nil {
 			err = resource.CheckWarm(ctx, src, s.Name, s.WarmQuery)
 		}
 		if err != nil {
 			failed[s.Name] = err
 		} else {
-			all = append(all, resource.Planned{Name: s.Name, Plan: plan})
+			all = append(all, resource.Planned{Name: s.Name, Plan: plans[i]})
 		}
 	}
 	return all, failed

@@ -70,8 +70,12 @@ func (s *Space) check(m *marks, held, closed bool, say func(string, ...any)) {
 		say("%d changes keep everything of a space, %d are under way", n, m.wholes)
 	}
 	found := 0
-	for i := range s.shards {
-		sh := &s.shards[i]
+	all := s.shards.Load()
+	if all == nil {
+		all = new([shards]shard) // no key was asked for
+	}
+	for i := range all {
+		sh := &all[i]
 		sh.mu.Lock()
 		for k, n := range sh.dirty {
 			if want := m.keys[k]; n < want || n > want && !held {

@@ -63,8 +63,8 @@ func TestDomain_SettledToIsTheLeast(t *testing.T) {
 		}
 	}
 	d.Settle(d.Unsettled()...)
-	for i := range s.shards {
-		if n := len(s.shards[i].dirty); n != 0 || s.wholes.Load() != 0 {
+	for i := range s.shards.Load() {
+		if n := len(s.shards.Load()[i].dirty); n != 0 || s.wholes.Load() != 0 {
 			t.Fatalf("%d keys are dirty, and %d times all", n, s.wholes.Load())
 		}
 	}

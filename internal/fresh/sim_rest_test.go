@@ -94,8 +94,9 @@ func (s *sim) checkEmpty(f *simForm) {
 
 // leftover says what a space still remembers of loads and changes; "": nothing.
 func leftover(s *Space) string {
-	for i := range s.shards {
-		sh := &s.shards[i]
+	all := s.shards.Load()
+	for i := 0; all != nil && i < shards; i++ {
+		sh := &all[i]
 		switch {
 		case len(sh.dirty) > 0:
 			return "a key is dirty"

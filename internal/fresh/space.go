@@ -28,7 +28,7 @@ type Space struct {
 
 	shown  shown
 	seed   maphash.Seed
-	shards [shards]shard
+	shards atomic.Pointer[[shards]shard] // nil until a key is asked for: see shard
 }
 
 // A shard is the part of a space that one lock guards. Its maps are made when
@@ -78,8 +78,10 @@ func (s *Space) Remove() {
 	s.domain.forget(s)
 	s.wholes.Add(1) // never settled: no lease is storable
 	s.generation.Add(1)
-	for i := range s.shards {
-		s.shards[i].passed()
+	if all := s.shards.Load(); all != nil {
+		for i := range all {
+			all[i].passed()
+		}
 	}
 }
 
@@ -101,8 +103,15 @@ func (sh *shard) passed() {
 	defer sh.mu.Unlock()
 }
 
+// shard returns the part of s that has a key. All of them are made for the first key: of most
+// of a great many tables nobody asks for a row.
 func (s *Space) shard(k row.Key) *shard {
-	return &s.shards[maphash.String(s.seed, string(k))%shards]
+	all := s.shards.Load()
+	if all == nil {
+		s.shards.CompareAndSwap(nil, new([shards]shard))
+		all = s.shards.Load()
+	}
+	return &all[maphash.String(s.seed, string(k))%shards]
 }
 
 // Valid reports whether a copy with this stamp may be trusted, the gate being

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/query"
@@ -213,7 +212,7 @@ func (s *Set) opensFeed(u *upstream) (err error) {
 
 // openFeed compiles what is not compiled yet, chooses the feed and follows it.
 func (s *Set) openFeed(u *upstream) error {
-	ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(u.ctx, u.within(openLimit))
 	defer cancel()
 	refused, err := s.compileRest(ctx, u)
 	if err != nil {
@@ -289,7 +288,7 @@ func (s *Set) compileRest(ctx context.Context, u *upstream) (refused int, err er
 // compileLater compiles what did not compile when the database came, until it does.
 func (s *Set) compileLater(u *upstream) {
 	for sleep(u.ctx, lookAgain) {
-		ctx, cancel := context.WithTimeout(u.ctx, 10*time.Second)
+		ctx, cancel := context.WithTimeout(u.ctx, u.within(openLimit))
 		refused, err := s.compileRest(ctx, u)
 		cancel()
 		if err == nil && refused == 0 {

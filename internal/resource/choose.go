@@ -26,9 +26,17 @@ const (
 	lookBetter    = time.Minute
 	lookBetterMax = time.Hour
 
-	// chooseLimit bounds one choice.
+	// chooseLimit bounds one choice, and openLimit the first; for each resource there is
+	// limitEach more: the catalogue is read for all of them.
 	chooseLimit = 5 * time.Second
+	openLimit   = 10 * time.Second
+	limitEach   = 10 * time.Millisecond
 )
+
+// within returns a limit of what looks at the tables of all resources of u.
+func (u *upstream) within(limit time.Duration) time.Duration {
+	return limit + time.Duration(len(*u.served.Load()))*limitEach
+}
 
 // errOutgrown ends the Run of a feed that does not deliver what new plans need.
 var errOutgrown = errors.New("resources need columns that the feed does not tell")
@@ -118,7 +126,7 @@ func (f *follower) lookForBetter(ctx context.Context, end context.CancelCauseFun
 // betterPossible reports whether a better feed than the present one could begin now, or one
 // that follows more tables.
 func (f *follower) betterPossible(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, chooseLimit)
+	ctx, cancel := context.WithTimeout(ctx, f.u.within(chooseLimit))
 	defer cancel()
 	o, err := f.u.open(ctx)
 	now := o.feed
@@ -149,7 +157,7 @@ func (f *follower) choose() bool {
 	if feed != nil && !grown && (!auto || f.lost == 0 && rank(feed) == bestRank) {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(f.u.ctx, chooseLimit)
+	ctx, cancel := context.WithTimeout(f.u.ctx, f.u.within(chooseLimit))
 	defer cancel()
 	o, err := f.u.open(ctx)
 	switch {

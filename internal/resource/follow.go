@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -328,7 +329,14 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 		"epoch", f.u.domain.Applied().Epoch, "why", why)
 	f.notifyWatchers(first)
 	f.settleSoon()
+	if n := len(f.u.forms); first && n >= manyForms {
+		f.u.loops.Go(debug.FreeOSMemory)
+	}
 }
+
+// manyForms is from how many resources on what reading the catalogue took is given back once
+// the feed has attached: it is several times what stays, and nothing else may need it.
+const manyForms = 500
 
 // Resumed goes on in the epoch that there is. In a process that has just begun
 // it is the first, with nothing in memory, and what is on disk is good as soon

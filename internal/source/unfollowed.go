@@ -30,9 +30,10 @@ func NewUnfollowedError(failed []Finding, say func(Finding) string) *UnfollowedE
 		if len(f.Tables) == 0 {
 			return nil
 		}
+		said := say(f)
 		for _, table := range f.Tables {
 			if why[table] == "" {
-				why[table] = say(f)
+				why[table] = said
 			}
 		}
 	}

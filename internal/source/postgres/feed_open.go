@@ -111,6 +111,9 @@ func choose(
 			why := "logical replication with publication " + src.Names.Publication + slot
 			return opened, why, nil
 		}
+		if ctx.Err() != nil || interrupted(err) { // which says nothing of what is possible
+			return nil, "", fmt.Errorf("feed logical: %w", classify(err))
+		}
 		noLogical = err.Error()
 		switch partly := source.UnfollowedOf(err).Leaves(tables); {
 		case mode == source.FeedLogical, partly && (src.Standby != nil || len(failed) > 0):
@@ -129,6 +132,8 @@ func choose(
 	}
 	opened, err := notify.Open(ctx, src, facts, tables)
 	switch {
+	case err != nil && (ctx.Err() != nil || interrupted(err)):
+		return nil, "", fmt.Errorf("feed notify: %w", classify(err))
 	case err != nil && mode == source.FeedNotify:
 		return nil, "", fmt.Errorf("feed notify: %w", err)
 	case err != nil:

@@ -17,17 +17,12 @@ type Facts struct {
 	Publication *catalog.Publication
 	Names       Names
 	Reads       bool // Server is a standby that is to be followed
+
+	byID map[string]*Table // Tables, of facts that were read
 }
 
 // Table returns the facts about a table; nil: it is not there.
-func (f *Facts) Table(id string) *Table {
-	for _, t := range f.Tables {
-		if t.ID() == id {
-			return t
-		}
-	}
-	return nil
-}
+func (f *Facts) Table(id string) *Table { return f.byID[id] }
 
 // A Table is a watched table.
 type Table struct {
@@ -54,6 +49,10 @@ func ReadFacts(
 	}
 	if f.Tables, err = ReadTables(ctx, conn, tables, names.Prefix); err != nil {
 		return nil, err
+	}
+	f.byID = make(map[string]*Table, len(f.Tables))
+	for _, t := range f.Tables {
+		f.byID[t.ID()] = t
 	}
 	f.Publication, err = catalog.ReadPublication(ctx, conn, names.Publication)
 	return f, err

@@ -148,9 +148,13 @@ func (l *Watcher) read(
 	if err != nil {
 		return nil, err
 	}
+	tables := make(map[string]bool, len(l.Tables)) // the others are definitions of resources
+	for _, w := range l.Tables {
+		tables[w.Table] = true
+	}
 	for owner, objects := range closure {
 		print := new(strings.Builder)
-		if l.watches(owner) { // what was not published meanwhile is in no stream
+		if tables[owner] { // what was not published meanwhile is in no stream
 			fmt.Fprintf(print, "%s;", found[object{stampPublish, 0}])
 		}
 		for _, o := range objects {
@@ -168,11 +172,6 @@ func (l *Watcher) read(
 		out.stamps.total = *total
 	}
 	return out, err
-}
-
-// watches reports whether owner is a table, and not a resource's definition.
-func (l *Watcher) watches(owner string) bool {
-	return slices.ContainsFunc(l.Tables, func(w source.Watched) bool { return w.Table == owner })
 }
 
 // base returns what a look is compared with: what was last accepted, or what was found
