@@ -44,6 +44,7 @@ func hangs(t *testing.T, url string, last time.Duration, freeze, thaw func()) {
 	told := regexp.MustCompile(`_invalidations_total\{origin="feed",resource="links"\} [1-9]`)
 	hits := regexp.MustCompile(`_lookups_total\{resource="links",result="hit",tier="memory"\} (\d+)`)
 	until(t, r.log, func() bool {
+		followed(t, "GET", base+"/spring") // else nobody has asked, and there are no metrics of it
 		_, metrics := get(t, r.ops+"/metrics")
 		return told.MatchString(metrics)
 	})
