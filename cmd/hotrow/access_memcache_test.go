@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A memcachePeer is a client of memcached, one command at a time.
@@ -34,7 +36,7 @@ const hungUp = "(the end)"
 // before the end of the connection.
 func (p *memcachePeer) do(text string) string {
 	p.t.Helper()
-	_ = p.nc.SetDeadline(time.Now().Add(time.Minute))
+	_ = p.nc.SetDeadline(waittest.Deadline(time.Minute))
 	if _, err := p.nc.Write([]byte(text + "\r\nmn\r\n")); err != nil {
 		p.t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // rawStatus returns the status of a request that is sent as it stands.
@@ -26,7 +28,7 @@ func rawStatus(t *testing.T, url, request string) int {
 		t.Fatal(err)
 	}
 	defer func() { _ = nc.Close() }()
-	_ = nc.SetDeadline(time.Now().Add(time.Minute))
+	_ = nc.SetDeadline(waittest.Deadline(time.Minute))
 	if _, err := nc.Write([]byte(request)); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A respPeer is a client of Redis, one command at a time.
@@ -36,7 +38,7 @@ func (p *respPeer) do(text string) string {
 	for _, a := range args {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
 	}
-	_ = p.nc.SetDeadline(time.Now().Add(time.Minute))
+	_ = p.nc.SetDeadline(waittest.Deadline(time.Minute))
 	if _, err := p.nc.Write([]byte(b.String())); err != nil {
 		p.t.Fatal(err)
 	}

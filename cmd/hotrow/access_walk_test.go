@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // The forms of a listener.
@@ -99,7 +101,7 @@ func (w *walk) ask(r reach, d door, token string, headers ...string) int {
 	if strings.HasSuffix(path, "pprof/trace") {
 		path += "?seconds=0.01"
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit(20*time.Second))
 	defer cancel()
 	mediaType, body := r.body()
 	req, err := http.NewRequestWithContext(ctx, r.method, d.base+path, strings.NewReader(body))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // prometheus starts a Prometheus that scrapes r each second and knows the rules of deploy,
@@ -90,7 +91,7 @@ func TestAlerts_FireWhileTheDatabaseIsAway(t *testing.T) {
 	}
 	wait := func(what string, ok func(map[string]bool) bool) {
 		t.Helper()
-		for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		for deadline := waittest.Deadline(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 			ask()
 			now := firing()
 			if now != nil && ok(now) {
@@ -106,7 +107,7 @@ func TestAlerts_FireWhileTheDatabaseIsAway(t *testing.T) {
 		if len(now) > 0 {
 			t.Fatalf("all is well, and %v", now)
 		}
-		return time.Since(begin) > 5*time.Second
+		return time.Since(begin) > waittest.Limit(5*time.Second)
 	})
 	pg.Stop(dbtest.Immediate)
 	wait("the database is away", func(now map[string]bool) bool {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // behindHost is the name that clients of the proxies use.
@@ -159,7 +160,7 @@ func TestServe_StopsBehindProxiesAsThePageSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	_ = c.SetDeadline(waittest.Deadline(time.Minute))
 	_, _ = io.WriteString(c, "PROXY TCP4 192.0.2.1 127.0.0.1 40000 8080\r\nGET /dept/10 HTTP/1.1\r\n"+
 		"Host: "+behindHost+"\r\n\r\n")
 	if text, _ := io.ReadAll(c); !strings.HasPrefix(string(text), "HTTP/1.1 400") {

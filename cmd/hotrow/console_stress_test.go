@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/browsertest"
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A beats is a row that is counted up in the database, beside hotrow, and read from hotrow
@@ -125,7 +126,7 @@ func (b *beats) says(tab *browsertest.Tab, cut func()) time.Duration {
 			b.verify(text, began, said, at.Add(-behind))
 			return said.Sub(began)
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > waittest.Limit(time.Minute) {
 			b.t.Fatalf("a minute after the cut the page says %q", text)
 		}
 	}

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // feedIs waits until a mode is in use, as the metrics, /-/feed and the log say.
 func (r *running) feedIs(mode string) {
 	r.t.Helper()
-	deadline := time.Now().Add(40 * time.Second)
+	deadline := waittest.Deadline(40 * time.Second)
 	want := fmt.Sprintf("hotrow_feed_mode{mode=%q,source=\"main\"} 1\n", mode)
 	for {
 		_, metrics := get(r.t, r.ops+"/metrics")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A list says why a request for it would miss, and saying it changes nothing: it is not
@@ -64,7 +65,7 @@ func TestGet_ExplainsLists(t *testing.T) {
 	if a := r.do("PATCH", "/emp/1", `{"sal":850}`, "Content-Type: application/json"); a.code/100 != 2 {
 		t.Fatalf("PATCH: %d %s", a.code, a.body)
 	}
-	for end := time.Now().Add(30 * time.Second); ; {
+	for end := waittest.Deadline(30 * time.Second); ; {
 		text := explain(list)
 		if strings.Contains(text, "memory    moved") {
 			says(text, "moved\n", "still\n")

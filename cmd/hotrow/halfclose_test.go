@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // halfClosed sends a request, ends its side of the connection as nc -N does, and
@@ -19,7 +21,7 @@ func halfClosed(addr, request string) (int, string, error) {
 		return 0, "", err
 	}
 	defer func() { _ = nc.Close() }()
-	_ = nc.SetDeadline(time.Now().Add(time.Minute))
+	_ = nc.SetDeadline(waittest.Deadline(time.Minute))
 	if _, err := io.WriteString(nc, request); err != nil {
 		return 0, "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestServe_KVName: keys have another name for a resource, in reads, writes, walks and what
@@ -44,7 +45,7 @@ func TestServe_KVName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = keeps.Close() }()
-	_ = keeps.SetDeadline(time.Now().Add(time.Minute))
+	_ = keeps.SetDeadline(waittest.Deadline(time.Minute))
 	lines := bufio.NewScanner(keeps)
 	told := func(text string) {
 		for lines.Scan() {

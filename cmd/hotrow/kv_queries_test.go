@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // Keys of kv.queries are lists for the tools of Redis, as fresh as over HTTP; a reload
@@ -55,7 +56,7 @@ func TestServe_KVQueries(t *testing.T) {
 	explain := func(key string, wants ...string) {
 		t.Helper()
 		var out []byte
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := waittest.Deadline(10 * time.Second)
 		missing := func(want string) bool { return !strings.Contains(string(out), want) }
 		for ok := false; !ok; ok = !slices.ContainsFunc(wants, missing) {
 			if time.Now().After(deadline) {

@@ -19,6 +19,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // storeConfig writes a configuration of a database of items and nothing else.
@@ -56,7 +57,7 @@ func startStore(t *testing.T, file string) (*child, net.Conn) {
 			continue
 		}
 		t.Cleanup(func() { _ = nc.Close() })
-		_ = nc.SetDeadline(time.Now().Add(30 * time.Second))
+		_ = nc.SetDeadline(waittest.Deadline(30 * time.Second))
 		if _, err = nc.Write([]byte("mn\r\n")); err == nil {
 			b := make([]byte, 4)
 			if _, err = nc.Read(b); err == nil && string(b) == "MN\r\n" {
@@ -131,7 +132,7 @@ func TestStore_IsAResourceToo(t *testing.T) {
 	}
 	dbtest.SQLiteShell(t, filepath.Join(filepath.Dir(file), "kv.db"),
 		"UPDATE kv SET value=x'6279' WHERE key='greeting'")
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := waittest.Deadline(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		got := c.do("get greeting")
 		if got == "VALUE greeting 3 2\r\nby\r\nEND\r\n" {
 			break

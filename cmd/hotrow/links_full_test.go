@@ -16,6 +16,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // locked keeps everybody else from writing to a SQLite file until free is called.
@@ -124,7 +125,7 @@ func TestLinks_FullLogCountsExactly(t *testing.T) {
 					followedLong(t, base+"/a") == want
 			}
 			for start := time.Now(); !full(); {
-				if time.Since(start) > time.Minute {
+				if time.Since(start) > waittest.Limit(time.Minute) {
 					t.Fatalf("the log is never full: %d recorded", clicks("recorded"))
 				}
 			}
@@ -137,7 +138,7 @@ func TestLinks_FullLogCountsExactly(t *testing.T) {
 					policy == "refuse" && redirects == recorded
 			}
 			for start := time.Now(); !settle(); {
-				if time.Since(start) > 20*time.Second {
+				if time.Since(start) > waittest.Limit(20*time.Second) {
 					t.Fatalf("%d redirects, %d recorded and %d %s", redirects, recorded, lost, outcome)
 				}
 			}
@@ -169,7 +170,7 @@ func TestLinks_FullLogCountsExactly(t *testing.T) {
 func settled(t *testing.T, r *running) int64 {
 	t.Helper()
 	last := int64(-1)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := waittest.Deadline(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		n := r.metric(`hotrow_links_requests_total{result="redirect"}`)
 		if n == last {
 			return n
@@ -239,7 +240,7 @@ func TestLinks_MissesAreBounded(t *testing.T) {
 	r.followAll(known)
 	drained := func() bool { return r.metric("hotrow_links_clicks_pending") == 0 }
 	for start := time.Now(); !drained() || r.followAll(known) > 0; {
-		if time.Since(start) > 20*time.Second {
+		if time.Since(start) > waittest.Limit(20*time.Second) {
 			t.Fatal("memory does not keep links")
 		}
 	}

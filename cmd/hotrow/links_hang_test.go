@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // hangBound is within what the shortener says that its database hangs. It is the
 // promise, and not what the machine of a test happens to do.
-const hangBound = time.Second
+var hangBound = waittest.Limit(time.Second)
 
 // While the database of links hangs, redirects go on, and what asks how the
 // shortener is hears it within a second: /api/v1/health with the counts of before,

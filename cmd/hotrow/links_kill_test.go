@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // childConfig names the configuration that a process of this program serves in
@@ -51,7 +52,7 @@ func startChild(t *testing.T, file string) *child {
 	}
 	t.Cleanup(func() { _ = c.cmd.Process.Kill() })
 	listening := regexp.MustCompile(`proto=links addr=(\S+)`)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := waittest.Deadline(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		if m := listening.FindStringSubmatch(c.log.String()); m != nil {
 			c.addr = m[1]
 			if status("http://"+c.addr+"/robots.txt") == 200 {
@@ -156,7 +157,7 @@ func TestLinks_KilledServerLosesNothing(t *testing.T) {
 	until(t, last.log, func() bool { // the first batch makes the tables of its month
 		return count("SELECT count(*) FROM sqlite_master WHERE name = 'clicks'") == 1
 	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(300 * time.Millisecond) {
+	for deadline := waittest.Deadline(time.Minute); ; time.Sleep(300 * time.Millisecond) {
 		before := stored // until it has drained what the dead have left
 		stored = count("SELECT count(*) FROM clicks WHERE link_id > 0")
 		if stored >= all.answered.Load() && stored == before || time.Now().After(deadline) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // tellsOfLosses waits until the log, readiness and the console say that clicks are lost,
@@ -18,7 +19,7 @@ func (r *running) tellsOfLosses(n string) {
 	r.t.Helper()
 	says := func(what string, ok func() bool) {
 		r.t.Helper()
-		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+		for end := waittest.Deadline(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				r.t.Fatalf("%s does not say that %s clicks are lost:\n%s", what, n, r.log)
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/browsertest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // fixtures are files as other shorteners export them.
@@ -304,7 +305,7 @@ func TestLinksCommand_TailPrintsClicksUntilItIsInterrupted(t *testing.T) {
 		if code != 0 {
 			t.Errorf("interrupted: exit %d, %s", code, errs.String())
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(waittest.Limit(20 * time.Second)):
 		t.Fatal("tail did not end")
 	}
 }
@@ -344,7 +345,7 @@ func attack(t *testing.T, address string, tab *browsertest.Tab) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := waittest.Deadline(20 * time.Second); ; {
 		tab.Open(address + "+")
 		if strings.Contains(tab.Text(".clicks tbody"), "onerror") {
 			break

@@ -132,7 +132,7 @@ func begin(t *testing.T, env []string, args ...string) *running {
 			cancel()
 			select {
 			case code = <-done:
-			case <-time.After(20 * time.Second):
+			case <-time.After(waittest.Limit(20 * time.Second)):
 				t.Errorf("hotrow did not stop:\n%s", r.log)
 			}
 		})
@@ -231,7 +231,7 @@ func (r *running) get(path string, headers ...string) answer {
 func (r *running) hit(path string) answer {
 	r.t.Helper()
 	a := r.get(path)
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(a.header.Get("Cache-Status"),
+	for end := waittest.Deadline(20 * time.Second); !strings.Contains(a.header.Get("Cache-Status"),
 		"hit"); a = r.get(path) {
 		if time.Now().After(end) {
 			r.t.Fatalf("%s is never a hit: %d %v %s", path, a.code, a.header, a.body)

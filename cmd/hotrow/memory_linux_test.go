@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A cgroup bounds the memory of the processes in it.
@@ -51,7 +52,7 @@ func newCgroup(t *testing.T, limit int64) *cgroup {
 		t.Skipf("no cgroup can be made: %v", err)
 	}
 	t.Cleanup(func() { // the last process leaves a moment after it has ended
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		for deadline := waittest.Deadline(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			err := os.Remove(g.dir)
 			if err == nil || time.Now().After(deadline) {
 				if err != nil {
@@ -159,7 +160,7 @@ func askAll(addr string, rows int) error {
 		for id := from; id < from+100; id++ {
 			fmt.Fprintf(&ask, "GET /docs/%d HTTP/1.1\r\nHost: localhost\r\n\r\n", id)
 		}
-		if err := nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		if err := nc.SetDeadline(waittest.Deadline(30 * time.Second)); err != nil {
 			return err
 		}
 		if _, err := nc.Write([]byte(ask.String())); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // neverWorks are URLs that no wait makes good, with what is said of each.
@@ -60,7 +61,7 @@ func TestServe_EndsWithAURLThatNeverWorks(t *testing.T) {
 		t.Setenv("HOTROW_"+name+"_LISTEN", "127.0.0.1:0")
 	}
 	for url, want := range neverWorks(t) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit(20*time.Second))
 		var out, errs output
 		code := run(ctx, []string{"serve", url}, &out, &errs, os.Environ())
 		cancel()

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // startProxy starts hotrow proxy on a free port and returns its URL, what it
@@ -40,7 +42,7 @@ func startProxyAs(t *testing.T, proto string, args ...string) (url string, log *
 		select {
 		case code := <-done:
 			return code
-		case <-time.After(20 * time.Second):
+		case <-time.After(waittest.Limit(20 * time.Second)):
 			t.Errorf("hotrow did not stop:\n%s", log)
 			return -1
 		}

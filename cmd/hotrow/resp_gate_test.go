@@ -16,6 +16,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/demo"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A cachingClient is a client of Redis that keeps copies and believes the stream: what it has read
@@ -88,7 +89,7 @@ func (k *cachingClient) next() (string, error) {
 func (k *cachingClient) do(command string) string {
 	k.t.Helper()
 	_, _ = fmt.Fprintf(k.nc, "%s\r\n", command)
-	_ = k.nc.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = k.nc.SetReadDeadline(waittest.Deadline(20 * time.Second))
 	for {
 		got, err := k.next()
 		if err != nil {
@@ -126,7 +127,7 @@ func (k *cachingClient) flushed(why string, before int) {
 	k.t.Helper()
 	begin := time.Now()
 	for k.flush == before {
-		if k.hear(10 * time.Millisecond); time.Since(begin) > time.Minute {
+		if k.hear(10 * time.Millisecond); time.Since(begin) > waittest.Limit(time.Minute) {
 			k.t.Fatalf("%s: nothing is told", why)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // commandProgram says that this program runs its arguments as hotrow does.
@@ -121,7 +122,7 @@ func (s *tutorial) serve(t *testing.T, commands string) {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait() // ended by a signal
 	})
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(log.String(), "hotrow serves"); {
+	for deadline := waittest.Deadline(30 * time.Second); !strings.Contains(log.String(), "hotrow serves"); {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: does not serve:\n%s", commands, log.String())
 		}

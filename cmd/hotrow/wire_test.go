@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A wirePeer is a client of the wire protocol, one request at a time.
@@ -74,7 +75,7 @@ func (p *wirePeer) next() (e gofast.Event) {
 			return e
 		}
 		buf := make([]byte, 64<<10)
-		_ = p.nc.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = p.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 		n, err = p.nc.Read(buf)
 		if err != nil {
 			p.t.Fatal(err)

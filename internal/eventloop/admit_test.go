@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestAdmit_CountsAddresses: one address has its part, this machine's programs have all.
@@ -49,7 +51,7 @@ func TestAdmit_RefusesWhoIsOneTooMany(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = nc.Close() }()
-		_ = nc.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = nc.SetReadDeadline(waittest.Deadline(time.Minute))
 		said, err := io.ReadAll(nc)
 		if want := s.tls == nil; (string(said) == "too many") != want || err != nil {
 			t.Errorf("the third hears %q, %v", said, err)

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // lengthy answers a request of 4 bytes, a length, by so many bytes: 'x' made in pieces, an
@@ -48,7 +50,7 @@ func (p *lengthy) Step(c *Conn, in, out []byte) (n int, _ []byte, next Next) {
 // wantLong reads an answer of n bytes.
 func (c *client) wantLong(n int) {
 	c.t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = c.SetReadDeadline(waittest.Deadline(time.Minute))
 	b := make([]byte, n)
 	if _, err := io.ReadFull(c.r, b); err != nil {
 		c.t.Fatal(err)
@@ -94,7 +96,7 @@ func TestAgain_MakesAnswersInPieces(t *testing.T) {
 				quick.send(long(5))
 				quick.wantLong(5)
 			}
-			if took := time.Since(asked); took > 5*time.Second {
+			if took := time.Since(asked); took > waittest.Limit(5*time.Second) {
 				t.Errorf("others wait %v", took)
 			}
 			slow.wantLong(large)
@@ -135,7 +137,7 @@ func TestAgain_HogsTakeTurns(t *testing.T) {
 			quick.send(long(5))
 			quick.wantLong(5)
 		}
-		if took := time.Since(asked); took > 10*time.Second {
+		if took := time.Since(asked); took > waittest.Limit(10*time.Second) {
 			t.Errorf("20 answers beside hogs took %v", took)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // The order of two steps within one call matters only to what runs beside it.
@@ -101,7 +102,7 @@ func TestOrder_OfAReset(t *testing.T) {
 func waits(t *testing.T, frame string) {
 	t.Helper()
 	buf := make([]byte, 1<<20)
-	for end := time.Now().Add(time.Minute); ; {
+	for end := waittest.Deadline(time.Minute); ; {
 		if strings.Contains(string(buf[:runtime.Stack(buf, true)]), frame) {
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // many is how many links a search looks through: more than it looks at for one page.
@@ -144,7 +145,7 @@ func indexed(t *testing.T, b *bed) {
 	defer b.Close()
 	await := func(what string, ok func() bool) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		for end := waittest.Deadline(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal(what, "is not seen")
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/ops"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A stream is what a client of /-/live has of it.
@@ -27,7 +28,7 @@ type stream struct {
 // follow opens a stream, and returns the history that it begins with.
 func follow(t *testing.T, url string) (*stream, []ops.Frame) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit(20*time.Second))
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, "GET", url+"/-/live", nil)
 	if err != nil {
@@ -143,7 +144,7 @@ func TestLive_TellsRatesAndEvents(t *testing.T) {
 
 	// While nobody looks no snapshot is taken.
 	_, _ = s.resp.Body.Close(), other.resp.Body.Close()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := waittest.Deadline(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		n := taken.Load()
 		time.Sleep(1500 * time.Millisecond)
 		if taken.Load() == n {

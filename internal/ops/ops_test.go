@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotrow/hotrow/internal/ops"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -142,7 +143,7 @@ func TestReady_IsBounded(t *testing.T) {
 		t.Errorf("a check that hangs was called %d times, want 1", n)
 	}
 	close(release)
-	deadline := time.Now().Add(time.Minute)
+	deadline := waittest.Deadline(time.Minute)
 	for {
 		if resp, _ := ask(h, "GET", "/readyz"); resp.StatusCode == 200 {
 			break

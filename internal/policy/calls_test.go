@@ -113,7 +113,7 @@ func inPoll(f *goFile, around []ast.Node) bool {
 		start, end := f.fset.Position(loop.Pos()).Offset, f.fset.Position(loop.End()).Offset
 		text := string(f.text[start:end])
 		return slices.ContainsFunc(
-			[]string{"time.Now()", "time.Since(", "time.Until(", ".Err()", ".Done()"},
+			[]string{"time.Now()", "time.Since(", "time.Until(", ".Err()", ".Done()", "waittest."},
 			func(s string) bool { return strings.Contains(text, s) })
 	}
 	return false

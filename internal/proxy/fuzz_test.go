@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // FuzzRelayRequest: whatever a client sends, the upstream gets requests that
@@ -47,7 +49,7 @@ func FuzzRelayRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer up.forget()
 		c := call(t, addr)
-		_ = c.nc.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = c.nc.SetDeadline(waittest.Deadline(5 * time.Second))
 		_, _ = c.nc.Write(b)
 		_ = c.nc.(*net.TCPConn).CloseWrite()
 		_, err := io.Copy(io.Discard, c.br)

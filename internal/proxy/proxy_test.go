@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = time.Minute
+var patience = waittest.Limit(time.Minute)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

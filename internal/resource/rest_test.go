@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // rest has the source of h go to rest, as if nobody had asked for a while.
@@ -111,7 +113,7 @@ func TestRest_NotWhileSomebodyWatches(t *testing.T) {
 		h.exec("UPDATE dept SET loc = loc || 'x' WHERE deptno = 10")
 		select {
 		case <-w.C:
-		case <-time.After(time.Minute):
+		case <-time.After(waittest.Limit(time.Minute)):
 			t.Fatal("the watcher was told nothing")
 		}
 		<-time.After(2 * fenceEvery)

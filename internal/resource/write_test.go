@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // write decodes body for the resource and writes it.
@@ -229,7 +230,7 @@ func next(t *testing.T, w *Watch) Event {
 	select {
 	case e := <-w.C:
 		return e
-	case <-time.After(time.Minute):
+	case <-time.After(waittest.Limit(time.Minute)):
 		t.Fatal("no event")
 		return Event{}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // memcacheListens finds the listener of memcached's clients in the log.
@@ -24,7 +25,7 @@ func ask(t *testing.T, addr, command string, enough func(got string) bool) strin
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(time.Minute))
+	_ = nc.SetDeadline(waittest.Deadline(time.Minute))
 	if _, err := io.WriteString(nc, command+"\r\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A function that panics ends alone, and the goroutine goes on with others.
@@ -22,7 +24,7 @@ func TestPool_OutlivesPanics(t *testing.T) {
 		c.Go(func() { close(done) })
 		<-done
 	}
-	for end := time.Now().Add(time.Minute); Panics()-before != 20; time.Sleep(time.Millisecond) {
+	for end := waittest.Deadline(time.Minute); Panics()-before != 20; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d panics were counted, want 20", Panics()-before)
 		}

@@ -200,7 +200,7 @@ func (s *site) dial() net.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_ = conn.SetDeadline(waittest.Deadline(time.Minute))
 	return conn
 }
 

@@ -222,7 +222,7 @@ func (b *bed) send(raw string, methods ...string) []answer {
 		b.t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(waittest.Deadline(20 * time.Second))
 	if _, err := io.WriteString(conn, raw); err != nil {
 		b.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // newFaultySite starts a site whose feed can lag and whose database can be away, with a row
@@ -80,7 +81,7 @@ func TestSet_OfTwoGigabytes(t *testing.T) {
 		"ms a 2000000000", "add a 0 0 2000000000"} {
 		c := s.dial()
 		c.raw("set a 0 0 1\r\n1\r\n" + command + "\r\n")
-		_ = c.nc.SetReadDeadline(time.Now().Add(30 * time.Second))
+		_ = c.nc.SetReadDeadline(waittest.Deadline(30 * time.Second))
 		const want = "STORED\r\nSERVER_ERROR object too large for cache\r\n"
 		if got, err := io.ReadAll(c.r); string(got) != want || err != nil {
 			t.Errorf("%s: %q, %v", command, got, err)
@@ -103,7 +104,7 @@ func TestOutage_ClosesTheConnectionOfClassicReads(t *testing.T) {
 		} {
 			c := s.dial()
 			c.raw(command + "\r\n")
-			_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+			_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 			if got, err := io.ReadAll(c.r); string(got) != before || err != nil {
 				t.Errorf("%q: %q, %v, want %q and the end", command, got, err, before)
 			}

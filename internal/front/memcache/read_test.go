@@ -15,6 +15,7 @@ import (
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // value is the item of a get.
@@ -211,7 +212,7 @@ func TestAnswer_ComesInPieces(t *testing.T) {
 			if got := unsent.Stats().Bytes; got > 4<<20 {
 				t.Errorf("%d bytes wait for one peer", got)
 			}
-			_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+			_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 			if n, err := io.CopyN(io.Discard, c.r, size); err != nil {
 				t.Fatalf("%v, behind %d bytes of %d", err, n, size)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/tlstest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestTokens_ComeAsMemcachedHasThem: set of any key with the user and the token.
@@ -207,7 +208,7 @@ func TestShutdown_EndsConnections(t *testing.T) {
 	if err := s.over.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.read(1); got != "" || time.Since(begin) > 5*time.Second {
+	if got := c.read(1); got != "" || time.Since(begin) > waittest.Limit(5*time.Second) {
 		t.Errorf("%q after %v", got, time.Since(begin))
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/waittest"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
@@ -123,7 +124,7 @@ func (c *client) raw(text string) {
 // read reads so many bytes, or up to the end.
 func (c *client) read(n int) string {
 	c.t.Helper()
-	_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 	b := make([]byte, n)
 	got, err := io.ReadFull(c.r, b)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) &&
@@ -139,7 +140,7 @@ func (c *client) do(commands string) string {
 	c.t.Helper()
 	c.raw(commands + "\r\nflush_all x\r\n")
 	const end = memcache.BadExptime + "\r\n"
-	_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 	var all strings.Builder
 	for {
 		line, err := c.r.ReadString('\n')

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // getNotes returns get of the notes from one to another.
@@ -40,7 +41,7 @@ func TestUnread_RoomComesBackAsOutputIsTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.raw(getNotes(221, 340))
-		_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 		size := int64(240*(60_000+len("VALUE notes:101 0 60000\r\n\r\n")) + 2*len("END\r\n"))
 		if n, err := io.CopyN(io.Discard, c.r, size); err != nil {
 			t.Fatalf("%v, behind %d bytes of %d", err, n, size)

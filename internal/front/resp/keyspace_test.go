@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/waittest"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
 
@@ -90,7 +91,7 @@ func TestKeyspace_EndsWithItsToken(t *testing.T) {
 		c.want("AUTH secret-ann", "+OK\r\n")
 		c.do("SUBSCRIBE __keyevent@0__:set")
 		s.Allow(map[string]string{"bob": "reader"})
-		_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 		if left, err := io.ReadAll(c.r); err != nil {
 			t.Errorf("it goes on, and said %q: %v", left, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestHello_TellsWhatClientsGoBy(t *testing.T) {
@@ -307,7 +308,7 @@ func TestShutdown_AnswersWhatHasCome(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(waittest.Limit(time.Minute)):
 		t.Error("Shutdown does not end")
 	}
 }

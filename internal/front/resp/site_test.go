@@ -21,6 +21,7 @@ import (
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/tlstest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestMain(m *testing.M) {
@@ -164,7 +165,7 @@ func (c *client) raw(text string) {
 // reply returns the bytes of the next reply, "" at the end.
 func (c *client) reply() string {
 	c.t.Helper()
-	_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 	text, err := readReply(c.r)
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // patterns returns a command that subscribes to n patterns like format.
@@ -83,7 +84,7 @@ func TestKeyspace_SlowSubscriberIsClosed(t *testing.T) {
 				t.Errorf("another subscriber is told %q", got)
 			}
 		}
-		_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 		if _, err := io.Copy(io.Discard, c.nc); err != nil && strings.Contains(err.Error(), "timeout") {
 			t.Error("the connection goes on")
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // manyNotes makes n rows of notes whose bodies have 60,000 bytes.
@@ -51,7 +52,7 @@ func TestUnread_RoomComesBackAsOutputIsTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.send(mget(121, 240))
-		_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 		if n, err := io.CopyN(io.Discard, c.r, 2*noteBytes(120)); err != nil {
 			t.Fatalf("%v, behind %d bytes of %d", err, n, 2*noteBytes(120))
 		}
@@ -111,7 +112,7 @@ func TestUnread_LongAnswersComeInPieces(t *testing.T) {
 			if got := unsent.Stats().Bytes; got > 4<<20 {
 				t.Errorf("%.20q: %d bytes wait for one peer", text, got)
 			}
-			_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+			_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 			if n, err := io.CopyN(io.Discard, c.r, want); err != nil {
 				t.Fatalf("%.20q: %v, behind %d bytes of %d", text, err, n, want)
 			}
@@ -149,7 +150,7 @@ func TestUnread_PushesComeBehindLongAnswers(t *testing.T) {
 		s.Exec(`UPDATE note SET body = 'x' WHERE id = 2`)
 		tracker := s.f.store.Tracker()
 		eventually(t, "the change is told", func() bool { return tracker.Stats().Invalidations > 0 })
-		_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 		if n, err := io.CopyN(io.Discard, c.r, noteBytes(2001)); err != nil {
 			t.Fatalf("%v, behind %d bytes", err, n)
 		}

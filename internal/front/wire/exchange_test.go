@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
+	"github.com/hotrow/hotrow/internal/waittest"
 	"github.com/hotrow/hotrow/internal/wire/exchange"
 )
 
@@ -46,7 +47,7 @@ func serveHTTP(t *testing.T, h http.HandlerFunc, token string) *hopPeer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = nc.Close() })
-	_ = nc.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = nc.SetDeadline(waittest.Deadline(20 * time.Second))
 	p := &hopPeer{t: t, nc: nc, s: gofast.NewSession(gofast.Config{Token: []byte(token)})}
 	p.write(p.s.Open(time.Now(), nil))
 	for !p.s.Ready() {

@@ -15,6 +15,7 @@ import (
 	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/tlstest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // conversation returns the bytes of a client that does a bit of everything.
@@ -116,7 +117,7 @@ func TestLife_ConversationByTheByte(t *testing.T) {
 	d := gofast.NewDecoder(gofast.Limits{Packet: 1 << 20}, nil)
 	var in []byte
 	answers := 0
-	_ = nc.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = nc.SetReadDeadline(waittest.Deadline(time.Minute))
 	for answers < 8 { // two whoami, six answers, and an event at least
 		buf := make([]byte, 4096)
 		n, err := nc.Read(buf)
@@ -152,7 +153,7 @@ func TestLife_DrainsGently(t *testing.T) {
 		opaque := p.send(rows.IDGet, (&rows.Get{Resource: "depts", Key: "10", Flags: rows.NoCache}).Append(nil))
 		done := make(chan error, 1)
 		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit(8*time.Second))
 			defer cancel()
 			done <- s.over.Shutdown(ctx)
 		}()
@@ -226,7 +227,7 @@ func TestLife_GofastDefects(t *testing.T) {
 			if _, err := nc.Write(append(first, b...)); err != nil {
 				t.Fatal(err)
 			}
-			_ = nc.SetReadDeadline(time.Now().Add(time.Minute))
+			_ = nc.SetReadDeadline(waittest.Deadline(time.Minute))
 			var timeout net.Error
 			if _, err := io.Copy(io.Discard, nc); errors.As(err, &timeout) && timeout.Timeout() {
 				t.Errorf("%s: the connection stays", name)

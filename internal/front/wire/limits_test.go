@@ -11,6 +11,7 @@ import (
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // slowTable takes a minute or so to list: each row costs some of its
@@ -112,7 +113,7 @@ func TestLimits_HandshakeInTime(t *testing.T) {
 			if _, err := nc.Write(sent); err != nil {
 				t.Fatal(err)
 			}
-			_ = nc.SetReadDeadline(time.Now().Add(time.Minute))
+			_ = nc.SetReadDeadline(waittest.Deadline(time.Minute))
 			if _, err := io.Copy(io.Discard, nc); err != nil {
 				t.Errorf("after %d bytes: %v, want the end", len(sent), err)
 			}

@@ -221,7 +221,7 @@ func (p *peer) write(b []byte) {
 // read takes in what has come, and reports false when the connection has ended.
 func (p *peer) read() bool {
 	p.t.Helper()
-	_ = p.nc.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = p.nc.SetReadDeadline(waittest.Deadline(time.Minute))
 	buf := make([]byte, 64<<10)
 	n, err := p.nc.Read(buf)
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-const timeLimit = 60 * time.Second // of a busy machine
+var timeLimit = waittest.Limit(60 * time.Second) // of a busy machine
 
 // TestMain lets every test find whoever looks at a buffer that is not its own.
 func TestMain(m *testing.M) {

@@ -71,7 +71,7 @@ type stream struct {
 
 func (b *bed) follow(path string, headers ...string) *stream {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), waittest.Limit(30*time.Second))
 	b.t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+path, nil)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotrow/hotrow/internal/links/killtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // small are options of a log whose segments a test fills.
@@ -195,7 +196,7 @@ func TestLog_CountsWhatHasNoRoom(t *testing.T) {
 			l := open(t, o)
 			w, r := l.Writer(0), l.NewReader(nil)
 			stored := 0
-			deadline := time.Now().Add(20 * time.Second)
+			deadline := waittest.Deadline(20 * time.Second)
 			for misses := 0; misses < 50 || l.Stats().Full == ""; {
 				if time.Now().After(deadline) {
 					t.Fatal("the log is never full")

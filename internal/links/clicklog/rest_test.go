@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A log that nobody writes to rests, and who follows it by Still misses no record: it
@@ -26,7 +28,7 @@ func TestLog_RestsUntilARecordComes(t *testing.T) {
 	}
 	r, rests, got := l.NewReader(nil), 0, 0
 	for start := time.Now(); got < o.Loops*each; {
-		if time.Since(start) > time.Minute {
+		if time.Since(start) > waittest.Limit(time.Minute) {
 			t.Fatalf("%d records were read in a minute", got)
 		}
 		still := l.Still() // before the log is read
@@ -42,7 +44,7 @@ func TestLog_RestsUntilARecordComes(t *testing.T) {
 			rests++
 			select {
 			case <-still:
-			case <-time.After(10 * time.Second):
+			case <-time.After(waittest.Limit(10 * time.Second)):
 				t.Fatalf("%d records were read, and no other one has ended the rest", got)
 			}
 		}
@@ -61,7 +63,7 @@ func TestLog_DoesNotRestWithoutRoom(t *testing.T) {
 	l := open(t, o)
 	mustAppend(t, l.Writer(0), 0)
 	for start := time.Now(); l.Stats().Full == ""; {
-		if time.Since(start) > 20*time.Second {
+		if time.Since(start) > waittest.Limit(20*time.Second) {
 			t.Fatal("the log is never full")
 		}
 		l.Writer(0).Append(click(1))

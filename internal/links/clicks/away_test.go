@@ -8,6 +8,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // away: while the database is away clicks are taken, counted and shown; all of
@@ -90,7 +91,7 @@ func TestLive_FollowsAndResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit(20*time.Second))
 	defer cancel()
 	seen := map[int64]int{}
 	follow := func(s *Subscription, until int) {
@@ -143,7 +144,7 @@ func TestDrainer_RestsUntilAClickComes(t *testing.T) {
 	b.start()
 	for i := range 3 {
 		for start := time.Now(); !b.d.resting.Load(); time.Sleep(time.Millisecond) {
-			if time.Since(start) > 20*time.Second {
+			if time.Since(start) > waittest.Limit(20*time.Second) {
 				t.Fatal("it does not rest")
 			}
 		}
@@ -153,7 +154,7 @@ func TestDrainer_RestsUntilAClickComes(t *testing.T) {
 		before := time.Now()
 		b.append(&clicklog.Record{At: before.UnixMilli(), Link: 1, Agent: []byte("Mozilla/5.0 Firefox/140.0")})
 		for b.d.Stats().Drained < uint64(i+1) {
-			if time.Since(before) > 20*time.Second {
+			if time.Since(before) > waittest.Limit(20*time.Second) {
 				t.Fatal("a click after a rest does not reach the database")
 			}
 			time.Sleep(time.Millisecond)

@@ -19,6 +19,7 @@ import (
 	"github.com/hotrow/hotrow/internal/source/mysql"
 	"github.com/hotrow/hotrow/internal/source/postgres"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestMain(m *testing.M) {
@@ -168,7 +169,7 @@ func (b *bed) closeAll() {
 func (b *bed) drained() {
 	b.t.Helper()
 	for start := time.Now(); b.log.Stats().Undone > 0; time.Sleep(2 * time.Millisecond) {
-		if time.Since(start) > 60*time.Second {
+		if time.Since(start) > waittest.Limit(60*time.Second) {
 			b.t.Fatalf("not drained in 60 s: %+v, %+v\n%s", b.d.Stats(), b.log.Stats(), b.logged())
 		}
 	}

@@ -98,13 +98,13 @@ func months(t *testing.T, kind string) {
 	now = now.AddDate(0, 1, 5) // 2027-01-25: November is more than 30 days ago
 	b.start()
 	for start := time.Now(); b.count("SELECT COUNT(*) FROM clicks") != 50; time.Sleep(5 * time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
+		if time.Since(start) > waittest.Limit(20*time.Second) {
 			t.Fatalf("%d rows are left\n%s", b.count("SELECT COUNT(*) FROM clicks"), b.logged())
 		}
 	}
 	for start := time.Now(); b.count("SELECT (SELECT COUNT(*) FROM click_time WHERE unit = 'h') +"+
 		" (SELECT COUNT(*) FROM click_sketches WHERE unit = 'h')") != 0; {
-		if time.Since(start) > 20*time.Second {
+		if time.Since(start) > waittest.Limit(20*time.Second) {
 			t.Fatal("the sums of hours are not deleted")
 		}
 		time.Sleep(5 * time.Millisecond)

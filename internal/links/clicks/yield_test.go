@@ -3,6 +3,8 @@ package clicks
 import (
 	"testing"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // While clicks come as fast as they are drained, the drainer rests behind each batch; the
@@ -22,7 +24,7 @@ func TestDrainer_YieldsToRedirects(t *testing.T) {
 			for start := time.Now(); ; time.Sleep(time.Millisecond) {
 				if seq, _ := b.log.Writer(0).Append(r); seq != 0 {
 					break
-				} else if time.Since(start) > 20*time.Second {
+				} else if time.Since(start) > waittest.Limit(20*time.Second) {
 					t.Fatal("no room in 20 s")
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/browsertest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // pictures are the pages that are left for people to look at.
@@ -99,7 +100,7 @@ func opens(t *testing.T, tab *browsertest.Tab, path string) {
 func follow(t *testing.T, api *standIn, tab *browsertest.Tab) {
 	t.Helper()
 	tab.Until("!document.querySelector('#live').hidden")
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := waittest.Deadline(20 * time.Second)
 	for i := 0; tab.Eval("document.querySelectorAll('#tail li').length").(float64) < 8; i++ {
 		if time.Now().After(deadline) {
 			t.Fatal("no click has come through the live tail")
@@ -224,7 +225,7 @@ func TestChromium_ShowsAttacksAsText(t *testing.T) {
 	}
 	tab.Open(srv.URL + "/+")
 	tab.Until("!document.querySelector('#live').hidden")
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(tab.Text("#tail"), evilAgent); {
+	for deadline := waittest.Deadline(20 * time.Second); !strings.Contains(tab.Text("#tail"), evilAgent); {
 		if time.Now().After(deadline) {
 			t.Fatalf("the tail shows %q", tab.Text("#tail"))
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // feedTimeout bounds every wait of these tests.
-const feedTimeout = 30 * time.Second
+var feedTimeout = waittest.Limit(30 * time.Second)
 
 // A recorder is a handler that writes down what it is told.
 type recorder struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sourcetest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // holding are the settings of a server whose commits wait for a replica that is
@@ -199,7 +200,7 @@ func TestMariaDB_SettleIsAProof(t *testing.T) {
 	}
 	f := follow(t, url, statements, "t id")
 	s := &settling{fixture: f, url: url}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit(8*time.Second))
 	defer cancel()
 	var wg sync.WaitGroup
 	for n := 1; n <= 6; n++ {

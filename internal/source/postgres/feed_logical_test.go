@@ -12,6 +12,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres/feed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestPostgres_LogicalFeedTellsEveryKindOfChange(t *testing.T) {
@@ -228,7 +229,7 @@ func TestPostgres_FenceDoesNotWaitForOpenTransactions(t *testing.T) {
 		if got := f.fence(); len(got) != 0 {
 			t.Errorf("an open transaction was told: %q", got)
 		}
-		if d := time.Since(start); d > 5*time.Second {
+		if d := time.Since(start); d > waittest.Limit(5*time.Second) {
 			t.Errorf("a fence took %v", d)
 		}
 	}

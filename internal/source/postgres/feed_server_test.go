@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // ghosts makes commits wait for a standby that does not exist, or no more. It is quick:
@@ -229,7 +230,7 @@ func TestPostgres_FenceHonoursItsDeadlineWhileTheSenderIsFrozen(t *testing.T) {
 	if pos, err := f.feed.Fence(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a fence past a frozen sender: %v, %v", pos, err)
 	}
-	if d := time.Since(start); d > time.Second {
+	if d := time.Since(start); d > waittest.Limit(time.Second) {
 		t.Errorf("the deadline of 200ms took %v", d)
 	}
 	s.Resume(senders...)

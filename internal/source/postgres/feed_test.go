@@ -18,7 +18,7 @@ import (
 )
 
 // feedPatience bounds every wait of these tests.
-const feedPatience = 20 * time.Second
+var feedPatience = waittest.Limit(20 * time.Second)
 
 // A recorder is a handler that writes down what it is told.
 type recorder struct {

@@ -100,7 +100,7 @@ func (f *followed) schemas() int {
 // fence takes a fence and returns what was delivered since the last.
 func (f *followed) fence() []*source.Tx {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit(time.Minute))
 	defer cancel()
 	if _, err := f.feed.Fence(ctx); err != nil {
 		f.t.Fatalf("Fence: %v", err)
@@ -361,7 +361,7 @@ func TestFeed_FenceDoesNotWaitForAnothersTransaction(t *testing.T) {
 	for range 20 {
 		begin := time.Now()
 		f.fence()
-		if took := time.Since(begin); took > time.Second {
+		if took := time.Since(begin); took > waittest.Limit(time.Second) {
 			t.Fatalf("a fence took %s", took)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A groupTest writes rows of t, several in one transaction.
@@ -333,7 +334,7 @@ func TestChange_LetsAFeedLook(t *testing.T) {
 		// It looks, or has waited for the turn since before it was asked, and looks twice.
 		since := time.Now()
 		poll(t, func() bool {
-			return len(looked) > 0 || !f.hasWaiting() || time.Since(since) > time.Second
+			return len(looked) > 0 || !f.hasWaiting() || time.Since(since) > waittest.Limit(time.Second)
 		})
 	})
 	g.judge(writes)

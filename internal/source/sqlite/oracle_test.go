@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A copies is the simplest cache that a feed can keep right: documents by key,
@@ -116,7 +117,7 @@ func stress(t *testing.T, r *rand.Rand, logged bool) {
 // fence takes a fence. When it returns the handler is idle, unless somebody
 // writes: so its copies may be read.
 func fence(feed source.Feed) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit(time.Minute))
 	defer cancel()
 	_, err := feed.Fence(ctx)
 	return err

@@ -19,6 +19,7 @@ import (
 	"github.com/hotrow/hotrow/internal/source/mysql"
 	"github.com/hotrow/hotrow/internal/source/mysql/binlog"
 	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // database returns the name of the database at a URL.
@@ -190,7 +191,7 @@ func TestMariaDB_FenceOfAResumedFeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit(30*time.Second))
 	defer cancel()
 	first, stop := run(t, s, table, source.Checkpoint{})
 	c.exec(t, "INSERT INTO t VALUES (2)")

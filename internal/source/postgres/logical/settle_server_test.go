@@ -10,6 +10,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres/feed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 func TestPostgres_BarrierDoesNotWaitForIdleTransactions(t *testing.T) {
@@ -33,7 +34,7 @@ func TestPostgres_BarrierDoesNotWaitForIdleTransactions(t *testing.T) {
 	if len(s.barriers[id].waiting) == 0 {
 		t.Fatal("the barrier does not know of the open transaction")
 	}
-	for end := time.Now().Add(time.Minute); ; {
+	for end := waittest.Deadline(time.Minute); ; {
 		settled, err := s.probe(t.Context(), c, []*source.Tx{{ID: id, All: true}})
 		if err != nil {
 			t.Fatal(err)
