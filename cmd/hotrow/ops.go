@@ -282,6 +282,7 @@ func feedSnapshot(s *resource.SourceStats) ops.Feed {
 	f := ops.Feed{
 		Source: s.Name, Mode: string(s.Feed), Why: s.Reason, Up: s.Attached, State: s.State,
 		Lag: ops.Seconds(s.Lag), Gaps: s.Gaps, Events: s.Stats.Changes, Epoch: s.Epoch,
+		Rests:           s.Idle,
 		FenceFailures:   s.FencesFailed,
 		Probes:          s.Probes,
 		Elsewhere:       s.Elsewhere,

@@ -107,6 +107,10 @@ func verdict(f *Feed) string {
 	lag := spoken(time.Duration(f.Lag))
 	switch f.State {
 	case "fresh":
+		if f.Rests {
+			return fmt.Sprintf("FRESH, idle: looked %.1f s ago, and does again for who asks",
+				time.Duration(f.Lag).Seconds()) + epochOf(f)
+		}
 		return "FRESH: every change up to " + lag + " ago is in" + epochOf(f)
 	case "none":
 		return "NO FEED: nothing is kept longer than its ttl"

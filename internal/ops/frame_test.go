@@ -3,6 +3,7 @@ package ops
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -93,5 +94,18 @@ func TestVerdict_IsOfEveryState(t *testing.T) {
 	}
 	if len(seen) != 5 {
 		t.Errorf("the verdicts are %v", seen)
+	}
+}
+
+// TestVerdict_OfAnIdleSource: with nobody reading there are two looks a second, and that
+// the last one was a while ago is no lag.
+func TestVerdict_OfAnIdleSource(t *testing.T) {
+	f := Feed{State: "fresh", Up: true, Rests: true, Lag: Seconds(430 * time.Millisecond)}
+	if v := verdict(&f); !strings.Contains(v, "idle: looked 0.4 s ago") {
+		t.Errorf("the verdict is %q", v)
+	}
+	f.State = "lagging"
+	if v := verdict(&f); strings.Contains(v, "idle") {
+		t.Errorf("of one that lags it is %q", v)
 	}
 }

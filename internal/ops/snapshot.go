@@ -236,6 +236,7 @@ type Feed struct {
 	Up              bool    `json:"up"`            // it is attached to its database
 	State           string  `json:"state"`         // one of FeedStates
 	Lag             Seconds `json:"lag_seconds"`
+	Rests           bool    `json:"idle,omitempty"` // nobody reads: Lag is since the last look
 	Gaps            uint64  `json:"gaps"`
 	FenceFailures   uint64  `json:"fence_failures,omitempty"`  // not shown to be complete
 	Probes          uint64  `json:"probes,omitempty"`          // that settle transactions

@@ -111,8 +111,26 @@ func (u *upstream) setFeedRests(rests bool) {
 // it: one that rests is as well as its last fence.
 func (u *upstream) condition(now int64) (fresh.State, time.Duration) {
 	state, lag := u.domain.Gate(now)
-	if u.asked.Load() == 0 && u.domain.FencedAt() != 0 && lag <= restFence+u.opts.StaleAfter {
+	if u.asked.Load() != 0 || u.domain.FencedAt() == 0 {
+		return state, lag
+	}
+	if restsWell(lag, u.opts.StaleAfter, u.follower.attached.Load()) {
 		state = fresh.Fresh
 	}
 	return state, lag
+}
+
+// restsWell reports whether the last fence of an upstream that rests is so recent that the
+// next one has not failed: it is due, or under way.
+func restsWell(lag, staleAfter time.Duration, attached bool) bool {
+	if attached {
+		staleAfter = max(staleAfter, fenceTimeout)
+	}
+	return lag <= restFence+staleAfter
+}
+
+// idle reports whether u rests and nothing is known to be wrong with it. Then its lag says
+// when a fence was taken last, and not that the feed is behind.
+func (u *upstream) idle(state fresh.State) bool {
+	return state == fresh.Fresh && u.asked.Load() == 0
 }

@@ -101,6 +101,41 @@ func TestRest_IsQuietAndReady(t *testing.T) {
 	}
 }
 
+// The time since the last look at a source that rests is no lag: it says that it is idle, until
+// somebody asks.
+func TestRest_SaysThatItIsIdle(t *testing.T) {
+	h := newHouse(t, nil)
+	idle := func() bool {
+		s := h.set.Stats().Sources[0]
+		return s.Idle && s.State == "fresh"
+	}
+	h.rest()
+	h.until(idle)
+	h.hit("dept", "10")
+	if idle() {
+		t.Error("it is idle though somebody has asked")
+	}
+}
+
+func TestRest_IsWellWhileItsFenceIsUnderWay(t *testing.T) {
+	const stale = 250 * time.Millisecond
+	for _, c := range []struct {
+		lag      time.Duration
+		attached bool
+		want     bool
+	}{
+		{restFence + stale, true, true},
+		{restFence + 2*stale, true, true},
+		{restFence + fenceTimeout + stale, true, false}, // the fence has failed
+		{restFence + stale, false, true},
+		{restFence + 2*stale, false, false},
+	} {
+		if got := restsWell(c.lag, stale, c.attached); got != c.want {
+			t.Errorf("%v after a look, attached %t: %t", c.lag, c.attached, got)
+		}
+	}
+}
+
 // Who watches is told of what other programs commit, whenever the watch began.
 func TestRest_NotWhileSomebodyWatches(t *testing.T) {
 	h := newHouse(t, nil)

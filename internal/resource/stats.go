@@ -86,6 +86,7 @@ type SourceStats struct {
 	State    string // fresh, lagging, none, down
 	Attached bool
 	Lag      time.Duration
+	Idle     bool   // fresh, and nobody asks: Lag is since the source was looked at last
 	Gaps     uint64 // times that the feed was lost
 	Fences   uint64
 
@@ -225,7 +226,7 @@ func (u *upstream) stats() SourceStats {
 			}
 			s.FencesFailed, s.Probes = u.follower.failed.Load(), u.follower.probes.Load()
 			if state == fresh.Fresh {
-				s.State = "fresh"
+				s.State, s.Idle = "fresh", u.idle(state)
 			}
 		}
 	}

@@ -151,8 +151,11 @@ func (t *turn) general() {
 		t.out = memcache.AppendStat(t.out, s[0], s[1])
 	}
 	for _, s := range t.s.Live.Resources.Stats().Sources {
-		t.out = memcache.AppendStat(t.out, "hotrow_source_"+s.Name,
-			fmt.Sprintf("%s lag_ms=%d", s.State, s.Lag.Milliseconds()))
+		text := fmt.Sprintf("%s lag_ms=%d", s.State, s.Lag.Milliseconds())
+		if s.Idle {
+			text += " idle"
+		}
+		t.out = memcache.AppendStat(t.out, "hotrow_source_"+s.Name, text)
 	}
 }
 

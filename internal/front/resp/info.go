@@ -225,8 +225,12 @@ func infoKeyspace(t *turn) [][2]string {
 func infoHotrow(t *turn) [][2]string {
 	var list [][2]string
 	for _, s := range t.s.live.Resources.Stats().Sources {
-		list = append(list, [2]string{"source_" + s.Name, fmt.Sprintf(
-			"gate=%s,lag_ms=%d,position=%x", s.State, s.Lag.Milliseconds(), s.Position)})
+		text := fmt.Sprintf("gate=%s,lag_ms=%d,position=%x", s.State, s.Lag.Milliseconds(),
+			s.Position)
+		if s.Idle {
+			text += ",idle=1"
+		}
+		list = append(list, [2]string{"source_" + s.Name, text})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i][0] < list[j][0] })
 	return append(list, [2]string{"go_version", buildGo()})

@@ -32,7 +32,7 @@
       ['loads p99', '--c3', (f) => most(f.sources, (s) => s.loads.p99) * 1e3]]},
     {id: 'c-feed', unit: count, lines: [
       ['changes/s', '--c1', (f) => sum(f.sources, (s) => s.changes)],
-      ['lag ms', '--c3', (f) => most(f.sources, (s) => s.lag_seconds) * 1e3],
+      ['lag ms', '--c3', (f) => most(f.sources, (s) => s.idle ? 0 : s.lag_seconds) * 1e3],
       ['oldest unsettled ms', '--c4', (f) => most(f.sources, (s) => s.unsettled_oldest_seconds) * 1e3]]},
     {id: 'c-database', unit: count, lines: [
       ['loads/s', '--c1', (f) => sum(f.sources, (s) => s.loads.rate)],
@@ -141,7 +141,7 @@
       li.append(make('b', s.source + ': ' + s.verdict));
       li.title = 'as of ' + time;
       fact(li, 'feed', s.mode || 'none');
-      if (s.state !== 'none') fact(li, 'last fence', seconds(s.lag_seconds) + ' ago');
+      if (s.state !== 'none') fact(li, 'last fence', seconds(s.lag_seconds) + ' ago' + (s.idle ? ', idle' : ''));
       fact(li, 'epoch', s.epoch + (s.epoch_why ? ', for ' + long(s.epoch_age_seconds || 0) + ': ' + s.epoch_why : ''));
       fact(li, 'position', s.position);
       fact(li, 'unsettled', s.unsettled ? s.unsettled + ', the oldest for ' + seconds(s.unsettled_oldest_seconds) : 'none');
