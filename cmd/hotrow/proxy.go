@@ -20,6 +20,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/config"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/proxy"
 	"github.com/hotrow/hotrow/internal/supervisor"
 )
@@ -220,8 +221,11 @@ func (c *proxyCmd) serve(
 	if c.Ops == "" {
 		return failed, nil
 	}
-	var config net.ListenConfig
-	l, err := config.Listen(p.ctx, "tcp", c.Ops)
+	at, err := config.ParseListener(c.Ops)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--ops: %w", err)}
+	}
+	l, err := bind(p.ctx, at, net.ListenConfig{})
 	if err != nil {
 		return nil, fmt.Errorf("--ops: %w", err)
 	}
@@ -284,21 +288,17 @@ func (c *proxyCmd) options(log *slog.Logger) (o proxy.Options, err error) {
 		}
 		o.AllowAddresses = append(o.AllowAddresses, prefix.Masked())
 	}
-	return o, c.checkExposure()
+	return o, nil
 }
 
-// checkExposure refuses to be an open proxy for other machines by accident.
-func (c *proxyCmd) checkExposure() error {
-	if len(c.Upstream) > 0 || len(c.Allow) > 0 || c.Open || c.Exit && c.TokenFile != "" ||
-		strings.HasPrefix(c.Listen, "unix:") {
+// checkExposure refuses to be an open proxy for other machines by accident. local says
+// that only this machine can reach the listener.
+func (c *proxyCmd) checkExposure(at string, local bool) error {
+	if local || len(c.Upstream) > 0 || len(c.Allow) > 0 || c.Open || c.Exit && c.TokenFile != "" {
 		return nil
 	}
-	a, err := netip.ParseAddr(c.Listen)
-	if c.Listen == "localhost" || err == nil && a.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("--listen %s: other machines could reach any upstream through this proxy: "+
-		"name those they may with --allow, or give --open", c.Listen)
+	return usageError{fmt.Errorf("--listen %s: other machines could reach any upstream through "+
+		"this proxy: name those they may with --allow, or give --open", at)}
 }
 
 // listen opens the port, or takes the listeners that were opened for us.
@@ -309,20 +309,15 @@ func (c *proxyCmd) listen(p *program, log *slog.Logger) ([]net.Listener, error) 
 	}
 	all := make([]net.Listener, 0, 1)
 	for _, s := range sockets {
+		if err := c.checkExposure(s.Addr().String(), front.IsLocal(s.Addr())); err != nil {
+			return nil, err
+		}
 		all = append(all, s.Listener)
 	}
 	if len(all) == 0 {
-		network, address := "tcp", net.JoinHostPort(c.Listen, strconv.Itoa(c.Port))
-		if path, ok := strings.CutPrefix(c.Listen, "unix:"); ok {
-			network, address = "unix", path
-			removeStaleSocket(path)
-		}
-		// A client that has died is found by the timeouts; asking it would cost
-		// four system calls for each connection.
-		config := net.ListenConfig{KeepAlive: -1}
-		l, err := config.Listen(p.ctx, network, address)
+		l, err := c.openPort(p.ctx)
 		if err != nil {
-			return nil, fmt.Errorf("--listen: %w", err)
+			return nil, err
 		}
 		all = append(all, l)
 	}
@@ -337,6 +332,28 @@ func (c *proxyCmd) listen(p *program, log *slog.Logger) ([]net.Listener, error) 
 		log.Info("listening", "proto", proto, "addr", l.Addr().String())
 	}
 	return all, nil
+}
+
+// openPort opens what --listen and --port say.
+func (c *proxyCmd) openPort(ctx context.Context) (net.Listener, error) {
+	text := c.Listen
+	if !strings.HasPrefix(text, "unix:") {
+		text = net.JoinHostPort(text, strconv.Itoa(c.Port))
+	}
+	at, err := config.ParseListener(text)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--listen: %w", err)}
+	}
+	if err := c.checkExposure(text, at.Local()); err != nil {
+		return nil, err
+	}
+	// A client that has died is found by the timeouts; asking it would cost
+	// four system calls for each connection.
+	l, err := bind(ctx, at, net.ListenConfig{KeepAlive: -1})
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	return l, nil
 }
 
 // writePID writes the process's number, all of it or nothing.

@@ -143,6 +143,8 @@ func TestProxy_RefusesToBeOpenByAccident(t *testing.T) {
 		says string
 	}{
 		"all interfaces": {[]string{"-l", "0.0.0.0"}, "--allow"},
+		"bad address":    {[]string{"-l", "a b"}, "--listen"},
+		"bad port":       {[]string{"--allow", "a", "--ops", "9000"}, "127.0.0.1:9000"},
 		"bad pattern":    {[]string{"--allow", "a b"}, "--allow"},
 		"bad network":    {[]string{"--allow-address", "x"}, "--allow-address"},
 		"bad upstream":   {[]string{"--upstream", "ftp://x"}, "unix:/path"},

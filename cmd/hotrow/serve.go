@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -188,11 +187,8 @@ func (s *server) listen() error {
 		}
 		ln, systemd := s.p.sockets[l.Name]
 		if !systemd {
-			if l.Network == "unix" {
-				removeStaleSocket(l.Address)
-			}
 			var err error
-			if ln, err = net.Listen(l.Network, l.Address); err != nil {
+			if ln, err = bind(context.Background(), l.Listener, net.ListenConfig{}); err != nil {
 				return fmt.Errorf("%s.listen: %w%s", l.Name, err, portHint(l.Name, err))
 			}
 		}
@@ -225,17 +221,6 @@ func portHint(name string, err error) string {
 	}
 	return fmt.Sprintf(": stop what listens there, or set %s.listen or HOTROW_%s_LISTEN to "+
 		"another address, such as 127.0.0.1:0 for any free port", name, strings.ToUpper(name))
-}
-
-// removeStaleSocket removes a unix socket that nobody listens on any more.
-func removeStaleSocket(path string) {
-	if c, err := net.Dial("unix", path); err == nil {
-		_ = c.Close()
-		return
-	}
-	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-		_ = os.Remove(path)
-	}
 }
 
 // openSet opens the tier and the resources.

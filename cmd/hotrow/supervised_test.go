@@ -205,6 +205,25 @@ func TestServe_RefusesSocketsItCannotPlace(t *testing.T) {
 	}
 }
 
+// TestProxy_RefusesASocketThatOthersReach: whoever has opened the listener, an open proxy
+// for other machines is one that somebody has asked for.
+func TestProxy_RefusesASocketThatOthersReach(t *testing.T) {
+	u := newUnit(t, "")
+	u.socket("tcp", "0.0.0.0:0")
+	cmd := exec.Command(os.Args[0], "proxy", "--access-log-dir", "none")
+	cmd.Env = append(os.Environ(), "LISTEN_FDS=1")
+	cmd.ExtraFiles = u.socks
+	log := new(output)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	if err := cmd.Wait(); err == nil || !strings.Contains(log.String(), "--allow, or give --open") {
+		t.Errorf("%v:\n%s", err, log)
+	}
+}
+
 // The unit that docs/howto/systemd.md offers is one that systemd takes, and that gives
 // the service nothing that it does not need.
 func TestSystemd_UnitIsSound(t *testing.T) {

@@ -220,5 +220,9 @@ func (c *Conn) WriteLimit() time.Duration { return c.srv.cfg.Write }
 // LocalAddr returns the address at which the connection arrived.
 func (c *Conn) LocalAddr() net.Addr { return c.own.localAddr() }
 
+// ListenAddr returns the address of the listener, which says who can reach it. LocalAddr does not:
+// for a listener on every address it is what this peer has chosen of them.
+func (c *Conn) ListenAddr() net.Addr { return c.srv.addr }
+
 // RemoteAddr returns the address of the peer.
 func (c *Conn) RemoteAddr() net.Addr { return c.own.remoteAddr() }

@@ -8,7 +8,9 @@ import (
 // NewTestConn returns a connection without a socket, for tests and benchmarks
 // of a Protocol's Step. What a protocol sends or resumes is lost.
 func NewTestConn(s Scope) *Conn {
-	return &Conn{srv: &Server{cfg: Config{}.withDefaults()}, own: nowhere{}, scope: s}
+	own := nowhere{}
+	srv := &Server{cfg: Config{}.withDefaults(), addr: own.localAddr()}
+	return &Conn{srv: srv, own: own, scope: s}
 }
 
 // nowhere is the owner of a connection without a socket.

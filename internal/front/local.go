@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// IsLocal reports whether only this machine can reach a. It says nothing of who
-// asks: behind a proxy on this machine everybody's connection ends at a loopback
-// address. That is what FromHere is for.
+// IsLocal reports whether only this machine can reach a listener at a. It says nothing
+// of who asks, nor does who asks change it: behind a proxy on this machine everybody's
+// connection ends at a loopback address. That is what FromHere is for.
 func IsLocal(a net.Addr) bool {
 	if a == nil {
 		return false

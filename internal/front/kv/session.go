@@ -30,7 +30,7 @@ type Session struct {
 
 // NewSession makes the state of a connection.
 func (s *Store) NewSession(lc *eventloop.Conn) Session {
-	c := Session{store: s, Conn: lc, Local: front.IsLocal(lc.LocalAddr()), Resume: lc.ResumeThen}
+	c := Session{store: s, Conn: lc, Local: front.IsLocal(lc.ListenAddr()), Resume: lc.ResumeThen}
 	var ok bool
 	if c.Peer, ok = lc.Meter().(*front.Peer); !ok { // it is no connection of Serve's
 		c.Peer = s.unsent.NewPeer()

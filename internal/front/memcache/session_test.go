@@ -61,7 +61,17 @@ func TestTokens_AreNeededWhereOthersReach(t *testing.T) {
 	}
 	defer over.Close()
 	_, port, _ := net.SplitHostPort(over.Addr().String())
-	dial := func() *client { return dialAt(t, "tcp", net.JoinHostPort(outside(t), port), nil) }
+	for _, host := range []string{outside(t), "127.0.0.1"} { // whoever asks
+		t.Run(host, func(t *testing.T) {
+			tokensAreNeeded(t, func() *client {
+				return dialAt(t, "tcp", net.JoinHostPort(host, port), nil)
+			})
+		})
+	}
+}
+
+// tokensAreNeeded asks for what needs a token, and sends one.
+func tokensAreNeeded(t *testing.T, dial func() *client) {
 	c := dial()
 	for _, text := range []string{"get depts:10", "version", "stats", "mn", "mg depts:10", "delete depts:10", "nope"} {
 		c.raw(text + "\r\n")

@@ -75,7 +75,8 @@ func TestAuth_OnThisMachine(t *testing.T) {
 func TestAuth_WhereOthersReach(t *testing.T) {
 	s := newSite(t)
 	s.Allow(map[string]string{"ann": "reader"})
-	far := func(open bool) *client {
+	far := func(t *testing.T, open bool, host string) *client {
+		t.Helper()
 		o := s.opts
 		o.Open = open
 		f := New(o)
@@ -89,13 +90,24 @@ func TestAuth_WhereOthersReach(t *testing.T) {
 		}
 		t.Cleanup(func() { over.Close(); f.Close() })
 		_, port, _ := net.SplitHostPort(over.Addr().String())
-		return dialAt(t, "tcp", net.JoinHostPort(outside(t), port), nil)
+		return dialAt(t, "tcp", net.JoinHostPort(host, port), nil)
 	}
-	c := far(false)
+	for _, host := range []string{outside(t), "127.0.0.1"} { // whoever asks
+		t.Run(host, func(t *testing.T) {
+			theAuthOf(t, far(t, false, host))
+			far(t, true, host).want("GET depts:10", bulk(dept10))
+		})
+	}
+}
+
+// theAuthOf asks for what needs a token, and sends one.
+func theAuthOf(t *testing.T, c *client) {
 	noAuth := "-NOAUTH Authentication required.\r\n"
 	c.want("GET depts:10", noAuth)
 	c.want("PING", noAuth)
 	c.want("MULTI", noAuth)
+	c.want("INFO", noAuth)
+	c.want("CLIENT LIST", noAuth)
 	if got := c.do("HELLO 3"); !strings.HasPrefix(got, "-NOAUTH HELLO must be called") {
 		t.Errorf("HELLO 3 = %q", got)
 	}
@@ -109,7 +121,6 @@ func TestAuth_WhereOthersReach(t *testing.T) {
 	if got := c.reply(); got != "-ERR Protocol error: unauthenticated multibulk length\r\n" {
 		t.Errorf("many arguments of somebody unknown: %q", got)
 	}
-	far(true).want("GET depts:10", bulk(dept10))
 }
 
 // outside returns an address of this machine that is not of the loopback, so that a listener
