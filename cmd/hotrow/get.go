@@ -94,7 +94,7 @@ func (c *getCmd) Run(p *program) error {
 func explain(p *program, resp *http.Response, size int, took time.Duration) {
 	fmt.Fprintf(p.stderr, "status    %s\n", resp.Status)
 	for _, h := range []struct{ name, header string }{
-		{"tier", "Cache-Status"}, {"position", "Hotrow-Position"}, {"etag", "Etag"},
+		{"tier", "Cache-Status"}, {"token", "Hotrow-Position"}, {"etag", "Etag"},
 		{"type", "Content-Type"},
 	} {
 		if v := resp.Header.Get(h.header); v != "" {

@@ -50,8 +50,8 @@ func (c *getCmd) explainList(p *program) error {
 	return nil
 }
 
-// explainWords prints on which rows a document depends, if it is kept with words and the
-// running server says so: the answer itself has been printed.
+// explainWords prints which position a copy includes and, if it is kept with words, on which
+// rows it depends, if the running server says so: the answer itself has been printed.
 func (c *getCmd) explainWords(p *program, client *http.Client) {
 	q := url.Values{"path": {"/" + strings.TrimPrefix(c.Document, "/")}}
 	address := strings.TrimRight(c.Ops, "/") + "/-/inspect?" + q.Encode()
@@ -65,7 +65,13 @@ func (c *getCmd) explainWords(p *program, client *http.Client) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var in ops.Inspection
-	if json.NewDecoder(resp.Body).Decode(&in) != nil || in.Depends == nil {
+	if json.NewDecoder(resp.Body).Decode(&in) != nil {
+		return
+	}
+	if in.Position != "" {
+		fmt.Fprintf(p.stderr, "includes  %s, as the database writes positions\n", in.Position)
+	}
+	if in.Depends == nil {
 		return
 	}
 	for _, text := range in.Depends.Paths {

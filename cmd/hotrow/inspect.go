@@ -40,6 +40,7 @@ func (s *server) inspect(ctx context.Context, t ops.Target, compare bool) (ops.I
 	switch {
 	case err == nil:
 		describe(&in, &copied)
+		in.Position, in.Token = r.Spell(copied.Token), tokenText(copied.Token)
 	case errors.Is(err, resource.ErrNotCached):
 		if in.Kept {
 			in.Where = "disk, or not good at this moment"
@@ -71,10 +72,16 @@ func lastChange(r *resource.Resource, key row.Key) (*ops.Change, error) {
 		ago := ops.Seconds(time.Since(last.At))
 		c.Ago = &ago
 	}
-	if !last.Position.IsZero() {
-		c.Position = last.Position.String()
-	}
+	c.Position = r.Spell(last.Position)
 	return c, nil
+}
+
+// tokenText is a token as clients see it; "" of none.
+func tokenText(t resource.Token) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.String()
 }
 
 // describe fills in what an answer from memory says of its document.
@@ -82,9 +89,6 @@ func describe(in *ops.Inspection, a *resource.Answer) {
 	in.Kept, in.Where, in.Row = true, "memory", !a.Doc.Absent()
 	in.Stale = a.Origin == resource.HitStale
 	in.Lag, in.Bytes = ops.Seconds(a.Lag), a.Doc.Size()
-	if !a.Token.IsZero() {
-		in.Position = a.Token.String()
-	}
 	if in.Row {
 		body := a.Doc.Body()
 		in.ETag, in.Body = a.Doc.ETag(), string(body[:min(len(body), inspectedBody)])

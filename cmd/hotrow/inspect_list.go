@@ -32,9 +32,7 @@ func (s *server) inspectList(
 		return in, badList(err)
 	}
 	in.Lag = ops.Seconds(e.Lag)
-	if !e.Token.IsZero() {
-		in.Position = e.Token.String()
-	}
+	in.Position, in.Token = r.Spell(e.Token), tokenText(e.Token)
 	if in.Kept = e.Doc != nil; in.Kept {
 		in.Where, in.Row, in.Bytes, in.ETag = "memory", true, e.Doc.Size(), e.Doc.ETag()
 	}

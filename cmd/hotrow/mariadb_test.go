@@ -31,6 +31,7 @@ func TestMariaDB_ServeShowsForeignChanges(t *testing.T) {
 		t.Errorf("init says %s", out)
 	}
 	r := serve(t, url)
+	r.spells(`[\w-]+\.\d{6}:\d+`, "/emp/7839")
 	const id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 	steps := []struct {
 		sql   string

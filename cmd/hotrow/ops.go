@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -287,7 +286,7 @@ func feedSnapshot(s *resource.SourceStats) ops.Feed {
 		Probes:          s.Probes,
 		Elsewhere:       s.Elsewhere,
 		LeftOut:         s.Left,
-		Position:        strconv.FormatUint(uint64(s.Position), 16),
+		Position:        s.Place,
 		Unsettled:       s.Unsettled,
 		UnsettledOldest: ops.Seconds(s.UnsettledOldest), EpochWhy: s.EpochWhy,
 		Audited: s.Audited, AuditStale: s.AuditStale, ListTemplates: s.Templates,

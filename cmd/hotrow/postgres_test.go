@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ func TestPostgres_ServeShowsForeignChanges(t *testing.T) {
 			url := dbtest.Postgres(t, dbtest.Setup(demo.PostgresSQL(), keysSQL))
 			mustCommand(t, "doctor", url, "--feed", mode, "--apply")
 			r := serve(t, url, "--feed", mode)
+			r.spells(`[0-9A-F]+/[0-9A-F]+`, "/emp/7839")
 			changes(t, r, func(sql string) { dbtest.Psql(t, url, sql) })
 			r.stop()
 			mustCommand(t, "doctor", url, "--feed", mode, "--remove")
@@ -42,6 +44,26 @@ func TestPostgres_ServeShowsForeignChanges(t *testing.T) {
 				t.Errorf("doctor --remove has left something behind: %s", left)
 			}
 		})
+	}
+}
+
+// spells fails unless positions are spelled in one way, the database's own, wherever they are
+// shown to people.
+func (r *running) spells(pattern, path string) {
+	r.t.Helper()
+	r.hit(path)
+	_, feeds := get(r.t, r.ops+"/-/feed")
+	_, copied := get(r.t, r.ops+"/-/inspect?path="+path)
+	_, _, explained := command(r.t, "get", path, "--explain", "--server", r.http, "--ops", r.ops)
+	for _, shown := range []struct{ where, text, before, after string }{
+		{"the log", r.log.String(), `feed attached[^\n]*position"?[=:]"?`, `["\s,]`},
+		{"/-/feed", feeds, `"position": ?"`, `"`},
+		{"/-/inspect", copied, `"position": ?"`, `"`},
+		{"--explain", explained, `includes  `, `, `},
+	} {
+		if !regexp.MustCompile(shown.before + pattern + shown.after).MatchString(shown.text) {
+			r.t.Errorf("%s has no position like %s:\n%s", shown.where, pattern, shown.text)
+		}
 	}
 }
 

@@ -9,13 +9,14 @@ import (
 
 // An Inspection says what is kept of one document, or one list, and why.
 type Inspection struct {
-	Path     string     `json:"path"`            // as a request names it
-	List     *KeptList  `json:"list,omitempty"`  // what follows is of a list as well
-	Kept     bool       `json:"kept"`            // memory or disk would answer a request
-	Where    string     `json:"where,omitempty"` // memory, disk
-	Row      bool       `json:"row"`             // there is a row; else that there is none is kept
-	Stale    bool       `json:"stale,omitempty"` // it would be flagged
-	Position string     `json:"position,omitempty"`
+	Path     string     `json:"path"`               // as a request names it
+	List     *KeptList  `json:"list,omitempty"`     // what follows is of a list as well
+	Kept     bool       `json:"kept"`               // memory or disk would answer a request
+	Where    string     `json:"where,omitempty"`    // memory, disk
+	Row      bool       `json:"row"`                // there is one; else that there is none is kept
+	Stale    bool       `json:"stale,omitempty"`    // it would be flagged
+	Position string     `json:"position,omitempty"` // as the database has it
+	Token    string     `json:"token,omitempty"`    // as clients see it
 	Lag      Seconds    `json:"lag"`
 	Bytes    int        `json:"bytes,omitempty"`
 	ETag     string     `json:"etag,omitempty"`
@@ -70,10 +71,10 @@ type ListKey struct {
 
 // A Change is the last change of a document that the feed has told of.
 type Change struct {
-	Ago      *Seconds `json:"ago,omitempty"` // none: there was none within Known
-	Position string   `json:"position,omitempty"`
-	Whole    bool     `json:"whole,omitempty"` // any document of the resource may be meant
-	Known    Seconds  `json:"known"`           // for how long every change of it is known
+	Ago      *Seconds `json:"ago,omitempty"`      // none: there was none within Known
+	Position string   `json:"position,omitempty"` // as the database writes it
+	Whole    bool     `json:"whole,omitempty"`    // any document of the resource may be meant
+	Known    Seconds  `json:"known"`              // for how long every change of it is known
 }
 
 // A Compare is what the database has at the same time.

@@ -243,7 +243,7 @@ type Feed struct {
 	Elsewhere       uint64  `json:"reads_elsewhere,omitempty"` // see resource
 	LeftOut         int     `json:"left_out,omitempty"`        // tables that it cannot follow
 	Events          uint64  `json:"events"`
-	Position        string  `json:"position"`
+	Position        string  `json:"position"` // as the database writes it
 	Epoch           uint64  `json:"epoch"`
 	EpochAge        Seconds `json:"epoch_age_seconds,omitempty"` // since it began
 	EpochWhy        string  `json:"epoch_why,omitempty"`         // why it began

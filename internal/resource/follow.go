@@ -371,7 +371,9 @@ func (f *follower) follows(how string, pos source.Position, more ...any) {
 	f.changed.Store(false)
 	f.u.down.Store(0)
 	f.fenceSoon()
-	f.u.log.Info(how, append([]any{"feed", f.feed().Mode(), "position", uint64(pos)}, more...)...)
+	feed := f.feed()
+	f.u.log.Info(how, append([]any{"feed", feed.Mode(), "position", source.Spell(feed, pos)},
+		more...)...)
 }
 
 // notifyWatchers ends what watchers have seen so far: they must read again. u.apply

@@ -94,6 +94,7 @@ type SourceStats struct {
 	Probes       uint64 // times that the source was asked which transactions are visible
 	Elsewhere    uint64 // reads of the primary for a standby that is late: see source.Replicated
 	Position     source.Position
+	Place        string // Position, as the database writes it
 	Epoch        uint64
 	EpochSince   time.Time // when it began; zero: there was none yet
 	EpochWhy     string    // what ended the one before
@@ -205,6 +206,7 @@ func (u *upstream) stats() SourceStats {
 		Position: source.Position(u.domain.Applied().Pos), Epoch: u.domain.Applied().Epoch,
 		Left: int(u.leaves.Load()),
 	}
+	s.Place = u.spell(s.Position)
 	u.tables.Range(func(_, t any) bool {
 		s.Templates += len(*t.(*listTable).templates.Load())
 		return true

@@ -225,8 +225,8 @@ func infoKeyspace(t *turn) [][2]string {
 func infoHotrow(t *turn) [][2]string {
 	var list [][2]string
 	for _, s := range t.s.live.Resources.Stats().Sources {
-		text := fmt.Sprintf("gate=%s,lag_ms=%d,position=%x", s.State, s.Lag.Milliseconds(),
-			s.Position)
+		text := fmt.Sprintf("gate=%s,lag_ms=%d,position=%s", s.State, s.Lag.Milliseconds(),
+			s.Place)
 		if s.Idle {
 			text += ",idle=1"
 		}

@@ -41,6 +41,8 @@ type Feed struct {
 
 	session atomic.Pointer[following] // nil: not attached
 
+	base atomic.Pointer[string] // of the names of the log's files; nil: not known yet
+
 	store  atomic.Pointer[source.CheckpointStore]
 	points atomic.Pointer[resumePoints] // of the session
 
@@ -87,6 +89,15 @@ func (f *Feed) Stats() source.FeedStats {
 		Bytes:        f.counts.bytes.Load(),
 		Position:     source.Position(f.counts.position.Load()),
 	}
+}
+
+// Spell returns a position as the server names it: the file and the offset.
+func (f *Feed) Spell(pos source.Position) string {
+	base := f.base.Load()
+	if base == nil {
+		return "none yet"
+	}
+	return spell(*base, pos)
 }
 
 // Fence returns once every change that was visible when it was called has been
@@ -256,6 +267,8 @@ func (f *Feed) announce(
 	ctx context.Context, a *attached, s *following, st *stream,
 ) error {
 	f.points.Store(s.points)
+	base, _, _ := cutLast(a.start.file, '.')
+	f.base.Store(&base)
 	if a.resumed != nil {
 		err := f.resumes(ctx, a, s, st)
 		if err != nil {

@@ -49,6 +49,12 @@ func (p place) position() (source.Position, error) {
 	return source.Position(n<<OffsetBits | p.offset), nil
 }
 
+// spell returns a position as SHOW BINARY LOGS and SHOW MASTER STATUS would, with the base
+// name of the server's files.
+func spell(base string, pos source.Position) string {
+	return fmt.Sprintf("%s.%06d:%d", base, uint64(pos)>>OffsetBits, uint64(pos)&(1<<OffsetBits-1))
+}
+
 // cutLast is strings.Cut at the last sep.
 func cutLast(s string, sep byte) (before, after string, found bool) {
 	if i := strings.LastIndexByte(s, sep); i >= 0 {

@@ -34,6 +34,9 @@ func (b *Base) Init(
 		Check: check, Publication: publication, Reconnect: src.Reconnect}
 }
 
+// Spell returns a position as pg_current_wal_lsn() would.
+func (b *Base) Spell(pos source.Position) string { return LSN(pos).String() }
+
 // Stats returns a snapshot of the feed's counters.
 func (b *Base) Stats() source.FeedStats { return b.Counts.Stats() }
 
