@@ -31,11 +31,11 @@ func TestServe_DatabaseAwayAtStartIsNoMiss(t *testing.T) {
 					t.Errorf("Redis: %s = %q", text, got)
 				}
 			}
-			memcached := r.dialMemcache()
-			for _, text := range []string{"get depts:10", "gets depts:10 depts:20", "mg depts:10 v",
-				"set depts:10 0 0 2\r\n{}", "delete depts:10"} {
-				if got := memcached.do(text); !strings.HasPrefix(got, "SERVER_ERROR") {
-					t.Errorf("memcached: %s = %q", text, got)
+			for text, want := range map[string]string{"get depts:10": hungUp,
+				"gets depts:10 depts:20": hungUp, "mg depts:10 v": "SERVER_ERROR",
+				"set depts:10 0 0 2\r\n{}": "SERVER_ERROR", "delete depts:10": "SERVER_ERROR"} {
+				if got := r.dialMemcache().do(text); !strings.HasPrefix(got, want) {
+					t.Errorf("memcached: %s = %q, want %s", text, got, want)
 				}
 			}
 		})
