@@ -31,8 +31,16 @@ func TestPool_OutlivesPanics(t *testing.T) {
 	}
 }
 
+// forget has nothing told of any place, as in a new process.
+func forget() {
+	panics.mu.Lock()
+	defer panics.mu.Unlock()
+	panics.at = nil
+}
+
 // The log shows the stack of each place once, however often it panics, with what it was in.
 func TestCaught_LogsEachPlaceOnce(t *testing.T) {
+	forget()
 	var text strings.Builder
 	log := slog.New(slog.NewTextHandler(&text, nil))
 	var none *struct{ n int }
@@ -63,6 +71,7 @@ func TestCaught_LogsEachPlaceOnce(t *testing.T) {
 
 // Of a place that goes on the log tells once a minute, with the number.
 func TestTell_GoesOnEachMinute(t *testing.T) {
+	forget()
 	at := time.Now()
 	first, _ := tell("a place", at)
 	for range 10 {
