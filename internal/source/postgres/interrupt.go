@@ -35,7 +35,9 @@ type interrupter struct{ ask, leave, used ctxwatch.Handler }
 
 // HandleCancel implements ctxwatch.Handler.
 func (i *interrupter) HandleCancel(ctx context.Context) {
-	if i.used = i.ask; ctx.Value(committingKey{}) != nil {
+	i.used = i.ask
+	// A caller that has given up, and not run out of time, waits for no word of the server.
+	if ctx.Value(committingKey{}) != nil || ctx.Err() == context.Canceled {
 		i.used = i.leave
 	}
 	i.used.HandleCancel(ctx)
