@@ -134,6 +134,24 @@ func (s *Server) WalSenders() []int {
 	return pids
 }
 
+// PauseSenders freezes the processes that send a change feed, and returns them. Each has
+// nothing to do then: one that is frozen while it works looks like one that works.
+func (s *Server) PauseSenders() []int {
+	s.t.Helper()
+	for range 100 {
+		pids := s.WalSenders()
+		s.Pause(pids...)
+		busy := s.Exec(`SELECT pid FROM pg_stat_replication JOIN pg_stat_activity USING (pid)
+			WHERE coalesce(wait_event_type, '') NOT IN ('Activity', 'Client');`)
+		if strings.TrimSpace(busy) == "" {
+			return pids
+		}
+		s.Resume(pids...)
+	}
+	s.t.Fatal("the processes that send a change feed are never idle")
+	return nil
+}
+
 // Pause freezes these processes of the server; none means all. Connections to
 // them stay up and nothing answers.
 func (s *Server) Pause(pids ...int) {

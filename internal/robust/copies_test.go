@@ -273,8 +273,7 @@ func copiesKept(t *testing.T) string {
 			}
 		}},
 		{"the feed is stopped", func() {
-			pids := d.postgres.WalSenders()
-			d.postgres.Pause(pids...)
+			pids := d.postgres.PauseSenders()
 			held()
 			d.postgres.Resume(pids...)
 		}},

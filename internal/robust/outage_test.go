@@ -183,8 +183,7 @@ func halfOpen(db maker) func(t *testing.T) string {
 // senderFrozen: only the process that sends the log is stopped.
 func senderFrozen(t *testing.T) string {
 	x := newServed(t, pg(nil)(t), setup{})
-	pids := x.d.postgres.WalSenders()
-	x.d.postgres.Pause(pids...)
+	pids := x.d.postgres.PauseSenders()
 	closed := x.state(t, false)
 	pause(t.Context(), time.Second)
 	x.d.postgres.Resume(pids...)

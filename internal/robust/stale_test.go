@@ -106,8 +106,7 @@ func TestStale_NeverWithoutASign(t *testing.T) {
 			x := openProtocols(t, d)
 			closed := func() { until(t, x.p.text, "a closed gate", func() bool { return !x.p.ready() }) }
 			if d.postgres != nil {
-				pids := d.postgres.WalSenders()
-				d.postgres.Pause(pids...)
+				pids := d.postgres.PauseSenders()
 				if err := d.exec("UPDATE kv SET v = 777 WHERE id = 1"); err != nil {
 					t.Fatal(err)
 				}

@@ -221,8 +221,7 @@ func TestPostgres_FenceHonoursItsDeadlineWhileTheSenderIsFrozen(t *testing.T) {
 	t.Parallel() // it waits for a silence
 	s := logicalServer(t)
 	f := follow(t, s.URL(), feedSchema, source.FeedLogical, feedTables)
-	senders := s.WalSenders()
-	s.Pause(senders...)
+	senders := s.PauseSenders()
 	f.exec("UPDATE dept SET loc = 'frozen' WHERE deptno = 10")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -238,7 +237,7 @@ func TestPostgres_FenceHonoursItsDeadlineWhileTheSenderIsFrozen(t *testing.T) {
 		t.Errorf("after it went on: %q", got)
 	}
 
-	s.Pause(senders...)
+	senders = s.PauseSenders()
 	if err := f.ended(); errors.Is(err, context.Canceled) { // by its silence
 		t.Errorf("Run returned %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,7 @@ type standby struct {
 	pool *pgxpool.Pool
 	conn *pgx.ConnConfig // for the feed's connections
 
+	turn     sync.Mutex            // of those who have reads go to a server, or to none
 	trust    atomic.Pointer[trust] // nil: reads go to the primary
 	followed atomic.Pointer[replica]
 
@@ -143,14 +145,17 @@ func (r *standby) follow(server feed.Server, same func(context.Context) error) {
 	r.trusts(of)
 }
 
-// trusts has reads go to the server unless it is followed no more.
+// trusts has reads go to the server unless it is followed no more: then another one may be
+// trusted already.
 func (r *standby) trusts(of *replica) {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	if r.followed.Load() != of {
+		return
+	}
 	t := &trust{of: of}
 	t.ctx, t.end = context.WithCancel(context.Background())
 	r.trust.Store(t)
-	if r.followed.Load() != of {
-		r.distrust(t)
-	}
 }
 
 // distrust has reads go to the primary, and reports whether they went to the standby. The
@@ -163,6 +168,8 @@ func (r *standby) distrust(t *trust) bool {
 
 // lost has reads go to the primary: nobody knows what the standby is.
 func (r *standby) lost() {
+	r.turn.Lock()
+	defer r.turn.Unlock()
 	r.followed.Store(nil)
 	if t := r.trust.Load(); t != nil {
 		r.distrust(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
@@ -164,5 +165,28 @@ func TestPostgres_FeedOfAStandbyThatIsPromoted(t *testing.T) {
 	}
 	if told := f.rec.taken(); len(told) > 0 || f.rec.pos > source.Position(end) {
 		t.Errorf("told of %v, up to %v; what is the primary's ended before %v", told, feed.LSN(f.rec.pos), end)
+	}
+}
+
+// Who finds that a standby has caught up may come when another server is followed already:
+// that one stays trusted, or the primary would be read for good.
+func TestPostgres_StandbyThatCaughtUpTooLate(t *testing.T) {
+	pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/none") // never asked
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	r := &standby{pool: pool}
+	r.follow(feed.Server{Address: "first"}, nil)
+	first := r.followed.Load()
+	r.follow(feed.Server{Address: "second"}, nil)
+	r.trusts(first)
+	if now := r.trust.Load(); now == nil || now.of != r.followed.Load() || now.ctx.Err() != nil {
+		t.Errorf("trusted: %+v, followed: %+v", now, r.followed.Load())
+	}
+	r.lost()
+	r.trusts(first)
+	if now := r.trust.Load(); now != nil {
+		t.Errorf("nothing is followed, trusted: %+v", now)
 	}
 }
