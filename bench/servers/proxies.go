@@ -33,20 +33,12 @@ var proxies = map[string]proxyStart{
 	"proxy-chocon-rebuilt-default": rebuiltProxy(2),
 }
 
-// Hops are what is between a proxy and its upstream.
-type hops struct {
-	secure bool // TLS
-	wire   bool // a wire, with a hotrow at its far end
-}
-
 // withProxies adds the proxies to the peers.
 func withProxies(all map[string]harness.Starter) map[string]harness.Starter {
 	for name, begin := range proxies {
-		all[name] = behindProxy(name, begin, hops{})
-		all[name+"-tls"] = behindProxy(name+"-tls", begin, hops{secure: true})
+		all[name] = behindProxy(name, begin, false)
+		all[name+"-tls"] = behindProxy(name+"-tls", begin, true)
 	}
-	const wire = "proxy-hotrow-wire"
-	all[wire] = behindProxy(wire, hotrowProxy, hops{wire: true})
 	all["tls-upstream"] = startTLSUpstream
 	all["floor-direct"] = startDirectFloor
 	return all
@@ -74,11 +66,11 @@ func startTLSUpstream(
 }
 
 // behindProxy makes the starter of a proxy with its upstream.
-func behindProxy(name string, begin proxyStart, way hops) harness.Starter {
+func behindProxy(name string, begin proxyStart, secure bool) harness.Starter {
 	return func(
 		ctx context.Context, w *harness.Fixture, on harness.Placement, dir string,
 	) (*harness.Server, error) {
-		b, err := startBehind(ctx, w, dir, way)
+		b, err := startBehind(ctx, w, dir, secure)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +79,7 @@ func behindProxy(name string, begin proxyStart, way hops) harness.Starter {
 			if err != nil {
 				return nil, err
 			}
-			p, err := begin(w, on, dir, listen, b.upstream, way.secure)
+			p, err := begin(w, on, dir, listen, b.upstream, secure)
 			if err != nil {
 				return nil, err
 			}
@@ -106,7 +98,7 @@ func behindProxy(name string, begin proxyStart, way hops) harness.Starter {
 // An upstreamStack is what a proxy relays to.
 type upstreamStack struct {
 	processes []*harness.Process // the nearest first
-	upstream  string             // what the proxy is told: an address, or the URL of a wire
+	upstream  string             // the address that the proxy is told
 	accepted  harness.Tally
 }
 
@@ -126,7 +118,7 @@ func (b *upstreamStack) add(p *harness.Process, upstream string) {
 // startBehind starts what is behind a proxy, where there is room: it must not slow
 // the proxy.
 func startBehind(
-	ctx context.Context, w *harness.Fixture, dir string, way hops,
+	ctx context.Context, w *harness.Fixture, dir string, secure bool,
 ) (_ *upstreamStack, err error) {
 	back, err := startFloor(ctx, w, harness.Free, dir)
 	if err != nil {
@@ -139,23 +131,13 @@ func startBehind(
 			b.stop()
 		}
 	}()
-	if way.secure {
+	if secure {
 		front, err := terminateTLS(ctx, dir, b.upstream)
 		if err != nil {
 			return nil, err
 		}
 		b.add(front.Main, front.Address())
 		b.accepted = front.Accepted
-	}
-	if way.wire {
-		exit, at, err := hotrowExit(w, dir, scheme(way.secure)+b.upstream)
-		if err != nil {
-			return nil, err
-		}
-		b.add(exit, at)
-	}
-	if way.wire {
-		b.upstream = "wire://" + b.upstream
 	}
 	return b, nil
 }
@@ -219,30 +201,7 @@ func hotrowProxy(
 	host, port, _ := strings.Cut(listen, ":")
 	return harness.StartWith("proxy-hotrow", dir, on, trusting(dir), w.Hotrow, "proxy", "--listen",
 		host,
-		"--port", port, "--upstream", upstreamURL(upstream, secure), "--access-log-dir", "none")
-}
-
-// upstreamURL returns the URL of an upstream, which may be one already.
-func upstreamURL(upstream string, secure bool) string {
-	if strings.HasPrefix(upstream, "wire://") {
-		return upstream
-	}
-	return scheme(secure) + upstream
-}
-
-// hotrowExit starts the far end of a wire. Its CPU is not that of the row.
-func hotrowExit(
-	w *harness.Fixture, dir, upstream string,
-) (p *harness.Process, at string, err error) {
-	at, port, err := harness.Loopback()
-	if err != nil {
-		return nil, "", err
-	}
-	p, err = harness.StartWith("proxy-hotrow-exit", dir, harness.Free, trusting(dir), w.Hotrow,
-		"proxy", "--exit",
-		"--listen", "127.0.0.1", "--port", strconv.Itoa(port), "--upstream", upstream,
-		"--access-log-dir", "none")
-	return p, at, err
+		"--port", port, "--upstream", scheme(secure)+upstream, "--access-log-dir", "none")
 }
 
 // rebuiltProxy makes the start of chocon's design, rebuilt: see its package.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
-	"github.com/hotrow/hotrow/internal/wire/exchange"
 )
 
 // messages returns who may send each message by the table.
@@ -34,7 +33,7 @@ func messages(page accessPage) map[string]string {
 // TestAccess_TheTableHasEveryMessage: a message of rows that is added needs a line
 // that says who may send it.
 func TestAccess_TheTableHasEveryMessage(t *testing.T) {
-	table, known := messages(readAccess(t)), []string{"Exchange"}
+	table, known := messages(readAccess(t)), []string(nil)
 	files, err := filepath.Glob("../../client/wire/rows/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no code of the messages", err)
@@ -78,8 +77,7 @@ type letter struct {
 	data   []byte
 }
 
-// letters returns every message about a document that is there; exchanges are sent
-// by passed.
+// letters returns every message about a document that is there.
 func letters() []letter {
 	write := func(name string, id uint64, key, body string) letter {
 		return letter{name, id, false, (&rows.Write{Resource: "pay", Key: key, Body: []byte(body)}).Append(nil)}
@@ -137,26 +135,6 @@ func (p *wirePeer) send(l letter) ([]byte, gofast.Code) {
 	}
 }
 
-// passed returns the status of an HTTP exchange on the connection, with a token of
-// its own or none.
-func (p *wirePeer) passed(method, path, token, body string) int {
-	p.t.Helper()
-	r := exchange.Request{Method: []byte(method), Authority: []byte("localhost"), Path: []byte(path),
-		Body: []byte(body), Fields: []exchange.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}}
-	if token != "" {
-		r.Fields = append(r.Fields, exchange.Field{Name: []byte("authorization"), Value: []byte("Bearer " + token)})
-	}
-	data, code := p.send(letter{"Exchange", exchange.ID, false, r.Append(nil)})
-	var a exchange.Answer
-	if code != gofast.OK {
-		p.t.Fatalf("%s %s: %v", method, path, code)
-	}
-	if err := a.Decode(data); err != nil {
-		p.t.Fatal(err)
-	}
-	return a.Status
-}
-
 // walkWires sends every message as everybody.
 func walkWires(t *testing.T, page accessPage) {
 	w := roleWalk{section: "wire", settings: "perf: true", roles: func(
@@ -167,11 +145,10 @@ func walkWires(t *testing.T, page accessPage) {
 	w.run(t, page)
 }
 
-// walkWire sends every message, and HTTP exchanges, as everybody.
+// walkWire sends every message as everybody.
 func walkWire(t *testing.T, page accessPage, r *running, roles map[string]string, read, write []string) {
 	table := messages(page)
 	page.ask(t, "## Wire", "whoami", "") // each connection begins with it
-	page.ask(t, "## Wire", "`Exchange`", "")
 	for role, token := range roles {
 		// Who may not write what nobody may is told that it cannot be written.
 		none := len(read) == 0
@@ -201,34 +178,6 @@ func walkWire(t *testing.T, page accessPage, r *running, roles map[string]string
 			named := strings.Contains(string(data), "pay")
 			if l.name == "Info" && named != slices.Contains(read, role) {
 				t.Errorf("Info as %q names the resource: %v", role, named)
-			}
-		}
-		// The token of the exchange counts, and that of the connection where it has none.
-		denied := map[string]int{"GET": 401, "POST": 401}
-		if known {
-			denied = map[string]int{"GET": 403, "POST": 403}
-		}
-		if none {
-			denied = map[string]int{"GET": 403, "POST": 405}
-		}
-		for _, c := range []struct {
-			method, path, body string
-			may                bool
-		}{
-			{"GET", "/pay/2", "", slices.Contains(read, role)},
-			{"POST", "/pay", `{"sal":9}`, slices.Contains(write, role)},
-		} {
-			for how, got := range map[string]int{
-				"of the connection": r.dialWire(token).passed(c.method, c.path, "", c.body),
-				"of the exchange":   r.dialWire("").passed(c.method, c.path, token, c.body),
-				"of both":           r.dialWire("t-operator").passed(c.method, c.path, token, c.body),
-			} {
-				if how == "of both" && token == "" {
-					continue // that is the connection's
-				}
-				if c.may && got >= 400 && got != 404 || !c.may && got != denied[c.method] {
-					t.Errorf("%s %s with the token %s as %q = %d", c.method, c.path, how, role, got)
-				}
 			}
 		}
 	}

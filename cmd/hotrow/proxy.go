@@ -44,10 +44,7 @@ type proxyCmd struct {
 	Allow, AllowAddress, Suffix                    []string
 	DenyPrivate, Connect, HTTP2, DropInterim, Open bool
 
-	Exit                       bool
-	TLSCert, TLSKey, TokenFile string
-	WireConns                  int
-	Ops                        string
+	Ops string
 
 	TraceEndpoint string
 	TraceSample   uint32
@@ -87,7 +84,7 @@ func (c *proxyCmd) addChocon(f *pflag.FlagSet) {
 	f.Var(&c.ProxyReadTimeout, "proxy-read-timeout", "For an answer to begin, in seconds.")
 	f.Var(&c.ShutdownTimeout, "shutdown-timeout", "For requests under way to end.")
 
-	f.Var(list{&c.Upstream}, "upstream", "All goes to `URL`: http(s)://, unix:, wire(+tls)://.")
+	f.Var(list{&c.Upstream}, "upstream", "All goes to `URL`: http(s)://, unix:.")
 	f.IntVar(&c.Stsize, "stsize", 1000, "Response times kept for the statistics.")
 	f.IntVar(&c.Spfactor, "spfactor", 3, "One response time in so many is kept.")
 	f.BoolVarP(&c.Show, "version", "v", false, "Print the version.")
@@ -105,13 +102,6 @@ func (c *proxyCmd) addOurs(f *pflag.FlagSet) {
 	f.BoolVar(&c.Open, "open", false,
 		"Let other machines use the proxy although it takes any upstream.")
 
-	f.BoolVar(&c.Exit, "exit", false,
-		"Be the far end: speak the wire protocol with proxies that relay here.")
-	f.StringVar(&c.TLSCert, "tls-cert", "", "Certificate `FILE` of --exit, for wire+tls://.")
-	f.StringVar(&c.TLSKey, "tls-key", "", "`FILE` of its key.")
-	f.StringVar(&c.TokenFile, "token-file", "",
-		"`FILE` of the token for the far end; of --exit: those it takes.")
-	f.IntVar(&c.WireConns, "wire-conns", 2, "Connections to the far end of the wire.")
 	f.StringVar(&c.Ops, "ops", "", "`ADDR` that answers /metrics and /.api/ alone.")
 
 	f.StringVar(&c.TraceEndpoint, "trace-endpoint", "",
@@ -200,14 +190,6 @@ func (c *proxyCmd) serve(
 	p *program, s *proxy.Server, all []net.Listener, log *slog.Logger,
 ) (failed chan error, err error) {
 	failed = make(chan error, len(all)+1)
-	serve := s.Serve
-	if c.Exit {
-		exit, err := c.exit()
-		if err != nil {
-			return nil, usageError{err}
-		}
-		serve = func(l net.Listener) error { return s.ServeExit(l, exit) }
-	}
 	begin := func(l net.Listener, serve func(net.Listener) error) {
 		go func() {
 			if err := serve(l); err != nil {
@@ -216,7 +198,7 @@ func (c *proxyCmd) serve(
 		}()
 	}
 	for _, l := range all {
-		begin(l, serve)
+		begin(l, s.Serve)
 	}
 	if c.Ops == "" {
 		return failed, nil
@@ -243,7 +225,6 @@ func (c *proxyCmd) options(log *slog.Logger) (o proxy.Options, err error) {
 		ProxyRead: time.Duration(c.ProxyReadTimeout), DenyPrivate: c.DenyPrivate,
 		Connect: c.Connect, NoInterim: c.DropInterim, HTTP2: c.HTTP2,
 		StatsSize: c.Stsize, StatsFactor: c.Spfactor, Version: v, Log: log,
-		WireConns: c.WireConns,
 	}
 	for _, domain := range c.Suffix {
 		if !strings.Contains(strings.Trim(domain, "."), ".") {
@@ -251,16 +232,6 @@ func (c *proxyCmd) options(log *slog.Logger) (o proxy.Options, err error) {
 				"corp.example.com: under one without a dot anybody may register a name", domain)
 		}
 		o.Suffixes = append(o.Suffixes, strings.Trim(domain, "."))
-	}
-	if err := c.checkWire(); err != nil {
-		return o, err
-	}
-	if c.TokenFile != "" && !c.Exit {
-		tokens, err := readTokens(c.TokenFile)
-		if err != nil {
-			return o, err
-		}
-		o.Token = tokens[0]
 	}
 	for _, u := range c.Upstream {
 		if u != "" {
@@ -294,7 +265,7 @@ func (c *proxyCmd) options(log *slog.Logger) (o proxy.Options, err error) {
 // checkExposure refuses to be an open proxy for other machines by accident. local says
 // that only this machine can reach the listener.
 func (c *proxyCmd) checkExposure(at string, local bool) error {
-	if local || len(c.Upstream) > 0 || len(c.Allow) > 0 || c.Open || c.Exit && c.TokenFile != "" {
+	if local || len(c.Upstream) > 0 || len(c.Allow) > 0 || c.Open {
 		return nil
 	}
 	return usageError{fmt.Errorf("--listen %s: other machines could reach any upstream through "+
@@ -321,15 +292,8 @@ func (c *proxyCmd) listen(p *program, log *slog.Logger) ([]net.Listener, error) 
 		}
 		all = append(all, l)
 	}
-	proto := "proxy"
-	switch {
-	case c.Exit && c.TLSCert != "":
-		proto = "wire-tls"
-	case c.Exit:
-		proto = "wire"
-	}
 	for _, l := range all {
-		log.Info("listening", "proto", proto, "addr", l.Addr().String())
+		log.Info("listening", "proto", "proxy", "addr", l.Addr().String())
 	}
 	return all, nil
 }

@@ -81,11 +81,6 @@ func TestProxyMemory_StaysFlatWhileLargeBodiesPass(t *testing.T) {
 		p := startProxyProcess(t, trust, "proxy", "--upstream", secure.URL)
 		passBulk(t, size, p)
 	})
-	t.Run("wire", func(t *testing.T) {
-		far := startProxyProcess(t, trust, "wire", "--exit", "--upstream", plain.URL)
-		near := startProxyProcess(t, trust, "proxy", "--upstream", "wire://"+far.addr)
-		passBulk(t, size, near, far)
-	})
 }
 
 // passBulk downloads and uploads through proxies, of which the first is asked, and

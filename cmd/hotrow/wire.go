@@ -30,7 +30,7 @@ func (w wireFront) configure(cfg *config.Config) { w.Configure(w.s.wireOptions(c
 func (s *server) wireOptions(cfg *config.Config) wirefront.Options {
 	version, _ := buildVersion()
 	return wirefront.Options{
-		Resources: s.set, Starting: s.starting, HTTP: s.front,
+		Resources: s.set, Starting: s.starting,
 		Auth: s.tokens.Principal, Issued: s.tokens.Issued, Open: s.cmd.Open,
 		MaxMessage: cfg.MaxMessage(),
 		Perf:       cfg.Wire.Perf, Server: "hotrow " + version, Instance: rand.Text(), Log: s.log,

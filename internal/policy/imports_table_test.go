@@ -24,8 +24,8 @@ var house = []room{
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/spf13/cobra", "github.com/spf13/pflag",
 			"github.com/KimMachineGun/automemlimit", "golang.org/x/term"},
-		tests: []string{"browsertest", "client", "dbtest", "restart", "tlstest", "wire/exchange",
-			"client/wire/gofast", "client/wire/rows"},
+		tests: []string{"browsertest", "client", "dbtest", "restart", "tlstest", "client/wire/gofast",
+			"client/wire/rows"},
 	},
 	{
 		dir: "internal/stress",
@@ -118,9 +118,8 @@ var house = []room{
 		tests: []string{"dbtest"},
 	},
 	{
-		dir: "internal/proxy",
-		knows: []string{"accesslog", "client/wire", "eventloop/nonblock", "trace", "wire/exchange",
-			"wire/http1"},
+		dir:   "internal/proxy",
+		knows: []string{"accesslog", "eventloop/nonblock", "trace", "wire/http1"},
 		tests: []string{"dbtest", "tlstest", "golang.org/x/net/http2"},
 	},
 	{
@@ -163,8 +162,8 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/wire",
-		knows: []string{"front", "accesslog", "workers", "eventloop", "wire/exchange",
-			"client/wire/gofast", "client/wire/rows", "resource", "query", "source", "row"},
+		knows: []string{"front", "accesslog", "workers", "eventloop", "client/wire/gofast",
+			"client/wire/rows", "resource", "query", "source", "row"},
 		tests: []string{"front/fronttest", "source/sqlite", "tier", "tlstest", "wiretest"},
 	},
 	{
@@ -273,10 +272,6 @@ var house = []room{
 		dir: "client/wire/gofast",
 		// Its zstd is that of row, by the same module.
 		heavy: []string{"github.com/klauspost/compress/zstd"},
-	},
-	{
-		dir:   "internal/wire/exchange",
-		knows: []string{"client/wire/cbor"},
 	},
 	{
 		dir:   "client/wire/rows",

@@ -27,8 +27,7 @@ var (
 // ownAnswer returns the page that a request to the proxy itself asks for, or
 // nil. chocon's are found by their beginning, as there.
 func (s *Server) ownAnswer(x *exchange) *ownPage {
-	if len(x.uri) < 2 || x.uri[1] != '.' && x.uri[1] != 'm' || x.looped || x.req.Connect ||
-		x.up.c.tunnelClient != nil {
+	if len(x.uri) < 2 || x.uri[1] != '.' && x.uri[1] != 'm' || x.looped || x.req.Connect {
 		return nil
 	}
 	var page *ownPage
@@ -38,7 +37,7 @@ func (s *Server) ownAnswer(x *exchange) *ownPage {
 	case bytes.HasPrefix(x.uri, []byte("/.api/http-stats")):
 		page = pageHTTP
 	case path == "/.api/metrics", path == "/metrics" && x.up.c.ops,
-		path == "/metrics" && s.fixed == nil && s.remote == nil:
+		path == "/metrics" && s.fixed == nil:
 		page = pageMetrics
 	}
 	if page == nil || !s.isOwnHost(x.req.Host) {
@@ -150,22 +149,6 @@ func (s *Server) metrics() []byte {
 	one("hotrow_proxy_tunnels_total", "counter", "Upgraded connections.", st.Tunnels)
 	one("hotrow_proxy_received_bytes_total", "counter", "Bytes of request bodies.", st.BytesIn)
 	one("hotrow_proxy_sent_bytes_total", "counter", "Bytes of response bodies.", st.BytesOut)
-	if far := st.Remote; far != nil {
-		one("hotrow_proxy_wire_connections", "gauge", "Connections to the far end open.",
-			far.Connections)
-		one("hotrow_proxy_wire_opened_total", "counter", "Connections opened to the far end.",
-			far.Opened)
-		one("hotrow_proxy_wire_failed_total", "counter", "Connections to it that failed.",
-			far.Failed)
-		one("hotrow_proxy_wire_requests_total", "counter", "Exchanges in one message.",
-			far.Requests)
-		one("hotrow_proxy_wire_streams_total", "counter", "Exchanges, or rests, in streams.",
-			far.Streams)
-	}
-	one("hotrow_proxy_exit_peers", "gauge", "Connections of proxies that relay here.", st.Links)
-	one("hotrow_proxy_exit_exchanges_total", "counter", "Requests of such proxies.", st.Exchanges)
-	one("hotrow_proxy_exit_rests_total", "counter", "Their answers that went on in a stream.",
-		st.Rests)
 	b.WriteString("# HELP hotrow_proxy_requests_total Requests by status.\n" +
 		"# TYPE hotrow_proxy_requests_total counter\n")
 	for code := range s.count.statuses {

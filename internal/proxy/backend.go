@@ -121,9 +121,7 @@ func (up *upstream) discard() {
 // end closes the connection.
 func (up *upstream) end() {
 	up.close()
-	if up.backend.target.remote == nil {
-		up.backend.target.srv.count.upstreams.Add(-1)
-	}
+	up.backend.target.srv.count.upstreams.Add(-1)
 }
 
 // retire closes what is idle, and what becomes so.
@@ -156,9 +154,6 @@ func (b *backend) reap(now int64, n int) (closed int) {
 // open connects. hurried says that another address can be tried.
 func (b *backend) open(c *client, hurried bool) (*upstream, error) {
 	s := b.target.srv
-	if b.target.remote != nil {
-		return b.openRemote(), nil
-	}
 	if !b.target.trusted && b.origin.path == "" && !s.opts.permits(b.addr.Addr()) {
 		return nil, fmt.Errorf("%s is %s: %w", b.origin.name, b.addr.Addr(), errDenied)
 	}

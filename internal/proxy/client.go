@@ -15,19 +15,18 @@ import (
 
 // A client is a connection that was accepted, and the goroutine that serves it.
 type client struct {
-	srv          *Server
-	sock         *socket
-	remote       string    // if somebody wants to know
-	x            *exchange // what a request needs while it is under way; else nil
-	idleFn       func(fd uintptr) bool
-	closed       bool
-	gap          http1.Gap     // before the next request
-	waited       bool          // for a first request
-	within       bool          // the wait that is under way may answer requests
-	over         bool          // the last of those has ended the connection
-	seen         int64         // due when the sweeper last looked at an idle client; its own
-	tunnelClient *tunnelClient // the client is behind a wire; else nil
-	ops          bool          // it gets our own pages and nothing else
+	srv    *Server
+	sock   *socket
+	remote string    // if somebody wants to know
+	x      *exchange // what a request needs while it is under way; else nil
+	idleFn func(fd uintptr) bool
+	closed bool
+	gap    http1.Gap // before the next request
+	waited bool      // for a first request
+	within bool      // the wait that is under way may answer requests
+	over   bool      // the last of those has ended the connection
+	seen   int64     // due when the sweeper last looked at an idle client; its own
+	ops    bool      // it gets our own pages and nothing else
 
 	state  atomic.Uint32 // a clientState
 	due    atomic.Int64  // when what this side waits for is late; 0: never

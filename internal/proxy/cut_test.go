@@ -100,8 +100,6 @@ func TestCut_ClientThatEndsItsBodyIsTold(t *testing.T) {
 	up := upstreamScript(t, func(_ net.Conn, br *bufio.Reader) { _, _ = io.Copy(io.Discard, br) })
 	one, two := "http://"+up.addr, "http://localhost:"+up.addr[len("127.0.0.1:"):]
 	plain, plainAt := start(t, Options{Upstreams: []string{one, two}, Log: log})
-	_, exitAt := startExit(t, Options{Upstreams: []string{one}, Log: log}, Exit{})
-	near, nearAt := start(t, Options{Upstreams: []string{"wire://" + exitAt}, Log: log})
 	ts, config := secure(t, true, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
@@ -109,7 +107,7 @@ func TestCut_ClientThatEndsItsBodyIsTold(t *testing.T) {
 	for way, to := range map[string]struct {
 		s    *Server
 		addr string
-	}{"plain": {plain, plainAt}, "wire": {near, nearAt}, "http2": {http2, http2At}} {
+	}{"plain": {plain, plainAt}, "http2": {http2, http2At}} {
 		for kind, text := range map[string]string{
 			"length": "POST / HTTP/1.1\r\nHost: up\r\nContent-Length: 10\r\n\r\nab",
 			"chunks": "PUT / HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nab",

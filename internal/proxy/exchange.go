@@ -209,10 +209,6 @@ func (c *client) put(x *exchange, up *upstream, b []byte) (int, error) {
 		}
 	}
 	c.due.Store(c.srv.after(c.srv.opts.Write))
-	if up.backend.target.remote != nil { // there may be no connection: the client may leave
-		c.since.Store(c.srv.now.Load())
-		defer c.since.Store(0)
-	}
 	n, err := up.write(b[sent:])
 	return sent + n, err
 }

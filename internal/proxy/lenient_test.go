@@ -9,17 +9,6 @@ import (
 	"testing"
 )
 
-// roadTo starts a proxy in front of an upstream, plainly or behind the wire.
-func roadTo(t *testing.T, wire bool, upstream string) string {
-	o := Options{Upstreams: []string{"http://" + upstream}}
-	if wire {
-		_, _, addr := overWire(t, o)
-		return addr
-	}
-	_, addr := start(t, o)
-	return addr
-}
-
 // An answer whose length is said twice alike, or that has a trailer field which no trailer
 // may be, is good without: so has Go's net/http it.
 func TestLenient_AnswersWithOneThingTooMuch(t *testing.T) {
@@ -39,20 +28,19 @@ func TestLenient_AnswersWithOneThingTooMuch(t *testing.T) {
 			}
 		}
 	})
-	for _, wire := range []bool{false, true} {
-		c := call(t, roadTo(t, wire, up.addr))
-		for range 2 {
-			c.send("GET / HTTP/1.1\r\nHost: up\r\n\r\n")
-			resp, body := c.answer("GET")
-			if n := resp.Header["Content-Length"]; resp.StatusCode != 200 || body != "abc" || len(n) != 1 {
-				t.Errorf("over the wire %v: %d %q, lengths %q", wire, resp.StatusCode, body, n)
-			}
-			c.send("GET /trailer HTTP/1.1\r\nHost: up\r\nTE: trailers\r\nConnection: TE\r\n\r\n")
-			resp, body = c.answer("GET")
-			if resp.StatusCode != 200 || body != "abc" || len(resp.Trailer) != 2 ||
-				resp.Trailer.Get("X-Sum") != "6" || resp.Trailer.Get("Set-Cookie") != "a" {
-				t.Errorf("over the wire %v: %d %q, %v", wire, resp.StatusCode, body, resp.Trailer)
-			}
+	_, addr := start(t, Options{Upstreams: []string{"http://" + up.addr}})
+	c := call(t, addr)
+	for range 2 {
+		c.send("GET / HTTP/1.1\r\nHost: up\r\n\r\n")
+		resp, body := c.answer("GET")
+		if n := resp.Header["Content-Length"]; resp.StatusCode != 200 || body != "abc" || len(n) != 1 {
+			t.Errorf("%d %q, lengths %q", resp.StatusCode, body, n)
+		}
+		c.send("GET /trailer HTTP/1.1\r\nHost: up\r\nTE: trailers\r\nConnection: TE\r\n\r\n")
+		resp, body = c.answer("GET")
+		if resp.StatusCode != 200 || body != "abc" || len(resp.Trailer) != 2 ||
+			resp.Trailer.Get("X-Sum") != "6" || resp.Trailer.Get("Set-Cookie") != "a" {
+			t.Errorf("%d %q, %v", resp.StatusCode, body, resp.Trailer)
 		}
 	}
 }
@@ -61,7 +49,7 @@ func TestLenient_AnswersWithOneThingTooMuch(t *testing.T) {
 // HTTP/1.1 is.
 func TestLenient_RequestsOfOldAndNewClients(t *testing.T) {
 	up := echo(t)
-	addr := roadTo(t, false, up.addr)
+	_, addr := start(t, Options{Upstreams: []string{"http://" + up.addr}})
 	pieces := []string{"\r\n", "GET /1 HTTP/1.1\r\nHost: up\r\n\r\n", "\r\n",
 		"GET /2 HTTP/1.2\r\nHost: up\r\n\r\n", "\r\n",
 		"POST /3 HTTP/1.9\r\nHost: up\r\nContent-Length: 2\r\n\r\nab", "\r\n",

@@ -68,9 +68,6 @@ func (c *client) finish(x *exchange, status int, err error) {
 
 // proto returns what the client speaks.
 func (c *client) proto(r *http1.RequestHead) string {
-	if c.tunnelClient != nil {
-		return "wire"
-	}
 	if r.HTTP10 {
 		return "HTTP/1.0"
 	}

@@ -161,7 +161,7 @@ func (s *slow) ask(addr, method, path, fields string) {
 // roads are the ways from a proxy to an upstream that answers as h does.
 var roads = map[string]func(t *testing.T, o Options, h http.HandlerFunc) string{
 	"plain": func(t *testing.T, o Options, h http.HandlerFunc) string {
-		o.Upstreams = []string{wireUpstream(t, h)}
+		o.Upstreams = []string{httpUpstream(t, h)}
 		_, addr := start(t, o)
 		return addr
 	},
@@ -172,14 +172,19 @@ var roads = map[string]func(t *testing.T, o Options, h http.HandlerFunc) string{
 		o.HTTP2 = true
 		return secureRoad(t, o, h)
 	},
-	"wire": func(t *testing.T, o Options, h http.HandlerFunc) string {
-		far := o
-		far.Upstreams = []string{wireUpstream(t, h)}
-		_, at := startExit(t, far, Exit{})
-		o.Upstreams = []string{"wire://" + at}
-		_, addr := start(t, o)
-		return addr
-	},
+}
+
+// httpUpstream is an upstream of net/http.
+func httpUpstream(t testing.TB, h http.HandlerFunc) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: h}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return "http://" + l.Addr().String()
 }
 
 // secureRoad starts a proxy in front of an upstream of TLS.

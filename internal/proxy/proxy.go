@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -27,12 +28,8 @@ import (
 // Options say how a Server works. A zero field takes its default.
 type Options struct {
 	// Upstreams get every request: http://host:port, https://host:port or
-	// unix:/path. Without them a request names its upstream. With wire://host:port
-	// or wire+tls://host:port requests go to a hotrow there, which sees to it.
+	// unix:/path. Without them a request names its upstream.
 	Upstreams []string
-
-	WireConns int    // to the hotrow at the other end of the wire: 2
-	Token     []byte // that is shown to it
 
 	IdleConns int // kept for each address of an upstream: 256
 	MaxConns  int // in use for each upstream; more wait in line; 0: no bound
@@ -74,7 +71,6 @@ type Options struct {
 // withDefaults returns o with its zero fields filled in.
 func (o Options) withDefaults() Options {
 	o.IdleConns = cmp.Or(o.IdleConns, 256)
-	o.WireConns = cmp.Or(o.WireConns, 2)
 	o.Idle = cmp.Or(o.Idle, time.Minute)
 	o.Header = cmp.Or(o.Header, 10*time.Second)
 	o.Read = cmp.Or(o.Read, 30*time.Second)
@@ -98,21 +94,19 @@ func (o Options) withDefaults() Options {
 
 // A Server is the proxy on any number of listeners.
 type Server struct {
-	opts          Options
-	log           *slog.Logger
-	fixed         *target // of Options.Upstreams
-	remote        *remote // the same, over the wire
-	ids           ids
-	pseudonym     []byte // our name in Via
-	signature     []byte // the fields that every request gets, and the end of its head
-	tls           *tls.Config
-	exchanges     sync.Pool
-	tunnelClients sync.Pool
-	start         time.Time
-	now           atomic.Int64 // ns since start, at the last tick
-	files         int64        // that may be open at most
-	count         counters
-	times         times
+	opts      Options
+	log       *slog.Logger
+	fixed     *target // of Options.Upstreams
+	ids       ids
+	pseudonym []byte // our name in Via
+	signature []byte // the fields that every request gets, and the end of its head
+	tls       *tls.Config
+	exchanges sync.Pool
+	start     time.Time
+	now       atomic.Int64 // ns since start, at the last tick
+	files     int64        // that may be open at most
+	count     counters
+	times     times
 
 	names atomic.Pointer[map[string]*target] // by what requests call them; never written to
 
@@ -120,7 +114,6 @@ type Server struct {
 	targets   map[string]*target
 	clients   map[*client]struct{}
 	listeners map[net.Listener]struct{}
-	links     map[*link]struct{}
 	closed    bool
 
 	draining atomic.Bool
@@ -134,8 +127,8 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		opts: o.withDefaults(), start: time.Now(), quit: make(chan struct{}),
 		targets: map[string]*target{}, clients: map[*client]struct{}{},
-		listeners: map[net.Listener]struct{}{}, links: map[*link]struct{}{},
-		files: openFiles(),
+		listeners: map[net.Listener]struct{}{},
+		files:     openFiles(),
 	}
 	s.log = s.opts.Log
 	s.names.Store(&map[string]*target{})
@@ -161,14 +154,6 @@ func New(o Options) (*Server, error) {
 func (s *Server) fix(upstreams []string) (err error) {
 	if len(upstreams) == 0 {
 		return nil
-	}
-	if _, _, ok := wireAddress(upstreams[0]); ok {
-		// The far end tells upstreams that the request was here.
-		s.signature = []byte("Via: 1.1 " + string(s.pseudonym) + "\r\n\r\n")
-		if s.remote, err = newRemote(s, upstreams); err == nil {
-			s.targets[s.remote.name] = s.remote.unnamed
-		}
-		return err
 	}
 	if s.fixed, err = fixedTarget(s, upstreams); err == nil {
 		s.targets[s.fixed.key] = s.fixed
@@ -199,17 +184,47 @@ func (s *Server) Serve(l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	return s.serveListener(l, func(nc net.Conn) { s.accept(newClient(s, nc)) })
+	return s.serve(l, false)
 }
 
 // ServeOps is Serve for a listener that answers what the proxy tells of itself,
 // and nothing else.
 func (s *Server) ServeOps(l net.Listener) error {
-	return s.serveListener(l, func(nc net.Conn) {
-		c := newClient(s, nc)
-		c.ops = true
-		s.accept(c)
-	})
+	return s.serve(l, true)
+}
+
+// serve accepts connections from l, which it owns from now on, until Shutdown or Close.
+func (s *Server) serve(l net.Listener, ops bool) error {
+	s.mu.Lock()
+	if s.closed || s.draining.Load() {
+		s.mu.Unlock()
+		return l.Close()
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+	defer func() { _ = l.Close() }()
+	for wait := time.Duration(0); ; {
+		nc, err := l.Accept()
+		if err == nil {
+			wait = 0
+			c := newClient(s, nc)
+			c.ops = ops
+			s.accept(c)
+			continue
+		}
+		if s.draining.Load() || errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if ne, ok := err.(interface{ Temporary() bool }); !ok || !ne.Temporary() {
+			return err
+		}
+		s.makeRoom() // too many open files
+		wait = min(max(2*wait, 5*time.Millisecond), time.Second)
+		select {
+		case <-time.After(wait):
+		case <-s.quit:
+		}
+	}
 }
 
 // accept starts to serve a connection.
@@ -243,13 +258,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for l := range s.listeners {
 		_ = l.Close()
 	}
-	for k := range s.links {
-		k.goAway()
-	}
 	s.mu.Unlock()
 	for {
 		s.mu.Lock()
-		left := len(s.clients) + len(s.links)
+		left := len(s.clients)
 		s.mu.Unlock()
 		if left == 0 || ctx.Err() != nil {
 			break
@@ -276,17 +288,11 @@ func (s *Server) Close() {
 	for c := range s.clients {
 		c.cutOff()
 	}
-	for k := range s.links {
-		k.cutOff()
-	}
 	for _, t := range s.targets {
 		t.close()
 	}
 	s.mu.Unlock()
 	s.ended.Wait()
-	if s.remote != nil {
-		s.remote.close()
-	}
 }
 
 // isListening reports whether a listener has this address.

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	wirehttp "github.com/hotrow/hotrow/internal/wire/exchange"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
@@ -33,8 +32,6 @@ func (s *Server) route(x *exchange) (*target, error) {
 		return nil, errTwoNames
 	case s.fixed != nil:
 		return s.fixed, nil
-	case x.up.c.tunnelClient != nil:
-		return s.routeTunnelClient(x, x.up.c.tunnelClient.ask.Scheme)
 	case x.named != nil:
 		if x.isForeign() {
 			return nil, errForeign
@@ -48,7 +45,7 @@ func (s *Server) route(x *exchange) (*target, error) {
 		return s.prefixed(x, rest)
 	}
 	// An Origin says nothing here: programs pass on that of their own visitors.
-	if x.cross && s.remote == nil {
+	if x.cross {
 		return nil, errForeign
 	}
 	return s.named(r.Host, true)
@@ -63,24 +60,10 @@ func (x *exchange) isForeign() bool {
 
 // routeConnect returns the target of a CONNECT, if that is allowed.
 func (s *Server) routeConnect(r *http1.RequestHead) (*target, error) {
-	if !s.opts.Connect || s.remote != nil {
+	if !s.opts.Connect {
 		return nil, errConnect
 	}
 	return s.named([]byte("http://"+string(r.Host)), false)
-}
-
-// routeTunnelClient returns the target that another proxy has found in a request.
-func (s *Server) routeTunnelClient(x *exchange, scheme wirehttp.Scheme) (*target, error) {
-	switch scheme {
-	case wirehttp.HTTP:
-		x.reply = append(x.reply[:0], "http://"...)
-	case wirehttp.HTTPS:
-		x.reply = append(x.reply[:0], "https://"...)
-	default:
-		return nil, errHostRule
-	}
-	x.reply = append(x.reply, x.req.Host...)
-	return s.named(x.reply, false)
 }
 
 // prefixed finds the target that a path names, and cuts it off.
@@ -114,17 +97,12 @@ func (s *Server) named(name []byte, byHost bool) (*target, error) {
 		o, secure, ok = parseOrigin(string(name))
 	}
 	switch {
-	case !ok && byHost && s.remote != nil:
-		return s.remember(name, s.remote.unnamed), nil
 	case !ok && byHost:
 		return nil, errHostRule
 	case !ok || o.path != "":
 		return nil, errUpstreamName
 	case !s.opts.allows(o.name, o.port):
 		return nil, errNotAllowed
-	}
-	if s.remote != nil {
-		return s.remember(name, s.remote.target(o, secure)), nil
 	}
 	return s.remember(name, newTarget(s, []origin{o}, secure)), nil
 }
@@ -154,7 +132,7 @@ func (s *Server) remember(name []byte, t *target) *target {
 func (s *Server) forgetTargets() {
 	s.names.Store(&map[string]*target{})
 	for key, t := range s.targets {
-		if t.active() == 0 && (s.remote == nil || t != s.remote.unnamed) {
+		if t.active() == 0 {
 			t.close()
 			delete(s.targets, key)
 		}

@@ -13,7 +13,6 @@ type counters struct {
 	requests, refused, retries, ejections atomic.Int64
 	accepted, tunnels, errors             atomic.Int64
 	upstreams                             atomic.Int64 // open
-	links, exchanges, rests               atomic.Int64 // of the wire
 	bytesIn, bytesOut                     atomic.Int64
 	statuses                              [600]atomic.Int64
 }
@@ -26,14 +25,6 @@ type Stats struct {
 	BytesIn, BytesOut                     int64 // of bodies
 	Statuses                              map[int]int64
 	Targets                               []TargetStats
-	Remote                                *RemoteStats // nil: upstreams are not behind a wire
-	Links, Exchanges, Rests               int64        // of an exit: peers now, what they asked
-}
-
-// RemoteStats is what is known of the far end of the wire.
-type RemoteStats struct {
-	Connections, Opened, Failed int64 // now; ever; tries
-	Requests, Streams           int64 // of the wire
 }
 
 // TargetStats is what is known of an upstream.
@@ -57,10 +48,6 @@ func (s *Server) Stats() Stats {
 		if n := c.statuses[code].Load(); n > 0 {
 			st.Statuses[code] = n
 		}
-	}
-	st.Links, st.Exchanges, st.Rests = c.links.Load(), c.exchanges.Load(), c.rests.Load()
-	if s.remote != nil {
-		st.Remote = s.remote.stats()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

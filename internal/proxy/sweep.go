@@ -36,9 +36,6 @@ func (s *Server) sweepAll() {
 		if n%10 == 0 {
 			s.count.errors.Store(0)
 			s.reap(0)
-			if s.remote != nil {
-				s.remote.look()
-			}
 		}
 	}
 }

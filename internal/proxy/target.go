@@ -11,8 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	wirehttp "github.com/hotrow/hotrow/internal/wire/exchange"
 )
 
 // A target is an upstream as requests name it: one or several origins, the
@@ -25,8 +23,6 @@ type target struct {
 	passHost  bool // Host is the client's
 	trusted   bool // named by the operator: any address will do
 	origins   []origin
-	remote    *remote // through which it is reached; nil: by itself
-	scheme    wirehttp.Scheme
 
 	list       atomic.Pointer[addresses]
 	refreshing atomic.Bool
@@ -72,7 +68,7 @@ func newTarget(s *Server, origins []origin, secure bool) *target {
 	}
 	t.authority = []byte(origins[0].authority())
 	t.queue.max = s.opts.MaxConns
-	if secure && s.opts.HTTP2 && s.remote == nil {
+	if secure && s.opts.HTTP2 {
 		t.transport = newTransport(t)
 	}
 	return t

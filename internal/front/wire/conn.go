@@ -119,8 +119,6 @@ func (f *Front) End(lc *eventloop.Conn) {
 			u.abandon()
 		case *producer:
 			u.stop(true)
-		case *httpExchange:
-			u.end(&fault{kind: kindCanceled})
 		}
 	})
 	stats := c.session.Stats()

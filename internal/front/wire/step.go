@@ -62,9 +62,6 @@ func (f *Front) Step(lc *eventloop.Conn, in, out []byte) (int, []byte, eventloop
 
 // handle does what an event asks for. c.mu is held.
 func (c *conn) handle(s *scope, e *gofast.Event, out []byte) []byte {
-	if e.User != nil && passed(e) {
-		return out
-	}
 	switch e.Type {
 	case gofast.EventRequest:
 		return c.request(s, e, out)
@@ -124,10 +121,8 @@ func (c *conn) request(s *scope, e *gofast.Event, out []byte) []byte {
 		}
 		fallthrough
 	default:
-		if !c.relay(s, e) {
-			c.hint(e)
-			c.deny(e, &fault{kind: kindNoMessage})
-		}
+		c.hint(e)
+		c.deny(e, &fault{kind: kindNoMessage})
 	}
 	return out
 }
@@ -143,10 +138,8 @@ func (c *conn) begin(s *scope, e *gofast.Event) {
 	case e.ID == rows.IDEchoReceive && s.live.Perf:
 		c.produce(e)
 	default:
-		if !c.relay(s, e) {
-			c.hint(e)
-			c.endStream(e.Opaque, &fault{kind: kindNoMessage})
-		}
+		c.hint(e)
+		c.endStream(e.Opaque, &fault{kind: kindNoMessage})
 	}
 }
 

@@ -10,7 +10,6 @@ package wirefront
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +47,6 @@ type Options struct {
 	SlowWatcher  time.Duration // that a watcher may be behind by: 30 s
 	WriteTimeout time.Duration // of one write in the database: 30 s
 	ReadTimeout  time.Duration // of a read whose request has no deadline: 30 s
-	HTTP         http.Handler  // answers what proxies pass on; nil: nobody
 	Perf         bool          // answer the messages of gofast's perf program, too
 	Server       string        // what INFO and whoami call us: "hotrow"; stays
 	Instance     string        // of this process, for clients that compare; stays
