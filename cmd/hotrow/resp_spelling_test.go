@@ -89,14 +89,18 @@ func TestRESP_NoLoopHearsOfOthers(t *testing.T) {
 					<-done
 					until(t, r.log, func() bool { k.hear(10 * time.Millisecond); return len(k.copies) == 0 })
 				}
-				// Of its own it does not hear.
-				until(t, r.log, func() bool { k.keep("t:1"); _, kept := k.copies["t:1"]; return kept })
-				k.hear(300 * time.Millisecond)
-				k.copies["t:1"] = k.do("GET t:1")
-				k.do("HSET t:1 b own")
-				if k.hear(400 * time.Millisecond); len(k.copies) == 0 {
-					t.Errorf("%s: its own change was told", options)
-				}
+				// Of its own it does not hear, unless the feed was late meanwhile: then it
+				// hears of everything.
+				tries := 0
+				until(t, r.log, func() bool {
+					tries++
+					until(t, r.log, func() bool { k.keep("t:1"); _, kept := k.copies["t:1"]; return kept })
+					k.hear(300 * time.Millisecond)
+					k.copies["t:1"] = k.do("GET t:1")
+					k.do(fmt.Sprint("HSET t:1 b own", tries))
+					k.hear(400 * time.Millisecond)
+					return len(k.copies) > 0
+				})
 				_ = k.nc.Close()
 			}
 		})
