@@ -72,7 +72,7 @@ func TestSQLite_CheckAndExplainPaths(t *testing.T) {
 	wants(explain(), "stored", "depends   by statuses.account_id -> follows.target_id -> :account_id")
 	wants(explain(), "hit; detail=mem", "follows account_id=1 (slot ", "rows that were read (slot ", ", still")
 	_, metrics := get(t, r.ops+"/metrics")
-	wants(metrics, `hotrow_cache_coarse_total{resource="home"} 0`)
+	wants(metrics, `hotrow_cache_coarse_total{source="main"} 0`)
 }
 
 // TestPostgres_CheckAndDoctorKnowPaths: of tables on a path both propose the identity that makes an

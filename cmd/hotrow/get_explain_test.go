@@ -48,7 +48,8 @@ func TestGet_ExplainsLists(t *testing.T) {
 			"not known yet")
 	}
 	if text := strings.Join(lines(), ""); strings.Contains(text, `op="list"`) ||
-		strings.Contains(text, `cache_lists_total`) || !strings.Contains(text, `templates{source="main"} 0`) {
+		strings.Contains(text, `result="absent",source="main"} 1`) ||
+		!strings.Contains(text, `templates{source="main"} 0`) {
 		t.Errorf("after explanations alone:\n%s", text)
 	}
 	r.get(list)

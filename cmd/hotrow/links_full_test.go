@@ -205,8 +205,8 @@ func missing() int64 {
 	return 100_000
 }
 
-// fillsMetric counts rows of links that were read from the database.
-const fillsMetric = `hotrow_cache_fills_total{resource="links",result="stored"}`
+// fillsMetric counts rows that were read from the database.
+const fillsMetric = `hotrow_cache_fills_total{result="stored",source="main"}`
 
 // followAll follows k1 to kN, and returns how many reads of the database that took.
 func (r *running) followAll(n int) int64 {

@@ -32,7 +32,7 @@ func TestServe_Memcached(t *testing.T) {
 		}
 	}
 	_, metrics := get(t, r.ops+"/metrics")
-	for _, line := range []string{`hotrow_requests_total{code="ok",proto="memcache",resource="depts"}`,
+	for _, line := range []string{`hotrow_requests_total{code="ok",proto="memcache",source="main"}`,
 		"hotrow_memcache_commands_total ", `hotrow_memcache_unknown_keys_total{why="no_resource"}`} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("/metrics has no %s", line)

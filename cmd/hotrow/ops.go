@@ -264,7 +264,8 @@ func resourceSnapshot(r *resource.ResourceStats) ops.Resource {
 	}
 	return ops.Resource{
 		Words: words,
-		Name:  r.Name, Cacheability: kept, Lookups: lookups, Warm: warm, Bypass: r.Bypassed,
+		Name:  r.Name, Source: r.Source,
+		Cacheability: kept, Lookups: lookups, Warm: warm, Bypass: r.Bypassed,
 		Watchers: r.Watchers,
 		Fills: ops.Fills{
 			Stored: r.Stored, Discarded: r.Discarded, Collapsed: r.Collapsed, Error: r.Errors,

@@ -52,7 +52,7 @@ func TestServe_RedisTools(t *testing.T) {
 		}
 	}
 	_, metrics := get(t, r.ops+"/metrics")
-	for _, line := range []string{`hotrow_requests_total{code="ok",proto="resp",resource="depts"}`,
+	for _, line := range []string{`hotrow_requests_total{code="ok",proto="resp",source="main"}`,
 		"hotrow_resp_commands_total ", `hotrow_resp_unknown_keys_total{why="no_resource"}`} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("/metrics has no %s", line)

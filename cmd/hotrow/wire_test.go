@@ -122,7 +122,7 @@ func TestServe_SpeaksTheWireProtocol(t *testing.T) {
 	o := &running{t: t, http: r.ops}
 	for path, want := range map[string]string{
 		"/gofast/transports": `["wire-1"]`, "/gofast/statistics?keys=n_rxreq": `"n_rxreq":3`,
-		"/metrics": `hotrow_requests_total{code="ok",proto="wire",resource="dept"} 2`,
+		"/metrics": `hotrow_requests_total{code="ok",proto="wire",source="main"} 2`,
 	} {
 		if a := o.get(path); a.code != 200 || !strings.Contains(a.body, want) {
 			t.Errorf("%s = %d, without %s: %.2000s", path, a.code, want, a.body)

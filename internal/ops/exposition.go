@@ -1,104 +1,68 @@
 package ops
 
 import (
-	"io"
-	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/httprule"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
-// expositionType is the media type of Prometheus' text format, version 0.0.4
-// (prometheus.io/docs/instrumenting/exposition_formats).
-const expositionType = "text/plain; version=0.0.4; charset=utf-8"
-
-// An exposition is the text of one scrape: the samples of each family, in the order of the
-// families, whose lines must not be mixed.
-type exposition struct {
-	families *[numMetrics]family
-	samples  [numMetrics][]byte
-	seen     map[string]bool // the series that there are: Prometheus refuses a second
+// A description is a family as Prometheus' library has it.
+type description struct {
+	*prometheus.Desc
+	kind kind
 }
 
-// add appends one sample. labels are the values of the family's labels; suffix and le belong
-// to histograms. It reports false, and appends nothing, where there is such a series already.
-func (x *exposition) add(id metricID, suffix, le string, v float64, labels []string) bool {
-	f := &x.families[id]
-	series := appendSeries(nil, f, suffix, le, labels)
-	if x.seen[string(series)] {
-		return false
+// describe returns the descriptions of all families.
+func describe() (all [numMetrics]description) {
+	for id, f := range families() {
+		all[id] = description{prometheus.NewDesc("hotrow_"+f.name, f.help, f.labels, nil), f.kind}
 	}
-	x.seen[string(series)] = true
-	b := append(x.samples[id], series...)
-	b = append(b, ' ')
-	b = appendNumber(b, v)
-	x.samples[id] = append(b, '\n')
-	return true
+	return all
 }
 
-// appendSeries appends hotrow_NAME{LABELS}, the labels in the order of their names.
-func appendSeries(b []byte, f *family, suffix, le string, values []string) []byte {
-	b = append(b, "hotrow_"+f.name+suffix...)
-	pairs := make([][2]string, 0, len(values)+1)
-	for i, v := range values {
-		pairs = append(pairs, [2]string{f.labels[i], v})
-	}
-	slices.SortFunc(pairs, func(x, y [2]string) int { return strings.Compare(x[0], y[0]) })
-	if le != "" {
-		pairs = append(pairs, [2]string{"le", le})
-	}
-	for i, p := range pairs {
-		if i == 0 {
-			b = append(b, '{')
-		} else {
-			b = append(b, ',')
-		}
-		b = append(b, p[0]+`="`...)
-		b = append(b, labelEscaper.Replace(strings.ToValidUTF8(p[1], "\uFFFD"))...)
-		b = append(b, '"')
-	}
-	if len(pairs) > 0 {
-		b = append(b, '}')
-	}
-	return b
+// An emitter writes the metrics of one scrape.
+type emitter struct {
+	families *[numMetrics]description
+	out      chan<- prometheus.Metric
 }
 
-var (
-	labelEscaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
-	helpEscaper  = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
-)
-
-// appendNumber appends v as the format has it.
-func appendNumber(b []byte, v float64) []byte {
-	return strconv.AppendFloat(b, v, 'g', -1, 64) // with +Inf, -Inf and NaN
-}
-
-// WriteTo writes the families that have samples, each below its help and type.
-func (x *exposition) WriteTo(w io.Writer) (int64, error) {
-	var b []byte
-	for id, samples := range x.samples {
-		if len(samples) == 0 {
-			continue
-		}
-		f := &x.families[id]
-		b = append(b, "# HELP hotrow_"+f.name+" "+helpEscaper.Replace(f.help)+"\n"...)
-		b = append(b, "# TYPE hotrow_"+f.name+" "+f.kind.String()+"\n"...)
-		b = append(b, samples...)
+// value writes one sample; labels are the values of the family's labels.
+func (e *emitter) value(id metricID, v float64, labels ...string) {
+	kind := prometheus.CounterValue
+	if e.families[id].kind == gauge {
+		kind = prometheus.GaugeValue
 	}
-	n, err := w.Write(b)
-	return int64(n), err
+	e.out <- prometheus.MustNewConstMetric(e.families[id].Desc, kind, v, valid(labels)...)
 }
 
-// acceptsGzip reports whether who scrapes takes gzip.
-func acceptsGzip(r *http.Request) bool {
-	for element := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
-		name, params, _ := strings.Cut(element, ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			weight, ok := httprule.ParseWeight(params)
-			return ok && weight > 0
+// histogram writes the buckets of h, their sum and their count, of which Prometheus wants
+// each bucket with all before it; Histogram has them without.
+func (e *emitter) histogram(id metricID, h *Histogram, labels ...string) {
+	buckets, total := make(map[float64]uint64, len(h.Bounds)), uint64(0)
+	for i, n := range h.Counts {
+		total += n
+		if i < len(h.Bounds) {
+			buckets[h.Bounds[i]] = total
 		}
 	}
-	return false
+	e.out <- prometheus.MustNewConstHistogram(e.families[id].Desc, total, h.Sum, buckets,
+		valid(labels)...)
+}
+
+// summary writes the sum and the count of h.
+func (e *emitter) summary(id metricID, h *Histogram, labels ...string) {
+	total := uint64(0)
+	for _, n := range h.Counts {
+		total += n
+	}
+	e.out <- prometheus.MustNewConstSummary(e.families[id].Desc, total, h.Sum, nil,
+		valid(labels)...)
+}
+
+// valid makes labels UTF-8, which a name of a table need not be.
+func valid(labels []string) []string {
+	for i, l := range labels {
+		labels[i] = strings.ToValidUTF8(l, "\uFFFD")
+	}
+	return labels
 }

@@ -15,10 +15,8 @@ const (
 	counter kind = iota
 	gauge
 	histogram
+	summary
 )
-
-// String returns the kind as the text format names it.
-func (k kind) String() string { return [...]string{"counter", "gauge", "histogram"}[k] }
 
 // metricID is the index of a family.
 type metricID int
@@ -27,6 +25,7 @@ const (
 	buildInfo metricID = iota
 	requestsTotal
 	requestDuration
+	resourceDuration
 	cacheLookups
 	cacheFills
 	cacheCoarse
@@ -134,22 +133,22 @@ const feedModeHelp = "1 with the mode that is in use: logical, notify, binlog, s
 
 // families returns every metric of ours.
 func families() [numMetrics]family {
-	source, resource := []string{"source"}, "resource"
+	source, resource := []string{"source"}, []string{"resource"}
 	tier := []string{"tier"}
 	all := [numMetrics]family{
 		buildInfo: {"build_info", gauge, []string{"version", "commit", "go"},
 			"Always 1; the labels are the version, the commit and the Go version."},
-		requestsTotal: {"requests_total", counter, []string{"proto", resource, "code"},
-			"Requests answered."},
-		requestDuration: {"request_duration_seconds", histogram, []string{"proto", resource},
+		requestsTotal: {"requests_total", counter, []string{"proto", "source", "code"},
+			"Requests answered; the source is empty where the request names no resource."},
+		requestDuration: {"request_duration_seconds", histogram, []string{"proto", "source"},
 			"Time from reading the whole request to making the answer. A hit counts as long as " +
 				"the wake-up of the event loop that answered it: the clock is read twice for a " +
 				"wake-up, not for each request."},
-		cacheLookups: {"cache_lookups_total", counter, []string{resource, "tier", "result"},
+		cacheLookups: {"cache_lookups_total", counter, []string{"resource", "tier", "result"},
 			"Look-ups in a tier: hit, miss, stale or negative (the key is known to have no row)."},
-		cacheFills:  {"cache_fills_total", counter, []string{resource, "result"}, fillsHelp},
-		cacheCoarse: {"cache_coarse_total", counter, []string{resource}, coarseHelp},
-		cacheInvalidations: {"cache_invalidations_total", counter, []string{resource, "origin"},
+		cacheFills:  {"cache_fills_total", counter, []string{"source", "result"}, fillsHelp},
+		cacheCoarse: {"cache_coarse_total", counter, source, coarseHelp},
+		cacheInvalidations: {"cache_invalidations_total", counter, []string{"source", "origin"},
 			"Documents dropped, by origin: the feed, a write, the operator or a gap of the feed."},
 		cacheEntries: {"cache_entries", gauge, tier, "Documents held, absences included."},
 		cacheBytes: {"cache_bytes", gauge, tier,
@@ -160,9 +159,9 @@ func families() [numMetrics]family {
 				"waited) or late (the document had gone, or is too large)."},
 		cacheCopyBytes: {"cache_copy_bytes", gauge, tier,
 			"Bytes that compressed copies take, of those of the documents."},
-		cacheability: {"cacheability", gauge, []string{resource},
+		cacheability: {"cacheability", gauge, resource,
 			"Share of the fills that may be stored, 0 to 1."},
-		cacheLists:    {"cache_lists_total", counter, []string{resource, "result"}, listsHelp},
+		cacheLists:    {"cache_lists_total", counter, []string{"source", "result"}, listsHelp},
 		listTemplates: {"cache_list_templates", gauge, source, listTemplatesHelp},
 		feedUp:        {"feed_up", gauge, source, "1 while the feed follows its database."},
 		feedLag:       {"feed_lag_seconds", gauge, source, "Time since the feed was complete."},
@@ -194,11 +193,13 @@ func families() [numMetrics]family {
 	return all
 }
 
-// careFamilies are those of what shows changes to be visible, of the auditor, of warming, of
-// reading again and of clients that do not read.
+// careFamilies are those of one table, of what shows changes to be visible, of the auditor, of
+// warming, of reading again and of clients that do not read.
 func careFamilies() map[metricID]family {
 	source, resource := []string{"source"}, []string{"resource"}
 	return map[metricID]family{
+		resourceDuration: {"resource_request_duration_seconds", summary, resource,
+			"Time of the requests for one resource, over all protocols."},
 		panics: {"panics_total", counter, nil,
 			"Defects of hotrow that ended what they happened in; the log shows each."},
 		feedProbes: {"feed_probes_total", counter, source,

@@ -314,6 +314,7 @@ func (all *Histogram) add(h Histogram) {
 	for i, n := range h.Counts {
 		all.Counts[i] += n
 	}
+	all.Sum += h.Sum
 }
 
 // durations are those counted since before.

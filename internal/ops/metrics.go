@@ -1,55 +1,46 @@
 package ops
 
 import (
-	"bytes"
-	"compress/gzip"
 	"net/http"
 	"runtime"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // newMetrics returns the handler of /metrics: our metrics, and those of the Go runtime and of
-// the process, which the library of VictoriaMetrics writes under the usual names.
-//
-// The text is ours: with Prometheus' library the program is 2.3 MB larger, most of it
-// protobuf. Tests read it by that library.
+// the process, as Prometheus' own library names them. A series that there is twice is left
+// out, and all others are told.
 func newMetrics(o Options) http.Handler {
-	metrics.ExposeMetadata(true)
-	all := families()
+	all := describe()
+	r := prometheus.NewRegistry()
+	r.MustRegister(&collector{&o, &all}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	h := promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var b bytes.Buffer
-		_, _ = collect(&o, &all).WriteTo(&b) // memory takes all
-		metrics.WriteProcessMetrics(&b)
-		metrics.WriteFDMetrics(&b)
-		w.Header().Set("Content-Type", expositionType)
-		w.Header().Set("Vary", "Accept-Encoding")
-		if !acceptsGzip(r) {
-			_, _ = w.Write(b.Bytes()) // a scraper that has gone needs no answer
-			return
-		}
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		_, _ = z.Write(b.Bytes())
-		_ = z.Close()
+		w.Header().Set("Vary", "Accept, Accept-Encoding")
+		h.ServeHTTP(w, r)
 	})
 }
 
-// collect makes the metrics of one Snapshot, so that the packages that count need no metrics
-// library.
-func collect(o *Options, all *[numMetrics]family) *exposition {
-	s := o.Stats()
-	e := emitter{&exposition{families: all, seen: make(map[string]bool)}}
-	e.value(buildInfo, 1, o.Version, o.Commit, runtime.Version())
-	for i := range s.Requests {
-		e.requests(&s.Requests[i])
-	}
-	for i := range s.Resources {
-		if r := &s.Resources[i]; r.asked() {
-			e.resource(r)
-		}
-	}
+// A collector makes the metrics of a Snapshot for each scrape, so that the packages that
+// count need no metrics library.
+type collector struct {
+	o        *Options
+	families *[numMetrics]description
+}
+
+// Describe tells nothing: which series there are is known when they are collected.
+func (c *collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect writes the metrics of now.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s := c.o.Stats()
+	e := emitter{c.families, out}
+	e.value(buildInfo, 1, c.o.Version, c.o.Commit, runtime.Version())
+	e.tables(&s)
 	for i := range s.Tiers {
 		t := &s.Tiers[i]
 		e.value(cacheEntries, float64(t.Entries), t.Name)
@@ -95,11 +86,7 @@ func collect(o *Options, all *[numMetrics]family) *exposition {
 	if s.Links != nil {
 		e.links(s.Links)
 	}
-	return e.exposition
 }
-
-// An emitter writes the metrics of one scrape.
-type emitter struct{ *exposition }
 
 // copies writes what became of compressed copies.
 func (e *emitter) copies(c *Copies) {
@@ -115,62 +102,6 @@ func (e *emitter) spans(s *Spans) {
 		e.value(traceSpans, float64(s.Sent), "sent")
 		e.value(traceSpans, float64(s.Dropped), "dropped")
 		e.value(traceSpans, float64(s.Failed), "failed")
-	}
-}
-
-func (e *emitter) requests(r *Requests) {
-	for code, n := range r.Codes {
-		e.value(requestsTotal, float64(n), r.Proto, r.Resource, code)
-	}
-	e.histogram(requestDuration, &r.Duration, r.Proto, r.Resource)
-}
-
-// asked reports whether anybody has asked for a document of r, or has written one. A
-// resource of which nobody has says nothing worth fourteen series, and a database may
-// have hundreds of tables.
-func (r *Resource) asked() bool {
-	n := r.Fills.Stored + r.Fills.Discarded + r.Fills.Collapsed + r.Fills.Error +
-		r.Fills.Written + r.Invalidations.Write + r.Invalidations.Admin +
-		r.Lists.Hits + r.Lists.Absent
-	for _, l := range r.Lookups {
-		n += l.Hit + l.Miss + l.Stale + l.Negative
-	}
-	return n > 0 || r.Warm != nil
-}
-
-func (e *emitter) resource(r *Resource) {
-	for _, l := range r.Lookups {
-		e.value(cacheLookups, float64(l.Hit), r.Name, l.Tier, "hit")
-		e.value(cacheLookups, float64(l.Miss), r.Name, l.Tier, "miss")
-		e.value(cacheLookups, float64(l.Stale), r.Name, l.Tier, "stale")
-		e.value(cacheLookups, float64(l.Negative), r.Name, l.Tier, "negative")
-	}
-	e.value(cacheFills, float64(r.Fills.Stored), r.Name, "stored")
-	e.value(cacheFills, float64(r.Fills.Discarded), r.Name, "discarded")
-	e.value(cacheFills, float64(r.Fills.Collapsed), r.Name, "collapsed")
-	e.value(cacheFills, float64(r.Fills.Error), r.Name, "error")
-	e.value(cacheFills, float64(r.Fills.Written), r.Name, "written")
-	if r.Words != nil {
-		e.value(cacheCoarse, float64(r.Words.Coarse), r.Name)
-	}
-	e.value(cacheInvalidations, float64(r.Invalidations.Feed), r.Name, "feed")
-	e.value(cacheInvalidations, float64(r.Invalidations.Write), r.Name, "write")
-	e.value(cacheInvalidations, float64(r.Invalidations.Admin), r.Name, "admin")
-	e.value(cacheInvalidations, float64(r.Invalidations.Gap), r.Name, "gap")
-	e.value(cacheability, r.Cacheability, r.Name)
-	e.value(cacheLists, float64(r.Lists.Hits), r.Name, "hit")
-	e.value(cacheLists, float64(r.Lists.Absent), r.Name, "absent")
-	e.value(cacheLists, float64(r.Lists.Evicted), r.Name, "evicted")
-	e.value(cacheLists, float64(r.Lists.Moved), r.Name, "moved")
-	e.value(cacheLists, float64(r.Lists.Dirty), r.Name, "dirty")
-	e.value(cacheLists, float64(r.Lists.Bypassed), r.Name, "bypass")
-	e.value(cacheLists, float64(r.Lists.Once), r.Name, "once")
-	e.value(cacheLists, float64(r.Lists.TooLarge), r.Name, "too_large")
-	e.value(cacheLists, float64(r.Lists.Discarded), r.Name, "discarded")
-	e.value(cacheLists, float64(r.Lists.Unchanged), r.Name, "unchanged")
-	if r.Warm != nil {
-		e.value(warmKeys, float64(r.Warm.Keys), r.Name)
-		e.value(warmRounds, float64(r.Warm.Rounds), r.Name)
 	}
 }
 
@@ -267,24 +198,4 @@ func oneIf(b bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-func (e *emitter) value(id metricID, v float64, labels ...string) {
-	e.add(id, "", "", v, labels)
-}
-
-// histogram writes the buckets of h, their sum and their count, of which Prometheus wants
-// each bucket with all before it; Histogram has them without.
-func (e *emitter) histogram(id metricID, h *Histogram, labels ...string) {
-	total := uint64(0)
-	for i, n := range h.Counts {
-		total += n
-		if i < len(h.Bounds) {
-			le := string(appendNumber(nil, h.Bounds[i]))
-			e.add(id, "_bucket", le, float64(total), labels)
-		}
-	}
-	e.add(id, "_bucket", "+Inf", float64(total), labels)
-	e.add(id, "_sum", "", h.Sum, labels)
-	e.add(id, "_count", "", float64(total), labels)
 }

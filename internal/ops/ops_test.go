@@ -27,7 +27,7 @@ func sample() ops.Snapshot {
 	return ops.Snapshot{
 		Requests: []ops.Requests{{Proto: "http", Resource: "depts",
 			Codes: map[string]uint64{"200": 9, "404": 1}, Duration: h}},
-		Resources: []ops.Resource{{Name: "depts",
+		Resources: []ops.Resource{{Name: "depts", Source: "main",
 			Lookups:       []ops.Lookups{{Tier: "memory", Hit: 7, Miss: 2, Stale: 1, Negative: 1}},
 			Fills:         ops.Fills{Stored: 2, Discarded: 1, Collapsed: 4, Error: 1},
 			Invalidations: ops.Invalidations{Feed: 3, Write: 2, Admin: 1, Gap: 1},
@@ -318,7 +318,8 @@ func TestFeedAndCache_AreJSON(t *testing.T) {
 			"lag_seconds":0.004,"gaps":1,"events":12,"position":"16B3748","epoch":0,"unsettled":0,
 			"unsettled_oldest_seconds":2}]}`},
 		{"/-/cache", `{"tiers":[{"name":"memory","entries":3,"negative":1,"bytes":6000,
-			"max_bytes":1048576,"hits":7,"misses":2,"evictions":1,"copy_bytes":0}],"resources":[{"name":"depts",
+			"max_bytes":1048576,"hits":7,"misses":2,"evictions":1,"copy_bytes":0}],
+			"resources":[{"name":"depts","source":"main",
 			"lookups":[{"tier":"memory","hit":7,"miss":2,"stale":1,"negative":1}],
 			"fills":{"stored":2,"discarded":1,"collapsed":4,"error":1,"written":0},
 			"invalidations":{"feed":3,"write":2,"admin":1,"gap":1},"cacheability":0.75,"bypass":0,"watchers":0,

@@ -128,6 +128,7 @@ type Requests struct {
 // A Resource is one resource's use of the cache.
 type Resource struct {
 	Name          string        `json:"name"`
+	Source        string        `json:"source"`
 	Lookups       []Lookups     `json:"lookups"`
 	Fills         Fills         `json:"fills"`
 	Invalidations Invalidations `json:"invalidations"`
