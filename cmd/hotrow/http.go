@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/hotrow/hotrow/internal/admit"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/ops"
@@ -34,9 +35,17 @@ func addHTTP(snap *ops.Snapshot, name string, site *httpserve.Site) {
 	if site == nil {
 		return
 	}
+	addRefused(snap, name, site.Refused())
 	two := site.HTTP2()
 	snap.HTTP = append(snap.HTTP, ops.HTTP{
 		Listener: name, Open: site.Stats().Open, Two: two.Open, Streams: two.Streams,
 		Refused: two.Refused, Canceled: two.Canceled, Broken: two.Broken,
+	})
+}
+
+// addRefused adds what a listener has refused.
+func addRefused(snap *ops.Snapshot, name string, r admit.Refused) {
+	snap.Refused = append(snap.Refused, ops.Refused{
+		Listener: name, Connections: r.Connections, OfOne: r.OfOne, Handshakes: r.Handshakes,
 	})
 }

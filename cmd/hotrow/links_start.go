@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/admit"
+	"github.com/hotrow/hotrow/internal/front"
 	linksfront "github.com/hotrow/hotrow/internal/front/links"
 	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/source"
@@ -133,8 +135,9 @@ func newPlaceholder(l net.Listener, h http.Handler, s *server) (*placeholder, er
 	if !ok {
 		return nil, fmt.Errorf("links: a listener of another kind: %T", l)
 	}
+	gate := admit.New(front.Admit(nil), l.Addr(), s.log)
 	room := &placeholder{
-		listener: &borrowedListener{l, deadline}, ended: make(chan struct{}),
+		listener: &borrowedListener{admit.Listener(l, gate), deadline}, ended: make(chan struct{}),
 		server: httpserve.Server(h, httpserve.Timeouts{Write: 10 * time.Second}, s.log),
 	}
 	room.server.SetKeepAlivesEnabled(false) // who asks again asks the one that comes

@@ -30,7 +30,7 @@ func (m memcacheFront) configure(cfg *config.Config) { m.Configure(m.s.memcacheO
 func (s *server) memcacheOptions(cfg *config.Config) memcachefront.Options {
 	version, _ := buildVersion()
 	return memcachefront.Options{
-		Options: s.keyValueOptions(cfg), MaxClients: cfg.KV.MaxClients,
+		Options:      s.keyValueOptions(cfg),
 		MaxValue:     int(cfg.HTTP.MaxBody),
 		RefuseExpiry: cfg.KV.Expire == "refuse",
 		Version:      version, Memory: s.memoryUsed,

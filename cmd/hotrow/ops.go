@@ -193,6 +193,10 @@ func (s *server) snapshot() ops.Snapshot {
 	addHTTP(&snap, "http", s.site)
 	for _, p := range s.protocols {
 		p.front.addTo(&snap)
+		addRefused(&snap, p.name, p.site.Refused())
+	}
+	if s.opsGate != nil {
+		addRefused(&snap, "ops", s.opsGate.Refused())
 	}
 	for i := range st.Sources {
 		src := &st.Sources[i]

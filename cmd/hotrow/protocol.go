@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 
+	"github.com/hotrow/hotrow/internal/admit"
 	"github.com/hotrow/hotrow/internal/config"
 	wirefront "github.com/hotrow/hotrow/internal/front/wire"
 	"github.com/hotrow/hotrow/internal/ops"
@@ -12,6 +13,7 @@ import (
 
 // A protocolServer serves a protocol other than HTTP on a listener of its own.
 type protocolServer struct {
+	name  string // of the listener
 	front protocolFront
 	site  protocolSite
 }
@@ -29,6 +31,7 @@ type protocolFront interface {
 // A protocolSite is a listener that is served.
 type protocolSite interface {
 	Shutdown(ctx context.Context) error // gently
+	Refused() admit.Refused
 	Close()
 }
 
@@ -60,7 +63,7 @@ func (s *server) serveProtocols() error {
 			front.Close()
 			return err
 		}
-		s.protocols = append(s.protocols, protocolServer{front, site})
+		s.protocols = append(s.protocols, protocolServer{l.Name, front, site})
 	}
 	return nil
 }

@@ -225,6 +225,7 @@ func (c *proxyCmd) options(log *slog.Logger) (o proxy.Options, err error) {
 		ProxyRead: time.Duration(c.ProxyReadTimeout), DenyPrivate: c.DenyPrivate,
 		Connect: c.Connect, NoInterim: c.DropInterim, HTTP2: c.HTTP2,
 		StatsSize: c.Stsize, StatsFactor: c.Spfactor, Version: v, Log: log,
+		Admit: front.Admit(nil),
 	}
 	for _, domain := range c.Suffix {
 		if !strings.Contains(strings.Trim(domain, "."), ".") {

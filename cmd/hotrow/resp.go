@@ -32,7 +32,8 @@ func (s *server) keyValueOptions(cfg *config.Config) kv.Options {
 	return kv.Options{
 		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
 		Tokens: func() bool { return s.tokens.Len() > 0 }, Open: s.cmd.Open,
-		Prefix: cfg.KV.Prefix, Separator: cfg.KV.Separator, Default: cfg.KV.Default,
+		MaxClients: cfg.KV.MaxClients,
+		Prefix:     cfg.KV.Prefix, Separator: cfg.KV.Separator, Default: cfg.KV.Default,
 		Names: keyNames(cfg), Queries: keyQueries(cfg), Format: keyFormats[cfg.KV.Format],
 		StaleAllowed: cfg.KV.Stale == "allow", Unsent: s.unsent, Access: s.access, Log: s.log,
 	}
@@ -69,7 +70,7 @@ func keyQueries(cfg *config.Config) map[string]*kv.Query {
 func (s *server) respOptions(cfg *config.Config) respfront.Options {
 	version, _ := buildVersion()
 	return respfront.Options{
-		Options: s.keyValueOptions(cfg), MaxClients: cfg.KV.MaxClients,
+		Options: s.keyValueOptions(cfg),
 		MaxBody: int(cfg.HTTP.MaxBody), ExpireIgnored: cfg.KV.Expire == "ignore",
 		Version: version, Memory: s.memoryUsed,
 	}

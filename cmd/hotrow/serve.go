@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/admit"
 	"github.com/hotrow/hotrow/internal/config"
 	"github.com/hotrow/hotrow/internal/front"
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
@@ -110,6 +111,7 @@ type server struct {
 	site       *httpserve.Site // nil: HTTP is off
 	protocols  []protocolServer
 	ops        *http.Server // nil: it is off
+	opsGate    *admit.Gate  // of it
 	links      shortener
 	changing   sync.Mutex  // held while a reload, or a first key, changes the resources
 	discovered atomic.Bool // the resources are known
@@ -293,13 +295,15 @@ func (s *server) serveOps(failed chan<- error) {
 	if ln == nil {
 		return
 	}
+	s.opsGate = admit.New(front.Admit(nil), ln.Addr(), s.log)
 	port := s.opsHandler()
 	s.ops = httpserve.Server(port, httpserve.Timeouts{
 		Write: 2 * time.Minute, // a CPU profile takes its time
 	}, s.log)
 	s.ops.RegisterOnShutdown(port.Stop)
+	bounded := admit.Listener(ln, s.opsGate)
 	go func() {
-		if err := s.ops.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.ops.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
 		}
 	}()

@@ -8,38 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/admit"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
-// TestAdmit_CountsAddresses: one address has its part, this machine's programs have all.
-func TestAdmit_CountsAddresses(t *testing.T) {
-	a := newAdmission(&Config{MaxConns: 5, MaxConnsOf: 2})
-	one, two := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
-	self := netip.MustParseAddr("127.0.0.1")
-	for i, c := range []struct {
-		from netip.Addr
-		want bool
-	}{{one, true}, {one, true}, {one, false}, {two, true}, {self, true}, {self, true}, {self, false},
-		{two, false}} {
-		if got := a.enter(c.from); got != c.want {
-			t.Errorf("connection %d, from %v: %v", i, c.from, got)
-		}
-	}
-	a.leave(one)
-	if a.enter(two) != true || a.enter(one) != false {
-		t.Error("a place is not given again")
-	}
-	for _, from := range []netip.Addr{one, two, two, self, self} {
-		a.leave(from)
-	}
-	if a.open != 0 || len(a.byAddr) != 0 {
-		t.Errorf("%d are open, %v, when all have left", a.open, a.byAddr)
-	}
-}
-
 // TestAdmit_RefusesWhoIsOneTooMany in every form, and takes the next when one has left.
 func TestAdmit_RefusesWhoIsOneTooMany(t *testing.T) {
-	c := Config{MaxConns: 2, MaxConnsOf: 2, Refusal: []byte("too many")}
+	c := Config{Admit: admit.Bounds{Connections: func() (int, int) { return 2, 2 }},
+		Refusal: []byte("too many")}
 	each(t, loopForms, c, func(t *testing.T, s *site) {
 		first, second := s.dial(t), s.dial(t)
 		for _, c := range []*client{first, second} {
@@ -56,8 +32,8 @@ func TestAdmit_RefusesWhoIsOneTooMany(t *testing.T) {
 		if want := s.tls == nil; (string(said) == "too many") != want || err != nil {
 			t.Errorf("the third hears %q, %v", said, err)
 		}
-		if n := s.server.Stats(); n.Refused != 1 || n.Open != 2 {
-			t.Errorf("%+v", n)
+		if n := s.server.Stats().Open; n != 2 || s.server.Refused() != (admit.Refused{Connections: 1}) {
+			t.Errorf("%d are open, %+v", n, s.server.Refused())
 		}
 		_ = first.Close()
 		eventually(t, "the first has left", func() bool { return s.server.Stats().Open == 1 })
@@ -67,17 +43,69 @@ func TestAdmit_RefusesWhoIsOneTooMany(t *testing.T) {
 	})
 }
 
+// TestAdmit_CountsAddressesOfPeers: loops ask the system who has connected. This machine's own
+// address is another's when it is not of the loopback.
+func TestAdmit_CountsAddressesOfPeers(t *testing.T) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Serve(l, Config{Proto: &hits{}, Admit: admit.Bounds{
+		Connections: func() (int, int) { return 1000, 1 }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, port, err := net.SplitHostPort(s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[netip.Prefix]bool) // networks of IPv6, addresses of IPv4
+	var open, refused int64
+	for _, a := range all {
+		ip, ok := netip.AddrFromSlice(a.(*net.IPNet).IP)
+		if ip = ip.Unmap(); !ok || ip.IsLinkLocalUnicast() {
+			continue // it would need its zone
+		}
+		bits := 32
+		if ip.Is6() {
+			bits = 64
+		}
+		by, _ := ip.Prefix(bits)
+		for range 2 {
+			nc, err := net.Dial("tcp", net.JoinHostPort(ip.String(), port))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = nc.Close() }()
+			if seen[by] && !ip.IsLoopback() {
+				refused++
+			} else {
+				open++
+			}
+			seen[by] = true
+		}
+	}
+	eventually(t, "all have come", func() bool {
+		return s.Stats().Open == open && s.Refused() == admit.Refused{OfOne: refused}
+	})
+}
+
 // TestAdmit_HandshakesWaitForTheirTurn: peers that say nothing keep others only until their
 // time is over.
 func TestAdmit_HandshakesWaitForTheirTurn(t *testing.T) {
-	c := Config{MaxHandshakes: 1, Header: time.Second}
+	c := Config{Admit: admit.Bounds{Handshakes: 1}, Header: time.Second}
 	each(t, []string{"tls", "tlsloop"}, c, func(t *testing.T, s *site) {
 		silent, err := net.Dial("tcp", s.server.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = silent.Close() }()
-		eventually(t, "a handshake is under way", func() bool { return len(s.server.admit.handshakes) == 1 })
+		eventually(t, "a handshake is under way", func() bool { return s.server.gate.Handshakes() == 1 })
 		waits, err := net.Dial("tcp", s.server.Addr().String())
 		if err != nil {
 			t.Fatal(err)

@@ -22,6 +22,8 @@ import (
 	"net"
 	"runtime"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/admit"
 )
 
 // A Protocol turns the bytes of a connection into answers. It is called by one
@@ -147,10 +149,8 @@ type Config struct {
 	// MaxUnread is MaxOutput for what is read: beyond it nothing more is. 0: MaxOutput.
 	MaxUnread int
 
-	// MaxConns bounds the connections, MaxConnsOf those of one address that is not this
-	// machine's, MaxHandshakes those whose handshake of TLS is under way: others wait, for
-	// Header. 0: any number.
-	MaxConns, MaxConnsOf, MaxHandshakes int
+	// Admit bounds the connections and the handshakes of TLS, which wait for Header at most.
+	Admit admit.Bounds
 	// Refusal is what a peer without TLS is told whose connection is one too many.
 	Refusal []byte
 

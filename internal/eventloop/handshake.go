@@ -16,9 +16,8 @@ func (s *stream) handshake(tc *tls.Conn) bool {
 	s.idle.Store(true) // nobody has asked for anything yet: a shutdown does not wait
 	err := os.ErrDeadlineExceeded
 	if !s.srv.reaping.Load() {
-		if end, ok := s.srv.admit.beginHandshake(ctx); ok {
-			err = tc.HandshakeContext(ctx)
-			end()
+		if end, ok := s.srv.gate.BeginHandshake(ctx); ok {
+			err = shake(ctx, tc, end)
 		}
 	}
 	s.idle.Store(false)
@@ -33,6 +32,12 @@ func (s *stream) handshake(tc *tls.Conn) bool {
 	}
 	s.close()
 	return false
+}
+
+// shake does a handshake whose turn it is, and ends the turn whatever happens.
+func shake(ctx context.Context, tc *tls.Conn, end func()) error {
+	defer end()
+	return tc.HandshakeContext(ctx)
 }
 
 // agreedOnHTTP2 reports whether the peer speaks h2 from now on.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hotrow/hotrow/internal/admit"
 	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
 )
 
@@ -175,15 +176,14 @@ func (a *listener) acceptSome(l *loop) bool {
 // admit deals out a new connection, unless it is one too many.
 func (a *listener) admit(l *loop, fd int) {
 	var from netip.Addr
-	if l.srv.overTCP && l.srv.cfg.MaxConnsOf > 0 {
+	if l.srv.overTCP && l.srv.cfg.Admit.Connections != nil {
 		remote, err := unix.Getpeername(fd)
-		from = addrOf(l.srv.address(remote, err))
+		from = admit.AddrOf(l.srv.address(remote, err))
 	}
-	if l.srv.admit.enter(from) {
+	if l.srv.gate.Enter(from) {
 		a.deal(l, fd, from)
 		return
 	}
-	l.srv.turnedAway(from)
 	if r := l.srv.cfg.Refusal; len(r) > 0 && l.srv.cfg.TLS == nil {
 		_, _ = nonblock.Send(fd, r) // a new socket has room for it
 		_ = unix.Shutdown(fd, unix.SHUT_WR)

@@ -181,9 +181,8 @@ func (s *secure) handshake(x *borrowedConn) {
 		}
 	}()
 	var err error
-	if end, ok := srv.admit.beginHandshake(ctx); ok {
-		err = s.tls.HandshakeContext(ctx)
-		end()
+	if end, ok := srv.gate.BeginHandshake(ctx); ok {
+		err = shake(ctx, s.tls, end)
 	} else {
 		err = ctx.Err()
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/admit"
 )
 
 // A Server serves the connections of one listener.
@@ -24,7 +26,7 @@ type Server struct {
 	drain    sync.Once
 
 	engine engine
-	admit  *admission
+	gate   *admit.Gate
 	count  counters
 }
 
@@ -39,9 +41,6 @@ type engine interface {
 type counters struct {
 	refusedAt atomic.Int64 // when acceptErrors were logged last, since Server.start; 0: never
 
-	turnedAway atomic.Int64
-	turnedAt   atomic.Int64 // as refusedAt
-
 	accepted, ended, handedOver, returned, timedOut, cut, panics, acceptErrors atomic.Int64
 }
 
@@ -55,7 +54,6 @@ type Stats struct {
 	Cut          int64 // closed because the peer took too little, or sent too much
 	Panics       int64 // closed because the protocol panicked
 	AcceptErrors int64 // out of file descriptors or memory
-	Refused      int64 // connections that were one too many
 }
 
 // Serve serves the connections of l until Shutdown or Close. It owns l from now
@@ -66,7 +64,7 @@ func Serve(l net.Listener, c Config) (*Server, error) {
 		aborted: make(chan struct{}), done: make(chan struct{}),
 	}
 	keepAlive(l)
-	s.admit = newAdmission(&s.cfg)
+	s.gate = admit.New(s.cfg.Admit, s.addr, s.cfg.Log)
 	s.overTCP = s.addr.Network() == "tcp"
 	if !c.Goroutines {
 		loops, err := startLoops(s, l)
@@ -95,9 +93,11 @@ func (s *Server) Stats() Stats {
 		Open: accepted - ended, Accepted: accepted, HandedOver: c.handedOver.Load(),
 		Returned: c.returned.Load(), TimedOut: c.timedOut.Load(), Cut: c.cut.Load(),
 		Panics: c.panics.Load(), AcceptErrors: c.acceptErrors.Load(),
-		Refused: c.turnedAway.Load(),
 	}
 }
+
+// Refused returns the counts of what is one too many.
+func (s *Server) Refused() admit.Refused { return s.gate.Refused() }
 
 // refusedEvery is how often the log says that the system gives no connections.
 const refusedEvery = 10 * time.Second
@@ -190,5 +190,5 @@ func (s *Server) end(c *Conn, opened bool) {
 		e.End(c)
 	}
 	c.closeMeter()
-	s.admit.leave(c.from)
+	s.gate.Leave(c.from)
 }

@@ -412,7 +412,7 @@ func (s *stream) close() {
 		e.End(&s.Conn)
 	}
 	s.closeMeter()
-	s.srv.admit.leave(s.from)
+	s.srv.gate.Leave(s.from)
 }
 
 // lingerOn gives the peer time to take the last answer: closing while it sends, or

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/admit"
 )
 
 // drainAccept is how long clients that have connected already may wait to be
@@ -64,9 +66,8 @@ func (all *streams) accept() {
 
 // start serves one connection.
 func (all *streams) start(nc net.Conn) {
-	from := addrOf(nc.RemoteAddr())
-	if !all.srv.admit.enter(from) {
-		all.srv.turnedAway(from)
+	from := admit.AddrOf(nc.RemoteAddr())
+	if !all.srv.gate.Enter(from) {
 		if r := all.srv.cfg.Refusal; len(r) > 0 && all.srv.cfg.TLS == nil {
 			_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
 			_, _ = nc.Write(r) // a new socket has room for it

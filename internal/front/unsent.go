@@ -10,8 +10,6 @@ import (
 )
 
 const (
-	unsentSmall  = 64 << 10  // an answer that need not wait behind large ones
-	smallPeer    = 3         // times as much as a peer may have, if it has small ones
 	unknownSize  = 256 << 10 // of a document of a list whose resource has answered nothing yet
 	forgetLarger = 16        // of how much larger documents were, this part is forgotten at a time
 )
@@ -69,7 +67,7 @@ func (u *Unsent) Estimate(resource string, documents, most int) int64 {
 	if v, ok := u.sizes.Load(resource); ok {
 		each = v.(*atomic.Int64).Load()
 	} else if documents == 1 {
-		each = unsentSmall
+		each = UnsentSmall
 	}
 	return min(int64(documents)*each, int64(most))
 }
@@ -103,7 +101,7 @@ type Peer struct {
 
 // waits returns the claims like one for n bytes.
 func (p *Peer) waits(n int64) *[]*Claim {
-	if n <= unsentSmall {
+	if n <= UnsentSmall {
 		return &p.claims[0]
 	}
 	return &p.claims[1]
@@ -155,11 +153,11 @@ func (u *Unsent) fits(p *Peer, n int64) bool {
 	case p.closed:
 		return false
 	case u.held > 0 && u.held+n > u.all:
-		return p.held == 0 && n <= unsentSmall
+		return p.held == 0 && n <= UnsentSmall
 	}
 	most := u.peer
-	if n <= unsentSmall {
-		most *= smallPeer
+	if n <= UnsentSmall {
+		most *= UnsentSmallPeer
 	}
 	return p.held == 0 || p.held+n <= most
 }

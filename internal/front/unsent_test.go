@@ -96,7 +96,7 @@ func TestUnsent_NeverMoreThanItsBounds(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					if s := u.Stats(); s.Bytes > all+40*unsentSmall {
+					if s := u.Stats(); s.Bytes > all+40*UnsentSmall {
 						t.Errorf("%d bytes are claimed", s.Bytes)
 					}
 					p.Add(-n / 2)

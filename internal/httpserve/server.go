@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // Timeouts bound how long a connection may keep the server. A zero field takes
@@ -17,16 +19,8 @@ type Timeouts struct {
 	Header time.Duration // to send a request's header: 5 s
 	Read   time.Duration // to send the whole request: 60 s
 	Write  time.Duration // to take the answer: 60 s
-	Idle   time.Duration // between requests: longestIdle
+	Idle   time.Duration // between requests: front.HTTPIdle
 }
-
-// longestIdle is longer than balancers keep a connection for the next request, those of AWS
-// for 60 s, those of Google Cloud for 600 s: whoever gives up first loses no request.
-const longestIdle = 620 * time.Second
-
-// maxHeader is the most bytes of a request's header, less the 4 KiB that
-// net/http allows on top of what it is told.
-const maxHeader = 12 << 10
 
 // A Connecter is a handler whose requests have something of their connection in
 // their context.
@@ -49,11 +43,11 @@ func Server(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	}
 	s := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: pick(t.Header, 5*time.Second),
-		ReadTimeout:       pick(t.Read, time.Minute),
-		WriteTimeout:      pick(t.Write, time.Minute),
-		IdleTimeout:       pick(t.Idle, longestIdle),
-		MaxHeaderBytes:    maxHeader,
+		ReadHeaderTimeout: pick(t.Header, front.HTTPHeaderWait),
+		ReadTimeout:       pick(t.Read, front.HTTPReadWait),
+		WriteTimeout:      pick(t.Write, front.HTTPWriteWait),
+		IdleTimeout:       pick(t.Idle, front.HTTPIdle),
+		MaxHeaderBytes:    front.HTTPHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	if c, ok := h.(Connecter); ok {

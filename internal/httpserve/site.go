@@ -10,7 +10,9 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/hotrow/hotrow/internal/admit"
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httpserve/h2"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 	"github.com/hotrow/hotrow/internal/wire/http2"
@@ -30,6 +32,7 @@ type Options struct {
 	TLS        *tls.Config  // which agrees on one of ALPN; nil: plain
 	Goroutines bool         // one per connection even where loops are possible
 	Log        *slog.Logger // nil: discard
+	Admit      admit.Bounds // of the connections; zero: what is usual
 }
 
 // Serve serves the connections of l by the protocol of c, a form of HTTP/1.1,
@@ -41,7 +44,7 @@ func Serve(l net.Listener, h http.Handler, f Options, c eventloop.Config) (*Site
 		messages: eventloop.NewMessageServer(Server(h, f.Timeouts, f.Log), http1.Frame),
 	}
 	c.HandedOver, c.HTTP2 = s.messages.Serve, s.two
-	c.Header, c.Idle, c.Write = f.Header, cmp.Or(f.Idle, longestIdle), f.Write
+	c.Header, c.Idle, c.Write = f.Header, cmp.Or(f.Idle, front.HTTPIdle), f.Write
 	c.Goroutines, c.Log = f.Goroutines, f.Log
 	if f.TLS != nil {
 		c.TLS, c.NotTLS = f.TLS, notTLS
@@ -61,6 +64,9 @@ func Serve(l net.Listener, h http.Handler, f Options, c eventloop.Config) (*Site
 
 // Stats returns the counts of the site's connections.
 func (s *Site) Stats() eventloop.Stats { return s.server.Stats() }
+
+// Refused returns the counts of what is one too many.
+func (s *Site) Refused() admit.Refused { return s.server.Refused() }
 
 // HTTP2 returns the counts of those that speak HTTP/2.
 func (s *Site) HTTP2() h2.Stats { return s.two.Stats() }

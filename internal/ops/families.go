@@ -74,6 +74,7 @@ const (
 	unsentWaiting
 	unsentRefused
 	traceSpans
+	refusedConnections
 	httpConnections
 	http2Streams
 	http2Refused
@@ -227,10 +228,13 @@ func careFamilies() map[metricID]family {
 	}
 }
 
-// httpFamilies are those of the connections of HTTP.
+// httpFamilies are those of listeners, and of the connections of HTTP.
 func httpFamilies() map[metricID]family {
 	listener := []string{"listener"}
 	return map[metricID]family{
+		refusedConnections: {"connections_refused_total", counter, []string{"listener", "why"},
+			"Connections refused: connections (the listener had too many), address (one address " +
+				"had), handshakes (of TLS, that waited too long for others)."},
 		httpConnections: {"http_connections", gauge, []string{"listener", "version"},
 			"Connections of HTTP, by its major version."},
 		http2Streams: {"http2_streams_total", counter, listener, "Requests over HTTP/2."},

@@ -73,6 +73,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.value(unsentBytes, float64(s.Unsent.Bytes))
 	e.value(unsentWaiting, float64(s.Unsent.Waiting))
 	e.value(unsentRefused, float64(s.Unsent.Refused))
+	e.refused(s.Refused)
 	e.http(s.HTTP)
 	if s.Wire != nil {
 		e.wire(s.Wire)
@@ -141,6 +142,15 @@ func (e *emitter) memcache(m *Memcache) {
 	e.value(memcacheBatches, float64(m.Batches))
 	e.value(memcacheUnknown, float64(m.Unknown), "no_resource")
 	e.value(memcacheUnknown, float64(m.NoKey), "no_key")
+}
+
+// refused writes what listeners have refused.
+func (e *emitter) refused(listeners []Refused) {
+	for _, r := range listeners {
+		e.value(refusedConnections, float64(r.Connections), r.Listener, "connections")
+		e.value(refusedConnections, float64(r.OfOne), r.Listener, "address")
+		e.value(refusedConnections, float64(r.Handshakes), r.Listener, "handshakes")
+	}
 }
 
 // http writes the metrics of the listeners of HTTP.

@@ -25,12 +25,21 @@ type Snapshot struct {
 	Spans        *Spans // nil: none are sent
 	Copies       Copies
 	Unsent       Unsent
+	Refused      []Refused // by listener
 	HTTP         []HTTP    // by listener
 	Wire         *Wire     // nil: it is not served
 	RESP         *RESP     // nil: it is not served
 	Memcache     *Memcache // the same
 	Links        *Links    // nil: there is no shortener
 	Alarms       []string  // what is lost and does not come back, one sentence each
+}
+
+// A Refused is what one listener has refused.
+type Refused struct {
+	Listener    string
+	Connections int64 // that were one too many
+	OfOne       int64 // that were one too many of their address
+	Handshakes  int64 // that waited too long for others
 }
 
 // An HTTP is what the connections of one listener of HTTP do.

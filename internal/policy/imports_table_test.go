@@ -17,7 +17,7 @@ var house = []room{
 	{
 		dir: "cmd/hotrow",
 		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
-			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front",
+			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front", "admit",
 			"httpserve", "httprule", "accesslog", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "workers", "supervisor", "links/transfer", "front/links", "links", "links/api",
@@ -119,7 +119,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/proxy",
-		knows: []string{"accesslog", "eventloop/nonblock", "trace", "wire/http1"},
+		knows: []string{"accesslog", "admit", "eventloop/nonblock", "trace", "wire/http1"},
 		tests: []string{"dbtest", "tlstest", "golang.org/x/net/http2"},
 	},
 	{
@@ -138,7 +138,8 @@ var house = []room{
 		dir: "internal/front/links",
 		knows: []string{"front", "httpserve", "httprule", "accesslog", "workers", "eventloop",
 			"links/clicklog", "wire/http1", "resource", "source", "row"},
-		tests: []string{"dbtest", "source/sqlite", "source/postgres", "source/mysql", "tier"},
+		tests: []string{"admit", "dbtest", "front/fronttest", "source/sqlite", "source/postgres",
+			"source/mysql", "tier"},
 	},
 	{
 		dir: "internal/links/api",
@@ -157,42 +158,44 @@ var house = []room{
 		dir: "internal/front/http",
 		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "workers", "eventloop",
 			"wire/http1", "resource", "source", "query", "row"},
-		tests: []string{"dbtest", "front/fronttest", "htmltest", "tlstest", "source/sqlite", "fresh",
+		tests: []string{"admit", "dbtest", "front/fronttest", "htmltest", "tlstest", "source/sqlite", "fresh",
 			"tier", "github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir: "internal/front/wire",
-		knows: []string{"front", "accesslog", "workers", "eventloop", "client/wire/gofast",
+		knows: []string{"front", "accesslog", "admit", "workers", "eventloop", "client/wire/gofast",
 			"client/wire/rows", "resource", "query", "source", "row"},
 		tests: []string{"front/fronttest", "source/sqlite", "tier", "tlstest", "wiretest"},
 	},
 	{
 		dir:   "internal/front/resp",
 		knows: []string{"front/kv", "front", "eventloop", "wire/resp", "resource", "source", "row"},
-		tests: []string{"accesslog", "dbtest", "front/fronttest", "tlstest"},
+		tests: []string{"accesslog", "admit", "dbtest", "front/fronttest", "tlstest"},
 	},
 	{
 		dir:   "internal/front/memcache",
 		knows: []string{"front/kv", "front", "eventloop", "wire/memcache", "resource", "source", "row"},
-		tests: []string{"dbtest", "front/fronttest", "tlstest"},
+		tests: []string{"admit", "dbtest", "front/fronttest", "tlstest"},
 	},
 	{
-		dir:   "internal/front/kv",
-		knows: []string{"front", "accesslog", "workers", "eventloop", "query", "resource", "source", "row"},
+		dir: "internal/front/kv",
+		knows: []string{"front", "accesslog", "admit", "workers", "eventloop", "query", "resource",
+			"source", "row"},
 		tests: []string{"front/fronttest"},
 	},
 	{
-		dir:   "internal/front/fronttest",
-		knows: []string{"front", "resource", "tier", "source", "source/sqlite", "row"},
-		tool:  true,
+		dir: "internal/front/fronttest",
+		knows: []string{"front", "admit", "eventloop", "resource", "tier", "source", "source/sqlite",
+			"row"},
+		tool: true,
 	},
 	{
 		dir:   "internal/httpserve",
-		knows: []string{"httpserve/h2", "eventloop", "wire/http1", "wire/http2"},
+		knows: []string{"httpserve/h2", "front", "admit", "eventloop", "wire/http1", "wire/http2"},
 	},
 	{
 		dir:   "internal/httpserve/h2",
-		knows: []string{"eventloop", "wire/http1", "wire/http2"},
+		knows: []string{"front", "eventloop", "wire/http1", "wire/http2"},
 		tests: []string{"tlstest", "golang.org/x/net/http2"},
 	},
 	{
@@ -201,7 +204,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front",
-		knows: []string{"accesslog", "eventloop", "resource", "source", "query", "row"},
+		knows: []string{"accesslog", "admit", "eventloop", "resource", "source", "query", "row"},
 	},
 	{
 		dir:   "internal/links/page",
@@ -242,11 +245,14 @@ var house = []room{
 	},
 	{
 		dir:   "internal/eventloop",
-		knows: []string{"eventloop/nonblock", "workers"},
+		knows: []string{"admit", "eventloop/nonblock", "workers"},
 		tests: []string{"tlstest", "wire/http1"},
 	},
 	{
 		dir: "internal/eventloop/nonblock",
+	},
+	{
+		dir: "internal/admit",
 	},
 	{
 		dir:   "internal/wire/http2",

@@ -141,6 +141,8 @@ func (s *Server) metrics() []byte {
 	}
 	one("hotrow_proxy_accepted_total", "counter", "Client connections accepted.", st.Accepted)
 	one("hotrow_proxy_clients", "gauge", "Client connections open.", st.Clients)
+	one("hotrow_proxy_connections_refused_total", "counter",
+		"Client connections refused because there were too many.", st.TooMany)
 	one("hotrow_proxy_upstream_connections", "gauge", "Upstream connections open.",
 		st.UpstreamConns)
 	one("hotrow_proxy_refused_total", "counter", "Requests refused as malformed.", st.Refused)

@@ -239,5 +239,8 @@ func (c *deferredConn) limit(
 // LocalAddr implements net.Conn.
 func (c *deferredConn) LocalAddr() net.Addr { return c.local }
 
+// peer is the address of RemoteAddr.
+func (c *deferredConn) peer() netip.Addr { return c.remote.Addr() }
+
 // RemoteAddr implements net.Conn.
 func (c *deferredConn) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(c.remote) }

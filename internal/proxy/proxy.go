@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/admit"
 	"github.com/hotrow/hotrow/internal/trace"
 )
 
@@ -30,6 +31,8 @@ type Options struct {
 	// Upstreams get every request: http://host:port, https://host:port or
 	// unix:/path. Without them a request names its upstream.
 	Upstreams []string
+
+	Admit admit.Bounds // of the connections of each listener
 
 	IdleConns int // kept for each address of an upstream: 256
 	MaxConns  int // in use for each upstream; more wait in line; 0: no bound
@@ -114,6 +117,7 @@ type Server struct {
 	targets   map[string]*target
 	clients   map[*client]struct{}
 	listeners map[net.Listener]struct{}
+	gates     []*admit.Gate // of those that are, or were, served
 	closed    bool
 
 	draining atomic.Bool
@@ -200,16 +204,23 @@ func (s *Server) serve(l net.Listener, ops bool) error {
 		s.mu.Unlock()
 		return l.Close()
 	}
+	gate := admit.New(s.opts.Admit, l.Addr(), s.log)
 	s.listeners[l] = struct{}{}
+	s.gates = append(s.gates, gate)
 	s.mu.Unlock()
 	defer func() { _ = l.Close() }()
 	for wait := time.Duration(0); ; {
 		nc, err := l.Accept()
 		if err == nil {
 			wait = 0
+			from := peerOf(nc)
+			if !gate.Enter(from) {
+				_ = nc.Close()
+				continue
+			}
 			c := newClient(s, nc)
 			c.ops = ops
-			s.accept(c)
+			s.accept(c, place{gate, from})
 			continue
 		}
 		if s.draining.Load() || errors.Is(err, net.ErrClosed) {
@@ -227,12 +238,31 @@ func (s *Server) serve(l net.Listener, ops bool) error {
 	}
 }
 
-// accept starts to serve a connection.
-func (s *Server) accept(c *client) {
+// A place is that of a connection among those of its listener.
+type place struct {
+	gate *admit.Gate
+	from netip.Addr
+}
+
+// leave gives the place back.
+func (p place) leave() { p.gate.Leave(p.from) }
+
+// peerOf returns the address that a connection comes from. One that is accepted by a
+// deferredListener knows it without an allocation.
+func peerOf(nc net.Conn) netip.Addr {
+	if c, ok := nc.(interface{ peer() netip.Addr }); ok {
+		return c.peer()
+	}
+	return admit.AddrOf(nc.RemoteAddr())
+}
+
+// accept starts to serve a connection, whose place is p.
+func (s *Server) accept(c *client, p place) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		c.sock.close()
+		p.leave()
 		return
 	}
 	s.clients[c] = struct{}{}
@@ -242,6 +272,7 @@ func (s *Server) accept(c *client) {
 	go func() {
 		defer s.ended.Done()
 		c.serve()
+		p.leave()
 		s.mu.Lock()
 		delete(s.clients, c)
 		s.mu.Unlock()

@@ -21,6 +21,7 @@ type counters struct {
 type Stats struct {
 	Requests, Refused, Retries, Ejections int64
 	Accepted, Tunnels                     int64
+	TooMany                               int64 // connections that were refused
 	Clients, UpstreamConns                int64 // open now
 	BytesIn, BytesOut                     int64 // of bodies
 	Statuses                              map[int]int64
@@ -52,6 +53,10 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.Clients = int64(len(s.clients))
+	for _, g := range s.gates {
+		r := g.Refused()
+		st.TooMany += r.Connections + r.OfOne
+	}
 	for key, t := range s.targets {
 		one := TargetStats{Name: key, Requests: t.requests.Load(), Retries: t.retries.Load()}
 		for _, b := range t.backends() {

@@ -105,13 +105,13 @@ func New(o Options) *Handler {
 func (h *Handler) Configure(o Options) {
 	o.BasePath = strings.TrimRight(o.BasePath, "/")
 	if o.MaxBody <= 0 {
-		o.MaxBody = 1 << 20
+		o.MaxBody = front.BodyBytes
 	}
 	if o.MaxList <= 0 {
-		o.MaxList = 8 << 20
+		o.MaxList = front.ListBytes
 	}
 	if o.WriteTimeout <= 0 {
-		o.WriteTimeout = 30 * time.Second
+		o.WriteTimeout = front.WriteWait
 	}
 	if o.CacheControl == "" {
 		o.CacheControl = "no-cache"

@@ -14,17 +14,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// exampleAge is how long an example key is shown before it is asked for again,
-// and exampleWait how long one index may wait for all of its examples.
-const (
-	exampleAge  = time.Minute
-	exampleWait = 2 * time.Second
-)
+// exampleAge is how long an example key is shown before it is asked for again.
+const exampleAge = time.Minute
 
 // An example is a key that exists, and when that was known.
 type example struct {
@@ -80,7 +77,7 @@ func (c *call) index() (*answer, error) {
 // entries returns the resources that the request may read. The examples that
 // are not known by the deadline are left out.
 func (c *call) entries() []entry {
-	ctx, cancel := context.WithTimeout(c.ctx, exampleWait)
+	ctx, cancel := context.WithTimeout(c.ctx, front.ExampleWait)
 	defer cancel()
 	entries := []entry{}
 	for _, res := range c.o.Resources.All() {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -37,7 +38,7 @@ type packer struct {
 func (c *call) page(q *question, l *listQuery) (*answer, error) {
 	limit := l.limit
 	if limit == 0 {
-		limit = min(defaultLimit, max(c.res.MaxLimit(), 1))
+		limit = min(front.ListRows, max(c.res.MaxLimit(), 1))
 	}
 	p := &packer{listing: c.listing(),
 		listQuery: listQuery{limit: l.limit, format: strings.Clone(l.format)}}

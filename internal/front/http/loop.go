@@ -198,10 +198,6 @@ func (s *loop) append(
 	return grown
 }
 
-// maxLoopList bounds, in bytes, a list that an event loop answers: who does not read it
-// holds the memory of a connection, and not of a budget.
-const maxLoopList = 1 << 20
-
 // answerList appends the answer to a request for documents by their keys if memory has
 // all of them.
 func (s *loop) answerList(
@@ -213,7 +209,7 @@ func (s *loop) answerList(
 		return out, onFullPath
 	}
 	size, absent, at := s.collect(q, l)
-	if at == nil || size+len(s.docs) > min(s.live.MaxList, maxLoopList) {
+	if at == nil || size+len(s.docs) > min(s.live.MaxList, front.LoopListBytes) {
 		return out, onFullPath
 	}
 	if _, err := q.concludeList(s.live, &s.memo, r, size, s.block(at, q.private), nil); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -31,7 +32,7 @@ func TestLoop_CodedAsNetHTTPDoes(t *testing.T) {
 	var headers []string
 	for _, takes := range []string{"gzip", "zstd", "gzip, deflate, br, zstd", "identity", "", "br",
 		"gzip;q=0.5, zstd;q=0.4", "gzip, identity;q=0", "*", "*;q=0", "GZip;Q=1", "gzip;q=bad",
-		"gzip;x=" + strings.Repeat("y", maxEncoding)} {
+		"gzip;x=" + strings.Repeat("y", front.EncodingBytes)} {
 		headers = append(headers, "Accept-Encoding: "+takes+"\r\n",
 			"Accept-Encoding: "+takes+"\r\nAccept-Encoding: zstd;q=0\r\n")
 		for _, tag := range []string{gz, zs, plain, `"x"`, "*", "W/" + gz} {
@@ -121,7 +122,7 @@ func TestEncodings_AreBounded(t *testing.T) {
 	for i := range 1000 {
 		for range 2 {
 			a := e.of(o, fmt.Appendf(nil, "gzip;n=%d", i))
-			if a.n != 1 || len(e.known) > maxEncodings {
+			if a.n != 1 || len(e.known) > front.Encodings {
 				t.Fatalf("%d: %+v, %d known", i, a, len(e.known))
 			}
 		}
@@ -129,7 +130,7 @@ func TestEncodings_AreBounded(t *testing.T) {
 			t.Fatalf("the empty header takes %+v", a)
 		}
 	}
-	long := []byte("gzip;x=" + strings.Repeat("y", maxEncoding))
+	long := []byte("gzip;x=" + strings.Repeat("y", front.EncodingBytes))
 	if a := e.of(o, long); a.n != 1 || e.known[string(long)] != nil {
 		t.Errorf("a long header takes %+v, or is remembered", a)
 	}

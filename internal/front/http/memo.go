@@ -32,12 +32,9 @@ type memo struct {
 // memos are those that no goroutine uses.
 var memos = sync.Pool{New: func() any { return new(memo) }}
 
-// maxScratch is how much memory to write in a memo keeps.
-const maxScratch = 64 << 10
-
 // release gives a memo back. What was written in it is nobody's any more.
 func (m *memo) release() {
-	if cap(m.body) > maxScratch {
+	if cap(m.body) > front.ScratchBytes {
 		m.body = nil
 	}
 	m.q, m.a, m.list = question{}, answer{}, listQuery{}
@@ -45,14 +42,6 @@ func (m *memo) release() {
 	m.docs = m.docs[:0]
 	memos.Put(m)
 }
-
-const (
-	maxEncoding  = 128  // the longest Accept-Encoding that is remembered
-	maxEncodings = 64   // how many
-	maxAccept    = 256  // the longest Accept
-	maxAccepts   = 64   // how many
-	maxTokens    = 1024 // how many Authorization headers
-)
 
 // encodings is what is remembered of Accept-Encoding headers. Often it is one that most
 // connections send.
@@ -76,10 +65,10 @@ func (e *encodings) of(o *settings, header []byte) accepted {
 	}
 
 	// Slow path.
-	if len(header) > maxEncoding {
+	if len(header) > front.EncodingBytes {
 		return parseAccepted(row.Alias(header), o.Compression)
 	}
-	if e.by != o || len(e.known) >= maxEncodings {
+	if e.by != o || len(e.known) >= front.Encodings {
 		e.by, e.known = o, make(map[string]*encoding)
 	}
 	k, ok := e.known[string(header)]
@@ -134,12 +123,12 @@ func (m *memo) accept(header []byte) (*media, error) {
 	}
 
 	// Slow path: what browsers and SDKs send.
-	if len(header) > maxAccept {
+	if len(header) > front.AcceptBytes {
 		return negotiateDocument(string(header))
 	}
 	one, known := m.accepts[string(header)] // does not allocate
 	if !known {
-		if m.accepts == nil || len(m.accepts) >= maxAccepts {
+		if m.accepts == nil || len(m.accepts) >= front.Accepts {
 			m.accepts = make(map[string]*media)
 		}
 		text := string(header)
@@ -161,7 +150,7 @@ func (m *memo) principal(o *settings, r *request) (front.Principal, bool) {
 		return front.Principal{}, false
 	}
 	if o.Issued != nil {
-		if issued := o.Issued(); issued != m.issued || len(m.tokens) > maxTokens {
+		if issued := o.Issued(); issued != m.issued || len(m.tokens) > front.TokensKept {
 			m.issued, m.tokens = issued, nil
 		}
 		if p, known := m.tokens[string(header)]; known { // does not allocate

@@ -40,9 +40,9 @@ func (p problem) Error() string {
 // append appends the body of p for a request of path. subject is what the detail speaks
 // of, which stands in front of it. It allocates nothing for texts without an escape.
 func (p *problem) append(dst []byte, base, path, subject string) []byte {
-	detail := front.Clip(p.Error(), maxDetail)
-	if len(subject)+len(detail) > maxDetail {
-		subject, detail = "", front.Clip(subject+detail, maxDetail)
+	detail := front.Clip(p.Error(), front.ProblemText)
+	if len(subject)+len(detail) > front.ProblemText {
+		subject, detail = "", front.Clip(subject+detail, front.ProblemText)
 	}
 	hint := p.hint
 	if hint == "" {
@@ -56,20 +56,17 @@ func (p *problem) append(dst []byte, base, path, subject string) []byte {
 	at := len(dst)
 	dst = appendMember(dst, "", subject, detail)
 	end := len(dst)
-	dst = appendMember(dst, `,"instance":`, front.Clip(path, maxDetail))
+	dst = appendMember(dst, `,"instance":`, front.Clip(path, front.ProblemText))
 	if p.code != "" {
 		dst = appendMember(dst, `,"code":`, p.code)
 	} else {
 		dst = append(append(append(dst, `,"code":"`...), p.kind.code()...), '"')
 	}
 	dst = append(append(dst, `,"message":`...), dst[at:end]...)
-	dst = appendOptional(dst, `,"details":`, front.Clip(p.details, maxDetail))
+	dst = appendOptional(dst, `,"details":`, front.Clip(p.details, front.ProblemText))
 	dst = appendOptional(dst, `,"hint":`, hint)
 	return append(dst, "}\n"...)
 }
-
-// maxDetail bounds, in bytes, each text of a problem that a client can make long.
-const maxDetail = 1024
 
 // appendOptional appends a member that is null for "".
 func appendOptional(dst []byte, name, text string) []byte {

@@ -5,12 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/row"
-)
-
-const (
-	maxKeys      = 1000 // of one in.(...)
-	defaultLimit = 100  // documents of a list that names no limit
 )
 
 // A querySpec is what listQuery.parse knows of a resource.
@@ -201,7 +197,7 @@ func appendFilter(dst []row.Key, name, value string) ([]row.Key, error) {
 			return dst, problem{kind: kindBadQuery, detail: "the list of " + clip(name) +
 				" must be in parentheses: in.(10,20); values with commas, in double quotes"}
 		}
-		if len(list)-len(dst) > maxKeys {
+		if len(list)-len(dst) > front.ListKeys {
 			return dst, problem{kind: kindBadQuery, detail: "more than 1000 keys are asked for",
 				hint: "ask in several requests"}
 		}

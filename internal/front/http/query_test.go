@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -147,7 +148,7 @@ func FuzzListQuery(f *testing.F) {
 				values.Get("format") != q.format {
 				t.Fatalf("parseQuery(%q) = %+v; net/url: %v, %v", s, q, values, err)
 			}
-			if len(q.keys) > maxKeys || q.limit < 0 || q.limit > spec.maxLimit {
+			if len(q.keys) > front.ListKeys || q.limit < 0 || q.limit > spec.maxLimit {
 				t.Fatalf("parseQuery(%q) = %d keys, limit %d", s, len(q.keys), q.limit)
 			}
 			for _, k := range q.keys {

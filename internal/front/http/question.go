@@ -3,6 +3,7 @@ package httpfront
 import (
 	"strconv"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -35,7 +36,7 @@ func ReadList(res *resource.Resource, raw string) (ListQuestion, error) {
 	}
 	limit := l.limit
 	if limit == 0 {
-		limit = min(defaultLimit, max(res.MaxLimit(), 1))
+		limit = min(front.ListRows, max(res.MaxLimit(), 1))
 	}
 	return ListQuestion{Format: of, Ask: &resource.ListAsk{After: l.after, Limit: limit,
 		Variant: pageVariant(l.format, l.limit), Raw: raw, Alone: l.format == ""}}, nil

@@ -149,9 +149,6 @@ func (p *peer) address() string {
 	return p.addr
 }
 
-// maxHost is the longest Host that a connection remembers.
-const maxHost = 256
-
 // mayAsk reports whether the Host is one that is served here, which the connection
 // remembers.
 func (p *peer) mayAsk(o *settings, host []byte) bool {
@@ -164,7 +161,7 @@ func (p *peer) mayAsk(o *settings, host []byte) bool {
 	if !o.hosts.Allow(row.Alias(host), p.conn.LocalAddr()) {
 		return false
 	}
-	if len(host) <= maxHost {
+	if len(host) <= front.HostBytes {
 		p.host, p.by = append(p.host[:0], host...), o
 	}
 	return true

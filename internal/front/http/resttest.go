@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
@@ -27,11 +27,7 @@ import (
 // randomKey stands for a key that the server picks.
 const randomKey = "random"
 
-const (
-	maxRandom   = 100_000 // keys of a resource that are picked from: its first ones
-	randomPage  = 1000
-	randomLimit = 30 * time.Second // of reading them
-)
+const randomPage = 1000
 
 // A picker picks keys at random. It reads those of a resource when it is first asked.
 type picker struct {
@@ -61,10 +57,10 @@ func (p *picker) learn(ctx context.Context, res *resource.Resource) error {
 		return nil
 	}
 	// Others wait for what a client that goes away has asked for.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), randomLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), front.RandomWait)
 	defer cancel()
 	keys, after := []row.Key{}, (*row.Key)(nil)
-	for more := true; more && len(keys) < maxRandom; {
+	for more := true; more && len(keys) < front.RandomKeys; {
 		var page []row.Key
 		var err error
 		if page, more, err = res.Keys(ctx, after, randomPage); err != nil {

@@ -5,12 +5,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
-)
-
-// What one batch is for at most.
-const (
-	batchKeys  = MaxMisses
-	batchBytes = 256 << 10
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // PieceSize is how long the output becomes before the rest of an answer waits for the peer.
@@ -49,7 +44,7 @@ type Read struct {
 }
 
 // Full reports whether no more reads belong into the batch.
-func (b *Batch) Full() bool { return b.keys >= batchKeys || b.bytes >= batchBytes }
+func (b *Batch) Full() bool { return b.keys >= front.BatchKeys || b.bytes >= front.BatchBytes }
 
 // Missing reports whether something has to be loaded.
 func (b *Batch) Missing() bool { return len(b.misses) > 0 }

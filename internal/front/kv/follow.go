@@ -4,17 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/workers"
 )
 
-const (
-	// gateEvery is how often the gates are looked at: a copy that a client keeps must not
-	// outlive what a hit would be.
-	gateEvery = 50 * time.Millisecond
-
-	followEvents = 4096 // that wait for a follower, before they become a reset
-)
+// gateEvery is how often the gates are looked at: a copy that a client keeps must not
+// outlive what a hit would be.
+const gateEvery = 50 * time.Millisecond
 
 // A following is a resource whose changes are told.
 type following struct {
@@ -79,7 +76,7 @@ func (t *Tracker) look() (changed bool) {
 
 // follow begins to follow a resource. t.mu is held.
 func (t *Tracker) follow(r *resource.Resource) bool {
-	w := r.Watch(followEvents)
+	w := r.Watch(front.FollowedEvents)
 	f := &following{res: r, watch: w, done: make(chan struct{})}
 	if !t.store.Go(func(context.Context) { t.run(f) }) {
 		w.Close()
@@ -123,7 +120,7 @@ func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 			names = append(names, o.NameOf(f.res.Name(), e.Key))
 			marks = append(marks, e.Mark)
 		}
-		if len(names) >= MaxInvalidations {
+		if len(names) >= front.InvalidationKeys {
 			break
 		}
 		select {

@@ -22,6 +22,7 @@ import (
 // usable.
 type Options struct {
 	Proto     string // what requests are counted as: "resp"
+	Refusal   string // what a client is told whose connection is one too many
 	Resources *resource.Set
 
 	// Starting reports whether the resources are not known yet: then a name that is
@@ -63,6 +64,7 @@ type Options struct {
 	WriteTimeout time.Duration // of one write: 30 s
 
 	TrackingKeys int // keys that are tracked at most: 1,000,000
+	MaxClients   int // connections of a listener at most: 10,000
 
 	Unsent *front.Unsent // bounds the answers that peers do not take. nil: one of its own
 	Access *accesslog.Log
@@ -77,13 +79,16 @@ func (o Options) withDefaults() Options {
 		o.Separator = ":"
 	}
 	if o.ReadTimeout <= 0 {
-		o.ReadTimeout = 30 * time.Second
+		o.ReadTimeout = front.ReadWait
 	}
 	if o.WriteTimeout <= 0 {
-		o.WriteTimeout = 30 * time.Second
+		o.WriteTimeout = front.WriteWait
 	}
 	if o.TrackingKeys <= 0 {
-		o.TrackingKeys = 1_000_000
+		o.TrackingKeys = front.TrackedKeys
+	}
+	if o.MaxClients <= 0 {
+		o.MaxClients = front.Clients
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -122,6 +127,7 @@ type Store struct {
 	mu      sync.Mutex // guards what follows; innermost
 	closed  bool
 	counted []*Served
+	sites   []*Site // that were ever served
 }
 
 // New returns the Store for o.

@@ -78,7 +78,7 @@ func TestCursors_AreForgottenAtLast(t *testing.T) {
 	if p, ok := c.get(first, now); !ok || p.resource != "a" {
 		t.Fatalf("%+v, %v", p, ok)
 	}
-	if _, ok := c.get(first, now.Add(cursorLife)); ok {
+	if _, ok := c.get(first, now.Add(front.CursorLife)); ok {
 		t.Error("a cursor is good for longer than it lives")
 	}
 	for range front.Cursors {
@@ -96,7 +96,7 @@ func TestCursors_AreForgottenAtLast(t *testing.T) {
 	if _, ok := c.get(own, now); !ok || len(c.byID) != front.Cursors {
 		t.Errorf("who has the most takes another's cursor; %d are kept", len(c.byID))
 	}
-	if c.keep(place{resource: "c"}, now.Add(cursorLife)); len(c.byID) != 1 {
+	if c.keep(place{resource: "c"}, now.Add(front.CursorLife)); len(c.byID) != 1 {
 		t.Errorf("%d cursors are kept when all are too old", len(c.byID))
 	}
 }

@@ -8,16 +8,13 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// longestPath is what a line of the access log shows of the keys.
-const longestPath = 1024
-
 // appendPath appends keys with blanks between them.
 func appendPath(dst []byte, keys [][]byte) []byte {
 	for i, key := range keys {
 		if i > 0 {
 			dst = append(dst, ' ')
 		}
-		if dst = append(dst, key[:min(len(key), longestPath)]...); len(dst) > longestPath {
+		if dst = append(dst, key[:min(len(key), front.LogPath)]...); len(dst) > front.LogPath {
 			break
 		}
 	}

@@ -5,16 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
-)
-
-const (
-	// maxOwn is how many writes of a client are remembered, of which the feed will tell.
-	maxOwn = 4096
-
-	// longestHeld is for how long what the feed tells waits for the end of a write, which
-	// may be what it tells of.
-	longestHeld = 50 * time.Millisecond
 )
 
 // ownWrites are those of a client that is not to hear of its own changes. Of others it hears
@@ -32,7 +24,7 @@ func (c *Tracked) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held = make(map[string]uint64)
-	w.late = time.AfterFunc(longestHeld, func() { c.release(0) })
+	w.late = time.AfterFunc(front.HeldForWrite, func() { c.release(0) })
 }
 
 // release ends what begin has begun, and tells c of what has come meanwhile and is not of
@@ -41,7 +33,8 @@ func (c *Tracked) release(mark uint64) {
 	w := &c.own
 	w.mu.Lock()
 	if mark != 0 {
-		if w.marks == nil || len(w.marks) >= maxOwn { // it is told of its own: that does no harm
+		// Beyond the bound it is told of its own: that does no harm.
+		if w.marks == nil || len(w.marks) >= front.OwnWrites {
 			w.marks = make(map[uint64]struct{})
 		}
 		w.marks[mark] = struct{}{}

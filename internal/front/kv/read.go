@@ -16,9 +16,6 @@ import (
 	"github.com/hotrow/hotrow/internal/workers"
 )
 
-// MaxMisses is how many rows one query of the database is for.
-const MaxMisses = 1000
-
 // A Found is what there is under one key.
 type Found struct {
 	Res *Served       // nil: the key names no resource
@@ -244,7 +241,7 @@ var ErrAnswer = &source.Error{Class: source.TooLarge,
 	Message: "the rows together are too large for one answer", Hint: "ask for fewer keys at once"}
 
 // Load reads misses, those of one resource and format together that take the same answers: one
-// query for MaxMisses of them.
+// query for front.BatchKeys of them.
 func (s *Store) Load(ctx context.Context, list []Miss) {
 	type group struct {
 		res     *Served
@@ -286,7 +283,7 @@ func (s *Store) Load(ctx context.Context, list []Miss) {
 // eighth of what an answer may have.
 func (s *Store) atOnce(res *Served) int {
 	each := s.unsent.Estimate(res.name, 2, math.MaxInt) / 2
-	return int(min(MaxMisses, front.AnswerBytes/8/max(each, 1)))
+	return int(min(front.BatchKeys, front.AnswerBytes/8/max(each, 1)))
 }
 
 // loadAll reads misses of one resource and format. read has the bytes of all documents of

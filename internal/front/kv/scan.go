@@ -14,10 +14,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-const (
-	cursorLife = 5 * time.Minute
-	leastPage  = 10
-)
+const leastPage = 10
 
 // ErrCursor is the error of a cursor that nobody has given, or that is too old.
 var ErrCursor = errors.New("invalid cursor")
@@ -56,7 +53,7 @@ func (c *cursors) keep(p place, now time.Time) uint64 {
 	for c.byID[id] != (place{}) {
 		id = 1 + rand.Uint64N(1<<53-1)
 	}
-	p.until = now.Add(cursorLife)
+	p.until = now.Add(front.CursorLife)
 	c.byID[id], c.given = p, append(c.given, id)
 	c.count[p.owner]++
 	return id

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/admit"
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 )
@@ -16,13 +17,10 @@ type Listen struct {
 	TLS        *tls.Config // nil: plain
 	Goroutines bool        // a goroutine for each connection even where loops are possible
 	Log        *slog.Logger
+	Admit      admit.Bounds // of the connections; zero: Options.MaxClients, and what is usual
 }
 
-const (
-	forEver   = 10 * 365 * 24 * time.Hour // pools keep connections
-	maxOutput = 1 << 20
-	tickEvery = time.Second
-)
+const tickEvery = time.Second
 
 // A Site is a listener that is served.
 type Site = eventloop.Server
@@ -32,14 +30,20 @@ type Site = eventloop.Server
 func (s *Store) Serve(
 	l net.Listener, o Listen, proto eventloop.Protocol, scope func() eventloop.Scope, maxInput int,
 ) (*Site, error) {
-	server, err := eventloop.Serve(l, eventloop.Config{
+	if o.Admit.Connections == nil {
+		o.Admit = front.Admit(func() int { return s.Live().MaxClients })
+	}
+	server, err := eventloop.Serve(l, front.Limited(eventloop.Config{
 		Proto: proto, Scope: scope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
-		Header: time.Minute, Idle: forEver, Tick: tickEvery,
-		MaxInput: maxInput, MaxOutput: maxOutput, Meter: s.newMeter,
-		MaxHandshakes: front.Handshakes, // connections: kv.max_clients
-	})
+		Header: front.KeyValueWait, Idle: front.KeyValueIdle, Tick: tickEvery,
+		MaxInput: maxInput, MaxOutput: front.OutputBytes, Meter: s.newMeter,
+		Admit: o.Admit,
+	}, s.Live().Refusal))
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sites = append(s.sites, server)
 	return server, nil
 }

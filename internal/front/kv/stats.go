@@ -42,6 +42,7 @@ type Stats struct {
 	Batches   uint64 // reads of the database, each for all that was missing of a resource
 	Hits      uint64 // keys answered from memory
 	Misses    uint64 // keys that were read
+	Rejected  uint64 // connections that were one too many
 }
 
 // Stats returns a snapshot of the counters, resources by name.
@@ -62,6 +63,10 @@ func (s *Store) Stats() Stats {
 		}
 		st.NoKey += r.nothing.Load()
 		r.hits.AddTo(&all.Of(r.name).Histogram)
+	}
+	for _, site := range s.sites {
+		refused := site.Refused()
+		st.Rejected += uint64(refused.Connections + refused.OfOne)
 	}
 	s.mu.Unlock()
 	st.Resources = all.List()

@@ -5,17 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
-)
-
-const (
-	// TellWithin is for how long what a client is to be told of a change may wait for it:
-	// what a client goes by is no older than what a hit would be. Beyond it one that keeps
-	// copies is told that anything may have changed, and a subscriber is closed.
-	TellWithin = 250 * time.Millisecond
-
-	// maxNotices is how many changed keys wait for a subscriber at most.
-	maxNotices = 4096
 )
 
 // A Notice tells subscribers of rows that have changed.
@@ -27,7 +18,7 @@ type Notice struct {
 }
 
 // Until returns when it is too late to be told.
-func (n *Notice) Until() time.Time { return n.at.Add(TellWithin) }
+func (n *Notice) Until() time.Time { return n.at.Add(front.TellWithin) }
 
 // A Hearer is a connection that hears the channels of keys. No lock of a Tracker is held when
 // it is called.
@@ -100,7 +91,7 @@ func (s *Subscriber) add(n *Notice) {
 	if n.Resource == nil { // what is older says less
 		s.waits, s.names = nil, 0
 	}
-	if s.names += len(n.Names); s.names > maxNotices {
+	if s.names += len(n.Names); s.names > front.Notices {
 		s.cut()
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/fronttest"
 	"github.com/hotrow/hotrow/internal/resource"
 )
@@ -52,16 +53,16 @@ func TestTracker_WaitsForNobody(t *testing.T) {
 			tr.Changed(r, []Name{{Main: fmt.Sprintf("codes:%d", i)}}, []uint64{0})
 		}
 	}
-	change(maxNotices / 2)
-	time.AfterFunc(TellWithin+time.Millisecond, func() { close(late.free) })
+	change(front.Notices / 2)
+	time.AfterFunc(front.TellWithin+time.Millisecond, func() { close(late.free) })
 	fronttest.Eventually(t, "what waits for too long ends it", func() bool {
 		return late.late.Load() == 1
 	})
 	if full.late.Load() != 0 {
 		t.Error("one that is being told was cut")
 	}
-	change(maxNotices)
-	if n := k.told.Load(); n != maxNotices*3/2 {
+	change(front.Notices)
+	if n := k.told.Load(); n != front.Notices*3/2 {
 		t.Errorf("%d keys were told to who keeps copies", n)
 	}
 	if full.late.Load() != 1 || tr.Stats().Late != 2 {

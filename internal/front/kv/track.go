@@ -12,9 +12,6 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
-// MaxInvalidations is how many keys one message names at most.
-const MaxInvalidations = 64
-
 // A Listener is a connection whose client keeps copies. Its methods are called by any
 // goroutine, with no lock of a Tracker held, and must not block.
 type Listener interface {

@@ -1,9 +1,10 @@
 package linksfront
 
-import "bytes"
+import (
+	"bytes"
 
-// maxCode is the longest code, in bytes.
-const maxCode = 64
+	"github.com/hotrow/hotrow/internal/front"
+)
 
 // A pathKind is what the path of a request looks like.
 type pathKind uint8
@@ -33,7 +34,7 @@ type asked struct {
 	kind pathKind
 	code []byte // in buf, folded if codes are
 	rest []byte // of a deeper path, without the slash, as it was sent
-	buf  [maxCode]byte
+	buf  [front.CodeBytes]byte
 }
 
 // parse takes a path apart. It begins with a slash.
@@ -41,7 +42,7 @@ func (a *asked) parse(path []byte, fold bool) {
 	a.code, a.rest = nil, nil
 	path = path[1:]
 	n := 0
-	for n < len(path) && n < maxCode {
+	for n < len(path) && n < front.CodeBytes {
 		c := codeByte[path[n]]
 		if c == 0 {
 			break
@@ -133,14 +134,11 @@ func reserved(path []byte) bool {
 	return false
 }
 
-// maxRepaired is the longest path that is searched for a code.
-const maxRepaired = 3*maxCode + 64
-
 // repair returns the code that is probably meant by a path with no link: escapes
 // are decoded, and a slash at the end and punctuation go, such as a sentence
 // puts behind a link, and a fragment, which a client should have kept to itself.
 func repair(path []byte, fold bool) (*asked, bool) {
-	if len(path) > maxRepaired {
+	if len(path) > front.RepairedPath {
 		return nil, false
 	}
 	path, _ = cut(path, '#')

@@ -6,18 +6,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// rateSlots is how many counters of misses there are. Two clients that share one
-// share its limit, too: what is bounded is what somebody who guesses codes can
-// find, and memory.
-const rateSlots = 1 << 14
+	"github.com/hotrow/hotrow/internal/front"
+)
 
 // rates bound how many misses a client may have in a minute. A client is an
 // address, and of IPv6 a /64, for that is what one customer has.
 type rates struct {
 	seed  maphash.Seed
-	slots [rateSlots]atomic.Uint64 // the minute and how many, 32 bits each
+	slots [front.MissSlots]atomic.Uint64 // the minute and how many, 32 bits each
 }
 
 func newRates() *rates { return &rates{seed: maphash.MakeSeed()} }
@@ -35,7 +32,7 @@ func (r *rates) allow(client netip.Addr, now time.Time, most int) bool {
 		}
 	}
 	bytes := client.As16()
-	slot := &r.slots[maphash.Bytes(r.seed, bytes[:])%rateSlots]
+	slot := &r.slots[maphash.Bytes(r.seed, bytes[:])%front.MissSlots]
 	minute := uint64(now.Unix()/60) << 32
 	for {
 		old := slot.Load()
@@ -54,9 +51,6 @@ func (r *rates) allow(client netip.Addr, now time.Time, most int) bool {
 
 // untilNextMinute is when a client may miss again, in seconds.
 func untilNextMinute(now time.Time) int { return 60 - int(now.Unix()%60) }
-
-// maxOrphans is how many paths without a link are recorded by name in a day.
-const maxOrphans = 1000
 
 // otherOrphans stands for the rest of them.
 const otherOrphans = "(other)"
@@ -83,7 +77,7 @@ func (o *orphans) name(path []byte, now time.Time) []byte {
 	if _, ok := o.seen[h]; ok {
 		return path
 	}
-	if len(o.seen) >= maxOrphans {
+	if len(o.seen) >= front.OrphanPaths {
 		return []byte(otherOrphans)
 	}
 	o.seen[h] = struct{}{}

@@ -6,14 +6,12 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 	"github.com/hotrow/hotrow/internal/workers"
 )
-
-// databaseTimeout is how long a redirect may wait for the database.
-const databaseTimeout = 10 * time.Second
 
 // park answers the request of head off the loop while the connection waits: what
 // memory does not hold has to be loaded, or a limit counted, or a code be found
@@ -50,7 +48,7 @@ func (s *scope) park(c *eventloop.Conn, head []byte) {
 		x.now = time.Now()
 		x.date = http1.AppendDate(nil, x.now)
 		x.fields.scan(head)
-		ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), front.LinksWait)
 		defer cancel()
 		answer = x.answer(ctx, make([]byte, 0, 512))
 		s.f.observe(time.Since(now))

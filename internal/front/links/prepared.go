@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -52,9 +53,6 @@ const (
 
 // prefix is what stands in front of the target.
 const prefix = "Location: "
-
-// maxTarget is the longest target, in bytes, that is sent.
-const maxTarget = 8192
 
 // prepared is the body of a document of row.FormatPrepared.
 type prepared []byte
@@ -166,7 +164,7 @@ func statusLine(status int) string {
 // others, but a row may have been written by anybody: a line break would let
 // it add headers of its own, and a script is nothing to send anybody to.
 func sendable(url string) bool {
-	if len(url) > maxTarget || !isWeb(url) {
+	if len(url) > front.TargetBytes || !isWeb(url) {
 		return false
 	}
 	for i := range len(url) {

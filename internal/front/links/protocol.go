@@ -28,9 +28,6 @@ type peer struct {
 	addr string    // for the access log; made when it is needed
 }
 
-// maxHost is the longest Host that a connection remembers.
-const maxHost = 256
-
 // Open makes the state of a connection; the server speaks second.
 func (l *Protocol) Open(c *eventloop.Conn, out []byte) []byte {
 	c.Data = &peer{ip: peerAddr(c.RemoteAddr())}
@@ -194,7 +191,7 @@ func (s *scope) hostAllowed(c *eventloop.Conn) bool {
 	if p.by == s.x.o && bytes.Equal(p.host, host) {
 		return true
 	}
-	if len(host) == 0 || len(host) > maxHost ||
+	if len(host) == 0 || len(host) > front.HostBytes ||
 		!s.x.o.hosts.Allow(string(host), c.LocalAddr()) {
 		return false // net/http says why
 	}

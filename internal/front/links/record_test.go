@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/links/clicklog"
 )
 
@@ -211,13 +212,13 @@ func TestMiss_IsLimited(t *testing.T) {
 func TestOrphans_AreBounded(t *testing.T) {
 	o, now := newOrphans(), time.Now()
 	named := 0
-	for i := range 3 * maxOrphans {
+	for i := range 3 * front.OrphanPaths {
 		if string(o.name(fmt.Appendf(nil, "/%d", i), now)) != otherOrphans {
 			named++
 		}
 	}
-	if named != maxOrphans || string(o.name([]byte("/7"), now)) != "/7" {
-		t.Errorf("%d recorded by name, want %d", named, maxOrphans)
+	if named != front.OrphanPaths || string(o.name([]byte("/7"), now)) != "/7" {
+		t.Errorf("%d recorded by name, want %d", named, front.OrphanPaths)
 	}
 	if got := string(o.name([]byte("/new"), now.Add(48*time.Hour))); got != "/new" {
 		t.Errorf("the next day: %s", got)

@@ -13,6 +13,6 @@ import (
 // on.
 func (f *Front) Serve(l net.Listener, form httpserve.Options) (*httpserve.Site, error) {
 	return httpserve.Serve(l, f, form, front.Limited(eventloop.Config{
-		Proto: &Protocol{f}, Scope: f.newScope, Loops: f.Loops,
+		Proto: &Protocol{f}, Scope: f.newScope, Loops: f.Loops, Admit: form.Admit,
 	}, httprule.TooMany))
 }

@@ -1,9 +1,10 @@
 package linksfront
 
-import "bytes"
+import (
+	"bytes"
 
-// maxCompared bounds the comparisons of keys that a query may cost.
-const maxCompared = 4096
+	"github.com/hotrow/hotrow/internal/front"
+)
 
 // appendTarget appends the target of a link with what the request passes on to
 // it: rest, a path, goes behind the target's path, and the query behind its
@@ -63,7 +64,7 @@ func appendQuery(dst, own, query []byte) []byte {
 			sep = 0 // the target ends with a bare "?"
 		}
 	}
-	compare := bytes.Count(own, []byte{'&'})*bytes.Count(query, []byte{'&'}) <= maxCompared
+	compare := bytes.Count(own, []byte{'&'})*bytes.Count(query, []byte{'&'}) <= front.ComparedKeys
 	for len(query) > 0 {
 		part, left := cut(query, '&')
 		if query = left; len(query) > 0 {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
-	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
 // A conn is the state of one connection, for the goroutine that owns it.
@@ -14,7 +13,6 @@ type conn struct {
 	f       *Front
 	failed  int // wrong tokens
 	swallow int // bytes of a refused value that are still to come
-	refused bool
 }
 
 // Open makes the state of a connection. The client speaks first.
@@ -24,21 +22,13 @@ func (f *Front) Open(lc *eventloop.Conn, out []byte) []byte {
 	f.stats.opened.Add(1)
 	f.mu.Lock()
 	f.open++
-	c.refused = f.open > f.live.Load().MaxClients
 	f.mu.Unlock()
-	if c.refused {
-		f.stats.rejected.Add(1)
-		return memcache.AppendLine(out, "ERROR Too many open connections")
-	}
 	return out
 }
 
-// Tick ends a connection that is one too many, and looks after what its peer has not taken.
+// Tick looks after what the peer has not taken.
 func (f *Front) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {
 	c := lc.Data.(*conn)
-	if c.refused {
-		return out, eventloop.Close
-	}
 	c.Peer.Expire(time.Now())
 	return out, eventloop.More
 }

@@ -3,6 +3,7 @@ package memcachefront
 import (
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
@@ -45,9 +46,6 @@ var texts = map[string]string{
 	"starting":              starting,
 }
 
-// longestText is the length of an error at most.
-const longestText = 400
-
 // errorOf returns the error of a key that has no answer.
 func (f *Front) errorOf(cmd *memcache.Command, found *kv.Found) string {
 	res := ""
@@ -73,5 +71,5 @@ func plain(text string) string {
 		}
 		return r
 	}, text)
-	return strings.ToValidUTF8(text[:min(len(text), longestText)], "?")
+	return strings.ToValidUTF8(text[:min(len(text), front.ErrorText)], "?")
 }

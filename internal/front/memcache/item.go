@@ -14,13 +14,7 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
 
-const (
-	// maxRaces is how often a change begins anew because somebody has changed its item
-	// meanwhile.
-	maxRaces = 100
-
-	longestTTL = 30 * 24 * 60 * 60 // seconds: a larger number is a time since 1970
-)
+const longestTTL = 30 * 24 * 60 * 60 // seconds: a larger number is a time since 1970
 
 var (
 	touched    = outcome{"TOUCHED", "HD"}
@@ -87,7 +81,7 @@ type standing struct {
 // else's change in between has the command begin anew.
 func (w *writing) item(key []byte) ([]byte, error) {
 	defer w.turn(key)()
-	for range maxRaces {
+	for range front.ItemRaces {
 		old, tag, err := w.current(key)
 		if err != nil {
 			return nil, err
@@ -396,7 +390,7 @@ func (w *writing) readError(text string) []byte {
 // touch gives an item another time, and returns it: nil for none.
 func (w *writing) touch(key []byte) (*kv.Item, error) {
 	defer w.turn(key)()
-	for range maxRaces {
+	for range front.ItemRaces {
 		old, tag, err := w.current(key)
 		if err != nil || old == nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
@@ -23,7 +24,6 @@ import (
 type Options struct {
 	kv.Options
 
-	MaxClients   int  // connections at most: 10,000
 	MaxValue     int  // bytes of a value: 1 MiB; stays
 	RefuseExpiry bool // a time to live is an error, and not passed over
 
@@ -32,17 +32,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Proto = "memcache"
-	if o.MaxClients <= 0 {
-		o.MaxClients = 10_000
-	}
+	o.Proto, o.Refusal = "memcache", "ERROR Too many open connections\r\n"
 	if o.MaxValue <= 0 {
-		o.MaxValue = 1 << 20
+		o.MaxValue = front.BodyBytes
 	}
 	return o
 }
-
-const maxLine = 64 << 10 // of a get of many keys
 
 // A Front answers the connections of any number of listeners. It is an eventloop.Protocol and
 // an eventloop.Ender.
@@ -64,7 +59,7 @@ type Front struct {
 func New(o Options) *Front {
 	o = o.withDefaults()
 	f := &Front{store: kv.New(o.Options), began: time.Now(),
-		limits: memcache.Limits{Line: maxLine, Value: o.MaxValue}}
+		limits: memcache.Limits{Line: front.LineBytes, Value: o.MaxValue}}
 	f.live.Store(&o)
 	return f
 }
@@ -78,7 +73,7 @@ func (f *Front) Configure(o Options) {
 
 // Serve serves the connections of l until Shutdown or Close. It owns l from now on.
 func (f *Front) Serve(l net.Listener, o kv.Listen) (*kv.Site, error) {
-	return f.store.Serve(l, o, f, f.NewScope, maxLine+f.limits.Value+4)
+	return f.store.Serve(l, o, f, f.NewScope, front.LineBytes+f.limits.Value+4)
 }
 
 // Close ends what is still being read. The listeners come first.

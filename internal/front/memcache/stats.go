@@ -15,8 +15,8 @@ import (
 
 // stats counts what no loop counts for itself.
 type stats struct {
-	opened, rejected, broken, denied atomic.Uint64
-	absent                           atomic.Uint64 // keys without a row, read from the database
+	opened, broken, denied atomic.Uint64
+	absent                 atomic.Uint64 // keys without a row, read from the database
 }
 
 // Stats are the counters of a Front.
@@ -24,7 +24,6 @@ type Stats struct {
 	kv.Stats
 	Open     int    // connections now
 	Opened   uint64 // since the start
-	Rejected uint64 // of them, beyond the limit
 	Broken   uint64 // connections that ended because of what their peer sent
 	Denied   uint64 // wrong tokens
 	Commands uint64
@@ -36,7 +35,7 @@ type Stats struct {
 // Stats returns a snapshot of the counters.
 func (f *Front) Stats() Stats {
 	st := Stats{
-		Stats: f.store.Stats(), Opened: f.stats.opened.Load(), Rejected: f.stats.rejected.Load(),
+		Stats: f.store.Stats(), Opened: f.stats.opened.Load(),
 		Broken: f.stats.broken.Load(), Denied: f.stats.denied.Load(),
 		Absent: f.stats.absent.Load(),
 	}

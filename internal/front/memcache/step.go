@@ -25,9 +25,6 @@ type turn struct {
 // Step answers the commands at the front of in.
 func (f *Front) Step(lc *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Next) {
 	c, s := lc.Data.(*conn), lc.Scope().(*scope)
-	if c.refused {
-		return len(in), out, eventloop.Close
-	}
 	if c.Unfinished() {
 		out, next := c.GoOn(out)
 		return 0, out, next
@@ -67,7 +64,7 @@ func (t *turn) run(in []byte) (n int) {
 			return n
 		}
 		n += used
-		if c.swallow = s.cmd.Swallow; c.swallow > maxSwallow && t.next == eventloop.More {
+		if c.swallow = s.cmd.Swallow; c.swallow > front.SwallowedBytes && t.next == eventloop.More {
 			t.next = eventloop.Close
 		}
 		switch {
@@ -142,10 +139,6 @@ func (t *turn) command(cmd *memcache.Command) bool {
 func (t *turn) items(cmd *memcache.Command) bool {
 	return slices.ContainsFunc(cmd.Keys, t.isItem)
 }
-
-// maxSwallow is how much of a value that is refused is read: memcached can have none that is
-// larger. Beyond it the connection ends.
-const maxSwallow = 1 << 30
 
 // dropsOld reports whether a command, whose value is too large, deletes the item that is
 // there, as memcached has it: a client that goes on must not read the value of before.

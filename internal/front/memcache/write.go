@@ -6,15 +6,13 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
 )
-
-// writeBytes is how large the reply to a write may become.
-const writeBytes = 1 << 10
 
 // write has a command that changes a row answered by a goroutine. It reports false when
 // there is a batch that comes first.
@@ -31,7 +29,7 @@ func (t *turn) write(cmd *memcache.Command) bool {
 	w := &writing{c: c, o: o, cmd: cmd.Clone()}
 	t.next = eventloop.Parked
 	work := parked
-	work.Size, work.Run = writeBytes, w.run
+	work.Size, work.Run = front.WriteReplyBytes, w.run
 	if cmd.Op == memcache.Gat || cmd.Op == memcache.Gats {
 		w.beside = t.readBeside(w.cmd.Keys)
 		work.Size += c.f.store.Size(w.beside.misses)
@@ -96,7 +94,7 @@ func (w *writing) dropOld() ([]byte, error) {
 	if err != nil && !errors.Is(err, row.ErrKey) && source.ClassOf(err) != source.NoRow {
 		return nil, err
 	}
-	w.closes = w.cmd.Swallow > maxSwallow
+	w.closes = w.cmd.Swallow > front.SwallowedBytes
 	return memcache.AppendLine(nil, w.cmd.Fault), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
@@ -95,10 +96,6 @@ var parked = kv.Work{
 	Crash: resp.AppendError(nil, internalError),
 }
 
-// laterBytes is how large the reply of a command may become that is not a read of
-// documents by their keys.
-const laterBytes = 64 << 10
-
 // park has a command answered by a goroutine. It reports false when there is a batch that
 // comes first.
 func (t *turn) park(cmd *command, args [][]byte) bool {
@@ -110,7 +107,7 @@ func (t *turn) park(cmd *command, args [][]byte) bool {
 	c.last.Store(cmd)
 	t.next = eventloop.Parked
 	w := parked
-	w.Size = laterBytes
+	w.Size = front.ReplyBytes
 	w.Run = func(ctx context.Context) ([]byte, eventloop.Next) {
 		out, next := cmd.later(ctx, c, live, own)
 		if quiet {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
@@ -71,11 +72,6 @@ func (f *Front) Open(lc *eventloop.Conn, out []byte) []byte {
 	f.number++
 	c.id = f.number
 	f.stats.opened.Add(1)
-	if len(f.conns) >= f.live.Load().MaxClients {
-		f.stats.rejected.Add(1)
-		c.kill.Store(true)
-		return resp.AppendError(out, "ERR max number of clients reached")
-	}
 	f.conns[c.id] = c
 	return out
 }
@@ -137,7 +133,7 @@ func (f *Front) Drained(lc *eventloop.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if owes := c.owed.all || len(c.owed.keys) > 0; owes && !c.ended &&
-		!c.Conn.Below(fullQueue/2) {
+		!c.Conn.Below(front.PushedBytes/2) {
 		c.pay()
 	}
 }

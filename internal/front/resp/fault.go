@@ -3,6 +3,7 @@ package respfront
 import (
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 )
 
@@ -78,6 +79,5 @@ func noPermission(cmd *command) string {
 
 // clip returns what a reply may repeat of what was sent.
 func clip(b []byte) string {
-	const most = 128
-	return strings.ToValidUTF8(string(b[:min(len(b), most)]), "?")
+	return strings.ToValidUTF8(string(b[:min(len(b), front.ClippedBytes)]), "?")
 }

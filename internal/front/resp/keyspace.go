@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 )
 
@@ -128,7 +129,7 @@ func (k *keyspace) build() {
 // has before until.
 func (c *conn) waitRoom(until time.Time) bool {
 	var timer *time.Timer
-	for c.Conn.Backlog() > fullQueue && c.Conn.Below(fullQueue/2) {
+	for c.Conn.Backlog() > front.PushedBytes && c.Conn.Below(front.PushedBytes/2) {
 		if timer == nil {
 			timer = time.NewTimer(time.Until(until))
 			defer timer.Stop()

@@ -140,7 +140,7 @@ func (t *turn) execute() {
 		switch {
 		case t.batch != nil && t.batch.Full():
 			return
-		case t.batch == nil && (len(t.out) >= kv.PieceSize || keys >= kv.MaxMisses):
+		case t.batch == nil && (len(t.out) >= kv.PieceSize || keys >= front.BatchKeys):
 			t.next = eventloop.Again
 			return
 		}

@@ -5,17 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/front/kv"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/resp"
-)
-
-const (
-	// maxOwed is how many keys wait for a client that takes nothing, before they become
-	// one flush.
-	maxOwed = 4096
-
-	// fullQueue is what the peer may not have taken when keys wait.
-	fullQueue = 256 << 10
 )
 
 // owed is what the peer of a connection is to be told when it takes more. It is told for
@@ -39,14 +30,14 @@ func (c *conn) hearsKeys() bool {
 func (c *conn) sendKeys(keys []string, bcast bool) {
 	o := &c.owed
 	waits := o.all || len(o.keys) > 0
-	if !waits && c.Conn.Backlog() <= fullQueue {
+	if !waits && c.Conn.Backlog() <= front.PushedBytes {
 		c.Conn.Send(invalidation(c.shared.v, keys, bcast))
 		return
 	}
 	c.f.stats.owed.Add(1)
 	o.each = o.each || !bcast
 	switch {
-	case keys == nil || len(o.keys)+len(keys) > maxOwed:
+	case keys == nil || len(o.keys)+len(keys) > front.OwedKeys:
 		*o = owed{all: true}
 	case !o.all:
 		if o.keys == nil {
@@ -56,7 +47,7 @@ func (c *conn) sendKeys(keys []string, bcast bool) {
 			o.keys[key] = struct{}{}
 		}
 	}
-	if !c.Conn.Below(fullQueue / 2) {
+	if !c.Conn.Below(front.PushedBytes / 2) {
 		c.pay()
 	}
 }
@@ -76,7 +67,7 @@ func (c *conn) takeOwed() []byte {
 	switch {
 	case !c.hearsKeys():
 		return nil
-	case o.all || len(o.keys) > 0 && time.Since(o.since) > kv.TellWithin:
+	case o.all || len(o.keys) > 0 && time.Since(o.since) > front.TellWithin:
 		return invalidation(c.shared.v, nil, true)
 	case len(o.keys) == 0:
 		return nil

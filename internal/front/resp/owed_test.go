@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // takesNothing has a client ask for much in one pipeline, with tail behind it, and returns when
@@ -23,7 +25,7 @@ func (s *site) takesNothing(c *client, id string, reads int, tail string) {
 	eventually(s.t, "the answers wait", func() bool {
 		m := omem.FindStringSubmatch(other.do("CLIENT LIST ID " + id))
 		n, _ := strconv.Atoi(m[1])
-		return n > fullQueue
+		return n > front.PushedBytes
 	})
 	_ = other.nc.Close()
 }

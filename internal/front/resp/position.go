@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -14,9 +15,6 @@ import (
 
 // Commands of hotrow's own: what HTTP says of an answer in headers, and the position that
 // answers must include.
-
-// longestWait is for how long an answer may wait for a position.
-const longestWait = 2 * time.Second
 
 // serveOwn says how its commands are answered.
 func (all table) serveOwn() {
@@ -86,7 +84,7 @@ func waitOf(text []byte) (time.Duration, string) {
 	if !ok || n < 0 {
 		return 0, notInteger
 	}
-	return time.Duration(min(n, longestWait.Milliseconds())) * time.Millisecond, ""
+	return time.Duration(min(n, front.PositionWait.Milliseconds())) * time.Millisecond, ""
 }
 
 // origins are where answers come from, in the words of Cache-Status.

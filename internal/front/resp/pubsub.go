@@ -3,18 +3,9 @@ package respfront
 import (
 	"slices"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/resp"
-)
-
-const (
-	// maxSubscribed is how many channels, patterns, and prefixes of keys a connection may
-	// hear.
-	maxSubscribed = 1000
-
-	// maxSubscribedBytes is how long they may be together: a change of one row may be told
-	// by each of them.
-	maxSubscribedBytes = 256 << 10
 )
 
 // subscriptions are what a connection hears, in the order in which it was asked for.
@@ -100,7 +91,8 @@ func (t *turn) subscribe(args [][]byte, patterns bool) {
 	list := c.heard(patterns)
 	for _, channel := range args[1:] {
 		if !slices.Contains(*list, string(channel)) {
-			if len(*list) >= maxSubscribed || c.subs.bytes+len(channel) > maxSubscribedBytes {
+			if len(*list) >= front.SubscribedNames ||
+				c.subs.bytes+len(channel) > front.SubscribedBytes {
 				t.fail("ERR too many subscriptions")
 				return
 			}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/resp"
 )
@@ -26,8 +27,7 @@ import (
 type Options struct {
 	kv.Options
 
-	MaxClients int // connections at most: 10,000
-	MaxBody    int // bytes of the value of a write: 1 MiB; stays
+	MaxBody int // bytes of the value of a write: 1 MiB; stays
 
 	ExpireIgnored bool // SET with a time is taken, and the time means nothing
 
@@ -36,23 +36,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Proto = "resp"
-	if o.MaxClients <= 0 {
-		o.MaxClients = 10_000
-	}
+	o.Proto, o.Refusal = "resp", "-ERR max number of clients reached\r\n"
 	if o.MaxBody <= 0 {
-		o.MaxBody = 1 << 20
+		o.MaxBody = front.BodyBytes
 	}
 	return o
 }
-
-const (
-	maxCommand  = 2 << 20 // besides the value of a write
-	maxInline   = 64 << 10
-	maxArgument = 64 << 10 // that is no value of a write
-	maxArgs     = 1 << 20
-	strictBytes = 16 << 10 // of an argument of somebody whom nobody knows
-)
 
 // A Front answers the connections of any number of listeners. It is an eventloop.Protocol and
 // an eventloop.Ender.
@@ -86,12 +75,12 @@ func New(o Options) *Front {
 	f := &Front{
 		store: kv.New(o.Options), began: time.Now(), runID: hex.EncodeToString(id),
 		conns: make(map[uint64]*conn), commands: newTable(),
-		limits: resp.Limits{Args: maxArgs, Arg: max(maxArgument, o.MaxBody),
-			Inline: maxInline},
+		limits: resp.Limits{Args: front.Arguments, Arg: max(front.ArgumentBytes, o.MaxBody),
+			Inline: front.InlineBytes},
 	}
 	f.get = f.commands["get"]
 	f.strict = f.limits
-	f.strict.Strict = strictBytes
+	f.strict.Strict = front.StrictBytes
 	f.names = slices.Sorted(maps.Keys(f.commands))
 	f.live.Store(&o)
 	return f
@@ -106,7 +95,7 @@ func (f *Front) Configure(o Options) {
 
 // Serve serves the connections of l until Shutdown or Close. It owns l from now on.
 func (f *Front) Serve(l net.Listener, o kv.Listen) (*kv.Site, error) {
-	return f.store.Serve(l, o, f, f.NewScope, maxCommand+f.limits.Arg)
+	return f.store.Serve(l, o, f, f.NewScope, front.CommandBytes+f.limits.Arg)
 }
 
 // Close ends what is still being read. The listeners come first.

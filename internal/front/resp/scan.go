@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
@@ -50,7 +51,7 @@ func scanOptions(args [][]byte) (q kv.Scan, problem string) {
 			case n < 1:
 				return q, syntaxError
 			}
-			q.Count = int(min(n, 1<<20))
+			q.Count = int(min(n, front.AskedRows))
 		default:
 			return q, syntaxError
 		}

@@ -8,7 +8,7 @@ import (
 
 // stats counts what no loop counts for itself.
 type stats struct {
-	opened, rejected, broken, denied, owed atomic.Uint64
+	opened, broken, denied, owed atomic.Uint64
 }
 
 // Stats are the counters of a Front.
@@ -16,7 +16,6 @@ type Stats struct {
 	kv.Stats
 	Open     int    // connections now
 	Opened   uint64 // since the start
-	Rejected uint64 // of them, beyond the limit
 	Broken   uint64 // connections that ended because of what their peer sent
 	Commands uint64
 	Denied   uint64 // wrong passwords
@@ -34,7 +33,7 @@ func (f *Front) Stats() Stats {
 	f.mu.Unlock()
 	return Stats{
 		Stats: f.store.Stats(), Open: open, Opened: f.stats.opened.Load(),
-		Rejected: f.stats.rejected.Load(), Broken: f.stats.broken.Load(),
+		Broken:   f.stats.broken.Load(),
 		Commands: commands, Denied: f.stats.denied.Load(),
 		Tracking: f.store.Tracker().Stats(), Owed: f.stats.owed.Load(),
 	}

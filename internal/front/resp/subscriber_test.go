@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
@@ -56,7 +57,7 @@ func TestTracking_DoesNotWaitForSubscribers(t *testing.T) {
 				t.Errorf("%s: told %q", format, got)
 			}
 			// On a quiet machine it is some ms; it was five seconds.
-			if d := time.Since(began); d > 4*kv.TellWithin {
+			if d := time.Since(began); d > 4*front.TellWithin {
 				t.Errorf("%s: told of a change after %v", format, d)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/wire/resp"
@@ -211,7 +212,7 @@ const invalidateChannel = "__redis__:invalidate"
 func invalidation(v resp.Version, keys []string, bcast bool) (out []byte) {
 	most := 1
 	if bcast {
-		most = kv.MaxInvalidations
+		most = front.InvalidationKeys
 	}
 	for first := true; first || len(keys) > 0; first = false {
 		if v == resp.V3 {
@@ -266,7 +267,7 @@ func (c *conn) stopTracking() {
 
 // overlap returns the error of prefixes of which one begins with another.
 func overlap(old, more []string) string {
-	if len(old)+len(more) > maxSubscribed {
+	if len(old)+len(more) > front.SubscribedNames {
 		return "ERR too many prefixes"
 	}
 	for i, p := range more {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
@@ -201,10 +202,6 @@ func (w *writing) set() ([]byte, error) {
 	return resp.AppendSimple(nil, "OK"), nil
 }
 
-// maxRaces is how often a write begins anew because somebody has made or deleted its row
-// meanwhile.
-const maxRaces = 8
-
 // hset changes fields. It replies with how many of them have got a value.
 func (w *writing) hset() ([]byte, error) {
 	var fields []kv.Field
@@ -235,7 +232,7 @@ func (w *writing) hset() ([]byte, error) {
 // upsert changes columns of a row as change says, or makes it of them: it is PATCH of a
 // document, or PUT when there is no row yet.
 func (w *writing) upsert(change kv.Change) (done resource.Result, made bool, err error) {
-	for range maxRaces {
+	for range front.WriteRaces {
 		change.Op, change.IfNoneMatch = source.OpMerge, nil
 		if done, err = w.write(change); source.ClassOf(err) != source.NoRow {
 			return done, false, err

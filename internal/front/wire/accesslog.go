@@ -44,9 +44,6 @@ func (s *scope) logHit(c *conn, id uint64, res *served, bytes int, keys ...strin
 	}, weight)
 }
 
-// longestPath is what a line shows of a path, and is read of many keys.
-const longestPath = 1024
-
 // appendPath appends "depts/10", of several keys "depts/10 20".
 func appendPath(dst []byte, resource string, keys []string) []byte {
 	dst = append(dst, resource...)
@@ -55,7 +52,7 @@ func appendPath(dst []byte, resource string, keys []string) []byte {
 		if i == 0 {
 			between = '/'
 		}
-		if dst = append(append(dst, between), k...); len(dst) > longestPath {
+		if dst = append(append(dst, between), k...); len(dst) > front.LogPath {
 			break
 		}
 	}

@@ -13,18 +13,7 @@ import (
 
 const (
 	tickEvery = time.Second
-	pumpSize  = 64 << 10  // fragments that are sent at once
-	fullQueue = 256 << 10 // bytes that a peer has not taken: fragments wait
-
-	// maxInFlight is how many exchanges a connection may have open.
-	maxInFlight = 1024
-
-	// maxOutput is what a peer may not have taken before nothing more is read
-	// from it; at twice as much as pushOutput it is cut. Answers are bounded before they
-	// are made (see front.Unsent), so that only pushes to one that takes nothing come
-	// to as much.
-	maxOutput  = front.OutputBytes
-	pushOutput = 2 * front.UnsentPeer
+	pumpSize  = 64 << 10 // fragments that are sent at once
 )
 
 // A conn is one connection. Its loop and those who work for it share the
@@ -70,9 +59,9 @@ func (f *Front) Open(lc *eventloop.Conn, out []byte) []byte {
 		// No Tags: a gofast peer compresses everything that it sends by each of
 		// them, which costs it 50 times what it saves on a local network.
 		Features:   gofast.SessionFeatures | gofast.FeatureBatch,
-		MaxMessage: o.MaxMessage, Exchanges: maxInFlight, Handshake: o.Handshake,
+		MaxMessage: o.MaxMessage, Exchanges: front.Exchanges, Handshake: o.Handshake,
 		// What clients stream is worked in as it comes, and fills no memory.
-		Credit:  1 << 20,
+		Credit:  front.StreamCredit,
 		NoPosts: o.Perf, // none means anything to us; without Perf one may be worth a hint
 	})
 	lc.Data = c
@@ -210,7 +199,7 @@ func (c *conn) room() bool {
 		}
 		drained := c.drained
 		c.mu.Unlock()
-		if c.lc.Backlog() <= fullQueue || !c.lc.Below(fullQueue/2) {
+		if c.lc.Backlog() <= front.PushedBytes || !c.lc.Below(front.PushedBytes/2) {
 			return true
 		}
 		select {

@@ -10,15 +10,13 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/workers"
 )
 
 const (
-	hubEvents = 4096 // that wait for the hub, before they become a reset
-	hubMemory = 4096 // events that a watcher may have missed and still go on
-
 	// After so many watchers the hub lets the loops send what they have, so
 	// that an event with ten thousand of them holds up no answer for long.
 	fanoutBatch = 64
@@ -55,7 +53,7 @@ type remembered struct {
 
 // newHub starts to follow a resource.
 func newHub(res *resource.Resource) *hub {
-	w := res.Watch(hubEvents) // before the position
+	w := res.Watch(front.FollowedEvents) // before the position
 	return &hub{
 		res: res, watch: w, done: make(chan struct{}), epoch: newEpoch(), since: res.Position(),
 		byKey: make(map[row.Key]map[*watcher]struct{}), all: make(map[*watcher]struct{}),
@@ -181,11 +179,11 @@ func (h *hub) remember(e *resource.Event) []byte {
 		h.ring = make([]remembered, 0, 64)
 	}
 	kept := remembered{h.last, e.Key, e.Token, payload}
-	if len(h.ring) < hubMemory {
+	if len(h.ring) < front.WatchHistory {
 		h.ring = append(h.ring, kept)
 		return payload
 	}
-	old := &h.ring[(h.last-1)%hubMemory]
+	old := &h.ring[(h.last-1)%front.WatchHistory]
 	if old.at.Pos > h.lost.Pos {
 		h.lost = old.at
 	}
@@ -267,8 +265,8 @@ func (h *hub) after(which func(*remembered) bool) []remembered {
 	n := uint64(len(h.ring))
 	for i := range n {
 		m := &h.ring[i]
-		if n == hubMemory {
-			m = &h.ring[(h.last+i)%hubMemory]
+		if n == front.WatchHistory {
+			m = &h.ring[(h.last+i)%front.WatchHistory]
 		}
 		if which(m) {
 			list = append(list, *m)

@@ -264,7 +264,7 @@ func TestLife_TooManyAtOnce(t *testing.T) {
 	s := newSite(t)
 	p := s.dial("")
 	var watches []uint64
-	for range maxInFlight {
+	for range front.Exchanges {
 		w := p.watch(rows.Watch{Resource: "depts"})
 		p.event(w, rows.Ready)
 		watches = append(watches, w)
@@ -274,7 +274,7 @@ func TestLife_TooManyAtOnce(t *testing.T) {
 		t.Errorf("the session lets one exchange too many pass: %x", out)
 	}
 	old := s.dialAs(gofast.Config{Legacy: true})
-	for range maxInFlight {
+	for range front.Exchanges {
 		w := old.watch(rows.Watch{Resource: "depts"})
 		old.next(w)
 	}

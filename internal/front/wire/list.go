@@ -16,9 +16,6 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// defaultLimit is how many documents a page has whose request does not say.
-const defaultLimit = 100
-
 // query begins a list. c.mu is held.
 func (c *conn) query(s *scope, e *gofast.Event) {
 	var q rows.Query
@@ -70,13 +67,13 @@ func (c *conn) ask(
 		return ask, want.Limit, nil
 	}
 	most := max(res.MaxLimit(), 1)
-	ask.Limit = int(min(q.Limit, 1<<20))
+	ask.Limit = int(min(q.Limit, front.AskedRows))
 	if ask.Limit > most {
 		return nil, 0, fail(kindBadQuery,
 			fmt.Sprintf("the limit must be a number from 1 to %d", most))
 	}
 	if ask.Limit == 0 {
-		ask.Limit = min(defaultLimit, most)
+		ask.Limit = min(front.ListRows, most)
 	}
 	if q.After != "" {
 		key := row.Key(strings.Clone(q.After))

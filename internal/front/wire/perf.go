@@ -7,13 +7,13 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // What a stream from the server carries when the peer does not say.
 const (
 	producedMessages = 10_000
 	producedSize     = 512
-	maxProducedSize  = 64 << 10
 )
 
 // A producer sends the messages of a stream whose speed is measured.
@@ -35,7 +35,7 @@ func (c *conn) produce(e *gofast.Event) {
 	size := uint32(producedSize)
 	if data, ok := rows.DecodeEcho(e.Data); ok && len(data) == 8 {
 		p.left = binary.BigEndian.Uint32(data)
-		size = min(binary.BigEndian.Uint32(data[4:]), maxProducedSize)
+		size = min(binary.BigEndian.Uint32(data[4:]), front.PerfBytes)
 	}
 	p.data = rows.AppendEcho(nil, make([]byte, size))
 	c.side = c.session.AppendConsumed(c.side, e.Opaque, len(e.Data))

@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/admit"
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 )
@@ -23,6 +24,7 @@ type Listen struct {
 	Write      time.Duration // that a peer may take nothing of what is sent: 30 s
 	Goroutines bool          // a goroutine for each connection even where loops are possible
 	Log        *slog.Logger
+	Admit      admit.Bounds // of the connections; zero: what is usual
 }
 
 // A Site is a listener that is served.
@@ -36,22 +38,16 @@ type Site struct {
 func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
 	server, err := eventloop.Serve(l, front.Limited(eventloop.Config{
 		Proto: f, Scope: f.NewScope, TLS: o.TLS, Goroutines: o.Goroutines, Log: o.Log,
-		Header: 30 * time.Second, Idle: idle, Write: o.Write,
+		Header: front.HeaderWait, Idle: front.WireIdle, Write: o.Write,
 		Tick:     tickEvery,
-		MaxInput: maxInput, MaxOutput: pushOutput, MaxUnread: maxOutput,
-		Meter: func() eventloop.Meter { return f.unsent.NewPeer() },
+		MaxInput: front.FrameBytes, MaxOutput: front.PushedLimit, MaxUnread: front.OutputBytes,
+		Admit: o.Admit, Meter: func() eventloop.Meter { return f.unsent.NewPeer() },
 	}, "")) // it knows no error before the peer has said who it is
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
 	return &Site{server, f}, nil
 }
-
-// idle is how long a connection may be silent: clients send heartbeats.
-const idle = 10 * time.Minute
-
-// maxInput bounds a frame: the longest packet and what is around it.
-const maxInput = 128 << 10
 
 // Shutdown lets every request under way have its answer, and then ends the
 // connections, whose peers have been told. When ctx ends first, what is left is

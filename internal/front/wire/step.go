@@ -88,7 +88,7 @@ func (c *conn) handle(s *scope, e *gofast.Event, out []byte) []byte {
 // ready notes who the peer is.
 func (c *conn) ready() {
 	peer := c.session.Peer()
-	c.single = min(int(min(peer.Buffer, 1<<20)), c.session.MaxData()) - gofast.Overhead
+	c.single = min(int(min(peer.Buffer, front.PacketBytes)), c.session.MaxData()) - gofast.Overhead
 	if peer.Ext != nil {
 		c.who = front.NewIdentity(string(peer.Ext.Token))
 	}

@@ -6,13 +6,10 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
-
-// What a watcher may be behind: then it is cut off, with an error that says so.
-// Options.SlowWatcher bounds how long, too.
-const maxBehind = 1024 // events
 
 // A watcher is one stream of changes.
 type watcher struct {
@@ -188,7 +185,7 @@ func (c *conn) deliver(list []*watcher, payload []byte) {
 		return
 	}
 	o := c.f.live.Load()
-	full := c.lc.Backlog() > fullQueue
+	full := c.lc.Backlog() > front.PushedBytes
 	for _, w := range list {
 		if w.over {
 			continue
@@ -239,7 +236,7 @@ func (w *watcher) wait(payload []byte) {
 	} else if w.list != nil { // the answer of before is of no use any more
 		w.queue = w.queue[:0]
 	}
-	if len(w.queue) >= maxBehind {
+	if len(w.queue) >= front.WatchBehind {
 		w.cutOff()
 		return
 	}
@@ -255,7 +252,7 @@ func (w *watcher) cutOff() {
 // drain sends what has waited, as far as the peer lets us. c.mu is held.
 func (w *watcher) drain() {
 	n := 0
-	for n < len(w.queue) && w.c.lc.Backlog() <= fullQueue && w.send(w.queue[n]) {
+	for n < len(w.queue) && w.c.lc.Backlog() <= front.PushedBytes && w.send(w.queue[n]) {
 		n++
 	}
 	if w.over || n == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/client/wire/rows"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/waittest"
@@ -173,7 +174,7 @@ func TestWatch_CutsOffWhoIsTooSlow(t *testing.T) {
 	e := slow.event(w, rows.Ready)
 	quick.event(q, rows.Ready)
 	h := s.hub("depts")
-	for range 2 * maxBehind {
+	for range 2 * front.WatchBehind {
 		h.notify(&resource.Event{Key: "10", Token: h.res.Position()})
 	}
 	var got held
@@ -186,7 +187,7 @@ func TestWatch_CutsOffWhoIsTooSlow(t *testing.T) {
 	if st := s.f.Stats(); st.Slow != 1 {
 		t.Errorf("%d watchers cut off, want 1", st.Slow)
 	}
-	for range 2 * maxBehind {
+	for range 2 * front.WatchBehind {
 		quick.changed(q, "10")
 	}
 	w = quick.watch(rows.Watch{Resource: "depts", Since: e.Cursor})
@@ -242,20 +243,20 @@ func TestHub_RemembersTheLastEvents(t *testing.T) {
 		return resource.Token{Source: "m", Origin: "o", Pos: source.Position(10 + n)}
 	}
 	h := &hub{epoch: "e", since: at(0)}
-	for n := 1; n <= hubMemory+100; n++ {
+	for n := 1; n <= front.WatchHistory+100; n++ {
 		h.remember(&resource.Event{Key: "k", Token: at(n)})
-		if n != 50 && n != hubMemory && n != hubMemory+100 {
+		if n != 50 && n != front.WatchHistory && n != front.WatchHistory+100 {
 			continue
 		}
-		kept := min(n, hubMemory)
+		kept := min(n, front.WatchHistory)
 		list := h.after(func(*remembered) bool { return true })
 		if len(list) != kept || list[0].seq != uint64(n-kept+1) || list[kept-1].seq != uint64(n) {
 			t.Fatalf("after %d events: %d, from %d to %d", n, len(list), list[0].seq, list[kept-1].seq)
 		}
 	}
 	for since, want := range map[string]int{
-		fmt.Sprintf("e.%x", hubMemory+100): 0, fmt.Sprintf("e.%x", 100): hubMemory, "e.63": -1,
-		at(hubMemory + 100).String(): 0, at(100).String(): hubMemory, at(99).String(): -1,
+		fmt.Sprintf("e.%x", front.WatchHistory+100): 0, fmt.Sprintf("e.%x", 100): front.WatchHistory, "e.63": -1,
+		at(front.WatchHistory + 100).String(): 0, at(100).String(): front.WatchHistory, at(99).String(): -1,
 		at(-1).String(): -1, "f.1": -1,
 	} {
 		list, ok := h.missed(since)

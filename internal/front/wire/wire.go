@@ -103,16 +103,16 @@ func (f *Front) Configure(o Options) {
 			*p = byDefault
 		}
 	}
-	positive(&o.MaxMessage, 1<<20)
-	positive(&o.MaxList, 8<<20)
+	positive(&o.MaxMessage, front.BodyBytes)
+	positive(&o.MaxList, front.ListBytes)
 	if o.WriteTimeout <= 0 {
-		o.WriteTimeout = 30 * time.Second
+		o.WriteTimeout = front.WriteWait
 	}
 	if o.ReadTimeout <= 0 {
-		o.ReadTimeout = 30 * time.Second
+		o.ReadTimeout = front.ReadWait
 	}
 	if o.SlowWatcher <= 0 {
-		o.SlowWatcher = 30 * time.Second
+		o.SlowWatcher = front.WatchWait
 	}
 	if o.Server == "" {
 		o.Server = "hotrow"

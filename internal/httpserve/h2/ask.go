@@ -2,6 +2,7 @@ package h2
 
 import (
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/http2"
 )
 
@@ -31,7 +32,7 @@ func (c *conn) takeHeaders(f *http2.Frame, payload, out []byte) ([]byte, error) 
 func (c *conn) takeBlock(fragment []byte, end bool, out []byte) ([]byte, error) {
 	b := &c.block
 	b.size += len(fragment)
-	if b.parts++; b.size > maxBlock || b.parts > maxParts {
+	if b.parts++; b.size > front.HTTP2BlockBytes || b.parts > front.HTTP2BlockParts {
 		return out, &http2.Error{Code: http2.EnhanceYourCalm, Reason: "a header block is too large"}
 	}
 	_, err := c.dec.Write(fragment)
@@ -83,7 +84,7 @@ func (c *conn) begin(b *block, out []byte) ([]byte, error) {
 	switch reason := h.Check(b.end); {
 	case reason != "" && !h.Large:
 		return bad(http2.ProtocolError, reason)
-	case len(c.streams) >= maxStreams, c.working >= maxStreams:
+	case len(c.streams) >= front.HTTP2Streams, c.working >= front.HTTP2Streams:
 		c.of.count.refused.Add(1)
 		return bad(http2.RefusedStream, "too many streams")
 	}
@@ -98,7 +99,7 @@ func (c *conn) begin(b *block, out []byte) ([]byte, error) {
 	buf := buffers.Get().(*buffer)
 	defer buffers.Put(buf)
 	buf.text = h.Append(buf.text[:0], b.end)
-	if c.unsent >= maxUnsent { // net/http makes no more of an answer than is taken
+	if c.unsent >= front.HTTP2Unsent { // net/http makes no more of an answer than is taken
 		return c.handOver(s, append([]byte(nil), buf.text...), out), nil
 	}
 	return c.ask(s, c.seat(), buf.text, buf, out), nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/http2"
 )
 
@@ -89,7 +90,7 @@ func (c *conn) resetStream(out []byte, id uint32, code http2.Code) []byte {
 // A cut is the latest streams that were ended here before the peer had ended them: what it
 // has sent may still be on its way (RFC 9113 5.1).
 type cut struct {
-	ids [maxStreams]uint32
+	ids [front.HTTP2Streams]uint32
 	n   int
 }
 

@@ -11,19 +11,9 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/http1"
 	"github.com/hotrow/hotrow/internal/wire/http2"
-)
-
-// What a connection may have of us. Sizes are bytes.
-const (
-	maxStreams  = 100               // that are not answered
-	recvWindow  = 1 << 20           // of bodies that are not read, of all streams
-	maxBlock    = 2 * http2.MaxHead // of a header block, as it is sent
-	maxParts    = 64                // frames of a header block
-	maxUnsent   = 256 << 10         // of answers that wait for windows: others are handed over then
-	maxBacklog  = 64 << 10          // that wait for the peer's socket: then no more are made
-	goOnBacklog = 16 << 10          // and so few before it goes on
 )
 
 // A Protocol is an eventloop.Protocol that answers by another one, of HTTP/1.1.
@@ -160,14 +150,14 @@ func (p *Protocol) Open(lc *eventloop.Conn, out []byte) []byte {
 	c := &conn{
 		of: p, conn: lc, local: lc.LocalAddr(), remote: lc.RemoteAddr(),
 		streams: make(map[uint32]*stream),
-		window:  http2.InitialWindow, initial: http2.InitialWindow, recv: recvWindow,
+		window:  http2.InitialWindow, initial: http2.InitialWindow, recv: front.HTTP2Window,
 	}
 	p.count.open.Add(1)
 	c.dec = http2.NewDecoder(&c.head)
 	lc.Data = c
-	out = http2.AppendSettings(out, http2.SettingMaxConcurrentStreams, maxStreams,
+	out = http2.AppendSettings(out, http2.SettingMaxConcurrentStreams, front.HTTP2Streams,
 		http2.SettingMaxHeaderListSize, http2.MaxHead)
-	return http2.AppendWindowUpdate(out, 0, recvWindow-http2.InitialWindow)
+	return http2.AppendWindowUpdate(out, 0, front.HTTP2Window-http2.InitialWindow)
 }
 
 // Step implements eventloop.Protocol.
@@ -337,10 +327,10 @@ func (p *Protocol) Drained(lc *eventloop.Conn) { lc.Poke() }
 
 // room reports whether more answers may be made. If not, Tick is called when they may.
 func (c *conn) room(out []byte) bool {
-	if c.conn.Backlog()+len(out) < maxBacklog {
+	if c.conn.Backlog()+len(out) < front.HTTP2Backlog {
 		return true
 	}
-	if !c.conn.Below(goOnBacklog) {
+	if !c.conn.Below(front.HTTP2BacklogLow) {
 		c.conn.Poke()
 	}
 	return false

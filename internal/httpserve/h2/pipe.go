@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/http2"
 )
 
 // A pipe is the connection of HTTP/1.1 over which net/http answers one stream: an
 // eventloop.Borrowed whose other end is the loop's. What it holds is bounded: of the
-// request by the window that the peer was given, of the answer by maxPipe.
+// request by the window that the peer was given, of the answer by front.HTTP2PipeBytes.
 type pipe struct {
 	s    *stream
 	c    *conn
@@ -38,9 +39,6 @@ type pipe struct {
 	readBy  atomic.Pointer[time.Time]
 	writeBy atomic.Pointer[time.Time]
 }
-
-// maxPipe bounds, in bytes, what the loop has not taken of an answer.
-const maxPipe = 64 << 10
 
 func newPipe(s *stream, c *conn, text []byte) *pipe {
 	return &pipe{
@@ -185,7 +183,7 @@ func (p *pipe) Write(b []byte) (n int, err error) {
 			p.mu.Unlock()
 			return n, errReset
 		}
-		part := min(len(b)-n, maxPipe-len(p.out))
+		part := min(len(b)-n, front.HTTP2PipeBytes-len(p.out))
 		if part > 0 {
 			p.out = append(p.out, b[n:n+part]...)
 			n += part
