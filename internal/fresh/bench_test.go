@@ -100,7 +100,7 @@ func BenchmarkWorded_Keep(b *testing.B) {
 	b.ResetTimer()
 	for i := range kept {
 		k := row.Key(strconv.Itoa(i))
-		l, _ := s.BeginList(k, row.FormatJSON, Any, w.question(k))
+		l, _ := s.BeginList(k, row.FormatJSON, Any, w.question(0, k))
 		s.FinishList(l, doc, nil, found[i*each:(i+1)*each], func(c *Copy) { kept[i] = c })
 	}
 	b.StopTimer()

@@ -3,6 +3,8 @@ package fresh
 import (
 	"slices"
 	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/row"
 )
 
 // A Class is what a list depends on: the rows of a table with these values in the
@@ -116,6 +118,10 @@ type Copy struct {
 	deps       deps
 	seen       atomic.Uint64 // the sum of all and of the tables' words when it was last good
 	shown      atomic.Uint64 // the period in which Space.shown has noted it; 0: none
+
+	// Row is the caller's, set before others see c: the key of the row that was found, where
+	// that is another text than the key of the document; "": it is not.
+	Row row.Key
 }
 
 // Valid reports whether nothing has touched c that is applied, the gate being open. Who
@@ -205,4 +211,6 @@ func (c *Copy) Precise() bool {
 }
 
 // Size returns how many bytes of memory c takes, without its document.
-func (c *Copy) Size() int { return 112 + 4*len(c.deps.slots) + 16*len(c.deps.tables) }
+func (c *Copy) Size() int {
+	return 128 + len(c.Row) + 4*len(c.deps.slots) + 16*len(c.deps.tables)
+}

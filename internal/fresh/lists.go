@@ -3,15 +3,16 @@ package fresh
 import "github.com/hotrow/hotrow/internal/row"
 
 // A listLease is what the lease of a list has besides that of a document, or of a document
-// that depends on words as a list of one row does: it has no marks.
+// that depends on words as a list of one row does. No change marks the key of a list; where
+// changes name some documents of a space, and words the others, the lease is good for both,
+// and Finish or FinishList ends it.
 type listLease struct {
 	c0   uint64
 	read deps // what the question names, and the tables of which rows will tell more
 	q    *Question
 }
 
-// BeginList is Begin for what depends on words: the space is one of such only. Of the marks
-// it has those of everything (Touch.Whole), as when the definition of its tables has changed.
+// BeginList is Begin for what depends on words.
 //
 // A reader joins a load only if no word that the load may depend on has moved since its
 // clock. One with a token joins only one that was begun when all of them were settled,
@@ -28,7 +29,7 @@ func (s *Space) BeginList(k row.Key, f row.Format, need Need, q *Question) (*Lea
 	if need == Now {
 		sh.invalidate(k, 0)
 	}
-	l := s.leaseList(k, f, q)
+	l := s.leaseList(sh, k, f, q)
 	l.now = need == Now
 	sh.launch(l)
 	return l, true
@@ -54,13 +55,13 @@ func (s *Space) joinableList(l *Lease, need Need) bool {
 // The order matters: the position is published after all words of its change, so it is
 // read before them; and the clock is moved after the words, so it is read before the
 // source is.
-func (s *Space) leaseList(k row.Key, f row.Format, q *Question) *Lease {
+func (s *Space) leaseList(sh *shard, k row.Key, f row.Format, q *Question) *Lease {
 	w := s.domain.words
 	l := &Lease{Key: k, Format: f, done: make(chan struct{})}
 	l.AsOf, l.Fenced = s.domain.applied.Load(), s.domain.fenced.Load()
 	l.Stamp.Epoch = w.load(&s.domain.epoch)
 	l.Stamp.Generation = s.generation.Load() // before wholes: see lease
-	l.storable = s.wholes.Load() == 0 && l.Stamp.Epoch != 0
+	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
 	ll := &listLease{c0: w.load(&w.clock.v), q: q}
 	for i := range q.Classes {
 		ll.read.add(&q.Classes[i], ll.c0)

@@ -33,7 +33,7 @@ func newWatched(t *testing.T) *watched {
 
 // begin begins to load a document.
 func (x *watched) begin(k row.Key, of row.Format) *Lease {
-	l, _ := x.s.BeginList(k, of, Any, x.w.question(k))
+	l, _ := x.s.BeginList(k, of, Any, x.w.question(0, k))
 	x.s.Send(l)
 	return l
 }

@@ -339,6 +339,7 @@ func (s *sim) fenceTurn() bool {
 type simForm struct {
 	resource, keys int
 	words          *simWorded // nil: changes name its documents
+	mixed          bool       // changes name some of its documents, and words keep the others fresh
 	space          *Space
 	copies         [childs][row.NumFormats]simCopy
 	told           [childs]simState // what was answered, in any format
@@ -366,9 +367,11 @@ func (s *sim) newForm(resource int) *simForm {
 		if f.keys, f.words = parents, s.worded; f.worded() {
 			tables = f.words.tables[:]
 		}
+	} else if f.mixed = s.worded != nil && s.seed%2 == 0; f.mixed {
+		f.words, tables = s.worded, s.worded.tables[1:]
 	}
 	f.space = s.d.NewSpace(func(k row.Key) {
-		f.copies[k[0]-'0'] = [row.NumFormats]simCopy{}
+		f.forget(&f.copies[k[0]-'0'])
 		if s.applying != 0 && s.d.Applied().Pos >= s.applying {
 			s.failf("position %d is published before all of it is dropped", s.applying)
 		}
@@ -383,6 +386,16 @@ func (s *sim) newForm(resource int) *simForm {
 	f.space.Watched(func() bool { return s.watchers.here },
 		func(k row.Key) { s.tellOf(resource, keyNumber(k)) }, tables)
 	return f
+}
+
+// forget is what a change does that names a document. Of a form that is mixed it names none of
+// those that words keep fresh.
+func (f *simForm) forget(copies *[row.NumFormats]simCopy) {
+	for of := range copies {
+		if !f.mixed || copies[of].words == nil {
+			copies[of] = simCopy{}
+		}
+	}
 }
 
 // agree removes the copies of a key that are of another state than an answer.

@@ -2,6 +2,7 @@ package fresh
 
 import (
 	"errors"
+	"math/bits"
 	"slices"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -155,20 +156,21 @@ func (s *sim) rowsOf(v *simServer, d simDoc) []int {
 // begin is Begin of the space of f.
 func (f *simForm) begin(k int, of row.Format, need Need) (*Lease, bool) {
 	if f.worded() {
-		return f.space.BeginList(simKeys[k], of, need, f.words.question(simKeys[k]))
+		return f.space.BeginList(simKeys[k], of, need, f.words.question(f.resource, simKeys[k]))
 	}
 	return f.space.Begin(simKeys[k], of, need)
 }
 
-// end is Finish of it.
-func (f *simForm) end(l *Lease, doc *row.Document, err error, rows []int, store func(*Copy)) {
+// end is Finish of it. What was read decides whether changes name the document of a mixed form.
+func (f *simForm) end(l *simLoad, doc *row.Document, err error, store func(*Copy)) {
+	named := !f.worded() || f.mixed && bits.OnesCount64(uint64(l.state))%2 == 0
 	switch {
-	case f.worded():
-		f.space.FinishList(l, doc, err, f.words.found(rows), store)
+	case !named:
+		f.space.FinishList(l.lease, doc, err, f.words.found(l.rows), store)
 	case store == nil:
-		f.space.Finish(l, doc, err, nil)
+		f.space.Finish(l.lease, doc, err, nil)
 	default:
-		f.space.Finish(l, doc, err, func() { store(nil) })
+		f.space.Finish(l.lease, doc, err, func() { store(nil) })
 	}
 }
 
@@ -362,7 +364,7 @@ func (s *sim) finish(l *simLoad) {
 		store = nil
 	}
 	alone := l.disturbed == f.disturbed
-	f.end(l.lease, doc, err, l.rows, store)
+	f.end(l, doc, err, store)
 	f.disturbed++ // a load beside it need not be joined any more
 	if got, gotErr := l.lease.Result(); got != doc || gotErr != err {
 		s.failf("Result differs from what Finish was given")

@@ -117,7 +117,9 @@ func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
 	f.space.Send(l)
 	doc := row.NewDocument("", format, nil, uint64(s.primary.state[d.resource][d.key]), l.Stamp)
 	c := simCopy{doc: doc}
-	f.end(l, doc, nil, s.rowsOf(&s.primary, d), func(words *Copy) { c.words = words })
+	load := &simLoad{lease: l, state: s.primary.state[d.resource][d.key],
+		rows: s.rowsOf(&s.primary, d)}
+	f.end(load, doc, nil, func(words *Copy) { c.words = words })
 	if !l.Stored() || !f.valid(&c) {
 		s.failf("at rest %v cannot be stored any more", d)
 	}
@@ -132,7 +134,7 @@ func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
 // checkRemoved: nothing is stored through a form that is gone.
 func (s *sim) checkRemoved(f *simForm) {
 	l, _ := f.begin(0, row.FormatJSON, Any)
-	f.end(l, row.NoRow(l.Stamp), nil, nil,
+	f.end(&simLoad{lease: l}, row.NoRow(l.Stamp), nil,
 		func(*Copy) { s.failf("a form that was removed stores a load") })
 }
 

@@ -56,8 +56,11 @@ func newSimWordedOf(d *Domain, slots int) *simWorded {
 	return w
 }
 
-// question is what is known of a document before it is read.
-func (w *simWorded) question(k row.Key) *Question {
+// question is what is known of a document of a resource before it is read.
+func (w *simWorded) question(resource int, k row.Key) *Question {
+	if resource == 1 {
+		return &Question{Classes: []Class{{w.tables[1], w.child, string(k)}}}
+	}
 	return &Question{
 		Classes: []Class{{w.tables[0], w.parent, string(k)}, {w.tables[1], w.of, string(k)}},
 		Read:    []*Table{w.tables[1]},

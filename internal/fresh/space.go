@@ -137,7 +137,7 @@ type Lease struct {
 	storable bool       // no change of the key was unsettled when the lease was taken
 	settled  bool       // the same; of what depends on words: nor of any of those
 	at       Position   // of the write that it is a write-through of; 0: it is a load
-	list     *listLease // nil: it is of a document that marks keep fresh
+	list     *listLease // nil: marks alone keep it fresh
 
 	// Guarded by the shard's lock until done is closed.
 	invalidated bool          // a change came after the lease was taken

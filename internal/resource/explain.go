@@ -184,12 +184,16 @@ func (f *form) classSlots(ask *ListAsk) map[uint32][]source.Cell {
 			}
 			class = unfolded(class)
 			if s, named := class.Slot(); ok && named && len(tm.Folded) > 0 {
-				name := strings.Join(tm.Folded, " or ")
-				slots[s] = []source.Cell{{Column: name, Text: "(not ASCII)"}}
+				slots[s] = notASCII(tm)
 			}
 		}
 	}
 	return slots
+}
+
+// notASCII names the class of the rows whose texts do not fold.
+func notASCII(tm *fresh.Template) []source.Cell {
+	return []source.Cell{{Column: strings.Join(tm.Folded, " or "), Text: "(not ASCII)"}}
 }
 
 // only returns the cells of some columns.

@@ -94,7 +94,7 @@ func (f *form) changeOf(k row.Key, all bool) *source.Tx {
 // named has the touches name f's own documents, and its lists, as the operator has: k alone, or
 // all. Where the row may be kept under another text than k, it is all.
 func (f *form) named(touches []fresh.Touch, k row.Key, all bool) []fresh.Touch {
-	all = all || f.wide && !f.keepsKey(k)
+	all = all || f.wide && !f.keepsKey(k, true)
 	own := fresh.Touch{Space: f.space, Whole: all}
 	if !all {
 		own.Keys = []row.Key{k}
@@ -111,15 +111,17 @@ func (f *form) named(touches []fresh.Touch, k row.Key, all bool) []fresh.Touch {
 	return list
 }
 
-// keepsKey reports whether memory or the disk has a good document of k in any form.
-func (f *form) keepsKey(k row.Key) bool {
+// keepsKey reports whether memory or the disk has a good document of k in any form; own asks for
+// that of a row which has this very key.
+func (f *form) keepsKey(k row.Key, own bool) bool {
 	if f.memory == nil {
 		return false
 	}
 	for of := range row.Format(row.NumFormats) {
 		ref := tier.Ref{Resource: f.number, Format: of, Key: k}
 		doc, kept := f.memory.Get(ref)
-		if kept = kept && f.valid(doc); !kept && f.disk != nil {
+		kept = kept && f.valid(doc) && (!own || !doc.Absent() && f.isOwn(doc))
+		if !kept && f.disk != nil {
 			_, kept = f.disk.Get(ref)
 		}
 		if kept {

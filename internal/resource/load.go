@@ -152,6 +152,9 @@ func (f *form) remembered(
 	key row.Key, doc *row.Document, state State, age time.Duration, at *AsOf,
 ) Answer {
 	a := Answer{Doc: doc, Key: key, Origin: HitMemory, Token: at.shows(doc.At()), Lag: at.Lag}
+	if own := rowOf(doc); own != "" {
+		a.Key = own
+	}
 	switch state {
 	case Absent:
 		f.r.counts.negative.Add(1)
@@ -220,24 +223,25 @@ func (f *form) late(l *fresh.Lease, need fresh.Need) (Answer, bool) {
 	}
 	at := f.src.asOf(monotonic())
 	doc, state, _ := f.lookup(l.Key, l.Format, &at, false)
-	if state != Hit && state != Absent || !f.space.Found(l, doc) {
+	if state != Hit && state != Absent {
+		return Answer{}, false
+	}
+	if l.Row = rowOf(doc); l.Row == "" {
+		l.Row = l.Key
+	}
+	if !f.space.Found(l, doc) {
 		return Answer{}, false
 	}
 	return f.remembered(l.Key, doc, state, 0, &at), true
 }
 
-// join takes or joins the lease of a load. Where the database's equality is
-// wider than that of the bytes, a change of the row does not name the text that
-// was asked for, so such a load is joined only while it has not been sent. The same
-// holds for every load while the feed lags: its answer is not flagged as stale.
+// join takes or joins the lease of a load. While the feed lags it is joined only while it has
+// not been sent: its answer is not flagged as stale.
 func (f *form) join(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
 	if !f.timed() {
 		need = f.src.domain.Need(need, monotonic())
 	}
-	if f.wide && need == fresh.Any {
-		need = fresh.Settled
-	}
-	if f.wide && need == fresh.Settled || f.memory == nil {
+	if f.memory == nil {
 		need = fresh.Now
 	}
 	return f.lease(key, of, need)
@@ -404,17 +408,13 @@ func (f *form) finishDocument(
 	f.space.Finish(l, doc, nil, store)
 }
 
-// keeps reports whether what was found may be stored under
-// the lease's key: only under the key read back from the row, and the absence
-// of a row only where the key asked for is the only text that could name it.
+// keeps reports whether what was found may be stored under the lease's key: a row that has
+// another text for it, only where words tell what becomes of that.
 func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
 	if f.memory == nil || !f.followed() && f.spec.TTL == 0 {
 		return false
 	}
-	if !found.Found() {
-		return !f.wide
-	}
-	return found.Key == l.Key
+	return f.wide || !found.Found() || found.Key == l.Key
 }
 
 // document encodes a row under a lease. The stamp says when, which must be after
@@ -461,8 +461,7 @@ func (f *form) answer(
 	switch {
 	case o.NoCache:
 		a.Origin = Requested
-	case !f.followed(), f.memory == nil, state != fresh.Fresh, need == fresh.Now,
-		f.wide && (doc.Absent() || l.Row != l.Key): // no change names the text that was asked for
+	case !f.followed(), f.memory == nil, state != fresh.Fresh, need == fresh.Now:
 		a.Origin = Bypassed
 	case !leader:
 		a.Origin = Collapsed

@@ -150,7 +150,7 @@ func (r *Resource) Lookup(
 	}
 	doc := f.held(&tier.Ref{Resource: f.number, Format: of, Key: key})
 	doc, state, age := f.judge(key, doc, at, false)
-	if state == Miss {
+	if state == Miss || !f.isOwn(doc) {
 		return nil, Miss, nil
 	}
 	if s.picks.Due() {

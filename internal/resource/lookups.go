@@ -56,7 +56,7 @@ func (l *Lookups) Result(i int, s *Snapshot) (*row.Document, State, *AsOf) {
 	f := l.forms[i]
 	at := s.of(f.src)
 	doc, state, age := f.judge(l.refs[i].Key, l.docs[i], at, false)
-	if state == Miss {
+	if state == Miss || !f.isOwn(doc) {
 		return nil, Miss, nil
 	}
 	if r := l.of[i]; s.picks.Due() {

@@ -153,7 +153,7 @@ func (r *Resource) Kept(key row.Key) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return f.keepsKey(k), nil
+	return f.keepsKey(k, false), nil
 }
 
 // Example returns a key that exists, for the index page; "" when there is none.

@@ -187,7 +187,7 @@ func (r *Resource) Stats() ResourceStats {
 		Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Disk: f.disk != nil, FromDisk: c.fromDisk.Load(),
-		Kept: c.kept.Load(), Worded: f.worded != nil, Over: c.over.Load(),
+		Kept: c.kept.Load(), Worded: f.worded != nil && !f.worded.named, Over: c.over.Load(),
 		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
 		Warm:     r.warmStats(),
 		Lists:    c.lists.snapshot(r.listed()),

@@ -17,11 +17,16 @@ import (
 // Of the keys that a change does name, documents are dropped at once, as all are: it frees
 // memory, and those who watch are told.
 
-// A wordForm is what a form has whose documents depend on words.
+// A wordForm is what a form has of whose documents some depend on words.
 type wordForm struct {
 	f     *form
 	paths []source.Path // by which rows lead to documents; nil: deps say how
 	deps  []source.Dep  // of tables whose rows are within documents
+
+	// named says that changes name each row's own document, so that words are for keys that
+	// have other texts: see askEqual.
+	named bool
+	root  *listRoot // the table whose rows the documents are; nil: changes tell no classes of it
 }
 
 // Paths returns the paths of a plan; nil: it has none.
@@ -39,6 +44,11 @@ func (f *form) dependOnWords() {
 		f.worded = &wordForm{f: f, paths: paths}
 	} else if len(Tracked(f.plan)) > 0 {
 		f.worded = &wordForm{f: f, deps: f.deps()}
+	} else if f.wide {
+		f.worded = &wordForm{f: f, deps: f.deps(), named: true}
+	}
+	if f.worded != nil && f.wide && f.plan.Table() != nil {
+		f.worded.root = f.rootOf(f.plan.Deps())
 	}
 }
 
@@ -63,6 +73,11 @@ type wordAsk struct {
 	steps [][]named
 
 	rows []namedRows
+
+	// own are the rows of the root. unnamed is the root where the answer depends on all of its
+	// rows unless the row that is found has the very key that is asked for.
+	own     named
+	unnamed *fresh.Table
 }
 
 // namedRows are rows of a table within a document of which the feed may not know what they
@@ -77,9 +92,12 @@ func (w *wordForm) ask(key row.Key) *wordAsk {
 	if w.paths != nil {
 		return w.askPaths(key)
 	}
-	a := &wordAsk{}
-	for i := range w.deps {
-		w.askDep(a, &w.deps[i], key)
+	a, deps := &wordAsk{}, w.deps
+	if w.f.wide && w.askEqual(a, key) {
+		deps = deps[1:]
+	}
+	for i := range deps {
+		w.askDep(a, &deps[i], key)
 	}
 	return a
 }
@@ -164,10 +182,14 @@ func (w *wordForm) template(t *listTable, like *fresh.Template) *fresh.Template 
 	if tm == nil || !slices.Equal(tm.Columns, like.Columns) {
 		return nil
 	}
-	if tm.Used.Load() != pinned {
+	pin(tm)
+	return tm
+}
+
+func pin(tm *fresh.Template) {
+	if tm != nil && tm.Used.Load() != pinned {
 		tm.Used.Store(pinned)
 	}
-	return tm
 }
 
 // unpin lets go of the templates: other forms that use them pin them again.
@@ -207,6 +229,12 @@ func (a *wordAsk) found(l *source.Loaded) (list []fresh.Class, precise bool) {
 	if len(l.Children) > maxRows {
 		return whole(a.Read), false
 	}
+	if a.own.by != nil && l.Found() {
+		list = append(list, a.own.class(string(l.Key)))
+	}
+	if a.unnamed != nil && l.Key != l.Asked {
+		list = append(list, fresh.Class{Table: a.unnamed})
+	}
 	for i := range l.Children {
 		for j := range a.rows {
 			if a.rows[j].name == l.Children[i].Table {
@@ -228,11 +256,18 @@ func copyOf(doc *row.Document) *fresh.Copy {
 func (w *wordForm) finish(
 	l *fresh.Lease, doc *row.Document, found *source.Loaded, elsewhere bool,
 ) {
+	if w.named && found.Found() && found.Key == l.Key {
+		w.f.finishDocument(l, doc, found, elsewhere)
+		return
+	}
 	classes, precise := l.With.(*wordAsk).found(found)
 	var store func(*fresh.Copy)
 	if doc = doc.Attachable(); !elsewhere && w.f.keeps(l, found) {
 		put := w.f.store(l, doc)
 		store = func(c *fresh.Copy) {
+			if found.Key != l.Key {
+				c.Row = found.Key
+			}
 			doc.Attach(c)
 			put()
 		}

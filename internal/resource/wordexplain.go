@@ -36,6 +36,9 @@ func (r *Resource) ExplainWords(key row.Key, of row.Format) (*WordExplanation, e
 		return e, nil
 	}
 	c, at := copyOf(doc), f.src.asOf(monotonic())
+	if c == nil { // a change of its row names it
+		return nil, nil
+	}
 	e.Clock, e.Precise, e.State = c.Clock(), c.Precise(), wordState(c, &at)
 	names, classes := f.src.tableNames(), f.worded.slots(k)
 	for _, w := range c.Words() {
@@ -58,9 +61,12 @@ func (w *wordForm) slots(key row.Key) map[uint32]ListWord {
 		}
 		word := ListWord{TableName: names[c.Table]}
 		parts, ok := row.SplitKey(row.Key(c.Key), len(c.Template.Columns))
-		if c.Key == fresh.Unseen || !ok {
+		switch {
+		case c.Key == source.UnfoldedText && len(c.Template.Folded) > 0:
+			word.Class = notASCII(c.Template)
+		case c.Key == fresh.Unseen || !ok:
 			word.Class = []source.Cell{{Column: fmt.Sprint(c.Template.Columns), Text: "(not told)"}}
-		} else {
+		default:
 			for i, column := range c.Template.Columns {
 				word.Class = append(word.Class, source.Cell{Column: column, Text: parts[i]})
 			}

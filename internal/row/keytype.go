@@ -16,9 +16,8 @@ type KeyPart struct {
 	Zone     bool // of a Time: it has an offset from UTC; others have none
 
 	// Wide says that the database's equality is wider than that of the bytes
-	// (a case-insensitive or padded collation, a numeric's scale): a document
-	// is then kept only under the key read back from its row, and the absence
-	// of a row is not kept.
+	// (a case-insensitive or padded collation, a numeric's scale): a change then
+	// names its row by one of several texts that may have been asked for.
 	Wide bool
 }
 

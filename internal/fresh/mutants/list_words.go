@@ -184,6 +184,9 @@ var wordMutants = []mutant{
 	w.move(&Moved{words: w, wholes: []*Table{t}, tables: []*Table{t}}, 0)
 `, `	w.move(&Moved{words: w, wholes: []*Table{t}, tables: []*Table{t}}, 0)
 `}}},
+	{"lists: marks of the key are not looked at", []edit{{"lists.go",
+		`	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0`,
+		`	l.storable = s.wholes.Load() == 0`}}},
 	{"lists: a moved load is joined", []edit{{"lists.go",
 		`	return c != moved && s.recent(l)
 }
