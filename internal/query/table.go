@@ -104,6 +104,15 @@ func NewTable(t Table) *Table {
 	return &t
 }
 
+// Bounded returns the table with another MaxLimit; 0 is the usual one.
+func (t *Table) Bounded(limit int) *Table {
+	bounded := *t
+	if bounded.MaxLimit = limit; limit <= 0 {
+		bounded.MaxLimit = MaxLimit
+	}
+	return &bounded
+}
+
 // Find returns the place of the column that a query calls name.
 func (t *Table) Find(name string) (int, error) { return t.column(name) }
 

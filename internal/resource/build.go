@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"github.com/hotrow/hotrow/internal/fresh"
-	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/tier"
@@ -130,9 +129,7 @@ func (s *Set) complete(f *form, plan source.Plan) {
 	f.plan, f.key = plan, plan.KeyType()
 	f.wide = f.key.Wide()
 	if t := plan.Table(); t != nil {
-		bounded := *t
-		bounded.MaxLimit = f.spec.MaxLimit
-		f.table = query.NewTable(bounded)
+		f.table = t.Bounded(f.spec.MaxLimit)
 	}
 	f.src.mark(f)
 	f.dependOnWords()

@@ -33,7 +33,6 @@ type Table struct {
 	Columns []Column
 	Key     []string // primary key columns; empty: none
 	Foreign []ForeignKey
-	Rows    int64  // estimate; -1 when unknown
 	Refused string // why it cannot be a resource: "no primary key", ...; "" if it can
 }
 

@@ -14,3 +14,23 @@ func CompileAll(ctx context.Context, src Source, specs []*Spec) ([]Plan, []error
 	}
 	return plans, errs
 }
+
+// TablesOf returns the names of the tables of specs, and of those within them.
+func TablesOf(specs ...*Spec) []string {
+	var names []string
+	seen := make(map[string]bool)
+	var add func(*Spec)
+	add = func(spec *Spec) {
+		if spec.Table != "" && !seen[spec.Table] {
+			seen[spec.Table] = true
+			names = append(names, spec.Table)
+		}
+		for i := range spec.Embeds {
+			add(spec.Embeds[i].Spec)
+		}
+	}
+	for _, spec := range specs {
+		add(spec)
+	}
+	return names
+}

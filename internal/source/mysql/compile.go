@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
@@ -13,25 +12,47 @@ import (
 // A compiler answers what the engine asks about the schema. It implements
 // document.Schema.
 type compiler struct {
-	src   *Source
-	ctx   context.Context
+	*schemaCache
 	views []string // that were read so far, without their databases
 }
 
 // Compile checks spec against the catalogue.
 func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, error) {
+	plans, errs := s.CompileAll(ctx, []*source.Spec{spec})
+	return plans[0], errs[0]
+}
+
+// CompileAll implements source.ManyCompiler.
+func (s *Source) CompileAll(ctx context.Context, specs []*source.Spec) ([]source.Plan, []error) {
 	s.compiled.Add(1) // a definition may have changed
+	plans, errs := make([]source.Plan, len(specs)), make([]error, len(specs))
 	d, err := s.dialect(ctx)
+	known := &schemaCache{src: s, ctx: ctx, tables: make(map[catalog.Name][]*table)}
 	if err == nil {
-		var p *document.Plan
-		c := &compiler{src: s, ctx: ctx}
-		p, err = document.Compile(database{s}, d, c, spec)
-		if err == nil {
-			s.views.add(c.views, p.Deps())
-			return &plan{p, s}, nil
+		err = known.look(source.TablesOf(specs...))
+	}
+	for i, spec := range specs {
+		if plans[i], errs[i] = known.compile(d, spec, err); errs[i] != nil {
+			plans[i], errs[i] = nil, fmt.Errorf("resource %s: %w", spec.Name, errs[i])
 		}
 	}
-	return nil, fmt.Errorf("resource %s: %w", spec.Name, err)
+	return plans, errs
+}
+
+// compile compiles spec, unless failed says why it cannot be.
+func (s *schemaCache) compile(
+	d *document.Dialect, spec *source.Spec, failed error,
+) (source.Plan, error) {
+	if failed != nil {
+		return nil, failed
+	}
+	c := &compiler{schemaCache: s}
+	p, err := document.Compile(database{s.src}, d, c, spec)
+	if err != nil {
+		return nil, err
+	}
+	s.src.views.add(c.views, p.Deps())
+	return &plan{p, s.src}, nil
 }
 
 // dialect returns the dialect of the server.
@@ -79,20 +100,17 @@ func documentColumns(cols []column) []document.Column {
 
 // lookup returns the table that name means.
 func (c *compiler) lookup(name string) (*table, error) {
-	home := c.src.cfg.DBName
-	tables, _, err := c.src.tables(c.ctx, home, name)
-	if err == nil && len(tables) != 1 {
-		if schema, bare, dotted := strings.Cut(name, "."); dotted {
-			tables, _, err = c.src.tables(c.ctx, schema, bare)
+	for _, n := range catalog.Names(name, c.src.cfg.DBName) {
+		found, err := c.named(n)
+		if err != nil {
+			return nil, fmt.Errorf("look up table %s: %w", name, err)
+		}
+		if len(found) == 1 {
+			return found[0], nil
 		}
 	}
+	tables, _, err := c.src.tables(c.ctx, catalog.Name{Schema: c.src.cfg.DBName})
 	if err != nil {
-		return nil, fmt.Errorf("look up table %s: %w", name, err)
-	}
-	if len(tables) == 1 {
-		return tables[0], nil
-	}
-	if tables, _, err = c.src.tables(c.ctx, home, ""); err != nil {
 		return nil, err
 	}
 	all := make([]source.Table, len(tables))

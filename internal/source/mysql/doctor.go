@@ -25,7 +25,7 @@ func (s *Source) Doctor(
 		return nil, fmt.Errorf("feed mode %q: MariaDB and MySQL have none but %q", mode,
 			source.FeedBinlog)
 	}
-	ctx, cancel := s.begin(ctx, 10)
+	ctx, cancel := s.begin(ctx, 10+catalog.Queries(make([]catalog.Name, 0, len(tables))...))
 	defer cancel()
 	var f *facts
 	err := s.ask(ctx, func(ctx context.Context, c *conn) (err error) {
@@ -109,38 +109,30 @@ func readFacts(
 
 // readTables reads the tables that are watched, and what their foreign keys do.
 func (f *facts) readTables(ctx context.Context, c *conn, tables []source.Watched) error {
-	var ids []string
-	var names []catalog.Name
-	for _, w := range tables {
-		name := catalog.Name{Schema: f.home, Table: w.Table}
+	names := make([]catalog.Name, len(tables))
+	for i, w := range tables {
+		names[i] = catalog.Name{Schema: f.home, Table: w.Table}
 		if schema, bare, dotted := strings.Cut(w.Table, "."); dotted {
-			name = catalog.Name{Schema: schema, Table: bare}
-		}
-		there, err := f.readRights(ctx, c, name.Schema, name.Table, w.Writes)
-		if err != nil {
-			return err
-		}
-		if there {
-			ids, names = append(ids, w.Table), append(names, name)
+			names[i] = catalog.Name{Schema: schema, Table: bare}
 		}
 	}
 	r := &catalog.Reader{Conn: c, Home: f.home, MariaDB: f.server.mariadb}
-	found, err := r.Tables(ctx, names...)
+	found, err := r.Columns(ctx, names...)
 	if err != nil {
 		return err
 	}
+	byName, folded := make(map[catalog.Name]*catalog.Table), make(map[string]*catalog.Table)
+	for _, t := range found {
+		byName[t.Named()], folded[strings.ToLower(t.ID())] = t, t
+	}
+	at := make([]*catalog.Table, len(tables))
 	for i, name := range names {
-		at := slices.IndexFunc(found, func(t *catalog.Table) bool { return t.Named() == name })
-		if at < 0 { // a server may take both cases to be equal
-			at = slices.IndexFunc(found, func(t *catalog.Table) bool {
-				return strings.EqualFold(t.ID(), name.String())
-			})
+		if at[i] = byName[name]; at[i] == nil { // a server may take both cases to be equal
+			at[i] = folded[strings.ToLower(name.String())]
 		}
-		if at < 0 {
-			f.missing = append(f.missing, ids[i])
-			continue
-		}
-		f.tables = append(f.tables, found[at])
+	}
+	if err := f.readRights(ctx, c, tables, names, at); err != nil {
+		return err
 	}
 	return f.readCascades(ctx, r)
 }
@@ -186,25 +178,23 @@ func (f *facts) readStatus(ctx context.Context, c *conn) {
 // readCascades notes which foreign keys change rows of the tables without a word in
 // the binlog. What foreign keys do is not shown to who may only read the table.
 func (f *facts) readCascades(ctx context.Context, r *catalog.Reader) error {
-	keys := make(map[string][]catalog.ForeignKey)
-	for _, t := range f.tables {
-		if _, known := keys[t.Schema]; !known {
-			of, err := r.ForeignKeys(ctx, t.Schema)
-			if err != nil {
-				return err
-			}
-			keys[t.Schema] = of
-		}
-		var unseen, cascades bool
-		for _, k := range keys[t.Schema] {
-			if k.Child == t.Named() {
-				unseen = unseen || !k.Shown()
-				cascades = cascades || k.Deletes() || k.Updates()
-			}
-		}
-		if unseen {
+	names := make([]catalog.Name, len(f.tables))
+	for i, t := range f.tables {
+		names[i] = t.Named()
+	}
+	keys, err := r.ForeignKeys(ctx, names...)
+	if err != nil {
+		return err
+	}
+	unseen, cascades := make(map[catalog.Name]bool), make(map[catalog.Name]bool)
+	for _, k := range keys {
+		unseen[k.Child] = unseen[k.Child] || !k.Shown()
+		cascades[k.Child] = cascades[k.Child] || k.Deletes() || k.Updates()
+	}
+	for i, t := range f.tables {
+		if unseen[names[i]] {
 			f.unseen = append(f.unseen, t)
-		} else if cascades {
+		} else if cascades[names[i]] {
 			f.cascades = append(f.cascades, t.ID())
 		}
 	}

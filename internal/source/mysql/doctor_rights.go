@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -43,71 +44,136 @@ func denied(err error) bool {
 	return false
 }
 
-// readRights finds out what the user may do with a table by having the server plan
-// it, which runs nothing and counts privileges however they were granted: by roles,
-// on the database, on everything. It reports whether the table can be seen.
+// readRights finds out what the user may do with the tables that are watched, of which found
+// are those that are there. The catalogue says which columns may be read and written, however
+// that was granted: by roles, on the database, on everything. What it does not say, the server
+// is asked table by table.
 func (f *facts) readRights(
-	ctx context.Context, c *conn, schema, name string, writes bool,
-) (bool, error) {
-	t := quoteTable(schema, name)
-	ask := func(privilege, sql string) (bool, error) {
-		err := c.query(ctx, f.server.explain()+sql, nil, func([]any) error { return nil })
-		var e *driver.MySQLError
-		switch {
-		case denied(err):
-			f.rights.lacks = append(f.rights.lacks, lack{privilege, schema, name})
-			return false, nil
-		case err == nil, errors.As(err, &e): // what else stands against it is found elsewhere
-			return true, nil
-		}
-		return false, err
-	}
-	readable, err := ask("SELECT", "SELECT 1 FROM "+t+" WHERE 1 = 0")
-	if err != nil || !writes {
-		return readable, err
-	}
-	f.rights.writes = true
-	for _, w := range []struct{ privilege, sql string }{
-		{"INSERT", "INSERT INTO " + t + " () VALUES ()"},
-		{"DELETE", "DELETE FROM " + t + " WHERE 1 = 0"},
-	} {
-		if _, err := ask(w.privilege, w.sql); err != nil {
-			return false, err
-		}
-	}
-	if readable { // what is not there has no columns either
-		there := false
-		err := c.query(ctx, "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND"+
-			" TABLE_NAME = ?", []any{schema, name}, func([]any) error { there = true; return nil })
-		if err != nil || !there {
-			return readable, err
-		}
-	}
-	return readable, f.readUpdate(ctx, c, schema, name, ask)
-}
-
-// readUpdate asks for UPDATE, for which the server wants to know a column.
-func (f *facts) readUpdate(
-	ctx context.Context, c *conn, schema, name string,
-	ask func(privilege, sql string) (bool, error),
+	ctx context.Context, c *conn, tables []source.Watched, names []catalog.Name,
+	found []*catalog.Table,
 ) error {
-	column := ""
-	err := c.query(ctx, `SELECT COLUMN_NAME FROM information_schema.COLUMNS
-		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND EXTRA NOT LIKE '%GENERATED%'
-		ORDER BY PRIVILEGES LIKE '%update%' DESC, ORDINAL_POSITION LIMIT 1`,
-		[]any{schema, name}, func(v []any) error {
-			column = quote(catalog.AsText(v[0]))
-			return nil
-		})
+	var written []catalog.Name
+	for i, w := range tables {
+		if w.Writes && found[i] != nil {
+			written = append(written, names[i])
+		}
+	}
+	deletes, err := f.mayDelete(ctx, c, written)
 	if err != nil {
 		return err
 	}
-	if column == "" { // who may see none may do nothing
-		f.rights.lacks = append(f.rights.lacks, lack{"UPDATE", schema, name})
+	for i, w := range tables {
+		k := knock{f: f, c: c, name: names[i], found: found[i], deletes: deletes[names[i]]}
+		readable, err := k.read(ctx)
+		if err == nil && w.Writes {
+			f.rights.writes = true
+			err = k.write(ctx, readable)
+		}
+		switch {
+		case err != nil:
+			return err
+		case !readable:
+		case found[i] == nil:
+			f.missing = append(f.missing, w.Table)
+		default:
+			f.tables = append(f.tables, found[i])
+		}
+	}
+	return nil
+}
+
+// deletesAtOnce is of how many tables one statement deletes: a join has at most 61.
+const deletesAtOnce = 50
+
+// mayDelete returns those of the tables from which the user may delete, but for what it finds
+// out about no table of a statement.
+func (f *facts) mayDelete(
+	ctx context.Context, c *conn, names []catalog.Name,
+) (map[catalog.Name]bool, error) {
+	may := make(map[catalog.Name]bool)
+	for part := range slices.Chunk(names, deletesAtOnce) {
+		aliases, from := make([]string, len(part)), make([]string, len(part))
+		for i, name := range part {
+			aliases[i] = fmt.Sprintf("t%d", i)
+			from[i] = quoteTable(name.Schema, name.Table) + " AS " + aliases[i]
+		}
+		err := c.query(ctx, f.server.explain()+"DELETE "+strings.Join(aliases, ", ")+" FROM "+
+			strings.Join(from, " JOIN ")+" WHERE 1 = 0", nil, func([]any) error { return nil })
+		var e *driver.MySQLError
+		if err != nil && !errors.As(err, &e) {
+			return nil, err
+		}
+		for _, name := range part {
+			may[name] = err == nil
+		}
+	}
+	return may, nil
+}
+
+// A knock finds out what the user may do with one table.
+type knock struct {
+	f       *facts
+	c       *conn
+	name    catalog.Name
+	found   *catalog.Table // nil: it is not there, or may not be seen
+	deletes bool           // it may be deleted from
+}
+
+// may reports whether the user has a privilege, and notes if not. If the catalogue does not
+// show it, the server is to plan a statement, which runs nothing.
+func (k *knock) may(ctx context.Context, privilege, sql string) (bool, error) {
+	if k.found != nil && k.found.May(privilege) || k.deletes && privilege == "DELETE" {
+		return true, nil
+	}
+	err := k.c.query(ctx, k.f.server.explain()+sql, nil, func([]any) error { return nil })
+	var e *driver.MySQLError
+	switch {
+	case denied(err):
+		k.lacks(privilege)
+		return false, nil
+	case err == nil, errors.As(err, &e): // what else stands against it is found elsewhere
+		return true, nil
+	}
+	return false, err
+}
+
+// lacks notes that the user has not got a privilege.
+func (k *knock) lacks(privilege string) {
+	k.f.rights.lacks = append(k.f.rights.lacks, lack{privilege, k.name.Schema, k.name.Table})
+}
+
+// table returns the table's name for SQL.
+func (k *knock) table() string { return quoteTable(k.name.Schema, k.name.Table) }
+
+// read reports whether the table can be seen.
+func (k *knock) read(ctx context.Context) (bool, error) {
+	return k.may(ctx, "SELECT", "SELECT 1 FROM "+k.table()+" WHERE 1 = 0")
+}
+
+// write finds out whether rows of the table, which may be readable, can be written.
+func (k *knock) write(ctx context.Context, readable bool) error {
+	if _, err := k.may(ctx, "INSERT", "INSERT INTO "+k.table()+" () VALUES ()"); err != nil {
+		return err
+	}
+	if _, err := k.may(ctx, "DELETE", "DELETE FROM "+k.table()+" WHERE 1 = 0"); err != nil {
+		return err
+	}
+	if readable && k.found == nil { // what is not there has no columns either
 		return nil
 	}
-	_, err = ask("UPDATE", fmt.Sprintf("UPDATE %s SET %s = %s WHERE 1 = 0",
-		quoteTable(schema, name), column, column))
+	column := "" // the server wants to know one
+	if k.found != nil {
+		at := slices.IndexFunc(k.found.Cols, func(c catalog.Column) bool { return !c.Generated })
+		if at >= 0 {
+			column = quote(k.found.Cols[at].Name)
+		}
+	}
+	if column == "" { // who may see none may do nothing
+		k.lacks("UPDATE")
+		return nil
+	}
+	_, err := k.may(ctx, "UPDATE", fmt.Sprintf("UPDATE %s SET %s = %s WHERE 1 = 0", k.table(),
+		column, column))
 	return err
 }
 

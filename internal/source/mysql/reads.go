@@ -14,10 +14,9 @@ import (
 // a table is named after FROM, JOIN, a comma or a parenthesis and nowhere else.
 // A name that could be a table's is taken for one, so nothing is missed.
 type reading struct {
-	c        *compiler
-	seen     map[string]bool
-	tables   []*table // those that hold rows
-	routines map[string]bool
+	c      *compiler
+	seen   map[string]bool
+	tables []*table // those that hold rows
 }
 
 // systemSchemas are the databases of the server itself.
@@ -91,7 +90,7 @@ func (r *reading) qualified(schema, name string) error {
 func (r *reading) table(schema, name string) error {
 	if id := schema + "." + name; !r.seen[id] {
 		r.seen[id] = true
-		found, _, err := r.c.src.tables(r.c.ctx, schema, name)
+		found, err := r.c.named(catalog.Name{Schema: schema, Table: name})
 		if err != nil {
 			return err
 		}
@@ -155,25 +154,10 @@ func (r *reading) call(tokens []token, i int, schema string) error {
 
 // routine refuses stored functions.
 func (r *reading) routine(schema, name string) error {
-	if r.routines == nil {
-		r.routines = make(map[string]bool)
-		ctx, cancel := r.c.src.begin(r.c.ctx, 1)
-		defer cancel()
-		err := r.c.src.read(ctx, func(ctx context.Context, c *conn) error {
-			return c.query(ctx, `SELECT LOWER(CONCAT(ROUTINE_SCHEMA, '.', ROUTINE_NAME))
-				FROM information_schema.ROUTINES WHERE ROUTINE_TYPE = 'FUNCTION'`, nil,
-				func(v []any) error {
-					r.routines[catalog.AsText(v[0])] = true
-					return nil
-				})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if r.routines[strings.ToLower(schema)+"."+strings.ToLower(name)] {
-		return fmt.Errorf("it calls %s(), which may read tables that cannot be seen from here:"+
+	is, err := r.c.isRoutine(strings.ToLower(schema + "." + name))
+	if is {
+		err = fmt.Errorf("it calls %s(), which may read tables that cannot be seen from here:"+
 			" write it out", name)
 	}
-	return nil
+	return err
 }

@@ -11,8 +11,8 @@ import (
 
 // A table is one table as resources see it: with the columns that this user may read.
 type table struct {
-	catalog.Table
-	cols []column
+	catalog.Table // without Cols and Indexes
+	cols          []column
 }
 
 // A column is one column of a table, or of a query's answer.
@@ -21,7 +21,7 @@ type column struct{ catalog.Column }
 // Catalog reads the tables of the database that the URL names. Those of other
 // databases can be resources too, called DATABASE.TABLE in the configuration.
 func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {
-	tables, v, err := s.tables(ctx, s.cfg.DBName, "")
+	tables, v, err := s.tables(ctx, catalog.Name{Schema: s.cfg.DBName})
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
 	}
@@ -41,9 +41,10 @@ func (v *server) product() string {
 	return "MySQL " + number
 }
 
-// tables reads the tables of a database, or the one called name.
-func (s *Source) tables(ctx context.Context, schema, name string) ([]*table, server, error) {
-	ctx, cancel := s.begin(ctx, catalog.Queries+1)
+// tables reads those of the tables that are there, with the columns that this user may read.
+// A name without a table stands for all of its database.
+func (s *Source) tables(ctx context.Context, names ...catalog.Name) ([]*table, server, error) {
+	ctx, cancel := s.begin(ctx, catalog.Queries(names...)+1)
 	defer cancel()
 	var found []*catalog.Table
 	var v server
@@ -51,7 +52,7 @@ func (s *Source) tables(ctx context.Context, schema, name string) ([]*table, ser
 		if v, err = c.server(); err != nil {
 			return err
 		}
-		found, err = s.catalog(c, v).Tables(ctx, catalog.Name{Schema: schema, Table: name})
+		found, err = s.catalog(c, v).Tables(ctx, names...)
 		return err
 	})
 	if err != nil {
@@ -59,13 +60,14 @@ func (s *Source) tables(ctx context.Context, schema, name string) ([]*table, ser
 	}
 	tables := make([]*table, len(found))
 	for i, f := range found {
-		t := &table{Table: *f}
+		t := &table{Table: *f, cols: make([]column, 0, len(f.Columns))}
 		for _, c := range f.Cols {
 			if c.Readable {
 				c.Volatile = volatile(&c, f.Cols)
 				t.cols = append(t.cols, column{c})
 			}
 		}
+		t.Cols, t.Indexes = nil, nil // of indexes whoever needs them asks as they are then
 		tables[i] = t
 	}
 	return tables, v, nil

@@ -67,8 +67,8 @@ func TestPostgres_Catalog(t *testing.T) {
 	}
 	dept, _ := c.Table("dept")
 	wantDept := &source.Table{Schema: "public", Name: "dept", Default: true,
-		Comment: "departments", Rows: -1,
-		Key: []string{"deptno"}, Columns: []source.Column{
+		Comment: "departments",
+		Key:     []string{"deptno"}, Columns: []source.Column{
 			{Name: "deptno", Kind: row.Int, Native: "bigint", NotNull: true, Default: true,
 				Generated: true, Bits: 64},
 			{Name: "dname", Kind: row.Text, Native: "character varying(9)", NotNull: true,
@@ -77,7 +77,7 @@ func TestPostgres_Catalog(t *testing.T) {
 		t.Error(d)
 	}
 	emp, _ := c.Table("public.emp")
-	wantEmp := &source.Table{Schema: "public", Name: "emp", Default: true, Rows: -1,
+	wantEmp := &source.Table{Schema: "public", Name: "emp", Default: true,
 		Key: []string{"b", "a"},
 		Foreign: []source.ForeignKey{{Name: "emp_d_fkey", Columns: []string{"d"}, Table: "public.dept",
 			References: []string{"deptno"}}},

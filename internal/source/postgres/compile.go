@@ -49,12 +49,8 @@ func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, e
 
 // CompileAll implements source.ManyCompiler.
 func (s *Source) CompileAll(ctx context.Context, specs []*source.Spec) ([]source.Plan, []error) {
-	var names []string
-	for _, spec := range specs {
-		names = tablesOf(spec, names)
-	}
 	plans, errs := make([]source.Plan, len(specs)), make([]error, len(specs))
-	known, err := s.named(ctx, names)
+	known, err := s.named(ctx, source.TablesOf(specs...))
 	for i, spec := range specs {
 		if err != nil {
 			errs[i] = fmt.Errorf("resource %s: %w", spec.Name, err)
@@ -63,17 +59,6 @@ func (s *Source) CompileAll(ctx context.Context, specs []*source.Spec) ([]source
 		plans[i], errs[i] = s.compile(ctx, spec, known)
 	}
 	return plans, errs
-}
-
-// tablesOf adds the names of the tables of spec, and of those within it, to names.
-func tablesOf(spec *source.Spec, names []string) []string {
-	if spec.Table != "" && !slices.Contains(names, spec.Table) {
-		names = append(names, spec.Table)
-	}
-	for i := range spec.Embeds {
-		names = tablesOf(spec.Embeds[i].Spec, names)
-	}
-	return names
 }
 
 // named returns the tables that names mean: those that are there.

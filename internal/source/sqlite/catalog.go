@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -42,18 +43,16 @@ type index struct {
 func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {
 	cat := &source.Catalog{}
 	err := s.readPool().use(ctx, func(c *conn) error {
-		return c.snapshot(ctx, func() error {
-			tables, err := readTables(ctx, c)
-			if err != nil {
-				return err
-			}
-			for _, t := range tables {
-				cat.Tables = append(cat.Tables, t.Table)
-			}
-			return c.query(ctx, "SELECT 'SQLite ' || sqlite_version()", nil, func(v []any) error {
-				cat.Server, _ = v[0].(string)
-				return nil
-			})
+		known, err := s.cachedTables(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, t := range known.tables {
+			cat.Tables = append(cat.Tables, t.Table)
+		}
+		return c.query(ctx, "SELECT 'SQLite ' || sqlite_version()", nil, func(v []any) error {
+			cat.Server, _ = v[0].(string)
+			return nil
 		})
 	})
 	if err != nil {
@@ -62,17 +61,25 @@ func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {
 	return cat, nil
 }
 
+// listed names the tables that have rows of their own. What is asked of them is asked of all
+// together: of thousands, a statement for each would take seconds.
+const listed = `FROM pragma_table_list AS t, `
+
+// isListed is the condition of listed.
+const isListed = ` WHERE t.schema = 'main' AND t.type = 'table' `
+
 // readTables reads the tables and views of the main schema.
 func readTables(ctx context.Context, c *conn) ([]*table, error) {
 	var tables []*table
-	err := c.query(ctx, `SELECT name, type, wr FROM pragma_table_list
+	byName := make(map[string]*table)
+	err := c.queryOnce(ctx, `SELECT name, type, wr FROM pragma_table_list
 		WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') ORDER BY name`,
 		nil, func(v []any) error {
 			name, _ := v[0].(string)
 			if isInternal(name) {
 				return nil
 			}
-			t := &table{Table: source.Table{Name: name, Default: true, Rows: -1}}
+			t := &table{Table: source.Table{Name: name, Default: true}}
 			switch v[1] {
 			case "view":
 				t.View, t.Refused = true, "a view has no key of its own: use a query"
@@ -80,76 +87,71 @@ func readTables(ctx context.Context, c *conn) ([]*table, error) {
 				t.Refused = "a virtual table: its changes cannot be followed"
 			}
 			t.withoutRowID = v[2] == int64(1)
-			tables = append(tables, t)
+			tables, byName[name] = append(tables, t), t
 			return nil
 		})
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tables {
-		if err := t.read(ctx, c); err != nil {
-			return nil, fmt.Errorf("table %s: %w", t.Name, err)
+	for _, read := range []func(context.Context, *conn, map[string]*table) error{
+		readColumns, readIndexes, readCollations,
+	} {
+		if err := read(ctx, c, byName); err != nil {
+			return nil, err
 		}
 	}
-	if err := resolveForeign(ctx, c, tables); err != nil {
+	for _, t := range tables {
+		if t.Refused == "" {
+			t.judgeIndexes()
+			t.judgeKey()
+		}
+	}
+	if err := resolveForeign(ctx, c, byName); err != nil {
 		return nil, err
 	}
-	return tables, readTriggers(ctx, c, tables)
+	return tables, readTriggers(ctx, c, byName)
+}
+
+// ofTables calls each for the rows of a query that begin with the name of one of the tables.
+func ofTables(
+	ctx context.Context, c *conn, tables map[string]*table, query string,
+	each func(t *table, v []any),
+) error {
+	return c.queryOnce(ctx, query, nil, func(v []any) error {
+		name, _ := v[0].(string)
+		if t := tables[name]; t != nil {
+			each(t, v[1:])
+		}
+		return nil
+	})
 }
 
 // readTriggers notes which tables have triggers that are not ours.
-func readTriggers(ctx context.Context, c *conn, tables []*table) error {
-	return c.query(ctx, "SELECT tbl_name, name FROM main.sqlite_schema WHERE type = 'trigger'",
+func readTriggers(ctx context.Context, c *conn, tables map[string]*table) error {
+	triggered := make(map[string]bool)
+	err := c.queryOnce(ctx, "SELECT tbl_name, name FROM main.sqlite_schema WHERE type = 'trigger'",
 		nil, func(v []any) error {
 			on, _ := v[0].(string)
-			name, _ := v[1].(string)
-			for _, t := range tables {
-				if strings.EqualFold(t.Name, on) && !isInternal(name) {
-					t.triggers = true
-				}
+			if name, _ := v[1].(string); !isInternal(name) {
+				triggered[foldName(on)] = true
 			}
 			return nil
 		})
-}
-
-// read reads the columns, keys and indexes of t.
-func (t *table) read(ctx context.Context, c *conn) error {
-	if err := t.readColumns(ctx, c); err != nil {
-		if t.View {
-			t.Refused = "the view cannot be read: " + err.Error()
-			return nil
-		}
-		return err
+	for name, t := range tables {
+		t.triggers = triggered[foldName(name)]
 	}
-	if t.Refused != "" {
-		return nil
-	}
-	if err := t.readIndexes(ctx, c); err != nil {
-		return err
-	}
-	if err := t.readCollations(ctx, c); err != nil {
-		return err
-	}
-	t.judgeIndexes()
-	t.judgeKey()
-	if !t.withoutRowID && t.rowidName() != "" {
-		n, err := c.integer(ctx, "SELECT max("+t.rowidName()+") FROM "+quote(t.Name))
-		if err != nil {
-			return err
-		}
-		t.Rows = n // right unless rows were deleted: as good as an estimate
-	}
-	return nil
+	return err
 }
 
 // virtualColumn is what pragma_table_xinfo says of a column GENERATED ALWAYS AS ... VIRTUAL.
 const virtualColumn = 2
 
-// readColumns reads the columns of t and its primary key.
-func (t *table) readColumns(ctx context.Context, c *conn) error {
-	keys := map[int64]string{}
-	err := c.query(ctx, `SELECT name, type, "notnull", dflt_value, pk, hidden
-		FROM pragma_table_xinfo(?) ORDER BY cid`, []any{t.Name}, func(v []any) error {
+// readColumns reads the columns of tables and their primary keys.
+func readColumns(ctx context.Context, c *conn, tables map[string]*table) error {
+	keys := make(map[*table]map[int64]string)
+	err := ofTables(ctx, c, tables, `SELECT t.name, x.name, x.type, x."notnull", x.dflt_value,
+		x.pk, x.hidden `+listed+`pragma_table_xinfo(t.name) AS x`+isListed+`
+		ORDER BY t.name, x.cid`, func(t *table, v []any) {
 		name, _ := v[0].(string)
 		native, _ := v[1].(string)
 		preset, _ := v[3].(string)
@@ -164,36 +166,39 @@ func (t *table) readColumns(ctx context.Context, c *conn) error {
 			col.Bits = 64
 		}
 		if pk, _ := v[4].(int64); pk > 0 {
-			keys[pk] = name
+			if keys[t] == nil {
+				keys[t] = make(map[int64]string)
+			}
+			keys[t][pk] = name
 		}
 		t.columns = append(t.columns, col)
-		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for i := int64(1); i <= int64(len(keys)); i++ {
-		t.Key = append(t.Key, keys[i])
-	}
-	if len(t.Key) == 1 && !t.withoutRowID {
-		if col, _ := t.column(t.Key[0]); strings.EqualFold(col.Native, "INTEGER") {
-			t.rowid, col.Default = col.Name, true
+	for t, parts := range keys {
+		for i := int64(1); i <= int64(len(parts)); i++ {
+			t.Key = append(t.Key, parts[i])
+		}
+		if len(t.Key) == 1 && !t.withoutRowID {
+			if col, _ := t.column(t.Key[0]); strings.EqualFold(col.Native, "INTEGER") {
+				t.rowid, col.Default = col.Name, true
+			}
 		}
 	}
-	return nil
+	return err
 }
 
-// readIndexes reads the unique indexes of t. "INTEGER PRIMARY KEY DESC" is the
+// readIndexes reads the unique indexes of tables. "INTEGER PRIMARY KEY DESC" is the
 // one key of that type which is not the rowid, and shows by its index.
-func (t *table) readIndexes(ctx context.Context, c *conn) error {
-	if t.rowid != "" {
-		t.unique = append(t.unique, index{columns: t.Key})
+func readIndexes(ctx context.Context, c *conn, tables map[string]*table) error {
+	for _, t := range tables {
+		if t.rowid != "" {
+			t.unique = append(t.unique, index{columns: t.Key})
+		}
 	}
-	last := ""
-	return c.query(ctx, `SELECT l.name, l.origin, x.name, x.coll, l.partial
-		FROM pragma_index_list(?) AS l, pragma_index_xinfo(l.name) AS x
-		WHERE l."unique" = 1 AND x.key = 1 ORDER BY l.seq, x.seqno`,
-		[]any{t.Name}, func(v []any) error {
+	last := "" // names of indexes are unique in a schema
+	return ofTables(ctx, c, tables, `SELECT t.name, l.name, l.origin, x.name, x.coll, l.partial `+
+		listed+`pragma_index_list(t.name) AS l, pragma_index_xinfo(l.name) AS x`+isListed+`
+		AND l."unique" = 1 AND x.key = 1 ORDER BY t.name, l.seq, x.seqno`,
+		func(t *table, v []any) {
 			name, _ := v[0].(string)
 			col, ok := v[2].(string)
 			coll, _ := v[3].(string)
@@ -209,39 +214,72 @@ func (t *table) readIndexes(ctx context.Context, c *conn) error {
 			}
 			ix := &t.unique[len(t.unique)-1]
 			ix.columns, ix.collations = append(ix.columns, col), append(ix.collations, coll)
-			return nil
 		})
 }
 
-// readCollations asks SQLite how it compares the text columns of t. The
-// comparison's opcode names the collation; no pragma does.
-func (t *table) readCollations(ctx context.Context, c *conn) error {
-	for i := range t.columns {
-		col := &t.columns[i]
-		if col.Generated || col.Name == t.rowid {
-			continue
-		}
-		q := "EXPLAIN SELECT 1 FROM " + quote(t.Name) +
-			" WHERE +" + columnExpr(col.Name) + " = 'x'"
-		err := c.queryOnce(ctx, q, nil, func(v []any) error {
-			op, _ := v[1].(string)
-			p4, _ := v[5].(string)
-			if op != "Ne" && op != "Eq" {
-				return nil
+// comparedAtOnce is of how many columns one statement asks: a compound SELECT has at most 500
+// parts.
+const comparedAtOnce = 400
+
+// readCollations finds out how SQLite compares the columns of tables. Those of a table whose
+// definition does not name a collation have the usual one.
+func readCollations(ctx context.Context, c *conn, tables map[string]*table) error {
+	var ask []*column
+	var statements []string
+	err := ofTables(ctx, c, tables, `SELECT name FROM main.sqlite_schema
+		WHERE type = 'table' AND sql LIKE '%collate%' ORDER BY name`, func(t *table, _ []any) {
+		for i := range t.columns {
+			if col := &t.columns[i]; !col.Generated && col.Name != t.rowid && t.Refused == "" {
+				ask = append(ask, col)
+				statements = append(statements, "SELECT +"+columnExpr(col.Name)+" = 'x' FROM "+
+					quote(t.Name))
 			}
-			if name, _, ok := strings.Cut(p4, "-"); ok {
-				col.collation = strings.ToUpper(name)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
-		col.Wide = !col.exact()
-		col.Folds = (col.collation == "NOCASE" || col.collation == "RTRIM") &&
-			col.Kind == row.Text && col.affinity == affinityText
+	})
+	for err == nil && len(ask) > 0 {
+		n := min(len(ask), comparedAtOnce)
+		err = compareColumns(ctx, c, ask[:n], statements[:n])
+		ask, statements = ask[n:], statements[n:]
 	}
-	return nil
+	for _, t := range tables {
+		for i := range t.columns {
+			if col := &t.columns[i]; !col.Generated && col.Name != t.rowid {
+				col.Wide = !col.exact()
+				col.Folds = (col.collation == "NOCASE" || col.collation == "RTRIM") &&
+					col.Kind == row.Text && col.affinity == affinityText
+			}
+		}
+	}
+	return err
+}
+
+// compareColumns asks SQLite how it compares columns, by a statement for each: the opcode of
+// the comparison names the collation; no pragma does. They are parts of one statement, unless
+// that does not have one comparison for each.
+func compareColumns(ctx context.Context, c *conn, columns []*column, statements []string) error {
+	var found []string
+	q := "EXPLAIN " + strings.Join(statements, " UNION ALL ")
+	err := c.queryOnce(ctx, q, nil, func(v []any) error {
+		op, _ := v[1].(string)
+		p4, _ := v[5].(string)
+		if op == "Ne" || op == "Eq" {
+			name, _, _ := strings.Cut(p4, "-")
+			found = append(found, strings.ToUpper(name))
+		}
+		return nil
+	})
+	if err == nil && len(found) != len(columns) && len(columns) > 1 {
+		for i := range columns {
+			err = errors.Join(err, compareColumns(ctx, c, columns[i:i+1], statements[i:i+1]))
+		}
+		return err
+	}
+	for i, name := range found[:min(len(found), len(columns))] {
+		if name != "" {
+			columns[i].collation = name
+		}
+	}
+	return err
 }
 
 // exact reports whether two values of the column are equal only if they have
@@ -297,25 +335,26 @@ func (t *table) judgeKey() {
 
 // resolveForeign reads the foreign keys of tables. A reference without columns
 // means the other table's primary key.
-func resolveForeign(ctx context.Context, c *conn, tables []*table) error {
-	byName := make(map[string]*table, len(tables))
-	for _, t := range tables {
-		byName[strings.ToLower(t.Name)] = t
+func resolveForeign(ctx context.Context, c *conn, tables map[string]*table) error {
+	folded := make(map[string]*table, len(tables))
+	for name, t := range tables {
+		folded[foldName(name)] = t
 	}
-	for _, t := range tables {
-		last := int64(-1)
-		err := c.query(ctx, `SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?)
-			ORDER BY id, seq`, []any{t.Name}, func(v []any) error {
+	var of *table
+	last := int64(-1)
+	return ofTables(ctx, c, tables, `SELECT t.name, f.id, f."table", f."from", f."to" `+listed+
+		`pragma_foreign_key_list(t.name) AS f`+isListed+`ORDER BY t.name, f.id, f.seq`,
+		func(t *table, v []any) {
 			id, _ := v[0].(int64)
 			from, _ := v[2].(string)
 			to, _ := v[3].(string)
-			if id != last {
+			if t != of || id != last {
 				name, _ := v[1].(string)
 				t.Foreign = append(t.Foreign, source.ForeignKey{Table: name})
-				last = id
+				of, last = t, id
 			}
 			fk := &t.Foreign[len(t.Foreign)-1]
-			parent := byName[strings.ToLower(fk.Table)]
+			parent := folded[foldName(fk.Table)]
 			if parent != nil {
 				fk.Table = parent.Name
 				if to == "" && len(fk.Columns) < len(parent.Key) {
@@ -326,11 +365,5 @@ func resolveForeign(ctx context.Context, c *conn, tables []*table) error {
 				}
 			}
 			fk.Columns, fk.References = append(fk.Columns, from), append(fk.References, to)
-			return nil
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -56,21 +56,21 @@ type loggedTable struct {
 }
 
 // prepare says what the log must hold for tables.
-func (l *changeLog) prepare(all []*table, tables []source.Watched) {
+func (l *changeLog) prepare(all map[string]*table, tables []source.Watched) {
 	l.ready, l.reason = false, ""
 	l.tables = make(map[string]*loggedTable, len(tables))
 	for _, w := range tables {
-		i := slices.IndexFunc(all, func(t *table) bool { return t.Name == w.Table })
+		t := all[w.Table]
 		switch {
-		case i < 0:
+		case t == nil:
 			l.reason = fmt.Sprintf("there is no table %s", w.Table)
-		case all[i].View || all[i].opaque:
+		case t.View || t.opaque:
 			l.reason = fmt.Sprintf("table %s has a unique index on an expression or with a "+
 				"collation of its own: triggers cannot tell what REPLACE deletes", w.Table)
 		default:
-			cols := union(all[i].Key, w.Columns)
+			cols := union(t.Key, w.Columns)
 			slices.Sort(cols)
-			l.tables[w.Table] = &loggedTable{t: all[i], columns: cols}
+			l.tables[w.Table] = &loggedTable{t: t, columns: cols}
 		}
 	}
 }
@@ -116,11 +116,7 @@ func objects(ctx context.Context, c *conn) (map[string]string, error) {
 
 // reset looks again what there is, and goes to the end of the log.
 func (l *changeLog) reset(ctx context.Context, w *writer, tables []source.Watched) error {
-	all := make([]*table, 0, len(w.tables))
-	for _, t := range w.tables {
-		all = append(all, t)
-	}
-	l.prepare(all, tables)
+	l.prepare(w.tables, tables)
 	ready, err := l.installed(ctx, w.c)
 	if err != nil {
 		return err

@@ -2,8 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -14,59 +14,84 @@ import (
 // A compiler answers what the engine asks about the schema. It implements
 // document.Schema.
 type compiler struct {
-	ctx    context.Context
-	c      *conn
-	tables []*table
+	ctx context.Context
+	c   *conn
+	*catalogue
 }
 
 // Compile checks spec against the catalogue and prepares its statements.
 func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, error) {
-	p := &plan{s: s}
+	plans, errs := s.CompileAll(ctx, []*source.Spec{spec})
+	return plans[0], errs[0]
+}
+
+// CompileAll implements source.ManyCompiler.
+func (s *Source) CompileAll(ctx context.Context, specs []*source.Spec) ([]source.Plan, []error) {
+	plans, errs := make([]source.Plan, len(specs)), make([]error, len(specs))
 	err := s.readPool().use(ctx, func(c *conn) error {
-		tables, err := s.cachedTables(ctx, c)
+		known, err := s.cachedTables(ctx, c)
 		if err != nil {
 			return err
 		}
-		k := &compiler{ctx: ctx, c: c, tables: tables}
-		if p.Plan, err = document.Compile(database{s}, dialect, k, spec); err != nil {
-			return err
+		for i, spec := range specs {
+			plans[i], errs[i] = s.compile(&compiler{ctx: ctx, c: c, catalogue: known}, spec)
 		}
-		return p.judge(ctx, c)
+		return errors.Join(errs...)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("resource %s: %w", spec.Name, err)
-	}
-	for _, d := range p.Deps() {
-		s.watchColumns(d.Table, union(d.Columns, d.Identity))
-	}
-	for _, path := range p.Paths() {
-		for _, step := range path.Steps {
-			s.watchColumns(step.Table, step.On)
+	for i, spec := range specs {
+		if errs[i] == nil && plans[i] == nil {
+			errs[i] = err
 		}
+		if errs[i] != nil {
+			plans[i], errs[i] = nil, fmt.Errorf("resource %s: %w", spec.Name, errs[i])
+		}
+	}
+	s.watchMore(func(next *watchList) {
+		for _, p := range plans {
+			if p != nil {
+				next.addPlan(p.(*plan))
+			}
+		}
+	})
+	return plans, errs
+}
+
+// compile compiles spec.
+func (s *Source) compile(k *compiler, spec *source.Spec) (source.Plan, error) {
+	p := &plan{s: s}
+	var err error
+	if p.Plan, err = document.Compile(database{s}, dialect, k, spec); err != nil {
+		return nil, err
+	}
+	if err := p.judge(k.ctx, k.c); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
 // cachedTables returns the tables as of now, reading them only if the schema
 // has changed since they were read last.
-func (s *Source) cachedTables(ctx context.Context, c *conn) ([]*table, error) {
-	var tables []*table
+func (s *Source) cachedTables(ctx context.Context, c *conn) (*catalogue, error) {
+	var known *catalogue
 	err := c.snapshot(ctx, func() error {
 		version, err := c.integer(ctx, "PRAGMA schema_version")
 		if err != nil {
 			return err
 		}
-		if k := s.known.Load(); k != nil && k.version == version && k.path == s.readPool() {
-			tables = k.tables
+		known = s.known.Load()
+		if known != nil && known.version == version && known.path == s.readPool() {
 			return nil
 		}
-		if tables, err = readTables(ctx, c); err != nil {
+		tables, err := readTables(ctx, c)
+		if err != nil {
 			return err
 		}
-		s.known.Store(&catalogue{version: version, path: s.readPool(), tables: tables})
+		known = newCatalogue(tables)
+		known.version, known.path = version, s.readPool()
+		s.known.Store(known)
 		return nil
 	})
-	return tables, err
+	return known, err
 }
 
 // A catalogue is the tables as of one version of the schema of one file.
@@ -74,6 +99,28 @@ type catalogue struct {
 	version int64
 	path    *pool // connections to the file; another file has others
 	tables  []*table
+	named   map[string]*table
+	folded  map[string]*table // by their names in lower case, as SQLite compares them
+}
+
+// newCatalogue returns the catalogue of tables.
+func newCatalogue(tables []*table) *catalogue {
+	k := &catalogue{tables: tables, named: make(map[string]*table, len(tables)),
+		folded: make(map[string]*table, len(tables))}
+	for _, t := range tables {
+		k.named[t.Name], k.folded[foldName(t.Name)] = t, t
+	}
+	return k
+}
+
+// foldName returns a name as names are compared: SQLite folds letters of ASCII only.
+func foldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, name)
 }
 
 // Table implements document.Schema.
@@ -105,15 +152,8 @@ func documentColumns(cols []column) []document.Column {
 
 // find returns the table that a configuration means.
 func (k *compiler) find(name string) (*table, error) {
-	bare := strings.TrimPrefix(name, "main.")
-	at := slices.IndexFunc(k.tables, func(t *table) bool { return t.Name == bare })
-	if at < 0 { // as SQLite itself has it
-		at = slices.IndexFunc(k.tables, func(t *table) bool {
-			return strings.EqualFold(t.Name, bare)
-		})
-	}
-	if at >= 0 {
-		return usable(k.tables[at])
+	if t := k.folded[foldName(strings.TrimPrefix(name, "main."))]; t != nil {
+		return usable(t)
 	}
 	var names []string
 	for _, t := range k.tables {

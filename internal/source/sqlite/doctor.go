@@ -24,12 +24,12 @@ func (s *Source) Doctor(
 	}
 	var out []source.Finding
 	err := s.readPool().use(ctx, func(c *conn) error {
-		all, err := s.cachedTables(ctx, c)
+		known, err := s.cachedTables(ctx, c)
 		if err != nil {
 			return err
 		}
 		log := &changeLog{}
-		log.prepare(all, tables)
+		log.prepare(known.named, tables)
 		have, err := objects(ctx, c)
 		if err != nil {
 			return err

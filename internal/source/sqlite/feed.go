@@ -27,6 +27,7 @@ const (
 type Feed struct {
 	s      *Source
 	tables []source.Watched
+	names  map[string]bool // of tables
 	log    changeLog
 
 	version int64 // PRAGMA data_version at the last look; of who has the writer's turn
@@ -79,18 +80,24 @@ func (s *Source) OpenFeed(
 	default:
 		return nil, "", fmt.Errorf("feed mode %q: SQLite has none but %q", mode, source.FeedSQLite)
 	}
-	for _, w := range tables {
-		s.watchColumns(w.Table, w.Columns)
-		s.watchValues(w.Table, w.Values)
-	}
-	f := &Feed{s: s, tables: tables, wake: make(chan struct{}, 1)}
+	f := &Feed{s: s, tables: tables, names: make(map[string]bool, len(tables)),
+		wake: make(chan struct{}, 1)}
+	s.watchMore(func(next *watchList) {
+		for _, w := range tables {
+			f.names[w.Table] = true
+			next.addColumns(w.Table, w.Columns)
+			if w.Values != nil { // they are carried where they have a text
+				next.values[w.Table] = w.Values
+			}
+		}
+	})
 	why := "sqlite: hotrow's own writes row by row; a write by another program drops everything"
 	err := s.readPool().use(ctx, func(c *conn) error {
-		all, err := s.cachedTables(ctx, c)
+		known, err := s.cachedTables(ctx, c)
 		if err != nil {
 			return err
 		}
-		f.log.prepare(all, tables)
+		f.log.prepare(known.named, tables)
 		if f.log.ready, err = f.log.installed(ctx, c); f.log.ready {
 			why = "sqlite: hotrow's own writes and, by the change log, those of other programs " +
 				"row by row"
@@ -367,9 +374,7 @@ func (f *Feed) relevant(tx *source.Tx) *source.Tx {
 }
 
 // watches reports whether the feed follows a table.
-func (f *Feed) watches(table string) bool {
-	return slices.ContainsFunc(f.tables, func(w source.Watched) bool { return w.Table == table })
-}
+func (f *Feed) watches(table string) bool { return f.names[table] }
 
 // tableNames returns the names of the watched tables.
 func (f *Feed) tableNames() []string {

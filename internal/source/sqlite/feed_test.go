@@ -452,7 +452,7 @@ func TestFeed_BoundsWhatWaits(t *testing.T) {
 func TestWriter_NamesColumnsAsTheyAreNow(t *testing.T) {
 	path, c := newFile(t, "WAL", childSchema...)
 	s := openTest(t, path, Options{})
-	s.watchColumns("child", []string{"id", "parent"})
+	s.watchMore(func(l *watchList) { l.addColumns("child", []string{"id", "parent"}) })
 	run(t, c, "ALTER TABLE child RENAME COLUMN parent TO was",
 		"ALTER TABLE child RENAME COLUMN body TO parent")
 	var got []source.Change

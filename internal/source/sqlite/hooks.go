@@ -24,17 +24,20 @@ type watchList struct {
 	values  map[string]*source.ColumnSet // of the feed that was opened last
 }
 
-// watchColumns adds columns of a table to those that changes carry.
-func (s *Source) watchColumns(table string, columns []string) {
-	s.watchMore(func(next *watchList) {
-		next.columns[table] = union(next.columns[table], columns)
-	})
+// addColumns adds columns of a table whose values changes carry.
+func (l *watchList) addColumns(table string, columns []string) {
+	l.columns[table] = union(l.columns[table], columns)
 }
 
-// watchValues adds columns of a table that changes carry where their values have a text.
-func (s *Source) watchValues(table string, columns *source.ColumnSet) {
-	if columns != nil {
-		s.watchMore(func(next *watchList) { next.values[table] = columns })
+// addPlan adds the columns that a plan needs of changes.
+func (l *watchList) addPlan(p *plan) {
+	for _, d := range p.Deps() {
+		l.addColumns(d.Table, union(d.Columns, d.Identity))
+	}
+	for _, path := range p.Paths() {
+		for _, step := range path.Steps {
+			l.addColumns(step.Table, step.On)
+		}
 	}
 }
 

@@ -113,11 +113,9 @@ func (k *compiler) describe(q *query) (cols []driverpkg.ColumnInfo, err error) {
 
 // origin returns the column of a table that a column of the result is.
 func (k *compiler) origin(c driverpkg.ColumnInfo) *column {
-	for _, t := range k.tables {
-		if t.Name == c.TableName {
-			if col, ok := t.column(c.OriginName); ok {
-				return col
-			}
+	if t := k.named[c.TableName]; t != nil {
+		if col, ok := t.column(c.OriginName); ok {
+			return col
 		}
 	}
 	return nil
@@ -144,15 +142,12 @@ func (k *compiler) depColumn(q *document.Query, i int) *column {
 // json_each are made of its arguments.
 func (k *compiler) Reads(q *document.Query) ([]*document.Table, error) {
 	var out []*document.Table
-names:
 	for _, name := range q.Native.(*query).reads {
-		for _, t := range k.tables {
-			if strings.EqualFold(t.Name, name) {
-				if !t.View {
-					out = append(out, t.document())
-				}
-				continue names
+		if t := k.folded[foldName(name)]; t != nil {
+			if !t.View {
+				out = append(out, t.document())
 			}
+			continue
 		}
 		switch strings.ToLower(name) {
 		case "json_each", "json_tree", "jsonb_each", "jsonb_tree":

@@ -40,7 +40,7 @@ func TestChangeLog_TriggersOfTwoTablesHaveTwoNames(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		log.prepare(all, watched)
+		log.prepare(newCatalogue(all).named, watched)
 		ready, err := log.installed(t.Context(), c)
 		if !ready {
 			t.Error("the triggers are not those that doctor has made")

@@ -2,6 +2,7 @@ package binlog
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/hotrow/hotrow/internal/source"
@@ -51,6 +52,8 @@ func (d *definitions) readCascades(ctx context.Context, r *catalog.Reader) error
 	for i := range keys {
 		d.cascade(&keys[i], reach)
 	}
+	slices.Sort(d.names)
+	d.names = slices.Compact(d.names)
 	if len(d.unobservable) > 0 {
 		slices.Sort(d.unobservable)
 		for _, t := range d.tables {
@@ -64,7 +67,8 @@ func (d *definitions) readCascades(ctx context.Context, r *catalog.Reader) error
 // referable returns the columns that foreign keys of tables which the user may not see can
 // refer to, as indexes: those of the table's indexes; nil: any, as not all are shown.
 func (t *tableDef) referable() []int {
-	if len(t.Indexes) == 0 || len(t.Columns) != len(t.Cols) {
+	hidden := func(c catalog.Column) bool { return !c.Readable }
+	if len(t.Indexes) == 0 || slices.ContainsFunc(t.Cols, hidden) {
 		return nil
 	}
 	columns := make([]int, 0, len(t.Indexes))
@@ -93,17 +97,18 @@ func appendNew[T comparable](list []T, more ...T) []T {
 // reach returns for each table that is a parent which watched tables its changes
 // may reach.
 func (d *definitions) reach(keys []catalog.ForeignKey) map[catalog.Name][]string {
+	parents := make(map[catalog.Name][]catalog.Name)
+	for _, k := range keys {
+		parents[k.Child] = appendNew(parents[k.Child], k.Parent)
+	}
 	reach := make(map[catalog.Name][]string)
 	var visit func(child catalog.Name, ids []string)
 	visit = func(child catalog.Name, ids []string) {
-		for _, k := range keys {
-			if k.Child != child {
-				continue
-			}
-			before := len(reach[k.Parent])
-			reach[k.Parent] = appendNew(reach[k.Parent], ids...)
-			if more := reach[k.Parent][before:]; len(more) > 0 {
-				visit(k.Parent, slices.Clone(more))
+		for _, parent := range parents[child] {
+			before := len(reach[parent])
+			reach[parent] = appendNew(reach[parent], ids...)
+			if more := reach[parent][before:]; len(more) > 0 {
+				visit(parent, slices.Clone(more))
 			}
 		}
 	}
@@ -123,7 +128,7 @@ func (d *definitions) cascade(k *catalog.ForeignKey, reach map[catalog.Name][]st
 		return
 	}
 	parent := d.tables[k.Parent]
-	d.names = appendNew(d.names, k.Parent.Table, k.Child.Table)
+	d.names = append(d.names, k.Parent.Table, k.Child.Table)
 	if k.Deletes() {
 		parent.onDelete = appendNew(parent.onDelete, tables...)
 	}
@@ -142,25 +147,30 @@ func (d *definitions) cascade(k *catalog.ForeignKey, reach map[catalog.Name][]st
 	parent.onUpdate = append(parent.onUpdate, u)
 }
 
-// readForeignKeys reads the foreign keys with actions of the watched tables' databases,
-// and of those that these refer to.
+// readForeignKeys reads the foreign keys with actions of the watched tables, and of those
+// that these refer to.
 func (d *definitions) readForeignKeys(
 	ctx context.Context, r *catalog.Reader,
 ) ([]catalog.ForeignKey, error) {
 	var keys []catalog.ForeignKey
-	var schemas []string
+	asked := make(map[catalog.Name]bool, len(d.tables))
 	for name := range d.tables {
-		schemas = appendNew(schemas, name.Schema)
+		asked[name] = true
 	}
-	for i := 0; i < len(schemas); i++ {
-		more, err := r.ForeignKeys(ctx, schemas[i])
+	for next := slices.Collect(maps.Keys(asked)); len(next) > 0; {
+		found, err := r.ForeignKeys(ctx, next...)
 		if err != nil {
 			return nil, err
 		}
-		for _, k := range more {
-			if k.Deletes() || k.Updates() {
-				keys = append(keys, k)
-				schemas = appendNew(schemas, k.Parent.Schema)
+		next = nil
+		for _, k := range found {
+			if !k.Deletes() && !k.Updates() {
+				continue
+			}
+			keys = append(keys, k)
+			if !asked[k.Parent] {
+				asked[k.Parent] = true
+				next = append(next, k.Parent)
 			}
 		}
 	}

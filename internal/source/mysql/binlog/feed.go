@@ -53,7 +53,7 @@ type Feed struct {
 	// They change with a restart of the server only. They are set before there is a session.
 	filters string
 
-	// known are the definitions that the handler was told of; only Run uses it.
+	// known are digests of the definitions that the handler was told of; only Run uses it.
 	known map[string]string
 }
 
@@ -225,7 +225,8 @@ func (f *Feed) Run(ctx context.Context, h source.Handler) error {
 }
 
 func (f *Feed) run(ctx context.Context, h source.Handler) error {
-	begin, cancel := context.WithTimeout(ctx, connectLimit)
+	begin, cancel := context.WithTimeout(ctx,
+		connectLimit+time.Duration(len(f.tables))*definitionLimit)
 	defer cancel()
 	a, err := f.attach(begin)
 	if err != nil {

@@ -2,6 +2,7 @@ package binlog
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -153,15 +154,18 @@ func (s *following) adopt() {
 	}
 	s.defs = found
 	var changed []string
+	print := sha256.New()
 	for _, t := range found.tables {
 		if t.id == "" {
 			continue
 		}
-		print := fmt.Sprint(t.Cols, t.key, t.Engine, t.Type)
-		if old, told := s.feed.known[t.id]; told && old != print && found.ddls == 0 {
+		fmt.Fprint(print, t.Cols, t.key, t.Engine, t.Type)
+		now := string(print.Sum(nil))
+		print.Reset()
+		if old, told := s.feed.known[t.id]; told && old != now && found.ddls == 0 {
 			changed = append(changed, t.id)
 		}
-		s.feed.known[t.id] = print
+		s.feed.known[t.id] = now
 	}
 	if len(changed) > 0 {
 		s.handler.SchemaChanged(changed)

@@ -26,6 +26,9 @@ const (
 
 	// connectLimit bounds the time that a stream takes to begin.
 	connectLimit = 10 * time.Second
+
+	// definitionLimit is how much longer it may take for each table, whose definition is read.
+	definitionLimit = 10 * time.Millisecond
 )
 
 // errElsewhere is the error of a connection that leads to another server than the

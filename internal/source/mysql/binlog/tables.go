@@ -72,6 +72,7 @@ func readDefinitions(
 
 // add adds a table that was found.
 func (d *definitions) add(t *catalog.Table) *tableDef {
+	t.Columns, t.Foreign = nil, nil // Cols has them all, and cascades are read by themselves
 	def := &tableDef{Table: t}
 	for _, name := range t.Key {
 		if i := t.Index(name); i >= 0 {

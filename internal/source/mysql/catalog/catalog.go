@@ -46,6 +46,14 @@ type Table struct {
 	Cols    []Column   // all that the user may see, in order
 	Unique  [][]string // columns of its unique indexes; the primary key first
 	Indexes [][]string // columns of all indexes in which rows are looked up
+
+	may []string // what the user may do with some column: "select", ...
+}
+
+// May reports whether the user may do this with some column of the table: "SELECT", "INSERT"
+// or "UPDATE", by whatever it was granted.
+func (t *Table) May(privilege string) bool {
+	return slices.Contains(t.may, strings.ToLower(privilege))
 }
 
 // Named returns the table's name.

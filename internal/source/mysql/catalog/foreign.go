@@ -26,24 +26,28 @@ func (k *ForeignKey) Updates() bool { return acts(k.OnUpdate) }
 // acts reports whether a rule changes rows. One that is not shown is taken to.
 func acts(rule string) bool { return rule != "RESTRICT" && rule != "NO ACTION" }
 
-// ForeignKeys returns the foreign keys of all tables of a database, with their actions.
-func (r *Reader) ForeignKeys(ctx context.Context, schema string) ([]ForeignKey, error) {
-	type constraint struct{ table, name string }
+// sqlRules asks what foreign keys do.
+const sqlRules = `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE
+	FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ? {}`
+
+// ForeignKeys returns the foreign keys of tables, with their actions.
+func (r *Reader) ForeignKeys(ctx context.Context, names ...Name) ([]ForeignKey, error) {
+	type constraint struct {
+		child Name
+		name  string
+	}
 	type rule struct{ onDelete, onUpdate string }
 	rules := make(map[constraint]rule)
-	err := r.Conn.Query(ctx, `SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE
-		FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ?`,
-		[]any{schema}, func(v []any) error {
-			rules[constraint{AsText(v[0]), AsText(v[1])}] = rule{AsText(v[2]), AsText(v[3])}
-			return nil
-		})
+	err := r.of(ctx, names, sqlRules, func(child Name, v []any) {
+		rules[constraint{child, AsText(v[0])}] = rule{AsText(v[1]), AsText(v[2])}
+	})
 	if err != nil {
 		return nil, err
 	}
-	keys, err := r.references(ctx, []Name{{Schema: schema}})
+	keys, err := r.references(ctx, names)
 	for i := range keys {
 		k := &keys[i]
-		of := rules[constraint{k.Child.Table, k.Constraint}]
+		of := rules[constraint{k.Child, k.Constraint}]
 		k.OnDelete, k.OnUpdate = of.onDelete, of.onUpdate
 	}
 	return keys, err

@@ -3,43 +3,53 @@ package catalog
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/source"
 )
 
 // The queries of the catalogue. Each begins with the database and the table that a row
-// is about; for them stand the conditions that one names.
+// is about; {} stands for the condition that names tables. No query asks for what the server
+// has to open the tables of InnoDB for if it can do without, as for TABLE_ROWS: it keeps a few
+// hundred of them open by default.
 const (
-	sqlTables = `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, TABLE_COMMENT
-		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? {AND TABLE_NAME = ?}
+	sqlTables = `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COMMENT
+		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? {}
 			AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') ORDER BY TABLE_NAME`
 	sqlColumns = `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_DEFAULT,
 			IS_NULLABLE, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_SET_NAME,
 			COLLATION_NAME, EXTRA, PRIVILEGES, COLUMN_COMMENT, GENERATION_EXPRESSION
-		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? {AND TABLE_NAME = ?}
+		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? {}
 		ORDER BY TABLE_NAME, ORDINAL_POSITION`
 	sqlIndexes = `SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, INDEX_TYPE
-		FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ? {AND TABLE_NAME = ?}
+		FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ? {}
 		ORDER BY TABLE_NAME, INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX`
 	sqlForeign = `SELECT TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME,
 			REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME
-		FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = ? {AND TABLE_NAME = ?}
+		FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = ? {}
 			AND REFERENCED_TABLE_NAME IS NOT NULL
 		ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`
 	// MariaDB's JSON is a longtext with a check that says so.
 	sqlJSON = `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE
 		FROM information_schema.CHECK_CONSTRAINTS
-		WHERE CONSTRAINT_SCHEMA = ? {AND TABLE_NAME = ?} AND CHECK_CLAUSE LIKE 'json\_valid(%'`
+		WHERE CONSTRAINT_SCHEMA = ? {} AND CHECK_CLAUSE LIKE 'json\_valid(%'`
 )
 
-// Queries is how many queries Read makes of the tables of one database.
-const Queries = 5
+// askAtOnce is of how many tables one query asks: a server may end one that lasts.
+const askAtOnce = 500
 
-// askTogether is of how many tables of one database the catalogue is asked in one
-// query for all of its tables. For fewer it is asked one by one: the database may
-// have many more.
-const askTogether = 16
+// Queries is how many queries Tables may make of so many names: of a whole database, for
+// which one name stands, as many as of some thousands of tables.
+func Queries(names ...Name) int {
+	const steps, whole = 5, 20
+	for _, n := range names {
+		if n.Table == "" {
+			return steps * whole
+		}
+	}
+	return steps * (len(names)/askAtOnce + 1)
+}
 
 // A Reader reads the catalogue.
 type Reader struct {
@@ -52,29 +62,16 @@ type Reader struct {
 // all of its database. (The server may take letters of both cases to be equal: who
 // asks for one compares.)
 func (r *Reader) Tables(ctx context.Context, names ...Name) ([]*Table, error) {
-	b := &builder{home: r.Home, byName: make(map[Name]*Table)}
-	steps := []struct {
-		sql  string
-		each func(*Table, []any)
-	}{{sqlColumns, b.column}, {sqlIndexes, b.index}}
-	if r.MariaDB {
-		steps = append(steps, struct {
-			sql  string
-			each func(*Table, []any)
-		}{sqlJSON, b.json})
-	}
-	if err := r.of(ctx, names, sqlTables, b.table); err != nil {
+	b, names, err := r.list(ctx, names)
+	if err != nil {
 		return nil, err
 	}
-	for _, s := range steps {
-		err := r.of(ctx, names, s.sql, func(n Name, v []any) {
-			if t := b.byName[n]; t != nil {
-				s.each(t, v)
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
+	steps := []step{{sqlColumns, b.column}, {sqlIndexes, b.index}}
+	if r.MariaDB {
+		steps = append(steps, step{sqlJSON, b.json})
+	}
+	if err := r.complete(ctx, b, names, steps); err != nil {
+		return nil, err
 	}
 	keys, err := r.references(ctx, names)
 	if err != nil {
@@ -92,6 +89,50 @@ func (r *Reader) Tables(ctx context.Context, names ...Name) ([]*Table, error) {
 	return b.tables, nil
 }
 
+// Columns is Tables without their keys, their indexes and what refines types.
+func (r *Reader) Columns(ctx context.Context, names ...Name) ([]*Table, error) {
+	b, names, err := r.list(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	return b.tables, r.complete(ctx, b, names, []step{{sqlColumns, b.column}})
+}
+
+// A step is one query of what Tables returns, and what takes each row of it.
+type step struct {
+	sql  string
+	each func(*Table, []any)
+}
+
+// list returns which of the tables are there, and their names: for all of many tables the
+// server is asked in parts.
+func (r *Reader) list(ctx context.Context, names []Name) (*builder, []Name, error) {
+	b := &builder{home: r.Home, byName: make(map[Name]*Table)}
+	if err := r.of(ctx, names, sqlTables, b.table); err != nil {
+		return nil, nil, err
+	}
+	there := make([]Name, len(b.tables))
+	for i, t := range b.tables {
+		there[i] = t.Named()
+	}
+	return b, there, nil
+}
+
+// complete reads more of the tables of b.
+func (r *Reader) complete(ctx context.Context, b *builder, names []Name, steps []step) error {
+	for _, s := range steps {
+		err := r.of(ctx, names, s.sql, func(n Name, v []any) {
+			if t := b.byName[n]; t != nil {
+				s.each(t, v)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Indexes returns the columns of the indexes in which rows of a table are looked up.
 func (r *Reader) Indexes(ctx context.Context, name Name) ([][]string, error) {
 	b := new(builder)
@@ -104,9 +145,6 @@ func (r *Reader) Indexes(ctx context.Context, name Name) ([][]string, error) {
 func (r *Reader) of(
 	ctx context.Context, names []Name, sql string, fn func(n Name, v []any),
 ) error {
-	one := strings.NewReplacer("{", "", "}", "").Replace(sql)
-	before, rest, _ := strings.Cut(sql, "{")
-	_, after, _ := strings.Cut(rest, "}")
 	tables := make(map[string][]string)
 	var schemas []string
 	for _, n := range names {
@@ -118,33 +156,49 @@ func (r *Reader) of(
 	done := make(map[Name]bool) // of two spellings of one table the first counts
 	for _, schema := range schemas {
 		list := tables[schema]
-		wanted := make(map[string]bool, len(list))
-		for _, t := range list {
-			wanted[strings.ToLower(t)] = true
+		if slices.Contains(list, "") {
+			list = []string{""}
 		}
-		now := make(map[Name]bool)
-		each := func(v []any) error {
-			n := Name{AsText(v[0]), AsText(v[1])}
-			if now[n] = true; !done[n] && (wanted[""] || wanted[strings.ToLower(n.Table)]) {
-				fn(n, v[2:])
-			}
-			return nil
-		}
-		if wanted[""] || len(list) >= askTogether {
-			if err := r.Conn.Query(ctx, before+after, []any{schema}, each); err != nil {
-				return err
-			}
-			continue
-		}
-		for _, t := range list {
-			if err := r.Conn.Query(ctx, one, []any{schema, t}, each); err != nil {
+		for part := range slices.Chunk(list, askAtOnce) {
+			now, err := r.part(ctx, schema, part, sql, done, fn)
+			if err != nil {
 				return err
 			}
 			maps.Copy(done, now)
-			clear(now)
 		}
 	}
 	return nil
+}
+
+// part runs a query for some tables of a database, or for all if the one name is "", and
+// returns of which it told. Those that are done it passes over.
+func (r *Reader) part(
+	ctx context.Context, schema string, names []string, sql string, done map[Name]bool,
+	fn func(n Name, v []any),
+) (told map[Name]bool, err error) {
+	condition, args := "", []any{schema}
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[strings.ToLower(name)] = true
+	}
+	if !wanted[""] {
+		condition = "AND TABLE_NAME IN (?" + strings.Repeat(", ?", len(names)-1) + ")"
+		for _, name := range names {
+			args = append(args, name)
+		}
+	}
+	if len(args) == 2 { // for which the server need not look which tables there are
+		condition = "AND TABLE_NAME = ?"
+	}
+	told = make(map[Name]bool)
+	err = r.Conn.Query(ctx, strings.Replace(sql, "{}", condition, 1), args, func(v []any) error {
+		n := Name{AsText(v[0]), AsText(v[1])}
+		if told[n] = true; !done[n] && (wanted[""] || wanted[strings.ToLower(n.Table)]) {
+			fn(n, v[2:])
+		}
+		return nil
+	})
+	return told, err
 }
 
 // A builder puts the answers of the queries together.
@@ -153,6 +207,20 @@ type builder struct {
 	tables []*Table
 	byName map[Name]*Table
 	last   indexName // that the row before was of
+	texts  map[string]string
+}
+
+// text returns a text, of which thousands of columns have the same, once.
+func (b *builder) text(v any) string {
+	text := AsText(v)
+	if same, known := b.texts[text]; known {
+		return same
+	}
+	if b.texts == nil {
+		b.texts = make(map[string]string)
+	}
+	b.texts[text] = text
+	return text
 }
 
 // An indexName names an index.
@@ -160,14 +228,10 @@ type indexName struct{ schema, table, index string }
 
 // table takes one row of sqlTables.
 func (b *builder) table(n Name, v []any) {
-	t := &Table{Type: AsText(v[0]), Engine: AsText(v[1])}
+	t := &Table{Type: b.text(v[0]), Engine: b.text(v[1])}
 	t.Schema, t.Name, t.Default = n.Schema, n.Table, n.Schema == b.home
 	t.View = t.Type == "VIEW"
-	t.Rows = -1
-	if v[2] != nil {
-		t.Rows = AsInt(v[2])
-	}
-	if t.Comment = AsText(v[3]); t.View {
+	if t.Comment = AsText(v[2]); t.View {
 		t.Comment = "" // it says VIEW
 	}
 	b.tables = append(b.tables, t)
@@ -176,10 +240,9 @@ func (b *builder) table(n Name, v []any) {
 
 // column takes one row of sqlColumns.
 func (b *builder) column(t *Table, v []any) {
-	c := Column{Num: int(AsInt(v[1])), Type: strings.ToLower(AsText(v[4])),
-		Charset: AsText(v[7]), Collation: AsText(v[8]),
-		Readable: strings.Contains(strings.ToLower(AsText(v[10])), "select")}
-	c.Name, c.Native, c.Comment = AsText(v[0]), AsText(v[5]), AsText(v[11])
+	c := Column{Num: int(AsInt(v[1])), Type: strings.ToLower(b.text(v[4])),
+		Charset: b.text(v[7]), Collation: b.text(v[8])}
+	c.Name, c.Native, c.Comment = b.text(v[0]), b.text(v[5]), b.text(v[11])
 	c.NotNull = AsText(v[3]) == "NO"
 	extra := strings.ToUpper(AsText(v[9]))
 	c.Auto = strings.Contains(extra, "AUTO_INCREMENT")
@@ -188,6 +251,13 @@ func (b *builder) column(t *Table, v []any) {
 		strings.Contains(extra, "STORED GENERATED") || strings.Contains(extra, "PERSISTENT")
 	if strings.Contains(extra, "VIRTUAL GENERATED") {
 		c.Virtual = AsText(v[12])
+	}
+	for privilege := range strings.SplitSeq(strings.ToLower(AsText(v[10])), ",") {
+		read := privilege == "select"
+		c.Readable = c.Readable || read
+		if read || !c.Generated {
+			t.may = appendNew(t.may, privilege)
+		}
 	}
 	// MariaDB writes a default of NULL as the text NULL.
 	c.Default = c.Auto || v[2] != nil && AsText(v[2]) != "NULL"
@@ -225,6 +295,14 @@ func appendPart(lists [][]string, first bool, column string) [][]string {
 	return lists
 }
 
+// appendNew adds a text to a list that does not have it.
+func appendNew(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
 // json takes one row of sqlJSON.
 func (b *builder) json(t *Table, v []any) {
 	for i := range t.Cols {
@@ -237,6 +315,14 @@ func (b *builder) json(t *Table, v []any) {
 
 // settle completes a table whose rows have all been read.
 func (t *Table) settle() {
+	t.Cols = slices.Clip(t.Cols)
+	readable := 0
+	for i := range t.Cols {
+		if t.Cols[i].Readable {
+			readable++
+		}
+	}
+	t.Columns = make([]source.Column, 0, readable)
 	for i := range t.Cols {
 		c := &t.Cols[i]
 		c.settle()

@@ -139,18 +139,16 @@ func (b *builder) operator(rows pgx.Rows) error {
 // table reads one row of sqlTables.
 func (b *builder) table(rows pgx.Rows) error {
 	t := new(Table)
-	var estimate float32
 	var owner, usage, sel *bool
 	var aside []string
 	err := rows.Scan(&t.OID, &t.Schema, &t.Name, &t.Kind, &t.Persistence, &t.RLS, &t.Identity,
-		&t.Parent, &t.Leaves, &aside, &t.Subscribed, &estimate, &t.Default,
+		&t.Parent, &t.Leaves, &aside, &t.Subscribed, &t.Default,
 		&t.Comment, &owner, &usage, &sel)
 	if err != nil || owner == nil || usage == nil || sel == nil {
 		return err // without an error: it has been dropped, see present
 	}
 	t.Owner, t.Usage, t.Select = *owner, *usage, *sel
 	t.View = t.Kind == KindView || t.Kind == KindMaterial
-	t.Rows = int64(estimate)
 	for l := range slices.Chunk(aside, 4) {
 		t.Aside = append(t.Aside, Leaf{Schema: l[0], Name: l[1], Kind: l[2], Persistence: l[3]})
 	}

@@ -25,7 +25,7 @@ const (
 				ORDER BY l.oid)
 				ELSE '{}' END,
 			EXISTS (SELECT FROM pg_catalog.pg_subscription_rel WHERE srrelid = c.oid),
-			c.reltuples, COALESCE(n.nspname = pg_catalog.current_schema(), false),
+			COALESCE(n.nspname = pg_catalog.current_schema(), false),
 			COALESCE(d.description, ''), pg_catalog.pg_has_role(c.relowner, 'USAGE'),
 			pg_catalog.has_schema_privilege(n.oid, 'USAGE'),
 			pg_catalog.has_any_column_privilege(c.oid, 'SELECT')
