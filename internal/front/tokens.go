@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
@@ -35,6 +36,10 @@ func NewToken(name, sum string, roles ...string) (Token, error) {
 	return t, nil
 }
 
+func (t Token) equal(o Token) bool {
+	return t.Name == o.Name && t.sum == o.sum && slices.Equal(t.Roles, o.Roles)
+}
+
 // MakeSecret returns a new token to hand to a client, and its SHA-256 for the
 // configuration. The prefix lets scanners of source code recognise a leak.
 func MakeSecret() (secret, sum string) {
@@ -50,9 +55,13 @@ type Tokens struct {
 }
 
 // Set replaces the tokens by list, which must not be written to afterwards.
-func (t *Tokens) Set(list []Token) { t.list.Store(&list) }
+func (t *Tokens) Set(list []Token) {
+	if old := t.list.Load(); old == nil || !slices.EqualFunc(*old, list, Token.equal) {
+		t.list.Store(&list)
+	}
+}
 
-// Issued returns a value that is another one after each Set.
+// Issued returns a value that is another one after each Set of other tokens.
 func (t *Tokens) Issued() any { return t.list.Load() }
 
 // Len returns how many tokens there are.

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -101,9 +100,9 @@ func (s *Set) again(u *upstream, f *form) {
 	u.compiling.Lock()
 	defer u.compiling.Unlock()
 	u.apply.Lock()
-	i, known := slices.Index(u.forms, f), f.doubt.known.begun
+	known := f.doubt.known.begun
 	u.apply.Unlock()
-	if i >= 0 && known < c.begun && f.r.form.Load() == f {
-		s.compiled(u, i, f, &c, false)
+	if known < c.begun && f.r.form.Load() == f {
+		s.compiled(u, f, &c, false)
 	}
 }

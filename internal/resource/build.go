@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
@@ -12,17 +13,14 @@ import (
 	"github.com/hotrow/hotrow/internal/workers"
 )
 
-// specs returns what the upstream's resources were made of.
+// specs returns what the configuration says of the upstream's resources. Set.mu is held.
 func (u *upstream) specs() []Spec {
 	list := make([]Spec, len(u.forms))
 	for i, f := range u.forms {
-		list[i] = f.spec
+		list[i] = f.r.Spec()
 	}
 	return list
 }
-
-// same reports whether two configurations of a source's resources are equal.
-func same(a, b []Spec) bool { return reflect.DeepEqual(a, b) }
 
 // build makes the upstream of a source with its resources, compiled if the
 // database is there. s.mu is held.
@@ -111,12 +109,10 @@ func (s *Set) form(u *upstream, sp Spec) *form {
 	r, ok := (*s.byName.Load())[sp.Table.Name]
 	if !ok {
 		r = &Resource{name: sp.Table.Name, hot: s.hot}
+		r.rules.Store(u.rules(sp))
 	}
-	if sp.MaxLimit == 0 {
-		sp.MaxLimit = 1000
-	}
-	f := &form{r: r, spec: sp, src: u, number: s.number.Add(1), copier: s.copier}
-	f.stale = u.stalePolicy(sp.Stale)
+	f := &form{r: r, spec: sp, src: u, number: s.number.Add(1), copier: s.copier,
+		kept: s.lists}
 	if !sp.Pass {
 		f.memory = s.memory
 	}
@@ -242,7 +238,7 @@ func (s *Set) openFeed(u *upstream) error {
 	u.log.Info("feed chosen", "event", eventFeed, "feed", feed.Mode(), "why", reason)
 	u.loops.Go(func() { u.outlives("compile again", func() { s.recompile(u) }) })
 	if refused > 0 {
-		u.loops.Go(func() { u.outlives("compile later", func() { s.compileLater(u) }) })
+		s.compilesLater(u)
 	}
 	u.follow(&o)
 	u.wonders()
@@ -254,25 +250,22 @@ func (s *Set) openFeed(u *upstream) error {
 func (s *Set) compileRest(ctx context.Context, u *upstream) (refused int, err error) {
 	u.compiling.Lock()
 	defer u.compiling.Unlock()
-	var rest []int
+	var rest []*form
 	var specs []Spec
-	u.apply.Lock()
-	forms := u.forms
-	u.apply.Unlock()
-	for i, f := range forms {
+	for _, f := range *u.served.Load() {
 		if f.plan == nil {
-			rest, specs = append(rest, i), append(specs, f.spec)
+			rest, specs = append(rest, f), append(specs, f.spec)
 		}
 	}
 	if len(rest) == 0 {
 		return 0, nil
 	}
-	at := compiledAt{begun: monotonic()}
+	at := compiledAt{begun: monotonic()} // nobody is told of changes of what has no plan
 	plans, errs := u.compileAll(ctx, specs)
 	for i, which := range rest {
 		c := &compilation{compiledAt: at, plan: plans[i], err: errs[i]}
 		switch {
-		case s.compiled(u, which, forms[which], c, false):
+		case s.compiled(u, which, c, false):
 		case source.ClassOf(c.err).Passing():
 			return refused, c.err
 		default:
@@ -282,16 +275,33 @@ func (s *Set) compileRest(ctx context.Context, u *upstream) (refused int, err er
 	return refused, nil
 }
 
-// compileLater compiles what did not compile when the database came, until it does.
+// compilesLater has what is not compiled yet compiled later. s.mu is held.
+func (s *Set) compilesLater(u *upstream) {
+	if !u.later {
+		u.later = true
+		u.loops.Go(func() { u.outlives("compile later", func() { s.compileLater(u) }) })
+	}
+}
+
+// compileLater compiles what did not compile when the database came, or was reloaded while it
+// was away, until it does.
 func (s *Set) compileLater(u *upstream) {
-	for sleep(u.ctx, lookAgain) {
+	for wait := reconnectMax; sleep(u.ctx, wait); wait = min(2*wait, lookAgain) {
 		ctx, cancel := context.WithTimeout(u.ctx, u.within(openLimit))
-		refused, err := s.compileRest(ctx, u)
+		_, _ = s.compileRest(ctx, u)
 		cancel()
-		if err == nil && refused == 0 {
+		if s.compiledAll(u) {
 			return
 		}
 	}
+}
+
+// compiledAll reports whether nothing of u is left to be compiled later, which ends that.
+func (s *Set) compiledAll(u *upstream) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.later = slices.ContainsFunc(u.forms, func(f *form) bool { return f.plan == nil })
+	return !u.later
 }
 
 // listenForRestarts forgets what is kept of a server that has forgotten it, too.
@@ -311,9 +321,9 @@ func (u *upstream) listenForRestarts() {
 	})
 }
 
-// replace puts a new form of a resource, with the plan that c has made, in the place of
-// u.forms[i].
-func (s *Set) replace(u *upstream, i int, c *compilation) {
+// replace puts a new form of a resource, with the plan that c has made, in the place of old,
+// unless a reload has done so.
+func (s *Set) replace(u *upstream, old *form, c *compilation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || u.ctx.Err() != nil {
@@ -321,7 +331,10 @@ func (s *Set) replace(u *upstream, i int, c *compilation) {
 	}
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	old := u.forms[i]
+	i := slices.Index(u.forms, old)
+	if i < 0 {
+		return
+	}
 	f := s.form(u, old.spec)
 	s.complete(f, c.plan)
 	if f.doubt = (doubt{changes: old.doubt.changes, known: c.compiledAt}); f.doubt.old() {
@@ -334,9 +347,7 @@ func (s *Set) replace(u *upstream, i int, c *compilation) {
 	f.bind()
 	f.r.form.Store(f)
 	f.r.watch.reset(u.token(u.domain.Applied())) // what was answered by the old one is another
-	u.redefined(old)
-	old.tried(nil)
-	s.retire(old)
+	s.end(u, old)
 	if old.root != nil {
 		old.root.table.forgetTemplates()
 	}

@@ -79,15 +79,7 @@ func (u *upstream) follow(o *opened) {
 	if u.opts.Audit > 0 {
 		u.loops.Go(func() { u.outlives("audit", u.audit) })
 	}
-	var warm []*Resource
-	for _, form := range u.forms {
-		if form.spec.Warm != nil {
-			warm = append(warm, form.r)
-		}
-	}
-	if len(warm) > 0 {
-		u.loops.Go(func() { u.outlives("warm", func() { u.warm(warm) }) })
-	}
+	u.warmSoon()
 }
 
 // run keeps the feed connected, and chooses another when that is due.
@@ -320,6 +312,7 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 		ref = &applied{tx: tx, touches: f.u.touches(tx)}
 	}
 	f.u.domain.Reset(origin, fresh.Position(pos), ref, monotonic())
+	f.u.follows = namesOf(f.opened)
 	f.u.leave(f.left)
 	why := f.cause(first)
 	f.u.begun(why)
@@ -347,7 +340,7 @@ func (f *follower) Resumed(origin string, pos source.Position) (goesOn bool) {
 	defer f.u.apply.Unlock()
 	defer f.caught("go on with the feed")
 	switch {
-	case f.u.broken, len(f.left)+len(f.u.left) > 0:
+	case f.u.broken, len(f.left)+len(f.u.left) > 0, f.u.gains(f.opened):
 		return false
 	case f.u.domain.Resume(origin, fresh.Position(pos)):
 		f.follows("feed goes on without a gap", pos, "event", eventFeed)
@@ -356,6 +349,7 @@ func (f *follower) Resumed(origin string, pos source.Position) (goesOn bool) {
 		f.u.begun("hotrow has started, and goes on where an earlier process stopped")
 		f.u.changes.begin(time.Now())
 		f.suspect.Store(true)
+		f.u.follows = namesOf(f.opened)
 		f.follows("feed goes on where an earlier process stopped", pos, "event", eventFeed)
 		f.notifyWatchers(true)
 	default:

@@ -65,6 +65,10 @@ type ListAsk struct {
 	Raw   string
 	Alone bool
 
+	// Access is Resource.AccessVersion of before it was asked who may read what the query
+	// embeds. By its bytes alone the answer is found as long as that is the same.
+	Access uint64
+
 	// Pack makes the answer of what was found. It is called by a load, once for all who
 	// wait, who get its error, too. It may keep nothing of p.
 	Pack func(p *Page, of row.Format) (Packed, error)

@@ -439,7 +439,6 @@ func (r *Resource) listed() (n uint64) {
 // keepLists lets lists of f be kept, if what they are made of can be followed. It runs
 // where complete does.
 func (f *form) keepLists(store *listStore) {
-	f.kept = store
 	if store.budget == 0 || f.memory == nil || f.spec.TTL > 0 || Paths(f.plan) != nil {
 		return
 	}

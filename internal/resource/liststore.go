@@ -60,6 +60,8 @@ type spelling struct {
 	of   row.Format
 	raw  string
 	slot *listSlot
+
+	access uint64 // see ListAsk.Access; 0: the answer has rows of one resource alone
 }
 
 // is reports whether p is there and is of this question.
@@ -82,6 +84,10 @@ type listStore struct {
 	raw     []bucket // a power of two
 	once    []atomic.Uint32
 	reasons []atomic.Uint32
+
+	// access changes whenever somebody else may read a resource than before. What a question
+	// embeds, by its spelling alone, was looked at by the rules of its time.
+	access atomic.Uint64
 
 	mu    sync.Mutex // guards what follows; innermost
 	slots map[listKey]*listSlot
@@ -129,7 +135,8 @@ func (s *listStore) spelled(form uint32, of row.Format, raw string) *listSlot {
 	h := s.hash(form, of, raw)
 	b := s.bucket(h)
 	for i := range b {
-		if p := b[i].Load(); p.is(h, form, of, raw) {
+		p := b[i].Load()
+		if p.is(h, form, of, raw) && (p.access == 0 || p.access == s.access.Load()) {
 			return p.slot
 		}
 	}
@@ -143,14 +150,20 @@ func (s *listStore) spell(ask *ListAsk, slot *listSlot) {
 	if !ask.Alone || len(ask.Raw) > maxSpelling {
 		return
 	}
+	access := uint64(0)
+	if len(embedded(ask.Query)) > 0 {
+		if access = ask.Access; access != s.access.Load() {
+			return
+		}
+	}
 	k := &slot.key
-	p := &spelling{s.hash(k.form, k.format, ask.Raw), k.form, k.format, ask.Raw, slot}
+	p := &spelling{s.hash(k.form, k.format, ask.Raw), k.form, k.format, ask.Raw, slot, access}
 	b := s.bucket(p.hash)
 	to := &b[p.hash%ways] // that goes where all places are taken
 	for i := range b {
 		switch old := b[i].Load(); {
 		case old.is(p.hash, p.form, p.of, p.raw):
-			if old.slot != slot {
+			if old.slot != slot || old.access != access {
 				b[i].Store(p)
 			}
 			return

@@ -249,13 +249,14 @@ func (f *form) timed() bool { return f.spec.TTL > 0 && !f.followed() }
 // is. failed says that the source has just failed. Where it fails every load at once,
 // which it does while the feed lags, that needs not be tried.
 func (f *form) staleLimit(at *AsOf, failed bool) time.Duration {
+	policy := &f.r.rules.Load().stale
 	switch {
-	case f.stale.onLag == LagFail && !at.Fresh:
+	case policy.onLag == LagFail && !at.Fresh:
 		return 0
 	case failed, !at.Fresh && f.src.down.Load() > at.now:
-		return f.stale.staleIfError
-	case f.stale.onLag == LagStale && !at.Fresh && f.followed():
-		return f.stale.maxStale
+		return policy.staleIfError
+	case policy.onLag == LagStale && !at.Fresh && f.followed():
+		return policy.maxStale
 	}
 	return 0
 }

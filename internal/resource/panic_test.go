@@ -42,6 +42,8 @@ type badSource struct {
 	source.Source
 	bad     atomic.Pointer[string]
 	touched atomic.Pointer[func()] // is called by a write, before its commit; nil: nothing is
+
+	compiled atomic.Pointer[func()] // is called when a plan has been made; nil: nothing is
 }
 
 type badPlan struct {
@@ -60,6 +62,9 @@ func (s *badSource) Compile(ctx context.Context, spec *source.Spec) (source.Plan
 	p, err := s.Source.Compile(ctx, spec)
 	if err != nil {
 		return nil, err
+	}
+	if f := s.compiled.Load(); f != nil {
+		(*f)()
 	}
 	return &badPlan{p, s}, nil
 }
@@ -220,8 +225,14 @@ func TestPanic_WhileCompiling(t *testing.T) {
 		return strings.Contains(body, "note")
 	})
 	panics("compile")
-	if err := h.set.Reload(t.Context(), houseSpecs()[:2]); !errors.Is(err, workers.ErrPanic) {
+	other := houseSpecs()[:2]
+	other[1].MaxLimit = 7
+	if err := h.set.Reload(t.Context(), other); !errors.Is(err, workers.ErrPanic) {
 		t.Errorf("reload: %v", err)
+	}
+	panics("")
+	if err := h.set.Reload(t.Context(), nil); err != nil {
+		t.Fatal(err)
 	}
 	panics("open")
 	if err := h.set.Reload(t.Context(), houseSpecs()[:2]); err != nil {

@@ -36,5 +36,6 @@ func (r *Resource) Followed() bool { return r.form.Load().followed() }
 // reload, it is not known before the source has been asked for one.
 func (r *Resource) NoFeed() bool {
 	f := r.form.Load()
-	return f.src.feedless() || f.left.Load() != nil
+	left := f.left.Load()
+	return f.src.feedless() || left != nil && left != &toBeFollowed
 }

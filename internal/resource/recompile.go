@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
@@ -54,6 +53,7 @@ func (u *upstream) doubts(tables []string) {
 		return
 	}
 	u.locked(func() {
+		u.told++
 		for _, f := range u.forms {
 			if f.plan != nil && reads(f.plan, tables) {
 				f.doubt.changes++
@@ -101,7 +101,7 @@ func (u *upstream) trust(f *form, c *compilation) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	f.doubt.known = c.compiledAt
-	if f.doubt.old() {
+	if f.doubt.old() || u.bySpace[f.space] != f { // a reload has another
 		return
 	}
 	f.tried(nil)
@@ -132,6 +132,9 @@ func (u *upstream) distrust(f *form, c *compilation) {
 	}
 	if !f.followed() {
 		f.doubt.known = c.compiledAt
+		return
+	}
+	if u.bySpace[f.space] != f {
 		return
 	}
 	u.hold(f)
@@ -168,17 +171,16 @@ func (s *Set) compileDoubted(u *upstream) bool {
 	u.compiling.Lock()
 	defer u.compiling.Unlock()
 	u.apply.Lock()
-	forms := u.forms
-	var doubted []int
-	for i, f := range forms {
+	var doubted []*form
+	for _, f := range u.forms {
 		if f.doubt.old() {
-			doubted = append(doubted, i)
+			doubted = append(doubted, f)
 		}
 	}
 	u.apply.Unlock()
 	done := true
-	for _, i := range doubted {
-		done = s.refresh(u, i, forms[i], false) && done
+	for _, f := range doubted {
+		done = s.refresh(u, f, false) && done
 	}
 	return done
 }
@@ -213,13 +215,7 @@ func (s *Set) renewOnce(u *upstream, f *form, every time.Duration, anew bool) ti
 		return every - ago
 	}
 	f.renewed = now
-	u.apply.Lock()
-	i := slices.Index(u.forms, f)
-	u.apply.Unlock()
-	if i < 0 {
-		return 0
-	}
-	s.refresh(u, i, f, anew)
+	s.refresh(u, f, anew)
 	if next := f.r.form.Load(); next != f && samePlan(next.plan, f.plan) {
 		next.renewed = f.renewed
 	}
@@ -230,9 +226,9 @@ func (s *Set) renewOnce(u *upstream, f *form, every time.Duration, anew bool) ti
 // does not any more keeps its old form, and nothing in memory: its reads say what is
 // wrong, if anything is. With anew it has a new form even if that is like the old one.
 // u.compiling is held.
-func (s *Set) refresh(u *upstream, i int, f *form, anew bool) bool {
+func (s *Set) refresh(u *upstream, f *form, anew bool) bool {
 	c := u.compilationOf(f)
-	return s.compiled(u, i, f, &c, anew)
+	return s.compiled(u, f, &c, anew)
 }
 
 // compilationOf compiles a form.
@@ -250,11 +246,11 @@ func (u *upstream) compilationOf(f *form) (c compilation) {
 	return c
 }
 
-// compiled does what a compilation of u.forms[i] means, see refresh. u.compiling is held.
-func (s *Set) compiled(u *upstream, i int, f *form, c *compilation, anew bool) bool {
+// compiled does what a compilation of f means, see refresh. u.compiling is held.
+func (s *Set) compiled(u *upstream, f *form, c *compilation, anew bool) bool {
 	switch err := c.err; {
 	case err == nil && (anew || !samePlan(c.plan, f.plan)):
-		s.replace(u, i, c)
+		s.replace(u, f, c)
 	case err == nil:
 		u.trust(f, c)
 	case source.ClassOf(err) == source.Unavailable:

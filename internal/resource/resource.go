@@ -20,6 +20,7 @@ type Resource struct {
 	hot    *hotkeys.Keys // is told of reads and changes
 	name   string
 	form   atomic.Pointer[form]
+	rules  atomic.Pointer[rules]
 	counts counts
 	watch  hub
 	warmed warmProgress
@@ -33,7 +34,7 @@ type Resource struct {
 // old one kept is out of reach.
 type form struct {
 	r      *Resource
-	spec   Spec
+	spec   Spec // as of when it was compiled; what it says of requests, rules say
 	src    *upstream
 	plan   source.Plan  // nil: not compiled yet, the database was not there
 	table  *query.Table // what queries may ask about; nil: none, or no plan
@@ -55,7 +56,6 @@ type form struct {
 	disk   *tier.Disk // nil: none, or one that cannot keep these documents
 	copier *copier
 
-	stale                 stalePolicy
 	lanes                 []*lane // of the tables that it reads
 	sample, sampleOfLists sample  // of what was stored, for the auditor
 
@@ -102,17 +102,20 @@ func (r *Resource) KeyType() row.KeyType { return r.form.Load().key }
 func (r *Resource) Plan() source.Plan { return r.form.Load().plan }
 
 // Spec returns the configuration of the resource.
-func (r *Resource) Spec() Spec { return r.form.Load().spec }
+func (r *Resource) Spec() Spec { return r.rules.Load().Spec }
 
 // Access returns who may read and write it.
-func (r *Resource) Access() Access { return r.form.Load().spec.Access }
+func (r *Resource) Access() Access { return r.rules.Load().Access }
+
+// AccessVersion changes whenever it changes who may read one of the resources.
+func (r *Resource) AccessVersion() uint64 { return r.form.Load().kept.access.Load() }
 
 // Writable reports whether it takes writes at all.
-func (r *Resource) Writable() bool { return r.form.Load().spec.Writable }
+func (r *Resource) Writable() bool { return r.rules.Load().Writable }
 
 // Allows reports whether the configuration serves an operation.
 func (r *Resource) Allows(op source.Op) bool {
-	s := &r.form.Load().spec
+	s := r.rules.Load()
 	return s.Writable && (s.Methods == nil || slices.Contains(s.Methods, methods[op]))
 }
 

@@ -79,7 +79,6 @@ type Set struct {
 	mu      sync.Mutex // guards what follows; held while the set is rebuilt
 	options map[string]SourceOptions
 	sources map[string]*upstream
-	specs   []Spec
 	closed  bool
 	loops   sync.WaitGroup
 }
@@ -135,92 +134,6 @@ func (s *Set) All() []*Resource {
 	}
 	slices.SortFunc(list, func(a, b *Resource) int { return cmp.Compare(a.name, b.name) })
 	return list
-}
-
-// Reload replaces the resources by specs. When one of them is wrong nothing
-// changes and the error names all that are.
-//
-// A source whose resources change is followed anew: what its tables are is
-// what its feed must watch. Its resources begin with nothing in memory.
-func (s *Set) Reload(ctx context.Context, specs []Spec) error {
-	gone, err := s.reload(ctx, specs)
-	for _, u := range gone { // without s.mu, for which what it waits for may wait
-		u.close()
-	}
-	return err
-}
-
-// reload is Reload, and returns the sources that are to be closed.
-func (s *Set) reload(ctx context.Context, specs []Spec) (gone []*upstream, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errClosed // what is built now nobody would close
-	}
-	bySource := make(map[string][]Spec)
-	for _, sp := range specs {
-		if _, ok := s.options[sp.Source]; !ok {
-			return nil, fmt.Errorf("resource %s: there is no source %q", sp.Table.Name, sp.Source)
-		}
-		bySource[sp.Source] = append(bySource[sp.Source], sp)
-	}
-	built := make(map[string]*upstream)
-	var errs []error
-	for name, o := range s.options {
-		old := s.sources[name]
-		if old != nil && same(old.specs(), bySource[name]) {
-			continue
-		}
-		u, err := s.build(ctx, o, bySource[name])
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		built[name] = u
-	}
-	if len(errs) > 0 {
-		for _, u := range built {
-			s.discard(u)
-		}
-		return nil, errors.Join(errs...)
-	}
-	gone = s.swap(built)
-	s.specs = specs
-	return gone, nil
-}
-
-// swap puts the new upstreams in the place of the old, which do nothing any more, and returns
-// those. s.mu is held.
-func (s *Set) swap(built map[string]*upstream) (gone []*upstream) {
-	for name, u := range built {
-		if old := s.sources[name]; old != nil {
-			old.next.Store(u)
-			gone = append(gone, old)
-		}
-		s.sources[name] = u
-	}
-	m := make(map[string]*Resource)
-	for _, u := range s.sources {
-		for _, f := range u.forms {
-			m[f.r.name] = f.r
-			f.bind()
-			f.r.form.Store(f)
-		}
-	}
-	s.byName.Store(&m)
-	for _, u := range gone {
-		u.leaveDisk()
-	}
-	for _, u := range built {
-		s.start(u)
-	}
-	for _, u := range gone {
-		for _, f := range u.forms {
-			s.retire(f)
-		}
-		u.cancel()
-	}
-	return gone
 }
 
 // discard ends an upstream that was built for nothing: nothing of it stays known.

@@ -61,7 +61,8 @@ func (f *form) need(o *Options, state fresh.State, lag time.Duration) (fresh.Nee
 	if state == fresh.Fresh {
 		return fresh.Any, nil
 	}
-	switch f.stale.onLag {
+	policy := &f.r.rules.Load().stale
+	switch policy.onLag {
 	case LagFail:
 		return 0, &source.Error{
 			Class: source.Unavailable, After: time.Second,
@@ -71,7 +72,7 @@ func (f *form) need(o *Options, state fresh.State, lag time.Duration) (fresh.Nee
 	case LagBypass:
 		return fresh.Now, nil
 	}
-	if o.NoStale || lag > f.stale.maxStale {
+	if o.NoStale || lag > policy.maxStale {
 		return fresh.Now, nil // stale for too long: the source, while it answers
 	}
 	return fresh.Any, nil
@@ -88,5 +89,5 @@ func (f *form) available() bool {
 	case f.src.down.Load() > at.now:
 		return at.Lag <= f.staleLimit(&at, true)
 	}
-	return f.stale.onLag != LagFail
+	return f.r.rules.Load().stale.onLag != LagFail
 }

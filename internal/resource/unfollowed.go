@@ -121,9 +121,35 @@ func (u *upstream) mark(f *form) {
 		}
 	} else if _, why := without(f.plan, u.left); why != "" {
 		f.left.Store(&why)
+	} else if u.unwatched(f.plan) {
+		f.left.Store(&toBeFollowed)
 	} else {
 		f.left.Store(nil)
 	}
+}
+
+// toBeFollowed is why the feed leaves out what a reload has added: see upstream.unwatched.
+var toBeFollowed = "it is being opened again, for tables that it does not follow yet"
+
+// unwatched reports whether a plan reads a table that the feed which has attached does not
+// follow. Before one has, nothing is kept. u.apply is held, or nobody else knows u yet.
+func (u *upstream) unwatched(p source.Plan) bool { return u.gains(Watched([]source.Plan{p})) }
+
+// gains reports whether a feed of tables follows one that the feed which has attached does not:
+// of that nobody has told changes. u.apply is held.
+func (u *upstream) gains(tables []source.Watched) bool {
+	return u.follows != nil && slices.ContainsFunc(tables, func(w source.Watched) bool {
+		return !u.follows[w.Table]
+	})
+}
+
+// namesOf returns the names of tables.
+func namesOf(tables []source.Watched) map[string]bool {
+	names := make(map[string]bool, len(tables))
+	for _, w := range tables {
+		names[w.Table] = true
+	}
+	return names
 }
 
 // regains reports whether a feed follows a table that the present one leaves out.

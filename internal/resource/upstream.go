@@ -120,6 +120,8 @@ type upstream struct {
 	again   func(f *form)                // the same; see Set.again
 	rebuild func()                       // has another upstream take the place; see Set.rebuild
 	doubted chan struct{}                // forms are to be compiled again; see Set.recompile
+	later   bool                         // see Set.compilesLater; guarded by Set.mu
+	warming bool                         // see warmSoon; the same
 
 	asked   atomic.Int64   // when somebody has asked last; 0: the upstream rests
 	wakes   *source.Fences // the fences that end a rest; see upstream.awake
@@ -142,6 +144,8 @@ type upstream struct {
 	served  atomic.Pointer[[]*form] // forms
 	bySpace map[*fresh.Space]*form
 	left    map[string]string // the tables that the feed leaves out, and why
+	follows map[string]bool   // the tables that it follows; nil: it has not attached yet
+	told    int               // how often definitions were said to have changed
 	leaves  atomic.Int64      // len(left)
 	changes changes
 	broken  bool // see breaks

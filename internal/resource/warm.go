@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -53,16 +55,45 @@ type WarmStats struct {
 
 func (r *Resource) warmStats() WarmStats {
 	return WarmStats{
-		Asked: r.form.Load().spec.Warm != nil, Running: r.warmed.running.Load(),
+		Asked: r.rules.Load().Warm != nil, Running: r.warmed.running.Load(),
 		Keys: r.warmed.keys.Load(), Loaded: r.warmed.loaded.Load(), Rounds: r.warmed.rounds.Load(),
 	}
 }
 
-// warm loads what the configuration asks for, in each epoch once.
-func (u *upstream) warm(list []*Resource) {
-	for done := uint64(0); sleep(u.ctx, warmLook); {
+// A warmed form has been warmed, in an epoch and as a configuration asked for it.
+type warmed struct {
+	epoch uint64
+	as    Warm
+}
+
+// warmSoon has what the configuration asks for warmed, if it asks for anything and nobody does
+// it yet. Set.mu is held, and a feed is followed.
+func (u *upstream) warmSoon() {
+	if !u.warming && slices.ContainsFunc(u.forms, func(f *form) bool {
+		return f.r.rules.Load().Warm != nil
+	}) {
+		u.warming = true
+		u.loops.Go(func() { u.outlives("warm", u.warm) })
+	}
+}
+
+// cold returns the forms that are to be warmed in an epoch and were not.
+func (u *upstream) cold(done map[*form]warmed, epoch uint64) (list []*form) {
+	for _, f := range *u.served.Load() {
+		w := f.r.rules.Load().Warm
+		if w != nil && done[f] != (warmed{epoch, *w}) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// warm loads what the configuration asks for, of each form in each epoch once.
+func (u *upstream) warm() {
+	for done := make(map[*form]warmed); sleep(u.ctx, warmLook); {
 		p := u.domain.Applied()
-		if p.Epoch == done {
+		list := u.cold(done, p.Epoch)
+		if len(list) == 0 {
 			continue
 		}
 		u.awake(u.ctx)
@@ -70,15 +101,21 @@ func (u *upstream) warm(list []*Resource) {
 			u.follower.suspect.Load() {
 			continue
 		}
+		maps.DeleteFunc(done, func(_ *form, w warmed) bool { return w.epoch != p.Epoch })
 		ok := true
-		for _, r := range list {
-			done := false
-			u.guarded("warm "+r.name, func() { done = u.warmResource(r, p.Epoch) })
-			ok = done && ok
+		for _, f := range list {
+			as := f.r.rules.Load().Warm
+			if as == nil {
+				continue
+			}
+			is := false
+			u.guarded("warm "+f.r.name, func() { is = u.warmForm(f, as, p.Epoch) })
+			if is {
+				done[f] = warmed{p.Epoch, *as}
+			}
+			ok = is && ok
 		}
-		if ok {
-			done = p.Epoch
-		} else {
+		if !ok {
 			sleep(u.ctx, warmPauseMax)
 		}
 	}
@@ -90,10 +127,10 @@ var errCold = errors.New("everything was forgotten meanwhile")
 // errWarmFull ends a round that has filled the cache.
 var errWarmFull = errors.New("the cache is full")
 
-// warmResource makes one round, and reports whether it is done.
-func (u *upstream) warmResource(r *Resource, epoch uint64) bool {
-	f := r.form.Load()
-	if f.plan == nil || f.memory == nil || f.src != u {
+// warmForm makes one round, and reports whether it is done.
+func (u *upstream) warmForm(f *form, as *Warm, epoch uint64) bool {
+	r := f.r
+	if f.plan == nil || f.memory == nil || r.form.Load() != f {
 		return f.memory == nil
 	}
 	w := &warming{f: f, epoch: epoch, reported: time.Now()}
@@ -101,10 +138,10 @@ func (u *upstream) warmResource(r *Resource, epoch uint64) bool {
 	r.warmed.running.Store(true)
 	defer r.warmed.running.Store(false)
 	var err error
-	if f.spec.Warm.Query == "" {
+	if as.Query == "" {
 		err = w.all(u.ctx)
 	} else {
-		err = w.query(u.ctx)
+		err = w.query(u.ctx, as.Query)
 	}
 	log := u.log.With("resource", r.name, "keys", r.warmed.keys.Load())
 	switch {
@@ -168,12 +205,12 @@ func CheckWarm(ctx context.Context, src source.Source, name, query string) error
 }
 
 // query walks through the keys that the configuration's query gives.
-func (w *warming) query(ctx context.Context) error {
+func (w *warming) query(ctx context.Context, query string) error {
 	finder, ok := w.f.src.source.(source.KeyFinder)
 	if !ok {
 		return errNoQueries
 	}
-	keys, err := finder.Keys(ctx, w.f.spec.Warm.Query)
+	keys, err := finder.Keys(ctx, query)
 	for err == nil && len(keys) > 0 {
 		n := min(len(keys), warmBatch)
 		err = w.load(ctx, keys[:n], time.Now())

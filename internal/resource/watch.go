@@ -14,6 +14,7 @@ import (
 type Event struct {
 	Key   row.Key // "" with Reset
 	Reset bool    // anything may have changed, or the watcher was too slow
+	Own   bool    // with Reset: of this resource alone, which a reload has changed
 	Token Token   // includes the change
 	Mark  uint64  // Result.Mark of the write that it tells of; 0: nobody can tell
 }
@@ -91,6 +92,18 @@ func (h *hub) reset(t Token) {
 	defer h.mu.Unlock()
 	for w := range h.watches {
 		h.send(w, Event{Reset: true, Token: t})
+	}
+}
+
+// redefined tells everybody that the resource is another one, or no more.
+func (h *hub) redefined(t Token) {
+	if h.count.Load() == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w := range h.watches {
+		h.send(w, Event{Reset: true, Own: true, Token: t})
 	}
 }
 

@@ -38,7 +38,7 @@ func (f *form) change(ctx context.Context, w Write) (result Result, err error) {
 	if !r.Allows(w.Op) {
 		return Result{}, fmt.Errorf("%s: %w", r.name, ErrReadOnly)
 	}
-	if f.spec.RequireIfMatch && w.Op != source.OpCreate && w.IfMatch == nil &&
+	if r.rules.Load().RequireIfMatch && w.Op != source.OpCreate && w.IfMatch == nil &&
 		w.IfNoneMatch == nil {
 		return Result{}, fmt.Errorf("%s/%s: %w", r.name, w.Key, ErrUnconditional)
 	}

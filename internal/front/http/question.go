@@ -45,6 +45,7 @@ func ReadList(res *resource.Resource, raw string) (ListQuestion, error) {
 // readQuery reads a query in the language of package query.
 func readQuery(res *resource.Resource, raw string) (ListQuestion, error) {
 	all := func(string) error { return nil } // an operator reads every resource
+	access := res.AccessVersion()
 	want, err := res.Query(raw, query.Options{Reads: all})
 	if err != nil {
 		return ListQuestion{}, err
@@ -55,7 +56,7 @@ func readQuery(res *resource.Resource, raw string) (ListQuestion, error) {
 	}
 	s := selection{want: want}
 	return ListQuestion{Format: of, Ask: &resource.ListAsk{Query: want, Variant: s.variant(),
-		Raw: raw, Alone: want.Format == ""}}, nil
+		Raw: raw, Alone: want.Format == "", Access: access}}, nil
 }
 
 // formatOf returns the format that a query names; "" is JSON.

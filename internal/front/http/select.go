@@ -21,6 +21,7 @@ func (c *call) selected(q *question) (*answer, error) {
 		o.Range = string(c.r.Range)
 	}
 	o.Reads = c.mayEmbed
+	access := c.res.AccessVersion() // before it is asked who may read
 	want, err := c.res.Query(string(c.r.Query), o)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (c *call) selected(q *question) (*answer, error) {
 	p := &selection{listing: c.listing(), want: want, object: q.media.name == objectType}
 	return c.keptOrRead(q, want.Limit, &resource.ListAsk{Query: want, Pack: p.pack,
 		Variant: p.variant(), Raw: strings.Clone(c.m.spelling(c.r, q.media)),
-		Alone: want.Format == "" && alone})
+		Alone: want.Format == "" && alone, Access: access})
 }
 
 // mayEmbed returns the problem that keeps the client from reading a resource of which rows

@@ -34,23 +34,34 @@ func (t *Tracker) watchGates(stop chan struct{}) {
 		case <-tick.C:
 		}
 		t.mu.Lock()
-		flush := t.stop == stop && t.look()
+		flush, others := false, []*resource.Resource(nil)
+		if t.stop == stop {
+			flush, others = t.look()
+		}
 		t.mu.Unlock()
 		if flush {
 			t.Flush()
+		}
+		if len(others) > 0 && t.store.Live().Default != "" {
+			t.Flush() // keys may be of other resources now
+			continue
+		}
+		for _, r := range others {
+			t.forgetOf(r)
 		}
 	}
 }
 
 // look follows the resources of now, and reports whether something has changed by which
 // no copy is good: a gate has closed, or has opened again, for what was answered meanwhile
-// was not followed; or there are other resources. t.mu is held.
-func (t *Tracker) look() (changed bool) {
+// was not followed. It returns the resources that are served no more, or were not followed
+// before: no copy of these is good. t.mu is held.
+func (t *Tracker) look() (changed bool, others []*resource.Resource) {
 	served := make(map[*resource.Resource]bool)
 	for _, r := range t.store.Live().Resources.All() {
 		served[r] = true
-		if t.following[r] == nil && r.Followed() {
-			changed = t.follow(r) || changed
+		if t.following[r] == nil && r.Followed() && t.follow(r) {
+			others = append(others, r)
 		}
 	}
 	gates := make(map[string]bool)
@@ -58,7 +69,7 @@ func (t *Tracker) look() (changed bool) {
 		if !served[r] {
 			close(f.done)
 			delete(t.following, r)
-			changed = true
+			others = append(others, r)
 			continue
 		}
 		if _, seen := gates[r.Source()]; !seen {
@@ -71,7 +82,7 @@ func (t *Tracker) look() (changed bool) {
 		}
 	}
 	t.gates = gates
-	return changed
+	return changed, others
 }
 
 // follow begins to follow a resource. t.mu is held.
@@ -113,9 +124,9 @@ func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 	o := t.store.Live()
 	var names []Name
 	var marks []uint64
-	reset := false
+	reset, own := false, false
 	for more := true; more; {
-		reset = reset || e.Reset
+		reset, own = reset || e.Reset && !e.Own, own || e.Own
 		if !e.Reset {
 			names = append(names, o.NameOf(f.res.Name(), e.Key))
 			marks = append(marks, e.Mark)
@@ -129,8 +140,12 @@ func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 			more = false
 		}
 	}
-	if reset {
+	switch {
+	case reset:
 		t.Flush()
+		return
+	case own:
+		t.forgetOf(f.res)
 		return
 	}
 	t.Changed(f.res, names, marks)

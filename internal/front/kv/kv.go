@@ -6,6 +6,7 @@ package kv
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,6 +129,8 @@ type Store struct {
 	closed  bool
 	counted []*Served
 	sites   []*Site // that were ever served
+
+	issued any // the tokens of the last Configure, whose callers take turns
 }
 
 // New returns the Store for o.
@@ -139,16 +142,30 @@ func New(o Options) *Store {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	o = o.withDefaults()
 	s.live.Store(&o)
+	s.issued = o.IssuedNow()
 	s.tracker = newTracker(s)
 	return s
 }
 
-// Configure replaces the options: the next request goes by them. Who keeps copies is told
-// that they may be of another resource, or not to be read any more.
+// Configure replaces the options: the next request goes by them. If keys or values have another
+// meaning by them, or there are other tokens, who keeps copies is told that these may be of
+// another resource, or not to be read any more. It is not called by two at a time.
 func (s *Store) Configure(o Options) {
 	o = o.withDefaults()
-	s.live.Store(&o)
-	s.tracker.Flush()
+	was := s.live.Swap(&o)
+	issued := o.IssuedNow()
+	if !o.means(was) || issued != s.issued {
+		s.tracker.Flush()
+	}
+	s.issued = issued
+}
+
+// means reports whether keys mean by o what they mean by p, and their values look the same.
+func (o *Options) means(p *Options) bool {
+	return o.Prefix == p.Prefix && o.Separator == p.Separator && o.Default == p.Default &&
+		o.Format == p.Format && o.Open == p.Open && o.StaleAllowed == p.StaleAllowed &&
+		maps.Equal(o.Names, p.Names) &&
+		maps.EqualFunc(o.Queries, p.Queries, func(a, b *Query) bool { return *a == *b })
 }
 
 // Tracker returns who tells of changes.

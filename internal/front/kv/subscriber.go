@@ -12,7 +12,7 @@ import (
 // A Notice tells subscribers of rows that have changed.
 type Notice struct {
 	Resource *resource.Resource // nil: any row of any resource may have changed
-	Names    []Name             // nobody may write to them
+	Names    []Name             // nobody may write to them; none: any row of Resource
 
 	at time.Time
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -257,6 +258,54 @@ func (t *Tracker) Flush() {
 		c.flush()
 	}
 	t.announce(&Notice{})
+}
+
+// forgetOf tells everybody that any row of one resource may have changed, or is no more.
+func (t *Tracker) forgetOf(r *resource.Resource) {
+	o := t.store.Live()
+	if r.Name() == o.Default { // what its keys are depends on which other resources there are
+		t.Flush()
+		return
+	}
+	byListener := make(map[*Tracked][]string)
+	prefix := string(o.appendNamed(nil, r.Name(), ""))
+	for i := range t.shards {
+		t.shards[i].take(t, prefix, byListener)
+	}
+	for _, c := range t.listeners(t.bcast) {
+		if c.hearsSome(prefix) {
+			c.flush()
+		}
+	}
+	for c, keys := range byListener {
+		for some := range slices.Chunk(keys, front.InvalidationKeys) {
+			t.invalidate(c, some)
+		}
+	}
+	t.announce(&Notice{Resource: r})
+}
+
+// take takes the keys that begin with prefix out of the table, and adds who has read them.
+func (s *trackShard) take(t *Tracker, prefix string, byListener map[*Tracked][]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, list := range s.byKey {
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		for c := range list.all() {
+			byListener[c] = append(byListener[c], key)
+		}
+		delete(s.byKey, key)
+		t.keys.Add(-1)
+	}
+}
+
+// hearsSome reports whether c, with bcast, hears of keys that begin with prefix.
+func (c *Tracked) hearsSome(prefix string) bool {
+	return c.hears(prefix) || slices.ContainsFunc(c.prefixes, func(p string) bool {
+		return strings.HasPrefix(p, prefix)
+	})
 }
 
 // Changed tells who may have copies of these rows of a resource, and then subscribers. marks

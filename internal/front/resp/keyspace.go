@@ -65,6 +65,9 @@ func (c *conn) events(n *kv.Notice) (list []event) {
 	if !c.MayRead(n.Resource) {
 		return nil
 	}
+	if len(n.Names) == 0 {
+		return []event{{c.f.store.Live().NameOf(n.Resource.Name(), "*"), "reset"}}
+	}
 	for _, name := range n.Names {
 		list = append(list, event{name, "set"})
 	}

@@ -304,7 +304,8 @@ func TestTracking_Flushes(t *testing.T) {
 	s := newSite(t)
 	c := s.tracking("")
 	c.do("GET depts:10")
-	// A reload.
+	// A reload by which keys mean something else.
+	s.opts.Names = map[string]string{"codes": "code"}
 	s.f.Configure(s.opts)
 	if got := c.reply(); got != flushed {
 		t.Errorf("after a reload: %q", got)
