@@ -116,6 +116,7 @@ func TestConsole_LooksAtADocument(t *testing.T) {
 func fits(t *testing.T, tab *browsertest.Tab, view browsertest.View) {
 	t.Helper()
 	tab.Until("document.querySelector('#doctor pre')")
+	tab.Eval("document.querySelectorAll('#doctor details').forEach((d) => d.open = true)")
 	if width := tab.Eval("document.documentElement.scrollWidth"); width != float64(view.Width) {
 		t.Errorf("the page is %v pixels wide in a window of %d", width, view.Width)
 	}
@@ -149,7 +150,7 @@ func TestConsole_TellsWhatIsHot(t *testing.T) {
 	// A statement longer than the page scrolls within its box.
 	fits(t, tab, browsertest.Desktop)
 	fits(t, consoleOf(t, browser, r, browsertest.Phone), browsertest.Phone)
-	tab.Until("document.querySelector('#asof').textContent.match(/^as of [0-9:]{8}$/)")
+	tab.Until("document.querySelector('#asof').textContent.match(/^as of [0-9:]{8}: /)")
 	// The charts' legends say the latest figures while nobody points at one.
 	tab.Until("[...document.querySelectorAll('#c-answers .u-value')].every((v) => v.textContent)")
 	if same := tab.Eval("getComputedStyle(document.querySelector('#hottest button')).backgroundColor === " +

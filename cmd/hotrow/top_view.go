@@ -73,6 +73,9 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 		add(topPlain, "%-28s %10s %8.1f%% %9s %9s %9s %12d", r.Name, amount(r.Rate), 100*r.HitRatio,
 			amount(r.Answers.Database()), amount(r.Answers.Stale), amount(r.Changes), r.Total)
 	}
+	if rest := f.Tables - len(f.Resources); rest > 0 {
+		add(topPlain, "... and %d less busy: /-/resources?name=PART", rest)
+	}
 	lines = append(lines, hottestLines(f.Hottest)...)
 	return fit(lines, eventLines(events), v)
 }

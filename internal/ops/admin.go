@@ -27,10 +27,20 @@ func serveFeed(w http.ResponseWriter, s Snapshot) {
 	writeJSON(w, map[string]any{"feeds": append([]Feed{}, s.Feeds...)})
 }
 
-func serveCache(w http.ResponseWriter, s Snapshot) {
-	writeJSON(w, map[string]any{
-		"tiers":     append([]Tier{}, s.Tiers...),
-		"resources": append([]Resource{}, s.Resources...),
+// serveCache answers with the tiers and all resources; a query asks for a page of them.
+func serveCache(w http.ResponseWriter, r *http.Request, s Snapshot) {
+	tiers, resources := append([]Tier{}, s.Tiers...), append([]Resource{}, s.Resources...)
+	if r.URL.RawQuery == "" {
+		writeJSON(w, map[string]any{"tiers": tiers, "resources": resources})
+		return
+	}
+	servePage(w, r, func(p Page) any {
+		list, of := cutPage(resources, p, func(r *Resource) string { return r.Name })
+		return struct {
+			Paged
+			Tiers     []Tier     `json:"tiers"`
+			Resources []Resource `json:"resources"`
+		}{of, tiers, list}
 	})
 }
 

@@ -21,12 +21,15 @@ type Frame struct {
 	Requests  Durations       `json:"requests"` // of all protocols
 	Latency   *Latency        `json:"latency,omitempty"`
 	Sources   []SourceFrame   `json:"sources"`
-	Resources []ResourceFrame `json:"resources,omitempty"`
+	Resources []ResourceFrame `json:"resources,omitempty"` // the busiest
+	Tables    int             `json:"tables,omitempty"`    // resources, shown or not
 	Tiers     []Tier          `json:"tiers"`
 	Watchers  int             `json:"watchers"`
 	Hottest   *Hottest        `json:"hottest,omitempty"`
 	Alarms    []string        `json:"alarms,omitempty"` // what is lost and does not come back
 	Events    []Event         `json:"events,omitempty"` // since the frame before
+
+	all []ResourceFrame // all resources, the busiest first
 }
 
 // Hottest are keys of documents, those with the highest rate first.
@@ -166,22 +169,33 @@ func newFrame(before, now *Snapshot, interval time.Duration) Frame {
 	for i := range now.Feeds {
 		f.Sources = append(f.Sources, sourceFrame(&now.Feeds[i], before, now, interval))
 	}
+	f.all = resourceFrames(before, now, interval)
+	f.Tables = len(f.all)
+	for i := range f.all {
+		f.Answers.add(f.all[i].Answers)
+		if i < shownResources && f.all[i].Total > 0 {
+			f.Resources = f.all[:i+1]
+		}
+	}
+	return f
+}
+
+// resourceFrames compares all resources with what they were. The busiest come first, then
+// those that were asked for most, then those that never were, by their names.
+func resourceFrames(before, now *Snapshot, interval time.Duration) []ResourceFrame {
 	earlier := make(map[string]*Resource, len(before.Resources))
 	for i := range before.Resources {
 		earlier[before.Resources[i].Name] = &before.Resources[i]
 	}
+	all := make([]ResourceFrame, len(now.Resources))
 	for i := range now.Resources {
-		r := resourceFrame(earlier[now.Resources[i].Name], &now.Resources[i], interval)
-		f.Answers.add(r.Answers)
-		if r.Total > 0 {
-			f.Resources = append(f.Resources, r)
-		}
+		all[i] = resourceFrame(earlier[now.Resources[i].Name], &now.Resources[i], interval)
 	}
-	slices.SortStableFunc(f.Resources, func(a, b ResourceFrame) int {
-		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Total, a.Total))
+	slices.SortStableFunc(all, func(a, b ResourceFrame) int {
+		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Total, a.Total),
+			cmp.Compare(a.Name, b.Name))
 	})
-	f.Resources = f.Resources[:min(len(f.Resources), shownResources)]
-	return f
+	return all
 }
 
 func (a *Answers) add(b Answers) {

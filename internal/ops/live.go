@@ -30,6 +30,8 @@ type live struct {
 	running bool
 	stopped bool
 	frames  [][]byte // the last keptFrames as JSON, without resources and events
+
+	all []ResourceFrame // of the last frame; nil while nobody looks
 }
 
 // A stream is one client of /-/live. Frames that it does not take in time are left out. A
@@ -174,12 +176,14 @@ func (l *live) send(f *Frame) bool {
 	}
 	event := fmt.Appendf(nil, "event: frame\ndata: %s\n\n", whole)
 	short := *f
-	short.Resources, short.Events, short.Latency, short.Hottest = nil, nil, nil, nil
+	short.Resources, short.Tables, short.Events = nil, 0, nil
+	short.Latency, short.Hottest = nil, nil
 	kept, err := json.Marshal(&short)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.all = f.all
 	if len(l.streams) == 0 {
-		l.running = false
+		l.running, l.all = false, nil
 		if l.o.Rest != nil {
 			l.o.Rest()
 		}
@@ -195,4 +199,21 @@ func (l *live) send(f *Frame) bool {
 		l.frames = append(l.frames[max(0, len(l.frames)-keptFrames+1):], kept)
 	}
 	return true
+}
+
+// resources returns a page of all resources, with the rates of the last frame; while nobody
+// looks at the frames there are none.
+func (l *live) resources(p Page) any {
+	l.mu.Lock()
+	all := l.all
+	l.mu.Unlock()
+	if all == nil {
+		now := l.o.Stats()
+		all = resourceFrames(new(Snapshot), &now, 0)
+	}
+	list, of := cutPage(all, p, func(r *ResourceFrame) string { return r.Name })
+	return struct {
+		Paged
+		Resources []ResourceFrame `json:"resources"`
+	}{of, list}
 }

@@ -119,8 +119,11 @@ func routes(o Options, l *live) []Route {
 		to("GET /-/feed", Operator, func(w http.ResponseWriter, _ *http.Request) {
 			serveFeed(w, o.Stats())
 		}),
-		to("GET /-/cache", Operator, func(w http.ResponseWriter, _ *http.Request) {
-			serveCache(w, o.Stats())
+		to("GET /-/cache", Operator, func(w http.ResponseWriter, r *http.Request) {
+			serveCache(w, r, o.Stats())
+		}),
+		to("GET /-/resources", Operator, func(w http.ResponseWriter, r *http.Request) {
+			servePage(w, r, l.resources)
 		}),
 		to("GET /-/live", Operator, l.ServeHTTP),
 		to("GET /-/inspect", Operator, func(w http.ResponseWriter, r *http.Request) {
@@ -157,10 +160,11 @@ GET  /livez              the process answers
 GET  /readyz             requests can be answered, or why not
 GET  /metrics            for Prometheus
 GET  /-/feed             the change feeds
-GET  /-/cache            tiers and resources
+GET  /-/cache            tiers and resources: all, or [?name=PART&from=N&limit=N]
+GET  /-/resources        resources and their rates [?name=PART&from=N&limit=N]
 GET  /-/live             all of it, a frame a second (server-sent events)
 GET  /-/inspect?path=/RESOURCE/KEY[&compare]
-GET  /-/doctor           what the feeds need, with the SQL
+GET  /-/doctor           what the feeds need, with the SQL [?name=PART&from=N&limit=N]
 GET  /-/check            whether the cache holds what it says
 POST /-/invalidate?resource=NAME[&key=KEY] or ?path=/RESOURCE[/KEY]
 GET  /debug/pprof/       profiles

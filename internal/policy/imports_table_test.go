@@ -109,7 +109,7 @@ var house = []room{
 		dir:   "internal/ops",
 		knows: []string{"httprule"},
 		heavy: []string{"github.com/prometheus/client_golang"},
-		tests: []string{"dbtest", "source/sqlite", "row", "github.com/prometheus/client_model",
+		tests: []string{"browsertest", "dbtest", "source/sqlite", "row", "github.com/prometheus/client_model",
 			"github.com/prometheus/common"},
 	},
 	{

@@ -176,7 +176,12 @@
   const held = (shares) => shares.length ? bytes(sum(shares, (s) => s.bytes)) + ': ' + shares.map((s) => count(s.entries)
     + ' ' + s.format).join(', ') : '–';
   const showResources = (list) => {
-    if (!list || !list.length) return;
+    if (!list.length) {
+      const td = make('td', 'None has this name.', 'soft'), tr = make('tr');
+      td.colSpan = 11;
+      tr.append(td);
+      return $('resources').replaceChildren(tr);
+    }
     $('resources').replaceChildren(...list.map((r) => {
       const tr = make('tr');
       for (const text of [r.name, count(r.rate), (100 * r.hit_ratio).toFixed(1) + ' %', count(r.answers.miss + r.answers.bypass),
@@ -248,7 +253,7 @@
     showAlarms(f.alarms);
     watchStates(f.sources);
     showNow(f);
-    showResources(f.resources);
+    pages.resources.load();
     showHottest(f.hottest);
     showEvents(f.events, false);
     keep(f);
@@ -311,35 +316,71 @@
     run();
   });
 
+  // ---- long lists: the server finds what has the name, and gives a page of it ----
+  const paged = (id, limit, display, failed) => {
+    const form = $('page-' + id), [earlier, later] = form.querySelectorAll('button');
+    const input = form.querySelector('input'), status = form.querySelector('span');
+    let from = 0, busy = false, again = false, wait;
+    const load = async () => {
+      if (busy) { again = true; return; }
+      busy = true;
+      try {
+        const r = await ask('/-/' + id + '?' + new URLSearchParams({limit, from, name: input.value.trim()}));
+        if (!r.ok) throw new Error((await r.text()).trim());
+        const v = await r.json();
+        const shown = display(v), text = v.found ? (v.from + 1) + ' to ' + (v.from + shown) + ' of ' + v.found : 'none';
+        if (!again) from = v.from; // else somebody has gone elsewhere meanwhile
+        earlier.disabled = v.from === 0;
+        later.disabled = v.from + shown >= v.found;
+        form.hidden = v.all <= limit;
+        const said = text + (v.found < v.all ? ', of ' + v.all + ' in all' : '');
+        if (status.textContent !== said) status.textContent = said;
+      } catch (err) {
+        failed(err.message);
+      }
+      busy = false;
+      if (again) { again = false; load(); }
+    };
+    const go = (to) => { from = Math.max(0, to); load(); };
+    earlier.addEventListener('click', () => go(from - limit));
+    later.addEventListener('click', () => go(from + limit));
+    input.addEventListener('input', () => { clearTimeout(wait); wait = setTimeout(() => go(0), 150); });
+    form.addEventListener('submit', (e) => { e.preventDefault(); go(0); });
+    return {load};
+  };
+
   // ---- the doctor ----
-  const showFindings = (list) => {
-    const worst = {error: 0, warning: 1, info: 2, ok: 3};
-    const all = list.sort((a, b) => worst[a.level] - worst[b.level]).map((f) => {
+  const showFindings = (v) => {
+    const all = v.findings.map((f) => {
       const li = make('li', undefined, f.level);
       li.append(make('b', f.level), ' ' + f.source + ': ' + f.text);
       if (f.why) li.append(make('p', f.why, 'soft'));
       const sql = [...(f.sql || []).map((s) => s + ';'), ...(f.by_hand || []).map((s) => '-- by hand, it concerns the whole server: ' + s + ';')];
-      if (sql.length) {
-        const pre = make('pre', sql.join('\n'));
+      if (f.statements) {
+        const more = make('details'), pre = make('pre', sql.join('\n')), rest = f.statements - sql.length;
         pre.tabIndex = 0;
-        li.append(pre);
+        more.append(make('summary', f.statements === 1 ? '1 statement' : f.statements + ' statements'));
+        if (sql.length) more.append(pre);
+        if (rest) more.append(make('p', rest + ' more: hotrow doctor --sql prints them', 'soft'));
+        li.append(more);
       }
       return li;
     });
     $('doctor').replaceChildren(...(all.length ? all : [make('li', 'There is nothing to say.', 'soft')]));
+    $('asof').textContent = 'as of ' + clock(v.at) + ': ' + Object.entries(v.levels).filter(([, n]) => n).map(([k, n]) => n + ' ' + k).join(', ');
+    return v.findings.length;
   };
-  const examine = async () => {
-    try {
-      const r = await ask('/-/doctor');
-      if (!r.ok) throw new Error((await r.text()).trim());
-      const v = await r.json();
-      showFindings(v.findings);
-      $('asof').textContent = 'as of ' + clock(v.at);
-    } catch (err) {
+  const pages = {
+    resources: paged('resources', 25, (v) => {
+      if (v.all) showResources(v.resources);
+      return v.resources.length;
+    }, () => {}), // the stream says that there is no connection
+    doctor: paged('doctor', 10, showFindings, (text) => {
       $('asof').textContent = '';
-      $('doctor').replaceChildren(make('li', err.message, 'error'));
-    }
+      $('doctor').replaceChildren(make('li', text, 'error'));
+    }),
   };
+  const examine = () => pages.doctor.load();
   $('again').addEventListener('click', examine);
   setInterval(() => $('state').hidden || document.hidden || examine(), 60000);
 

@@ -1,0 +1,85 @@
+package ops
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const (
+	pageLimit    = 50   // what a page has unless it is asked for more or less
+	maxPageLimit = 1000 // the most
+)
+
+// A Page is a part of a long list: what has Name in its text, from a place on.
+type Page struct {
+	Name  string
+	From  int
+	Limit int
+}
+
+// A Paged answer says which part of a list it is.
+type Paged struct {
+	All   int `json:"all"`   // in the whole list
+	Found int `json:"found"` // of them, what has the name
+	From  int `json:"from"`  // of those, how many come before this page
+}
+
+// parsePage reads name, from and limit, each of which may be left out.
+func parsePage(rawQuery string) (Page, error) {
+	p := Page{Limit: pageLimit}
+	query, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return p, fmt.Errorf("read the query: %w", err)
+	}
+	for key, values := range query {
+		if len(values) != 1 {
+			return p, fmt.Errorf("%s is there %d times, want once", key, len(values))
+		}
+		switch v := values[0]; key {
+		case "name":
+			p.Name = strings.ToLower(v)
+		case "from":
+			if p.From, err = strconv.Atoi(v); err != nil || p.From < 0 {
+				return p, fmt.Errorf("from=%s: want a number of 0 or more", v)
+			}
+		case "limit":
+			if p.Limit, err = strconv.Atoi(v); err != nil || p.Limit < 1 || p.Limit > maxPageLimit {
+				return p, fmt.Errorf("limit=%s: want a number from 1 to %d", v, maxPageLimit)
+			}
+		default:
+			return p, fmt.Errorf("want name, from and limit, not %q", key)
+		}
+	}
+	return p, nil
+}
+
+// cutPage returns the part of list that p asks for; text is what is searched for the name. A
+// place behind the end is that of the last page.
+func cutPage[T any](list []T, p Page, text func(*T) string) ([]T, Paged) {
+	found := list
+	if p.Name != "" {
+		found = nil
+		for i := range list {
+			if strings.Contains(strings.ToLower(text(&list[i])), p.Name) {
+				found = append(found, list[i])
+			}
+		}
+	}
+	last := max(0, len(found)-1) / p.Limit * p.Limit
+	from := min(p.From, last)
+	part := found[from:min(len(found), from+p.Limit)]
+	return append([]T{}, part...), Paged{All: len(list), Found: len(found), From: from}
+}
+
+// servePage answers with what answer makes of the page that is asked for.
+func servePage(w http.ResponseWriter, r *http.Request, answer func(Page) any) {
+	p, err := parsePage(r.URL.RawQuery)
+	if err != nil {
+		writeText(w, http.StatusBadRequest, err.Error()+"\n")
+		return
+	}
+	writeJSON(w, answer(p))
+}
