@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -84,4 +85,56 @@ func TestServe_HalfClosedClientsGetTheirAnswers(t *testing.T) {
 			t.Errorf("%s: %d of %d answers are wrong, such as %s", tt.name, wrong, rounds, last)
 		}
 	}
+}
+
+// TestServe_HalfClosedKeyValueClients: clients of Redis and memcached that end their side behind
+// their commands get all replies, of hits and of what is read from the database.
+func TestServe_HalfClosedKeyValueClients(t *testing.T) {
+	r := serve(t)
+	m := regexp.MustCompile(`proto=memcache addr=(\S+)`).FindStringSubmatch(r.log.String())
+	if m == nil {
+		t.Fatalf("clients of memcached are not served:\n%s", r.log)
+	}
+	for _, tt := range []struct{ addr, commands, end string }{
+		{net.JoinHostPort("127.0.0.1", r.respPort()),
+			"GET depts:10\r\nGET depts:20\r\nMGET emps:7839 emps:7788\r\nPING\r\n", "+PONG\r\n"},
+		{m[1], "get depts:10\r\nmg depts:30 v\r\nget emps:7782 emps:7369\r\nmn\r\n", "MN\r\n"},
+	} {
+		for range 20 {
+			nc, err := net.Dial("tcp", tt.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = nc.SetDeadline(waittest.Deadline(time.Minute))
+			if _, err := io.WriteString(nc, tt.commands); err != nil {
+				t.Fatal(err)
+			}
+			if err := nc.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(nc)
+			if err != nil || !strings.HasSuffix(string(got), tt.end) {
+				t.Fatalf("%q = %q, %v", tt.commands, got, err)
+			}
+			_ = nc.Close()
+			if code, _ := post(t, r.ops+"/-/invalidate?resource=depts"); code != 204 {
+				t.Fatalf("invalidate: %d", code)
+			}
+		}
+	}
+}
+
+// post sends an empty request.
+func post(t *testing.T, url string) (int, string) {
+	t.Helper()
+	resp, err := http.Post(url, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -36,10 +35,7 @@ type messageConn struct {
 	expired atomic.Bool  // the read deadline is in the past, or the messageConn over
 	poked   chan struct{}
 	over    atomic.Bool
-	half    atomic.Bool // the peer has ended its side: see messageConn.present
-
-	writing  sync.Mutex // guards answered, and orders a probe before the answer
-	answered bool       // a byte of the answer was written
+	half    atomic.Bool // the peer has ended its side: see messageConn.detach
 }
 
 // tlsMessageConn is a messageConn under TLS. Only it has ConnectionState: http.Request.TLS
@@ -129,7 +125,7 @@ func (m *messageConn) noteEnd(err error) {
 }
 
 // watch delivers nothing. It returns when the peer has ended its side or has
-// gone (see messageConn.present for the difference), or when net/http wants its read back. Once
+// gone (see messageConn.detach for the difference), or when net/http wants its read back. Once
 // something of the next message has come, it looks no further, as net/http
 // does itself.
 func (m *messageConn) watch() (int, error) {

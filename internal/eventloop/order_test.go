@@ -321,7 +321,7 @@ func TestHandOver_CancelsWhenTheClientHasGone(t *testing.T) {
 		c := s.dial(t)
 		c.send(get("/slow"))
 		<-s.full.entered
-		_ = c.Close()
+		c.reset()
 		select {
 		case <-s.full.canceled:
 		case <-time.After(timeLimit):
