@@ -3,7 +3,6 @@ package client
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -22,10 +21,16 @@ type httpSubscription struct {
 	cancel context.CancelFunc
 	silent *time.Timer // ends the stream when nothing comes
 	key    string      // of the document that is watched, if it is one
+	began  bool        // it has told of a state, or its reader knows one
 }
 
 // watch opens a stream of events.
 func (r *httpRemote) watch(ctx context.Context, q *watchCall) (subscription, error) {
+	if q.key == "" && q.query == "" {
+		return nil, &Error{Op: q.name(), Kind: ErrUnsupported,
+			Hint: "over HTTP a document or a query is watched, by OfKey or OfQuery;" +
+				" all of a resource over hotrow://HOST:9900"}
+	}
 	address := r.base + "/" + url.PathEscape(q.resource)
 	if q.key != "" {
 		address = r.path(ctx, q.resource, q.key)
@@ -59,7 +64,8 @@ func (r *httpRemote) watch(ctx context.Context, q *watchCall) (subscription, err
 		cancel()
 		return nil, err
 	}
-	s := &httpSubscription{op: q.name(), body: resp.Body, cancel: cancel, key: q.key}
+	s := &httpSubscription{op: q.name(), body: resp.Body, cancel: cancel, key: q.key,
+		began: q.since != ""}
 	s.lines = bufio.NewScanner(resp.Body)
 	s.lines.Buffer(nil, maxLine)
 	s.silent = time.AfterFunc(quiet, cancel)
@@ -88,7 +94,7 @@ func streamRefused(q *watchCall, resp *http.Response) error {
 // next reads lines until an event is complete.
 func (s *httpSubscription) next(ctx context.Context) (Event, error) {
 	defer context.AfterFunc(ctx, s.cancel)()
-	var name, data, id string
+	var name, id string
 	seen := false
 	for s.lines.Scan() {
 		s.silent.Reset(quiet)
@@ -97,10 +103,10 @@ func (s *httpSubscription) next(ctx context.Context) (Event, error) {
 			if !seen {
 				continue
 			}
-			if e, ok := s.event(name, data, id); ok {
+			if e, ok := s.event(name, id); ok {
 				return e, nil
 			}
-			name, data, id, seen = "", "", "", false
+			name, id, seen = "", "", false
 			continue
 		}
 		field, value, _ := strings.Cut(line, ":")
@@ -109,7 +115,7 @@ func (s *httpSubscription) next(ctx context.Context) (Event, error) {
 		case "event":
 			name, seen = value, true
 		case "data":
-			data, seen = data+value, true
+			seen = true
 		case "id":
 			id, seen = value, true
 		}
@@ -121,33 +127,26 @@ func (s *httpSubscription) next(ctx context.Context) (Event, error) {
 	return Event{}, transportError(ctx, s.op, err, true)
 }
 
-// event returns what the fields of an event say. Events of other names are not
-// for us.
-func (s *httpSubscription) event(name, data, id string) (Event, bool) {
-	var body struct{ Key, Position string }
-	if json.Unmarshal([]byte(data), &body) != nil {
-		body.Key = ""
-	}
-	e := Event{Key: body.Key, Position: id, cursor: id}
-	if body.Position != "" {
-		e.Position = body.Position
-	}
-	if e.Key == "" {
-		e.Key = s.key
+// event returns what the fields of an event say: each is a state of what is watched. The first
+// one is no change, unless the reader knows another. Events of other names are not for us.
+func (s *httpSubscription) event(name, id string) (e Event, ok bool) {
+	e = Event{Key: s.key, cursor: id}
+	if at := strings.LastIndexByte(id, '~'); at >= 0 {
+		e.Position = id[:at]
 	}
 	switch name {
-	case "put", "change", "changed":
+	case "", "changed":
 		e.Kind = Changed
-	case "delete":
+	case "absent":
 		e.Kind = Deleted
-	case "reset":
-		e.Kind, e.Key = Reset, ""
-	case "ready":
-		e.Kind, e.Key = ready, ""
 	default:
 		return Event{}, false
 	}
-	return e, e.Key != "" || e.Kind >= Reset
+	if !s.began {
+		e.Kind, e.Key = ready, ""
+	}
+	s.began = true
+	return e, true
 }
 
 // close ends the stream.

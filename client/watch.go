@@ -62,7 +62,7 @@ func OfKey(key string) WatchOption { return func(q *watchCall) { q.key = key } }
 
 // OfQuery watches the answer to a query, as Query asks it, instead of documents: Changed,
 // without a Key, says that the answer is another than before. It is told exactly if there
-// was a change, too, when the watch goes on after its connection broke. It takes the wire.
+// was a change, too, when the watch goes on after its connection broke.
 func OfQuery(query string) WatchOption { return func(q *watchCall) { q.query = query } }
 
 // Since tells what has changed after a position, too, or begins with Reset when

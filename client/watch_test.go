@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 )
@@ -120,65 +121,60 @@ func TestWatch_OfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestWatch_HTTPEvents reads a stream of server-sent events, resumes it, and
-// takes a server without one for what it is.
-func TestWatch_HTTPEvents(t *testing.T) {
-	resumed := make(chan string, 4)
-	l := listen(t)
-	server := &http.Server{Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) {
-			switch r.URL.Path {
-			case "/plain":
-				_, _ = w.Write([]byte("[]"))
-				return
-			case "/picky":
-				w.Header().Set("Content-Type", "application/problem+json")
-				w.WriteHeader(http.StatusNotAcceptable)
-				return
-			}
-			resumed <- r.Header.Get("Last-Event-ID")
-			w.Header().Set("Content-Type", "text/event-stream")
-			if r.Header.Get("Last-Event-ID") == "" {
-				_, _ = w.Write([]byte(": hello\n\nid: p1\nevent: put\ndata: {\"key\":\"10\"}\n\n"))
-				return // the connection ends
-			}
-			_, _ = w.Write([]byte("id: p2\nevent: delete\ndata: {\"key\":\"20\"}\n\n" +
-				"event: reset\ndata: {}\nid: p3\n\n"))
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		})}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(l)
-	}()
-	defer func() {
-		_ = server.Close()
-		<-done
-	}()
-	c := open(t, "http://"+l.Addr().String())
-	w, err := c.Watch(within(t), "depts")
+// TestWatch_OverHTTP: a document and a query are watched, through cuts, and a server without
+// watches is taken for what it is.
+func TestWatch_OverHTTP(t *testing.T) {
+	s := newSite(t)
+	p := newProxy(t, s.httpURL[len("http://"):])
+	direct, c := open(t, s.httpURL), open(t, "http://"+p.address())
+	move := func(location string) {
+		t.Helper()
+		if _, err := direct.Patch(within(t), "depts", "10", map[string]any{"deptLocation": location}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move("EARTH")
+	doc, err := c.Watch(within(t), "depts", OfKey("10"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = w.Close() }()
-	for _, want := range []Event{
-		{Kind: Changed, Key: "10", Position: "p1"}, {Kind: Deleted, Key: "20", Position: "p2"},
-		{Kind: Reset, Position: "p3"},
-	} {
-		got, err := w.Next(within(t))
-		got.cursor = ""
-		if err != nil || got != want {
-			t.Errorf("the event is %+v, %v; want %+v", got, err, want)
-		}
+	defer func() { _ = doc.Close() }()
+	list, err := c.Watch(within(t), "depts", OfQuery("deptLocation=eq.MARS"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if first, second := <-resumed, <-resumed; first != "" || second != "p1" {
-		t.Errorf("the streams went on after %q and %q", first, second)
-	}
-	for _, name := range []string{"plain", "picky"} {
-		if _, err := c.Watch(within(t), name); !errors.Is(err, ErrUnsupported) {
-			t.Errorf("a watch of a server that has none: %v", err)
+	defer func() { _ = list.Close() }()
+	for i := range 4 {
+		if i == 2 {
+			p.cut()
 		}
+		move([]string{"MARS", "EARTH"}[i%2])
+		if e, err := doc.Next(within(t)); err != nil || e.Kind != Changed || e.Key != "10" || e.Position == "" {
+			t.Fatalf("change %d of the document: %+v, %v", i, e, err)
+		}
+		wantChange(t, list, "")
+	}
+	if _, err := direct.Delete(within(t), "depts", "10"); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := doc.Next(within(t)); err != nil || e.Kind != Deleted || e.Key != "10" {
+		t.Errorf("the end of the document: %+v, %v", e, err)
+	}
+	if _, err := c.Watch(within(t), "depts"); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("all of a resource: %v", err)
+	}
+	if _, err := c.Watch(within(t), "nothing", OfKey("1")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a watch of nothing: %v", err)
+	}
+	if _, err := c.Watch(within(t), "pay", OfKey("1")); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("a watch without a token: %v", err)
+	}
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer plain.Close()
+	if _, err := open(t, plain.URL).Watch(within(t), "depts", OfKey("1")); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("a watch of a server that has none: %v", err)
 	}
 }
 
@@ -224,8 +220,5 @@ func TestWatch_OfAQuery(t *testing.T) {
 
 	if _, err := c.Watch(within(t), "depts", OfQuery("nothing=eq.1")); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a column that there is not: %v", err)
-	}
-	if _, err := open(t, s.httpURL).Watch(within(t), "depts", OfQuery(query)); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("over HTTP: %v", err)
 	}
 }

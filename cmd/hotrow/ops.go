@@ -178,6 +178,7 @@ func (s *server) snapshot() ops.Snapshot {
 		snap.Spans = &spans
 	}
 	snap.Unsent = ops.Unsent(s.unsent.Stats())
+	snap.Watches = ops.Watches(s.front.Watches())
 	snap.Copies = ops.Copies{Made: st.Copies.Made, Refused: st.Copies.Refused,
 		Dropped: st.Copies.Dropped, Late: st.Copies.Late}
 	snap.Tiers = []ops.Tier{{

@@ -8,6 +8,8 @@ import (
 // A Resumer gets what is given to the Resume of a channel. Any goroutine calls it.
 type Resumer interface {
 	Resumed(c *Conn, b []byte, next Next)
+	// Unsent returns how many bytes of what it got wait, and are no output yet.
+	Unsent(c *Conn) int
 }
 
 // A channel is the owner of a Conn for one of several conversations over a connection.
@@ -20,8 +22,8 @@ type channel struct {
 }
 
 // Channel returns a Conn for one of several conversations over c, for a protocol that
-// another one carries. What it is resumed with is given to r. It has no output of its
-// own: Send reports false.
+// another one carries. What it is resumed with is given to r, and what it is sent, with
+// Stream.
 func (c *Conn) Channel(p Protocol, r Resumer) *Conn {
 	ch := &channel{of: c, to: r, local: c.LocalAddr(), peer: c.RemoteAddr()}
 	ch.own = &Conn{srv: c.srv, proto: p, own: ch, meter: c.meter}
@@ -53,8 +55,8 @@ func (c *Conn) HandOver(x Borrowed) bool {
 func (c *Conn) Returned() { c.srv.count.returned.Add(1) }
 
 func (ch *channel) resume(b []byte, next Next) { ch.to.Resumed(ch.own, b, next) }
-func (ch *channel) send([]byte) bool           { return false }
-func (ch *channel) backlog() int               { return ch.of.Backlog() }
+func (ch *channel) backlog() int               { return ch.of.Backlog() + ch.to.Unsent(ch.own) }
+func (ch *channel) send(b []byte) bool         { ch.to.Resumed(ch.own, b, Stream); return true }
 func (ch *channel) poke()                      {}
 func (ch *channel) hold(int)                   {}
 func (ch *channel) secured() *tls.Conn         { return ch.of.own.secured() }

@@ -52,8 +52,8 @@ type owner interface {
 // be written to afterwards.
 func (c *Conn) Resume(b []byte) { c.own.resume(b, More) }
 
-// ResumeThen is Resume, and says what is next: More, HandOver or, after an
-// answer that says so, Close.
+// ResumeThen is Resume, and says what is next: More, Stream, HandOver or, after an
+// answer that says so, Close. Behind Stream it is called once more, with Close.
 //
 // Step sees again what it has not consumed. So it may leave the request that
 // it parks for in the input, and be resumed with nothing when memory holds the

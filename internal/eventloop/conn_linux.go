@@ -121,6 +121,8 @@ func (l *loop) goOn(c *conn) {
 		return
 	}
 	switch {
+	case c.phase == streaming && c.hup:
+		l.drop(c) // nobody reads the rest
 	case c.phase == lingering:
 		l.throwAway(c)
 	case !l.runs(c):
@@ -342,7 +344,7 @@ func (l *loop) arm(c *conn) {
 	case c.pending() > 0:
 		l.wheel.set(c, l.tick+1+ticks(cfg.Write), l.tick)
 	case c.phase == lingering:
-	case c.phase == parked, c.within: // it waits for us
+	case c.phase == parked, c.phase == streaming, c.within: // it waits for us
 		l.wheel.set(c, 0, l.tick)
 	case len(c.in) > 0:
 		if !c.partial { // once: a trickle does not put it off

@@ -44,3 +44,6 @@ func poke(ch chan struct{}) {
 	default:
 	}
 }
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)

@@ -87,12 +87,16 @@ func (l *loop) drop(c *conn) {
 
 // resume takes the answer that c is parked for, and goes on with its input.
 func (l *loop) resume(c *conn, b []byte, next Next) {
-	if c.phase != parked {
+	if c.phase != parked && c.phase != streaming {
+		return
+	}
+	c.came += int64(len(b))
+	if next == Stream || c.phase == streaming {
+		l.stream(c, append(l.out[:0], b...), next)
 		return
 	}
 	l.become(c, reading)
 	out := c.rejoin(next, append(l.out[:0], b...))
-	c.came += int64(len(b))
 	goesOn := next == Again || next == More && len(c.in) > 0
 	if goesOn && c.pending() < l.srv.cfg.MaxUnread {
 		l.step(c, c.in, out) // so that all is sent at once
@@ -107,6 +111,24 @@ func (l *loop) resume(c *conn, b []byte, next Next) {
 		}
 	}
 	l.turn(c)
+}
+
+// stream begins an answer that Send goes on with, or ends it.
+func (l *loop) stream(c *conn, out []byte, next Next) {
+	switch {
+	case next != Stream:
+		if l.flush(c, out) {
+			l.end(c, Close)
+		}
+		return
+	case c.phase == parked:
+		l.become(c, streaming)
+		c.keep(nil)
+		c.again = false
+	}
+	if l.flush(c, out) && c.hup {
+		l.drop(c)
+	}
 }
 
 // handOver gives c to Config.HandedOver.

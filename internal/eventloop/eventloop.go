@@ -94,6 +94,10 @@ const (
 	// Parked: the answer will come by one call of Conn.Resume. The input waits
 	// until then, so that answers keep the order of requests.
 	Parked
+	// Stream: for Conn.ResumeThen alone. The answer has begun, and what is given to Send is
+	// its rest, in order. The connection takes no further request. It ends when its peer has
+	// ended its side, or by ResumeThen with Close.
+	Stream
 	// HandOver: the connection, beginning with what was not consumed, is for
 	// Config.HandedOver.
 	HandOver

@@ -12,6 +12,7 @@ const (
 	accepted  phase = iota // nothing has been done with it yet
 	reading                // the protocol gets what comes
 	parked                 // waits for Resume; what has come waits too
+	streaming              // its last answer is made by Send, and nothing is read
 	handing                // to be handed over as soon as the peer has taken the output
 	closing                // to be closed as soon as the peer has taken the output
 	lingering              // its last answer is sent: what comes is thrown away
@@ -22,7 +23,8 @@ const (
 )
 
 var phaseNames = [phases]string{
-	"accepted", "reading", "parked", "handing", "closing", "lingering", "shaking", "away", "closed",
+	"accepted", "reading", "parked", "streaming", "handing", "closing", "lingering",
+	"shaking", "away", "closed",
 }
 
 func (p phase) String() string { return phaseNames[p] }
@@ -39,7 +41,8 @@ func set(list ...phase) (bits uint16) {
 var follows = [phases]uint16{
 	accepted:  set(shaking, reading, closed),
 	reading:   set(parked, handing, closing, closed),
-	parked:    set(reading, handing, closing, closed),
+	parked:    set(reading, streaming, handing, closing, closed),
+	streaming: set(closing, closed),
 	handing:   set(away, closed),
 	closing:   set(lingering, closed),
 	lingering: set(closed),
@@ -48,10 +51,10 @@ var follows = [phases]uint16{
 }
 
 var (
-	served    = set(reading, parked)       // the protocol may add output
-	ending    = set(handing, closing)      // it goes on when the peer has taken the output
-	borrowed  = set(shaking, away)         // another goroutine reads and writes the socket
-	elsewhere = set(parked, shaking, away) // another goroutine works for it
+	served    = set(reading, parked, streaming) // the protocol may add output
+	ending    = set(handing, closing)           // it goes on when the peer has taken the output
+	borrowed  = set(shaking, away)              // another goroutine reads and writes the socket
+	elsewhere = set(parked, shaking, away)      // another goroutine works for it
 )
 
 // in reports whether p is one of a set.

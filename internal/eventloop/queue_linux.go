@@ -5,13 +5,9 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
 )
-
-// longAgo is a deadline that has passed.
-var longAgo = time.Unix(1, 0)
 
 // A message is what other goroutines have to say to a loop.
 type message struct {

@@ -84,6 +84,12 @@ func (s *stream) run() {
 			if next = s.await(); next != More {
 				continue
 			}
+		case Stream:
+			if !s.goOn() {
+				return
+			}
+			next = Close
+			continue
 		case HandOver:
 			if !s.handOver() {
 				return
@@ -379,7 +385,7 @@ func (s *stream) resume(b []byte, next Next) {
 // one of the two; or both, one after the other.
 func (s *stream) poke() {
 	s.poked.Store(true)
-	_ = s.nc.SetReadDeadline(time.Unix(1, 0))
+	_ = s.nc.SetReadDeadline(longAgo)
 }
 
 // hold is Conn.Hold.

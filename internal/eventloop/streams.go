@@ -117,7 +117,7 @@ func (all *streams) drain() {
 func (all *streams) reap() {
 	all.each(func(s *stream) {
 		if s.idle.Load() {
-			_ = s.nc.SetReadDeadline(time.Unix(1, 0))
+			_ = s.nc.SetReadDeadline(longAgo)
 		}
 	})
 }

@@ -120,6 +120,10 @@ const (
 	WatchHistory     = 4096                   // events that a watcher may have missed
 	WatchBehind      = 1024                   // events that it may be behind; then it ends
 	WatchWait        = 30 * time.Second       // that it may be behind
+	HTTPWatches      = 100_000                // see hotrow_http_watches_refused_total
+	HTTPWatchesOf    = 1000                   // of a token, or of an address of another machine
+	StateBytes       = 64 << 10               // of a state that is sent; a larger one is named
+	StateBacklog     = 32 << 10               // not taken: then states are left out
 
 	// What is kept for clients between requests.
 

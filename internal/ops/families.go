@@ -73,6 +73,9 @@ const (
 	unsentBytes
 	unsentWaiting
 	unsentRefused
+	httpWatches
+	httpWatchEvents
+	httpWatchesRefused
 	traceSpans
 	refusedConnections
 	httpConnections
@@ -225,6 +228,12 @@ func careFamilies() map[metricID]family {
 			"Requests that wait because too many answers are unread."},
 		unsentRefused: {"unsent_refused_total", counter, nil,
 			"Requests refused because they waited too long for unread answers."},
+		httpWatches: {"http_watches", gauge, nil,
+			"Documents and lists that are followed over HTTP."},
+		httpWatchEvents: {"http_watch_events_total", counter, nil,
+			"Events sent to clients that follow something over HTTP."},
+		httpWatchesRefused: {"http_watches_refused_total", counter, nil,
+			"Watches over HTTP that were one too many."},
 	}
 }
 

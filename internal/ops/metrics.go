@@ -74,6 +74,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.value(unsentWaiting, float64(s.Unsent.Waiting))
 	e.value(unsentRefused, float64(s.Unsent.Refused))
 	e.refused(s.Refused)
+	e.value(httpWatches, float64(s.Watches.Open))
+	e.value(httpWatchEvents, float64(s.Watches.Events))
+	e.value(httpWatchesRefused, float64(s.Watches.Refused))
 	e.http(s.HTTP)
 	if s.Wire != nil {
 		e.wire(s.Wire)

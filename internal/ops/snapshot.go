@@ -26,6 +26,7 @@ type Snapshot struct {
 	Copies       Copies
 	Unsent       Unsent
 	Refused      []Refused // by listener
+	Watches      Watches
 	HTTP         []HTTP    // by listener
 	Wire         *Wire     // nil: it is not served
 	RESP         *RESP     // nil: it is not served
@@ -118,6 +119,13 @@ type Unsent struct {
 	Bytes   int64  // of answers
 	Waiting int    // requests that wait for room to be answered
 	Refused uint64 // requests that have waited in vain
+}
+
+// Watches are what is followed over HTTP.
+type Watches struct {
+	Open    int
+	Events  uint64 // sent
+	Refused uint64 // one too many
 }
 
 // AccessLog is what became of the lines of the access log.

@@ -23,6 +23,9 @@ type answer struct {
 	list  []*row.Document // one array of them, of media's format; nil: body
 	size  int             // of list, in bytes, as sent
 	body  []byte
+
+	follower *watcher // who is told what comes after body; nil: nobody
+	known    string   // the tag of the state that body leaves with the client
 }
 
 // appendAnswer appends the answer to r. closing says that the connection is closed after

@@ -32,6 +32,8 @@ type call struct {
 	from    *provenance        // what the resource has said; nil: it was not asked
 	budget  *front.Peer        // the client's part of it; nil: nobody bounds the answer
 	claimed int64              // room for the answer
+
+	follower *watcher // who is to be told of changes; nil: nobody
 }
 
 // answer answers the request, and gives the answer to send before it counts and logs it.
@@ -44,6 +46,9 @@ func (c *call) answer(send func(*answer)) {
 			a = c.recovered(v, a, send)
 		}
 		c.release()
+		if c.follower != nil && (a == nil || a.follower == nil) {
+			c.follower.leave() // the answer does not go on
+		}
 		took := c.o.Now().Sub(start)
 		c.h.requests.Observe(c.resourceName(), a.code, took)
 		if c.o.Access != nil && c.o.Access.On() {
@@ -115,6 +120,9 @@ func (c *call) serve() (*answer, error) {
 	}
 	if c.res, err = c.o.find(t.name); err != nil {
 		return nil, err
+	}
+	if c.r.Method == http.MethodGet && wantsEvents(c.r.Accept) {
+		return c.watch(&t)
 	}
 	if t.kind == pathList {
 		return c.collection()
@@ -192,6 +200,7 @@ func (c *call) read(segment string) (*answer, error) {
 	if err := c.claim(1); err != nil {
 		return nil, err
 	}
+	c.join(q.key, nil)
 	got, err := c.get(q)
 	if err == nil && !got.Doc.Absent() {
 		if size := len(got.Doc.Body()); !c.fits(size) {

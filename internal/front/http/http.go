@@ -80,6 +80,7 @@ type Handler struct {
 	examples sync.Map // of *example, by the name of the resource
 	logLimit front.Limiter
 	unsent   *front.Unsent
+	watches  watches
 }
 
 // settings are Options made ready for use. They never change: Configure puts
@@ -96,6 +97,7 @@ func New(o Options) *Handler {
 	if h.unsent == nil {
 		h.unsent = front.NewUnsent(0, 0)
 	}
+	h.watches.live = &h.live
 	h.Configure(o)
 	return h
 }
@@ -128,4 +130,5 @@ func (h *Handler) Configure(o Options) {
 		s.random = new(picker)
 	}
 	h.live.Store(s)
+	h.watches.endAll() // who may follow what has changed, perhaps
 }

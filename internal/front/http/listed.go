@@ -86,6 +86,7 @@ func (c *call) keptOrRead(q *question, limit int, ask *resource.ListAsk) (*answe
 	if err := c.claim(limit); err != nil {
 		return nil, err
 	}
+	c.join("", ask)
 	o := q.options(c.r)
 	got, err := c.res.SelectList(c.ctx, ask, o)
 	if err == nil && got.Origin == resource.HitMemory && q.exceeds(got.Lag) && !o.OnlyIfCached {

@@ -31,7 +31,10 @@ type protocol struct {
 	counted []*loopResource
 }
 
-var _ eventloop.Prefetcher = (*protocol)(nil)
+var (
+	_ eventloop.Prefetcher = (*protocol)(nil)
+	_ eventloop.Ender      = (*protocol)(nil)
+)
 
 // newProtocol returns the protocol of event loops in front of h. What they answer is in
 // h's Stats.
@@ -52,6 +55,13 @@ func (l *protocol) register(r *loopResource) {
 func (l *protocol) Open(c *eventloop.Conn, out []byte) []byte {
 	c.Data = &peer{conn: c, http2: c.HTTP2()}
 	return out
+}
+
+// End implements eventloop.Ender.
+func (l *protocol) End(c *eventloop.Conn) {
+	if p, ok := c.Data.(*peer); ok {
+		p.end()
+	}
 }
 
 // Tick does nothing: HTTP/1.1 has nothing to say by itself.
@@ -153,6 +163,8 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 		return out, inDatabase
 	case t.kind == pathIndex, t.kind == pathSystem:
 		return out, onFullPath
+	case wantsEvents(r.Accept):
+		return out, inDatabase
 	}
 	res := s.resource(t.name)
 	switch {
@@ -283,9 +295,14 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 	message = bytes.Clone(message)
 	l.workers.Go(func() {
 		var out []byte
-		next := eventloop.Close // unless there is an answer
+		var follower *watcher
+		next, known := eventloop.Close, "" // unless there is an answer
 		// From there on the peer is the loop's.
-		defer func() { c.ResumeThen(out, next) }()
+		defer func() {
+			if c.ResumeThen(out, next); next == eventloop.Stream {
+				follower.activate(known, func() bool { return l.h.live.Load() == o })
+			}
+		}()
 		m := memos.Get().(*memo)
 		defer m.release()
 		var r request
@@ -297,6 +314,12 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 		one.answer(func(a *answer) {
 			if a.code == http.StatusUnauthorized && r.Authorization != nil {
 				p.wrong++
+			}
+			if a.follower != nil {
+				if out = a.appendStream(nil, &r); p.follow(a.follower) {
+					follower, known, next = a.follower, a.known, eventloop.Stream
+				}
+				return
 			}
 			closing := r.Close || c.Draining() || p.wrong >= front.WrongTokens
 			out = appendAnswer(make([]byte, 0, 512+a.length()), &r, a, closing, r.Head)

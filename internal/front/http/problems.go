@@ -102,6 +102,8 @@ var (
 	kindUnread      = common("unread-answers", http.StatusServiceUnavailable)
 	kindNotCached   = common("not-cached", http.StatusGatewayTimeout).
 			hinted("leave only-if-cached out")
+	kindNoFeed = own("no-feed", http.StatusNotImplemented,
+		"no feed tells of changes of this resource", "see feed.mode of its source")
 	kindUnknownMethod = own("unknown-method", http.StatusNotImplemented,
 		"no method of HTTP that is known here has this name", "methods are in capitals")
 	kindFull = common("database-full", http.StatusInsufficientStorage)
@@ -116,7 +118,7 @@ var allKinds = []*kind{kindAmbiguous,
 	kindNotAcceptable, kindNotSingular, kindProfile,
 	kindTimeout, kindConflict, kindPrecondition, kindTooLarge, kindTooLong,
 	kindMediaType, kindRange, kindMisdirected, kindKeyMismatch, kindUnconditional, kindInternal,
-	kindUnknownMethod,
+	kindUnknownMethod, kindNoFeed,
 	kindUnavailable, kindBusy, kindRetry, kindUnknown, kindStarting, kindUnread, kindNotCached,
 	kindFull}
 

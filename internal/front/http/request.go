@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httprule"
@@ -120,6 +121,27 @@ type peer struct {
 	wrong int // tokens that nobody has
 
 	http2 bool // whose streams the requests are; of the event loop
+
+	following atomic.Pointer[watcher] // whose answer goes on; nil: none does
+	ended     atomic.Bool             // the connection, or the stream
+}
+
+// follow notes whose answer goes on. It reports false when the peer has left.
+func (p *peer) follow(w *watcher) bool {
+	p.following.Store(w)
+	if p.ended.Load() { // before it could know of w, perhaps
+		w.leave()
+		return false
+	}
+	return true
+}
+
+// end ends what the peer follows: it has left.
+func (p *peer) end() {
+	p.ended.Store(true)
+	if w := p.following.Load(); w != nil {
+		w.leave()
+	}
 }
 
 // endpoints are the two ends of a connection.

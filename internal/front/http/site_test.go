@@ -71,7 +71,7 @@ func siteResources() []resource.Spec {
 }
 
 // openSet opens the resources of a site over an SQLite file of their own.
-func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
+func openSet(t testing.TB, over ...func(source.Source) source.Source) (*resource.Set, *sqlite.Source) {
 	t.Helper()
 	ctx := t.Context()
 	src, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "site.db"), sqlite.Options{Own: true})
@@ -81,10 +81,14 @@ func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 	if err := src.Exec(ctx, siteTables...); err != nil {
 		t.Fatal(err)
 	}
+	var served source.Source = src
+	for _, f := range over {
+		served = f(src)
+	}
 	memory := tier.NewMemory(1 << 20)
 	set, err := resource.Open(ctx, resource.SetOptions{
 		Memory: memory, Lists: 1 << 20,
-		Sources:   []resource.SourceOptions{{Name: "main", Source: src, Mode: source.FeedAuto}},
+		Sources:   []resource.SourceOptions{{Name: "main", Source: served, Mode: source.FeedAuto}},
 		Resources: siteResources(),
 	})
 	if err != nil {
@@ -124,8 +128,14 @@ type site struct {
 // newServer starts a site. change may alter its options.
 func newServer(t *testing.T, change ...func(*Options)) *site {
 	t.Helper()
-	s := &site{t: t, tokens: new(front.Tokens), log: new(syncBuffer)}
 	set, src := openSet(t)
+	return newServerOf(t, set, src, change...)
+}
+
+// newServerOf starts a site that serves set.
+func newServerOf(t *testing.T, set *resource.Set, src *sqlite.Source, change ...func(*Options)) *site {
+	t.Helper()
+	s := &site{t: t, tokens: new(front.Tokens), log: new(syncBuffer)}
 	s.src = src
 	o := Options{Resources: set, Auth: s.tokens.Principal, Issued: s.tokens.Issued, MaxBody: 4096,
 		Log: slog.New(slog.NewTextHandler(s.log, nil))}

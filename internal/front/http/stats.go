@@ -5,6 +5,21 @@ import "github.com/hotrow/hotrow/internal/front"
 // ResourceStats are the counters of one resource, by status.
 type ResourceStats = front.ResourceStats[int]
 
+// WatchStats are the numbers of what is followed.
+type WatchStats struct {
+	Open    int
+	Events  uint64 // sent
+	Refused uint64 // watches that were one too many
+}
+
+// Watches returns the numbers of what is followed.
+func (h *Handler) Watches() WatchStats {
+	ws := &h.watches
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return WatchStats{Open: len(ws.watchers), Events: ws.events.Load(), Refused: ws.refused.Load()}
+}
+
 // Stats returns a snapshot of the counters, by the name of the resource. What
 // event loops have answered is among them, with the durations of its wake-ups (see
 // front.WakeUp).

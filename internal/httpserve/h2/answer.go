@@ -114,6 +114,7 @@ func (c *conn) sendBody(s *stream, b []byte, end bool, out []byte) []byte {
 		s.out = append(s.out, b...)
 		s.outEnd = end
 		c.unsent += len(b)
+		s.holds()
 		if !s.queued {
 			s.queued = true
 			c.blocked = append(c.blocked, s)
@@ -123,6 +124,13 @@ func (c *conn) sendBody(s *stream, b []byte, end bool, out []byte) []byte {
 		return c.sent(s, out)
 	}
 	return out
+}
+
+// holds tells the maker of an answer without an end how much of it waits for a window.
+func (s *stream) holds() {
+	if s.seat != nil {
+		s.seat.held.Store(int64(len(s.out) - s.sent))
+	}
 }
 
 // sendNow sends what windows allow of b, and says whether it ends the stream.
@@ -170,6 +178,7 @@ func (c *conn) pump(out []byte) []byte {
 		out = grown
 		s.sent += n
 		c.unsent -= n
+		s.holds()
 		if s.sent < len(s.out) {
 			c.blocked = append(c.blocked, s)
 			if idle++; n > 0 {

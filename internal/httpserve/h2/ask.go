@@ -128,6 +128,7 @@ func (c *conn) ask(s *stream, t *seat, text []byte, buf *buffer, out []byte) []b
 	switch {
 	case next == eventloop.Parked: // text may be another's soon
 		s.text = append([]byte(nil), text[n:]...)
+		s.seat = t
 		c.working++
 		return c.reply(s, answer, out)
 	case next == eventloop.HandOver:
@@ -151,11 +152,20 @@ func (c *conn) replyWhole(s *stream, b, out []byte) []byte {
 // resumed goes on with a stream whose answer others have made.
 func (c *conn) resumed(e *event, out []byte) []byte {
 	s := e.s
-	c.working--
-	if s.reset {
-		return out // what its seat holds is of no use any more
+	if !s.endless {
+		c.working--
 	}
+	s.endless = s.endless || e.next == eventloop.Stream
 	switch {
+	case s.reset:
+		return out // what its seat holds is of no use any more
+	case e.next == eventloop.Stream:
+		return c.reply(s, e.b, out)
+	}
+	s.seat = nil
+	switch {
+	case s.endless && s.answer.state == untilEnd:
+		return c.sendBody(s, nil, true, c.reply(s, e.b, out))
 	case e.next == eventloop.HandOver:
 		return c.handOver(s, s.text, c.reply(s, e.b, out))
 	case e.next == eventloop.More && len(s.text) > 0: // memory has it now, say
@@ -166,6 +176,14 @@ func (c *conn) resumed(e *event, out []byte) []byte {
 		c.spare = e.seat
 	}
 	return c.replyWhole(s, e.b, out)
+}
+
+// unseat has whoever makes the answer to s know that nobody waits for it.
+func (c *conn) unseat(s *stream) {
+	if e, ok := c.of.one.(eventloop.Ender); ok && s.seat != nil {
+		e.End(s.seat.conn)
+	}
+	s.seat = nil
 }
 
 // handOver has net/http answer text, the request of s.

@@ -115,6 +115,7 @@ func (c *conn) drop(id uint32) {
 		return
 	}
 	s.reset = true
+	c.unseat(s)
 	c.unsent -= len(s.out) - s.sent
 	s.out, s.sent = nil, 0
 	if i := slices.Index(c.blocked, s); i >= 0 {

@@ -8,6 +8,7 @@ package h2
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
@@ -119,6 +120,9 @@ type stream struct {
 	queued bool      // it is in conn.blocked
 	since  time.Time // when the peer took some of out last
 	hungry bool      // it is in conn.starved
+
+	seat    *seat // where its answer is made; nil: that is done, or net/http makes it
+	endless bool  // Send goes on with its answer: see eventloop.Stream
 }
 
 // A seat is a channel of the protocol of HTTP/1.1, which has one request at a time.
@@ -126,10 +130,17 @@ type seat struct {
 	c    *conn
 	conn *eventloop.Conn
 	s    *stream
+
+	given atomic.Int64 // bytes of events that were not heeded
+	held  atomic.Int64 // bytes that wait for a window
 }
+
+// Unsent implements eventloop.Resumer.
+func (t *seat) Unsent(*eventloop.Conn) int { return int(t.given.Load() + t.held.Load()) }
 
 // Resumed implements eventloop.Resumer.
 func (t *seat) Resumed(_ *eventloop.Conn, b []byte, next eventloop.Next) {
+	t.given.Add(int64(len(b)))
 	t.c.conn.Keep(len(b)) // until it is output, or waits for a window
 	t.c.notify(event{s: t.s, seat: t, b: b, next: next})
 }
@@ -247,6 +258,9 @@ func (p *Protocol) Tick(lc *eventloop.Conn, out []byte) ([]byte, eventloop.Next)
 // heed does what one event asks for.
 func (c *conn) heed(e *event, out []byte) []byte {
 	c.heard += len(e.b)
+	if e.seat != nil {
+		defer e.seat.given.Add(-int64(len(e.b)))
+	}
 	if e.timer {
 		c.stalled = false
 		return out
@@ -311,6 +325,7 @@ func (p *Protocol) End(lc *eventloop.Conn) {
 func (c *conn) abandon() {
 	for _, s := range c.streams {
 		s.reset = true
+		c.unseat(s)
 		if s.pipe != nil {
 			s.pipe.abort()
 		}
