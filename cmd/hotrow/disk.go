@@ -35,7 +35,8 @@ func (s *server) addDisk(snap *ops.Snapshot) {
 		MaxBytes: t.MaxBytes, Hits: t.Hits, Misses: t.Misses, Evictions: t.Evictions,
 	})
 	snap.Disk = &ops.Disk{
-		Up: d.On, Waiting: d.Waiting, Commits: d.Batches, CommitTime: d.CommitTime,
+		Up: d.On, Waiting: d.Waiting, WaitingBytes: d.WaitBytes,
+		Commits: d.Batches, CommitTime: d.CommitTime,
 		CommitAge: d.CommitAge, Refused: d.Refused, BrokenRecords: d.CRCFailures,
 		BrokenFiles: d.Quarantines, UsedBytes: d.FileBytes - d.FreeBytes, FreeBytes: d.FreeBytes,
 	}

@@ -40,6 +40,7 @@ const (
 	listTemplates
 	diskUp
 	diskWaiting
+	diskWaitingBytes
 	diskCommits
 	diskCommitSeconds
 	diskCommitAge
@@ -329,6 +330,8 @@ func diskFamilies() map[metricID]family {
 			"1 while the cache on disk is in use, 0 when it has failed."},
 		diskWaiting: {"disk_waiting", gauge, nil,
 			"Documents put and dropped that are not on disk yet."},
+		diskWaitingBytes: {"disk_waiting_bytes", gauge, nil,
+			"Memory that documents take which are not on disk yet."},
 		diskCommits: {"disk_commits_total", counter, nil, "Batches written to disk and synced."},
 		diskCommitSeconds: {"disk_commit_seconds_total", counter, nil,
 			"Time that writing and syncing batches has taken."},

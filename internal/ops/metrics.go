@@ -112,6 +112,7 @@ func (e *emitter) spans(s *Spans) {
 func (e *emitter) disk(d *Disk) {
 	e.value(diskUp, oneIf(d.Up))
 	e.value(diskWaiting, float64(d.Waiting))
+	e.value(diskWaitingBytes, float64(d.WaitingBytes))
 	e.value(diskCommits, float64(d.Commits))
 	e.value(diskCommitSeconds, d.CommitTime.Seconds())
 	e.value(diskCommitAge, d.CommitAge.Seconds())

@@ -53,6 +53,7 @@ var frozen = []string{
 	"hotrow_disk_refused_total counter ",
 	"hotrow_disk_up gauge ",
 	"hotrow_disk_waiting gauge ",
+	"hotrow_disk_waiting_bytes gauge ",
 	"hotrow_feed_events_total counter source",
 	"hotrow_feed_fence_failures_total counter source",
 	"hotrow_feed_gaps_total counter source",

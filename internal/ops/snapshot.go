@@ -235,7 +235,8 @@ type Tier struct {
 // A Disk is what the cache on disk does besides keeping documents.
 type Disk struct {
 	Up            bool
-	Waiting       int // documents put and dropped that are not on disk yet
+	Waiting       int    // documents put and dropped that are not on disk yet
+	WaitingBytes  uint64 // of those documents
 	Commits       uint64
 	CommitTime    time.Duration // of all of them
 	CommitAge     time.Duration // since all that waited began to be written

@@ -166,6 +166,7 @@ type warming struct {
 	f        *form
 	epoch    uint64
 	reported time.Time
+	largest  uint64 // bytes of a document, of the last that were loaded; 0: none was
 }
 
 // all walks through every row in the order of the key.
@@ -242,17 +243,15 @@ func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) err
 	if err != nil {
 		return err
 	}
-	if len(missing) > 0 {
-		before := f.r.counts.fromDisk.Load()
-		answers := make([]Answer, len(missing))
-		f.load(ctx, missing, &Options{Format: f.warmFormat()}, answers)
-		for i := range answers {
-			if err := answers[i].Err; err != nil {
-				return err
-			}
+	for len(missing) > 0 {
+		n, err := w.part(ctx, len(missing))
+		if err != nil {
+			return err
 		}
-		fromDisk := f.r.counts.fromDisk.Load() - before
-		f.r.warmed.loaded.Add(uint64(len(missing)) - min(fromDisk, uint64(len(missing))))
+		if err := w.loadNow(ctx, missing[:n]); err != nil {
+			return err
+		}
+		missing = missing[n:]
 	}
 	f.r.warmed.keys.Add(uint64(len(keys)))
 	if time.Since(w.reported) >= warmReport {
@@ -265,11 +264,53 @@ func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) err
 	return nil
 }
 
-// full reports whether loading more would push out what is there.
+// loadNow loads keys.
+func (w *warming) loadNow(ctx context.Context, keys []row.Key) error {
+	f := w.f
+	before := f.r.counts.fromDisk.Load()
+	answers := make([]Answer, len(keys))
+	f.load(ctx, keys, &Options{Format: f.warmFormat()}, answers)
+	w.largest -= w.largest / 4 // of those a while ago
+	for i := range answers {
+		if err := answers[i].Err; err != nil {
+			return err
+		}
+		w.largest = max(w.largest, uint64(answers[i].Doc.Size())+besideDocument)
+	}
+	fromDisk := f.r.counts.fromDisk.Load() - before
+	f.r.warmed.loaded.Add(uint64(len(keys)) - min(fromDisk, uint64(len(keys))))
+	return nil
+}
+
+// besideDocument is what a document that waits for the disk takes besides, at most as a rule.
+const besideDocument = 256
+
+// part returns how many of n documents are loaded next, and waits until the disk has room for
+// them: it would refuse what comes faster than it writes.
+func (w *warming) part(ctx context.Context, n int) (int, error) {
+	if w.f.disk == nil {
+		return n, nil
+	}
+	each := w.largest * uint64(max(1, len(w.f.spec.Formats)))
+	room, err := w.f.disk.Room(ctx, each)
+	switch {
+	case err != nil:
+		return 0, err
+	case each == 0: // how large they are is not known yet
+		return 1, nil
+	case room == 0:
+		return n, nil
+	}
+	return int(min(uint64(n), room/each)), nil
+}
+
+// full reports whether loading more would push out what is there, or would not be kept.
 func (w *warming) full() bool {
 	full := func(s tier.Stats) bool { return s.Bytes > s.MaxBytes/256*warmFull }
-	if w.f.disk != nil {
-		return full(w.f.disk.Stats())
+	if d := w.f.disk; d != nil {
+		if st := d.DiskStats(); st.On {
+			return st.Full || full(d.Stats())
+		}
 	}
 	return full(w.f.memory.Stats())
 }

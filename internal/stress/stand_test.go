@@ -29,7 +29,11 @@ type plan struct {
 	memory int64 // bytes; 0: 64 MiB
 	lists  int64 // bytes of lists; 0: 8 MiB
 	disk   bool  // with a tier on disk behind
-	change func(*resource.SourceOptions)
+
+	// diskMax are the bytes of one that commits for nothing but because much waits; 0: it is
+	// large, and commits all the time.
+	diskMax int64
+	change  func(*resource.SourceOptions)
 }
 
 // A stand is hotrow as it is served: HTTP on a socket, the core, a database.
@@ -108,10 +112,12 @@ func openDisk(t testing.TB, p plan) *tier.Disk {
 	if !p.disk {
 		return nil
 	}
-	d, err := tier.OpenDisk(tier.DiskOptions{
-		Path: filepath.Join(t.TempDir(), "cache.db"), MaxBytes: 1 << 30, Batch: 1000,
-		FlushEvery: 20 * time.Millisecond, Log: testLog(t),
-	})
+	o := tier.DiskOptions{Path: filepath.Join(t.TempDir(), "cache.db"), MaxBytes: 1 << 30, Batch: 1000,
+		FlushEvery: 20 * time.Millisecond, Log: testLog(t)}
+	if p.diskMax > 0 {
+		o.MaxBytes, o.Batch, o.FlushEvery = p.diskMax, 0, time.Hour
+	}
+	d, err := tier.OpenDisk(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,8 +63,9 @@ type Disk struct {
 	mu       sync.Mutex
 	crcSaid  time.Time // when the log last told of broken records
 	state    diskState
-	open     *batch // takes puts and drops
-	closing  *batch // is being committed; nil: none
+	open     *batch        // takes puts and drops
+	closing  *batch        // is being committed; nil: none
+	moved    chan struct{} // closed when something was committed, or never will be; see Room
 	sources  map[string]*DiskSource
 	spaces   map[uint64]*diskSpace
 	numbers  map[uint32]*binding
@@ -127,7 +128,7 @@ func OpenDisk(o DiskOptions) (*Disk, error) {
 		opts: o, log: o.Log.With("path", o.Path), run: rand.Uint64(), lookups: newLookups(),
 		kick: make(chan struct{}, 1), syncs: make(chan chan error),
 		stop: make(chan struct{}), off: make(chan struct{}), done: make(chan struct{}),
-		open: newBatch(), sources: make(map[string]*DiskSource),
+		open: newBatch(), moved: make(chan struct{}), sources: make(map[string]*DiskSource),
 		spaces: make(map[uint64]*diskSpace), numbers: make(map[uint32]*binding),
 	}
 	d.totals.committed = time.Now()
@@ -270,13 +271,9 @@ func (d *Disk) PutUnder(t Ticket, ref Ref, doc *row.Document) {
 	if d.state != diskRunning || t.binding.retired {
 		return
 	}
-	size := uint64(len(slot) + len(doc.Wire()) + entryOverhead)
-	waiting := d.open.bytes
-	if d.closing != nil {
-		waiting += d.closing.bytes
-	}
+	size := op.size(slot)
 	if t.token != t.binding.space.token() || len(slot) > maxSlot ||
-		waiting+size > d.pendingLimit() || time.Now().Before(d.putsFrom) {
+		d.waitingBytes()+size > d.pendingLimit() || time.Now().Before(d.putsFrom) {
 		d.totals.refused++
 		op = diskOp{}
 	}
@@ -291,11 +288,16 @@ func (d *Disk) enqueue(slot string, op diskOp) {
 		// The file stays as it was at its last commit, which is a state that can
 		// be trusted from its position on.
 		d.abandon(fmt.Errorf("%d puts and drops wait for a commit", n))
-	case n >= d.opts.Batch:
-		select {
-		case d.kick <- struct{}{}:
-		default:
-		}
+	case n >= d.opts.Batch, d.open.bytes > d.pendingLimit()/2:
+		d.commitSoon()
+	}
+}
+
+// commitSoon has the queue committed as soon as what is being committed has been.
+func (d *Disk) commitSoon() {
+	select {
+	case d.kick <- struct{}{}:
+	default:
 	}
 }
 

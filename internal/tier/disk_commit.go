@@ -121,6 +121,7 @@ func (d *Disk) end() {
 	d.state = diskClosed
 	d.open, d.closing = newBatch(), nil
 	d.counts = diskCounts{}
+	d.goOn()
 	d.mu.Unlock()
 	if off {
 		return // the file has been closed and logged
@@ -142,6 +143,7 @@ func (d *Disk) flush() error {
 		d.mu.Lock()
 		known := time.Now().Before(d.putsFrom) // the batch was filled before it was
 		d.closing, d.putsFrom = b, time.Now().Add(fullPause)
+		d.goOn()
 		d.mu.Unlock()
 		if !known {
 			d.log.Warn("the disk is full: nothing is put into the cache on disk for a minute",
@@ -223,6 +225,7 @@ func (d *Disk) committed(b *batch, after commitResult, took time.Duration) {
 		return // it was given up meanwhile, and the file is gone
 	}
 	d.closing = nil
+	d.goOn()
 	d.counts = after.counts
 	d.totals.evicted += after.evicted
 	d.totals.batches++
@@ -260,6 +263,7 @@ func (d *Disk) abandon(err error) {
 	d.state = diskOff
 	close(d.off)
 	d.open, d.closing = newBatch(), nil
+	d.goOn()
 	d.counts = diskCounts{}
 	broken := errors.Is(err, errBroken)
 	if broken {
@@ -278,6 +282,8 @@ func (d *Disk) abandon(err error) {
 type DiskStats struct {
 	On          bool
 	Waiting     int           // puts and drops that are not committed
+	WaitBytes   uint64        // that their documents take
+	Full        bool          // nothing is put for a while: there was no space
 	Batches     uint64        // commits
 	CommitTime  time.Duration // of all of them, the syncs included
 	CommitAge   time.Duration // since the queue was last found empty or committed
@@ -293,7 +299,9 @@ func (d *Disk) DiskStats() DiskStats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := DiskStats{
-		On: d.state == diskRunning, Waiting: len(d.open.ops), Batches: d.totals.batches,
+		On: d.state == diskRunning, Waiting: len(d.open.ops), WaitBytes: d.waitingBytes(),
+		Full:       time.Now().Before(d.putsFrom),
+		Batches:    d.totals.batches,
 		CommitTime: d.totals.commitTime, CommitAge: time.Since(d.totals.committed),
 		Refused: d.totals.refused, CRCFailures: d.crcFailures.Load(),
 		Quarantines: d.quarantines.Load(),

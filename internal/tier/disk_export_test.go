@@ -10,6 +10,18 @@ import (
 // thousands. Call it before the first Put.
 func (d *Disk) NoSync() { d.file.db.NoSync = true }
 
+// HoldCommits has commits wait until it is released, as by a disk that is slow.
+func (d *Disk) HoldCommits() (release func(), err error) {
+	tx, err := d.file.db.Begin(true)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = tx.Rollback() }, nil
+}
+
+// PendingLimit is how many bytes of documents may wait.
+func (d *Disk) PendingLimit() uint64 { return d.pendingLimit() }
+
 // Break flips a byte of every third record: of its document, or of its slot too. It
 // returns how many it has broken.
 func (d *Disk) Break(slots bool) (n int, err error) {

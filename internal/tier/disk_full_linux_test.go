@@ -62,7 +62,13 @@ func TestDisk_FullDiskStopsPutsAndStillDrops(t *testing.T) {
 	if _, ok := d.Get(ref("later")); ok {
 		t.Error("a full disk takes puts")
 	}
+	if room, err := d.Room(t.Context(), 100); room != 0 || err != nil {
+		t.Errorf("a full disk has room for %d bytes: %v", room, err)
+	}
 	on := d.DiskStats().On
+	if on && !d.DiskStats().Full {
+		t.Error("a full disk is not said to be full")
+	}
 	t.Logf("Sync: %v, on: %v\n%s", err, on, log.String())
 	if strings.Count(log.String(), "the disk is full") != 1 {
 		t.Error("that the disk is full is not logged once")
