@@ -35,7 +35,8 @@ func byRule(role string, r reach) bool {
 func walkRoles(t *testing.T, page accessPage) {
 	for _, form := range []string{formTCP, formUnix} {
 		b := newAccessBed(t, byRoles, "read write admin",
-			"  base_url: https://s.example\n  hosts: [links.example]\nhttp: {hosts: [http.example]}\n"+
+			"  base_url: https://s.example\n  hosts: [links.example]\n"+
+				"http: {hosts: [http.example], cors: {origins: ['"+appOrigin+"']}}\n"+
 				"ops: {hosts: [ops.example]}\n")
 		r := b.serve(t, form)
 		w := newWalk(t, page, r, "ops")
@@ -43,7 +44,7 @@ func walkRoles(t *testing.T, page accessPage) {
 		w.all(page.reaches(t, "## The operator's port", "^/"))
 		w.hosts("/livez", "ops.example")
 		w = newWalk(t, page, r, "http")
-		w.keys, w.may = b.tokens, byRule
+		w.keys, w.may, w.named = b.tokens, byRule, true
 		w.all(page.reaches(t, "## HTTP: resources", "^/"))
 		w.hosts("/", "http.example")
 		w = newWalk(t, page, r, "links")

@@ -59,6 +59,7 @@ type walk struct {
 	proxy    door              // the same behind a reverse proxy
 	keys     map[string]string // by role
 	cookie   bool              // the key is in the page's cookie
+	named    bool              // the configuration names appOrigin
 	may      func(role string, r reach) bool
 }
 
@@ -129,7 +130,23 @@ func (w *walk) ask(r reach, d door, token string, headers ...string) int {
 		w.t.Fatalf("%s %s: %v", r.method, r.path, err)
 	}
 	_ = resp.Body.Close()
+	w.wantOrigins(r, req, resp)
 	return resp.StatusCode
+}
+
+// wantOrigins fails the test if a page of another origin may read what it must not: any answer
+// but those of resources to a page of the origin that the configuration names.
+func (w *walk) wantOrigins(r reach, req *http.Request, resp *http.Response) {
+	w.t.Helper()
+	want := ""
+	if w.named && w.listener == "`http.listen`" && req.Header.Get("Origin") == appOrigin {
+		want = appOrigin
+	}
+	if got := resp.Header.Get("Access-Control-Allow-Origin"); got != want ||
+		resp.Header.Get("Access-Control-Allow-Credentials") != "" {
+		w.t.Errorf("%s %s: %s %s from %q may be read by pages of %q, want %q", w.listener, w.door.form,
+			req.Method, r.path, req.Header.Get("Origin"), got, want)
+	}
 }
 
 // ofPage reports whether a path is of the page of links, which asks for a key
@@ -187,7 +204,10 @@ func (w *walk) foreign(r reach, role string) {
 	if got := w.ask(r, w.door, token, "Host", "evil.example"); got != 421 {
 		w.t.Errorf("%s: %s %s as %q for a foreign Host = %d", w.door.form, r.method, r.path, role, got)
 	}
+	preflight := reach{line: r.line, method: http.MethodOptions, path: r.path}
+	w.ask(preflight, w.door, "", "Origin", appOrigin, "Access-Control-Request-Method", r.method)
 	if r.method == "GET" || r.method == "HEAD" {
+		w.ask(r, w.door, token, "Origin", appOrigin)
 		return
 	}
 	for name, value := range map[string]string{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"} {

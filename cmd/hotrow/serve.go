@@ -312,7 +312,7 @@ func (s *server) serveOps(failed chan<- error) {
 func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 	return httpfront.Options{
 		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
-		Hosts: cfg.HTTP.Hosts, Open: s.cmd.Open,
+		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.CORS.Names(), Open: s.cmd.Open,
 		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
 		CacheControl: cfg.HTTP.CacheControl,
 		Resttest:     cfg.HTTP.Compat == "resttest",

@@ -43,6 +43,7 @@ type HTTP struct {
 	Compression     []string `yaml:"compression" oneof:"zstd gzip" apply:"reload"`
 	CacheControl    string   `yaml:"cache_control" apply:"reload"`
 	Compat          string   `yaml:"compat" oneof:"none resttest" apply:"reload"`
+	CORS            CORS     `yaml:"cors" apply:"reload"`
 	TLS             TLS      `yaml:"tls" apply:"reload"`
 }
 
@@ -128,6 +129,7 @@ func Default() *Config {
 			Compression:     []string{"zstd", "gzip"},
 			CacheControl:    "no-cache",
 			Compat:          "none",
+			CORS:            CORS{Origins: []Origin{}},
 			TLS:             TLS{MinVersion: "1.2"},
 		},
 		Wire:  defaultWire(),

@@ -49,6 +49,7 @@ func (v *validator) warnf(path, format string, args ...any) {
 // all checks everything.
 func (v *validator) all() {
 	v.http()
+	v.origins()
 	v.tls()
 	v.wire()
 	v.keyValue()

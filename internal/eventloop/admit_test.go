@@ -15,7 +15,7 @@ import (
 // TestAdmit_RefusesWhoIsOneTooMany in every form, and takes the next when one has left.
 func TestAdmit_RefusesWhoIsOneTooMany(t *testing.T) {
 	c := Config{Admit: admit.Bounds{Connections: func() (int, int) { return 2, 2 }},
-		Refusal: []byte("too many")}
+		Refusal: func() []byte { return []byte("too many") }}
 	each(t, loopForms, c, func(t *testing.T, s *site) {
 		first, second := s.dial(t), s.dial(t)
 		for _, c := range []*client{first, second} {

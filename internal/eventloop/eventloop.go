@@ -155,8 +155,9 @@ type Config struct {
 
 	// Admit bounds the connections and the handshakes of TLS, which wait for Header at most.
 	Admit admit.Bounds
-	// Refusal is what a peer without TLS is told whose connection is one too many.
-	Refusal []byte
+	// Refusal returns what a peer without TLS is told whose connection is one too many; nil:
+	// nothing. Any goroutine calls it.
+	Refusal func() []byte
 
 	// Meter makes what is told of the output that a new peer does not take. nil: nobody is.
 	Meter func() Meter

@@ -14,6 +14,7 @@ import (
 // detach returns r with a context that is canceled when the peer of v is known to have gone,
 // and a function that must be called when r is answered.
 func (m *messageConn) detach(r *http.Request) (*http.Request, context.CancelFunc) {
+	m.handled = true
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	stop := context.AfterFunc(r.Context(), func() {
 		defer cancel()
@@ -29,4 +30,15 @@ func (m *messageConn) detach(r *http.Request) (*http.Request, context.CancelFunc
 		g.WhenGone(cancel)
 	}
 	return r.WithContext(ctx), func() { stop(); cancel() }
+}
+
+// Write implements net.Conn. What net/http answers without its handler it writes at one go.
+func (m *messageConn) Write(p []byte) (int, error) {
+	if m.handled || m.amend == nil {
+		return m.Borrowed.Write(p)
+	}
+	if _, err := m.Borrowed.Write(m.amend(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -184,8 +184,8 @@ func (a *listener) admit(l *loop, fd int) {
 		a.deal(l, fd, from)
 		return
 	}
-	if r := l.srv.cfg.Refusal; len(r) > 0 && l.srv.cfg.TLS == nil {
-		_, _ = nonblock.Send(fd, r) // a new socket has room for it
+	if refusal := l.srv.cfg.Refusal; refusal != nil && l.srv.cfg.TLS == nil {
+		_, _ = nonblock.Send(fd, refusal()) // a new socket has room for it
 		_ = unix.Shutdown(fd, unix.SHUT_WR)
 	}
 	_ = unix.Close(fd)

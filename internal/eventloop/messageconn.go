@@ -36,6 +36,9 @@ type messageConn struct {
 	poked   chan struct{}
 	over    atomic.Bool
 	half    atomic.Bool // the peer has ended its side: see messageConn.detach
+
+	amend   func([]byte) []byte // see MessageServer
+	handled bool                // the handler was called; of net/http's goroutine
 }
 
 // tlsMessageConn is a messageConn under TLS. Only it has ConnectionState: http.Request.TLS

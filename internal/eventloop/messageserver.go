@@ -16,6 +16,10 @@ const waitingMessages = 1024
 
 // MessageServer is an http.Server for what the event loop hands over, one message at a time.
 type MessageServer struct {
+	// Amend returns an answer that net/http makes without its handler, to a request that it
+	// cannot read, say, as it is to be sent. It is set before the first message; nil: as it is.
+	Amend func(answer []byte) []byte
+
 	srv    *http.Server
 	frame  func(head []byte) (n int64, certain bool)
 	conns  chan net.Conn
@@ -56,6 +60,7 @@ func NewMessageServer(
 // Serve gives net/http a connection for one message. It is for Config.HandedOver.
 func (m *MessageServer) Serve(l Borrowed) {
 	mc := newMessageConn(l, m.frame)
+	mc.amend = m.Amend
 	if secure, ok := l.(interface{ ConnectionState() tls.ConnectionState }); ok {
 		m.give(tlsMessageConn{mc, secure})
 		return

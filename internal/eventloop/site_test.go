@@ -70,7 +70,7 @@ func (p *hits) Step(c *Conn, in, out []byte) (n int, _ []byte, next Next) {
 		case http1.NeedMore:
 			return n, out, More
 		case http1.Bad, http1.TooLarge, http1.LongLine, http1.OtherVersion:
-			return n, http1.AppendRefusal(out, v, time.Now()), Close
+			return n, http1.AppendRefusal(out, v, time.Now(), ""), Close
 		}
 		kind, name, _ := strings.Cut(strings.TrimPrefix(string(r.Path), "/"), "/")
 		if v == http1.HandOver || kind != "hit" && kind != "miss" && kind != "now" {

@@ -68,9 +68,9 @@ func (all *streams) accept() {
 func (all *streams) start(nc net.Conn) {
 	from := admit.AddrOf(nc.RemoteAddr())
 	if !all.srv.gate.Enter(from) {
-		if r := all.srv.cfg.Refusal; len(r) > 0 && all.srv.cfg.TLS == nil {
+		if refusal := all.srv.cfg.Refusal; refusal != nil && all.srv.cfg.TLS == nil {
 			_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
-			_, _ = nc.Write(r) // a new socket has room for it
+			_, _ = nc.Write(refusal()) // a new socket has room for it
 		}
 		_ = nc.Close()
 		return

@@ -24,6 +24,6 @@ func Limited(c eventloop.Config, refusal string) eventloop.Config {
 	if c.Admit.Connections == nil {
 		c.Admit = Admit(nil)
 	}
-	c.Refusal = []byte(refusal)
+	c.Refusal = func() []byte { return []byte(refusal) }
 	return c
 }

@@ -93,6 +93,7 @@ const (
 	Encodings       = 64                // how many, of a loop
 	AcceptBytes     = 256               // an Accept that is remembered
 	Accepts         = 64                // how many
+	AskedHeaders    = 32                // that a preflight is allowed
 	TokensKept      = 1024              // Authorization headers that are remembered
 	ScratchBytes    = 64 << 10          // of memory to write in that is kept for the next request
 

@@ -33,6 +33,10 @@ type Options struct {
 	Goroutines bool         // one per connection even where loops are possible
 	Log        *slog.Logger // nil: discard
 	Admit      admit.Bounds // of the connections; zero: what is usual
+
+	// Amend returns an answer that neither the protocol nor the handler has made as it is to
+	// be sent, with what all answers of the listener have in common, say. nil: as it is.
+	Amend func(answer []byte) []byte
 }
 
 // Serve serves the connections of l by the protocol of c, a form of HTTP/1.1,
@@ -46,8 +50,9 @@ func Serve(l net.Listener, h http.Handler, f Options, c eventloop.Config) (*Site
 	c.HandedOver, c.HTTP2 = s.messages.Serve, s.two
 	c.Header, c.Idle, c.Write = f.Header, cmp.Or(f.Idle, front.HTTPIdle), f.Write
 	c.Goroutines, c.Log = f.Goroutines, f.Log
+	s.amend(&f, &c)
 	if f.TLS != nil {
-		c.TLS, c.NotTLS = f.TLS, notTLS
+		c.TLS = f.TLS
 	} else {
 		c.Preface = http2.Preface // who begins so speaks HTTP/2
 	}
@@ -60,6 +65,19 @@ func Serve(l net.Listener, h http.Handler, f Options, c eventloop.Config) (*Site
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
 	return s, nil
+}
+
+// amend has every answer that others make amended.
+func (s *Site) amend(f *Options, c *eventloop.Config) {
+	c.NotTLS = notTLS
+	if f.Amend == nil {
+		return
+	}
+	s.two.Amend, s.messages.Amend = f.Amend, f.Amend
+	c.NotTLS = func(begin [5]byte) []byte { return f.Amend(notTLS(begin)) }
+	if refusal := c.Refusal; refusal != nil {
+		c.Refusal = func() []byte { return f.Amend(refusal()) }
+	}
 }
 
 // Stats returns the counts of the site's connections.

@@ -159,7 +159,7 @@ var house = []room{
 		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "workers", "eventloop",
 			"wire/http1", "resource", "source", "query", "row"},
 		tests: []string{"admit", "dbtest", "front/fronttest", "htmltest", "tlstest", "source/sqlite", "fresh",
-			"tier", "github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
+			"tier", "wire/http2", "github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir: "internal/front/wire",
@@ -192,6 +192,7 @@ var house = []room{
 	{
 		dir:   "internal/httpserve",
 		knows: []string{"httpserve/h2", "front", "admit", "eventloop", "wire/http1", "wire/http2"},
+		tests: []string{"tlstest"},
 	},
 	{
 		dir:   "internal/httpserve/h2",

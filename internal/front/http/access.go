@@ -42,8 +42,12 @@ func unauthorized(r *request, detail string) error {
 // mayWrite returns the problem that keeps the request from writing c.res.
 func (c *call) mayWrite() (err error) {
 	c.private = c.res.Access().Read != "public"
-	rule := front.WriteRule(c.res.Access().Write, c.o.Open)
+	rule := front.WriteRule(c.res.Access().Write, c.o.Open || c.foreign)
 	c.who, err = c.m.pass(c.o, c.r, c.res.Name(), rule)
+	if p, ok := err.(problem); ok && c.foreign && p.kind == kindUnauthorized {
+		p.detail = "a page of another origin needs a token to write"
+		return p
+	}
 	return err
 }
 

@@ -29,11 +29,16 @@ type answer struct {
 }
 
 // appendAnswer appends the answer to r. closing says that the connection is closed after
-// it, headOnly leaves the body out, as for HEAD.
-func appendAnswer(dst []byte, r *request, a *answer, closing, headOnly bool) []byte {
+// it, headOnly leaves the body out, as for HEAD. allowed are the lines of settings.allow.
+func appendAnswer(
+	dst []byte, r *request, a *answer, allowed string, closing, headOnly bool,
+) []byte {
 	dst = http1.AppendStatus(dst, a.code)
 	dst = r.AppendConnection(dst, closing)
 	dst = append(dst, a.shared...)
+	if allowed != "" {
+		dst = append(dst, allowed...)
+	}
 	if r.RequestID != nil && requestID(row.Alias(r.RequestID)) != "" {
 		dst = http1.AppendHeader(dst, "X-Request-Id", row.Alias(r.RequestID))
 	}
@@ -150,10 +155,12 @@ type provenance struct {
 func (o *settings) appendShared(dst []byte, from *provenance, cacheControl string) []byte {
 	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\n"...)
 	if from != nil {
-		dst = http1.AppendHeader(dst, "Vary", o.vary())
+		dst = http1.AppendHeader(dst, "Vary", o.varies)
 		if from.status != "" {
 			dst = http1.AppendHeader(dst, "Cache-Status", from.status)
 		}
+	} else {
+		dst = append(dst, o.common...)
 	}
 	if cacheControl != "" {
 		dst = http1.AppendHeader(dst, "Cache-Control", cacheControl)

@@ -28,6 +28,7 @@ type call struct {
 
 	res     *resource.Resource // nil until the path has named one
 	private bool               // the answer is not for everybody
+	foreign bool               // a page of another origin writes, which is named
 	who     string             // the name of the principal, once it was asked for
 	from    *provenance        // what the resource has said; nil: it was not asked
 	budget  *front.Peer        // the client's part of it; nil: nobody bounds the answer
@@ -99,6 +100,9 @@ func (c *call) resourceName() string {
 
 // serve checks what holds for every path, and routes.
 func (c *call) serve() (*answer, error) {
+	if c.o.cors != nil && c.r.isPreflight() {
+		return c.preflight()
+	}
 	var t target
 	err := c.o.route(c.m, c.p, c.r, &t)
 	if err != nil {
@@ -106,7 +110,9 @@ func (c *call) serve() (*answer, error) {
 	}
 	if c.r.http != nil { // else no page of a browser has sent it: see http1.Request.Body
 		if err := c.h.csrf.Check(c.r.http); err != nil {
-			return nil, problem{kind: kindCrossOrigin}
+			if err := c.fromOtherPage(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if !isMethod(c.r.Method) {

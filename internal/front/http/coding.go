@@ -129,8 +129,12 @@ func compression(list []row.Coding) []row.Coding {
 
 // vary returns the Vary header of documents and lists.
 func (s *settings) vary() string {
+	names := "Accept"
 	if len(s.Compression) > 0 {
-		return "Accept, Accept-Encoding"
+		names += ", Accept-Encoding"
 	}
-	return "Accept"
+	if s.cors.exact() {
+		names += ", Origin"
+	}
+	return names
 }

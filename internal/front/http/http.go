@@ -48,6 +48,11 @@ type Options struct {
 	// behind a proxy that checks it.
 	Hosts []string
 
+	// Origins are those whose pages may read the answers, and write with a token, as browsers
+	// write them; or "*" alone: pages of every origin may read what everybody may. Empty:
+	// browsers let no page of another origin read.
+	Origins []string
+
 	// Open says that a listener beyond loopback is meant to be read without a
 	// token. Such a listener still takes no anonymous writes.
 	Open bool
@@ -89,6 +94,9 @@ type settings struct {
 	Options
 	hosts  httprule.Hosts
 	random *picker // nil: no Resttest
+	cors   *cors   // nil: no Origins
+	varies string  // Vary of documents and lists
+	common string  // the header lines that all answers have, with their ends
 }
 
 // New returns the handler for o.
@@ -125,7 +133,11 @@ func (h *Handler) Configure(o Options) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &settings{Options: o, hosts: httprule.NewHosts(o.Hosts)}
+	s := &settings{Options: o, hosts: httprule.NewHosts(o.Hosts), cors: newCORS(o.Origins)}
+	s.varies = s.vary()
+	if s.cors.exact() {
+		s.common = varyOrigin
+	}
 	if o.Resttest {
 		s.random = new(picker)
 	}

@@ -56,6 +56,7 @@ func (c *call) index() (*answer, error) {
 	if !ok {
 		return nil, problem{kind: kindNotAcceptable}
 	}
+	c.private = c.r.Authorization != nil // it names what the token may read
 	entries := c.entries()
 	a := &answer{code: http.StatusOK, shared: c.shared(privateControl), more: "Vary: Accept\r\n"}
 	switch indexMedia[i] {

@@ -115,14 +115,14 @@ func (l *protocol) Step(c *eventloop.Conn, in, out []byte) (int, []byte, eventlo
 		case http1.NeedMore:
 			return n, out, eventloop.More
 		case http1.HandOver:
-			length, ok := r.parseWhole(in[n:], s.live.MaxBody)
+			length, ok := r.parseWhole(in[n:], s.live)
 			if !ok {
 				return n, out, eventloop.HandOver
 			}
 			l.park(c, p, s.live, in[n:n+length])
 			return n + length, out, eventloop.Parked
 		default:
-			refused := http1.AppendRefusal(out, verdict, s.Began)
+			refused := http1.AppendRefusal(out, verdict, s.Began, s.live.common)
 			s.logRefusal(p, refused[len(out):])
 			return len(in), refused, eventloop.Close
 		}
@@ -203,7 +203,7 @@ func (s *loop) append(
 	p *peer, r *request, res *loopResource, state resource.State, out []byte, closing bool,
 ) []byte {
 	s.Touch(&res.hits)
-	grown := appendAnswer(out, r, &s.a, closing, r.Head)
+	grown := appendAnswer(out, r, &s.a, s.live.allow(r, s.q.private), closing, r.Head)
 	if s.Access.On() {
 		s.logHit(p, r, &s.q, state, grown[len(out):])
 	}
@@ -307,7 +307,7 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 		defer m.release()
 		var r request
 		if _, v := r.parse(message); v == http1.HandOver { // it was complete before
-			r.parseWhole(message, o.MaxBody)
+			r.parseWhole(message, o)
 		}
 		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
 		one.budget, _ = c.Meter().(*front.Peer)
@@ -322,7 +322,7 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 				return
 			}
 			closing := r.Close || c.Draining() || p.wrong >= front.WrongTokens
-			out = appendAnswer(make([]byte, 0, 512+a.length()), &r, a, closing, r.Head)
+			out = appendAnswer(make([]byte, 0, 512+a.length()), &r, a, one.allow(), closing, r.Head)
 			if !closing {
 				next = eventloop.More
 			}

@@ -37,6 +37,10 @@ func stepSeeds() []string {
 		"PUT /depts/10 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}" + plainGet,
 		get("/depts/10", "Cache-Control: max-age=9, no-transform", "X-Request-Id: r-1"),
 		get("/depts/10", "Hotrow-Min-Position: hr1.other.x.1", "Origin: null", "Range: bytes=0-"),
+		"OPTIONS /depts/10 HTTP/1.1\r\nHost: localhost\r\nOrigin: " + listed +
+			"\r\nAccess-Control-Request-Method: PUT\r\n\r\n" + plainGet,
+		get("/depts/10", "Origin: "+listed), get("/depts/99", "Origin: "+unlisted, "Accept-Encoding: gzip"),
+		get("/depts/10", "Origin: "+listed, "Origin: "+listed), get("/depts/10", "Origin:"),
 		get("/depts/10?format=cbor", "If-Match: \"x\"", "Pragma: no-cache"), get("/depts/10?"),
 		get("/depts/10", `If-None-Match: "a b"`), get("/depts/10", "If-None-Match: \"\xe4\""),
 		"\r\n" + plainGet + "\r\n" + plainGet + "\r\n\r\n" + plainGet,
@@ -53,7 +57,7 @@ func FuzzStep(f *testing.F) {
 		f.Add([]byte(s), uint16(i))
 	}
 	set, _ := openSet(f)
-	h := New(Options{Resources: set})
+	h := New(Options{Resources: set, Origins: []string{listed}})
 	for _, path := range []string{"/depts/10", "/depts/20", "/depts/99", "/cities/Tulsa,OK"} {
 		for range 2 { // the second is a hit
 			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://localhost"+path, nil))

@@ -35,7 +35,7 @@ func (c *call) send(a *answer) {
 	if a.code == statusGone {
 		return
 	}
-	text := string(appendAnswer(nil, c.r, a, false, true))
+	text := string(appendAnswer(nil, c.r, a, c.allow(), false, true))
 	_, lines, _ := strings.Cut(text, "\r\n")
 	head := c.w.Header()
 	for {

@@ -31,10 +31,14 @@ func (r *request) parse(b []byte) (n int, v http1.Verdict) {
 
 // parseWhole reads the request at the beginning of b, of which parse has said HandOver, if
 // all of it is there and nothing in it is for net/http: it changes something, and has a body
-// of at most limit bytes, or none.
-func (r *request) parseWhole(b []byte, limit int64) (n int, ok bool) {
+// of at most MaxBody bytes, or none; or it is a preflight where pages of other origins may ask.
+func (r *request) parseWhole(b []byte, o *settings) (n int, ok bool) {
+	if n, ok = r.Preflight(b); ok && o.cors != nil {
+		r.head, r.content = b[:n], nil
+		return n, true
+	}
 	body, n, ok := r.Body(b)
-	if !ok || int64(len(body)) > limit {
+	if !ok || int64(len(body)) > o.MaxBody {
 		return 0, false
 	}
 	r.head, r.content = b[:n-len(body)], body
@@ -75,6 +79,7 @@ func newRequest(of *http.Request) *request {
 		{"If-Match", &r.IfMatch}, {"If-None-Match", &r.IfNoneMatch},
 		{"Cache-Control", &r.CacheControl}, {"Prefer", &r.Prefer},
 		{positionHeader, &r.MinPosition}, {"Range", &r.Range}, {"If-Range", &r.IfRange},
+		{"Origin", &r.Origin},
 	} {
 		if lines := of.Header.Values(h.name); len(lines) > 0 {
 			keep(h.field, strings.Join(lines, ","))
@@ -99,7 +104,7 @@ func (r *request) agent() string {
 	if r.http != nil {
 		return r.http.Header.Get("User-Agent")
 	}
-	return row.Alias(headerOf(r.head, "user-agent:"))
+	return headerText(r.head, "user-agent:")
 }
 
 // protocol returns which version of HTTP the request was sent by.

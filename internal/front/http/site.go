@@ -12,6 +12,7 @@ import (
 // Serve serves the connections of l by h until Shutdown or Close. It owns l from now on.
 func Serve(l net.Listener, h *Handler, f httpserve.Options) (*httpserve.Site, error) {
 	on := newProtocol(h)
+	f.Amend = h.amend
 	return httpserve.Serve(l, h, f, front.Limited(eventloop.Config{
 		Proto: on, Scope: on.newScope, Admit: f.Admit,
 		Meter: func() eventloop.Meter { return h.unsent.NewPeer() },

@@ -43,11 +43,14 @@ func (r *request) traceparent() string {
 	if r.http != nil {
 		return r.http.Header.Get("Traceparent")
 	}
-	return row.Alias(headerOf(r.head, "traceparent:"))
+	return headerText(r.head, "traceparent:")
 }
 
 // traceID returns the id of the client's trace, for logs. It aliases the request.
 func (r *request) traceID() string { return trace.ID(r.traceparent()) }
+
+// headerText is headerOf as a text, which aliases head.
+func headerText(head []byte, name string) string { return row.Alias(headerOf(head, name)) }
 
 // headerOf returns the value of the first line of a head that http1 has read whose name is
 // name, in lower case with its colon.

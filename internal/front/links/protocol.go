@@ -67,7 +67,7 @@ func (l *Protocol) step(c *eventloop.Conn, s *scope, in, out []byte) (int, []byt
 		case http1.HandOver:
 			return n, out, eventloop.HandOver
 		default:
-			refused := http1.AppendRefusal(out, verdict, s.x.now)
+			refused := http1.AppendRefusal(out, verdict, s.x.now, "")
 			s.logRefusal(c, refused[len(out):])
 			return len(in), refused, eventloop.Close
 		}

@@ -94,7 +94,11 @@ func (c *conn) begin(b *block, out []byte) ([]byte, error) {
 	}
 	c.streams[s.id] = s
 	if h.Large {
-		return c.reply(s, []byte(tooLarge), out), nil
+		answer := []byte(tooLarge)
+		if c.of.Amend != nil {
+			answer = c.of.Amend(answer)
+		}
+		return c.reply(s, answer, out), nil
 	}
 	buf := buffers.Get().(*buffer)
 	defer buffers.Put(buf)

@@ -19,6 +19,10 @@ import (
 
 // A Protocol is an eventloop.Protocol that answers by another one, of HTTP/1.1.
 type Protocol struct {
+	// Amend returns an answer that the protocol of HTTP/1.1 has not made as it is to be sent.
+	// It is set before the first connection; nil: as it is.
+	Amend func(answer []byte) []byte
+
 	one   eventloop.Protocol
 	count counters
 }

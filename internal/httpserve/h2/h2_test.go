@@ -172,6 +172,20 @@ func TestH2_RefusesMalformedRequests(t *testing.T) {
 	})
 }
 
+// TestH2_AmendsItsOwnAnswers: what the protocol of HTTP/1.1 has not made is sent as the server says.
+func TestH2_AmendsItsOwnAnswers(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.two.Amend = func(answer []byte) []byte {
+			return bytes.Replace(answer, []byte("431"), []byte("418"), 1)
+		}
+		p := s.dial(t)
+		p.ask(1, "GET", "/hit/a", true, "x", strings.Repeat("x", 9000), "y", strings.Repeat("y", 9000))
+		if h := p.hear(1, true); h.status != "418" {
+			t.Errorf("fields of 18,000 bytes: %+v", h)
+		}
+	})
+}
+
 // TestH2_WindowsAreKept: nothing is sent beyond them, and all that fits.
 func TestH2_WindowsAreKept(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {

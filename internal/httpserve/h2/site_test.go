@@ -67,7 +67,7 @@ func (words) step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Nex
 	case v == http1.NeedMore:
 		return 0, out, eventloop.More
 	case v != http1.Complete:
-		return len(in), http1.AppendRefusal(out, v, time.Now()), eventloop.Close
+		return len(in), http1.AppendRefusal(out, v, time.Now(), ""), eventloop.Close
 	case kind == "hit" || kind == "again" && c.Data != nil:
 		c.Data = nil
 		return n, answer(out, &r), eventloop.More

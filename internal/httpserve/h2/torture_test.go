@@ -201,7 +201,7 @@ func (marked) step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Ne
 	case v == http1.HandOver:
 		return 0, out, eventloop.HandOver
 	case v != http1.Complete:
-		return len(in), http1.AppendRefusal(out, v, time.Now()), eventloop.Close
+		return len(in), http1.AppendRefusal(out, v, time.Now(), ""), eventloop.Close
 	case kind == "hit" || kind == "again" && c.Data != nil:
 		c.Data = nil
 		return n, markedAnswer(out, &r), eventloop.More

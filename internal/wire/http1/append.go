@@ -64,9 +64,9 @@ func (r *Request) AppendConnection(dst []byte, closing bool) []byte {
 func AppendEnd(dst []byte) []byte { return append(dst, "\r\n"...) }
 
 // AppendRefusal appends the whole answer to a request that is Bad, TooLarge, a
-// LongLine or of an OtherVersion.
+// LongLine or of an OtherVersion. more are further header lines, with their ends.
 // Whatever follows on the connection must be thrown away, and it be closed.
-func AppendRefusal(dst []byte, v Verdict, now time.Time) []byte {
+func AppendRefusal(dst []byte, v Verdict, now time.Time, more string) []byte {
 	code, text := 400, "the request is not well-formed HTTP/1.1\n"
 	switch v {
 	case TooLarge:
@@ -78,7 +78,20 @@ func AppendRefusal(dst []byte, v Verdict, now time.Time) []byte {
 	}
 	dst = AppendDate(AppendStatus(dst, code), now)
 	dst = append(dst, "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"...)
+	dst = append(dst, more...)
 	return append(AppendEnd(AppendLength(dst, len(text))), text...)
+}
+
+// InsertLines returns an answer with further header lines, which have their ends, behind its
+// status line: the answer itself if there are none, or nothing to stand behind.
+func InsertLines(answer []byte, lines string) []byte {
+	at := bytes.Index(answer, []byte("\r\n"))
+	if lines == "" || at < 0 {
+		return answer
+	}
+	at += len("\r\n")
+	dst := make([]byte, 0, len(answer)+len(lines))
+	return append(append(append(dst, answer[:at]...), lines...), answer[at:]...)
 }
 
 // AnswerSize returns the status of an answer of ours, "HTTP/1.1 200 OK...", and

@@ -36,7 +36,7 @@ func TestAppend_WritesWhatNetHTTPReads(t *testing.T) {
 
 func TestAppendRefusal(t *testing.T) {
 	for v, code := range map[Verdict]int{Bad: 400, TooLarge: 431} {
-		b := AppendRefusal(nil, v, now)
+		b := AppendRefusal(nil, v, now, "Vary: Origin\r\n")
 		a, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), nil)
 		if err != nil {
 			t.Fatalf("%q: %v", b, err)

@@ -28,6 +28,16 @@ func set(chars string) (table [256]bool) {
 	return table
 }
 
+// IsToken reports whether s may be the name of a header.
+func IsToken(s string) bool {
+	for i := range len(s) {
+		if !isToken[s[i]] {
+			return false
+		}
+	}
+	return s != ""
+}
+
 // allToken reports whether b is a token: at least one byte, and only token
 // bytes.
 func allToken(b []byte) bool {

@@ -62,13 +62,14 @@ func (r *Request) header(line []byte) bool {
 	case unknown:
 		return allToken(name)
 	default:
-		r.mark(k)
+		r.mark(k, value)
 	}
 	return true
 }
 
-// mark notes that there is a header whose value is for others to read.
-func (r *Request) mark(k kind) {
+// mark notes that there is a header whose value decides nothing about framing, or is for others
+// to read.
+func (r *Request) mark(k kind, value []byte) {
 	switch k {
 	case override:
 		r.other = true
@@ -76,8 +77,23 @@ func (r *Request) mark(k kind) {
 		r.bodies = true
 	case upgrade:
 		r.upgrade = true
+	case origin:
+		r.bodies = true
+		if r.Origin != nil {
+			value = twoOrigins
+		}
+		r.Origin = value
+	case askedMethod:
+		r.unclear = !once(&r.asks) || r.unclear
+	case askedHeaders:
+		r.unclear = !once(&r.names) || r.unclear
+	case lastEventID:
+		r.LastEventID = value
 	}
 }
+
+// twoOrigins is the Origin of a request that names two: no page has it.
+var twoOrigins = []byte(",")
 
 // once sets seen and reports whether it was false: two lines of a header that
 // decides about framing are one too many, even if they agree.
@@ -162,6 +178,12 @@ const (
 	ranges
 	ifRange
 	profile
+	origin // as ofWrite besides
+	lastEventID
+
+	// Of an OPTIONS by which a browser asks whether a page may send something: see Preflight.
+	askedMethod
+	askedHeaders
 
 	// Handed over: it names another method than the request line.
 	override
@@ -203,7 +225,7 @@ func classify(name []byte) kind {
 		return classify13(name)
 	case 14:
 		return classify14(name)
-	case 15, 16, 17, 19, 22:
+	case 15, 16, 17, 19, 22, 29, 30:
 		return classifyLong(name)
 	}
 	return unknown
@@ -217,7 +239,7 @@ func classify6(name []byte) kind {
 	case 'p':
 		return either(name, "prefer", prefer)
 	case 'o':
-		return either(name, "origin", ofWrite)
+		return either(name, "origin", origin)
 	case 'd':
 		return either(name, "digest", ofWrite)
 	}
@@ -271,6 +293,8 @@ func classify13(name []byte) kind {
 		return either(name, "cache-control", cacheControl)
 	case 'x':
 		return either(name, "x-http-method", override)
+	case 'l':
+		return either(name, "last-event-id", lastEventID)
 	}
 	return either(name, "authorization", authorization)
 }
@@ -292,6 +316,10 @@ func classifyLong(name []byte) kind {
 		return ofWrite
 	case isName(name, "x-http-method-override"), isName(name, "x-method-override"):
 		return override
+	case isName(name, "access-control-request-method"):
+		return askedMethod
+	case isName(name, "access-control-request-headers"):
+		return askedHeaders
 	}
 	return unknown
 }

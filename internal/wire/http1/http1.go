@@ -70,11 +70,13 @@ type Request struct {
 	Range          []byte
 	IfRange        []byte
 	Profile        []byte // Accept-Profile or Content-Profile
+	Origin         []byte // of the page that has sent it; of two of them ","
+	LastEventID    []byte // of who watches, and comes again: nothing is watched over HTTP/1 yet
 
 	ContentType     []byte // of what Body returns
 	ContentEncoding []byte
 
-	Method string // GET, HEAD, POST, PUT, PATCH or DELETE; "": another one
+	Method string // GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS; "": another one
 	Head   bool   // HEAD: the answer has no body
 	HTTP10 bool   // else HTTP/1.1, or a later HTTP/1, which is read as that
 	Close  bool   // the client wants the connection closed after the answer
@@ -97,6 +99,10 @@ type framing struct {
 	connects  bool
 	persists  bool // Connection: keep-alive
 	writes    bool // the method is one that changes something
+	options   bool // the method is OPTIONS
+	asks      bool // Access-Control-Request-Method was seen
+	names     bool // Access-Control-Request-Headers was seen
+	unclear   bool // one of the two was seen twice
 	bodies    bool // something about the body is for a complete implementation,
 	other     bool // or about anything else
 }
@@ -140,6 +146,17 @@ func (r *Request) Body(b []byte) (body []byte, n int, ok bool) {
 	}
 	n = r.head + int(r.length)
 	return b[r.head:n], n, true
+}
+
+// Preflight returns the length of an OPTIONS by which a browser asks whether a page of another
+// origin may send a request (Fetch, CORS-preflight request), which Parse hands over, if all of
+// it is in b and needs no complete implementation.
+func (r *Request) Preflight(b []byte) (n int, ok bool) {
+	if !r.options || r.Origin == nil || !r.asks || r.unclear || r.other || r.HTTP10 ||
+		r.length > 0 || r.chunked || r.upgrade || r.expect || len(r.Host) == 0 || r.head == 0 {
+		return 0, false
+	}
+	return r.head, len(b) >= r.head
 }
 
 // SkipEmptyLine returns how many bytes of an empty line are at the beginning
@@ -248,7 +265,8 @@ func (r *Request) judge() Verdict {
 	if r.HTTP10 {
 		r.Close = !r.persists
 	}
-	if r.other || r.writes || r.lengths || r.chunked || r.upgrade || r.expect || len(r.Host) == 0 {
+	if r.other || r.writes || r.options || r.lengths || r.chunked || r.upgrade || r.expect ||
+		len(r.Host) == 0 {
 		return HandOver
 	}
 	return Complete
@@ -307,8 +325,7 @@ func (r *Request) method(name []byte) bool {
 	case "DELETE":
 		r.Method, r.writes = "DELETE", true
 	case "OPTIONS":
-		r.known, r.other = true, true
-		return true
+		r.Method, r.options = "OPTIONS", true
 	default:
 		r.other = true
 		return allToken(name)
