@@ -29,6 +29,8 @@ var boundless = map[string]string{
 	"front/kv/follow.go:gateEvery":       "how often is looked",
 	"front/kv/item.go:at*":               "a layout",
 	"front/kv/item.go:odd":               "a hash",
+	"front/kv/item.go:staleBit":          "a layout",
+	"front/kv/item.go:sentBit":           "a layout",
 	"front/kv/readers.go:fewReaders":     "beyond it a map is used",
 	"front/kv/scan.go:leastPage":         "the least",
 	"front/kv/scope.go:maxSeen":          "beyond it a map is used",

@@ -38,6 +38,10 @@ type Read struct {
 	At     int     // where Append goes on; it is Append's
 	Ends   bool    // the connection is closed in place of the reply; it is Append's
 
+	// Loaded is called by the goroutine that has loaded what memory did not have. nil: nothing
+	// is.
+	Loaded func(ctx context.Context, r *Read)
+
 	// Append appends the reply, or as much of it as makes out PieceSize long. It reports
 	// whether the reply is whole; if not, it has appended something and is called again.
 	Append func(out []byte, r *Read) (grown []byte, whole bool)
@@ -114,6 +118,11 @@ func (c *Session) Load(b *Batch, tail []byte, next eventloop.Next, w Work) {
 	w.Run = func(ctx context.Context) ([]byte, eventloop.Next) {
 		c.store.Load(ctx, b.misses)
 		b.misses = nil
+		for _, r := range b.reads {
+			if r.Loaded != nil {
+				r.Loaded(ctx, r)
+			}
+		}
 		c.logBatch(b)
 		return c.Answer(b, nil, tail, next)
 	}

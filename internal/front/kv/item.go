@@ -38,6 +38,32 @@ type Item struct {
 	Flags   uint32
 	Expires int64  // in seconds since 1970; 0: never
 	CAS     uint64 // a number of its last change by memcached's protocol: see Unique
+
+	Stale bool // a client has marked it so
+	Sent  bool // a client was told that it is the one to make it anew
+}
+
+// What is kept with the flags of an item, in their column, above the 32 bits that are theirs.
+const (
+	staleBit = 32
+	sentBit  = 33
+)
+
+// marked returns the flags of an item as its column has them.
+func (it *Item) marked() uint64 {
+	n := uint64(it.Flags)
+	if it.Stale {
+		n |= 1 << staleBit
+	}
+	if it.Sent {
+		n |= 1 << sentBit
+	}
+	return n
+}
+
+// mark takes the flags of an item as its column has them.
+func (it *Item) mark(n uint64) {
+	it.Flags, it.Stale, it.Sent = uint32(n), n>>staleBit&1 == 1, n>>sentBit&1 == 1
 }
 
 // Unique returns what memcached's clients are told of an item, and compare: another one after
@@ -58,9 +84,9 @@ func (it *Item) Expired(now time.Time) bool { return it.Expires != 0 && it.Expir
 
 // Where the parts of a prepared item are.
 const (
-	atExpires = 4
-	atUnique  = 12
-	atValue   = 20
+	atExpires = 5 // behind the flags, of which five bytes are kept
+	atUnique  = 13
+	atValue   = 21
 )
 
 // An ItemPreparer makes of a row of items what is answered from. It is a
@@ -70,7 +96,8 @@ type ItemPreparer struct{}
 // AppendPrepared implements resource.Preparer.
 func (ItemPreparer) AppendPrepared(dst []byte, shape *row.Shape, v row.Values) []byte {
 	it := itemOf(shape, v)
-	dst = binary.LittleEndian.AppendUint32(dst, it.Flags)
+	marked := it.marked()
+	dst = append(binary.LittleEndian.AppendUint32(dst, uint32(marked)), byte(marked>>32))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(it.Expires))
 	dst = binary.LittleEndian.AppendUint64(dst, it.CAS)
 	return append(dst, it.Value...)
@@ -86,7 +113,7 @@ func itemOf(shape *row.Shape, v row.Values) (it Item) {
 		case "value":
 			it.Value = []byte(v[i].Text())
 		case "flags":
-			it.Flags = uint32(v[i].Int())
+			it.mark(uint64(v[i].Int()))
 		case "expires":
 			it.Expires = v[i].Int()
 		case "cas":
@@ -103,19 +130,20 @@ func PreparedItem(d *row.Document) (Item, bool) {
 	if len(b) < atValue {
 		return Item{}, false
 	}
-	return Item{
-		Flags:   binary.LittleEndian.Uint32(b),
+	it := Item{
 		Expires: int64(binary.LittleEndian.Uint64(b[atExpires:])),
 		CAS:     binary.LittleEndian.Uint64(b[atUnique:]),
 		Value:   b[atValue:len(b):len(b)],
-	}, true
+	}
+	it.mark(uint64(binary.LittleEndian.Uint32(b)) | uint64(b[atExpires-1])<<32)
+	return it, true
 }
 
 // AppendItem appends the document of an item, without its key.
 func AppendItem(dst []byte, it *Item) []byte {
 	dst = append(dst, `{"value":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, it.Value)
-	dst = strconv.AppendUint(append(dst, `","flags":`...), uint64(it.Flags), 10)
+	dst = strconv.AppendUint(append(dst, `","flags":`...), it.marked(), 10)
 	dst = strconv.AppendInt(append(dst, `,"expires":`...), it.Expires, 10)
 	dst = strconv.AppendInt(append(dst, `,"cas":`...), int64(it.CAS), 10)
 	return append(dst, '}')

@@ -85,7 +85,7 @@ func (c Column) AppendPrepared(dst []byte, shape *row.Shape, v row.Values) []byt
 		}
 		return 0
 	}
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(number(c.Flags)))
+	dst = append(binary.LittleEndian.AppendUint32(dst, uint32(number(c.Flags))), 0)
 	dst = binary.LittleEndian.AppendUint64(dst, 0)
 	dst = binary.LittleEndian.AppendUint64(dst, number(c.Unique))
 	return shape.AppendPlain(dst, at, &v[at])

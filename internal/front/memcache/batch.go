@@ -1,6 +1,9 @@
 package memcachefront
 
 import (
+	"context"
+	"time"
+
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/wire/memcache"
@@ -24,9 +27,13 @@ func (t *turn) gather(cmd *memcache.Command) {
 // command is the read's from now on. counted says that its absent rows have been.
 func (t *turn) readOf(cmd *memcache.Command, counted bool) *kv.Read {
 	c := t.c
-	return &kv.Read{
+	var lease []byte // the reply to an mg that has changed its item
+	r := &kv.Read{
 		Name: cmd.Op.String(), Keys: cmd.Keys,
 		Append: func(out []byte, r *kv.Read) ([]byte, bool) {
+			if lease != nil {
+				return append(out, lease...), true
+			}
 			if !counted {
 				counted = true
 				c.f.stats.absent.Add(uint64(absent(r.Found)))
@@ -36,6 +43,21 @@ func (t *turn) readOf(cmd *memcache.Command, counted bool) *kv.Read {
 			return out, r.At < 0
 		},
 	}
+	if cmd.Op == memcache.MetaGet {
+		r.Loaded = func(ctx context.Context, r *kv.Read) {
+			live := c.f.store.Live()
+			if !c.leaseDue(live, cmd, &r.Found[0], time.Now()) {
+				return
+			}
+			w := &writing{c: c, o: c.f.live.Load(), cmd: cmd, ctx: ctx}
+			out, err := w.item(cmd.Keys[0])
+			if err != nil {
+				out = w.readError(w.textOf(err))
+			}
+			lease = out
+		}
+	}
+	return r
 }
 
 // launch loads what the batch misses, in a goroutine that then resumes the connection,

@@ -36,13 +36,19 @@ func (w *writing) hasItem() bool {
 
 // expiresAt returns when what is set now with a time of memcached expires. Rows do not.
 func (w *writing) expiresAt(exptime int64) int64 {
-	switch now := time.Now().Unix(); {
-	case exptime == 0 || w.column != nil:
+	if w.column != nil {
 		return 0
+	}
+	return timeOf(exptime, time.Now())
+}
+
+// timeOf returns what a time of memcached means, in seconds since 1970; 0: never.
+func timeOf(exptime int64, now time.Time) int64 {
+	switch {
 	case exptime < 0:
 		return 1 // at once
-	case exptime <= longestTTL:
-		return now + exptime
+	case 0 < exptime && exptime <= longestTTL:
+		return now.Unix() + exptime
 	}
 	return exptime
 }
@@ -69,6 +75,10 @@ type change struct {
 	same   bool   // the unique stays
 	show   *kv.Item
 	unique uint64 // that is told of what came of it
+
+	// Of a lease: see applyLease.
+	won, sent, made bool
+	shown           int64 // when the item expires, where t is among the flags
 }
 
 // A standing is an item as it is, with the unique that is told of it and compared.
@@ -201,7 +211,9 @@ func (w *writing) apply(old *standing) change {
 	switch cmd.Op {
 	case memcache.Delete, memcache.MetaDelete:
 		return w.applyDelete(old)
-	case memcache.Touch, memcache.Gat, memcache.Gats, memcache.MetaGet:
+	case memcache.MetaGet:
+		return w.applyLease(old)
+	case memcache.Touch, memcache.Gat, memcache.Gats:
 		if old == nil {
 			return change{say: notFound}
 		}
@@ -212,13 +224,16 @@ func (w *writing) apply(old *standing) change {
 		return w.applyCount(old)
 	}
 	next := &kv.Item{Value: cmd.Data, Flags: cmd.Flags, Expires: w.expiresAt(cmd.Exptime)}
-	unique := cmd.Op == memcache.CAS || cmd.Op == memcache.MetaSet && cmd.Has('C')
+	unique := cmd.Op == memcache.CAS ||
+		cmd.Op == memcache.MetaSet && cmd.Has('C') && cmd.Mode != 'E'
 	before, behind := cmd.Op == memcache.Prepend || cmd.Mode == 'P',
 		cmd.Op == memcache.Append || cmd.Mode == 'A'
 	switch {
-	case unique && old == nil:
+	case unique && old == nil && !before && !behind:
 		return change{say: notFound}
-	case unique && old.unique != cmd.Unique:
+	case unique && old == nil:
+		return change{say: notStored}
+	case unique && old.unique != cmd.Unique && !w.mayBeStale():
 		return change{say: exists}
 	case (cmd.Op == memcache.Add || cmd.Mode == 'E') && old != nil,
 		(cmd.Op == memcache.Replace || cmd.Mode == 'R' || before || behind) && old == nil:
@@ -234,6 +249,9 @@ func (w *writing) apply(old *standing) change {
 	case tooLarge:
 		return change{text: memcache.TooLarge}
 	}
+	if unique && old.unique != cmd.Unique {
+		next.Expires, next.Stale, next.Sent = old.Expires, true, old.Sent
+	}
 	return change{next: next, say: stored, show: next}
 }
 
@@ -241,6 +259,7 @@ func (w *writing) apply(old *standing) change {
 func joined(old *kv.Item, a, b []byte) *kv.Item {
 	next := *old
 	next.Value = append(bytes.Clone(a), b...)
+	next.Stale, next.Sent = false, false
 	return &next
 }
 
@@ -250,6 +269,8 @@ func (w *writing) applyDelete(old *standing) change {
 		return change{say: notFound}
 	case w.cmd.Op == memcache.MetaDelete && w.cmd.Has('C') && w.cmd.Unique != old.unique:
 		return change{say: exists}
+	case w.cmd.Op == memcache.MetaDelete && w.cmd.Has('I'):
+		return w.markStale(old)
 	}
 	return change{gone: true, say: deleted}
 }
@@ -289,6 +310,9 @@ func (w *writing) applyCount(old *standing) change {
 	for w.column == nil && len(next.Value) < len(old.Value) {
 		next.Value = append(next.Value, ' ')
 	}
+	if len(next.Value) > len(old.Value) { // as memcached has it: it is another item
+		next.Stale, next.Sent = false, false
+	}
 	if meta && cmd.Has('T') {
 		next.Expires = w.expiresAt(cmd.Exptime)
 	}
@@ -300,7 +324,7 @@ func (w *writing) reply(ch *change) []byte {
 	switch {
 	case ch.text != "" && (!ch.number || !w.cmd.Op.Meta()):
 		return memcache.AppendLine(nil, ch.text)
-	case w.cmd.Op == memcache.MetaGet && ch.next == nil:
+	case w.cmd.Op == memcache.MetaGet && ch.show == nil:
 		if w.cmd.Noreply {
 			return nil
 		}
@@ -311,97 +335,16 @@ func (w *writing) reply(ch *change) []byte {
 	if ch.next != nil {
 		ch.show.Expires = ch.next.Expires
 	}
-	it, _ := itemAt(*ch.show, ch.unique, w.cmd.Keys[0], time.Now())
+	now := time.Now()
+	it, _ := itemAt(*ch.show, ch.unique, w.cmd.Keys[0], now)
+	if w.cmd.Op == memcache.MetaGet {
+		it.Won, it.Sent, it.Fresh, it.TTL = ch.won, ch.sent, ch.made, ttlOf(ch.shown, now)
+	} else {
+		it.Stale, it.Sent = false, false
+	}
 	value := w.cmd.Has('v')
 	if w.cmd.Noreply && w.cmd.Op != memcache.MetaGet {
 		return nil
 	}
 	return memcache.AppendMeta(nil, w.cmd, &it, value)
-}
-
-// A gatRead is what gat and gats read besides items: rows and lists, which are looked up on
-// the loop as those of get are.
-type gatRead struct {
-	items  []bool     // of the keys: it is one of an item
-	found  []kv.Found // of the others
-	misses []kv.Miss
-}
-
-// readBeside looks up what the keys of a gat are of that are not of items.
-func (t *turn) readBeside(keys [][]byte) (r gatRead) {
-	c, s := t.c, t.s
-	r.items, r.found = make([]bool, len(keys)), make([]kv.Found, len(keys))
-	for i, key := range keys {
-		if r.items[i] = t.isItem(key); r.items[i] {
-			continue
-		}
-		by := kv.Reader{Who: &c.Who}
-		if f := &r.found[i]; s.Get(by, key, f) {
-			s.Count(r.found[i : i+1])
-		} else {
-			r.misses = append(r.misses, s.Miss(&by, key, f))
-		}
-	}
-	return r
-}
-
-// getAndTouch is gat and gats of items, and of what was looked up beside them.
-func (w *writing) getAndTouch() ([]byte, error) {
-	r := &w.beside
-	if len(r.misses) > 0 {
-		w.c.f.store.Load(w.ctx, r.misses)
-	}
-	for i := range r.found {
-		if text := w.c.f.problem(w.cmd, &r.found[i]); text != "" {
-			return w.readError(text), nil
-		}
-	}
-	var out []byte
-	unique := w.cmd.Op == memcache.Gats
-	for i, key := range w.cmd.Keys {
-		it, ok := itemOf(&r.found[i], key, unique)
-		if r.items[i] {
-			got, err := w.touch(key)
-			if err != nil {
-				return nil, err
-			}
-			if ok = got != nil; ok {
-				it = memcache.Item{Key: key, Value: got.Value, Flags: got.Flags,
-					Unique: got.Unique()}
-			}
-		}
-		if !ok {
-			continue
-		}
-		if out = memcache.AppendValue(out, &it, unique); len(out) > front.ListBytes {
-			return memcache.AppendLine(nil, tooMuch), nil
-		}
-	}
-	return memcache.AppendLine(out, "END"), nil
-}
-
-// readError returns an error of a read, or has the connection closed in its place.
-func (w *writing) readError(text string) []byte {
-	out, ok := appendReadError(nil, w.cmd.Op, text)
-	w.closes = w.closes || !ok
-	return out
-}
-
-// touch gives an item another time, and returns it: nil for none.
-func (w *writing) touch(key []byte) (*kv.Item, error) {
-	defer w.turn(key)()
-	for range front.ItemRaces {
-		old, tag, err := w.current(key)
-		if err != nil || old == nil {
-			return nil, err
-		}
-		next := old.Item
-		next.Expires = w.expiresAt(w.cmd.Exptime)
-		_, err = w.c.f.store.Write(w.ctx, &w.c.Who, key, &kv.Change{Op: source.OpReplace,
-			Value: kv.AppendItem(nil, &next), IfMatch: []string{tag}})
-		if !errors.Is(err, resource.ErrPrecondition) {
-			return &next, err
-		}
-	}
-	return nil, &source.Error{Class: source.Retry, Message: "the item changes all the time"}
 }

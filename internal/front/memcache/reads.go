@@ -121,11 +121,17 @@ func rowItem(d *row.Document, key []byte, left int64, unique bool) memcache.Item
 
 // itemAt returns what is told of an item at a time, and false when it has expired.
 func itemAt(i kv.Item, unique uint64, key []byte, now time.Time) (memcache.Item, bool) {
-	it := memcache.Item{Key: key, Value: i.Value, Flags: i.Flags, Unique: unique, TTL: -1}
-	if i.Expires != 0 {
-		it.TTL = i.Expires - now.Unix()
-	}
+	it := memcache.Item{Key: key, Value: i.Value, Flags: i.Flags, Unique: unique,
+		TTL: ttlOf(i.Expires, now), Stale: i.Stale, Sent: i.Sent}
 	return it, !i.Expired(now)
+}
+
+// ttlOf returns for how many seconds an item is there that expires at a time; -1: for ever.
+func ttlOf(expires int64, now time.Time) int64 {
+	if expires == 0 {
+		return -1
+	}
+	return expires - now.Unix()
 }
 
 // uniqueOf returns the cas unique of a document: the hash in its entity tag, and never 0,
@@ -152,7 +158,7 @@ func (c *conn) metaGet(out []byte, cmd *memcache.Command, f *kv.Found, fresh boo
 		}
 		return memcache.AppendCode(out, cmd, "EN")
 	}
-	it.Stale, it.Fresh = f.Stale, fresh
+	it.Stale, it.Fresh = it.Stale || f.Stale, fresh
 	same := cmd.Has('C') && cmd.Unique == it.Unique
 	return memcache.AppendMeta(out, cmd, &it, cmd.Has('v') && !same)
 }

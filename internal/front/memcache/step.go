@@ -116,21 +116,18 @@ func (t *turn) command(cmd *memcache.Command) bool {
 		if cmd.Has('T') && t.items(cmd) {
 			return t.write(cmd)
 		}
-		t.read(cmd)
-		return true
+		return t.read(cmd)
 	case memcache.Get, memcache.Gets, memcache.MetaDebug:
-		t.read(cmd)
-		return true
+		return t.read(cmd)
 	case memcache.Gat, memcache.Gats, memcache.Touch:
 		if t.items(cmd) {
 			return t.write(cmd)
 		}
 		if t.s.live.RefuseExpiry && cmd.Exptime != 0 {
 			t.reply(cmd, noExpiry)
-		} else {
-			t.read(cmd)
+			return true
 		}
-		return true
+		return t.read(cmd)
 	}
 	return t.other(cmd)
 }
@@ -208,24 +205,37 @@ func (c *conn) reader(cmd *memcache.Command) kv.Reader {
 	return kv.Reader{Who: &c.Who, Flags: cmd.Op == memcache.MetaGet}
 }
 
-// read answers a read from memory, or adds it to the batch.
-func (t *turn) read(cmd *memcache.Command) {
+// read answers a read from memory, or adds it to the batch. It reports false when the command
+// must wait until those before it are answered.
+func (t *turn) read(cmd *memcache.Command) bool {
 	c, s := t.c, t.s
-	add(&s.keys, len(cmd.Keys))
+	asks := t.asksForLease(cmd)
 	if t.batch != nil {
+		if asks {
+			return false
+		}
+		add(&s.keys, len(cmd.Keys))
 		t.gather(cmd)
-		return
+		return true
 	}
+	add(&s.keys, len(cmd.Keys))
 	if cap(s.found) < len(cmd.Keys) {
 		s.found = make([]kv.Found, 0, max(len(cmd.Keys), 16))
 	}
 	found := s.found[:len(cmd.Keys)]
 	s.found = found
-	if s.GetAll(c.reader(cmd), cmd.Keys, found) < len(found) {
+	inMemory := s.GetAll(c.reader(cmd), cmd.Keys, found) == len(found)
+	switch {
+	case asks && !inMemory:
+		return t.write(cmd)
+	case !inMemory:
 		// Slow path: the database, for this and for all reads that have come behind it.
 		t.begin()
 		t.gather(cmd)
-		return
+		return true
+	}
+	if cmd.Op == memcache.MetaGet && c.leaseDue(s.Live, cmd, &found[0], s.Began) {
+		return t.write(cmd)
 	}
 	s.Count(found)
 	add(&s.absent, absent(found))
@@ -245,4 +255,5 @@ func (t *turn) read(cmd *memcache.Command) {
 	if s.Access.On() {
 		s.LogHit(&c.Session, cmd.Op.String(), cmd.Keys, found)
 	}
+	return true
 }

@@ -65,7 +65,7 @@ func (w *writing) run(ctx context.Context) ([]byte, eventloop.Next) {
 		out, err = w.dropOld()
 	case op == memcache.Gat, op == memcache.Gats:
 		out, err = w.getAndTouch()
-	case w.hasItem() && (op != memcache.MetaDelete || !w.cmd.Has('I')):
+	case w.hasItem() && (w.column == nil || op != memcache.MetaDelete || !w.cmd.Has('I')):
 		out, err = w.item(w.cmd.Keys[0])
 	default:
 		out, err = w.row()

@@ -103,6 +103,7 @@ type Command struct {
 	Delta   uint64 // of incr, decr and D
 	Initial uint64 // J
 	Vivify  int64  // N
+	Recache int64  // R
 	Mode    byte   // of M: a capital letter, or 0
 	Data    []byte // the value
 	Noreply bool   // or q

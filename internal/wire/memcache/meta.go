@@ -73,7 +73,6 @@ func (c *Command) flag(f []byte) string {
 		return double
 	}
 	c.sent |= bit(letter)
-	var n uint64
 	switch letter {
 	case 'C':
 		c.number(&c.Unique, value, "CLIENT_ERROR bad token in command line format")
@@ -88,12 +87,18 @@ func (c *Command) flag(f []byte) string {
 		}
 	case 'T':
 		c.exptime(value, "CLIENT_ERROR bad token in command line format")
-	case 'N':
-		n, err := strconv.ParseInt(string(value), 10, 32)
-		if c.Vivify = n; err != nil {
+	case 'N', 'R':
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		if n = int64(int32(n)); letter == 'N' { // as memcached has it
+			c.Vivify = n
+		} else {
+			c.Recache = n
+		}
+		if err != nil {
 			return "CLIENT_ERROR bad token in command line format"
 		}
-	case 'E', 'R', 'S':
+	case 'E', 'S':
+		var n uint64
 		c.number(&n, value, "CLIENT_ERROR bad token in command line format")
 	case 'O':
 		if len(value) >= maxOpaque {
@@ -142,6 +147,8 @@ type Item struct {
 	TTL    int64 // seconds that it is good for; -1: it does not expire
 	Fresh  bool  // it has just been loaded: nobody has asked for it before
 	Stale  bool
+	Won    bool // the client is the one to make it anew
+	Sent   bool // another client was told so
 	Value  []byte
 }
 
@@ -154,8 +161,13 @@ func AppendMeta(dst []byte, c *Command, it *Item, value bool) []byte {
 		dst = append(dst, "HD"...)
 	}
 	dst = appendFlags(dst, c, it)
-	if it.Stale {
-		dst = append(dst, " X"...)
+	for _, s := range [...]struct {
+		is   bool
+		text string
+	}{{it.Sent, " Z"}, {it.Stale, " X"}, {it.Won, " W"}} {
+		if s.is {
+			dst = append(dst, s.text...)
+		}
 	}
 	dst = append(dst, "\r\n"...)
 	if value {
@@ -183,6 +195,9 @@ func appendFlags(dst []byte, c *Command, it *Item) []byte {
 			continue
 		}
 		if it == nil {
+			if c.Op == MetaSet && f[0] == 'c' { // nothing was stored
+				dst = append(dst, " c0"...)
+			}
 			continue
 		}
 		switch f[0] {
