@@ -87,14 +87,16 @@ func (c *checkCmd) sources(
 	lists := append(listsOf(cfg), namedLists(c.Lists)...)
 	errs := unserved(lists, specs)
 	resources, failed := make(map[string][]resource.Planned), make(map[string]map[string]error)
+	looks := make(map[string]look) // of all sources, by the names of resources
 	for name, src := range sources {
 		resources[name], failed[name] = compiled(ctx, src, name, specs)
+		lookAt(ctx, src, resources[name], looks)
 	}
 	for i := range specs {
 		s := &specs[i]
 		err := failed[s.Source][s.Name]
 		if err == nil {
-			err = c.resource(ctx, p, cfg, s, resources[s.Source], lists)
+			err = c.resource(ctx, p, cfg, s, resources[s.Source], lists, looks[s.Name])
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -106,10 +108,30 @@ func (c *checkCmd) sources(
 	return errors.Join(errs...)
 }
 
+// A look is what a source says of a resource's plan.
+type look struct {
+	findings []source.Finding
+	err      error
+}
+
+// lookAt checks the plans of resources, all of one source.
+func lookAt(
+	ctx context.Context, src source.Source, resources []resource.Planned, looks map[string]look,
+) {
+	plans := make([]source.Plan, len(resources))
+	for i, r := range resources {
+		plans[i] = r.Plan
+	}
+	findings, errs := source.CheckAll(ctx, src, plans)
+	for i, r := range resources {
+		looks[r.Name] = look{findings[i], errs[i]}
+	}
+}
+
 // resource prints one resource, which is one of all those of its source.
 func (c *checkCmd) resource(
 	ctx context.Context, p *program, cfg *config.Config, s *config.ResourceSpec,
-	all []resource.Planned, lists []namedList,
+	all []resource.Planned, lists []namedList, l look,
 ) error {
 	of := called(all, s.Name)
 	plan := of.Plan
@@ -125,11 +147,10 @@ func (c *checkCmd) resource(
 	for _, path := range resource.Paths(plan) {
 		fmt.Fprintf(p.stdout, "    read again when rows change that lead to it: %s\n", path.Text)
 	}
-	findings, err := plan.Check(ctx)
-	if err != nil {
-		return fmt.Errorf("resource %s: %w", s.Name, err)
+	if l.err != nil {
+		return fmt.Errorf("resource %s: %w", s.Name, l.err)
 	}
-	for _, f := range append(findings, coarse(cfg, plan, s)...) {
+	for _, f := range append(l.findings, coarse(cfg, plan, s)...) {
 		printFinding(p, f)
 	}
 	return checkLists(ctx, p, of, all, lists)

@@ -131,6 +131,13 @@ type ManyCompiler interface {
 	CompileAll(ctx context.Context, specs []*Spec) ([]Plan, []error)
 }
 
+// A ManyChecker is a Source that checks many plans by one look at the catalogue, and some at a
+// time.
+type ManyChecker interface {
+	// CheckAll is Plan.Check for each of plans, all of this source.
+	CheckAll(ctx context.Context, plans []Plan) ([][]Finding, []error)
+}
+
 // A Guarded is a Plan that refuses queries which would read many more rows than they find.
 type Guarded interface {
 	// Guard says whether it would refuse a query, by what is known already.

@@ -12,16 +12,74 @@ import (
 	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
-// Check asks the server how it would run Load, and looks at the indexes of the
-// tables: how a table of three rows is read says little about one of millions.
+// Check implements source.Plan.
 func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
-	ctx, cancel := p.src.begin(ctx, 2+2*len(p.Nodes()))
+	findings, errs := p.src.CheckAll(ctx, []source.Plan{p})
+	return findings[0], errs[0]
+}
+
+// checksAtOnce is how many plans are looked at at a time.
+const checksAtOnce = 4
+
+// CheckAll implements source.ManyChecker. It asks the server how it would run each Load, and
+// looks at the indexes of the tables: how a table of three rows is read says little about one
+// of millions.
+func (s *Source) CheckAll(
+	ctx context.Context, plans []source.Plan,
+) ([][]source.Finding, []error) {
+	findings, errs := make([][]source.Finding, len(plans)), make([]error, len(plans))
+	indexes, err := s.indexes(ctx, plans)
+	source.Together(len(plans), min(checksAtOnce, s.opts.MaxConns), func(i int) {
+		p, err := plans[i].(*plan), err
+		if err == nil {
+			findings[i], err = p.check(ctx, indexes)
+		}
+		if err != nil {
+			errs[i] = fmt.Errorf("check %s: %w", p.Name, err)
+		}
+	})
+	return findings, errs
+}
+
+// indexes returns the columns of the indexes of the tables of plans, as of now.
+func (s *Source) indexes(
+	ctx context.Context, plans []source.Plan,
+) (indexes map[catalog.Name][][]string, err error) {
+	var names []catalog.Name
+	asked := make(map[catalog.Name]bool)
+	for _, p := range plans {
+		for _, n := range p.(*plan).Nodes() {
+			if name := tableName(n); name.Table != "" && !n.Table.View && !asked[name] {
+				asked[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	ctx, cancel := s.begin(ctx, catalog.Queries(names...))
 	defer cancel()
-	var out []source.Finding
-	err := p.src.read(ctx, func(ctx context.Context, c *conn) error {
+	err = s.read(ctx, func(ctx context.Context, c *conn) error {
+		r := catalog.Reader{Conn: c}
+		indexes, err = r.Indexes(ctx, names...)
+		return err
+	})
+	return indexes, err
+}
+
+// tableName returns the name of a node's table; one without a table for a query's.
+func tableName(n *document.Node) catalog.Name {
+	return catalog.Name{Schema: n.Table.Schema, Table: n.Table.Name}
+}
+
+// check looks at one plan.
+func (p *plan) check(
+	ctx context.Context, indexes map[catalog.Name][][]string,
+) (out []source.Finding, err error) {
+	ctx, cancel := p.src.begin(ctx, 2*len(p.Nodes()))
+	defer cancel()
+	err = p.src.read(ctx, func(ctx context.Context, c *conn) error {
 		out = nil
 		for _, n := range p.Nodes() {
-			found, err := p.checkNode(ctx, c, n)
+			found, err := p.checkNode(ctx, c, n, indexes[tableName(n)])
 			if err != nil {
 				return err
 			}
@@ -29,10 +87,7 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("check %s: %w", p.Name, err)
-	}
-	return out, nil
+	return out, err
 }
 
 // A step is one row of an EXPLAIN.
@@ -98,7 +153,9 @@ func (c *conn) explain(
 }
 
 // checkNode checks one statement of p.
-func (p *plan) checkNode(ctx context.Context, c *conn, n *document.Node) ([]source.Finding, error) {
+func (p *plan) checkNode(
+	ctx context.Context, c *conn, n *document.Node, indexes [][]string,
+) ([]source.Finding, error) {
 	sql, cols := p.Find(n)
 	args := make([]any, len(cols))
 	for i, col := range cols {
@@ -120,12 +177,8 @@ func (p *plan) checkNode(ctx context.Context, c *conn, n *document.Node) ([]sour
 				" column's",
 		})
 	}
-	indexed, err := isIndexed(ctx, c, n, document.Names(cols))
-	if err != nil {
-		return nil, err
-	}
 	switch {
-	case !indexed:
+	case !isIndexed(n, indexes, document.Names(cols)):
 		out = append(out, noIndex(p.Name, n, cols))
 	case len(notes) == 0:
 		out = append(out, scanFindings(p.Name, steps)...)
@@ -144,19 +197,15 @@ func (p *plan) checkNode(ctx context.Context, c *conn, n *document.Node) ([]sour
 	return out, nil
 }
 
-// isIndexed reports whether an index begins with these columns in some order, as
-// of now. Of a query or a view only the server's plan can tell.
-func isIndexed(
-	ctx context.Context, c *conn, n *document.Node, columns []string,
-) (bool, error) {
+// isIndexed reports whether one of a table's indexes begins with these columns in some order.
+// Of a query or a view only the server's plan can tell.
+func isIndexed(n *document.Node, indexes [][]string, columns []string) bool {
 	if n.Table.Name == "" || n.Table.View {
-		return true, nil
+		return true
 	}
-	r := catalog.Reader{Conn: c}
-	indexes, err := r.Indexes(ctx, catalog.Name{Schema: n.Table.Schema, Table: n.Table.Name})
 	return slices.ContainsFunc(indexes, func(x []string) bool {
 		return len(x) >= len(columns) && catalog.Within(x[:len(columns)], columns)
-	}), err
+	})
 }
 
 // scanFindings returns what a statement reads from end to end. Which index

@@ -38,8 +38,8 @@ func lookups(
 	ctx context.Context, c document.Conn, n *document.Node,
 ) (all []query.Index, err error) {
 	r := catalog.Reader{Conn: c.(engineConn).conn}
-	indexes, err := r.Indexes(ctx, catalog.Name{Schema: n.Table.Schema, Table: n.Table.Name})
-	for _, columns := range indexes {
+	indexes, err := r.Indexes(ctx, tableName(n))
+	for _, columns := range indexes[tableName(n)] {
 		all = append(all, query.IndexOf(columns...))
 	}
 	return all, err

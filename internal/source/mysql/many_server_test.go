@@ -60,8 +60,10 @@ func TestMariaDB_StatementsDoNotGrowWithTables(t *testing.T) {
 			}
 			return err
 		})
-		step("CompileAll", func(ctx context.Context) error {
-			plans, errs := s.CompileAll(ctx, specs)
+		var plans []source.Plan
+		step("CompileAll", func(ctx context.Context) (err error) {
+			var errs []error
+			plans, errs = s.CompileAll(ctx, specs)
 			for i := range plans {
 				if errs[i] != nil || len(plans[i].Shape().Fields) != 4 {
 					return fmt.Errorf("%s: %v", specs[i].Name, errs[i])
@@ -69,6 +71,16 @@ func TestMariaDB_StatementsDoNotGrowWithTables(t *testing.T) {
 			}
 			return nil
 		})
+		step("CheckAll", func(ctx context.Context) error {
+			findings, errs := s.CheckAll(ctx, plans)
+			for i := range plans {
+				if errs[i] != nil || len(findings[i]) > 0 {
+					return fmt.Errorf("%s: %v, %v", specs[i].Name, findings[i], errs[i])
+				}
+			}
+			return nil
+		})
+		took["CheckAll"] -= 2 * tables // for EXPLAIN and what the server has to say about it
 		step("Doctor", func(ctx context.Context) error {
 			found, err := s.Doctor(ctx, source.FeedBinlog, watched)
 			for _, f := range found {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/document"
@@ -16,22 +17,73 @@ import (
 	"github.com/hotrow/hotrow/internal/source/postgres/logical"
 )
 
-// Check asks the server how it would run Load, with sequential scans made as
-// dear as can be: one that is still there has no index to use instead, however
-// small the table is today.
+// Check implements source.Plan.
 func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
-	ctx, cancel := p.src.begin(ctx, 2)
+	findings, errs := p.src.CheckAll(ctx, []source.Plan{p})
+	return findings[0], errs[0]
+}
+
+// checksAtOnce is how many plans are looked at, or prepared, at a time.
+const checksAtOnce = 4
+
+// CheckAll implements source.ManyChecker. It asks the server how it would run each Load, with
+// sequential scans made as dear as can be: one that is still there has no index to use instead,
+// however small the table is today.
+func (s *Source) CheckAll(
+	ctx context.Context, plans []source.Plan,
+) ([][]source.Finding, []error) {
+	findings, errs := make([][]source.Finding, len(plans)), make([]error, len(plans))
+	tables, err := s.direct(ctx, plans)
+	source.Together(len(plans), checksAtOnce, func(i int) {
+		p, err := plans[i].(*plan), err
+		if err == nil {
+			findings[i], err = p.check(ctx, tables)
+		}
+		if err != nil {
+			errs[i] = fmt.Errorf("check %s: %w", p.Name, err)
+		}
+	})
+	return findings, errs
+}
+
+// direct returns the tables whose changes find documents of plans by columns alone, by their
+// IDs.
+func (s *Source) direct(
+	ctx context.Context, plans []source.Plan,
+) (map[string]*catalog.Table, error) {
+	tables := make(map[string]*catalog.Table)
+	var all []source.Watched
+	for _, p := range plans {
+		all = append(all, p.(*plan).direct()...)
+	}
+	if len(all) == 0 {
+		return tables, nil
+	}
+	ctx, cancel := s.begin(ctx, 2)
 	defer cancel()
-	var top planNode
-	var tables []*feed.Table
-	err := p.src.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
-		if tables, err = feed.ReadTables(ctx, conn, p.direct(), ""); err == nil {
-			top, err = p.explain(ctx, conn)
+	err := s.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		found, err := feed.ReadTables(ctx, conn, all, "")
+		for _, t := range found {
+			tables[t.ID()] = t.Table
 		}
 		return err
 	})
+	return tables, err
+}
+
+// check looks at one plan. tables are those that direct returns.
+func (p *plan) check(
+	ctx context.Context, tables map[string]*catalog.Table,
+) ([]source.Finding, error) {
+	ctx, cancel := p.src.begin(ctx, 1)
+	defer cancel()
+	var top planNode
+	err := p.src.readPrimary(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		top, err = p.explain(ctx, conn)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("check %s: %w", p.Name, err)
+		return nil, err
 	}
 	var scans []planNode
 	top.scans(&scans)
@@ -42,7 +94,11 @@ func (p *plan) Check(ctx context.Context) ([]source.Finding, error) {
 	if p.Query != nil {
 		findings = append(findings, p.checkQuery(scans)...)
 	}
-	for _, t := range tables {
+	for _, w := range p.direct() {
+		if tables[w.Table] == nil {
+			continue
+		}
+		t := &feed.Table{Table: tables[w.Table], Watched: w.Columns, Direct: w.Direct, Old: w.Old}
 		for _, f := range logical.CheckIdentity(t) {
 			if logical.Blunt(t) && f.Level == source.LevelWarning {
 				findings = append(findings, f)
@@ -83,35 +139,38 @@ type planNode struct {
 	Plans     []planNode `json:"Plans"`
 }
 
-// explain returns the plan of the statement for one key, made for any key.
+// explain returns the plan of the statement for one key, made for any key. The server gets all
+// that this takes at once.
 func (p *plan) explain(ctx context.Context, conn *pgx.Conn) (planNode, error) {
-	tx, err := conn.Begin(ctx)
-	if err != nil {
-		return planNode{}, err
-	}
-	// A prepared statement is the session's and outlives the transaction. A
-	// connection that cannot do either is closed when it is released.
-	defer func() {
-		_ = tx.Rollback(ctx)
-		_, _ = conn.Exec(ctx, "DEALLOCATE hotrow_check")
-	}()
 	nulls := make([]string, len(p.types))
 	for i := range nulls {
 		nulls[i] = "NULL"
 	}
-	for _, sql := range []string{
+	explain := fmt.Sprintf("EXPLAIN (FORMAT JSON) EXECUTE hotrow_check(%s)",
+		strings.Join(nulls, ", "))
+	const undo, forget = "ROLLBACK", "DEALLOCATE hotrow_check" // which outlives the transaction
+	batch := new(pgconn.Batch)
+	statements := []string{
+		"BEGIN",
 		"SET LOCAL plan_cache_mode = force_generic_plan",
 		"SET LOCAL enable_seqscan = off",
 		"PREPARE hotrow_check AS " + p.one.SQL,
-	} {
-		if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeExec); err != nil {
-			return planNode{}, err
-		}
+		explain, undo, forget,
+	}
+	for _, sql := range statements {
+		batch.ExecParams(sql, nil, nil, nil, nil)
 	}
 	var text []byte
-	err = tx.QueryRow(ctx, fmt.Sprintf("EXPLAIN (FORMAT JSON) EXECUTE hotrow_check(%s)",
-		strings.Join(nulls, ", ")), pgx.QueryExecModeExec).Scan(&text)
-	if err != nil {
+	answers := conn.PgConn().ExecBatch(ctx, batch)
+	for i := 0; answers.NextResult(); i++ {
+		if r := answers.ResultReader().Read(); statements[i] == explain && len(r.Rows) == 1 {
+			text = r.Rows[0][0]
+		}
+	}
+	if err := answers.Close(); err != nil {
+		// A connection that cannot do either is closed when it is released.
+		_, _ = conn.Exec(ctx, undo)
+		_, _ = conn.Exec(ctx, forget)
 		return planNode{}, err
 	}
 	var plans []struct{ Plan planNode }

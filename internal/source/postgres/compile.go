@@ -44,19 +44,51 @@ type compiler struct {
 
 // Compile checks spec against the catalogue and prepares its statements.
 func (s *Source) Compile(ctx context.Context, spec *source.Spec) (source.Plan, error) {
-	return s.compile(ctx, spec, nil)
+	for try := 0; ; try++ {
+		c := &compiler{src: s, ctx: ctx}
+		p, err := c.plan(spec)
+		if err == nil {
+			// A table may change between the catalogue and the statement.
+			if err = p.prepare(ctx); source.ClassOf(err) == source.Missing && try < 2 {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("resource %s: %w", spec.Name, err)
+		}
+		s.defs.Put(spec.Name, c.definition(p.Deps()))
+		return p, nil
+	}
 }
 
 // CompileAll implements source.ManyCompiler.
 func (s *Source) CompileAll(ctx context.Context, specs []*source.Spec) ([]source.Plan, []error) {
 	plans, errs := make([]source.Plan, len(specs)), make([]error, len(specs))
 	known, err := s.named(ctx, source.TablesOf(specs...))
+	found, compilers := make([]*plan, len(specs)), make([]*compiler, len(specs))
 	for i, spec := range specs {
 		if err != nil {
 			errs[i] = fmt.Errorf("resource %s: %w", spec.Name, err)
 			continue
 		}
-		plans[i], errs[i] = s.compile(ctx, spec, known)
+		compilers[i] = &compiler{src: s, ctx: ctx, known: known}
+		found[i], errs[i] = compilers[i].plan(spec)
+	}
+	if err != nil {
+		return plans, errs
+	}
+	source.Together(len(specs), checksAtOnce, func(i int) {
+		if errs[i] == nil {
+			errs[i] = found[i].prepare(ctx)
+		}
+	})
+	for i, spec := range specs {
+		if errs[i] != nil { // a table may have changed meanwhile
+			plans[i], errs[i] = s.Compile(ctx, spec)
+			continue
+		}
+		s.defs.Put(spec.Name, compilers[i].definition(found[i].Deps()))
+		plans[i] = found[i]
 	}
 	return plans, errs
 }
@@ -128,32 +160,6 @@ func (s *Source) oids(ctx context.Context, names []string) (map[string]uint32, e
 		return err
 	})
 	return oids, err
-}
-
-// compile is Compile with what is known of tables. What fails by that is looked up.
-func (s *Source) compile(
-	ctx context.Context, spec *source.Spec, known map[string]*table,
-) (source.Plan, error) {
-	for try := 0; ; try++ {
-		c := &compiler{src: s, ctx: ctx, known: known}
-		p, err := c.plan(spec)
-		if err != nil && known != nil {
-			known = nil
-			continue
-		}
-		known = nil
-		if err == nil {
-			// A table may change between the catalogue and the statement.
-			if err = p.prepare(ctx); source.ClassOf(err) == source.Missing && try < 2 {
-				continue
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("resource %s: %w", spec.Name, err)
-		}
-		s.defs.Put(spec.Name, c.definition(p.Deps()))
-		return p, nil
-	}
 }
 
 // plan compiles a table resource or a query resource.

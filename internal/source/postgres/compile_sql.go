@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -57,15 +58,18 @@ func (p *plan) prepare(ctx context.Context) error {
 			page = p.PageSQL()
 			statements = append(statements, page)
 		}
+		answers := conn.PgConn().StartPipeline(ctx)
 		for _, sql := range statements {
-			if _, err := conn.PgConn().Prepare(ctx, "", sql, nil); err != nil {
-				if sql == page && feed.SQLState(err) == "42883" {
-					return p.unordered(err)
-				}
-				return err
+			answers.SendPrepare("", sql, nil)
+		}
+		err := answers.Sync()
+		for i := 0; i < len(statements) && err == nil; i++ {
+			if _, err = answers.GetResults(); err != nil && statements[i] == page &&
+				feed.SQLState(err) == "42883" {
+				err = p.unordered(err)
 			}
 		}
-		return nil
+		return errors.Join(err, answers.Close())
 	})
 }
 

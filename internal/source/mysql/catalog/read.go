@@ -133,12 +133,16 @@ func (r *Reader) complete(ctx context.Context, b *builder, names []Name, steps [
 	return nil
 }
 
-// Indexes returns the columns of the indexes in which rows of a table are looked up.
-func (r *Reader) Indexes(ctx context.Context, name Name) ([][]string, error) {
+// Indexes returns the columns of the indexes in which rows of tables are looked up.
+func (r *Reader) Indexes(ctx context.Context, names ...Name) (map[Name][][]string, error) {
 	b := new(builder)
-	var t Table
-	err := r.of(ctx, []Name{name}, sqlIndexes, func(_ Name, v []any) { b.index(&t, v) })
-	return t.Indexes, err
+	indexes := make(map[Name][][]string)
+	err := r.of(ctx, names, sqlIndexes, func(n Name, v []any) {
+		t := &Table{Table: source.Table{Schema: n.Schema, Name: n.Table}, Indexes: indexes[n]}
+		b.index(t, v)
+		indexes[n] = t.Indexes
+	})
+	return indexes, err
 }
 
 // of runs a query for tables.

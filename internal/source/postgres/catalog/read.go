@@ -67,19 +67,20 @@ func Tables(ctx context.Context, conn *pgx.Conn, which Which) ([]*Table, error) 
 // oidsOf returns the OIDs of those of the tables that are there; it is never nil. All that is
 // read of tables is found by them: of one table among thousands that is a thousandth.
 func oidsOf(ctx context.Context, conn *pgx.Conn, names []string) ([]uint32, error) {
-	var last []string // what may follow the schema's name, for the index
+	var ids, last []string // last is what may follow the schema's name, for the index
 	for _, name := range names {
 		for i := range len(name) {
 			if name[i] == '.' {
-				last = append(last, name[i+1:])
+				ids, last = append(ids, name), append(last, name[i+1:])
 			}
 		}
 	}
-	rows, err := conn.Query(ctx, `SELECT c.oid FROM pg_catalog.pg_class c
+	rows, err := conn.Query(ctx, `SELECT DISTINCT c.oid
+		FROM unnest($1::text[], $2::text[]::name[]) AS w(id, last)
+		JOIN pg_catalog.pg_class c ON c.relname = w.last
 		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-			AND c.relname = ANY ($2::text[]) AND n.nspname || '.' || c.relname = ANY ($1::text[])`,
-		names, last)
+			AND n.nspname || '.' || c.relname = w.id`, ids, last)
 	if err != nil {
 		return nil, err
 	}
