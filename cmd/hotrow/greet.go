@@ -36,7 +36,8 @@ func (s *server) greet(ctx context.Context) {
 				why = "there are no tables in the database"
 			}
 		}
-		fmt.Fprintf(s.p.stdout, "\nhotrow serves nothing at %s/: %s\n\n", base, why)
+		fmt.Fprintf(s.p.stdout, "\nhotrow serves nothing at %s/: %s\n", base, why)
+		s.greetEnd()
 		return
 	}
 	fmt.Fprintf(s.p.stdout, "\nhotrow serves\n")
@@ -53,9 +54,10 @@ func (s *server) greet(ctx context.Context) {
 	}
 	s.greetLinks()
 	if s.demo {
-		fmt.Fprintf(s.p.stdout, "\nTry\n  curl -i %s/depts/10\n"+
+		fmt.Fprintf(s.p.stdout, "\nTry\n  curl -iw '\\n' %s/depts/10\n"+
 			"  curl -H 'Accept: application/vnd.msgpack' %s/depts/10 | xxd\n"+
-			"  sqlite3 %s 'UPDATE emp SET sal = sal + 1 WHERE empno = 7839' && curl %s/depts/10\n",
+			"  sqlite3 %s 'UPDATE emp SET sal = sal + 1 WHERE empno = 7839' && "+
+			"curl -w '\\n' %s/depts/10\n",
 			base, base, s.cfg().Sources["main"].Path(), base)
 	}
 	for _, try := range [][2]string{{"resp", "redis-cli -p %s GET depts:10"},
@@ -65,7 +67,15 @@ func (s *server) greet(ctx context.Context) {
 			fmt.Fprintf(s.p.stdout, "  "+try[1]+"\n", port)
 		}
 	}
-	fmt.Fprintln(s.p.stdout)
+	s.greetEnd()
+}
+
+// greetEnd says where the console is, and how to stop.
+func (s *server) greetEnd() {
+	if at := baseURL(s.listeners["ops"], false); strings.HasPrefix(at, "http") {
+		fmt.Fprintf(s.p.stdout, "\nThe console is at %s/\n", at)
+	}
+	fmt.Fprintf(s.p.stdout, "Stop with Ctrl-C.\n\n")
 }
 
 // baseURL returns the address of a listener as a URL.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,8 @@ import (
 )
 
 type proxyCmd struct {
+	asked func(flag string) bool
+
 	Listen string
 	Port   int
 
@@ -56,6 +59,7 @@ func proxyCommand(p *program) *cobra.Command {
 	cmd := p.command("proxy", "Relay HTTP over upstream connections that stay open.", c.Run)
 	c.addChocon(cmd.Flags())
 	c.addOurs(cmd.Flags())
+	c.asked = cmd.Flags().Changed
 	return cmd
 }
 
@@ -287,7 +291,7 @@ func (c *proxyCmd) listen(p *program, log *slog.Logger) ([]net.Listener, error) 
 		all = append(all, s.Listener)
 	}
 	if len(all) == 0 {
-		l, err := c.openPort(p.ctx)
+		l, err := c.openPort(p.ctx, log)
 		if err != nil {
 			return nil, err
 		}
@@ -300,7 +304,7 @@ func (c *proxyCmd) listen(p *program, log *slog.Logger) ([]net.Listener, error) 
 }
 
 // openPort opens what --listen and --port say.
-func (c *proxyCmd) openPort(ctx context.Context) (net.Listener, error) {
+func (c *proxyCmd) openPort(ctx context.Context, log *slog.Logger) (net.Listener, error) {
 	text := c.Listen
 	if !strings.HasPrefix(text, "unix:") {
 		text = net.JoinHostPort(text, strconv.Itoa(c.Port))
@@ -314,8 +318,18 @@ func (c *proxyCmd) openPort(ctx context.Context) (net.Listener, error) {
 	}
 	// A client that has died is found by the timeouts; asking it would cost
 	// four system calls for each connection.
-	l, err := bind(ctx, at, net.ListenConfig{KeepAlive: -1})
-	if err != nil {
+	how := net.ListenConfig{KeepAlive: -1}
+	if !c.asked("port") && !c.asked("listen") {
+		l, err := bindNear(ctx, at, how, nil)
+		if err == nil {
+			sayMoved(log, "the proxy", at, l)
+		}
+		return l, err
+	}
+	l, err := bind(ctx, at, how)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("--listen, --port: %w%s", err, holderOf(at.Address))
+	} else if err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	return l, nil

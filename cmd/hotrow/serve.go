@@ -190,8 +190,8 @@ func (s *server) listen() error {
 		ln, systemd := s.p.sockets[l.Name]
 		if !systemd {
 			var err error
-			if ln, err = bind(context.Background(), l.Listener, net.ListenConfig{}); err != nil {
-				return fmt.Errorf("%s.listen: %w%s", l.Name, err, portHint(l.Name, err))
+			if ln, err = s.bind(l); err != nil {
+				return fmt.Errorf("%s.listen: %w%s", l.Name, err, portHint(l, err))
 			}
 		}
 		s.listeners[l.Name] = ln
@@ -205,6 +205,27 @@ func (s *server) listen() error {
 	return nil
 }
 
+// bind opens a listener. Where nobody has asked for its port, which a configuration file
+// does by what it leaves out, another does as well.
+func (s *server) bind(l config.NamedListener) (net.Listener, error) {
+	ctx := context.Background()
+	if s.cmd.Config != "" || s.p.getenv(listenVariable(l.Name)) != "" {
+		return bind(ctx, l.Listener, net.ListenConfig{})
+	}
+	var others []string
+	for _, other := range s.cfg().Listeners() {
+		others = append(others, other.Address)
+	}
+	ln, err := bindNear(ctx, l.Listener, net.ListenConfig{}, others)
+	if err == nil {
+		sayMoved(s.log, l.Name, l.Listener, ln)
+	}
+	return ln, err
+}
+
+// listenVariable is the variable of the environment that sets a listener.
+func listenVariable(name string) string { return "HOTROW_" + strings.ToUpper(name) + "_LISTEN" }
+
 // protocol returns what a listener speaks.
 func protocol(l config.NamedListener) string {
 	switch {
@@ -216,13 +237,14 @@ func protocol(l config.NamedListener) string {
 	return l.Name
 }
 
-// portHint says how to mend an address that is taken.
-func portHint(name string, err error) string {
+// portHint says who has an address that is taken, and how to mend it.
+func portHint(l config.NamedListener, err error) string {
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return ""
 	}
-	return fmt.Sprintf(": stop what listens there, or set %s.listen or HOTROW_%s_LISTEN to "+
-		"another address, such as 127.0.0.1:0 for any free port", name, strings.ToUpper(name))
+	return fmt.Sprintf("%s: stop what listens there, or set %s.listen or %s to "+
+		"another address, such as 127.0.0.1:0 for any free port", holderOf(l.Address), l.Name,
+		listenVariable(l.Name))
 }
 
 // openSet opens the tier and the resources.
