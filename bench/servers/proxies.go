@@ -27,8 +27,9 @@ var proxies = map[string]proxyStart{
 	"proxy-nginx":                  nginxProxy,
 	"proxy-haproxy":                haproxyProxy,
 	"proxy-fasthttp":               fasthttpProxy,
-	"proxy-chocon":                 choconProxy("-c", "256"),
-	"proxy-chocon-default":         choconProxy(),
+	"proxy-chocon":                 choconProxy(buildChocon, "-c", "256"),
+	"proxy-chocon-default":         choconProxy(buildChocon),
+	"proxy-chocon-fasthttp":        choconProxy(lookFasthttpBranch),
 	"proxy-chocon-rebuilt":         rebuiltProxy(256),
 	"proxy-chocon-rebuilt-default": rebuiltProxy(2),
 }
@@ -286,9 +287,22 @@ func fasthttpProxy(
 		"-upstream", upstream, "-tls="+strconv.FormatBool(secure))
 }
 
-// buildChocon builds chocon out of its own module, once. Where that cannot be
-// had, the row is left out.
+// lookFasthttpBranch finds chocon's fasthttp branch, which was never released: a program of
+// that name in PATH. Where there is none, the row is left out.
+func lookFasthttpBranch() (string, error) {
+	program, err := exec.LookPath("chocon-fasthttp")
+	if err != nil {
+		return "", fmt.Errorf("%w: chocon-fasthttp, which is to be in PATH", harness.ErrMissing)
+	}
+	return program, nil
+}
+
+// buildChocon takes chocon from PATH, or builds it out of its own module, once. Where
+// neither can be had, the row is left out.
 var buildChocon = sync.OnceValues(func() (string, error) {
+	if program, err := exec.LookPath("chocon"); err == nil {
+		return program, nil
+	}
 	program, err := filepath.Abs(filepath.Join("build", "bench", "chocon"))
 	if err != nil {
 		return "", err
@@ -303,12 +317,12 @@ var buildChocon = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// choconProxy makes the start of chocon.
-func choconProxy(args ...string) proxyStart {
+// choconProxy makes the start of chocon, whose program find finds.
+func choconProxy(find func() (string, error), args ...string) proxyStart {
 	return func(
 		_ *harness.Fixture, on harness.Placement, dir, listen, upstream string, secure bool,
 	) (*harness.Process, error) {
-		program, err := buildChocon()
+		program, err := find()
 		if err != nil {
 			return nil, err
 		}
