@@ -130,7 +130,17 @@ func (v visitor) fetch(url, options string) (a pageAnswer) {
 	return a
 }
 
-// TestServe_PagesOfOtherOrigins in a browser: they read, and write with a token, where their
+// follow has the page follow a document, and returns when it has heard something: the state, or
+// that it may not.
+func (v visitor) follow(url string) {
+	v.t.Helper()
+	v.tab.Eval(`(window.events?.close(), window.seen = [], window.events = new EventSource("` + url + `"),
+		events.onmessage = e => seen.push(e.data),
+		events.onerror = () => seen.push("error " + events.readyState), true)`)
+	v.tab.Until("window.seen.length > 0")
+}
+
+// TestServe_PagesOfOtherOrigins in a browser: they read, follow, and write with a token, where their
 // origin is named; else the browser keeps the answers from them.
 func TestServe_PagesOfOtherOrigins(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -181,6 +191,11 @@ func TestServe_PagesOfOtherOrigins(t *testing.T) {
 					t.Errorf("%s: page %d reads %s: %+v", origins, i, closed, a)
 				}
 			}
+			v.follow(r.http + "/pay/1")
+			if first := v.tab.Eval("window.seen[0]"); mayRead[i] != (first == `{"id":1,"sal":2}`) ||
+				!mayRead[i] != (first == "error 2") {
+				t.Errorf("%s: page %d follows %v", origins, i, first)
+			}
 			if a = v.fetch(r.http+"/pay/1", write); named != (a.Code == 200 && a.Body == `{"id":1,"sal":7}`) {
 				t.Errorf("%s: page %d writes: %+v", origins, i, a)
 			}
@@ -191,8 +206,10 @@ func TestServe_PagesOfOtherOrigins(t *testing.T) {
 				t.Errorf("%s: after page %d the row is %s", origins, i, body)
 			}
 			if named { // the row as it was
+				v.tab.Until(`window.seen.includes('{"id":1,"sal":7}')`)
 				v.fetch(r.http+"/pay/1", strings.Replace(write, "7", "2", 1))
 			}
+			v.tab.Eval("(window.events.close(), true)")
 		}
 		r.stop()
 	}

@@ -316,7 +316,7 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 				p.wrong++
 			}
 			if a.follower != nil {
-				if out = a.appendStream(nil, &r); p.follow(a.follower) {
+				if out = a.appendStream(nil, &r, one.allow()); p.follow(a.follower) {
 					follower, known, next = a.follower, a.known, eventloop.Stream
 				}
 				return

@@ -39,6 +39,10 @@ func (c *call) watch(t *target) (*answer, error) {
 		return nil, problem{kind: kindNotAcceptable,
 			detail: "a request with a body, or of this form, is not answered with events"}
 	}
+	if !c.mayFollow() {
+		return nil, problem{kind: kindCrossOrigin, detail: "a page of another origin follows this",
+			hint: "name the origin of the page in http.cors.origins"}
+	}
 	if c.res.NoFeed() {
 		return nil, problem{kind: kindNoFeed}
 	}
@@ -68,6 +72,18 @@ func (c *call) watch(t *target) (*answer, error) {
 		shared: bytes.Clone(c.shared("no-store, no-transform")),
 		more:   "Content-Type: " + eventsType + "\r\nX-Accel-Buffering: no\r\n"}
 	return stream, nil
+}
+
+// mayFollow reports whether a page that asks is of this origin, or of one that may read. A
+// browser would keep the answer from any other one, but only once it is open.
+func (c *call) mayFollow() bool {
+	origin, o := row.Alias(c.r.Origin), c.o.cors
+	if o != nil && (o.any || o.names(c.r.Origin)) {
+		return true
+	}
+	_, host, _ := strings.Cut(origin, "://")
+	return (origin == "" || strings.EqualFold(host, row.Alias(c.r.Host))) &&
+		headerText(c.r.head, "sec-fetch-site:") != "cross-site"
 }
 
 const (
@@ -136,9 +152,10 @@ func (c *call) client() string {
 
 // appendStream appends the head of an answer that has no end yet, and its beginning. Its end
 // is that of the connection, which every version of HTTP/1 and every proxy knows.
-func (a *answer) appendStream(dst []byte, r *request) []byte {
+// allowed are the lines of settings.allow.
+func (a *answer) appendStream(dst []byte, r *request, allowed string) []byte {
 	dst = r.AppendConnection(http1.AppendStatus(dst, a.code), true)
-	dst = append(dst, a.shared...)
+	dst = append(append(dst, a.shared...), allowed...)
 	if r.RequestID != nil && requestID(row.Alias(r.RequestID)) != "" {
 		dst = http1.AppendHeader(dst, "X-Request-Id", row.Alias(r.RequestID))
 	}

@@ -227,6 +227,41 @@ func TestWatch_WhatIsRefused(t *testing.T) {
 	open.want("", "ROME")
 }
 
+// A page of another origin follows only what it may read, and is told so before anything is open.
+func TestWatch_PagesOfOtherOrigins(t *testing.T) {
+	const page = "https://app.example"
+	cross := []string{"Origin: " + page, "Sec-Fetch-Site: cross-site"}
+	for _, c := range []struct {
+		name    string
+		origins []string
+		headers []string
+		allowed string // "": 403; "-": 200 without a word of origins
+	}{
+		{"none named", nil, cross, ""}, {"another named", []string{"https://other.example"}, cross, ""},
+		{"named", []string{page}, cross, page}, {"any", []string{"*"}, cross, "*"},
+		{"no page", nil, nil, "-"}, {"its own page", nil, []string{"Sec-Fetch-Site: same-origin"}, "-"},
+		{"no Origin", []string{page}, []string{"Sec-Fetch-Site: cross-site"}, ""},
+	} {
+		s := newWatchSite(t, func(o *Options) { o.Origins = c.origins })
+		w := s.watch("/depts/10", c.headers...)
+		got := w.resp.Header.Get("Access-Control-Allow-Origin")
+		switch {
+		case c.allowed == "" && w.resp.StatusCode != 403, c.allowed != "" && w.resp.StatusCode != 200:
+			t.Errorf("%s: %d", c.name, w.resp.StatusCode)
+		case c.allowed == "-" && got != "", c.allowed != "" && c.allowed != "-" && got != c.allowed:
+			t.Errorf("%s: Access-Control-Allow-Origin: %q", c.name, got)
+		case c.allowed != "":
+			w.want("", "ACCOUNTING")
+		}
+		if n := s.followers(); c.allowed == "" && n != 0 {
+			t.Errorf("%s: %d follow", c.name, n)
+		}
+	}
+	s := newWatchSite(t)
+	own := s.watch("/depts/10", "Origin: http://"+s.addr, "Sec-Fetch-Site: same-origin")
+	own.want("", "ACCOUNTING")
+}
+
 // Each client hears once in fifteen seconds that its connection lives.
 func TestWatch_Heartbeats(t *testing.T) {
 	s := newWatchSite(t)

@@ -58,7 +58,8 @@ func TestRedirect_WhatIsOwedIsPaid(t *testing.T) {
 		read := func() {
 			if got := to.reply(); strings.HasPrefix(got, "$") {
 				n++
-			} else if told = told || got == tells("depts:10") || got == flushed; strings.Contains(got, invalidateChannel) {
+			} else if told = told || got == tells("depts:10") || got == flushed; // or all is told
+			strings.Contains(got, invalidateChannel) {
 				t.Errorf("%s: %q to who speaks RESP3", tail, got)
 			}
 		}
