@@ -66,6 +66,10 @@ func (s *server) rediscover(ctx context.Context) {
 		s.log.Error("tables not discovered again, the old ones stay", "event", "reload", "err", err)
 		return
 	}
+	s.front.Configure(s.frontOptions(s.cfg()))
+	for _, p := range s.protocols { // what is no more is forgotten
+		p.front.configure(s.cfg())
+	}
 	s.log.Info("tables discovered again", "event", "reload", "resources", len(s.cfg().Resources))
 }
 

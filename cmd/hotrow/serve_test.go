@@ -186,6 +186,10 @@ func TestServe_ReloadChangesResources(t *testing.T) {
 	if a := r.get("/a/10"); a.code != 404 {
 		t.Errorf("the old resource = %d", a.code)
 	}
+	if _, metrics := get(t, r.ops+"/metrics"); strings.Contains(metrics, `resource="a"`) ||
+		!strings.Contains(metrics, `resource="b"`) {
+		t.Errorf("the metrics of a, which is no more, or not of b:\n%s", metrics)
+	}
 	// A key that the table does not have is refused, as it is at the start.
 	rewrite(t, file, strings.Replace(config("c"), "{table: dept,", "{table: dept, key: none,", 1))
 	hangUp(t, r, "none")
@@ -201,6 +205,11 @@ func TestServe_ReloadDiscovers(t *testing.T) {
 		"INSERT INTO late VALUES (1, 'here')")
 	hangUp(t, r, "discovered again")
 	r.shows("/late/1", "here", showBound)
+	dbtest.SQLiteShell(t, db, "DROP TABLE late")
+	hangUp(t, r, "discovered again")
+	if _, metrics := get(t, r.ops+"/metrics"); strings.Contains(metrics, `resource="late"`) {
+		t.Errorf("the metrics of a table that is no more:\n%s", metrics)
+	}
 	file := configFile(t, secureConfig(db))
 	c := serve(t, "-c", file)
 	rewrite(t, file, "version: 1\n")

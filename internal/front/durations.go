@@ -41,6 +41,17 @@ type Histogram struct {
 	Seconds float64  // sum of the durations
 }
 
+// AddTo adds h to another.
+func (h *Histogram) AddTo(to *Histogram) {
+	if to.Buckets == nil {
+		to.Buckets = make([]uint64, len(h.Buckets))
+	}
+	for i, n := range h.Buckets {
+		to.Buckets[i] += n
+	}
+	to.Seconds += h.Seconds
+}
+
 // bucketOf returns the bucket of a duration. Most are short.
 func bucketOf(d time.Duration) int {
 	seconds, i := d.Seconds(), 0

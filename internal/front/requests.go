@@ -10,7 +10,7 @@ import (
 
 // Requests counts requests that no loop has answered from memory, by resource and by the
 // code of the answer, which the protocol has. It takes no lock: a request adds to counters
-// that are made at the first one like it and never removed. The zero value is ready.
+// that are made at the first one like it. The zero value is ready.
 type Requests[C comparable] struct {
 	byResource sync.Map // of *requests, by name; "" is what reached none
 }
@@ -26,6 +26,17 @@ func (r *Requests[C]) Observe(resource string, code C, d time.Duration) {
 	of := at[requests](&r.byResource, resource)
 	at[atomic.Uint64](&of.byCode, code).Add(1)
 	of.took.Add(d, 1)
+}
+
+// Keep forgets what was counted for resources, but for those of which served reports true: a
+// reload has taken them away. gone is called with each.
+func (r *Requests[C]) Keep(served func(name string) bool, gone func(*ResourceStats[C])) {
+	for name, s := range r.Sum() {
+		if name != "" && !served(name) {
+			r.byResource.Delete(name)
+			gone(s)
+		}
+	}
 }
 
 // at returns what m has under a key, which is made when there is none. A key is no any, which

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,8 +28,9 @@ type protocol struct {
 	h       *Handler
 	workers workers.Pool // answers what memory cannot
 
-	mu      sync.Mutex // guards counted
+	mu      sync.Mutex // guards what follows
 	counted []*loopResource
+	gone    front.Histogram // of resources that are served no more
 }
 
 var (
@@ -424,6 +426,9 @@ func (l *protocol) newScope() eventloop.Scope {
 // once, and before the first look-up.
 func (s *loop) Wake(now time.Time) {
 	live, sec := s.of.h.live.Load(), now.Unix()
+	if live != s.live {
+		maps.DeleteFunc(s.byName, func(_ string, r *loopResource) bool { return !live.serves(r) })
+	}
 	if live != s.live || sec != s.second {
 		s.live, s.second = live, sec
 		s.date = http1.AppendDate(s.date[:0], now)

@@ -1,6 +1,10 @@
 package httpfront
 
-import "github.com/hotrow/hotrow/internal/front"
+import (
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/front"
+)
 
 // ResourceStats are the counters of one resource, by status.
 type ResourceStats = front.ResourceStats[int]
@@ -24,6 +28,7 @@ func (h *Handler) Watches() WatchStats {
 // event loops have answered is among them, with the durations of its wake-ups (see
 // front.WakeUp).
 func (h *Handler) Stats() []ResourceStats {
+	h.requests.Keep(h.live.Load().named, func(*ResourceStats) {})
 	all := h.requests.Sum()
 	if l := h.loops.Load(); l != nil {
 		l.addStats(all)
@@ -35,6 +40,7 @@ func (h *Handler) Stats() []ResourceStats {
 func (l *protocol) addStats(all front.ByResource[int]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forget()
 	for _, r := range l.counted {
 		s := all.Of(r.Name())
 		r.hits.AddTo(&s.Histogram)
@@ -52,6 +58,30 @@ func (l *protocol) addStats(all front.ByResource[int]) {
 	}
 }
 
+// named reports whether a resource of a name is served.
+func (o *settings) named(name string) bool {
+	_, ok := o.Resources.Lookup(name)
+	return ok
+}
+
+// serves reports whether r is what is served under its name.
+func (o *settings) serves(r *loopResource) bool {
+	now, ok := o.Resources.Lookup(r.name)
+	return ok && now == r.Resource
+}
+
+// forget forgets the counters of resources that a reload has taken away. l.mu is held.
+func (l *protocol) forget() {
+	live := l.h.live.Load()
+	l.counted = slices.DeleteFunc(l.counted, func(r *loopResource) bool {
+		if live.serves(r) {
+			return false
+		}
+		r.hits.AddTo(&l.gone)
+		return true
+	})
+}
+
 // Hits returns the durations of what event loops have answered from memory.
 func (h *Handler) Hits() front.Histogram {
 	var all front.Histogram
@@ -61,6 +91,10 @@ func (h *Handler) Hits() front.Histogram {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forget()
+	if l.gone.Buckets != nil {
+		l.gone.AddTo(&all)
+	}
 	for _, r := range l.counted {
 		r.hits.AddTo(&all)
 	}

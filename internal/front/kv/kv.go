@@ -129,6 +129,7 @@ type Store struct {
 	closed  bool
 	counted []*Served
 	sites   []*Site // that were ever served
+	gone    Stats   // what was counted of resources that are served no more
 
 	issued any // the tokens of the last Configure, whose callers take turns
 }

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -57,7 +58,13 @@ func (s *Store) NewScope() *Scope {
 // Wake begins a wake-up of the loop: what the gates and the clock say is asked once, and
 // before the first look-up.
 func (s *Scope) Wake(now time.Time) {
-	s.Live = s.store.Live()
+	if live := s.store.Live(); live != s.Live {
+		s.Live = live
+		maps.DeleteFunc(s.byName, func(name string, r *Served) bool {
+			now, ok := live.Resources.Lookup(name)
+			return !ok || now != r.Resource
+		})
+	}
 	s.Begin(now, s.Live.Access)
 	s.Issued = s.Live.IssuedNow()
 	s.snapshot.Begin(now)

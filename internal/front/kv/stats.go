@@ -2,6 +2,7 @@ package kv
 
 import (
 	"cmp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -45,8 +46,37 @@ type Stats struct {
 	Rejected  uint64 // connections that were one too many
 }
 
+// answered returns how many keys a loop has answered from memory.
+func (r *Served) answered() uint64 {
+	return r.tally.Hits() + r.tally.Absent() + r.tally.Stale() + r.lists.Load()
+}
+
+// forget forgets the counters of resources that a reload has taken away, but for the sums.
+func (s *Store) forget() {
+	set := s.Live().Resources
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counted = slices.DeleteFunc(s.counted, func(r *Served) bool {
+		if now, ok := set.Lookup(r.name); ok && now == r.Resource {
+			return false
+		}
+		s.gone.Hits += r.answered()
+		s.gone.NoKey += r.nothing.Load()
+		return true
+	})
+	s.stats.Keep(func(name string) bool {
+		_, ok := set.Lookup(name)
+		return ok
+	}, func(r *ResourceStats) {
+		for _, n := range r.Codes {
+			s.gone.Misses += n
+		}
+	})
+}
+
 // Stats returns a snapshot of the counters, resources by name.
 func (s *Store) Stats() Stats {
+	s.forget()
 	st := Stats{Unknown: s.stats.unknown.Load(), Batches: s.stats.batches.Load()}
 	all := s.stats.Sum()
 	for _, r := range all {
@@ -55,8 +85,10 @@ func (s *Store) Stats() Stats {
 		}
 	}
 	s.mu.Lock()
+	st.Hits, st.NoKey = s.gone.Hits, s.gone.NoKey
+	st.Misses += s.gone.Misses
 	for _, r := range s.counted {
-		n := r.tally.Hits() + r.tally.Absent() + r.tally.Stale() + r.lists.Load()
+		n := r.answered()
 		if n > 0 {
 			all.Of(r.name).Codes["ok"] += n
 			st.Hits += n

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -56,5 +57,45 @@ func TestTracking_KeepsWhatAReloadLeaves(t *testing.T) {
 				t.Errorf("after a change of what it has left: %q", got)
 			}
 		})
+	}
+}
+
+// The counters of a resource that a reload takes away go; what was counted of all does not fall.
+func TestStats_OfWhatAReloadTakesAway(t *testing.T) {
+	s := newSite(t)
+	c := s.dial()
+	for _, key := range []string{"depts:10", "cities:Tulsa,OK"} {
+		s.hot(key)
+		c.do("GET " + key)
+	}
+	counted := func() (names []string, st kv.Stats) {
+		st = s.f.store.Stats()
+		for _, r := range st.Resources {
+			names = append(names, r.Resource)
+		}
+		return names, st
+	}
+	names, before := counted()
+	if !slices.Contains(names, "cities") || before.Hits < 2 || before.Misses < 2 {
+		t.Fatalf("%v %+v", names, before)
+	}
+	var specs []resource.Spec
+	for _, r := range s.Set.All() {
+		if r.Name() != "cities" {
+			specs = append(specs, r.Spec())
+		}
+	}
+	if err := s.Set.Reload(t.Context(), specs); err != nil {
+		t.Fatal(err)
+	}
+	s.f.Configure(s.opts)
+	c.do("GET depts:10")
+	names, after := counted()
+	if slices.Contains(names, "cities") || !slices.Contains(names, "depts") {
+		t.Errorf("after the reload these are counted: %v", names)
+	}
+	if after.Hits < before.Hits || after.Misses < before.Misses {
+		t.Errorf("%d hits and %d misses after %d and %d", after.Hits, after.Misses, before.Hits,
+			before.Misses)
 	}
 }

@@ -26,7 +26,7 @@ const (
 // A hub tells the watchers of one resource what has changed. An event is encoded
 // once, and costs as much as it has watchers. The hub remembers the last events,
 // so that a watcher whose connection broke goes on where it was. It lives from
-// the first watcher to the end of the front.
+// the first watcher until its resource is served no more, or to the end of the front.
 type hub struct {
 	res   *resource.Resource
 	watch *resource.Watch
@@ -209,6 +209,11 @@ func (h *hub) cursor() string { return h.epoch + "." + strconv.FormatUint(h.last
 func (h *hub) join(w *watcher, since string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	select {
+	case <-h.done: // a reload has taken the resource away, or the front ends
+		return false
+	default:
+	}
 	missed, ok := h.missed(since)
 	if !ok {
 		w.deliver(h.event(rows.Reset, "", h.res.Position()))

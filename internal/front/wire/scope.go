@@ -1,6 +1,7 @@
 package wirefront
 
 import (
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -64,7 +65,12 @@ func (f *Front) NewScope() eventloop.Scope {
 // Wake begins a wake-up of the loop: what the gates and the clock say is asked
 // once, and before the first look-up.
 func (s *scope) Wake(now time.Time) {
-	s.live = s.f.live.Load()
+	if live := s.f.live.Load(); live != s.live {
+		s.live = live
+		maps.DeleteFunc(s.byName, func(_ string, r *served) bool {
+			return !live.serves(r.Resource)
+		})
+	}
 	s.Begin(now, s.live.Access)
 	s.issued = s.live.issued()
 	s.snapshot.Begin(now)

@@ -1,12 +1,14 @@
 package wirefront
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/client/wire/gofast"
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/resource"
 )
 
 // stats counts what no loop counts for itself. It takes no lock.
@@ -39,8 +41,16 @@ func (f *Front) Stats() Stats {
 	st := Stats{Wire: f.total(), Broken: f.stats.broken.Load(), Slow: f.stats.slow.Load(),
 		Batches: f.stats.batches.Load(), Watchers: int(f.stats.watchers.Load()),
 		Events: f.stats.events.Load()}
+	live := f.live.Load()
+	f.stats.Keep(func(name string) bool {
+		_, ok := live.Resources.Lookup(name)
+		return ok
+	}, func(*ResourceStats) {})
 	all := f.stats.Sum()
 	f.mu.Lock()
+	f.counted = slices.DeleteFunc(f.counted, func(r *served) bool {
+		return !live.serves(r.Resource)
+	})
 	st.Open = len(f.conns)
 	for _, r := range f.counted {
 		r.addTo(all.Of(r.name))
@@ -48,6 +58,12 @@ func (f *Front) Stats() Stats {
 	f.mu.Unlock()
 	st.Resources = all.List()
 	return st
+}
+
+// serves reports whether r is what is served under its name.
+func (o *Options) serves(r *resource.Resource) bool {
+	now, ok := o.Resources.Lookup(r.Name())
+	return ok && now == r
 }
 
 // addTo adds what a loop has answered. That there is no row is an answer, too.

@@ -163,6 +163,18 @@ func TestWatch_ResetsWithTheEpoch(t *testing.T) {
 	if h.Err == nil || h.Err.Code != gofast.NotFound {
 		t.Errorf("%v %v", h.Type, h.Err)
 	}
+	// Nothing of it is left: no hub, which would hold the resource, and no counters.
+	s.f.mu.Lock()
+	hubs := len(s.f.hubs)
+	s.f.mu.Unlock()
+	if hubs != 0 {
+		t.Errorf("%d hubs", hubs)
+	}
+	for _, r := range s.f.Stats().Resources {
+		if r.Resource == "depts" {
+			t.Errorf("it is counted as %+v", r)
+		}
+	}
 }
 
 // TestWatch_CutsOffWhoIsTooSlow: a peer that gives no credit is told why, and

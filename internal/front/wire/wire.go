@@ -124,6 +124,14 @@ func (f *Front) Configure(o Options) {
 	for _, c := range f.list() {
 		c.recheck()
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for res, h := range f.hubs {
+		if !o.serves(res) { // nobody watches it any more
+			close(h.done)
+			delete(f.hubs, res)
+		}
+	}
 }
 
 // list returns the connections of now.
@@ -160,8 +168,11 @@ func (f *Front) hub(res *resource.Resource) (*hub, error) {
 	if h := f.hubs[res]; h != nil {
 		return h, nil
 	}
-	if f.closed {
+	switch {
+	case f.closed:
 		return nil, fail(kindDraining, "")
+	case !f.live.Load().serves(res): // a reload has taken it away
+		return nil, faultNoResource()
 	}
 	h := newHub(res)
 	f.hubs[res] = h
@@ -206,6 +217,7 @@ func (f *Front) Close() {
 		for _, h := range f.hubs {
 			close(h.done)
 		}
+		clear(f.hubs)
 	}
 	f.mu.Unlock()
 	f.cancel()
