@@ -83,6 +83,9 @@ func (c *conn) sendHead(s *stream, h *http1.ResponseHead, out []byte) []byte {
 	if h.Status < 200 {
 		return http2.AppendHead(out, s.id, h, false)
 	}
+	if h.Status == 401 && s.token {
+		c.wrong++
+	}
 	end := h.Bodiless(s.isHead) || h.Length == 0 && !h.Chunked
 	out = http2.AppendHead(out, s.id, h, end)
 	switch {

@@ -84,12 +84,12 @@ func (c *conn) begin(b *block, out []byte) ([]byte, error) {
 	switch reason := h.Check(b.end); {
 	case reason != "" && !h.Large:
 		return bad(http2.ProtocolError, reason)
-	case len(c.streams) >= front.HTTP2Streams, c.working >= front.HTTP2Streams:
+	case c.guesses(), len(c.streams) >= front.HTTP2Streams, c.working >= front.HTTP2Streams:
 		c.of.count.refused.Add(1)
 		return bad(http2.RefusedStream, "too many streams")
 	}
 	s := &stream{
-		id: b.stream, isHead: h.IsHead(), ended: b.end, length: h.Length(),
+		id: b.stream, isHead: h.IsHead(), token: h.HasToken(), ended: b.end, length: h.Length(),
 		window: c.initial, recv: http2.InitialWindow,
 	}
 	c.streams[s.id] = s

@@ -72,6 +72,7 @@ type conn struct {
 	blocked []*stream // whose they are, in turn
 	starved []*stream // have output elsewhere, which waits for room here
 	asked   uint64    // streams that were begun and are not counted
+	wrong   int       // requests whose tokens nobody has
 
 	mu     sync.Mutex // guards events
 	events []event
@@ -109,6 +110,7 @@ type stream struct {
 	id     uint32
 	text   []byte // the request, as HTTP/1.1, that was not consumed
 	isHead bool   // it is a HEAD
+	token  bool   // it says who asks
 	reset  bool   // nobody waits for the answer
 	ended  bool   // the request has come as a whole
 	length int64  // of its body, as announced; -1: it was not
@@ -290,6 +292,9 @@ func (c *conn) after(out []byte) ([]byte, eventloop.Next) {
 	case stuck:
 		c.abandon()
 		return http2.AppendGoAway(out, c.last, http2.NoError, "nothing is taken"), eventloop.Close
+	case c.guesses() && len(c.streams) == 0 && c.working == 0:
+		out = http2.AppendGoAway(out, c.last, http2.EnhanceYourCalm, "wrong tokens")
+		return out, eventloop.Close
 	case !c.conn.Draining():
 	case !c.leaving: // what the peer asks until it has read this is answered
 		c.leaving, c.served = true, c.last
@@ -299,6 +304,10 @@ func (c *conn) after(out []byte) ([]byte, eventloop.Next) {
 	}
 	return out, eventloop.More
 }
+
+// guesses reports whether the connection has had so many wrong tokens that it ends, once what
+// it has asked is answered.
+func (c *conn) guesses() bool { return c.wrong >= front.WrongTokens }
 
 // fail appends why the connection ends.
 func (c *conn) fail(out []byte, err error) []byte {

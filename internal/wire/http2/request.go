@@ -24,6 +24,7 @@ type Head struct {
 	size     int
 	regular  bool // a field that is not a pseudo-header has come
 	trailers bool // the fields come behind a body: none goes on
+	token    bool // there is an Authorization
 	wrong    string
 }
 
@@ -54,6 +55,9 @@ func (h *Head) Length() int64 { return h.length }
 
 // IsHead reports whether the method is HEAD.
 func (h *Head) IsHead() bool { return h.method == "HEAD" }
+
+// HasToken reports whether the request says who asks.
+func (h *Head) HasToken() bool { return h.token }
 
 // Field takes one field.
 func (h *Head) Field(f hpack.HeaderField) {
@@ -122,6 +126,7 @@ func (h *Head) field(name, value string) {
 	if h.trailers {
 		return
 	}
+	h.token = h.token || name == "authorization"
 	switch name {
 	case "host":
 		if h.host != "" || value == "" || !visible(value) {
