@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"net/http"
 	"os"
 	"regexp"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // nginxBefore starts nginx with what the page about proxies says, in front of a
@@ -74,4 +77,46 @@ func asks(t *testing.T, what, addr, host string, code int) {
 	if a.code != http.StatusOK || !strings.Contains(front.get("/dept/10", "Host: "+host).body, `"X"`) {
 		t.Errorf("%s: a write is %d %s", what, a.code, a.body)
 	}
+	events := eventsOf(t, "http://"+addr+"/dept/10", host)
+	if first := <-events; !strings.Contains(first, `"X"`) {
+		t.Errorf("%s: who follows a document hears %q", what, first)
+	}
+	a = front.do("PATCH", "/dept/10", `{"dname":"Y"}`, "Host: "+host, "Content-Type: application/json")
+	if next := <-events; a.code != http.StatusOK || !strings.Contains(next, `"Y"`) {
+		t.Errorf("%s: after a write (%d) who follows hears %q", what, a.code, next)
+	}
+}
+
+// eventsOf returns the data of what is told of a document, until the test ends; it is closed when
+// nothing comes any more.
+func eventsOf(t *testing.T, url, host string) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit(waittest.Patience))
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = host
+	r.Header.Set("Accept", "text/event-stream")
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string, 16)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(events)
+		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				select {
+				case events <- data:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); _ = answer.Body.Close(); <-done })
+	return events
 }
