@@ -123,6 +123,7 @@ const (
 	WatchWait        = 30 * time.Second       // that it may be behind
 	HTTPWatches      = 100_000                // see hotrow_http_watches_refused_total
 	HTTPWatchesOf    = 1000                   // of a token, or of an address of another machine
+	StreamWatches    = 100                    // documents and lists of one stream
 	StateBytes       = 64 << 10               // of a state that is sent; a larger one is named
 	StateBacklog     = 32 << 10               // not taken: then states are left out
 

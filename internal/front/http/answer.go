@@ -24,8 +24,7 @@ type answer struct {
 	size  int             // of list, in bytes, as sent
 	body  []byte
 
-	follower *watcher // who is told what comes after body; nil: nobody
-	known    string   // the tag of the state that body leaves with the client
+	stream *stream // by which what comes after body is told; nil: nothing comes
 }
 
 // appendAnswer appends the answer to r. closing says that the connection is closed after

@@ -34,7 +34,8 @@ type call struct {
 	budget  *front.Peer        // the client's part of it; nil: nobody bounds the answer
 	claimed int64              // room for the answer
 
-	follower *watcher // who is to be told of changes; nil: nobody
+	stream  *stream  // the answer goes on by it; nil: it does not
+	watcher *watcher // of what is read; nil: nobody follows it
 }
 
 // answer answers the request, and gives the answer to send before it counts and logs it.
@@ -47,8 +48,8 @@ func (c *call) answer(send func(*answer)) {
 			a = c.recovered(v, a, send)
 		}
 		c.release()
-		if c.follower != nil && (a == nil || a.follower == nil) {
-			c.follower.leave() // the answer does not go on
+		if c.stream != nil && (a == nil || a.stream == nil) {
+			c.stream.leave() // the answer does not go on
 		}
 		took := c.o.Now().Sub(start)
 		c.h.requests.Observe(c.resourceName(), a.code, took)
@@ -122,6 +123,9 @@ func (c *call) serve() (*answer, error) {
 	case pathIndex:
 		return c.index()
 	case pathSystem:
+		if t.name == watchPath {
+			return c.many()
+		}
 		return c.system(t.name)
 	}
 	if c.res, err = c.o.find(t.name); err != nil {

@@ -101,7 +101,7 @@ func (c *call) list() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.general || l.filtered && c.follower != nil {
+	if q.general || l.filtered && c.watcher != nil {
 		return c.selected(q)
 	}
 	if !l.filtered {

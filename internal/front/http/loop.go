@@ -162,10 +162,10 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 	switch err := s.live.route(&s.memo, p, r, &t); {
 	case err != nil:
 		return out, inDatabase
+	case wantsEvents(r.Accept) && t.kind >= pathList, t.kind == pathSystem && t.name == watchPath:
+		return out, inDatabase
 	case t.kind == pathIndex, t.kind == pathSystem:
 		return out, onFullPath
-	case wantsEvents(r.Accept):
-		return out, inDatabase
 	}
 	res := s.resource(t.name)
 	switch {
@@ -296,12 +296,12 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 	message = bytes.Clone(message)
 	l.workers.Go(func() {
 		var out []byte
-		var follower *watcher
-		next, known := eventloop.Close, "" // unless there is an answer
+		var goesOn *stream
+		next := eventloop.Close // unless there is an answer
 		// From there on the peer is the loop's.
 		defer func() {
 			if c.ResumeThen(out, next); next == eventloop.Stream {
-				follower.activate(known, func() bool { return l.h.live.Load() == o })
+				goesOn.activate(func() bool { return l.h.live.Load() == o })
 			}
 		}()
 		m := memos.Get().(*memo)
@@ -316,9 +316,9 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 			if a.code == http.StatusUnauthorized && r.Authorization != nil {
 				p.wrong++
 			}
-			if a.follower != nil {
-				if out = a.appendStream(nil, &r, one.allow()); p.follow(a.follower) {
-					follower, known, next = a.follower, a.known, eventloop.Stream
+			if a.stream != nil {
+				if out = a.appendStream(nil, &r, one.allow()); p.follow(a.stream) {
+					goesOn, next = a.stream, eventloop.Stream
 				}
 				return
 			}

@@ -127,15 +127,15 @@ type peer struct {
 
 	http2 bool // whose streams the requests are; of the event loop
 
-	following atomic.Pointer[watcher] // whose answer goes on; nil: none does
-	ended     atomic.Bool             // the connection, or the stream
+	following atomic.Pointer[stream] // whose answer goes on; nil: none does
+	ended     atomic.Bool            // the connection, or the stream
 }
 
 // follow notes whose answer goes on. It reports false when the peer has left.
-func (p *peer) follow(w *watcher) bool {
-	p.following.Store(w)
-	if p.ended.Load() { // before it could know of w, perhaps
-		w.leave()
+func (p *peer) follow(s *stream) bool {
+	p.following.Store(s)
+	if p.ended.Load() { // before it could know of s, perhaps
+		s.leave()
 		return false
 	}
 	return true
@@ -144,8 +144,8 @@ func (p *peer) follow(w *watcher) bool {
 // end ends what the peer follows: it has left.
 func (p *peer) end() {
 	p.ended.Store(true)
-	if w := p.following.Load(); w != nil {
-		w.leave()
+	if s := p.following.Load(); s != nil {
+		s.leave()
 	}
 }
 

@@ -21,7 +21,7 @@ func (h *Handler) Watches() WatchStats {
 	ws := &h.watches
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	return WatchStats{Open: len(ws.watchers), Events: ws.events.Load(), Refused: ws.refused.Load()}
+	return WatchStats{Open: ws.open, Events: ws.events.Load(), Refused: ws.refused.Load()}
 }
 
 // Stats returns a snapshot of the counters, by the name of the resource. What

@@ -2,9 +2,11 @@ package httpfront
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -31,47 +33,142 @@ func wantsEvents(accept []byte) bool {
 	return len(accept) == len(eventsType) || strings.IndexByte(" ;,", accept[len(eventsType)]) >= 0
 }
 
-// watch answers with events. The watch is open before the first state is read, so that no
-// change falls between the two.
+// watchPath is what follows "/-" in the path of a stream that tells of several things.
+const watchPath = "/watch"
+
+// watch answers with the events of a document or a list.
 func (c *call) watch(t *target) (*answer, error) {
+	s, err := c.newStream()
+	if err != nil {
+		return nil, err
+	}
+	known := knownTag(headerOf(c.r.head, "last-event-id:"))
+	now, err := c.state(t, "")
+	if err != nil {
+		return nil, err
+	}
+	var body []byte
+	if now.tag != known || now.event == eventStale {
+		body = now.alone
+	}
+	return c.streamed(s, body), nil
+}
+
+// watchMany answers with the events of several documents and lists, which q names as a path
+// and a query. Each event says which one it is of.
+func (c *call) watchMany() (*answer, error) {
+	s, err := c.newStream()
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.questions()
+	if err != nil {
+		return nil, err
+	}
+	whole, body, private := c.r, []byte(nil), false
+	for _, q := range list {
+		now, err := c.ofMany(whole, q)
+		c.release() // the states together are counted with the answer
+		private = private || c.private
+		if err != nil {
+			p := problemOf(err)
+			p.detail = q + ": " + p.detail
+			return nil, p
+		}
+		body = append(body, now.of(q)...)
+	}
+	c.r, c.res, c.private = whole, nil, private
+	return c.streamed(s, body), nil
+}
+
+// ofMany reads one of several things that whole asks for.
+func (c *call) ofMany(whole *request, q string) (state, error) {
+	r := *whole
+	path, query, _ := strings.Cut(q, "?")
+	r.Path, r.Query, r.Method, r.content = []byte(path), []byte(query), http.MethodGet, nil
+	c.r, c.private = &r, false
+	var t target
+	err := c.o.route(c.m, c.p, c.r, &t)
+	switch {
+	case err != nil:
+		return state{}, err
+	case t.kind != pathList && t.kind != pathDocument:
+		return state{}, problem{kind: kindNotFound, detail: "this is no document and no list"}
+	}
+	if c.res, err = c.o.find(t.name); err != nil {
+		return state{}, err
+	}
+	return c.state(&t, q)
+}
+
+// questions returns what a stream of several things is asked for.
+func (c *call) questions() (list []string, err error) {
+	switch {
+	case c.r.Method == http.MethodPost:
+		var body struct {
+			Q []string `json:"q"`
+		}
+		name, coding := c.r.contentType()
+		kind, _, _ := strings.Cut(name, ";")
+		if strings.TrimSpace(kind) != "application/json" || coding != "" {
+			return nil, problem{kind: kindMediaType, detail: `the body is JSON: {"q":["/depts/10"]}`}
+		}
+		d := json.NewDecoder(bytes.NewReader(c.r.content))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&body); err != nil {
+			return nil, problem{kind: kindBadBody, detail: `want {"q":["/depts/10"]}: ` + err.Error()}
+		}
+		list = body.Q
+	default:
+		values, err := url.ParseQuery(string(c.r.Query))
+		if err != nil || len(values) > 1 || len(values) == 1 && values["q"] == nil {
+			return nil, problem{kind: kindBadQuery,
+				detail: "want q=PATH for each document or list, percent-encoded"}
+		}
+		list = values["q"]
+	}
+	if len(list) == 0 || len(list) > front.StreamWatches {
+		return nil, problem{kind: kindBadQuery,
+			detail: "want 1 to " + strconv.Itoa(front.StreamWatches) + " documents or lists"}
+	}
+	for i, q := range list {
+		if !strings.HasPrefix(q, "/") || strings.ContainsFunc(q, func(r rune) bool {
+			return r <= ' ' || r >= 0x7f
+		}) {
+			return nil, problem{kind: kindBadPath,
+				detail: "q[" + strconv.Itoa(i) + "] is no path: " + clip(q)}
+		}
+	}
+	return list, nil
+}
+
+// newStream makes the stream of an answer that goes on.
+func (c *call) newStream() (*stream, error) {
 	conn, ok := c.p.conn.(*eventloop.Conn)
 	if !ok { // net/http has the request
 		return nil, problem{kind: kindNotAcceptable,
-			detail: "a request with a body, or of this form, is not answered with events"}
+			detail: "a request of this form is not answered with events",
+			hint:   "ask with GET and no body: over HTTP/2 a body goes another way"}
 	}
 	if !c.mayFollow() {
 		return nil, problem{kind: kindCrossOrigin, detail: "a page of another origin follows this",
 			hint: "name the origin of the page in http.cors.origins"}
 	}
-	if c.res.NoFeed() {
-		return nil, problem{kind: kindNoFeed}
-	}
-	known := knownTag(headerOf(c.r.head, "last-event-id:"))
-	c.r.Accept, c.r.AcceptEncoding, c.r.IfMatch, c.r.IfNoneMatch = nil, nil, nil, nil
-	w := &watcher{of: &c.h.watches, conn: conn}
-	c.follower = w
-	a, err := c.state(t)
-	if err != nil {
-		w.leave()
-		return nil, err
-	}
+	c.stream = &stream{of: &c.h.watches, conn: conn}
+	return c.stream, nil
+}
+
+// streamed returns the beginning of an answer that goes on: body are the states of now.
+func (c *call) streamed(s *stream, body []byte) *answer {
 	retry := retryLeast + rand.N(retryMost-retryLeast)
-	if !w.joined { // too many: clients give up for good when they are refused
-		retry += retryFull
+	if s.full { // clients give up for good when they are refused
+		retry, body = retry+retryFull, nil
 	}
-	s := stateOf(a, c.from.token)
-	body := append(strconv.AppendInt([]byte("retry: "), retry.Milliseconds(), 10), "\n\n"...)
-	switch {
-	case !w.joined:
-	case c.from.status == cacheStatus(resource.HitStale):
-		s.tag, body = "", append(body, staleEvent...)
-	case s.tag != known:
-		body = append(body, s.frame...)
-	}
-	stream := &answer{code: http.StatusOK, kind: eventsType, body: body, follower: w, known: s.tag,
+	head := strconv.AppendInt([]byte("retry: "), retry.Milliseconds(), 10)
+	return &answer{code: http.StatusOK, kind: eventsType, stream: s,
+		body:   append(append(head, "\n\n"...), body...),
 		shared: bytes.Clone(c.shared("no-store, no-transform")),
 		more:   "Content-Type: " + eventsType + "\r\nX-Accel-Buffering: no\r\n"}
-	return stream, nil
 }
 
 // mayFollow reports whether a page that asks is of this origin, or of one that may read. A
@@ -94,29 +191,45 @@ const (
 	retryFull = 14 * time.Second
 )
 
-// state reads what is to be followed, and joins those who follow it first.
-func (c *call) state(t *target) (a *answer, err error) {
+// state reads what is to be followed, which q names beside others, or "". The client joins those
+// who follow it first, so that no change falls between the two.
+func (c *call) state(t *target, q string) (now state, err error) {
+	if c.res.NoFeed() {
+		return now, problem{kind: kindNoFeed}
+	}
+	c.r.Accept, c.r.AcceptEncoding, c.r.IfMatch, c.r.IfNoneMatch = nil, nil, nil, nil
+	c.watcher = &watcher{s: c.stream, q: q}
+	var a *answer
 	if t.kind == pathList {
 		a, err = c.list()
 	} else {
 		a, err = c.read(t.key)
 	}
-	if err == nil && c.m.q.media.format != row.FormatJSON {
-		err = problem{kind: kindNotAcceptable, detail: "events are texts: the format is json"}
+	switch {
+	case err != nil:
+		return now, err
+	case c.m.q.media.format != row.FormatJSON:
+		return now, problem{kind: kindNotAcceptable, detail: "events are texts: the format is json"}
+	case c.from.status == cacheStatus(resource.HitStale):
+		now = staleState
+	default:
+		now = newState(a.doc, c.from.token)
 	}
-	return a, err
+	c.watcher.tag = now.tag // nobody else looks at it before the stream is active
+	return now, nil
 }
 
-// join has the follower, if there is one, told of a document (ask is nil) or a list.
+// join has the watcher, if there is one, told of a document (ask is nil) or a list.
 func (c *call) join(key row.Key, ask *resource.ListAsk) {
-	w := c.follower
+	w := c.watcher
 	if w == nil {
 		return
 	}
 	topic := topicKey{res: c.res}
 	switch {
 	case ask == nil:
-		if k, err := c.res.KeyType().Parse(row.Key(strings.Clone(string(key)))); err == nil {
+		key = row.Key(strings.Clone(string(key)))
+		if k, err := c.res.KeyType().Parse(key); err == nil {
 			key = k
 		}
 		topic.what = "/" + string(key)
@@ -129,9 +242,9 @@ func (c *call) join(key row.Key, ask *resource.ListAsk) {
 		}
 	}
 	if w.rule = c.res.Access().Read; c.private {
-		w.issued = c.m.issued
+		w.s.issued = c.m.issued
 	}
-	w.joined = w.of.join(w, c.client(), topic, key, ask)
+	w.join(c.client(), topic, key, ask)
 }
 
 // client names who has a watch: the holder of a token, else the address, but for this machine.
@@ -165,66 +278,101 @@ func (a *answer) appendStream(dst []byte, r *request, allowed string) []byte {
 // A state is a document or a list as who follows it is told.
 type state struct {
 	tag   string // what Last-Event-ID ends with
-	frame []byte // the event
+	alone []byte // the event for a stream that tells of nothing else
+	event string // its name; "": none
+	id    []byte // the position
+	body  []byte // nil: null
+	etag  string
 }
 
-// absentTag is the tag of a document that is not there.
-const absentTag = "absent"
+const (
+	absentTag = "absent" // the tag of a document that is not there
 
-// stateOf returns what an answer says, which covers the changes up to a position.
-func stateOf(a *answer, at resource.Token) state {
-	if a.doc == nil {
-		return newState(nil, at)
-	}
-	return newState(a.doc, at)
-}
+	eventAbsent  = "absent"
+	eventChanged = "changed" // the state is too large: who wants it reads it
+	eventStale   = "stale"
+)
 
-// newState returns the state of a document, or of a list that was packed as one. nil, or one
-// that is absent: there is none.
-func newState(doc *row.Document, at resource.Token) (s state) {
-	if doc == nil || doc.Absent() {
-		s.tag = absentTag
-		s.frame = appendID([]byte("event: absent\n"), at, s.tag)
-		s.frame = append(s.frame, "data: null\n\n"...)
-		return s
+// staleState says that the state that was told may be old.
+var staleState = state{event: eventStale, alone: []byte("event: stale\ndata: null\n\n")}
+
+// newState returns the state of a document, or of a list that was packed as one, which covers
+// the changes up to a position. nil, or one that is absent: there is none.
+func newState(doc *row.Document, at resource.Token) state {
+	s := state{event: eventAbsent, tag: absentTag}
+	if !at.IsZero() {
+		s.id = at.Append(nil)
 	}
-	s.tag = strings.Trim(doc.ETag(), `"`)
-	body := doc.Body()
-	if len(body) > front.StateBytes {
-		s.frame = appendID([]byte("event: changed\n"), at, s.tag)
-		s.frame = append(strconv.AppendQuote(append(s.frame, `data: {"etag":`...), doc.ETag()),
-			"}\n\n"...)
-		return s
+	if doc != nil && !doc.Absent() {
+		s.event, s.etag, s.body = "", doc.ETag(), doc.Body()
+		s.tag = strings.Trim(s.etag, `"`)
 	}
-	s.frame = appendID(make([]byte, 0, len(body)+128), at, s.tag)
-	s.frame = append(appendData(s.frame, body), '\n')
+	if len(s.body) > front.StateBytes {
+		s.event, s.body = eventChanged, nil
+	}
+	data := s.body
+	switch s.event {
+	case eventAbsent:
+		data = []byte("null")
+	case eventChanged:
+		data = append(strconv.AppendQuote([]byte(`{"etag":`), s.etag), '}')
+	}
+	id := append(append(bytes.Clone(s.id), '~'), s.tag...)
+	if len(s.id) == 0 {
+		id = id[1:]
+	}
+	s.alone = appendEvent(make([]byte, 0, len(data)+128), s.event, id, data)
 	return s
 }
 
-// appendID appends the id of an event, by which a client that comes back tells what it has.
-func appendID(dst []byte, at resource.Token, tag string) []byte {
-	dst = append(dst, "id: "...)
-	if !at.IsZero() {
-		dst = append(at.Append(dst), '~')
+// of returns the event for a stream that tells of several things, of which q is this.
+func (s *state) of(q string) []byte {
+	data, _ := json.Marshal(q) // a text
+	data = append([]byte(`{"q":`), data...)
+	if s.etag != "" {
+		data = strconv.AppendQuote(append(data, `,"etag":`...), s.etag)
 	}
-	return append(append(dst, tag...), '\n')
+	switch {
+	case s.event == "":
+		data = append(append(data, `,"body":`...), s.body...)
+	case s.event == eventAbsent:
+		data = append(data, `,"body":null`...)
+	}
+	return appendEvent(nil, s.event, s.id, append(data, '}'))
 }
 
-// appendData appends a text, of which each line is one of data. JSON may have ends of lines
-// between its tokens.
-func appendData(dst, text []byte) []byte {
+// appendEvent appends an event. JSON may have ends of lines between its tokens: each line of it is
+// one of data.
+func appendEvent(dst []byte, name string, id, data []byte) []byte {
+	if name != "" {
+		dst = append(append(append(dst, "event: "...), name...), '\n')
+	}
+	if len(id) > 0 {
+		dst = append(append(append(dst, "id: "...), id...), '\n')
+	}
 	for more := true; more; {
-		line := text
-		at := bytes.IndexAny(text, "\r\n")
+		line := data
+		at := bytes.IndexAny(data, "\r\n")
 		if more = at >= 0; more {
-			line, text = text[:at], text[at+1:]
+			line, data = data[:at], data[at+1:]
 		}
 		dst = append(append(append(dst, "data: "...), line...), '\n')
 	}
-	return dst
+	return append(dst, '\n')
 }
 
 // knownTag returns the tag in the id of the last event that a client has got.
 func knownTag(id []byte) string {
 	return string(id[bytes.LastIndexByte(id, '~')+1:])
+}
+
+// many answers below watchPath.
+func (c *call) many() (*answer, error) {
+	switch c.r.Method {
+	case http.MethodGet, http.MethodPost:
+		return c.watchMany()
+	case http.MethodOptions:
+		return c.options("GET, POST, OPTIONS")
+	}
+	return nil, c.notAllowed("GET, POST, OPTIONS")
 }

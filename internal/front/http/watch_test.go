@@ -40,11 +40,26 @@ func newWatchSite(t *testing.T, change ...func(*Options)) *site {
 // watch follows a path until the test ends.
 func (s *site) watch(path string, header ...string) *watching {
 	s.t.Helper()
+	return s.events("GET", path, "", header...)
+}
+
+// postForEvents follows what a body names until the test ends.
+func (s *site) postForEvents(path, body string) *watching {
+	s.t.Helper()
+	return s.events("POST", path, body, "Content-Type: application/json")
+}
+
+// events asks for events.
+func (s *site) events(method, path, body string, header ...string) *watching {
+	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	s.t.Cleanup(stop)
-	r, err := http.NewRequestWithContext(ctx, "GET", s.url+path, nil)
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	if method == "GET" {
+		r.Body, r.ContentLength = nil, 0
 	}
 	r.Header.Set("Accept", "text/event-stream")
 	for _, h := range header {
@@ -116,7 +131,7 @@ func (w *watching) ended() {
 func (s *site) followers() int {
 	s.h.watches.mu.Lock()
 	defer s.h.watches.mu.Unlock()
-	return len(s.h.watches.watchers)
+	return s.h.watches.open
 }
 
 func (s *site) exec(sql ...string) {
@@ -268,11 +283,11 @@ func TestWatch_Heartbeats(t *testing.T) {
 	for range 5 {
 		s.watch("/depts/10").want("", "ACCOUNTING")
 	}
-	heard := map[*watcher]int{}
+	heard := map[*stream]int{}
 	for n := range heartbeatTicks {
 		beats, _, _ := s.h.watches.look(n)
-		for _, w := range beats {
-			heard[w]++
+		for _, b := range beats {
+			heard[b]++
 		}
 	}
 	for w, n := range heard {
@@ -292,9 +307,7 @@ func TestWatch_TooMany(t *testing.T) {
 	s.watch("/depts/10").want("", "ACCOUNTING")
 	ws := &s.h.watches
 	ws.mu.Lock()
-	for range front.HTTPWatches { // as many others
-		ws.watchers[new(watcher)] = struct{}{}
-	}
+	ws.open += front.HTTPWatches // as many others
 	ws.mu.Unlock()
 	w := s.watch("/depts/10")
 	text, err := io.ReadAll(w.resp.Body)
@@ -304,11 +317,7 @@ func TestWatch_TooMany(t *testing.T) {
 		t.Errorf("%d %q %v", w.resp.StatusCode, text, err)
 	}
 	ws.mu.Lock()
-	for w := range ws.watchers {
-		if w.topic == nil {
-			delete(ws.watchers, w)
-		}
-	}
+	ws.open -= front.HTTPWatches
 	ws.mu.Unlock()
 	if n := ws.refused.Load(); n != 1 {
 		t.Errorf("%d refused", n)

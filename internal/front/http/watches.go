@@ -17,10 +17,7 @@ const (
 	heartbeatTicks = 60                     // of them between two comments: 15 s
 )
 
-var (
-	heartbeat  = []byte(":\n\n")
-	staleEvent = []byte("event: stale\ndata: null\n\n")
-)
+var heartbeat = []byte(":\n\n")
 
 // watches are those who follow documents and lists over HTTP. There is no queue: a client that
 // does not take what it is sent gets the newest state when it does.
@@ -29,32 +26,42 @@ type watches struct {
 	events, refused atomic.Uint64
 	running         sync.WaitGroup
 
-	mu       sync.Mutex // guards the rest, the topics and the watchers; innermost
-	topics   map[topicKey]*topic
-	docs     map[*resource.Resource]*docWatch
-	watchers map[*watcher]struct{}
-	clients  map[string]int // watches of each
-	ticking  bool
-	count    int // watches that there were
+	mu      sync.Mutex // guards the rest, the topics and the watchers; innermost
+	topics  map[topicKey]*topic
+	docs    map[*resource.Resource]*docWatch
+	streams map[*stream]struct{}
+	clients map[string]int // watches of each
+	open    int            // watches of all
+	ticking bool
+	count   int // streams that there were
 }
 
-// A watcher is one answer that goes on.
-type watcher struct {
-	of     *watches
-	conn   *eventloop.Conn
-	client string // "": one of this machine
-	joined bool   // it may follow; of the goroutine that answers
+// A stream is one answer that goes on, for one who follows something, or several things.
+type stream struct {
+	of   *watches
+	conn *eventloop.Conn
 
-	rule   resource.Rule // by which it may
-	issued any           // the tokens of then; nil: nobody was asked for one
+	issued any // the tokens by which it was allowed; nil: nobody was asked for one
 
 	// What follows is guarded by of.mu.
-	topic  *topic
-	tag    string // of the state that it has; "": none
-	active bool   // the head of the answer is sent
-	doomed bool   // the answer ends with its head
-	over   bool
-	number int // of its heartbeats
+	client   string // "": one of this machine
+	watchers []*watcher
+	full     bool // something is not followed: there are too many watches
+	active   bool // the head of the answer is sent
+	doomed   bool // the answer ends with its head
+	over     bool
+	number   int // of its heartbeats
+}
+
+// A watcher is one thing that a stream tells of.
+type watcher struct {
+	s    *stream
+	q    string        // as it was asked for beside others; "": alone
+	rule resource.Rule // by which it may be read
+
+	// What follows is guarded by watches.mu.
+	topic *topic
+	tag   string // of the state that the client has; "": none
 }
 
 // A topicKey is what may be followed.
@@ -81,21 +88,21 @@ type topic struct {
 	again     bool               // it is to be read, whether it has changed or not
 }
 
-// join has w follow a document, or the list that ask asks for. It reports false when there
-// are too many watches.
-func (ws *watches) join(
-	w *watcher, client string, key topicKey, doc row.Key, ask *resource.ListAsk,
-) bool {
+// join has w follow a document, or the list that ask asks for, unless there are too many
+// watches.
+func (w *watcher) join(client string, key topicKey, doc row.Key, ask *resource.ListAsk) {
+	s, ws := w.s, w.s.of
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if len(ws.watchers) >= front.HTTPWatches ||
-		client != "" && ws.clients[client] >= front.HTTPWatchesOf {
+	s.client = client
+	if ws.open >= front.HTTPWatches || client != "" && ws.clients[client] >= front.HTTPWatchesOf {
 		ws.refused.Add(1)
-		return false
+		s.full = true
+		return
 	}
 	if ws.topics == nil {
 		ws.topics, ws.docs = make(map[topicKey]*topic), make(map[*resource.Resource]*docWatch)
-		ws.watchers, ws.clients = make(map[*watcher]struct{}), make(map[string]int)
+		ws.streams, ws.clients = make(map[*stream]struct{}), make(map[string]int)
 	}
 	t := ws.topics[key]
 	if t == nil {
@@ -104,10 +111,15 @@ func (ws *watches) join(
 		ws.topics[key] = t
 		ws.begin(t)
 	}
-	ws.count++
-	w.topic, w.client, w.number = t, client, ws.count
+	if len(s.watchers) == 0 {
+		ws.count++
+		s.number = ws.count
+		ws.streams[s] = struct{}{}
+	}
+	w.topic = t
 	t.watchers[w] = struct{}{}
-	ws.watchers[w] = struct{}{}
+	s.watchers = append(s.watchers, w)
+	ws.open++
 	if client != "" {
 		ws.clients[client]++
 	}
@@ -115,56 +127,56 @@ func (ws *watches) join(
 		ws.ticking = true
 		ws.running.Go(ws.tick)
 	}
-	return true
 }
 
-// activate has a watcher told of what is new, once the head of its answer is sent, which has
-// shown a state with this tag. allowed reports whether it may follow yet.
-func (w *watcher) activate(tag string, allowed func() bool) {
-	ws := w.of
+// activate has the client told of what is new, once the head of its answer is sent. allowed
+// reports whether it may follow yet.
+func (s *stream) activate(allowed func() bool) {
+	ws := s.of
 	ws.mu.Lock()
-	w.active, w.tag = true, tag
-	doomed := w.topic == nil || w.doomed || !allowed() // under the lock: see endAll
-	if !w.over && !doomed {
-		w.topic.readAgain()
+	s.active = true
+	doomed := s.full || s.doomed || !allowed() // under the lock: see endAll
+	if !s.over && !doomed {
+		for _, w := range s.watchers {
+			w.topic.readAgain()
+		}
 	}
 	ws.mu.Unlock()
 	if doomed {
-		w.finish()
+		s.finish()
 	}
 }
 
-// leave ends what a watcher is told. It reports whether that had not ended.
-func (w *watcher) leave() bool {
-	ws := w.of
+// leave ends what a client is told. It reports whether that had not ended.
+func (s *stream) leave() bool {
+	ws := s.of
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if w.over {
+	if s.over {
 		return false
 	}
-	w.over = true
-	t := w.topic
-	if t == nil { // it has not joined
-		return true
-	}
-	delete(t.watchers, w)
-	delete(ws.watchers, w)
-	if w.client != "" {
-		if ws.clients[w.client]--; ws.clients[w.client] == 0 {
-			delete(ws.clients, w.client)
+	s.over = true
+	delete(ws.streams, s)
+	ws.open -= len(s.watchers)
+	if n := len(s.watchers); s.client != "" && n > 0 {
+		if ws.clients[s.client] -= n; ws.clients[s.client] == 0 {
+			delete(ws.clients, s.client)
 		}
 	}
-	if len(t.watchers) == 0 {
-		delete(ws.topics, t.key)
-		t.finish()
+	for _, w := range s.watchers {
+		t := w.topic
+		if delete(t.watchers, w); len(t.watchers) == 0 {
+			delete(ws.topics, t.key)
+			t.finish()
+		}
 	}
 	return true
 }
 
-// finish ends the answer of a watcher whose head is sent.
-func (w *watcher) finish() {
-	if w.leave() {
-		w.conn.ResumeThen(nil, eventloop.Close)
+// finish ends the answer of a stream whose head is sent.
+func (s *stream) finish() {
+	if s.leave() {
+		s.conn.ResumeThen(nil, eventloop.Close)
 	}
 }
 
@@ -179,10 +191,10 @@ func (t *topic) tell(s state) {
 	}
 	t.last, t.stale = s, false
 	for w := range t.watchers {
-		if !w.active || w.tag == s.tag {
+		if !w.s.active || w.tag == s.tag {
 			continue
 		}
-		if w.conn.Untaken() > front.StateBacklog {
+		if w.s.conn.Untaken() > front.StateBacklog {
 			w.tag = "" // tick has it told later
 			continue
 		}
@@ -190,7 +202,7 @@ func (t *topic) tell(s state) {
 		list = append(list, w)
 	}
 	ws.mu.Unlock()
-	t.send(list, s.frame)
+	t.send(list, &s)
 }
 
 // tellStale says that what was sent may be old: the feed lags.
@@ -200,22 +212,30 @@ func (t *topic) tellStale() {
 	ws.mu.Lock()
 	t.stale = true
 	for w := range t.watchers {
-		if w.active && w.tag != "" {
+		if w.s.active && w.tag != "" {
 			w.tag = "" // it gets the state again
 			list = append(list, w)
 		}
 	}
 	ws.mu.Unlock()
-	t.send(list, staleEvent)
+	t.send(list, &staleState)
 }
 
-// send gives an event to watchers.
-func (t *topic) send(list []*watcher, event []byte) {
+// send gives a state to watchers.
+func (t *topic) send(list []*watcher, s *state) {
+	frames := make(map[string][]byte) // of those who have asked for it beside others
 	for i, w := range list {
 		if i > 0 && i%fanout == 0 {
 			time.Sleep(fanoutPause) // the loops send what they have, and answer others
 		}
-		w.conn.Send(event) // who has gone is told of to the protocol
+		frame := s.alone
+		if w.q != "" {
+			if frame = frames[w.q]; frame == nil {
+				frame = s.of(w.q)
+				frames[w.q] = frame
+			}
+		}
+		w.s.conn.Send(frame) // who has gone is told of to the protocol
 	}
 	t.of.events.Add(uint64(len(list)))
 }
@@ -227,24 +247,36 @@ const (
 
 // fail ends the answers of all who follow t: it cannot be read any more. Those who come back
 // are told why.
-func (t *topic) fail() { t.of.finish(&t.watchers) }
+func (t *topic) fail() {
+	t.of.finish(func(end func(*stream)) {
+		for w := range t.watchers {
+			end(w.s)
+		}
+	})
+}
 
 // endAll ends all answers: who may follow what has changed. Clients come back.
-func (ws *watches) endAll() { ws.finish(&ws.watchers) }
-
-// finish ends the answers of some, those whose head is not sent as soon as it is.
-func (ws *watches) finish(some *map[*watcher]struct{}) {
-	var list []*watcher
-	ws.mu.Lock()
-	for w := range *some {
-		if w.active {
-			list = append(list, w)
+func (ws *watches) endAll() {
+	ws.finish(func(end func(*stream)) {
+		for s := range ws.streams {
+			end(s)
 		}
-		w.doomed = true
-	}
+	})
+}
+
+// finish ends some answers, those whose head is not sent as soon as it is.
+func (ws *watches) finish(some func(end func(*stream))) {
+	var list []*stream
+	ws.mu.Lock()
+	some(func(s *stream) {
+		s.doomed = true
+		if s.active {
+			list = append(list, s)
+		}
+	})
 	ws.mu.Unlock()
-	for _, w := range list {
-		w.finish()
+	for _, s := range list {
+		s.finish()
 	}
 }
 
@@ -255,11 +287,11 @@ func (ws *watches) tick() {
 	for n := 0; ; n++ {
 		<-ticker.C
 		beats, leaving, left := ws.look(n)
-		for _, w := range leaving {
-			w.finish()
+		for _, s := range leaving {
+			s.finish()
 		}
-		for _, w := range beats {
-			w.conn.Send(heartbeat)
+		for _, s := range beats {
+			s.conn.Send(heartbeat)
 		}
 		if !left {
 			return
@@ -267,33 +299,41 @@ func (ws *watches) tick() {
 	}
 }
 
-// allowed reports whether w may follow what it does. Whoever may not any more, or only perhaps,
-// comes back and is asked.
-func (w *watcher) allowed(o *settings) bool {
-	res := w.topic.res
-	if now, ok := o.Resources.Lookup(res.Name()); !ok || now != res || res.Access().Read != w.rule {
-		return false
+// allowed reports whether s may tell of what it does. A client that may not have that any more,
+// or only perhaps, comes back and is asked.
+func (s *stream) allowed(o *settings) bool {
+	for _, w := range s.watchers {
+		res := w.topic.res
+		now, ok := o.Resources.Lookup(res.Name())
+		if !ok || now != res || res.Access().Read != w.rule {
+			return false
+		}
 	}
-	return w.issued == nil || o.Issued != nil && o.Issued() == w.issued
+	return s.issued == nil || o.Issued != nil && o.Issued() == s.issued
 }
 
 // look finds those who are to hear that the connection lives, and those whose server shuts
 // down or who may not follow any more, and has topics read again: that lag or lag no more,
 // or that somebody waits for.
-func (ws *watches) look(n int) (beats, leaving []*watcher, left bool) {
+func (ws *watches) look(n int) (beats, leaving []*stream, left bool) {
 	o := ws.live.Load()
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	for w := range ws.watchers {
+	for s := range ws.streams {
 		switch {
-		case !w.active:
-		case w.conn.Draining(), !w.allowed(o):
-			leaving = append(leaving, w)
-		case w.conn.Untaken() > front.StateBacklog:
-		case w.tag == "" && !w.topic.stale:
-			w.topic.readAgain()
-		case w.number%heartbeatTicks == n%heartbeatTicks:
-			beats = append(beats, w)
+		case !s.active:
+		case s.conn.Draining(), !s.allowed(o):
+			leaving = append(leaving, s)
+		case s.conn.Untaken() > front.StateBacklog:
+		default:
+			if s.number%heartbeatTicks == n%heartbeatTicks {
+				beats = append(beats, s)
+			}
+			for _, w := range s.watchers {
+				if w.tag == "" && !w.topic.stale {
+					w.topic.readAgain()
+				}
+			}
 		}
 	}
 	for _, t := range ws.topics {
@@ -301,6 +341,6 @@ func (ws *watches) look(n int) (beats, leaving []*watcher, left bool) {
 			t.readAgain()
 		}
 	}
-	ws.ticking = len(ws.watchers) > 0
+	ws.ticking = len(ws.streams) > 0
 	return beats, leaving, ws.ticking
 }
