@@ -293,6 +293,7 @@ func (s *loop) repeated(keys []row.Key, i int) bool {
 // that has begun to shut down meanwhile says so in the answer: the client must not send
 // another request.
 func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte) {
+	p.conn.LocalAddr() // known from here on: only the loop may ask the socket
 	message = bytes.Clone(message)
 	l.workers.Go(func() {
 		var out []byte
