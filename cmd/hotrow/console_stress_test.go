@@ -213,7 +213,7 @@ func TestConsole_VerdictUnderStress(t *testing.T) {
 		}
 	}
 	var frozen []int
-	quickest("feed cut", func() { frozen = pg.WalSenders(); pg.Pause(frozen...); goOn() },
+	quickest("feed cut", func() { frozen = pg.PauseSenders(); goOn() },
 		func() { pg.Resume(frozen...) })
 	quickest("database stopped", func() { pg.Stop(dbtest.Immediate) },
 		func() { pg.Start(); goOn() })

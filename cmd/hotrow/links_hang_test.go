@@ -42,7 +42,7 @@ func hangs(t *testing.T, url string, last time.Duration, freeze, thaw func()) {
 		t.Fatalf("create: %d", code)
 	}
 	// The feed has told of the link too, which drops the copy, and it is in memory again.
-	told := regexp.MustCompile(`_invalidations_total\{origin="feed",resource="links"\} [1-9]`)
+	told := regexp.MustCompile(`_invalidations_total\{origin="feed",source="links"\} [1-9]`)
 	hits := regexp.MustCompile(`_lookups_total\{resource="links",result="hit",tier="memory"\} (\d+)`)
 	until(t, r.log, func() bool {
 		followed(t, "GET", base+"/spring") // else nobody has asked, and there are no metrics of it

@@ -36,6 +36,9 @@ func wantsEvents(accept []byte) bool {
 // watchPath is what follows "/-" in the path of a stream that tells of several things.
 const watchPath = "/watch"
 
+// manyExample is a body that asks for several things.
+const manyExample = `{"q":["/depts/10"]}`
+
 // watch answers with the events of a document or a list.
 func (c *call) watch(t *target) (*answer, error) {
 	s, err := c.newStream()
@@ -111,12 +114,13 @@ func (c *call) questions() (list []string, err error) {
 		name, coding := c.r.contentType()
 		kind, _, _ := strings.Cut(name, ";")
 		if strings.TrimSpace(kind) != "application/json" || coding != "" {
-			return nil, problem{kind: kindMediaType, detail: `the body is JSON: {"q":["/depts/10"]}`}
+			return nil, problem{kind: kindMediaType, detail: "the body is JSON: " + manyExample}
 		}
 		d := json.NewDecoder(bytes.NewReader(c.r.content))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&body); err != nil {
-			return nil, problem{kind: kindBadBody, detail: `want {"q":["/depts/10"]}: ` + err.Error()}
+			return nil, problem{kind: kindBadBody,
+				detail: "want " + manyExample + ": " + err.Error()}
 		}
 		list = body.Q
 	default:

@@ -135,13 +135,19 @@ func (r *Reader) complete(ctx context.Context, b *builder, names []Name, steps [
 
 // Indexes returns the columns of the indexes in which rows of tables are looked up.
 func (r *Reader) Indexes(ctx context.Context, names ...Name) (map[Name][][]string, error) {
-	b := new(builder)
-	indexes := make(map[Name][][]string)
+	b, tables := new(builder), make(map[Name]*Table)
 	err := r.of(ctx, names, sqlIndexes, func(n Name, v []any) {
-		t := &Table{Table: source.Table{Schema: n.Schema, Name: n.Table}, Indexes: indexes[n]}
+		t := tables[n]
+		if t == nil {
+			t = &Table{Table: source.Table{Schema: n.Schema, Name: n.Table}}
+			tables[n] = t
+		}
 		b.index(t, v)
-		indexes[n] = t.Indexes
 	})
+	indexes := make(map[Name][][]string, len(tables))
+	for n, t := range tables {
+		indexes[n] = t.Indexes
+	}
 	return indexes, err
 }
 
