@@ -96,7 +96,10 @@ func TestKeyspace_SlowSubscriberIsClosed(t *testing.T) {
 // smallest database.
 func TestKeyspace_Patterns(t *testing.T) {
 	s := newSite(t)
+	first := s.dial()
+	first.do("PSUBSCRIBE __keyspace@0__:codes:7")
 	s.Exec("INSERT INTO codes VALUES (7, 1)")
+	first.reply()               // of which nobody is told later
 	hears := map[string]string{ // pattern: the channel that it is told of
 		"__keyspace@3__:codes:7": "__keyspace@3__:codes:7", "__keyspace@3__:codes:*": "__keyspace@3__:codes:7",
 		"*:7": "__keyspace@0__:codes:7", "*@1[2-4]__:*7": "__keyspace@12__:codes:7",
