@@ -153,7 +153,7 @@ func packages(t *testing.T, versions ...string) (debs []string) {
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/hotrow")
 	build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 	must(t, build)
-	// What goreleaser.yaml names, without what other builds may be writing.
+	// What nfpm.yaml names, without what other builds may be writing.
 	tree := filepath.Join(dir, "tree")
 	if err := os.CopyFS(filepath.Join(tree, "deploy"), os.DirFS("../../deploy")); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func packages(t *testing.T, versions ...string) (debs []string) {
 	t.Logf("the program and its files after %v", time.Since(begin))
 	for _, version := range versions {
 		deb := filepath.Join(dir, version+".deb")
-		must(t, exec.Command("go", "run", "-C", "../../tools/release", "./deb", "-binary", binary,
+		must(t, exec.Command("go", "run", "-C", "../../tools/release", "./pack", "-binary", binary,
 			"-arch", arch, "-version", version, "-root", tree, "-out", deb))
 		debs = append(debs, deb)
 	}
