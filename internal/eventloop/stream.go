@@ -315,15 +315,7 @@ func (s *stream) await() Next {
 	for {
 		select {
 		case a := <-s.answer:
-			unchanged(a.b, a.sum)
-			s.out = s.all.getOutput()
-			s.out.b = append(s.out.b, a.b...)
-			s.came += int64(len(a.b))
-			s.mu.Lock()
-			s.atWork, s.answered = true, false
-			s.goesWithin(a.next)
-			s.mu.Unlock()
-			return a.next
+			return s.take(a)
 		case <-tick:
 			if !s.callTick() {
 				return Close
@@ -332,6 +324,19 @@ func (s *stream) await() Next {
 			return Close
 		}
 	}
+}
+
+// take makes what Resume was called with the output, and returns what it says is next.
+func (s *stream) take(a answer) Next {
+	unchanged(a.b, a.sum)
+	s.out = s.all.getOutput()
+	s.out.b = append(s.out.b, a.b...)
+	s.came += int64(len(a.b))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.atWork, s.answered = true, false
+	s.goesWithin(a.next)
+	return a.next
 }
 
 // write writes b, unless the peer does not take it. It reports false when the

@@ -22,13 +22,7 @@ func (s *stream) goOn() bool {
 	select {
 	case a := <-s.answer:
 		stop()
-		unchanged(a.b, a.sum)
-		s.out = s.all.getOutput()
-		s.out.b = append(s.out.b, a.b...)
-		s.came += int64(len(a.b))
-		s.mu.Lock()
-		s.atWork, s.answered = true, false
-		s.mu.Unlock()
+		s.take(a)
 		return true
 	case <-gone:
 	case <-s.srv.aborted:

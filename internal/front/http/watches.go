@@ -24,7 +24,6 @@ var heartbeat = []byte(":\n\n")
 type watches struct {
 	live            *atomic.Pointer[settings] // of the Handler
 	events, refused atomic.Uint64
-	running         sync.WaitGroup
 
 	mu      sync.Mutex // guards the rest, the topics and the watchers; innermost
 	topics  map[topicKey]*topic
@@ -125,7 +124,7 @@ func (w *watcher) join(client string, key topicKey, doc row.Key, ask *resource.L
 	}
 	if !ws.ticking {
 		ws.ticking = true
-		ws.running.Go(ws.tick)
+		go ws.tick()
 	}
 }
 

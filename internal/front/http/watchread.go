@@ -22,7 +22,7 @@ func (ws *watches) begin(t *topic) {
 	ctx, cancel := context.WithCancel(context.Background())
 	if t.ask != nil {
 		t.end = cancel
-		ws.running.Go(func() { t.guarded(func() { t.follow(ctx) }) })
+		go t.guarded(func() { t.follow(ctx) })
 		return
 	}
 	d := ws.docs[t.res]
@@ -32,12 +32,12 @@ func (ws *watches) begin(t *topic) {
 			topics: make(map[row.Key]*topic), dirty: make(map[*topic]struct{}),
 			wake: make(chan struct{}, 1)}
 		ws.docs[t.res] = d
-		ws.running.Go(func() {
+		go func() {
 			defer d.watch.Close()
 			for d.ctx.Err() == nil {
 				workers.Guard(nil, "tell of documents that are followed", d.run)()
 			}
-		})
+		}()
 	} else {
 		cancel()
 	}
