@@ -63,11 +63,21 @@ func main() {
 }
 
 // untilSignal returns a context that the first signal to stop ends. The second one ends the
-// program, as if nobody had asked for signals.
+// program, as if nobody had asked for signals: it is asked no more before the context ends, so
+// whatever follows from the end (a closed listener, a line of the log) can be waited for.
 func untilSignal() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancel(context.Background())
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-first:
+		case <-ctx.Done():
+		}
+		signal.Stop(first)
+		cancel()
+	}()
+	return ctx, cancel
 }
 
 // run runs one command line and returns the exit status: 0 done, 1 failed, 2
