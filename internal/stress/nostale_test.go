@@ -79,8 +79,10 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 				parts = append(parts, &ws.held)
 			}
 			work(t, length(time.Second), parts...)
-			for i := 0; feed.disk && s.recalled() == 0 && i < 200; i++ {
-				pause(ctx, 100*time.Millisecond)
+			if feed.disk {
+				ws.breathe(ctx, &wg)
+				until(t, "something comes from the disk", func() bool { return s.recalled() > 0 })
+				pause(ctx, length(time.Second))
 			}
 			cancel()
 			wg.Wait()

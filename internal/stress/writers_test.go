@@ -24,6 +24,7 @@ type writers struct {
 	world *world
 	url   string
 	ghost atomic.Bool // commits that wait for a standby are being held
+	calm  atomic.Bool // nothing is written for a while
 
 	commits, rollbacks, conflicts, held atomic.Int64
 
@@ -45,13 +46,23 @@ func (ws *writers) start(ctx context.Context, wg *sync.WaitGroup, sync string, w
 	mustExec(ws.t, w.conn, "SET synchronous_commit = "+sync)
 	wg.Go(func() {
 		for ctx.Err() == nil && pause(ctx, w.wait) {
-			if w.held && !ws.ghost.Load() {
+			if w.held && !ws.ghost.Load() || ws.calm.Load() {
 				continue
 			}
 			if err := w.run(ws.world.job()); err != nil {
 				ws.t.Errorf("writer: %v", err)
 				return
 			}
+		}
+	})
+}
+
+// breathe has the writers stop every now and then, for long enough that what was read reaches
+// the disk, goes from memory, and is asked for again before it changes.
+func (ws *writers) breathe(ctx context.Context, wg *sync.WaitGroup) {
+	wg.Go(func() {
+		for pause(ctx, 500*time.Millisecond) {
+			ws.calm.Store(!ws.calm.Load())
 		}
 	})
 }
