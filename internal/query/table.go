@@ -26,8 +26,6 @@ type Table struct {
 
 	// MaxLimit is the largest limit that is allowed; 0: MaxLimit.
 	MaxLimit int
-
-	names map[string]int // of columns, by each name that a query may use
 }
 
 // A Column is one column of a Table.
@@ -78,27 +76,17 @@ const (
 	DefaultLimit = 100    // rows of an answer to a query without limit
 )
 
-// NewTable completes t and returns it. A member's name comes before that of a column.
+// NewTable completes t and returns it.
 func NewTable(t Table) *Table {
 	if t.MaxLimit <= 0 {
 		t.MaxLimit = MaxLimit
 	}
-	t.names = make(map[string]int, 2*len(t.Columns))
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		c.Part.Column = c.Name
 		c.Part.MaxLen, c.Part.MaxBytes, c.Part.Word = 0, 0, 0 // a longer text is no row's
-		if c.Member == "" {
-			continue
-		}
-		c.Part.Column = c.Member
-		t.names[c.Member] = i
-	}
-	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Member != "" {
-			if _, taken := t.names[c.Name]; !taken {
-				t.names[c.Name] = i
-			}
+		if c.Member != "" {
+			c.Part.Column = c.Member
 		}
 	}
 	return &t
@@ -116,10 +104,21 @@ func (t *Table) Bounded(limit int) *Table {
 // Find returns the place of the column that a query calls name.
 func (t *Table) Find(name string) (int, error) { return t.column(name) }
 
-// column returns the place of the column that a query calls name.
+// column returns the place of the column that a query calls name. A member's name comes before
+// that of a column.
 func (t *Table) column(name string) (int, error) {
-	if i, ok := t.names[name]; ok {
-		return i, nil
+	place := -1
+	for i := range t.Columns {
+		switch c := &t.Columns[i]; {
+		case c.Member == "":
+		case c.Member == name:
+			return i, nil
+		case c.Name == name && place < 0:
+			place = i
+		}
+	}
+	if place >= 0 {
+		return place, nil
 	}
 	names := make([]string, 0, len(t.Columns))
 	for i := range t.Columns {

@@ -45,7 +45,7 @@ func (b *binder) object(s *Shape, n *node) (Input, *DecodeError) {
 	}
 	for i := range n.items {
 		m := &n.items[i]
-		at, known := s.index[m.name]
+		at, known := s.place(m.name)
 		if !known {
 			return in, b.unknown(s, m)
 		}

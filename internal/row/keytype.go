@@ -8,11 +8,11 @@ type KeyType []KeyPart
 // A KeyPart is one column of a key.
 type KeyPart struct {
 	Column   string
+	Bits     int // of an Int: 16, 32 or 64; of a Uint: 32 or 64
+	MaxLen   int // of a Text, in characters; 0: no bound but MaxKey
+	MaxBytes int // of a Text of which the database itself would cut off more; 0: as MaxLen
+	Word     int // of a Text: so many bytes, no blank or control character; 0: any text
 	Kind     Kind
-	Bits     int  // of an Int: 16, 32 or 64; of a Uint: 32 or 64
-	MaxLen   int  // of a Text, in characters; 0: no bound but MaxKey
-	MaxBytes int  // of a Text of which the database itself would cut off more; 0: as MaxLen
-	Word     int  // of a Text: so many bytes, no blank or control character; 0: any text
 	Zone     bool // of a Time: it has an offset from UTC; others have none
 
 	// Wide says that the database's equality is wider than that of the bytes

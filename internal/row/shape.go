@@ -12,9 +12,8 @@ import (
 type Shape struct {
 	Fields []Field
 
-	heads []head         // of Fields
-	order []int          // of Fields in CBOR, each name once
-	index map[string]int // from a member's name to its place in Fields
+	heads []head // of Fields
+	order []int  // of Fields in CBOR, each name once
 }
 
 // A Field is one member of a document.
@@ -42,27 +41,44 @@ type head struct {
 // NewShape compiles fields, which it keeps. When two fields have one name the
 // first of them is the one that a decoder sets.
 func NewShape(fields []Field) *Shape {
-	s := &Shape{
-		Fields: fields,
-		heads:  make([]head, len(fields)),
-		index:  make(map[string]int, len(fields)),
-	}
+	s := &Shape{Fields: fields, heads: make([]head, len(fields)), order: make([]int, len(fields))}
+	var all []byte // the heads of all fields are parts of one text
+	ends := make([][3]int, len(fields))
 	for i := range fields {
-		name := fields[i].Name
-		s.heads[i] = head{
-			json:    string(append(appendJSONString([]byte{','}, name), ':')),
-			msgpack: string(appendMsgPackString(nil, name)),
-			cbor:    string(appendCBORText(nil, name)),
-		}
-		if _, taken := s.index[name]; !taken {
-			s.index[name] = i
-			s.order = append(s.order, i)
-		}
+		name, end := fields[i].Name, &ends[i]
+		all = append(appendJSONString(append(all, ','), name), ':')
+		end[0] = len(all)
+		all = appendMsgPackString(all, name)
+		end[1] = len(all)
+		all = appendCBORText(all, name)
+		end[2] = len(all)
 	}
-	slices.SortFunc(s.order, func(a, b int) int {
+	text, from := string(all), 0
+	for i, end := range ends {
+		s.order[i] = i
+		s.heads[i] = head{text[from:end[0]], text[end[0]:end[1]], text[end[1]:end[2]]}
+		from = end[2]
+	}
+	slices.SortStableFunc(s.order, func(a, b int) int {
 		return strings.Compare(s.heads[a].cbor, s.heads[b].cbor)
 	})
+	s.order = slices.CompactFunc(s.order, func(a, b int) bool {
+		return fields[a].Name == fields[b].Name
+	})
 	return s
+}
+
+// place returns the place in Fields of the member called name; false: there is none.
+func (s *Shape) place(name string) (int, bool) {
+	var room [64]byte
+	text := appendCBORText(room[:0], name)
+	at, found := slices.BinarySearchFunc(s.order, text, func(i int, text []byte) int {
+		return strings.Compare(s.heads[i].cbor, string(text))
+	})
+	if !found || s.Fields[s.order[at]].Name != name {
+		return 0, false
+	}
+	return s.order[at], true
 }
 
 // compiled returns s, or s compiled when NewShape did not make it.

@@ -67,15 +67,15 @@ func (t *Table) Column(name string) (*Column, bool) {
 // A Column is one column of a Table.
 type Column struct {
 	Name      string
-	Kind      row.Kind
 	Native    string // the database's name for the type
+	Comment   string
+	Kind      row.Kind
 	NotNull   bool
 	Default   bool // has a default, or is an identity
 	Generated bool // cannot be written
-	Bits      int  // of an Int: 16, 32, 64
 	Wide      bool // equality is wider than equality of bytes
 	Folds     bool // of a Wide text: two for which row.Fold has a text are equal only if it is one
-	Comment   string
+	Bits      int  // of an Int: 16, 32, 64
 
 	// Volatile says why the column's value changes without a change of its row: it is made
 	// when it is read. "": it does not.

@@ -185,7 +185,13 @@ func (n *Node) distinct() error {
 
 // members makes the Shape of n from its columns, as its Spec says.
 func (c *compiler) members(n *Node) error {
-	n.Shape = new(row.Shape)
+	usual := len(n.Table.Cols)
+	if n.Spec.Only {
+		usual = min(usual, len(n.Spec.Fields)+len(n.KeyCols))
+	}
+	n.Shape = &row.Shape{Fields: make([]row.Field, 0, usual)}
+	n.Fields, n.must = make([]Column, 0, usual), make([]bool, 0, usual)
+	n.Items = make([]Item, 0, usual)
 	for name := range n.Spec.Fields {
 		if _, err := c.column(n.Table, name); err != nil {
 			return err

@@ -164,14 +164,7 @@ func (n *Node) imageStatement(
 		return n.imageSQL(d, where, lock), args, ok
 	}
 	args, ok := n.KeyArgs(by, keys[0])
-	statements := &n.imageOf
-	if n.On != nil && slices.Equal(by, n.On) {
-		statements = &n.imagesIn
-	}
-	if lock {
-		return statements[1], args, ok
-	}
-	return statements[0], args, ok
+	return n.imageSQL(d, d.oneOf(n, by, 1), lock), args, ok
 }
 
 // imageColumns returns the columns that an image of a row of n is made of.

@@ -183,7 +183,7 @@ func (p *Plan) statementByKey() *Statement {
 	if nested := p.Dialect.Nested; nested != nil {
 		return nested.ByKey(p)
 	}
-	return p.one
+	return &p.one
 }
 
 // loadNested reads rows with all that is embedded in them, by one statement.

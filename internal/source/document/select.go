@@ -19,7 +19,9 @@ func (p *Plan) describe(spec *source.Spec) error {
 	}
 	p.unguarded = spec.Unguarded
 	n := p.Root
-	t := query.Table{Name: n.Table.ID(), NullsHigh: p.Dialect.Filters.NullsHigh}
+	t := query.Table{Name: n.Table.ID(), NullsHigh: p.Dialect.Filters.NullsHigh,
+		Columns: make([]query.Column, 0, len(n.Fields))}
+	p.cols = make([]Column, 0, len(n.Fields))
 	for i, col := range n.Fields {
 		if col == nil {
 			t.Embeds = true

@@ -79,14 +79,14 @@ func (n *Node) Reads(d *Dialect) []string {
 
 // selectList returns the beginning of a SELECT of the items.
 func (n *Node) selectList(d *Dialect) string {
+	if n.list != "" {
+		return n.list
+	}
 	return "SELECT " + strings.Join(n.Reads(d), ", ") + " FROM " + n.aliased(d, n.Table.From)
 }
 
 // byKey returns the statement that reads the rows of count keys.
 func (p *Plan) byKey(count int) string {
-	if sql := p.Root.find[count]; sql != "" {
-		return sql
-	}
 	n, d := p.Root, p.Dialect
 	if p.Query != nil {
 		return n.selectList(d) // its FROM has the parameters
@@ -96,8 +96,8 @@ func (p *Plan) byKey(count int) string {
 
 // byParent returns the statement that reads the rows embedded in count parents.
 func (n *Node) byParent(d *Dialect, count int) string {
-	if sql := n.find[count]; sql != "" {
-		return sql
+	if count == 1 && n.find != "" {
+		return n.find
 	}
 	return n.selectList(d) + " WHERE " + d.oneOf(n, n.On, count) + n.OrderBy(d)
 }
@@ -127,36 +127,25 @@ func (p *Plan) SQL() []string {
 // columns that its parameters are compared with.
 func (p *Plan) Find(n *Node) (sql string, cols []Column) {
 	if n == p.Root {
-		return n.find[1], p.Parts
+		return n.find, p.Parts
 	}
-	return n.find[1], n.On
+	return n.find, n.On
 }
 
-// prepare writes the statements that most loads and writes are of.
+// prepare writes the statements that most loads are of. All others are written when they
+// are run: of most of a great many tables nobody asks.
 func (p *Plan) prepare() {
-	p.one = &Statement{SQL: p.byKey(1), Use: UseByKey, Node: p.Root, Keys: 1}
+	for _, n := range p.Nodes() {
+		if n == p.Root {
+			n.find = p.byKey(1)
+		} else {
+			n.find = n.byParent(p.Dialect, 1)
+		}
+		n.list = n.find[:len(n.selectList(p.Dialect))]
+	}
+	p.one = Statement{SQL: p.Root.find, Use: UseByKey, Node: p.Root, Keys: 1}
 	if p.Query != nil || p.keys.Wide() {
 		p.one.Use = UseOther
-	}
-	for _, n := range p.Nodes() {
-		find := make(map[int]string, len(widths))
-		for _, count := range widths {
-			if n == p.Root {
-				find[count] = p.byKey(count)
-			} else {
-				find[count] = n.byParent(p.Dialect, count)
-			}
-		}
-		n.find = find
-		if n.Table.Result {
-			continue
-		}
-		for i, lock := range []bool{false, true} {
-			n.imageOf[i] = n.imageSQL(p.Dialect, p.Dialect.oneOf(n, n.KeyCols, 1), lock)
-			if n.On != nil {
-				n.imagesIn[i] = n.imageSQL(p.Dialect, p.Dialect.oneOf(n, n.On, 1), lock)
-			}
-		}
 	}
 }
 

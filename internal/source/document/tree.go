@@ -23,8 +23,8 @@ type Plan struct {
 	Native any // the driver's own
 
 	db        Database
-	one       *Statement // reads the row of one key; nil where Dialect.Nested has it
-	depth     int        // how many nodes there are
+	one       Statement // reads the row of one key; empty where Dialect.Nested has it
+	depth     int       // how many nodes there are
 	keys      row.KeyType
 	unbounded row.KeyType // keys, however long: a longer text is no error, it is no row
 	deps      []source.Dep
@@ -60,18 +60,17 @@ type Node struct {
 
 	*related // of rows that a query embeds; nil of those that the Spec does
 
-	places    []int          // of each item in an answer; -1 for documents, unless nested
-	nested    *Nested        // an answer has the documents within; nil: it has not
-	keyNames  []string       // of KeyCols
-	onNames   []string       // of On
-	find      map[int]string // the statement that reads the rows of so many keys, or parents
-	imageOf   [2]string      // that which reads the image of a key; that which locks it, too
-	imagesIn  [2]string      // and the images of the rows of one parent
-	bind      []Column       // whose KeyArg a value is bound by that On is compared with
-	bound     bool           // no row of the table can refer to a parent that is not there
-	must      []bool         // of each member: the Spec says that it is required
-	namesRows bool           // Loaded.Children names its rows
-	spreads   bool           // members of what is embedded are its own: see spread
+	places    []int    // of each item in an answer; -1 for documents, unless nested
+	nested    *Nested  // an answer has the documents within; nil: it has not
+	keyNames  []string // of KeyCols
+	onNames   []string // of On
+	find      string   // the statement that reads the rows of one key, or of one parent
+	list      string   // what it begins with; "" of nodes of one query
+	bind      []Column // whose KeyArg a value is bound by that On is compared with
+	bound     bool     // no row of the table can refer to a parent that is not there
+	must      []bool   // of each member: the Spec says that it is required
+	namesRows bool     // Loaded.Children names its rows
+	spreads   bool     // members of what is embedded are its own: see spread
 }
 
 // An Item is one column that is read, or the documents of a child table.
