@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -26,10 +27,10 @@ type table struct {
 // A column is one column of a table.
 type column struct {
 	source.Column
-	affinity  affinity
 	collation string // BINARY, NOCASE, RTRIM or the user's own
 	preset    string // DEFAULT's expression; ""
-	virtual   bool   // generated when it is read: the hook does not have its value
+	affinity  affinity
+	virtual   bool // generated when it is read: the hook does not have its value
 }
 
 // An index is a unique index over whole columns.
@@ -48,7 +49,7 @@ func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {
 			return err
 		}
 		for _, t := range known.tables {
-			cat.Tables = append(cat.Tables, t.Table)
+			cat.Tables = append(cat.Tables, t.listed())
 		}
 		return c.query(ctx, "SELECT 'SQLite ' || sqlite_version()", nil, func(v []any) error {
 			cat.Server, _ = v[0].(string)
@@ -61,22 +62,33 @@ func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {
 	return cat, nil
 }
 
-// listed names the tables that have rows of their own. What is asked of them is asked of all
-// together: of thousands, a statement for each would take seconds.
-const listed = `FROM pragma_table_list AS t, `
+// listed returns the table as the catalogue of all databases has it. Nothing keeps that: its
+// columns are copies.
+func (t *table) listed() source.Table {
+	out := t.Table
+	out.Columns = make([]source.Column, len(t.columns))
+	for i := range t.columns {
+		out.Columns[i] = t.columns[i].Column
+	}
+	return out
+}
 
-// isListed is the condition of listed.
+// ofEach names the tables that have rows of their own. What is asked of them is asked of all
+// together: of thousands, a statement for each would take seconds.
+const ofEach = `FROM pragma_table_list AS t, `
+
+// isListed is the condition of ofEach.
 const isListed = ` WHERE t.schema = 'main' AND t.type = 'table' `
 
-// readTables reads the tables and views of the main schema.
-func readTables(ctx context.Context, c *conn) ([]*table, error) {
-	var tables []*table
-	byName := make(map[string]*table)
+// readCatalogue reads the tables and views of the main schema.
+func readCatalogue(ctx context.Context, c *conn) (*catalogue, error) {
+	k := &catalogue{named: make(map[string]*table), folded: make(map[string]*table)}
 	err := c.queryOnce(ctx, `SELECT name, type, wr FROM pragma_table_list
 		WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') ORDER BY name`,
 		nil, func(v []any) error {
 			name, _ := v[0].(string)
 			if isInternal(name) {
+				k.logs = k.logs || name == logTable
 				return nil
 			}
 			t := &table{Table: source.Table{Name: name, Default: true}}
@@ -87,7 +99,8 @@ func readTables(ctx context.Context, c *conn) ([]*table, error) {
 				t.Refused = "a virtual table: its changes cannot be followed"
 			}
 			t.withoutRowID = v[2] == int64(1)
-			tables, byName[name] = append(tables, t), t
+			k.tables = append(k.tables, t)
+			k.named[name], k.folded[foldName(name)] = t, t
 			return nil
 		})
 	if err != nil {
@@ -96,20 +109,20 @@ func readTables(ctx context.Context, c *conn) ([]*table, error) {
 	for _, read := range []func(context.Context, *conn, map[string]*table) error{
 		readColumns, readIndexes, readCollations,
 	} {
-		if err := read(ctx, c, byName); err != nil {
+		if err := read(ctx, c, k.named); err != nil {
 			return nil, err
 		}
 	}
-	for _, t := range tables {
+	for _, t := range k.tables {
 		if t.Refused == "" {
 			t.judgeIndexes()
 			t.judgeKey()
 		}
 	}
-	if err := resolveForeign(ctx, c, byName); err != nil {
+	if err := resolveForeign(ctx, c, k); err != nil {
 		return nil, err
 	}
-	return tables, readTriggers(ctx, c, byName)
+	return k, readTriggers(ctx, c, k.named)
 }
 
 // ofTables calls each for the rows of a query that begin with the name of one of the tables.
@@ -150,7 +163,7 @@ const virtualColumn = 2
 func readColumns(ctx context.Context, c *conn, tables map[string]*table) error {
 	keys := make(map[*table]map[int64]string)
 	err := ofTables(ctx, c, tables, `SELECT t.name, x.name, x.type, x."notnull", x.dflt_value,
-		x.pk, x.hidden `+listed+`pragma_table_xinfo(t.name) AS x`+isListed+`
+		x.pk, x.hidden `+ofEach+`pragma_table_xinfo(t.name) AS x`+isListed+`
 		ORDER BY t.name, x.cid`, func(t *table, v []any) {
 		name, _ := v[0].(string)
 		native, _ := v[1].(string)
@@ -173,6 +186,9 @@ func readColumns(ctx context.Context, c *conn, tables map[string]*table) error {
 		}
 		t.columns = append(t.columns, col)
 	})
+	for _, t := range tables {
+		t.columns = slices.Clone(t.columns) // without the room that it has grown by
+	}
 	for t, parts := range keys {
 		for i := int64(1); i <= int64(len(parts)); i++ {
 			t.Key = append(t.Key, parts[i])
@@ -196,7 +212,7 @@ func readIndexes(ctx context.Context, c *conn, tables map[string]*table) error {
 	}
 	last := "" // names of indexes are unique in a schema
 	return ofTables(ctx, c, tables, `SELECT t.name, l.name, l.origin, x.name, x.coll, l.partial `+
-		listed+`pragma_index_list(t.name) AS l, pragma_index_xinfo(l.name) AS x`+isListed+`
+		ofEach+`pragma_index_list(t.name) AS l, pragma_index_xinfo(l.name) AS x`+isListed+`
 		AND l."unique" = 1 AND x.key = 1 ORDER BY t.name, l.seq, x.seqno`,
 		func(t *table, v []any) {
 			name, _ := v[0].(string)
@@ -328,21 +344,14 @@ func (t *table) judgeKey() {
 			t.Refused = fmt.Sprintf("key column %s is JSON, which no path can name", k)
 		}
 	}
-	for _, col := range t.columns {
-		t.Columns = append(t.Columns, col.Column)
-	}
 }
 
 // resolveForeign reads the foreign keys of tables. A reference without columns
 // means the other table's primary key.
-func resolveForeign(ctx context.Context, c *conn, tables map[string]*table) error {
-	folded := make(map[string]*table, len(tables))
-	for name, t := range tables {
-		folded[foldName(name)] = t
-	}
+func resolveForeign(ctx context.Context, c *conn, k *catalogue) error {
 	var of *table
 	last := int64(-1)
-	return ofTables(ctx, c, tables, `SELECT t.name, f.id, f."table", f."from", f."to" `+listed+
+	return ofTables(ctx, c, k.named, `SELECT t.name, f.id, f."table", f."from", f."to" `+ofEach+
 		`pragma_foreign_key_list(t.name) AS f`+isListed+`ORDER BY t.name, f.id, f.seq`,
 		func(t *table, v []any) {
 			id, _ := v[0].(int64)
@@ -354,7 +363,7 @@ func resolveForeign(ctx context.Context, c *conn, tables map[string]*table) erro
 				of, last = t, id
 			}
 			fk := &t.Foreign[len(t.Foreign)-1]
-			parent := folded[foldName(fk.Table)]
+			parent := k.folded[foldName(fk.Table)]
 			if parent != nil {
 				fk.Table = parent.Name
 				if to == "" && len(fk.Columns) < len(parent.Key) {

@@ -43,6 +43,7 @@ var createLog = []string{
 // A changeLog reads the log for a feed.
 type changeLog struct {
 	ready  bool   // the log and all triggers are there
+	there  bool   // the log is
 	reason string // why they cannot be; "" when they can
 	tables map[string]*loggedTable
 	last   int64 // seq of the last row read
@@ -56,11 +57,11 @@ type loggedTable struct {
 }
 
 // prepare says what the log must hold for tables.
-func (l *changeLog) prepare(all map[string]*table, tables []source.Watched) {
-	l.ready, l.reason = false, ""
+func (l *changeLog) prepare(k *catalogue, tables []source.Watched) {
+	l.ready, l.there, l.reason = false, k.logs, ""
 	l.tables = make(map[string]*loggedTable, len(tables))
 	for _, w := range tables {
-		t := all[w.Table]
+		t := k.named[w.Table]
 		switch {
 		case t == nil:
 			l.reason = fmt.Sprintf("there is no table %s", w.Table)
@@ -75,9 +76,10 @@ func (l *changeLog) prepare(all map[string]*table, tables []source.Watched) {
 	}
 }
 
-// installed reports whether the log and every trigger are as they must be.
+// installed reports whether the log and every trigger are as they must be. Where there is no
+// log c is not asked: it would read the schema for that, of which the writer may have no need.
 func (l *changeLog) installed(ctx context.Context, c *conn) (bool, error) {
-	if l.reason != "" {
+	if l.reason != "" || !l.there {
 		return false, nil
 	}
 	have, err := objects(ctx, c)
@@ -116,7 +118,7 @@ func objects(ctx context.Context, c *conn) (map[string]string, error) {
 
 // reset looks again what there is, and goes to the end of the log.
 func (l *changeLog) reset(ctx context.Context, w *writer, tables []source.Watched) error {
-	l.prepare(w.tables, tables)
+	l.prepare(w.known, tables)
 	ready, err := l.installed(ctx, w.c)
 	if err != nil {
 		return err

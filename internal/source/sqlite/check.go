@@ -101,6 +101,9 @@ func scanned(ctx context.Context, c *conn, sql string, args []any) ([]string, er
 
 // explain calls each for every step in which SQLite would run a statement.
 func explain(ctx context.Context, c *conn, sql string, args []any, each func(step string)) error {
+	if err := c.learn(ctx); err != nil {
+		return err
+	}
 	return c.queryOnce(ctx, "EXPLAIN QUERY PLAN "+sql, args, func(v []any) error {
 		step, _ := v[3].(string)
 		each(step)

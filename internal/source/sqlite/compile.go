@@ -73,44 +73,42 @@ func (s *Source) compile(k *compiler, spec *source.Spec) (source.Plan, error) {
 // has changed since they were read last.
 func (s *Source) cachedTables(ctx context.Context, c *conn) (*catalogue, error) {
 	var known *catalogue
-	err := c.snapshot(ctx, func() error {
-		version, err := c.integer(ctx, "PRAGMA schema_version")
-		if err != nil {
-			return err
-		}
-		known = s.known.Load()
-		if known != nil && known.version == version && known.path == s.readPool() {
-			return nil
-		}
-		tables, err := readTables(ctx, c)
-		if err != nil {
-			return err
-		}
-		known = newCatalogue(tables)
-		known.version, known.path = version, s.readPool()
-		s.known.Store(known)
-		return nil
+	err := c.snapshot(ctx, func() (err error) {
+		known, err = s.tables(ctx, c, s.readPool())
+		return err
 	})
 	return known, err
 }
 
-// A catalogue is the tables as of one version of the schema of one file.
+// tables is cachedTables by a connection to the file of readers. What was read counts once the
+// version is found to be the same as before.
+func (s *Source) tables(ctx context.Context, c *conn, readers *pool) (*catalogue, error) {
+	k := s.known.Load()
+	for {
+		version, err := c.integer(ctx, "PRAGMA schema_version")
+		if err != nil {
+			return nil, err
+		}
+		if k != nil && k.version == version && k.file == readers {
+			s.known.Store(k)
+			return k, nil
+		}
+		if k, err = readCatalogue(ctx, c); err != nil {
+			return nil, err
+		}
+		k.version, k.file = version, readers
+	}
+}
+
+// A catalogue is the tables as of one version of the schema of one file. Readers, the writer
+// and plans share it.
 type catalogue struct {
 	version int64
-	path    *pool // connections to the file; another file has others
+	file    *pool // connections to the file; another file has others
 	tables  []*table
 	named   map[string]*table
 	folded  map[string]*table // by their names in lower case, as SQLite compares them
-}
-
-// newCatalogue returns the catalogue of tables.
-func newCatalogue(tables []*table) *catalogue {
-	k := &catalogue{tables: tables, named: make(map[string]*table, len(tables)),
-		folded: make(map[string]*table, len(tables))}
-	for _, t := range tables {
-		k.named[t.Name], k.folded[foldName(t.Name)] = t, t
-	}
-	return k
+	logs    bool              // there is a change log
 }
 
 // foldName returns a name as names are compared: SQLite folds letters of ASCII only.

@@ -226,6 +226,13 @@ func (c *conn) integer(ctx context.Context, q string, args ...any) (int64, error
 	return n, err
 }
 
+// learn has the connection know the schema as it is now. It learns of another's DDL when it
+// steps a statement that reads a table: what it only prepares, or explains, is of before.
+func (c *conn) learn(ctx context.Context) error {
+	_, err := c.integer(ctx, "SELECT 1 FROM main.sqlite_schema LIMIT 1")
+	return err
+}
+
 // snapshot runs fn in a transaction that reads, so that all of its statements
 // see one state of the database.
 func (c *conn) snapshot(ctx context.Context, fn func() error) error {

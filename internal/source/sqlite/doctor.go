@@ -29,7 +29,7 @@ func (s *Source) Doctor(
 			return err
 		}
 		log := &changeLog{}
-		log.prepare(known.named, tables)
+		log.prepare(known, tables)
 		have, err := objects(ctx, c)
 		if err != nil {
 			return err

@@ -97,7 +97,7 @@ func (s *Source) OpenFeed(
 		if err != nil {
 			return err
 		}
-		f.log.prepare(known.named, tables)
+		f.log.prepare(known, tables)
 		if f.log.ready, err = f.log.installed(ctx, c); f.log.ready {
 			why = "sqlite: hotrow's own writes and, by the change log, those of other programs " +
 				"row by row"
@@ -230,7 +230,7 @@ func (f *Feed) baseline(ctx context.Context, w *writer) error {
 		if err = w.refresh(ctx); err != nil {
 			return err
 		}
-		f.schema = w.schema
+		f.schema = w.known.version
 		if f.version, err = w.c.integer(ctx, "PRAGMA data_version"); err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (w *writer) transaction(ctx context.Context, fn func(*conn) error) (source.
 	}
 	c := &pendingChange{done: make(chan struct{})}
 	c.fn = func(conn *conn) error {
-		before := w.schema
+		before := w.known.version
 		if err := fn(conn); err != nil {
 			return err
 		}

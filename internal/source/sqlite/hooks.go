@@ -152,7 +152,7 @@ func (k *collector) preUpdate(d driverpkg.SQLitePreUpdateData) {
 	if isInternal(d.TableName) {
 		return
 	}
-	t, ok := k.w.tables[d.TableName]
+	t, ok := k.w.known.named[d.TableName]
 	if !ok || d.Count() != len(t.columns) {
 		// The transaction itself has made or altered the table.
 		k.batch.Table(d.TableName)

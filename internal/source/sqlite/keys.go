@@ -28,8 +28,7 @@ func (s *Source) Keys(ctx context.Context, query string) ([]row.Key, error) {
 // CheckKeys implements source.KeyFinder.
 func (s *Source) CheckKeys(ctx context.Context, query string) error {
 	err := s.readPool().use(ctx, func(c *conn) error {
-		// A connection learns of another's DDL when it steps a statement.
-		if _, err := c.integer(ctx, "SELECT count(*) FROM main.sqlite_schema"); err != nil {
+		if err := c.learn(ctx); err != nil {
 			return err
 		}
 		_, err := c.c.ColumnInfo(query)

@@ -101,8 +101,8 @@ func TestReadTables_CollationsOfManyColumns(t *testing.T) {
 	s := openTest(t, path, Options{})
 	got := make(map[string]string)
 	err := s.readPool().use(t.Context(), func(c *conn) error {
-		tables, err := readTables(t.Context(), c)
-		for _, table := range tables {
+		known, err := readCatalogue(t.Context(), c)
+		for _, table := range known.tables {
 			for _, col := range table.columns {
 				if col.Name == "c2" && col.collation == "BINARY" { // which is the usual one
 					got[table.Name+"."+col.Name] = ""

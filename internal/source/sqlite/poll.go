@@ -44,8 +44,8 @@ func (f *Feed) lookNow(ctx context.Context, w *writer) error {
 // lookFor is lookNow without the position that readers were promised.
 func (f *Feed) lookFor(ctx context.Context, w *writer) error {
 	version, err := w.c.integer(ctx, "PRAGMA data_version")
-	// Our own DDL leaves data_version as it is, but not w.schema.
-	if err != nil || version == f.version && w.schema == f.schema && !f.passes() {
+	// Our own DDL leaves data_version as it is, but not w.known.
+	if err != nil || version == f.version && w.known.version == f.schema && !f.passes() {
 		return err
 	}
 	schema, err := w.c.integer(ctx, "PRAGMA schema_version")

@@ -89,9 +89,7 @@ func (k *compiler) describe(q *query) (cols []driverpkg.ColumnInfo, err error) {
 		}
 		return driverpkg.AuthorizerOK
 	}
-	// A connection learns of another's DDL when it steps a statement. What it only prepares
-	// has the views of before.
-	if _, err := k.c.integer(k.ctx, "SELECT count(*) FROM main.sqlite_schema"); err != nil {
+	if err := k.c.learn(k.ctx); err != nil {
 		return nil, err
 	}
 	if err := k.c.c.RegisterAuthorizer(authorize); err != nil {

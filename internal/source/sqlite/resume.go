@@ -71,7 +71,7 @@ func (f *Feed) note(ctx context.Context, w *writer) error {
 		}
 		if nonce != "" {
 			p = source.Checkpoint{Origin: checkpointOrigin, Pos: source.Position(f.log.last),
-				Note: fmt.Sprintf("%d %s", w.schema, nonce)}
+				Note: fmt.Sprintf("%d %s", w.known.version, nonce)}
 		}
 	}
 	f.mu.Lock()
@@ -115,7 +115,8 @@ func (f *Feed) resume(ctx context.Context, w *writer) (bool, error) {
 	p, _ := k.Complete()
 	schema, nonce, _ := strings.Cut(p.Note, " ")
 	seq := int64(p.Pos)
-	if p.Origin != checkpointOrigin || nonce == "" || schema != strconv.FormatInt(w.schema, 10) ||
+	now := strconv.FormatInt(w.known.version, 10)
+	if p.Origin != checkpointOrigin || nonce == "" || schema != now ||
 		seq > f.log.last || f.log.last-seq > logKeeps {
 		return false, nil
 	}

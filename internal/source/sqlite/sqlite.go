@@ -124,7 +124,17 @@ func (s *Source) attach(ctx context.Context) error {
 	if err != nil {
 		return s.explain(err)
 	}
-	w, err := openWriter(ctx, s)
+	// The tables are read by a connection that needs the schema: the writer may have no need of it.
+	err = readers.use(ctx, func(c *conn) error {
+		return c.snapshot(ctx, func() error {
+			_, err := s.tables(ctx, c, readers)
+			return err
+		})
+	})
+	var w *writer
+	if err == nil {
+		w, err = openWriter(ctx, s, readers)
+	}
 	if err != nil {
 		readers.close()
 		return s.explain(err)

@@ -36,11 +36,11 @@ func TestChangeLog_TriggersOfTwoTablesHaveTwoNames(t *testing.T) {
 	}
 	log := &changeLog{}
 	err := s.readPool().use(t.Context(), func(c *conn) error {
-		all, err := readTables(t.Context(), c)
+		all, err := readCatalogue(t.Context(), c)
 		if err != nil {
 			return err
 		}
-		log.prepare(newCatalogue(all).named, watched)
+		log.prepare(all, watched)
 		ready, err := log.installed(t.Context(), c)
 		if !ready {
 			t.Error("the triggers are not those that doctor has made")

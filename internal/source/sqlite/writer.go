@@ -37,9 +37,9 @@ type writer struct {
 	gone error       // set once the connection is closed
 
 	changes collector
-	schema  int64             // PRAGMA schema_version that tables are of
-	tables  map[string]*table // as the catalogue has them
-	ddl     bool              // the schema changed in the transaction under way
+	readers *pool      // of the same file
+	known   *catalogue // the tables, as of the last refresh
+	ddl     bool       // the schema changed in the transaction under way
 
 	origin string
 	pos    source.Position // of the last commit seen, ours and others'
@@ -75,7 +75,7 @@ func (w *writer) seen(ctx context.Context) source.Position {
 }
 
 // openWriter opens the writing connection of s.
-func openWriter(ctx context.Context, s *Source) (*writer, error) {
+func openWriter(ctx context.Context, s *Source, readers *pool) (*writer, error) {
 	mode, pragmas := "rw", []string{"busy_timeout(5000)", "foreign_keys(1)"}
 	if s.o.Own {
 		mode = "rwc"
@@ -89,7 +89,7 @@ func openWriter(ctx context.Context, s *Source) (*writer, error) {
 		pragmas = append(pragmas, "query_only(1)")
 	}
 	w := &writer{s: s, dsn: dsn(s.path, mode, pragmas...), turn: make(chan struct{}, 1),
-		next: make(chan struct{}, 1), origin: newOrigin()}
+		next: make(chan struct{}, 1), origin: newOrigin(), readers: readers}
 	w.changes.w = w
 	if err := w.open(ctx); err != nil {
 		if w.c != nil {
@@ -119,6 +119,11 @@ func (w *writer) open(ctx context.Context) error {
 	w.c.waits = false
 	if err := w.refresh(ctx); err != nil {
 		return err
+	}
+	if !w.s.o.ReadOnly { // the first write need not wait for the schema of thousands of tables
+		if err := w.c.learn(ctx); err != nil {
+			return err
+		}
 	}
 	w.c.c.RegisterPreUpdateHook(w.changes.preUpdate)
 	w.c.c.RegisterCommitHook(w.changes.committing)
@@ -313,22 +318,13 @@ func (w *writer) alone(ctx context.Context, statement string) error {
 	return w.refresh(ctx)
 }
 
-// refresh reads the tables again if the schema has changed since.
+// refresh takes the tables as they are now.
 func (w *writer) refresh(ctx context.Context) error {
-	now, err := w.c.integer(ctx, "PRAGMA schema_version")
-	if err != nil || w.tables != nil && now == w.schema {
-		return err
+	known, err := w.s.tables(ctx, w.c, w.readers)
+	if err == nil {
+		w.known = known
 	}
-	tables, err := readTables(ctx, w.c)
-	if err != nil {
-		return err
-	}
-	w.tables = make(map[string]*table, len(tables))
-	for _, t := range tables {
-		w.tables[t.Name] = t
-	}
-	w.schema = now
-	return nil
+	return err
 }
 
 // move sets the position. The writer's turn is held.
