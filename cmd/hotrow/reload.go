@@ -28,14 +28,10 @@ func (s *server) whatChanges(ctx context.Context, failed chan<- error) (stop fun
 	}
 	under.Go(func() { s.watchKeys(ctx) })
 	under.Go(func() { s.watchLosses(ctx) })
-	hangups := make(chan os.Signal, 1)
-	if hangup != nil {
-		signal.Notify(hangups, hangup)
-	}
 	under.Go(func() {
 		for {
 			select {
-			case <-hangups:
+			case <-s.hangups:
 				supervisor.Reloading(s.log)
 				s.reload(ctx)
 				supervisor.Ready(s.log, s.statusLine())
@@ -45,10 +41,19 @@ func (s *server) whatChanges(ctx context.Context, failed chan<- error) (stop fun
 		}
 	})
 	return func() {
-		signal.Stop(hangups)
 		cancel()
 		under.Wait()
 	}
+}
+
+// keepHangups keeps a SIGHUP until whatChanges, whenever it comes: nobody who hangs up a process
+// that starts, or stops, wants it killed.
+func (s *server) keepHangups() (stop func()) {
+	s.hangups = make(chan os.Signal, 1)
+	if hangup != nil {
+		signal.Notify(s.hangups, hangup)
+	}
+	return func() { signal.Stop(s.hangups) }
 }
 
 // rediscover looks again which tables a TARGET has.

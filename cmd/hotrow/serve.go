@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,6 +114,7 @@ type server struct {
 	ops        *http.Server // nil: it is off
 	opsGate    *admit.Gate  // of it
 	links      shortener
+	hangups    chan os.Signal
 	changing   sync.Mutex  // held while a reload, or a first key, changes the resources
 	discovered atomic.Bool // the resources are known
 	draining   atomic.Bool // no new requests, please
@@ -125,6 +127,7 @@ func (s *server) cfg() *config.Config { return s.live.Load() }
 // run opens everything from the outside in, so that a port that is taken is
 // known before any database is touched, and serves.
 func (s *server) run() error {
+	defer s.keepHangups()()
 	if err := s.listen(); err != nil {
 		return err
 	}

@@ -14,6 +14,34 @@ import (
 	"testing"
 )
 
+// A hangup while the database has not answered yet, as of a program that rotates logs, does not
+// end the server: it reloads as soon as it has started.
+func TestServe_HangupWhileItStarts(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := configFile(t, "version: 1\nhttp: {listen: 127.0.0.1:0}\nops: {listen: off}\nwire: {listen: off}\n"+
+		"sources: {main: {url: 'postgres://u@"+silent.Addr().String()+"/x?sslmode=disable'}}\n"+
+		"resources: {dept: {table: dept}}\n")
+	said := new(output)
+	cmd := exec.Command(os.Args[0], "serve", "-c", file) // which TestMain takes for a server
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	asked, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = asked.Close(), silent.Close()
+	until(t, said, func() bool { return strings.Contains(said.String(), "reloaded") })
+}
+
 // The first signal lets a request under way end, and the second does not.
 func TestServe_SecondSignalEndsAtOnce(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
