@@ -98,18 +98,18 @@ func TestTurn_AWaitEndsWithItsContext(t *testing.T) {
 		},
 	} {
 		c, _ := pair(t, Options{}, Options{Handlers: h})
-		alone(t, c)
-		before := c.turn()
-		ctx, cancel := make()
-		began := time.Now()
-		_, err := c.Request(ctx, slowID, []byte("y"), nil)
-		if took := time.Since(began); !errors.Is(err, ctx.Err()) || err == nil || took > 5*time.Second {
-			t.Errorf("%s: %v after %v", name, err, took)
-		}
-		cancel()
-		if c.turn() == before {
-			t.Errorf("%s: the caller has not read", name)
-		}
+		poll(t, name+": the caller reads", func() bool { // a busy machine may be too late for that
+			alone(t, c)
+			before := c.turn()
+			ctx, cancel := make()
+			defer cancel()
+			began := time.Now()
+			_, err := c.Request(ctx, slowID, []byte("y"), nil)
+			if took := time.Since(began); !errors.Is(err, ctx.Err()) || err == nil || took > limit/2 {
+				t.Errorf("%s: %v after %v", name, err, took)
+			}
+			return c.turn() != before
+		})
 		// The connection is as good as before, and so is the next caller that reads.
 		for range 20 {
 			if got, err := c.Request(within(t), echoID, []byte("z"), nil); err != nil || string(got) != "z" {

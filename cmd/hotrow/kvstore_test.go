@@ -47,7 +47,7 @@ func startStore(t *testing.T, file string) (*child, net.Conn) {
 	}
 	t.Cleanup(func() { _ = c.cmd.Process.Kill() })
 	listening := regexp.MustCompile(`proto=memcache addr=(\S+)`)
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := waittest.Deadline(30 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		m := listening.FindStringSubmatch(c.log.String())
 		if m == nil {
 			continue

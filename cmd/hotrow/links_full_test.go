@@ -125,7 +125,7 @@ func TestLinks_FullLogCountsExactly(t *testing.T) {
 					followedLong(t, base+"/a") == want
 			}
 			for start := time.Now(); !full(); {
-				if time.Since(start) > waittest.Limit(time.Minute) {
+				if waittest.Late(time.Since(start), time.Minute) {
 					t.Fatalf("the log is never full: %d recorded", clicks("recorded"))
 				}
 			}
@@ -138,7 +138,7 @@ func TestLinks_FullLogCountsExactly(t *testing.T) {
 					policy == "refuse" && redirects == recorded
 			}
 			for start := time.Now(); !settle(); {
-				if time.Since(start) > waittest.Limit(20*time.Second) {
+				if waittest.Late(time.Since(start), 20*time.Second) {
 					t.Fatalf("%d redirects, %d recorded and %d %s", redirects, recorded, lost, outcome)
 				}
 			}
@@ -240,7 +240,7 @@ func TestLinks_MissesAreBounded(t *testing.T) {
 	r.followAll(known)
 	drained := func() bool { return r.metric("hotrow_links_clicks_pending") == 0 }
 	for start := time.Now(); !drained() || r.followAll(known) > 0; {
-		if time.Since(start) > waittest.Limit(20*time.Second) {
+		if waittest.Late(time.Since(start), 20*time.Second) {
 			t.Fatal("memory does not keep links")
 		}
 	}

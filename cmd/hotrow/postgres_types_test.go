@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestPostgres_TypesAreRenamed: a type that is given another name or schema keeps no table with
@@ -60,7 +61,7 @@ func TestPostgres_TypesAreRenamed(t *testing.T) {
 				}
 				dbtest.Psql(t, url, "ALTER "+kind+" "+ddl)
 				var bad string
-				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				for end := waittest.Deadline(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 					if bad = requests(); bad == "" {
 						break
 					}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/restart"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A unit is what systemd is to its services: it keeps their sockets, and hears what
@@ -106,7 +107,7 @@ func (u *unit) start(env ...string) (*exec.Cmd, *output) {
 // what it has told before.
 func (u *unit) hears(want string, log *output) (before []string) {
 	u.t.Helper()
-	for deadline := time.After(30 * time.Second); ; {
+	for deadline := time.After(waittest.Limit(30 * time.Second)); ; {
 		select {
 		case told := <-u.told:
 			if strings.HasPrefix(told, want) {

@@ -34,7 +34,7 @@ func TestTLS_HandshakesHaveADeadline(t *testing.T) {
 		}
 		start := time.Now()
 		for _, c := range []net.Conn{silent, slow} {
-			if b, err := io.ReadAll(c); len(b) > 100 || time.Since(start) > waittest.Limit(3*time.Second) {
+			if b, err := io.ReadAll(c); len(b) > 100 || waittest.Late(time.Since(start), 3*time.Second) {
 				t.Errorf("%q, %v after %v", b, err, time.Since(start))
 			}
 		}
@@ -50,7 +50,7 @@ func TestTLS_ShutdownDoesNotWaitForHandshakes(t *testing.T) {
 	each(t, []string{"tls"}, Config{Header: time.Minute}, func(t *testing.T, s *site) {
 		dialSilent(t, s)
 		eventually(t, "it is accepted", func() bool { return s.server.Stats().Open == 1 })
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), timeLimit)
 		defer cancel()
 		if err := s.server.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)

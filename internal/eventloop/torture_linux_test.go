@@ -57,10 +57,7 @@ func TestTorture(t *testing.T) {
 // tortureForms are those of which a loop, or its goroutines, share buffers.
 var tortureForms = []string{"epoll", "unix", "tlsloop", "goroutine", "tls"}
 
-const (
-	tortureActors = 40
-	tortureLimit  = 20 * time.Second // for all answers of a connection
-)
+const tortureActors = 40
 
 // A gate is a Scope that stops its loop.
 type gate struct{ closed sync.RWMutex }
@@ -163,7 +160,7 @@ func (a *actor) connection() error {
 		return err
 	}
 	defer func() { _ = nc.Close() }()
-	_ = nc.SetDeadline(time.Now().Add(tortureLimit))
+	_ = nc.SetDeadline(time.Now().Add(timeLimit))
 	a.x.conns.Add(1)
 	out := &cork{Conn: nc}
 	conn, version := net.Conn(nc), a.rnd.IntN(2)

@@ -134,7 +134,7 @@ func (s *system) notify() chan string {
 // hears waits until the service has told something that begins so.
 func (p *service) hears(want string) {
 	p.s.t.Helper()
-	for deadline := time.After(30 * time.Second); ; {
+	for deadline := time.After(waittest.Limit(30 * time.Second)); ; {
 		select {
 		case told := <-p.told:
 			if strings.HasPrefix(told, want) {

@@ -39,7 +39,11 @@ func TestNginx_ReadsNoRequestDifferently(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: up\r\n: a\r\n\r\n",
 	)
 	for _, request := range list {
-		a, b := exchangeWith(t, ours, request), exchangeWith(t, theirs, request)
+		b, patient := exchangeWith(t, theirs, request, time.Second), patience
+		if b == "closed" { // nginx waits for what it takes for unfinished
+			patient = time.Second
+		}
+		a := exchangeWith(t, ours, request, patient)
 		if strings.HasPrefix(b, "4") && !strings.HasPrefix(a, "4") {
 			t.Errorf("%q: nginx says %q, we say %q", request, b, a)
 		}
@@ -50,10 +54,10 @@ func TestNginx_ReadsNoRequestDifferently(t *testing.T) {
 }
 
 // exchangeWith sends a request and returns the status and the body.
-func exchangeWith(t *testing.T, addr, request string) string {
+func exchangeWith(t *testing.T, addr, request string, limit time.Duration) string {
 	t.Helper()
 	c := call(t, addr)
-	_ = c.nc.SetDeadline(time.Now().Add(time.Second)) // nginx waits for what it takes for unfinished
+	_ = c.nc.SetDeadline(time.Now().Add(limit))
 	c.send(request)
 	resp, err := http.ReadResponse(c.br, nil)
 	if err != nil {

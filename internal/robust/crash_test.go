@@ -76,7 +76,7 @@ func killed(
 	slices.Sort(ready)
 	worst := ready[len(ready)-1]
 	// The fastest tenth counts: the machine may be busy with other things.
-	if fast := ready[len(ready)/10]; fast > waittest.Limit(2*time.Second) {
+	if fast := ready[len(ready)/10]; waittest.Late(fast, 2*time.Second) {
 		t.Errorf("ready after %v at best", fast)
 	}
 	return fmt.Sprintf("%d kills, %d resumed; ready after %v median, %v worst; %s", len(ready), resumed,
@@ -99,7 +99,7 @@ func largeDisk(t *testing.T) string {
 	begin := time.Now()
 	for p.metric("hotrow_warm_rounds_total") == 0 {
 		if p.ended() || !pause(t.Context(), time.Second) ||
-			time.Since(begin) > waittest.Limit(20*time.Minute) {
+			waittest.Late(time.Since(begin), 20*time.Minute) {
 			t.Fatalf("warming does not end:\n%s", p.text())
 		}
 	}
@@ -116,7 +116,7 @@ func largeDisk(t *testing.T) string {
 		_, status, _ := p.get(fmt.Sprintf("/kv/%d", 1+rand.IntN(keys)))
 		return strings.Contains(status, "detail=disk")
 	})
-	if held < 0.99*float64(keys) || ready > waittest.Limit(2*time.Second) {
+	if held < 0.99*float64(keys) || waittest.Late(ready, 2*time.Second) {
 		t.Errorf("%.0f documents of %d on disk, ready after %v", held, keys, ready)
 	}
 	return fmt.Sprintf("%.0f documents on disk, warmed in %v; after a kill ready in %v, and answers"+

@@ -53,7 +53,7 @@ func terminated(t *testing.T) string {
 	cancel()
 	<-done
 	x.w.stop()
-	if code := x.p.cmd.ProcessState.ExitCode(); code != 0 || took > waittest.Limit(11*time.Second) {
+	if code := x.p.cmd.ProcessState.ExitCode(); code != 0 || waittest.Late(took, 11*time.Second) {
 		t.Errorf("exit %d after %v", code, took)
 	}
 	if cut != nil {

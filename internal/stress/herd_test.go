@@ -178,7 +178,7 @@ func TestStressPostgres_Herd_ManyKeys(t *testing.T) {
 		most = max(most, number(t, conn, `SELECT count(*) FROM pg_stat_activity
 			WHERE application_name = 'hotrow' AND datname = current_database()`))
 		return s.stats().Waiting >= keys-limit && most >= int64(limit) ||
-			time.Since(begin) > waittest.Limit(time.Second)
+			waittest.Late(time.Since(begin), time.Second)
 	})
 	thaw()
 	r := <-done

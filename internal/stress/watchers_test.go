@@ -211,7 +211,7 @@ func (b *blog) compareCaches(t *testing.T, writing *sync.Mutex, clients []*cachi
 	for _, k := range clients {
 		began := time.Now()
 		for stale := k.stale(t.Context()); stale != ""; stale = k.stale(t.Context()) {
-			if time.Since(began) > waittest.Limit(2*time.Second) {
+			if waittest.Late(time.Since(began), 2*time.Second) {
 				t.Fatalf("a watcher has %s", stale)
 			}
 			time.Sleep(time.Millisecond)

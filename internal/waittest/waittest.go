@@ -76,6 +76,16 @@ func Limit(d time.Duration) time.Duration {
 // Deadline returns when the Limit of d ends, counted from now.
 func Deadline(d time.Duration) time.Time { return time.Now().Add(Limit(d)) }
 
+// Late reports whether something took longer than the Limit of d, measured again: a machine may
+// have become busy meanwhile.
+func Late(took, d time.Duration) bool {
+	if took <= d || took <= Limit(d) {
+		return false
+	}
+	measure()
+	return took > Limit(d)
+}
+
 // Until polls ok until it is true. It fails the test when the Limit of Patience has passed,
 // measured again at that moment: a machine may have become busy meanwhile.
 func Until(t testing.TB, what string, ok func() bool) {
@@ -98,14 +108,12 @@ func untilWithin(
 	t.Helper()
 	for begin := time.Now(); !ok(); time.Sleep(poll) {
 		since := time.Since(begin)
-		if since <= Limit(limit) {
+		if !Late(since, limit) {
 			continue
 		}
-		if measure(); since > Limit(limit) {
-			if show == nil {
-				show = func() string { return "" }
-			}
-			t.Fatalf("%s: not within %v\n%s", what, since.Round(time.Second), show())
+		if show == nil {
+			show = func() string { return "" }
 		}
+		t.Fatalf("%s: not within %v\n%s", what, since.Round(time.Second), show())
 	}
 }

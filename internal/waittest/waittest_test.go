@@ -3,6 +3,7 @@ package waittest
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -29,6 +30,17 @@ func TestMeasure_KeepsTheSlowest(t *testing.T) {
 	}
 }
 
+func TestLate_IsMoreThanTheLimit(t *testing.T) {
+	defer factor.Store(factor.Swap(100 * slowest))
+	if Late(20*time.Second, time.Second) || !Late(21*time.Second, time.Second) {
+		t.Errorf("the limit of a second is %v", Limit(time.Second))
+	}
+	factor.Store(100)
+	if Late(time.Second, time.Second) {
+		t.Error("in time is late")
+	}
+}
+
 func TestUntil_WaitsForTheCondition(t *testing.T) {
 	asked := 0
 	Until(t, "the third question", func() bool { asked++; return asked == 3 })
@@ -48,8 +60,8 @@ func TestUntil_FailsWhenNothingComes(t *testing.T) {
 			func() string { return "the log" })
 	}()
 	<-done
-	if want := "never: not within 0s\nthe log"; failed.text != want {
-		t.Errorf("failed with %q, want %q", failed.text, want)
+	if !strings.HasPrefix(failed.text, "never: not within ") || !strings.HasSuffix(failed.text, "s\nthe log") {
+		t.Errorf("failed with %q", failed.text)
 	}
 }
 

@@ -82,13 +82,15 @@ func openSet(t testing.TB, over ...func(source.Source) source.Source) (*resource
 		t.Fatal(err)
 	}
 	var served source.Source = src
+	after := time.Minute // while a busy machine is late with a fence, nothing would come from memory
 	for _, f := range over {
-		served = f(src)
+		served, after = f(src), time.Second // whose feed may be made to lag
 	}
 	memory := tier.NewMemory(1 << 20)
 	set, err := resource.Open(ctx, resource.SetOptions{
 		Memory: memory, Lists: 1 << 20,
-		Sources:   []resource.SourceOptions{{Name: "main", Source: served, Mode: source.FeedAuto}},
+		Sources: []resource.SourceOptions{{Name: "main", Source: served, Mode: source.FeedAuto,
+			StaleAfter: after}},
 		Resources: siteResources(),
 	})
 	if err != nil {

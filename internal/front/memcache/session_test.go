@@ -218,7 +218,7 @@ func TestShutdown_EndsConnections(t *testing.T) {
 	if err := s.over.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.read(1); got != "" || time.Since(begin) > waittest.Limit(5*time.Second) {
+	if got := c.read(1); got != "" || waittest.Late(time.Since(begin), 5*time.Second) {
 		t.Errorf("%q after %v", got, time.Since(begin))
 	}
 }

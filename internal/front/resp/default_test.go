@@ -12,7 +12,7 @@ import (
 func TestDefault_TheKeyWithoutANameIsTheMainOne(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Default = "codes" })
-		s.Exec("INSERT INTO codes VALUES (1, 1), (2, 2)")
+		s.execTold(2, "INSERT INTO codes VALUES (1, 1), (2, 2)")
 		change := func() { s.Exec("UPDATE codes SET n = n + 1 WHERE id = 1") }
 		warm := s.dial()
 		r, _ := s.Set.Lookup("codes")

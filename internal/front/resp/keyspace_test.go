@@ -24,12 +24,7 @@ func TestKeyspace_TellsOfEveryChange(t *testing.T) {
 			c := s.dial()
 			c.do("HELLO " + strconv.Itoa(v))
 			const space, all, events = "__keyspace@7__:codes:1", "__key*__:*", "__keyevent@0__:set"
-			c.do("SUBSCRIBE " + events)
-			s.Exec("INSERT INTO codes VALUES (1,1), (2,2), (3,3)")
-			for range 3 {
-				c.reply() // the feed has told of it, and does not later
-			}
-			c.do("UNSUBSCRIBE " + events)
+			s.execTold(3, "INSERT INTO codes VALUES (1,1), (2,2), (3,3)")
 			c.do("SUBSCRIBE " + space + " " + events + " __keyspace@16__:codes:1 other")
 			for range 3 {
 				c.reply()

@@ -98,6 +98,27 @@ func bothForms(t *testing.T, f func(t *testing.T, form func(*Options, *kv.Listen
 	t.Run("goroutine", func(t *testing.T) { f(t, goroutines) })
 }
 
+// execTold changes n rows, and returns when clients have been told of them: who subscribes or
+// tracks later is not.
+func (s *site) execTold(n int, statements ...string) {
+	s.t.Helper()
+	c := s.dial()
+	c.hears(n, func() { s.Exec(statements...) })
+	_ = c.nc.Close()
+}
+
+// hears has a connection hear of n rows that f changes, and nothing behind them.
+func (c *client) hears(n int, f func()) {
+	c.t.Helper()
+	const all = "__keyevent@0__:set"
+	c.do("SUBSCRIBE " + all)
+	f()
+	for range n {
+		c.reply()
+	}
+	c.do("UNSUBSCRIBE " + all)
+}
+
 // A client is a connection, for one goroutine.
 type client struct {
 	t  testing.TB

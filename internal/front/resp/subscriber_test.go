@@ -69,7 +69,7 @@ func TestTracking_DoesNotWaitForSubscribers(t *testing.T) {
 func TestKeyspace_SlowSubscriberIsClosed(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
-		s.Exec("INSERT INTO codes VALUES (1, 1)")
+		s.execTold(1, "INSERT INTO codes VALUES (1, 1)")
 		long := "__keyspace@0__:codes:[1" + strings.Repeat("a", 200) + "%d]"
 		c := s.subscribers(1, patterns(1000, long))[0]
 		other := s.dial()
@@ -96,10 +96,7 @@ func TestKeyspace_SlowSubscriberIsClosed(t *testing.T) {
 // smallest database.
 func TestKeyspace_Patterns(t *testing.T) {
 	s := newSite(t)
-	first := s.dial()
-	first.do("PSUBSCRIBE __keyspace@0__:codes:7")
-	s.Exec("INSERT INTO codes VALUES (7, 1)")
-	first.reply()               // of which nobody is told later
+	s.execTold(1, "INSERT INTO codes VALUES (7, 1)")
 	hears := map[string]string{ // pattern: the channel that it is told of
 		"__keyspace@3__:codes:7": "__keyspace@3__:codes:7", "__keyspace@3__:codes:*": "__keyspace@3__:codes:7",
 		"*:7": "__keyspace@0__:codes:7", "*@1[2-4]__:*7": "__keyspace@12__:codes:7",

@@ -187,7 +187,9 @@ func TestTracking_Modes(t *testing.T) {
 	if got := c.reply(); got != tells("depts:30") {
 		t.Errorf("BCAST: %q", got)
 	}
-	s.Exec("UPDATE pay SET sal = 101")
+	reader := s.dial()
+	reader.want("AUTH secret-ann", "+OK\r\n")
+	reader.hears(1, func() { s.Exec("UPDATE pay SET sal = 101") })
 	c.tellsNothing()
 	c.want("AUTH secret-ann", "+OK\r\n")
 	s.Exec("UPDATE pay SET sal = 102")

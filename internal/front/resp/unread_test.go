@@ -14,9 +14,9 @@ import (
 )
 
 // manyNotes makes n rows of notes whose bodies have 60,000 bytes.
-func (s *site) manyNotes(n int) {
-	s.Exec(`WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < ` +
-		strconv.Itoa(n) + `) INSERT INTO note (id, body) SELECT n, printf('%060000d', n) FROM i`)
+func manyNotes(n int) string {
+	return `WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < ` +
+		strconv.Itoa(n) + `) INSERT INTO note (id, body) SELECT n, printf('%060000d', n) FROM i`
 }
 
 // mget returns MGET of the notes from one to another.
@@ -42,7 +42,7 @@ func TestUnread_RoomComesBackAsOutputIsTaken(t *testing.T) {
 		unsent := front.NewUnsent(256<<10, 0)
 		unsent.Wait = 5 * time.Second
 		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
-		s.manyNotes(240)
+		s.Exec(manyNotes(240))
 		c := s.dial()
 		if err := c.nc.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestUnread_RoomComesBackAsOutputIsTaken(t *testing.T) {
 func TestUnread_WhatIsNotTakenIsCounted(t *testing.T) {
 	unsent := front.NewUnsent(256<<10, 0)
 	s := newSite(t, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
-	s.manyNotes(121)
+	s.Exec(manyNotes(121))
 	c := s.dial()
 	if err := c.nc.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestUnread_LongAnswersComeInPieces(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		unsent := front.NewUnsent(0, 0)
 		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
-		s.manyNotes(1)
+		s.Exec(manyNotes(1))
 		mget := "MGET" + strings.Repeat(" notes:1", 5000) // 300 MB
 		hmget := "HMGET notes:1" + strings.Repeat(" body", 5000)
 		other := s.dial()
@@ -136,7 +136,7 @@ func (c *client) skip(want string) {
 func TestUnread_PushesComeBehindLongAnswers(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
 		s := newSite(t, form)
-		s.manyNotes(2)
+		s.execTold(2*4, manyNotes(2)) // which are keys of four resources
 		c := s.dial()
 		c.do("HELLO 3")
 		c.want("CLIENT TRACKING ON", "+OK\r\n")
@@ -162,7 +162,7 @@ func TestUnread_PushesComeBehindLongAnswers(t *testing.T) {
 func TestUnread_WhatIsReadForAnAnswerIsBounded(t *testing.T) {
 	unsent := front.NewUnsent(0, 0)
 	s := newSite(t, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
-	s.manyNotes(1300) // 78 MB
+	s.Exec(manyNotes(1300)) // 78 MB
 	c := s.dial()
 	if got := c.do(mget(1, 1300)); !strings.HasPrefix(got, "-ERR the rows together are too large") {
 		t.Errorf("%.100q", got)

@@ -43,6 +43,8 @@ var siteTables = []string{
 	`INSERT INTO works VALUES (1,20,1)`,
 	`CREATE TABLE big (id INTEGER PRIMARY KEY, text TEXT)`,
 	`CREATE TABLE crowd (id INTEGER PRIMARY KEY, n INTEGER)`,
+	`INSERT INTO crowd WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM s WHERE i < 1000)
+		SELECT i, 0 FROM s`,
 	`INSERT INTO big VALUES (1, hex(zeroblob(50000))), (2, hex(zeroblob(300)))`,
 }
 
@@ -83,8 +85,9 @@ func openSet(t testing.TB) (*resource.Set, *sqlite.Source) {
 	memory := tier.NewMemory(1 << 20)
 	set, err := resource.Open(ctx, resource.SetOptions{
 		Memory: memory, Lists: 1 << 20,
+		// StaleAfter: while a busy machine is late with a fence, nothing would come from memory.
 		Sources: []resource.SourceOptions{{Name: "main", Source: src, Mode: source.FeedAuto,
-			Timeout: time.Minute}},
+			Timeout: time.Minute, StaleAfter: time.Minute}},
 		Resources: siteResources(),
 	})
 	if err != nil {

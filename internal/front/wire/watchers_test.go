@@ -96,18 +96,6 @@ func (w *crowd) listen(p *peer, gives bool) {
 	}
 }
 
-// newCrowdSite starts a site with a table of n rows, 1 to n.
-func newCrowdSite(t testing.TB, n int, change ...func(*Options, *Listen)) *site {
-	t.Helper()
-	s := newSite(t, change...)
-	err := s.src.Exec(t.Context(), fmt.Sprintf(`INSERT INTO crowd WITH RECURSIVE s(i) AS
-		(SELECT 1 UNION ALL SELECT i+1 FROM s WHERE i < %d) SELECT i, 0 FROM s`, n))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // touch changes rows of the crowd in one transaction.
 func (s *site) touch(ctx context.Context, keys string) error {
 	return s.src.Exec(ctx, "UPDATE crowd SET n = n + 1 WHERE id IN ("+keys+")")
@@ -118,7 +106,7 @@ func (s *site) touch(ctx context.Context, keys string) error {
 // reads are answered meanwhile.
 func TestWatchers_SlowOnesAreCutOff(t *testing.T) {
 	const quick, slow, changes = 900, 100, 30
-	s := newCrowdSite(t, 1, func(o *Options, _ *Listen) { o.SlowWatcher = 500 * time.Millisecond })
+	s := newSite(t, func(o *Options, _ *Listen) { o.SlowWatcher = 500 * time.Millisecond })
 	key := func(int) string { return "1" }
 	good := s.gather(9, quick/9, gofast.Config{}, key)
 	bad := s.gather(2, slow/2, gofast.Config{Credit: 200}, key)
@@ -150,7 +138,7 @@ func TestWatchers_SlowOnesAreCutOff(t *testing.T) {
 // at: an event has as many receivers as its row has watchers.
 func TestWatchers_CostIsThatOfTheChangedKeys(t *testing.T) {
 	const watchers = 1000
-	s := newCrowdSite(t, watchers)
+	s := newSite(t)
 	w := s.gather(10, watchers/10, gofast.Config{}, func(n int) string { return fmt.Sprint(n + 1) })
 	for i := range 100 {
 		if err := s.touch(t.Context(), fmt.Sprint(i*7%watchers+1)); err != nil {
@@ -199,7 +187,9 @@ func BenchmarkWatchers(b *testing.B) {
 		{"of=own-row/watchers=10000", 10_000, false, 10 * time.Millisecond},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
-			s := newCrowdSite(b, tt.watchers)
+			s := newSite(b)
+			s.exec(fmt.Sprintf(`INSERT INTO crowd WITH RECURSIVE s(i) AS
+				(SELECT 1001 UNION ALL SELECT i+1 FROM s WHERE i <= %d) SELECT i, 0 FROM s`, tt.watchers))
 			key := func(n int) string { return fmt.Sprint(n + 1) }
 			if tt.hot {
 				key = func(int) string { return "1" }

@@ -54,7 +54,7 @@ func click(t *testing.T, log *clicklog.Log, link int64, path string) {
 	r := &clicklog.Record{At: time.Now().UnixMilli(), Link: link, Agent: []byte(firefox),
 		Referrer: []byte("https://news.example/item?id=1"), Path: []byte(path),
 		IP: netip.MustParseAddr("192.0.2.77").As16()}
-	for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(time.Millisecond) {
+	for start := time.Now(); !waittest.Late(time.Since(start), 20*time.Second); time.Sleep(time.Millisecond) {
 		if seq, _ := log.Shared().Append(r); seq != 0 {
 			return
 		}

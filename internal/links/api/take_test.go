@@ -50,7 +50,7 @@ func TestAPI_ClicksOfNoLinkAreRefused(t *testing.T) {
 	for begin, n := time.Now(), int64(0); n == 0; time.Sleep(5 * time.Millisecond) {
 		err := b.db.Query(t.Context(), "SELECT bots FROM link_stats WHERE link_id = 2", nil,
 			func(r source.StoreRow) error { n = r.Int(0); return nil })
-		if err != nil || time.Since(begin) > waittest.Limit(20*time.Second) {
+		if err != nil || waittest.Late(time.Since(begin), 20*time.Second) {
 			t.Fatalf("the clicks do not come to the database: %v", err)
 		}
 	}

@@ -59,7 +59,7 @@ func check(t testing.TB, r *Record) {
 // mustAppend appends click(i), waiting for the provisioner if there is no segment.
 func mustAppend(t testing.TB, w *Writer, i int) Seq {
 	t.Helper()
-	for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(time.Millisecond) {
+	for start := time.Now(); !waittest.Late(time.Since(start), 20*time.Second); time.Sleep(time.Millisecond) {
 		if seq, _ := w.Append(click(i)); seq != 0 {
 			return seq
 		}
@@ -350,7 +350,7 @@ func TestShared_TakesManyGoroutines(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 500 {
-				for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(time.Millisecond) {
+				for start := time.Now(); !waittest.Late(time.Since(start), 20*time.Second); time.Sleep(time.Millisecond) {
 					if seq, _ := l.Shared().Append(click(g*500 + i)); seq != 0 {
 						break
 					}

@@ -28,7 +28,7 @@ func TestLog_RestsUntilARecordComes(t *testing.T) {
 	}
 	r, rests, got := l.NewReader(nil), 0, 0
 	for start := time.Now(); got < o.Loops*each; {
-		if time.Since(start) > waittest.Limit(time.Minute) {
+		if waittest.Late(time.Since(start), time.Minute) {
 			t.Fatalf("%d records were read in a minute", got)
 		}
 		still := l.Still() // before the log is read
@@ -63,7 +63,7 @@ func TestLog_DoesNotRestWithoutRoom(t *testing.T) {
 	l := open(t, o)
 	mustAppend(t, l.Writer(0), 0)
 	for start := time.Now(); l.Stats().Full == ""; {
-		if time.Since(start) > waittest.Limit(20*time.Second) {
+		if waittest.Late(time.Since(start), 20*time.Second) {
 			t.Fatal("the log is never full")
 		}
 		l.Writer(0).Append(click(1))

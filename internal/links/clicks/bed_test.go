@@ -169,21 +169,20 @@ func (b *bed) closeAll() {
 func (b *bed) drained() {
 	b.t.Helper()
 	for start := time.Now(); b.log.Stats().Undone > 0; time.Sleep(2 * time.Millisecond) {
-		if time.Since(start) > waittest.Limit(60*time.Second) {
+		if waittest.Late(time.Since(start), 60*time.Second) {
 			b.t.Fatalf("not drained in 60 s: %+v, %+v\n%s", b.d.Stats(), b.log.Stats(), b.logged())
 		}
 	}
 }
 
 // append appends a record with the shared writer, waiting for room.
-func (b *bed) append(r *clicklog.Record) {
+func (b *bed) append(r *clicklog.Record) (seq clicklog.Seq) {
 	b.t.Helper()
-	for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(time.Millisecond) {
-		if seq, _ := b.log.Shared().Append(r); seq != 0 {
-			return
-		}
-	}
-	b.t.Fatal("no room in the log for 20 s")
+	waittest.Until(b.t, "room in the log", func() bool {
+		seq, _ = b.log.Shared().Append(r)
+		return seq != 0
+	})
+	return seq
 }
 
 // table is rows of a query, all as text.

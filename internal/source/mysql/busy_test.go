@@ -8,6 +8,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestMariaDB_LocksAreNoOutage is about statements that meet a lock, or are slow, and whose
@@ -18,7 +19,7 @@ func TestMariaDB_LocksAreNoOutage(t *testing.T) {
 		INSERT INTO a VALUES (1, 1); INSERT INTO b VALUES (1, 1); INSERT INTO slow VALUES (1, 1);
 		CREATE TRIGGER late BEFORE UPDATE ON slow FOR EACH ROW SET NEW.n = SLEEP(60);`))
 	for name, o := range map[string]Options{
-		"the source's time": {MaxConns: 1, StatementTimeout: time.Second},
+		"the source's time": {MaxConns: 1, StatementTimeout: waittest.Limit(time.Second)},
 		"the caller's time": {MaxConns: 1},
 	} {
 		s := openSource(t, url, o)
@@ -30,7 +31,7 @@ func TestMariaDB_LocksAreNoOutage(t *testing.T) {
 			ctx := t.Context()
 			if o.StatementTimeout == 0 {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, 300*time.Millisecond)
+				ctx, cancel = context.WithTimeout(ctx, waittest.Limit(300*time.Millisecond))
 				defer cancel()
 			}
 			return fn(ctx)

@@ -8,6 +8,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestPostgres_LocksAreNoOutage is about statements that meet a lock, or are slow, and whose
@@ -19,7 +20,7 @@ func TestPostgres_LocksAreNoOutage(t *testing.T) {
 		CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS
 			'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
 		CREATE TRIGGER late BEFORE UPDATE ON slow FOR EACH ROW EXECUTE FUNCTION late();`))
-	const limit = 300 * time.Millisecond
+	limit := waittest.Limit(300 * time.Millisecond)
 	for name, o := range map[string]Options{
 		"the source's time": {MaxConns: 1, StatementTimeout: limit},
 		"the caller's time": {MaxConns: 1},

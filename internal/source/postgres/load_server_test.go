@@ -17,6 +17,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres/feed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // inTime fails the test unless f returns within d.
@@ -24,24 +25,8 @@ func inTime(t *testing.T, d time.Duration, what string, f func()) {
 	t.Helper()
 	start := time.Now()
 	f()
-	if took := time.Since(start); took > d {
+	if took := time.Since(start); waittest.Late(took, d) {
 		t.Errorf("%s took %v, more than %v", what, took, d)
-	}
-}
-
-// eventually polls until f succeeds.
-func eventually(t *testing.T, d time.Duration, f func() error) {
-	t.Helper()
-	deadline := time.Now().Add(d)
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after %v still: %v", d, err)
-		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -138,8 +123,8 @@ func TestPostgres_HangingListenerFailsInTime(t *testing.T) {
 
 func TestPostgres_ServerThatComesAndGoes(t *testing.T) {
 	server := dbtest.NewPostgres(t, nil)
-	s := openSource(t, server.URL(), Options{AcquireTimeout: 300 * time.Millisecond,
-		StatementTimeout: 300 * time.Millisecond})
+	limit := waittest.Limit(300 * time.Millisecond)
+	s := openSource(t, server.URL(), Options{AcquireTimeout: limit, StatementTimeout: limit})
 	mustExec(t, s, scott...)
 	p := mustCompile(t, s, deptSpec())
 	load := func() error { return loadErr(p, "10") }
@@ -154,7 +139,7 @@ func TestPostgres_ServerThatComesAndGoes(t *testing.T) {
 		}
 	})
 	server.Start()
-	eventually(t, time.Second, load)
+	await(t, "a load", func() bool { return load() == nil })
 
 	server.Pause()
 	inTime(t, 3*time.Second, "Load from a frozen server", func() {
@@ -163,11 +148,11 @@ func TestPostgres_ServerThatComesAndGoes(t *testing.T) {
 		}
 	})
 	server.Resume()
-	eventually(t, 2*time.Second, load)
+	await(t, "a load", func() bool { return load() == nil })
 
 	server.Stop(dbtest.Immediate)
 	server.Start()
-	eventually(t, time.Second, load)
+	await(t, "a load", func() bool { return load() == nil })
 }
 
 // endSessions ends every connection of hotrow's to this database.
@@ -316,12 +301,7 @@ func TestPostgres_CloseEndsLoads(t *testing.T) {
 	defer blockDept(t, s.cfg.ConnString())()
 	failed := make(chan error, 1)
 	go func() { failed <- loadErr(p, "10") }()
-	eventually(t, 5*time.Second, func() error {
-		if other.Stats().InUse == 0 {
-			return errors.New("the load has not begun")
-		}
-		return nil
-	})
+	await(t, "the load to begin", func() bool { return other.Stats().InUse > 0 })
 	inTime(t, 5*time.Second, "Close", func() {
 		if err := other.Close(); err != nil {
 			t.Error(err)

@@ -114,10 +114,13 @@ func TestPostgres_ReadsOfAStandbyThatIsPromoted(t *testing.T) {
 	_, standby, url, reads := standbyOf(t)
 	s := withReads(t, url, reads)
 	followReads(t, s)
-	await(t, "the standby to be read", func() bool { return s.standby.trust.Load() != nil })
 	var seen []string
-	err := s.read(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
+	var err error
+	read := func(ctx context.Context, conn *pgx.Conn) error {
 		if len(seen) == 0 {
+			if conn.Config().Port != s.standby.conn.Port {
+				return nil // it is late on a busy machine
+			}
 			standby.Promote()
 			dbtest.Psql(t, reads, "UPDATE t SET v = 'of another history'")
 		}
@@ -125,6 +128,10 @@ func TestPostgres_ReadsOfAStandbyThatIsPromoted(t *testing.T) {
 		err := conn.QueryRow(ctx, "SELECT v FROM t").Scan(&v)
 		seen = append(seen, v)
 		return err
+	}
+	await(t, "the standby to be read", func() bool {
+		err = s.read(t.Context(), read)
+		return err != nil || len(seen) > 0
 	})
 	if err != nil || len(seen) < 2 || seen[0] == "a" || seen[len(seen)-1] != "a" {
 		t.Errorf("read %q, %v: want what the standby has, and then what the primary has", seen, err)

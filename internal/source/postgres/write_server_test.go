@@ -51,12 +51,9 @@ func TestPostgres_CommitThatHangsIsUnknown(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// It had been committed, as far as this server goes.
-	eventually(t, feedPatience, func() error {
+	await(t, "the row to be there", func() bool {
 		found, err := p.Load(t.Context(), []row.Key{"1"})
-		if err == nil && !found[0].Found() {
-			err = errors.New("the row is not there")
-		}
-		return err
+		return err == nil && found[0].Found()
 	})
 }
 

@@ -334,7 +334,7 @@ func TestChange_LetsAFeedLook(t *testing.T) {
 		// It looks, or has waited for the turn since before it was asked, and looks twice.
 		since := time.Now()
 		poll(t, func() bool {
-			return len(looked) > 0 || !f.hasWaiting() || time.Since(since) > waittest.Limit(time.Second)
+			return len(looked) > 0 || !f.hasWaiting() || waittest.Late(time.Since(since), time.Second)
 		})
 	})
 	g.judge(writes)
