@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -123,6 +124,35 @@ func TestInvalidate_WatchedList(t *testing.T) {
 	}
 	if seen.copy != nil && seen.copy.Valid() {
 		t.Error("what somebody watches is still valid")
+	}
+}
+
+// Whoever has waited for a list and goes leaves those who watch documents alone. They were
+// counted together once, each in a way of its own.
+func TestNextList_BesideDocuments(t *testing.T) {
+	h := newInvalidated(t)
+	ctx, leave := context.WithCancel(t.Context())
+	ask := &ListAsk{Limit: 5, Pack: packLines}
+	_, seen, err := h.resource("emp").NextList(ctx, ask, row.FormatJSON, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan error)
+	go func() {
+		_, _, err := h.resource("emp").NextList(ctx, ask, row.FormatJSON, seen)
+		left <- err
+	}()
+	h.until(func() bool { return h.resource("emp").watch.lists.Load() > 0 })
+	watch := h.resource("emp").Watch(10)
+	defer watch.Close()
+	leave()
+	<-left
+	key := row.Key("7782")
+	if err := h.resource("emp").Invalidate(&key); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-watch.C; e.Key != key {
+		t.Errorf("event %+v", e)
 	}
 }
 

@@ -41,8 +41,8 @@ type SeenList struct {
 func (r *Resource) NextList(
 	ctx context.Context, ask *ListAsk, of row.Format, last *SeenList,
 ) (a ListAnswer, seen *SeenList, err error) {
-	r.watch.count.Add(1) // who watches asks all the time: see upstream.mayRest
-	defer r.watch.count.Add(-1)
+	r.watch.lists.Add(1) // who watches asks all the time: see upstream.mayRest
+	defer r.watch.lists.Add(-1)
 	watched := *ask
 	watched.watched = true
 	for pause := againMin; ; pause = min(2*pause, againMax) {

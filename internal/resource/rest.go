@@ -84,7 +84,7 @@ func (u *upstream) watched() bool {
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	for _, f := range u.forms {
-		if f.r.watch.count.Load() > 0 {
+		if f.watched() || f.r.watch.lists.Load() > 0 {
 			return true
 		}
 	}

@@ -35,6 +35,7 @@ type hub struct {
 	mu      sync.Mutex // guards watches
 	watches map[*Watch]struct{}
 	count   atomic.Int64 // len(watches)
+	lists   atomic.Int64 // who waits for a list to change; see NextList
 	dropped atomic.Uint64
 }
 
