@@ -13,7 +13,12 @@ import (
 // Each program prints what the shell makes of the words of a line, the last of which is
 // to be completed. $SCRIPT is the completion.
 var shells = map[string]string{
-	"bash": `source $SCRIPT; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _hotrow
+	// What the package bash-completion has for scripts is one function here.
+	"bash": `_get_comp_words_by_ref() {
+			words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur=${words[cword]} prev=${words[cword-1]}
+		}
+		compopt() { :; } # there is no line that is completed
+		source $SCRIPT; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); __start_hotrow
 		echo "${COMPREPLY[@]}"`,
 	"fish": `source $SCRIPT; complete -C "$argv" | cut -f 1`,
 	// It has no way to ask for completions but to type a tab.
@@ -38,6 +43,7 @@ func TestCompletion_CompletesInEveryShell(t *testing.T) {
 		{"hotrow links export --format c", "csv"},
 		{"hotrow completion f", "fish"},
 	}
+	bin := programDir(t)
 	for shell, program := range shells {
 		path := dbtest.Program(t, shell, shell)
 		script := filepath.Join(t.TempDir(), "script")
@@ -51,7 +57,8 @@ func TestCompletion_CompletesInEveryShell(t *testing.T) {
 				args = append(args, shell) // $0
 			}
 			cmd := exec.CommandContext(t.Context(), path, append(args, strings.Fields(tt.line)...)...)
-			cmd.Env = append(os.Environ(), "SCRIPT="+script, "HOME="+t.TempDir(), "TERM=dumb")
+			cmd.Env = append(os.Environ(), "SCRIPT="+script, "HOME="+t.TempDir(), "TERM=dumb",
+				"PATH="+bin+":"+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
 			if got := strings.TrimSpace(string(out)); err != nil || got != tt.want {
 				t.Errorf("%s, %q: %q, %v, want %q", shell, tt.line, got, err, tt.want)

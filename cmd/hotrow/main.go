@@ -131,5 +131,6 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.stderr)
 	root.SilenceErrors, root.SilenceUsage = true, true // run says what is wrong
 	root.TraverseChildren = true                       // a flag follows its command
+	p.describeWords(root)
 	return root
 }

@@ -79,10 +79,10 @@ type tutorial struct {
 	pid            int // of the server
 }
 
-// newTutorial returns a shell in an empty directory that finds hotrow.
-func newTutorial(t *testing.T) *tutorial {
+// programDir returns a directory with a program hotrow, which is this one.
+func programDir(t *testing.T) string {
 	t.Helper()
-	bin, dir := t.TempDir(), t.TempDir()
+	bin := t.TempDir()
 	self, err := filepath.Abs(os.Args[0])
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +91,13 @@ func newTutorial(t *testing.T) *tutorial {
 	if err := os.WriteFile(filepath.Join(bin, "hotrow"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	return bin
+}
+
+// newTutorial returns a shell in an empty directory that finds hotrow.
+func newTutorial(t *testing.T) *tutorial {
+	t.Helper()
+	bin, dir := programDir(t), t.TempDir()
 	free := freeAddresses(t, 2)
 	s := &tutorial{dir: dir, http: free[0], ops: free[1]}
 	s.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOTROW_HTTP_LISTEN="+s.http,
