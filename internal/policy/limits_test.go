@@ -40,7 +40,6 @@ var boundless = map[string]string{
 	"front/links/prepared.go:at*":        "a layout",
 	"front/memcache/item.go:longestTTL":  "memcached's: beyond it a number is a date",
 	"front/memcache/turns.go:all":        "a weight",
-	"front/resp/explain.go:members":      "a length",
 	"front/resp/info.go:human":           "units",
 	"front/resp/keyspace.go:pieceBytes":  "how much is sent at a time",
 	"front/resp/multi.go:head":           "a size of Go's",

@@ -23,8 +23,6 @@ func (all table) serveOwn() {
 		_, problem := askOptions(args)
 		return problem
 	}
-	all["hotrow.explain"].later = explain
-	all["hotrow.explain"].check = explainCheck
 	all["hotrow.position"].later = position
 	all["hotrow.position"].check = func(args [][]byte) string {
 		if len(args) > 2 {

@@ -136,7 +136,6 @@ publish|3|pubsub loading stale fast|0 0 0|pubsub fast|pubsub|2.0.0|Not allowed
 flushdb|-1|write|0 0 0|keyspace write slow dangerous|server|1.0.0|Not allowed
 flushall|-1|write|0 0 0|keyspace write slow dangerous|server|1.0.0|Not allowed
 hotrow.get|-2|readonly|1 1 1|read string slow|string|1.0.0|Returns the row of a key, and where from
-hotrow.explain|-2|readonly|1 1 1|read string slow|string|1.0.0|Says what memory has of a key
 hotrow.position|-1|readonly|0 0 0|read slow|server|1.0.0|Returns the position of writes or answers
 hotrow.format|2|fast|0 0 0|fast connection|connection|1.0.0|Says in which format documents are
 hotrow.min|-2|fast|0 0 0|fast connection|connection|1.0.0|Says what answers must include
