@@ -32,8 +32,6 @@ type Tracked struct {
 	bcast    bool
 	prefixes []string // of the keys that it hears of with bcast, sorted; none: all
 	left     atomic.Bool
-
-	own ownWrites
 }
 
 func (c *Tracked) flush() {
@@ -129,9 +127,8 @@ func (t *Tracker) evict(s *trackShard) {
 	}
 }
 
-// take takes a key out of the table, and returns who is to be told. Whose own change it
-// is stays in it.
-func (t *Tracker) take(key string, mark uint64) []*Tracked {
+// take takes a key out of the table, and returns who is to be told.
+func (t *Tracker) take(key string) []*Tracked {
 	s := t.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,27 +136,9 @@ func (t *Tracker) take(key string, mark uint64) []*Tracked {
 	if !ok {
 		return nil
 	}
-	told := make([]*Tracked, 0, list.len())
-	var own readers
-	for c := range list.all() {
-		if c.loops(key, mark) {
-			own.add(c)
-		} else {
-			told = append(told, c)
-		}
-	}
-	t.put(s, key, &own)
-	return told
-}
-
-// put makes list those who have read a key of the table. s.mu is held.
-func (t *Tracker) put(s *trackShard, key string, list *readers) {
-	if list.len() > 0 {
-		s.byKey[key] = list
-		return
-	}
 	delete(s.byKey, key)
 	t.keys.Add(-1)
+	return slices.Collect(list.all())
 }
 
 // drop takes c from those who have read a key, and reports whether it was one of them.
@@ -171,7 +150,10 @@ func (t *Tracker) drop(key string, c *Tracked) bool {
 	if list == nil || !list.remove(c) {
 		return false
 	}
-	t.put(s, key, list)
+	if list.len() == 0 {
+		delete(s.byKey, key)
+		t.keys.Add(-1)
+	}
 	return true
 }
 
@@ -308,14 +290,12 @@ func (c *Tracked) hearsSome(prefix string) bool {
 	})
 }
 
-// Changed tells who may have copies of these rows of a resource, and then subscribers. marks
-// has the transaction of each, 0 where nobody knows: a client that has asked for that is not
-// told of its own.
-func (t *Tracker) Changed(r *resource.Resource, names []Name, marks []uint64) {
+// Changed tells who may have copies of these rows of a resource, and then subscribers.
+func (t *Tracker) Changed(r *resource.Resource, names []Name) {
 	byListener := make(map[*Tracked][]string)
 	for i := range names {
 		for _, key := range names[i].all() {
-			for _, c := range t.take(key, marks[i]) {
+			for _, c := range t.take(key) {
 				byListener[c] = append(byListener[c], key)
 			}
 		}
@@ -325,8 +305,7 @@ func (t *Tracker) Changed(r *resource.Resource, names []Name, marks []uint64) {
 			continue
 		}
 		for i := range names {
-			heard := t.appendHeard(nil, c, &names[i])
-			if len(heard) > 0 && !c.loops(names[i].Main, marks[i]) {
+			if heard := t.appendHeard(nil, c, &names[i]); len(heard) > 0 {
 				byListener[c] = append(byListener[c], heard...)
 			}
 		}

@@ -84,7 +84,9 @@ func noResource(key []byte) string { return "ERR no resource for the key '" + cl
 
 // write asks for one change.
 func (w *writing) write(change kv.Change) (resource.Result, error) {
-	change.By, change.NoLoop = w.c.track.client, w.c.track.noLoop
+	if !w.c.track.noLoop {
+		change.By = w.c.track.client
+	}
 	done, err := w.c.f.store.Write(w.ctx, &w.c.Who, w.key, &change)
 	if err == nil && done.Doc != nil {
 		w.c.wrote = done.Token
