@@ -149,13 +149,13 @@ mutants: ## every wrong variant of the freshness protocol must fail its tests
 .PHONY: bench
 bench: ## side by side with peers, into bench/results (ARGS="-quick" to try it; hours otherwise)
 	scripts/install-bench-deps
-	$(GO) run ./cmd/hotrow-bench $(ARGS)
+	$(GO) run ./bench $(ARGS)
 
 .PHONY: bench-programs
 bench-programs: ## ordinary clients of five languages: hotrow, Redis, memcached, PostgreSQL (Debian, as root; 10 minutes)
 	scripts/install-bench-deps
 	scripts/install-bench-programs
-	$(GO) run ./cmd/hotrow-bench -run 07 -keys 1000 $(ARGS)
+	$(GO) run ./bench -run 07 -keys 1000 $(ARGS)
 
 .PHONY: bench-micro
 bench-micro: ## benchmarks of the packages, compared with main by benchstat

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
+	"github.com/hotrow/hotrow/bench/plot"
 )
 
 // A sample is one figure that an experiment has measured.
@@ -169,8 +170,8 @@ func (r *report) sampleTable(p Placement) load.Table {
 
 // samplePanels returns a diagram of the throughput of an experiment, and of each
 // figure that is held to something.
-func (r *report) samplePanels(p Placement) []load.Panel {
-	var panels []load.Panel
+func (r *report) samplePanels(p Placement) []plot.Panel {
+	var panels []plot.Panel
 	for _, name := range r.figureNames() {
 		isTarget := slices.ContainsFunc(r.scenario.Targets, func(t target) bool {
 			return t.Figure == name
@@ -178,11 +179,11 @@ func (r *report) samplePanels(p Placement) []load.Panel {
 		if !isTarget && name != "answers/s" {
 			continue
 		}
-		panel := load.Panel{Title: name, X: []string{""}}
+		panel := plot.Panel{Title: name, X: []string{""}}
 		for i := range r.scenario.Rows {
 			row := r.scenario.Rows[i].Name
 			if v, ok := r.measured(&target{Row: row, Figure: name}, p, 0); ok {
-				panel.Lines = append(panel.Lines, load.Line{Name: row, Y: []float64{v}})
+				panel.Lines = append(panel.Lines, plot.Line{Name: row, Y: []float64{v}})
 			}
 		}
 		panels = append(panels, panel)

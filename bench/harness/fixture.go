@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/hotrow/hotrow/bench/load"
 	"github.com/hotrow/hotrow/internal/demo"
-	"github.com/hotrow/hotrow/internal/load"
 )
 
 // SampleKeys is how many documents the peers have that keep each in a file, or

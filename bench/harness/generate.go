@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // GenerateCommand is the argument that makes the bench the generator.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // h2Load is nghttp2's generator: HTTP/2, over TLS where the URL says so. It has one core.

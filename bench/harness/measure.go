@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // A run is one measurement.

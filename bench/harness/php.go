@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // The generators that are programs in PHP (bench/peers/php): processes that connect anew

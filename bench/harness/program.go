@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // program is the generator that is a program with an ordinary client library of its

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // What the README shows, and between which lines.
@@ -15,7 +15,7 @@ const (
 	ShownScenario    = "001-hits"
 	shownPlacement   = Pinned
 	shownConnections = 256
-	showBegin        = "<!-- bench: go run ./cmd/hotrow-bench writes what follows -->\n"
+	showBegin        = "<!-- bench: go run ./bench writes what follows -->\n"
 	showEnd          = "<!-- bench: end -->\n"
 )
 
@@ -63,7 +63,7 @@ func (r *report) shown() string {
 	dir := filepath.ToSlash(r.options.Results)
 	return fmt.Sprintf("\n%s\n![throughput, latency and CPU time](%s/%s)\n\n"+
 		"%s; %d connections, %s. [All tables](%s/%s.md), by "+
-		"`go run ./cmd/hotrow-bench -run %s`.\n\n",
+		"`go run ./bench -run %s`.\n\n",
 		t.Markdown(), dir, r.plot(shownPlacement), strings.Join(facts, ", "), shownConnections,
 		placements[shownPlacement], dir, r.scenario.Name, r.scenario.Name)
 }

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
+	"github.com/hotrow/hotrow/bench/plot"
 )
 
 // A report is what a scenario has given.
@@ -63,10 +64,10 @@ func (r *report) Write(dir string) error {
 	for _, p := range r.scenario.Placements {
 		panels := append(r.samplePanels(p), r.groupPanels(p)...)
 		if len(panels) == 0 {
-			panels = load.Panels(r.medians(p))
+			panels = plot.Panels(r.medians(p))
 		}
 		emphasise(panels)
-		files[r.plot(p)] = load.SVG(r.scenario.Title+" ("+string(p)+")", panels)
+		files[r.plot(p)] = plot.SVG(r.scenario.Title+" ("+string(p)+")", panels)
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
@@ -83,7 +84,7 @@ func (r *report) Write(dir string) error {
 // groupPanels returns, for each group that rows name and each number of
 // connections, the throughput of the group's rows as bars. Bars are named by the
 // row without what the group says.
-func (r *report) groupPanels(p Placement) []load.Panel {
+func (r *report) groupPanels(p Placement) []plot.Panel {
 	var groups []string
 	for _, row := range r.scenario.Rows {
 		for _, g := range row.Groups {
@@ -92,17 +93,17 @@ func (r *report) groupPanels(p Placement) []load.Panel {
 			}
 		}
 	}
-	var panels []load.Panel
+	var panels []plot.Panel
 	for _, g := range groups {
 		for _, connections := range r.scenario.Connections {
-			panel := load.Panel{X: []string{""},
+			panel := plot.Panel{X: []string{""},
 				Title: fmt.Sprintf("%s, %d at once: answers/s", g, connections)}
 			for _, row := range r.scenario.Rows {
 				all := r.group(p, connections, row.Name)
 				if slices.Contains(row.Groups, g) && len(all.runs) > 0 {
 					name := strings.TrimSuffix(row.Name, ", "+g)
 					rate := median(all.values(rateOf))
-					panel.Lines = append(panel.Lines, load.Line{Name: name, Y: []float64{rate}})
+					panel.Lines = append(panel.Lines, plot.Line{Name: name, Y: []float64{rate}})
 				}
 			}
 			panels = append(panels, panel)
@@ -112,7 +113,7 @@ func (r *report) groupPanels(p Placement) []load.Panel {
 }
 
 // emphasise makes hotrow's lines the ones that are seen first.
-func emphasise(panels []load.Panel) {
+func emphasise(panels []plot.Panel) {
 	for _, p := range panels {
 		for i := range p.Lines {
 			p.Lines[i].Strong = strings.HasPrefix(p.Lines[i].Name, "hotrow")
@@ -138,7 +139,7 @@ func (r *report) markdown() string {
 	fmt.Fprintf(&b, "Medians of %d interleaved rounds of %v each, after %v of warm-up. A ratio is "+
 		"the median of the ratios\nwithin one round. CPU is that of the server's processes, for "+
 		"each answer, client CPU that of the generator.\n\n", o.Rounds, o.Duration, o.Warmup)
-	fmt.Fprintf(&b, "    go run ./cmd/hotrow-bench -run %s -rounds %d -duration %v -warmup %v "+
+	fmt.Fprintf(&b, "    go run ./bench -run %s -rounds %d -duration %v -warmup %v "+
 		"-keys %d\n\n", s.Name, o.Rounds, o.Duration, o.Warmup, o.Keys)
 	for _, f := range r.Environment {
 		fmt.Fprintf(&b, "- %s: %s\n", f.Name, f.Value)

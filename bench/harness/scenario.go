@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // A Scenario is what scenarios/NNN-name/scenario.json says.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // A target is what a figure of a row is held to, or its ratio to that of

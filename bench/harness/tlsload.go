@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // tlsLoad is the generator of bench/peers/tlsload, on one core: a client of

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/bench/harness"
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // measureLinks runs the command of the original's benchmark, and then waits until

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/bench/harness"
+	"github.com/hotrow/hotrow/bench/load"
 	"github.com/hotrow/hotrow/internal/demo"
-	"github.com/hotrow/hotrow/internal/load"
 )
 
 // The mix: what is not a document or a list is a write.

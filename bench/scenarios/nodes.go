@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/bench/harness"
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // nodesRate is how many transactions there are a second.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/bench/harness"
+	"github.com/hotrow/hotrow/bench/load"
 	"github.com/hotrow/hotrow/bench/tiers"
-	"github.com/hotrow/hotrow/internal/load"
 )
 
 // zipfSkew is that of YCSB's loads.

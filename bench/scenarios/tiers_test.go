@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/bench/harness"
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // serveTiers fills a file and serves it, and returns the URL.

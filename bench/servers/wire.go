@@ -14,7 +14,7 @@ import (
 )
 
 // wirePeers are the servers of the scenarios 030 to 032. Their loads are made by
-// hotrow bench wire, in a process of its own.
+// bench wire, in a process of its own.
 var wirePeers = map[string]harness.Starter{
 	"hotrow-wire": startHotrowWire,
 	"rawecho":     startRawEcho,

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // A ReadOrder says what is read, how fast and for how long.

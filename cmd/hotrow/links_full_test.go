@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/bench/load"
 	"github.com/hotrow/hotrow/internal/dbtest"
-	"github.com/hotrow/hotrow/internal/load"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 

@@ -27,10 +27,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(commandProgram) != "" {
 		os.Exit(runCommand())
 	}
-	if len(os.Args) == 4 && os.Args[1] == "serve" { // as hotrow bench links starts it
+	if len(os.Args) == 4 && os.Args[1] == "serve" {
 		os.Exit(serveChild(os.Args[3]))
 	}
-	// As hotrow bench proxy and a terminal start it.
 	if len(os.Args) > 1 && (os.Args[1] == "proxy" || os.Args[1] == "top") {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr, os.Environ()))
 	}

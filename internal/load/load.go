@@ -1,265 +1,214 @@
-// Package load makes requests at a server, over HTTP or the protocols of Redis and
-// memcached, and says how fast it answers.
+// Package load asks an HTTP/1.1 server over connections that stay, and says how many answers a
+// second it gives and how long they take. Each connection has a goroutine.
 //
-// A run is a closed loop (every connection asks again as soon as it is
-// answered) or an open loop at a fixed rate, whose latencies count from the
-// moment a request was due, so that a slow server cannot hide behind requests
-// that were not sent. On Linux what is not encrypted runs in epoll loops of our own,
-// which cost less for each request than the servers they measure; elsewhere and over
-// TLS every connection has a goroutine.
+// A closed loop asks again as soon as it is answered: that finds the peak, and its latencies
+// are those of a queue. With a rate requests are due at equal distances, and a latency counts
+// from when its request was due: a server that stalls cannot hide it.
 //
-// It knows the protocols and nothing of hotrow. Tables and plots are made from
-// Results, whoever measured them.
+// It is for a look at a server. The laboratory's generator is bench/load.
 package load
 
 import (
-	"errors"
+	"bytes"
+	"context"
 	"fmt"
-	"net"
 	"net/url"
-	"runtime"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-// Config says what is asked, how often, and what is done with the answers. A
-// zero field takes the default that its comment names. All but the functions
-// can travel as JSON.
+// A Config says what is asked, and how often.
 type Config struct {
-	// URL is what is asked for: http://127.0.0.1:8080/depts/{n}. {n} is
-	// replaced by the key, {i} by a number that no other request of the run has.
-	// redis://host:port/KEY, rediss:// (TLS) and memcache://host:port/KEY read a key
-	// of these servers; redis://:PASSWORD@host authenticates.
-	URL string
-
-	Method string   // of reads: GET (the default) or HEAD
+	URL    string   // http://127.0.0.1:8080/depts/{n}, or https: {n} is a random key
+	Method string   // GET or HEAD
 	Header []string // further header lines, "Name: value"
-	Batch  int      // keys of one read (1); of HTTP they are where the URL has {keys}
-	Keys   Keys     // which keys are asked for
-	Write  Write    // requests that change something, mixed in
 
-	Connections int     // how many are open at once (1)
-	Pipeline    int     // requests on their way on one connection (1)
-	Rate        float64 // requests a second, an open loop; 0: a closed loop
-	Loops       int     // event loops (GOMAXPROCS, at most Connections)
+	First, Keys int64   // the keys: so many from First on, one at least
+	Connections int     // open at once, one at least
+	Rate        float64 // requests a second; 0: a closed loop
 
-	Duration time.Duration // of what is measured (5s)
-	Warmup   time.Duration // before it, not measured
-	Timeout  time.Duration // after which an answer counts as lost (10s)
+	Duration, Warmup time.Duration // what is measured, and before it
+	Timeout          time.Duration // after which an answer counts as lost
 
-	// Check is called with one of CheckEvery (1000) answers to reads, by several
-	// goroutines at once. What the Answer holds is valid during the call only.
-	Check      func(Answer) error `json:"-"`
-	CheckEvery int
-
-	PID      int            // a server whose CPU time and memory are reported, with its children
-	Seed     uint64         // of the random keys: the same seed asks for the same keys
-	Progress func(Progress) `json:"-"` // called about once a second by one goroutine
-
-	// engine forces one of the two, for tests.
-	engine engine
+	PID int // a server whose CPU time is told; 0: none
 }
 
-// Write is a share of requests that are not reads.
-type Write struct {
-	Percent float64 // of all requests, 0 to 100
-	Method  string  // PUT (the default), POST, PATCH or DELETE; always SET of a key
-	Path    string  // with {n} and {i} (that of Config.URL)
-	Body    string  // with {n} and {i}
-	Type    string  // of the body (application/json)
-	First   int64   // the first {i}
+// A Result is what a run has measured. Latencies are in microseconds.
+type Result struct {
+	Name        string  `json:"name"`
+	URL         string  `json:"url"`
+	Connections int     `json:"connections"`
+	Offered     float64 `json:"offered,omitempty"` // requests a second
+	Seconds     float64 `json:"seconds"`
+	Answers     int     `json:"answers"`
+	Rate        float64 `json:"rate"` // answers a second
+	P50         float64 `json:"p50_us"`
+	P99         float64 `json:"p99_us"`
+	P999        float64 `json:"p999_us"`
+	Max         float64 `json:"max_us"`
+	CPU         float64 `json:"cpu_us,omitempty"` // of the server, an answer
 
-	// Once makes each connection write once, as its first request; Percent is of
-	// those that follow.
-	Once bool
+	// Of the whole run: answers by their status, and what failed, with the status of 400 and
+	// more among it.
+	Statuses   map[int]int    `json:"statuses"`
+	Errors     map[string]int `json:"errors,omitempty"`
+	FirstError string         `json:"first_error,omitempty"`
 }
 
-// An Answer is one that is to be checked.
-type Answer struct {
-	Key    int64
-	Status int    // of Redis and memcached 200, 404 without a value, 500 for an error
-	ETag   []byte // as it came, with its quotes; nil for none
-	Body   []byte // of several values the first
-}
-
-// Progress is where a run is.
-type Progress struct {
-	Elapsed time.Duration // since the warm-up began
-	Total   time.Duration // of the whole run
-	Answers uint64        // since the warm-up began
-	Errors  uint64
-	Rate    float64 // answers a second since the last call
-}
-
-// engine is how connections are driven.
-type engine uint8
-
-const (
-	anyEngine        engine = iota // the best for the system and the URL
-	loopEngine                     // epoll loops
-	goroutinesEngine               // a goroutine for each connection
-)
-
-// The defaults of Config.
-const (
-	defaultDuration   = 5 * time.Second
-	defaultTimeout    = 10 * time.Second
-	defaultCheckEvery = 1000
-)
-
-// A protocol is what is spoken with the server.
-type protocol uint8
-
-const (
-	http1 protocol = iota
-	redis
-	memcached
-)
-
-// begins returns the stage in which a reader finds a new answer.
-func (p protocol) begins() stage {
-	return [...]stage{http1: inHead, redis: inReply, memcached: inLine}[p]
-}
-
-// schemes are those of URLs.
-var schemes = map[string]struct {
-	protocol protocol
-	tls      bool
-	port     string
-}{
-	"http": {http1, false, "80"}, "https": {http1, true, "443"},
-	"redis": {redis, false, "6379"}, "rediss": {redis, true, "6379"},
-	"memcache": {memcached, false, "11211"},
-}
-
-// A target is a parsed Config.URL.
-type target struct {
-	protocol protocol
-	tls      bool
-	network  string        // address to dial
-	host     string        // for the Host header and the certificate
-	path     string        // with its marks; of a key-value protocol the key
-	user     *url.Userinfo // to authenticate with; nil for nobody
-}
-
-// withDefaults returns c with its defaults filled in, and where it goes.
-func (c Config) withDefaults() (Config, target, error) {
-	to, err := parseTarget(c.URL)
-	c.URL = withoutUser(c.URL)
-	if err != nil {
-		return c, target{}, err
+// Err returns an error if requests failed.
+func (r *Result) Err() error {
+	failed := 0
+	for _, n := range r.Errors {
+		failed += n
 	}
-	setDefault(&c.Method, "GET")
-	setDefault(&c.Write.Method, "PUT")
-	setDefault(&c.Write.Path, to.path)
-	setDefault(&c.Write.Type, "application/json")
-	setDefault(&c.Connections, 1)
-	setDefault(&c.Pipeline, 1)
-	setDefault(&c.Batch, 1)
-	setDefault(&c.Duration, defaultDuration)
-	setDefault(&c.Timeout, defaultTimeout)
-	setDefault(&c.CheckEvery, defaultCheckEvery)
-	setDefault(&c.Loops, runtime.GOMAXPROCS(0))
-	c.Loops = min(c.Loops, c.Connections)
-	c.Keys = c.Keys.withDefaults()
-	if c.engine == anyEngine {
-		c.engine = goroutinesEngine
-		if haveLoops && !to.tls {
-			c.engine = loopEngine
+	if failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d requests failed; the first: %s", failed, r.FirstError)
+}
+
+// A run is a Config that is under way.
+type run struct {
+	Config
+	address string
+	tls     bool
+	request []string  // what is sent, cut where the key goes
+	began   time.Time // with the warm-up
+	from    time.Time // what is measured
+	till    time.Time
+}
+
+// Run asks until the time is over or ctx ends.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	c.Connections, c.Keys = max(c.Connections, 1), max(c.Keys, 1)
+	r := &run{Config: c}
+	if err := r.target(); err != nil {
+		return nil, err
+	}
+	first := &caller{run: r}
+	if err := first.dial(ctx); err != nil { // nobody listens: that is no measurement
+		return nil, err
+	}
+	r.began = time.Now()
+	r.from = r.began.Add(c.Warmup)
+	r.till = r.from.Add(c.Duration)
+	callers := make([]*caller, c.Connections)
+	var done sync.WaitGroup
+	for i := range callers {
+		callers[i] = newCaller(r, i)
+		if i == 0 {
+			callers[i].conn, callers[i].in, callers[i].stop = first.conn, first.in, first.stop
 		}
+		done.Go(func() { callers[i].loop(ctx) })
 	}
-	return c, to, c.validate(to)
+	pause(ctx, r.from)
+	before, _ := cpuOf(c.PID)
+	pause(ctx, r.till)
+	after, known := cpuOf(c.PID)
+	done.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	res := r.result(callers)
+	if known {
+		res.CPU = micros(after-before) / float64(max(res.Answers, 1))
+	}
+	return res, nil
 }
 
-// setDefault gives *p the value v if it has none.
-func setDefault[T comparable](p *T, v T) {
-	var zero T
-	if *p == zero {
-		*p = v
+// target reads the URL, and makes the request.
+func (r *run) target() error {
+	u, err := url.Parse(strings.ReplaceAll(r.URL, "{n}", "0"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("url %q: want http://host:port/path", r.URL)
 	}
-}
-
-// validate says what is wrong with a configuration that has its defaults.
-func (c *Config) validate(to target) error {
-	var errs []error
-	refuse := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	refuse(c.Method != "GET" && c.Method != "HEAD", "method %q of reads: GET or HEAD", c.Method)
-	refuse(c.Connections < 0, "%d connections", c.Connections)
-	refuse(c.Pipeline < 0 || c.Pipeline > maxPipeline, "pipeline of %d: want 1 to %d",
-		c.Pipeline, maxPipeline)
-	refuse(c.Batch < 0 || c.Batch > maxPipeline, "reads of %d keys: want 1 to %d", c.Batch,
-		maxPipeline)
-	several := strings.Contains(to.path, severalKeys)
-	refuse(to.protocol == http1 && several != (c.Batch > 1),
-		"%d keys in one read of %s: {keys} says where they are", c.Batch, c.URL)
-	refuse(to.protocol != http1 && (c.Method != "GET" || len(c.Header) > 0),
-		"%s has no methods and no headers", c.URL)
-	refuse(c.Loops < 0, "%d loops", c.Loops)
-	refuse(c.Rate < 0, "rate of %v a second", c.Rate)
-	refuse(c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0, "a negative duration")
-	refuse(c.Write.Percent < 0 || c.Write.Percent > 100, "%v%% writes", c.Write.Percent)
-	refuse(c.CheckEvery < 0, "a check of every %dth answer", c.CheckEvery)
-	refuse(c.engine == loopEngine && (to.tls || !haveLoops), "there are no loops for %s", c.URL)
-	for _, h := range c.Header {
-		name, _, ok := strings.Cut(h, ":")
-		refuse(!ok || name == "" || strings.ContainsAny(h, "\r\n"),
-			"header %q: want \"Name: value\"", h)
-	}
-	return errors.Join(append(errs, c.Keys.validate())...)
-}
-
-// withoutUser returns a URL without its name and password, to be shown.
-func withoutUser(raw string) string {
-	scheme, rest, _ := strings.Cut(raw, "://")
-	end := len(rest)
-	if i := strings.IndexByte(rest, '/'); i >= 0 {
-		end = i
-	}
-	at := strings.LastIndexByte(rest[:end], '@')
-	if at < 0 {
-		return raw
-	}
-	return scheme + "://" + rest[at+1:]
-}
-
-// parseTarget takes a URL apart. The path is kept as it is written: url.Parse
-// would escape the braces.
-func parseTarget(raw string) (target, error) {
-	u, err := url.Parse(strings.NewReplacer("{n}", "0", "{i}", "0", severalKeys, "0").Replace(raw))
-	raw = withoutUser(raw)
-	if bad := (*url.Error)(nil); errors.As(err, &bad) {
-		return target{}, fmt.Errorf("url %q: %w", raw, bad.Err)
-	}
-	kind, ok := schemes[u.Scheme]
-	if !ok || u.Hostname() == "" {
-		return target{}, fmt.Errorf("url %q: want http://host:port/path, "+
-			"redis://host:port/key or memcache://host:port/key", raw)
-	}
-	if strings.ContainsAny(raw, " \r\n\t") {
-		return target{}, fmt.Errorf("url %q has white space in it: escape it", raw)
-	}
-	to := target{protocol: kind.protocol, tls: kind.tls, host: u.Host, network: u.Host, path: "/",
-		user: u.User}
+	r.address, r.tls = u.Host, u.Scheme == "https"
 	if u.Port() == "" {
-		to.network = net.JoinHostPort(u.Hostname(), kind.port)
+		r.address += ":" + u.Scheme // the name of its port
 	}
-	_, rest, _ := strings.Cut(raw, "://")
-	rest, _, _ = strings.Cut(rest, "#")
+	_, rest, _ := strings.Cut(r.URL, "://")
+	path := "/"
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		to.path = rest[i:]
+		path = "/" + strings.TrimPrefix(rest[i:], "/")
 	}
-	if to.path[0] == '?' {
-		to.path = "/" + to.path
+	path, _, _ = strings.Cut(path, "#")
+	text := r.Method + " " + path + " HTTP/1.1\r\nHost: " + u.Host + "\r\n"
+	for _, h := range r.Header {
+		if name, _, ok := strings.Cut(h, ":"); !ok || name == "" || strings.ContainsAny(h, "\r\n") {
+			return fmt.Errorf("header %q: want \"Name: value\"", h)
+		}
+		text += h + "\r\n"
 	}
-	if to.protocol == http1 {
-		return to, nil
+	if strings.ContainsAny(path, " \r\n\t") {
+		return fmt.Errorf("url %q has white space in it: escape it", r.URL)
 	}
-	if to.path = to.path[1:]; to.path == "" {
-		return target{}, fmt.Errorf("url %q names no key", raw)
+	r.request = strings.Split(text+"\r\n", "{n}")
+	return nil
+}
+
+// result adds up what callers have, which have ended.
+func (r *run) result(callers []*caller) *Result {
+	res := &Result{Name: r.URL, URL: r.URL, Connections: r.Connections, Offered: r.Rate,
+		Seconds: r.Duration.Seconds(), Statuses: make(map[int]int)}
+	var times []uint32
+	for _, c := range callers {
+		times = append(times, c.times...)
+		for status, n := range c.statuses {
+			res.Statuses[status] += n
+		}
+		for kind, n := range c.errors {
+			if res.Errors == nil {
+				res.Errors = make(map[string]int)
+			}
+			res.Errors[kind] += n
+		}
+		if res.FirstError == "" && c.first != nil {
+			res.FirstError = c.first.Error()
+		}
 	}
-	return to, nil
+	slices.Sort(times)
+	at := func(share float64) float64 {
+		if len(times) == 0 {
+			return 0
+		}
+		return float64(times[int(share*float64(len(times)-1))])
+	}
+	res.P50, res.P99, res.P999, res.Max = at(0.5), at(0.99), at(0.999), at(1)
+	res.Answers = len(times)
+	res.Rate = float64(res.Answers) / res.Seconds
+	return res
+}
+
+// pause waits until then, or until ctx ends.
+func pause(ctx context.Context, then time.Time) {
+	select {
+	case <-time.After(time.Until(then)):
+	case <-ctx.Done():
+	}
+}
+
+// micros returns d in microseconds.
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// cpuOf returns the CPU time that a process has used; false where there is no /proc, or no
+// such process.
+func cpuOf(pid int) (used time.Duration, ok bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, rest, ok := bytes.Cut(text, []byte(") ")) // behind the name
+	f := bytes.Fields(rest)
+	if err != nil || !ok || len(f) < 13 {
+		return 0, false
+	}
+	for _, ticks := range f[11:13] { // user and system, of 10 ms each
+		n, err := strconv.ParseInt(string(ticks), 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		used += time.Duration(n) * 10 * time.Millisecond
+	}
+	return used, true
 }

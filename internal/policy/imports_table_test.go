@@ -16,7 +16,7 @@ type room struct {
 var house = []room{
 	{
 		dir: "cmd/hotrow",
-		knows: []string{"wirebench", "client/wire", "config", "demo", "load", "ops", "proxy",
+		knows: []string{"config", "demo", "load", "ops", "proxy",
 			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front", "admit",
 			"httpserve", "httprule", "accesslog", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
@@ -24,7 +24,7 @@ var house = []room{
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/spf13/cobra", "github.com/spf13/pflag",
 			"github.com/KimMachineGun/automemlimit", "golang.org/x/term"},
-		tests: []string{"browsertest", "client", "dbtest", "restart", "tlstest", "client/wire/gofast",
+		tests: []string{"bench/load", "browsertest", "client", "dbtest", "restart", "tlstest", "client/wire/gofast",
 			"client/wire/rows"},
 	},
 	{
@@ -57,10 +57,6 @@ var house = []room{
 			"github.com/go-sql-driver/mysql", "modernc.org/sqlite"},
 	},
 	{
-		dir:   "internal/wirebench",
-		knows: []string{"load", "client/wire", "client/wire/rows"},
-	},
-	{
 		dir:   "client",
 		knows: []string{"client/wire", "client/wire/rows"},
 		heavy: []string{"github.com/vmihailenco/msgpack"},
@@ -77,12 +73,13 @@ var house = []room{
 		tests: []string{"tlstest"},
 	},
 	{
-		dir:   "cmd/hotrow-bench",
-		knows: []string{"bench/harness", "bench/scenarios", "bench/tiers"},
+		dir:   "bench",
+		knows: []string{"bench/harness", "bench/scenarios", "bench/tiers", "bench/wirebench", "client/wire"},
+		tool:  true,
 	},
 	{
 		dir:   "bench/scenarios",
-		knows: []string{"bench/harness", "bench/servers", "bench/tiers", "demo", "load"},
+		knows: []string{"bench/harness", "bench/servers", "bench/tiers", "demo", "bench/load", "bench/wirebench"},
 		tool:  true,
 	},
 	{
@@ -92,12 +89,28 @@ var house = []room{
 	},
 	{
 		dir:   "bench/harness",
-		knows: []string{"load", "demo"},
+		knows: []string{"bench/plot", "bench/load", "demo"},
+		tool:  true,
+	},
+	{
+		dir:   "bench/plot",
+		knows: []string{"bench/load"},
 		tool:  true,
 	},
 	{
 		dir:   "bench/tiers",
-		knows: []string{"load", "tier", "row"},
+		knows: []string{"bench/load", "tier", "row"},
+		tool:  true,
+	},
+	{
+		dir:   "bench/wirebench",
+		knows: []string{"bench/load", "client/wire", "client/wire/rows"},
+		tool:  true,
+	},
+	{
+		dir:   "bench/load",
+		knows: []string{"eventloop/nonblock"},
+		tests: []string{"dbtest"},
 		tool:  true,
 	},
 	{
@@ -114,8 +127,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/load",
-		knows: []string{"eventloop/nonblock"},
-		tests: []string{"dbtest"},
+		tests: []string{"waittest"},
 	},
 	{
 		dir:   "internal/proxy",

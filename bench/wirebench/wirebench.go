@@ -18,9 +18,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/bench/load"
 	"github.com/hotrow/hotrow/client/wire/rows"
-	"github.com/hotrow/hotrow/internal/load"
 )
+
+// Command is the first argument with which the bench makes gofast's published runs at a server.
+const Command = "wire"
 
 // echoHead is what a message has before its payload.
 const echoHead = 8

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // A Report is the runs of several contenders.

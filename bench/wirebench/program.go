@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/load"
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // RunGRPC has the program of bench/peers/grpc make a run at a server.

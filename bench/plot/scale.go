@@ -1,8 +1,10 @@
-package load
+package plot
 
 import (
 	"math"
 	"strconv"
+
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // A scale maps the values of a Panel to 0 (bottom) to 1 (top).
@@ -73,7 +75,7 @@ func tickLabel(v float64) string {
 	case v >= 1e4:
 		return strconv.FormatFloat(v/1e3, 'f', 0, 64) + "k"
 	case v >= 100:
-		return Count(v)
+		return load.Count(v)
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }

@@ -1,11 +1,12 @@
-// Command hotrow-bench measures hotrow beside its peers: each a process of its own,
+// Command bench measures hotrow beside its peers: each a process of its own,
 // started here, warmed up, and loaded in interleaved rounds by a generator that
 // is a process of its own as well. It runs in the repository, whose programs it builds.
 //
-//	go run ./cmd/hotrow-bench                 all scenarios, in full
-//	go run ./cmd/hotrow-bench -quick          every scenario for a moment, to see that it works
-//	go run ./cmd/hotrow-bench -run hits       scenarios whose name matches
-//	go run ./cmd/hotrow-bench -show           pages and plots again, from bench/results
+//	go run ./bench                 all scenarios, in full
+//	go run ./bench -quick          every scenario for a moment, to see that it works
+//	go run ./bench -run hits       scenarios whose name matches
+//	go run ./bench -show           pages and plots again, from bench/results
+//	go run ./bench wire            gofast's published runs at a server that is there
 //
 // What is measured is written to bench/results: a table, the runs as JSON and
 // plots, with what is needed to judge them. Figures that are held to something are
@@ -30,6 +31,7 @@ import (
 	"github.com/hotrow/hotrow/bench/harness"
 	"github.com/hotrow/hotrow/bench/scenarios"
 	"github.com/hotrow/hotrow/bench/tiers"
+	"github.com/hotrow/hotrow/bench/wirebench"
 )
 
 func main() {
@@ -40,6 +42,8 @@ func main() {
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == harness.GenerateCommand:
 		err = harness.Generate(ctx, os.Stdin, os.Stdout)
+	case len(os.Args) > 1 && os.Args[1] == wirebench.Command:
+		err = benchWire(ctx, os.Args[2:], os.Stdout, os.Stderr)
 	case len(os.Args) == 3 && os.Args[1] == tiers.Command:
 		err = tiers.Serve(ctx, os.Args[2])
 	default:
@@ -49,7 +53,7 @@ func main() {
 		os.Exit(2)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "hotrow-bench: %v\n", err)
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		stop()
 		os.Exit(1)
 	}
@@ -58,7 +62,7 @@ func main() {
 // parse reads the command line.
 func parse(args []string) (*harness.Options, error) {
 	o := &harness.Options{}
-	flags := flag.NewFlagSet("hotrow-bench", flag.ContinueOnError)
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.BoolVar(&o.Quick, "quick", false, "every scenario for a moment; writes below -work")
 	run := flags.String("run", "", "only scenarios whose name matches this `regexp`")
 	flags.IntVar(&o.Rounds, "rounds", 5, "rounds, of which the median is reported")

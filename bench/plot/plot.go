@@ -1,4 +1,5 @@
-package load
+// Package plot draws what runs of package load have measured, as SVG.
+package plot
 
 import (
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hotrow/hotrow/bench/load"
 )
 
 // A Panel is one diagram: lines over the same few places on the x axis, or,
@@ -53,9 +56,9 @@ var darkColours = []int{8}
 // Panels returns the diagrams of some runs: throughput, the CPU time of an
 // answer, p50 and p99, by connections. Both latencies in one diagram would be
 // twice as many lines, on top of each other.
-func Panels(runs []*Result) []Panel {
+func Panels(runs []*load.Result) []Panel {
 	panels := []Panel{panelOf(runs, "answers/s", rateOf)}
-	if slices.ContainsFunc(runs, func(r *Result) bool { return r.Server != nil }) {
+	if slices.ContainsFunc(runs, func(r *load.Result) bool { return r.Server != nil }) {
 		panels = append(panels, panelOf(runs, "server CPU, µs an answer", cpuOf))
 	}
 	latencies := []Panel{
@@ -67,11 +70,11 @@ func Panels(runs []*Result) []Panel {
 	return append(panels, latencies...)
 }
 
-func rateOf(r *Result) float64 { return r.Rate }
-func p50Of(r *Result) float64  { return r.Reads.P50 }
-func p99Of(r *Result) float64  { return r.Reads.P99 }
+func rateOf(r *load.Result) float64 { return r.Rate }
+func p50Of(r *load.Result) float64  { return r.Reads.P50 }
+func p99Of(r *load.Result) float64  { return r.Reads.P99 }
 
-func cpuOf(r *Result) float64 {
+func cpuOf(r *load.Result) float64 {
 	if r.Server == nil {
 		return math.NaN()
 	}
@@ -79,7 +82,7 @@ func cpuOf(r *Result) float64 {
 }
 
 // panelOf makes one diagram.
-func panelOf(runs []*Result, title string, f func(*Result) float64) Panel {
+func panelOf(runs []*load.Result, title string, f func(*load.Result) float64) Panel {
 	p := Panel{Title: title, XTitle: "connections"}
 	var places []int
 	var names []string
@@ -101,7 +104,7 @@ func panelOf(runs []*Result, title string, f func(*Result) float64) Panel {
 }
 
 // lineOfRuns makes the line of one server.
-func lineOfRuns(runs []*Result, name string, places []int, f func(*Result) float64) Line {
+func lineOfRuns(runs []*load.Result, name string, places []int, f func(*load.Result) float64) Line {
 	l := Line{Name: name, Y: slices.Repeat([]float64{math.NaN()}, len(places))}
 	for _, r := range runs {
 		if r.Name == name {

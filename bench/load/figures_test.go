@@ -1,12 +1,8 @@
 package load
 
 import (
-	"bytes"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -259,31 +255,6 @@ func TestJSON_ComesBack(t *testing.T) {
 	}
 	if diff := cmp.Diff(runs, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestSVG_IsXML(t *testing.T) {
-	for _, some := range [][]*Result{runs, runs[:1], nil} {
-		svg := SVG("hits <1>", Panels(some))
-		names := 0
-		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-			token, err := d.Token()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%v in\n%s", err, svg)
-			}
-			if text, ok := token.(xml.CharData); ok && string(text) == "b <&>" {
-				names++
-			}
-		}
-		if len(some) == 3 && names != 1 {
-			t.Errorf("the legend names a server %d times", names)
-		}
-		if bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
-			t.Errorf("no number in\n%s", svg)
-		}
 	}
 }
 
