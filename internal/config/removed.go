@@ -5,31 +5,15 @@ import (
 	"strings"
 )
 
-// removed are the keys that an earlier version had, and what to do instead. Each is
-// refused by name for one minor version at least, until 0.4.
+// removed are the keys that 0.1.0 had, and what to do instead. Each is refused by name for one
+// minor version at least, until 0.4.
 var removed = map[string]string{
-	"http.x_cache": "Cache-Status says the same and more, in the words of RFC 9211: remove " +
-		"the key",
 	"http.h2c": "HTTP/2 without TLS is always spoken to clients that begin with it: remove " +
 		"the key",
 	"http.idle_timeout": "a connection may be idle for 10m20s, longer than any balancer keeps " +
 		"one: remove the key",
-	"wire.max_message": "http.max_body bounds the messages of the wire protocol as well",
-	"wire.max_in_flight": "a connection may have 1,024 requests open: open another one for " +
-		"more",
-	"wire.idle_timeout": "a connection may be silent for 10m, and clients send heartbeats: " +
-		"remove the key",
-	"links.max_stale": "redirects work for 10m while the database is away: remove the key",
-	"links.cache": "browsers keep a permanent redirect for 1m30s: use links.status: 302 or 307 " +
-		"to have them keep none",
-	"links.userinfo": "targets with a user name are refused: write the target without it",
-	"links.orphans":  "codes that do not exist are always counted: remove the key",
-	"links.keep.hours": "links.keep.clicks is the time for hourly counts as well, 2160h at " +
-		"least",
 	"links.log.segment": "a file of the log has a 64th of links.log.max, from 1MiB to 64MiB: " +
 		"remove the key",
-	"links.limits.body": "a request of the API has at most 64KiB: use hotrow links import " +
-		"for more",
 	"resp.idle_timeout": "a connection may be silent for ever, and one whose client is gone is " +
 		"noticed within 8m: remove the key",
 	"memcache.idle_timeout": "a connection may be silent for ever, and one whose client is gone " +
@@ -67,23 +51,6 @@ var removed = map[string]string{
 		"on_lag: bypass or fail has one resource give no stale document",
 	"resources.NAME.stale_if_error": "the feed's stale_if_error is for every resource of the " +
 		"source; on_lag: fail has one resource give no stale document",
-	"cache.negative":         "that a row does not exist is always kept: remove the key",
-	"cache.disk.batch":       "a batch has at most 10,000 documents: remove the key",
-	"cache.disk.flush_every": "batches are written every second: remove the key",
-	"cache.disk.verify": "the checksum of a document is compared whenever it is read: remove " +
-		"the key",
-	"sources.NAME.pool.max_waiting": "4,096 requests may wait for a connection: raise pool.max " +
-		"if they do",
-	"sources.NAME.pool.lifetime": "a connection is used for 30m: remove the key",
-	"sources.NAME.feed.bypass":   "half of pool.max reads while the feed lags: raise pool.max",
-	"sources.NAME.feed.reconnect.min": "a broken feed is connected again after 50ms to " +
-		"500ms: remove the key",
-	"sources.NAME.feed.reconnect.max": "a broken feed is connected again after 50ms to " +
-		"500ms: remove the key",
-	"resources.NAME.key.column": "write the column itself, such as key: deptno",
-	"resources.NAME.key.param":  "write the parameter itself, such as key: id",
-	"resources.NAME.key.type": "the type is that of the column: write key: COLUMN, and for " +
-		"memcached memcached.key_type",
 }
 
 var (

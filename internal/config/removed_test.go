@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,13 +10,13 @@ import (
 // removedFile returns a file that has the key, with every section around it.
 func removedFile(path string) string {
 	var b strings.Builder
-	parts := strings.Split(strings.Replace(path, "resources.NAME.key.", "resources.NAME.key:.", 1), ".")
+	parts := strings.Split(path, ".")
 	for i, part := range parts {
 		indent := strings.Repeat("  ", i)
 		if i > 0 && parts[i-1] == "depends" {
 			indent = indent[2:] + "- "
 		}
-		fmt.Fprintf(&b, "%s%s:", indent, strings.TrimSuffix(part, ":"))
+		fmt.Fprintf(&b, "%s%s:", indent, part)
 		if i == len(parts)-1 {
 			b.WriteString(" 1")
 		}
@@ -36,10 +35,6 @@ func TestLoad_RefusesRemovedKeysByName(t *testing.T) {
 		if !strings.Contains(text, path+said) && !strings.Contains(text, section+said) {
 			t.Errorf("%s:\n%v\nwant %q", path, err, said)
 		}
-	}
-	_, _, err := load("hotrow.yaml", "resources: {a: {table: a, key: [{column: x, type: int}]}}\n", nil)
-	if err == nil || !strings.Contains(err.Error(), "write the column itself") {
-		t.Errorf("in a list: %v", err)
 	}
 	for _, k := range Keys() {
 		if _, was := removal(k.Path); was {
@@ -60,20 +55,6 @@ func TestLoad_RefusesVariablesOfRemovedKeys(t *testing.T) {
 		}
 		if len(warnings) > 0 {
 			t.Errorf("%s is told twice: %v", name, warnings)
-		}
-	}
-}
-
-// The page of the settings names those that are gone.
-func TestReference_HasTheRemovedKeys(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), "\n## Removed keys\n")
-	for path, hint := range removed {
-		if row := fmt.Sprintf("| `%s` | %s |", path, hint); !strings.Contains(section, row) {
-			t.Errorf("%s does not have the row\n%s", page, row)
 		}
 	}
 }
