@@ -19,7 +19,7 @@ func (c *compiler) Scan(query string) (*document.Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &document.Query{Template: *text}, nil
+	return &document.Query{Template: text}, nil
 }
 
 // Describe implements document.Schema. A part of the key that a column which holds it
