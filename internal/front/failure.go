@@ -88,6 +88,11 @@ func FailureOf(err error) Failure {
 	if errors.As(err, &d) {
 		return Failure{Slug: "bad-body", Text: d.Error()}
 	}
+	var m *row.KeyMismatch
+	if errors.As(err, &m) {
+		return Failure{Slug: "key-mismatch", Text: m.Error(),
+			Hint: "leave " + m.Member + " out of the body, or make them equal"}
+	}
 	var q *query.Error
 	if errors.As(err, &q) {
 		f := Failure{Slug: "bad-query", Text: q.Message, Details: q.Detail, Hint: q.Hint,
@@ -125,7 +130,7 @@ func FailureOf(err error) Failure {
 
 // Slugs returns every slug that FailureOf may give: a front has a kind for each.
 func Slugs() []string {
-	list := []string{"bad-body", "internal", "bad-query", "range-not-satisfiable",
+	list := []string{"bad-body", "key-mismatch", "internal", "bad-query", "range-not-satisfiable",
 		"unindexed-filter", "ambiguous-relation"}
 	for _, r := range classRules {
 		list = append(list, r.slug)

@@ -21,6 +21,8 @@ var kinds = []Kind{
 		"ask for fewer rows, or from an earlier one on"},
 	{"bad-body", "the body is not a document of this resource",
 		"get a document to see its members"},
+	{"key-mismatch", "the key in the body is not the key of the request",
+		"leave it out of the body"},
 	{"invalid-value", "the database refuses a value", "change the value that the detail names"},
 	{"unauthorized", "this needs a token", ""},
 	{"forbidden", "this is not allowed",

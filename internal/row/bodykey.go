@@ -5,21 +5,37 @@ import (
 	"strings"
 )
 
-// OtherKey returns the name of a member of the body in that is another part of
-// the key than parts have, in the order of kt; "" when the body leaves the key
-// out or names the same.
-func (s *Shape) OtherKey(kt KeyType, in *Input, parts []string) string {
+// A KeyMismatch is the error of a body that names another key than its request.
+type KeyMismatch struct{ Member string }
+
+// Error names the member.
+func (e *KeyMismatch) Error() string {
+	return e.Member + " in the body is not the key of the request"
+}
+
+// CheckKey returns a *KeyMismatch when the body in names another key than its request's, which
+// is that of a body that leaves it out. It returns an error that wraps ErrKey when no row can
+// have key.
+func (s *Shape) CheckKey(kt KeyType, in *Input, key Key) error {
+	canonical, err := kt.Parse(key)
+	if err != nil {
+		return err
+	}
+	parts, ok := SplitKey(canonical, len(kt))
+	if !ok {
+		return ErrKey
+	}
 	for i, part := range kt {
 		for j, f := range s.Fields {
 			if f.Column != part.Column || f.Kind == Rows || !in.Present[j] {
 				continue
 			}
 			if !sameKeyPart(in.Values[j], part, parts[i]) {
-				return f.Name
+				return &KeyMismatch{f.Name}
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // BodyKey returns the canonical key of in's document. missing is the member that a body

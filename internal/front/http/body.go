@@ -83,22 +83,3 @@ func (c *call) body() ([]byte, error) {
 	}
 	return b, checkDigest(c.r.http.Header, b)
 }
-
-// checkBodyKey returns a problem when the body names another key than the path.
-// A key that the body leaves out is the path's.
-func checkBodyKey(shape *row.Shape, kt row.KeyType, in *row.Input, key row.Key) error {
-	canonical, err := kt.Parse(key)
-	if err != nil {
-		return err
-	}
-	parts, ok := row.SplitKey(canonical, len(kt))
-	if !ok {
-		return badParts(len(kt))
-	}
-	if name := shape.OtherKey(kt, in, parts); name != "" {
-		return problem{kind: kindKeyMismatch,
-			detail: name + " in the body is not the key in the path",
-			hint:   "leave " + name + " out of the body, or make them equal"}
-	}
-	return nil
-}

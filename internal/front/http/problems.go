@@ -91,8 +91,7 @@ var (
 	kindNotSingular = own("not-singular", http.StatusNotAcceptable,
 		"the list has not exactly one row, so it is no object",
 		"accept application/json, or filter by a unique column")
-	kindKeyMismatch = own("key-mismatch", http.StatusUnprocessableEntity,
-		"the key in the body is not the key in the path", "leave it out of the body")
+	kindKeyMismatch = common("key-mismatch", http.StatusUnprocessableEntity)
 	kindInternal    = common("internal", http.StatusInternalServerError)
 	kindUnavailable = common("database-unavailable", http.StatusServiceUnavailable)
 	kindBusy        = common("database-busy", http.StatusServiceUnavailable)

@@ -58,7 +58,7 @@ func (c *call) change(segment string) (*answer, error) {
 		if w.Input, err = c.input(shape); err != nil {
 			return nil, err
 		}
-		if err := checkBodyKey(shape, c.res.KeyType(), w.Input, key); err != nil {
+		if err := shape.CheckKey(c.res.KeyType(), w.Input, key); err != nil {
 			return nil, err
 		}
 	}

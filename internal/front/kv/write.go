@@ -120,7 +120,7 @@ func (s *Store) write(
 		if w.Input, err = c.decode(w.Shape); err != nil || w.Input == nil {
 			return resource.Result{}, err
 		}
-		if err := checkBodyKey(w.Shape, res.KeyType(), w.Input, key); err != nil {
+		if err := w.Shape.CheckKey(res.KeyType(), w.Input, key); err != nil {
 			return resource.Result{}, err
 		}
 	}
@@ -151,22 +151,4 @@ func (c *Change) decode(shape *row.Shape) (*row.Input, error) {
 		}
 	}
 	return in, nil
-}
-
-// checkBodyKey returns an error when the body names another key than the request. A key
-// that the body leaves out is the request's.
-func checkBodyKey(shape *row.Shape, kt row.KeyType, in *row.Input, key row.Key) error {
-	canonical, err := kt.Parse(key)
-	if err != nil {
-		return err
-	}
-	parts, ok := row.SplitKey(canonical, len(kt))
-	if !ok {
-		return row.ErrKey
-	}
-	if name := shape.OtherKey(kt, in, parts); name != "" {
-		return &row.DecodeError{Offset: -1, Path: name,
-			Message: "this is not the key of the request"}
-	}
-	return nil
 }

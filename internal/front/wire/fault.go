@@ -52,10 +52,9 @@ var (
 	kindRange       = common("range-not-satisfiable", gofast.InvalidArgument)
 	kindBadPosition = own("bad-header", gofast.InvalidArgument,
 		"the position cannot be read", "send a position as an answer had it")
-	kindBadBody     = common("bad-body", gofast.InvalidArgument)
-	kindInvalid     = common("invalid-value", gofast.InvalidArgument)
-	kindKeyMismatch = own("key-mismatch", gofast.InvalidArgument,
-		"the key in the body is not the key of the request", "leave it out of the body")
+	kindBadBody      = common("bad-body", gofast.InvalidArgument)
+	kindInvalid      = common("invalid-value", gofast.InvalidArgument)
+	kindKeyMismatch  = common("key-mismatch", gofast.InvalidArgument)
 	kindUnauthorized = common("unauthorized", gofast.Unauthenticated).
 				hinted("send a token with whoami; hotrow token NAME makes one")
 	kindForbidden       = common("forbidden", gofast.PermissionDenied)
@@ -120,7 +119,7 @@ var kindOf = func() map[string]*kind {
 		kindDatabaseForbids, kindNotFound, kindGone, kindReadOnly, kindConflict, kindPrecondition,
 		kindUnconditional, kindTooLarge, kindFull, kindInternal, kindUnavailable, kindBusy,
 		kindRetry, kindUnknown, kindNotCached, kindBadQuery, kindUnindexed, kindRange,
-		kindAmbiguous} {
+		kindAmbiguous, kindKeyMismatch} {
 		bySlug[k.Slug] = k
 	}
 	return bySlug

@@ -86,7 +86,7 @@ func decodeWrite(
 	if change.Key == "" {
 		return change, nil
 	}
-	return change, checkBodyKey(shape, res.KeyType(), change.Input, change.Key)
+	return change, shape.CheckKey(res.KeyType(), change.Input, change.Key)
 }
 
 // cloned returns tags in memory of their own, nil when there are none.
@@ -115,21 +115,4 @@ func (t *task) store(ctx context.Context, w *resource.Write, minimal bool) {
 		out.Answer.Body = nil
 	}
 	t.answer(rows.OK, out.Append(nil), "")
-}
-
-// checkBodyKey returns a fault when the body names another key than the request.
-// A key that the body leaves out is the request's.
-func checkBodyKey(shape *row.Shape, kt row.KeyType, in *row.Input, key row.Key) error {
-	canonical, err := kt.Parse(key)
-	if err != nil {
-		return err
-	}
-	parts, ok := row.SplitKey(canonical, len(kt))
-	if !ok {
-		return &fault{kind: kindBadKey}
-	}
-	if name := shape.OtherKey(kt, in, parts); name != "" {
-		return fail(kindKeyMismatch, name+" in the body is not the key of the request")
-	}
-	return nil
 }
