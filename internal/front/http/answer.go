@@ -57,7 +57,10 @@ func appendAnswer(
 		return http1.AppendEnd(dst)
 	default:
 		dst = http1.AppendHeader(dst, "Content-Type", a.kind)
-		dst = http1.AppendEnd(http1.AppendLength(dst, a.length()))
+		if a.stream == nil { // else it ends with its connection: every proxy knows that
+			dst = http1.AppendLength(dst, a.length())
+		}
+		dst = http1.AppendEnd(dst)
 	}
 	if headOnly {
 		return dst

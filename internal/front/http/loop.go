@@ -317,15 +317,12 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 			if a.code == http.StatusUnauthorized && r.Authorization != nil {
 				p.wrong++
 			}
-			if a.stream != nil {
-				if out = a.appendStream(nil, &r, one.allow()); p.follow(a.stream) {
-					goesOn, next = a.stream, eventloop.Stream
-				}
-				return
-			}
-			closing := r.Close || c.Draining() || p.wrong >= front.WrongTokens
+			closing := r.Close || c.Draining() || p.wrong >= front.WrongTokens || a.stream != nil
 			out = appendAnswer(make([]byte, 0, 512+a.length()), &r, a, one.allow(), closing, r.Head)
-			if !closing {
+			switch {
+			case a.stream != nil && p.follow(a.stream):
+				goesOn, next = a.stream, eventloop.Stream
+			case !closing:
 				next = eventloop.More
 			}
 		})

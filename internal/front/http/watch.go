@@ -15,7 +15,6 @@ import (
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
-	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
 // Who accepts text/event-stream follows a document or a list (WHATWG HTML 9.2): the answer is
@@ -152,7 +151,7 @@ func (c *call) newStream() (*stream, error) {
 	if !ok { // net/http has the request
 		return nil, problem{kind: kindNotAcceptable,
 			detail: "a request of this form is not answered with events",
-			hint:   "ask with GET and no body: over HTTP/2 a body goes another way"}
+			hint:   "ask with GET and no body, or with a small body that has a Content-Length"}
 	}
 	if !c.mayFollow() {
 		return nil, problem{kind: kindCrossOrigin, detail: "a page of another origin follows this",
@@ -172,7 +171,7 @@ func (c *call) streamed(s *stream, body []byte) *answer {
 	return &answer{code: http.StatusOK, kind: eventsType, stream: s,
 		body:   append(append(head, "\n\n"...), body...),
 		shared: bytes.Clone(c.shared("no-store, no-transform")),
-		more:   "Content-Type: " + eventsType + "\r\nX-Accel-Buffering: no\r\n"}
+		more:   "X-Accel-Buffering: no\r\n"}
 }
 
 // mayFollow reports whether a page that asks is of this origin, or of one that may read. A
@@ -265,18 +264,6 @@ func (c *call) client() string {
 		return ""
 	}
 	return "@" + host
-}
-
-// appendStream appends the head of an answer that has no end yet, and its beginning. Its end
-// is that of the connection, which every version of HTTP/1 and every proxy knows.
-// allowed are the lines of settings.allow.
-func (a *answer) appendStream(dst []byte, r *request, allowed string) []byte {
-	dst = r.AppendConnection(http1.AppendStatus(dst, a.code), true)
-	dst = append(append(dst, a.shared...), allowed...)
-	if r.RequestID != nil && requestID(row.Alias(r.RequestID)) != "" {
-		dst = http1.AppendHeader(dst, "X-Request-Id", row.Alias(r.RequestID))
-	}
-	return append(http1.AppendEnd(append(dst, a.more...)), a.body...)
 }
 
 // A state is a document or a list as who follows it is told.
