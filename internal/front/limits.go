@@ -83,6 +83,7 @@ const (
 	HTTPIdle        = 620 * time.Second // longer than balancers keep one (AWS 60 s, Google 600 s)
 	HTTP2Streams    = 100               // that are not answered: what RFC 9113 recommends
 	HTTP2Window     = 1 << 20           // of bodies that are not read, of all streams
+	HTTP2Bodies     = 256 << 10         // of bodies in parts: others net/http reads as they come
 	HTTP2BlockBytes = 32 << 10          // a header block as it is sent: twice what it may say
 	HTTP2BlockParts = 64                // frames of a header block
 	HTTP2Unsent     = 256 << 10         // that wait for windows: other answers are handed over then

@@ -224,7 +224,7 @@ func careFamilies() map[metricID]family {
 		traceSpans: {"trace_spans_total", counter, []string{"result"},
 			"Spans of traces: sent, dropped (too many waited) or failed (not taken)."},
 		unsentBytes: {"unsent_bytes", gauge, nil,
-			"Bytes of answers that clients have not read yet."},
+			"Bytes of unread answers, and of bodies that have come in part."},
 		unsentWaiting: {"unsent_waiting", gauge, nil,
 			"Requests that wait because too many answers are unread."},
 		unsentRefused: {"unsent_refused_total", counter, nil,

@@ -201,10 +201,11 @@ func (c *conn) pump(out []byte) []byte {
 // cutStalled resets the streams whose windows have let nothing of an answer pass for as long
 // as a peer may take nothing. net/http has limits of its own for what is handed over. stuck
 // says that the window of the whole connection is what they have waited for. While streams
-// wait a timer has them looked at, for a silent peer causes no event.
+// wait, or requests for their bodies, a timer has them looked at, for a silent peer causes no
+// event.
 func (c *conn) cutStalled(out []byte) (_ []byte, stuck bool) {
 	now, limit := time.Now(), c.conn.WriteLimit()
-	waits := false
+	waits := c.waiting > 0
 	for i := len(c.blocked) - 1; i >= 0; i-- {
 		s := c.blocked[i]
 		switch {
@@ -248,7 +249,7 @@ func (c *conn) fromPipe(s *stream, out []byte) []byte {
 		return out
 	}
 	b, read, over := p.take()
-	out = c.refund(out, s.id, read)
+	out = c.refund(s, read, out)
 	if !s.reset {
 		out = c.reply(s, b, out)
 	}

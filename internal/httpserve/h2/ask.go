@@ -1,6 +1,8 @@
 package h2
 
 import (
+	"bytes"
+
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/wire/http2"
@@ -56,7 +58,7 @@ func (c *conn) takeBlock(fragment []byte, end bool, out []byte) ([]byte, error) 
 		return out, &http2.Error{Stream: done.stream, Code: http2.ProtocolError,
 			Reason: "trailers do not end a stream"}
 	case s != nil && done.err == nil:
-		return out, c.takeTrailers(s, &done)
+		return c.takeTrailers(s, &done, out)
 	case s == nil && done.err == nil:
 		out, done.err = c.begin(&done, out)
 	}
@@ -67,11 +69,12 @@ func (c *conn) takeBlock(fragment []byte, end bool, out []byte) ([]byte, error) 
 }
 
 // takeTrailers ends a body. Nobody asks for what the trailers say.
-func (c *conn) takeTrailers(s *stream, b *block) error {
+func (c *conn) takeTrailers(s *stream, b *block, out []byte) ([]byte, error) {
 	if c.head.Wrong() != "" || !b.end {
-		return &http2.Error{Stream: s.id, Code: http2.ProtocolError, Reason: "malformed trailers"}
+		return out, &http2.Error{Stream: s.id, Code: http2.ProtocolError,
+			Reason: "malformed trailers"}
 	}
-	return c.bodyOf(s, nil, 0, true)
+	return c.bodyOf(s, nil, 0, true, out)
 }
 
 // begin begins a stream, whose request is in c.head.
@@ -103,10 +106,18 @@ func (c *conn) begin(b *block, out []byte) ([]byte, error) {
 	buf := buffers.Get().(*buffer)
 	defer buffers.Put(buf)
 	buf.text = h.Append(buf.text[:0], b.end)
-	if c.unsent >= front.HTTP2Unsent { // net/http makes no more of an answer than is taken
-		return c.handOver(s, append([]byte(nil), buf.text...), out), nil
+	if !b.end {
+		return c.await(s, bytes.Clone(buf.text), h.Waits(), out), nil
 	}
-	return c.ask(s, c.seat(), buf.text, buf, out), nil
+	return c.whole(s, buf, out), nil
+}
+
+// whole has a request answered that has come whole, and is the text of buf.
+func (c *conn) whole(s *stream, buf *buffer, out []byte) []byte {
+	if c.unsent >= front.HTTP2Unsent { // net/http makes no more of an answer than is taken
+		return c.handOver(s, bytes.Clone(buf.text), out)
+	}
+	return c.ask(s, c.seat(), buf.text, buf, out)
 }
 
 // tooLarge is the answer to a request whose fields are too many.

@@ -121,7 +121,7 @@ func TestH2_UnreadBodiesAreBounded(t *testing.T) {
 		ids := make([]uint32, 60)
 		for i := range ids {
 			ids[i] = uint32(2*i + 1)
-			p.ask(ids[i], "POST", "/slow", false)
+			p.ask(ids[i], "POST", "/slow", false, "content-length", "70000") // more than a window
 			<-s.entered
 		}
 		sent := 0

@@ -118,6 +118,9 @@ func (c *conn) drop(id uint32) {
 	c.unseat(s)
 	c.unsent -= len(s.out) - s.sent
 	s.out, s.sent = nil, 0
+	if s.waits {
+		c.owed += c.endWait(s)
+	}
 	if i := slices.Index(c.blocked, s); i >= 0 {
 		c.blocked = slices.Delete(c.blocked, i, i+1)
 	}
@@ -167,61 +170,4 @@ func (c *conn) takeWindow(f *http2.Frame, n int64) error {
 	}
 	*window += n
 	return nil
-}
-
-// takeBody takes a part of a body: b, which flow bytes of the windows were spent for.
-func (c *conn) takeBody(f *frame, b []byte, flow int, out []byte) ([]byte, error) {
-	if c.recv -= int64(flow); c.recv < 0 {
-		return out, &http2.Error{Code: http2.FlowControlError, Reason: "more has come than may"}
-	}
-	s := c.streams[f.Stream]
-	if s == nil || s.ended {
-		out = c.refund(out, 0, flow)
-		known := c.cut.has(f.Stream)
-		if f.left == 0 && f.Has(http2.FlagEndStream) {
-			c.cut.remove(f.Stream)
-		}
-		if f.left > 0 || known { // one RST_STREAM a frame, or a stream
-			return out, nil
-		}
-		return c.resetStream(out, f.Stream, http2.StreamClosed), nil
-	}
-	err := c.bodyOf(s, b, flow, f.left == 0 && f.Has(http2.FlagEndStream))
-	if err != nil {
-		out = c.refund(out, 0, flow)
-	}
-	return c.streamError(out, err)
-}
-
-// bodyOf is takeBody for a stream whose body goes on.
-func (c *conn) bodyOf(s *stream, b []byte, flow int, end bool) error {
-	s.recv -= int64(flow)
-	s.got += int64(len(b))
-	switch {
-	case s.recv < 0:
-		return &http2.Error{Stream: s.id, Code: http2.FlowControlError,
-			Reason: "more has come than may"}
-	case s.length >= 0 && (s.got > s.length || end && s.got < s.length):
-		return &http2.Error{Stream: s.id, Code: http2.ProtocolError,
-			Reason: "a body is not as long as content-length says"}
-	}
-	s.ended = end
-	if s.pipe != nil {
-		s.pipe.feed(b, flow, s.length < 0, end)
-	}
-	return nil
-}
-
-// refund lets as many bytes come again, on a stream or, 0, on all together alone.
-func (c *conn) refund(out []byte, id uint32, n int) []byte {
-	if n == 0 {
-		return out
-	}
-	c.recv += int64(n)
-	out = http2.AppendWindowUpdate(out, 0, n)
-	if s := c.streams[id]; s != nil && !s.ended {
-		s.recv += int64(n)
-		out = http2.AppendWindowUpdate(out, id, n)
-	}
-	return out
 }

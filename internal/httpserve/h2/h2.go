@@ -59,15 +59,17 @@ type conn struct {
 	last    uint32 // the highest stream that the peer has begun
 	cut     cut    // streams that were ended early
 	working int    // requests that others answer, those of streams that were reset too
+	waiting int    // requests that wait for their bodies
 	spare   *seat
 
 	window  int64 // what may be sent, of all streams
 	initial int64 // what may be sent of a new one
 	recv    int64 // what may come, of all streams
+	owed    int   // bytes of bodies that were taken, which recv has not back
 	unsent  int   // bytes of answers that wait for a window
-	kept    int   // bytes of them that the connection knows of
+	kept    int   // bytes of them, and of bodies, that the connection knows of
 	heard   int   // bytes of events that were heeded, and that it still counts
-	stalled bool  // a timer has streams looked at that wait for a window
+	stalled bool  // a timer has streams looked at that wait for a window, or for a body
 	timer   *time.Timer
 	blocked []*stream // whose they are, in turn
 	starved []*stream // have output elsewhere, which waits for room here
@@ -107,28 +109,30 @@ type event struct {
 
 // A stream is a request and its answer. Its window and recv are bytes.
 type stream struct {
-	id     uint32
-	text   []byte // the request, as HTTP/1.1, that was not consumed
-	isHead bool   // it is a HEAD
-	token  bool   // it says who asks
-	reset  bool   // nobody waits for the answer
-	ended  bool   // the request has come as a whole
-	length int64  // of its body, as announced; -1: it was not
-	got    int64  // of its body
-	recv   int64
-	pipe   *pipe // it is handed over
+	id      uint32
+	isHead  bool   // it is a HEAD
+	token   bool   // it says who asks
+	reset   bool   // nobody waits for the answer
+	ended   bool   // the request has come as a whole
+	waits   bool   // the request waits for its body
+	late    bool   // it has done so for some time
+	hungry  bool   // it is in conn.starved
+	queued  bool   // it is in conn.blocked
+	outEnd  bool   // the body of the answer ends with out
+	endless bool   // Send goes on with the answer: see eventloop.Stream
+	text    []byte // the request, as HTTP/1.1, that was not consumed; its head alone, if it waits
+	body    []byte // what has come of the body that it waits for
+	length  int64  // of its body, as announced; -1: it was not
+	got     int64  // of its body
+	recv    int64
+	pipe    *pipe // it is handed over
 
 	answer reply
 	window int64
 	out    []byte    // the part of the answer's body that waits for a window
 	sent   int       // of out
-	outEnd bool      // the body ends with out
-	queued bool      // it is in conn.blocked
 	since  time.Time // when the peer took some of out last
-	hungry bool      // it is in conn.starved
-
-	seat    *seat // where its answer is made; nil: that is done, or net/http makes it
-	endless bool  // Send goes on with its answer: see eventloop.Stream
+	seat   *seat     // where the answer is made; nil: that is done, or net/http makes it
 }
 
 // A seat is a channel of the protocol of HTTP/1.1, which has one request at a time.
@@ -269,7 +273,7 @@ func (c *conn) heed(e *event, out []byte) []byte {
 	}
 	if e.timer {
 		c.stalled = false
-		return out
+		return c.letLateGo(out)
 	}
 	if e.pipe {
 		if e.s.pipe != nil {
@@ -285,9 +289,14 @@ func (c *conn) heed(e *event, out []byte) []byte {
 func (c *conn) after(out []byte) ([]byte, eventloop.Next) {
 	c.count()
 	out, stuck := c.cutStalled(c.pump(out))
-	c.conn.Keep(c.unsent - c.kept - c.heard)
-	c.kept, c.heard = c.unsent, 0
-	c.conn.Hold(c.working)
+	if c.owed >= http2.MaxPayload { // less is not worth a frame
+		out = http2.AppendWindowUpdate(out, 0, c.owed)
+		c.recv, c.owed = c.recv+int64(c.owed), 0
+	}
+	keeps := c.unsent + c.untaken()
+	c.conn.Keep(keeps - c.kept - c.heard)
+	c.kept, c.heard = keeps, 0
+	c.conn.Hold(c.working + c.waiting)
 	switch {
 	case stuck:
 		c.abandon()

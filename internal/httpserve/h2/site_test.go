@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 // words answers GET /hit/NAME at once, /miss/NAME by a goroutine, /again/NAME by being
-// asked again, and hands all else over.
+// asked again, POST /take by a goroutine if all of its body is there, and hands all else over.
 type words struct{}
 
 func (words) Open(_ *eventloop.Conn, out []byte) []byte                   { return out }
@@ -62,6 +62,15 @@ func (words) step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Nex
 	n, v := r.Parse(in)
 	kind, _, _ := strings.Cut(strings.TrimPrefix(string(r.Path), "/"), "/")
 	switch {
+	case v == http1.HandOver && kind == "take":
+		body, n, whole := r.Body(in)
+		if !whole {
+			return 0, out, eventloop.HandOver
+		}
+		late := http1.AppendStatus(nil, 200)
+		late = http1.AppendEnd(http1.AppendLength(late, len(sumOf(body))))
+		go c.Resume(append(late, sumOf(body)...))
+		return n, out, eventloop.Parked
 	case v == http1.HandOver:
 		return 0, out, eventloop.HandOver
 	case v == http1.NeedMore:
@@ -93,6 +102,9 @@ func answer(out []byte, r *http1.Request) []byte {
 	return append(out, body...)
 }
 
+// sumOf is what the answer to a body says.
+func sumOf(body []byte) string { return fmt.Sprintf("%d %08x", len(body), crc32.ChecksumIEEE(body)) }
+
 // bodyOf returns path, repeated to N bytes if its last part is "N:...".
 func bodyOf(path string) string {
 	name := path[strings.LastIndexByte(path, '/')+1:]
@@ -108,13 +120,13 @@ type full struct{ entered, canceled, release chan struct{} }
 
 func (f *full) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch kind, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); kind {
-	case "put":
+	case "put", "take":
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		_, _ = fmt.Fprintf(w, "%d %08x", len(body), crc32.ChecksumIEEE(body))
+		_, _ = io.WriteString(w, sumOf(body))
 	case "unread":
 		_, _ = io.WriteString(w, "unread")
 	case "head":

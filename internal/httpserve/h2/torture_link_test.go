@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -263,17 +262,19 @@ func (l *link) begin() {
 	l.streams[s.id] = s
 	l.x.streams.Add(1)
 	id := fmt.Sprintf("%d-%d-%d", l.id, s.id, l.rnd.Uint32())
-	method, kind := "GET", []string{"hit", "hit", "hit", "miss", "again", "full", "put", "nowhere"}[l.rnd.IntN(8)]
+	kinds := []string{"hit", "hit", "hit", "miss", "again", "full", "put", "take", "take", "nowhere"}
+	method, kind := "GET", kinds[l.rnd.IntN(len(kinds))]
 	name := id
-	if l.rnd.IntN(8) == 0 && kind != "put" && kind != "nowhere" {
+	posts := kind == "put" || kind == "take"
+	if l.rnd.IntN(8) == 0 && !posts && kind != "nowhere" {
 		name = fmt.Sprintf("%d:%s", l.rnd.IntN(60_000), id)
 	}
 	path := "/" + kind + "/" + name
 	s.mark, s.body = id+" "+path, bodyOf(path)
 	switch {
-	case kind == "put":
+	case posts:
 		method, s.rest, s.trailers = "POST", strings.Repeat(id, l.rnd.IntN(150)), l.rnd.IntN(4) == 0
-		s.body = fmt.Sprintf("%s %d %08x", path, len(s.rest), crc32.ChecksumIEEE([]byte(s.rest)))
+		s.body = path + " " + sumOf([]byte(s.rest))
 		s.left = true
 	case kind == "nowhere":
 		s.status, s.body = "404", path
@@ -282,11 +283,11 @@ func (l *link) begin() {
 	}
 	fields := [][2]string{{":method", method}, {":scheme", "https"}, {":authority", "localhost"}, {":path", path},
 		{"x-request-id", id}, {"user-agent", strings.Repeat("f", l.rnd.IntN(100))}}
-	if kind == "put" && l.rnd.IntN(2) == 0 {
+	if posts && l.rnd.IntN(2) == 0 {
 		s.trail = true
 		fields = append(fields, [2]string{"content-length", fmt.Sprint(len(s.rest))})
 	}
-	l.heads(s.id, kind != "put", fields)
+	l.heads(s.id, !posts, fields)
 }
 
 // heads puts a header block, in one frame or several.

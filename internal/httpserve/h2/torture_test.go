@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -172,7 +171,8 @@ func pass(rnd *rand.Rand, most int) {
 }
 
 // marked answers GET /hit/NAME at once, /miss/NAME by a goroutine, /again/NAME by being
-// asked again, and hands all else over. In the head of an answer is what serveMarked has there.
+// asked again, POST /take/NAME by a goroutine if its body is there, and hands all else over. In
+// the head of an answer is what serveMarked has there.
 type marked struct{}
 
 func (marked) Open(_ *eventloop.Conn, out []byte) []byte { return out }
@@ -199,7 +199,13 @@ func (marked) step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Ne
 	case v == http1.NeedMore:
 		return 0, out, eventloop.More
 	case v == http1.HandOver:
-		return 0, out, eventloop.HandOver
+		body, n, whole := r.Body(in)
+		if kind != "take" || !whole {
+			return 0, out, eventloop.HandOver
+		}
+		late := string(r.Path) + " " + sumOf(body)
+		go c.Resume(append(markedHead(nil, &r, len(late)), late...))
+		return n, out, eventloop.Parked
 	case v != http1.Complete:
 		return len(in), http1.AppendRefusal(out, v, time.Now(), ""), eventloop.Close
 	case kind == "hit" || kind == "again" && c.Data != nil:
@@ -219,25 +225,29 @@ func (marked) step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Ne
 
 func markedAnswer(out []byte, r *http1.Request) []byte {
 	body := bodyOf(string(r.Path))
-	out = http1.AppendHeader(http1.AppendStatus(out, 200), "X-Mark", string(r.RequestID)+" "+string(r.Path))
-	out = http1.AppendEnd(http1.AppendLength(out, len(body)))
+	out = markedHead(out, r, len(body))
 	if r.Head {
 		return out
 	}
 	return append(out, body...)
 }
 
+func markedHead(out []byte, r *http1.Request, length int) []byte {
+	out = http1.AppendHeader(http1.AppendStatus(out, 200), "X-Mark", string(r.RequestID)+" "+string(r.Path))
+	return http1.AppendEnd(http1.AppendLength(out, length))
+}
+
 func serveMarked(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Mark", r.Header.Get("X-Request-Id")+" "+r.URL.Path)
 	kind, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch kind {
-	case "put":
+	case "put", "take":
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		_, _ = fmt.Fprintf(w, "%s %d %08x", r.URL.Path, len(body), crc32.ChecksumIEEE(body))
+		_, _ = fmt.Fprint(w, r.URL.Path, " ", sumOf(body))
 	case "nowhere":
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, r.URL.Path)

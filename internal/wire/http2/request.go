@@ -25,6 +25,7 @@ type Head struct {
 	regular  bool // a field that is not a pseudo-header has come
 	trailers bool // the fields come behind a body: none goes on
 	token    bool // there is an Authorization
+	expects  bool // there is an Expect
 	wrong    string
 }
 
@@ -58,6 +59,9 @@ func (h *Head) IsHead() bool { return h.method == "HEAD" }
 
 // HasToken reports whether the request says who asks.
 func (h *Head) HasToken() bool { return h.token }
+
+// Waits reports whether a client may wait for an answer before it sends a body.
+func (h *Head) Waits() bool { return h.expects || h.method == "CONNECT" }
 
 // Field takes one field.
 func (h *Head) Field(f hpack.HeaderField) {
@@ -127,6 +131,7 @@ func (h *Head) field(name, value string) {
 		return
 	}
 	h.token = h.token || name == "authorization"
+	h.expects = h.expects || name == "expect"
 	switch name {
 	case "host":
 		if h.host != "" || value == "" || !visible(value) {
@@ -196,8 +201,8 @@ func (h *Head) Check(end bool) string {
 	return ""
 }
 
-// Append appends the head as one of HTTP/1.1, if Check says nothing. A body without length
-// is announced as chunked.
+// Append appends the head as one of HTTP/1.1, if Check says nothing. end says that there is no
+// body; if there is one, AppendLength ends the head.
 func (h *Head) Append(dst []byte, end bool) []byte {
 	authority := h.authority
 	if authority == "" {
@@ -215,13 +220,19 @@ func (h *Head) Append(dst []byte, end bool) []byte {
 		dst = append(append(append(dst, "cookie: "...), h.cookies...), "\r\n"...)
 	}
 	switch {
-	case h.length >= 0:
-		dst = strconv.AppendInt(append(dst, "content-length: "...), h.length, 10)
-		dst = append(dst, "\r\n"...)
 	case !end:
-		dst = append(dst, "transfer-encoding: chunked\r\n"...)
-	case h.method != "GET" && h.method != "HEAD":
-		dst = append(dst, "content-length: 0\r\n"...)
+		return dst
+	case h.length >= 0, h.method != "GET" && h.method != "HEAD":
+		return AppendLength(dst, 0)
 	}
 	return append(dst, "\r\n"...)
+}
+
+// AppendLength ends a head of HTTP/1.1 by how long the body is; -1: it is chunked.
+func AppendLength(dst []byte, n int64) []byte {
+	if n < 0 {
+		return append(dst, "transfer-encoding: chunked\r\n\r\n"...)
+	}
+	dst = strconv.AppendInt(append(dst, "content-length: "...), n, 10)
+	return append(dst, "\r\n\r\n"...)
 }
