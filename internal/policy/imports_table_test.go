@@ -398,6 +398,10 @@ var house = []room{
 		dir: "internal/workers",
 	},
 	{
+		dir:   "internal/sqlread",
+		tests: []string{"dbtest", "github.com/jackc/pgx"},
+	},
+	{
 		dir:   "internal/query",
 		knows: []string{"row"},
 	},

@@ -1,0 +1,9 @@
+package sqlread
+
+import (
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
