@@ -7,6 +7,7 @@ ARGS     ?=
 DURATION ?= 1h
 FUZZTIME ?= 10s
 STRESS   ?= 60s
+GUARDS   ?= 0s
 SINCE    ?= main
 COUNT    ?= 20
 WRITES   ?= 10000000
@@ -101,7 +102,7 @@ lint: ## gofmt, staticcheck, and whether make generate was run; the rules of our
 race: export CGO_ENABLED = 1
 race: ## the packages with locks and goroutines under the race detector
 	$(GO) test -race -count=1 -timeout 30m -skip "^TestModel" ./internal/fresh
-	$(GO) test -race -count=1 -timeout 30m ./internal/tier ./internal/resource ./internal/eventloop \
+	$(GO) test -race -count=1 -timeout 30m ./internal/arena ./internal/tier ./internal/resource ./internal/eventloop \
 		./internal/source/... ./internal/front/...
 
 .PHONY: fuzz
@@ -117,9 +118,18 @@ soak: ## simulations and torture of connections for DURATION (1h) each, lists be
 	HOTROW_ROBUST=soak $(GO) test ./internal/robust -run 'Matrix/(17|31)_' -count=1 -timeout 0 -v
 
 .PHONY: torture
-torture: ## connections that cut, close and reset at random for DURATION (1h), and as long over HTTP/2: every answer its own
+torture: ## connections that cut, close and reset at random for DURATION (1h), as long over HTTP/2, and the arena (make guards)
 	$(GO) test ./internal/eventloop -run '^TestTorture$$' -torture.duration=$(DURATION) -timeout 0 -v
 	$(GO) test ./internal/httpserve/h2 -run '^TestTorture$$' -torture.duration=$(DURATION) -timeout 0 -v
+	$(GO) test ./internal/arena -run '^TestTorture$$' -torture.duration=$(DURATION) -timeout 0 -v
+	$(MAKE) guards GUARDS=$(DURATION)
+
+.PHONY: guards
+guards: ## the arena where freed memory is overwritten, then where it is inaccessible: its tests, GUARDS (0s) of torture
+	for tag in arena_poison arena_protect; do \
+		$(GO) vet -tags=$$tag ./internal/arena && \
+		$(GO) test -tags=$$tag -count=1 ./internal/arena -torture.duration=$(GUARDS) -timeout 0 || exit 1; \
+	done
 
 .PHONY: robust
 robust: deps ## everything fails that hotrow depends on: the failure matrix, as a table

@@ -327,6 +327,10 @@ var house = []room{
 		tests: []string{"tier/tiertest"},
 	},
 	{
+		dir:   "internal/arena",
+		tests: []string{"github.com/maypok86/otter"},
+	},
+	{
 		dir:   "internal/source/sqlite",
 		knows: []string{"source/document", "source", "query", "row"},
 		heavy: []string{"modernc.org/sqlite"},
