@@ -61,7 +61,8 @@ func TestPostgres_TypesAreRenamed(t *testing.T) {
 				}
 				dbtest.Psql(t, url, "ALTER "+kind+" "+ddl)
 				var bad string
-				for end := waittest.Deadline(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				end := waittest.Deadline(10 * time.Second)
+				for ; time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 					if bad = requests(); bad == "" {
 						break
 					}

@@ -350,7 +350,8 @@ func TestShared_TakesManyGoroutines(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 500 {
-				for start := time.Now(); !waittest.Late(time.Since(start), 20*time.Second); time.Sleep(time.Millisecond) {
+				start := time.Now()
+				for ; !waittest.Late(time.Since(start), 20*time.Second); time.Sleep(time.Millisecond) {
 					if seq, _ := l.Shared().Append(click(g*500 + i)); seq != 0 {
 						break
 					}
