@@ -298,7 +298,7 @@ func withinText(w *resource.ListTable) string {
 // observed says of which tables lists are asked for, and notes those whose old rows would
 // make them more precise.
 func (s *server) observed(name string, tables []source.Watched) (findings []source.Finding) {
-	for _, t := range s.set.Templates() {
+	for _, t := range s.set.TagColumns() {
 		if t.Source != name {
 			continue
 		}

@@ -67,12 +67,12 @@ func listInspection(e *resource.ListExplanation) *ops.KeptList {
 	return &ops.KeptList{Key: e.Key, State: string(e.State), Why: e.Why(), Rows: e.Rows,
 		Spelled: e.Spelled, Coarse: e.Coarse, Clock: e.Clock, Guard: e.Index(),
 		Precise: e.Precise || e.Doc == nil && e.Coarse == "",
-		Classes: e.Depends(), Words: wordsOf(e.Words)}
+		Classes: e.Depends(), Words: wordsOf(e.Versions)}
 }
 
 // wordsOf returns words as they are told.
-func wordsOf(words []resource.ListWord) (list []ops.ListWord) {
-	for _, w := range resource.ShownWords(words) {
+func wordsOf(words []resource.ListVersion) (list []ops.ListWord) {
+	for _, w := range resource.VersionsToShow(words) {
 		list = append(list, ops.ListWord{Name: w.Name(), Stamp: w.Stamp,
 			Unsettled: w.Marks, State: w.State()})
 	}
@@ -82,7 +82,7 @@ func wordsOf(words []resource.ListWord) (list []ops.ListWord) {
 // inspectWords says on what a document depends of which changes do not always name the key;
 // nil: they do.
 func inspectWords(r *resource.Resource, key row.Key) (*ops.KeptWords, error) {
-	e, err := r.ExplainWords(key, row.FormatJSON)
+	e, err := r.ExplainVersions(key, row.FormatJSON)
 	if err != nil || e == nil {
 		return nil, err
 	}

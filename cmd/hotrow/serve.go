@@ -77,7 +77,7 @@ func (c *serveCmd) Run(p *program) error {
 	}
 	events := new(ops.Events)
 	log := slog.New(events.Handler(newLogger(p.stderr, cfg.Log).Handler()))
-	s := &server{cmd: c, p: p, log: log, events: events, unsent: front.NewUnsent(0, 0),
+	s := &server{cmd: c, p: p, log: log, events: events, unsent: front.NewOutputBudget(0, 0),
 		demo: c.Target == "" && c.Config == ""}
 	s.live.Store(cfg)
 	defer s.close()
@@ -93,9 +93,9 @@ type server struct {
 	log  *slog.Logger
 	demo bool
 
-	events    *ops.Events   // the last records of log
-	unsent    *front.Unsent // of all fronts
-	tracer    *trace.Tracer // nil: there is none
+	events    *ops.Events         // the last records of log
+	unsent    *front.OutputBudget // of all fronts
+	tracer    *trace.Tracer       // nil: there is none
 	access    *accesslog.Log
 	accessNow accesslog.Settings // of access; changed by reload
 

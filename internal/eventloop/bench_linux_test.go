@@ -31,7 +31,7 @@ type dated struct {
 	date   []byte
 }
 
-func (d *dated) Wake(now time.Time) {
+func (d *dated) BeginTurn(now time.Time) {
 	if s := now.Unix(); s != d.second {
 		d.second, d.date = s, http1.AppendDate(d.date[:0], now)
 	}

@@ -63,7 +63,7 @@ type Prefetcher interface {
 // uses it at a time. Step finds it in Conn.Scope.
 type Scope interface {
 	// Wake is called once per wake-up, before anything else.
-	Wake(now time.Time)
+	BeginTurn(now time.Time)
 }
 
 // A Drainer is a Protocol that Conn.Below tells of output that was taken. Drained is

@@ -236,7 +236,7 @@ func (l *loop) clock() {
 		l.slept, l.napped, l.yielded = false, l.now, l.now
 	}
 	if l.scope != nil {
-		l.scope.Wake(l.now)
+		l.scope.BeginTurn(l.now)
 	}
 	if l.paused() && l.tick > l.listener.pausedAt {
 		l.listener.resume(l)

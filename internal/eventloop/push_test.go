@@ -21,7 +21,7 @@ type toy struct {
 	late  chan func()  // answers of 'l', to be given when the test wants
 	echos atomic.Int64 // that were asked for
 	ended atomic.Int64 // calls of End
-	woken atomic.Int64 // calls of Scope.Wake
+	woken atomic.Int64 // calls of Scope.BeginTurn
 	mu    sync.Mutex   // guards conns
 	conns []*Conn
 }
@@ -47,7 +47,7 @@ const (
 // toyScope counts in place of keeping a block of headers.
 type toyScope struct{ p *toy }
 
-func (s *toyScope) Wake(now time.Time) {
+func (s *toyScope) BeginTurn(now time.Time) {
 	if now.IsZero() {
 		panic("BUG: no time")
 	}

@@ -20,7 +20,7 @@ type napping struct {
 	awake bool
 }
 
-func (s *napping) Wake(time.Time) {
+func (s *napping) BeginTurn(time.Time) {
 	s.n.mu.Lock()
 	defer s.n.mu.Unlock()
 	s.n.wakes++
@@ -30,7 +30,7 @@ func (s *napping) Wake(time.Time) {
 	s.awake = true
 }
 
-func (s *napping) Rest() {
+func (s *napping) EndTurn() {
 	s.n.mu.Lock()
 	defer s.n.mu.Unlock()
 	s.n.rests++

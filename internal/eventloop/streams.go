@@ -146,7 +146,7 @@ func (all *streams) getScope() Scope {
 	if scope == nil {
 		scope = all.srv.newScope()
 	}
-	scope.Wake(time.Now())
+	scope.BeginTurn(time.Now())
 	return scope
 }
 

@@ -62,7 +62,7 @@ const tortureActors = 40
 // A gate is a Scope that stops its loop.
 type gate struct{ closed sync.RWMutex }
 
-func (g *gate) Wake(time.Time) {
+func (g *gate) BeginTurn(time.Time) {
 	g.closed.RLock()
 	//lint:ignore SA2001 to have had it is what counts
 	g.closed.RUnlock()

@@ -6,15 +6,16 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// A Touch is what one transaction means for one space, or (Moved) for the words of all.
-type Touch struct {
-	Moved *Moved // all else is zero
+// An Invalidation is what one transaction means for one space, or (InvalidationSet) for the
+// versions of all.
+type Invalidation struct {
+	InvalidationSet *InvalidationSet // all else is zero
 
 	Space *Space
 	Keys  []row.Key // documents that changed, old and new
 	Whole bool      // every document may have changed
 
-	// Unnamed says that rows have changed of which only words know in which documents
+	// Unnamed says that rows have changed of which only versions know in which documents
 	// they were. Apply makes nothing of it.
 	Unnamed bool
 }
@@ -22,24 +23,24 @@ type Touch struct {
 // A Pending is a transaction that was applied and is not settled: a read that
 // begins now may not see it yet.
 type Pending struct {
-	Pos     Position
-	Ref     any   // the caller's: what proves that the transaction is visible
-	Since   int64 // when it was applied, by the caller's clock
-	touches []Touch
-	begins  bool // it stands for what was logged before an epoch began: see Reset
-	pends   bool // guarded by Domain.mu: it is in Domain.pending
+	Pos           Position
+	Ref           any   // the caller's: what proves that the transaction is visible
+	Since         int64 // when it was applied, by the caller's clock
+	invalidations []Invalidation
+	begins        bool // it stands for what was logged before an epoch began: see Reset
+	pends         bool // guarded by Domain.mu: it is in Domain.pending
 }
 
 // Apply makes sure that no copy of what a transaction touched is left and that
 // no load begun before stores one, and then publishes pos. With a ref the
 // touched keys stay dirty, not to be stored, until Settle is called for what
 // Unsettled returns; nil: every read that begins from now on sees the change.
-func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pending {
-	p := &Pending{Pos: pos, Ref: ref, Since: now, touches: touches}
-	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+func (d *Domain) Apply(pos Position, invalidations []Invalidation, ref any, now int64) *Pending {
+	p := &Pending{Pos: pos, Ref: ref, Since: now, invalidations: invalidations}
+	for i := range invalidations {
+		invalidations[i].apply(pos, ref != nil)
 	}
-	d.words.step()
+	d.versions.step()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if ref != nil { // known to be pending only when every mark that Settle takes away is there
@@ -54,29 +55,29 @@ func (d *Domain) Apply(pos Position, touches []Touch, ref any, now int64) *Pendi
 
 // Hold marks what a write is about to touch, before it commits: no load stores
 // it and no copy is left until Release.
-func (d *Domain) Hold(touches []Touch) {
-	d.holding(touches, 1)
-	for i := range touches {
-		touches[i].apply(0, true)
+func (d *Domain) Hold(invalidations []Invalidation) {
+	d.holding(invalidations, 1)
+	for i := range invalidations {
+		invalidations[i].apply(0, true)
 	}
 }
 
 // Release ends a Hold: the change is visible, or will never be, or nobody knows
 // and the feed will say. What was loaded meanwhile is not kept; what the write has
 // written through is, if pos is the position that it has been given (0: none).
-func (d *Domain) Release(touches []Touch, pos Position) {
-	for i := range touches {
-		touches[i].apply(pos, false)
-		touches[i].settle(pos)
+func (d *Domain) Release(invalidations []Invalidation, pos Position) {
+	for i := range invalidations {
+		invalidations[i].apply(pos, false)
+		invalidations[i].settle(pos)
 	}
-	d.holding(touches, -1)
+	d.holding(invalidations, -1)
 }
 
 // apply marks what t touches by the transaction at pos, or only drops it when the change
 // is settled.
-func (t *Touch) apply(pos Position, unsettled bool) {
-	if t.Moved != nil {
-		t.Moved.words.touch(t.Moved, unsettled)
+func (t *Invalidation) apply(pos Position, unsettled bool) {
+	if t.InvalidationSet != nil {
+		t.InvalidationSet.versions.touch(t.InvalidationSet, unsettled)
 		return
 	}
 	s := t.Space
@@ -85,7 +86,7 @@ func (t *Touch) apply(pos Position, unsettled bool) {
 		if unsettled {
 			s.wholes.Add(1) // before generation: see Space.lease
 		}
-		s.domain.words.step()
+		s.domain.versions.step()
 		s.generation.Add(1)
 		s.flushed()
 	}
@@ -102,9 +103,9 @@ func (t *Touch) apply(pos Position, unsettled bool) {
 	}
 }
 
-// Touches returns what p touches, of spaces that were added since as well. p has been
+// Invalidations returns what p touches, of spaces that were added since as well. p has been
 // settled.
-func (p *Pending) Touches() []Touch { return p.touches }
+func (p *Pending) Invalidations() []Invalidation { return p.invalidations }
 
 // Unsettled returns the transactions that are not settled, oldest first. Take
 // it before the proof: a transaction applied during it is not covered.
@@ -194,16 +195,16 @@ const maxPendingKept = 4096
 
 // unmark takes the marks of p away.
 func (p *Pending) unmark() {
-	for i := range p.touches {
-		p.touches[i].settle(p.Pos)
+	for i := range p.invalidations {
+		p.invalidations[i].settle(p.Pos)
 	}
 }
 
 // settle takes the marks of apply away. A load begun under a mark may have read
 // the state of before: nobody joins it any more.
-func (t *Touch) settle(pos Position) {
-	if t.Moved != nil {
-		t.Moved.words.settle(t.Moved)
+func (t *Invalidation) settle(pos Position) {
+	if t.InvalidationSet != nil {
+		t.InvalidationSet.versions.settle(t.InvalidationSet)
 		return
 	}
 	s := t.Space

@@ -57,7 +57,7 @@ func BenchmarkApplySettle(b *testing.B) {
 	pos := Position(1)
 	for b.Loop() {
 		pos++
-		d.Apply(pos, []Touch{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
+		d.Apply(pos, []Invalidation{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
 		for _, p := range d.Unsettled() {
 			d.Settle(p)
 		}
@@ -88,11 +88,11 @@ func BenchmarkWorded_Keep(b *testing.B) {
 	s := d.NewSpace(func(row.Key) {}, noCopies)
 	d.Reset("a", 1, nil, 0)
 	const each = 10
-	found := make([]Class, 0, b.N*each)
+	found := make([]Tag, 0, b.N*each)
 	for i := range b.N * each {
-		found = append(found, Class{w.tables[1], w.child, strconv.Itoa(i)})
+		found = append(found, Tag{w.tables[1], w.child, strconv.Itoa(i)})
 	}
-	kept := make([]*Copy, b.N)
+	kept := make([]*ReadSet, b.N)
 	doc := row.NoRow(row.Stamp{})
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -101,7 +101,7 @@ func BenchmarkWorded_Keep(b *testing.B) {
 	for i := range kept {
 		k := row.Key(strconv.Itoa(i))
 		l, _ := s.BeginList(k, row.FormatJSON, Any, w.question(0, k))
-		s.FinishList(l, doc, nil, found[i*each:(i+1)*each], func(c *Copy) { kept[i] = c })
+		s.FinishList(l, doc, nil, found[i*each:(i+1)*each], func(c *ReadSet) { kept[i] = c })
 	}
 	b.StopTimer()
 	runtime.GC()

@@ -24,22 +24,22 @@ func (d *Domain) Check(used []*Space, closed bool) (wrong []string) {
 	for s, m := range known {
 		s.check(m, held > 0, closed, say)
 	}
-	if n := d.words.marked(); n != moves {
+	if n := d.versions.marked(); n != moves {
 		say("%d changes and writes keep version counters, %d are under way", n, moves)
 	}
 	return wrong
 }
 
 // underWay adds what is not settled to the marks of each space, and returns how many spaces
-// there are, and how many changes and writes keep words.
+// there are, and how many changes and writes keep versions.
 func (d *Domain) underWay(known map[*Space]*marks) (spaces int, moves int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	moves = d.heldMoves.Load()
 	for _, p := range d.pending {
-		for i := range p.touches {
-			t := &p.touches[i]
-			if t.Moved != nil {
+		for i := range p.invalidations {
+			t := &p.invalidations[i]
+			if t.InvalidationSet != nil {
 				moves++
 			} else if m := known[t.Space]; m != nil {
 				m.add(t)
@@ -55,7 +55,7 @@ type marks struct {
 	wholes int64
 }
 
-func (m *marks) add(t *Touch) {
+func (m *marks) add(t *Invalidation) {
 	for _, k := range t.Keys {
 		m.keys[k]++
 	}
@@ -115,18 +115,18 @@ func (l *Lease) ended() bool {
 	}
 }
 
-// marked returns how many changes and writes keep words.
-func (w *Words) marked() int64 {
+// marked returns how many changes and writes keep versions.
+func (w *Versions) marked() int64 {
 	w.lock()
 	defer w.unlock()
 	return int64(w.marks + w.rest)
 }
 
 // holding counts what Hold has marked and Release has not, by n of each.
-func (d *Domain) holding(touches []Touch, n int64) {
-	for i := range touches {
+func (d *Domain) holding(invalidations []Invalidation, n int64) {
+	for i := range invalidations {
 		d.held.Add(n)
-		if touches[i].Moved != nil {
+		if invalidations[i].InvalidationSet != nil {
 			d.heldMoves.Add(n)
 		}
 	}

@@ -46,7 +46,7 @@ type Domain struct {
 	// Saw. It is written under mu.
 	seen atomic.Uint64
 
-	words *Words // of lists
+	versions *Versions // of lists
 
 	held, heldMoves atomic.Int64 // touches of Holds that are not released: see Check
 
@@ -73,7 +73,7 @@ type past struct {
 // the begin of the last fence that was reached. No feed is attached yet: until
 // Reset and Fenced have been called its State is Lagging.
 func NewDomain(staleAfter time.Duration) *Domain {
-	d := &Domain{staleAfter: staleAfter, advanced: make(chan struct{}), words: newWords(),
+	d := &Domain{staleAfter: staleAfter, advanced: make(chan struct{}), versions: newVersions(),
 		least: noLimit, wanted: make(chan struct{}, 1)}
 	d.applied.Store(&Progress{})
 	return d
@@ -126,9 +126,9 @@ func (d *Domain) Fenced(begin int64) {
 // Break ends d for good: a panic has left undone what a change means. Nothing that is kept is
 // valid any more, and nothing is stored. The source begins anew, in another domain.
 func (d *Domain) Break() {
-	all := d.Moves()
+	all := d.NewSet()
 	all.Any()
-	d.words.touch(all, true)
+	d.versions.touch(all, true)
 	d.epoch.Store(0)
 }
 
@@ -152,11 +152,11 @@ func (d *Domain) Applied() *Progress { return d.applied.Load() }
 // All of that is one step, in this order: the marks of the beginning, the epoch, the
 // position, and then the end of the marks of before, whose proof belongs to the feed
 // of before. A lease that is taken meanwhile is of the epoch that ends, or is
-// not storable: see Space.lease. For lists the mark is one of all words.
+// not storable: see Space.lease. For lists the mark is one of all versions.
 func (d *Domain) Reset(origin string, pos Position, ref any, now int64) {
-	all := d.Moves()
+	all := d.NewSet()
 	all.Any()
-	d.words.touch(all, ref != nil) // before the epoch
+	d.versions.touch(all, ref != nil) // before the epoch
 	before := d.begin(Progress{Origin: origin, Pos: pos}, all, ref, now)
 	for _, p := range before {
 		p.unmark()
@@ -164,19 +164,19 @@ func (d *Domain) Reset(origin string, pos Position, ref any, now int64) {
 }
 
 // begin is Reset without the end of the marks of before, which it returns.
-func (d *Domain) begin(at Progress, all *Moved, ref any, now int64) (before []*Pending) {
+func (d *Domain) begin(at Progress, all *InvalidationSet, ref any, now int64) (before []*Pending) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &Pending{Pos: at.Pos, Ref: ref, Since: now, begins: true}
 	for _, s := range d.spaces {
 		if ref != nil {
 			s.wholes.Add(1) // before the epoch: see Space.lease
-			p.touches = append(p.touches, Touch{Space: s, Whole: true})
+			p.invalidations = append(p.invalidations, Invalidation{Space: s, Whole: true})
 		}
-		s.shown.reset()
+		s.watchedReads.reset()
 	}
 	if ref != nil {
-		p.touches = append(p.touches, Touch{Moved: all})
+		p.invalidations = append(p.invalidations, Invalidation{InvalidationSet: all})
 	}
 	at.Epoch = d.epoch.Load() + 1
 	d.past[(at.Epoch-1)%uint64(len(d.past))] = past{at.Epoch - 1, d.fenced.Load()}

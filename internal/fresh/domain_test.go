@@ -233,7 +233,7 @@ func TestDomain_Wanted(t *testing.T) {
 		l, _ := s.Begin(k, row.FormatJSON, Any)
 		s.Finish(l, nil, nil, nil)
 	}
-	d.Apply(12, []Touch{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
+	d.Apply(12, []Invalidation{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
 	wanted("a change", false)
 	load("other")
 	wanted("a load of another row", false)

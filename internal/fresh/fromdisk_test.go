@@ -41,8 +41,8 @@ func TestFromDisk_IsStoredAndAnswers(t *testing.T) {
 // TestFromDisk_RefusesWhatMayNotBeStored: each of these would leave an older copy
 // than a reader may have, or answer one who wants the source.
 func TestFromDisk_RefusesWhatMayNotBeStored(t *testing.T) {
-	change := func(s *Space) []Touch { return []Touch{{Space: s, Keys: []row.Key{"k"}}} }
-	all := func(s *Space) []Touch { return []Touch{{Space: s, Whole: true}} }
+	change := func(s *Space) []Invalidation { return []Invalidation{{Space: s, Keys: []row.Key{"k"}}} }
+	all := func(s *Space) []Invalidation { return []Invalidation{{Space: s, Whole: true}} }
 	tests := map[string]struct {
 		before, after func(d *Domain, s *Space)
 	}{
@@ -86,8 +86,8 @@ func TestFromDisk_RefusesWhatMayNotBeStored(t *testing.T) {
 // TestOnWhole_IsCalledOnBothSides of the generation's change.
 func TestOnWhole_IsCalledOnBothSides(t *testing.T) {
 	tests := map[string]func(d *Domain, s *Space){
-		"Apply":   func(d *Domain, s *Space) { d.Apply(2, []Touch{{Space: s, Whole: true}}, nil, 0) },
-		"Hold":    func(d *Domain, s *Space) { d.Hold([]Touch{{Space: s, Whole: true}}) },
+		"Apply":   func(d *Domain, s *Space) { d.Apply(2, []Invalidation{{Space: s, Whole: true}}, nil, 0) },
+		"Hold":    func(d *Domain, s *Space) { d.Hold([]Invalidation{{Space: s, Whole: true}}) },
 		"DropAll": func(_ *Domain, s *Space) { s.DropAll() },
 	}
 	for name, change := range tests {
@@ -109,7 +109,7 @@ func TestOnWhole_IsCalledOnBothSides(t *testing.T) {
 
 func TestSettled_StaysBeforeWhatIsPending(t *testing.T) {
 	d, s := followedSpace()
-	touch := []Touch{{Space: s, Keys: []row.Key{"k"}}}
+	touch := []Invalidation{{Space: s, Keys: []row.Key{"k"}}}
 	d.Apply(10, touch, 1, 0)
 	d.Apply(20, touch, 1, 0)
 	for _, want := range []Position{9, 19, 20} {

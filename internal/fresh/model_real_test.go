@@ -136,7 +136,7 @@ func (r *real) claim(load, _ int) int {
 }
 
 func (r *real) deliver(tx *modelTx, call int) (last bool) {
-	t := Touch{Space: r.s, Whole: tx.whole || tx.barrier}
+	t := Invalidation{Space: r.s, Whole: tx.whole || tx.barrier}
 	for _, d := range tx.docs {
 		t.Keys = append(t.Keys, docKeys[d])
 	}
@@ -151,7 +151,7 @@ func (r *real) deliver(tx *modelTx, call int) (last bool) {
 	case tx.barrier && r.broken != beginsFirst:
 		r.d.Reset("o", Position(tx.id), ref, 0)
 	default:
-		r.d.Apply(Position(tx.id), []Touch{t}, ref, 0)
+		r.d.Apply(Position(tx.id), []Invalidation{t}, ref, 0)
 	}
 	return true
 }
@@ -182,28 +182,28 @@ func (r *real) cached(doc int, f row.Format) (string, bool) {
 }
 
 func (r *real) hold(tx *modelTx) {
-	t := Touch{Space: r.s, Keys: []row.Key{docKeys[tx.own]}}
+	t := Invalidation{Space: r.s, Keys: []row.Key{docKeys[tx.own]}}
 	if r.holds == nil {
 		r.holds = make(map[int]*modelHold)
 	}
-	r.holds[tx.id] = &modelHold{touches: []Touch{t}}
-	r.d.Hold([]Touch{t})
+	r.holds[tx.id] = &modelHold{invalidations: []Invalidation{t}}
+	r.d.Hold([]Invalidation{t})
 }
 
 // A modelHold is a write under way: what it holds, and what it has read back.
 type modelHold struct {
-	touches []Touch
-	l       *Lease
-	value   string
+	invalidations []Invalidation
+	l             *Lease
+	value         string
 }
 
 // writeThrough is the second hold of a write, of what it has changed.
 func (r *real) writeThrough(tx *modelTx, value string) {
 	h := r.holds[tx.id]
-	t := Touch{Space: r.s, Keys: []row.Key{docKeys[tx.own]}}
-	r.d.Hold([]Touch{t})
-	h.touches, h.value = append(h.touches, t), value
-	h.l = r.s.WriteThrough(docKeys[tx.own], 0, Position(tx.id), len(h.touches))
+	t := Invalidation{Space: r.s, Keys: []row.Key{docKeys[tx.own]}}
+	r.d.Hold([]Invalidation{t})
+	h.invalidations, h.value = append(h.invalidations, t), value
+	h.l = r.s.WriteThrough(docKeys[tx.own], 0, Position(tx.id), len(h.invalidations))
 }
 
 func (r *real) release(tx *modelTx) {
@@ -211,7 +211,7 @@ func (r *real) release(tx *modelTx) {
 	if h.l != nil {
 		pos = h.l.at
 	}
-	r.d.Release(h.touches, pos)
+	r.d.Release(h.invalidations, pos)
 	r.d.Saw(r.d.Applied(), Position(tx.id))
 }
 
@@ -236,8 +236,8 @@ func (r *real) state(b []byte) []byte {
 		byte(r.s.generation.Load()), byte(r.s.wholes.Load()))
 	for _, p := range r.d.pending {
 		b = append(b, byte(p.Ref.(int)), bit(p.begins))
-		for i := range p.touches {
-			b = r.touched(b, &p.touches[i])
+		for i := range p.invalidations {
+			b = r.touched(b, &p.invalidations[i])
 		}
 	}
 	for doc, k := range docKeys {
@@ -273,7 +273,7 @@ func (r *real) state(b []byte) []byte {
 }
 
 // touched appends the keys that a settling will unmark, in order.
-func (r *real) touched(b []byte, t *Touch) []byte {
+func (r *real) touched(b []byte, t *Invalidation) []byte {
 	at := len(b)
 	for _, k := range t.Keys {
 		b = append(b, k[1])

@@ -3,8 +3,8 @@ package fresh
 // The rows of the SQL front's model (model_sql_test.go): what transactions do to them, what
 // statements find, and which version counters each of them has to do with.
 
-// The version counters. Two classes of an author, one of each key, and three of the table: moved
-// when nobody knows which classes have changed, by each change, and by own writes alone.
+// The version counters. Two tags of an author, one of each key, and three of the table: moved
+// when nobody knows which tags have changed, by each change, and by own writes alone.
 const (
 	sqlOfAda = iota
 	sqlOfBob
@@ -125,7 +125,7 @@ func (w *sqlWorld) unread(q int) []int {
 	return append(deps, sqlWhole)
 }
 
-// deps returns all counters that a copy depends on. The class of an own write's old value is not
+// deps returns all counters that a copy depends on. The tag of an own write's old value is not
 // known when its COMMIT is forwarded: a copy has the keys of its rows, or what every own write
 // moves.
 func (w *sqlWorld) deps(q int, v uint8) []int {

@@ -62,7 +62,7 @@ type sqlScenario struct {
 	slow    bool // others take turns within a look at a copy
 }
 
-// A sqlCounter is a version counter: see Words.
+// A sqlCounter is a version counter: see Versions.
 type sqlCounter struct{ stamp, dirty uint8 }
 
 // A sqlFlight is a group that was forwarded and whose answer has not come.

@@ -15,9 +15,9 @@ import (
 
 // between has do called between two such steps of the next call.
 func between(d *Domain, do func()) {
-	d.words.turn = func(at access, _ *atomic.Uint64) {
+	d.versions.turn = func(at access, _ *atomic.Uint64) {
 		if at == steps {
-			d.words.turn = nil
+			d.versions.turn = nil
 			do()
 		}
 	}
@@ -28,7 +28,7 @@ func between(d *Domain, do func()) {
 func TestOrder_OfALease(t *testing.T) {
 	d, s := newAttached(nil)
 	between(d, func() {
-		s.wholes.Add(1) // as Touch.apply does
+		s.wholes.Add(1) // as Invalidation.apply does
 		s.generation.Add(1)
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -63,7 +63,7 @@ func TestOrder_OfAWholeChange(t *testing.T) {
 			t.Error("known before it is done")
 		}
 	})
-	d.Apply(2, []Touch{{Space: s, Whole: true}}, "x", 0)
+	d.Apply(2, []Invalidation{{Space: s, Whole: true}}, "x", 0)
 	if !came || s.generation.Load() != 1 || d.Applied().Pos != 2 || len(d.Unsettled()) != 1 {
 		t.Error("not done after Apply")
 	}
@@ -74,8 +74,8 @@ func TestOrder_OfAWholeChange(t *testing.T) {
 // answer that is not good any more. The call is stopped by the lock that this takes.
 func TestOrder_OfAReset(t *testing.T) {
 	d, s := newAttached(nil)
-	d.Apply(2, []Touch{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
-	s.shown.mu.Lock()
+	d.Apply(2, []Invalidation{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
+	s.watchedReads.mu.Lock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -91,7 +91,7 @@ func TestOrder_OfAReset(t *testing.T) {
 	if s.shard("k").dirty["k"] != 1 {
 		t.Error("the marks of before are gone before the epoch is new")
 	}
-	s.shown.mu.Unlock()
+	s.watchedReads.mu.Unlock()
 	<-done
 	if s.shard("k").dirty["k"] != 0 {
 		t.Error("the marks of before stay")

@@ -11,7 +11,7 @@ import (
 // leaves no lock behind: the next load of the key is another one.
 func TestSpace_PanicWhileFinishing(t *testing.T) {
 	d := NewDomain(1)
-	words := d.NewTable()
+	versions := d.NewTable()
 	s := d.NewSpace(func(row.Key) {}, func(*Lease, *row.Document, bool) {})
 	d.Reset("a", 1, nil, 1)
 	doc := row.NewDocument("1", row.FormatJSON, []byte("{}"), 1, row.Stamp{})
@@ -40,9 +40,9 @@ func TestSpace_PanicWhileFinishing(t *testing.T) {
 			t.Errorf("%s: %v, %v, stored %v after a panic", name, got, err, l.Stored())
 		}
 	}
-	q := &Question{Classes: []Class{{Table: words}}}
+	q := &Question{Tags: []Tag{{Table: versions}}}
 	l, _ := s.BeginList("1", row.FormatJSON, Any, q)
-	panics(func() { s.FinishList(l, doc, nil, nil, func(*Copy) { panic("oops") }) })
+	panics(func() { s.FinishList(l, doc, nil, nil, func(*ReadSet) { panic("oops") }) })
 	if _, err := l.Result(); err == nil || l.Stored() {
 		t.Errorf("list: %v, stored %v after a panic", err, l.Stored())
 	}
@@ -54,18 +54,18 @@ func TestSpace_PanicWhileFinishing(t *testing.T) {
 // A domain that is broken keeps nothing that it had, and nothing new.
 func TestDomain_BrokenKeepsNothing(t *testing.T) {
 	d := NewDomain(1000)
-	words := d.NewTable()
+	versions := d.NewTable()
 	s := d.NewSpace(func(row.Key) {}, func(*Lease, *row.Document, bool) {})
 	d.Reset("a", 1, nil, 1)
 	d.Fenced(1)
 	doc := row.NewDocument("1", row.FormatJSON, []byte("{}"), 1, row.Stamp{})
-	q := &Question{Classes: []Class{{Table: words}}}
-	var kept *Copy
+	q := &Question{Tags: []Tag{{Table: versions}}}
+	var kept *ReadSet
 	load := func(k row.Key) (document, list *Lease) {
 		document, _ = s.Begin(k, row.FormatJSON, Any)
 		s.Finish(document, doc, nil, func() {})
 		list, _ = s.BeginList(k+"?", row.FormatJSON, Any, q)
-		s.FinishList(list, doc, nil, nil, func(c *Copy) { kept = c })
+		s.FinishList(list, doc, nil, nil, func(c *ReadSet) { kept = c })
 		return document, list
 	}
 	before, list := load("1")

@@ -16,7 +16,7 @@ func TestDomain_SettlingIsLinear(t *testing.T) {
 	const many = 40_000
 	d, s := newAttached(nil)
 	for i := range many {
-		d.Apply(Position(i+2), []Touch{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
+		d.Apply(Position(i+2), []Invalidation{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
 		if got := d.Settled().Pos; got != 1 {
 			t.Fatalf("with %d pending all is settled up to %d", i+1, got)
 		}
@@ -41,7 +41,7 @@ func TestDomain_SettledToIsTheLeast(t *testing.T) {
 	for range 2000 {
 		switch n := rng.IntN(8); {
 		case n < 4:
-			d.Apply(Position(rng.IntN(50)), []Touch{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
+			d.Apply(Position(rng.IntN(50)), []Invalidation{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
 		case n == 4 && rng.IntN(20) == 0:
 			d.Reset("a", Position(rng.IntN(50)), s, 0)
 		default:
@@ -80,7 +80,7 @@ func BenchmarkSettle(b *testing.B) {
 				b.StopTimer()
 				for range many {
 					pos++
-					d.Apply(pos, []Touch{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
+					d.Apply(pos, []Invalidation{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
 				}
 				b.StartTimer()
 				d.Settle(d.Unsettled()...)

@@ -117,7 +117,7 @@ func newSim(seed uint64, sab sabotage) *sim {
 		}
 		s.worded = newSimWorded(s.d, slots)
 		if s.rng.IntN(4) == 0 {
-			s.d.words.limit = 1
+			s.d.versions.limit = 1
 		}
 	}
 	for r := range s.forms {
@@ -167,7 +167,7 @@ type simTx struct {
 	// A write through hotrow.
 	own           bool
 	unknown       bool // its writer will not hear what came of it
-	hold          []Touch
+	hold          []Invalidation
 	held          [simForms]*simForm
 	writeThroughs []*simWriteThrough // by its own writer
 }

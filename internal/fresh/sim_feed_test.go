@@ -32,10 +32,10 @@ type simFence struct {
 
 // touches returns what tx means for the spaces there are. A write knows its
 // rows as they were; a feed may not.
-func (s *sim) touches(tx *simTx, old bool) []Touch {
-	list := make([]Touch, 0, simForms)
-	t := Touch{Space: s.forms[0].space, Whole: tx.whole[0] || tx.whole[1] || tx.bulk}
-	u := Touch{Space: s.forms[1].space, Whole: tx.whole[1]}
+func (s *sim) touches(tx *simTx, old bool) []Invalidation {
+	list := make([]Invalidation, 0, simForms)
+	t := Invalidation{Space: s.forms[0].space, Whole: tx.whole[0] || tx.whole[1] || tx.bulk}
+	u := Invalidation{Space: s.forms[1].space, Whole: tx.whole[1]}
 	for _, op := range tx.ops {
 		if op.table == 0 {
 			t.Keys = append(t.Keys, simKeys[op.row])
@@ -56,13 +56,13 @@ func (s *sim) touches(tx *simTx, old bool) []Touch {
 	if tx.bulk {
 		t.Keys = nil
 	}
-	for _, touch := range []Touch{t, u} {
+	for _, touch := range []Invalidation{t, u} {
 		if touch.Whole || touch.Unnamed || len(touch.Keys) > 0 {
 			list = append(list, touch)
 		}
 	}
 	if s.worded != nil {
-		list = append(list, s.worded.moved(s.d, tx, old).Touch())
+		list = append(list, s.worded.moved(s.d, tx, old).Invalidation())
 	}
 	return list
 }
@@ -127,15 +127,15 @@ func (s *sim) sees(tx *simTx) bool {
 
 // apply checks, in drop, that nothing of a transaction is known before all of
 // it is done.
-func (s *sim) apply(pos Position, touches []Touch, ref any) {
+func (s *sim) apply(pos Position, invalidations []Invalidation, ref any) {
 	s.disturb()
 	if pos > s.d.Applied().Pos {
 		s.applying = pos
 	}
 	s.applyRef, s.applyKnown = ref, s.pendingOf(ref)
-	s.d.Apply(pos, touches, ref, s.now)
+	s.d.Apply(pos, invalidations, ref, s.now)
 	if ref == nil {
-		s.announce(touches)
+		s.announce(invalidations)
 	}
 	if s.d.Applied().Pos < pos {
 		s.failf("%d has been applied, and only %d is published", pos, s.d.Applied().Pos)
@@ -223,16 +223,16 @@ func (s *sim) attach() {
 func (s *sim) applyBarrier() {
 	b := s.barrier
 	s.barrier = nil
-	var touches []Touch
+	var invalidations []Invalidation
 	for _, f := range s.forms {
-		touches = append(touches, Touch{Space: f.space, Whole: true})
+		invalidations = append(invalidations, Invalidation{Space: f.space, Whole: true})
 	}
 	if s.worded != nil {
-		m := s.d.Moves()
+		m := s.d.NewSet()
 		m.Any()
-		touches = append(touches, m.Touch())
+		invalidations = append(invalidations, m.Invalidation())
 	}
-	s.apply(b.pos, touches, b)
+	s.apply(b.pos, invalidations, b)
 }
 
 // lose ends the feed: what it has not delivered is lost.
@@ -296,7 +296,7 @@ func (s *sim) settle(p *Pending) {
 	pending := slices.Contains(s.d.pending, p)
 	s.disturb()
 	s.d.Settle(p)
-	s.announce(p.Touches())
+	s.announce(p.Invalidations())
 	if !pending || !proven(p) {
 		return
 	}
@@ -338,8 +338,8 @@ func (s *sim) fenceTurn() bool {
 // A simForm is one resource as it is served: reloading makes another.
 type simForm struct {
 	resource, keys int
-	words          *simWorded // nil: changes name its documents
-	mixed          bool       // changes name some of its documents, and words keep the others fresh
+	versions       *simWorded // nil: changes name its documents
+	mixed          bool       // changes name some of its documents, and versions keep the others fresh
 	space          *Space
 	copies         [childs][row.NumFormats]simCopy
 	told           [childs]simState // what was answered, in any format
@@ -347,28 +347,28 @@ type simForm struct {
 }
 
 type simCopy struct {
-	doc   *row.Document
-	state simState
-	words *Copy // that it depends on; nil: changes name it
+	doc      *row.Document
+	state    simState
+	versions *ReadSet // that it depends on; nil: changes name it
 }
 
-// worded reports whether the documents of f depend on words.
-func (f *simForm) worded() bool { return f.words != nil }
+// worded reports whether the documents of f depend on versions.
+func (f *simForm) worded() bool { return f.versions != nil }
 
 // valid reports whether a copy may be a hit.
 func (f *simForm) valid(c *simCopy) bool {
-	return f.space.Valid(c.doc.Stamp()) && (c.words == nil || c.words.Valid())
+	return f.space.Valid(c.doc.Stamp()) && (c.versions == nil || c.versions.Valid())
 }
 
 func (s *sim) newForm(resource int) *simForm {
 	f := &simForm{resource: resource, keys: childs}
 	var tables []*Table
 	if resource == 0 {
-		if f.keys, f.words = parents, s.worded; f.worded() {
-			tables = f.words.tables[:]
+		if f.keys, f.versions = parents, s.worded; f.worded() {
+			tables = f.versions.tables[:]
 		}
 	} else if f.mixed = s.worded != nil && s.seed%2 == 0; f.mixed {
-		f.words, tables = s.worded, s.worded.tables[1:]
+		f.versions, tables = s.worded, s.worded.tables[1:]
 	}
 	f.space = s.d.NewSpace(func(k row.Key) {
 		f.forget(&f.copies[k[0]-'0'])
@@ -383,16 +383,16 @@ func (s *sim) newForm(resource int) *simForm {
 			f.agree(l, doc, stored)
 		}
 	})
-	f.space.Watched(func() bool { return s.watchers.here },
+	f.space.Watch(func() bool { return s.watchers.here },
 		func(k row.Key) { s.tellOf(resource, keyNumber(k)) }, tables)
 	return f
 }
 
 // forget is what a change does that names a document. Of a form that is mixed it names none of
-// those that words keep fresh.
+// those that versions keep fresh.
 func (f *simForm) forget(copies *[row.NumFormats]simCopy) {
 	for of := range copies {
-		if !f.mixed || copies[of].words == nil {
+		if !f.mixed || copies[of].versions == nil {
 			copies[of] = simCopy{}
 		}
 	}

@@ -156,17 +156,17 @@ func (s *sim) rowsOf(v *simServer, d simDoc) []int {
 // begin is Begin of the space of f.
 func (f *simForm) begin(k int, of row.Format, need Need) (*Lease, bool) {
 	if f.worded() {
-		return f.space.BeginList(simKeys[k], of, need, f.words.question(f.resource, simKeys[k]))
+		return f.space.BeginList(simKeys[k], of, need, f.versions.question(f.resource, simKeys[k]))
 	}
 	return f.space.Begin(simKeys[k], of, need)
 }
 
 // end is Finish of it. What was read decides whether changes name the document of a mixed form.
-func (f *simForm) end(l *simLoad, doc *row.Document, err error, store func(*Copy)) {
+func (f *simForm) end(l *simLoad, doc *row.Document, err error, store func(*ReadSet)) {
 	named := !f.worded() || f.mixed && bits.OnesCount64(uint64(l.state))%2 == 0
 	switch {
 	case !named:
-		f.space.FinishList(l.lease, doc, err, f.words.found(l.rows), store)
+		f.space.FinishList(l.lease, doc, err, f.versions.found(l.rows), store)
 	case store == nil:
 		f.space.Finish(l.lease, doc, err, nil)
 	default:
@@ -176,8 +176,8 @@ func (f *simForm) end(l *simLoad, doc *row.Document, err error, store func(*Copy
 
 // shows reports whether a copy may be a hit, which watchers may be given.
 func (f *simForm) shows(k int, c *simCopy) bool {
-	if c.words != nil {
-		f.space.Show(simKeys[k], c.words)
+	if c.versions != nil {
+		f.space.NoteWatched(simKeys[k], c.versions)
 	}
 	return f.valid(c)
 }
@@ -313,7 +313,7 @@ func (s *sim) hit(r *simRead) bool {
 		return false
 	}
 	age, ok := s.d.Suspect(f.space, c.doc.Stamp(), s.now)
-	if ok && (c.words == nil || c.words.Suspect()) && !s.wasCurrent(d, c.state, int64(age)) {
+	if ok && (c.versions == nil || c.versions.Suspect()) && !s.wasCurrent(d, c.state, int64(age)) {
 		s.failf("a suspect copy of %v is older than %v", d, age)
 	}
 	if state != Fresh || !f.shows(d.key, &c) {
@@ -353,11 +353,11 @@ func (s *sim) finish(l *simLoad) {
 	stamp.At = s.now
 	doc := row.NewDocument("", l.format, nil, uint64(l.state), stamp)
 	l.form.space.Saw(l.lease, l.shows)
-	store := func(words *Copy) {
+	store := func(versions *ReadSet) {
 		if err != nil {
 			s.failf("a load that has failed is stored")
 		}
-		f.copies[k][l.format] = simCopy{doc, l.state, words}
+		f.copies[k][l.format] = simCopy{doc, l.state, versions}
 	}
 	keep := s.rng.IntN(16) > 0 && s.keeps(l)
 	if !keep {

@@ -119,7 +119,7 @@ func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
 	c := simCopy{doc: doc}
 	load := &simLoad{lease: l, state: s.primary.state[d.resource][d.key],
 		rows: s.rowsOf(&s.primary, d)}
-	f.end(load, doc, nil, func(words *Copy) { c.words = words })
+	f.end(load, doc, nil, func(versions *ReadSet) { c.versions = versions })
 	if !l.Stored() || !f.valid(&c) {
 		s.failf("at rest %v cannot be stored any more", d)
 	}
@@ -135,7 +135,7 @@ func (s *sim) checkStorable(f *simForm, d simDoc, format row.Format) {
 func (s *sim) checkRemoved(f *simForm) {
 	l, _ := f.begin(0, row.FormatJSON, Any)
 	f.end(&simLoad{lease: l}, row.NoRow(l.Stamp), nil,
-		func(*Copy) { s.failf("a form that was removed stores a load") })
+		func(*ReadSet) { s.failf("a form that was removed stores a load") })
 }
 
 // A sabotage breaks what package fresh relies on. The simulation must see it:

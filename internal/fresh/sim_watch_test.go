@@ -46,20 +46,20 @@ func (s *sim) tellAll(r int) {
 }
 
 // announce tells the watchers of what a transaction touches.
-func (s *sim) announce(touches []Touch) {
-	m := s.d.Moves()
-	for i := range touches {
-		if touches[i].Moved != nil {
-			m = touches[i].Moved
+func (s *sim) announce(invalidations []Invalidation) {
+	m := s.d.NewSet()
+	for i := range invalidations {
+		if invalidations[i].InvalidationSet != nil {
+			m = invalidations[i].InvalidationSet
 		}
 	}
-	for i := range touches {
-		t := &touches[i]
+	for i := range invalidations {
+		t := &invalidations[i]
 		r := slices.IndexFunc(s.forms[:], func(f *simForm) bool { return f.space == t.Space })
 		if r < 0 { // replaced
 			continue
 		}
-		shown, all := t.Space.Shown(m)
+		shown, all := t.Space.WatchedIn(m)
 		if t.Whole || all {
 			s.tellAll(r)
 			continue
@@ -86,9 +86,9 @@ func (s *sim) checkWatchers() {
 	}
 }
 
-// checkShown: what was shown is found by its documents and by its words alike.
+// checkShown: what was shown is found by its documents and by its versions alike.
 func (s *sim) checkShown(f *simForm) {
-	w := &f.space.shown
+	w := &f.space.watchedReads
 	n := 0
 	for k, doc := range w.docs {
 		for _, c := range doc.copies {
@@ -102,7 +102,7 @@ func (s *sim) checkShown(f *simForm) {
 	}
 	led := 0
 	for d, first := range w.by {
-		prev := (*shownLink)(nil)
+		prev := (*watchedLink)(nil)
 		for l := first; l != nil; prev, l = l, l.next {
 			if led++; l.dep != d || l.prev != prev || w.docs[l.of.key] != l.of {
 				s.failf("a word leads to %v, which was not shown with it", l.of.key)
@@ -115,7 +115,7 @@ func (s *sim) checkShown(f *simForm) {
 	if len(w.due) > 0 {
 		s.failf("watchers were not told of %v", w.due)
 	}
-	if f.space.Shown(s.d.Moves()); w.n+len(w.docs) > 0 && !s.watchers.here {
+	if f.space.WatchedIn(s.d.NewSet()); w.n+len(w.docs) > 0 && !s.watchers.here {
 		s.failf("nobody watches, and %d words are remembered", w.n)
 	}
 }

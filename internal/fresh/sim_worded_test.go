@@ -12,23 +12,23 @@ import (
 // child that was read.
 type simWorded struct {
 	tables [2]*Table
-	parent *Template // of table 0, by its key
-	of     *Template // of table 1, by the parent
-	child  *Template // of table 1, by its key
+	parent *TagColumns // of table 0, by its key
+	of     *TagColumns // of table 1, by the parent
+	child  *TagColumns // of table 1, by its key
 }
 
-// simSlots keeps all classes of the simulation apart, by simWordSeed.
+// simSlots keeps all tags of the simulation apart, by simWordSeed.
 const simSlots = 1 << 8
 
-// simWordSeed is a seed of words by which each class of the simulation has a slot of its own:
+// simWordSeed is a seed of versions by which each tag of the simulation has a slot of its own:
 // what a seed of the simulation plays must not depend on this process.
 var simWordSeed = sync.OnceValue(func() maphash.Seed {
 	for {
 		seed, slots := maphash.MakeSeed(), make(map[uint32]bool)
 		d := NewDomain(0)
-		d.words.seed = seed
+		d.versions.seed = seed
 		w := newSimWordedOf(d, simSlots)
-		for _, tm := range []*Template{w.parent, w.of, w.child} {
+		for _, tm := range []*TagColumns{w.parent, w.of, w.child} {
 			for _, k := range simKeys {
 				slots[tm.slot(string(k))] = true
 			}
@@ -39,46 +39,46 @@ var simWordSeed = sync.OnceValue(func() maphash.Seed {
 	}
 })
 
-// newSimWorded makes the words of a simulation: each class has a slot of its own, or all
+// newSimWorded makes the versions of a simulation: each tag has a slot of its own, or all
 // share one.
 func newSimWorded(d *Domain, slots int) *simWorded {
-	d.words.seed = simWordSeed()
+	d.versions.seed = simWordSeed()
 	return newSimWordedOf(d, slots)
 }
 
 func newSimWordedOf(d *Domain, slots int) *simWorded {
 	d.Slots(slots)
 	w := &simWorded{tables: [2]*Table{d.NewTable(), d.NewTable()}}
-	w.parent = w.tables[0].Register(&Template{Columns: []string{"id"}, Identity: true})
-	w.of = w.tables[1].Register(&Template{Columns: []string{"parent"}, Forgets: true})
+	w.parent = w.tables[0].Register(&TagColumns{Columns: []string{"id"}, Identity: true})
+	w.of = w.tables[1].Register(&TagColumns{Columns: []string{"parent"}, Forgets: true})
 	w.child = w.tables[1].Register(
-		&Template{Columns: []string{"id"}, Forgets: true, Identity: true})
+		&TagColumns{Columns: []string{"id"}, Forgets: true, Identity: true})
 	return w
 }
 
 // question is what is known of a document of a resource before it is read.
 func (w *simWorded) question(resource int, k row.Key) *Question {
 	if resource == 1 {
-		return &Question{Classes: []Class{{w.tables[1], w.child, string(k)}}}
+		return &Question{Tags: []Tag{{w.tables[1], w.child, string(k)}}}
 	}
 	return &Question{
-		Classes: []Class{{w.tables[0], w.parent, string(k)}, {w.tables[1], w.of, string(k)}},
-		Read:    []*Table{w.tables[1]},
+		Tags: []Tag{{w.tables[0], w.parent, string(k)}, {w.tables[1], w.of, string(k)}},
+		Read: []*Table{w.tables[1]},
 	}
 }
 
-// found are the classes of the children that were read.
-func (w *simWorded) found(rows []int) []Class {
-	list := make([]Class, len(rows))
+// found are the tags of the children that were read.
+func (w *simWorded) found(rows []int) []Tag {
+	list := make([]Tag, len(rows))
 	for i, c := range rows {
-		list[i] = Class{w.tables[1], w.child, string(simKeys[c])}
+		list[i] = Tag{w.tables[1], w.child, string(simKeys[c])}
 	}
 	return list
 }
 
-// moved is what tx means for words. A write knows its rows as they were; the feed does not.
-func (w *simWorded) moved(d *Domain, tx *simTx, old bool) *Moved {
-	m := d.Moves()
+// moved is what tx means for versions. A write knows its rows as they were; the feed does not.
+func (w *simWorded) moved(d *Domain, tx *simTx, old bool) *InvalidationSet {
+	m := d.NewSet()
 	for t, whole := range tx.whole {
 		if whole {
 			m.Whole(w.tables[t])

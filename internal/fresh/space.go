@@ -26,9 +26,9 @@ type Space struct {
 	generation atomic.Uint64
 	wholes     atomic.Int64
 
-	shown  shown
-	seed   maphash.Seed
-	shards atomic.Pointer[[shards]shard] // nil until a key is asked for: see shard
+	watchedReads watchedReads
+	seed         maphash.Seed
+	shards       atomic.Pointer[[shards]shard] // nil until a key is asked for: see shard
 }
 
 // A shard is the part of a space that one lock guards. Its maps are made when
@@ -66,7 +66,7 @@ func (d *Domain) NewSpace(
 	defer d.mu.Unlock()
 	d.spaces = append(d.spaces, s)
 	for _, p := range d.pending {
-		p.touches = append(p.touches, Touch{Space: s, Whole: true})
+		p.invalidations = append(p.invalidations, Invalidation{Space: s, Whole: true})
 		s.wholes.Add(1)
 	}
 	return s
@@ -135,7 +135,7 @@ type Lease struct {
 
 	done     chan struct{}
 	storable bool       // no change of the key was unsettled when the lease was taken
-	settled  bool       // the same; of what depends on words: nor of any of those
+	settled  bool       // the same; of what depends on versions: nor of any of those
 	at       Position   // of the write that it is a write-through of; 0: it is a load
 	list     *listLease // nil: marks alone keep it fresh
 
@@ -248,7 +248,7 @@ func (s *Space) lease(sh *shard, k row.Key, f row.Format) *Lease {
 	l.AsOf, l.Fenced = s.domain.applied.Load(), s.domain.fenced.Load()
 	l.Stamp.Epoch = s.domain.epoch.Load()
 	l.Stamp.Generation = s.generation.Load()
-	s.domain.words.step()
+	s.domain.versions.step()
 	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
 	l.settled = l.storable
 	if !l.settled {

@@ -87,8 +87,8 @@ func TestSpace_StoresNothingBeforeAFeed(t *testing.T) {
 // TestSpace_WhatEndsALoad: each of these keeps a load in flight from being
 // stored, and the next one is again.
 func TestSpace_WhatEndsALoad(t *testing.T) {
-	key := func(s *Space) []Touch { return []Touch{{Space: s, Keys: []row.Key{"k"}}} }
-	whole := func(s *Space) []Touch { return []Touch{{Space: s, Whole: true}} }
+	key := func(s *Space) []Invalidation { return []Invalidation{{Space: s, Keys: []row.Key{"k"}}} }
+	whole := func(s *Space) []Invalidation { return []Invalidation{{Space: s, Whole: true}} }
 	tests := []struct {
 		name string
 		do   func(*Domain, *Space)
@@ -190,9 +190,9 @@ func TestSpace_DropDropsTheCopy(t *testing.T) {
 
 func TestSpace_SettleTwiceTakesOneMarkAway(t *testing.T) {
 	d, s := newAttached(nil)
-	touches := func() []Touch { return []Touch{{Space: s, Keys: []row.Key{"k"}}} }
-	first := d.Apply(2, touches(), "x", 0)
-	d.Apply(3, touches(), "y", 0)
+	invalidations := func() []Invalidation { return []Invalidation{{Space: s, Keys: []row.Key{"k"}}} }
+	first := d.Apply(2, invalidations(), "x", 0)
+	d.Apply(3, invalidations(), "y", 0)
 	d.Settle(first)
 	d.Settle(first)
 	l, _ := s.Begin("k", row.FormatJSON, Any)
@@ -257,7 +257,7 @@ func TestSpace_SupersededLoadIsStored(t *testing.T) {
 func TestSpace_SupersededLoadIsInvalidated(t *testing.T) {
 	d, s := newAttached(nil)
 	first, second := twoLoads(t, s)
-	d.Apply(3, []Touch{{Space: s, Keys: []row.Key{"k"}}}, nil, 0)
+	d.Apply(3, []Invalidation{{Space: s, Keys: []row.Key{"k"}}}, nil, 0)
 	if s.Send(first) || s.Send(second) {
 		t.Error("Send says that an invalidated load is of use")
 	}
@@ -273,7 +273,7 @@ func TestSpace_UnsettledLoadIsJoinedUntilTheNextFence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, s := newAttached(nil)
 			if unsettled {
-				d.Apply(2, []Touch{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
+				d.Apply(2, []Invalidation{{Space: s, Keys: []row.Key{"k"}}}, "x", 0)
 			}
 			d.Fenced(10)
 			first, _ := s.Begin("k", row.FormatJSON, Any)

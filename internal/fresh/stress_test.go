@@ -80,9 +80,9 @@ func (x *stress) write(own bool, n int) {
 		k := rand.IntN(stressKeys)
 		x.locks[k].Lock()
 		tx := &stressTx{key: k, version: x.visible[k].Load() + 1}
-		touches := []Touch{{Space: x.s, Keys: []row.Key{stressNames[k]}}}
+		invalidations := []Invalidation{{Space: x.s, Keys: []row.Key{stressNames[k]}}}
 		if own {
-			x.d.Hold(touches)
+			x.d.Hold(invalidations)
 		}
 		x.log <- tx
 		runtime.Gosched() // the feed may be first
@@ -90,7 +90,7 @@ func (x *stress) write(own bool, n int) {
 		tx.shown.Store(true)
 		x.locks[k].Unlock()
 		if own {
-			x.d.Release(touches, 0)
+			x.d.Release(invalidations, 0)
 			x.know(k, tx.version)
 		}
 	}
@@ -114,7 +114,7 @@ func (x *stress) feed() {
 		pos++
 		name := stressNames[tx.key]
 		ref := []*stressTx{tx}
-		switch touch := (Touch{Space: x.s}); rand.IntN(12) {
+		switch touch := (Invalidation{Space: x.s}); rand.IntN(12) {
 		case 0:
 			x.epochs.Lock()
 			for _, p := range x.d.Unsettled() { // the new feed will not tell of these
@@ -122,14 +122,14 @@ func (x *stress) feed() {
 			}
 			x.d.Reset("a", pos, nil, 0)
 			touch.Whole = true
-			x.d.Apply(pos, []Touch{touch}, ref, 0)
+			x.d.Apply(pos, []Invalidation{touch}, ref, 0)
 			x.epochs.Unlock()
 		case 1:
 			touch.Whole = true
-			x.d.Apply(pos, []Touch{touch}, ref, 0)
+			x.d.Apply(pos, []Invalidation{touch}, ref, 0)
 		default:
 			touch.Keys = []row.Key{name}
-			x.d.Apply(pos, []Touch{touch}, ref, 0)
+			x.d.Apply(pos, []Invalidation{touch}, ref, 0)
 		}
 		x.d.Fenced(int64(pos))
 		x.d.Advance(pos)

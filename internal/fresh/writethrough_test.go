@@ -10,7 +10,7 @@ import (
 type heldWrite struct {
 	d     *Domain
 	s     *Space
-	holds []Touch
+	holds []Invalidation
 	kept  *row.Document
 }
 
@@ -22,8 +22,8 @@ func newHeldWrite() *heldWrite {
 	return r
 }
 
-func (r *heldWrite) key() []Touch { return []Touch{{Space: r.s, Keys: []row.Key{"k"}}} }
-func (r *heldWrite) all() []Touch { return []Touch{{Space: r.s, Whole: true}} }
+func (r *heldWrite) key() []Invalidation { return []Invalidation{{Space: r.s, Keys: []row.Key{"k"}}} }
+func (r *heldWrite) all() []Invalidation { return []Invalidation{{Space: r.s, Whole: true}} }
 
 func (r *heldWrite) hold() {
 	r.d.Hold(r.key())
@@ -73,7 +73,7 @@ func TestWriteThrough_IsKept(t *testing.T) {
 		"another key written": func(r *heldWrite) {
 			r.d.Apply(2, r.key(), nil, 0)
 			r.d.Release(r.holds, 2)
-			r.d.Apply(3, []Touch{{Space: r.s, Keys: []row.Key{"other"}}}, nil, 0)
+			r.d.Apply(3, []Invalidation{{Space: r.s, Keys: []row.Key{"other"}}}, nil, 0)
 		},
 		"another reads the same": func(r *heldWrite) {
 			r.d.Release(r.holds, 2)

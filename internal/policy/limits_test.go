@@ -15,8 +15,8 @@ const limitsFile = "internal/front/limits.go"
 // A star at the end stands for several names.
 var boundless = map[string]string{
 	"front/access.go:Slow":               "what is logged",
-	"front/unsent.go:unknownSize":        "a guess",
-	"front/unsent.go:forgetLarger":       "a part of an average",
+	"front/outputbudget.go:unknownSize":  "a guess",
+	"front/outputbudget.go:forgetLarger": "a part of an average",
 	"front/http/accesslog.go:statusGone": "a status",
 	"front/http/index.go:exampleAge":     "how often is asked",
 	"front/http/loop.go:maxSeen":         "beyond it a map is used",

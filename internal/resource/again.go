@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Nobody tells of changes of what a form was compiled from that no feed follows: those who
-// read it have it compiled again, each form beside the others, whose tables may be locked.
+// Nobody tells of changes of what a revision was compiled from that no feed follows: those who
+// read it have it compiled again, each revision beside the others, whose tables may be locked.
 
 const (
-	// One form is compiled again every recompileEvery, or recompileBurst of them after a while
+	// One revision is compiled again every recompileEvery, or recompileBurst of them after a while
 	// without any: compiling one takes a database some milliseconds.
 	recompileEvery = 40 * time.Millisecond
 	recompileBurst = 50
@@ -19,7 +19,7 @@ const (
 	recompileWait = time.Second
 )
 
-// A recompilation is that of a form that no feed follows.
+// A recompilation is that of a revision that no feed follows.
 type recompilation struct {
 	begun int64
 	done  chan struct{} // closed when it has ended
@@ -38,10 +38,10 @@ func (r *recompilation) ended() bool {
 	}
 }
 
-// recompile has a form that no feed follows compiled again if that is due. A load waits for
-// that once its copies would be too old, but not for ever: then it reads by the form that there
+// recompile has a revision that no feed follows compiled again if that is due. A load waits for
+// that once its copies would be too old, but not for ever: then it reads by the revision that there
 // is, and has the error of that, if any.
-func (f *form) recompile(ctx context.Context) {
+func (f *revision) recompile(ctx context.Context) {
 	r, age := f.recompileSoon()
 	if r == nil || age < f.recompileWithin() {
 		return
@@ -59,13 +59,13 @@ func (f *form) recompile(ctx context.Context) {
 	}
 }
 
-// recompileWithin is how old what a form was compiled from may be.
-func (f *form) recompileWithin() time.Duration { return max(f.src.opts.StaleAfter, f.spec.TTL) }
+// recompileWithin is how old what a revision was compiled from may be.
+func (f *revision) recompileWithin() time.Duration { return max(f.src.opts.StaleAfter, f.spec.TTL) }
 
-// recompileSoon begins to compile a form that no feed follows again, when that was last begun
+// recompileSoon begins to compile a revision that no feed follows again, when that was last begun
 // as long ago as half of recompileWithin, and waits for nothing. It returns the last one, nil
-// for none, and how old what the form was compiled from is.
-func (f *form) recompileSoon() (*recompilation, time.Duration) {
+// for none, and how old what the revision was compiled from is.
+func (f *revision) recompileSoon() (*recompilation, time.Duration) {
 	if f.plan == nil || f.followed() {
 		return nil, 0
 	}
@@ -73,7 +73,7 @@ func (f *form) recompileSoon() (*recompilation, time.Duration) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	now := monotonic()
-	age := time.Duration(now - f.doubt.known.begun)
+	age := time.Duration(now - f.schema.known.begun)
 	last := f.again
 	switch {
 	case age < half, !last.ended(), last != nil && time.Duration(now-last.begun) < half,
@@ -94,15 +94,15 @@ func (f *form) recompileSoon() (*recompilation, time.Duration) {
 	return f.again, age
 }
 
-// again compiles a form again, beside others.
-func (s *Set) again(u *upstream, f *form) {
+// again compiles a revision again, beside others.
+func (s *Set) again(u *sourceState, f *revision) {
 	c := u.compilationOf(f)
 	u.compiling.Lock()
 	defer u.compiling.Unlock()
 	u.apply.Lock()
-	known := f.doubt.known.begun
+	known := f.schema.known.begun
 	u.apply.Unlock()
-	if known < c.begun && f.r.form.Load() == f {
+	if known < c.begun && f.r.revision.Load() == f {
 		s.compiled(u, f, &c, false)
 	}
 }

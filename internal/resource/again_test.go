@@ -52,7 +52,7 @@ func TestRecompile_HasABound(t *testing.T) {
 			}
 			n, took := c.count.Load()-before, time.Since(begun)
 			most := int64(took/recompileEvery) + recompileBurst + 1
-			least := min(int64(took/h.resource("dept0").form.Load().src.opts.StaleAfter), most) / 2
+			least := min(int64(took/h.resource("dept0").revision.Load().src.opts.StaleAfter), most) / 2
 			if n > most || n < least {
 				t.Errorf("%d resources are compiled %d times in %v, want %d to %d", resources, n, took,
 					least, most)
@@ -103,7 +103,7 @@ func TestSet_StartedWithoutTheDatabase(t *testing.T) {
 	h.hit("dept", "10")
 }
 
-// A reload does not wait for a form that waits for the reload.
+// A reload does not wait for a revision that waits for the reload.
 func TestSet_ReloadBesideDefinitions(t *testing.T) {
 	h := newHouse(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())

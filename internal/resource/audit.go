@@ -99,22 +99,22 @@ func (s *sample) remove(one *audited) {
 // audits counts what the auditor of a source has done.
 type audits struct{ checked, stale atomic.Uint64 }
 
-// audit looks at as many documents and lists a second as the options say, until the upstream
+// audit looks at as many documents and lists a second as the options say, until the source state
 // is closed: at a list of each resource after a document.
-func (u *upstream) audit() {
+func (u *sourceState) audit() {
 	for turn := 0; sleep(u.ctx, time.Second/time.Duration(u.opts.Audit)); turn++ {
 		u.apply.Lock()
-		forms := u.forms
+		revisions := u.revisions
 		u.apply.Unlock()
-		if n := len(forms); n > 0 {
-			u.guarded("audit", func() { u.auditForm(forms[turn%n], turn/n%2 == 1) })
+		if n := len(revisions); n > 0 {
+			u.guarded("audit", func() { u.auditRevision(revisions[turn%n], turn/n%2 == 1) })
 		}
 	}
 }
 
-// auditForm looks at one document of a form, or at one list. Where there is none of these it
-// looks at one of the others.
-func (u *upstream) auditForm(f *form, list bool) {
+// auditRevision looks at one document of a revision, or at one list. Where there is none of
+// these it looks at one of the others.
+func (u *sourceState) auditRevision(f *revision, list bool) {
 	if f.plan == nil || f.memory == nil || f.spec.TTL > 0 {
 		return
 	}
@@ -158,7 +158,7 @@ func (u *upstream) auditForm(f *form, list bool) {
 
 // causes says what may lie behind a wrong copy: what is known not to be told, before a
 // defect.
-func (u *upstream) causes() string {
+func (u *sourceState) causes() string {
 	if c := u.feed.Load(); c != nil {
 		if b, ok := c.feed.(source.PartialFeed); ok {
 			return "the feed " + string(b.Mode()) + " cannot tell of " + b.Unobservable() +
@@ -170,7 +170,7 @@ func (u *upstream) causes() string {
 
 // good returns the copy that a hit would answer with now, nil if none would, and whether
 // memory holds any.
-func (f *form) good(one *audited) (kept *row.Document, held bool) {
+func (f *revision) good(one *audited) (kept *row.Document, held bool) {
 	if state, _ := f.src.domain.Gate(monotonic()); state != fresh.Fresh {
 		return nil, true
 	}
@@ -194,7 +194,7 @@ func (f *form) good(one *audited) (kept *row.Document, held bool) {
 
 // compare reads a document or a list from the source and compares its content with what is
 // kept.
-func (f *form) compare(one *audited, kept *row.Document) (same, ok bool) {
+func (f *revision) compare(one *audited, kept *row.Document) (same, ok bool) {
 	ctx, cancel := context.WithTimeout(f.src.ctx, f.src.opts.Timeout)
 	defer cancel()
 	release, err := f.src.acquire(ctx, f.lanes)
@@ -212,7 +212,7 @@ func (f *form) compare(one *audited, kept *row.Document) (same, ok bool) {
 }
 
 // readAgain reads what a copy is of.
-func (f *form) readAgain(ctx context.Context, one *audited) (*row.Document, error) {
+func (f *revision) readAgain(ctx context.Context, one *audited) (*row.Document, error) {
 	if one.ask != nil {
 		found, err := f.selects(ctx, one.ask)
 		if err != nil {
@@ -234,7 +234,7 @@ func (f *form) readAgain(ctx context.Context, one *audited) (*row.Document, erro
 // survives reports whether a copy that differs from the source is served even
 // after a fence that was begun later: whatever was visible to the comparison has
 // been applied by then, and should have dropped the copy.
-func (u *upstream) survives(f *form, one *audited, kept *row.Document) bool {
+func (u *sourceState) survives(f *revision, one *audited, kept *row.Document) bool {
 	at := monotonic()
 	for end := time.Now().Add(auditTimeout); u.domain.FencedAt() <= at; {
 		if time.Now().After(end) || !sleep(u.ctx, fenceEvery) {
@@ -253,7 +253,7 @@ func (u *upstream) survives(f *form, one *audited, kept *row.Document) bool {
 }
 
 // sampled lets the auditor know of what was stored under a lease.
-func (f *form) sampled(l *fresh.Lease) {
+func (f *revision) sampled(l *fresh.Lease) {
 	if f.src.opts.Audit > 0 {
 		ref := tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}
 		f.sample.add(audited{ref: ref}, sampleSize)
@@ -261,7 +261,7 @@ func (f *form) sampled(l *fresh.Lease) {
 }
 
 // sampledList lets the auditor know of a list that was stored.
-func (f *form) sampledList(key listKey, ask *ListAsk) {
+func (f *revision) sampledList(key listKey, ask *ListAsk) {
 	if f.src.opts.Audit > 0 {
 		f.sampleOfLists.add(audited{list: key, ask: ask}, sampledLists)
 	}

@@ -13,32 +13,32 @@ import (
 	"github.com/hotrow/hotrow/internal/workers"
 )
 
-// specs returns what the configuration says of the upstream's resources. Set.mu is held.
-func (u *upstream) specs() []Spec {
-	list := make([]Spec, len(u.forms))
-	for i, f := range u.forms {
+// specs returns what the configuration says of the source state's resources. Set.mu is held.
+func (u *sourceState) specs() []Spec {
+	list := make([]Spec, len(u.revisions))
+	for i, f := range u.revisions {
 		list[i] = f.r.Spec()
 	}
 	return list
 }
 
-// build makes the upstream of a source with its resources, compiled if the
+// build makes the source state of a source with its resources, compiled if the
 // database is there. s.mu is held.
-func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstream, error) {
-	u := newUpstream(o, s.log)
-	u.domain.Slots(s.lists.words())
+func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*sourceState, error) {
+	u := newSourceState(o, s.log)
+	u.domain.Slots(s.lists.versions())
 	if s.disk != nil {
 		u.disk = s.disk.Source(o.Name)
 	}
-	u.renew = func(f *form, reshaped bool) { s.renew(u, f, reshaped) }
-	u.again = func(f *form) { s.again(u, f) }
+	u.renew = func(f *revision, reshaped bool) { s.renew(u, f, reshaped) }
+	u.again = func(f *revision) { s.again(u, f) }
 	u.rebuild = func() { s.rebuild(u) }
 	var errs []error
 	plans, failed := u.compileAll(ctx, specs)
 	for i, sp := range specs {
-		f := s.form(u, sp)
-		f.doubt.known.begun = u.born // or later
-		u.forms = append(u.forms, f)
+		f := s.newRevision(u, sp)
+		f.schema.known.begun = u.born // or later
+		u.revisions = append(u.revisions, f)
 		err := failed[i]
 		if err == nil && sp.Warm != nil {
 			err = CheckWarm(ctx, u.source, sp.Table.Name, sp.Warm.Query)
@@ -56,12 +56,12 @@ func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*upstre
 		s.discard(u)
 		return nil, errors.Join(errs...)
 	}
-	u.setForms(u.forms)
+	u.setRevisions(u.revisions)
 	return u, nil
 }
 
 // compileAll makes the plans of resources, each with its own error.
-func (u *upstream) compileAll(ctx context.Context, specs []Spec) ([]source.Plan, []error) {
+func (u *sourceState) compileAll(ctx context.Context, specs []Spec) ([]source.Plan, []error) {
 	if plans, errs, ok := u.compileMany(ctx, specs); ok {
 		return plans, errs
 	}
@@ -74,7 +74,7 @@ func (u *upstream) compileAll(ctx context.Context, specs []Spec) ([]source.Plan,
 
 // compileMany is compileAll by a source that compiles many at a time. It reports false for
 // others, and if that panics: compiling one after the other shows which of them does.
-func (u *upstream) compileMany(
+func (u *sourceState) compileMany(
 	ctx context.Context, specs []Spec,
 ) (plans []source.Plan, errs []error, ok bool) {
 	c, ok := u.source.(source.ManyCompiler)
@@ -94,7 +94,7 @@ func (u *upstream) compileMany(
 }
 
 // compile makes the plan of a resource.
-func (u *upstream) compile(ctx context.Context, sp *Spec) (plan source.Plan, err error) {
+func (u *sourceState) compile(ctx context.Context, sp *Spec) (plan source.Plan, err error) {
 	defer func() {
 		if v := workers.Caught(u.log, "compile "+sp.Table.Name, recover()); v != nil {
 			err = v
@@ -103,15 +103,15 @@ func (u *upstream) compile(ctx context.Context, sp *Spec) (plan source.Plan, err
 	return u.source.Compile(ctx, sp.Table)
 }
 
-// form makes the form of a spec, not compiled, for the resource that has its
+// newRevision makes the revision of a spec, not compiled, for the resource that has its
 // name already or a new one.
-func (s *Set) form(u *upstream, sp Spec) *form {
+func (s *Set) newRevision(u *sourceState, sp Spec) *revision {
 	r, ok := (*s.byName.Load())[sp.Table.Name]
 	if !ok {
 		r = &Resource{name: sp.Table.Name, hot: s.hot}
 		r.rules.Store(u.rules(sp))
 	}
-	f := &form{r: r, spec: sp, src: u, number: s.number.Add(1), copier: s.copier,
+	f := &revision{r: r, spec: sp, src: u, number: s.number.Add(1), copier: s.copier,
 		kept: s.lists}
 	if !sp.Pass {
 		f.memory = s.memory
@@ -121,33 +121,33 @@ func (s *Set) form(u *upstream, sp Spec) *form {
 
 // complete gives f its plan. It runs before anybody else sees f, and not while
 // a transaction is applied.
-func (s *Set) complete(f *form, plan source.Plan) {
+func (s *Set) complete(f *revision, plan source.Plan) {
 	f.plan, f.key = plan, plan.KeyType()
 	f.wide = f.key.Wide()
 	if t := plan.Table(); t != nil {
 		f.table = t.Bounded(f.spec.MaxLimit)
 	}
 	f.src.mark(f)
-	f.dependOnWords()
+	f.trackDeps()
 	f.space = f.src.domain.NewSpace(f.drop, f.evictOthers)
 	f.definition = f.src.domain.NewTable()
 	var tables []*fresh.Table
 	for _, d := range plan.Deps() {
 		t := f.src.table(d.Table) // for lists that embed rows of it, whatever is kept of f
-		tables = append(tables, t.words)
+		tables = append(tables, t.versions)
 		f.lanes = append(f.lanes, f.src.lane(d.Table))
 	}
 	f.lanes = lanesOf(f, f)
-	if f.worded != nil {
-		f.space.Watched(f.watched, f.notifyChanged, tables)
+	if f.docDeps != nil {
+		f.space.Watch(f.watched, f.notifyChanged, tables)
 	}
 	f.keepLists(s.lists)
 	f.keepOnDisk(s.disk)
-	s.forms.Store(f.number, f)
+	s.revisions.Store(f.number, f)
 }
 
 // drop forgets every format of a document; see fresh.Domain.NewSpace.
-func (f *form) drop(k row.Key) {
+func (f *revision) drop(k row.Key) {
 	if f.memory == nil {
 		return
 	}
@@ -160,10 +160,10 @@ func (f *form) drop(k row.Key) {
 	}
 }
 
-// start opens the feed of an upstream, at once or when the database comes.
+// start opens the feed of an source state, at once or when the database comes.
 // s.mu is held.
-func (s *Set) start(u *upstream) {
-	if len(u.forms) == 0 {
+func (s *Set) start(u *sourceState) {
+	if len(u.revisions) == 0 {
 		u.feed.Store(&chosen{nil, "no resource uses this source"})
 		return
 	}
@@ -194,7 +194,7 @@ func (s *Set) start(u *upstream) {
 }
 
 // opensFeed is openFeed, whose panic is its error.
-func (s *Set) opensFeed(u *upstream) (err error) {
+func (s *Set) opensFeed(u *sourceState) (err error) {
 	defer func() {
 		if v := workers.Caught(u.log, "open the feed", recover()); v != nil {
 			err = v
@@ -204,7 +204,7 @@ func (s *Set) opensFeed(u *upstream) (err error) {
 }
 
 // openFeed compiles what is not compiled yet, chooses the feed and follows it.
-func (s *Set) openFeed(u *upstream) error {
+func (s *Set) openFeed(u *sourceState) error {
 	ctx, cancel := context.WithTimeout(u.ctx, u.within(openLimit))
 	defer cancel()
 	refused, err := s.compileRest(ctx, u)
@@ -228,7 +228,7 @@ func (s *Set) openFeed(u *upstream) error {
 	if feed == nil {
 		if before == nil {
 			u.log.Warn("no feed: nothing is kept", "event", eventFeed, "why", reason)
-			u.locked(func() { u.leave(o.left) })
+			u.locked(func() { u.exclude(o.excluded) })
 			u.domain.Reset("", 0, nil, 0)
 			u.begun("no feed: " + reason)
 			u.listenForRestarts()
@@ -241,16 +241,16 @@ func (s *Set) openFeed(u *upstream) error {
 		s.compilesLater(u)
 	}
 	u.follow(&o)
-	u.wonders()
+	u.schemaUnsure()
 	return nil
 }
 
-// compileRest compiles what is not compiled yet, and returns how many forms do not compile:
+// compileRest compiles what is not compiled yet, and returns how many revisions do not compile:
 // they cost themselves. Its error is that the database is not there.
-func (s *Set) compileRest(ctx context.Context, u *upstream) (refused int, err error) {
+func (s *Set) compileRest(ctx context.Context, u *sourceState) (refused int, err error) {
 	u.compiling.Lock()
 	defer u.compiling.Unlock()
-	var rest []*form
+	var rest []*revision
 	var specs []Spec
 	for _, f := range *u.served.Load() {
 		if f.plan == nil {
@@ -276,7 +276,7 @@ func (s *Set) compileRest(ctx context.Context, u *upstream) (refused int, err er
 }
 
 // compilesLater has what is not compiled yet compiled later. s.mu is held.
-func (s *Set) compilesLater(u *upstream) {
+func (s *Set) compilesLater(u *sourceState) {
 	if !u.later {
 		u.later = true
 		u.loops.Go(func() { u.outlives("compile later", func() { s.compileLater(u) }) })
@@ -285,7 +285,7 @@ func (s *Set) compilesLater(u *upstream) {
 
 // compileLater compiles what did not compile when the database came, or was reloaded while it
 // was away, until it does.
-func (s *Set) compileLater(u *upstream) {
+func (s *Set) compileLater(u *sourceState) {
 	for wait := reconnectMax; sleep(u.ctx, wait); wait = min(2*wait, lookAgain) {
 		ctx, cancel := context.WithTimeout(u.ctx, u.within(openLimit))
 		_, _ = s.compileRest(ctx, u)
@@ -297,15 +297,15 @@ func (s *Set) compileLater(u *upstream) {
 }
 
 // compiledAll reports whether nothing of u is left to be compiled later, which ends that.
-func (s *Set) compiledAll(u *upstream) bool {
+func (s *Set) compiledAll(u *sourceState) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u.later = slices.ContainsFunc(u.forms, func(f *form) bool { return f.plan == nil })
+	u.later = slices.ContainsFunc(u.revisions, func(f *revision) bool { return f.plan == nil })
 	return !u.later
 }
 
 // listenForRestarts forgets what is kept of a server that has forgotten it, too.
-func (u *upstream) listenForRestarts() {
+func (u *sourceState) listenForRestarts() {
 	r, ok := u.source.(source.Restarter)
 	if !ok {
 		return
@@ -321,9 +321,9 @@ func (u *upstream) listenForRestarts() {
 	})
 }
 
-// replace puts a new form of a resource, with the plan that c has made, in the place of old,
+// replace puts a new revision of a resource, with the plan that c has made, in the place of old,
 // unless a reload has done so.
-func (s *Set) replace(u *upstream, old *form, c *compilation) {
+func (s *Set) replace(u *sourceState, old *revision, c *compilation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || u.ctx.Err() != nil {
@@ -331,25 +331,26 @@ func (s *Set) replace(u *upstream, old *form, c *compilation) {
 	}
 	u.apply.Lock()
 	defer u.apply.Unlock()
-	i := slices.Index(u.forms, old)
+	i := slices.Index(u.revisions, old)
 	if i < 0 {
 		return
 	}
-	f := s.form(u, old.spec)
+	f := s.newRevision(u, old.spec)
 	s.complete(f, c.plan)
-	if f.doubt = (doubt{changes: old.doubt.changes, known: c.compiledAt}); f.doubt.old() {
+	f.schema = schemaState{changes: old.schema.changes, known: c.compiledAt}
+	if f.schema.stale() {
 		u.hold(f)
-		f.try()
+		f.verifyAgain()
 	}
-	forms := append([]*form(nil), u.forms...)
-	forms[i] = f
-	u.setForms(forms)
+	revisions := append([]*revision(nil), u.revisions...)
+	revisions[i] = f
+	u.setRevisions(revisions)
 	f.bind()
-	f.r.form.Store(f)
+	f.r.revision.Store(f)
 	f.r.watch.reset(u.token(u.domain.Applied())) // what was answered by the old one is another
 	s.end(u, old)
 	if old.root != nil {
-		old.root.table.forgetTemplates()
+		old.root.table.forgetTagColumns()
 	}
 	if u.follower != nil {
 		u.follower.replan()

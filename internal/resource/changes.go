@@ -29,7 +29,7 @@ type change struct {
 }
 
 // changes are the last changes that the feed has told of, for whoever looks at a
-// document. Guarded by upstream.apply.
+// document. Guarded by sourceState.apply.
 type changes struct {
 	places []change                // nil before the first
 	whole  map[*fresh.Space]change // of resources of which every document may have changed
@@ -43,20 +43,20 @@ func (c *changes) begin(now time.Time) {
 }
 
 // note remembers what a transaction has touched.
-func (c *changes) note(bySpace map[*fresh.Space]*form, a *applied, by Token) {
+func (c *changes) note(bySpace map[*fresh.Space]*revision, a *applied, by Token) {
 	if c.places == nil {
 		c.places = make([]change, changesKept)
 	}
-	now, touches := time.Now(), a.touches
-	for i := range touches {
-		f := bySpace[touches[i].Space]
+	now, invalidations := time.Now(), a.invalidations
+	for i := range invalidations {
+		f := bySpace[invalidations[i].Space]
 		if f == nil {
 			continue
 		}
-		if touches[i].Whole || touches[i].Unnamed { // these may be part of any
+		if invalidations[i].Whole || invalidations[i].Unnamed { // these may be part of any
 			c.whole[f.space] = change{at: now, by: by}
 		}
-		for _, k := range touches[i].Keys {
+		for _, k := range invalidations[i].Keys {
 			h := hashOf(f, k)
 			*c.place(h) = change{key: h, at: now, by: by}
 		}
@@ -64,7 +64,7 @@ func (c *changes) note(bySpace map[*fresh.Space]*form, a *applied, by Token) {
 }
 
 // last returns the last change of a document.
-func (c *changes) last(f *form, k row.Key) LastChange {
+func (c *changes) last(f *revision, k row.Key) LastChange {
 	l := LastChange{Since: c.since}
 	if c.places != nil {
 		h := hashOf(f, k)
@@ -86,7 +86,7 @@ func (c *changes) last(f *form, k row.Key) LastChange {
 func (c *changes) place(hash uint64) *change { return &c.places[hash>>1%changesKept] }
 
 // hashOf never returns 0.
-func hashOf(f *form, k row.Key) uint64 {
+func hashOf(f *revision, k row.Key) uint64 {
 	return (xxhash.Sum64String(string(k)) + uint64(f.number)*0x9e3779b97f4a7c15) | 1
 }
 
@@ -94,7 +94,7 @@ func hashOf(f *form, k row.Key) uint64 {
 // follows the document.
 // Errors: row.ErrKey.
 func (r *Resource) LastChange(key row.Key) (l LastChange, ok bool, err error) {
-	f := r.form.Load()
+	f := r.revision.Load()
 	if f.plan == nil || f.space == nil || !f.followed() {
 		return l, false, nil
 	}

@@ -46,15 +46,15 @@ func TestLastChange_OfARow(t *testing.T) {
 // TestLastChange_WhatIsForgottenIsNotDenied: with more changes than are remembered nothing
 // is said of the time before a key's place was taken.
 func TestLastChange_WhatIsForgottenIsNotDenied(t *testing.T) {
-	c, f := new(changes), &form{number: 7, space: new(fresh.Space)}
-	bySpace := map[*fresh.Space]*form{f.space: f}
+	c, f := new(changes), &revision{number: 7, space: new(fresh.Space)}
+	bySpace := map[*fresh.Space]*revision{f.space: f}
 	first := time.Now()
 	c.begin(first)
 	var keys []row.Key
 	for i := range 4 * changesKept {
 		keys = append(keys, row.Key(strconv.Itoa(i)))
 	}
-	c.note(bySpace, &applied{touches: []fresh.Touch{{Space: f.space, Keys: keys}}}, Token{})
+	c.note(bySpace, &applied{invalidations: []fresh.Invalidation{{Space: f.space, Keys: keys}}}, Token{})
 	known := 0
 	for _, k := range keys {
 		switch l := c.last(f, k); {
@@ -67,7 +67,7 @@ func TestLastChange_WhatIsForgottenIsNotDenied(t *testing.T) {
 	if known < changesKept/2 || known > changesKept {
 		t.Errorf("of %d changes %d are known, want about %d", len(keys), known, changesKept)
 	}
-	c.note(bySpace, &applied{touches: []fresh.Touch{{Space: f.space, Whole: true}}}, Token{})
+	c.note(bySpace, &applied{invalidations: []fresh.Invalidation{{Space: f.space, Whole: true}}}, Token{})
 	if l := c.last(f, keys[0]); !l.Whole || l.At.IsZero() {
 		t.Errorf("after a change of the whole table: %+v", l)
 	}

@@ -49,42 +49,42 @@ func (s *Set) check() (wrong []string) {
 	if s.memory != nil {
 		wrong = s.memory.Check()
 	}
-	forms := make(map[*form]bool)
+	revisions := make(map[*revision]bool)
 	for _, u := range s.sources {
-		u.check(forms, s.closed, func(format string, args ...any) {
+		u.check(revisions, s.closed, func(format string, args ...any) {
 			say("source "+u.name+": "+format, args...)
 		})
 	}
 	numbers := make(map[uint32]bool)
-	s.forms.Range(func(number, f any) bool {
-		if numbers[number.(uint32)] = true; !forms[f.(*form)] {
-			say("resource %s: a form that was replaced is still known", f.(*form).r.name)
+	s.revisions.Range(func(number, f any) bool {
+		if numbers[number.(uint32)] = true; !revisions[f.(*revision)] {
+			say("resource %s: a form that was replaced is still known", f.(*revision).r.name)
 		}
 		return true
 	})
-	for f := range forms {
+	for f := range revisions {
 		r, known := (*s.byName.Load())[f.r.name]
-		if !known || r != f.r || r.form.Load() != f {
+		if !known || r != f.r || r.revision.Load() != f {
 			say("resource %s: its name leads elsewhere", f.r.name)
 		}
 		if f.plan != nil && !numbers[f.number] {
 			say("resource %s: its documents lead to no resource", f.r.name)
 		}
 	}
-	if n := len(*s.byName.Load()); n != len(forms) {
-		say("%d names lead to %d resources", n, len(forms))
+	if n := len(*s.byName.Load()); n != len(revisions) {
+		say("%d names lead to %d resources", n, len(revisions))
 	}
 	s.lists.check(numbers, say)
 	return wrong
 }
 
-// check is Check of one source, whose forms are added to forms.
-func (u *upstream) check(forms map[*form]bool, closed bool, say func(string, ...any)) {
+// check is Check of one source, whose revisions are added to revisions.
+func (u *sourceState) check(revisions map[*revision]bool, closed bool, say func(string, ...any)) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	var spaces []*fresh.Space
-	for _, f := range u.forms {
-		forms[f] = true
+	for _, f := range u.revisions {
+		revisions[f] = true
 		if f.space != nil {
 			spaces = append(spaces, f.space)
 			if u.bySpace[f.space] != f {
@@ -109,8 +109,8 @@ func (u *upstream) check(forms map[*form]bool, closed bool, say func(string, ...
 	}
 }
 
-// checkWaits is Check of what waits for one form. upstream.apply is held.
-func (f *form) checkWaits(say func(string, ...any)) {
+// checkWaits is Check of what waits for one revision. sourceState.apply is held.
+func (f *revision) checkWaits(say func(string, ...any)) {
 	f.waiting.Range(func(l, w any) bool {
 		if !w.(*waiters).of(l.(*fresh.Lease)) {
 			say("somebody waits for a list of %s that nobody loads", f.r.name)
@@ -118,9 +118,9 @@ func (f *form) checkWaits(say func(string, ...any)) {
 		return true
 	})
 	switch {
-	case f.trial.Load() != nil && !f.doubt.old():
+	case f.verification.Load() != nil && !f.schema.stale():
 		say("loads of %s wait until it is compiled again, which nobody does", f.r.name)
-	case f.doubt.held != f.unsure.Load():
+	case f.schema.held != f.unverified.Load():
 		say("whether %s is sure is told in two ways", f.r.name)
 	}
 }
@@ -135,12 +135,12 @@ func (w *waiters) of(l *fresh.Lease) bool {
 	}
 }
 
-// check is Check of the lists in memory, of the forms with these numbers.
-func (s *listStore) check(forms map[uint32]bool, say func(string, ...any)) {
+// check is Check of the lists in memory, of the revisions with these numbers.
+func (s *listStore) check(revisions map[uint32]bool, say func(string, ...any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	bytes := int64(0)
-	for key, slot := range s.slots {
+	for key, slot := range s.entries {
 		l := slot.list.Load()
 		bytes += slot.size
 		switch {
@@ -148,14 +148,14 @@ func (s *listStore) check(forms map[uint32]bool, say func(string, ...any)) {
 			say("lists: a slot has no list, or another's")
 		case slot.size < l.size(key):
 			say("lists: %d bytes are counted of a list of %d", slot.size, l.size(key))
-		case !forms[key.form]:
+		case !revisions[key.revision]:
 			say("lists: one is kept of a resource that is no more")
 		}
 	}
 	if bytes != s.bytes || bytes < 0 {
 		say("lists: %d bytes are counted, %d are held", s.bytes, bytes)
 	}
-	if s.bytes > s.budget && len(s.slots) > 1 {
+	if s.bytes > s.budget && len(s.entries) > 1 {
 		say("lists: %d bytes are kept of at most %d", s.bytes, s.budget)
 	}
 	for i := range s.raw {
@@ -165,10 +165,11 @@ func (s *listStore) check(forms map[uint32]bool, say func(string, ...any)) {
 				continue
 			}
 			k := &p.slot.key
-			if p.hash != s.hash(p.form, p.of, p.raw) || k.form != p.form || k.format != p.of {
+			if p.hash != s.hash(p.revision, p.of, p.raw) ||
+				k.revision != p.revision || k.format != p.of {
 				say("lists: a spelling leads to another question")
 			}
-			if p.slot.list.Load() != nil && s.slots[*k] != p.slot {
+			if p.slot.list.Load() != nil && s.entries[*k] != p.slot {
 				say("lists: a spelling leads to a list that is forgotten")
 			}
 		}

@@ -102,17 +102,17 @@ func CheckList(of *Planned, all []Planned, raw string) (*ListCheck, error) {
 // relationsAmong is what finds, for a parser, what may be embedded in rows of resources that
 // are not served yet.
 func relationsAmong(all []Planned) func(of *query.Table) []query.Relation {
-	var forms []*form
+	var revisions []*revision
 	for i := range all {
 		plan := all[i].Plan
-		f := &form{r: &Resource{name: all[i].Name}, plan: plan, table: plan.Table()}
+		f := &revision{r: &Resource{name: all[i].Name}, plan: plan, table: plan.Table()}
 		f.root = observedRoot(f.table, &plan.Deps()[0])
-		forms = append(forms, f)
+		revisions = append(revisions, f)
 	}
 	return func(of *query.Table) []query.Relation {
-		for _, f := range forms {
+		for _, f := range revisions {
 			if own, _ := f.base(); own != nil && f.table == of {
-				return relationsOf(own, of, forms)
+				return relationsOf(own, of, revisions)
 			}
 		}
 		return nil
@@ -141,29 +141,31 @@ func (c *ListCheck) Guard(ctx context.Context, plan source.Plan) (*source.Guard,
 	return &g, nil
 }
 
-// A ListTemplates says by which columns the lists of a table that was asked for are told
+// A ListTagColumns says by which columns the lists of a table that was asked for are told
 // apart.
-type ListTemplates struct {
+type ListTagColumns struct {
 	Source, Table string
 	Columns       [][]string
 	Full          bool // there are as many sets as there may be
 	NeedsOld      bool // lists were asked for that would be precise if old rows were told
 }
 
-// Templates returns by which columns lists are told apart, of each table of which some are.
-func (s *Set) Templates() (all []ListTemplates) {
+// TagColumns returns by which columns lists are told apart, of each table of which some are.
+func (s *Set) TagColumns() (all []ListTagColumns) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, u := range s.sources {
 		u.tables.Range(func(id, t any) bool {
 			table := t.(*listTable)
-			list := ListTemplates{Source: name, Table: id.(string), NeedsOld: table.needsOld.Load()}
-			for _, tm := range *table.templates.Load() {
+			list := ListTagColumns{
+				Source: name, Table: id.(string), NeedsOld: table.needsOld.Load(),
+			}
+			for _, tm := range *table.tagColumns.Load() {
 				if !tm.Identity {
 					list.Columns = append(list.Columns, tm.Columns)
 				}
 			}
-			list.Full = len(*table.templates.Load()) >= maxTemplates
+			list.Full = len(*table.tagColumns.Load()) >= maxTemplates
 			if len(list.Columns) > 0 || list.NeedsOld {
 				all = append(all, list)
 			}

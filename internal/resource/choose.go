@@ -34,7 +34,7 @@ const (
 )
 
 // within returns a limit of what looks at the tables of all resources of u.
-func (u *upstream) within(limit time.Duration) time.Duration {
+func (u *sourceState) within(limit time.Duration) time.Duration {
 	return limit + time.Duration(len(*u.served.Load()))*limitEach
 }
 
@@ -76,22 +76,22 @@ const bestRank = 2
 // feed returns the feed that is followed now; nil: there is none at present.
 func (f *follower) feed() source.Feed { return f.u.feed.Load().feed }
 
-// replan has the feed opened anew when the forms need what was not asked of one yet.
+// replan has the feed opened anew when the revisions need what was not asked of one yet.
 // u.apply is held.
 func (f *follower) replan() {
-	if f.end != nil && outgrown(f.asked, f.u.wanted(f.u.left)) {
+	if f.end != nil && outgrown(f.asked, f.u.wanted(f.u.excluded)) {
 		f.end(errOutgrown)
 	}
 }
 
-// runFeed runs the feed until it ends, until it does not tell what the forms need, or
+// runFeed runs the feed until it ends, until it does not tell what the revisions need, or
 // until a better one is possible.
 func (f *follower) runFeed() error {
 	ctx, cancel := context.WithCancelCause(f.u.ctx)
 	var looking sync.WaitGroup
 	defer looking.Wait()
 	defer cancel(nil)
-	if f.u.opts.Mode == source.FeedAuto && rank(f.feed()) < bestRank || len(f.left) > 0 {
+	if f.u.opts.Mode == source.FeedAuto && rank(f.feed()) < bestRank || len(f.excluded) > 0 {
 		looking.Go(func() {
 			f.u.guarded("look for a better feed", func() { f.lookForBetter(ctx, cancel) })
 		})
@@ -111,7 +111,7 @@ func (f *follower) runFeed() error {
 func (f *follower) lookForBetter(ctx context.Context, end context.CancelCauseFunc) {
 	f.backoff = max(f.backoff, f.u.opts.LookBetter)
 	every, most := f.backoff, f.backoff
-	if len(f.left) > 0 { // somebody may be about to mend that
+	if len(f.excluded) > 0 { // somebody may be about to mend that
 		every, most = min(every, lookLost), min(most, lookAgain)
 	}
 	for ; sleep(ctx, every); every = min(2*every, most) {
@@ -134,7 +134,7 @@ func (f *follower) betterPossible(ctx context.Context) bool {
 		return false
 	}
 	defer f.shut(now)
-	if more := rank(now) - rank(f.feed()); more < 0 || more == 0 && !f.regains(&o) {
+	if more := rank(now) - rank(f.feed()); more < 0 || more == 0 && !f.readmits(&o) {
 		return false
 	}
 	if t, ok := now.(source.Trier); ok {
@@ -151,7 +151,7 @@ func (f *follower) betterPossible(ctx context.Context) bool {
 // what that depends on may have changed. It reports whether there is a feed to run.
 func (f *follower) choose() bool {
 	feed := f.feed()
-	f.u.locked(func() { f.asked = f.u.wanted(f.u.left) })
+	f.u.locked(func() { f.asked = f.u.wanted(f.u.excluded) })
 	want := f.asked
 	auto, grown := f.u.opts.Mode == source.FeedAuto, f.again || outgrown(f.opened, want)
 	if feed != nil && !grown && (!auto || f.lost == 0 && rank(feed) == bestRank) {
@@ -186,7 +186,7 @@ func (f *follower) better(now source.Feed, grown bool) bool {
 }
 
 // change puts a feed, or none, in the place of the one that has ended. A new feed does
-// not know of changes of definitions before it was opened: every form is compiled again.
+// not know of changes of definitions before it was opened: every revision is compiled again.
 func (f *follower) change(o *opened) {
 	old, feed, reason := f.feed(), o.feed, o.reason
 	f.changed.Store(true) // before the new feed is asked about transactions of the old
@@ -198,12 +198,12 @@ func (f *follower) change(o *opened) {
 		f.keep(feed)
 	}
 	f.u.feed.Store(&chosen{feed, reason})
-	f.opened, f.left, f.lost, f.again = o.want, o.left, 0, false
+	f.opened, f.excluded, f.lost, f.again = o.want, o.excluded, 0, false
 	f.u.locked(func() {
 		f.asked = o.want
-		both := maps.Clone(o.left)
-		maps.Copy(both, f.u.left) // until the feed has attached
-		f.u.leave(both)
+		both := maps.Clone(o.excluded)
+		maps.Copy(both, f.u.excluded) // until the feed has attached
+		f.u.exclude(both)
 		if feed == nil && !f.u.broken {
 			f.beginOnDisk()
 			f.u.domain.Reset("", 0, nil, 0)
@@ -216,7 +216,7 @@ func (f *follower) change(o *opened) {
 		f.shut(old)
 	}
 	if feed != nil {
-		f.u.doubts(tablesOf(o.want))
+		f.u.schemaChanged(tablesOf(o.want))
 	}
 }
 

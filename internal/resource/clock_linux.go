@@ -10,7 +10,7 @@ import (
 
 // A bootClock reads CLOCK_BOOTTIME, which goes on while the process is stopped
 // and while the machine is suspended: an answer given after a pause must know
-// how old the feed's last word is. Go's own clock stands still meanwhile.
+// how old the feed's last version is. Go's own clock stands still meanwhile.
 //
 // The kernel is asked for it only when the machine may have been suspended: a
 // suspension moves the wall clock against the monotonic one by exactly the

@@ -62,7 +62,7 @@ func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 	}
 
 	// Slow path: once for each document and coding.
-	f := r.form.Load()
+	f := r.revision.Load()
 	if f.memory == nil {
 		return
 	}

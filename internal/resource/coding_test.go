@@ -147,10 +147,10 @@ func TestResource_CopiesUnderChanges(t *testing.T) {
 // A full queue costs a demand, not a wait, and the demand can be made again.
 func TestResource_AskCopyNeverWaits(t *testing.T) {
 	k := newCopier() // nobody works
-	f := &form{memory: tier.NewMemory(1 << 20), copier: k}
+	f := &revision{memory: tier.NewMemory(1 << 20), copier: k}
 	t.Cleanup(func() { _ = f.memory.Close() })
 	r := new(Resource)
-	r.form.Store(f)
+	r.revision.Store(f)
 	body := make([]byte, row.MinCoded)
 	docs := make([]*row.Document, maxCopyJobs+2)
 	for i := range docs {

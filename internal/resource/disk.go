@@ -13,24 +13,24 @@ import (
 // when the encoders of package row make other bytes of the same values.
 const encoderVersion = 1
 
-// keepOnDisk gives a compiled form the disk, where one can keep its documents:
+// keepOnDisk gives a compiled revision the disk, where one can keep its documents:
 // each of them must be found by the feed alone, after memory has forgotten it and
 // after a restart. It runs before anybody else sees f.
 //
 //   - A document that is kept for a time says so by a clock of this process.
-//   - Where the old parents of rows are unknown, words know which documents hold a
+//   - Where the old parents of rows are unknown, versions know which documents hold a
 //     row, and they are this process's own.
 //   - Where several texts name one key, reads ask the source in any case.
-func (f *form) keepOnDisk(d *tier.Disk) {
+func (f *revision) keepOnDisk(d *tier.Disk) {
 	if d == nil || f.memory == nil || f.spec.TTL > 0 || f.wide {
 		return
 	}
-	if f.worded != nil && f.worded.paths != nil {
+	if f.docDeps != nil && f.docDeps.paths != nil {
 		f.src.log.Warn("documents are not kept on disk: which of them depend on a row only memory"+
 			" knows", "resource", f.r.name, "why", "depends names a path")
 		return
 	}
-	if f.worded != nil {
+	if f.docDeps != nil {
 		f.src.log.Warn("documents are not kept on disk: the feed may not tell which of them a row"+
 			" was part of", "resource", f.r.name, "tables", Tracked(f.plan),
 			"hint", "hotrow doctor -c says what would; on PostgreSQL, REPLICA IDENTITY FULL")
@@ -52,17 +52,17 @@ func Tracked(p source.Plan) []string {
 	return out
 }
 
-// bind makes what an earlier process has put for the same form reachable, and
-// what an earlier form has put in this process unreachable. It runs when f takes
-// the place of that form.
-func (f *form) bind() {
+// bind makes what an earlier process has put for the same revision reachable, and
+// what an earlier revision has put in this process unreachable. It runs when f takes
+// the place of that revision.
+func (f *revision) bind() {
 	if f.disk != nil && f.src.disk != nil {
 		f.src.disk.Bind(f.number, f.identity())
 	}
 }
 
 // identity is everything that a document of f depends on besides rows.
-func (f *form) identity() string {
+func (f *revision) identity() string {
 	return fmt.Sprintf("%d %q %s %+v %q", encoderVersion, f.r.name, shapeText(f.plan.Shape()),
 		f.key, f.plan.SQL())
 }
@@ -82,7 +82,7 @@ func shapeText(s *row.Shape) string {
 
 // loadFromDisk answers leases with copies from the disk and returns those that the
 // source must answer. It may wait for the disk.
-func (f *form) loadFromDisk(leases []*fresh.Lease) []*fresh.Lease {
+func (f *revision) loadFromDisk(leases []*fresh.Lease) []*fresh.Lease {
 	if f.disk == nil {
 		return leases
 	}
@@ -100,8 +100,8 @@ func (f *form) loadFromDisk(leases []*fresh.Lease) []*fresh.Lease {
 
 // answerFromDisk answers one lease from the disk, if the feed is complete by now: a
 // copy that nobody can vouch for is not worth more than the source. What a front
-// prepares is made anew: its form is this process's own business.
-func (f *form) answerFromDisk(l *fresh.Lease) bool {
+// prepares is made anew: its revision is this process's own business.
+func (f *revision) answerFromDisk(l *fresh.Lease) bool {
 	if l.Format == row.FormatPrepared || !f.followed() {
 		return false
 	}
@@ -118,7 +118,7 @@ func (f *form) answerFromDisk(l *fresh.Lease) bool {
 
 // store returns what puts doc into the tiers under a lease. It must be called
 // before the lease is finished: the disk's ticket is of before.
-func (f *form) store(l *fresh.Lease, doc *row.Document) func() {
+func (f *revision) store(l *fresh.Lease, doc *row.Document) func() {
 	ref := tier.Ref{Resource: f.number, Format: l.Format, Key: l.Key}
 	if f.disk == nil || l.Format == row.FormatPrepared {
 		return func() { f.memory.Put(ref, doc) }
@@ -190,9 +190,9 @@ func (k checkpoints) Complete() (source.Checkpoint, bool) {
 	return source.Checkpoint{Origin: m.Origin, Pos: source.Position(m.Pos), Note: m.Note}, true
 }
 
-// leaveDisk ends what an upstream that is being replaced says of the disk: its
+// leaveDisk ends what an source state that is being replaced says of the disk: its
 // resources are not those that keep documents there now.
-func (u *upstream) leaveDisk() {
+func (u *sourceState) leaveDisk() {
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	u.disk = nil
@@ -200,7 +200,7 @@ func (u *upstream) leaveDisk() {
 
 // synced waits until what an operator has dropped is gone from the disk too: no
 // feed delivers that again after a crash.
-func (f *form) synced() error {
+func (f *revision) synced() error {
 	if f.disk == nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // A foundEmbed is what the rows that are read tell of an embedded table, by what source.Reached
-// has: the class of those that belong to a row, and each of them where a feed may not know to
+// has: the tag of those that belong to a row, and each of them where a feed may not know to
 // which it belonged; and of the link that leads to it. No template: the list depends on all rows.
 type foundEmbed struct {
 	query  *query.Query // of the embedded rows
@@ -21,80 +21,80 @@ type foundEmbed struct {
 	rows   named
 }
 
-// An embedClass is the class that the rows embedded in another are, or the class of those of a
+// An embedTag is the tag that the rows embedded in another are, or the tag of those of a
 // link and that of each row that they lead to.
-type embedClass struct {
-	own, link rowsClass
+type embedTag struct {
+	own, link rowsTag
 }
 
-// A rowsClass is rows of a form by the values of some columns.
-type rowsClass struct {
-	form    *form // nil: there are none
+// A rowsTag is rows of a revision by the values of some columns.
+type rowsTag struct {
+	form    *revision // nil: there are none
 	columns []string
 }
 
 // embeds adds to d what a list depends on because of what it embeds: what the tables are,
 // and the rows of each that have the values of the rows which they are embedded in. Where
-// such a class is not known, it is all rows of the table.
-func (f *form) embeds(d *listDeps, q *query.Query) {
-	forms := embedded(q)
-	if len(forms) == 0 {
+// such a tag is not known, it is all rows of the table.
+func (f *revision) embeds(d *listDeps, q *query.Query) {
+	revisions := embedded(q)
+	if len(revisions) == 0 {
 		return
 	}
-	d.Classes = slices.Clone(d.Classes)
-	for _, g := range forms {
-		d.Classes = append(d.Classes, fresh.Class{Table: g.definition})
+	d.Tags = slices.Clone(d.Tags)
+	for _, g := range revisions {
+		d.Tags = append(d.Tags, fresh.Tag{Table: g.definition})
 	}
 	f.embedsIn(d, q)
 }
 
 // embedsIn is embeds for what q embeds, and so on.
-func (f *form) embedsIn(d *listDeps, q *query.Query) {
+func (f *revision) embedsIn(d *listDeps, q *query.Query) {
 	for i := range q.Select {
 		e := q.Select[i].Embed
 		if e == nil {
 			continue
 		}
-		c := embedClassOf(q.Table, e)
+		c := embedTagOf(q.Table, e)
 		c.add(f.src, d, e)
 		f.embedsIn(d, e.Query)
 	}
 }
 
 // all has d depend on all rows of g.
-func (d *listDeps) all(u *upstream, g *form) {
-	d.Classes = append(d.Classes, fresh.Class{Table: u.table(g.table.Name).words})
+func (d *listDeps) all(u *sourceState, g *revision) {
+	d.Tags = append(d.Tags, fresh.Tag{Table: u.table(g.table.Name).versions})
 }
 
-// embedClassOf returns the classes of rows embedded in those of a table; none where there are
+// embedTagOf returns the tags of rows embedded in those of a table; none where there are
 // none: rows that must be there decide which others are read, so that a change of any may
 // matter; and equal values must have one text, on both sides.
-func embedClassOf(in *query.Table, e *query.Embed) (c embedClass) {
+func embedTagOf(in *query.Table, e *query.Embed) (c embedTag) {
 	if e.Inner {
 		return c
 	}
 	if e.Link == nil {
-		return embedClass{own: classBy(in, e.From, e.Table, e.To, e.Owner)}
+		return embedTag{own: tagBy(in, e.From, e.Table, e.To, e.Owner)}
 	}
 	if e.Link.Observed {
-		c.link = classBy(in, e.From, e.Link.Table, e.Link.From, e.Link.Owner)
-		c.own = classBy(e.Link.Table, e.Link.To, e.Table, e.To, e.Owner)
+		c.link = tagBy(in, e.From, e.Link.Table, e.Link.From, e.Link.Owner)
+		c.own = tagBy(e.Link.Table, e.Link.To, e.Table, e.To, e.Owner)
 	}
 	return c
 }
 
-// classBy returns the class of the rows of a form, owner, by columns that are equal to others,
+// tagBy returns the tag of the rows of a revision, owner, by columns that are equal to others,
 // in another table.
-func classBy(in *query.Table, from []string, of *query.Table, to []string, owner any) rowsClass {
+func tagBy(in *query.Table, from []string, of *query.Table, to []string, owner any) rowsTag {
 	if len(from) != len(to) {
-		return rowsClass{}
+		return rowsTag{}
 	}
-	c := rowsClass{form: owner.(*form)}
+	c := rowsTag{form: owner.(*revision)}
 	for i, name := range to {
 		a, b := columnNamed(in, from[i]), columnNamed(of, name)
 		if a == nil || b == nil || !a.Classed || !b.Classed ||
 			a.Part.Kind != b.Part.Kind || !oneText(b.Part.Kind) {
-			return rowsClass{}
+			return rowsTag{}
 		}
 		c.columns = append(c.columns, b.Name)
 	}
@@ -123,7 +123,7 @@ func oneText(k row.Kind) bool {
 }
 
 // precise reports whether what rows have reached says which rows of c they depend on.
-func (c *rowsClass) precise() bool {
+func (c *rowsTag) precise() bool {
 	if c.form == nil || c.form.root == nil {
 		return false
 	}
@@ -131,8 +131,8 @@ func (c *rowsClass) precise() bool {
 	return r.knows || r.key != nil
 }
 
-// observed reports whether the feed reports the class of what a row of c was, if it names the row.
-func (c *rowsClass) observed() bool {
+// observed reports whether the feed reports the tag of what a row of c was, if it names the row.
+func (c *rowsTag) observed() bool {
 	r := c.form.root
 	return r.knows || !slices.ContainsFunc(c.columns, func(name string) bool {
 		return !slices.Contains(r.key, name)
@@ -140,31 +140,31 @@ func (c *rowsClass) observed() bool {
 }
 
 // add adds to d what rows tell of what is embedded. Where that is nothing, it is all rows.
-func (c *embedClass) add(u *upstream, d *listDeps, e *query.Embed) {
+func (c *embedTag) add(u *sourceState, d *listDeps, e *query.Embed) {
 	found := foundEmbed{query: e.Query, linked: e.Link != nil}
 	var ok bool
 	if found.of, found.rows, ok = c.own.add(u, d); !ok {
-		d.all(u, e.Owner.(*form))
+		d.all(u, e.Owner.(*revision))
 	}
 	if found.linked {
-		// Its key holds the columns of its class, so that no row of it needs to be named.
+		// Its key holds the columns of its tag, so that no row of it needs to be named.
 		if found.link, _, ok = c.link.add(u, d); !ok {
-			d.all(u, e.Link.Owner.(*form))
+			d.all(u, e.Link.Owner.(*revision))
 		}
 	}
 	d.embeds = append(d.embeds, found)
 }
 
-// add returns what names the class c, and, where that is needed, each of its rows. It reports
+// add returns what names the tag c, and, where that is needed, each of its rows. It reports
 // false when changes do not say which rows those are.
-func (c *rowsClass) add(u *upstream, d *listDeps) (of, rows named, ok bool) {
+func (c *rowsTag) add(u *sourceState, d *listDeps) (of, rows named, ok bool) {
 	if !c.precise() {
 		return of, rows, false
 	}
 	r := c.form.root
 	identity := !r.knows && slices.Equal(c.columns, r.key)
 	forgets := identity || !c.observed()
-	tm := u.template(r.table, &fresh.Template{Columns: c.columns, Forgets: forgets,
+	tm := u.tagColumns(r.table, &fresh.TagColumns{Columns: c.columns, Forgets: forgets,
 		Identity: identity})
 	if tm == nil || !slices.Equal(tm.Columns, c.columns) {
 		return of, rows, false
@@ -174,13 +174,13 @@ func (c *rowsClass) add(u *upstream, d *listDeps) (of, rows named, ok bool) {
 			return of, rows, false
 		}
 	}
-	d.Read = append(d.Read, r.table.words)
-	return named{r.table.words, tm}, rows, true
+	d.Read = append(d.Read, r.table.versions)
+	return named{r.table.versions, tm}, rows, true
 }
 
-// reached returns the classes that the ways to embedded rows tell. It reports false when one
+// reached returns the tags that the ways to embedded rows tell. It reports false when one
 // of them cannot be told.
-func (d *listDeps) reached(s *source.Selected) (list []fresh.Class, ok bool) {
+func (d *listDeps) reached(s *source.Selected) (list []fresh.Tag, ok bool) {
 	if len(d.embeds) > 0 && len(s.Rows) > 0 && s.Reached == nil {
 		return nil, false
 	}
@@ -194,11 +194,11 @@ func (d *listDeps) reached(s *source.Selected) (list []fresh.Class, ok bool) {
 		switch {
 		case n.by == nil:
 		case at.As == source.ReachedTo && at.By == "": // some are not told
-			list = append(list, fresh.Class{Table: n.table})
+			list = append(list, fresh.Tag{Table: n.table})
 		case at.By == "":
 			return nil, false
 		default:
-			list = append(list, fresh.Class{Table: n.table, Template: n.by, Key: string(at.By)})
+			list = append(list, fresh.Tag{Table: n.table, TagColumns: n.by, Key: string(at.By)})
 		}
 	}
 	return list, true

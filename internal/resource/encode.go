@@ -8,14 +8,14 @@ import (
 
 // encode makes the document of a row. The entity tag is that of the JSON form,
 // whatever the format, so that all formats of a row have one.
-func (f *form) encode(
+func (f *revision) encode(
 	key row.Key, v row.Values, of row.Format, s row.Stamp,
 ) *row.Document {
 	return f.encodeAs(f.plan.Shape(), key, v, of, s)
 }
 
 // encodeAs is encode of a row of another shape, as a list may have.
-func (f *form) encodeAs(
+func (f *revision) encodeAs(
 	shape *row.Shape, key row.Key, v row.Values, of row.Format, s row.Stamp,
 ) *row.Document {
 	scratch, _ := scratches.Get().(*[]byte)

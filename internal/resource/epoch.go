@@ -12,13 +12,13 @@ type beginning struct {
 }
 
 // begun notes that an epoch has begun. Who begins it says why.
-func (u *upstream) begun(why string) {
+func (u *sourceState) begun(why string) {
 	u.epoch.Store(&beginning{at: time.Now(), why: why})
 }
 
 // beginning returns since when the epoch counts, and why; the zero beginning before the
 // first.
-func (u *upstream) beginning() beginning {
+func (u *sourceState) beginning() beginning {
 	if b := u.epoch.Load(); b != nil {
 		return *b
 	}

@@ -29,7 +29,7 @@ var (
 	ErrUnreadable = errors.New("the database user that hotrow connects as may not read the" +
 		" table: grant SELECT on it")
 
-	// errReplaced is the error of a load through a form that a reload has
+	// errReplaced is the error of a load through a revision that a reload has
 	// replaced: the caller asks the new one.
 	errReplaced = errors.New("the resource is being replaced")
 

@@ -19,7 +19,7 @@ const (
 )
 
 // slow says that a statement took long.
-func (u *upstream) slow(op string, took int64) {
+func (u *sourceState) slow(op string, took int64) {
 	if took < int64(slowQuery) {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 // every load asks the source itself, formats would push each other out.
 //
 // What memory holds of a format is what the disk holds of it, if that holds any.
-func (f *form) evictOthers(l *fresh.Lease, doc *row.Document, stored bool) {
+func (f *revision) evictOthers(l *fresh.Lease, doc *row.Document, stored bool) {
 	if f.memory == nil {
 		return
 	}

@@ -28,7 +28,7 @@ func TestResource_FormatsStayTogether(t *testing.T) {
 		name, key string
 		wide      bool
 	}{{"dept", "10", false}, {"person", "ann", true}} {
-		if wide := h.resource(tt.name).form.Load().wide; wide != tt.wide {
+		if wide := h.resource(tt.name).revision.Load().wide; wide != tt.wide {
 			t.Errorf("%s: wide %v, want %v", tt.name, wide, tt.wide)
 		}
 		h.hit(tt.name, tt.key)
@@ -50,7 +50,7 @@ func TestResource_FormatsStayTogether(t *testing.T) {
 // far or not: what was told in one format holds for all.
 func TestResource_AnswerDropsOtherFormatsOfOtherStates(t *testing.T) {
 	h := newHouse(t, nil)
-	f := h.resource("dept").form.Load()
+	f := h.resource("dept").revision.Load()
 	doc := func(of row.Format, hash uint64) *row.Document {
 		return row.NewDocument("10", of, []byte("x"), hash, row.Stamp{Owner: f.number})
 	}

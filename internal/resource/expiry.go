@@ -9,7 +9,7 @@ import (
 // Left returns for how long a copy of doc may be used by the time to live of r; 0 when
 // that is over, or r has none.
 func (r *Resource) Left(doc *row.Document) time.Duration {
-	ttl := r.form.Load().spec.TTL
+	ttl := r.revision.Load().spec.TTL
 	if ttl <= 0 {
 		return 0
 	}
@@ -17,11 +17,11 @@ func (r *Resource) Left(doc *row.Document) time.Duration {
 }
 
 // StaleAfter returns for how long after a fence an answer is fresh.
-func (r *Resource) StaleAfter() time.Duration { return r.form.Load().src.opts.StaleAfter }
+func (r *Resource) StaleAfter() time.Duration { return r.revision.Load().src.opts.StaleAfter }
 
 // Fresh reports whether the feed of r's source is known to be complete now, within
 // StaleAfter.
 func (r *Resource) Fresh() bool {
-	at := r.form.Load().src.asOf(monotonic())
+	at := r.revision.Load().src.asOf(monotonic())
 	return at.Fresh
 }

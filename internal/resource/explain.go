@@ -47,19 +47,19 @@ type ListExplanation struct {
 	Token Token         // every change up to here is in the answer of a hit
 	Lag   time.Duration // how long ago the feed was known to be complete
 
-	Clock   uint64 // of words, when Doc was read
-	Words   []ListWord
-	Precise bool // Doc depends on classes of rows alone
+	Clock    uint64 // of versions, when Doc was read
+	Versions []ListVersion
+	Precise  bool // Doc depends on tags of rows alone
 
-	Classes []ListClass // that bound what can change the answer
-	Coarse  string      // why it depends on all rows of its table; "": on Classes alone
+	Classes []ListTag   // that bound what can change the answer
+	Coarse  string      // why it depends on all rows of its table; "": on Tags alone
 	Within  []ListTable // whose rows are in its documents
 
 	Guard *source.Guard // of the database's indexes; nil: none is needed
 }
 
-// A ListClass is a class of rows, as the question names it.
-type ListClass struct {
+// A ListTag is a tag of rows, as the question names it.
+type ListTag struct {
 	Columns []string
 	Values  []source.Cell
 	By      []string // the columns by which changes tell it; nil: none yet
@@ -73,10 +73,10 @@ type ListTable struct {
 	Columns []string
 }
 
-// A ListWord is a word that a list in memory depends on.
-type ListWord struct {
-	fresh.Word
-	TableName string        // of the word, or of its class
+// A ListVersion is a version that a list in memory depends on.
+type ListVersion struct {
+	fresh.Version
+	TableName string        // of the version, or of its tag
 	Class     []source.Cell // of WordClass: what the question names; nil: rows that were read
 }
 
@@ -85,7 +85,7 @@ type ListWord struct {
 func (r *Resource) ExplainList(
 	ctx context.Context, ask *ListAsk, of row.Format,
 ) (*ListExplanation, error) {
-	f := r.form.Load()
+	f := r.revision.Load()
 	if f.plan == nil {
 		return nil, f.notReady()
 	}
@@ -93,11 +93,11 @@ func (r *Resource) ExplainList(
 	if err != nil {
 		return nil, err
 	}
-	f.src.awake(ctx)
+	f.src.wake(ctx)
 	at := f.src.asOf(monotonic())
 	key := listKey{f.number, of, ask.text()}
 	e := &ListExplanation{Key: ask.canonical(), Token: at.Token, Lag: at.Lag}
-	f.explainClasses(e, ask)
+	f.explainTags(e, ask)
 	if g, ok := f.plan.(source.Guarded); ok && ask.Query != nil {
 		guard := g.Guard(ask.Query)
 		e.Guard = &guard
@@ -107,7 +107,7 @@ func (r *Resource) ExplainList(
 		return e, nil
 	}
 	slot := f.kept.get(key)
-	spelled := f.kept.spelled(f.number, of, ask.Raw)
+	spelled := f.kept.alias(f.number, of, ask.Raw)
 	e.Spelled = ask.Alone && slot != nil && spelled == slot
 	var l *List
 	if slot != nil {
@@ -121,7 +121,7 @@ func (r *Resource) ExplainList(
 	return e, nil
 }
 
-// canonical is the text of the question without what tells apart its answers' words.
+// canonical is the text of the question without what tells apart its answers' versions.
 func (a *ListAsk) canonical() string {
 	plain := *a
 	plain.Variant = ""
@@ -129,7 +129,7 @@ func (a *ListAsk) canonical() string {
 }
 
 // unkept says why a list like ask is never kept; "" if it may be.
-func (f *form) unkept(ask *ListAsk) string {
+func (f *revision) unkept(ask *ListAsk) string {
 	switch {
 	case f.spec.TTL > 0:
 		return "the resource has a ttl: lists are kept only where a feed tells of changes"
@@ -148,7 +148,7 @@ func (f *form) unkept(ask *ListAsk) string {
 }
 
 // explainKept fills in what memory has.
-func (f *form) explainKept(e *ListExplanation, l *List, at *AsOf, ask *ListAsk) {
+func (f *revision) explainKept(e *ListExplanation, l *List, at *AsOf, ask *ListAsk) {
 	c := l.copy
 	e.Doc, e.Rows, e.Clock, e.Precise = l.Doc, l.Rows, c.Clock(), c.Precise()
 	e.State = l.state(at)
@@ -156,29 +156,29 @@ func (f *form) explainKept(e *ListExplanation, l *List, at *AsOf, ask *ListAsk) 
 	for _, g := range embedded(ask.Query) {
 		tables[g.definition] = "the definition of " + g.r.name
 	}
-	classes := f.classSlots(ask)
-	for _, w := range c.Words() {
-		word := ListWord{Word: w, TableName: tables[w.Table]}
-		if w.Kind == fresh.WordClass {
+	classes := f.tagSlots(ask)
+	for _, w := range c.Versions() {
+		word := ListVersion{Version: w, TableName: tables[w.Table]}
+		if w.Kind == fresh.VersionTag {
 			if word.Class = classes[w.Slot]; word.Class != nil {
 				word.TableName = f.table.Name
 			}
 		}
-		e.Words = append(e.Words, word)
+		e.Versions = append(e.Versions, word)
 	}
 }
 
-// classSlots returns the classes that a question names, by their words.
-func (f *form) classSlots(ask *ListAsk) map[uint32][]source.Cell {
+// tagSlots returns the tags that a question names, by their versions.
+func (f *revision) tagSlots(ask *ListAsk) map[uint32][]source.Cell {
 	slots := make(map[uint32][]source.Cell)
 	if f.root == nil || ask.Query == nil {
 		return slots
 	}
 	for _, c := range ask.Query.Classes() {
 		cells := cellsOf(c.Columns, c.Values)
-		for _, tm := range *f.root.table.templates.Load() {
+		for _, tm := range *f.root.table.tagColumns.Load() {
 			key, ok := cells.Values(tm.Columns, tm.Folded)
-			class := fresh.Class{Table: f.root.table.words, Template: tm, Key: key}
+			class := fresh.Tag{Table: f.root.table.versions, TagColumns: tm, Key: key}
 			if s, named := class.Slot(); ok && named {
 				slots[s] = only(cells, tm.Columns)
 			}
@@ -191,8 +191,8 @@ func (f *form) classSlots(ask *ListAsk) map[uint32][]source.Cell {
 	return slots
 }
 
-// notASCII names the class of the rows whose texts do not fold.
-func notASCII(tm *fresh.Template) []source.Cell {
+// notASCII names the tag of the rows whose texts do not fold.
+func notASCII(tm *fresh.TagColumns) []source.Cell {
 	return []source.Cell{{Column: strings.Join(tm.Folded, " or "), Text: "(not ASCII)"}}
 }
 

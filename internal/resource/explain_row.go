@@ -26,8 +26,8 @@ type Explanation struct {
 	Token Token         // every change up to here is in the answer of a hit
 	Lag   time.Duration // how long ago the feed was known to be complete
 
-	Words *WordExplanation // of a document of which changes do not always name the key
-	Last  *LastChange      // nil: nothing tells of changes
+	Versions *VersionExplanation // of a document of which changes do not always name the key
+	Last     *LastChange         // nil: nothing tells of changes
 }
 
 // Explain says what memory has of the document of key in a format, and why it would not
@@ -35,15 +35,15 @@ type Explanation struct {
 func (r *Resource) Explain(
 	ctx context.Context, key row.Key, of row.Format,
 ) (*Explanation, error) {
-	f := r.form.Load()
+	f := r.revision.Load()
 	k, err := f.canonical(key)
 	if err != nil {
 		return nil, err
 	}
-	f.src.awake(ctx)
+	f.src.wake(ctx)
 	at := f.src.asOf(monotonic())
 	e := &Explanation{Key: k, Token: at.Token, Lag: at.Lag, Unkept: f.unkeptRow()}
-	if e.Words, err = r.ExplainWords(k, of); err != nil {
+	if e.Versions, err = r.ExplainVersions(k, of); err != nil {
 		return nil, err
 	}
 	if last, ok, err := r.LastChange(k); err == nil && ok {
@@ -55,7 +55,7 @@ func (r *Resource) Explain(
 	}
 	ref := tier.Ref{Resource: f.number, Format: of, Key: k}
 	e.Doc = f.held(&ref)
-	switch _, state, _ := f.judge(k, e.Doc, &at, false); state {
+	switch _, state, _ := f.classify(k, e.Doc, &at, false); state {
 	case Hit, Absent:
 		e.State = ListHit
 	case Stale:
@@ -67,7 +67,7 @@ func (r *Resource) Explain(
 }
 
 // unkeptRow says why no document is ever kept; "" if it may be.
-func (f *form) unkeptRow() string {
+func (f *revision) unkeptRow() string {
 	switch {
 	case f.memory == nil || f.space == nil:
 		return "the resource keeps nothing in memory"
@@ -78,7 +78,7 @@ func (f *form) unkeptRow() string {
 }
 
 // whyMiss says why memory would not answer with what it has.
-func (f *form) whyMiss(e *Explanation, ref *tier.Ref, at *AsOf) ListState {
+func (f *revision) whyMiss(e *Explanation, ref *tier.Ref, at *AsOf) ListState {
 	switch {
 	case e.Doc == nil && f.onDisk(ref):
 		return ListOnDisk
@@ -86,8 +86,8 @@ func (f *form) whyMiss(e *Explanation, ref *tier.Ref, at *AsOf) ListState {
 		return ListAbsent
 	case f.spec.TTL > 0 && at.now-e.Doc.Stamp().At > int64(f.spec.TTL):
 		return ListExpired
-	case e.Words != nil && e.Words.State != ListForgotten:
-		return e.Words.State
+	case e.Versions != nil && e.Versions.State != ListForgotten:
+		return e.Versions.State
 	case e.Doc.Stamp().Epoch != at.epoch:
 		return ListEpoch
 	case !f.valid(e.Doc):
@@ -97,7 +97,7 @@ func (f *form) whyMiss(e *Explanation, ref *tier.Ref, at *AsOf) ListState {
 }
 
 // onDisk reports whether the disk has a copy, good or not.
-func (f *form) onDisk(ref *tier.Ref) bool {
+func (f *revision) onDisk(ref *tier.Ref) bool {
 	if f.disk == nil {
 		return false
 	}

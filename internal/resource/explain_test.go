@@ -63,7 +63,7 @@ func TestExplain_NamesTheCause(t *testing.T) {
 	}
 	h.explains("emp", all, ListForgotten)
 	h.keepAsked("emp", all)
-	u := h.resource("emp").form.Load().src
+	u := h.resource("emp").revision.Load().src
 	u.apply.Lock()
 	p := u.domain.Applied()
 	u.domain.Reset(p.Origin, p.Pos, nil, monotonic())
@@ -119,7 +119,7 @@ func TestExplain_ListsThatAreNotKept(t *testing.T) {
 	h = newListHouse(t, 1<<20)
 	const ten = "deptno=eq.10"
 	h.keepOnce("emp", ten)
-	f := h.resource("emp").form.Load()
+	f := h.resource("emp").revision.Load()
 	q, err := h.resource("emp").Query(ten, query.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestExplain_ListsThatAreNotKept(t *testing.T) {
 	ask := &ListAsk{Query: q, Raw: ten, Alone: true, Pack: packLines}
 	key := listKey{f.number, row.FormatJSON, ask.text()}
 	f.kept.mu.Lock()
-	f.kept.remove(f.kept.slots[key])
+	f.kept.remove(f.kept.entries[key])
 	f.kept.mu.Unlock()
 	deps := f.depsOf(ask)
 	l, leader := f.lists.BeginList(row.Key(key.text), key.format, fresh.Any, &deps.Question)
@@ -155,18 +155,18 @@ func TestExplain_ListsThatAreNotKept(t *testing.T) {
 // is all rows of its table.
 func TestExplain_Classes(t *testing.T) {
 	h := newListHouse(t, manyWords)
-	table := h.resource("emp").form.Load().root.table
+	table := h.resource("emp").revision.Load().root.table
 	e := h.explains("emp", "deptno=in.(10,20)", ListAbsent)
 	if len(e.Classes) != 2 || e.Classes[0].By != nil || e.Coarse != "" {
 		t.Errorf("before the first read: %+v", e)
 	}
-	if n := len(*table.templates.Load()); n != 0 {
+	if n := len(*table.tagColumns.Load()); n != 0 {
 		t.Errorf("%d templates by explaining", n)
 	}
 	h.keepPrecise("emp", "deptno=in.(10,20)")
 	e = h.explains("emp", "deptno=in.(10,20)", ListHit)
 	named := 0
-	for _, w := range e.Words {
+	for _, w := range e.Versions {
 		if w.Class != nil && w.TableName == "emp" && w.Cause == fresh.Unmoved {
 			named++
 		}
@@ -190,9 +190,9 @@ func TestExplain_Classes(t *testing.T) {
 	for i := range maxTemplates { // what the limit does is said
 		many = append(many, fmt.Sprintf("c%d", i))
 	}
-	u := h.resource("emp").form.Load().src
+	u := h.resource("emp").revision.Load().src
 	for _, c := range many {
-		u.template(table, &fresh.Template{Columns: []string{c}})
+		u.tagColumns(table, &fresh.TagColumns{Columns: []string{c}})
 	}
 	e = h.explains("emp", "sal=eq.1", ListAbsent)
 	if !strings.Contains(e.Coarse, "16 sets of columns") {

@@ -47,7 +47,7 @@ func (e *Explanation) Why() string {
 	return e.State.Why()
 }
 
-// Depends says on which rows the answer depends, a text for each class of them.
+// Depends says on which rows the answer depends, a text for each tag of them.
 func (e *ListExplanation) Depends() (list []string) {
 	for i := range e.Classes {
 		list = append(list, e.Classes[i].String())
@@ -65,7 +65,7 @@ func (e *ListExplanation) Depends() (list []string) {
 }
 
 // Coarse says of which tables any row counts, and why.
-func (e *WordExplanation) Coarse() (list []string) {
+func (e *VersionExplanation) Coarse() (list []string) {
 	for i := range e.Paths {
 		for _, s := range e.Paths[i].Steps {
 			if !s.Named && s.Why != "" {
@@ -82,21 +82,21 @@ func (e *WordExplanation) Coarse() (list []string) {
 	return list
 }
 
-// shownWords is how many words are shown; of more, those that have moved.
+// shownWords is how many versions are shown; of more, those that have moved.
 const shownWords = 64
 
-// ShownWords returns the words that are worth a look.
-func ShownWords(words []ListWord) (list []ListWord) {
-	for i := range words {
-		if len(words) <= shownWords || !words[i].Quiet() {
-			list = append(list, words[i])
+// VersionsToShow returns the versions that are worth a look.
+func VersionsToShow(versions []ListVersion) (list []ListVersion) {
+	for i := range versions {
+		if len(versions) <= shownWords || !versions[i].Quiet() {
+			list = append(list, versions[i])
 		}
 	}
 	return list
 }
 
-// String says which rows a class has, and by which columns changes tell it.
-func (c *ListClass) String() string {
+// String says which rows a tag has, and by which columns changes tell it.
+func (c *ListTag) String() string {
 	text := CellsText(c.Values)
 	switch {
 	case c.By == nil:

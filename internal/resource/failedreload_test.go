@@ -9,7 +9,7 @@ import (
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
-// A reload that fails leaves nothing behind: no form, no goroutine, no memory, nothing of the
+// A reload that fails leaves nothing behind: no revision, no goroutine, no memory, nothing of the
 // disk's, and what is served goes on from memory.
 func TestSet_FailedReloadsLeaveNothing(t *testing.T) {
 	disk, err := tier.OpenDisk(tier.DiskOptions{Path: filepath.Join(t.TempDir(), "cache.db"),

@@ -27,9 +27,9 @@ const (
 )
 
 // A follower turns what a feed says into what package fresh needs: it is the
-// source.Handler of one upstream.
+// source.Handler of one source state.
 type follower struct {
-	u            *upstream
+	u            *sourceState
 	kick         chan struct{} // something is to be settled
 	begun        chan struct{} // the feed has attached: nothing is fresh before a fence
 	attached     atomic.Bool
@@ -46,14 +46,14 @@ type follower struct {
 	// lost is since when no attempt has attached, 0: the last did; opened is what the
 	// feed was opened for, without left; backoff is how long a feed that works is left
 	// before it is looked for a better one. Only run and what it calls use them.
-	lost    int64
-	opened  []source.Watched
-	left    map[string]string // the tables that the feed leaves out, and why
-	again   bool              // the feed is to be opened again, whatever it was opened for
-	backoff time.Duration
+	lost     int64
+	opened   []source.Watched
+	excluded map[string]string // the tables that the feed leaves out, and why
+	again    bool              // the feed is to be opened again, whatever it was opened for
+	backoff  time.Duration
 
 	// asked is what a feed was last asked for, and end ends its Run. They are guarded by
-	// upstream.apply.
+	// sourceState.apply.
 	asked []source.Watched
 	end   context.CancelCauseFunc
 }
@@ -61,17 +61,17 @@ type follower struct {
 // applied is the proof that travels with a pending transaction, and what it
 // means for those who watch.
 type applied struct {
-	tx      *source.Tx
-	touches []fresh.Touch
+	tx            *source.Tx
+	invalidations []fresh.Invalidation
 }
 
-// follow runs the feed until the upstream is closed.
-func (u *upstream) follow(o *opened) {
-	f := &follower{u: u, opened: o.want, asked: o.want, left: o.left,
+// follow runs the feed until the source state is closed.
+func (u *sourceState) follow(o *opened) {
+	f := &follower{u: u, opened: o.want, asked: o.want, excluded: o.excluded,
 		kick: make(chan struct{}, 1), begun: make(chan struct{}, 1)}
 	u.follower = f
 	f.keep(o.feed)
-	u.locked(func() { u.leave(o.left) })
+	u.locked(func() { u.exclude(o.excluded) })
 	u.followed.Store(true)
 	u.loops.Go(func() { u.outlives("follow the feed", f.run) })
 	u.loops.Go(func() { u.outlives("take fences", f.fence) })
@@ -114,7 +114,7 @@ func (f *follower) run() {
 		text := err.Error()
 		f.loss.Store(&text)
 		if errors.Is(err, source.ErrUnseen) { // nothing kept is worth anything any more
-			f.change(&opened{reason: text, left: f.left})
+			f.change(&opened{reason: text, excluded: f.excluded})
 			continue
 		}
 		switch {
@@ -138,7 +138,7 @@ func (f *follower) run() {
 
 // fence asks every 50 ms whether all that is visible has been applied. It is
 // what bounds the age of an answer, and what notices a feed that is dead or
-// stalled, whatever the connection says. While the upstream rests it asks less often.
+// stalled, whatever the connection says. While the source state rests it asks less often.
 func (f *follower) fence() {
 	every := fenceEvery
 	tick := time.NewTicker(every)
@@ -148,8 +148,8 @@ func (f *follower) fence() {
 			f.fenceOnce(f.u.ctx)
 		}
 		next := fenceEvery
-		if f.u.mayRest() {
-			next = restFence
+		if f.u.mayIdle() {
+			next = idleFence
 		}
 		if next != every {
 			every = next
@@ -285,7 +285,7 @@ func (f *follower) settleOnce() int {
 	left := len(pending) - len(proved)
 	f.u.domain.Settle(proved...)
 	for _, p := range proved {
-		announce(p.Ref.(*applied), p.Touches(), f.u)
+		announce(p.Ref.(*applied), p.Invalidations(), f.u)
 	}
 	f.u.storeDue()
 	f.u.apply.Lock()
@@ -309,11 +309,11 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 	var ref any
 	if before != 0 {
 		tx := &source.Tx{ID: before, Pos: pos, All: true}
-		ref = &applied{tx: tx, touches: f.u.touches(tx)}
+		ref = &applied{tx: tx, invalidations: f.u.invalidations(tx)}
 	}
 	f.u.domain.Reset(origin, fresh.Position(pos), ref, monotonic())
 	f.u.follows = namesOf(f.opened)
-	f.u.leave(f.left)
+	f.u.exclude(f.excluded)
 	why := f.cause(first)
 	f.u.begun(why)
 	f.u.changes.begin(time.Now())
@@ -322,7 +322,7 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 		"epoch", f.u.domain.Applied().Epoch, "why", why)
 	f.notifyWatchers(first)
 	f.settleSoon()
-	if n := len(f.u.forms); first && n >= manyForms {
+	if n := len(f.u.revisions); first && n >= manyForms {
 		f.u.loops.Go(debug.FreeOSMemory)
 	}
 }
@@ -340,7 +340,7 @@ func (f *follower) Resumed(origin string, pos source.Position) (goesOn bool) {
 	defer f.u.apply.Unlock()
 	defer f.caught("go on with the feed")
 	switch {
-	case f.u.broken, len(f.left)+len(f.u.left) > 0, f.u.gains(f.opened):
+	case f.u.broken, len(f.excluded)+len(f.u.excluded) > 0, f.u.readmits(f.opened):
 		return false
 	case f.u.domain.Resume(origin, fresh.Position(pos)):
 		f.follows("feed goes on without a gap", pos, "event", eventFeed)
@@ -373,7 +373,7 @@ func (f *follower) follows(how string, pos source.Position, more ...any) {
 // notifyWatchers ends what watchers have seen so far: they must read again. u.apply
 // is held.
 func (f *follower) notifyWatchers(first bool) {
-	for _, form := range f.u.forms {
+	for _, form := range f.u.revisions {
 		if !first {
 			form.r.counts.gaps.Add(1)
 		}
@@ -389,21 +389,21 @@ func (f *follower) Apply(tx *source.Tx) {
 	if f.u.broken {
 		return
 	}
-	a := &applied{tx: tx, touches: f.u.touches(tx)}
+	a := &applied{tx: tx, invalidations: f.u.invalidations(tx)}
 	var ref any
 	if tx.ID != 0 {
 		ref = a
 	}
-	f.u.domain.Apply(fresh.Position(tx.Pos), a.touches, ref, monotonic())
+	f.u.domain.Apply(fresh.Position(tx.Pos), a.invalidations, ref, monotonic())
 	f.settledOnDisk()
 	f.u.storeDue()
 	if !tx.All { // which is counted as a gap, or is the beginning of a feed
-		f.u.count(a.touches, func(c *counts) *atomic.Uint64 { return &c.fed })
-		f.u.countHot(a.touches)
+		f.u.count(a.invalidations, func(c *counts) *atomic.Uint64 { return &c.fed })
+		f.u.countHot(a.invalidations)
 	}
 	f.u.changes.note(f.u.bySpace, a, f.u.token(f.u.domain.Applied()))
 	if ref == nil {
-		announceTo(a, a.touches, f.u, f.u.bySpace)
+		announceTo(a, a.invalidations, f.u, f.u.bySpace)
 		return
 	}
 	f.settleSoon()
@@ -433,7 +433,7 @@ func (f *follower) Advance(pos source.Position) {
 // them is kept.
 func (f *follower) SchemaChanged(tables []string) {
 	f.u.log.Info("tables have changed their definition", "event", eventSchema, "tables", tables)
-	f.u.outlives("note a changed definition", func() { f.u.doubts(tables) })
+	f.u.outlives("note a changed definition", func() { f.u.schemaChanged(tables) })
 }
 
 // sleep waits for d and reports whether ctx goes on.

@@ -8,12 +8,12 @@ import (
 )
 
 // Invalidate forgets the row of key as if a change of it had been told: its document in every
-// form, the lists that it is in or may be in, and the documents that hold it, of other
+// revision, the lists that it is in or may be in, and the documents that hold it, of other
 // resources too. Whoever watches is told. With no key it is every row of the table. Nobody
 // knows what else the row was: where the key does not say it, all that depends on the table
 // is forgotten. Of a query, which names no row, it is its own documents and lists.
 func (r *Resource) Invalidate(key *row.Key) error {
-	f := r.form.Load()
+	f := r.revision.Load()
 	if f.plan == nil {
 		return nil // nothing was ever kept
 	}
@@ -40,7 +40,7 @@ func (r *Resource) Invalidate(key *row.Key) error {
 // Forget forgets the document of key alone, of which the caller knows that a change is about
 // to be told.
 func (r *Resource) Forget(key row.Key) error {
-	f := r.form.Load()
+	f := r.revision.Load()
 	if f.plan == nil {
 		return nil
 	}
@@ -53,17 +53,17 @@ func (r *Resource) Forget(key row.Key) error {
 }
 
 // invalidate applies what an operator says of f's row k, or of all of them, and returns the
-// forms whose documents it touches.
-func (u *upstream) invalidate(f *form, k row.Key, all bool) (touched []*form) {
+// revisions whose documents it touches.
+func (u *sourceState) invalidate(f *revision, k row.Key, all bool) (touched []*revision) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	tx := f.changeOf(k, all)
 	tx.Pos = source.Position(u.domain.Applied().Pos)
-	a := &applied{tx: tx, touches: f.named(u.touches(tx), k, all)}
-	u.domain.Apply(fresh.Position(tx.Pos), a.touches, nil, monotonic())
-	announceTo(a, a.touches, u, u.bySpace)
-	for i := range a.touches {
-		if g := u.bySpace[a.touches[i].Space]; g != nil {
+	a := &applied{tx: tx, invalidations: f.named(u.invalidations(tx), k, all)}
+	u.domain.Apply(fresh.Position(tx.Pos), a.invalidations, nil, monotonic())
+	announceTo(a, a.invalidations, u, u.bySpace)
+	for i := range a.invalidations {
+		if g := u.bySpace[a.invalidations[i].Space]; g != nil {
 			touched = append(touched, g)
 		}
 	}
@@ -72,7 +72,7 @@ func (u *upstream) invalidate(f *form, k row.Key, all bool) (touched []*form) {
 
 // changeOf returns the transaction that changes f's row k, or all of them: of the row it tells
 // the key, unless the database takes other texts for the same.
-func (f *form) changeOf(k row.Key, all bool) *source.Tx {
+func (f *revision) changeOf(k row.Key, all bool) *source.Tx {
 	deps := f.plan.Deps()
 	if f.spec.Table.Table == "" || len(deps) == 0 {
 		return &source.Tx{}
@@ -93,27 +93,29 @@ func (f *form) changeOf(k row.Key, all bool) *source.Tx {
 
 // named has the touches name f's own documents, and its lists, as the operator has: k alone, or
 // all. Where the row may be kept under another text than k, it is all.
-func (f *form) named(touches []fresh.Touch, k row.Key, all bool) []fresh.Touch {
+func (f *revision) named(
+	invalidations []fresh.Invalidation, k row.Key, all bool,
+) []fresh.Invalidation {
 	all = all || f.wide && !f.keepsKey(k, true)
-	own := fresh.Touch{Space: f.space, Whole: all}
+	own := fresh.Invalidation{Space: f.space, Whole: all}
 	if !all {
 		own.Keys = []row.Key{k}
 	}
-	list := []fresh.Touch{own}
-	for i := range touches {
-		if t := &touches[i]; t.Moved != nil || t.Space != f.space {
+	list := []fresh.Invalidation{own}
+	for i := range invalidations {
+		if t := &invalidations[i]; t.InvalidationSet != nil || t.Space != f.space {
 			list = append(list, *t)
 		}
 	}
 	if f.lists != nil && (all || f.spec.Table.Table == "") {
-		list = append(list, fresh.Touch{Space: f.lists, Whole: true})
+		list = append(list, fresh.Invalidation{Space: f.lists, Whole: true})
 	}
 	return list
 }
 
-// keepsKey reports whether memory or the disk has a good document of k in any form; own asks for
-// that of a row which has this very key.
-func (f *form) keepsKey(k row.Key, own bool) bool {
+// keepsKey reports whether memory or the disk has a good document of k in any revision; own
+// asks for that of a row which has this very key.
+func (f *revision) keepsKey(k row.Key, own bool) bool {
 	if f.memory == nil {
 		return false
 	}

@@ -22,10 +22,10 @@ type List struct {
 	Rows    int  // documents in it
 	Partial bool // all rows were counted, and there are more than Rows
 
-	refused error             // why the rows that were read are no answer
-	copy    *fresh.Copy       // nil: it is not kept
-	slot    *listSlot         // set when it is kept
-	by      []*fresh.Template // by which what it depends on is told apart
+	refused error               // why the rows that were read are no answer
+	copy    *fresh.ReadSet      // nil: it is not kept
+	slot    *listEntry          // set when it is kept
+	by      []*fresh.TagColumns // by which what it depends on is told apart
 }
 
 // use notes that the list was of use at a time, in seconds of the caller's clock.
@@ -57,7 +57,7 @@ type ListAsk struct {
 	Limit int          // of a page
 
 	// Variant tells apart questions for the same documents that are answered in different
-	// words.
+	// versions.
 	Variant string
 
 	// Raw is the question as it was sent. Alone says that it and the representation say
@@ -111,7 +111,7 @@ func (a *ListAsk) keepable() bool { return a.Query == nil || a.Query.Count <= qu
 // Query reads the query of a list. It may embed rows of other resources if o.Reads says
 // which of them the client may read.
 func (r *Resource) Query(raw string, o query.Options) (*query.Query, error) {
-	f := r.form.Load()
+	f := r.revision.Load()
 	switch {
 	case f.plan == nil:
 		return nil, f.notReady()
@@ -131,12 +131,12 @@ func (r *Resource) Query(raw string, o query.Options) (*query.Query, error) {
 	return q, err
 }
 
-// related returns the forms that rows of f may embed.
-func (f *form) related(to func(of *query.Table) []query.Relation) []*form {
-	var list []*form
+// related returns the revisions that rows of f may embed.
+func (f *revision) related(to func(of *query.Table) []query.Relation) []*revision {
+	var list []*revision
 	if to != nil {
 		for _, r := range to(f.table) {
-			list = append(list, r.Owner.(*form))
+			list = append(list, r.Owner.(*revision))
 		}
 	}
 	return list
@@ -148,7 +148,7 @@ func (r *Resource) Keys(
 	ctx context.Context, after *row.Key, limit int,
 ) (keys []row.Key, more bool, err error) {
 	for begun := monotonic(); ; {
-		f := r.form.Load()
+		f := r.revision.Load()
 		found, err := f.page(ctx, after, limit)
 		if r.outdated(f, err, begun) {
 			continue
@@ -161,7 +161,7 @@ func (r *Resource) Keys(
 }
 
 // page reads up to limit rows whose keys follow after.
-func (f *form) page(
+func (f *revision) page(
 	ctx context.Context, after *row.Key, limit int,
 ) (*source.Selected, error) {
 	if f.plan == nil {
@@ -171,7 +171,7 @@ func (f *form) page(
 	if err != nil {
 		return nil, err
 	}
-	f.src.awake(ctx)
+	f.src.wake(ctx)
 	now := !f.src.asOf(monotonic()).Fresh
 	found, _, err := f.readList(ctx, ask, func() bool { return now })
 	return found, err

@@ -9,11 +9,11 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// maxFound is how many classes the rows of a list may tell; with more it depends on all
+// maxFound is how many tags the rows of a list may tell; with more it depends on all
 // rows of the tables that most are of.
 const maxFound = 512
 
-// A listRoot is the table whose rows the lists of a form are, where changes of its rows
+// A listRoot is the table whose rows the lists of a revision are, where changes of its rows
 // say which of them, and the tables of the rows within its documents.
 type listRoot struct {
 	table    *listTable
@@ -31,9 +31,9 @@ type listChild struct {
 	knows    bool     // see listRoot
 }
 
-// rootOf returns the root of a form with these dependencies; nil: its lists depend on all
+// rootOf returns the root of a revision with these dependencies; nil: its lists depend on all
 // rows of their tables. It runs where complete does.
-func (f *form) rootOf(deps []source.Dep) *listRoot {
+func (f *revision) rootOf(deps []source.Dep) *listRoot {
 	r := observedRoot(f.table, &deps[0])
 	if r == nil {
 		return nil
@@ -73,11 +73,11 @@ type listDeps struct {
 // named are rows that are named once they are read.
 type named struct {
 	table *fresh.Table
-	by    *fresh.Template // nil: they need not be named
+	by    *fresh.TagColumns // nil: they need not be named
 }
 
 // A foundChild is what the rows that are read tell of a table within the documents: the
-// class of those that belong to a document, and each of them where a feed may not know
+// tag of those that belong to a document, and each of them where a feed may not know
 // to which document a row belonged.
 type foundChild struct {
 	name string
@@ -85,27 +85,27 @@ type foundChild struct {
 	rows named
 }
 
-// depsOf returns what the answer to an ask depends on: classes of rows where they are
+// depsOf returns what the answer to an ask depends on: tags of rows where they are
 // known, else all rows of the tables.
 //
 // Where the feed may not know what a row was, the rows that are read are named, and the
 // one behind the last. An answer that tells of rows it has not read, by an offset or a
 // count, depends on them all.
-func (f *form) depsOf(ask *ListAsk) *listDeps {
+func (f *revision) depsOf(ask *ListAsk) *listDeps {
 	d := f.ownDeps(ask)
 	f.embeds(d, ask.Query)
 	return d
 }
 
 // ownDeps is depsOf without what a query embeds.
-func (f *form) ownDeps(ask *ListAsk) *listDeps {
+func (f *revision) ownDeps(ask *ListAsk) *listDeps {
 	r := f.root
 	if r == nil {
 		return &listDeps{Question: *f.listDeps(ask)}
 	}
 	d := &listDeps{}
-	if !r.classes(f.src, d, ask.Query) {
-		d.Classes, d.rows = []fresh.Class{{Table: r.table.words}}, named{}
+	if !r.tags(f.src, d, ask.Query) {
+		d.Tags, d.rows = []fresh.Tag{{Table: r.table.versions}}, named{}
 	}
 	if d.rows.by != nil {
 		d.Read = append(d.Read, d.rows.table)
@@ -119,9 +119,9 @@ func (f *form) ownDeps(ask *ListAsk) *listDeps {
 	return d
 }
 
-// classes adds the classes of the list's own rows to d. It reports false when they are not
+// tags adds the tags of the list's own rows to d. It reports false when they are not
 // known.
-func (r *listRoot) classes(u *upstream, d *listDeps, q *query.Query) bool {
+func (r *listRoot) tags(u *sourceState, d *listDeps, q *query.Query) bool {
 	if q == nil || !r.knows && r.key == nil {
 		return false
 	}
@@ -139,77 +139,77 @@ func (r *listRoot) classes(u *upstream, d *listDeps, q *query.Query) bool {
 		}
 	}
 	for i := range classes {
-		c, ok := r.class(u, &classes[i])
+		c, ok := r.tag(u, &classes[i])
 		if !ok {
 			return false
 		}
-		d.Classes = append(d.Classes, c)
-		if other := unfolded(c); len(c.Template.Folded) > 0 && !slices.Contains(d.Classes, other) {
-			d.Classes = append(d.Classes, other)
+		d.Tags = append(d.Tags, c)
+		if other := unfolded(c); len(c.TagColumns.Folded) > 0 && !slices.Contains(d.Tags, other) {
+			d.Tags = append(d.Tags, other)
 		}
 	}
 	return true
 }
 
-// unfolded returns the class of the rows whose texts do not fold: they may be in c.
-func unfolded(c fresh.Class) fresh.Class {
+// unfolded returns the tag of the rows whose texts do not fold: they may be in c.
+func unfolded(c fresh.Tag) fresh.Tag {
 	c.Key = source.UnfoldedText
 	return c
 }
 
 // named returns the template of what names rows of t, whose old values a feed may not know.
-func (t *listTable) named(u *upstream, key []string) named {
-	tm := u.template(t, &fresh.Template{Columns: key, Forgets: true, Identity: true})
+func (t *listTable) named(u *sourceState, key []string) named {
+	tm := u.tagColumns(t, &fresh.TagColumns{Columns: key, Forgets: true, Identity: true})
 	if tm == nil || !slices.Equal(tm.Columns, key) {
 		return named{}
 	}
-	return named{t.words, tm}
+	return named{t.versions, tm}
 }
 
-// class returns a class of a query as words know it. It reports false when it cannot be
+// tag returns a tag of a query as versions know it. It reports false when it cannot be
 // told apart.
-func (r *listRoot) class(u *upstream, c *query.Class) (fresh.Class, bool) {
+func (r *listRoot) tag(u *sourceState, c *query.Class) (fresh.Tag, bool) {
 	identity := !r.knows && slices.Equal(c.Columns, r.key)
-	tm := u.template(r.table, &fresh.Template{Columns: c.Columns, Folded: c.Folded,
+	tm := u.tagColumns(r.table, &fresh.TagColumns{Columns: c.Columns, Folded: c.Folded,
 		Forgets: !r.knows, Identity: identity})
 	if tm == nil {
-		return fresh.Class{}, false
+		return fresh.Tag{}, false
 	}
 	key, ok := cellsOf(c.Columns, c.Values).Values(tm.Columns, tm.Folded)
-	return fresh.Class{Table: r.table.words, Template: tm, Key: key}, ok
+	return fresh.Tag{Table: r.table.versions, TagColumns: tm, Key: key}, ok
 }
 
 // add adds to d what rows tell of a table within the documents, or the whole of it.
-func (c *listChild) add(u *upstream, d *listDeps) {
+func (c *listChild) add(u *sourceState, d *listDeps) {
 	found := foundChild{name: c.name}
 	if len(c.columns) > 0 {
 		identity := !c.knows && len(c.identity) == 0
-		tm := u.template(c.table, &fresh.Template{Columns: c.columns, Forgets: !c.knows,
+		tm := u.tagColumns(c.table, &fresh.TagColumns{Columns: c.columns, Forgets: !c.knows,
 			Identity: identity})
 		if tm != nil && slices.Equal(tm.Columns, c.columns) {
-			found.of = named{c.table.words, tm}
+			found.of = named{c.table.versions, tm}
 		}
 		if !c.knows && !identity {
 			found.rows = c.table.named(u, c.identity)
 		}
 	}
 	if found.of.by == nil || !c.knows && len(c.identity) > 0 && found.rows.by == nil {
-		d.Classes = append(d.Classes, fresh.Class{Table: c.table.words})
+		d.Tags = append(d.Tags, fresh.Tag{Table: c.table.versions})
 		return
 	}
-	d.Read = append(d.Read, c.table.words)
+	d.Read = append(d.Read, c.table.versions)
 	d.children = append(d.children, found)
 }
 
-// templates returns the templates that d needs.
-func (d *listDeps) templates() (list []*fresh.Template) {
-	add := func(tm *fresh.Template) {
+// tagColumns returns the templates that d needs.
+func (d *listDeps) tagColumns() (list []*fresh.TagColumns) {
+	add := func(tm *fresh.TagColumns) {
 		if tm != nil && !slices.Contains(list, tm) {
 			list = append(list, tm)
 		}
 	}
-	for i := range d.Classes {
-		add(d.Classes[i].Template)
+	for i := range d.Tags {
+		add(d.Tags[i].TagColumns)
 	}
 	add(d.rows.by)
 	for i := range d.children {
@@ -225,15 +225,15 @@ func (d *listDeps) templates() (list []*fresh.Template) {
 	return list
 }
 
-// found returns the classes that the rows which were read tell.
-func (d *listDeps) found(s *source.Selected) []fresh.Class {
+// found returns the tags that the rows which were read tell.
+func (d *listDeps) found(s *source.Selected) []fresh.Tag {
 	list, ok := d.reached(s)
 	if !ok {
 		return whole(d.Read)
 	}
 	add := func(n named, k row.Key) {
 		if n.by != nil {
-			list = append(list, fresh.Class{Table: n.table, Template: n.by, Key: string(k)})
+			list = append(list, fresh.Tag{Table: n.table, TagColumns: n.by, Key: string(k)})
 		}
 	}
 	for i := range s.Rows {
@@ -255,9 +255,9 @@ func (d *listDeps) found(s *source.Selected) []fresh.Class {
 	return fewer(list)
 }
 
-// fewer has all rows of a table in the place of its classes, of the one with the most, until
+// fewer has all rows of a table in the place of its tags, of the one with the most, until
 // there are no more than maxFound.
-func fewer(list []fresh.Class) []fresh.Class {
+func fewer(list []fresh.Tag) []fresh.Tag {
 	for len(list) > maxFound {
 		counts := make(map[*fresh.Table]int)
 		most := list[0].Table
@@ -267,15 +267,15 @@ func fewer(list []fresh.Class) []fresh.Class {
 				most = t
 			}
 		}
-		list = slices.DeleteFunc(list, func(c fresh.Class) bool { return c.Table == most })
-		list = append(list, fresh.Class{Table: most})
+		list = slices.DeleteFunc(list, func(c fresh.Tag) bool { return c.Table == most })
+		list = append(list, fresh.Tag{Table: most})
 	}
 	return list
 }
 
-// whole returns tables of which rows would tell classes, each as a whole.
-func whole(read []*fresh.Table) []fresh.Class {
-	list := make([]fresh.Class, len(read))
+// whole returns tables of which rows would tell tags, each as a whole.
+func whole(read []*fresh.Table) []fresh.Tag {
+	list := make([]fresh.Tag, len(read))
 	for i, t := range read {
 		list[i].Table = t
 	}

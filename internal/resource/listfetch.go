@@ -15,16 +15,16 @@ type ListFetches struct {
 
 // A listFetch is one look-up, as far as it is known.
 type listFetch struct {
-	hash    uint64
-	bucket  *bucket
-	spelled *spelling
-	list    *List
+	hash   uint64
+	bucket *bucket
+	alias  *rawAlias
+	list   *List
 }
 
 // Add adds a look-up by what is asked for, as it was sent. MaxLookups fit; what does not is
 // left out. raw may alias a buffer.
 func (l *ListFetches) Add(r *Resource, raw string, of row.Format) {
-	f := r.form.Load()
+	f := r.revision.Load()
 	if l.n == MaxLookups || !f.listable() {
 		return
 	}
@@ -53,12 +53,12 @@ func (l *ListFetches) Fetch() {
 		x := &all[i]
 		for j := range x.bucket {
 			if p := x.bucket[j].Load(); p != nil && p.hash == x.hash {
-				x.spelled = p
+				x.alias = p
 			}
 		}
 	}
 	for i := range all {
-		if p := all[i].spelled; p != nil && p.raw != "" {
+		if p := all[i].alias; p != nil && p.raw != "" {
 			all[i].list = p.slot.list.Load()
 			sum += uint64(p.raw[0])
 		}

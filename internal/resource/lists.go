@@ -19,12 +19,12 @@ import (
 // lately. It takes no lock, waits for nobody and allocates nothing; raw may alias a
 // buffer. The caller counts what it answers with a Tally.
 func (r *Resource) LookupList(raw string, of row.Format, s *Snapshot) (*List, *AsOf) {
-	f := r.form.Load()
+	f := r.revision.Load()
 	if !f.listable() {
 		return nil, nil
 	}
 	at := s.of(f.src)
-	slot := f.kept.spelled(f.number, of, raw)
+	slot := f.kept.alias(f.number, of, raw)
 	if slot == nil {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (r *Resource) LookupList(raw string, of row.Format, s *Snapshot) (*List, *A
 }
 
 // good returns the list in a slot if a hit may answer with it, and why it may not.
-func (s *listSlot) good(at *AsOf) (*List, fresh.Cause) {
+func (s *listEntry) good(at *AsOf) (*List, fresh.Cause) {
 	l := s.list.Load()
 	switch {
 	case l == nil || !at.Fresh:
@@ -53,7 +53,7 @@ func (s *listSlot) good(at *AsOf) (*List, fresh.Cause) {
 
 // listable reports whether lists of f are kept: if a feed tells of every change of the
 // tables that they are made of.
-func (f *form) listable() bool {
+func (f *revision) listable() bool {
 	return f.lists != nil && f.followed()
 }
 
@@ -63,7 +63,7 @@ func (r *Resource) SelectList(
 	ctx context.Context, ask *ListAsk, o Options,
 ) (ListAnswer, error) {
 	for begun := monotonic(); ; {
-		f := r.form.Load()
+		f := r.revision.Load()
 		own, err := f.own(ask)
 		if err != nil {
 			return ListAnswer{}, err
@@ -75,7 +75,7 @@ func (r *Resource) SelectList(
 	}
 }
 
-func (f *form) selectList(
+func (f *revision) selectList(
 	ctx context.Context, ask *ListAsk, o *Options,
 ) (ListAnswer, error) {
 	need, err := f.await(ctx, o)
@@ -100,7 +100,7 @@ func (f *form) selectList(
 }
 
 // own returns ask in the terms of f, which the table may have got since it was made.
-func (f *form) own(ask *ListAsk) (*ListAsk, error) {
+func (f *revision) own(ask *ListAsk) (*ListAsk, error) {
 	own := *ask
 	switch q := ask.Query; {
 	case f.plan == nil:
@@ -127,7 +127,7 @@ func (f *form) own(ask *ListAsk) (*ListAsk, error) {
 }
 
 // keptList returns the list of a key if a hit may answer with it, and counts why not.
-func (f *form) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
+func (f *revision) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
 	slot := f.kept.get(key)
 	c := &f.r.counts.lists
 	if slot == nil {
@@ -154,7 +154,7 @@ func (f *form) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
 }
 
 // passList reads a list that is not kept.
-func (f *form) passList(
+func (f *revision) passList(
 	ctx context.Context, ask *ListAsk, of row.Format, need fresh.Need, at *AsOf,
 ) (ListAnswer, error) {
 	now := need == fresh.Now || !at.Fresh
@@ -170,14 +170,14 @@ func (f *form) passList(
 // readList reads what a list asks for once the source has a place for it, and calls begun
 // before, which says whether a reader wants the source itself. What was read elsewhere
 // must not be kept.
-func (f *form) readList(
+func (f *revision) readList(
 	ctx context.Context, ask *ListAsk, begun func() (now bool),
 ) (found *source.Selected, elsewhere bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
 	defer cancel()
 	others := embedded(ask.Query)
 	for _, g := range others {
-		if err := g.sure(ctx); err != nil {
+		if err := g.verify(ctx); err != nil {
 			return nil, false, err
 		}
 	}
@@ -196,7 +196,7 @@ func (f *form) readList(
 }
 
 // selects reads what a list asks for.
-func (f *form) selects(ctx context.Context, ask *ListAsk) (*source.Selected, error) {
+func (f *revision) selects(ctx context.Context, ask *ListAsk) (*source.Selected, error) {
 	if ask.Query != nil {
 		return f.plan.Select(ctx, ask.Query)
 	}
@@ -209,7 +209,7 @@ func (f *form) selects(ctx context.Context, ask *ListAsk) (*source.Selected, err
 }
 
 // joinList waits for the load of a list, and leads it if there is none to join.
-func (f *form) joinList(
+func (f *revision) joinList(
 	ctx context.Context, ask *ListAsk, key listKey, need fresh.Need,
 ) (a ListAnswer, err error) {
 	var l *fresh.Lease
@@ -261,7 +261,7 @@ type waiters struct {
 
 // wait adds the caller to those who wait for l. Who comes when the last one has just left
 // may find that the load fails by errAbandoned, and begins another.
-func (f *form) wait(l *fresh.Lease) *waiters {
+func (f *revision) wait(l *fresh.Lease) *waiters {
 	ctx, cancel := context.WithCancel(context.Background())
 	have, loaded := f.waiting.LoadOrStore(l, &waiters{ctx: ctx, cancel: cancel})
 	if loaded {
@@ -273,15 +273,15 @@ func (f *form) wait(l *fresh.Lease) *waiters {
 }
 
 // leave ends a wait.
-func (f *form) leave(l *fresh.Lease, w *waiters) {
+func (f *revision) leave(l *fresh.Lease, w *waiters) {
 	if w.n.Add(-1) == 0 {
 		w.cancel()
 		f.waiting.CompareAndDelete(l, w)
 	}
 }
 
-// lateList looks into memory once more under a lease; see form.late.
-func (f *form) lateList(l *fresh.Lease, key listKey, need fresh.Need) bool {
+// recheckList looks into memory once more under a lease; see revision.recheck.
+func (f *revision) recheckList(l *fresh.Lease, key listKey, need fresh.Need) bool {
 	slot := f.kept.get(key)
 	if slot == nil || need == fresh.Now {
 		return false
@@ -296,19 +296,19 @@ func (f *form) lateList(l *fresh.Lease, key listKey, need fresh.Need) bool {
 }
 
 // leadList has a list read if memory does not have it by now.
-func (f *form) leadList(
+func (f *revision) leadList(
 	ctx context.Context, l *fresh.Lease, ask *ListAsk, key listKey, need fresh.Need,
 	deps *listDeps,
 ) {
 	defer f.listLoaded(l)
-	if !f.lateList(l, key, need) {
+	if !f.recheckList(l, key, need) {
 		f.loadList(ctx, l, ask, key, deps)
 	}
 }
 
 // loadList has a list read in a goroutine of its own, until ctx ends: the caller may leave
 // while others wait.
-func (f *form) loadList(
+func (f *revision) loadList(
 	ctx context.Context, l *fresh.Lease, ask *ListAsk, key listKey, deps *listDeps,
 ) {
 	fail := func(err error) { f.lists.FinishList(l, nil, err, nil, nil) }
@@ -333,7 +333,7 @@ func (f *form) loadList(
 		}
 		f.lists.Saw(l, fresh.Position(seen.Position()))
 		list := f.pack(found, ask, key.format, l.Stamp)
-		list.by = deps.templates()
+		list.by = deps.tagColumns()
 		list.use(seconds())
 		f.finishList(l, list, ask, key, deps.found(found), elsewhere)
 	})
@@ -342,21 +342,21 @@ func (f *form) loadList(
 // finishList ends the lease of a list, which is kept if the lease and the store allow. One
 // that is refused, or was read elsewhere, tells those who wait of a state of the rows all
 // the same: what is kept of others goes.
-func (f *form) finishList(
-	l *fresh.Lease, list *List, ask *ListAsk, key listKey, found []fresh.Class, elsewhere bool,
+func (f *revision) finishList(
+	l *fresh.Lease, list *List, ask *ListAsk, key listKey, found []fresh.Tag, elsewhere bool,
 ) {
 	c := &f.r.counts.lists
-	var store func(*fresh.Copy)
+	var store func(*fresh.ReadSet)
 	switch {
 	case list.refused != nil, elsewhere, !embedsKept(ask.Query):
 	case list.Doc.Size() > maxKeptList || int64(list.Doc.Size()) > f.kept.budget/8:
 		c.tooLarge.Add(1)
 		f.kept.note(key, tooLarge)
-	case !ask.watched && !f.kept.again(key):
+	case !ask.watched && !f.kept.admits(key):
 		c.once.Add(1)
 		f.kept.note(key, onceAsked)
 	default:
-		store = func(copied *fresh.Copy) {
+		store = func(copied *fresh.ReadSet) {
 			list.copy = copied
 			slot, was := f.kept.put(key, list, seconds())
 			if was != nil && fresh.SameVersion(was.Doc, list.Doc) {
@@ -377,7 +377,7 @@ func (f *form) finishList(
 }
 
 // pack makes a List of what was found.
-func (f *form) pack(
+func (f *revision) pack(
 	found *source.Selected, ask *ListAsk, of row.Format, stamp row.Stamp,
 ) *List {
 	p := Page{Docs: make([]*row.Document, len(found.Rows)),
@@ -407,7 +407,7 @@ func (r *Resource) AskListCopy(l *List, c row.Coding) {
 	if l.slot == nil || !l.Doc.Ask(c) {
 		return
 	}
-	f := r.form.Load()
+	f := r.revision.Load()
 	f.copier.ask(copyJob{listCopies{f.kept, l.slot}, tier.Ref{}, l.Doc, c})
 }
 
@@ -438,22 +438,22 @@ func (r *Resource) listed() (n uint64) {
 
 // keepLists lets lists of f be kept, if what they are made of can be followed. It runs
 // where complete does.
-func (f *form) keepLists(store *listStore) {
+func (f *revision) keepLists(store *listStore) {
 	if store.budget == 0 || f.memory == nil || f.spec.TTL > 0 || Paths(f.plan) != nil {
 		return
 	}
 	all, own := new(fresh.Question), new(fresh.Question)
 	for _, d := range f.plan.Deps() {
-		c := fresh.Class{Table: f.src.table(d.Table).words}
-		all.Classes = append(all.Classes, c)
+		c := fresh.Tag{Table: f.src.table(d.Table).versions}
+		all.Tags = append(all.Tags, c)
 		if f.table != nil && d.Table == f.table.Name {
-			own.Classes = append(own.Classes, c)
+			own.Tags = append(own.Tags, c)
 		}
 	}
-	if len(all.Classes) == 0 {
+	if len(all.Tags) == 0 {
 		return
 	}
-	if f.listQuestion = all; len(own.Classes) > 0 {
+	if f.listQuestion = all; len(own.Tags) > 0 {
 		f.rowQuestion = own
 	}
 	f.root = f.rootOf(f.plan.Deps())
@@ -465,7 +465,7 @@ func (f *form) keepLists(store *listStore) {
 }
 
 // listDeps returns what a list depends on.
-func (f *form) listDeps(ask *ListAsk) *fresh.Question {
+func (f *revision) listDeps(ask *ListAsk) *fresh.Question {
 	if ask.Query != nil && ask.Query.Select != nil && f.rowQuestion != nil {
 		return f.rowQuestion // members that are other rows cannot be selected
 	}

@@ -188,7 +188,7 @@ func TestLists_WhoLeavesStopsNoOthers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	h.resource("emp").form.Load().waiting.Range(func(l, _ any) bool {
+	h.resource("emp").revision.Load().waiting.Range(func(l, _ any) bool {
 		t.Errorf("somebody waits for %s", l.(*fresh.Lease).Key)
 		return true
 	})
@@ -390,14 +390,14 @@ func TestListStore_FindsManySpellings(t *testing.T) {
 	raw := func(i int) string { return fmt.Sprint("author=eq.", i) }
 	for i := range lists {
 		l := &List{Doc: row.NewDocument("", row.FormatJSON, []byte("[]"), 1, row.Stamp{}),
-			copy: new(fresh.Copy)}
+			copy: new(fresh.ReadSet)}
 		slot, _ := s.put(listKey{text: raw(i)}, l, 1)
 		s.spell(&ListAsk{Raw: raw(i), Alone: true}, slot)
 		s.spell(&ListAsk{Raw: raw(i), Alone: true}, slot)
 	}
 	lost := 0
 	for i := range lists {
-		if slot := s.spelled(0, row.FormatJSON, raw(i)); slot == nil {
+		if slot := s.alias(0, row.FormatJSON, raw(i)); slot == nil {
 			lost++
 		} else if slot.key.text != raw(i) {
 			t.Fatalf("%s finds %s", raw(i), slot.key.text)
@@ -409,10 +409,10 @@ func TestListStore_FindsManySpellings(t *testing.T) {
 	// Spellings of what is gone make room first.
 	for i := range lists {
 		s.mu.Lock()
-		s.remove(s.slots[listKey{text: raw(i)}])
+		s.remove(s.entries[listKey{text: raw(i)}])
 		s.mu.Unlock()
 	}
-	if s.spelled(0, row.FormatJSON, raw(0)).list.Load() != nil {
+	if s.alias(0, row.FormatJSON, raw(0)).list.Load() != nil {
 		t.Error("a list that is gone is found")
 	}
 }
@@ -424,14 +424,14 @@ func BenchmarkListStore_Spelled(b *testing.B) {
 	for i := range raws {
 		raws[i] = fmt.Sprint("author=eq.", i, "&order=created.desc&limit=25")
 		l := &List{Doc: row.NewDocument("", row.FormatJSON, []byte("[]"), 1, row.Stamp{}),
-			copy: new(fresh.Copy)}
+			copy: new(fresh.ReadSet)}
 		slot, _ := s.put(listKey{text: raws[i]}, l, 1)
 		s.spell(&ListAsk{Raw: raws[i], Alone: true}, slot)
 	}
 	i := 0
 	for b.Loop() {
 		i = (i + 7919) % len(raws)
-		if s.spelled(0, row.FormatJSON, raws[i]) == nil {
+		if s.alias(0, row.FormatJSON, raws[i]) == nil {
 			i++
 		}
 	}
@@ -462,7 +462,7 @@ func TestListFetches_AreHints(t *testing.T) {
 	if n := testing.AllocsPerRun(100, fetch); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	r.form.Load().kept.retire(r.form.Load().number)
+	r.revision.Load().kept.retire(r.revision.Load().number)
 	fetch()
 	for i, s := range h.set.Stats().Resources {
 		if s.Lists != before[i].Lists {

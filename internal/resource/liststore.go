@@ -16,18 +16,18 @@ const (
 	// maxKeptList is the largest list that is kept, in bytes.
 	maxKeptList = 1 << 20
 
-	// sizeOfSpelled is of how many bytes of lists one spelling is found without being
+	// sizeOfAlias is of how many bytes of lists one spelling is found without being
 	// parsed, and ways is among how many places it is looked for. With one place each, of
 	// a thousand spellings in 16,384 places sixty met another and were parsed each time.
-	sizeOfSpelled = 1 << 10
-	ways          = 4
+	sizeOfAlias = 1 << 10
+	ways        = 4
 
 	// maxSpelling is the longest spelling, in bytes: who spells one question in a great
 	// many ways takes no more memory than lists may have.
 	maxSpelling = 1 << 10
 
-	// onceSlots is of how many lists it is remembered that they were asked for once.
-	onceSlots = 1 << 16
+	// doorkeeperSize is of how many lists it is remembered that they were asked for once.
+	doorkeeperSize = 1 << 16
 
 	// reasonSlots is of how many lists that are not kept it is remembered why.
 	reasonSlots = 1 << 14
@@ -36,62 +36,62 @@ const (
 	evictSample = 8
 )
 
-// A listKey names one representation of a list of one form. It is by the text that all
+// A listKey names one representation of a list of one revision. It is by the text that all
 // spellings of a question have in common.
 type listKey struct {
-	form   uint32
-	format row.Format
-	text   string
+	revision uint32
+	format   row.Format
+	text     string
 }
 
-// A listSlot is the place of a list in memory. The list in it changes; who has found the
+// A listEntry is the place of a list in memory. The list in it changes; who has found the
 // slot need not look for it again, and finds nothing in it once it is out of the store.
-type listSlot struct {
+type listEntry struct {
 	key  listKey
 	list atomic.Pointer[List]
 	used atomic.Int64 // when it has answered last, in seconds of the caller's clock
 	size int64        // guarded by listStore.mu
 }
 
-// A spelling is a question, as it was sent, and the slot of what it asks for.
-type spelling struct {
-	hash uint64 // of all that follows but slot
-	form uint32
-	of   row.Format
-	raw  string
-	slot *listSlot
+// A rawAlias is a question, as it was sent, and the slot of what it asks for.
+type rawAlias struct {
+	hash     uint64 // of all that follows but slot
+	revision uint32
+	of       row.Format
+	raw      string
+	slot     *listEntry
 
 	access uint64 // see ListAsk.Access; 0: the answer has rows of one resource alone
 }
 
 // is reports whether p is there and is of this question.
-func (p *spelling) is(hash uint64, form uint32, of row.Format, raw string) bool {
-	return p != nil && p.hash == hash && p.form == form && p.of == of && p.raw == raw
+func (p *rawAlias) is(hash uint64, form uint32, of row.Format, raw string) bool {
+	return p != nil && p.hash == hash && p.revision == form && p.of == of && p.raw == raw
 }
 
 // A bucket has the spellings of one part of the hashes; they are in one cache line.
-type bucket [ways]atomic.Pointer[spelling]
+type bucket [ways]atomic.Pointer[rawAlias]
 
 // A listStore keeps the lists of a Set within a bound of bytes of its own: whoever asks
 // for lists pushes no document out. A list is kept once it was missed twice, so that
 // lists that are asked for once push out no other.
 //
-// Nothing tells it of changes: whether a list is good its words say (fresh.Copy), and one
+// Nothing tells it of changes: whether a list is good its versions say (fresh.ReadSet), and one
 // that is not is replaced by the next load or goes like any other.
 type listStore struct {
-	budget  int64
-	seed    maphash.Seed
-	raw     []bucket // a power of two
-	once    []atomic.Uint32
-	reasons []atomic.Uint32
+	budget     int64
+	seed       maphash.Seed
+	raw        []bucket // a power of two
+	doorkeeper []atomic.Uint32
+	reasons    []atomic.Uint32
 
 	// access changes whenever somebody else may read a resource than before. What a question
 	// embeds, by its spelling alone, was looked at by the rules of its time.
 	access atomic.Uint64
 
-	mu    sync.Mutex // guards what follows; innermost
-	slots map[listKey]*listSlot
-	bytes int64
+	mu      sync.Mutex // guards what follows; innermost
+	entries map[listKey]*listEntry
+	bytes   int64
 
 	evicted atomic.Uint64
 }
@@ -104,24 +104,25 @@ func inSeconds(now int64) int64 { return now / int64(time.Second) }
 
 // newListStore returns a store for so many bytes; 0: it keeps nothing.
 func newListStore(budget int64) *listStore {
-	n := min(max(budget/sizeOfSpelled/ways, 1<<12), 1<<18)
+	n := min(max(budget/sizeOfAlias/ways, 1<<12), 1<<18)
 	return &listStore{
-		budget: budget, seed: maphash.MakeSeed(), slots: make(map[listKey]*listSlot),
-		raw: make([]bucket, 1<<bits.Len64(uint64(n-1))), once: make([]atomic.Uint32, onceSlots),
-		reasons: make([]atomic.Uint32, reasonSlots),
+		budget: budget, seed: maphash.MakeSeed(), entries: make(map[listKey]*listEntry),
+		raw:        make([]bucket, 1<<bits.Len64(uint64(n-1))),
+		doorkeeper: make([]atomic.Uint32, doorkeeperSize),
+		reasons:    make([]atomic.Uint32, reasonSlots),
 	}
 }
 
-// words returns how many words the classes of a source share, of lists and of documents:
+// versions returns how many versions the tags of a source share, of lists and of documents:
 // a quarter of the budget, which is a 32nd of all that is kept; 512 KiB at least, 32 MiB at
 // most.
-func (s *listStore) words() int { return int(min(max(s.budget/4, 512<<10), 32<<20) / 8) }
+func (s *listStore) versions() int { return int(min(max(s.budget/4, 512<<10), 32<<20) / 8) }
 
 // get returns the slot of a list; nil: there is none. It takes a lock, unlike spelled.
-func (s *listStore) get(key listKey) *listSlot {
+func (s *listStore) get(key listKey) *listEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.slots[key]
+	return s.entries[key]
 }
 
 func (s *listStore) hash(form uint32, of row.Format, text string) uint64 {
@@ -129,9 +130,9 @@ func (s *listStore) hash(form uint32, of row.Format, text string) uint64 {
 	return h * 0x9e3779b97f4a7c15
 }
 
-// spelled returns the slot of the list that a question asks for, as it was sent; nil: it
+// alias returns the slot of the list that a question asks for, as it was sent; nil: it
 // was not asked for in this spelling lately. It takes no lock; raw may alias a buffer.
-func (s *listStore) spelled(form uint32, of row.Format, raw string) *listSlot {
+func (s *listStore) alias(form uint32, of row.Format, raw string) *listEntry {
 	h := s.hash(form, of, raw)
 	b := s.bucket(h)
 	for i := range b {
@@ -146,7 +147,7 @@ func (s *listStore) spelled(form uint32, of row.Format, raw string) *listSlot {
 func (s *listStore) bucket(hash uint64) *bucket { return &s.raw[hash>>32&uint64(len(s.raw)-1)] }
 
 // spell notes that a question asks for the list in a slot.
-func (s *listStore) spell(ask *ListAsk, slot *listSlot) {
+func (s *listStore) spell(ask *ListAsk, slot *listEntry) {
 	if !ask.Alone || len(ask.Raw) > maxSpelling {
 		return
 	}
@@ -157,12 +158,13 @@ func (s *listStore) spell(ask *ListAsk, slot *listSlot) {
 		}
 	}
 	k := &slot.key
-	p := &spelling{s.hash(k.form, k.format, ask.Raw), k.form, k.format, ask.Raw, slot, access}
+	hash := s.hash(k.revision, k.format, ask.Raw)
+	p := &rawAlias{hash, k.revision, k.format, ask.Raw, slot, access}
 	b := s.bucket(p.hash)
 	to := &b[p.hash%ways] // that goes where all places are taken
 	for i := range b {
 		switch old := b[i].Load(); {
-		case old.is(p.hash, p.form, p.of, p.raw):
+		case old.is(p.hash, p.revision, p.of, p.raw):
 			if old.slot != slot || old.access != access {
 				b[i].Store(p)
 			}
@@ -174,10 +176,10 @@ func (s *listStore) spell(ask *ListAsk, slot *listSlot) {
 	to.Store(p)
 }
 
-// again notes that a list was missed, and reports whether it was before.
-func (s *listStore) again(key listKey) bool {
-	h := s.hash(key.form, key.format, key.text)
-	at, mark := &s.once[h>>32%onceSlots], uint32(h)|1
+// admits notes that a list was missed, and reports whether it was before.
+func (s *listStore) admits(key listKey) bool {
+	h := s.hash(key.revision, key.format, key.text)
+	at, mark := &s.doorkeeper[h>>32%doorkeeperSize], uint32(h)|1
 	return at.Swap(mark) == mark
 }
 
@@ -198,13 +200,13 @@ const reasonBits = 1<<3 - 1
 
 // note remembers why a list is not kept, for a while.
 func (s *listStore) note(key listKey, why reason) {
-	h := s.hash(key.form, key.format, key.text)
+	h := s.hash(key.revision, key.format, key.text)
 	s.reasons[h>>32%reasonSlots].Store(uint32(h)&^reasonBits | uint32(why))
 }
 
 // reason returns why a list is not kept.
 func (s *listStore) reason(key listKey) reason {
-	h := s.hash(key.form, key.format, key.text)
+	h := s.hash(key.revision, key.format, key.text)
 	if v := s.reasons[h>>32%reasonSlots].Load(); v&^reasonBits == uint32(h)&^reasonBits {
 		return reason(v & reasonBits)
 	}
@@ -213,13 +215,13 @@ func (s *listStore) reason(key listKey) reason {
 
 // put keeps a list, and lets others go to stay within the bound. It returns the list that
 // was there; nil: none was.
-func (s *listStore) put(key listKey, l *List, now int64) (slot *listSlot, was *List) {
+func (s *listStore) put(key listKey, l *List, now int64) (slot *listEntry, was *List) {
 	size := l.size(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slot = s.slots[key]; slot == nil {
-		slot = &listSlot{key: key}
-		s.slots[key] = slot
+	if slot = s.entries[key]; slot == nil {
+		slot = &listEntry{key: key}
+		s.entries[key] = slot
 	}
 	was = slot.list.Load()
 	s.bytes += size - slot.size
@@ -233,10 +235,10 @@ func (s *listStore) put(key listKey, l *List, now int64) (slot *listSlot, was *L
 }
 
 // evict lets one list go, not that in keep. s.mu is held.
-func (s *listStore) evict(keep *listSlot) bool {
-	var worst *listSlot
+func (s *listStore) evict(keep *listEntry) bool {
+	var worst *listEntry
 	n := 0
-	for _, slot := range s.slots { // begins at random
+	for _, slot := range s.entries { // begins at random
 		if slot == keep {
 			continue
 		}
@@ -257,19 +259,19 @@ func (s *listStore) evict(keep *listSlot) bool {
 }
 
 // remove takes a slot out of the store. s.mu is held.
-func (s *listStore) remove(slot *listSlot) {
+func (s *listStore) remove(slot *listEntry) {
 	slot.list.Store(nil)
 	s.bytes -= slot.size
 	slot.size = 0
-	delete(s.slots, slot.key)
+	delete(s.entries, slot.key)
 }
 
-// retire forgets the lists of a form.
+// retire forgets the lists of a revision.
 func (s *listStore) retire(form uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, slot := range s.slots {
-		if key.form == form {
+	for key, slot := range s.entries {
+		if key.revision == form {
 			s.remove(slot)
 		}
 	}
@@ -281,7 +283,7 @@ func (s *listStore) evictOthers(form uint32, l *fresh.Lease, doc *row.Document, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for of := range row.Format(row.NumFormats) {
-		slot := s.slots[listKey{form, of, string(l.Key)}]
+		slot := s.entries[listKey{form, of, string(l.Key)}]
 		if slot == nil || stored && of == l.Format {
 			continue
 		}
@@ -295,7 +297,7 @@ func (s *listStore) evictOthers(form uint32, l *fresh.Lease, doc *row.Document, 
 // A listCopies keeps compressed copies with the list in one slot.
 type listCopies struct {
 	store *listStore
-	slot  *listSlot
+	slot  *listEntry
 }
 
 // Get returns the document of the slot's list.
@@ -332,6 +334,6 @@ type ListStats struct {
 func (s *listStore) stats() ListStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return ListStats{Entries: int64(len(s.slots)), Bytes: s.bytes, MaxBytes: s.budget,
+	return ListStats{Entries: int64(len(s.entries)), Bytes: s.bytes, MaxBytes: s.budget,
 		Evicted: s.evicted.Load()}
 }

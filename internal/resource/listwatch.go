@@ -14,7 +14,7 @@ import (
 const (
 	// lookEvery is how often lists that are watched are looked at while changes come, at
 	// most: with very many it is a tenth of the time. lookAnyway is how often when none do:
-	// that a form was replaced no change tells.
+	// that a revision was replaced no change tells.
 	lookEvery  = 2 * time.Millisecond
 	lookShare  = 10
 	lookAnyway = 250 * time.Millisecond
@@ -29,7 +29,7 @@ const (
 // the answer itself: only memory that is accounted for does.
 type SeenList struct {
 	tag  string
-	copy *fresh.Copy // nil: the list was not kept
+	copy *fresh.ReadSet // nil: the list was not kept
 }
 
 // NextList waits until the answer to an ask is not the one that last has seen, and returns
@@ -41,7 +41,7 @@ type SeenList struct {
 func (r *Resource) NextList(
 	ctx context.Context, ask *ListAsk, of row.Format, last *SeenList,
 ) (a ListAnswer, seen *SeenList, err error) {
-	r.watch.lists.Add(1) // who watches asks all the time: see upstream.mayRest
+	r.watch.lists.Add(1) // who watches asks all the time: see sourceState.mayIdle
 	defer r.watch.lists.Add(-1)
 	watched := *ask
 	watched.watched = true
@@ -86,7 +86,7 @@ func passing(err error) bool {
 // awaitMove returns when a list may not be good any more, one that is not kept after a
 // pause, or when ctx ends.
 func (r *Resource) awaitMove(ctx context.Context, l *SeenList, pause time.Duration) {
-	u := r.form.Load().src
+	u := r.revision.Load().src
 	if l.copy == nil || !u.enter() {
 		sleep(ctx, pause)
 		return
@@ -109,7 +109,7 @@ type listWatches struct {
 }
 
 // add returns what is closed when l may not be good any more. The caller has entered u.
-func (w *listWatches) add(u *upstream, l *SeenList) <-chan struct{} {
+func (w *listWatches) add(u *sourceState, l *SeenList) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.moved == nil {
@@ -137,7 +137,7 @@ func (w *listWatches) remove(l *SeenList) {
 }
 
 // run looks at the lists whenever something has changed.
-func (w *listWatches) run(u *upstream) {
+func (w *listWatches) run(u *sourceState) {
 	for {
 		_, changed := u.domain.Changed() // before the look: what comes later is told
 		began := time.Now()

@@ -24,7 +24,7 @@ func (r *Resource) Load(ctx context.Context, keys []row.Key, o Options) []Answer
 		r.hot.Read(r.name, string(key))
 	}
 	for begun := monotonic(); ; {
-		f := r.form.Load()
+		f := r.revision.Load()
 		f.load(ctx, keys, &o, answers)
 		again := false
 		for i := 0; i < len(answers) && !again; i++ {
@@ -36,8 +36,8 @@ func (r *Resource) Load(ctx context.Context, keys []row.Key, o Options) []Answer
 	}
 }
 
-// load is Load of one form.
-func (f *form) load(ctx context.Context, keys []row.Key, o *Options, answers []Answer) {
+// load is Load of one revision.
+func (f *revision) load(ctx context.Context, keys []row.Key, o *Options, answers []Answer) {
 	var one [1]pending
 	list := one[:]
 	if len(keys) != 1 {
@@ -63,7 +63,7 @@ type pending struct {
 
 // begin begins to read keys, into list. It waits for a position, if o asks for one, and
 // for the disk.
-func (f *form) begin(ctx context.Context, keys []row.Key, o *Options, list []pending) {
+func (f *revision) begin(ctx context.Context, keys []row.Key, o *Options, list []pending) {
 	begun := monotonic()
 	need, err := f.await(ctx, o)
 	at := f.src.asOf(monotonic()) // after the wait
@@ -93,7 +93,7 @@ func (f *form) begin(ctx context.Context, keys []row.Key, o *Options, list []pen
 
 // open answers one read from memory, or joins or takes the lease of its load, which is
 // added to lead.
-func (f *form) open(
+func (f *revision) open(
 	rd *pending, o *Options, at *AsOf, lead []*fresh.Lease,
 ) []*fresh.Lease {
 	if rd.need != fresh.Now {
@@ -115,7 +115,7 @@ func (f *form) open(
 	if !rd.leader {
 		return lead
 	}
-	if a, ok := f.late(rd.lease, rd.need); ok {
+	if a, ok := f.recheck(rd.lease, rd.need); ok {
 		rd.answer, rd.lease = a, nil
 		return lead
 	}
@@ -123,7 +123,7 @@ func (f *form) open(
 }
 
 // end returns the answer of a read that was begun with o.
-func (f *form) end(ctx context.Context, rd *pending, o *Options) Answer {
+func (f *revision) end(ctx context.Context, rd *pending, o *Options) Answer {
 	if rd.lease == nil {
 		return rd.answer
 	}
@@ -137,7 +137,7 @@ func (f *form) end(ctx context.Context, rd *pending, o *Options) Answer {
 
 // rescue answers a read that the source has failed: with a copy flagged as
 // stale if the reader takes one, else with the error.
-func (f *form) rescue(key row.Key, o *Options, err error) Answer {
+func (f *revision) rescue(key row.Key, o *Options, err error) Answer {
 	if source.ClassOf(err).Passing() && o.takesStale() {
 		at := f.src.asOf(monotonic())
 		if doc, state, age := f.lookup(key, o.Format, &at, true); state != Miss {
@@ -148,7 +148,7 @@ func (f *form) rescue(key row.Key, o *Options, err error) Answer {
 }
 
 // remembered is the answer with what lookup has returned.
-func (f *form) remembered(
+func (f *revision) remembered(
 	key row.Key, doc *row.Document, state State, age time.Duration, at *AsOf,
 ) Answer {
 	a := Answer{Doc: doc, Key: key, Origin: HitMemory, Token: at.shows(doc.At()), Lag: at.Lag}
@@ -170,7 +170,7 @@ func (f *form) remembered(
 
 // canonical returns the one text of a key that may be kept, in memory of its
 // own.
-func (f *form) canonical(asked row.Key) (row.Key, error) {
+func (f *revision) canonical(asked row.Key) (row.Key, error) {
 	if f.plan == nil {
 		return "", f.notReady()
 	}
@@ -186,8 +186,8 @@ func (f *form) canonical(asked row.Key) (row.Key, error) {
 
 // await waits until the position that the reader asks for has been applied, as
 // long as the reader allows, and says how the answer must be read.
-func (f *form) await(ctx context.Context, o *Options) (fresh.Need, error) {
-	f.src.awake(ctx)
+func (f *revision) await(ctx context.Context, o *Options) (fresh.Need, error) {
+	f.src.wake(ctx)
 	switch {
 	case o.NoCache:
 		return fresh.Now, nil
@@ -214,10 +214,10 @@ func (f *form) await(ctx context.Context, o *Options) (fresh.Need, error) {
 	return fresh.Now, nil
 }
 
-// late looks into memory once more under a lease: the load that this reader was
+// recheck looks into memory once more under a lease: the load that this reader was
 // too late to join may have stored its document since the first look. Without
 // it a herd on one key would make a second load.
-func (f *form) late(l *fresh.Lease, need fresh.Need) (Answer, bool) {
+func (f *revision) recheck(l *fresh.Lease, need fresh.Need) (Answer, bool) {
 	if need == fresh.Now {
 		return Answer{}, false
 	}
@@ -237,7 +237,7 @@ func (f *form) late(l *fresh.Lease, need fresh.Need) (Answer, bool) {
 
 // join takes or joins the lease of a load. While the feed lags it is joined only while it has
 // not been sent: its answer is not flagged as stale.
-func (f *form) join(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
+func (f *revision) join(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
 	if !f.timed() {
 		need = f.src.domain.Need(need, monotonic())
 	}
@@ -247,15 +247,15 @@ func (f *form) join(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, 
 	return f.lease(key, of, need)
 }
 
-// lease is Begin of the form's space.
-func (f *form) lease(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
+// lease is Begin of the revision's space.
+func (f *revision) lease(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
 	if bit := uint32(1) << of; f.asked.Load()&bit == 0 {
 		f.asked.Or(bit)
 	}
-	if f.worded == nil {
+	if f.docDeps == nil {
 		return f.space.Begin(key, of, need)
 	}
-	ask := f.worded.ask(key)
+	ask := f.docDeps.ask(key)
 	l, leader := f.space.BeginList(key, of, need, &ask.Question)
 	if leader {
 		l.With = ask
@@ -265,7 +265,7 @@ func (f *form) lease(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease,
 
 // lead adds l to the leases to be fetched, with one for each other format that
 // the configuration has made at the same time.
-func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fresh.Lease {
+func (f *revision) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fresh.Lease {
 	list = append(list, l)
 	if need == fresh.Now || f.wide || f.memory == nil {
 		return list
@@ -284,7 +284,7 @@ func (f *form) lead(list []*fresh.Lease, l *fresh.Lease, need fresh.Need) []*fre
 // fetch reads what the leases are for in one go. The disk is asked at once, which
 // takes microseconds; the source in a goroutine of its own: the caller may leave,
 // those who have joined still want the answer.
-func (f *form) fetch(leases []*fresh.Lease, t *loadTiming) {
+func (f *revision) fetch(leases []*fresh.Lease, t *loadTiming) {
 	if leases = f.enter(leases); len(leases) > 0 {
 		f.src.workers.Go(func() {
 			defer f.src.loads.Done()
@@ -297,7 +297,7 @@ func (f *form) fetch(leases []*fresh.Lease, t *loadTiming) {
 
 // enter returns the leases that the source is to be asked for. If there are any, it counts
 // among the source's loads until it has answered: whoever replaces the source waits for that.
-func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
+func (f *revision) enter(leases []*fresh.Lease) []*fresh.Lease {
 	if !f.src.enter() {
 		for _, l := range leases {
 			f.space.Finish(l, nil, errReplaced, nil)
@@ -316,7 +316,7 @@ func (f *form) enter(leases []*fresh.Lease) []*fresh.Lease {
 }
 
 // loaded ends the leases with what the source has answered.
-func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t *loadTiming) {
+func (f *revision) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t *loadTiming) {
 	for i, l := range leases {
 		if err != nil {
 			f.space.Finish(l, nil, err, nil)
@@ -326,8 +326,8 @@ func (f *form) loaded(leases []*fresh.Lease, found []source.Loaded, err error, t
 	}
 }
 
-// read waits for a place among the source's readers and reads: see form.place.
-func (f *form) read(leases []*fresh.Lease, t *loadTiming) ([]source.Loaded, error) {
+// read waits for a place among the source's readers and reads: see revision.place.
+func (f *revision) read(leases []*fresh.Lease, t *loadTiming) ([]source.Loaded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), f.src.opts.Timeout)
 	defer cancel()
 	release, err := f.place(ctx)
@@ -368,7 +368,7 @@ func unreadable(err error) error {
 
 // seeing has a read of the source say how far what it has seen may reach, if a feed gives
 // positions a meaning.
-func (f *form) seeing(ctx context.Context) (context.Context, *source.Seen) {
+func (f *revision) seeing(ctx context.Context) (context.Context, *source.Seen) {
 	if !f.followed() {
 		return ctx, new(source.Seen)
 	}
@@ -376,7 +376,7 @@ func (f *form) seeing(ctx context.Context) (context.Context, *source.Seen) {
 }
 
 // finish encodes what was read and stores it if the lease allows.
-func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *loadTiming) {
+func (f *revision) finish(l *fresh.Lease, found *source.Loaded, t *loadTiming) {
 	begin := monotonic()
 	f.space.Saw(l, t.shows)
 	doc := f.document(l, found)
@@ -384,8 +384,8 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *loadTiming) {
 	if f.wide {
 		l.Row = found.Key
 	}
-	if f.worded != nil {
-		f.worded.finish(l, doc, found, t.elsewhere)
+	if f.docDeps != nil {
+		f.docDeps.finish(l, doc, found, t.elsewhere)
 	} else {
 		f.finishDocument(l, doc, found, t.elsewhere)
 	}
@@ -398,7 +398,7 @@ func (f *form) finish(l *fresh.Lease, found *source.Loaded, t *loadTiming) {
 }
 
 // finishDocument ends the lease of a document that feeds drop by its key.
-func (f *form) finishDocument(
+func (f *revision) finishDocument(
 	l *fresh.Lease, doc *row.Document, found *source.Loaded, elsewhere bool,
 ) {
 	var store func()
@@ -409,8 +409,8 @@ func (f *form) finishDocument(
 }
 
 // keeps reports whether what was found may be stored under the lease's key: a row that has
-// another text for it, only where words tell what becomes of that.
-func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
+// another text for it, only where versions tell what becomes of that.
+func (f *revision) keeps(l *fresh.Lease, found *source.Loaded) bool {
 	if f.memory == nil || !f.followed() && f.spec.TTL == 0 {
 		return false
 	}
@@ -420,7 +420,7 @@ func (f *form) keeps(l *fresh.Lease, found *source.Loaded) bool {
 // document encodes a row under a lease. The stamp says when, which must be after
 // the read: what a fence that began later has applied is all that the read can
 // have seen (see fresh.Space.FinishFromDisk).
-func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
+func (f *revision) document(l *fresh.Lease, found *source.Loaded) *row.Document {
 	stamp := l.Stamp
 	stamp.At, stamp.Owner = monotonic(), f.number
 	if !found.Found() {
@@ -430,7 +430,7 @@ func (f *form) document(l *fresh.Lease, found *source.Loaded) *row.Document {
 }
 
 // tokenOf returns the token of what a lease has given: what was read, or a copy.
-func (u *upstream) tokenOf(l *fresh.Lease, doc *row.Document) Token {
+func (u *sourceState) tokenOf(l *fresh.Lease, doc *row.Document) Token {
 	t := u.token(l.AsOf)
 	if pos := l.Shows(); pos != 0 {
 		return t.Showing(source.Position(pos))
@@ -439,7 +439,7 @@ func (u *upstream) tokenOf(l *fresh.Lease, doc *row.Document) Token {
 }
 
 // answer waits for the lease and says where the answer came from.
-func (f *form) answer(
+func (f *revision) answer(
 	ctx context.Context, l *fresh.Lease, leader bool, o *Options, need fresh.Need,
 ) (Answer, error) {
 	select {

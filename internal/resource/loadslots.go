@@ -13,14 +13,14 @@ import (
 // acquire takes a place among the loads, and among those of each table. While the feed lags
 // every read may be a load, and fewer may run at a time: the database that makes it lag is
 // perhaps as busy as it can be. The error is a *source.Error.
-func (u *upstream) acquire(ctx context.Context, lanes []*lane) (release func(), err error) {
+func (u *sourceState) acquire(ctx context.Context, lanes []*lane) (release func(), err error) {
 	return u.admit(ctx, func(ctx context.Context) (func(), error) { return u.place(ctx, lanes) })
 }
 
 // acquireWrite is acquire for a write. Writes that a source makes one after the other take
 // no place among the loads: they would have all of them, and no read any, as long as
 // another program keeps the database locked.
-func (u *upstream) acquireWrite(
+func (u *sourceState) acquireWrite(
 	ctx context.Context, lanes []*lane,
 ) (release func(), err error) {
 	if _, ok := u.source.(source.SerialWriter); ok {
@@ -30,7 +30,7 @@ func (u *upstream) acquireWrite(
 }
 
 // admit takes a place of a source unless that cannot be reached.
-func (u *upstream) admit(
+func (u *sourceState) admit(
 	ctx context.Context, place func(context.Context) (func(), error),
 ) (release func(), err error) {
 	if !u.admits() {
@@ -46,7 +46,7 @@ func (u *upstream) admit(
 }
 
 // placeOfWrite takes one of the places of writes that wait for their turn.
-func (u *upstream) placeOfWrite(context.Context) (release func(), err error) {
+func (u *sourceState) placeOfWrite(context.Context) (release func(), err error) {
 	if u.writing.Add(1) > maxWaiting {
 		u.writing.Add(-1)
 		return nil, u.busy(fmt.Sprintf("source %s: %d writes wait already", u.name, maxWaiting))
@@ -61,7 +61,7 @@ const pause = 100 * time.Millisecond
 // feed lags is asked by one load at a time, each a pause after the last has failed,
 // until it answers: all others fail at once, and do not each wait for a connection
 // that is not made.
-func (u *upstream) admits() bool {
+func (u *sourceState) admits() bool {
 	until := u.down.Load()
 	if until == 0 || !u.suspect() {
 		return true
@@ -72,13 +72,13 @@ func (u *upstream) admits() bool {
 }
 
 // suspect reports whether the feed does not say that the source is well.
-func (u *upstream) suspect() bool {
+func (u *sourceState) suspect() bool {
 	state, _ := u.domain.Gate(monotonic())
 	return state != fresh.Fresh
 }
 
 // observe counts a query, and says from its end whether the source can be reached.
-func (u *upstream) observe(op string, took int64, err error) {
+func (u *sourceState) observe(op string, took int64, err error) {
 	u.timing.add(op, took)
 	u.slow(op, took)
 	class := source.ClassOf(err)
@@ -98,9 +98,9 @@ func (u *upstream) observe(op string, took int64, err error) {
 }
 
 // place is acquire of a source that can be reached.
-func (u *upstream) place(ctx context.Context, lanes []*lane) (release func(), err error) {
+func (u *sourceState) place(ctx context.Context, lanes []*lane) (release func(), err error) {
 	// Fast path: nobody waits.
-	slots := u.slots(lanes, u.lags())
+	slots := u.permits(lanes, u.lags())
 	if takeNow(slots) {
 		return func() { giveBack(slots) }, nil
 	}
@@ -124,7 +124,7 @@ func (u *upstream) place(ctx context.Context, lanes []*lane) (release func(), er
 }
 
 // lags reports whether the source has a feed that is not complete at present.
-func (u *upstream) lags() bool {
+func (u *sourceState) lags() bool {
 	if !u.followed.Load() {
 		return false
 	}
@@ -143,7 +143,7 @@ func put(ctx context.Context, places chan<- struct{}) bool {
 }
 
 // busy is the error of a load that found no place.
-func (u *upstream) busy(why string) error {
+func (u *sourceState) busy(why string) error {
 	u.timing.rejected.Add(1)
 	return &source.Error{Class: source.Busy, After: time.Second, Message: why}
 }

@@ -41,8 +41,8 @@ type AsOf struct {
 	Own   bool          // it is of one answer, and of no other
 
 	fenced int64 // when the last fence began that had been reached; taken before Token
-	rests  bool  // nobody has asked for a while: Load has the answer, see upstream.awake
-	src    *upstream
+	idle   bool  // nobody has asked for a while: Load has the answer, see sourceState.wake
+	src    *sourceState
 	epoch  uint64
 	now    int64
 }
@@ -59,7 +59,7 @@ func (s *Snapshot) Begin(now time.Time) {
 }
 
 // of returns the state of a source, taken now if it is the first look.
-func (s *Snapshot) of(u *upstream) *AsOf {
+func (s *Snapshot) of(u *sourceState) *AsOf {
 	for i := range s.list {
 		if s.list[i].src == u {
 			return &s.list[i]
@@ -69,19 +69,19 @@ func (s *Snapshot) of(u *upstream) *AsOf {
 }
 
 // look takes the state of a source.
-func (s *Snapshot) look(u *upstream) *AsOf {
+func (s *Snapshot) look(u *sourceState) *AsOf {
 	s.list = append(s.list, u.asOf(monotonicAt(s.now)))
 	return &s.list[len(s.list)-1]
 }
 
 // asOf asks the source's gate at now. It comes before the look-up: the answer includes
 // what is applied. The caller is somebody who asks.
-func (u *upstream) asOf(now int64) AsOf {
-	rests := u.asks(now)
+func (u *sourceState) asOf(now int64) AsOf {
+	rests := u.noteRequest(now)
 	state, lag := u.domain.Gate(now)
 	p := u.domain.Applied() // after the gate: what its fence has proved is applied
 	return AsOf{
-		Fresh: state == fresh.Fresh && !rests, Token: u.token(p), Lag: lag, rests: rests, src: u,
+		Fresh: state == fresh.Fresh && !rests, Token: u.token(p), Lag: lag, idle: rests, src: u,
 		epoch: p.Epoch, now: now, fenced: now - int64(lag),
 	}
 }
@@ -116,7 +116,7 @@ func (a *AsOf) shows(made int64) Token {
 
 // copied returns the token of an answer with a copy that others have been given, too: t says
 // what was applied before it was looked for.
-func (u *upstream) copied(t Token, made int64) Token {
+func (u *sourceState) copied(t Token, made int64) Token {
 	fenced := u.domain.FencedAt()
 	p := u.domain.Applied() // after the fence
 	if p.Origin != t.Origin {
@@ -125,7 +125,7 @@ func (u *upstream) copied(t Token, made int64) Token {
 	return t.Showing(source.Position(u.domain.Shown(made, fenced, p.Pos)))
 }
 
-func (u *upstream) token(p *fresh.Progress) Token {
+func (u *sourceState) token(p *fresh.Progress) Token {
 	if p.Origin == "" {
 		return Token{}
 	}
@@ -143,13 +143,13 @@ func (u *upstream) token(p *fresh.Progress) Token {
 func (r *Resource) Lookup(
 	key row.Key, of row.Format, s *Snapshot,
 ) (*row.Document, State, *AsOf) {
-	f := r.form.Load()
+	f := r.revision.Load()
 	at := s.of(f.src)
 	if f.memory == nil {
 		return nil, Miss, nil
 	}
 	doc := f.held(&tier.Ref{Resource: f.number, Format: of, Key: key})
-	doc, state, age := f.judge(key, doc, at, false)
+	doc, state, age := f.classify(key, doc, at, false)
 	if state == Miss || !f.isOwn(doc) {
 		return nil, Miss, nil
 	}
@@ -179,26 +179,26 @@ func (a *AsOf) stale(doc *row.Document, age time.Duration) AsOf {
 }
 
 // lookup looks one copy up in memory, and returns what it may be answered as: see judge.
-func (f *form) lookup(
+func (f *revision) lookup(
 	key row.Key, of row.Format, at *AsOf, failed bool,
 ) (*row.Document, State, time.Duration) {
 	if f.memory == nil {
 		return nil, Miss, 0
 	}
 	ref := tier.Ref{Resource: f.number, Format: of, Key: key}
-	return f.judge(key, f.held(&ref), at, failed)
+	return f.classify(key, f.held(&ref), at, failed)
 }
 
 // held returns what memory holds for ref, good or not; nil: nothing. It takes no lock.
-func (f *form) held(ref *tier.Ref) *row.Document {
+func (f *revision) held(ref *tier.Ref) *row.Document {
 	doc, _ := f.memory.Get(*ref)
 	return doc
 }
 
-// judge is the gate: here alone is decided what a copy in memory, nil if there is none, may
+// classify is the gate: here alone is decided what a copy in memory, nil if there is none, may
 // be answered as for key. failed says that the source has just failed to answer. The age is
 // that of a stale copy, at most.
-func (f *form) judge(
+func (f *revision) classify(
 	key row.Key, doc *row.Document, at *AsOf, failed bool,
 ) (*row.Document, State, time.Duration) {
 	if doc == nil || f.space == nil ||
@@ -206,7 +206,7 @@ func (f *form) judge(
 		return nil, Miss, 0
 	}
 	if c := copyOf(doc); c != nil {
-		f.space.Show(key, c) // before c is known to be good
+		f.space.NoteWatched(key, c) // before c is known to be good
 	}
 
 	// Fast path: the copy is good.
@@ -218,7 +218,7 @@ func (f *form) judge(
 	}
 
 	// Slow path: an outage, or a rest, which ends by a load.
-	if at.rests && !failed {
+	if at.idle && !failed {
 		return nil, Miss, 0
 	}
 	limit := f.staleLimit(at, failed)
@@ -233,7 +233,7 @@ func (f *form) judge(
 }
 
 // valid reports whether nothing that is applied has touched a copy.
-func (f *form) valid(doc *row.Document) bool {
+func (f *revision) valid(doc *row.Document) bool {
 	if !f.space.Valid(doc.Stamp()) {
 		return false
 	}
@@ -243,12 +243,12 @@ func (f *form) valid(doc *row.Document) bool {
 
 // timed reports whether copies are good for their time to live and nothing
 // else, because no feed says when they change.
-func (f *form) timed() bool { return f.spec.TTL > 0 && !f.followed() }
+func (f *revision) timed() bool { return f.spec.TTL > 0 && !f.followed() }
 
 // staleLimit returns how old a copy may be that is answered flagged as stale; 0: none
 // is. failed says that the source has just failed. Where it fails every load at once,
 // which it does while the feed lags, that needs not be tried.
-func (f *form) staleLimit(at *AsOf, failed bool) time.Duration {
+func (f *revision) staleLimit(at *AsOf, failed bool) time.Duration {
 	policy := &f.r.rules.Load().stale
 	switch {
 	case policy.onLag == LagFail && !at.Fresh:

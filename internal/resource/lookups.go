@@ -11,11 +11,11 @@ const MaxLookups = tier.MaxMultiGet
 // Lookups are several look-ups that are made together: they wait for main memory together,
 // and not each for its own. They belong to one goroutine.
 type Lookups struct {
-	of    [MaxLookups]*Resource
-	forms [MaxLookups]*form
-	refs  [MaxLookups]tier.Ref
-	docs  [MaxLookups]*row.Document
-	n     int
+	of        [MaxLookups]*Resource
+	revisions [MaxLookups]*revision
+	refs      [MaxLookups]tier.Ref
+	docs      [MaxLookups]*row.Document
+	n         int
 }
 
 // Add adds a look-up, the next by number. MaxLookups fit; what does not is left out. key
@@ -24,15 +24,15 @@ func (l *Lookups) Add(r *Resource, key row.Key, of row.Format) {
 	if l.n == MaxLookups {
 		return
 	}
-	f := r.form.Load()
-	l.of[l.n], l.forms[l.n] = r, f
+	f := r.revision.Load()
+	l.of[l.n], l.revisions[l.n] = r, f
 	l.refs[l.n] = tier.Ref{Resource: f.number, Format: of, Key: key}
 	l.n++
 }
 
 // Get makes the look-ups that were added since the last Get or Prefetch.
 func (l *Lookups) Get(s *Snapshot) {
-	for _, f := range l.forms[:l.n] {
+	for _, f := range l.revisions[:l.n] {
 		s.of(f.src) // before: an answer includes what is applied
 	}
 	memory := l.memory()
@@ -40,7 +40,7 @@ func (l *Lookups) Get(s *Snapshot) {
 	if together {
 		memory.MultiGet(l.refs[:l.n], l.docs[:l.n])
 	}
-	for i, f := range l.forms[:l.n] {
+	for i, f := range l.revisions[:l.n] {
 		if together {
 			continue
 		}
@@ -53,9 +53,9 @@ func (l *Lookups) Get(s *Snapshot) {
 
 // Result returns what Lookup does of the ith look-up that the last Get made.
 func (l *Lookups) Result(i int, s *Snapshot) (*row.Document, State, *AsOf) {
-	f := l.forms[i]
+	f := l.revisions[i]
 	at := s.of(f.src)
-	doc, state, age := f.judge(l.refs[i].Key, l.docs[i], at, false)
+	doc, state, age := f.classify(l.refs[i].Key, l.docs[i], at, false)
 	if state == Miss || !f.isOwn(doc) {
 		return nil, Miss, nil
 	}
@@ -79,7 +79,7 @@ func (l *Lookups) Prefetch() {
 
 // memory returns the memory of what was added. All resources of a Set have one, or none.
 func (l *Lookups) memory() *tier.Memory {
-	for _, f := range l.forms[:l.n] {
+	for _, f := range l.revisions[:l.n] {
 		if f.memory != nil {
 			return f.memory
 		}

@@ -18,7 +18,7 @@ import (
 // Lists that push each other out of a full store while they are stored end no load.
 func TestLists_EvictedBesideLoads(t *testing.T) {
 	h := newListHouse(t, 16<<10)
-	f := h.resource("dept").form.Load()
+	f := h.resource("dept").revision.Load()
 	found := &source.Selected{Shape: f.plan.Shape(), Total: -1}
 	var wg sync.WaitGroup
 	for end, g := time.Now().Add(time.Second), 0; g < 16; g++ {
@@ -174,7 +174,7 @@ func TestPanic_EndsWhatItHappenedIn(t *testing.T) {
 	h.hit("emp", "7839")
 }
 
-// A front's encoder that panics within a load is the error of the load, of its form only.
+// A front's encoder that panics within a load is the error of the load, of its format only.
 func TestPanic_InAnEncoder(t *testing.T) {
 	h := newHouse(t, func(o *SetOptions) { o.Resources[1].Preparer = badPreparer{} })
 	_, err := h.resource("emp").Get(t.Context(), "7782", Options{Format: row.FormatPrepared})
@@ -194,7 +194,7 @@ func TestPanic_InTheFeed(t *testing.T) {
 	h, _ := newBadHouse(t, nil)
 	h.hit("emp", "7782")
 	h.keepList("emp", 5)
-	old := h.resource("emp").form.Load().src
+	old := h.resource("emp").revision.Load().src
 	old.follower.Apply(nil)
 	if _, origin := h.get("emp", "7782", Options{}); origin == HitMemory {
 		t.Error("answered from memory though nobody knows what has changed")
@@ -202,7 +202,7 @@ func TestPanic_InTheFeed(t *testing.T) {
 	if a := h.list("emp", 5, Options{}); a.Origin == HitMemory {
 		t.Error("a list was answered from memory")
 	}
-	h.until(func() bool { return h.resource("emp").form.Load().src != old })
+	h.until(func() bool { return h.resource("emp").revision.Load().src != old })
 	h.ready()
 	h.hit("emp", "7782")
 	h.exec("UPDATE emp SET sal = 4711 WHERE empno = 7782")
@@ -217,7 +217,7 @@ func TestPanic_WhileCompiling(t *testing.T) {
 	h.exec("ALTER TABLE emp ADD COLUMN note TEXT")
 	h.until(func() bool { // it is looked at again
 		_, _ = h.resource("emp").Get(t.Context(), "7782", Options{NoCache: true})
-		return h.resource("emp").form.Load().unsure.Load()
+		return h.resource("emp").revision.Load().unverified.Load()
 	})
 	panics("")
 	h.until(func() bool {

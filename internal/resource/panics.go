@@ -12,7 +12,7 @@ import (
 
 // begunAll ends what begin has begun if that panics: the reads of list, and the loads that it
 // leads and that nobody else ends.
-func (f *form) begunAll(list []pending, lead *[]*fresh.Lease) {
+func (f *revision) begunAll(list []pending, lead *[]*fresh.Lease) {
 	err := workers.Caught(f.src.log, "read "+f.r.name, recover())
 	if err == nil {
 		return
@@ -31,7 +31,7 @@ func (f *form) begunAll(list []pending, lead *[]*fresh.Lease) {
 }
 
 // loadedAll ends the leases of a load that panics.
-func (f *form) loadedAll(leases []*fresh.Lease) {
+func (f *revision) loadedAll(leases []*fresh.Lease) {
 	err := workers.Caught(f.src.log, "load "+f.r.name, recover())
 	if err == nil {
 		return
@@ -43,7 +43,7 @@ func (f *form) loadedAll(leases []*fresh.Lease) {
 }
 
 // listLoaded ends the lease of a list whose load panics.
-func (f *form) listLoaded(l *fresh.Lease) {
+func (f *revision) listLoaded(l *fresh.Lease) {
 	if err := workers.Caught(f.src.log, "list "+f.r.name, recover()); err != nil {
 		f.lists.Fail(l, err)
 	}
@@ -60,7 +60,7 @@ func (h *writeIntent) written(err *error) {
 }
 
 // guarded runs f, whose panic ends f alone.
-func (u *upstream) guarded(what string, f func()) { workers.Guard(u.log, what, f)() }
+func (u *sourceState) guarded(what string, f func()) { workers.Guard(u.log, what, f)() }
 
 // caught is deferred by what follows the feed, with u.apply held: what a change means may not
 // have been done to its end. The source begins anew.
@@ -72,7 +72,7 @@ func (f *follower) caught(what string) {
 
 // breaks says that nobody knows what of the source's copies is good, in memory and on disk.
 // u.apply is held.
-func (u *upstream) breaks() {
+func (u *sourceState) breaks() {
 	if u.broken {
 		return
 	}
@@ -89,7 +89,7 @@ func (u *upstream) breaks() {
 
 // outlives runs what follows the feed, which is to go on as long as u: its panic has the source
 // begin anew.
-func (u *upstream) outlives(what string, f func()) {
+func (u *sourceState) outlives(what string, f func()) {
 	defer func() {
 		if workers.Caught(u.log, what, recover()) != nil {
 			u.locked(u.breaks)
@@ -99,18 +99,18 @@ func (u *upstream) outlives(what string, f func()) {
 }
 
 // locked runs f with u.apply held.
-func (u *upstream) locked(f func()) {
+func (u *sourceState) locked(f func()) {
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	f()
 }
 
-// rebuild puts a new upstream in the place of u, which is broken, and tries until it can. It
+// rebuild puts a new source state in the place of u, which is broken, and tries until it can. It
 // does not wait for that.
-func (s *Set) rebuild(u *upstream) {
+func (s *Set) rebuild(u *sourceState) {
 	go func() {
 		for wait := reconnectMin; sleep(u.ctx, wait); wait = min(2*wait, reconnectMax) {
-			var gone []*upstream
+			var gone []*sourceState
 			u.guarded("begin anew", func() { gone = s.rebuilt(u) })
 			for _, old := range gone {
 				old.close()
@@ -120,7 +120,7 @@ func (s *Set) rebuild(u *upstream) {
 }
 
 // rebuilt is one attempt of rebuild. It returns what is to be closed, which ends the attempts.
-func (s *Set) rebuilt(u *upstream) []*upstream {
+func (s *Set) rebuilt(u *sourceState) []*sourceState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.sources[u.name] != u {
@@ -131,5 +131,5 @@ func (s *Set) rebuilt(u *upstream) []*upstream {
 		source.LogRetry(u.log, "the source cannot begin anew yet", err)
 		return nil
 	}
-	return s.swap(map[string]*upstream{u.name: now})
+	return s.swap(map[string]*sourceState{u.name: now})
 }

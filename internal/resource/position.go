@@ -6,7 +6,7 @@ import "github.com/hotrow/hotrow/internal/source"
 // worked in: what is read after this call includes it. It is the zero Token
 // while no feed says.
 func (r *Resource) Position() Token {
-	f := r.form.Load()
+	f := r.revision.Load()
 	return f.src.token(f.src.domain.Applied())
 }
 
@@ -16,11 +16,11 @@ func (r *Resource) Spell(t Token) string {
 	if t.IsZero() {
 		return ""
 	}
-	return r.form.Load().src.spell(t.Pos)
+	return r.revision.Load().src.spell(t.Pos)
 }
 
 // spell returns a position as the database writes it.
-func (u *upstream) spell(pos source.Position) string {
+func (u *sourceState) spell(pos source.Position) string {
 	var feed source.Feed
 	if c := u.feed.Load(); c != nil {
 		feed = c.feed
@@ -30,12 +30,12 @@ func (u *upstream) spell(pos source.Position) string {
 
 // Followed reports whether a feed tells of r's changes, so that a Watch of it
 // will hear of them.
-func (r *Resource) Followed() bool { return r.form.Load().followed() }
+func (r *Resource) Followed() bool { return r.revision.Load().followed() }
 
 // NoFeed reports whether it is known that no feed tells of changes. At the start, and after a
 // reload, it is not known before the source has been asked for one.
 func (r *Resource) NoFeed() bool {
-	f := r.form.Load()
-	left := f.left.Load()
+	f := r.revision.Load()
+	left := f.excluded.Load()
 	return f.src.feedless() || left != nil && left != &toBeFollowed
 }

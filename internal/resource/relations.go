@@ -21,7 +21,7 @@ type related interface {
 
 // base returns the table of f whose rows may be embedded and may embed others; nil for
 // none.
-func (f *form) base() (*source.Table, related) {
+func (f *revision) base() (*source.Table, related) {
 	if plan, ok := f.plan.(related); ok && f.table != nil {
 		return plan.Base(), plan
 	}
@@ -30,14 +30,14 @@ func (f *form) base() (*source.Table, related) {
 
 // relations returns what finds, for a parser, what may be embedded in rows of a table: rows
 // of the resources of the source.
-func (f *form) relations() func(of *query.Table) []query.Relation {
-	var forms []*form // of one moment
+func (f *revision) relations() func(of *query.Table) []query.Relation {
+	var revisions []*revision // of one moment
 	if served := f.src.served.Load(); served != nil {
-		forms = *served
+		revisions = *served
 	}
 	return func(of *query.Table) []query.Relation {
 		from := f
-		for _, g := range forms {
+		for _, g := range revisions {
 			if g.table == of {
 				from = g
 			}
@@ -46,15 +46,15 @@ func (f *form) relations() func(of *query.Table) []query.Relation {
 		if own == nil {
 			return nil
 		}
-		return relationsOf(own, of, forms)
+		return relationsOf(own, of, revisions)
 	}
 }
 
 // relationsOf returns the relations from the rows of a table, which queries know as in, to
-// those of forms.
-func relationsOf(own *source.Table, in *query.Table, forms []*form) []query.Relation {
+// those of revisions.
+func relationsOf(own *source.Table, in *query.Table, revisions []*revision) []query.Relation {
 	var list []query.Relation
-	for _, g := range forms {
+	for _, g := range revisions {
 		other, others := g.base()
 		if other == nil {
 			continue
@@ -69,13 +69,13 @@ func relationsOf(own *source.Table, in *query.Table, forms []*form) []query.Rela
 				list = append(list, g.relation(k, true, others.Unique(k.Columns)))
 			}
 		}
-		list = append(list, linked(forms, own, in, g, other)...)
+		list = append(list, linked(revisions, own, in, g, other)...)
 	}
 	return list
 }
 
 // relation returns the relation to the rows of g by a foreign key, of g's table if back.
-func (g *form) relation(k *source.ForeignKey, back, one bool) query.Relation {
+func (g *revision) relation(k *source.ForeignKey, back, one bool) query.Relation {
 	r := query.Relation{Name: g.r.name, Table: g.table, One: one, From: k.Columns,
 		To: k.References, Plan: g.plan, Owner: g}
 	if back {
@@ -95,10 +95,10 @@ func (g *form) relation(k *source.ForeignKey, back, one bool) query.Relation {
 // linked returns the relations from the rows of a table to those of g through a third one,
 // whose primary key holds foreign keys to both.
 func linked(
-	forms []*form, own *source.Table, in *query.Table, g *form, other *source.Table,
+	revisions []*revision, own *source.Table, in *query.Table, g *revision, other *source.Table,
 ) []query.Relation {
 	var list []query.Relation
-	for _, l := range forms {
+	for _, l := range revisions {
 		link, _ := l.base()
 		if link == nil {
 			continue
@@ -114,7 +114,7 @@ func linked(
 					To: b.References, Plan: g.plan, Owner: g, Hints: []string{l.r.name},
 					Link: &query.Link{Name: l.r.name, Table: l.table, From: a.Columns,
 						To: b.Columns, Plan: l.plan, Owner: l}}
-				r.Link.Observed = classBy(in, r.From, l.table, r.Link.From, l).form != nil
+				r.Link.Observed = tagBy(in, r.From, l.table, r.Link.From, l).form != nil
 				if own.ID() == other.ID() { // there and back
 					r.Hints = append(r.Hints, strings.Join(b.Columns, ","))
 				}
@@ -135,17 +135,17 @@ func within(key []string, a, b *source.ForeignKey) bool {
 	return len(a.Columns) > 0 && len(b.Columns) > 0
 }
 
-// embedded returns the forms whose rows take part in the answer to a query, besides its
+// embedded returns the revisions whose rows take part in the answer to a query, besides its
 // own.
-func embedded(q *query.Query) []*form {
-	var list []*form
+func embedded(q *query.Query) []*revision {
+	var list []*revision
 	if q == nil {
 		return nil
 	}
 	for _, e := range q.Embeds() {
-		list = append(list, e.Owner.(*form))
+		list = append(list, e.Owner.(*revision))
 		if e.Link != nil {
-			list = append(list, e.Link.Owner.(*form))
+			list = append(list, e.Link.Owner.(*revision))
 		}
 	}
 	return list
@@ -153,51 +153,53 @@ func embedded(q *query.Query) []*form {
 
 // Embedded returns the other resources that a query reads.
 func Embedded(q *query.Query) []*Resource {
-	forms := embedded(q)
-	list := make([]*Resource, len(forms))
-	for i, g := range forms {
+	revisions := embedded(q)
+	list := make([]*Resource, len(revisions))
+	for i, g := range revisions {
 		list[i] = g.r
 	}
 	return list
 }
 
-// current reports whether the forms that a query embeds are those that their resources
+// current reports whether the revisions that a query embeds are those that their resources
 // have now.
 func current(q *query.Query) bool {
-	return !slices.ContainsFunc(embedded(q), func(g *form) bool { return g.r.form.Load() != g })
+	return !slices.ContainsFunc(embedded(q), func(g *revision) bool {
+		return g.r.revision.Load() != g
+	})
 }
 
 // embedsFollowed reports whether a feed tells of the changes of all that a query embeds.
 func embedsFollowed(q *query.Query) bool {
-	return !slices.ContainsFunc(embedded(q), func(g *form) bool { return !g.followed() })
+	return !slices.ContainsFunc(embedded(q), func(g *revision) bool { return !g.followed() })
 }
 
 // embedsKept reports whether a list may be kept as far as what it embeds is concerned: its
 // tables are what their resources were compiled for. It is asked when the list has been
-// read; a change of that since the read began has moved form.definition.
+// read; a change of that since the read began has moved revision.definition.
 func embedsKept(q *query.Query) bool {
-	return !slices.ContainsFunc(embedded(q), func(g *form) bool {
-		return g.unsure.Load() || !g.followed() || g.r.form.Load() != g
+	return !slices.ContainsFunc(embedded(q), func(g *revision) bool {
+		return g.unverified.Load() || !g.followed() || g.r.revision.Load() != g
 	})
 }
 
 // redefined has no list that embeds rows of f be good any more.
-func (u *upstream) redefined(f *form) {
+func (u *sourceState) redefined(f *revision) {
 	if f.definition == nil {
 		return
 	}
-	m := u.domain.Moves()
+	m := u.domain.NewSet()
 	m.Whole(f.definition)
-	touches := []fresh.Touch{m.Touch()}
-	u.domain.Hold(touches)
-	u.domain.Release(touches, 0)
+	invalidations := []fresh.Invalidation{m.Invalidation()}
+	u.domain.Hold(invalidations)
+	u.domain.Release(invalidations, 0)
 }
 
-// outdatedEmbeds reports whether err comes from a form that a query embeds and that is not
+// outdatedEmbeds reports whether err comes from a revision that a query embeds and that is not
 // its resource's any more, so that the caller, who began at begun, asks again.
-func (f *form) outdatedEmbeds(q *query.Query, err error, begun int64) bool {
-	forms := embedded(q)
-	if err == nil || len(forms) == 0 || monotonic()-begun > int64(f.src.opts.Timeout) {
+func (f *revision) outdatedEmbeds(q *query.Query, err error, begun int64) bool {
+	revisions := embedded(q)
+	if err == nil || len(revisions) == 0 || monotonic()-begun > int64(f.src.opts.Timeout) {
 		return false
 	}
 	if errors.Is(err, errReplaced) {
@@ -207,8 +209,8 @@ func (f *form) outdatedEmbeds(q *query.Query, err error, begun int64) bool {
 	if !reshaped && !source.Reshaped(err) {
 		return false
 	}
-	for _, g := range forms {
-		if g.r.form.Load() == g {
+	for _, g := range revisions {
+		if g.r.revision.Load() == g {
 			g.src.renew(g, reshaped)
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// A reload replaces the forms that the configuration says otherwise, and leaves all else as it
-// is: the upstream with its feed, epoch and positions, and the other forms with what is kept of
-// them. What a new form reads is followed before anything of it is kept: see form.followed.
+// A reload replaces the revisions that the configuration says otherwise, and leaves all else as it
+// is: the source state with its feed, epoch and positions, and the other revisions with what is
+// kept of them. What a new revision reads is followed before anything of it is kept: see
+// revision.followed.
 
 // rules are what a configuration says of requests for a resource, and not of its documents.
 type rules struct {
@@ -21,7 +22,7 @@ type rules struct {
 }
 
 // rules are those of sp, a Spec of a resource of u.
-func (u *upstream) rules(sp Spec) *rules { return &rules{sp, u.stalePolicy(sp.Stale)} }
+func (u *sourceState) rules(sp Spec) *rules { return &rules{sp, u.stalePolicy(sp.Stale)} }
 
 // definition returns what of s documents and lists depend on.
 func (s Spec) definition() Spec {
@@ -45,7 +46,7 @@ func (s *Set) Reload(ctx context.Context, specs []Spec) error {
 }
 
 // reload is Reload, and returns the sources that are to be closed.
-func (s *Set) reload(ctx context.Context, specs []Spec) (gone []*upstream, err error) {
+func (s *Set) reload(ctx context.Context, specs []Spec) (gone []*sourceState, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -61,7 +62,7 @@ func (s *Set) reload(ctx context.Context, specs []Spec) (gone []*upstream, err e
 		}
 		bySource[sp.Source] = append(bySource[sp.Source], sp)
 	}
-	built := make(map[string]*upstream)
+	built := make(map[string]*sourceState)
 	var changes []*sourceChange
 	var errs []error
 	for name, o := range s.options {
@@ -82,7 +83,7 @@ func (s *Set) reload(ctx context.Context, specs []Spec) (gone []*upstream, err e
 		}
 		return nil, err
 	}
-	var told []*form
+	var told []*revision
 	for _, c := range changes {
 		told = append(told, s.change(c)...)
 	}
@@ -94,28 +95,28 @@ func (s *Set) reload(ctx context.Context, specs []Spec) (gone []*upstream, err e
 }
 
 // stays reports whether u can serve specs, whatever it serves now. Set.mu is held.
-func (u *upstream) stays(specs []Spec) bool {
+func (u *sourceState) stays(specs []Spec) bool {
 	broken := false
 	u.locked(func() { broken = u.broken })
-	return !broken && (len(u.forms) == 0) == (len(specs) == 0)
+	return !broken && (len(u.revisions) == 0) == (len(specs) == 0)
 }
 
 // A sourceChange is what a reload makes of one source.
 type sourceChange struct {
-	u     *upstream
+	u     *sourceState
 	specs []Spec
-	kept  []*form       // by the place of its spec; nil: it is a new one
+	kept  []*revision   // by the place of its spec; nil: it is a new one
 	plans []source.Plan // of the new; nil: the database was not there
-	told  int           // see upstream.told, before they were compiled
+	told  int           // see sourceState.told, before they were compiled
 }
 
 // changeTo compiles what specs define otherwise than u has it. Set.mu is held.
-func (u *upstream) changeTo(ctx context.Context, specs []Spec) (*sourceChange, error) {
-	c := &sourceChange{u: u, specs: specs, kept: make([]*form, len(specs)),
+func (u *sourceState) changeTo(ctx context.Context, specs []Spec) (*sourceChange, error) {
+	c := &sourceChange{u: u, specs: specs, kept: make([]*revision, len(specs)),
 		plans: make([]source.Plan, len(specs))}
 	u.locked(func() { c.told = u.told })
-	have := make(map[string]*form, len(u.forms))
-	for _, f := range u.forms {
+	have := make(map[string]*revision, len(u.revisions))
+	for _, f := range u.revisions {
 		have[f.r.name] = f
 	}
 	var at []int
@@ -152,28 +153,28 @@ func (u *upstream) changeTo(ctx context.Context, specs []Spec) (*sourceChange, e
 	return c, errors.Join(errs...)
 }
 
-// change makes a change, and returns the forms whose watchers are to be told: they are out of
+// change makes a change, and returns the revisions whose watchers are to be told: they are out of
 // use, or others may read them. Set.mu is held.
-func (s *Set) change(c *sourceChange) (told []*form) {
+func (s *Set) change(c *sourceChange) (told []*revision) {
 	u, later := c.u, false
-	kept := make(map[*form]bool)
+	kept := make(map[*revision]bool)
 	u.locked(func() {
-		old := u.forms
-		forms := slices.Clone(c.kept)
+		old := u.revisions
+		revisions := slices.Clone(c.kept)
 		for i, sp := range c.specs {
-			if kept[forms[i]] = true; forms[i] == nil {
-				forms[i] = s.form(u, sp)
+			if kept[revisions[i]] = true; revisions[i] == nil {
+				revisions[i] = s.newRevision(u, sp)
 				later = later || c.plans[i] == nil
-				s.begin(forms[i], c.plans[i], u.told != c.told)
+				s.begin(revisions[i], c.plans[i], u.told != c.told)
 			}
 		}
-		u.setForms(forms)
-		for i, f := range forms {
+		u.setRevisions(revisions)
+		for i, f := range revisions {
 			now, was := u.rules(c.specs[i]), f.r.rules.Load()
 			f.r.rules.Store(now)
 			if c.kept[i] == nil {
 				f.bind()
-				f.r.form.Store(f)
+				f.r.revision.Store(f)
 			}
 			if now.Access != was.Access {
 				s.lists.access.Add(1)
@@ -200,53 +201,53 @@ func (s *Set) change(c *sourceChange) (told []*form) {
 	return told
 }
 
-// begin makes f, a new form, with its plan. doubted says that definitions have changed since
+// begin makes f, a new revision, with its plan. doubted says that definitions have changed since
 // it was compiled. u.apply is held.
-func (s *Set) begin(f *form, plan source.Plan, doubted bool) {
+func (s *Set) begin(f *revision, plan source.Plan, doubted bool) {
 	u := f.src
-	f.doubt.known.begun = u.born // or later
+	f.schema.known.begun = u.born // or later
 	if plan == nil {
 		return
 	}
 	s.complete(f, plan)
 	if doubted {
-		f.doubt.changes++
+		f.schema.changes++
 		u.hold(f)
-		f.try()
+		f.verifyAgain()
 	}
 }
 
-// end takes a form of u that was replaced, or whose resource is no more, out of use. Who waits
+// end takes a revision of u that was replaced, or whose resource is no more, out of use. Who waits
 // for it goes on, and lists that embed rows of it are read again. u.apply is held.
-func (s *Set) end(u *upstream, f *form) {
+func (s *Set) end(u *sourceState, f *revision) {
 	u.redefined(f)
-	f.tried(nil)
+	f.endVerification(nil)
 	s.retire(f)
-	if f.doubt.held {
-		f.doubt.held = false
+	if f.schema.held {
+		f.schema.held = false
 		u.domain.Release(f.everything(), 0)
 	}
 }
 
-// swap puts the new upstreams in the place of the old, which do nothing any more, and returns
+// swap puts the new source states in the place of the old, which do nothing any more, and returns
 // those. s.mu is held.
-func (s *Set) swap(built map[string]*upstream) (gone []*upstream) {
+func (s *Set) swap(built map[string]*sourceState) (gone []*sourceState) {
 	for name, u := range built {
 		if old := s.sources[name]; old != nil {
 			old.next.Store(u)
 			gone = append(gone, old)
 		}
 		s.sources[name] = u
-		for _, f := range u.forms {
+		for _, f := range u.revisions {
 			f.bind()
 			f.r.rules.Store(u.rules(f.spec))
-			f.r.form.Store(f)
+			f.r.revision.Store(f)
 		}
 		s.lists.access.Add(1)
 	}
 	m := make(map[string]*Resource)
 	for _, u := range s.sources {
-		for _, f := range u.forms {
+		for _, f := range u.revisions {
 			m[f.r.name] = f.r
 		}
 	}
@@ -258,7 +259,7 @@ func (s *Set) swap(built map[string]*upstream) (gone []*upstream) {
 		s.start(u)
 	}
 	for _, u := range gone {
-		for _, f := range u.forms {
+		for _, f := range u.revisions {
 			s.retire(f)
 		}
 		u.cancel()

@@ -201,7 +201,7 @@ func TestSet_ReloadOfAccessForgetsSpellings(t *testing.T) {
 func TestSet_ReloadBesideAChangedDefinition(t *testing.T) {
 	h, hooked := newHooked(t, nil)
 	h.hit("emp", "7782")
-	u := h.resource("emp").form.Load().src
+	u := h.resource("emp").revision.Load().src
 	var once sync.Once
 	between := func() {
 		once.Do(func() {

@@ -41,7 +41,7 @@ func TestSet_ReloadAfterCloseBuildsNothing(t *testing.T) {
 	if err := h.set.Reload(t.Context(), specs); err == nil {
 		t.Error("a reload of what is closed succeeds")
 	}
-	if r, ok := h.set.Lookup("dept"); !ok || r.form.Load().spec.MaxLimit == 7 {
+	if r, ok := h.set.Lookup("dept"); !ok || r.revision.Load().spec.MaxLimit == 7 {
 		t.Error("a reload of what is closed has changed it")
 	}
 }
@@ -89,12 +89,12 @@ func TestSet_ReloadBesideAWrite(t *testing.T) {
 			if err := h.set.Reload(t.Context(), specs); err != nil {
 				t.Error(err)
 			}
-			h.get("emp", "7369", Options{}) // by the new form, of before the commit
+			h.get("emp", "7369", Options{}) // by the new revision, of before the commit
 		},
 		"4712": func() {
-			f := h.resource("emp").form.Load()
+			f := h.resource("emp").revision.Load()
 			f.src.renew(f, true)
-			if h.resource("emp").form.Load() == f {
+			if h.resource("emp").revision.Load() == f {
 				t.Error("the form was not replaced")
 			}
 			h.hit("emp", "7369")

@@ -15,27 +15,27 @@ import (
 )
 
 // A Resource is a named set of documents. It stays the same object while its
-// configuration, or the table under it, changes: what changes is its form.
+// configuration, or the table under it, changes: what changes is its revision.
 type Resource struct {
-	hot    *hotkeys.Keys // is told of reads and changes
-	name   string
-	form   atomic.Pointer[form]
-	rules  atomic.Pointer[rules]
-	counts counts
-	watch  hub
-	warmed warmProgress
+	hot      *hotkeys.Keys // is told of reads and changes
+	name     string
+	revision atomic.Pointer[revision]
+	rules    atomic.Pointer[rules]
+	counts   counts
+	watch    hub
+	warmed   warmProgress
 
 	tally   sync.Mutex // guards tallies
 	tallies []*Tally
 }
 
-// A form is a resource as compiled for one configuration and one state of the
-// catalogue. A new form has a number of its own in the tiers, so that what the
+// A revision is a resource as compiled for one configuration and one state of the
+// catalogue. A new revision has a number of its own in the tiers, so that what the
 // old one kept is out of reach.
-type form struct {
+type revision struct {
 	r      *Resource
 	spec   Spec // as of when it was compiled; what it says of requests, rules say
-	src    *upstream
+	src    *sourceState
 	plan   source.Plan  // nil: not compiled yet, the database was not there
 	table  *query.Table // what queries may ask about; nil: none, or no plan
 	key    row.KeyType
@@ -51,7 +51,7 @@ type form struct {
 	root         *listRoot       // nil: lists depend on all rows of their tables
 	waiting      sync.Map        // of *waiters, by the *fresh.Lease that they wait for
 
-	worded *wordForm // nil: changes always say which documents they are of
+	docDeps *docDeps // nil: changes always say which documents they are of
 
 	disk   *tier.Disk // nil: none, or one that cannot keep these documents
 	copier *copier
@@ -67,27 +67,27 @@ type form struct {
 	renewed   int64                 // when it was last compiled again; guarded by src.compiling
 	complaint string                // why it did not compile; the same
 
-	// definition is a word that lists of other resources depend on which embed rows of
-	// this one: it moves when the form is replaced or doubted. unsure is true meanwhile.
+	// definition is a version that lists of other resources depend on which embed rows of
+	// this one: it moves when the revision is replaced or doubted. unsure is true meanwhile.
 	definition *fresh.Table
-	unsure     atomic.Bool
+	unverified atomic.Bool
 
-	doubt doubt
-	trial atomic.Pointer[trial]  // which loads wait for; nil: none
-	left  atomic.Pointer[string] // why the feed of the source leaves it out; nil: it does not
-	again *recompilation         // where no feed follows it, the last; guarded by upstream.apply
+	schema       schemaState
+	verification atomic.Pointer[verification] // which loads wait for; nil: none
+	excluded     atomic.Pointer[string]       // why no feed tells of it; nil: one does
+	again        *recompilation               // without a feed: the last; guarded by src.apply
 }
 
 // Name returns the name, as in the path.
 func (r *Resource) Name() string { return r.name }
 
 // Source returns the name of its source in the configuration.
-func (r *Resource) Source() string { return r.form.Load().src.name }
+func (r *Resource) Source() string { return r.revision.Load().src.name }
 
 // Shape returns how its documents are made; nil while the database has not been
 // reached since the start.
 func (r *Resource) Shape() *row.Shape {
-	f := r.form.Load()
+	f := r.revision.Load()
 	if f.plan == nil {
 		return nil
 	}
@@ -96,10 +96,10 @@ func (r *Resource) Shape() *row.Shape {
 }
 
 // KeyType returns the columns of its key.
-func (r *Resource) KeyType() row.KeyType { return r.form.Load().key }
+func (r *Resource) KeyType() row.KeyType { return r.revision.Load().key }
 
 // Plan returns the compiled resource, nil while there is none.
-func (r *Resource) Plan() source.Plan { return r.form.Load().plan }
+func (r *Resource) Plan() source.Plan { return r.revision.Load().plan }
 
 // Spec returns the configuration of the resource.
 func (r *Resource) Spec() Spec { return r.rules.Load().Spec }
@@ -108,7 +108,7 @@ func (r *Resource) Spec() Spec { return r.rules.Load().Spec }
 func (r *Resource) Access() Access { return r.rules.Load().Access }
 
 // AccessVersion changes whenever it changes who may read one of the resources.
-func (r *Resource) AccessVersion() uint64 { return r.form.Load().kept.access.Load() }
+func (r *Resource) AccessVersion() uint64 { return r.revision.Load().kept.access.Load() }
 
 // Writable reports whether it takes writes at all.
 func (r *Resource) Writable() bool { return r.rules.Load().Writable }
@@ -126,14 +126,14 @@ var methods = [...]string{
 }
 
 // MaxLimit returns the largest limit of a list.
-func (r *Resource) MaxLimit() int { return r.form.Load().spec.MaxLimit }
+func (r *Resource) MaxLimit() int { return r.revision.Load().spec.MaxLimit }
 
 // Get is Load of one document. One in memory is answered without a lock, a log line or
 // an allocation (TestResource_HitAllocatesNothing).
 func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, error) {
 	// Fast path: memory may answer.
 	if o.takesStale() {
-		f := r.form.Load()
+		f := r.revision.Load()
 		at := f.src.asOf(monotonic())
 		if doc, state, age := f.lookup(key, o.Format, &at, false); state != Miss {
 			return f.remembered(key, doc, state, age, &at), nil
@@ -146,9 +146,9 @@ func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, err
 }
 
 // Kept reports whether memory, or the disk behind it, has a document of key in any
-// form, or the knowledge that there is none.
+// revision, or the knowledge that there is none.
 func (r *Resource) Kept(key row.Key) (bool, error) {
-	f := r.form.Load()
+	f := r.revision.Load()
 	if f.plan == nil || f.memory == nil {
 		return false, nil
 	}
@@ -161,7 +161,7 @@ func (r *Resource) Kept(key row.Key) (bool, error) {
 
 // Example returns a key that exists, for the index page; "" when there is none.
 func (r *Resource) Example(ctx context.Context) row.Key {
-	f := r.form.Load()
+	f := r.revision.Load()
 	if f.plan == nil {
 		return ""
 	}

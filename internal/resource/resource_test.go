@@ -222,7 +222,7 @@ func TestResource_ForeignChangeShows(t *testing.T) {
 // which documents hold a row: that would cost more than the documents.
 func TestResource_HoldsNoRowsWhereTheFeedKnowsOldParents(t *testing.T) {
 	h := newHouse(t, nil)
-	if h.resource("dept").form.Load().worded != nil {
+	if h.resource("dept").revision.Load().docDeps != nil {
 		t.Error("dept over SQLite remembers its rows")
 	}
 }

@@ -13,11 +13,11 @@ import (
 )
 
 // rest has the source of h go to rest, as if nobody had asked for a while.
-func (h *house) rest() *upstream {
+func (h *house) rest() *sourceState {
 	h.t.Helper()
-	u := h.resource("dept").form.Load().src
-	u.asked.Store(monotonic() - int64(restAfter))
-	h.until(func() bool { return u.asked.Load() == 0 })
+	u := h.resource("dept").revision.Load().src
+	u.lastRequest.Store(monotonic() - int64(idleAfter))
+	h.until(func() bool { return u.lastRequest.Load() == 0 })
 	return u
 }
 
@@ -37,7 +37,7 @@ func TestRest_FirstAnswerIsFresh(t *testing.T) {
 		if !strings.Contains(got, want) || origin == HitStale || origin == Bypassed {
 			t.Fatalf("the first answer is %s of origin %d, want %s and to be kept", got, origin, want)
 		}
-		if u.asked.Load() == 0 {
+		if u.lastRequest.Load() == 0 {
 			t.Fatal("it rests still")
 		}
 	}
@@ -96,7 +96,7 @@ func TestRest_IsQuietAndReady(t *testing.T) {
 	if n := u.follower.fences.Load() - before; n < 1 || n > most {
 		t.Errorf("%d fences in %v of rest, want 2 a second", n, time.Since(begin))
 	}
-	if u.asked.Load() != 0 {
+	if u.lastRequest.Load() != 0 {
 		t.Error("to ask whether it is well has ended the rest")
 	}
 }
@@ -124,13 +124,13 @@ func TestRest_IsWellWhileItsFenceIsUnderWay(t *testing.T) {
 		attached bool
 		want     bool
 	}{
-		{restFence + stale, true, true},
-		{restFence + 2*stale, true, true},
-		{restFence + fenceTimeout + stale, true, false}, // the fence has failed
-		{restFence + stale, false, true},
-		{restFence + 2*stale, false, false},
+		{idleFence + stale, true, true},
+		{idleFence + 2*stale, true, true},
+		{idleFence + fenceTimeout + stale, true, false}, // the fence has failed
+		{idleFence + stale, false, true},
+		{idleFence + 2*stale, false, false},
 	} {
-		if got := restsWell(c.lag, stale, c.attached); got != c.want {
+		if got := idleIsFresh(c.lag, stale, c.attached); got != c.want {
 			t.Errorf("%v after a look, attached %t: %t", c.lag, c.attached, got)
 		}
 	}
@@ -142,9 +142,9 @@ func TestRest_NotWhileSomebodyWatches(t *testing.T) {
 	u := h.rest()
 	w := h.resource("dept").Watch(8)
 	defer w.Close()
-	h.until(func() bool { return u.asked.Load() != 0 })
+	h.until(func() bool { return u.lastRequest.Load() != 0 })
 	for range 3 {
-		u.asked.Store(monotonic() - int64(restAfter)) // nobody reads
+		u.lastRequest.Store(monotonic() - int64(idleAfter)) // nobody reads
 		h.exec("UPDATE dept SET loc = loc || 'x' WHERE deptno = 10")
 		select {
 		case <-w.C:
@@ -152,7 +152,7 @@ func TestRest_NotWhileSomebodyWatches(t *testing.T) {
 			t.Fatal("the watcher was told nothing")
 		}
 		<-time.After(2 * fenceEvery)
-		if u.asked.Load() == 0 {
+		if u.lastRequest.Load() == 0 {
 			t.Fatal("it rests while somebody watches")
 		}
 	}

@@ -10,14 +10,14 @@ import (
 
 // A route leads from the rows of a table to the documents of a resource.
 type route struct {
-	form *form
+	form *revision
 	dep  source.Dep
 }
 
 // routesOf returns the routes of every table.
-func routesOf(forms []*form) map[string][]route {
+func routesOf(revisions []*revision) map[string][]route {
 	routes := make(map[string][]route)
-	for _, f := range forms {
+	for _, f := range revisions {
 		if f.plan == nil {
 			continue
 		}
@@ -28,24 +28,24 @@ func routesOf(forms []*form) map[string][]route {
 	return routes
 }
 
-// setForms makes forms the resources of u. u.apply is held, or nobody else
+// setRevisions makes revisions the resources of u. u.apply is held, or nobody else
 // knows u yet.
-func (u *upstream) setForms(forms []*form) {
-	u.forms, u.routes = forms, routesOf(forms)
-	u.served.Store(&forms)
-	u.bySpace = make(map[*fresh.Space]*form, len(forms))
-	for _, f := range forms {
+func (u *sourceState) setRevisions(revisions []*revision) {
+	u.revisions, u.routes = revisions, routesOf(revisions)
+	u.served.Store(&revisions)
+	u.bySpace = make(map[*fresh.Space]*revision, len(revisions))
+	for _, f := range revisions {
 		if f.space != nil {
 			u.bySpace[f.space] = f
 		}
 	}
 }
 
-// wanted returns the tables and columns that a feed follows for the forms of u, but those
+// wanted returns the tables and columns that a feed follows for the revisions of u, but those
 // that read a table of left. u.apply is held.
-func (u *upstream) wanted(left map[string]string) []source.Watched {
+func (u *sourceState) wanted(left map[string]string) []source.Watched {
 	var plans []source.Plan
-	for _, f := range u.forms {
+	for _, f := range u.revisions {
 		if f.plan == nil {
 			continue
 		}
@@ -99,10 +99,10 @@ func Watched(plans []source.Plan) []source.Watched {
 	return list
 }
 
-// touches says what a transaction means for the resources. u.apply is held.
-func (u *upstream) touches(tx *source.Tx) []fresh.Touch {
+// invalidations says what a transaction means for the resources. u.apply is held.
+func (u *sourceState) invalidations(tx *source.Tx) []fresh.Invalidation {
 	b := touching{at: make(map[*fresh.Space]int)}
-	for _, f := range u.forms {
+	for _, f := range u.revisions {
 		if tx.All && f.space != nil {
 			b.touch(f.space).Whole = true
 		}
@@ -118,33 +118,33 @@ func (u *upstream) touches(tx *source.Tx) []fresh.Touch {
 			r.add(b.touch(r.form.space), c)
 		}
 	}
-	if m := u.moves(tx); !m.Empty() {
-		b.list = append(b.list, m.Touch())
+	if m := u.invalidationSet(tx); !m.Empty() {
+		b.list = append(b.list, m.Invalidation())
 	}
 	return b.list
 }
 
 // touching collects one Touch for each space.
 type touching struct {
-	list []fresh.Touch
+	list []fresh.Invalidation
 	at   map[*fresh.Space]int
 }
 
-func (b *touching) touch(s *fresh.Space) *fresh.Touch {
+func (b *touching) touch(s *fresh.Space) *fresh.Invalidation {
 	i, ok := b.at[s]
 	if !ok {
 		i = len(b.list)
 		b.at[s] = i
-		b.list = append(b.list, fresh.Touch{Space: s})
+		b.list = append(b.list, fresh.Invalidation{Space: s})
 	}
 	return &b.list[i]
 }
 
 // add says what one change means. What the feed does not know is taken for the
 // worst: an unknown new parent is any document, and of an unknown old parent, and of
-// where paths lead, only words know.
-func (r *route) add(t *fresh.Touch, c *source.Change) {
-	if r.form.worded != nil && r.form.worded.paths != nil {
+// where paths lead, only versions know.
+func (r *route) add(t *fresh.Invalidation, c *source.Change) {
+	if r.form.docDeps != nil && r.form.docDeps.paths != nil {
 		t.Unnamed = true
 		return
 	}
@@ -174,7 +174,7 @@ func (r *route) add(t *fresh.Touch, c *source.Change) {
 
 // addKey adds k unless it is none, or was added last: the rows of one document
 // often follow each other.
-func addKey(t *fresh.Touch, k row.Key) {
+func addKey(t *fresh.Invalidation, k row.Key) {
 	if k == "" || len(t.Keys) > 0 && t.Keys[len(t.Keys)-1] == k {
 		return
 	}

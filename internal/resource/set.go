@@ -66,19 +66,19 @@ type SetOptions struct {
 
 // A Set is every resource that is served.
 type Set struct {
-	memory *tier.Memory
-	disk   *tier.Disk
-	copier *copier
-	hot    *hotkeys.Keys
-	lists  *listStore
-	log    *slog.Logger
-	byName atomic.Pointer[map[string]*Resource]
-	forms  sync.Map      // of *form by number
-	number atomic.Uint32 // the last number given to a form
+	memory    *tier.Memory
+	disk      *tier.Disk
+	copier    *copier
+	hot       *hotkeys.Keys
+	lists     *listStore
+	log       *slog.Logger
+	byName    atomic.Pointer[map[string]*Resource]
+	revisions sync.Map      // of *revision by number
+	number    atomic.Uint32 // the last number given to a revision
 
 	mu      sync.Mutex // guards what follows; held while the set is rebuilt
 	options map[string]SourceOptions
-	sources map[string]*upstream
+	sources map[string]*sourceState
 	closed  bool
 	loops   sync.WaitGroup
 }
@@ -90,7 +90,7 @@ func Open(ctx context.Context, o SetOptions) (*Set, error) {
 	s := &Set{
 		memory: o.Memory, disk: o.Disk, copier: newCopier(), hot: o.Hot, log: o.Log,
 		lists:   newListStore(o.Lists),
-		options: make(map[string]SourceOptions), sources: make(map[string]*upstream),
+		options: make(map[string]SourceOptions), sources: make(map[string]*sourceState),
 	}
 	if s.hot == nil {
 		s.hot = new(hotkeys.Keys) // at which nobody looks
@@ -119,8 +119,8 @@ func (s *Set) Lookup(name string) (*Resource, bool) {
 // NameOf returns the name of the resource whose documents a tier keeps under number; "" of
 // one that is no more.
 func (s *Set) NameOf(number uint32) string {
-	if f, ok := s.forms.Load(number); ok {
-		return f.(*form).r.name
+	if f, ok := s.revisions.Load(number); ok {
+		return f.(*revision).r.name
 	}
 	return ""
 }
@@ -136,25 +136,25 @@ func (s *Set) All() []*Resource {
 	return list
 }
 
-// discard ends an upstream that was built for nothing: nothing of it stays known.
-func (s *Set) discard(u *upstream) {
-	for _, f := range u.forms {
+// discard ends an source state that was built for nothing: nothing of it stays known.
+func (s *Set) discard(u *sourceState) {
+	for _, f := range u.revisions {
 		s.retire(f)
 	}
 	u.close()
 }
 
-// retire takes a form out of use. Requests that hold it still get answers, and
+// retire takes a revision out of use. Requests that hold it still get answers, and
 // store nothing.
-func (s *Set) retire(f *form) {
+func (s *Set) retire(f *revision) {
 	if f.space != nil {
 		f.space.Remove()
 	}
 	if f.lists != nil {
 		f.lists.Remove()
 	}
-	if f.worded != nil {
-		f.worded.unpin()
+	if f.docDeps != nil {
+		f.docDeps.unpin()
 	}
 	if f.lists != nil {
 		s.lists.retire(f.number)
@@ -162,7 +162,7 @@ func (s *Set) retire(f *form) {
 	if s.disk != nil {
 		s.disk.Unbind(f.number)
 	}
-	s.forms.Delete(f.number)
+	s.revisions.Delete(f.number)
 }
 
 // Ready returns nil when every source has been reached and its feed, where
@@ -202,7 +202,7 @@ func (s *Set) Behind() (n int) {
 func (s *Set) Uncached() []string {
 	kept := make(map[string]bool)
 	for _, r := range s.All() {
-		f := r.form.Load()
+		f := r.revision.Load()
 		kept[f.src.name] = kept[f.src.name] || f.spec.TTL > 0
 	}
 	var names []string
@@ -217,9 +217,9 @@ func (s *Set) Uncached() []string {
 // Available returns nil when requests can be answered: from every source, or from what
 // is kept of it, flagged as stale. How fresh that is, Ready says.
 func (s *Set) Available() error {
-	answers := make(map[*upstream]bool) // of those that lag
+	answers := make(map[*sourceState]bool) // of those that lag
 	for _, r := range s.All() {
-		f := r.form.Load()
+		f := r.revision.Load()
 		answers[f.src] = answers[f.src] || f.available()
 	}
 	s.mu.Lock()

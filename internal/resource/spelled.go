@@ -10,28 +10,28 @@ import (
 
 // Where the database finds texts equal that are not the same, a change of a row names the
 // text that the row has, and not the others that lead to it: BOB where the row has bob. What
-// was found under such a text, a row or none, depends on words as the list of the same
-// question does: on the class of the rows whose key is equal, where its text folds, and else
+// was found under such a text, a row or none, depends on versions as the list of the same
+// question does: on the tag of the rows whose key is equal, where its text folds, and else
 // on all rows.
 
 // askEqual adds to a what the answer to key depends on of the root, under whatever text the
-// row has its key. It reports false where that is the class of the row's own text as well,
+// row has its key. It reports false where that is the tag of the row's own text as well,
 // which is still to be added.
-func (w *wordForm) askEqual(a *wordAsk, key row.Key) bool {
+func (w *docDeps) askEqual(a *docQuestion, key row.Key) bool {
 	d, q := &listDeps{}, w.equals(key)
-	if q != nil && w.root.classes(w.f.src, d, q) {
-		for i := range d.Classes {
-			pin(d.Classes[i].Template)
+	if q != nil && w.root.tags(w.f.src, d, q) {
+		for i := range d.Tags {
+			pin(d.Tags[i].TagColumns)
 		}
 		if pin(d.rows.by); d.rows.by != nil {
 			a.Read = append(a.Read, d.rows.table)
 		}
-		a.Classes, a.own = append(a.Classes, d.Classes...), d.rows
+		a.Tags, a.own = append(a.Tags, d.Tags...), d.rows
 		return true
 	}
-	root := w.f.src.table(w.deps[0].Table).words
+	root := w.f.src.table(w.deps[0].Table).versions
 	if w.named {
-		a.Classes = append(a.Classes, fresh.Class{Table: root})
+		a.Tags = append(a.Tags, fresh.Tag{Table: root})
 		return true
 	}
 	a.Read, a.unnamed = append(a.Read, root), root
@@ -39,7 +39,7 @@ func (w *wordForm) askEqual(a *wordAsk, key row.Key) bool {
 }
 
 // equals returns the query for the rows whose key is equal to key; nil: there is none.
-func (w *wordForm) equals(key row.Key) *query.Query {
+func (w *docDeps) equals(key row.Key) *query.Query {
 	t := w.f.table
 	parts, ok := row.SplitKey(key, len(w.f.key))
 	if w.root == nil || !ok || len(t.Key) != len(parts) {
@@ -65,4 +65,4 @@ func rowOf(doc *row.Document) row.Key {
 
 // isOwn reports whether event loops may give a copy as the document of the key that it is kept
 // under. Of another Load says which row it is.
-func (f *form) isOwn(doc *row.Document) bool { return !f.wide || rowOf(doc) == "" }
+func (f *revision) isOwn(doc *row.Document) bool { return !f.wide || rowOf(doc) == "" }

@@ -41,7 +41,7 @@ type stalePolicy struct {
 }
 
 // stalePolicy returns what o says, and the source where o says nothing.
-func (u *upstream) stalePolicy(o StalePolicy) stalePolicy {
+func (u *sourceState) stalePolicy(o StalePolicy) stalePolicy {
 	d := stalePolicy{u.opts.OnLag, u.opts.MaxStale, u.opts.StaleIfError}
 	if o.OnLag != nil {
 		d.onLag = *o.OnLag
@@ -57,7 +57,7 @@ func (u *upstream) stalePolicy(o StalePolicy) stalePolicy {
 
 // need says how a read that asks for no position must be made at a time when the gate says
 // state.
-func (f *form) need(o *Options, state fresh.State, lag time.Duration) (fresh.Need, error) {
+func (f *revision) need(o *Options, state fresh.State, lag time.Duration) (fresh.Need, error) {
 	if state == fresh.Fresh {
 		return fresh.Any, nil
 	}
@@ -79,7 +79,7 @@ func (f *form) need(o *Options, state fresh.State, lag time.Duration) (fresh.Nee
 }
 
 // available reports whether a read of what is kept can be answered now.
-func (f *form) available() bool {
+func (f *revision) available() bool {
 	now := monotonic()
 	state, lag := f.src.condition(now)
 	at := AsOf{Lag: lag, now: now}

@@ -267,7 +267,7 @@ func TestOutage_NobodyJoinsALoadThatMayHaveReadLongBefore(t *testing.T) {
 	for name, need := range map[string]func(*house) Options{
 		"a plain reader": func(*house) Options { return Options{} },
 		"a reader with a token": func(h *house) Options {
-			f := h.resource("dept").form.Load()
+			f := h.resource("dept").revision.Load()
 			return Options{Min: f.src.token(f.src.domain.Applied())}
 		},
 	} {
@@ -317,7 +317,7 @@ func TestOutage_FencesThatFailAreCounted(t *testing.T) {
 func TestOutage_WhoLeavesSaysNothingOfTheSource(t *testing.T) {
 	h, s := newFailingHouse(t, nil, StalePolicy{})
 	s.lag(h)
-	f := h.resource("dept").form.Load()
+	f := h.resource("dept").revision.Load()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	plain := func() bool { return false }
@@ -333,10 +333,10 @@ func TestOutage_WhoLeavesSaysNothingOfTheSource(t *testing.T) {
 // replaced is read again, before the resource is said not to compile.
 func TestRecompile_ATableReplacedMeanwhile(t *testing.T) {
 	h, s := newFailingHouse(t, nil, StalePolicy{})
-	f := h.resource("dept").form.Load()
+	f := h.resource("dept").revision.Load()
 	s.torn.Store(true)
 	h.set.renew(f.src, f, false)
-	if s.torn.Load() || f.unsure.Load() || f.complaint != "" {
-		t.Errorf("compiled: %v, unsure: %v, %q", !s.torn.Load(), f.unsure.Load(), f.complaint)
+	if s.torn.Load() || f.unverified.Load() || f.complaint != "" {
+		t.Errorf("compiled: %v, unsure: %v, %q", !s.torn.Load(), f.unverified.Load(), f.complaint)
 	}
 }

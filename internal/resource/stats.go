@@ -24,14 +24,16 @@ type counts struct {
 
 // count adds what touches have invalidated to a counter of each resource: the
 // documents, or one for all of them. u.apply is held.
-func (u *upstream) count(touches []fresh.Touch, which func(*counts) *atomic.Uint64) {
-	for i := range touches {
-		f := u.bySpace[touches[i].Space]
+func (u *sourceState) count(
+	invalidations []fresh.Invalidation, which func(*counts) *atomic.Uint64,
+) {
+	for i := range invalidations {
+		f := u.bySpace[invalidations[i].Space]
 		if f == nil {
 			continue
 		}
-		n := uint64(len(touches[i].Keys))
-		if touches[i].Whole {
+		n := uint64(len(invalidations[i].Keys))
+		if invalidations[i].Whole {
 			n++
 		}
 		which(&f.r.counts).Add(n)
@@ -39,10 +41,10 @@ func (u *upstream) count(touches []fresh.Touch, which func(*counts) *atomic.Uint
 }
 
 // countHot counts the keys whose documents have changed. u.apply is held.
-func (u *upstream) countHot(touches []fresh.Touch) {
-	for i := range touches {
-		if f := u.bySpace[touches[i].Space]; f != nil {
-			for _, k := range touches[i].Keys {
+func (u *sourceState) countHot(invalidations []fresh.Invalidation) {
+	for i := range invalidations {
+		if f := u.bySpace[invalidations[i].Space]; f != nil {
+			for _, k := range invalidations[i].Keys {
 				f.r.hot.Changed(f.r.name, string(k))
 			}
 		}
@@ -177,7 +179,7 @@ func (t *timings) snapshot() map[string]Timing {
 // Stats returns a snapshot of the resource's counters.
 func (r *Resource) Stats() ResourceStats {
 	c := &r.counts
-	f := r.form.Load()
+	f := r.revision.Load()
 	hits, absent, stale := r.tallied()
 	return ResourceStats{
 		Name: r.name, Source: f.src.name, Ready: f.plan != nil,
@@ -187,7 +189,7 @@ func (r *Resource) Stats() ResourceStats {
 		Stored: c.stored.Load(), Discarded: c.discarded.Load(),
 		Collapsed: c.collapsed.Load(), Errors: c.errors.Load(), Writes: c.writes.Load(),
 		Disk: f.disk != nil, FromDisk: c.fromDisk.Load(),
-		Kept: c.kept.Load(), Worded: f.worded != nil && !f.worded.named, Over: c.over.Load(),
+		Kept: c.kept.Load(), Worded: f.docDeps != nil && !f.docDeps.named, Over: c.over.Load(),
 		Fed: c.fed.Load(), Written: c.written.Load(), Gaps: c.gaps.Load(), Admin: c.admin.Load(),
 		Warm:     r.warmStats(),
 		Lists:    c.lists.snapshot(r.listed()),
@@ -196,7 +198,7 @@ func (r *Resource) Stats() ResourceStats {
 }
 
 // stats returns a snapshot of the source.
-func (u *upstream) stats() SourceStats {
+func (u *sourceState) stats() SourceStats {
 	now := monotonic()
 	s := SourceStats{
 		Name: u.name, Feed: source.FeedNone, State: "down",
@@ -208,7 +210,7 @@ func (u *upstream) stats() SourceStats {
 	}
 	s.Place = u.spell(s.Position)
 	u.tables.Range(func(_, t any) bool {
-		s.Templates += len(*t.(*listTable).templates.Load())
+		s.Templates += len(*t.(*listTable).tagColumns.Load())
 		return true
 	})
 	state, lag := u.condition(now)

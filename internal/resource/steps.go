@@ -24,7 +24,7 @@ type loadTiming struct {
 	database int64
 	encode   atomic.Int64
 
-	elsewhere bool           // see upstream.reads
+	elsewhere bool           // see sourceState.reads
 	shows     fresh.Position // see fresh.Space.Saw
 }
 

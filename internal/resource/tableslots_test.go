@@ -12,14 +12,14 @@ import (
 // the places, whatever resources they are of, and the error of one more names the table.
 func TestPlaces_OneTableLeavesSomeToOthers(t *testing.T) {
 	o := SourceOptions{Readers: 16, Acquire: time.Millisecond}.withDefaults()
-	u := &upstream{name: "s", opts: o, loadSlots: make(chan struct{}, o.Readers),
+	u := &sourceState{name: "s", opts: o, loadPermits: make(chan struct{}, o.Readers),
 		bypass: make(chan struct{}, o.bypass())}
 	a, b, c := u.lane("a"), u.lane("b"), u.lane("c")
 	if u.lane("a") != a {
 		t.Error("a table has two lanes")
 	}
-	with := &form{lanes: []*lane{b, c}}
-	both := lanesOf(&form{lanes: []*lane{a, b}}, with)
+	with := &revision{lanes: []*lane{b, c}}
+	both := lanesOf(&revision{lanes: []*lane{a, b}}, with)
 	if len(both) != 3 || both[0] != a || both[1] != b || both[2] != c {
 		t.Errorf("the lanes of two forms are %v", both)
 	}
@@ -39,8 +39,8 @@ func TestPlaces_OneTableLeavesSomeToOthers(t *testing.T) {
 	if source.ClassOf(err) != source.Busy || !strings.Contains(err.Error(), "8 readers of table a") {
 		t.Errorf("a ninth load: %v", err)
 	}
-	if len(b.loads) != 4 || len(u.loadSlots) != 8 {
-		t.Errorf("%d of b, %d of all are taken", len(b.loads), len(u.loadSlots))
+	if len(b.loads) != 4 || len(u.loadPermits) != 8 {
+		t.Errorf("%d of b, %d of all are taken", len(b.loads), len(u.loadPermits))
 	}
 	for range 4 {
 		release, err := u.place(t.Context(), []*lane{b})
@@ -52,7 +52,7 @@ func TestPlaces_OneTableLeavesSomeToOthers(t *testing.T) {
 	for _, release := range held {
 		release()
 	}
-	if n := len(a.loads) + len(b.loads) + len(c.loads) + len(u.loadSlots); n != 0 {
+	if n := len(a.loads) + len(b.loads) + len(c.loads) + len(u.loadPermits); n != 0 {
 		t.Errorf("%d places are taken after all", n)
 	}
 }
@@ -60,7 +60,7 @@ func TestPlaces_OneTableLeavesSomeToOthers(t *testing.T) {
 // TestPlaces_OfOneTableAreAll: where there is no other table nobody has to be left something.
 func TestPlaces_OfOneTableAreAll(t *testing.T) {
 	o := SourceOptions{Readers: 4, Acquire: time.Millisecond}.withDefaults()
-	u := &upstream{opts: o, loadSlots: make(chan struct{}, o.Readers)}
+	u := &sourceState{opts: o, loadPermits: make(chan struct{}, o.Readers)}
 	for range 4 {
 		if _, err := u.place(t.Context(), []*lane{u.lane("a")}); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 )
 
 // crowded is a list of 25 documents with a row in each: it depends on all rows of dept and
-// on 25 classes of emp.
+// on 25 tags of emp.
 const crowded = "deptno=gt.0&order=dname&limit=25"
 
 // newCrowd returns a house that keeps the list, and what changes a row of emp that it does
@@ -21,7 +21,7 @@ func newCrowd(t testing.TB) (h *house, change func()) {
 	h.exec(`INSERT INTO dept WITH RECURSIVE s(i) AS (SELECT 100 UNION ALL SELECT i+1 FROM s
 		WHERE i < 140) SELECT i, 'D' || i, 'X' FROM s`)
 	h.exec("INSERT INTO emp SELECT deptno, 'E', 1, deptno FROM dept WHERE deptno >= 100")
-	u := h.resource("dept").form.Load().src
+	u := h.resource("dept").revision.Load().src
 	h.until(func() bool { // what another program has written is told
 		_, err := u.follower.feed().Fence(t.Context())
 		return err == nil
@@ -32,8 +32,8 @@ func newCrowd(t testing.TB) (h *house, change func()) {
 		row := source.Tuple{{Column: "empno", Text: "1"}, {Column: "deptno", Null: true}}
 		tx := &source.Tx{Changes: []source.Change{{Table: "emp", Op: source.Update,
 			Old: row, New: row}}}
-		m := u.moves(tx)
-		u.domain.Apply(u.domain.Applied().Pos, []fresh.Touch{m.Touch()}, nil, 0)
+		m := u.invalidationSet(tx)
+		u.domain.Apply(u.domain.Applied().Pos, []fresh.Invalidation{m.Invalidation()}, nil, 0)
 	}
 	h.until(func() bool { // it is read once more when its templates count
 		h.keepAsked("dept", crowded)

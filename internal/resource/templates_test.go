@@ -12,14 +12,14 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// manyWords is a budget of lists with as many words as there can be: that two classes of a
+// manyWords is a budget of lists with as many versions as there can be: that two tags of a
 // test share one, which would be a miss, is next to impossible.
 const manyWords = 512 << 20
 
 // valid reports whether memory has a list and nothing has touched it, however far behind a
 // busy machine leaves the feed.
 func (h *house) valid(name string, ask *ListAsk) bool {
-	f := h.resource(name).form.Load()
+	f := h.resource(name).revision.Load()
 	slot := f.kept.get(listKey{f.number, Options{}.Format, ask.text()})
 	return slot != nil && slot.list.Load().copy.Valid()
 }
@@ -34,7 +34,7 @@ func (h *house) finds(name, raw string) bool {
 	return h.valid(name, &ListAsk{Query: q})
 }
 
-// keepPrecise asks until memory has the answer and depends on classes alone.
+// keepPrecise asks until memory has the answer and depends on tags alone.
 func (h *house) keepPrecise(name, raw string) {
 	h.t.Helper()
 	h.until(func() bool {
@@ -57,7 +57,7 @@ func (h *house) keepPrecise(name, raw string) {
 // have changed.
 func (h *house) applied(w Result) {
 	h.t.Helper()
-	d := h.resource("emp").form.Load().src.domain
+	d := h.resource("emp").revision.Load().src.domain
 	h.until(func() bool { return d.Applied().Pos >= fresh.Position(w.Token.Pos) })
 }
 
@@ -182,12 +182,12 @@ func TestTemplates_IdleOnesMakeRoom(t *testing.T) {
 	for i := range maxTemplates {
 		h.keepPrecise("wide", of(i))
 	}
-	f := h.resource("wide").form.Load()
+	f := h.resource("wide").revision.Load()
 	table := f.root.table
-	for _, tm := range *table.templates.Load() { // a minute passes
+	for _, tm := range *table.tagColumns.Load() { // a minute passes
 		tm.Used.Store(seconds() - idleTemplate)
 	}
-	for _, slot := range f.kept.slots {
+	for _, slot := range f.kept.entries {
 		slot.used.Store(seconds() - idleTemplate)
 	}
 	for i := range maxTemplates { // hits count as use
@@ -196,7 +196,7 @@ func TestTemplates_IdleOnesMakeRoom(t *testing.T) {
 		}
 	}
 	h.keepPrecise("wide", of(maxTemplates))
-	if _, ok := table.find(&fresh.Template{Columns: []string{"c3"}}); ok {
+	if _, ok := table.find(&fresh.TagColumns{Columns: []string{"c3"}}); ok {
 		t.Error("the set that nobody uses is told apart still")
 	}
 	h.keepPrecise("wide", of(0))
@@ -217,7 +217,7 @@ func TestTemplates_IdleOnesMakeRoom(t *testing.T) {
 	f.src.apply.Unlock()
 	h.keepPrecise("wide", of(3))
 	h.keepAsked("wide", of(7))
-	if tm, _ := table.find(&fresh.Template{Columns: []string{"c7"}}); tm != nil {
+	if tm, _ := table.find(&fresh.TagColumns{Columns: []string{"c7"}}); tm != nil {
 		t.Error("a set came back while all others are in use")
 	}
 }

@@ -14,12 +14,12 @@ import (
 // Its resources are left out before a feed is run that does not follow it, and come back in
 // the epoch that begins with one that does. No copy of one lives in the other.
 
-// followed reports whether a feed tells of what changes the form's documents.
-func (f *form) followed() bool { return f.src.followed.Load() && f.left.Load() == nil }
+// followed reports whether a feed tells of what changes the revision's documents.
+func (f *revision) followed() bool { return f.src.followed.Load() && f.excluded.Load() == nil }
 
 // unfollowed says why no feed tells of changes, where followed reports that.
-func (f *form) unfollowed() string {
-	if why := f.left.Load(); why != nil {
+func (f *revision) unfollowed() string {
+	if why := f.excluded.Load(); why != nil {
 		return "no feed tells of changes: " + *why
 	}
 	return "no feed tells of changes"
@@ -27,33 +27,33 @@ func (f *form) unfollowed() string {
 
 // opened is a feed, or none, with what it was opened for.
 type opened struct {
-	feed   source.Feed // nil: none is possible
-	reason string
-	want   []source.Watched
-	left   map[string]string // the tables that it leaves out, and why
+	feed     source.Feed // nil: none is possible
+	reason   string
+	want     []source.Watched
+	excluded map[string]string // the tables that it leaves out, and why
 }
 
-// open opens the best feed for the forms of u, as they are now: of all their tables, or
+// open opens the best feed for the revisions of u, as they are now: of all their tables, or
 // without those of which none can tell every change.
-func (u *upstream) open(ctx context.Context) (o opened, err error) {
-	o.left = make(map[string]string)
+func (u *sourceState) open(ctx context.Context) (o opened, err error) {
+	o.excluded = make(map[string]string)
 	for {
 		u.apply.Lock()
-		o.want = u.wanted(o.left)
+		o.want = u.wanted(o.excluded)
 		u.apply.Unlock()
 		o.feed, o.reason, err = u.source.OpenFeed(ctx, u.opts.Mode, o.want)
 		e := source.UnfollowedOf(err)
 		if e == nil || !slices.ContainsFunc(o.want, e.Names) {
 			break
 		}
-		maps.Copy(o.left, e.Why)
+		maps.Copy(o.excluded, e.Why)
 		if !e.Leaves(o.want) { // as if the mode were none, until that is mended
 			o.feed, o.want, err = nil, nil, nil
 			break
 		}
 	}
-	if err == nil && len(o.want) == 0 && len(o.left) > 0 {
-		none := source.UnfollowedError{Why: o.left}
+	if err == nil && len(o.want) == 0 && len(o.excluded) > 0 {
+		none := source.UnfollowedError{Why: o.excluded}
 		o.reason = "no feed, so nothing is cached but for a ttl: " + none.Error()
 	}
 	return o, err
@@ -72,10 +72,10 @@ func without(p source.Plan, left map[string]string) (table, why string) {
 	return "", ""
 }
 
-// leave makes left the tables that the feed leaves out. u.apply is held.
-func (u *upstream) leave(left map[string]string) {
+// exclude makes left the tables that the feed leaves out. u.apply is held.
+func (u *sourceState) exclude(left map[string]string) {
 	for _, table := range slices.Sorted(maps.Keys(left)) {
-		if _, known := u.left[table]; known {
+		if _, known := u.excluded[table]; known {
 			continue
 		}
 		log := u.log.With("event", eventFeed, "table", table, "why", left[table])
@@ -85,22 +85,22 @@ func (u *upstream) leave(left map[string]string) {
 			log.Error("a table cannot be followed: no resource without a ttl keeps its rows")
 		}
 	}
-	for _, table := range slices.Sorted(maps.Keys(u.left)) {
+	for _, table := range slices.Sorted(maps.Keys(u.excluded)) {
 		if _, still := left[table]; !still {
 			u.log.Info("a table is followed again", "event", eventFeed, "table", table)
 		}
 	}
-	u.left = left
+	u.excluded = left
 	u.leaves.Store(int64(len(left)))
-	for _, f := range u.forms {
+	for _, f := range u.revisions {
 		u.mark(f)
 	}
 }
 
 // allTimed reports whether every resource that reads a table has a ttl. u.apply is held.
-func (u *upstream) allTimed(table string) bool {
+func (u *sourceState) allTimed(table string) bool {
 	only := map[string]string{table: ""}
-	return !slices.ContainsFunc(u.forms, func(f *form) bool {
+	return !slices.ContainsFunc(u.revisions, func(f *revision) bool {
 		if f.plan == nil || f.spec.TTL > 0 {
 			return false
 		}
@@ -110,34 +110,34 @@ func (u *upstream) allTimed(table string) bool {
 }
 
 // mark notes whether the feed leaves f out. u.apply is held, or nobody else sees f yet.
-func (u *upstream) mark(f *form) {
+func (u *sourceState) mark(f *revision) {
 	if f.plan == nil {
 		return
 	}
 	if found, ok := source.ByItself(f.plan, f.r.name); ok {
 		why := f.plan.ByItself()
-		if f.left.Swap(&why) == nil && f.spec.TTL == 0 {
+		if f.excluded.Swap(&why) == nil && f.spec.TTL == 0 {
 			u.log.Warn(found.Text, "event", eventFeed, "resource", f.r.name, "mend", found.Why)
 		}
-	} else if _, why := without(f.plan, u.left); why != "" {
-		f.left.Store(&why)
+	} else if _, why := without(f.plan, u.excluded); why != "" {
+		f.excluded.Store(&why)
 	} else if u.unwatched(f.plan) {
-		f.left.Store(&toBeFollowed)
+		f.excluded.Store(&toBeFollowed)
 	} else {
-		f.left.Store(nil)
+		f.excluded.Store(nil)
 	}
 }
 
-// toBeFollowed is why the feed leaves out what a reload has added: see upstream.unwatched.
+// toBeFollowed is why the feed leaves out what a reload has added: see sourceState.unwatched.
 var toBeFollowed = "it is being opened again, for tables that it does not follow yet"
 
 // unwatched reports whether a plan reads a table that the feed which has attached does not
 // follow. Before one has, nothing is kept. u.apply is held, or nobody else knows u yet.
-func (u *upstream) unwatched(p source.Plan) bool { return u.gains(Watched([]source.Plan{p})) }
+func (u *sourceState) unwatched(p source.Plan) bool { return u.readmits(Watched([]source.Plan{p})) }
 
-// gains reports whether a feed of tables follows one that the feed which has attached does not:
+// readmits reports whether a feed of tables follows one that the feed which has attached does not:
 // of that nobody has told changes. u.apply is held.
-func (u *upstream) gains(tables []source.Watched) bool {
+func (u *sourceState) readmits(tables []source.Watched) bool {
 	return u.follows != nil && slices.ContainsFunc(tables, func(w source.Watched) bool {
 		return !u.follows[w.Table]
 	})
@@ -152,10 +152,10 @@ func namesOf(tables []source.Watched) map[string]bool {
 	return names
 }
 
-// regains reports whether a feed follows a table that the present one leaves out.
-func (f *follower) regains(o *opened) bool {
-	for table := range f.left {
-		if _, still := o.left[table]; !still {
+// readmits reports whether a feed follows a table that the present one leaves out.
+func (f *follower) readmits(o *opened) bool {
+	for table := range f.excluded {
+		if _, still := o.excluded[table]; !still {
 			return true
 		}
 	}

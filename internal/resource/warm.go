@@ -60,7 +60,7 @@ func (r *Resource) warmStats() WarmStats {
 	}
 }
 
-// A warmed form has been warmed, in an epoch and as a configuration asked for it.
+// A warmed revision has been warmed, in an epoch and as a configuration asked for it.
 type warmed struct {
 	epoch uint64
 	as    Warm
@@ -68,8 +68,8 @@ type warmed struct {
 
 // warmSoon has what the configuration asks for warmed, if it asks for anything and nobody does
 // it yet. Set.mu is held, and a feed is followed.
-func (u *upstream) warmSoon() {
-	if !u.warming && slices.ContainsFunc(u.forms, func(f *form) bool {
+func (u *sourceState) warmSoon() {
+	if !u.warming && slices.ContainsFunc(u.revisions, func(f *revision) bool {
 		return f.r.rules.Load().Warm != nil
 	}) {
 		u.warming = true
@@ -77,8 +77,8 @@ func (u *upstream) warmSoon() {
 	}
 }
 
-// cold returns the forms that are to be warmed in an epoch and were not.
-func (u *upstream) cold(done map[*form]warmed, epoch uint64) (list []*form) {
+// cold returns the revisions that are to be warmed in an epoch and were not.
+func (u *sourceState) cold(done map[*revision]warmed, epoch uint64) (list []*revision) {
 	for _, f := range *u.served.Load() {
 		w := f.r.rules.Load().Warm
 		if w != nil && done[f] != (warmed{epoch, *w}) {
@@ -88,20 +88,20 @@ func (u *upstream) cold(done map[*form]warmed, epoch uint64) (list []*form) {
 	return list
 }
 
-// warm loads what the configuration asks for, of each form in each epoch once.
-func (u *upstream) warm() {
-	for done := make(map[*form]warmed); sleep(u.ctx, warmLook); {
+// warm loads what the configuration asks for, of each revision in each epoch once.
+func (u *sourceState) warm() {
+	for done := make(map[*revision]warmed); sleep(u.ctx, warmLook); {
 		p := u.domain.Applied()
 		list := u.cold(done, p.Epoch)
 		if len(list) == 0 {
 			continue
 		}
-		u.awake(u.ctx)
+		u.wake(u.ctx)
 		if state, _ := u.domain.Gate(monotonic()); state != fresh.Fresh ||
 			u.follower.suspect.Load() {
 			continue
 		}
-		maps.DeleteFunc(done, func(_ *form, w warmed) bool { return w.epoch != p.Epoch })
+		maps.DeleteFunc(done, func(_ *revision, w warmed) bool { return w.epoch != p.Epoch })
 		ok := true
 		for _, f := range list {
 			as := f.r.rules.Load().Warm
@@ -109,7 +109,7 @@ func (u *upstream) warm() {
 				continue
 			}
 			is := false
-			u.guarded("warm "+f.r.name, func() { is = u.warmForm(f, as, p.Epoch) })
+			u.guarded("warm "+f.r.name, func() { is = u.warmRevision(f, as, p.Epoch) })
 			if is {
 				done[f] = warmed{p.Epoch, *as}
 			}
@@ -127,10 +127,10 @@ var errCold = errors.New("everything was forgotten meanwhile")
 // errWarmFull ends a round that has filled the cache.
 var errWarmFull = errors.New("the cache is full")
 
-// warmForm makes one round, and reports whether it is done.
-func (u *upstream) warmForm(f *form, as *Warm, epoch uint64) bool {
+// warmRevision makes one round, and reports whether it is done.
+func (u *sourceState) warmRevision(f *revision, as *Warm, epoch uint64) bool {
 	r := f.r
-	if f.plan == nil || f.memory == nil || r.form.Load() != f {
+	if f.plan == nil || f.memory == nil || r.revision.Load() != f {
 		return f.memory == nil
 	}
 	w := &warming{f: f, epoch: epoch, reported: time.Now()}
@@ -163,7 +163,7 @@ func (u *upstream) warmForm(f *form, as *Warm, epoch uint64) bool {
 
 // A warming is one round of one resource.
 type warming struct {
-	f        *form
+	f        *revision
 	epoch    uint64
 	reported time.Time
 	largest  uint64 // bytes of a document, of the last that were loaded; 0: none was
@@ -225,10 +225,10 @@ func (w *warming) query(ctx context.Context, query string) error {
 func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) error {
 	f := w.f
 	for {
-		if f.src.domain.Applied().Epoch != w.epoch || f.r.form.Load() != f {
+		if f.src.domain.Applied().Epoch != w.epoch || f.r.revision.Load() != f {
 			return errCold
 		}
-		f.src.awake(ctx)
+		f.src.wake(ctx)
 		if state, _ := f.src.domain.Gate(monotonic()); state == fresh.Fresh {
 			break
 		}
@@ -317,7 +317,7 @@ func (w *warming) full() bool {
 
 // warmFormat is the representation that is loaded; the others that the
 // configuration wants are made with it.
-func (f *form) warmFormat() row.Format {
+func (f *revision) warmFormat() row.Format {
 	if len(f.spec.Formats) > 0 {
 		return f.spec.Formats[0]
 	}
@@ -325,7 +325,7 @@ func (f *form) warmFormat() row.Format {
 }
 
 // notKept returns those of keys that memory has no good copy of.
-func (f *form) notKept(keys []row.Key) ([]row.Key, error) {
+func (f *revision) notKept(keys []row.Key) ([]row.Key, error) {
 	var out []row.Key
 	at := f.src.asOf(monotonic())
 	for _, asked := range keys {

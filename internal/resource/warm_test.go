@@ -78,7 +78,7 @@ func TestWarm_StopsWhereTheCacheIsFull(t *testing.T) {
 func TestWarm_BeginsAgainAfterAGap(t *testing.T) {
 	h := newHouse(t, func(o *SetOptions) { o.Resources[0].Warm = new(Warm) })
 	h.warmed("dept", 1)
-	u := h.resource("dept").form.Load().src
+	u := h.resource("dept").revision.Load().src
 	u.follower.Attached("elsewhere", 1, 0)
 	h.warmed("dept", 2)
 	h.ready()
@@ -181,7 +181,7 @@ func TestDisk_RestartGoesOn(t *testing.T) {
 	first := newDiskHouse(t, file, nil)
 	db := databaseOf(t, first)
 	src := first.source
-	tables := first.resource("dept").form.Load().src.wanted(nil)
+	tables := first.resource("dept").revision.Load().src.wanted(nil)
 	found, err := src.Doctor(t.Context(), source.FeedSQLite, tables)
 	if err != nil {
 		t.Fatal(err)
@@ -251,6 +251,6 @@ func databaseOf(t *testing.T, h *house) (path string) {
 
 // placeOf returns from where the feed of the house would go on.
 func placeOf(h *house) (source.Checkpoint, bool) {
-	c := h.resource("dept").form.Load().src.feed.Load()
+	c := h.resource("dept").revision.Load().src.feed.Load()
 	return c.feed.(source.Resumer).Checkpoint(1 << 60)
 }

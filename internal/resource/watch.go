@@ -45,7 +45,7 @@ func (r *Resource) Watch(buffer int) *Watch {
 	w := &Watch{hub: &r.watch, c: make(chan Event, max(buffer, 1))}
 	w.C = w.c
 	r.watch.add(w)
-	if u := r.form.Load().src; u.followed.Load() {
+	if u := r.revision.Load().src; u.followed.Load() {
 		u.follower.fenceSoon() // who watches ends a rest
 	}
 	return w
@@ -134,19 +134,21 @@ func (h *hub) send(w *Watch, e Event) {
 }
 
 // watched reports whether somebody is to be told of changes of f's documents.
-func (f *form) watched() bool { return f.r.watch.count.Load() > 0 }
+func (f *revision) watched() bool { return f.r.watch.count.Load() > 0 }
 
 // notifyChanged tells who watches that a document may have changed.
-func (f *form) notifyChanged(k row.Key) {
+func (f *revision) notifyChanged(k row.Key) {
 	f.r.watch.changed([]row.Key{k}, f.src.token(f.src.domain.Applied()), 0)
 }
 
 // touched returns the documents of f that those who watch are told of, or that it is all.
-func (f *form) touched(t *fresh.Touch, moved *fresh.Moved) (keys []row.Key, all bool) {
-	if f.worded == nil || moved == nil {
+func (f *revision) touched(
+	t *fresh.Invalidation, moved *fresh.InvalidationSet,
+) (keys []row.Key, all bool) {
+	if f.docDeps == nil || moved == nil {
 		return t.Keys, t.Whole
 	}
-	shown, all := f.space.Shown(moved)
+	shown, all := f.space.WatchedIn(moved)
 	for _, k := range shown {
 		if !slices.Contains(t.Keys, k) {
 			keys = append(keys, k)
@@ -157,32 +159,33 @@ func (f *form) touched(t *fresh.Touch, moved *fresh.Moved) (keys []row.Key, all 
 
 // announce tells the watchers what a transaction has touched, once reads see it: touches
 // are those of it now, with those of resources that were added since it was applied.
-func announce(a *applied, touches []fresh.Touch, u *upstream) {
+func announce(a *applied, invalidations []fresh.Invalidation, u *sourceState) {
 	u.apply.Lock()
 	bySpace := u.bySpace
 	u.apply.Unlock()
-	announceTo(a, touches, u, bySpace)
+	announceTo(a, invalidations, u, bySpace)
 }
 
 func announceTo(
-	a *applied, touches []fresh.Touch, u *upstream, bySpace map[*fresh.Space]*form,
+	a *applied, invalidations []fresh.Invalidation, u *sourceState,
+	bySpace map[*fresh.Space]*revision,
 ) {
 	t := Token{}
 	if p := u.domain.Applied(); p.Origin != "" {
 		t = Token{Source: u.name, Origin: p.Origin, Pos: a.tx.Pos}
 	}
-	var moved *fresh.Moved
-	for i := range touches {
-		if touches[i].Moved != nil {
-			moved = touches[i].Moved
+	var moved *fresh.InvalidationSet
+	for i := range invalidations {
+		if invalidations[i].InvalidationSet != nil {
+			moved = invalidations[i].InvalidationSet
 		}
 	}
-	for i := range touches {
-		f := bySpace[touches[i].Space]
+	for i := range invalidations {
+		f := bySpace[invalidations[i].Space]
 		if f == nil { // replaced meanwhile
 			continue
 		}
-		keys, all := f.touched(&touches[i], moved)
+		keys, all := f.touched(&invalidations[i], moved)
 		if all {
 			f.r.watch.reset(t)
 		} else {

@@ -20,7 +20,7 @@ import (
 // Errors: ErrReadOnly, ErrPrecondition, row.ErrKey, *source.Error.
 func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	for begun := monotonic(); ; {
-		f := r.form.Load()
+		f := r.revision.Load()
 		result, err := f.change(ctx, w)
 		if !source.Reshaped(err) || !r.outdated(f, err, begun) {
 			return result, err
@@ -29,8 +29,8 @@ func (r *Resource) Write(ctx context.Context, w Write) (Result, error) {
 	}
 }
 
-// change is Write by one form.
-func (f *form) change(ctx context.Context, w Write) (result Result, err error) {
+// change is Write by one revision.
+func (f *revision) change(ctx context.Context, w Write) (result Result, err error) {
 	r, begun := f.r, monotonic()
 	if f.plan == nil {
 		return Result{}, f.notReady()
@@ -58,7 +58,7 @@ func (f *form) change(ctx context.Context, w Write) (result Result, err error) {
 	h := &writeIntent{f: f, key: w.Key}
 	defer h.written(&err)
 	if w.Key != "" {
-		h.hold([]fresh.Touch{{Space: f.space, Keys: []row.Key{w.Key}}})
+		h.hold([]fresh.Invalidation{{Space: f.space, Keys: []row.Key{w.Key}}})
 	}
 	sent := monotonic()
 	written, err := f.write(ctx, &w, h)
@@ -88,7 +88,7 @@ func (r *Resource) nameOf(key row.Key) string {
 }
 
 // decodes reports whether the fields of w's input are those of f.
-func (f *form) decodes(w *Write) bool {
+func (f *revision) decodes(w *Write) bool {
 	s := f.plan.Shape()
 	return len(w.Input.Present) == len(s.Fields) &&
 		(w.Shape == nil || w.Shape == s || reflect.DeepEqual(w.Shape, s))
@@ -100,7 +100,7 @@ func (r *Resource) reshaped() error {
 }
 
 // write sends the transaction within the source's bounds.
-func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Written, error) {
+func (f *revision) write(ctx context.Context, w *Write, h *writeIntent) (*source.Written, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
 	defer cancel()
 	release, err := f.src.acquireWrite(ctx, f.lanes)
@@ -113,10 +113,10 @@ func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Wri
 		Touch: func(changes []source.Change, at source.Position) {
 			f.src.apply.Lock()
 			defer f.src.apply.Unlock()
-			touches := f.src.touches(&source.Tx{Changes: changes})
+			invalidations := f.src.invalidations(&source.Tx{Changes: changes})
 			h.changes, h.served = append(h.changes, changes...), f.src.served.Load()
-			f.src.count(touches, func(c *counts) *atomic.Uint64 { return &c.written })
-			h.hold(touches)
+			f.src.count(invalidations, func(c *counts) *atomic.Uint64 { return &c.written })
+			h.hold(invalidations)
 			dropWriteThroughs(h.writeThroughs) // of a try that came to nothing
 			h.leaseWriteThrough(at)
 		},
@@ -130,7 +130,7 @@ func (f *form) write(ctx context.Context, w *Write, h *writeIntent) (*source.Wri
 
 // checker returns what looks at the document as it is before w changes it: nil where
 // nobody needs it.
-func (f *form) checker(w *Write) func(*source.Loaded) error {
+func (f *revision) checker(w *Write) func(*source.Loaded) error {
 	var body *row.Input
 	if w.Input != nil && w.Op != source.OpCreate && f.plan.Shape().Uncertain(w.Input) {
 		body = w.Input.Clone()
@@ -155,7 +155,7 @@ func (f *form) checker(w *Write) func(*source.Loaded) error {
 
 // check compares a write's conditions with the document as it is, its rows
 // locked.
-func (f *form) check(w *Write, current *source.Loaded) error {
+func (f *revision) check(w *Write, current *source.Loaded) error {
 	tag := ""
 	if current != nil && current.Found() {
 		tag = row.ETag(row.Hash(f.plan.Shape().AppendJSON(nil, current.Values)), row.FormatJSON)
@@ -182,7 +182,7 @@ func matches(tags []string, tag string) bool {
 
 // result is the answer to a write that has been committed. doc is the document, if it
 // has been made.
-func (f *form) result(w *Write, written *source.Written, doc *row.Document) Result {
+func (f *revision) result(w *Write, written *source.Written, doc *row.Document) Result {
 	p := f.src.domain.Applied()
 	t := f.src.token(p)
 	f.src.domain.Saw(p, fresh.Position(written.Position))
@@ -200,25 +200,25 @@ func (f *form) result(w *Write, written *source.Written, doc *row.Document) Resu
 
 // writeIntent is what one write keeps from being stored.
 type writeIntent struct {
-	f       *form
-	key     row.Key // of the document that the write names; "": the database makes it
-	touches []fresh.Touch
-	had     []row.Format // in which memory had that document
-	changes []source.Change
-	served  *[]*form // the forms that touches are of; nil: the transaction has changed nothing
-	ended   bool
+	f             *revision
+	key           row.Key // of the document that the write names; "": the database makes it
+	invalidations []fresh.Invalidation
+	had           []row.Format // in which memory had that document
+	changes       []source.Change
+	served        *[]*revision // that are touched; nil: nothing was changed
+	ended         bool
 
 	at            fresh.Position // of the transaction, if the source knows; 0: it does not
 	writeThroughs []writeThrough
 }
 
 // hold drops what touches name and keeps it from being stored.
-func (h *writeIntent) hold(touches []fresh.Touch) {
-	if h.touches == nil {
+func (h *writeIntent) hold(invalidations []fresh.Invalidation) {
+	if h.invalidations == nil {
 		h.look()
 	}
-	h.f.src.domain.Hold(touches)
-	h.touches = append(h.touches, touches...)
+	h.f.src.domain.Hold(invalidations)
+	h.invalidations = append(h.invalidations, invalidations...)
 }
 
 // touched returns the documents that were dropped. It is called after end.
@@ -228,8 +228,8 @@ func (h *writeIntent) touched() []Touched {
 	bySpace := u.bySpace
 	u.apply.Unlock()
 	var list []Touched
-	for i := range h.touches {
-		t := &h.touches[i]
+	for i := range h.invalidations {
+		t := &h.invalidations[i]
 		if f := bySpace[t.Space]; f != nil {
 			list = append(list,
 				Touched{Resource: f.r, Keys: t.Keys, Whole: t.Whole || t.Unnamed})
@@ -261,11 +261,11 @@ func (h *writeIntent) end(err error) {
 	})
 }
 
-// release ends the hold. Forms that have come meanwhile, by a reload or a changed definition,
+// release ends the hold. Revisions that have come meanwhile, by a reload or a changed definition,
 // may keep what they have read before the commit: it is dropped there, too.
 func (h *writeIntent) release() {
 	u := h.f.src
-	u.domain.Release(h.touches, h.at)
+	u.domain.Release(h.invalidations, h.at)
 	if h.served == nil {
 		return
 	}
@@ -278,10 +278,10 @@ func (h *writeIntent) release() {
 }
 
 // drops forgets what changes that are committed touch.
-func (u *upstream) drops(changes []source.Change) {
+func (u *sourceState) drops(changes []source.Change) {
 	u.locked(func() {
 		if !u.broken {
-			u.domain.Apply(0, u.touches(&source.Tx{Changes: changes}), nil, monotonic())
+			u.domain.Apply(0, u.invalidations(&source.Tx{Changes: changes}), nil, monotonic())
 		}
 	})
 }

@@ -281,7 +281,7 @@ func TestWrite_WaitingForALockKeepsNoReadOut(t *testing.T) {
 	}
 	lock("BEGIN IMMEDIATE")
 	const writes = 20
-	u := h.resource("emp").form.Load().src
+	u := h.resource("emp").revision.Load().src
 	var wg sync.WaitGroup
 	for i := range writes {
 		wg.Go(func() {

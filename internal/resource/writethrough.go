@@ -27,7 +27,7 @@ const (
 // will be: see source.Write. Whatever else a write has dropped is read when somebody asks
 // for it: to read it again in the background cost more than it saved.
 type writeThrough struct {
-	form  *form
+	form  *revision
 	lease *fresh.Lease
 	doc   *row.Document
 	pos   fresh.Position
@@ -45,7 +45,7 @@ type writeThroughs struct {
 // look notes in which formats memory has the document of the write, before it is dropped.
 func (h *writeIntent) look() {
 	f := h.f
-	if h.key == "" || f.memory == nil || f.wide || f.worded != nil || !f.followed() {
+	if h.key == "" || f.memory == nil || f.wide || f.docDeps != nil || !f.followed() {
 		return
 	}
 	for asked := f.asked.Load(); asked != 0; asked &= asked - 1 {
@@ -62,14 +62,14 @@ func (h *writeIntent) look() {
 // knows.
 func (h *writeIntent) leaseWriteThrough(at source.Position) {
 	f := h.f
-	if at == 0 || f.worded != nil || f.wide {
+	if at == 0 || f.docDeps != nil || f.wide {
 		return
 	}
 	h.at = fresh.Position(at)
 	marks := 0
-	for i := range h.touches {
-		for _, k := range h.touches[i].Keys {
-			if k == h.key && h.touches[i].Space == f.space {
+	for i := range h.invalidations {
+		for _, k := range h.invalidations[i].Keys {
+			if k == h.key && h.invalidations[i].Space == f.space {
 				marks++
 			}
 		}
@@ -150,7 +150,7 @@ func (p *writeThroughs) take(settled fresh.Position, now int64) (due []writeThro
 
 // storeDue stores what writes have read back, as far as the feed has come. It is called
 // whenever that has moved.
-func (u *upstream) storeDue() {
+func (u *sourceState) storeDue() {
 	if u.writeThroughs.waiting.Load() == 0 {
 		return
 	}

@@ -141,7 +141,7 @@ func (h *house) kept(name, key string, of row.Format) string {
 	return doc
 }
 
-// What memory had is there again soon after a write, in each form that it had, as the
+// What memory had is there again soon after a write, in each format that it had, as the
 // write has read it back. What the row is a part of in another resource is read by its
 // next reader, as it is now.
 func TestKeep_WhatMemoryHad(t *testing.T) {

@@ -117,7 +117,7 @@ func TestStressPostgres_DocumentsOfUnknownParents(t *testing.T) {
 			}
 		}
 	}
-	words, err := r.ExplainWords("1", row.FormatJSON)
+	words, err := r.ExplainVersions("1", row.FormatJSON)
 	if err != nil || words == nil || !words.Precise || len(words.Words) < 7 {
 		t.Errorf("the words of nest 1: %+v, %v", words, err)
 	}

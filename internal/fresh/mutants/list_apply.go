@@ -4,18 +4,18 @@ package main
 // when it is settled, what an epoch and the gate are.
 var applyMutants = []mutant{
 	{"apply: the position is published before", []edit{{"apply.go",
-		`	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+		`	for i := range invalidations {
+		invalidations[i].apply(pos, ref != nil)
 	}
-	d.words.step()
+	d.versions.step()
 	d.mu.Lock()
 `, `	d.mu.Lock()
 	d.publish(pos)
 	d.mu.Unlock()
-	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+	for i := range invalidations {
+		invalidations[i].apply(pos, ref != nil)
 	}
-	d.words.step()
+	d.versions.step()
 	d.mu.Lock()
 `}}},
 	{"apply: the position is not published", []edit{{"apply.go", `	d.publish(pos)
@@ -23,10 +23,10 @@ var applyMutants = []mutant{
 `, `	return p
 `}}},
 	{"apply: pending before it is marked", []edit{{"apply.go",
-		`	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+		`	for i := range invalidations {
+		invalidations[i].apply(pos, ref != nil)
 	}
-	d.words.step()
+	d.versions.step()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if ref`, `	d.mu.Lock()
@@ -34,10 +34,10 @@ var applyMutants = []mutant{
 		d.pend(p)
 	}
 	d.mu.Unlock()
-	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+	for i := range invalidations {
+		invalidations[i].apply(pos, ref != nil)
 	}
-	d.words.step()
+	d.versions.step()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if ref = nil; ref`}}},
@@ -45,12 +45,12 @@ var applyMutants = []mutant{
 		`		d.pend(p)
 		if len`, `		if len`}}},
 	{"apply: nothing is marked", []edit{{"apply.go",
-		`touches[i].apply(pos, ref != nil)`, `touches[i].apply(pos, false)`}}},
-	{"apply: touches nothing", []edit{{"apply.go", `		touches[i].apply(pos, ref != nil)
+		`invalidations[i].apply(pos, ref != nil)`, `invalidations[i].apply(pos, false)`}}},
+	{"apply: nothing is touched", []edit{{"apply.go", `		invalidations[i].apply(pos, ref != nil)
 `, `		_ = i
 `}}},
 	{"apply: a settled change is not marked as such", []edit{{"apply.go",
-		`touches[i].apply(pos, ref != nil)`, `touches[i].apply(pos, true)`}}},
+		`invalidations[i].apply(pos, ref != nil)`, `invalidations[i].apply(pos, true)`}}},
 	{"apply: a settled change leaves loads in flight", []edit{{"apply.go",
 		`			sh.invalidate(k, pos)
 			s.drop(k)
@@ -64,16 +64,16 @@ var applyMutants = []mutant{
 	{"whole: unsettled after the new generation", []edit{{"apply.go",
 		`			s.wholes.Add(1) // before generation: see Space.lease
 		}
-		s.domain.words.step()
+		s.domain.versions.step()
 		s.generation.Add(1)
 `, `			defer s.wholes.Add(1)
 		}
-		s.domain.words.step()
+		s.domain.versions.step()
 		s.generation.Add(1)
 `}}},
-	{"whole: the generation stays", []edit{{"apply.go", `		s.domain.words.step()
+	{"whole: the generation stays", []edit{{"apply.go", `		s.domain.versions.step()
 		s.generation.Add(1)
-`, `		s.domain.words.step()
+`, `		s.domain.versions.step()
 `}}},
 	{"whole: not held until it is settled", []edit{
 		{"apply.go", `s.wholes.Add(1) //`, `s.wholes.Add(0) //`},
@@ -85,10 +85,10 @@ var applyMutants = []mutant{
 `, `		s.wholes.Add(-1)
 `}}},
 	{"hold: marks nothing", []edit{{"apply.go",
-		`touches[i].apply(0, true)`, `touches[i].apply(0, false)`}}},
-	{"release: the marks stay", []edit{{"apply.go", `		touches[i].apply(pos, false)
-		touches[i].settle(pos)
-`, `		touches[i].apply(pos, false)
+		`invalidations[i].apply(0, true)`, `invalidations[i].apply(0, false)`}}},
+	{"release: the marks stay", []edit{{"apply.go", `		invalidations[i].apply(pos, false)
+		invalidations[i].settle(pos)
+`, `		invalidations[i].apply(pos, false)
 `}}},
 	{"settle: loads begun under the mark are joined after", []edit{{"apply.go",
 		`		sh.invalidate(k, pos)
@@ -152,8 +152,9 @@ var applyMutants = []mutant{
 	before := d.begin(Progress{`}}},
 	{"reset: begins without a mark", []edit{{"domain.go",
 		`			s.wholes.Add(1) // before the epoch: see Space.lease
-			p.touches`, `			_ = s
-			p.touches`}, {"domain.go", `Touch{Space: s, Whole: true}`, `Touch{Space: s}`}}},
+			p.invalidations`, `			_ = s
+			p.invalidations`}, {"domain.go",
+		`Invalidation{Space: s, Whole: true}`, `Invalidation{Space: s}`}}},
 	{"reset: is told of what is not visible afterwards", []edit{{"domain.go",
 		`	before := d.begin(Progress{Origin: origin, Pos: pos}, all, ref, now)
 	for _, p := range before {
@@ -163,12 +164,12 @@ var applyMutants = []mutant{
 	for _, p := range before {
 		p.unmark()
 	}
-	var touches []Touch
+	var invalidations []Invalidation
 	for _, s := range d.spaces {
-		touches = append(touches, Touch{Space: s, Whole: true})
+		invalidations = append(invalidations, Invalidation{Space: s, Whole: true})
 	}
 	if ref != nil {
-		d.Apply(pos, touches, ref, now)
+		d.Apply(pos, invalidations, ref, now)
 	}
 `}}},
 	{"reset: marked after the epoch", []edit{{"domain.go",
@@ -181,7 +182,7 @@ var applyMutants = []mutant{
 `}}},
 	{"settled to: a beginning claims its position", []edit{{"apply.go",
 		`	case p.begins: //`, `	case false: //`}}},
-	{"reset: what watchers may have stays", []edit{{"domain.go", `		s.shown.reset()
+	{"reset: what watchers may have stays", []edit{{"domain.go", `		s.watchedReads.reset()
 `, ``}}},
 	{"reset: the position stays", []edit{{"domain.go",
 		`	d.applied.Store(&at)

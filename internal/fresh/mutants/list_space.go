@@ -16,10 +16,10 @@ var spaceMutants = []mutant{
 		` && l.Stamp.Epoch != 0`, ``}}},
 	{"lease: generation read after wholes", []edit{{"space.go",
 		`	l.Stamp.Generation = s.generation.Load()
-	s.domain.words.step()
+	s.domain.versions.step()
 	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
 `, `	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0 && l.Stamp.Epoch != 0
-	s.domain.words.step()
+	s.domain.versions.step()
 	l.Stamp.Generation = s.generation.Load()
 `}}},
 	{"lease: position read after the marks", []edit{{"space.go",
@@ -208,7 +208,7 @@ var spaceMutants = []mutant{
 	{"new space: what is pending does not touch it", []edit{{"space.go",
 		`range d.pending {`, `range d.pending[:0] {`}}},
 	{"new space: what is pending is never settled for it", []edit{{"space.go",
-		`		p.touches = append(p.touches, Touch{Space: s, Whole: true})
+		`		p.invalidations = append(p.invalidations, Invalidation{Space: s, Whole: true})
 `, `		_ = p
 `}}},
 	{"remove: loads are still stored", []edit{{"space.go",

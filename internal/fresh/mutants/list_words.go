@@ -1,15 +1,15 @@
 package main
 
-// wordMutants break the rules of lists: words.go, moved.go, template.go, copy.go and
+// wordMutants break the rules of lists: versions.go, moved.go, template.go, copy.go and
 // lists.go.
 var wordMutants = []mutant{
-	{"words: only the new class", []edit{{"moved.go",
+	{"versions: only the new tag", []edit{{"invalidationset.go",
 		`			case ok:
 				m.slots = append(m.slots, tm.slot(key))
 `, `			case ok:
 				_ = key
 `}}},
-	{"words: only the old class", []edit{{"moved.go",
+	{"versions: only the old tag", []edit{{"invalidationset.go",
 		`				return
 			}
 			m.slots = append(m.slots, tm.slot(key))
@@ -17,39 +17,39 @@ var wordMutants = []mutant{
 			}
 			_ = key
 `}}},
-	{"words: a list does not name the rows it has read", []edit{{"copy.go",
-		`	named := c.Template != nil && c.Template.counts(c0)
-`, `	named := c.Template != nil && c.Template.counts(c0)
-	if named && c.Template.Identity {
+	{"versions: a list does not name the rows it has read", []edit{{"readset.go",
+		`	named := c.TagColumns != nil && c.TagColumns.counts(c0)
+`, `	named := c.TagColumns != nil && c.TagColumns.counts(c0)
+	if named && c.TagColumns.Identity {
 		return
 	}
 `}}},
-	{"words: who is blind is not told of rows that were not known", []edit{{"moved.go",
+	{"versions: who is blind is not told of rows that were not known", []edit{{"invalidationset.go",
 		`				m.slots = append(m.slots, tm.slot(Unseen))
 `, `				_ = key
 `}}},
-	{"words: who is blind is told of rows only that have gone", []edit{{"moved.go",
+	{"versions: who is blind is told of rows only that have gone", []edit{{"invalidationset.go",
 		`				m.slots = append(m.slots, tm.slot(Unseen))
 `, `				if new == nil {
 					m.slots = append(m.slots, tm.slot(Unseen))
 				}
 `}}},
-	{"words: bulk moves only the table", []edit{{"moved.go",
+	{"versions: bulk moves only the table", []edit{{"invalidationset.go",
 		`		m.wholes = append(m.wholes, t)
 `, `		_ = t
 `}}},
-	{"words: bulk is not looked at", []edit{{"copy.go",
+	{"versions: bulk is not looked at", []edit{{"readset.go",
 		`		c = max(c, since(w.load(&t.table.whole.v), c0))
 `, ``}}},
-	{"words: dirty is no miss", []edit{{"copy.go",
+	{"versions: dirty is no miss", []edit{{"readset.go",
 		`	case v&dirtyMask > 0:`, `	case false:`}}},
-	{"words: moved is no miss", []edit{{"copy.go",
+	{"versions: moved is no miss", []edit{{"readset.go",
 		`	case v>>dirtyBits > c0:`, `	case false:`}}},
-	{"words: a word of the load's clock is a miss", []edit{{"copy.go",
+	{"versions: a version of the load's clock is a miss", []edit{{"readset.go",
 		`v>>dirtyBits > c0`, `v>>dirtyBits >= c0 && v > 0`}}},
-	{"words: settling does not stamp", []edit{{"words.go",
+	{"versions: settling does not stamp", []edit{{"versions.go",
 		`	w.move(m, delta)
-	w.leave(m.cohort)
+	w.leave(m.grace)
 `, `	for _, s := range m.slots {
 		w.slots[s].Add(^uint64(0))
 	}
@@ -57,83 +57,83 @@ var wordMutants = []mutant{
 		t.whole.v.Add(^uint64(0))
 	}
 	for _, t := range m.tables {
-		t.word.v.Add(^uint64(0))
+		t.version.v.Add(^uint64(0))
 	}
 	if m.all || m.shared && delta < 0 {
 		w.all.v.Add(^uint64(0))
 	}
-	w.leave(m.cohort)
+	w.leave(m.grace)
 `}}},
-	{"words: the position is published before", []edit{{"apply.go",
-		`	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+	{"versions: the position is published before", []edit{{"apply.go",
+		`	for i := range invalidations {
+		invalidations[i].apply(pos, ref != nil)
 	}
-	d.words.step()
+	d.versions.step()
 `, `	d.mu.Lock()
 	d.publish(pos)
 	d.mu.Unlock()
-	d.words.step()
-	for i := range touches {
-		touches[i].apply(pos, ref != nil)
+	d.versions.step()
+	for i := range invalidations {
+		invalidations[i].apply(pos, ref != nil)
 	}
 `}}},
-	{"words: the clock is read after the source", []edit{{"lists.go",
-		`c0: l.list.c0,`, `c0: s.domain.words.load(&s.domain.words.clock.v),`}}},
-	{"words: the table's word comes first", []edit{{"words.go",
+	{"versions: the clock is read after the source", []edit{{"lists.go",
+		`c0: l.list.c0,`, `c0: s.domain.versions.load(&s.domain.versions.clock.v),`}}},
+	{"versions: the table's version comes first", []edit{{"versions.go",
 		`		for _, s := range m.slots {
 			w.stamp(&w.slots[s], k, delta)
 		}
 `, `		for _, t := range m.tables {
-			w.stamp(&t.word.v, k, delta)
+			w.stamp(&t.version.v, k, delta)
 		}
 		for _, s := range m.slots {
 			w.stamp(&w.slots[s], k, delta)
 		}
-`}, {"words.go", `		for _, t := range m.tables {
-			w.stamp(&t.word.v, k, delta)
+`}, {"versions.go", `		for _, t := range m.tables {
+			w.stamp(&t.version.v, k, delta)
 		}
 		if m.all`, `		if m.all`}}},
-	{"words: the sum is taken after the walk", []edit{{"copy.go",
-		`	c.space.domain.words.store(&c.seen, sum)
-`, `	w := c.space.domain.words
+	{"versions: the sum is taken after the walk", []edit{{"readset.go",
+		`	c.space.domain.versions.store(&c.seen, sum)
+`, `	w := c.space.domain.versions
 	sum = w.load(&w.all.v)
 	for i := range c.deps.tables {
-		sum += w.load(&c.deps.tables[i].table.word.v)
+		sum += w.load(&c.deps.tables[i].table.version.v)
 	}
 	w.store(&c.seen, sum)
 `}}},
-	{"words: the sum is set by the load", []edit{{"lists.go",
+	{"versions: the sum is set by the load", []edit{{"lists.go",
 		`		l.stored = keep && c.Valid()
 `, `		if l.stored = keep; keep {
-			w := s.domain.words
+			w := s.domain.versions
 			sum := w.load(&w.all.v)
 			for i := range c.deps.tables {
-				sum += w.load(&c.deps.tables[i].table.word.v)
+				sum += w.load(&c.deps.tables[i].table.version.v)
 			}
 			c.seen.Store(sum)
 		}
 `}}},
-	{"words: xor for the sum", []edit{{"copy.go",
+	{"versions: xor for the sum", []edit{{"readset.go",
 		`		sum += w.load(`, `		sum ^= w.load(`}}},
-	{"words: all is not in the sum", []edit{{"copy.go",
+	{"versions: all is not in the sum", []edit{{"readset.go",
 		`	sum := w.load(&w.all.v)
 `, `	sum := uint64(0)
 `}}},
-	{"words: one table is not in the sum", []edit{{"copy.go",
+	{"versions: one table is not in the sum", []edit{{"readset.go",
 		`	sum := w.load(&w.all.v)
 	for i := range c.deps.tables {
 `, `	sum := w.load(&w.all.v)
 	for i := range c.deps.tables[:1] {
 `}}},
-	{"words: one word twice", []edit{{"moved.go",
+	{"versions: one version twice", []edit{{"invalidationset.go",
 		`		m.slots = slices.Compact(m.slots)
 `, ``}}},
-	{"words: the dirty count reaches the stamp", []edit{{"words.go",
+	{"versions: the dirty count reaches the stamp", []edit{{"versions.go",
 		`	dirty := (x.Load() + uint64(delta)) & dirtyMask
 	w.store(x, k<<dirtyBits|dirty)
 `, `	w.store(x, k<<dirtyBits+x.Load()&dirtyMask+uint64(delta))
-`}, {"words.go", `	maxMarks = 1 << 15`, `	maxMarks = 1 << 17`}}},
-	{"words: the clock moves before the words", []edit{{"words.go",
+`}, {"versions.go", `	maxMarks = 1 << 15`, `	maxMarks = 1 << 17`}}},
+	{"versions: the clock moves before the versions", []edit{{"versions.go",
 		`	if m.shared {
 		w.store(&w.shared, k<<dirtyBits)
 		w.stamp(&w.all.v, k, delta)
@@ -142,7 +142,7 @@ var wordMutants = []mutant{
 		w.store(&w.shared, k<<dirtyBits)
 		w.stamp(&w.all.v, k, delta)
 	} else {`}, {"lists.go", `l.settled && c == still`, `l.settled && c != moved`}}},
-	{"words: what is too much keeps nothing", []edit{{"words.go",
+	{"versions: what is too much keeps nothing", []edit{{"versions.go",
 		`	if w.rest++; w.rest > 1 {
 		return 0
 	}
@@ -150,39 +150,39 @@ var wordMutants = []mutant{
 `, `	w.rest++
 	return 0
 `}}},
-	{"words: the first that settles frees all", []edit{{"words.go",
+	{"versions: the first that settles frees all", []edit{{"versions.go",
 		`		if w.rest--; w.rest > 0 {
 			delta = 0
 		}
 `, `		w.rest--
 `}}},
-	{"words: a mark stays", []edit{{"words.go", `		w.marks--
+	{"versions: a mark stays", []edit{{"versions.go", `		w.marks--
 	}
 	w.move`, `	}
 	w.move`}}},
-	{"template: used at once", []edit{{"template.go",
+	{"template: used at once", []edit{{"tagcolumns.go",
 		`	return c0 >= since
 `, `	return since > 0 || c0 > 0
 `}}},
-	{"template: its state is read when the load ends", []edit{{"template.go",
+	{"template: its state is read when the load ends", []edit{{"tagcolumns.go",
 		`	return c0 >= since
 `, `	return since != never
 `}}},
-	{"template: what is pending is not waited for", []edit{{"words.go",
-		`	m.cohort = w.enter()
-`, `	m.cohort = w.enter()
-	w.cohorts[m.cohort-w.first].marks--
-`}, {"template.go", `	w.cohorts[cohort-w.first].marks--
+	{"template: what is pending is not waited for", []edit{{"versions.go",
+		`	m.grace = w.enter()
+`, `	m.grace = w.enter()
+	w.gracePeriods[m.grace-w.first].marks--
+`}, {"tagcolumns.go", `	w.gracePeriods[grace-w.first].marks--
 	w.retire()
 `, `	w.retire()
 `}}},
-	{"template: removed without a touch", []edit{{"template.go",
-		`	w.move(&Moved{words: w, wholes: []*Table{t}, tables: []*Table{t}}, 0)
+	{"template: removed without a touch", []edit{{"tagcolumns.go",
+		`	w.move(&InvalidationSet{versions: w, wholes: []*Table{t}, tables: []*Table{t}}, 0)
 `, ``}}},
-	{"template: counts until it is removed", []edit{{"template.go",
+	{"template: counts until it is removed", []edit{{"tagcolumns.go",
 		`	tm.since.Store(never)
-	w.move(&Moved{words: w, wholes: []*Table{t}, tables: []*Table{t}}, 0)
-`, `	w.move(&Moved{words: w, wholes: []*Table{t}, tables: []*Table{t}}, 0)
+	w.move(&InvalidationSet{versions: w, wholes: []*Table{t}, tables: []*Table{t}}, 0)
+`, `	w.move(&InvalidationSet{versions: w, wholes: []*Table{t}, tables: []*Table{t}}, 0)
 `}}},
 	{"lists: marks of the key are not looked at", []edit{{"lists.go",
 		`	l.storable = sh.dirty[k] == 0 && s.wholes.Load() == 0`,
@@ -218,50 +218,51 @@ var wordMutants = []mutant{
 		` && l.sameVersion(doc) &&`, ` &&`}}},
 	{"lists: a load that others have superseded is joined", []edit{{"lists.go",
 		` || l.after != nil ||`, ` ||`}}},
-	{"lists: an answer's own classes are forgotten", []edit{{"lists.go",
+	{"lists: an answer's own tags are forgotten", []edit{{"lists.go",
 		`	for i := range found {
 		c.deps.add(&found[i], c.c0)
 	}
 `, ``}}},
 	{"hold: lists are not held", []edit{{"apply.go",
-		`		touches[i].apply(0, true)
-`, `		if touches[i].Moved == nil {
-			touches[i].apply(0, true)
+		`		invalidations[i].apply(0, true)
+`, `		if invalidations[i].InvalidationSet == nil {
+			invalidations[i].apply(0, true)
 		}
-`}, {"apply.go", `		touches[i].apply(pos, false)
-		touches[i].settle(pos)
-`, `		if touches[i].Moved != nil {
+`}, {"apply.go", `		invalidations[i].apply(pos, false)
+		invalidations[i].settle(pos)
+`, `		if invalidations[i].InvalidationSet != nil {
 			continue
 		}
-		touches[i].apply(pos, false)
-		touches[i].settle(pos)
+		invalidations[i].apply(pos, false)
+		invalidations[i].settle(pos)
 `}}},
 	{"reset: the epoch before the barrier", []edit{{"domain.go",
-		`	d.words.touch(all, ref != nil) // before the epoch
+		`	d.versions.touch(all, ref != nil) // before the epoch
 	before := d.begin(Progress{Origin: origin, Pos: pos}, all, ref, now)
 `, `	before := d.begin(Progress{Origin: origin, Pos: pos}, all, ref, now)
-	d.words.touch(all, ref != nil)
+	d.versions.touch(all, ref != nil)
 `}}},
 }
 
 // harmless change nothing that anybody can notice; they must survive.
 var harmless = []mutant{
-	// The marks that a new epoch leaves on every space keep leases of its words from being
+	// The marks that a new epoch leaves on every space keep leases of its versions from being
 	// stored, joined and believed as well.
 	{"reset: no barrier for lists", []edit{{"domain.go",
-		`	d.words.touch(all, ref != nil) // before the epoch
-`, `	d.words.touch(all, false)
-`}, {"domain.go", `		p.touches = append(p.touches, Touch{Moved: all})
+		`	d.versions.touch(all, ref != nil) // before the epoch
+`, `	d.versions.touch(all, false)
+`}, {"domain.go",
+		`		p.invalidations = append(p.invalidations, Invalidation{InvalidationSet: all})
 `, `		_ = all
 `}}},
-	{"template: the clock stands still", []edit{{"template.go",
+	{"template: the clock stands still", []edit{{"tagcolumns.go",
 		`			k := w.clock.v.Load() + 1
 			tm.since.Store(k)
 			w.store(&w.clock.v, k)
 `, `			tm.since.Store(w.clock.v.Load())
 `}}},
-	{"words: the clock moves before the words, and tokens ask for what is settled",
-		[]edit{{"words.go", `	if m.shared {
+	{"versions: the clock moves before the versions, and tokens ask for what is settled",
+		[]edit{{"versions.go", `	if m.shared {
 		w.store(&w.shared, k<<dirtyBits)
 		w.stamp(&w.all.v, k, delta)
 	} else {`, `	w.store(&w.clock.v, k)
@@ -273,6 +274,6 @@ var harmless = []mutant{
 		`		sh.invalidate(k, 0)
 `, `		_ = sh
 `}}},
-	{"lists: no epoch in a copy", []edit{{"copy.go",
-		`	if c.epoch != d.words.load(&d.epoch) || c.generation`, `	if c.generation`}}},
+	{"lists: no epoch in a copy", []edit{{"readset.go",
+		`	if c.epoch != d.versions.load(&d.epoch) || c.generation`, `	if c.generation`}}},
 }

@@ -12,7 +12,7 @@
 // Left out, because no behaviour changes: the invalidation in Begin for Now (Finish
 // invalidates the same loads before anybody can have seen more), the drop in Release
 // (nothing is stored under a hold, and its settling invalidates), and the order of
-// generation and wholes in Touch.settle (no lease between the two is stored).
+// generation and wholes in Invalidation.settle (no lease between the two is stored).
 package main
 
 import (

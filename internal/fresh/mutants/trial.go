@@ -30,12 +30,12 @@ type edit struct{ file, old, new string }
 // stages are the tests that a mutant has to get past, fast ones first.
 var stages = []stage{
 	{"unit", []string{
-		"-test.run=^Test(Words|Domain|Space|Shown|Answer|Order|Hit|SameVersion|FromDisk|" +
+		"-test.run=^Test(Versions|Domain|Space|WatchedIn|Answer|Order|Hit|SameVersion|FromDisk|" +
 			"OnWhole|Settled|WriteThrough)"}},
 	{"simulation", []string{"-test.run=^TestSimulation$", "-sim.seeds=6000"}},
 	{"model", []string{"-test.run=^TestModel(_Resume|_Token.*)?$"}},
-	{"words simulation", []string{"-test.run=^TestSimulationWords$"}},
-	{"words", []string{"-test.run=^TestModelWords$"}},
+	{"versions simulation", []string{"-test.run=^TestSimulationWords$"}},
+	{"versions", []string{"-test.run=^TestModelWords$"}},
 	{"stress", []string{"-test.run=^TestStress", "-test.short"}},
 }
 
@@ -50,7 +50,7 @@ type stage struct {
 func (m *mutant) stages() []stage {
 	list := slices.Clone(stages)
 	rule, _, _ := strings.Cut(m.name, ":")
-	if slices.Contains([]string{"words", "template", "lists"}, rule) {
+	if slices.Contains([]string{"versions", "template", "lists"}, rule) {
 		last := func(s stage) bool { return s.name == "simulation" || s.name == "model" }
 		slices.SortStableFunc(list, func(a, b stage) int {
 			switch {

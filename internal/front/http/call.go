@@ -31,7 +31,7 @@ type call struct {
 	foreign bool               // a page of another origin writes, which is named
 	who     string             // the name of the principal, once it was asked for
 	from    *provenance        // what the resource has said; nil: it was not asked
-	budget  *front.Peer        // the client's part of it; nil: nobody bounds the answer
+	budget  *front.ClientShare // the client's part of it; nil: nobody bounds the answer
 	claimed int64              // room for the answer
 
 	stream  *stream  // the answer goes on by it; nil: it does not

@@ -61,17 +61,17 @@ type Options struct {
 	// first. Empty: nothing is compressed.
 	Compression []row.Coding
 
-	BasePath     string         // before every path: "/api"; "" or "/": none
-	MaxBody      int64          // bytes of a request's body; 0: 1 MiB
-	MaxList      int            // bytes of one list; 0: 8 MiB
-	WriteTimeout time.Duration  // of one write in the database; 0: 30 s
-	CacheControl string         // of documents; "": "no-cache"
-	Resttest     bool           // serve the paths of resttest, too
-	HSTS         bool           // tell browsers to come by HTTPS only; for HTTPS listeners
-	Unsent       *front.Unsent  // bounds answers that clients do not read; stays; nil: its own
-	Log          *slog.Logger   // nil: discard
-	Access       *accesslog.Log // of the requests, with front.AccessColumns; nil: none
-	Trace        *trace.Tracer  // of what memory does not answer; nil: none
+	BasePath     string              // before every path: "/api"; "" or "/": none
+	MaxBody      int64               // bytes of a request's body; 0: 1 MiB
+	MaxList      int                 // bytes of one list; 0: 8 MiB
+	WriteTimeout time.Duration       // of one write in the database; 0: 30 s
+	CacheControl string              // of documents; "": "no-cache"
+	Resttest     bool                // serve the paths of resttest, too
+	HSTS         bool                // tell browsers to come by HTTPS only; for HTTPS listeners
+	Unsent       *front.OutputBudget // bounds answers that clients do not read; stays; nil: its own
+	Log          *slog.Logger        // nil: discard
+	Access       *accesslog.Log      // of the requests, with front.AccessColumns; nil: none
+	Trace        *trace.Tracer       // of what memory does not answer; nil: none
 	Now          func() time.Time
 }
 
@@ -84,7 +84,7 @@ type Handler struct {
 	coder    row.Coder
 	examples sync.Map // of *example, by the name of the resource
 	logLimit front.Limiter
-	unsent   *front.Unsent
+	unsent   *front.OutputBudget
 	watches  watches
 }
 
@@ -103,7 +103,7 @@ type settings struct {
 func New(o Options) *Handler {
 	h := &Handler{unsent: o.Unsent}
 	if h.unsent == nil {
-		h.unsent = front.NewUnsent(0, 0)
+		h.unsent = front.NewOutputBudget(0, 0)
 	}
 	h.watches.live = &h.live
 	h.Configure(o)

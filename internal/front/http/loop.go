@@ -312,7 +312,7 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 			r.parseWhole(message, o)
 		}
 		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
-		one.budget, _ = c.Meter().(*front.Peer)
+		one.budget, _ = c.Meter().(*front.ClientShare)
 		one.answer(func(a *answer) {
 			if a.code == http.StatusUnauthorized && r.Authorization != nil {
 				p.wrong++
@@ -352,7 +352,7 @@ type loop struct {
 	second int64
 	date   []byte
 
-	front.WakeUp
+	front.Turn
 }
 
 // newScope makes the state of a loop.
@@ -360,9 +360,9 @@ func (l *protocol) newScope() eventloop.Scope {
 	return &loop{of: l, byName: make(map[string]*loopResource)}
 }
 
-// Wake begins a wake-up of the loop: what the gates and the clock say is asked
+// BeginTurn begins a wake-up of the loop: what the gates and the clock say is asked
 // once, and before the first look-up.
-func (s *loop) Wake(now time.Time) {
+func (s *loop) BeginTurn(now time.Time) {
 	live, sec := s.of.h.live.Load(), now.Unix()
 	if live != s.live {
 		maps.DeleteFunc(s.byName, func(_ string, r *loopResource) bool { return !live.serves(r) })

@@ -227,7 +227,7 @@ func TestLoop_AccessLogHoldsNoHitUp(t *testing.T) {
 		if used != len(in) || next != eventloop.More || len(got) < 100 {
 			t.Fatalf("Step = %d, %q, %d", used, got, next)
 		}
-		s.scope.(eventloop.Rester).Rest()
+		s.scope.(eventloop.TurnEnder).EndTurn()
 	})
 	if n != 0 {
 		t.Errorf("a hit that is logged allocates %v times", n)
@@ -286,10 +286,10 @@ func BenchmarkLoop_AccessLog(b *testing.B) {
 			i := 0
 			for b.Loop() {
 				if i++; i%16 == 0 {
-					s.scope.Wake(time.Now())
+					s.scope.BeginTurn(time.Now())
 				}
 				if _, _, next := s.l.Step(s.conn, in, out); next != eventloop.More {
-					s.scope.Wake(time.Now()) // the feed was not looked at for long
+					s.scope.BeginTurn(time.Now()) // the feed was not looked at for long
 				}
 			}
 			b.ReportMetric(float64(access.Stats().Dropped)/float64(i), "dropped/op")

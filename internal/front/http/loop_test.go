@@ -391,7 +391,7 @@ func newStepper(tb testing.TB, h *Handler) *stepper {
 	s := &stepper{l: l, scope: l.newScope()}
 	s.conn = eventloop.NewTestConn(s.scope)
 	l.Open(s.conn, nil)
-	s.scope.Wake(time.Now())
+	s.scope.BeginTurn(time.Now())
 	return s
 }
 
@@ -413,10 +413,10 @@ func (s *stepper) bench(b *testing.B, in []byte, batch int) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if i%batch == 0 {
-			s.scope.Wake(time.Now())
+			s.scope.BeginTurn(time.Now())
 		}
 		if _, _, next := s.l.Step(s.conn, in, out); next != eventloop.More {
-			s.scope.Wake(time.Now()) // the feed was not looked at for long
+			s.scope.BeginTurn(time.Now()) // the feed was not looked at for long
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestLoop_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
 			eventually(t, "a hit", func() bool {
 				_, _, next := s.l.Step(s.conn, []byte(plainGet), nil)
 				if next != eventloop.More {
-					s.scope.Wake(at) // on a busy machine the feed may be late
+					s.scope.BeginTurn(at) // on a busy machine the feed may be late
 				}
 				return next == eventloop.More
 			})
@@ -50,30 +50,30 @@ func TestLoop_HitsHaveTheDurationOfTheirWakeUp(t *testing.T) {
 				seconds, st)
 		}
 	}
-	s.scope.Wake(at)
+	s.scope.BeginTurn(at)
 	hits(3)
 	want(0, -1, 0, 0) // the wake-up has not ended
 	at = at.Add(7 * time.Millisecond)
-	s.scope.Wake(at)
+	s.scope.BeginTurn(at)
 	want(3, 9, 3, 0.021)               // up to 10 ms
 	at = at.Add(50 * time.Millisecond) // nothing was answered: it is nobody's time
-	s.scope.Wake(at)
+	s.scope.BeginTurn(at)
 	want(3, -1, 0, 0.021)
 	hits(2)
 	at = at.Add(20 * time.Microsecond)
-	s.scope.Wake(at)
+	s.scope.BeginTurn(at)
 	want(5, 1, 2, 0.02104) // up to 25 us
 
 	// A rest ends the wake-up by a clock read of its own.
-	s.scope.Wake(time.Now())
+	s.scope.BeginTurn(time.Now())
 	hits(1)
-	s.scope.(eventloop.Rester).Rest()
+	s.scope.(eventloop.TurnEnder).EndTurn()
 	n, rested := durations(h)
 	if took := rested.Seconds - 0.02104; n != 6 || took <= 0 || took > 10 {
 		t.Fatalf("%d durations after a rest, which took %v s", n, took)
 	}
-	s.scope.(eventloop.Rester).Rest()
-	s.scope.Wake(time.Now().Add(time.Hour))
+	s.scope.(eventloop.TurnEnder).EndTurn()
+	s.scope.BeginTurn(time.Now().Add(time.Hour))
 	want(6, -1, 0, rested.Seconds)
 }
 

@@ -16,15 +16,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := memos.Get().(*memo)
 	defer m.release()
 	c := call{h: h, o: h.live.Load(), m: m, p: peerOf(r), r: newRequest(r), w: w, ctx: r.Context()}
-	c.budget = front.PeerOf(c.ctx)
+	c.budget = front.ShareOf(c.ctx)
 	c.answer(c.send)
 }
 
 // WithConn gives the requests of a connection their part of the budget for answers
 // that clients do not read. Under HTTP/2 many handlers may wait for one client.
 func (h *Handler) WithConn(ctx context.Context, c net.Conn) context.Context {
-	if peer, ok := eventloop.MeterOf(c).(*front.Peer); ok {
-		return front.WithPeer(ctx, peer)
+	if peer, ok := eventloop.MeterOf(c).(*front.ClientShare); ok {
+		return front.WithShare(ctx, peer)
 	}
 	return ctx
 }

@@ -19,7 +19,7 @@ func TestLoop_SharedLinesSayWhatIsSo(t *testing.T) {
 	}
 	s := newStepper(t, site.h).scope.(*loop)
 	now := time.Now().Truncate(time.Second)
-	s.Wake(now)
+	s.BeginTurn(now)
 	var at resource.AsOf
 	eventually(t, "a hit", func() bool {
 		s.snapshot.Begin(time.Now())
@@ -47,19 +47,19 @@ func TestLoop_SharedLinesSayWhatIsSo(t *testing.T) {
 	want("first", false, first, position()+"0.002", "Cache-Control: no-cache")
 	want("protected", true, first, position()+"0.002", "Cache-Control: private, no-cache")
 
-	s.Wake(now.Add(900 * time.Microsecond))
+	s.BeginTurn(now.Add(900 * time.Microsecond))
 	at.Lag += 900 * time.Microsecond
 	want("a part of a millisecond later", false, first, position()+"0.003")
 	want("protected, too", true, position()+"0.003", "Cache-Control: private, no-cache")
-	s.Wake(now.Add(time.Millisecond))
+	s.BeginTurn(now.Add(time.Millisecond))
 	at.Token.Pos++
 	want("a change later", false, first, position()+"0.003")
-	s.Wake(now.Add(time.Second))
+	s.BeginTurn(now.Add(time.Second))
 	want("a second later", false, date(now.Add(time.Second)), position()+"0.003")
 
 	o := s.live.Options
 	o.CacheControl = "max-age=7"
 	s.of.h.Configure(o)
-	s.Wake(now.Add(time.Second))
+	s.BeginTurn(now.Add(time.Second))
 	want("after a reload", false, position()+"0.003", "Cache-Control: max-age=7")
 }

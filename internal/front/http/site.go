@@ -15,6 +15,6 @@ func Serve(l net.Listener, h *Handler, f httpserve.Options) (*httpserve.Site, er
 	f.Amend = h.amend
 	return httpserve.Serve(l, h, f, front.Limited(eventloop.Config{
 		Proto: on, Scope: on.newScope, Admit: f.Admit,
-		Meter: func() eventloop.Meter { return h.unsent.NewPeer() },
+		Meter: func() eventloop.Meter { return h.unsent.NewShare() },
 	}, httprule.TooMany))
 }

@@ -26,7 +26,7 @@ func (h *Handler) Watches() WatchStats {
 
 // Stats returns a snapshot of the counters, by the name of the resource. What
 // event loops have answered is among them, with the durations of its wake-ups (see
-// front.WakeUp).
+// front.Turn).
 func (h *Handler) Stats() []ResourceStats {
 	h.requests.Keep(h.live.Load().named, func(*ResourceStats) {})
 	all := h.requests.Sum()

@@ -128,7 +128,7 @@ func TestUnsent_StreamsWithoutWindow(t *testing.T) {
 
 func streamsWithoutWindow(t *testing.T) {
 	const reads = 60 // streams of who reads on: 90 MB, through TLS, on a busy machine
-	u := front.NewUnsent(0, 0)
+	u := front.NewOutputBudget(0, 0)
 	u.Wait = time.Minute
 	s := newServer(t, func(o *Options) { o.Unsent = u })
 	if err := s.src.Exec(t.Context(), `UPDATE dept SET loc = hex(zeroblob(250000))`); err != nil {
@@ -167,7 +167,7 @@ func streamsWithoutWindow(t *testing.T) {
 	eventually(t, "everything for who reads on", func() bool {
 		return clients[0].ended.Load() == reads && clients[0].data.Load() >= reads*1_500_000
 	})
-	eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.UnsentStats{} })
+	eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.OutputStats{} })
 }
 
 // TestUnsent_DocumentsOfSilentStreams: documents that memory has not, asked for on many
@@ -178,7 +178,7 @@ func TestUnsent_DocumentsOfSilentStreams(t *testing.T) {
 		t.Run(road, func(t *testing.T) {
 			t.Setenv("HOTROW_TEST_ROAD", road)
 			const all = 16 << 20
-			u := front.NewUnsent(2<<20, all)
+			u := front.NewOutputBudget(2<<20, all)
 			s := newServer(t, func(o *Options) { o.Unsent = u })
 			err := s.src.Exec(t.Context(), `UPDATE dept SET loc = hex(zeroblob(200000))`)
 			if err != nil {

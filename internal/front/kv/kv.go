@@ -67,7 +67,7 @@ type Options struct {
 	TrackingKeys int // keys that are tracked at most: 1,000,000
 	MaxClients   int // connections of a listener at most: 10,000
 
-	Unsent *front.Unsent // bounds the answers that peers do not take. nil: one of its own
+	Unsent *front.OutputBudget // bounds the answers that peers do not take. nil: one of its own
 	Access *accesslog.Log
 	Log    *slog.Logger // nil: discard
 
@@ -117,7 +117,7 @@ type Store struct {
 	live     atomic.Pointer[Options]
 	stats    stats
 	logLimit front.Limiter
-	unsent   *front.Unsent
+	unsent   *front.OutputBudget
 	workers  workers.Pool
 	work     sync.WaitGroup // reads that are under way
 	ctx      context.Context
@@ -138,7 +138,7 @@ type Store struct {
 func New(o Options) *Store {
 	s := &Store{unsent: o.Unsent}
 	if s.unsent == nil {
-		s.unsent = front.NewUnsent(0, 0)
+		s.unsent = front.NewOutputBudget(0, 0)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	o = o.withDefaults()
@@ -176,7 +176,7 @@ func (s *Store) Tracker() *Tracker { return s.tracker }
 func (s *Store) Live() *Options { return s.live.Load() }
 
 // newMeter returns the part of a new connection in the budget of unread answers.
-func (s *Store) newMeter() eventloop.Meter { return s.unsent.NewPeer() }
+func (s *Store) newMeter() eventloop.Meter { return s.unsent.NewShare() }
 
 // Go runs a piece of work that Close waits for. It reports false when the Store is
 // closed. The context ends with the Store.

@@ -17,7 +17,7 @@ const maxSeen = 8
 // A Scope is what the connections of one loop share. The loop is its one writer;
 // counters are read by others.
 type Scope struct {
-	front.WakeUp
+	front.Turn
 	Live   *Options // for this wake-up
 	Issued any      // the tokens of this wake-up
 	Items  bool     // resources of items are read as such, and not as documents
@@ -55,9 +55,9 @@ func (s *Store) NewScope() *Scope {
 	return &Scope{store: s, byName: make(map[string]*Served)}
 }
 
-// Wake begins a wake-up of the loop: what the gates and the clock say is asked once, and
+// BeginTurn begins a wake-up of the loop: what the gates and the clock say is asked once, and
 // before the first look-up.
-func (s *Scope) Wake(now time.Time) {
+func (s *Scope) BeginTurn(now time.Time) {
 	if live := s.store.Live(); live != s.Live {
 		s.Live = live
 		maps.DeleteFunc(s.byName, func(name string, r *Served) bool {

@@ -17,7 +17,7 @@ type Session struct {
 	ReadAs ReadAs // as what it reads keys
 	Addr   string // of the peer
 	Local  bool   // only this machine reaches the listener
-	Peer   *front.Peer
+	Peer   *front.ClientShare
 
 	// Resume goes on with the connection, which was parked: eventloop.Conn.ResumeThen, unless
 	// the front has more to do then.
@@ -32,8 +32,8 @@ type Session struct {
 func (s *Store) NewSession(lc *eventloop.Conn) Session {
 	c := Session{store: s, Conn: lc, Local: front.IsLocal(lc.ListenAddr()), Resume: lc.ResumeThen}
 	var ok bool
-	if c.Peer, ok = lc.Meter().(*front.Peer); !ok { // it is no connection of Serve's
-		c.Peer = s.unsent.NewPeer()
+	if c.Peer, ok = lc.Meter().(*front.ClientShare); !ok { // it is no connection of Serve's
+		c.Peer = s.unsent.NewShare()
 	}
 	if a := lc.RemoteAddr(); a != nil {
 		c.Addr = a.String()
@@ -134,7 +134,7 @@ func (c *Session) Do(w Work) {
 	}
 	// When it is granted later and the store is closed, so are its connections.
 	refuse := func() { c.Resume(w.Busy, eventloop.Close) }
-	if _, ok := c.Peer.Claim(w.Size, start, refuse); ok {
+	if _, ok := c.Peer.Reserve(w.Size, start, refuse); ok {
 		start()
 	}
 }

@@ -109,7 +109,7 @@ type scope struct {
 	second   int64
 	date     []byte
 
-	front.WakeUp
+	front.Turn
 	answered front.Timed
 }
 
@@ -123,9 +123,9 @@ func (f *Front) newScope() eventloop.Scope {
 	return s
 }
 
-// Wake begins a wake-up of the loop: what the gates and the clock say is asked
+// BeginTurn begins a wake-up of the loop: what the gates and the clock say is asked
 // once, and before the first look-up.
-func (s *scope) Wake(now time.Time) {
+func (s *scope) BeginTurn(now time.Time) {
 	s.x.o = s.f.live.Load()
 	if s.links != s.x.o.links {
 		s.links = s.x.o.links

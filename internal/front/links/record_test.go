@@ -236,7 +236,7 @@ func newStepper(b *bed) *stepper {
 	s := &stepper{l: &Protocol{b.front}, s: b.front.newScope().(*scope)}
 	s.conn = eventloop.NewTestConn(s.s)
 	s.l.Open(s.conn, nil)
-	s.s.Wake(time.Now())
+	s.s.BeginTurn(time.Now())
 	return s
 }
 

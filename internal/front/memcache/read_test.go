@@ -191,7 +191,7 @@ func TestTTL_OfAResourceWithTimeToLive(t *testing.T) {
 // database; what it would have to read, or to keep, is bounded.
 func TestAnswer_ComesInPieces(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
-		unsent := front.NewUnsent(0, 0)
+		unsent := front.NewOutputBudget(0, 0)
 		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
 		c, other := s.dial(), s.dial()
 		one := c.do("get big:1")
@@ -234,7 +234,7 @@ type stepper struct {
 func newStepper(f *Front) *stepper {
 	scope := f.NewScope()
 	s := &stepper{f: f, conn: eventloop.NewTestConn(scope)}
-	scope.Wake(time.Now())
+	scope.BeginTurn(time.Now())
 	f.Open(s.conn, nil)
 	return s
 }
@@ -262,7 +262,7 @@ func TestStep_HitAllocatesNothing(t *testing.T) {
 		in, out := []byte(strings.Repeat(text+"\r\n", burst)), make([]byte, 0, 128<<10)
 		st := newStepper(s.f)
 		n := testing.AllocsPerRun(50, func() {
-			st.conn.Scope().(*scope).Wake(time.Now())
+			st.conn.Scope().(*scope).BeginTurn(time.Now())
 			used, _, next := s.f.Step(st.conn, in, out[:0])
 			if used != len(in) || next != eventloop.More {
 				t.Fatalf("%s: %d of %d bytes, next %d", text, used, len(in), next)
@@ -311,7 +311,7 @@ func BenchmarkStep(b *testing.B) {
 	in, out := []byte(strings.Repeat("get depts:10\r\n", burst)), make([]byte, 0, 128<<10)
 	st := newStepper(s.f)
 	for b.Loop() {
-		st.conn.Scope().(*scope).Wake(time.Now())
+		st.conn.Scope().(*scope).BeginTurn(time.Now())
 		if used, _, _ := s.f.Step(st.conn, in, out[:0]); used != len(in) {
 			b.Fatal(used)
 		}

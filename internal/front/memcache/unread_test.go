@@ -27,7 +27,7 @@ func getNotes(from, to int) string {
 // yet wait for the peer and not for themselves, and who has read all holds no room.
 func TestUnread_RoomComesBackAsOutputIsTaken(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
-		unsent := front.NewUnsent(256<<10, 0)
+		unsent := front.NewOutputBudget(256<<10, 0)
 		unsent.Wait = 5 * time.Second
 		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
 		s.Exec(`WITH RECURSIVE i(n) AS (SELECT 101 UNION ALL SELECT n + 1 FROM i WHERE n < 340)
@@ -47,7 +47,7 @@ func TestUnread_RoomComesBackAsOutputIsTaken(t *testing.T) {
 			t.Fatalf("%v, behind %d bytes of %d", err, n, size)
 		}
 		eventually(t, "who has read all holds no room", func() bool {
-			return unsent.Stats() == front.UnsentStats{}
+			return unsent.Stats() == front.OutputStats{}
 		})
 	})
 }

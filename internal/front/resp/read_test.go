@@ -303,7 +303,7 @@ type stepper struct {
 func newStepper(f *Front) *stepper {
 	scope := f.NewScope()
 	s := &stepper{f: f, conn: eventloop.NewTestConn(scope)}
-	scope.Wake(time.Now())
+	scope.BeginTurn(time.Now())
 	f.Open(s.conn, nil)
 	return s
 }

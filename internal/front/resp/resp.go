@@ -146,6 +146,6 @@ func (f *Front) NewScope() eventloop.Scope {
 
 // Wake begins a wake-up of the loop.
 func (s *scope) Wake(now time.Time) {
-	s.Scope.Wake(now)
+	s.Scope.BeginTurn(now)
 	s.live = s.f.live.Load()
 }

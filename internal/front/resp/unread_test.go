@@ -39,7 +39,7 @@ func noteBytes(n int) int64 {
 // yet wait for the peer and not for themselves, and who has read all holds no room.
 func TestUnread_RoomComesBackAsOutputIsTaken(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
-		unsent := front.NewUnsent(256<<10, 0)
+		unsent := front.NewOutputBudget(256<<10, 0)
 		unsent.Wait = 5 * time.Second
 		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
 		s.Exec(manyNotes(240))
@@ -57,7 +57,7 @@ func TestUnread_RoomComesBackAsOutputIsTaken(t *testing.T) {
 			t.Fatalf("%v, behind %d bytes of %d", err, n, 2*noteBytes(120))
 		}
 		eventually(t, "who has read all holds no room", func() bool {
-			return unsent.Stats() == front.UnsentStats{}
+			return unsent.Stats() == front.OutputStats{}
 		})
 	})
 }
@@ -65,7 +65,7 @@ func TestUnread_RoomComesBackAsOutputIsTaken(t *testing.T) {
 // TestUnread_WhatIsNotTakenIsCounted: an answer holds its room until the peer takes it, also
 // when the next command has come with it.
 func TestUnread_WhatIsNotTakenIsCounted(t *testing.T) {
-	unsent := front.NewUnsent(256<<10, 0)
+	unsent := front.NewOutputBudget(256<<10, 0)
 	s := newSite(t, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
 	s.Exec(manyNotes(121))
 	c := s.dial()
@@ -85,7 +85,7 @@ func TestUnread_WhatIsNotTakenIsCounted(t *testing.T) {
 // so that it costs neither memory nor others' time.
 func TestUnread_LongAnswersComeInPieces(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
-		unsent := front.NewUnsent(0, 0)
+		unsent := front.NewOutputBudget(0, 0)
 		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
 		s.Exec(manyNotes(1))
 		mget := "MGET" + strings.Repeat(" notes:1", 5000) // 300 MB
@@ -160,7 +160,7 @@ func TestUnread_PushesComeBehindLongAnswers(t *testing.T) {
 
 // TestUnread_WhatIsReadForAnAnswerIsBounded: one answer does not take the memory of all.
 func TestUnread_WhatIsReadForAnAnswerIsBounded(t *testing.T) {
-	unsent := front.NewUnsent(0, 0)
+	unsent := front.NewOutputBudget(0, 0)
 	s := newSite(t, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
 	s.Exec(manyNotes(1300)) // 78 MB
 	c := s.dial()

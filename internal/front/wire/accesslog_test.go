@@ -149,7 +149,7 @@ func TestAccessLog_HitAllocatesNothing(t *testing.T) {
 	c := s.conn.Data.(*conn)
 	c.addr = "127.0.0.1:1"
 	n := testing.AllocsPerRun(50, func() {
-		s.conn.Scope().(*scope).Wake(time.Now())
+		s.conn.Scope().(*scope).BeginTurn(time.Now())
 		used, _, _ := f.Step(s.conn, in, out[:0])
 		if used != len(in) {
 			t.Fatalf("%d of %d bytes used", used, len(in))

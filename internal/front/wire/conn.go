@@ -24,7 +24,7 @@ type conn struct {
 	name   string // as /gofast/transports lists it
 	number uint64 // in that name
 	addr   string // of the peer, once it was logged; guarded by mu
-	peer   *front.Peer
+	peer   *front.ClientShare
 
 	mu       sync.Mutex // guards what follows; held while output is given to the event loop
 	session  *gofast.Session
@@ -51,8 +51,9 @@ func (f *Front) Open(lc *eventloop.Conn, out []byte) []byte {
 	o := f.live.Load()
 	c := &conn{f: f, lc: lc, single: 256}
 	var counted bool
-	if c.peer, counted = lc.Meter().(*front.Peer); !counted { // it is no connection of Serve's
-		c.peer = f.unsent.NewPeer()
+	c.peer, counted = lc.Meter().(*front.ClientShare)
+	if !counted { // it is no connection of Serve's
+		c.peer = f.unsent.NewShare()
 	}
 	c.session = gofast.NewSession(gofast.Config{
 		Server: true, Name: o.Server, Instance: o.Instance,

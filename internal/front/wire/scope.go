@@ -27,7 +27,7 @@ type scope struct {
 	byName map[string]*served
 	seen   []*served // looked up in this wake-up: a handful
 
-	front.WakeUp
+	front.Turn
 	path []byte // scratch of the access log
 
 	asOf    []asOf
@@ -62,9 +62,9 @@ func (f *Front) NewScope() eventloop.Scope {
 	return &scope{f: f, byName: make(map[string]*served)}
 }
 
-// Wake begins a wake-up of the loop: what the gates and the clock say is asked
+// BeginTurn begins a wake-up of the loop: what the gates and the clock say is asked
 // once, and before the first look-up.
-func (s *scope) Wake(now time.Time) {
+func (s *scope) BeginTurn(now time.Time) {
 	if live := s.f.live.Load(); live != s.live {
 		s.live = live
 		maps.DeleteFunc(s.byName, func(_ string, r *served) bool {

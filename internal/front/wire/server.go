@@ -41,7 +41,7 @@ func (f *Front) Serve(l net.Listener, o Listen) (*Site, error) {
 		Header: front.HeaderWait, Idle: front.WireIdle, Write: o.Write,
 		Tick:     tickEvery,
 		MaxInput: front.FrameBytes, MaxOutput: front.PushedLimit, MaxUnread: front.OutputBytes,
-		Admit: o.Admit, Meter: func() eventloop.Meter { return f.unsent.NewPeer() },
+		Admit: o.Admit, Meter: func() eventloop.Meter { return f.unsent.NewShare() },
 	}, "")) // it knows no error before the peer has said who it is
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", l.Addr(), err)

@@ -26,7 +26,7 @@ func newStepper(t testing.TB, f *Front) *stepper {
 	scope := f.NewScope()
 	s := &stepper{t: t, f: f, conn: eventloop.NewTestConn(scope),
 		client: gofast.NewSession(gofast.Config{})}
-	scope.Wake(time.Now())
+	scope.BeginTurn(time.Now())
 	hello := f.Open(s.conn, nil)
 	s.take(hello)
 	s.step(s.client.Open(time.Now(), nil))
@@ -50,7 +50,7 @@ func (s *stepper) take(b []byte) {
 
 // step gives the server input and returns what it answers at once.
 func (s *stepper) step(in []byte) (int, []byte, eventloop.Next) {
-	s.conn.Scope().(*scope).Wake(time.Now())
+	s.conn.Scope().(*scope).BeginTurn(time.Now())
 	return s.f.Step(s.conn, in, nil)
 }
 
@@ -72,7 +72,7 @@ func warm(t testing.TB, f *Front, name, key string) {
 	t.Helper()
 	s := f.NewScope().(*scope)
 	eventually(t, name+"/"+key+" is in memory", func() bool {
-		s.Wake(time.Now())
+		s.BeginTurn(time.Now())
 		r, _ := f.live.Load().Resources.Lookup(name)
 		_, _ = r.Get(t.Context(), "10", resource.Options{})
 		_, state, _ := r.Lookup("10", 0, &s.snapshot)
@@ -98,7 +98,7 @@ func TestStep_HitAllocatesNothing(t *testing.T) {
 		out := make([]byte, 0, 64<<10)
 		c := s.conn.Data.(*conn)
 		n := testing.AllocsPerRun(50, func() {
-			s.conn.Scope().(*scope).Wake(time.Now())
+			s.conn.Scope().(*scope).BeginTurn(time.Now())
 			used, answered, _ := f.Step(s.conn, in, out[:0])
 			if used != len(in) || len(answered) < burst*60 {
 				t.Fatalf("%d of %d bytes used, %d answered", used, len(in), len(answered))
@@ -133,7 +133,7 @@ func BenchmarkStep(b *testing.B) {
 	out := make([]byte, 0, 64<<10)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.conn.Scope().(*scope).Wake(time.Now())
+		s.conn.Scope().(*scope).BeginTurn(time.Now())
 		f.Step(s.conn, in, out[:0])
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/burst, "ns/hit")

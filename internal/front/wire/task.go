@@ -122,7 +122,7 @@ func (c *conn) admit(size int64, list []*task, end context.CancelFunc, work func
 		}
 	}
 	// When it is granted later and the front is closed, so are its connections.
-	if _, ok := c.peer.Claim(size, func() { start() }, refuse); !ok || start() {
+	if _, ok := c.peer.Reserve(size, func() { start() }, refuse); !ok || start() {
 		return
 	}
 	end()

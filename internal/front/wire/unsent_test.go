@@ -45,7 +45,7 @@ func (p *peer) askMuch(n int) (opaques []uint64) {
 // others have their answers meanwhile, and who reads on gets all of his.
 func TestUnsent_AnswersThatNobodyReads(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
-		u := front.NewUnsent(0, 0)
+		u := front.NewOutputBudget(0, 0)
 		u.Wait = time.Minute
 		s := newSite(t, form, func(o *Options, _ *Listen) { o.Unsent = u })
 		s.dial("").hot("big", "1")
@@ -82,7 +82,7 @@ func TestUnsent_AnswersThatNobodyReads(t *testing.T) {
 		}
 		reader.hot("depts", "10")
 		s.over.Close()
-		eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.UnsentStats{} })
+		eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.OutputStats{} })
 	})
 }
 
@@ -90,7 +90,7 @@ func TestUnsent_AnswersThatNobodyReads(t *testing.T) {
 // reads: far more than the budget goes through, one after another and together.
 func TestUnsent_ManyAnswersWhileReading(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
-		u := front.NewUnsent(1<<20, 2<<20)
+		u := front.NewOutputBudget(1<<20, 2<<20)
 		s := newSite(t, form, func(o *Options, _ *Listen) { o.Unsent = u })
 		p := s.dial("")
 		for range 30 {
@@ -105,7 +105,7 @@ func TestUnsent_ManyAnswersWhileReading(t *testing.T) {
 				}
 			}
 		}
-		eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.UnsentStats{} })
+		eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.OutputStats{} })
 	})
 }
 
@@ -134,7 +134,7 @@ func TestTask_LogOfWhatEndsAnyway(t *testing.T) {
 // all, are bounded like large documents: their answers, and the keys that wait.
 func TestUnsent_SmallDocumentsThatNobodyReads(t *testing.T) {
 	bothForms(t, func(t *testing.T, form func(*Options, *Listen)) {
-		u := front.NewUnsent(0, 0)
+		u := front.NewOutputBudget(0, 0)
 		u.Wait = time.Minute
 		s := newSite(t, form, func(o *Options, _ *Listen) { o.Unsent = u })
 		s.dial("").hot("depts", "10")
@@ -163,6 +163,6 @@ func TestUnsent_SmallDocumentsThatNobodyReads(t *testing.T) {
 			t.Errorf("%d MiB are counted", held>>20)
 		}
 		s.over.Close()
-		eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.UnsentStats{} })
+		eventually(t, "nothing is claimed any more", func() bool { return u.Stats() == front.OutputStats{} })
 	})
 }

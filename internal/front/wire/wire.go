@@ -53,7 +53,7 @@ type Options struct {
 	Log          *slog.Logger  // nil: discard
 
 	// Unsent bounds the answers that peers do not take; stays. nil: one of its own.
-	Unsent *front.Unsent
+	Unsent *front.OutputBudget
 
 	Access *accesslog.Log // of the messages, with front.AccessColumns; nil: none
 }
@@ -66,7 +66,7 @@ type Front struct {
 	logLimit front.Limiter
 	draining atomic.Bool
 	workers  workers.Pool
-	unsent   *front.Unsent
+	unsent   *front.OutputBudget
 	work     sync.WaitGroup // requests and hubs that run
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -88,7 +88,7 @@ func New(o Options) *Front {
 		lists: make(map[listKey]*listHub),
 	}
 	if f.unsent = o.Unsent; f.unsent == nil {
-		f.unsent = front.NewUnsent(0, 0)
+		f.unsent = front.NewOutputBudget(0, 0)
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.Configure(o)

@@ -81,7 +81,7 @@ type torture struct {
 // A gate is an eventloop.Scope that stops its loop.
 type gate struct{ closed sync.RWMutex }
 
-func (g *gate) Wake(time.Time) {
+func (g *gate) BeginTurn(time.Time) {
 	g.closed.RLock()
 	//lint:ignore SA2001 to have had it is what counts
 	g.closed.RUnlock()

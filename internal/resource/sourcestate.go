@@ -71,9 +71,9 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	return o
 }
 
-// An upstream is one source with its freshness: it follows the feed, takes
+// A sourceState is one source with its freshness: it follows the feed, takes
 // fences, settles transactions, and bounds the loads.
-type upstream struct {
+type sourceState struct {
 	name   string
 	source source.Source
 	domain *fresh.Domain
@@ -81,7 +81,7 @@ type upstream struct {
 	log    *slog.Logger
 	opts   SourceOptions
 
-	ctx    context.Context // of the feed; ends when the upstream is closed
+	ctx    context.Context // of the feed; ends when the source state is closed
 	cancel context.CancelFunc
 	loops  sync.WaitGroup // the goroutines of follow.go
 
@@ -93,10 +93,10 @@ type upstream struct {
 	lanes        sync.Map // of *lane by the name of the table
 	tablesServed atomic.Int64
 
-	loadSlots chan struct{} // one for each load that may run
-	bypass    chan struct{} // one for each that may run while the feed lags
-	down      atomic.Int64  // until when the source is taken to be unreachable; 0: it is not
-	timing    timings
+	loadPermits chan struct{} // one for each load that may run
+	bypass      chan struct{} // one for each that may run while the feed lags
+	down        atomic.Int64  // until when the source is taken to be unreachable; 0: it is not
+	timing      timings
 
 	slowed   atomic.Uint64 // statements that took long
 	slowSaid atomic.Int64  // when the log said so; 0: never
@@ -112,43 +112,43 @@ type upstream struct {
 	followed atomic.Bool
 	feed     atomic.Pointer[chosen]
 	follower *follower
-	epoch    atomic.Pointer[beginning] // of the present epoch
-	born     int64                     // when it was made
-	next     atomic.Pointer[upstream]  // which has taken its place; nil: none has
+	epoch    atomic.Pointer[beginning]   // of the present epoch
+	born     int64                       // when it was made
+	next     atomic.Pointer[sourceState] // which has taken its place; nil: none has
 
-	renew   func(f *form, reshaped bool) // compiles a form again; see Set.renew
-	again   func(f *form)                // the same; see Set.again
-	rebuild func()                       // has another upstream take the place; see Set.rebuild
-	doubted chan struct{}                // forms are to be compiled again; see Set.recompile
-	later   bool                         // see Set.compilesLater; guarded by Set.mu
-	warming bool                         // see warmSoon; the same
+	renew       func(f *revision, reshaped bool) // compiles a revision again; see Set.renew
+	again       func(f *revision)                // the same; see Set.again
+	rebuild     func()                           // has another take the place; see Set.rebuild
+	schemaStale chan struct{}                    // has revisions compiled; see Set.recompile
+	later       bool                             // see Set.compilesLater; guarded by Set.mu
+	warming     bool                             // see warmSoon; the same
 
-	asked   atomic.Int64   // when somebody has asked last; 0: the upstream rests
-	wakes   *source.Fences // the fences that end a rest; see upstream.awake
-	resting sync.Mutex     // held while the feed is told whether it may rest; innermost
+	lastRequest atomic.Int64   // when somebody has asked last; 0: the source state rests
+	wakeFences  *source.Fences // the fences that end a rest; see sourceState.wake
+	idling      sync.Mutex     // held while the feed is told whether it may rest; innermost
 
-	looks    *source.Fences // for changes of definitions; see upstream.look
+	looks    *source.Fences // for changes of definitions; see sourceState.lookAtSchema
 	lookedAt atomic.Int64   // when the last began; 0: there was none
 
-	// compiling is held while a form is compiled again, so that the last to be
-	// stored is the last that was compiled; it guards form.renewed. Taken before
+	// compiling is held while a revision is compiled again, so that the last to be
+	// stored is the last that was compiled; it guards revision.renewed. Taken before
 	// Set.mu.
 	compiling sync.Mutex
 
 	// routes is what changes mean for resources. It is replaced as a whole,
 	// under apply.
-	apply   sync.Mutex // held while a transaction is applied; taken before all of fresh's
-	routes  map[string][]route
-	tables  sync.Map // of *fresh.Table by the name of the table: what lists depend on
-	forms   []*form
-	served  atomic.Pointer[[]*form] // forms
-	bySpace map[*fresh.Space]*form
-	left    map[string]string // the tables that the feed leaves out, and why
-	follows map[string]bool   // the tables that it follows; nil: it has not attached yet
-	told    int               // how often definitions were said to have changed
-	leaves  atomic.Int64      // len(left)
-	changes changes
-	broken  bool // see breaks
+	apply     sync.Mutex // held while a transaction is applied; taken before all of fresh's
+	routes    map[string][]route
+	tables    sync.Map // of *fresh.Table by the name of the table: what lists depend on
+	revisions []*revision
+	served    atomic.Pointer[[]*revision] // revisions
+	bySpace   map[*fresh.Space]*revision
+	excluded  map[string]string // the tables that the feed leaves out, and why
+	follows   map[string]bool   // the tables that it follows; nil: it has not attached yet
+	told      int               // how often definitions were said to have changed
+	leaves    atomic.Int64      // len(left)
+	changes   changes
+	broken    bool // see breaks
 
 	// recompiling is how many recompilations there are, and recompiled from when on there may
 	// be one more; see again.go.
@@ -162,26 +162,26 @@ type chosen struct {
 	reason string
 }
 
-func newUpstream(o SourceOptions, log *slog.Logger) *upstream {
+func newSourceState(o SourceOptions, log *slog.Logger) *sourceState {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
-	u := &upstream{
+	u := &sourceState{
 		name: o.Name, source: o.Source, opts: o, log: log.With("source", o.Name),
 		domain: fresh.NewDomain(o.StaleAfter),
 		ctx:    ctx, cancel: cancel,
-		loadSlots: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.bypass()),
-		doubted: make(chan struct{}, 1),
-		looks:   source.NewFences(), wakes: source.NewFences(),
+		loadPermits: make(chan struct{}, o.Readers), bypass: make(chan struct{}, o.bypass()),
+		schemaStale: make(chan struct{}, 1),
+		looks:       source.NewFences(), wakeFences: source.NewFences(),
 	}
 	u.born = monotonic()
-	u.asked.Store(u.born)
+	u.lastRequest.Store(u.born)
 	return u
 }
 
 // reached waits until the position of t has been applied. A position that is
 // ahead of all that the feed has brought is waited for only if a fence taken
 // now covers it: nobody can make requests wait for what does not exist.
-func (u *upstream) reached(ctx context.Context, t Token) bool {
+func (u *sourceState) reached(ctx context.Context, t Token) bool {
 	ok := func(p *fresh.Progress) bool {
 		return p.Origin == t.Origin && p.Pos >= fresh.Position(t.Pos)
 	}
@@ -220,14 +220,14 @@ func (u *upstream) reached(ctx context.Context, t Token) bool {
 }
 
 // feedless reports whether the source was reached and has no feed.
-func (u *upstream) feedless() bool {
+func (u *sourceState) feedless() bool {
 	c := u.feed.Load()
 	return c != nil && c.feed == nil
 }
 
 // notReady is the error of a resource that has no plan: it does not compile, or the database
 // has not been reached since the start.
-func (f *form) notReady() error {
+func (f *revision) notReady() error {
 	if err := f.refused.Load(); err != nil {
 		return &source.Error{Class: source.Missing, Err: *err,
 			Message: (*err).Error() + ": it is not served until it compiles"}
@@ -236,7 +236,7 @@ func (f *form) notReady() error {
 }
 
 // notReady is the error of a source that has not been reached since the start.
-func (u *upstream) notReady() error {
+func (u *sourceState) notReady() error {
 	return &source.Error{
 		Class: source.Unavailable, After: time.Second,
 		Message: fmt.Sprintf("source %s has not been reached since the start", u.name),
@@ -244,7 +244,7 @@ func (u *upstream) notReady() error {
 }
 
 // replica returns the source if it reads a replica; nil: it does not.
-func (u *upstream) replica() source.Replicated {
+func (u *sourceState) replica() source.Replicated {
 	if r, ok := u.source.(source.Replicated); ok && r.Replica() {
 		return r
 	}
@@ -254,7 +254,7 @@ func (u *upstream) replica() source.Replicated {
 // reads runs read, which reads the source; now says that it must see all that is visible in
 // the database now. It reports whether it may have read elsewhere than the feed follows: then
 // nothing of it may be kept.
-func (u *upstream) reads(
+func (u *sourceState) reads(
 	ctx context.Context, now bool, read func() error,
 ) (elsewhere bool, err error) {
 	r := u.replica()
@@ -274,15 +274,15 @@ func (u *upstream) reads(
 // lagOf returns how old an answer may be that was read under l, at now: where a replica is
 // read, it has what it had at the lease, whatever fence was reached since. lag is what the
 // gate says.
-func (u *upstream) lagOf(l *fresh.Lease, lag time.Duration, now int64) time.Duration {
+func (u *sourceState) lagOf(l *fresh.Lease, lag time.Duration, now int64) time.Duration {
 	if u.replica() != nil && l.Fenced != 0 {
 		return time.Duration(now - l.Fenced)
 	}
 	return lag
 }
 
-// enter counts a load in, unless the upstream has been closed.
-func (u *upstream) enter() bool {
+// enter counts a load in, unless the source state has been closed.
+func (u *sourceState) enter() bool {
 	u.entry.Lock()
 	defer u.entry.Unlock()
 	if u.closed {
@@ -293,7 +293,7 @@ func (u *upstream) enter() bool {
 }
 
 // close ends the feed and waits for the loads under way.
-func (u *upstream) close() {
+func (u *sourceState) close() {
 	u.entry.Lock()
 	u.closed = true
 	u.entry.Unlock()

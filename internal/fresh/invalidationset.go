@@ -2,24 +2,24 @@ package fresh
 
 import "slices"
 
-// mostRows is how many rows a Moved names; of further ones it names the table's whole.
+// mostRows is how many rows a InvalidationSet names; of further ones it names the table's whole.
 const mostRows = 10_000
 
-// Moves returns an empty Moved.
-func (d *Domain) Moves() *Moved { return &Moved{words: d.words} }
+// NewSet returns an empty InvalidationSet.
+func (d *Domain) NewSet() *InvalidationSet { return &InvalidationSet{versions: d.versions} }
 
-// Values give the texts that the columns of a template have in a row, joined as a key
+// Values give the texts that tag columns have in a row, joined as a key
 // is. They report false if they are not known.
-type Values func(tm *Template) (key string, ok bool)
+type Values func(tm *TagColumns) (key string, ok bool)
 
 // Row says that a row of t has changed: what its columns were, and are. nil: there was
 // no row, or is none. What is not known of the old row is not moved: whoever reads t
-// names the rows that it has read (Template.Identity), or the class Unseen (Template.OldUnknown).
+// names the rows that it has read (TagColumns.Identity), or the tag Unseen (TagColumns.OldUnknown).
 // What is not known of the new row moves the whole.
 //
 // It is called under the same lock as Register, and m is given to Apply or Hold
-// before that is released: its classes are those of the templates of now.
-func (m *Moved) Row(t *Table, old, new Values) {
+// before that is released: its tags are those of the templates of now.
+func (m *InvalidationSet) Row(t *Table, old, new Values) {
 	m.table(t)
 	if m.rows++; m.rows > mostRows {
 		m.Whole(t)
@@ -27,7 +27,7 @@ func (m *Moved) Row(t *Table, old, new Values) {
 	if slices.Contains(m.wholes, t) {
 		return
 	}
-	for _, tm := range t.templates {
+	for _, tm := range t.tagColumns {
 		if old != nil {
 			key, ok := old(tm)
 			switch {
@@ -52,7 +52,7 @@ func (m *Moved) Row(t *Table, old, new Values) {
 }
 
 // Whole says that nobody knows which rows of t have changed.
-func (m *Moved) Whole(t *Table) {
+func (m *InvalidationSet) Whole(t *Table) {
 	m.table(t)
 	if !slices.Contains(m.wholes, t) {
 		m.wholes = append(m.wholes, t)
@@ -60,27 +60,27 @@ func (m *Moved) Whole(t *Table) {
 }
 
 // Any says that every table may have changed.
-func (m *Moved) Any() { m.all = true }
+func (m *InvalidationSet) Any() { m.all = true }
 
 // Empty reports whether nothing has changed.
-func (m *Moved) Empty() bool { return len(m.tables) == 0 && !m.all }
+func (m *InvalidationSet) Empty() bool { return len(m.tables) == 0 && !m.all }
 
-func (m *Moved) table(t *Table) {
+func (m *InvalidationSet) table(t *Table) {
 	if !slices.Contains(m.tables, t) {
 		m.tables = append(m.tables, t)
 	}
 }
 
 // compact leaves each slot once.
-func (m *Moved) compact() {
+func (m *InvalidationSet) compact() {
 	if len(m.slots) > 1 {
 		slices.Sort(m.slots)
 		m.slots = slices.Compact(m.slots)
 	}
 }
 
-// Touch returns m as a part of what a transaction means.
-func (m *Moved) Touch() Touch {
+// Invalidation returns m as a part of what a transaction means.
+func (m *InvalidationSet) Invalidation() Invalidation {
 	m.compact()
-	return Touch{Moved: m}
+	return Invalidation{InvalidationSet: m}
 }

@@ -126,13 +126,13 @@ func (w *wordWorld) take(m wordMove) {
 	case wordHold:
 		w.apply = w.actors[3+i]
 		w.actors[3+i].call(i, func() {
-			w.touches[i] = []Touch{w.moved(&w.sc.txs[i]).Touch()}
-			w.d.Hold(w.touches[i])
+			w.invalidations[i] = []Invalidation{w.moved(&w.sc.txs[i]).Invalidation()}
+			w.d.Hold(w.invalidations[i])
 			w.held.add(i)
 		})
 	case wordRelease:
 		w.actors[3+i].call(i, func() {
-			w.d.Release(w.touches[i], 0)
+			w.d.Release(w.invalidations[i], 0)
 			w.released.add(i)
 		})
 	case wordRead:
@@ -161,7 +161,7 @@ func (w *wordWorld) deliver(i int) {
 	if tx.lost {
 		w.d.Reset("o", Position(i+1), ref, 0)
 	} else {
-		w.d.Apply(Position(i+1), []Touch{w.moved(tx).Touch()}, ref, 0)
+		w.d.Apply(Position(i+1), []Invalidation{w.moved(tx).Invalidation()}, ref, 0)
 	}
 	w.delivered = i + 1
 }
@@ -224,8 +224,8 @@ func (w *wordWorld) ask(a *actor) {
 	a.pause(stop{sh: true})
 	w.shard = a
 	q := w.question()
-	for i := range q.Classes { // those without a template are of their table, whatever comes
-		a.note(uint64(bit(q.Classes[i].Template != nil)))
+	for i := range q.Tags { // those without a template are of their table, whatever comes
+		a.note(uint64(bit(q.Tags[i].TagColumns != nil)))
 	}
 	l, leader := w.s.BeginList("q", r.format, r.need, q)
 	w.shard = nil
@@ -243,23 +243,23 @@ func (w *wordWorld) ask(a *actor) {
 	a.pause(stop{sh: true})
 	w.shard = a
 	doc := row.NewDocument("", l.Format, []byte(value), row.Hash([]byte(value)), l.Stamp)
-	w.s.FinishList(l, doc, nil, w.classes(more), func(c *Copy) { w.store[l.Format] = &wordCopy{c, doc} })
+	w.s.FinishList(l, doc, nil, w.classes(more), func(c *ReadSet) { w.store[l.Format] = &wordCopy{c, doc} })
 	w.shard = nil
 	w.judge(a, value, int(l.AsOf.Pos))
 }
 
 func (w *wordWorld) question() *Question {
-	q := &Question{Classes: w.classes(w.sc.query.classes)}
+	q := &Question{Tags: w.classes(w.sc.query.tags)}
 	for _, t := range w.sc.query.reads {
 		q.Read = append(q.Read, w.tables[t])
 	}
 	return q
 }
 
-func (w *wordWorld) classes(list []wordClass) []Class {
-	var out []Class
+func (w *wordWorld) classes(list []wordClass) []Tag {
+	var out []Tag
 	for _, c := range list {
-		out = append(out, Class{Table: w.tables[c.table], Template: w.template(c), Key: c.key})
+		out = append(out, Tag{Table: w.tables[c.table], TagColumns: w.template(c), Key: c.key})
 	}
 	return out
 }
@@ -304,27 +304,27 @@ func (w *wordWorld) final() {
 		if v&dirtyMask != 0 {
 			w.failf("%s is dirty for ever", name)
 		}
-		if v>>dirtyBits > w.d.words.clock.v.Load() {
+		if v>>dirtyBits > w.d.versions.clock.v.Load() {
 			w.failf("%s is ahead of the clock", name)
 		}
 	})
 	l, _ := w.s.BeginList("q", 0, Now, w.question())
 	doc := row.NewDocument("", 0, []byte(want), row.Hash([]byte(want)), l.Stamp)
-	w.s.FinishList(l, doc, nil, w.classes(more), func(c *Copy) { w.store[0] = &wordCopy{c, doc} })
+	w.s.FinishList(l, doc, nil, w.classes(more), func(c *ReadSet) { w.store[0] = &wordCopy{c, doc} })
 	if !l.Stored() || !w.store[0].Valid() {
 		w.failf("a list that is loaded at rest is not kept")
 	}
 }
 
-// eachWord calls f for each word that is not zero.
+// eachWord calls f for each version that is not zero.
 func (w *wordWorld) eachWord(f func(name string, v uint64)) {
-	f("all", w.d.words.all.v.Load())
+	f("all", w.d.versions.all.v.Load())
 	for i, t := range w.tables {
-		f(fmt.Sprint("table ", i), t.word.v.Load())
+		f(fmt.Sprint("table ", i), t.version.v.Load())
 		f(fmt.Sprint("whole ", i), t.whole.v.Load())
 	}
-	for i := range w.d.words.slots {
-		if v := w.d.words.slots[i].Load(); v != 0 {
+	for i := range w.d.versions.slots {
+		if v := w.d.versions.slots[i].Load(); v != 0 {
 			f(fmt.Sprint("class ", i), v)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 // The exhaustive check of lists. As in model_test.go a database, a feed, a settler,
 // writers and readers take turns in every order; here a turn is one atomic step of the
-// real code. Each call is a coroutine that stops before every access to a word which
-// others write or read too (Words.turn), and goes on when it is chosen.
+// real code. Each call is a coroutine that stops before every access to a version which
+// others write or read too (Versions.turn), and goes on when it is chosen.
 
 // A wordTx is a transaction: what it changes, and what the feed says of it.
 type wordTx struct {
@@ -34,14 +34,14 @@ type wordRow struct {
 type cells map[string]string
 
 // A wordQuery is a list. read returns its value, which grows with the transactions that
-// change it, and the classes that the rows tell.
+// change it, and the tags that the rows tell.
 type wordQuery struct {
-	classes []wordClass
-	reads   []int // the tables whose rows tell classes
-	read    func(visible txs) (string, []wordClass)
+	tags  []wordClass
+	reads []int // the tables whose rows tell tags
+	read  func(visible txs) (string, []wordClass)
 }
 
-// A wordClass is a class of the template with a column; "": the table.
+// A wordClass is a tag of the template with a column; "": the table.
 type wordClass struct {
 	table       int
 	column, key string
@@ -61,7 +61,7 @@ type wordScenario struct {
 	readers []wordReader
 
 	templates []wordTemplate
-	slots     int          // 0: enough to keep classes apart
+	slots     int          // 0: enough to keep tags apart
 	seed      maphash.Seed // set by prepare
 	every     []wordClass  // that the list may depend on; set by prepare
 	limit     int          // of marks; 0: maxMarks
@@ -84,16 +84,16 @@ type wordWorld struct {
 	d      *Domain
 	s      *Space
 	tables []*Table
-	known  []*Template // as in the scenario; nil: not registered
+	known  []*TagColumns // as in the scenario; nil: not registered
 	store  [row.NumFormats]*wordCopy
-	quiet  map[*atomic.Uint64]bool // words whose accesses are no turns
+	quiet  map[*atomic.Uint64]bool // versions whose accesses are no turns
 
-	cur           *actor
-	words, shard  *actor // who holds the locks
-	apply         *actor // of resource.upstream
-	actors        []*actor
-	feed, settler *actor
-	registrar     *actor
+	cur             *actor
+	versions, shard *actor // who holds the locks
+	apply           *actor // of resource.sourceState
+	actors          []*actor
+	feed, settler   *actor
+	registrar       *actor
 
 	logged, visible, held, released, settled, failed txs
 	delivered                                        int
@@ -101,13 +101,13 @@ type wordWorld struct {
 	evicted                                          bool
 	registered, removed                              []bool
 	leases                                           []*Lease
-	touches                                          [8][]Touch // of holds
+	invalidations                                    [8][]Invalidation // of holds
 	failure                                          string
 }
 
 // A wordCopy is a list that is kept.
 type wordCopy struct {
-	*Copy
+	*ReadSet
 	doc *row.Document
 }
 
@@ -196,17 +196,17 @@ func (a *actor) ready() bool {
 	case a.at.sh:
 		return a.w.shard == nil
 	}
-	return a.at.at != locks || a.w.words == nil
+	return a.at.at != locks || a.w.versions == nil
 }
 
-// turn is Words.turn.
+// turn is Versions.turn.
 func (w *wordWorld) turn(at access, x *atomic.Uint64) {
 	a := w.cur
 	switch {
 	case a == nil:
 		return
 	case at == unlocked:
-		w.words = nil
+		w.versions = nil
 		return
 	case x != nil && (w.quiet[x] || w.own(x)):
 		return
@@ -214,7 +214,7 @@ func (w *wordWorld) turn(at access, x *atomic.Uint64) {
 	a.pause(stop{at: at, x: x})
 	switch at {
 	case locks:
-		w.words = a
+		w.versions = a
 	case loads:
 		a.note(x.Load())
 	}
@@ -233,12 +233,12 @@ func (w *wordWorld) own(x *atomic.Uint64) bool {
 }
 
 func newWordWorld(sc *wordScenario) *wordWorld {
-	w := &wordWorld{sc: sc, d: NewDomain(0), known: make([]*Template, len(sc.templates)),
+	w := &wordWorld{sc: sc, d: NewDomain(0), known: make([]*TagColumns, len(sc.templates)),
 		registered: make([]bool, len(sc.templates)), removed: make([]bool, len(sc.templates))}
-	w.d.words.seed = sc.seed
+	w.d.versions.seed = sc.seed
 	w.d.Slots(sc.slots)
 	if sc.limit > 0 {
-		w.d.words.limit = sc.limit
+		w.d.versions.limit = sc.limit
 	}
 	w.s = w.d.NewSpace(func(row.Key) {}, w.agree)
 	w.tables = []*Table{w.d.NewTable(), w.d.NewTable()}
@@ -256,54 +256,54 @@ func newWordWorld(sc *wordScenario) *wordWorld {
 		w.actors = append(w.actors, &actor{w: w, reader: &sc.readers[i]})
 	}
 	w.quieten()
-	w.d.words.turn = w.turn
+	w.d.versions.turn = w.turn
 	return w
 }
 
 func (w *wordWorld) register(i int) {
 	t := &w.sc.templates[i]
 	w.registered[i] = true
-	w.known[i] = w.tables[t.table].Register(&Template{Columns: []string{t.column},
+	w.known[i] = w.tables[t.table].Register(&TagColumns{Columns: []string{t.column},
 		Identity: t.identity, Forgets: t.forgets, OldUnknown: t.blind})
 }
 
-// quieten finds the words that are not both moved and looked at: what is done to them
+// quieten finds the versions that are not both moved and looked at: what is done to them
 // commutes with everything.
 func (w *wordWorld) quieten() {
-	moves, later := map[*atomic.Uint64]bool{&w.d.words.all.v: w.sc.limit > 0}, false
+	moves, later := map[*atomic.Uint64]bool{&w.d.versions.all.v: w.sc.limit > 0}, false
 	for i := range w.sc.txs {
 		m := w.moved(&w.sc.txs[i])
 		for _, s := range m.slots {
-			moves[&w.d.words.slots[s]] = true
+			moves[&w.d.versions.slots[s]] = true
 		}
 		for _, t := range m.wholes {
 			moves[&t.whole.v] = true
 		}
 		for _, t := range m.tables {
-			moves[&t.word.v] = true
+			moves[&t.version.v] = true
 		}
-		moves[&w.d.words.all.v] = moves[&w.d.words.all.v] || w.sc.txs[i].lost
+		moves[&w.d.versions.all.v] = moves[&w.d.versions.all.v] || w.sc.txs[i].lost
 	}
 	for _, t := range w.sc.templates {
 		if later = later || t.later || t.removed; t.removed {
-			moves[&w.tables[t.table].whole.v], moves[&w.tables[t.table].word.v] = true, true
+			moves[&w.tables[t.table].whole.v], moves[&w.tables[t.table].version.v] = true, true
 		}
 	}
-	looks := map[*atomic.Uint64]bool{&w.d.words.all.v: true}
+	looks := map[*atomic.Uint64]bool{&w.d.versions.all.v: true}
 	w.looks(looks)
 	w.quiet = map[*atomic.Uint64]bool{}
 	add := func(x *atomic.Uint64) { w.quiet[x] = !(moves[x] && looks[x]) }
-	add(&w.d.words.all.v)
-	w.quiet[&w.d.words.clock.v] = false
-	w.quiet[&w.d.epoch] = !moves[&w.d.words.all.v]
-	for i := range w.d.words.slots {
-		if x := &w.d.words.slots[i]; !later || !looks[x] {
+	add(&w.d.versions.all.v)
+	w.quiet[&w.d.versions.clock.v] = false
+	w.quiet[&w.d.epoch] = !moves[&w.d.versions.all.v]
+	for i := range w.d.versions.slots {
+		if x := &w.d.versions.slots[i]; !later || !looks[x] {
 			add(x)
 		}
 	}
 	for _, t := range w.tables {
 		add(&t.whole.v)
-		add(&t.word.v)
+		add(&t.version.v)
 	}
 	for _, tm := range w.known {
 		if tm != nil {
@@ -312,7 +312,7 @@ func (w *wordWorld) quieten() {
 	}
 }
 
-// prepare finds a seed by which the classes of a scenario have slots of their own.
+// prepare finds a seed by which the tags of a scenario have slots of their own.
 func (sc *wordScenario) prepare() {
 	sc.every = sc.everyClass()
 	apart := sc.slots == 0
@@ -343,7 +343,7 @@ func (sc *wordScenario) prepare() {
 	}
 }
 
-// place notes the slots of the classes of a row.
+// place notes the slots of the tags of a row.
 func (w *wordWorld) place(slots map[uint32]bool, names map[string]bool, table int, c cells) {
 	for column, key := range c {
 		if tm := w.template(wordClass{table, column, key}); tm != nil {
@@ -353,36 +353,36 @@ func (w *wordWorld) place(slots map[uint32]bool, names map[string]bool, table in
 	}
 }
 
-// everyClass returns the classes that the list may depend on, each once.
+// everyClass returns the tags that the list may depend on, each once.
 func (sc *wordScenario) everyClass() []wordClass {
-	classes := slices.Clone(sc.query.classes)
+	tags := slices.Clone(sc.query.tags)
 	for v := range txs(1) << len(sc.txs) {
 		_, more := sc.query.read(v)
 		for _, c := range more {
-			if !slices.Contains(classes, c) {
-				classes = append(classes, c)
+			if !slices.Contains(tags, c) {
+				tags = append(tags, c)
 			}
 		}
 	}
-	return classes
+	return tags
 }
 
-// looks notes the words that the list may depend on.
+// looks notes the versions that the list may depend on.
 func (w *wordWorld) looks(x map[*atomic.Uint64]bool) {
 	for _, t := range w.sc.query.reads {
-		x[&w.tables[t].word.v], x[&w.tables[t].whole.v] = true, true
+		x[&w.tables[t].version.v], x[&w.tables[t].whole.v] = true, true
 	}
 	for _, c := range w.sc.every {
-		x[&w.tables[c.table].word.v], x[&w.tables[c.table].whole.v] = true, true
+		x[&w.tables[c.table].version.v], x[&w.tables[c.table].whole.v] = true, true
 		if tm := w.template(c); tm != nil {
-			x[&w.d.words.slots[tm.slot(c.key)]] = true
+			x[&w.d.versions.slots[tm.slot(c.key)]] = true
 		}
 	}
 }
 
-// template returns the template of a class; nil: there is none. One that was removed is
+// template returns the template of a tag; nil: there is none. One that was removed is
 // named by those who have not heard of that.
-func (w *wordWorld) template(c wordClass) *Template {
+func (w *wordWorld) template(c wordClass) *TagColumns {
 	for i, t := range w.sc.templates {
 		if t.table == c.table && t.column == c.column {
 			return w.known[i]
@@ -392,8 +392,8 @@ func (w *wordWorld) template(c wordClass) *Template {
 }
 
 // moved is what the feed makes of a transaction now.
-func (w *wordWorld) moved(tx *wordTx) *Moved {
-	m := w.d.Moves()
+func (w *wordWorld) moved(tx *wordTx) *InvalidationSet {
+	m := w.d.NewSet()
 	for _, r := range tx.rows {
 		m.Row(w.tables[r.table], r.old.values(), r.new.values())
 	}
@@ -407,7 +407,7 @@ func (c cells) values() Values {
 	if c == nil {
 		return nil
 	}
-	return func(tm *Template) (string, bool) {
+	return func(tm *TagColumns) (string, bool) {
 		v, ok := c[tm.Columns[0]]
 		return v, ok
 	}

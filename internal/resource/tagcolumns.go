@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxTemplates is by how many sets of columns the lists of a table are told apart. Each
-	// costs every change of a row two words; of further ones a part of the columns is used.
+	// costs every change of a row two versions; of further ones a part of the columns is used.
 	maxTemplates = 16
 
 	// Where there is no room a template goes that was of no use for so many seconds. All
@@ -20,17 +20,17 @@ const (
 	templatePause = 10
 )
 
-// A listTable is a table that lists are made of: its words, and by which columns its
+// A listTable is a table that lists are made of: its versions, and by which columns its
 // lists are told apart.
 type listTable struct {
-	words *fresh.Table
+	versions *fresh.Table
 
 	// columns are those of the templates, which the feed tells of each row if it can.
 	columns source.ColumnSet
 
-	// Written under upstream.apply: and, in seconds, when one of them last made room.
-	templates atomic.Pointer[[]*fresh.Template]
-	replaced  int64
+	// Written under sourceState.apply: and, in seconds, when one of them last made room.
+	tagColumns atomic.Pointer[[]*fresh.TagColumns]
+	replaced   int64
 
 	// needsOld says that lists were asked for which would be told apart if the feed said
 	// what a row was.
@@ -39,7 +39,7 @@ type listTable struct {
 
 // table returns what lists know of a table. Whoever asks for it first is compiled, and
 // not used yet: no transaction is applied meanwhile.
-func (u *upstream) table(name string) *listTable {
+func (u *sourceState) table(name string) *listTable {
 	t, ok := u.tables.Load(name)
 	if !ok {
 		t, _ = u.tables.LoadOrStore(name, newListTable(u.domain))
@@ -48,14 +48,14 @@ func (u *upstream) table(name string) *listTable {
 }
 
 func newListTable(d *fresh.Domain) *listTable {
-	t := &listTable{words: d.NewTable(), replaced: seconds() - templatePause}
-	t.templates.Store(new([]*fresh.Template))
+	t := &listTable{versions: d.NewTable(), replaced: seconds() - templatePause}
+	t.tagColumns.Store(new([]*fresh.TagColumns))
 	return t
 }
 
-// template returns the template that is like another, made if there is room; else one of a
+// tagColumns returns the template that is like another, made if there is room; else one of a
 // part of its columns, the widest; nil: there is none.
-func (u *upstream) template(t *listTable, like *fresh.Template) *fresh.Template {
+func (u *sourceState) tagColumns(t *listTable, like *fresh.TagColumns) *fresh.TagColumns {
 	tm, exact := t.find(like)
 	if exact {
 		return tm
@@ -67,39 +67,39 @@ func (u *upstream) template(t *listTable, like *fresh.Template) *fresh.Template 
 	if exact || !t.room(now) {
 		return tm
 	}
-	tm = t.words.Register(&fresh.Template{
+	tm = t.versions.Register(&fresh.TagColumns{
 		Columns: slices.Clone(like.Columns), Folded: slices.Clone(like.Folded),
 		Forgets: like.Forgets, Identity: like.Identity, OldUnknown: like.OldUnknown,
 	})
 	tm.Used.Store(now)
-	t.set(append(slices.Clone(*t.templates.Load()), tm))
+	t.set(append(slices.Clone(*t.tagColumns.Load()), tm))
 	return tm
 }
 
 // room reports whether there is room for one more template, which the one that was of use
-// least lately makes if it must and may. upstream.apply is held.
+// least lately makes if it must and may. sourceState.apply is held.
 func (t *listTable) room(now int64) bool {
-	list := *t.templates.Load()
+	list := *t.tagColumns.Load()
 	if len(list) < maxTemplates {
 		return true
 	}
-	least := slices.MinFunc(list, func(a, b *fresh.Template) int {
+	least := slices.MinFunc(list, func(a, b *fresh.TagColumns) int {
 		return cmp.Compare(a.Used.Load(), b.Used.Load())
 	})
 	if now-least.Used.Load() < idleTemplate || now-t.replaced < templatePause {
 		return false
 	}
 	t.replaced = now
-	t.words.Remove(least)
-	t.set(slices.DeleteFunc(slices.Clone(list), func(tm *fresh.Template) bool {
+	t.versions.Remove(least)
+	t.set(slices.DeleteFunc(slices.Clone(list), func(tm *fresh.TagColumns) bool {
 		return tm == least
 	}))
 	return true
 }
 
 // find returns the template with the most of like's columns, and whether it has all of them.
-func (t *listTable) find(like *fresh.Template) (best *fresh.Template, exact bool) {
-	for _, tm := range *t.templates.Load() {
+func (t *listTable) find(like *fresh.TagColumns) (best *fresh.TagColumns, exact bool) {
+	for _, tm := range *t.tagColumns.Load() {
 		if tm.Forgets != like.Forgets || tm.OldUnknown != like.OldUnknown ||
 			len(tm.Columns) > len(like.Columns) {
 			continue
@@ -118,17 +118,17 @@ func (t *listTable) find(like *fresh.Template) (best *fresh.Template, exact bool
 	return best, false
 }
 
-// forgetTemplates removes the templates of a table whose definition has changed: its
+// forgetTagColumns removes the templates of a table whose definition has changed: its
 // columns may be other ones. Lists make them again. u.apply is held.
-func (t *listTable) forgetTemplates() {
-	for _, tm := range *t.templates.Load() {
-		t.words.Remove(tm)
+func (t *listTable) forgetTagColumns() {
+	for _, tm := range *t.tagColumns.Load() {
+		t.versions.Remove(tm)
 	}
 	t.set(nil)
 }
 
-// set makes list the templates of t. upstream.apply is held.
-func (t *listTable) set(list []*fresh.Template) {
+// set makes list the templates of t. sourceState.apply is held.
+func (t *listTable) set(list []*fresh.TagColumns) {
 	var columns []string
 	for _, tm := range list {
 		for _, c := range tm.Columns {
@@ -137,24 +137,24 @@ func (t *listTable) set(list []*fresh.Template) {
 			}
 		}
 	}
-	t.templates.Store(&list)
+	t.tagColumns.Store(&list)
 	t.columns.Store(columns)
 }
 
 // valuesOf returns what a change tells of a row.
 func valuesOf(t source.Tuple) fresh.Values {
-	return func(tm *fresh.Template) (string, bool) { return t.Values(tm.Columns, tm.Folded) }
+	return func(tm *fresh.TagColumns) (string, bool) { return t.Values(tm.Columns, tm.Folded) }
 }
 
-// moves says what a transaction means for lists. u.apply is held.
-func (u *upstream) moves(tx *source.Tx) *fresh.Moved {
-	m := u.domain.Moves()
+// invalidationSet says what a transaction means for lists. u.apply is held.
+func (u *sourceState) invalidationSet(tx *source.Tx) *fresh.InvalidationSet {
+	m := u.domain.NewSet()
 	if tx.All {
 		m.Any()
 	}
 	for _, name := range tx.Tables {
 		if t, ok := u.tables.Load(name); ok {
-			m.Whole(t.(*listTable).words)
+			m.Whole(t.(*listTable).versions)
 		}
 	}
 	for i := range tx.Changes {
@@ -170,7 +170,7 @@ func (u *upstream) moves(tx *source.Tx) *fresh.Moved {
 		if c.Op != source.Delete {
 			is = valuesOf(c.New)
 		}
-		m.Row(t.(*listTable).words, was, is)
+		m.Row(t.(*listTable).versions, was, is)
 	}
 	return m
 }

@@ -2,19 +2,19 @@ package eventloop
 
 import "sync"
 
-// A Rester is a Scope that wants to know when its wake-up has ended and another
+// A TurnEnder is a Scope that wants to know when its wake-up has ended and another
 // does not follow at once: before the loop sleeps, or lets other goroutines run.
 // All output has been given to the sockets by then; of a connection with a
 // goroutine of its own it is about to be. After a Rest comes a Wake.
 //
 // It is how a Scope measures a wake-up: under load by the clock read of the next
 // one, which is free, and else without the time in which nothing was to do.
-type Rester interface{ Rest() }
+type TurnEnder interface{ EndTurn() }
 
 // rest tells a scope that wants to know.
 func rest(s Scope) {
-	if r, ok := s.(Rester); ok {
-		r.Rest()
+	if r, ok := s.(TurnEnder); ok {
+		r.EndTurn()
 	}
 }
 

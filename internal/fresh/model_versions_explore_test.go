@@ -130,7 +130,7 @@ func TestModelWords(t *testing.T) {
 func (w *wordWorld) fingerprint(b []byte) []byte {
 	b = append(b, byte(w.logged), byte(w.visible), byte(w.held), byte(w.released), byte(w.settled),
 		byte(w.failed), byte(w.delivered), bit(w.evicted),
-		byte(w.d.words.marks), byte(w.d.words.rest), byte(w.d.words.first))
+		byte(w.d.versions.marks), byte(w.d.versions.rest), byte(w.d.versions.first))
 	for i := range w.registered {
 		b = append(b, bit(w.registered[i]), bit(w.removed[i]))
 		if tm := w.known[i]; tm != nil {
@@ -140,25 +140,25 @@ func (w *wordWorld) fingerprint(b []byte) []byte {
 	for _, list := range [][]*Pending{w.d.pending, w.proof} {
 		for _, p := range list {
 			b = append(b, byte(p.Ref.(int)), bit(p.begins))
-			for i := range p.touches {
-				if m := p.touches[i].Moved; m != nil {
-					b = append(b, byte(len(m.slots)), bit(m.shared), byte(m.cohort))
+			for i := range p.invalidations {
+				if m := p.invalidations[i].InvalidationSet; m != nil {
+					b = append(b, byte(len(m.slots)), bit(m.shared), byte(m.grace))
 				}
 			}
 		}
 		b = append(b, '|')
 	}
-	for _, c := range w.d.words.cohorts {
+	for _, c := range w.d.versions.gracePeriods {
 		b = append(b, byte(c.marks), byte(len(c.waits)))
 	}
 	p := w.d.applied.Load()
-	b = append(b, byte(p.Epoch), byte(p.Pos), byte(w.d.epoch.Load()), byte(w.d.words.clock.v.Load()))
-	b = w.printWord(b, &w.d.words.all.v)
+	b = append(b, byte(p.Epoch), byte(p.Pos), byte(w.d.epoch.Load()), byte(w.d.versions.clock.v.Load()))
+	b = w.printWord(b, &w.d.versions.all.v)
 	for _, t := range w.tables {
-		b = w.printWord(w.printWord(b, &t.word.v), &t.whole.v)
+		b = w.printWord(w.printWord(b, &t.version.v), &t.whole.v)
 	}
-	for i := range w.d.words.slots {
-		b = w.printWord(b, &w.d.words.slots[i])
+	for i := range w.d.versions.slots {
+		b = w.printWord(b, &w.d.versions.slots[i])
 	}
 	for _, c := range w.store {
 		b = printCopy(b, c)
@@ -186,7 +186,7 @@ func (w *wordWorld) printLease(b []byte, l *Lease) []byte {
 }
 
 func (w *wordWorld) printActor(b []byte, a *actor) []byte {
-	b = append(b, bit(a.running), bit(a.begun), bit(a.ended), bit(w.words == a),
+	b = append(b, bit(a.running), bit(a.begun), bit(a.ended), bit(w.versions == a),
 		bit(w.shard == a), bit(w.apply == a), byte(a.floor))
 	b = appendText(appendText(b, a.told), a.answer)
 	if a.running {

@@ -13,9 +13,9 @@ func told(visible txs, ids ...int) string {
 	return s
 }
 
-// listOf is a list of one class, which these transactions change.
+// listOf is a list of one tag, which these transactions change.
 func listOf(c wordClass, ids ...int) wordQuery {
-	return wordQuery{classes: []wordClass{c},
+	return wordQuery{tags: []wordClass{c},
 		read: func(v txs) (string, []wordClass) { return told(v, ids...), nil }}
 }
 
@@ -93,7 +93,7 @@ func documentScenarios() []wordScenario {
 	goes := change(cells{"id": "1"}, cells{"id": "1", "author": "bob"})
 	comes := change(cells{"id": "1"}, cells{"id": "1", "author": "ada"})
 	document := func(ids ...int) wordQuery {
-		return wordQuery{classes: []wordClass{ofAda}, reads: []int{0},
+		return wordQuery{tags: []wordClass{ofAda}, reads: []int{0},
 			read: func(v txs) (string, []wordClass) {
 				if v.has(0) == v.has(1) {
 					return told(v, ids...), []wordClass{{0, "id", "1"}}
@@ -133,7 +133,7 @@ func templateScenarios() []wordScenario {
 	}
 }
 
-// rowScenarios have lists whose rows tell classes.
+// rowScenarios have lists whose rows tell tags.
 func rowScenarios() []wordScenario {
 	byID := wordTemplate{table: 0, column: "id", identity: true}
 	forgets := byAuthor
@@ -141,14 +141,14 @@ func rowScenarios() []wordScenario {
 	row := func(id string) wordClass { return wordClass{0, "id", id} }
 	// The rows 1 and 2 are Ada's; the list shows one, and tells that there is another.
 	// Then 2 goes to Bob, who has been told of by its identity only.
-	window := wordQuery{classes: []wordClass{ofAda}, reads: []int{0},
+	window := wordQuery{tags: []wordClass{ofAda}, reads: []int{0},
 		read: func(v txs) (string, []wordClass) {
 			if v.has(0) {
 				return told(v, 0), []wordClass{row("1")}
 			}
 			return "", []wordClass{row("1"), row("2")}
 		}}
-	// The post of the class refers to user 1, and then to user 2. Users change.
+	// The post of the tag refers to user 1, and then to user 2. Users change.
 	byUser := wordTemplate{table: 1, column: "id", identity: true}
 	user := func(id string) wordClass { return wordClass{1, "id", id} }
 	refers := func(v txs, changed string) (string, []wordClass) {
@@ -160,7 +160,7 @@ func rowScenarios() []wordScenario {
 	// Who is blind has read rows that nobody names: one of them goes to Bob.
 	blind := byAuthor
 	blind.blind = true
-	unseen := wordQuery{classes: []wordClass{ofAda, {0, "author", Unseen}},
+	unseen := wordQuery{tags: []wordClass{ofAda, {0, "author", Unseen}},
 		read: func(v txs) (string, []wordClass) { return told(v, 0), nil }}
 	return []wordScenario{
 		{name: "old class not known to who is blind", query: unseen,
@@ -172,18 +172,18 @@ func rowScenarios() []wordScenario {
 		{name: "embedded row changes", templates: []wordTemplate{byAuthor, byUser},
 			txs: []wordTx{{rows: []wordRow{{1, cells{"id": "1"}, cells{"id": "1"}}}},
 				change(author("ada"), author("ada"))},
-			query: wordQuery{classes: []wordClass{ofAda}, reads: []int{1},
+			query: wordQuery{tags: []wordClass{ofAda}, reads: []int{1},
 				read: func(v txs) (string, []wordClass) { return refers(v, told(v, 0, 1)) }},
 			notify: true, readers: oneAndLast()},
 		{name: "token, embedded row changes", templates: []wordTemplate{byAuthor, byUser},
 			txs: []wordTx{{rows: []wordRow{{1, cells{"id": "1"}, cells{"id": "1"}}}}},
-			query: wordQuery{classes: []wordClass{ofAda}, reads: []int{1},
+			query: wordQuery{tags: []wordClass{ofAda}, reads: []int{1},
 				read: func(v txs) (string, []wordClass) { return refers(v, told(v, 0)) }},
 			readers: []wordReader{{}, {need: Settled, min: 1}}},
 		{name: "two tables in one", templates: []wordTemplate{byAuthor, byUser},
 			txs: []wordTx{{rows: []wordRow{{1, cells{"id": "1"}, cells{"id": "1"}},
 				{0, author("ada"), author("ada")}}}},
-			query: wordQuery{classes: []wordClass{ofAda}, reads: []int{1},
+			query: wordQuery{tags: []wordClass{ofAda}, reads: []int{1},
 				read: func(v txs) (string, []wordClass) { return refers(v, told(v, 0)) }},
 			readers: oneAndLast()},
 	}

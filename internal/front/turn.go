@@ -6,7 +6,7 @@ import (
 	"github.com/hotrow/hotrow/internal/accesslog"
 )
 
-// A WakeUp is the one that a loop is in, or was in last: when it began, what it has answered,
+// A Turn is the one that a loop is in, or was in last: when it began, what it has answered,
 // and where that is logged. The loop alone uses it.
 //
 // A loop reads the clock once per wake-up, not for each request. So every hit of
@@ -19,7 +19,7 @@ import (
 // The second clock read is that of the next wake-up where this follows at once,
 // as under load; else the loop reads the clock once more before it sleeps or
 // lets others run, so that their time is not counted.
-type WakeUp struct {
+type Turn struct {
 	Began  time.Time
 	Access LoopLog
 
@@ -36,30 +36,30 @@ type Timed struct {
 
 // Begin begins a wake-up at now, which ends the one before if it did not rest. Its lines go
 // to log, which may be nil.
-func (w *WakeUp) Begin(now time.Time, log *accesslog.Log) {
+func (w *Turn) Begin(now time.Time, log *accesslog.Log) {
 	w.settle(now.Sub(w.Began))
 	w.Began = now
 	w.Access.Open(log)
 }
 
 // Touch notes a hit of t.
-func (w *WakeUp) Touch(t *Timed) {
+func (w *Turn) Touch(t *Timed) {
 	if t.untimed == 0 {
 		w.touched = append(w.touched, t)
 	}
 	t.untimed++
 }
 
-// Rest ends a wake-up after which the loop sleeps or lets others run. It is
-// eventloop.Rester.
-func (w *WakeUp) Rest() {
+// EndTurn ends a wake-up after which the loop sleeps or lets others run. It is
+// eventloop.TurnEnder.
+func (w *Turn) EndTurn() {
 	if len(w.touched) > 0 || w.Access.Pending() {
 		w.settle(time.Since(w.Began))
 	}
 }
 
 // settle gives what the wake-up has answered its duration.
-func (w *WakeUp) settle(took time.Duration) {
+func (w *Turn) settle(took time.Duration) {
 	for _, t := range w.touched {
 		t.Add(took, t.untimed)
 		t.untimed = 0

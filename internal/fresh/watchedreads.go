@@ -8,24 +8,24 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// Watchers are told of the documents that a change touches. What depends on words no change
+// Watchers are told of the documents that a change touches. What depends on versions no change
 // names: a hit looks at them, and a watcher does not ask. So while somebody watches, it is
-// kept which words each answer depends on that a watcher may have been given, in memory
-// still or not, and a change is told of the documents whose words it has moved.
+// kept which versions each answer depends on that a watcher may have been given, in memory
+// still or not, and a change is told of the documents whose versions it has moved.
 //
 // It is complete because each answer is noted before it is known to be good: see Show and
 // FinishList.
 
-// maxShown is how many words of documents are remembered for watchers. Of what goes for
+// maxWatchedReads is how many versions of documents are remembered for watchers. Of what goes for
 // others they are told as if it had changed.
-const maxShown = 1 << 19
+const maxWatchedReads = 1 << 19
 
 // maxCopies is how many copies of a document are noted: reads of the database itself make one
 // each, which nobody is given again. One that is left out is noted anew when it is shown.
 const maxCopies = 8
 
-// shown are the documents of a space that watchers may have.
-type shown struct {
+// watchedReads are the documents of a space that watchers may have.
+type watchedReads struct {
 	watched func() bool   // whether there are watchers; nil: there never are
 	notify  func(row.Key) // tells them that a document may have changed
 	tables  []*Table      // that documents depend on
@@ -34,47 +34,47 @@ type shown struct {
 	// never 0.
 	period atomic.Uint64
 
-	mu   sync.Mutex // guards what follows; innermost, but for Words.mu
-	docs map[row.Key]*shownDoc
-	by   map[dep]*shownLink // the first of those that depend on a word
-	n    int                // links of all documents
-	due  []row.Key          // of which watchers are told when mu is free
+	mu   sync.Mutex // guards what follows; innermost, but for Versions.mu
+	docs map[row.Key]*watchedDoc
+	by   map[dep]*watchedLink // the first of those that depend on a version
+	n    int                  // links of all documents
+	due  []row.Key            // of which watchers are told when mu is free
 }
 
-// A dep is a word: of a class, or, with a table, of all its rows.
+// A dep is a version: of a tag, or, with a table, of all its rows.
 type dep struct {
 	table *Table
 	slot  uint32
 }
 
-// A shownDoc is a document that watchers may have, as each of the copies had it.
-type shownDoc struct {
+// A watchedDoc is a document that watchers may have, as each of the copies had it.
+type watchedDoc struct {
 	key    row.Key
-	copies []*Copy
-	links  [][]shownLink
+	copies []*ReadSet
+	links  [][]watchedLink
 }
 
-// A shownLink leads from a word to a document that depends on it, and to the next one.
-type shownLink struct {
-	of         *shownDoc
+// A watchedLink leads from a version to a document that depends on it, and to the next one.
+type watchedLink struct {
+	of         *watchedDoc
 	dep        dep
-	prev, next *shownLink
+	prev, next *watchedLink
 }
 
-// Watched says who is to be told of changes of documents that depend on words of tables:
+// Watch says who is to be told of changes of documents that depend on versions of tables:
 // watched reports whether anybody is, and notify tells them that a document may have
 // changed, that a read made now sees. It is called before the space is used. notify is
 // called with locks held, and must not call back.
-func (s *Space) Watched(watched func() bool, notify func(row.Key), tables []*Table) {
-	s.shown.watched, s.shown.notify, s.shown.tables = watched, notify, tables
-	s.shown.period.Store(1)
+func (s *Space) Watch(watched func() bool, notify func(row.Key), tables []*Table) {
+	s.watchedReads.watched, s.watchedReads.notify, s.watchedReads.tables = watched, notify, tables
+	s.watchedReads.period.Store(1)
 }
 
-// Show notes that a watcher may be given c, the copy of k, if anybody watches. Who answers
+// NoteWatched notes that a watcher may be given c, the copy of k, if anybody watches. Who answers
 // with it looks after that whether it is valid: a change that was told before Show has
-// moved its words before that. k may alias a buffer.
-func (s *Space) Show(k row.Key, c *Copy) {
-	w := &s.shown
+// moved its versions before that. k may alias a buffer.
+func (s *Space) NoteWatched(k row.Key, c *ReadSet) {
+	w := &s.watchedReads
 	if !w.watches() || c.shown.Load() == w.period.Load() {
 		return
 	}
@@ -87,10 +87,10 @@ func (s *Space) Show(k row.Key, c *Copy) {
 }
 
 // answered notes an answer that a load has made, whether it is kept or not. Watchers are
-// told of it at once if something has moved its words since the load began: that was told,
-// perhaps, when nothing named the document. What keeps a word is still to be told.
-func (s *Space) answered(k row.Key, c *Copy) {
-	w := &s.shown
+// told of it at once if something has moved its versions since the load began: that was told,
+// perhaps, when nothing named the document. What keeps a version is still to be told.
+func (s *Space) answered(k row.Key, c *ReadSet) {
+	w := &s.watchedReads
 	if !w.watches() {
 		return
 	}
@@ -102,10 +102,10 @@ func (s *Space) answered(k row.Key, c *Copy) {
 	}
 }
 
-// Shown returns the documents that watchers may have and that a transaction touches, which
+// WatchedIn returns the documents that watchers may have and that a transaction touches, which
 // reads see by now: they are told of those, or that every document may have changed.
-func (s *Space) Shown(m *Moved) (keys []row.Key, all bool) {
-	w := &s.shown
+func (s *Space) WatchedIn(m *InvalidationSet) (keys []row.Key, all bool) {
+	w := &s.watchedReads
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all = m.all || slices.ContainsFunc(m.wholes, func(t *Table) bool {
@@ -125,26 +125,26 @@ func (s *Space) Shown(m *Moved) (keys []row.Key, all bool) {
 }
 
 // watches reports whether anybody watches.
-func (w *shown) watches() bool { return w.watched != nil && w.watched() }
+func (w *watchedReads) watches() bool { return w.watched != nil && w.watched() }
 
 // reset forgets everything: all copies have become invalid, and watchers will be told that
 // every document may have changed.
-func (w *shown) reset() {
+func (w *watchedReads) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clear()
 }
 
 // clear is reset with w.mu held.
-func (w *shown) clear() {
+func (w *watchedReads) clear() {
 	if w.n > 0 || len(w.docs) > 0 {
 		w.docs, w.by, w.n = nil, nil, 0
 		w.period.Add(1)
 	}
 }
 
-// take takes out the documents that depend on a word, and adds them to keys. w.mu is held.
-func (w *shown) take(keys []row.Key, d dep) []row.Key {
+// take takes out the documents that depend on a version, and adds them to keys. w.mu is held.
+func (w *watchedReads) take(keys []row.Key, d dep) []row.Key {
 	for l := w.by[d]; l != nil; l = w.by[d] {
 		keys = append(keys, l.of.key)
 		w.forget(l.of)
@@ -153,21 +153,21 @@ func (w *shown) take(keys []row.Key, d dep) []row.Key {
 }
 
 // add notes a copy. w.mu is held.
-func (w *shown) add(k row.Key, c *Copy) {
+func (w *watchedReads) add(k row.Key, c *ReadSet) {
 	period := w.period.Load()
 	if c.shown.Load() == period {
 		return
 	}
 	c.shown.Store(period)
 	if w.docs == nil {
-		w.docs, w.by = make(map[row.Key]*shownDoc), make(map[dep]*shownLink)
+		w.docs, w.by = make(map[row.Key]*watchedDoc), make(map[dep]*watchedLink)
 	}
 	doc := w.docs[k]
 	if doc == nil {
-		doc = &shownDoc{key: k}
+		doc = &watchedDoc{key: k}
 		w.docs[k] = doc
 	}
-	known := slices.ContainsFunc(doc.copies, func(o *Copy) bool { return o.deps.equal(&c.deps) })
+	known := slices.ContainsFunc(doc.copies, func(o *ReadSet) bool { return o.deps.equal(&c.deps) })
 	if len(doc.copies) == maxCopies {
 		doc.copies[0].shown.Store(0)
 		doc.copies = slices.Delete(doc.copies, 0, 1)
@@ -176,7 +176,7 @@ func (w *shown) add(k row.Key, c *Copy) {
 		w.link(doc, c)
 	}
 	for _, other := range w.docs {
-		if w.n <= maxShown {
+		if w.n <= maxWatchedReads {
 			return
 		}
 		w.due = append(w.due, other.key)
@@ -184,15 +184,15 @@ func (w *shown) add(k row.Key, c *Copy) {
 	}
 }
 
-// link has the words of c lead to doc. w.mu is held.
-func (w *shown) link(doc *shownDoc, c *Copy) {
-	links := make([]shownLink, 0, len(c.deps.slots)+len(c.deps.tables))
+// link has the versions of c lead to doc. w.mu is held.
+func (w *watchedReads) link(doc *watchedDoc, c *ReadSet) {
+	links := make([]watchedLink, 0, len(c.deps.slots)+len(c.deps.tables))
 	for _, slot := range c.deps.slots {
-		links = append(links, shownLink{of: doc, dep: dep{slot: slot}})
+		links = append(links, watchedLink{of: doc, dep: dep{slot: slot}})
 	}
 	for _, t := range c.deps.tables {
 		if t.any {
-			links = append(links, shownLink{of: doc, dep: dep{table: t.table}})
+			links = append(links, watchedLink{of: doc, dep: dep{table: t.table}})
 		}
 	}
 	for i := range links {
@@ -207,7 +207,7 @@ func (w *shown) link(doc *shownDoc, c *Copy) {
 }
 
 // forget takes a document out: watchers are told of it. w.mu is held.
-func (w *shown) forget(doc *shownDoc) {
+func (w *watchedReads) forget(doc *watchedDoc) {
 	delete(w.docs, doc.key)
 	for _, c := range doc.copies {
 		c.shown.Store(0)
@@ -221,7 +221,7 @@ func (w *shown) forget(doc *shownDoc) {
 }
 
 // unlink takes one link out. w.mu is held.
-func (w *shown) unlink(l *shownLink) {
+func (w *watchedReads) unlink(l *watchedLink) {
 	switch {
 	case l.prev != nil:
 		l.prev.next = l.next
@@ -236,7 +236,7 @@ func (w *shown) unlink(l *shownLink) {
 }
 
 // unlock unlocks w.mu, and tells watchers what is due.
-func (w *shown) unlock() {
+func (w *watchedReads) unlock() {
 	due := w.due
 	w.due = nil
 	w.mu.Unlock()

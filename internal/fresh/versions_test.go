@@ -17,41 +17,41 @@ type wordBench struct {
 	q Question
 }
 
-func newWordBench(templates, classes int) *wordBench {
+func newWordBench(templates, tags int) *wordBench {
 	b := &wordBench{d: NewDomain(100)}
 	b.d.Slots(1 << 16)
 	b.s = b.d.NewSpace(func(row.Key) {}, noCopies)
 	b.t = b.d.NewTable()
 	for i := range templates {
-		b.t.Register(&Template{Columns: []string{fmt.Sprint("c", i)}})
+		b.t.Register(&TagColumns{Columns: []string{fmt.Sprint("c", i)}})
 	}
-	for i := range classes {
-		b.q.Classes = append(b.q.Classes, Class{b.t, b.t.templates[0], fmt.Sprint(i)})
+	for i := range tags {
+		b.q.Tags = append(b.q.Tags, Tag{b.t, b.t.tagColumns[0], fmt.Sprint(i)})
 	}
 	b.d.Reset("a", 1, nil, 0)
 	return b
 }
 
 // list loads the list as it is now.
-func (b *wordBench) list() *Copy {
+func (b *wordBench) list() *ReadSet {
 	l, _ := b.s.BeginList("q", 0, Any, &b.q)
 	b.s.Send(l)
-	var kept *Copy
+	var kept *ReadSet
 	doc := row.NewDocument("", 0, []byte("x"), 1, l.Stamp)
-	b.s.FinishList(l, doc, nil, nil, func(c *Copy) { kept = c })
+	b.s.FinishList(l, doc, nil, nil, func(c *ReadSet) { kept = c })
 	return kept
 }
 
 // values are a row in which each column has one value.
 func values(v string) Values {
-	return func(*Template) (string, bool) { return v, true }
+	return func(*TagColumns) (string, bool) { return v, true }
 }
 
 // change applies a change of a row from one value to another, and settles it.
 func (b *wordBench) change(pos Position, old, new string) {
-	m := b.d.Moves()
+	m := b.d.NewSet()
 	m.Row(b.t, values(old), values(new))
-	p := b.d.Apply(pos, []Touch{m.Touch()}, b, 0)
+	p := b.d.Apply(pos, []Invalidation{m.Invalidation()}, b, 0)
 	b.d.Settle(p)
 }
 
@@ -65,9 +65,9 @@ func TestWords_AnotherClassKeepsTheList(t *testing.T) {
 	if !c.Valid() || c.Check() != Unmoved {
 		t.Error("a change of another class is a miss")
 	}
-	m := b.d.Moves()
+	m := b.d.NewSet()
 	m.Row(b.t, values("0"), values("1"))
-	p := b.d.Apply(3, []Touch{m.Touch()}, b, 0)
+	p := b.d.Apply(3, []Invalidation{m.Invalidation()}, b, 0)
 	if c.Valid() || c.Check() != Changed {
 		t.Error("a change of its class is none")
 	}
@@ -86,17 +86,17 @@ func TestWords_AnotherClassKeepsTheList(t *testing.T) {
 func TestWords_RowsThatAreNotNamed(t *testing.T) {
 	b := newWordBench(1, 1)
 	c := b.list()
-	m := b.d.Moves()
+	m := b.d.NewSet()
 	m.Whole(b.t)
-	b.d.Settle(b.d.Apply(2, []Touch{m.Touch()}, b, 0))
+	b.d.Settle(b.d.Apply(2, []Invalidation{m.Invalidation()}, b, 0))
 	if c.Valid() {
 		t.Error("a change of unknown rows is no miss")
 	}
 	c = b.list()
-	m = b.d.Moves()
-	unknown := func(*Template) (string, bool) { return "", false }
+	m = b.d.NewSet()
+	unknown := func(*TagColumns) (string, bool) { return "", false }
 	m.Row(b.t, unknown, values("7"))
-	b.d.Settle(b.d.Apply(3, []Touch{m.Touch()}, b, 0))
+	b.d.Settle(b.d.Apply(3, []Invalidation{m.Invalidation()}, b, 0))
 	if c.Valid() {
 		t.Error("a row whose old values are not known is no miss")
 	}
@@ -104,7 +104,7 @@ func TestWords_RowsThatAreNotNamed(t *testing.T) {
 
 func TestWords_ManyRowsMoveTheWhole(t *testing.T) {
 	b := newWordBench(1, 1)
-	m := b.d.Moves()
+	m := b.d.NewSet()
 	for i := range mostRows + 1 {
 		m.Row(b.t, nil, values(fmt.Sprint("v", i)))
 	}
@@ -116,7 +116,7 @@ func TestWords_ManyRowsMoveTheWhole(t *testing.T) {
 func TestWords_TheLastStamp(t *testing.T) {
 	b := newWordBench(1, 1)
 	c := b.list()
-	b.d.words.clock.v.Store(maxStamp - 1)
+	b.d.versions.clock.v.Store(maxStamp - 1)
 	b.change(2, "7", "8")
 	if c.Valid() || b.list() != nil {
 		t.Error("a list is good after the last stamp")
@@ -167,28 +167,28 @@ func BenchmarkWordsWalk(b *testing.B) {
 	}
 }
 
-// BenchmarkWordsApplySettle is a change of a row with four templates, its words found.
+// BenchmarkWordsApplySettle is a change of a row with four templates, its versions found.
 func BenchmarkWordsApplySettle(b *testing.B) {
 	w := newWordBench(4, 1)
-	m := w.d.Moves()
+	m := w.d.NewSet()
 	m.Row(w.t, values("7"), values("8"))
-	m.Touch()
+	m.Invalidation()
 	b.ReportAllocs()
 	for b.Loop() {
-		w.d.words.touch(m, true)
-		w.d.words.settle(m)
+		w.d.versions.touch(m, true)
+		w.d.versions.settle(m)
 	}
 }
 
 // BenchmarkWordsChange is the same with all that it takes, while no list is kept and while a
-// million are, of other classes: a change does not look for them.
+// million are, of other tags: a change does not look for them.
 func BenchmarkWordsChange(b *testing.B) {
 	for _, lists := range []int{0, 1_000_000} {
 		b.Run(fmt.Sprint("lists=", lists), func(b *testing.B) {
 			w := newWordBench(4, 1)
-			alive := make([]*Copy, lists)
+			alive := make([]*ReadSet, lists)
 			for i := range alive {
-				w.q.Classes[0].Key = fmt.Sprint("k", i)
+				w.q.Tags[0].Key = fmt.Sprint("k", i)
 				if alive[i] = w.list(); alive[i] == nil {
 					b.Fatal("not kept")
 				}
@@ -201,27 +201,27 @@ func BenchmarkWordsChange(b *testing.B) {
 			pos := Position(1)
 			for i := 0; b.Loop(); i++ {
 				pos++
-				m := w.d.Moves()
+				m := w.d.NewSet()
 				m.Row(w.t, rows[i%1000], rows[(i+1)%1000])
-				w.d.Settle(w.d.Apply(pos, []Touch{m.Touch()}, w, 0))
+				w.d.Settle(w.d.Apply(pos, []Invalidation{m.Invalidation()}, w, 0))
 			}
 			runtime.KeepAlive(alive)
 		})
 	}
 }
 
-// The count of what keeps a word does not run over, however many changes are pending.
+// The count of what keeps a version does not run over, however many changes are pending.
 func TestWords_ManyChangesArePending(t *testing.T) {
 	b := newWordBench(1, 1)
 	var pending []*Pending
 	apply := func(rows int) {
-		m := b.d.Moves()
+		m := b.d.NewSet()
 		for range rows {
 			m.Row(b.t, values("0"), values("0"))
 		}
-		pending = append(pending, b.d.Apply(Position(len(pending)+2), []Touch{m.Touch()}, b, 0))
+		pending = append(pending, b.d.Apply(Position(len(pending)+2), []Invalidation{m.Invalidation()}, b, 0))
 	}
-	for range 4 { // 65,536 times the same class
+	for range 4 { // 65,536 times the same tag
 		apply(8192)
 	}
 	if b.list() != nil {
@@ -233,14 +233,14 @@ func TestWords_ManyChangesArePending(t *testing.T) {
 	if b.list() != nil {
 		t.Error("kept while 65,536 changes are pending")
 	}
-	m := b.d.Moves() // of another table: the clock goes on
+	m := b.d.NewSet() // of another table: the clock goes on
 	m.Row(b.d.NewTable(), nil, nil)
-	b.d.Settle(b.d.Apply(Position(len(pending)+2), []Touch{m.Touch()}, b, 0))
+	b.d.Settle(b.d.Apply(Position(len(pending)+2), []Invalidation{m.Invalidation()}, b, 0))
 	if b.list() != nil {
 		t.Error("kept while 65,536 changes are pending, after another one")
 	}
 	for _, p := range slices.Backward(pending) {
-		b.d.words.settle(p.touches[0].Moved)
+		b.d.versions.settle(p.invalidations[0].InvalidationSet)
 	}
 	if b.list() == nil {
 		t.Error("not kept after all of them are settled")
@@ -250,7 +250,7 @@ func TestWords_ManyChangesArePending(t *testing.T) {
 // What has been settled makes room for others.
 func TestWords_MarksAreGivenBack(t *testing.T) {
 	b := newWordBench(1, 1)
-	b.d.words.limit = 1
+	b.d.versions.limit = 1
 	c := b.list()
 	for i := range 3 {
 		b.change(Position(2+i), "7", "8")
@@ -266,9 +266,9 @@ func TestWords_UnsettledLoadIsJoinedUntilTheNextFence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newWordBench(1, 1)
 			if unsettled {
-				m := b.d.Moves()
+				m := b.d.NewSet()
 				m.Row(b.t, values("0"), values("1"))
-				b.d.Apply(2, []Touch{m.Touch()}, "x", 0)
+				b.d.Apply(2, []Invalidation{m.Invalidation()}, "x", 0)
 			}
 			b.d.Fenced(10)
 			first, _ := b.s.BeginList("q", 0, Any, &b.q)
@@ -310,7 +310,7 @@ func TestWords_SupersededLoadIsNotJoined(t *testing.T) {
 }
 
 // TestWords_Suspect: what a new epoch has made invalid may be flagged as stale as long as
-// nothing has moved its words, and nothing has changed whose words nobody knows.
+// nothing has moved its versions, and nothing has changed whose versions nobody knows.
 func TestWords_Suspect(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(b *wordBench)
@@ -323,7 +323,7 @@ func TestWords_Suspect(t *testing.T) {
 		"an epoch, not settled":  {func(b *wordBench) { b.d.Reset("a", 2, b, 0) }, true},
 		"its class and an epoch": {func(b *wordBench) { b.change(2, "0", "8"); b.d.Reset("a", 2, nil, 0) }, false},
 		"too much at once": {func(b *wordBench) {
-			b.d.words.limit = 0
+			b.d.versions.limit = 0
 			b.change(2, "7", "8")
 		}, false},
 	} {

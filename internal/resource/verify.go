@@ -8,43 +8,43 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// No load is made by a form that is known to be of another definition than its tables
+// No load is made by a revision that is known to be of another definition than its tables
 // have: a document lacks a column, or has one that is gone, for as long as that goes on.
-// Loads wait for the form to be compiled again. While the feed lags nobody tells of
+// Loads wait for the revision to be compiled again. While the feed lags nobody tells of
 // definitions, so that loads ask the source for them.
 
-// A trial is an attempt to compile a form that loads wait for.
-type trial struct {
+// A verification is an attempt to compile a revision that loads wait for.
+type verification struct {
 	done chan struct{} // closed when it has ended
-	err  error         // why it says nothing about the form; set before
+	err  error         // why it says nothing about the revision; set before
 }
 
-// try has loads wait for the next attempt to compile f. u.apply is held.
-func (f *form) try() {
-	if f.trial.Load() == nil {
-		f.trial.Store(&trial{done: make(chan struct{})})
+// verifyAgain has loads wait for the next attempt to compile f. u.apply is held.
+func (f *revision) verifyAgain() {
+	if f.verification.Load() == nil {
+		f.verification.Store(&verification{done: make(chan struct{})})
 	}
 }
 
-// tried lets loads go on, or fail by err. Then those that come wait for the next
+// endVerification lets loads go on, or fail by err. Then those that come wait for the next
 // attempt. u.apply is held.
-func (f *form) tried(err error) {
-	var next *trial
+func (f *revision) endVerification(err error) {
+	var next *verification
 	if err != nil {
-		next = &trial{done: make(chan struct{})}
+		next = &verification{done: make(chan struct{})}
 	}
-	if t := f.trial.Load(); t != nil {
-		f.trial.Store(next)
+	if t := f.verification.Load(); t != nil {
+		f.verification.Store(next)
 		t.err = err
 		close(t.done)
 	}
 }
 
-// sure waits until f is not known to be of another definition than its tables have. Its
-// error is errReplaced when the resource has another form meanwhile.
-func (f *form) sure(ctx context.Context) error {
+// verify waits until f is not known to be of another definition than its tables have. Its
+// error is errReplaced when the resource has another revision meanwhile.
+func (f *revision) verify(ctx context.Context) error {
 	f.recompile(ctx)
-	for t := f.trial.Load(); t != nil; t = f.trial.Load() {
+	for t := f.verification.Load(); t != nil; t = f.verification.Load() {
 		f.src.compileSoon()
 		select {
 		case <-t.done:
@@ -59,7 +59,7 @@ func (f *form) sure(ctx context.Context) error {
 					" new one could not be read in time", f.r.name)}
 		}
 	}
-	if f.r.form.Load() != f {
+	if f.r.revision.Load() != f {
 		return errReplaced
 	}
 	return nil
@@ -67,29 +67,29 @@ func (f *form) sure(ctx context.Context) error {
 
 // place takes a place among the loads of the source once f may load, which reads rows of
 // others, too. Its error is errReplaced or a *source.Error.
-func (f *form) place(ctx context.Context, others ...*form) (release func(), err error) {
+func (f *revision) place(ctx context.Context, others ...*revision) (release func(), err error) {
 	for {
-		if err := f.sure(ctx); err != nil {
+		if err := f.verify(ctx); err != nil {
 			return nil, err
 		}
 		if release, err = f.src.acquire(ctx, lanesOf(f, others...)); err != nil {
 			return nil, err
 		}
 		begin := monotonic()
-		if err := f.src.look(ctx); err != nil {
+		if err := f.src.lookAtSchema(ctx); err != nil {
 			f.src.observe("look", monotonic()-begin, err)
 			release()
 			return nil, err
 		}
-		if f.trial.Load() == nil { // else who waits for it needs no place
+		if f.verification.Load() == nil { // else who waits for it needs no place
 			return release, nil
 		}
 		release()
 	}
 }
 
-// look asks the source for changes of definitions while the feed does not tell of them.
-func (u *upstream) look(ctx context.Context) error {
+// lookAtSchema asks the source for changes of definitions while the feed does not tell of them.
+func (u *sourceState) lookAtSchema(ctx context.Context) error {
 	c := u.feed.Load()
 	if c == nil || !u.lags() || u.lookedRecently() {
 		return nil
@@ -105,7 +105,7 @@ func (u *upstream) look(ctx context.Context) error {
 		at := monotonic()
 		tables, err := feed.Look(ctx)
 		if err == nil {
-			u.doubts(tables)
+			u.schemaChanged(tables)
 			u.lookedAt.Store(at)
 		}
 		return 0, err
@@ -114,7 +114,7 @@ func (u *upstream) look(ctx context.Context) error {
 }
 
 // lookedRecently reports whether the last look is so recent that it need not be repeated.
-func (u *upstream) lookedRecently() bool {
+func (u *sourceState) lookedRecently() bool {
 	at := u.lookedAt.Load()
 	return at != 0 && monotonic()-at < int64(fenceEvery)
 }

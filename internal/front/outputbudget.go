@@ -17,11 +17,11 @@ const (
 // ErrBusy says that too many answers wait for peers to take them.
 var ErrBusy = errors.New("too many answers wait for their clients to read them")
 
-// Unsent bounds the memory of answers whose clients do not read them. An answer is
+// OutputBudget bounds the memory of answers whose clients do not read them. An answer is
 // claimed before it is loaded, as large as it may become, and released when the
 // client has taken it. Who finds no room waits, those of one connection in their
 // order, connections in turn.
-type Unsent struct {
+type OutputBudget struct {
 	Wait time.Duration // of a request for room, at most: UnsentWait
 
 	peer, all int64
@@ -30,39 +30,39 @@ type Unsent struct {
 
 	mu      sync.Mutex // guards what follows, and the Peers; innermost
 	held    int64
-	waiting []*Peer // that have claims, in turn
+	waiting []*ClientShare // that have claims, in turn
 	claims  int
 }
 
-// NewUnsent returns a budget of so many bytes for a peer and for all of them; 0:
+// NewOutputBudget returns a budget of so many bytes for a peer and for all of them; 0:
 // UnsentPeer and UnsentAll.
-func NewUnsent(peer, all int64) *Unsent {
+func NewOutputBudget(peer, all int64) *OutputBudget {
 	if peer <= 0 {
 		peer = UnsentPeer
 	}
 	if all <= 0 {
 		all = UnsentAll
 	}
-	return &Unsent{Wait: UnsentWait, peer: peer, all: all}
+	return &OutputBudget{Wait: UnsentWait, peer: peer, all: all}
 }
 
-// UnsentStats are the numbers of now, but for Refused.
-type UnsentStats struct {
+// OutputStats are the numbers of now, but for Refused.
+type OutputStats struct {
 	Bytes   int64  // of answers that are being made, or that no peer has taken
 	Waiting int    // requests that wait for room
 	Refused uint64 // requests that have waited in vain
 }
 
 // Stats returns the numbers of now.
-func (u *Unsent) Stats() UnsentStats {
+func (u *OutputBudget) Stats() OutputStats {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return UnsentStats{Bytes: u.held, Waiting: u.claims, Refused: u.refused.Load()}
+	return OutputStats{Bytes: u.held, Waiting: u.claims, Refused: u.refused.Load()}
 }
 
 // Estimate returns how large so many documents of a resource may become, going by
 // those before, most at most.
-func (u *Unsent) Estimate(resource string, documents, most int) int64 {
+func (u *OutputBudget) Estimate(resource string, documents, most int) int64 {
 	each := int64(unknownSize)
 	if v, ok := u.sizes.Load(resource); ok {
 		each = v.(*atomic.Int64).Load()
@@ -73,7 +73,7 @@ func (u *Unsent) Estimate(resource string, documents, most int) int64 {
 }
 
 // Learn notes how large documents of a resource were.
-func (u *Unsent) Learn(resource string, documents, bytes int) {
+func (u *OutputBudget) Learn(resource string, documents, bytes int) {
 	if documents == 0 {
 		return
 	}
@@ -88,41 +88,41 @@ func (u *Unsent) Learn(resource string, documents, bytes int) {
 	size.Store(mean) // of two at once either may count
 }
 
-// A Peer is one connection's part of the budget: every byte that its peer has not taken,
+// A ClientShare is one connection's part of the budget: every byte that its peer has not taken,
 // whatever front or protocol made it. The event loop counts those (it is an
 // eventloop.Meter), and requests claim room for what they will be.
-type Peer struct {
-	u      *Unsent
+type ClientShare struct {
+	u      *OutputBudget
 	held   int64
-	claims [2][]*Claim // that wait: for small answers, for large ones
-	listed bool        // in u.waiting
+	claims [2][]*Reservation // that wait: for small answers, for large ones
+	listed bool              // in u.waiting
 	closed bool
 }
 
 // waits returns the claims like one for n bytes.
-func (p *Peer) waits(n int64) *[]*Claim {
+func (p *ClientShare) waits(n int64) *[]*Reservation {
 	if n <= UnsentSmall {
 		return &p.claims[0]
 	}
 	return &p.claims[1]
 }
 
-// NewPeer returns the part of a new connection.
-func (u *Unsent) NewPeer() *Peer { return &Peer{u: u} }
+// NewShare returns the part of a new connection.
+func (u *OutputBudget) NewShare() *ClientShare { return &ClientShare{u: u} }
 
-// A Claim is a request that waits for room.
-type Claim struct {
-	p      *Peer
+// A Reservation is a request that waits for room.
+type Reservation struct {
+	p      *ClientShare
 	n      int64
 	since  time.Time
 	grant  func()
 	refuse func()
 }
 
-// Claim takes n bytes and reports true, or has the claim wait: then one of grant and
+// Reserve takes n bytes and reports true, or has the claim wait: then one of grant and
 // refuse is called later by any goroutine, under locks of other connections, unless
 // the claim is withdrawn. refuse is called by Expire and Close only.
-func (p *Peer) Claim(n int64, grant, refuse func()) (*Claim, bool) {
+func (p *ClientShare) Reserve(n int64, grant, refuse func()) (*Reservation, bool) {
 	u := p.u
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -134,7 +134,7 @@ func (p *Peer) Claim(n int64, grant, refuse func()) (*Claim, bool) {
 	if p.closed { // nobody waits for the answer
 		return nil, true
 	}
-	c := &Claim{p: p, n: n, since: time.Now(), grant: grant, refuse: refuse}
+	c := &Reservation{p: p, n: n, since: time.Now(), grant: grant, refuse: refuse}
 	*waits = append(*waits, c)
 	u.claims++
 	if !p.listed {
@@ -148,7 +148,7 @@ func (p *Peer) Claim(n int64, grant, refuse func()) (*Claim, bool) {
 // however large, while there is room for all, and a small one even then: peers that
 // do not read must not keep others from what is small, and neither must a large
 // answer of the same peer that is being loaded.
-func (u *Unsent) fits(p *Peer, n int64) bool {
+func (u *OutputBudget) fits(p *ClientShare, n int64) bool {
 	switch {
 	case p.closed:
 		return false
@@ -162,20 +162,20 @@ func (u *Unsent) fits(p *Peer, n int64) bool {
 	return p.held == 0 || p.held+n <= most
 }
 
-func (u *Unsent) take(p *Peer, n int64) {
+func (u *OutputBudget) take(p *ClientShare, n int64) {
 	p.held += n
 	u.held += n
 }
 
 // Add corrects what p has by n bytes: an answer has another size than was claimed,
 // or was taken.
-func (p *Peer) Add(n int64) {
+func (p *ClientShare) Add(n int64) {
 	if n == 0 {
 		return
 	}
 	u := p.u
 	u.mu.Lock()
-	var granted []*Claim
+	var granted []*Reservation
 	if !p.closed {
 		if u.take(p, n); n < 0 {
 			granted = u.grantSome()
@@ -189,7 +189,7 @@ func (p *Peer) Add(n int64) {
 
 // Grow takes n bytes more for an answer that is larger than was claimed for it. It reports
 // false when there is no room for them now.
-func (p *Peer) Grow(n int64) bool {
+func (p *ClientShare) Grow(n int64) bool {
 	u := p.u
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -205,14 +205,14 @@ func (p *Peer) Grow(n int64) bool {
 
 // Untaken implements eventloop.Meter: it is Add. When the peer has taken something of what
 // it was sent, its claims wait anew: it reads, and has to be waited for.
-func (p *Peer) Untaken(change int64) {
+func (p *ClientShare) Untaken(change int64) {
 	if change < 0 {
 		p.waitAnew()
 	}
 	p.Add(change)
 }
 
-func (p *Peer) waitAnew() {
+func (p *ClientShare) waitAnew() {
 	u := p.u
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -229,13 +229,13 @@ func (p *Peer) waitAnew() {
 
 // Close implements eventloop.Meter: the connection has ended. It gives back all that p has,
 // and refuses its claims.
-func (p *Peer) Close() {
+func (p *ClientShare) Close() {
 	u := p.u
 	u.mu.Lock()
 	u.held -= p.held
 	lost := append(p.claims[0], p.claims[1]...)
 	u.claims -= len(lost)
-	p.held, p.claims, p.closed = 0, [2][]*Claim{}, true
+	p.held, p.claims, p.closed = 0, [2][]*Reservation{}, true
 	granted := u.grantSome()
 	u.mu.Unlock()
 	for _, c := range lost {
@@ -248,7 +248,7 @@ func (p *Peer) Close() {
 
 // grantSome takes the bytes of the claims for which there is room now, one of each
 // peer in turn.
-func (u *Unsent) grantSome() (granted []*Claim) {
+func (u *OutputBudget) grantSome() (granted []*Reservation) {
 	for stuck := 0; stuck < len(u.waiting); {
 		p := u.waiting[0]
 		u.waiting = u.waiting[1:]
@@ -272,7 +272,7 @@ func (u *Unsent) grantSome() (granted []*Claim) {
 }
 
 // Withdraw takes the claim back. It reports false when it was granted already.
-func (c *Claim) Withdraw() bool {
+func (c *Reservation) Withdraw() bool {
 	u := c.p.u
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -287,10 +287,10 @@ func (c *Claim) Withdraw() bool {
 }
 
 // Expire refuses the claims of p that have waited too long.
-func (p *Peer) Expire(now time.Time) {
+func (p *ClientShare) Expire(now time.Time) {
 	u := p.u
 	u.mu.Lock()
-	var late []*Claim
+	var late []*Reservation
 	for i, waits := range p.claims {
 		n := 0
 		for n < len(waits) && now.Sub(waits[n].since) >= u.Wait {
@@ -307,11 +307,11 @@ func (p *Peer) Expire(now time.Time) {
 	}
 }
 
-// Acquire waits until p has n bytes more, for Unsent.Wait at most: then, or when p
+// Acquire waits until p has n bytes more, for OutputBudget.Wait at most: then, or when p
 // was closed, the error is ErrBusy.
-func (p *Peer) Acquire(ctx context.Context, n int64) error {
+func (p *ClientShare) Acquire(ctx context.Context, n int64) error {
 	granted, closed := make(chan struct{}), make(chan struct{})
-	c, ok := p.Claim(n, func() { close(granted) }, func() { close(closed) })
+	c, ok := p.Reserve(n, func() { close(granted) }, func() { close(closed) })
 	if ok {
 		return nil
 	}
@@ -335,15 +335,15 @@ func (p *Peer) Acquire(ctx context.Context, n int64) error {
 	return err
 }
 
-type peerKey struct{}
+type shareKey struct{}
 
-// WithPeer returns ctx for the requests of a connection.
-func WithPeer(ctx context.Context, p *Peer) context.Context {
-	return context.WithValue(ctx, peerKey{}, p)
+// WithShare returns ctx for the requests of a connection.
+func WithShare(ctx context.Context, p *ClientShare) context.Context {
+	return context.WithValue(ctx, shareKey{}, p)
 }
 
-// PeerOf returns the connection of a request, or nil.
-func PeerOf(ctx context.Context) *Peer {
-	p, _ := ctx.Value(peerKey{}).(*Peer)
+// ShareOf returns the connection of a request, or nil.
+func ShareOf(ctx context.Context) *ClientShare {
+	p, _ := ctx.Value(shareKey{}).(*ClientShare)
 	return p
 }

@@ -15,7 +15,7 @@ var wordsDuration = flag.Duration("sim.words", 0, "play scenarios of lists until
 
 // TestSimulationWords plays scenarios that are too large for the exhaustive check, each
 // in one order of atomic steps that its seed decides: up to seven transactions of two
-// tables, classes that share slots, templates that come and go, six readers.
+// tables, tags that share slots, templates that come and go, six readers.
 func TestSimulationWords(t *testing.T) {
 	n, first := 3000, uint64(1)
 	if testing.Short() {
@@ -46,13 +46,13 @@ func TestSimulationWords(t *testing.T) {
 }
 
 // A simTold is what the feed of a scenario tells of the author that a row of table 0 had, and
-// what a list does where that is nothing (Template).
+// what a list does where that is nothing (TagColumns).
 type simTold uint8
 
 const (
 	simTells   simTold = iota // each change tells it
 	simForgets                // lists name the rows that they have read
-	simBlind                  // lists name the class Unseen
+	simBlind                  // lists name the tag Unseen
 )
 
 // randomScenario returns a scenario in which a list of Ada's rows, or of all rows, with
@@ -139,7 +139,7 @@ func (r *simRows) query(ids []int) wordQuery {
 	case r.all:
 		q = listOf(wordClass{0, "", ""}, ids...)
 	case r.told == simBlind:
-		q.classes = append(q.classes, wordClass{0, "author", Unseen})
+		q.tags = append(q.tags, wordClass{0, "author", Unseen})
 	case r.told == simForgets:
 		q.reads = append(q.reads, 0)
 	}
@@ -147,7 +147,7 @@ func (r *simRows) query(ids []int) wordQuery {
 		q.reads = append(q.reads, 1)
 	}
 	q.read = func(v txs) (string, []wordClass) {
-		var classes []wordClass
+		var tags []wordClass
 		last := 0
 		for i := range r.states {
 			if i > 0 && v.has(i-1) {
@@ -156,13 +156,13 @@ func (r *simRows) query(ids []int) wordQuery {
 		}
 		for id, author := range r.states[last] {
 			if r.told == simForgets && !r.all && author == "ada" {
-				classes = append(classes, wordClass{0, "id", fmt.Sprint(id)})
+				tags = append(tags, wordClass{0, "id", fmt.Sprint(id)})
 			}
 		}
 		if r.embeds {
-			classes = append(classes, wordClass{1, "id", "1"})
+			tags = append(tags, wordClass{1, "id", "1"})
 		}
-		return told(v, ids...), classes
+		return told(v, ids...), tags
 	}
 	return q
 }

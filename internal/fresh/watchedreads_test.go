@@ -9,7 +9,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// A watched is a space of documents that depend on words, whose watchers note what they are
+// A watched is a space of documents that depend on versions, whose watchers note what they are
 // told of.
 type watched struct {
 	t    *testing.T
@@ -25,7 +25,7 @@ func newWatched(t *testing.T) *watched {
 	x := &watched{t: t, d: NewDomain(100), here: true, pos: 1}
 	x.w = newSimWorded(x.d, 1<<20)
 	x.s = x.d.NewSpace(func(row.Key) {}, noCopies)
-	x.s.Watched(func() bool { return x.here }, func(k row.Key) { x.told = append(x.told, k) },
+	x.s.Watch(func() bool { return x.here }, func(k row.Key) { x.told = append(x.told, k) },
 		x.w.tables[:])
 	x.d.Reset("a", x.pos, nil, 0)
 	return x
@@ -39,14 +39,14 @@ func (x *watched) begin(k row.Key, of row.Format) *Lease {
 }
 
 // end ends a load that has read children, and returns its copy; nil: it was not kept.
-func (x *watched) end(l *Lease, children ...int) (kept *Copy) {
+func (x *watched) end(l *Lease, children ...int) (kept *ReadSet) {
 	doc := row.NewDocument("", l.Format, []byte("x"), 0, l.Stamp)
-	x.s.FinishList(l, doc, nil, x.w.found(children), func(c *Copy) { kept = c })
+	x.s.FinishList(l, doc, nil, x.w.found(children), func(c *ReadSet) { kept = c })
 	return kept
 }
 
 // keep loads a document that is kept.
-func (x *watched) keep(k row.Key, of row.Format, children ...int) *Copy {
+func (x *watched) keep(k row.Key, of row.Format, children ...int) *ReadSet {
 	x.t.Helper()
 	c := x.end(x.begin(k, of), children...)
 	if c == nil {
@@ -56,20 +56,20 @@ func (x *watched) keep(k row.Key, of row.Format, children ...int) *Copy {
 }
 
 // change applies a change of a child, whose old parent the feed does not know.
-func (x *watched) change(child int, ref any) (*Pending, *Moved) {
-	m := x.d.Moves()
+func (x *watched) change(child int, ref any) (*Pending, *InvalidationSet) {
+	m := x.d.NewSet()
 	id := cells{"id": string(simKeys[child])}
 	m.Row(x.w.tables[1], id.values(), nil)
 	x.pos++
-	return x.d.Apply(x.pos, []Touch{m.Touch()}, ref, 0), m
+	return x.d.Apply(x.pos, []Invalidation{m.Invalidation()}, ref, 0), m
 }
 
 // tells demands that the watchers are told of these documents, once a read sees m.
-func (x *watched) tells(m *Moved, want ...row.Key) {
+func (x *watched) tells(m *InvalidationSet, want ...row.Key) {
 	x.t.Helper()
 	got := x.told
 	if x.told = nil; m != nil {
-		keys, all := x.s.Shown(m)
+		keys, all := x.s.WatchedIn(m)
 		if got = append(got, keys...); all {
 			x.t.Error("told that every document may have changed")
 		}
@@ -80,7 +80,7 @@ func (x *watched) tells(m *Moved, want ...row.Key) {
 	}
 }
 
-// TestShown_WatchersAreToldOfWhatTheyMayHave: the words that a change moves name no
+// TestShown_WatchersAreToldOfWhatTheyMayHave: the versions that a change moves name no
 // document, and what a watcher has may not be in memory any more.
 func TestShown_WatchersAreToldOfWhatTheyMayHave(t *testing.T) {
 	x := newWatched(t)
@@ -95,15 +95,15 @@ func TestShown_WatchersAreToldOfWhatTheyMayHave(t *testing.T) {
 	x.tells(m) // told already, and not shown since
 	_, m = x.change(2, nil)
 	x.tells(m, "1")
-	if x.s.shown.n != 0 || len(x.s.shown.docs)+len(x.s.shown.by) != 0 {
-		t.Errorf("%d words are remembered", x.s.shown.n)
+	if x.s.watchedReads.n != 0 || len(x.s.watchedReads.docs)+len(x.s.watchedReads.by) != 0 {
+		t.Errorf("%d words are remembered", x.s.watchedReads.n)
 	}
 }
 
 // TestShown_OfAllRows: a document that depends on all rows of a table.
 func TestShown_OfAllRows(t *testing.T) {
 	x := newWatched(t)
-	l, _ := x.s.BeginList("0", 0, Any, &Question{Classes: []Class{{Table: x.w.tables[1]}}})
+	l, _ := x.s.BeginList("0", 0, Any, &Question{Tags: []Tag{{Table: x.w.tables[1]}}})
 	x.s.Send(l)
 	x.end(l)
 	_, m := x.change(3, nil)
@@ -115,31 +115,31 @@ func TestShown_TellsOfEverything(t *testing.T) {
 	x := newWatched(t)
 	other := x.d.NewTable()
 	for name, tt := range map[string]struct {
-		moves func(m *Moved)
+		moves func(m *InvalidationSet)
 		all   bool
 	}{
-		"anything":        {func(m *Moved) { m.Any() }, true},
-		"a table":         {func(m *Moved) { m.Whole(x.w.tables[1]) }, true},
-		"of another one":  {func(m *Moved) { m.Whole(other) }, false},
-		"nothing at all":  {func(*Moved) {}, false},
-		"before a feed":   {func(m *Moved) { m.Any() }, true},
-		"nobody watches":  {func(m *Moved) { m.Any() }, true},
-		"one of no words": {func(m *Moved) { m.table(other) }, false},
+		"anything":        {func(m *InvalidationSet) { m.Any() }, true},
+		"a table":         {func(m *InvalidationSet) { m.Whole(x.w.tables[1]) }, true},
+		"of another one":  {func(m *InvalidationSet) { m.Whole(other) }, false},
+		"nothing at all":  {func(*InvalidationSet) {}, false},
+		"before a feed":   {func(m *InvalidationSet) { m.Any() }, true},
+		"nobody watches":  {func(m *InvalidationSet) { m.Any() }, true},
+		"one of no words": {func(m *InvalidationSet) { m.table(other) }, false},
 	} {
 		x.keep("0", row.FormatJSON, 0)
-		m := x.d.Moves()
+		m := x.d.NewSet()
 		tt.moves(m)
-		keys, all := x.s.Shown(m)
+		keys, all := x.s.WatchedIn(m)
 		if len(keys) > 0 || all != tt.all {
 			t.Errorf("%s: told of %v, of everything: %v", name, keys, all)
 		}
-		if n := x.s.shown.n; all == (n > 0) {
+		if n := x.s.watchedReads.n; all == (n > 0) {
 			t.Errorf("%s: %d words are remembered", name, n)
 		}
 	}
 	x.keep("0", row.FormatJSON, 0)
 	x.d.Reset("a", 9, nil, 0)
-	if x.s.shown.n != 0 {
+	if x.s.watchedReads.n != 0 {
 		t.Error("an epoch has begun, of which watchers are told, and words are remembered")
 	}
 }
@@ -149,17 +149,17 @@ func TestShown_Hits(t *testing.T) {
 	x := newWatched(t)
 	x.here = false
 	c := x.keep("0", row.FormatJSON, 0)
-	x.s.Show("0", c)
-	if x.s.shown.n != 0 {
+	x.s.NoteWatched("0", c)
+	if x.s.watchedReads.n != 0 {
 		t.Error("remembered for nobody")
 	}
 	x.here = true
 	key := []byte("0")
 	for range 3 {
-		x.s.Show(row.Key(row.Alias(key)), c)
+		x.s.NoteWatched(row.Key(row.Alias(key)), c)
 	}
 	key[0] = '7' // the caller's buffer
-	if n := len(x.s.shown.docs["0"].copies); n != 1 {
+	if n := len(x.s.watchedReads.docs["0"].copies); n != 1 {
 		t.Errorf("a copy is noted %d times", n)
 	}
 	_, m := x.change(0, nil)
@@ -167,28 +167,28 @@ func TestShown_Hits(t *testing.T) {
 	if c.Valid() {
 		t.Error("a copy is good of which watchers are told")
 	}
-	if x.s.Show("0", c); x.s.shown.n != 0 {
+	if x.s.NoteWatched("0", c); x.s.watchedReads.n != 0 {
 		t.Error("a copy is noted that nobody is given")
 	}
 
 	// Watchers go, and others come.
 	c = x.keep("0", row.FormatJSON, 0)
 	x.here = false
-	x.s.Shown(x.d.Moves())
-	if x.s.shown.n != 0 {
+	x.s.WatchedIn(x.d.NewSet())
+	if x.s.watchedReads.n != 0 {
 		t.Error("remembered though they have gone")
 	}
 	x.here = true
-	x.s.Show("0", c)
+	x.s.NoteWatched("0", c)
 	_, m = x.change(0, nil)
 	x.tells(m, "0")
 	c = x.keep("0", row.FormatJSON, 0)
-	if n := testing.AllocsPerRun(100, func() { x.s.Show("0", c) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { x.s.NoteWatched("0", c) }); n > 0 {
 		t.Errorf("%v allocations to show what was shown", n)
 	}
 }
 
-// TestShown_AnswersThatAreNotKept: one of their words has moved since the load began, and
+// TestShown_AnswersThatAreNotKept: one of their versions has moved since the load began, and
 // that was told when nothing named the document; or is about to be seen to have.
 func TestShown_AnswersThatAreNotKept(t *testing.T) {
 	x := newWatched(t)
@@ -218,15 +218,15 @@ func TestShown_AnswersThatAreNotKept(t *testing.T) {
 }
 
 // TestShown_AnswersAreNotedFirst: whether an answer is good is looked at when it has been
-// noted. Between the two a change could move its words, and be told of.
+// noted. Between the two a change could move its versions, and be told of.
 func TestShown_AnswersAreNotedFirst(t *testing.T) {
 	x := newWatched(t)
 	l := x.begin("0", row.FormatJSON)
-	looks, all := 0, &x.d.words.all.v
-	x.d.words.turn = func(at access, word *atomic.Uint64) {
-		if at == loads && word == all {
+	looks, all := 0, &x.d.versions.all.v
+	x.d.versions.turn = func(at access, version *atomic.Uint64) {
+		if at == loads && version == all {
 			looks++
-			if x.s.shown.docs["0"] == nil {
+			if x.s.watchedReads.docs["0"] == nil {
 				t.Error("the answer is looked at before it is noted")
 			}
 		}
@@ -234,7 +234,7 @@ func TestShown_AnswersAreNotedFirst(t *testing.T) {
 	if x.end(l, 0) == nil || looks == 0 {
 		t.Errorf("not kept, or not looked at (%d)", looks)
 	}
-	x.d.words.turn = nil
+	x.d.versions.turn = nil
 }
 
 // TestShown_CopiesAreBounded: who reads the database itself, again and again, makes a copy
@@ -245,11 +245,11 @@ func TestShown_CopiesAreBounded(t *testing.T) {
 	for range 100 {
 		x.end(x.begin("0", row.FormatJSON), 0, 1)
 	}
-	doc := x.s.shown.docs["0"]
+	doc := x.s.watchedReads.docs["0"]
 	if len(doc.copies) > maxCopies || len(doc.links) != 1 {
 		t.Errorf("%d copies are noted, and %d sets of words", len(doc.copies), len(doc.links))
 	}
-	x.s.Show("0", first)
+	x.s.NoteWatched("0", first)
 	if !slices.Contains(doc.copies, first) {
 		t.Error("a copy that was left out is not noted when it is shown")
 	}
@@ -261,30 +261,30 @@ func TestShown_CopiesAreBounded(t *testing.T) {
 // noted again when it is shown again.
 func TestShown_IsBounded(t *testing.T) {
 	x := newWatched(t)
-	const each = maxShown / 16
-	found := make([]Class, each)
-	copies := make(map[row.Key]*Copy)
+	const each = maxWatchedReads / 16
+	found := make([]Tag, each)
+	copies := make(map[row.Key]*ReadSet)
 	for i := range 20 {
 		for j := range found {
-			found[j] = Class{x.w.tables[1], x.w.child, fmt.Sprint(i, ".", j)}
+			found[j] = Tag{x.w.tables[1], x.w.child, fmt.Sprint(i, ".", j)}
 		}
 		k := row.Key(fmt.Sprint(i))
 		l := x.begin(k, 0)
-		x.s.FinishList(l, row.NoRow(l.Stamp), nil, found, func(c *Copy) { copies[k] = c })
+		x.s.FinishList(l, row.NoRow(l.Stamp), nil, found, func(c *ReadSet) { copies[k] = c })
 	}
-	w := &x.s.shown
-	if w.n > maxShown || len(w.docs)+len(x.told) != 20 || len(x.told) < 4 {
+	w := &x.s.watchedReads
+	if w.n > maxWatchedReads || len(w.docs)+len(x.told) != 20 || len(x.told) < 4 {
 		t.Errorf("%d words of %d documents are remembered, told of %d", w.n, len(w.docs),
 			len(x.told))
 	}
 	gone := x.told[0]
-	x.s.Show(gone, copies[gone])
+	x.s.NoteWatched(gone, copies[gone])
 	if w.docs[gone] == nil && !slices.Contains(x.told[1:], gone) {
 		t.Error("what is shown again is not noted")
 	}
 }
 
-// TestShown_TheOthersOfAWordStay: documents of one word leave in any order.
+// TestShown_TheOthersOfAWordStay: documents of one version leave in any order.
 func TestShown_TheOthersOfAWordStay(t *testing.T) {
 	for _, gone := range [][]int{{0}, {1}, {2}, {0, 1}, {2, 1}, {1, 2}, {1, 0, 2}} {
 		x := newWatched(t)
@@ -299,7 +299,7 @@ func TestShown_TheOthersOfAWordStay(t *testing.T) {
 		}
 		_, m := x.change(3, nil)
 		x.tells(m, want...)
-		if x.s.shown.n+len(x.s.shown.by)+len(x.s.shown.docs) > 0 {
+		if x.s.watchedReads.n+len(x.s.watchedReads.by)+len(x.s.watchedReads.docs) > 0 {
 			t.Errorf("without %v: something is left", gone)
 		}
 	}

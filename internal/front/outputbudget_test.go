@@ -10,25 +10,25 @@ import (
 )
 
 func TestUnsent_PeerTurnsAndBounds(t *testing.T) {
-	u := NewUnsent(1<<20, 4<<20)
+	u := NewOutputBudget(1<<20, 4<<20)
 	var order []string
 	ended := false
-	claim := func(p *Peer, name string, n int64) bool {
-		_, ok := p.Claim(n, func() { order = append(order, name) }, func() {
+	claim := func(p *ClientShare, name string, n int64) bool {
+		_, ok := p.Reserve(n, func() { order = append(order, name) }, func() {
 			if !ended {
 				t.Error(name, "refused")
 			}
 		})
 		return ok
 	}
-	a, b := u.NewPeer(), u.NewPeer()
+	a, b := u.NewShare(), u.NewShare()
 	if !claim(a, "a1", 3<<20) || claim(a, "a2", 1<<20) || claim(a, "a3", 1<<20) {
 		t.Fatal("an answer that is larger than the peer's part is made alone")
 	}
 	if !claim(b, "b1", 1<<20) || claim(b, "b2", 1<<20) {
 		t.Fatal("the part of another peer")
 	}
-	if c := u.NewPeer(); claim(c, "c1", 1<<20) || !claim(c, "c2", 1000) || claim(c, "c3", 1000) {
+	if c := u.NewShare(); claim(c, "c1", 1<<20) || !claim(c, "c2", 1000) || claim(c, "c3", 1000) {
 		t.Fatal("all is taken: a small answer for who has none, no more")
 	} else {
 		ended = true
@@ -41,7 +41,7 @@ func TestUnsent_PeerTurnsAndBounds(t *testing.T) {
 	ended = true // what waits is refused
 	b.Close()
 	a.Close()
-	if s := u.Stats(); s != (UnsentStats{}) {
+	if s := u.Stats(); s != (OutputStats{}) {
 		t.Errorf("after the end: %+v", s)
 	}
 }
@@ -49,19 +49,19 @@ func TestUnsent_PeerTurnsAndBounds(t *testing.T) {
 // TestUnsent_SmallAnswersPassLargeOnes: what is loaded slowly and may become large
 // does not keep small answers of the same peer.
 func TestUnsent_SmallAnswersPassLargeOnes(t *testing.T) {
-	u := NewUnsent(1<<20, 0)
-	p := u.NewPeer()
+	u := NewOutputBudget(1<<20, 0)
+	p := u.NewShare()
 	for i, n := range []int64{1 << 20, 1 << 20, 1000} {
-		if _, ok := p.Claim(n, func() {}, func() {}); ok != (i != 1) {
+		if _, ok := p.Reserve(n, func() {}, func() {}); ok != (i != 1) {
 			t.Errorf("claim %d: %v", i, ok)
 		}
 	}
 }
 
 func TestUnsent_AcquireGivesUp(t *testing.T) {
-	u := NewUnsent(1<<20, 0)
+	u := NewOutputBudget(1<<20, 0)
 	u.Wait = 20 * time.Millisecond
-	p := u.NewPeer()
+	p := u.NewShare()
 	if err := p.Acquire(t.Context(), 1<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +83,11 @@ func TestUnsent_AcquireGivesUp(t *testing.T) {
 // random; the sum stays in its bounds, everybody has a turn, and nothing is left.
 func TestUnsent_NeverMoreThanItsBounds(t *testing.T) {
 	const all = 8 << 20
-	u := NewUnsent(1<<20, all)
+	u := NewOutputBudget(1<<20, all)
 	u.Wait = time.Minute
 	var wg sync.WaitGroup
 	for range 40 {
-		p := u.NewPeer()
+		p := u.NewShare()
 		for range 4 {
 			wg.Go(func() {
 				for range 200 {
@@ -106,7 +106,7 @@ func TestUnsent_NeverMoreThanItsBounds(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if s := u.Stats(); s != (UnsentStats{}) {
+	if s := u.Stats(); s != (OutputStats{}) {
 		t.Errorf("after the end: %+v", s)
 	}
 }

@@ -15,7 +15,7 @@ type lane struct {
 }
 
 // lane returns the lane of a table.
-func (u *upstream) lane(table string) *lane {
+func (u *sourceState) lane(table string) *lane {
 	l, ok := u.lanes.Load(table)
 	if !ok {
 		few := u.opts.bypass()
@@ -29,9 +29,9 @@ func (u *upstream) lane(table string) *lane {
 	return l.(*lane)
 }
 
-// lanesOf returns the lanes of the tables that forms read, once each and in one order for
+// lanesOf returns the lanes of the tables that revisions read, once each and in one order for
 // everybody: who has the first waits for the next.
-func lanesOf(f *form, others ...*form) []*lane {
+func lanesOf(f *revision, others ...*revision) []*lane {
 	if len(others) == 0 {
 		return f.lanes
 	}
@@ -43,32 +43,32 @@ func lanesOf(f *form, others ...*form) []*lane {
 	return slices.Compact(all)
 }
 
-// A slot is one of the bounded places that a load takes.
-type slot struct {
+// A permit is one of the bounded places that a load takes.
+type permit struct {
 	places chan struct{}
 	of     string // whose the places are
 }
 
-// slots returns what a load of tables takes, in order: those that all loads share come last,
+// permits returns what a load of tables takes, in order: those that all loads share come last,
 // so that none of them is held by somebody who waits for his table.
-func (u *upstream) slots(lanes []*lane, lags bool) []slot {
-	all := make([]slot, 0, 2*len(lanes)+2)
+func (u *sourceState) permits(lanes []*lane, lags bool) []permit {
+	all := make([]permit, 0, 2*len(lanes)+2)
 	if u.tablesServed.Load() > 1 { // else nobody is kept waiting by one table
 		for _, l := range lanes {
 			if lags {
-				all = append(all, slot{l.lagging, "table " + l.table})
+				all = append(all, permit{l.lagging, "table " + l.table})
 			}
-			all = append(all, slot{l.loads, "table " + l.table})
+			all = append(all, permit{l.loads, "table " + l.table})
 		}
 	}
 	if lags {
-		all = append(all, slot{u.bypass, "source " + u.name + ", while its feed lags"})
+		all = append(all, permit{u.bypass, "source " + u.name + ", while its feed lags"})
 	}
-	return append(all, slot{u.loadSlots, "source " + u.name})
+	return append(all, permit{u.loadPermits, "source " + u.name})
 }
 
 // takeNow takes a place of each slot if all have one free.
-func takeNow(slots []slot) bool {
+func takeNow(slots []permit) bool {
 	for i, s := range slots {
 		select {
 		case s.places <- struct{}{}:
@@ -81,14 +81,14 @@ func takeNow(slots []slot) bool {
 }
 
 // giveBack gives back a place of each slot.
-func giveBack(slots []slot) {
+func giveBack(slots []permit) {
 	for _, s := range slots {
 		<-s.places
 	}
 }
 
 // full is the error of a load that found no place in a slot in time.
-func (u *upstream) full(s slot) error {
+func (u *sourceState) full(s permit) error {
 	return u.busy(fmt.Sprintf("all %d readers of %s are busy for %v already", cap(s.places), s.of,
 		u.opts.Acquire))
 }

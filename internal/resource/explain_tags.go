@@ -12,8 +12,8 @@ import (
 // noRoot is why lists of a view depend on whatever it reads.
 const noRoot = "changes do not name its rows: it is a view"
 
-// explainClasses says what can change the answer to ask, as depsOf decides it.
-func (f *form) explainClasses(e *ListExplanation, ask *ListAsk) {
+// explainTags says what can change the answer to ask, as depsOf decides it.
+func (f *revision) explainTags(e *ListExplanation, ask *ListAsk) {
 	e.Within = append(e.Within, embeddedTables(ask.Query)...)
 	r := f.root
 	if r == nil {
@@ -29,14 +29,14 @@ func (f *form) explainClasses(e *ListExplanation, ask *ListAsk) {
 		return
 	}
 	for _, c := range ask.Query.Classes() {
-		class := ListClass{Columns: c.Columns, Values: cellsOf(c.Columns, c.Values)}
-		tm, exact := r.table.find(&fresh.Template{Columns: c.Columns, Folded: c.Folded,
+		class := ListTag{Columns: c.Columns, Values: cellsOf(c.Columns, c.Values)}
+		tm, exact := r.table.find(&fresh.TagColumns{Columns: c.Columns, Folded: c.Folded,
 			Forgets: !r.knows})
 		if tm != nil {
 			class.By, class.Counts = tm.Columns, tm.Counts()
 		}
 		e.Classes = append(e.Classes, class)
-		if full := len(*r.table.templates.Load()) >= maxTemplates; !exact && full && tm == nil {
+		if full := len(*r.table.tagColumns.Load()) >= maxTemplates; !exact && full && tm == nil {
 			e.Coarse = fmt.Sprintf("%d sets of columns are told apart already, and none of them "+
 				"is within %s", maxTemplates, strings.Join(c.Columns, ", "))
 		}
@@ -54,7 +54,7 @@ func embeddedTables(q *query.Query) (list []ListTable) {
 		if e == nil {
 			continue
 		}
-		c := embedClassOf(q.Table, e)
+		c := embedTagOf(q.Table, e)
 		own := ListTable{Table: e.Table.Name}
 		if c.own.precise() {
 			own.Columns = c.own.columns
@@ -80,7 +80,7 @@ func (r *listRoot) coarse(q *query.Query) string {
 	case !r.knows && r.key == nil:
 		return "the key of its documents is not what names a row to the feed"
 	case len(q.Classes()) == 0:
-		return unclassed(q)
+		return untagged(q)
 	case !r.knows && q.Offset > 0:
 		return "with offset the feed has to tell what a row was (REPLICA IDENTITY FULL)"
 	case !r.knows && q.Count != query.CountNone:
@@ -89,8 +89,8 @@ func (r *listRoot) coarse(q *query.Query) string {
 	return ""
 }
 
-// unclassed says why a question names no classes.
-func unclassed(q *query.Query) string {
+// untagged says why a question names no tags.
+func untagged(q *query.Query) string {
 	if names := q.Blurred(); len(names) > 0 {
 		return "equal values of " + strings.Join(names, ", ") +
 			" may be spelled differently, or changes do not tell them"
@@ -110,14 +110,14 @@ func cellsOf(columns []string, values []query.Value) source.Tuple {
 	return cells
 }
 
-// Name says what moves the word.
-func (w *ListWord) Name() string {
+// Name says what moves the version.
+func (w *ListVersion) Name() string {
 	switch w.Kind {
-	case fresh.WordAll:
+	case fresh.VersionAll:
 		return "everything"
-	case fresh.WordWhole:
+	case fresh.VersionWhole:
 		return w.TableName + " as a whole"
-	case fresh.WordAny:
+	case fresh.VersionAny:
 		return "any row of " + w.TableName
 	}
 	if w.Class == nil {
@@ -126,17 +126,17 @@ func (w *ListWord) Name() string {
 	return fmt.Sprintf("%s %s (slot %d)", w.TableName, CellsText(w.Class), w.Slot)
 }
 
-// causeNames are the states of words.
+// causeNames are the states of versions.
 var causeNames = [...]string{fresh.Unmoved: "still", fresh.Dirty: "dirty", fresh.Changed: "moved"}
 
-// State says what has become of the word since the list was read: still, moved, or dirty.
-func (w *ListWord) State() string { return causeNames[w.Cause] }
+// State says what has become of the version since the list was read: still, moved, or dirty.
+func (w *ListVersion) State() string { return causeNames[w.Cause] }
 
-// Quiet reports whether the word is of a class and has not moved: a list has many of those.
-func (w *ListWord) Quiet() bool { return w.Kind == fresh.WordClass && w.Cause == fresh.Unmoved }
+// Quiet reports whether the version is of a tag and has not moved: a list has many of those.
+func (w *ListVersion) Quiet() bool { return w.Kind == fresh.VersionTag && w.Cause == fresh.Unmoved }
 
-// OfAny reports whether the word is of any row of its table.
-func (w *ListWord) OfAny() bool { return w.Kind == fresh.WordAny }
+// OfAny reports whether the version is of any row of its table.
+func (w *ListVersion) OfAny() bool { return w.Kind == fresh.VersionAny }
 
 // CellsText is values of columns, for people.
 func CellsText(cells []source.Cell) string {
