@@ -119,7 +119,7 @@ func (x *torture) verify(s Section, ref Ref, key uint64, r *rand.Rand, buf []byt
 		runtime.Gosched()
 	case 1:
 		x.stop.RLock()
-		//lint:ignore SA2001 to have had it is what counts
+		// To have had it is what counts.
 		x.stop.RUnlock()
 	}
 	buf = v.AppendTo(buf[:0], atKey, v.Len())
