@@ -110,6 +110,8 @@ const (
 	// What clients are told of changes.
 
 	TellWithin       = 250 * time.Millisecond // a client that keeps copies is not told later
+	HeldForWrite     = 50 * time.Millisecond  // what may be its own waits for the write
+	OwnWrites        = 4096                   // that are remembered: who wrote is not told
 	InvalidationKeys = 64                     // of one message
 	TrackedKeys      = 1_000_000              // of all clients: the oldest are forgotten, and told
 	OwedKeys         = 4096                   // for a client that takes nothing; then all are told

@@ -123,11 +123,13 @@ func (t *Tracker) run(f *following) {
 func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 	o := t.store.Live()
 	var names []Name
+	var marks []uint64
 	reset, own := false, false
 	for more := true; more; {
 		reset, own = reset || e.Reset && !e.Own, own || e.Own
 		if !e.Reset {
 			names = append(names, o.NameOf(f.res.Name(), e.Key))
+			marks = append(marks, e.Mark)
 		}
 		if len(names) >= front.InvalidationKeys {
 			break
@@ -146,5 +148,5 @@ func (t *Tracker) invalidateAll(f *following, e resource.Event) {
 		t.forgetOf(f.res)
 		return
 	}
-	t.Changed(f.res, names)
+	t.Changed(f.res, names, marks)
 }

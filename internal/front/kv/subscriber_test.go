@@ -50,7 +50,7 @@ func TestTracker_WaitsForNobody(t *testing.T) {
 	defer tr.Leave(tr.Join(k, true, nil))
 	change := func(n int) {
 		for i := range n {
-			tr.Changed(r, []Name{{Main: fmt.Sprintf("codes:%d", i)}})
+			tr.Changed(r, []Name{{Main: fmt.Sprintf("codes:%d", i)}}, []uint64{0})
 		}
 	}
 	change(front.Notices / 2)

@@ -32,6 +32,8 @@ type Tracked struct {
 	bcast    bool
 	prefixes []string // of the keys that it hears of with bcast, sorted; none: all
 	left     atomic.Bool
+
+	own ownWrites
 }
 
 func (c *Tracked) flush() {
@@ -127,8 +129,9 @@ func (t *Tracker) evict(s *trackShard) {
 	}
 }
 
-// take takes a key out of the table, and returns who is to be told.
-func (t *Tracker) take(key string) []*Tracked {
+// take takes a key out of the table, and returns who is to be told. Whose own change it
+// is stays in it.
+func (t *Tracker) take(key string, mark uint64) []*Tracked {
 	s := t.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,9 +139,27 @@ func (t *Tracker) take(key string) []*Tracked {
 	if !ok {
 		return nil
 	}
+	told := make([]*Tracked, 0, list.len())
+	var own readers
+	for c := range list.all() {
+		if c.loops(key, mark) {
+			own.add(c)
+		} else {
+			told = append(told, c)
+		}
+	}
+	t.put(s, key, &own)
+	return told
+}
+
+// put makes list those who have read a key of the table. s.mu is held.
+func (t *Tracker) put(s *trackShard, key string, list *readers) {
+	if list.len() > 0 {
+		s.byKey[key] = list
+		return
+	}
 	delete(s.byKey, key)
 	t.keys.Add(-1)
-	return slices.Collect(list.all())
 }
 
 // drop takes c from those who have read a key, and reports whether it was one of them.
@@ -150,10 +171,7 @@ func (t *Tracker) drop(key string, c *Tracked) bool {
 	if list == nil || !list.remove(c) {
 		return false
 	}
-	if list.len() == 0 {
-		delete(s.byKey, key)
-		t.keys.Add(-1)
-	}
+	t.put(s, key, list)
 	return true
 }
 
@@ -290,12 +308,14 @@ func (c *Tracked) hearsSome(prefix string) bool {
 	})
 }
 
-// Changed tells who may have copies of these rows of a resource, and then subscribers.
-func (t *Tracker) Changed(r *resource.Resource, names []Name) {
+// Changed tells who may have copies of these rows of a resource, and then subscribers. marks
+// has the transaction of each, 0 where nobody knows: a client that has asked for that is not
+// told of its own.
+func (t *Tracker) Changed(r *resource.Resource, names []Name, marks []uint64) {
 	byListener := make(map[*Tracked][]string)
 	for i := range names {
 		for _, key := range names[i].all() {
-			for _, c := range t.take(key) {
+			for _, c := range t.take(key, marks[i]) {
 				byListener[c] = append(byListener[c], key)
 			}
 		}
@@ -305,7 +325,8 @@ func (t *Tracker) Changed(r *resource.Resource, names []Name) {
 			continue
 		}
 		for i := range names {
-			if heard := t.appendHeard(nil, c, &names[i]); len(heard) > 0 {
+			heard := t.appendHeard(nil, c, &names[i])
+			if len(heard) > 0 && !c.loops(names[i].Main, marks[i]) {
 				byListener[c] = append(byListener[c], heard...)
 			}
 		}

@@ -54,9 +54,10 @@ type Change struct {
 	// Before is told of the row as it was, within the transaction: see resource.Write.
 	Before func(*row.Shape, row.Values)
 
-	// By is the client that writes, if it is to be told of what the change has touched before
-	// Write returns.
-	By *Tracked
+	// By is the client that writes, if it keeps copies: it is told of what the change has
+	// touched before Write returns or, with NoLoop, never.
+	By     *Tracked
+	NoLoop bool
 }
 
 // Find returns the resource that a key is of, nil for none, and the key of the row, which
@@ -110,7 +111,7 @@ func (s *Store) write(
 		return resource.Result{}, ErrForbidden
 	}
 	w := resource.Write{Op: c.Op, Key: key, IfMatch: c.IfMatch, IfNoneMatch: c.IfNoneMatch,
-		Before: c.Before, ReportTouched: c.By != nil}
+		Before: c.Before, ReportTouched: c.By != nil, Identify: c.NoLoop}
 	if c.Op != source.OpDelete {
 		if w.Shape = res.Shape(); w.Shape == nil {
 			return resource.Result{}, &source.Error{Class: source.Unavailable,
@@ -124,10 +125,14 @@ func (s *Store) write(
 			return resource.Result{}, err
 		}
 	}
-	result, err := res.Write(ctx, w)
-	if c.By != nil {
-		s.tracker.wrote(o, c.By, &result)
+	if c.By == nil {
+		return res.Write(ctx, w)
 	}
+	if c.NoLoop {
+		c.By.begin()
+	}
+	result, err := res.Write(ctx, w)
+	s.tracker.wrote(o, c, &result)
 	return result, err
 }
 

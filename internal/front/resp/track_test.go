@@ -348,7 +348,7 @@ func TestTracking_PeerThatReadsNothing(t *testing.T) {
 	}
 	r, _ := s.Set.Lookup("depts")
 	for i := 0; s.f.Stats().Owed < 200; i++ {
-		s.f.store.Tracker().Changed(r, keys)
+		s.f.store.Tracker().Changed(r, keys, make([]uint64, len(keys)))
 		if i > 100_000 {
 			t.Fatal("nothing waits")
 		}
@@ -358,7 +358,7 @@ func TestTracking_PeerThatReadsNothing(t *testing.T) {
 		for j := range many {
 			many[j].Main = fmt.Sprintf("depts:%d-%d", i, j)
 		}
-		s.f.store.Tracker().Changed(r, many)
+		s.f.store.Tracker().Changed(r, many, make([]uint64, len(many)))
 	}
 	c.send("ECHO done")
 	for isDone, isFlushed := false, false; !isDone || !isFlushed; {

@@ -84,9 +84,7 @@ func noResource(key []byte) string { return "ERR no resource for the key '" + cl
 
 // write asks for one change.
 func (w *writing) write(change kv.Change) (resource.Result, error) {
-	if !w.c.track.noLoop {
-		change.By = w.c.track.client
-	}
+	change.By, change.NoLoop = w.c.track.client, w.c.track.noLoop
 	done, err := w.c.f.store.Write(w.ctx, &w.c.Who, w.key, &change)
 	if err == nil && done.Doc != nil {
 		w.c.wrote = done.Token
