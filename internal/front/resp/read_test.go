@@ -381,7 +381,7 @@ func TestStep_HitAllocatesNothing(t *testing.T) {
 		in, out := []byte(strings.Repeat(encode(text), burst)), make([]byte, 0, 128<<10)
 		st := newStepper(s.f)
 		n := testing.AllocsPerRun(50, func() {
-			st.conn.Scope().(*scope).Wake(time.Now())
+			st.conn.Scope().(*scope).BeginTurn(time.Now())
 			used, _, next := s.f.Step(st.conn, in, out[:0])
 			if used != len(in) || next != eventloop.More {
 				t.Fatalf("%s: %d of %d bytes, next %d", text, used, len(in), next)
@@ -430,7 +430,7 @@ func BenchmarkStep(b *testing.B) {
 	in, out := []byte(strings.Repeat(encode("GET depts:10"), burst)), make([]byte, 0, 128<<10)
 	st := newStepper(s.f)
 	for b.Loop() {
-		st.conn.Scope().(*scope).Wake(time.Now())
+		st.conn.Scope().(*scope).BeginTurn(time.Now())
 		if used, _, _ := s.f.Step(st.conn, in, out[:0]); used != len(in) {
 			b.Fatal(used)
 		}

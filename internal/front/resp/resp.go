@@ -144,8 +144,8 @@ func (f *Front) NewScope() eventloop.Scope {
 	return s
 }
 
-// Wake begins a wake-up of the loop.
-func (s *scope) Wake(now time.Time) {
+// BeginTurn begins a wake-up of the loop.
+func (s *scope) BeginTurn(now time.Time) {
 	s.Scope.BeginTurn(now)
 	s.live = s.f.live.Load()
 }
