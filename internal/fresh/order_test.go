@@ -81,7 +81,7 @@ func TestOrder_OfAReset(t *testing.T) {
 		defer close(done)
 		d.Reset("a", 2, "y", 0)
 	}()
-	waits(t, "fresh.(*shown).reset(")
+	waits(t, "fresh.(*watchedReads).reset(")
 	if e := d.epoch.Load(); e != 1 {
 		t.Error("the epoch is new before what watchers may have is forgotten")
 	}
