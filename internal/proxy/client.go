@@ -22,6 +22,7 @@ type client struct {
 	idleFn func(fd uintptr) bool
 	closed bool
 	gap    http1.Gap // before the next request
+	waited bool      // for a first request
 	within bool      // the wait that is under way may answer requests
 	over   bool      // the last of those has ended the connection
 	seen   int64     // due when the sweeper last looked at an idle client; its own
@@ -133,7 +134,7 @@ func (c *client) await() bool {
 		_, err := c.x.in.fill(c.sock)
 		return err == nil
 	}
-	c.within = true
+	c.within = c.waitsWithin()
 	err := c.sock.raw.Read(c.idleFn)
 	c.within = false
 	if err != nil {

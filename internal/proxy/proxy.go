@@ -184,6 +184,10 @@ func (s *Server) after(d time.Duration) int64 { return s.now.Load() + int64(d) }
 // Serve accepts connections from l, which it owns from now on, until Shutdown
 // or Close. It returns nil then.
 func (s *Server) Serve(l net.Listener) error {
+	l, err := newDeferredListener(l)
+	if err != nil {
+		return err
+	}
 	return s.serve(l, false)
 }
 
@@ -209,7 +213,7 @@ func (s *Server) serve(l net.Listener, ops bool) error {
 		nc, err := l.Accept()
 		if err == nil {
 			wait = 0
-			from := admit.AddrOf(nc.RemoteAddr())
+			from := peerOf(nc)
 			if !gate.Enter(from) {
 				_ = nc.Close()
 				continue
@@ -242,6 +246,15 @@ type place struct {
 
 // leave gives the place back.
 func (p place) leave() { p.gate.Leave(p.from) }
+
+// peerOf returns the address that a connection comes from. One that is accepted by a
+// deferredListener knows it without an allocation.
+func peerOf(nc net.Conn) netip.Addr {
+	if c, ok := nc.(interface{ peer() netip.Addr }); ok {
+		return c.peer()
+	}
+	return admit.AddrOf(nc.RemoteAddr())
+}
 
 // accept starts to serve a connection, whose place is p.
 func (s *Server) accept(c *client, p place) {

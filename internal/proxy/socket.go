@@ -16,8 +16,9 @@ type socket struct {
 	under net.Conn        // the TCP or unix connection itself
 	raw   syscall.RawConn // of under; nil: conn is read and written by its methods
 
-	// Arguments of RawConn's methods that are made for each call would be garbage: they
-	// are made when they are needed first.
+	// Arguments of RawConn's methods that are made for each call would be garbage,
+	// and for each connection, too, where it has one short request: they are made
+	// when they are needed first.
 	recvFn, sendFn, peekFn, askFn func(fd uintptr) bool
 
 	in, out       []byte
@@ -227,6 +228,16 @@ func (s *socket) reset() {
 		_ = c.SetLinger(0)
 	}
 	_ = s.under.Close()
+}
+
+// settle makes ready for bytes that nobody here reads: package net has the kernel
+// move those from one of its connections to another.
+func (s *socket) settle() {
+	if c, ok := s.conn.(interface{ settle() (net.Conn, error) }); ok {
+		if nc, err := c.settle(); err == nil {
+			s.conn = nc
+		}
+	}
 }
 
 // close closes the connection.

@@ -54,6 +54,7 @@ func (c *client) tunnel(x *exchange, status int) bool {
 	x.reply = append(x.reply, x.back.bytes()...)
 	c.due.Store(0)
 	c.since.Store(0)
+	c.sock.settle()
 	early := append([]byte(nil), x.in.bytes()...)
 	sent := make(chan int64)
 	go func() {

@@ -2,10 +2,10 @@ package proxy
 
 import "syscall"
 
-// Most requests come whole. They are answered within the wait for them: the runtime's
-// poller keeps every event as long as a call of RawConn.Read lasts, so the wait for the next
-// request need not begin with a read that finds nothing, which costs as much as one that
-// does not.
+// Most requests come whole, on a connection that had others before. They are
+// answered within the wait for them: the runtime's poller keeps every event as long
+// as a call of RawConn.Read lasts, so the wait for the next request need not begin
+// with a read that finds nothing, which costs as much as one that does not.
 //
 // What is lost is the end of the client's stream when it comes together with a
 // request: the poller tells of it once. It is found by client.lookIdle.
@@ -22,6 +22,17 @@ func (c *client) receiveIdle(fd uintptr) bool {
 	c.sock.received(n, e)
 	x.in.r, x.in.w = 0, n
 	return !c.within || !c.answerWhole(x)
+}
+
+// waitsWithin reports whether requests may be answered within the coming wait: not
+// the first of a connection, which may be its last, too.
+func (c *client) waitsWithin() bool {
+	if !c.waited {
+		c.waited = true
+		return false
+	}
+	lazy, ok := c.sock.under.(interface{ polled() bool })
+	return !ok || lazy.polled()
 }
 
 // answerWhole answers the request in x if it is whole, and reports whether to wait

@@ -1,6 +1,8 @@
 package nonblock
 
 import (
+	"encoding/binary"
+	"net/netip"
 	"time"
 	"unsafe"
 
@@ -48,6 +50,30 @@ func Accept(fd int) (conn int, e unix.Errno) {
 	r, _, e := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), 0, 0,
 		unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 	return int(r), e
+}
+
+// AcceptFrom is Accept, and says who the peer is: the zero AddrPort if it is not
+// one of TCP.
+func AcceptFrom(fd int) (conn int, from netip.AddrPort, e unix.Errno) {
+	var at unix.RawSockaddrInet6 // the larger one
+	size := uint32(unsafe.Sizeof(at))
+	r, _, e := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(&at)),
+		uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+	if e != 0 {
+		return 0, from, e
+	}
+	var addr netip.Addr
+	switch at.Family {
+	case unix.AF_INET:
+		addr = netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(&at)).Addr)
+	case unix.AF_INET6:
+		addr = netip.AddrFrom16(at.Addr).Unmap()
+	default:
+		return int(r), from, 0
+	}
+	var port [2]byte
+	binary.NativeEndian.PutUint16(port[:], at.Port)
+	return int(r), netip.AddrPortFrom(addr, binary.BigEndian.Uint16(port[:])), 0
 }
 
 // Close closes a socket that does not linger.
