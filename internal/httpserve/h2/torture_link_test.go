@@ -101,11 +101,11 @@ func (x *torture) connection(rnd *rand.Rand) error {
 		end = rnd.IntN(endsAltogether)
 	}
 	read, sent := make(chan error, 1), make(chan struct{})
+	reads, seed := rnd.Uint64(), rnd.Uint64() // rnd is of this goroutine alone
 	go func() {
-		read <- l.read(rand.New(rand.NewPCG(rnd.Uint64(), 2)))
+		read <- l.read(rand.New(rand.NewPCG(reads, 2)))
 		close(l.dead)
 	}()
-	seed := rnd.Uint64()
 	go func() {
 		defer close(sent)
 		l.send(rand.New(rand.NewPCG(seed, 3)))
