@@ -107,15 +107,12 @@ func (c *benchHTTPCmd) print(p *program, rows []*load.Result) error {
 	fmt.Fprintln(out, "server\tconnections\tanswers/s\tp50 µs\tp99 µs\tp99.9 µs\tmax µs\t"+
 		"CPU µs/answer\tfailed\t")
 	for _, r := range rows {
-		failed, cpu := 0, "-"
-		for _, n := range r.Errors {
-			failed += n
-		}
+		cpu := "-"
 		if r.CPU > 0 {
 			cpu = strconv.FormatFloat(r.CPU, 'f', 2, 64)
 		}
 		fmt.Fprintf(out, "%s\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%d\t\n", r.Name,
-			r.Connections, r.Rate, r.P50, r.P99, r.P999, r.Max, cpu, failed)
+			r.Connections, r.Rate, r.P50, r.P99, r.P999, r.Max, cpu, r.Failed())
 	}
 	return out.Flush()
 }

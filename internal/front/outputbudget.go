@@ -28,7 +28,7 @@ type OutputBudget struct {
 	refused   atomic.Uint64
 	sizes     sync.Map // of *atomic.Int64: bytes of a document, by the resource's name
 
-	mu      sync.Mutex // guards what follows, and the Peers; innermost
+	mu      sync.Mutex // guards what follows, and the shares; innermost
 	held    int64
 	waiting []*ClientShare // that have claims, in turn
 	claims  int

@@ -59,12 +59,17 @@ type Result struct {
 	FirstError string         `json:"first_error,omitempty"`
 }
 
-// Err returns an error if requests failed.
-func (r *Result) Err() error {
-	failed := 0
+// Failed returns how many requests failed.
+func (r *Result) Failed() (failed int) {
 	for _, n := range r.Errors {
 		failed += n
 	}
+	return failed
+}
+
+// Err returns an error if requests failed.
+func (r *Result) Err() error {
+	failed := r.Failed()
 	if failed == 0 {
 		return nil
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 // noteRequest notes that somebody asks, and reports whether u rests: then the caller has no
-// answer from memory, and awake is to be called.
+// answer from memory, and wake is to be called.
 func (u *sourceState) noteRequest(now int64) (rests bool) {
 	last := u.lastRequest.Load()
 	if last != 0 && now-last > int64(askedEvery) {

@@ -118,7 +118,7 @@ func newListStore(budget int64) *listStore {
 // most.
 func (s *listStore) versions() int { return int(min(max(s.budget/4, 512<<10), 32<<20) / 8) }
 
-// get returns the slot of a list; nil: there is none. It takes a lock, unlike spelled.
+// get returns the slot of a list; nil: there is none. It takes a lock, unlike alias.
 func (s *listStore) get(key listKey) *listEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()

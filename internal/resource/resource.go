@@ -68,7 +68,7 @@ type revision struct {
 	complaint string                // why it did not compile; the same
 
 	// definition is a version that lists of other resources depend on which embed rows of
-	// this one: it moves when the revision is replaced or doubted. unsure is true meanwhile.
+	// this one: it moves when the revision is replaced or held. unverified is true meanwhile.
 	definition *fresh.Table
 	unverified atomic.Bool
 

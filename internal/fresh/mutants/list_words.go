@@ -1,7 +1,7 @@
 package main
 
-// wordMutants break the rules of lists: versions.go, moved.go, template.go, copy.go and
-// lists.go.
+// wordMutants break the rules of lists: versions.go, invalidationset.go, tagcolumns.go,
+// readset.go and lists.go.
 var wordMutants = []mutant{
 	{"versions: only the new tag", []edit{{"invalidationset.go",
 		`			case ok:
